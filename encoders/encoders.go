@@ -1,0 +1,53 @@
+// Package encoders turns tokens into the hidden states that all tasks share.
+package encoders
+
+import (
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/nn"
+	"github.com/jenga-nlp/jenga/plugin"
+)
+
+// Encoder turns a batch of tokens into hidden states, one vector a token.
+type Encoder interface {
+	// Encode maps packed tokens [T] to the states of the layers asked for, [T Width] each, embeddings first; the last
+	// of them is the encoder's answer. In evaluation and when frozen, nothing is dropped out. A text's states are the
+	// same bits alone and in any batch. The error names the text and what is wrong with it.
+	Encode(p *nn.Pass, tokens corpus.Tokens, layers nn.Wanted) ([][]float32, error)
+	Width() int
+}
+
+// Trainable is an Encoder that learns.
+type Trainable interface {
+	Encoder
+	// Backward adds the parameters' gradients to into, given the loss's gradient at the states that p's Encode gave
+	// (nil for a layer's that has none). Called once a step, or once a task where a weighting compares gradients: it
+	// leaves the pass as it is; each call costs a whole backward.
+	Backward(p *nn.Pass, at [][]float32, into nn.Gradients)
+}
+
+// Saver is an Encoder that can be written to a folder from which Site.Model can be opened again: config.json and
+// model.safetensors as transformers' AutoModel reads them. The tokenizer writes its own files beside them.
+type Saver interface {
+	Save(folder string) error
+}
+
+// Site is what an encoder is told.
+type Site struct {
+	Model      string    // folder or .onnx file of the weights, "" from scratch
+	Vocabulary int       // how many token ids the tokenizer has
+	MaxLength  int       // the longest text in tokens
+	Dropout    float64   // model.dropout, a share: hidden states and attention weights
+	DropoutSet bool      // the experiment names a dropout; else the model's own config holds
+	Freeze     string    // none | embeddings | all | a number N: the first N layers and the embeddings
+	Params     nn.Params // the encoder's corner of the parameters
+}
+
+var registry = plugin.NewRegistry[Site, Encoder]("encoder")
+
+// Registry lists the registered encoders.
+func Registry() *plugin.Registry[Site, Encoder] { return registry }
+
+// Register makes an encoder known as `type: name`. defaults are its options where a file is silent; New makes it.
+func Register[O any](name string, defaults O, New func(O, Site) (Encoder, error)) {
+	plugin.Register(registry, name, defaults, New)
+}

@@ -1,0 +1,35 @@
+// Package fusion turns the hidden states that all tasks share into the ones that a task's heads see.
+package fusion
+
+import (
+	"github.com/jenga-nlp/jenga/nn"
+	"github.com/jenga-nlp/jenga/plugin"
+)
+
+// Fusion turns the shared hidden states into the ones that a task's heads see.
+type Fusion interface {
+	// Fuse is given one of the tasks of its site by name. What it returns has the rows of shared.
+	Fuse(p *nn.Pass, shared nn.Hidden, task string) nn.Hidden
+}
+
+// Layered is a Fusion that reads more than the encoder's last layer.
+type Layered interface {
+	Wanted() nn.Wanted
+}
+
+// Site is what a fusion is told.
+type Site struct {
+	Tasks  []string // the names of all tasks
+	Width  int      // of the hidden states
+	Params nn.Params
+}
+
+var registry = plugin.NewRegistry[Site, Fusion]("fusion")
+
+// Registry lists the registered fusions.
+func Registry() *plugin.Registry[Site, Fusion] { return registry }
+
+// Register makes a fusion known as `type: name`. defaults are its options where a file is silent; New makes it.
+func Register[O any](name string, defaults O, New func(O, Site) (Fusion, error)) {
+	plugin.Register(registry, name, defaults, New)
+}

@@ -1,0 +1,77 @@
+// Package heads turns what a task sees into scores, a loss and predictions.
+package heads
+
+import (
+	"fmt"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/nn"
+	"github.com/jenga-nlp/jenga/plugin"
+)
+
+// Head answers one question about each example: scores, and an objective over them.
+type Head interface {
+	// Scores maps hidden states to raw scores; a head may need several nodes (arcs and labels, start and end).
+	Scores(p *nn.Pass, seen nn.Hidden) Scores
+	Objective
+}
+
+// Objective is what a head's scores are for. Most heads embed a finished one and write only Scores.
+type Objective interface {
+	// Units is how many labelled units (texts, words, spans; class weights counted in) gold holds.
+	Units(gold []corpus.Target) float64
+	// Loss is the sum over them, nil if there are none. The loop divides by the units of the whole step, accumulation
+	// included.
+	Loss(p *nn.Pass, scores Scores, gold []corpus.Target) *nn.Node
+	// Predict reads scores, after p.Forward, as one prediction an example.
+	Predict(scores Scores) []corpus.Prediction
+}
+
+// Answerer is a Head that says what it answers: it is refused where its task asks for something else.
+type Answerer interface {
+	Answers() corpus.Answer
+}
+
+// Scores are a head's raw scores for a batch.
+type Scores struct {
+	Nodes []*nn.Node
+	Rows  nn.Rows
+}
+
+// ScoresOf returns the scores that nodes hold of what was seen.
+func ScoresOf(seen nn.Hidden, nodes ...*nn.Node) Scores { return Scores{nodes, seen.Rows} }
+
+// Site is what a head is told.
+type Site struct {
+	Task, Name string        // of the task and of the head
+	Answer     corpus.Answer // what the task asks for
+	Labels     []string      // in the order of their numbers
+	Width      int           // of the hidden states
+	Dropout    float64       // model.dropout: the default of a head's own
+	Params     nn.Params     // the head's corner of the parameters
+	Words      *nn.Param     // the encoder's word embeddings [V D] to tie to, or nil
+}
+
+// Refuse is the error of a head that cannot give the answer its task asks for.
+func (s Site) Refuse(can corpus.Answer) error {
+	return fmt.Errorf("it answers %s, but task %q asks for %s", can, s.Task, s.Answer)
+}
+
+var registry = plugin.NewRegistry[Site, Head]("head")
+
+// Registry lists the registered heads.
+func Registry() *plugin.Registry[Site, Head] { return registry }
+
+// Register makes a head known as `type: name`. defaults are its options where a file is silent; New makes it.
+func Register[O any](name string, defaults O, New func(O, Site) (Head, error)) {
+	plugin.Register(registry, name, defaults, func(o O, s Site) (Head, error) {
+		h, err := New(o, s)
+		if err != nil {
+			return nil, err
+		}
+		if a, ok := h.(Answerer); ok && a.Answers() != s.Answer {
+			return nil, s.Refuse(a.Answers())
+		}
+		return h, nil
+	})
+}

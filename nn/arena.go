@@ -1,0 +1,26 @@
+package nn
+
+// arena hands out zeroed slices and takes them all back at once.
+type arena struct {
+	blocks [][]float32
+	block  int // blocks[block] is being filled
+	used   int // floats used of it
+}
+
+const arenaBlock = 1 << 20 // floats
+
+func (a *arena) reset() { a.block, a.used = 0, 0 }
+
+func (a *arena) floats(n int) []float32 {
+	for ; a.block < len(a.blocks); a.block, a.used = a.block+1, 0 {
+		if b := a.blocks[a.block]; a.used+n <= len(b) {
+			s := b[a.used : a.used+n : a.used+n]
+			a.used += n
+			clear(s)
+			return s
+		}
+	}
+	a.blocks = append(a.blocks, make([]float32, max(n, arenaBlock)))
+	a.used = n
+	return a.blocks[a.block][:n:n]
+}

@@ -1,0 +1,127 @@
+package nn
+
+import (
+	"fmt"
+	"hash/fnv"
+	"math"
+	"math/rand/v2"
+)
+
+// Param is one learned tensor. Its name is its place in the tree of parameters and its key in a checkpoint.
+type Param struct {
+	Name   string
+	Shape  []int
+	Data   []float32 // row-major
+	Decay  bool      // weight decay applies: true for matrices, false for biases, norms and other vectors
+	Frozen bool      // takes no gradient and is left alone by the optimizer
+}
+
+// Params is a corner of the tree of parameters. In goes down a path; Normal, Zeros and Ones make parameters there.
+// A parameter's initial values are a function of the tree's seed and the parameter's name alone.
+type Params struct {
+	tree *tree
+	path string
+}
+
+type tree struct {
+	seed   uint64
+	params []*Param
+	byName map[string]*Param
+}
+
+// NewParams returns the root of an empty tree.
+func NewParams(seed uint64) Params {
+	return Params{tree: &tree{seed: seed, byName: map[string]*Param{}}}
+}
+
+// In returns the corner called name below p.
+func (p Params) In(name string) Params { return Params{p.tree, join(p.path, name)} }
+
+// Path returns the place of p in the tree, its parts joined by dots; the root's is empty.
+func (p Params) Path() string { return p.path }
+
+// Normal makes a parameter drawn from a normal distribution of mean 0 and standard deviation std. It decays if it has
+// two dimensions or more.
+func (p Params) Normal(name string, std float64, shape ...int) *Param {
+	w := p.make(name, shape)
+	r := rand.New(rand.NewPCG(p.tree.seed, hash(w.Name)))
+	for i := range w.Data {
+		w.Data[i] = float32(r.NormFloat64() * std)
+	}
+	return w
+}
+
+// Zeros makes a parameter of zeros.
+func (p Params) Zeros(name string, shape ...int) *Param { return p.make(name, shape) }
+
+// Ones makes a parameter of ones.
+func (p Params) Ones(name string, shape ...int) *Param {
+	w := p.make(name, shape)
+	for i := range w.Data {
+		w.Data[i] = 1
+	}
+	return w
+}
+
+// All returns the parameters at and below p, in the order they were made.
+func (p Params) All() []*Param {
+	var all []*Param
+	for _, w := range p.tree.params {
+		if p.path == "" || len(w.Name) > len(p.path) && w.Name[:len(p.path)] == p.path && w.Name[len(p.path)] == '.' {
+			all = append(all, w)
+		}
+	}
+	return all
+}
+
+func (p Params) make(name string, shape []int) *Param {
+	n := 1
+	for _, d := range shape {
+		if d <= 0 || n > math.MaxInt32/d {
+			panic(fmt.Sprintf("nn: parameter %s of shape %v", join(p.path, name), shape))
+		}
+		n *= d
+	}
+	w := &Param{Name: join(p.path, name), Shape: append([]int(nil), shape...), Data: make([]float32, n), Decay: len(shape) > 1}
+	if p.tree.byName[w.Name] != nil {
+		panic("nn: two parameters are named " + w.Name)
+	}
+	p.tree.byName[w.Name] = w
+	p.tree.params = append(p.tree.params, w)
+	return w
+}
+
+func join(path, name string) string {
+	if path == "" {
+		return name
+	}
+	return path + "." + name
+}
+
+func hash(s string) uint64 {
+	h := fnv.New64a()
+	h.Write([]byte(s))
+	return h.Sum64()
+}
+
+// Gradients holds a gradient for each parameter that learns, of its parameter's length. A parameter without an entry
+// takes none.
+type Gradients map[*Param][]float32
+
+// NewGradients makes zero gradients for those of params that are not frozen.
+func NewGradients(params []*Param) Gradients {
+	g := Gradients{}
+	for _, w := range params {
+		if !w.Frozen {
+			g[w] = make([]float32, len(w.Data))
+		}
+	}
+	return g
+}
+
+// Zero clears all gradients.
+func (g Gradients) Zero() {
+	for _, d := range g {
+		clear(d)
+	}
+}

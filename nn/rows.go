@@ -1,0 +1,33 @@
+package nn
+
+// Rows tells what the rows of packed states [T D] belong to: the tokens of B texts stand one after the other.
+type Rows struct {
+	Starts     []int  // [B+1] text b is rows Starts[b]:Starts[b+1]
+	Words      []int  // row of the first piece of each word that has one, text after text
+	WordIndex  []int  // same length: that word's number in its example; words without a row are judged "O"
+	WordCount  []int  // [B] how many words the text's example has, those without a row too; 0 where it has no words
+	FirstToken []int  // [B] number in its example of the first token after the opening special ones
+	Segment    []int8 // [T] 1 in the second text of a pair
+	Example    []int  // [B] the example a text belongs to
+}
+
+// Texts returns B.
+func (r Rows) Texts() int { return len(r.Starts) - 1 }
+
+// Tokens returns T.
+func (r Rows) Tokens() int { return r.Starts[len(r.Starts)-1] }
+
+// Hidden is what fusions and heads see of a batch.
+type Hidden struct {
+	States *Node   // [T D]
+	Layers []*Node // [T D] each, embeddings first; only when a fusion asked for them
+	Rows   Rows
+}
+
+// Wanted says which layers' states an encoder is to return.
+type Wanted int
+
+const (
+	LastLayer Wanted = iota // the last layer's alone
+	AllLayers               // all, embeddings first
+)

@@ -1,0 +1,53 @@
+// Package plugin holds the registries of parts, and reads their sections of an experiment file into typed options.
+package plugin
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// Registry holds the parts of one kind by name. S is what a part is told when it is made, P is the part.
+type Registry[S, P any] struct {
+	kind  string
+	parts map[string]part[S, P]
+}
+
+type part[S, P any] struct {
+	defaults any // the part's options, a struct, by value
+	build    func(options any, site S) (P, error)
+}
+
+// NewRegistry returns an empty registry; kind is what errors call its parts.
+func NewRegistry[S, P any](kind string) *Registry[S, P] {
+	return &Registry[S, P]{kind: kind, parts: map[string]part[S, P]{}}
+}
+
+// Register adds a part. It panics if the name is taken: it is called from init.
+func Register[O, S, P any](r *Registry[S, P], name string, defaults O, build func(O, S) (P, error)) {
+	if _, taken := r.parts[name]; taken {
+		panic(fmt.Sprintf("plugin: two parts of kind %s are named %q", r.kind, name))
+	}
+	r.parts[name] = part[S, P]{defaults, func(options any, site S) (P, error) { return build(options.(O), site) }}
+}
+
+// Kind returns what errors call the parts.
+func (r *Registry[S, P]) Kind() string { return r.kind }
+
+// Names returns the names of all parts, sorted.
+func (r *Registry[S, P]) Names() []string { return slices.Sorted(maps.Keys(r.parts)) }
+
+// Defaults returns the options of a part where a file is silent: a struct. ok is false for an unknown name.
+func (r *Registry[S, P]) Defaults(name string) (options any, ok bool) {
+	p, ok := r.parts[name]
+	return p.defaults, ok
+}
+
+// Build makes a part of options, which have the type of its defaults. It panics on an unknown name.
+func (r *Registry[S, P]) Build(name string, options any, site S) (P, error) {
+	p, ok := r.parts[name]
+	if !ok {
+		panic(fmt.Sprintf("plugin: no %s %q", r.kind, name))
+	}
+	return p.build(options, site)
+}
