@@ -1,0 +1,200 @@
+package tasks
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/jenga-nlp/jenga/corpus"
+)
+
+// tally counts the decisions about one label.
+type tally struct{ right, gold, predicted int }
+
+// tallies holds a tally for each label that occurs, in gold or predicted.
+type tallies map[string]*tally
+
+func (ts tallies) of(label string) *tally {
+	t := ts[label]
+	if t == nil {
+		t = new(tally)
+		ts[label] = t
+	}
+	return t
+}
+
+// scores are the shares of one label, or an average over labels.
+type scores struct{ precision, recall, f1 float64 }
+
+func (t tally) scores() scores {
+	return scores{share(t.right, t.predicted), share(t.right, t.gold), share(2*t.right, t.gold+t.predicted)}
+}
+
+// sum pools the decisions about all labels.
+func (ts tallies) sum() tally {
+	var sum tally
+	for _, t := range ts {
+		sum.right += t.right
+		sum.gold += t.gold
+		sum.predicted += t.predicted
+	}
+	return sum
+}
+
+// macro is the plain mean over the labels that occur.
+func (ts tallies) macro() scores {
+	return ts.mean(func(tally) int { return 1 })
+}
+
+// weighted is the mean over labels, each as often as it is in gold.
+func (ts tallies) weighted() scores {
+	return ts.mean(func(t tally) int { return t.gold })
+}
+
+func (ts tallies) mean(weight func(tally) int) scores {
+	var sum scores
+	total := 0
+	for _, label := range slices.Sorted(maps.Keys(ts)) { // float sums depend on their order
+		t := *ts[label]
+		s, w := t.scores(), weight(t)
+		sum.precision += float64(w) * s.precision
+		sum.recall += float64(w) * s.recall
+		sum.f1 += float64(w) * s.f1
+		total += w
+	}
+	if total == 0 {
+		return scores{}
+	}
+	n := float64(total)
+	return scores{sum.precision / n, sum.recall / n, sum.f1 / n}
+}
+
+// share is a/b, and 0 of nothing.
+func share(a, b int) float64 {
+	if b == 0 {
+		return 0
+	}
+	return float64(a) / float64(b)
+}
+
+// judgeLabels compares one label with one label, many times. The averages are those of scikit-learn's
+// precision_recall_fscore_support with zero_division 0, over the labels that occur.
+func judgeLabels(gold, predicted []string) []Metric {
+	ts := tallies{}
+	for i, g := range gold {
+		ts.of(g).gold++
+		ts.of(predicted[i]).predicted++
+		if g == predicted[i] {
+			ts.of(g).right++
+		}
+	}
+	macro, micro, weighted := ts.macro(), ts.sum().scores(), ts.weighted()
+	return []Metric{
+		{"accuracy", share(ts.sum().right, len(gold))},
+		{"precision", macro.precision},
+		{"recall", macro.recall},
+		{"f1", macro.f1},
+		{"precision_micro", micro.precision},
+		{"recall_micro", micro.recall},
+		{"f1_micro", micro.f1},
+		{"precision_weighted", weighted.precision},
+		{"recall_weighted", weighted.recall},
+		{"f1_weighted", weighted.f1},
+		{"mcc", ts.correlation()},
+	}
+}
+
+// correlation is Matthews' coefficient for any number of labels (Gorodkin 2004, "Comparing two K-category assignments
+// by a K-category correlation coefficient"), 0 where gold or predicted is all one label.
+func (ts tallies) correlation() float64 {
+	var goldSquares, predictedSquares, products float64
+	for _, t := range ts { // whole numbers: any order gives the same sum
+		goldSquares += float64(t.gold) * float64(t.gold)
+		predictedSquares += float64(t.predicted) * float64(t.predicted)
+		products += float64(t.gold) * float64(t.predicted)
+	}
+	sum := ts.sum()
+	n := float64(sum.gold)
+	spread := (n*n - goldSquares) * (n*n - predictedSquares)
+	if spread == 0 {
+		return 0
+	}
+	return (float64(sum.right)*n - products) / math.Sqrt(spread)
+}
+
+// judgeSpans compares the spans that tags mark; a span is right if both its ends and its label are. The averages are
+// those of seqeval's default mode, accuracy is the share of words with the right tag. Words without a gold tag, "", are
+// not judged and end a span.
+func judgeSpans(gold, predicted [][]string) []Metric {
+	ts := tallies{}
+	words, right := 0, 0
+	for i, tags := range gold {
+		judged := slices.Clone(predicted[i])
+		for j, tag := range tags {
+			switch tag {
+			case "":
+				judged[j] = ""
+				continue
+			case judged[j]:
+				right++
+			}
+			words++
+		}
+		ts.addSpans(spansOf(tags), spansOf(judged))
+	}
+	macro, micro, weighted := ts.macro(), ts.sum().scores(), ts.weighted()
+	return []Metric{
+		{"f1", micro.f1},
+		{"precision", micro.precision},
+		{"recall", micro.recall},
+		{"f1_macro", macro.f1},
+		{"precision_macro", macro.precision},
+		{"recall_macro", macro.recall},
+		{"f1_weighted", weighted.f1},
+		{"precision_weighted", weighted.precision},
+		{"recall_weighted", weighted.recall},
+		{"accuracy", share(right, words)},
+	}
+}
+
+// addSpans counts the spans of one text.
+func (ts tallies) addSpans(gold, predicted []TagSpan) {
+	for _, s := range gold {
+		ts.of(s.Label).gold++
+	}
+	for _, s := range predicted {
+		t := ts.of(s.Label)
+		t.predicted++
+		if slices.Contains(gold, s) {
+			t.right++
+		}
+	}
+}
+
+// tagsOf returns the tags of gold and predicted, text by text.
+func tagsOf(gold []corpus.Target, predicted []corpus.Prediction) (want, got [][]string) {
+	alike(len(gold), len(predicted), "answers")
+	for i, g := range gold {
+		alike(len(g.Tags), len(predicted[i].Tags), "words")
+		want = append(want, g.Tags)
+		got = append(got, predicted[i].Tags)
+	}
+	return want, got
+}
+
+// labelsOf returns the labels of gold and predicted.
+func labelsOf(gold []corpus.Target, predicted []corpus.Prediction) (want, got []string) {
+	alike(len(gold), len(predicted), "answers")
+	for i, g := range gold {
+		want = append(want, g.Label)
+		got = append(got, predicted[i].Label)
+	}
+	return want, got
+}
+
+func alike(gold, predicted int, what string) {
+	if gold != predicted {
+		panic(fmt.Sprintf("tasks: %d predictions for %d %s", predicted, gold, what))
+	}
+}

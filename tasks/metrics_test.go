@@ -1,0 +1,93 @@
+package tasks
+
+import (
+	"encoding/json"
+	"math"
+	"os"
+	"slices"
+	"testing"
+)
+
+// goldens are judged by scikit-learn and seqeval: scripts/fixtures/metrics.py.
+type goldens struct {
+	Labels []struct {
+		Name            string
+		Gold, Predicted []string
+		Want            map[string]float64
+	}
+	Spans []struct {
+		Name            string
+		Gold, Predicted [][]string
+		Want            map[string]float64
+		Spans           [][][3]any // of gold: label, start, end
+	}
+}
+
+func readGoldens(t *testing.T) goldens {
+	t.Helper()
+	data, err := os.ReadFile("testdata/metrics.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var g goldens
+	if err := json.Unmarshal(data, &g); err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+func compare(t *testing.T, metrics []Metric, want map[string]float64) {
+	t.Helper()
+	if len(metrics) != len(want) {
+		t.Errorf("%d metrics, want %d", len(metrics), len(want))
+	}
+	for _, m := range metrics {
+		// Both sides sum some ten float64 shares.
+		if w, ok := want[m.Name]; !ok || math.Abs(m.Value-w) > 1e-14 {
+			t.Errorf("%s = %v, want %v", m.Name, m.Value, w)
+		}
+	}
+}
+
+func TestLabelsAreJudgedAsByScikitLearn(t *testing.T) {
+	for _, c := range readGoldens(t).Labels {
+		t.Run(c.Name, func(t *testing.T) { compare(t, judgeLabels(c.Gold, c.Predicted), c.Want) })
+	}
+}
+
+func TestSpansAreJudgedAsBySeqeval(t *testing.T) {
+	for _, c := range readGoldens(t).Spans {
+		t.Run(c.Name, func(t *testing.T) {
+			compare(t, judgeSpans(c.Gold, c.Predicted), c.Want)
+			for i, tags := range c.Gold {
+				var want []TagSpan
+				for _, s := range c.Spans[i] {
+					want = append(want, TagSpan{s[0].(string), int(s[1].(float64)), int(s[2].(float64))})
+				}
+				if got := spansOf(tags); !slices.Equal(got, want) {
+					t.Errorf("spansOf(%q) = %v, want %v", tags, got, want)
+				}
+			}
+		})
+	}
+}
+
+func TestNothingToJudgeIsZeroForEveryMetric(t *testing.T) {
+	for _, metrics := range [][]Metric{judgeLabels(nil, nil), judgeSpans(nil, nil)} {
+		for _, m := range metrics {
+			if m.Value != 0 {
+				t.Errorf("%s of nothing = %v, want 0", m.Name, m.Value)
+			}
+		}
+	}
+}
+
+func TestWordsWithoutAGoldTagAreNotJudged(t *testing.T) {
+	gold := [][]string{{"B-a", "", "I-a", "O"}}
+	predicted := [][]string{{"B-a", "B-b", "I-a", "O"}}
+	for _, m := range judgeSpans(gold, predicted) {
+		if m.Value != 1 {
+			t.Errorf("%s = %v, want 1: the only wrong tag is on a word without a gold tag", m.Name, m.Value)
+		}
+	}
+}

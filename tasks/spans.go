@@ -1,0 +1,60 @@
+package tasks
+
+import (
+	"fmt"
+	"strings"
+)
+
+// outside is the tag of a word that is in no span.
+const outside = "O"
+
+// cutTag divides a tag into what it says about its word and the span's label: B-city into B and city. ok is false for
+// what is no tag of BIO, BIOES or IO. As in seqeval a bare B is one of the label "_".
+func cutTag(tag string) (position byte, label string, ok bool) {
+	if tag == "" || tag == outside {
+		return 'O', "", true
+	}
+	if !strings.ContainsRune("BIES", rune(tag[0])) {
+		return 0, "", false
+	}
+	label, dash := strings.CutPrefix(tag[1:], "-")
+	if len(tag) == 1 {
+		return tag[0], "_", true
+	}
+	return tag[0], label, dash && label != ""
+}
+
+// checkTags refuses tags that mark no spans.
+func checkTags(tags []string) error {
+	for i, tag := range tags {
+		if _, _, ok := cutTag(tag); !ok {
+			return fmt.Errorf("tag %d is %q; want O, or B-, I-, E- or S- and a label; type tagging takes any tag", i+1, tag)
+		}
+	}
+	return nil
+}
+
+// spansOf lists the spans that tags mark, as seqeval's default mode reads them, which is conlleval's: a span goes on
+// with I or E of its own label after B or I; any other tag but O begins one. What is no span tag marks its word alone.
+func spansOf(tags []string) []TagSpan {
+	var spans []TagSpan
+	open := false // the last span may go on
+	for i, tag := range tags {
+		position, label, ok := cutTag(tag)
+		if !ok {
+			position, label = 'S', tag
+		}
+		if position == 'O' {
+			open = false
+			continue
+		}
+		inner := position == 'I' || position == 'E'
+		if open && inner && spans[len(spans)-1].Label == label {
+			spans[len(spans)-1].End = i + 1
+		} else {
+			spans = append(spans, TagSpan{label, i, i + 1})
+		}
+		open = position == 'B' || position == 'I'
+	}
+	return spans
+}
