@@ -1,0 +1,299 @@
+// Package safetensors reads and writes files of named tensors in the safetensors format: eight bytes with the length of
+// a JSON header, the header, the tensors' bytes. What a file says of itself is checked before anything of that size is
+// made, so a broken or hostile file is an error.
+package safetensors
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"math/bits"
+	"os"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// maxHeader is the longest header in bytes that the format allows.
+const maxHeader = 100_000_000
+
+// widths are the bytes that a value takes, by the name of its type.
+var widths = map[string]int{
+	"BOOL": 1, "U8": 1, "I8": 1, "F8_E4M3": 1, "F8_E5M2": 1, "F8_E8M0": 1,
+	"U16": 2, "I16": 2, "F16": 2, "BF16": 2,
+	"U32": 4, "I32": 4, "F32": 4,
+	"U64": 8, "I64": 8, "F64": 8, "C64": 8,
+}
+
+// Info is what a file's header says of a tensor.
+type Info struct {
+	Name  string
+	DType string // F32, F16, BF16, I64, …
+	Shape []int  // empty for a single number
+
+	begin, end int64 // its bytes in the file
+}
+
+// Bytes returns how long the tensor is in the file.
+func (i Info) Bytes() int64 { return i.end - i.begin }
+
+// File is an open file. Tensors are read one by one; many goroutines may do so at once.
+type File struct {
+	r        io.ReaderAt
+	tensors  []Info // in the order of their bytes
+	byName   map[string]int
+	metadata map[string]string
+}
+
+// OpenFile is a File that is open on disk.
+type OpenFile struct {
+	*File
+	f *os.File
+}
+
+// Open opens the file at path and reads its header. Errors name the path.
+func Open(path string) (*OpenFile, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	stat, err := f.Stat()
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	file, err := New(f, stat.Size())
+	if err != nil {
+		f.Close()
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return &OpenFile{file, f}, nil
+}
+
+// Close closes the file on disk.
+func (f *OpenFile) Close() error { return f.f.Close() }
+
+// New reads the header of the size bytes of r.
+func New(r io.ReaderAt, size int64) (*File, error) {
+	var prefix [8]byte
+	if size < int64(len(prefix)) {
+		return nil, fmt.Errorf("no safetensors file: it has %d bytes, its header's length alone takes 8", size)
+	}
+	if err := readAt(r, prefix[:], 0); err != nil {
+		return nil, err
+	}
+	length := binary.LittleEndian.Uint64(prefix[:])
+	if length > uint64(size)-8 {
+		return nil, fmt.Errorf("truncated, or no safetensors file: its header claims %d bytes, %d follow", length, size-8)
+	}
+	if length > maxHeader {
+		return nil, fmt.Errorf("its header has %d bytes; at most %d are read", length, maxHeader)
+	}
+	header := make([]byte, length)
+	if err := readAt(r, header, 8); err != nil {
+		return nil, err
+	}
+
+	f := &File{r: r, byName: map[string]int{}}
+	if err := f.parse(header); err != nil {
+		return nil, fmt.Errorf("header: %w", err)
+	}
+	if err := f.place(8+int64(length), size); err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// readAt fills b from r at offset, where a ReaderAt may say EOF of a whole b that ends the file.
+func readAt(r io.ReaderAt, b []byte, offset int64) error {
+	if n, err := r.ReadAt(b, offset); n < len(b) {
+		return err
+	}
+	return nil
+}
+
+// parse reads the header. The tensors' places count from the header's end as yet.
+func (f *File) parse(header []byte) error {
+	if !utf8.Valid(header) {
+		return errors.New("it is not UTF-8")
+	}
+	d := json.NewDecoder(bytes.NewReader(header))
+	if t, err := d.Token(); err != nil || t != json.Delim('{') {
+		return errors.New("it is no JSON object")
+	}
+	seen := map[string]bool{}
+	for d.More() {
+		key, err := d.Token()
+		if err != nil {
+			return err
+		}
+		name := key.(string) // what stands before a colon, or Token gives an error
+		if seen[name] {
+			return fmt.Errorf("%q stands there twice", name)
+		}
+		seen[name] = true
+		if name == "__metadata__" {
+			if err := d.Decode(&f.metadata); err != nil {
+				return fmt.Errorf("%q: %w", name, err)
+			}
+			continue
+		}
+		info, err := parseInfo(d)
+		if err != nil {
+			return fmt.Errorf("tensor %q: %w", name, err)
+		}
+		info.Name = name
+		f.tensors = append(f.tensors, info)
+	}
+	if _, err := d.Token(); err != nil {
+		return err
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return errors.New("something follows the JSON object")
+	}
+	return nil
+}
+
+func parseInfo(d *json.Decoder) (Info, error) {
+	var entry struct {
+		DType   string  `json:"dtype"`
+		Shape   []int   `json:"shape"`
+		Offsets []int64 `json:"data_offsets"`
+	}
+	if err := d.Decode(&entry); err != nil {
+		return Info{}, err
+	}
+	width, ok := widths[entry.DType]
+	if !ok {
+		return Info{}, fmt.Errorf("unknown type %q", entry.DType)
+	}
+	if len(entry.Offsets) != 2 {
+		return Info{}, fmt.Errorf("it has %d data_offsets, want 2", len(entry.Offsets))
+	}
+	info := Info{DType: entry.DType, Shape: entry.Shape, begin: entry.Offsets[0], end: entry.Offsets[1]}
+	if info.begin < 0 || info.end < info.begin {
+		return Info{}, fmt.Errorf("it lies at bytes %d to %d", info.begin, info.end)
+	}
+	n, err := count(info.Shape)
+	if err != nil {
+		return Info{}, err
+	}
+	if n > math.MaxInt64/int64(width) || n*int64(width) != info.Bytes() {
+		return Info{}, fmt.Errorf("%s of shape %v has not the %d bytes that it is given", info.DType, info.Shape, info.Bytes())
+	}
+	return info, nil
+}
+
+// count returns the number of values of a tensor.
+func count(shape []int) (int64, error) {
+	n := int64(1)
+	for _, d := range shape {
+		if d < 0 {
+			return 0, fmt.Errorf("its shape is %v", shape)
+		}
+		hi, lo := bits.Mul64(uint64(n), uint64(d))
+		if hi != 0 || lo > math.MaxInt64 {
+			return 0, fmt.Errorf("its shape %v is beyond any file", shape)
+		}
+		n = int64(lo)
+	}
+	return n, nil
+}
+
+// place puts the tensors where they lie in a file of size bytes whose header ends at start. They fill the rest of the
+// file without gap or overlap.
+func (f *File) place(start, size int64) error {
+	slices.SortFunc(f.tensors, func(a, b Info) int {
+		if a.begin != b.begin {
+			return compare(a.begin, b.begin)
+		}
+		if a.end != b.end {
+			return compare(a.end, b.end) // empty tensors first
+		}
+		return strings.Compare(a.Name, b.Name)
+	})
+	at := int64(0)
+	for i := range f.tensors {
+		t := &f.tensors[i]
+		switch {
+		case t.end > size-start:
+			return fmt.Errorf("truncated: tensor %q ends %d bytes behind the file", t.Name, t.end-(size-start))
+		case t.begin < at:
+			return fmt.Errorf("tensor %q overlaps tensor %q", t.Name, f.tensors[i-1].Name)
+		case t.begin > at:
+			return fmt.Errorf("%d bytes before tensor %q belong to no tensor", t.begin-at, t.Name)
+		}
+		at = t.end
+		t.begin, t.end = t.begin+start, t.end+start
+		f.byName[t.Name] = i
+	}
+	if at != size-start {
+		return fmt.Errorf("the last %d bytes belong to no tensor", size-start-at)
+	}
+	return nil
+}
+
+func compare(a, b int64) int {
+	if a < b {
+		return -1
+	}
+	return 1
+}
+
+// Tensors returns what the file holds, in the order in which it lies there. It is not to be changed.
+func (f *File) Tensors() []Info { return f.tensors }
+
+// Metadata returns the strings of the header's __metadata__.
+func (f *File) Metadata() map[string]string { return f.metadata }
+
+// Info returns what the header says of a tensor; ok is false if there is none of that name.
+func (f *File) Info(name string) (info Info, ok bool) {
+	i, ok := f.byName[name]
+	if !ok {
+		return Info{}, false
+	}
+	return f.tensors[i], true
+}
+
+// Raw reads a tensor's bytes as they lie in the file. It panics if there is no such tensor.
+func (f *File) Raw(name string) ([]byte, error) {
+	info := f.mustInfo(name)
+	raw := make([]byte, info.Bytes())
+	if err := readAt(f.r, raw, info.begin); err != nil {
+		return nil, fmt.Errorf("tensor %q: %w", name, err)
+	}
+	return raw, nil
+}
+
+// Floats reads a tensor of type F32, F16 or BF16; all their values are exact in float32. Other types are an error.
+// It panics if there is no such tensor.
+func (f *File) Floats(name string) ([]float32, error) {
+	info := f.mustInfo(name)
+	if !IsFloat(info.DType) {
+		return nil, fmt.Errorf("tensor %q has type %s; F32, F16 and BF16 are read", name, info.DType)
+	}
+	width := widths[info.DType]
+	values := make([]float32, int(info.Bytes())/width)
+	chunk := make([]byte, min(info.Bytes(), 1<<18))
+	for done := 0; done < len(values); {
+		n := min(len(values)-done, len(chunk)/width)
+		if err := readAt(f.r, chunk[:n*width], info.begin+int64(done*width)); err != nil {
+			return nil, fmt.Errorf("tensor %q: %w", name, err)
+		}
+		Decode(values[done:done+n], chunk[:n*width], info.DType)
+		done += n
+	}
+	return values, nil
+}
+
+func (f *File) mustInfo(name string) Info {
+	info, ok := f.Info(name)
+	if !ok {
+		panic(fmt.Sprintf("safetensors: no tensor %q", name))
+	}
+	return info
+}

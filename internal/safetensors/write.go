@@ -1,0 +1,153 @@
+package safetensors
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Tensor is a tensor to be written: values, which are written as F32, or bytes of any type as they lie in a file.
+type Tensor struct {
+	Name  string
+	Shape []int
+	Data  []float32 // nil where Raw holds the tensor
+	DType string    // of Raw
+	Raw   []byte
+}
+
+func (t Tensor) dtype() string {
+	if t.Raw == nil {
+		return "F32"
+	}
+	return t.DType
+}
+
+func (t Tensor) bytes() int64 {
+	if t.Raw == nil {
+		return 4 * int64(len(t.Data))
+	}
+	return int64(len(t.Raw))
+}
+
+// Write writes tensors and metadata to path: beside it first and then renamed, so that a whole file is there at any
+// moment. The same tensors give the same bytes, in whatever order they come. It panics on two tensors of one name, on
+// a tensor whose shape is not its length and on an unknown type.
+func Write(path string, tensors []Tensor, metadata map[string]string) (err error) {
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			f.Close()
+			os.Remove(f.Name())
+		}
+	}()
+
+	w := bufio.NewWriterSize(f, 1<<18)
+	if err := Encode(w, tensors, metadata); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	if err := f.Chmod(0o644); err != nil {
+		return err
+	}
+	if err := f.Sync(); err != nil {
+		return err
+	}
+	if err := f.Close(); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
+}
+
+// Encode writes what Write does to w.
+func Encode(w io.Writer, tensors []Tensor, metadata map[string]string) error {
+	tensors = slices.Clone(tensors)
+	slices.SortFunc(tensors, func(a, b Tensor) int { // wide types first, so that all values are aligned
+		if byWidth := widths[b.dtype()] - widths[a.dtype()]; byWidth != 0 {
+			return byWidth
+		}
+		return strings.Compare(a.Name, b.Name)
+	})
+
+	var prefix [8]byte
+	header := header(tensors, metadata)
+	binary.LittleEndian.PutUint64(prefix[:], uint64(len(header)))
+	if _, err := w.Write(append(prefix[:], header...)); err != nil {
+		return err
+	}
+	for _, t := range tensors {
+		if err := t.encode(w); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// header returns the JSON header of tensors in their order, ended by spaces so that what follows is aligned to 8 bytes.
+func header(tensors []Tensor, metadata map[string]string) []byte {
+	var b bytes.Buffer
+	b.WriteByte('{')
+	if len(metadata) > 0 {
+		b.WriteString(`"__metadata__":{`)
+		for i, key := range slices.Sorted(maps.Keys(metadata)) {
+			if i > 0 {
+				b.WriteByte(',')
+			}
+			fmt.Fprintf(&b, "%s:%s", quote(key), quote(metadata[key]))
+		}
+		b.WriteByte('}')
+	}
+	names := map[string]bool{}
+	at := int64(0)
+	for _, t := range tensors {
+		width, ok := widths[t.dtype()]
+		n, err := count(t.Shape)
+		if !ok || err != nil || n*int64(width) != t.bytes() || names[t.Name] || t.Name == "__metadata__" {
+			panic(fmt.Sprintf("safetensors: tensor %q of type %q and shape %v in %d bytes", t.Name, t.dtype(), t.Shape, t.bytes()))
+		}
+		names[t.Name] = true
+		if b.Len() > 1 {
+			b.WriteByte(',')
+		}
+		shape, _ := json.Marshal(append([]int{}, t.Shape...)) // [] for a single number
+		fmt.Fprintf(&b, `%s:{"dtype":"%s","shape":%s,"data_offsets":[%d,%d]}`, quote(t.Name), t.dtype(), shape, at, at+t.bytes())
+		at += t.bytes()
+	}
+	b.WriteByte('}')
+	for b.Len()%8 != 0 {
+		b.WriteByte(' ')
+	}
+	return b.Bytes()
+}
+
+func quote(s string) []byte {
+	q, _ := json.Marshal(s) // strings cannot fail
+	return q
+}
+
+func (t Tensor) encode(w io.Writer) error {
+	if t.Raw != nil {
+		_, err := w.Write(t.Raw)
+		return err
+	}
+	var b [1 << 12]byte
+	for part := range slices.Chunk(t.Data, len(b)/4) {
+		n, _ := binary.Encode(b[:], binary.LittleEndian, part) // it fits
+		if _, err := w.Write(b[:n]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
