@@ -11,9 +11,11 @@ var threads atomic.Int64
 // SetThreads sets how many goroutines share the work: all cores for 0. No result depends on it.
 func SetThreads(n int) {
 	threads.Store(int64(n))
-	if n > 0 {
-		runtime.GOMAXPROCS(n) // what runs on gonum's BLAS follows it
+	if n == 0 {
+		runtime.SetDefaultGOMAXPROCS()
+		return
 	}
+	runtime.GOMAXPROCS(n) // what runs on gonum's BLAS follows it
 }
 
 // Threads returns how many goroutines share the work.

@@ -3,40 +3,127 @@
 // goroutines nor on the number of rows: the same row gives the same bits alone and in any batch.
 package kernel
 
-import "gonum.org/v1/gonum/blas/gonum"
+import (
+	"sync"
+
+	"gonum.org/v1/gonum/blas/gonum"
+)
 
 var blas gonum.Implementation
 
-// MatMul adds a·b to c: c [m n], a [m k], b [k n]. Each element sums over k in ascending order.
+// MatMul adds a·b to c: c [m n], a [m k], b [k n]. Each element of c takes its products one by one, over k ascending.
 func MatMul(c, a, b []float32, m, k, n int) {
-	Parallel(m, 8, func(lo, hi int) {
-		for i := lo; i < hi; i++ {
-			for l := range k {
-				blas.Saxpy(n, a[i*k+l], b[l*n:], 1, c[i*n:], 1)
-			}
-		}
-	})
+	multiply(c, matrix{a, k, 1}, matrix{b, n, 1}, m, k, n)
 }
 
-// MatMulBT adds a·bᵀ to c: c [m n], a [m k], b [n k].
+// MatMulBT adds a·bᵀ to c: c [m n], a [m k], b [n k], in MatMul's order.
 func MatMulBT(c, a, b []float32, m, k, n int) {
-	t := make([]float32, k*n)
-	Transpose(t, b, n, k)
-	MatMul(c, a, t, m, k, n)
+	multiply(c, matrix{a, k, 1}, matrix{b, 1, k}, m, k, n)
 }
 
-// MatMulAT adds aᵀ·b to c: c [m n], a [k m], b [k n]. Each element sums over k in ascending order.
+// MatMulAT adds aᵀ·b to c: c [m n], a [k m], b [k n], in MatMul's order.
 func MatMulAT(c, a, b []float32, m, k, n int) {
-	t := make([]float32, m*k)
-	Transpose(t, a, k, m)
-	MatMul(c, t, b, m, k, n)
+	multiply(c, matrix{a, 1, m}, matrix{b, n, 1}, m, k, n)
 }
 
 // Transpose writes b [m n] to a as [n m].
 func Transpose(a, b []float32, m, n int) {
-	for i := range m {
-		for j := range n {
-			a[j*m+i] = b[i*n+j]
+	Parallel(n, 64, func(lo, hi int) {
+		matrix{b, 1, n}.pack(a[lo*m:], lo, hi, 0, m)
+	})
+}
+
+// A product is cut into tiles that the caches hold. What an element sums up, and in which order, does not depend on
+// its tile.
+const (
+	tileRows  = 8   // of a and c, that a tile of b's row is added to: tileRows*tileCols floats stay in the first cache
+	tileCols  = 256 // of b and c
+	tileDepth = 256 // rows of b: tileDepth*tileCols floats stay in the second cache
+	groupRows = 128 // rows of c that one goroutine takes through the same tile of b
+)
+
+// tiles are copies without gaps, so that no stride, such as a power of two, makes the caches evict them.
+type tiles struct {
+	a [tileDepth * tileRows]float32 // transposed
+	b [tileDepth * tileCols]float32
+	c [tileRows * tileCols]float32
+}
+
+var tilePool = sync.Pool{New: func() any { return new(tiles) }}
+
+// multiply adds a·b to c [m n].
+func multiply(c []float32, a, b matrix, m, k, n int) {
+	groups := (m + groupRows - 1) / groupRows
+	cols := evenTile(n, tileCols)
+	Parallel(groups*((n+cols-1)/cols), 1, func(unit, _ int) {
+		t := tilePool.Get().(*tiles)
+		defer tilePool.Put(t)
+		i, j := unit%groups*groupRows, unit/groups*cols
+		for l := 0; l < k; l += tileDepth {
+			t.multiply(c, a, b, n, [3]int{i, j, l}, [3]int{min(i+groupRows, m), min(j+cols, n), min(l+tileDepth, k)})
+		}
+	})
+}
+
+// evenTile returns the size of the tiles that cut n into pieces of like size, at most limit and a multiple of 8.
+func evenTile(n, limit int) int {
+	pieces := (n + limit - 1) / limit
+	return max(8, ((n+pieces-1)/max(pieces, 1)+7)/8*8)
+}
+
+// multiply adds to the rows lo[0]:hi[0] and columns lo[1]:hi[1] of c, whose rows have width n, the products of
+// lo[2]:hi[2].
+func (t *tiles) multiply(c []float32, a, b matrix, n int, lo, hi [3]int) {
+	cols, depth := hi[1]-lo[1], hi[2]-lo[2]
+	b.pack(t.b[:], lo[2], hi[2], lo[1], hi[1])
+	for i := lo[0]; i < hi[0]; i += tileRows {
+		rows := min(tileRows, hi[0]-i)
+		a.transposed().pack(t.a[:], lo[2], hi[2], i, i+rows)
+		for r := range rows {
+			copy(t.c[r*cols:(r+1)*cols], c[(i+r)*n+lo[1]:])
+		}
+		addProduct(t.c[:], t.a[:], t.b[:], rows, depth, cols)
+		for r := range rows {
+			copy(c[(i+r)*n+lo[1]:(i+r)*n+hi[1]], t.c[r*cols:])
+		}
+	}
+}
+
+// addProduct adds aᵀ·b to c: c [m n], a [k m], b [k n]. It is the formula itself, without tiles or goroutines: each row
+// of b is added to all rows of c, times a column of aᵀ.
+func addProduct(c, a, b []float32, m, k, n int) {
+	for l := range k {
+		blas.Sger(m, n, 1, a[l*m:], 1, b[l*n:], 1, c, n)
+	}
+}
+
+// matrix is a view of data: element i, j is data[i*row+j*col]. One of row and col is 1.
+type matrix struct {
+	data     []float32
+	row, col int
+}
+
+func (x matrix) transposed() matrix { return matrix{x.data, x.col, x.row} }
+
+// pack copies rows i:iEnd and columns j:jEnd to out without gaps.
+func (x matrix) pack(out []float32, i, iEnd, j, jEnd int) {
+	rows, cols := iEnd-i, jEnd-j
+	if x.col == 1 {
+		for r := range rows {
+			copy(out[r*cols:(r+1)*cols], x.data[(i+r)*x.row+j:])
+		}
+		return
+	}
+	// Blocks of columns, whose beginnings stay in the first cache while the rows pass.
+	const block = 16
+	for c := 0; c < cols; c += block {
+		width := min(block, cols-c)
+		for q := range width {
+			from := x.data[(j+c+q)*x.col+i:][:rows]
+			to := out[c+q:]
+			for r, v := range from {
+				to[r*cols] = v
+			}
 		}
 	}
 }

@@ -1,0 +1,139 @@
+package kernel
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// normal returns n numbers from a normal distribution.
+func normal(seed uint64, n int) []float32 {
+	r := rand.New(rand.NewPCG(seed, 0))
+	x := make([]float32, n)
+	for i := range x {
+		x[i] = float32(r.NormFloat64())
+	}
+	return x
+}
+
+// rowSums is MatMul's contract as two loops: each element takes its products in ascending order, in float32.
+func rowSums(c, a, b []float32, m, k, n int) {
+	for i := range m {
+		for j := range n {
+			sum := c[i*n+j]
+			for l := range k {
+				product := a[i*k+l] * b[l*n+j]
+				sum += product
+			}
+			c[i*n+j] = sum
+		}
+	}
+}
+
+func transposed(x []float32, m, n int) []float32 {
+	t := make([]float32, len(x))
+	for i := range m {
+		for j := range n {
+			t[j*m+i] = x[i*n+j]
+		}
+	}
+	return t
+}
+
+// sizes are m, k, n around the borders of tiles.
+var sizes = [][3]int{{1, 1, 1}, {1, 10, 3}, {3, 5, 10}, {7, 300, 9}, {8, 256, 256}, {9, 257, 257}, {130, 33, 70}, {131, 520, 264}, {0, 3, 4}, {3, 0, 4}, {3, 4, 0}}
+
+func TestProductsSumInAscendingOrder(t *testing.T) {
+	for _, s := range sizes {
+		m, k, n := s[0], s[1], s[2]
+		a, b, before := normal(1, m*k), normal(2, k*n), normal(3, m*n)
+		want := slices.Clone(before)
+		rowSums(want, a, b, m, k, n)
+		for name, multiply := range map[string]func(c []float32){
+			"MatMul":   func(c []float32) { MatMul(c, a, b, m, k, n) },
+			"MatMulBT": func(c []float32) { MatMulBT(c, a, transposed(b, k, n), m, k, n) },
+			"MatMulAT": func(c []float32) { MatMulAT(c, transposed(a, m, k), b, m, k, n) },
+		} {
+			got := slices.Clone(before)
+			multiply(got)
+			if !slices.Equal(got, want) {
+				t.Errorf("%s of m, k, n = %v is not the sum in ascending order", name, s)
+			}
+		}
+	}
+}
+
+func TestRowsOfAProductDependOnThemselvesAlone(t *testing.T) {
+	const m, k, n = 67, 130, 300
+	a, b := normal(1, m*k), normal(2, k*n)
+	all := make([]float32, m*n)
+	MatMul(all, a, b, m, k, n)
+	for offset := range 4 { // of the row in memory, in floats: alignment must not matter
+		for i := range m {
+			row := make([]float32, offset+n)[offset:]
+			x := append(make([]float32, offset, offset+k), a[i*k:(i+1)*k]...)[offset:]
+			MatMul(row, x, b, 1, k, n)
+			if !slices.Equal(row, all[i*n:(i+1)*n]) {
+				t.Fatalf("row %d at offset %d differs from the same row among %d", i, offset, m)
+			}
+		}
+	}
+}
+
+func TestThreadsDoNotChangeAProduct(t *testing.T) {
+	defer SetThreads(0)
+	const m, k, n = 300, 70, 600
+	a, b := normal(1, m*k), normal(2, k*n)
+	var want []float32
+	for threads := 1; threads <= 3; threads++ {
+		SetThreads(threads)
+		got := make([]float32, m*n)
+		MatMul(got, a, b, m, k, n)
+		if want == nil {
+			want = got
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%d threads give other bits than 1", threads)
+		}
+	}
+}
+
+func TestProductsPassOnWhatIsNoNumber(t *testing.T) {
+	nan, inf := float32(math.NaN()), float32(math.Inf(1))
+	for _, bad := range []float32{nan, inf} {
+		c := make([]float32, 4)
+		MatMul(c, []float32{0, 1, 2, 3}, []float32{bad, 1, 1, 1}, 2, 2, 2) // 0·NaN and 0·Inf are NaN
+		if c[0] == c[0] || c[1] != 1 {
+			t.Errorf("a zero times %v gives %v", bad, c)
+		}
+	}
+}
+
+func TestTranspose(t *testing.T) {
+	for _, s := range sizes {
+		m, n := s[0], s[2]
+		x := normal(1, m*n)
+		got := make([]float32, m*n)
+		Transpose(got, x, m, n)
+		if want := transposed(x, m, n); !slices.Equal(got, want) {
+			t.Errorf("Transpose of %d by %d is wrong", m, n)
+		}
+	}
+}
+
+func BenchmarkProducts(b *testing.B) {
+	for _, s := range [][3]int{{384, 384, 384}, {384, 384, 1536}, {384, 1536, 384}, {1536, 384, 384}, {12, 384, 1536}} {
+		m, k, n := s[0], s[1], s[2]
+		x, y, z := normal(1, m*k), normal(2, k*n), make([]float32, m*n)
+		for name, multiply := range map[string]func(c, a, b []float32, m, k, n int){"MatMul": MatMul, "MatMulBT": MatMulBT, "MatMulAT": MatMulAT} {
+			b.Run(fmt.Sprintf("%s/%dx%dx%d", name, m, k, n), func(b *testing.B) {
+				for b.Loop() {
+					multiply(z, x, y, m, k, n)
+				}
+				b.ReportMetric(2*float64(m*k*n)*float64(b.N)/b.Elapsed().Seconds()/1e9, "GFLOP/s")
+			})
+		}
+	}
+}
