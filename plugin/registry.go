@@ -4,13 +4,15 @@ package plugin
 import (
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 )
 
 // Registry holds the parts of one kind by name. S is what a part is told when it is made, P is the part.
 type Registry[S, P any] struct {
-	kind  string
-	parts map[string]part[S, P]
+	kind    string
+	parts   map[string]part[S, P]
+	aliases map[string]string
 }
 
 type part[S, P any] struct {
@@ -20,16 +22,20 @@ type part[S, P any] struct {
 
 // NewRegistry returns an empty registry; kind is what errors call its parts.
 func NewRegistry[S, P any](kind string) *Registry[S, P] {
-	return &Registry[S, P]{kind: kind, parts: map[string]part[S, P]{}}
+	return &Registry[S, P]{kind: kind, parts: map[string]part[S, P]{}, aliases: map[string]string{}}
 }
 
-// Register adds a part. It panics if the name is taken: it is called from init.
+// Register adds a part. It panics if the name is taken or the options lack their tags: it is called from init.
 func Register[O, S, P any](r *Registry[S, P], name string, defaults O, build func(O, S) (P, error)) {
 	if _, taken := r.parts[name]; taken {
 		panic(fmt.Sprintf("plugin: two parts of kind %s are named %q", r.kind, name))
 	}
+	optionsOf(reflect.TypeFor[O]()) // panics on a field that no file could set
 	r.parts[name] = part[S, P]{defaults, func(options any, site S) (P, error) { return build(options.(O), site) }}
 }
+
+// Alias lets files call a part by another name, one of an older or foreign format. The part may be registered later.
+func (r *Registry[S, P]) Alias(alias, name string) { r.aliases[alias] = name }
 
 // Kind returns what errors call the parts.
 func (r *Registry[S, P]) Kind() string { return r.kind }

@@ -1,0 +1,149 @@
+package plugin
+
+import (
+	"bytes"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// Choice is a part that a file chose, with its options filled in.
+type Choice[S, P any] struct {
+	Type    string
+	Options any   // of the type of the part's defaults
+	Place   Place // of the section that chose it; zero where the choice is a default
+
+	registry *Registry[S, P]
+}
+
+// Build makes the part. Its errors name the place and the part.
+func (c Choice[S, P]) Build(site S) (P, error) {
+	part, err := c.registry.Build(c.Type, c.Options, site)
+	if err != nil {
+		return part, &Mistake{c.Place, fmt.Errorf("%s %q: %w", c.registry.kind, c.Type, err)}
+	}
+	return part, nil
+}
+
+// Section is what a file says to make the choice, every option filled in.
+func (c Choice[S, P]) Section() *Section {
+	s := &Section{Kind: Mapping}
+	s.Put("type", SectionOf(c.Type))
+	s.Entries = append(s.Entries, SectionOf(c.Options).Entries...)
+	return s
+}
+
+// Choose reads the section of a part: a mapping with type and the part's options, or the type alone. Without a type
+// the part is missing; if that is "", having none is a mistake. Keys in beside are somebody else's to read. What it
+// returns is of use only when no mistakes were found.
+func (r *Registry[S, P]) Choose(s *Section, missing string, beside []string, mistakes *Mistakes) Choice[S, P] {
+	c := Choice[S, P]{Type: missing, registry: r}
+	place := Place{} // of the type
+	if s != nil && s.Kind != Null {
+		c.Place, place = s.Place, s.Place
+	}
+	switch {
+	case s == nil || s.Kind == Null:
+	case s.Kind == Mapping && !s.Has("type"):
+	case s.Kind == Mapping:
+		t := s.At("type")
+		if t.Kind >= List {
+			mistakes.Add(t.Place, "type of %s: want a name, have %s", r.kind, t)
+			return c
+		}
+		c.Type, place = t.Text, t.Place
+	case s.Kind < List:
+		c.Type = s.Text
+	default:
+		mistakes.Add(s.Place, "%s: want a type or a mapping, have %s", r.kind, s)
+		return c
+	}
+
+	if c.Type == "" {
+		mistakes.Add(place, "%s without a type; there is %s", r.kind, strings.Join(r.Names(), ", "))
+		return c
+	}
+	if _, ok := r.parts[r.aliases[c.Type]]; ok {
+		c.Type = r.aliases[c.Type]
+	}
+	part, ok := r.parts[c.Type]
+	if !ok {
+		mistakes.Add(place, "%s", Unknown(r.kind, c.Type, r.Names()))
+		return c
+	}
+	c.Options = part.defaults
+	if s != nil && s.Kind == Mapping {
+		c.Options = decodeOptions(fmt.Sprintf("%s %q", r.kind, c.Type), s, part.defaults, beside, mistakes)
+	}
+	return c
+}
+
+// decodeOptions decodes a section over a copy of defaults.
+func decodeOptions(owner string, s *Section, defaults any, beside []string, mistakes *Mistakes) any {
+	options := reflect.New(reflect.TypeOf(defaults))
+	options.Elem().Set(reflect.ValueOf(defaults))
+	for _, o := range optionsOf(options.Elem().Type()) {
+		if o.key == "type" || slices.Contains(beside, o.key) {
+			panic(fmt.Sprintf("plugin: %s has an option %q, which is taken", owner, o.key))
+		}
+	}
+	s.Decode(owner, options.Interface(), mistakes, append(slices.Clone(beside), "type")...)
+	return options.Elem().Interface()
+}
+
+// FromString chooses the part called name with options written as YAML, "dropout: 0.2"; none is "".
+func (r *Registry[S, P]) FromString(name, options string) (Choice[S, P], error) {
+	var mistakes Mistakes
+	s := &Section{Kind: Mapping}
+	if strings.TrimSpace(options) != "" {
+		if s = Parse("options", []byte(options), &mistakes); s == nil {
+			return Choice[S, P]{}, mistakes.Err()
+		}
+	}
+	if s.Kind != Mapping {
+		mistakes.Add(s.Place, "want options as a mapping, have %s", s)
+		return Choice[S, P]{}, mistakes.Err()
+	}
+	s.Put("type", SectionOf(name))
+	return r.Choose(s, "", nil, &mistakes), mistakes.Err()
+}
+
+// Field is one option of a part, as a list of parts shows it.
+type Field struct {
+	Key     string // within another's mapping: lora.r
+	Type    string // what it takes: "a number in [0, 1)", "cls, mean or max"
+	Default string // as a file would say it
+	Doc     string
+}
+
+// Fields lists the options of a part in the order that its author gave them. It panics on an unknown name.
+func (r *Registry[S, P]) Fields(name string) []Field {
+	part, ok := r.parts[name]
+	if !ok {
+		panic(fmt.Sprintf("plugin: no %s %q", r.kind, name))
+	}
+	return fieldsOf("", reflect.ValueOf(part.defaults))
+}
+
+func fieldsOf(prefix string, v reflect.Value) []Field {
+	var all []Field
+	for _, o := range optionsOf(v.Type()) {
+		value := v.FieldByIndex(o.index)
+		if value.Kind() == reflect.Struct {
+			all = append(all, fieldsOf(prefix+o.key+".", value)...)
+			continue
+		}
+		all = append(all, Field{prefix + o.key, wants(value.Type(), o.limits), inline(sectionOf(value)), o.doc})
+	}
+	return all
+}
+
+// inline writes a section as YAML on one line.
+func inline(s *Section) string {
+	var b bytes.Buffer
+	if err := s.Write(&b); err != nil {
+		panic("plugin: " + err.Error())
+	}
+	return strings.TrimSpace(b.String())
+}

@@ -1,0 +1,205 @@
+package plugin
+
+import (
+	"math"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Decode sets the fields of the struct that into points to from a mapping's keys, by their yaml tags; a field whose key
+// is absent or null stays as it is. Wrong types, values out of range and unknown keys are mistakes of owner, which is
+// what errors call the section; keys in beside are somebody else's to read.
+func (s *Section) Decode(owner string, into any, mistakes *Mistakes, beside ...string) {
+	d := decoder{mistakes}
+	d.fields(owner, s, reflect.ValueOf(into).Elem(), beside)
+}
+
+type decoder struct{ mistakes *Mistakes }
+
+func (d decoder) fields(owner string, s *Section, v reflect.Value, beside []string) {
+	if s.Kind != Mapping {
+		if s.Kind != Null {
+			d.mistakes.Add(s.Place, "%s: want a mapping, have %s", owner, s)
+		}
+		return
+	}
+	options := optionsOf(v.Type())
+	for _, e := range s.Entries {
+		at := slices.IndexFunc(options, func(o option) bool { return o.key == e.Key })
+		switch {
+		case at >= 0:
+			o := options[at]
+			d.value(owner+": "+o.key, e.Value, v.FieldByIndex(o.index), o.limits)
+		case !slices.Contains(beside, e.Key):
+			d.mistakes.Add(e.Place, "%s", unknownOption(owner, e.Key, options, beside))
+		}
+	}
+}
+
+// unknownOption says what an owner takes instead of key. It suggests a name where the list is too long to see it or
+// does not hold it.
+func unknownOption(owner, key string, options []option, beside []string) string {
+	const longList = 6
+	var own []string
+	for _, o := range options {
+		own = append(own, o.key)
+	}
+	slices.Sort(own)
+	text := owner + " has no option " + quoted(key) + "; "
+	if near, ok := Nearest(key, append(slices.Clone(own), beside...)); ok && (len(own) >= longList || !slices.Contains(own, near)) {
+		text += "did you mean " + quoted(near) + "? "
+	}
+	switch {
+	case len(own) > 0:
+		return text + "it takes " + strings.Join(own, ", ")
+	case len(beside) > 0:
+		return text + "it takes none but " + strings.Join(slices.Sorted(slices.Values(beside)), ", ")
+	}
+	return text + "it takes none"
+}
+
+// value sets v from s; where says which value of which owner it is.
+func (d decoder) value(where string, s *Section, v reflect.Value, l limits) {
+	t := v.Type()
+	switch {
+	case t == sectionType:
+		v.Set(reflect.ValueOf(s))
+	case s.Kind == Null:
+		// as if the key were absent
+	case t.Kind() == reflect.String:
+		d.text(where, s, v, l)
+	case t.Kind() == reflect.Bool:
+		if b, ok := boolOf(s); ok {
+			v.SetBool(b)
+		} else {
+			d.wrong(where, s, t, l)
+		}
+	case isNumber(t.Kind()):
+		d.number(where, s, v, l)
+	case t.Kind() == reflect.Slice:
+		d.list(where, s, v, l)
+	case t.Kind() == reflect.Map:
+		d.mapping(where, s, v, l)
+	default:
+		d.fields(where, s, v, nil)
+	}
+}
+
+func (d decoder) wrong(where string, s *Section, t reflect.Type, l limits) {
+	have := s.String()
+	if s.Kind == Text && l.choices != nil {
+		have = quoted(s.Text)
+	}
+	d.mistakes.Add(s.Place, "%s: want %s, have %s", where, wants(t, l), have)
+}
+
+// text takes any scalar as it is written: a label may be 1, a delimiter may be ~.
+func (d decoder) text(where string, s *Section, v reflect.Value, l limits) {
+	if s.Kind >= List || l.choices != nil && !slices.Contains(l.choices, s.Text) {
+		d.wrong(where, s, v.Type(), l)
+		return
+	}
+	v.SetString(s.Text)
+}
+
+// boolOf reads what YAML 1.1 and 1.2 call true and false.
+func boolOf(s *Section) (value, ok bool) {
+	if s.Kind != Bool && s.Kind != Text {
+		return false, false
+	}
+	switch strings.ToLower(s.Text) {
+	case "true", "yes", "on":
+		return true, true
+	case "false", "no", "off":
+		return false, true
+	}
+	return false, false
+}
+
+func (d decoder) number(where string, s *Section, v reflect.Value, l limits) {
+	got := reflect.New(v.Type()).Elem()
+	if !parseNumber(s, got) || !l.hold(asFloat(got)) {
+		d.wrong(where, s, v.Type(), l)
+		return
+	}
+	v.Set(got)
+}
+
+// parseNumber sets a number from a scalar. Numbers that are not finite are none.
+func parseNumber(s *Section, into reflect.Value) bool {
+	digits := strings.TrimPrefix(strings.ReplaceAll(s.Text, "_", ""), "+") // YAML groups digits so
+	bits := into.Type().Bits()
+	switch {
+	case s.Kind != Int && (s.Kind != Float || isWhole(into.Kind())):
+		return false
+	case into.CanInt():
+		n, err := strconv.ParseInt(digits, 0, bits)
+		into.SetInt(n)
+		return err == nil
+	case into.CanUint():
+		n, err := strconv.ParseUint(digits, 0, bits)
+		into.SetUint(n)
+		return err == nil
+	}
+	if n, err := strconv.ParseInt(digits, 0, 64); err == nil { // 0x10 is no float to Go
+		into.SetFloat(float64(n))
+		return true
+	}
+	f, err := strconv.ParseFloat(digits, bits)
+	into.SetFloat(f)
+	return err == nil && !math.IsInf(f, 0) && !math.IsNaN(f)
+}
+
+func asFloat(v reflect.Value) float64 {
+	switch {
+	case v.CanInt():
+		return float64(v.Int())
+	case v.CanUint():
+		return float64(v.Uint())
+	}
+	return v.Float()
+}
+
+// list sets a slice; its limits are those of each item.
+func (d decoder) list(where string, s *Section, v reflect.Value, l limits) {
+	if s.Kind != List {
+		d.wrong(where, s, v.Type(), limits{})
+		return
+	}
+	items := reflect.MakeSlice(v.Type(), len(s.Items), len(s.Items))
+	for i, item := range s.Items {
+		if item.Kind == Null {
+			d.wrong(where, item, v.Type().Elem(), l)
+			continue
+		}
+		d.value(where, item, items.Index(i), l)
+	}
+	v.Set(items)
+}
+
+// mapping sets a map; its limits are those of each value.
+func (d decoder) mapping(where string, s *Section, v reflect.Value, l limits) {
+	if s.Kind != Mapping {
+		d.wrong(where, s, v.Type(), limits{})
+		return
+	}
+	t := v.Type()
+	all := reflect.MakeMap(t)
+	for _, e := range s.Entries {
+		key := reflect.New(t.Key()).Elem()
+		if t.Key().Kind() == reflect.String {
+			key.SetString(e.Key)
+		} else if n, err := strconv.Atoi(e.Key); err == nil {
+			key.SetInt(int64(n))
+		} else {
+			d.mistakes.Add(e.Place, "%s: want whole numbers as keys, have %s", where, quoted(e.Key))
+			continue
+		}
+		value := reflect.New(t.Elem()).Elem()
+		d.value(where+": "+cut(e.Key), e.Value, value, l)
+		all.SetMapIndex(key, value)
+	}
+	v.Set(all)
+}

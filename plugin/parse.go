@@ -1,0 +1,211 @@
+package plugin
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strconv"
+	"unicode/utf8"
+
+	"gopkg.in/yaml.v3"
+)
+
+// What an experiment file may hold. All are far above what one needs; they keep a hostile file cheap.
+const (
+	maxBytes  = 1 << 20
+	maxDepth  = 64
+	maxValues = 100_000 // those that aliases repeat counted each time
+)
+
+// Parse reads the one YAML document of a file. Where there is none it notes why and returns nil.
+func Parse(file string, data []byte, mistakes *Mistakes) *Section {
+	if len(data) > maxBytes {
+		mistakes.Add(Place{File: file}, "%d bytes; an experiment file has at most %d", len(data), maxBytes)
+		return nil
+	}
+	if at := invalidByte(data); at >= 0 {
+		line := 1 + bytes.Count(data[:at], []byte("\n"))
+		start := bytes.LastIndexByte(data[:at], '\n') + 1
+		place := Place{file, line, 1 + utf8.RuneCount(data[start:at])}
+		mistakes.Add(place, "byte 0x%02x is not UTF-8; save the file as UTF-8", data[at])
+		return nil
+	}
+
+	decoder := yaml.NewDecoder(bytes.NewReader(data))
+	var document, second yaml.Node
+	if err := decode(decoder, &document); err != nil {
+		mistakes.Append(syntaxMistake(file, data, err))
+		return nil
+	}
+	if err := decode(decoder, &second); err == nil {
+		mistakes.Add(Place{file, second.Line, second.Column}, "a second document begins; an experiment file is one")
+	} else if err != io.EOF {
+		mistakes.Append(syntaxMistake(file, data, err))
+	}
+
+	r := reader{file: file, mistakes: mistakes, open: map[*yaml.Node]bool{}}
+	return r.section(document.Content[0], 0)
+}
+
+// decode reads the next document. The YAML library panics on some malformed comments: that is an error here.
+func decode(d *yaml.Decoder, into *yaml.Node) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("yaml: %v", r)
+		}
+	}()
+	return d.Decode(into)
+}
+
+func invalidByte(data []byte) int {
+	for i := 0; i < len(data); {
+		r, size := utf8.DecodeRune(data[i:])
+		if r == utf8.RuneError && size == 1 {
+			return i
+		}
+		i += size
+	}
+	return -1
+}
+
+var yamlError = regexp.MustCompile(`^yaml: (?:line (\d+): )?(.*)$`)
+
+// syntaxMistake gives the YAML library's error our form.
+func syntaxMistake(file string, data []byte, err error) error {
+	if err == io.EOF {
+		return &Mistake{Place{File: file}, errors.New("the file is empty; an experiment has at least model and tasks")}
+	}
+	place, text := Place{File: file, Line: 1}, err.Error()
+	if parts := yamlError.FindStringSubmatch(text); parts != nil {
+		text = parts[2]
+		if n, err := strconv.Atoi(parts[1]); err == nil {
+			place.Line = n
+		}
+	}
+	lines := bytes.Split(data, []byte("\n"))
+	if place.Line <= len(lines) && bytes.HasPrefix(bytes.TrimLeft(lines[place.Line-1], " "), []byte("\t")) {
+		text += "; indent with blanks, not with a tab"
+	}
+	return &Mistake{place, fmt.Errorf("not YAML: %s", text)}
+}
+
+// reader turns YAML nodes into sections.
+type reader struct {
+	file     string
+	mistakes *Mistakes
+	open     map[*yaml.Node]bool // anchors whose values are being read
+	values   int
+	full     bool // a bound is exceeded: the rest is not looked at
+}
+
+func (r *reader) section(n *yaml.Node, depth int) *Section {
+	s := &Section{Place: Place{r.file, n.Line, n.Column}}
+	if r.values++; r.values > maxValues && !r.full {
+		r.mistakes.Add(s.Place, "more than %d values, those of aliases counted each time", maxValues)
+		r.full = true
+	}
+	if depth > maxDepth && !r.full {
+		r.mistakes.Add(s.Place, "values nest more than %d deep", maxDepth)
+		r.full = true
+	}
+	if r.full {
+		return s
+	}
+	if n.Style&yaml.TaggedStyle != 0 {
+		r.mistakes.Add(s.Place, "tag %s: tags are not read; write the value alone", quoted(n.Tag))
+		return s
+	}
+
+	switch n.Kind {
+	case yaml.AliasNode:
+		if r.open[n.Alias] {
+			r.mistakes.Add(s.Place, "alias %s stands within its own value", quoted("*"+n.Value))
+			return s
+		}
+		return r.section(n.Alias, depth)
+	case yaml.ScalarNode:
+		s.Text, s.Kind = n.Value, scalarKind(n)
+	case yaml.SequenceNode:
+		s.Kind = List
+		r.open[n] = true
+		for _, item := range n.Content {
+			s.Items = append(s.Items, r.section(item, depth+1))
+		}
+		delete(r.open, n)
+	case yaml.MappingNode:
+		s.Kind = Mapping
+		r.open[n] = true
+		r.entries(s, n, depth)
+		delete(r.open, n)
+	default:
+		panic(fmt.Sprintf("plugin: YAML node of kind %d", n.Kind))
+	}
+	return s
+}
+
+func scalarKind(n *yaml.Node) Kind {
+	switch n.ShortTag() {
+	case "!!null":
+		return Null
+	case "!!bool":
+		return Bool
+	case "!!int":
+		return Int
+	case "!!float":
+		return Float
+	}
+	return Text // dates too
+}
+
+// entries reads a mapping. A key of its own stands before one that it merges, an earlier merged one before a later.
+func (r *reader) entries(s *Section, n *yaml.Node, depth int) {
+	lines := map[string]int{} // where a key was first given
+	var merged []*Section
+	for i := 0; i < len(n.Content) && !r.full; i += 2 {
+		key := n.Content[i]
+		place := Place{r.file, key.Line, key.Column}
+		if key.ShortTag() == "!!merge" {
+			merged = append(merged, r.merged(n.Content[i+1], depth)...)
+			continue
+		}
+		value := r.section(n.Content[i+1], depth+1)
+		if key.Kind == yaml.AliasNode {
+			key = key.Alias
+		}
+		if key.Kind != yaml.ScalarNode {
+			r.mistakes.Add(place, "a key is text, here it is a list or a mapping")
+			continue
+		}
+		if first, twice := lines[key.Value]; twice {
+			r.mistakes.Add(place, "key %s is given twice, first in line %d", quoted(key.Value), first)
+			continue
+		}
+		lines[key.Value] = place.Line
+		s.Entries = append(s.Entries, Entry{key.Value, place, value})
+	}
+	for _, m := range merged {
+		for _, e := range m.Entries {
+			if _, own := lines[e.Key]; !own {
+				lines[e.Key] = e.Place.Line
+				s.Entries = append(s.Entries, e)
+			}
+		}
+	}
+}
+
+// merged reads what a merge key names: a mapping or a list of mappings.
+func (r *reader) merged(n *yaml.Node, depth int) []*Section {
+	s := r.section(n, depth+1)
+	all := []*Section{s}
+	if s.Kind == List {
+		all = s.Items
+	}
+	for _, m := range all {
+		if m.Kind != Mapping && !r.full {
+			r.mistakes.Add(m.Place, "<< merges mappings, not %s", m)
+		}
+	}
+	return all
+}
