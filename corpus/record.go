@@ -1,8 +1,253 @@
 package corpus
 
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
 // Record is one entry of a data file: named fields, and where it stands. A field is nil, string, json.Number, bool,
-// []any or map[string]any.
+// []string, []any or map[string]any.
 type Record struct {
 	Place  Place
 	Fields map[string]any
+}
+
+// String returns a field that holds one value, numbers and booleans as they are written. ok is false where the field
+// is absent, null or empty.
+func (r Record) String(field string) (value string, ok bool, err error) {
+	value, ok = scalar(r.Fields[field])
+	if !ok {
+		return "", false, fmt.Errorf("%s: field %q is %s; it takes a text, a number, true or false", r.Place, field, kind(r.Fields[field]))
+	}
+	return value, value != "", nil
+}
+
+// Strings returns a field that holds a list of values; a text stands for its parts between blanks, and null in a list
+// for "". ok is false where the field is absent, null or an empty text.
+func (r Record) Strings(field string) (values []string, ok bool, err error) {
+	switch v := r.Fields[field].(type) {
+	case []string:
+		return v, true, nil
+	case []any:
+		values = make([]string, len(v))
+		for i := range v {
+			if values[i], ok = scalar(v[i]); !ok {
+				return nil, false, fmt.Errorf("%s: field %q holds %s; it takes a list of texts", r.Place, field, kind(v[i]))
+			}
+		}
+		return values, true, nil
+	}
+	text, ok, err := r.String(field)
+	if !ok || err != nil {
+		return nil, false, err
+	}
+	return splitBlanks(text), true, nil
+}
+
+// Example returns the text side of an example: the fields text, pair and words. Words without a text make one, joined
+// by blanks; with a text they are its words, and nothing but white space stands between them.
+func (r Record) Example() (Example, error) {
+	e := Example{Place: r.Place, Paired: r.Fields["pair"] != nil}
+	text, _, err := r.String("text")
+	if err != nil {
+		return e, err
+	}
+	if e.Pair, _, err = r.String("pair"); err != nil {
+		return e, err
+	}
+	words, given, err := r.Strings("words")
+	if err != nil {
+		return e, err
+	}
+	if i := slices.Index(words, ""); i >= 0 {
+		return e, fmt.Errorf("%s: word %d is empty; a word has at least one character", r.Place, i+1)
+	}
+
+	switch {
+	case !given && r.Fields["text"] == nil:
+		return e, fmt.Errorf("%s: no text; data: {text: FIELD} names the field that holds it, here one of %s",
+			r.Place, strings.Join(slices.Sorted(maps.Keys(r.Fields)), ", "))
+	case !given:
+		e.Text = text
+	case r.Fields["text"] == nil:
+		e.Text, e.Words = joinWords(words)
+	default:
+		e.Text = text
+		if e.Words, err = findWords(text, words); err != nil {
+			return e, fmt.Errorf("%s: %w", r.Place, err)
+		}
+	}
+	return e, nil
+}
+
+// Entity is a labelled stretch of a record's text.
+type Entity struct {
+	Label string
+	Span  Span // bytes of the text
+}
+
+// Entities returns the field entities, a list of {"start": 13, "end": 21, "label": "PER"} with offsets in characters
+// (code points) of the text: in order, not empty, none overlapping another. ok is false where the field is absent or null.
+func (r Record) Entities() (entities []Entity, ok bool, err error) {
+	field := r.Fields["entities"]
+	if field == nil {
+		return nil, false, nil
+	}
+	list, ok := field.([]any)
+	if !ok {
+		return nil, false, fmt.Errorf("%s: field \"entities\" is %s; it takes a list of {\"start\", \"end\", \"label\"}", r.Place, kind(field))
+	}
+	text, _, err := r.String("text")
+	if err != nil {
+		return nil, false, err
+	}
+
+	at := characterOffsets(text)
+	entities = make([]Entity, len(list))
+	for i, item := range list {
+		if entities[i], err = entity(item, at); err != nil {
+			return nil, false, fmt.Errorf("%s: entity %d: %w", r.Place, i+1, err)
+		}
+	}
+	slices.SortStableFunc(entities, func(a, b Entity) int { return a.Span.Start - b.Span.Start })
+	for i := 1; i < len(entities); i++ {
+		if a, b := entities[i-1], entities[i]; b.Span.Start < a.Span.End {
+			return nil, false, fmt.Errorf("%s: entities %s %q and %s %q overlap; a word belongs to one entity at most",
+				r.Place, a.Label, text[a.Span.Start:a.Span.End], b.Label, text[b.Span.Start:b.Span.End])
+		}
+	}
+	return entities, true, nil
+}
+
+// entity reads one entity of a text whose characters begin at the bytes at; at's last element is the text's length.
+func entity(item any, at []int) (Entity, error) {
+	fields, ok := item.(map[string]any)
+	if !ok {
+		return Entity{}, fmt.Errorf("it is %s; want {\"start\", \"end\", \"label\"}", kind(item))
+	}
+	var offsets [2]int
+	for i, name := range []string{"start", "end"} {
+		number, _ := scalar(fields[name])
+		n, err := strconv.Atoi(number)
+		if err != nil {
+			return Entity{}, fmt.Errorf("%q is %s; want a whole number", name, shown(fields[name]))
+		}
+		offsets[i] = n
+	}
+	start, end := offsets[0], offsets[1]
+	if start < 0 || start >= end || end >= len(at) {
+		return Entity{}, fmt.Errorf("characters %d to %d of a text of %d; want 0 <= start < end <= %[3]d", start, end, len(at)-1)
+	}
+	label, ok := scalar(fields["label"])
+	if !ok || label == "" {
+		return Entity{}, fmt.Errorf("\"label\" is %s; want a name", shown(fields["label"]))
+	}
+	return Entity{label, Span{at[start], at[end]}}, nil
+}
+
+// characterOffsets returns the byte at which each character of text begins, and the text's length.
+func characterOffsets(text string) []int {
+	at := make([]int, 0, utf8.RuneCountInString(text)+1)
+	for i := range text {
+		at = append(at, i)
+	}
+	return append(at, len(text))
+}
+
+// scalar returns a single value as it is written, "" for null.
+func scalar(v any) (string, bool) {
+	switch v := v.(type) {
+	case nil:
+		return "", true
+	case string:
+		return v, true
+	case json.Number:
+		return v.String(), true
+	case bool:
+		return strconv.FormatBool(v), true
+	}
+	return "", false
+}
+
+// kind is what an error calls a value.
+func kind(v any) string {
+	switch v.(type) {
+	case nil:
+		return "null"
+	case string:
+		return "a text"
+	case json.Number:
+		return "a number"
+	case bool:
+		return "true or false"
+	case []any, []string:
+		return "a list"
+	case map[string]any:
+		return "an object"
+	}
+	panic(fmt.Sprintf("corpus: a field of type %T", v))
+}
+
+// shown is how an error shows the value of a field that may be absent.
+func shown(v any) string {
+	if v == nil {
+		return "absent"
+	}
+	if s, ok := scalar(v); ok {
+		return strconv.Quote(s)
+	}
+	return kind(v)
+}
+
+// joinWords puts a blank between words and tells where each stands.
+func joinWords(words []string) (string, []Span) {
+	spans := make([]Span, len(words))
+	start := 0
+	for i, w := range words {
+		spans[i] = Span{start, start + len(w)}
+		start += len(w) + 1
+	}
+	return strings.Join(words, " "), spans
+}
+
+// findWords tells where the words of a text stand.
+func findWords(text string, words []string) ([]Span, error) {
+	spans := make([]Span, len(words))
+	rest := strings.TrimLeftFunc(text, unicode.IsSpace)
+	for i, w := range words {
+		if !strings.HasPrefix(rest, w) {
+			return nil, fmt.Errorf("word %d is %q, but the text has %q there; give the text, or words that are its words", i+1, w, start(rest))
+		}
+		spans[i] = Span{len(text) - len(rest), len(text) - len(rest) + len(w)}
+		rest = strings.TrimLeftFunc(rest[len(w):], unicode.IsSpace)
+	}
+	if rest != "" {
+		return nil, fmt.Errorf("the text goes on with %q after its last word; give the text, or words that are all its words", start(rest))
+	}
+	return spans, nil
+}
+
+// start returns the first characters of a text, for an error to show.
+func start(text string) string {
+	const characters = 20
+	n := 0
+	for i := range text {
+		if n == characters {
+			return text[:i] + "…"
+		}
+		n++
+	}
+	return text
+}
+
+// splitBlanks returns the parts of a text between blanks and tabs. Other white space, such as a no-break space, may
+// stand within a word.
+func splitBlanks(text string) []string {
+	return strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || r == '\t' })
 }

@@ -1,0 +1,96 @@
+package corpus
+
+import (
+	"cmp"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/jenga-nlp/jenga/nn"
+)
+
+// Pack puts the tokens of examples, which are encoded, one after the other.
+func Pack(examples []*Example) *Batch {
+	tokens := 0
+	for _, e := range examples {
+		tokens += len(e.Encoding.IDs)
+	}
+	b := &Batch{Examples: examples}
+	b.Tokens.IDs = make([]int32, 0, tokens)
+	r := &b.Tokens.Rows
+	r.Starts = make([]int, 1, len(examples)+1)
+	r.Segment = make([]int8, 0, tokens)
+	for i, e := range examples {
+		first := len(b.Tokens.IDs)
+		b.Tokens.IDs = append(b.Tokens.IDs, e.Encoding.IDs...)
+		r.Starts = append(r.Starts, len(b.Tokens.IDs))
+		r.Segment = append(r.Segment, e.Encoding.Types...)
+		r.Example = append(r.Example, i)
+		r.FirstToken = append(r.FirstToken, opening(e.Encoding))
+		r.WordCount = append(r.WordCount, len(e.Words))
+		addWords(r, e, first)
+	}
+	return b
+}
+
+// opening returns how many special tokens stand before the first that stands for text; all of them open where the text
+// has no token, but the last, which closes.
+func opening(e Encoding) int {
+	if len(e.IDs) == 0 {
+		panic("corpus: packing an example that is not encoded")
+	}
+	for i, o := range e.Offsets {
+		if o.End > o.Start {
+			return i
+		}
+	}
+	return len(e.IDs) - 1
+}
+
+// addWords adds the rows of the first pieces of an example's words; its tokens begin at row first.
+func addWords(r *nn.Rows, e *Example, first int) {
+	last := int32(-1) // words come in order, so a number that grows begins a word
+	for i, word := range e.Encoding.Words {
+		if word > last {
+			r.Words = append(r.Words, first+i)
+			r.WordIndex = append(r.WordIndex, int(word))
+			last = word
+		}
+	}
+}
+
+// Batches cuts examples of the given lengths in tokens into batches of at most size examples and, if there is a
+// budget, that many tokens; a longer example is a batch of its own. It puts like lengths together. With r the batches
+// are for training: shuffled, with lengths sorted only within 50 batches' worth. Without, they go from short to long.
+func Batches(lengths []int, size, budget int, r *rand.Rand) [][]int {
+	if size < 1 || budget < 0 {
+		panic("corpus: batches of no examples")
+	}
+	order := make([]int, len(lengths))
+	for i := range order {
+		order[i] = i
+	}
+	// 50 batches: like lengths enough to waste little, chance enough to mix.
+	sorted := max(1, len(order))
+	if r != nil {
+		r.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
+		sorted = min(sorted, 50*min(size, sorted))
+	}
+
+	var batches [][]int
+	for part := range slices.Chunk(order, sorted) {
+		slices.SortStableFunc(part, func(i, j int) int { return cmp.Compare(lengths[i], lengths[j]) })
+		tokens, from := 0, 0
+		for i, example := range part {
+			tokens += lengths[example]
+			if i > from && (i-from == size || budget > 0 && tokens > budget) {
+				batches = append(batches, part[from:i:i])
+				tokens, from = lengths[example], i
+			}
+		}
+		batches = append(batches, part[from:])
+	}
+	if r != nil {
+		r.Shuffle(len(batches), func(i, j int) { batches[i], batches[j] = batches[j], batches[i] })
+	}
+	return batches
+}

@@ -1,0 +1,137 @@
+package corpus
+
+import (
+	"slices"
+	"strings"
+)
+
+// sentence gathers the columns of a sentence's words.
+type sentence struct {
+	at      Place      // of the first word
+	columns [][]string // a list a column
+}
+
+// sentences reads a word a line, its columns divided, and an empty line after each sentence.
+func (d *reader) sentences() {
+	var s sentence
+	var names []string
+	for line, ok := d.next(); ok; line, ok = d.next() {
+		if strings.Trim(line, " \t") == "" {
+			d.keepSentence(&s, names)
+			continue
+		}
+		cells, word := d.word(line)
+		if !word {
+			continue
+		}
+		if names == nil {
+			if names = d.columnNames(len(cells)); names == nil {
+				return
+			}
+		}
+		extras := len(d.format.Columns) > 0 && len(cells) > len(names)
+		if len(cells) != len(names) && !extras {
+			d.add(d.place, "the line has %d columns, want %d; an empty line ends a sentence", len(cells), len(names))
+			continue
+		}
+		if s.columns == nil {
+			s = sentence{d.place, make([][]string, len(names))}
+		}
+		for i := range names {
+			s.columns[i] = append(s.columns[i], cells[i])
+		}
+	}
+	d.keepSentence(&s, names)
+}
+
+// keepSentence adds a record of the sentence read so far, if there is one.
+func (d *reader) keepSentence(s *sentence, names []string) {
+	if s.columns == nil {
+		return
+	}
+	fields := make(map[string]any, len(names)+2)
+	for i, name := range names {
+		unset := d.format.Type == "conllu" && !slices.ContainsFunc(s.columns[i], func(v string) bool { return v != "" })
+		if name != "" && name != "_" && !unset {
+			fields[name] = s.columns[i]
+		}
+	}
+	switch {
+	case d.format.Type == "conllu":
+		fields["words"], fields["tags"] = fields["form"], fields["upos"]
+	case len(d.format.Columns) == 0:
+		fields["words"] = s.columns[0]
+		if len(names) > 1 {
+			fields["tags"] = s.columns[len(names)-1]
+		}
+	}
+	d.keep(s.at, fields)
+	*s = sentence{}
+}
+
+// conlluColumns are the columns of a CoNLL-U file, https://universaldependencies.org/format.html.
+var conlluColumns = []string{"id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc"}
+
+// columnNames returns the names of the columns, of which the first line has n.
+func (d *reader) columnNames(n int) []string {
+	if d.format.Type == "conllu" {
+		return conlluColumns
+	}
+	if len(d.format.Columns) > 0 {
+		return d.format.Columns
+	}
+	return numbered(n)
+}
+
+// word returns the columns of a line, and whether it stands for a word.
+func (d *reader) word(line string) (cells []string, ok bool) {
+	if d.format.Type == "conllu" {
+		return d.conlluWord(line)
+	}
+	switch {
+	case d.format.Delimiter != "" && !d.format.blank():
+		cells = strings.Split(line, d.format.Delimiter)
+	case d.format.Delimiter == "" && strings.Contains(line, "\t"):
+		cells = strings.Split(line, "\t")
+	default:
+		cells = splitBlanks(line)
+	}
+	if cells[0] == "-DOCSTART-" {
+		return nil, false
+	}
+	if slices.Contains(cells, "") {
+		d.add(d.place, "column %d is empty; want a word and its tags on a line, or an empty line", slices.Index(cells, "")+1)
+		return nil, false
+	}
+	return cells, true
+}
+
+// conlluWord returns the columns of a word of a CoNLL-U file, "" for those that are not set. Comments, ranges of words
+// that are written as one (1-2) and words that are not written (1.1) are no words.
+func (d *reader) conlluWord(line string) (cells []string, ok bool) {
+	if strings.HasPrefix(line, "#") {
+		return nil, false
+	}
+	cells = strings.Split(line, "\t")
+	if len(cells) != len(conlluColumns) {
+		d.add(d.place, "the line has %d columns, want the %d of CoNLL-U, with tabs between", len(cells), len(conlluColumns))
+		return nil, false
+	}
+	number := strings.Trim(cells[0], "0123456789")
+	switch {
+	case number == "-" || number == ".":
+		return nil, false
+	case number != "" || cells[0] == "":
+		d.add(d.place, "id %q; want a word's number, a range 1-2 or an empty node 1.1", cells[0])
+		return nil, false
+	case cells[1] == "":
+		d.add(d.place, "word %s has no form; want a word, or _ for an underscore", cells[0])
+		return nil, false
+	}
+	for i := 2; i < len(cells); i++ {
+		if cells[i] == "_" {
+			cells[i] = ""
+		}
+	}
+	return cells, true
+}

@@ -1,0 +1,162 @@
+package corpus
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// table reads a file of rows and columns.
+func (d *reader) table() {
+	names, ok := d.header()
+	if !ok {
+		return
+	}
+	var cells []string
+	for {
+		at, row, ok := d.row(cells[:0], len(names))
+		if at.Line == 0 {
+			return
+		}
+		cells = row
+		if !ok {
+			continue
+		}
+		if names == nil {
+			names = numbered(len(cells))
+		}
+		extras := d.format.NoHeader && len(d.format.Columns) > 0
+		if len(cells) < len(names) || len(cells) > len(names) && !extras {
+			d.add(at, "the row has %d columns, want %d as in %s", len(cells), len(names), d.width())
+			continue
+		}
+		fields := make(map[string]any, len(names))
+		for i, name := range names {
+			if name != "" && name != "_" {
+				fields[name] = cells[i]
+			}
+		}
+		d.keep(at, fields)
+	}
+}
+
+// header returns the columns' names, nil where the first row is to say how many there are.
+func (d *reader) header() (names []string, ok bool) {
+	columns := d.format.Columns
+	if d.format.NoHeader {
+		return columns, true
+	}
+	at, names, ok := d.row(nil, len(columns))
+	if at.Line == 0 || !ok {
+		return nil, false
+	}
+	if len(columns) > 0 {
+		if len(columns) != len(names) {
+			d.add(at, "the header has %d columns, but columns names %d; header: false is for a file without one", len(names), len(columns))
+			return nil, false
+		}
+		return columns, true
+	}
+	for i, name := range names {
+		if name != "" && name != "_" && slices.Contains(names[:i], name) {
+			d.add(at, "two columns are named %q; columns: [NAME, …] gives them other names", name)
+			return nil, false
+		}
+	}
+	return names, true
+}
+
+// width is what says how many columns a row has.
+func (d *reader) width() string {
+	switch {
+	case !d.format.NoHeader:
+		return "the header"
+	case len(d.format.Columns) > 0:
+		return "columns: [" + strings.Join(d.format.Columns, ", ") + "]"
+	}
+	return "the first row"
+}
+
+// numbered returns the names of n columns that have none.
+func numbered(n int) []string {
+	names := make([]string, n)
+	for i := range names {
+		names[i] = strconv.Itoa(i + 1)
+	}
+	return names
+}
+
+// row reads the next row that is not empty, which may have several lines, and appends its cells to cells; columns is
+// how many a row has where that is known. The place is of its first line, without a line at the end of the file. ok is false for
+// a row with a mistake, which it notes.
+func (d *reader) row(cells []string, columns int) (at Place, row []string, ok bool) {
+	line, ok := d.next()
+	for ok && line == "" {
+		line, ok = d.next()
+	}
+	if !ok {
+		return Place{}, cells, false
+	}
+	at = d.place
+	if d.format.blank() {
+		return at, blankCells(cells, line, columns), true
+	}
+	for rest, more := line, true; more; {
+		var cell string
+		if d.format.quoted() && strings.HasPrefix(rest, `"`) {
+			if cell, rest, more, ok = d.quotedCell(rest[1:], at); !ok {
+				return at, cells, false
+			}
+		} else {
+			cell, rest, more = strings.Cut(rest, d.format.Delimiter)
+			if d.format.quoted() && strings.Contains(cell, `"`) {
+				d.add(at, `a quote within the cell %q; write "" in a quoted cell, or quote: none where quotes are letters`, start(cell))
+				return at, cells, false
+			}
+		}
+		cells = append(cells, cell)
+	}
+	return at, cells, true
+}
+
+// quotedCell reads a cell after its opening quote in the row that begins at a place, and what is left of the line that it
+// ends in. more tells whether another cell follows.
+func (d *reader) quotedCell(rest string, at Place) (cell, left string, more, ok bool) {
+	var b strings.Builder
+	for {
+		part, after, closed := strings.Cut(rest, `"`)
+		b.WriteString(part)
+		switch {
+		case closed && strings.HasPrefix(after, `"`):
+			b.WriteByte('"')
+			rest = after[1:]
+		case closed && after == "":
+			return b.String(), "", false, true
+		case closed && strings.HasPrefix(after, d.format.Delimiter):
+			return b.String(), after[len(d.format.Delimiter):], true, true
+		case closed:
+			d.add(d.place, `%q after a closing quote; write "" for a quote in a cell, or quote: none where quotes are letters`, start(after))
+			return "", "", false, false
+		default:
+			if rest, ok = d.next(); !ok || b.Len()+len(rest) > maxRecord {
+				d.add(at, "the row has a quote that is not closed; close it, or quote: none where quotes are letters")
+				d.stop()
+				return "", "", false, false
+			}
+			b.WriteByte('\n')
+		}
+	}
+}
+
+// blankCells appends the parts of a line between blanks to cells, at most n, the last with the rest of the line.
+func blankCells(cells []string, line string, n int) []string {
+	rest := strings.TrimLeft(line, " ")
+	for i := 1; i < n || n == 0; i++ {
+		cell, after, more := strings.Cut(rest, " ")
+		cells = append(cells, cell)
+		if rest = strings.TrimLeft(after, " "); !more || rest == "" {
+			return cells
+		}
+	}
+	return append(cells, rest)
+}

@@ -1,0 +1,107 @@
+package corpus
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+)
+
+// Format says how a data file is written and what its columns are called. The zero value goes by the file's extension.
+type Format struct {
+	// Type is jsonl, json, csv, tsv, conll, conllu, or slots for a folder with seq.in, seq.out and label; "" goes by
+	// the extension, before a .gz if there is one.
+	Type string
+	// NoHeader says that a csv or tsv file begins with its first record. Its columns are called Columns, or 1, 2, ….
+	NoHeader bool
+	// Columns are the names of columns by position, in place of a header's; "" or "_" skips one. Where there is no
+	// header, a row may have more columns, which are skipped.
+	Columns []string
+	// Delimiter stands between columns: any string, "," for csv and a tab for tsv and conll unless given. A blank is
+	// for files of a label and a text: any number of blanks divide columns, the last column takes the rest of the line as it is.
+	Delimiter string
+	// Quote is "" for cells quoted as RFC 4180 says, or none where quotes are letters.
+	Quote string
+	// Encoding is utf-8 or latin1; "" is utf-8.
+	Encoding string
+	// Fields maps our names (text, pair, words, label, labels, tags, entities, and label.HEAD or tags.HEAD for one
+	// head's own) to the file's. One that maps to "" is not read.
+	Fields map[string]string
+}
+
+// formats are the types of files, as errors list them.
+const formats = "jsonl, json, csv, tsv, conll, conllu"
+
+var extensions = map[string]string{
+	".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "json",
+	".csv": "csv", ".tsv": "tsv", ".conll": "conll", ".conllu": "conllu",
+}
+
+// Check tells what is wrong with a format for a file, without a look at the file.
+func (f Format) Check(path string) error {
+	f, err := f.settled(path, false)
+	if err != nil {
+		return err
+	}
+	table := f.Type == "csv" || f.Type == "tsv"
+	switch {
+	case f.Encoding != "utf-8" && f.Encoding != "latin1":
+		return fmt.Errorf("no encoding %q; there is utf-8, latin1", f.Encoding)
+	case f.Quote != "" && f.Quote != "none":
+		return fmt.Errorf("no quote %q; there is none, and RFC 4180's where it is not given", f.Quote)
+	case f.Quote != "" && !table:
+		return fmt.Errorf("format %s has no quote; csv and tsv have one", f.Type)
+	case f.NoHeader && !table && f.Type != "conll":
+		return fmt.Errorf("format %s has no header; csv and tsv have one", f.Type)
+	case len(f.Columns) > 0 && !table && f.Type != "conll":
+		return fmt.Errorf("format %s has no columns to name; csv, tsv and conll have", f.Type)
+	case f.Delimiter != "" && !table && f.Type != "conll":
+		return fmt.Errorf("format %s has no delimiter; csv, tsv and conll have one", f.Type)
+	case strings.ContainsAny(f.Delimiter, "\r\n") || table && f.quoted() && strings.Contains(f.Delimiter, `"`):
+		return fmt.Errorf("delimiter %q cannot stand between columns; it takes any text without quotes and line ends", f.Delimiter)
+	case table && f.blank() && f.NoHeader && len(f.Columns) == 0:
+		return fmt.Errorf("delimiter %q without columns; columns: [label, text] says how many there are", f.Delimiter)
+	}
+	seen := map[string]bool{}
+	for _, c := range f.Columns {
+		if c != "" && c != "_" && seen[c] {
+			return fmt.Errorf("two columns are named %q; each has a name of its own, _ skips one", c)
+		}
+		seen[c] = true
+	}
+	return nil
+}
+
+// settled returns f with what was left open filled in.
+func (f Format) settled(path string, folder bool) (Format, error) {
+	extension := strings.ToLower(filepath.Ext(strings.TrimSuffix(path, ".gz")))
+	if f.Type == "" {
+		f.Type = extensions[extension]
+		switch {
+		case f.Type == "" && folder:
+			f.Type = "slots"
+		case f.Type == "" && f.Delimiter != "":
+			f.Type = "csv"
+		case f.Type == "":
+			return f, fmt.Errorf("extension %q tells no format; format: says it, one of %s", extension, formats)
+		}
+	}
+	switch f.Type {
+	case "jsonl", "json", "conll", "conllu", "slots":
+	case "csv", "tsv":
+		if f.Delimiter == "" {
+			f.Delimiter = map[string]string{"csv": ",", "tsv": "\t"}[f.Type]
+		}
+	default:
+		return f, fmt.Errorf("no format %q; there is %s, and slots for a folder", f.Type, formats)
+	}
+	if f.Encoding == "" {
+		f.Encoding = "utf-8"
+	}
+	return f, nil
+}
+
+// blank tells whether columns are divided by blanks.
+func (f Format) blank() bool { return f.Delimiter != "" && strings.Trim(f.Delimiter, " ") == "" }
+
+// quoted tells whether cells may be quoted.
+func (f Format) quoted() bool { return f.Quote == "" && !f.blank() }

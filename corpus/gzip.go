@@ -1,0 +1,60 @@
+package corpus
+
+import (
+	"bufio"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// unpacked reads a gzip stream, and refuses one that unpacks to far more than it holds.
+type unpacked struct {
+	packed  *bufio.Reader
+	in, out int64 // bytes so far
+	gzip    *gzip.Reader
+}
+
+// Text packs to a third or a tenth; gzip's limit is a thousandth.
+const (
+	maxRatio = 100
+	freeSize = 64 << 20 // bytes that may be unpacked at any ratio
+)
+
+// unpack returns the bytes that the gzip stream r holds.
+func unpack(r io.Reader) io.Reader {
+	u := &unpacked{}
+	u.packed = bufio.NewReader(counter{r, &u.in})
+	return u
+}
+
+func (u *unpacked) Read(b []byte) (int, error) {
+	if u.gzip == nil {
+		z, err := gzip.NewReader(u.packed)
+		if err != nil {
+			return 0, fmt.Errorf("not a gzip file: %w", err)
+		}
+		u.gzip = z
+	}
+	n, err := u.gzip.Read(b)
+	u.out += int64(n)
+	if u.out > freeSize && u.out > maxRatio*u.in {
+		return n, fmt.Errorf("it unpacks to more than %d times its size; if that is meant, give it unpacked", maxRatio)
+	}
+	if err == io.ErrUnexpectedEOF {
+		err = errors.New("the gzip file is cut off")
+	}
+	return n, err
+}
+
+// counter counts the bytes read.
+type counter struct {
+	io.Reader
+	n *int64
+}
+
+func (c counter) Read(b []byte) (int, error) {
+	n, err := c.Reader.Read(b)
+	*c.n += int64(n)
+	return n, err
+}

@@ -1,0 +1,194 @@
+package corpus
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+)
+
+// Open reads all records of a file or folder: at least one. It reads on after a mistake: the error lists them all, a
+// line each, at most 20 and then a count.
+func Open(path string, f Format) ([]Record, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, fileError(path, err)
+	}
+	if info.IsDir() || f.Type == "slots" {
+		return openFolder(path, info.IsDir(), f)
+	}
+	if kind := info.Mode().Type(); kind != 0 && kind != fs.ModeNamedPipe {
+		return nil, fmt.Errorf("%s: not a file; give a file, a pipe or a folder", path)
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, fileError(path, err)
+	}
+	defer file.Close()
+	return Read(file, path, f)
+}
+
+// Read is Open for a file whose bytes come from r; name is its path.
+func Read(r io.Reader, name string, f Format) ([]Record, error) {
+	if err := f.Check(name); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	f, _ = f.settled(name, false)
+	if f.Type == "slots" {
+		return nil, fmt.Errorf("%s: a file; format slots is a folder with seq.in, seq.out and label", name)
+	}
+	d := newReader(r, name, f, &mistakes{})
+	switch f.Type {
+	case "jsonl":
+		d.jsonl()
+	case "json":
+		d.json()
+	case "csv", "tsv":
+		d.table()
+	case "conll", "conllu":
+		d.sentences()
+	}
+	return d.finish(name)
+}
+
+// fileError says what keeps path from being read, without the name of the call that found it.
+func fileError(path string, err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%s: no such file", path)
+	}
+	if of := (*fs.PathError)(nil); errors.As(err, &of) {
+		err = of.Err
+	}
+	return fmt.Errorf("%s: %w", path, err)
+}
+
+// mistakes collects what is wrong with a file.
+type mistakes struct {
+	shown []error
+	more  int
+}
+
+// mistakesShown is how many mistakes are listed; the rest are counted.
+const mistakesShown = 20
+
+func (m *mistakes) add(at Place, format string, args ...any) {
+	if len(m.shown) == mistakesShown {
+		m.more++
+		return
+	}
+	m.shown = append(m.shown, fmt.Errorf("%s: "+format, append([]any{at}, args...)...))
+}
+
+func (m *mistakes) err(name string) error {
+	if m.more == 0 {
+		return errors.Join(m.shown...)
+	}
+	return errors.Join(append(m.shown, fmt.Errorf("%s: and %d more mistakes", name, m.more))...)
+}
+
+// maxRecord is the most bytes that a line, and a record, may have.
+const maxRecord = 16 << 20
+
+// reader reads one data file.
+type reader struct {
+	*mistakes
+	file    string
+	format  Format // settled
+	in      *bufio.Reader
+	place   Place // of the line read last
+	line    []byte
+	records []Record
+}
+
+// newReader returns a reader of the bytes of r, unpacked where the name ends in .gz. Columns, header and encoding are f's.
+func newReader(r io.Reader, name string, f Format, m *mistakes) *reader {
+	d := &reader{mistakes: m, file: name, format: f, place: Place{File: name}}
+	if strings.HasSuffix(name, ".gz") {
+		r = unpack(r)
+	}
+	d.in = bufio.NewReaderSize(r, 1<<16)
+	d.mark()
+	return d
+}
+
+// mark reads the byte-order mark, if there is one.
+func (d *reader) mark() {
+	head, _ := d.in.Peek(3)
+	first := Place{d.file, 1}
+	switch {
+	case bytes.HasPrefix(head, []byte("\xff\xfe")) || bytes.HasPrefix(head, []byte("\xfe\xff")):
+		d.add(first, "the file is UTF-16; save it as UTF-8")
+		d.stop()
+	case string(head) == "\ufeff" && d.format.Encoding == "latin1":
+		d.add(first, "the file begins with UTF-8's mark; it is read without encoding: latin1")
+		d.stop()
+	case string(head) == "\ufeff":
+		d.in.Discard(3)
+	}
+}
+
+// stop makes the file end here.
+func (d *reader) stop() { d.in.Reset(bytes.NewReader(nil)) }
+
+// keep adds a record that begins at a line.
+func (d *reader) keep(at Place, fields map[string]any) {
+	d.records = append(d.records, Record{at, d.renamed(fields)})
+}
+
+// renamed gives the fields that Format.Fields maps our names. A field that is not there is null under our name, whatever
+// else the file calls by it.
+func (d *reader) renamed(fields map[string]any) map[string]any {
+	if len(d.format.Fields) == 0 {
+		return fields
+	}
+	ours := maps.Clone(fields)
+	for our, theirs := range d.format.Fields {
+		ours[our] = fields[theirs]
+	}
+	return ours
+}
+
+// finish returns the records, or what is wrong.
+func (d *reader) finish(name string) ([]Record, error) {
+	if err := d.err(name); err != nil {
+		return nil, err
+	}
+	if len(d.records) == 0 {
+		return nil, fmt.Errorf("%s: no records; want at least one", name)
+	}
+	if err := d.missing(name); err != nil {
+		return nil, err
+	}
+	return d.records, nil
+}
+
+// missing is the error of fields that Format.Fields names and no record has.
+func (d *reader) missing(name string) error {
+	var all mistakes
+	for _, our := range slices.Sorted(maps.Keys(d.format.Fields)) {
+		theirs := d.format.Fields[our]
+		has := func(r Record) bool { return r.Fields[our] != nil }
+		if theirs != "" && !slices.ContainsFunc(d.records, has) {
+			all.add(Place{File: name}, "no field %q for %s; there is %s", theirs, our, strings.Join(d.found(), ", "))
+		}
+	}
+	return all.err(name)
+}
+
+// found lists the fields of the first record as the file names them.
+func (d *reader) found() []string {
+	var names []string
+	for name, value := range d.records[0].Fields {
+		if _, mapped := d.format.Fields[name]; !mapped || value != nil {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}

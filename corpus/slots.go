@@ -1,0 +1,93 @@
+package corpus
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// slotFiles are the files of a folder of intents and slots: the words, a tag a word, and a label for each line.
+var slotFiles = [3]string{"seq.in", "seq.out", "label"}
+
+// openFolder reads a folder whose files hold a line each for every record.
+func openFolder(path string, folder bool, f Format) ([]Record, error) {
+	if !folder {
+		return nil, fmt.Errorf("%s: a file; format slots is a folder with seq.in, seq.out and label", path)
+	}
+	f, err := f.settled(path, true)
+	if err == nil && f.Type != "slots" {
+		err = fmt.Errorf("a folder; format %s is a file", f.Type)
+	}
+	if err == nil {
+		err = f.Check(path)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+
+	var readers [len(slotFiles)]*reader
+	m := &mistakes{}
+	for i, name := range slotFiles {
+		file, name, err := openSlotFile(path, name)
+		if err != nil {
+			return nil, err
+		}
+		defer file.Close()
+		readers[i] = newReader(file, name, f, m)
+	}
+	d := readers[0]
+	for more := true; more; {
+		more = d.slot(readers[1], readers[2])
+	}
+	return d.finish(path)
+}
+
+// openSlotFile opens a file of a folder, packed if only that is there.
+func openSlotFile(folder, name string) (*os.File, string, error) {
+	path := filepath.Join(folder, name)
+	file, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		if packed, err := os.Open(path + ".gz"); err == nil {
+			return packed, path + ".gz", nil
+		}
+		return nil, "", fmt.Errorf("%s: no file %s; a folder of data holds seq.in, seq.out and label", folder, name)
+	}
+	if err != nil {
+		return nil, "", fileError(path, err)
+	}
+	return file, path, nil
+}
+
+// slot reads one record: a line of words, a line of tags and a label. It returns false at the end.
+func (d *reader) slot(tags, labels *reader) bool {
+	text, more := d.next()
+	tagText, moreTags := tags.next()
+	label, moreLabels := labels.next()
+	if !more && !moreTags && !moreLabels {
+		return false
+	}
+	for _, other := range []*reader{tags, labels} {
+		switch {
+		case other.place.Line < d.place.Line:
+			d.add(Place{File: other.file}, "%d lines, but %s goes on; want a line for each", other.place.Line, d.file)
+			return false
+		case other.place.Line > d.place.Line:
+			d.add(Place{File: d.file}, "%d lines, but %s goes on; want a line for each", d.place.Line, other.file)
+			return false
+		}
+	}
+
+	words, wordTags := splitBlanks(text), splitBlanks(tagText)
+	label = strings.Trim(label, " \t")
+	if len(words) != len(wordTags) {
+		d.add(tags.place, "%d tags for the %d words of %s; want a tag a word", len(wordTags), len(words), d.place)
+		return true
+	}
+	if len(words) > 0 || label != "" {
+		d.keep(d.place, map[string]any{"words": words, "tags": wordTags, "label": label})
+	}
+	return true
+}

@@ -1,0 +1,40 @@
+package corpus
+
+import (
+	"math"
+	"math/rand/v2"
+)
+
+// Split moves a share of all, from 0 to 1, to dev: the same ones for a seed and a number of elements. Both keep the
+// order of all, and neither is left empty where there are two elements and some share.
+func Split[E any](all []E, share float64, seed uint64) (train, dev []E) {
+	if !(share >= 0 && share <= 1) {
+		panic("corpus: a share is from 0 to 1")
+	}
+	n := int(math.Round(share * float64(len(all))))
+	if share > 0 && share < 1 && len(all) > 1 {
+		n = min(max(n, 1), len(all)-1)
+	}
+	return SplitN(all, n, seed)
+}
+
+// SplitN moves n elements, or all if there are fewer, to dev.
+func SplitN[E any](all []E, n int, seed uint64) (train, dev []E) {
+	n = min(n, len(all))
+	if n < 0 {
+		panic("corpus: fewer than no elements")
+	}
+	moved := make([]bool, len(all))
+	for _, i := range rand.New(rand.NewPCG(seed, 0)).Perm(len(all))[:n] {
+		moved[i] = true
+	}
+	train, dev = make([]E, 0, len(all)-n), make([]E, 0, n)
+	for i, e := range all {
+		if moved[i] {
+			dev = append(dev, e)
+		} else {
+			train = append(train, e)
+		}
+	}
+	return train, dev
+}
