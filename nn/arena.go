@@ -11,6 +11,14 @@ const arenaBlock = 1 << 20 // floats
 
 func (a *arena) reset() { a.block, a.used = 0, 0 }
 
+// arenaMark is a moment to which an arena can go back.
+type arenaMark struct{ block, used int }
+
+func (a *arena) mark() arenaMark { return arenaMark{a.block, a.used} }
+
+// release takes back what was handed out since the mark.
+func (a *arena) release(m arenaMark) { a.block, a.used = m.block, m.used }
+
 func (a *arena) floats(n int) []float32 {
 	for ; a.block < len(a.blocks); a.block, a.used = a.block+1, 0 {
 		if b := a.blocks[a.block]; a.used+n <= len(b) {

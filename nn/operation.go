@@ -1,6 +1,16 @@
 package nn
 
-import "gorgonia.org/gorgonia"
+import (
+	"encoding/binary"
+	"fmt"
+	"hash"
+	"math"
+	"sync/atomic"
+
+	"github.com/chewxy/hm"
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
 
 // Node is a value in a pass's graph: gorgonia's own, so its operations apply.
 type Node = gorgonia.Node
@@ -18,28 +28,78 @@ type Operation struct {
 
 // Apply makes the node of the operation's result in the graph of its inputs, of which there is at least one.
 // It panics with the operation's name on wrong shapes.
-func (o Operation) Apply(in ...*Node) *Node { panic("to be written") }
-
-// Input makes a node of data without copying it.
-func (p *Pass) Input(data []float32, shape ...int) *Node { panic("to be written") }
-
-// Param returns w's node in this pass, for operations of gorgonia's on a parameter.
-func (p *Pass) Param(w *Param) *Node { panic("to be written") }
-
-// Forward computes the values of all nodes that have none yet, in the order they were made. Values stay as they are
-// for the pass's life.
-func (p *Pass) Forward() error { panic("to be written") }
-
-// Backward adds factor times the loss's gradient to the parameters' in into, and to dAt at the nodes at.
-// It leaves the pass as it is.
-func (p *Pass) Backward(loss *Node, factor float32, into Gradients, at []*Node, dAt [][]float32) error {
-	panic("to be written")
+func (o Operation) Apply(in ...*Node) *Node {
+	if len(in) == 0 {
+		panic("nn: " + o.Name + " of nothing")
+	}
+	n := 1
+	for _, d := range o.Shape {
+		if d < 0 || d > 0 && n > math.MaxInt32/d {
+			panic(fmt.Sprintf("nn: %s gives the shape %v", o.Name, o.Shape))
+		}
+		n *= d
+	}
+	op := &operation{Operation: o, size: n, serial: serials.Add(1)}
+	for _, x := range in {
+		if x.Graph() != in[0].Graph() {
+			panic("nn: " + o.Name + " of nodes from two passes")
+		}
+		op.in = append(op.in, x.Type())
+	}
+	return gorgonia.NewUniqueNode(gorgonia.In(in[0].Graph()), gorgonia.WithType(typeOf(o.Shape)), gorgonia.WithOp(op),
+		gorgonia.WithChildren(append(gorgonia.Nodes(nil), in...)), gorgonia.WithShape(o.Shape...))
 }
 
-// Values returns the values of a node after Forward, row-major; a number is one value.
-func Values(n *Node) []float32 { panic("to be written") }
+// operation is an Operation as gorgonia knows it.
+type operation struct {
+	Operation
+	size   int       // of the result
+	in     []hm.Type // of the input nodes
+	serial uint32
+}
 
-// run is the state of the runner: which nodes are parameters, inputs, what has been computed.
-type run struct{}
+// gorgonia merges nodes whose operations have one hash: each of ours has a number of its own.
+var serials atomic.Uint32
 
-func newRun() run { return run{} }
+func (o *operation) Arity() int            { return len(o.in) }
+func (o *operation) ReturnsPtr() bool      { return true }
+func (o *operation) CallsExtern() bool     { return false }
+func (o *operation) OverwritesInput() int  { return -1 }
+func (o *operation) Hashcode() uint32      { return o.serial }
+func (o *operation) WriteHash(h hash.Hash) { binary.Write(h, binary.LittleEndian, o.serial) }
+func (o *operation) String() string        { return o.Name }
+
+// Type is built anew each time: gorgonia takes it apart.
+func (o *operation) Type() hm.Type {
+	return hm.NewFnType(append(append([]hm.Type(nil), o.in...), typeOf(o.Shape))...)
+}
+
+func (o *operation) InferShape(...gorgonia.DimSizer) (tensor.Shape, error) {
+	return append(tensor.Shape(nil), o.Shape...), nil
+}
+
+// Do is for gorgonia's machines; a pass runs the operation itself.
+func (o *operation) Do(in ...gorgonia.Value) (gorgonia.Value, error) {
+	data := make([][]float32, 0, len(in)+len(o.Params))
+	for _, v := range in {
+		data = append(data, floats(v))
+	}
+	out := make([]float32, o.size)
+	o.Forward(o.withParams(data), out)
+	return valueOf(out, o.Shape), nil
+}
+
+func (o *operation) withParams(in [][]float32) [][]float32 {
+	for _, w := range o.Params {
+		in = append(in, w.Data)
+	}
+	return in
+}
+
+// typeOf returns gorgonia's type of values of a shape.
+func typeOf(shape []int) hm.Type {
+	if len(shape) == 0 {
+		return tensor.Float32
+	}
+	return gorgonia.TensorType{Dims: len(shape), Of: tensor.Float32}
+}

@@ -44,7 +44,7 @@ func (p Params) Path() string { return p.path }
 // two dimensions or more.
 func (p Params) Normal(name string, std float64, shape ...int) *Param {
 	w := p.make(name, shape)
-	r := rand.New(rand.NewPCG(p.tree.seed, hash(w.Name)))
+	r := rand.New(rand.NewPCG(p.tree.seed, hashOf(w.Name)))
 	for i := range w.Data {
 		w.Data[i] = float32(r.NormFloat64() * std)
 	}
@@ -98,7 +98,7 @@ func join(path, name string) string {
 	return path + "." + name
 }
 
-func hash(s string) uint64 {
+func hashOf(s string) uint64 {
 	h := fnv.New64a()
 	h.Write([]byte(s))
 	return h.Sum64()

@@ -1,0 +1,76 @@
+package fusion
+
+import (
+	"fmt"
+
+	"github.com/jenga-nlp/jenga/nn"
+)
+
+func init() { Register("attention", AttentionOptions{Scale: "exact"}, NewAttention) }
+
+// AttentionOptions are the keys that may stand beside `type: attention`.
+type AttentionOptions struct {
+	// HiddenSize is the size of the tasks' embeddings and of the attention layer; 0: the encoder's width.
+	HiddenSize int `yaml:"hidden_size"`
+	// Scale is the factor on a token's share of attention: exact (1, as published: states shrink with the text's
+	// length), length (the number of tokens: flat attention changes nothing) or residual (length, and the state added).
+	Scale string `yaml:"scale"`
+}
+
+// attention is the AttentionFusion of Jenga-NLP: a task's embedding e decides how much of each token the task sees.
+//
+//	u_i = tanh(W·[h_i ; e] + b)    s_i = v·u_i + c    a = softmax(s) over the text    out_i = f·a_i·h_i
+type attention struct {
+	scale      string
+	embeddings map[string]*nn.Param // [1 H] of each task
+	states     *nn.Linear           // the columns of W for h, [D H]
+	task       *nn.Linear           // the columns of W for e, [H H], and b
+	score      *nn.Linear           // v and c, [H 1]
+}
+
+// NewAttention makes an attention fusion for the tasks of site.
+func NewAttention(o AttentionOptions, site Site) (Fusion, error) {
+	switch o.Scale {
+	case "exact", "length", "residual":
+	default:
+		return nil, fmt.Errorf("no scale %q; there is exact, length, residual", o.Scale)
+	}
+	if o.HiddenSize == 0 {
+		o.HiddenSize = site.Width
+	}
+	if o.HiddenSize < 0 || o.HiddenSize > maxHidden {
+		return nil, fmt.Errorf("hidden_size is %d; it is at least 1, or 0 for the encoder's width, and at most %d", o.HiddenSize, maxHidden)
+	}
+
+	f := &attention{scale: o.Scale, embeddings: map[string]*nn.Param{}}
+	for _, task := range site.Tasks {
+		f.embeddings[task] = site.Params.In("tasks").Normal(task, 0.02, 1, o.HiddenSize)
+	}
+	f.states = &nn.Linear{Weight: site.Params.In("states").Normal("weight", 0.02, site.Width, o.HiddenSize)}
+	f.task = nn.NewLinear(site.Params.In("task"), o.HiddenSize, o.HiddenSize)
+	f.score = nn.NewLinear(site.Params.In("score"), o.HiddenSize, 1)
+	return f, nil
+}
+
+const maxHidden = 1 << 14 // 1 GiB of weights
+
+func (f *attention) Fuse(p *nn.Pass, shared nn.Hidden, task string) nn.Hidden {
+	e := f.embeddings[task]
+	if e == nil {
+		panic(fmt.Sprintf("fusion: no task %q", task))
+	}
+	u := nn.Tanh(nn.AddRow(f.states.Apply(shared.States), f.task.Apply(p.Param(e)))) // [T H]
+	a := nn.SoftmaxPerText(f.score.Apply(u), shared.Rows)                            // [T 1]
+	p.KeepPerText("fusion", a, shared.Rows)
+
+	seen := shared
+	if f.scale == "exact" {
+		seen.States = nn.ScaleRows(shared.States, a) // [T D]
+		return seen
+	}
+	seen.States = nn.ScaleRows(shared.States, nn.TimesLength(a, shared.Rows)) // [T D]
+	if f.scale == "residual" {
+		seen.States = nn.Sum(shared.States, seen.States)
+	}
+	return seen
+}

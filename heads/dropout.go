@@ -1,0 +1,21 @@
+package heads
+
+import (
+	"fmt"
+
+	"github.com/jenga-nlp/jenga/nn"
+)
+
+// ModelDropout as a head's own dropout stands for the model's.
+const ModelDropout = -1
+
+// newDropout makes the dropout of a head whose option is own.
+func newDropout(own float64, site Site) (nn.Dropout, error) {
+	if own == ModelDropout {
+		own = site.Dropout
+	}
+	if !(own >= 0 && own < 1) {
+		return nn.Dropout{}, fmt.Errorf("dropout is %v; it is a share from 0 to below 1, or %d for the model's", own, ModelDropout)
+	}
+	return nn.NewDropout(site.Params.In("drop"), own), nil
+}

@@ -1,0 +1,37 @@
+package heads
+
+import "github.com/jenga-nlp/jenga/nn"
+
+func init() { Register("linear", LinearOptions{Pool: "cls", Dropout: ModelDropout}, NewLinear) }
+
+// LinearOptions are the keys that may stand beside `type: linear`.
+type LinearOptions struct {
+	// Pool makes one vector of a text's tokens: cls (the first), mean, max, or attention (a learned mean).
+	Pool string `yaml:"pool"`
+	// Dropout is the share of features hidden from the scorer in training; -1: model.dropout.
+	Dropout float64 `yaml:"dropout"`
+}
+
+// linear scores by dropout and one linear layer.
+type linear struct {
+	scored
+	drop  nn.Dropout
+	score *nn.Linear
+}
+
+// NewLinear makes a linear head for the labels of site.
+func NewLinear(o LinearOptions, site Site) (Head, error) {
+	s, err := newScored(o.Pool, site)
+	if err != nil {
+		return nil, err
+	}
+	drop, err := newDropout(o.Dropout, site)
+	if err != nil {
+		return nil, err
+	}
+	return &linear{s, drop, nn.NewLinear(site.Params.In("score"), site.Width, len(site.Labels))}, nil
+}
+
+func (h *linear) Scores(p *nn.Pass, seen nn.Hidden) Scores {
+	return ScoresOf(seen, h.score.Apply(h.drop.Apply(p, h.rows(seen)))) // [B L] or [W L]
+}

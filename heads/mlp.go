@@ -1,0 +1,72 @@
+package heads
+
+import (
+	"fmt"
+
+	"github.com/jenga-nlp/jenga/nn"
+)
+
+func init() {
+	Register("mlp", MLPOptions{Activation: "gelu", Pool: "cls", Dropout: ModelDropout}, NewMLP)
+}
+
+// MLPOptions are the keys that may stand beside `type: mlp`.
+type MLPOptions struct {
+	// Hidden is the size of the hidden layer; 0: the encoder's width.
+	Hidden int `yaml:"hidden"`
+	// Activation of the hidden layer: gelu or tanh.
+	Activation string `yaml:"activation"`
+	// Pool makes one vector of a text's tokens: cls (the first), mean, max, or attention (a learned mean).
+	Pool string `yaml:"pool"`
+	// Dropout is the share of features hidden from each layer in training; -1: model.dropout.
+	Dropout float64 `yaml:"dropout"`
+}
+
+// mlp scores by one hidden layer.
+type mlp struct {
+	scored
+	drop, dropHidden nn.Dropout
+	hidden, score    *nn.Linear
+	activation       func(*nn.Node) *nn.Node
+}
+
+const maxHidden = 1 << 16 // features of a hidden layer
+
+// NewMLP makes an mlp head for the labels of site.
+func NewMLP(o MLPOptions, site Site) (Head, error) {
+	s, err := newScored(o.Pool, site)
+	if err != nil {
+		return nil, err
+	}
+	h := &mlp{scored: s}
+	if h.drop, err = newDropout(o.Dropout, site); err != nil {
+		return nil, err
+	}
+	hidden := site
+	hidden.Params = site.Params.In("hidden")
+	if h.dropHidden, err = newDropout(o.Dropout, hidden); err != nil {
+		return nil, err
+	}
+	switch o.Activation {
+	case "gelu":
+		h.activation = nn.GELU
+	case "tanh":
+		h.activation = nn.Tanh
+	default:
+		return nil, fmt.Errorf("no activation %q; there is gelu, tanh", o.Activation)
+	}
+	if o.Hidden == 0 {
+		o.Hidden = site.Width
+	}
+	if o.Hidden < 0 || o.Hidden > maxHidden {
+		return nil, fmt.Errorf("hidden is %d; it is at least 1, or 0 for the encoder's width, and at most %d", o.Hidden, maxHidden)
+	}
+	h.hidden = nn.NewLinear(hidden.Params, site.Width, o.Hidden)
+	h.score = nn.NewLinear(site.Params.In("score"), o.Hidden, len(site.Labels))
+	return h, nil
+}
+
+func (h *mlp) Scores(p *nn.Pass, seen nn.Hidden) Scores {
+	x := h.activation(h.hidden.Apply(h.drop.Apply(p, h.rows(seen)))) // [B H] or [W H]
+	return ScoresOf(seen, h.score.Apply(h.dropHidden.Apply(p, x)))   // [B L] or [W L]
+}

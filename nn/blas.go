@@ -1,0 +1,98 @@
+package nn
+
+import (
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/gonum"
+	"gorgonia.org/gorgonia"
+
+	"github.com/jenga-nlp/jenga/internal/kernel"
+)
+
+func init() { gorgonia.Use(products{}) }
+
+// products is the BLAS that gorgonia multiplies with: gonum's, but for float32 products, whose sums gonum orders by
+// the number of rows and by where the operands lie in memory. Here a row's result depends on that row alone.
+type products struct{ gonum.Implementation }
+
+// Sgemm computes c = alpha·op(a)·op(b) + beta·c; op(a) is [m k], op(b) [k n].
+func (products) Sgemm(tA, tB blas.Transpose, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int) {
+	if m == 0 || n == 0 {
+		return
+	}
+	rescale(c, m, n, ldc, beta)
+	if alpha == 0 || k == 0 {
+		return
+	}
+	a, b = packed(a, m, k, lda, tA), packed(b, k, n, ldb, tB)
+	if alpha == 1 && ldc == n {
+		kernel.MatMul(c[:m*n], a, b, m, k, n)
+		return
+	}
+	product := make([]float32, m*n)
+	kernel.MatMul(product, a, b, m, k, n)
+	for i := range m {
+		for j, x := range product[i*n : i*n+n] {
+			c[i*ldc+j] += alpha * x
+		}
+	}
+}
+
+// packed returns op(a) [m n], rows without gaps between them.
+func packed(a []float32, m, n, stride int, t blas.Transpose) []float32 {
+	if t == blas.NoTrans && stride == n {
+		return a[:m*n]
+	}
+	rows := make([]float32, m*n)
+	for i := range m {
+		for j := range n {
+			if t == blas.NoTrans {
+				rows[i*n+j] = a[i*stride+j]
+			} else {
+				rows[i*n+j] = a[j*stride+i]
+			}
+		}
+	}
+	return rows
+}
+
+// rescale multiplies c by beta; by 0 even what is not a number.
+func rescale(c []float32, m, n, stride int, beta float32) {
+	for i := range m {
+		row := c[i*stride : i*stride+n]
+		if beta == 0 {
+			clear(row)
+			continue
+		}
+		for j := range row {
+			row[j] *= beta
+		}
+	}
+}
+
+// Sgemv computes y = alpha·op(a)·x + beta·y, a [m n].
+func (p products) Sgemv(t blas.Transpose, m, n int, alpha float32, a []float32, lda int, x []float32, incX int, beta float32, y []float32, incY int) {
+	rows, columns, down, right := m, n, lda, 1
+	if t != blas.NoTrans {
+		rows, columns, down, right = n, m, 1, lda
+	}
+	for i := range rows {
+		var sum float32
+		for j := range columns {
+			sum += a[i*down+j*right] * x[j*incX]
+		}
+		if beta == 0 {
+			y[i*incY] = alpha * sum
+		} else {
+			y[i*incY] = alpha*sum + beta*y[i*incY]
+		}
+	}
+}
+
+// Sdot sums x·y in ascending order.
+func (products) Sdot(n int, x []float32, incX int, y []float32, incY int) float32 {
+	var sum float32
+	for i := range n {
+		sum += x[i*incX] * y[i*incY]
+	}
+	return sum
+}

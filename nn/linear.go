@@ -1,0 +1,66 @@
+package nn
+
+import (
+	"fmt"
+
+	"github.com/jenga-nlp/jenga/internal/kernel"
+)
+
+// Linear is x·W + b.
+type Linear struct {
+	Weight *Param // [in out]
+	Bias   *Param // [out], nil for none
+}
+
+// NewLinear makes the parameters "weight", from normal(0, 0.02), and "bias", zero.
+func NewLinear(params Params, in, out int) *Linear {
+	return &Linear{Weight: params.Normal("weight", 0.02, in, out), Bias: params.Zeros("bias", out)}
+}
+
+// Apply maps rows [N in] to rows [N out].
+func (l *Linear) Apply(x *Node) *Node {
+	in, out := l.Weight.Shape[0], l.Weight.Shape[1]
+	rows := rowsOf("linear", x, in)
+	params := []*Param{l.Weight}
+	if l.Bias != nil {
+		params = append(params, l.Bias)
+	}
+	return Operation{
+		Name: "linear", Shape: []int{rows, out}, Params: params,
+		Forward: func(v [][]float32, y []float32) {
+			if len(v) > 2 {
+				for i := range rows {
+					copy(y[i*out:(i+1)*out], v[2])
+				}
+			}
+			kernel.MatMul(y, v[0], v[1], rows, in, out)
+		},
+		Backward: func(v [][]float32, _, dy []float32, d [][]float32) {
+			if d[0] != nil {
+				kernel.MatMulBT(d[0], dy, v[1], rows, out, in)
+			}
+			if d[1] != nil {
+				kernel.MatMulAT(d[1], v[0], dy, in, rows, out)
+			}
+			if len(d) > 2 && d[2] != nil {
+				addRows(d[2], dy)
+			}
+		},
+	}.Apply(x)
+}
+
+// rowsOf returns how many rows of a width x has; operation is who asks.
+func rowsOf(operation string, x *Node, width int) int {
+	s := x.Shape()
+	if len(s) != 2 || s[1] != width {
+		panic(fmt.Sprintf("nn: %s wants rows of %d, has the shape %v", operation, width, s))
+	}
+	return s[0]
+}
+
+// addRows adds the sum of rows, first to last, to sum.
+func addRows(sum, rows []float32) {
+	for ; len(rows) > 0; rows = rows[len(sum):] {
+		add(sum, rows[:len(sum)])
+	}
+}

@@ -1,0 +1,167 @@
+package nn
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+// noise returns n values from normal(0, 1), the same each time.
+func noise(seed uint64, n int) []float32 {
+	r := rand.New(rand.NewPCG(seed, 1))
+	x := make([]float32, n)
+	for i := range x {
+		x[i] = float32(r.NormFloat64())
+	}
+	return x
+}
+
+// weigh returns Σ c·x with fixed random c: a loss that tells all elements apart.
+func weigh(x *Node) *Node {
+	c := noise(99, x.Shape().TotalSize())
+	return Operation{
+		Name: "weigh",
+		Forward: func(in [][]float32, out []float32) {
+			sum := 0.0
+			for i, v := range in[0] {
+				sum += float64(v) * float64(c[i])
+			}
+			out[0] = float32(sum)
+		},
+		Backward: func(_ [][]float32, _, dOut []float32, dIn [][]float32) { addScaled(dIn[0], c, dOut[0]) },
+	}.Apply(x)
+}
+
+// threeTexts are rows of 1, 3 and 2 tokens.
+var threeTexts = Rows{Starts: []int{0, 1, 4, 6}, Example: []int{0, 1, 2}}
+
+// differentiable lists the operations: each makes a result of a node [6 4] and of parameters.
+var differentiable = map[string]func(p *Pass, params Params, x *Node) *Node{
+	"linear":         func(_ *Pass, w Params, x *Node) *Node { return NewLinear(w, 4, 3).Apply(x) },
+	"dropout":        func(p *Pass, w Params, x *Node) *Node { return NewDropout(w, 0.4).Apply(p, x) },
+	"cls pool":       func(_ *Pass, _ Params, x *Node) *Node { return ClsPool(Hidden{States: x, Rows: threeTexts}) },
+	"mean pool":      func(_ *Pass, _ Params, x *Node) *Node { return MeanPool(Hidden{States: x, Rows: threeTexts}) },
+	"max pool":       func(_ *Pass, _ Params, x *Node) *Node { return MaxPool(Hidden{States: x, Rows: threeTexts}) },
+	"gather rows":    func(_ *Pass, _ Params, x *Node) *Node { return GatherRows(x, []int{5, 0, 5}) },
+	"tanh":           func(_ *Pass, _ Params, x *Node) *Node { return Tanh(x) },
+	"GELU":           func(_ *Pass, _ Params, x *Node) *Node { return GELU(x) },
+	"scale":          func(_ *Pass, _ Params, x *Node) *Node { return Scale(x, -1.5) },
+	"sum with self":  func(_ *Pass, _ Params, x *Node) *Node { return Sum(x, x) },
+	"scale rows":     func(_ *Pass, w Params, x *Node) *Node { return ScaleRows(x, NewLinear(w, 4, 1).Apply(x)) },
+	"cross entropy":  func(_ *Pass, _ Params, x *Node) *Node { return CrossEntropy(x, []int{0, 3, -1, 2, -2, 1}) },
+	"keep":           func(p *Pass, w Params, x *Node) *Node { return NewLinear(w, 4, 1).Apply(x) },
+	"attention pool": func(_ *Pass, w Params, x *Node) *Node { return NewAttentionPool(w, 4).Apply(Hidden{States: x, Rows: threeTexts}) },
+	"layer norm": func(_ *Pass, w Params, x *Node) *Node {
+		l := NewLayerNorm(w, 4, 1e-5)
+		copy(l.Weight.Data, noise(5, 4))
+		copy(l.Bias.Data, noise(6, 4))
+		return l.Apply(x)
+	},
+	"softmax per text": func(_ *Pass, w Params, x *Node) *Node { return SoftmaxPerText(NewLinear(w, 4, 1).Apply(x), threeTexts) },
+	"times length":     func(_ *Pass, w Params, x *Node) *Node { return TimesLength(NewLinear(w, 4, 1).Apply(x), threeTexts) },
+	"add row": func(p *Pass, w Params, x *Node) *Node {
+		return AddRow(x, p.Param(w.Normal("row", 1, 1, 4)))
+	},
+}
+
+func TestGradients(t *testing.T) {
+	for name, make := range differentiable {
+		t.Run(name+" agrees with central differences", func(t *testing.T) {
+			x, params := noise(1, 24), NewParams(3)
+			weights := map[string]*Param{}
+			forward := func() (*Pass, *Node, *Node) {
+				p := NewPass(7)
+				p.Training = true
+				at, tree := p.Input(x, 6, 4), NewParams(3)
+				y := make(p, tree, at)
+				for i, w := range tree.All() { // the same parameters each time, where they can be moved
+					if weights[w.Name] == nil {
+						weights[w.Name] = w
+						copy(w.Data, noise(uint64(i+20), len(w.Data)))
+					} else {
+						w.Data = append(w.Data[:0], weights[w.Name].Data...)
+					}
+				}
+				loss := y
+				if !y.IsScalar() {
+					loss = weigh(y)
+				}
+				if err := p.Forward(); err != nil {
+					t.Fatal(err)
+				}
+				params = tree
+				return p, at, loss
+			}
+
+			p, at, loss := forward()
+			into, dx := NewGradients(params.All()), [][]float32{noise(2, 24)}
+			before := append([]float32(nil), dx[0]...)
+			if err := p.Backward(loss, 2, into, []*Node{at}, dx); err != nil {
+				t.Fatal(err)
+			}
+			for i := range dx[0] {
+				dx[0][i] -= before[i]
+			}
+			byName := map[string][]float32{}
+			for w, g := range into {
+				byName[w.Name] = g
+			}
+
+			value := func() float64 { _, _, l := forward(); return float64(Values(l)[0]) }
+			checkGradient(t, "input", x, dx[0], 2, value)
+			for name, w := range weights {
+				checkGradient(t, name, w.Data, byName[name], 2, value)
+			}
+		})
+	}
+}
+
+// checkGradient compares got with factor times the central differences of value by x.
+func checkGradient(t *testing.T, name string, x, got []float32, factor float64, value func() float64) {
+	t.Helper()
+	const h = 1e-2
+	var wrong, size float64
+	for i := range x {
+		was := x[i]
+		x[i] = was + h
+		up := value()
+		x[i] = was - h
+		down := value()
+		x[i] = was
+		want := factor * (up - down) / (2 * h)
+		wrong += (want - float64(got[i])) * (want - float64(got[i]))
+		size += want * want
+	}
+	// Float32 values of some units rounded at 2^-24 and divided by 2h, and h² of the third derivative.
+	if math.Sqrt(wrong) > 1e-3*math.Sqrt(size)+1e-3 {
+		t.Errorf("gradient of %s is off by %.2g of %.2g", name, math.Sqrt(wrong), math.Sqrt(size))
+	}
+}
+
+func TestApply(t *testing.T) {
+	p := NewPass(1)
+	x := p.Input(make([]float32, 6), 2, 3)
+	for name, wrong := range map[string]func(){
+		"linear of another width":         func() { NewLinear(NewParams(1), 4, 2).Apply(x) },
+		"sum of two shapes":               func() { Sum(x, p.Input(make([]float32, 6), 3, 2)) },
+		"label beyond the last":           func() { CrossEntropy(x, []int{0, 3}) },
+		"labels for other rows":           func() { CrossEntropy(x, []int{0}) },
+		"row beyond the last":             func() { GatherRows(x, []int{2}) },
+		"pool of other tokens":            func() { MaxPool(Hidden{States: x, Rows: threeTexts}) },
+		"an input of another size":        func() { p.Input(make([]float32, 5), 2, 3) },
+		"operations over two passes":      func() { Sum(x, NewPass(1).Input(make([]float32, 6), 2, 3)) },
+		"a shape too large to count":      func() { Operation{Name: "wide", Shape: []int{1 << 20, 1 << 20}}.Apply(x) },
+		"values before Forward":           func() { Values(Tanh(x)) },
+		"backward from what is no number": func() { p.Backward(x, 1, nil, nil, nil) },
+	} {
+		t.Run(name+" panics and says so", func(t *testing.T) {
+			defer func() {
+				if s := fmt.Sprint(recover()); len(s) < 4 || s[:4] != "nn: " {
+					t.Errorf("panic %q, want one that starts with nn:", s)
+				}
+			}()
+			wrong()
+		})
+	}
+}

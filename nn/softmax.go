@@ -1,0 +1,93 @@
+package nn
+
+import (
+	"fmt"
+	"math"
+)
+
+// SoftmaxPerText makes shares of scores [T 1]: those of each text sum to 1.
+func SoftmaxPerText(scores *Node, rows Rows) *Node {
+	if s := scores.Shape(); len(s) != 2 || s[0] != rows.Tokens() || s[1] != 1 {
+		panic(fmt.Sprintf("nn: softmax per text of scores %v for %d tokens", s, rows.Tokens()))
+	}
+	starts := rows.Starts
+	return Operation{
+		Name: "softmax per text", Shape: []int{rows.Tokens(), 1},
+		Forward: func(in [][]float32, out []float32) {
+			for b := range rows.Texts() {
+				softmax(out[starts[b]:starts[b+1]], in[0][starts[b]:starts[b+1]])
+			}
+		},
+		// dx = y·(dy - Σ y·dy)
+		Backward: func(_ [][]float32, out, dOut []float32, dIn [][]float32) {
+			for b := range rows.Texts() {
+				y, dy, dx := out[starts[b]:starts[b+1]], dOut[starts[b]:starts[b+1]], dIn[0][starts[b]:starts[b+1]]
+				mean := dot(y, dy)
+				for i := range dx {
+					dx[i] += y[i] * (dy[i] - mean)
+				}
+			}
+		},
+	}.Apply(scores)
+}
+
+// KeepPerText shows the values of n [T 1] to whoever watches name, text by text, once they are computed.
+func (p *Pass) KeepPerText(name string, n *Node, rows Rows) {
+	if !p.Watches(name) {
+		return
+	}
+	Operation{
+		Name: "keep " + name, Shape: []int{rows.Tokens(), 1},
+		Forward: func(in [][]float32, out []float32) {
+			copy(out, in[0])
+			for b := range rows.Texts() {
+				text := out[rows.Starts[b]:rows.Starts[b+1]]
+				p.Keep(name, b, []int{len(text)}, text)
+			}
+		},
+		Backward: func(_ [][]float32, _, dOut []float32, dIn [][]float32) { add(dIn[0], dOut) },
+	}.Apply(n)
+}
+
+// Softmax returns the shares exp(x)/Σ exp(x) of one row of scores.
+func Softmax(x []float32) []float32 {
+	shares := make([]float32, len(x))
+	softmax(shares, x)
+	return shares
+}
+
+func softmax(shares, x []float32) {
+	total := logSumExp(x)
+	for i, v := range x {
+		shares[i] = float32(math.Exp(float64(v) - total))
+	}
+}
+
+// logSumExp returns log Σ exp(x), the largest taken out first lest it overflow.
+func logSumExp(x []float32) float64 {
+	top := x[0]
+	for _, v := range x {
+		top = max(top, v)
+	}
+	sum := 0.0
+	for _, v := range x {
+		sum += math.Exp(float64(v) - float64(top))
+	}
+	return float64(top) + math.Log(sum)
+}
+
+// TimesLength multiplies x [T 1] by the number of tokens of the text that each element belongs to.
+func TimesLength(x *Node, rows Rows) *Node {
+	starts := rows.Starts
+	rowsOf("times length", x, 1)
+	scale := func(to, from []float32) {
+		for b := range rows.Texts() {
+			addScaled(to[starts[b]:starts[b+1]], from[starts[b]:starts[b+1]], float32(starts[b+1]-starts[b]))
+		}
+	}
+	return Operation{
+		Name: "times length", Shape: x.Shape(),
+		Forward:  func(in [][]float32, out []float32) { scale(out, in[0]) },
+		Backward: func(_ [][]float32, _, dOut []float32, dIn [][]float32) { scale(dIn[0], dOut) },
+	}.Apply(x)
+}
