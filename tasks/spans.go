@@ -3,6 +3,8 @@ package tasks
 import (
 	"fmt"
 	"strings"
+
+	"github.com/jenga-nlp/jenga/corpus"
 )
 
 // outside is the tag of a word that is in no span.
@@ -25,10 +27,10 @@ func cutTag(tag string) (position byte, label string, ok bool) {
 }
 
 // checkTags refuses tags that mark no spans.
-func checkTags(tags []string) error {
+func checkTags(at corpus.Place, tags []string) error {
 	for i, tag := range tags {
 		if _, _, ok := cutTag(tag); !ok {
-			return fmt.Errorf("tag %d is %q; want O, or B-, I-, E- or S- and a label; type tagging takes any tag", i+1, tag)
+			return fmt.Errorf("%s: tag %d is %q; ner takes O, and B-, I-, E- or S- before a label, tagging takes any tag", at, i+1, tag)
 		}
 	}
 	return nil

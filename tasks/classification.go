@@ -1,0 +1,54 @@
+package tasks
+
+import "github.com/jenga-nlp/jenga/corpus"
+
+func init() {
+	Register("classification", struct{}{}, func(_ struct{}, site Site) (Task, error) { return NewClassification(site), nil })
+}
+
+// classification asks for one label of a text, or of a pair of texts.
+type classification struct{ heads []string }
+
+// NewClassification makes a task whose heads each choose one of several labels. A record has them in the field label,
+// quality_level in files of Jenga-NLP, or label.HEAD for a head of its own.
+func NewClassification(site Site) Task { return classification{site.Heads} }
+
+func (c classification) Example(r corpus.Record) (corpus.Example, error) {
+	e, err := r.Example()
+	if err != nil {
+		return corpus.Example{}, err
+	}
+	for _, head := range c.heads {
+		label, _, err := r.String(fieldOf(r, head, "label", "quality_level"))
+		if err != nil {
+			return corpus.Example{}, err
+		}
+		e.Targets = append(e.Targets, corpus.Target{Label: label})
+	}
+	return e, nil
+}
+
+func (c classification) Judge(gold []corpus.Target, predicted []corpus.Prediction) []Metric {
+	return judgeLabels(labelsOf(gold, predicted))
+}
+
+func (c classification) Answer() corpus.Answer { return corpus.OneLabel }
+
+// fieldOf is the first field that r has of the head's own and names; the first of names if there is none.
+func fieldOf(r corpus.Record, head string, names ...string) string {
+	if own := names[0] + "." + head; has(r, own) {
+		return own
+	}
+	for _, name := range names {
+		if has(r, name) {
+			return name
+		}
+	}
+	return names[0]
+}
+
+// has tells whether r has a field, be it null: a head whose own field is null is not labelled by the common one.
+func has(r corpus.Record, field string) bool {
+	_, ok := r.Fields[field]
+	return ok
+}

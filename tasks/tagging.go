@@ -1,0 +1,77 @@
+package tasks
+
+import (
+	"fmt"
+
+	"github.com/jenga-nlp/jenga/corpus"
+)
+
+func init() {
+	Register("tagging", struct{}{}, func(_ struct{}, site Site) (Task, error) { return NewTagging(site), nil })
+}
+
+// tagging asks for a tag for each word.
+type tagging struct{ site Site }
+
+// NewTagging makes a task whose heads give each word a tag, such as its part of speech. A record has its words in the
+// field words, or its text is split, and their tags in tags, or in tags.HEAD for a head of its own.
+func NewTagging(site Site) Task { return tagging{site} }
+
+func (t tagging) Example(r corpus.Record) (corpus.Example, error) {
+	e, err := wordsOf(r, t.site)
+	if err != nil {
+		return corpus.Example{}, err
+	}
+	for _, head := range t.site.Heads {
+		target, err := tagsIn(r, fieldOf(r, head, "tags"), len(e.Words))
+		if err != nil {
+			return corpus.Example{}, err
+		}
+		e.Targets = append(e.Targets, target)
+	}
+	return e, nil
+}
+
+func (t tagging) Judge(gold []corpus.Target, predicted []corpus.Prediction) []Metric {
+	want, got := tagsOf(gold, predicted)
+	var wantTags, gotTags []string
+	for i, tags := range want {
+		for j, tag := range tags {
+			if tag != "" {
+				wantTags = append(wantTags, tag)
+				gotTags = append(gotTags, got[i][j])
+			}
+		}
+	}
+	return judgeLabels(wantTags, gotTags)
+}
+
+func (t tagging) Answer() corpus.Answer { return corpus.TagPerWord }
+
+// wordsOf makes an example of r whose words can be tagged.
+func wordsOf(r corpus.Record, site Site) (corpus.Example, error) {
+	e, err := r.Example()
+	if err != nil {
+		return corpus.Example{}, err
+	}
+	if e.Words == nil {
+		e.Words = site.Split(e.Text)
+	}
+	return e, nil
+}
+
+// tagsIn reads a field with a tag for each of n words, unlabelled where there is none.
+func tagsIn(r corpus.Record, field string, n int) (corpus.Target, error) {
+	tags, ok, err := r.Strings(field)
+	if err != nil || !ok {
+		return corpus.Target{}, err
+	}
+	if len(tags) == n {
+		return corpus.Target{Tags: tags}, nil
+	}
+	remedy := ""
+	if !has(r, "words") {
+		remedy = `; "words" in the place of "text" says what the words are`
+	}
+	return corpus.Target{}, fmt.Errorf("%s: %d %s for %d words%s", r.Place, len(tags), field, n, remedy)
+}
