@@ -1,0 +1,169 @@
+package experiments
+
+import (
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/jenga-nlp/jenga/encoders"
+	"github.com/jenga-nlp/jenga/fusion"
+	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/plugin"
+)
+
+// decoding makes an experiment of a file's sections.
+type decoding struct {
+	e        *Experiment
+	mistakes plugin.Mistakes
+	files    bool // the files that the experiment names must be there
+}
+
+func (d *decoding) remark(at plugin.Place, format string, args ...any) {
+	d.e.Remarks = append(d.e.Remarks, (&plugin.Mistake{Place: at, Err: fmt.Errorf(format, args...)}).Error())
+}
+
+func (d *decoding) experiment(root *plugin.Section) {
+	top := struct {
+		ProjectName string          `yaml:"project_name"`
+		Seed        uint64          `yaml:"seed"`
+		Model       *plugin.Section `yaml:"model"`
+		Tokenizer   *plugin.Section `yaml:"tokenizer"`
+		Tasks       *plugin.Section `yaml:"tasks"`
+		Training    *plugin.Section `yaml:"training"`
+	}{Seed: 42}
+	stem := strings.TrimSuffix(filepath.Base(d.e.Path), filepath.Ext(d.e.Path))
+	root.Decode("experiment", &top, &d.mistakes)
+	if root.Kind != plugin.Mapping {
+		return
+	}
+	d.e.Seed = top.Seed
+	d.e.JengaNLP = speaksJengaNLP(root)
+	if d.e.ProjectName = top.ProjectName; root.Has("project_name") {
+		d.checkName("project_name", root.At("project_name"))
+	} else if d.e.ProjectName = stem; !isName.MatchString(stem) {
+		d.mistakes.Add(root.Place, "experiment without a project_name; %s", nameRule)
+	}
+
+	d.model(orEmpty(top.Model, root))
+	d.tokenizer(orEmpty(top.Tokenizer, root))
+	d.tasks(orEmpty(top.Tasks, root))
+	d.training(orEmpty(top.Training, root))
+}
+
+// orEmpty returns a section that is not nil: one without a value stands where within does.
+func orEmpty(s, within *plugin.Section) *plugin.Section {
+	if s == nil || s.Kind == plugin.Null {
+		return &plugin.Section{Place: within.Place}
+	}
+	return s
+}
+
+// Names become files, keys of checkpoints and parts of --set's paths.
+var isName = regexp.MustCompile(`^[\pL\pM\pN_]([\pL\pM\pN_ -]{0,62}[\pL\pM\pN_-])?$`)
+
+const nameRule = "a name has 1 to 64 letters, digits, _, - or blanks within"
+
+func (d *decoding) checkName(what string, s *plugin.Section) {
+	if s.Kind < plugin.List && !isName.MatchString(s.Text) {
+		d.mistakes.Add(s.Place, "%s: want a name, have %s; %s", what, s, nameRule)
+	}
+}
+
+func (d *decoding) model(s *plugin.Section) {
+	m := struct {
+		Dropout      float64         `yaml:"dropout" range:"[0,1)"`
+		Freeze       string          `yaml:"freeze"`
+		BaseModel    *plugin.Section `yaml:"base_model"`
+		Encoder      *plugin.Section `yaml:"encoder"`
+		Fusion       *plugin.Section `yaml:"fusion"`
+		BackboneType string          `yaml:"backbone_type" choice:"text"`
+	}{Dropout: 0.1, Freeze: "none"}
+	s.Decode("model", &m, &d.mistakes)
+
+	switch {
+	case m.BaseModel != nil && m.BaseModel.Kind != plugin.Null:
+		d.e.Model.BaseModel = d.baseModel(m.BaseModel)
+	case s.Kind == plugin.Null:
+		d.mistakes.Add(s.Place, "experiment without a model; %s", modelRule)
+	case s.Kind == plugin.Mapping && !s.Has("encoder"):
+		d.mistakes.Add(s.Place, "model: neither base_model nor encoder; %s", modelRule)
+	}
+	if n, err := strconv.Atoi(m.Freeze); (err != nil || n < 0) && !slices.Contains([]string{"none", "embeddings", "all"}, m.Freeze) {
+		d.mistakes.Add(s.At("freeze").Place, "model: freeze: want none, embeddings, all or a number of layers, have %q", m.Freeze)
+	}
+	d.e.Model.Dropout, d.e.Model.DropoutSet = m.Dropout, s.Has("dropout")
+	d.e.Model.Freeze = m.Freeze
+	d.e.Model.Encoder = encoders.Registry().Choose(m.Encoder, "transformer", nil, &d.mistakes)
+	d.e.Model.Fusion = fusion.Registry().Choose(m.Fusion, "none", nil, &d.mistakes)
+}
+
+const modelRule = "base_model is a folder or an .onnx file to start from, encoder: {type: transformer} starts from nothing"
+
+func (d *decoding) tokenizer(s *plugin.Section) {
+	t := struct {
+		MaxLength  int             `yaml:"max_length" range:"[3,65536]"`
+		Train      *plugin.Section `yaml:"train"`
+		Truncation bool            `yaml:"truncation"`
+		Padding    *plugin.Section `yaml:"padding"`
+		PadTokenID *plugin.Section `yaml:"pad_token_id"`
+	}{MaxLength: 128, Truncation: true}
+	s.Decode("tokenizer", &t, &d.mistakes)
+	d.e.Tokenizer.MaxLength = t.MaxLength
+	if !t.Truncation {
+		d.remark(s.At("truncation").Place, "truncation: false has no effect: texts are cut at max_length")
+	}
+	for _, key := range []string{"padding", "pad_token_id"} {
+		if s.Has(key) {
+			d.remark(s.At(key).Place, "%s has no effect: nothing is padded", key)
+		}
+	}
+
+	own := t.Train != nil && t.Train.Kind != plugin.Null
+	switch {
+	case d.e.Model.BaseModel.Place == (plugin.Place{}):
+		d.e.Tokenizer.Train = Vocabulary{VocabSize: 8000, Lowercase: true}
+		if own {
+			t.Train.Decode("tokenizer: train", &d.e.Tokenizer.Train, &d.mistakes)
+		}
+	case own:
+		d.mistakes.Add(t.Train.Place, "tokenizer: train: the base model has a tokenizer; leave out one of train and base_model")
+	}
+}
+
+func (d *decoding) training(s *plugin.Section) {
+	t := Training{
+		LearningRate: 2e-5, WeightDecay: 0.01, BatchSize: 16, NumEpochs: 3, MaxGradNorm: 1, GradientAccumulationSteps: 1,
+		EvalStrategy: "epoch", EvalSteps: 500, SaveStrategy: "epoch", LoadBestModelAtEnd: true, Device: "auto", LoggingSteps: 10,
+	}
+	s.Decode("training", &t, &d.mistakes, "sampling", "weighting", "output_dir")
+	t.Sampling = multitask.Samplers().Choose(s.At("sampling"), "proportional", nil, &d.mistakes)
+	t.Weighting = multitask.Weightings().Choose(s.At("weighting"), "fixed", nil, &d.mistakes)
+	if s.Has("output_dir") {
+		t.OutputDir = d.relative(s.At("output_dir"), "training: output_dir")
+	}
+	if t.Device != "auto" && t.Device != "cpu" {
+		d.remark(s.At("device").Place, "device %q is not used: the CPU is", t.Device)
+	}
+	if service := t.Logging.Service; service != "" && service != "none" {
+		d.remark(s.At("logging").Place, "logging service %q is not there: figures go to the run folder's metrics.jsonl", service)
+	}
+	if t.EvalStrategy == "no" {
+		d.withoutEvaluation(s, &t)
+	}
+	d.e.Training = t
+	d.metric(s)
+}
+
+// withoutEvaluation refuses what only evaluations could tell.
+func (d *decoding) withoutEvaluation(s *plugin.Section, t *Training) {
+	if t.LoadBestModelAtEnd && s.Has("load_best_model_at_end") {
+		d.mistakes.Add(s.At("load_best_model_at_end").Place, "training: load_best_model_at_end: no model is the best without evaluations; eval_strategy is no")
+	}
+	if t.EarlyStoppingPatience > 0 {
+		d.mistakes.Add(s.At("early_stopping_patience").Place, "training: early_stopping_patience: nothing to wait for without evaluations; eval_strategy is no")
+	}
+	t.LoadBestModelAtEnd = false
+}

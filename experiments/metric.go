@@ -1,0 +1,82 @@
+package experiments
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/plugin"
+	"github.com/jenga-nlp/jenga/tasks"
+)
+
+// metric settles what the best model is chosen by, and refuses a metric that evaluations will not have.
+func (d *decoding) metric(s *plugin.Section) {
+	t := &d.e.Training
+	if !s.Has("metric_for_best_model") {
+		t.MetricForBestModel = "eval_overall"
+	}
+	higher := !strings.HasSuffix(t.MetricForBestModel, "_loss")
+	if !s.Has("greater_is_better") {
+		t.GreaterIsBetter = higher
+	} else if t.GreaterIsBetter != higher {
+		d.remark(s.At("greater_is_better").Place, "greater_is_better: %v with %s chooses the worst model", t.GreaterIsBetter, t.MetricForBestModel)
+	}
+	if !d.mistakes.None() {
+		return // the tasks may not be what they should
+	}
+	names := d.metrics()
+	if m := s.At("metric_for_best_model"); s.Has("metric_for_best_model") && !slices.Contains(names, t.MetricForBestModel) {
+		d.mistakes.Add(m.Place, "training: metric_for_best_model: %s", plugin.Unknown("metric", t.MetricForBestModel, names))
+	}
+}
+
+// metrics lists the names of all figures that an evaluation of the tasks has, as Figures names them. Two figures of one
+// name are a mistake.
+func (d *decoding) metrics() []string {
+	names := []string{"eval_loss", "eval_overall"}
+	taken := map[string]string{"eval_loss": "all tasks", "eval_overall": "all tasks", "eval_overall_f1": "all tasks", "eval_all_right": "all tasks"}
+	add := func(task Task, name string) {
+		if first, twice := taken[name]; twice {
+			d.mistakes.Add(task.Place, "task %q: its figure %s has the name of one of %s; rename the task or the head", task.Name, name, first)
+			return
+		}
+		taken[name] = fmt.Sprintf("task %q", task.Name)
+		names = append(names, name)
+	}
+	f1, shared := false, false
+	for _, task := range d.e.Tasks {
+		part, err := task.Part.Build(tasks.Site{Name: task.Name, Heads: headNames(task.Heads), Split: splitBlanks})
+		if err != nil {
+			d.mistakes.Append(err)
+			continue
+		}
+		add(task, "eval_"+task.Name+"_loss")
+		for _, head := range task.Heads {
+			for _, m := range part.Judge(nil, nil) {
+				add(task, strings.Join([]string{"eval", task.Name, head.Name, m.Name}, "_"))
+				f1 = f1 || m.Name == "f1"
+			}
+		}
+		shared = shared || task.Data.SameAs != "" || len(task.Heads) > 1
+	}
+	if f1 {
+		names = append(names, "eval_overall_f1")
+	}
+	if shared {
+		names = append(names, "eval_all_right")
+	}
+	return names
+}
+
+// splitBlanks stands in for the tokenizer that a task's site has when it reads data.
+func splitBlanks(text string) []corpus.Span {
+	var words []corpus.Span
+	at := 0
+	for word := range strings.FieldsSeq(text) {
+		start := at + strings.Index(text[at:], word)
+		at = start + len(word)
+		words = append(words, corpus.Span{Start: start, End: at})
+	}
+	return words
+}

@@ -1,0 +1,114 @@
+package experiments
+
+import (
+	"cmp"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/jenga-nlp/jenga/plugin"
+)
+
+// relative returns the path that a section names: relative to the experiment file, or, where --set gave it, to the
+// working directory.
+func (d *decoding) relative(s *plugin.Section, what string) string {
+	if s.Kind >= plugin.List || s.Text == "" || strings.ContainsRune(s.Text, 0) {
+		d.mistakes.Add(s.Place, "%s: want a path, have %s", what, s)
+		return ""
+	}
+	if filepath.IsAbs(s.Text) || s.Place.Line == 0 {
+		return filepath.Clean(s.Text)
+	}
+	return filepath.Join(filepath.Dir(d.e.Path), s.Text)
+}
+
+// dataFile finds a data file, if need be below $JENGA_DATA.
+func (d *decoding) dataFile(s *plugin.Section, what, task string) File {
+	path := d.relative(s, what)
+	if path == "" {
+		return File{Place: s.Place}
+	}
+	if isThere(path) {
+		return File{path, s.Place}
+	}
+	if below := os.Getenv("JENGA_DATA"); below != "" && !filepath.IsAbs(s.Text) {
+		if there := filepath.Join(below, s.Text); isThere(there) {
+			return File{there, s.Place}
+		}
+	}
+	if d.files {
+		d.mistakes.Add(s.Place, "task %q: %s: no such file%s", task, s.Text, beside("JENGA_DATA"))
+	}
+	return File{path, s.Place}
+}
+
+// beside says where else a file was looked for.
+func beside(variable string) string {
+	if dir := os.Getenv(variable); dir != "" {
+		return ", nor below $" + variable + ", " + dir
+	}
+	return ""
+}
+
+// baseModel finds a folder or file of weights: as data is, else below $JENGA_MODELS or in the hub's local cache.
+func (d *decoding) baseModel(s *plugin.Section) File {
+	path := d.relative(s, "model: base_model")
+	if path == "" {
+		return File{Place: s.Place}
+	}
+	if isThere(path) {
+		return File{path, s.Place}
+	}
+	if !filepath.IsAbs(s.Text) {
+		if there := filepath.Join(os.Getenv("JENGA_MODELS"), s.Text); os.Getenv("JENGA_MODELS") != "" && isThere(there) {
+			return File{there, s.Place}
+		}
+		if there := cached(s.Text); there != "" {
+			return File{there, s.Place}
+		}
+	}
+	if d.files {
+		d.mistakes.Add(s.Place, "model: base_model: no folder or .onnx file %q%s, nor in the hub's cache", s.Text, beside("JENGA_MODELS"))
+	}
+	return File{path, s.Place}
+}
+
+// cached returns the folder of a hub model in the cache that Hugging Face's tools keep, "" if it is not there. A model
+// ORG/NAME is models--ORG--NAME/snapshots/REVISION, and refs/main holds the revision.
+func cached(name string) string {
+	if !fs.ValidPath(name) || name == "." {
+		return ""
+	}
+	hub := os.Getenv("HF_HUB_CACHE")
+	if home := os.Getenv("HF_HOME"); hub == "" && home != "" {
+		hub = filepath.Join(home, "hub")
+	}
+	if hub == "" {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return ""
+		}
+		hub = filepath.Join(cmp.Or(os.Getenv("XDG_CACHE_HOME"), filepath.Join(home, ".cache")), "huggingface", "hub")
+	}
+	model := filepath.Join(hub, "models--"+strings.ReplaceAll(name, "/", "--"))
+	revision, err := os.ReadFile(filepath.Join(model, "refs", "main"))
+	if err != nil {
+		return ""
+	}
+	snapshot := filepath.Join(model, "snapshots", strings.TrimSpace(string(revision)))
+	if !isThere(snapshot) {
+		return ""
+	}
+	return snapshot
+}
+
+func isThere(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+func isFolder(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
