@@ -1,0 +1,174 @@
+package corpus
+
+import (
+	"slices"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// normalizer rewrites raw text as BERT does (Devlin et al. 2019), in the form and with the Unicode versions of the Rust
+// crate tokenizers: clean, Chinese spacing, NFD without accents, lower case, in this order.
+type normalizer struct {
+	clean   bool // drop control and format characters, make all white space blanks
+	chinese bool // put blanks around CJK ideographs
+	strip   bool // decompose and drop nonspacing marks
+	lower   bool
+
+	ascii [utf8.RuneSelf]byte // what becomes of each ASCII character; dropped for none
+	class *classes
+}
+
+const dropped = 0xff
+
+func newNormalizer(clean, chinese, strip, lower bool) *normalizer {
+	z := &normalizer{clean: clean, chinese: chinese, strip: strip, lower: lower, class: classesOfRunes()}
+	for c := range z.ascii {
+		switch class := z.class[c]; {
+		case clean && class&classOther != 0:
+			z.ascii[c] = dropped
+		case clean && class&classSpace != 0:
+			z.ascii[c] = ' '
+		case lower:
+			z.ascii[c] = byte(unicode.ToLower(rune(c)))
+		default:
+			z.ascii[c] = byte(c)
+		}
+	}
+	return z
+}
+
+// normalized is a text after normalisation. Each of its bytes knows the bytes of the raw text that it stands for.
+type normalized struct {
+	text  []byte
+	spans []Span // [len(text)]
+
+	// The run of marks that canonical ordering is not done with, and the raw bytes of those of them that begin the
+	// decomposition of a raw rune.
+	marks   []mark
+	sources []Span
+	last    Span   // the raw bytes of the last rune that began a decomposition
+	scratch []byte // one rune's decomposition
+}
+
+// mark is a rune of combining class over 0.
+type mark struct {
+	r     rune
+	class uint8
+	first bool // of its raw rune's decomposition
+}
+
+func (n *normalized) reset() {
+	n.text, n.spans, n.marks, n.sources = n.text[:0], n.spans[:0], n.marks[:0], n.sources[:0]
+}
+
+// append adds raw, normalised; raw begins at byte base of the text that spans count in. An invalid byte is read as U+FFFD.
+func (z *normalizer) append(n *normalized, raw string, base int) {
+	n.text = slices.Grow(n.text, len(raw))
+	n.spans = slices.Grow(n.spans, len(raw))
+	for i := 0; i < len(raw); {
+		if c := raw[i]; c < utf8.RuneSelf {
+			if b := z.ascii[c]; b != dropped {
+				if len(n.marks) > 0 {
+					z.order(n)
+				}
+				n.text = append(n.text, b)
+				n.spans = append(n.spans, Span{base + i, base + i + 1})
+			}
+			i++
+			continue
+		}
+		r, size := utf8.DecodeRuneInString(raw[i:])
+		z.rune(n, r, Span{base + i, base + i + size})
+		i += size
+	}
+	z.order(n)
+}
+
+// rune adds a raw rune that is not ASCII.
+func (z *normalizer) rune(n *normalized, r rune, at Span) {
+	class := z.class[r]
+	switch {
+	case z.clean && class&classOther != 0:
+	case z.clean && class&classSpace != 0:
+		z.order(n)
+		n.add(' ', at)
+	case z.chinese && class&classChinese != 0:
+		z.order(n)
+		n.add(' ', at)
+		z.decompose(n, r, at)
+		n.add(' ', at)
+	default:
+		z.decompose(n, r, at)
+	}
+}
+
+// decompose adds the canonical decomposition of r. Marks wait for order.
+func (z *normalizer) decompose(n *normalized, r rune, at Span) {
+	if !z.strip || z.class[r]&classDecomposed == 0 {
+		z.order(n)
+		z.fold(n, r, at)
+		return
+	}
+	var raw [utf8.UTFMax]byte
+	n.scratch = norm.NFD.Append(n.scratch[:0], raw[:utf8.EncodeRune(raw[:], r)]...)
+	for i := 0; i < len(n.scratch); {
+		d, size := utf8.DecodeRune(n.scratch[i:])
+		if class := norm.NFD.Properties(n.scratch[i:]).CCC(); class != 0 {
+			n.marks = append(n.marks, mark{d, class, i == 0})
+			if i == 0 {
+				n.sources = append(n.sources, at)
+			}
+		} else {
+			z.order(n)
+			n.last = at
+			z.fold(n, d, at)
+		}
+		i += size
+	}
+}
+
+// order adds the waiting marks in canonical order. As in the crate, raw bytes are dealt out by position: the k-th rune
+// that begins a decomposition takes the k-th raw rune's, the others their predecessor's.
+func (z *normalizer) order(n *normalized) {
+	if len(n.marks) == 0 {
+		return
+	}
+	slices.SortStableFunc(n.marks, func(a, b mark) int { return int(a.class) - int(b.class) })
+	sources := n.sources
+	for _, m := range n.marks {
+		if m.first {
+			n.last, sources = sources[0], sources[1:]
+		}
+		z.fold(n, m.r, n.last)
+	}
+	n.marks, n.sources = n.marks[:0], n.sources[:0]
+}
+
+// fold adds r in lower case, unless it is an accent to drop.
+func (z *normalizer) fold(n *normalized, r rune, at Span) {
+	if z.strip && z.class[r]&classMark != 0 {
+		return
+	}
+	if !z.lower {
+		n.add(r, at)
+		return
+	}
+	n.add(lowerCase(r), at)
+	if r == 'İ' {
+		n.add('\u0307', at) // the one rune whose lower case is two: i and a dot above
+	}
+}
+
+func (n *normalized) add(r rune, at Span) {
+	n.text = utf8.AppendRune(n.text, r)
+	for len(n.spans) < len(n.text) {
+		n.spans = append(n.spans, at)
+	}
+}
+
+// source returns the raw bytes that text[lo:hi] stands for.
+func (n *normalized) source(lo, hi int) Span {
+	return Span{n.spans[lo].Start, n.spans[hi-1].End}
+}

@@ -1,0 +1,121 @@
+package corpus
+
+import (
+	"sync"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/rangetable"
+)
+
+// classes says of each rune what BERT's normalisation and its split into words make of it.
+type classes [unicode.MaxRune + 1]class
+
+type class uint8
+
+const (
+	classOther       class = 1 << iota // control, format, private use, U+FFFD: what cleaning drops
+	classSpace                         // white space
+	classPunctuation                   // a word of its own
+	classMark                          // nonspacing mark: an accent
+	classChinese                       // CJK ideograph
+	classDecomposed                    // old enough to be decomposed and ordered
+	classOld                           // assigned in Unicode 8.0
+)
+
+// chinese is the blocks that BERT's tokenization.py calls Chinese. The crate tokenizers begins the last one at U+2B920,
+// not U+2B820.
+var chinese = [][2]rune{
+	{0x4E00, 0x9FFF}, {0x3400, 0x4DBF}, {0x20000, 0x2A6DF}, {0x2A700, 0x2B73F},
+	{0x2B740, 0x2B81F}, {0x2B920, 0x2CEAF}, {0xF900, 0xFAFF}, {0x2F800, 0x2FA1F},
+}
+
+// classesOfRunes returns the table, made at first use. The crate tokenizers 0.23 has its categories from Unicode 8.0, its
+// decompositions from 9.0, white space and letter case from a current version: Go's tables are cut to what these versions
+// had assigned, and the runes whose category has changed since are put right.
+var classesOfRunes = sync.OnceValue(func() *classes {
+	c := new(classes)
+	set := func(class class, runes *unicode.RangeTable) {
+		rangetable.Visit(runes, func(r rune) { c[r] |= class })
+	}
+	setOld := func(class class, runes *unicode.RangeTable) {
+		rangetable.Visit(runes, func(r rune) {
+			if c[r]&classOld != 0 {
+				c[r] |= class
+			}
+		})
+	}
+
+	set(classOld, rangetable.Assigned("8.0.0"))
+	set(classDecomposed, rangetable.Assigned("9.0.0"))
+	set(classSpace, unicode.White_Space)
+	set(classOther, unicode.Cc)
+	set(classOther, unicode.Co)
+	setOld(classOther, unicode.Cf)
+	setOld(classPunctuation, unicode.P)
+	setOld(classMark, unicode.Mn)
+
+	for _, r := range "\t\n\r" {
+		c[r] &^= classOther
+	}
+	c[unicode.ReplacementChar] |= classOther
+	for _, r := range "$+<=>^`|~" {
+		c[r] |= classPunctuation // ASCII symbols that BERT treats as punctuation
+	}
+	for _, r := range []rune{0x166D, 0x111C9} {
+		c[r] |= classPunctuation
+	}
+	c[0x1734] |= classMark
+	for _, r := range []rune{0x1885, 0x1886, 0xA9BD, 0x111C9} {
+		c[r] &^= classMark
+	}
+	for _, block := range chinese {
+		for r := block[0]; r <= block[1]; r++ {
+			c[r] |= classChinese
+		}
+	}
+	return c
+})
+
+// next returns where the first word of text at or after byte from begins and ends: a run of runes that are neither white
+// space nor punctuation, or one punctuation mark. Without one, both are the text's end.
+func (c *classes) next(text []byte, from int) (lo, hi int) {
+	lo = -1
+	for i := from; i < len(text); {
+		r, size := rune(text[i]), 1
+		if r >= utf8.RuneSelf {
+			r, size = utf8.DecodeRune(text[i:])
+		}
+		switch class := c[r]; {
+		case class&(classSpace|classPunctuation) == 0:
+			if lo < 0 {
+				lo = i
+			}
+		case lo >= 0:
+			return lo, i
+		case class&classPunctuation != 0:
+			return i, i + size
+		}
+		i += size
+	}
+	if lo < 0 {
+		lo = len(text)
+	}
+	return lo, len(text)
+}
+
+// newCapitals is the lower case of capitals that came with Unicode 16 and 17, as first, last, distance.
+var newCapitals = [][3]rune{
+	{0x1C89, 0x1C89, 1}, {0xA7CB, 0xA7CB, 0x264 - 0xA7CB}, {0xA7CC, 0xA7CC, 1}, {0xA7CE, 0xA7CE, 1}, {0xA7D2, 0xA7D2, 1},
+	{0xA7D4, 0xA7D4, 1}, {0xA7DA, 0xA7DA, 1}, {0xA7DC, 0xA7DC, 0x19B - 0xA7DC}, {0x10D50, 0x10D65, 0x20}, {0x16EA0, 0x16EB8, 0x1B},
+}
+
+// lowerCase is unicode.ToLower as of Unicode 17, whatever the version of Go's tables.
+func lowerCase(r rune) rune {
+	for _, c := range newCapitals {
+		if c[0] <= r && r <= c[1] {
+			return r + c[2]
+		}
+	}
+	return unicode.ToLower(r)
+}

@@ -1,0 +1,204 @@
+package corpus
+
+import (
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// maxTokenID bounds the ids of a vocabulary: the largest in use, LaBSE's, has half a million tokens.
+const maxTokenID = 1 << 21
+
+// vocabulary is the pieces that words are put together from.
+type vocabulary struct {
+	tokens  []string         // by id; "" where there is none
+	whole   map[string]int32 // pieces that begin a word
+	inner   map[string]int32 // pieces that go on in it, without the prefix
+	prefix  string           // of pieces that go on in a word
+	longest int              // bytes of the longest piece
+}
+
+// newVocabulary returns the vocabulary of tokens by id. Where a token stands twice, its last id counts.
+func newVocabulary(tokens []string, prefix string) *vocabulary {
+	v := &vocabulary{tokens: tokens, prefix: prefix, whole: make(map[string]int32, len(tokens)), inner: make(map[string]int32, len(tokens))}
+	for id, token := range tokens {
+		if token == "" {
+			continue
+		}
+		v.whole[token] = int32(id)
+		v.longest = max(v.longest, len(token))
+		if rest, goesOn := strings.CutPrefix(token, prefix); goesOn && rest != "" {
+			v.inner[rest] = int32(id)
+		}
+	}
+	return v
+}
+
+// tokensByID puts the tokens of ids in order of their ids, of which none may be had twice.
+func tokensByID(ids map[string]int32) ([]string, error) {
+	size := int32(0)
+	for token, id := range ids {
+		if id < 0 || id >= maxTokenID {
+			return nil, fmt.Errorf("token %q has id %d, want 0 to %d", token, id, maxTokenID-1)
+		}
+		size = max(size, id+1)
+	}
+	tokens := make([]string, size)
+	for token, id := range ids {
+		if other := tokens[id]; other != "" {
+			return nil, fmt.Errorf("tokens %q and %q both have id %d", min(token, other), max(token, other), id)
+		}
+		tokens[id] = token
+	}
+	return tokens, nil
+}
+
+// include makes room for an added token, which may have an id of its own.
+func (v *vocabulary) include(token addedToken) error {
+	if id, ok := v.whole[token.Content]; ok {
+		if id != token.ID {
+			return fmt.Errorf("added token %q has id %d, but %d in the vocabulary", token.Content, token.ID, id)
+		}
+		return nil
+	}
+	if token.ID < 0 || token.ID >= maxTokenID {
+		return fmt.Errorf("added token %q has id %d, want 0 to %d", token.Content, token.ID, maxTokenID-1)
+	}
+	if missing := int(token.ID) + 1 - len(v.tokens); missing > 0 {
+		v.tokens = append(v.tokens, make([]string, missing)...)
+	}
+	if other := v.tokens[token.ID]; other != "" && other != token.Content {
+		return fmt.Errorf("added token %q has id %d, which is %q", token.Content, token.ID, other)
+	}
+	v.tokens[token.ID] = token.Content
+	return nil
+}
+
+// id returns the id of a token, be it a piece or an added one.
+func (v *vocabulary) id(token string) (int32, bool) {
+	if id, ok := v.whole[token]; ok {
+		return id, true
+	}
+	id := slices.Index(v.tokens, token)
+	return int32(id), id >= 0 && token != ""
+}
+
+// longestIn returns the length and the id of the longest beginning of text that is in known, or 0.
+func longestIn(known map[string]int32, text []byte) (int, int32) {
+	for end := len(text); end > 0; end-- {
+		if id, ok := known[string(text[:end])]; ok {
+			return end, id
+		}
+	}
+	return 0, 0
+}
+
+// addedToken is a token that is found in the text itself, before it is split into words: in the raw text, or after
+// normalisation.
+type addedToken struct {
+	ID int32 `json:"id"`
+	addedForm
+}
+
+// addedForm is an added token but for its id.
+type addedForm struct {
+	Content    string `json:"content"`
+	SingleWord bool   `json:"single_word"` // not within a word
+	LStrip     bool   `json:"lstrip"`      // takes the white space before it
+	RStrip     bool   `json:"rstrip"`      // takes the white space after it
+	Normalized bool   `json:"normalized"`  // is looked for after normalisation, itself normalised
+	Special    bool   `json:"special"`
+}
+
+// literals finds added tokens.
+type literals struct {
+	patterns []literal
+	firsts   string // the runes that patterns begin with
+}
+
+type literal struct {
+	pattern string
+	token   addedToken
+}
+
+func (l *literals) add(pattern string, token addedToken) {
+	if pattern == "" {
+		return
+	}
+	l.patterns = append(l.patterns, literal{pattern, token})
+	if first, _ := utf8.DecodeRuneInString(pattern); !strings.ContainsRune(l.firsts, first) {
+		l.firsts += string(first)
+	}
+}
+
+// split yields the parts of text in order: the added tokens in it, and with a nil token what stands between them.
+func (l *literals) split(text string) iter.Seq2[Span, *addedToken] {
+	return func(yield func(Span, *addedToken) bool) {
+		done := 0
+		for from := 0; ; {
+			match, token := l.find(text, from)
+			if token == nil {
+				break
+			}
+			from = match.End
+			if token.SingleWord && !isApart(text, match) {
+				continue
+			}
+			if token.LStrip {
+				blank := len(strings.TrimRightFunc(text[:match.Start], unicode.IsSpace))
+				match.Start = max(blank, done)
+			}
+			if token.RStrip {
+				match.End = len(text) - len(strings.TrimLeftFunc(text[match.End:], unicode.IsSpace))
+			}
+			if done < match.Start && !yield(Span{done, match.Start}, nil) {
+				return
+			}
+			if !yield(match, token) {
+				return
+			}
+			done = match.End
+		}
+		if done < len(text) {
+			yield(Span{done, len(text)}, nil)
+		}
+	}
+}
+
+// find returns the first added token at or after byte from, the longest where several begin there, or nil.
+func (l *literals) find(text string, from int) (Span, *addedToken) {
+	for len(l.patterns) > 0 {
+		next := strings.IndexAny(text[from:], l.firsts)
+		if next < 0 {
+			break
+		}
+		from += next
+		var longest *literal
+		for i, p := range l.patterns {
+			if strings.HasPrefix(text[from:], p.pattern) && (longest == nil || len(p.pattern) > len(longest.pattern)) {
+				longest = &l.patterns[i]
+			}
+		}
+		if longest != nil {
+			return Span{from, from + len(longest.pattern)}, &longest.token
+		}
+		_, size := utf8.DecodeRuneInString(text[from:])
+		from += size
+	}
+	return Span{}, nil
+}
+
+// isApart tells whether no word goes on into the match from before or behind.
+func isApart(text string, match Span) bool {
+	before, _ := utf8.DecodeLastRuneInString(text[:match.Start])
+	after, _ := utf8.DecodeRuneInString(text[match.End:])
+	return (match.Start == 0 || !isWordRune(before)) && (match.End == len(text) || !isWordRune(after))
+}
+
+// isWordRune is \w of Unicode's regular expressions (UTS 18, annex C).
+func isWordRune(r rune) bool {
+	return unicode.In(r, unicode.L, unicode.M, unicode.Nd, unicode.Nl, unicode.Pc, unicode.Other_Alphabetic, unicode.Join_Control)
+}

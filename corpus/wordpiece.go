@@ -1,0 +1,275 @@
+package corpus
+
+import (
+	"fmt"
+	"iter"
+	"sync"
+	"unicode/utf8"
+)
+
+// WordPiece is the tokenizer of BERT (Devlin et al. 2019): a text is normalised, split at white space and punctuation,
+// and each word is put together from the longest pieces of a vocabulary. It gives the tokens that the Rust crate
+// tokenizers 0.23 gives.
+type WordPiece struct {
+	vocabulary *vocabulary
+	normalizer *normalizer
+	maxRunes   int      // longer words are unknown
+	raw        literals // added tokens that are looked for in raw text
+	folded     literals // those looked for after normalisation
+	unknown    int32
+	opening    int32 // before the first text
+	closing    int32 // behind each text
+
+	settings bertNormalizer // for Save, as the next two
+	config   tokenizerConfig
+	added    []addedToken
+	scratch  sync.Pool // *scratch
+}
+
+var _ Tokenizer = (*WordPiece)(nil)
+
+// bertMaxRunes is BERT's bound on the length of a word.
+const bertMaxRunes = 100
+
+// newWordPiece puts a tokenizer together and checks that its parts fit.
+func newWordPiece(v *vocabulary, settings bertNormalizer, maxRunes int, config tokenizerConfig, added []addedToken) (*WordPiece, error) {
+	if maxRunes < 1 {
+		return nil, fmt.Errorf("max_input_chars_per_word is %d, want at least 1", maxRunes)
+	}
+	strip := settings.Lower
+	if settings.Strip != nil {
+		strip = *settings.Strip
+	}
+	w := &WordPiece{
+		vocabulary: v,
+		normalizer: newNormalizer(settings.Clean, settings.Chinese, strip, settings.Lower),
+		maxRunes:   maxRunes,
+		settings:   settings,
+		config:     config,
+		added:      added,
+		scratch:    sync.Pool{New: func() any { return new(scratch) }},
+	}
+
+	for _, token := range added {
+		if err := v.include(token); err != nil {
+			return nil, err
+		}
+		if !token.Normalized {
+			w.raw.add(token.Content, token)
+			continue
+		}
+		var n normalized
+		w.normalizer.append(&n, token.Content, 0)
+		w.folded.add(string(n.text), token)
+	}
+
+	for _, special := range []struct {
+		name tokenName
+		id   *int32
+	}{{config.Unknown, &w.unknown}, {config.Opening, &w.opening}, {config.Closing, &w.closing}} {
+		id, ok := v.id(string(special.name))
+		if !ok {
+			return nil, fmt.Errorf("no token %q, which a WordPiece tokenizer needs", special.name)
+		}
+		*special.id = id
+	}
+	for _, name := range []*tokenName{&w.config.Pad, &w.config.Mask} {
+		if _, ok := v.id(string(*name)); !ok {
+			*name = ""
+		}
+	}
+	return w, nil
+}
+
+// piece is one token of a text.
+type piece struct {
+	id   int32
+	word int32
+	at   Span
+}
+
+// scratch is the memory of one Encode.
+type scratch struct {
+	normalized normalized
+	pieces     []piece
+}
+
+// Size returns how many rows an embedding of the vocabulary needs: one more than its largest id.
+func (w *WordPiece) Size() int { return len(w.vocabulary.tokens) }
+
+// Token returns the token of an id, or "" where the vocabulary leaves the id out.
+func (w *WordPiece) Token(id int32) string { return w.vocabulary.tokens[id] }
+
+// Encode implements Tokenizer. Where a text names an added token, such as [SEP], it is that token, as in the crate.
+func (w *WordPiece) Encode(e *Example, maxLength int) Encoding {
+	s := w.scratch.Get().(*scratch)
+	defer w.scratch.Put(s)
+
+	s.pieces = s.pieces[:0]
+	if e.Words == nil {
+		w.encode(s, e.Text, Span{0, len(e.Text)}, -1)
+	}
+	for i, word := range e.Words {
+		w.encode(s, e.Text, word, int32(i))
+	}
+	text, special := len(s.pieces), 2
+	if e.Paired {
+		w.encode(s, e.Pair, Span{0, len(e.Pair)}, -1)
+		special = 3
+	}
+
+	keep, keepPair := text, len(s.pieces)-text
+	if maxLength > 0 {
+		keep, keepPair = longestFirst(keep, keepPair, max(0, maxLength-special))
+	}
+	return w.encoding(e, s.pieces[:keep], s.pieces[text:text+keepPair])
+}
+
+// longestFirst returns how many of the n and pair tokens of two texts stay where there is room for so many together.
+func longestFirst(n, pair, room int) (int, int) {
+	if n+pair <= room {
+		return n, pair
+	}
+	short := min(n, pair)
+	if long := room - short; long >= short {
+		return min(n, long), min(pair, long)
+	}
+
+	// Both are cut to half; an odd room's last token is the longer text's, or the second's if they are alike.
+	if half := room / 2; n <= pair {
+		return half, room - half
+	}
+	return room - room/2, room / 2
+}
+
+// encoding puts the special tokens around the pieces of a text and of its pair.
+func (w *WordPiece) encoding(e *Example, text, pair []piece) Encoding {
+	n := len(text) + 2
+	if e.Paired {
+		n += len(pair) + 1
+	}
+	out := Encoding{IDs: make([]int32, 0, n), Offsets: make([]Span, 0, n), Types: make([]int8, 0, n)}
+	if e.Words != nil {
+		out.Words = make([]int32, 0, n)
+	}
+	add := func(segment int8, pieces ...piece) {
+		for _, p := range pieces {
+			out.IDs = append(out.IDs, p.id)
+			out.Offsets = append(out.Offsets, p.at)
+			out.Types = append(out.Types, segment)
+			if e.Words != nil {
+				out.Words = append(out.Words, p.word)
+			}
+		}
+	}
+
+	add(0, piece{id: w.opening, word: -1})
+	add(0, text...)
+	add(0, piece{id: w.closing, word: -1})
+	if e.Paired {
+		add(1, pair...)
+		add(1, piece{id: w.closing, word: -1})
+	}
+	return out
+}
+
+// encode appends the pieces of the bytes part of text, as those of word number number.
+func (w *WordPiece) encode(s *scratch, text string, part Span, number int32) {
+	for word := range w.words(&s.normalized, text, part) {
+		if word.token != nil {
+			s.pieces = append(s.pieces, piece{word.token.ID, number, word.at})
+			continue
+		}
+		before := len(s.pieces)
+		if !w.put(s, word, number) {
+			s.pieces = append(s.pieces[:before], piece{w.unknown, number, word.at})
+		}
+	}
+}
+
+// put appends the pieces of word, the longest at each place, and tells whether they make up all of it.
+func (w *WordPiece) put(s *scratch, word word, number int32) bool {
+	text, v := s.normalized.text, w.vocabulary
+	if utf8.RuneCount(text[word.lo:word.hi]) > w.maxRunes {
+		return false
+	}
+	known := v.whole
+	for lo := word.lo; lo < word.hi; known = v.inner {
+		length, id := longestIn(known, text[lo:min(word.hi, lo+v.longest)])
+		if length == 0 {
+			return false
+		}
+		s.pieces = append(s.pieces, piece{id, number, s.normalized.source(lo, lo+length)})
+		lo += length
+	}
+	return true
+}
+
+// word is what is looked up as a whole: a stretch of the normalised text, or an added token.
+type word struct {
+	lo, hi int  // of the normalised text
+	at     Span // of the raw text
+	token  *addedToken
+}
+
+// words yields the words of the bytes part of text. Those that are not added tokens stand in n.
+func (w *WordPiece) words(n *normalized, text string, part Span) iter.Seq[word] {
+	return func(yield func(word) bool) {
+		for at, token := range w.raw.split(text[part.Start:part.End]) {
+			at = Span{part.Start + at.Start, part.Start + at.End}
+			if token != nil {
+				if !yield(word{at: at, token: token}) {
+					return
+				}
+				continue
+			}
+			n.reset()
+			w.normalizer.append(n, text[at.Start:at.End], at.Start)
+			if !w.normalizedWords(n, yield) {
+				return
+			}
+		}
+	}
+}
+
+// normalizedWords yields the words of n and tells whether to go on.
+func (w *WordPiece) normalizedWords(n *normalized, yield func(word) bool) bool {
+	if len(w.folded.patterns) == 0 {
+		return w.plainWords(n, 0, len(n.text), yield)
+	}
+	for at, token := range w.folded.split(string(n.text)) {
+		if token == nil {
+			if !w.plainWords(n, at.Start, at.End, yield) {
+				return false
+			}
+		} else if !yield(word{at.Start, at.End, n.source(at.Start, at.End), token}) {
+			return false
+		}
+	}
+	return true
+}
+
+// plainWords yields the words of n.text[lo:hi], in which there is no added token, and tells whether to go on.
+func (w *WordPiece) plainWords(n *normalized, lo, hi int, yield func(word) bool) bool {
+	for {
+		start, end := w.normalizer.class.next(n.text[:hi], lo)
+		if start == end {
+			return true
+		}
+		if !yield(word{start, end, n.source(start, end), nil}) {
+			return false
+		}
+		lo = end
+	}
+}
+
+// Split implements Tokenizer.
+func (w *WordPiece) Split(text string) []Span {
+	s := w.scratch.Get().(*scratch)
+	defer w.scratch.Put(s)
+	var words []Span
+	for word := range w.words(&s.normalized, text, Span{0, len(text)}) {
+		words = append(words, word.at)
+	}
+	return words
+}

@@ -1,0 +1,219 @@
+package corpus
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// maxTokenizerFile bounds the bytes that are read of a tokenizer's file.
+const maxTokenizerFile = 64 << 20
+
+// OpenTokenizer reads the WordPiece tokenizer of a folder: its tokenizer.json, or its vocab.txt with the settings in
+// tokenizer_config.json. Padding and truncation that a file asks for have no effect.
+func OpenTokenizer(folder string) (*WordPiece, error) {
+	config, err := readConfig(filepath.Join(folder, "tokenizer_config.json"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	noConfig := err != nil
+
+	path := filepath.Join(folder, "tokenizer.json")
+	data, err := readText(path)
+	if err == nil {
+		return parseTokenizer(path, data, config)
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+
+	path = filepath.Join(folder, "vocab.txt")
+	data, err = readText(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s: no tokenizer.json and no vocab.txt", folder)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if noConfig {
+		return nil, fmt.Errorf("%s: no tokenizer_config.json beside it, which says whether do_lower_case is true", path)
+	}
+	return parseVocabulary(path, data, config)
+}
+
+// readText returns what stands in a file of UTF-8, without a byte order mark.
+func readText(path string) ([]byte, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	data, err := io.ReadAll(io.LimitReader(file, maxTokenizerFile+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(data) > maxTokenizerFile {
+		return nil, fmt.Errorf("%s: over %d MiB, too large for a tokenizer", path, maxTokenizerFile>>20)
+	}
+	if !utf8.Valid(data) {
+		return nil, fmt.Errorf("%s:%d: not UTF-8", path, lineOf(data, invalidAt(data)))
+	}
+	return bytes.TrimPrefix(data, []byte("\ufeff")), nil
+}
+
+// invalidAt returns where the first invalid byte of data is.
+func invalidAt(data []byte) int {
+	at := 0
+	for at < len(data) {
+		r, size := utf8.DecodeRune(data[at:])
+		if r == utf8.RuneError && size == 1 {
+			break
+		}
+		at += size
+	}
+	return at
+}
+
+// lineOf returns the number of the line that a byte of data stands in.
+func lineOf(data []byte, at int) int {
+	return 1 + bytes.Count(data[:min(at, len(data))], []byte("\n"))
+}
+
+// readJSON reads data into to, with errors that speak of path's lines and keys.
+func readJSON(path string, data []byte, to any) error {
+	err := json.Unmarshal(data, to)
+	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
+		return fmt.Errorf("%s:%d: not JSON: %w", path, lineOf(data, int(syntax.Offset)), err)
+	}
+	if kind, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		return fmt.Errorf("%s:%d: %s cannot be a %s", path, lineOf(data, int(kind.Offset)), kind.Field, kind.Value)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
+}
+
+// tokenizerConfig is a tokenizer_config.json: what vocab.txt does not say.
+type tokenizerConfig struct {
+	Class     string `json:"tokenizer_class"`
+	Lower     *bool  `json:"do_lower_case"` // null: true
+	Strip     *bool  `json:"strip_accents"` // null: as do_lower_case
+	Chinese   *bool  `json:"tokenize_chinese_chars"`
+	MaxLength any    `json:"model_max_length,omitempty"`
+	specialNames
+	Added map[string]addedForm `json:"added_tokens_decoder,omitempty"` // by id
+}
+
+// specialNames is what the special tokens are called; "" for one that does not exist.
+type specialNames struct {
+	Unknown tokenName `json:"unk_token"`
+	Closing tokenName `json:"sep_token"`
+	Pad     tokenName `json:"pad_token"`
+	Opening tokenName `json:"cls_token"`
+	Mask    tokenName `json:"mask_token"`
+}
+
+var bertNames = specialNames{Unknown: "[UNK]", Closing: "[SEP]", Pad: "[PAD]", Opening: "[CLS]", Mask: "[MASK]"}
+
+func (n specialNames) all() []string {
+	names := []string{string(n.Pad), string(n.Unknown), string(n.Opening), string(n.Closing), string(n.Mask)}
+	return slices.DeleteFunc(names, func(name string) bool { return name == "" })
+}
+
+// tokenName is a token's text; files also write it as an object with the text as content.
+type tokenName string
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (n *tokenName) UnmarshalJSON(data []byte) error {
+	if bytes.HasPrefix(data, []byte("{")) {
+		var form addedForm
+		err := json.Unmarshal(data, &form)
+		*n = tokenName(form.Content)
+		return err
+	}
+	var name string // null leaves it empty
+	err := json.Unmarshal(data, &name)
+	*n = tokenName(name)
+	return err
+}
+
+// MarshalJSON implements json.Marshaler.
+func (n tokenName) MarshalJSON() ([]byte, error) {
+	if n == "" {
+		return []byte("null"), nil
+	}
+	return json.Marshal(string(n))
+}
+
+func readConfig(path string) (tokenizerConfig, error) {
+	config := tokenizerConfig{specialNames: bertNames}
+	data, err := readText(path)
+	if err != nil {
+		return config, err
+	}
+	return config, readJSON(path, data, &config)
+}
+
+// parseVocabulary makes the tokenizer of a vocab.txt: a token a line, its id the line's number from 0.
+func parseVocabulary(path string, data []byte, config tokenizerConfig) (*WordPiece, error) {
+	switch strings.TrimSuffix(config.Class, "Fast") {
+	case "", "BertTokenizer", "DistilBertTokenizer", "ElectraTokenizer", "MobileBertTokenizer":
+	default:
+		return nil, fmt.Errorf("%s: the tokenizer_config.json beside it says tokenizer_class %q, whose vocab.txt may be read in another way; want BertTokenizer or DistilBertTokenizer", path, config.Class)
+	}
+	lines := strings.Split(strings.TrimSuffix(string(data), "\n"), "\n")
+	if len(lines) > maxTokenID {
+		return nil, fmt.Errorf("%s: %d lines, want at most %d", path, len(lines), maxTokenID)
+	}
+	for i, line := range lines {
+		lines[i] = strings.TrimRight(line, "\r")
+	}
+
+	orTrue := func(b *bool) bool { return b == nil || *b }
+	settings := bertNormalizer{Type: "BertNormalizer", Clean: true, Chinese: orTrue(config.Chinese), Strip: config.Strip, Lower: orTrue(config.Lower)}
+	v := newVocabulary(lines, "##")
+	added, err := config.addedTokens(v)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	w, err := newWordPiece(v, settings, bertMaxRunes, config, added)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return w, nil
+}
+
+// addedTokens returns the tokens that are found in raw text: the special ones, and what the file lists.
+func (c *tokenizerConfig) addedTokens(v *vocabulary) ([]addedToken, error) {
+	var added []addedToken
+	for key, form := range c.Added {
+		id, err := strconv.ParseInt(key, 10, 32)
+		if err != nil {
+			return nil, fmt.Errorf("added_tokens_decoder of tokenizer_config.json has the key %q, want an id", key)
+		}
+		added = append(added, addedToken{int32(id), form})
+	}
+	slices.SortFunc(added, func(a, b addedToken) int { return int(a.ID) - int(b.ID) })
+
+	for _, name := range c.specialNames.all() {
+		if slices.ContainsFunc(added, func(t addedToken) bool { return t.Content == name }) {
+			continue
+		}
+		id, ok := v.whole[name]
+		if !ok {
+			return nil, fmt.Errorf("no token %q, which is a special one", name)
+		}
+		added = append(added, addedToken{id, addedForm{Content: name, Special: true}})
+	}
+	return added, nil
+}
