@@ -1,0 +1,259 @@
+package transformer
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"reflect"
+)
+
+const maxConfigBytes = 16 << 20 // a config.json may list a label for each word of a vocabulary
+
+// bertFile and distilbertFile are what the network depends on in a config.json. A key that a file leaves out has the
+// default of transformers' BertConfig and DistilBertConfig.
+type bertFile struct {
+	Vocabulary       int     `json:"vocab_size"`
+	Width            int     `json:"hidden_size"`
+	Layers           int     `json:"num_hidden_layers"`
+	Heads            int     `json:"num_attention_heads"`
+	FeedForward      int     `json:"intermediate_size"`
+	MaxPositions     int     `json:"max_position_embeddings"`
+	Types            int     `json:"type_vocab_size"`
+	Activation       string  `json:"hidden_act"`
+	Dropout          float64 `json:"hidden_dropout_prob"`
+	AttentionDropout float64 `json:"attention_probs_dropout_prob"`
+	Epsilon          float64 `json:"layer_norm_eps"`
+	Positions        string  `json:"position_embedding_type"`
+	IsDecoder        bool    `json:"is_decoder"`
+}
+
+type distilbertFile struct {
+	Vocabulary       int     `json:"vocab_size"`
+	Width            int     `json:"dim"`
+	Layers           int     `json:"n_layers"`
+	Heads            int     `json:"n_heads"`
+	FeedForward      int     `json:"hidden_dim"`
+	MaxPositions     int     `json:"max_position_embeddings"`
+	Activation       string  `json:"activation"`
+	Dropout          float64 `json:"dropout"`
+	AttentionDropout float64 `json:"attention_dropout"`
+	Sinusoidal       bool    `json:"sinusoidal_pos_embds"`
+}
+
+// readConfig reads a model's config.json: what the network needs, and all its keys as they stand there.
+func readConfig(path string) (Config, map[string]json.RawMessage, error) {
+	data, err := readAll(path, maxConfigBytes)
+	if err != nil {
+		return Config{}, nil, err
+	}
+	var keys map[string]json.RawMessage
+	var kind struct {
+		Type *string `json:"model_type"`
+	}
+	if err := unmarshal(path, data, &keys); err != nil {
+		return Config{}, nil, err
+	}
+	if err := unmarshal(path, data, &kind); err != nil {
+		return Config{}, nil, err
+	}
+	if kind.Type == nil {
+		return Config{}, nil, fmt.Errorf("%s: no model_type; \"bert\" and \"distilbert\" are read", path)
+	}
+
+	var c Config
+	var refused []error
+	switch *kind.Type {
+	case "bert":
+		c, refused, err = readBERT(path, data)
+	case "distilbert":
+		c, refused, err = readDistilBERT(path, data)
+	default:
+		err = fmt.Errorf("%s: model_type %q is not read; \"bert\" and \"distilbert\" are", path, *kind.Type)
+	}
+	if err != nil {
+		return Config{}, nil, err
+	}
+	if len(refused) == 0 {
+		if err := c.check(); err != nil {
+			refused = append(refused, err)
+		}
+	}
+	for i := range refused {
+		refused[i] = fmt.Errorf("%s: %w", path, refused[i])
+	}
+	return c, keys, errors.Join(refused...)
+}
+
+func readBERT(path string, data []byte) (Config, []error, error) {
+	f := bertFile{
+		Vocabulary: 30522, Width: 768, Layers: 12, Heads: 12, FeedForward: 3072, MaxPositions: 512, Types: 2,
+		Activation: "gelu", Dropout: 0.1, AttentionDropout: 0.1, Epsilon: 1e-12, Positions: "absolute",
+	}
+	if err := unmarshal(path, data, &f); err != nil {
+		return Config{}, nil, err
+	}
+	refused := refuseSizes([]size{
+		{"vocab_size", f.Vocabulary, maxSize}, {"hidden_size", f.Width, maxSize}, {"num_hidden_layers", f.Layers, maxLayers},
+		{"num_attention_heads", f.Heads, maxSize}, {"intermediate_size", f.FeedForward, maxSize},
+		{"max_position_embeddings", f.MaxPositions, maxSize}, {"type_vocab_size", f.Types, 128},
+	})
+	refused = append(refused, refuseNumbers("hidden_size", f.Width, "num_attention_heads", f.Heads, []number{
+		{"hidden_dropout_prob", f.Dropout}, {"attention_probs_dropout_prob", f.AttentionDropout}})...)
+	if f.Activation != "gelu" {
+		refused = append(refused, fmt.Errorf("hidden_act %q is not read; \"gelu\" is", f.Activation))
+	}
+	if f.Epsilon <= 0 {
+		refused = append(refused, fmt.Errorf("layer_norm_eps is %v; want a number above 0", f.Epsilon))
+	}
+	if f.Positions != "absolute" {
+		refused = append(refused, fmt.Errorf("position_embedding_type %q is not read; \"absolute\" is", f.Positions))
+	}
+	if f.IsDecoder {
+		refused = append(refused, errors.New("is_decoder: a decoder is not read; an encoder is"))
+	}
+	return Config{
+		Layout: "bert", Vocabulary: f.Vocabulary, Layers: f.Layers, Width: f.Width, Heads: f.Heads, FeedForward: f.FeedForward,
+		MaxPositions: f.MaxPositions, Types: f.Types, Epsilon: f.Epsilon, Dropout: f.Dropout,
+		AttentionDropout: f.AttentionDropout, Activation: f.Activation,
+	}, refused, nil
+}
+
+func readDistilBERT(path string, data []byte) (Config, []error, error) {
+	f := distilbertFile{
+		Vocabulary: 30522, Width: 768, Layers: 6, Heads: 12, FeedForward: 3072, MaxPositions: 512,
+		Activation: "gelu", Dropout: 0.1, AttentionDropout: 0.1,
+	}
+	if err := unmarshal(path, data, &f); err != nil {
+		return Config{}, nil, err
+	}
+	refused := refuseSizes([]size{
+		{"vocab_size", f.Vocabulary, maxSize}, {"dim", f.Width, maxSize}, {"n_layers", f.Layers, maxLayers},
+		{"n_heads", f.Heads, maxSize}, {"hidden_dim", f.FeedForward, maxSize}, {"max_position_embeddings", f.MaxPositions, maxSize},
+	})
+	refused = append(refused, refuseNumbers("dim", f.Width, "n_heads", f.Heads, []number{
+		{"dropout", f.Dropout}, {"attention_dropout", f.AttentionDropout}})...)
+	if f.Activation != "gelu" {
+		refused = append(refused, fmt.Errorf("activation %q is not read; \"gelu\" is", f.Activation))
+	}
+	if f.Sinusoidal {
+		refused = append(refused, errors.New("sinusoidal_pos_embds: fixed positions are not read; learned ones are"))
+	}
+	return Config{
+		Layout: "distilbert", Vocabulary: f.Vocabulary, Layers: f.Layers, Width: f.Width, Heads: f.Heads, FeedForward: f.FeedForward,
+		MaxPositions: f.MaxPositions, Epsilon: 1e-12, // DistilBERT's code has it, its files do not
+		Dropout: f.Dropout, AttentionDropout: f.AttentionDropout, Activation: f.Activation,
+	}, refused, nil
+}
+
+type size struct {
+	key        string
+	value, max int
+}
+
+func refuseSizes(sizes []size) (refused []error) {
+	for _, s := range sizes {
+		if s.value < 1 || s.value > s.max {
+			refused = append(refused, fmt.Errorf("%s is %d; want 1 to %d", s.key, s.value, s.max))
+		}
+	}
+	return refused
+}
+
+type number struct {
+	key   string
+	value float64
+}
+
+func refuseNumbers(widthKey string, width int, headsKey string, heads int, dropouts []number) (refused []error) {
+	if heads > 0 && width%heads != 0 {
+		refused = append(refused, fmt.Errorf("%s %d is no multiple of %s %d", widthKey, width, headsKey, heads))
+	}
+	for _, d := range dropouts {
+		if d.value < 0 || d.value >= 1 {
+			refused = append(refused, fmt.Errorf("%s is %v; want a share of at least 0 and below 1", d.key, d.value))
+		}
+	}
+	return refused
+}
+
+// configKeys returns the config.json of a network that was read from none.
+func configKeys(c Config) map[string]json.RawMessage {
+	var file any
+	keys := map[string]json.RawMessage{}
+	switch c.Layout {
+	case "bert":
+		file = bertFile{
+			Vocabulary: c.Vocabulary, Width: c.Width, Layers: c.Layers, Heads: c.Heads, FeedForward: c.FeedForward,
+			MaxPositions: c.MaxPositions, Types: c.Types, Activation: c.Activation, Dropout: c.Dropout,
+			AttentionDropout: c.AttentionDropout, Epsilon: c.Epsilon, Positions: "absolute",
+		}
+		keys["architectures"] = json.RawMessage(`["BertModel"]`)
+	case "distilbert":
+		file = distilbertFile{
+			Vocabulary: c.Vocabulary, Width: c.Width, Layers: c.Layers, Heads: c.Heads, FeedForward: c.FeedForward,
+			MaxPositions: c.MaxPositions, Activation: c.Activation, Dropout: c.Dropout, AttentionDropout: c.AttentionDropout,
+		}
+		keys["architectures"] = json.RawMessage(`["DistilBertModel"]`)
+	default:
+		panic(fmt.Sprintf("transformer: layout %q", c.Layout))
+	}
+	data, _ := json.Marshal(file)   // plain numbers and strings
+	_ = json.Unmarshal(data, &keys) // what Marshal wrote
+	keys["model_type"], _ = json.Marshal(c.Layout)
+	return keys
+}
+
+// unmarshal reads JSON, its errors naming the file and the line.
+func unmarshal(path string, data []byte, into any) error {
+	err := json.Unmarshal(data, into)
+	var syntax *json.SyntaxError
+	var kind *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &syntax):
+		return fmt.Errorf("%s:%d: %w", path, line(data, syntax.Offset), err)
+	case errors.As(err, &kind) && kind.Field == "":
+		return fmt.Errorf("%s: it holds a JSON %s; want an object", path, kind.Value)
+	case errors.As(err, &kind):
+		return fmt.Errorf("%s:%d: %s is a %s; want %s", path, line(data, kind.Offset), kind.Field, kind.Value, wanted(kind))
+	case err != nil:
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
+}
+
+func line(data []byte, offset int64) int {
+	return 1 + bytes.Count(data[:min(offset, int64(len(data)))], []byte("\n"))
+}
+
+// wanted returns what a key should have held.
+func wanted(err *json.UnmarshalTypeError) string {
+	switch err.Type.Kind() {
+	case reflect.Int:
+		return "a whole number"
+	case reflect.Float64:
+		return "a number"
+	case reflect.Bool:
+		return "true or false"
+	}
+	return "a string"
+}
+
+// readAll reads a file of at most max bytes.
+func readAll(path string, max int64) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, max+1))
+	if err != nil {
+		return nil, err
+	}
+	if int64(len(data)) > max {
+		return nil, fmt.Errorf("%s: longer than %d bytes", path, max)
+	}
+	return data, nil
+}

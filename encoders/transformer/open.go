@@ -1,0 +1,169 @@
+package transformer
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/jenga-nlp/jenga/encoders"
+	"github.com/jenga-nlp/jenga/internal/kernel"
+	"github.com/jenga-nlp/jenga/internal/safetensors"
+)
+
+const (
+	maxListed = 20      // mistakes of a file that an error lists
+	maxKept   = 1 << 30 // bytes of tensors that are kept for Save
+)
+
+// source is what Save writes back of the model that an encoder was opened from.
+type source struct {
+	prefix string                     // before the encoder's names: "", "bert." or "distilbert."
+	config map[string]json.RawMessage // all of config.json
+	kept   []safetensors.Tensor       // what the network does not need, a pooler for instance
+}
+
+// open makes an encoder of the model at site.Model, a folder or an .onnx file.
+func open(_ Options, site encoders.Site) (encoders.Encoder, error) {
+	folder := site.Model
+	stat, err := os.Stat(site.Model)
+	if err != nil {
+		return nil, err
+	}
+	if !stat.IsDir() {
+		if filepath.Ext(site.Model) != ".onnx" {
+			return nil, fmt.Errorf("%s: no folder and no .onnx file; give the folder that holds config.json and model.safetensors", site.Model)
+		}
+		folder = filepath.Dir(site.Model)
+	}
+	configPath := filepath.Join(folder, "config.json")
+	c, keys, err := readConfig(configPath)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("%s: no config.json beside the weights, which says what they are", folder)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if site.Vocabulary > c.Vocabulary {
+		return nil, fmt.Errorf("%s: vocab_size is %d, but the tokenizer has %d tokens", configPath, c.Vocabulary, site.Vocabulary)
+	}
+	if site.MaxLength > c.MaxPositions {
+		return nil, fmt.Errorf("%s: max_position_embeddings is %d, but max_length is %d", configPath, c.MaxPositions, site.MaxLength)
+	}
+	if site.DropoutSet {
+		c.Dropout, c.AttentionDropout = site.Dropout, site.Dropout
+	}
+
+	w, err := openWeights(site.Model, folder)
+	if err != nil {
+		return nil, err
+	}
+	defer w.close()
+	return load(w, c, keys, site)
+}
+
+// load makes the encoder of c with the values of w. It checks all shapes first: only then are the sizes in c known to
+// be those of a file.
+func load(w *weights, c Config, keys map[string]json.RawMessage, site encoders.Site) (*Encoder, error) {
+	var wrong mistakes
+	prefix, err := w.prefix(c.Layout)
+	if err != nil {
+		return nil, err
+	}
+	found := map[string]tensor{}
+	needed := map[string]bool{}
+	linear := map[string]bool{}
+	for s := range storedParameters(c) {
+		name := prefix + s.nameIn(c.Layout)
+		t, ok := w.tensors[name]
+		if !ok {
+			t, ok = w.tensors[oldName(name)]
+		}
+		switch {
+		case !ok:
+			wrong.add(w.path, name, "is missing")
+		case !slices.Equal(t.Shape, s.shape):
+			wrong.add(t.file, t.Name, fmt.Sprintf("has shape %v; config.json asks for %v", t.Shape, s.shape))
+		case !safetensors.IsFloat(t.DType):
+			wrong.add(t.file, t.Name, fmt.Sprintf("has type %s; F32, F16 and BF16 are read", t.DType))
+		}
+		found[s.name], needed[t.Name], linear[s.name] = t, true, s.linear
+	}
+	if err := wrong.err(); err != nil {
+		return nil, err
+	}
+
+	e, err := newEncoder(c, site)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range e.params.All() {
+		name := below(p.Name, e.params)
+		t, ok := found[name]
+		if !ok {
+			panic("transformer: no file holds parameter " + name)
+		}
+		values, err := t.floats()
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", t.file, err)
+		}
+		if i := slices.IndexFunc(values, func(v float32) bool { return v-v != 0 }); i >= 0 {
+			wrong.add(t.file, t.Name, fmt.Sprintf("holds %v as value %d of %d", values[i], i, len(values)))
+			continue
+		}
+		if linear[name] {
+			kernel.Transpose(p.Data, values, t.Shape[0], t.Shape[1])
+		} else {
+			copy(p.Data, values)
+		}
+	}
+	if err := wrong.err(); err != nil {
+		return nil, err
+	}
+
+	e.source = &source{prefix: prefix, config: keys}
+	if e.source.kept, err = w.rest(needed); err != nil {
+		return nil, err
+	}
+	if prefix != "" && prefix != c.Layout+"." {
+		e.source.dropPrefix()
+	}
+	return e, nil
+}
+
+// dropPrefix makes of an encoder under an unusual name one under none, so that transformers finds it. What lies beside
+// the encoder then has no place.
+func (s *source) dropPrefix() {
+	var kept []safetensors.Tensor
+	for _, t := range s.kept {
+		var ok bool
+		if t.Name, ok = strings.CutPrefix(t.Name, s.prefix); ok {
+			kept = append(kept, t)
+		}
+	}
+	s.prefix, s.kept = "", kept
+}
+
+// mistakes are those of a model's tensors, to be told all at once.
+type mistakes struct {
+	listed []error
+	more   int
+}
+
+func (m *mistakes) add(file, tensor, what string) {
+	if len(m.listed) == maxListed {
+		m.more++
+		return
+	}
+	m.listed = append(m.listed, fmt.Errorf("%s: tensor %q %s", file, tensor, what))
+}
+
+func (m *mistakes) err() error {
+	if m.more > 0 {
+		return errors.Join(append(m.listed, fmt.Errorf("and %d more tensors", m.more))...)
+	}
+	return errors.Join(m.listed...)
+}

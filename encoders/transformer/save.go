@@ -1,0 +1,97 @@
+package transformer
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+
+	"github.com/jenga-nlp/jenga/internal/kernel"
+	"github.com/jenga-nlp/jenga/internal/safetensors"
+	"github.com/jenga-nlp/jenga/nn"
+)
+
+// Save writes config.json and model.safetensors to folder, which it makes: float32 values under the names of the
+// network's own layout, and unchanged what else the model held that the encoder was opened from.
+func (e *Encoder) Save(folder string) error {
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return err
+	}
+	if err := e.saveConfig(filepath.Join(folder, "config.json")); err != nil {
+		return err
+	}
+	return safetensors.Write(filepath.Join(folder, "model.safetensors"), e.tensors(), map[string]string{"format": "pt"})
+}
+
+// saveConfig writes the config beside path and renames it.
+func (e *Encoder) saveConfig(path string) error {
+	keys := configKeys(e.config)
+	if e.source != nil {
+		keys = e.source.config
+		for _, key := range []string{"torch_dtype", "dtype"} { // of the values, which are float32 now
+			if _, ok := keys[key]; ok {
+				keys[key] = json.RawMessage(`"float32"`)
+			}
+		}
+	}
+	data, err := json.MarshalIndent(keys, "", "  ") // keys in order
+	if err != nil {
+		return err
+	}
+	beside := path + ".new"
+	if err := os.WriteFile(beside, append(data, '\n'), 0o644); err != nil {
+		return err
+	}
+	return os.Rename(beside, path)
+}
+
+// tensors returns what Save writes of the weights.
+func (e *Encoder) tensors() []safetensors.Tensor {
+	prefix := ""
+	var tensors []safetensors.Tensor
+	if s := e.source; s != nil {
+		prefix, tensors = s.prefix, append(tensors, s.kept...)
+	}
+	values := map[string][]float32{}
+	for _, p := range e.params.All() {
+		values[below(p.Name, e.params)] = p.Data
+	}
+	for s := range storedParameters(e.config) {
+		data := values[s.name]
+		if s.linear {
+			out, in := s.shape[0], s.shape[1]
+			data = make([]float32, out*in)
+			kernel.Transpose(data, values[s.name], in, out)
+		}
+		tensors = append(tensors, safetensors.Tensor{Name: prefix + s.nameIn(e.config.Layout), Shape: s.shape, Data: data})
+	}
+	return e.withPooler(prefix, tensors)
+}
+
+// withPooler adds a pooler to a BERT without one: transformers' BertModel has one, and would draw its weights at
+// random. The identity hands the first token's state on through tanh.
+func (e *Encoder) withPooler(prefix string, tensors []safetensors.Tensor) []safetensors.Tensor {
+	if e.config.Layout != "bert" {
+		return tensors
+	}
+	for _, t := range tensors {
+		if t.Name == prefix+"pooler.dense.weight" {
+			return tensors
+		}
+	}
+	d := e.config.Width
+	identity := make([]float32, d*d)
+	for i := range d {
+		identity[i*d+i] = 1
+	}
+	return append(tensors,
+		safetensors.Tensor{Name: prefix + "pooler.dense.weight", Shape: []int{d, d}, Data: identity},
+		safetensors.Tensor{Name: prefix + "pooler.dense.bias", Shape: []int{d}, Data: make([]float32, d)})
+}
+
+// below returns a parameter's name below the corner it was made in.
+func below(name string, corner nn.Params) string {
+	if corner.Path() == "" {
+		return name
+	}
+	return name[len(corner.Path())+1:]
+}

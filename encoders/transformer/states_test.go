@@ -1,0 +1,141 @@
+package transformer
+
+import (
+	"bytes"
+	"encoding/binary"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/encoders"
+	"github.com/jenga-nlp/jenga/internal/shared"
+	"github.com/jenga-nlp/jenga/nn"
+)
+
+// stateLengths are the lengths of the texts of scripts/fixtures/states.py.
+var stateLengths = []int{1, 2, 3, 5, 8, 17, 33, 64, 100, 128, 200, 300}
+
+// stateTexts makes those texts, as one batch.
+func stateTexts(lengths []int, vocabulary int) corpus.Tokens {
+	tokens := corpus.Tokens{Rows: nn.Rows{Starts: []int{0}}}
+	for number, length := range lengths {
+		for i := range length {
+			segment := int8(0)
+			if number%2 == 1 && i >= length/2 {
+				segment = 1
+			}
+			tokens.IDs = append(tokens.IDs, int32((number*7919+i*104729+i*i*31)%vocabulary))
+			tokens.Rows.Segment = append(tokens.Rows.Segment, segment)
+		}
+		tokens.Rows.Starts = append(tokens.Rows.Starts, len(tokens.IDs))
+		tokens.Rows.Example = append(tokens.Rows.Example, number)
+	}
+	return tokens
+}
+
+// openModel opens a model for evaluation.
+func openModel(t testing.TB, path string) *Encoder {
+	t.Helper()
+	e, err := New(Options{}, encoders.Site{Model: path, Params: nn.NewParams(1).In("encoder")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e.(*Encoder)
+}
+
+// evaluate returns the states [T D] of all texts, encoded as one batch.
+func evaluate(t testing.TB, e *Encoder, tokens corpus.Tokens) []float32 {
+	t.Helper()
+	states, err := e.Encode(nn.NewPass(1), tokens, nn.LastLayer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return states[0]
+}
+
+func TestStatesAreThoseOfTransformers(t *testing.T) {
+	models := filepath.Join(shared.Dir(t), "models")
+	tests := []struct{ name, fixture, path string }{
+		{"minilm-l6 from safetensors", "minilm-l6", filepath.Join(models, "minilm-l6")},
+		{"distil-l6 from float16 safetensors", "distil-l6", filepath.Join(models, "distil-l6")},
+		{"distil-l6 from ONNX", "distil-l6", filepath.Join(models, "distil-l6", "model.onnx")},
+		// Written by scripts/export_onnx.py.
+		{"minilm-l6 from ONNX", "minilm-l6", os.Getenv("JENGA_MINILM_ONNX")},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			if test.path == "" {
+				t.Skip("JENGA_MINILM_ONNX names no .onnx file")
+			}
+			e := openModel(t, test.path)
+			states := evaluate(t, e, stateTexts(stateLengths, e.config.Vocabulary))
+			dump(t, test.fixture+"-"+filepath.Ext(test.path)+".bin", states)
+
+			fixture, err := os.Open(filepath.Join("testdata", "states", test.fixture+".bin"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer fixture.Close()
+			if d := largestDifference(t, fixture, states, e.config.Width); d > 1e-5 {
+				t.Errorf("a state is %.3g from transformers', want at most 1e-5", d)
+			} else {
+				t.Logf("states are at most %.3g from transformers'", d)
+			}
+		})
+	}
+}
+
+// largestDifference reads a fixture of scripts/fixtures/states.py and compares states [T width] with it. It counts a
+// row's sum with the share that one state has in it.
+func largestDifference(t *testing.T, fixture io.Reader, states []float32, width int) float64 {
+	const step = 16
+	largest := 0.0
+	for row := range len(states) / width {
+		state := states[row*width:][:width]
+		some := make([]float32, (width-row%step+step-1)/step)
+		var want, got float64
+		if err := binary.Read(fixture, binary.LittleEndian, some); err != nil {
+			t.Fatal(err)
+		}
+		if err := binary.Read(fixture, binary.LittleEndian, &want); err != nil {
+			t.Fatal(err)
+		}
+		for i, v := range some {
+			largest = max(largest, difference(float64(v), float64(state[row%step+i*step])))
+		}
+		for _, v := range state {
+			got += float64(v)
+		}
+		largest = max(largest, difference(want, got)/math.Sqrt(float64(width)))
+	}
+	if n, _ := io.Copy(io.Discard, fixture); n != 0 {
+		t.Fatalf("the fixture has %d bytes more than the states", n)
+	}
+	return largest
+}
+
+// difference is infinite where one of two numbers is none.
+func difference(a, b float64) float64 {
+	if d := math.Abs(a - b); !math.IsNaN(d) {
+		return d
+	}
+	return math.Inf(1)
+}
+
+// dump writes states to the folder JENGA_DUMP, for scripts/fixtures/states.py --full.
+func dump(t *testing.T, name string, states []float32) {
+	folder := os.Getenv("JENGA_DUMP")
+	if folder == "" {
+		return
+	}
+	var b bytes.Buffer
+	if err := binary.Write(&b, binary.LittleEndian, states); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(folder, name), b.Bytes(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}

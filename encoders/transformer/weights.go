@@ -1,0 +1,186 @@
+package transformer
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/jenga-nlp/jenga/internal/onnx"
+	"github.com/jenga-nlp/jenga/internal/safetensors"
+)
+
+const maxIndexBytes = 64 << 20
+
+// tensor is one of a model's tensors, in whatever file.
+type tensor struct {
+	safetensors.Info
+	file   string
+	bytes  int64 // in the file
+	made   bool  // by a reader of a graph: no file has a tensor of that name
+	floats func() ([]float32, error)
+	raw    func() ([]byte, error)
+}
+
+// weights are the tensors of a model's files.
+type weights struct {
+	path    string // what errors call all files together
+	tensors map[string]tensor
+	files   []*safetensors.OpenFile
+}
+
+// openWeights opens the weights of a model: of an .onnx file, or of what a folder holds.
+func openWeights(model, folder string) (*weights, error) {
+	if model != folder {
+		return openONNX(model)
+	}
+	single := filepath.Join(folder, "model.safetensors")
+	index := single + ".index.json"
+	graph := filepath.Join(folder, "model.onnx")
+	switch {
+	case exists(single):
+		w := &weights{path: single, tensors: map[string]tensor{}}
+		return w, w.add(single)
+	case exists(index):
+		return openShards(index)
+	case exists(graph):
+		return openONNX(graph)
+	}
+	for _, name := range []string{"pytorch_model.bin", "pytorch_model.bin.index.json"} {
+		if pickle := filepath.Join(folder, name); exists(pickle) {
+			return nil, fmt.Errorf("%s: a pickle, which can run code when it is read, so it is not; in Python, "+
+				"transformers' AutoModel.from_pretrained(%q).save_pretrained(%q) writes a model.safetensors", pickle, folder, folder)
+		}
+	}
+	return nil, fmt.Errorf("%s: no weights; want model.safetensors, model.safetensors.index.json or model.onnx", folder)
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// add adds the tensors of a safetensors file.
+func (w *weights) add(path string) error {
+	f, err := safetensors.Open(path)
+	if err != nil {
+		return err
+	}
+	w.files = append(w.files, f)
+	for _, info := range f.Tensors() {
+		if other, twice := w.tensors[info.Name]; twice {
+			return fmt.Errorf("%s: tensor %q is in %s too", path, info.Name, other.file)
+		}
+		w.tensors[info.Name] = tensor{
+			Info: info, file: path, bytes: info.Bytes(),
+			floats: func() ([]float32, error) { return f.Floats(info.Name) },
+			raw:    func() ([]byte, error) { return f.Raw(info.Name) },
+		}
+	}
+	return nil
+}
+
+func (w *weights) close() {
+	for _, f := range w.files {
+		f.Close()
+	}
+}
+
+// openShards opens the files that an index names.
+func openShards(index string) (*weights, error) {
+	data, err := readAll(index, maxIndexBytes)
+	if err != nil {
+		return nil, err
+	}
+	var file struct {
+		Map map[string]string `json:"weight_map"` // tensor to file
+	}
+	if err := unmarshal(index, data, &file); err != nil {
+		return nil, err
+	}
+	w := &weights{path: index, tensors: map[string]tensor{}}
+	for _, shard := range slices.Compact(slices.Sorted(maps.Values(file.Map))) {
+		if shard == "" || shard != filepath.Base(shard) || !filepath.IsLocal(shard) {
+			w.close()
+			return nil, fmt.Errorf("%s: weight_map names %q; want a file beside the index", index, shard)
+		}
+		if err := w.add(filepath.Join(filepath.Dir(index), shard)); err != nil {
+			w.close()
+			return nil, err
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(file.Map)) {
+		if t, ok := w.tensors[name]; !ok || filepath.Base(t.file) != file.Map[name] {
+			w.close()
+			return nil, fmt.Errorf("%s: tensor %q is not in %s, where weight_map has it", index, name, file.Map[name])
+		}
+	}
+	return w, nil
+}
+
+// openONNX opens the weights in an ONNX graph. The tokenizer's files must lie beside it: a graph comes alone often
+// enough, and its ids mean nothing without them.
+func openONNX(path string) (*weights, error) {
+	folder := filepath.Dir(path)
+	if !exists(filepath.Join(folder, "tokenizer.json")) && !exists(filepath.Join(folder, "vocab.txt")) {
+		return nil, fmt.Errorf("%s: no tokenizer beside it; want tokenizer.json or vocab.txt in %s", path, folder)
+	}
+	f, err := onnx.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	w := &weights{path: path, tensors: map[string]tensor{}}
+	for _, t := range f.Tensors() {
+		w.tensors[t.Name] = tensor{
+			Info: safetensors.Info{Name: t.Name, DType: t.DType, Shape: t.Shape}, file: path, bytes: t.Bytes(), made: t.Derived,
+			floats: t.Floats,
+			raw:    t.Raw,
+		}
+	}
+	return w, nil
+}
+
+// prefix returns what stands before an encoder's names: a model for a task keeps its encoder under a name of its own.
+func (w *weights) prefix(layout string) (string, error) {
+	const words = "embeddings.word_embeddings.weight"
+	var prefixes []string
+	for name := range w.tensors {
+		if p, ok := strings.CutSuffix(name, words); ok && (p == "" || strings.HasSuffix(p, ".")) {
+			prefixes = append(prefixes, p)
+		}
+	}
+	for _, usual := range []string{"", layout + "."} {
+		if len(prefixes) == 0 || slices.Contains(prefixes, usual) {
+			return usual, nil
+		}
+	}
+	if len(prefixes) > 1 {
+		slices.Sort(prefixes)
+		return "", fmt.Errorf("%s: several encoders, under the names %q; want one", w.path, prefixes)
+	}
+	return prefixes[0], nil
+}
+
+// rest reads the tensors that are not needed, in the order of their names.
+func (w *weights) rest(needed map[string]bool) ([]safetensors.Tensor, error) {
+	var kept []safetensors.Tensor
+	total := int64(0)
+	for _, name := range slices.Sorted(maps.Keys(w.tensors)) {
+		t := w.tensors[name]
+		if needed[name] || t.made {
+			continue
+		}
+		if t.bytes > maxKept-total {
+			return nil, fmt.Errorf("%s: more than %d bytes of tensors that the encoder has no use for; remove them", w.path, maxKept)
+		}
+		total += t.bytes
+		raw, err := t.raw()
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", t.file, err)
+		}
+		kept = append(kept, safetensors.Tensor{Name: name, Shape: t.Shape, DType: t.DType, Raw: raw})
+	}
+	return kept, nil
+}

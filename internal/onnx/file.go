@@ -1,0 +1,232 @@
+// Package onnx reads the weights out of ONNX files of transformer encoders: each under the name that PyTorch gives the
+// parameter and in PyTorch's shape, whatever the exporter has made of them. Of the graph it reads only what tells which
+// initializer is which parameter. What a file says of itself is checked before anything of that size is made.
+package onnx
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"math/bits"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/jenga-nlp/jenga/internal/safetensors"
+)
+
+// maxFile is the longest file in bytes that Protocol Buffers allow.
+const maxFile = 1<<31 - 1
+
+// Tensor is a parameter's values in a file.
+type Tensor struct {
+	Name  string // PyTorch's, "encoder.layer.0.output.dense.weight"
+	DType string // F32, F16 or BF16
+	Shape []int  // PyTorch's: [out in] of a linear layer
+	// Derived says that the file has no initializer of that name: what the graph does with one shows that it is this
+	// parameter.
+	Derived bool
+
+	initializer *initializer
+	transposed  bool // the file has the other orientation
+}
+
+// Bytes returns how long the tensor is in its file.
+func (t Tensor) Bytes() int64 {
+	if t.initializer.external != nil {
+		return t.initializer.external.length
+	}
+	return int64(len(t.initializer.raw))
+}
+
+// File is an ONNX file's parameters.
+type File struct{ tensors []Tensor }
+
+// Tensors returns the parameters in the order of their names. It is not to be changed.
+func (f *File) Tensors() []Tensor { return f.tensors }
+
+// Open reads the file at path. What it keeps in files beside it, which must lie in the same folder or below, is read by
+// Raw and Floats. Errors name the path.
+func Open(path string) (*File, error) {
+	stat, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if stat.Size() > maxFile {
+		return nil, fmt.Errorf("%s: %d bytes; an ONNX file has at most %d", path, stat.Size(), maxFile)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	f, err := New(data, filepath.Dir(path))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return f, nil
+}
+
+// New reads a file whose bytes are data, and which lies in folder. It keeps data.
+func New(data []byte, folder string) (*File, error) {
+	g, err := parseModel(data)
+	if err != nil {
+		return nil, err
+	}
+	if err := g.refuse(); err != nil {
+		return nil, err
+	}
+	names := map[string]bool{}
+	for _, i := range g.initializers {
+		if names[i.name] {
+			return nil, fmt.Errorf("initializer %q stands there twice", i.name)
+		}
+		names[i.name] = true
+		if !safetensors.IsFloat(i.dtype) {
+			continue
+		}
+		if err := i.check(folder); err != nil {
+			return nil, fmt.Errorf("initializer %q: %w", i.name, err)
+		}
+	}
+	return &File{g.parameters()}, nil
+}
+
+// check holds the length of an initializer against its shape, and finds its file if it has one.
+func (i *initializer) check(folder string) error {
+	size := int64(2)
+	if i.dtype == "F32" {
+		size = 4
+	}
+	for _, d := range i.dims {
+		hi, lo := bits.Mul64(uint64(size), uint64(d))
+		if d < 0 || hi != 0 || lo > math.MaxInt64 {
+			return fmt.Errorf("its shape is %v", i.dims)
+		}
+		size = int64(lo)
+		i.shape = append(i.shape, int(d))
+	}
+	if i.external == nil {
+		if int64(len(i.raw)) != size {
+			return fmt.Errorf("%s of shape %v has not the %d bytes that it is given", i.dtype, i.dims, len(i.raw))
+		}
+		return nil
+	}
+	return i.external.check(folder, size)
+}
+
+// check finds where an initializer of size bytes lies.
+func (e *external) check(folder string, size int64) error {
+	if !filepath.IsLocal(filepath.FromSlash(e.location)) {
+		return fmt.Errorf("its values are in %q; want a file in the folder of the .onnx file", e.location)
+	}
+	if e.length >= 0 && e.length != size {
+		return fmt.Errorf("its shape takes %d bytes, but it is given %d in %q", size, e.length, e.location)
+	}
+	e.length = size
+	e.path = filepath.Join(folder, filepath.FromSlash(e.location))
+	stat, err := os.Stat(e.path)
+	if err != nil {
+		return err
+	}
+	if !stat.Mode().IsRegular() || e.offset < 0 || e.offset > stat.Size() || size > stat.Size()-e.offset {
+		return fmt.Errorf("%s: truncated: it has %d bytes, values lie at %d to %d", e.path, stat.Size(), e.offset, e.offset+size)
+	}
+	return nil
+}
+
+// Raw returns the values' bytes in the order of Shape.
+func (t Tensor) Raw() ([]byte, error) {
+	raw, err := t.initializer.bytes()
+	if err != nil {
+		return nil, fmt.Errorf("tensor %q: %w", t.Name, err)
+	}
+	if !t.transposed {
+		return slices.Clone(raw), nil
+	}
+	rows, columns := t.Shape[0], t.Shape[1] // the file has [columns rows]
+	if rows*columns == 0 {
+		return nil, nil
+	}
+	width := len(raw) / (rows * columns)
+	turned := make([]byte, len(raw))
+	for r := range rows {
+		for c := range columns {
+			copy(turned[(r*columns+c)*width:][:width], raw[(c*rows+r)*width:])
+		}
+	}
+	return turned, nil
+}
+
+// Floats returns the values in the order of Shape.
+func (t Tensor) Floats() ([]float32, error) {
+	raw, err := t.Raw()
+	if err != nil {
+		return nil, err
+	}
+	n := 1
+	for _, d := range t.Shape {
+		n *= d
+	}
+	values := make([]float32, n)
+	safetensors.Decode(values, raw, t.DType)
+	return values, nil
+}
+
+// bytes returns an initializer's values as they lie in their file.
+func (i *initializer) bytes() ([]byte, error) {
+	if i.external == nil {
+		return i.raw, nil
+	}
+	f, err := os.Open(i.external.path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	raw := make([]byte, i.external.length)
+	if n, err := f.ReadAt(raw, i.external.offset); n < len(raw) {
+		if err == io.EOF {
+			return nil, fmt.Errorf("%s: truncated", i.external.path)
+		}
+		return nil, err
+	}
+	return raw, nil
+}
+
+// quantized are the operators of ONNX whose weights are whole numbers.
+var quantized = []string{
+	"ConvInteger", "DequantizeLinear", "DynamicQuantizeLinear", "MatMulInteger", "QLinearConv", "QLinearMatMul", "QuantizeLinear",
+}
+
+// refuse gives an error that names the operators whose graph does not hold an encoder's plain weights.
+func (g *graph) refuse() error {
+	var refused []error
+	seen := map[string]bool{}
+	for _, n := range g.nodes {
+		own := n.domain == "" || n.domain == "ai.onnx"
+		operator := n.operator
+		if !own {
+			operator = n.domain + "." + operator
+		}
+		for _, factor := range []string{"alpha", "beta"} {
+			if a, ok := n.attributes[factor]; ok && operator == "Gemm" && a.float != 1 {
+				refused = append(refused, fmt.Errorf("operator Gemm: a product times %s %v is not read; want 1", factor, a.float))
+			}
+		}
+		if seen[operator] {
+			continue
+		}
+		seen[operator] = true
+		switch {
+		case slices.Contains(quantized, n.operator) || strings.HasPrefix(n.operator, "QLinear"):
+			refused = append(refused, fmt.Errorf("operator %s: a quantized graph is not read; export the model in float32", operator))
+		case !own:
+			refused = append(refused, fmt.Errorf("operator %s: a graph with fused operators is not read; export the model without optimization", operator))
+		}
+		if len(refused) == 5 {
+			break // more say nothing new
+		}
+	}
+	return errors.Join(refused...)
+}

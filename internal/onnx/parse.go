@@ -1,0 +1,325 @@
+package onnx
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// What is read of the messages of onnx.proto3, by the numbers of their fields there.
+
+// graph is a GraphProto.
+type graph struct {
+	nodes        []node         // 1
+	initializers []*initializer // 5
+}
+
+// node is a NodeProto.
+type node struct {
+	inputs, outputs []string             // 1, 2
+	name            string               // 3
+	operator        string               // 4
+	attributes      map[string]attribute // 5
+	domain          string               // 7
+	scopes          string               // of metadata_props, 9: the modules that the node belongs to, as PyTorch writes them
+}
+
+// attribute is an AttributeProto.
+type attribute struct {
+	float  float32      // 2; 1 where it is not said, as ONNX has it for all factors
+	int    int64        // 3
+	tensor *initializer // 5
+	ints   []int64      // 8
+}
+
+// initializer is a TensorProto.
+type initializer struct {
+	dims     []int64   // 1
+	dtype    string    // 2, as safetensors writes it; "" for a type that no weight has
+	raw      []byte    // 9, or what stands for it in 4 and 5
+	name     string    // 8
+	external *external // 13, where 14 says that it counts
+
+	shape []int // of a tensor that check has seen
+}
+
+// external is where an initializer lies in another file.
+type external struct {
+	location       string
+	offset, length int64 // length -1: not said
+	path           string
+}
+
+var dtypes = map[uint64]string{1: "F32", 10: "F16", 16: "BF16"}
+
+// field is a field of a message: a number, or bytes.
+type field struct {
+	number protowire.Number
+	kind   protowire.Type
+	value  uint64
+	bytes  []byte
+}
+
+// fields calls do for the fields of a message. What a message says of a length is held against what is there.
+func fields(message []byte, do func(field) error) error {
+	for len(message) > 0 {
+		number, kind, n := protowire.ConsumeTag(message)
+		if n < 0 {
+			return protowire.ParseError(n)
+		}
+		message = message[n:]
+		f := field{number: number, kind: kind}
+		switch kind {
+		case protowire.VarintType:
+			f.value, n = protowire.ConsumeVarint(message)
+		case protowire.Fixed32Type:
+			var v uint32
+			v, n = protowire.ConsumeFixed32(message)
+			f.value = uint64(v)
+		case protowire.Fixed64Type:
+			f.value, n = protowire.ConsumeFixed64(message)
+		case protowire.BytesType:
+			f.bytes, n = protowire.ConsumeBytes(message)
+		default:
+			n = protowire.ConsumeFieldValue(number, kind, message)
+		}
+		if n < 0 {
+			return protowire.ParseError(n)
+		}
+		message = message[n:]
+		if err := do(f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// text returns a field that holds a string.
+func (f field) text() (string, error) {
+	if f.kind != protowire.BytesType || !utf8.Valid(f.bytes) {
+		return "", fmt.Errorf("field %d is no UTF-8 string", f.number)
+	}
+	return string(f.bytes), nil
+}
+
+// ints appends a field of whole numbers, packed or not.
+func (f field) ints(to []int64) ([]int64, error) {
+	if f.kind != protowire.BytesType {
+		return append(to, int64(f.value)), nil
+	}
+	for b := f.bytes; len(b) > 0; {
+		v, n := protowire.ConsumeVarint(b)
+		if n < 0 {
+			return nil, protowire.ParseError(n)
+		}
+		to, b = append(to, int64(v)), b[n:]
+	}
+	return to, nil
+}
+
+// parseModel reads a ModelProto.
+func parseModel(data []byte) (*graph, error) {
+	var g *graph
+	err := fields(data, func(f field) (err error) {
+		if f.number == 7 && f.kind == protowire.BytesType {
+			g, err = parseGraph(f.bytes)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("truncated, or no ONNX file: %w", err)
+	}
+	if g == nil {
+		return nil, errors.New("no ONNX file: it holds no graph")
+	}
+	return g, nil
+}
+
+func parseGraph(message []byte) (*graph, error) {
+	g := &graph{}
+	err := fields(message, func(f field) error {
+		switch {
+		case f.number == 1 && f.kind == protowire.BytesType:
+			n, err := parseNode(f.bytes)
+			if err != nil {
+				return fmt.Errorf("node %q: %w", n.name, err)
+			}
+			g.nodes = append(g.nodes, n)
+			if i := n.attributes["value"].tensor; n.operator == "Constant" && i != nil && len(n.outputs) == 1 {
+				i.name = n.outputs[0]
+				g.initializers = append(g.initializers, i)
+			}
+		case f.number == 5 && f.kind == protowire.BytesType:
+			i, err := parseInitializer(f.bytes)
+			if err != nil {
+				return fmt.Errorf("initializer %q: %w", i.name, err)
+			}
+			g.initializers = append(g.initializers, i)
+		}
+		return nil
+	})
+	return g, err
+}
+
+func parseNode(message []byte) (node, error) {
+	n := node{attributes: map[string]attribute{}}
+	err := fields(message, func(f field) (err error) {
+		var s string
+		switch f.number {
+		case 1:
+			s, err = f.text()
+			n.inputs = append(n.inputs, s)
+		case 2:
+			s, err = f.text()
+			n.outputs = append(n.outputs, s)
+		case 3:
+			n.name, err = f.text()
+		case 4:
+			n.operator, err = f.text()
+		case 5:
+			var a attribute
+			if s, a, err = parseAttribute(f.bytes); err == nil {
+				n.attributes[s] = a
+			}
+		case 7:
+			n.domain, err = f.text()
+		case 9:
+			var key, value string
+			if key, value, err = parseEntry(f.bytes); key == "pkg.torch.onnx.name_scopes" {
+				n.scopes = value
+			}
+		}
+		return err
+	})
+	return n, err
+}
+
+func parseAttribute(message []byte) (name string, a attribute, err error) {
+	a.float = 1
+	err = fields(message, func(f field) (err error) {
+		switch f.number {
+		case 1:
+			name, err = f.text()
+		case 2:
+			a.float = math.Float32frombits(uint32(f.value))
+		case 3:
+			a.int = int64(f.value)
+		case 5:
+			a.tensor, err = parseInitializer(f.bytes)
+		case 8:
+			a.ints, err = f.ints(a.ints)
+		}
+		return err
+	})
+	return name, a, err
+}
+
+func parseInitializer(message []byte) (*initializer, error) {
+	const isExternal = 1 // of data_location
+	i := &initializer{}
+	var place *external
+	var location uint64
+	var halves []int64
+	err := fields(message, func(f field) (err error) {
+		switch f.number {
+		case 1:
+			i.dims, err = f.ints(i.dims)
+		case 2:
+			i.dtype = dtypes[f.value]
+		case 4: // float_data: packed, the bytes are those of raw_data
+			if f.kind == protowire.Fixed32Type {
+				f.bytes = protowire.AppendFixed32(nil, uint32(f.value))
+			}
+			i.raw = join(i.raw, f.bytes)
+		case 5: // int32_data: the bits of 16-bit floats
+			halves, err = f.ints(halves)
+		case 8:
+			i.name, err = f.text()
+		case 9:
+			i.raw = f.bytes
+		case 13:
+			if place == nil {
+				place = &external{length: -1}
+			}
+			err = place.parse(f.bytes)
+		case 14:
+			location = f.value
+		}
+		return err
+	})
+	if i.raw == nil && i.dtype != "F32" {
+		for _, h := range halves {
+			i.raw = append(i.raw, byte(h), byte(h>>8))
+		}
+	}
+	if err == nil && location == isExternal {
+		if i.external = place; place == nil || place.location == "" {
+			err = errors.New("its values are in another file, which is not named")
+		}
+	}
+	return i, err
+}
+
+// join appends b to a, or takes b as it is if there is no a: most values come in one piece.
+func join(a, b []byte) []byte {
+	if a == nil {
+		return b[:len(b):len(b)]
+	}
+	return append(a, b...)
+}
+
+// parse reads one of the entries that say where an initializer lies.
+func (e *external) parse(message []byte) error {
+	key, value, err := parseEntry(message)
+	if err != nil {
+		return err
+	}
+	switch key {
+	case "location":
+		e.location = value
+	case "offset":
+		e.offset, err = strconv.ParseInt(value, 10, 64)
+	case "length":
+		e.length, err = strconv.ParseInt(value, 10, 64)
+	}
+	if err != nil || e.offset < 0 || e.length < -1 {
+		return fmt.Errorf("%s %q in another file", key, value)
+	}
+	return nil
+}
+
+// parseEntry reads a StringStringEntryProto.
+func parseEntry(message []byte) (key, value string, err error) {
+	err = fields(message, func(f field) (err error) {
+		switch f.number {
+		case 1:
+			key, err = f.text()
+		case 2:
+			value, err = f.text()
+		}
+		return err
+	})
+	return key, value, err
+}
+
+// scope returns the path of the module that a node belongs to: as metadata has it, [”, 'encoder', 'encoder.layer.0',
+// …, 'linear'], or as older exporters name the node, /encoder/layer.0/output/dense/MatMul. It is "" if neither does.
+func (n node) scope() string {
+	if list, ok := strings.CutPrefix(n.scopes, "['"); ok {
+		modules := strings.Split(strings.TrimSuffix(list, "']"), "', '")
+		if len(modules) > 1 {
+			return modules[len(modules)-2] // the last is the operation
+		}
+	}
+	path, ok := strings.CutPrefix(n.name, "/")
+	end := strings.LastIndexByte(path, '/')
+	if !ok || end < 0 {
+		return ""
+	}
+	return strings.ReplaceAll(path[:end], "/", ".")
+}
