@@ -1,0 +1,73 @@
+package transformer
+
+import "fmt"
+
+// Config is a network's sizes and constants, of either layout.
+type Config struct {
+	Layout           string // "bert" or "distilbert"
+	Vocabulary       int    // token ids
+	Layers           int
+	Width            int // D
+	Heads            int // of attention; they divide Width
+	FeedForward      int // F
+	MaxPositions     int // tokens of the longest text
+	Types            int // token types; 0: none, as in DistilBERT
+	Epsilon          float64
+	Dropout          float64 // share of hidden states
+	AttentionDropout float64 // share of attention weights
+	Activation       string  // "gelu": with erf, not its approximations
+}
+
+// What a network may have at most. The largest BERT that was published has 0.3 of maxParameters.
+const (
+	maxLayers     = 1 << 10
+	maxSize       = 1 << 24 // of every other number
+	maxParameters = 1 << 30 // floats
+)
+
+// check returns what is wrong with c: of a configuration that passes, a network can be made.
+func (c Config) check() error {
+	if c.Layout != "bert" && c.Layout != "distilbert" {
+		return fmt.Errorf("no network is laid out like %q; there is bert and distilbert", c.Layout)
+	}
+	if c.Activation != "gelu" {
+		return fmt.Errorf("activation %q is not known; gelu is, the exact one", c.Activation)
+	}
+	for _, size := range []struct {
+		name               string
+		value, least, most int
+	}{
+		{"vocabulary", c.Vocabulary, 1, maxSize},
+		{"layers", c.Layers, 1, maxLayers},
+		{"width", c.Width, 1, maxSize},
+		{"heads", c.Heads, 1, maxSize},
+		{"feed_forward", c.FeedForward, 1, maxSize},
+		{"max_positions", c.MaxPositions, 1, maxSize},
+		{"token types", c.Types, 0, 128},
+	} {
+		if size.value < size.least || size.value > size.most {
+			return fmt.Errorf("%s is %d; want %d to %d", size.name, size.value, size.least, size.most)
+		}
+	}
+	if c.Width%c.Heads != 0 {
+		return fmt.Errorf("width %d cannot be shared by %d heads", c.Width, c.Heads)
+	}
+	if !(c.Epsilon > 0 && c.Epsilon < 1) {
+		return fmt.Errorf("the norms' epsilon is %v; want a small number above 0, such as 1e-12", c.Epsilon)
+	}
+	for _, rate := range []float64{c.Dropout, c.AttentionDropout} {
+		if !(rate >= 0 && rate < 1) {
+			return fmt.Errorf("dropout is %v; want a share from 0 to below 1", rate)
+		}
+	}
+	if n := c.parameters(); n > maxParameters {
+		return fmt.Errorf("a network of this size has %d parameters; at most %d are held", n, maxParameters)
+	}
+	return nil
+}
+
+// parameters returns how many numbers the network learns, leaving out biases and norms.
+func (c Config) parameters() int {
+	tables := c.Vocabulary + c.MaxPositions + c.Types
+	return tables*c.Width + c.Layers*c.Width*(4*c.Width+2*c.FeedForward)
+}

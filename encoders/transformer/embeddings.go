@@ -1,0 +1,75 @@
+package transformer
+
+import (
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/internal/kernel"
+	"github.com/jenga-nlp/jenga/nn"
+)
+
+// embeddings are the first states of tokens: word, position in its text and token type, summed and normalised.
+type embeddings struct {
+	words     *nn.Param // [V D]
+	positions *nn.Param // [P D]
+	types     *nn.Param // [2 D]; nil where the layout has none
+	norm      norm
+	drop      dropout
+	width     int
+}
+
+func newEmbeddings(at nn.Params, c Config) embeddings {
+	table := func(name string, rows int) *nn.Param {
+		return at.In(name).Normal("weight", initialDeviation, rows, c.Width)
+	}
+	e := embeddings{words: table("word_embeddings", c.Vocabulary), positions: table("position_embeddings", c.MaxPositions), width: c.Width}
+	if c.Types > 0 {
+		e.types = table("token_type_embeddings", c.Types)
+	}
+	e.norm = newNorm(at.In("LayerNorm"), c.Width, c.Epsilon)
+	e.drop = newDropout(at, c.Dropout)
+	return e
+}
+
+// embedded is what forward keeps for backward.
+type embedded struct {
+	positions []int32   // [T] of each token in its text
+	sum       []float32 // [T D]
+	stats     []float32 // [T 2]
+	drops     bool
+}
+
+func (e embeddings) forward(p *nn.Pass, out []float32, tokens corpus.Tokens, drops bool) embedded {
+	t := len(tokens.IDs)
+	s := embedded{make([]int32, 0, t), p.Floats(t * e.width), p.Floats(2 * t), drops}
+	for b := range tokens.Rows.Texts() {
+		for i := range tokens.Rows.Starts[b+1] - tokens.Rows.Starts[b] {
+			s.positions = append(s.positions, int32(i))
+		}
+	}
+	kernel.Gather(s.sum, e.words.Data, tokens.IDs, e.width)
+	kernel.Gather(s.sum, e.positions.Data, s.positions, e.width)
+	if e.types != nil {
+		kernel.Gather(s.sum, e.types.Data, tokens.Rows.Segment, e.width)
+	}
+	e.norm.forward(out, s.stats, s.sum)
+	if drops {
+		e.drop.apply(p, out)
+	}
+	return s
+}
+
+// backward adds the parameters' gradients to into, given that at the result, which it overwrites. dSum [T D] is zero.
+func (e embeddings) backward(p *nn.Pass, s embedded, tokens corpus.Tokens, dSum, dOut []float32, into nn.Gradients) {
+	if s.drops {
+		e.drop.apply(p, dOut)
+	}
+	e.norm.backward(dSum, s.stats, s.sum, dOut, into)
+	if d := into[e.words]; d != nil {
+		kernel.Scatter(d, dSum, tokens.IDs, e.width)
+	}
+	if d := into[e.positions]; d != nil {
+		kernel.Scatter(d, dSum, s.positions, e.width)
+	}
+	if d := into[e.types]; e.types != nil && d != nil {
+		kernel.Scatter(d, dSum, tokens.Rows.Segment, e.width)
+	}
+}

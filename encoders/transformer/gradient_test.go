@@ -1,0 +1,210 @@
+package transformer
+
+import (
+	"math"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/encoders"
+	"github.com/jenga-nlp/jenga/internal/safetensors"
+	"github.com/jenga-nlp/jenga/nn"
+)
+
+// pack returns texts as a batch. From half of each text on, tokens are of type 1.
+func pack(texts ...[]int32) corpus.Tokens {
+	tokens := corpus.Tokens{Rows: nn.Rows{Starts: []int{0}}}
+	for b, text := range texts {
+		tokens.IDs = append(tokens.IDs, text...)
+		tokens.Rows.Starts = append(tokens.Rows.Starts, len(tokens.IDs))
+		tokens.Rows.Example = append(tokens.Rows.Example, b)
+		tokens.Rows.FirstToken = append(tokens.Rows.FirstToken, 0)
+		for i := range text {
+			tokens.Rows.Segment = append(tokens.Rows.Segment, int8(2*i/len(text)))
+		}
+	}
+	return tokens
+}
+
+// tiny returns the sizes of a small network of a layout, without dropout.
+func tiny(layout string) Config {
+	c := Config{Layout: layout, Vocabulary: 30, Layers: 2, Width: 12, Heads: 3, FeedForward: 20, MaxPositions: 9, Types: 2, Epsilon: 1e-12, Activation: "gelu"}
+	if layout == "distilbert" {
+		c.Types = 0
+	}
+	return c
+}
+
+// network makes an encoder of c whose parameters are all far from their initial values, so that all its parts matter.
+func network(t testing.TB, c Config, freeze string) (*Encoder, nn.Params) {
+	t.Helper()
+	params := nn.NewParams(1)
+	e, err := newEncoder(c, encoders.Site{Params: params.In("encoder"), Freeze: freeze})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := rand.New(rand.NewPCG(2, 0))
+	for _, w := range params.All() {
+		for i := range w.Data {
+			w.Data[i] += float32(0.2 * r.NormFloat64())
+		}
+	}
+	return e, params
+}
+
+func training(serial uint64) *nn.Pass {
+	p := nn.NewPass(3)
+	p.Reset(serial)
+	p.Training = true
+	return p
+}
+
+func encode(t testing.TB, e *Encoder, p *nn.Pass, tokens corpus.Tokens, wanted nn.Wanted) [][]float32 {
+	t.Helper()
+	states, err := e.Encode(p, tokens, wanted)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return states
+}
+
+func TestGradientsAreThoseOfPyTorch(t *testing.T) {
+	for _, layout := range []string{"bert", "distilbert"} {
+		file, err := safetensors.Open(filepath.Join("testdata", "gradients_"+layout+".safetensors"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer file.Close()
+		values := func(name string) []float32 {
+			v, err := file.Floats(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return v
+		}
+
+		c := tiny(layout)
+		e, params := network(t, c, "none")
+		for _, w := range params.All() {
+			copy(w.Data, values("parameter "+strings.TrimPrefix(w.Name, "encoder.")))
+		}
+		// The texts of scripts/fixtures/gradients.py.
+		tokens := pack([]int32{3, 17, 5, 17, 29, 8, 2}, []int32{4}, []int32{11, 12, 13, 1, 22, 9})
+		tokens.Rows.Segment = []int8{0, 0, 0, 0, 1, 1, 1, 0, 0, 0, 1, 1, 1, 1}
+		p := training(1)
+		states := encode(t, e, p, tokens, nn.AllLayers)
+		if d := farthest(slices.Concat(states...), values("states")); !(d <= 1e-5) {
+			t.Errorf("%s: states are up to %v from PyTorch's", layout, d)
+		}
+
+		into := nn.NewGradients(params.All())
+		e.Backward(p, slices.Collect(slices.Chunk(values("upstream"), len(tokens.IDs)*c.Width)), into)
+		var largest float64
+		want := map[*nn.Param][]float32{}
+		for _, w := range params.All() {
+			want[w] = values("gradient " + strings.TrimPrefix(w.Name, "encoder."))
+			largest = max(largest, farthest(want[w], make([]float32, len(w.Data))))
+		}
+		for _, w := range params.All() {
+			if d := farthest(into[w], want[w]); !(d <= 1e-4*largest) {
+				t.Errorf("%s: the gradient of %s is up to %v from PyTorch's; the largest of all is %v", layout, w.Name, d, largest)
+			}
+		}
+	}
+}
+
+// farthest returns the largest |a−b|; NaN where one of them is.
+func farthest(a, b []float32) float64 {
+	var d float64
+	for i := range a {
+		d = max(d, math.Abs(float64(a[i])-float64(b[i])))
+	}
+	return d
+}
+
+func TestGradientsAreSlopes(t *testing.T) {
+	for _, layout := range []string{"bert", "distilbert"} {
+		for _, rate := range []float64{0, 0.2} {
+			c := tiny(layout)
+			c.Dropout, c.AttentionDropout = rate, rate
+			e, params := network(t, c, "none")
+			tokens := pack([]int32{3, 17, 5, 17, 29, 8, 2}, []int32{4}, []int32{11, 12, 13, 1, 22, 9, 7, 8})
+			upstream := normal(5, len(tokens.IDs)*c.Width)
+			loss := func() float64 {
+				var sum float64
+				for i, x := range encode(t, e, training(1), tokens, nn.LastLayer)[0] {
+					sum += float64(x) * float64(upstream[i])
+				}
+				return sum
+			}
+			p := training(1)
+			encode(t, e, p, tokens, nn.LastLayer)
+			into := nn.NewGradients(params.All())
+			e.Backward(p, [][]float32{upstream}, into)
+
+			var largest float64
+			for _, w := range params.All() {
+				largest = max(largest, length(into[w]))
+			}
+			for _, w := range params.All() {
+				checkSlope(t, w, into[w], largest, loss)
+			}
+		}
+	}
+}
+
+// checkSlope compares a parameter's gradient with central differences along itself and along a random direction.
+func checkSlope(t *testing.T, w *nn.Param, gradient []float32, largest float64, loss func() float64) {
+	t.Helper()
+	if strings.HasSuffix(w.Name, "key.bias") {
+		// A number added to all of a query's scores changes no softmax.
+		if l := length(gradient); !(l <= 1e-5*largest) {
+			t.Errorf("%s: the gradient is %v long, want 0; the largest of all is %v", w.Name, l, largest)
+		}
+		return
+	}
+	for name, direction := range map[string][]float32{"its gradient": slices.Clone(gradient), "a random direction": normal(6, len(gradient))} {
+		unit := 1 / length(direction)
+		var want float64
+		for i := range direction {
+			direction[i] = float32(float64(direction[i]) * unit)
+			want += float64(direction[i]) * float64(gradient[i])
+		}
+		const step = 1e-2
+		before := slices.Clone(w.Data)
+		along := func(step float32) float64 {
+			for i, v := range before {
+				w.Data[i] = v + step*direction[i]
+			}
+			return loss()
+		}
+		// Richardson: the error of the third order goes out.
+		wide, narrow := (along(step)-along(-step))/(2*step), (along(step/2)-along(-step/2))/step
+		got := (4*narrow - wide) / 3
+		copy(w.Data, before)
+		if !(math.Abs(got-want) <= 1e-2*length(gradient)) {
+			t.Errorf("%s along %s: the loss rises by %v, the gradient says %v", w.Name, name, got, want)
+		}
+	}
+}
+
+func length(x []float32) float64 {
+	var sum float64
+	for _, v := range x {
+		sum += float64(v) * float64(v)
+	}
+	return math.Sqrt(sum)
+}
+
+// normal returns n numbers from a normal distribution.
+func normal(seed uint64, n int) []float32 {
+	r := rand.New(rand.NewPCG(seed, 0))
+	x := make([]float32, n)
+	for i := range x {
+		x[i] = float32(r.NormFloat64())
+	}
+	return x
+}

@@ -1,0 +1,226 @@
+package transformer
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/encoders"
+	"github.com/jenga-nlp/jenga/internal/kernel"
+	"github.com/jenga-nlp/jenga/nn"
+)
+
+var (
+	_ encoders.Trainable = (*Encoder)(nil)
+	_ encoders.Saver     = (*Encoder)(nil)
+)
+
+// initialDeviation is that of the normal distribution which BERT's weights start from.
+const initialDeviation = 0.02
+
+// Encoder is a transformer: embeddings and blocks, one after the other.
+type Encoder struct {
+	config     Config
+	params     nn.Params
+	source     *source // nil from scratch
+	embeddings embeddings
+	blocks     []block
+	levels     [][]*nn.Param // of the embeddings, of each block
+}
+
+// newEncoder makes a network with its parameters under site.Params, named as in BERT.
+func newEncoder(c Config, site encoders.Site) (*Encoder, error) {
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	frozen, err := frozenLevels(site.Freeze, c.Layers)
+	if err != nil {
+		return nil, err
+	}
+	e := &Encoder{config: c, params: site.Params}
+	e.embeddings = newEmbeddings(site.Params.In("embeddings"), c)
+	e.levels = append(e.levels, site.Params.In("embeddings").All())
+	for i := range c.Layers {
+		at := site.Params.In("encoder.layer." + strconv.Itoa(i))
+		e.blocks = append(e.blocks, newBlock(at, c))
+		e.levels = append(e.levels, at.All())
+	}
+	for _, level := range e.levels[:frozen] {
+		for _, w := range level {
+			w.Frozen = true
+		}
+	}
+	return e, nil
+}
+
+// frozenLevels returns how many levels stay as they are, of the embeddings and the layers above.
+func frozenLevels(freeze string, layers int) (int, error) {
+	switch freeze {
+	case "", "none":
+		return 0, nil
+	case "embeddings":
+		return 1, nil
+	case "all":
+		return layers + 1, nil
+	}
+	n, err := strconv.Atoi(freeze)
+	if err != nil || n < 0 || n > layers {
+		return 0, fmt.Errorf("freeze: %q is not known; there is none, embeddings, all, and a number of layers from 0 to %d", freeze, layers)
+	}
+	return n + 1, nil
+}
+
+// Width returns the width of the hidden states.
+func (e *Encoder) Width() int { return e.config.Width }
+
+// Words returns the word embeddings [V D].
+func (e *Encoder) Words() *nn.Param { return e.embeddings.words }
+
+// lowest returns the lowest level with a parameter that learns, or one above them all.
+func (e *Encoder) lowest(learns func(*nn.Param) bool) int {
+	for i, level := range e.levels {
+		if slices.ContainsFunc(level, learns) {
+			return i
+		}
+	}
+	return len(e.levels)
+}
+
+// encoding is what Encode keeps for Backward. Level 0 is the embeddings, level i block i-1.
+type encoding struct {
+	tokens   corpus.Tokens
+	wanted   nn.Wanted
+	lowest   int // level that learns: those below keep nothing
+	embedded embedded
+	blocks   []blockState
+	states   [][]float32 // [T D] after each level; those below lowest-1 may share memory
+	memory   *gradients
+}
+
+// Encode implements encoders.Encoder.
+func (e *Encoder) Encode(p *nn.Pass, tokens corpus.Tokens, wanted nn.Wanted) ([][]float32, error) {
+	if err := e.check(tokens); err != nil {
+		return nil, err
+	}
+	s := &encoding{tokens: tokens, wanted: wanted, lowest: len(e.levels)}
+	if p.Training {
+		s.lowest = e.lowest(func(w *nn.Param) bool { return !w.Frozen })
+	}
+	e.allot(p, s)
+	s.embedded = e.embeddings.forward(p, s.states[0], tokens, s.lowest == 0)
+	for i, b := range e.blocks {
+		b.forward(p, s.blocks[i], s.states[i+1], s.states[i], tokens.Rows.Starts)
+	}
+	if p.Watches("attention") {
+		e.showAttention(p, s)
+	}
+	p.Put(e, s)
+	if wanted == nn.AllLayers {
+		return s.states, nil
+	}
+	return s.states[len(e.blocks):], nil
+}
+
+// check returns what the network has no embedding for.
+func (e *Encoder) check(tokens corpus.Tokens) error {
+	c, rows := e.config, tokens.Rows
+	if rows.Tokens() != len(tokens.IDs) || len(rows.Segment) != len(tokens.IDs) {
+		panic("transformer: rows do not fit the tokens")
+	}
+	for b := range rows.Texts() {
+		lo, hi := rows.Starts[b], rows.Starts[b+1]
+		if hi-lo > c.MaxPositions {
+			return fmt.Errorf("text %d of the batch has %d tokens; the encoder takes %d", b+1, hi-lo, c.MaxPositions)
+		}
+		for i := lo; i < hi; i++ {
+			if id := tokens.IDs[i]; id < 0 || int(id) >= c.Vocabulary {
+				return fmt.Errorf("text %d of the batch: token id %d is outside the encoder's vocabulary of %d", b+1, id, c.Vocabulary)
+			}
+			if t := rows.Segment[i]; c.Types > 0 && (t < 0 || int(t) >= c.Types) {
+				return fmt.Errorf("text %d of the batch: the encoder has no token type %d; it has %d", b+1, t, c.Types)
+			}
+		}
+	}
+	return nil
+}
+
+// allot gives each level memory. What nobody looks at again is shared.
+func (e *Encoder) allot(p *nn.Pass, s *encoding) {
+	rows := len(s.tokens.IDs)
+	s.states = make([][]float32, len(e.levels))
+	s.blocks = make([]blockState, len(e.blocks))
+	s.states[0] = p.Floats(rows * e.config.Width)
+	for i := range e.blocks {
+		learns := i+1 >= s.lowest
+		if i > 0 && !learns && s.wanted == nn.LastLayer {
+			s.states[i+1] = s.states[i-1]
+		} else {
+			s.states[i+1] = p.Floats(rows * e.config.Width)
+		}
+		if i > 0 && !learns && !p.Watches("attention") {
+			s.blocks[i] = s.blocks[i-1]
+		} else {
+			s.blocks[i] = newBlockState(p, e.config, rows)
+		}
+		s.blocks[i].drops = learns
+	}
+}
+
+// showAttention keeps the attention maps of each text, [layers heads t t], one text at a time.
+func (e *Encoder) showAttention(p *nn.Pass, s *encoding) {
+	starts := s.tokens.Rows.Starts
+	for b := range s.tokens.Rows.Texts() {
+		t := starts[b+1] - starts[b]
+		size := e.config.Heads * t * t
+		maps := make([]float32, len(e.blocks)*size)
+		for i, block := range e.blocks {
+			a := s.blocks[i].attended
+			block.attention.kernel(p, starts, false).Weights(maps[i*size:(i+1)*size], a.query, a.key, b)
+		}
+		p.Keep("attention", b, []int{len(e.blocks), e.config.Heads, t, t}, maps)
+	}
+}
+
+// gradients is memory for Backward, which may be called again.
+type gradients struct {
+	states [2][]float32 // [T D] at the states above and below a block
+	block  *blockGradients
+}
+
+// Backward implements encoders.Trainable.
+func (e *Encoder) Backward(p *nn.Pass, at [][]float32, into nn.Gradients) {
+	s, ok := p.Get(e).(*encoding)
+	if !ok {
+		panic("transformer: Backward of a pass that was not encoded")
+	}
+	lowest := e.lowest(func(w *nn.Param) bool { return into[w] != nil })
+	if lowest == len(e.levels) {
+		return
+	}
+	if lowest < s.lowest {
+		panic("transformer: Backward of a pass that was not training, or to a frozen parameter")
+	}
+	if s.memory == nil {
+		size := len(s.tokens.IDs) * e.config.Width
+		s.memory = &gradients{[2][]float32{p.Floats(size), p.Floats(size)}, newBlockGradients(p, e.config, len(s.tokens.IDs))}
+	}
+	above, below := s.memory.states[0], s.memory.states[1]
+	clear(above)
+	for i := len(e.levels) - 1; i >= lowest; i-- {
+		// Of one layer at is that of the last, else one for each.
+		if j := i - len(e.levels) + len(at); j >= 0 && at[j] != nil {
+			kernel.Add(above, at[j])
+		}
+		clear(below)
+		if i == 0 {
+			e.embeddings.backward(p, s.embedded, s.tokens, below, above, into)
+			return
+		}
+		if i == lowest {
+			below = nil // nobody below learns
+		}
+		e.blocks[i-1].backward(p, s.blocks[i-1], s.memory.block, below, s.states[i-1], above, s.tokens.Rows.Starts, into)
+		above, below = below, above
+	}
+}

@@ -1,0 +1,42 @@
+// Package transformer is the transformer encoder in BERT's and DistilBERT's layouts (Devlin et al. 2019, Sanh et al.
+// 2019), forward and backward by hand on packed rows. Each layer is a small type whose forward and backward stand side
+// by side.
+package transformer
+
+import (
+	"fmt"
+
+	"github.com/jenga-nlp/jenga/encoders"
+)
+
+func init() {
+	encoders.Register("transformer", Options{Layers: 4, Width: 256, Heads: 4, FeedForward: 1024, MaxPositions: 512}, New)
+}
+
+// Options are the sizes of an encoder from scratch. A pretrained one has those of its config.json.
+type Options struct {
+	Layers       int `yaml:"layers" doc:"number of layers"`
+	Width        int `yaml:"width" doc:"width of the hidden states, in numbers"`
+	Heads        int `yaml:"heads" doc:"attention heads of a layer; they divide the width"`
+	FeedForward  int `yaml:"feed_forward" doc:"width of the feed-forward layer, in numbers"`
+	MaxPositions int `yaml:"max_positions" doc:"length of the longest text, in tokens"`
+}
+
+// New makes an encoder: of the weights at site.Model, else from scratch.
+func New(o Options, site encoders.Site) (encoders.Encoder, error) {
+	if site.Model != "" {
+		return open(o, site)
+	}
+	if site.MaxLength > o.MaxPositions {
+		return nil, fmt.Errorf("max_positions is %d, but max_length is %d", o.MaxPositions, site.MaxLength)
+	}
+	c := Config{
+		Layout: "bert", Vocabulary: site.Vocabulary, Layers: o.Layers, Width: o.Width, Heads: o.Heads,
+		FeedForward: o.FeedForward, MaxPositions: o.MaxPositions, Types: 2,
+		Epsilon: 1e-12, Dropout: 0.1, AttentionDropout: 0.1, Activation: "gelu", // BERT's
+	}
+	if site.DropoutSet {
+		c.Dropout, c.AttentionDropout = site.Dropout, site.Dropout
+	}
+	return newEncoder(c, site)
+}
