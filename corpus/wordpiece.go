@@ -28,8 +28,10 @@ type WordPiece struct {
 
 var _ Tokenizer = (*WordPiece)(nil)
 
-// bertMaxRunes is BERT's bound on the length of a word.
-const bertMaxRunes = 100
+const (
+	bertMaxRunes = 100  // BERT's bound on the length of a word
+	innerPrefix  = "##" // BERT's prefix of pieces that go on in a word
+)
 
 // newWordPiece puts a tokenizer together and checks that its parts fit.
 func newWordPiece(v *vocabulary, settings bertNormalizer, maxRunes int, config tokenizerConfig, added []addedToken) (*WordPiece, error) {

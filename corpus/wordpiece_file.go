@@ -181,7 +181,7 @@ func parseVocabulary(path string, data []byte, config tokenizerConfig) (*WordPie
 
 	orTrue := func(b *bool) bool { return b == nil || *b }
 	settings := bertNormalizer{Type: "BertNormalizer", Clean: true, Chinese: orTrue(config.Chinese), Strip: config.Strip, Lower: orTrue(config.Lower)}
-	v := newVocabulary(lines, "##")
+	v := newVocabulary(lines, innerPrefix)
 	added, err := config.addedTokens(v)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)

@@ -124,7 +124,7 @@ func parseTokenizer(path string, data []byte, config tokenizerConfig) (*WordPiec
 		}
 	}
 
-	file := tokenizerFile{Model: wordPieceModel{Unknown: "[UNK]", Prefix: "##", MaxRunes: bertMaxRunes}}
+	file := tokenizerFile{Model: wordPieceModel{Unknown: "[UNK]", Prefix: innerPrefix, MaxRunes: bertMaxRunes}}
 	if err := readJSON(path, data, &file); err != nil {
 		return nil, err
 	}
@@ -211,7 +211,7 @@ func (w *WordPiece) Save(folder string) error {
 	config := w.config
 	config.Lower, config.Chinese, config.Strip = &w.settings.Lower, &w.settings.Chinese, w.settings.Strip
 	config.Class = "BertTokenizer"
-	if !w.settings.Clean || w.vocabulary.prefix != "##" || w.maxRunes != bertMaxRunes {
+	if !w.settings.Clean || w.vocabulary.prefix != innerPrefix || w.maxRunes != bertMaxRunes {
 		config.Class = "PreTrainedTokenizerFast" // which takes all from tokenizer.json; the other knows no such settings
 	}
 	config.Added = make(map[string]addedForm, len(w.added))

@@ -1,0 +1,263 @@
+package corpus
+
+import (
+	"cmp"
+	"container/heap"
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// minVocabulary is the smallest vocabulary that is trained: beside the special tokens it has room for some letters.
+const minVocabulary = 16
+
+// TrainWordPiece makes a tokenizer of up to size tokens from texts: the five special tokens of BERT, the letters, and what
+// comes of merging, time after time, the two neighbours that stand together most often (Sennrich et al. 2016), as the
+// WordPieceTrainer of the crate tokenizers does. Of equally frequent neighbours those with the smaller ids go first,
+// so the same texts in any order give the same vocabulary. Letters take at most half of it; words with one of the
+// rarest that have no room there are unknown.
+func TrainWordPiece(texts iter.Seq[string], size int, lower bool) (*WordPiece, error) {
+	if size < minVocabulary || size > maxTokenID {
+		return nil, fmt.Errorf("vocabulary of %d tokens, want %d to %d", size, minVocabulary, maxTokenID)
+	}
+	settings := bertNormalizer{Type: "BertNormalizer", Clean: true, Chinese: true, Lower: lower}
+	counts := countWords(texts, newNormalizer(settings.Clean, settings.Chinese, lower, lower))
+	if len(counts) == 0 {
+		return nil, errors.New("no words to learn a vocabulary from")
+	}
+
+	t := newTrainer(counts, size)
+	for len(t.tokens) < size && t.merge() {
+	}
+
+	config := tokenizerConfig{specialNames: bertNames}
+	v := newVocabulary(t.tokens, innerPrefix)
+	added, err := config.addedTokens(v)
+	if err != nil {
+		panic("corpus: " + err.Error()) // the trainer began with them
+	}
+	return newWordPiece(v, settings, bertMaxRunes, config, added)
+}
+
+// countWords counts the words of texts that a tokenizer looks up.
+func countWords(texts iter.Seq[string], z *normalizer) map[string]int {
+	counts := make(map[string]int)
+	var n normalized
+	for text := range texts {
+		n.reset()
+		z.append(&n, text, 0)
+		for lo, hi := z.class.next(n.text, 0); lo < hi; lo, hi = z.class.next(n.text, hi) {
+			if word := n.text[lo:hi]; utf8.RuneCount(word) <= bertMaxRunes {
+				counts[string(word)]++
+			}
+		}
+	}
+	return counts
+}
+
+// trainer is a vocabulary on its way.
+type trainer struct {
+	tokens []string
+	ids    map[string]int32
+	words  []spelling
+	counts map[neighbours]int
+	where  map[neighbours][]int // words that have, or had, the two side by side
+	queue  candidates
+}
+
+// spelling is a word as the tokens that it is put together from so far.
+type spelling struct {
+	tokens []int32
+	count  int // in the texts
+}
+
+type neighbours struct{ left, right int32 }
+
+// neighbours yields what stands side by side in the word.
+func (s *spelling) neighbours() iter.Seq[neighbours] {
+	return func(yield func(neighbours) bool) {
+		for i := range len(s.tokens) - 1 {
+			if !yield(neighbours{s.tokens[i], s.tokens[i+1]}) {
+				return
+			}
+		}
+	}
+}
+
+func newTrainer(counts map[string]int, size int) *trainer {
+	t := &trainer{ids: make(map[string]int32), counts: make(map[neighbours]int), where: make(map[neighbours][]int)}
+	for _, name := range bertNames.all() {
+		t.id(name)
+	}
+	t.addLetters(counts, size/2)
+	for _, word := range slices.Sorted(maps.Keys(counts)) {
+		if tokens := t.spell(word); tokens != nil {
+			t.words = append(t.words, spelling{tokens, counts[word]})
+		}
+	}
+	for i, word := range t.words {
+		for pair := range word.neighbours() {
+			t.counts[pair] += word.count
+			t.where[pair] = append(t.where[pair], i)
+		}
+	}
+	for pair, count := range t.counts {
+		t.queue = append(t.queue, candidate{pair, count})
+	}
+	heap.Init(&t.queue)
+	return t
+}
+
+// addLetters adds the letters of words, and those that stand within words in that form too, as long as the tokens are
+// no more than most. The rarest are left out.
+func (t *trainer) addLetters(words map[string]int, most int) {
+	count, within := make(map[rune]int), make(map[rune]bool)
+	for word, times := range words {
+		for i, r := range word {
+			count[r] += times
+			within[r] = within[r] || i > 0
+		}
+	}
+	letters := slices.SortedFunc(maps.Keys(count), func(a, b rune) int {
+		return cmp.Or(cmp.Compare(count[b], count[a]), cmp.Compare(a, b))
+	})
+	room := most - len(t.tokens)
+	for i, r := range letters {
+		room--
+		if within[r] {
+			room--
+		}
+		if room < 0 {
+			letters = letters[:i]
+			break
+		}
+	}
+
+	slices.Sort(letters)
+	for _, r := range letters {
+		t.id(string(r))
+	}
+	for _, r := range letters {
+		if within[r] {
+			t.id(innerPrefix + string(r))
+		}
+	}
+}
+
+// id returns the id of a token, which it adds if it is new.
+func (t *trainer) id(token string) int32 {
+	id, ok := t.ids[token]
+	if !ok {
+		id = int32(len(t.tokens))
+		t.ids[token] = id
+		t.tokens = append(t.tokens, token)
+	}
+	return id
+}
+
+// spell returns the letters of a word, or nil if one of them is not in the vocabulary.
+func (t *trainer) spell(word string) []int32 {
+	var tokens []int32
+	for i, r := range word {
+		letter := string(r)
+		if i > 0 {
+			letter = innerPrefix + letter
+		}
+		id, ok := t.ids[letter]
+		if !ok {
+			return nil
+		}
+		tokens = append(tokens, id)
+	}
+	return tokens
+}
+
+// merge makes a token of the most frequent neighbours, or tells that there are none left.
+func (t *trainer) merge() bool {
+	best, ok := t.best()
+	if !ok {
+		return false
+	}
+	merged := t.id(t.tokens[best.left] + strings.TrimPrefix(t.tokens[best.right], innerPrefix))
+
+	places := t.where[best]
+	delete(t.where, best)
+	slices.Sort(places)
+	touched := make(map[neighbours]bool)
+	for _, i := range slices.Compact(places) {
+		word := &t.words[i]
+		for pair := range word.neighbours() {
+			t.counts[pair] -= word.count
+		}
+		word.replace(best, merged)
+		for pair := range word.neighbours() {
+			t.counts[pair] += word.count
+			if pair.left == merged || pair.right == merged {
+				t.where[pair] = append(t.where[pair], i)
+				touched[pair] = true
+			}
+		}
+	}
+	for pair := range touched {
+		heap.Push(&t.queue, candidate{pair, t.counts[pair]})
+	}
+	return true
+}
+
+// best takes the most frequent neighbours off the queue, whose counts may be out of date: too high for neighbours
+// that have been merged away, while those that have become more frequent stand in it once more.
+func (t *trainer) best() (neighbours, bool) {
+	for len(t.queue) > 0 {
+		top := heap.Pop(&t.queue).(candidate)
+		if now := t.counts[top.pair]; now != top.count {
+			heap.Push(&t.queue, candidate{top.pair, now})
+		} else if now > 0 {
+			return top.pair, true
+		}
+	}
+	return neighbours{}, false
+}
+
+// replace puts merged in place of both neighbours, from the left.
+func (s *spelling) replace(pair neighbours, merged int32) {
+	out := s.tokens[:0]
+	for i := 0; i < len(s.tokens); i++ {
+		if i+1 < len(s.tokens) && s.tokens[i] == pair.left && s.tokens[i+1] == pair.right {
+			out = append(out, merged)
+			i++
+		} else {
+			out = append(out, s.tokens[i])
+		}
+	}
+	s.tokens = out
+}
+
+// candidate is two neighbours that may be merged.
+type candidate struct {
+	pair  neighbours
+	count int
+}
+
+// candidates is a heap, the most frequent on top.
+type candidates []candidate
+
+func (c candidates) Len() int      { return len(c) }
+func (c candidates) Swap(i, j int) { c[i], c[j] = c[j], c[i] }
+func (c candidates) Less(i, j int) bool {
+	return cmp.Or(cmp.Compare(c[j].count, c[i].count), cmp.Compare(c[i].pair.left, c[j].pair.left), cmp.Compare(c[i].pair.right, c[j].pair.right)) < 0
+}
+
+// Push implements heap.Interface.
+func (c *candidates) Push(x any) { *c = append(*c, x.(candidate)) }
+
+// Pop implements heap.Interface.
+func (c *candidates) Pop() any {
+	last := len(*c) - 1
+	x := (*c)[last]
+	*c = (*c)[:last]
+	return x
+}

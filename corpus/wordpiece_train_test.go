@@ -1,0 +1,142 @@
+package corpus
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// trainPlainly is the trainer as its definition reads: all neighbours are counted anew for each merge.
+func trainPlainly(t *trainer, size int) []string {
+	for len(t.tokens) < size {
+		counts := make(map[neighbours]int)
+		for _, word := range t.words {
+			for pair := range word.neighbours() {
+				counts[pair] += word.count
+			}
+		}
+		var best neighbours
+		for pair, count := range counts {
+			smaller := pair.left < best.left || pair.left == best.left && pair.right < best.right
+			if most := counts[best]; count > most || count == most && smaller {
+				best = pair
+			}
+		}
+		if counts[best] == 0 {
+			break
+		}
+		merged := t.id(t.tokens[best.left] + strings.TrimPrefix(t.tokens[best.right], innerPrefix))
+		for i := range t.words {
+			t.words[i].replace(best, merged)
+		}
+	}
+	return t.tokens
+}
+
+func TestTrainWordPiece(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	var texts []string
+	for range 300 {
+		var text []byte
+		for range random.IntN(40) {
+			text = append(text, "aaabbcde fé. "[random.IntN(13)])
+		}
+		texts = append(texts, strings.ToValidUTF8(string(text), "ü"))
+	}
+
+	t.Run("equal to counting anew for each merge", func(t *testing.T) {
+		for _, size := range []int{20, 40, 150, 100000} {
+			w, err := TrainWordPiece(slices.Values(texts), size, true)
+			if err != nil {
+				t.Fatal(err)
+			}
+			counts := countWords(slices.Values(texts), w.normalizer)
+			want := trainPlainly(newTrainer(counts, size), size)
+			if got := w.vocabulary.tokens; !slices.Equal(got, want) {
+				t.Errorf("size %d: got %q, want %q", size, got, want)
+			}
+		}
+	})
+
+	t.Run("order of texts does not matter", func(t *testing.T) {
+		first, err := TrainWordPiece(slices.Values(texts), 200, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		random.Shuffle(len(texts), func(i, j int) { texts[i], texts[j] = texts[j], texts[i] })
+		second, err := TrainWordPiece(slices.Values(texts), 200, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, want := second.vocabulary.tokens, first.vocabulary.tokens; !slices.Equal(got, want) {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	})
+
+	t.Run("words by hand", func(t *testing.T) {
+		w, err := TrainWordPiece(slices.Values([]string{"Hug hug hugs pug Pún"}), 40, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// u-g stands together 4 times, then h-ug 3 times. What is left stands together once; the left ids decide: those
+		// of p, hug and pu.
+		want := []string{
+			"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "g", "h", "n", "p", "s", "u", "##g", "##n", "##s", "##u",
+			"##ug", "hug", "pu", "pug", "hugs", "pun",
+		}
+		if got := w.vocabulary.tokens; !slices.Equal(got, want) {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	})
+
+	t.Run("no word of its texts is unknown", func(t *testing.T) {
+		w, err := TrainWordPiece(slices.Values(texts), 60, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, text := range texts {
+			if got := w.Encode(&Example{Text: text}, 0); slices.Contains(got.IDs, w.unknown) {
+				t.Errorf("Encode(%q) = %v", text, got.IDs)
+			}
+		}
+	})
+
+	t.Run("rare letters leave room for pieces", func(t *testing.T) {
+		var all strings.Builder
+		for r := 'a'; r < 'a'+2000; r++ {
+			fmt.Fprintf(&all, "%c %s ", r, strings.Repeat("the cat sat ", 3))
+		}
+		w, err := TrainWordPiece(slices.Values([]string{all.String()}), 100, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, token := range []string{"the", "cat", "sat"} {
+			if !slices.Contains(w.vocabulary.tokens, token) {
+				t.Errorf("no token %q", token)
+			}
+		}
+	})
+
+	t.Run("capitals and accents stay where asked", func(t *testing.T) {
+		w, err := TrainWordPiece(slices.Values([]string{"Éa Éa"}), 16, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, want := w.vocabulary.tokens[5:], []string{"a", "É", "##a", "Éa"}; !slices.Equal(got, want) {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	})
+
+	t.Run("what cannot be learned from is an error", func(t *testing.T) {
+		if _, err := TrainWordPiece(slices.Values([]string{"", " \t"}), 100, true); err == nil {
+			t.Error("no error without words")
+		}
+		for _, size := range []int{-1, 0, 15, maxTokenID + 1} {
+			if _, err := TrainWordPiece(slices.Values(texts), size, true); err == nil {
+				t.Errorf("no error with size %d", size)
+			}
+		}
+	})
+}
