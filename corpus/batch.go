@@ -20,6 +20,9 @@ func Pack(examples []*Example) *Batch {
 	r.Starts = make([]int, 1, len(examples)+1)
 	r.Segment = make([]int8, 0, tokens)
 	for i, e := range examples {
+		if n := len(e.Encoding.IDs); n == 0 || len(e.Encoding.Types) != n || len(e.Encoding.Offsets) != n {
+			panic("corpus: packing an example that is not encoded")
+		}
 		first := len(b.Tokens.IDs)
 		b.Tokens.IDs = append(b.Tokens.IDs, e.Encoding.IDs...)
 		r.Starts = append(r.Starts, len(b.Tokens.IDs))
@@ -32,18 +35,12 @@ func Pack(examples []*Example) *Batch {
 	return b
 }
 
-// opening returns how many special tokens stand before the first that stands for text; all of them open where the text
-// has no token, but the last, which closes.
+// opening returns how many special tokens open the text: one at most.
 func opening(e Encoding) int {
-	if len(e.IDs) == 0 {
-		panic("corpus: packing an example that is not encoded")
+	if e.Offsets[0] == (Span{}) {
+		return 1
 	}
-	for i, o := range e.Offsets {
-		if o.End > o.Start {
-			return i
-		}
-	}
-	return len(e.IDs) - 1
+	return 0
 }
 
 // addWords adds the rows of the first pieces of an example's words; its tokens begin at row first.
@@ -60,7 +57,8 @@ func addWords(r *nn.Rows, e *Example, first int) {
 
 // Batches cuts examples of the given lengths in tokens into batches of at most size examples and, if there is a
 // budget, that many tokens; a longer example is a batch of its own. It puts like lengths together. With r the batches
-// are for training: shuffled, with lengths sorted only within 50 batches' worth. Without, they go from short to long.
+// are for training: shuffled, with lengths sorted only within 50 batches' worth; with a budget, another shuffle may
+// give another number of batches. Without r they go from short to long.
 func Batches(lengths []int, size, budget int, r *rand.Rand) [][]int {
 	if size < 1 || budget < 0 {
 		panic("corpus: batches of no examples")

@@ -31,7 +31,7 @@ func (d *reader) sentences() {
 		}
 		extras := len(d.format.Columns) > 0 && len(cells) > len(names)
 		if len(cells) != len(names) && !extras {
-			d.add(d.place, "the line has %d columns, want %d; an empty line ends a sentence", len(cells), len(names))
+			d.add(d.place, "columns: %d, want %d; an empty line ends a sentence", len(cells), len(names))
 			continue
 		}
 		if s.columns == nil {
@@ -90,11 +90,15 @@ func (d *reader) word(line string) (cells []string, ok bool) {
 	}
 	switch {
 	case d.format.Delimiter != "" && !d.format.blank():
-		cells = strings.Split(line, d.format.Delimiter)
+		cells = strings.SplitN(line, d.format.Delimiter, maxColumns+1)
 	case d.format.Delimiter == "" && strings.Contains(line, "\t"):
-		cells = strings.Split(line, "\t")
+		cells = strings.SplitN(line, "\t", maxColumns+1)
 	default:
 		cells = splitBlanks(line)
+	}
+	if len(cells) > maxColumns {
+		d.add(d.place, "the line has more than %d columns; want a word and its tags on a line", maxColumns)
+		return nil, false
 	}
 	if cells[0] == "-DOCSTART-" {
 		return nil, false
@@ -112,17 +116,17 @@ func (d *reader) conlluWord(line string) (cells []string, ok bool) {
 	if strings.HasPrefix(line, "#") {
 		return nil, false
 	}
-	cells = strings.Split(line, "\t")
-	if len(cells) != len(conlluColumns) {
-		d.add(d.place, "the line has %d columns, want the %d of CoNLL-U, with tabs between", len(cells), len(conlluColumns))
+	if n := strings.Count(line, "\t") + 1; n != len(conlluColumns) {
+		d.add(d.place, "columns: %d, want the %d of CoNLL-U with tabs between", n, len(conlluColumns))
 		return nil, false
 	}
+	cells = strings.Split(line, "\t")
 	number := strings.Trim(cells[0], "0123456789")
 	switch {
 	case number == "-" || number == ".":
 		return nil, false
 	case number != "" || cells[0] == "":
-		d.add(d.place, "id %q; want a word's number, a range 1-2 or an empty node 1.1", cells[0])
+		d.add(d.place, "id %q; want a word's number, a range 1-2 or an empty node 1.1", start(cells[0]))
 		return nil, false
 	case cells[1] == "":
 		d.add(d.place, "word %s has no form; want a word, or _ for an underscore", cells[0])

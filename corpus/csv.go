@@ -6,6 +6,9 @@ import (
 	"strings"
 )
 
+// maxColumns is the most columns that a file may have.
+const maxColumns = 4096
+
 // table reads a file of rows and columns.
 func (d *reader) table() {
 	names, ok := d.header()
@@ -26,8 +29,11 @@ func (d *reader) table() {
 			names = numbered(len(cells))
 		}
 		extras := d.format.NoHeader && len(d.format.Columns) > 0
-		if len(cells) < len(names) || len(cells) > len(names) && !extras {
-			d.add(at, "the row has %d columns, want %d as in %s", len(cells), len(names), d.width())
+		if n := len(cells); n < len(names) {
+			d.add(at, "the row ends before column %s, which %s has; write an empty cell where there is no value", columnName(names, n), d.width())
+			continue
+		} else if n > len(names) && !extras {
+			d.add(at, "the row goes on after column %s, the last that %s has; put quotes round a cell that holds the delimiter", columnName(names, len(names)-1), d.width())
 			continue
 		}
 		fields := make(map[string]any, len(names))
@@ -59,7 +65,7 @@ func (d *reader) header() (names []string, ok bool) {
 	}
 	for i, name := range names {
 		if name != "" && name != "_" && slices.Contains(names[:i], name) {
-			d.add(at, "two columns are named %q; columns: [NAME, …] gives them other names", name)
+			d.add(at, "two columns are named %q; columns: [NAME, …] gives them other names", start(name))
 			return nil, false
 		}
 	}
@@ -72,9 +78,17 @@ func (d *reader) width() string {
 	case !d.format.NoHeader:
 		return "the header"
 	case len(d.format.Columns) > 0:
-		return "columns: [" + strings.Join(d.format.Columns, ", ") + "]"
+		return "the list of columns"
 	}
 	return "the first row"
+}
+
+// columnName is what an error calls a column.
+func columnName(names []string, i int) string {
+	if names[i] == "" || names[i] == "_" {
+		return strconv.Itoa(i + 1)
+	}
+	return strconv.Quote(start(names[i]))
 }
 
 // numbered returns the names of n columns that have none.
@@ -114,7 +128,10 @@ func (d *reader) row(cells []string, columns int) (at Place, row []string, ok bo
 				return at, cells, false
 			}
 		}
-		cells = append(cells, cell)
+		if cells = append(cells, cell); len(cells) > maxColumns {
+			d.add(at, "the row has more than %d columns; want one record a row", maxColumns)
+			return at, cells, false
+		}
 	}
 	return at, cells, true
 }
@@ -151,7 +168,7 @@ func (d *reader) quotedCell(rest string, at Place) (cell, left string, more, ok 
 // blankCells appends the parts of a line between blanks to cells, at most n, the last with the rest of the line.
 func blankCells(cells []string, line string, n int) []string {
 	rest := strings.TrimLeft(line, " ")
-	for i := 1; i < n || n == 0; i++ {
+	for i := 1; i < n || n == 0 && i < maxColumns; i++ {
 		cell, after, more := strings.Cut(rest, " ")
 		cells = append(cells, cell)
 		if rest = strings.TrimLeft(after, " "); !more || rest == "" {

@@ -82,7 +82,7 @@ func (f Format) settled(path string, folder bool) (Format, error) {
 		case f.Type == "" && f.Delimiter != "":
 			f.Type = "csv"
 		case f.Type == "":
-			return f, fmt.Errorf("extension %q tells no format; format: says it, one of %s", extension, formats)
+			return f, fmt.Errorf("extension %q tells no format; format: TYPE does, one of %s", extension, formats)
 		}
 	}
 	switch f.Type {

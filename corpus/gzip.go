@@ -31,8 +31,11 @@ func unpack(r io.Reader) io.Reader {
 func (u *unpacked) Read(b []byte) (int, error) {
 	if u.gzip == nil {
 		z, err := gzip.NewReader(u.packed)
+		if err == gzip.ErrHeader || err == io.EOF || err == io.ErrUnexpectedEOF {
+			return 0, errors.New("the file is not packed, but its name ends in .gz")
+		}
 		if err != nil {
-			return 0, fmt.Errorf("not a gzip file: %w", err)
+			return 0, err
 		}
 		u.gzip = z
 	}
@@ -42,7 +45,7 @@ func (u *unpacked) Read(b []byte) (int, error) {
 		return n, fmt.Errorf("it unpacks to more than %d times its size; if that is meant, give it unpacked", maxRatio)
 	}
 	if err == io.ErrUnexpectedEOF {
-		err = errors.New("the gzip file is cut off")
+		err = errors.New("the gzip file is cut off; want a whole one")
 	}
 	return n, err
 }

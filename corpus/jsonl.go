@@ -17,6 +17,10 @@ func (d *reader) jsonl() {
 		}
 		fields, _, err := object([]byte(line))
 		if err != nil {
+			if d.format.Type == "json" && len(d.records) == 0 {
+				d.add(d.place, "%w; want an array of JSON objects, or one object a line", err)
+				return
+			}
 			d.add(d.place, "%w; want one JSON object a line", err)
 			continue
 		}
@@ -57,7 +61,9 @@ func (d *reader) array() {
 		if !ok {
 			return
 		}
-		if fields, lines, err := object([]byte(d.decode(text, at))); err != nil {
+		if len(text) == 0 {
+			d.add(at, "a comma without a record; want one between records alone")
+		} else if fields, lines, err := object([]byte(d.decode(text, at))); err != nil {
 			d.add(Place{at.File, at.Line + lines}, "%w; want an array of JSON objects", err)
 		} else {
 			d.keep(at, fields)
@@ -143,15 +149,15 @@ func object(text []byte) (fields map[string]any, lines int, err error) {
 	decoder.UseNumber()
 	var value any
 	if err := decoder.Decode(&value); err != nil {
-		end := len(text)
+		at := len(text)
 		if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
-			end = min(end, int(syntax.Offset))
-		} else if err == io.EOF {
-			err = errors.New("nothing")
-		} else {
-			err = errors.New("the record ends early")
+			at = min(max(0, int(syntax.Offset)-1), at) // Offset is past the byte that is wrong
 		}
-		return nil, bytes.Count(text[:end], []byte("\n")), err
+		err = errors.New("the record ends early")
+		if at < len(text) {
+			err = fmt.Errorf("not JSON from %q on", start(string(text[at:])))
+		}
+		return nil, bytes.Count(text[:at], []byte("\n")), err
 	}
 	if rest := bytes.TrimSpace(text[decoder.InputOffset():]); len(rest) > 0 {
 		return nil, 0, fmt.Errorf("%q after the record's end", start(string(rest)))
@@ -171,12 +177,11 @@ func plain(text []byte) (escaped []byte, deep bool) {
 	var quoted, backslash bool
 	for i, c := range text {
 		switch {
+		case backslash:
+			backslash = false
 		case quoted && c < ' ':
 			out = fmt.Appendf(append(out, text[done:i]...), `\u%04x`, c)
 			done = i + 1
-			backslash = false
-		case backslash:
-			backslash = false
 		case quoted:
 			backslash = c == '\\'
 			quoted = c != '"'

@@ -175,20 +175,19 @@ func (d *reader) missing(name string) error {
 		theirs := d.format.Fields[our]
 		has := func(r Record) bool { return r.Fields[our] != nil }
 		if theirs != "" && !slices.ContainsFunc(d.records, has) {
-			all.add(Place{File: name}, "no field %q for %s; there is %s", theirs, our, strings.Join(d.found(), ", "))
+			all.add(Place{File: name}, "no field %q for %s; there is %s", theirs, our, listed(d.found()))
 		}
 	}
 	return all.err(name)
 }
 
-// found lists the fields of the first record as the file names them.
-func (d *reader) found() []string {
-	var names []string
+// found returns the fields of the first record as the file names them.
+func (d *reader) found() map[string]any {
+	names := map[string]any{}
 	for name, value := range d.records[0].Fields {
 		if _, mapped := d.format.Fields[name]; !mapped || value != nil {
-			names = append(names, name)
+			names[name] = value
 		}
 	}
-	slices.Sort(names)
 	return names
 }

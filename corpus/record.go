@@ -71,8 +71,8 @@ func (r Record) Example() (Example, error) {
 
 	switch {
 	case !given && r.Fields["text"] == nil:
-		return e, fmt.Errorf("%s: no text; data: {text: FIELD} names the field that holds it, here one of %s",
-			r.Place, strings.Join(slices.Sorted(maps.Keys(r.Fields)), ", "))
+		return e, fmt.Errorf("%s: no text; data: {text: FIELD} names the field that holds it, there is %s",
+			r.Place, listed(r.Fields))
 	case !given:
 		e.Text = text
 	case r.Fields["text"] == nil:
@@ -118,8 +118,8 @@ func (r Record) Entities() (entities []Entity, ok bool, err error) {
 	slices.SortStableFunc(entities, func(a, b Entity) int { return a.Span.Start - b.Span.Start })
 	for i := 1; i < len(entities); i++ {
 		if a, b := entities[i-1], entities[i]; b.Span.Start < a.Span.End {
-			return nil, false, fmt.Errorf("%s: entities %s %q and %s %q overlap; a word belongs to one entity at most",
-				r.Place, a.Label, text[a.Span.Start:a.Span.End], b.Label, text[b.Span.Start:b.Span.End])
+			return nil, false, fmt.Errorf("%s: entities %s %q and %s %q overlap; a character belongs to one entity at most",
+				r.Place, start(a.Label), start(text[a.Span.Start:a.Span.End]), start(b.Label), start(text[b.Span.Start:b.Span.End]))
 		}
 	}
 	return entities, true, nil
@@ -194,13 +194,29 @@ func kind(v any) string {
 	panic(fmt.Sprintf("corpus: a field of type %T", v))
 }
 
+// listed names the fields there are, for an error.
+func listed(fields map[string]any) string {
+	const most = 20
+	if len(fields) == 0 {
+		return "none"
+	}
+	names := slices.Sorted(maps.Keys(fields))
+	for i := range names {
+		names[i] = start(names[i])
+	}
+	if len(names) > most {
+		names = append(names[:most], "…")
+	}
+	return strings.Join(names, ", ")
+}
+
 // shown is how an error shows the value of a field that may be absent.
 func shown(v any) string {
 	if v == nil {
 		return "absent"
 	}
 	if s, ok := scalar(v); ok {
-		return strconv.Quote(s)
+		return strconv.Quote(start(s))
 	}
 	return kind(v)
 }
@@ -222,13 +238,13 @@ func findWords(text string, words []string) ([]Span, error) {
 	rest := strings.TrimLeftFunc(text, unicode.IsSpace)
 	for i, w := range words {
 		if !strings.HasPrefix(rest, w) {
-			return nil, fmt.Errorf("word %d is %q, but the text has %q there; give the text, or words that are its words", i+1, w, start(rest))
+			return nil, fmt.Errorf("word %d is %q, but the text has %q there; want text or words, or words that make up the text", i+1, start(w), start(rest))
 		}
 		spans[i] = Span{len(text) - len(rest), len(text) - len(rest) + len(w)}
 		rest = strings.TrimLeftFunc(rest[len(w):], unicode.IsSpace)
 	}
 	if rest != "" {
-		return nil, fmt.Errorf("the text goes on with %q after its last word; give the text, or words that are all its words", start(rest))
+		return nil, fmt.Errorf("the text goes on with %q after its last word; want text or words, or words that make up the text", start(rest))
 	}
 	return spans, nil
 }

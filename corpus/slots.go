@@ -28,7 +28,7 @@ func openFolder(path string, folder bool, f Format) ([]Record, error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 
-	var readers [len(slotFiles)]*reader
+	var readers [len(slotFiles)]*reader // of words, tags and labels
 	m := &mistakes{}
 	for i, name := range slotFiles {
 		file, name, err := openSlotFile(path, name)
@@ -38,11 +38,16 @@ func openFolder(path string, folder bool, f Format) ([]Record, error) {
 		defer file.Close()
 		readers[i] = newReader(file, name, f, m)
 	}
-	d := readers[0]
+	return slots(path, readers)
+}
+
+// slots reads the files of a folder side by side.
+func slots(folder string, readers [len(slotFiles)]*reader) ([]Record, error) {
+	words := readers[0]
 	for more := true; more; {
-		more = d.slot(readers[1], readers[2])
+		more = words.slot(readers[1], readers[2])
 	}
-	return d.finish(path)
+	return words.finish(folder)
 }
 
 // openSlotFile opens a file of a folder, packed if only that is there.
@@ -61,7 +66,7 @@ func openSlotFile(folder, name string) (*os.File, string, error) {
 	return file, path, nil
 }
 
-// slot reads one record: a line of words, a line of tags and a label. It returns false at the end.
+// slot reads one record: a line of words, which are d's, a line of tags and a label. It returns false at the end.
 func (d *reader) slot(tags, labels *reader) bool {
 	text, more := d.next()
 	tagText, moreTags := tags.next()
@@ -72,10 +77,10 @@ func (d *reader) slot(tags, labels *reader) bool {
 	for _, other := range []*reader{tags, labels} {
 		switch {
 		case other.place.Line < d.place.Line:
-			d.add(Place{File: other.file}, "%d lines, but %s goes on; want a line for each", other.place.Line, d.file)
+			d.add(other.place, "the file ends here, but %s goes on; want a line for each", d.file)
 			return false
 		case other.place.Line > d.place.Line:
-			d.add(Place{File: d.file}, "%d lines, but %s goes on; want a line for each", d.place.Line, other.file)
+			d.add(d.place, "the file ends here, but %s goes on; want a line for each", other.file)
 			return false
 		}
 	}
@@ -83,11 +88,14 @@ func (d *reader) slot(tags, labels *reader) bool {
 	words, wordTags := splitBlanks(text), splitBlanks(tagText)
 	label = strings.Trim(label, " \t")
 	if len(words) != len(wordTags) {
-		d.add(tags.place, "%d tags for the %d words of %s; want a tag a word", len(wordTags), len(words), d.place)
+		d.add(tags.place, "tags: %d, words: %d (%s); want a tag a word", len(wordTags), len(words), d.place)
 		return true
 	}
-	if len(words) > 0 || label != "" {
+	switch {
+	case len(words) > 0:
 		d.keep(d.place, map[string]any{"words": words, "tags": wordTags, "label": label})
+	case label != "":
+		d.add(labels.place, "label %q, but no words; want some in %s", start(label), d.place)
 	}
 	return true
 }

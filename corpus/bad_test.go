@@ -1,0 +1,74 @@
+package corpus
+
+import (
+	"errors"
+	"os"
+	"strings"
+	"testing"
+)
+
+// badFormats are the formats of those files of testdata/bad that do not go by their extension.
+var badFormats = map[string]Format{
+	"ragged_columns.tsv":   {NoHeader: true, Columns: []string{"text", "label"}},
+	"ragged_first_row.csv": {NoHeader: true},
+	"header_count.csv":     {Columns: []string{"text", "label", "more"}},
+	"no_field.csv":         {Fields: map[string]string{"text": "sentence", "label": "category", "label.urgency": "urgency"}},
+	"not_latin1.csv":       {Encoding: "latin1"},
+	"one_piece.txt":        {Delimiter: " ", NoHeader: true, Columns: []string{"label", "text"}},
+	"typed":                {Type: "csv"},
+	"absent":               {Type: "slots"},
+	"slots.txt":            {Type: "slots"},
+}
+
+// Each file of testdata/bad meets another mistake, and NAME.want beside it has the message it must give.
+func TestBadFilesGiveTheirMessage(t *testing.T) {
+	t.Chdir("testdata/bad")
+	entries, err := os.ReadDir(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := 0
+	for _, entry := range entries {
+		name := entry.Name()
+		if strings.HasSuffix(name, ".want") {
+			continue
+		}
+		files++
+		t.Run(name, func(t *testing.T) {
+			want, err := os.ReadFile(name + ".want")
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := readAll(name, badFormats[name])
+			if got == nil {
+				t.Fatalf("no error, want:\n%s", want)
+			}
+			if got.Error()+"\n" != string(want) {
+				t.Errorf("got:\n%v\nwant:\n%s", got, want)
+			}
+		})
+	}
+	if files < 20 {
+		t.Errorf("%d bad files, want at least 20", files)
+	}
+}
+
+// readAll opens a file and reads all that a record may hold.
+func readAll(name string, f Format) error {
+	records, err := Open(name, f)
+	if err != nil {
+		return err
+	}
+	var all []error
+	for _, r := range records {
+		_, ofExample := r.Example()
+		_, _, ofLabel := r.String("label")
+		_, _, ofTags := r.Strings("tags")
+		var ofEntities error
+		if ofExample == nil {
+			_, _, ofEntities = r.Entities()
+		}
+		all = append(all, ofExample, ofLabel, ofTags, ofEntities)
+	}
+	return errors.Join(all...)
+}

@@ -1,0 +1,126 @@
+package corpus
+
+import (
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/jenga-nlp/jenga/nn"
+)
+
+func TestPackPutsTextsOneAfterTheOther(t *testing.T) {
+	special, none := Span{}, int32(-1)
+	tagged := &Example{ // [CLS] play ad ##ele [SEP]; the third word is cut off
+		Text: "play adele now", Words: []Span{{0, 4}, {5, 10}, {11, 14}},
+		Encoding: Encoding{IDs: []int32{101, 7, 8, 9, 102}, Types: make([]int8, 5), Offsets: []Span{special, {0, 4}, {5, 7}, {7, 10}, special}, Words: []int32{none, 0, 1, 1, none}},
+	}
+	pair := &Example{
+		Text: "a", Pair: "b", Paired: true,
+		Encoding: Encoding{IDs: []int32{101, 5, 102, 6, 102}, Types: []int8{0, 0, 0, 1, 1}, Offsets: []Span{special, {0, 1}, special, {0, 1}, special}, Words: []int32{none, none, none, none, none}},
+	}
+	gap := &Example{ // the first word has no token, and nothing special opens the text
+		Text: "\u200d b", Words: []Span{{0, 3}, {4, 5}},
+		Encoding: Encoding{IDs: []int32{6}, Types: []int8{0}, Offsets: []Span{{4, 5}}, Words: []int32{1}},
+	}
+
+	examples := []*Example{tagged, pair, gap}
+	got := Pack(examples)
+	want := &Batch{examples, Tokens{[]int32{101, 7, 8, 9, 102, 101, 5, 102, 6, 102, 6}, nn.Rows{
+		Starts: []int{0, 5, 10, 11}, Words: []int{1, 2, 10}, WordIndex: []int{0, 1, 1}, WordCount: []int{3, 0, 2},
+		FirstToken: []int{1, 1, 0}, Segment: []int8{0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 0}, Example: []int{0, 1, 2},
+	}}}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got  %+v\nwant %+v", got.Tokens, want.Tokens)
+	}
+}
+
+func TestPackPanicsOnAnExampleWithoutTokens(t *testing.T) {
+	defer func() {
+		if got := recover(); got != "corpus: packing an example that is not encoded" {
+			t.Errorf("panic %v", got)
+		}
+	}()
+	Pack([]*Example{{Text: "a"}})
+}
+
+func TestBatchesHoldEveryExampleOnceWithinBounds(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 1))
+	for range 300 {
+		lengths := make([]int, r.IntN(400))
+		for i := range lengths {
+			lengths[i] = 1 + r.IntN(60)
+		}
+		size, budget := 1+r.IntN(40), r.IntN(2)*r.IntN(200)
+		for _, source := range []*rand.Rand{nil, r} {
+			var all []int
+			for _, batch := range Batches(lengths, size, budget, source) {
+				tokens := 0
+				for _, i := range batch {
+					tokens += lengths[i]
+				}
+				if len(batch) == 0 || len(batch) > size || budget > 0 && tokens > budget && len(batch) > 1 {
+					t.Fatalf("a batch of %d texts and %d tokens; size %d, budget %d", len(batch), tokens, size, budget)
+				}
+				all = append(all, batch...)
+			}
+			slices.Sort(all)
+			for i := range lengths {
+				if len(all) != len(lengths) || all[i] != i {
+					t.Fatalf("%d examples in %d places", len(lengths), len(all))
+				}
+			}
+		}
+	}
+}
+
+func TestBatchesWithoutChanceGoFromShortToLong(t *testing.T) {
+	got := Batches([]int{5, 1, 9, 1, 3}, 2, 0, nil)
+	if want := [][]int{{1, 3}, {4, 0}, {2}}; !reflect.DeepEqual(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	got = Batches([]int{5, 1, 9, 1, 3}, 5, 8, nil)
+	if want := [][]int{{1, 3, 4}, {0}, {2}}; !reflect.DeepEqual(got, want) {
+		t.Errorf("with a budget got %v, want %v", got, want)
+	}
+}
+
+func TestTrainingBatchesAreAlikeWithinAndMixedBetween(t *testing.T) {
+	r := rand.New(rand.NewPCG(2, 2))
+	lengths := make([]int, 32*200)
+	for i := range lengths {
+		lengths[i] = 1 + r.IntN(50)
+	}
+	batches := Batches(lengths, 32, 0, rand.New(rand.NewPCG(3, 3)))
+	if len(batches) != 200 {
+		t.Fatalf("got %d batches, want 200 full ones", len(batches))
+	}
+	spread, rises := 0, 0
+	for b, batch := range batches {
+		slices.SortFunc(batch, func(i, j int) int { return lengths[i] - lengths[j] })
+		spread += lengths[batch[31]] - lengths[batch[0]]
+		if b > 0 && lengths[batch[0]] > lengths[batches[b-1][0]] {
+			rises++
+		}
+	}
+	// 1,600 texts of 50 lengths in 50 batches: a batch spans about one length. A random one spans some 47.
+	if spread > 2*200 {
+		t.Errorf("lengths in a batch differ by %.1f on average, want at most 2", float64(spread)/200)
+	}
+	// In a random order half of the steps go up.
+	if rises < 70 || rises > 130 {
+		t.Errorf("%d of 199 batches are longer than the one before, want about half", rises)
+	}
+
+	again := Batches(lengths, 32, 0, rand.New(rand.NewPCG(3, 3)))
+	for _, batch := range again {
+		slices.SortFunc(batch, func(i, j int) int { return lengths[i] - lengths[j] })
+	}
+	if !reflect.DeepEqual(batches, again) {
+		t.Error("the same seed gives other batches")
+	}
+	other := Batches(lengths, 32, 0, rand.New(rand.NewPCG(4, 3)))
+	if reflect.DeepEqual(batches, other) {
+		t.Error("another seed gives the same batches")
+	}
+}

@@ -1,0 +1,220 @@
+package corpus
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// row is a record as tests write it.
+type row struct {
+	line   int
+	fields map[string]any
+}
+
+type text = map[string]any
+
+var readCases = []struct {
+	rule, name, data string
+	format           Format
+	want             []row
+}{
+	{"a mark and CRLF are no text", "x.csv", "\ufefftext,label\r\na,x\r\n", Format{}, []row{{2, text{"text": "a", "label": "x"}}}},
+	{"a last line needs no end", "x.tsv", "text\tlabel\na, b\tx", Format{}, []row{{2, text{"text": "a, b", "label": "x"}}}},
+	{"a quoted cell has several lines, and the row its first", "x.csv", "text,label\n\"a\n\nb \"\"c\"\"\",x\n\nd,\"\"\n", Format{},
+		[]row{{2, text{"text": "a\n\nb \"c\"", "label": "x"}}, {6, text{"text": "d", "label": ""}}}},
+	{"quote none keeps quotes", "x.tsv", "text\tlabel\n\"a\" b\"\tx\n", Format{Quote: "none"}, []row{{2, text{"text": `"a" b"`, "label": "x"}}}},
+	{"columns without a name are skipped", "x.csv", ",text,_,\n0,a,b,c\n", Format{}, []row{{2, text{"text": "a"}}}},
+	{"columns stand in for a header's", "x.csv", "a,b\n1,2\n", Format{Columns: []string{"text", "_"}}, []row{{2, text{"text": "1"}}}},
+	{"without header and columns, columns are numbered", "x.csv", "a,b\nc,d\n", Format{NoHeader: true}, []row{{1, text{"1": "a", "2": "b"}}, {2, text{"1": "c", "2": "d"}}}},
+	{"without a header, a row may go on after the columns", "x.csv", "a,b\nc,d,e\n", Format{NoHeader: true, Columns: []string{"text", "label"}}, []row{{1, text{"text": "a", "label": "b"}}, {2, text{"text": "c", "label": "d"}}}},
+	{"a delimiter is any text", "x.txt", "text||label\n\"a||b\"||x\n", Format{Delimiter: "||"}, []row{{2, text{"text": "a||b", "label": "x"}}}},
+	{"after blanks the last column takes the rest", "x.txt", "1  a \"b\" ,  c \n", Format{Delimiter: " ", NoHeader: true, Columns: []string{"label", "text"}}, []row{{1, text{"label": "1", "text": "a \"b\" ,  c "}}}},
+	{"fields take our names and hide the file's own", "x.csv", "text,body,note\na,b,c\n", Format{Fields: map[string]string{"text": "body", "body": "text", "note": ""}}, []row{{2, text{"text": "b", "body": "a", "note": nil}}}},
+	{"a head's own field may be missing in some records", "x.jsonl", "{\"label\": \"a\"}\n{\"label\": \"b\", \"mood\": \"c\"}\n", Format{Fields: map[string]string{"label.mood": "mood"}},
+		[]row{{1, text{"label": "a", "label.mood": nil}}, {2, text{"label": "b", "mood": "c", "label.mood": "c"}}}},
+	{"latin1 is read as code points", "x.csv", "text\ncaf\xe9\n", Format{Encoding: "latin1"}, []row{{2, text{"text": "café"}}}},
+	{"latin1 in an array", "x.json", "[{\"text\": \"\xe9\"}]", Format{Encoding: "latin1"}, []row{{1, text{"text": "é"}}}},
+	{"JSON lines skip empty ones and keep numbers as written", "x.jsonl", "\n{\"text\": \"a\", \"label\": 1.50}\n \n{\"text\": null}\n", Format{},
+		[]row{{2, text{"text": "a", "label": json.Number("1.50")}}, {4, text{"text": nil}}}},
+	{"the last of two equal keys counts", "x.jsonl", `{"text": "a", "text": "b"}`, Format{}, []row{{1, text{"text": "b"}}}},
+	{"a control byte after a backslash is no JSON", "x.jsonl", "{\"text\": \"a\\\x01\"}\n", Format{}, nil},
+	{"control bytes in strings are text", "x.jsonl", "{\"text\": \"a\x00\tb\\\\\x01\\\"\x1f\"}\n", Format{}, []row{{1, text{"text": "a\x00\tb\\\x01\"\x1f"}}}},
+	{"a NUL in a cell is text", "x.csv", "text\na\x00b\n", Format{}, []row{{2, text{"text": "a\x00b"}}}},
+	{"records of an array know their line", "x.json", "\n[ {\"text\": \"a, ]\\\"\"},\n\n{\"text\":\n\"b\"}, {\"text\": [\"c\", {}]}\n ]\n", Format{},
+		[]row{{2, text{"text": "a, ]\""}}, {4, text{"text": "b"}}, {5, text{"text": []any{"c", map[string]any{}}}}}},
+	{"json may be JSON lines", "x.json", "\n {\"text\": \"a\"}\n{\"text\": \"b\"}\n", Format{}, []row{{2, text{"text": "a"}}, {3, text{"text": "b"}}}},
+	{"the first and last column of conll are words and tags", "x.conll", "-DOCSTART- -X- O\n\nEU NNP B-ORG\nrejects VBZ O\n\t \n\nthe DT O", Format{},
+		[]row{{3, text{"1": []string{"EU", "rejects"}, "2": []string{"NNP", "VBZ"}, "3": []string{"B-ORG", "O"}, "words": []string{"EU", "rejects"}, "tags": []string{"B-ORG", "O"}}},
+			{7, text{"1": []string{"the"}, "2": []string{"DT"}, "3": []string{"O"}, "words": []string{"the"}, "tags": []string{"O"}}}}},
+	{"columns name those of conll", "x.conll", "EU\tNNP\tB-ORG\n", Format{Columns: []string{"words", "tags"}}, []row{{1, text{"words": []string{"EU"}, "tags": []string{"NNP"}}}}},
+	{"fields name columns of conll by number", "x.conll", "EU NNP B-ORG\n", Format{Fields: map[string]string{"tags": "2"}},
+		[]row{{1, text{"1": []string{"EU"}, "2": []string{"NNP"}, "3": []string{"B-ORG"}, "words": []string{"EU"}, "tags": []string{"NNP"}}}}},
+	{"a conll of words alone has no tags", "x.conll", "#\nEU\n", Format{}, []row{{1, text{"1": []string{"#", "EU"}, "words": []string{"#", "EU"}}}}},
+	{"with tabs, words of conll may hold blanks", "x.conll", "1 / 2\tO\n", Format{}, []row{{1, text{"1": []string{"1 / 2"}, "2": []string{"O"}, "words": []string{"1 / 2"}, "tags": []string{"O"}}}}},
+	{"a delimiter of conll", "x.conll", "a b|O\n", Format{Delimiter: "|", Columns: []string{"words", "tags"}}, []row{{1, text{"words": []string{"a b"}, "tags": []string{"O"}}}}},
+}
+
+func TestRead(t *testing.T) {
+	for _, c := range readCases {
+		t.Run(c.rule, func(t *testing.T) {
+			records, err := Read(strings.NewReader(c.data), c.name, c.format)
+			if (err != nil) != (c.want == nil) {
+				t.Fatalf("error %v", err)
+			}
+			if len(records) != len(c.want) {
+				t.Fatalf("got %d records, want %d", len(records), len(c.want))
+			}
+			for i, want := range c.want {
+				if got := records[i]; got.Place != (Place{c.name, want.line}) || !reflect.DeepEqual(got.Fields, want.fields) {
+					t.Errorf("got %v %q, want %v %q", got.Place, got.Fields, want.line, want.fields)
+				}
+			}
+		})
+	}
+}
+
+func TestConlluKeepsSyntacticWords(t *testing.T) {
+	data := "# sent_id = 1\n# text = don't _\n" +
+		"1-2\tdon't\t_\t_\t_\t_\t_\t_\t_\t_\n" +
+		"1\tdo\tdo\tAUX\t_\t_\t0\troot\t_\t_\n" +
+		"2\tn't\tnot\tPART\t_\t_\t1\tadvmod\t_\t_\n" +
+		"2.1\tgone\tgo\tVERB\t_\t_\t_\t_\t_\t_\n" +
+		"3\t_\t_\t_\t_\t_\t1\tpunct\t_\tSpaceAfter=No\n\n"
+	records, err := Read(strings.NewReader(data), "x.conllu", Format{Fields: map[string]string{"tags.relation": "deprel"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(records) != 1 || records[0].Place.Line != 4 {
+		t.Fatalf("got %v, want one record of line 4", records)
+	}
+	for field, want := range map[string]any{
+		"words": []string{"do", "n't", "_"}, "tags": []string{"AUX", "PART", ""}, "tags.relation": []string{"root", "advmod", "punct"}, "xpos": nil, "feats": nil,
+	} {
+		if got := records[0].Fields[field]; !reflect.DeepEqual(got, want) {
+			t.Errorf("field %s is %q, want %q", field, got, want)
+		}
+	}
+}
+
+func TestPackedFilesReadAsUnpackedOnes(t *testing.T) {
+	var packed bytes.Buffer
+	z := gzip.NewWriter(&packed)
+	io.WriteString(z, "text,label\na,x\n")
+	z.Close()
+	dir := t.TempDir()
+	path := filepath.Join(dir, "x.csv.gz")
+	write(t, path, packed.String())
+	records, err := Open(path, Format{})
+	if err != nil || len(records) != 1 || records[0].Fields["text"] != "a" || records[0].Place != (Place{path, 2}) {
+		t.Errorf("got %v, %v", records, err)
+	}
+
+	// In a folder each file may be packed.
+	for _, name := range slotFiles {
+		packed.Reset()
+		z.Reset(&packed)
+		io.WriteString(z, name+" \n")
+		z.Close()
+		write(t, filepath.Join(dir, "slots", name+".gz"), packed.String())
+	}
+	records, err = Open(filepath.Join(dir, "slots"), Format{})
+	want := text{"words": []string{"seq.in"}, "tags": []string{"seq.out"}, "label": "label"}
+	if err != nil || len(records) != 1 || !reflect.DeepEqual(records[0].Fields, want) {
+		t.Errorf("got %v, %v, want %v", records, err, want)
+	}
+}
+
+func TestSizesAreBounded(t *testing.T) {
+	long := strings.Repeat("x", maxRecord+1)
+	var bomb bytes.Buffer
+	z := gzip.NewWriter(&bomb)
+	for range freeSize>>20 + 1 {
+		z.Write(bytes.Repeat([]byte("x"), 1<<20))
+	}
+	z.Close()
+	for name, c := range map[string]struct{ name, data, want string }{
+		"a line":              {"x.jsonl", `{"text": "a"}` + "\n" + long + "\n3\n", "x.jsonl:2: the line has more than 16 MiB; want one record a line\nx.jsonl:3: the record is a number; want one JSON object a line"},
+		"a record":            {"x.json", "[\n\"" + long + `"]`, "x.json:2: the record has more than 16 MiB; want one record an element"},
+		"a row":               {"x.csv", "text\n\"a\n" + strings.Repeat(long[:1<<20]+"\n", 17), "x.csv:2: the row has a quote that is not closed; close it, or quote: none where quotes are letters"},
+		"columns":             {"x.csv", strings.Repeat(",", maxColumns) + "\n", "x.csv:1: the row has more than 4096 columns; want one record a row"},
+		"columns of conll":    {"x.conll", strings.Repeat("x ", maxColumns+1) + "\n", "x.conll:1: the line has more than 4096 columns; want a word and its tags on a line"},
+		"columns by tab":      {"x.conll", strings.Repeat("x\t", maxColumns+1) + "\n", "x.conll:1: the line has more than 4096 columns; want a word and its tags on a line"},
+		"what a file unpacks": {"x.csv.gz", bomb.String(), "it unpacks to more than 100 times its size; if that is meant, give it unpacked"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := Read(strings.NewReader(c.data), c.name, Format{})
+			if err == nil || !strings.HasSuffix(err.Error(), c.want) {
+				t.Errorf("got %v, want %s", err, c.want)
+			}
+		})
+	}
+}
+
+func TestFormatIsChecked(t *testing.T) {
+	for _, c := range []struct {
+		path   string
+		format Format
+		want   string
+	}{
+		{"x", Format{}, `extension "" tells no format; format: TYPE does, one of jsonl, json, csv, tsv, conll, conllu`},
+		{"x.csv", Format{Type: "xml"}, `no format "xml"; there is jsonl, json, csv, tsv, conll, conllu, and slots for a folder`},
+		{"x.csv", Format{Encoding: "utf8"}, `no encoding "utf8"; there is utf-8, latin1`},
+		{"x.csv", Format{Quote: "'"}, `no quote "'"; there is none, and RFC 4180's where it is not given`},
+		{"x.jsonl.gz", Format{Quote: "none"}, `format jsonl has no quote; csv and tsv have one`},
+		{"x.ndjson", Format{NoHeader: true}, `format jsonl has no header; csv and tsv have one`},
+		{"x.conllu", Format{Columns: []string{"words"}}, `format conllu has no columns to name; csv, tsv and conll have`},
+		{"x.JSON", Format{Delimiter: "\t"}, `format json has no delimiter; csv, tsv and conll have one`},
+		{"x.csv", Format{Delimiter: `"`}, `delimiter "\"" cannot stand between columns; it takes any text without quotes and line ends`},
+		{"x.conll", Format{Delimiter: "\n"}, `delimiter "\n" cannot stand between columns; it takes any text without quotes and line ends`},
+		{"x.train", Format{Delimiter: " ", NoHeader: true}, `delimiter " " without columns; columns: [label, text] says how many there are`},
+		{"x.csv", Format{Columns: []string{"_", "text", "_", "text"}}, `two columns are named "text"; each has a name of its own, _ skips one`},
+	} {
+		if err := c.format.Check(c.path); err == nil || err.Error() != c.want {
+			t.Errorf("Check(%q) of %+v = %v, want %s", c.path, c.format, err, c.want)
+		}
+	}
+	for path, f := range map[string]Format{
+		"x.tab.tsv.gz": {Quote: "none", NoHeader: true}, "x": {Delimiter: "|"}, "x.conll": {NoHeader: true, Columns: []string{"words", "_", "_", "tags"}}, "x.csv": {Type: "jsonl"},
+	} {
+		if err := f.Check(path); err != nil {
+			t.Errorf("Check(%q) of %+v = %v, want none", path, f, err)
+		}
+	}
+}
+
+func TestOpenNamesWhatIsNoFile(t *testing.T) {
+	t.Chdir(t.TempDir())
+	write(t, "slots.txt", "a")
+	for _, c := range []struct {
+		path   string
+		format Format
+		want   string
+	}{
+		{"absent.csv", Format{}, "absent.csv: no such file"},
+		{"absent", Format{Type: "slots"}, "absent: no such file"},
+		{"slots.txt", Format{Type: "slots"}, "slots.txt: a file; format slots is a folder with seq.in, seq.out and label"},
+		{os.DevNull, Format{Type: "csv"}, os.DevNull + ": not a file; give a file, a pipe or a folder"},
+	} {
+		if _, err := Open(c.path, c.format); err == nil || err.Error() != c.want {
+			t.Errorf("Open(%q) = %v, want %s", c.path, err, c.want)
+		}
+	}
+}
+
+// write makes a file, and the folder it is in.
+func write(t *testing.T, path, data string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(data), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
