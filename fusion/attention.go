@@ -10,11 +10,8 @@ func init() { Register("attention", AttentionOptions{Scale: "exact"}, NewAttenti
 
 // AttentionOptions are the keys that may stand beside `type: attention`.
 type AttentionOptions struct {
-	// HiddenSize is the size of the tasks' embeddings and of the attention layer; 0: the encoder's width.
-	HiddenSize int `yaml:"hidden_size"`
-	// Scale is the factor on a token's share of attention: exact (1, as published: states shrink with the text's
-	// length), length (the number of tokens: flat attention changes nothing) or residual (length, and the state added).
-	Scale string `yaml:"scale"`
+	HiddenSize int    `yaml:"hidden_size" range:"[0,16384]" doc:"size of the tasks' embeddings and of the attention layer; 0: the encoder's width"`
+	Scale      string `yaml:"scale" choice:"exact|length|residual" doc:"factor on a token's share: exact 1, as published; length the text's tokens, so that flat attention changes nothing; residual length, and the state is added"`
 }
 
 // attention is the AttentionFusion of Jenga-NLP: a task's embedding e decides how much of each token the task sees.
@@ -52,7 +49,7 @@ func NewAttention(o AttentionOptions, site Site) (Fusion, error) {
 	return f, nil
 }
 
-const maxHidden = 1 << 14 // 1 GiB of weights
+const maxHidden = 1 << 14 // 1 GiB of weights; the tag of HiddenSize says so too
 
 func (f *attention) Fuse(p *nn.Pass, shared nn.Hidden, task string) nn.Hidden {
 	e := f.embeddings[task]

@@ -6,10 +6,8 @@ func init() { Register("linear", LinearOptions{Pool: "cls", Dropout: ModelDropou
 
 // LinearOptions are the keys that may stand beside `type: linear`.
 type LinearOptions struct {
-	// Pool makes one vector of a text's tokens: cls (the first), mean, max, or attention (a learned mean).
-	Pool string `yaml:"pool"`
-	// Dropout is the share of features hidden from the scorer in training; -1: model.dropout.
-	Dropout float64 `yaml:"dropout"`
+	Pool    string  `yaml:"pool" choice:"cls|mean|max|attention" doc:"how a text's tokens become one vector: the first, their mean, maximum, or a learned mean"`
+	Dropout float64 `yaml:"dropout" range:"[-1,1)" doc:"share of features hidden from the scorer in training; -1: model.dropout"`
 }
 
 // linear scores by dropout and one linear layer.

@@ -12,14 +12,10 @@ func init() {
 
 // MLPOptions are the keys that may stand beside `type: mlp`.
 type MLPOptions struct {
-	// Hidden is the size of the hidden layer; 0: the encoder's width.
-	Hidden int `yaml:"hidden"`
-	// Activation of the hidden layer: gelu or tanh.
-	Activation string `yaml:"activation"`
-	// Pool makes one vector of a text's tokens: cls (the first), mean, max, or attention (a learned mean).
-	Pool string `yaml:"pool"`
-	// Dropout is the share of features hidden from each layer in training; -1: model.dropout.
-	Dropout float64 `yaml:"dropout"`
+	Hidden     int     `yaml:"hidden" range:"[0,65536]" doc:"features of the hidden layer; 0: the encoder's width"`
+	Activation string  `yaml:"activation" choice:"gelu|tanh" doc:"of the hidden layer"`
+	Pool       string  `yaml:"pool" choice:"cls|mean|max|attention" doc:"how a text's tokens become one vector: the first, their mean, maximum, or a learned mean"`
+	Dropout    float64 `yaml:"dropout" range:"[-1,1)" doc:"share of features hidden from each layer in training; -1: model.dropout"`
 }
 
 // mlp scores by one hidden layer.

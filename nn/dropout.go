@@ -1,6 +1,10 @@
 package nn
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/jenga-nlp/jenga/internal/kernel"
+)
 
 // Dropout hides a share of its input in training and scales the rest, so that the mean stays.
 type Dropout struct {
@@ -22,26 +26,12 @@ func (d Dropout) Apply(p *Pass, x *Node) *Node {
 	if !p.Training || d.rate == 0 {
 		return x
 	}
-	key, scale := p.Key(d.place), float32(1/(1-d.rate))
-	dropped := uint64(d.rate * (1 << 32))
-	mask := func(to, from []float32) {
-		for i := range to {
-			if draw(key, uint64(i))>>32 >= dropped {
-				to[i] += from[i] * scale
-			}
-		}
-	}
+	key := p.Key(d.place)
 	return Operation{
 		Name: "dropout", Shape: x.Shape(),
-		Forward:  func(in [][]float32, out []float32) { mask(out, in[0]) },
-		Backward: func(_ [][]float32, _, dOut []float32, dIn [][]float32) { mask(dIn[0], dOut) },
+		Forward: func(in [][]float32, out []float32) { kernel.Dropout(out, in[0], key, d.rate) },
+		Backward: func(_ [][]float32, _, dOut []float32, dIn [][]float32) {
+			kernel.DropoutBackward(dIn[0], dOut, key, d.rate)
+		},
 	}.Apply(x)
-}
-
-// draw returns the i-th number of a key: Steele et al. 2014, SplitMix64.
-func draw(key, i uint64) uint64 {
-	z := key + (i+1)*0x9e3779b97f4a7c15
-	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
-	z = (z ^ z>>27) * 0x94d049bb133111eb
-	return z ^ z>>31
 }

@@ -9,41 +9,32 @@ import (
 
 // Tanh returns the hyperbolic tangent of each element.
 func Tanh(x *Node) *Node {
-	return elementwise("tanh", x,
-		func(v float64) float64 { return math.Tanh(v) },
-		func(_, y float64) float64 { return 1 - y*y })
-}
-
-// GELU returns x·Φ(x), Φ the normal distribution's (Hendrycks & Gimpel 2016), by the error function as BERT does.
-func GELU(x *Node) *Node {
-	return elementwise("GELU", x,
-		func(v float64) float64 { return v * normal(v) },
-		func(v, _ float64) float64 {
-			return normal(v) + v*math.Exp(-v*v/2)/math.Sqrt(2*math.Pi)
-		})
-}
-
-func normal(x float64) float64 { return 0.5 * (1 + math.Erf(x/math.Sqrt2)) }
-
-const elementTile = 1 << 12 // floats, some 50 µs of exponentials
-
-// elementwise is y = f(x), derivative is dy/dx as a function of x and y.
-func elementwise(name string, x *Node, f func(float64) float64, derivative func(x, y float64) float64) *Node {
 	return Operation{
-		Name: name, Shape: x.Shape(),
+		Name: "tanh", Shape: x.Shape(),
 		Forward: func(in [][]float32, out []float32) {
 			kernel.Parallel(len(out), elementTile, func(lo, hi int) {
 				for i := lo; i < hi; i++ {
-					out[i] = float32(f(float64(in[0][i])))
+					out[i] = float32(math.Tanh(float64(in[0][i])))
 				}
 			})
 		},
-		Backward: func(in [][]float32, out, dOut []float32, dIn [][]float32) {
-			kernel.Parallel(len(dIn[0]), elementTile, func(lo, hi int) {
-				for i := lo; i < hi; i++ {
-					dIn[0][i] += dOut[i] * float32(derivative(float64(in[0][i]), float64(out[i])))
-				}
-			})
+		Backward: func(_ [][]float32, y, dOut []float32, dIn [][]float32) {
+			for i, v := range y {
+				dIn[0][i] += dOut[i] * (1 - v*v)
+			}
+		},
+	}.Apply(x)
+}
+
+const elementTile = 1 << 12 // floats, some 50 µs of exponentials
+
+// GELU returns x·Φ(x), Φ the normal distribution's (Hendrycks & Gimpel 2016), by the error function as BERT does.
+func GELU(x *Node) *Node {
+	return Operation{
+		Name: "GELU", Shape: x.Shape(),
+		Forward: func(in [][]float32, out []float32) { kernel.GELU(out, in[0]) },
+		Backward: func(in [][]float32, _, dOut []float32, dIn [][]float32) {
+			kernel.GELUBackward(dIn[0], in[0], dOut)
 		},
 	}.Apply(x)
 }
@@ -85,17 +76,15 @@ func AddRow(x, row *Node) *Node {
 	return Operation{
 		Name: "add row", Shape: []int{n, d},
 		Forward: func(in [][]float32, out []float32) {
-			copy(out, in[0])
-			for i := range n {
-				add(out[i*d:i*d+d], in[1])
-			}
+			kernel.Repeat(out, in[1])
+			kernel.Add(out, in[0])
 		},
 		Backward: func(_ [][]float32, _, dOut []float32, dIn [][]float32) {
 			if dIn[0] != nil {
 				add(dIn[0], dOut)
 			}
 			if dIn[1] != nil {
-				addRows(dIn[1], dOut)
+				kernel.SumRows(dIn[1], dOut)
 			}
 		},
 	}.Apply(x, row)

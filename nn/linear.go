@@ -29,9 +29,7 @@ func (l *Linear) Apply(x *Node) *Node {
 		Name: "linear", Shape: []int{rows, out}, Params: params,
 		Forward: func(v [][]float32, y []float32) {
 			if len(v) > 2 {
-				for i := range rows {
-					copy(y[i*out:(i+1)*out], v[2])
-				}
+				kernel.Repeat(y, v[2])
 			}
 			kernel.MatMul(y, v[0], v[1], rows, in, out)
 		},
@@ -43,7 +41,7 @@ func (l *Linear) Apply(x *Node) *Node {
 				kernel.MatMulAT(d[1], v[0], dy, in, rows, out)
 			}
 			if len(d) > 2 && d[2] != nil {
-				addRows(d[2], dy)
+				kernel.SumRows(d[2], dy)
 			}
 		},
 	}.Apply(x)
@@ -56,11 +54,4 @@ func rowsOf(operation string, x *Node, width int) int {
 		panic(fmt.Sprintf("nn: %s wants rows of %d, has the shape %v", operation, width, s))
 	}
 	return s[0]
-}
-
-// addRows adds the sum of rows, first to last, to sum.
-func addRows(sum, rows []float32) {
-	for ; len(rows) > 0; rows = rows[len(sum):] {
-		add(sum, rows[:len(sum)])
-	}
 }

@@ -38,20 +38,22 @@ var threeTexts = Rows{Starts: []int{0, 1, 4, 6}, Example: []int{0, 1, 2}}
 
 // differentiable lists the operations: each makes a result of a node [6 4] and of parameters.
 var differentiable = map[string]func(p *Pass, params Params, x *Node) *Node{
-	"linear":         func(_ *Pass, w Params, x *Node) *Node { return NewLinear(w, 4, 3).Apply(x) },
-	"dropout":        func(p *Pass, w Params, x *Node) *Node { return NewDropout(w, 0.4).Apply(p, x) },
-	"cls pool":       func(_ *Pass, _ Params, x *Node) *Node { return ClsPool(Hidden{States: x, Rows: threeTexts}) },
-	"mean pool":      func(_ *Pass, _ Params, x *Node) *Node { return MeanPool(Hidden{States: x, Rows: threeTexts}) },
-	"max pool":       func(_ *Pass, _ Params, x *Node) *Node { return MaxPool(Hidden{States: x, Rows: threeTexts}) },
-	"gather rows":    func(_ *Pass, _ Params, x *Node) *Node { return GatherRows(x, []int{5, 0, 5}) },
-	"tanh":           func(_ *Pass, _ Params, x *Node) *Node { return Tanh(x) },
-	"GELU":           func(_ *Pass, _ Params, x *Node) *Node { return GELU(x) },
-	"scale":          func(_ *Pass, _ Params, x *Node) *Node { return Scale(x, -1.5) },
-	"sum with self":  func(_ *Pass, _ Params, x *Node) *Node { return Sum(x, x) },
-	"scale rows":     func(_ *Pass, w Params, x *Node) *Node { return ScaleRows(x, NewLinear(w, 4, 1).Apply(x)) },
-	"cross entropy":  func(_ *Pass, _ Params, x *Node) *Node { return CrossEntropy(x, []int{0, 3, -1, 2, -2, 1}) },
-	"keep":           func(p *Pass, w Params, x *Node) *Node { return NewLinear(w, 4, 1).Apply(x) },
-	"attention pool": func(_ *Pass, w Params, x *Node) *Node { return NewAttentionPool(w, 4).Apply(Hidden{States: x, Rows: threeTexts}) },
+	"linear":        func(_ *Pass, w Params, x *Node) *Node { return NewLinear(w, 4, 3).Apply(x) },
+	"dropout":       func(p *Pass, w Params, x *Node) *Node { return NewDropout(w, 0.4).Apply(p, x) },
+	"cls pool":      func(_ *Pass, _ Params, x *Node) *Node { return ClsPool(Hidden{States: x, Rows: threeTexts}) },
+	"mean pool":     func(_ *Pass, _ Params, x *Node) *Node { return MeanPool(Hidden{States: x, Rows: threeTexts}) },
+	"max pool":      func(_ *Pass, _ Params, x *Node) *Node { return MaxPool(Hidden{States: x, Rows: threeTexts}) },
+	"gather rows":   func(_ *Pass, _ Params, x *Node) *Node { return GatherRows(x, []int{5, 0, 5}) },
+	"tanh":          func(_ *Pass, _ Params, x *Node) *Node { return Tanh(x) },
+	"GELU":          func(_ *Pass, _ Params, x *Node) *Node { return GELU(x) },
+	"scale":         func(_ *Pass, _ Params, x *Node) *Node { return Scale(x, -1.5) },
+	"sum with self": func(_ *Pass, _ Params, x *Node) *Node { return Sum(x, x) },
+	"scale rows":    func(_ *Pass, w Params, x *Node) *Node { return ScaleRows(x, NewLinear(w, 4, 1).Apply(x)) },
+	"cross entropy": func(_ *Pass, _ Params, x *Node) *Node { return CrossEntropy(x, []int{0, 3, -1, 2, -2, 1}) },
+	"keep":          func(p *Pass, w Params, x *Node) *Node { return NewLinear(w, 4, 1).Apply(x) },
+	"attention pool": func(_ *Pass, w Params, x *Node) *Node {
+		return NewAttentionPool(w, 4).Apply(Hidden{States: x, Rows: threeTexts})
+	},
 	"layer norm": func(_ *Pass, w Params, x *Node) *Node {
 		l := NewLayerNorm(w, 4, 1e-5)
 		copy(l.Weight.Data, noise(5, 4))
@@ -70,11 +72,13 @@ func TestGradients(t *testing.T) {
 		t.Run(name+" agrees with central differences", func(t *testing.T) {
 			x, params := noise(1, 24), NewParams(3)
 			weights := map[string]*Param{}
-			forward := func() (*Pass, *Node, *Node) {
-				p := NewPass(7)
-				p.Training = true
-				at, tree := p.Input(x, 6, 4), NewParams(3)
-				y := make(p, tree, at)
+			p := NewPass(7)
+			p.Training = true
+			forward := func() (at, loss *Node) {
+				p.Reset(0)
+				tree := NewParams(3)
+				at = p.Input(x, 6, 4)
+				loss = make(p, tree, at)
 				for i, w := range tree.All() { // the same parameters each time, where they can be moved
 					if weights[w.Name] == nil {
 						weights[w.Name] = w
@@ -83,18 +87,17 @@ func TestGradients(t *testing.T) {
 						w.Data = append(w.Data[:0], weights[w.Name].Data...)
 					}
 				}
-				loss := y
-				if !y.IsScalar() {
-					loss = weigh(y)
+				if !loss.IsScalar() {
+					loss = weigh(loss)
 				}
 				if err := p.Forward(); err != nil {
 					t.Fatal(err)
 				}
 				params = tree
-				return p, at, loss
+				return at, loss
 			}
 
-			p, at, loss := forward()
+			at, loss := forward()
 			into, dx := NewGradients(params.All()), [][]float32{noise(2, 24)}
 			before := append([]float32(nil), dx[0]...)
 			if err := p.Backward(loss, 2, into, []*Node{at}, dx); err != nil {
@@ -108,7 +111,7 @@ func TestGradients(t *testing.T) {
 				byName[w.Name] = g
 			}
 
-			value := func() float64 { _, _, l := forward(); return float64(Values(l)[0]) }
+			value := func() float64 { _, l := forward(); return float64(Values(l)[0]) }
 			checkGradient(t, "input", x, dx[0], 2, value)
 			for name, w := range weights {
 				checkGradient(t, name, w.Data, byName[name], 2, value)

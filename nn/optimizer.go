@@ -26,8 +26,6 @@ func NewAdamW(weightDecay float64) *AdamW {
 	return &AdamW{Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8, WeightDecay: weightDecay, State: map[*Param]*Moments{}}
 }
 
-const optimizerTile = 1 << 15 // floats
-
 // Step updates params by their gradients at a learning rate. A parameter without a gradient, or frozen, is left alone.
 func (a *AdamW) Step(params []*Param, gradients Gradients, rate float64) {
 	for _, w := range params {
@@ -42,63 +40,33 @@ func (a *AdamW) Step(params []*Param, gradients Gradients, rate float64) {
 		}
 		s.Steps++
 
-		keep := 1.0
+		k := kernel.AdamW{Rate: rate, Beta1: a.Beta1, Beta2: a.Beta2, Epsilon: a.Epsilon}
 		if w.Decay {
-			keep = 1 - rate*a.WeightDecay
+			k.Decay = a.WeightDecay
 		}
-		step := rate / (1 - math.Pow(a.Beta1, float64(s.Steps)))
-		root := 1 / math.Sqrt(1-math.Pow(a.Beta2, float64(s.Steps)))
-		kernel.Parallel(len(g), optimizerTile, func(lo, hi int) {
-			a.update(w.Data[lo:hi], g[lo:hi], s.Mean[lo:hi], s.Square[lo:hi], float32(keep), float32(step), float32(root))
-		})
+		k.Step(w.Data, s.Mean, s.Square, g, 1, s.Steps)
 	}
 }
 
-// update is w = keep·w - step·m/(root·√v + ε), with m and v the running means.
-func (a *AdamW) update(w, g, m, v []float32, keep, step, root float32) {
-	b1, b2, eps := float32(a.Beta1), float32(a.Beta2), float32(a.Epsilon)
-	c1, c2 := float32(1-a.Beta1), float32(1-a.Beta2)
-	for i, x := range g {
-		m[i] = b1*m[i] + c1*x
-		v[i] = b2*v[i] + c2*x*x
-		w[i] = keep*w[i] - step*m[i]/(root*float32(math.Sqrt(float64(v[i])))+eps)
-	}
-}
-
-// Clip scales gradients so that their norm over all params is at most limit, and returns the norm they had. A norm
-// that is no number is left as it is for the caller to see.
+// Clip scales gradients so that their norm over all params is at most limit, as torch's clip_grad_norm_ does, and
+// returns the norm they had. Where that is no number the gradients are left as they are, for the caller to see.
 func Clip(params []*Param, gradients Gradients, limit float64) float64 {
 	sum := 0.0
-	for _, w := range params {
-		sum += squares(gradients[w])
+	for _, w := range params { // in their order, so that the sum is the same each time
+		sum += kernel.SumSquares(gradients[w])
 	}
 	norm := math.Sqrt(sum)
-	if math.IsNaN(norm) || math.IsInf(norm, 0) || norm <= limit {
+	scale := limit / (norm + 1e-6)
+	if !(scale < 1) || math.IsInf(norm, 0) {
 		return norm
 	}
-	scale := float32(limit / norm)
 	for _, w := range params {
 		g := gradients[w]
-		kernel.Parallel(len(g), optimizerTile, func(lo, hi int) {
+		kernel.Parallel(len(g), elementTile, func(lo, hi int) {
 			for i := lo; i < hi; i++ {
-				g[i] *= scale
+				g[i] *= float32(scale)
 			}
 		})
 	}
 	return norm
-}
-
-// squares sums x², tile by tile, so that the order is the same with any number of goroutines.
-func squares(x []float32) float64 {
-	sums := make([]float64, (len(x)+optimizerTile-1)/optimizerTile)
-	kernel.Parallel(len(x), optimizerTile, func(lo, hi int) {
-		for _, v := range x[lo:hi] {
-			sums[lo/optimizerTile] += float64(v) * float64(v)
-		}
-	})
-	total := 0.0
-	for _, s := range sums {
-		total += s
-	}
-	return total
 }

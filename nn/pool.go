@@ -142,3 +142,10 @@ func dot(a, b []float32) float32 {
 	}
 	return sum
 }
+
+// addRows adds the sum of rows, first to last, to sum.
+func addRows(sum, rows []float32) {
+	for ; len(rows) > 0; rows = rows[len(sum):] {
+		add(sum, rows[:len(sum)])
+	}
+}

@@ -2,7 +2,9 @@ package nn
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 	"unsafe"
 
 	"gonum.org/v1/gonum/graph"
@@ -174,10 +176,36 @@ func (b *backward) want(nodes []*Node, at []*Node) {
 				b.wanted[i] = b.wanted[i] || b.into[w] != nil
 			}
 		}
-		for _, c := range b.pass.children(n) {
-			b.wanted[i] = b.wanted[i] || b.wanted[c.ID()]
+		children := b.pass.children(n)
+		passes := derivatives(n.Op(), len(children))
+		for k, c := range children {
+			b.wanted[i] = b.wanted[i] || b.wanted[c.ID()] && passes[k]
 		}
 	}
+}
+
+// derivatives tells which of its inputs an operation has a derivative by, or should have.
+func derivatives(op gorgonia.Op, inputs int) []bool {
+	if op, ok := op.(gorgonia.SDOp); ok && inputs > 0 && instead(op) == "" {
+		return op.DiffWRT(inputs)
+	}
+	return slices.Repeat([]bool{true}, inputs)
+}
+
+// instead names what to use for an operation whose derivative gorgonia v0.9.18 gets wrong; "" for all others.
+func instead(op gorgonia.Op) string {
+	name, _, _ := strings.Cut(op.String(), "(")
+	switch name {
+	case "log2":
+		return "Log"
+	case "invSqrt":
+		return "Inverse of Sqrt"
+	case "a ⊗ b":
+		return "Mul of a column by a row"
+	case "At":
+		return "Slice"
+	}
+	return ""
 }
 
 // at returns the gradient at a node for a reader to add to, nil if nobody wants it.
@@ -218,21 +246,24 @@ func (b *backward) symbolic(n *Node, children []*Node) error {
 	if !ok {
 		return fmt.Errorf("nn: gorgonia has no derivative of %v", n)
 	}
+	if better := instead(op); better != "" {
+		return fmt.Errorf("nn: gorgonia's derivative of %v is wrong; %s has a right one", n, better)
+	}
 	dOut := b.pass.Input(append([]float32(nil), b.gradients[n.ID()]...), n.Shape()...)
-	derivatives, err := op.SymDiff(children, n, dOut)
+	byInput, err := op.SymDiff(children, n, dOut)
 	if err != nil {
 		return fmt.Errorf("nn: derivative of %v: %w", n, err)
 	}
 	if err := b.pass.Forward(); err != nil {
 		return fmt.Errorf("nn: derivative of %v: %w", n, err)
 	}
-	differentiable := op.DiffWRT(len(children))
+	passes := derivatives(op, len(children))
 	for i, c := range children {
 		dIn := b.at(c)
-		if dIn == nil || !differentiable[i] || derivatives[i] == nil {
+		if dIn == nil || !passes[i] || byInput[i] == nil {
 			continue
 		}
-		d := Values(derivatives[i])
+		d := Values(byInput[i])
 		if len(d) != len(dIn) {
 			return fmt.Errorf("nn: derivative of %v by %v has %d values for %d", n, c, len(d), len(dIn))
 		}

@@ -3,6 +3,9 @@ package nn
 import (
 	"fmt"
 	"math"
+	"slices"
+
+	"github.com/jenga-nlp/jenga/internal/kernel"
 )
 
 // SoftmaxPerText makes shares of scores [T 1]: those of each text sum to 1.
@@ -15,7 +18,9 @@ func SoftmaxPerText(scores *Node, rows Rows) *Node {
 		Name: "softmax per text", Shape: []int{rows.Tokens(), 1},
 		Forward: func(in [][]float32, out []float32) {
 			for b := range rows.Texts() {
-				softmax(out[starts[b]:starts[b+1]], in[0][starts[b]:starts[b+1]])
+				text := out[starts[b]:starts[b+1]]
+				copy(text, in[0][starts[b]:starts[b+1]])
+				kernel.Softmax(text)
 			}
 		},
 		// dx = y·(dy - Σ y·dy)
@@ -51,16 +56,9 @@ func (p *Pass) KeepPerText(name string, n *Node, rows Rows) {
 
 // Softmax returns the shares exp(x)/Σ exp(x) of one row of scores.
 func Softmax(x []float32) []float32 {
-	shares := make([]float32, len(x))
-	softmax(shares, x)
+	shares := slices.Clone(x)
+	kernel.Softmax(shares)
 	return shares
-}
-
-func softmax(shares, x []float32) {
-	total := logSumExp(x)
-	for i, v := range x {
-		shares[i] = float32(math.Exp(float64(v) - total))
-	}
 }
 
 // logSumExp returns log Σ exp(x), the largest taken out first lest it overflow.
