@@ -1,6 +1,7 @@
 package corpus
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -106,6 +107,21 @@ func NewLabels(names []string) *Labels {
 		l.numbers[n] = i
 	}
 	return l
+}
+
+// LabelsOf returns the set of names that a file holds: none, empty ones and doubles are an error.
+func LabelsOf(names []string) (*Labels, error) {
+	seen := map[string]bool{}
+	for _, n := range names {
+		if n == "" || seen[n] {
+			return nil, fmt.Errorf("label %q is empty or twice there", n)
+		}
+		seen[n] = true
+	}
+	if len(names) == 0 {
+		return nil, errors.New("no labels")
+	}
+	return NewLabels(names), nil
 }
 
 // Names returns the labels in order.

@@ -31,6 +31,11 @@ type Saver interface {
 	Save(folder string) error
 }
 
+// Tied is an Encoder with word embeddings that a head may share.
+type Tied interface {
+	Words() *nn.Param // [V D]
+}
+
 // Site is what an encoder is told.
 type Site struct {
 	Model      string    // folder or .onnx file of the weights, "" from scratch

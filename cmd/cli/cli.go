@@ -1,0 +1,120 @@
+// Package cli is jenga's commands. It is public, so that anyone can build a jenga with their own parts: copy
+// cmd/jenga/main.go and import them.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	_ "github.com/jenga-nlp/jenga/encoders/transformer" // the encoder that an experiment file need not name
+	"github.com/jenga-nlp/jenga/internal/kernel"
+)
+
+// Exit statuses.
+const (
+	exitMistake     = 1   // in what the user gave: the message says where and what would work
+	exitUsage       = 2   // wrong flags or arguments
+	exitInterrupted = 130 // by a signal
+)
+
+// Main runs the command line and exits.
+func Main() {
+	os.Exit(Run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
+
+// Run runs one command and returns its exit status. Results go to out, all else to log.
+func Run(args []string, in io.Reader, out, log io.Writer) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+
+	c := &commands{in: in, out: out, log: log}
+	root := c.root()
+	root.SetArgs(args)
+	root.SetIn(in)
+	root.SetOut(out)
+	root.SetErr(log)
+	err := root.ExecuteContext(ctx)
+	var usage usageError
+	switch {
+	case err == nil:
+		return 0
+	case errors.Is(err, context.Canceled):
+		fmt.Fprintln(log, "interrupted")
+		return exitInterrupted
+	case errors.Is(err, errAnswered):
+		return exitMistake
+	case errors.As(err, &usage):
+		fmt.Fprintf(log, "%v\n", err)
+		return exitUsage
+	}
+	fmt.Fprintln(log, err)
+	return exitMistake
+}
+
+// errAnswered is a mistake that has been reported in the output already.
+var errAnswered = errors.New("answered with errors")
+
+// usageError is a wrong flag or argument.
+type usageError struct{ error }
+
+// commands are the subcommands of one call, and where it reads and writes.
+type commands struct {
+	in       io.Reader
+	out, log io.Writer
+}
+
+func (c *commands) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "jenga",
+		Short: "Train one shared encoder on many language tasks at once",
+		Long: `jenga trains one shared transformer encoder on many language tasks at once: an experiment file says what, and one
+model answers all tasks in one pass.
+
+Without a command it trains ./experiment.yaml where there is one. To see it work, run
+
+  jenga train experiments/quickstart.yaml
+
+which needs no file and no download: the quickstart ships with jenga.`,
+		Args:          cobra.NoArgs,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if _, err := os.Stat(defaultFile); err != nil {
+				return cmd.Help()
+			}
+			return c.train(cmd.Context(), trainFlags{}, defaultFile)
+		},
+	}
+	root.CompletionOptions.HiddenDefaultCmd = true
+	root.PersistentFlags().Int("threads", 0, "how many processor cores to use (default: all; no result depends on it)")
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
+		n, err := cmd.Flags().GetInt("threads")
+		if err != nil || n < 0 {
+			return usageError{fmt.Errorf("--threads wants a number from 1 on")}
+		}
+		kernel.SetThreads(n)
+		return nil
+	}
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usageError{fmt.Errorf("%w\n%s --help shows what there is", err, cmd.CommandPath())}
+	})
+	root.AddCommand(c.trainCommand(), c.checkCommand(), c.evalCommand(), c.predictCommand(), c.embedCommand(), c.tokenizeCommand(), c.partsCommand(), c.versionCommand())
+	return root
+}
+
+// atMost is cobra.MaximumNArgs as a usage error; between likewise.
+func between(low, high int) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) >= low && len(args) <= high {
+			return nil
+		}
+		return usageError{fmt.Errorf("%s has %d arguments; usage: %s", cmd.CommandPath(), len(args), cmd.UseLine())}
+	}
+}

@@ -1,0 +1,74 @@
+package cli
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/experiments"
+)
+
+// embedLine is what embed writes of a text.
+type embedLine struct {
+	IDs    []int32     `json:"ids"`
+	Vector []float32   `json:"vector,omitempty"`
+	States [][]float32 `json:"states,omitempty"`
+}
+
+func (c *commands) embedCommand() *cobra.Command {
+	var pool string
+	var maxLength int
+	cmd := &cobra.Command{
+		Use:   "embed MODEL [FILE]",
+		Short: "Give the encoder's hidden states of texts, a JSON line for each",
+		Long: `Give the encoder's hidden states of texts, a JSON line for each. MODEL is a folder with config.json and weights, an .onnx
+file, a model's name in the hub's local cache, or a run. Texts are plain lines, or JSON lines with text, pair or words;
+they are read from stdin if no file is named.`,
+		Example: "  echo 'a text' | jenga embed models/minilm-l6\n  jenga embed runs/snips texts.txt --pool none",
+		Args:    between(1, 2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if pool != "mean" && pool != "cls" && pool != "none" {
+				return usageError{fmt.Errorf("--pool %s: there is mean, cls, none", pool)}
+			}
+			embedder, err := experiments.OpenEmbedder(args[0], maxLength)
+			if err != nil {
+				return err
+			}
+			return c.eachText(cmd.Context(), args[1:], func(examples []*corpus.Example) ([]any, error) {
+				states, err := embedder.States(examples)
+				if err != nil {
+					return nil, err
+				}
+				lines := make([]any, len(examples))
+				for i, e := range examples {
+					line := embedLine{IDs: e.Encoding.IDs}
+					switch pool {
+					case "mean":
+						line.Vector = meanOf(states[i])
+					case "cls":
+						line.Vector = states[i][0]
+					case "none":
+						line.States = states[i]
+					}
+					lines[i] = line
+				}
+				return lines, nil
+			})
+		},
+	}
+	cmd.Flags().StringVar(&pool, "pool", "mean", "one vector a text: mean or cls (the first token's); none: all tokens' states")
+	cmd.Flags().IntVar(&maxLength, "max-length", 512, "`TOKENS` that a text may have, special ones included; longer ones are cut")
+	return cmd
+}
+
+// meanOf is the mean of states [L D].
+func meanOf(states [][]float32) []float32 {
+	mean := make([]float32, len(states[0]))
+	for _, state := range states {
+		for d, v := range state {
+			mean[d] += v / float32(len(states))
+		}
+	}
+	return mean
+}

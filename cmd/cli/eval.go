@@ -1,0 +1,88 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/jenga-nlp/jenga/experiments"
+)
+
+func (c *commands) evalCommand() *cobra.Command {
+	var split, task string
+	var data []string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "eval RUN",
+		Short: "Judge a trained run on its dev, test or train data",
+		Example: `  jenga eval runs/snips --split test
+  jenga eval runs/snips --task intent --data intent=more.jsonl --json`,
+		Args: between(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if split != experiments.Train && split != experiments.Dev && split != experiments.Test {
+				return usageError{fmt.Errorf("--split %s: there is train, dev, test", split)}
+			}
+			files, err := dataFlags(data)
+			if err != nil {
+				return err
+			}
+			run, err := experiments.OpenRun(args[0])
+			if err != nil {
+				return err
+			}
+			for name := range files {
+				if _, _, err := run.Model.Group(name); err != nil {
+					return fmt.Errorf("--data: %w", err)
+				}
+			}
+			if task != "" {
+				if _, _, err := run.Model.Group(task); err != nil {
+					return fmt.Errorf("--task: %w", err)
+				}
+			}
+			if err := run.Read(split, task, files); err != nil {
+				return err
+			}
+
+			all := 0
+			for _, texts := range run.Texts {
+				all += len(texts.Examples[split])
+			}
+			var done func(int)
+			if !asJSON && onTerminal(c.log) {
+				bar := newBar(c.log, all, "texts")
+				defer bar.Clear()
+				done = func(n int) { bar.Add(n) }
+			}
+			scores, err := run.Evaluate(cmd.Context(), split, done)
+			if err != nil {
+				return err
+			}
+			scores = experiments.Only(scores, task)
+			if asJSON {
+				return writeLine(c.out, experiments.Scores(split, scores))
+			}
+			writeScores(c.out, scores)
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&split, "split", experiments.Dev, "which data: dev, test or train")
+	cmd.Flags().StringVar(&task, "task", "", "judge this task alone")
+	cmd.Flags().StringArrayVar(&data, "data", nil, "read `TASK=FILE` in place of the task's own data; may be repeated")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON line on stdout")
+	return cmd
+}
+
+// dataFlags reads TASK=FILE pairs.
+func dataFlags(pairs []string) (map[string]string, error) {
+	files := map[string]string{}
+	for _, pair := range pairs {
+		task, file, ok := strings.Cut(pair, "=")
+		if !ok || task == "" || file == "" {
+			return nil, usageError{fmt.Errorf("--data %s: want TASK=FILE", pair)}
+		}
+		files[task] = file
+	}
+	return files, nil
+}

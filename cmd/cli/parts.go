@@ -1,0 +1,91 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/jenga-nlp/jenga/encoders"
+	"github.com/jenga-nlp/jenga/fusion"
+	"github.com/jenga-nlp/jenga/heads"
+	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/plugin"
+	"github.com/jenga-nlp/jenga/tasks"
+)
+
+// kind is a registry, whatever its parts are.
+type kind interface {
+	Kind() string
+	Names() []string
+	Fields(name string) []plugin.Field
+}
+
+// kinds lists all registries in the order of a batch's way.
+func kinds() []kind {
+	return []kind{tasks.Registry(), encoders.Registry(), fusion.Registry(), heads.Registry(), multitask.Samplers(), multitask.Weightings()}
+}
+
+func (c *commands) partsCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "parts [KIND [TYPE]]",
+		Short:   "List the parts that an experiment file can name, their options, defaults and units",
+		Example: "  jenga parts\n  jenga parts head\n  jenga parts head linear",
+		Args:    between(0, 2),
+		RunE: func(_ *cobra.Command, args []string) error {
+			shown := kinds()
+			if len(args) > 0 {
+				k, err := kindOf(args[0])
+				if err != nil {
+					return err
+				}
+				shown = []kind{k}
+			}
+			for _, k := range shown {
+				names := k.Names()
+				if len(args) > 1 {
+					if err := has(k, args[1]); err != nil {
+						return err
+					}
+					names = args[1:]
+				}
+				for _, name := range names {
+					writePart(c.out, k, name)
+				}
+			}
+			return nil
+		},
+	}
+}
+
+func kindOf(name string) (kind, error) {
+	var names []string
+	for _, k := range kinds() {
+		if k.Kind() == name || k.Kind()+"s" == name {
+			return k, nil
+		}
+		names = append(names, k.Kind())
+	}
+	return nil, fmt.Errorf("%s", plugin.Unknown("kind of part", name, names))
+}
+
+func has(k kind, name string) error {
+	for _, n := range k.Names() {
+		if n == name {
+			return nil
+		}
+	}
+	return fmt.Errorf("%s", plugin.Unknown(k.Kind(), name, k.Names()))
+}
+
+// writePart writes a part and a line for each of its options.
+func writePart(w io.Writer, k kind, name string) {
+	fmt.Fprintf(w, "%s %s\n", k.Kind(), name)
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, f := range k.Fields(name) {
+		fmt.Fprintf(table, "  %s\t%s\t%s\t%s\n", f.Key, f.Default, f.Type, strings.TrimSpace(f.Doc))
+	}
+	table.Flush()
+}

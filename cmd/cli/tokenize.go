@@ -1,0 +1,50 @@
+package cli
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/experiments"
+)
+
+// tokenizeLine is what tokenize writes of a text.
+type tokenizeLine struct {
+	IDs     []int32  `json:"ids"`
+	Tokens  []string `json:"tokens"`
+	Offsets [][2]int `json:"offsets"` // bytes of the text, or of the pair where the type is 1
+	TypeIDs []int8   `json:"type_ids"`
+}
+
+func (c *commands) tokenizeCommand() *cobra.Command {
+	var maxLength int
+	cmd := &cobra.Command{
+		Use:   "tokenize MODEL [FILE]",
+		Short: "Cut texts into the model's tokens, a JSON line for each",
+		Long: `Cut texts into the model's tokens, a JSON line for each. MODEL is a folder with a tokenizer, an .onnx file beside one, a
+model's name in the hub's local cache, or a run. Texts are plain lines, or JSON lines with text, pair or words; they are
+read from stdin if no file is named. Offsets are in bytes.`,
+		Example: "  echo 'a text' | jenga tokenize models/minilm-l6",
+		Args:    between(1, 2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			tokenizer, err := experiments.OpenTokenizer(args[0])
+			if err != nil {
+				return err
+			}
+			return c.eachText(cmd.Context(), args[1:], func(examples []*corpus.Example) ([]any, error) {
+				lines := make([]any, len(examples))
+				for i, e := range examples {
+					encoding := tokenizer.Encode(e, maxLength)
+					line := tokenizeLine{IDs: encoding.IDs, TypeIDs: encoding.Types}
+					for t, id := range encoding.IDs {
+						line.Tokens = append(line.Tokens, tokenizer.Token(id))
+						line.Offsets = append(line.Offsets, [2]int{encoding.Offsets[t].Start, encoding.Offsets[t].End})
+					}
+					lines[i] = line
+				}
+				return lines, nil
+			})
+		},
+	}
+	cmd.Flags().IntVar(&maxLength, "max-length", 0, "`TOKENS` that a text may have, special ones included; 0: any number")
+	return cmd
+}

@@ -1,0 +1,172 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+	"github.com/spf13/cobra"
+
+	"github.com/jenga-nlp/jenga/experiments"
+	"github.com/jenga-nlp/jenga/multitask"
+)
+
+// defaultFile is the experiment that commands take where none is named.
+const defaultFile = "experiment.yaml"
+
+type trainFlags struct {
+	set   []string
+	out   string
+	force bool
+	json  bool
+}
+
+func (c *commands) trainCommand() *cobra.Command {
+	var f trainFlags
+	cmd := &cobra.Command{
+		Use:   "train [FILE]",
+		Short: "Train what an experiment file says",
+		Long: `Train what an experiment file says: ./experiment.yaml if none is named. The run folder gets the file as it ran, a line
+of figures for each step (metrics.jsonl) and the model: best/ and last/.`,
+		Example: `  jenga train experiments/quickstart.yaml
+  jenga train exp.yaml --set training.num_epochs=1 --set tasks.intent.heads.intent.type=mlp
+  jenga train exp.yaml --out runs/second --json > events.jsonl`,
+		Args: between(0, 1),
+		RunE: func(cmd *cobra.Command, args []string) error { return c.train(cmd.Context(), f, fileOf(args)) },
+	}
+	cmd.Flags().StringArrayVar(&f.set, "set", nil, "override `KEY=VALUE` of the file, as training.num_epochs=1; may be repeated")
+	cmd.Flags().StringVar(&f.out, "out", "", "run folder (default runs/PROJECT_NAME)")
+	cmd.Flags().BoolVar(&f.force, "force", false, "replace the run that the folder holds")
+	cmd.Flags().BoolVar(&f.json, "json", false, "events as JSON lines on stdout, no bars")
+	return cmd
+}
+
+// fileOf is the experiment file of a command's arguments.
+func fileOf(args []string) string {
+	if len(args) > 0 {
+		return args[0]
+	}
+	return defaultFile
+}
+
+func (c *commands) train(ctx context.Context, f trainFlags, file string) error {
+	e, err := experiments.Read(file, f.set)
+	if err != nil {
+		return err
+	}
+	folder := e.RunFolder(f.out)
+	if err := experiments.Claim(folder, f.force); err != nil {
+		return err
+	}
+	run, err := experiments.Prepare(e, experiments.Train, experiments.Dev)
+	if err != nil {
+		return err
+	}
+	for _, remark := range run.Remarks {
+		fmt.Fprintln(c.log, remark)
+	}
+
+	show := c.watcher(f.json)
+	done, err := run.Train(ctx, folder, show.event)
+	show.end()
+	if err != nil {
+		return err
+	}
+	if f.json {
+		return writeLine(c.out, experiments.Line(done))
+	}
+	if len(done.Best.Groups) > 0 {
+		fmt.Fprintf(c.out, "best on dev after epoch %.4g, by %s:\n", done.Best.Epoch, done.Metric)
+		writeScores(c.out, done.Best.Groups)
+	}
+	fmt.Fprintf(c.out, "trained in %s; the model is in %s\n", time.Duration(done.Seconds*float64(time.Second)).Round(time.Second/10), done.Folder)
+	return nil
+}
+
+// watcher shows the events of a training run.
+type watcher struct {
+	event func(any) error
+	end   func()
+}
+
+func (c *commands) watcher(json bool) watcher {
+	switch {
+	case json:
+		return watcher{func(event any) error { return writeLine(c.out, experiments.Line(event)) }, func() {}}
+	case onTerminal(c.log):
+		return barWatcher(c.log)
+	}
+	return lineWatcher(c.log)
+}
+
+// barWatcher moves a bar with loss, speed and time left, and writes a table after each evaluation.
+func barWatcher(w io.Writer) watcher {
+	var bar *progressbar.ProgressBar
+	var loss, tokens, seconds float64 // running
+	return watcher{
+		event: func(event any) error {
+			switch v := event.(type) {
+			case multitask.Step:
+				if bar == nil {
+					bar = newBar(w, v.Of, "steps")
+					loss = v.Loss
+				}
+				loss = smoothed*loss + (1-smoothed)*v.Loss
+				tokens, seconds = smoothed*tokens+float64(v.Tokens), smoothed*seconds+v.Time.Seconds()
+				bar.Describe(fmt.Sprintf("epoch %.1f  loss %.4f  %.0f tokens/s", v.Epoch, loss, tokens/seconds))
+				return bar.Add(1)
+			case multitask.Evaluation:
+				bar.Clear()
+				fmt.Fprintf(w, "dev after epoch %.4g:\n", v.Epoch)
+				writeScores(w, v.Groups)
+				return bar.RenderBlank()
+			}
+			return nil
+		},
+		end: func() {
+			if bar != nil {
+				bar.Finish()
+				fmt.Fprintln(w)
+			}
+		},
+	}
+}
+
+// smoothed is the share that a running mean keeps of itself at each step.
+const smoothed = 0.95
+
+// lineWatcher writes a line each few seconds, for a log file.
+func lineWatcher(w io.Writer) watcher {
+	const every = 10 * time.Second
+	var last time.Time
+	return watcher{
+		event: func(event any) error {
+			switch v := event.(type) {
+			case multitask.Step:
+				if time.Since(last) >= every || v.Number == v.Of {
+					last = time.Now()
+					fmt.Fprintf(w, "step %d of %d  epoch %.2f  loss %.4f  rate %.3g  %.0f tokens/s\n", v.Number, v.Of, v.Epoch, v.Loss, v.Rate, float64(v.Tokens)/v.Time.Seconds())
+				}
+			case multitask.Evaluation:
+				fmt.Fprintf(w, "dev after epoch %.4g:\n", v.Epoch)
+				writeScores(w, v.Groups)
+			}
+			return nil
+		},
+		end: func() {},
+	}
+}
+
+// newBar shows how far n things are done, and the time left.
+func newBar(w io.Writer, n int, what string) *progressbar.ProgressBar {
+	return progressbar.NewOptions(n,
+		progressbar.OptionSetWriter(w),
+		progressbar.OptionShowCount(),
+		progressbar.OptionSetItsString(what),
+		progressbar.OptionSetPredictTime(true),
+		progressbar.OptionFullWidth(),
+		progressbar.OptionThrottle(100*time.Millisecond),
+	)
+}

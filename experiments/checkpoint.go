@@ -1,0 +1,307 @@
+package experiments
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/jenga-nlp/jenga/encoders"
+	"github.com/jenga-nlp/jenga/internal/safetensors"
+	"github.com/jenga-nlp/jenga/nn"
+)
+
+// Files of a checkpoint.
+const (
+	modelFile   = "model.json"
+	tensorsFile = "model.safetensors"
+	encoderDir  = "encoder"
+)
+
+// checkpoint is what model.json holds: all that the tensors do not say.
+type checkpoint struct {
+	Format  int              `json:"format"` // of this file
+	Jenga   string           `json:"jenga"`
+	Encoder encoderPlace     `json:"encoder"`
+	Tasks   []checkpointTask `json:"tasks"`
+}
+
+// encoderPlace is where a checkpoint's encoder lies: in its own folder, or, frozen, where it was read from.
+type encoderPlace struct {
+	Folder string            `json:"folder"`           // relative to the checkpoint's
+	SHA256 map[string]string `json:"sha256,omitempty"` // of a frozen encoder's files, which are not copied
+}
+
+type checkpointTask struct {
+	Name  string           `json:"name"`
+	Type  string           `json:"type"`
+	Heads []checkpointHead `json:"heads"`
+}
+
+type checkpointHead struct {
+	Name   string   `json:"name"`
+	Type   string   `json:"type"`
+	Labels []string `json:"labels"`
+}
+
+const checkpointFormat = 1
+
+// save writes the model to a folder: beside it first, then renamed, so that a whole one is there at any moment.
+func (r *Run) save(folder string) error {
+	return replace(folder, func(fresh string) error {
+		about := checkpoint{Format: checkpointFormat, Jenga: Version}
+		for _, task := range r.Experiment.Tasks {
+			g, n, err := r.Model.Group(task.Name)
+			if err != nil {
+				return err
+			}
+			t := checkpointTask{Name: task.Name, Type: task.Part.Type}
+			for h, head := range task.Heads {
+				t.Heads = append(t.Heads, checkpointHead{Name: head.Name, Type: head.Part.Type, Labels: g.Tasks[n].Heads[h].Labels.Names()})
+			}
+			about.Tasks = append(about.Tasks, t)
+		}
+
+		var err error
+		if about.Encoder, err = r.saveEncoder(fresh, folder); err != nil {
+			return err
+		}
+		if err := safetensors.Write(filepath.Join(fresh, tensorsFile), tensors(r.ownParams()), nil); err != nil {
+			return err
+		}
+		text, err := json.MarshalIndent(about, "", "  ")
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(filepath.Join(fresh, modelFile), append(text, '\n'), 0o644)
+	})
+}
+
+// saveEncoder writes the encoder and its tokenizer to fresh, or, where the encoder learns nothing, says where it lies.
+func (r *Run) saveEncoder(fresh, folder string) (encoderPlace, error) {
+	saver, can := r.Model.Encoder.(encoders.Saver)
+	if r.encoderPath != "" && (!can || r.Model.Frozen()) {
+		sums, err := sumFiles(r.encoderPath)
+		if err != nil {
+			return encoderPlace{}, err
+		}
+		relative, err := filepath.Rel(mustAbs(folder), mustAbs(r.encoderPath))
+		if err != nil {
+			relative = mustAbs(r.encoderPath)
+		}
+		return encoderPlace{Folder: filepath.ToSlash(relative), SHA256: sums}, nil
+	}
+	path := filepath.Join(fresh, encoderDir)
+	if err := os.MkdirAll(path, 0o755); err != nil {
+		return encoderPlace{}, err
+	}
+	if err := saver.Save(path); err != nil {
+		return encoderPlace{}, err
+	}
+	return encoderPlace{Folder: encoderDir}, r.Tokenizer.Save(path)
+}
+
+func mustAbs(path string) string {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		panic(fmt.Sprintf("experiments: no working directory: %v", err))
+	}
+	return abs
+}
+
+// ownParams lists the parameters that are not the encoder's.
+func (r *Run) ownParams() []*nn.Param {
+	return slices.DeleteFunc(r.Model.Params.All(), func(w *nn.Param) bool { return strings.HasPrefix(w.Name, "encoder.") })
+}
+
+func tensors(params []*nn.Param) []safetensors.Tensor {
+	var all []safetensors.Tensor
+	for _, w := range params {
+		all = append(all, safetensors.Tensor{Name: w.Name, DType: "F32", Shape: w.Shape, Data: w.Data})
+	}
+	return all
+}
+
+// loadParams fills in parameters from a checkpoint's tensors; what is missing, too much or of another shape is one error.
+func loadParams(path string, params []*nn.Param) error {
+	file, err := safetensors.Open(path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	var wrong []error
+	known := map[string]bool{}
+	for _, w := range params {
+		known[w.Name] = true
+		info, ok := file.Info(w.Name)
+		switch {
+		case !ok:
+			wrong = append(wrong, fmt.Errorf("%s: no tensor %q", path, w.Name))
+			continue
+		case !slices.Equal(info.Shape, w.Shape):
+			wrong = append(wrong, fmt.Errorf("%s: tensor %q has shape %v; the experiment makes it %v", path, w.Name, info.Shape, w.Shape))
+			continue
+		}
+		values, err := file.Floats(w.Name)
+		if err != nil {
+			wrong = append(wrong, err)
+			continue
+		}
+		copy(w.Data, values)
+	}
+	for _, info := range file.Tensors() {
+		if !known[info.Name] {
+			wrong = append(wrong, fmt.Errorf("%s: tensor %q belongs to no part of the experiment", path, info.Name))
+		}
+	}
+	return errors.Join(wrong...)
+}
+
+// readCheckpoint reads a checkpoint's model.json, and checks a frozen encoder's files against it.
+func readCheckpoint(folder string) (checkpoint, error) {
+	path := filepath.Join(folder, modelFile)
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return checkpoint{}, err
+	}
+	var about checkpoint
+	if err := json.Unmarshal(text, &about); err != nil {
+		return checkpoint{}, fmt.Errorf("%s: %w", path, err)
+	}
+	if about.Format != checkpointFormat {
+		return checkpoint{}, fmt.Errorf("%s: format %d; this jenga reads %d", path, about.Format, checkpointFormat)
+	}
+	if !filepath.IsAbs(about.Encoder.Folder) {
+		about.Encoder.Folder = filepath.Join(folder, filepath.FromSlash(about.Encoder.Folder))
+	}
+	if about.Encoder.SHA256 != nil {
+		sums, err := sumFiles(about.Encoder.Folder)
+		if err != nil {
+			return checkpoint{}, fmt.Errorf("%s: its frozen encoder: %w", path, err)
+		}
+		for name, sum := range about.Encoder.SHA256 {
+			if sums[name] != sum {
+				return checkpoint{}, fmt.Errorf("%s: its frozen encoder's file %s is not the one it was trained with", path, filepath.Join(about.Encoder.Folder, name))
+			}
+		}
+	}
+	return about, nil
+}
+
+// sumFiles gives the sha256 of an encoder's files: of all in a folder, or of an .onnx file and what lies beside it.
+func sumFiles(path string) (map[string]string, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	folder := path
+	if !info.IsDir() {
+		folder = filepath.Dir(path)
+	}
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return nil, err
+	}
+	sums := map[string]string{}
+	for _, entry := range entries {
+		if !slices.Contains([]string{".json", ".txt", ".safetensors", ".onnx"}, filepath.Ext(entry.Name())) {
+			continue
+		}
+		file, err := os.Open(filepath.Join(folder, entry.Name()))
+		if err != nil {
+			return nil, err
+		}
+		h := sha256.New()
+		_, err = io.Copy(h, file)
+		file.Close()
+		if err != nil {
+			return nil, err
+		}
+		sums[entry.Name()] = hex.EncodeToString(h.Sum(nil))
+	}
+	return sums, nil
+}
+
+// replace makes a folder anew: write fills a fresh one beside it, which then takes its place.
+func replace(folder string, write func(fresh string) error) error {
+	fresh, old := folder+".new", folder+oldSuffix
+	if err := os.RemoveAll(fresh); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(fresh, 0o755); err != nil {
+		return err
+	}
+	if err := write(fresh); err != nil {
+		os.RemoveAll(fresh)
+		return err
+	}
+	if err := os.RemoveAll(old); err != nil {
+		return err
+	}
+	if err := os.Rename(folder, old); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := os.Rename(fresh, folder); err != nil {
+		return err
+	}
+	return os.RemoveAll(old)
+}
+
+const oldSuffix = ".old"
+
+// whole is the folder, or what it replaces where a kill came between the two renames of replace.
+func whole(folder string) string {
+	if _, err := os.Stat(folder); err != nil {
+		if _, err := os.Stat(folder + oldSuffix); err == nil {
+			return folder + oldSuffix
+		}
+	}
+	return folder
+}
+
+// link makes folder to a copy of from, of hard links where the file system has them.
+func link(from, to string) error {
+	return replace(to, func(fresh string) error {
+		return filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			relative, err := filepath.Rel(from, path)
+			if err != nil {
+				return err
+			}
+			target := filepath.Join(fresh, relative)
+			if d.IsDir() {
+				return os.MkdirAll(target, 0o755)
+			}
+			if err := os.Link(path, target); err == nil {
+				return nil
+			}
+			return copyFile(path, target)
+		})
+	})
+}
+
+func copyFile(from, to string) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.Create(to)
+	if err != nil {
+		return err
+	}
+	if _, err := io.Copy(out, in); err != nil {
+		out.Close()
+		return err
+	}
+	return out.Close()
+}

@@ -1,0 +1,225 @@
+package experiments
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/plugin"
+	"github.com/jenga-nlp/jenga/tasks"
+)
+
+// Splits of a task's data.
+const (
+	Train = "train"
+	Dev   = "dev"
+	Test  = "test"
+)
+
+// Texts is the examples of a group of tasks, those that read the same texts, by split.
+type Texts struct {
+	Tasks    []int // numbers of the experiment's tasks
+	Examples map[string][]*corpus.Example
+}
+
+// group divides the tasks by the texts they read: a task that says same_as belongs to the group of the task it names.
+func (e *Experiment) group() []Texts {
+	var groups []Texts
+	of := map[string]int{} // task name → its group
+	for len(of) < len(e.Tasks) {
+		for i, task := range e.Tasks {
+			if _, done := of[task.Name]; done {
+				continue
+			}
+			g, follows := of[task.Data.SameAs]
+			switch {
+			case follows:
+				groups[g].Tasks = append(groups[g].Tasks, i)
+			case task.Data.SameAs == "":
+				g = len(groups)
+				groups = append(groups, Texts{Tasks: []int{i}, Examples: map[string][]*corpus.Example{}})
+			default:
+				continue // the task it follows has no group yet
+			}
+			of[task.Name] = g
+		}
+	}
+	return groups
+}
+
+// reader reads the data of an experiment's tasks.
+type reader struct {
+	e        *Experiment
+	kinds    []tasks.Task // of e.Tasks
+	mistakes *plugin.Mistakes
+	remarks  []string
+}
+
+// read fills in a group's examples of splits, as far as the experiment names files for them or takes them from the
+// training file.
+func (r *reader) read(texts *Texts, splits ...string) {
+	first := r.e.Tasks[texts.Tasks[0]]
+	own := map[string]File{Dev: first.Data.Dev, Test: first.Data.Test}
+	divided := map[string][]*corpus.Example{}
+	for _, split := range splits {
+		if file := own[split]; file.Name != "" {
+			texts.Examples[split] = r.file(texts, file)
+			continue
+		}
+		if len(divided) == 0 {
+			divided = r.divide(first, r.file(texts, first.Data.training()))
+		}
+		if examples := divided[split]; examples != nil {
+			texts.Examples[split] = examples
+		}
+	}
+}
+
+// training is the file that training examples come from.
+func (d Data) training() File {
+	if d.Path.Name != "" {
+		return d.Path
+	}
+	return d.Train
+}
+
+// divide takes the splits that have no file of their own from the examples of the training file, and says so.
+func (r *reader) divide(task Task, all []*corpus.Example) map[string][]*corpus.Example {
+	d := task.Data
+	parts := map[string][]*corpus.Example{Train: all}
+	take := func(split string, share float64) {
+		if n := count(share, len(all)); n > 0 {
+			parts[Train], parts[split] = corpus.SplitN(parts[Train], n, d.Split.Seed)
+			r.remarks = append(r.remarks, fmt.Sprintf("task %q has no %s file: %d of the %d examples of %s are taken (seed %d)", task.Name, split, len(parts[split]), len(all), d.training().Name, d.Split.Seed))
+		}
+	}
+	if d.Test.Name == "" {
+		take(Test, d.Split.Test)
+	}
+	if d.Dev.Name == "" {
+		take(Dev, d.Split.Dev)
+	}
+	if d.Limit > 0 && d.Limit < len(parts[Train]) {
+		parts[Train] = parts[Train][:d.Limit]
+	}
+	return parts
+}
+
+// count is how many of n examples a Split's figure asks for.
+func count(share float64, n int) int {
+	if share >= 1 {
+		return min(int(share), n)
+	}
+	return int(math.Round(share * float64(n)))
+}
+
+// file makes examples of a file's records, with the targets of all tasks of the group.
+func (r *reader) file(texts *Texts, path File) []*corpus.Example {
+	var examples []*corpus.Example
+	for n, number := range texts.Tasks {
+		task := r.e.Tasks[number]
+		records, err := corpus.Open(path.Name, task.Data.Format)
+		if err != nil {
+			r.mistakes.Add(path.Place, "task %q: %w", task.Name, err)
+			return nil
+		}
+		if n == 0 {
+			examples = make([]*corpus.Example, len(records))
+		}
+		for i, record := range records {
+			example, err := r.kinds[number].Example(record)
+			if err != nil {
+				r.mistakes.Append(fmt.Errorf("task %q: %w", task.Name, err))
+				continue
+			}
+			r.rename(task, example.Targets)
+			if examples[i] == nil {
+				examples[i] = &example
+				continue
+			}
+			examples[i].Targets = append(examples[i].Targets, example.Targets...)
+			if examples[i].Words == nil {
+				examples[i].Words = example.Words
+			}
+		}
+	}
+	return examples
+}
+
+// rename gives targets the names that label_maps has for their numbers.
+func (r *reader) rename(task Task, targets []corpus.Target) {
+	for h := range targets {
+		names := task.LabelMaps[task.Heads[h].Name]
+		if names == nil {
+			continue
+		}
+		t := &targets[h]
+		t.Label = renamed(names, t.Label)
+		for i := range t.Tags {
+			t.Tags[i] = renamed(names, t.Tags[i])
+		}
+	}
+}
+
+func renamed(names map[int]string, label string) string {
+	if n, err := strconv.Atoi(label); err == nil {
+		if name, ok := names[n]; ok {
+			return name
+		}
+	}
+	return label
+}
+
+// labelNames lists the labels of a group's head number h in its training examples, sorted; numbers by value.
+func labelNames(train []*corpus.Example, h int) []string {
+	seen := map[string]bool{}
+	for _, e := range train {
+		t := e.Targets[h]
+		for _, name := range append([]string{t.Label}, t.Tags...) {
+			seen[name] = true
+		}
+	}
+	delete(seen, "")
+	names := make([]string, 0, len(seen))
+	for name := range seen {
+		names = append(names, name)
+	}
+	slices.SortFunc(names, compareLabels)
+	return names
+}
+
+func compareLabels(a, b string) int {
+	x, errX := strconv.ParseFloat(a, 64)
+	y, errY := strconv.ParseFloat(b, 64)
+	switch {
+	case errX == nil && errY == nil && x != y:
+		if x < y {
+			return -1
+		}
+		return 1
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}
+
+// unknown counts the labels of head h in examples that training has not.
+func unknown(examples []*corpus.Example, h int) map[string]int {
+	counts := map[string]int{}
+	for _, e := range examples {
+		t := e.Targets[h]
+		if t.LabelID == corpus.Unknown {
+			counts[t.Label]++
+		}
+		for i, id := range t.TagIDs {
+			if id == corpus.Unknown {
+				counts[t.Tags[i]]++
+			}
+		}
+	}
+	return counts
+}

@@ -1,0 +1,86 @@
+package experiments
+
+import (
+	"fmt"
+	"path/filepath"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/encoders"
+	"github.com/jenga-nlp/jenga/nn"
+)
+
+// modelFolder finds what a command calls MODEL: a run's encoder, a folder or .onnx file, or a model of the hub's cache.
+func modelFolder(name string) (string, error) {
+	if _, model, err := findRun(name); err == nil {
+		about, err := readCheckpoint(model)
+		return about.Encoder.Folder, err
+	}
+	if isThere(name) {
+		return name, nil
+	}
+	if folder := cached(name); folder != "" {
+		return folder, nil
+	}
+	return "", fmt.Errorf("%s: no run, no folder or .onnx file, and no model in the hub's local cache", name)
+}
+
+// OpenTokenizer opens the tokenizer of a model or run.
+func OpenTokenizer(name string) (*corpus.WordPiece, error) {
+	folder, err := modelFolder(name)
+	if err != nil {
+		return nil, err
+	}
+	return corpus.OpenTokenizer(tokenizerFolder(folder))
+}
+
+// Embedder gives an encoder's hidden states. It is for one goroutine.
+type Embedder struct {
+	encoder   encoders.Encoder
+	tokenizer corpus.Tokenizer
+	maxLength int
+	pass      *nn.Pass
+}
+
+// OpenEmbedder opens the encoder of a model or run; texts are cut at maxLength tokens.
+func OpenEmbedder(name string, maxLength int) (*Embedder, error) {
+	folder, err := modelFolder(name)
+	if err != nil {
+		return nil, err
+	}
+	tokenizer, err := corpus.OpenTokenizer(tokenizerFolder(folder))
+	if err != nil {
+		return nil, err
+	}
+	choice, err := encoders.Registry().FromString("transformer", "")
+	if err != nil {
+		return nil, err
+	}
+	encoder, err := choice.Build(encoders.Site{
+		Model: filepath.Clean(folder), Vocabulary: tokenizer.Size(), MaxLength: maxLength, Freeze: "all", Params: nn.NewParams(0).In("encoder"),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &Embedder{encoder, tokenizer, maxLength, nn.NewPass(0)}, nil
+}
+
+// States returns the last layer's states [L D] of each example, whose Encoding it sets.
+func (m *Embedder) States(examples []*corpus.Example) ([][][]float32, error) {
+	for _, e := range examples {
+		e.Encoding = m.tokenizer.Encode(e, m.maxLength)
+	}
+	batch := corpus.Pack(examples)
+	m.pass.Reset(0)
+	layers, err := m.encoder.Encode(m.pass, batch.Tokens, nn.LastLayer)
+	if err != nil {
+		return nil, err
+	}
+	width := m.encoder.Width()
+	all := make([][][]float32, len(examples))
+	for b := range examples {
+		for t := batch.Tokens.Rows.Starts[b]; t < batch.Tokens.Rows.Starts[b+1]; t++ {
+			all[b] = append(all[b], layers[len(layers)-1][t*width:(t+1)*width])
+		}
+	}
+	return all, nil
+}

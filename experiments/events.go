@@ -1,0 +1,109 @@
+package experiments
+
+import (
+	"github.com/jenga-nlp/jenga/multitask"
+)
+
+// Done is the last event of a training run.
+type Done struct {
+	Best    multitask.Evaluation // the evaluation that best/ was saved at; without dev, empty
+	Metric  string               // what it was chosen by
+	Value   float64
+	Seconds float64
+	Folder  string
+}
+
+// StepLine, EvalLine and DoneLine are how events are written in metrics.jsonl and by `train --json`.
+type (
+	StepLine struct {
+		Event        string              `json:"event"`
+		Step         int                 `json:"step"`
+		Epoch        float64             `json:"epoch"`
+		Loss         float64             `json:"loss"`
+		Tasks        map[string]TaskLine `json:"tasks"`
+		Rate         float64             `json:"rate"`
+		GradientNorm float64             `json:"gradient_norm"`
+		TokensPerSec float64             `json:"tokens_per_second"`
+	}
+	EvalLine struct {
+		Event  string              `json:"event,omitempty"`
+		Split  string              `json:"split"`
+		Step   int                 `json:"step,omitempty"`
+		Epoch  float64             `json:"epoch,omitempty"`
+		Tasks  map[string]TaskLine `json:"tasks"`
+		Groups []GroupLine         `json:"groups,omitempty"`
+	}
+	DoneLine struct {
+		Event   string   `json:"event"`
+		Best    BestLine `json:"best"`
+		Seconds float64  `json:"seconds"`
+		Folder  string   `json:"folder"`
+	}
+	BestLine struct {
+		Step   int                 `json:"step"`
+		Epoch  float64             `json:"epoch"`
+		Metric string              `json:"metric"`
+		Value  float64             `json:"value"`
+		Tasks  map[string]TaskLine `json:"tasks"`
+		Groups []GroupLine         `json:"groups,omitempty"`
+	}
+	// TaskLine has each head's metrics by name, its mean loss among them.
+	TaskLine struct {
+		Heads    map[string]map[string]float64 `json:"heads"`
+		Examples int                           `json:"examples,omitempty"`
+	}
+	// GroupLine judges tasks that read the same texts together.
+	GroupLine struct {
+		Tasks    []string `json:"tasks"`
+		AllRight float64  `json:"all_right"`
+	}
+)
+
+// Line returns what is written of an event: a StepLine, an EvalLine or a DoneLine.
+func Line(event any) any {
+	switch v := event.(type) {
+	case multitask.Step:
+		line := StepLine{Event: "step", Step: v.Number, Epoch: v.Epoch, Loss: v.Loss, Tasks: map[string]TaskLine{}, Rate: v.Rate, GradientNorm: v.GradientNorm, TokensPerSec: float64(v.Tokens) / v.Time.Seconds()}
+		for _, l := range v.Losses {
+			if line.Tasks[l.Task].Heads == nil {
+				line.Tasks[l.Task] = TaskLine{Heads: map[string]map[string]float64{}}
+			}
+			line.Tasks[l.Task].Heads[l.Head] = map[string]float64{"loss": l.Mean()}
+		}
+		return line
+	case multitask.Evaluation:
+		line := Scores(Dev, v.Groups)
+		line.Event, line.Step, line.Epoch = "eval", v.Step, v.Epoch
+		return line
+	case Done:
+		best := Scores(Dev, v.Best.Groups)
+		return DoneLine{Event: "done", Seconds: v.Seconds, Folder: v.Folder, Best: BestLine{
+			Step: v.Best.Step, Epoch: v.Best.Epoch, Metric: v.Metric, Value: v.Value, Tasks: best.Tasks, Groups: best.Groups,
+		}}
+	}
+	panic("experiments: a line of an unknown event")
+}
+
+// Scores writes what an evaluation on a split gave.
+func Scores(split string, groups []multitask.GroupScore) EvalLine {
+	line := EvalLine{Split: split, Tasks: map[string]TaskLine{}}
+	for _, g := range groups {
+		var names []string
+		for _, task := range g.Tasks {
+			names = append(names, task.Task)
+			t := TaskLine{Heads: map[string]map[string]float64{}, Examples: task.Examples}
+			for _, head := range task.Heads {
+				figures := map[string]float64{"loss": head.Loss.Mean()}
+				for _, m := range head.Metrics {
+					figures[m.Name] = m.Value
+				}
+				t.Heads[head.Head] = figures
+			}
+			line.Tasks[task.Task] = t
+		}
+		if g.AllRight != nil {
+			line.Groups = append(line.Groups, GroupLine{Tasks: names, AllRight: *g.AllRight})
+		}
+	}
+	return line
+}

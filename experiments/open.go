@@ -1,0 +1,176 @@
+package experiments
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/plugin"
+	"github.com/jenga-nlp/jenga/tasks"
+)
+
+// OpenRun opens a trained run: a run folder, whose best model it takes, or one checkpoint of it (RUN/last,
+// RUN/tasks/NAME).
+func OpenRun(folder string) (*Run, error) {
+	file, model, err := findRun(folder)
+	if err != nil {
+		return nil, err
+	}
+	about, err := readCheckpoint(model)
+	if err != nil {
+		return nil, err
+	}
+	e, err := ReadRun(file)
+	if err != nil {
+		return nil, err
+	}
+
+	r := &Run{Experiment: e, Texts: e.group(), encoderPath: about.Encoder.Folder}
+	if r.Tokenizer, err = corpus.OpenTokenizer(tokenizerFolder(r.encoderPath)); err != nil {
+		return nil, err
+	}
+	var mistakes plugin.Mistakes
+	kinds := e.kinds(r.Tokenizer, &mistakes)
+	if !mistakes.None() {
+		return nil, mistakes.Err()
+	}
+	labels := map[headPlace]*corpus.Labels{}
+	for _, task := range about.Tasks {
+		for _, head := range task.Heads {
+			if labels[headPlace{task.Name, head.Name}], err = corpus.LabelsOf(head.Labels); err != nil {
+				return nil, fmt.Errorf("%s: task %q: head %q: %w", filepath.Join(model, modelFile), task.Name, head.Name, err)
+			}
+		}
+	}
+	for _, task := range e.Tasks {
+		for _, head := range task.Heads {
+			if labels[headPlace{task.Name, head.Name}] == nil {
+				return nil, fmt.Errorf("%s: no head %q of task %q, which %s names", filepath.Join(model, modelFile), head.Name, task.Name, file)
+			}
+		}
+	}
+	if err := r.build(kinds, labels, &mistakes); err != nil {
+		return nil, err
+	}
+	return r, loadParams(filepath.Join(model, tensorsFile), r.ownParams())
+}
+
+// findRun finds the experiment file and the model of a run folder or of one of its checkpoints.
+func findRun(folder string) (file, model string, err error) {
+	if _, err := os.Stat(folder); err != nil {
+		return "", "", fmt.Errorf("%s: no such folder", folder)
+	}
+	file = filepath.Join(folder, experimentFile)
+	if isThere(file) {
+		for _, name := range []string{bestDir, lastDir} {
+			if model := whole(filepath.Join(folder, name)); isThere(model) {
+				return file, model, nil
+			}
+		}
+		return "", "", fmt.Errorf("%s: the run has no model yet", folder)
+	}
+	if isThere(filepath.Join(folder, modelFile)) {
+		for up := filepath.Dir(filepath.Clean(folder)); up != filepath.Dir(up) && len(up) > 1 || up == "."; up = filepath.Dir(up) {
+			if file = filepath.Join(up, experimentFile); isThere(file) {
+				return file, folder, nil
+			}
+			if up == "." {
+				break
+			}
+		}
+	}
+	return "", "", fmt.Errorf("%s: no run: want a folder that jenga train has written", folder)
+}
+
+// Read reads the examples of a split for all groups that have a file for it, or for one task's group if task is not
+// "". Where data names a file for a task, that is read in place of the experiment's.
+func (r *Run) Read(split, task string, data map[string]string) error {
+	var mistakes plugin.Mistakes
+	in := reader{e: r.Experiment, kinds: r.kinds(), mistakes: &mistakes}
+	read := false
+	for g := range r.Texts {
+		texts := &r.Texts[g]
+		if task != "" && !r.has(*texts, task) {
+			continue
+		}
+		if path := r.named(*texts, data); path != "" {
+			texts.Examples[split] = in.file(texts, File{Name: path})
+		} else {
+			in.read(texts, split)
+		}
+		r.number(&r.Model.Groups[g], texts.Examples[split])
+		r.encode(texts.Examples[split])
+		read = read || texts.Examples[split] != nil
+	}
+	if mistakes.None() && !read {
+		return fmt.Errorf("%s names no %s data; --data TASK=FILE gives some", r.Experiment.Path, split)
+	}
+	return mistakes.Err()
+}
+
+// kinds lists the tasks as the experiment has them in order.
+func (r *Run) kinds() []tasks.Task {
+	var kinds []tasks.Task
+	for _, task := range r.Experiment.Tasks {
+		g, t, err := r.Model.Group(task.Name)
+		if err != nil {
+			panic("experiments: " + err.Error())
+		}
+		kinds = append(kinds, g.Tasks[t].Kind)
+	}
+	return kinds
+}
+
+// named is the file that data names for a task of the group.
+func (r *Run) named(texts Texts, data map[string]string) string {
+	for _, number := range texts.Tasks {
+		if path := data[r.Experiment.Tasks[number].Name]; path != "" {
+			return path
+		}
+	}
+	return ""
+}
+
+func (r *Run) has(texts Texts, task string) bool {
+	for _, number := range texts.Tasks {
+		if r.Experiment.Tasks[number].Name == task {
+			return true
+		}
+	}
+	return false
+}
+
+// number sets the numbers of all targets of a group's examples.
+func (r *Run) number(g *multitask.Group, examples []*corpus.Example) {
+	for _, e := range examples {
+		h := 0
+		for _, task := range g.Tasks {
+			for _, head := range task.Heads {
+				head.Labels.Number(&e.Targets[h])
+				h++
+			}
+		}
+	}
+}
+
+// Evaluate judges the model on the examples of a split that have been read. done, if it is not nil, is told how many
+// examples have been answered.
+func (r *Run) Evaluate(ctx context.Context, split string, done func(n int)) ([]multitask.GroupScore, error) {
+	var scores []multitask.GroupScore
+	for g, texts := range r.Texts {
+		examples := texts.Examples[split]
+		if examples == nil {
+			continue
+		}
+		t := r.Experiment.Training
+		s, err := r.Model.Evaluate(ctx, &r.Model.Groups[g], examples, 2*t.BatchSize, 2*t.BatchTokens, done)
+		if err != nil {
+			return nil, err
+		}
+		scores = append(scores, s)
+	}
+	return scores, nil
+}

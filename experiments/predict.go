@@ -1,0 +1,139 @@
+package experiments
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/nn"
+	"github.com/jenga-nlp/jenga/tasks"
+)
+
+// Answer is what the model says about one text: a line of `predict`.
+type Answer struct {
+	Text  string                           `json:"text"`
+	Pair  string                           `json:"pair,omitempty"`
+	Tasks map[string]map[string]HeadAnswer `json:"tasks"` // task → head → answer
+}
+
+// HeadAnswer is one head's answer: a label, or a tag a word and the spans they mark.
+type HeadAnswer struct {
+	Label       string   `json:"label,omitempty"`
+	Probability *Share   `json:"probability,omitempty"`
+	Spans       *[]Found `json:"spans,omitempty"`
+	Tags        []string `json:"tags,omitempty"`
+}
+
+// Found is a span of a text, in bytes, End exclusive.
+type Found struct {
+	Label       string `json:"label"`
+	Start       int    `json:"start"`
+	End         int    `json:"end"`
+	Text        string `json:"text"`
+	Probability Share  `json:"probability"` // the mean of its words'
+}
+
+// Share is a probability, written with four digits.
+type Share float64
+
+// MarshalJSON writes a share as 0.9812.
+func (s Share) MarshalJSON() ([]byte, error) {
+	if math.IsNaN(float64(s)) {
+		return []byte("null"), nil
+	}
+	return strconv.AppendFloat(nil, math.Round(float64(s)*1e4)/1e4, 'f', -1, 64), nil
+}
+
+// Predictor answers questions about texts that are given one by one. It is for one goroutine.
+type Predictor struct {
+	run   *Run
+	group *multitask.Group
+	tags  bool // a task asks about words
+	pass  *nn.Pass
+}
+
+// Predictor returns a predictor of the run's model.
+func (r *Run) Predictor() *Predictor {
+	p := &Predictor{run: r, group: r.Model.Everything(), pass: nn.NewPass(0)}
+	for _, task := range p.group.Tasks {
+		p.tags = p.tags || task.Kind.Answer() == corpus.TagPerWord
+	}
+	return p
+}
+
+// Answer answers all tasks about some texts, each encoded once.
+func (p *Predictor) Answer(examples []*corpus.Example) ([]Answer, error) {
+	for _, e := range examples {
+		if p.tags && e.Words == nil {
+			e.Words = p.run.Tokenizer.Split(e.Text)
+		}
+	}
+	p.run.encode(examples)
+	predicted, err := p.run.Model.Predict(p.pass, p.group, examples)
+	if err != nil {
+		return nil, err
+	}
+	answers := make([]Answer, len(examples))
+	for b, e := range examples {
+		answers[b] = Answer{Text: e.Text, Pair: e.Pair, Tasks: map[string]map[string]HeadAnswer{}}
+		h := 0
+		for _, task := range p.group.Tasks {
+			heads := map[string]HeadAnswer{}
+			for _, head := range task.Heads {
+				heads[head.Name] = headAnswer(task.Kind, e, predicted[h][b])
+				h++
+			}
+			answers[b].Tasks[task.Name] = heads
+		}
+	}
+	return answers, nil
+}
+
+func headAnswer(kind tasks.Task, e *corpus.Example, p corpus.Prediction) HeadAnswer {
+	if p.TagIDs == nil {
+		share := Share(p.Probabilities[p.LabelID])
+		return HeadAnswer{Label: p.Label, Probability: &share}
+	}
+	a := HeadAnswer{Tags: p.Tags}
+	if finder, ok := kind.(tasks.SpanFinder); ok {
+		found := []Found{}
+		for _, span := range finder.Spans(p.Tags) {
+			f := Found{Label: span.Label, Start: e.Words[span.Start].Start, End: e.Words[span.End-1].End}
+			f.Text = e.Text[f.Start:f.End]
+			for _, share := range p.TagShares[span.Start:span.End] {
+				f.Probability += Share(share) / Share(span.End-span.Start)
+			}
+			found = append(found, f)
+		}
+		a.Spans = &found
+	}
+	return a
+}
+
+// Input makes an example of line number n: plain text, or a JSON object with text, pair or words. Errors begin with
+// the line.
+func Input(line string, n int) (*corpus.Example, error) {
+	place := corpus.Place{File: fmt.Sprintf("line %d", n)}
+	if !utf8.ValidString(line) {
+		return nil, fmt.Errorf("%s: not UTF-8", place)
+	}
+	record := corpus.Record{Place: place, Fields: map[string]any{"text": line}}
+	if strings.HasPrefix(strings.TrimSpace(line), "{") {
+		record.Fields = nil
+		d := json.NewDecoder(strings.NewReader(line))
+		d.UseNumber()
+		if err := d.Decode(&record.Fields); err != nil {
+			return nil, fmt.Errorf("%s: %w; want plain text, or a JSON object with text, pair or words", place, err)
+		}
+	}
+	e, err := record.Example()
+	if err != nil {
+		return nil, err
+	}
+	return &e, nil
+}

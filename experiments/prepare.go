@@ -1,0 +1,259 @@
+package experiments
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/encoders"
+	"github.com/jenga-nlp/jenga/fusion"
+	"github.com/jenga-nlp/jenga/heads"
+	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/nn"
+	"github.com/jenga-nlp/jenga/plugin"
+	"github.com/jenga-nlp/jenga/tasks"
+)
+
+// Run is an experiment made ready: its model, and the texts that were read.
+type Run struct {
+	Experiment *Experiment
+	Model      *multitask.Model
+	Tokenizer  *corpus.WordPiece
+	Texts      []Texts // of each of the model's groups
+	Remarks    []string
+
+	encoderPath string // what the encoder was read from; "" from scratch
+}
+
+// Prepare reads the data of an experiment's splits, of which training is one, and builds its model. The error lists
+// all that is wrong.
+func Prepare(e *Experiment, splits ...string) (*Run, error) {
+	r := &Run{Experiment: e, Remarks: slices.Clone(e.Remarks), encoderPath: e.Model.BaseModel.Name, Texts: e.group()}
+	var mistakes plugin.Mistakes
+
+	// texts and targets
+	if err := r.openTokenizer(); err != nil {
+		mistakes.Append(err)
+	}
+	if !mistakes.None() {
+		return nil, mistakes.Err()
+	}
+	kinds := e.kinds(r.Tokenizer, &mistakes)
+	if !mistakes.None() {
+		return nil, mistakes.Err()
+	}
+	in := reader{e: e, kinds: kinds, mistakes: &mistakes}
+	for g := range r.Texts {
+		in.read(&r.Texts[g], splits...)
+	}
+	if !mistakes.None() {
+		return nil, mistakes.Err()
+	}
+	r.Remarks = append(r.Remarks, in.remarks...)
+
+	// labels
+	labels := map[headPlace]*corpus.Labels{}
+	for _, texts := range r.Texts {
+		r.label(texts, labels, &mistakes)
+	}
+
+	// tokens
+	if err := r.trainTokenizer(); err != nil {
+		mistakes.Append(err)
+	}
+	if !mistakes.None() {
+		return nil, mistakes.Err()
+	}
+	for _, texts := range r.Texts {
+		for _, examples := range texts.Examples {
+			r.encode(examples)
+		}
+	}
+
+	if err := r.build(kinds, labels, &mistakes); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// openTokenizer opens the tokenizer of the model that the encoder starts from. One that is still to be trained splits
+// texts already.
+func (r *Run) openTokenizer() (err error) {
+	if r.encoderPath == "" {
+		r.Tokenizer, err = corpus.TrainWordPiece(func(func(string) bool) {}, r.Experiment.Tokenizer.Train.VocabSize, r.Experiment.Tokenizer.Train.Lowercase)
+		return err
+	}
+	r.Tokenizer, err = corpus.OpenTokenizer(tokenizerFolder(r.encoderPath))
+	return err
+}
+
+// tokenizerFolder is where the tokenizer of a model lies: in its folder, or beside its .onnx file.
+func tokenizerFolder(model string) string {
+	if strings.EqualFold(filepath.Ext(model), ".onnx") {
+		return filepath.Dir(model)
+	}
+	return model
+}
+
+// trainTokenizer makes a vocabulary from the training texts for an encoder that starts from nothing.
+func (r *Run) trainTokenizer() (err error) {
+	if r.encoderPath != "" {
+		return nil
+	}
+	texts := func(yield func(string) bool) {
+		for _, g := range r.Texts {
+			for _, e := range g.Examples[Train] {
+				if !yield(e.Text) || e.Paired && !yield(e.Pair) {
+					return
+				}
+			}
+		}
+	}
+	r.Tokenizer, err = corpus.TrainWordPiece(texts, r.Experiment.Tokenizer.Train.VocabSize, r.Experiment.Tokenizer.Train.Lowercase)
+	return err
+}
+
+func (r *Run) encode(examples []*corpus.Example) {
+	for _, e := range examples {
+		e.Encoding = r.Tokenizer.Encode(e, r.Experiment.Tokenizer.MaxLength)
+	}
+}
+
+// kinds makes the tasks that know how examples are written and judged.
+func (e *Experiment) kinds(tokenizer corpus.Tokenizer, mistakes *plugin.Mistakes) []tasks.Task {
+	var kinds []tasks.Task
+	for _, task := range e.Tasks {
+		kind, err := task.Part.Build(tasks.Site{Name: task.Name, Heads: headNames(task.Heads), Split: tokenizer.Split})
+		if err != nil {
+			mistakes.Append(err)
+		}
+		kinds = append(kinds, kind)
+	}
+	return kinds
+}
+
+// headPlace is the name of a head and of its task.
+type headPlace struct{ task, head string }
+
+// label settles the labels of all heads of a group from its training examples, and numbers the targets.
+func (r *Run) label(texts Texts, labels map[headPlace]*corpus.Labels, mistakes *plugin.Mistakes) {
+	h := 0
+	for _, number := range texts.Tasks {
+		task := r.Experiment.Tasks[number]
+		for _, head := range task.Heads {
+			found := labelNames(texts.Examples[Train], h)
+			names := r.checkLabels(task, head, found, mistakes)
+			set := corpus.NewLabels(names)
+			labels[headPlace{task.Name, head.Name}] = set
+			for _, split := range []string{Train, Dev, Test} {
+				examples := texts.Examples[split]
+				for _, e := range examples {
+					set.Number(&e.Targets[h])
+				}
+				for name, n := range unknown(examples, h) {
+					r.Remarks = append(r.Remarks, fmt.Sprintf("task %q: %s has label %q %d times, which train has not: it is judged as wrong", task.Name, split, name, n))
+				}
+			}
+			h++
+		}
+	}
+	slices.Sort(r.Remarks[len(r.Experiment.Remarks):])
+}
+
+// checkLabels holds the labels that training has against those that the experiment names, and returns the head's.
+func (r *Run) checkLabels(task Task, head Head, found []string, mistakes *plugin.Mistakes) []string {
+	named := head.Labels
+	if named == nil {
+		named = task.Labels
+	}
+	switch {
+	case len(found) == 0:
+		mistakes.Add(head.Place, "task %q: head %q has no label in its training data", task.Name, head.Name)
+	case named != nil:
+		for _, name := range found {
+			if !slices.Contains(named, name) {
+				mistakes.Add(head.Place, "task %q: head %q: the training data has label %q, which labels does not name", task.Name, head.Name, name)
+			}
+		}
+		found = named
+	}
+	if n := head.NumLabels; n != 0 && n != len(found) {
+		what := fmt.Sprintf("task %q: head %q: num_labels is %d, the data has %d labels: %s", task.Name, head.Name, n, len(found), list(found))
+		if r.Experiment.JengaNLP {
+			r.Remarks = append(r.Remarks, fmt.Sprintf("%s: %s", head.Place, what))
+		} else {
+			mistakes.Add(head.Place, "%s", what)
+		}
+	}
+	return found
+}
+
+// list writes some names for an error, a long list cut short.
+func list(names []string) string {
+	const most = 12
+	if len(names) > most {
+		return fmt.Sprintf("%s, … %d more", strings.Join(names[:most], ", "), len(names)-most)
+	}
+	return strings.Join(names, ", ")
+}
+
+// build makes the model of all parts.
+func (r *Run) build(kinds []tasks.Task, labels map[headPlace]*corpus.Labels, mistakes *plugin.Mistakes) error {
+	e := r.Experiment
+	m := &multitask.Model{Params: nn.NewParams(e.Seed)}
+	encoder, err := e.Model.Encoder.Build(encoders.Site{
+		Model:      r.encoderPath,
+		Vocabulary: r.Tokenizer.Size(),
+		MaxLength:  e.Tokenizer.MaxLength,
+		Dropout:    e.Model.Dropout,
+		DropoutSet: e.Model.DropoutSet || r.encoderPath == "",
+		Freeze:     e.Model.Freeze,
+		Params:     m.Params.In("encoder"),
+	})
+	if err != nil {
+		return err
+	}
+	m.Encoder = encoder
+
+	var names []string
+	for _, task := range e.Tasks {
+		names = append(names, task.Name)
+	}
+	m.Fusion, err = e.Model.Fusion.Build(fusion.Site{Tasks: names, Width: encoder.Width(), Params: m.Params.In("fusion")})
+	if err != nil {
+		mistakes.Append(err)
+	}
+	for _, texts := range r.Texts {
+		group := multitask.Group{Name: e.Tasks[texts.Tasks[0]].Name}
+		for _, number := range texts.Tasks {
+			group.Tasks = append(group.Tasks, r.buildTask(m, e.Tasks[number], kinds[number], labels, mistakes))
+		}
+		m.Groups = append(m.Groups, group)
+	}
+	r.Model = m
+	return mistakes.Err()
+}
+
+func (r *Run) buildTask(m *multitask.Model, task Task, kind tasks.Task, labels map[headPlace]*corpus.Labels, mistakes *plugin.Mistakes) multitask.Task {
+	built := multitask.Task{Name: task.Name, Kind: kind}
+	for _, head := range task.Heads {
+		set := labels[headPlace{task.Name, head.Name}]
+		site := heads.Site{
+			Task: task.Name, Name: head.Name,
+			Answer: kind.Answer(), Labels: set.Names(),
+			Width: m.Encoder.Width(), Dropout: r.Experiment.Model.Dropout,
+			Params: m.Params.In("heads").In(task.Name).In(head.Name),
+		}
+		if tied, ok := m.Encoder.(encoders.Tied); ok {
+			site.Words = tied.Words()
+		}
+		h, err := head.Part.Build(site)
+		if err != nil {
+			mistakes.Append(err)
+		}
+		built.Heads = append(built.Heads, multitask.Head{Name: head.Name, Head: h, Labels: set, Weight: head.Weight})
+	}
+	return built
+}

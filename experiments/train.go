@@ -1,0 +1,235 @@
+package experiments
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/jenga-nlp/jenga/multitask"
+)
+
+// Files and folders of a run.
+const (
+	experimentFile = "experiment.yaml"
+	metricsFile    = "metrics.jsonl"
+	bestDir        = "best"
+	lastDir        = "last"
+	tasksDir       = "tasks"
+)
+
+// RunFolder is where the run goes: out if it is given, else the file's own output_dir, else runs/PROJECT_NAME.
+func (e *Experiment) RunFolder(out string) string {
+	switch {
+	case out != "":
+		return out
+	case e.Training.OutputDir != "":
+		return e.Training.OutputDir
+	}
+	return filepath.Join("runs", e.ProjectName)
+}
+
+// Claim makes sure that folder can take a run: one that holds a run is refused without force, and one that holds other
+// things always.
+func Claim(folder string, force bool) error {
+	entries, err := os.ReadDir(folder)
+	switch {
+	case errors.Is(err, fs.ErrNotExist), err == nil && len(entries) == 0:
+		return nil
+	case err != nil:
+		return fmt.Errorf("run folder: %w", err)
+	}
+	if _, err := os.Stat(filepath.Join(folder, experimentFile)); err != nil {
+		return fmt.Errorf("%s holds files, but no run: name another folder by --out", folder)
+	}
+	if !force {
+		return fmt.Errorf("%s holds a run: name another folder by --out, or replace it by --force", folder)
+	}
+	return nil
+}
+
+// clear takes away what a run left in folder, and nothing else.
+func clear(folder string) error {
+	for _, name := range []string{experimentFile, metricsFile, bestDir, bestDir + oldSuffix, lastDir, lastDir + oldSuffix, tasksDir} {
+		if err := os.RemoveAll(filepath.Join(folder, name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Train trains the run and leaves it in folder, where an earlier run is replaced. It reports each multitask.Step and
+// multitask.Evaluation to observe.
+func (r *Run) Train(ctx context.Context, folder string, observe func(event any) error) (Done, error) {
+	start := time.Now()
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return Done{}, err
+	}
+	if err := clear(folder); err != nil {
+		return Done{}, err
+	}
+	if err := r.writeExperiment(folder); err != nil {
+		return Done{}, err
+	}
+	metrics, err := os.Create(filepath.Join(folder, metricsFile))
+	if err != nil {
+		return Done{}, err
+	}
+	defer metrics.Close()
+
+	plan, err := r.plan()
+	if err != nil {
+		return Done{}, err
+	}
+	data := make([]multitask.Data, len(r.Texts))
+	for g, texts := range r.Texts {
+		data[g] = multitask.Data{Train: texts.Examples[Train], Dev: texts.Examples[Dev]}
+	}
+	keep := keeper{run: r, folder: folder, selection: r.Experiment.Training.selection(), taskBest: map[string]float64{}}
+	lines := json.NewEncoder(metrics)
+	err = multitask.Train(ctx, r.Model, data, plan, func(event any) error {
+		if r.logs(event) {
+			if err := lines.Encode(Line(event)); err != nil {
+				return err
+			}
+		}
+		if err := observe(event); err != nil {
+			return err
+		}
+		if evaluation, ok := event.(multitask.Evaluation); ok {
+			return keep.evaluated(evaluation)
+		}
+		return nil
+	})
+	if err != nil {
+		return Done{}, err
+	}
+
+	if !keep.any {
+		if err := keep.without(); err != nil {
+			return Done{}, err
+		}
+	}
+	done := Done{Best: keep.best, Metric: keep.selection.Metric, Value: keep.value, Seconds: time.Since(start).Seconds(), Folder: folder}
+	if err := lines.Encode(Line(done)); err != nil {
+		return Done{}, err
+	}
+	return done, metrics.Close()
+}
+
+// logs tells whether an event gets a line in metrics.jsonl: steps do each logging_steps.
+func (r *Run) logs(event any) bool {
+	step, ok := event.(multitask.Step)
+	return !ok || step.Number%r.Experiment.Training.LoggingSteps == 0 || step.Number == 1 || step.Number == step.Of
+}
+
+func (r *Run) writeExperiment(folder string) error {
+	file, err := os.Create(filepath.Join(folder, experimentFile))
+	if err != nil {
+		return err
+	}
+	if err := r.Experiment.Write(file, folder); err != nil {
+		file.Close()
+		return err
+	}
+	return file.Close()
+}
+
+// plan is how the experiment says to train.
+func (r *Run) plan() (multitask.Plan, error) {
+	t := r.Experiment.Training
+	var names []string
+	for _, g := range r.Model.Groups {
+		names = append(names, g.Name)
+	}
+	sampler, err := t.Sampling.Build(multitask.SamplerSite{Groups: names})
+	if err != nil {
+		return multitask.Plan{}, err
+	}
+	weighting, err := t.Weighting.Build(multitask.WeightingSite{})
+	if err != nil {
+		return multitask.Plan{}, err
+	}
+	plan := multitask.Plan{
+		Seed: r.Experiment.Seed, Epochs: t.NumEpochs,
+		BatchSize: t.BatchSize, BatchTokens: t.BatchTokens, Accumulate: t.GradientAccumulationSteps,
+		Rate: t.LearningRate, WeightDecay: t.WeightDecay, ClipNorm: t.MaxGradNorm,
+		WarmupRatio: t.WarmupRatio, WarmupSteps: t.WarmupSteps,
+		Sampler: sampler, Weighting: weighting,
+		NeverEvaluate: t.EvalStrategy == "no",
+	}
+	if t.EvalStrategy == "steps" {
+		plan.EvaluateEvery = t.EvalSteps
+	}
+	return plan, nil
+}
+
+// selection is what the best model is chosen by.
+func (t Training) selection() Selection {
+	if t.MetricForBestModel == "" {
+		return Selection{Metric: "eval_overall", Higher: true}
+	}
+	return Selection{Metric: t.MetricForBestModel, Higher: t.GreaterIsBetter}
+}
+
+// keeper keeps checkpoints of a run: the last, the best, and the best of each task.
+type keeper struct {
+	run       *Run
+	folder    string
+	selection Selection
+
+	any      bool // whether there has been an evaluation
+	best     multitask.Evaluation
+	value    float64 // of the best
+	worse    int     // evaluations since
+	taskBest map[string]float64
+}
+
+// evaluated saves the model as the last, and as the best of what it is the best of. It ends training when the best
+// has not been bettered for the experiment's patience.
+func (k *keeper) evaluated(e multitask.Evaluation) error {
+	value, err := k.selection.Value(e.Groups)
+	if err != nil {
+		return err
+	}
+	if err := k.run.save(filepath.Join(k.folder, lastDir)); err != nil {
+		return err
+	}
+	if !k.any || k.selection.Better(value, k.value) {
+		k.best, k.value, k.worse = e, value, 0
+		if err := link(filepath.Join(k.folder, lastDir), filepath.Join(k.folder, bestDir)); err != nil {
+			return err
+		}
+	} else {
+		k.worse++
+	}
+	for _, g := range e.Groups {
+		for _, task := range g.Tasks {
+			figure := TaskFigure(task)
+			if best, have := k.taskBest[task.Task]; have && figure <= best {
+				continue
+			}
+			k.taskBest[task.Task] = figure
+			if err := link(filepath.Join(k.folder, lastDir), filepath.Join(k.folder, tasksDir, task.Task)); err != nil {
+				return err
+			}
+		}
+	}
+	k.any = true
+	if patience := k.run.Experiment.Training.EarlyStoppingPatience; patience > 0 && k.worse >= patience {
+		return multitask.ErrStop
+	}
+	return nil
+}
+
+// without saves a model that was never evaluated: the last is the best.
+func (k *keeper) without() error {
+	if err := k.run.save(filepath.Join(k.folder, lastDir)); err != nil {
+		return err
+	}
+	return link(filepath.Join(k.folder, lastDir), filepath.Join(k.folder, bestDir))
+}

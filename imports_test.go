@@ -1,0 +1,107 @@
+package jenga
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/jenga-nlp/jenga/"
+
+// layers are the packages from the lowest up: a package imports only from layers below its own. A package's
+// subfolders belong to its layer.
+var layers = [][]string{
+	{"internal/kernel", "internal/safetensors", "internal/onnx", "internal/shared"},
+	{"nn"},
+	{"corpus"},
+	{"plugin"},
+	{"encoders", "fusion", "heads", "tasks"},
+	{"multitask"},
+	{"experiments"},
+	{"parttest"},
+	{"cmd/cli"},
+	{"cmd/jenga"},
+}
+
+// only names the packages that alone may import a module, by the beginning of its path.
+var only = map[string][]string{
+	"gorgonia.org/":                   {"nn"},
+	"gopkg.in/yaml.v3":                {"plugin", "experiments"},
+	"github.com/knights-analytics/":   {"encoders/hugot"},
+	"github.com/schollz/progressbar/": {"cmd/cli"},
+	"github.com/spf13/cobra":          {"cmd/cli"},
+}
+
+func TestPackagesImportOnlyFromBelow(t *testing.T) {
+	files := map[string][]string{} // package folder → what it imports
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && (strings.HasPrefix(d.Name(), ".") && path != "." || d.Name() == "testdata") {
+			return filepath.SkipDir
+		}
+		if !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return nil
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		pkg := filepath.ToSlash(filepath.Dir(path))
+		for _, spec := range file.Imports {
+			name, err := strconv.Unquote(spec.Path.Value)
+			if err != nil {
+				return err
+			}
+			files[pkg] = append(files[pkg], name)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(files) < len(layers) {
+		t.Fatalf("found %d packages, want at least %d", len(files), len(layers))
+	}
+
+	for pkg, imports := range files {
+		own := layerOf(pkg)
+		for _, name := range imports {
+			for prefix, may := range only {
+				if strings.HasPrefix(name, prefix) && !slices.ContainsFunc(may, func(m string) bool { return within(pkg, m) }) {
+					t.Errorf("%s imports %s, which is for %s alone", pkg, name, strings.Join(may, ", "))
+				}
+			}
+			below, ours := strings.CutPrefix(name, module)
+			if !ours || own < 0 {
+				continue
+			}
+			switch other := layerOf(below); {
+			case other < 0:
+				t.Errorf("%s imports %s, which has no layer", pkg, below)
+			case other > own, other == own && root(pkg) != root(below) && own > 0:
+				t.Errorf("%s imports %s, which does not lie below it", pkg, below)
+			}
+		}
+	}
+}
+
+func layerOf(pkg string) int {
+	return slices.IndexFunc(layers, func(l []string) bool {
+		return slices.ContainsFunc(l, func(p string) bool { return within(pkg, p) })
+	})
+}
+
+// within tells whether pkg is folder or lies in it.
+func within(pkg, folder string) bool { return pkg == folder || strings.HasPrefix(pkg, folder+"/") }
+
+func root(pkg string) string {
+	first, _, _ := strings.Cut(pkg, "/")
+	return first
+}

@@ -1,0 +1,153 @@
+package multitask
+
+import (
+	"context"
+	"slices"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/nn"
+	"github.com/jenga-nlp/jenga/tasks"
+)
+
+// GroupScore is how a group's tasks do on some examples.
+type GroupScore struct {
+	Tasks []TaskScore
+	// AllRight is the share of the examples labelled for every head that have every head right; it is there where
+	// the group has several heads.
+	AllRight *float64
+}
+
+// TaskScore is how one task's heads do.
+type TaskScore struct {
+	Task     string
+	Examples int // labelled for one of the heads at least
+	Heads    []HeadScore
+}
+
+// HeadScore is how one head does.
+type HeadScore struct {
+	Head    string
+	Loss    Loss
+	Metrics []tasks.Metric // the main one first
+}
+
+// Evaluate judges group g on examples, whose Encoding and numbers of Targets are set. done, if it is not nil, is told
+// how many examples have been answered.
+func (m *Model) Evaluate(ctx context.Context, g *Group, examples []*corpus.Example, batchSize, batchTokens int, done func(n int)) (GroupScore, error) {
+	losses := g.losses()
+	predicted := make([][]corpus.Prediction, len(losses)) // [heads][examples]
+	for h := range predicted {
+		predicted[h] = make([]corpus.Prediction, len(examples))
+	}
+
+	pass := nn.NewPass(0)
+	for _, numbers := range corpus.Batches(lengths(examples), batchSize, batchTokens, nil) {
+		if err := ctx.Err(); err != nil {
+			return GroupScore{}, err
+		}
+		pass.Reset(0)
+		batch := corpus.Pack(pick(examples, numbers))
+		a, err := m.forward(pass, g, batch)
+		if err != nil {
+			return GroupScore{}, err
+		}
+		nodes := g.lossNodes(pass, a, batch)
+		if err := pass.Forward(); err != nil {
+			return GroupScore{}, err
+		}
+		labelled := g.losses(batch)
+		for h, answers := range a.predictions(g) {
+			losses[h].Units += labelled[h].Units
+			if nodes[h] != nil {
+				losses[h].Sum += float64(nn.Values(nodes[h])[0])
+			}
+			for i, n := range numbers {
+				predicted[h][n] = answers[i]
+			}
+		}
+		if done != nil {
+			done(len(numbers))
+		}
+	}
+	return g.judge(examples, predicted, losses), nil
+}
+
+// judge holds predictions [heads][examples] against the examples' targets.
+func (g *Group) judge(examples []*corpus.Example, predicted [][]corpus.Prediction, losses []Loss) GroupScore {
+	var score GroupScore
+	h := 0
+	for _, task := range g.Tasks {
+		ts := TaskScore{Task: task.Name}
+		for i := range examples {
+			if slices.ContainsFunc(examples[i].Targets[h:h+len(task.Heads)], corpus.Target.Labelled) {
+				ts.Examples++
+			}
+		}
+		for _, head := range task.Heads {
+			var gold []corpus.Target
+			var answers []corpus.Prediction
+			for i, e := range examples {
+				if e.Targets[h].Labelled() {
+					gold = append(gold, e.Targets[h])
+					answers = append(answers, predicted[h][i])
+				}
+			}
+			ts.Heads = append(ts.Heads, HeadScore{Head: head.Name, Loss: losses[h], Metrics: task.Kind.Judge(gold, answers)})
+			h++
+		}
+		score.Tasks = append(score.Tasks, ts)
+	}
+	if h > 1 {
+		score.AllRight = allRight(examples, predicted)
+	}
+	return score
+}
+
+// allRight is the share of examples with every head right, among those labelled for all; nil if there are none.
+func allRight(examples []*corpus.Example, predicted [][]corpus.Prediction) *float64 {
+	right, all := 0, 0
+	for i, e := range examples {
+		if slices.ContainsFunc(e.Targets, func(t corpus.Target) bool { return !t.Labelled() }) {
+			continue
+		}
+		all++
+		wrong := 0
+		for h, t := range e.Targets {
+			if !isRight(t, predicted[h][i]) {
+				wrong++
+			}
+		}
+		if wrong == 0 {
+			right++
+		}
+	}
+	if all == 0 {
+		return nil
+	}
+	share := float64(right) / float64(all)
+	return &share
+}
+
+// isRight tells whether a prediction is the gold answer; words without a gold tag do not count.
+func isRight(t corpus.Target, p corpus.Prediction) bool {
+	for i, tag := range t.Tags {
+		if tag != "" && p.Tags[i] != tag {
+			return false
+		}
+	}
+	return t.Label == "" || p.Label == t.Label
+}
+
+// evaluateAll judges all groups on dev.
+func (m *Model) evaluateAll(ctx context.Context, data []Data, plan Plan) ([]GroupScore, error) {
+	var scores []GroupScore
+	for g := range m.Groups {
+		// without gradients to keep, twice the texts fit
+		s, err := m.Evaluate(ctx, &m.Groups[g], data[g].Dev, 2*plan.BatchSize, 2*plan.BatchTokens, nil)
+		if err != nil {
+			return nil, err
+		}
+		scores = append(scores, s)
+	}
+	return scores, nil
+}

@@ -1,0 +1,76 @@
+package multitask
+
+import (
+	"slices"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/nn"
+)
+
+// Loss is what one head got wrong.
+type Loss struct {
+	Task, Head string
+	Weight     float64 // of the head, as the experiment gives it
+	Sum        float64 // over the labelled units
+	Units      float64 // how many there are
+}
+
+// Mean is the loss of one labelled unit, 0 where there are none.
+func (l Loss) Mean() float64 {
+	if l.Units == 0 {
+		return 0
+	}
+	return l.Sum / l.Units
+}
+
+// losses lists the heads of a group with the labelled units that batches hold for each.
+func (g *Group) losses(batches ...*corpus.Batch) []Loss {
+	var all []Loss
+	for _, task := range g.Tasks {
+		for _, head := range task.Heads {
+			l := Loss{Task: task.Name, Head: head.Name, Weight: head.Weight}
+			for _, batch := range batches {
+				l.Units += head.Head.Units(gold(batch, len(all)))
+			}
+			all = append(all, l)
+		}
+	}
+	return all
+}
+
+// lossNodes makes each head's loss over the batch, nil where nothing is labelled.
+func (g *Group) lossNodes(p *nn.Pass, a answers, batch *corpus.Batch) []*nn.Node {
+	var nodes []*nn.Node
+	for h, head := range g.heads() {
+		nodes = append(nodes, head.Head.Loss(p, a.scores[h], gold(batch, h)))
+	}
+	return nodes
+}
+
+// weightedSum is the number Σ factors[i]·nodes[i] over the nodes that are not nil; nil if all are.
+func weightedSum(factors []float64, nodes []*nn.Node) *nn.Node {
+	factors, nodes = slices.Clone(factors), slices.Clone(nodes)
+	for i := len(nodes) - 1; i >= 0; i-- {
+		if nodes[i] == nil {
+			factors, nodes = slices.Delete(factors, i, i+1), slices.Delete(nodes, i, i+1)
+		}
+	}
+	if len(nodes) == 0 {
+		return nil
+	}
+	return nn.Operation{
+		Name: "weighted sum of losses",
+		Forward: func(in [][]float32, out []float32) {
+			for i, factor := range factors {
+				out[0] += float32(factor) * in[i][0]
+			}
+		},
+		Backward: func(_ [][]float32, _, dOut []float32, dIn [][]float32) {
+			for i, factor := range factors {
+				if dIn[i] != nil {
+					dIn[i][0] += float32(factor) * dOut[0]
+				}
+			}
+		},
+	}.Apply(nodes...)
+}

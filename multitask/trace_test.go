@@ -1,0 +1,138 @@
+package multitask
+
+import (
+	"bufio"
+	"encoding/json"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/encoders"
+	_ "github.com/jenga-nlp/jenga/encoders/transformer"
+	"github.com/jenga-nlp/jenga/fusion"
+	"github.com/jenga-nlp/jenga/heads"
+	"github.com/jenga-nlp/jenga/internal/shared"
+	"github.com/jenga-nlp/jenga/nn"
+)
+
+// The losses of 30 steps are PyTorch's, written by scripts/fixtures/trace.py: its doc comment says of what.
+func TestStepsFollowPyTorch(t *testing.T) {
+	dir := shared.Dir(t)
+	data, err := os.ReadFile("testdata/trace.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want map[string][]float64
+	if err := json.Unmarshal(data, &want); err != nil {
+		t.Fatal(err)
+	}
+	for _, scale := range []string{"none", "exact", "length", "residual"} {
+		t.Run(scale, func(t *testing.T) {
+			if scale != "none" && os.Getenv("JENGA_LONG") == "" {
+				t.Skip("takes long: set JENGA_LONG=1")
+			}
+			followTrace(t, dir, scale, want[scale])
+		})
+	}
+}
+
+func followTrace(t *testing.T, dir, scale string, want []float64) {
+	const batchSize, width = 16, 384
+	labels := corpus.NewLabels([]string{"0", "1", "2", "3", "4", "5"})
+	examples := traceExamples(t, dir, labels, len(want)*batchSize)
+	model := traceModel(t, dir, scale, labels)
+
+	learner := newLearner(model, Plan{Rate: 1e-4, WeightDecay: 0.01, WarmupSteps: 10, ClipNorm: 1, Weighting: Fixed{}}, len(want))
+	worst := 0.0
+	for n := range want {
+		step, err := learner.step(State{Step: n}, []draw{{0, corpus.Pack(examples[n*batchSize : (n+1)*batchSize])}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := math.Abs(step.Loss - want[n])
+		worst = max(worst, d)
+		if d > 1e-4 {
+			t.Errorf("loss of step %d = %.6f, want %.6f", n+1, step.Loss, want[n])
+		}
+	}
+	t.Logf("largest difference of a loss: %.2g", worst)
+}
+
+// traceExamples are the first n questions of TREC in file order.
+func traceExamples(t *testing.T, dir string, labels *corpus.Labels, n int) []*corpus.Example {
+	tokenizer, err := corpus.OpenTokenizer(filepath.Join(dir, "models", "minilm-l6"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.Open(filepath.Join(dir, "data", "trec6", "TREC.train.all"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	var examples []*corpus.Example
+	for lines := bufio.NewScanner(file); len(examples) < n && lines.Scan(); {
+		label, text, _ := strings.Cut(lines.Text(), " ")
+		e := &corpus.Example{Text: strings.TrimSpace(text), Targets: []corpus.Target{{Label: label}}}
+		labels.Number(&e.Targets[0])
+		e.Encoding = tokenizer.Encode(e, 0)
+		examples = append(examples, e)
+	}
+	return examples
+}
+
+func traceModel(t *testing.T, dir, scale string, labels *corpus.Labels) *Model {
+	params := nn.NewParams(1)
+	encoder, err := encoders.Registry().Build("transformer", defaults(encoders.Registry().Defaults("transformer")), encoders.Site{
+		Model: filepath.Join(dir, "models", "minilm-l6"), DropoutSet: true, Freeze: "none", Params: params.In("encoder"),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	choice, err := fusion.Registry().FromString("attention", "scale: "+scale)
+	if scale == "none" {
+		choice, err = fusion.Registry().FromString("none", "")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	fused, err := choice.Build(fusion.Site{Tasks: []string{"trec"}, Width: encoder.Width(), Params: params.In("fusion")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, err := heads.Registry().Build("linear", defaults(heads.Registry().Defaults("linear")), heads.Site{
+		Task: "trec", Name: "trec", Answer: corpus.OneLabel, Labels: labels.Names(), Width: encoder.Width(), Params: params.In("heads").In("trec").In("trec"),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range params.All() {
+		if s, ok := traceStarts[w.Name]; ok {
+			traceStart(w.Data, s.salt, s.from)
+		}
+	}
+	return &Model{Encoder: encoder, Fusion: fused, Params: params, Groups: []Group{{Name: "trec", Tasks: []Task{{
+		Name: "trec", Heads: []Head{{Name: "trec", Head: head, Labels: labels, Weight: 1}},
+	}}}}}
+}
+
+func defaults(options any, _ bool) any { return options }
+
+// traceStart fills w with the numbers that the script's start gives for a salt, beginning at number from.
+func traceStart(w []float32, salt, from uint64) {
+	for k := range w {
+		u := ((uint64(k)+from)*2654435761 + salt) % (1 << 32)
+		w[k] = float32((float64(u)/(1<<32) - 0.5) * 0.07)
+	}
+}
+
+// traceStarts are the script's, by the names that its parameters have here; biases start at zero on both sides.
+var traceStarts = map[string]struct{ salt, from uint64 }{
+	"heads.trec.trec.score.weight": {1, 0},
+	"fusion.tasks.trec":            {2, 0},
+	"fusion.states.weight":         {3, 0},
+	"fusion.task.weight":           {3, 384 * 384},
+	"fusion.score.weight":          {4, 0},
+}

@@ -1,0 +1,160 @@
+package multitask
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/nn"
+)
+
+// Plan is how to train.
+type Plan struct {
+	Seed        uint64
+	Epochs      int
+	BatchSize   int // texts
+	BatchTokens int // tokens a batch may hold; 0: any number
+	Accumulate  int // batches that make one update
+
+	Rate        float64 // of learning, at its highest
+	WeightDecay float64 // of the parameters that decay
+	WarmupRatio float64 // share of all steps in which the rate rises
+	WarmupSteps int     // their number; overrules WarmupRatio
+	ClipNorm    float64 // the gradient's norm is cut to it; 0: never
+
+	Sampler   Sampler
+	Weighting Weighting
+
+	EvaluateEvery int  // steps; 0: at the end of each epoch
+	NeverEvaluate bool // not at all
+}
+
+// Data is the examples of one group of tasks, their Encoding and the numbers of their Targets set.
+type Data struct{ Train, Dev []*corpus.Example }
+
+// Step is one update of the parameters.
+type Step struct {
+	Number, Of   int     // from 1
+	Epoch        float64 // epochs done, fractions counted
+	Loss         float64 // what was minimised: the sum over heads of weight times mean over labelled units
+	Losses       []Loss
+	Rate         float64
+	GradientNorm float64 // before it was cut
+	Tokens       int
+	Time         time.Duration
+}
+
+// Evaluation is how the model does on dev.
+type Evaluation struct {
+	Step   int
+	Epoch  float64
+	Groups []GroupScore
+}
+
+// ErrStop is what observe returns to end training early.
+var ErrStop = errors.New("stop")
+
+// Numbers of the random streams that the plan's seed feeds besides the pass's.
+const (
+	streamSampler = 1
+	streamBatches = 1 << 32 // plus the group's number
+)
+
+// Train fits the model to the data, data[g] for group g. It reports each Step and each Evaluation to observe, which
+// may look at the model and end training by an error: ErrStop to end it well. A cancelled context ends it too.
+func Train(ctx context.Context, m *Model, data []Data, plan Plan, observe func(event any) error) error {
+	feeds, err := newFeeds(m, data, plan)
+	if err != nil {
+		return err
+	}
+	state := State{Last: -1, Rand: rand.New(rand.NewPCG(plan.Seed, streamSampler))}
+	perEpoch := 0
+	for _, f := range feeds {
+		state.Batches = append(state.Batches, f.count())
+		perEpoch += f.count()
+	}
+	all := perEpoch * plan.Epochs
+	steps := (all + plan.Accumulate - 1) / plan.Accumulate
+	learner := newLearner(m, plan, steps)
+	if m.Frozen() {
+		m.cache = map[*corpus.Example][][]float32{}
+		defer func() { m.cache = nil }()
+	}
+
+	drawn := 0 // batches
+	for state.Step = 0; state.Step < steps; {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+
+		// next batches
+		var draws []draw
+		for range min(plan.Accumulate, all-drawn) {
+			if state.Epoch = drawn / perEpoch; drawn%perEpoch == 0 {
+				state.Left = append(state.Left[:0], state.Batches...)
+			}
+			for _, g := range plan.Sampler.Next(state) {
+				state.Left[g]--
+				state.Last = g
+				draws = append(draws, draw{g, corpus.Pack(feeds[g].next())})
+			}
+			drawn++
+		}
+
+		// forward, backward, update
+		report, err := learner.step(state, draws)
+		if err != nil {
+			return fmt.Errorf("step %d: %w", state.Step+1, err)
+		}
+		state.Step++
+
+		// observe
+		report.Epoch = float64(drawn) / float64(perEpoch)
+		if err := observe(report); err != nil {
+			return ended(err)
+		}
+		if !plan.due(state.Step, steps, drawn, perEpoch) {
+			continue
+		}
+		scores, err := m.evaluateAll(ctx, data, plan)
+		if err != nil {
+			return err
+		}
+		if err := observe(Evaluation{Step: state.Step, Epoch: report.Epoch, Groups: scores}); err != nil {
+			return ended(err)
+		}
+	}
+	return nil
+}
+
+func ended(err error) error {
+	if errors.Is(err, ErrStop) {
+		return nil
+	}
+	return err
+}
+
+// due tells whether dev is judged after a step: at the ends of epochs or each EvaluateEvery steps, and after the last.
+func (plan Plan) due(step, steps, drawn, perEpoch int) bool {
+	switch {
+	case plan.NeverEvaluate:
+		return false
+	case step == steps:
+		return true
+	case plan.EvaluateEvery > 0:
+		return step%plan.EvaluateEvery == 0
+	}
+	return drawn/perEpoch > (drawn-min(plan.Accumulate, drawn))/perEpoch
+}
+
+// schedule is the share of the highest rate that each of so many steps takes.
+func (plan Plan) schedule(steps int) nn.Schedule {
+	warmup := plan.WarmupSteps
+	if warmup == 0 && plan.WarmupRatio > 0 {
+		warmup = max(1, int(plan.WarmupRatio*float64(steps)))
+	}
+	return nn.Schedule{Warmup: warmup, Steps: steps}
+}
