@@ -1,0 +1,198 @@
+// Package hugot runs ONNX encoders of any architecture through github.com/knights-analytics/hugot, frozen. It is slow,
+// and meant for models that encoders/transformer cannot read.
+package hugot
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	_ "github.com/gomlx/gomlx/backends/simplego" // what hugot calls its Go backend
+	"github.com/knights-analytics/hugot/backends"
+	"github.com/knights-analytics/hugot/options"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/encoders"
+	"github.com/jenga-nlp/jenga/nn"
+)
+
+func init() { encoders.Register("hugot", Options{Backend: "go"}, New) }
+
+// Options are the keys that may stand beside `type: hugot`.
+type Options struct {
+	Backend string `yaml:"backend" doc:"what runs the graph: go"`
+}
+
+type encoder struct {
+	path     string // of the graph
+	config   config
+	pipeline *backends.BasePipeline
+	output   int // which of the graph's outputs the states are
+	width    int
+}
+
+// config is what is read of the config.json beside a graph.
+type config struct {
+	Vocabulary   int `json:"vocab_size"`
+	MaxPositions int `json:"max_position_embeddings"`
+}
+
+// New opens the graph at site.Model, an .onnx file or a folder with a model.onnx, and runs it once.
+func New(o Options, site encoders.Site) (encoders.Encoder, error) {
+	if o.Backend != "go" {
+		return nil, fmt.Errorf("backend %q is not there; \"go\" is", o.Backend)
+	}
+	if site.Model == "" {
+		return nil, errors.New("it has no weights of its own; name an .onnx file as base_model")
+	}
+	if site.Freeze != "" && site.Freeze != "none" && site.Freeze != "all" {
+		return nil, fmt.Errorf("freeze: %q: all of it is frozen; leave freeze out, or set it to \"all\"", site.Freeze)
+	}
+	path := site.Model
+	if stat, err := os.Stat(path); err != nil {
+		return nil, err
+	} else if stat.IsDir() {
+		path = filepath.Join(path, "model.onnx")
+	}
+	c, err := readConfig(path, site)
+	if err != nil {
+		return nil, err
+	}
+	e := &encoder{path: path, config: c}
+	if err := e.load(); err != nil {
+		return nil, err
+	}
+	probe := corpus.Tokens{IDs: []int32{0}, Rows: nn.Rows{Starts: []int{0, 1}, Segment: []int8{0}}}
+	states, err := e.run(probe, 0)
+	if err != nil {
+		return nil, err
+	}
+	e.width = len(states[0])
+	return e, nil
+}
+
+// readConfig reads the config.json beside a graph and holds it against what is asked for.
+func readConfig(path string, site encoders.Site) (config, error) {
+	var c config
+	name := filepath.Join(filepath.Dir(path), "config.json")
+	data, err := os.ReadFile(name)
+	if errors.Is(err, os.ErrNotExist) {
+		return c, fmt.Errorf("%s: no config.json beside it, which gives vocab_size and max_position_embeddings", path)
+	}
+	if err != nil {
+		return c, err
+	}
+	if err := json.Unmarshal(data, &c); err != nil {
+		return c, fmt.Errorf("%s: %w", name, err)
+	}
+	switch {
+	case c.Vocabulary < 1:
+		return c, fmt.Errorf("%s: vocab_size is %d; want at least 1", name, c.Vocabulary)
+	case c.MaxPositions < 1:
+		return c, fmt.Errorf("%s: max_position_embeddings is %d; want at least 1", name, c.MaxPositions)
+	case site.Vocabulary > c.Vocabulary:
+		return c, fmt.Errorf("%s: vocab_size is %d, but the tokenizer has %d tokens", name, c.Vocabulary, site.Vocabulary)
+	case site.MaxLength > c.MaxPositions:
+		return c, fmt.Errorf("%s: max_position_embeddings is %d, but max_length is %d", name, c.MaxPositions, site.MaxLength)
+	}
+	return c, nil
+}
+
+// load reads the graph.
+func (e *encoder) load() (err error) {
+	defer e.name(&err)
+	if _, err := os.Stat(e.path); err != nil {
+		return err
+	}
+	o := options.Defaults()
+	o.Backend = "GO"
+	folder, file := filepath.Split(e.path)
+	model := &backends.Model{Path: filepath.Clean(folder), OnnxFilename: file}
+	if err := backends.CreateModelBackend(context.Background(), model, o); err != nil {
+		return err
+	}
+	if model.OnnxPath != file { // it looks into the folders below, too
+		return fmt.Errorf("hugot finds %s first; move one of the two to another folder", filepath.Join(folder, model.OnnxPath))
+	}
+	for _, input := range backends.GetNames(model.InputsMeta) {
+		if !slices.Contains([]string{"input_ids", "attention_mask", "token_type_ids"}, input) {
+			return fmt.Errorf("the graph asks for %q; input_ids, attention_mask and token_type_ids can be given", input)
+		}
+	}
+	e.output = max(0, slices.Index(backends.GetNames(model.OutputsMeta), "last_hidden_state"))
+	config := backends.PipelineConfig[backends.Pipeline]{Name: e.path}
+	e.pipeline, err = backends.NewBasePipeline(context.Background(), config, o, model)
+	return err
+}
+
+// name makes an error of a panic, and names the graph's file in errors.
+func (e *encoder) name(err *error) {
+	if r := recover(); r != nil {
+		*err = fmt.Errorf("hugot cannot run this graph: %v", r)
+	}
+	if *err != nil {
+		*err = fmt.Errorf("%s: %w", e.path, *err)
+	}
+}
+
+func (e *encoder) Width() int { return e.width }
+
+// Encode implements encoders.Encoder. A graph's sums may depend on a batch's shape, so texts are run one by one.
+func (e *encoder) Encode(p *nn.Pass, tokens corpus.Tokens, layers nn.Wanted) ([][]float32, error) {
+	if layers != nn.LastLayer {
+		return nil, fmt.Errorf("%s: hugot gives the last layer's states alone", e.path)
+	}
+	states := p.Floats(len(tokens.IDs) * e.width) // [T D]
+	for b := range tokens.Rows.Texts() {
+		if tokens.Rows.Starts[b] == tokens.Rows.Starts[b+1] {
+			continue
+		}
+		rows, err := e.run(tokens, b)
+		if err != nil {
+			return nil, err
+		}
+		for i, row := range rows {
+			copy(states[(tokens.Rows.Starts[b]+i)*e.width:], row)
+		}
+	}
+	return [][]float32{states}, nil
+}
+
+// run returns the states of text b, which has a token.
+func (e *encoder) run(tokens corpus.Tokens, b int) (states [][]float32, err error) {
+	lo, hi := tokens.Rows.Starts[b], tokens.Rows.Starts[b+1]
+	if hi-lo > e.config.MaxPositions {
+		return nil, fmt.Errorf("text %d of the batch has %d tokens; the encoder takes %d", b+1, hi-lo, e.config.MaxPositions)
+	}
+	var input backends.TokenizedInput
+	for i := lo; i < hi; i++ {
+		id := tokens.IDs[i]
+		if id < 0 || int(id) >= e.config.Vocabulary {
+			return nil, fmt.Errorf("text %d of the batch: token id %d is outside the encoder's vocabulary of %d", b+1, id, e.config.Vocabulary)
+		}
+		input.TokenIDs = append(input.TokenIDs, uint32(id))
+		input.TypeIDs = append(input.TypeIDs, uint32(tokens.Rows.Segment[i]))
+		input.AttentionMask = append(input.AttentionMask, 1)
+	}
+
+	defer e.name(&err)
+	batch := backends.NewBatch(1)
+	batch.Input = []backends.TokenizedInput{input}
+	batch.MaxSequenceLength = hi - lo
+	if err := backends.CreateInputTensors(batch, e.pipeline.Model, e.pipeline.Runtime); err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, batch.Destroy()) }()
+	if err := backends.RunSessionOnBatch(context.Background(), batch, e.pipeline); err != nil {
+		return nil, err
+	}
+	texts, ok := batch.OutputValues[e.output].([][][]float32) // [1 T D]
+	if !ok || len(texts) != 1 || len(texts[0]) != hi-lo || e.width > 0 && len(texts[0][0]) != e.width {
+		return nil, errors.New("the graph's output is not one state a token")
+	}
+	return texts[0], nil
+}
