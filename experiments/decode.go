@@ -28,7 +28,7 @@ func (d *decoding) remark(at plugin.Place, format string, args ...any) {
 func (d *decoding) experiment(root *plugin.Section) {
 	top := struct {
 		ProjectName string          `yaml:"project_name"`
-		Seed        uint64          `yaml:"seed"`
+		Seed        uint64          `yaml:"seed" range:"[0,)"`
 		Model       *plugin.Section `yaml:"model"`
 		Tokenizer   *plugin.Section `yaml:"tokenizer"`
 		Tasks       *plugin.Section `yaml:"tasks"`
@@ -79,8 +79,8 @@ func (d *decoding) model(s *plugin.Section) {
 		BaseModel    *plugin.Section `yaml:"base_model"`
 		Encoder      *plugin.Section `yaml:"encoder"`
 		Fusion       *plugin.Section `yaml:"fusion"`
-		BackboneType string          `yaml:"backbone_type" choice:"text"`
-	}{Dropout: 0.1, Freeze: "none"}
+		BackboneType string          `yaml:"backbone_type"`
+	}{Dropout: 0.1, Freeze: "none", BackboneType: "text"}
 	s.Decode("model", &m, &d.mistakes)
 
 	switch {
@@ -94,7 +94,10 @@ func (d *decoding) model(s *plugin.Section) {
 	if n, err := strconv.Atoi(m.Freeze); (err != nil || n < 0) && !slices.Contains([]string{"none", "embeddings", "all"}, m.Freeze) {
 		d.mistakes.Add(s.At("freeze").Place, "model: freeze: want none, embeddings, all or a number of layers, have %q", m.Freeze)
 	}
-	d.e.Model.Dropout, d.e.Model.DropoutSet = m.Dropout, s.Has("dropout")
+	if m.BackboneType != "text" {
+		d.mistakes.Add(s.At("backbone_type").Place, "model: %s", plugin.Unknown("backbone_type", m.BackboneType, []string{"text"}))
+	}
+	d.e.Model.Dropout, d.e.Model.DropoutSet = m.Dropout, s.Has("dropout") || !s.Has("base_model")
 	d.e.Model.Freeze = m.Freeze
 	d.e.Model.Encoder = encoders.Registry().Choose(m.Encoder, "transformer", nil, &d.mistakes)
 	d.e.Model.Fusion = fusion.Registry().Choose(m.Fusion, "none", nil, &d.mistakes)

@@ -37,7 +37,7 @@ type Experiment struct {
 type Model struct {
 	BaseModel  File // folder or .onnx file of the weights; no name: from scratch
 	Dropout    float64
-	DropoutSet bool   // the file names a dropout; else the base model's own config holds
+	DropoutSet bool   // else the base model's own config holds
 	Freeze     string // none | embeddings | all | a number of layers
 	Encoder    plugin.Choice[encoders.Site, encoders.Encoder]
 	Fusion     plugin.Choice[fusion.Site, fusion.Fusion]
@@ -109,7 +109,7 @@ func (d Data) File(split string) File {
 type Split struct {
 	Dev  float64 `yaml:"dev" range:"[0,)"`
 	Test float64 `yaml:"test" range:"[0,)"`
-	Seed uint64  `yaml:"seed"`
+	Seed uint64  `yaml:"seed" range:"[0,)"`
 }
 
 // Training is the training section.
@@ -162,6 +162,11 @@ func read(path string, sets []string, files bool) (*Experiment, error) {
 	if err != nil {
 		return nil, err
 	}
+	return decode(path, data, sets, files)
+}
+
+// decode makes an experiment of what a file at path holds. files says that the files it names must be there.
+func decode(path string, data []byte, sets []string, files bool) (*Experiment, error) {
 	d := decoding{e: &Experiment{Path: path}, files: files}
 	root := plugin.Parse(path, data, &d.mistakes)
 	if root == nil {

@@ -36,13 +36,15 @@ func (d *decoding) metric(s *plugin.Section) {
 func (d *decoding) metrics() []string {
 	names := []string{"eval_loss", "eval_overall"}
 	taken := map[string]string{"eval_loss": "all tasks", "eval_overall": "all tasks", "eval_overall_f1": "all tasks", "eval_all_right": "all tasks"}
+	clashes := map[string]bool{} // tasks of which one figure is named already
 	add := func(task Task, name string) {
-		if first, twice := taken[name]; twice {
-			d.mistakes.Add(task.Place, "task %q: its figure %s has the name of one of %s; rename the task or the head", task.Name, name, first)
-			return
-		}
-		taken[name] = fmt.Sprintf("task %q", task.Name)
 		names = append(names, name)
+		if first, twice := taken[name]; !twice {
+			taken[name] = fmt.Sprintf("task %q", task.Name)
+		} else if !clashes[task.Name] {
+			clashes[task.Name] = true
+			d.mistakes.Add(task.Place, "task %q: its figure %s has the name of one of %s; rename the task or the head", task.Name, name, first)
+		}
 	}
 	f1, shared := false, false
 	for _, task := range d.e.Tasks {

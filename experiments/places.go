@@ -23,9 +23,12 @@ func (d *decoding) relative(s *plugin.Section, what string) string {
 	return filepath.Join(filepath.Dir(d.e.Path), s.Text)
 }
 
-// dataFile finds a data file, if need be below $JENGA_DATA.
-func (d *decoding) dataFile(s *plugin.Section, what, task string) File {
-	path := d.relative(s, what)
+// dataFile finds the data file that a section of a task names, if need be below $JENGA_DATA.
+func (d *decoding) dataFile(s *plugin.Section, task, what string) File {
+	if s == nil || s.Kind == plugin.Null {
+		return File{}
+	}
+	path := d.relative(s, task+": "+what)
 	if path == "" {
 		return File{Place: s.Place}
 	}
@@ -38,7 +41,7 @@ func (d *decoding) dataFile(s *plugin.Section, what, task string) File {
 		}
 	}
 	if d.files {
-		d.mistakes.Add(s.Place, "task %q: %s: no such file%s", task, s.Text, beside("JENGA_DATA"))
+		d.mistakes.Add(s.Place, "%s: %s: no such file%s", task, s.Text, beside("JENGA_DATA"))
 	}
 	return File{path, s.Place}
 }

@@ -17,10 +17,9 @@ func override(root *plugin.Section, set string, mistakes *plugin.Mistakes) {
 	}
 	value := &plugin.Section{Place: place}
 	if strings.TrimSpace(text) != "" {
-		if value = plugin.Parse(place.File, []byte(text), mistakes); value == nil {
+		if value = plugin.ParseValue(place, text, mistakes); value == nil {
 			return
 		}
-		move(value, place)
 	}
 
 	keys := strings.Split(path, ".")
@@ -57,18 +56,6 @@ func override(root *plugin.Section, set string, mistakes *plugin.Mistakes) {
 	}
 }
 
-// move says of a value and all within that they stand at place.
-func move(s *plugin.Section, place plugin.Place) {
-	s.Place = place
-	for _, item := range s.Items {
-		move(item, place)
-	}
-	for i := range s.Entries {
-		s.Entries[i].Place = place
-		move(s.Entries[i].Value, place)
-	}
-}
-
 // asMapping makes a mapping of a part that is written as its type alone: fusion: attention is {type: attention}.
 func asMapping(s *plugin.Section, depth int, keys []string) bool {
 	switch {
@@ -97,7 +84,7 @@ func isPart(key string) bool {
 
 // missing is the value of keys[0] where the file has none: an empty mapping, or the one head that a task has by default.
 func missing(within *plugin.Section, keys []string, place plugin.Place) *plugin.Section {
-	if keys[0] == "heads" && len(keys) > 1 && within.Has("name") && within.At("name").Text == keys[1] {
+	if keys[0] == "heads" && len(keys) > 1 && within.Has("name") {
 		head := &plugin.Section{Place: place, Kind: plugin.Mapping}
 		head.Put("name", within.At("name"))
 		return &plugin.Section{Place: place, Kind: plugin.List, Items: []*plugin.Section{head}}

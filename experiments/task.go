@@ -37,7 +37,7 @@ func (d *decoding) unique(kind, name string, s *plugin.Section, taken map[string
 	}
 	key := strings.ToLower(name)
 	if first, twice := taken[key]; twice {
-		d.mistakes.Add(s.At("name").Place, "%s %q: the name is taken, by line %d; names differ in more than case", kind, name, first.Line)
+		d.mistakes.Add(s.At("name").Place, "%s %q: the name is taken, in line %d; another one is needed, not only in case", kind, name, first.Line)
 		return
 	}
 	taken[key] = s.Place
@@ -233,14 +233,10 @@ func (d *decoding) data(owner string, task *Task, s, dataPath, of *plugin.Sectio
 		}
 		path, what = dataPath, "data_path"
 	}
-	find := func(s *plugin.Section, what string) File {
-		if s == nil || s.Kind == plugin.Null {
-			return File{}
-		}
-		return d.dataFile(s, owner, what)
-	}
-	data.Path = find(path, what)
-	data.Train, data.Dev, data.Test = find(raw.Train, "data: train"), find(raw.Dev, "data: dev"), find(raw.Test, "data: test")
+	data.Path = d.dataFile(path, owner, what)
+	data.Train = d.dataFile(raw.Train, owner, "data: train")
+	data.Dev = d.dataFile(raw.Dev, owner, "data: dev")
+	data.Test = d.dataFile(raw.Test, owner, "data: test")
 	d.checkFiles(owner, data, s)
 	data.Split = d.split(owner, data, raw.Split, s)
 	return data

@@ -72,7 +72,9 @@ func (f *writing) model() *plugin.Section {
 		put(s, "dropout", m.Dropout)
 	}
 	put(s, "freeze", m.Freeze)
-	s.Put("encoder", m.Encoder.Section())
+	if m.Encoder.Place != (plugin.Place{}) || m.BaseModel.Name == "" {
+		s.Put("encoder", m.Encoder.Section()) // else its sizes are the base model's
+	}
 	s.Put("fusion", m.Fusion.Section())
 	return s
 }
@@ -102,7 +104,7 @@ func (f *writing) task(task Task) *plugin.Section {
 		h := mapping()
 		put(h, "name", head.Name)
 		put(h, "weight", head.Weight)
-		if head.NumLabels > 0 {
+		if head.NumLabels > 0 && !f.e.JengaNLP { // what is written speaks our keys too, and theirs may be wrong
 			put(h, "num_labels", head.NumLabels)
 		}
 		if head.Labels != nil {
@@ -133,12 +135,17 @@ func (f *writing) data(d Data) *plugin.Section {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
-		if kind, head, ok := strings.Cut(name, "."); ok {
-			if s.At(kind) == nil {
-				s.Put(kind, mapping())
-			}
-			put(s.At(kind), head, fields[name])
+		kind, head, ok := strings.Cut(name, ".")
+		if !ok {
+			continue
 		}
+		if _, both := fields[kind]; both {
+			kind += "s" // label: is the column of the other heads
+		}
+		if s.At(kind) == nil {
+			s.Put(kind, mapping())
+		}
+		put(s.At(kind), head, fields[name])
 	}
 	return s
 }

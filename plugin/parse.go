@@ -2,7 +2,6 @@ package plugin
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"regexp"
@@ -21,32 +20,47 @@ const (
 
 // Parse reads the one YAML document of a file. Where there is none it notes why and returns nil.
 func Parse(file string, data []byte, mistakes *Mistakes) *Section {
+	return parse(func(line, col int) Place { return Place{file, line, col} }, data, mistakes)
+}
+
+// ParseValue reads YAML that stands somewhere else than in a file: all its values and mistakes are at place.
+func ParseValue(place Place, text string, mistakes *Mistakes) *Section {
+	return parse(func(int, int) Place { return place }, []byte(text), mistakes)
+}
+
+func parse(at func(line, col int) Place, data []byte, mistakes *Mistakes) *Section {
 	if len(data) > maxBytes {
-		mistakes.Add(Place{File: file}, "%d bytes; an experiment file has at most %d", len(data), maxBytes)
+		mistakes.Add(at(0, 0), "%d bytes; an experiment file has at most %d", len(data), maxBytes)
 		return nil
 	}
-	if at := invalidByte(data); at >= 0 {
-		line := 1 + bytes.Count(data[:at], []byte("\n"))
-		start := bytes.LastIndexByte(data[:at], '\n') + 1
-		place := Place{file, line, 1 + utf8.RuneCount(data[start:at])}
-		mistakes.Add(place, "byte 0x%02x is not UTF-8; save the file as UTF-8", data[at])
+	if i := invalidByte(data); i >= 0 {
+		line := 1 + bytes.Count(data[:i], []byte("\n"))
+		start := bytes.LastIndexByte(data[:i], '\n') + 1
+		mistakes.Add(at(line, 1+utf8.RuneCount(data[start:i])), "byte 0x%02x is not UTF-8; save the file as UTF-8", data[i])
 		return nil
 	}
 
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
 	var document, second yaml.Node
-	if err := decode(decoder, &document); err != nil {
-		mistakes.Append(syntaxMistake(file, data, err))
+	if err := decode(decoder, &document); err == io.EOF {
+		mistakes.Add(at(0, 0), "empty; an experiment has at least model and tasks")
+		return nil
+	} else if err != nil {
+		syntaxMistake(at, data, err, mistakes)
 		return nil
 	}
 	if err := decode(decoder, &second); err == nil {
-		mistakes.Add(Place{file, second.Line, second.Column}, "a second document begins; an experiment file is one")
+		mistakes.Add(at(second.Line, second.Column), "a second document begins; an experiment file is one")
 	} else if err != io.EOF {
-		mistakes.Append(syntaxMistake(file, data, err))
+		syntaxMistake(at, data, err, mistakes)
 	}
 
-	r := reader{file: file, mistakes: mistakes, open: map[*yaml.Node]bool{}}
-	return r.section(document.Content[0], 0)
+	r := reader{at: at, mistakes: mistakes, open: map[*yaml.Node]bool{}}
+	root := r.section(document.Content[0], 0)
+	if r.stopped {
+		return nil
+	}
+	return root
 }
 
 // decode reads the next document. The YAML library panics on some malformed comments: that is an error here.
@@ -73,44 +87,52 @@ func invalidByte(data []byte) int {
 var yamlError = regexp.MustCompile(`^yaml: (?:line (\d+): )?(.*)$`)
 
 // syntaxMistake gives the YAML library's error our form.
-func syntaxMistake(file string, data []byte, err error) error {
-	if err == io.EOF {
-		return &Mistake{Place{File: file}, errors.New("the file is empty; an experiment has at least model and tasks")}
-	}
-	place, text := Place{File: file, Line: 1}, err.Error()
+func syntaxMistake(at func(line, col int) Place, data []byte, err error, mistakes *Mistakes) {
+	line, text := 1, err.Error()
 	if parts := yamlError.FindStringSubmatch(text); parts != nil {
 		text = parts[2]
 		if n, err := strconv.Atoi(parts[1]); err == nil {
-			place.Line = n
+			line = n
 		}
 	}
 	lines := bytes.Split(data, []byte("\n"))
-	if place.Line <= len(lines) && bytes.HasPrefix(bytes.TrimLeft(lines[place.Line-1], " "), []byte("\t")) {
+	if line <= len(lines) && bytes.HasPrefix(bytes.TrimLeft(lines[line-1], " "), []byte("\t")) {
 		text += "; indent with blanks, not with a tab"
 	}
-	return &Mistake{place, fmt.Errorf("not YAML: %s", text)}
+	mistakes.Add(at(line, 0), "not YAML: %s", text)
 }
 
 // reader turns YAML nodes into sections.
 type reader struct {
-	file     string
+	at       func(line, col int) Place
 	mistakes *Mistakes
-	open     map[*yaml.Node]bool // anchors whose values are being read
+	open     map[*yaml.Node]bool // lists and mappings that are being read
+	alias    *yaml.Node          // the outermost alias that is being followed
 	values   int
-	full     bool // a bound is exceeded: the rest is not looked at
+	stopped  bool // by a mistake that leaves nothing to make sense of
+}
+
+// stop notes a mistake at n, or where an alias led there, and ends the reading.
+func (r *reader) stop(n *yaml.Node, format string, args ...any) {
+	if r.stopped {
+		return
+	}
+	if r.alias != nil {
+		n = r.alias
+	}
+	r.mistakes.Add(r.at(n.Line, n.Column), format, args...)
+	r.stopped = true
 }
 
 func (r *reader) section(n *yaml.Node, depth int) *Section {
-	s := &Section{Place: Place{r.file, n.Line, n.Column}}
-	if r.values++; r.values > maxValues && !r.full {
-		r.mistakes.Add(s.Place, "more than %d values, those of aliases counted each time", maxValues)
-		r.full = true
+	s := &Section{Place: r.at(n.Line, n.Column)}
+	if r.values++; r.values > maxValues {
+		r.stop(n, "more than %d values, those of aliases counted each time", maxValues)
 	}
-	if depth > maxDepth && !r.full {
-		r.mistakes.Add(s.Place, "values nest more than %d deep", maxDepth)
-		r.full = true
+	if depth > maxDepth {
+		r.stop(n, "values nest more than %d deep", maxDepth)
 	}
-	if r.full {
+	if r.stopped {
 		return s
 	}
 	if n.Style&yaml.TaggedStyle != 0 {
@@ -121,8 +143,12 @@ func (r *reader) section(n *yaml.Node, depth int) *Section {
 	switch n.Kind {
 	case yaml.AliasNode:
 		if r.open[n.Alias] {
-			r.mistakes.Add(s.Place, "alias %s stands within its own value", quoted("*"+n.Value))
+			r.stop(n, "alias %s stands within its own value", quoted("*"+n.Value))
 			return s
+		}
+		if r.alias == nil {
+			r.alias = n
+			defer func() { r.alias = nil }()
 		}
 		return r.section(n.Alias, depth)
 	case yaml.ScalarNode:
@@ -163,9 +189,9 @@ func scalarKind(n *yaml.Node) Kind {
 func (r *reader) entries(s *Section, n *yaml.Node, depth int) {
 	lines := map[string]int{} // where a key was first given
 	var merged []*Section
-	for i := 0; i < len(n.Content) && !r.full; i += 2 {
+	for i := 0; i < len(n.Content) && !r.stopped; i += 2 {
 		key := n.Content[i]
-		place := Place{r.file, key.Line, key.Column}
+		place := r.at(key.Line, key.Column)
 		if key.ShortTag() == "!!merge" {
 			merged = append(merged, r.merged(n.Content[i+1], depth)...)
 			continue
@@ -203,7 +229,7 @@ func (r *reader) merged(n *yaml.Node, depth int) []*Section {
 		all = s.Items
 	}
 	for _, m := range all {
-		if m.Kind != Mapping && !r.full {
+		if m.Kind != Mapping && !r.stopped {
 			r.mistakes.Add(m.Place, "<< merges mappings, not %s", m)
 		}
 	}

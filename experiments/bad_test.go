@@ -1,0 +1,42 @@
+package experiments
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	_ "github.com/jenga-nlp/jenga/encoders/transformer"
+)
+
+var update = flag.Bool("update", false, "write the .want files of testdata/bad anew")
+
+// Each file of testdata/bad has one mistake, at another place in the code than all others. The .want file beside it
+// holds what a user reads.
+func TestBadFiles(t *testing.T) {
+	t.Setenv("JENGA_DATA", "")
+	t.Setenv("JENGA_MODELS", "")
+	t.Chdir("testdata/bad")
+	files, err := filepath.Glob("*.yaml")
+	if err != nil || len(files) < 30 {
+		t.Fatalf("%d files, %v; want at least 30", len(files), err)
+	}
+	for _, file := range files {
+		_, err := Read(file, nil)
+		if err == nil {
+			t.Errorf("%s is read without an error", file)
+			continue
+		}
+		got, wanted := err.Error()+"\n", strings.TrimSuffix(file, ".yaml")+".want"
+		if *update {
+			if err := os.WriteFile(wanted, []byte(got), 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(wanted)
+		if err != nil || got != string(want) {
+			t.Errorf("%s:\n got %swant %s%v", file, got, want, err)
+		}
+	}
+}
