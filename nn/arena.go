@@ -7,7 +7,8 @@ type arena struct {
 	used   int // floats used of it
 }
 
-const arenaBlock = 1 << 20 // floats
+// Blocks grow from the first, in floats, to the largest, so that a small batch needs little memory.
+const firstBlock, largestBlock = 1 << 13, 1 << 20
 
 func (a *arena) reset() { a.block, a.used = 0, 0 }
 
@@ -28,7 +29,7 @@ func (a *arena) floats(n int) []float32 {
 			return s
 		}
 	}
-	a.blocks = append(a.blocks, make([]float32, max(n, arenaBlock)))
+	a.blocks = append(a.blocks, make([]float32, max(n, min(firstBlock<<min(len(a.blocks), 20), largestBlock))))
 	a.used = n
 	return a.blocks[a.block][:n:n]
 }

@@ -1,0 +1,173 @@
+package parttest_test
+
+import (
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/heads"
+	"github.com/jenga-nlp/jenga/nn"
+	"github.com/jenga-nlp/jenga/parttest"
+)
+
+// broken lists heads that break one rule each, and how the subtest begins that has to say so.
+var broken = map[string]struct {
+	rule  string
+	spoil func(sound heads.Head, site heads.Site) heads.Head
+}{
+	"constant":  {"it_trains", func(h heads.Head, _ heads.Site) heads.Head { return constant{h} }},
+	"twisted":   {"gradients_agree", func(h heads.Head, _ heads.Site) heads.Head { return twisted{h} }},
+	"averaging": {"the_loss_is_a_sum", func(h heads.Head, _ heads.Site) heads.Head { return averaging{h} }},
+	"eager":     {"where_nothing_is_labelled", func(h heads.Head, _ heads.Site) heads.Head { return eager{h} }},
+	"in_place":  {"the_loss_leaves_the_scores", func(h heads.Head, _ heads.Site) heads.Head { return inPlace{h} }},
+	"hoarding":  {"it_saves,_loads", hoard},
+	"sociable":  {"order_and_company", func(h heads.Head, _ heads.Site) heads.Head { return sociable{h} }},
+	"short":     {"predictions_are_of_the_kind", func(h heads.Head, _ heads.Site) heads.Head { return short{h} }},
+}
+
+func init() {
+	for name, b := range broken {
+		heads.Register(name, struct{}{}, func(_ struct{}, site heads.Site) (heads.Head, error) {
+			if site.Answer != corpus.OneLabel {
+				return nil, site.Refuse(corpus.OneLabel)
+			}
+			sound, err := heads.NewLinear(heads.LinearOptions{Pool: "mean"}, site)
+			return b.spoil(sound, site), err
+		})
+	}
+}
+
+// constant scores without looking at the text.
+type constant struct{ heads.Head }
+
+func (h constant) Scores(p *nn.Pass, seen nn.Hidden) heads.Scores {
+	seen.States = nn.Scale(seen.States, 0)
+	return h.Head.Scores(p, seen)
+}
+
+// twisted has a backward that is not its forward's.
+type twisted struct{ heads.Head }
+
+func (h twisted) Scores(p *nn.Pass, seen nn.Hidden) heads.Scores {
+	seen.States = nn.Operation{
+		Name: "square", Shape: seen.States.Shape(),
+		Forward: func(in [][]float32, out []float32) {
+			for i, x := range in[0] {
+				out[i] = x * x
+			}
+		},
+		Backward: func(in [][]float32, _, dOut []float32, dIn [][]float32) {
+			for i, x := range in[0] {
+				dIn[0][i] += dOut[i] * x
+			}
+		},
+	}.Apply(seen.States)
+	return h.Head.Scores(p, seen)
+}
+
+// averaging gives the mean loss of a batch.
+type averaging struct{ heads.Head }
+
+func (h averaging) Loss(p *nn.Pass, scores heads.Scores, gold []corpus.Target) *nn.Node {
+	if loss := h.Head.Loss(p, scores, gold); loss != nil {
+		return nn.Scale(loss, 1/float32(h.Units(gold)))
+	}
+	return nil
+}
+
+// eager has a loss where nothing is labelled.
+type eager struct{ heads.Head }
+
+func (h eager) Loss(_ *nn.Pass, scores heads.Scores, gold []corpus.Target) *nn.Node {
+	ids := make([]int, len(gold))
+	for i, t := range gold {
+		ids[i] = t.LabelID
+	}
+	return nn.CrossEntropy(scores.Nodes[0], ids)
+}
+
+// inPlace turns its scores into differences from the gold.
+type inPlace struct{ heads.Head }
+
+func (h inPlace) Loss(p *nn.Pass, scores heads.Scores, gold []corpus.Target) *nn.Node {
+	loss := h.Head.Loss(p, scores, gold)
+	nn.Operation{
+		Name: "in place", Shape: scores.Nodes[0].Shape(),
+		Forward: func(in [][]float32, _ []float32) { in[0][0] -= 1 },
+	}.Apply(scores.Nodes[0])
+	return loss
+}
+
+// hoarding learns something that stands in no checkpoint.
+type hoarding struct {
+	heads.Head
+	layer *nn.Linear
+}
+
+var hoards uint64
+
+func hoard(h heads.Head, site heads.Site) heads.Head {
+	hoards++
+	return hoarding{h, nn.NewLinear(nn.NewParams(hoards), site.Width, site.Width)}
+}
+
+func (h hoarding) Scores(p *nn.Pass, seen nn.Hidden) heads.Scores {
+	seen.States = nn.Sum(seen.States, h.layer.Apply(seen.States))
+	return h.Head.Scores(p, seen)
+}
+
+// sociable scores a text by its batch: less the mean of all states.
+type sociable struct{ heads.Head }
+
+func (h sociable) Scores(p *nn.Pass, seen nn.Hidden) heads.Scores {
+	all := nn.Hidden{States: seen.States, Rows: nn.Rows{Starts: []int{0, seen.Rows.Tokens()}}}
+	seen.States = nn.AddRow(seen.States, nn.Scale(nn.MeanPool(all), -1))
+	return h.Head.Scores(p, seen)
+}
+
+// short predicts no probabilities.
+type short struct{ heads.Head }
+
+func (h short) Predict(scores heads.Scores) []corpus.Prediction {
+	predictions := h.Head.Predict(scores)
+	for i := range predictions {
+		predictions[i].Probabilities = nil
+	}
+	return predictions
+}
+
+// TestBrokenHead is run in a process of its own by TestRulesAreHeld: it fails.
+func TestBrokenHead(t *testing.T) {
+	name := os.Getenv("JENGA_BROKEN_HEAD")
+	if name == "" {
+		t.Skip("for TestRulesAreHeld")
+	}
+	parttest.Head(t, name, "")
+}
+
+func TestRulesAreHeld(t *testing.T) {
+	for name, b := range broken {
+		t.Run("a head that is "+name+" fails", func(t *testing.T) {
+			command := exec.Command(os.Args[0], "-test.run=^TestBrokenHead$")
+			command.Env = append(os.Environ(), "JENGA_BROKEN_HEAD="+name)
+			out, err := command.CombinedOutput()
+			if err == nil {
+				t.Fatal("it passes")
+			}
+			if want := "--- FAIL: TestBrokenHead/one_label/" + b.rule; !strings.Contains(string(out), want) {
+				t.Errorf("no %q in\n%s", want, out)
+			}
+		})
+	}
+
+	t.Run("a head that does not exist is a failure that lists those that do", func(t *testing.T) {
+		command := exec.Command(os.Args[0], "-test.run=^TestBrokenHead$")
+		command.Env = append(os.Environ(), "JENGA_BROKEN_HEAD=liner")
+		out, err := command.CombinedOutput()
+		if err == nil || !strings.Contains(string(out), `did you mean "linear"?`) {
+			t.Errorf("error %v, output\n%s", err, out)
+		}
+	})
+}

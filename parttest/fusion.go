@@ -1,0 +1,90 @@
+package parttest
+
+import (
+	"reflect"
+	"testing"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/fusion"
+	"github.com/jenga-nlp/jenga/heads"
+	"github.com/jenga-nlp/jenga/nn"
+)
+
+// Fusion checks the fusion registered as name, made with options written as YAML, in front of a linear head.
+func Fusion(t *testing.T, name, options string) {
+	t.Helper()
+	choice, err := fusion.Registry().FromString(name, options)
+	if err != nil {
+		t.Fatalf("fusion %q with options %q: %v", name, options, err)
+	}
+	tasks := []string{"first", "second"}
+	build := func(seed uint64) (fusion.Fusion, nn.Params, error) {
+		params := nn.NewParams(seed)
+		f, err := choice.Build(fusion.Site{Tasks: tasks, Width: width, Params: params.In("fusion")})
+		return f, params, err
+	}
+	f, _, err := build(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	for _, task := range tasks {
+		t.Run("task "+task+" sees the rows of the shared states", func(t *testing.T) { checkRows(t, f, task) })
+	}
+	for _, answer := range []corpus.Answer{corpus.OneLabel, corpus.TagPerWord} {
+		make := func(seed uint64) (heads.Head, nn.Params, error) {
+			f, params, err := build(seed)
+			if err != nil {
+				return nil, params, err
+			}
+			pool := "mean"
+			if answer == corpus.TagPerWord {
+				pool = "cls" // no pool at all
+			}
+			head, err := heads.NewLinear(heads.LinearOptions{Pool: pool, Dropout: 0.1}, heads.Site{Task: "second",
+				Answer: answer, Labels: labels, Width: width, Params: params.In("head")})
+			return &fused{head, f, wanted(f)}, params, err
+		}
+		t.Run("before a head of "+answer.String(), func(t *testing.T) { checkHead(t, answer, make) })
+	}
+}
+
+// fused is a head behind a fusion.
+type fused struct {
+	heads.Head
+	fusion fusion.Fusion
+	wanted nn.Wanted
+}
+
+func (f *fused) Scores(p *nn.Pass, shared nn.Hidden) heads.Scores {
+	return f.Head.Scores(p, f.fusion.Fuse(p, shared, "second"))
+}
+
+func wanted(f fusion.Fusion) nn.Wanted {
+	if l, ok := f.(fusion.Layered); ok {
+		return l.Wanted()
+	}
+	return nn.LastLayer
+}
+
+func checkRows(t *testing.T, f fusion.Fusion, task string) {
+	b := pack(labelledTexts(corpus.TagPerWord)...)
+	p := nn.NewPass(1)
+	shared := nn.Hidden{States: p.Input(b.states, b.rows.Tokens(), width), Rows: b.rows}
+	if wanted(f) == nn.AllLayers {
+		shared.Layers = []*nn.Node{p.Input(b.states, b.rows.Tokens(), width), shared.States}
+	}
+	seen := f.Fuse(p, shared, task)
+	if err := p.Forward(); err != nil {
+		t.Fatalf("forward: %v", err)
+	}
+	if got, want := seen.States.Shape(), shared.States.Shape(); !got.Eq(want) {
+		t.Errorf("the states seen have the shape %v, those shared %v", got, want)
+	}
+	if !reflect.DeepEqual(seen.Rows, b.rows) {
+		t.Errorf("the rows seen are %+v, those shared %+v", seen.Rows, b.rows)
+	}
+	if got := nn.Values(shared.States); !sameBits(got, b.states) {
+		t.Error("the shared states were changed")
+	}
+}

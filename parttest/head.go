@@ -1,0 +1,433 @@
+package parttest
+
+import (
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/heads"
+	"github.com/jenga-nlp/jenga/nn"
+)
+
+// Head checks the head registered as name, made with options written as YAML ("dropout: 0.2"; "" for the defaults),
+// for each kind of answer that it gives.
+func Head(t *testing.T, name, options string) {
+	t.Helper()
+	choice, err := heads.Registry().FromString(name, options)
+	if err != nil {
+		t.Fatalf("head %q with options %q: %v", name, options, err)
+	}
+	served, refusals := 0, []string{}
+	for _, answer := range []corpus.Answer{corpus.OneLabel, corpus.TagPerWord} {
+		make := func(seed uint64) (heads.Head, nn.Params, error) {
+			params := nn.NewParams(seed)
+			h, err := choice.Build(heads.Site{Task: "task", Name: "head", Answer: answer, Labels: labels, Width: width,
+				Dropout: 0.1, Params: params.In("heads").In("head")})
+			return h, params, err
+		}
+		if _, _, err := make(1); err != nil {
+			refusals = append(refusals, err.Error())
+			continue
+		}
+		served++
+		t.Run(answer.String(), func(t *testing.T) { checkHead(t, answer, make) })
+	}
+	if served == 0 {
+		t.Fatalf("head %q gives no kind of answer:\n%s", name, strings.Join(refusals, "\n"))
+	}
+}
+
+// maker makes the head under test, with its parameters below the root that it returns.
+type maker func(seed uint64) (heads.Head, nn.Params, error)
+
+// subject is a head under test.
+type subject struct {
+	heads.Head
+	params []*nn.Param
+	layers nn.Wanted
+}
+
+func (m maker) subject(t *testing.T, seed uint64) subject {
+	t.Helper()
+	h, params, err := m(seed)
+	if err != nil {
+		t.Fatalf("made once, but not again: %v", err)
+	}
+	s := subject{Head: h, params: params.All()}
+	if f, ok := h.(*fused); ok {
+		s.layers = f.wanted
+	}
+	return s
+}
+
+func checkHead(t *testing.T, answer corpus.Answer, m maker) {
+	texts := labelledTexts(answer)
+	t.Run("it trains: the loss falls", func(t *testing.T) { checkTrains(t, m, pack(texts...)) })
+	t.Run("gradients agree with differences of the loss, dropout on", func(t *testing.T) {
+		checkGradients(t, m, pack(texts...))
+	})
+	t.Run("a frozen input changes no gradient", func(t *testing.T) { checkFrozen(t, m, pack(texts...)) })
+	t.Run("a text of one token is a text", func(t *testing.T) { checkOneToken(t, m, answer) })
+	t.Run("where nothing is labelled there is no loss, yet predictions", func(t *testing.T) {
+		checkUnlabelled(t, m, answer, texts)
+	})
+	t.Run("the loss is a sum over texts", func(t *testing.T) { checkSum(t, m, texts) })
+	t.Run("the loss leaves the scores as they are", func(t *testing.T) { checkScoresStay(t, m, pack(texts...)) })
+	t.Run("predictions are of the kind asked for", func(t *testing.T) { checkPredictions(t, m, answer, pack(texts...)) })
+	t.Run("it saves, loads and predicts alike", func(t *testing.T) { checkSaved(t, m, pack(texts...)) })
+	t.Run("order and company of texts change no bit", func(t *testing.T) { checkCompany(t, m, texts) })
+	t.Run("what is no number does not stop it", func(t *testing.T) { checkNaN(t, m, pack(texts...)) })
+}
+
+// pass is one way of a batch through a head.
+type pass struct {
+	*nn.Pass
+	at     []*nn.Node // the hidden states of each layer that the head sees
+	seen   nn.Hidden
+	scores heads.Scores
+	loss   *nn.Node // nil: nothing is labelled
+}
+
+// run takes a batch through the head, with its loss if there is to be one.
+func (s subject) run(t *testing.T, b batch, training, loss bool) pass {
+	t.Helper()
+	p := pass{Pass: nn.NewPass(7)}
+	p.Training = training
+	p.seen.Rows = b.rows
+	layers := 1
+	if s.layers == nn.AllLayers {
+		layers = 3
+	}
+	for l := range layers { // each layer differs from the last one by a factor
+		states := slices.Clone(b.states)
+		for i := range states {
+			states[i] *= 1 + 0.5*float32(layers-1-l)
+		}
+		p.at = append(p.at, p.Input(states, b.rows.Tokens(), width))
+	}
+	p.seen.States = p.at[layers-1]
+	if s.layers == nn.AllLayers {
+		p.seen.Layers = p.at
+	}
+	p.scores = s.Scores(p.Pass, p.seen)
+	if len(p.scores.Nodes) == 0 {
+		t.Fatal("Scores returns no nodes")
+	}
+	if loss {
+		p.loss = s.Loss(p.Pass, p.scores, b.gold)
+	}
+	if err := p.Forward(); err != nil {
+		t.Fatalf("forward: %v", err)
+	}
+	return p
+}
+
+// value returns the loss, which is there.
+func (p pass) value(t *testing.T) float64 {
+	t.Helper()
+	if p.loss == nil {
+		t.Fatal("Loss is nil, yet the batch is labelled")
+	}
+	v := float64(nn.Values(p.loss)[0])
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		t.Fatalf("the loss is %v", v)
+	}
+	return v
+}
+
+// backward returns the gradients of the loss at the parameters and at the hidden states.
+func (s subject) backward(t *testing.T, p pass) (nn.Gradients, [][]float32) {
+	t.Helper()
+	into, dAt := nn.NewGradients(s.params), make([][]float32, len(p.at))
+	for i, n := range p.at {
+		dAt[i] = make([]float32, len(nn.Values(n)))
+	}
+	if err := p.Backward(p.loss, 1, into, p.at, dAt); err != nil {
+		t.Fatalf("backward: %v", err)
+	}
+	return into, dAt
+}
+
+func (s subject) train(t *testing.T, b batch, steps int) {
+	t.Helper()
+	optimizer := nn.NewAdamW(0)
+	for range steps {
+		p := s.run(t, b, true, true)
+		p.value(t)
+		into, _ := s.backward(t, p)
+		optimizer.Step(s.params, into, 0.05)
+	}
+}
+
+func checkTrains(t *testing.T, m maker, b batch) {
+	const steps = 60
+	s := m.subject(t, 1)
+	before := s.run(t, b, false, true).value(t)
+	s.train(t, b, steps)
+	after := s.run(t, b, false, true).value(t)
+	if after > 0.7*before {
+		t.Errorf("%d steps take the loss from %.4g to %.4g, want at most %.4g: do all parameters stand in Operation.Params or Pass.Param?",
+			steps, before, after, 0.7*before)
+	}
+}
+
+// checkGradients goes a small way along each parameter's own gradient and along a random direction, and compares how
+// the loss changes with what the gradient says.
+func checkGradients(t *testing.T, m maker, b batch) {
+	s := m.subject(t, 1)
+	for i, w := range s.params { // initial values are so small that errors would hide
+		for j, x := range direction(uint64(i), len(w.Data)) {
+			w.Data[j] += 0.3 * x
+		}
+	}
+	p := s.run(t, b, true, true)
+	p.value(t)
+	into, dAt := s.backward(t, p)
+	loss := func() float64 { return s.run(t, b, true, true).value(t) }
+
+	total := 0.0
+	for _, g := range into {
+		total += norm(g) * norm(g)
+	}
+	total = math.Sqrt(total)
+	for i, w := range s.params {
+		checkAlong(t, "parameter "+w.Name, w.Data, into[w], into[w], total, loss)
+		checkAlong(t, "parameter "+w.Name, w.Data, into[w], direction(uint64(i), len(w.Data)), total, loss)
+	}
+	if len(p.at) == 1 {
+		checkAlong(t, "hidden states", b.states, dAt[0], dAt[0], norm(dAt[0]), loss)
+		checkAlong(t, "hidden states", b.states, dAt[0], direction(99, len(b.states)), norm(dAt[0]), loss)
+	}
+}
+
+// checkAlong compares the slope of the loss along a direction of x with the gradient's. Errors are measured by the
+// gradient's norm, and by a small part of the norm of all gradients: where a gradient is nearly nothing, rounding shows.
+func checkAlong(t *testing.T, what string, x, gradient, along []float32, total float64, loss func() float64) {
+	t.Helper()
+	length := norm(along)
+	if length == 0 {
+		along, length = direction(5, len(x)), norm(direction(5, len(x)))
+	}
+	const h = 5e-3
+	was := slices.Clone(x)
+	at := func(step float64) float64 {
+		for i := range x {
+			x[i] = was[i] + float32(step*float64(along[i])/length)
+		}
+		return loss()
+	}
+	slope := (at(h) - at(-h)) / (2 * h)
+	copy(x, was)
+	said := 0.0
+	for i, g := range gradient {
+		said += float64(g) * float64(along[i]) / length
+	}
+	if !(math.Abs(slope-said) <= 0.01*norm(gradient)+1e-3*total+1e-4) {
+		t.Errorf("gradient of %s: the loss changes by %.5g along a direction where Backward says %.5g", what, slope, said)
+	}
+}
+
+// direction returns n values between -1 and 1 that are the same each time.
+func direction(seed uint64, n int) []float32 {
+	x := make([]float32, n)
+	for i := range x {
+		x[i] = float32(math.Sin(float64(seed*1000+uint64(i)*7919) + 1))
+	}
+	return x
+}
+
+func norm(x []float32) float64 {
+	sum := 0.0
+	for _, v := range x {
+		sum += float64(v) * float64(v)
+	}
+	return math.Sqrt(sum)
+}
+
+func checkFrozen(t *testing.T, m maker, b batch) {
+	s := m.subject(t, 1)
+	p := s.run(t, b, true, true)
+	p.value(t)
+	want, dAt := s.backward(t, p)
+	into := nn.NewGradients(s.params)
+	if err := p.Backward(p.loss, 1, into, nil, nil); err != nil {
+		t.Fatalf("backward without the hidden states' gradient: %v", err)
+	}
+	for _, w := range s.params {
+		if !slices.Equal(into[w], want[w]) {
+			t.Errorf("parameter %s has another gradient where the input takes none", w.Name)
+		}
+	}
+	again := make([][]float32, len(dAt))
+	for i := range dAt {
+		again[i] = make([]float32, len(dAt[i]))
+	}
+	if err := p.Backward(p.loss, 1, nil, p.at, again); err != nil {
+		t.Fatalf("backward with frozen parameters: %v", err)
+	}
+	if !reflect.DeepEqual(again, dAt) {
+		t.Error("the hidden states have another gradient where the parameters take none")
+	}
+}
+
+func checkOneToken(t *testing.T, m maker, answer corpus.Answer) {
+	s := m.subject(t, 1)
+	b := pack(lone(answer))
+	p := s.run(t, b, true, true)
+	if p.loss != nil {
+		p.value(t)
+		s.backward(t, p)
+	}
+	if got := s.Predict(p.scores); len(got) != 1 {
+		t.Errorf("%d predictions, want 1", len(got))
+	}
+}
+
+func checkUnlabelled(t *testing.T, m maker, answer corpus.Answer, texts []text) {
+	s := m.subject(t, 1)
+	without := make([]text, len(texts))
+	for i, x := range texts {
+		without[i] = unlabelled(x)
+	}
+	b := pack(without...)
+	if units := s.Units(b.gold); units != 0 {
+		t.Errorf("Units = %v, want 0", units)
+	}
+	p := s.run(t, b, true, true)
+	if p.loss != nil {
+		t.Error("Loss is not nil")
+	}
+	if got := s.Predict(p.scores); len(got) != len(texts) {
+		t.Errorf("%d predictions, want %d", len(got), len(texts))
+	}
+	if units := s.Units(pack(texts...).gold); units < float64(len(texts)) {
+		t.Errorf("Units = %v for %d labelled texts", units, len(texts))
+	}
+}
+
+func checkSum(t *testing.T, m maker, texts []text) {
+	s := m.subject(t, 1)
+	want := 0.0
+	for _, x := range texts {
+		want += s.run(t, pack(x), false, true).value(t)
+	}
+	if got := s.run(t, pack(texts...), false, true).value(t); math.Abs(got-want) > 1e-4*math.Abs(want) {
+		t.Errorf("the loss of all texts is %.6g, the sum of each text's %.6g", got, want)
+	}
+	more := append(slices.Clone(texts), unlabelled(texts[0]))
+	if got := s.run(t, pack(more...), false, true).value(t); math.Abs(got-want) > 1e-4*math.Abs(want) {
+		t.Errorf("a text without a label takes the loss from %.6g to %.6g", want, got)
+	}
+}
+
+func checkScoresStay(t *testing.T, m maker, b batch) {
+	s := m.subject(t, 1)
+	without := s.run(t, b, false, false)
+	with := s.run(t, b, false, true)
+	s.backward(t, with)
+	for i, n := range with.scores.Nodes {
+		if !sameBits(nn.Values(n), nn.Values(without.scores.Nodes[i])) {
+			t.Errorf("scores node %d is not what it is without the loss", i)
+		}
+	}
+}
+
+func checkPredictions(t *testing.T, m maker, answer corpus.Answer, b batch) {
+	s := m.subject(t, 1)
+	got := s.Predict(s.run(t, b, false, false).scores)
+	if len(got) != len(b.gold) {
+		t.Fatalf("%d predictions for %d examples", len(got), len(b.gold))
+	}
+	for e, p := range got {
+		if err := rightKind(p, answer, b.rows, e); err != nil {
+			t.Errorf("prediction %d: %v", e, err)
+		}
+	}
+}
+
+// rightKind tells what is wrong with a prediction for the e-th example of rows.
+func rightKind(p corpus.Prediction, answer corpus.Answer, rows nn.Rows, e int) error {
+	if answer == corpus.OneLabel {
+		if p.LabelID < 0 || p.LabelID >= len(labels) || len(p.Probabilities) != len(labels) {
+			return fmt.Errorf("label %d with %d probabilities, of %d labels", p.LabelID, len(p.Probabilities), len(labels))
+		}
+		return nil
+	}
+	if len(p.TagIDs) != rows.WordCount[e] {
+		return fmt.Errorf("%d tags for %d words", len(p.TagIDs), rows.WordCount[e])
+	}
+	hasRow := make([]bool, rows.WordCount[e])
+	for k, row := range rows.Words {
+		if row >= rows.Starts[e] && row < rows.Starts[e+1] {
+			hasRow[rows.WordIndex[k]] = true
+		}
+	}
+	for w, tag := range p.TagIDs {
+		if tag >= len(labels) || hasRow[w] != (tag >= 0) {
+			return fmt.Errorf("tag %d for word %d; %d tags, -1 where no token stands for the word", tag, w, len(labels))
+		}
+	}
+	return nil
+}
+
+func checkSaved(t *testing.T, m maker, b batch) {
+	trained, loaded := m.subject(t, 1), m.subject(t, 2)
+	trained.train(t, b, 3)
+	saved := map[string]*nn.Param{}
+	for _, w := range trained.params {
+		saved[w.Name] = w
+	}
+	if len(loaded.params) != len(trained.params) {
+		t.Fatalf("made twice it has %d and %d parameters", len(trained.params), len(loaded.params))
+	}
+	for _, w := range loaded.params {
+		from := saved[w.Name]
+		if from == nil || !slices.Equal(from.Shape, w.Shape) {
+			t.Fatalf("parameter %s %v is not among those of the same head made before", w.Name, w.Shape)
+		}
+		copy(w.Data, from.Data)
+	}
+	got := loaded.Predict(loaded.run(t, b, false, false).scores)
+	want := trained.Predict(trained.run(t, b, false, false).scores)
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("loaded it predicts\n%v\nwhere the trained one predicts\n%v\nWhat it learns must stand in its site's Params", got, want)
+	}
+}
+
+func checkCompany(t *testing.T, m maker, texts []text) {
+	s := m.subject(t, 1)
+	all := s.Predict(s.run(t, pack(texts...), false, false).scores)
+	backwards := slices.Clone(texts)
+	slices.Reverse(backwards)
+	reversed := s.Predict(s.run(t, pack(backwards...), false, false).scores)
+	slices.Reverse(reversed)
+	for i, x := range texts {
+		alone := s.Predict(s.run(t, pack(x), false, false).scores)[0]
+		if !reflect.DeepEqual(all[i], alone) {
+			t.Errorf("text %d: in a batch %v, alone %v", i, all[i], alone)
+		}
+		if !reflect.DeepEqual(all[i], reversed[i]) {
+			t.Errorf("text %d: %v, in a batch of another order %v", i, all[i], reversed[i])
+		}
+	}
+}
+
+func checkNaN(t *testing.T, m maker, b batch) {
+	s := m.subject(t, 1)
+	b.states = slices.Clone(b.states)
+	for i := range b.states {
+		b.states[i] = float32(math.NaN())
+	}
+	p := s.run(t, b, false, true)
+	if got := s.Predict(p.scores); len(got) != len(b.gold) {
+		t.Errorf("%d predictions, want %d", len(got), len(b.gold))
+	}
+}
+
+func sameBits(a, b []float32) bool {
+	return slices.EqualFunc(a, b, func(x, y float32) bool { return math.Float32bits(x) == math.Float32bits(y) })
+}
