@@ -201,11 +201,14 @@ func listed(fields map[string]any) string {
 		return "none"
 	}
 	names := slices.Sorted(maps.Keys(fields))
-	for i := range names {
-		names[i] = start(names[i])
-	}
 	if len(names) > most {
 		names = append(names[:most], "…")
+	}
+	for i, name := range names {
+		names[i] = start(name)
+		if strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }) {
+			names[i] = strconv.Quote(names[i])
+		}
 	}
 	return strings.Join(names, ", ")
 }

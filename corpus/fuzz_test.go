@@ -1,0 +1,148 @@
+package corpus
+
+import (
+	"bytes"
+	"encoding/csv"
+	"reflect"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+func FuzzJSONL(f *testing.F) {
+	fuzzRead(f, "x.jsonl", Format{Fields: map[string]string{"label": "intent", "pair": ""}},
+		`{"text": "a", "intent": 1, "words": ["a"], "entities": [{"start": 0, "end": 1, "label": "X"}]}`, "\ufeff{\"words\": \"a\\ud800 b\"}\r\n[", `{"text": "\u0000`+"\x00\xff\"}")
+}
+
+func FuzzJSON(f *testing.F) {
+	fuzzRead(f, "x.json", Format{}, "[\n{\"text\": \"a\"},\n{\"words\": [\"b]\\\"\", null]}]", "{\"text\": \"a\"}\n{\"text\": []}", "[{},]]", "[1, [[]")
+}
+
+func FuzzCSV(f *testing.F) {
+	fuzzRead(f, "x.csv", Format{}, "text,label\n\"a\n\"\"b\",c\n", "words,pair\r\na b,\r\n", "a,a\n", "a,\"b")
+}
+
+func FuzzDelimited(f *testing.F) {
+	fuzzRead(f, "x.tsv", Format{NoHeader: true, Columns: []string{"text", "_", "label"}, Delimiter: "||", Quote: "none", Encoding: "latin1"}, "a||b||c||d\n", "\xff\"||\n")
+}
+
+func FuzzLabelText(f *testing.F) {
+	fuzzRead(f, "x.txt", Format{NoHeader: true, Columns: []string{"label", "text"}, Delimiter: " "}, "1  a b \n", "1 \n 2 \"x\n")
+}
+
+func FuzzConll(f *testing.F) {
+	fuzzRead(f, "x.conll", Format{}, "-DOCSTART- O\n\na b O\nc d B-X\n\ne f O", "1 / 2\tO\n\t\n#\tO")
+}
+
+func FuzzConllu(f *testing.F) {
+	fuzzRead(f, "x.conllu", Format{Fields: map[string]string{"tags": "xpos"}},
+		"# c\n1-2\tdu\t_\t_\t_\t_\t_\t_\t_\t_\n1\tde\tde\tADP\tP\t_\t0\troot\t_\t_\n1.1\tx\t_\t_\t_\t_\t_\t_\t_\t_\n\n")
+}
+
+func FuzzPacked(f *testing.F) {
+	fuzzRead(f, "x.csv.gz", Format{NoHeader: true}, "\x1f\x8b\b\x00\x00\x00\x00\x00\x00\xffK\xd4I\xe2\x02\x00o-\xa7\xd2\x04\x00\x00\x00")
+}
+
+// fuzzRead holds what is true of any file's records and errors.
+func fuzzRead(f *testing.F, name string, format Format, seeds ...string) {
+	for _, s := range seeds {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		records, err := Read(bytes.NewReader(data), name, format)
+		lines := bytes.Count(data, []byte("\n")) + 1
+		if strings.HasSuffix(name, ".gz") {
+			lines = 1 << 30
+		}
+		checkRecords(t, name, lines, records, err)
+	})
+}
+
+func FuzzSlots(f *testing.F) {
+	f.Add([]byte("a b \nc"), []byte("O B-x\nO\n"), []byte("X\nY\r\n"))
+	f.Add([]byte("a\n\n"), []byte("O O\n"), []byte("X\nY\nZ"))
+	f.Fuzz(func(t *testing.T, words, tags, labels []byte) {
+		m := &mistakes{}
+		var readers [len(slotFiles)]*reader
+		for i, data := range [][]byte{words, tags, labels} {
+			readers[i] = newReader(bytes.NewReader(data), "x/"+slotFiles[i], Format{Encoding: "utf-8"}, m)
+		}
+		records, err := slots("x", readers)
+		checkRecords(t, "x", bytes.Count(words, []byte("\n"))+1, records, err)
+	})
+}
+
+func checkRecords(t *testing.T, name string, lines int, records []Record, err error) {
+	if (err == nil) != (len(records) > 0) {
+		t.Fatalf("%d records and error %v", len(records), err)
+	}
+	if err != nil {
+		messages := strings.Split(err.Error(), "\n")
+		for _, m := range messages {
+			if !strings.HasPrefix(m, name) || !utf8.ValidString(m) || len(m) > 1000 {
+				t.Fatalf("message %q", m)
+			}
+		}
+		if len(messages) > mistakesShown+1 {
+			t.Fatalf("%d messages", len(messages))
+		}
+		return
+	}
+	last := 1
+	for _, r := range records {
+		if r.Place.Line < last || r.Place.Line > lines {
+			t.Fatalf("a record of line %d after one of %d, of %d lines", r.Place.Line, last, lines)
+		}
+		last = r.Place.Line
+		e, err := r.Example()
+		if err != nil {
+			continue
+		}
+		if !utf8.ValidString(e.Text) || !utf8.ValidString(e.Pair) {
+			t.Fatalf("text %q, pair %q", e.Text, e.Pair)
+		}
+		end := 0
+		for _, w := range e.Words {
+			if w.Start < end || w.End <= w.Start || w.End > len(e.Text) {
+				t.Fatalf("words %v of %q", e.Words, e.Text)
+			}
+			end = w.End
+		}
+		entities, _, _ := r.Entities()
+		for _, of := range entities {
+			if s := of.Span; s.Start < 0 || s.End <= s.Start || !utf8.ValidString(e.Text[s.Start:s.End]) {
+				t.Fatalf("entities %v of %q", entities, e.Text)
+			}
+		}
+	}
+}
+
+// Rows that both accept are those that Go's reader of RFC 4180 finds.
+func FuzzCSVAgainstStandard(f *testing.F) {
+	for _, s := range []string{"a,b\n\"c\n\"\"d\",e\n", "a\r\n\r\n\"b\r\nc\"", "a,\"\",\n", "\"a\"b"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, data string) {
+		if strings.HasPrefix(data, "\ufeff") {
+			return // which Go's reader takes for text
+		}
+		records, err := Read(strings.NewReader(data), "x.csv", Format{NoHeader: true})
+		standard := csv.NewReader(strings.NewReader(data))
+		want, wantErr := standard.ReadAll()
+		if err == nil && wantErr != nil {
+			t.Fatalf("no error, but Go's reader: %v", wantErr)
+		}
+		if err != nil || wantErr != nil {
+			return
+		}
+		for i, r := range records {
+			got := make([]string, len(r.Fields))
+			for j, name := range numbered(len(got)) {
+				got[j] = r.Fields[name].(string)
+			}
+			if len(want) != len(records) || !reflect.DeepEqual(got, want[i]) {
+				t.Fatalf("row %d of %d is %q, want %q", i, len(records), got, want)
+			}
+		}
+	})
+}
