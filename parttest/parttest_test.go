@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/jenga-nlp/jenga/parttest"
+	"github.com/jenga-nlp/jenga/tasks"
 )
 
 func TestHeads(t *testing.T) {
@@ -25,5 +26,11 @@ func TestFusions(t *testing.T) {
 		for _, o := range options {
 			t.Run(name+" "+o, func(t *testing.T) { parttest.Fusion(t, name, o) })
 		}
+	}
+}
+
+func TestTasks(t *testing.T) {
+	for _, name := range tasks.Registry().Names() {
+		t.Run(name, func(t *testing.T) { parttest.Task(t, name, "") })
 	}
 }

@@ -1,0 +1,249 @@
+package parttest
+
+import (
+	"encoding/json"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"unicode"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/tasks"
+)
+
+// Task checks the task registered as name, made with options written as YAML. records are labelled ones as its data
+// files hold them; without any they have the fields text and label, or words and tags.
+func Task(t *testing.T, name, options string, records ...corpus.Record) {
+	t.Helper()
+	choice, err := tasks.Registry().FromString(name, options)
+	if err != nil {
+		t.Fatalf("task %q with options %q: %v", name, options, err)
+	}
+	taskHeads := []string{"first", "second"}
+	task, err := choice.Build(tasks.Site{Name: "task", Heads: taskHeads, Split: splitBlanks})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(records) == 0 {
+		records = ownRecords(task.Answer())
+	}
+
+	t.Run("an example has a target for each head", func(t *testing.T) { checkExamples(t, task, records, len(taskHeads)) })
+	t.Run("no record stops it, and its errors name the line", func(t *testing.T) { checkRecords(t, task, records) })
+	t.Run("nothing to judge is judged 0", func(t *testing.T) { checkNoExamples(t, task) })
+	t.Run("gold as prediction is judged best", func(t *testing.T) { checkPerfect(t, task) })
+	t.Run("what is wrong is judged worse", func(t *testing.T) { checkWrong(t, task) })
+	t.Run("the order of examples changes no metric", func(t *testing.T) { checkOrder(t, task) })
+}
+
+// splitBlanks divides a text into what stands between blanks.
+func splitBlanks(text string) []corpus.Span {
+	var words []corpus.Span
+	start := -1
+	for i, r := range text + " " {
+		switch {
+		case unicode.IsSpace(r) && start >= 0:
+			words = append(words, corpus.Span{Start: start, End: i})
+			start = -1
+		case !unicode.IsSpace(r) && start < 0:
+			start = i
+		}
+	}
+	return words
+}
+
+func ownRecords(answer corpus.Answer) []corpus.Record {
+	var records []corpus.Record
+	for i, label := range labels {
+		fields := map[string]any{"text": "a red kite", "label": label}
+		if answer == corpus.TagPerWord {
+			fields = map[string]any{"words": []any{"a", "red", "kite"}, "tags": []any{"O", "B-x", "I-x"}}
+		}
+		records = append(records, corpus.Record{Place: corpus.Place{File: "data.jsonl", Line: i + 1}, Fields: fields})
+	}
+	return records
+}
+
+func checkExamples(t *testing.T, task tasks.Task, records []corpus.Record, targets int) {
+	labelled := 0
+	for _, r := range records {
+		e, err := task.Example(r)
+		if err != nil {
+			t.Fatalf("record %v: %v", r.Fields, err)
+		}
+		if len(e.Targets) != targets {
+			t.Fatalf("%d targets for %d heads", len(e.Targets), targets)
+		}
+		if e.Place != r.Place {
+			t.Errorf("an example of %s says it is of %s", r.Place, e.Place)
+		}
+		for _, target := range e.Targets {
+			if target.Labelled() {
+				labelled++
+			}
+			if target.Tags != nil && len(target.Tags) != len(e.Words) {
+				t.Errorf("%d tags for %d words", len(target.Tags), len(e.Words))
+			}
+		}
+		for _, w := range e.Words {
+			if w.Start < 0 || w.Start > w.End || w.End > len(e.Text) {
+				t.Errorf("word %v of a text of %d bytes", w, len(e.Text))
+			}
+		}
+	}
+	if labelled == 0 {
+		t.Error("no record has a gold answer for any head: give Task records with the fields that the task reads")
+	}
+}
+
+// checkRecords puts strange values into every field of the records, and leaves fields out.
+func checkRecords(t *testing.T, task tasks.Task, records []corpus.Record) {
+	strange := []any{nil, "", "x", json.Number("1e999"), json.Number("-3"), true, []any{}, []any{nil, json.Number("1"), "a"},
+		[]any{[]any{"deep"}}, map[string]any{}, map[string]any{"a": nil}, "\xff\u200d", strings.Repeat("long ", 1000)}
+	for _, r := range records {
+		for field := range r.Fields {
+			for _, v := range strange {
+				checkRecord(t, task, r, field, v)
+			}
+		}
+	}
+	if _, err := task.Example(corpus.Record{Place: records[0].Place}); err != nil && !strings.HasPrefix(err.Error(), records[0].Place.String()) {
+		t.Errorf("the error of an empty record does not begin with its place: %v", err)
+	}
+}
+
+func checkRecord(t *testing.T, task tasks.Task, r corpus.Record, field string, v any) {
+	t.Helper()
+	fields := map[string]any{}
+	for k, old := range r.Fields {
+		fields[k] = old
+	}
+	fields[field] = v
+	defer func() {
+		if p := recover(); p != nil {
+			t.Errorf("field %s = %#v: panic: %v", field, v, p)
+		}
+	}()
+	_, err := task.Example(corpus.Record{Place: r.Place, Fields: fields})
+	if err != nil && !strings.HasPrefix(err.Error(), r.Place.String()) {
+		t.Errorf("field %s = %#v: the error does not begin with %s: %v", field, v, r.Place, err)
+	}
+}
+
+// goldAnswers returns answers of all labels, and predictions that are right.
+func goldAnswers(answer corpus.Answer) (gold []corpus.Target, right []corpus.Prediction) {
+	numbers := corpus.NewLabels(labels)
+	for _, x := range labelledTexts(answer) {
+		target := x.gold
+		if answer == corpus.TagPerWord { // such as mark spans
+			target = corpus.Target{Tags: []string{"O", "B-x", "I-x", "O", "B-x", "O", "O"}[:x.wordCount]}
+			if x.wordCount < 3 {
+				target.Tags = []string{"B-x", "I-x"}[:x.wordCount]
+			}
+			numbers.Number(&target)
+		}
+		p := corpus.Prediction{LabelID: target.LabelID, TagIDs: slices.Clone(target.TagIDs)}
+		numbers.Name(&p)
+		gold, right = append(gold, target), append(right, p)
+	}
+	return gold, right
+}
+
+// judge returns what the task says, the metrics well formed.
+func judge(t *testing.T, task tasks.Task, gold []corpus.Target, predicted []corpus.Prediction) []tasks.Metric {
+	t.Helper()
+	metrics := task.Judge(gold, predicted)
+	if len(metrics) == 0 {
+		t.Fatal("Judge returns no metric")
+	}
+	seen := map[string]bool{}
+	for _, m := range metrics {
+		if m.Name == "" || seen[m.Name] {
+			t.Errorf("two metrics are named %q, or one is not", m.Name)
+		}
+		seen[m.Name] = true
+		if math.IsNaN(m.Value) || m.Value > 1 || m.Value < -1 {
+			t.Errorf("%s = %v, which is no fraction", m.Name, m.Value)
+		}
+	}
+	return metrics
+}
+
+func checkNoExamples(t *testing.T, task tasks.Task) {
+	gold, right := goldAnswers(task.Answer())
+	full, empty := judge(t, task, gold, right), judge(t, task, nil, nil)
+	for _, m := range empty {
+		if m.Value != 0 {
+			t.Errorf("%s of nothing = %v", m.Name, m.Value)
+		}
+	}
+	if empty[0].Name != full[0].Name {
+		t.Errorf("the main metric of nothing is %s, else %s", empty[0].Name, full[0].Name)
+	}
+}
+
+func checkPerfect(t *testing.T, task tasks.Task) {
+	gold, right := goldAnswers(task.Answer())
+	if main := judge(t, task, gold, right)[0]; math.Abs(main.Value-1) > 1e-9 {
+		t.Errorf("%s = %v, want 1", main.Name, main.Value)
+	}
+}
+
+func checkWrong(t *testing.T, task tasks.Task) {
+	gold, right := goldAnswers(task.Answer())
+	best := judge(t, task, gold, right)[0]
+
+	unknown := slices.Clone(gold)
+	unknown[0] = corpus.Target{Label: "unseen"}
+	if gold[0].Tags != nil {
+		unknown[0] = corpus.Target{Tags: append([]string{"B-unseen"}, gold[0].Tags[1:]...)}
+	}
+	corpus.NewLabels(labels).Number(&unknown[0])
+	if got := judge(t, task, unknown, right)[0]; got.Value >= best.Value {
+		t.Errorf("%s = %v where training has not one of the labels, %v where it has", got.Name, got.Value, best.Value)
+	}
+
+	wrong := slices.Clone(right)
+	for i := range wrong {
+		wrong[i] = wrongOf(wrong[i])
+	}
+	if got := judge(t, task, gold, wrong)[0]; got.Value >= best.Value {
+		t.Errorf("%s = %v where all is wrong, %v where all is right", got.Name, got.Value, best.Value)
+	}
+}
+
+// wrongOf returns another answer: the next label, or no span.
+func wrongOf(p corpus.Prediction) corpus.Prediction {
+	if p.TagIDs == nil {
+		p.LabelID = (p.LabelID + 1) % len(labels)
+		p.Label = labels[p.LabelID]
+		return p
+	}
+	p.TagIDs, p.Tags = make([]int, len(p.TagIDs)), make([]string, len(p.Tags))
+	for i := range p.Tags {
+		p.TagIDs[i], p.Tags[i] = -1, "O"
+	}
+	return p
+}
+
+func checkOrder(t *testing.T, task tasks.Task) {
+	gold, right := goldAnswers(task.Answer())
+	mixed := slices.Clone(right)
+	mixed[1] = wrongOf(mixed[1])
+	want := judge(t, task, gold, mixed)
+	r := rand.New(rand.NewPCG(3, 4))
+	for range 5 {
+		r.Shuffle(len(gold), func(i, j int) {
+			gold[i], gold[j] = gold[j], gold[i]
+			mixed[i], mixed[j] = mixed[j], mixed[i]
+		})
+		got := judge(t, task, gold, mixed)
+		for i, m := range got {
+			if m.Name != want[i].Name || math.Abs(m.Value-want[i].Value) > 1e-12 {
+				t.Errorf("%v in another order %v", want[i], m)
+			}
+		}
+	}
+}
