@@ -1,12 +1,10 @@
 package multitask
 
 import (
-	"bufio"
 	"encoding/json"
 	"math"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/jenga-nlp/jenga/corpus"
@@ -67,18 +65,26 @@ func traceExamples(t *testing.T, dir string, labels *corpus.Labels, n int) []*co
 	if err != nil {
 		t.Fatal(err)
 	}
-	file, err := os.Open(filepath.Join(dir, "data", "trec6", "TREC.train.all"))
+	records, err := corpus.Open(filepath.Join(dir, "data", "trec6", "TREC.train.all"), corpus.Format{
+		Type: "csv", NoHeader: true, Delimiter: " ", Columns: []string{"label", "text"}, Encoding: "latin1",
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer file.Close()
 	var examples []*corpus.Example
-	for lines := bufio.NewScanner(file); len(examples) < n && lines.Scan(); {
-		label, text, _ := strings.Cut(lines.Text(), " ")
-		e := &corpus.Example{Text: strings.TrimSpace(text), Targets: []corpus.Target{{Label: label}}}
+	for _, record := range records[:n] {
+		e, err := record.Example()
+		if err != nil {
+			t.Fatal(err)
+		}
+		label, _, err := record.String("label")
+		if err != nil {
+			t.Fatal(err)
+		}
+		e.Targets = []corpus.Target{{Label: label}}
 		labels.Number(&e.Targets[0])
-		e.Encoding = tokenizer.Encode(e, 0)
-		examples = append(examples, e)
+		e.Encoding = tokenizer.Encode(&e, 0)
+		examples = append(examples, &e)
 	}
 	return examples
 }

@@ -1,0 +1,76 @@
+#!/usr/bin/env bash
+# Runs a built jenga as its user does: end_to_end.sh JENGA WORK. WORK is an empty folder.
+set -euo pipefail
+jenga=$1 work=$2
+repo=$(cd "$(dirname "$0")/.." && pwd)
+cd "$work"
+say() { printf -- '-- %s\n' "$*"; }
+fail() { echo "end to end: $*" >&2; exit 1; }
+# status WANT COMMAND...: the command must end with that exit status
+status() {
+  local want=$1 got=0
+  shift
+  "$@" >out.txt 2>err.txt || got=$?
+  [ "$got" = "$want" ] || { cat err.txt >&2; fail "$* ended with $got, want $want"; }
+}
+
+say "version, help, parts"
+"$jenga" version
+status 0 "$jenga"
+grep -q quickstart out.txt || fail "the bare command does not name the quickstart"
+status 0 "$jenga" parts head linear
+grep -q dropout out.txt || fail "parts head linear lists no dropout"
+
+say "the quickstart trains within 60 s, twice to the same bytes, with one thread and with two"
+start=$SECONDS
+"$jenga" train experiments/quickstart.yaml --json >events.jsonl
+echo "trained in $((SECONDS - start)) s"
+tail -n 1 events.jsonl
+"$jenga" train experiments/quickstart.yaml --out again --threads 1 --json >/dev/null 2>&1
+diff -r runs/quickstart/best again/best || fail "two runs of the quickstart differ"
+
+say "its scores on test"
+"$jenga" eval runs/quickstart --split test
+"$jenga" eval runs/quickstart --split test --json >scores.json
+python3 - <<'P' 2>/dev/null || echo "(no python3: scores are not compared)"
+import json
+t = json.load(open("scores.json"))["tasks"]
+print({k: {h: {m: round(v, 4) for m, v in d.items() if m in ("accuracy", "f1")} for h, d in v["heads"].items()} for k, v in t.items()})
+P
+
+say "predict, embed, tokenize"
+echo 'Claim for the MRI scan at Riverside Clinic, 240 euros' | "$jenga" predict runs/quickstart >answer.json
+grep -q '"tasks"' answer.json || fail "predict gives no tasks"
+printf 'fine\n{"text": \nfine again\n' >lines.txt
+status 1 "$jenga" predict runs/quickstart lines.txt
+[ "$(wc -l <out.txt)" = 3 ] || fail "predict skips lines"
+grep -q '"error":"line 2' out.txt || fail "predict does not name the bad line"
+echo 'Claim for the MRI scan' | "$jenga" embed runs/quickstart | grep -q '"vector"' || fail "embed gives no vector"
+echo 'Claim for the MRI scan' | "$jenga" tokenize runs/quickstart | grep -q '"offsets"' || fail "tokenize gives no offsets"
+
+say "mistakes"
+status 2 "$jenga" train --no-such-flag
+status 2 "$jenga" frain
+status 1 "$jenga" train nowhere.yaml
+status 1 "$jenga" train experiments/quickstart.yaml # the folder holds a run
+status 1 "$jenga" check experiments/quickstart.yaml --set training.num_epoch=2
+grep -q num_epochs err.txt || fail "a slip of a key is not put right"
+status 1 "$jenga" eval nowhere
+
+say "killed at any moment, the run folder holds a whole model or none"
+for after in 2 4 6; do
+  "$jenga" train experiments/quickstart.yaml --out killed --force >/dev/null 2>&1 &
+  pid=$!
+  sleep "$after"
+  kill -9 "$pid" 2>/dev/null || true
+  wait "$pid" 2>/dev/null || true
+  [ ! -e killed/best/model.json ] || "$jenga" eval killed >/dev/null || fail "a killed run cannot be read"
+done
+"$jenga" train experiments/quickstart.yaml --out stopped >/dev/null 2>err.txt &
+pid=$!
+sleep 3
+kill -INT "$pid"
+got=0
+wait "$pid" || got=$?
+[ "$got" = 130 ] || fail "interrupted, it ended with $got, want 130"
+echo "end to end: all is well"
