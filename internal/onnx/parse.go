@@ -3,6 +3,7 @@ package onnx
 import (
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"strconv"
 	"strings"
@@ -70,7 +71,7 @@ func fields(message []byte, do func(field) error) error {
 	for len(message) > 0 {
 		number, kind, n := protowire.ConsumeTag(message)
 		if n < 0 {
-			return protowire.ParseError(n)
+			return malformed(n)
 		}
 		message = message[n:]
 		f := field{number: number, kind: kind}
@@ -89,7 +90,7 @@ func fields(message []byte, do func(field) error) error {
 			n = protowire.ConsumeFieldValue(number, kind, message)
 		}
 		if n < 0 {
-			return protowire.ParseError(n)
+			return malformed(n)
 		}
 		message = message[n:]
 		if err := do(f); err != nil {
@@ -97,6 +98,14 @@ func fields(message []byte, do func(field) error) error {
 		}
 	}
 	return nil
+}
+
+// malformed returns the error of a length that protowire gives.
+func malformed(n int) error {
+	if errors.Is(protowire.ParseError(n), io.ErrUnexpectedEOF) {
+		return errors.New("it ends inside a field")
+	}
+	return errors.New("a field is malformed")
 }
 
 // text returns a field that holds a string.
@@ -115,7 +124,7 @@ func (f field) ints(to []int64) ([]int64, error) {
 	for b := f.bytes; len(b) > 0; {
 		v, n := protowire.ConsumeVarint(b)
 		if n < 0 {
-			return nil, protowire.ParseError(n)
+			return nil, malformed(n)
 		}
 		to, b = append(to, int64(v)), b[n:]
 	}

@@ -1,0 +1,234 @@
+package onnx
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// describe writes a file's parameters as one line each: name, shape, values.
+func describe(t *testing.T, f *File) string {
+	t.Helper()
+	var lines []string
+	for _, p := range f.Tensors() {
+		values, err := p.Floats()
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines = append(lines, fmt.Sprint(p.Name, " ", p.Shape, " ", values))
+	}
+	return strings.Join(lines, "\n")
+}
+
+func TestParametersHavePyTorchsNamesAndShapes(t *testing.T) {
+	in2out3 := float32s("onnx::MatMul_7", []int{2, 3}, 1, 2, 3, 4, 5, 6) // [in out]
+	out3in2 := float32s("onnx::Gemm_7", []int{3, 2}, 1, 4, 2, 5, 3, 6)   // [out in]
+	bias := float32s("a.b.bias", []int{3}, 7, 8, 9)
+	const weight, both = "a.b.weight [3 2] [1 4 2 5 3 6]", "a.b.bias [3] [7 8 9]\na.b.weight [3 2] [1 4 2 5 3 6]"
+	scopes := message{}.entry(9, "pkg.torch.onnx.name_scopes", "['', 'a', 'a.b', 'linear_1']")
+	tests := []struct {
+		name  string
+		parts []message
+		want  string
+	}{
+		{"by the initializer's name", []message{float32s("a.b.weight", []int{3, 2}, 1, 4, 2, 5, 3, 6)}, weight},
+		{"by the bias its product feeds", []message{in2out3, bias,
+			op("MatMul_1", "MatMul", []string{"x", "onnx::MatMul_7"}, "y"), op("Add_2", "Add", []string{"y", "a.b.bias"}, "z")}, both},
+		{"by the bias as first operand", []message{in2out3, bias,
+			op("MatMul_1", "MatMul", []string{"x", "onnx::MatMul_7"}, "y"), op("Add_2", "Add", []string{"a.b.bias", "y"}, "z")}, both},
+		{"by the node's name", []message{in2out3, op("/a/b/MatMul", "MatMul", []string{"x", "onnx::MatMul_7"}, "y")}, weight},
+		{"by the node's modules", []message{in2out3, op("node_9", "MatMul", []string{"x", "onnx::MatMul_7"}, "y", scopes)}, weight},
+		{"a product by its own name is turned", []message{float32s("a.b.weight", []int{2, 3}, 1, 2, 3, 4, 5, 6),
+			op("", "MatMul", []string{"x", "a.b.weight"}, "y")}, weight},
+		{"a transposed product is not", []message{out3in2,
+			op("", "Transpose", []string{"onnx::Gemm_7"}, "t", integers("perm", 1, 0)),
+			op("/a/b/MatMul", "MatMul", []string{"x", "t"}, "y")}, weight},
+		{"Gemm with transB", []message{out3in2, bias,
+			op("g", "Gemm", []string{"x", "onnx::Gemm_7", "a.b.bias"}, "y", integer("transB", 1), float("alpha", 1))}, both},
+		{"Gemm without transB", []message{in2out3, bias, op("g", "Gemm", []string{"x", "onnx::MatMul_7", "a.b.bias"}, "y")}, both},
+		{"one tensor for equal values, copied by name", []message{float32s("a.bias", []int{1}, 5),
+			op("Identity_1", "Identity", []string{"a.bias"}, "b.bias"), op("Identity_2", "Identity", []string{"b.bias"}, "c.bias")},
+			"a.bias [1] [5]\nb.bias [1] [5]\nc.bias [1] [5]"},
+		{"one tensor for equal values, told apart by module", []message{in2out3, float32s("c.bias", []int{3}, 7, 8, 9),
+			op("/a/b/MatMul", "MatMul", []string{"x", "onnx::MatMul_7"}, "y"), op("/a/b/Add", "Add", []string{"y", "c.bias"}, "z"),
+			float32s("onnx::MatMul_8", []int{1, 3}, 1, 2, 3),
+			op("/c/MatMul", "MatMul", []string{"z", "onnx::MatMul_8"}, "v"), op("/c/Add", "Add", []string{"v", "c.bias"}, "u")},
+			both + "\nc.bias [3] [7 8 9]\nc.weight [3 1] [1 2 3]"},
+		{"a bias of two products names neither weight", []message{in2out3, float32s("c.bias", []int{3}, 7, 8, 9),
+			op("", "MatMul", []string{"x", "onnx::MatMul_7"}, "y"), op("", "Add", []string{"y", "c.bias"}, "z"),
+			op("", "MatMul", []string{"z", "onnx::MatMul_7"}, "w"), op("", "Add", []string{"w", "c.bias"}, "v")}, "c.bias [3] [7 8 9]"},
+		{"a module with two weights names neither", []message{in2out3, out3in2,
+			op("/a/b/MatMul", "MatMul", []string{"x", "onnx::MatMul_7"}, "y"), op("/a/b/MatMul_1", "MatMul", []string{"y", "onnx::Gemm_7"}, "z")}, ""},
+		{"norm in one operator", []message{float32s("p", []int{1}, 3), float32s("q", []int{1}, 4),
+			op("/n/LayerNormalization", "LayerNormalization", []string{"x", "p", "q"}, "y")}, "n.bias [1] [4]\nn.weight [1] [3]"},
+		{"norm written out", []message{float32s("p", []int{1}, 3), float32s("q", []int{1}, 4),
+			op("/n/Mul", "Mul", []string{"x", "p"}, "y"), op("/n/Add_1", "Add", []string{"y", "q"}, "z")}, "n.bias [1] [4]\nn.weight [1] [3]"},
+		{"table", []message{float32s("p", []int{1, 2}, 3, 4), op("/e/Gather", "Gather", []string{"p", "ids"}, "y")}, "e.weight [1 2] [3 4]"},
+		{"constant node", []message{op("", "Constant", nil, "a.bias", message{}.bytes(5, message{}.text(1, "value").
+			bytes(5, message{}.number(1, 1).number(2, 1).bytes(9, bytesOf([]float32{2})))))}, "a.bias [1] [2]"},
+		{"float_data in one piece", []message{tensorOf("a.bias", 1, []int{2}, message{}.bytes(4, bytesOf([]float32{1, 2})))}, "a.bias [2] [1 2]"},
+		{"float_data in several pieces", []message{tensorOf("a.bias", 1, []int{3}, append(message{}.bytes(4, bytesOf([]float32{1, 2})),
+			protowire.AppendFixed32(protowire.AppendTag(nil, 4, protowire.Fixed32Type), math.Float32bits(3))...))}, "a.bias [3] [1 2 3]"},
+		{"half", []message{tensorOf("a.bias", 10, []int{2}, message{}.bytes(9, []byte{0, 0x3c, 0, 0xc0}))}, "a.bias [2] [1 -2]"},
+		{"half in int32_data", []message{tensorOf("a.bias", 10, []int{2}, message{}.number(5, 0x3c00).number(5, 0xc000))}, "a.bias [2] [1 -2]"},
+		{"bfloat", []message{tensorOf("a.bias", 16, []int{2}, message{}.bytes(9, []byte{0x80, 0x3f, 0, 0xc0}))}, "a.bias [2] [1 -2]"},
+		{"half turned", []message{tensorOf("onnx::MatMul_7", 10, []int{2, 1}, message{}.bytes(9, []byte{0, 0x3c, 0, 0xc0})),
+			op("/a/b/MatMul", "MatMul", []string{"x", "onnx::MatMul_7"}, "y")}, "a.b.weight [1 2] [1 -2]"},
+		{"packed shape", []message{message{}.bytes(5, message{}.bytes(1, []byte{2, 1}).number(2, 1).text(8, "a.weight").
+			bytes(9, bytesOf([]float32{1, 2})))}, "a.weight [2 1] [1 2]"},
+		{"whole numbers are no parameters", []message{tensorOf("a.weight", 7, []int{1}, message{}.bytes(9, make([]byte, 8)))}, ""},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			f, err := New(model(test.parts...), "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := describe(t, f); got != test.want {
+				t.Errorf("parameters are\n%s\nwant\n%s", got, test.want)
+			}
+		})
+	}
+}
+
+// outside is an initializer in another file, as a part of a graph.
+func outside(shape []int, entries ...string) message {
+	m := message{}.number(14, 1)
+	for i := 0; i < len(entries); i += 2 {
+		m = m.entry(13, entries[i], entries[i+1])
+	}
+	return tensorOf("a.bias", 1, shape, m)
+}
+
+func TestValuesMayLieInAnotherFile(t *testing.T) {
+	folder := t.TempDir()
+	if err := os.WriteFile(filepath.Join(folder, "w"), bytesOf([]float32{1, 2, 3, 4}), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(folder, "model.onnx")
+	if err := os.WriteFile(path, model(outside([]int{2}, "location", "w", "offset", "4", "length", "8")), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	f, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := describe(t, f), "a.bias [2] [2 3]"; got != want {
+		t.Errorf("parameters are %s, want %s", got, want)
+	}
+	if got := f.Tensors()[0].Bytes(); got != 8 {
+		t.Errorf("Bytes() = %d, want 8", got)
+	}
+}
+
+func TestABrokenFileIsAnErrorThatSaysWhatIsWrong(t *testing.T) {
+	folder := t.TempDir()
+	if err := os.WriteFile(filepath.Join(folder, "w"), make([]byte, 16), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	truncated := model(float32s("a.bias", []int{1}, 1))
+	tests := []struct {
+		name string
+		data []byte
+		want string
+	}{
+		{"empty", nil, "no ONNX file: it holds no graph"},
+		{"text", []byte("version https://"), "truncated, or no ONNX file: a field is malformed"},
+		{"truncated", truncated[:len(truncated)-1], "truncated, or no ONNX file: it ends inside a field"},
+		{"lying length", message{}.bytes(7, []byte("\x0a\xff\xff\xff\xff\x0f")), "truncated, or no ONNX file: it ends inside a field"},
+		{"name not UTF-8", model(float32s("\xff", []int{1}, 1)), "truncated, or no ONNX file: initializer \"\": field 8 is no UTF-8 string"},
+		{"shape too large for its values", model(float32s("a.bias", []int{1000, 1000, 1000}, 1)),
+			`initializer "a.bias": F32 of shape [1000 1000 1000] has not the 4 bytes that it is given`},
+		{"negative shape", model(float32s("a.bias", []int{-1}, 1)), `initializer "a.bias": its shape is [-1]`},
+		{"overflowing shape", model(float32s("a.bias", []int{1 << 40, 1 << 40}, 1)),
+			`initializer "a.bias": its shape is [1099511627776 1099511627776]`},
+		{"twice", model(float32s("a.bias", []int{1}, 1), float32s("a.bias", []int{1}, 1)), `initializer "a.bias" stands there twice`},
+		{"quantized", model(op("", "DynamicQuantizeLinear", nil, ""), op("", "MatMulInteger", nil, "")),
+			"operator DynamicQuantizeLinear: a quantized graph is not read; export the model in float32\n" +
+				"operator MatMulInteger: a quantized graph is not read; export the model in float32"},
+		{"quantized by a linear operator", model(op("", "QLinearMatMul", nil, "")),
+			"operator QLinearMatMul: a quantized graph is not read; export the model in float32"},
+		{"fused", model(op("", "SkipLayerNormalization", nil, "", message{}.text(7, "com.microsoft"))),
+			"operator com.microsoft.SkipLayerNormalization: a graph with fused operators is not read; export the model without optimization"},
+		{"fused and named twice", model(op("", "Attention", nil, "", message{}.text(7, "com.microsoft")), op("", "Attention", nil, "", message{}.text(7, "com.microsoft"))),
+			"operator com.microsoft.Attention: a graph with fused operators is not read; export the model without optimization"},
+		{"scaled product", model(op("", "Gemm", []string{"x", "w"}, "", float("alpha", 0.5))),
+			"operator Gemm: a product times alpha 0.5 is not read; want 1"},
+		{"values outside the folder", model(outside([]int{1}, "location", "../w")),
+			`initializer "a.bias": its values are in "../w"; want a file in the folder of the .onnx file`},
+		{"values at an absolute path", model(outside([]int{1}, "location", "/etc/passwd")),
+			`initializer "a.bias": its values are in "/etc/passwd"; want a file in the folder of the .onnx file`},
+		{"values in no file", model(outside([]int{1})),
+			`truncated, or no ONNX file: initializer "a.bias": its values are in another file, which is not named`},
+		{"values in a file that is not there", model(outside([]int{1}, "location", "v")),
+			`initializer "a.bias": stat FOLDER/v: no such file or directory`},
+		{"values in a folder", model(outside([]int{1}, "location", ".")),
+			`initializer "a.bias": FOLDER: truncated: it has`},
+		{"values behind the end", model(outside([]int{1 << 40}, "location", "w")),
+			`initializer "a.bias": FOLDER/w: truncated: it has 16 bytes, values lie at 0 to 4398046511104`},
+		{"values far behind the end", model(outside([]int{1}, "location", "w", "offset", "9223372036854775807")),
+			`initializer "a.bias": FOLDER/w: truncated: it has 16 bytes`},
+		{"negative offset", model(outside([]int{1}, "location", "w", "offset", "-4")),
+			`truncated, or no ONNX file: initializer "a.bias": offset "-4" in another file`},
+		{"length that is no number", model(outside([]int{1}, "location", "w", "length", "x")),
+			`truncated, or no ONNX file: initializer "a.bias": length "x" in another file`},
+		{"length that is not the shape's", model(outside([]int{1}, "location", "w", "length", "8")),
+			`initializer "a.bias": its shape takes 4 bytes, but it is given 8 in "w"`},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			_, err := New(test.data, folder)
+			want := strings.ReplaceAll(test.want, "FOLDER", folder)
+			if err == nil || !strings.HasPrefix(err.Error(), want) {
+				t.Errorf("New gives the error\n %v, want\n %s", err, want)
+			}
+		})
+	}
+}
+
+func TestAnOpenedFileNamesItsPathInErrors(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "model.onnx")
+	if err := os.WriteFile(path, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Open(path)
+	if want := path + ": no ONNX file: it holds no graph"; err == nil || err.Error() != want {
+		t.Errorf("Open gives the error %v, want %s", err, want)
+	}
+}
+
+func FuzzNew(f *testing.F) {
+	f.Add(model(float32s("w", []int{2, 1}, 1, 2), float32s("a.bias", []int{1}, 3),
+		op("/a/MatMul", "MatMul", []string{"x", "w"}, "y"), op("/a/Add", "Add", []string{"y", "a.bias"}, "z"),
+		op("", "Identity", []string{"a.bias"}, "b.bias"), op("", "Transpose", []string{"w"}, "t", integers("perm", 1, 0)),
+		op("", "Gemm", []string{"x", "t", "a.bias"}, "v", integer("transB", 1), float("alpha", 1)),
+		op("", "LayerNormalization", []string{"x", "a.bias", "a.bias"}, "u", message{}.entry(9, "pkg.torch.onnx.name_scopes", "['', 'n', 'o']"))))
+	f.Add(model(outside([]int{1}, "location", "w", "offset", "0", "length", "4")))
+	f.Add(model(tensorOf("a.bias", 10, []int{2}, message{}.number(5, 0x3c00).number(5, 0xc000))))
+	folder := f.TempDir()
+	f.Fuzz(func(t *testing.T, data []byte) {
+		file, err := New(slices.Clone(data), folder)
+		if err != nil {
+			return
+		}
+		for _, p := range file.Tensors() {
+			values, err := p.Floats()
+			if err != nil {
+				t.Fatalf("Floats of %q: %v", p.Name, err)
+			}
+			n := 1
+			for _, d := range p.Shape {
+				n *= d
+			}
+			if len(values) != n {
+				t.Fatalf("%q has %d values and shape %v", p.Name, len(values), p.Shape)
+			}
+		}
+	})
+}
