@@ -98,7 +98,11 @@ func (s *Section) node() *yaml.Node {
 	case Mapping:
 		n := &yaml.Node{Kind: yaml.MappingNode}
 		for _, e := range s.Entries {
-			n.Content = append(n.Content, textNode(e.Key), e.Value.node())
+			key := textNode(e.Key)
+			if n, err := strconv.Atoi(e.Key); err == nil && strconv.Itoa(n) == e.Key {
+				key.Tag = "!!int" // label_maps number their labels
+			}
+			n.Content = append(n.Content, key, e.Value.node())
 		}
 		if len(s.Entries) == 0 {
 			n.Style = yaml.FlowStyle

@@ -1,0 +1,114 @@
+package plugin
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestParse(t *testing.T) {
+	for _, test := range []struct{ rule, file, want string }{
+		{"scalars are of their kinds", "[1, 1.5, true, ~, text, '1', 2024-01-01, .inf]", "[1, 1.5, true, ~, text, \"1\", \"2024-01-01\", .inf]"},
+		{"a byte order mark and line ends of Windows are no text", "\ufeffa: 1\r\nb: x\r\n", "a: 1\nb: x"},
+		{"aliases are followed", "a: &x {b: 1}\nc: *x", "a:\n  b: 1\nc:\n  b: 1"},
+		{"a key of its own stands before a merged one", "a: &x {b: 1, c: 2}\nd: {<<: *x, b: 3}", "a:\n  b: 1\n  c: 2\nd:\n  b: 3\n  c: 2"},
+		{"of merged mappings the first stands before the second", "a: &x {b: 1}\nc: &y {b: 2, e: 3}\nd: {<<: [*x, *y]}", "a:\n  b: 1\nc:\n  b: 2\n  e: 3\nd:\n  b: 1\n  e: 3"},
+		{"an alias may be a key", "- &x a\n- {*x : 1}", "- a\n- a: 1"},
+		{"what reads as something else in YAML 1.1 is quoted", "['no', 'Yes', on, 'null', '1e5', \"a\\nb\", '']", "[\"no\", \"Yes\", \"on\", \"null\", \"1e5\", \"a\\nb\", \"\"]"},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			var mistakes Mistakes
+			s := Parse("f", []byte(test.file), &mistakes)
+			if err := mistakes.Err(); err != nil {
+				t.Fatal(err)
+			}
+			if got := inline(s); got != test.want {
+				t.Errorf("%q reads as\n%s\nwant\n%s", test.file, got, test.want)
+			}
+			if got := inline(Parse("f", []byte(test.want), &mistakes)); got != test.want {
+				t.Errorf("what is written reads as\n%s\nwant\n%s", got, test.want)
+			}
+		})
+	}
+}
+
+func TestParseValueIsAtItsPlace(t *testing.T) {
+	var mistakes Mistakes
+	place := Place{File: "--set a=…"}
+	s := ParseValue(place, "\n  {b: [1, 2]}", &mistakes)
+	if got := s.At("b").Items[1].Place; got != place || s.Entries[0].Place != place {
+		t.Errorf("a value stands at %v, want %v", got, place)
+	}
+	if ParseValue(place, "[", &mistakes) != nil || mistakes.Err().Error() != "--set a=…: not YAML: did not find expected node content" {
+		t.Errorf("a syntax error is %v", mistakes.Err())
+	}
+}
+
+func TestBounds(t *testing.T) {
+	for _, test := range []struct{ rule, file, want string }{
+		{"bytes", strings.Repeat("#", maxBytes+1), "f: 1048577 bytes; an experiment file has at most 1048576"},
+		{"depth", strings.Repeat("[", 65) + strings.Repeat("]", 65), ""},
+		{"more depth", strings.Repeat("[", 66) + strings.Repeat("]", 66), "f:1:66: values nest more than 64 deep"},
+		{"depth beyond the YAML library's", strings.Repeat("[", 1<<19), "f:1: not YAML: exceeded max depth of 10000"},
+		{"values", "[" + strings.Repeat("x,", maxValues-1) + "]", ""},
+		{"more values", "[" + strings.Repeat("x,", maxValues) + "]", "f:1:200000: more than 100000 values, those of aliases counted each time"},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			var mistakes Mistakes
+			s := Parse("f", []byte(test.file), &mistakes)
+			switch err := mistakes.Err(); {
+			case test.want == "" && (err != nil || s == nil):
+				t.Errorf("%v, want no mistake", err)
+			case test.want != "" && (err == nil || err.Error() != test.want || s != nil):
+				t.Errorf("%v, want %s", err, test.want)
+			}
+		})
+	}
+}
+
+func TestMistakesAreInOrderOnceAndNotTooMany(t *testing.T) {
+	var m Mistakes
+	m.Add(Place{File: "--set a=1"}, "last")
+	m.Add(Place{"f", 2, 10}, "third")
+	m.Add(Place{"f", 2, 9}, "second")
+	m.Add(Place{"f", 1, 0}, "first")
+	m.Add(Place{"f", 2, 10}, "third")
+	if got, want := m.Err().Error(), "f:1: first\nf:2:9: second\nf:2:10: third\n--set a=1: last"; got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	for i := range 2 * maxMistakes {
+		m.Add(Place{"f", 3, i + 1}, "again")
+	}
+	lines := strings.Split(m.Err().Error(), "\n")
+	if len(lines) != maxMistakes+1 || lines[maxMistakes] != "and 54 more" {
+		t.Errorf("%d lines, the last %q; want %d and a count", len(lines), lines[len(lines)-1], maxMistakes+1)
+	}
+}
+
+func TestQuotedIsCut(t *testing.T) {
+	if got, want := quoted(strings.Repeat("é", 40)), `"`+strings.Repeat("é", 30)+`…"`; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+func TestNearest(t *testing.T) {
+	names := []string{"dropout", "crf", "linear", "max_pool"}
+	for word, want := range map[string]string{
+		"droput": "dropout", "dorpout": "dropout", "Dropout": "dropout", "max_pol": "max_pool", "maxpool": "max_pool",
+		"cfr": "crf", "cr": "crf", "xyz": "", "bilinear": "linear", "focus": "", "": "", strings.Repeat("x", 1<<20): "",
+	} {
+		if got, ok := Nearest(word, names); got != want || ok != (want != "") {
+			t.Errorf("Nearest(%.20q) = %q, %v; want %q", word, got, ok, want)
+		}
+	}
+}
+
+func TestEdits(t *testing.T) {
+	for _, test := range []struct {
+		a, b string
+		want int
+	}{{"", "", 0}, {"", "abc", 3}, {"abc", "", 3}, {"kitten", "sitting", 3}, {"ab", "ba", 1}, {"abcd", "acbd", 1}, {"é", "e", 1}} {
+		if got := edits(test.a, test.b); got != test.want {
+			t.Errorf("edits(%q, %q) = %d, want %d", test.a, test.b, got, test.want)
+		}
+	}
+}
