@@ -25,9 +25,7 @@ func (d *reader) sentences() {
 			continue
 		}
 		if names == nil {
-			if names = d.columnNames(len(cells)); names == nil {
-				return
-			}
+			names = d.columnNames(len(cells))
 		}
 		extras := len(d.format.Columns) > 0 && len(cells) > len(names)
 		if len(cells) != len(names) && !extras {

@@ -15,27 +15,27 @@ func (d *reader) table() {
 	if !ok {
 		return
 	}
+	extras := d.format.NoHeader && len(d.format.Columns) > 0
 	var cells []string
 	for {
-		at, row, ok := d.row(cells[:0], len(names))
-		if at.Line == 0 {
+		var at Place
+		if at, cells, ok = d.row(cells[:0], len(names)); !ok {
 			return
-		}
-		cells = row
-		if !ok {
-			continue
 		}
 		if names == nil {
 			names = numbered(len(cells))
 		}
-		extras := d.format.NoHeader && len(d.format.Columns) > 0
-		if n := len(cells); n < len(names) {
-			d.add(at, "the row ends before column %s, which %s has; write an empty cell where there is no value", columnName(names, n), d.width())
+		switch n := len(names); {
+		case len(cells) < n:
+			d.add(at, "the row ends before column %s, which %s has; write an empty cell where there is no value",
+				columnName(names, len(cells)), d.width())
 			continue
-		} else if n > len(names) && !extras {
-			d.add(at, "the row goes on after column %s, the last that %s has; put quotes round a cell that holds the delimiter", columnName(names, len(names)-1), d.width())
+		case len(cells) > n && !extras:
+			d.add(at, "the row goes on after column %s, the last that %s has; put quotes round a cell that holds the delimiter",
+				columnName(names, n-1), d.width())
 			continue
 		}
+
 		fields := make(map[string]any, len(names))
 		for i, name := range names {
 			if name != "" && name != "_" {
@@ -53,12 +53,13 @@ func (d *reader) header() (names []string, ok bool) {
 		return columns, true
 	}
 	at, names, ok := d.row(nil, len(columns))
-	if at.Line == 0 || !ok {
-		return nil, false
+	if !ok || len(d.shown) > 0 {
+		return nil, false // a broken first row may be the header
 	}
 	if len(columns) > 0 {
 		if len(columns) != len(names) {
-			d.add(at, "the header has %d columns, but columns names %d; header: false is for a file without one", len(names), len(columns))
+			d.add(at, "the header has %d columns, but columns names %d; header: false is for a file without one",
+				len(names), len(columns))
 			return nil, false
 		}
 		return columns, true
@@ -100,44 +101,50 @@ func numbered(n int) []string {
 	return names
 }
 
-// row reads the next row that is not empty, which may have several lines, and appends its cells to cells; columns is
-// how many a row has where that is known. The place is of its first line, without a line at the end of the file. ok is false for
-// a row with a mistake, which it notes.
+// row reads the next row that is neither empty nor a mistake, and appends its cells to cells; columns is how many a row
+// has, 0 where that is not known. The place is of its first line: it may have several. ok is false at the end of the file.
 func (d *reader) row(cells []string, columns int) (at Place, row []string, ok bool) {
-	line, ok := d.next()
-	for ok && line == "" {
-		line, ok = d.next()
+	for line, more := d.next(); more; line, more = d.next() {
+		at = d.place
+		switch {
+		case line == "":
+		case d.format.blank():
+			return at, blankCells(cells, line, columns), true
+		default:
+			if row, ok = d.cells(cells, line, at); ok {
+				return at, row, true
+			}
+		}
 	}
-	if !ok {
-		return Place{}, cells, false
-	}
-	at = d.place
-	if d.format.blank() {
-		return at, blankCells(cells, line, columns), true
-	}
+	return at, cells, false
+}
+
+// cells appends the cells of a row that begins with a line at a place. ok is false for a mistake, which it notes.
+func (d *reader) cells(cells []string, line string, at Place) (row []string, ok bool) {
+	quoted := d.format.quoted()
 	for rest, more := line, true; more; {
 		var cell string
-		if d.format.quoted() && strings.HasPrefix(rest, `"`) {
+		if quoted && strings.HasPrefix(rest, `"`) {
 			if cell, rest, more, ok = d.quotedCell(rest[1:], at); !ok {
-				return at, cells, false
+				return cells, false
 			}
 		} else {
 			cell, rest, more = strings.Cut(rest, d.format.Delimiter)
-			if d.format.quoted() && strings.Contains(cell, `"`) {
+			if quoted && strings.Contains(cell, `"`) {
 				d.add(at, `a quote within the cell %q; write "" in a quoted cell, or quote: none where quotes are letters`, start(cell))
-				return at, cells, false
+				return cells, false
 			}
 		}
 		if cells = append(cells, cell); len(cells) > maxColumns {
 			d.add(at, "the row has more than %d columns; want one record a row", maxColumns)
-			return at, cells, false
+			return cells, false
 		}
 	}
-	return at, cells, true
+	return cells, true
 }
 
-// quotedCell reads a cell after its opening quote in the row that begins at a place, and what is left of the line that it
-// ends in. more tells whether another cell follows.
+// quotedCell reads a cell after its opening quote, in the row that begins at a place. left is what is left of the line
+// that it ends in, and more tells whether another cell follows.
 func (d *reader) quotedCell(rest string, at Place) (cell, left string, more, ok bool) {
 	var b strings.Builder
 	for {

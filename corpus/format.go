@@ -16,8 +16,9 @@ type Format struct {
 	// Columns are the names of columns by position, in place of a header's; "" or "_" skips one. Where there is no
 	// header, a row may have more columns, which are skipped.
 	Columns []string
-	// Delimiter stands between columns: any string, "," for csv and a tab for tsv and conll unless given. A blank is
-	// for files of a label and a text: any number of blanks divide columns, the last column takes the rest of the line as it is.
+	// Delimiter stands between columns: any string. Unless given it is "," for csv, a tab for tsv, and for conll a tab
+	// in lines that have one, blanks in others. In csv and tsv a blank is for files of a label and a text: any number of
+	// blanks divide columns, and the last column takes the rest of the line as it is.
 	Delimiter string
 	// Quote is "" for cells quoted as RFC 4180 says, or none where quotes are letters.
 	Quote string

@@ -13,6 +13,7 @@ type unpacked struct {
 	packed  *bufio.Reader
 	in, out int64 // bytes so far
 	gzip    *gzip.Reader
+	err     error // of the header
 }
 
 // Text packs to a third or a tenth; gzip's limit is a thousandth.
@@ -29,15 +30,14 @@ func unpack(r io.Reader) io.Reader {
 }
 
 func (u *unpacked) Read(b []byte) (int, error) {
-	if u.gzip == nil {
-		z, err := gzip.NewReader(u.packed)
-		if err == gzip.ErrHeader || err == io.EOF || err == io.ErrUnexpectedEOF {
-			return 0, errors.New("the file is not packed, but its name ends in .gz")
+	if u.gzip == nil && u.err == nil {
+		u.gzip, u.err = gzip.NewReader(u.packed)
+		if u.err == gzip.ErrHeader || u.err == io.EOF || u.err == io.ErrUnexpectedEOF {
+			u.err = errors.New("the file is not packed, but its name ends in .gz")
 		}
-		if err != nil {
-			return 0, err
-		}
-		u.gzip = z
+	}
+	if u.err != nil {
+		return 0, u.err
 	}
 	n, err := u.gzip.Read(b)
 	u.out += int64(n)

@@ -101,12 +101,12 @@ type reader struct {
 	file    string
 	format  Format // settled
 	in      *bufio.Reader
-	place   Place // of the line read last
-	line    []byte
+	place   Place  // of the line read last
+	line    []byte // or record, as its bytes are read
 	records []Record
 }
 
-// newReader returns a reader of the bytes of r, unpacked where the name ends in .gz. Columns, header and encoding are f's.
+// newReader returns a reader of the bytes of r, unpacked where the name ends in .gz. It notes mistakes in m.
 func newReader(r io.Reader, name string, f Format, m *mistakes) *reader {
 	d := &reader{mistakes: m, file: name, format: f, place: Place{File: name}}
 	if strings.HasSuffix(name, ".gz") {

@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/json"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
+	"testing/iotest"
 )
 
 // row is a record as tests write it.
@@ -216,5 +218,16 @@ func write(t *testing.T, path, data string) {
 	}
 	if err := os.WriteFile(path, []byte(data), 0o644); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// A mistake in reading comes with the line that it kept from being read.
+func TestReadSaysWhereReadingEnds(t *testing.T) {
+	gone := errors.New("the disk is gone")
+	for name, data := range map[string]string{"x.csv": "text\na\n\"b", "x.json": "[{\"text\": \"a\"},\n\n{\"text\"", "y.json": "[{\"text\": \"a\"}\n,\n", "x.conll": "a O\n\n"} {
+		_, err := Read(io.MultiReader(strings.NewReader(data), iotest.ErrReader(gone)), name, Format{})
+		if want := name + ":3: the disk is gone"; !errors.Is(err, gone) || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
 	}
 }

@@ -23,7 +23,8 @@ type Record struct {
 func (r Record) String(field string) (value string, ok bool, err error) {
 	value, ok = scalar(r.Fields[field])
 	if !ok {
-		return "", false, fmt.Errorf("%s: field %q is %s; it takes a text, a number, true or false", r.Place, field, kind(r.Fields[field]))
+		return "", false, fmt.Errorf("%s: field %q is %s; it takes a text, a number, true or false",
+			r.Place, field, kind(r.Fields[field]))
 	}
 	return value, value != "", nil
 }
@@ -93,7 +94,7 @@ type Entity struct {
 }
 
 // Entities returns the field entities, a list of {"start": 13, "end": 21, "label": "PER"} with offsets in characters
-// (code points) of the text: in order, not empty, none overlapping another. ok is false where the field is absent or null.
+// (code points) of the text: in order, none empty or overlapping another. ok is false where the field is absent or null.
 func (r Record) Entities() (entities []Entity, ok bool, err error) {
 	field := r.Fields["entities"]
 	if field == nil {
@@ -101,7 +102,8 @@ func (r Record) Entities() (entities []Entity, ok bool, err error) {
 	}
 	list, ok := field.([]any)
 	if !ok {
-		return nil, false, fmt.Errorf("%s: field \"entities\" is %s; it takes a list of {\"start\", \"end\", \"label\"}", r.Place, kind(field))
+		return nil, false, fmt.Errorf("%s: field \"entities\" is %s; it takes a list of {\"start\", \"end\", \"label\"}",
+			r.Place, kind(field))
 	}
 	text, _, err := r.String("text")
 	if err != nil {
@@ -241,13 +243,15 @@ func findWords(text string, words []string) ([]Span, error) {
 	rest := strings.TrimLeftFunc(text, unicode.IsSpace)
 	for i, w := range words {
 		if !strings.HasPrefix(rest, w) {
-			return nil, fmt.Errorf("word %d is %q, but the text has %q there; want text or words, or words that make up the text", i+1, start(w), start(rest))
+			return nil, fmt.Errorf("word %d is %q, but the text has %q there; want text or words, or words that make up the text",
+				i+1, start(w), start(rest))
 		}
 		spans[i] = Span{len(text) - len(rest), len(text) - len(rest) + len(w)}
 		rest = strings.TrimLeftFunc(rest[len(w):], unicode.IsSpace)
 	}
 	if rest != "" {
-		return nil, fmt.Errorf("the text goes on with %q after its last word; want text or words, or words that make up the text", start(rest))
+		return nil, fmt.Errorf("the text goes on with %q after its last word; want text or words, or words that make up the text",
+			start(rest))
 	}
 	return spans, nil
 }
