@@ -38,6 +38,7 @@ func newWordPiece(v *vocabulary, settings bertNormalizer, maxRunes int, config t
 	if maxRunes < 1 {
 		return nil, fmt.Errorf("max_input_chars_per_word is %d, want at least 1", maxRunes)
 	}
+	settings.Type = "BertNormalizer"
 	strip := settings.Lower
 	if settings.Strip != nil {
 		strip = *settings.Strip

@@ -2,6 +2,7 @@ package corpus
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -57,12 +58,16 @@ func readText(path string) ([]byte, error) {
 		return nil, err
 	}
 	defer file.Close()
-	data, err := io.ReadAll(io.LimitReader(file, maxTokenizerFile+1))
+	info, err := file.Stat()
 	if err != nil {
 		return nil, err
 	}
-	if len(data) > maxTokenizerFile {
-		return nil, fmt.Errorf("%s: over %d MiB, too large for a tokenizer", path, maxTokenizerFile>>20)
+	if info.Size() > maxTokenizerFile {
+		return nil, fmt.Errorf("%s: %d bytes, want at most %d of a tokenizer", path, info.Size(), maxTokenizerFile)
+	}
+	data, err := io.ReadAll(io.LimitReader(file, maxTokenizerFile))
+	if err != nil {
+		return nil, err
 	}
 	if !utf8.Valid(data) {
 		return nil, fmt.Errorf("%s:%d: not UTF-8", path, lineOf(data, invalidAt(data)))
@@ -95,7 +100,8 @@ func readJSON(path string, data []byte, to any) error {
 		return fmt.Errorf("%s:%d: not JSON: %w", path, lineOf(data, int(syntax.Offset)), err)
 	}
 	if kind, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		return fmt.Errorf("%s:%d: %s cannot be a %s", path, lineOf(data, int(kind.Offset)), kind.Field, kind.Value)
+		key := cmp.Or(kind.Field, "the whole")
+		return fmt.Errorf("%s:%d: %s has a wrong value, the %s here", path, lineOf(data, int(kind.Offset)), key, kind.Value)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
@@ -106,9 +112,9 @@ func readJSON(path string, data []byte, to any) error {
 // tokenizerConfig is a tokenizer_config.json: what vocab.txt does not say.
 type tokenizerConfig struct {
 	Class     string `json:"tokenizer_class"`
-	Lower     *bool  `json:"do_lower_case"` // null: true
-	Strip     *bool  `json:"strip_accents"` // null: as do_lower_case
-	Chinese   *bool  `json:"tokenize_chinese_chars"`
+	Lower     *bool  `json:"do_lower_case"`          // null: true
+	Strip     *bool  `json:"strip_accents"`          // null: as do_lower_case
+	Chinese   *bool  `json:"tokenize_chinese_chars"` // null: true
 	MaxLength any    `json:"model_max_length,omitempty"`
 	specialNames
 	Added map[string]addedForm `json:"added_tokens_decoder,omitempty"` // by id
@@ -180,7 +186,7 @@ func parseVocabulary(path string, data []byte, config tokenizerConfig) (*WordPie
 	}
 
 	orTrue := func(b *bool) bool { return b == nil || *b }
-	settings := bertNormalizer{Type: "BertNormalizer", Clean: true, Chinese: orTrue(config.Chinese), Strip: config.Strip, Lower: orTrue(config.Lower)}
+	settings := bertNormalizer{Clean: true, Chinese: orTrue(config.Chinese), Strip: config.Strip, Lower: orTrue(config.Lower)}
 	v := newVocabulary(lines, innerPrefix)
 	added, err := config.addedTokens(v)
 	if err != nil {

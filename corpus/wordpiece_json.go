@@ -152,6 +152,20 @@ func (f *tokenizerFile) tokenizer(config tokenizerConfig) (*WordPiece, error) {
 			return nil, fmt.Errorf("post_processor gives %q the ids %v, the vocabulary %d", name, unit.IDs, id)
 		}
 	}
+	for _, setting := range []struct {
+		key    string
+		config *bool
+		file   *bool
+	}{
+		{"do_lower_case", config.Lower, &f.Normalizer.Lower},
+		{"tokenize_chinese_chars", config.Chinese, &f.Normalizer.Chinese},
+		{"strip_accents", config.Strip, f.Normalizer.Strip},
+	} {
+		// transformers would believe the one, the crate tokenizers the other.
+		if setting.config != nil && setting.file != nil && *setting.config != *setting.file {
+			return nil, fmt.Errorf("the normalizer is at odds with %s: %v in the tokenizer_config.json beside it", setting.key, *setting.config)
+		}
+	}
 	config.Unknown, config.Opening, config.Closing = tokenName(f.Model.Unknown), tokenName(opening), tokenName(closing)
 	return newWordPiece(newVocabulary(tokens, f.Model.Prefix), f.Normalizer, f.Model.MaxRunes, config, f.Added)
 }

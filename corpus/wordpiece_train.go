@@ -24,7 +24,7 @@ func TrainWordPiece(texts iter.Seq[string], size int, lower bool) (*WordPiece, e
 	if size < minVocabulary || size > maxTokenID {
 		return nil, fmt.Errorf("vocabulary of %d tokens, want %d to %d", size, minVocabulary, maxTokenID)
 	}
-	settings := bertNormalizer{Type: "BertNormalizer", Clean: true, Chinese: true, Lower: lower}
+	settings := bertNormalizer{Clean: true, Chinese: true, Lower: lower}
 	counts := countWords(texts, newNormalizer(settings.Clean, settings.Chinese, lower, lower))
 	if len(counts) == 0 {
 		return nil, errors.New("no words to learn a vocabulary from")

@@ -91,6 +91,29 @@ func TestTrainWordPiece(t *testing.T) {
 		}
 	})
 
+	t.Run("the tokens that the crate's trainer finds", func(t *testing.T) {
+		var crate struct {
+			Words  map[string]int
+			Size   int
+			Tokens []string
+		}
+		readFixtureJSON(t, "trained.json", &crate)
+		words := func(yield func(string) bool) {
+			for word, times := range crate.Words {
+				if !yield(strings.Repeat(word+" ", times)) {
+					return
+				}
+			}
+		}
+		w, err := TrainWordPiece(words, crate.Size, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := slices.Sorted(slices.Values(w.vocabulary.tokens)); !slices.Equal(got, crate.Tokens) {
+			t.Errorf("got %q, want %q", got, crate.Tokens)
+		}
+	})
+
 	t.Run("no word of its texts is unknown", func(t *testing.T) {
 		w, err := TrainWordPiece(slices.Values(texts), 60, true)
 		if err != nil {

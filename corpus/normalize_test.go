@@ -1,0 +1,110 @@
+package corpus
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+// runeFate tells what becomes of r between two x, in the words of testdata/tokens/runes.txt.gz: `=` the same, `-` nothing,
+// `_` a split, `|=|` the same as a word of its own, +N or -N the rune that much further on, `hangul` its jamo, else the code
+// points, with | for splits.
+func runeFate(z *normalizer, n *normalized, r rune) string {
+	n.reset()
+	z.append(n, "x"+string(r)+"x", 0)
+	var words []string
+	for lo, hi := z.class.next(n.text, 0); lo < hi; lo, hi = z.class.next(n.text, hi) {
+		words = append(words, string(n.text[lo:hi]))
+	}
+	got := strings.Join(words, "|")
+	got = got[1 : len(got)-1]
+
+	first, size := utf8.DecodeRuneInString(got)
+	switch {
+	case got == string(r):
+		return "="
+	case got == "|"+string(r)+"|":
+		return "|=|"
+	case got == "":
+		return "-"
+	case got == "|":
+		return "_"
+	case size == len(got):
+		return fmt.Sprintf("%+d", first-r)
+	case got == jamo(r):
+		return "hangul"
+	}
+	var parts []string
+	for _, part := range got {
+		if part == '|' {
+			parts = append(parts, "|")
+		} else {
+			parts = append(parts, fmt.Sprintf("%X", part))
+		}
+	}
+	return strings.Join(parts, " ")
+}
+
+// jamo decomposes a syllable as section 3.12 of the Unicode standard does, "" for other runes.
+func jamo(r rune) string {
+	s := r - 0xAC00
+	if s < 0 || s > 0xD7A3-0xAC00 {
+		return ""
+	}
+	letters := []rune{0x1100 + s/588, 0x1161 + s%588/28}
+	if s%28 != 0 {
+		letters = append(letters, 0x11A7+s%28)
+	}
+	return string(letters)
+}
+
+func TestEveryRuneIsNormalisedAsTheCrateDoes(t *testing.T) {
+	normalizers := make(map[string]*normalizer)
+	seen := make(map[string]int)
+	var n normalized
+	wrong := 0
+	lines := bufio.NewScanner(bytes.NewReader(readFixture(t, "runes.txt.gz")))
+	for lines.Scan() {
+		field := strings.Split(lines.Text(), "\t")
+		first, err := strconv.ParseInt(field[1], 16, 32)
+		if err != nil {
+			t.Fatal(err)
+		}
+		last, err := strconv.ParseInt(field[2], 16, 32)
+		if err != nil {
+			t.Fatal(err)
+		}
+		z := normalizers[field[0]]
+		if z == nil {
+			z = fixtureTokenizer(t, field[0]).normalizer
+			normalizers[field[0]] = z
+		}
+		for r := rune(first); r <= rune(last); r++ {
+			seen[field[0]]++
+			if got, want := runeFate(z, &n, r), field[3]; got != want && wrong < 20 {
+				wrong++
+				t.Errorf("%s: %U becomes %q, want %q", field[0], r, got, want)
+			}
+		}
+	}
+	for _, name := range []string{"uncased", "uncased, accents", "cased"} {
+		if want := 0x110000 - 0x800; seen[name] != want {
+			t.Errorf("%s: %d runes, want %d", name, seen[name], want)
+		}
+	}
+}
+
+func TestLongRunsOfMarksAreOrderedInTime(t *testing.T) {
+	// A million marks whose order is to be turned round take a sort, not a square.
+	z := newNormalizer(true, true, true, true)
+	var n normalized
+	z.append(&n, "x"+strings.Repeat("\u302e\U0001d165\u0334", 300_000), 0)
+	want := "x" + strings.Repeat("\U0001d165", 300_000) + strings.Repeat("\u302e", 300_000) // classes 216 and 224
+	if got := string(n.text); got != want {
+		t.Errorf("%d bytes, not the marks in order", len(got))
+	}
+}

@@ -1,0 +1,359 @@
+package corpus
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/jenga-nlp/jenga/internal/shared"
+)
+
+// A small tokenizer, whose files the tests spoil.
+const (
+	smallTokenizer = `{
+  "added_tokens": [{"id": 0, "content": "[PAD]", "special": true}],
+  "normalizer": {"type": "BertNormalizer", "clean_text": true, "handle_chinese_chars": true, "strip_accents": null, "lowercase": true},
+  "pre_tokenizer": {"type": "BertPreTokenizer"},
+  "post_processor": {"type": "BertProcessing", "sep": ["[SEP]", 3], "cls": ["[CLS]", 2]},
+  "model": {"type": "WordPiece", "unk_token": "[UNK]", "vocab": {
+    "[PAD]": 0, "[UNK]": 1, "[CLS]": 2, "[SEP]": 3, "[MASK]": 4, "a": 5}}
+}`
+	smallVocabulary = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n##a\n"
+	smallTemplate   = `"post_processor": {"type": "TemplateProcessing", "single": [{"SpecialToken": {"id": "[CLS]", "type_id": 0}},
+ {"Sequence": {"id": "A", "type_id": 0}}, {"SpecialToken": {"id": "[SEP]", "type_id": 0}}], "pair": [], "special_tokens": {}}`
+)
+
+// writeFiles makes a folder of files, given by name and content in turn.
+func writeFiles(t testing.TB, files ...string) string {
+	t.Helper()
+	folder := t.TempDir()
+	for i := 0; i < len(files); i += 2 {
+		if err := os.WriteFile(filepath.Join(folder, files[i]), []byte(files[i+1]), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return folder
+}
+
+func TestBadTokenizerFilesAreErrors(t *testing.T) {
+	spoiled := func(old, with string) string {
+		if !strings.Contains(smallTokenizer, old) {
+			t.Fatalf("no %q to spoil", old)
+		}
+		return strings.Replace(smallTokenizer, old, with, 1)
+	}
+	bertProcessing := `"post_processor": {"type": "BertProcessing", "sep": ["[SEP]", 3], "cls": ["[CLS]", 2]}`
+	for _, c := range []struct {
+		rule  string
+		files []string
+		want  string // of the message, with FOLDER/ for where the files are
+	}{
+		{"an empty folder", nil, `FOLDER: no tokenizer.json and no vocab.txt`},
+		{"an empty file", []string{"tokenizer.json", ""}, `FOLDER/tokenizer.json:1: not JSON: unexpected end of JSON input`},
+		{"a truncated file", []string{"tokenizer.json", smallTokenizer[:400]}, `FOLDER/tokenizer.json:6: not JSON: unexpected end of JSON input`},
+		{"a list", []string{"tokenizer.json", "[]"}, `FOLDER/tokenizer.json:1: the whole has a wrong value, the array here`},
+		{"not UTF-8", []string{"tokenizer.json", spoiled(`"a"`, "\"\xff\"")}, `FOLDER/tokenizer.json:7: not UTF-8`},
+		{"a byte pair encoding", []string{"tokenizer.json", spoiled(`"WordPiece"`, `"BPE"`)},
+			`FOLDER/tokenizer.json: the model is of type "BPE"; jenga reads WordPiece tokenizers only, where it is WordPiece`},
+		{"a unigram model", []string{"tokenizer.json", `{"model": {"type": "Unigram", "vocab": [["a", 0.5]]}}`},
+			`FOLDER/tokenizer.json: the model is of type "Unigram"; jenga reads WordPiece tokenizers only, where it is WordPiece`},
+		{"another normaliser", []string{"tokenizer.json", spoiled(`"BertNormalizer"`, `"NFC"`)},
+			`FOLDER/tokenizer.json: the normalizer is of type "NFC"; jenga reads WordPiece tokenizers only, where it is BertNormalizer`},
+		{"another split", []string{"tokenizer.json", spoiled(`{"type": "BertPreTokenizer"}`, `null`)},
+			`FOLDER/tokenizer.json: the pre_tokenizer is of type ""; jenga reads WordPiece tokenizers only, where it is BertPreTokenizer`},
+		{"another template", []string{"tokenizer.json", spoiled(bertProcessing, strings.Replace(smallTemplate, `"id": "A", "type_id": 0`, `"id": "A", "type_id": 1`, 1))},
+			`FOLDER/tokenizer.json: post_processor makes "[CLS]:0 $A:1 [SEP]:0" of a text, want "[CLS]:0 $A:0 [SEP]:0"`},
+		{"no template for pairs", []string{"tokenizer.json", spoiled(bertProcessing, smallTemplate)},
+			`FOLDER/tokenizer.json: post_processor makes "" of a pair, want "[CLS]:0 $A:0 [SEP]:0 $B:1 [SEP]:1"`},
+		{"an empty template", []string{"tokenizer.json", spoiled(bertProcessing, `"post_processor": {"type": "TemplateProcessing"}`)},
+			`FOLDER/tokenizer.json: post_processor makes "" of a text, want "[CLS]:0 $A:0 [SEP]:0"`},
+		{"nameless special tokens", []string{"tokenizer.json", spoiled(`["[SEP]", 3]`, `[3]`)},
+			`FOLDER/tokenizer.json: post_processor does not name cls and sep`},
+		{"an id at odds with the template", []string{"tokenizer.json", spoiled(`"cls"`, `"special_tokens": {"[CLS]": {"ids": [3]}}, "cls"`)},
+			`FOLDER/tokenizer.json: post_processor gives "[CLS]" the ids [3], the vocabulary 2`},
+		{"no vocabulary", []string{"tokenizer.json", spoiled(`"vocab"`, `"vocabulary"`)}, `FOLDER/tokenizer.json: model has no vocab`},
+		{"no [UNK]", []string{"tokenizer.json", spoiled(`"[UNK]": 1`, `"b": 1`)},
+			`FOLDER/tokenizer.json: no token "[UNK]", which a WordPiece tokenizer needs`},
+		{"no [CLS]", []string{"tokenizer.json", spoiled(`"[CLS]": 2`, `"b": 2`)},
+			`FOLDER/tokenizer.json: no token "[CLS]", which a WordPiece tokenizer needs`},
+		{"an id twice", []string{"tokenizer.json", spoiled(`"a": 5`, `"b": 4`)},
+			`FOLDER/tokenizer.json: tokens "[MASK]" and "b" both have id 4`},
+		{"an id below 0", []string{"tokenizer.json", spoiled(`"a": 5`, `"a": -5`)},
+			`FOLDER/tokenizer.json: token "a" has id -5, want 0 to 2097151`},
+		{"an id that asks for gigabytes", []string{"tokenizer.json", spoiled(`"a": 5`, `"a": 2000000000`)},
+			`FOLDER/tokenizer.json: token "a" has id 2000000000, want 0 to 2097151`},
+		{"an id of no use", []string{"tokenizer.json", spoiled(`"a": 5`, `"a": "5"`)},
+			`FOLDER/tokenizer.json:7: model.vocab has a wrong value, the string here`},
+		{"words of no length", []string{"tokenizer.json", spoiled(`"vocab"`, `"max_input_chars_per_word": 0, "vocab"`)},
+			`FOLDER/tokenizer.json: max_input_chars_per_word is 0, want at least 1`},
+		{"an added token with another's id", []string{"tokenizer.json", spoiled(`"[PAD]", "special"`, `"<x>", "special"`)},
+			`FOLDER/tokenizer.json: added token "<x>" has id 0, which is "[PAD]"`},
+		{"an added token with another id", []string{"tokenizer.json", spoiled(`"id": 0`, `"id": 7`)},
+			`FOLDER/tokenizer.json: added token "[PAD]" has id 7, but 0 in the vocabulary`},
+		{"an added token far away", []string{"tokenizer.json", spoiled(`"id": 0, "content": "[PAD]"`, `"id": 2000000000, "content": "<x>"`)},
+			`FOLDER/tokenizer.json: added token "<x>" has id 2000000000, want 0 to 2097151`},
+		{"settings at odds", []string{"tokenizer.json", smallTokenizer, "tokenizer_config.json", `{"do_lower_case": false}`},
+			`FOLDER/tokenizer.json: the normalizer is at odds with do_lower_case: false in the tokenizer_config.json beside it`},
+		{"settings that are not JSON", []string{"tokenizer.json", smallTokenizer, "tokenizer_config.json", "{\n\"do_lower_case\": yes}"},
+			`FOLDER/tokenizer_config.json:2: not JSON: invalid character 'y' looking for beginning of value`},
+		{"settings of a wrong kind", []string{"vocab.txt", smallVocabulary, "tokenizer_config.json", `{"do_lower_case": "yes"}`},
+			`FOLDER/tokenizer_config.json:1: do_lower_case has a wrong value, the string here`},
+		{"a vocabulary alone", []string{"vocab.txt", smallVocabulary},
+			`FOLDER/vocab.txt: no tokenizer_config.json beside it, which says whether do_lower_case is true`},
+		{"a vocabulary that is read in another way", []string{"vocab.txt", smallVocabulary, "tokenizer_config.json", `{"tokenizer_class": "BertJapaneseTokenizer"}`},
+			`FOLDER/vocab.txt: the tokenizer_config.json beside it says tokenizer_class "BertJapaneseTokenizer", whose vocab.txt may be read in another way; want BertTokenizer or DistilBertTokenizer`},
+		{"a vocabulary that is not UTF-8", []string{"vocab.txt", smallVocabulary + "caf\xe9\n", "tokenizer_config.json", `{}`}, `FOLDER/vocab.txt:8: not UTF-8`},
+		{"a vocabulary without [MASK]", []string{"vocab.txt", strings.Replace(smallVocabulary, "[MASK]", "b", 1), "tokenizer_config.json", `{}`},
+			`FOLDER/vocab.txt: no token "[MASK]", which is a special one`},
+		{"an empty vocabulary", []string{"vocab.txt", "", "tokenizer_config.json", `{}`}, `FOLDER/vocab.txt: no token "[PAD]", which is a special one`},
+		{"a vocabulary without end", []string{"vocab.txt", strings.Repeat("a\n", maxTokenID+1), "tokenizer_config.json", `{}`},
+			`FOLDER/vocab.txt: 2097153 lines, want at most 2097152`},
+		{"no unknown token", []string{"vocab.txt", smallVocabulary, "tokenizer_config.json", `{"unk_token": null}`},
+			`FOLDER/vocab.txt: no token "", which a WordPiece tokenizer needs`},
+		{"an added token without an id", []string{"vocab.txt", smallVocabulary, "tokenizer_config.json", `{"added_tokens_decoder": {"x": {"content": "<x>"}}}`},
+			`FOLDER/vocab.txt: added_tokens_decoder of tokenizer_config.json has the key "x", want an id`},
+	} {
+		t.Run(c.rule, func(t *testing.T) {
+			folder := writeFiles(t, c.files...)
+			_, err := OpenTokenizer(folder)
+			if err == nil {
+				t.Fatal("no error")
+			}
+			if got := strings.ReplaceAll(err.Error(), folder, "FOLDER"); got != c.want {
+				t.Errorf("got  %s\nwant %s", got, c.want)
+			}
+		})
+	}
+
+	t.Run("a file that is too large is not read", func(t *testing.T) {
+		folder := writeFiles(t, "tokenizer.json", "")
+		if err := os.Truncate(filepath.Join(folder, "tokenizer.json"), 1<<40); err != nil {
+			t.Fatal(err)
+		}
+		_, err := OpenTokenizer(folder)
+		want := filepath.Join(folder, "tokenizer.json") + ": 1099511627776 bytes, want at most 67108864 of a tokenizer"
+		if err == nil || err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	})
+}
+
+func TestOpenTokenizer(t *testing.T) {
+	encode := func(t *testing.T, text string, files ...string) string {
+		t.Helper()
+		w, err := OpenTokenizer(writeFiles(t, files...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var tokens []string
+		for _, id := range w.Encode(&Example{Text: text}, 0).IDs {
+			tokens = append(tokens, w.Token(id))
+		}
+		return strings.Join(tokens, " ")
+	}
+	vocabulary := "[PAD]\r\n[UNK]\r\n[CLS]\r\n[SEP]\r\n[MASK]\r\na\r\n##a\r\nA\r\ná\r\n中a\r\n\r\n##\r\n"
+	for _, c := range []struct{ rule, config, text, want string }{
+		{"lower case unless the file says otherwise", `{}`, "Aa á 中a", "[CLS] a ##a a [UNK] a [SEP]"},
+		{"cased", `{"do_lower_case": false}`, "Aa á 中a", "[CLS] A ##a á [UNK] a [SEP]"},
+		{"accents kept", `{"strip_accents": false}`, "Aa Á", "[CLS] a ##a á [SEP]"},
+		{"accents dropped from cased letters", `{"do_lower_case": false, "strip_accents": true}`, "Á á", "[CLS] A a [SEP]"},
+		{"ideographs not set apart", `{"tokenize_chinese_chars": false}`, "中a", "[CLS] 中a [SEP]"},
+		{"names as objects", `{"cls_token": {"content": "[MASK]", "lstrip": false}}`, "a", "[MASK] a [SEP]"},
+		{"a class of old", `{"tokenizer_class": "DistilBertTokenizerFast"}`, "a", "[CLS] a [SEP]"},
+		{"an added token behind the vocabulary", `{"added_tokens_decoder": {"12": {"content": "<x>"}}}`, "a<x>a", "[CLS] a <x> a [SEP]"},
+	} {
+		t.Run(c.rule, func(t *testing.T) {
+			if got := encode(t, c.text, "vocab.txt", vocabulary, "tokenizer_config.json", c.config); got != c.want {
+				t.Errorf("%q: got %q, want %q", c.text, got, c.want)
+			}
+		})
+	}
+
+	t.Run("the last of a token's lines counts", func(t *testing.T) {
+		w, err := OpenTokenizer(writeFiles(t, "vocab.txt", smallVocabulary+"a\n", "tokenizer_config.json", "{}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, want := w.Encode(&Example{Text: "a"}, 0).IDs, []int32{2, 7, 3}; !slices.Equal(got, want) {
+			t.Errorf("got %v, want %v", got, want)
+		}
+	})
+
+	t.Run("a byte order mark is no token", func(t *testing.T) {
+		if got, want := encode(t, "a", "tokenizer.json", "\ufeff"+smallTokenizer), "[CLS] a [SEP]"; got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	})
+}
+
+// sameTokens reports texts that two tokenizers encode differently.
+func sameTokens(t *testing.T, got, want *WordPiece, texts []string) {
+	t.Helper()
+	for _, text := range texts {
+		e := &Example{Text: text, Pair: text, Paired: true}
+		if got, want := listing(got.Encode(e, 0)), listing(want.Encode(e, 0)); got != want {
+			t.Fatalf("%q: got\n%s\nwant\n%s", text, got, want)
+		}
+	}
+}
+
+func TestSave(t *testing.T) {
+	var texts []string
+	readFixtureJSON(t, "texts.json.gz", &texts)
+	for name := range crateSettings {
+		t.Run(name, func(t *testing.T) {
+			w := fixtureTokenizer(t, name)
+			folder := filepath.Join(t.TempDir(), "made", "anew")
+			if err := w.Save(folder); err != nil {
+				t.Fatal(err)
+			}
+			again, err := OpenTokenizer(folder)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sameTokens(t, again, w, texts)
+
+			// vocab.txt and its settings alone say the same, where they can.
+			if !crateSettings[name].Clean {
+				return
+			}
+			if err := os.Remove(filepath.Join(folder, "tokenizer.json")); err != nil {
+				t.Fatal(err)
+			}
+			if again, err = OpenTokenizer(folder); err != nil {
+				t.Fatal(err)
+			}
+			sameTokens(t, again, w, texts)
+		})
+	}
+
+	t.Run("added tokens and their ids", func(t *testing.T) {
+		w, err := OpenTokenizer(filepath.Join(tokensDir, "added"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var cases []struct{ Text string }
+		readFixtureJSON(t, "added/texts.json", &cases)
+		texts := texts[:100]
+		for _, c := range cases {
+			texts = append(texts, c.Text)
+		}
+		folder := t.TempDir()
+		if err := w.Save(folder); err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range []string{"tokenizer.json", "vocab.txt"} {
+			again, err := OpenTokenizer(folder)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sameTokens(t, again, w, texts)
+			if err := os.Remove(filepath.Join(folder, file)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+
+	t.Run("the same bytes each time", func(t *testing.T) {
+		w := fixtureTokenizer(t, "uncased")
+		first, second := t.TempDir(), t.TempDir()
+		for _, folder := range []string{first, second} {
+			if err := w.Save(folder); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, file := range []string{"tokenizer.json", "vocab.txt", "tokenizer_config.json", "special_tokens_map.json"} {
+			a, err := os.ReadFile(filepath.Join(first, file))
+			if err != nil {
+				t.Fatal(err)
+			}
+			b, err := os.ReadFile(filepath.Join(second, file))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(a, b) {
+				t.Errorf("%s differs", file)
+			}
+		}
+	})
+
+	t.Run("a file as the crate writes it", func(t *testing.T) {
+		// What the crate wrote of this tokenizer, but for padding and truncation, which are not kept.
+		w, err := OpenTokenizer(filepath.Join(tokensDir, "added"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want, got map[string]any
+		readFixtureJSON(t, "added/tokenizer.json", &want)
+		want["truncation"], want["padding"] = nil, nil
+		data, err := json.Marshal(w.file())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal(data, &got); err != nil {
+			t.Fatal(err)
+		}
+		want["decoder"] = got["decoder"] // the crate had none, AutoTokenizer expects one
+		a, _ := json.Marshal(got)
+		b, _ := json.Marshal(want)
+		if !bytes.Equal(a, b) {
+			t.Errorf("got  %s\nwant %s", a, b)
+		}
+	})
+}
+
+func TestTokenizersOfModels(t *testing.T) {
+	dir := shared.Dir(t)
+	var texts []string
+	readFixtureJSON(t, "texts.json.gz", &texts)
+	want, err := OpenTokenizer(filepath.Join(dir, "tokenizer", "bert-base-uncased"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want.Size() != 30522 || want.Token(101) != "[CLS]" {
+		t.Errorf("%d tokens, %q the 101st", want.Size(), want.Token(101))
+	}
+	for _, model := range []string{"minilm-l6", "distil-l6"} {
+		t.Run(model, func(t *testing.T) {
+			got, err := OpenTokenizer(filepath.Join(dir, "models", model))
+			if err != nil {
+				t.Fatal(err)
+			}
+			sameTokens(t, got, want, texts)
+		})
+	}
+}
+
+func FuzzOpenTokenizer(f *testing.F) {
+	f.Add([]byte(smallTokenizer), true)
+	f.Add([]byte(strings.Replace(smallTokenizer, `"special"`, `"normalized": true, "lstrip": true, "single_word": true, "special"`, 1)), true)
+	f.Add([]byte(smallVocabulary), false)
+	f.Add(readFixture(f, "added/tokenizer.json"), true)
+	f.Fuzz(func(t *testing.T, data []byte, isJSON bool) {
+		config := tokenizerConfig{specialNames: bertNames}
+		parse := parseVocabulary
+		if isJSON {
+			parse = parseTokenizer
+		}
+		w, err := parse("file", data, config)
+		if err != nil {
+			return
+		}
+		e := &Example{Text: "Aa [MASK] <x>é中 [CLS", Pair: string(data[:min(len(data), 100)]), Paired: true}
+		checkEncoding(t, w, e, w.Encode(e, 50))
+
+		saved, err := json.Marshal(w.file())
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := parseTokenizer("saved", saved, w.config)
+		if err != nil {
+			t.Fatalf("what was saved does not open: %v", err)
+		}
+		sameTokens(t, again, w, []string{e.Text, e.Pair})
+	})
+}
