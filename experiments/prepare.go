@@ -2,6 +2,7 @@ package experiments
 
 import (
 	"fmt"
+	"iter"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -78,12 +79,11 @@ func Prepare(e *Experiment, splits ...string) (*Run, error) {
 	return r, nil
 }
 
-// openTokenizer opens the tokenizer of the model that the encoder starts from. One that is still to be trained splits
-// texts already.
+// openTokenizer opens the tokenizer of the model that the encoder starts from. One that is still to be trained on the
+// texts knows one word until then: how it splits texts does not depend on its vocabulary.
 func (r *Run) openTokenizer() (err error) {
 	if r.encoderPath == "" {
-		r.Tokenizer, err = corpus.TrainWordPiece(func(func(string) bool) {}, r.Experiment.Tokenizer.Train.VocabSize, r.Experiment.Tokenizer.Train.Lowercase)
-		return err
+		return r.trainOn(slices.Values([]string{"a"}))
 	}
 	r.Tokenizer, err = corpus.OpenTokenizer(tokenizerFolder(r.encoderPath))
 	return err
@@ -98,7 +98,7 @@ func tokenizerFolder(model string) string {
 }
 
 // trainTokenizer makes a vocabulary from the training texts for an encoder that starts from nothing.
-func (r *Run) trainTokenizer() (err error) {
+func (r *Run) trainTokenizer() error {
 	if r.encoderPath != "" {
 		return nil
 	}
@@ -111,7 +111,12 @@ func (r *Run) trainTokenizer() (err error) {
 			}
 		}
 	}
-	r.Tokenizer, err = corpus.TrainWordPiece(texts, r.Experiment.Tokenizer.Train.VocabSize, r.Experiment.Tokenizer.Train.Lowercase)
+	return r.trainOn(texts)
+}
+
+func (r *Run) trainOn(texts iter.Seq[string]) (err error) {
+	o := r.Experiment.Tokenizer.Train
+	r.Tokenizer, err = corpus.TrainWordPiece(texts, o.VocabSize, o.Lowercase)
 	return err
 }
 
