@@ -1,0 +1,159 @@
+package fusion
+
+import (
+	"encoding/json"
+	"math"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/jenga-nlp/jenga/nn"
+)
+
+// golden is testdata/attention.json, which scripts/fixtures/fusion.py writes from the formula in PyTorch.
+type golden struct {
+	Width, Hidden int
+	Starts        []int
+	H, Weights    []float32            // hidden states, and a loss's weights of what is seen
+	Params        map[string][]float32 // e, w [H D+H], b, v, c
+	Scales        map[string]struct {
+		Out, Attention, DH []float32
+		DParams            map[string][]float32
+	}
+}
+
+func (g golden) rows() nn.Rows { return nn.Rows{Starts: g.Starts} }
+
+// named maps the formula's parameters to ours: W is kept as the columns for h and those for e, each transposed.
+func (g golden) named(params map[string][]float32) map[string][]float32 {
+	w := params["w"]
+	forStates, forTask := make([]float32, g.Width*g.Hidden), make([]float32, g.Hidden*g.Hidden)
+	for i := range g.Hidden {
+		for j := range g.Width + g.Hidden {
+			v := w[i*(g.Width+g.Hidden)+j]
+			if j < g.Width {
+				forStates[j*g.Hidden+i] = v
+			} else {
+				forTask[(j-g.Width)*g.Hidden+i] = v
+			}
+		}
+	}
+	return map[string][]float32{
+		"tasks.intent": params["e"], "states.weight": forStates, "task.weight": forTask, "task.bias": params["b"],
+		"score.weight": params["v"], "score.bias": params["c"],
+	}
+}
+
+func TestAttentionEqualsItsFormula(t *testing.T) {
+	data, err := os.ReadFile("testdata/attention.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var g golden
+	if err := json.Unmarshal(data, &g); err != nil {
+		t.Fatal(err)
+	}
+	for scale, want := range g.Scales {
+		t.Run(scale, func(t *testing.T) {
+			params := nn.NewParams(1)
+			f, err := NewAttention(AttentionOptions{HiddenSize: g.Hidden, Scale: scale}, Site{[]string{"slots", "intent"}, g.Width, params})
+			if err != nil {
+				t.Fatal(err)
+			}
+			set := g.named(g.Params)
+			for _, w := range params.All() {
+				copy(w.Data, set[w.Name])
+			}
+
+			p := nn.NewPass(1)
+			var attention []float32
+			p.Watch("fusion", func(_ int, _ []int, values []float32) { attention = append(attention, values...) })
+			h := p.Input(g.H, g.Starts[len(g.Starts)-1], g.Width)
+			seen := f.Fuse(p, nn.Hidden{States: h, Rows: g.rows()}, "intent")
+			loss := weighted(seen.States, g.Weights)
+			if err := p.Forward(); err != nil {
+				t.Fatal(err)
+			}
+			into, dh := nn.NewGradients(params.All()), make([]float32, len(g.H))
+			if err := p.Backward(loss, 1, into, []*nn.Node{h}, [][]float32{dh}); err != nil {
+				t.Fatal(err)
+			}
+
+			compare(t, "states seen", nn.Values(seen.States), want.Out)
+			compare(t, "attention", attention, want.Attention)
+			compare(t, "gradient at the states", dh, want.DH)
+			gradients := g.named(want.DParams)
+			for w, got := range into {
+				if w.Name == "tasks.slots" {
+					compare(t, "gradient of another task", got, make([]float32, g.Hidden))
+					continue
+				}
+				compare(t, "gradient of "+w.Name, got, gradients[w.Name])
+			}
+		})
+	}
+}
+
+// weighted returns Σ weights·x.
+func weighted(x *nn.Node, weights []float32) *nn.Node {
+	return nn.Operation{
+		Name: "weighted",
+		Forward: func(in [][]float32, out []float32) {
+			for i, v := range in[0] {
+				out[0] += v * weights[i]
+			}
+		},
+		Backward: func(_ [][]float32, _, dOut []float32, dIn [][]float32) {
+			for i, w := range weights {
+				dIn[0][i] += dOut[0] * w
+			}
+		},
+	}.Apply(x)
+}
+
+func compare(t *testing.T, what string, got, want []float32) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("%s: %d values, want %d", what, len(got), len(want))
+	}
+	for i := range want {
+		if math.Abs(float64(got[i]-want[i])) > 1e-5 {
+			t.Errorf("%s at %d = %v, want %v", what, i, got[i], want[i])
+		}
+	}
+}
+
+func TestFlatAttentionOfScaleLengthChangesNothing(t *testing.T) {
+	params := nn.NewParams(1)
+	f, err := NewAttention(AttentionOptions{Scale: "length"}, Site{[]string{"a"}, 2, params})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range params.All() {
+		clear(w.Data)
+	}
+	p := nn.NewPass(1)
+	h := []float32{1, 2, 3, 4, 5, 6}
+	seen := f.Fuse(p, nn.Hidden{States: p.Input(h, 3, 2), Rows: nn.Rows{Starts: []int{0, 3}}}, "a")
+	if err := p.Forward(); err != nil {
+		t.Fatal(err)
+	}
+	compare(t, "states seen", nn.Values(seen.States), h)
+}
+
+func TestAttentionOptions(t *testing.T) {
+	site := Site{Tasks: []string{"a"}, Width: 4}
+	for _, c := range []struct {
+		AttentionOptions
+		want string
+	}{
+		{AttentionOptions{Scale: "exct"}, `no scale "exct"; there is exact, length, residual`},
+		{AttentionOptions{Scale: "exact", HiddenSize: -1}, "hidden_size is -1; it is at least 1, or 0 for the encoder's width, and at most 16384"},
+		{AttentionOptions{Scale: "exact", HiddenSize: 1 << 40}, "hidden_size is 1099511627776"},
+	} {
+		site.Params = nn.NewParams(1)
+		if _, err := NewAttention(c.AttentionOptions, site); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%+v: error %v, want %q", c.AttentionOptions, err, c.want)
+		}
+	}
+}

@@ -1,0 +1,67 @@
+package heads
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/nn"
+)
+
+func TestOptionsThatCannotWork(t *testing.T) {
+	texts := Site{Task: "intent", Answer: corpus.OneLabel, Labels: []string{"a", "b"}, Width: 4, Dropout: 0.1}
+	words := texts
+	words.Answer = corpus.TagPerWord
+	alone := texts
+	alone.Labels = []string{"a"}
+	linear := func(o LinearOptions) func(Site) (Head, error) {
+		return func(s Site) (Head, error) { return NewLinear(o, s) }
+	}
+	mlp := func(o MLPOptions) func(Site) (Head, error) {
+		return func(s Site) (Head, error) { return NewMLP(o, s) }
+	}
+	for _, c := range []struct {
+		make func(Site) (Head, error)
+		site Site
+		want string
+	}{
+		{linear(LinearOptions{Pool: "first"}), texts, `no pool "first"; there is attention, cls, max, mean`},
+		{linear(LinearOptions{Pool: "mean"}), words, `pool "mean": a head that tags words pools nothing`},
+		{linear(LinearOptions{Pool: "cls"}), alone, `want at least 2 labels, have ["a"]`},
+		{linear(LinearOptions{Pool: "cls", Dropout: 1}), texts, "dropout is 1; it is a share from 0 to below 1, or -1 for the model's"},
+		{linear(LinearOptions{Pool: "cls", Dropout: -0.5}), texts, "dropout is -0.5"},
+		{mlp(MLPOptions{Pool: "cls", Activation: "relu"}), texts, `no activation "relu"; there is gelu, tanh`},
+		{mlp(MLPOptions{Pool: "cls", Activation: "gelu", Hidden: -3}), texts, "hidden is -3; it is at least 1"},
+		{mlp(MLPOptions{Pool: "cls", Activation: "gelu", Hidden: 1 << 30}), texts, "at most 65536"},
+		{mlp(MLPOptions{Pool: "cls", Activation: "gelu", Dropout: 2}), texts, "dropout is 2"},
+	} {
+		c.site.Params = nn.NewParams(1)
+		if _, err := c.make(c.site); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("error %v, want %q", err, c.want)
+		}
+	}
+}
+
+func TestModelDropoutIsTheDefault(t *testing.T) {
+	site := Site{Answer: corpus.OneLabel, Labels: []string{"a", "b"}, Width: 4}
+	for _, c := range []struct{ own, model, want float64 }{{ModelDropout, 0.3, 0.3}, {0, 0.3, 0}, {0.2, 0.3, 0.2}} {
+		site.Params, site.Dropout = nn.NewParams(1), c.model
+		got, err := newDropout(c.own, site)
+		if err != nil || got != nn.NewDropout(site.Params.In("drop"), c.want) {
+			t.Errorf("dropout %v with the model's %v is %+v, %v", c.own, c.model, got, err)
+		}
+	}
+}
+
+func TestHeadsOfAnotherAnswerAreRefused(t *testing.T) {
+	Register("for one label", struct{}{}, func(struct{}, Site) (Head, error) { return oneLabel{}, nil })
+	site := Site{Task: "slots", Answer: corpus.TagPerWord, Labels: []string{"O", "B"}, Params: nn.NewParams(1)}
+	_, err := Registry().Build("for one label", struct{}{}, site)
+	if want := `it answers one label, but task "slots" asks for a tag for each word`; err == nil || err.Error() != want {
+		t.Errorf("error %v, want %q", err, want)
+	}
+}
+
+type oneLabel struct{ OneClass }
+
+func (oneLabel) Scores(_ *nn.Pass, seen nn.Hidden) Scores { return ScoresOf(seen, nn.ClsPool(seen)) }
