@@ -73,7 +73,7 @@ func examples(rows nn.Rows) int {
 func largest(x []float32) int {
 	best := 0
 	for i, v := range x {
-		if v > x[best] || x[best] != x[best] {
+		if v > x[best] || v == v && x[best] != x[best] {
 			best = i
 		}
 	}
