@@ -1,0 +1,313 @@
+package multitask
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/encoders"
+	"github.com/jenga-nlp/jenga/fusion"
+	"github.com/jenga-nlp/jenga/heads"
+	"github.com/jenga-nlp/jenga/nn"
+	"github.com/jenga-nlp/jenga/tasks"
+)
+
+// smallModel is a tiny encoder from scratch with a group of two tasks (one label, a tag a word) and a group of one.
+func smallModel(t *testing.T, freeze string, dropout float64) *Model {
+	t.Helper()
+	params := nn.NewParams(3)
+	choice, err := encoders.Registry().FromString("transformer", "{layers: 2, width: 12, heads: 2, feed_forward: 16, max_positions: 32}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	encoder, err := choice.Build(encoders.Site{Vocabulary: smallVocabulary, MaxLength: 32, Dropout: dropout, DropoutSet: true, Freeze: freeze, Params: params.In("encoder")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &Model{Encoder: encoder, Params: params}
+	fused, err := fusion.Registry().FromString("attention", "scale: residual")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.Fusion, err = fused.Build(fusion.Site{Tasks: []string{"topic", "tags", "mood"}, Width: 12, Params: params.In("fusion")}); err != nil {
+		t.Fatal(err)
+	}
+	m.Groups = []Group{
+		{Name: "topic", Tasks: []Task{smallTask(t, m, "topic", "classification", dropout), smallTask(t, m, "tags", "tagging", dropout)}},
+		{Name: "mood", Tasks: []Task{smallTask(t, m, "mood", "sentiment", dropout)}},
+	}
+	return m
+}
+
+const smallVocabulary = 20
+
+var smallLabels = corpus.NewLabels([]string{"a", "b", "c"})
+
+func smallTask(t *testing.T, m *Model, name, kind string, dropout float64) Task {
+	t.Helper()
+	part, err := tasks.Registry().FromString(kind, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	task, err := part.Build(tasks.Site{Name: name, Heads: []string{name}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	choice, err := heads.Registry().FromString("linear", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, err := choice.Build(heads.Site{
+		Task: name, Name: name, Answer: task.Answer(), Labels: smallLabels.Names(), Width: 12, Dropout: dropout, Params: m.Params.In("heads").In(name).In(name),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Task{Name: name, Kind: task, Heads: []Head{{Name: name, Head: head, Labels: smallLabels, Weight: 1}}}
+}
+
+// smallData has n learnable examples for each group: a text's label is the kind of its first word, a word's tag its kind.
+func smallData(m *Model, n int) []Data {
+	r := rand.New(rand.NewPCG(1, 2))
+	data := make([]Data, len(m.Groups))
+	for g := range m.Groups {
+		for range n {
+			e := &corpus.Example{}
+			words := 1 + r.IntN(6)
+			var tags []string
+			e.Encoding.IDs = append(e.Encoding.IDs, 0)
+			e.Encoding.Words = append(e.Encoding.Words, -1)
+			for w := range words {
+				id := 2 + r.IntN(smallVocabulary-2)
+				e.Encoding.IDs = append(e.Encoding.IDs, int32(id))
+				e.Encoding.Words = append(e.Encoding.Words, int32(w))
+				e.Words = append(e.Words, corpus.Span{Start: w, End: w + 1})
+				tags = append(tags, smallLabels.Names()[id%3])
+			}
+			e.Encoding.IDs = append(e.Encoding.IDs, 1)
+			e.Encoding.Words = append(e.Encoding.Words, -1)
+			e.Encoding.Types = make([]int8, words+2)
+			e.Encoding.Offsets = make([]corpus.Span, words+2)
+			e.Targets = []corpus.Target{{Label: tags[0]}, {Tags: tags}}[:len(m.Groups[g].heads())]
+			for h := range e.Targets {
+				smallLabels.Number(&e.Targets[h])
+			}
+			data[g].Train = append(data[g].Train, e)
+		}
+		data[g].Dev = data[g].Train
+	}
+	return data
+}
+
+func smallPlan() Plan {
+	return Plan{Seed: 5, Epochs: 2, BatchSize: 4, Accumulate: 1, Rate: 3e-3, WeightDecay: 0.01, ClipNorm: 1, Sampler: Proportional{}, Weighting: Fixed{}}
+}
+
+// values lists a copy of all parameters.
+func values(m *Model) map[string][]float32 {
+	all := map[string][]float32{}
+	for _, w := range m.Params.All() {
+		all[w.Name] = slices.Clone(w.Data)
+	}
+	return all
+}
+
+func train(t *testing.T, m *Model, data []Data, plan Plan) (steps []Step, evaluations []Evaluation) {
+	t.Helper()
+	err := Train(context.Background(), m, data, plan, func(event any) error {
+		switch v := event.(type) {
+		case Step:
+			steps = append(steps, v)
+		case Evaluation:
+			evaluations = append(evaluations, v)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return steps, evaluations
+}
+
+func TestTrainLearnsAllTasks(t *testing.T) {
+	m := smallModel(t, "none", 0)
+	plan := smallPlan()
+	plan.Epochs = 25
+	steps, evaluations := train(t, m, smallData(m, 60), plan)
+	if got, want := len(steps), 25*30; got != want {
+		t.Errorf("%d steps, want %d: 15 batches of each group an epoch", got, want)
+	}
+	if got, want := len(evaluations), 25; got != want {
+		t.Errorf("%d evaluations, want one an epoch, %d", got, want)
+	}
+	for _, g := range evaluations[len(evaluations)-1].Groups {
+		for _, task := range g.Tasks {
+			if got := task.Heads[0].Metrics[0].Value; got < 0.95 {
+				t.Errorf("task %q: %s %.3f after training, want at least 0.95", task.Task, task.Heads[0].Metrics[0].Name, got)
+			}
+		}
+	}
+}
+
+func TestSameSeedGivesSameBits(t *testing.T) {
+	var runs []map[string][]float32
+	for range 2 {
+		m := smallModel(t, "none", 0.1)
+		train(t, m, smallData(m, 20), smallPlan())
+		runs = append(runs, values(m))
+	}
+	for name, first := range runs[0] {
+		if !slices.Equal(first, runs[1][name]) {
+			t.Errorf("%s differs between two runs", name)
+		}
+	}
+}
+
+func TestAccumulationIsTheMeanOverAllLabelledUnits(t *testing.T) {
+	whole, parts := smallModel(t, "none", 0), smallModel(t, "none", 0)
+	data := smallData(whole, 8)
+	for i := range 3 { // unequal parts: texts without a label
+		data[0].Train[i].Targets = []corpus.Target{{LabelID: corpus.Unlabelled}, {}}
+	}
+	plan := smallPlan()
+	plan.Accumulate = 2
+	all := data[0].Train
+	one := newLearner(whole, plan, 10)
+	two := newLearner(parts, plan, 10)
+	step1, err := one.step(State{}, []draw{{0, corpus.Pack(all)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	step2, err := two.step(State{}, []draw{{0, corpus.Pack(all[:4])}, {0, corpus.Pack(all[4:])}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if math.Abs(step1.Loss-step2.Loss) > 1e-6 || step1.Loss == 0 {
+		t.Errorf("loss in two parts %v, at once %v", step2.Loss, step1.Loss)
+	}
+	if math.Abs(step1.GradientNorm-step2.GradientNorm) > 1e-5*step1.GradientNorm {
+		t.Errorf("gradient norm in two parts %v, at once %v", step2.GradientNorm, step1.GradientNorm)
+	}
+}
+
+func TestWhatTakesNoPartIsLeftAlone(t *testing.T) {
+	m := smallModel(t, "none", 0)
+	before := values(m)
+	l := newLearner(m, smallPlan(), 10)
+	if _, err := l.step(State{}, []draw{{0, corpus.Pack(smallData(m, 4)[0].Train)}}); err != nil {
+		t.Fatal(err)
+	}
+	after := values(m)
+	for _, name := range []string{"heads.mood.mood.score.weight", "fusion.tasks.mood"} {
+		if !slices.Equal(before[name], after[name]) {
+			t.Errorf("%s changed in a step of other tasks", name)
+		}
+	}
+	for _, name := range []string{"heads.tags.tags.score.weight", "fusion.tasks.topic"} {
+		if slices.Equal(before[name], after[name]) {
+			t.Errorf("%s did not change in a step of its task", name)
+		}
+	}
+}
+
+func TestFrozenEncoderIsEncodedOnceAndStaysAsItIs(t *testing.T) {
+	m := smallModel(t, "all", 0.1)
+	data := smallData(m, 12)
+	counted := &counting{Encoder: m.Encoder}
+	m.Encoder = counted
+	before := values(m)
+	train(t, m, data, smallPlan())
+	if got, want := counted.texts, 24; got != want {
+		t.Errorf("%d texts were encoded in two epochs and two evaluations, want each of %d once", got, want)
+	}
+	for _, w := range m.Params.In("encoder").All() {
+		if !slices.Equal(before[w.Name], w.Data) {
+			t.Errorf("%s changed", w.Name)
+		}
+	}
+}
+
+// counting counts the texts that an encoder is given.
+type counting struct {
+	encoders.Encoder
+	texts int
+}
+
+func (c *counting) Encode(p *nn.Pass, tokens corpus.Tokens, layers nn.Wanted) ([][]float32, error) {
+	c.texts += tokens.Rows.Texts()
+	return c.Encoder.Encode(p, tokens, layers)
+}
+
+func TestNothingLabelledIsNoError(t *testing.T) {
+	m := smallModel(t, "none", 0)
+	data := smallData(m, 4)
+	for _, d := range data {
+		for _, e := range d.Train {
+			for h := range e.Targets {
+				e.Targets[h] = corpus.Target{LabelID: corpus.Unlabelled}
+			}
+		}
+	}
+	before := values(m)
+	steps, evaluations := train(t, m, data, smallPlan())
+	if steps[0].Loss != 0 || len(evaluations) == 0 {
+		t.Errorf("loss %v, %d evaluations", steps[0].Loss, len(evaluations))
+	}
+	for name, w := range values(m) {
+		if !slices.Equal(before[name], w) {
+			t.Errorf("%s changed", name)
+		}
+	}
+}
+
+func TestObserveEndsTraining(t *testing.T) {
+	broken := fmt.Errorf("broken")
+	for _, test := range []struct{ give, want error }{{ErrStop, nil}, {broken, broken}} {
+		m := smallModel(t, "none", 0)
+		n := 0
+		err := Train(context.Background(), m, smallData(m, 8), smallPlan(), func(any) error { n++; return test.give })
+		if err != test.want || n != 1 {
+			t.Errorf("Train = %v after %d events, want %v after 1", err, n, test.want)
+		}
+	}
+}
+
+func TestSamplers(t *testing.T) {
+	draws := func(s Sampler, batches ...int) []int {
+		state := State{Batches: batches, Left: slices.Clone(batches), Last: -1, Rand: rand.New(rand.NewPCG(1, 1))}
+		var all []int
+		total := 0
+		for _, n := range batches {
+			total += n
+		}
+		for range total {
+			g := s.Next(state)[0]
+			state.Left[g]--
+			state.Last = g
+			all = append(all, g)
+		}
+		return all
+	}
+	times := func(drawn []int, g int) int {
+		n := 0
+		for _, d := range drawn {
+			if d == g {
+				n++
+			}
+		}
+		return n
+	}
+	if got, want := draws(RoundRobin{}, 3, 1, 2), []int{0, 1, 2, 0, 2, 0}; !slices.Equal(got, want) {
+		t.Errorf("round robin drew %v, want %v", got, want)
+	}
+	if got := draws(Proportional{}, 90, 10); times(got, 0) != 90 || slices.IsSorted(got) {
+		t.Errorf("proportional drew group 0 %d times of 90, in order: %v", times(got, 0), slices.IsSorted(got))
+	}
+	if got := times(draws(Uniform{}, 900, 100), 1); got < 400 || got > 600 {
+		t.Errorf("uniform drew the small group %d times of 1000, want about 500", got)
+	}
+}
