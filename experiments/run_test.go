@@ -1,0 +1,342 @@
+package experiments
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	_ "github.com/jenga-nlp/jenga/encoders/transformer"
+	"github.com/jenga-nlp/jenga/internal/kernel"
+	"github.com/jenga-nlp/jenga/multitask"
+)
+
+// smallExperiment writes an experiment of two tasks on the same texts, from scratch, and returns its path.
+func smallExperiment(t *testing.T, more string) string {
+	t.Helper()
+	dir := t.TempDir()
+	var lines strings.Builder
+	for _, thing := range []string{"invoice", "card", "payment", "bill", "fee"} {
+		for _, what := range []string{"was charged twice", "is too high", "came late", "has the wrong sum"} {
+			fmt.Fprintf(&lines, `{"words": ["the", %q, %q], "team": "billing", "tags": ["O", "B-thing", "O"]}`+"\n", thing, strings.ReplaceAll(what, " ", "_"))
+		}
+	}
+	for _, thing := range []string{"program", "window", "button", "update", "menu"} {
+		for _, what := range []string{"crashes at start", "does not open", "hangs", "shows an error"} {
+			fmt.Fprintf(&lines, `{"words": ["a", %q, %q], "team": "support", "tags": ["O", "B-thing", "O"]}`+"\n", thing, strings.ReplaceAll(what, " ", "_"))
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "mails.jsonl"), []byte(lines.String()), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "mails.yaml")
+	text := `
+model:
+  encoder: {type: transformer, layers: 1, width: 16, heads: 2, feed_forward: 32, max_positions: 64}
+  fusion: {type: attention, scale: residual}
+tokenizer: {max_length: 64, train: {vocab_size: 200}}
+tasks:
+  - name: team
+    type: classification
+    data: {path: mails.jsonl, label: team, split: {dev: 0.2, test: 0.2}}
+  - name: things
+    type: ner
+    data: {same_as: team}
+training: {learning_rate: 1.0e-2, batch_size: 8, num_epochs: 15}
+` + more
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// trainSmall trains an experiment into a folder.
+func trainSmall(t *testing.T, path, folder string, sets ...string) (*Run, Done) {
+	t.Helper()
+	e, err := Read(path, sets)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run, err := Prepare(e, Train, Dev)
+	if err != nil {
+		t.Fatal(err)
+	}
+	done, err := run.Train(context.Background(), folder, func(any) error { return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return run, done
+}
+
+// files reads all files below a folder.
+func files(t *testing.T, folder string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		relative, _ := filepath.Rel(folder, path)
+		all[relative] = string(data)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func TestSameFileAndSeedGiveTheSameBytesAtAnyThreads(t *testing.T) {
+	defer kernel.SetThreads(0)
+	path := smallExperiment(t, "")
+	var want map[string]string
+	for n, threads := range []int{1, 1, 2, 3} {
+		kernel.SetThreads(threads)
+		folder := filepath.Join(t.TempDir(), "run")
+		trainSmall(t, path, folder)
+		got := files(t, filepath.Join(folder, bestDir))
+		if n == 0 {
+			want = got
+			continue
+		}
+		if len(got) != len(want) {
+			t.Errorf("%d threads wrote %d files, one thread %d", threads, len(got), len(want))
+		}
+		for name := range want {
+			if got[name] != want[name] {
+				t.Errorf("%d threads wrote another %s than one", threads, name)
+			}
+		}
+	}
+}
+
+func TestARunOpensAsItWasTrained(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "run")
+	_, done := trainSmall(t, smallExperiment(t, ""), folder)
+	run, err := OpenRun(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := run.Read(Dev, "", nil); err != nil {
+		t.Fatal(err)
+	}
+	scores, err := run.Evaluate(context.Background(), Dev, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, want := Figures(scores), Figures(done.Best.Groups)
+	for name := range want {
+		if got[name] != want[name] {
+			t.Errorf("%s = %v in the opened run, %v when it was saved", name, got[name], want[name])
+		}
+	}
+	if v := got["eval_overall"]; v < 0.9 {
+		t.Errorf("eval_overall = %v, want at least 0.9: the experiment is easy", v)
+	}
+	if err := run.Read(Test, "team", nil); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := len(run.Texts[0].Examples[Test]), 8; got != want {
+		t.Errorf("%d test examples, want %d", got, want)
+	}
+	for _, name := range []string{"last", "tasks/team", "tasks/things"} {
+		if _, err := OpenRun(filepath.Join(folder, name)); err != nil {
+			t.Errorf("OpenRun(%s): %v", name, err)
+		}
+	}
+}
+
+func TestTheResolvedFileTrainsTheSameModelAgain(t *testing.T) {
+	first, second := filepath.Join(t.TempDir(), "run"), filepath.Join(t.TempDir(), "again")
+	trainSmall(t, smallExperiment(t, ""), first, "training.num_epochs=2")
+	trainSmall(t, filepath.Join(first, experimentFile), second)
+	got, want := files(t, filepath.Join(second, bestDir)), files(t, filepath.Join(first, bestDir))
+	for name := range want {
+		if got[name] != want[name] {
+			t.Errorf("%s differs", name)
+		}
+	}
+}
+
+func TestPredictionsDoNotDependOnCompany(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "run")
+	trainSmall(t, smallExperiment(t, ""), folder)
+	run, err := OpenRun(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := []string{"the invoice was late", `{"words": ["a", "button", "hangs"]}`, "the", `{"text": "a menu hangs", "pair": "often"}`}
+	var together []*corpus.Example
+	var alone []Answer
+	for n, line := range lines {
+		e, err := Input(line, n+1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		together = append(together, e)
+		single, _ := Input(line, n+1)
+		answers, err := run.Predictor().Answer([]*corpus.Example{single})
+		if err != nil {
+			t.Fatal(err)
+		}
+		alone = append(alone, answers[0])
+	}
+	answers, err := run.Predictor().Answer(together)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range answers {
+		if got, want := fmt.Sprint(jsonOf(t, answers[i])), fmt.Sprint(jsonOf(t, alone[i])); got != want {
+			t.Errorf("in company %s, alone %s", got, want)
+		}
+	}
+}
+
+func TestEarlyStoppingEndsAfterItsPatience(t *testing.T) {
+	path := smallExperiment(t, "")
+	e, err := Read(path, []string{"training.num_epochs=50", "training.early_stopping_patience=2"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	run, err := Prepare(e, Train, Dev)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var values []float64
+	if _, err := run.Train(context.Background(), filepath.Join(t.TempDir(), "run"), func(event any) error {
+		if v, ok := event.(multitask.Evaluation); ok {
+			values = append(values, Figures(v.Groups)["eval_overall"])
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	best := 0
+	for i, v := range values {
+		if v > values[best] {
+			best = i
+		}
+	}
+	if got, want := len(values), best+3; got != want || got == 50 {
+		t.Errorf("ended after %d evaluations of %v, want %d: two after the best", got, values, want)
+	}
+}
+
+func TestAFrozenEncoderIsNotCopiedAndChecked(t *testing.T) {
+	trained := filepath.Join(t.TempDir(), "run")
+	path := smallExperiment(t, "")
+	trainSmall(t, path, trained)
+	base := filepath.Join(t.TempDir(), "base")
+	if err := os.CopyFS(base, os.DirFS(filepath.Join(trained, bestDir, encoderDir))); err != nil {
+		t.Fatal(err)
+	}
+
+	frozen := filepath.Join(t.TempDir(), "frozen")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	based := strings.Replace(string(text), "encoder: {type: transformer, layers: 1, width: 16, heads: 2, feed_forward: 32, max_positions: 64}", "base_model: "+base+"\n  freeze: all", 1)
+	based = strings.Replace(based, ", train: {vocab_size: 200}", "", 1)
+	if err := os.WriteFile(path, []byte(based), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	_, done := trainSmall(t, path, frozen)
+	if isThere(filepath.Join(frozen, bestDir, encoderDir)) {
+		t.Error("a frozen encoder was copied")
+	}
+	run, err := OpenRun(frozen)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := run.Read(Dev, "", nil); err != nil {
+		t.Fatal(err)
+	}
+	scores, err := run.Evaluate(context.Background(), Dev, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := Figures(scores)["eval_overall"], done.Value; got != want {
+		t.Errorf("eval_overall = %v, want %v", got, want)
+	}
+
+	weights := filepath.Join(base, "model.safetensors")
+	data, err := os.ReadFile(weights)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data[len(data)-1] ^= 1
+	if err := os.WriteFile(weights, data, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := OpenRun(frozen); err == nil || !strings.Contains(err.Error(), "is not the one it was trained with") {
+		t.Errorf("with other weights OpenRun = %v", err)
+	}
+}
+
+func TestClaimRefusesFoldersThatHoldSomething(t *testing.T) {
+	dir := t.TempDir()
+	if err := Claim(filepath.Join(dir, "new"), false); err != nil {
+		t.Errorf("a folder that is not there: %v", err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "thesis.txt"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := Claim(dir, true); err == nil {
+		t.Error("a folder of other files is taken by force")
+	}
+	if err := os.WriteFile(filepath.Join(dir, experimentFile), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := Claim(dir, false); err == nil || !strings.Contains(err.Error(), "--force") {
+		t.Errorf("a folder that holds a run: %v", err)
+	}
+	if err := Claim(dir, true); err != nil {
+		t.Errorf("a run is not replaced by force: %v", err)
+	}
+}
+
+func TestReplaceLeavesAWholeFolderAtAnyMoment(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "best")
+	write := func(text string) func(string) error {
+		return func(fresh string) error { return os.WriteFile(filepath.Join(fresh, "a"), []byte(text), 0o644) }
+	}
+	if err := replace(folder, write("one")); err != nil {
+		t.Fatal(err)
+	}
+	broken := fmt.Errorf("disk full")
+	if err := replace(folder, func(string) error { return broken }); err != broken {
+		t.Errorf("replace = %v, want %v", err, broken)
+	}
+	if got := files(t, folder)["a"]; got != "one" {
+		t.Errorf("after a failed write the folder holds %q", got)
+	}
+	// a kill between the two renames
+	if err := os.Rename(folder, folder+oldSuffix); err != nil {
+		t.Fatal(err)
+	}
+	if got := files(t, whole(folder))["a"]; got != "one" {
+		t.Errorf("after a kill there is %q", got)
+	}
+	if err := replace(folder, write("two")); err != nil {
+		t.Fatal(err)
+	}
+	if got := files(t, whole(folder))["a"]; got != "two" {
+		t.Errorf("after the next write there is %q", got)
+	}
+}
+
+func jsonOf(t *testing.T, v any) string {
+	t.Helper()
+	text, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
