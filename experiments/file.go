@@ -1,3 +1,4 @@
+// Package experiments reads experiment files, builds what they name, and runs it.
 package experiments
 
 import (

@@ -122,9 +122,9 @@ func (d *decoding) heads(owner string, s, of *plugin.Section, task string) []Hea
 // labels checks what a task says of its heads' labels.
 func (d *decoding) labels(owner string, task *Task, s *plugin.Section) {
 	d.checkLabels(owner+": labels", s.At("labels"), task.Labels)
-	maps_ := s.At("label_maps")
+	section := s.At("label_maps")
 	for _, name := range slices.Sorted(maps.Keys(task.LabelMaps)) {
-		at := maps_.At(name)
+		at := section.At(name)
 		if !slices.ContainsFunc(task.Heads, func(h Head) bool { return h.Name == name }) {
 			d.mistakes.Add(at.Place, "%s: label_maps: %s", owner, plugin.Unknown("head", name, headNames(task.Heads)))
 		}
@@ -238,7 +238,7 @@ func (d *decoding) data(owner string, task *Task, s, dataPath, of *plugin.Sectio
 	data.Dev = d.dataFile(raw.Dev, owner, "data: dev")
 	data.Test = d.dataFile(raw.Test, owner, "data: test")
 	d.checkFiles(owner, data, s)
-	data.Split = d.split(owner, data, raw.Split, s)
+	data.Split = d.split(owner, data, raw.Split)
 	return data
 }
 
@@ -309,20 +309,15 @@ func (d *decoding) checkFiles(owner string, data Data, s *plugin.Section) {
 }
 
 // split reads what is taken from the training examples for dev and test.
-func (d *decoding) split(owner string, data Data, s, of *plugin.Section) Split {
+func (d *decoding) split(owner string, data Data, s *plugin.Section) Split {
 	split := Split{Seed: d.e.Seed}
-	given := s != nil && s.Kind != plugin.Null
-	divided := data.Path.Place != (plugin.Place{})
 	switch {
-	case divided:
+	case data.Path.Place != (plugin.Place{}):
 		split.Dev = 0.2
 	case data.Dev.Place == (plugin.Place{}):
 		split.Dev = 0.1
-		if !given {
-			d.remark(of.Place, "%s: no dev data is given: a share of %v of the training examples is taken", owner, split.Dev)
-		}
 	}
-	if given {
+	if s != nil && s.Kind != plugin.Null {
 		s.Decode(owner+": data: split", &split, &d.mistakes)
 	}
 	for _, part := range []struct {
@@ -331,6 +326,7 @@ func (d *decoding) split(owner string, data Data, s, of *plugin.Section) Split {
 		file  File
 	}{{Dev, split.Dev, data.Dev}, {Test, split.Test, data.Test}} {
 		switch {
+		case !s.Has(part.name):
 		case part.value > 1 && part.value != math.Trunc(part.value):
 			d.mistakes.Add(s.At(part.name).Place, "%s: data: split: %s: want a share below 1 or a whole number, have %v", owner, part.name, part.value)
 		case part.value > 0 && part.file.Place != (plugin.Place{}):

@@ -63,7 +63,8 @@ func parse(at func(line, col int) Place, data []byte, mistakes *Mistakes) *Secti
 	return root
 }
 
-// decode reads the next document. The YAML library panics on some malformed comments: that is an error here.
+// decode reads the next document. The YAML library has panics left for events that it does not expect: should a file
+// lead to one, the file is what is wrong.
 func decode(d *yaml.Decoder, into *yaml.Node) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
