@@ -15,6 +15,7 @@ import (
 
 	_ "github.com/jenga-nlp/jenga/encoders/transformer" // the encoder that an experiment file need not name
 	"github.com/jenga-nlp/jenga/internal/kernel"
+	"github.com/jenga-nlp/jenga/plugin"
 )
 
 // Exit statuses.
@@ -82,7 +83,16 @@ Without a command it trains ./experiment.yaml where there is one. To see it work
   jenga train experiments/quickstart.yaml
 
 which needs no file and no download: the quickstart ships with jenga.`,
-		Args:          cobra.NoArgs,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return nil
+			}
+			var names []string
+			for _, c := range cmd.Commands() {
+				names = append(names, c.Name())
+			}
+			return usageError{errors.New(plugin.Unknown("command", args[0], names))}
+		},
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -109,7 +119,7 @@ which needs no file and no download: the quickstart ships with jenga.`,
 	return root
 }
 
-// atMost is cobra.MaximumNArgs as a usage error; between likewise.
+// between asks for low to high arguments.
 func between(low, high int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) >= low && len(args) <= high {

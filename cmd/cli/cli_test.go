@@ -1,0 +1,136 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// call runs a command in the working directory.
+func call(in string, args ...string) (status int, out, log string) {
+	var o, l bytes.Buffer
+	status = Run(args, strings.NewReader(in), &o, &l)
+	return status, o.String(), l.String()
+}
+
+func TestExitStatus(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeFile(t, ".", "broken.yaml", "model: {base_modl: x}\n")
+	for _, test := range []struct {
+		args   string
+		status int
+		says   string // on out or log
+	}{
+		{"", 0, "experiments/quickstart.yaml"},
+		{"--help", 0, "jenga train"},
+		{"version", 0, "jenga "},
+		{"train --help", 0, "--set training.num_epochs=1"},
+		{"parts", 0, "head linear"},
+		{"parts head linear", 0, "dropout"},
+		{"parts heads", 0, "head mlp"},
+		{"train --no-such-flag", exitUsage, "--help"},
+		{"frain", exitUsage, "train"},
+		{"train a b", exitUsage, "2 arguments"},
+		{"eval", exitUsage, "jenga eval RUN"},
+		{"eval x --split tst", exitUsage, "train, dev, test"},
+		{"eval x --data intent", exitUsage, "TASK=FILE"},
+		{"embed x --pool max", exitUsage, "mean, cls, none"},
+		{"version --threads -1", exitUsage, "--threads"},
+		{"train nowhere.yaml", exitMistake, "nowhere.yaml: no such file"},
+		{"check broken.yaml", exitMistake, `"base_model"`},
+		{"parts heat", exitMistake, `did you mean "head"`},
+		{"parts head liner", exitMistake, `did you mean "linear"`},
+		{"eval nowhere", exitMistake, "nowhere: no such folder"},
+		{"predict .", exitMistake, "no run"},
+		{"tokenize nowhere", exitMistake, "nowhere"},
+		{"embed nowhere", exitMistake, "nowhere"},
+	} {
+		t.Run(test.args, func(t *testing.T) {
+			status, out, log := call("", strings.Fields(test.args)...)
+			if status != test.status {
+				t.Errorf("status %d, want %d\n%s%s", status, test.status, out, log)
+			}
+			if !strings.Contains(out+log, test.says) {
+				t.Errorf("it says nothing of %q:\n%s%s", test.says, out, log)
+			}
+			if status != 0 && out != "" {
+				t.Errorf("a mistake is written to stdout: %s", out)
+			}
+		})
+	}
+}
+
+func TestTrainEvalPredictEmbedTokenize(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeFile(t, ".", "mails.csv", mails())
+	writeFile(t, ".", "experiment.yaml", `
+project_name: mails
+model:
+  encoder: {type: transformer, layers: 1, width: 16, heads: 2, feed_forward: 32}
+tokenizer: {train: {vocab_size: 200}}
+tasks:
+  - name: team
+    type: classification
+    data: {path: mails.csv, text: body, split: {dev: 0.2}, label: team}
+training: {learning_rate: 1.0e-2, batch_size: 8, num_epochs: 20}
+`)
+	status, out, log := call("", "check")
+	if status != 0 || !strings.Contains(out, "team: team: 2 labels; examples: 32 train, 8 dev") {
+		t.Fatalf("check: %d\n%s%s", status, out, log)
+	}
+
+	// events as JSON lines, and the same in the run folder
+	status, out, log = call("", "train", "--json")
+	if status != 0 {
+		t.Fatalf("train: %d\n%s%s", status, out, log)
+	}
+	events := map[string]int{}
+	for line := range strings.Lines(out) {
+		var event struct{ Event string }
+		if err := json.Unmarshal([]byte(line), &event); err != nil {
+			t.Fatalf("%v: %s", err, line)
+		}
+		events[event.Event]++
+	}
+	if events["step"] != 80 || events["eval"] != 20 || events["done"] != 1 {
+		t.Errorf("events %v, want 80 steps, 20 evaluations, 1 done", events)
+	}
+	if _, err := os.Stat("runs/mails/metrics.jsonl"); err != nil {
+		t.Error(err)
+	}
+	if status, _, log := call("", "train"); status != exitMistake || !strings.Contains(log, "--force") {
+		t.Errorf("training over a run: %d, %s", status, log)
+	}
+
+	status, out, log = call("", "eval", "runs/mails", "--json")
+	if status != 0 || !strings.HasPrefix(out, `{"split":"dev","tasks":{"team":{"heads":{"team":{"accuracy":1`) {
+		t.Errorf("eval: %d\n%s%s", status, out, log)
+	}
+	if status, out, log = call("", "eval", "runs/mails", "--split", "test"); status != exitMistake || !strings.Contains(log, "no test data") {
+		t.Errorf("eval without data: %d\n%s%s", status, out, log)
+	}
+	if status, out, log = call("", "eval", "runs/mails", "--split", "test", "--data", "team=mails.csv"); status != 0 || !strings.Contains(out, "team  team  40") {
+		t.Errorf("eval of a file: %d\n%s%s", status, out, log)
+	}
+
+	// a bad line is answered in its place
+	status, out, _ = call("the card was charged twice\n{\"text\": \n\n{\"text\": \"the button hangs\"}\n", "predict", "runs/mails")
+	lines := strings.Split(strings.TrimSpace(out), "\n")
+	if status != exitMistake || len(lines) != 3 || !strings.HasPrefix(lines[1], `{"error":"line 2: `) || !strings.Contains(lines[0], `"label":"billing"`) || !strings.Contains(lines[2], `"label":"support"`) {
+		t.Errorf("predict: %d\n%s", status, out)
+	}
+
+	status, out, _ = call("the card\n", "embed", "runs/mails", "--pool", "none")
+	var embedded embedLine
+	if err := json.Unmarshal([]byte(out), &embedded); err != nil || status != 0 || len(embedded.States) != len(embedded.IDs) || len(embedded.States[0]) != 16 {
+		t.Errorf("embed: %d, %v\n%s", status, err, out)
+	}
+	status, out, _ = call("the card\n", "tokenize", filepath.Join("runs", "mails"))
+	var cut tokenizeLine
+	if err := json.Unmarshal([]byte(out), &cut); err != nil || status != 0 || cut.Tokens[0] != "[CLS]" || cut.Offsets[0] != [2]int{0, 0} || cut.Offsets[1] != [2]int{0, 3} {
+		t.Errorf("tokenize: %d, %v\n%s", status, err, out)
+	}
+}
