@@ -36,9 +36,9 @@ func Transpose(a, b []float32, m, n int) {
 // A product is cut into tiles that the caches hold. What an element sums up, and in which order, does not depend on
 // its tile.
 const (
-	tileRows  = 8   // of a and c, that a tile of b's row is added to: tileRows*tileCols floats stay in the first cache
-	tileCols  = 256 // of b and c
-	tileDepth = 256 // rows of b: tileDepth*tileCols floats stay in the second cache
+	tileRows  = 8   // of c, that one row of b is added to: tileRows*tileCols floats stay in the first cache
+	tileCols  = 512 // of b and c
+	tileDepth = 128 // rows of b: tileDepth*tileCols floats stay in the second cache
 	groupRows = 128 // rows of c that one goroutine takes through the same tile of b
 )
 
@@ -53,28 +53,38 @@ var tilePool = sync.Pool{New: func() any { return new(tiles) }}
 
 // multiply adds a·b to c [m n].
 func multiply(c []float32, a, b matrix, m, k, n int) {
-	groups := (m + groupRows - 1) / groupRows
-	cols := evenTile(n, tileCols)
-	Parallel(groups*((n+cols-1)/cols), 1, func(unit, _ int) {
+	if m == 0 || n == 0 {
+		return
+	}
+	columns := pieces(n, tileCols, 1)
+	groups := pieces(m, groupRows, Threads()) // as many for each goroutine
+	rows, cols := evenly(m, groups), evenly(n, columns)
+	Parallel(groups*columns, 1, func(unit, _ int) {
 		t := tilePool.Get().(*tiles)
 		defer tilePool.Put(t)
-		i, j := unit%groups*groupRows, unit/groups*cols
+		i, j := unit%groups*rows, unit/groups*cols
 		for l := 0; l < k; l += tileDepth {
-			t.multiply(c, a, b, n, [3]int{i, j, l}, [3]int{min(i+groupRows, m), min(j+cols, n), min(l+tileDepth, k)})
+			t.multiply(c, a, b, n, [3]int{i, j, l}, [3]int{min(i+rows, m), min(j+cols, n), min(l+tileDepth, k)})
 		}
 	})
 }
 
-// evenTile returns the size of the tiles that cut n into pieces of like size, at most limit and a multiple of 8.
-func evenTile(n, limit int) int {
-	pieces := (n + limit - 1) / limit
-	return max(8, ((n+pieces-1)/max(pieces, 1)+7)/8*8)
+// pieces returns how many pieces of at most limit n is cut into, a multiple of some number.
+func pieces(n, limit, multiple int) int {
+	p := (n + limit - 1) / limit
+	return (p + multiple - 1) / multiple * multiple
 }
+
+// evenly returns the size of the pieces that n is cut into, a multiple of 8; the last ones may be smaller or empty.
+func evenly(n, pieces int) int { return (n + 8*pieces - 1) / (8 * pieces) * 8 }
 
 // multiply adds to the rows lo[0]:hi[0] and columns lo[1]:hi[1] of c, whose rows have width n, the products of
 // lo[2]:hi[2].
 func (t *tiles) multiply(c []float32, a, b matrix, n int, lo, hi [3]int) {
 	cols, depth := hi[1]-lo[1], hi[2]-lo[2]
+	if lo[0] >= hi[0] || cols <= 0 {
+		return
+	}
 	b.pack(t.b[:], lo[2], hi[2], lo[1], hi[1])
 	for i := lo[0]; i < hi[0]; i += tileRows {
 		rows := min(tileRows, hi[0]-i)
@@ -114,16 +124,19 @@ func (x matrix) pack(out []float32, i, iEnd, j, jEnd int) {
 		}
 		return
 	}
-	// Blocks of columns, whose beginnings stay in the first cache while the rows pass.
-	const block = 16
-	for c := 0; c < cols; c += block {
-		width := min(block, cols-c)
-		for q := range width {
-			from := x.data[(j+c+q)*x.col+i:][:rows]
-			to := out[c+q:]
-			for r, v := range from {
-				to[r*cols] = v
-			}
+	// Four columns at a time.
+	c := 0
+	for ; c+4 <= cols; c += 4 {
+		from := x.data[(j+c)*x.col+i:]
+		c0, c1, c2, c3 := from[:rows], from[x.col:][:rows], from[2*x.col:][:rows], from[3*x.col:][:rows]
+		for r, v := range c0 {
+			to := (*[4]float32)(out[r*cols+c:])
+			to[0], to[1], to[2], to[3] = v, c1[r], c2[r], c3[r]
+		}
+	}
+	for ; c < cols; c++ {
+		for r, v := range x.data[(j+c)*x.col+i:][:rows] {
+			out[r*cols+c] = v
 		}
 	}
 }
