@@ -12,7 +12,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Node is a value in a pass's graph: gorgonia's own, so its operations apply.
+// Node is a value in a pass's graph: gorgonia's own, so its operations apply. Rows are better taken by GatherRows than
+// by gorgonia.Slice, which knows starts modulo 256 only: of two that differ by as much the second gives the first's rows.
 type Node = gorgonia.Node
 
 // Operation is a differentiable function of our own.
@@ -40,13 +41,21 @@ func (o Operation) Apply(in ...*Node) *Node {
 		n *= d
 	}
 	op := &operation{Operation: o, size: n, serial: serials.Add(1)}
+	var graph *gorgonia.ExprGraph
 	for _, x := range in {
-		if x.Graph() != in[0].Graph() {
+		op.in = append(op.in, x.Type())
+		switch {
+		case x.Graph() == nil: // a constant, which stands in no graph yet
+		case graph == nil:
+			graph = x.Graph()
+		case x.Graph() != graph:
 			panic("nn: " + o.Name + " of nodes from two passes")
 		}
-		op.in = append(op.in, x.Type())
 	}
-	return gorgonia.NewUniqueNode(gorgonia.In(in[0].Graph()), gorgonia.WithType(typeOf(o.Shape)), gorgonia.WithOp(op),
+	if graph == nil {
+		panic("nn: " + o.Name + " of constants alone")
+	}
+	return gorgonia.NewUniqueNode(gorgonia.In(graph), gorgonia.WithType(typeOf(o.Shape)), gorgonia.WithOp(op),
 		gorgonia.WithChildren(append(gorgonia.Nodes(nil), in...)), gorgonia.WithShape(o.Shape...))
 }
 

@@ -359,6 +359,21 @@ func TestGorgonia(t *testing.T) {
 		}
 	})
 
+	t.Run("an operation of ours takes constants of gorgonia's", func(t *testing.T) {
+		p := NewPass(1)
+		c := gorgonia.NewConstant(tensor.New(tensor.WithBacking([]float32{3, 4}), tensor.WithShape(1, 2)))
+		x := p.Input([]float32{1, 2}, 1, 2)
+		y := Sum(x, c)
+		loss := weigh(y)
+		forward(t, p)
+		if got, want := Values(y), []float32{4, 6}; !slices.Equal(got, want) {
+			t.Errorf("sum with a constant = %v, want %v", got, want)
+		}
+		if got, want := gradient(t, p, loss, 1, x), noise(99, 2); !near(got, want, 1e-6) {
+			t.Errorf("gradient beside a constant = %v, want %v", got, want)
+		}
+	})
+
 	t.Run("a value is bound to its node", func(t *testing.T) {
 		p := NewPass(1)
 		y := Scale(p.Input([]float32{2}, 1, 1), 3)

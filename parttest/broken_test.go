@@ -7,9 +7,11 @@ import (
 	"testing"
 
 	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/fusion"
 	"github.com/jenga-nlp/jenga/heads"
 	"github.com/jenga-nlp/jenga/nn"
 	"github.com/jenga-nlp/jenga/parttest"
+	"github.com/jenga-nlp/jenga/tasks"
 )
 
 // broken lists heads that break one rule each, and how the subtest begins that has to say so.
@@ -138,36 +140,119 @@ func (h short) Predict(scores heads.Scores) []corpus.Prediction {
 	return predictions
 }
 
-// TestBrokenHead is run in a process of its own by TestRulesAreHeld: it fails.
-func TestBrokenHead(t *testing.T) {
-	name := os.Getenv("JENGA_BROKEN_HEAD")
-	if name == "" {
-		t.Skip("for TestRulesAreHeld")
+// mixing is a fusion that shows each text the mean of all.
+type mixing struct{}
+
+func (mixing) Fuse(_ *nn.Pass, shared nn.Hidden, _ string) nn.Hidden {
+	all := nn.Hidden{States: shared.States, Rows: nn.Rows{Starts: []int{0, shared.Rows.Tokens()}}}
+	shared.States = nn.AddRow(shared.States, nn.MeanPool(all))
+	return shared
+}
+
+// cutting is a fusion that loses the last text.
+type cutting struct{}
+
+func (cutting) Fuse(_ *nn.Pass, shared nn.Hidden, _ string) nn.Hidden {
+	seen := shared
+	seen.Rows.Starts = shared.Rows.Starts[:len(shared.Rows.Starts)-1]
+	return seen
+}
+
+// spoiltTask is a classification with one method replaced.
+type spoiltTask struct {
+	tasks.Task
+	example func(corpus.Record) (corpus.Example, error)
+	judge   func([]corpus.Target, []corpus.Prediction) []tasks.Metric
+}
+
+func (s spoiltTask) Example(r corpus.Record) (corpus.Example, error) {
+	if s.example == nil {
+		return s.Task.Example(r)
 	}
-	parttest.Head(t, name, "")
+	return s.example(r)
+}
+
+func (s spoiltTask) Judge(gold []corpus.Target, predicted []corpus.Prediction) []tasks.Metric {
+	if s.judge == nil {
+		return s.Task.Judge(gold, predicted)
+	}
+	return s.judge(gold, predicted)
+}
+
+func accuracy(gold []corpus.Target, predicted []corpus.Prediction) float64 {
+	right := 0.0
+	for i, g := range gold {
+		if g.Label == predicted[i].Label {
+			right++
+		}
+	}
+	return right / float64(len(gold))
+}
+
+func init() {
+	fusion.Register("mixing", struct{}{}, func(struct{}, fusion.Site) (fusion.Fusion, error) { return mixing{}, nil })
+	fusion.Register("cutting", struct{}{}, func(struct{}, fusion.Site) (fusion.Fusion, error) { return cutting{}, nil })
+	for name, spoil := range map[string]func(sound tasks.Task) tasks.Task{
+		"trusting": func(sound tasks.Task) tasks.Task {
+			return spoiltTask{Task: sound, example: func(r corpus.Record) (corpus.Example, error) {
+				return corpus.Example{Place: r.Place, Targets: make([]corpus.Target, 2), Text: r.Fields["text"].(string)}, nil
+			}}
+		},
+		"dividing": func(sound tasks.Task) tasks.Task {
+			return spoiltTask{Task: sound, judge: func(gold []corpus.Target, predicted []corpus.Prediction) []tasks.Metric {
+				return []tasks.Metric{{Name: "accuracy", Value: accuracy(gold, predicted)}}
+			}}
+		},
+		"lenient": func(sound tasks.Task) tasks.Task {
+			return spoiltTask{Task: sound, judge: func(gold []corpus.Target, _ []corpus.Prediction) []tasks.Metric {
+				return []tasks.Metric{{Name: "accuracy", Value: min(1, float64(len(gold)))}}
+			}}
+		},
+	} {
+		tasks.Register(name, struct{}{}, func(_ struct{}, site tasks.Site) (tasks.Task, error) {
+			return spoil(tasks.NewClassification(site)), nil
+		})
+	}
+}
+
+// TestBroken is run in a process of its own by TestRulesAreHeld: it fails.
+func TestBroken(t *testing.T) {
+	kind, name, _ := strings.Cut(os.Getenv("JENGA_BROKEN"), " ")
+	switch kind {
+	case "":
+		t.Skip("for TestRulesAreHeld")
+	case "head":
+		parttest.Head(t, name, "")
+	case "fusion":
+		parttest.Fusion(t, name, "")
+	case "task":
+		parttest.Task(t, name, "")
+	}
 }
 
 func TestRulesAreHeld(t *testing.T) {
+	wants := map[string]string{ // part: what the failure says
+		"head liner":     `did you mean "linear"?`,
+		"fusion mixing":  "--- FAIL: TestBroken/before_a_head_of_one_label/order_and_company",
+		"fusion cutting": "--- FAIL: TestBroken/task_first_sees_the_rows",
+		"task trusting":  "--- FAIL: TestBroken/no_record_stops_it",
+		"task dividing":  "--- FAIL: TestBroken/nothing_to_judge",
+		"task lenient":   "--- FAIL: TestBroken/what_is_wrong",
+	}
 	for name, b := range broken {
-		t.Run("a head that is "+name+" fails", func(t *testing.T) {
-			command := exec.Command(os.Args[0], "-test.run=^TestBrokenHead$")
-			command.Env = append(os.Environ(), "JENGA_BROKEN_HEAD="+name)
+		wants["head "+name] = "--- FAIL: TestBroken/one_label/" + b.rule
+	}
+	for part, want := range wants {
+		t.Run(part+" fails and is told why", func(t *testing.T) {
+			command := exec.Command(os.Args[0], "-test.run=^TestBroken$")
+			command.Env = append(os.Environ(), "JENGA_BROKEN="+part)
 			out, err := command.CombinedOutput()
 			if err == nil {
 				t.Fatal("it passes")
 			}
-			if want := "--- FAIL: TestBrokenHead/one_label/" + b.rule; !strings.Contains(string(out), want) {
+			if !strings.Contains(string(out), want) {
 				t.Errorf("no %q in\n%s", want, out)
 			}
 		})
 	}
-
-	t.Run("a head that does not exist is a failure that lists those that do", func(t *testing.T) {
-		command := exec.Command(os.Args[0], "-test.run=^TestBrokenHead$")
-		command.Env = append(os.Environ(), "JENGA_BROKEN_HEAD=liner")
-		out, err := command.CombinedOutput()
-		if err == nil || !strings.Contains(string(out), `did you mean "linear"?`) {
-			t.Errorf("error %v, output\n%s", err, out)
-		}
-	})
 }

@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"github.com/jenga-nlp/jenga/parttest"
-	"github.com/jenga-nlp/jenga/tasks"
 )
 
 func TestHeads(t *testing.T) {
@@ -30,7 +29,7 @@ func TestFusions(t *testing.T) {
 }
 
 func TestTasks(t *testing.T) {
-	for _, name := range tasks.Registry().Names() {
+	for _, name := range []string{"classification", "ner", "sentiment", "tagging"} {
 		t.Run(name, func(t *testing.T) { parttest.Task(t, name, "") })
 	}
 }
