@@ -1,0 +1,130 @@
+package nn
+
+import (
+	"math"
+	"slices"
+	"testing"
+)
+
+func TestParams(t *testing.T) {
+	t.Run("initial values are a function of seed and name alone", func(t *testing.T) {
+		first, second := NewParams(1), NewParams(1)
+		a := first.In("a").Normal("w", 0.02, 3, 4)
+		second.Normal("before", 0.02, 5)
+		if b := second.In("a").Normal("w", 0.02, 3, 4); !slices.Equal(a.Data, b.Data) {
+			t.Error("a parameter made before changes the values")
+		}
+		if c := first.In("b").Normal("w", 0.02, 3, 4); slices.Equal(a.Data, c.Data) {
+			t.Error("two names have the same values")
+		}
+		if c := NewParams(2).In("a").Normal("w", 0.02, 3, 4); slices.Equal(a.Data, c.Data) {
+			t.Error("two seeds have the same values")
+		}
+	})
+	t.Run("normal values have the deviation asked for", func(t *testing.T) {
+		w := NewParams(1).Normal("w", 0.02, 100, 100)
+		var sum, squares float64
+		for _, v := range w.Data {
+			sum += float64(v)
+			squares += float64(v) * float64(v)
+		}
+		// Five standard errors of the mean and of the deviation of 10,000 draws.
+		if mean, std := sum/1e4, math.Sqrt(squares/1e4); math.Abs(mean) > 1e-3 || math.Abs(std-0.02) > 7.1e-4 {
+			t.Errorf("mean %v and deviation %v, want 0 and 0.02", mean, std)
+		}
+	})
+	t.Run("a corner lists what is below it, in the order made", func(t *testing.T) {
+		root := NewParams(1)
+		head := root.In("heads").In("a")
+		matrix, bias := head.Normal("weight", 1, 2, 2), head.Zeros("bias", 2)
+		root.In("heads").In("ab").Ones("weight", 2)
+		if got := head.All(); !slices.Equal(got, []*Param{matrix, bias}) {
+			t.Errorf("%d parameters below heads.a, want 2", len(got))
+		}
+		if matrix.Name != "heads.a.weight" || head.Path() != "heads.a" {
+			t.Errorf("name %q at %q, want heads.a.weight at heads.a", matrix.Name, head.Path())
+		}
+		if !matrix.Decay || bias.Decay {
+			t.Error("matrices decay, vectors do not")
+		}
+	})
+	t.Run("frozen parameters take no gradient", func(t *testing.T) {
+		root := NewParams(1)
+		w, frozen := root.Zeros("w", 2), root.Zeros("frozen", 2)
+		frozen.Frozen = true
+		g := NewGradients(root.All())
+		if g[w] == nil || g[frozen] != nil {
+			t.Errorf("gradients %v", g)
+		}
+		g[w][1] = 3
+		g.Zero()
+		if g[w][1] != 0 {
+			t.Error("Zero leaves a gradient")
+		}
+	})
+	for name, wrong := range map[string]func(p Params){
+		"two of one name":         func(p Params) { p.Zeros("w", 1); p.Zeros("w", 1) },
+		"a shape of nothing":      func(p Params) { p.Zeros("w", 3, 0) },
+		"a shape beyond counting": func(p Params) { p.Zeros("w", 1<<20, 1<<20) },
+	} {
+		t.Run(name+" panics", func(t *testing.T) {
+			defer func() {
+				if recover() == nil {
+					t.Error("no panic")
+				}
+			}()
+			wrong(NewParams(1))
+		})
+	}
+}
+
+func TestPassRandomness(t *testing.T) {
+	at := func(seed, serial uint64, place string) uint64 {
+		p := NewPass(seed)
+		p.Reset(serial)
+		if p.Rand(place).Uint64() != p.Rand(place).Uint64() {
+			t.Error("one place has two sources")
+		}
+		return p.Key(place)
+	}
+	keys := map[uint64]bool{at(1, 1, "a"): true, at(2, 1, "a"): true, at(1, 2, "a"): true, at(1, 1, "b"): true}
+	if len(keys) != 4 {
+		t.Errorf("%d keys for four seeds, serial numbers and places", len(keys))
+	}
+	if at(1, 1, "a") != at(1, 1, "a") {
+		t.Error("a key changes")
+	}
+}
+
+func TestFloats(t *testing.T) {
+	p := NewPass(1)
+	sizes := []int{1, 5000, 4000, 3 << 20, 7}
+	var handed [][]float32
+	for _, n := range sizes {
+		s := p.Floats(n)
+		if len(s) != n || cap(s) != n {
+			t.Fatalf("Floats(%d) has length %d and capacity %d", n, len(s), cap(s))
+		}
+		for i := range s {
+			s[i] = float32(n)
+		}
+		handed = append(handed, s)
+	}
+	for i, s := range handed {
+		if s[0] != float32(sizes[i]) || s[len(s)-1] != float32(sizes[i]) {
+			t.Errorf("the %d floats were overwritten", sizes[i])
+		}
+	}
+	p.Reset(1)
+	allocations := testing.AllocsPerRun(1, func() {
+		for _, n := range sizes {
+			if s := p.Floats(n); s[0] != 0 || s[n-1] != 0 {
+				t.Errorf("Floats(%d) after Reset is not zero", n)
+			}
+		}
+		p.arena.reset()
+	})
+	if allocations != 0 {
+		t.Errorf("%v allocations where the memory is there", allocations)
+	}
+}
