@@ -1,0 +1,171 @@
+package nn
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"gorgonia.org/gorgonia"
+)
+
+// Backward adds factor times the loss's gradient to the parameters' in into, and to dAt at the nodes at.
+// It leaves the pass as it is.
+func (p *Pass) Backward(loss *Node, factor float32, into Gradients, at []*Node, dAt [][]float32) error {
+	if !loss.IsScalar() {
+		panic(fmt.Sprintf("nn: Backward from %v: a loss is a number", loss))
+	}
+	mark := p.arena.mark()
+	defer p.arena.release(mark)
+
+	// Below, a node's place in nodes is its ID: gorgonia numbers nodes as they are made.
+	nodes := p.graph.AllNodes()[:loss.ID()+1]
+	b := backward{pass: p, into: into, wanted: make([]bool, len(nodes)), gradients: make([][]float32, len(nodes))}
+	b.want(nodes, at)
+	b.gradients[loss.ID()] = p.Floats(1)
+	b.gradients[loss.ID()][0] = factor
+	for i := len(nodes) - 1; i >= 0; i-- {
+		if b.gradients[i] == nil || !b.wanted[i] || nodes[i].Op() == nil {
+			continue
+		}
+		if err := b.step(nodes[i]); err != nil {
+			return err
+		}
+	}
+
+	for i := range nodes {
+		if w := p.run.behind[nodes[i]]; w != nil && b.gradients[i] != nil && into[w] != nil {
+			add(into[w], b.gradients[i])
+		}
+	}
+	for k, n := range at {
+		if n.ID() < int64(len(nodes)) && b.gradients[n.ID()] != nil {
+			add(dAt[k], b.gradients[n.ID()])
+		}
+	}
+	return nil
+}
+
+// backward is one walk from a loss to what it depends on.
+type backward struct {
+	pass      *Pass
+	into      Gradients
+	wanted    []bool      // somebody wants the gradient at this node or at one it reads
+	gradients [][]float32 // at each node, nil before the first of its readers has added to it
+}
+
+func (b *backward) want(nodes []*Node, at []*Node) {
+	for _, n := range at {
+		if n.ID() < int64(len(nodes)) {
+			b.wanted[n.ID()] = true
+		}
+	}
+	for i, n := range nodes {
+		if w := b.pass.run.behind[n]; w != nil && b.into[w] != nil {
+			b.wanted[i] = true
+		}
+		if op, ours := n.Op().(*operation); ours {
+			for _, w := range op.Params {
+				b.wanted[i] = b.wanted[i] || b.into[w] != nil
+			}
+		}
+		children := b.pass.children(n)
+		passes := derivatives(n.Op(), len(children))
+		for k, c := range children {
+			b.wanted[i] = b.wanted[i] || b.wanted[c.ID()] && passes[k]
+		}
+	}
+}
+
+// derivatives tells which of its inputs an operation has a derivative by, or should have.
+func derivatives(op gorgonia.Op, inputs int) []bool {
+	if op, ok := op.(gorgonia.SDOp); ok && inputs > 0 && instead(op) == "" {
+		return op.DiffWRT(inputs)
+	}
+	return slices.Repeat([]bool{true}, inputs)
+}
+
+// instead names what to use for an operation whose derivative gorgonia v0.9.18 gets wrong; "" for all others.
+func instead(op gorgonia.Op) string {
+	name, _, _ := strings.Cut(op.String(), "(")
+	switch name {
+	case "log2":
+		return "Log"
+	case "invSqrt":
+		return "Inverse of Sqrt"
+	case "a ⊗ b":
+		return "Mul of a column by a row"
+	case "At":
+		return "Slice"
+	}
+	return ""
+}
+
+// at returns the gradient at a node for a reader to add to, nil if nobody wants it.
+func (b *backward) at(n *Node) []float32 {
+	if !b.wanted[n.ID()] {
+		return nil
+	}
+	if b.gradients[n.ID()] == nil {
+		b.gradients[n.ID()] = b.pass.Floats(max(1, n.Shape().TotalSize()))
+	}
+	return b.gradients[n.ID()]
+}
+
+// step adds a node's part to the gradients at what it reads.
+func (b *backward) step(n *Node) error {
+	children := b.pass.children(n)
+	op, ours := n.Op().(*operation)
+	if !ours {
+		return b.symbolic(n, children)
+	}
+	if op.size == 0 {
+		return nil
+	}
+	dIn := make([][]float32, 0, len(children)+len(op.Params))
+	for _, c := range children {
+		dIn = append(dIn, b.at(c))
+	}
+	for _, w := range op.Params {
+		dIn = append(dIn, b.into[w])
+	}
+	op.Backward(op.withParams(valuesOf(children)), Values(n), b.gradients[n.ID()], dIn)
+	return nil
+}
+
+// symbolic is step for an operation of gorgonia's: its derivative is new nodes in the graph, which are computed here.
+func (b *backward) symbolic(n *Node, children []*Node) error {
+	op, ok := n.Op().(gorgonia.SDOp)
+	if !ok {
+		return fmt.Errorf("nn: gorgonia has no derivative of %v", n)
+	}
+	if better := instead(op); better != "" {
+		return fmt.Errorf("nn: gorgonia's derivative of %v is wrong; %s has a right one", n, better)
+	}
+	dOut := b.pass.Input(append([]float32(nil), b.gradients[n.ID()]...), n.Shape()...)
+	byInput, err := op.SymDiff(children, n, dOut)
+	if err != nil {
+		return fmt.Errorf("nn: derivative of %v: %w", n, err)
+	}
+	if err := b.pass.Forward(); err != nil {
+		return fmt.Errorf("nn: derivative of %v: %w", n, err)
+	}
+	passes := derivatives(op, len(children))
+	for i, c := range children {
+		dIn := b.at(c)
+		if dIn == nil || !passes[i] || byInput[i] == nil {
+			continue
+		}
+		d := Values(byInput[i])
+		if len(d) != len(dIn) {
+			return fmt.Errorf("nn: derivative of %v by %v has %d values for %d", n, c, len(d), len(dIn))
+		}
+		add(dIn, d)
+	}
+	return nil
+}
+
+func add(to, from []float32) {
+	for i, x := range from {
+		to[i] += x
+	}
+}

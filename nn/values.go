@@ -1,0 +1,63 @@
+package nn
+
+import (
+	"fmt"
+	"unsafe"
+
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// Values returns the values of a node after Forward, row-major; a number is one value.
+func Values(n *Node) []float32 {
+	v := n.Value()
+	if v == nil && n.Shape().TotalSize() == 0 && !n.IsScalar() {
+		return nil
+	}
+	if v == nil {
+		panic(fmt.Sprintf("nn: values of %v before Forward", n))
+	}
+	return floats(v)
+}
+
+func valuesOf(nodes []*Node) [][]float32 {
+	values := make([][]float32, len(nodes))
+	for i, n := range nodes {
+		values[i] = Values(n)
+	}
+	return values
+}
+
+// floats returns the float32 values of v without copying them.
+func floats(v gorgonia.Value) []float32 {
+	switch v := v.(type) {
+	case *gorgonia.F32:
+		return unsafe.Slice((*float32)(v), 1)
+	case *tensor.Dense:
+		if v.Dtype() == tensor.Float32 {
+			return v.Float32s()
+		}
+	}
+	panic(fmt.Sprintf("nn: %v where float32 values are wanted", v.Dtype()))
+}
+
+// valueOf makes gorgonia's value of data without copying it; nil if there is none, which gorgonia has no value for.
+func valueOf(data []float32, shape []int) gorgonia.Value {
+	switch {
+	case len(shape) == 0:
+		return (*gorgonia.F32)(&data[0])
+	case len(data) == 0:
+		return nil
+	}
+	return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(data))
+}
+
+// bind gives a node its value, if it has one.
+func bind(n *Node, v gorgonia.Value) {
+	if v == nil {
+		return
+	}
+	if err := gorgonia.UnsafeLet(n, v); err != nil {
+		panic("nn: " + err.Error())
+	}
+}
