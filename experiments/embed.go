@@ -18,10 +18,10 @@ func modelFolder(name string) (string, error) {
 	if isThere(name) {
 		return name, nil
 	}
-	if folder := cached(name); folder != "" {
+	if folder := kept(name); folder != "" {
 		return folder, nil
 	}
-	return "", fmt.Errorf("%s: no run, no folder or .onnx file, and no model in the hub's local cache", name)
+	return "", fmt.Errorf("%s: no run, no folder or .onnx file, and no model below $JENGA_MODELS or in the hub's local cache", name)
 }
 
 // OpenTokenizer opens the tokenizer of a model or run.

@@ -63,18 +63,26 @@ func (d *decoding) baseModel(s *plugin.Section) File {
 	if isThere(path) {
 		return File{path, s.Place}
 	}
-	if !filepath.IsAbs(s.Text) {
-		if there := filepath.Join(os.Getenv("JENGA_MODELS"), s.Text); os.Getenv("JENGA_MODELS") != "" && isThere(there) {
-			return File{there, s.Place}
-		}
-		if there := cached(s.Text); there != "" {
-			return File{there, s.Place}
-		}
+	if there := kept(s.Text); there != "" {
+		return File{there, s.Place}
 	}
 	if d.files {
 		d.mistakes.Add(s.Place, "model: base_model: no folder or .onnx file %q%s, nor in the hub's cache", s.Text, beside("JENGA_MODELS"))
 	}
 	return File{path, s.Place}
+}
+
+// kept returns the path of a model that is kept below $JENGA_MODELS or in the hub's local cache, "" if it is in neither.
+func kept(name string) string {
+	if filepath.IsAbs(name) {
+		return ""
+	}
+	if below := os.Getenv("JENGA_MODELS"); below != "" {
+		if there := filepath.Join(below, name); isThere(there) {
+			return there
+		}
+	}
+	return cached(name)
 }
 
 // cached returns the folder of a hub model in the cache that Hugging Face's tools keep, "" if it is not there. A model

@@ -221,6 +221,7 @@ func (r *Run) build(kinds []tasks.Task, labels map[headPlace]*corpus.Labels, mis
 		return err
 	}
 	m.Encoder = encoder
+	r.remark(e.Model.Encoder.Place, encoder)
 
 	var names []string
 	for _, task := range e.Tasks {
@@ -230,6 +231,7 @@ func (r *Run) build(kinds []tasks.Task, labels map[headPlace]*corpus.Labels, mis
 	if err != nil {
 		mistakes.Append(err)
 	}
+	r.remark(e.Model.Fusion.Place, m.Fusion)
 	for _, texts := range r.Texts {
 		group := multitask.Group{Name: e.Tasks[texts.Tasks[0]].Name}
 		for _, number := range texts.Tasks {
@@ -239,6 +241,15 @@ func (r *Run) build(kinds []tasks.Task, labels map[headPlace]*corpus.Labels, mis
 	}
 	r.Model = m
 	return mistakes.Err()
+}
+
+// remark passes on what a part has to say.
+func (r *Run) remark(at plugin.Place, part any) {
+	if remarker, ok := part.(plugin.Remarker); ok {
+		for _, remark := range remarker.Remarks() {
+			r.Remarks = append(r.Remarks, fmt.Sprintf("%s: %s", at, remark))
+		}
+	}
 }
 
 func (r *Run) buildTask(m *multitask.Model, task Task, kind tasks.Task, labels map[headPlace]*corpus.Labels, mistakes *plugin.Mistakes) multitask.Task {
@@ -258,6 +269,7 @@ func (r *Run) buildTask(m *multitask.Model, task Task, kind tasks.Task, labels m
 		if err != nil {
 			mistakes.Append(err)
 		}
+		r.remark(head.Place, h)
 		built.Heads = append(built.Heads, multitask.Head{Name: head.Name, Head: h, Labels: set, Weight: head.Weight})
 	}
 	return built

@@ -19,6 +19,7 @@ type AttentionOptions struct {
 //	u_i = tanh(W·[h_i ; e] + b)    s_i = v·u_i + c    a = softmax(s) over the text    out_i = f·a_i·h_i
 type attention struct {
 	scale      string
+	remarks    []string
 	embeddings map[string]*nn.Param // [1 H] of each task
 	states     *nn.Linear           // the columns of W for h, [D H]
 	task       *nn.Linear           // the columns of W for e, [H H], and b
@@ -40,6 +41,9 @@ func NewAttention(o AttentionOptions, site Site) (Fusion, error) {
 	}
 
 	f := &attention{scale: o.Scale, embeddings: map[string]*nn.Param{}}
+	if o.HiddenSize != site.Width {
+		f.remarks = []string{fmt.Sprintf("hidden_size is %d, the encoder's width %d: it works, but is seldom meant", o.HiddenSize, site.Width)}
+	}
 	for _, task := range site.Tasks {
 		f.embeddings[task] = site.Params.In("tasks").Normal(task, 0.02, 1, o.HiddenSize)
 	}
@@ -50,6 +54,9 @@ func NewAttention(o AttentionOptions, site Site) (Fusion, error) {
 }
 
 const maxHidden = 1 << 14 // 1 GiB of weights; the tag of HiddenSize says so too
+
+// Remarks tells of a hidden_size that is not the encoder's width.
+func (f *attention) Remarks() []string { return f.remarks }
 
 func (f *attention) Fuse(p *nn.Pass, shared nn.Hidden, task string) nn.Hidden {
 	e := f.embeddings[task]

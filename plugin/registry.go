@@ -57,3 +57,8 @@ func (r *Registry[S, P]) Build(name string, options any, site S) (P, error) {
 	}
 	return p.build(options, site)
 }
+
+// Remarker is a part that has something to say of what it was made of: not wrong, but maybe not what was meant.
+type Remarker interface {
+	Remarks() []string
+}
