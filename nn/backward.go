@@ -21,8 +21,17 @@ func (p *Pass) Backward(loss *Node, factor float32, into Gradients, at []*Node, 
 	nodes := p.graph.AllNodes()[:loss.ID()+1]
 	b := backward{pass: p, into: into, wanted: make([]bool, len(nodes)), gradients: make([][]float32, len(nodes))}
 	b.want(nodes, at)
-	b.gradients[loss.ID()] = p.Floats(1)
-	b.gradients[loss.ID()][0] = factor
+	for k, n := range at {
+		switch {
+		case slices.Contains(at[:k], n):
+			panic(fmt.Sprintf("nn: Backward at %v twice", n))
+		case b.isBorder(n):
+			b.gradients[n.ID()] = dAt[k]
+		}
+	}
+	if d := b.at(loss); d != nil {
+		d[0] += factor
+	}
 	for i := len(nodes) - 1; i >= 0; i-- {
 		if b.gradients[i] == nil || !b.wanted[i] || nodes[i].Op() == nil {
 			continue
@@ -32,14 +41,14 @@ func (p *Pass) Backward(loss *Node, factor float32, into Gradients, at []*Node, 
 		}
 	}
 
-	for i := range nodes {
-		if w := p.run.behind[nodes[i]]; w != nil && b.gradients[i] != nil && into[w] != nil {
-			add(into[w], b.gradients[i])
+	for n, w := range p.run.behind {
+		if d := b.found(n); d != nil && into[w] != nil {
+			add(into[w], d)
 		}
 	}
 	for k, n := range at {
-		if n.ID() < int64(len(nodes)) && b.gradients[n.ID()] != nil {
-			add(dAt[k], b.gradients[n.ID()])
+		if d := b.found(n); d != nil && !b.isBorder(n) {
+			add(dAt[k], d)
 		}
 	}
 	return nil
@@ -74,6 +83,20 @@ func (b *backward) want(nodes []*Node, at []*Node) {
 			b.wanted[i] = b.wanted[i] || b.wanted[c.ID()] && passes[k]
 		}
 	}
+}
+
+// found returns the gradient at a node, nil if there is none.
+func (b *backward) found(n *Node) []float32 {
+	if n.ID() >= int64(len(b.gradients)) {
+		return nil
+	}
+	return b.gradients[n.ID()]
+}
+
+// isBorder tells whether n is an input that is no parameter: nothing lies behind it, so its readers may add to what is
+// asked for without a copy between, which for hidden states is large.
+func (b *backward) isBorder(n *Node) bool {
+	return n.Op() == nil && n.ID() < int64(len(b.gradients)) && b.pass.run.behind[n] == nil
 }
 
 // derivatives tells which of its inputs an operation has a derivative by, or should have.

@@ -146,16 +146,20 @@ func TestApply(t *testing.T) {
 	p := NewPass(1)
 	x := p.Input(make([]float32, 6), 2, 3)
 	for name, wrong := range map[string]func(){
-		"linear of another width":         func() { NewLinear(NewParams(1), 4, 2).Apply(x) },
-		"sum of two shapes":               func() { Sum(x, p.Input(make([]float32, 6), 3, 2)) },
-		"label beyond the last":           func() { CrossEntropy(x, []int{0, 3}) },
-		"labels for other rows":           func() { CrossEntropy(x, []int{0}) },
-		"row beyond the last":             func() { GatherRows(x, []int{2}) },
-		"pool of other tokens":            func() { MaxPool(Hidden{States: x, Rows: threeTexts}) },
-		"an input of another size":        func() { p.Input(make([]float32, 5), 2, 3) },
-		"operations over two passes":      func() { Sum(x, NewPass(1).Input(make([]float32, 6), 2, 3)) },
-		"a shape too large to count":      func() { Operation{Name: "wide", Shape: []int{1 << 20, 1 << 20}}.Apply(x) },
-		"values before Forward":           func() { Values(Tanh(x)) },
+		"linear of another width":    func() { NewLinear(NewParams(1), 4, 2).Apply(x) },
+		"sum of two shapes":          func() { Sum(x, p.Input(make([]float32, 6), 3, 2)) },
+		"label beyond the last":      func() { CrossEntropy(x, []int{0, 3}) },
+		"labels for other rows":      func() { CrossEntropy(x, []int{0}) },
+		"row beyond the last":        func() { GatherRows(x, []int{2}) },
+		"pool of other tokens":       func() { MaxPool(Hidden{States: x, Rows: threeTexts}) },
+		"an input of another size":   func() { p.Input(make([]float32, 5), 2, 3) },
+		"operations over two passes": func() { Sum(x, NewPass(1).Input(make([]float32, 6), 2, 3)) },
+		"a shape too large to count": func() { Operation{Name: "wide", Shape: []int{1 << 20, 1 << 20}}.Apply(x) },
+		"values before Forward":      func() { Values(Tanh(x)) },
+		"backward at one node twice": func() {
+			dx := make([]float32, 6)
+			p.Backward(CrossEntropy(x, []int{0, 1}), 1, nil, []*Node{x, x}, [][]float32{dx, dx})
+		},
 		"backward from what is no number": func() { p.Backward(x, 1, nil, nil, nil) },
 	} {
 		t.Run(name+" panics and says so", func(t *testing.T) {
