@@ -24,7 +24,7 @@ func init() { encoders.Register("hugot", Options{Backend: "go"}, New) }
 
 // Options are the keys that may stand beside `type: hugot`.
 type Options struct {
-	Backend string `yaml:"backend" doc:"what runs the graph: go"`
+	Backend string `yaml:"backend" choice:"go" doc:"what runs the graph"`
 }
 
 type encoder struct {
