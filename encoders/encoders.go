@@ -31,6 +31,11 @@ type Saver interface {
 	Save(folder string) error
 }
 
+// Bounded is an Encoder that takes texts up to a length.
+type Bounded interface {
+	MaxTokens() int // special ones included
+}
+
 // Tied is an Encoder with word embeddings that a head may share.
 type Tied interface {
 	Words() *nn.Param // [V D]

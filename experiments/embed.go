@@ -41,7 +41,7 @@ type Embedder struct {
 	pass      *nn.Pass
 }
 
-// OpenEmbedder opens the encoder of a model or run; texts are cut at maxLength tokens.
+// OpenEmbedder opens the encoder of a model or run. Texts are cut at maxLength tokens, for 0 at what the encoder takes.
 func OpenEmbedder(name string, maxLength int) (*Embedder, error) {
 	folder, err := modelFolder(name)
 	if err != nil {
@@ -60,6 +60,9 @@ func OpenEmbedder(name string, maxLength int) (*Embedder, error) {
 	})
 	if err != nil {
 		return nil, err
+	}
+	if bounded, ok := encoder.(encoders.Bounded); ok && maxLength == 0 {
+		maxLength = bounded.MaxTokens()
 	}
 	return &Embedder{encoder, tokenizer, maxLength, nn.NewPass(0)}, nil
 }

@@ -175,11 +175,11 @@ func (r *Run) checkLabels(task Task, head Head, found []string, mistakes *plugin
 	}
 	switch {
 	case len(found) == 0:
-		mistakes.Add(head.Place, "task %q: head %q has no label in its training data", task.Name, head.Name)
+		mistakes.Add(head.Place, "task %q: head %q has no label in its training data, %s", task.Name, head.Name, task.Data.training().Name)
 	case named != nil:
 		for _, name := range found {
 			if !slices.Contains(named, name) {
-				mistakes.Add(head.Place, "task %q: head %q: the training data has label %q, which labels does not name", task.Name, head.Name, name)
+				mistakes.Add(head.Place, "task %q: head %q: the training data has label %q, which labels does not name; it names %s", task.Name, head.Name, name, list(named))
 			}
 		}
 		found = named

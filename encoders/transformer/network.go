@@ -74,6 +74,9 @@ func frozenLevels(freeze string, layers int) (int, error) {
 // Width returns the width of the hidden states.
 func (e *Encoder) Width() int { return e.config.Width }
 
+// MaxTokens returns how many tokens a text may have.
+func (e *Encoder) MaxTokens() int { return e.config.MaxPositions }
+
 // Words returns the word embeddings [V D].
 func (e *Encoder) Words() *nn.Param { return e.embeddings.words }
 

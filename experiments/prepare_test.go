@@ -1,0 +1,147 @@
+package experiments
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// prepare writes an experiment of the given tasks and data files, and prepares it in their folder.
+func prepare(t *testing.T, tasks string, data map[string]string) (*Run, error) {
+	t.Helper()
+	t.Chdir(t.TempDir())
+	for name, text := range data {
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text := "model:\n  encoder: {type: transformer, layers: 1, width: 8, heads: 2, feed_forward: 8, max_positions: 32}\ntokenizer: {max_length: 32, train: {vocab_size: 100}}\ntasks:\n" + tasks
+	if err := os.WriteFile("exp.yaml", []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	e, err := Read("exp.yaml", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Prepare(e, Train, Dev, Test)
+}
+
+func TestWhatIsWrongWithDataIsSaidAtOnce(t *testing.T) {
+	const two = `{"text": "so good", "label": "good"}` + "\n" + `{"text": "so bad", "label": "bad"}` + "\n"
+	for _, test := range []struct {
+		name, tasks string
+		data        map[string]string
+		want        string
+	}{
+		{
+			"a label that labels does not name",
+			"  - {name: mood, type: classification, data: {train: a.jsonl}, labels: [good, fair]}\n",
+			map[string]string{"a.jsonl": two},
+			`exp.yaml:5:5: task "mood": head "mood": the training data has label "bad", which labels does not name; it names good, fair`,
+		},
+		{
+			"num_labels against the data, in a file that uses our keys",
+			"  - {name: mood, type: classification, data: {train: a.jsonl}, heads: [{name: mood, num_labels: 3}]}\n",
+			map[string]string{"a.jsonl": two},
+			`exp.yaml:5:72: task "mood": head "mood": num_labels is 3, the data has 2 labels: bad, good`,
+		},
+		{
+			"a head without a label",
+			"  - {name: mood, type: classification, data: {train: a.jsonl}}\n",
+			map[string]string{"a.jsonl": `{"text": "so good"}` + "\n" + `{"text": "so bad", "label": null}` + "\n"},
+			`exp.yaml:5:5: task "mood": head "mood" has no label in its training data, a.jsonl`,
+		},
+		{
+			"several mistakes in several tasks",
+			"  - {name: mood, type: classification, data: {train: a.jsonl}}\n  - {name: names, type: ner, data: {train: b.jsonl}}\n",
+			map[string]string{"a.jsonl": `{"text": 1` + "\n", "b.jsonl": `{"words": ["a", "b"], "tags": ["O"]}` + "\n"},
+			"exp.yaml:5:54: task \"mood\": a.jsonl:1: the record ends early; want one JSON object a line\n" +
+				"task \"names\": b.jsonl:1: 1 tags for 2 words",
+		},
+		{
+			"an empty dev file",
+			"  - {name: mood, type: classification, data: {train: a.jsonl, dev: b.jsonl}}\n",
+			map[string]string{"a.jsonl": two, "b.jsonl": ""},
+			`exp.yaml:5:68: task "mood": b.jsonl: no records; want at least one`,
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			_, err := prepare(t, test.tasks, test.data)
+			got := ""
+			if err != nil {
+				got = err.Error()
+			}
+			if got != test.want {
+				t.Errorf("Prepare =\n%s\nwant\n%s", got, test.want)
+			}
+		})
+	}
+}
+
+func TestRemarks(t *testing.T) {
+	const train = `{"text": "so good", "label": "good"}` + "\n" + `{"text": "so bad", "label": "bad"}` + "\n"
+	run, err := prepare(t, "  - {name: mood, type: classification, data: {train: a.jsonl, dev: b.jsonl, split: {test: 1}}}\n",
+		map[string]string{"a.jsonl": train + train, "b.jsonl": train + `{"text": "so fair", "label": "fair"}` + "\n"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := strings.Join(run.Remarks, "\n")
+	for _, want := range []string{
+		`task "mood" has no test file: 1 of the 4 examples of a.jsonl are taken (seed `,
+		`task "mood": dev has label "fair" 1 times, which train has not: it is judged as wrong`,
+	} {
+		if !strings.Contains(said, want) {
+			t.Errorf("nothing is said of %q:\n%s", want, said)
+		}
+	}
+	if got, want := len(run.Texts[0].Examples[Dev]), 3; got != want {
+		t.Errorf("%d dev examples, want %d", got, want)
+	}
+}
+
+func TestTasksOnTheSameTextsShareExamples(t *testing.T) {
+	data := `{"words": ["to", "Rome"], "label": "travel", "tags": ["O", "B-city"], "mood": "calm"}` + "\n" + `{"words": ["hi"], "label": "chat", "mood": "glad"}` + "\n"
+	run, err := prepare(t, `
+  - {name: slots, type: ner, data: {same_as: intent}}
+  - {name: intent, type: classification, data: {train: a.jsonl, labels: {intent: label, mood: mood}}, heads: [{name: intent}, {name: mood}]}
+`[1:], map[string]string{"a.jsonl": data})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := len(run.Model.Groups); got != 1 {
+		t.Fatalf("%d groups, want 1", got)
+	}
+	first := run.Texts[0].Examples[Train]
+	if len(first) == 0 || len(first[0].Targets) != 3 {
+		t.Fatalf("examples %v, want targets of three heads", first)
+	}
+	e := first[0]
+	if e.Targets[0].Label != "travel" || e.Targets[1].Label != "calm" || e.Targets[2].Tags[1] != "B-city" {
+		t.Errorf("targets %+v", e.Targets)
+	}
+}
+
+func TestAnOlderModelFileIsRefused(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "run")
+	trainSmall(t, smallExperiment(t, ""), folder, "training.num_epochs=1")
+	path := filepath.Join(folder, bestDir, modelFile)
+	good, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct{ text, want string }{
+		{"{", "unexpected end of JSON input"},
+		{strings.Replace(string(good), `"format": 1`, `"format": 9`, 1), "format 9; this jenga reads 1"},
+		{strings.Replace(string(good), `"billing"`, `""`, 1), "empty"},
+		{strings.Replace(string(good), `"billing",`, `"billing", "sales",`, 1), "has shape"},
+		{strings.Replace(string(good), `"name": "things"`, `"name": "thongs"`, 1), `no head "things"`},
+	} {
+		if err := os.WriteFile(path, []byte(test.text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := OpenRun(folder); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("OpenRun = %v, want an error with %q", err, test.want)
+		}
+	}
+}
