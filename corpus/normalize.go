@@ -68,15 +68,8 @@ func (z *normalizer) append(n *normalized, raw string, base int) {
 	n.text = slices.Grow(n.text, len(raw))
 	n.spans = slices.Grow(n.spans, len(raw))
 	for i := 0; i < len(raw); {
-		if c := raw[i]; c < utf8.RuneSelf {
-			if b := z.ascii[c]; b != dropped {
-				if len(n.marks) > 0 {
-					z.order(n)
-				}
-				n.text = append(n.text, b)
-				n.spans = append(n.spans, Span{base + i, base + i + 1})
-			}
-			i++
+		if raw[i] < utf8.RuneSelf {
+			i = z.appendASCII(n, raw, i, base)
 			continue
 		}
 		r, size := utf8.DecodeRuneInString(raw[i:])
@@ -84,6 +77,26 @@ func (z *normalizer) append(n *normalized, raw string, base int) {
 		i += size
 	}
 	z.order(n)
+}
+
+// appendASCII adds the run of ASCII characters of raw that begins at byte i, and returns where it ends.
+func (z *normalizer) appendASCII(n *normalized, raw string, i, base int) int {
+	for ; i < len(raw) && raw[i] < utf8.RuneSelf && z.ascii[raw[i]] == dropped; i++ {
+	}
+	if i == len(raw) || raw[i] >= utf8.RuneSelf {
+		return i // nothing that would end a run of marks
+	}
+	z.order(n)
+
+	text, spans := n.text, n.spans
+	for ; i < len(raw) && raw[i] < utf8.RuneSelf; i++ {
+		if b := z.ascii[raw[i]]; b != dropped {
+			text = append(text, b)
+			spans = append(spans, Span{base + i, base + i + 1})
+		}
+	}
+	n.text, n.spans = text, spans
+	return i
 }
 
 // rune adds a raw rune that is not ASCII.
