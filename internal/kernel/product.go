@@ -39,7 +39,7 @@ const (
 	tileRows  = 8   // of c, that one row of b is added to: tileRows*tileCols floats stay in the first cache
 	tileCols  = 512 // of b and c
 	tileDepth = 128 // rows of b: tileDepth*tileCols floats stay in the second cache
-	groupRows = 128 // rows of c that one goroutine takes through the same tile of b
+	groupRows = 192 // rows of c that one goroutine takes through the same tile of b
 )
 
 // tiles are copies without gaps, so that no stride, such as a power of two, makes the caches evict them.
@@ -124,14 +124,15 @@ func (x matrix) pack(out []float32, i, iEnd, j, jEnd int) {
 		}
 		return
 	}
-	// Four columns at a time.
 	c := 0
-	for ; c+4 <= cols; c += 4 {
+	for ; c+8 <= cols; c += 8 { // at a time, so that what is written lies together
 		from := x.data[(j+c)*x.col+i:]
 		c0, c1, c2, c3 := from[:rows], from[x.col:][:rows], from[2*x.col:][:rows], from[3*x.col:][:rows]
+		c4, c5, c6, c7 := from[4*x.col:][:rows], from[5*x.col:][:rows], from[6*x.col:][:rows], from[7*x.col:][:rows]
 		for r, v := range c0 {
-			to := (*[4]float32)(out[r*cols+c:])
+			to := (*[8]float32)(out[r*cols+c:])
 			to[0], to[1], to[2], to[3] = v, c1[r], c2[r], c3[r]
+			to[4], to[5], to[6], to[7] = c4[r], c5[r], c6[r], c7[r]
 		}
 	}
 	for ; c < cols; c++ {

@@ -3,20 +3,9 @@ package kernel
 import (
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"slices"
 	"testing"
 )
-
-// normal returns n numbers from a normal distribution.
-func normal(seed uint64, n int) []float32 {
-	r := rand.New(rand.NewPCG(seed, 0))
-	x := make([]float32, n)
-	for i := range x {
-		x[i] = float32(r.NormFloat64())
-	}
-	return x
-}
 
 // rowSums is MatMul's contract as two loops: each element takes its products in ascending order, in float32.
 func rowSums(c, a, b []float32, m, k, n int) {
@@ -83,21 +72,13 @@ func TestRowsOfAProductDependOnThemselvesAlone(t *testing.T) {
 }
 
 func TestThreadsDoNotChangeAProduct(t *testing.T) {
-	defer SetThreads(0)
 	const m, k, n = 300, 70, 600
 	a, b := normal(1, m*k), normal(2, k*n)
-	var want []float32
-	for threads := 1; threads <= 3; threads++ {
-		SetThreads(threads)
-		got := make([]float32, m*n)
-		MatMul(got, a, b, m, k, n)
-		if want == nil {
-			want = got
-		}
-		if !slices.Equal(got, want) {
-			t.Errorf("%d threads give other bits than 1", threads)
-		}
-	}
+	same(t, "MatMul", func() []float32 {
+		c := make([]float32, m*n)
+		MatMul(c, a, b, m, k, n)
+		return c
+	})
 }
 
 func TestProductsPassOnWhatIsNoNumber(t *testing.T) {

@@ -1,7 +1,5 @@
 package kernel
 
-import "math"
-
 // Softmax replaces row by exp(row)/Σexp(row). It subtracts the maximum first, so that nothing overflows.
 func Softmax(row []float32) {
 	if len(row) == 0 {
@@ -13,7 +11,7 @@ func Softmax(row []float32) {
 	}
 	var sum float64
 	for i, x := range row {
-		e := math.Exp(float64(x - top))
+		e := exp(float64(x - top))
 		row[i] = float32(e)
 		sum += e
 	}
