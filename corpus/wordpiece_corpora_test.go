@@ -1,0 +1,100 @@
+package corpus
+
+import (
+	"archive/zip"
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"hash"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/jenga-nlp/jenga/internal/shared"
+)
+
+// TestTokensOfCorporaEqualTheCrates reads some 60 MB: scripts/fixtures/tokens_corpora.py says how.
+func TestTokensOfCorporaEqualTheCrates(t *testing.T) {
+	if os.Getenv("JENGA_LONG") == "" {
+		t.Skip("long: JENGA_LONG=1 runs it")
+	}
+	dir := shared.Dir(t)
+	w, err := OpenTokenizer(filepath.Join(dir, "tokenizer", "bert-base-uncased"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sums map[string]string
+	readFixtureJSON(t, "corpora.json", &sums)
+	for name, want := range sums {
+		t.Run(name, func(t *testing.T) {
+			data, err := os.ReadFile(filepath.Join(dir, "data", filepath.FromSlash(name)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			sum := sha256.New()
+			for _, text := range textsOfFile(t, name, data) {
+				addLines(sum, w, text)
+			}
+			if got := hex.EncodeToString(sum.Sum(nil)); got != want {
+				t.Errorf("sum %s, want %s", got, want)
+			}
+		})
+	}
+}
+
+// textsOfFile returns what stands in a file, or in each file of an archive.
+func textsOfFile(t *testing.T, name string, data []byte) [][]byte {
+	t.Helper()
+	if !strings.HasSuffix(name, ".zip") {
+		return [][]byte{data}
+	}
+	archive, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var texts [][]byte
+	for _, member := range archive.File {
+		file, err := member.Open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		file.Close()
+		texts = append(texts, text)
+	}
+	return texts
+}
+
+// addLines adds the tokens of each line to sum.
+func addLines(sum hash.Hash, w *WordPiece, data []byte) {
+	text := string(data)
+	if !utf8.Valid(data) {
+		var latin1 strings.Builder
+		for _, b := range data {
+			latin1.WriteRune(rune(b))
+		}
+		text = latin1.String()
+	}
+	var numbers []byte
+	for line := range strings.SplitSeq(text, "\n") {
+		e := w.Encode(&Example{Text: line}, 0)
+		numbers = binary.LittleEndian.AppendUint32(numbers[:0], uint32(len(e.IDs)))
+		for _, id := range e.IDs {
+			numbers = binary.LittleEndian.AppendUint32(numbers, uint32(id))
+		}
+		for _, at := range e.Offsets {
+			numbers = binary.LittleEndian.AppendUint32(numbers, uint32(at.Start))
+		}
+		for _, at := range e.Offsets {
+			numbers = binary.LittleEndian.AppendUint32(numbers, uint32(at.End))
+		}
+		sum.Write(numbers)
+	}
+}
