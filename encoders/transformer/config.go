@@ -53,7 +53,7 @@ func (c Config) check() error {
 		return fmt.Errorf("width %d cannot be shared by %d heads", c.Width, c.Heads)
 	}
 	if !(c.Epsilon > 0 && c.Epsilon < 1) {
-		return fmt.Errorf("the norms' epsilon is %v; want a small number above 0, such as 1e-12", c.Epsilon)
+		return fmt.Errorf("the norms' epsilon is %v; want a number above 0 and below 1, such as 1e-12", c.Epsilon)
 	}
 	for _, rate := range []float64{c.Dropout, c.AttentionDropout} {
 		if !(rate >= 0 && rate < 1) {

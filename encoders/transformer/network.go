@@ -141,7 +141,7 @@ func (e *Encoder) check(tokens corpus.Tokens) error {
 				return fmt.Errorf("text %d of the batch: token id %d is outside the encoder's vocabulary of %d", b+1, id, c.Vocabulary)
 			}
 			if t := rows.Segment[i]; c.Types > 0 && (t < 0 || int(t) >= c.Types) {
-				return fmt.Errorf("text %d of the batch: the encoder has no token type %d; it has %d", b+1, t, c.Types)
+				return fmt.Errorf("text %d of the batch: the encoder has no token type %d; it has %d, counted from 0", b+1, t, c.Types)
 			}
 		}
 	}
