@@ -33,20 +33,3 @@ func (a AdamW) Step(w, m, v, g []float32, scale float32, step int) {
 		}
 	})
 }
-
-// SumSquares returns Σx², the same at any number of threads.
-func SumSquares(x []float32) float64 {
-	sums := make([]float64, (len(x)+elementTile-1)/elementTile)
-	Parallel(len(x), elementTile, func(lo, hi int) {
-		var sum float64
-		for _, v := range x[lo:hi] {
-			sum += float64(v) * float64(v)
-		}
-		sums[lo/elementTile] = sum
-	})
-	var sum float64
-	for _, s := range sums {
-		sum += s
-	}
-	return sum
-}

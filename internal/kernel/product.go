@@ -57,7 +57,7 @@ func multiply(c []float32, a, b matrix, m, k, n int) {
 		return
 	}
 	columns := pieces(n, tileCols, 1)
-	groups := pieces(m, groupRows, Threads()) // as many for each goroutine
+	groups := min(pieces(m, groupRows, Threads()), pieces(m, tileRows, 1)) // as many for each goroutine
 	rows, cols := evenly(m, groups), evenly(n, columns)
 	Parallel(groups*columns, 1, func(unit, _ int) {
 		t := tilePool.Get().(*tiles)
