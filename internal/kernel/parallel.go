@@ -8,8 +8,10 @@ import (
 
 var threads atomic.Int64
 
-// SetThreads sets how many goroutines share the work: all cores for 0. No result depends on it.
+// SetThreads sets how many goroutines share the work: all cores for 0. No result depends on it. Where n is many times
+// the cores, fewer are used: the runtime would be busy with them alone.
 func SetThreads(n int) {
+	n = min(n, 4*runtime.NumCPU())
 	threads.Store(int64(n))
 	if n == 0 {
 		runtime.SetDefaultGOMAXPROCS()

@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"runtime"
 	"sync"
 	"testing"
 )
@@ -28,5 +29,17 @@ func TestParallelTakesEachTileOnce(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+func TestNoNumberOfThreadsIsTooMany(t *testing.T) {
+	defer SetThreads(0)
+	SetThreads(1 << 40)
+	if n := Threads(); n < 4 || n > 4*runtime.NumCPU() {
+		t.Errorf("%d threads are used", n)
+	}
+	SetThreads(0)
+	if got, want := Threads(), runtime.GOMAXPROCS(0); got != want {
+		t.Errorf("%d threads are used for all cores, want %d", got, want)
 	}
 }
