@@ -115,9 +115,10 @@ func count(share float64, n int) int {
 	return int(math.Round(share * float64(n)))
 }
 
-// file makes examples of a file's records, with the targets of all tasks of the group.
+// file makes examples of a file's records, with the targets of all tasks of the group; nil where one is wrong.
 func (r *reader) file(texts *Texts, path File) []*corpus.Example {
 	var examples []*corpus.Example
+	wrong := false
 	for n, number := range texts.Tasks {
 		task := r.e.Tasks[number]
 		records, err := corpus.Open(path.Name, task.Data.Format)
@@ -132,6 +133,7 @@ func (r *reader) file(texts *Texts, path File) []*corpus.Example {
 			example, err := r.kinds[number].Example(record)
 			if err != nil {
 				r.mistakes.Append(fmt.Errorf("task %q: %w", task.Name, err))
+				wrong = true
 				continue
 			}
 			r.rename(task, example.Targets)
@@ -144,6 +146,9 @@ func (r *reader) file(texts *Texts, path File) []*corpus.Example {
 				examples[i].Words = example.Words
 			}
 		}
+	}
+	if wrong {
+		return nil
 	}
 	return examples
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/multitask"
@@ -86,28 +87,39 @@ func findRun(folder string) (file, model string, err error) {
 }
 
 // Read reads the examples of a split for all groups that have a file for it, or for one task's group if task is not
-// "". Where data names a file for a task, that is read in place of the experiment's.
+// "". Where data names a file for a task, that is read in place of the experiment's, for all tasks that read the same
+// texts. What is worth knowing of the examples is added to Remarks.
 func (r *Run) Read(split, task string, data map[string]string) error {
 	var mistakes plugin.Mistakes
 	in := reader{e: r.Experiment, kinds: r.kinds(), mistakes: &mistakes}
-	read := false
+	read, said := false, len(r.Remarks)
 	for g := range r.Texts {
 		texts := &r.Texts[g]
 		if task != "" && !r.has(*texts, task) {
 			continue
 		}
-		if path := r.named(*texts, data); path != "" {
+		path, err := r.named(*texts, data)
+		switch {
+		case err != nil:
+			mistakes.Append(err)
+		case path != "":
 			texts.Examples[split] = in.file(texts, File{Name: path})
-		} else {
+		default:
 			in.read(texts, split)
 		}
+		if !mistakes.None() {
+			continue // the other groups' mistakes are said too
+		}
 		r.number(&r.Model.Groups[g], texts.Examples[split])
+		r.remarkUnknown(*texts, split)
 		r.encode(texts.Examples[split])
 		read = read || texts.Examples[split] != nil
 	}
 	if mistakes.None() && !read {
 		return fmt.Errorf("%s names no %s data; --data TASK=FILE gives some", r.Experiment.Path, split)
 	}
+	r.Remarks = append(r.Remarks, in.remarks...)
+	slices.Sort(r.Remarks[said:])
 	return mistakes.Err()
 }
 
@@ -124,14 +136,21 @@ func (r *Run) kinds() []tasks.Task {
 	return kinds
 }
 
-// named is the file that data names for a task of the group.
-func (r *Run) named(texts Texts, data map[string]string) string {
+// named is the file that data names for the tasks of a group, "" for none. They read the same texts, so two files are
+// an error.
+func (r *Run) named(texts Texts, data map[string]string) (string, error) {
+	path, of := "", ""
 	for _, number := range texts.Tasks {
-		if path := data[r.Experiment.Tasks[number].Name]; path != "" {
-			return path
+		name := r.Experiment.Tasks[number].Name
+		switch own := data[name]; {
+		case own == "" || own == path:
+		case path == "":
+			path, of = own, name
+		default:
+			return "", fmt.Errorf("tasks %q and %q read the same texts, but --data names %s and %s; want one file for both", of, name, path, own)
 		}
 	}
-	return ""
+	return path, nil
 }
 
 func (r *Run) has(texts Texts, task string) bool {

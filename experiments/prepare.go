@@ -157,14 +157,28 @@ func (r *Run) label(texts Texts, labels map[headPlace]*corpus.Labels, mistakes *
 				for _, e := range examples {
 					set.Number(&e.Targets[h])
 				}
-				for name, n := range unknown(examples, h) {
-					r.Remarks = append(r.Remarks, fmt.Sprintf("task %q: %s has label %q %d times, which train has not: it is judged as wrong", task.Name, split, name, n))
-				}
 			}
 			h++
 		}
 	}
+	for _, split := range []string{Dev, Test} {
+		r.remarkUnknown(texts, split)
+	}
 	slices.Sort(r.Remarks[len(r.Experiment.Remarks):])
+}
+
+// remarkUnknown says which labels of a split, whose targets are numbered, training has not.
+func (r *Run) remarkUnknown(texts Texts, split string) {
+	h := 0
+	for _, number := range texts.Tasks {
+		task := r.Experiment.Tasks[number]
+		for range task.Heads {
+			for name, n := range unknown(texts.Examples[split], h) {
+				r.Remarks = append(r.Remarks, fmt.Sprintf("task %q: %s has label %q %d times, which train has not: it is judged as wrong", task.Name, split, name, n))
+			}
+			h++
+		}
+	}
 }
 
 // checkLabels holds the labels that training has against those that the experiment names, and returns the head's.

@@ -41,8 +41,12 @@ func (c *commands) evalCommand() *cobra.Command {
 					return fmt.Errorf("--task: %w", err)
 				}
 			}
+			said := len(run.Remarks) // of the parts, when it was trained
 			if err := run.Read(split, task, files); err != nil {
 				return err
+			}
+			for _, remark := range run.Remarks[said:] {
+				fmt.Fprintln(c.log, remark)
 			}
 
 			all := 0

@@ -1,0 +1,70 @@
+package experiments
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// openSmall trains an experiment for an epoch and opens its run.
+func openSmall(t *testing.T) *Run {
+	t.Helper()
+	folder := filepath.Join(t.TempDir(), "run")
+	trainSmall(t, smallExperiment(t, ""), folder, "training.num_epochs=1")
+	run, err := OpenRun(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return run
+}
+
+func TestReadSaysAllThatIsWrongWithTheData(t *testing.T) {
+	run := openSmall(t)
+	path := filepath.Join(t.TempDir(), "bad.jsonl")
+	text := `{"words": ["a", "menu"], "team": ["support"], "tags": ["O", "O"]}
+{"words": ["a", "fee"], "team": "billing", "tags": ["O"]}
+`
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	err := run.Read(Dev, "", map[string]string{"team": path})
+	want := `task "team": ` + path + `:1: field "label" is a list; it takes a text, a number, true or false` + "\n" +
+		`task "things": ` + path + ":2: 1 tags for 2 words"
+	if err == nil || err.Error() != want {
+		t.Errorf("Read =\n%v\nwant\n%s", err, want)
+	}
+}
+
+func TestReadRefusesTwoFilesForTheSameTexts(t *testing.T) {
+	run := openSmall(t)
+	err := run.Read(Dev, "", map[string]string{"team": "a.jsonl", "things": "b.jsonl"})
+	want := `tasks "team" and "things" read the same texts, but --data names a.jsonl and b.jsonl; want one file for both`
+	if err == nil || err.Error() != want {
+		t.Errorf("Read = %v, want %s", err, want)
+	}
+}
+
+func TestReadRemarksOnLabelsThatTrainingHasNot(t *testing.T) {
+	run := openSmall(t)
+	path := filepath.Join(t.TempDir(), "more.jsonl")
+	text := `{"words": ["a", "menu", "hangs"], "team": "Support", "tags": ["O", "B-thing", "O"]}` + "\n"
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := run.Read(Test, "", map[string]string{"team": path}); err != nil {
+		t.Fatal(err)
+	}
+	want := `task "team": test has label "Support" 1 times, which train has not: it is judged as wrong`
+	if got := strings.Join(run.Remarks, "\n"); got != want {
+		t.Errorf("Remarks = %s, want %s", got, want)
+	}
+	scores, err := run.Evaluate(context.Background(), Test, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := Figures(scores)["eval_team_team_accuracy"]; got != 0 {
+		t.Errorf("accuracy = %v, want 0", got)
+	}
+}
