@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -35,7 +36,7 @@ type checkpoint struct {
 
 // encoderPlace is where a checkpoint's encoder lies: in its own folder, or, frozen, where it was read from.
 type encoderPlace struct {
-	Folder string            `json:"folder"`           // relative to the checkpoint's
+	Folder string            `json:"folder"`           // relative to the checkpoint's, a frozen encoder's to the run's
 	SHA256 map[string]string `json:"sha256,omitempty"` // of a frozen encoder's files, which are not copied
 }
 
@@ -53,7 +54,8 @@ type checkpointHead struct {
 
 const checkpointFormat = 1
 
-// save writes the model to a folder: beside it first, then renamed, so that a whole one is there at any moment.
+// save writes the model to a folder of the run's: beside it first, then renamed, so that a whole one is there at any
+// moment.
 func (r *Run) save(folder string) error {
 	return replace(folder, func(fresh string) error {
 		about := checkpoint{Format: checkpointFormat, Jenga: Version}
@@ -70,7 +72,7 @@ func (r *Run) save(folder string) error {
 		}
 
 		var err error
-		if about.Encoder, err = r.saveEncoder(fresh, folder); err != nil {
+		if about.Encoder, err = r.saveEncoder(fresh, filepath.Dir(folder)); err != nil {
 			return err
 		}
 		if err := safetensors.Write(filepath.Join(fresh, tensorsFile), tensors(r.ownParams()), nil); err != nil {
@@ -84,19 +86,20 @@ func (r *Run) save(folder string) error {
 	})
 }
 
-// saveEncoder writes the encoder and its tokenizer to fresh, or, where the encoder learns nothing, says where it lies.
-func (r *Run) saveEncoder(fresh, folder string) (encoderPlace, error) {
+// saveEncoder writes the encoder and its tokenizer to fresh, or, where the encoder learns nothing, says where it lies
+// from the run's folder.
+func (r *Run) saveEncoder(fresh, run string) (encoderPlace, error) {
 	saver, can := r.Model.Encoder.(encoders.Saver)
 	if r.encoderPath != "" && (!can || r.Model.Frozen()) {
-		sums, err := sumFiles(r.encoderPath)
-		if err != nil {
-			return encoderPlace{}, err
+		if r.encoderSums == nil {
+			sums, err := sumFiles(r.encoderPath)
+			if err != nil {
+				return encoderPlace{}, err
+			}
+			r.encoderSums = sums
 		}
-		relative, err := filepath.Rel(mustAbs(folder), mustAbs(r.encoderPath))
-		if err != nil {
-			relative = mustAbs(r.encoderPath)
-		}
-		return encoderPlace{Folder: filepath.ToSlash(relative), SHA256: sums}, nil
+		path, err := way(run, r.encoderPath)
+		return encoderPlace{Folder: path, SHA256: r.encoderSums}, err
 	}
 	path := filepath.Join(fresh, encoderDir)
 	if err := os.MkdirAll(path, 0o755); err != nil {
@@ -108,12 +111,30 @@ func (r *Run) saveEncoder(fresh, folder string) (encoderPlace, error) {
 	return encoderPlace{Folder: encoderDir}, r.Tokenizer.Save(path)
 }
 
-func mustAbs(path string) string {
+// way returns the path to a file or folder from a folder, with slashes; an absolute one where there is no other. Links
+// are followed, so that it is the same by whatever name the folder is called.
+func way(from, to string) (string, error) {
+	from, err := real(from)
+	if err != nil {
+		return "", err
+	}
+	to, err = real(to)
+	if err != nil {
+		return "", err
+	}
+	if relative, err := filepath.Rel(from, to); err == nil {
+		to = relative
+	}
+	return filepath.ToSlash(to), nil
+}
+
+// real returns the absolute path of what path names, links followed.
+func real(path string) (string, error) {
 	abs, err := filepath.Abs(path)
 	if err != nil {
-		panic(fmt.Sprintf("experiments: no working directory: %v", err))
+		return "", err
 	}
-	return abs
+	return filepath.EvalSymlinks(abs)
 }
 
 // ownParams lists the parameters that are not the encoder's.
@@ -164,8 +185,8 @@ func loadParams(path string, params []*nn.Param) error {
 	return errors.Join(wrong...)
 }
 
-// readCheckpoint reads a checkpoint's model.json, and checks a frozen encoder's files against it.
-func readCheckpoint(folder string) (checkpoint, error) {
+// readCheckpoint reads the model.json of a checkpoint in a run's folder, and checks a frozen encoder's files against it.
+func readCheckpoint(folder, run string) (checkpoint, error) {
 	path := filepath.Join(folder, modelFile)
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -178,18 +199,29 @@ func readCheckpoint(folder string) (checkpoint, error) {
 	if about.Format != checkpointFormat {
 		return checkpoint{}, fmt.Errorf("%s: format %d; this jenga reads %d", path, about.Format, checkpointFormat)
 	}
-	if !filepath.IsAbs(about.Encoder.Folder) {
+	if about.Encoder.SHA256 == nil {
 		about.Encoder.Folder = filepath.Join(folder, filepath.FromSlash(about.Encoder.Folder))
+		return about, nil
 	}
-	if about.Encoder.SHA256 != nil {
-		sums, err := sumFiles(about.Encoder.Folder)
-		if err != nil {
-			return checkpoint{}, fmt.Errorf("%s: its frozen encoder: %w", path, err)
+
+	encoder := filepath.FromSlash(about.Encoder.Folder)
+	if !filepath.IsAbs(encoder) {
+		if run, err = real(run); err != nil {
+			return checkpoint{}, err
 		}
-		for name, sum := range about.Encoder.SHA256 {
-			if sums[name] != sum {
-				return checkpoint{}, fmt.Errorf("%s: its frozen encoder's file %s is not the one it was trained with", path, filepath.Join(about.Encoder.Folder, name))
-			}
+		encoder = filepath.Join(run, encoder)
+	}
+	about.Encoder.Folder = encoder
+	sums, err := sumFiles(encoder)
+	if errors.Is(err, fs.ErrNotExist) {
+		return checkpoint{}, fmt.Errorf("%s: the frozen encoder it was trained with is not in %s; want it there", path, encoder)
+	}
+	if err != nil {
+		return checkpoint{}, fmt.Errorf("%s: its frozen encoder: %w", path, err)
+	}
+	for _, name := range slices.Sorted(maps.Keys(about.Encoder.SHA256)) {
+		if sums[name] != about.Encoder.SHA256[name] {
+			return checkpoint{}, fmt.Errorf("%s: its frozen encoder's file %s is not the one it was trained with", path, filepath.Join(encoder, name))
 		}
 	}
 	return about, nil
@@ -231,7 +263,7 @@ func sumFiles(path string) (map[string]string, error) {
 
 // replace makes a folder anew: write fills a fresh one beside it, which then takes its place.
 func replace(folder string, write func(fresh string) error) error {
-	fresh, old := folder+".new", folder+oldSuffix
+	fresh, old := folder+newSuffix, folder+oldSuffix
 	if err := os.RemoveAll(fresh); err != nil {
 		return err
 	}
@@ -242,11 +274,13 @@ func replace(folder string, write func(fresh string) error) error {
 		os.RemoveAll(fresh)
 		return err
 	}
-	if err := os.RemoveAll(old); err != nil {
-		return err
-	}
-	if err := os.Rename(folder, old); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
+	if isThere(folder) { // else old is the whole one
+		if err := os.RemoveAll(old); err != nil {
+			return err
+		}
+		if err := os.Rename(folder, old); err != nil {
+			return err
+		}
 	}
 	if err := os.Rename(fresh, folder); err != nil {
 		return err
@@ -254,7 +288,11 @@ func replace(folder string, write func(fresh string) error) error {
 	return os.RemoveAll(old)
 }
 
-const oldSuffix = ".old"
+// What stands beside a folder while it is replaced.
+const (
+	newSuffix = ".new"
+	oldSuffix = ".old"
+)
 
 // whole is the folder, or what it replaces where a kill came between the two renames of replace.
 func whole(folder string) string {

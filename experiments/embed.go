@@ -9,24 +9,32 @@ import (
 	"github.com/jenga-nlp/jenga/nn"
 )
 
-// modelFolder finds what a command calls MODEL: a run's encoder, a folder or .onnx file, or a model of the hub's cache.
-func modelFolder(name string) (string, error) {
-	if _, model, err := findRun(name); err == nil {
-		about, err := readCheckpoint(model)
-		return about.Encoder.Folder, err
-	}
-	if isThere(name) {
-		return name, nil
+// findModel finds what a command calls MODEL: a run's encoder, a folder or .onnx file, or a model of the hub's cache. e
+// is the run's experiment, nil where it is no run.
+func findModel(name string) (folder string, e *Experiment, err error) {
+	file, model, err := findRun(name)
+	switch {
+	case err == nil:
+		about, err := readCheckpoint(model, filepath.Dir(file))
+		if err != nil {
+			return "", nil, err
+		}
+		e, err = ReadRun(file)
+		return about.Encoder.Folder, e, err
+	case isThere(filepath.Join(name, experimentFile)):
+		return "", nil, err
+	case isThere(name):
+		return name, nil, nil
 	}
 	if folder := kept(name); folder != "" {
-		return folder, nil
+		return folder, nil, nil
 	}
-	return "", fmt.Errorf("%s: no run, no folder or .onnx file, and no model below $JENGA_MODELS or in the hub's local cache", name)
+	return "", nil, fmt.Errorf("%s: no run, no folder or .onnx file, and no model below $JENGA_MODELS or in the hub's local cache", name)
 }
 
 // OpenTokenizer opens the tokenizer of a model or run.
 func OpenTokenizer(name string) (*corpus.WordPiece, error) {
-	folder, err := modelFolder(name)
+	folder, _, err := findModel(name)
 	if err != nil {
 		return nil, err
 	}
@@ -43,7 +51,7 @@ type Embedder struct {
 
 // OpenEmbedder opens the encoder of a model or run. Texts are cut at maxLength tokens, for 0 at what the encoder takes.
 func OpenEmbedder(name string, maxLength int) (*Embedder, error) {
-	folder, err := modelFolder(name)
+	folder, e, err := findModel(name)
 	if err != nil {
 		return nil, err
 	}
@@ -54,6 +62,9 @@ func OpenEmbedder(name string, maxLength int) (*Embedder, error) {
 	choice, err := encoders.Registry().FromString("transformer", "")
 	if err != nil {
 		return nil, err
+	}
+	if e != nil {
+		choice = e.Model.Encoder
 	}
 	encoder, err := choice.Build(encoders.Site{
 		Model: filepath.Clean(folder), Vocabulary: tokenizer.Size(), MaxLength: maxLength, Freeze: "all", Params: nn.NewParams(0).In("encoder"),

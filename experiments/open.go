@@ -3,7 +3,6 @@ package experiments
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 
@@ -20,7 +19,7 @@ func OpenRun(folder string) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	about, err := readCheckpoint(model)
+	about, err := readCheckpoint(model, filepath.Dir(file))
 	if err != nil {
 		return nil, err
 	}
@@ -61,11 +60,19 @@ func OpenRun(folder string) (*Run, error) {
 
 // findRun finds the experiment file and the model of a run folder or of one of its checkpoints.
 func findRun(folder string) (file, model string, err error) {
-	if _, err := os.Stat(folder); err != nil {
+	if whole := whole(folder); isThere(filepath.Join(whole, modelFile)) {
+		// RUN/best, RUN/last or RUN/tasks/NAME
+		for _, up := range []string{"..", filepath.Join("..", "..")} {
+			if file = filepath.Join(folder, up, experimentFile); isThere(file) {
+				return file, whole, nil
+			}
+		}
+		return "", "", fmt.Errorf("%s: a model, but no %s above it; want it in the run folder that jenga train has written", folder, experimentFile)
+	}
+	if !isThere(folder) {
 		return "", "", fmt.Errorf("%s: no such folder", folder)
 	}
-	file = filepath.Join(folder, experimentFile)
-	if isThere(file) {
+	if file = filepath.Join(folder, experimentFile); isThere(file) {
 		for _, name := range []string{bestDir, lastDir} {
 			if model := whole(filepath.Join(folder, name)); isThere(model) {
 				return file, model, nil
@@ -73,17 +80,7 @@ func findRun(folder string) (file, model string, err error) {
 		}
 		return "", "", fmt.Errorf("%s: the run has no model yet", folder)
 	}
-	if isThere(filepath.Join(folder, modelFile)) {
-		for up := filepath.Dir(filepath.Clean(folder)); up != filepath.Dir(up) && len(up) > 1 || up == "."; up = filepath.Dir(up) {
-			if file = filepath.Join(up, experimentFile); isThere(file) {
-				return file, folder, nil
-			}
-			if up == "." {
-				break
-			}
-		}
-	}
-	return "", "", fmt.Errorf("%s: no run: want a folder that jenga train has written", folder)
+	return "", "", fmt.Errorf("%s: no run; want a folder that jenga train has written", folder)
 }
 
 // Read reads the examples of a split for all groups that have a file for it, or for one task's group if task is not

@@ -25,7 +25,8 @@ type Run struct {
 	Texts      []Texts // of each of the model's groups
 	Remarks    []string
 
-	encoderPath string // what the encoder was read from; "" from scratch
+	encoderPath string            // what the encoder was read from; "" from scratch
+	encoderSums map[string]string // of its files, where they are not copied
 }
 
 // Prepare reads the data of an experiment's splits, of which training is one, and builds its model. The error lists

@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -228,58 +230,6 @@ func TestEarlyStoppingEndsAfterItsPatience(t *testing.T) {
 	}
 }
 
-func TestAFrozenEncoderIsNotCopiedAndChecked(t *testing.T) {
-	trained := filepath.Join(t.TempDir(), "run")
-	path := smallExperiment(t, "")
-	trainSmall(t, path, trained)
-	base := filepath.Join(t.TempDir(), "base")
-	if err := os.CopyFS(base, os.DirFS(filepath.Join(trained, bestDir, encoderDir))); err != nil {
-		t.Fatal(err)
-	}
-
-	frozen := filepath.Join(t.TempDir(), "frozen")
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	based := strings.Replace(string(text), "encoder: {type: transformer, layers: 1, width: 16, heads: 2, feed_forward: 32, max_positions: 64}", "base_model: "+base+"\n  freeze: all", 1)
-	based = strings.Replace(based, ", train: {vocab_size: 200}", "", 1)
-	if err := os.WriteFile(path, []byte(based), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	_, done := trainSmall(t, path, frozen)
-	if isThere(filepath.Join(frozen, bestDir, encoderDir)) {
-		t.Error("a frozen encoder was copied")
-	}
-	run, err := OpenRun(frozen)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := run.Read(Dev, "", nil); err != nil {
-		t.Fatal(err)
-	}
-	scores, err := run.Evaluate(context.Background(), Dev, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got, want := Figures(scores)["eval_overall"], done.Value; got != want {
-		t.Errorf("eval_overall = %v, want %v", got, want)
-	}
-
-	weights := filepath.Join(base, "model.safetensors")
-	data, err := os.ReadFile(weights)
-	if err != nil {
-		t.Fatal(err)
-	}
-	data[len(data)-1] ^= 1
-	if err := os.WriteFile(weights, data, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := OpenRun(frozen); err == nil || !strings.Contains(err.Error(), "is not the one it was trained with") {
-		t.Errorf("with other weights OpenRun = %v", err)
-	}
-}
-
 func TestClaimRefusesFoldersThatHoldSomething(t *testing.T) {
 	dir := t.TempDir()
 	if err := Claim(filepath.Join(dir, "new"), false); err != nil {
@@ -302,33 +252,43 @@ func TestClaimRefusesFoldersThatHoldSomething(t *testing.T) {
 	}
 }
 
-func TestReplaceLeavesAWholeFolderAtAnyMoment(t *testing.T) {
-	folder := filepath.Join(t.TempDir(), "best")
-	write := func(text string) func(string) error {
-		return func(fresh string) error { return os.WriteFile(filepath.Join(fresh, "a"), []byte(text), 0o644) }
+func TestAForcedRunLeavesNothingOfTheOneBefore(t *testing.T) {
+	path, folder := smallExperiment(t, ""), filepath.Join(t.TempDir(), "run")
+	trainSmall(t, path, folder, "training.num_epochs=2")
+	want := slices.Sorted(maps.Keys(files(t, folder)))
+
+	// a kill, and tasks that the next run has not
+	for _, name := range []string{"best.new", "last.new", "last.old", "tasks/other"} {
+		if err := os.CopyFS(filepath.Join(folder, name), os.DirFS(filepath.Join(folder, bestDir))); err != nil {
+			t.Fatal(err)
+		}
 	}
-	if err := replace(folder, write("one")); err != nil {
+	trainSmall(t, path, folder, "training.num_epochs=2")
+	if got := slices.Sorted(maps.Keys(files(t, folder))); !slices.Equal(got, want) {
+		t.Errorf("files are %v, want %v", got, want)
+	}
+}
+
+func TestTheBestStaysWhenTheLastIsWritten(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "run")
+	run, _ := trainSmall(t, smallExperiment(t, ""), folder, "training.num_epochs=1")
+	want := files(t, filepath.Join(folder, bestDir))
+	for _, w := range run.Model.Params.All() {
+		w.Data[0]++
+	}
+	if err := run.save(filepath.Join(folder, lastDir)); err != nil {
 		t.Fatal(err)
 	}
-	broken := fmt.Errorf("disk full")
-	if err := replace(folder, func(string) error { return broken }); err != broken {
-		t.Errorf("replace = %v, want %v", err, broken)
+	got, last := files(t, filepath.Join(folder, bestDir)), files(t, filepath.Join(folder, lastDir))
+	for name := range want {
+		if got[name] != want[name] {
+			t.Errorf("best/%s changed with last/", name)
+		}
 	}
-	if got := files(t, folder)["a"]; got != "one" {
-		t.Errorf("after a failed write the folder holds %q", got)
-	}
-	// a kill between the two renames
-	if err := os.Rename(folder, folder+oldSuffix); err != nil {
-		t.Fatal(err)
-	}
-	if got := files(t, whole(folder))["a"]; got != "one" {
-		t.Errorf("after a kill there is %q", got)
-	}
-	if err := replace(folder, write("two")); err != nil {
-		t.Fatal(err)
-	}
-	if got := files(t, whole(folder))["a"]; got != "two" {
-		t.Errorf("after the next write there is %q", got)
+	for _, name := range []string{tensorsFile, filepath.Join(encoderDir, tensorsFile)} {
+		if last[name] == want[name] {
+			t.Errorf("last/%s is the best's", name)
+		}
 	}
 }
 

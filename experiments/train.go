@@ -52,9 +52,12 @@ func Claim(folder string, force bool) error {
 	return nil
 }
 
-// clear takes away what a run left in folder, and nothing else.
+// clear takes away what a run left in folder, and nothing else. The experiment file, which says that there is a run,
+// goes last.
 func clear(folder string) error {
-	for _, name := range []string{experimentFile, metricsFile, bestDir, bestDir + oldSuffix, lastDir, lastDir + oldSuffix, tasksDir} {
+	for _, name := range []string{
+		metricsFile, tasksDir, bestDir, bestDir + newSuffix, bestDir + oldSuffix, lastDir, lastDir + newSuffix, lastDir + oldSuffix, experimentFile,
+	} {
 		if err := os.RemoveAll(filepath.Join(folder, name)); err != nil {
 			return err
 		}
