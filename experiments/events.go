@@ -47,7 +47,7 @@ type (
 		Tasks  map[string]TaskLine `json:"tasks"`
 		Groups []GroupLine         `json:"groups,omitempty"`
 	}
-	// TaskLine has each head's metrics by name, its mean loss among them.
+	// TaskLine has each head's metrics by name, its mean loss among them; none of what nothing is labelled of.
 	TaskLine struct {
 		Heads    map[string]map[string]float64 `json:"heads"`
 		Examples int                           `json:"examples,omitempty"`
@@ -93,7 +93,10 @@ func Scores(split string, groups []multitask.GroupScore) EvalLine {
 			names = append(names, task.Task)
 			t := TaskLine{Heads: map[string]map[string]float64{}, Examples: task.Examples}
 			for _, head := range task.Heads {
-				figures := map[string]float64{"loss": head.Loss.Mean()}
+				figures := map[string]float64{}
+				if head.Loss.Units > 0 {
+					figures["loss"] = head.Loss.Mean()
+				}
 				for _, m := range head.Metrics {
 					figures[m.Name] = m.Value
 				}

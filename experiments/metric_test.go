@@ -45,7 +45,7 @@ func scoreOfNothing(t *testing.T, e *Experiment, texts Texts) multitask.GroupSco
 		}
 		s := multitask.TaskScore{Task: task.Name}
 		for _, head := range task.Heads {
-			s.Heads = append(s.Heads, multitask.HeadScore{Head: head.Name, Metrics: part.Judge(nil, nil)})
+			s.Heads = append(s.Heads, multitask.HeadScore{Head: head.Name, Loss: multitask.Loss{Units: 1}, Metrics: part.Judge(nil, nil)})
 			heads++
 		}
 		score.Tasks = append(score.Tasks, s)

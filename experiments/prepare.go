@@ -3,6 +3,7 @@ package experiments
 import (
 	"fmt"
 	"iter"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -25,6 +26,7 @@ type Run struct {
 	Texts      []Texts // of each of the model's groups
 	Remarks    []string
 
+	judged      bool              // whether evaluations on dev have anything to judge
 	encoderPath string            // what the encoder was read from; "" from scratch
 	encoderSums map[string]string // of its files, where they are not copied
 }
@@ -60,6 +62,10 @@ func Prepare(e *Experiment, splits ...string) (*Run, error) {
 	for _, texts := range r.Texts {
 		r.label(texts, labels, &mistakes)
 	}
+	if slices.Contains(splits, Dev) && e.Training.EvalStrategy != "no" {
+		r.checkDev(kinds, &mistakes)
+	}
+	slices.Sort(r.Remarks[len(e.Remarks):])
 
 	// tokens
 	if err := r.trainTokenizer(); err != nil {
@@ -165,7 +171,6 @@ func (r *Run) label(texts Texts, labels map[headPlace]*corpus.Labels, mistakes *
 	for _, split := range []string{Dev, Test} {
 		r.remarkUnknown(texts, split)
 	}
-	slices.Sort(r.Remarks[len(r.Experiment.Remarks):])
 }
 
 // remarkUnknown says which labels of a split, whose targets are numbered, training has not.
@@ -180,6 +185,73 @@ func (r *Run) remarkUnknown(texts Texts, split string) {
 			h++
 		}
 	}
+}
+
+// checkDev holds what the best model is chosen by against what dev is labelled for.
+func (r *Run) checkDev(kinds []tasks.Task, mistakes *plugin.Mistakes) {
+	var groups []multitask.GroupScore // as evaluations will have them
+	var unjudged []string
+	for _, texts := range r.Texts {
+		group := r.devScore(texts, kinds)
+		groups = append(groups, group)
+		for _, task := range group.Tasks {
+			for _, head := range task.Heads {
+				if head.Metrics == nil {
+					unjudged = append(unjudged, fmt.Sprintf("task %q: dev has no label for head %q, which is not judged", task.Task, head.Head))
+				}
+			}
+		}
+	}
+
+	t, file := r.Experiment.Training, plugin.Place{File: r.Experiment.Path}
+	figures := Figures(groups)
+	_, chosen := figures[t.MetricForBestModel]
+	switch r.judged = len(figures) > 0; {
+	case !r.judged && t.EarlyStoppingPatience > 0:
+		mistakes.Add(file, "training: early_stopping_patience: no dev example is labelled, so no model is better than another")
+	case !r.judged:
+		r.Remarks = append(r.Remarks, "no dev example is labelled: nothing is judged, and best/ is the last model")
+	case !chosen:
+		mistakes.Add(file, "training: metric_for_best_model: %s", plugin.Unknown("metric with labels in dev", t.MetricForBestModel, slices.Sorted(maps.Keys(figures))))
+	default:
+		r.Remarks = append(r.Remarks, unjudged...)
+	}
+}
+
+// devScore is an evaluation of a group on dev with all figures that it will have, each 0.
+func (r *Run) devScore(texts Texts, kinds []tasks.Task) multitask.GroupScore {
+	dev := texts.Examples[Dev]
+	var group multitask.GroupScore
+	h := 0
+	for _, number := range texts.Tasks {
+		task := r.Experiment.Tasks[number]
+		score := multitask.TaskScore{Task: task.Name}
+		for _, head := range task.Heads {
+			s := multitask.HeadScore{Head: head.Name}
+			if slices.ContainsFunc(dev, func(e *corpus.Example) bool { return e.Targets[h].Labelled() }) {
+				s.Metrics = kinds[number].Judge(nil, nil)
+			}
+			if slices.ContainsFunc(dev, func(e *corpus.Example) bool { return isKnown(e.Targets[h]) }) {
+				s.Loss.Units = 1
+			}
+			score.Heads = append(score.Heads, s)
+			h++
+		}
+		group.Tasks = append(group.Tasks, score)
+	}
+	if h > 1 && slices.ContainsFunc(dev, everyHeadLabelled) {
+		group.AllRight = new(float64)
+	}
+	return group
+}
+
+// isKnown tells whether a numbered target has an answer that training has.
+func isKnown(t corpus.Target) bool {
+	return t.LabelID >= 0 || slices.ContainsFunc(t.TagIDs, func(id int) bool { return id >= 0 })
+}
+
+func everyHeadLabelled(e *corpus.Example) bool {
+	return !slices.ContainsFunc(e.Targets, func(t corpus.Target) bool { return !t.Labelled() })
 }
 
 // checkLabels holds the labels that training has against those that the experiment names, and returns the head's.

@@ -1,6 +1,7 @@
 package experiments
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -143,5 +144,65 @@ func TestAnOlderModelFileIsRefused(t *testing.T) {
 		if _, err := OpenRun(folder); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("OpenRun = %v, want an error with %q", err, test.want)
 		}
+	}
+}
+
+func TestWhatDevIsNotLabelledForIsNotJudged(t *testing.T) {
+	const (
+		tasks = "  - {name: mood, type: classification, data: {train: a.jsonl, dev: b.jsonl}}\n" +
+			"  - {name: kinds, type: tagging, data: {same_as: mood}}\n"
+		train = `{"text": "so good", "label": "good", "tags": ["R", "A"]}` + "\n" + `{"text": "so bad", "label": "bad", "tags": ["R", "A"]}` + "\n"
+		half  = `{"text": "so fine", "label": "good"}` + "\n"
+		none  = `{"text": "so fine"}` + "\n"
+	)
+	for _, test := range []struct{ name, dev, training, want string }{
+		{"one head, remarked on", half, "{}", `task "kinds": dev has no label for head "kinds", which is not judged`},
+		{"no head, remarked on", none, "{}", "no dev example is labelled: nothing is judged, and best/ is the last model"},
+		{"a metric that evaluations will not have", half, "{metric_for_best_model: eval_kinds_kinds_f1}", `exp.yaml: training: metric_for_best_model: no metric with labels in dev "eval_kinds_kinds_f1"`},
+		{"patience without a judgement", none, "{early_stopping_patience: 2}", "exp.yaml: training: early_stopping_patience: no dev example is labelled"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			run, err := prepare(t, tasks+"training: "+test.training+"\n", map[string]string{"a.jsonl": train, "b.jsonl": test.dev})
+			said := ""
+			if err != nil {
+				said = err.Error()
+			} else {
+				said = strings.Join(run.Remarks, "\n")
+			}
+			if !strings.HasPrefix(said, test.want) {
+				t.Errorf("Prepare says %q, want %q", said, test.want)
+			}
+		})
+	}
+
+	// the best is chosen by what is judged, and of nothing the last is the best
+	run, err := prepare(t, tasks, map[string]string{"a.jsonl": train, "b.jsonl": half})
+	if err != nil {
+		t.Fatal(err)
+	}
+	done, err := run.Train(context.Background(), "half", func(any) error { return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	figures := Figures(done.Best.Groups)
+	if figures["eval_overall"] != figures["eval_mood_mood_accuracy"] || figures["eval_loss"] != figures["eval_mood_loss"] {
+		t.Errorf("figures %v, want the labelled head's alone", figures)
+	}
+	if isThere("half/tasks/kinds") || !isThere("half/tasks/mood") {
+		t.Error("a task that is not judged has a best model of its own, or one that is has none")
+	}
+
+	run, err = prepare(t, tasks, map[string]string{"a.jsonl": train, "b.jsonl": none})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if done, err = run.Train(context.Background(), "none", func(any) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if len(done.Best.Groups) != 0 || isThere("none/tasks") {
+		t.Error("there is an evaluation of nothing")
+	}
+	if got, want := files(t, "none/best")["model.safetensors"], files(t, "none/last")["model.safetensors"]; got != want {
+		t.Error("the best is not the last")
 	}
 }

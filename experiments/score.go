@@ -31,9 +31,11 @@ func (s Selection) Better(a, b float64) bool { return s.Higher && a > b || !s.Hi
 //	eval_loss              the mean of the tasks' losses
 //	eval_overall           the mean of all heads' main metrics
 //	eval_overall_f1        the mean of all heads' f1
-//	eval_TASK_loss         the mean of the task's heads' losses, by weight
+//	eval_TASK_loss         the sum of the task's heads' losses, each times its weight
 //	eval_TASK_HEAD_METRIC  a head's metric
 //	eval_all_right         the mean of the groups' shares of texts with every head right
+//
+// A head of which nothing is labelled has no part in them.
 func Figures(groups []multitask.GroupScore) map[string]float64 {
 	figures := map[string]float64{}
 	var losses, mains, f1s, rights mean
@@ -42,9 +44,7 @@ func Figures(groups []multitask.GroupScore) map[string]float64 {
 			rights.add(*g.AllRight)
 		}
 		for _, task := range g.Tasks {
-			var loss float64
 			for _, head := range task.Heads {
-				loss += head.Loss.Weight * head.Loss.Mean()
 				for i, m := range head.Metrics {
 					if i == 0 {
 						mains.add(m.Value)
@@ -55,8 +55,10 @@ func Figures(groups []multitask.GroupScore) map[string]float64 {
 					figures[strings.Join([]string{"eval", task.Task, head.Head, m.Name}, "_")] = m.Value
 				}
 			}
-			losses.add(loss)
-			figures["eval_"+task.Task+"_loss"] = loss
+			if loss, ok := taskLoss(task); ok {
+				losses.add(loss)
+				figures["eval_"+task.Task+"_loss"] = loss
+			}
 		}
 	}
 	losses.into(figures, "eval_loss")
@@ -66,13 +68,27 @@ func Figures(groups []multitask.GroupScore) map[string]float64 {
 	return figures
 }
 
-// TaskFigure is what a task's own best checkpoint is chosen by: the mean of its heads' main metrics.
-func TaskFigure(task multitask.TaskScore) float64 {
+// taskLoss is the sum of the losses of a task's heads, each times its weight; ok is false where nothing is labelled.
+func taskLoss(task multitask.TaskScore) (loss float64, ok bool) {
+	for _, head := range task.Heads {
+		if head.Loss.Units > 0 {
+			loss += head.Loss.Weight * head.Loss.Mean()
+			ok = true
+		}
+	}
+	return loss, ok
+}
+
+// TaskFigure is what a task's own best checkpoint is chosen by: the mean of its heads' main metrics; ok is false where
+// nothing is labelled.
+func TaskFigure(task multitask.TaskScore) (figure float64, ok bool) {
 	var m mean
 	for _, head := range task.Heads {
-		m.add(head.Metrics[0].Value)
+		if len(head.Metrics) > 0 {
+			m.add(head.Metrics[0].Value)
+		}
 	}
-	return m.sum / m.n
+	return m.sum / max(1, m.n), m.n > 0
 }
 
 type mean struct{ sum, n float64 }

@@ -163,7 +163,7 @@ func (r *Run) plan() (multitask.Plan, error) {
 		Rate: t.LearningRate, WeightDecay: t.WeightDecay, ClipNorm: t.MaxGradNorm,
 		WarmupRatio: t.WarmupRatio, WarmupSteps: t.WarmupSteps,
 		Sampler: sampler, Weighting: weighting,
-		NeverEvaluate: t.EvalStrategy == "no",
+		NeverEvaluate: t.EvalStrategy == "no" || !r.judged,
 	}
 	if t.EvalStrategy == "steps" {
 		plan.EvaluateEvery = t.EvalSteps
@@ -212,8 +212,8 @@ func (k *keeper) evaluated(e multitask.Evaluation) error {
 	}
 	for _, g := range e.Groups {
 		for _, task := range g.Tasks {
-			figure := TaskFigure(task)
-			if best, have := k.taskBest[task.Task]; have && figure <= best {
+			figure, judged := TaskFigure(task)
+			if best, have := k.taskBest[task.Task]; !judged || have && figure <= best {
 				continue
 			}
 			k.taskBest[task.Task] = figure

@@ -28,7 +28,7 @@ type TaskScore struct {
 type HeadScore struct {
 	Head    string
 	Loss    Loss
-	Metrics []tasks.Metric // the main one first
+	Metrics []tasks.Metric // the main one first; none where nothing is labelled
 }
 
 // Evaluate judges group g on examples, whose Encoding and numbers of Targets are set. done, if it is not nil, is told
@@ -92,7 +92,11 @@ func (g *Group) judge(examples []*corpus.Example, predicted [][]corpus.Predictio
 					answers = append(answers, predicted[h][i])
 				}
 			}
-			ts.Heads = append(ts.Heads, HeadScore{Head: head.Name, Loss: losses[h], Metrics: task.Kind.Judge(gold, answers)})
+			judged := HeadScore{Head: head.Name, Loss: losses[h]}
+			if len(gold) > 0 {
+				judged.Metrics = task.Kind.Judge(gold, answers)
+			}
+			ts.Heads = append(ts.Heads, judged)
 			h++
 		}
 		score.Tasks = append(score.Tasks, ts)
