@@ -2,7 +2,9 @@ package experiments
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"math"
 	"strconv"
 	"strings"
@@ -25,8 +27,8 @@ type Answer struct {
 type HeadAnswer struct {
 	Label       string   `json:"label,omitempty"`
 	Probability *Share   `json:"probability,omitempty"`
-	Spans       *[]Found `json:"spans,omitempty"`
-	Tags        []string `json:"tags,omitempty"`
+	Spans       []Found  `json:"spans,omitzero"` // nil where the task marks none, empty where there is none
+	Tags        []string `json:"tags,omitzero"`
 }
 
 // Found is a span of a text, in bytes, End exclusive.
@@ -101,33 +103,33 @@ func headAnswer(kind tasks.Task, e *corpus.Example, p corpus.Prediction) HeadAns
 	}
 	a := HeadAnswer{Tags: p.Tags}
 	if finder, ok := kind.(tasks.SpanFinder); ok {
-		found := []Found{}
+		a.Spans = []Found{}
 		for _, span := range finder.Spans(p.Tags) {
 			f := Found{Label: span.Label, Start: e.Words[span.Start].Start, End: e.Words[span.End-1].End}
 			f.Text = e.Text[f.Start:f.End]
 			for _, share := range p.TagShares[span.Start:span.End] {
 				f.Probability += Share(share) / Share(span.End-span.Start)
 			}
-			found = append(found, f)
+			a.Spans = append(a.Spans, f)
 		}
-		a.Spans = &found
 	}
 	return a
 }
 
-// Input makes an example of line number n: plain text, or a JSON object with text, pair or words. Errors begin with
-// the line.
+// Input makes an example of line number n: plain text, or a JSON object with text, pair or words; what else that has is
+// left alone. Errors begin with the line.
 func Input(line string, n int) (*corpus.Example, error) {
 	place := corpus.Place{File: fmt.Sprintf("line %d", n)}
+	if n == 1 {
+		line = strings.TrimPrefix(line, "\ufeff")
+	}
 	if !utf8.ValidString(line) {
 		return nil, fmt.Errorf("%s: not UTF-8", place)
 	}
 	record := corpus.Record{Place: place, Fields: map[string]any{"text": line}}
 	if strings.HasPrefix(strings.TrimSpace(line), "{") {
-		record.Fields = nil
-		d := json.NewDecoder(strings.NewReader(line))
-		d.UseNumber()
-		if err := d.Decode(&record.Fields); err != nil {
+		var err error
+		if record.Fields, err = object(line); err != nil {
 			return nil, fmt.Errorf("%s: %w; want plain text, or a JSON object with text, pair or words", place, err)
 		}
 	}
@@ -136,4 +138,21 @@ func Input(line string, n int) (*corpus.Example, error) {
 		return nil, err
 	}
 	return &e, nil
+}
+
+// object reads a line's JSON object, which has a text or words.
+func object(line string) (map[string]any, error) {
+	var fields map[string]any
+	d := json.NewDecoder(strings.NewReader(line))
+	d.UseNumber()
+	if err := d.Decode(&fields); err != nil {
+		return nil, err
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return nil, errors.New("the line goes on after the JSON object")
+	}
+	if fields["text"] == nil && fields["words"] == nil {
+		return nil, errors.New("a JSON object with neither text nor words")
+	}
+	return fields, nil
 }
