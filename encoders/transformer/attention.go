@@ -14,10 +14,10 @@ type attention struct {
 }
 
 func newAttention(at nn.Params, c Config) attention {
-	linear := func(name string) linear { return newLinear(at.In(name), c.Width, c.Width) }
+	linear := func(name string) linear { return newLinear(at.In(name), c.Width, c.Width, c.InitializerRange) }
 	return attention{
 		query: linear("self.query"), key: linear("self.key"), value: linear("self.value"),
-		output: newLinear(at.In("output.dense"), c.Width, c.Width),
+		output: newLinear(at.In("output.dense"), c.Width, c.Width, c.InitializerRange),
 		heads:  c.Heads, drop: newDropout(at.In("self"), c.AttentionDropout),
 	}
 }

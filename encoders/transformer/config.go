@@ -16,6 +16,7 @@ type Config struct {
 	Dropout          float64 // share of hidden states
 	AttentionDropout float64 // share of attention weights
 	Activation       string  // "gelu": with erf, not its approximations
+	InitializerRange float64 // standard deviation of initial weights; 0: BERT's, 0.02
 }
 
 // What a network may have at most. The largest BERT that was published has 0.3 of maxParameters.

@@ -11,8 +11,8 @@ type linear struct {
 	bias   *nn.Param // [out]
 }
 
-func newLinear(at nn.Params, in, out int) linear {
-	return linear{at.Normal("weight", initialDeviation, in, out), at.Zeros("bias", out)}
+func newLinear(at nn.Params, in, out int, deviation float64) linear {
+	return linear{at.Normal("weight", deviation, in, out), at.Zeros("bias", out)}
 }
 
 // forward writes x·W + b to out: x [T in], out [T out].

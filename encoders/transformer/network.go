@@ -16,9 +16,6 @@ var (
 	_ encoders.Saver     = (*Encoder)(nil)
 )
 
-// initialDeviation is that of the normal distribution which BERT's weights start from.
-const initialDeviation = 0.02
-
 // Encoder is a transformer: embeddings and blocks, one after the other.
 type Encoder struct {
 	config     Config
@@ -37,6 +34,9 @@ func newEncoder(c Config, site encoders.Site) (*Encoder, error) {
 	frozen, err := frozenLevels(site.Freeze, c.Layers)
 	if err != nil {
 		return nil, err
+	}
+	if c.InitializerRange == 0 {
+		c.InitializerRange = 0.02
 	}
 	e := &Encoder{config: c, params: site.Params}
 	e.embeddings = newEmbeddings(site.Params.In("embeddings"), c)

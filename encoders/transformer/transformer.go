@@ -10,7 +10,7 @@ import (
 )
 
 func init() {
-	encoders.Register("transformer", Options{Layers: 4, Width: 256, Heads: 4, FeedForward: 1024, MaxPositions: 512}, New)
+	encoders.Register("transformer", Options{Layers: 4, Width: 256, Heads: 4, FeedForward: 1024, MaxPositions: 512, InitializerRange: 0.02}, New)
 }
 
 // Options are the sizes of an encoder from scratch. A pretrained one has those of its config.json.
@@ -20,6 +20,8 @@ type Options struct {
 	Heads        int `yaml:"heads" doc:"attention heads of a layer; they divide the width"`
 	FeedForward  int `yaml:"feed_forward" doc:"width of the feed-forward layer, in numbers"`
 	MaxPositions int `yaml:"max_positions" doc:"length of the longest text, in tokens"`
+	// A narrow encoder learns the order of words sooner from a wider range than BERT's 0.02, which fits a width of 768.
+	InitializerRange float64 `yaml:"initializer_range" range:"(0,1]" doc:"standard deviation of the initial weights"`
 }
 
 // New makes an encoder: of the weights at site.Model, else from scratch.
@@ -34,6 +36,7 @@ func New(o Options, site encoders.Site) (encoders.Encoder, error) {
 		Layout: "bert", Vocabulary: site.Vocabulary, Layers: o.Layers, Width: o.Width, Heads: o.Heads,
 		FeedForward: o.FeedForward, MaxPositions: o.MaxPositions, Types: 2,
 		Epsilon: 1e-12, Dropout: 0.1, AttentionDropout: 0.1, Activation: "gelu", // BERT's
+		InitializerRange: o.InitializerRange,
 	}
 	if site.DropoutSet {
 		c.Dropout, c.AttentionDropout = site.Dropout, site.Dropout

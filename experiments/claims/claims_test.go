@@ -1,0 +1,97 @@
+package claims
+
+import (
+	"bytes"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+func TestTheNotesAreWhatTheGeneratorWrites(t *testing.T) {
+	for _, split := range Splits {
+		var want bytes.Buffer
+		if err := Write(&want, split); err != nil {
+			t.Fatal(err)
+		}
+		got, err := os.ReadFile(split.Name + ".jsonl")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(got, want.Bytes()) {
+			t.Errorf("%s.jsonl is not what the generator writes: go generate ./...", split.Name)
+		}
+	}
+}
+
+func TestNoEntityValueIsInTwoSplits(t *testing.T) {
+	owner := map[string]string{}
+	for _, split := range Splits {
+		for _, note := range split.notes() {
+			for _, e := range note.Entities {
+				value := strings.ToLower(string([]rune(note.Text)[e.Start:e.End]))
+				if first, taken := owner[value]; taken && first != split.Name {
+					t.Fatalf("%s %q is in %s and in %s", e.Label, value, first, split.Name)
+				}
+				owner[value] = split.Name
+			}
+		}
+	}
+	if len(owner) < 1000 {
+		t.Errorf("%d entity values, want 1000 at least", len(owner))
+	}
+}
+
+func TestNoSentenceIsInTwoSplits(t *testing.T) {
+	owner := map[string]string{}
+	plain := regexp.MustCompile(`[^a-z{}]+`)
+	for _, split := range Splits {
+		p := split.from
+		for _, list := range [][]string{p.openings, p.claims, p.settled, p.contrasts, p.asides, p.urgent, p.soon, p.routine, p.closings} {
+			for _, sentence := range list {
+				for _, each := range variants(sentence) {
+					words := plain.ReplaceAllString(strings.ToLower(each), " ")
+					if first, taken := owner[words]; taken && first != split.Name {
+						t.Errorf("%q is in %s and in %s", each, first, split.Name)
+					}
+					owner[words] = split.Name
+				}
+			}
+		}
+	}
+}
+
+// variants lists the sentences that a pattern's alternatives make.
+func variants(pattern string) []string {
+	at := alternatives.FindStringIndex(pattern)
+	if at == nil {
+		return []string{pattern}
+	}
+	var all []string
+	for _, choice := range strings.Split(pattern[at[0]+1:at[1]-1], "|") {
+		all = append(all, variants(pattern[:at[0]]+choice+pattern[at[1]:])...)
+	}
+	return all
+}
+
+func TestNotesHaveALabelEachAndWholeEntities(t *testing.T) {
+	types := map[string]int{}
+	for _, split := range Splits {
+		for _, note := range split.notes() {
+			types[note.ClaimType]++
+			if note.Text != strings.TrimSpace(note.Text) || note.Text == "" || strings.ContainsAny(note.Text, "{}[]|") {
+				t.Fatalf("a note reads %q", note.Text)
+			}
+			end := 0
+			for _, e := range note.Entities {
+				if e.Start < end || e.End <= e.Start || e.End > len([]rune(note.Text)) {
+					t.Fatalf("entity %+v of %q", e, note.Text)
+				}
+				end = e.End
+			}
+		}
+	}
+	if len(types) != len(kinds) {
+		t.Errorf("claim types %v, want %d", types, len(kinds))
+	}
+}

@@ -1,0 +1,69 @@
+package experiments
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/jenga-nlp/jenga/internal/shared"
+)
+
+func TestShippedExperimentsTrain(t *testing.T) {
+	dir := shared.Dir(t)
+	t.Setenv("JENGA_DATA", filepath.Join(dir, "data"))
+	t.Setenv("JENGA_MODELS", filepath.Join(dir, "models"))
+	names, err := fs.Glob(Shipped, "*.yaml")
+	if err != nil || len(names) < 6 {
+		t.Fatalf("shipped %v, %v", names, err)
+	}
+	for _, name := range names {
+		t.Run(name, func(t *testing.T) {
+			// all of the file, its data and its parts, but few steps: 8 texts a task
+			folder := filepath.Join(t.TempDir(), "run")
+			e, err := Read(name, []string{"training.num_epochs=1", "training.batch_size=8"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			run, err := Prepare(e, Train, Dev, Test)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, texts := range run.Texts {
+				for split, examples := range texts.Examples {
+					if len(examples) < 200 {
+						t.Errorf("%d examples of %s", len(examples), split)
+					}
+					texts.Examples[split] = examples[:8]
+				}
+			}
+			if testing.Short() {
+				return
+			}
+			if _, err := run.Train(t.Context(), folder, func(any) error { return nil }); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}
+
+func TestUnpackWritesTheQuickstartWhereThereIsNone(t *testing.T) {
+	t.Chdir(t.TempDir())
+	path := filepath.Join("experiments", "quickstart.yaml")
+	wrote, err := Unpack(path)
+	if err != nil || len(wrote) != 4 {
+		t.Fatalf("Unpack wrote %v, %v; want the file and three of notes", wrote, err)
+	}
+	if _, err := Read(path, nil); err != nil {
+		t.Error(err)
+	}
+	if err := os.WriteFile(path, []byte("mine"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if wrote, err := Unpack(path); err != nil || wrote != nil {
+		t.Errorf("Unpack over a file wrote %v, %v", wrote, err)
+	}
+	if wrote, err := Unpack("experiments/mine.yaml"); err != nil || wrote != nil {
+		t.Errorf("Unpack of no shipped file wrote %v, %v", wrote, err)
+	}
+}
