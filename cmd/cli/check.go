@@ -2,6 +2,8 @@ package cli
 
 import (
 	"fmt"
+	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -17,6 +19,9 @@ func (c *commands) checkCommand() *cobra.Command {
 		Example: "  jenga check\n  jenga check exp.yaml --set model.base_model=models/minilm-l6",
 		Args:    between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := c.unpack(fileOf(args)); err != nil {
+				return err
+			}
 			e, err := experiments.Read(fileOf(args), set)
 			if err != nil {
 				return err
@@ -28,10 +33,11 @@ func (c *commands) checkCommand() *cobra.Command {
 			for _, remark := range run.Remarks {
 				fmt.Fprintln(c.log, remark)
 			}
+			var text strings.Builder
 			for g, texts := range run.Texts {
 				for _, task := range run.Model.Groups[g].Tasks {
 					for _, head := range task.Heads {
-						fmt.Fprintf(c.out, "%s: %s: %d labels; examples: %d train, %d dev, %d test\n", task.Name, head.Name, len(head.Labels.Names()),
+						fmt.Fprintf(&text, "%s: %s: %d labels; examples: %d train, %d dev, %d test\n", task.Name, head.Name, len(head.Labels.Names()),
 							len(texts.Examples[experiments.Train]), len(texts.Examples[experiments.Dev]), len(texts.Examples[experiments.Test]))
 					}
 				}
@@ -42,8 +48,9 @@ func (c *commands) checkCommand() *cobra.Command {
 					learned += len(w.Data)
 				}
 			}
-			fmt.Fprintf(c.out, "%d parameters learn; nothing is wrong\n", learned)
-			return nil
+			fmt.Fprintf(&text, "%d parameters learn; nothing is wrong\n", learned)
+			_, err = io.WriteString(c.out, text.String())
+			return err
 		},
 	}
 	cmd.Flags().StringArrayVar(&set, "set", nil, "override `KEY=VALUE` of the file; may be repeated")

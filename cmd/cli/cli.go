@@ -34,6 +34,7 @@ func Main() {
 func Run(args []string, in io.Reader, out, log io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	context.AfterFunc(ctx, stop) // what does not heed the first signal ends by the second
 
 	c := &commands{in: in, out: out, log: log}
 	root := c.root()
@@ -89,7 +90,9 @@ which needs no file and no download: the quickstart ships with jenga.`,
 			}
 			var names []string
 			for _, c := range cmd.Commands() {
-				names = append(names, c.Name())
+				if c.IsAvailableCommand() {
+					names = append(names, c.Name())
+				}
 			}
 			return usageError{errors.New(plugin.Unknown("command", args[0], names))}
 		},

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -47,6 +48,8 @@ func TestExitStatus(t *testing.T) {
 		{"predict .", exitMistake, "no run"},
 		{"tokenize nowhere", exitMistake, "nowhere"},
 		{"embed nowhere", exitMistake, "nowhere"},
+		{"embed . --max-length -1", exitUsage, "--max-length -1"},
+		{"tokenize . --max-length -1", exitUsage, "--max-length -1"},
 	} {
 		t.Run(test.args, func(t *testing.T) {
 			status, out, log := call("", strings.Fields(test.args)...)
@@ -63,10 +66,8 @@ func TestExitStatus(t *testing.T) {
 	}
 }
 
-func TestTrainEvalPredictEmbedTokenize(t *testing.T) {
-	t.Chdir(t.TempDir())
-	writeFile(t, ".", "mails.csv", mails())
-	writeFile(t, ".", "experiment.yaml", `
+// smallExperiment trains on mails.
+const smallExperiment = `
 project_name: mails
 model:
   encoder: {type: transformer, layers: 1, width: 16, heads: 2, feed_forward: 32}
@@ -76,7 +77,12 @@ tasks:
     type: classification
     data: {path: mails.csv, text: body, split: {dev: 0.2}, label: team}
 training: {learning_rate: 1.0e-2, batch_size: 8, num_epochs: 20}
-`)
+`
+
+func TestTrainEvalPredictEmbedTokenize(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeFile(t, ".", "mails.csv", mails())
+	writeFile(t, ".", "experiment.yaml", smallExperiment)
 	status, out, log := call("", "check")
 	if status != 0 || !strings.Contains(out, "team: team: 2 labels; examples: 32 train, 8 dev") {
 		t.Fatalf("check: %d\n%s%s", status, out, log)
@@ -132,5 +138,26 @@ training: {learning_rate: 1.0e-2, batch_size: 8, num_epochs: 20}
 	var cut tokenizeLine
 	if err := json.Unmarshal([]byte(out), &cut); err != nil || status != 0 || cut.Tokens[0] != "[CLS]" || cut.Offsets[0] != [2]int{0, 0} || cut.Offsets[1] != [2]int{0, 3} {
 		t.Errorf("tokenize: %d, %v\n%s", status, err, out)
+	}
+}
+
+// full is a writer without room.
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
+
+func TestResultsThatCannotBeWrittenAreAnError(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeFile(t, ".", "mails.csv", mails())
+	writeFile(t, ".", "experiment.yaml", smallExperiment)
+	if status, _, log := call("", "train", "--set", "training.num_epochs=1"); status != 0 {
+		t.Fatal(log)
+	}
+	for _, args := range []string{"version", "parts", "check", "eval runs/mails", "eval runs/mails --json", "predict runs/mails", "embed runs/mails", "tokenize runs/mails", "train --force --set training.num_epochs=1", "train --force --json"} {
+		var log bytes.Buffer
+		status := Run(strings.Fields(args), strings.NewReader("the card\n"), full{}, &log)
+		if status != exitMistake || !strings.Contains(log.String(), syscall.ENOSPC.Error()) {
+			t.Errorf("%s: status %d, want %d\n%s", args, status, exitMistake, &log)
+		}
 	}
 }

@@ -31,6 +31,9 @@ they are read from stdin if no file is named.`,
 			if pool != "mean" && pool != "cls" && pool != "none" {
 				return usageError{fmt.Errorf("--pool %s: there is mean, cls, none", pool)}
 			}
+			if maxLength < 0 {
+				return usageError{fmt.Errorf("--max-length %d: want a number of tokens, or 0", maxLength)}
+			}
 			embedder, err := experiments.OpenEmbedder(args[0], maxLength)
 			if err != nil {
 				return err

@@ -53,13 +53,13 @@ func (c *commands) evalCommand() *cobra.Command {
 			for _, texts := range run.Texts {
 				all += len(texts.Examples[split])
 			}
-			var done func(int)
+			done, clear := func(int) {}, func() {}
 			if !asJSON && onTerminal(c.log) {
-				bar := newBar(c.log, all, "texts")
-				defer bar.Clear()
-				done = func(n int) { bar.Add(n) }
+				bar := newBar(c.log, all)
+				done, clear = func(n int) { bar.Add(n) }, func() { bar.Clear() }
 			}
 			scores, err := run.Evaluate(cmd.Context(), split, done)
+			clear()
 			if err != nil {
 				return err
 			}
@@ -67,8 +67,7 @@ func (c *commands) evalCommand() *cobra.Command {
 			if asJSON {
 				return writeLine(c.out, experiments.Scores(split, scores))
 			}
-			writeScores(c.out, scores)
-			return nil
+			return writeScores(c.out, scores)
 		},
 	}
 	cmd.Flags().StringVar(&split, "split", experiments.Dev, "which data: dev, test or train")

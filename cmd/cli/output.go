@@ -5,18 +5,30 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"strings"
 	"text/tabwriter"
+	"unicode/utf8"
 
 	"golang.org/x/term"
 
 	"github.com/jenga-nlp/jenga/multitask"
 )
 
-// onTerminal tells whether w is a terminal, where bars may move.
-func onTerminal(w io.Writer) bool {
+// onTerminal tells whether w is a terminal where bars may move.
+func onTerminal(w io.Writer) bool { return terminalWidth(w) > 0 && os.Getenv("TERM") != "dumb" }
+
+// terminalWidth is how many characters a line of w has, 0 where it is no terminal.
+func terminalWidth(w io.Writer) int {
 	f, ok := w.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
+	if !ok {
+		return 0
+	}
+	width, _, err := term.GetSize(int(f.Fd()))
+	if err != nil {
+		return 0
+	}
+	return width
 }
 
 // writeLine writes v as one JSON line.
@@ -26,30 +38,88 @@ func writeLine(w io.Writer, v any) error {
 	return e.Encode(v)
 }
 
-// columns of a table of scores: the main metric and up to this many more.
-const moreMetrics = 3
+// columns says what a table of scores has.
+type columns struct {
+	metrics        int // of each head, the main one first
+	loss, examples bool
+}
 
-// writeScores writes a table of scores: a line for each head, and one for each group that is judged together.
-func writeScores(w io.Writer, groups []multitask.GroupScore) {
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "task\thead\texamples\tloss\tscores in per cent")
+// layouts are the tables of scores, each narrower than the one before.
+var layouts = []columns{
+	{4, true, true}, {3, true, true}, {2, true, true}, {1, true, true}, {1, false, true}, {1, false, false},
+}
+
+// writeScores writes a table of scores: a line for each head, and one for each group that is judged together. On a
+// terminal it has what fits into a line.
+func writeScores(w io.Writer, groups []multitask.GroupScore) error {
+	_, err := io.WriteString(w, fittingTable(groups, terminalWidth(w)))
+	return err
+}
+
+// fittingTable is the first of the layouts' tables whose lines have at most width characters, the last if none has; the
+// first for 0.
+func fittingTable(groups []multitask.GroupScore, width int) string {
+	var table string
+	for _, columns := range layouts {
+		if table = scoreTable(groups, columns); width == 0 || widest(table) <= width {
+			break
+		}
+	}
+	return table
+}
+
+// widest is the length of a text's longest line in characters.
+func widest(text string) int {
+	width := 0
+	for line := range strings.Lines(text) {
+		width = max(width, utf8.RuneCountInString(strings.TrimSuffix(line, "\n")))
+	}
+	return width
+}
+
+func scoreTable(groups []multitask.GroupScore, show columns) string {
+	var text strings.Builder
+	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+	row := func(task, head, examples, loss, scores string) {
+		cells := []string{task, head}
+		if show.examples {
+			cells = append(cells, examples)
+		}
+		if show.loss {
+			cells = append(cells, loss)
+		}
+		fmt.Fprintln(table, strings.Join(append(cells, scores), "\t"))
+	}
+	row("task", "head", "examples", "loss", "scores in %")
 	for _, g := range groups {
 		var names []string
 		for _, task := range g.Tasks {
 			names = append(names, task.Task)
 			for _, head := range task.Heads {
-				var metrics []string
-				for i, m := range head.Metrics {
-					if i <= moreMetrics {
-						metrics = append(metrics, fmt.Sprintf("%s %.2f", m.Name, 100*m.Value))
-					}
-				}
-				fmt.Fprintf(table, "%s\t%s\t%d\t%.4f\t%s\n", task.Task, head.Head, task.Examples, head.Loss.Mean(), strings.Join(metrics, "  "))
+				loss, scores := scoresOf(head, show.metrics)
+				row(task.Task, head.Head, strconv.Itoa(task.Examples), loss, scores)
 			}
 		}
 		if g.AllRight != nil {
-			fmt.Fprintf(table, "%s\t\t\t\tall_right %.2f\n", strings.Join(names, " + "), 100**g.AllRight)
+			row(strings.Join(names, " + "), "", "", "", fmt.Sprintf("all_right %.2f", 100**g.AllRight))
 		}
 	}
 	table.Flush()
+	return text.String()
+}
+
+// scoresOf writes a head's loss and its first metrics, at most so many.
+func scoresOf(head multitask.HeadScore, metrics int) (loss, scores string) {
+	loss = "-"
+	if head.Loss.Units > 0 {
+		loss = fmt.Sprintf("%.4f", head.Loss.Mean())
+	}
+	if len(head.Metrics) == 0 {
+		return loss, "nothing labelled"
+	}
+	var shown []string
+	for _, m := range head.Metrics[:min(metrics, len(head.Metrics))] {
+		shown = append(shown, fmt.Sprintf("%s %.2f", m.Name, 100*m.Value))
+	}
+	return loss, strings.Join(shown, "  ")
 }

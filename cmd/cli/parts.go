@@ -43,6 +43,7 @@ func (c *commands) partsCommand() *cobra.Command {
 				}
 				shown = []kind{k}
 			}
+			var text strings.Builder
 			for _, k := range shown {
 				names := k.Names()
 				if len(args) > 1 {
@@ -52,10 +53,11 @@ func (c *commands) partsCommand() *cobra.Command {
 					names = args[1:]
 				}
 				for _, name := range names {
-					writePart(c.out, k, name)
+					writePart(&text, k, name)
 				}
 			}
-			return nil
+			_, err := io.WriteString(c.out, text.String())
+			return err
 		},
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"strings"
 
@@ -59,54 +60,27 @@ const (
 
 // eachText reads texts from the file that args names, or stdin, and writes what answer gives for each, a JSON line a text.
 func (c *commands) eachText(ctx context.Context, args []string, answer func([]*corpus.Example) ([]any, error)) error {
-	in := c.in
+	in, name := c.in, "stdin"
 	if len(args) > 0 {
-		file, err := os.Open(args[0])
+		name = args[0]
+		file, err := openTexts(name)
 		if err != nil {
 			return err
 		}
 		defer file.Close()
 		in = file
 	}
-	reader := bufio.NewReaderSize(in, 1<<16)
+	texts := texts{reader: bufio.NewReaderSize(interruptible{ctx, in}, 1<<16)}
 	out := bufio.NewWriter(c.out)
-	defer out.Flush()
 
 	wrong := false
-	for number, ended := 0, false; !ended; {
-		if err := ctx.Err(); err != nil {
-			return err
+	for !texts.ended {
+		examples, lines, err := texts.next()
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
 		}
-
-		// as many lines as are there
-		var examples []*corpus.Example
-		var lines []any // an errorLine, or nil for the next example's answer
-		for len(examples) < batchTexts && !ended && (len(lines) == 0 || reader.Buffered() > 0) {
-			line, err := readLine(reader)
-			if errors.Is(err, io.EOF) {
-				ended = true
-				break
-			}
-			number++
-			if err != nil {
-				return fmt.Errorf("line %d: %w", number, err)
-			}
-			if strings.TrimSpace(line) == "" {
-				continue
-			}
-			e, err := experiments.Input(line, number)
-			if err != nil {
-				wrong = true
-				lines = append(lines, errorLine{err.Error()})
-				continue
-			}
-			examples, lines = append(examples, e), append(lines, nil)
-		}
-
-		// their answers
 		var answers []any
 		if len(examples) > 0 {
-			var err error
 			if answers, err = answer(examples); err != nil {
 				return err
 			}
@@ -114,12 +88,17 @@ func (c *commands) eachText(ctx context.Context, args []string, answer func([]*c
 		for _, line := range lines {
 			if line == nil {
 				line, answers = answers[0], answers[1:]
+			} else {
+				wrong = true
 			}
 			if err := writeLine(out, line); err != nil {
 				return err
 			}
 		}
 		if err := out.Flush(); err != nil {
+			return err
+		}
+		if err := ctx.Err(); err != nil {
 			return err
 		}
 	}
@@ -129,20 +108,100 @@ func (c *commands) eachText(ctx context.Context, args []string, answer func([]*c
 	return nil
 }
 
-// readLine reads a line without its end; io.EOF where there is none.
+// openTexts opens a file of texts.
+func openTexts(name string) (*os.File, error) {
+	info, err := os.Stat(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("%s: no such file", name)
+	case err != nil:
+		return nil, err
+	case info.IsDir():
+		return nil, fmt.Errorf("%s: a folder; want a file of texts, a line each", name)
+	}
+	return os.Open(name)
+}
+
+// texts reads lines of texts.
+type texts struct {
+	reader *bufio.Reader
+	number int // of the last line
+	ended  bool
+}
+
+// next returns the texts of as many lines as are there, and for each line that is not blank an errorLine, or nil where
+// the next of the examples is its text.
+func (t *texts) next() (examples []*corpus.Example, lines []any, err error) {
+	for len(examples) < batchTexts && (len(lines) == 0 || t.reader.Buffered() > 0) {
+		line, err := readLine(t.reader)
+		if errors.Is(err, io.EOF) {
+			t.ended = true
+			return examples, lines, nil
+		}
+		t.number++
+		var e *corpus.Example
+		switch {
+		case errors.Is(err, errLong):
+			err = fmt.Errorf("line %d: %w", t.number, err)
+		case err != nil:
+			return nil, nil, err
+		case strings.TrimSpace(line) == "":
+			continue
+		default:
+			e, err = experiments.Input(line, t.number)
+		}
+		if err != nil {
+			lines = append(lines, errorLine{err.Error()})
+			continue
+		}
+		examples, lines = append(examples, e), append(lines, nil)
+	}
+	return examples, lines, nil
+}
+
+var errLong = fmt.Errorf("longer than %d bytes", maxLine)
+
+// readLine reads a line without its end; io.EOF where there is none, errLong when it has read over a long one.
 func readLine(r *bufio.Reader) (string, error) {
 	var line []byte
+	long := false
 	for {
 		part, err := r.ReadSlice('\n')
-		line = append(line, part...)
+		if long = long || len(line)+len(part) > maxLine; !long {
+			line = append(line, part...)
+		}
 		switch {
-		case len(line) > maxLine:
-			return "", fmt.Errorf("longer than %d bytes", maxLine)
 		case errors.Is(err, bufio.ErrBufferFull):
 			continue
+		case long && (err == nil || errors.Is(err, io.EOF)):
+			return "", errLong
 		case errors.Is(err, io.EOF) && len(line) > 0, err == nil:
 			return strings.TrimRight(string(line), "\r\n"), nil
 		}
 		return "", err
+	}
+}
+
+// interruptible is a reader that ends with ctx, though what it reads from may wait on.
+type interruptible struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (i interruptible) Read(p []byte) (int, error) {
+	type result struct {
+		n   int
+		err error
+	}
+	read := make(chan result, 1)
+	go func() {
+		n, err := i.r.Read(p)
+		read <- result{n, err}
+	}()
+	select {
+	case <-i.ctx.Done():
+		return 0, i.ctx.Err()
+	case r := <-read:
+		return r.n, r.err
 	}
 }

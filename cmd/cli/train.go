@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
@@ -52,6 +54,9 @@ func fileOf(args []string) string {
 }
 
 func (c *commands) train(ctx context.Context, f trainFlags, file string) error {
+	if err := c.unpack(file); err != nil {
+		return err
+	}
 	e, err := experiments.Read(file, f.set)
 	if err != nil {
 		return err
@@ -70,7 +75,7 @@ func (c *commands) train(ctx context.Context, f trainFlags, file string) error {
 
 	show := c.watcher(f.json)
 	done, err := run.Train(ctx, folder, show.event)
-	show.end()
+	show.end(err)
 	if err != nil {
 		return err
 	}
@@ -79,22 +84,33 @@ func (c *commands) train(ctx context.Context, f trainFlags, file string) error {
 	}
 	if len(done.Best.Groups) > 0 {
 		fmt.Fprintf(c.out, "best on dev after epoch %.4g, by %s:\n", done.Best.Epoch, done.Metric)
-		writeScores(c.out, done.Best.Groups)
+		if err := writeScores(c.out, done.Best.Groups); err != nil {
+			return err
+		}
 	}
-	fmt.Fprintf(c.out, "trained in %s; the model is in %s\n", time.Duration(done.Seconds*float64(time.Second)).Round(time.Second/10), done.Folder)
-	return nil
+	_, err = fmt.Fprintf(c.out, "trained in %s; the model is in %s\n", time.Duration(done.Seconds*float64(time.Second)).Round(time.Second/10), done.Folder)
+	return err
 }
 
-// watcher shows the events of a training run.
+// unpack writes an experiment that ships with jenga where a file of its name is asked for and there is none.
+func (c *commands) unpack(file string) error {
+	wrote, err := experiments.Unpack(file)
+	for _, path := range wrote {
+		fmt.Fprintf(c.log, "%s ships with jenga: written\n", path)
+	}
+	return err
+}
+
+// watcher shows the events of a training run. end is told the error that the run ended with.
 type watcher struct {
 	event func(any) error
-	end   func()
+	end   func(error)
 }
 
 func (c *commands) watcher(json bool) watcher {
 	switch {
 	case json:
-		return watcher{func(event any) error { return writeLine(c.out, experiments.Line(event)) }, func() {}}
+		return watcher{func(event any) error { return writeLine(c.out, experiments.Line(event)) }, func(error) {}}
 	case onTerminal(c.log):
 		return barWatcher(c.log)
 	}
@@ -110,28 +126,50 @@ func barWatcher(w io.Writer) watcher {
 			switch v := event.(type) {
 			case multitask.Step:
 				if bar == nil {
-					bar = newBar(w, v.Of, "steps")
+					bar = newBar(w, v.Of)
 					loss = v.Loss
 				}
 				loss = smoothed*loss + (1-smoothed)*v.Loss
 				tokens, seconds = smoothed*tokens+float64(v.Tokens), smoothed*seconds+v.Time.Seconds()
-				bar.Describe(fmt.Sprintf("epoch %.1f  loss %.4f  %.0f tokens/s", v.Epoch, loss, tokens/seconds))
+				bar.Describe(fitting(terminalWidth(w)-barWidth(v.Of),
+					fmt.Sprintf("loss %.4f", loss), fmt.Sprintf("%.0f tokens/s", tokens/seconds), fmt.Sprintf("epoch %.1f", v.Epoch)))
 				return bar.Add(1)
 			case multitask.Evaluation:
 				bar.Clear()
 				fmt.Fprintf(w, "dev after epoch %.4g:\n", v.Epoch)
-				writeScores(w, v.Groups)
+				if err := writeScores(w, v.Groups); err != nil || bar.IsFinished() {
+					return err
+				}
 				return bar.RenderBlank()
 			}
 			return nil
 		},
-		end: func() {
-			if bar != nil {
-				bar.Finish()
-				fmt.Fprintln(w)
+		end: func(err error) {
+			switch {
+			case bar == nil:
+			case err == nil:
+				bar.Clear()
+			default:
+				fmt.Fprintln(w) // the bar stays: it says how far training came
 			}
 		},
 	}
+}
+
+// fitting joins as many of parts as there is room for, the first ones first.
+func fitting(room int, parts ...string) string {
+	for n := len(parts); n > 0; n-- {
+		if text := strings.Join(parts[:n], "  "); len(text) <= room {
+			return text
+		}
+	}
+	return ""
+}
+
+// barWidth is how many characters a bar of n things needs at least besides its description: a percentage, the count and
+// two times of hours.
+func barWidth(n int) int {
+	return len(" 100% || (/) [99h59m59s:99h59m59s] ") + 2*len(strconv.Itoa(n))
 }
 
 // smoothed is the share that a running mean keeps of itself at each step.
@@ -151,22 +189,22 @@ func lineWatcher(w io.Writer) watcher {
 				}
 			case multitask.Evaluation:
 				fmt.Fprintf(w, "dev after epoch %.4g:\n", v.Epoch)
-				writeScores(w, v.Groups)
+				return writeScores(w, v.Groups)
 			}
 			return nil
 		},
-		end: func() {},
+		end: func(error) {},
 	}
 }
 
-// newBar shows how far n things are done, and the time left.
-func newBar(w io.Writer, n int, what string) *progressbar.ProgressBar {
+// newBar shows how far n things are done and the time left, in a line of the terminal w.
+func newBar(w io.Writer, n int) *progressbar.ProgressBar {
 	return progressbar.NewOptions(n,
 		progressbar.OptionSetWriter(w),
 		progressbar.OptionShowCount(),
-		progressbar.OptionSetItsString(what),
 		progressbar.OptionSetPredictTime(true),
 		progressbar.OptionFullWidth(),
+		progressbar.OptionUseANSICodes(true),
 		progressbar.OptionThrottle(100*time.Millisecond),
 	)
 }

@@ -1,0 +1,64 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/tasks"
+)
+
+// someScores is an evaluation of two tasks on the same texts, and one of a task that nothing is labelled for.
+func someScores() []multitask.GroupScore {
+	metrics := []tasks.Metric{{Name: "accuracy", Value: 0.5}, {Name: "precision", Value: 0.25}, {Name: "recall", Value: 1}, {Name: "f1", Value: 0.125}, {Name: "mcc"}}
+	head := func(name string) multitask.HeadScore {
+		return multitask.HeadScore{Head: name, Loss: multitask.Loss{Sum: 3, Units: 2}, Metrics: metrics}
+	}
+	right := 0.25
+	return []multitask.GroupScore{
+		{AllRight: &right, Tasks: []multitask.TaskScore{
+			{Task: "team", Examples: 8, Heads: []multitask.HeadScore{head("team")}},
+			{Task: "things", Examples: 8, Heads: []multitask.HeadScore{head("things")}},
+		}},
+		{Tasks: []multitask.TaskScore{{Task: "mood", Heads: []multitask.HeadScore{{Head: "mood"}}}}},
+	}
+}
+
+func TestATableFitsItsTerminal(t *testing.T) {
+	for _, test := range []struct {
+		width int
+		want  string // its second line
+	}{
+		{0, "team           team    8         1.5000  accuracy 50.00  precision 25.00  recall 100.00  f1 12.50"},
+		{200, "team           team    8         1.5000  accuracy 50.00  precision 25.00  recall 100.00  f1 12.50"},
+		{90, "team           team    8         1.5000  accuracy 50.00  precision 25.00  recall 100.00"},
+		{80, "team           team    8         1.5000  accuracy 50.00  precision 25.00"},
+		{60, "team           team    8         1.5000  accuracy 50.00"},
+		{50, "team           team    8         accuracy 50.00"},
+		{40, "team           team    accuracy 50.00"},
+	} {
+		table := fittingTable(someScores(), test.width)
+		lines := strings.Split(strings.TrimSuffix(table, "\n"), "\n")
+		if len(lines) != 5 || lines[1] != test.want {
+			t.Errorf("at %d characters the table is\n%s\nwant the line %s", test.width, table, test.want)
+		}
+		if test.width > 40 && widest(table) > test.width {
+			t.Errorf("at %d characters the table has %d", test.width, widest(table))
+		}
+	}
+}
+
+func TestATableShowsWhatNothingIsLabelledOf(t *testing.T) {
+	lines := strings.Split(fittingTable(someScores(), 0), "\n")
+	if got, want := lines[4], "mood           mood    0         -       nothing labelled"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestABarsDescriptionHasWhatThereIsRoomFor(t *testing.T) {
+	for room, want := range map[int]string{-3: "", 10: "", 11: "loss 0.1234", 24: "loss 0.1234", 25: "loss 0.1234  987 tokens/s", 99: "loss 0.1234  987 tokens/s  epoch 1.5"} {
+		if got := fitting(room, "loss 0.1234", "987 tokens/s", "epoch 1.5"); got != want {
+			t.Errorf("fitting(%d) = %q, want %q", room, got, want)
+		}
+	}
+}

@@ -1,0 +1,84 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/jenga-nlp/jenga/corpus"
+)
+
+// echo answers texts with themselves.
+func echo(examples []*corpus.Example) ([]any, error) {
+	var answers []any
+	for _, e := range examples {
+		answers = append(answers, e.Text)
+	}
+	return answers, nil
+}
+
+func TestEachTextIsAnsweredInItsPlace(t *testing.T) {
+	const tooLong = `{"error":"line 2: longer than 16777216 bytes"}`
+	longest := strings.Repeat("x", maxLine-1) // and the end of the line
+	for _, test := range []struct {
+		name, in string
+		want     []string
+	}{
+		{"nothing", "", nil},
+		{"blank lines", "\n \n\r\n", nil},
+		{"ends of lines", "one\r\ntwo\nthree", []string{`"one"`, `"two"`, `"three"`}},
+		{"a line as long as lines may be", "one\n" + longest + "\ntwo\n", []string{`"one"`, `"` + longest + `"`, `"two"`}},
+		{"a longer line", "one\n" + longest + "x\ntwo\n", []string{`"one"`, tooLong, `"two"`}},
+		{"a longer last line", "one\n" + longest + "xx", []string{`"one"`, tooLong}},
+		{"more lines than a batch", strings.Repeat("a\n", 3*batchTexts+1), slices.Repeat([]string{`"a"`}, 3*batchTexts+1)},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var out strings.Builder
+			c := &commands{in: strings.NewReader(test.in), out: &out}
+			err := c.eachText(context.Background(), nil, echo)
+			if wrong := slices.Contains(test.want, tooLong); !wrong && err != nil || wrong && !errors.Is(err, errAnswered) {
+				t.Errorf("the error is %v", err)
+			}
+			var got []string
+			for line := range strings.Lines(out.String()) {
+				got = append(got, strings.TrimSuffix(line, "\n"))
+			}
+			if !slices.Equal(got, test.want) {
+				t.Errorf("got %.100q, want %.100q", got, test.want)
+			}
+		})
+	}
+}
+
+func TestWaitingForTextsCanBeInterrupted(t *testing.T) {
+	waiting, _ := io.Pipe()
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	c := &commands{in: waiting, out: io.Discard}
+	if err := c.eachText(ctx, nil, echo); !errors.Is(err, context.Canceled) {
+		t.Errorf("eachText = %v, want it to be interrupted", err)
+	}
+}
+
+func TestALineGoesAtOnce(t *testing.T) {
+	in, lines := io.Pipe()
+	answers, out := io.Pipe()
+	ended := make(chan error)
+	go func() { ended <- (&commands{in: in, out: out}).eachText(context.Background(), nil, echo) }()
+	got := bufio.NewReader(answers)
+	for _, text := range []string{"one", "two"} {
+		fmt.Fprintln(lines, text)
+		if answer, err := got.ReadString('\n'); err != nil || answer != `"`+text+`"`+"\n" {
+			t.Fatalf("%q is answered by %q, %v", text, answer, err)
+		}
+	}
+	lines.Close()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
