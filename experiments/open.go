@@ -182,7 +182,7 @@ func (r *Run) Evaluate(ctx context.Context, split string, done func(n int)) ([]m
 			continue
 		}
 		t := r.Experiment.Training
-		s, err := r.Model.Evaluate(ctx, &r.Model.Groups[g], examples, 2*t.BatchSize, 2*t.BatchTokens, done)
+		s, err := r.Model.Evaluate(ctx, &r.Model.Groups[g], examples, t.BatchSize, t.BatchTokens, done)
 		if err != nil {
 			return nil, err
 		}

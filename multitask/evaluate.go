@@ -2,6 +2,7 @@ package multitask
 
 import (
 	"context"
+	"math"
 	"slices"
 
 	"github.com/jenga-nlp/jenga/corpus"
@@ -31,8 +32,9 @@ type HeadScore struct {
 	Metrics []tasks.Metric // the main one first; none where nothing is labelled
 }
 
-// Evaluate judges group g on examples, whose Encoding and numbers of Targets are set. done, if it is not nil, is told
-// how many examples have been answered.
+// Evaluate judges group g on examples, whose Encoding and numbers of Targets are set. batchSize and batchTokens are those
+// of training: without gradients to keep, twice the texts fit. done, if it is not nil, is told how many examples have
+// been answered.
 func (m *Model) Evaluate(ctx context.Context, g *Group, examples []*corpus.Example, batchSize, batchTokens int, done func(n int)) (GroupScore, error) {
 	losses := g.losses()
 	predicted := make([][]corpus.Prediction, len(losses)) // [heads][examples]
@@ -41,7 +43,7 @@ func (m *Model) Evaluate(ctx context.Context, g *Group, examples []*corpus.Examp
 	}
 
 	pass := nn.NewPass(0)
-	for _, numbers := range corpus.Batches(lengths(examples), batchSize, batchTokens, nil) {
+	for _, numbers := range corpus.Batches(lengths(examples), twice(batchSize), twice(batchTokens), nil) {
 		if err := ctx.Err(); err != nil {
 			return GroupScore{}, err
 		}
@@ -71,6 +73,9 @@ func (m *Model) Evaluate(ctx context.Context, g *Group, examples []*corpus.Examp
 	}
 	return g.judge(examples, predicted, losses), nil
 }
+
+// twice is 2n, or the largest number there is.
+func twice(n int) int { return n + min(n, math.MaxInt-n) }
 
 // judge holds predictions [heads][examples] against the examples' targets.
 func (g *Group) judge(examples []*corpus.Example, predicted [][]corpus.Prediction, losses []Loss) GroupScore {
@@ -146,8 +151,7 @@ func isRight(t corpus.Target, p corpus.Prediction) bool {
 func (m *Model) evaluateAll(ctx context.Context, data []Data, plan Plan) ([]GroupScore, error) {
 	var scores []GroupScore
 	for g := range m.Groups {
-		// without gradients to keep, twice the texts fit
-		s, err := m.Evaluate(ctx, &m.Groups[g], data[g].Dev, 2*plan.BatchSize, 2*plan.BatchTokens, nil)
+		s, err := m.Evaluate(ctx, &m.Groups[g], data[g].Dev, plan.BatchSize, plan.BatchTokens, nil)
 		if err != nil {
 			return nil, err
 		}

@@ -19,7 +19,7 @@ type Model struct {
 	Groups  []Group
 	Params  nn.Params // of all parts
 
-	cache map[*corpus.Example][][]float32 // a frozen encoder's states of each layer asked for, [L D]
+	cache *cache // of a frozen encoder's states; nil: none
 }
 
 // Group is the tasks that read the same texts: a batch is one group's and is encoded once.
@@ -99,39 +99,7 @@ func (m *Model) encode(p *nn.Pass, batch *corpus.Batch) ([][]float32, error) {
 	if m.cache == nil {
 		return m.Encoder.Encode(p, batch.Tokens, m.wanted())
 	}
-
-	// encode what is seen for the first time
-	var fresh []*corpus.Example
-	for _, e := range batch.Examples {
-		if m.cache[e] == nil {
-			fresh = append(fresh, e)
-			m.cache[e] = [][]float32{}
-		}
-	}
-	if len(fresh) > 0 {
-		packed := corpus.Pack(fresh)
-		layers, err := m.Encoder.Encode(p, packed.Tokens, m.wanted())
-		if err != nil {
-			return nil, err
-		}
-		for b, e := range fresh {
-			from, to := packed.Tokens.Rows.Starts[b]*m.Encoder.Width(), packed.Tokens.Rows.Starts[b+1]*m.Encoder.Width()
-			for _, states := range layers {
-				m.cache[e] = append(m.cache[e], append([]float32(nil), states[from:to]...))
-			}
-		}
-	}
-
-	// lay the batch together
-	layers := make([][]float32, len(m.cache[batch.Examples[0]]))
-	for l := range layers {
-		states := p.Floats(batch.Tokens.Rows.Tokens() * m.Encoder.Width())
-		for b, e := range batch.Examples {
-			copy(states[batch.Tokens.Rows.Starts[b]*m.Encoder.Width():], m.cache[e][l])
-		}
-		layers[l] = states
-	}
-	return layers, nil
+	return m.cache.encode(p, batch, m.Encoder, m.wanted())
 }
 
 // heads lists the heads of a group in the order of its examples' targets.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"time"
 
@@ -76,11 +77,14 @@ func Train(ctx context.Context, m *Model, data []Data, plan Plan, observe func(e
 		state.Batches = append(state.Batches, f.count())
 		perEpoch += f.count()
 	}
+	if plan.Epochs > math.MaxInt/perEpoch {
+		return fmt.Errorf("%d epochs of %d batches are more than can be counted", plan.Epochs, perEpoch)
+	}
 	all := perEpoch * plan.Epochs
-	steps := (all + plan.Accumulate - 1) / plan.Accumulate
+	steps := 1 + (all-1)/plan.Accumulate
 	learner := newLearner(m, plan, steps)
 	if m.Frozen() {
-		m.cache = map[*corpus.Example][][]float32{}
+		m.cache = newCache(cacheRoom)
 		defer func() { m.cache = nil }()
 	}
 

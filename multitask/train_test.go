@@ -276,6 +276,34 @@ func TestObserveEndsTraining(t *testing.T) {
 	}
 }
 
+func TestAnyPlanIsCarriedOutOrRefused(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		change func(*Plan)
+		steps  int // 0: refused
+	}{
+		{"batches without bounds", func(p *Plan) { p.BatchSize, p.BatchTokens = math.MaxInt, math.MaxInt }, 4},
+		{"one update of all batches", func(p *Plan) { p.Accumulate = math.MaxInt }, 1},
+		{"an update over the end of an epoch", func(p *Plan) { p.Accumulate = 3 }, 3},
+		{"more epochs than can be counted", func(p *Plan) { p.Epochs = math.MaxInt }, 0},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			m, plan := smallModel(t, "none", 0), smallPlan()
+			test.change(&plan)
+			steps := 0
+			err := Train(context.Background(), m, smallData(m, 8), plan, func(event any) error {
+				if _, ok := event.(Step); ok {
+					steps++
+				}
+				return nil
+			})
+			if steps != test.steps || (err == nil) != (test.steps > 0) {
+				t.Errorf("%d steps, %v, want %d", steps, err, test.steps)
+			}
+		})
+	}
+}
+
 func TestSamplers(t *testing.T) {
 	draws := func(s Sampler, batches ...int) []int {
 		state := State{Batches: batches, Left: slices.Clone(batches), Last: -1, Rand: rand.New(rand.NewPCG(1, 1))}
