@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -173,6 +174,10 @@ func loadParams(path string, params []*nn.Param) error {
 		values, err := file.Floats(w.Name)
 		if err != nil {
 			wrong = append(wrong, err)
+			continue
+		}
+		if i := slices.IndexFunc(values, func(v float32) bool { return math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) }); i >= 0 {
+			wrong = append(wrong, fmt.Errorf("%s: tensor %q has %v at place %d; want numbers that are finite", path, w.Name, values[i], i))
 			continue
 		}
 		copy(w.Data, values)

@@ -3,6 +3,7 @@ package experiments
 import (
 	"context"
 	"errors"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -119,6 +120,21 @@ func TestACheckpointOpensWhereItsRunIs(t *testing.T) {
 	}
 	if _, err := OpenRun(alone); err == nil || !strings.Contains(err.Error(), "a model, but no experiment.yaml above it") {
 		t.Errorf("OpenRun of a model without a run = %v", err)
+	}
+}
+
+func TestAWeightThatIsNoNumberIsRefused(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "run")
+	run, _ := trainSmall(t, smallExperiment(t, ""), folder, "training.num_epochs=1")
+	for _, w := range run.ownParams() {
+		w.Data[len(w.Data)-1] = float32(math.NaN())
+	}
+	if err := run.save(filepath.Join(folder, bestDir)); err != nil {
+		t.Fatal(err)
+	}
+	want := filepath.Join(folder, bestDir, tensorsFile) + `: tensor "heads.team.team.score.bias" has NaN at place 1; want numbers that are finite`
+	if _, err := OpenRun(folder); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("OpenRun = %v, want %s among it", err, want)
 	}
 }
 

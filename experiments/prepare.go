@@ -256,8 +256,8 @@ func everyHeadLabelled(e *corpus.Example) bool {
 
 // checkLabels holds the labels that training has against those that the experiment names, and returns the head's.
 func (r *Run) checkLabels(task Task, head Head, found []string, mistakes *plugin.Mistakes) []string {
-	named := head.Labels
-	if named == nil {
+	named, mapped := head.Labels, task.LabelMaps[head.Name]
+	if named == nil && len(mapped) == 0 {
 		named = task.Labels
 	}
 	switch {
@@ -270,6 +270,13 @@ func (r *Run) checkLabels(task Task, head Head, found []string, mistakes *plugin
 			}
 		}
 		found = named
+	case len(mapped) > 0:
+		// in the order of their numbers, those of the data that have none behind
+		var names []string
+		for _, n := range slices.Sorted(maps.Keys(mapped)) {
+			names = append(names, mapped[n])
+		}
+		found = append(names, slices.DeleteFunc(found, func(name string) bool { return slices.Contains(names, name) })...)
 	}
 	if n := head.NumLabels; n != 0 && n != len(found) {
 		what := fmt.Sprintf("task %q: head %q: num_labels is %d, the data has %d labels: %s", task.Name, head.Name, n, len(found), list(found))

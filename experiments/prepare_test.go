@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -204,5 +205,27 @@ func TestWhatDevIsNotLabelledForIsNotJudged(t *testing.T) {
 	}
 	if got, want := files(t, "none/best")["model.safetensors"], files(t, "none/last")["model.safetensors"]; got != want {
 		t.Error("the best is not the last")
+	}
+}
+
+func TestLabelMapsNumberTheLabels(t *testing.T) {
+	for _, test := range []struct {
+		name, maps string
+		want       []string
+	}{
+		{"all of the data", "{mood: {0: so-so, 1: good, 2: bad}}, heads: [{num_labels: 3}]", []string{"so-so", "good", "bad"}},
+		{"one that the data has not", "{mood: {0: so-so, 1: good, 2: bad, 3: awful}}, heads: [{num_labels: 4}]", []string{"so-so", "good", "bad", "awful"}},
+		{"one of the data is not there", "{mood: {2: bad, 1: good}}", []string{"good", "bad", "0"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			run, err := prepare(t, "  - {name: mood, type: classification, data: {train: a.jsonl}, label_maps: "+test.maps+"}\n",
+				map[string]string{"a.jsonl": `{"text": "a", "label": 0}` + "\n" + `{"text": "b", "label": 1}` + "\n" + `{"text": "c", "label": "2"}` + "\n"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := run.Model.Groups[0].Tasks[0].Heads[0].Labels.Names(); !slices.Equal(got, test.want) {
+				t.Errorf("labels are %q, want %q", got, test.want)
+			}
+		})
 	}
 }

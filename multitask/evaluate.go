@@ -2,6 +2,7 @@ package multitask
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"slices"
 
@@ -69,6 +70,11 @@ func (m *Model) Evaluate(ctx context.Context, g *Group, examples []*corpus.Examp
 		}
 		if done != nil {
 			done(len(numbers))
+		}
+	}
+	for _, l := range losses {
+		if math.IsNaN(l.Sum) || math.IsInf(l.Sum, 0) {
+			return GroupScore{}, fmt.Errorf("task %q: the loss of head %q is not finite", l.Task, l.Head)
 		}
 	}
 	return g.judge(examples, predicted, losses), nil

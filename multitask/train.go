@@ -125,7 +125,7 @@ func Train(ctx context.Context, m *Model, data []Data, plan Plan, observe func(e
 		}
 		scores, err := m.evaluateAll(ctx, data, plan)
 		if err != nil {
-			return err
+			return fmt.Errorf("evaluation after step %d: %w", state.Step, err)
 		}
 		if err := observe(Evaluation{Step: state.Step, Epoch: report.Epoch, Groups: scores}); err != nil {
 			return ended(err)

@@ -304,6 +304,15 @@ func TestAnyPlanIsCarriedOutOrRefused(t *testing.T) {
 	}
 }
 
+func TestALossThatIsNoNumberIsAnError(t *testing.T) {
+	m := smallModel(t, "none", 0)
+	m.Params.In("heads").In("tags").All()[0].Data[0] = float32(math.Inf(1))
+	_, err := m.Evaluate(context.Background(), &m.Groups[0], smallData(m, 8)[0].Dev, 4, 0, nil)
+	if want := `task "tags": the loss of head "tags" is not finite`; err == nil || err.Error() != want {
+		t.Errorf("Evaluate = %v, want %s", err, want)
+	}
+}
+
 func TestSamplers(t *testing.T) {
 	draws := func(s Sampler, batches ...int) []int {
 		state := State{Batches: batches, Left: slices.Clone(batches), Last: -1, Rand: rand.New(rand.NewPCG(1, 1))}
