@@ -1,6 +1,7 @@
 package experiments
 
 import (
+	"errors"
 	"fmt"
 	"iter"
 	"maps"
@@ -315,6 +316,9 @@ func (r *Run) build(kinds []tasks.Task, labels map[headPlace]*corpus.Labels, mis
 		return err
 	}
 	m.Encoder = encoder
+	if err := checkSaves(m, r.encoderPath); err != nil {
+		mistakes.Add(e.Model.Encoder.Place, "encoder %q %w", e.Model.Encoder.Type, err)
+	}
 	r.remark(e.Model.Encoder.Place, encoder)
 
 	var names []string
@@ -335,6 +339,20 @@ func (r *Run) build(kinds []tasks.Task, labels map[headPlace]*corpus.Labels, mis
 	}
 	r.Model = m
 	return mistakes.Err()
+}
+
+// checkSaves makes sure that a checkpoint can hold the encoder of m, which was read from path, or name it.
+func checkSaves(m *multitask.Model, path string) error {
+	_, saves := m.Encoder.(encoders.Saver)
+	switch {
+	case saves:
+		return nil
+	case path == "":
+		return errors.New("starts from nothing, but cannot be saved; give it a base_model, and freeze: all")
+	case !m.Frozen():
+		return errors.New("learns, but cannot be saved; freeze: all leaves it as it is")
+	}
+	return nil
 }
 
 // remark passes on what a part has to say.

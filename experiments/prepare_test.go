@@ -7,6 +7,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/jenga-nlp/jenga/encoders"
+	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/nn"
 )
 
 // prepare writes an experiment of the given tasks and data files, and prepares it in their folder.
@@ -225,6 +229,30 @@ func TestLabelMapsNumberTheLabels(t *testing.T) {
 			}
 			if got := run.Model.Groups[0].Tasks[0].Heads[0].Labels.Names(); !slices.Equal(got, test.want) {
 				t.Errorf("labels are %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+// unsaved is an encoder that learns, but cannot be saved.
+type unsaved struct{ encoders.Trainable }
+
+func TestAnEncoderThatLearnsCanBeSaved(t *testing.T) {
+	for _, test := range []struct {
+		name, path string
+		frozen     bool
+		want       string
+	}{
+		{"from nothing", "", false, "starts from nothing, but cannot be saved"},
+		{"learning", "base", false, "learns, but cannot be saved"},
+		{"frozen", "base", true, ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			m := &multitask.Model{Encoder: unsaved{}, Params: nn.NewParams(1)}
+			m.Params.In("encoder").Zeros("w", 2).Frozen = test.frozen
+			err := checkSaves(m, test.path)
+			if (err == nil) != (test.want == "") || err != nil && !strings.HasPrefix(err.Error(), test.want) {
+				t.Errorf("checkSaves = %v, want %q", err, test.want)
 			}
 		})
 	}
