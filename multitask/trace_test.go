@@ -18,6 +18,9 @@ import (
 
 // The losses of 30 steps are PyTorch's, written by scripts/fixtures/trace.py: its doc comment says of what.
 func TestStepsFollowPyTorch(t *testing.T) {
+	if testing.Short() {
+		t.Skip("30 steps of a real encoder")
+	}
 	dir := shared.Dir(t)
 	data, err := os.ReadFile("testdata/trace.json")
 	if err != nil {

@@ -32,21 +32,20 @@ diff -r runs/quickstart/best again/best || fail "two runs of the quickstart diff
 say "its scores on test"
 "$jenga" eval runs/quickstart --split test
 "$jenga" eval runs/quickstart --split test --json >scores.json
-python3 - <<'P' 2>/dev/null || echo "(no python3: scores are not compared)"
-import json
-t = json.load(open("scores.json"))["tasks"]
-print({k: {h: {m: round(v, 4) for m, v in d.items() if m in ("accuracy", "f1")} for h, d in v["heads"].items()} for k, v in t.items()})
-P
+figure() { sed -n "s/.*\"$1\":{\"heads\":{\"$1\":{[^}]*\"$2\":\([0-9.e-]*\).*/\1/p" scores.json; }
+at_least() { awk -v got="$1" -v want="$2" 'BEGIN { exit !(got != "" && got + 0 >= want) }' || fail "$3 is $1, want $2"; }
+at_least "$(figure claim_type accuracy)" 0.90 "claim type's accuracy on test"
+at_least "$(figure entities f1)" 0.85 "entity F1 on test"
 
 say "predict, embed, tokenize"
-echo 'Claim for the MRI scan at Riverside Clinic, 240 euros' | "$jenga" predict runs/quickstart >answer.json
+echo 'Please refund my cardioectomy at Lakemoor Clinic, 240 euros.' | "$jenga" predict runs/quickstart >answer.json
 grep -q '"tasks"' answer.json || fail "predict gives no tasks"
 printf 'fine\n{"text": \nfine again\n' >lines.txt
 status 1 "$jenga" predict runs/quickstart lines.txt
 [ "$(wc -l <out.txt)" = 3 ] || fail "predict skips lines"
 grep -q '"error":"line 2' out.txt || fail "predict does not name the bad line"
-echo 'Claim for the MRI scan' | "$jenga" embed runs/quickstart | grep -q '"vector"' || fail "embed gives no vector"
-echo 'Claim for the MRI scan' | "$jenga" tokenize runs/quickstart | grep -q '"offsets"' || fail "tokenize gives no offsets"
+echo 'Please refund my cardioectomy' | "$jenga" embed runs/quickstart | grep -q '"vector"' || fail "embed gives no vector"
+echo 'Please refund my cardioectomy' | "$jenga" tokenize runs/quickstart | grep -q '"offsets"' || fail "tokenize gives no offsets"
 
 say "mistakes"
 status 2 "$jenga" train --no-such-flag
