@@ -62,7 +62,11 @@ func (l *learner) step(state State, draws []draw) (Step, error) {
 	}
 
 	// update
-	report.GradientNorm = nn.Clip(l.params, l.gradients, l.plan.ClipNorm)
+	limit := l.plan.ClipNorm
+	if limit == 0 {
+		limit = math.Inf(1)
+	}
+	report.GradientNorm = nn.Clip(l.params, l.gradients, limit)
 	if math.IsNaN(report.GradientNorm) || math.IsInf(report.GradientNorm, 0) {
 		return report, errors.New("the gradient is not finite; a lower training.learning_rate may help")
 	}

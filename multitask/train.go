@@ -48,6 +48,14 @@ type Step struct {
 	Time         time.Duration
 }
 
+// TokensPerSecond is the step's speed, 0 where its time is too short to measure.
+func (s Step) TokensPerSecond() float64 {
+	if s.Time <= 0 {
+		return 0
+	}
+	return float64(s.Tokens) / s.Time.Seconds()
+}
+
 // Evaluation is how the model does on dev.
 type Evaluation struct {
 	Step   int

@@ -304,6 +304,21 @@ func TestAnyPlanIsCarriedOutOrRefused(t *testing.T) {
 	}
 }
 
+func TestClipNormZeroNeverCuts(t *testing.T) {
+	var trained []map[string][]float32
+	for _, norm := range []float64{0, 1e9} {
+		m, plan := smallModel(t, "none", 0), smallPlan()
+		plan.ClipNorm = norm
+		train(t, m, smallData(m, 8), plan)
+		trained = append(trained, values(m))
+	}
+	for name, want := range trained[1] {
+		if !slices.Equal(trained[0][name], want) {
+			t.Errorf("%s is not what a norm that is never reached leaves", name)
+		}
+	}
+}
+
 func TestALossThatIsNoNumberIsAnError(t *testing.T) {
 	m := smallModel(t, "none", 0)
 	m.Params.In("heads").In("tags").All()[0].Data[0] = float32(math.Inf(1))
