@@ -34,10 +34,10 @@ type (
 		Groups []GroupLine         `json:"groups,omitempty"`
 	}
 	DoneLine struct {
-		Event   string   `json:"event"`
-		Best    BestLine `json:"best"`
-		Seconds float64  `json:"seconds"`
-		Folder  string   `json:"folder"`
+		Event   string    `json:"event"`
+		Best    *BestLine `json:"best"` // nil where nothing was evaluated
+		Seconds float64   `json:"seconds"`
+		Folder  string    `json:"folder"`
 	}
 	BestLine struct {
 		Step   int                 `json:"step"`
@@ -63,7 +63,7 @@ type (
 func Line(event any) any {
 	switch v := event.(type) {
 	case multitask.Step:
-		line := StepLine{Event: "step", Step: v.Number, Epoch: v.Epoch, Loss: v.Loss, Tasks: map[string]TaskLine{}, Rate: v.Rate, GradientNorm: v.GradientNorm, TokensPerSec: float64(v.Tokens) / v.Time.Seconds()}
+		line := StepLine{Event: "step", Step: v.Number, Epoch: v.Epoch, Loss: v.Loss, Tasks: map[string]TaskLine{}, Rate: v.Rate, GradientNorm: v.GradientNorm, TokensPerSec: v.TokensPerSecond()}
 		for _, l := range v.Losses {
 			if line.Tasks[l.Task].Heads == nil {
 				line.Tasks[l.Task] = TaskLine{Heads: map[string]map[string]float64{}}
@@ -76,10 +76,12 @@ func Line(event any) any {
 		line.Event, line.Step, line.Epoch = "eval", v.Step, v.Epoch
 		return line
 	case Done:
-		best := Scores(Dev, v.Best.Groups)
-		return DoneLine{Event: "done", Seconds: v.Seconds, Folder: v.Folder, Best: BestLine{
-			Step: v.Best.Step, Epoch: v.Best.Epoch, Metric: v.Metric, Value: v.Value, Tasks: best.Tasks, Groups: best.Groups,
-		}}
+		line := DoneLine{Event: "done", Seconds: v.Seconds, Folder: v.Folder}
+		if v.Best.Groups != nil {
+			best := Scores(Dev, v.Best.Groups)
+			line.Best = &BestLine{Step: v.Best.Step, Epoch: v.Best.Epoch, Metric: v.Metric, Value: v.Value, Tasks: best.Tasks, Groups: best.Groups}
+		}
+		return line
 	}
 	panic("experiments: a line of an unknown event")
 }

@@ -207,6 +207,9 @@ func TestWhatDevIsNotLabelledForIsNotJudged(t *testing.T) {
 	if len(done.Best.Groups) != 0 || isThere("none/tasks") {
 		t.Error("there is an evaluation of nothing")
 	}
+	if got := jsonOf(t, Line(done)); !strings.HasPrefix(got, `{"event":"done","best":null,`) {
+		t.Errorf("the last event is %s", got)
+	}
 	if got, want := files(t, "none/best")["model.safetensors"], files(t, "none/last")["model.safetensors"]; got != want {
 		t.Error("the best is not the last")
 	}

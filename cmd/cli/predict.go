@@ -70,12 +70,12 @@ func (c *commands) eachText(ctx context.Context, args []string, answer func([]*c
 		defer file.Close()
 		in = file
 	}
-	texts := texts{reader: bufio.NewReaderSize(interruptible{ctx, in}, 1<<16)}
+	lines := texts{reader: bufio.NewReaderSize(interruptible{ctx, in}, 1<<16)}
 	out := bufio.NewWriter(c.out)
 
 	wrong := false
-	for !texts.ended {
-		examples, lines, err := texts.next()
+	for !lines.ended {
+		examples, waiting, err := lines.next()
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
@@ -85,7 +85,7 @@ func (c *commands) eachText(ctx context.Context, args []string, answer func([]*c
 				return err
 			}
 		}
-		for _, line := range lines {
+		for _, line := range waiting {
 			if line == nil {
 				line, answers = answers[0], answers[1:]
 			} else {
