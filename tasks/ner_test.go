@@ -1,0 +1,124 @@
+package tasks_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/jenga-nlp/jenga/parttest"
+	"github.com/jenga-nlp/jenga/tasks"
+)
+
+func TestNER(t *testing.T) { parttest.Task(t, "ner", "") }
+
+func TestNERWithEntities(t *testing.T) {
+	parttest.Task(t, "ner", "",
+		record(map[string]any{"text": "Zoë paid 12 euros", "entities": []any{entity(0, 3, "person"), entity(9, 17, "amount")}}),
+		record(map[string]any{"text": "nobody paid", "entities": []any{}}),
+	)
+}
+
+// entity is one of a record's, at characters of its text.
+func entity(start, end int, label string) map[string]any {
+	return map[string]any{"start": json.Number(fmt.Sprint(start)), "end": json.Number(fmt.Sprint(end)), "label": label}
+}
+
+func TestEntitiesBecomeTagsOfTheWordsTheyTouch(t *testing.T) {
+	task := tasks.NewNER(tasks.Site{Heads: []string{"entity"}, Split: splitSigns})
+	for _, c := range []struct {
+		name, text string
+		entities   []any
+		want       string // tags, or an error
+	}{
+		{"none", "all is well", []any{}, "O O O"},
+		{"one of several words", "to New York now", []any{entity(3, 11, "city")}, "O B-city I-city O"},
+		{"offsets in characters", "Zoë saw Rome", []any{entity(8, 12, "city")}, "O O B-city"},
+		{"side by side", "Rome Oslo", []any{entity(0, 4, "city"), entity(5, 9, "city")}, "B-city B-city"},
+		{"out of order", "Rome Oslo", []any{entity(5, 9, "x"), entity(0, 4, "y")}, "B-y B-x"},
+		{"at the end, with a full stop behind", "on 3.5.", []any{entity(3, 6, "date")}, "O B-date I-date I-date O"},
+		{"blanks at its ends", "to Rome now", []any{entity(2, 8, "city")}, "O B-city O"},
+		{"a part of a word", "a Romeward trip", []any{entity(2, 6, "city")}, "O B-city O"},
+		{"two in one word", "a RomeOslo trip", []any{entity(2, 6, "x"), entity(6, 10, "y")},
+			`data.jsonl:7: entities x "Rome" and y "Oslo" share a word; a word has one tag`},
+		{"one that begins in another's last word", "in New YorkOslo Bay", []any{entity(3, 11, "x"), entity(11, 19, "y")},
+			`data.jsonl:7: entities x "New York" and y "Oslo Bay" share a word; a word has one tag`},
+		{"nothing but a blank", "a b", []any{entity(1, 2, "x")}, `data.jsonl:7: entity x " " has no word in it`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			e, err := task.Example(record(map[string]any{"text": c.text, "entities": c.entities}))
+			if err != nil {
+				if err.Error() != c.want {
+					t.Errorf("error %v, want %s", err, c.want)
+				}
+				return
+			}
+			if got := strings.Join(e.Targets[0].Tags, " "); got != c.want || !e.Targets[0].Labelled() {
+				t.Errorf("tags %s, want %s", got, c.want)
+			}
+		})
+	}
+}
+
+func TestARecordWithoutEntitiesOrTagsIsNotLabelled(t *testing.T) {
+	task := tasks.NewNER(tasks.Site{Heads: []string{"entity"}, Split: splitSigns})
+	e, err := task.Example(record(map[string]any{"text": "one, two"}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e.Targets[0].Labelled() || len(e.Words) != 3 {
+		t.Errorf("target %+v, %d words; want no answer, 3 words", e.Targets[0], len(e.Words))
+	}
+}
+
+func TestAHeadsOwnTagsComeBeforeAllOthers(t *testing.T) {
+	task := tasks.NewNER(tasks.Site{Heads: []string{"places", "people"}})
+	e, err := task.Example(record(map[string]any{
+		"words": "Ada in Rome", "tags": "B-x O O", "tags.places": "O O B-city", "entities": []any{},
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range [][]string{{"O", "O", "B-city"}, {"B-x", "O", "O"}} {
+		if got := e.Targets[i].Tags; !slices.Equal(got, want) {
+			t.Errorf("head %d: tags %q, want %q", i, got, want)
+		}
+	}
+}
+
+func TestATagThatMarksNoSpanIsAnError(t *testing.T) {
+	task := tasks.NewNER(tasks.Site{Heads: []string{"entity"}})
+	for _, tag := range []string{"NOUN", "B-", "Bcity", "b-city", "X-city", "É-city"} {
+		_, err := task.Example(record(map[string]any{"words": "a b", "tags": []any{"O", tag}}))
+		want := fmt.Sprintf("data.jsonl:7: tag 2 is %q; ner takes O, and B-, I-, E- or S- before a label, tagging takes any tag", tag)
+		if err == nil || err.Error() != want {
+			t.Errorf("tag %q: error %v, want %s", tag, err, want)
+		}
+	}
+}
+
+func TestSpansOfTagsThatAreNoneDoNotStopTheTask(t *testing.T) {
+	task := tasks.NewNER(tasks.Site{Heads: []string{"entity"}}).(tasks.SpanFinder)
+	got := task.Spans([]string{"O", "city", "city", "I-city"})
+	want := []tasks.TagSpan{{Label: "city", Start: 1, End: 2}, {Label: "city", Start: 2, End: 3}, {Label: "city", Start: 3, End: 4}}
+	if !slices.Equal(got, want) {
+		t.Errorf("Spans = %v, want %v", got, want)
+	}
+}
+
+func TestTheFirstMetricIsTheMainOne(t *testing.T) {
+	for name, want := range map[string]string{"classification": "accuracy", "sentiment": "accuracy", "ner": "f1", "tagging": "accuracy"} {
+		choice, err := tasks.Registry().FromString(name, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		task, err := choice.Build(tasks.Site{Heads: []string{"head"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := task.Judge(nil, nil)[0].Name; got != want {
+			t.Errorf("%s: first metric %s, want %s", name, got, want)
+		}
+	}
+}
