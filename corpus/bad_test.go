@@ -12,6 +12,7 @@ var badFormats = map[string]Format{
 	"ragged_columns.tsv":   {NoHeader: true, Columns: []string{"text", "label"}},
 	"ragged_first_row.csv": {NoHeader: true},
 	"header_count.csv":     {Columns: []string{"text", "label", "more"}},
+	"empty_field.jsonl":    {Fields: map[string]string{"label": "topic"}},
 	"no_field.csv":         {Fields: map[string]string{"text": "sentence", "label": "category", "label.urgency": "urgency"}},
 	"not_latin1.csv":       {Encoding: "latin1"},
 	"one_piece.txt":        {Delimiter: " ", NoHeader: true, Columns: []string{"label", "text"}},

@@ -174,7 +174,12 @@ func (d *reader) missing(name string) error {
 	for _, our := range slices.Sorted(maps.Keys(d.format.Fields)) {
 		theirs := d.format.Fields[our]
 		has := func(r Record) bool { return r.Fields[our] != nil }
-		if theirs != "" && !slices.ContainsFunc(d.records, has) {
+		_, there := d.found()[theirs]
+		switch {
+		case theirs == "" || slices.ContainsFunc(d.records, has):
+		case there:
+			all.add(Place{File: name}, "field %q for %s is empty in every record; want a value in one at least", theirs, our)
+		default:
 			all.add(Place{File: name}, "no field %q for %s; there is %s", theirs, our, listed(d.found()))
 		}
 	}

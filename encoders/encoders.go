@@ -31,6 +31,12 @@ type Saver interface {
 	Save(folder string) error
 }
 
+// Sized is options of an encoder that say what a base model says of itself.
+type Sized interface {
+	// CheckBase returns what is wrong with the options beside a base model.
+	CheckBase() error
+}
+
 // Bounded is an Encoder that takes texts up to a length.
 type Bounded interface {
 	MaxTokens() int // special ones included

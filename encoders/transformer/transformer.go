@@ -4,14 +4,15 @@
 package transformer
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/jenga-nlp/jenga/encoders"
 )
 
-func init() {
-	encoders.Register("transformer", Options{Layers: 4, Width: 256, Heads: 4, FeedForward: 1024, MaxPositions: 512, InitializerRange: 0.02}, New)
-}
+func init() { encoders.Register("transformer", defaults, New) }
+
+var defaults = Options{Layers: 4, Width: 256, Heads: 4, FeedForward: 1024, MaxPositions: 512, InitializerRange: 0.02}
 
 // Options are the sizes of an encoder from scratch. A pretrained one has those of its config.json.
 type Options struct {
@@ -22,6 +23,14 @@ type Options struct {
 	MaxPositions int `yaml:"max_positions" doc:"length of the longest text, in tokens"`
 	// A narrow encoder learns the order of words sooner from a wider range than BERT's 0.02, which fits a width of 768.
 	InitializerRange float64 `yaml:"initializer_range" range:"(0,1]" doc:"standard deviation of the initial weights"`
+}
+
+// CheckBase refuses sizes beside a base model, which has its own.
+func (o Options) CheckBase() error {
+	if o != defaults {
+		return errors.New("its sizes are the base model's; leave out what stands beside type, or leave out base_model to start from nothing")
+	}
+	return nil
 }
 
 // New makes an encoder: of the weights at site.Model, else from scratch.
