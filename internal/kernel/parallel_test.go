@@ -3,6 +3,7 @@ package kernel
 import (
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"testing"
 )
 
@@ -41,5 +42,39 @@ func TestNoNumberOfThreadsIsTooMany(t *testing.T) {
 	SetThreads(0)
 	if got, want := Threads(), runtime.GOMAXPROCS(0); got != want {
 		t.Errorf("%d threads are used for all cores, want %d", got, want)
+	}
+}
+
+func TestParallelMayBeCalledFromManyGoroutinesAndFromInside(t *testing.T) {
+	defer SetThreads(0)
+	SetThreads(3)
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for range 500 {
+				var sum atomic.Int64
+				Parallel(10, 1, func(i, _ int) {
+					Parallel(5, 2, func(lo, hi int) { sum.Add(int64((hi - lo) * i)) })
+				})
+				if got := sum.Load(); got != 5*45 {
+					t.Errorf("sum is %d, want %d", got, 5*45)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func TestTilingsAllocateNothing(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector empties pools")
+	}
+	defer SetThreads(0)
+	x, y := make([]float32, 100_000), make([]float32, 100_000)
+	for _, n := range []int{1, 2} {
+		SetThreads(n)
+		if allocs := testing.AllocsPerRun(100, func() { Add(x, y) }); allocs > 0 {
+			t.Errorf("Add with %d threads allocates %v times", n, allocs)
+		}
 	}
 }

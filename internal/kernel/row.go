@@ -9,11 +9,11 @@ const (
 )
 
 // Add adds x to out.
-func Add(out, x []float32) {
-	Parallel(len(x), elementTile, func(lo, hi int) {
-		blas.Saxpy(hi-lo, 1, x[lo:hi], 1, out[lo:hi], 1)
-	})
-}
+func Add(out, x []float32) { addRows.run(len(x), elementTile, [2][]float32{out, x}) }
+
+var addRows = tiled(func(a *[2][]float32, lo, hi int) { use.addScaled(a[0][lo:hi], a[1][lo:hi], 1) })
+
+func addScaledPlain(to, from []float32, by float32) { blas.Saxpy(len(from), by, from, 1, to, 1) }
 
 // Repeat writes row to each row of out [T D], D = len(row).
 func Repeat(out, row []float32) {

@@ -1,0 +1,64 @@
+// Command gen writes the assembly of package kernel for amd64: each loop once for AVX2 with FMA and once for AVX-512,
+// from one description where they differ in the width of a register alone.
+//
+//	go generate ./internal/kernel
+//
+// It is a module of its own, so that those who use jenga do not fetch the assembler.
+package main
+
+import (
+	"log"
+	"os"
+	"path/filepath"
+
+	"github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/pass"
+	"github.com/mmcloughlin/avo/printer"
+)
+
+// files are what is written: NAME_amd64.s and, with the declarations, NAME_gen_amd64.go.
+var files = []struct {
+	name     string
+	describe func(*isa)
+}{
+	{"rows", rows},
+	{"measure", measure},
+}
+
+func main() {
+	log.SetFlags(0)
+	for _, f := range files {
+		if err := write(f.name, f.describe); err != nil {
+			log.Fatalf("%s: %v", f.name, err)
+		}
+	}
+}
+
+func write(name string, describe func(*isa)) error {
+	c := build.NewContext()
+	c.ConstraintExpr("amd64")
+	for _, a := range []*isa{newAVX2(c), newAVX512(c)} {
+		describe(a)
+	}
+	file, err := c.Result()
+	if err != nil {
+		return err
+	}
+	if err := pass.Compile.Execute(file); err != nil {
+		return err
+	}
+	config := printer.Config{Name: "go generate ./internal/kernel", Pkg: "kernel"}
+	for path, p := range map[string]printer.Printer{
+		name + "_amd64.s":      printer.NewGoAsm(config),
+		name + "_gen_amd64.go": printer.NewStubs(config),
+	} {
+		text, err := p.Print(file)
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join("..", path), text, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}

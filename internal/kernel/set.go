@@ -1,0 +1,60 @@
+package kernel
+
+import (
+	"fmt"
+	"os"
+	"strings"
+)
+
+// set is the inner loops for one kind of processor. Each works on one row or one tile, in one goroutine. A set begins
+// as a copy of the plain version; faster loops take the place of its fields.
+type set struct {
+	name string
+
+	addScaled func(to, from []float32, by float32) // to += by·from
+
+	multiplyAdds func(times int) // rounds of roundFlops operations in registers; nil: none
+	roundFlops   int
+	readAll      func(x []float32) // nil: none; of a multiple of 256 values
+}
+
+// plain is the version in Go alone: the reference, and what processors without a faster one run.
+var plain = set{
+	name:      "plain",
+	addScaled: addScaledPlain,
+}
+
+// called returns a copy of s under another name.
+func (s set) called(name string) set {
+	s.name = name
+	return s
+}
+
+// use is the set that all arithmetic runs on.
+var use = &plain
+
+// chooseError is what JENGA_KERNEL got wrong.
+var chooseError error
+
+func init() { use, chooseError = choose(os.Getenv("JENGA_KERNEL"), available()) }
+
+// choose returns the set called name among those that the processor can run, best last; the best where name is empty.
+func choose(name string, there []*set) (*set, error) {
+	if name == "" {
+		return there[len(there)-1], nil
+	}
+	var names []string
+	for _, s := range there {
+		if s.name == name {
+			return s, nil
+		}
+		names = append(names, s.name)
+	}
+	return &plain, fmt.Errorf("JENGA_KERNEL=%s: this processor has no kernel of that name; it has %s", name, strings.Join(names, ", "))
+}
+
+// Name returns the name of the version in use: plain, avx2, avx512 or neon.
+func Name() string { return use.name }
+
+// Check returns what is wrong with the version that JENGA_KERNEL asks for; the plain one runs then.
+func Check() error { return chooseError }

@@ -1,0 +1,28 @@
+package kernel
+
+import "golang.org/x/sys/cpu"
+
+//go:generate go run -C gen .
+
+var (
+	avx2   = plain.called("avx2")
+	avx512 = plain.called("avx512")
+)
+
+// available lists the sets that this processor can run, the best last.
+func available() []*set {
+	there := []*set{&plain}
+	if cpu.X86.HasAVX2 && cpu.X86.HasFMA {
+		there = append(there, &avx2)
+	}
+	if cpu.X86.HasAVX512F && cpu.X86.HasAVX512BW && cpu.X86.HasAVX512DQ && cpu.X86.HasAVX512VL {
+		there = append(there, &avx512)
+	}
+	return there
+}
+
+func init() {
+	avx2.addScaled, avx512.addScaled = addScaledAVX2, addScaledAVX512
+	avx2.multiplyAdds, avx2.roundFlops, avx2.readAll = multiplyAddsAVX2, 12*8*2, readAllAVX2
+	avx512.multiplyAdds, avx512.roundFlops, avx512.readAll = multiplyAddsAVX512, 28*16*2, readAllAVX512
+}

@@ -1,0 +1,4 @@
+package kernel
+
+// available lists the sets that this processor can run, the best last.
+func available() []*set { return []*set{&plain} }
