@@ -1,134 +1,147 @@
-// Package kernel is float32 arithmetic: products, attention, norms, activations, the optimizer's update. Here is the
-// plain version, which reads like its formulas. Every sum runs in an order that depends neither on the number of
-// goroutines nor on the number of rows: the same row gives the same bits alone and in any batch.
+// Package kernel is float32 arithmetic: products, attention, norms, activations, the optimizer's update. Each exists
+// as a plain version, which reads like its formulas, and as loops in assembly for the processors that most people have
+// (see set). Every sum runs in an order that depends neither on the number of goroutines nor on the number of rows: the
+// same row gives the same bits alone and in any batch.
 package kernel
 
-import (
-	"sync"
+// Matrix is a view of values: element i, j is Data[i*Row+j*Col]. One of Row and Col is 1.
+type Matrix struct {
+	Data     []float32
+	Row, Col int
+}
 
-	"gonum.org/v1/gonum/blas/gonum"
+// Dense views values as rows of a width, without gaps.
+func Dense(data []float32, width int) Matrix { return Matrix{data, width, 1} }
+
+// T returns the transpose of x.
+func (x Matrix) T() Matrix { return Matrix{x.Data, x.Col, x.Row} }
+
+// Product is C = A·B, and what is done to C while a tile of it is in the cache.
+//
+// Each element of C takes its products one by one, over K ascending.
+type Product struct {
+	M, K, N int
+	A       Matrix    // [M K]
+	B       Matrix    // [K N]
+	Packed  *Packed   // B laid out for many products, instead of B
+	C       []float32 // [M N]
+
+	Start Start
+	Bias  []float32 // [N], for StartAtBias
+	After Epilogue
+}
+
+// Start is what an element of C adds its products to.
+type Start int
+
+const (
+	StartAtC    Start = iota // what stands there
+	StartAtZero              // nothing
+	StartAtBias              // its column's bias
 )
 
-var blas gonum.Implementation
+// Epilogue is what follows a product, in this order. What is zero is left out.
+type Epilogue struct {
+	GELU         []float32 // [M N] takes GELU(C); C keeps what it was
+	GELUGradient []float32 // [M N] x: C is the gradient at GELU(x), and becomes that at x
+	Dropout      Dropped   // of C
+	Residual     []float32 // [M N] is added to C
+}
 
-// MatMul adds a·b to c: c [m n], a [m k], b [k n]. Each element of c takes its products one by one, over k ascending.
+// Dropped is a dropout: which elements are dropped is a function of Key and their index. The zero value drops none.
+type Dropped struct {
+	Key  uint64
+	Rate float64
+}
+
+// Multiply computes the product.
+func (p Product) Multiply() {
+	if p.Packed != nil && (p.Packed.k != p.K || p.Packed.n != p.N) {
+		panic("kernel: a product with a packed matrix of other dimensions")
+	}
+	if p.M == 0 || p.N == 0 {
+		return
+	}
+	if use.tile != nil && p.K > 0 {
+		p.multiplyTiles()
+		return
+	}
+	c := p.C[:p.M*p.N]
+	switch p.Start {
+	case StartAtZero:
+		clear(c)
+	case StartAtBias:
+		Repeat(c, p.Bias)
+	}
+	if p.Packed != nil {
+		p.B = Dense(p.Packed.data, p.N)
+	}
+	multiply(c, p.A, p.B, p.M, p.K, p.N)
+	p.After.apply(c, p.N, 0, p.M, 0, p.N)
+}
+
+// MatMul adds a·b to c: c [m n], a [m k], b [k n].
 func MatMul(c, a, b []float32, m, k, n int) {
-	multiply(c, matrix{a, k, 1}, matrix{b, n, 1}, m, k, n)
+	Product{M: m, K: k, N: n, A: Dense(a, k), B: Dense(b, n), C: c}.Multiply()
 }
 
-// MatMulBT adds a·bᵀ to c: c [m n], a [m k], b [n k], in MatMul's order.
+// MatMulBT adds a·bᵀ to c: c [m n], a [m k], b [n k].
 func MatMulBT(c, a, b []float32, m, k, n int) {
-	multiply(c, matrix{a, k, 1}, matrix{b, 1, k}, m, k, n)
+	Product{M: m, K: k, N: n, A: Dense(a, k), B: Dense(b, k).T(), C: c}.Multiply()
 }
 
-// MatMulAT adds aᵀ·b to c: c [m n], a [k m], b [k n], in MatMul's order.
+// MatMulAT adds aᵀ·b to c: c [m n], a [k m], b [k n].
 func MatMulAT(c, a, b []float32, m, k, n int) {
-	multiply(c, matrix{a, 1, m}, matrix{b, n, 1}, m, k, n)
+	Product{M: m, K: k, N: n, A: Dense(a, m).T(), B: Dense(b, n), C: c}.Multiply()
+}
+
+// apply does to the rows i:iEnd and columns j:jEnd of c, whose rows have width n, what follows the product.
+func (e *Epilogue) apply(c []float32, n, i, iEnd, j, jEnd int) {
+	if e.GELU == nil && e.GELUGradient == nil && e.Dropout.Rate == 0 && e.Residual == nil {
+		return
+	}
+	drop := newMask(e.Dropout.Key, e.Dropout.Rate)
+	for ; i < iEnd; i++ {
+		lo, hi := i*n+j, i*n+jEnd
+		row := c[lo:hi]
+		if e.GELU != nil {
+			GELU(e.GELU[lo:hi], row)
+		}
+		if e.GELUGradient != nil {
+			d := make([]float32, hi-lo)
+			GELUBackward(d, e.GELUGradient[lo:hi], row)
+			copy(row, d)
+		}
+		if e.Dropout.Rate > 0 {
+			drop.apply(row, row, lo)
+		}
+		if e.Residual != nil {
+			use.addScaled(row, e.Residual[lo:hi], 1)
+		}
+	}
 }
 
 // Transpose writes b [m n] to a as [n m].
 func Transpose(a, b []float32, m, n int) {
 	Parallel(n, 64, func(lo, hi int) {
-		matrix{b, 1, n}.pack(a[lo*m:], lo, hi, 0, m)
+		Matrix{b, 1, n}.pack(a[lo*m:], lo, hi, 0, m)
 	})
 }
-
-// A product is cut into tiles that the caches hold. What an element sums up, and in which order, does not depend on
-// its tile.
-const (
-	tileRows  = 8   // of c, that one row of b is added to: tileRows*tileCols floats stay in the first cache
-	tileCols  = 512 // of b and c
-	tileDepth = 128 // rows of b: tileDepth*tileCols floats stay in the second cache
-	groupRows = 192 // rows of c that one goroutine takes through the same tile of b
-)
-
-// tiles are copies without gaps, so that no stride, such as a power of two, makes the caches evict them.
-type tiles struct {
-	a [tileDepth * tileRows]float32 // transposed
-	b [tileDepth * tileCols]float32
-	c [tileRows * tileCols]float32
-}
-
-var tilePool = sync.Pool{New: func() any { return new(tiles) }}
-
-// multiply adds a·b to c [m n].
-func multiply(c []float32, a, b matrix, m, k, n int) {
-	if m == 0 || n == 0 {
-		return
-	}
-	columns := pieces(n, tileCols, 1)
-	groups := min(pieces(m, groupRows, Threads()), pieces(m, tileRows, 1)) // as many for each goroutine
-	rows, cols := evenly(m, groups), evenly(n, columns)
-	Parallel(groups*columns, 1, func(unit, _ int) {
-		t := tilePool.Get().(*tiles)
-		defer tilePool.Put(t)
-		i, j := unit%groups*rows, unit/groups*cols
-		for l := 0; l < k; l += tileDepth {
-			t.multiply(c, a, b, n, [3]int{i, j, l}, [3]int{min(i+rows, m), min(j+cols, n), min(l+tileDepth, k)})
-		}
-	})
-}
-
-// pieces returns how many pieces of at most limit n is cut into, a multiple of some number.
-func pieces(n, limit, multiple int) int {
-	p := (n + limit - 1) / limit
-	return (p + multiple - 1) / multiple * multiple
-}
-
-// evenly returns the size of the pieces that n is cut into, a multiple of 8; the last ones may be smaller or empty.
-func evenly(n, pieces int) int { return (n + 8*pieces - 1) / (8 * pieces) * 8 }
-
-// multiply adds to the rows lo[0]:hi[0] and columns lo[1]:hi[1] of c, whose rows have width n, the products of
-// lo[2]:hi[2].
-func (t *tiles) multiply(c []float32, a, b matrix, n int, lo, hi [3]int) {
-	cols, depth := hi[1]-lo[1], hi[2]-lo[2]
-	if lo[0] >= hi[0] || cols <= 0 {
-		return
-	}
-	b.pack(t.b[:], lo[2], hi[2], lo[1], hi[1])
-	for i := lo[0]; i < hi[0]; i += tileRows {
-		rows := min(tileRows, hi[0]-i)
-		a.transposed().pack(t.a[:], lo[2], hi[2], i, i+rows)
-		for r := range rows {
-			copy(t.c[r*cols:(r+1)*cols], c[(i+r)*n+lo[1]:])
-		}
-		addProduct(t.c[:], t.a[:], t.b[:], rows, depth, cols)
-		for r := range rows {
-			copy(c[(i+r)*n+lo[1]:(i+r)*n+hi[1]], t.c[r*cols:])
-		}
-	}
-}
-
-// addProduct adds aᵀ·b to c: c [m n], a [k m], b [k n]. It is the formula itself, without tiles or goroutines: each row
-// of b is added to all rows of c, times a column of aᵀ.
-func addProduct(c, a, b []float32, m, k, n int) {
-	for l := range k {
-		blas.Sger(m, n, 1, a[l*m:], 1, b[l*n:], 1, c, n)
-	}
-}
-
-// matrix is a view of data: element i, j is data[i*row+j*col]. One of row and col is 1.
-type matrix struct {
-	data     []float32
-	row, col int
-}
-
-func (x matrix) transposed() matrix { return matrix{x.data, x.col, x.row} }
 
 // pack copies rows i:iEnd and columns j:jEnd to out without gaps.
-func (x matrix) pack(out []float32, i, iEnd, j, jEnd int) {
+func (x Matrix) pack(out []float32, i, iEnd, j, jEnd int) {
 	rows, cols := iEnd-i, jEnd-j
-	if x.col == 1 {
+	if x.Col == 1 {
 		for r := range rows {
-			copy(out[r*cols:(r+1)*cols], x.data[(i+r)*x.row+j:])
+			copy(out[r*cols:(r+1)*cols], x.Data[(i+r)*x.Row+j:])
 		}
 		return
 	}
 	c := 0
 	for ; c+8 <= cols; c += 8 { // at a time, so that what is written lies together
-		from := x.data[(j+c)*x.col+i:]
-		c0, c1, c2, c3 := from[:rows], from[x.col:][:rows], from[2*x.col:][:rows], from[3*x.col:][:rows]
-		c4, c5, c6, c7 := from[4*x.col:][:rows], from[5*x.col:][:rows], from[6*x.col:][:rows], from[7*x.col:][:rows]
+		from := x.Data[(j+c)*x.Col+i:]
+		c0, c1, c2, c3 := from[:rows], from[x.Col:][:rows], from[2*x.Col:][:rows], from[3*x.Col:][:rows]
+		c4, c5, c6, c7 := from[4*x.Col:][:rows], from[5*x.Col:][:rows], from[6*x.Col:][:rows], from[7*x.Col:][:rows]
 		for r, v := range c0 {
 			to := (*[8]float32)(out[r*cols+c:])
 			to[0], to[1], to[2], to[3] = v, c1[r], c2[r], c3[r]
@@ -136,7 +149,7 @@ func (x matrix) pack(out []float32, i, iEnd, j, jEnd int) {
 		}
 	}
 	for ; c < cols; c++ {
-		for r, v := range x.data[(j+c)*x.col+i:][:rows] {
+		for r, v := range x.Data[(j+c)*x.Col+i:][:rows] {
 			out[r*cols+c] = v
 		}
 	}

@@ -7,18 +7,44 @@ import (
 	"testing"
 )
 
-// rowSums is MatMul's contract as two loops: each element takes its products in ascending order, in float32.
+// rowSums is MatMul's contract as two loops: each element takes its products in ascending order, in float32; each is
+// rounded before it is added in the plain version alone.
 func rowSums(c, a, b []float32, m, k, n int) {
 	for i := range m {
 		for j := range n {
 			sum := c[i*n+j]
 			for l := range k {
-				product := a[i*k+l] * b[l*n+j]
-				sum += product
+				if use.tile == nil {
+					product := a[i*k+l] * b[l*n+j]
+					sum += product
+				} else {
+					sum = multiplyAdd(a[i*k+l], b[l*n+j], sum)
+				}
 			}
 			c[i*n+j] = sum
 		}
 	}
+}
+
+// multiplyAdd returns a·b + c, rounded once. In float64 the product is exact; where the sum is not, it is rounded to
+// odd, so that rounding it again to float32 gives what rounding the exact sum gives (Boldo & Melquiond 2008).
+func multiplyAdd(a, b, c float32) float32 {
+	x, y := float64(a)*float64(b), float64(c)
+	sum := x + y
+	if math.IsNaN(sum) || math.IsInf(sum, 0) {
+		return float32(sum)
+	}
+	part := sum - x // Knuth's two-sum: rest is what the sum lacks
+	rest := (x - (sum - part)) + (y - part)
+	if bits := math.Float64bits(sum); rest != 0 && bits&1 == 0 {
+		if (rest > 0) == (sum > 0) {
+			bits++
+		} else {
+			bits--
+		}
+		sum = math.Float64frombits(bits)
+	}
+	return float32(sum)
 }
 
 func transposed(x []float32, m, n int) []float32 {
@@ -32,9 +58,12 @@ func transposed(x []float32, m, n int) []float32 {
 }
 
 // sizes are m, k, n around the borders of tiles.
-var sizes = [][3]int{{1, 1, 1}, {1, 10, 3}, {3, 5, 10}, {7, 300, 9}, {8, 256, 256}, {9, 257, 257}, {130, 33, 70}, {131, 520, 264}, {0, 3, 4}, {3, 0, 4}, {3, 4, 0}}
+var sizes = [][3]int{{1, 1, 1}, {1, 10, 3}, {3, 5, 10}, {7, 300, 9}, {8, 256, 256}, {9, 257, 257}, {130, 33, 70}, {131, 520, 264}, {0, 3, 4}, {3, 0, 4}, {3, 4, 0},
+	{13, 192, 16}, {14, 193, 17}, {15, 384, 32}, {16, 577, 31}, {33, 40, 33}}
 
-func TestProductsSumInAscendingOrder(t *testing.T) {
+func TestProductsSumInAscendingOrder(t *testing.T) { inEachSet(t, productsSumInAscendingOrder) }
+
+func productsSumInAscendingOrder(t *testing.T) {
 	for _, s := range sizes {
 		m, k, n := s[0], s[1], s[2]
 		a, b, before := normal(1, m*k), normal(2, k*n), normal(3, m*n)
@@ -55,6 +84,10 @@ func TestProductsSumInAscendingOrder(t *testing.T) {
 }
 
 func TestRowsOfAProductDependOnThemselvesAlone(t *testing.T) {
+	inEachSet(t, rowsOfAProductDependOnThemselvesAlone)
+}
+
+func rowsOfAProductDependOnThemselvesAlone(t *testing.T) {
 	const m, k, n = 67, 130, 300
 	a, b := normal(1, m*k), normal(2, k*n)
 	all := make([]float32, m*n)
@@ -74,14 +107,18 @@ func TestRowsOfAProductDependOnThemselvesAlone(t *testing.T) {
 func TestThreadsDoNotChangeAProduct(t *testing.T) {
 	const m, k, n = 300, 70, 600
 	a, b := normal(1, m*k), normal(2, k*n)
-	same(t, "MatMul", func() []float32 {
-		c := make([]float32, m*n)
-		MatMul(c, a, b, m, k, n)
-		return c
+	inEachSet(t, func(t *testing.T) {
+		same(t, "MatMul", func() []float32 {
+			c := make([]float32, m*n)
+			MatMul(c, a, b, m, k, n)
+			return c
+		})
 	})
 }
 
-func TestProductsPassOnWhatIsNoNumber(t *testing.T) {
+func TestProductsPassOnWhatIsNoNumber(t *testing.T) { inEachSet(t, productsPassOnWhatIsNoNumber) }
+
+func productsPassOnWhatIsNoNumber(t *testing.T) {
 	nan, inf := float32(math.NaN()), float32(math.Inf(1))
 	for _, bad := range []float32{nan, inf} {
 		c := make([]float32, 4)
@@ -105,16 +142,20 @@ func TestTranspose(t *testing.T) {
 }
 
 func BenchmarkProducts(b *testing.B) {
-	for _, s := range [][3]int{{384, 384, 384}, {384, 384, 1536}, {384, 1536, 384}, {1536, 384, 384}, {12, 384, 1536}} {
+	chosen := use
+	defer func() { use = chosen }()
+	for _, s := range [][3]int{{384, 384, 384}, {384, 384, 1536}, {384, 1536, 384}, {2048, 768, 768}, {2048, 768, 3072}, {2048, 3072, 768}, {16, 768, 3072}} {
 		m, k, n := s[0], s[1], s[2]
 		x, y, z := normal(1, m*k), normal(2, k*n), make([]float32, m*n)
 		for name, multiply := range map[string]func(c, a, b []float32, m, k, n int){"MatMul": MatMul, "MatMulBT": MatMulBT, "MatMulAT": MatMulAT} {
-			b.Run(fmt.Sprintf("%s/%dx%dx%d", name, m, k, n), func(b *testing.B) {
-				for b.Loop() {
-					multiply(z, x, y, m, k, n)
-				}
-				b.ReportMetric(2*float64(m*k*n)*float64(b.N)/b.Elapsed().Seconds()/1e9, "GFLOP/s")
-			})
+			for _, use = range available() {
+				b.Run(fmt.Sprintf("%s/%dx%dx%d/%s", name, m, k, n, use.name), func(b *testing.B) {
+					for b.Loop() {
+						multiply(z, x, y, m, k, n)
+					}
+					b.ReportMetric(2*float64(m*k*n)*float64(b.N)/b.Elapsed().Seconds()/1e9, "GFLOP/s")
+				})
+			}
 		}
 	}
 }

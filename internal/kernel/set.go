@@ -13,6 +13,13 @@ type set struct {
 
 	addScaled func(to, from []float32, by float32) // to += by·from
 
+	// tile[rows] writes from + a·b to c, of so many rows and panel columns: a [rows k], its rows aRow and its columns
+	// aCol values apart, b [k panel] without gaps. nil: the processor's products are the plain ones.
+	tile  []func(c, from *float32, cRow, fromRow int, a *float32, aRow, aCol int, b *float32, k int)
+	panel int
+	// transpose8 writes 8 rows of x, xRow values apart, to 8 columns of out: 8·times columns of x to as many rows.
+	transpose8 func(out, x *float32, outRow, xRow, times int)
+
 	multiplyAdds func(times int) // rounds of roundFlops operations in registers; nil: none
 	roundFlops   int
 	readAll      func(x []float32) // nil: none; of a multiple of 256 values

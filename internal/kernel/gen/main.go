@@ -22,6 +22,8 @@ var files = []struct {
 	describe func(*isa)
 }{
 	{"rows", rows},
+	{"product", product},
+	{"transpose", transpose},
 	{"measure", measure},
 }
 

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// tileRows returns how many rows of a product one tile has: as many as there are registers for two registers of each
+// row, one register of b's row times two, and what a's elements are spread in.
+func (a *isa) tileRows() int {
+	if a.avx512() {
+		return 14 // 28 sums, 2 of b, 2 of a
+	}
+	return 6 // 12 sums, 2 of b, 2 of a
+}
+
+// product are the tiles of a matrix product, one function for each number of rows (Goto & van de Geijn 2008).
+func product(a *isa) {
+	for rows := 1; rows <= a.tileRows(); rows++ {
+		a.tile(rows)
+	}
+}
+
+// tile writes the function for a tile of so many rows, two registers wide. All sums stay in registers; each takes its
+// products in ascending order.
+func (a *isa) tile(rows int) {
+	a.function(fmt.Sprintf("tile%d", rows), "(c, from *float32, cRow, fromRow int, a *float32, aRow, aCol int, b *float32, k int)",
+		fmt.Sprintf("writes from + a·b to c, %d rows of %d: a [%d k], its rows aRow and its columns aCol values apart, b [k %d] without gaps.", rows, 2*a.lanes, rows, 2*a.lanes))
+	width := 4 * a.lanes // bytes
+	bytes := func(name string) reg.Register {
+		r := a.Load(a.Param(name), a.GP64())
+		a.SHLQ(operand.U8(2), r)
+		return r
+	}
+
+	// sums, from where they start
+	from, fromRow := a.Load(a.Param("from"), a.GP64()), bytes("fromRow")
+	var sums [][2]reg.VecVirtual
+	for r := range rows {
+		s := [2]reg.VecVirtual{a.vector(), a.vector()}
+		a.VMOVUPS(operand.Mem{Base: from}, s[0])
+		a.VMOVUPS(operand.Mem{Base: from, Disp: width}, s[1])
+		if r+1 < rows {
+			a.ADDQ(fromRow, from)
+		}
+		sums = append(sums, s)
+	}
+
+	// a's rows, three to a pointer
+	aRow, aCol := bytes("aRow"), bytes("aCol")
+	pointers := []reg.Register{a.Load(a.Param("a"), a.GP64())}
+	for r := 3; r < rows; r += 3 {
+		p := a.GP64()
+		a.LEAQ(operand.Mem{Base: pointers[len(pointers)-1], Index: aRow, Scale: 2}, p)
+		a.ADDQ(aRow, p)
+		pointers = append(pointers, p)
+	}
+	element := func(r int) operand.Mem {
+		m := operand.Mem{Base: pointers[r/3]}
+		if r%3 > 0 {
+			m.Index, m.Scale = aRow, uint8(r%3)
+		}
+		return m
+	}
+
+	b, k := a.Load(a.Param("b"), a.GP64()), a.Load(a.Param("k"), a.GP64())
+	step := func(column int) {
+		b0, b1 := a.vector(), a.vector()
+		a.VMOVUPS(operand.Mem{Base: b, Disp: 2 * width * column}, b0)
+		a.VMOVUPS(operand.Mem{Base: b, Disp: 2*width*column + width}, b1)
+		for r, s := range sums {
+			x := a.vector()
+			a.VBROADCASTSS(element(r), x)
+			a.VFMADD231PS(b0, x, s[0])
+			a.VFMADD231PS(b1, x, s[1])
+		}
+		for _, p := range pointers {
+			a.ADDQ(aCol, p)
+		}
+	}
+	const unroll = 4
+	loop, rest, one, done := a.label("loop"), a.label("rest"), a.label("one"), a.label("done")
+	a.SUBQ(operand.U8(unroll), k)
+	a.JL(operand.LabelRef(rest))
+	a.Label(loop)
+	for column := range unroll {
+		step(column)
+	}
+	a.ADDQ(operand.U32(unroll*2*width), b)
+	a.SUBQ(operand.U8(unroll), k)
+	a.JGE(operand.LabelRef(loop))
+	a.Label(rest)
+	a.ADDQ(operand.U8(unroll), k)
+	a.JZ(operand.LabelRef(done))
+	a.Label(one)
+	step(0)
+	a.ADDQ(operand.U32(2*width), b)
+	a.DECQ(k)
+	a.JNZ(operand.LabelRef(one))
+	a.Label(done)
+
+	c, cRow := a.Load(a.Param("c"), a.GP64()), bytes("cRow")
+	for r, s := range sums {
+		a.VMOVUPS(s[0], operand.Mem{Base: c})
+		a.VMOVUPS(s[1], operand.Mem{Base: c, Disp: width})
+		if r+1 < rows {
+			a.ADDQ(cRow, c)
+		}
+	}
+	a.end()
+}

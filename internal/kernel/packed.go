@@ -1,0 +1,106 @@
+package kernel
+
+import "sync"
+
+// Packed is a matrix b [k n] laid out for many products a·b: for tiles in panels as wide as a tile, the depth of a
+// block at a time; for the plain version as it is. The zero value is empty.
+type Packed struct {
+	k, n int
+	data []float32
+}
+
+// Pack lays out b [k n], in the memory of what was there before if it is large enough.
+func (p *Packed) Pack(b Matrix, k, n int) {
+	p.k, p.n = k, n
+	if use.tile == nil {
+		p.grow(k * n)
+		b.pack(p.data, 0, k, 0, n)
+		return
+	}
+	p.grow(k * p.panels() * use.panel)
+	packPanels.run(depths(k)*p.panels(), panelGroup, packArgs{p, b})
+}
+
+func (p *Packed) grow(n int) {
+	if cap(p.data) < n {
+		p.data = make([]float32, n)
+	}
+	p.data = p.data[:n]
+}
+
+// panels returns how many panels the matrix has.
+func (p *Packed) panels() int { return (p.n + use.panel - 1) / use.panel }
+
+// panel returns panel j of the block that begins at row l: [depth panel].
+func (p *Packed) panel(l, j int) []float32 {
+	depth := min(panelDepth, p.k-l)
+	at := (l*p.panels() + j*depth) * use.panel
+	return p.data[at : at+depth*use.panel]
+}
+
+// A product's blocks: rows of b whose panel stays in the first cache, beside a tile's part of a.
+const (
+	panelDepth = 192
+	panelGroup = 8 // panels that one goroutine packs at a time
+)
+
+// depths returns how many blocks k is cut into.
+func depths(k int) int { return (k + panelDepth - 1) / panelDepth }
+
+type packArgs struct {
+	to *Packed
+	b  Matrix
+}
+
+var packPanels = tiled(func(a *packArgs, lo, hi int) {
+	panels := a.to.panels()
+	for i := lo; i < hi; i++ {
+		l, j := i/panels*panelDepth, i%panels
+		a.b.packPanel(a.to.panel(l, j), l, j*use.panel, min(use.panel, a.to.n-j*use.panel))
+	}
+})
+
+// packPanel writes to out [depth panel] the columns j:j+cols from row l on, and zeros beside them.
+func (x Matrix) packPanel(out []float32, l, j, cols int) {
+	width := use.panel
+	depth := len(out) / width
+	switch {
+	case x.Col == 1 && cols == width:
+		for r := range depth {
+			copy(out[r*width:(r+1)*width], x.Data[(l+r)*x.Row+j:])
+		}
+	case x.Col == 1:
+		for r := range depth {
+			row := out[r*width : (r+1)*width]
+			clear(row[copy(row[:cols], x.Data[(l+r)*x.Row+j:]):])
+		}
+	default:
+		if cols < width {
+			clear(out)
+		}
+		transposeTo(out, width, x.Data[j*x.Col+l:], x.Col, cols, depth)
+	}
+}
+
+// transposeTo writes the rows of x [rows cols], stride values apart, to the columns of out, whose rows are width apart.
+func transposeTo(out []float32, width int, x []float32, stride, rows, cols int) {
+	r := 0
+	if use.transpose8 != nil && cols >= 8 {
+		for ; r+8 <= rows; r += 8 {
+			_, _ = out[(cols-1)*width+r+7], x[(r+7)*stride+cols-1]
+			use.transpose8(&out[r], &x[r*stride], width, stride, cols/8)
+		}
+	}
+	for i := range rows {
+		from := 0
+		if i < r {
+			from = cols &^ 7
+		}
+		for j := from; j < cols; j++ {
+			out[j*width+i] = x[i*stride+j]
+		}
+	}
+}
+
+// packedPool holds the memory of matrices that are packed for one product.
+var packedPool = sync.Pool{New: func() any { return new(Packed) }}
