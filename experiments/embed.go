@@ -51,24 +51,7 @@ type Embedder struct {
 
 // OpenEmbedder opens the encoder of a model or run. Texts are cut at maxLength tokens, for 0 at what the encoder takes.
 func OpenEmbedder(name string, maxLength int) (*Embedder, error) {
-	folder, e, err := findModel(name)
-	if err != nil {
-		return nil, err
-	}
-	tokenizer, err := corpus.OpenTokenizer(tokenizerFolder(folder))
-	if err != nil {
-		return nil, err
-	}
-	choice, err := encoders.Registry().FromString("transformer", "")
-	if err != nil {
-		return nil, err
-	}
-	if e != nil {
-		choice = e.Model.Encoder
-	}
-	encoder, err := choice.Build(encoders.Site{
-		Model: filepath.Clean(folder), Vocabulary: tokenizer.Size(), MaxLength: maxLength, Freeze: "all", Params: nn.NewParams(0).In("encoder"),
-	})
+	encoder, tokenizer, err := OpenEncoder(name, encoders.Site{MaxLength: maxLength, Freeze: "all", Params: nn.NewParams(0).In("encoder")})
 	if err != nil {
 		return nil, err
 	}
@@ -76,6 +59,28 @@ func OpenEmbedder(name string, maxLength int) (*Embedder, error) {
 		maxLength = bounded.MaxTokens()
 	}
 	return &Embedder{encoder, tokenizer, maxLength, nn.NewPass(0)}, nil
+}
+
+// OpenEncoder opens the encoder of a model or run and its tokenizer. Of site it sets Model and Vocabulary.
+func OpenEncoder(name string, site encoders.Site) (encoders.Encoder, *corpus.WordPiece, error) {
+	folder, e, err := findModel(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	tokenizer, err := corpus.OpenTokenizer(tokenizerFolder(folder))
+	if err != nil {
+		return nil, nil, err
+	}
+	choice, err := encoders.Registry().FromString("transformer", "")
+	if err != nil {
+		return nil, nil, err
+	}
+	if e != nil {
+		choice = e.Model.Encoder
+	}
+	site.Model, site.Vocabulary = filepath.Clean(folder), tokenizer.Size()
+	encoder, err := choice.Build(site)
+	return encoder, tokenizer, err
 }
 
 // States returns the last layer's states [L D] of each example, whose Encoding it sets.
