@@ -23,6 +23,7 @@ var layers = [][]string{
 	{"encoders", "fusion", "heads", "tasks"},
 	{"multitask"},
 	{"experiments"},
+	{"internal/bench"},
 	{"parttest"},
 	{"cmd/cli"},
 	{"cmd/jenga"},

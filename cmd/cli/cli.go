@@ -118,7 +118,7 @@ which needs no file and no download: the quickstart ships with jenga.`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usageError{fmt.Errorf("%w\n%s --help shows what there is", err, cmd.CommandPath())}
 	})
-	root.AddCommand(c.trainCommand(), c.checkCommand(), c.evalCommand(), c.predictCommand(), c.embedCommand(), c.tokenizeCommand(), c.partsCommand(), c.versionCommand())
+	root.AddCommand(c.trainCommand(), c.checkCommand(), c.evalCommand(), c.predictCommand(), c.embedCommand(), c.tokenizeCommand(), c.partsCommand(), c.benchCommand(), c.versionCommand())
 	return root
 }
 

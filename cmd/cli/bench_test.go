@@ -1,0 +1,198 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jenga-nlp/jenga/internal/bench"
+	"github.com/jenga-nlp/jenga/internal/kernel"
+)
+
+// writeVocabulary writes the tokenizer of a model.
+func writeVocabulary(t *testing.T, folder string) {
+	t.Helper()
+	writeFile(t, folder, "vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nplay\nadele\nnow\n")
+	writeFile(t, folder, "tokenizer_config.json", `{"do_lower_case": true}`)
+}
+
+// benchLines runs bench and reads its JSON lines.
+func benchLines(t *testing.T, args ...string) []map[string]any {
+	t.Helper()
+	status, out, log := call("", append([]string{"bench", "--json"}, args...)...)
+	if status != 0 || log != "" {
+		t.Fatalf("bench %q: %d\n%s", args, status, log)
+	}
+	var lines []map[string]any
+	for text := range strings.Lines(out) {
+		line := map[string]any{}
+		if err := json.Unmarshal([]byte(text), &line); err != nil {
+			t.Fatalf("%v: %s", err, text)
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+func TestBenchWritesALineForEachWork(t *testing.T) {
+	if testing.Short() {
+		t.Skip("trains and multiplies for seconds")
+	}
+	t.Chdir(t.TempDir())
+	writeVocabulary(t, ".")
+	writeFile(t, ".", "texts.txt", strings.Repeat("play adele now\n\n{\"text\": \"adele\", \"pair\": \"now\"}\n", 40))
+	lines := benchLines(t, "--size", "tiny", "--data", "texts.txt", "--tokenizer", ".", "--steps", "1", "--order", "file")
+	if len(lines) != 2 || lines[0]["work"] != "full" || lines[1]["work"] != "data" {
+		t.Fatalf("lines %v, want one of full and one of data", lines)
+	}
+	// A pair and a text of three words have five tokens each, special ones included.
+	for i, tokens := range []float64{16 * 128, 32 * 5} {
+		line := lines[i]
+		if line["step_tokens"] != tokens || line["model"] != "tiny" || line["kernel"] != kernel.Name() || line["cpu"] == "" || line["threads"] != float64(kernel.Threads()) {
+			t.Errorf("%v: want %v tokens a batch, and on what it was measured", line, tokens)
+		}
+		for _, key := range []string{"train_tokens_s", "train_step_s", "train_gflops", "infer_tokens_s", "infer_step_s", "infer_gflops", "one_text_ms", "gemm_gflops", "stream_gb_s"} {
+			if x, ok := line[key].(float64); !ok || x <= 0 {
+				t.Errorf("%s: %s is %v, want a speed", line["work"], key, line[key])
+			}
+		}
+		if got, want := line["train_tokens_s"].(float64)*line["train_step_s"].(float64), tokens; math.Abs(got/want-1) > 1e-3 {
+			t.Errorf("%s: speed times time are %v tokens, want %v", line["work"], got, want)
+		}
+		if line["peak_memory"] == nil && runtime.GOOS == "linux" {
+			t.Errorf("%s: no peak of memory", line["work"])
+		}
+		if (line["peak_gflops"] == nil) != (kernel.Name() == "plain") {
+			t.Errorf("the peak of the %s kernels is %v", kernel.Name(), line["peak_gflops"])
+		}
+	}
+}
+
+func TestBenchMeasuresWhatIsAskedFor(t *testing.T) {
+	lines := benchLines(t, "--size", "tiny", "--measure", "infer,one", "--steps", "1")
+	if len(lines) != 1 || lines[0]["infer_tokens_s"] == nil || lines[0]["one_text_ms"] == nil {
+		t.Fatalf("lines %v, want inference and one text", lines)
+	}
+	for _, key := range []string{"train_tokens_s", "train_step_s", "train_gflops", "gemm_gflops", "stream_gb_s", "peak_gflops", "bandwidth_gb_s"} {
+		if lines[0][key] != nil {
+			t.Errorf("%s is %v, though it was not asked for", key, lines[0][key])
+		}
+	}
+}
+
+func TestBenchOfARun(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeFile(t, ".", "mails.csv", mails())
+	writeFile(t, ".", "experiment.yaml", smallExperiment)
+	if status, out, log := call("", "train", "--set", "training.num_epochs=1"); status != 0 {
+		t.Fatalf("train: %d\n%s%s", status, out, log)
+	}
+	writeFile(t, ".", "texts.txt", "the card was charged twice\nthe button hangs\n")
+	run := filepath.Join("runs", "mails")
+	lines := benchLines(t, run, "--data", "texts.txt", "--work", "data", "--measure", "train,infer")
+	if len(lines) != 1 || lines[0]["model"] != run || lines[0]["train_tokens_s"] == nil || lines[0]["step_tokens"].(float64) < 11 {
+		t.Errorf("lines %v, want one of the texts' nine words and four special tokens", lines)
+	}
+}
+
+func TestBenchWritesATable(t *testing.T) {
+	if testing.Short() {
+		t.Skip("multiplies for seconds")
+	}
+	status, out, log := call("", "bench", "--size", "tiny", "--measure", "products", "--products", "--steps", "1")
+	if status != 0 {
+		t.Fatalf("%d\n%s", status, log)
+	}
+	for _, want := range []string{"tiny: 4.4M parameters", "A·Bᵀ, 2048 × 512 × 128", "products of a training step", "full: 16 texts, 2048 tokens a batch"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("nothing of %q in\n%s", want, out)
+		}
+	}
+	if strings.Contains(out, "full: inference") {
+		t.Errorf("inference is in the table, though it was not asked for\n%s", out)
+	}
+}
+
+func TestBenchsTable(t *testing.T) {
+	network, err := bench.NewNetwork(bench.Size{Name: "small", Layers: 1, Width: 16, Heads: 2, FeedForward: 32}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second := time.Second
+	m := &measured{
+		name: "small", network: network, peakGFLOPS: 200, bandwidthGB: 20,
+		works:    []measuredWork{{Work: network.Full(2), train: bench.Speed{Steps: 2, Tokens: 4096, Time: 4 * second}, peakMemory: 3 << 29}},
+		one:      bench.Speed{Steps: 50, Tokens: 800, Time: second},
+		products: []bench.Product{{Layout: "A·B", M: 1000, K: 1000, N: 1000, Count: 1, Time: second / 50}},
+		stream:   bench.Stream{Bytes: 1e9, Time: second / 10},
+	}
+	var out strings.Builder
+	if err := m.write(&out, true); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(out.String(), "\n")
+	// 1024 tokens/s times 6 operations for each of 2048 weights are 0.0126 GFLOP/s; the text alone is a third of that
+	// with 800 tokens/s.
+	want := []string{
+		"                                    tokens/s        ms   GFLOP/s      GB/s   of peak",
+		"full: training step                     1024   2000.00       0.0                  0%",
+		"one text of 16 tokens                    800     20.00       0.0                  0%",
+		"A·B, 1000 × 1000 × 1000                          20.00     100.0                 50%",
+		"products of a training step                                100.0                 50%",
+		"weights under 16 rows                           100.00                10.0       50%",
+		"peak: multiply-adds in registers                           200.0",
+		"peak: reading memory                                                  20.0",
+		"",
+		"full: 32 texts, 2048 tokens a batch; memory at most 1.50 GiB",
+		"",
+	}
+	if got := lines[3:]; !slices.Equal(got, want) {
+		t.Errorf("the table is\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	l := m.lines()[0]
+	if got, want := fmt.Sprint(l.TrainTokens, l.TrainStep, l.TrainGFLOPS, l.OneText, l.GEMM, l.Stream, l.Peak, l.Bandwidth, l.PeakMemory), "1024 2 0.012583 20 100 10 200 20 1610612736"; got != want {
+		t.Errorf("the JSON line has %s, want %s", got, want)
+	}
+}
+
+func TestBenchRefuses(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeVocabulary(t, ".")
+	writeFile(t, ".", "bad.txt", "play\n{\"text\": \n")
+	writeFile(t, ".", "empty.txt", "\n")
+	for _, test := range []struct {
+		args   string
+		status int
+		says   string
+	}{
+		{"a b", exitUsage, "2 arguments"},
+		{"model --size tiny", exitUsage, "--size is a random network's"},
+		{"--size huge", exitUsage, "--size huge: there is tiny, minilm, distilbert, bert"},
+		{"--order sorted", exitUsage, "--order sorted: there is shuffled, file"},
+		{"--work snips", exitUsage, "--work snips: there is full, data"},
+		{"--work data", exitUsage, "--data names the texts"},
+		{"--measure speed", exitUsage, "--measure speed: there is train, infer, one, products, peak"},
+		{"--steps -1", exitUsage, "--steps -1"},
+		{"--data bad.txt", exitUsage, "--tokenizer"},
+		{"nowhere", exitMistake, "nowhere: no run, no folder"},
+		{"--tokenizer nowhere --data bad.txt", exitMistake, "line 2"},
+		{"--tokenizer nowhere", exitMistake, "--tokenizer: nowhere"},
+		{"--tokenizer . --data nowhere.txt", exitMistake, "nowhere.txt: no such file"},
+		{"--tokenizer . --data .", exitMistake, "a folder"},
+		{"--tokenizer . --data bad.txt", exitMistake, "bad.txt: line 2: "},
+		{"--tokenizer . --data empty.txt", exitMistake, "empty.txt: no texts"},
+	} {
+		t.Run(test.args, func(t *testing.T) {
+			status, out, log := call("", append([]string{"bench"}, strings.Fields(test.args)...)...)
+			if status != test.status || !strings.Contains(log, test.says) || out != "" {
+				t.Errorf("status %d, want %d, and %q in\n%s%s", status, test.status, test.says, out, log)
+			}
+		})
+	}
+}

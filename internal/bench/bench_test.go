@@ -1,0 +1,279 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/encoders"
+	"github.com/jenga-nlp/jenga/nn"
+)
+
+// small is a network that a test can train in no time.
+var small = Size{"small", 2, 16, 2, 32}
+
+func smallNetwork(t *testing.T) *Network {
+	t.Helper()
+	tokenizer, err := corpus.TrainWordPiece(slices.Values(words(40)), 100, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := NewNetwork(small, tokenizer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// words are texts of 1, 2, 3… words.
+func words(n int) []string {
+	texts := make([]string, n)
+	for i := range texts {
+		texts[i] = strings.Repeat("play ", i) + "adele"
+	}
+	return texts
+}
+
+func examples(texts []string) []*corpus.Example {
+	all := make([]*corpus.Example, len(texts))
+	for i, text := range texts {
+		all[i] = &corpus.Example{Text: text}
+	}
+	return all
+}
+
+func ignore(int, int) {}
+
+func TestSizesHaveTheParametersThatWerePublished(t *testing.T) {
+	if testing.Short() {
+		t.Skip("makes 66M random numbers")
+	}
+	n, err := NewNetwork(Sizes[slices.IndexFunc(Sizes, func(s Size) bool { return s.Name == "distilbert" })], nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// transformers' DistilBertModel(DistilBertConfig()) has 66,362,880. BERT's layout has two token types besides, and
+	// the head is 768 x 7 weights and 7 biases.
+	if got, want := n.Parameters(), 66362880+2*768+768*7+7; got != want {
+		t.Errorf("%d parameters, want %d", got, want)
+	}
+	if got, want := n.Multiplied(), 6*(4*768*768+2*768*3072); got != want {
+		t.Errorf("%d of them multiply tokens, want %d", got, want)
+	}
+}
+
+func TestTrainingMovesEveryParameter(t *testing.T) {
+	n := smallNetwork(t)
+	before := map[*nn.Param][]float32{}
+	for _, w := range n.model.Params.All() {
+		before[w] = slices.Clone(w.Data)
+	}
+	s, err := n.Train(context.Background(), n.Full(1), ignore)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Steps != 1 || s.Tokens != 16*128 || s.Time <= 0 {
+		t.Errorf("speed %+v, want that of a batch of 16 texts of 128 tokens", s)
+	}
+	for w, values := range before {
+		if slices.Equal(w.Data, values) {
+			t.Errorf("%s stays as it was", w.Name)
+		}
+	}
+}
+
+func TestTheFirstBatchWarmsUpAndTheFasterRoundCounts(t *testing.T) {
+	n := smallNetwork(t)
+	w := n.Full(3)
+	calls := map[*corpus.Example]int{} // by a batch's first text
+	var progress []string
+	s, err := w.measure(context.Background(), func(done, of int) { progress = append(progress, fmt.Sprint(done, "/", of)) },
+		func(batch []*corpus.Example) error {
+			calls[batch[0]]++
+			switch { // a millisecond in the second round, much more in the warm-up and the first
+			case calls[batch[0]] == 2:
+				time.Sleep(time.Millisecond)
+			default:
+				time.Sleep(40 * time.Millisecond)
+			}
+			return nil
+		})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if calls[w.Batches[0][0]] != 1 || calls[w.Batches[3][0]] != 2 {
+		t.Errorf("the first batch was taken %d times, the last %d, want 1 and 2", calls[w.Batches[0][0]], calls[w.Batches[3][0]])
+	}
+	if s.Steps != 3 || s.Tokens != 3*16*128 || s.Time >= 3*40*time.Millisecond {
+		t.Errorf("%+v, want 3 steps of 2048 tokens in the second round's time", s)
+	}
+	if len(progress) != 7 || progress[6] != "7/7" {
+		t.Errorf("progress %q, want 7 steps", progress)
+	}
+}
+
+func TestAnInterruptEndsMeasuring(t *testing.T) {
+	n := smallNetwork(t)
+	ctx, cancel := context.WithCancel(context.Background())
+	_, err := n.Infer(ctx, n.Full(2), func(done, _ int) {
+		if done > 1 {
+			t.Error("a batch after the interrupt")
+		}
+		cancel()
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v, want the context's", err)
+	}
+	if _, err := n.OneText(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("one text: error %v, want the context's", err)
+	}
+	if _, err := n.Products(ctx, ignore); !errors.Is(err, context.Canceled) {
+		t.Errorf("products: error %v, want the context's", err)
+	}
+}
+
+func TestTextsComeInBatchesOf32CutAt128(t *testing.T) {
+	n := smallNetwork(t)
+	texts := examples(words(150))
+	w := n.Data(texts, false, 2)
+	if len(w.Batches) != 3 || len(w.Batches[2]) != 32 || w.Batches[1][0] != texts[32] {
+		t.Fatalf("%d batches, want 3 of 32 in the file's order", len(w.Batches))
+	}
+	// Text i has i+1 words of one token each, [CLS] and [SEP].
+	want := 0
+	for i := 32; i < 96; i++ {
+		want += i + 3
+	}
+	if w.Tokens() != want || w.Texts() != 64 || w.StepTokens() != float64(want)/2 {
+		t.Errorf("%d texts of %d tokens measured, want 64 of %d", w.Texts(), w.Tokens(), want)
+	}
+	if all := n.Data(texts, false, 7); len(all.Batches) != 5 || len(all.Batches[4]) != 22 || len(all.Batches[4][21].Encoding.IDs) != 128 {
+		t.Errorf("150 texts make %d batches, want 5, the last of 22 texts, long ones cut at 128 tokens", len(all.Batches))
+	}
+
+	once, again := n.Data(texts, true, 7), n.Data(texts, true, 7)
+	if slices.Equal(once.Batches[0], w.Batches[0]) || !slices.Equal(once.Batches[0], again.Batches[0]) {
+		t.Error("want texts shuffled, and in the same way each time")
+	}
+	if texts[0].Text != "adele" {
+		t.Error("the caller's texts are shuffled")
+	}
+}
+
+func TestFewTextsAreMeasuredAndWarmUpToo(t *testing.T) {
+	n := smallNetwork(t)
+	w := n.Data(examples(words(3)), false, 7)
+	s, err := n.Infer(context.Background(), w, ignore)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Steps != 1 || s.Tokens != 3+4+5 {
+		t.Errorf("%+v, want the one batch of 12 tokens", s)
+	}
+}
+
+func TestProductsAreAllOfAStep(t *testing.T) {
+	n := smallNetwork(t)
+	products := n.shapes(2048)
+	if len(products) != 9 { // a width to itself, to the feed-forward's and back, in three layouts
+		t.Errorf("%d shapes, want 9: %v", len(products), products)
+	}
+	operations := 0
+	for _, p := range products {
+		operations += p.Count * 2 * p.M * p.K * p.N
+	}
+	if want := 6 * 2048 * n.Multiplied(); operations != want {
+		t.Errorf("%d operations, want %d", operations, want)
+	}
+
+	measured, err := n.Products(context.Background(), ignore)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range measured {
+		if p.Time <= 0 {
+			t.Errorf("%+v took no time", p)
+		}
+	}
+	s := n.Stream()
+	if s.Bytes != 4*n.Multiplied() || s.Time <= 0 {
+		t.Errorf("%+v, want the time of %d bytes", s, 4*n.Multiplied())
+	}
+}
+
+func TestMeanSpeedWeighsByTime(t *testing.T) {
+	products := []Product{
+		{M: 10, K: 10, N: 10, Count: 3, Time: 1000}, // 2000 operations in 1000 ns
+		{M: 10, K: 10, N: 20, Count: 1, Time: 1000},
+	}
+	if got := products[0].GFLOPS(); got != 2 {
+		t.Errorf("2000 operations in 1000 ns are %v GFLOP/s, want 2", got)
+	}
+	if got := MeanGFLOPS(products); got != 2.5 {
+		t.Errorf("10000 operations in 4000 ns are %v GFLOP/s, want 2.5", got)
+	}
+}
+
+func TestAModelIsOpenedToLearn(t *testing.T) {
+	made := smallNetwork(t)
+	folder := filepath.Join(t.TempDir(), "model")
+	if err := made.model.Encoder.(encoders.Saver).Save(folder); err != nil {
+		t.Fatal(err)
+	}
+	if err := made.tokenizer.Save(folder); err != nil {
+		t.Fatal(err)
+	}
+	n, err := OpenNetwork(folder, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n.Parameters() != made.Parameters() || n.longest != positions || !n.Learns() {
+		t.Errorf("%d parameters, texts of %d tokens, learns: %v; want %d, %d, true", n.Parameters(), n.longest, n.Learns(), made.Parameters(), positions)
+	}
+	if _, err := n.Train(context.Background(), n.Data(examples(words(3)), false, 1), ignore); err != nil {
+		t.Error(err)
+	}
+
+	var many []string
+	for i := range 500 {
+		many = append(many, fmt.Sprintf("%c%c%c", 'a'+i%26, 'a'+i/26%26, 0x4e00+i))
+	}
+	large, err := corpus.TrainWordPiece(slices.Values(many), 1000, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := OpenNetwork(folder, large); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("the tokenizer has %d tokens; ", large.Size())) {
+		t.Errorf("error %v, want one of too many tokens", err)
+	}
+}
+
+func TestPeakMemoryGrowsWithWhatIsHeld(t *testing.T) {
+	if runtime.GOOS != "linux" && runtime.GOOS != "darwin" {
+		if PeakMemory() != 0 {
+			t.Error("a peak on a system that is not asked")
+		}
+		return
+	}
+	before := PeakMemory()
+	if before <= 0 {
+		t.Fatalf("the peak is %d bytes", before)
+	}
+	held := make([]byte, before+64<<20) // more than ever before
+	for i := 0; i < len(held); i += 4096 {
+		held[i] = 1
+	}
+	if got := PeakMemory(); got < before+64<<20 {
+		t.Errorf("the peak is %d bytes with %d held", got, len(held))
+	}
+	runtime.KeepAlive(held)
+	if CPU() == "" {
+		t.Error("the processor has no name")
+	}
+}

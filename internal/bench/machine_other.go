@@ -1,0 +1,11 @@
+//go:build !linux && !darwin
+
+package bench
+
+import "runtime"
+
+// CPU returns the processor's architecture.
+func CPU() string { return runtime.GOARCH }
+
+// PeakMemory returns 0: this system is not asked.
+func PeakMemory() int64 { return 0 }

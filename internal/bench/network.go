@@ -1,0 +1,148 @@
+// Package bench measures how fast this machine trains an encoder and encodes texts with it, and how fast its kernels
+// multiply. Times are the best of a few rounds: what else a machine does only adds to them.
+package bench
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/encoders"
+	"github.com/jenga-nlp/jenga/encoders/transformer"
+	"github.com/jenga-nlp/jenga/experiments"
+	"github.com/jenga-nlp/jenga/fusion"
+	"github.com/jenga-nlp/jenga/heads"
+	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/nn"
+)
+
+// Size is that of an encoder that was published.
+type Size struct {
+	Name                              string
+	Layers, Width, Heads, FeedForward int
+}
+
+// Sizes are what can be asked for by name, all in BERT's layout.
+var Sizes = []Size{
+	{"tiny", 2, 128, 2, 512},         // Turc et al. 2019
+	{"minilm", 6, 384, 12, 1536},     // Wang et al. 2020
+	{"distilbert", 6, 768, 12, 3072}, // Sanh et al. 2019
+	{"bert", 12, 768, 12, 3072},      // Devlin et al. 2019, base
+}
+
+// What all of Sizes have of BERT's.
+const (
+	vocabulary = 30522 // tokens
+	positions  = 512   // tokens of the longest text
+)
+
+// seed is what random weights, tokens and orders of texts come from.
+const seed = 1
+
+// labels is how many the head tells apart.
+const labels = 7
+
+// Network is an encoder with a head that labels texts by their first token's state.
+type Network struct {
+	model      *multitask.Model
+	tokenizer  corpus.Tokenizer // nil: none
+	vocabulary int              // token ids below it are known
+	longest    int              // text, in tokens
+}
+
+// NewNetwork makes a network of random weights. A tokenizer, which may be nil, gives it a token embedding for each of
+// its tokens at least.
+func NewNetwork(size Size, tokenizer *corpus.WordPiece) (*Network, error) {
+	n := &Network{vocabulary: vocabulary, longest: positions}
+	if tokenizer != nil {
+		n.tokenizer, n.vocabulary = tokenizer, max(vocabulary, tokenizer.Size())
+	}
+	params := nn.NewParams(seed)
+	encoder, err := transformer.New(
+		transformer.Options{Layers: size.Layers, Width: size.Width, Heads: size.Heads, FeedForward: size.FeedForward, MaxPositions: positions},
+		encoders.Site{Vocabulary: n.vocabulary, Params: params.In("encoder")})
+	if err != nil {
+		return nil, err
+	}
+	return n, n.finish(encoder, params)
+}
+
+// OpenNetwork opens the encoder of a model or run. It cuts texts with its own tokenizer where the given one is nil.
+func OpenNetwork(name string, tokenizer *corpus.WordPiece) (*Network, error) {
+	params := nn.NewParams(seed)
+	encoder, own, err := experiments.OpenEncoder(name, encoders.Site{Params: params.In("encoder")})
+	if err != nil {
+		return nil, err
+	}
+	n := &Network{tokenizer: own, vocabulary: own.Size(), longest: positions}
+	if tokenizer != nil && tokenizer.Size() > own.Size() {
+		return nil, fmt.Errorf("the tokenizer has %d tokens; %s knows %d", tokenizer.Size(), name, own.Size())
+	}
+	if tokenizer != nil {
+		n.tokenizer = tokenizer
+	}
+	if bounded, ok := encoder.(encoders.Bounded); ok {
+		n.longest = bounded.MaxTokens()
+	}
+	return n, n.finish(encoder, params)
+}
+
+// finish adds fusion and head to the encoder.
+func (n *Network) finish(encoder encoders.Encoder, params nn.Params) error {
+	names := make([]string, labels)
+	for i := range names {
+		names[i] = strconv.Itoa(i)
+	}
+	shares, err := fusion.Registry().FromString("none", "")
+	if err != nil {
+		return err
+	}
+	fused, err := shares.Build(fusion.Site{Tasks: []string{"bench"}, Width: encoder.Width(), Params: params.In("fusion")})
+	if err != nil {
+		return err
+	}
+	head, err := heads.NewLinear(heads.LinearOptions{Pool: "cls"},
+		heads.Site{Task: "bench", Name: "label", Answer: corpus.OneLabel, Labels: names, Width: encoder.Width(), Params: params.In("heads")})
+	if err != nil {
+		return err
+	}
+	task := multitask.Task{Name: "bench", Heads: []multitask.Head{{Name: "label", Head: head, Labels: corpus.NewLabels(names), Weight: 1}}}
+	n.model = &multitask.Model{Encoder: encoder, Fusion: fused, Groups: []multitask.Group{{Name: "bench", Tasks: []multitask.Task{task}}}, Params: params}
+	return nil
+}
+
+// Learns tells whether the encoder can be trained.
+func (n *Network) Learns() bool {
+	_, learns := n.model.Encoder.(encoders.Trainable)
+	return learns
+}
+
+// Parameters returns how many numbers the network learns.
+func (n *Network) Parameters() int {
+	sum := 0
+	for _, w := range n.model.Params.All() {
+		sum += len(w.Data)
+	}
+	return sum
+}
+
+// products lists the weights that a layer multiplies its rows by, all layers'. The embeddings are not among them.
+func (n *Network) products() []*nn.Param {
+	var weights []*nn.Param
+	for _, w := range n.model.Params.In("encoder").In("encoder").All() { // BERT's names: encoder.layer.0…
+		if len(w.Shape) == 2 {
+			weights = append(weights, w)
+		}
+	}
+	return weights
+}
+
+// Multiplied returns how many numbers the layers multiply each token by: a token costs twice as many floating-point
+// operations to encode and six times as many to train on, the products within attention aside.
+func (n *Network) Multiplied() int {
+	sum := 0
+	for _, w := range n.products() {
+		sum += len(w.Data)
+	}
+	return sum
+}
