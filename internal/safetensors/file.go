@@ -52,7 +52,8 @@ type File struct {
 // OpenFile is a File that is open on disk.
 type OpenFile struct {
 	*File
-	f *os.File
+	f    *os.File
+	size int64
 }
 
 // Open opens the file at path and reads its header. Errors name the path.
@@ -71,7 +72,7 @@ func Open(path string) (*OpenFile, error) {
 		f.Close()
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	return &OpenFile{file, f}, nil
+	return &OpenFile{file, f, stat.Size()}, nil
 }
 
 // Close closes the file on disk.
