@@ -11,7 +11,7 @@ import (
 type Param struct {
 	Name   string
 	Shape  []int
-	Data   []float32 // row-major
+	Data   []float32 // row-major; of a frozen one it may be memory that must not be written
 	Decay  bool      // weight decay applies: true for matrices, false for biases, norms and other vectors
 	Frozen bool      // takes no gradient and is left alone by the optimizer
 }
@@ -19,8 +19,9 @@ type Param struct {
 // Params is a corner of the tree of parameters. In goes down a path; Normal, Zeros and Ones make parameters there.
 // A parameter's initial values are a function of the tree's seed and the parameter's name alone.
 type Params struct {
-	tree *tree
-	path string
+	tree  *tree
+	path  string
+	unset bool // parameters get no values
 }
 
 type tree struct {
@@ -35,7 +36,11 @@ func NewParams(seed uint64) Params {
 }
 
 // In returns the corner called name below p.
-func (p Params) In(name string) Params { return Params{p.tree, join(p.path, name)} }
+func (p Params) In(name string) Params { return Params{p.tree, join(p.path, name), p.unset} }
+
+// WithoutValues returns the same corner, where parameters are made with nil for Data: for who has their values from a
+// file, and sets it.
+func (p Params) WithoutValues() Params { p.unset = true; return p }
 
 // Path returns the place of p in the tree, its parts joined by dots; the root's is empty.
 func (p Params) Path() string { return p.path }
@@ -44,6 +49,9 @@ func (p Params) Path() string { return p.path }
 // two dimensions or more.
 func (p Params) Normal(name string, std float64, shape ...int) *Param {
 	w := p.make(name, shape)
+	if p.unset {
+		return w
+	}
 	r := rand.New(rand.NewPCG(p.tree.seed, hashOf(w.Name)))
 	for i := range w.Data {
 		w.Data[i] = float32(r.NormFloat64() * std)
@@ -82,7 +90,10 @@ func (p Params) make(name string, shape []int) *Param {
 		}
 		n *= d
 	}
-	w := &Param{Name: join(p.path, name), Shape: append([]int(nil), shape...), Data: make([]float32, n), Decay: len(shape) > 1}
+	w := &Param{Name: join(p.path, name), Shape: append([]int(nil), shape...), Decay: len(shape) > 1}
+	if !p.unset {
+		w.Data = make([]float32, n)
+	}
 	if p.tree.byName[w.Name] != nil {
 		panic("nn: two parameters are named " + w.Name)
 	}

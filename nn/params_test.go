@@ -33,6 +33,18 @@ func TestParams(t *testing.T) {
 			t.Errorf("mean %v and deviation %v, want 0 and 0.02", mean, std)
 		}
 	})
+	t.Run("where values come from a file none are made", func(t *testing.T) {
+		root := NewParams(1)
+		at := root.WithoutValues().In("a")
+		for _, w := range []*Param{at.Normal("normal", 0.02, 3, 4), at.Zeros("zeros", 3), at.Ones("ones", 3)} {
+			if w.Data != nil {
+				t.Errorf("%s has values %v", w.Name, w.Data)
+			}
+		}
+		if w := root.In("a").Ones("w", 1); len(root.All()) != 4 || len(w.Data) != 1 {
+			t.Errorf("%d parameters, the last with values %v; want 4 in one tree, and values beside that corner", len(root.All()), w.Data)
+		}
+	})
 	t.Run("a corner lists what is below it, in the order made", func(t *testing.T) {
 		root := NewParams(1)
 		head := root.In("heads").In("a")

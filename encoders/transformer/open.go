@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -19,11 +20,13 @@ const (
 	maxKept   = 1 << 30 // bytes of tensors that are kept for Save
 )
 
-// source is what Save writes back of the model that an encoder was opened from.
+// source is what an encoder keeps of the model that it was opened from.
 type source struct {
 	prefix string                     // before the encoder's names: "", "bert." or "distilbert."
 	config map[string]json.RawMessage // all of config.json
 	kept   []safetensors.Tensor       // what the network does not need, a pooler for instance
+	words  tensor                     // the word embeddings
+	mapped []*safetensors.Mapping     // holds the word embeddings where they are frozen; none: they are a copy
 }
 
 // open makes an encoder of the model at site.Model, a folder or an .onnx file.
@@ -96,42 +99,96 @@ func load(w *weights, c Config, keys map[string]json.RawMessage, site encoders.S
 		return nil, err
 	}
 
+	site.Params = site.Params.WithoutValues()
 	e, err := newEncoder(c, site)
 	if err != nil {
 		return nil, err
 	}
+	viewed := false
 	for _, p := range e.params.All() {
 		name := below(p.Name, e.params)
 		t, ok := found[name]
 		if !ok {
 			panic("transformer: no file holds parameter " + name)
 		}
+		if p == e.embeddings.words && p.Frozen && t.view != nil {
+			if p.Data, viewed = t.view(); viewed {
+				continue // its values are checked where they are read: a few rows of many
+			}
+		}
 		values, err := t.floats()
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", t.file, err)
 		}
-		if i := slices.IndexFunc(values, func(v float32) bool { return v-v != 0 }); i >= 0 {
+		if i := slices.IndexFunc(values, notFinite); i >= 0 {
 			wrong.add(t.file, t.Name, fmt.Sprintf("holds %v as value %d of %d", values[i], i, len(values)))
 			continue
 		}
 		if linear[name] {
+			p.Data = make([]float32, len(values))
 			kernel.Transpose(p.Data, values, t.Shape[0], t.Shape[1])
 		} else {
-			copy(p.Data, values)
+			p.Data = values
 		}
 	}
 	if err := wrong.err(); err != nil {
 		return nil, err
 	}
 
-	e.source = &source{prefix: prefix, config: keys}
+	e.source = &source{prefix: prefix, config: keys, words: found["embeddings.word_embeddings.weight"]}
 	if e.source.kept, err = w.rest(needed); err != nil {
 		return nil, err
+	}
+	if viewed {
+		e.source.mapped, w.mapped = w.mapped, nil
 	}
 	if prefix != "" && prefix != c.Layout+"." {
 		e.source.dropPrefix()
 	}
 	return e, nil
+}
+
+func notFinite(v float32) bool { return v-v != 0 }
+
+// checkWords reads the word embeddings of tokens, whose ids are in the vocabulary, before the kernels do, where they are
+// part of a file: what the file has there, and whether it still has it, is known only then.
+func (e *Encoder) checkWords(ids []int32) (err error) {
+	if e.source == nil || len(e.source.mapped) == 0 {
+		return nil
+	}
+	t, table, width := e.source.words, e.embeddings.words.Data, e.config.Width
+	if table == nil {
+		panic("transformer: an encoder is used after Close")
+	}
+
+	// A file that has become shorter has no memory for its end. In a kernel's goroutine that would end the program.
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		r := recover()
+		if _, fault := r.(interface{ Addr() uintptr }); fault {
+			err = fmt.Errorf("%s: tensor %q is not there any more: the file was cut while it was in use; open the model anew", t.file, t.Name)
+		} else if r != nil {
+			panic(r)
+		}
+	}()
+	for _, id := range ids {
+		row := table[int(id)*width : (int(id)+1)*width]
+		if i := slices.IndexFunc(row, notFinite); i >= 0 {
+			return fmt.Errorf("%s: tensor %q holds %v as value %d of row %d", t.file, t.Name, row[i], i, id)
+		}
+	}
+	return nil
+}
+
+// Close gives back the file that a frozen encoder's word embeddings are read from, after which it must not be used. An
+// encoder that is never closed has the file until the program ends; that costs addresses, but no memory that the system
+// could not take back.
+func (e *Encoder) Close() error {
+	if e.source == nil || len(e.source.mapped) == 0 {
+		return nil
+	}
+	e.embeddings.words.Data = nil
+	return closeAll(e.source.mapped)
 }
 
 // dropPrefix makes of an encoder under an unusual name one under none, so that transformers finds it. What lies beside

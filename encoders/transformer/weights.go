@@ -1,12 +1,14 @@
 package transformer
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/jenga-nlp/jenga/internal/onnx"
 	"github.com/jenga-nlp/jenga/internal/safetensors"
@@ -22,6 +24,9 @@ type tensor struct {
 	made   bool  // by a reader of a graph: no file has a tensor of that name
 	floats func() ([]float32, error)
 	raw    func() ([]byte, error)
+	// view gives the values where they lie in the mapped file, for as long as the weights' mappings are open, and never
+	// to be written; ok is false where they must be read. It is nil for files that are not mapped.
+	view func() (values []float32, ok bool)
 }
 
 // weights are the tensors of a model's files.
@@ -29,6 +34,7 @@ type weights struct {
 	path    string // what errors call all files together
 	tensors map[string]tensor
 	files   []*safetensors.OpenFile
+	mapped  []*safetensors.Mapping // those of files whose tensors were viewed; an encoder that keeps a view takes them
 }
 
 // openWeights opens the weights of a model: of an .onnx file, or of what a folder holds.
@@ -69,6 +75,14 @@ func (w *weights) add(path string) error {
 		return err
 	}
 	w.files = append(w.files, f)
+	mapping := sync.OnceValue(func() *safetensors.Mapping {
+		m, err := f.Map()
+		if err != nil {
+			return nil // then it is read, which tells what is wrong with it if something is
+		}
+		w.mapped = append(w.mapped, m)
+		return m
+	})
 	for _, info := range f.Tensors() {
 		if other, twice := w.tensors[info.Name]; twice {
 			return fmt.Errorf("%s: tensor %q is in %s too", path, info.Name, other.file)
@@ -77,6 +91,13 @@ func (w *weights) add(path string) error {
 			Info: info, file: path, bytes: info.Bytes(),
 			floats: func() ([]float32, error) { return f.Floats(info.Name) },
 			raw:    func() ([]byte, error) { return f.Raw(info.Name) },
+			view: func() ([]float32, bool) {
+				m := mapping()
+				if m == nil {
+					return nil, false
+				}
+				return m.Floats(info.Name)
+			},
 		}
 	}
 	return nil
@@ -86,6 +107,15 @@ func (w *weights) close() {
 	for _, f := range w.files {
 		f.Close()
 	}
+	closeAll(w.mapped)
+}
+
+func closeAll(mappings []*safetensors.Mapping) error {
+	var errs []error
+	for _, m := range mappings {
+		errs = append(errs, m.Close())
+	}
+	return errors.Join(errs...)
 }
 
 // openShards opens the files that an index names.
