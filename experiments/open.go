@@ -12,8 +12,8 @@ import (
 	"github.com/jenga-nlp/jenga/tasks"
 )
 
-// OpenRun opens a trained run: a run folder, whose best model it takes, or one checkpoint of it (RUN/last,
-// RUN/tasks/NAME).
+// OpenRun opens a trained run to answer and to be judged: a run folder, whose best model it takes, or one checkpoint of
+// it (RUN/last, RUN/tasks/NAME). Its encoder is frozen.
 func OpenRun(folder string) (*Run, error) {
 	file, model, err := findRun(folder)
 	if err != nil {
@@ -28,7 +28,7 @@ func OpenRun(folder string) (*Run, error) {
 		return nil, err
 	}
 
-	r := &Run{Experiment: e, Texts: e.group(), encoderPath: about.Encoder.Folder}
+	r := &Run{Experiment: e, Texts: e.group(), encoderPath: about.Encoder.Folder, answers: true}
 	if r.Tokenizer, err = corpus.OpenTokenizer(tokenizerFolder(r.encoderPath)); err != nil {
 		return nil, err
 	}

@@ -20,6 +20,12 @@ func openSmall(t *testing.T) *Run {
 	return run
 }
 
+func TestAnOpenedRunsEncoderIsFrozen(t *testing.T) {
+	if run := openSmall(t); !run.Model.Frozen() || run.Experiment.Model.Freeze != "none" {
+		t.Errorf("frozen: %v, of an experiment that freezes %q", run.Model.Frozen(), run.Experiment.Model.Freeze)
+	}
+}
+
 func TestReadSaysAllThatIsWrongWithTheData(t *testing.T) {
 	run := openSmall(t)
 	path := filepath.Join(t.TempDir(), "bad.jsonl")

@@ -27,6 +27,7 @@ type Run struct {
 	Texts      []Texts // of each of the model's groups
 	Remarks    []string
 
+	answers     bool              // opened to answer: nothing learns
 	judged      bool              // whether evaluations on dev have anything to judge
 	encoderPath string            // what the encoder was read from; "" from scratch
 	encoderSums map[string]string // of its files, where they are not copied
@@ -303,13 +304,17 @@ func list(names []string) string {
 func (r *Run) build(kinds []tasks.Task, labels map[headPlace]*corpus.Labels, mistakes *plugin.Mistakes) error {
 	e := r.Experiment
 	m := &multitask.Model{Params: nn.NewParams(e.Seed)}
+	freeze := e.Model.Freeze
+	if r.answers {
+		freeze = "all"
+	}
 	encoder, err := e.Model.Encoder.Build(encoders.Site{
 		Model:      r.encoderPath,
 		Vocabulary: r.Tokenizer.Size(),
 		MaxLength:  e.Tokenizer.MaxLength,
 		Dropout:    e.Model.Dropout,
 		DropoutSet: e.Model.DropoutSet || r.encoderPath == "",
-		Freeze:     e.Model.Freeze,
+		Freeze:     freeze,
 		Params:     m.Params.In("encoder"),
 	})
 	if err != nil {
