@@ -144,13 +144,17 @@ func (d *decoding) tokenizer(s *plugin.Section) {
 func (d *decoding) training(s *plugin.Section) {
 	t := Training{
 		LearningRate: 2e-5, WeightDecay: 0.01, BatchSize: 16, NumEpochs: 3, MaxGradNorm: 1, GradientAccumulationSteps: 1,
-		EvalStrategy: "epoch", EvalSteps: 500, SaveStrategy: "epoch", LoadBestModelAtEnd: true, Device: "auto", LoggingSteps: 10,
+		EvalStrategy: "epoch", EvalSteps: 500, SaveStrategy: "epoch", LoadBestModelAtEnd: true,
+		CacheMemory: 2048, Device: "auto", LoggingSteps: 10,
 	}
-	s.Decode("training", &t, &d.mistakes, "sampling", "weighting", "output_dir")
+	s.Decode("training", &t, &d.mistakes, "sampling", "weighting", "output_dir", "cache_file")
 	t.Sampling = multitask.Samplers().Choose(s.At("sampling"), "proportional", nil, &d.mistakes)
 	t.Weighting = multitask.Weightings().Choose(s.At("weighting"), "fixed", nil, &d.mistakes)
 	if s.Has("output_dir") {
 		t.OutputDir = d.relative(s.At("output_dir"), "training: output_dir")
+	}
+	if s.Has("cache_file") {
+		d.cacheFile(s.At("cache_file"), &t)
 	}
 	if t.Device != "auto" && t.Device != "cpu" {
 		d.remark(s.At("device").Place, "device %q is not used: the CPU is", t.Device)
@@ -163,6 +167,22 @@ func (d *decoding) training(s *plugin.Section) {
 	}
 	d.e.Training = t
 	d.metric(s)
+}
+
+// cacheFile reads cache_file: true, false or the folder of a temporary file for the states of a frozen encoder that are
+// beyond cache_memory.
+func (d *decoding) cacheFile(s *plugin.Section, t *Training) {
+	switch s.Kind {
+	case plugin.Bool:
+		t.NoCacheFile = s.Text != "true"
+	case plugin.Text:
+		t.CacheFolder = d.relative(s, "training: cache_file")
+		if d.files && t.CacheFolder != "" && !isFolder(t.CacheFolder) {
+			d.mistakes.Add(s.Place, "training: cache_file: no folder %q; it takes one for a temporary file, or true for the run folder, or false", s.Text)
+		}
+	default:
+		d.mistakes.Add(s.Place, "training: cache_file: want true, false or a folder, have %s", s)
+	}
 }
 
 // withoutEvaluation refuses what only evaluations could tell.

@@ -13,7 +13,7 @@ type Done struct {
 	Folder  string
 }
 
-// StepLine, EvalLine and DoneLine are how events are written in metrics.jsonl and by `train --json`.
+// StepLine, EvalLine, RemarkLine and DoneLine are how events are written in metrics.jsonl and by `train --json`.
 type (
 	StepLine struct {
 		Event        string              `json:"event"`
@@ -32,6 +32,10 @@ type (
 		Epoch  float64             `json:"epoch,omitempty"`
 		Tasks  map[string]TaskLine `json:"tasks"`
 		Groups []GroupLine         `json:"groups,omitempty"`
+	}
+	RemarkLine struct {
+		Event  string `json:"event"`
+		Remark string `json:"remark"`
 	}
 	DoneLine struct {
 		Event   string    `json:"event"`
@@ -59,7 +63,7 @@ type (
 	}
 )
 
-// Line returns what is written of an event: a StepLine, an EvalLine or a DoneLine.
+// Line returns what is written of an event: a StepLine, an EvalLine, a RemarkLine or a DoneLine.
 func Line(event any) any {
 	switch v := event.(type) {
 	case multitask.Step:
@@ -75,6 +79,8 @@ func Line(event any) any {
 		line := Scores(Dev, v.Groups)
 		line.Event, line.Step, line.Epoch = "eval", v.Step, v.Epoch
 		return line
+	case multitask.Remark:
+		return RemarkLine{Event: "remark", Remark: v.Text}
 	case Done:
 		line := DoneLine{Event: "done", Seconds: v.Seconds, Folder: v.Folder}
 		if v.Best.Groups != nil {

@@ -136,6 +136,9 @@ type Training struct {
 	GreaterIsBetter       bool    `yaml:"greater_is_better"`
 	EarlyStoppingPatience int     `yaml:"early_stopping_patience" range:"[0,)"` // evaluations; 0: never
 	OutputDir             string  `yaml:"-"`                                    // run folder; "": runs/PROJECT_NAME
+	CacheMemory           int     `yaml:"cache_memory" range:"[0,16777216]" doc:"MiB of a frozen encoder's states that memory keeps, so that each text is encoded once"`
+	NoCacheFile           bool    `yaml:"-"` // cache_file: false: what is beyond CacheMemory is encoded each time
+	CacheFolder           string  `yaml:"-"` // of the file for what is beyond CacheMemory; "": the run folder
 	Device                string  `yaml:"device"`
 	Logging               Logging `yaml:"logging"`
 	LoggingSteps          int     `yaml:"logging_steps" range:"[1,)"`

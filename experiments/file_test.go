@@ -141,7 +141,7 @@ tasks: [{name: kind, type: classification, data: {train: train.jsonl}}]
 	training.Sampling, training.Weighting = plugin.Choice[multitask.SamplerSite, multitask.Sampler]{}, plugin.Choice[multitask.WeightingSite, multitask.Weighting]{}
 	want := Training{
 		LearningRate: 2e-5, WeightDecay: 0.01, BatchSize: 16, NumEpochs: 3, MaxGradNorm: 1, GradientAccumulationSteps: 1, EvalStrategy: "epoch",
-		EvalSteps: 500, SaveStrategy: "epoch", LoadBestModelAtEnd: true, MetricForBestModel: "eval_overall", GreaterIsBetter: true, Device: "auto", LoggingSteps: 10,
+		EvalSteps: 500, SaveStrategy: "epoch", LoadBestModelAtEnd: true, MetricForBestModel: "eval_overall", GreaterIsBetter: true, CacheMemory: 2048, Device: "auto", LoggingSteps: 10,
 	}
 	if training != want || e.Training.Sampling.Type != "proportional" || e.Training.Weighting.Type != "fixed" {
 		t.Errorf("training\n     %+v\nwant %+v", training, want)

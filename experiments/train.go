@@ -1,6 +1,7 @@
 package experiments
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -62,11 +63,11 @@ func clear(folder string) error {
 			return err
 		}
 	}
-	return nil
+	return clearStates(folder)
 }
 
 // Train trains the run and leaves it in folder, where an earlier run is replaced. It reports each multitask.Step and
-// multitask.Evaluation to observe.
+// multitask.Evaluation to observe, and each multitask.Remark.
 func (r *Run) Train(ctx context.Context, folder string, observe func(event any) error) (Done, error) {
 	start := time.Now()
 	if err := os.MkdirAll(folder, 0o755); err != nil {
@@ -84,7 +85,7 @@ func (r *Run) Train(ctx context.Context, folder string, observe func(event any) 
 	}
 	defer metrics.Close()
 
-	plan, err := r.plan()
+	plan, err := r.plan(folder)
 	if err != nil {
 		return Done{}, err
 	}
@@ -142,8 +143,8 @@ func (r *Run) writeExperiment(folder string) error {
 	return file.Close()
 }
 
-// plan is how the experiment says to train.
-func (r *Run) plan() (multitask.Plan, error) {
+// plan is how the experiment says to train in a run folder.
+func (r *Run) plan(folder string) (multitask.Plan, error) {
 	t := r.Experiment.Training
 	var names []string
 	for _, g := range r.Model.Groups {
@@ -164,6 +165,10 @@ func (r *Run) plan() (multitask.Plan, error) {
 		WarmupRatio: t.WarmupRatio, WarmupSteps: t.WarmupSteps,
 		Sampler: sampler, Weighting: weighting,
 		NeverEvaluate: t.EvalStrategy == "no" || !r.judged,
+		CacheMemory:   int64(t.CacheMemory) << 20,
+	}
+	if !t.NoCacheFile {
+		plan.CacheFile = func() (multitask.CacheFile, error) { return openStates(cmp.Or(t.CacheFolder, folder)) }
 	}
 	if t.EvalStrategy == "steps" {
 		plan.EvaluateEvery = t.EvalSteps

@@ -178,5 +178,10 @@ func (f *writing) training() *plugin.Section {
 	s.Put("sampling", t.Sampling.Section())
 	s.Put("weighting", t.Weighting.Section())
 	f.path(s, "output_dir", t.OutputDir)
+	if t.CacheFolder != "" {
+		f.path(s, "cache_file", t.CacheFolder)
+	} else {
+		put(s, "cache_file", !t.NoCacheFile)
+	}
 	return s
 }

@@ -1,76 +1,198 @@
 package multitask
 
 import (
-	"slices"
+	"fmt"
+	"io"
+	"maps"
+	"unsafe"
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/encoders"
 	"github.com/jenga-nlp/jenga/nn"
 )
 
-// cache keeps what a frozen encoder makes of texts.
+// CacheFile holds a frozen encoder's states that memory has no room for. Its errors name it.
+type CacheFile interface {
+	io.ReaderAt
+	io.WriterAt
+	io.Closer
+}
+
+// Remark is an event: something about the run that its user should know, in a sentence.
+type Remark struct{ Text string }
+
+// cache keeps what a frozen encoder makes of texts: in memory as far as there is room, what is beyond in a file.
+// What neither takes is encoded each time.
 type cache struct {
-	states map[*corpus.Example][][]float32 // of each layer asked for, [L D]
-	room   int                             // how many more numbers may be kept
+	encoder encoders.Encoder
+	wanted  nn.Wanted
+	layers  int // that the encoder gives of a text; 0: it has not been asked yet
+
+	kept map[*corpus.Example]record
+	room int64                     // how many more numbers memory takes
+	open func() (CacheFile, error) // makes the file when memory is full; nil: there is to be none
+	file CacheFile                 // nil: not yet, or no more
+	end  int64                     // of the file, in bytes
+	lost error                     // why the file was given up, until it is told
 }
 
-// cacheRoom is 2 GiB of states: a million tokens of 512 numbers. What is beyond it is encoded each time.
-const cacheRoom = 2 << 30 / 4
-
-func newCache(room int) *cache {
-	return &cache{states: map[*corpus.Example][][]float32{}, room: room}
+// record is where a text's states [layers L D] are.
+type record struct {
+	states []float32 // nil: they are in the file
+	at     int64     // in the file, in bytes
 }
 
-// encode gives a batch's states [T D] of the layers wanted. What it has not kept it encodes, and keeps if there is room.
-func (c *cache) encode(p *nn.Pass, batch *corpus.Batch, encoder encoders.Encoder, wanted nn.Wanted) ([][]float32, error) {
-	width := encoder.Width()
-	states := make([][][]float32, len(batch.Examples)) // of each example, its layers
+// newCache makes a cache of what m's encoder gives, with room for so many numbers in memory.
+func newCache(m *Model, room int64, open func() (CacheFile, error)) *cache {
+	return &cache{encoder: m.Encoder, wanted: m.wanted(), kept: map[*corpus.Example]record{}, room: room, open: open}
+}
+
+// encode gives a batch's states [T D] of the layers wanted.
+func (c *cache) encode(p *nn.Pass, batch *corpus.Batch) ([][]float32, error) {
 	var fresh []*corpus.Example
 	var places []int // of fresh in the batch
 	for b, e := range batch.Examples {
-		if states[b] = c.states[e]; states[b] == nil {
+		if _, have := c.kept[e]; !have {
 			fresh, places = append(fresh, e), append(places, b)
 		}
 	}
-
-	if len(fresh) > 0 {
-		packed := corpus.Pack(fresh)
-		layers, err := encoder.Encode(p, packed.Tokens, wanted)
-		if err != nil {
-			return nil, err
-		}
-		for i, e := range fresh {
-			from, to := packed.Tokens.Rows.Starts[i]*width, packed.Tokens.Rows.Starts[i+1]*width
-			for _, layer := range layers {
-				states[places[i]] = append(states[places[i]], layer[from:to])
-			}
-			c.keep(e, states[places[i]])
-		}
+	if len(fresh) == len(batch.Examples) {
+		return c.fill(p, batch)
 	}
 
-	layers := make([][]float32, len(states[0]))
+	// what is kept
+	width, starts := c.encoder.Width(), batch.Tokens.Rows.Starts
+	layers := make([][]float32, c.layers)
 	for l := range layers {
-		layers[l] = p.Floats(batch.Tokens.Rows.Tokens() * width)
-		for b := range states {
-			copy(layers[l][batch.Tokens.Rows.Starts[b]*width:], states[b][l])
+		layers[l] = p.Floats(starts[len(starts)-1] * width)
+	}
+	for b, e := range batch.Examples {
+		if r, have := c.kept[e]; have {
+			if err := c.read(r, layers, starts[b]*width, starts[b+1]*width); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if len(fresh) == 0 {
+		return layers, nil
+	}
+
+	// what is not: a text's states are the same in any batch
+	rest := corpus.Pack(fresh)
+	encoded, err := c.fill(p, rest)
+	if err != nil {
+		return nil, err
+	}
+	for l := range layers {
+		for i, b := range places {
+			copy(layers[l][starts[b]*width:], encoded[l][rest.Tokens.Rows.Starts[i]*width:rest.Tokens.Rows.Starts[i+1]*width])
 		}
 	}
 	return layers, nil
 }
 
-// keep copies an example's states if there is room.
-func (c *cache) keep(e *corpus.Example, layers [][]float32) {
-	n := 0
-	for _, layer := range layers {
-		n += len(layer)
+// fill encodes a batch of texts that are not kept, and keeps them.
+func (c *cache) fill(p *nn.Pass, batch *corpus.Batch) ([][]float32, error) {
+	layers, err := c.encoder.Encode(p, batch.Tokens, c.wanted)
+	if err != nil {
+		return nil, err
 	}
-	if n > c.room {
+	c.layers = len(layers)
+	width, starts := c.encoder.Width(), batch.Tokens.Rows.Starts
+	for b, e := range batch.Examples {
+		c.keep(e, layers, starts[b]*width, starts[b+1]*width)
+	}
+	return layers, nil
+}
+
+// keep keeps an example's states, which are from:to of each layer, where there is room.
+func (c *cache) keep(e *corpus.Example, layers [][]float32, from, to int) {
+	n := int64(len(layers)) * int64(to-from)
+	if n <= c.room {
+		c.room -= n
+		states := make([]float32, 0, n)
+		for _, layer := range layers {
+			states = append(states, layer[from:to]...)
+		}
+		c.kept[e] = record{states: states}
 		return
 	}
-	c.room -= n
-	kept := make([][]float32, len(layers))
-	for l, layer := range layers {
-		kept[l] = slices.Clone(layer)
+	if c.open == nil {
+		return
 	}
-	c.states[e] = kept
+	at, err := c.write(layers, from, to)
+	if err != nil {
+		c.giveUp(err)
+		return
+	}
+	c.kept[e] = record{at: at}
+}
+
+// write appends from:to of each layer to the file and returns where they begin.
+func (c *cache) write(layers [][]float32, from, to int) (at int64, err error) {
+	if c.file == nil {
+		if c.file, err = c.open(); err != nil {
+			return 0, err
+		}
+	}
+	at = c.end
+	for _, layer := range layers {
+		raw := bytesOf(layer[from:to])
+		if _, err := c.file.WriteAt(raw, c.end); err != nil {
+			return 0, err
+		}
+		c.end += int64(len(raw))
+	}
+	return at, nil
+}
+
+// read copies a record to from:to of each layer.
+func (c *cache) read(r record, layers [][]float32, from, to int) error {
+	n := to - from
+	for l, layer := range layers {
+		if r.states != nil {
+			copy(layer[from:to], r.states[l*n:])
+			continue
+		}
+		raw := bytesOf(layer[from:to])
+		if read, err := c.file.ReadAt(raw, r.at+int64(l*len(raw))); read < len(raw) { // at its end a ReaderAt may say EOF of all that was asked for
+			return fmt.Errorf("states of a frozen encoder: %w", err)
+		}
+	}
+	return nil
+}
+
+// giveUp goes on without the file, which frees the disk for what the run has to save.
+func (c *cache) giveUp(err error) {
+	c.lost = fmt.Errorf("%w: a frozen encoder's states beyond training.cache_memory are encoded anew each time; "+
+		"a training.cache_file on a disk with more room, or more training.cache_memory, would keep them", err)
+	maps.DeleteFunc(c.kept, func(_ *corpus.Example, r record) bool { return r.states == nil })
+	c.open = nil
+	c.close()
+}
+
+// tell reports once that the file was given up.
+func (c *cache) tell(observe func(event any) error) error {
+	if c == nil || c.lost == nil {
+		return nil
+	}
+	remark := Remark{c.lost.Error()}
+	c.lost = nil
+	return observe(remark)
+}
+
+// close ends the file, if there is one. What it held is of no more use, so that an error says nothing.
+func (c *cache) close() {
+	if c.file != nil {
+		c.file.Close()
+		c.file = nil
+	}
+}
+
+// bytesOf returns the memory of values, in the order of this processor, which reads them again.
+func bytesOf(values []float32) []byte {
+	if len(values) == 0 {
+		return nil
+	}
+	return unsafe.Slice((*byte)(unsafe.Pointer(&values[0])), 4*len(values))
 }

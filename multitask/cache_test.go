@@ -1,43 +1,252 @@
 package multitask
 
 import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/fusion"
 	"github.com/jenga-nlp/jenga/nn"
 )
 
-func TestACacheKeepsWhatItHasRoomFor(t *testing.T) {
-	m := smallModel(t, "all", 0.1)
-	data := smallData(m, 6)[0].Train
-	batch, pass := corpus.Pack(data), nn.NewPass(1)
-	layers, err := m.encode(pass, batch)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := slices.Clone(layers[0]) // [T D]
+// Where caches of tests may keep states.
+const (
+	inMemory = 1 << 30 // bytes: all of them
+	mixed    = 2 << 10 // a few texts
+)
 
-	first := (batch.Tokens.Rows.Starts[3] + 1) * m.Encoder.Width() // three texts, and not a fourth
-	for _, test := range []struct {
-		room  int
-		again int // texts that a second pass encodes
-	}{{0, 6}, {first, 3}, {len(want), 0}} {
-		counted := &counting{Encoder: m.Encoder}
-		of := &Model{Encoder: counted, Fusion: m.Fusion, cache: newCache(test.room)}
-		for range 2 {
-			counted.texts = 0
-			pass.Reset(1)
-			got, err := of.encode(pass, batch)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if !slices.Equal(got[0], want) {
-				t.Errorf("with room for %d numbers the states are others", test.room)
-			}
+// disk is a file that counts, and that can be full or broken.
+type disk struct {
+	*os.File
+	room         int64 // bytes it takes
+	short        bool  // reads give less than was written
+	read, closed int
+}
+
+func (d *disk) WriteAt(b []byte, at int64) (int, error) {
+	if at+int64(len(b)) > d.room {
+		return 0, errors.New("disk: no room")
+	}
+	return d.File.WriteAt(b, at)
+}
+
+func (d *disk) ReadAt(b []byte, at int64) (int, error) {
+	d.read++
+	if d.short {
+		n, _ := d.File.ReadAt(b[:len(b)-1], at)
+		return n, errors.New("disk: cut")
+	}
+	return d.File.ReadAt(b, at)
+}
+
+func (d *disk) Close() error { d.closed++; return d.File.Close() }
+
+// opened makes the disk's file.
+func (d *disk) opened(t *testing.T) func() (CacheFile, error) {
+	return func() (CacheFile, error) {
+		if d.File != nil {
+			t.Error("a second file is opened")
 		}
-		if counted.texts != test.again {
-			t.Errorf("with room for %d numbers a second pass encodes %d texts, want %d", test.room, counted.texts, test.again)
+		var err error
+		d.File, err = os.Create(filepath.Join(t.TempDir(), "states"))
+		return d, err
+	}
+}
+
+// cached trains a frozen model with a cache, and tells what came of it.
+type cached struct {
+	texts       int // that were encoded
+	values      map[string][]float32
+	evaluations []Evaluation
+	remarks     []string
+	err         error
+}
+
+func trainCached(t *testing.T, m *Model, memory int64, open func() (CacheFile, error)) cached {
+	t.Helper()
+	data := smallData(m, 12)
+	data[0].Dev = smallData(m, 15)[0].Train // other texts than those of training
+	data[1].Dev = data[0].Dev[:0]
+	counted := &counting{Encoder: m.Encoder}
+	m.Encoder = counted
+	plan := smallPlan()
+	plan.Epochs, plan.CacheMemory, plan.CacheFile = 3, memory, open
+	var c cached
+	c.err = Train(context.Background(), m, data, plan, func(event any) error {
+		switch v := event.(type) {
+		case Evaluation:
+			c.evaluations = append(c.evaluations, v)
+		case Remark:
+			c.remarks = append(c.remarks, v.Text)
+		}
+		return nil
+	})
+	c.texts, c.values = counted.texts, values(m)
+	return c
+}
+
+// layered is smallModel, frozen, with a fusion that sees the states of all layers.
+func layered(t *testing.T) *Model {
+	m := smallModel(t, "all", 0.1)
+	m.Fusion = everyLayer{m.Fusion}
+	return m
+}
+
+type everyLayer struct{ fusion.Fusion }
+
+func (everyLayer) Wanted() nn.Wanted { return nn.AllLayers }
+
+// Fuse takes the states of the first layer for one task, of the second for the others.
+func (f everyLayer) Fuse(p *nn.Pass, shared nn.Hidden, task string) nn.Hidden {
+	shared.States = shared.Layers[1]
+	if task == "tags" {
+		shared.States = shared.Layers[0]
+	}
+	return f.Fusion.Fuse(p, shared, task)
+}
+
+func TestATextIsEncodedOnceWhereverItsStatesAreKept(t *testing.T) {
+	for name, model := range map[string]func(t *testing.T) *Model{
+		"last layer": func(t *testing.T) *Model { return smallModel(t, "all", 0.1) },
+		"all layers": layered,
+	} {
+		var want map[string][]float32
+		var loss float64
+		for _, test := range []struct {
+			name   string
+			memory int64
+			file   bool
+			texts  int // that are encoded in three epochs and evaluations of 24 and 15 texts
+		}{
+			{"memory", inMemory, false, 24 + 15},
+			{"file", 0, true, 24 + 15},
+			{"both", mixed, true, 24 + 15},
+			{"nothing", 0, false, 3 * (24 + 15)},
+		} {
+			t.Run(name+" in "+test.name, func(t *testing.T) {
+				file := &disk{room: inMemory}
+				var open func() (CacheFile, error)
+				if test.file {
+					open = file.opened(t)
+				}
+				got := trainCached(t, model(t), test.memory, open)
+				if got.err != nil || len(got.remarks) > 0 || len(got.evaluations) != 3 {
+					t.Fatalf("Train = %v, remarks %q, %d evaluations", got.err, got.remarks, len(got.evaluations))
+				}
+				if got.texts != test.texts {
+					t.Errorf("%d texts were encoded, want %d", got.texts, test.texts)
+				}
+				if test.file && (file.read == 0 || file.closed != 1) {
+					t.Errorf("the file was read %d times and closed %d times", file.read, file.closed)
+				}
+				last := got.evaluations[2].Groups[0].Tasks[0].Heads[0].Loss.Sum
+				if want == nil {
+					want, loss = got.values, last
+				}
+				for name := range want {
+					if !slices.Equal(got.values[name], want[name]) {
+						t.Errorf("%s has other bits than with all states in memory", name)
+					}
+				}
+				if last != loss {
+					t.Errorf("dev's loss is %v, with all states in memory %v", last, loss)
+				}
+			})
 		}
 	}
 }
+
+func TestTrainingGoesOnWithoutAFileThatCannotBeWritten(t *testing.T) {
+	want := trainCached(t, smallModel(t, "all", 0.1), inMemory, nil)
+	for _, test := range []struct {
+		name string
+		room int64 // of the disk, in bytes; 0: the file cannot be opened
+	}{
+		{"no file", 0},
+		{"full at once", 10},
+		{"full later", 5000},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			file := &disk{room: test.room}
+			open := file.opened(t)
+			if test.room == 0 {
+				open = func() (CacheFile, error) { return nil, errors.New("disk: none") }
+			}
+			got := trainCached(t, smallModel(t, "all", 0.1), mixed, open)
+			if got.err != nil || len(got.evaluations) != 3 {
+				t.Fatalf("Train = %v after %d evaluations", got.err, len(got.evaluations))
+			}
+			if len(got.remarks) != 1 || !strings.HasPrefix(got.remarks[0], "disk: no") || !strings.Contains(got.remarks[0], "training.cache_memory") {
+				t.Errorf("remarks %q, want one that begins with the error of the disk and names what would help", got.remarks)
+			}
+			if got.texts <= want.texts || got.texts >= 3*want.texts {
+				t.Errorf("%d texts were encoded, want more than %d, each once, and less than %d, each three times", got.texts, want.texts, 3*want.texts)
+			}
+			for name := range want.values {
+				if !slices.Equal(got.values[name], want.values[name]) {
+					t.Errorf("%s has other bits than with all states in memory", name)
+				}
+			}
+			if test.room > 0 && file.closed != 1 {
+				t.Errorf("the file was closed %d times: what it holds fills the disk", file.closed)
+			}
+		})
+	}
+}
+
+func TestStatesThatCannotBeReadAreAnError(t *testing.T) {
+	file := &disk{room: inMemory, short: true}
+	got := trainCached(t, smallModel(t, "all", 0.1), 0, file.opened(t))
+	if got.err == nil || !strings.Contains(got.err.Error(), "states of a frozen encoder: disk: cut") {
+		t.Errorf("Train = %v, want the error of the disk", got.err)
+	}
+	if file.closed != 1 {
+		t.Errorf("the file was closed %d times", file.closed)
+	}
+}
+
+func TestAnInterruptedTrainingClosesItsFile(t *testing.T) {
+	m, file := smallModel(t, "all", 0.1), &disk{room: inMemory}
+	plan := smallPlan()
+	plan.CacheMemory, plan.CacheFile = 0, file.opened(t)
+	ctx, interrupt := context.WithCancel(context.Background())
+	err := Train(ctx, m, smallData(m, 12), plan, func(any) error { interrupt(); return nil })
+	if !errors.Is(err, context.Canceled) || file.closed != 1 {
+		t.Errorf("Train = %v, the file was closed %d times", err, file.closed)
+	}
+}
+
+func TestABatchOfKeptAndNewTextsHasTheStatesOfEach(t *testing.T) {
+	for _, memory := range []int64{inMemory, mixed, 0} {
+		m := smallModel(t, "all", 0)
+		data := smallData(m, 9)[0].Train
+		batch := corpus.Pack(data)
+		pass := nn.NewPass(1)
+		layers, err := m.encode(pass, batch)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := slices.Clone(layers[0]) // [T D]
+
+		file := &disk{room: inMemory}
+		m.cache = newCache(m, memory/4, file.opened(t))
+		for _, part := range [][]*corpus.Example{data[2:4], data[6:7], data} {
+			pass.Reset(1)
+			layers, err = m.encode(pass, corpus.Pack(part))
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !slices.Equal(layers[0], want) {
+			t.Errorf("with %d bytes of memory the states of a batch, some of whose texts are kept, are others", memory)
+		}
+		m.cache.close()
+	}
+}
+
+var _ fusion.Layered = everyLayer{}

@@ -99,7 +99,7 @@ func (m *Model) encode(p *nn.Pass, batch *corpus.Batch) ([][]float32, error) {
 	if m.cache == nil {
 		return m.Encoder.Encode(p, batch.Tokens, m.wanted())
 	}
-	return m.cache.encode(p, batch, m.Encoder, m.wanted())
+	return m.cache.encode(p, batch)
 }
 
 // heads lists the heads of a group in the order of its examples' targets.

@@ -31,6 +31,11 @@ type Plan struct {
 
 	EvaluateEvery int  // steps; 0: at the end of each epoch
 	NeverEvaluate bool // not at all
+
+	CacheMemory int64 // bytes of a frozen encoder's states that memory keeps, so that each text is encoded once
+	// CacheFile opens an empty file for what is beyond CacheMemory; Train closes it at its end. If it fails, or a write
+	// does, training goes on without. nil: what is beyond is encoded each time.
+	CacheFile func() (CacheFile, error)
 }
 
 // Data is the examples of one group of tasks, their Encoding and the numbers of their Targets set.
@@ -72,7 +77,7 @@ const (
 	streamBatches = 1 << 32 // plus the group's number
 )
 
-// Train fits the model to the data, data[g] for group g. It reports each Step and each Evaluation to observe, which
+// Train fits the model to the data, data[g] for group g. It reports each Step, Evaluation and Remark to observe, which
 // may look at the model and end training by an error: ErrStop to end it well. A cancelled context ends it too.
 func Train(ctx context.Context, m *Model, data []Data, plan Plan, observe func(event any) error) error {
 	feeds, err := newFeeds(m, data, plan)
@@ -92,8 +97,8 @@ func Train(ctx context.Context, m *Model, data []Data, plan Plan, observe func(e
 	steps := 1 + (all-1)/plan.Accumulate
 	learner := newLearner(m, plan, steps)
 	if m.Frozen() {
-		m.cache = newCache(cacheRoom)
-		defer func() { m.cache = nil }()
+		m.cache = newCache(m, plan.CacheMemory/4, plan.CacheFile)
+		defer func() { m.cache.close(); m.cache = nil }()
 	}
 
 	drawn := 0 // batches
@@ -125,6 +130,9 @@ func Train(ctx context.Context, m *Model, data []Data, plan Plan, observe func(e
 
 		// observe
 		report.Epoch = float64(drawn) / float64(perEpoch)
+		if err := m.cache.tell(observe); err != nil {
+			return ended(err)
+		}
 		if err := observe(report); err != nil {
 			return ended(err)
 		}
@@ -134,6 +142,9 @@ func Train(ctx context.Context, m *Model, data []Data, plan Plan, observe func(e
 		scores, err := m.evaluateAll(ctx, data, plan)
 		if err != nil {
 			return fmt.Errorf("evaluation after step %d: %w", state.Step, err)
+		}
+		if err := m.cache.tell(observe); err != nil {
+			return ended(err)
 		}
 		if err := observe(Evaluation{Step: state.Step, Epoch: report.Epoch, Groups: scores}); err != nil {
 			return ended(err)

@@ -220,7 +220,9 @@ func TestFrozenEncoderIsEncodedOnceAndStaysAsItIs(t *testing.T) {
 	counted := &counting{Encoder: m.Encoder}
 	m.Encoder = counted
 	before := values(m)
-	train(t, m, data, smallPlan())
+	plan := smallPlan()
+	plan.CacheMemory = inMemory
+	train(t, m, data, plan)
 	if got, want := counted.texts, 24; got != want {
 		t.Errorf("%d texts were encoded in two epochs and two evaluations, want each of %d once", got, want)
 	}

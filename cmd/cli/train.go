@@ -141,6 +141,15 @@ func barWatcher(w io.Writer) watcher {
 					return err
 				}
 				return bar.RenderBlank()
+			case multitask.Remark:
+				if bar == nil {
+					return writeRemark(w, v)
+				}
+				bar.Clear()
+				if err := writeRemark(w, v); err != nil {
+					return err
+				}
+				return bar.RenderBlank()
 			}
 			return nil
 		},
@@ -154,6 +163,11 @@ func barWatcher(w io.Writer) watcher {
 			}
 		},
 	}
+}
+
+func writeRemark(w io.Writer, r multitask.Remark) error {
+	_, err := fmt.Fprintln(w, r.Text)
+	return err
 }
 
 // fitting joins as many of parts as there is room for, the first ones first.
@@ -190,6 +204,8 @@ func lineWatcher(w io.Writer) watcher {
 			case multitask.Evaluation:
 				fmt.Fprintf(w, "dev after epoch %.4g:\n", v.Epoch)
 				return writeScores(w, v.Groups)
+			case multitask.Remark:
+				return writeRemark(w, v)
 			}
 			return nil
 		},
