@@ -9,47 +9,84 @@ const (
 )
 
 // Add adds x to out.
-func Add(out, x []float32) { addRows.run(len(x), elementTile, [2][]float32{out, x}) }
+func Add(out, x []float32) { addTiles.run(len(x), elementTile, [2][]float32{out, x}) }
 
-var addRows = tiled(func(a *[2][]float32, lo, hi int) { use.addScaled(a[0][lo:hi], a[1][lo:hi], 1) })
+var addTiles = tiled(func(a *[2][]float32, lo, hi int) { use.addScaled(a[0][lo:hi], a[1][lo:hi], 1) })
 
 func addScaledPlain(to, from []float32, by float32) { blas.Saxpy(len(from), by, from, 1, to, 1) }
 
-// Repeat writes row to each row of out [T D], D = len(row).
-func Repeat(out, row []float32) {
-	d := len(row)
-	Parallel(len(out)/d, rowTile, func(lo, hi int) {
-		for i := lo; i < hi; i++ {
-			copy(out[i*d:(i+1)*d], row)
-		}
-	})
+func scalePlain(x []float32, by float32) {
+	for i := range x {
+		x[i] *= by
+	}
 }
 
-// SumRows adds the rows of x [T D] to sum [D], first to last.
-func SumRows(sum, x []float32) {
-	d := len(sum)
-	Parallel(d, columnTile, func(lo, hi int) {
-		for i := 0; i < len(x); i += d {
-			blas.Saxpy(hi-lo, 1, x[i+lo:i+hi], 1, sum[lo:hi], 1)
-		}
-	})
+// Repeat writes row to each row of out [T D], D = len(row).
+func Repeat(out, row []float32) {
+	if len(row) > 0 {
+		repeatTiles.run(len(out)/len(row), rowTile, [2][]float32{out, row})
+	}
+}
+
+var repeatTiles = tiled(func(a *[2][]float32, lo, hi int) {
+	out, row := a[0], a[1]
+	for i := lo; i < hi; i++ {
+		copy(out[i*len(row):(i+1)*len(row)], row)
+	}
+})
+
+// named are rows of a table, by their numbers: one of the two is nil.
+type named struct {
+	small []int8
+	large []int32
+}
+
+func namesOf[I int8 | int32](rows []I) (n named) {
+	switch rows := any(rows).(type) {
+	case []int8:
+		n.small = rows
+	case []int32:
+		n.large = rows
+	}
+	return n
+}
+
+func (n named) len() int { return len(n.small) + len(n.large) }
+
+func (n named) at(i int) int {
+	if n.small != nil {
+		return int(n.small[i])
+	}
+	return int(n.large[i])
+}
+
+// tableArgs are the rows of x [T D] and those of a table [V D] that rows names.
+type tableArgs struct {
+	x, table []float32
+	rows     named
+	d        int
 }
 
 // Gather adds to each row of out [T D] the row of table [V D] that rows names.
 func Gather[I int8 | int32](out, table []float32, rows []I, d int) {
-	Parallel(len(rows), rowTile, func(lo, hi int) {
-		for i := lo; i < hi; i++ {
-			blas.Saxpy(d, 1, table[int(rows[i])*d:], 1, out[i*d:(i+1)*d], 1)
-		}
-	})
+	gatherTiles.run(len(rows), rowTile, tableArgs{out, table, namesOf(rows), d})
 }
+
+var gatherTiles = tiled(func(a *tableArgs, lo, hi int) {
+	for i := lo; i < hi; i++ {
+		r := a.rows.at(i)
+		use.addScaled(a.x[i*a.d:(i+1)*a.d], a.table[r*a.d:(r+1)*a.d], 1)
+	}
+})
 
 // Scatter adds each row of x [T D] to the row of table [V D] that rows names, first to last.
 func Scatter[I int8 | int32](table, x []float32, rows []I, d int) {
-	Parallel(d, columnTile, func(lo, hi int) {
-		for i, r := range rows {
-			to := table[int(r)*d:]
-			blas.Saxpy(hi-lo, 1, x[i*d+lo:i*d+hi], 1, to[lo:hi], 1)
-		}
-	})
+	scatterTiles.run(d, columnTile, tableArgs{x, table, namesOf(rows), d})
 }
+
+var scatterTiles = tiled(func(a *tableArgs, lo, hi int) {
+	for i := range a.rows.len() {
+		r := a.rows.at(i)
+		use.addScaled(a.table[r*a.d+lo:r*a.d+hi], a.x[i*a.d+lo:i*a.d+hi], 1)
+	}
+})

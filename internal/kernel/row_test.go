@@ -5,7 +5,9 @@ import (
 	"testing"
 )
 
-func TestRows(t *testing.T) {
+func TestRows(t *testing.T) { inEachSet(t, testRows) }
+
+func testRows(t *testing.T) {
 	const rows, d = 50, 70
 	x := normal(1, rows*d)
 	names := make([]int32, rows)
@@ -35,13 +37,20 @@ func TestRows(t *testing.T) {
 	same(t, "Scatter", func() []float32 { s := make([]float32, 7*d); Scatter(s, x, names, d); return s })
 
 	sum, want := normal(3, d), normal(3, d)
-	for i, v := range x {
-		want[i%d] += v
+	for chunk := range slices.Chunk(x, 32*d) {
+		part := make([]float32, d)
+		for i, v := range chunk {
+			part[i%d] += v
+		}
+		for j, v := range part {
+			want[j] += v
+		}
 	}
 	SumRows(sum, x)
 	if !slices.Equal(sum, want) {
-		t.Errorf("SumRows does not add rows first to last")
+		t.Errorf("SumRows does not add rows of chunks, and then chunks, first to last")
 	}
+	same(t, "SumRows", func() []float32 { s := make([]float32, d); SumRows(s, x); return s })
 	Repeat(out, sum)
 	if want := slices.Repeat(sum, rows); !slices.Equal(out, want) {
 		t.Errorf("Repeat = %v, want %v", out, want)

@@ -58,6 +58,142 @@ DATA masks<>+56(SB)/4, $0x00000000
 DATA masks<>+60(SB)/4, $0x00000000
 GLOBL masks<>(SB), RODATA|NOPTR, $64
 
+// func scaleAVX2(x []float32, by float32)
+// Requires: AVX
+TEXT ·scaleAVX2(SB), NOSPLIT, $0-28
+	MOVQ         x_base+0(FP), AX
+	MOVQ         x_len+8(FP), CX
+	VBROADCASTSS by+24(FP), Y0
+	XORQ         DX, DX
+	SUBQ         $0x08, CX
+	JL           rest_AVX2_5
+
+loop_AVX2_4:
+	VMOVUPS (AX)(DX*4), Y1
+	VMULPS  Y0, Y1, Y1
+	VMOVUPS Y1, (AX)(DX*4)
+	ADDQ    $0x08, DX
+	SUBQ    $0x08, CX
+	JGE     loop_AVX2_4
+
+rest_AVX2_5:
+	ADDQ       $0x08, CX
+	JZ         done_AVX2_6
+	LEAQ       masks<>+0(SB), BX
+	MOVQ       $0x00000008, SI
+	SUBQ       CX, SI
+	VMOVUPS    (BX)(SI*4), Y1
+	VMASKMOVPS (AX)(DX*4), Y1, Y2
+	VMULPS     Y0, Y2, Y2
+	VMASKMOVPS Y2, Y1, (AX)(DX*4)
+
+done_AVX2_6:
+	VZEROUPPER
+	RET
+
+// func addRowsAVX2(sum []float32, x []float32)
+// Requires: AVX
+TEXT ·addRowsAVX2(SB), NOSPLIT, $0-48
+	MOVQ sum_base+0(FP), AX
+	MOVQ sum_len+8(FP), CX
+	MOVQ x_base+24(FP), DX
+	MOVQ x_len+32(FP), BX
+	MOVQ CX, SI
+	SHLQ $0x02, SI
+	SUBQ SI, BX
+	JL   singleRow_AVX2_8
+
+block_AVX2_7:
+	MOVQ DX, DI
+	ADDQ SI, DI
+	MOVQ DI, R8
+	ADDQ SI, R8
+	MOVQ R8, R9
+	ADDQ SI, R9
+	XORQ R10, R10
+	MOVQ CX, R11
+	SUBQ $0x08, R11
+	JL   rest_AVX2_11
+
+loop_AVX2_10:
+	VMOVUPS (AX)(R10*4), Y0
+	VMOVUPS (DX)(R10*4), Y1
+	VADDPS  Y1, Y0, Y0
+	VMOVUPS (DI)(R10*4), Y1
+	VADDPS  Y1, Y0, Y0
+	VMOVUPS (R8)(R10*4), Y1
+	VADDPS  Y1, Y0, Y0
+	VMOVUPS (R9)(R10*4), Y1
+	VADDPS  Y1, Y0, Y0
+	VMOVUPS Y0, (AX)(R10*4)
+	ADDQ    $0x08, R10
+	SUBQ    $0x08, R11
+	JGE     loop_AVX2_10
+
+rest_AVX2_11:
+	ADDQ       $0x08, R11
+	JZ         done_AVX2_12
+	LEAQ       masks<>+0(SB), R12
+	MOVQ       $0x00000008, R13
+	SUBQ       R11, R13
+	VMOVUPS    (R12)(R13*4), Y0
+	VMASKMOVPS (AX)(R10*4), Y0, Y1
+	VMASKMOVPS (DX)(R10*4), Y0, Y2
+	VADDPS     Y2, Y1, Y1
+	VMASKMOVPS (DI)(R10*4), Y0, Y2
+	VADDPS     Y2, Y1, Y1
+	VMASKMOVPS (R8)(R10*4), Y0, Y2
+	VADDPS     Y2, Y1, Y1
+	VMASKMOVPS (R9)(R10*4), Y0, Y2
+	VADDPS     Y2, Y1, Y1
+	VMASKMOVPS Y1, Y0, (AX)(R10*4)
+
+done_AVX2_12:
+	MOVQ R9, DX
+	ADDQ SI, DX
+	SUBQ SI, BX
+	JGE  block_AVX2_7
+
+singleRow_AVX2_8:
+	ADDQ SI, BX
+
+nextRow_AVX2_13:
+	SUBQ CX, BX
+	JL   rowsDone_AVX2_9
+	XORQ DI, DI
+	MOVQ CX, R8
+	SUBQ $0x08, R8
+	JL   rest_AVX2_15
+
+loop_AVX2_14:
+	VMOVUPS (AX)(DI*4), Y0
+	VMOVUPS (DX)(DI*4), Y1
+	VADDPS  Y1, Y0, Y0
+	VMOVUPS Y0, (AX)(DI*4)
+	ADDQ    $0x08, DI
+	SUBQ    $0x08, R8
+	JGE     loop_AVX2_14
+
+rest_AVX2_15:
+	ADDQ       $0x08, R8
+	JZ         done_AVX2_16
+	LEAQ       masks<>+0(SB), R9
+	MOVQ       $0x00000008, R10
+	SUBQ       R8, R10
+	VMOVUPS    (R9)(R10*4), Y0
+	VMASKMOVPS (AX)(DI*4), Y0, Y1
+	VMASKMOVPS (DX)(DI*4), Y0, Y2
+	VADDPS     Y2, Y1, Y1
+	VMASKMOVPS Y1, Y0, (AX)(DI*4)
+
+done_AVX2_16:
+	ADDQ SI, DX
+	JMP  nextRow_AVX2_13
+
+rowsDone_AVX2_9:
+	VZEROUPPER
+	RET
+
 // func addScaledAVX512(to []float32, from []float32, by float32)
 // Requires: AVX, AVX512F
 TEXT ·addScaledAVX512(SB), NOSPLIT, $0-52
@@ -91,5 +227,141 @@ rest_AVX512_2:
 	VMOVUPS     Z1, K1, (AX)(BX*4)
 
 done_AVX512_3:
+	VZEROUPPER
+	RET
+
+// func scaleAVX512(x []float32, by float32)
+// Requires: AVX, AVX512F
+TEXT ·scaleAVX512(SB), NOSPLIT, $0-28
+	MOVQ         x_base+0(FP), AX
+	MOVQ         x_len+8(FP), CX
+	VBROADCASTSS by+24(FP), Z0
+	XORQ         DX, DX
+	SUBQ         $0x10, CX
+	JL           rest_AVX512_5
+
+loop_AVX512_4:
+	VMOVUPS (AX)(DX*4), Z1
+	VMULPS  Z0, Z1, Z1
+	VMOVUPS Z1, (AX)(DX*4)
+	ADDQ    $0x10, DX
+	SUBQ    $0x10, CX
+	JGE     loop_AVX512_4
+
+rest_AVX512_5:
+	ADDQ      $0x10, CX
+	JZ        done_AVX512_6
+	MOVQ      $0x00000001, BX
+	SHLQ      CL, BX
+	DECQ      BX
+	KMOVW     BX, K1
+	VMOVUPS.Z (AX)(DX*4), K1, Z1
+	VMULPS    Z0, Z1, Z1
+	VMOVUPS   Z1, K1, (AX)(DX*4)
+
+done_AVX512_6:
+	VZEROUPPER
+	RET
+
+// func addRowsAVX512(sum []float32, x []float32)
+// Requires: AVX, AVX512F
+TEXT ·addRowsAVX512(SB), NOSPLIT, $0-48
+	MOVQ sum_base+0(FP), AX
+	MOVQ sum_len+8(FP), DX
+	MOVQ x_base+24(FP), BX
+	MOVQ x_len+32(FP), SI
+	MOVQ DX, DI
+	SHLQ $0x02, DI
+	SUBQ DI, SI
+	JL   singleRow_AVX512_8
+
+block_AVX512_7:
+	MOVQ BX, R8
+	ADDQ DI, R8
+	MOVQ R8, R9
+	ADDQ DI, R9
+	MOVQ R9, R10
+	ADDQ DI, R10
+	XORQ R11, R11
+	MOVQ DX, CX
+	SUBQ $0x10, CX
+	JL   rest_AVX512_11
+
+loop_AVX512_10:
+	VMOVUPS (AX)(R11*4), Z0
+	VMOVUPS (BX)(R11*4), Z1
+	VADDPS  Z1, Z0, Z0
+	VMOVUPS (R8)(R11*4), Z1
+	VADDPS  Z1, Z0, Z0
+	VMOVUPS (R9)(R11*4), Z1
+	VADDPS  Z1, Z0, Z0
+	VMOVUPS (R10)(R11*4), Z1
+	VADDPS  Z1, Z0, Z0
+	VMOVUPS Z0, (AX)(R11*4)
+	ADDQ    $0x10, R11
+	SUBQ    $0x10, CX
+	JGE     loop_AVX512_10
+
+rest_AVX512_11:
+	ADDQ      $0x10, CX
+	JZ        done_AVX512_12
+	MOVQ      $0x00000001, R12
+	SHLQ      CL, R12
+	DECQ      R12
+	KMOVW     R12, K1
+	VMOVUPS.Z (AX)(R11*4), K1, Z0
+	VMOVUPS.Z (BX)(R11*4), K1, Z1
+	VADDPS    Z1, Z0, Z0
+	VMOVUPS.Z (R8)(R11*4), K1, Z1
+	VADDPS    Z1, Z0, Z0
+	VMOVUPS.Z (R9)(R11*4), K1, Z1
+	VADDPS    Z1, Z0, Z0
+	VMOVUPS.Z (R10)(R11*4), K1, Z1
+	VADDPS    Z1, Z0, Z0
+	VMOVUPS   Z0, K1, (AX)(R11*4)
+
+done_AVX512_12:
+	MOVQ R10, BX
+	ADDQ DI, BX
+	SUBQ DI, SI
+	JGE  block_AVX512_7
+
+singleRow_AVX512_8:
+	ADDQ DI, SI
+
+nextRow_AVX512_13:
+	SUBQ DX, SI
+	JL   rowsDone_AVX512_9
+	XORQ R8, R8
+	MOVQ DX, CX
+	SUBQ $0x10, CX
+	JL   rest_AVX512_15
+
+loop_AVX512_14:
+	VMOVUPS (AX)(R8*4), Z0
+	VMOVUPS (BX)(R8*4), Z1
+	VADDPS  Z1, Z0, Z0
+	VMOVUPS Z0, (AX)(R8*4)
+	ADDQ    $0x10, R8
+	SUBQ    $0x10, CX
+	JGE     loop_AVX512_14
+
+rest_AVX512_15:
+	ADDQ      $0x10, CX
+	JZ        done_AVX512_16
+	MOVQ      $0x00000001, R9
+	SHLQ      CL, R9
+	DECQ      R9
+	KMOVW     R9, K1
+	VMOVUPS.Z (AX)(R8*4), K1, Z0
+	VMOVUPS.Z (BX)(R8*4), K1, Z1
+	VADDPS    Z1, Z0, Z0
+	VMOVUPS   Z0, K1, (AX)(R8*4)
+
+done_AVX512_16:
+	ADDQ DI, BX
+	JMP  nextRow_AVX512_13
+
+rowsDone_AVX512_9:
 	VZEROUPPER
 	RET

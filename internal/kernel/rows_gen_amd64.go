@@ -9,7 +9,27 @@ package kernel
 //go:noescape
 func addScaledAVX2(to []float32, from []float32, by float32)
 
+// scaleAVX2 multiplies x by a number.
+//
+//go:noescape
+func scaleAVX2(x []float32, by float32)
+
+// addRowsAVX2 adds the rows of x, each as long as sum, to sum, first to last.
+//
+//go:noescape
+func addRowsAVX2(sum []float32, x []float32)
+
 // addScaledAVX512 adds by·from to to, which is not shorter.
 //
 //go:noescape
 func addScaledAVX512(to []float32, from []float32, by float32)
+
+// scaleAVX512 multiplies x by a number.
+//
+//go:noescape
+func scaleAVX512(x []float32, by float32)
+
+// addRowsAVX512 adds the rows of x, each as long as sum, to sum, first to last.
+//
+//go:noescape
+func addRowsAVX512(sum []float32, x []float32)

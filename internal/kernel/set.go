@@ -12,6 +12,10 @@ type set struct {
 	name string
 
 	addScaled func(to, from []float32, by float32) // to += by·from
+	addRows   func(sum, x []float32)               // each row of x, as long as sum, first to last
+	scale     func(x []float32, by float32)        // x *= by
+
+	sumSquares func(x []float32) float64 // in float64 throughout
 
 	// tile[rows] writes from + a·b to c, of so many rows and panel columns: a [rows k], its rows aRow and its columns
 	// aCol values apart, b [k panel] without gaps. nil: the processor's products are the plain ones.
@@ -29,6 +33,10 @@ type set struct {
 var plain = set{
 	name:      "plain",
 	addScaled: addScaledPlain,
+	addRows:   addRowsPlain,
+	scale:     scalePlain,
+
+	sumSquares: sumSquaresPlain,
 }
 
 // called returns a copy of s under another name.

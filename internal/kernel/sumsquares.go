@@ -1,18 +1,50 @@
 package kernel
 
-// SumSquares returns Σx², the same at any number of threads.
-func SumSquares(x []float32) float64 {
-	sums := make([]float64, (len(x)+elementTile-1)/elementTile)
-	Parallel(len(x), elementTile, func(lo, hi int) { sums[lo/elementTile] = sumSquares(x[lo:hi]) })
+import "sync"
+
+// SumSquares returns Σx², of which no square is lost: it is 0 only where all of x is. It is the same at any number of
+// threads.
+func SumSquares(x []float32) float64 { return SumSquaresOfRows(x, len(x), nil) }
+
+// SumSquaresOfRows returns Σx² of rows [V D], which it adds first to last. Where touched [V] is not nil, a row is looked
+// at only where that is not 0: the result has the same bits where all others are zeros.
+func SumSquaresOfRows(x []float32, d int, touched []float32) float64 {
+	if len(x) == 0 {
+		return 0
+	}
+	sums := squareSumsPool.Get().(*[]float64)
+	rows := len(x) / d
+	tile := max(1, elementTile/d)
+	*sums = append((*sums)[:0], make([]float64, (rows+tile-1)/tile)...)
+	sumSquaresTiles.run(rows, tile, sumSquaresArgs{*sums, x, touched, d, tile})
 	var sum float64
-	for _, s := range sums {
+	for _, s := range *sums {
 		sum += s
 	}
+	squareSumsPool.Put(sums)
 	return sum
 }
 
-// sumSquares has four sums, which do not wait for each other.
-func sumSquares(x []float32) float64 {
+var squareSumsPool = sync.Pool{New: func() any { return new([]float64) }}
+
+type sumSquaresArgs struct {
+	sums       []float64 // of the tiles
+	x, touched []float32
+	d, tile    int
+}
+
+var sumSquaresTiles = tiled(func(a *sumSquaresArgs, lo, hi int) {
+	var sum float64
+	for i := lo; i < hi; i++ {
+		if a.touched == nil || a.touched[i] != 0 {
+			sum += use.sumSquares(a.x[i*a.d : (i+1)*a.d])
+		}
+	}
+	a.sums[lo/a.tile] = sum
+})
+
+// sumSquaresPlain has four sums, which do not wait for each other.
+func sumSquaresPlain(x []float32) float64 {
 	var s0, s1, s2, s3 float64
 	for ; len(x) >= 4; x = x[4:] {
 		a, b, c, d := float64(x[0]), float64(x[1]), float64(x[2]), float64(x[3])

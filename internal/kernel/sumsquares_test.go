@@ -5,7 +5,9 @@ import (
 	"testing"
 )
 
-func TestSumSquares(t *testing.T) {
+func TestSumSquares(t *testing.T) { inEachSet(t, testSumSquares) }
+
+func testSumSquares(t *testing.T) {
 	x := normal(1, 100003)
 	var want float64
 	for _, v := range x {
@@ -21,4 +23,42 @@ func TestSumSquares(t *testing.T) {
 	if x[7] = float32(math.NaN()); !math.IsNaN(SumSquares(x)) {
 		t.Errorf("SumSquares hides NaN")
 	}
+}
+
+func TestSumSquaresLosesNoSquare(t *testing.T) {
+	inEachSet(t, func(t *testing.T) {
+		for _, v := range []float32{1e-45, -1e-38, 3e38} {
+			x := make([]float32, 100)
+			x[70] = v
+			if got, want := SumSquares(x), float64(v)*float64(v); got != want {
+				t.Errorf("SumSquares of %v among zeros = %v, want %v", v, got, want)
+			}
+		}
+	})
+}
+
+func TestSumSquaresOfRowsLooksOnlyAtThoseTouched(t *testing.T) {
+	inEachSet(t, func(t *testing.T) {
+		const rows, d = 700, 37
+		touched, x := make([]float32, rows), make([]float32, rows*d)
+		for i := 0; i < rows; i += 1 + i%5 {
+			touched[i] = 1
+			copy(x[i*d:], normal(uint64(i), d))
+		}
+		want := SumSquaresOfRows(x, d, nil)
+		if math.Abs(want-SumSquares(x)) > 1e-12*want {
+			t.Errorf("the sum of squares of rows is %v, want %v", want, SumSquares(x))
+		}
+		if got := SumSquaresOfRows(x, d, touched); got != want {
+			t.Errorf("the sum over the rows touched is %v, want %v", got, want)
+		}
+		for i := range x {
+			if touched[i/d] == 0 {
+				x[i] = float32(math.NaN())
+			}
+		}
+		if got := SumSquaresOfRows(x, d, touched); got != want {
+			t.Errorf("the sum over the rows touched is %v where others hold NaN, want %v", got, want)
+		}
+	})
 }

@@ -22,6 +22,7 @@ var files = []struct {
 	describe func(*isa)
 }{
 	{"rows", rows},
+	{"sumsquares", sumSquares},
 	{"product", product},
 	{"transpose", transpose},
 	{"measure", measure},

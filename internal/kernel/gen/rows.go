@@ -1,6 +1,9 @@
 package main
 
-import "github.com/mmcloughlin/avo/reg"
+import (
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
 
 // rows are the sums of rows.
 func rows(a *isa) {
@@ -11,5 +14,63 @@ func rows(a *isa) {
 		a.VFMADD231PS(a.load(element(from, i)), by, sum)
 		a.store(sum, element(to, i))
 	})
+	a.end()
+
+	a.function("scale", "(x []float32, by float32)", "multiplies x by a number.")
+	at, n, by := a.slice("x"), a.length("x"), a.spread("by")
+	a.over(n, func(i reg.Register) {
+		v := a.load(element(at, i))
+		a.VMULPS(by, v, v)
+		a.store(v, element(at, i))
+	})
+	a.end()
+
+	addRows(a)
+}
+
+// addRows goes down four rows at a time: a register of the sum is read and written once for them.
+func addRows(a *isa) {
+	const together = 4
+	a.function("addRows", "(sum, x []float32)", "adds the rows of x, each as long as sum, to sum, first to last.")
+	sum, width, at, left := a.slice("sum"), a.length("sum"), a.slice("x"), a.length("x")
+	block, single, done := a.label("block"), a.label("singleRow"), a.label("rowsDone")
+	four := a.GP64() // times the width: the elements of four rows, and the bytes of one
+	a.MOVQ(width, four)
+	a.SHLQ(operand.U8(2), four)
+
+	down := func(rows int) {
+		bases := []reg.Register{at}
+		for range rows - 1 {
+			base := a.GP64()
+			a.MOVQ(bases[len(bases)-1], base)
+			a.ADDQ(four, base)
+			bases = append(bases, base)
+		}
+		a.over(width, func(i reg.Register) {
+			s := a.load(element(sum, i))
+			for _, base := range bases {
+				a.VADDPS(a.load(element(base, i)), s, s)
+			}
+			a.store(s, element(sum, i))
+		})
+		a.MOVQ(bases[rows-1], at)
+		a.ADDQ(four, at)
+	}
+	a.SUBQ(four, left)
+	a.JL(operand.LabelRef(single))
+	a.Label(block)
+	down(together)
+	a.SUBQ(four, left)
+	a.JGE(operand.LabelRef(block))
+
+	a.Label(single)
+	a.ADDQ(four, left)
+	next := a.label("nextRow")
+	a.Label(next)
+	a.SUBQ(width, left)
+	a.JL(operand.LabelRef(done))
+	down(1)
+	a.JMP(operand.LabelRef(next))
+	a.Label(done)
 	a.end()
 }
