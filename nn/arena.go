@@ -5,22 +5,33 @@ type arena struct {
 	blocks [][]float32
 	block  int // blocks[block] is being filled
 	used   int // floats used of it
+	handed int // floats handed out
+	most   int // that ever were at once
 }
 
 // Blocks grow from the first, in floats, to the largest, so that a small batch needs little memory.
 const firstBlock, largestBlock = 1 << 13, 1 << 20
 
-func (a *arena) reset() { a.block, a.used = 0, 0 }
+// reset takes back all slices. What took several blocks gets one that holds it all: batches come in all sizes, and the
+// slices of a large one do not fit into blocks that were made for those of small ones, which would lie idle beside.
+func (a *arena) reset() {
+	if len(a.blocks) > 1 {
+		a.blocks = nil
+	}
+	a.block, a.used, a.handed = 0, 0, 0
+}
 
 // arenaMark is a moment to which an arena can go back.
-type arenaMark struct{ block, used int }
+type arenaMark struct{ block, used, handed int }
 
-func (a *arena) mark() arenaMark { return arenaMark{a.block, a.used} }
+func (a *arena) mark() arenaMark { return arenaMark{a.block, a.used, a.handed} }
 
 // release takes back what was handed out since the mark.
-func (a *arena) release(m arenaMark) { a.block, a.used = m.block, m.used }
+func (a *arena) release(m arenaMark) { a.block, a.used, a.handed = m.block, m.used, m.handed }
 
 func (a *arena) floats(n int) []float32 {
+	a.handed += n
+	a.most = max(a.most, a.handed)
 	for ; a.block < len(a.blocks); a.block, a.used = a.block+1, 0 {
 		if b := a.blocks[a.block]; a.used+n <= len(b) {
 			s := b[a.used : a.used+n : a.used+n]
@@ -29,7 +40,11 @@ func (a *arena) floats(n int) []float32 {
 			return s
 		}
 	}
-	a.blocks = append(a.blocks, make([]float32, max(n, min(firstBlock<<min(len(a.blocks), 20), largestBlock))))
+	size := max(n, min(firstBlock<<min(len(a.blocks), 20), largestBlock))
+	if len(a.blocks) == 0 {
+		size = max(size, a.most)
+	}
+	a.blocks = append(a.blocks, make([]float32, size))
 	a.used = n
 	return a.blocks[a.block][:n:n]
 }

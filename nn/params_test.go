@@ -2,6 +2,7 @@ package nn
 
 import (
 	"math"
+	"math/rand/v2"
 	"slices"
 	"testing"
 )
@@ -139,5 +140,27 @@ func TestFloats(t *testing.T) {
 	})
 	if allocations != 0 {
 		t.Errorf("%v allocations where the memory is there", allocations)
+	}
+}
+
+func TestBatchesOfAllSizesShareTheirMemory(t *testing.T) {
+	var a arena
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 200 {
+		a.reset()
+		n := 1<<14 + r.IntN(1<<14)
+		for range 20 {
+			a.floats(n)
+			mark := a.mark()
+			a.floats(3 * n)
+			a.release(mark)
+		}
+	}
+	held := 0
+	for _, b := range a.blocks {
+		held += len(b)
+	}
+	if most := 23 << 15; held > most || held < most*9/10 { // 20 slices and the 3 of the last mark, of up to 1<<15 each
+		t.Errorf("the arena holds %d floats for batches that take at most %d", held, most)
 	}
 }
