@@ -26,7 +26,9 @@ func plainNorm(x, gain, bias []float64) []float64 {
 	return y
 }
 
-func TestLayerNorm(t *testing.T) {
+func TestLayerNorm(t *testing.T) { inEachSet(t, testLayerNorm) }
+
+func testLayerNorm(t *testing.T) {
 	const rows, d = 37, 10
 	x, gain, bias := normal(1, rows*d), normal(2, d), normal(3, d)
 	clear(x[:d]) // a row without any variance
@@ -48,6 +50,10 @@ func TestLayerNorm(t *testing.T) {
 }
 
 func TestLayerNormBackwardAddsTheSlopes(t *testing.T) {
+	inEachSet(t, testLayerNormBackwardAddsTheSlopes)
+}
+
+func testLayerNormBackwardAddsTheSlopes(t *testing.T) {
 	const rows, d = 37, 10
 	x, gain, bias, weights := normal(1, rows*d), normal(2, d), normal(3, d), normal(4, rows*d)
 	stats := make([]float32, 2*rows)

@@ -156,6 +156,24 @@ func TestLoopsEqualThePlainOnes(t *testing.T) {
 		{name: "sumSquares", slices: 1, bound: 1e-7, run: func(s *set, x [][]float32, _ int) []float32 {
 			return []float32{float32(s.sumSquares(x[0]))}
 		}},
+		{name: "layerNorm", slices: 4, bound: 3e-6, run: func(s *set, x [][]float32, _ int) []float32 {
+			if len(x[1]) == 0 {
+				return nil // there is no row without columns
+			}
+			mean, scale := s.layerNorm(x[0], x[1], x[2], x[3], 1e-5)
+			if mean-mean != 0 {
+				return nil // all of the result is NaN then, whether the mean is infinite or NaN
+			}
+			return []float32{mean, scale}
+		}},
+		{name: "layerNormSums", slices: 5, bound: 3e-7, run: func(s *set, x [][]float32, _ int) []float32 {
+			sum, dot := s.layerNormSums(x[0], x[1], x[2], x[3], x[4], 0.25, 1.5)
+			return []float32{sum, dot}
+		}},
+		{name: "layerNormGradient", slices: 4, elementwise: true, bound: 3e-6, run: func(s *set, x [][]float32, _ int) []float32 {
+			s.layerNormGradient(x[0], x[1], x[2], x[3], 0.25, 1.5, 0.1, 0.2)
+			return nil
+		}},
 	} {
 		l.check(t)
 	}
@@ -192,15 +210,17 @@ func TestRowLoopsAllocateNothing(t *testing.T) {
 	}
 	defer SetThreads(0)
 	const rows, d = 300, 64
-	x, y, row := make([]float32, rows*d), make([]float32, rows*d), make([]float32, d)
+	x, y, row, stats := make([]float32, rows*d), make([]float32, rows*d), make([]float32, d), make([]float32, 2*rows)
 	names, few := make([]int32, rows), make([]int8, rows)
 	for name, do := range map[string]func(){
-		"Repeat":           func() { Repeat(x, row) },
-		"SumRows":          func() { SumRows(row, x) },
-		"Gather":           func() { Gather(x, y, names, d); Gather(x, y, few, d) },
-		"Scatter":          func() { Scatter(y, x, names, d); Scatter(y, x, few, d) },
-		"SumSquares":       func() { SumSquares(x) },
-		"SumSquaresOfRows": func() { SumSquaresOfRows(x, d, y[:rows]) },
+		"Repeat":            func() { Repeat(x, row) },
+		"SumRows":           func() { SumRows(row, x) },
+		"Gather":            func() { Gather(x, y, names, d); Gather(x, y, few, d) },
+		"Scatter":           func() { Scatter(y, x, names, d); Scatter(y, x, few, d) },
+		"SumSquares":        func() { SumSquares(x) },
+		"SumSquaresOfRows":  func() { SumSquaresOfRows(x, d, y[:rows]) },
+		"LayerNorm":         func() { LayerNorm(y, stats, x, row, row, 1e-5) },
+		"LayerNormBackward": func() { LayerNormBackward(y, row, row, stats, x, row, x) },
 	} {
 		for n := 1; n <= 2; n++ {
 			SetThreads(n)
@@ -214,7 +234,7 @@ func TestRowLoopsAllocateNothing(t *testing.T) {
 
 func BenchmarkRows(b *testing.B) {
 	const rows, d, large = 2048, 768, 1 << 22
-	x, y, row := normal(1, rows*d), normal(2, rows*d), normal(4, d)
+	x, y, z, row, stats := normal(1, rows*d), normal(2, rows*d), normal(3, rows*d), normal(4, d), make([]float32, 2*rows)
 	w := normal(5, large)
 	chosen := use
 	defer func() { use = chosen }()
@@ -225,6 +245,8 @@ func BenchmarkRows(b *testing.B) {
 	}{
 		{"Add", 3 * 4 * rows * d, func() { Add(y, x) }},
 		{"SumRows", 4 * rows * d, func() { SumRows(row, x) }},
+		{"LayerNorm", 2 * 4 * rows * d, func() { LayerNorm(y, stats, x, row, row, 1e-5) }},
+		{"LayerNormBackward", 4 * 4 * rows * d, func() { LayerNormBackward(y, row, row, stats, x, row, z) }},
 		{"SumSquares", 4 * large, func() { SumSquares(w) }},
 	} {
 		for _, use = range available() {

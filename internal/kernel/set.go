@@ -17,6 +17,10 @@ type set struct {
 
 	sumSquares func(x []float32) float64 // in float64 throughout
 
+	layerNorm         func(out, x, gain, bias []float32, epsilon float32) (mean, scale float32)
+	layerNormSums     func(dGain, dBias, x, gain, dOut []float32, mean, scale float32) (sum, dot float32)
+	layerNormGradient func(dx, x, gain, dOut []float32, mean, scale, meanG, meanGN float32)
+
 	// tile[rows] writes from + a·b to c, of so many rows and panel columns: a [rows k], its rows aRow and its columns
 	// aCol values apart, b [k panel] without gaps. nil: the processor's products are the plain ones.
 	tile  []func(c, from *float32, cRow, fromRow int, a *float32, aRow, aCol int, b *float32, k int)
@@ -37,6 +41,10 @@ var plain = set{
 	scale:     scalePlain,
 
 	sumSquares: sumSquaresPlain,
+
+	layerNorm:         layerNormPlain,
+	layerNormSums:     layerNormSumsPlain,
+	layerNormGradient: layerNormGradientPlain,
 }
 
 // called returns a copy of s under another name.

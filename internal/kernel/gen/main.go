@@ -23,6 +23,7 @@ var files = []struct {
 }{
 	{"rows", rows},
 	{"sumsquares", sumSquares},
+	{"layernorm", layerNorm},
 	{"product", product},
 	{"transpose", transpose},
 	{"measure", measure},
