@@ -42,6 +42,20 @@ type Bounded interface {
 	MaxTokens() int // special ones included
 }
 
+// Weighed is an Encoder that tells how much memory a batch takes.
+type Weighed interface {
+	// Memory returns the bytes that a pass takes for a batch's Encode and, in training, Backward: what the parameters,
+	// their gradients and the optimizer take is not counted.
+	Memory(b Load) int64
+}
+
+// Load is what a batch asks of an encoder.
+type Load struct {
+	Tokens, Longest int       // of all its texts, of the longest
+	Layers          nn.Wanted // whose states are asked for
+	Training        bool
+}
+
 // Tied is an Encoder with word embeddings that a head may share.
 type Tied interface {
 	Words() *nn.Param // [V D]

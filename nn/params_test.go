@@ -129,6 +129,13 @@ func TestFloats(t *testing.T) {
 			t.Errorf("the %d floats were overwritten", sizes[i])
 		}
 	}
+	sum := int64(0)
+	for _, n := range sizes {
+		sum += 4 * int64(n)
+	}
+	if p.Bytes() != sum {
+		t.Errorf("Bytes() = %d, want %d", p.Bytes(), sum)
+	}
 	p.Reset(1)
 	allocations := testing.AllocsPerRun(1, func() {
 		for _, n := range sizes {

@@ -40,6 +40,9 @@ func (p *Pass) Reset(serial uint64) {
 // Floats returns n zeros that live until Reset.
 func (p *Pass) Floats(n int) []float32 { return p.arena.floats(n) }
 
+// Bytes returns how much memory the values of a batch have taken at most since the pass was made.
+func (p *Pass) Bytes() int64 { return 4 * int64(p.arena.most) }
+
 // Key returns a number that is a function of seed, serial number and place: the key of a counter-based generator.
 func (p *Pass) Key(place string) uint64 {
 	h := fnv.New64a()

@@ -1,0 +1,39 @@
+package transformer
+
+import (
+	"github.com/jenga-nlp/jenga/encoders"
+	"github.com/jenga-nlp/jenga/nn"
+)
+
+var _ encoders.Weighed = (*Encoder)(nil)
+
+// Memory implements encoders.Weighed: it counts the floats that Encode and Backward take of a pass, as allot,
+// newBlockState and newBlockGradients do.
+func (e *Encoder) Memory(b encoders.Load) int64 {
+	const float = 4 // bytes
+	rows := int64(b.Tokens)
+	state := rows * int64(e.config.Width)      // [T D]
+	wide := rows * int64(e.config.FeedForward) // [T F]
+	stats := 2 * rows                          // [T 2]
+	block := 7*state + 2*wide + 2*stats        // blockState
+	gradients := 7*state + 2*wide              // blockGradients
+
+	lowest := len(e.levels)
+	if b.Training {
+		lowest = e.lowest(func(w *nn.Param) bool { return !w.Frozen })
+	}
+	floats := state + stats + state // the sum of the embeddings, and the states they make
+	for i := range e.blocks {
+		learns := i+1 >= lowest
+		if i == 0 || learns || b.Layers == nn.AllLayers {
+			floats += state
+		}
+		if i == 0 || learns {
+			floats += block
+		}
+	}
+	if lowest < len(e.levels) {
+		floats += 2*state + gradients
+	}
+	return float * floats
+}
