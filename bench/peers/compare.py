@@ -1,0 +1,272 @@
+"""Runs jenga, PyTorch and ONNX Runtime on the same work, in alternation, and prints medians and ratios.
+
+    python bench/peers/compare.py ./jenga --data DATA --models MODELS
+
+README.md beside this file says what is measured.
+"""
+
+import argparse
+import collections
+import json
+import os
+import pathlib
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = pathlib.Path(__file__).parent
+STEPS = {"full": 3, "snips": 7, "sst": 5}  # measured batches; one more warms up
+BATCH = 32  # texts of a batch of snips and sst
+ALL = ["jenga", "torch", "onnxruntime"]
+ENGINES = {"train": ["jenga", "torch"], "infer": ALL, "one": ALL}
+SNIPS = {"epochs": 4, "batch": 32, "rate": 1e-4}
+
+
+def options():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("jenga", help="the built binary")
+    parser.add_argument("--data", default=os.environ.get("JENGA_DATA"), help="folder of corpora (default $JENGA_DATA)")
+    parser.add_argument("--models", default=os.environ.get("JENGA_MODELS"), help="of models (default $JENGA_MODELS)")
+    parser.add_argument("--model", nargs="+", default=["distilbert", "minilm"], choices=["distilbert", "minilm"])
+    parser.add_argument("--work", nargs="+", default=[*STEPS, "one"], choices=[*STEPS, "one"])
+    parser.add_argument("--measure", nargs="+", default=["train", "infer"], choices=["train", "infer"])
+    parser.add_argument("--times", type=int, default=3, help="runs of each; medians are shown")
+    parser.add_argument("--steps", type=int, help="measured batches of each work")
+    parser.add_argument("--threads", type=int, default=cores(), help="of each engine (default: all cores)")
+    parser.add_argument("--bf16", action="store_true", help="PyTorch's products in bfloat16, by autocast")
+    parser.add_argument("--whole-process", action="store_true", help="whole trainings on SNIPS instead")
+    parser.add_argument("--epochs", type=int, default=SNIPS["epochs"], help="of a whole training")
+    parser.add_argument("--limit", type=int, help="training texts that a whole training reads at most")
+    parser.add_argument("--out", default="peers.jsonl", help="file that gets a JSON line for each run")
+    args = parser.parse_args()
+    for name in ("data", "models"):
+        folder = getattr(args, name)
+        if folder is None or not pathlib.Path(folder).is_dir():
+            parser.error(f"--{name}: no folder {folder!r}; name it, or set JENGA_{name.upper()}")
+        setattr(args, name, pathlib.Path(folder).resolve())
+    args.jenga = pathlib.Path(args.jenga).resolve()
+    args.minilm = args.models / "minilm-l6"
+    return args
+
+
+def cores():
+    """Counts the processor cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+
+
+def last_line(command):
+    """Runs a command and reads the last line that it prints, which is JSON."""
+    done = subprocess.run([str(word) for word in command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    if done.returncode != 0:
+        raise SystemExit(f"{' '.join(map(str, command))} ended with {done.returncode}:\n{done.stderr}")
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def python(script, *words):
+    return last_line([sys.executable, HERE / script, *words])
+
+
+class Comparison:
+    """One model and the files that all engines read."""
+
+    def __init__(self, args, model, folder):
+        self.args, self.model, self.folder = args, model, folder
+        self.exported = folder / f"{model}.onnx"
+
+    def prepare(self):
+        """Writes the ONNX file and the texts of each work, shuffled: the same batches for all."""
+        if any("onnxruntime" in ENGINES[measure] for _, measure in self.cells()):
+            subprocess.run(
+                [sys.executable, HERE / "onnxruntime_peer.py", "export", "--model", self.model, "--threads", "1",
+                 "--weights", self.args.minilm, "--out", self.exported],
+                check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        for work in self.args.work:
+            if work not in ("snips", "sst"):
+                continue
+            texts = read_texts(self.args.data, work)
+            random.Random(1).shuffle(texts)
+            with open(self.texts(work), "w", encoding="utf-8") as out:
+                for text in texts[:BATCH * (self.steps(work) + 1)]:
+                    print(json.dumps({"text": text}), file=out)
+
+    def texts(self, work):
+        return self.folder / f"{work}.jsonl"
+
+    def steps(self, work):
+        return self.args.steps or STEPS[work]
+
+    def cells(self):
+        """Lists what is measured: pairs of work and measure."""
+        works = [work for work in self.args.work if work != "one"]
+        cells = [(work, measure) for work in works for measure in self.args.measure]
+        return cells + [("one", "one")] * ("one" in self.args.work)
+
+    def run(self, engine, work, measure):
+        """Measures one engine in a process of its own."""
+        if engine == "jenga":
+            return self.run_jenga(work, measure)
+        words = [measure, "--model", self.model, "--threads", self.args.threads]
+        words += ["--weights", self.args.minilm if engine == "torch" else self.exported]
+        if work != "one":
+            words += ["--steps", self.steps(work)]
+        if work in ("snips", "sst"):
+            words += ["--tokenizer", self.args.minilm, "--texts", self.texts(work)]
+        if self.args.bf16 and engine == "torch":
+            words.append("--bf16")
+        return python(f"{engine}_peer.py", *words)
+
+    def run_jenga(self, work, measure):
+        words = ["bench", "--json", "--measure", measure, "--threads", self.args.threads]
+        words += [self.args.minilm] if self.model == "minilm" else ["--size", self.model]
+        if work in ("snips", "sst"):
+            words += ["--work", "data", "--data", self.texts(work), "--order", "file"]
+            words += ["--tokenizer", self.args.minilm]
+        if work != "one":
+            words += ["--steps", self.steps(work)]
+        line = last_line([self.args.jenga, *words])
+        if work == "one":
+            return {"ms": line["one_text_ms"], "kernel": line["kernel"]}
+        return {"tokens_s": line[f"{measure}_tokens_s"], "step_s": line[f"{measure}_step_s"],
+                "peak_memory": line["peak_memory"], "kernel": line["kernel"]}
+
+
+def read_texts(data, work):
+    if work == "snips":
+        return (data / "snips/train/seq.in").read_text(encoding="utf-8").splitlines()
+    lines = (data / "sst/stsa.binary.train").read_text(encoding="utf-8").splitlines()
+    return [line.split(" ", 1)[1] for line in lines]
+
+
+class Record:
+    """Writes each run to a file and to stderr, and keeps it for the table."""
+
+    def __init__(self, path):
+        self.file = open(path, "a", encoding="utf-8")
+        self.runs = collections.defaultdict(list)  # of a row and an engine
+
+    def add(self, row, engine, figures, **about):
+        line = {**about, "engine": engine, **figures}
+        print(json.dumps(line), file=self.file, flush=True)
+        print(json.dumps(line), file=sys.stderr, flush=True)
+        self.runs[row, engine].append(figures)
+
+    def median(self, row, engine, key):
+        values = [run[key] for run in self.runs[row, engine] if key in run]
+        return statistics.median(values) if values else None
+
+
+def turned(engines, by):
+    """The engines in another order each time, so that none always comes first."""
+    by %= len(engines)
+    return engines[by:] + engines[:by]
+
+
+def compare(args, record):
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        models = [Comparison(args, model, pathlib.Path(folder)) for model in args.model]
+        for model in models:
+            model.prepare()
+            rows += [(model.model, *cell) for cell in model.cells()]
+        for number in range(args.times):
+            for model in models:
+                for work, measure in model.cells():
+                    for engine in turned(ENGINES[measure], number):
+                        figures = model.run(engine, work, measure)
+                        record.add((model.model, work, measure), engine, figures, model=model.model, work=work,
+                                   measure=measure, run=number + 1, threads=args.threads, bf16=args.bf16)
+    show_speeds(rows, record)
+
+
+def show_speeds(rows, record):
+    """Prints a line for each row: the engines' medians, jenga's ratios to the others, peaks of memory."""
+    names = f"{'jenga':>9}{'torch':>9}{'ort':>9}"
+    print(f"{'':28}{names}{'/ torch':>10}{'/ ort':>8}   GiB:{names}")
+    for row in rows:
+        model, work, measure = row
+        key = "ms" if work == "one" else "tokens_s"
+        what = f"{model}, one text, ms" if work == "one" else f"{model}, {work}, {measure}"
+        speeds = [record.median(row, engine, key) for engine in ALL]
+        peaks = [record.median(row, engine, "peak_memory") for engine in ALL]
+        digits = 2 if work == "one" else 0
+        ratios = [speeds[0] / speed if speed else None for speed in speeds[1:]]
+        memory = [peak / 2**30 if peak and work != "one" else None for peak in peaks]
+        print(f"{what:28}{cells(speeds, 9, digits)}  {cells(ratios, 8, 2)}       {cells(memory, 9, 2)}")
+
+
+def cells(values, width, digits):
+    return "".join(f"{'-' if value is None else f'{value:.{digits}f}':>{width}}" for value in values)
+
+
+def experiment(args, seed):
+    """What jenga reads to train on SNIPS as torch_snips.py does. JSON is YAML too."""
+    splits = {name: str(args.data / "snips" / split) for name, split in
+              {"train": "train", "dev": "valid", "test": "test"}.items()}
+    if args.limit:
+        splits["limit"] = args.limit
+    return json.dumps({
+        "project_name": "snips", "seed": seed,
+        "model": {"base_model": str(args.minilm), "dropout": 0.1},
+        "tokenizer": {"max_length": 128},
+        "tasks": [
+            {"name": "intent", "type": "classification", "data": splits},
+            {"name": "slots", "type": "ner", "data": {"same_as": "intent"}}],
+        "training": {
+            "learning_rate": SNIPS["rate"], "batch_size": SNIPS["batch"], "num_epochs": args.epochs,
+            "warmup_ratio": 0.1, "weight_decay": 0.01, "max_grad_norm": 1.0,
+            "metric_for_best_model": "eval_all_right"}})
+
+
+def whole_jenga(args, seed):
+    """Trains and judges the best model on test, as two commands."""
+    with tempfile.TemporaryDirectory() as folder:
+        file, run = pathlib.Path(folder) / "snips.yaml", pathlib.Path(folder) / "run"
+        file.write_text(experiment(args, seed), encoding="utf-8")
+        threads = ["--threads", args.threads]
+        last_line([args.jenga, "train", file, "--out", run, "--json", *threads])
+        scores = last_line([args.jenga, "eval", run, "--split", "test", "--json", *threads])
+    tasks = scores["tasks"]
+    return {"intent": tasks["intent"]["heads"]["intent"]["accuracy"],
+            "slots": tasks["slots"]["heads"]["slots"]["f1"],
+            "all_right": scores["groups"][0]["all_right"]}
+
+
+def whole_torch(args, seed):
+    words = [args.data / "snips", args.minilm, "--threads", args.threads, "--seed", seed]
+    words += ["--epochs", args.epochs, "--rate", SNIPS["rate"], "--batch", SNIPS["batch"]]
+    return python("torch_snips.py", *words, *(["--limit", args.limit] if args.limit else []))
+
+
+def compare_whole(args, record):
+    """Times whole trainings, from start to scores on test, with a seed for each time."""
+    engines = {"jenga": whole_jenga, "torch": whole_torch}
+    row = "whole process"
+    for number in range(args.times):
+        for engine in turned([*engines], number):
+            start = time.perf_counter()
+            scores = engines[engine](args, number + 1)
+            figures = {"seconds": time.perf_counter() - start, **scores}
+            record.add(row, engine, figures, work="snips, whole process", seed=number + 1, epochs=args.epochs,
+                       limit=args.limit, threads=args.threads)
+    print(f"{'':12}{'seconds':>9}{'intent':>9}{'slots':>9}{'both':>9}")
+    for engine in engines:
+        scores = [100 * record.median(row, engine, key) for key in ("intent", "slots", "all_right")]
+        print(f"{engine:12}" + cells([record.median(row, engine, "seconds")], 9, 1) + cells(scores, 9, 2))
+    ratio = record.median(row, "jenga", "seconds") / record.median(row, "torch", "seconds")
+    print(f"jenga takes {ratio:.2f} of PyTorch's time")
+
+
+def main():
+    args = options()
+    record = Record(args.out)
+    if args.whole_process:
+        compare_whole(args, record)
+    else:
+        compare(args, record)
+
+
+if __name__ == "__main__":
+    main()

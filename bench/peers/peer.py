@@ -1,0 +1,96 @@
+"""What the peers' processes share: options, the batches of a work, the way of timing, the answer in a JSON line."""
+
+import argparse
+import json
+import random
+import re
+import resource
+import sys
+import time
+
+import tokenizers
+
+BATCH = {"full": 16, "data": 32}  # texts
+MAX_TOKENS = 128
+ONE_TOKENS = 16
+ONE_RUNS = 50
+ROUNDS = 2
+VOCABULARY = range(1000, 30000)  # that random tokens are drawn from
+
+
+def options(description, measures):
+    """Reads the command line. A peer measures one thing, so that its peak of memory is that thing's."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("measure", choices=measures)
+    parser.add_argument("--model", required=True, choices=["distilbert", "minilm"])
+    parser.add_argument("--weights", help="folder of minilm's weights, or an .onnx file")
+    parser.add_argument("--tokenizer", help="folder of the tokenizer that cuts the texts")
+    parser.add_argument("--texts", help="JSON lines with text; without: random tokens")
+    parser.add_argument("--steps", type=int, default=3, help="measured batches")
+    parser.add_argument("--threads", type=int, required=True)
+    parser.add_argument("--bf16", action="store_true")
+    parser.add_argument("--out", help="file to export to")
+    return parser.parse_args()
+
+
+def batches(args):
+    """Lists the batches as lists of token ids: one to warm up, and args.steps that are measured."""
+    if args.texts is None:
+        chance = random.Random(1)
+        size = BATCH["full"] * (args.steps + 1)
+        ids = [chance.choices(VOCABULARY, k=MAX_TOKENS) for _ in range(size)]
+        return [ids[i:i + BATCH["full"]] for i in range(0, size, BATCH["full"])]
+
+    tokenizer = tokenizers.Tokenizer.from_file(f"{args.tokenizer}/tokenizer.json")
+    tokenizer.no_padding()
+    tokenizer.enable_truncation(MAX_TOKENS)
+    with open(args.texts, encoding="utf-8") as lines:
+        texts = [json.loads(line)["text"] for line in lines]
+    ids = [encoding.ids for encoding in tokenizer.encode_batch(texts)]
+    cut = [ids[i:i + BATCH["data"]] for i in range(0, len(ids), BATCH["data"])]
+    return cut[:args.steps + 1]
+
+
+def padded(batch):
+    """Pads a batch to its longest text: ids and mask, lists of lists."""
+    longest = max(map(len, batch))
+    ids = [text + [0] * (longest - len(text)) for text in batch]
+    mask = [[1] * len(text) + [0] * (longest - len(text)) for text in batch]
+    return ids, mask
+
+
+def speed(inputs, tokens, step):
+    """Times step over inputs, whose real tokens are counted in tokens: the first warms up; of the rounds through the
+    others the fastest counts."""
+    step(inputs[0])
+    best = float("inf")
+    for _ in range(ROUNDS):
+        start = time.perf_counter()
+        for x in inputs[1:]:
+            step(x)
+        best = min(best, time.perf_counter() - start)
+    return {"tokens_s": sum(tokens[1:]) / best, "step_s": best / (len(inputs) - 1)}
+
+
+def one_text(step):
+    """Times step, which encodes a text of ONE_TOKENS tokens."""
+    step()
+    start = time.perf_counter()
+    for _ in range(ONE_RUNS):
+        step()
+    return {"ms": (time.perf_counter() - start) / ONE_RUNS * 1e3}
+
+
+def peak_memory():
+    """Returns the most bytes this process has held. Linux's own figure is better than getrusage's, which begins with
+    what the process was forked from."""
+    try:
+        with open("/proc/self/status", encoding="ascii") as status:
+            return int(re.search(r"VmHWM:\s*(\d+) kB", status.read()).group(1)) * 1024
+    except OSError:
+        held = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return held if sys.platform == "darwin" else held * 1024
+
+
+def answer(figures, version):
+    print(json.dumps({**figures, "peak_memory": peak_memory(), "version": version}), flush=True)

@@ -1,0 +1,72 @@
+"""Times PyTorch with transformers: training steps, inference, or one text."""
+
+import contextlib
+
+import peer
+import torch
+from transformers import BertModel, DistilBertConfig, DistilBertModel
+
+LABELS = 7
+
+
+def encoder(args):
+    if args.model == "minilm":
+        return BertModel.from_pretrained(args.weights, add_pooling_layer=False)
+    return DistilBertModel(DistilBertConfig())
+
+
+def trainer(model, autocast):
+    """Returns a training step: forward, backward, clipping by the global norm and AdamW over all parameters, with a
+    head on the first token's state."""
+    width = model.embeddings.word_embeddings.embedding_dim
+    head = torch.nn.Linear(width, LABELS)
+    params = [*model.parameters(), *head.parameters()]
+    optimizer = torch.optim.AdamW(params, 2e-5, weight_decay=0.01)
+    model.train()
+
+    def step(batch):
+        ids, mask = batch
+        optimizer.zero_grad()
+        with autocast():
+            states = model(input_ids=ids, attention_mask=mask).last_hidden_state
+            gold = torch.arange(len(ids)) % LABELS
+            loss = torch.nn.functional.cross_entropy(head(states[:, 0]), gold)
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(params, 1.0)
+        optimizer.step()
+
+    return step
+
+
+def main():
+    args = peer.options(__doc__, ["train", "infer", "one"])
+    torch.set_num_threads(args.threads)
+    torch.manual_seed(1)
+    model = encoder(args)
+
+    def autocast():
+        return torch.autocast("cpu", dtype=torch.bfloat16) if args.bf16 else contextlib.nullcontext()
+
+    def infer(batch):
+        with torch.no_grad(), autocast():
+            model(input_ids=batch[0], attention_mask=batch[1])
+
+    if args.measure == "one":
+        ids = torch.randint(peer.VOCABULARY.start, peer.VOCABULARY.stop, (1, peer.ONE_TOKENS))
+        model.eval()
+        figures = peer.one_text(lambda: infer((ids, torch.ones_like(ids))))
+    else:
+        cut = peer.batches(args)
+        inputs = [tuple(map(torch.tensor, peer.padded(batch))) for batch in cut]
+        tokens = [sum(map(len, batch)) for batch in cut]
+        if args.measure == "train":
+            step = trainer(model, autocast)
+        else:
+            model.eval()
+            step = infer
+        figures = peer.speed(inputs, tokens, step)
+    peer.answer(figures, torch.__version__)
+
+
+if __name__ == "__main__":
+    main()
