@@ -1,28 +1,38 @@
 package kernel
 
+import "math/bits"
+
 // Dropout writes x to out with the given share of its elements set to 0 and the others divided by 1−rate. Which ones is
 // a function of key and the element's index. out may be x.
 func Dropout(out, x []float32, key uint64, rate float64) {
-	m := newMask(key, rate)
-	Parallel(len(x), elementTile, func(lo, hi int) { m.apply(out[lo:hi], x[lo:hi], lo) })
+	dropTiles.run(len(x), elementTile, dropArgs{out: out, x: x, mask: newMask(key, rate)})
+}
+
+// AddDropped writes to out the sum of to and of what Dropout leaves of x. out may be either.
+func AddDropped(out, to, x []float32, key uint64, rate float64) {
+	addDroppedTiles.run(len(x), elementTile, dropArgs{out, to, x, newMask(key, rate)})
 }
 
 // DropoutBackward adds to dx the gradient at Dropout's x, given that at its result.
 func DropoutBackward(dx, dOut []float32, key uint64, rate float64) {
-	m := newMask(key, rate)
-	Parallel(len(dx), elementTile, func(lo, hi int) {
-		for i, d := range dOut[lo:hi] {
-			if m.keeps(lo + i) {
-				dx[lo+i] += d * m.scale
-			}
-		}
-	})
+	AddDropped(dx, dx, dOut, key, rate)
 }
+
+type dropArgs struct {
+	out, to, x []float32
+	mask       mask
+}
+
+var (
+	dropTiles       = tiled(func(a *dropArgs, lo, hi int) { a.mask.apply(a.out[lo:hi], a.x[lo:hi], lo) })
+	addDroppedTiles = tiled(func(a *dropArgs, lo, hi int) { a.mask.add(a.out[lo:hi], a.to[lo:hi], a.x[lo:hi], lo) })
+)
 
 // mask says which elements a dropout keeps.
 type mask struct {
 	key   uint64
-	bound uint64 // an element whose 32 random bits are below is dropped
+	thing uint64 // of those that share the key
+	bound uint32 // an element whose 32 random bits are below is dropped
 	scale float32
 }
 
@@ -30,34 +40,63 @@ func newMask(key uint64, rate float64) mask {
 	if !(rate >= 0 && rate < 1) {
 		panic("kernel: dropout rate is not in [0, 1)")
 	}
-	return mask{key, uint64(rate * (1 << 32)), float32(1 / (1 - rate))}
+	return mask{key, 0, uint32(rate * (1 << 32)), float32(1 / (1 - rate))}
 }
 
 // of returns the mask of the n-th of the things that share a key.
 func (m mask) of(n int) mask {
-	m.key = random(m.key, n)
+	m.thing = uint64(n)
 	return m
 }
 
-func (m mask) keeps(i int) bool { return random(m.key, i)>>32 >= m.bound }
+func (m mask) keeps(i int) bool { return philox(m.key, m.thing, uint64(i)/4)[i%4] >= m.bound }
 
-// apply writes to out what the mask leaves of x, whose first element has the given index.
+// apply writes to out what the mask leaves of x, whose first element has the given index. out may be x.
 func (m mask) apply(out, x []float32, first int) {
-	out = out[:len(x)]
+	use.drop(out[:len(x)], x, m.key, m.thing, m.bound, m.scale, first)
+}
+
+// add writes to out the sum of to and of what the mask leaves of x. out may be either.
+func (m mask) add(out, to, x []float32, first int) {
+	use.addDropped(out[:len(x)], to[:len(x)], x, m.key, m.thing, m.bound, m.scale, first)
+}
+
+func dropPlain(out, x []float32, key, thing uint64, bound uint32, scale float32, first int) {
+	var words [4]uint32
 	for i, v := range x {
-		if m.keeps(first + i) {
-			out[i] = v * m.scale
+		if place := first + i; place%4 == 0 || i == 0 {
+			words = philox(key, thing, uint64(place)/4)
+		}
+		if words[(first+i)%4] >= bound {
+			out[i] = v * scale
 		} else {
 			out[i] = 0
 		}
 	}
 }
 
-// random is the i-th number of the generator that starts at key: SplitMix64 (Steele, Lea & Flood 2014), whose i-th
-// state is known without those before it.
-func random(key uint64, i int) uint64 {
-	z := key + (uint64(i)+1)*0x9e3779b97f4a7c15
-	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
-	z = (z ^ z>>27) * 0x94d049bb133111eb
-	return z ^ z>>31
+func addDroppedPlain(out, to, x []float32, key, thing uint64, bound uint32, scale float32, first int) {
+	var dropped [256]float32
+	for i := 0; i < len(x); i += len(dropped) {
+		part := dropped[:min(len(dropped), len(x)-i)]
+		dropPlain(part, x[i:i+len(part)], key, thing, bound, scale, first+i)
+		for j, v := range part {
+			out[i+j] = to[i+j] + v
+		}
+	}
+}
+
+// philox is Philox4x32-10, a counter-based generator (Salmon et al. 2011): four random words that are a function of the
+// key and of a counter, here the block's number and that of a thing.
+func philox(key, thing, block uint64) [4]uint32 {
+	key0, key1 := uint32(key), uint32(key>>32)
+	x := [4]uint32{uint32(block), uint32(block >> 32), uint32(thing), uint32(thing >> 32)}
+	for range 10 {
+		high0, low0 := bits.Mul32(0xd2511f53, x[0])
+		high2, low2 := bits.Mul32(0xcd9e8d57, x[2])
+		x = [4]uint32{high2 ^ x[1] ^ key0, low2, high0 ^ x[3] ^ key1, low0}
+		key0 += 0x9e3779b9
+		key1 += 0xbb67ae85
+	}
+	return x
 }

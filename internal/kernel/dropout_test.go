@@ -7,6 +7,10 @@ import (
 )
 
 func TestDropoutKeepsItsShareAndTheMean(t *testing.T) {
+	inEachSet(t, testDropoutKeepsItsShareAndTheMean)
+}
+
+func testDropoutKeepsItsShareAndTheMean(t *testing.T) {
 	const n = 200000
 	ones := slices.Repeat([]float32{1}, n)
 	for _, rate := range []float64{0, 0.1, 0.5, 0.99} {
@@ -28,6 +32,10 @@ func TestDropoutKeepsItsShareAndTheMean(t *testing.T) {
 }
 
 func TestDropoutsOfTwoKeysHaveNothingInCommon(t *testing.T) {
+	inEachSet(t, testDropoutsOfTwoKeysHaveNothingInCommon)
+}
+
+func testDropoutsOfTwoKeysHaveNothingInCommon(t *testing.T) {
 	const n, rate = 200000, 0.5
 	ones := slices.Repeat([]float32{1}, n)
 	a, b := make([]float32, n), make([]float32, n)
@@ -51,6 +59,10 @@ func TestDropoutsOfTwoKeysHaveNothingInCommon(t *testing.T) {
 }
 
 func TestDropoutBackwardHasTheMaskOfForward(t *testing.T) {
+	inEachSet(t, testDropoutBackwardHasTheMaskOfForward)
+}
+
+func testDropoutBackwardHasTheMaskOfForward(t *testing.T) {
 	const n = 20001
 	x, dOut, dx := normal(1, n), normal(2, n), normal(3, n)
 	out, want := make([]float32, n), slices.Clone(dx)
@@ -66,5 +78,65 @@ func TestDropoutBackwardHasTheMaskOfForward(t *testing.T) {
 	Dropout(x, x, 7, 0.3)
 	if !slices.Equal(x, out) {
 		t.Errorf("Dropout in place differs")
+	}
+}
+
+func TestAddDropped(t *testing.T) { inEachSet(t, testAddDropped) }
+
+func testAddDropped(t *testing.T) {
+	const n = 20001
+	x, to, out := normal(1, n), normal(2, n), make([]float32, n)
+	want := make([]float32, n)
+	Dropout(want, x, 7, 0.3)
+	for i, v := range to {
+		want[i] += v
+	}
+	AddDropped(out, to, x, 7, 0.3)
+	if !slices.Equal(out, want) {
+		t.Errorf("AddDropped is not the sum with what Dropout leaves")
+	}
+	for name, in := range map[string][]float32{"what is added to": to, "what is dropped from": x} {
+		held := slices.Clone(in)
+		AddDropped(in, to, x, 7, 0.3)
+		if !slices.Equal(in, want) {
+			t.Errorf("AddDropped differs where its result takes the place of %s", name)
+		}
+		copy(in, held)
+	}
+}
+
+// The known answers of Random123's Philox4x32-10.
+func TestPhilox(t *testing.T) {
+	for _, c := range []struct {
+		key, thing, block uint64
+		want              [4]uint32
+	}{
+		{0, 0, 0, [4]uint32{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}},
+		{1<<64 - 1, 1<<64 - 1, 1<<64 - 1, [4]uint32{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}},
+		{0x299f31d0a4093822, 0x0370734413198a2e, 0x85a308d3243f6a88, [4]uint32{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}},
+	} {
+		if got := philox(c.key, c.thing, c.block); got != c.want {
+			t.Errorf("philox(%x, %x, %x) = %x, want %x", c.key, c.thing, c.block, got, c.want)
+		}
+	}
+}
+
+// A share of 2⁻³² more drops one more of the words: each set's words are those of the plain version to the last bit.
+func TestEachSetDropsByTheSameWords(t *testing.T) {
+	for _, s := range available() {
+		ones, out := slices.Repeat([]float32{1}, 64), make([]float32, 64)
+		for _, first := range []int{0, 3, 1<<34 - 5} {
+			for i := range ones {
+				word := philox(9, 2, uint64(first+i)/4)[(first+i)%4]
+				s.drop(out, ones, 9, 2, word, 1, first)
+				if out[i] != 1 {
+					t.Fatalf("%s: element %d is dropped at its own word", s.name, first+i)
+				}
+				s.drop(out, ones, 9, 2, word+1, 1, first)
+				if out[i] != 0 {
+					t.Fatalf("%s: element %d is kept below its word", s.name, first+i)
+				}
+			}
+		}
 	}
 }

@@ -138,6 +138,7 @@ func (l loop) checkSpecial(t *testing.T, s *set) {
 }
 
 func TestLoopsEqualThePlainOnes(t *testing.T) {
+	const key, bound = 0x0123456789abcdef, 1 << 30
 	// A float32 has a relative distance of 1.2e-7 to the next. Sums of n values in another order differ by n of those at
 	// most; products that are rounded before they are added or not, by one of each.
 	for _, l := range []loop{
@@ -155,6 +156,18 @@ func TestLoopsEqualThePlainOnes(t *testing.T) {
 		}},
 		{name: "sumSquares", slices: 1, bound: 1e-7, run: func(s *set, x [][]float32, _ int) []float32 {
 			return []float32{float32(s.sumSquares(x[0]))}
+		}},
+		{name: "drop", slices: 2, elementwise: true, bound: 0, run: func(s *set, x [][]float32, first int) []float32 {
+			s.drop(x[0], x[1], key, 3, bound, 1.25, first)
+			return nil
+		}},
+		{name: "drop in place, far on", slices: 1, elementwise: true, bound: 0, run: func(s *set, x [][]float32, first int) []float32 {
+			s.drop(x[0], x[0], key, 1<<40+7, bound, 1.25, 1<<40+first)
+			return nil
+		}},
+		{name: "addDropped", slices: 3, elementwise: true, bound: 0, run: func(s *set, x [][]float32, first int) []float32 {
+			s.addDropped(x[0], x[1], x[2], key, 3, bound, 1.25, first)
+			return nil
 		}},
 		{name: "layerNorm", slices: 4, bound: 3e-6, run: func(s *set, x [][]float32, _ int) []float32 {
 			if len(x[1]) == 0 {
@@ -221,6 +234,8 @@ func TestRowLoopsAllocateNothing(t *testing.T) {
 		"SumSquaresOfRows":  func() { SumSquaresOfRows(x, d, y[:rows]) },
 		"LayerNorm":         func() { LayerNorm(y, stats, x, row, row, 1e-5) },
 		"LayerNormBackward": func() { LayerNormBackward(y, row, row, stats, x, row, x) },
+		"Dropout":           func() { Dropout(y, x, 1, 0.1); AddDropped(y, y, x, 1, 0.1); DropoutBackward(y, x, 1, 0.1) },
+		"a mask":            func() { newMask(1, 0.1).of(2).apply(y, x, 3) },
 	} {
 		for n := 1; n <= 2; n++ {
 			SetThreads(n)
@@ -247,6 +262,8 @@ func BenchmarkRows(b *testing.B) {
 		{"SumRows", 4 * rows * d, func() { SumRows(row, x) }},
 		{"LayerNorm", 2 * 4 * rows * d, func() { LayerNorm(y, stats, x, row, row, 1e-5) }},
 		{"LayerNormBackward", 4 * 4 * rows * d, func() { LayerNormBackward(y, row, row, stats, x, row, z) }},
+		{"Dropout", 2 * 4 * rows * d, func() { Dropout(y, x, 7, 0.1) }},
+		{"AddDropped", 3 * 4 * rows * d, func() { AddDropped(y, z, x, 7, 0.1) }},
 		{"SumSquares", 4 * large, func() { SumSquares(w) }},
 	} {
 		for _, use = range available() {

@@ -21,6 +21,9 @@ type set struct {
 	layerNormSums     func(dGain, dBias, x, gain, dOut []float32, mean, scale float32) (sum, dot float32)
 	layerNormGradient func(dx, x, gain, dOut []float32, mean, scale, meanG, meanGN float32)
 
+	drop       func(out, x []float32, key, thing uint64, bound uint32, scale float32, first int)
+	addDropped func(out, to, x []float32, key, thing uint64, bound uint32, scale float32, first int)
+
 	// tile[rows] writes from + a·b to c, of so many rows and panel columns: a [rows k], its rows aRow and its columns
 	// aCol values apart, b [k panel] without gaps. nil: the processor's products are the plain ones.
 	tile  []func(c, from *float32, cRow, fromRow int, a *float32, aRow, aCol int, b *float32, k int)
@@ -45,6 +48,9 @@ var plain = set{
 	layerNorm:         layerNormPlain,
 	layerNormSums:     layerNormSumsPlain,
 	layerNormGradient: layerNormGradientPlain,
+
+	drop:       dropPlain,
+	addDropped: addDroppedPlain,
 }
 
 // called returns a copy of s under another name.

@@ -24,6 +24,7 @@ var files = []struct {
 	{"rows", rows},
 	{"sumsquares", sumSquares},
 	{"layernorm", layerNorm},
+	{"dropout", dropout},
 	{"product", product},
 	{"transpose", transpose},
 	{"measure", measure},

@@ -1,0 +1,219 @@
+package main
+
+import (
+	"github.com/mmcloughlin/avo/attr"
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// dropout are the loops that apply a mask: a generator's block of four words is 128 bits of a register, so words stand
+// in the order of the elements that they are for.
+func dropout(a *isa) {
+	a.function("drop", "(out, x []float32, key, thing uint64, bound uint32, scale float32, first int)",
+		"writes to out what a mask leaves of x, whose first element has the index first.")
+	drops(a, nil)
+	a.function("addDropped", "(out, to, x []float32, key, thing uint64, bound uint32, scale float32, first int)",
+		"writes to out the sum of to and of what a mask leaves of x, whose first element has the index first.")
+	to := a.slice("to")
+	drops(a, to)
+}
+
+// drops is the body of both; to is nil where nothing is added.
+func drops(a *isa, to reg.Register) {
+	out, x, n := a.slice("out"), a.slice("x"), a.length("x")
+	first := a.Load(a.Param("first"), a.GP64())
+	bases := []reg.Register{out, x}
+	if to != nil {
+		bases = append(bases, to)
+	}
+	bound, scale := a.spread("bound"), a.spread("scale")
+	keys := a.roundKeys()
+	factor := a.vector()
+	a.load64(a.pairs("factors", 0xd2511f53, 0xcd9e8d57), factor)
+
+	// A register holds the elements from a multiple of its lanes on: skip is how many come before x. Words 0 and 1 of a
+	// counter are the block's number, words 2 and 3 the thing's.
+	skip, block := a.GP64(), a.GP64()
+	a.MOVQ(first, skip)
+	a.ANDQ(operand.U8(a.lanes-1), skip)
+	a.MOVQ(first, block)
+	a.SUBQ(skip, block)
+	a.SHRQ(operand.U8(2), block)
+	counter := a.alternate(block, a.Load(a.Param("thing"), a.GP64()))
+	a.VPADDQ(a.numbers("places", func(i int) uint64 { return uint64((1 - i%2) * (i / 2)) }), counter, counter)
+	advance := a.vector()
+	a.load64(a.pairs("advance", uint64(a.lanes/4), 0), advance)
+
+	body := func(at []place) {
+		words, mixed := make([]reg.VecVirtual, len(at)), make([]reg.VecVirtual, len(at))
+		for v := range at {
+			words[v], mixed[v] = a.vector(), a.vector()
+			a.copy(counter, words[v])
+			a.VPADDQ(advance, counter, counter)
+		}
+		for _, key := range keys {
+			// Words 0 and 2 times their factors are two numbers of two words. The next words are, in this order,
+			// high(2)⊕1⊕key, low(2), high(0)⊕3⊕key, low(0): the four, backwards, and the rest added.
+			for v := range at {
+				a.VPMULUDQ(factor, words[v], mixed[v])
+				a.VPSRLQ(operand.U8(32), words[v], words[v])
+			}
+			for v := range at {
+				a.VPSHUFD(operand.U8(0b00_01_10_11), mixed[v], mixed[v])
+				a.xor3(key, mixed[v], words[v])
+			}
+		}
+		for v, at := range at {
+			x := a.load(at(x))
+			a.VMULPS(scale, x, x)
+			a.keepAtLeast(words[v], bound, x)
+			if to != nil {
+				a.VADDPS(x, a.load(at(to)), x)
+			}
+			a.store(x, at(out))
+		}
+	}
+
+	whole, rest, done := a.label("whole"), a.label("rest"), a.label("dropped")
+	a.TESTQ(skip, skip)
+	a.JZ(operand.LabelRef(whole))
+	// The first register: without the lanes before x, and those behind it.
+	for _, base := range bases {
+		back := a.GP64()
+		a.MOVQ(skip, back)
+		a.SHLQ(operand.U8(2), back)
+		a.SUBQ(back, base)
+	}
+	a.ADDQ(skip, n)
+	end := a.GP64()
+	a.MOVQ(n, end)
+	a.CMPQ(end, operand.U8(a.lanes))
+	a.JLE(operand.LabelRef(rest))
+	a.MOVQ(operand.U32(a.lanes), end)
+	a.Label(rest)
+	a.setMaskBetween(skip, end)
+	body([]place{func(base reg.Register) operand.Mem { return operand.Mem{Base: base} }})
+	a.mask = nil
+	for _, base := range bases {
+		a.ADDQ(operand.U8(4*a.lanes), base)
+	}
+	a.SUBQ(operand.U8(a.lanes), n)
+	a.JLE(operand.LabelRef(done))
+	a.Label(whole)
+	a.together(n, 4, body) // each waits long for its own words
+	a.Label(done)
+	a.end()
+}
+
+// setMaskBetween makes a.mask one of the lanes from lo up to hi, 0 ≤ lo ≤ hi ≤ all.
+func (a *isa) setMaskBetween(lo, hi reg.Register) {
+	a.setMask(lo)
+	before := a.mask
+	a.setMask(hi)
+	if a.avx512() {
+		a.KANDNW(a.mask, before, a.mask)
+	} else {
+		a.VANDNPS(a.mask, before, a.mask)
+	}
+}
+
+// roundKeys returns the keys of the generator's ten rounds, one after the other in each 64 bits: in registers, or on the
+// stack where they are too few.
+func (a *isa) roundKeys() []operand.Op {
+	low, high := a.GP64(), a.Load(a.Param("key"), a.GP64())
+	a.MOVL(high.(reg.GP).As32(), low.As32())
+	a.SHRQ(operand.U8(32), high)
+	key, rise := a.alternate(low, high), a.vector()
+	a.load64(a.pairs("rises", 0x9e3779b9, 0xbb67ae85), rise)
+
+	const rounds = 10
+	keys := make([]operand.Op, rounds)
+	var stack operand.Mem
+	if !a.avx512() {
+		stack = a.AllocLocal(rounds * 4 * a.lanes)
+	}
+	for r := range keys {
+		if a.avx512() {
+			held := a.vector()
+			a.copy(key, held)
+			keys[r] = held
+		} else {
+			at := stack.Offset(r * 4 * a.lanes)
+			a.VMOVUPS(key, at)
+			keys[r] = at
+		}
+		a.VPADDD(rise, key, key)
+	}
+	return keys
+}
+
+// alternate returns a register of the 64-bit numbers even and odd in turn.
+func (a *isa) alternate(even, odd reg.Register) reg.VecVirtual {
+	v, other := a.vector(), a.vector()
+	a.VMOVQ(even, v.AsX())
+	a.VMOVQ(odd, other.AsX())
+	a.VPUNPCKLQDQ(other.AsX(), v.AsX(), v.AsX())
+	if a.avx512() {
+		a.VSHUFI32X4(operand.U8(0), v, v, v)
+	} else {
+		a.VINSERTI128(operand.U8(1), v.AsX(), v, v)
+	}
+	return v
+}
+
+// pairs returns a register's worth of the 64-bit constants even and odd in turn.
+func (a *isa) pairs(name string, even, odd uint64) operand.Mem {
+	return a.numbers(name, func(i int) uint64 { return [2]uint64{even, odd}[i%2] })
+}
+
+// numbers returns a register's worth of 64-bit constants.
+func (a *isa) numbers(name string, of func(i int) uint64) operand.Mem {
+	m := a.StaticGlobal(a.label(name))
+	a.DataAttributes(attr.RODATA | attr.NOPTR)
+	for i := range a.lanes / 2 {
+		a.AddDatum(8*i, operand.U64(of(i)))
+	}
+	return m
+}
+
+// load64 reads a register of 64-bit numbers.
+func (a *isa) load64(m operand.Mem, to reg.VecVirtual) {
+	if a.avx512() {
+		a.VMOVDQU64(m, to)
+	} else {
+		a.VMOVDQU(m, to)
+	}
+}
+
+// copy copies all of a register.
+func (a *isa) copy(from, to reg.VecVirtual) {
+	if a.avx512() {
+		a.VMOVDQA64(from, to)
+	} else {
+		a.VMOVDQA(from, to)
+	}
+}
+
+// xor3 makes z x⊕y⊕z.
+func (a *isa) xor3(x, y operand.Op, z reg.VecVirtual) {
+	if a.avx512() {
+		a.VPTERNLOGD(operand.U8(0x96), x, y, z)
+	} else {
+		a.VPXOR(x, z, z)
+		a.VPXOR(y, z, z)
+	}
+}
+
+// keepAtLeast sets the lanes of v to 0 whose word, without a sign, is below bound.
+func (a *isa) keepAtLeast(words, bound, v reg.VecVirtual) {
+	if a.avx512() {
+		k := a.K()
+		a.VPCMPUD(operand.U8(5), bound, words, k) // not less
+		a.VMOVAPS_Z(v, k, v)
+		return
+	}
+	top := a.vector()
+	a.VPMAXUD(bound, words, top)
+	a.VPCMPEQD(top, words, top)
+	a.VANDPS(top, v, v)
+}
