@@ -44,7 +44,7 @@ func (m *Model) Evaluate(ctx context.Context, g *Group, examples []*corpus.Examp
 	}
 
 	pass := nn.NewPass(0)
-	for _, numbers := range corpus.Batches(lengths(examples), twice(batchSize), twice(batchTokens), nil) {
+	for _, numbers := range evaluationBatches(lengths(examples), batchSize, batchTokens) {
 		if err := ctx.Err(); err != nil {
 			return GroupScore{}, err
 		}
@@ -78,6 +78,11 @@ func (m *Model) Evaluate(ctx context.Context, g *Group, examples []*corpus.Examp
 		}
 	}
 	return g.judge(examples, predicted, losses), nil
+}
+
+// evaluationBatches cuts examples of the given lengths in tokens into batches, given the sizes of those of training.
+func evaluationBatches(lengths []int, batchSize, batchTokens int) [][]int {
+	return corpus.Batches(lengths, twice(batchSize), twice(batchTokens), nil)
 }
 
 // twice is 2n, or the largest number there is.

@@ -1,0 +1,61 @@
+package multitask
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/encoders"
+)
+
+// Size is how large a batch is.
+type Size struct {
+	Texts           int
+	Tokens, Longest int // of all its texts, of the longest
+}
+
+// Sizes lists the batches of a first pass over the training data of all groups. Later passes shuffle anew; their largest
+// batches differ little.
+func (plan Plan) Sizes(m *Model, data []Data) ([]Size, error) {
+	feeds, err := newFeeds(m, data, plan)
+	if err != nil {
+		return nil, err
+	}
+	var sizes []Size
+	for _, f := range feeds {
+		sizes = append(sizes, sizesOf(f.lengths, f.batches)...)
+	}
+	return sizes, nil
+}
+
+// EvaluationSizes lists the batches in which Evaluate takes examples, whose Encoding is set.
+func EvaluationSizes(examples []*corpus.Example, batchSize, batchTokens int) []Size {
+	n := lengths(examples)
+	return sizesOf(n, evaluationBatches(n, batchSize, batchTokens))
+}
+
+func sizesOf(lengths []int, batches [][]int) []Size {
+	sizes := make([]Size, len(batches))
+	for i, batch := range batches {
+		sizes[i].Texts = len(batch)
+		for _, example := range batch {
+			sizes[i].Tokens += lengths[example]
+			sizes[i].Longest = max(sizes[i].Longest, lengths[example])
+		}
+	}
+	return sizes
+}
+
+// Largest returns the one of sizes that takes the encoder the most memory, and how many bytes a pass of it takes; no
+// bytes where the encoder does not tell.
+func (m *Model) Largest(sizes []Size, training bool) (largest Size, bytes int64) {
+	weighed, ok := m.Encoder.(encoders.Weighed)
+	if !ok || len(sizes) == 0 {
+		return Size{}, 0
+	}
+	memory := func(s Size) int64 {
+		return weighed.Memory(encoders.Load{Tokens: s.Tokens, Longest: s.Longest, Layers: m.wanted(), Training: training})
+	}
+	largest = slices.MaxFunc(sizes, func(a, b Size) int { return cmp.Compare(memory(a), memory(b)) })
+	return largest, memory(largest)
+}

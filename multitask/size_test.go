@@ -1,0 +1,85 @@
+package multitask
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/encoders"
+	"github.com/jenga-nlp/jenga/nn"
+)
+
+// sizing notes the batches that an encoder is given.
+type sizing struct {
+	encoders.Encoder
+	seen []Size
+}
+
+func (s *sizing) Encode(p *nn.Pass, tokens corpus.Tokens, layers nn.Wanted) ([][]float32, error) {
+	size := Size{Texts: tokens.Rows.Texts(), Tokens: len(tokens.IDs)}
+	for b := range size.Texts {
+		size.Longest = max(size.Longest, tokens.Rows.Starts[b+1]-tokens.Rows.Starts[b])
+	}
+	s.seen = append(s.seen, size)
+	return s.Encoder.Encode(p, tokens, layers)
+}
+
+// compareSizes orders sizes in any way.
+func compareSizes(a, b Size) int {
+	return slices.Compare([]int{a.Tokens, a.Texts, a.Longest}, []int{b.Tokens, b.Texts, b.Longest})
+}
+
+func TestSizesAreThoseOfTheBatchesThatAreEncoded(t *testing.T) {
+	for _, budget := range []int{0, 20} {
+		m := smallModel(t, "all", 0)
+		data := smallData(m, 30)
+		plan := smallPlan()
+		plan.Epochs, plan.BatchTokens = 1, budget
+		train, err := plan.Sizes(m, data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var dev []Size
+		for g := range data {
+			dev = append(dev, EvaluationSizes(data[g].Dev, plan.BatchSize, plan.BatchTokens)...)
+		}
+
+		seen := &sizing{Encoder: m.Encoder}
+		m.Encoder = seen
+		for g := range data {
+			if _, err := m.Evaluate(context.Background(), &m.Groups[g], data[g].Dev, plan.BatchSize, plan.BatchTokens, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !slices.Equal(dev, seen.seen) {
+			t.Errorf("evaluation has batches of %v, was said to have %v", seen.seen, dev)
+		}
+
+		seen.seen, plan.NeverEvaluate = nil, true
+		if err := Train(context.Background(), m, data, plan, func(any) error { return nil }); err != nil {
+			t.Fatal(err)
+		}
+		slices.SortFunc(train, compareSizes)
+		slices.SortFunc(seen.seen, compareSizes)
+		if !slices.Equal(train, seen.seen) {
+			t.Errorf("training has batches of %v, was said to have %v", seen.seen, train)
+		}
+	}
+}
+
+func TestTheLargestBatchIsTheOneThatTakesMost(t *testing.T) {
+	m := smallModel(t, "none", 0)
+	sizes := []Size{{3, 10, 5}, {2, 40, 30}, {9, 20, 3}}
+	largest, bytes := m.Largest(sizes, true)
+	if _, evaluating := m.Largest(sizes, false); largest != sizes[1] || evaluating <= 0 || bytes <= evaluating {
+		t.Errorf("the largest is %v with %d bytes in training and %d in evaluation, want %v", largest, bytes, evaluating, sizes[1])
+	}
+	if _, bytes := m.Largest(nil, true); bytes != 0 {
+		t.Errorf("no batches take %d bytes", bytes)
+	}
+	m.Encoder = &counting{Encoder: m.Encoder} // tells nothing
+	if _, bytes := m.Largest(sizes, true); bytes != 0 {
+		t.Errorf("an encoder that does not tell takes %d bytes", bytes)
+	}
+}
