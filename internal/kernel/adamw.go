@@ -13,23 +13,75 @@ type AdamW struct {
 // Step updates the weights w and their moments m and v, zero before the first step, by the gradient g times scale.
 // step counts from 1.
 func (a AdamW) Step(w, m, v, g []float32, scale float32, step int) {
-	keep := float32(1 - a.Rate*a.Decay)
-	rise1, beta2, rise2 := float32(1-a.Beta1), float32(a.Beta2), float32(1-a.Beta2)
-	size := float32(a.Rate / (1 - math.Pow(a.Beta1, float64(step))))
-	root := float32(1 / math.Sqrt(1-math.Pow(a.Beta2, float64(step))))
-	epsilon := float32(a.Epsilon)
-	Parallel(len(w), elementTile, func(lo, hi int) {
-		w, m, v, g := w[lo:hi], m[lo:hi], v[lo:hi], g[lo:hi]
-		m, v, g = m[:len(w)], v[:len(w)], g[:len(w)]
-		for i, x := range w {
-			d := g[i] * scale
-			if d == 0 && m[i] == 0 && v[i] == 0 { // an embedding that no text has had yet: no need to divide 0
-				w[i] = x * keep
-				continue
-			}
-			m[i] += rise1 * (d - m[i])
-			v[i] = beta2*v[i] + rise2*d*d
-			w[i] = x*keep - size*m[i]/(float32(math.Sqrt(float64(v[i])))*root+epsilon)
+	adamWTiles.run(len(w), elementTile, adamWArgs{w: w, m: m, v: v, g: g, c: a.constants(scale, step)})
+}
+
+// StepRows is Step for rows [V D] of which those not active [V] have neither moments nor a gradient: these decay, and
+// nothing of them but the weights is read. Each bit is as after Step.
+func (a AdamW) StepRows(w, m, v, g []float32, d int, active []bool, scale float32, step int) {
+	adamWRowsTiles.run(len(active), max(1, elementTile/d), adamWArgs{w, m, v, g, active, d, a.constants(scale, step)})
+}
+
+// adamWStep are the numbers of one step, in this order: the gradient's scale; the share of the gradient that the mean
+// takes; what the mean square keeps, and takes of the gradient's square; what a weight keeps; the rate and the root's
+// factor, both with the bias of young means taken out; epsilon.
+type adamWStep [8]float32
+
+func (a AdamW) constants(scale float32, step int) adamWStep {
+	return adamWStep{
+		scale,
+		float32(1 - a.Beta1),
+		float32(a.Beta2), float32(1 - a.Beta2),
+		float32(1 - a.Rate*a.Decay),
+		float32(a.Rate / (1 - math.Pow(a.Beta1, float64(step)))),
+		float32(1 / math.Sqrt(1-math.Pow(a.Beta2, float64(step)))),
+		float32(a.Epsilon),
+	}
+}
+
+type adamWArgs struct {
+	w, m, v, g []float32
+	active     []bool // of rows
+	d          int    // their length
+	c          adamWStep
+}
+
+func (a *adamWArgs) update(lo, hi int) {
+	use.adamW(a.w[lo:hi], a.m[lo:hi], a.v[lo:hi], a.g[lo:hi], (*[8]float32)(&a.c))
+}
+
+var adamWTiles = tiled((*adamWArgs).update)
+
+var adamWRowsTiles = tiled(func(a *adamWArgs, row, end int) {
+	keep := a.c[4]
+	for row < end {
+		// rows of one kind
+		first, active := row, a.active[row]
+		for row < end && a.active[row] == active {
+			row++
 		}
-	})
+		lo, hi := first*a.d, row*a.d
+		switch {
+		case active:
+			a.update(lo, hi)
+		case keep != 1:
+			use.scale(a.w[lo:hi], keep)
+		}
+	}
+})
+
+func adamWPlain(w, m, v, g []float32, c *[8]float32) {
+	scale, rise1, beta2, rise2 := c[0], c[1], c[2], c[3]
+	keep, size, root, epsilon := c[4], c[5], c[6], c[7]
+	m, v, g = m[:len(w)], v[:len(w)], g[:len(w)]
+	for i, x := range w {
+		d := g[i] * scale
+		if d == 0 && m[i] == 0 && v[i] == 0 { // no need to divide 0
+			w[i] = x * keep
+			continue
+		}
+		m[i] += rise1 * (d - m[i])
+		v[i] = beta2*v[i] + rise2*d*d
+		w[i] = x*keep - size*m[i]/(float32(math.Sqrt(float64(v[i])))*root+epsilon)
+	}
 }

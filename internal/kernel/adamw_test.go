@@ -2,10 +2,13 @@ package kernel
 
 import (
 	"math"
+	"slices"
 	"testing"
 )
 
-func TestAdamWIsItsFormula(t *testing.T) {
+func TestAdamWIsItsFormula(t *testing.T) { inEachSet(t, testAdamWIsItsFormula) }
+
+func testAdamWIsItsFormula(t *testing.T) {
 	const n = 20000
 	a := AdamW{Rate: 1e-2, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8, Decay: 0.1}
 	w, m, v := normal(1, n), make([]float32, n), make([]float32, n)
@@ -30,7 +33,9 @@ func TestAdamWIsItsFormula(t *testing.T) {
 	near(t, "AdamW", w, want, 1e-5)
 }
 
-func TestAdamWPassesOnWhatIsNoNumber(t *testing.T) {
+func TestAdamWPassesOnWhatIsNoNumber(t *testing.T) { inEachSet(t, testAdamWPassesOnWhatIsNoNumber) }
+
+func testAdamWPassesOnWhatIsNoNumber(t *testing.T) {
 	for _, bad := range []float64{math.NaN(), math.Inf(1)} {
 		w, m, v := []float32{1, 1}, []float32{0, 0}, []float32{0, 0}
 		AdamW{Rate: 1e-2, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8}.Step(w, m, v, []float32{float32(bad), 1}, 1, 1)
@@ -38,4 +43,38 @@ func TestAdamWPassesOnWhatIsNoNumber(t *testing.T) {
 			t.Errorf("a gradient of %v gives %v", bad, w)
 		}
 	}
+}
+
+// Rows that have had no gradient yet are only decayed, to the same bits.
+func TestAdamWStepsRowsAsItStepsAll(t *testing.T) {
+	inEachSet(t, func(t *testing.T) {
+		const rows, d = 500, 37
+		for _, decay := range []float64{0, 0.1} {
+			a := AdamW{Rate: 1e-2, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8, Decay: decay}
+			w, m, v := normal(1, rows*d), make([]float32, rows*d), make([]float32, rows*d)
+			w2, m2, v2 := slices.Clone(w), make([]float32, rows*d), make([]float32, rows*d)
+			active := make([]bool, rows)
+			for step := 1; step <= 5; step++ {
+				g := make([]float32, rows*d)
+				for i := range rows {
+					if i%7 == step || i > 400 && i%2 == 0 {
+						active[i] = true
+						copy(g[i*d:], normal(uint64(step*rows+i), d))
+					}
+				}
+				a.Step(w, m, v, g, 0.5, step)
+				for i := range g {
+					if !active[i/d] {
+						g[i] = float32(math.NaN()) // which is not looked at
+					}
+				}
+				a.StepRows(w2, m2, v2, g, d, active, 0.5, step)
+				for name, pair := range map[string][2][]float32{"weights": {w, w2}, "means": {m, m2}, "squares": {v, v2}} {
+					if !slices.EqualFunc(pair[0], pair[1], func(a, b float32) bool { return math.Float32bits(a) == math.Float32bits(b) }) {
+						t.Fatalf("decay %v, step %d: the %s of rows differ from those of all", decay, step, name)
+					}
+				}
+			}
+		}
+	})
 }

@@ -139,6 +139,7 @@ func (l loop) checkSpecial(t *testing.T, s *set) {
 
 func TestLoopsEqualThePlainOnes(t *testing.T) {
 	const key, bound = 0x0123456789abcdef, 1 << 30
+	moved := adamWStep{0.5, 0.1, 0.999, 0.001, 0.998, 0.05, 7, 1e-8}
 	// A float32 has a relative distance of 1.2e-7 to the next. Sums of n values in another order differ by n of those at
 	// most; products that are rounded before they are added or not, by one of each.
 	for _, l := range []loop{
@@ -167,6 +168,13 @@ func TestLoopsEqualThePlainOnes(t *testing.T) {
 		}},
 		{name: "addDropped", slices: 3, elementwise: true, bound: 0, run: func(s *set, x [][]float32, first int) []float32 {
 			s.addDropped(x[0], x[1], x[2], key, 3, bound, 1.25, first)
+			return nil
+		}},
+		{name: "adamW", slices: 4, elementwise: true, bound: 1e-6, run: func(s *set, x [][]float32, _ int) []float32 {
+			for i, v := range x[2] {
+				x[2][i] = v * v // a mean square
+			}
+			s.adamW(x[0], x[1], x[2], x[3], (*[8]float32)(&moved))
 			return nil
 		}},
 		{name: "layerNorm", slices: 4, bound: 3e-6, run: func(s *set, x [][]float32, _ int) []float32 {
@@ -224,7 +232,8 @@ func TestRowLoopsAllocateNothing(t *testing.T) {
 	defer SetThreads(0)
 	const rows, d = 300, 64
 	x, y, row, stats := make([]float32, rows*d), make([]float32, rows*d), make([]float32, d), make([]float32, 2*rows)
-	names, few := make([]int32, rows), make([]int8, rows)
+	names, few, active := make([]int32, rows), make([]int8, rows), make([]bool, rows)
+	a := AdamW{Rate: 1, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8, Decay: 0.1}
 	for name, do := range map[string]func(){
 		"Repeat":            func() { Repeat(x, row) },
 		"SumRows":           func() { SumRows(row, x) },
@@ -236,6 +245,7 @@ func TestRowLoopsAllocateNothing(t *testing.T) {
 		"LayerNormBackward": func() { LayerNormBackward(y, row, row, stats, x, row, x) },
 		"Dropout":           func() { Dropout(y, x, 1, 0.1); AddDropped(y, y, x, 1, 0.1); DropoutBackward(y, x, 1, 0.1) },
 		"a mask":            func() { newMask(1, 0.1).of(2).apply(y, x, 3) },
+		"AdamW":             func() { a.Step(x, x, x, x, 1, 1); a.StepRows(x, x, x, x, d, active, 1, 1) },
 	} {
 		for n := 1; n <= 2; n++ {
 			SetThreads(n)
@@ -250,7 +260,8 @@ func TestRowLoopsAllocateNothing(t *testing.T) {
 func BenchmarkRows(b *testing.B) {
 	const rows, d, large = 2048, 768, 1 << 22
 	x, y, z, row, stats := normal(1, rows*d), normal(2, rows*d), normal(3, rows*d), normal(4, d), make([]float32, 2*rows)
-	w := normal(5, large)
+	w, m, v, g := normal(5, large), make([]float32, large), make([]float32, large), normal(6, large)
+	a := AdamW{Rate: 1e-5, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8, Decay: 0.01}
 	chosen := use
 	defer func() { use = chosen }()
 	for _, c := range []struct {
@@ -265,6 +276,7 @@ func BenchmarkRows(b *testing.B) {
 		{"Dropout", 2 * 4 * rows * d, func() { Dropout(y, x, 7, 0.1) }},
 		{"AddDropped", 3 * 4 * rows * d, func() { AddDropped(y, z, x, 7, 0.1) }},
 		{"SumSquares", 4 * large, func() { SumSquares(w) }},
+		{"AdamW", 7 * 4 * large, func() { a.Step(w, m, v, g, 1, 1) }},
 	} {
 		for _, use = range available() {
 			b.Run(c.name+"/"+use.name, func(b *testing.B) {

@@ -24,6 +24,8 @@ type set struct {
 	drop       func(out, x []float32, key, thing uint64, bound uint32, scale float32, first int)
 	addDropped func(out, to, x []float32, key, thing uint64, bound uint32, scale float32, first int)
 
+	adamW func(w, m, v, g []float32, c *[8]float32)
+
 	// tile[rows] writes from + a·b to c, of so many rows and panel columns: a [rows k], its rows aRow and its columns
 	// aCol values apart, b [k panel] without gaps. nil: the processor's products are the plain ones.
 	tile  []func(c, from *float32, cRow, fromRow int, a *float32, aRow, aCol int, b *float32, k int)
@@ -51,6 +53,8 @@ var plain = set{
 
 	drop:       dropPlain,
 	addDropped: addDroppedPlain,
+
+	adamW: adamWPlain,
 }
 
 // called returns a copy of s under another name.

@@ -25,6 +25,7 @@ var files = []struct {
 	{"sumsquares", sumSquares},
 	{"layernorm", layerNorm},
 	{"dropout", dropout},
+	{"adamw", adamW},
 	{"product", product},
 	{"transpose", transpose},
 	{"measure", measure},
