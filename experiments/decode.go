@@ -153,6 +153,9 @@ func (d *decoding) training(s *plugin.Section) {
 	if s.Has("output_dir") {
 		t.OutputDir = d.relative(s.At("output_dir"), "training: output_dir")
 	}
+	if t.BatchPlace = s.Place; s.Has("batch_size") {
+		t.BatchPlace = s.At("batch_size").Place
+	}
 	if s.Has("cache_file") {
 		d.cacheFile(s.At("cache_file"), &t)
 	}

@@ -115,15 +115,16 @@ type Split struct {
 
 // Training is the training section.
 type Training struct {
-	LearningRate              float64 `yaml:"learning_rate" range:"(0,)"` // at its highest
-	WeightDecay               float64 `yaml:"weight_decay" range:"[0,)"`
-	BatchSize                 int     `yaml:"batch_size" range:"[1,)"`   // texts
-	BatchTokens               int     `yaml:"batch_tokens" range:"[0,)"` // tokens a batch may hold; 0: any number
-	NumEpochs                 int     `yaml:"num_epochs" range:"[1,)"`
-	WarmupSteps               int     `yaml:"warmup_steps" range:"[0,)"`  // overrules WarmupRatio
-	WarmupRatio               float64 `yaml:"warmup_ratio" range:"[0,1]"` // share of all steps
-	MaxGradNorm               float64 `yaml:"max_grad_norm" range:"[0,)"` // 0: gradients are not cut
-	GradientAccumulationSteps int     `yaml:"gradient_accumulation_steps" range:"[1,)"`
+	LearningRate              float64      `yaml:"learning_rate" range:"(0,)"` // at its highest
+	WeightDecay               float64      `yaml:"weight_decay" range:"[0,)"`
+	BatchSize                 int          `yaml:"batch_size" range:"[1,)"`   // texts
+	BatchPlace                plugin.Place `yaml:"-"`                         // of BatchSize, or of the section where that is a default
+	BatchTokens               int          `yaml:"batch_tokens" range:"[0,)"` // tokens a batch may hold; 0: any number
+	NumEpochs                 int          `yaml:"num_epochs" range:"[1,)"`
+	WarmupSteps               int          `yaml:"warmup_steps" range:"[0,)"`  // overrules WarmupRatio
+	WarmupRatio               float64      `yaml:"warmup_ratio" range:"[0,1]"` // share of all steps
+	MaxGradNorm               float64      `yaml:"max_grad_norm" range:"[0,)"` // 0: gradients are not cut
+	GradientAccumulationSteps int          `yaml:"gradient_accumulation_steps" range:"[1,)"`
 
 	Sampling  plugin.Choice[multitask.SamplerSite, multitask.Sampler]     `yaml:"-"`
 	Weighting plugin.Choice[multitask.WeightingSite, multitask.Weighting] `yaml:"-"`

@@ -138,6 +138,7 @@ tasks: [{name: kind, type: classification, data: {train: train.jsonl}}]
 		t.Errorf("split %+v, want %+v", got, want)
 	}
 	training := e.Training
+	training.BatchPlace = plugin.Place{}
 	training.Sampling, training.Weighting = plugin.Choice[multitask.SamplerSite, multitask.Sampler]{}, plugin.Choice[multitask.WeightingSite, multitask.Weighting]{}
 	want := Training{
 		LearningRate: 2e-5, WeightDecay: 0.01, BatchSize: 16, NumEpochs: 3, MaxGradNorm: 1, GradientAccumulationSteps: 1, EvalStrategy: "epoch",
@@ -161,7 +162,7 @@ func plain(t *testing.T, e *Experiment) Experiment {
 	}
 	file(&c.Model.BaseModel)
 	c.Model.Encoder.Place, c.Model.Fusion.Place = plugin.Place{}, plugin.Place{}
-	c.Training.Sampling.Place, c.Training.Weighting.Place = plugin.Place{}, plugin.Place{}
+	c.Training.Sampling.Place, c.Training.Weighting.Place, c.Training.BatchPlace = plugin.Place{}, plugin.Place{}, plugin.Place{}
 	if c.Training.OutputDir != "" {
 		c.Training.OutputDir = absolute(t, c.Training.OutputDir)
 	}

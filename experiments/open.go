@@ -3,6 +3,7 @@ package experiments
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 
@@ -28,7 +29,7 @@ func OpenRun(folder string) (*Run, error) {
 		return nil, err
 	}
 
-	r := &Run{Experiment: e, Texts: e.group(), encoderPath: about.Encoder.Folder, answers: true}
+	r := &Run{Experiment: e, Texts: e.group(), encoderPath: about.Encoder.Folder, answers: true, machine: os.DirFS("/")}
 	if r.Tokenizer, err = corpus.OpenTokenizer(tokenizerFolder(r.encoderPath)); err != nil {
 		return nil, err
 	}
@@ -172,16 +173,25 @@ func (r *Run) number(g *multitask.Group, examples []*corpus.Example) {
 	}
 }
 
-// Evaluate judges the model on the examples of a split that have been read. done, if it is not nil, is told how many
+// Evaluate judges the model on the examples of a split that have been read, if the machine has the memory. done, if it is not nil, is told how many
 // examples have been answered.
 func (r *Run) Evaluate(ctx context.Context, split string, done func(n int)) ([]multitask.GroupScore, error) {
+	n, t := need{weights: r.model().weights}, r.Experiment.Training
+	var sizes []multitask.Size
+	for _, texts := range r.Texts {
+		sizes = append(sizes, multitask.EvaluationSizes(texts.Examples[split], t.BatchSize, t.BatchTokens)...)
+	}
+	n.batch, n.activations = r.Model.Largest(sizes, false)
+	if err := r.fits(n); err != nil {
+		return nil, err
+	}
+
 	var scores []multitask.GroupScore
 	for g, texts := range r.Texts {
 		examples := texts.Examples[split]
 		if examples == nil {
 			continue
 		}
-		t := r.Experiment.Training
 		s, err := r.Model.Evaluate(ctx, &r.Model.Groups[g], examples, t.BatchSize, t.BatchTokens, done)
 		if err != nil {
 			return nil, err

@@ -3,8 +3,10 @@ package experiments
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"iter"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -31,12 +33,13 @@ type Run struct {
 	judged      bool              // whether evaluations on dev have anything to judge
 	encoderPath string            // what the encoder was read from; "" from scratch
 	encoderSums map[string]string // of its files, where they are not copied
+	machine     fs.FS             // the machine's files, which tell what memory it has
 }
 
 // Prepare reads the data of an experiment's splits, of which training is one, and builds its model. The error lists
 // all that is wrong.
 func Prepare(e *Experiment, splits ...string) (*Run, error) {
-	r := &Run{Experiment: e, Remarks: slices.Clone(e.Remarks), encoderPath: e.Model.BaseModel.Name, Texts: e.group()}
+	r := &Run{Experiment: e, Remarks: slices.Clone(e.Remarks), encoderPath: e.Model.BaseModel.Name, Texts: e.group(), machine: os.DirFS("/")}
 	var mistakes plugin.Mistakes
 
 	// texts and targets

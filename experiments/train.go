@@ -66,10 +66,26 @@ func clear(folder string) error {
 	return clearStates(folder)
 }
 
-// Train trains the run and leaves it in folder, where an earlier run is replaced. It reports each multitask.Step and
+// Train trains the run and leaves it in folder, where an earlier run is replaced, if the machine has the memory. It reports each multitask.Step and
 // multitask.Evaluation to observe, and each multitask.Remark.
 func (r *Run) Train(ctx context.Context, folder string, observe func(event any) error) (Done, error) {
 	start := time.Now()
+	plan, err := r.plan(folder)
+	if err != nil {
+		return Done{}, err
+	}
+	data := make([]multitask.Data, len(r.Texts))
+	for g, texts := range r.Texts {
+		data[g] = multitask.Data{Train: texts.Examples[Train], Dev: texts.Examples[Dev]}
+	}
+	need, err := r.trainingNeed(plan, data)
+	if err != nil {
+		return Done{}, err
+	}
+	if err := r.fits(need); err != nil {
+		return Done{}, err
+	}
+
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return Done{}, err
 	}
@@ -85,14 +101,6 @@ func (r *Run) Train(ctx context.Context, folder string, observe func(event any) 
 	}
 	defer metrics.Close()
 
-	plan, err := r.plan(folder)
-	if err != nil {
-		return Done{}, err
-	}
-	data := make([]multitask.Data, len(r.Texts))
-	for g, texts := range r.Texts {
-		data[g] = multitask.Data{Train: texts.Examples[Train], Dev: texts.Examples[Dev]}
-	}
 	keep := keeper{run: r, folder: folder, selection: r.Experiment.Training.selection(), taskBest: map[string]float64{}}
 	lines := json.NewEncoder(metrics)
 	err = multitask.Train(ctx, r.Model, data, plan, func(event any) error {

@@ -1,0 +1,120 @@
+package experiments
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/plugin"
+)
+
+// need is the memory that a run takes, in bytes. The heads' own values, which are small beside the encoder's, and what
+// the program has besides are not counted.
+type need struct {
+	batch                         multitask.Size // the largest
+	weights, gradients, optimizer int64
+	activations                   int64 // of batch
+	evaluation                    int64 // of the largest batch of dev, which is encoded while those of training keep their memory
+	states                        int64 // that a frozen encoder's cache keeps
+}
+
+func (n need) model() int64 { return n.weights + n.gradients + n.optimizer }
+
+func (n need) total() int64 { return n.model() + n.activations + n.evaluation + n.states }
+
+// trainingNeed is what training by a plan takes.
+func (r *Run) trainingNeed(plan multitask.Plan, data []multitask.Data) (need, error) {
+	sizes, err := plan.Sizes(r.Model, data)
+	if err != nil {
+		return need{}, err
+	}
+	n := r.model()
+	n.batch, n.activations = r.Model.Largest(sizes, true)
+	tokens := int64(0)
+	for _, s := range sizes {
+		tokens += int64(s.Tokens)
+	}
+	if !plan.NeverEvaluate {
+		var dev []multitask.Size
+		for _, d := range data {
+			dev = append(dev, multitask.EvaluationSizes(d.Dev, plan.BatchSize, plan.BatchTokens)...)
+		}
+		_, n.evaluation = r.Model.Largest(dev, false)
+		for _, s := range dev {
+			tokens += int64(s.Tokens)
+		}
+	}
+	if r.Model.Frozen() {
+		n.states = min(plan.CacheMemory, 4*tokens*int64(r.Model.Encoder.Width())) // of one layer: fusions that read all keep more
+	}
+	return n, nil
+}
+
+// model is what the model's parameters take, and what training adds for those that learn.
+func (r *Run) model() need {
+	var n need
+	for _, w := range r.Model.Params.All() {
+		bytes := 4 * int64(len(w.Data))
+		n.weights += bytes
+		if !w.Frozen {
+			n.gradients += bytes
+			n.optimizer += 2 * bytes // two means
+		}
+	}
+	return n
+}
+
+// fits returns an error where a run needs more memory than the machine has. The weights, which are there already, count
+// on both sides.
+func (r *Run) fits(n need) error {
+	free, ok := freeMemory(r.machine)
+	if !ok || n.total()-n.weights <= free {
+		return nil
+	}
+	remedy := "lower training.batch_size, for which training.gradient_accumulation_steps can make up, or tokenizer.max_length"
+	switch {
+	case n.model()-n.weights > free:
+		remedy = "model.freeze leaves layers as they are, without gradients; or take a smaller model"
+	case n.total()-n.weights-n.states <= free:
+		remedy = "lower training.cache_memory"
+	}
+	return &plugin.Mistake{
+		Place: r.Experiment.Training.BatchPlace,
+		Err: fmt.Errorf("a batch of %d texts with %d tokens needs %s (%s), the machine has %s; %s",
+			n.batch.Texts, n.batch.Tokens, sizeOf(n.total()), n.parts(), sizeOf(free+n.weights), remedy),
+	}
+}
+
+// parts lists what n sums up.
+func (n need) parts() string {
+	var parts []string
+	for _, part := range []struct {
+		name  string
+		bytes int64
+	}{
+		{"weights", n.weights}, {"gradients", n.gradients}, {"optimizer", n.optimizer},
+		{"activations", n.activations}, {"evaluation", n.evaluation}, {"cached states", n.states},
+	} {
+		if part.bytes > 0 {
+			parts = append(parts, part.name+" "+sizeOf(part.bytes))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// sizeOf writes bytes with three digits: 13.2 GiB.
+func sizeOf(bytes int64) string {
+	units := []string{"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"}
+	v, unit := float64(bytes), 0
+	for v >= 999.5 && unit < len(units)-1 {
+		v, unit = v/1024, unit+1
+	}
+	digits := 2
+	switch {
+	case unit == 0 || v >= 99.95:
+		digits = 0
+	case v >= 9.995:
+		digits = 1
+	}
+	return fmt.Sprintf("%.*f %s", digits, v, units[unit])
+}
