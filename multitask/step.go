@@ -3,7 +3,6 @@ package multitask
 import (
 	"errors"
 	"math"
-	"slices"
 	"time"
 
 	"github.com/jenga-nlp/jenga/corpus"
@@ -66,12 +65,15 @@ func (l *learner) step(state State, draws []draw) (Step, error) {
 	if limit == 0 {
 		limit = math.Inf(1)
 	}
-	report.GradientNorm = nn.Clip(l.params, l.gradients, limit)
-	if math.IsNaN(report.GradientNorm) || math.IsInf(report.GradientNorm, 0) {
+	norm, factor, moved := nn.Clip(l.params, l.gradients, limit)
+	report.GradientNorm = norm
+	if math.IsNaN(norm) || math.IsInf(norm, 0) {
 		return report, errors.New("the gradient is not finite; a lower training.learning_rate may help")
 	}
 	report.Rate = l.plan.Rate * l.schedule.Rate(report.Number)
-	l.optimizer.Step(l.moved(), l.gradients, report.Rate)
+	// What the step's loss does not depend on, as a head whose task was not drawn, is left alone, decay and momentum too,
+	// as PyTorch leaves a parameter without a gradient.
+	l.optimizer.Step(moved, l.gradients, factor, report.Rate)
 
 	report.Losses, report.Loss = losses.all, losses.total(factors)
 	report.Time = time.Since(start)
@@ -110,18 +112,6 @@ func (l *learner) backward(d draw, losses *stepLosses, factors []float64) error 
 	}
 	trainable.Backward(l.pass, dBorder, l.gradients)
 	return nil
-}
-
-// moved lists the parameters that the step's loss depends on. The others, as of a head whose task was not drawn, are
-// left alone, decay and momentum too, as PyTorch leaves a parameter without a gradient.
-func (l *learner) moved() []*nn.Param {
-	var moved []*nn.Param
-	for _, w := range l.params {
-		if slices.ContainsFunc(l.gradients[w], func(g float32) bool { return g != 0 }) {
-			moved = append(moved, w)
-		}
-	}
-	return moved
 }
 
 // stepLosses holds the losses of one step: one for each head of each group that takes part.

@@ -43,7 +43,7 @@ func (p *Pass) Backward(loss *Node, factor float32, into Gradients, at []*Node, 
 
 	for n, w := range p.run.behind {
 		if d := b.found(n); d != nil && into[w] != nil {
-			add(into[w], d)
+			add(into.Whole(w), d)
 		}
 	}
 	for k, n := range at {
@@ -149,7 +149,7 @@ func (b *backward) step(n *Node) error {
 		dIn = append(dIn, b.at(c))
 	}
 	for _, w := range op.Params {
-		dIn = append(dIn, b.into[w])
+		dIn = append(dIn, b.into.Whole(w))
 	}
 	op.Backward(op.withParams(valuesOf(children)), Values(n), b.gradients[n.ID()], dIn)
 	return nil

@@ -2,6 +2,7 @@ package nn
 
 import (
 	"math"
+	"slices"
 
 	"github.com/jenga-nlp/jenga/internal/kernel"
 )
@@ -19,6 +20,8 @@ type AdamW struct {
 type Moments struct {
 	Steps        int // updates of this parameter
 	Mean, Square []float32
+
+	active []bool // rows that may have a moment other than 0; nil: not known
 }
 
 // NewAdamW returns an optimizer with the usual constants.
@@ -26,8 +29,10 @@ func NewAdamW(weightDecay float64) *AdamW {
 	return &AdamW{Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8, WeightDecay: weightDecay, State: map[*Param]*Moments{}}
 }
 
-// Step updates params by their gradients at a learning rate. A parameter without a gradient, or frozen, is left alone.
-func (a *AdamW) Step(params []*Param, gradients Gradients, rate float64) {
+// Step updates params by their gradients times factor at a learning rate. A parameter without a gradient, or frozen, is
+// left alone. Of a table whose gradient is known by rows, those that never had one only decay, which for them is all that
+// an update does.
+func (a *AdamW) Step(params []*Param, gradients Gradients, factor float32, rate float64) {
 	for _, w := range params {
 		g := gradients[w]
 		if g == nil || w.Frozen {
@@ -44,29 +49,32 @@ func (a *AdamW) Step(params []*Param, gradients Gradients, rate float64) {
 		if w.Decay {
 			k.Decay = a.WeightDecay
 		}
-		k.Step(w.Data, s.Mean, s.Square, g, 1, s.Steps)
+		touched := gradients.touched(w)
+		if touched == nil {
+			s.active = nil
+			k.Step(w.Data, s.Mean, s.Square, g, factor, s.Steps)
+			continue
+		}
+		s.activate(touched)
+		k.StepRows(w.Data, s.Mean, s.Square, g, w.rowLength(), s.active, factor, s.Steps)
 	}
 }
 
-// Clip scales gradients so that their norm over all params is at most limit, as torch's clip_grad_norm_ does, and
-// returns the norm they had. Where that is no number the gradients are left as they are, for the caller to see.
-func Clip(params []*Param, gradients Gradients, limit float64) float64 {
-	sum := 0.0
-	for _, w := range params { // in their order, so that the sum is the same each time
-		sum += kernel.SumSquares(gradients[w])
+// activate adds the rows touched in this step to those that are active. Those of steps that did not tell, as before a
+// run was resumed, are read off the moments.
+func (s *Moments) activate(touched []float32) {
+	if s.active == nil {
+		s.active = make([]bool, len(touched))
+		length := len(s.Mean) / len(touched)
+		for r := range s.active {
+			lo, hi := r*length, (r+1)*length
+			s.active[r] = slices.ContainsFunc(s.Mean[lo:hi], hasBits) || slices.ContainsFunc(s.Square[lo:hi], hasBits)
+		}
 	}
-	norm := math.Sqrt(sum)
-	scale := limit / (norm + 1e-6)
-	if !(scale < 1) || math.IsInf(norm, 0) {
-		return norm
+	for r, t := range touched {
+		s.active[r] = s.active[r] || t != 0
 	}
-	for _, w := range params {
-		g := gradients[w]
-		kernel.Parallel(len(g), elementTile, func(lo, hi int) {
-			for i := lo; i < hi; i++ {
-				g[i] *= float32(scale)
-			}
-		})
-	}
-	return norm
 }
+
+// hasBits tells a number from 0, and from -0 too: what a moment too small for a float32 is rounded to.
+func hasBits(v float32) bool { return math.Float32bits(v) != 0 }

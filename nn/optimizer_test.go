@@ -33,14 +33,15 @@ func TestAdamWEqualsPyTorchs(t *testing.T) {
 				gradients[w] = slices.Clone(d)
 			}
 		}
-		if norm := Clip(params.All(), gradients, g.Clip); math.Abs(norm-step.Norm) > 1e-5*step.Norm {
+		norm, factor, moved := Clip(params.All(), gradients, g.Clip)
+		if math.Abs(norm-step.Norm) > 1e-5*step.Norm {
 			t.Errorf("step %d: norm %v, want %v", n, norm, step.Norm)
 		}
 		rate := g.Rate * schedule.Rate(n)
 		if math.Abs(rate-step.Rate) > 1e-12 {
 			t.Errorf("step %d: rate %v, want %v", n, rate, step.Rate)
 		}
-		optimizer.Step(params.All(), gradients, rate)
+		optimizer.Step(moved, gradients, factor, rate)
 		for _, w := range params.All() {
 			checkGolden(t, w.Name, w.Data, step.After[w.Name])
 		}
@@ -56,7 +57,7 @@ func TestAdamWLeavesFrozenParametersAlone(t *testing.T) {
 	params := NewParams(1)
 	w := params.Ones("w", 3)
 	w.Frozen = true
-	NewAdamW(0.1).Step(params.All(), Gradients{w: {1, 1, 1}}, 1)
+	NewAdamW(0.1).Step(params.All(), Gradients{w: {1, 1, 1}}, 1, 1)
 	if !slices.Equal(w.Data, []float32{1, 1, 1}) {
 		t.Errorf("a frozen parameter went to %v", w.Data)
 	}
@@ -64,17 +65,30 @@ func TestAdamWLeavesFrozenParametersAlone(t *testing.T) {
 
 func TestClip(t *testing.T) {
 	params := NewParams(1)
-	a, b := params.Zeros("a", 2), params.Zeros("b", 1)
-	g := Gradients{a: {3, 0}, b: {4}}
-	if norm := Clip(params.All(), g, 10); norm != 5 || g[a][0] != 3 {
-		t.Errorf("norm %v, gradients %v, want 5 and as they were", norm, g)
+	a, idle, b := params.Zeros("a", 2), params.Zeros("idle", 3), params.Zeros("b", 1, 1)
+	without := params.Zeros("without", 1)
+	without.Frozen = true
+	g := NewGradients(params.All())
+	g[a][0], g[b][0] = 3, 4
+	moved := []*Param{a, b}
+	for _, c := range []struct {
+		limit, norm float64
+		factor      float32
+	}{{10, 5, 1}, {1, 5, 0.2}, {math.Inf(1), 5, 1}} {
+		norm, factor, got := Clip(params.All(), g, c.limit)
+		if norm != c.norm || math.Abs(float64(factor-c.factor)) > 1e-6 || !slices.Equal(got, moved) {
+			t.Errorf("Clip to %v = %v, %v and %d moved, want %v, %v and 2", c.limit, norm, factor, len(got), c.norm, c.factor)
+		}
 	}
-	if norm := Clip(params.All(), g, 1); norm != 5 || math.Abs(float64(g[a][0])-0.6) > 1e-6 || math.Abs(float64(g[b][0])-0.8) > 1e-6 {
-		t.Errorf("norm %v, gradients %v and %v, want 5, 0.6 and 0.8", norm, g[a], g[b])
+	g[a][0], g[b][0], g[idle][2] = 0, 0, 1e-45 // whose square no float32 holds
+	if norm, _, got := Clip(params.All(), g, 1); !(norm > 0) || !slices.Equal(got, []*Param{idle}) {
+		t.Errorf("norm %v and %d moved of a gradient of 1e-45, want it moved", norm, len(got))
 	}
-	g[b][0] = float32(math.Inf(1))
-	if norm := Clip(params.All(), g, 1); !math.IsInf(norm, 1) || math.IsNaN(float64(g[b][0])) {
-		t.Errorf("norm %v, gradient %v, want both infinite", norm, g[b])
+	for _, bad := range []float64{math.Inf(1), math.NaN()} {
+		g[b][0] = float32(bad)
+		if norm, factor, _ := Clip(params.All(), g, 1); norm-norm == 0 || factor != 1 {
+			t.Errorf("norm %v and factor %v for a gradient of %v, want it and 1", norm, factor, bad)
+		}
 	}
 }
 

@@ -14,6 +14,21 @@ type Param struct {
 	Data   []float32 // row-major; of a frozen one it may be memory that must not be written
 	Decay  bool      // weight decay applies: true for matrices, false for biases, norms and other vectors
 	Frozen bool      // takes no gradient and is left alone by the optimizer
+
+	rows *Param // of a matrix: under what Gradients keeps which of its rows have a gradient
+}
+
+// rowLength is the number of values that belong to one index of the first of several dimensions; else all.
+func (w *Param) rowLength() int {
+	shape := w.Shape
+	if len(shape) > 1 {
+		shape = shape[1:]
+	}
+	length := 1
+	for _, d := range shape {
+		length *= d
+	}
+	return length
 }
 
 // Params is a corner of the tree of parameters. In goes down a path; Normal, Zeros and Ones make parameters there.
@@ -94,6 +109,9 @@ func (p Params) make(name string, shape []int) *Param {
 	if !p.unset {
 		w.Data = make([]float32, n)
 	}
+	if len(shape) > 1 {
+		w.rows = &Param{Name: "rows of " + w.Name, Shape: w.Shape[:1]}
+	}
 	if p.tree.byName[w.Name] != nil {
 		panic("nn: two parameters are named " + w.Name)
 	}
@@ -113,26 +131,4 @@ func hashOf(s string) uint64 {
 	h := fnv.New64a()
 	h.Write([]byte(s))
 	return h.Sum64()
-}
-
-// Gradients holds a gradient for each parameter that learns, of its parameter's length. A parameter without an entry
-// takes none.
-type Gradients map[*Param][]float32
-
-// NewGradients makes zero gradients for those of params that are not frozen.
-func NewGradients(params []*Param) Gradients {
-	g := Gradients{}
-	for _, w := range params {
-		if !w.Frozen {
-			g[w] = make([]float32, len(w.Data))
-		}
-	}
-	return g
-}
-
-// Zero clears all gradients.
-func (g Gradients) Zero() {
-	for _, d := range g {
-		clear(d)
-	}
 }

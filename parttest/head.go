@@ -159,7 +159,7 @@ func (s subject) train(t *testing.T, b batch, steps int) {
 		p := s.run(t, b, true, true)
 		p.value(t)
 		into, _ := s.backward(t, p)
-		optimizer.Step(s.params, into, 0.05)
+		optimizer.Step(s.params, into, 1, 0.05)
 	}
 }
 

@@ -35,8 +35,8 @@ func BenchmarkTrainStep(b *testing.B) {
 		}
 		gradients.Zero()
 		e.Backward(p, upstream, gradients)
-		nn.Clip(params.All(), gradients, 1)
-		optimizer.Step(params.All(), gradients, 1e-5)
+		_, factor, moved := nn.Clip(params.All(), gradients, 1)
+		optimizer.Step(moved, gradients, factor, 1e-5)
 	}
 	step(0) // memory is had
 
