@@ -21,11 +21,16 @@ func (plan Plan) Sizes(m *Model, data []Data) ([]Size, error) {
 	if err != nil {
 		return nil, err
 	}
+	return firstSizes(feeds), nil
+}
+
+// firstSizes lists the batches that feeds give first.
+func firstSizes(feeds []*feed) []Size {
 	var sizes []Size
 	for _, f := range feeds {
 		sizes = append(sizes, sizesOf(f.lengths, f.batches)...)
 	}
-	return sizes, nil
+	return sizes
 }
 
 // EvaluationSizes lists the batches in which Evaluate takes examples, whose Encoding is set.

@@ -96,6 +96,8 @@ func Train(ctx context.Context, m *Model, data []Data, plan Plan, observe func(e
 	all := perEpoch * plan.Epochs
 	steps := 1 + (all-1)/plan.Accumulate
 	learner := newLearner(m, plan, steps)
+	_, bytes := m.Largest(firstSizes(feeds), true)
+	learner.pass.Reserve(bytes + bytes/8) // later epochs shuffle anew, and heads have values too
 	if m.Frozen() {
 		m.cache = newCache(m, plan.CacheMemory/4, plan.CacheFile)
 		defer func() { m.cache.close(); m.cache = nil }()

@@ -1,5 +1,7 @@
 package nn
 
+import "runtime/debug"
+
 // arena hands out zeroed slices and takes them all back at once.
 type arena struct {
 	blocks [][]float32
@@ -7,16 +9,24 @@ type arena struct {
 	used   int // floats used of it
 	handed int // floats handed out
 	most   int // that ever were at once
+	first  int // floats that the first block is to hold at least
 }
 
 // Blocks grow from the first, in floats, to the largest, so that a small batch needs little memory.
 const firstBlock, largestBlock = 1 << 13, 1 << 20
 
-// reset takes back all slices. What took several blocks gets one that holds it all: batches come in all sizes, and the
-// slices of a large one do not fit into blocks that were made for those of small ones, which would lie idle beside.
+// reset takes back all slices. Batches come in all sizes, and the slices of a large one do not fit into blocks that were
+// made for those of small ones: where much lies idle so, one block for all takes the place of many.
 func (a *arena) reset() {
-	if len(a.blocks) > 1 {
-		a.blocks = nil
+	held := 0
+	for _, b := range a.blocks {
+		held += len(b)
+	}
+	if len(a.blocks) > 1 && held > a.most+a.most/4 {
+		a.blocks, a.first = nil, a.most
+		if held > 1<<24 { // or what is given up and what takes its place would be there at once, GiB of large batches
+			debug.FreeOSMemory()
+		}
 	}
 	a.block, a.used, a.handed = 0, 0, 0
 }
@@ -42,7 +52,7 @@ func (a *arena) floats(n int) []float32 {
 	}
 	size := max(n, min(firstBlock<<min(len(a.blocks), 20), largestBlock))
 	if len(a.blocks) == 0 {
-		size = max(size, a.most)
+		size = max(size, a.first)
 	}
 	a.blocks = append(a.blocks, make([]float32, size))
 	a.used = n

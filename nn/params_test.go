@@ -150,6 +150,15 @@ func TestFloats(t *testing.T) {
 	}
 }
 
+// size returns how many floats the arena holds.
+func (a *arena) size() int {
+	n := 0
+	for _, b := range a.blocks {
+		n += len(b)
+	}
+	return n
+}
+
 func TestBatchesOfAllSizesShareTheirMemory(t *testing.T) {
 	var a arena
 	r := rand.New(rand.NewPCG(1, 2))
@@ -163,11 +172,21 @@ func TestBatchesOfAllSizesShareTheirMemory(t *testing.T) {
 			a.release(mark)
 		}
 	}
-	held := 0
-	for _, b := range a.blocks {
-		held += len(b)
+	a.reset()
+	if most := 23 << 15; a.size() > most+most/4 { // 20 slices and the 3 of the last mark, of up to 1<<15 each
+		t.Errorf("the arena holds %d floats for batches that take at most %d", a.size(), most)
 	}
-	if most := 23 << 15; held > most || held < most*9/10 { // 20 slices and the 3 of the last mark, of up to 1<<15 each
-		t.Errorf("the arena holds %d floats for batches that take at most %d", held, most)
+}
+
+func TestReservedMemoryIsOneBlock(t *testing.T) {
+	p := NewPass(1)
+	p.Reserve(4 * 40_000_000)
+	for _, n := range []int{3_000_000, 7_000_000, 30_000_000} {
+		p.Reset(0)
+		p.Floats(n)
+		p.Floats(10_000_000)
+	}
+	if len(p.arena.blocks) != 1 || p.arena.size() != 40_000_000 {
+		t.Errorf("%d blocks with %d floats, want 1 with what was reserved", len(p.arena.blocks), p.arena.size())
 	}
 }

@@ -40,6 +40,9 @@ func (p *Pass) Reset(serial uint64) {
 // Floats returns n zeros that live until Reset.
 func (p *Pass) Floats(n int) []float32 { return p.arena.floats(n) }
 
+// Reserve tells an unused pass that its values will take so many bytes, so that they get one block of memory.
+func (p *Pass) Reserve(bytes int64) { p.arena.first = int(bytes / 4) }
+
 // Bytes returns how much memory the values of a batch have taken at most since the pass was made.
 func (p *Pass) Bytes() int64 { return 4 * int64(p.arena.most) }
 
