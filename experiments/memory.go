@@ -2,6 +2,9 @@ package experiments
 
 import (
 	"fmt"
+	"math"
+	"runtime"
+	"runtime/debug"
 	"strings"
 
 	"github.com/jenga-nlp/jenga/multitask"
@@ -83,6 +86,19 @@ func (r *Run) fits(n need) error {
 		Err: fmt.Errorf("a batch of %d texts with %d tokens needs %s (%s), the machine has %s; %s",
 			n.batch.Texts, n.batch.Tokens, sizeOf(n.total()), n.parts(), sizeOf(free+n.weights), remedy),
 	}
+}
+
+// limitMemory makes the collector of garbage, which else lets it grow to the size of all that is in use, keep the program
+// within what the machine has. A limit that the user has set by GOMEMLIMIT stays. restore undoes it.
+func (r *Run) limitMemory() (restore func()) {
+	free, ok := freeMemory(r.machine)
+	if !ok || debug.SetMemoryLimit(-1) != math.MaxInt64 {
+		return func() {}
+	}
+	var now runtime.MemStats
+	runtime.ReadMemStats(&now)
+	debug.SetMemoryLimit(int64(now.Sys-now.HeapReleased) + free - free/16)
+	return func() { debug.SetMemoryLimit(math.MaxInt64) }
 }
 
 // parts lists what n sums up.

@@ -3,7 +3,9 @@ package experiments
 import (
 	"context"
 	"fmt"
+	"math"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"testing"
 )
@@ -70,6 +72,25 @@ func TestABatchOfEvaluationThatDoesNotFitIsAnError(t *testing.T) {
 	run.machine = machine(nil) // of another system
 	if _, err := run.Evaluate(context.Background(), Dev, nil); err != nil {
 		t.Errorf("Evaluate on a machine that tells nothing = %v", err)
+	}
+}
+
+func TestTrainingKeepsWithinTheMachinesMemory(t *testing.T) {
+	if debug.SetMemoryLimit(-1) != math.MaxInt64 {
+		t.Skip("GOMEMLIMIT is set")
+	}
+	run := prepared(t, smallExperiment(t, ""), 1<<20, "training.num_epochs=1")
+	_, err := run.Train(context.Background(), filepath.Join(t.TempDir(), "run"), func(any) error {
+		if limit := debug.SetMemoryLimit(-1); limit < 900<<20 || limit > 5<<30 { // what the test itself takes counts too
+			t.Errorf("the limit is %d bytes on a machine with a GiB free", limit)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if limit := debug.SetMemoryLimit(-1); limit != math.MaxInt64 {
+		t.Errorf("the limit is %d bytes after training", limit)
 	}
 }
 

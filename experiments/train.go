@@ -85,6 +85,7 @@ func (r *Run) Train(ctx context.Context, folder string, observe func(event any) 
 	if err := r.fits(need); err != nil {
 		return Done{}, err
 	}
+	defer r.limitMemory()()
 
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return Done{}, err
