@@ -2,25 +2,41 @@ package kernel
 
 import "math"
 
-// GELU writes x·Φ(x) to out, with Φ the normal distribution's cumulative function (Hendrycks & Gimpel 2016).
-func GELU(out, x []float32) {
-	Parallel(len(x), elementTile, func(lo, hi int) {
-		to := out[lo:hi]
-		for i, v := range x[lo:hi] {
-			to[i] = v * cumulative(v)
-		}
-	})
-}
+// GELU writes x·Φ(x) to out, which may be x, with Φ the normal distribution's cumulative function (Hendrycks & Gimpel
+// 2016).
+func GELU(out, x []float32) { geluTiles.run(len(x), elementTile, [2][]float32{out, x}) }
+
+var geluTiles = tiled(func(a *[2][]float32, lo, hi int) { use.gelu(a[0][lo:hi], a[1][lo:hi]) })
 
 // GELUBackward adds to dx the gradient at GELU's x, given that at its result: dOut·(Φ(x) + x·φ(x)).
 func GELUBackward(dx, x, dOut []float32) {
-	Parallel(len(x), elementTile, func(lo, hi int) {
-		to, d := dx[lo:hi], dOut[lo:hi]
-		for i, v := range x[lo:hi] {
-			density := float32(exp(-0.5*float64(v)*float64(v)) / (math.Sqrt2 * math.SqrtPi))
-			to[i] += d[i] * (cumulative(v) + v*density)
-		}
-	})
+	geluBackwardTiles.run(len(x), elementTile, [3][]float32{dx, x, dOut})
+}
+
+var geluBackwardTiles = tiled(func(a *[3][]float32, lo, hi int) { use.geluBackward(a[0][lo:hi], a[1][lo:hi], a[2][lo:hi]) })
+
+func geluPlain(out, x []float32) {
+	for i, v := range x {
+		out[i] = v * cumulative(v)
+	}
+}
+
+func geluGradientPlain(d, x []float32) {
+	for i := range d {
+		d[i] *= geluSlope(x[i])
+	}
+}
+
+func geluBackwardPlain(dx, x, dOut []float32) {
+	for i, d := range dOut {
+		dx[i] += d * geluSlope(x[i])
+	}
+}
+
+// geluSlope is Φ(x) + x·φ(x).
+func geluSlope(x float32) float32 {
+	density := float32(exp(-0.5*float64(x)*float64(x)) / (math.Sqrt2 * math.SqrtPi))
+	return cumulative(x) + x*density
 }
 
 // cumulative is Φ(x) = (1 + erf(x/√2))/2.

@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -69,6 +70,62 @@ func same(t *testing.T, what string, do func() []float32) {
 		SetThreads(threads)
 		if !slices.Equal(do(), want) {
 			t.Errorf("%s differs with %d threads", what, threads)
+		}
+	}
+}
+
+// ulp is the largest distance of a float32 to the next, as a share of it.
+const ulp = 1.0 / (1 << 23)
+
+// numbers returns float32 numbers from low to high, of all exponents, some 100,000 of each sign.
+func numbers(low, high float32) []float32 {
+	var x []float32
+	for bits := uint32(0); bits < math.Float32bits(float32(math.Inf(1))); bits += 20011 { // a prime
+		v := math.Float32frombits(bits)
+		for _, v := range []float32{v, -v} {
+			if v >= low && v <= high {
+				x = append(x, v)
+			}
+		}
+	}
+	return x
+}
+
+func repeated(v float32, n int) []float32 { return slices.Repeat([]float32{v}, n) }
+
+// alike tells whether a and b have the same bits, or both are NaN.
+func alike(a, b float32) bool {
+	return a != a && b != b || math.Float32bits(a) == math.Float32bits(b)
+}
+
+// allocatesNothing fails where one of do allocates after its first call.
+func allocatesNothing(t *testing.T, do map[string]func()) {
+	t.Helper()
+	if raceEnabled {
+		t.Skip("the race detector empties pools")
+	}
+	defer SetThreads(0)
+	for name, do := range do {
+		for n := 1; n <= 2; n++ {
+			SetThreads(n)
+			do()
+			if allocs := testing.AllocsPerRun(20, do); allocs > 0 {
+				t.Errorf("%s with %d threads allocates %v times", name, n, allocs)
+			}
+		}
+	}
+}
+
+// benchmarkSets measures loops over n elements with each set.
+func benchmarkSets(b *testing.B, n int, loops map[string]func(s *set)) {
+	for _, name := range slices.Sorted(maps.Keys(loops)) {
+		for _, s := range available() {
+			b.Run(name+"/"+s.name, func(b *testing.B) {
+				for b.Loop() {
+					loops[name](s)
+				}
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/element")
+			})
 		}
 	}
 }

@@ -26,6 +26,10 @@ type set struct {
 
 	adamW func(w, m, v, g []float32, c *[8]float32)
 
+	gelu         func(out, x []float32)      // x·Φ(x)
+	geluGradient func(d, x []float32)        // d *= Φ(x) + x·φ(x)
+	geluBackward func(dx, x, dOut []float32) // dx += dOut·(Φ(x) + x·φ(x))
+
 	// tile[rows] writes from + a·b to c, of so many rows and panel columns: a [rows k], its rows aRow and its columns
 	// aCol values apart, b [k panel] without gaps. nil: the processor's products are the plain ones.
 	tile  []func(c, from *float32, cRow, fromRow int, a *float32, aRow, aCol int, b *float32, k int)
@@ -55,6 +59,10 @@ var plain = set{
 	addDropped: addDroppedPlain,
 
 	adamW: adamWPlain,
+
+	gelu:         geluPlain,
+	geluGradient: geluGradientPlain,
+	geluBackward: geluBackwardPlain,
 }
 
 // called returns a copy of s under another name.

@@ -16,9 +16,10 @@ type isa struct {
 	lanes     int    // float32 values a register holds
 	registers int
 
-	mask  operand.Op   // of the elements in a loop's last register, where it is not full; else nil
-	masks *operand.Mem // AVX2: lanes of ones, then lanes of zeros
-	count int          // of labels and constants
+	mask   operand.Op             // of the elements in a loop's last register, where it is not full; else nil
+	masks  *operand.Mem           // AVX2: lanes of ones, then lanes of zeros
+	stored map[uint32]operand.Mem // constants in memory, by their bits
+	count  int                    // of labels and constants
 }
 
 func newAVX2(c *build.Context) *isa { return &isa{Context: c, suffix: "AVX2", lanes: 8, registers: 16} }

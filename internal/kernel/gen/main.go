@@ -26,6 +26,7 @@ var files = []struct {
 	{"layernorm", layerNorm},
 	{"dropout", dropout},
 	{"adamw", adamW},
+	{"gelu", gelu},
 	{"product", product},
 	{"transpose", transpose},
 	{"measure", measure},
