@@ -30,6 +30,11 @@ type set struct {
 	geluGradient func(d, x []float32)        // d *= Φ(x) + x·φ(x)
 	geluBackward func(dx, x, dOut []float32) // dx += dOut·(Φ(x) + x·φ(x))
 
+	maximum         func(row []float32) float32                // -Inf of an empty row, NaN where there is one
+	exps            func(row []float32, shift float32) float32 // row = exp(row−shift); returns the sum
+	softmax         func(row []float32)
+	softmaxBackward func(d, y []float32) // d = y·(d − Σy·d)
+
 	// tile[rows] writes from + a·b to c, of so many rows and panel columns: a [rows k], its rows aRow and its columns
 	// aCol values apart, b [k panel] without gaps. nil: the processor's products are the plain ones.
 	tile  []func(c, from *float32, cRow, fromRow int, a *float32, aRow, aCol int, b *float32, k int)
@@ -63,6 +68,11 @@ var plain = set{
 	gelu:         geluPlain,
 	geluGradient: geluGradientPlain,
 	geluBackward: geluBackwardPlain,
+
+	maximum:         maximumPlain,
+	exps:            expsPlain,
+	softmax:         softmaxPlain,
+	softmaxBackward: softmaxBackwardPlain,
 }
 
 // called returns a copy of s under another name.

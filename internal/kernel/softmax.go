@@ -1,14 +1,15 @@
 package kernel
 
+import "math"
+
 // Softmax replaces row by exp(row)/Σexp(row). It subtracts the maximum first, so that nothing overflows.
-func Softmax(row []float32) {
-	if len(row) == 0 {
-		return
-	}
-	top := row[0]
-	for _, x := range row {
-		top = max(top, x)
-	}
+func Softmax(row []float32) { use.softmax(row) }
+
+// SoftmaxBackward replaces d, the gradient at y = Softmax(x), by the gradient at x: y·(d − Σy·d).
+func SoftmaxBackward(d, y []float32) { use.softmaxBackward(d, y[:len(d)]) }
+
+func softmaxPlain(row []float32) {
+	top := maximumPlain(row)
 	var sum float64
 	for i, x := range row {
 		e := exp(float64(x - top))
@@ -21,9 +22,7 @@ func Softmax(row []float32) {
 	}
 }
 
-// SoftmaxBackward replaces d, the gradient at y = Softmax(x), by the gradient at x: y·(d − Σy·d).
-func SoftmaxBackward(d, y []float32) {
-	y = y[:len(d)]
+func softmaxBackwardPlain(d, y []float32) {
 	var dot float64
 	for i, g := range d {
 		dot += float64(g * y[i])
@@ -32,4 +31,22 @@ func SoftmaxBackward(d, y []float32) {
 	for i, g := range d {
 		d[i] = y[i] * (g - mean)
 	}
+}
+
+func maximumPlain(row []float32) float32 {
+	top := float32(math.Inf(-1))
+	for _, x := range row {
+		top = max(top, x)
+	}
+	return top
+}
+
+func expsPlain(row []float32, shift float32) float32 {
+	var sum float64
+	for i, x := range row {
+		e := exp(float64(x - shift))
+		row[i] = float32(e)
+		sum += e
+	}
+	return float32(sum)
 }

@@ -27,6 +27,7 @@ var files = []struct {
 	{"dropout", dropout},
 	{"adamw", adamW},
 	{"gelu", gelu},
+	{"softmax", softmax},
 	{"product", product},
 	{"transpose", transpose},
 	{"measure", measure},
