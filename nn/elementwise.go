@@ -2,7 +2,6 @@ package nn
 
 import (
 	"fmt"
-	"math"
 
 	"github.com/jenga-nlp/jenga/internal/kernel"
 )
@@ -11,13 +10,7 @@ import (
 func Tanh(x *Node) *Node {
 	return Operation{
 		Name: "tanh", Shape: x.Shape(),
-		Forward: func(in [][]float32, out []float32) {
-			kernel.Parallel(len(out), elementTile, func(lo, hi int) {
-				for i := lo; i < hi; i++ {
-					out[i] = float32(math.Tanh(float64(in[0][i])))
-				}
-			})
-		},
+		Forward: func(in [][]float32, out []float32) { kernel.Tanh(out, in[0]) },
 		Backward: func(_ [][]float32, y, dOut []float32, dIn [][]float32) {
 			for i, v := range y {
 				dIn[0][i] += dOut[i] * (1 - v*v)
@@ -25,8 +18,6 @@ func Tanh(x *Node) *Node {
 		},
 	}.Apply(x)
 }
-
-const elementTile = 1 << 12 // floats, some 50 µs of exponentials
 
 // GELU returns x·Φ(x), Φ the normal distribution's (Hendrycks & Gimpel 2016), by the error function as BERT does.
 func GELU(x *Node) *Node {

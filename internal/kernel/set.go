@@ -29,6 +29,7 @@ type set struct {
 	gelu         func(out, x []float32)      // x·Φ(x)
 	geluGradient func(d, x []float32)        // d *= Φ(x) + x·φ(x)
 	geluBackward func(dx, x, dOut []float32) // dx += dOut·(Φ(x) + x·φ(x))
+	tanh         func(out, x []float32)
 
 	maximum         func(row []float32) float32                // -Inf of an empty row, NaN where there is one
 	exps            func(row []float32, shift float32) float32 // row = exp(row−shift); returns the sum
@@ -68,6 +69,7 @@ var plain = set{
 	gelu:         geluPlain,
 	geluGradient: geluGradientPlain,
 	geluBackward: geluBackwardPlain,
+	tanh:         tanhPlain,
 
 	maximum:         maximumPlain,
 	exps:            expsPlain,

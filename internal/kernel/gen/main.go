@@ -27,6 +27,7 @@ var files = []struct {
 	{"dropout", dropout},
 	{"adamw", adamW},
 	{"gelu", gelu},
+	{"tanh", tanh},
 	{"softmax", softmax},
 	{"product", product},
 	{"transpose", transpose},
