@@ -54,6 +54,7 @@ type Load struct {
 	Tokens, Longest int       // of all its texts, of the longest
 	Layers          nn.Wanted // whose states are asked for
 	Training        bool
+	Recompute       bool // see nn.Pass
 }
 
 // Tied is an Encoder with word embeddings that a head may share.

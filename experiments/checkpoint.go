@@ -181,6 +181,7 @@ func loadParams(path string, params []*nn.Param) error {
 			continue
 		}
 		copy(w.Data, values)
+		w.Changed()
 	}
 	for _, info := range file.Tensors() {
 		if !known[info.Name] {

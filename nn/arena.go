@@ -1,8 +1,12 @@
 package nn
 
-import "runtime/debug"
+import (
+	"runtime/debug"
 
-// arena hands out zeroed slices and takes them all back at once.
+	"github.com/jenga-nlp/jenga/internal/kernel"
+)
+
+// arena hands out slices and takes them all back at once.
 type arena struct {
 	blocks [][]float32
 	block  int // blocks[block] is being filled
@@ -39,6 +43,7 @@ func (a *arena) mark() arenaMark { return arenaMark{a.block, a.used, a.handed} }
 // release takes back what was handed out since the mark.
 func (a *arena) release(m arenaMark) { a.block, a.used, a.handed = m.block, m.used, m.handed }
 
+// floats returns n numbers, whatever they are.
 func (a *arena) floats(n int) []float32 {
 	a.handed += n
 	a.most = max(a.most, a.handed)
@@ -46,7 +51,6 @@ func (a *arena) floats(n int) []float32 {
 		if b := a.blocks[a.block]; a.used+n <= len(b) {
 			s := b[a.used : a.used+n : a.used+n]
 			a.used += n
-			clear(s)
 			return s
 		}
 	}
@@ -54,7 +58,7 @@ func (a *arena) floats(n int) []float32 {
 	if len(a.blocks) == 0 {
 		size = max(size, a.first)
 	}
-	a.blocks = append(a.blocks, make([]float32, size))
+	a.blocks = append(a.blocks, kernel.Floats(size))
 	a.used = n
 	return a.blocks[a.block][:n:n]
 }

@@ -18,7 +18,7 @@ func NewGradients(params []*Param) Gradients {
 	g := Gradients{}
 	for _, w := range params {
 		if !w.Frozen {
-			g[w] = make([]float32, len(w.Data))
+			g[w] = kernel.Floats(len(w.Data))
 		}
 	}
 	return g

@@ -40,7 +40,7 @@ func (a *AdamW) Step(params []*Param, gradients Gradients, factor float32, rate 
 		}
 		s := a.State[w]
 		if s == nil {
-			s = &Moments{Mean: make([]float32, len(w.Data)), Square: make([]float32, len(w.Data))}
+			s = &Moments{Mean: kernel.Floats(len(w.Data)), Square: kernel.Floats(len(w.Data))}
 			a.State[w] = s
 		}
 		s.Steps++
@@ -49,6 +49,7 @@ func (a *AdamW) Step(params []*Param, gradients Gradients, factor float32, rate 
 		if w.Decay {
 			k.Decay = a.WeightDecay
 		}
+		w.Changed()
 		touched := gradients.touched(w)
 		if touched == nil {
 			s.active = nil

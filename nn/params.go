@@ -5,6 +5,8 @@ import (
 	"hash/fnv"
 	"math"
 	"math/rand/v2"
+
+	"github.com/jenga-nlp/jenga/internal/kernel"
 )
 
 // Param is one learned tensor. Its name is its place in the tree of parameters and its key in a checkpoint.
@@ -14,6 +16,8 @@ type Param struct {
 	Data   []float32 // row-major; of a frozen one it may be memory that must not be written
 	Decay  bool      // weight decay applies: true for matrices, false for biases, norms and other vectors
 	Frozen bool      // takes no gradient and is left alone by the optimizer
+
+	version uint64
 
 	rows *Param // of a matrix: under what Gradients keeps which of its rows have a gradient
 }
@@ -30,6 +34,15 @@ func (w *Param) rowLength() int {
 	}
 	return length
 }
+
+// Learns tells whether w takes a gradient.
+func (w *Param) Learns() bool { return !w.Frozen }
+
+// Changed is called by who has changed w's values after they were used: what was made of them is made again.
+func (w *Param) Changed() { w.version++ }
+
+// Version counts the calls of Changed.
+func (w *Param) Version() uint64 { return w.version }
 
 // Params is a corner of the tree of parameters. In goes down a path; Normal, Zeros and Ones make parameters there.
 // A parameter's initial values are a function of the tree's seed and the parameter's name alone.
@@ -107,7 +120,7 @@ func (p Params) make(name string, shape []int) *Param {
 	}
 	w := &Param{Name: join(p.path, name), Shape: append([]int(nil), shape...), Decay: len(shape) > 1}
 	if !p.unset {
-		w.Data = make([]float32, n)
+		w.Data = kernel.Floats(n)
 	}
 	if len(shape) > 1 {
 		w.rows = &Param{Name: "rows of " + w.Name, Shape: w.Shape[:1]}

@@ -1,8 +1,6 @@
 package nn
 
 import (
-	"encoding/binary"
-	"hash/fnv"
 	"math/rand/v2"
 
 	"gorgonia.org/gorgonia"
@@ -12,18 +10,20 @@ import (
 // and many passes may run at once. Its values live until Reset.
 type Pass struct {
 	Training bool
+	// Recompute asks encoders to keep little for Backward and to compute the rest again there.
+	Recompute bool
 
 	seed, serial uint64
 	graph        *gorgonia.ExprGraph
 	arena        arena
-	kept         map[any]any
+	kept, before map[any]any // of this batch, of the one before
 	watched      map[string]func(text int, shape []int, values []float32)
 	run          run
 }
 
 // NewPass returns an empty pass. Its randomness is a function of seed and the serial number that Reset gives it.
 func NewPass(seed uint64) *Pass {
-	p := &Pass{seed: seed}
+	p := &Pass{seed: seed, kept: map[any]any{}, before: map[any]any{}}
 	p.Reset(0)
 	return p
 }
@@ -33,12 +33,20 @@ func (p *Pass) Reset(serial uint64) {
 	p.serial = serial
 	p.graph = gorgonia.NewGraph()
 	p.arena.reset()
-	p.kept = map[any]any{}
+	p.kept, p.before = p.before, p.kept
+	clear(p.kept)
 	p.run = newRun()
 }
 
 // Floats returns n zeros that live until Reset.
-func (p *Pass) Floats(n int) []float32 { return p.arena.floats(n) }
+func (p *Pass) Floats(n int) []float32 {
+	s := p.arena.floats(n)
+	clear(s)
+	return s
+}
+
+// Scratch returns n numbers, whatever they are, that live until Reset.
+func (p *Pass) Scratch(n int) []float32 { return p.arena.floats(n) }
 
 // Reserve tells an unused pass that its values will take so many bytes, so that they get one block of memory.
 func (p *Pass) Reserve(bytes int64) { p.arena.first = int(bytes / 4) }
@@ -48,13 +56,19 @@ func (p *Pass) Bytes() int64 { return 4 * int64(p.arena.most) }
 
 // Key returns a number that is a function of seed, serial number and place: the key of a counter-based generator.
 func (p *Pass) Key(place string) uint64 {
-	h := fnv.New64a()
-	var b [16]byte
-	binary.LittleEndian.PutUint64(b[:8], p.seed)
-	binary.LittleEndian.PutUint64(b[8:], p.serial)
-	h.Write(b[:])
-	h.Write([]byte(place))
-	return h.Sum64()
+	// FNV-1a over the three, as hash/fnv has it, which would allocate
+	const offset, prime = 14695981039346656037, 1099511628211
+	h := uint64(offset)
+	for _, x := range [2]uint64{p.seed, p.serial} {
+		for range 8 {
+			h = (h ^ x&0xff) * prime
+			x >>= 8
+		}
+	}
+	for i := range len(place) {
+		h = (h ^ uint64(place[i])) * prime
+	}
+	return h
 }
 
 // Rand returns a source that is a function of seed, serial number and place.
@@ -63,6 +77,9 @@ func (p *Pass) Rand(place string) rand.Source { k := p.Key(place); return rand.N
 // Put keeps what owner needs for its Backward; Get gives it back, nil if there is nothing.
 func (p *Pass) Put(owner, value any) { p.kept[owner] = value }
 func (p *Pass) Get(owner any) any    { return p.kept[owner] }
+
+// Reuse returns what owner put before the last Reset, nil if there is nothing: memory for what it puts now.
+func (p *Pass) Reuse(owner any) any { return p.before[owner] }
 
 // Watch asks for the values kept under name: see is called for each text.
 func (p *Pass) Watch(name string, see func(text int, shape []int, values []float32)) {

@@ -22,13 +22,10 @@ func newAttention(at nn.Params, c Config) attention {
 	}
 }
 
-// attended is what forward keeps for backward, [T D] each.
+// attended is what forward keeps for backward.
 type attended struct {
-	query, key, value, context []float32
-}
-
-func newAttended(p *nn.Pass, size int) attended {
-	return attended{p.Floats(size), p.Floats(size), p.Floats(size), p.Floats(size)}
+	query, key, value, context []float32 // [T D] each
+	normalizers                []float32 // [heads T]
 }
 
 // kernel returns the arithmetic for texts that begin at starts.
@@ -40,22 +37,31 @@ func (a attention) kernel(p *nn.Pass, starts []int, drops bool) kernel.Attention
 	return k
 }
 
-// forward writes the attention of x [T D] to out [T D].
-func (a attention) forward(p *nn.Pass, s attended, out, x []float32, starts []int, drops bool) {
-	a.query.forward(s.query, x)
-	a.key.forward(s.key, x)
-	a.value.forward(s.value, x)
-	clear(s.context)
-	a.kernel(p, starts, drops).Forward(s.context, s.query, s.key, s.value)
-	a.output.forward(out, s.context)
+// forward writes the attention of x [T D] to out [T D], and does to it what follows.
+func (a attention) forward(p *nn.Pass, s attended, out, x []float32, starts []int, drops bool, after kernel.Epilogue) {
+	a.query.forward(p, s.query, x, kernel.Epilogue{})
+	a.key.forward(p, s.key, x, kernel.Epilogue{})
+	a.value.forward(p, s.value, x, kernel.Epilogue{})
+	a.kernel(p, starts, drops).Forward(s.context, s.normalizers, s.query, s.key, s.value)
+	a.output.forward(p, out, s.context, after)
 }
 
-// backward adds to dx the gradient at forward's x, given that at its result, and the parameters' to into. A dx of nil
-// is not wanted. d is memory of zeros.
-func (a attention) backward(p *nn.Pass, s, d attended, dx, x, dOut []float32, starts []int, drops bool, into nn.Gradients) {
-	a.output.backward(d.context, s.context, dOut, into)
-	a.kernel(p, starts, drops).Backward(d.query, d.key, d.value, s.query, s.key, s.value, d.context)
-	a.query.backward(dx, x, d.query, into)
-	a.key.backward(dx, x, d.key, into)
-	a.value.backward(dx, x, d.value, into)
+// backward writes to dx the gradient at forward's x, given that at its result, plus beside, and adds the parameters' to
+// into. A dx of nil is not wanted. d is memory.
+func (a attention) backward(p *nn.Pass, s attended, d attendedGradients, dx, x, dOut, beside []float32, starts []int, drops bool, into nn.Gradients) {
+	a.output.backward(s.context, dOut, into)
+	a.output.backwardTo(d.context, dOut, kernel.StartAtZero, kernel.Epilogue{})
+	a.kernel(p, starts, drops).Backward(d.query, d.key, d.value, s.query, s.key, s.value, s.context, s.normalizers, d.context)
+	a.query.backward(x, d.query, into)
+	a.key.backward(x, d.key, into)
+	a.value.backward(x, d.value, into)
+	if dx == nil {
+		return
+	}
+	a.query.backwardTo(dx, d.query, kernel.StartAtZero, kernel.Epilogue{Residual: beside})
+	a.key.backwardTo(dx, d.key, kernel.StartAtC, kernel.Epilogue{})
+	a.value.backwardTo(dx, d.value, kernel.StartAtC, kernel.Epilogue{})
 }
+
+// attendedGradients is memory for the gradients at what attended keeps, [T D] each.
+type attendedGradients struct{ query, key, value, context []float32 }

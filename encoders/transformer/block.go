@@ -42,73 +42,53 @@ type blockState struct {
 }
 
 func newBlockState(p *nn.Pass, c Config, rows int) blockState {
-	size := rows * c.Width
+	size, wide := rows*c.Width, rows*c.FeedForward
 	return blockState{
-		attended: newAttended(p, size), fed: newFed(p, rows*c.FeedForward),
-		sums: [2][]float32{p.Floats(size), p.Floats(size)}, stats: [2][]float32{p.Floats(2 * rows), p.Floats(2 * rows)},
-		middle: p.Floats(size),
+		attended: attended{p.Scratch(size), p.Scratch(size), p.Scratch(size), p.Scratch(size), p.Scratch(c.Heads * rows)},
+		fed:      fed{p.Scratch(wide), p.Scratch(wide)},
+		sums:     [2][]float32{p.Scratch(size), p.Scratch(size)}, stats: [2][]float32{p.Scratch(2 * rows), p.Scratch(2 * rows)},
+		middle: p.Scratch(size),
 	}
 }
 
 // forward writes the states after the block to out, given those before it, x [T D].
 func (b block) forward(p *nn.Pass, s blockState, out, x []float32, starts []int) {
-	b.attention.forward(p, s.attended, s.sums[0], x, starts, s.drops)
-	if s.drops {
-		b.attentionDrop.apply(p, s.sums[0])
-	}
-	kernel.Add(s.sums[0], x)
+	b.attention.forward(p, s.attended, s.sums[0], x, starts, s.drops,
+		kernel.Epilogue{Dropout: b.attentionDrop.of(p, s.drops), Residual: x})
 	b.attentionNorm.forward(s.middle, s.stats[0], s.sums[0])
-
-	b.feedForward.forward(s.fed, s.sums[1], s.middle)
-	if s.drops {
-		b.outputDrop.apply(p, s.sums[1])
-	}
-	kernel.Add(s.sums[1], s.middle)
+	b.feedForward.forward(p, s.fed, s.sums[1], s.middle,
+		kernel.Epilogue{Dropout: b.outputDrop.of(p, s.drops), Residual: s.middle})
 	b.outputNorm.forward(out, s.stats[1], s.sums[1])
 }
 
-// blockGradients is memory for a block's backward: the gradients at what blockState keeps.
+// blockGradients is memory for a block's backward: gradients at what blockState keeps.
 type blockGradients struct {
-	all      []float32 // of them
-	attended attended
-	fed      fed
-	sums     [2][]float32
-	middle   []float32
+	attended     attendedGradients
+	raised       []float32 // [T F]
+	sum, dropped []float32 // [T D], of either half of the block
+	middle       []float32 // [T D]
 }
 
-func newBlockGradients(p *nn.Pass, c Config, rows int) *blockGradients {
-	size, wide := rows*c.Width, rows*c.FeedForward
-	g := &blockGradients{all: p.Floats(7*size + 2*wide)}
-	rest := g.all
-	take := func(n int) []float32 {
-		part := rest[:n:n]
-		rest = rest[n:]
-		return part
-	}
-	g.attended = attended{take(size), take(size), take(size), take(size)}
-	g.fed = fed{take(wide), take(wide)}
-	g.sums = [2][]float32{take(size), take(size)}
-	g.middle = take(size)
+func newBlockGradients(p *nn.Pass, c Config, rows int) blockGradients {
+	size := rows * c.Width
+	g := blockGradients{sum: p.Scratch(size), dropped: p.Scratch(size), middle: p.Scratch(size)}
+	wide := p.Scratch(max(rows*c.FeedForward, 3*size))
+	g.raised = wide[:rows*c.FeedForward]
+	// Attention's turn comes when the others are done with their memory.
+	g.attended = attendedGradients{wide[:size], wide[size : 2*size], wide[2*size : 3*size], g.middle}
 	return g
 }
 
-// backward adds to dx the gradient at forward's x, given that at its result, and the parameters' to into. A dx of nil
-// is not wanted. d is memory.
-func (b block) backward(p *nn.Pass, s blockState, d *blockGradients, dx, x, dOut []float32, starts []int, into nn.Gradients) {
-	clear(d.all)
-	b.outputNorm.backward(d.sums[1], s.stats[1], s.sums[1], dOut, into)
-	kernel.Add(d.middle, d.sums[1])
-	if s.drops {
-		b.outputDrop.apply(p, d.sums[1])
-	}
-	b.feedForward.backward(s.fed, d.fed, d.middle, s.middle, d.sums[1], into)
+// backward writes to dx the gradient at forward's x, given that at its result, and adds the parameters' to into. A dx of
+// nil is not wanted. d is memory.
+func (b block) backward(p *nn.Pass, s blockState, d blockGradients, dx, x, dOut []float32, starts []int, into nn.Gradients) {
+	clear(d.sum)
+	b.outputNorm.backward(d.sum, s.stats[1], s.sums[1], dOut, into)
+	dropped := b.outputDrop.apply(p, s.drops, d.dropped, d.sum)
+	b.feedForward.backward(s.fed, d.middle, s.middle, dropped, d.sum, d.raised, into)
 
-	b.attentionNorm.backward(d.sums[0], s.stats[0], s.sums[0], d.middle, into)
-	if dx != nil {
-		kernel.Add(dx, d.sums[0])
-	}
-	if s.drops {
-		b.attentionDrop.apply(p, d.sums[0])
-	}
-	b.attention.backward(p, s.attended, d.attended, dx, x, d.sums[0], starts, s.drops, into)
+	clear(d.sum)
+	b.attentionNorm.backward(d.sum, s.stats[0], s.sums[0], d.middle, into)
+	dropped = b.attentionDrop.apply(p, s.drops, d.dropped, d.sum)
+	b.attention.backward(p, s.attended, d.attended, dx, x, dropped, d.sum, starts, s.drops, into)
 }

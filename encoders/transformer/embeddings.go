@@ -37,9 +37,10 @@ type embedded struct {
 	drops     bool
 }
 
-func (e embeddings) forward(p *nn.Pass, out []float32, tokens corpus.Tokens, drops bool) embedded {
+// forward writes the states of tokens to out [T D]. before is memory.
+func (e embeddings) forward(p *nn.Pass, before embedded, out []float32, tokens corpus.Tokens, drops bool) embedded {
 	t := len(tokens.IDs)
-	s := embedded{make([]int32, 0, t), p.Floats(t * e.width), p.Floats(2 * t), drops}
+	s := embedded{before.positions[:0], p.Floats(t * e.width), p.Scratch(2 * t), drops}
 	for b := range tokens.Rows.Texts() {
 		for i := range tokens.Rows.Starts[b+1] - tokens.Rows.Starts[b] {
 			s.positions = append(s.positions, int32(i))
@@ -51,21 +52,15 @@ func (e embeddings) forward(p *nn.Pass, out []float32, tokens corpus.Tokens, dro
 		kernel.Gather(s.sum, e.types.Data, tokens.Rows.Segment, e.width)
 	}
 	e.norm.forward(out, s.stats, s.sum)
-	if drops {
-		e.drop.apply(p, out)
-	}
+	e.drop.apply(p, drops, out, out)
 	return s
 }
 
 // backward adds the parameters' gradients to into, given that at the result, which it overwrites. dSum [T D] is zero.
 func (e embeddings) backward(p *nn.Pass, s embedded, tokens corpus.Tokens, dSum, dOut []float32, into nn.Gradients) {
-	if s.drops {
-		e.drop.apply(p, dOut)
-	}
+	e.drop.apply(p, s.drops, dOut, dOut)
 	e.norm.backward(dSum, s.stats, s.sum, dOut, into)
-	if d := into[e.words]; d != nil {
-		kernel.Scatter(d, dSum, tokens.IDs, e.width)
-	}
+	into.AddRows(e.words, dSum, tokens.IDs)
 	if d := into[e.positions]; d != nil {
 		kernel.Scatter(d, dSum, s.positions, e.width)
 	}

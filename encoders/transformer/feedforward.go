@@ -20,19 +20,17 @@ type fed struct {
 	raised, active []float32 // before and after the activation
 }
 
-func newFed(p *nn.Pass, size int) fed { return fed{p.Floats(size), p.Floats(size)} }
-
-// forward writes the result for x [T D] to out [T D].
-func (f feedForward) forward(s fed, out, x []float32) {
-	f.up.forward(s.raised, x)
-	kernel.GELU(s.active, s.raised)
-	f.down.forward(out, s.active)
+// forward writes the result for x [T D] to out [T D], and does to it what follows.
+func (f feedForward) forward(p *nn.Pass, s fed, out, x []float32, after kernel.Epilogue) {
+	f.up.forward(p, s.raised, x, kernel.Epilogue{GELU: s.active})
+	f.down.forward(p, out, s.active, after)
 }
 
-// backward adds to dx the gradient at forward's x, given that at its result, and the parameters' to into. d is memory
-// of zeros.
-func (f feedForward) backward(s, d fed, dx, x, dOut []float32, into nn.Gradients) {
-	f.down.backward(d.active, s.active, dOut, into)
-	kernel.GELUBackward(d.raised, s.raised, d.active)
-	f.up.backward(dx, x, d.raised, into)
+// backward writes to dx [T D] the gradient at forward's x, given that at its result, plus beside, and adds the
+// parameters' to into. dRaised [T F] is memory.
+func (f feedForward) backward(s fed, dx, x, dOut, beside, dRaised []float32, into nn.Gradients) {
+	f.down.backward(s.active, dOut, into)
+	f.down.backwardTo(dRaised, dOut, kernel.StartAtZero, kernel.Epilogue{GELUGradient: s.raised})
+	f.up.backward(x, dRaised, into)
+	f.up.backwardTo(dx, dRaised, kernel.StartAtZero, kernel.Epilogue{Residual: beside})
 }

@@ -15,12 +15,13 @@ func (e *Encoder) Memory(b encoders.Load) int64 {
 	state := rows * int64(e.config.Width)      // [T D]
 	wide := rows * int64(e.config.FeedForward) // [T F]
 	stats := 2 * rows                          // [T 2]
-	block := 7*state + 2*wide + 2*stats        // blockState
-	gradients := 7*state + 2*wide              // blockGradients
+	normalizers := rows * int64(e.config.Heads)
+	block := 7*state + 2*wide + 2*stats + normalizers // blockState
+	gradients := 3*state + max(wide, 3*state)         // blockGradients
 
 	lowest := len(e.levels)
 	if b.Training {
-		lowest = e.lowest(func(w *nn.Param) bool { return !w.Frozen })
+		lowest = e.lowest((*nn.Param).Learns)
 	}
 	floats := state + stats + state // the sum of the embeddings, and the states they make
 	for i := range e.blocks {
@@ -28,7 +29,7 @@ func (e *Encoder) Memory(b encoders.Load) int64 {
 		if i == 0 || learns || b.Layers == nn.AllLayers {
 			floats += state
 		}
-		if i == 0 || learns {
+		if i == 0 || learns && !b.Recompute {
 			floats += block
 		}
 	}

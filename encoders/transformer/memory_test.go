@@ -23,29 +23,31 @@ func TestMemoryIsWhatAPassTakes(t *testing.T) {
 	for _, freeze := range []string{"none", "embeddings", "2", "all"} {
 		for _, training := range []bool{true, false} {
 			for _, layers := range []nn.Wanted{nn.LastLayer, nn.AllLayers} {
-				t.Run(fmt.Sprint(freeze, training, layers), func(t *testing.T) {
-					params := nn.NewParams(1)
-					o := Options{Layers: 4, Width: 32, Heads: 4, FeedForward: 96, MaxPositions: longest, InitializerRange: 0.02}
-					made, err := New(o, encoders.Site{Vocabulary: 100, MaxLength: longest, Freeze: freeze, Params: params})
-					if err != nil {
-						t.Fatal(err)
-					}
-					e, into := made.(*Encoder), nn.NewGradients(params.All())
-					got := e.Memory(encoders.Load{Tokens: len(tokens.IDs), Longest: longest, Layers: layers, Training: training})
+				for _, recompute := range []bool{false, true} {
+					t.Run(fmt.Sprint(freeze, training, layers, recompute), func(t *testing.T) {
+						params := nn.NewParams(1)
+						o := Options{Layers: 4, Width: 32, Heads: 4, FeedForward: 96, MaxPositions: longest, InitializerRange: 0.02}
+						made, err := New(o, encoders.Site{Vocabulary: 100, MaxLength: longest, Freeze: freeze, Params: params})
+						if err != nil {
+							t.Fatal(err)
+						}
+						e, into := made.(*Encoder), nn.NewGradients(params.All())
+						got := e.Memory(encoders.Load{Tokens: len(tokens.IDs), Longest: longest, Layers: layers, Training: training, Recompute: recompute})
 
-					p := nn.NewPass(1)
-					p.Training = training
-					states, err := e.Encode(p, tokens, layers)
-					if err != nil {
-						t.Fatal(err)
-					}
-					if training {
-						e.Backward(p, make([][]float32, len(states)), into)
-					}
-					if want := p.Bytes(); got < want*97/100 || got > want*103/100 {
-						t.Errorf("Memory = %d bytes, a pass takes %d", got, want)
-					}
-				})
+						p := nn.NewPass(1)
+						p.Training, p.Recompute = training, recompute
+						states, err := e.Encode(p, tokens, layers)
+						if err != nil {
+							t.Fatal(err)
+						}
+						if training {
+							e.Backward(p, make([][]float32, len(states)), into)
+						}
+						if want := p.Bytes(); got < want*97/100 || got > want*103/100 {
+							t.Errorf("Memory = %d bytes, a pass takes %d", got, want)
+						}
+					})
+				}
 			}
 		}
 	}

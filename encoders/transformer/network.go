@@ -94,11 +94,13 @@ func (e *Encoder) lowest(learns func(*nn.Param) bool) int {
 type encoding struct {
 	tokens   corpus.Tokens
 	wanted   nn.Wanted
-	lowest   int // level that learns: those below keep nothing
+	lowest   int  // level that learns: those below keep nothing
+	again    bool // Backward computes anew what the blocks keep
 	embedded embedded
 	blocks   []blockState
 	states   [][]float32 // [T D] after each level; those below lowest-1 may share memory
-	memory   *gradients
+	held     int         // block whose state is in memory, where blocks share it
+	memory   gradients
 }
 
 // Encode implements encoders.Encoder.
@@ -106,12 +108,16 @@ func (e *Encoder) Encode(p *nn.Pass, tokens corpus.Tokens, wanted nn.Wanted) ([]
 	if err := e.check(tokens); err != nil {
 		return nil, err
 	}
-	s := &encoding{tokens: tokens, wanted: wanted, lowest: len(e.levels)}
+	s, reused := p.Reuse(e).(*encoding)
+	if !reused {
+		s = &encoding{states: make([][]float32, len(e.levels)), blocks: make([]blockState, len(e.blocks))}
+	}
+	s.tokens, s.wanted, s.lowest, s.again = tokens, wanted, len(e.levels), p.Recompute
 	if p.Training {
-		s.lowest = e.lowest(func(w *nn.Param) bool { return !w.Frozen })
+		s.lowest = e.lowest((*nn.Param).Learns)
 	}
 	e.allot(p, s)
-	s.embedded = e.embeddings.forward(p, s.states[0], tokens, s.lowest == 0)
+	s.embedded = e.embeddings.forward(p, s.embedded, s.states[0], tokens, s.lowest == 0)
 	for i, b := range e.blocks {
 		b.forward(p, s.blocks[i], s.states[i+1], s.states[i], tokens.Rows.Starts)
 	}
@@ -151,17 +157,16 @@ func (e *Encoder) check(tokens corpus.Tokens) error {
 // allot gives each level memory. What nobody looks at again is shared.
 func (e *Encoder) allot(p *nn.Pass, s *encoding) {
 	rows := len(s.tokens.IDs)
-	s.states = make([][]float32, len(e.levels))
-	s.blocks = make([]blockState, len(e.blocks))
-	s.states[0] = p.Floats(rows * e.config.Width)
+	s.memory, s.held = gradients{}, len(e.blocks)-1
+	s.states[0] = p.Scratch(rows * e.config.Width)
 	for i := range e.blocks {
 		learns := i+1 >= s.lowest
 		if i > 0 && !learns && s.wanted == nn.LastLayer {
 			s.states[i+1] = s.states[i-1]
 		} else {
-			s.states[i+1] = p.Floats(rows * e.config.Width)
+			s.states[i+1] = p.Scratch(rows * e.config.Width)
 		}
-		if i > 0 && !learns && !p.Watches("attention") {
+		if i > 0 && (!learns || s.again) && !p.Watches("attention") {
 			s.blocks[i] = s.blocks[i-1]
 		} else {
 			s.blocks[i] = newBlockState(p, e.config, rows)
@@ -188,7 +193,7 @@ func (e *Encoder) showAttention(p *nn.Pass, s *encoding) {
 // gradients is memory for Backward, which may be called again.
 type gradients struct {
 	states [2][]float32 // [T D] at the states above and below a block
-	block  *blockGradients
+	block  blockGradients
 }
 
 // Backward implements encoders.Trainable.
@@ -204,9 +209,9 @@ func (e *Encoder) Backward(p *nn.Pass, at [][]float32, into nn.Gradients) {
 	if lowest < s.lowest {
 		panic("transformer: Backward of a pass that was not training, or to a frozen parameter")
 	}
-	if s.memory == nil {
+	if s.memory.states[0] == nil {
 		size := len(s.tokens.IDs) * e.config.Width
-		s.memory = &gradients{[2][]float32{p.Floats(size), p.Floats(size)}, newBlockGradients(p, e.config, len(s.tokens.IDs))}
+		s.memory = gradients{[2][]float32{p.Scratch(size), p.Scratch(size)}, newBlockGradients(p, e.config, len(s.tokens.IDs))}
 	}
 	above, below := s.memory.states[0], s.memory.states[1]
 	clear(above)
@@ -215,15 +220,20 @@ func (e *Encoder) Backward(p *nn.Pass, at [][]float32, into nn.Gradients) {
 		if j := i - len(e.levels) + len(at); j >= 0 && at[j] != nil {
 			kernel.Add(above, at[j])
 		}
-		clear(below)
 		if i == 0 {
+			clear(below)
 			e.embeddings.backward(p, s.embedded, s.tokens, below, above, into)
 			return
 		}
 		if i == lowest {
 			below = nil // nobody below learns
 		}
-		e.blocks[i-1].backward(p, s.blocks[i-1], s.memory.block, below, s.states[i-1], above, s.tokens.Rows.Starts, into)
+		b, state, starts := e.blocks[i-1], s.blocks[i-1], s.tokens.Rows.Starts
+		if s.again && s.held != i-1 {
+			b.forward(p, state, s.states[i], s.states[i-1], starts)
+			s.held = i - 1
+		}
+		b.backward(p, state, s.memory.block, below, s.states[i-1], above, starts, into)
 		above, below = below, above
 	}
 }

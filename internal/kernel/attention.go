@@ -1,5 +1,7 @@
 package kernel
 
+import "math"
+
 // Attention is multi-head attention, softmax(Q·Kᵀ/√d)·V (Vaswani et al. 2017), of each text of a batch over its own
 // rows. Its memory grows with the length of a text, not with its square: the weights of a few queries are held at a
 // time, and Backward computes them anew.
@@ -11,70 +13,41 @@ type Attention struct {
 	Key     uint64  // of the dropout's mask
 }
 
-// queryRows is how many queries' weights are held at a time.
-const queryRows = 16
-
-// Forward adds to out the attention of q, k and v, [T D] each.
-func (a Attention) Forward(out, q, k, v []float32) {
-	a.units(0, len(a.Starts)-1, func(h *oneHead) {
-		queries := h.columns(&h.queries, q, h.scale) // [d t]
-		keys := h.columns(&h.keys, k, 1)             // [d t]
-		values := h.rows(&h.values, v, 1)            // [t d]
-		for lo := 0; lo < h.t; lo += queryRows {
-			n := min(queryRows, h.t-lo)
-			weights := h.weights(queries, keys, lo, n) // [n t]
-			h.drop(weights, weights, lo)
-			context := h.context.zeros(n * h.d) // [n d]
-			for j := range h.t {
-				blas.Sger(n, h.d, 1, weights[j:], h.t, values[j*h.d:], 1, context, h.d)
-			}
-			h.add(out, context, lo, 1)
-		}
-	})
+// Forward writes to out the attention of q, k and v, [T D] each. normalizers [Heads T] takes the logarithm of what each
+// softmax divides by, for Backward, which in the plain version does without; nil is not wanted.
+func (a Attention) Forward(out, normalizers, q, k, v []float32) {
+	a.check()
+	if use.tile == nil {
+		a.forwardPlain(out, q, k, v)
+		return
+	}
+	attentionForward.run((len(a.Starts)-1)*a.Heads, 1, attentionArgs{a: a, out: out, normalizers: normalizers, q: q, k: k, v: v})
 }
 
-// Backward adds to dq, dk and dv the gradients at Forward's q, k and v, given that at its result.
-func (a Attention) Backward(dq, dk, dv, q, k, v, dOut []float32) {
-	a.units(0, len(a.Starts)-1, func(h *oneHead) {
-		queries, queryRow := h.columns(&h.queries, q, h.scale), h.rows(&h.queryRow, q, h.scale) // [d t] [t d]
-		keys, keyRow := h.columns(&h.keys, k, 1), h.rows(&h.keyRow, k, 1)                       // [d t] [t d]
-		values, dContext := h.columns(&h.values, v, 1), h.rows(&h.dContext, dOut, 1)            // [d t] [t d]
-		dKeys, dValues := h.dKeys.zeros(h.t*h.d), h.dValues.zeros(h.t*h.d)                      // [t d] [t d]
-		for lo := 0; lo < h.t; lo += queryRows {
-			n := min(queryRows, h.t-lo)
-			weights := h.weights(queries, keys, lo, n) // [n t]
-			dropped := h.dropped.zeros(n * h.t)        // [n t]
-			dWeights := h.dWeights.zeros(n * h.t)      // [n t]
-			dQueries := h.context.zeros(n * h.d)       // [n d]
-			d, query := dContext[lo*h.d:], queryRow[lo*h.d:]
-
-			h.drop(dropped, weights, lo)
-			addProduct(dValues, dropped, d, h.t, n, h.d)
-			for l := range h.d {
-				blas.Sger(n, h.t, 1, d[l:], h.d, values[l*h.t:], 1, dWeights, h.t)
-			}
-			h.drop(dWeights, dWeights, lo)
-			for i := range n {
-				SoftmaxBackward(dWeights[i*h.t:(i+1)*h.t], weights[i*h.t:])
-			}
-			addProduct(dKeys, dWeights, query, h.t, n, h.d)
-			for j := range h.t {
-				blas.Sger(n, h.d, 1, dWeights[j:], h.t, keyRow[j*h.d:], 1, dQueries, h.d)
-			}
-			h.add(dq, dQueries, lo, h.scale)
-		}
-		h.add(dk, dKeys, 0, 1)
-		h.add(dv, dValues, 0, 1)
-	})
+// Backward writes to dq, dk and dv the gradients at Forward's q, k and v, given that at its result out, and the
+// normalizers that Forward wrote.
+func (a Attention) Backward(dq, dk, dv, q, k, v, out, normalizers, dOut []float32) {
+	a.check()
+	if use.tile == nil {
+		a.backwardPlain(dq, dk, dv, q, k, v, dOut)
+		return
+	}
+	attentionBackward.run((len(a.Starts)-1)*a.Heads, 1,
+		attentionArgs{a: a, out: out, normalizers: normalizers, q: q, k: k, v: v, dq: dq, dk: dk, dv: dv, dOut: dOut})
 }
 
-// Weights writes the weights of a text of t tokens, before dropout, to out [Heads t t].
-func (a Attention) Weights(out, q, k []float32, text int) {
-	a.units(text, text+1, func(h *oneHead) {
-		queries, keys := h.columns(&h.queries, q, h.scale), h.columns(&h.keys, k, 1) // [d t]
-		for lo := 0; lo < h.t; lo += queryRows {
-			n := min(queryRows, h.t-lo)
-			copy(out[(h.head*h.t+lo)*h.t:], h.weights(queries, keys, lo, n))
-		}
-	})
+func (a Attention) check() {
+	if a.Width%a.Heads != 0 {
+		panic("kernel: attention heads do not divide the width")
+	}
+}
+
+// scale is 1/√d.
+func (a *Attention) scale() float32 { return float32(1 / math.Sqrt(float64(a.Width/a.Heads))) }
+
+type attentionArgs struct {
+	a                Attention
+	out, normalizers []float32
+	q, k, v          []float32
+	dq, dk, dv, dOut []float32
 }

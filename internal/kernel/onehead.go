@@ -22,9 +22,7 @@ var headPool = sync.Pool{New: func() any { return new(oneHead) }}
 
 // units calls do for all heads of the texts from text to end.
 func (a Attention) units(text, end int, do func(h *oneHead)) {
-	if a.Width%a.Heads != 0 {
-		panic("kernel: attention heads do not divide the width")
-	}
+	a.check()
 	drop := newMask(a.Key, a.Dropout)
 	Parallel((end-text)*a.Heads, 1, func(unit, _ int) {
 		h := headPool.Get().(*oneHead)
@@ -90,12 +88,17 @@ func (h *oneHead) drop(out, x []float32, lo int) {
 // memory grows to what is asked of it and is used again.
 type memory []float32
 
-// zeros returns n zeros, which live until the next call.
-func (m *memory) zeros(n int) []float32 {
+// of returns n numbers, whatever they are, which live until the next call.
+func (m *memory) of(n int) []float32 {
 	if cap(*m) < n {
 		*m = make([]float32, n)
 	}
-	s := (*m)[:n]
+	return (*m)[:n]
+}
+
+// zeros returns n zeros, which live until the next call.
+func (m *memory) zeros(n int) []float32 {
+	s := m.of(n)
 	clear(s)
 	return s
 }

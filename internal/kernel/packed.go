@@ -23,7 +23,7 @@ func (p *Packed) Pack(b Matrix, k, n int) {
 
 func (p *Packed) grow(n int) {
 	if cap(p.data) < n {
-		p.data = make([]float32, n)
+		p.data = Floats(n)
 	}
 	p.data = p.data[:n]
 }
@@ -66,9 +66,8 @@ func (x Matrix) packPanel(out []float32, l, j, cols int) {
 	depth := len(out) / width
 	switch {
 	case x.Col == 1 && cols == width:
-		for r := range depth {
-			copy(out[r*width:(r+1)*width], x.Data[(l+r)*x.Row+j:])
-		}
+		_ = x.Data[(l+depth-1)*x.Row+j+width-1]
+		use.copyWide(&out[0], &x.Data[l*x.Row+j], x.Row, depth)
 	case x.Col == 1:
 		for r := range depth {
 			row := out[r*width : (r+1)*width]

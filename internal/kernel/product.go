@@ -105,17 +105,17 @@ func (e *Epilogue) apply(c []float32, n, i, iEnd, j, jEnd int) {
 		lo, hi := i*n+j, i*n+jEnd
 		row := c[lo:hi]
 		if e.GELU != nil {
-			GELU(e.GELU[lo:hi], row)
+			use.gelu(e.GELU[lo:hi], row)
 		}
 		if e.GELUGradient != nil {
-			d := make([]float32, hi-lo)
-			GELUBackward(d, e.GELUGradient[lo:hi], row)
-			copy(row, d)
+			use.geluGradient(row, e.GELUGradient[lo:hi])
 		}
-		if e.Dropout.Rate > 0 {
+		switch {
+		case e.Dropout.Rate > 0 && e.Residual != nil:
+			drop.add(row, e.Residual[lo:hi], row, lo)
+		case e.Dropout.Rate > 0:
 			drop.apply(row, row, lo)
-		}
-		if e.Residual != nil {
+		case e.Residual != nil:
 			use.addScaled(row, e.Residual[lo:hi], 1)
 		}
 	}

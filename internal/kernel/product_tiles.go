@@ -112,7 +112,7 @@ func (a *packedRows) pack(x Matrix, i, iEnd, l, lEnd int) {
 	tile := len(use.tile) - 1
 	a.rows, a.k, a.byColumn = (iEnd-i+tile-1)/tile*tile, lEnd-l, x.Col != 1
 	if n := a.rows * a.k; cap(a.data) < n {
-		a.data = make([]float32, n)
+		a.data = Floats(n)
 	}
 	for block := 0; block < a.k; block += panelDepth {
 		depth := min(panelDepth, a.k-block)
@@ -120,15 +120,27 @@ func (a *packedRows) pack(x Matrix, i, iEnd, l, lEnd int) {
 			rows = nextRows(iEnd - i - t)
 			to := a.data[block*a.rows+t*depth:][:rows*depth]
 			if a.byColumn {
-				for c := range depth {
-					copy(to[c*rows:(c+1)*rows], x.Data[(l+block+c)*x.Col+i+t:])
-				}
+				x.packColumns(to, i+t, l+block, rows, depth)
 				continue
 			}
 			for r := range rows {
 				copy(to[r*depth:(r+1)*depth], x.Data[(i+t+r)*x.Row+l+block:])
 			}
 		}
+	}
+}
+
+// packColumns writes to out [depth rows] the columns l:l+depth of rows i:i+rows, of a matrix whose columns lie together.
+func (x Matrix) packColumns(out []float32, i, l, rows, depth int) {
+	from, c := x.Data[l*x.Col+i:], 0
+	// A register is wider than a column: as many go so as have room for it on both sides. What is too much, the next
+	// column overwrites.
+	if wide := use.panel / 2; len(from) >= wide && len(out) >= wide {
+		c = min(depth, (len(from)-wide)/x.Col+1, (len(out)-wide)/rows+1)
+		use.copyNarrow(&out[0], &from[0], x.Col, c, rows)
+	}
+	for ; c < depth; c++ {
+		copy(out[c*rows:(c+1)*rows], from[c*x.Col:])
 	}
 }
 

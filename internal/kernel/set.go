@@ -21,6 +21,9 @@ type set struct {
 	layerNormSums     func(dGain, dBias, x, gain, dOut []float32, mean, scale float32) (sum, dot float32)
 	layerNormGradient func(dx, x, gain, dOut []float32, mean, scale, meanG, meanGN float32)
 
+	dot             func(x, y []float32) float32       // Σ x·y
+	softmaxGradient func(d, y []float32, mean float32) // d = y·(d − mean)
+
 	drop       func(out, x []float32, key, thing uint64, bound uint32, scale float32, first int)
 	addDropped func(out, to, x []float32, key, thing uint64, bound uint32, scale float32, first int)
 
@@ -40,6 +43,10 @@ type set struct {
 	// aCol values apart, b [k panel] without gaps. nil: the processor's products are the plain ones.
 	tile  []func(c, from *float32, cRow, fromRow int, a *float32, aRow, aCol int, b *float32, k int)
 	panel int
+	// copyWide and copyNarrow copy rows, xRow values apart, to out without gaps: of panel values, of cols values. The
+	// latter reads and writes as many values as half a panel has.
+	copyWide   func(out, x *float32, xRow, rows int)
+	copyNarrow func(out, x *float32, xRow, rows, cols int)
 	// transpose8 writes 8 rows of x, xRow values apart, to 8 columns of out: 8·times columns of x to as many rows.
 	transpose8 func(out, x *float32, outRow, xRow, times int)
 
@@ -61,11 +68,6 @@ var plain = set{
 	layerNormSums:     layerNormSumsPlain,
 	layerNormGradient: layerNormGradientPlain,
 
-	drop:       dropPlain,
-	addDropped: addDroppedPlain,
-
-	adamW: adamWPlain,
-
 	gelu:         geluPlain,
 	geluGradient: geluGradientPlain,
 	geluBackward: geluBackwardPlain,
@@ -75,6 +77,13 @@ var plain = set{
 	exps:            expsPlain,
 	softmax:         softmaxPlain,
 	softmaxBackward: softmaxBackwardPlain,
+	drop:            dropPlain,
+	addDropped:      addDroppedPlain,
+
+	adamW: adamWPlain,
+
+	dot:             dotPlain,
+	softmaxGradient: softmaxGradientPlain,
 }
 
 // called returns a copy of s under another name.

@@ -30,7 +30,8 @@ var files = []struct {
 	{"tanh", tanh},
 	{"softmax", softmax},
 	{"product", product},
-	{"transpose", transpose},
+	{"attention", attention},
+	{"copying", copying},
 	{"measure", measure},
 }
 

@@ -5,11 +5,44 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// transpose is the copying of rows to columns. AVX-512 has no use for wider registers here: memory is the limit.
-func transpose(a *isa) {
-	if a.avx512() {
-		return
+// copying are the ways in which rows are laid out for tiles.
+func copying(a *isa) {
+	a.function("copyWide", "(out, x *float32, xRow, rows int)",
+		"copies rows as wide as two registers, xRow values apart, to out without gaps.")
+	a.copies(2, func(out reg.Register) { a.ADDQ(operand.U32(4*2*a.lanes), out) })
+
+	a.function("copyNarrow", "(out, x *float32, xRow, rows, cols int)",
+		"copies rows of cols values, at most a register's, xRow values apart, to out without gaps. It reads and writes a whole register for each.")
+	cols := a.Load(a.Param("cols"), a.GP64())
+	a.SHLQ(operand.U8(2), cols)
+	a.copies(1, func(out reg.Register) { a.ADDQ(cols, out) })
+
+	if !a.avx512() { // memory is the limit: wider registers are of no use
+		transpose8(a)
 	}
+}
+
+// copies writes the loop over rows of so many registers; next moves out to the next row's place.
+func (a *isa) copies(registers int, next func(out reg.Register)) {
+	out, x := a.Load(a.Param("out"), a.GP64()), a.Load(a.Param("x"), a.GP64())
+	xRow, rows := a.Load(a.Param("xRow"), a.GP64()), a.Load(a.Param("rows"), a.GP64())
+	a.SHLQ(operand.U8(2), xRow)
+	loop := a.label("loop")
+	a.Label(loop)
+	for r := range registers {
+		v := a.vector()
+		a.VMOVUPS(operand.Mem{Base: x, Disp: 4 * a.lanes * r}, v)
+		a.VMOVUPS(v, operand.Mem{Base: out, Disp: 4 * a.lanes * r})
+	}
+	a.ADDQ(xRow, x)
+	next(out)
+	a.DECQ(rows)
+	a.JNZ(operand.LabelRef(loop))
+	a.end()
+}
+
+// transpose8 is the copying of rows to columns.
+func transpose8(a *isa) {
 	a.function("transpose8", "(out, x *float32, outRow, xRow, times int)",
 		"writes 8 rows of x, xRow values apart, to 8 columns of out, whose rows are outRow apart: 8·times columns of x to as many rows.")
 	out, x := a.Load(a.Param("out"), a.GP64()), a.Load(a.Param("x"), a.GP64())

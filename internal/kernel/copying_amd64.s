@@ -4,6 +4,48 @@
 
 #include "textflag.h"
 
+// func copyWideAVX2(out *float32, x *float32, xRow int, rows int)
+// Requires: AVX
+TEXT ·copyWideAVX2(SB), NOSPLIT, $0-32
+	MOVQ out+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ xRow+16(FP), DX
+	MOVQ rows+24(FP), BX
+	SHLQ $0x02, DX
+
+loop_AVX2_1:
+	VMOVUPS (CX), Y0
+	VMOVUPS Y0, (AX)
+	VMOVUPS 32(CX), Y0
+	VMOVUPS Y0, 32(AX)
+	ADDQ    DX, CX
+	ADDQ    $0x00000040, AX
+	DECQ    BX
+	JNZ     loop_AVX2_1
+	VZEROUPPER
+	RET
+
+// func copyNarrowAVX2(out *float32, x *float32, xRow int, rows int, cols int)
+// Requires: AVX
+TEXT ·copyNarrowAVX2(SB), NOSPLIT, $0-40
+	MOVQ cols+32(FP), AX
+	SHLQ $0x02, AX
+	MOVQ out+0(FP), CX
+	MOVQ x+8(FP), DX
+	MOVQ xRow+16(FP), BX
+	MOVQ rows+24(FP), SI
+	SHLQ $0x02, BX
+
+loop_AVX2_2:
+	VMOVUPS (DX), Y0
+	VMOVUPS Y0, (CX)
+	ADDQ    BX, DX
+	ADDQ    AX, CX
+	DECQ    SI
+	JNZ     loop_AVX2_2
+	VZEROUPPER
+	RET
+
 // func transpose8AVX2(out *float32, x *float32, outRow int, xRow int, times int)
 // Requires: AVX
 TEXT ·transpose8AVX2(SB), NOSPLIT, $0-40
@@ -69,5 +111,47 @@ block:
 	ADDQ       $0x20, CX
 	DECQ       SI
 	JNZ        block
+	VZEROUPPER
+	RET
+
+// func copyWideAVX512(out *float32, x *float32, xRow int, rows int)
+// Requires: AVX, AVX512F
+TEXT ·copyWideAVX512(SB), NOSPLIT, $0-32
+	MOVQ out+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ xRow+16(FP), DX
+	MOVQ rows+24(FP), BX
+	SHLQ $0x02, DX
+
+loop_AVX512_1:
+	VMOVUPS (CX), Z0
+	VMOVUPS Z0, (AX)
+	VMOVUPS 64(CX), Z0
+	VMOVUPS Z0, 64(AX)
+	ADDQ    DX, CX
+	ADDQ    $0x00000080, AX
+	DECQ    BX
+	JNZ     loop_AVX512_1
+	VZEROUPPER
+	RET
+
+// func copyNarrowAVX512(out *float32, x *float32, xRow int, rows int, cols int)
+// Requires: AVX, AVX512F
+TEXT ·copyNarrowAVX512(SB), NOSPLIT, $0-40
+	MOVQ cols+32(FP), AX
+	SHLQ $0x02, AX
+	MOVQ out+0(FP), CX
+	MOVQ x+8(FP), DX
+	MOVQ xRow+16(FP), BX
+	MOVQ rows+24(FP), SI
+	SHLQ $0x02, BX
+
+loop_AVX512_2:
+	VMOVUPS (DX), Z0
+	VMOVUPS Z0, (CX)
+	ADDQ    BX, DX
+	ADDQ    AX, CX
+	DECQ    SI
+	JNZ     loop_AVX512_2
 	VZEROUPPER
 	RET
