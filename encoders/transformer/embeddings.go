@@ -61,9 +61,7 @@ func (e embeddings) backward(p *nn.Pass, s embedded, tokens corpus.Tokens, dSum,
 	e.drop.apply(p, s.drops, dOut, dOut)
 	e.norm.backward(dSum, s.stats, s.sum, dOut, into)
 	into.AddRows(e.words, dSum, tokens.IDs)
-	if d := into[e.positions]; d != nil {
-		kernel.Scatter(d, dSum, s.positions, e.width)
-	}
+	into.AddRows(e.positions, dSum, s.positions)
 	if d := into[e.types]; e.types != nil && d != nil {
 		kernel.Scatter(d, dSum, tokens.Rows.Segment, e.width)
 	}

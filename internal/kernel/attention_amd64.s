@@ -5,7 +5,7 @@
 #include "textflag.h"
 
 // func dotAVX2(x []float32, y []float32) float32
-// Requires: AVX, FMA3, SSE
+// Requires: AVX, FMA3
 TEXT ·dotAVX2(SB), NOSPLIT, $0-52
 	MOVQ   x_base+0(FP), AX
 	MOVQ   y_base+24(FP), CX
@@ -58,7 +58,7 @@ done_AVX2_5:
 	VADDPS       X1, X0, X0
 	VMOVSHDUP    X0, X1
 	VADDSS       X1, X0, X0
-	MOVSS        X0, ret+48(FP)
+	VMOVSS       X0, ret+48(FP)
 	VZEROUPPER
 	RET
 
@@ -119,7 +119,7 @@ done_AVX2_8:
 	RET
 
 // func dotAVX512(x []float32, y []float32) float32
-// Requires: AVX, AVX512F, SSE
+// Requires: AVX, AVX512F
 TEXT ·dotAVX512(SB), NOSPLIT, $0-52
 	MOVQ   x_base+0(FP), AX
 	MOVQ   y_base+24(FP), DX
@@ -174,7 +174,7 @@ done_AVX512_5:
 	VADDPS        X1, X0, X0
 	VMOVSHDUP     X0, X1
 	VADDSS        X1, X0, X0
-	MOVSS         X0, ret+48(FP)
+	VMOVSS        X0, ret+48(FP)
 	VZEROUPPER
 	RET
 

@@ -12,7 +12,7 @@ func attention(a *isa) {
 	a.unrolled(n, len(sums), func(at place, k int) {
 		a.VFMADD231PS(a.load(at(x)), a.load(at(y)), sums[k])
 	})
-	a.Store(a.sumOf(sums).AsX(), a.ReturnIndex(0))
+	a.give(a.sumOf(sums), a.ReturnIndex(0))
 	a.end()
 
 	a.function("softmaxGradient", "(d, y []float32, mean float32)", "replaces d by y·(d − mean).")
