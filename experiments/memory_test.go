@@ -6,8 +6,11 @@ import (
 	"math"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/jenga-nlp/jenga/multitask"
 )
 
 // prepared makes an experiment ready on a machine with so many KiB free.
@@ -27,35 +30,86 @@ func prepared(t *testing.T, path string, free int, sets ...string) *Run {
 
 func nothing(any) error { return nil }
 
-func TestABatchThatDoesNotFitIsAnErrorBeforeAnythingIsDone(t *testing.T) {
-	path := smallExperiment(t, "")
+func TestABatchThatDoesNotFitIsAnErrorWithTheSum(t *testing.T) {
+	const mib = 1 << 20
+	run := prepared(t, smallExperiment(t, ""), 300<<10)
+	n := need{
+		batch:   multitask.Size{Texts: 8, Tokens: 76, Longest: 12},
+		weights: 100 * mib, gradients: 80 * mib, optimizer: 160 * mib, activations: 50 * mib, evaluation: 10 * mib,
+	}
+	if err := run.fits(n); err != nil {
+		t.Errorf("fits = %v; the weights are there already, and 300 MiB are as many as the rest takes", err)
+	}
 	for _, test := range []struct {
-		name string
-		free int // KiB
-		sets []string
-		want string // "": it fits
+		name   string
+		change func(n *need)
+		want   string
 	}{
-		// The encoder has 1 layer of width 16 and 32 within. A batch takes 2·16+2 floats a token for the embeddings, 16 + 7·16+2·32+4
-		// for the layer and, in training, 2·16 + 7·16+2·32 for gradients: 438 of 76 tokens, 230 of evaluation's 72.
-		{"plenty", 1 << 20, nil, ""},
-		{"activations", 150, nil, "with 76 tokens needs 292 KiB (weights 24.3 KiB, gradients 24.3 KiB, optimizer 48.5 KiB, activations 130 KiB, evaluation 64.7 KiB), " +
-			"the machine has 174 KiB; lower training.batch_size, for which training.gradient_accumulation_steps can make up, or tokenizer.max_length"},
-		{"the model", 10, nil, "the machine has 34.3 KiB; model.freeze leaves layers as they are, without gradients; or take a smaller model"},
-		{"cached states", 150, []string{"model.freeze=all"}, ", cached states 16.5 KiB), the machine has 174 KiB; lower training.cache_memory"},
-		{"cached states in a file", 150, []string{"model.freeze=all", "training.cache_memory=0"}, ""},
+		{"activations", func(n *need) { n.activations += mib }, "needs 401 MiB (weights 100 MiB, gradients 80.0 MiB, optimizer 160 MiB, activations 51.0 MiB, evaluation 10.0 MiB), " +
+			"the machine has 400 MiB; lower training.batch_size, for which training.gradient_accumulation_steps can make up, or tokenizer.max_length"},
+		{"cached states", func(n *need) { n.states = 2048 * mib }, "needs 2.39 GiB (weights 100 MiB, gradients 80.0 MiB, optimizer 160 MiB, activations 50.0 MiB, evaluation 10.0 MiB, " +
+			"cached states 2.00 GiB), the machine has 400 MiB; lower training.cache_memory"},
+		{"the model", func(n *need) { n.optimizer = 221 * mib }, "needs 461 MiB (weights 100 MiB, gradients 80.0 MiB, optimizer 221 MiB, activations 50.0 MiB, evaluation 10.0 MiB), " +
+			"the machine has 400 MiB; model.freeze leaves layers as they are, without gradients; or take a smaller model"},
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			folder := filepath.Join(t.TempDir(), "run")
-			_, err := prepared(t, path, test.free, append(test.sets, "training.num_epochs=1")...).Train(context.Background(), folder, nothing)
-			switch {
-			case test.want == "" && err != nil:
-				t.Errorf("Train = %v, want none: it fits", err)
-			case test.want != "" && (err == nil || !strings.HasPrefix(err.Error(), path+":13:47: a batch of 8 texts ") || !strings.HasSuffix(err.Error(), test.want)):
-				t.Errorf("Train = %v, want an error at the batch size's place that ends with %s", err, test.want)
-			case test.want != "" && isThere(folder):
-				t.Error("the run folder was made")
+		changed := n
+		test.change(&changed)
+		want := run.Experiment.Path + ":13:47: a batch of 8 texts with 76 tokens " + test.want
+		if err := run.fits(changed); err == nil || err.Error() != want {
+			t.Errorf("%s: fits =\n%v\nwant\n%s", test.name, err, want)
+		}
+	}
+}
+
+func TestNothingIsDoneForABatchThatDoesNotFit(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "run")
+	_, err := prepared(t, smallExperiment(t, ""), 1).Train(context.Background(), folder, nothing)
+	if err == nil || !strings.Contains(err.Error(), ":13:47: a batch of 8 texts with ") {
+		t.Errorf("Train with a KiB = %v, want an error at the batch size's place", err)
+	}
+	if isThere(folder) {
+		t.Error("the run folder was made")
+	}
+}
+
+func TestWhatTrainingNeeds(t *testing.T) {
+	for _, test := range []struct {
+		sets   []string
+		states bool // of a frozen encoder are cached in memory
+	}{
+		{nil, false},
+		{[]string{"model.freeze=all"}, true},
+		{[]string{"model.freeze=all", "training.cache_memory=0"}, false},
+	} {
+		run := prepared(t, smallExperiment(t, ""), 1<<20, test.sets...)
+		data := []multitask.Data{{Train: run.Texts[0].Examples[Train], Dev: run.Texts[0].Examples[Dev]}}
+		plan, err := run.plan(t.TempDir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, err := run.trainingNeed(plan, data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var weights, learn, tokens int64
+		for _, w := range run.Model.Params.All() {
+			weights += int64(len(w.Data))
+			if !w.Frozen {
+				learn += int64(len(w.Data))
 			}
-		})
+		}
+		for _, e := range append(slices.Clone(data[0].Train), data[0].Dev...) {
+			tokens += int64(len(e.Encoding.IDs))
+		}
+		if n.weights != 4*weights || n.gradients != 4*learn || n.optimizer != 8*learn {
+			t.Errorf("%q: %+v, want those of %d parameters, of which %d learn", test.sets, n, weights, learn)
+		}
+		if want := 4 * 16 * tokens; test.states != (n.states > 0) || test.states && n.states != want {
+			t.Errorf("%q: cached states take %d bytes; those of %d tokens are %d", test.sets, n.states, tokens, want)
+		}
+		if n.batch.Texts != 8 || n.activations <= 0 || n.evaluation <= 0 {
+			t.Errorf("%q: %+v, want a batch of 8 texts and what it takes", test.sets, n)
+		}
 	}
 }
 
