@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 	"strings"
 
+	"github.com/jenga-nlp/jenga/encoders"
 	"github.com/jenga-nlp/jenga/multitask"
 	"github.com/jenga-nlp/jenga/plugin"
 )
@@ -17,6 +18,7 @@ type need struct {
 	batch                         multitask.Size // the largest
 	weights, gradients, optimizer int64
 	activations                   int64 // of batch
+	recomputed                    int64 // what would do for them with training.recompute
 	evaluation                    int64 // of the largest batch of dev, which is encoded while those of training keep their memory
 	states                        int64 // that a frozen encoder's cache keeps
 }
@@ -32,7 +34,8 @@ func (r *Run) trainingNeed(plan multitask.Plan, data []multitask.Data) (need, er
 		return need{}, err
 	}
 	n := r.model()
-	n.batch, n.activations = r.Model.Largest(sizes, true)
+	n.batch, n.activations = r.Model.Largest(sizes, encoders.Load{Training: true, Recompute: plan.Recompute})
+	_, n.recomputed = r.Model.Largest(sizes, encoders.Load{Training: true, Recompute: true})
 	tokens := int64(0)
 	for _, s := range sizes {
 		tokens += int64(s.Tokens)
@@ -42,7 +45,7 @@ func (r *Run) trainingNeed(plan multitask.Plan, data []multitask.Data) (need, er
 		for _, d := range data {
 			dev = append(dev, multitask.EvaluationSizes(d.Dev, plan.BatchSize, plan.BatchTokens)...)
 		}
-		_, n.evaluation = r.Model.Largest(dev, false)
+		_, n.evaluation = r.Model.Largest(dev, encoders.Load{})
 		for _, s := range dev {
 			tokens += int64(s.Tokens)
 		}
@@ -80,6 +83,8 @@ func (r *Run) fits(n need) error {
 		remedy = "model.freeze leaves layers as they are, without gradients; or take a smaller model"
 	case n.total()-n.weights-n.states <= free:
 		remedy = "lower training.cache_memory"
+	case n.total()-n.weights-n.activations+n.recomputed <= free:
+		remedy += fmt.Sprintf(", or set training.recompute: true, which takes %s", sizeOf(n.total()-n.activations+n.recomputed))
 	}
 	return &plugin.Mistake{
 		Place: r.Experiment.Training.BatchPlace,

@@ -35,7 +35,7 @@ func TestABatchThatDoesNotFitIsAnErrorWithTheSum(t *testing.T) {
 	run := prepared(t, smallExperiment(t, ""), 300<<10)
 	n := need{
 		batch:   multitask.Size{Texts: 8, Tokens: 76, Longest: 12},
-		weights: 100 * mib, gradients: 80 * mib, optimizer: 160 * mib, activations: 50 * mib, evaluation: 10 * mib,
+		weights: 100 * mib, gradients: 80 * mib, optimizer: 160 * mib, activations: 50 * mib, recomputed: 50 * mib, evaluation: 10 * mib,
 	}
 	if err := run.fits(n); err != nil {
 		t.Errorf("fits = %v; the weights are there already, and 300 MiB are as many as the rest takes", err)
@@ -45,8 +45,11 @@ func TestABatchThatDoesNotFitIsAnErrorWithTheSum(t *testing.T) {
 		change func(n *need)
 		want   string
 	}{
-		{"activations", func(n *need) { n.activations += mib }, "needs 401 MiB (weights 100 MiB, gradients 80.0 MiB, optimizer 160 MiB, activations 51.0 MiB, evaluation 10.0 MiB), " +
+		{"activations", func(n *need) { n.activations += mib; n.recomputed += mib }, "needs 401 MiB (weights 100 MiB, gradients 80.0 MiB, optimizer 160 MiB, activations 51.0 MiB, evaluation 10.0 MiB), " +
 			"the machine has 400 MiB; lower training.batch_size, for which training.gradient_accumulation_steps can make up, or tokenizer.max_length"},
+		{"activations that need not be kept", func(n *need) { n.activations += 10 * mib }, "needs 410 MiB (weights 100 MiB, gradients 80.0 MiB, optimizer 160 MiB, activations 60.0 MiB, " +
+			"evaluation 10.0 MiB), the machine has 400 MiB; lower training.batch_size, for which training.gradient_accumulation_steps can make up, or tokenizer.max_length, " +
+			"or set training.recompute: true, which takes 400 MiB"},
 		{"cached states", func(n *need) { n.states = 2048 * mib }, "needs 2.39 GiB (weights 100 MiB, gradients 80.0 MiB, optimizer 160 MiB, activations 50.0 MiB, evaluation 10.0 MiB, " +
 			"cached states 2.00 GiB), the machine has 400 MiB; lower training.cache_memory"},
 		{"the model", func(n *need) { n.optimizer = 221 * mib }, "needs 461 MiB (weights 100 MiB, gradients 80.0 MiB, optimizer 221 MiB, activations 50.0 MiB, evaluation 10.0 MiB), " +
@@ -107,7 +110,7 @@ func TestWhatTrainingNeeds(t *testing.T) {
 		if want := 4 * 16 * tokens; test.states != (n.states > 0) || test.states && n.states != want {
 			t.Errorf("%q: cached states take %d bytes; those of %d tokens are %d", test.sets, n.states, tokens, want)
 		}
-		if n.batch.Texts != 8 || n.activations <= 0 || n.evaluation <= 0 {
+		if n.batch.Texts != 8 || n.activations <= 0 || n.evaluation <= 0 || n.recomputed > n.activations {
 			t.Errorf("%q: %+v, want a batch of 8 texts and what it takes", test.sets, n)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/encoders"
 	"github.com/jenga-nlp/jenga/multitask"
 	"github.com/jenga-nlp/jenga/plugin"
 	"github.com/jenga-nlp/jenga/tasks"
@@ -181,7 +182,7 @@ func (r *Run) Evaluate(ctx context.Context, split string, done func(n int)) ([]m
 	for _, texts := range r.Texts {
 		sizes = append(sizes, multitask.EvaluationSizes(texts.Examples[split], t.BatchSize, t.BatchTokens)...)
 	}
-	n.batch, n.activations = r.Model.Largest(sizes, false)
+	n.batch, n.activations = r.Model.Largest(sizes, encoders.Load{})
 	if err := r.fits(n); err != nil {
 		return nil, err
 	}

@@ -52,14 +52,15 @@ func sizesOf(lengths []int, batches [][]int) []Size {
 }
 
 // Largest returns the one of sizes that takes the encoder the most memory, and how many bytes a pass of it takes; no
-// bytes where the encoder does not tell.
-func (m *Model) Largest(sizes []Size, training bool) (largest Size, bytes int64) {
+// bytes where the encoder does not tell. how says what is done besides the size.
+func (m *Model) Largest(sizes []Size, how encoders.Load) (largest Size, bytes int64) {
 	weighed, ok := m.Encoder.(encoders.Weighed)
 	if !ok || len(sizes) == 0 {
 		return Size{}, 0
 	}
 	memory := func(s Size) int64 {
-		return weighed.Memory(encoders.Load{Tokens: s.Tokens, Longest: s.Longest, Layers: m.wanted(), Training: training})
+		how.Tokens, how.Longest, how.Layers = s.Tokens, s.Longest, m.wanted()
+		return weighed.Memory(how)
 	}
 	largest = slices.MaxFunc(sizes, func(a, b Size) int { return cmp.Compare(memory(a), memory(b)) })
 	return largest, memory(largest)

@@ -70,16 +70,19 @@ func TestSizesAreThoseOfTheBatchesThatAreEncoded(t *testing.T) {
 
 func TestTheLargestBatchIsTheOneThatTakesMost(t *testing.T) {
 	m := smallModel(t, "none", 0)
-	sizes := []Size{{3, 10, 5}, {2, 40, 30}, {9, 20, 3}}
-	largest, bytes := m.Largest(sizes, true)
-	if _, evaluating := m.Largest(sizes, false); largest != sizes[1] || evaluating <= 0 || bytes <= evaluating {
+	sizes, learning := []Size{{3, 10, 5}, {2, 40, 30}, {9, 20, 3}}, encoders.Load{Training: true}
+	largest, bytes := m.Largest(sizes, learning)
+	if _, evaluating := m.Largest(sizes, encoders.Load{}); largest != sizes[1] || evaluating <= 0 || bytes <= evaluating {
 		t.Errorf("the largest is %v with %d bytes in training and %d in evaluation, want %v", largest, bytes, evaluating, sizes[1])
 	}
-	if _, bytes := m.Largest(nil, true); bytes != 0 {
+	if _, less := m.Largest(sizes, encoders.Load{Training: true, Recompute: true}); less <= 0 || less >= bytes {
+		t.Errorf("%d bytes where states are computed again, %d where they are kept", less, bytes)
+	}
+	if _, bytes := m.Largest(nil, learning); bytes != 0 {
 		t.Errorf("no batches take %d bytes", bytes)
 	}
 	m.Encoder = &counting{Encoder: m.Encoder} // tells nothing
-	if _, bytes := m.Largest(sizes, true); bytes != 0 {
+	if _, bytes := m.Largest(sizes, learning); bytes != 0 {
 		t.Errorf("an encoder that does not tell takes %d bytes", bytes)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/encoders"
 	"github.com/jenga-nlp/jenga/nn"
 )
 
@@ -16,9 +17,10 @@ import (
 type Plan struct {
 	Seed        uint64
 	Epochs      int
-	BatchSize   int // texts
-	BatchTokens int // tokens a batch may hold; 0: any number
-	Accumulate  int // batches that make one update
+	BatchSize   int  // texts
+	BatchTokens int  // tokens a batch may hold; 0: any number
+	Accumulate  int  // batches that make one update
+	Recompute   bool // the encoder keeps little of a batch and computes the rest again: less memory, more time
 
 	Rate        float64 // of learning, at its highest
 	WeightDecay float64 // of the parameters that decay
@@ -96,7 +98,8 @@ func Train(ctx context.Context, m *Model, data []Data, plan Plan, observe func(e
 	all := perEpoch * plan.Epochs
 	steps := 1 + (all-1)/plan.Accumulate
 	learner := newLearner(m, plan, steps)
-	_, bytes := m.Largest(firstSizes(feeds), true)
+	learner.pass.Recompute = plan.Recompute
+	_, bytes := m.Largest(firstSizes(feeds), encoders.Load{Training: true, Recompute: plan.Recompute})
 	learner.pass.Reserve(bytes + bytes/8) // later epochs shuffle anew, and heads have values too
 	if m.Frozen() {
 		m.cache = newCache(m, plan.CacheMemory/4, plan.CacheFile)

@@ -1,0 +1,42 @@
+package multitask
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/encoders"
+	"github.com/jenga-nlp/jenga/nn"
+)
+
+// asked notes what an encoder is asked for in training.
+type asked struct {
+	encoders.Trainable
+	recompute []bool
+}
+
+func (a *asked) Encode(p *nn.Pass, tokens corpus.Tokens, layers nn.Wanted) ([][]float32, error) {
+	if p.Training {
+		a.recompute = append(a.recompute, p.Recompute)
+	}
+	return a.Trainable.Encode(p, tokens, layers)
+}
+
+func TestRecomputingIsAskedOfTheEncoderAndChangesNoBit(t *testing.T) {
+	var trained []map[string][]float32
+	for _, recompute := range []bool{false, true} {
+		m, plan := smallModel(t, "none", 0.1), smallPlan()
+		encoder := &asked{Trainable: m.Encoder.(encoders.Trainable)}
+		m.Encoder, plan.Recompute = encoder, recompute
+		train(t, m, smallData(m, 8), plan)
+		if len(encoder.recompute) == 0 || slices.Contains(encoder.recompute, !recompute) {
+			t.Errorf("recompute: %v, but the encoder is asked %v", recompute, encoder.recompute)
+		}
+		trained = append(trained, values(m))
+	}
+	for name, want := range trained[0] {
+		if !slices.Equal(trained[1][name], want) {
+			t.Errorf("%s has other bits where the encoder computes again what it did not keep", name)
+		}
+	}
+}
