@@ -177,7 +177,7 @@ func (h *headTile) score(out []float32, row int, x, columns []float32, lo, n, j,
 		panel := &columns[(j+p)*h.d]
 		for i, rows := 0, 0; i < n; i += rows {
 			rows = nextRows(n - i)
-			use.tile[rows](&out[i*row+p], &zeros[0], row, 0, &x[h.at+(lo+i)*h.width], h.width, 1, panel, h.d)
+			use.tile[rows](&out[i*row+p], &zeros[0], row, 0, &x[h.at+(lo+i)*h.width], h.width, 1, panel, h.d, panel)
 		}
 	}
 }
@@ -190,7 +190,7 @@ func (h *headTile) multiply(c []float32, cRow int, a []float32, aRow, aCol int, 
 		for i, rows := 0, 0; i < n; i += rows {
 			rows = nextRows(n - i)
 			at := &c[i*cRow+p]
-			use.tile[rows](at, at, cRow, cRow, &a[i*aRow], aRow, aCol, panel, m)
+			use.tile[rows](at, at, cRow, cRow, &a[i*aRow], aRow, aCol, panel, m, panel)
 		}
 	}
 }

@@ -18,7 +18,7 @@ func (p *Packed) Pack(b Matrix, k, n int) {
 		return
 	}
 	p.grow(k * p.panels() * use.panel)
-	packPanels.run(depths(k)*p.panels(), panelGroup, packArgs{p, b})
+	packPanels.run(pieces(k, blockDepth(k), 1)*p.panels(), panelGroup, packArgs{p, b})
 }
 
 func (p *Packed) grow(n int) {
@@ -33,19 +33,19 @@ func (p *Packed) panels() int { return (p.n + use.panel - 1) / use.panel }
 
 // panel returns panel j of the block that begins at row l: [depth panel].
 func (p *Packed) panel(l, j int) []float32 {
-	depth := min(panelDepth, p.k-l)
+	depth := min(blockDepth(p.k), p.k-l)
 	at := (l*p.panels() + j*depth) * use.panel
 	return p.data[at : at+depth*use.panel]
 }
 
 // A product's blocks: rows of b whose panel stays in the first cache, beside a tile's part of a.
 const (
-	panelDepth = 192
+	panelDepth = 256 // at most
 	panelGroup = 8 // panels that one goroutine packs at a time
 )
 
-// depths returns how many blocks k is cut into.
-func depths(k int) int { return (k + panelDepth - 1) / panelDepth }
+// blockDepth returns how many rows of b a block has, of k rows that are cut into blocks about as deep as each other.
+func blockDepth(k int) int { return evenly(k, pieces(k, panelDepth, 1)) }
 
 type packArgs struct {
 	to *Packed
@@ -55,7 +55,7 @@ type packArgs struct {
 var packPanels = tiled(func(a *packArgs, lo, hi int) {
 	panels := a.to.panels()
 	for i := lo; i < hi; i++ {
-		l, j := i/panels*panelDepth, i%panels
+		l, j := i/panels*blockDepth(a.to.k), i%panels
 		a.b.packPanel(a.to.panel(l, j), l, j*use.panel, min(use.panel, a.to.n-j*use.panel))
 	}
 })

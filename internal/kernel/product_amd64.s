@@ -4,25 +4,34 @@
 
 #include "textflag.h"
 
-// func tile1AVX2(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, b *float32, k int)
-// Requires: AVX, FMA3
-TEXT ·tile1AVX2(SB), NOSPLIT, $0-72
-	MOVQ    from+8(FP), AX
-	MOVQ    fromRow+24(FP), CX
-	SHLQ    $0x02, CX
-	VMOVUPS (AX), Y0
-	VMOVUPS 32(AX), Y1
-	MOVQ    aRow+40(FP), AX
-	SHLQ    $0x02, AX
-	MOVQ    aCol+48(FP), AX
-	SHLQ    $0x02, AX
-	MOVQ    a+32(FP), CX
-	MOVQ    b+56(FP), DX
-	MOVQ    k+64(FP), BX
-	SUBQ    $0x04, BX
-	JL      rest_AVX2_2
+// func tile1AVX2(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, b *float32, k int, next *float32)
+// Requires: AVX, FMA3, MMX+
+TEXT ·tile1AVX2(SB), NOSPLIT, $0-80
+	MOVQ       c+0(FP), AX
+	MOVQ       cRow+16(FP), CX
+	SHLQ       $0x02, CX
+	IMUL3Q     $0x01, CX, CX
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	MOVQ       from+8(FP), AX
+	MOVQ       fromRow+24(FP), CX
+	SHLQ       $0x02, CX
+	VMOVUPS    (AX), Y0
+	VMOVUPS    32(AX), Y1
+	MOVQ       aRow+40(FP), AX
+	SHLQ       $0x02, AX
+	MOVQ       aCol+48(FP), AX
+	SHLQ       $0x02, AX
+	MOVQ       a+32(FP), CX
+	MOVQ       b+56(FP), DX
+	MOVQ       k+64(FP), BX
+	MOVQ       next+72(FP), SI
+	SUBQ       $0x04, BX
+	JL         rest_AVX2_2
 
 loop_AVX2_1:
+	PREFETCHT1   (SI)
+	ADDQ         $0x40, SI
 	VMOVUPS      (DX), Y2
 	VMOVUPS      32(DX), Y3
 	VBROADCASTSS (CX), Y4
@@ -75,28 +84,39 @@ done_AVX2_4:
 	VZEROUPPER
 	RET
 
-// func tile2AVX2(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, b *float32, k int)
-// Requires: AVX, FMA3
-TEXT ·tile2AVX2(SB), NOSPLIT, $0-72
-	MOVQ    from+8(FP), AX
-	MOVQ    fromRow+24(FP), CX
-	SHLQ    $0x02, CX
-	VMOVUPS (AX), Y0
-	VMOVUPS 32(AX), Y1
-	ADDQ    CX, AX
-	VMOVUPS (AX), Y2
-	VMOVUPS 32(AX), Y3
-	MOVQ    aRow+40(FP), AX
-	SHLQ    $0x02, AX
-	MOVQ    aCol+48(FP), CX
-	SHLQ    $0x02, CX
-	MOVQ    a+32(FP), DX
-	MOVQ    b+56(FP), BX
-	MOVQ    k+64(FP), SI
-	SUBQ    $0x04, SI
-	JL      rest_AVX2_6
+// func tile2AVX2(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, b *float32, k int, next *float32)
+// Requires: AVX, FMA3, MMX+
+TEXT ·tile2AVX2(SB), NOSPLIT, $0-80
+	MOVQ       c+0(FP), AX
+	MOVQ       cRow+16(FP), CX
+	SHLQ       $0x02, CX
+	IMUL3Q     $0x02, CX, DX
+	ADDQ       AX, DX
+	PREFETCHT0 (DX)
+	ADDQ       CX, DX
+	PREFETCHT0 (DX)
+	MOVQ       from+8(FP), AX
+	MOVQ       fromRow+24(FP), CX
+	SHLQ       $0x02, CX
+	VMOVUPS    (AX), Y0
+	VMOVUPS    32(AX), Y1
+	ADDQ       CX, AX
+	VMOVUPS    (AX), Y2
+	VMOVUPS    32(AX), Y3
+	MOVQ       aRow+40(FP), AX
+	SHLQ       $0x02, AX
+	MOVQ       aCol+48(FP), CX
+	SHLQ       $0x02, CX
+	MOVQ       a+32(FP), DX
+	MOVQ       b+56(FP), BX
+	MOVQ       k+64(FP), SI
+	MOVQ       next+72(FP), DI
+	SUBQ       $0x04, SI
+	JL         rest_AVX2_6
 
 loop_AVX2_5:
+	PREFETCHT1   (DI)
+	ADDQ         $0x40, DI
 	VMOVUPS      (BX), Y4
 	VMOVUPS      32(BX), Y5
 	VBROADCASTSS (DX), Y6
@@ -167,31 +187,44 @@ done_AVX2_8:
 	VZEROUPPER
 	RET
 
-// func tile3AVX2(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, b *float32, k int)
-// Requires: AVX, FMA3
-TEXT ·tile3AVX2(SB), NOSPLIT, $0-72
-	MOVQ    from+8(FP), AX
-	MOVQ    fromRow+24(FP), CX
-	SHLQ    $0x02, CX
-	VMOVUPS (AX), Y0
-	VMOVUPS 32(AX), Y1
-	ADDQ    CX, AX
-	VMOVUPS (AX), Y2
-	VMOVUPS 32(AX), Y3
-	ADDQ    CX, AX
-	VMOVUPS (AX), Y4
-	VMOVUPS 32(AX), Y5
-	MOVQ    aRow+40(FP), AX
-	SHLQ    $0x02, AX
-	MOVQ    aCol+48(FP), CX
-	SHLQ    $0x02, CX
-	MOVQ    a+32(FP), DX
-	MOVQ    b+56(FP), BX
-	MOVQ    k+64(FP), SI
-	SUBQ    $0x04, SI
-	JL      rest_AVX2_10
+// func tile3AVX2(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, b *float32, k int, next *float32)
+// Requires: AVX, FMA3, MMX+
+TEXT ·tile3AVX2(SB), NOSPLIT, $0-80
+	MOVQ       c+0(FP), AX
+	MOVQ       cRow+16(FP), CX
+	SHLQ       $0x02, CX
+	IMUL3Q     $0x03, CX, DX
+	ADDQ       AX, DX
+	PREFETCHT0 (DX)
+	ADDQ       CX, DX
+	PREFETCHT0 (DX)
+	ADDQ       CX, DX
+	PREFETCHT0 (DX)
+	MOVQ       from+8(FP), AX
+	MOVQ       fromRow+24(FP), CX
+	SHLQ       $0x02, CX
+	VMOVUPS    (AX), Y0
+	VMOVUPS    32(AX), Y1
+	ADDQ       CX, AX
+	VMOVUPS    (AX), Y2
+	VMOVUPS    32(AX), Y3
+	ADDQ       CX, AX
+	VMOVUPS    (AX), Y4
+	VMOVUPS    32(AX), Y5
+	MOVQ       aRow+40(FP), AX
+	SHLQ       $0x02, AX
+	MOVQ       aCol+48(FP), CX
+	SHLQ       $0x02, CX
+	MOVQ       a+32(FP), DX
+	MOVQ       b+56(FP), BX
+	MOVQ       k+64(FP), SI
+	MOVQ       next+72(FP), DI
+	SUBQ       $0x04, SI
+	JL         rest_AVX2_10
 
 loop_AVX2_9:
+	PREFETCHT1   (DI)
+	ADDQ         $0x40, DI
 	VMOVUPS      (BX), Y6
 	VMOVUPS      32(BX), Y7
 	VBROADCASTSS (DX), Y8
@@ -280,36 +313,51 @@ done_AVX2_12:
 	VZEROUPPER
 	RET
 
-// func tile4AVX2(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, b *float32, k int)
-// Requires: AVX, FMA3
-TEXT ·tile4AVX2(SB), NOSPLIT, $0-72
-	MOVQ    from+8(FP), AX
-	MOVQ    fromRow+24(FP), CX
-	SHLQ    $0x02, CX
-	VMOVUPS (AX), Y0
-	VMOVUPS 32(AX), Y1
-	ADDQ    CX, AX
-	VMOVUPS (AX), Y2
-	VMOVUPS 32(AX), Y3
-	ADDQ    CX, AX
-	VMOVUPS (AX), Y4
-	VMOVUPS 32(AX), Y5
-	ADDQ    CX, AX
-	VMOVUPS (AX), Y6
-	VMOVUPS 32(AX), Y7
-	MOVQ    aRow+40(FP), AX
-	SHLQ    $0x02, AX
-	MOVQ    aCol+48(FP), CX
-	SHLQ    $0x02, CX
-	MOVQ    a+32(FP), DX
-	LEAQ    (DX)(AX*2), BX
-	ADDQ    AX, BX
-	MOVQ    b+56(FP), SI
-	MOVQ    k+64(FP), DI
-	SUBQ    $0x04, DI
-	JL      rest_AVX2_14
+// func tile4AVX2(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, b *float32, k int, next *float32)
+// Requires: AVX, FMA3, MMX+
+TEXT ·tile4AVX2(SB), NOSPLIT, $0-80
+	MOVQ       c+0(FP), AX
+	MOVQ       cRow+16(FP), CX
+	SHLQ       $0x02, CX
+	IMUL3Q     $0x04, CX, DX
+	ADDQ       AX, DX
+	PREFETCHT0 (DX)
+	ADDQ       CX, DX
+	PREFETCHT0 (DX)
+	ADDQ       CX, DX
+	PREFETCHT0 (DX)
+	ADDQ       CX, DX
+	PREFETCHT0 (DX)
+	MOVQ       from+8(FP), AX
+	MOVQ       fromRow+24(FP), CX
+	SHLQ       $0x02, CX
+	VMOVUPS    (AX), Y0
+	VMOVUPS    32(AX), Y1
+	ADDQ       CX, AX
+	VMOVUPS    (AX), Y2
+	VMOVUPS    32(AX), Y3
+	ADDQ       CX, AX
+	VMOVUPS    (AX), Y4
+	VMOVUPS    32(AX), Y5
+	ADDQ       CX, AX
+	VMOVUPS    (AX), Y6
+	VMOVUPS    32(AX), Y7
+	MOVQ       aRow+40(FP), AX
+	SHLQ       $0x02, AX
+	MOVQ       aCol+48(FP), CX
+	SHLQ       $0x02, CX
+	MOVQ       a+32(FP), DX
+	LEAQ       (DX)(AX*2), BX
+	ADDQ       AX, BX
+	MOVQ       b+56(FP), SI
+	MOVQ       k+64(FP), DI
+	MOVQ       next+72(FP), R8
+	SUBQ       $0x04, DI
+	JL         rest_AVX2_14
 
 loop_AVX2_13:
+	PREFETCHT1   (R8)
+	ADDQ         $0x40, R8
 	VMOVUPS      (SI), Y8
 	VMOVUPS      32(SI), Y9
 	VBROADCASTSS (DX), Y10
@@ -421,39 +469,56 @@ done_AVX2_16:
 	VZEROUPPER
 	RET
 
-// func tile5AVX2(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, b *float32, k int)
-// Requires: AVX, FMA3
-TEXT ·tile5AVX2(SB), NOSPLIT, $0-72
-	MOVQ    from+8(FP), AX
-	MOVQ    fromRow+24(FP), CX
-	SHLQ    $0x02, CX
-	VMOVUPS (AX), Y0
-	VMOVUPS 32(AX), Y1
-	ADDQ    CX, AX
-	VMOVUPS (AX), Y2
-	VMOVUPS 32(AX), Y3
-	ADDQ    CX, AX
-	VMOVUPS (AX), Y4
-	VMOVUPS 32(AX), Y5
-	ADDQ    CX, AX
-	VMOVUPS (AX), Y6
-	VMOVUPS 32(AX), Y7
-	ADDQ    CX, AX
-	VMOVUPS (AX), Y8
-	VMOVUPS 32(AX), Y9
-	MOVQ    aRow+40(FP), AX
-	SHLQ    $0x02, AX
-	MOVQ    aCol+48(FP), CX
-	SHLQ    $0x02, CX
-	MOVQ    a+32(FP), DX
-	LEAQ    (DX)(AX*2), BX
-	ADDQ    AX, BX
-	MOVQ    b+56(FP), SI
-	MOVQ    k+64(FP), DI
-	SUBQ    $0x04, DI
-	JL      rest_AVX2_18
+// func tile5AVX2(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, b *float32, k int, next *float32)
+// Requires: AVX, FMA3, MMX+
+TEXT ·tile5AVX2(SB), NOSPLIT, $0-80
+	MOVQ       c+0(FP), AX
+	MOVQ       cRow+16(FP), CX
+	SHLQ       $0x02, CX
+	IMUL3Q     $0x05, CX, DX
+	ADDQ       AX, DX
+	PREFETCHT0 (DX)
+	ADDQ       CX, DX
+	PREFETCHT0 (DX)
+	ADDQ       CX, DX
+	PREFETCHT0 (DX)
+	ADDQ       CX, DX
+	PREFETCHT0 (DX)
+	ADDQ       CX, DX
+	PREFETCHT0 (DX)
+	MOVQ       from+8(FP), AX
+	MOVQ       fromRow+24(FP), CX
+	SHLQ       $0x02, CX
+	VMOVUPS    (AX), Y0
+	VMOVUPS    32(AX), Y1
+	ADDQ       CX, AX
+	VMOVUPS    (AX), Y2
+	VMOVUPS    32(AX), Y3
+	ADDQ       CX, AX
+	VMOVUPS    (AX), Y4
+	VMOVUPS    32(AX), Y5
+	ADDQ       CX, AX
+	VMOVUPS    (AX), Y6
+	VMOVUPS    32(AX), Y7
+	ADDQ       CX, AX
+	VMOVUPS    (AX), Y8
+	VMOVUPS    32(AX), Y9
+	MOVQ       aRow+40(FP), AX
+	SHLQ       $0x02, AX
+	MOVQ       aCol+48(FP), CX
+	SHLQ       $0x02, CX
+	MOVQ       a+32(FP), DX
+	LEAQ       (DX)(AX*2), BX
+	ADDQ       AX, BX
+	MOVQ       b+56(FP), SI
+	MOVQ       k+64(FP), DI
+	MOVQ       next+72(FP), R8
+	SUBQ       $0x04, DI
+	JL         rest_AVX2_18
 
 loop_AVX2_17:
+	PREFETCHT1   (R8)
+	ADDQ         $0x40, R8
 	VMOVUPS      (SI), Y10
 	VMOVUPS      32(SI), Y11
 	VBROADCASTSS (DX), Y12
@@ -583,42 +648,61 @@ done_AVX2_20:
 	VZEROUPPER
 	RET
 
-// func tile6AVX2(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, b *float32, k int)
-// Requires: AVX, FMA3
-TEXT ·tile6AVX2(SB), NOSPLIT, $0-72
-	MOVQ    from+8(FP), AX
-	MOVQ    fromRow+24(FP), CX
-	SHLQ    $0x02, CX
-	VMOVUPS (AX), Y0
-	VMOVUPS 32(AX), Y1
-	ADDQ    CX, AX
-	VMOVUPS (AX), Y2
-	VMOVUPS 32(AX), Y3
-	ADDQ    CX, AX
-	VMOVUPS (AX), Y4
-	VMOVUPS 32(AX), Y5
-	ADDQ    CX, AX
-	VMOVUPS (AX), Y6
-	VMOVUPS 32(AX), Y7
-	ADDQ    CX, AX
-	VMOVUPS (AX), Y8
-	VMOVUPS 32(AX), Y9
-	ADDQ    CX, AX
-	VMOVUPS (AX), Y10
-	VMOVUPS 32(AX), Y11
-	MOVQ    aRow+40(FP), AX
-	SHLQ    $0x02, AX
-	MOVQ    aCol+48(FP), CX
-	SHLQ    $0x02, CX
-	MOVQ    a+32(FP), DX
-	LEAQ    (DX)(AX*2), BX
-	ADDQ    AX, BX
-	MOVQ    b+56(FP), SI
-	MOVQ    k+64(FP), DI
-	SUBQ    $0x04, DI
-	JL      rest_AVX2_22
+// func tile6AVX2(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, b *float32, k int, next *float32)
+// Requires: AVX, FMA3, MMX+
+TEXT ·tile6AVX2(SB), NOSPLIT, $0-80
+	MOVQ       c+0(FP), AX
+	MOVQ       cRow+16(FP), CX
+	SHLQ       $0x02, CX
+	IMUL3Q     $0x06, CX, DX
+	ADDQ       AX, DX
+	PREFETCHT0 (DX)
+	ADDQ       CX, DX
+	PREFETCHT0 (DX)
+	ADDQ       CX, DX
+	PREFETCHT0 (DX)
+	ADDQ       CX, DX
+	PREFETCHT0 (DX)
+	ADDQ       CX, DX
+	PREFETCHT0 (DX)
+	ADDQ       CX, DX
+	PREFETCHT0 (DX)
+	MOVQ       from+8(FP), AX
+	MOVQ       fromRow+24(FP), CX
+	SHLQ       $0x02, CX
+	VMOVUPS    (AX), Y0
+	VMOVUPS    32(AX), Y1
+	ADDQ       CX, AX
+	VMOVUPS    (AX), Y2
+	VMOVUPS    32(AX), Y3
+	ADDQ       CX, AX
+	VMOVUPS    (AX), Y4
+	VMOVUPS    32(AX), Y5
+	ADDQ       CX, AX
+	VMOVUPS    (AX), Y6
+	VMOVUPS    32(AX), Y7
+	ADDQ       CX, AX
+	VMOVUPS    (AX), Y8
+	VMOVUPS    32(AX), Y9
+	ADDQ       CX, AX
+	VMOVUPS    (AX), Y10
+	VMOVUPS    32(AX), Y11
+	MOVQ       aRow+40(FP), AX
+	SHLQ       $0x02, AX
+	MOVQ       aCol+48(FP), CX
+	SHLQ       $0x02, CX
+	MOVQ       a+32(FP), DX
+	LEAQ       (DX)(AX*2), BX
+	ADDQ       AX, BX
+	MOVQ       b+56(FP), SI
+	MOVQ       k+64(FP), DI
+	MOVQ       next+72(FP), R8
+	SUBQ       $0x04, DI
+	JL         rest_AVX2_22
 
 loop_AVX2_21:
+	PREFETCHT1   (R8)
+	ADDQ         $0x40, R8
 	VMOVUPS      (SI), Y12
 	VMOVUPS      32(SI), Y13
 	VBROADCASTSS (DX), Y14
@@ -766,25 +850,34 @@ done_AVX2_24:
 	VZEROUPPER
 	RET
 
-// func tile1AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, b *float32, k int)
-// Requires: AVX, AVX512F
-TEXT ·tile1AVX512(SB), NOSPLIT, $0-72
-	MOVQ    from+8(FP), AX
-	MOVQ    fromRow+24(FP), CX
-	SHLQ    $0x02, CX
-	VMOVUPS (AX), Z0
-	VMOVUPS 64(AX), Z1
-	MOVQ    aRow+40(FP), AX
-	SHLQ    $0x02, AX
-	MOVQ    aCol+48(FP), AX
-	SHLQ    $0x02, AX
-	MOVQ    a+32(FP), CX
-	MOVQ    b+56(FP), DX
-	MOVQ    k+64(FP), BX
-	SUBQ    $0x04, BX
-	JL      rest_AVX512_2
+// func tile1AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, b *float32, k int, next *float32)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·tile1AVX512(SB), NOSPLIT, $0-80
+	MOVQ       c+0(FP), AX
+	MOVQ       cRow+16(FP), CX
+	SHLQ       $0x02, CX
+	IMUL3Q     $0x01, CX, CX
+	ADDQ       AX, CX
+	PREFETCHT0 (CX)
+	MOVQ       from+8(FP), AX
+	MOVQ       fromRow+24(FP), CX
+	SHLQ       $0x02, CX
+	VMOVUPS    (AX), Z0
+	VMOVUPS    64(AX), Z1
+	MOVQ       aRow+40(FP), AX
+	SHLQ       $0x02, AX
+	MOVQ       aCol+48(FP), AX
+	SHLQ       $0x02, AX
+	MOVQ       a+32(FP), CX
+	MOVQ       b+56(FP), DX
+	MOVQ       k+64(FP), BX
+	MOVQ       next+72(FP), SI
+	SUBQ       $0x04, BX
+	JL         rest_AVX512_2
 
 loop_AVX512_1:
+	PREFETCHT1   (SI)
+	ADDQ         $0x40, SI
 	VMOVUPS      (DX), Z2
 	VMOVUPS      64(DX), Z3
 	VBROADCASTSS (CX), Z4
@@ -837,28 +930,39 @@ done_AVX512_4:
 	VZEROUPPER
 	RET
 
-// func tile2AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, b *float32, k int)
-// Requires: AVX, AVX512F
-TEXT ·tile2AVX512(SB), NOSPLIT, $0-72
-	MOVQ    from+8(FP), AX
-	MOVQ    fromRow+24(FP), CX
-	SHLQ    $0x02, CX
-	VMOVUPS (AX), Z0
-	VMOVUPS 64(AX), Z1
-	ADDQ    CX, AX
-	VMOVUPS (AX), Z2
-	VMOVUPS 64(AX), Z3
-	MOVQ    aRow+40(FP), AX
-	SHLQ    $0x02, AX
-	MOVQ    aCol+48(FP), CX
-	SHLQ    $0x02, CX
-	MOVQ    a+32(FP), DX
-	MOVQ    b+56(FP), BX
-	MOVQ    k+64(FP), SI
-	SUBQ    $0x04, SI
-	JL      rest_AVX512_6
+// func tile2AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, b *float32, k int, next *float32)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·tile2AVX512(SB), NOSPLIT, $0-80
+	MOVQ       c+0(FP), AX
+	MOVQ       cRow+16(FP), CX
+	SHLQ       $0x02, CX
+	IMUL3Q     $0x02, CX, DX
+	ADDQ       AX, DX
+	PREFETCHT0 (DX)
+	ADDQ       CX, DX
+	PREFETCHT0 (DX)
+	MOVQ       from+8(FP), AX
+	MOVQ       fromRow+24(FP), CX
+	SHLQ       $0x02, CX
+	VMOVUPS    (AX), Z0
+	VMOVUPS    64(AX), Z1
+	ADDQ       CX, AX
+	VMOVUPS    (AX), Z2
+	VMOVUPS    64(AX), Z3
+	MOVQ       aRow+40(FP), AX
+	SHLQ       $0x02, AX
+	MOVQ       aCol+48(FP), CX
+	SHLQ       $0x02, CX
+	MOVQ       a+32(FP), DX
+	MOVQ       b+56(FP), BX
+	MOVQ       k+64(FP), SI
+	MOVQ       next+72(FP), DI
+	SUBQ       $0x04, SI
+	JL         rest_AVX512_6
 
 loop_AVX512_5:
+	PREFETCHT1   (DI)
+	ADDQ         $0x40, DI
 	VMOVUPS      (BX), Z4
 	VMOVUPS      64(BX), Z5
 	VBROADCASTSS (DX), Z6
@@ -929,31 +1033,44 @@ done_AVX512_8:
 	VZEROUPPER
 	RET
 
-// func tile3AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, b *float32, k int)
-// Requires: AVX, AVX512F
-TEXT ·tile3AVX512(SB), NOSPLIT, $0-72
-	MOVQ    from+8(FP), AX
-	MOVQ    fromRow+24(FP), CX
-	SHLQ    $0x02, CX
-	VMOVUPS (AX), Z0
-	VMOVUPS 64(AX), Z1
-	ADDQ    CX, AX
-	VMOVUPS (AX), Z2
-	VMOVUPS 64(AX), Z3
-	ADDQ    CX, AX
-	VMOVUPS (AX), Z4
-	VMOVUPS 64(AX), Z5
-	MOVQ    aRow+40(FP), AX
-	SHLQ    $0x02, AX
-	MOVQ    aCol+48(FP), CX
-	SHLQ    $0x02, CX
-	MOVQ    a+32(FP), DX
-	MOVQ    b+56(FP), BX
-	MOVQ    k+64(FP), SI
-	SUBQ    $0x04, SI
-	JL      rest_AVX512_10
+// func tile3AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, b *float32, k int, next *float32)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·tile3AVX512(SB), NOSPLIT, $0-80
+	MOVQ       c+0(FP), AX
+	MOVQ       cRow+16(FP), CX
+	SHLQ       $0x02, CX
+	IMUL3Q     $0x03, CX, DX
+	ADDQ       AX, DX
+	PREFETCHT0 (DX)
+	ADDQ       CX, DX
+	PREFETCHT0 (DX)
+	ADDQ       CX, DX
+	PREFETCHT0 (DX)
+	MOVQ       from+8(FP), AX
+	MOVQ       fromRow+24(FP), CX
+	SHLQ       $0x02, CX
+	VMOVUPS    (AX), Z0
+	VMOVUPS    64(AX), Z1
+	ADDQ       CX, AX
+	VMOVUPS    (AX), Z2
+	VMOVUPS    64(AX), Z3
+	ADDQ       CX, AX
+	VMOVUPS    (AX), Z4
+	VMOVUPS    64(AX), Z5
+	MOVQ       aRow+40(FP), AX
+	SHLQ       $0x02, AX
+	MOVQ       aCol+48(FP), CX
+	SHLQ       $0x02, CX
+	MOVQ       a+32(FP), DX
+	MOVQ       b+56(FP), BX
+	MOVQ       k+64(FP), SI
+	MOVQ       next+72(FP), DI
+	SUBQ       $0x04, SI
+	JL         rest_AVX512_10
 
 loop_AVX512_9:
+	PREFETCHT1   (DI)
+	ADDQ         $0x40, DI
 	VMOVUPS      (BX), Z6
 	VMOVUPS      64(BX), Z7
 	VBROADCASTSS (DX), Z8
@@ -1042,36 +1159,51 @@ done_AVX512_12:
 	VZEROUPPER
 	RET
 
-// func tile4AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, b *float32, k int)
-// Requires: AVX, AVX512F
-TEXT ·tile4AVX512(SB), NOSPLIT, $0-72
-	MOVQ    from+8(FP), AX
-	MOVQ    fromRow+24(FP), CX
-	SHLQ    $0x02, CX
-	VMOVUPS (AX), Z0
-	VMOVUPS 64(AX), Z1
-	ADDQ    CX, AX
-	VMOVUPS (AX), Z2
-	VMOVUPS 64(AX), Z3
-	ADDQ    CX, AX
-	VMOVUPS (AX), Z4
-	VMOVUPS 64(AX), Z5
-	ADDQ    CX, AX
-	VMOVUPS (AX), Z6
-	VMOVUPS 64(AX), Z7
-	MOVQ    aRow+40(FP), AX
-	SHLQ    $0x02, AX
-	MOVQ    aCol+48(FP), CX
-	SHLQ    $0x02, CX
-	MOVQ    a+32(FP), DX
-	LEAQ    (DX)(AX*2), BX
-	ADDQ    AX, BX
-	MOVQ    b+56(FP), SI
-	MOVQ    k+64(FP), DI
-	SUBQ    $0x04, DI
-	JL      rest_AVX512_14
+// func tile4AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, b *float32, k int, next *float32)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·tile4AVX512(SB), NOSPLIT, $0-80
+	MOVQ       c+0(FP), AX
+	MOVQ       cRow+16(FP), CX
+	SHLQ       $0x02, CX
+	IMUL3Q     $0x04, CX, DX
+	ADDQ       AX, DX
+	PREFETCHT0 (DX)
+	ADDQ       CX, DX
+	PREFETCHT0 (DX)
+	ADDQ       CX, DX
+	PREFETCHT0 (DX)
+	ADDQ       CX, DX
+	PREFETCHT0 (DX)
+	MOVQ       from+8(FP), AX
+	MOVQ       fromRow+24(FP), CX
+	SHLQ       $0x02, CX
+	VMOVUPS    (AX), Z0
+	VMOVUPS    64(AX), Z1
+	ADDQ       CX, AX
+	VMOVUPS    (AX), Z2
+	VMOVUPS    64(AX), Z3
+	ADDQ       CX, AX
+	VMOVUPS    (AX), Z4
+	VMOVUPS    64(AX), Z5
+	ADDQ       CX, AX
+	VMOVUPS    (AX), Z6
+	VMOVUPS    64(AX), Z7
+	MOVQ       aRow+40(FP), AX
+	SHLQ       $0x02, AX
+	MOVQ       aCol+48(FP), CX
+	SHLQ       $0x02, CX
+	MOVQ       a+32(FP), DX
+	LEAQ       (DX)(AX*2), BX
+	ADDQ       AX, BX
+	MOVQ       b+56(FP), SI
+	MOVQ       k+64(FP), DI
+	MOVQ       next+72(FP), R8
+	SUBQ       $0x04, DI
+	JL         rest_AVX512_14
 
 loop_AVX512_13:
+	PREFETCHT1   (R8)
+	ADDQ         $0x40, R8
 	VMOVUPS      (SI), Z8
 	VMOVUPS      64(SI), Z9
 	VBROADCASTSS (DX), Z10
@@ -1183,39 +1315,56 @@ done_AVX512_16:
 	VZEROUPPER
 	RET
 
-// func tile5AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, b *float32, k int)
-// Requires: AVX, AVX512F
-TEXT ·tile5AVX512(SB), NOSPLIT, $0-72
-	MOVQ    from+8(FP), AX
-	MOVQ    fromRow+24(FP), CX
-	SHLQ    $0x02, CX
-	VMOVUPS (AX), Z0
-	VMOVUPS 64(AX), Z1
-	ADDQ    CX, AX
-	VMOVUPS (AX), Z2
-	VMOVUPS 64(AX), Z3
-	ADDQ    CX, AX
-	VMOVUPS (AX), Z4
-	VMOVUPS 64(AX), Z5
-	ADDQ    CX, AX
-	VMOVUPS (AX), Z6
-	VMOVUPS 64(AX), Z7
-	ADDQ    CX, AX
-	VMOVUPS (AX), Z8
-	VMOVUPS 64(AX), Z9
-	MOVQ    aRow+40(FP), AX
-	SHLQ    $0x02, AX
-	MOVQ    aCol+48(FP), CX
-	SHLQ    $0x02, CX
-	MOVQ    a+32(FP), DX
-	LEAQ    (DX)(AX*2), BX
-	ADDQ    AX, BX
-	MOVQ    b+56(FP), SI
-	MOVQ    k+64(FP), DI
-	SUBQ    $0x04, DI
-	JL      rest_AVX512_18
+// func tile5AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, b *float32, k int, next *float32)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·tile5AVX512(SB), NOSPLIT, $0-80
+	MOVQ       c+0(FP), AX
+	MOVQ       cRow+16(FP), CX
+	SHLQ       $0x02, CX
+	IMUL3Q     $0x05, CX, DX
+	ADDQ       AX, DX
+	PREFETCHT0 (DX)
+	ADDQ       CX, DX
+	PREFETCHT0 (DX)
+	ADDQ       CX, DX
+	PREFETCHT0 (DX)
+	ADDQ       CX, DX
+	PREFETCHT0 (DX)
+	ADDQ       CX, DX
+	PREFETCHT0 (DX)
+	MOVQ       from+8(FP), AX
+	MOVQ       fromRow+24(FP), CX
+	SHLQ       $0x02, CX
+	VMOVUPS    (AX), Z0
+	VMOVUPS    64(AX), Z1
+	ADDQ       CX, AX
+	VMOVUPS    (AX), Z2
+	VMOVUPS    64(AX), Z3
+	ADDQ       CX, AX
+	VMOVUPS    (AX), Z4
+	VMOVUPS    64(AX), Z5
+	ADDQ       CX, AX
+	VMOVUPS    (AX), Z6
+	VMOVUPS    64(AX), Z7
+	ADDQ       CX, AX
+	VMOVUPS    (AX), Z8
+	VMOVUPS    64(AX), Z9
+	MOVQ       aRow+40(FP), AX
+	SHLQ       $0x02, AX
+	MOVQ       aCol+48(FP), CX
+	SHLQ       $0x02, CX
+	MOVQ       a+32(FP), DX
+	LEAQ       (DX)(AX*2), BX
+	ADDQ       AX, BX
+	MOVQ       b+56(FP), SI
+	MOVQ       k+64(FP), DI
+	MOVQ       next+72(FP), R8
+	SUBQ       $0x04, DI
+	JL         rest_AVX512_18
 
 loop_AVX512_17:
+	PREFETCHT1   (R8)
+	ADDQ         $0x40, R8
 	VMOVUPS      (SI), Z10
 	VMOVUPS      64(SI), Z11
 	VBROADCASTSS (DX), Z12
@@ -1345,42 +1494,61 @@ done_AVX512_20:
 	VZEROUPPER
 	RET
 
-// func tile6AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, b *float32, k int)
-// Requires: AVX, AVX512F
-TEXT ·tile6AVX512(SB), NOSPLIT, $0-72
-	MOVQ    from+8(FP), AX
-	MOVQ    fromRow+24(FP), CX
-	SHLQ    $0x02, CX
-	VMOVUPS (AX), Z0
-	VMOVUPS 64(AX), Z1
-	ADDQ    CX, AX
-	VMOVUPS (AX), Z2
-	VMOVUPS 64(AX), Z3
-	ADDQ    CX, AX
-	VMOVUPS (AX), Z4
-	VMOVUPS 64(AX), Z5
-	ADDQ    CX, AX
-	VMOVUPS (AX), Z6
-	VMOVUPS 64(AX), Z7
-	ADDQ    CX, AX
-	VMOVUPS (AX), Z8
-	VMOVUPS 64(AX), Z9
-	ADDQ    CX, AX
-	VMOVUPS (AX), Z10
-	VMOVUPS 64(AX), Z11
-	MOVQ    aRow+40(FP), AX
-	SHLQ    $0x02, AX
-	MOVQ    aCol+48(FP), CX
-	SHLQ    $0x02, CX
-	MOVQ    a+32(FP), DX
-	LEAQ    (DX)(AX*2), BX
-	ADDQ    AX, BX
-	MOVQ    b+56(FP), SI
-	MOVQ    k+64(FP), DI
-	SUBQ    $0x04, DI
-	JL      rest_AVX512_22
+// func tile6AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, b *float32, k int, next *float32)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·tile6AVX512(SB), NOSPLIT, $0-80
+	MOVQ       c+0(FP), AX
+	MOVQ       cRow+16(FP), CX
+	SHLQ       $0x02, CX
+	IMUL3Q     $0x06, CX, DX
+	ADDQ       AX, DX
+	PREFETCHT0 (DX)
+	ADDQ       CX, DX
+	PREFETCHT0 (DX)
+	ADDQ       CX, DX
+	PREFETCHT0 (DX)
+	ADDQ       CX, DX
+	PREFETCHT0 (DX)
+	ADDQ       CX, DX
+	PREFETCHT0 (DX)
+	ADDQ       CX, DX
+	PREFETCHT0 (DX)
+	MOVQ       from+8(FP), AX
+	MOVQ       fromRow+24(FP), CX
+	SHLQ       $0x02, CX
+	VMOVUPS    (AX), Z0
+	VMOVUPS    64(AX), Z1
+	ADDQ       CX, AX
+	VMOVUPS    (AX), Z2
+	VMOVUPS    64(AX), Z3
+	ADDQ       CX, AX
+	VMOVUPS    (AX), Z4
+	VMOVUPS    64(AX), Z5
+	ADDQ       CX, AX
+	VMOVUPS    (AX), Z6
+	VMOVUPS    64(AX), Z7
+	ADDQ       CX, AX
+	VMOVUPS    (AX), Z8
+	VMOVUPS    64(AX), Z9
+	ADDQ       CX, AX
+	VMOVUPS    (AX), Z10
+	VMOVUPS    64(AX), Z11
+	MOVQ       aRow+40(FP), AX
+	SHLQ       $0x02, AX
+	MOVQ       aCol+48(FP), CX
+	SHLQ       $0x02, CX
+	MOVQ       a+32(FP), DX
+	LEAQ       (DX)(AX*2), BX
+	ADDQ       AX, BX
+	MOVQ       b+56(FP), SI
+	MOVQ       k+64(FP), DI
+	MOVQ       next+72(FP), R8
+	SUBQ       $0x04, DI
+	JL         rest_AVX512_22
 
 loop_AVX512_21:
+	PREFETCHT1   (R8)
+	ADDQ         $0x40, R8
 	VMOVUPS      (SI), Z12
 	VMOVUPS      64(SI), Z13
 	VBROADCASTSS (DX), Z14
@@ -1528,47 +1696,68 @@ done_AVX512_24:
 	VZEROUPPER
 	RET
 
-// func tile7AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, b *float32, k int)
-// Requires: AVX, AVX512F
-TEXT ·tile7AVX512(SB), NOSPLIT, $0-72
-	MOVQ    from+8(FP), AX
-	MOVQ    fromRow+24(FP), CX
-	SHLQ    $0x02, CX
-	VMOVUPS (AX), Z0
-	VMOVUPS 64(AX), Z1
-	ADDQ    CX, AX
-	VMOVUPS (AX), Z2
-	VMOVUPS 64(AX), Z3
-	ADDQ    CX, AX
-	VMOVUPS (AX), Z4
-	VMOVUPS 64(AX), Z5
-	ADDQ    CX, AX
-	VMOVUPS (AX), Z6
-	VMOVUPS 64(AX), Z7
-	ADDQ    CX, AX
-	VMOVUPS (AX), Z8
-	VMOVUPS 64(AX), Z9
-	ADDQ    CX, AX
-	VMOVUPS (AX), Z10
-	VMOVUPS 64(AX), Z11
-	ADDQ    CX, AX
-	VMOVUPS (AX), Z12
-	VMOVUPS 64(AX), Z13
-	MOVQ    aRow+40(FP), AX
-	SHLQ    $0x02, AX
-	MOVQ    aCol+48(FP), CX
-	SHLQ    $0x02, CX
-	MOVQ    a+32(FP), DX
-	LEAQ    (DX)(AX*2), BX
-	ADDQ    AX, BX
-	LEAQ    (BX)(AX*2), SI
-	ADDQ    AX, SI
-	MOVQ    b+56(FP), DI
-	MOVQ    k+64(FP), R8
-	SUBQ    $0x04, R8
-	JL      rest_AVX512_26
+// func tile7AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, b *float32, k int, next *float32)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·tile7AVX512(SB), NOSPLIT, $0-80
+	MOVQ       c+0(FP), AX
+	MOVQ       cRow+16(FP), CX
+	SHLQ       $0x02, CX
+	IMUL3Q     $0x07, CX, DX
+	ADDQ       AX, DX
+	PREFETCHT0 (DX)
+	ADDQ       CX, DX
+	PREFETCHT0 (DX)
+	ADDQ       CX, DX
+	PREFETCHT0 (DX)
+	ADDQ       CX, DX
+	PREFETCHT0 (DX)
+	ADDQ       CX, DX
+	PREFETCHT0 (DX)
+	ADDQ       CX, DX
+	PREFETCHT0 (DX)
+	ADDQ       CX, DX
+	PREFETCHT0 (DX)
+	MOVQ       from+8(FP), AX
+	MOVQ       fromRow+24(FP), CX
+	SHLQ       $0x02, CX
+	VMOVUPS    (AX), Z0
+	VMOVUPS    64(AX), Z1
+	ADDQ       CX, AX
+	VMOVUPS    (AX), Z2
+	VMOVUPS    64(AX), Z3
+	ADDQ       CX, AX
+	VMOVUPS    (AX), Z4
+	VMOVUPS    64(AX), Z5
+	ADDQ       CX, AX
+	VMOVUPS    (AX), Z6
+	VMOVUPS    64(AX), Z7
+	ADDQ       CX, AX
+	VMOVUPS    (AX), Z8
+	VMOVUPS    64(AX), Z9
+	ADDQ       CX, AX
+	VMOVUPS    (AX), Z10
+	VMOVUPS    64(AX), Z11
+	ADDQ       CX, AX
+	VMOVUPS    (AX), Z12
+	VMOVUPS    64(AX), Z13
+	MOVQ       aRow+40(FP), AX
+	SHLQ       $0x02, AX
+	MOVQ       aCol+48(FP), CX
+	SHLQ       $0x02, CX
+	MOVQ       a+32(FP), DX
+	LEAQ       (DX)(AX*2), BX
+	ADDQ       AX, BX
+	LEAQ       (BX)(AX*2), SI
+	ADDQ       AX, SI
+	MOVQ       b+56(FP), DI
+	MOVQ       k+64(FP), R8
+	MOVQ       next+72(FP), R9
+	SUBQ       $0x04, R8
+	JL         rest_AVX512_26
 
 loop_AVX512_25:
+	PREFETCHT1   (R9)
+	ADDQ         $0x40, R9
 	VMOVUPS      (DI), Z14
 	VMOVUPS      64(DI), Z15
 	VBROADCASTSS (DX), Z16
@@ -1739,50 +1928,73 @@ done_AVX512_28:
 	VZEROUPPER
 	RET
 
-// func tile8AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, b *float32, k int)
-// Requires: AVX, AVX512F
-TEXT ·tile8AVX512(SB), NOSPLIT, $0-72
-	MOVQ    from+8(FP), AX
-	MOVQ    fromRow+24(FP), CX
-	SHLQ    $0x02, CX
-	VMOVUPS (AX), Z0
-	VMOVUPS 64(AX), Z1
-	ADDQ    CX, AX
-	VMOVUPS (AX), Z2
-	VMOVUPS 64(AX), Z3
-	ADDQ    CX, AX
-	VMOVUPS (AX), Z4
-	VMOVUPS 64(AX), Z5
-	ADDQ    CX, AX
-	VMOVUPS (AX), Z6
-	VMOVUPS 64(AX), Z7
-	ADDQ    CX, AX
-	VMOVUPS (AX), Z8
-	VMOVUPS 64(AX), Z9
-	ADDQ    CX, AX
-	VMOVUPS (AX), Z10
-	VMOVUPS 64(AX), Z11
-	ADDQ    CX, AX
-	VMOVUPS (AX), Z12
-	VMOVUPS 64(AX), Z13
-	ADDQ    CX, AX
-	VMOVUPS (AX), Z14
-	VMOVUPS 64(AX), Z15
-	MOVQ    aRow+40(FP), AX
-	SHLQ    $0x02, AX
-	MOVQ    aCol+48(FP), CX
-	SHLQ    $0x02, CX
-	MOVQ    a+32(FP), DX
-	LEAQ    (DX)(AX*2), BX
-	ADDQ    AX, BX
-	LEAQ    (BX)(AX*2), SI
-	ADDQ    AX, SI
-	MOVQ    b+56(FP), DI
-	MOVQ    k+64(FP), R8
-	SUBQ    $0x04, R8
-	JL      rest_AVX512_30
+// func tile8AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, b *float32, k int, next *float32)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·tile8AVX512(SB), NOSPLIT, $0-80
+	MOVQ       c+0(FP), AX
+	MOVQ       cRow+16(FP), CX
+	SHLQ       $0x02, CX
+	IMUL3Q     $0x08, CX, DX
+	ADDQ       AX, DX
+	PREFETCHT0 (DX)
+	ADDQ       CX, DX
+	PREFETCHT0 (DX)
+	ADDQ       CX, DX
+	PREFETCHT0 (DX)
+	ADDQ       CX, DX
+	PREFETCHT0 (DX)
+	ADDQ       CX, DX
+	PREFETCHT0 (DX)
+	ADDQ       CX, DX
+	PREFETCHT0 (DX)
+	ADDQ       CX, DX
+	PREFETCHT0 (DX)
+	ADDQ       CX, DX
+	PREFETCHT0 (DX)
+	MOVQ       from+8(FP), AX
+	MOVQ       fromRow+24(FP), CX
+	SHLQ       $0x02, CX
+	VMOVUPS    (AX), Z0
+	VMOVUPS    64(AX), Z1
+	ADDQ       CX, AX
+	VMOVUPS    (AX), Z2
+	VMOVUPS    64(AX), Z3
+	ADDQ       CX, AX
+	VMOVUPS    (AX), Z4
+	VMOVUPS    64(AX), Z5
+	ADDQ       CX, AX
+	VMOVUPS    (AX), Z6
+	VMOVUPS    64(AX), Z7
+	ADDQ       CX, AX
+	VMOVUPS    (AX), Z8
+	VMOVUPS    64(AX), Z9
+	ADDQ       CX, AX
+	VMOVUPS    (AX), Z10
+	VMOVUPS    64(AX), Z11
+	ADDQ       CX, AX
+	VMOVUPS    (AX), Z12
+	VMOVUPS    64(AX), Z13
+	ADDQ       CX, AX
+	VMOVUPS    (AX), Z14
+	VMOVUPS    64(AX), Z15
+	MOVQ       aRow+40(FP), AX
+	SHLQ       $0x02, AX
+	MOVQ       aCol+48(FP), CX
+	SHLQ       $0x02, CX
+	MOVQ       a+32(FP), DX
+	LEAQ       (DX)(AX*2), BX
+	ADDQ       AX, BX
+	LEAQ       (BX)(AX*2), SI
+	ADDQ       AX, SI
+	MOVQ       b+56(FP), DI
+	MOVQ       k+64(FP), R8
+	MOVQ       next+72(FP), R9
+	SUBQ       $0x04, R8
+	JL         rest_AVX512_30
 
 loop_AVX512_29:
+	PREFETCHT1   (R9)
+	ADDQ         $0x40, R9
 	VMOVUPS      (DI), Z16
 	VMOVUPS      64(DI), Z17
 	VBROADCASTSS (DX), Z18
@@ -1971,53 +2183,78 @@ done_AVX512_32:
 	VZEROUPPER
 	RET
 
-// func tile9AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, b *float32, k int)
-// Requires: AVX, AVX512F
-TEXT ·tile9AVX512(SB), NOSPLIT, $0-72
-	MOVQ    from+8(FP), AX
-	MOVQ    fromRow+24(FP), CX
-	SHLQ    $0x02, CX
-	VMOVUPS (AX), Z0
-	VMOVUPS 64(AX), Z1
-	ADDQ    CX, AX
-	VMOVUPS (AX), Z2
-	VMOVUPS 64(AX), Z3
-	ADDQ    CX, AX
-	VMOVUPS (AX), Z4
-	VMOVUPS 64(AX), Z5
-	ADDQ    CX, AX
-	VMOVUPS (AX), Z6
-	VMOVUPS 64(AX), Z7
-	ADDQ    CX, AX
-	VMOVUPS (AX), Z8
-	VMOVUPS 64(AX), Z9
-	ADDQ    CX, AX
-	VMOVUPS (AX), Z10
-	VMOVUPS 64(AX), Z11
-	ADDQ    CX, AX
-	VMOVUPS (AX), Z12
-	VMOVUPS 64(AX), Z13
-	ADDQ    CX, AX
-	VMOVUPS (AX), Z14
-	VMOVUPS 64(AX), Z15
-	ADDQ    CX, AX
-	VMOVUPS (AX), Z16
-	VMOVUPS 64(AX), Z17
-	MOVQ    aRow+40(FP), AX
-	SHLQ    $0x02, AX
-	MOVQ    aCol+48(FP), CX
-	SHLQ    $0x02, CX
-	MOVQ    a+32(FP), DX
-	LEAQ    (DX)(AX*2), BX
-	ADDQ    AX, BX
-	LEAQ    (BX)(AX*2), SI
-	ADDQ    AX, SI
-	MOVQ    b+56(FP), DI
-	MOVQ    k+64(FP), R8
-	SUBQ    $0x04, R8
-	JL      rest_AVX512_34
+// func tile9AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, b *float32, k int, next *float32)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·tile9AVX512(SB), NOSPLIT, $0-80
+	MOVQ       c+0(FP), AX
+	MOVQ       cRow+16(FP), CX
+	SHLQ       $0x02, CX
+	IMUL3Q     $0x09, CX, DX
+	ADDQ       AX, DX
+	PREFETCHT0 (DX)
+	ADDQ       CX, DX
+	PREFETCHT0 (DX)
+	ADDQ       CX, DX
+	PREFETCHT0 (DX)
+	ADDQ       CX, DX
+	PREFETCHT0 (DX)
+	ADDQ       CX, DX
+	PREFETCHT0 (DX)
+	ADDQ       CX, DX
+	PREFETCHT0 (DX)
+	ADDQ       CX, DX
+	PREFETCHT0 (DX)
+	ADDQ       CX, DX
+	PREFETCHT0 (DX)
+	ADDQ       CX, DX
+	PREFETCHT0 (DX)
+	MOVQ       from+8(FP), AX
+	MOVQ       fromRow+24(FP), CX
+	SHLQ       $0x02, CX
+	VMOVUPS    (AX), Z0
+	VMOVUPS    64(AX), Z1
+	ADDQ       CX, AX
+	VMOVUPS    (AX), Z2
+	VMOVUPS    64(AX), Z3
+	ADDQ       CX, AX
+	VMOVUPS    (AX), Z4
+	VMOVUPS    64(AX), Z5
+	ADDQ       CX, AX
+	VMOVUPS    (AX), Z6
+	VMOVUPS    64(AX), Z7
+	ADDQ       CX, AX
+	VMOVUPS    (AX), Z8
+	VMOVUPS    64(AX), Z9
+	ADDQ       CX, AX
+	VMOVUPS    (AX), Z10
+	VMOVUPS    64(AX), Z11
+	ADDQ       CX, AX
+	VMOVUPS    (AX), Z12
+	VMOVUPS    64(AX), Z13
+	ADDQ       CX, AX
+	VMOVUPS    (AX), Z14
+	VMOVUPS    64(AX), Z15
+	ADDQ       CX, AX
+	VMOVUPS    (AX), Z16
+	VMOVUPS    64(AX), Z17
+	MOVQ       aRow+40(FP), AX
+	SHLQ       $0x02, AX
+	MOVQ       aCol+48(FP), CX
+	SHLQ       $0x02, CX
+	MOVQ       a+32(FP), DX
+	LEAQ       (DX)(AX*2), BX
+	ADDQ       AX, BX
+	LEAQ       (BX)(AX*2), SI
+	ADDQ       AX, SI
+	MOVQ       b+56(FP), DI
+	MOVQ       k+64(FP), R8
+	MOVQ       next+72(FP), R9
+	SUBQ       $0x04, R8
+	JL         rest_AVX512_34
 
 loop_AVX512_33:
+	PREFETCHT1   (R9)
+	ADDQ         $0x40, R9
 	VMOVUPS      (DI), Z18
 	VMOVUPS      64(DI), Z19
 	VBROADCASTSS (DX), Z20
@@ -2224,58 +2461,85 @@ done_AVX512_36:
 	VZEROUPPER
 	RET
 
-// func tile10AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, b *float32, k int)
-// Requires: AVX, AVX512F
-TEXT ·tile10AVX512(SB), NOSPLIT, $0-72
-	MOVQ    from+8(FP), AX
-	MOVQ    fromRow+24(FP), CX
-	SHLQ    $0x02, CX
-	VMOVUPS (AX), Z0
-	VMOVUPS 64(AX), Z1
-	ADDQ    CX, AX
-	VMOVUPS (AX), Z2
-	VMOVUPS 64(AX), Z3
-	ADDQ    CX, AX
-	VMOVUPS (AX), Z4
-	VMOVUPS 64(AX), Z5
-	ADDQ    CX, AX
-	VMOVUPS (AX), Z6
-	VMOVUPS 64(AX), Z7
-	ADDQ    CX, AX
-	VMOVUPS (AX), Z8
-	VMOVUPS 64(AX), Z9
-	ADDQ    CX, AX
-	VMOVUPS (AX), Z10
-	VMOVUPS 64(AX), Z11
-	ADDQ    CX, AX
-	VMOVUPS (AX), Z12
-	VMOVUPS 64(AX), Z13
-	ADDQ    CX, AX
-	VMOVUPS (AX), Z14
-	VMOVUPS 64(AX), Z15
-	ADDQ    CX, AX
-	VMOVUPS (AX), Z16
-	VMOVUPS 64(AX), Z17
-	ADDQ    CX, AX
-	VMOVUPS (AX), Z18
-	VMOVUPS 64(AX), Z19
-	MOVQ    aRow+40(FP), AX
-	SHLQ    $0x02, AX
-	MOVQ    aCol+48(FP), CX
-	SHLQ    $0x02, CX
-	MOVQ    a+32(FP), DX
-	LEAQ    (DX)(AX*2), BX
-	ADDQ    AX, BX
-	LEAQ    (BX)(AX*2), SI
-	ADDQ    AX, SI
-	LEAQ    (SI)(AX*2), DI
-	ADDQ    AX, DI
-	MOVQ    b+56(FP), R8
-	MOVQ    k+64(FP), R9
-	SUBQ    $0x04, R9
-	JL      rest_AVX512_38
+// func tile10AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, b *float32, k int, next *float32)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·tile10AVX512(SB), NOSPLIT, $0-80
+	MOVQ       c+0(FP), AX
+	MOVQ       cRow+16(FP), CX
+	SHLQ       $0x02, CX
+	IMUL3Q     $0x0a, CX, DX
+	ADDQ       AX, DX
+	PREFETCHT0 (DX)
+	ADDQ       CX, DX
+	PREFETCHT0 (DX)
+	ADDQ       CX, DX
+	PREFETCHT0 (DX)
+	ADDQ       CX, DX
+	PREFETCHT0 (DX)
+	ADDQ       CX, DX
+	PREFETCHT0 (DX)
+	ADDQ       CX, DX
+	PREFETCHT0 (DX)
+	ADDQ       CX, DX
+	PREFETCHT0 (DX)
+	ADDQ       CX, DX
+	PREFETCHT0 (DX)
+	ADDQ       CX, DX
+	PREFETCHT0 (DX)
+	ADDQ       CX, DX
+	PREFETCHT0 (DX)
+	MOVQ       from+8(FP), AX
+	MOVQ       fromRow+24(FP), CX
+	SHLQ       $0x02, CX
+	VMOVUPS    (AX), Z0
+	VMOVUPS    64(AX), Z1
+	ADDQ       CX, AX
+	VMOVUPS    (AX), Z2
+	VMOVUPS    64(AX), Z3
+	ADDQ       CX, AX
+	VMOVUPS    (AX), Z4
+	VMOVUPS    64(AX), Z5
+	ADDQ       CX, AX
+	VMOVUPS    (AX), Z6
+	VMOVUPS    64(AX), Z7
+	ADDQ       CX, AX
+	VMOVUPS    (AX), Z8
+	VMOVUPS    64(AX), Z9
+	ADDQ       CX, AX
+	VMOVUPS    (AX), Z10
+	VMOVUPS    64(AX), Z11
+	ADDQ       CX, AX
+	VMOVUPS    (AX), Z12
+	VMOVUPS    64(AX), Z13
+	ADDQ       CX, AX
+	VMOVUPS    (AX), Z14
+	VMOVUPS    64(AX), Z15
+	ADDQ       CX, AX
+	VMOVUPS    (AX), Z16
+	VMOVUPS    64(AX), Z17
+	ADDQ       CX, AX
+	VMOVUPS    (AX), Z18
+	VMOVUPS    64(AX), Z19
+	MOVQ       aRow+40(FP), AX
+	SHLQ       $0x02, AX
+	MOVQ       aCol+48(FP), CX
+	SHLQ       $0x02, CX
+	MOVQ       a+32(FP), DX
+	LEAQ       (DX)(AX*2), BX
+	ADDQ       AX, BX
+	LEAQ       (BX)(AX*2), SI
+	ADDQ       AX, SI
+	LEAQ       (SI)(AX*2), DI
+	ADDQ       AX, DI
+	MOVQ       b+56(FP), R8
+	MOVQ       k+64(FP), R9
+	MOVQ       next+72(FP), R10
+	SUBQ       $0x04, R9
+	JL         rest_AVX512_38
 
 loop_AVX512_37:
+	PREFETCHT1   (R10)
+	ADDQ         $0x40, R10
 	VMOVUPS      (R8), Z20
 	VMOVUPS      64(R8), Z21
 	VBROADCASTSS (DX), Z22
@@ -2505,61 +2769,90 @@ done_AVX512_40:
 	VZEROUPPER
 	RET
 
-// func tile11AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, b *float32, k int)
-// Requires: AVX, AVX512F
-TEXT ·tile11AVX512(SB), NOSPLIT, $0-72
-	MOVQ    from+8(FP), AX
-	MOVQ    fromRow+24(FP), CX
-	SHLQ    $0x02, CX
-	VMOVUPS (AX), Z0
-	VMOVUPS 64(AX), Z1
-	ADDQ    CX, AX
-	VMOVUPS (AX), Z2
-	VMOVUPS 64(AX), Z3
-	ADDQ    CX, AX
-	VMOVUPS (AX), Z4
-	VMOVUPS 64(AX), Z5
-	ADDQ    CX, AX
-	VMOVUPS (AX), Z6
-	VMOVUPS 64(AX), Z7
-	ADDQ    CX, AX
-	VMOVUPS (AX), Z8
-	VMOVUPS 64(AX), Z9
-	ADDQ    CX, AX
-	VMOVUPS (AX), Z10
-	VMOVUPS 64(AX), Z11
-	ADDQ    CX, AX
-	VMOVUPS (AX), Z12
-	VMOVUPS 64(AX), Z13
-	ADDQ    CX, AX
-	VMOVUPS (AX), Z14
-	VMOVUPS 64(AX), Z15
-	ADDQ    CX, AX
-	VMOVUPS (AX), Z16
-	VMOVUPS 64(AX), Z17
-	ADDQ    CX, AX
-	VMOVUPS (AX), Z18
-	VMOVUPS 64(AX), Z19
-	ADDQ    CX, AX
-	VMOVUPS (AX), Z20
-	VMOVUPS 64(AX), Z21
-	MOVQ    aRow+40(FP), AX
-	SHLQ    $0x02, AX
-	MOVQ    aCol+48(FP), CX
-	SHLQ    $0x02, CX
-	MOVQ    a+32(FP), DX
-	LEAQ    (DX)(AX*2), BX
-	ADDQ    AX, BX
-	LEAQ    (BX)(AX*2), SI
-	ADDQ    AX, SI
-	LEAQ    (SI)(AX*2), DI
-	ADDQ    AX, DI
-	MOVQ    b+56(FP), R8
-	MOVQ    k+64(FP), R9
-	SUBQ    $0x04, R9
-	JL      rest_AVX512_42
+// func tile11AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, b *float32, k int, next *float32)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·tile11AVX512(SB), NOSPLIT, $0-80
+	MOVQ       c+0(FP), AX
+	MOVQ       cRow+16(FP), CX
+	SHLQ       $0x02, CX
+	IMUL3Q     $0x0b, CX, DX
+	ADDQ       AX, DX
+	PREFETCHT0 (DX)
+	ADDQ       CX, DX
+	PREFETCHT0 (DX)
+	ADDQ       CX, DX
+	PREFETCHT0 (DX)
+	ADDQ       CX, DX
+	PREFETCHT0 (DX)
+	ADDQ       CX, DX
+	PREFETCHT0 (DX)
+	ADDQ       CX, DX
+	PREFETCHT0 (DX)
+	ADDQ       CX, DX
+	PREFETCHT0 (DX)
+	ADDQ       CX, DX
+	PREFETCHT0 (DX)
+	ADDQ       CX, DX
+	PREFETCHT0 (DX)
+	ADDQ       CX, DX
+	PREFETCHT0 (DX)
+	ADDQ       CX, DX
+	PREFETCHT0 (DX)
+	MOVQ       from+8(FP), AX
+	MOVQ       fromRow+24(FP), CX
+	SHLQ       $0x02, CX
+	VMOVUPS    (AX), Z0
+	VMOVUPS    64(AX), Z1
+	ADDQ       CX, AX
+	VMOVUPS    (AX), Z2
+	VMOVUPS    64(AX), Z3
+	ADDQ       CX, AX
+	VMOVUPS    (AX), Z4
+	VMOVUPS    64(AX), Z5
+	ADDQ       CX, AX
+	VMOVUPS    (AX), Z6
+	VMOVUPS    64(AX), Z7
+	ADDQ       CX, AX
+	VMOVUPS    (AX), Z8
+	VMOVUPS    64(AX), Z9
+	ADDQ       CX, AX
+	VMOVUPS    (AX), Z10
+	VMOVUPS    64(AX), Z11
+	ADDQ       CX, AX
+	VMOVUPS    (AX), Z12
+	VMOVUPS    64(AX), Z13
+	ADDQ       CX, AX
+	VMOVUPS    (AX), Z14
+	VMOVUPS    64(AX), Z15
+	ADDQ       CX, AX
+	VMOVUPS    (AX), Z16
+	VMOVUPS    64(AX), Z17
+	ADDQ       CX, AX
+	VMOVUPS    (AX), Z18
+	VMOVUPS    64(AX), Z19
+	ADDQ       CX, AX
+	VMOVUPS    (AX), Z20
+	VMOVUPS    64(AX), Z21
+	MOVQ       aRow+40(FP), AX
+	SHLQ       $0x02, AX
+	MOVQ       aCol+48(FP), CX
+	SHLQ       $0x02, CX
+	MOVQ       a+32(FP), DX
+	LEAQ       (DX)(AX*2), BX
+	ADDQ       AX, BX
+	LEAQ       (BX)(AX*2), SI
+	ADDQ       AX, SI
+	LEAQ       (SI)(AX*2), DI
+	ADDQ       AX, DI
+	MOVQ       b+56(FP), R8
+	MOVQ       k+64(FP), R9
+	MOVQ       next+72(FP), R10
+	SUBQ       $0x04, R9
+	JL         rest_AVX512_42
 
 loop_AVX512_41:
+	PREFETCHT1   (R10)
+	ADDQ         $0x40, R10
 	VMOVUPS      (R8), Z22
 	VMOVUPS      64(R8), Z23
 	VBROADCASTSS (DX), Z24
@@ -2807,64 +3100,95 @@ done_AVX512_44:
 	VZEROUPPER
 	RET
 
-// func tile12AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, b *float32, k int)
-// Requires: AVX, AVX512F
-TEXT ·tile12AVX512(SB), NOSPLIT, $0-72
-	MOVQ    from+8(FP), AX
-	MOVQ    fromRow+24(FP), CX
-	SHLQ    $0x02, CX
-	VMOVUPS (AX), Z0
-	VMOVUPS 64(AX), Z1
-	ADDQ    CX, AX
-	VMOVUPS (AX), Z2
-	VMOVUPS 64(AX), Z3
-	ADDQ    CX, AX
-	VMOVUPS (AX), Z4
-	VMOVUPS 64(AX), Z5
-	ADDQ    CX, AX
-	VMOVUPS (AX), Z6
-	VMOVUPS 64(AX), Z7
-	ADDQ    CX, AX
-	VMOVUPS (AX), Z8
-	VMOVUPS 64(AX), Z9
-	ADDQ    CX, AX
-	VMOVUPS (AX), Z10
-	VMOVUPS 64(AX), Z11
-	ADDQ    CX, AX
-	VMOVUPS (AX), Z12
-	VMOVUPS 64(AX), Z13
-	ADDQ    CX, AX
-	VMOVUPS (AX), Z14
-	VMOVUPS 64(AX), Z15
-	ADDQ    CX, AX
-	VMOVUPS (AX), Z16
-	VMOVUPS 64(AX), Z17
-	ADDQ    CX, AX
-	VMOVUPS (AX), Z18
-	VMOVUPS 64(AX), Z19
-	ADDQ    CX, AX
-	VMOVUPS (AX), Z20
-	VMOVUPS 64(AX), Z21
-	ADDQ    CX, AX
-	VMOVUPS (AX), Z22
-	VMOVUPS 64(AX), Z23
-	MOVQ    aRow+40(FP), AX
-	SHLQ    $0x02, AX
-	MOVQ    aCol+48(FP), CX
-	SHLQ    $0x02, CX
-	MOVQ    a+32(FP), DX
-	LEAQ    (DX)(AX*2), BX
-	ADDQ    AX, BX
-	LEAQ    (BX)(AX*2), SI
-	ADDQ    AX, SI
-	LEAQ    (SI)(AX*2), DI
-	ADDQ    AX, DI
-	MOVQ    b+56(FP), R8
-	MOVQ    k+64(FP), R9
-	SUBQ    $0x04, R9
-	JL      rest_AVX512_46
+// func tile12AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, b *float32, k int, next *float32)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·tile12AVX512(SB), NOSPLIT, $0-80
+	MOVQ       c+0(FP), AX
+	MOVQ       cRow+16(FP), CX
+	SHLQ       $0x02, CX
+	IMUL3Q     $0x0c, CX, DX
+	ADDQ       AX, DX
+	PREFETCHT0 (DX)
+	ADDQ       CX, DX
+	PREFETCHT0 (DX)
+	ADDQ       CX, DX
+	PREFETCHT0 (DX)
+	ADDQ       CX, DX
+	PREFETCHT0 (DX)
+	ADDQ       CX, DX
+	PREFETCHT0 (DX)
+	ADDQ       CX, DX
+	PREFETCHT0 (DX)
+	ADDQ       CX, DX
+	PREFETCHT0 (DX)
+	ADDQ       CX, DX
+	PREFETCHT0 (DX)
+	ADDQ       CX, DX
+	PREFETCHT0 (DX)
+	ADDQ       CX, DX
+	PREFETCHT0 (DX)
+	ADDQ       CX, DX
+	PREFETCHT0 (DX)
+	ADDQ       CX, DX
+	PREFETCHT0 (DX)
+	MOVQ       from+8(FP), AX
+	MOVQ       fromRow+24(FP), CX
+	SHLQ       $0x02, CX
+	VMOVUPS    (AX), Z0
+	VMOVUPS    64(AX), Z1
+	ADDQ       CX, AX
+	VMOVUPS    (AX), Z2
+	VMOVUPS    64(AX), Z3
+	ADDQ       CX, AX
+	VMOVUPS    (AX), Z4
+	VMOVUPS    64(AX), Z5
+	ADDQ       CX, AX
+	VMOVUPS    (AX), Z6
+	VMOVUPS    64(AX), Z7
+	ADDQ       CX, AX
+	VMOVUPS    (AX), Z8
+	VMOVUPS    64(AX), Z9
+	ADDQ       CX, AX
+	VMOVUPS    (AX), Z10
+	VMOVUPS    64(AX), Z11
+	ADDQ       CX, AX
+	VMOVUPS    (AX), Z12
+	VMOVUPS    64(AX), Z13
+	ADDQ       CX, AX
+	VMOVUPS    (AX), Z14
+	VMOVUPS    64(AX), Z15
+	ADDQ       CX, AX
+	VMOVUPS    (AX), Z16
+	VMOVUPS    64(AX), Z17
+	ADDQ       CX, AX
+	VMOVUPS    (AX), Z18
+	VMOVUPS    64(AX), Z19
+	ADDQ       CX, AX
+	VMOVUPS    (AX), Z20
+	VMOVUPS    64(AX), Z21
+	ADDQ       CX, AX
+	VMOVUPS    (AX), Z22
+	VMOVUPS    64(AX), Z23
+	MOVQ       aRow+40(FP), AX
+	SHLQ       $0x02, AX
+	MOVQ       aCol+48(FP), CX
+	SHLQ       $0x02, CX
+	MOVQ       a+32(FP), DX
+	LEAQ       (DX)(AX*2), BX
+	ADDQ       AX, BX
+	LEAQ       (BX)(AX*2), SI
+	ADDQ       AX, SI
+	LEAQ       (SI)(AX*2), DI
+	ADDQ       AX, DI
+	MOVQ       b+56(FP), R8
+	MOVQ       k+64(FP), R9
+	MOVQ       next+72(FP), R10
+	SUBQ       $0x04, R9
+	JL         rest_AVX512_46
 
 loop_AVX512_45:
+	PREFETCHT1   (R10)
+	ADDQ         $0x40, R10
 	VMOVUPS      (R8), Z24
 	VMOVUPS      64(R8), Z25
 	VBROADCASTSS (DX), Z26
@@ -3130,69 +3454,102 @@ done_AVX512_48:
 	VZEROUPPER
 	RET
 
-// func tile13AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, b *float32, k int)
-// Requires: AVX, AVX512F
-TEXT ·tile13AVX512(SB), NOSPLIT, $0-72
-	MOVQ    from+8(FP), AX
-	MOVQ    fromRow+24(FP), CX
-	SHLQ    $0x02, CX
-	VMOVUPS (AX), Z0
-	VMOVUPS 64(AX), Z1
-	ADDQ    CX, AX
-	VMOVUPS (AX), Z2
-	VMOVUPS 64(AX), Z3
-	ADDQ    CX, AX
-	VMOVUPS (AX), Z4
-	VMOVUPS 64(AX), Z5
-	ADDQ    CX, AX
-	VMOVUPS (AX), Z6
-	VMOVUPS 64(AX), Z7
-	ADDQ    CX, AX
-	VMOVUPS (AX), Z8
-	VMOVUPS 64(AX), Z9
-	ADDQ    CX, AX
-	VMOVUPS (AX), Z10
-	VMOVUPS 64(AX), Z11
-	ADDQ    CX, AX
-	VMOVUPS (AX), Z12
-	VMOVUPS 64(AX), Z13
-	ADDQ    CX, AX
-	VMOVUPS (AX), Z14
-	VMOVUPS 64(AX), Z15
-	ADDQ    CX, AX
-	VMOVUPS (AX), Z16
-	VMOVUPS 64(AX), Z17
-	ADDQ    CX, AX
-	VMOVUPS (AX), Z18
-	VMOVUPS 64(AX), Z19
-	ADDQ    CX, AX
-	VMOVUPS (AX), Z20
-	VMOVUPS 64(AX), Z21
-	ADDQ    CX, AX
-	VMOVUPS (AX), Z22
-	VMOVUPS 64(AX), Z23
-	ADDQ    CX, AX
-	VMOVUPS (AX), Z24
-	VMOVUPS 64(AX), Z25
-	MOVQ    aRow+40(FP), AX
-	SHLQ    $0x02, AX
-	MOVQ    aCol+48(FP), CX
-	SHLQ    $0x02, CX
-	MOVQ    a+32(FP), DX
-	LEAQ    (DX)(AX*2), BX
-	ADDQ    AX, BX
-	LEAQ    (BX)(AX*2), SI
-	ADDQ    AX, SI
-	LEAQ    (SI)(AX*2), DI
-	ADDQ    AX, DI
-	LEAQ    (DI)(AX*2), R8
-	ADDQ    AX, R8
-	MOVQ    b+56(FP), R9
-	MOVQ    k+64(FP), R10
-	SUBQ    $0x04, R10
-	JL      rest_AVX512_50
+// func tile13AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, b *float32, k int, next *float32)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·tile13AVX512(SB), NOSPLIT, $0-80
+	MOVQ       c+0(FP), AX
+	MOVQ       cRow+16(FP), CX
+	SHLQ       $0x02, CX
+	IMUL3Q     $0x0d, CX, DX
+	ADDQ       AX, DX
+	PREFETCHT0 (DX)
+	ADDQ       CX, DX
+	PREFETCHT0 (DX)
+	ADDQ       CX, DX
+	PREFETCHT0 (DX)
+	ADDQ       CX, DX
+	PREFETCHT0 (DX)
+	ADDQ       CX, DX
+	PREFETCHT0 (DX)
+	ADDQ       CX, DX
+	PREFETCHT0 (DX)
+	ADDQ       CX, DX
+	PREFETCHT0 (DX)
+	ADDQ       CX, DX
+	PREFETCHT0 (DX)
+	ADDQ       CX, DX
+	PREFETCHT0 (DX)
+	ADDQ       CX, DX
+	PREFETCHT0 (DX)
+	ADDQ       CX, DX
+	PREFETCHT0 (DX)
+	ADDQ       CX, DX
+	PREFETCHT0 (DX)
+	ADDQ       CX, DX
+	PREFETCHT0 (DX)
+	MOVQ       from+8(FP), AX
+	MOVQ       fromRow+24(FP), CX
+	SHLQ       $0x02, CX
+	VMOVUPS    (AX), Z0
+	VMOVUPS    64(AX), Z1
+	ADDQ       CX, AX
+	VMOVUPS    (AX), Z2
+	VMOVUPS    64(AX), Z3
+	ADDQ       CX, AX
+	VMOVUPS    (AX), Z4
+	VMOVUPS    64(AX), Z5
+	ADDQ       CX, AX
+	VMOVUPS    (AX), Z6
+	VMOVUPS    64(AX), Z7
+	ADDQ       CX, AX
+	VMOVUPS    (AX), Z8
+	VMOVUPS    64(AX), Z9
+	ADDQ       CX, AX
+	VMOVUPS    (AX), Z10
+	VMOVUPS    64(AX), Z11
+	ADDQ       CX, AX
+	VMOVUPS    (AX), Z12
+	VMOVUPS    64(AX), Z13
+	ADDQ       CX, AX
+	VMOVUPS    (AX), Z14
+	VMOVUPS    64(AX), Z15
+	ADDQ       CX, AX
+	VMOVUPS    (AX), Z16
+	VMOVUPS    64(AX), Z17
+	ADDQ       CX, AX
+	VMOVUPS    (AX), Z18
+	VMOVUPS    64(AX), Z19
+	ADDQ       CX, AX
+	VMOVUPS    (AX), Z20
+	VMOVUPS    64(AX), Z21
+	ADDQ       CX, AX
+	VMOVUPS    (AX), Z22
+	VMOVUPS    64(AX), Z23
+	ADDQ       CX, AX
+	VMOVUPS    (AX), Z24
+	VMOVUPS    64(AX), Z25
+	MOVQ       aRow+40(FP), AX
+	SHLQ       $0x02, AX
+	MOVQ       aCol+48(FP), CX
+	SHLQ       $0x02, CX
+	MOVQ       a+32(FP), DX
+	LEAQ       (DX)(AX*2), BX
+	ADDQ       AX, BX
+	LEAQ       (BX)(AX*2), SI
+	ADDQ       AX, SI
+	LEAQ       (SI)(AX*2), DI
+	ADDQ       AX, DI
+	LEAQ       (DI)(AX*2), R8
+	ADDQ       AX, R8
+	MOVQ       b+56(FP), R9
+	MOVQ       k+64(FP), R10
+	MOVQ       next+72(FP), R11
+	SUBQ       $0x04, R10
+	JL         rest_AVX512_50
 
 loop_AVX512_49:
+	PREFETCHT1   (R11)
+	ADDQ         $0x40, R11
 	VMOVUPS      (R9), Z26
 	VMOVUPS      64(R9), Z27
 	VBROADCASTSS (DX), Z28
@@ -3481,72 +3838,107 @@ done_AVX512_52:
 	VZEROUPPER
 	RET
 
-// func tile14AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, b *float32, k int)
-// Requires: AVX, AVX512F
-TEXT ·tile14AVX512(SB), NOSPLIT, $0-72
-	MOVQ    from+8(FP), AX
-	MOVQ    fromRow+24(FP), CX
-	SHLQ    $0x02, CX
-	VMOVUPS (AX), Z0
-	VMOVUPS 64(AX), Z1
-	ADDQ    CX, AX
-	VMOVUPS (AX), Z2
-	VMOVUPS 64(AX), Z3
-	ADDQ    CX, AX
-	VMOVUPS (AX), Z4
-	VMOVUPS 64(AX), Z5
-	ADDQ    CX, AX
-	VMOVUPS (AX), Z6
-	VMOVUPS 64(AX), Z7
-	ADDQ    CX, AX
-	VMOVUPS (AX), Z8
-	VMOVUPS 64(AX), Z9
-	ADDQ    CX, AX
-	VMOVUPS (AX), Z10
-	VMOVUPS 64(AX), Z11
-	ADDQ    CX, AX
-	VMOVUPS (AX), Z12
-	VMOVUPS 64(AX), Z13
-	ADDQ    CX, AX
-	VMOVUPS (AX), Z14
-	VMOVUPS 64(AX), Z15
-	ADDQ    CX, AX
-	VMOVUPS (AX), Z16
-	VMOVUPS 64(AX), Z17
-	ADDQ    CX, AX
-	VMOVUPS (AX), Z18
-	VMOVUPS 64(AX), Z19
-	ADDQ    CX, AX
-	VMOVUPS (AX), Z20
-	VMOVUPS 64(AX), Z21
-	ADDQ    CX, AX
-	VMOVUPS (AX), Z22
-	VMOVUPS 64(AX), Z23
-	ADDQ    CX, AX
-	VMOVUPS (AX), Z24
-	VMOVUPS 64(AX), Z25
-	ADDQ    CX, AX
-	VMOVUPS (AX), Z26
-	VMOVUPS 64(AX), Z27
-	MOVQ    aRow+40(FP), AX
-	SHLQ    $0x02, AX
-	MOVQ    aCol+48(FP), CX
-	SHLQ    $0x02, CX
-	MOVQ    a+32(FP), DX
-	LEAQ    (DX)(AX*2), BX
-	ADDQ    AX, BX
-	LEAQ    (BX)(AX*2), SI
-	ADDQ    AX, SI
-	LEAQ    (SI)(AX*2), DI
-	ADDQ    AX, DI
-	LEAQ    (DI)(AX*2), R8
-	ADDQ    AX, R8
-	MOVQ    b+56(FP), R9
-	MOVQ    k+64(FP), R10
-	SUBQ    $0x04, R10
-	JL      rest_AVX512_54
+// func tile14AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, b *float32, k int, next *float32)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·tile14AVX512(SB), NOSPLIT, $0-80
+	MOVQ       c+0(FP), AX
+	MOVQ       cRow+16(FP), CX
+	SHLQ       $0x02, CX
+	IMUL3Q     $0x0e, CX, DX
+	ADDQ       AX, DX
+	PREFETCHT0 (DX)
+	ADDQ       CX, DX
+	PREFETCHT0 (DX)
+	ADDQ       CX, DX
+	PREFETCHT0 (DX)
+	ADDQ       CX, DX
+	PREFETCHT0 (DX)
+	ADDQ       CX, DX
+	PREFETCHT0 (DX)
+	ADDQ       CX, DX
+	PREFETCHT0 (DX)
+	ADDQ       CX, DX
+	PREFETCHT0 (DX)
+	ADDQ       CX, DX
+	PREFETCHT0 (DX)
+	ADDQ       CX, DX
+	PREFETCHT0 (DX)
+	ADDQ       CX, DX
+	PREFETCHT0 (DX)
+	ADDQ       CX, DX
+	PREFETCHT0 (DX)
+	ADDQ       CX, DX
+	PREFETCHT0 (DX)
+	ADDQ       CX, DX
+	PREFETCHT0 (DX)
+	ADDQ       CX, DX
+	PREFETCHT0 (DX)
+	MOVQ       from+8(FP), AX
+	MOVQ       fromRow+24(FP), CX
+	SHLQ       $0x02, CX
+	VMOVUPS    (AX), Z0
+	VMOVUPS    64(AX), Z1
+	ADDQ       CX, AX
+	VMOVUPS    (AX), Z2
+	VMOVUPS    64(AX), Z3
+	ADDQ       CX, AX
+	VMOVUPS    (AX), Z4
+	VMOVUPS    64(AX), Z5
+	ADDQ       CX, AX
+	VMOVUPS    (AX), Z6
+	VMOVUPS    64(AX), Z7
+	ADDQ       CX, AX
+	VMOVUPS    (AX), Z8
+	VMOVUPS    64(AX), Z9
+	ADDQ       CX, AX
+	VMOVUPS    (AX), Z10
+	VMOVUPS    64(AX), Z11
+	ADDQ       CX, AX
+	VMOVUPS    (AX), Z12
+	VMOVUPS    64(AX), Z13
+	ADDQ       CX, AX
+	VMOVUPS    (AX), Z14
+	VMOVUPS    64(AX), Z15
+	ADDQ       CX, AX
+	VMOVUPS    (AX), Z16
+	VMOVUPS    64(AX), Z17
+	ADDQ       CX, AX
+	VMOVUPS    (AX), Z18
+	VMOVUPS    64(AX), Z19
+	ADDQ       CX, AX
+	VMOVUPS    (AX), Z20
+	VMOVUPS    64(AX), Z21
+	ADDQ       CX, AX
+	VMOVUPS    (AX), Z22
+	VMOVUPS    64(AX), Z23
+	ADDQ       CX, AX
+	VMOVUPS    (AX), Z24
+	VMOVUPS    64(AX), Z25
+	ADDQ       CX, AX
+	VMOVUPS    (AX), Z26
+	VMOVUPS    64(AX), Z27
+	MOVQ       aRow+40(FP), AX
+	SHLQ       $0x02, AX
+	MOVQ       aCol+48(FP), CX
+	SHLQ       $0x02, CX
+	MOVQ       a+32(FP), DX
+	LEAQ       (DX)(AX*2), BX
+	ADDQ       AX, BX
+	LEAQ       (BX)(AX*2), SI
+	ADDQ       AX, SI
+	LEAQ       (SI)(AX*2), DI
+	ADDQ       AX, DI
+	LEAQ       (DI)(AX*2), R8
+	ADDQ       AX, R8
+	MOVQ       b+56(FP), R9
+	MOVQ       k+64(FP), R10
+	MOVQ       next+72(FP), R11
+	SUBQ       $0x04, R10
+	JL         rest_AVX512_54
 
 loop_AVX512_53:
+	PREFETCHT1   (R11)
+	ADDQ         $0x40, R11
 	VMOVUPS      (R9), Z28
 	VMOVUPS      64(R9), Z29
 	VBROADCASTSS (DX), Z30

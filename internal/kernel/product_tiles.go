@@ -46,7 +46,7 @@ func (p *Product) multiplyTiles() {
 	if columnUnits > 1 {
 		u.a = packedRowsPool.Get().(*packedRows)
 		defer packedRowsPool.Put(u.a)
-		u.a.pack(p.A, 0, p.M, 0, p.K)
+		u.a.pack(p.A, 0, p.M, 0, p.K, blockDepth(p.K))
 	}
 	productUnits.run(u.rowUnits*columnUnits, 1, u)
 }
@@ -65,16 +65,17 @@ var productUnits = tiled(func(u *productUnit, unit, _ int) {
 	} else {
 		first = 0
 	}
-	for l := 0; l < p.K; l += panelDepth {
-		depth := min(panelDepth, p.K-l)
+	most := blockDepth(p.K)
+	for l := 0; l < p.K; l += most {
+		depth := min(most, p.K-l)
 		from := l
 		if u.a == nil {
-			a.pack(p.A, i, iEnd, l, l+depth)
+			a.pack(p.A, i, iEnd, l, l+depth, most)
 			from = 0
 		}
 		done := j
 		for q := j; q < jEnd; q++ {
-			a.multiply(p, b.panel(l, q), i-first, i, iEnd, from, depth, q*use.panel, l == 0)
+			a.multiply(p, b.panel(l, q), b.panel(l, min(q+1, jEnd-1)), i-first, i, iEnd, from, depth, q*use.panel, l == 0)
 			if l+depth >= p.K && ((q+1-done)*use.panel >= groupColumns || q+1 == jEnd) {
 				p.After.apply(p.C, p.N, i, iEnd, done*use.panel, min((q+1)*use.panel, p.N))
 				done = q + 1
@@ -96,7 +97,7 @@ func nextRows(left int) int {
 	return full
 }
 
-// packedRows are rows of a, laid out for tiles: block after block of panelDepth columns, in each tile after tile. A
+// packedRows are rows of a, laid out for tiles: block after block of columns, in each tile after tile. A
 // tile's rows lie one after the other where a's do, its columns where a's do.
 type packedRows struct {
 	rows, k  int
@@ -107,15 +108,15 @@ type packedRows struct {
 
 var packedRowsPool = sync.Pool{New: func() any { return &packedRows{edge: make([]float32, 32*32)} }}
 
-// pack lays out rows i:iEnd and columns l:lEnd of x.
-func (a *packedRows) pack(x Matrix, i, iEnd, l, lEnd int) {
+// pack lays out rows i:iEnd and columns l:lEnd of x, at most so many columns a block.
+func (a *packedRows) pack(x Matrix, i, iEnd, l, lEnd, most int) {
 	tile := len(use.tile) - 1
 	a.rows, a.k, a.byColumn = (iEnd-i+tile-1)/tile*tile, lEnd-l, x.Col != 1
 	if n := a.rows * a.k; cap(a.data) < n {
 		a.data = Floats(n)
 	}
-	for block := 0; block < a.k; block += panelDepth {
-		depth := min(panelDepth, a.k-block)
+	for block := 0; block < a.k; block += most {
+		depth := min(most, a.k-block)
 		for t, rows := 0, 0; t < iEnd-i; t += rows {
 			rows = nextRows(iEnd - i - t)
 			to := a.data[block*a.rows+t*depth:][:rows*depth]
@@ -144,8 +145,9 @@ func (x Matrix) packColumns(out []float32, i, l, rows, depth int) {
 	}
 }
 
-// multiply takes rows i:iEnd of c through one panel: the packed rows from first on, of the block at column l.
-func (a *packedRows) multiply(p *Product, panel []float32, first, i, iEnd, l, depth, j int, begin bool) {
+// multiply takes rows i:iEnd of c through one panel: the packed rows from first on, of the block at column l. next is the
+// panel after it.
+func (a *packedRows) multiply(p *Product, panel, next []float32, first, i, iEnd, l, depth, j int, begin bool) {
 	cols := min(use.panel, p.N-j)
 	for rows := 0; i < iEnd; i, first = i+rows, first+rows {
 		rows = nextRows(iEnd - i)
@@ -163,14 +165,15 @@ func (a *packedRows) multiply(p *Product, panel []float32, first, i, iEnd, l, de
 			from, fromRow = p.Bias[j:], 0
 		}
 		if cols == use.panel {
-			use.tile[rows](&c[0], &from[0], cRow, fromRow, &at[0], aRow, aCol, &panel[0], depth)
+			use.tile[rows](&c[0], &from[0], cRow, fromRow, &at[0], aRow, aCol, &panel[0], depth, &next[0])
+			next = next[min(4*depth, len(next)-1):]
 			continue
 		}
 		edge := a.edge
 		for r := range rows {
 			copy(edge[r*use.panel:], from[r*fromRow:][:cols])
 		}
-		use.tile[rows](&edge[0], &edge[0], use.panel, use.panel, &at[0], aRow, aCol, &panel[0], depth)
+		use.tile[rows](&edge[0], &edge[0], use.panel, use.panel, &at[0], aRow, aCol, &panel[0], depth, &next[0])
 		for r := range rows {
 			copy(c[r*cRow:][:cols], edge[r*use.panel:])
 		}

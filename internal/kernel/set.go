@@ -40,8 +40,9 @@ type set struct {
 	softmaxBackward func(d, y []float32) // d = y·(d − Σy·d)
 
 	// tile[rows] writes from + a·b to c, of so many rows and panel columns: a [rows k], its rows aRow and its columns
-	// aCol values apart, b [k panel] without gaps. nil: the processor's products are the plain ones.
-	tile  []func(c, from *float32, cRow, fromRow int, a *float32, aRow, aCol int, b *float32, k int)
+	// aCol values apart, b [k panel] without gaps. What lies at next, k/4 lines of the cache, is likely read soon.
+	// nil: the processor's products are the plain ones.
+	tile  []func(c, from *float32, cRow, fromRow int, a *float32, aRow, aCol int, b *float32, k int, next *float32)
 	panel int
 	// copyWide and copyNarrow copy rows, xRow values apart, to out without gaps: of panel values, of cols values. The
 	// latter reads and writes as many values as half a panel has.

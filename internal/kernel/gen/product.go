@@ -26,13 +26,25 @@ func product(a *isa) {
 // tile writes the function for a tile of so many rows, two registers wide. All sums stay in registers; each takes its
 // products in ascending order.
 func (a *isa) tile(rows int) {
-	a.function(fmt.Sprintf("tile%d", rows), "(c, from *float32, cRow, fromRow int, a *float32, aRow, aCol int, b *float32, k int)",
-		fmt.Sprintf("writes from + a·b to c, %d rows of %d: a [%d k], its rows aRow and its columns aCol values apart, b [k %d] without gaps.", rows, 2*a.lanes, rows, 2*a.lanes))
+	a.function(fmt.Sprintf("tile%d", rows), "(c, from *float32, cRow, fromRow int, a *float32, aRow, aCol int, b *float32, k int, next *float32)",
+		fmt.Sprintf("writes from + a·b to c, %d rows of %d: a [%d k], its rows aRow and its columns aCol values apart, b [k %d] without gaps. It asks the cache for the k/4 lines at next.", rows, 2*a.lanes, rows, 2*a.lanes))
 	width := 4 * a.lanes // bytes
 	bytes := func(name string) reg.Register {
 		r := a.Load(a.Param(name), a.GP64())
 		a.SHLQ(operand.U8(2), r)
 		return r
+	}
+
+	// The tile below is likely the next one, and what it starts at in memory.
+	c, cRow := a.Load(a.Param("c"), a.GP64()), bytes("cRow")
+	below := a.GP64()
+	a.IMUL3Q(operand.U8(rows), cRow, below)
+	a.ADDQ(c, below)
+	for r := range rows {
+		a.PREFETCHT0(operand.Mem{Base: below})
+		if r+1 < rows {
+			a.ADDQ(cRow, below)
+		}
 	}
 
 	// sums, from where they start
@@ -80,11 +92,14 @@ func (a *isa) tile(rows int) {
 			a.ADDQ(aCol, p)
 		}
 	}
+	next := a.Load(a.Param("next"), a.GP64())
 	const unroll = 4
 	loop, rest, one, done := a.label("loop"), a.label("rest"), a.label("one"), a.label("done")
 	a.SUBQ(operand.U8(unroll), k)
 	a.JL(operand.LabelRef(rest))
 	a.Label(loop)
+	a.PREFETCHT1(operand.Mem{Base: next})
+	a.ADDQ(operand.U8(64), next)
 	for column := range unroll {
 		step(column)
 	}
@@ -101,7 +116,7 @@ func (a *isa) tile(rows int) {
 	a.JNZ(operand.LabelRef(one))
 	a.Label(done)
 
-	c, cRow := a.Load(a.Param("c"), a.GP64()), bytes("cRow")
+	c, cRow = a.Load(a.Param("c"), a.GP64()), bytes("cRow")
 	for r, s := range sums {
 		a.VMOVUPS(s[0], operand.Mem{Base: c})
 		a.VMOVUPS(s[1], operand.Mem{Base: c, Disp: width})
