@@ -41,7 +41,7 @@ func (p *Packed) panel(l, j int) []float32 {
 // A product's blocks: rows of b whose panel stays in the first cache, beside a tile's part of a.
 const (
 	panelDepth = 256 // at most
-	panelGroup = 8 // panels that one goroutine packs at a time
+	panelGroup = 8   // panels that one goroutine packs at a time
 )
 
 // blockDepth returns how many rows of b a block has, of k rows that are cut into blocks about as deep as each other.

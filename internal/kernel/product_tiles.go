@@ -166,7 +166,7 @@ func (a *packedRows) multiply(p *Product, panel, next []float32, first, i, iEnd,
 		}
 		if cols == use.panel {
 			use.tile[rows](&c[0], &from[0], cRow, fromRow, &at[0], aRow, aCol, &panel[0], depth, &next[0])
-			next = next[min(4*depth, len(next)-1):]
+			next = next[min(8*depth, len(next)-1):]
 			continue
 		}
 		edge := a.edge

@@ -40,7 +40,7 @@ type set struct {
 	softmaxBackward func(d, y []float32) // d = y·(d − Σy·d)
 
 	// tile[rows] writes from + a·b to c, of so many rows and panel columns: a [rows k], its rows aRow and its columns
-	// aCol values apart, b [k panel] without gaps. What lies at next, k/4 lines of the cache, is likely read soon.
+	// aCol values apart, b [k panel] without gaps. What lies at next, k/2 lines of the cache, is likely read soon.
 	// nil: the processor's products are the plain ones.
 	tile  []func(c, from *float32, cRow, fromRow int, a *float32, aRow, aCol int, b *float32, k int, next *float32)
 	panel int

@@ -27,7 +27,7 @@ func product(a *isa) {
 // products in ascending order.
 func (a *isa) tile(rows int) {
 	a.function(fmt.Sprintf("tile%d", rows), "(c, from *float32, cRow, fromRow int, a *float32, aRow, aCol int, b *float32, k int, next *float32)",
-		fmt.Sprintf("writes from + a·b to c, %d rows of %d: a [%d k], its rows aRow and its columns aCol values apart, b [k %d] without gaps. It asks the cache for the k/4 lines at next.", rows, 2*a.lanes, rows, 2*a.lanes))
+		fmt.Sprintf("writes from + a·b to c, %d rows of %d: a [%d k], its rows aRow and its columns aCol values apart, b [k %d] without gaps. It asks the cache for the k/2 lines at next.", rows, 2*a.lanes, rows, 2*a.lanes))
 	width := 4 * a.lanes // bytes
 	bytes := func(name string) reg.Register {
 		r := a.Load(a.Param(name), a.GP64())
@@ -99,7 +99,8 @@ func (a *isa) tile(rows int) {
 	a.JL(operand.LabelRef(rest))
 	a.Label(loop)
 	a.PREFETCHT1(operand.Mem{Base: next})
-	a.ADDQ(operand.U8(64), next)
+	a.PREFETCHT1(operand.Mem{Base: next, Disp: 64})
+	a.SUBQ(operand.I8(-128), next)
 	for column := range unroll {
 		step(column)
 	}
