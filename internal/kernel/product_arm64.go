@@ -1,0 +1,55 @@
+package kernel
+
+func init() {
+	neon.panel = 16
+	neon.tile = append(neon.tile, nil, tile1NEON, tile2NEON, tile3NEON, tile4NEON, tile5NEON, tile6NEON)
+	neon.copyWide, neon.copyNarrow, neon.transpose8 = copyWideNEON, copyNarrowNEON, transpose8NEON
+}
+
+// tile1NEON writes from + a·b to c, 1 row of 16: a [1 k], its columns aCol values apart, b [k 16] without gaps. It asks
+// the cache for the k/2 lines at next.
+//
+//go:noescape
+func tile1NEON(c, from *float32, cRow, fromRow int, a *float32, aRow, aCol int, b *float32, k int, next *float32)
+
+// tile2NEON is tile1NEON for 2 rows: cRow, fromRow and aRow values apart.
+//
+//go:noescape
+func tile2NEON(c, from *float32, cRow, fromRow int, a *float32, aRow, aCol int, b *float32, k int, next *float32)
+
+// tile3NEON is tile2NEON for 3 rows.
+//
+//go:noescape
+func tile3NEON(c, from *float32, cRow, fromRow int, a *float32, aRow, aCol int, b *float32, k int, next *float32)
+
+// tile4NEON is tile2NEON for 4 rows.
+//
+//go:noescape
+func tile4NEON(c, from *float32, cRow, fromRow int, a *float32, aRow, aCol int, b *float32, k int, next *float32)
+
+// tile5NEON is tile2NEON for 5 rows.
+//
+//go:noescape
+func tile5NEON(c, from *float32, cRow, fromRow int, a *float32, aRow, aCol int, b *float32, k int, next *float32)
+
+// tile6NEON is tile2NEON for 6 rows.
+//
+//go:noescape
+func tile6NEON(c, from *float32, cRow, fromRow int, a *float32, aRow, aCol int, b *float32, k int, next *float32)
+
+// copyWideNEON copies rows of 16 values, xRow values apart, to out without gaps.
+//
+//go:noescape
+func copyWideNEON(out, x *float32, xRow, rows int)
+
+// copyNarrowNEON copies rows of cols values, at most 8, xRow values apart, to out without gaps. It reads and writes 8 for
+// each.
+//
+//go:noescape
+func copyNarrowNEON(out, x *float32, xRow, rows, cols int)
+
+// transpose8NEON writes 8 rows of x, xRow values apart, to 8 columns of out, whose rows are outRow apart: 8·times columns
+// of x to as many rows.
+//
+//go:noescape
+func transpose8NEON(out, x *float32, outRow, xRow, times int)
