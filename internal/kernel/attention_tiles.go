@@ -174,11 +174,9 @@ func (h *headTile) packRows(m *memory, x []float32, lo, n int) []float32 {
 // packed columns.
 func (h *headTile) score(out []float32, row int, x, columns []float32, lo, n, j, m int) {
 	for p := 0; p < m; p += use.panel {
-		panel := &columns[(j+p)*h.d]
-		for i, rows := 0, 0; i < n; i += rows {
-			rows = nextRows(n - i)
-			use.tile[rows](&out[i*row+p], &zeros[0], row, 0, &x[h.at+(lo+i)*h.width], h.width, 1, panel, h.d, panel)
-		}
+		panel := columns[(j+p)*h.d:][:h.d*use.panel]
+		t := tiles{c: out[p:], cRow: row, from: zeros[:], a: x[h.at+lo*h.width:], aRow: h.width, aCol: 1, panel: panel, k: h.d, next: panel}
+		t.multiplyAll(n)
 	}
 }
 
@@ -186,12 +184,18 @@ func (h *headTile) score(out []float32, row int, x, columns []float32, lo, n, j,
 // of [depth d].
 func (h *headTile) multiply(c []float32, cRow int, a []float32, aRow, aCol int, b []float32, depth, j, n, m int) {
 	for p := 0; p < h.cols; p += use.panel {
-		panel := &b[p*depth+j*use.panel]
-		for i, rows := 0, 0; i < n; i += rows {
-			rows = nextRows(n - i)
-			at := &c[i*cRow+p]
-			use.tile[rows](at, at, cRow, cRow, &a[i*aRow], aRow, aCol, panel, m, panel)
-		}
+		panel := b[p*depth+j*use.panel:][:m*use.panel]
+		t := tiles{c: c[p:], cRow: cRow, from: c[p:], fromRow: cRow, a: a, aRow: aRow, aCol: aCol, panel: panel, k: m, next: panel}
+		t.multiplyAll(n)
+	}
+}
+
+// multiplyAll multiplies n rows, of c and of a.
+func (t *tiles) multiplyAll(n int) {
+	for i := 0; i < n; {
+		rows, count := nextTiles(n - i)
+		t.multiply(rows, count, i, i*t.aRow, rows*t.aRow)
+		i += rows * count
 	}
 }
 

@@ -4,32 +4,35 @@
 
 #include "textflag.h"
 
-// func tile1AVX2(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, b *float32, k int, next *float32)
-// Requires: AVX, FMA3, MMX+
-TEXT ·tile1AVX2(SB), NOSPLIT, $0-80
-	MOVQ       c+0(FP), AX
-	MOVQ       cRow+16(FP), CX
-	SHLQ       $0x02, CX
-	IMUL3Q     $0x01, CX, CX
-	ADDQ       AX, CX
-	PREFETCHT0 (CX)
+// func tile1AVX2(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, aTile int, b *float32, k int, next *float32, end *float32, count int)
+// Requires: AVX, CMOV, FMA3, MMX+
+TEXT ·tile1AVX2(SB), NOSPLIT, $0-104
+tile_AVX2_1:
+	MOVQ       cRow+16(FP), AX
+	SHLQ       $0x02, AX
+	IMUL3Q     $0x01, AX, AX
+	MOVQ       c+0(FP), CX
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
 	MOVQ       from+8(FP), AX
 	MOVQ       fromRow+24(FP), CX
 	SHLQ       $0x02, CX
 	VMOVUPS    (AX), Y0
 	VMOVUPS    32(AX), Y1
+	ADDQ       CX, AX
+	MOVQ       AX, from+8(FP)
 	MOVQ       aRow+40(FP), AX
 	SHLQ       $0x02, AX
 	MOVQ       aCol+48(FP), AX
 	SHLQ       $0x02, AX
 	MOVQ       a+32(FP), CX
-	MOVQ       b+56(FP), DX
-	MOVQ       k+64(FP), BX
-	MOVQ       next+72(FP), SI
+	MOVQ       b+64(FP), DX
+	MOVQ       k+72(FP), BX
+	MOVQ       next+80(FP), SI
 	SUBQ       $0x04, BX
-	JL         rest_AVX2_2
+	JL         rest_AVX2_3
 
-loop_AVX2_1:
+loop_AVX2_2:
 	PREFETCHT1   (SI)
 	PREFETCHT1   64(SI)
 	SUBQ         $-128, SI
@@ -59,13 +62,13 @@ loop_AVX2_1:
 	ADDQ         AX, CX
 	ADDQ         $0x00000100, DX
 	SUBQ         $0x04, BX
-	JGE          loop_AVX2_1
+	JGE          loop_AVX2_2
 
-rest_AVX2_2:
+rest_AVX2_3:
 	ADDQ $0x04, BX
-	JZ   done_AVX2_4
+	JZ   done_AVX2_5
 
-one_AVX2_3:
+one_AVX2_4:
 	VMOVUPS      (DX), Y2
 	VMOVUPS      32(DX), Y3
 	VBROADCASTSS (CX), Y4
@@ -74,28 +77,40 @@ one_AVX2_3:
 	ADDQ         AX, CX
 	ADDQ         $0x00000040, DX
 	DECQ         BX
-	JNZ          one_AVX2_3
+	JNZ          one_AVX2_4
 
-done_AVX2_4:
+done_AVX2_5:
 	MOVQ    c+0(FP), AX
 	MOVQ    cRow+16(FP), CX
 	SHLQ    $0x02, CX
 	VMOVUPS Y0, (AX)
 	VMOVUPS Y1, 32(AX)
+	ADDQ    CX, AX
+	MOVQ    AX, c+0(FP)
+	MOVQ    aTile+56(FP), AX
+	SHLQ    $0x02, AX
+	ADDQ    AX, a+32(FP)
+	MOVQ    end+88(FP), AX
+	CMPQ    SI, AX
+	CMOVQHI AX, SI
+	MOVQ    SI, next+80(FP)
+	DECQ    count+96(FP)
+	JNZ     tile_AVX2_1
 	VZEROUPPER
 	RET
 
-// func tile2AVX2(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, b *float32, k int, next *float32)
-// Requires: AVX, FMA3, MMX+
-TEXT ·tile2AVX2(SB), NOSPLIT, $0-80
-	MOVQ       c+0(FP), AX
+// func tile2AVX2(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, aTile int, b *float32, k int, next *float32, end *float32, count int)
+// Requires: AVX, CMOV, FMA3, MMX+
+TEXT ·tile2AVX2(SB), NOSPLIT, $0-104
+tile_AVX2_6:
 	MOVQ       cRow+16(FP), CX
 	SHLQ       $0x02, CX
-	IMUL3Q     $0x02, CX, DX
-	ADDQ       AX, DX
-	PREFETCHT0 (DX)
-	ADDQ       CX, DX
-	PREFETCHT0 (DX)
+	IMUL3Q     $0x02, CX, AX
+	MOVQ       c+0(FP), DX
+	ADDQ       DX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
 	MOVQ       from+8(FP), AX
 	MOVQ       fromRow+24(FP), CX
 	SHLQ       $0x02, CX
@@ -104,18 +119,20 @@ TEXT ·tile2AVX2(SB), NOSPLIT, $0-80
 	ADDQ       CX, AX
 	VMOVUPS    (AX), Y2
 	VMOVUPS    32(AX), Y3
+	ADDQ       CX, AX
+	MOVQ       AX, from+8(FP)
 	MOVQ       aRow+40(FP), AX
 	SHLQ       $0x02, AX
 	MOVQ       aCol+48(FP), CX
 	SHLQ       $0x02, CX
 	MOVQ       a+32(FP), DX
-	MOVQ       b+56(FP), BX
-	MOVQ       k+64(FP), SI
-	MOVQ       next+72(FP), DI
+	MOVQ       b+64(FP), BX
+	MOVQ       k+72(FP), SI
+	MOVQ       next+80(FP), DI
 	SUBQ       $0x04, SI
-	JL         rest_AVX2_6
+	JL         rest_AVX2_8
 
-loop_AVX2_5:
+loop_AVX2_7:
 	PREFETCHT1   (DI)
 	PREFETCHT1   64(DI)
 	SUBQ         $-128, DI
@@ -157,13 +174,13 @@ loop_AVX2_5:
 	ADDQ         CX, DX
 	ADDQ         $0x00000100, BX
 	SUBQ         $0x04, SI
-	JGE          loop_AVX2_5
+	JGE          loop_AVX2_7
 
-rest_AVX2_6:
+rest_AVX2_8:
 	ADDQ $0x04, SI
-	JZ   done_AVX2_8
+	JZ   done_AVX2_10
 
-one_AVX2_7:
+one_AVX2_9:
 	VMOVUPS      (BX), Y4
 	VMOVUPS      32(BX), Y5
 	VBROADCASTSS (DX), Y6
@@ -175,9 +192,9 @@ one_AVX2_7:
 	ADDQ         CX, DX
 	ADDQ         $0x00000040, BX
 	DECQ         SI
-	JNZ          one_AVX2_7
+	JNZ          one_AVX2_9
 
-done_AVX2_8:
+done_AVX2_10:
 	MOVQ    c+0(FP), AX
 	MOVQ    cRow+16(FP), CX
 	SHLQ    $0x02, CX
@@ -186,22 +203,34 @@ done_AVX2_8:
 	ADDQ    CX, AX
 	VMOVUPS Y2, (AX)
 	VMOVUPS Y3, 32(AX)
+	ADDQ    CX, AX
+	MOVQ    AX, c+0(FP)
+	MOVQ    aTile+56(FP), AX
+	SHLQ    $0x02, AX
+	ADDQ    AX, a+32(FP)
+	MOVQ    end+88(FP), AX
+	CMPQ    DI, AX
+	CMOVQHI AX, DI
+	MOVQ    DI, next+80(FP)
+	DECQ    count+96(FP)
+	JNZ     tile_AVX2_6
 	VZEROUPPER
 	RET
 
-// func tile3AVX2(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, b *float32, k int, next *float32)
-// Requires: AVX, FMA3, MMX+
-TEXT ·tile3AVX2(SB), NOSPLIT, $0-80
-	MOVQ       c+0(FP), AX
+// func tile3AVX2(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, aTile int, b *float32, k int, next *float32, end *float32, count int)
+// Requires: AVX, CMOV, FMA3, MMX+
+TEXT ·tile3AVX2(SB), NOSPLIT, $0-104
+tile_AVX2_11:
 	MOVQ       cRow+16(FP), CX
 	SHLQ       $0x02, CX
-	IMUL3Q     $0x03, CX, DX
-	ADDQ       AX, DX
-	PREFETCHT0 (DX)
-	ADDQ       CX, DX
-	PREFETCHT0 (DX)
-	ADDQ       CX, DX
-	PREFETCHT0 (DX)
+	IMUL3Q     $0x03, CX, AX
+	MOVQ       c+0(FP), DX
+	ADDQ       DX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
 	MOVQ       from+8(FP), AX
 	MOVQ       fromRow+24(FP), CX
 	SHLQ       $0x02, CX
@@ -213,18 +242,20 @@ TEXT ·tile3AVX2(SB), NOSPLIT, $0-80
 	ADDQ       CX, AX
 	VMOVUPS    (AX), Y4
 	VMOVUPS    32(AX), Y5
+	ADDQ       CX, AX
+	MOVQ       AX, from+8(FP)
 	MOVQ       aRow+40(FP), AX
 	SHLQ       $0x02, AX
 	MOVQ       aCol+48(FP), CX
 	SHLQ       $0x02, CX
 	MOVQ       a+32(FP), DX
-	MOVQ       b+56(FP), BX
-	MOVQ       k+64(FP), SI
-	MOVQ       next+72(FP), DI
+	MOVQ       b+64(FP), BX
+	MOVQ       k+72(FP), SI
+	MOVQ       next+80(FP), DI
 	SUBQ       $0x04, SI
-	JL         rest_AVX2_10
+	JL         rest_AVX2_13
 
-loop_AVX2_9:
+loop_AVX2_12:
 	PREFETCHT1   (DI)
 	PREFETCHT1   64(DI)
 	SUBQ         $-128, DI
@@ -278,13 +309,13 @@ loop_AVX2_9:
 	ADDQ         CX, DX
 	ADDQ         $0x00000100, BX
 	SUBQ         $0x04, SI
-	JGE          loop_AVX2_9
+	JGE          loop_AVX2_12
 
-rest_AVX2_10:
+rest_AVX2_13:
 	ADDQ $0x04, SI
-	JZ   done_AVX2_12
+	JZ   done_AVX2_15
 
-one_AVX2_11:
+one_AVX2_14:
 	VMOVUPS      (BX), Y6
 	VMOVUPS      32(BX), Y7
 	VBROADCASTSS (DX), Y8
@@ -299,9 +330,9 @@ one_AVX2_11:
 	ADDQ         CX, DX
 	ADDQ         $0x00000040, BX
 	DECQ         SI
-	JNZ          one_AVX2_11
+	JNZ          one_AVX2_14
 
-done_AVX2_12:
+done_AVX2_15:
 	MOVQ    c+0(FP), AX
 	MOVQ    cRow+16(FP), CX
 	SHLQ    $0x02, CX
@@ -313,24 +344,36 @@ done_AVX2_12:
 	ADDQ    CX, AX
 	VMOVUPS Y4, (AX)
 	VMOVUPS Y5, 32(AX)
+	ADDQ    CX, AX
+	MOVQ    AX, c+0(FP)
+	MOVQ    aTile+56(FP), AX
+	SHLQ    $0x02, AX
+	ADDQ    AX, a+32(FP)
+	MOVQ    end+88(FP), AX
+	CMPQ    DI, AX
+	CMOVQHI AX, DI
+	MOVQ    DI, next+80(FP)
+	DECQ    count+96(FP)
+	JNZ     tile_AVX2_11
 	VZEROUPPER
 	RET
 
-// func tile4AVX2(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, b *float32, k int, next *float32)
-// Requires: AVX, FMA3, MMX+
-TEXT ·tile4AVX2(SB), NOSPLIT, $0-80
-	MOVQ       c+0(FP), AX
+// func tile4AVX2(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, aTile int, b *float32, k int, next *float32, end *float32, count int)
+// Requires: AVX, CMOV, FMA3, MMX+
+TEXT ·tile4AVX2(SB), NOSPLIT, $0-104
+tile_AVX2_16:
 	MOVQ       cRow+16(FP), CX
 	SHLQ       $0x02, CX
-	IMUL3Q     $0x04, CX, DX
-	ADDQ       AX, DX
-	PREFETCHT0 (DX)
-	ADDQ       CX, DX
-	PREFETCHT0 (DX)
-	ADDQ       CX, DX
-	PREFETCHT0 (DX)
-	ADDQ       CX, DX
-	PREFETCHT0 (DX)
+	IMUL3Q     $0x04, CX, AX
+	MOVQ       c+0(FP), DX
+	ADDQ       DX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
 	MOVQ       from+8(FP), AX
 	MOVQ       fromRow+24(FP), CX
 	SHLQ       $0x02, CX
@@ -345,6 +388,8 @@ TEXT ·tile4AVX2(SB), NOSPLIT, $0-80
 	ADDQ       CX, AX
 	VMOVUPS    (AX), Y6
 	VMOVUPS    32(AX), Y7
+	ADDQ       CX, AX
+	MOVQ       AX, from+8(FP)
 	MOVQ       aRow+40(FP), AX
 	SHLQ       $0x02, AX
 	MOVQ       aCol+48(FP), CX
@@ -352,13 +397,13 @@ TEXT ·tile4AVX2(SB), NOSPLIT, $0-80
 	MOVQ       a+32(FP), DX
 	LEAQ       (DX)(AX*2), BX
 	ADDQ       AX, BX
-	MOVQ       b+56(FP), SI
-	MOVQ       k+64(FP), DI
-	MOVQ       next+72(FP), R8
+	MOVQ       b+64(FP), SI
+	MOVQ       k+72(FP), DI
+	MOVQ       next+80(FP), R8
 	SUBQ       $0x04, DI
-	JL         rest_AVX2_14
+	JL         rest_AVX2_18
 
-loop_AVX2_13:
+loop_AVX2_17:
 	PREFETCHT1   (R8)
 	PREFETCHT1   64(R8)
 	SUBQ         $-128, R8
@@ -428,13 +473,13 @@ loop_AVX2_13:
 	ADDQ         CX, BX
 	ADDQ         $0x00000100, SI
 	SUBQ         $0x04, DI
-	JGE          loop_AVX2_13
+	JGE          loop_AVX2_17
 
-rest_AVX2_14:
+rest_AVX2_18:
 	ADDQ $0x04, DI
-	JZ   done_AVX2_16
+	JZ   done_AVX2_20
 
-one_AVX2_15:
+one_AVX2_19:
 	VMOVUPS      (SI), Y8
 	VMOVUPS      32(SI), Y9
 	VBROADCASTSS (DX), Y10
@@ -453,9 +498,9 @@ one_AVX2_15:
 	ADDQ         CX, BX
 	ADDQ         $0x00000040, SI
 	DECQ         DI
-	JNZ          one_AVX2_15
+	JNZ          one_AVX2_19
 
-done_AVX2_16:
+done_AVX2_20:
 	MOVQ    c+0(FP), AX
 	MOVQ    cRow+16(FP), CX
 	SHLQ    $0x02, CX
@@ -470,26 +515,38 @@ done_AVX2_16:
 	ADDQ    CX, AX
 	VMOVUPS Y6, (AX)
 	VMOVUPS Y7, 32(AX)
+	ADDQ    CX, AX
+	MOVQ    AX, c+0(FP)
+	MOVQ    aTile+56(FP), AX
+	SHLQ    $0x02, AX
+	ADDQ    AX, a+32(FP)
+	MOVQ    end+88(FP), AX
+	CMPQ    R8, AX
+	CMOVQHI AX, R8
+	MOVQ    R8, next+80(FP)
+	DECQ    count+96(FP)
+	JNZ     tile_AVX2_16
 	VZEROUPPER
 	RET
 
-// func tile5AVX2(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, b *float32, k int, next *float32)
-// Requires: AVX, FMA3, MMX+
-TEXT ·tile5AVX2(SB), NOSPLIT, $0-80
-	MOVQ       c+0(FP), AX
+// func tile5AVX2(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, aTile int, b *float32, k int, next *float32, end *float32, count int)
+// Requires: AVX, CMOV, FMA3, MMX+
+TEXT ·tile5AVX2(SB), NOSPLIT, $0-104
+tile_AVX2_21:
 	MOVQ       cRow+16(FP), CX
 	SHLQ       $0x02, CX
-	IMUL3Q     $0x05, CX, DX
-	ADDQ       AX, DX
-	PREFETCHT0 (DX)
-	ADDQ       CX, DX
-	PREFETCHT0 (DX)
-	ADDQ       CX, DX
-	PREFETCHT0 (DX)
-	ADDQ       CX, DX
-	PREFETCHT0 (DX)
-	ADDQ       CX, DX
-	PREFETCHT0 (DX)
+	IMUL3Q     $0x05, CX, AX
+	MOVQ       c+0(FP), DX
+	ADDQ       DX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
 	MOVQ       from+8(FP), AX
 	MOVQ       fromRow+24(FP), CX
 	SHLQ       $0x02, CX
@@ -507,6 +564,8 @@ TEXT ·tile5AVX2(SB), NOSPLIT, $0-80
 	ADDQ       CX, AX
 	VMOVUPS    (AX), Y8
 	VMOVUPS    32(AX), Y9
+	ADDQ       CX, AX
+	MOVQ       AX, from+8(FP)
 	MOVQ       aRow+40(FP), AX
 	SHLQ       $0x02, AX
 	MOVQ       aCol+48(FP), CX
@@ -514,13 +573,13 @@ TEXT ·tile5AVX2(SB), NOSPLIT, $0-80
 	MOVQ       a+32(FP), DX
 	LEAQ       (DX)(AX*2), BX
 	ADDQ       AX, BX
-	MOVQ       b+56(FP), SI
-	MOVQ       k+64(FP), DI
-	MOVQ       next+72(FP), R8
+	MOVQ       b+64(FP), SI
+	MOVQ       k+72(FP), DI
+	MOVQ       next+80(FP), R8
 	SUBQ       $0x04, DI
-	JL         rest_AVX2_18
+	JL         rest_AVX2_23
 
-loop_AVX2_17:
+loop_AVX2_22:
 	PREFETCHT1   (R8)
 	PREFETCHT1   64(R8)
 	SUBQ         $-128, R8
@@ -602,13 +661,13 @@ loop_AVX2_17:
 	ADDQ         CX, BX
 	ADDQ         $0x00000100, SI
 	SUBQ         $0x04, DI
-	JGE          loop_AVX2_17
+	JGE          loop_AVX2_22
 
-rest_AVX2_18:
+rest_AVX2_23:
 	ADDQ $0x04, DI
-	JZ   done_AVX2_20
+	JZ   done_AVX2_25
 
-one_AVX2_19:
+one_AVX2_24:
 	VMOVUPS      (SI), Y10
 	VMOVUPS      32(SI), Y11
 	VBROADCASTSS (DX), Y12
@@ -630,9 +689,9 @@ one_AVX2_19:
 	ADDQ         CX, BX
 	ADDQ         $0x00000040, SI
 	DECQ         DI
-	JNZ          one_AVX2_19
+	JNZ          one_AVX2_24
 
-done_AVX2_20:
+done_AVX2_25:
 	MOVQ    c+0(FP), AX
 	MOVQ    cRow+16(FP), CX
 	SHLQ    $0x02, CX
@@ -650,28 +709,40 @@ done_AVX2_20:
 	ADDQ    CX, AX
 	VMOVUPS Y8, (AX)
 	VMOVUPS Y9, 32(AX)
+	ADDQ    CX, AX
+	MOVQ    AX, c+0(FP)
+	MOVQ    aTile+56(FP), AX
+	SHLQ    $0x02, AX
+	ADDQ    AX, a+32(FP)
+	MOVQ    end+88(FP), AX
+	CMPQ    R8, AX
+	CMOVQHI AX, R8
+	MOVQ    R8, next+80(FP)
+	DECQ    count+96(FP)
+	JNZ     tile_AVX2_21
 	VZEROUPPER
 	RET
 
-// func tile6AVX2(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, b *float32, k int, next *float32)
-// Requires: AVX, FMA3, MMX+
-TEXT ·tile6AVX2(SB), NOSPLIT, $0-80
-	MOVQ       c+0(FP), AX
+// func tile6AVX2(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, aTile int, b *float32, k int, next *float32, end *float32, count int)
+// Requires: AVX, CMOV, FMA3, MMX+
+TEXT ·tile6AVX2(SB), NOSPLIT, $0-104
+tile_AVX2_26:
 	MOVQ       cRow+16(FP), CX
 	SHLQ       $0x02, CX
-	IMUL3Q     $0x06, CX, DX
-	ADDQ       AX, DX
-	PREFETCHT0 (DX)
-	ADDQ       CX, DX
-	PREFETCHT0 (DX)
-	ADDQ       CX, DX
-	PREFETCHT0 (DX)
-	ADDQ       CX, DX
-	PREFETCHT0 (DX)
-	ADDQ       CX, DX
-	PREFETCHT0 (DX)
-	ADDQ       CX, DX
-	PREFETCHT0 (DX)
+	IMUL3Q     $0x06, CX, AX
+	MOVQ       c+0(FP), DX
+	ADDQ       DX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
 	MOVQ       from+8(FP), AX
 	MOVQ       fromRow+24(FP), CX
 	SHLQ       $0x02, CX
@@ -692,6 +763,8 @@ TEXT ·tile6AVX2(SB), NOSPLIT, $0-80
 	ADDQ       CX, AX
 	VMOVUPS    (AX), Y10
 	VMOVUPS    32(AX), Y11
+	ADDQ       CX, AX
+	MOVQ       AX, from+8(FP)
 	MOVQ       aRow+40(FP), AX
 	SHLQ       $0x02, AX
 	MOVQ       aCol+48(FP), CX
@@ -699,13 +772,13 @@ TEXT ·tile6AVX2(SB), NOSPLIT, $0-80
 	MOVQ       a+32(FP), DX
 	LEAQ       (DX)(AX*2), BX
 	ADDQ       AX, BX
-	MOVQ       b+56(FP), SI
-	MOVQ       k+64(FP), DI
-	MOVQ       next+72(FP), R8
+	MOVQ       b+64(FP), SI
+	MOVQ       k+72(FP), DI
+	MOVQ       next+80(FP), R8
 	SUBQ       $0x04, DI
-	JL         rest_AVX2_22
+	JL         rest_AVX2_28
 
-loop_AVX2_21:
+loop_AVX2_27:
 	PREFETCHT1   (R8)
 	PREFETCHT1   64(R8)
 	SUBQ         $-128, R8
@@ -799,13 +872,13 @@ loop_AVX2_21:
 	ADDQ         CX, BX
 	ADDQ         $0x00000100, SI
 	SUBQ         $0x04, DI
-	JGE          loop_AVX2_21
+	JGE          loop_AVX2_27
 
-rest_AVX2_22:
+rest_AVX2_28:
 	ADDQ $0x04, DI
-	JZ   done_AVX2_24
+	JZ   done_AVX2_30
 
-one_AVX2_23:
+one_AVX2_29:
 	VMOVUPS      (SI), Y12
 	VMOVUPS      32(SI), Y13
 	VBROADCASTSS (DX), Y14
@@ -830,9 +903,9 @@ one_AVX2_23:
 	ADDQ         CX, BX
 	ADDQ         $0x00000040, SI
 	DECQ         DI
-	JNZ          one_AVX2_23
+	JNZ          one_AVX2_29
 
-done_AVX2_24:
+done_AVX2_30:
 	MOVQ    c+0(FP), AX
 	MOVQ    cRow+16(FP), CX
 	SHLQ    $0x02, CX
@@ -853,35 +926,49 @@ done_AVX2_24:
 	ADDQ    CX, AX
 	VMOVUPS Y10, (AX)
 	VMOVUPS Y11, 32(AX)
+	ADDQ    CX, AX
+	MOVQ    AX, c+0(FP)
+	MOVQ    aTile+56(FP), AX
+	SHLQ    $0x02, AX
+	ADDQ    AX, a+32(FP)
+	MOVQ    end+88(FP), AX
+	CMPQ    R8, AX
+	CMOVQHI AX, R8
+	MOVQ    R8, next+80(FP)
+	DECQ    count+96(FP)
+	JNZ     tile_AVX2_26
 	VZEROUPPER
 	RET
 
-// func tile1AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, b *float32, k int, next *float32)
-// Requires: AVX, AVX512F, MMX+
-TEXT ·tile1AVX512(SB), NOSPLIT, $0-80
-	MOVQ       c+0(FP), AX
-	MOVQ       cRow+16(FP), CX
-	SHLQ       $0x02, CX
-	IMUL3Q     $0x01, CX, CX
-	ADDQ       AX, CX
-	PREFETCHT0 (CX)
+// func tile1AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, aTile int, b *float32, k int, next *float32, end *float32, count int)
+// Requires: AVX, AVX512F, CMOV, MMX+
+TEXT ·tile1AVX512(SB), NOSPLIT, $0-104
+tile_AVX512_1:
+	MOVQ       cRow+16(FP), AX
+	SHLQ       $0x02, AX
+	IMUL3Q     $0x01, AX, AX
+	MOVQ       c+0(FP), CX
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
 	MOVQ       from+8(FP), AX
 	MOVQ       fromRow+24(FP), CX
 	SHLQ       $0x02, CX
 	VMOVUPS    (AX), Z0
 	VMOVUPS    64(AX), Z1
+	ADDQ       CX, AX
+	MOVQ       AX, from+8(FP)
 	MOVQ       aRow+40(FP), AX
 	SHLQ       $0x02, AX
 	MOVQ       aCol+48(FP), AX
 	SHLQ       $0x02, AX
 	MOVQ       a+32(FP), CX
-	MOVQ       b+56(FP), DX
-	MOVQ       k+64(FP), BX
-	MOVQ       next+72(FP), SI
+	MOVQ       b+64(FP), DX
+	MOVQ       k+72(FP), BX
+	MOVQ       next+80(FP), SI
 	SUBQ       $0x04, BX
-	JL         rest_AVX512_2
+	JL         rest_AVX512_3
 
-loop_AVX512_1:
+loop_AVX512_2:
 	PREFETCHT1   (SI)
 	PREFETCHT1   64(SI)
 	SUBQ         $-128, SI
@@ -911,13 +998,13 @@ loop_AVX512_1:
 	ADDQ         AX, CX
 	ADDQ         $0x00000200, DX
 	SUBQ         $0x04, BX
-	JGE          loop_AVX512_1
+	JGE          loop_AVX512_2
 
-rest_AVX512_2:
+rest_AVX512_3:
 	ADDQ $0x04, BX
-	JZ   done_AVX512_4
+	JZ   done_AVX512_5
 
-one_AVX512_3:
+one_AVX512_4:
 	VMOVUPS      (DX), Z2
 	VMOVUPS      64(DX), Z3
 	VBROADCASTSS (CX), Z4
@@ -926,28 +1013,40 @@ one_AVX512_3:
 	ADDQ         AX, CX
 	ADDQ         $0x00000080, DX
 	DECQ         BX
-	JNZ          one_AVX512_3
+	JNZ          one_AVX512_4
 
-done_AVX512_4:
+done_AVX512_5:
 	MOVQ    c+0(FP), AX
 	MOVQ    cRow+16(FP), CX
 	SHLQ    $0x02, CX
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
+	ADDQ    CX, AX
+	MOVQ    AX, c+0(FP)
+	MOVQ    aTile+56(FP), AX
+	SHLQ    $0x02, AX
+	ADDQ    AX, a+32(FP)
+	MOVQ    end+88(FP), AX
+	CMPQ    SI, AX
+	CMOVQHI AX, SI
+	MOVQ    SI, next+80(FP)
+	DECQ    count+96(FP)
+	JNZ     tile_AVX512_1
 	VZEROUPPER
 	RET
 
-// func tile2AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, b *float32, k int, next *float32)
-// Requires: AVX, AVX512F, MMX+
-TEXT ·tile2AVX512(SB), NOSPLIT, $0-80
-	MOVQ       c+0(FP), AX
+// func tile2AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, aTile int, b *float32, k int, next *float32, end *float32, count int)
+// Requires: AVX, AVX512F, CMOV, MMX+
+TEXT ·tile2AVX512(SB), NOSPLIT, $0-104
+tile_AVX512_6:
 	MOVQ       cRow+16(FP), CX
 	SHLQ       $0x02, CX
-	IMUL3Q     $0x02, CX, DX
-	ADDQ       AX, DX
-	PREFETCHT0 (DX)
-	ADDQ       CX, DX
-	PREFETCHT0 (DX)
+	IMUL3Q     $0x02, CX, AX
+	MOVQ       c+0(FP), DX
+	ADDQ       DX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
 	MOVQ       from+8(FP), AX
 	MOVQ       fromRow+24(FP), CX
 	SHLQ       $0x02, CX
@@ -956,18 +1055,20 @@ TEXT ·tile2AVX512(SB), NOSPLIT, $0-80
 	ADDQ       CX, AX
 	VMOVUPS    (AX), Z2
 	VMOVUPS    64(AX), Z3
+	ADDQ       CX, AX
+	MOVQ       AX, from+8(FP)
 	MOVQ       aRow+40(FP), AX
 	SHLQ       $0x02, AX
 	MOVQ       aCol+48(FP), CX
 	SHLQ       $0x02, CX
 	MOVQ       a+32(FP), DX
-	MOVQ       b+56(FP), BX
-	MOVQ       k+64(FP), SI
-	MOVQ       next+72(FP), DI
+	MOVQ       b+64(FP), BX
+	MOVQ       k+72(FP), SI
+	MOVQ       next+80(FP), DI
 	SUBQ       $0x04, SI
-	JL         rest_AVX512_6
+	JL         rest_AVX512_8
 
-loop_AVX512_5:
+loop_AVX512_7:
 	PREFETCHT1   (DI)
 	PREFETCHT1   64(DI)
 	SUBQ         $-128, DI
@@ -1009,13 +1110,13 @@ loop_AVX512_5:
 	ADDQ         CX, DX
 	ADDQ         $0x00000200, BX
 	SUBQ         $0x04, SI
-	JGE          loop_AVX512_5
+	JGE          loop_AVX512_7
 
-rest_AVX512_6:
+rest_AVX512_8:
 	ADDQ $0x04, SI
-	JZ   done_AVX512_8
+	JZ   done_AVX512_10
 
-one_AVX512_7:
+one_AVX512_9:
 	VMOVUPS      (BX), Z4
 	VMOVUPS      64(BX), Z5
 	VBROADCASTSS (DX), Z6
@@ -1027,9 +1128,9 @@ one_AVX512_7:
 	ADDQ         CX, DX
 	ADDQ         $0x00000080, BX
 	DECQ         SI
-	JNZ          one_AVX512_7
+	JNZ          one_AVX512_9
 
-done_AVX512_8:
+done_AVX512_10:
 	MOVQ    c+0(FP), AX
 	MOVQ    cRow+16(FP), CX
 	SHLQ    $0x02, CX
@@ -1038,22 +1139,34 @@ done_AVX512_8:
 	ADDQ    CX, AX
 	VMOVUPS Z2, (AX)
 	VMOVUPS Z3, 64(AX)
+	ADDQ    CX, AX
+	MOVQ    AX, c+0(FP)
+	MOVQ    aTile+56(FP), AX
+	SHLQ    $0x02, AX
+	ADDQ    AX, a+32(FP)
+	MOVQ    end+88(FP), AX
+	CMPQ    DI, AX
+	CMOVQHI AX, DI
+	MOVQ    DI, next+80(FP)
+	DECQ    count+96(FP)
+	JNZ     tile_AVX512_6
 	VZEROUPPER
 	RET
 
-// func tile3AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, b *float32, k int, next *float32)
-// Requires: AVX, AVX512F, MMX+
-TEXT ·tile3AVX512(SB), NOSPLIT, $0-80
-	MOVQ       c+0(FP), AX
+// func tile3AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, aTile int, b *float32, k int, next *float32, end *float32, count int)
+// Requires: AVX, AVX512F, CMOV, MMX+
+TEXT ·tile3AVX512(SB), NOSPLIT, $0-104
+tile_AVX512_11:
 	MOVQ       cRow+16(FP), CX
 	SHLQ       $0x02, CX
-	IMUL3Q     $0x03, CX, DX
-	ADDQ       AX, DX
-	PREFETCHT0 (DX)
-	ADDQ       CX, DX
-	PREFETCHT0 (DX)
-	ADDQ       CX, DX
-	PREFETCHT0 (DX)
+	IMUL3Q     $0x03, CX, AX
+	MOVQ       c+0(FP), DX
+	ADDQ       DX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
 	MOVQ       from+8(FP), AX
 	MOVQ       fromRow+24(FP), CX
 	SHLQ       $0x02, CX
@@ -1065,18 +1178,20 @@ TEXT ·tile3AVX512(SB), NOSPLIT, $0-80
 	ADDQ       CX, AX
 	VMOVUPS    (AX), Z4
 	VMOVUPS    64(AX), Z5
+	ADDQ       CX, AX
+	MOVQ       AX, from+8(FP)
 	MOVQ       aRow+40(FP), AX
 	SHLQ       $0x02, AX
 	MOVQ       aCol+48(FP), CX
 	SHLQ       $0x02, CX
 	MOVQ       a+32(FP), DX
-	MOVQ       b+56(FP), BX
-	MOVQ       k+64(FP), SI
-	MOVQ       next+72(FP), DI
+	MOVQ       b+64(FP), BX
+	MOVQ       k+72(FP), SI
+	MOVQ       next+80(FP), DI
 	SUBQ       $0x04, SI
-	JL         rest_AVX512_10
+	JL         rest_AVX512_13
 
-loop_AVX512_9:
+loop_AVX512_12:
 	PREFETCHT1   (DI)
 	PREFETCHT1   64(DI)
 	SUBQ         $-128, DI
@@ -1130,13 +1245,13 @@ loop_AVX512_9:
 	ADDQ         CX, DX
 	ADDQ         $0x00000200, BX
 	SUBQ         $0x04, SI
-	JGE          loop_AVX512_9
+	JGE          loop_AVX512_12
 
-rest_AVX512_10:
+rest_AVX512_13:
 	ADDQ $0x04, SI
-	JZ   done_AVX512_12
+	JZ   done_AVX512_15
 
-one_AVX512_11:
+one_AVX512_14:
 	VMOVUPS      (BX), Z6
 	VMOVUPS      64(BX), Z7
 	VBROADCASTSS (DX), Z8
@@ -1151,9 +1266,9 @@ one_AVX512_11:
 	ADDQ         CX, DX
 	ADDQ         $0x00000080, BX
 	DECQ         SI
-	JNZ          one_AVX512_11
+	JNZ          one_AVX512_14
 
-done_AVX512_12:
+done_AVX512_15:
 	MOVQ    c+0(FP), AX
 	MOVQ    cRow+16(FP), CX
 	SHLQ    $0x02, CX
@@ -1165,24 +1280,36 @@ done_AVX512_12:
 	ADDQ    CX, AX
 	VMOVUPS Z4, (AX)
 	VMOVUPS Z5, 64(AX)
+	ADDQ    CX, AX
+	MOVQ    AX, c+0(FP)
+	MOVQ    aTile+56(FP), AX
+	SHLQ    $0x02, AX
+	ADDQ    AX, a+32(FP)
+	MOVQ    end+88(FP), AX
+	CMPQ    DI, AX
+	CMOVQHI AX, DI
+	MOVQ    DI, next+80(FP)
+	DECQ    count+96(FP)
+	JNZ     tile_AVX512_11
 	VZEROUPPER
 	RET
 
-// func tile4AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, b *float32, k int, next *float32)
-// Requires: AVX, AVX512F, MMX+
-TEXT ·tile4AVX512(SB), NOSPLIT, $0-80
-	MOVQ       c+0(FP), AX
+// func tile4AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, aTile int, b *float32, k int, next *float32, end *float32, count int)
+// Requires: AVX, AVX512F, CMOV, MMX+
+TEXT ·tile4AVX512(SB), NOSPLIT, $0-104
+tile_AVX512_16:
 	MOVQ       cRow+16(FP), CX
 	SHLQ       $0x02, CX
-	IMUL3Q     $0x04, CX, DX
-	ADDQ       AX, DX
-	PREFETCHT0 (DX)
-	ADDQ       CX, DX
-	PREFETCHT0 (DX)
-	ADDQ       CX, DX
-	PREFETCHT0 (DX)
-	ADDQ       CX, DX
-	PREFETCHT0 (DX)
+	IMUL3Q     $0x04, CX, AX
+	MOVQ       c+0(FP), DX
+	ADDQ       DX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
 	MOVQ       from+8(FP), AX
 	MOVQ       fromRow+24(FP), CX
 	SHLQ       $0x02, CX
@@ -1197,6 +1324,8 @@ TEXT ·tile4AVX512(SB), NOSPLIT, $0-80
 	ADDQ       CX, AX
 	VMOVUPS    (AX), Z6
 	VMOVUPS    64(AX), Z7
+	ADDQ       CX, AX
+	MOVQ       AX, from+8(FP)
 	MOVQ       aRow+40(FP), AX
 	SHLQ       $0x02, AX
 	MOVQ       aCol+48(FP), CX
@@ -1204,13 +1333,13 @@ TEXT ·tile4AVX512(SB), NOSPLIT, $0-80
 	MOVQ       a+32(FP), DX
 	LEAQ       (DX)(AX*2), BX
 	ADDQ       AX, BX
-	MOVQ       b+56(FP), SI
-	MOVQ       k+64(FP), DI
-	MOVQ       next+72(FP), R8
+	MOVQ       b+64(FP), SI
+	MOVQ       k+72(FP), DI
+	MOVQ       next+80(FP), R8
 	SUBQ       $0x04, DI
-	JL         rest_AVX512_14
+	JL         rest_AVX512_18
 
-loop_AVX512_13:
+loop_AVX512_17:
 	PREFETCHT1   (R8)
 	PREFETCHT1   64(R8)
 	SUBQ         $-128, R8
@@ -1280,13 +1409,13 @@ loop_AVX512_13:
 	ADDQ         CX, BX
 	ADDQ         $0x00000200, SI
 	SUBQ         $0x04, DI
-	JGE          loop_AVX512_13
+	JGE          loop_AVX512_17
 
-rest_AVX512_14:
+rest_AVX512_18:
 	ADDQ $0x04, DI
-	JZ   done_AVX512_16
+	JZ   done_AVX512_20
 
-one_AVX512_15:
+one_AVX512_19:
 	VMOVUPS      (SI), Z8
 	VMOVUPS      64(SI), Z9
 	VBROADCASTSS (DX), Z10
@@ -1305,9 +1434,9 @@ one_AVX512_15:
 	ADDQ         CX, BX
 	ADDQ         $0x00000080, SI
 	DECQ         DI
-	JNZ          one_AVX512_15
+	JNZ          one_AVX512_19
 
-done_AVX512_16:
+done_AVX512_20:
 	MOVQ    c+0(FP), AX
 	MOVQ    cRow+16(FP), CX
 	SHLQ    $0x02, CX
@@ -1322,26 +1451,38 @@ done_AVX512_16:
 	ADDQ    CX, AX
 	VMOVUPS Z6, (AX)
 	VMOVUPS Z7, 64(AX)
+	ADDQ    CX, AX
+	MOVQ    AX, c+0(FP)
+	MOVQ    aTile+56(FP), AX
+	SHLQ    $0x02, AX
+	ADDQ    AX, a+32(FP)
+	MOVQ    end+88(FP), AX
+	CMPQ    R8, AX
+	CMOVQHI AX, R8
+	MOVQ    R8, next+80(FP)
+	DECQ    count+96(FP)
+	JNZ     tile_AVX512_16
 	VZEROUPPER
 	RET
 
-// func tile5AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, b *float32, k int, next *float32)
-// Requires: AVX, AVX512F, MMX+
-TEXT ·tile5AVX512(SB), NOSPLIT, $0-80
-	MOVQ       c+0(FP), AX
+// func tile5AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, aTile int, b *float32, k int, next *float32, end *float32, count int)
+// Requires: AVX, AVX512F, CMOV, MMX+
+TEXT ·tile5AVX512(SB), NOSPLIT, $0-104
+tile_AVX512_21:
 	MOVQ       cRow+16(FP), CX
 	SHLQ       $0x02, CX
-	IMUL3Q     $0x05, CX, DX
-	ADDQ       AX, DX
-	PREFETCHT0 (DX)
-	ADDQ       CX, DX
-	PREFETCHT0 (DX)
-	ADDQ       CX, DX
-	PREFETCHT0 (DX)
-	ADDQ       CX, DX
-	PREFETCHT0 (DX)
-	ADDQ       CX, DX
-	PREFETCHT0 (DX)
+	IMUL3Q     $0x05, CX, AX
+	MOVQ       c+0(FP), DX
+	ADDQ       DX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
 	MOVQ       from+8(FP), AX
 	MOVQ       fromRow+24(FP), CX
 	SHLQ       $0x02, CX
@@ -1359,6 +1500,8 @@ TEXT ·tile5AVX512(SB), NOSPLIT, $0-80
 	ADDQ       CX, AX
 	VMOVUPS    (AX), Z8
 	VMOVUPS    64(AX), Z9
+	ADDQ       CX, AX
+	MOVQ       AX, from+8(FP)
 	MOVQ       aRow+40(FP), AX
 	SHLQ       $0x02, AX
 	MOVQ       aCol+48(FP), CX
@@ -1366,13 +1509,13 @@ TEXT ·tile5AVX512(SB), NOSPLIT, $0-80
 	MOVQ       a+32(FP), DX
 	LEAQ       (DX)(AX*2), BX
 	ADDQ       AX, BX
-	MOVQ       b+56(FP), SI
-	MOVQ       k+64(FP), DI
-	MOVQ       next+72(FP), R8
+	MOVQ       b+64(FP), SI
+	MOVQ       k+72(FP), DI
+	MOVQ       next+80(FP), R8
 	SUBQ       $0x04, DI
-	JL         rest_AVX512_18
+	JL         rest_AVX512_23
 
-loop_AVX512_17:
+loop_AVX512_22:
 	PREFETCHT1   (R8)
 	PREFETCHT1   64(R8)
 	SUBQ         $-128, R8
@@ -1454,13 +1597,13 @@ loop_AVX512_17:
 	ADDQ         CX, BX
 	ADDQ         $0x00000200, SI
 	SUBQ         $0x04, DI
-	JGE          loop_AVX512_17
+	JGE          loop_AVX512_22
 
-rest_AVX512_18:
+rest_AVX512_23:
 	ADDQ $0x04, DI
-	JZ   done_AVX512_20
+	JZ   done_AVX512_25
 
-one_AVX512_19:
+one_AVX512_24:
 	VMOVUPS      (SI), Z10
 	VMOVUPS      64(SI), Z11
 	VBROADCASTSS (DX), Z12
@@ -1482,9 +1625,9 @@ one_AVX512_19:
 	ADDQ         CX, BX
 	ADDQ         $0x00000080, SI
 	DECQ         DI
-	JNZ          one_AVX512_19
+	JNZ          one_AVX512_24
 
-done_AVX512_20:
+done_AVX512_25:
 	MOVQ    c+0(FP), AX
 	MOVQ    cRow+16(FP), CX
 	SHLQ    $0x02, CX
@@ -1502,28 +1645,40 @@ done_AVX512_20:
 	ADDQ    CX, AX
 	VMOVUPS Z8, (AX)
 	VMOVUPS Z9, 64(AX)
+	ADDQ    CX, AX
+	MOVQ    AX, c+0(FP)
+	MOVQ    aTile+56(FP), AX
+	SHLQ    $0x02, AX
+	ADDQ    AX, a+32(FP)
+	MOVQ    end+88(FP), AX
+	CMPQ    R8, AX
+	CMOVQHI AX, R8
+	MOVQ    R8, next+80(FP)
+	DECQ    count+96(FP)
+	JNZ     tile_AVX512_21
 	VZEROUPPER
 	RET
 
-// func tile6AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, b *float32, k int, next *float32)
-// Requires: AVX, AVX512F, MMX+
-TEXT ·tile6AVX512(SB), NOSPLIT, $0-80
-	MOVQ       c+0(FP), AX
+// func tile6AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, aTile int, b *float32, k int, next *float32, end *float32, count int)
+// Requires: AVX, AVX512F, CMOV, MMX+
+TEXT ·tile6AVX512(SB), NOSPLIT, $0-104
+tile_AVX512_26:
 	MOVQ       cRow+16(FP), CX
 	SHLQ       $0x02, CX
-	IMUL3Q     $0x06, CX, DX
-	ADDQ       AX, DX
-	PREFETCHT0 (DX)
-	ADDQ       CX, DX
-	PREFETCHT0 (DX)
-	ADDQ       CX, DX
-	PREFETCHT0 (DX)
-	ADDQ       CX, DX
-	PREFETCHT0 (DX)
-	ADDQ       CX, DX
-	PREFETCHT0 (DX)
-	ADDQ       CX, DX
-	PREFETCHT0 (DX)
+	IMUL3Q     $0x06, CX, AX
+	MOVQ       c+0(FP), DX
+	ADDQ       DX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
 	MOVQ       from+8(FP), AX
 	MOVQ       fromRow+24(FP), CX
 	SHLQ       $0x02, CX
@@ -1544,6 +1699,8 @@ TEXT ·tile6AVX512(SB), NOSPLIT, $0-80
 	ADDQ       CX, AX
 	VMOVUPS    (AX), Z10
 	VMOVUPS    64(AX), Z11
+	ADDQ       CX, AX
+	MOVQ       AX, from+8(FP)
 	MOVQ       aRow+40(FP), AX
 	SHLQ       $0x02, AX
 	MOVQ       aCol+48(FP), CX
@@ -1551,13 +1708,13 @@ TEXT ·tile6AVX512(SB), NOSPLIT, $0-80
 	MOVQ       a+32(FP), DX
 	LEAQ       (DX)(AX*2), BX
 	ADDQ       AX, BX
-	MOVQ       b+56(FP), SI
-	MOVQ       k+64(FP), DI
-	MOVQ       next+72(FP), R8
+	MOVQ       b+64(FP), SI
+	MOVQ       k+72(FP), DI
+	MOVQ       next+80(FP), R8
 	SUBQ       $0x04, DI
-	JL         rest_AVX512_22
+	JL         rest_AVX512_28
 
-loop_AVX512_21:
+loop_AVX512_27:
 	PREFETCHT1   (R8)
 	PREFETCHT1   64(R8)
 	SUBQ         $-128, R8
@@ -1651,13 +1808,13 @@ loop_AVX512_21:
 	ADDQ         CX, BX
 	ADDQ         $0x00000200, SI
 	SUBQ         $0x04, DI
-	JGE          loop_AVX512_21
+	JGE          loop_AVX512_27
 
-rest_AVX512_22:
+rest_AVX512_28:
 	ADDQ $0x04, DI
-	JZ   done_AVX512_24
+	JZ   done_AVX512_30
 
-one_AVX512_23:
+one_AVX512_29:
 	VMOVUPS      (SI), Z12
 	VMOVUPS      64(SI), Z13
 	VBROADCASTSS (DX), Z14
@@ -1682,9 +1839,9 @@ one_AVX512_23:
 	ADDQ         CX, BX
 	ADDQ         $0x00000080, SI
 	DECQ         DI
-	JNZ          one_AVX512_23
+	JNZ          one_AVX512_29
 
-done_AVX512_24:
+done_AVX512_30:
 	MOVQ    c+0(FP), AX
 	MOVQ    cRow+16(FP), CX
 	SHLQ    $0x02, CX
@@ -1705,30 +1862,42 @@ done_AVX512_24:
 	ADDQ    CX, AX
 	VMOVUPS Z10, (AX)
 	VMOVUPS Z11, 64(AX)
+	ADDQ    CX, AX
+	MOVQ    AX, c+0(FP)
+	MOVQ    aTile+56(FP), AX
+	SHLQ    $0x02, AX
+	ADDQ    AX, a+32(FP)
+	MOVQ    end+88(FP), AX
+	CMPQ    R8, AX
+	CMOVQHI AX, R8
+	MOVQ    R8, next+80(FP)
+	DECQ    count+96(FP)
+	JNZ     tile_AVX512_26
 	VZEROUPPER
 	RET
 
-// func tile7AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, b *float32, k int, next *float32)
-// Requires: AVX, AVX512F, MMX+
-TEXT ·tile7AVX512(SB), NOSPLIT, $0-80
-	MOVQ       c+0(FP), AX
+// func tile7AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, aTile int, b *float32, k int, next *float32, end *float32, count int)
+// Requires: AVX, AVX512F, CMOV, MMX+
+TEXT ·tile7AVX512(SB), NOSPLIT, $0-104
+tile_AVX512_31:
 	MOVQ       cRow+16(FP), CX
 	SHLQ       $0x02, CX
-	IMUL3Q     $0x07, CX, DX
-	ADDQ       AX, DX
-	PREFETCHT0 (DX)
-	ADDQ       CX, DX
-	PREFETCHT0 (DX)
-	ADDQ       CX, DX
-	PREFETCHT0 (DX)
-	ADDQ       CX, DX
-	PREFETCHT0 (DX)
-	ADDQ       CX, DX
-	PREFETCHT0 (DX)
-	ADDQ       CX, DX
-	PREFETCHT0 (DX)
-	ADDQ       CX, DX
-	PREFETCHT0 (DX)
+	IMUL3Q     $0x07, CX, AX
+	MOVQ       c+0(FP), DX
+	ADDQ       DX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
 	MOVQ       from+8(FP), AX
 	MOVQ       fromRow+24(FP), CX
 	SHLQ       $0x02, CX
@@ -1752,6 +1921,8 @@ TEXT ·tile7AVX512(SB), NOSPLIT, $0-80
 	ADDQ       CX, AX
 	VMOVUPS    (AX), Z12
 	VMOVUPS    64(AX), Z13
+	ADDQ       CX, AX
+	MOVQ       AX, from+8(FP)
 	MOVQ       aRow+40(FP), AX
 	SHLQ       $0x02, AX
 	MOVQ       aCol+48(FP), CX
@@ -1761,13 +1932,13 @@ TEXT ·tile7AVX512(SB), NOSPLIT, $0-80
 	ADDQ       AX, BX
 	LEAQ       (BX)(AX*2), SI
 	ADDQ       AX, SI
-	MOVQ       b+56(FP), DI
-	MOVQ       k+64(FP), R8
-	MOVQ       next+72(FP), R9
+	MOVQ       b+64(FP), DI
+	MOVQ       k+72(FP), R8
+	MOVQ       next+80(FP), R9
 	SUBQ       $0x04, R8
-	JL         rest_AVX512_26
+	JL         rest_AVX512_33
 
-loop_AVX512_25:
+loop_AVX512_32:
 	PREFETCHT1   (R9)
 	PREFETCHT1   64(R9)
 	SUBQ         $-128, R9
@@ -1877,13 +2048,13 @@ loop_AVX512_25:
 	ADDQ         CX, SI
 	ADDQ         $0x00000200, DI
 	SUBQ         $0x04, R8
-	JGE          loop_AVX512_25
+	JGE          loop_AVX512_32
 
-rest_AVX512_26:
+rest_AVX512_33:
 	ADDQ $0x04, R8
-	JZ   done_AVX512_28
+	JZ   done_AVX512_35
 
-one_AVX512_27:
+one_AVX512_34:
 	VMOVUPS      (DI), Z14
 	VMOVUPS      64(DI), Z15
 	VBROADCASTSS (DX), Z16
@@ -1912,9 +2083,9 @@ one_AVX512_27:
 	ADDQ         CX, SI
 	ADDQ         $0x00000080, DI
 	DECQ         R8
-	JNZ          one_AVX512_27
+	JNZ          one_AVX512_34
 
-done_AVX512_28:
+done_AVX512_35:
 	MOVQ    c+0(FP), AX
 	MOVQ    cRow+16(FP), CX
 	SHLQ    $0x02, CX
@@ -1938,32 +2109,44 @@ done_AVX512_28:
 	ADDQ    CX, AX
 	VMOVUPS Z12, (AX)
 	VMOVUPS Z13, 64(AX)
+	ADDQ    CX, AX
+	MOVQ    AX, c+0(FP)
+	MOVQ    aTile+56(FP), AX
+	SHLQ    $0x02, AX
+	ADDQ    AX, a+32(FP)
+	MOVQ    end+88(FP), AX
+	CMPQ    R9, AX
+	CMOVQHI AX, R9
+	MOVQ    R9, next+80(FP)
+	DECQ    count+96(FP)
+	JNZ     tile_AVX512_31
 	VZEROUPPER
 	RET
 
-// func tile8AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, b *float32, k int, next *float32)
-// Requires: AVX, AVX512F, MMX+
-TEXT ·tile8AVX512(SB), NOSPLIT, $0-80
-	MOVQ       c+0(FP), AX
+// func tile8AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, aTile int, b *float32, k int, next *float32, end *float32, count int)
+// Requires: AVX, AVX512F, CMOV, MMX+
+TEXT ·tile8AVX512(SB), NOSPLIT, $0-104
+tile_AVX512_36:
 	MOVQ       cRow+16(FP), CX
 	SHLQ       $0x02, CX
-	IMUL3Q     $0x08, CX, DX
-	ADDQ       AX, DX
-	PREFETCHT0 (DX)
-	ADDQ       CX, DX
-	PREFETCHT0 (DX)
-	ADDQ       CX, DX
-	PREFETCHT0 (DX)
-	ADDQ       CX, DX
-	PREFETCHT0 (DX)
-	ADDQ       CX, DX
-	PREFETCHT0 (DX)
-	ADDQ       CX, DX
-	PREFETCHT0 (DX)
-	ADDQ       CX, DX
-	PREFETCHT0 (DX)
-	ADDQ       CX, DX
-	PREFETCHT0 (DX)
+	IMUL3Q     $0x08, CX, AX
+	MOVQ       c+0(FP), DX
+	ADDQ       DX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
 	MOVQ       from+8(FP), AX
 	MOVQ       fromRow+24(FP), CX
 	SHLQ       $0x02, CX
@@ -1990,6 +2173,8 @@ TEXT ·tile8AVX512(SB), NOSPLIT, $0-80
 	ADDQ       CX, AX
 	VMOVUPS    (AX), Z14
 	VMOVUPS    64(AX), Z15
+	ADDQ       CX, AX
+	MOVQ       AX, from+8(FP)
 	MOVQ       aRow+40(FP), AX
 	SHLQ       $0x02, AX
 	MOVQ       aCol+48(FP), CX
@@ -1999,13 +2184,13 @@ TEXT ·tile8AVX512(SB), NOSPLIT, $0-80
 	ADDQ       AX, BX
 	LEAQ       (BX)(AX*2), SI
 	ADDQ       AX, SI
-	MOVQ       b+56(FP), DI
-	MOVQ       k+64(FP), R8
-	MOVQ       next+72(FP), R9
+	MOVQ       b+64(FP), DI
+	MOVQ       k+72(FP), R8
+	MOVQ       next+80(FP), R9
 	SUBQ       $0x04, R8
-	JL         rest_AVX512_30
+	JL         rest_AVX512_38
 
-loop_AVX512_29:
+loop_AVX512_37:
 	PREFETCHT1   (R9)
 	PREFETCHT1   64(R9)
 	SUBQ         $-128, R9
@@ -2127,13 +2312,13 @@ loop_AVX512_29:
 	ADDQ         CX, SI
 	ADDQ         $0x00000200, DI
 	SUBQ         $0x04, R8
-	JGE          loop_AVX512_29
+	JGE          loop_AVX512_37
 
-rest_AVX512_30:
+rest_AVX512_38:
 	ADDQ $0x04, R8
-	JZ   done_AVX512_32
+	JZ   done_AVX512_40
 
-one_AVX512_31:
+one_AVX512_39:
 	VMOVUPS      (DI), Z16
 	VMOVUPS      64(DI), Z17
 	VBROADCASTSS (DX), Z18
@@ -2165,9 +2350,9 @@ one_AVX512_31:
 	ADDQ         CX, SI
 	ADDQ         $0x00000080, DI
 	DECQ         R8
-	JNZ          one_AVX512_31
+	JNZ          one_AVX512_39
 
-done_AVX512_32:
+done_AVX512_40:
 	MOVQ    c+0(FP), AX
 	MOVQ    cRow+16(FP), CX
 	SHLQ    $0x02, CX
@@ -2194,34 +2379,46 @@ done_AVX512_32:
 	ADDQ    CX, AX
 	VMOVUPS Z14, (AX)
 	VMOVUPS Z15, 64(AX)
+	ADDQ    CX, AX
+	MOVQ    AX, c+0(FP)
+	MOVQ    aTile+56(FP), AX
+	SHLQ    $0x02, AX
+	ADDQ    AX, a+32(FP)
+	MOVQ    end+88(FP), AX
+	CMPQ    R9, AX
+	CMOVQHI AX, R9
+	MOVQ    R9, next+80(FP)
+	DECQ    count+96(FP)
+	JNZ     tile_AVX512_36
 	VZEROUPPER
 	RET
 
-// func tile9AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, b *float32, k int, next *float32)
-// Requires: AVX, AVX512F, MMX+
-TEXT ·tile9AVX512(SB), NOSPLIT, $0-80
-	MOVQ       c+0(FP), AX
+// func tile9AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, aTile int, b *float32, k int, next *float32, end *float32, count int)
+// Requires: AVX, AVX512F, CMOV, MMX+
+TEXT ·tile9AVX512(SB), NOSPLIT, $0-104
+tile_AVX512_41:
 	MOVQ       cRow+16(FP), CX
 	SHLQ       $0x02, CX
-	IMUL3Q     $0x09, CX, DX
-	ADDQ       AX, DX
-	PREFETCHT0 (DX)
-	ADDQ       CX, DX
-	PREFETCHT0 (DX)
-	ADDQ       CX, DX
-	PREFETCHT0 (DX)
-	ADDQ       CX, DX
-	PREFETCHT0 (DX)
-	ADDQ       CX, DX
-	PREFETCHT0 (DX)
-	ADDQ       CX, DX
-	PREFETCHT0 (DX)
-	ADDQ       CX, DX
-	PREFETCHT0 (DX)
-	ADDQ       CX, DX
-	PREFETCHT0 (DX)
-	ADDQ       CX, DX
-	PREFETCHT0 (DX)
+	IMUL3Q     $0x09, CX, AX
+	MOVQ       c+0(FP), DX
+	ADDQ       DX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
 	MOVQ       from+8(FP), AX
 	MOVQ       fromRow+24(FP), CX
 	SHLQ       $0x02, CX
@@ -2251,6 +2448,8 @@ TEXT ·tile9AVX512(SB), NOSPLIT, $0-80
 	ADDQ       CX, AX
 	VMOVUPS    (AX), Z16
 	VMOVUPS    64(AX), Z17
+	ADDQ       CX, AX
+	MOVQ       AX, from+8(FP)
 	MOVQ       aRow+40(FP), AX
 	SHLQ       $0x02, AX
 	MOVQ       aCol+48(FP), CX
@@ -2260,13 +2459,13 @@ TEXT ·tile9AVX512(SB), NOSPLIT, $0-80
 	ADDQ       AX, BX
 	LEAQ       (BX)(AX*2), SI
 	ADDQ       AX, SI
-	MOVQ       b+56(FP), DI
-	MOVQ       k+64(FP), R8
-	MOVQ       next+72(FP), R9
+	MOVQ       b+64(FP), DI
+	MOVQ       k+72(FP), R8
+	MOVQ       next+80(FP), R9
 	SUBQ       $0x04, R8
-	JL         rest_AVX512_34
+	JL         rest_AVX512_43
 
-loop_AVX512_33:
+loop_AVX512_42:
 	PREFETCHT1   (R9)
 	PREFETCHT1   64(R9)
 	SUBQ         $-128, R9
@@ -2400,13 +2599,13 @@ loop_AVX512_33:
 	ADDQ         CX, SI
 	ADDQ         $0x00000200, DI
 	SUBQ         $0x04, R8
-	JGE          loop_AVX512_33
+	JGE          loop_AVX512_42
 
-rest_AVX512_34:
+rest_AVX512_43:
 	ADDQ $0x04, R8
-	JZ   done_AVX512_36
+	JZ   done_AVX512_45
 
-one_AVX512_35:
+one_AVX512_44:
 	VMOVUPS      (DI), Z18
 	VMOVUPS      64(DI), Z19
 	VBROADCASTSS (DX), Z20
@@ -2441,9 +2640,9 @@ one_AVX512_35:
 	ADDQ         CX, SI
 	ADDQ         $0x00000080, DI
 	DECQ         R8
-	JNZ          one_AVX512_35
+	JNZ          one_AVX512_44
 
-done_AVX512_36:
+done_AVX512_45:
 	MOVQ    c+0(FP), AX
 	MOVQ    cRow+16(FP), CX
 	SHLQ    $0x02, CX
@@ -2473,36 +2672,48 @@ done_AVX512_36:
 	ADDQ    CX, AX
 	VMOVUPS Z16, (AX)
 	VMOVUPS Z17, 64(AX)
+	ADDQ    CX, AX
+	MOVQ    AX, c+0(FP)
+	MOVQ    aTile+56(FP), AX
+	SHLQ    $0x02, AX
+	ADDQ    AX, a+32(FP)
+	MOVQ    end+88(FP), AX
+	CMPQ    R9, AX
+	CMOVQHI AX, R9
+	MOVQ    R9, next+80(FP)
+	DECQ    count+96(FP)
+	JNZ     tile_AVX512_41
 	VZEROUPPER
 	RET
 
-// func tile10AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, b *float32, k int, next *float32)
-// Requires: AVX, AVX512F, MMX+
-TEXT ·tile10AVX512(SB), NOSPLIT, $0-80
-	MOVQ       c+0(FP), AX
+// func tile10AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, aTile int, b *float32, k int, next *float32, end *float32, count int)
+// Requires: AVX, AVX512F, CMOV, MMX+
+TEXT ·tile10AVX512(SB), NOSPLIT, $0-104
+tile_AVX512_46:
 	MOVQ       cRow+16(FP), CX
 	SHLQ       $0x02, CX
-	IMUL3Q     $0x0a, CX, DX
-	ADDQ       AX, DX
-	PREFETCHT0 (DX)
-	ADDQ       CX, DX
-	PREFETCHT0 (DX)
-	ADDQ       CX, DX
-	PREFETCHT0 (DX)
-	ADDQ       CX, DX
-	PREFETCHT0 (DX)
-	ADDQ       CX, DX
-	PREFETCHT0 (DX)
-	ADDQ       CX, DX
-	PREFETCHT0 (DX)
-	ADDQ       CX, DX
-	PREFETCHT0 (DX)
-	ADDQ       CX, DX
-	PREFETCHT0 (DX)
-	ADDQ       CX, DX
-	PREFETCHT0 (DX)
-	ADDQ       CX, DX
-	PREFETCHT0 (DX)
+	IMUL3Q     $0x0a, CX, AX
+	MOVQ       c+0(FP), DX
+	ADDQ       DX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
 	MOVQ       from+8(FP), AX
 	MOVQ       fromRow+24(FP), CX
 	SHLQ       $0x02, CX
@@ -2535,6 +2746,8 @@ TEXT ·tile10AVX512(SB), NOSPLIT, $0-80
 	ADDQ       CX, AX
 	VMOVUPS    (AX), Z18
 	VMOVUPS    64(AX), Z19
+	ADDQ       CX, AX
+	MOVQ       AX, from+8(FP)
 	MOVQ       aRow+40(FP), AX
 	SHLQ       $0x02, AX
 	MOVQ       aCol+48(FP), CX
@@ -2546,13 +2759,13 @@ TEXT ·tile10AVX512(SB), NOSPLIT, $0-80
 	ADDQ       AX, SI
 	LEAQ       (SI)(AX*2), DI
 	ADDQ       AX, DI
-	MOVQ       b+56(FP), R8
-	MOVQ       k+64(FP), R9
-	MOVQ       next+72(FP), R10
+	MOVQ       b+64(FP), R8
+	MOVQ       k+72(FP), R9
+	MOVQ       next+80(FP), R10
 	SUBQ       $0x04, R9
-	JL         rest_AVX512_38
+	JL         rest_AVX512_48
 
-loop_AVX512_37:
+loop_AVX512_47:
 	PREFETCHT1   (R10)
 	PREFETCHT1   64(R10)
 	SUBQ         $-128, R10
@@ -2702,13 +2915,13 @@ loop_AVX512_37:
 	ADDQ         CX, DI
 	ADDQ         $0x00000200, R8
 	SUBQ         $0x04, R9
-	JGE          loop_AVX512_37
+	JGE          loop_AVX512_47
 
-rest_AVX512_38:
+rest_AVX512_48:
 	ADDQ $0x04, R9
-	JZ   done_AVX512_40
+	JZ   done_AVX512_50
 
-one_AVX512_39:
+one_AVX512_49:
 	VMOVUPS      (R8), Z20
 	VMOVUPS      64(R8), Z21
 	VBROADCASTSS (DX), Z22
@@ -2747,9 +2960,9 @@ one_AVX512_39:
 	ADDQ         CX, DI
 	ADDQ         $0x00000080, R8
 	DECQ         R9
-	JNZ          one_AVX512_39
+	JNZ          one_AVX512_49
 
-done_AVX512_40:
+done_AVX512_50:
 	MOVQ    c+0(FP), AX
 	MOVQ    cRow+16(FP), CX
 	SHLQ    $0x02, CX
@@ -2782,38 +2995,50 @@ done_AVX512_40:
 	ADDQ    CX, AX
 	VMOVUPS Z18, (AX)
 	VMOVUPS Z19, 64(AX)
+	ADDQ    CX, AX
+	MOVQ    AX, c+0(FP)
+	MOVQ    aTile+56(FP), AX
+	SHLQ    $0x02, AX
+	ADDQ    AX, a+32(FP)
+	MOVQ    end+88(FP), AX
+	CMPQ    R10, AX
+	CMOVQHI AX, R10
+	MOVQ    R10, next+80(FP)
+	DECQ    count+96(FP)
+	JNZ     tile_AVX512_46
 	VZEROUPPER
 	RET
 
-// func tile11AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, b *float32, k int, next *float32)
-// Requires: AVX, AVX512F, MMX+
-TEXT ·tile11AVX512(SB), NOSPLIT, $0-80
-	MOVQ       c+0(FP), AX
+// func tile11AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, aTile int, b *float32, k int, next *float32, end *float32, count int)
+// Requires: AVX, AVX512F, CMOV, MMX+
+TEXT ·tile11AVX512(SB), NOSPLIT, $0-104
+tile_AVX512_51:
 	MOVQ       cRow+16(FP), CX
 	SHLQ       $0x02, CX
-	IMUL3Q     $0x0b, CX, DX
-	ADDQ       AX, DX
-	PREFETCHT0 (DX)
-	ADDQ       CX, DX
-	PREFETCHT0 (DX)
-	ADDQ       CX, DX
-	PREFETCHT0 (DX)
-	ADDQ       CX, DX
-	PREFETCHT0 (DX)
-	ADDQ       CX, DX
-	PREFETCHT0 (DX)
-	ADDQ       CX, DX
-	PREFETCHT0 (DX)
-	ADDQ       CX, DX
-	PREFETCHT0 (DX)
-	ADDQ       CX, DX
-	PREFETCHT0 (DX)
-	ADDQ       CX, DX
-	PREFETCHT0 (DX)
-	ADDQ       CX, DX
-	PREFETCHT0 (DX)
-	ADDQ       CX, DX
-	PREFETCHT0 (DX)
+	IMUL3Q     $0x0b, CX, AX
+	MOVQ       c+0(FP), DX
+	ADDQ       DX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
 	MOVQ       from+8(FP), AX
 	MOVQ       fromRow+24(FP), CX
 	SHLQ       $0x02, CX
@@ -2849,6 +3074,8 @@ TEXT ·tile11AVX512(SB), NOSPLIT, $0-80
 	ADDQ       CX, AX
 	VMOVUPS    (AX), Z20
 	VMOVUPS    64(AX), Z21
+	ADDQ       CX, AX
+	MOVQ       AX, from+8(FP)
 	MOVQ       aRow+40(FP), AX
 	SHLQ       $0x02, AX
 	MOVQ       aCol+48(FP), CX
@@ -2860,13 +3087,13 @@ TEXT ·tile11AVX512(SB), NOSPLIT, $0-80
 	ADDQ       AX, SI
 	LEAQ       (SI)(AX*2), DI
 	ADDQ       AX, DI
-	MOVQ       b+56(FP), R8
-	MOVQ       k+64(FP), R9
-	MOVQ       next+72(FP), R10
+	MOVQ       b+64(FP), R8
+	MOVQ       k+72(FP), R9
+	MOVQ       next+80(FP), R10
 	SUBQ       $0x04, R9
-	JL         rest_AVX512_42
+	JL         rest_AVX512_53
 
-loop_AVX512_41:
+loop_AVX512_52:
 	PREFETCHT1   (R10)
 	PREFETCHT1   64(R10)
 	SUBQ         $-128, R10
@@ -3028,13 +3255,13 @@ loop_AVX512_41:
 	ADDQ         CX, DI
 	ADDQ         $0x00000200, R8
 	SUBQ         $0x04, R9
-	JGE          loop_AVX512_41
+	JGE          loop_AVX512_52
 
-rest_AVX512_42:
+rest_AVX512_53:
 	ADDQ $0x04, R9
-	JZ   done_AVX512_44
+	JZ   done_AVX512_55
 
-one_AVX512_43:
+one_AVX512_54:
 	VMOVUPS      (R8), Z22
 	VMOVUPS      64(R8), Z23
 	VBROADCASTSS (DX), Z24
@@ -3076,9 +3303,9 @@ one_AVX512_43:
 	ADDQ         CX, DI
 	ADDQ         $0x00000080, R8
 	DECQ         R9
-	JNZ          one_AVX512_43
+	JNZ          one_AVX512_54
 
-done_AVX512_44:
+done_AVX512_55:
 	MOVQ    c+0(FP), AX
 	MOVQ    cRow+16(FP), CX
 	SHLQ    $0x02, CX
@@ -3114,40 +3341,52 @@ done_AVX512_44:
 	ADDQ    CX, AX
 	VMOVUPS Z20, (AX)
 	VMOVUPS Z21, 64(AX)
+	ADDQ    CX, AX
+	MOVQ    AX, c+0(FP)
+	MOVQ    aTile+56(FP), AX
+	SHLQ    $0x02, AX
+	ADDQ    AX, a+32(FP)
+	MOVQ    end+88(FP), AX
+	CMPQ    R10, AX
+	CMOVQHI AX, R10
+	MOVQ    R10, next+80(FP)
+	DECQ    count+96(FP)
+	JNZ     tile_AVX512_51
 	VZEROUPPER
 	RET
 
-// func tile12AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, b *float32, k int, next *float32)
-// Requires: AVX, AVX512F, MMX+
-TEXT ·tile12AVX512(SB), NOSPLIT, $0-80
-	MOVQ       c+0(FP), AX
+// func tile12AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, aTile int, b *float32, k int, next *float32, end *float32, count int)
+// Requires: AVX, AVX512F, CMOV, MMX+
+TEXT ·tile12AVX512(SB), NOSPLIT, $0-104
+tile_AVX512_56:
 	MOVQ       cRow+16(FP), CX
 	SHLQ       $0x02, CX
-	IMUL3Q     $0x0c, CX, DX
-	ADDQ       AX, DX
-	PREFETCHT0 (DX)
-	ADDQ       CX, DX
-	PREFETCHT0 (DX)
-	ADDQ       CX, DX
-	PREFETCHT0 (DX)
-	ADDQ       CX, DX
-	PREFETCHT0 (DX)
-	ADDQ       CX, DX
-	PREFETCHT0 (DX)
-	ADDQ       CX, DX
-	PREFETCHT0 (DX)
-	ADDQ       CX, DX
-	PREFETCHT0 (DX)
-	ADDQ       CX, DX
-	PREFETCHT0 (DX)
-	ADDQ       CX, DX
-	PREFETCHT0 (DX)
-	ADDQ       CX, DX
-	PREFETCHT0 (DX)
-	ADDQ       CX, DX
-	PREFETCHT0 (DX)
-	ADDQ       CX, DX
-	PREFETCHT0 (DX)
+	IMUL3Q     $0x0c, CX, AX
+	MOVQ       c+0(FP), DX
+	ADDQ       DX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
 	MOVQ       from+8(FP), AX
 	MOVQ       fromRow+24(FP), CX
 	SHLQ       $0x02, CX
@@ -3186,6 +3425,8 @@ TEXT ·tile12AVX512(SB), NOSPLIT, $0-80
 	ADDQ       CX, AX
 	VMOVUPS    (AX), Z22
 	VMOVUPS    64(AX), Z23
+	ADDQ       CX, AX
+	MOVQ       AX, from+8(FP)
 	MOVQ       aRow+40(FP), AX
 	SHLQ       $0x02, AX
 	MOVQ       aCol+48(FP), CX
@@ -3197,13 +3438,13 @@ TEXT ·tile12AVX512(SB), NOSPLIT, $0-80
 	ADDQ       AX, SI
 	LEAQ       (SI)(AX*2), DI
 	ADDQ       AX, DI
-	MOVQ       b+56(FP), R8
-	MOVQ       k+64(FP), R9
-	MOVQ       next+72(FP), R10
+	MOVQ       b+64(FP), R8
+	MOVQ       k+72(FP), R9
+	MOVQ       next+80(FP), R10
 	SUBQ       $0x04, R9
-	JL         rest_AVX512_46
+	JL         rest_AVX512_58
 
-loop_AVX512_45:
+loop_AVX512_57:
 	PREFETCHT1   (R10)
 	PREFETCHT1   64(R10)
 	SUBQ         $-128, R10
@@ -3377,13 +3618,13 @@ loop_AVX512_45:
 	ADDQ         CX, DI
 	ADDQ         $0x00000200, R8
 	SUBQ         $0x04, R9
-	JGE          loop_AVX512_45
+	JGE          loop_AVX512_57
 
-rest_AVX512_46:
+rest_AVX512_58:
 	ADDQ $0x04, R9
-	JZ   done_AVX512_48
+	JZ   done_AVX512_60
 
-one_AVX512_47:
+one_AVX512_59:
 	VMOVUPS      (R8), Z24
 	VMOVUPS      64(R8), Z25
 	VBROADCASTSS (DX), Z26
@@ -3428,9 +3669,9 @@ one_AVX512_47:
 	ADDQ         CX, DI
 	ADDQ         $0x00000080, R8
 	DECQ         R9
-	JNZ          one_AVX512_47
+	JNZ          one_AVX512_59
 
-done_AVX512_48:
+done_AVX512_60:
 	MOVQ    c+0(FP), AX
 	MOVQ    cRow+16(FP), CX
 	SHLQ    $0x02, CX
@@ -3469,42 +3710,54 @@ done_AVX512_48:
 	ADDQ    CX, AX
 	VMOVUPS Z22, (AX)
 	VMOVUPS Z23, 64(AX)
+	ADDQ    CX, AX
+	MOVQ    AX, c+0(FP)
+	MOVQ    aTile+56(FP), AX
+	SHLQ    $0x02, AX
+	ADDQ    AX, a+32(FP)
+	MOVQ    end+88(FP), AX
+	CMPQ    R10, AX
+	CMOVQHI AX, R10
+	MOVQ    R10, next+80(FP)
+	DECQ    count+96(FP)
+	JNZ     tile_AVX512_56
 	VZEROUPPER
 	RET
 
-// func tile13AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, b *float32, k int, next *float32)
-// Requires: AVX, AVX512F, MMX+
-TEXT ·tile13AVX512(SB), NOSPLIT, $0-80
-	MOVQ       c+0(FP), AX
+// func tile13AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, aTile int, b *float32, k int, next *float32, end *float32, count int)
+// Requires: AVX, AVX512F, CMOV, MMX+
+TEXT ·tile13AVX512(SB), NOSPLIT, $0-104
+tile_AVX512_61:
 	MOVQ       cRow+16(FP), CX
 	SHLQ       $0x02, CX
-	IMUL3Q     $0x0d, CX, DX
-	ADDQ       AX, DX
-	PREFETCHT0 (DX)
-	ADDQ       CX, DX
-	PREFETCHT0 (DX)
-	ADDQ       CX, DX
-	PREFETCHT0 (DX)
-	ADDQ       CX, DX
-	PREFETCHT0 (DX)
-	ADDQ       CX, DX
-	PREFETCHT0 (DX)
-	ADDQ       CX, DX
-	PREFETCHT0 (DX)
-	ADDQ       CX, DX
-	PREFETCHT0 (DX)
-	ADDQ       CX, DX
-	PREFETCHT0 (DX)
-	ADDQ       CX, DX
-	PREFETCHT0 (DX)
-	ADDQ       CX, DX
-	PREFETCHT0 (DX)
-	ADDQ       CX, DX
-	PREFETCHT0 (DX)
-	ADDQ       CX, DX
-	PREFETCHT0 (DX)
-	ADDQ       CX, DX
-	PREFETCHT0 (DX)
+	IMUL3Q     $0x0d, CX, AX
+	MOVQ       c+0(FP), DX
+	ADDQ       DX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
 	MOVQ       from+8(FP), AX
 	MOVQ       fromRow+24(FP), CX
 	SHLQ       $0x02, CX
@@ -3546,6 +3799,8 @@ TEXT ·tile13AVX512(SB), NOSPLIT, $0-80
 	ADDQ       CX, AX
 	VMOVUPS    (AX), Z24
 	VMOVUPS    64(AX), Z25
+	ADDQ       CX, AX
+	MOVQ       AX, from+8(FP)
 	MOVQ       aRow+40(FP), AX
 	SHLQ       $0x02, AX
 	MOVQ       aCol+48(FP), CX
@@ -3559,13 +3814,13 @@ TEXT ·tile13AVX512(SB), NOSPLIT, $0-80
 	ADDQ       AX, DI
 	LEAQ       (DI)(AX*2), R8
 	ADDQ       AX, R8
-	MOVQ       b+56(FP), R9
-	MOVQ       k+64(FP), R10
-	MOVQ       next+72(FP), R11
+	MOVQ       b+64(FP), R9
+	MOVQ       k+72(FP), R10
+	MOVQ       next+80(FP), R11
 	SUBQ       $0x04, R10
-	JL         rest_AVX512_50
+	JL         rest_AVX512_63
 
-loop_AVX512_49:
+loop_AVX512_62:
 	PREFETCHT1   (R11)
 	PREFETCHT1   64(R11)
 	SUBQ         $-128, R11
@@ -3755,13 +4010,13 @@ loop_AVX512_49:
 	ADDQ         CX, R8
 	ADDQ         $0x00000200, R9
 	SUBQ         $0x04, R10
-	JGE          loop_AVX512_49
+	JGE          loop_AVX512_62
 
-rest_AVX512_50:
+rest_AVX512_63:
 	ADDQ $0x04, R10
-	JZ   done_AVX512_52
+	JZ   done_AVX512_65
 
-one_AVX512_51:
+one_AVX512_64:
 	VMOVUPS      (R9), Z26
 	VMOVUPS      64(R9), Z27
 	VBROADCASTSS (DX), Z28
@@ -3810,9 +4065,9 @@ one_AVX512_51:
 	ADDQ         CX, R8
 	ADDQ         $0x00000080, R9
 	DECQ         R10
-	JNZ          one_AVX512_51
+	JNZ          one_AVX512_64
 
-done_AVX512_52:
+done_AVX512_65:
 	MOVQ    c+0(FP), AX
 	MOVQ    cRow+16(FP), CX
 	SHLQ    $0x02, CX
@@ -3854,44 +4109,56 @@ done_AVX512_52:
 	ADDQ    CX, AX
 	VMOVUPS Z24, (AX)
 	VMOVUPS Z25, 64(AX)
+	ADDQ    CX, AX
+	MOVQ    AX, c+0(FP)
+	MOVQ    aTile+56(FP), AX
+	SHLQ    $0x02, AX
+	ADDQ    AX, a+32(FP)
+	MOVQ    end+88(FP), AX
+	CMPQ    R11, AX
+	CMOVQHI AX, R11
+	MOVQ    R11, next+80(FP)
+	DECQ    count+96(FP)
+	JNZ     tile_AVX512_61
 	VZEROUPPER
 	RET
 
-// func tile14AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, b *float32, k int, next *float32)
-// Requires: AVX, AVX512F, MMX+
-TEXT ·tile14AVX512(SB), NOSPLIT, $0-80
-	MOVQ       c+0(FP), AX
+// func tile14AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, aTile int, b *float32, k int, next *float32, end *float32, count int)
+// Requires: AVX, AVX512F, CMOV, MMX+
+TEXT ·tile14AVX512(SB), NOSPLIT, $0-104
+tile_AVX512_66:
 	MOVQ       cRow+16(FP), CX
 	SHLQ       $0x02, CX
-	IMUL3Q     $0x0e, CX, DX
-	ADDQ       AX, DX
-	PREFETCHT0 (DX)
-	ADDQ       CX, DX
-	PREFETCHT0 (DX)
-	ADDQ       CX, DX
-	PREFETCHT0 (DX)
-	ADDQ       CX, DX
-	PREFETCHT0 (DX)
-	ADDQ       CX, DX
-	PREFETCHT0 (DX)
-	ADDQ       CX, DX
-	PREFETCHT0 (DX)
-	ADDQ       CX, DX
-	PREFETCHT0 (DX)
-	ADDQ       CX, DX
-	PREFETCHT0 (DX)
-	ADDQ       CX, DX
-	PREFETCHT0 (DX)
-	ADDQ       CX, DX
-	PREFETCHT0 (DX)
-	ADDQ       CX, DX
-	PREFETCHT0 (DX)
-	ADDQ       CX, DX
-	PREFETCHT0 (DX)
-	ADDQ       CX, DX
-	PREFETCHT0 (DX)
-	ADDQ       CX, DX
-	PREFETCHT0 (DX)
+	IMUL3Q     $0x0e, CX, AX
+	MOVQ       c+0(FP), DX
+	ADDQ       DX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
 	MOVQ       from+8(FP), AX
 	MOVQ       fromRow+24(FP), CX
 	SHLQ       $0x02, CX
@@ -3936,6 +4203,8 @@ TEXT ·tile14AVX512(SB), NOSPLIT, $0-80
 	ADDQ       CX, AX
 	VMOVUPS    (AX), Z26
 	VMOVUPS    64(AX), Z27
+	ADDQ       CX, AX
+	MOVQ       AX, from+8(FP)
 	MOVQ       aRow+40(FP), AX
 	SHLQ       $0x02, AX
 	MOVQ       aCol+48(FP), CX
@@ -3949,13 +4218,13 @@ TEXT ·tile14AVX512(SB), NOSPLIT, $0-80
 	ADDQ       AX, DI
 	LEAQ       (DI)(AX*2), R8
 	ADDQ       AX, R8
-	MOVQ       b+56(FP), R9
-	MOVQ       k+64(FP), R10
-	MOVQ       next+72(FP), R11
+	MOVQ       b+64(FP), R9
+	MOVQ       k+72(FP), R10
+	MOVQ       next+80(FP), R11
 	SUBQ       $0x04, R10
-	JL         rest_AVX512_54
+	JL         rest_AVX512_68
 
-loop_AVX512_53:
+loop_AVX512_67:
 	PREFETCHT1   (R11)
 	PREFETCHT1   64(R11)
 	SUBQ         $-128, R11
@@ -4157,13 +4426,13 @@ loop_AVX512_53:
 	ADDQ         CX, R8
 	ADDQ         $0x00000200, R9
 	SUBQ         $0x04, R10
-	JGE          loop_AVX512_53
+	JGE          loop_AVX512_67
 
-rest_AVX512_54:
+rest_AVX512_68:
 	ADDQ $0x04, R10
-	JZ   done_AVX512_56
+	JZ   done_AVX512_70
 
-one_AVX512_55:
+one_AVX512_69:
 	VMOVUPS      (R9), Z28
 	VMOVUPS      64(R9), Z29
 	VBROADCASTSS (DX), Z30
@@ -4215,9 +4484,9 @@ one_AVX512_55:
 	ADDQ         CX, R8
 	ADDQ         $0x00000080, R9
 	DECQ         R10
-	JNZ          one_AVX512_55
+	JNZ          one_AVX512_69
 
-done_AVX512_56:
+done_AVX512_70:
 	MOVQ    c+0(FP), AX
 	MOVQ    cRow+16(FP), CX
 	SHLQ    $0x02, CX
@@ -4262,5 +4531,16 @@ done_AVX512_56:
 	ADDQ    CX, AX
 	VMOVUPS Z26, (AX)
 	VMOVUPS Z27, 64(AX)
+	ADDQ    CX, AX
+	MOVQ    AX, c+0(FP)
+	MOVQ    aTile+56(FP), AX
+	SHLQ    $0x02, AX
+	ADDQ    AX, a+32(FP)
+	MOVQ    end+88(FP), AX
+	CMPQ    R11, AX
+	CMOVQHI AX, R11
+	MOVQ    R11, next+80(FP)
+	DECQ    count+96(FP)
+	JNZ     tile_AVX512_66
 	VZEROUPPER
 	RET

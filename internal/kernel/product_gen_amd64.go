@@ -4,102 +4,102 @@
 
 package kernel
 
-// tile1AVX2 writes from + a·b to c, 1 rows of 16: a [1 k], its rows aRow and its columns aCol values apart, b [k 16] without gaps. It asks the cache for the k/2 lines at next.
+// tile1AVX2 writes from + a·b to c, count times 1 rows of 16: see set.tile.
 //
 //go:noescape
-func tile1AVX2(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, b *float32, k int, next *float32)
+func tile1AVX2(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, aTile int, b *float32, k int, next *float32, end *float32, count int)
 
-// tile2AVX2 writes from + a·b to c, 2 rows of 16: a [2 k], its rows aRow and its columns aCol values apart, b [k 16] without gaps. It asks the cache for the k/2 lines at next.
+// tile2AVX2 writes from + a·b to c, count times 2 rows of 16: see set.tile.
 //
 //go:noescape
-func tile2AVX2(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, b *float32, k int, next *float32)
+func tile2AVX2(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, aTile int, b *float32, k int, next *float32, end *float32, count int)
 
-// tile3AVX2 writes from + a·b to c, 3 rows of 16: a [3 k], its rows aRow and its columns aCol values apart, b [k 16] without gaps. It asks the cache for the k/2 lines at next.
+// tile3AVX2 writes from + a·b to c, count times 3 rows of 16: see set.tile.
 //
 //go:noescape
-func tile3AVX2(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, b *float32, k int, next *float32)
+func tile3AVX2(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, aTile int, b *float32, k int, next *float32, end *float32, count int)
 
-// tile4AVX2 writes from + a·b to c, 4 rows of 16: a [4 k], its rows aRow and its columns aCol values apart, b [k 16] without gaps. It asks the cache for the k/2 lines at next.
+// tile4AVX2 writes from + a·b to c, count times 4 rows of 16: see set.tile.
 //
 //go:noescape
-func tile4AVX2(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, b *float32, k int, next *float32)
+func tile4AVX2(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, aTile int, b *float32, k int, next *float32, end *float32, count int)
 
-// tile5AVX2 writes from + a·b to c, 5 rows of 16: a [5 k], its rows aRow and its columns aCol values apart, b [k 16] without gaps. It asks the cache for the k/2 lines at next.
+// tile5AVX2 writes from + a·b to c, count times 5 rows of 16: see set.tile.
 //
 //go:noescape
-func tile5AVX2(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, b *float32, k int, next *float32)
+func tile5AVX2(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, aTile int, b *float32, k int, next *float32, end *float32, count int)
 
-// tile6AVX2 writes from + a·b to c, 6 rows of 16: a [6 k], its rows aRow and its columns aCol values apart, b [k 16] without gaps. It asks the cache for the k/2 lines at next.
+// tile6AVX2 writes from + a·b to c, count times 6 rows of 16: see set.tile.
 //
 //go:noescape
-func tile6AVX2(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, b *float32, k int, next *float32)
+func tile6AVX2(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, aTile int, b *float32, k int, next *float32, end *float32, count int)
 
-// tile1AVX512 writes from + a·b to c, 1 rows of 32: a [1 k], its rows aRow and its columns aCol values apart, b [k 32] without gaps. It asks the cache for the k/2 lines at next.
+// tile1AVX512 writes from + a·b to c, count times 1 rows of 32: see set.tile.
 //
 //go:noescape
-func tile1AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, b *float32, k int, next *float32)
+func tile1AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, aTile int, b *float32, k int, next *float32, end *float32, count int)
 
-// tile2AVX512 writes from + a·b to c, 2 rows of 32: a [2 k], its rows aRow and its columns aCol values apart, b [k 32] without gaps. It asks the cache for the k/2 lines at next.
+// tile2AVX512 writes from + a·b to c, count times 2 rows of 32: see set.tile.
 //
 //go:noescape
-func tile2AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, b *float32, k int, next *float32)
+func tile2AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, aTile int, b *float32, k int, next *float32, end *float32, count int)
 
-// tile3AVX512 writes from + a·b to c, 3 rows of 32: a [3 k], its rows aRow and its columns aCol values apart, b [k 32] without gaps. It asks the cache for the k/2 lines at next.
+// tile3AVX512 writes from + a·b to c, count times 3 rows of 32: see set.tile.
 //
 //go:noescape
-func tile3AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, b *float32, k int, next *float32)
+func tile3AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, aTile int, b *float32, k int, next *float32, end *float32, count int)
 
-// tile4AVX512 writes from + a·b to c, 4 rows of 32: a [4 k], its rows aRow and its columns aCol values apart, b [k 32] without gaps. It asks the cache for the k/2 lines at next.
+// tile4AVX512 writes from + a·b to c, count times 4 rows of 32: see set.tile.
 //
 //go:noescape
-func tile4AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, b *float32, k int, next *float32)
+func tile4AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, aTile int, b *float32, k int, next *float32, end *float32, count int)
 
-// tile5AVX512 writes from + a·b to c, 5 rows of 32: a [5 k], its rows aRow and its columns aCol values apart, b [k 32] without gaps. It asks the cache for the k/2 lines at next.
+// tile5AVX512 writes from + a·b to c, count times 5 rows of 32: see set.tile.
 //
 //go:noescape
-func tile5AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, b *float32, k int, next *float32)
+func tile5AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, aTile int, b *float32, k int, next *float32, end *float32, count int)
 
-// tile6AVX512 writes from + a·b to c, 6 rows of 32: a [6 k], its rows aRow and its columns aCol values apart, b [k 32] without gaps. It asks the cache for the k/2 lines at next.
+// tile6AVX512 writes from + a·b to c, count times 6 rows of 32: see set.tile.
 //
 //go:noescape
-func tile6AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, b *float32, k int, next *float32)
+func tile6AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, aTile int, b *float32, k int, next *float32, end *float32, count int)
 
-// tile7AVX512 writes from + a·b to c, 7 rows of 32: a [7 k], its rows aRow and its columns aCol values apart, b [k 32] without gaps. It asks the cache for the k/2 lines at next.
+// tile7AVX512 writes from + a·b to c, count times 7 rows of 32: see set.tile.
 //
 //go:noescape
-func tile7AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, b *float32, k int, next *float32)
+func tile7AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, aTile int, b *float32, k int, next *float32, end *float32, count int)
 
-// tile8AVX512 writes from + a·b to c, 8 rows of 32: a [8 k], its rows aRow and its columns aCol values apart, b [k 32] without gaps. It asks the cache for the k/2 lines at next.
+// tile8AVX512 writes from + a·b to c, count times 8 rows of 32: see set.tile.
 //
 //go:noescape
-func tile8AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, b *float32, k int, next *float32)
+func tile8AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, aTile int, b *float32, k int, next *float32, end *float32, count int)
 
-// tile9AVX512 writes from + a·b to c, 9 rows of 32: a [9 k], its rows aRow and its columns aCol values apart, b [k 32] without gaps. It asks the cache for the k/2 lines at next.
+// tile9AVX512 writes from + a·b to c, count times 9 rows of 32: see set.tile.
 //
 //go:noescape
-func tile9AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, b *float32, k int, next *float32)
+func tile9AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, aTile int, b *float32, k int, next *float32, end *float32, count int)
 
-// tile10AVX512 writes from + a·b to c, 10 rows of 32: a [10 k], its rows aRow and its columns aCol values apart, b [k 32] without gaps. It asks the cache for the k/2 lines at next.
+// tile10AVX512 writes from + a·b to c, count times 10 rows of 32: see set.tile.
 //
 //go:noescape
-func tile10AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, b *float32, k int, next *float32)
+func tile10AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, aTile int, b *float32, k int, next *float32, end *float32, count int)
 
-// tile11AVX512 writes from + a·b to c, 11 rows of 32: a [11 k], its rows aRow and its columns aCol values apart, b [k 32] without gaps. It asks the cache for the k/2 lines at next.
+// tile11AVX512 writes from + a·b to c, count times 11 rows of 32: see set.tile.
 //
 //go:noescape
-func tile11AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, b *float32, k int, next *float32)
+func tile11AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, aTile int, b *float32, k int, next *float32, end *float32, count int)
 
-// tile12AVX512 writes from + a·b to c, 12 rows of 32: a [12 k], its rows aRow and its columns aCol values apart, b [k 32] without gaps. It asks the cache for the k/2 lines at next.
+// tile12AVX512 writes from + a·b to c, count times 12 rows of 32: see set.tile.
 //
 //go:noescape
-func tile12AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, b *float32, k int, next *float32)
+func tile12AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, aTile int, b *float32, k int, next *float32, end *float32, count int)
 
-// tile13AVX512 writes from + a·b to c, 13 rows of 32: a [13 k], its rows aRow and its columns aCol values apart, b [k 32] without gaps. It asks the cache for the k/2 lines at next.
+// tile13AVX512 writes from + a·b to c, count times 13 rows of 32: see set.tile.
 //
 //go:noescape
-func tile13AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, b *float32, k int, next *float32)
+func tile13AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, aTile int, b *float32, k int, next *float32, end *float32, count int)
 
-// tile14AVX512 writes from + a·b to c, 14 rows of 32: a [14 k], its rows aRow and its columns aCol values apart, b [k 32] without gaps. It asks the cache for the k/2 lines at next.
+// tile14AVX512 writes from + a·b to c, count times 14 rows of 32: see set.tile.
 //
 //go:noescape
-func tile14AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, b *float32, k int, next *float32)
+func tile14AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, aTile int, b *float32, k int, next *float32, end *float32, count int)

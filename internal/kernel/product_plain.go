@@ -17,14 +17,14 @@ const (
 	groupRows = 192 // rows of c that one goroutine takes through the same tile of b
 )
 
-// tiles are copies without gaps, so that no stride, such as a power of two, makes the caches evict them.
-type tiles struct {
+// copies have no gaps between rows, so that no stride, such as a power of two, makes the caches evict them.
+type copies struct {
 	a [tileDepth * tileRows]float32 // transposed
 	b [tileDepth * tileCols]float32
 	c [tileRows * tileCols]float32
 }
 
-var tilePool = sync.Pool{New: func() any { return new(tiles) }}
+var tilePool = sync.Pool{New: func() any { return new(copies) }}
 
 // multiply adds a·b to c [m n].
 func multiply(c []float32, a, b Matrix, m, k, n int) {
@@ -35,7 +35,7 @@ func multiply(c []float32, a, b Matrix, m, k, n int) {
 	groups := min(pieces(m, groupRows, Threads()), pieces(m, tileRows, 1)) // as many for each goroutine
 	rows, cols := evenly(m, groups), evenly(n, columns)
 	Parallel(groups*columns, 1, func(unit, _ int) {
-		t := tilePool.Get().(*tiles)
+		t := tilePool.Get().(*copies)
 		defer tilePool.Put(t)
 		i, j := unit%groups*rows, unit/groups*cols
 		for l := 0; l < k; l += tileDepth {
@@ -55,7 +55,7 @@ func evenly(n, pieces int) int { return (n + 8*pieces - 1) / (8 * pieces) * 8 }
 
 // multiply adds to the rows lo[0]:hi[0] and columns lo[1]:hi[1] of c, whose rows have width n, the products of
 // lo[2]:hi[2].
-func (t *tiles) multiply(c []float32, a, b Matrix, n int, lo, hi [3]int) {
+func (t *copies) multiply(c []float32, a, b Matrix, n int, lo, hi [3]int) {
 	cols, depth := hi[1]-lo[1], hi[2]-lo[2]
 	if lo[0] >= hi[0] || cols <= 0 {
 		return

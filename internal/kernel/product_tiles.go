@@ -84,17 +84,20 @@ var productUnits = tiled(func(u *productUnit, unit, _ int) {
 	}
 })
 
-// nextRows returns how many of the rows that are left the next tile takes: a full one, but where that leaves only a few,
-// about half of them, since a tile of one row runs at the speed of one of four.
-func nextRows(left int) int {
+// nextTiles returns how many rows the next tiles have, and how many tiles: as many full ones as there are, but where that
+// leaves only a few rows, the last of them and these are shared by two, since a tile of one row runs at the speed of one
+// of four.
+func nextTiles(left int) (rows, count int) {
 	full := len(use.tile) - 1
-	switch {
-	case left <= full:
-		return left
-	case left < full+4:
-		return (left + 1) / 2
+	switch count, rest := left/full, left%full; {
+	case count == 0:
+		return rest, 1
+	case rest == 0 || rest >= 4:
+		return full, count
+	case count > 1:
+		return full, count - 1
 	}
-	return full
+	return (left + 1) / 2, 1
 }
 
 // packedRows are rows of a, laid out for tiles: block after block of columns, in each tile after tile. A
@@ -118,7 +121,7 @@ func (a *packedRows) pack(x Matrix, i, iEnd, l, lEnd, most int) {
 	for block := 0; block < a.k; block += most {
 		depth := min(most, a.k-block)
 		for t, rows := 0, 0; t < iEnd-i; t += rows {
-			rows = nextRows(iEnd - i - t)
+			rows, _ = nextTiles(iEnd - i - t)
 			to := a.data[block*a.rows+t*depth:][:rows*depth]
 			if a.byColumn {
 				x.packColumns(to, i+t, l+block, rows, depth)
@@ -148,35 +151,64 @@ func (x Matrix) packColumns(out []float32, i, l, rows, depth int) {
 // multiply takes rows i:iEnd of c through one panel: the packed rows from first on, of the block at column l. next is the
 // panel after it.
 func (a *packedRows) multiply(p *Product, panel, next []float32, first, i, iEnd, l, depth, j int, begin bool) {
-	cols := min(use.panel, p.N-j)
-	for rows := 0; i < iEnd; i, first = i+rows, first+rows {
-		rows = nextRows(iEnd - i)
-		at := a.data[l*a.rows+first*depth:]
-		aRow, aCol := depth, 1
+	t := tiles{
+		c: p.C[j:], cRow: p.N, from: p.C[j:], fromRow: p.N,
+		a: a.data[l*a.rows:], aRow: depth, aCol: 1, panel: panel, k: depth, next: next,
+	}
+	switch {
+	case begin && p.Start == StartAtZero:
+		t.from, t.fromRow = zeros[:], 0
+	case begin && p.Start == StartAtBias:
+		t.from, t.fromRow = p.Bias[j:], 0
+	}
+	if cols := min(use.panel, p.N-j); cols < use.panel {
+		t.multiplyNarrow(a.edge, cols, first, i, iEnd, a.byColumn)
+		return
+	}
+	for i < iEnd {
+		rows, count := nextTiles(iEnd - i)
 		if a.byColumn {
-			aRow, aCol = 1, rows
+			t.aRow, t.aCol = 1, rows
 		}
-		c, cRow := p.C[i*p.N+j:], p.N
-		from, fromRow := c, p.N
-		if begin && p.Start == StartAtZero {
-			from, fromRow = zeros[:], 0
-		}
-		if begin && p.Start == StartAtBias {
-			from, fromRow = p.Bias[j:], 0
-		}
-		if cols == use.panel {
-			use.tile[rows](&c[0], &from[0], cRow, fromRow, &at[0], aRow, aCol, &panel[0], depth, &next[0])
-			next = next[min(8*depth, len(next)-1):]
-			continue
-		}
-		edge := a.edge
+		t.multiply(rows, count, i, first*depth, rows*depth)
+		i, first = i+rows*count, first+rows*count
+	}
+}
+
+// tiles are tiles of a product that use the same panel.
+type tiles struct {
+	c, from       []float32
+	cRow, fromRow int
+	a             []float32
+	aRow, aCol    int
+	panel         []float32
+	k             int
+	next          []float32 // what the cache is asked for meanwhile
+}
+
+// multiply multiplies count tiles of so many rows, the first at row i of c and at a's value at, the others step further on.
+func (t *tiles) multiply(rows, count, i, at, step int) {
+	use.tile[rows](&t.c[i*t.cRow], &t.from[i*t.fromRow], t.cRow, t.fromRow,
+		&t.a[at], t.aRow, t.aCol, step, &t.panel[0], t.k, &t.next[0], &t.next[len(t.next)-1], count)
+}
+
+// multiplyNarrow multiplies the rows i:iEnd of a panel that has fewer columns, over memory for one tile.
+func (t *tiles) multiplyNarrow(edge []float32, cols, first, i, iEnd int, byColumn bool) {
+	for i < iEnd {
+		rows, _ := nextTiles(iEnd - i)
 		for r := range rows {
-			copy(edge[r*use.panel:], from[r*fromRow:][:cols])
+			copy(edge[r*use.panel:], t.from[(i+r)*t.fromRow:][:cols])
 		}
-		use.tile[rows](&edge[0], &edge[0], use.panel, use.panel, &at[0], aRow, aCol, &panel[0], depth, &next[0])
+		narrow := *t
+		narrow.c, narrow.cRow, narrow.from, narrow.fromRow = edge, use.panel, edge, use.panel
+		if byColumn {
+			narrow.aRow, narrow.aCol = 1, rows
+		}
+		narrow.multiply(rows, 1, 0, first*t.k, 0)
 		for r := range rows {
-			copy(c[r*cRow:][:cols], edge[r*use.panel:])
+			copy(t.c[(i+r)*t.cRow:][:cols], edge[r*use.panel:])
 		}
+		i, first = i+rows, first+rows
 	}
 }
 

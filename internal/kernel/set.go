@@ -39,10 +39,11 @@ type set struct {
 	softmax         func(row []float32)
 	softmaxBackward func(d, y []float32) // d = y·(d − Σy·d)
 
-	// tile[rows] writes from + a·b to c, of so many rows and panel columns: a [rows k], its rows aRow and its columns
-	// aCol values apart, b [k panel] without gaps. What lies at next, k/2 lines of the cache, is likely read soon.
+	// tile[rows] writes from + a·b to c, count times so many rows and panel columns: the tiles of c and from lie below
+	// each other, those of a aTile values apart. a [rows k] has its rows aRow and its columns aCol values apart, b
+	// [k panel] has no gaps. Meanwhile the cache is asked for the values from next to end, which are likely read soon.
 	// nil: the processor's products are the plain ones.
-	tile  []func(c, from *float32, cRow, fromRow int, a *float32, aRow, aCol int, b *float32, k int, next *float32)
+	tile  []func(c, from *float32, cRow, fromRow int, a *float32, aRow, aCol, aTile int, b *float32, k int, next, end *float32, count int)
 	panel int
 	// copyWide and copyNarrow copy rows, xRow values apart, to out without gaps: of panel values, of cols values. The
 	// latter reads and writes as many values as half a panel has.

@@ -96,6 +96,15 @@ func (a *isa) length(name string) reg.Register {
 	return a.Load(a.Param(name).Len(), a.GP64())
 }
 
+// address returns where a parameter that is one word lies.
+func (a *isa) address(name string) operand.Mem {
+	m, err := a.Param(name).Resolve()
+	if err != nil {
+		panic(err)
+	}
+	return m.Addr
+}
+
 // label returns a name that is used once.
 func (a *isa) label(name string) string {
 	a.count++

@@ -23,23 +23,30 @@ func product(a *isa) {
 	}
 }
 
-// tile writes the function for a tile of so many rows, two registers wide. All sums stay in registers; each takes its
-// products in ascending order.
+// tile writes the function for tiles of so many rows, two registers wide, one below the other. All sums stay in
+// registers; each takes its products in ascending order.
 func (a *isa) tile(rows int) {
-	a.function(fmt.Sprintf("tile%d", rows), "(c, from *float32, cRow, fromRow int, a *float32, aRow, aCol int, b *float32, k int, next *float32)",
-		fmt.Sprintf("writes from + a·b to c, %d rows of %d: a [%d k], its rows aRow and its columns aCol values apart, b [k %d] without gaps. It asks the cache for the k/2 lines at next.", rows, 2*a.lanes, rows, 2*a.lanes))
+	a.function(fmt.Sprintf("tile%d", rows),
+		"(c, from *float32, cRow, fromRow int, a *float32, aRow, aCol, aTile int, b *float32, k int, next, end *float32, count int)",
+		fmt.Sprintf("writes from + a·b to c, count times %d rows of %d: see set.tile.", rows, 2*a.lanes))
 	width := 4 * a.lanes // bytes
+	argument := func(name string) reg.Register { return a.Load(a.Param(name), a.GP64()) }
 	bytes := func(name string) reg.Register {
-		r := a.Load(a.Param(name), a.GP64())
+		r := argument(name)
 		a.SHLQ(operand.U8(2), r)
 		return r
 	}
+	// advance moves a pointer among the arguments on by a number of bytes.
+	advance := func(name string, by reg.Register) {
+		a.ADDQ(by, a.address(name))
+	}
+	tile := a.label("tile")
+	a.Label(tile)
 
-	// The tile below is likely the next one, and what it starts at in memory.
-	c, cRow := a.Load(a.Param("c"), a.GP64()), bytes("cRow")
-	below := a.GP64()
+	// The tile below is the next one, and what it starts at in memory.
+	below, cRow := a.GP64(), bytes("cRow")
 	a.IMUL3Q(operand.U8(rows), cRow, below)
-	a.ADDQ(c, below)
+	a.ADDQ(argument("c"), below)
 	for r := range rows {
 		a.PREFETCHT0(operand.Mem{Base: below})
 		if r+1 < rows {
@@ -48,21 +55,20 @@ func (a *isa) tile(rows int) {
 	}
 
 	// sums, from where they start
-	from, fromRow := a.Load(a.Param("from"), a.GP64()), bytes("fromRow")
+	from, fromRow := argument("from"), bytes("fromRow")
 	var sums [][2]reg.VecVirtual
-	for r := range rows {
+	for range rows {
 		s := [2]reg.VecVirtual{a.vector(), a.vector()}
 		a.VMOVUPS(operand.Mem{Base: from}, s[0])
 		a.VMOVUPS(operand.Mem{Base: from, Disp: width}, s[1])
-		if r+1 < rows {
-			a.ADDQ(fromRow, from)
-		}
+		a.ADDQ(fromRow, from)
 		sums = append(sums, s)
 	}
+	a.MOVQ(from, a.address("from"))
 
 	// a's rows, three to a pointer
 	aRow, aCol := bytes("aRow"), bytes("aCol")
-	pointers := []reg.Register{a.Load(a.Param("a"), a.GP64())}
+	pointers := []reg.Register{argument("a")}
 	for r := 3; r < rows; r += 3 {
 		p := a.GP64()
 		a.LEAQ(operand.Mem{Base: pointers[len(pointers)-1], Index: aRow, Scale: 2}, p)
@@ -77,7 +83,7 @@ func (a *isa) tile(rows int) {
 		return m
 	}
 
-	b, k := a.Load(a.Param("b"), a.GP64()), a.Load(a.Param("k"), a.GP64())
+	b, k, next := argument("b"), argument("k"), argument("next")
 	step := func(column int) {
 		b0, b1 := a.vector(), a.vector()
 		a.VMOVUPS(operand.Mem{Base: b, Disp: 2 * width * column}, b0)
@@ -92,7 +98,6 @@ func (a *isa) tile(rows int) {
 			a.ADDQ(aCol, p)
 		}
 	}
-	next := a.Load(a.Param("next"), a.GP64())
 	const unroll = 4
 	loop, rest, one, done := a.label("loop"), a.label("rest"), a.label("one"), a.label("done")
 	a.SUBQ(operand.U8(unroll), k)
@@ -117,13 +122,21 @@ func (a *isa) tile(rows int) {
 	a.JNZ(operand.LabelRef(one))
 	a.Label(done)
 
-	c, cRow = a.Load(a.Param("c"), a.GP64()), bytes("cRow")
-	for r, s := range sums {
+	c := argument("c")
+	cRow = bytes("cRow")
+	for _, s := range sums {
 		a.VMOVUPS(s[0], operand.Mem{Base: c})
 		a.VMOVUPS(s[1], operand.Mem{Base: c, Disp: width})
-		if r+1 < rows {
-			a.ADDQ(cRow, c)
-		}
+		a.ADDQ(cRow, c)
 	}
+	a.MOVQ(c, a.address("c"))
+
+	advance("a", bytes("aTile"))
+	end := argument("end")
+	a.CMPQ(next, end)
+	a.CMOVQHI(end, next)
+	a.MOVQ(next, a.address("next"))
+	a.DECQ(a.address("count"))
+	a.JNZ(operand.LabelRef(tile))
 	a.end()
 }
