@@ -1,9 +1,35 @@
 package kernel
 
+import "unsafe"
+
 func init() {
 	neon.panel = 16
-	neon.tile = append(neon.tile, nil, tile1NEON, tile2NEON, tile3NEON, tile4NEON, tile5NEON, tile6NEON)
+	neon.tile = append(neon.tile, nil)
+	for i, tile := range []tileNEON{tile1NEON, tile2NEON, tile3NEON, tile4NEON, tile5NEON, tile6NEON} {
+		neon.tile = append(neon.tile, tile.below(i+1))
+	}
 	neon.copyWide, neon.copyNarrow, neon.transpose8 = copyWideNEON, copyNarrowNEON, transpose8NEON
+}
+
+// tileNEON is one tile of a product.
+type tileNEON func(c, from *float32, cRow, fromRow int, a *float32, aRow, aCol int, b *float32, k int, next *float32)
+
+// below returns what does count tiles of so many rows, one below the other.
+func (tile tileNEON) below(rows int) func(c, from *float32, cRow, fromRow int, a *float32, aRow, aCol, aTile int, b *float32, k int, next, end *float32, count int) {
+	const float = 4 // bytes
+	step := func(x *float32, by int) *float32 { return (*float32)(unsafe.Add(unsafe.Pointer(x), float*by)) }
+	return func(c, from *float32, cRow, fromRow int, a *float32, aRow, aCol, aTile int, b *float32, k int, next, end *float32, count int) {
+		for {
+			tile(c, from, cRow, fromRow, a, aRow, aCol, b, k, next)
+			if count--; count == 0 {
+				return
+			}
+			c, from, a = step(c, rows*cRow), step(from, rows*fromRow), step(a, aTile)
+			if left := int(uintptr(unsafe.Pointer(end))-uintptr(unsafe.Pointer(next))) / float; left > 0 {
+				next = step(next, min(left, 8*k))
+			}
+		}
+	}
 }
 
 // tile1NEON writes from + a·b to c, 1 row of 16: a [1 k], its columns aCol values apart, b [k 16] without gaps. It asks

@@ -14,8 +14,8 @@ type productUnit struct {
 	p        Product
 	b        *Packed
 	a        *packedRows // shared by units that share rows; nil: each packs its own
-	rowUnits int         // units of so many rows:
-	rows     int
+	rowUnits int         // share so many tiles below each other as evenly as can be
+	tiles    int
 	panels   int // of a unit
 }
 
@@ -34,9 +34,7 @@ func (p *Product) multiplyTiles() {
 	tile := len(use.tile) - 1
 	u.rowUnits = pieces(p.M, unitRows, threads)
 	u.rowUnits = max(1, min(u.rowUnits, p.M/leastUnitRows))
-	u.rows = (p.M + u.rowUnits - 1) / u.rowUnits
-	u.rows = (u.rows + tile - 1) / tile * tile
-	u.rowUnits = (p.M + u.rows - 1) / u.rows
+	u.tiles = pieces(p.M, tile, 1)
 	columnUnits := 1
 	if u.rowUnits < threads {
 		columnUnits = (2*threads + u.rowUnits - 1) / u.rowUnits
@@ -53,8 +51,9 @@ func (p *Product) multiplyTiles() {
 
 var productUnits = tiled(func(u *productUnit, unit, _ int) {
 	p, b := &u.p, u.b
-	i := unit % u.rowUnits * u.rows
-	iEnd := min(i+u.rows, p.M)
+	tile := len(use.tile) - 1
+	i := unit % u.rowUnits * u.tiles / u.rowUnits * tile
+	iEnd := min((unit%u.rowUnits+1)*u.tiles/u.rowUnits*tile, p.M)
 	j := unit / u.rowUnits * u.panels
 	jEnd := min(j+u.panels, b.panels())
 
