@@ -23,36 +23,26 @@ func (products) Sgemm(tA, tB blas.Transpose, m, n, k int, alpha float32, a []flo
 	if alpha == 0 || k == 0 {
 		return
 	}
-	a, b = packed(a, m, k, lda, tA), packed(b, k, n, ldb, tB)
+	to := c
+	if alpha != 1 || ldc != n {
+		to = make([]float32, m*n)
+	}
+	kernel.Product{M: m, K: k, N: n, A: view(a, lda, tA), B: view(b, ldb, tB), C: to[:m*n]}.Multiply()
 	if alpha == 1 && ldc == n {
-		kernel.MatMul(c[:m*n], a, b, m, k, n)
 		return
 	}
-	product := make([]float32, m*n)
-	kernel.MatMul(product, a, b, m, k, n)
 	for i := range m {
-		for j, x := range product[i*n : i*n+n] {
-			c[i*ldc+j] += alpha * x
-		}
+		addScaled(c[i*ldc:i*ldc+n], to[i*n:(i+1)*n], alpha)
 	}
 }
 
-// packed returns op(a) [m n], rows without gaps between them.
-func packed(a []float32, m, n, stride int, t blas.Transpose) []float32 {
-	if t == blas.NoTrans && stride == n {
-		return a[:m*n]
+// view returns op(a), whose rows are stride values apart in a.
+func view(a []float32, stride int, t blas.Transpose) kernel.Matrix {
+	m := kernel.Dense(a, stride)
+	if t != blas.NoTrans {
+		m = m.T()
 	}
-	rows := make([]float32, m*n)
-	for i := range m {
-		for j := range n {
-			if t == blas.NoTrans {
-				rows[i*n+j] = a[i*stride+j]
-			} else {
-				rows[i*n+j] = a[j*stride+i]
-			}
-		}
-	}
-	return rows
+	return m
 }
 
 // rescale multiplies c by beta; by 0 even what is not a number.

@@ -95,7 +95,14 @@ type pass struct {
 // run takes a batch through the head, with its loss if there is to be one.
 func (s subject) run(t *testing.T, b batch, training, loss bool) pass {
 	t.Helper()
+	return s.runStep(t, 0, b, training, loss)
+}
+
+// runStep is run with the masks of a step.
+func (s subject) runStep(t *testing.T, step uint64, b batch, training, loss bool) pass {
+	t.Helper()
 	p := pass{Pass: nn.NewPass(7)}
+	p.Reset(step)
 	p.Training = training
 	p.seen.Rows = b.rows
 	layers := 1
@@ -155,8 +162,8 @@ func (s subject) backward(t *testing.T, p pass) (nn.Gradients, [][]float32) {
 func (s subject) train(t *testing.T, b batch, steps int) {
 	t.Helper()
 	optimizer := nn.NewAdamW(0)
-	for range steps {
-		p := s.run(t, b, true, true)
+	for step := range steps {
+		p := s.runStep(t, uint64(step), b, true, true)
 		p.value(t)
 		into, _ := s.backward(t, p)
 		optimizer.Step(s.params, into, 1, 0.05)

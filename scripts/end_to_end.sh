@@ -2,7 +2,6 @@
 # Runs a built jenga as its user does: end_to_end.sh JENGA WORK. WORK is an empty folder.
 set -euo pipefail
 jenga=$1 work=$2
-repo=$(cd "$(dirname "$0")/.." && pwd)
 cd "$work"
 say() { printf -- '-- %s\n' "$*"; }
 fail() { echo "end to end: $*" >&2; exit 1; }
@@ -55,6 +54,9 @@ status 1 "$jenga" train experiments/quickstart.yaml # the folder holds a run
 status 1 "$jenga" check experiments/quickstart.yaml --set training.num_epoch=2
 grep -q num_epochs err.txt || fail "a slip of a key is not put right"
 status 1 "$jenga" eval nowhere
+
+status 1 env JENGA_KERNEL=axv2 "$jenga" version
+grep -q 'JENGA_KERNEL=axv2: this processor has no kernel of that name; it has plain' err.txt || fail "an unknown kernel is not refused with those there are"
 
 say "killed at any moment, the run folder holds a whole model or none"
 for after in 2 4 6; do

@@ -113,7 +113,7 @@ which needs no file and no download: the quickstart ships with jenga.`,
 			return usageError{fmt.Errorf("--threads wants a number from 1 on")}
 		}
 		kernel.SetThreads(n)
-		return nil
+		return kernel.Check()
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usageError{fmt.Errorf("%w\n%s --help shows what there is", err, cmd.CommandPath())}

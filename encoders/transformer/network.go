@@ -151,7 +151,7 @@ func (e *Encoder) check(tokens corpus.Tokens) error {
 			}
 		}
 	}
-	return nil
+	return e.checkWords(tokens.IDs)
 }
 
 // allot gives each level memory. What nobody looks at again is shared.
