@@ -84,7 +84,7 @@ func (g Gradients) Zero() {
 	}
 	for w, d := range g {
 		if g.touched(w) == nil {
-			clear(d) // of a table, which rows were touched
+			kernel.Clear(d) // of a table, which rows were touched
 		}
 	}
 }

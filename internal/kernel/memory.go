@@ -11,3 +11,8 @@ func Floats(n int) []float32 {
 }
 
 const largeFloats = 1 << 20 // two large pages
+
+// Clear writes zeros to x.
+func Clear(x []float32) { clears.run(len(x), 1<<16, x) }
+
+var clears = tiled(func(x *[]float32, lo, hi int) { clear((*x)[lo:hi]) })

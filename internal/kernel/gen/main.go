@@ -57,6 +57,9 @@ func write(name string, describe func(*isa)) error {
 	if err := pass.Compile.Execute(file); err != nil {
 		return err
 	}
+	if err := pass.FunctionPass(checkAVX2).Execute(file); err != nil {
+		return err
+	}
 	config := printer.Config{Name: "go generate ./internal/kernel", Pkg: "kernel"}
 	for path, p := range map[string]printer.Printer{
 		name + "_amd64.s":      printer.NewGoAsm(config),
