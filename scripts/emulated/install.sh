@@ -15,7 +15,7 @@ install_arm64() { apt-get install -qy --no-install-recommends qemu-user >/dev/nu
 
 install_avx512() {
   # Installed before, from these very files: nothing to compile.
-  local stamp; stamp=$(cat "$here/install.sh" "$here/bochs-amx.patch" | sha256sum)
+  local stamp; stamp=$(cat "$here/install.sh" "$here/bochs.patch" | sha256sum)
   apt-get install -qy --no-install-recommends bochsbios vgabios isolinux syslinux-common xorriso cpio busybox-static >/dev/null
   [ "$(cat "$dir/stamp" 2>/dev/null)" != "$stamp" ] || return 0
   apt-get install -qy --no-install-recommends g++ make patch xz-utils >/dev/null
@@ -43,7 +43,7 @@ install_avx512() {
   dpkg-deb -x linux-image-*.deb linux
 
   cd bochs-3.0
-  patch --quiet -p1 <"$here/bochs-amx.patch" || fail "bochs-amx.patch is not for this version of Bochs"
+  patch --quiet -p1 <"$here/bochs.patch" || fail "bochs.patch is not for this version of Bochs"
   {
     ./configure --with-nogui --disable-plugins --disable-docbook --disable-xpm --disable-readline --enable-all-optimizations \
       --enable-x86-64 --enable-cpu-level=6 --enable-avx --enable-evex --enable-amx --enable-protection-keys \
