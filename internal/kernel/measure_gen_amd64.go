@@ -4,7 +4,7 @@
 
 package kernel
 
-// multiplyAddsAVX2 runs so many rounds of 12 fused multiply-adds of registers that do not wait for each other.
+// multiplyAddsAVX2 runs so many rounds of 12 fused multiply-adds in registers that do not wait for each other.
 //
 //go:noescape
 func multiplyAddsAVX2(times int)
@@ -14,10 +14,15 @@ func multiplyAddsAVX2(times int)
 //go:noescape
 func readAllAVX2(x []float32)
 
-// multiplyAddsAVX512 runs so many rounds of 28 fused multiply-adds of registers that do not wait for each other.
+// multiplyAddsAVX512 runs so many rounds of 28 fused multiply-adds in registers that do not wait for each other.
 //
 //go:noescape
 func multiplyAddsAVX512(times int)
+
+// pairMultiplyAddsAVX512 runs so many rounds of 28 multiply-adds of pairs of bfloat16 in registers that do not wait for each other.
+//
+//go:noescape
+func pairMultiplyAddsAVX512(times int)
 
 // readAllAVX512 reads x, whose length is a multiple of 256, and does nothing with it.
 //

@@ -5,20 +5,32 @@ import "sync"
 // Packed is a matrix b [k n] laid out for many products a·b: for tiles in panels as wide as a tile, the depth of a
 // block at a time; for the plain version as it is. The zero value is empty.
 type Packed struct {
-	k, n int
-	data []float32
+	k, n     int
+	bfloat16 bool
+	depth    int // k, in pairs where it is of bfloat16
+	data     []float32
 }
 
 // Pack lays out b [k n], in the memory of what was there before if it is large enough.
 func (p *Packed) Pack(b Matrix, k, n int) {
-	p.k, p.n = k, n
+	p.k, p.n, p.bfloat16, p.depth = k, n, false, k
 	if use.tile == nil {
 		p.grow(k * n)
 		b.pack(p.data, 0, k, 0, n)
 		return
 	}
-	p.grow(k * p.panels() * use.panel)
-	packPanels.run(pieces(k, blockDepth(k), 1)*p.panels(), panelGroup, packArgs{p, b})
+	p.packTiles(b)
+}
+
+// packPairs lays out b [k n] as pairs of bfloat16, for tiles.
+func (p *Packed) packPairs(b Matrix, k, n int) {
+	p.k, p.n, p.bfloat16, p.depth = k, n, true, pairDepth(k)
+	p.packTiles(b)
+}
+
+func (p *Packed) packTiles(b Matrix) {
+	p.grow(p.depth * p.panels() * use.panel)
+	packPanels.run(pieces(p.depth, blockDepth(p.depth), 1)*p.panels(), panelGroup, packArgs{p, b})
 }
 
 func (p *Packed) grow(n int) {
@@ -33,7 +45,7 @@ func (p *Packed) panels() int { return (p.n + use.panel - 1) / use.panel }
 
 // panel returns panel j of the block that begins at row l: [depth panel].
 func (p *Packed) panel(l, j int) []float32 {
-	depth := min(blockDepth(p.k), p.k-l)
+	depth := min(blockDepth(p.depth), p.depth-l)
 	at := (l*p.panels() + j*depth) * use.panel
 	return p.data[at : at+depth*use.panel]
 }
@@ -55,8 +67,13 @@ type packArgs struct {
 var packPanels = tiled(func(a *packArgs, lo, hi int) {
 	panels := a.to.panels()
 	for i := lo; i < hi; i++ {
-		l, j := i/panels*blockDepth(a.to.k), i%panels
-		a.b.packPanel(a.to.panel(l, j), l, j*use.panel, min(use.panel, a.to.n-j*use.panel))
+		l, j := i/panels*blockDepth(a.to.depth), i%panels
+		panel, cols := a.to.panel(l, j), min(use.panel, a.to.n-j*use.panel)
+		if a.to.bfloat16 {
+			a.b.packPairPanel(panel, l, j*use.panel, cols, a.to.k)
+		} else {
+			a.b.packPanel(panel, l, j*use.panel, cols)
+		}
 	}
 })
 

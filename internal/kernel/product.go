@@ -18,13 +18,16 @@ func (x Matrix) T() Matrix { return Matrix{x.Data, x.Col, x.Row} }
 
 // Product is C = A·B, and what is done to C while a tile of it is in the cache.
 //
-// Each element of C takes its products one by one, over K ascending.
+// Each element of C takes its products one by one, over K ascending; those of bfloat16 in pairs, of each the second
+// first.
 type Product struct {
 	M, K, N int
 	A       Matrix    // [M K]
 	B       Matrix    // [K N]
 	Packed  *Packed   // B laid out for many products, instead of B
 	C       []float32 // [M N]
+	// BFloat16 rounds what is multiplied to bfloat16; see CheckBFloat16. B is not Packed then.
+	BFloat16 bool
 
 	Start Start
 	Bias  []float32 // [N], for StartAtBias
@@ -59,10 +62,13 @@ func (p Product) Multiply() {
 	if p.Packed != nil && (p.Packed.k != p.K || p.Packed.n != p.N) {
 		panic("kernel: a product with a packed matrix of other dimensions")
 	}
+	if p.Packed != nil && p.BFloat16 {
+		panic("kernel: a product of bfloat16 with a packed matrix of float32")
+	}
 	if p.M == 0 || p.N == 0 {
 		return
 	}
-	if use.tile != nil && p.K > 0 {
+	if inTiles := use.tile != nil && (use.pairTile != nil || !p.BFloat16); inTiles && p.K > 0 {
 		p.multiplyTiles()
 		return
 	}
@@ -76,7 +82,11 @@ func (p Product) Multiply() {
 	if p.Packed != nil {
 		p.B = Dense(p.Packed.data, p.N)
 	}
-	multiply(c, p.A, p.B, p.M, p.K, p.N)
+	if p.BFloat16 {
+		multiplyPairs(c, p.A, p.B, p.M, p.K, p.N)
+	} else {
+		multiply(c, p.A, p.B, p.M, p.K, p.N)
+	}
 	p.After.apply(c, p.N, 0, p.M, 0, p.N)
 }
 

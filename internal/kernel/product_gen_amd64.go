@@ -103,3 +103,73 @@ func tile13AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, 
 //
 //go:noescape
 func tile14AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, aTile int, b *float32, k int, next *float32, end *float32, count int)
+
+// pairTile1AVX512 writes from + a·b to c, count times 1 rows of 32: see set.pairTile.
+//
+//go:noescape
+func pairTile1AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, aTile int, b *float32, k int, next *float32, end *float32, count int)
+
+// pairTile2AVX512 writes from + a·b to c, count times 2 rows of 32: see set.pairTile.
+//
+//go:noescape
+func pairTile2AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, aTile int, b *float32, k int, next *float32, end *float32, count int)
+
+// pairTile3AVX512 writes from + a·b to c, count times 3 rows of 32: see set.pairTile.
+//
+//go:noescape
+func pairTile3AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, aTile int, b *float32, k int, next *float32, end *float32, count int)
+
+// pairTile4AVX512 writes from + a·b to c, count times 4 rows of 32: see set.pairTile.
+//
+//go:noescape
+func pairTile4AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, aTile int, b *float32, k int, next *float32, end *float32, count int)
+
+// pairTile5AVX512 writes from + a·b to c, count times 5 rows of 32: see set.pairTile.
+//
+//go:noescape
+func pairTile5AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, aTile int, b *float32, k int, next *float32, end *float32, count int)
+
+// pairTile6AVX512 writes from + a·b to c, count times 6 rows of 32: see set.pairTile.
+//
+//go:noescape
+func pairTile6AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, aTile int, b *float32, k int, next *float32, end *float32, count int)
+
+// pairTile7AVX512 writes from + a·b to c, count times 7 rows of 32: see set.pairTile.
+//
+//go:noescape
+func pairTile7AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, aTile int, b *float32, k int, next *float32, end *float32, count int)
+
+// pairTile8AVX512 writes from + a·b to c, count times 8 rows of 32: see set.pairTile.
+//
+//go:noescape
+func pairTile8AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, aTile int, b *float32, k int, next *float32, end *float32, count int)
+
+// pairTile9AVX512 writes from + a·b to c, count times 9 rows of 32: see set.pairTile.
+//
+//go:noescape
+func pairTile9AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, aTile int, b *float32, k int, next *float32, end *float32, count int)
+
+// pairTile10AVX512 writes from + a·b to c, count times 10 rows of 32: see set.pairTile.
+//
+//go:noescape
+func pairTile10AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, aTile int, b *float32, k int, next *float32, end *float32, count int)
+
+// pairTile11AVX512 writes from + a·b to c, count times 11 rows of 32: see set.pairTile.
+//
+//go:noescape
+func pairTile11AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, aTile int, b *float32, k int, next *float32, end *float32, count int)
+
+// pairTile12AVX512 writes from + a·b to c, count times 12 rows of 32: see set.pairTile.
+//
+//go:noescape
+func pairTile12AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, aTile int, b *float32, k int, next *float32, end *float32, count int)
+
+// pairTile13AVX512 writes from + a·b to c, count times 13 rows of 32: see set.pairTile.
+//
+//go:noescape
+func pairTile13AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, aTile int, b *float32, k int, next *float32, end *float32, count int)
+
+// pairTile14AVX512 writes from + a·b to c, count times 14 rows of 32: see set.pairTile.
+//
+//go:noescape
+func pairTile14AVX512(c *float32, from *float32, cRow int, fromRow int, a *float32, aRow int, aCol int, aTile int, b *float32, k int, next *float32, end *float32, count int)

@@ -26,7 +26,11 @@ func (p *Product) multiplyTiles() {
 	if b == nil {
 		b = packedPool.Get().(*Packed)
 		defer packedPool.Put(b)
-		b.Pack(p.B, p.K, p.N)
+		if p.BFloat16 {
+			b.packPairs(p.B, p.K, p.N)
+		} else {
+			b.Pack(p.B, p.K, p.N)
+		}
 	}
 
 	u := productUnit{p: *p, b: b}
@@ -44,7 +48,7 @@ func (p *Product) multiplyTiles() {
 	if columnUnits > 1 {
 		u.a = packedRowsPool.Get().(*packedRows)
 		defer packedRowsPool.Put(u.a)
-		u.a.pack(p.A, 0, p.M, 0, p.K, blockDepth(p.K))
+		u.a.pack(p, 0, p.M, 0, b.depth, blockDepth(b.depth))
 	}
 	productUnits.run(u.rowUnits*columnUnits, 1, u)
 }
@@ -64,18 +68,18 @@ var productUnits = tiled(func(u *productUnit, unit, _ int) {
 	} else {
 		first = 0
 	}
-	most := blockDepth(p.K)
-	for l := 0; l < p.K; l += most {
-		depth := min(most, p.K-l)
+	most := blockDepth(b.depth)
+	for l := 0; l < b.depth; l += most {
+		depth := min(most, b.depth-l)
 		from := l
 		if u.a == nil {
-			a.pack(p.A, i, iEnd, l, l+depth, most)
+			a.pack(p, i, iEnd, l, l+depth, most)
 			from = 0
 		}
 		done := j
 		for q := j; q < jEnd; q++ {
 			a.multiply(p, b.panel(l, q), b.panel(l, min(q+1, jEnd-1)), i-first, i, iEnd, from, depth, q*use.panel, l == 0)
-			if l+depth >= p.K && ((q+1-done)*use.panel >= groupColumns || q+1 == jEnd) {
+			if l+depth >= b.depth && ((q+1-done)*use.panel >= groupColumns || q+1 == jEnd) {
 				p.After.apply(p.C, p.N, i, iEnd, done*use.panel, min((q+1)*use.panel, p.N))
 				done = q + 1
 			}
@@ -100,7 +104,7 @@ func nextTiles(left int) (rows, count int) {
 }
 
 // packedRows are rows of a, laid out for tiles: block after block of columns, in each tile after tile. A
-// tile's rows lie one after the other where a's do, its columns where a's do.
+// tile's rows lie one after the other where a's do, its columns where a's do. Of bfloat16, a column is one of pairs.
 type packedRows struct {
 	rows, k  int
 	byColumn bool
@@ -110,9 +114,9 @@ type packedRows struct {
 
 var packedRowsPool = sync.Pool{New: func() any { return &packedRows{edge: make([]float32, 32*32)} }}
 
-// pack lays out rows i:iEnd and columns l:lEnd of x, at most so many columns a block.
-func (a *packedRows) pack(x Matrix, i, iEnd, l, lEnd, most int) {
-	tile := len(use.tile) - 1
+// pack lays out rows i:iEnd and columns l:lEnd of the product's a, at most so many columns a block.
+func (a *packedRows) pack(p *Product, i, iEnd, l, lEnd, most int) {
+	x, tile := p.A, len(use.tile)-1
 	a.rows, a.k, a.byColumn = (iEnd-i+tile-1)/tile*tile, lEnd-l, x.Col != 1
 	if n := a.rows * a.k; cap(a.data) < n {
 		a.data = Floats(n)
@@ -122,12 +126,19 @@ func (a *packedRows) pack(x Matrix, i, iEnd, l, lEnd, most int) {
 		for t, rows := 0, 0; t < iEnd-i; t += rows {
 			rows, _ = nextTiles(iEnd - i - t)
 			to := a.data[block*a.rows+t*depth:][:rows*depth]
-			if a.byColumn {
+			switch {
+			case a.byColumn && p.BFloat16:
+				x.packPairRows(to, rows, i+t, l+block, rows, depth, p.K)
+			case a.byColumn:
 				x.packColumns(to, i+t, l+block, rows, depth)
-				continue
-			}
-			for r := range rows {
-				copy(to[r*depth:(r+1)*depth], x.Data[(i+t+r)*x.Row+l+block:])
+			case p.BFloat16:
+				for r := range rows {
+					x.packPairRow(to[r*depth:(r+1)*depth], i+t+r, l+block, p.K)
+				}
+			default:
+				for r := range rows {
+					copy(to[r*depth:(r+1)*depth], x.Data[(i+t+r)*x.Row+l+block:])
+				}
 			}
 		}
 	}
@@ -153,6 +164,7 @@ func (a *packedRows) multiply(p *Product, panel, next []float32, first, i, iEnd,
 	t := tiles{
 		c: p.C[j:], cRow: p.N, from: p.C[j:], fromRow: p.N,
 		a: a.data[l*a.rows:], aRow: depth, aCol: 1, panel: panel, k: depth, next: next,
+		bfloat16: p.BFloat16,
 	}
 	switch {
 	case begin && p.Start == StartAtZero:
@@ -183,11 +195,16 @@ type tiles struct {
 	panel         []float32
 	k             int
 	next          []float32 // what the cache is asked for meanwhile
+	bfloat16      bool      // a and panel hold pairs
 }
 
 // multiply multiplies count tiles of so many rows, the first at row i of c and at a's value at, the others step further on.
 func (t *tiles) multiply(rows, count, i, at, step int) {
-	use.tile[rows](&t.c[i*t.cRow], &t.from[i*t.fromRow], t.cRow, t.fromRow,
+	of := use.tile
+	if t.bfloat16 {
+		of = use.pairTile
+	}
+	of[rows](&t.c[i*t.cRow], &t.from[i*t.fromRow], t.cRow, t.fromRow,
 		&t.a[at], t.aRow, t.aCol, step, &t.panel[0], t.k, &t.next[0], &t.next[len(t.next)-1], count)
 }
 

@@ -43,8 +43,14 @@ type set struct {
 	// each other, those of a aTile values apart. a [rows k] has its rows aRow and its columns aCol values apart, b
 	// [k panel] has no gaps. Meanwhile the cache is asked for the values from next to end, which are likely read soon.
 	// nil: the processor's products are the plain ones.
-	tile  []func(c, from *float32, cRow, fromRow int, a *float32, aRow, aCol, aTile int, b *float32, k int, next, end *float32, count int)
+	tile  []tileFunc
 	panel int
+	// pairTile is tile for pairs of bfloat16, which pairRow and pairRows make: n of the first two of the 2n values of x,
+	// of the next two and so on; rows of cols, at most panel and outRow apart, of the first two of 2·rows rows of x, which
+	// are xRow apart, of the next two and so on.
+	pairTile []tileFunc
+	pairRow  func(out, x *float32, n int)
+	pairRows func(out, x *float32, outRow, xRow, rows, cols int)
 	// copyWide and copyNarrow copy rows, xRow values apart, to out without gaps: of panel values, of cols values. The
 	// latter reads and writes as many values as half a panel has.
 	copyWide   func(out, x *float32, xRow, rows int)
@@ -52,10 +58,14 @@ type set struct {
 	// transpose8 writes 8 rows of x, xRow values apart, to 8 columns of out: 8·times columns of x to as many rows.
 	transpose8 func(out, x *float32, outRow, xRow, times int)
 
-	multiplyAdds func(times int) // rounds of roundFlops operations in registers; nil: none
-	roundFlops   int
-	readAll      func(x []float32) // nil: none; of a multiple of 256 values
+	// multiplyAdds are rounds of roundFlops operations in registers; pairMultiplyAdds are the same of bfloat16, twice as
+	// many. nil: none.
+	multiplyAdds, pairMultiplyAdds func(times int)
+	roundFlops                     int
+	readAll                        func(x []float32) // nil: none; of a multiple of 256 values
 }
+
+type tileFunc = func(c, from *float32, cRow, fromRow int, a *float32, aRow, aCol, aTile int, b *float32, k int, next, end *float32, count int)
 
 // plain is the version in Go alone: the reference, and what processors without a faster one run.
 var plain = set{
@@ -86,6 +96,9 @@ var plain = set{
 
 	dot:             dotPlain,
 	softmaxGradient: softmaxGradientPlain,
+
+	pairRow:  pairRowPlain,
+	pairRows: pairRowsPlain,
 }
 
 // called returns a copy of s under another name.

@@ -30,6 +30,7 @@ var files = []struct {
 	{"tanh", tanh},
 	{"softmax", softmax},
 	{"product", product},
+	{"bfloat16", bfloat16},
 	{"attention", attention},
 	{"copying", copying},
 	{"measure", measure},
@@ -60,6 +61,7 @@ func write(name string, describe func(*isa)) error {
 	if err := pass.FunctionPass(checkAVX2).Execute(file); err != nil {
 		return err
 	}
+	encode(file)
 	config := printer.Config{Name: "go generate ./internal/kernel", Pkg: "kernel"}
 	for path, p := range map[string]printer.Printer{
 		name + "_amd64.s":      printer.NewGoAsm(config),

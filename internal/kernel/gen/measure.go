@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 )
@@ -9,7 +11,27 @@ import (
 func measure(a *isa) {
 	// As many sums as there are registers for hide the instruction's latency.
 	sums := a.registers - 4
-	a.function("multiplyAdds", "(times int)", "runs so many rounds of "+map[bool]string{false: "12", true: "28"}[a.avx512()]+" fused multiply-adds of registers that do not wait for each other.")
+	a.rounds(sums, "multiplyAdds", "fused multiply-adds", func(y, x, sum reg.VecVirtual) { a.VFMADD231PS(y, x, sum) })
+	if a.avx512() {
+		a.rounds(sums, "pairMultiplyAdds", "multiply-adds of pairs of bfloat16", a.addPairs)
+	}
+
+	a.function("readAll", "(x []float32)", "reads x, whose length is a multiple of 256, and does nothing with it.")
+	at, left := a.slice("x"), a.length("x")
+	a.Label("block")
+	for i := range 256 / a.lanes {
+		a.VMOVUPS(operand.Mem{Base: at, Disp: 4 * a.lanes * i}, a.vector())
+	}
+	a.ADDQ(operand.U32(4*256), at)
+	a.SUBQ(operand.U32(256), left)
+	a.JNZ(operand.LabelRef("block"))
+	a.end()
+}
+
+// rounds writes the function called name: rounds of as many of an instruction as there are sums, which do not wait for
+// each other. doc is what they are.
+func (a *isa) rounds(sums int, name, doc string, multiplyAdd func(y, x, sum reg.VecVirtual)) {
+	a.function(name, "(times int)", fmt.Sprintf("runs so many rounds of %d %s in registers that do not wait for each other.", sums, doc))
 	times := a.Load(a.Param("times"), a.GP64())
 	x, y := a.zero(), a.zero()
 	var sum []reg.VecVirtual
@@ -18,20 +40,9 @@ func measure(a *isa) {
 	}
 	a.Label("round")
 	for _, s := range sum {
-		a.VFMADD231PS(x, y, s)
+		multiplyAdd(x, y, s)
 	}
 	a.DECQ(times)
 	a.JNZ(operand.LabelRef("round"))
-	a.end()
-
-	a.function("readAll", "(x []float32)", "reads x, whose length is a multiple of 256, and does nothing with it.")
-	at, left := a.slice("x"), a.length("x")
-	a.Label("block")
-	for i := range 256 / a.lanes {
-		a.VMOVUPS(operand.Mem{Base: at, Disp: 4 * a.lanes * i}, sum[i%4])
-	}
-	a.ADDQ(operand.U32(4*256), at)
-	a.SUBQ(operand.U32(256), left)
-	a.JNZ(operand.LabelRef("block"))
 	a.end()
 }

@@ -19,16 +19,23 @@ func (a *isa) tileRows() int {
 // product are the tiles of a matrix product, one function for each number of rows (Goto & van de Geijn 2008).
 func product(a *isa) {
 	for rows := 1; rows <= a.tileRows(); rows++ {
-		a.tile(rows)
+		a.tile(rows, "tile", func(y, x, sum reg.VecVirtual) { a.VFMADD231PS(y, x, sum) })
+	}
+	if !a.avx512() {
+		return
+	}
+	for rows := 1; rows <= a.tileRows(); rows++ {
+		a.tile(rows, "pairTile", a.addPairs)
 	}
 }
 
 // tile writes the function for tiles of so many rows, two registers wide, one below the other. All sums stay in
-// registers; each takes its products in ascending order.
-func (a *isa) tile(rows int) {
-	a.function(fmt.Sprintf("tile%d", rows),
+// registers; each takes its products in ascending order. What a and b hold in 32 bits is multiplied and added to a sum by
+// multiplyAdd.
+func (a *isa) tile(rows int, name string, multiplyAdd func(y, x, sum reg.VecVirtual)) {
+	a.function(fmt.Sprintf("%s%d", name, rows),
 		"(c, from *float32, cRow, fromRow int, a *float32, aRow, aCol, aTile int, b *float32, k int, next, end *float32, count int)",
-		fmt.Sprintf("writes from + a·b to c, count times %d rows of %d: see set.tile.", rows, 2*a.lanes))
+		fmt.Sprintf("writes from + a·b to c, count times %d rows of %d: see set.%s.", rows, 2*a.lanes, name))
 	width := 4 * a.lanes // bytes
 	argument := func(name string) reg.Register { return a.Load(a.Param(name), a.GP64()) }
 	bytes := func(name string) reg.Register {
@@ -91,8 +98,8 @@ func (a *isa) tile(rows int) {
 		for r, s := range sums {
 			x := a.vector()
 			a.VBROADCASTSS(element(r), x)
-			a.VFMADD231PS(b0, x, s[0])
-			a.VFMADD231PS(b1, x, s[1])
+			multiplyAdd(b0, x, s[0])
+			multiplyAdd(b1, x, s[1])
 		}
 		for _, p := range pointers {
 			a.ADDQ(aCol, p)

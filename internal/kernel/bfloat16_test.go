@@ -1,0 +1,385 @@
+package kernel
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"unsafe"
+)
+
+// withPairTiles lists the sets that multiply bfloat16 in tiles: those of this processor that do; the others that have
+// tiles, with such ones in Go; the plain one with the tiles of another processor, so that they are tested everywhere.
+func withPairTiles() []*set {
+	var sets []*set
+	for _, s := range available() {
+		if s.pairTile != nil {
+			sets = append(sets, s)
+			continue
+		}
+		inGo := s.called(s.name + ", tiles in Go")
+		if inGo.tile == nil {
+			inGo.panel, inGo.tile = 32, make([]tileFunc, 15) // as avx512
+		}
+		inGo.pairTile = make([]tileFunc, len(inGo.tile))
+		for rows := range inGo.pairTile {
+			inGo.pairTile[rows] = pairTileInGo(rows, inGo.panel)
+		}
+		sets = append(sets, &inGo)
+	}
+	return sets
+}
+
+func pairTileInGo(rows, panel int) tileFunc {
+	return func(c, from *float32, cRow, fromRow int, a *float32, aRow, aCol, aTile int, b *float32, k int, _, _ *float32, count int) {
+		at := func(p *float32, i int) *float32 { return (*float32)(unsafe.Add(unsafe.Pointer(p), 4*i)) }
+		for i := range count * rows {
+			for j := range panel {
+				sum := *at(from, i*fromRow+j)
+				for l := range k {
+					sum = addPairs(sum, *at(a, i/rows*aTile+i%rows*aRow+l*aCol), *at(b, l*panel+j))
+				}
+				*at(c, i*cRow+j) = sum
+			}
+		}
+	}
+}
+
+// inEachPairSet runs test with each way of multiplying bfloat16.
+func inEachPairSet(t *testing.T, test func(t *testing.T)) {
+	chosen := use
+	defer func() { use = chosen }()
+	for _, s := range append(withPairTiles(), &plain) {
+		use = s
+		t.Run(s.name, test)
+	}
+}
+
+func TestBFloat16IsTheNearestAndOfTwoTheEvenOne(t *testing.T) {
+	value := func(upper uint32) float64 {
+		if upper&0x7fff == 0x7f80 { // rounding sees infinity as the next power of two
+			return math.Copysign(0x1p128, float64(int32(upper<<16)))
+		}
+		return float64(math.Float32frombits(upper << 16))
+	}
+	for upper := range uint32(1 << 16) {
+		for _, lower := range []uint32{0, 1, 0x7fff, 0x8000, 0x8001, 0xffff} {
+			x := math.Float32frombits(upper<<16 | lower)
+			got := uint32(toBFloat16(x))
+			switch exponent := upper & 0x7f80; {
+			case x != x:
+				if y := math.Float32frombits(got << 16); y == y {
+					t.Fatalf("%08x, which is NaN, becomes %04x", upper<<16|lower, got)
+				}
+				continue
+			case exponent == 0: // zeros and denormals
+				if got != upper&0x8000 {
+					t.Fatalf("%v becomes %04x, want a zero", x, got)
+				}
+				continue
+			case exponent == 0x7f80:
+				if got != upper {
+					t.Fatalf("%v becomes %04x", x, got)
+				}
+				continue
+			}
+			below, above := math.Abs(float64(x)-value(upper)), math.Abs(float64(x)-value(upper+1))
+			want := upper
+			if above < below || above == below && upper&1 == 1 {
+				want++
+			}
+			if got != want {
+				t.Fatalf("%v becomes %04x, want %04x", x, got, want)
+			}
+		}
+	}
+}
+
+// halves are float32 numbers of all exponents and ways to be rounded, and what is no number.
+func halves() []float32 {
+	var x []float32
+	for upper := uint32(0); upper < 1<<16; upper += 7 {
+		for _, lower := range []uint32{0, 1, 0x7fff, 0x8000, 0x8001, 0xffff} {
+			x = append(x, math.Float32frombits(upper<<16|lower))
+		}
+	}
+	return x
+}
+
+// sameBits tells whether x and y are the same bits: what compares pairs, some of which are NaN as float32.
+func sameBits(x, y []float32) bool {
+	return slices.EqualFunc(x, y, func(a, b float32) bool { return math.Float32bits(a) == math.Float32bits(b) })
+}
+
+func TestPairsAreThoseOfTheirNumbers(t *testing.T) {
+	for _, s := range withPairTiles() {
+		x := halves()
+		got, want := make([]float32, len(x)/2), make([]float32, len(x)/2)
+		for i := range want {
+			want[i] = pairOf(x[2*i], x[2*i+1])
+		}
+		if s.pairRow(&got[0], &x[0], len(got)); !sameBits(got, want) {
+			t.Errorf("%s: pairs of neighbours differ", s.name)
+		}
+
+		const cols = 13
+		rows := len(x) / (2 * cols)
+		got = make([]float32, rows*cols)
+		s.pairRows(&got[0], &x[0], cols, cols, rows, cols)
+		for i := range got {
+			r, c := i/cols, i%cols
+			if want := pairOf(x[2*r*cols+c], x[(2*r+1)*cols+c]); math.Float32bits(got[i]) != math.Float32bits(want) {
+				t.Fatalf("%s: pair %d of row %d is %x, want %x", s.name, c, r, math.Float32bits(got[i]), math.Float32bits(want))
+			}
+		}
+	}
+}
+
+func TestPairsOfAnyLengthAnywhereInMemory(t *testing.T) {
+	for _, s := range withPairTiles() {
+		for n := 1; n <= 70; n++ {
+			for offset := range 8 {
+				whole, parts := placed([][]float32{make([]float32, n), normal(uint64(n), 2*n)}, offset)
+				want := slices.Clone(whole[0])
+				at := 8 + offset%8
+				pairRowPlain(&want[at], &parts[1][0], n)
+				if s.pairRow(&parts[0][0], &parts[1][0], n); !sameBits(whole[0], want) {
+					t.Fatalf("%s: %d pairs of neighbours at offset %d differ, or what is around them was written", s.name, n, offset)
+				}
+			}
+		}
+		for cols := 1; cols <= s.panel; cols++ {
+			for rows := 1; rows <= 4; rows++ {
+				outRow, xRow := cols+rows%3, cols+rows
+				whole, parts := placed([][]float32{make([]float32, (rows-1)*outRow+cols), normal(uint64(cols), (2*rows-1)*xRow+cols)}, cols%8)
+				want := slices.Clone(whole[0])
+				at := 8 + cols%8
+				pairRowsPlain(&want[at], &parts[1][0], outRow, xRow, rows, cols)
+				if s.pairRows(&parts[0][0], &parts[1][0], outRow, xRow, rows, cols); !sameBits(whole[0], want) {
+					t.Fatalf("%s: %d rows of %d pairs differ, or what is around them was written", s.name, rows, cols)
+				}
+			}
+		}
+	}
+}
+
+// ofBFloat16 are the products of bfloat16 of all layouts of a [m k] and b [k n].
+func ofBFloat16(a, b []float32, m, k, n int) map[string]Product {
+	p := Product{M: m, K: k, N: n, A: Dense(a, k), B: Dense(b, n), BFloat16: true}
+	bt, at := p, p
+	bt.B = Dense(transposed(b, k, n), k).T()
+	at.A = Dense(transposed(a, m, k), m).T()
+	return map[string]Product{"a·b": p, "a·bᵀ": bt, "aᵀ·b": at}
+}
+
+// rounded returns x in bfloat16.
+func rounded(x []float32) []float64 {
+	y := make([]float64, len(x))
+	for i, v := range x {
+		y[i] = float64(math.Float32frombits(uint32(toBFloat16(v)) << 16))
+	}
+	return y
+}
+
+// exactProduct returns c + a·b of what a and b are in bfloat16, and a bound of the error of each element: each of its k
+// sums is rounded to float32, and is at most the sum of what it sums without signs.
+func exactProduct(c, a, b []float32, m, k, n int) (want, bound []float64) {
+	x, y := rounded(a), rounded(b)
+	want, bound = float64s(c), make([]float64, m*n)
+	for i := range m {
+		for j := range n {
+			size := math.Abs(want[i*n+j])
+			for l := range k {
+				product := x[i*k+l] * y[l*n+j]
+				want[i*n+j] += product
+				size += math.Abs(product)
+			}
+			bound[i*n+j] = float64(k+1) * ulp / 2 * size
+		}
+	}
+	return want, bound
+}
+
+func TestProductsOfBFloat16(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	random, most := 60, 1<<20 // the tiles in Go are slow
+	if testing.Short() {
+		random, most = 15, 1<<17
+	}
+	var shapes [][3]int
+	for _, s := range sizes {
+		if s[0]*s[1]*s[2] < most {
+			shapes = append(shapes, s)
+		}
+	}
+	for range random {
+		shapes = append(shapes, [3]int{1 + r.IntN(70), 1 + r.IntN(70), 1 + r.IntN(70)})
+	}
+	shapes = append(shapes, [3]int{5, 2*panelDepth - 1, 40}, [3]int{5, 2*panelDepth + 1, 40}, [3]int{20, 4*panelDepth + 2, 33})
+	chosen := use
+	defer func() { use = chosen }()
+	for _, s := range shapes {
+		m, k, n := s[0], s[1], s[2]
+		a, b, before := normal(1, m*k), normal(2, k*n), normal(3, m*n)
+		want, bound := exactProduct(before, a, b, m, k, n)
+		reference := slices.Clone(before)
+		multiplyPairs(reference, Dense(a, k), Dense(b, n), m, k, n)
+		for i, got := range reference {
+			if !(math.Abs(float64(got)-want[i]) <= bound[i]) {
+				t.Fatalf("plain, m, k, n = %v: element %d is %v, want %v", s, i, got, want[i])
+			}
+		}
+		for _, use = range withPairTiles() {
+			for name, p := range ofBFloat16(a, b, m, k, n) {
+				p.C = slices.Clone(before)
+				p.Multiply()
+				for i, got := range p.C {
+					if !(math.Abs(float64(got)-want[i]) <= bound[i]) {
+						t.Fatalf("%s, %s, m, k, n = %v: element %d is %v, want %v", use.name, name, s, i, got, want[i])
+					}
+				}
+				if strings.HasSuffix(use.name, "in Go") && !slices.Equal(p.C, reference) {
+					t.Fatalf("%s, %s, m, k, n = %v: the same order of sums has other bits in tiles", use.name, name, s)
+				}
+			}
+		}
+	}
+}
+
+func TestWhereAProductOfBFloat16StartsAndWhatFollowsIt(t *testing.T) {
+	const m, k, n = 17, 33, 50
+	a, b, bias, residual := normal(1, m*k), normal(2, k*n), normal(3, n), normal(4, m*n)
+	inEachPairSet(t, func(t *testing.T) {
+		want := make([]float32, m*n)
+		Repeat(want, bias)
+		Product{M: m, K: k, N: n, A: Dense(a, k), B: Dense(b, n), C: want, BFloat16: true}.Multiply()
+		Add(want, residual)
+		got := repeated(7, m*n)
+		Product{M: m, K: k, N: n, A: Dense(a, k), B: Dense(b, n), C: got, BFloat16: true, Start: StartAtBias, Bias: bias, After: Epilogue{Residual: residual}}.Multiply()
+		if !slices.Equal(got, want) {
+			t.Error("a product that starts at a bias and ends with a residual differs from the three one by one")
+		}
+	})
+}
+
+func TestRowsOfAProductOfBFloat16DependOnThemselvesAlone(t *testing.T) {
+	const m, k, n = 67, 131, 150
+	a, b := normal(1, m*k), normal(2, k*n)
+	inEachPairSet(t, func(t *testing.T) {
+		all := make([]float32, m*n)
+		Product{M: m, K: k, N: n, A: Dense(a, k), B: Dense(b, n), C: all, BFloat16: true}.Multiply()
+		for offset := range 3 {
+			for i := 0; i < m; i += 3 {
+				row := make([]float32, offset+n)[offset:]
+				x := append(make([]float32, offset, offset+k), a[i*k:(i+1)*k]...)[offset:]
+				Product{M: 1, K: k, N: n, A: Dense(x, k), B: Dense(b, n), C: row, BFloat16: true}.Multiply()
+				if !slices.Equal(row, all[i*n:(i+1)*n]) {
+					t.Fatalf("row %d at offset %d differs from the same row among %d", i, offset, m)
+				}
+			}
+		}
+	})
+}
+
+func TestThreadsDoNotChangeAProductOfBFloat16(t *testing.T) {
+	const m, k, n = 140, 31, 100
+	a, b := normal(1, m*k), normal(2, k*n)
+	inEachPairSet(t, func(t *testing.T) {
+		for name, p := range ofBFloat16(a, b, m, k, n) {
+			same(t, name, func() []float32 {
+				p.C = make([]float32, m*n)
+				p.Multiply()
+				return p.C
+			})
+		}
+	})
+}
+
+func TestProductsOfBFloat16PassOnWhatIsNoNumber(t *testing.T) {
+	nan, inf := float32(math.NaN()), float32(math.Inf(1))
+	tiny := float32(1e-40) // a zero in bfloat16
+	inEachPairSet(t, func(t *testing.T) {
+		for _, test := range []struct {
+			what string
+			a, b []float32 // [1 3], [3 1]
+			want float32
+		}{
+			{"zero times NaN", []float32{0, 1, 2}, []float32{nan, 1, 1}, nan},
+			{"zero times infinity", []float32{0, 1, 2}, []float32{inf, 1, 1}, nan},
+			{"one times infinity, in the second of a pair", []float32{0, 1, 2}, []float32{1, inf, 1}, inf},
+			{"one times infinity, at an odd end", []float32{0, 1, 2}, []float32{1, 1, -inf}, -inf},
+			{"more than float32 holds", []float32{3e38, 1, 2}, []float32{3e38, 1, 1}, inf},
+			{"what rounds up to infinity", []float32{math.MaxFloat32, 0, 0}, []float32{1, 1, 1}, inf},
+			{"a denormal times a large number", []float32{tiny, 1, 0}, []float32{1e38, 2, 1}, 2},
+			{"a product below all normal numbers", []float32{1e-30, 0, 0}, []float32{1e-30, 1, 1}, 0},
+		} {
+			c := []float32{0}
+			Product{M: 1, K: 3, N: 1, A: Dense(test.a, 3), B: Dense(test.b, 1), C: c, BFloat16: true}.Multiply()
+			if !alike(c[0], test.want) {
+				t.Errorf("%s gives %v, want %v", test.what, c[0], test.want)
+			}
+		}
+	})
+}
+
+func TestProductsOfBFloat16AllocateNothing(t *testing.T) {
+	const m, k, n = 40, 70, 90
+	a, b, c := normal(1, m*k), normal(2, k*n), make([]float32, m*n)
+	chosen := use
+	defer func() { use = chosen }()
+	for _, use = range withPairTiles() {
+		calls := map[string]func(){}
+		for name, p := range ofBFloat16(a, b, m, k, n) {
+			p.C = c
+			calls[use.name+", "+name] = p.Multiply
+		}
+		allocatesNothing(t, calls)
+	}
+}
+
+func TestWhyThereAreNoFastProductsOfBFloat16(t *testing.T) {
+	chosen := use
+	defer func() { use = chosen }()
+	sets := available()
+	best := sets[len(sets)-1]
+	if use = best; best.pairTile != nil {
+		if err := CheckBFloat16(); err != nil {
+			t.Error(err)
+		}
+	}
+	use = &plain
+	want := "this processor has no instruction that multiplies bfloat16 (AVX512_BF16)"
+	if best.pairTile != nil {
+		want = fmt.Sprintf("JENGA_KERNEL=plain multiplies no bfloat16; the %s kernel does", best.name)
+	}
+	if err := CheckBFloat16(); err == nil || err.Error() != want {
+		t.Errorf("error is %v, want %s", err, want)
+	}
+}
+
+func BenchmarkProductsOfBFloat16(b *testing.B) {
+	chosen := use
+	defer func() { use = chosen }()
+	for _, use = range available() {
+		if use.pairTile == nil {
+			continue
+		}
+		for _, s := range [][3]int{{384, 384, 1536}, {2048, 768, 768}, {2048, 768, 3072}, {2048, 3072, 768}} {
+			m, k, n := s[0], s[1], s[2]
+			products := ofBFloat16(normal(1, m*k), normal(2, k*n), m, k, n)
+			for _, name := range slices.Sorted(maps.Keys(products)) {
+				p := products[name]
+				p.C = make([]float32, m*n)
+				b.Run(fmt.Sprintf("%s/%dx%dx%d/%s", name, m, k, n, use.name), func(b *testing.B) {
+					for b.Loop() {
+						p.Multiply()
+					}
+					b.ReportMetric(2*float64(m*k*n)*float64(b.N)/b.Elapsed().Seconds()/1e9, "GFLOP/s")
+				})
+			}
+		}
+	}
+}
