@@ -14,7 +14,8 @@ type Learner struct {
 }
 
 // NewLearner returns a learner of m that takes at most so many steps, the rate going down to 0 as in Train. Of the plan
-// it heeds what updates the parameters: seed, rate, decay, warm-up, clipping and weighting.
+// it heeds what updates the parameters: seed, rate, decay, warm-up, clipping and weighting; and how the
+// encoder computes.
 func NewLearner(m *Model, plan Plan, steps int) *Learner {
 	return &Learner{newLearner(m, plan, steps), State{Last: -1}}
 }

@@ -25,7 +25,7 @@ type learner struct {
 
 func newLearner(m *Model, plan Plan, steps int) *learner {
 	params := m.Params.All()
-	return &learner{
+	l := &learner{
 		model:     m,
 		plan:      plan,
 		steps:     steps,
@@ -35,6 +35,9 @@ func newLearner(m *Model, plan Plan, steps int) *learner {
 		optimizer: nn.NewAdamW(plan.WeightDecay),
 		pass:      nn.NewPass(plan.Seed),
 	}
+	l.pass.Recompute = plan.Recompute
+	l.pass.BFloat16 = plan.BFloat16 && !m.Frozen() // heads on frozen states learn from those that they will answer by
+	return l
 }
 
 // draw is a batch of one group.

@@ -21,6 +21,9 @@ type Plan struct {
 	BatchTokens int  // tokens a batch may hold; 0: any number
 	Accumulate  int  // batches that make one update
 	Recompute   bool // the encoder keeps little of a batch and computes the rest again: less memory, more time
+	// BFloat16 makes an encoder that learns multiply by its weights in bfloat16 while it is trained. It is judged in
+	// float32, as it will answer.
+	BFloat16 bool
 
 	Rate        float64 // of learning, at its highest
 	WeightDecay float64 // of the parameters that decay
@@ -98,7 +101,6 @@ func Train(ctx context.Context, m *Model, data []Data, plan Plan, observe func(e
 	all := perEpoch * plan.Epochs
 	steps := 1 + (all-1)/plan.Accumulate
 	learner := newLearner(m, plan, steps)
-	learner.pass.Recompute = plan.Recompute
 	_, bytes := m.Largest(firstSizes(feeds), encoders.Load{Training: true, Recompute: plan.Recompute})
 	learner.pass.Reserve(bytes + bytes/8) // later epochs shuffle anew, and heads have values too
 	if m.Frozen() {

@@ -12,6 +12,9 @@ type Pass struct {
 	Training bool
 	// Recompute asks encoders to keep little for Backward and to compute the rest again there.
 	Recompute bool
+	// BFloat16 asks encoders to multiply by their weights in bfloat16. What is summed, and all else, is float32: the
+	// products within attention too, which PyTorch's autocast rounds.
+	BFloat16 bool
 
 	seed, serial uint64
 	graph        *gorgonia.ExprGraph

@@ -85,7 +85,7 @@ func (b block) backward(p *nn.Pass, s blockState, d blockGradients, dx, x, dOut 
 	clear(d.sum)
 	b.outputNorm.backward(d.sum, s.stats[1], s.sums[1], dOut, into)
 	dropped := b.outputDrop.apply(p, s.drops, d.dropped, d.sum)
-	b.feedForward.backward(s.fed, d.middle, s.middle, dropped, d.sum, d.raised, into)
+	b.feedForward.backward(p, s.fed, d.middle, s.middle, dropped, d.sum, d.raised, into)
 
 	clear(d.sum)
 	b.attentionNorm.backward(d.sum, s.stats[0], s.sums[0], d.middle, into)

@@ -28,9 +28,9 @@ func (f feedForward) forward(p *nn.Pass, s fed, out, x []float32, after kernel.E
 
 // backward writes to dx [T D] the gradient at forward's x, given that at its result, plus beside, and adds the
 // parameters' to into. dRaised [T F] is memory.
-func (f feedForward) backward(s fed, dx, x, dOut, beside, dRaised []float32, into nn.Gradients) {
-	f.down.backward(s.active, dOut, into)
-	f.down.backwardTo(dRaised, dOut, kernel.StartAtZero, kernel.Epilogue{GELUGradient: s.raised})
-	f.up.backward(x, dRaised, into)
-	f.up.backwardTo(dx, dRaised, kernel.StartAtZero, kernel.Epilogue{Residual: beside})
+func (f feedForward) backward(p *nn.Pass, s fed, dx, x, dOut, beside, dRaised []float32, into nn.Gradients) {
+	f.down.backward(p, s.active, dOut, into)
+	f.down.backwardTo(p, dRaised, dOut, kernel.StartAtZero, kernel.Epilogue{GELUGradient: s.raised})
+	f.up.backward(p, x, dRaised, into)
+	f.up.backwardTo(p, dx, dRaised, kernel.StartAtZero, kernel.Epilogue{Residual: beside})
 }

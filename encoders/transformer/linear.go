@@ -29,9 +29,9 @@ func (l linear) forward(p *nn.Pass, out, x []float32, after kernel.Epilogue) {
 	in, width := l.weight.Shape[0], l.weight.Shape[1]
 	product := kernel.Product{
 		M: len(x) / in, K: in, N: width, A: kernel.Dense(x, in), C: out,
-		Start: kernel.StartAtBias, Bias: l.bias.Data, After: after,
+		Start: kernel.StartAtBias, Bias: l.bias.Data, After: after, BFloat16: p.BFloat16,
 	}
-	if p.Training {
+	if p.Training || p.BFloat16 {
 		product.B = kernel.Dense(l.weight.Data, width) // the next step's is another
 	} else {
 		product.Packed = l.pack()
@@ -51,10 +51,13 @@ func (l linear) pack() *kernel.Packed {
 }
 
 // backward adds the parameters' gradients to into, given forward's x and the gradient at its result, dOut.
-func (l linear) backward(x, dOut []float32, into nn.Gradients) {
+func (l linear) backward(p *nn.Pass, x, dOut []float32, into nn.Gradients) {
 	in, width := l.weight.Shape[0], l.weight.Shape[1]
 	if d := into[l.weight]; d != nil {
-		kernel.MatMulAT(d, x, dOut, in, len(x)/in, width)
+		kernel.Product{
+			M: in, K: len(x) / in, N: width, A: kernel.Dense(x, in).T(), B: kernel.Dense(dOut, width), C: d,
+			BFloat16: p.BFloat16,
+		}.Multiply()
 	}
 	if d := into[l.bias]; d != nil {
 		kernel.SumRows(d, dOut)
@@ -63,10 +66,10 @@ func (l linear) backward(x, dOut []float32, into nn.Gradients) {
 
 // backwardTo writes to dx, or adds where start says so, the gradient at forward's x, given that at its result, and does
 // to it what follows.
-func (l linear) backwardTo(dx, dOut []float32, start kernel.Start, after kernel.Epilogue) {
+func (l linear) backwardTo(p *nn.Pass, dx, dOut []float32, start kernel.Start, after kernel.Epilogue) {
 	in, width := l.weight.Shape[0], l.weight.Shape[1]
 	kernel.Product{
 		M: len(dOut) / width, K: width, N: in, A: kernel.Dense(dOut, width), B: kernel.Dense(l.weight.Data, width).T(), C: dx,
-		Start: start, After: after,
+		Start: start, After: after, BFloat16: p.BFloat16,
 	}.Multiply()
 }
