@@ -10,6 +10,7 @@ import (
 
 	"github.com/jenga-nlp/jenga/encoders"
 	"github.com/jenga-nlp/jenga/fusion"
+	"github.com/jenga-nlp/jenga/internal/kernel"
 	"github.com/jenga-nlp/jenga/multitask"
 	"github.com/jenga-nlp/jenga/plugin"
 )
@@ -143,7 +144,7 @@ func (d *decoding) tokenizer(s *plugin.Section) {
 
 func (d *decoding) training(s *plugin.Section) {
 	t := Training{
-		LearningRate: 2e-5, WeightDecay: 0.01, BatchSize: 16, NumEpochs: 3, MaxGradNorm: 1, GradientAccumulationSteps: 1,
+		LearningRate: 2e-5, WeightDecay: 0.01, BatchSize: 16, NumEpochs: 3, MaxGradNorm: 1, GradientAccumulationSteps: 1, Precision: "float32",
 		EvalStrategy: "epoch", EvalSteps: 500, SaveStrategy: "epoch", LoadBestModelAtEnd: true,
 		CacheMemory: 2048, Device: "auto", LoggingSteps: 10,
 	}
@@ -155,6 +156,14 @@ func (d *decoding) training(s *plugin.Section) {
 	}
 	if t.BatchPlace = s.Place; s.Has("batch_size") {
 		t.BatchPlace = s.At("batch_size").Place
+	}
+	if t.PrecisionPlace = s.Place; s.Has("precision") {
+		t.PrecisionPlace = s.At("precision").Place
+	}
+	if t.Precision == bf16 && d.files { // a run that was trained so answers anywhere
+		if err := checkBFloat16(); err != nil {
+			d.mistakes.Add(t.PrecisionPlace, "training: precision: bf16: %w; leave precision out, or float32", err)
+		}
 	}
 	if s.Has("cache_file") {
 		d.cacheFile(s.At("cache_file"), &t)
@@ -171,6 +180,11 @@ func (d *decoding) training(s *plugin.Section) {
 	d.e.Training = t
 	d.metric(s)
 }
+
+const bf16 = "bf16" // the precision
+
+// checkBFloat16 returns why this machine does not train in bf16. Tests have other machines.
+var checkBFloat16 = kernel.CheckBFloat16
 
 // cacheFile reads cache_file: true, false or the folder of a temporary file for the states of a frozen encoder that are
 // beyond cache_memory.

@@ -125,6 +125,8 @@ type Training struct {
 	WarmupRatio               float64      `yaml:"warmup_ratio" range:"[0,1]"` // share of all steps
 	MaxGradNorm               float64      `yaml:"max_grad_norm" range:"[0,)"` // 0: gradients are not cut
 	GradientAccumulationSteps int          `yaml:"gradient_accumulation_steps" range:"[1,)"`
+	Precision                 string       `yaml:"precision" choice:"float32|bf16" doc:"of the encoder's products while it learns; sums and all else are float32"`
+	PrecisionPlace            plugin.Place `yaml:"-"` // of Precision, or of the section where that is a default
 	Recompute                 bool         `yaml:"recompute" doc:"whether the encoder keeps little of a batch and computes the rest again: less memory, more time"`
 
 	Sampling  plugin.Choice[multitask.SamplerSite, multitask.Sampler]     `yaml:"-"`

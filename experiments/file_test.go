@@ -138,10 +138,10 @@ tasks: [{name: kind, type: classification, data: {train: train.jsonl}}]
 		t.Errorf("split %+v, want %+v", got, want)
 	}
 	training := e.Training
-	training.BatchPlace = plugin.Place{}
+	training.BatchPlace, training.PrecisionPlace = plugin.Place{}, plugin.Place{}
 	training.Sampling, training.Weighting = plugin.Choice[multitask.SamplerSite, multitask.Sampler]{}, plugin.Choice[multitask.WeightingSite, multitask.Weighting]{}
 	want := Training{
-		LearningRate: 2e-5, WeightDecay: 0.01, BatchSize: 16, NumEpochs: 3, MaxGradNorm: 1, GradientAccumulationSteps: 1, EvalStrategy: "epoch",
+		LearningRate: 2e-5, WeightDecay: 0.01, BatchSize: 16, NumEpochs: 3, MaxGradNorm: 1, GradientAccumulationSteps: 1, Precision: "float32", EvalStrategy: "epoch",
 		EvalSteps: 500, SaveStrategy: "epoch", LoadBestModelAtEnd: true, MetricForBestModel: "eval_overall", GreaterIsBetter: true, CacheMemory: 2048, Device: "auto", LoggingSteps: 10,
 	}
 	if training != want || e.Training.Sampling.Type != "proportional" || e.Training.Weighting.Type != "fixed" {
@@ -163,6 +163,7 @@ func plain(t *testing.T, e *Experiment) Experiment {
 	file(&c.Model.BaseModel)
 	c.Model.Encoder.Place, c.Model.Fusion.Place = plugin.Place{}, plugin.Place{}
 	c.Training.Sampling.Place, c.Training.Weighting.Place, c.Training.BatchPlace = plugin.Place{}, plugin.Place{}, plugin.Place{}
+	c.Training.PrecisionPlace = plugin.Place{}
 	if c.Training.OutputDir != "" {
 		c.Training.OutputDir = absolute(t, c.Training.OutputDir)
 	}

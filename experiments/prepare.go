@@ -328,6 +328,9 @@ func (r *Run) build(kinds []tasks.Task, labels map[headPlace]*corpus.Labels, mis
 		mistakes.Add(e.Model.Encoder.Place, "encoder %q %w", e.Model.Encoder.Type, err)
 	}
 	r.remark(e.Model.Encoder.Place, encoder)
+	if e.Training.Precision == bf16 && m.Frozen() && !r.answers {
+		r.Remarks = append(r.Remarks, fmt.Sprintf("%s: training: precision: bf16 has no effect: a frozen encoder computes in float32", e.Training.PrecisionPlace))
+	}
 
 	var names []string
 	for _, task := range e.Tasks {

@@ -169,7 +169,7 @@ func (r *Run) plan(folder string) (multitask.Plan, error) {
 	}
 	plan := multitask.Plan{
 		Seed: r.Experiment.Seed, Epochs: t.NumEpochs,
-		BatchSize: t.BatchSize, BatchTokens: t.BatchTokens, Accumulate: t.GradientAccumulationSteps, Recompute: t.Recompute,
+		BatchSize: t.BatchSize, BatchTokens: t.BatchTokens, Accumulate: t.GradientAccumulationSteps, Recompute: t.Recompute, BFloat16: t.Precision == bf16,
 		Rate: t.LearningRate, WeightDecay: t.WeightDecay, ClipNorm: t.MaxGradNorm,
 		WarmupRatio: t.WarmupRatio, WarmupSteps: t.WarmupSteps,
 		Sampler: sampler, Weighting: weighting,
