@@ -36,7 +36,7 @@ def options():
     parser.add_argument("--times", type=int, default=3, help="runs of each; medians are shown")
     parser.add_argument("--steps", type=int, help="measured batches of each work")
     parser.add_argument("--threads", type=int, default=cores(), help="of each engine (default: all cores)")
-    parser.add_argument("--bf16", action="store_true", help="PyTorch's products in bfloat16, by autocast")
+    parser.add_argument("--bf16", action="store_true", help="train with products in bfloat16, PyTorch by autocast")
     parser.add_argument("--whole-process", action="store_true", help="whole trainings on SNIPS instead")
     parser.add_argument("--epochs", type=int, default=SNIPS["epochs"], help="of a whole training")
     parser.add_argument("--limit", type=int, help="training texts that a whole training reads at most")
@@ -114,7 +114,7 @@ class Comparison:
             words += ["--steps", self.steps(work)]
         if work in ("snips", "sst"):
             words += ["--tokenizer", self.args.minilm, "--texts", self.texts(work)]
-        if self.args.bf16 and engine == "torch":
+        if self.args.bf16 and engine == "torch" and measure == "train":
             words.append("--bf16")
         return python(f"{engine}_peer.py", *words)
 
@@ -126,6 +126,8 @@ class Comparison:
             words += ["--tokenizer", self.args.minilm]
         if work != "one":
             words += ["--steps", self.steps(work)]
+        if self.args.bf16 and measure == "train":
+            words += ["--precision", "bf16"]
         line = last_line([self.args.jenga, *words])
         if work == "one":
             return {"ms": line["one_text_ms"], "kernel": line["kernel"]}

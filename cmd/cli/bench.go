@@ -20,10 +20,10 @@ import (
 )
 
 type benchFlags struct {
-	size, data, tokenizer, order string
-	work, measure                []string
-	steps                        int
-	products, json               bool
+	size, data, tokenizer, order, precision string
+	work, measure                           []string
+	steps                                   int
+	products, json                          bool
 }
 
 // What --order, --work and --measure take.
@@ -31,6 +31,8 @@ var (
 	benchOrders   = []string{"shuffled", "file"}
 	benchWorks    = []string{"full", "data"}
 	benchMeasures = []string{"train", "infer", "one", "products", "peak"}
+	// benchPrecisions are of training, as an experiment's training.precision.
+	benchPrecisions = []string{"float32", "bf16"}
 )
 
 func (c *commands) benchCommand() *cobra.Command {
@@ -62,6 +64,7 @@ the others the faster counts.`,
 	cmd.Flags().StringSliceVar(&f.work, "work", benchWorks, "what to measure on, `LIST`")
 	cmd.Flags().StringSliceVar(&f.measure, "measure", benchMeasures, "what to measure, `LIST`: train, infer, one (text of 16 tokens), products (of matrices), peak (of the machine)")
 	cmd.Flags().IntVar(&f.steps, "steps", 0, "measured `BATCHES` of each work (default 3 of full, 7 of data)")
+	cmd.Flags().StringVar(&f.precision, "precision", benchPrecisions[0], "`PRECISION` of a training step's products: "+strings.Join(benchPrecisions, ", "))
 	cmd.Flags().BoolVar(&f.products, "products", false, "list the speed of each product of matrices")
 	cmd.Flags().BoolVar(&f.json, "json", false, "a JSON line for each work on stdout")
 	return cmd
@@ -84,7 +87,7 @@ func (f *benchFlags) check(model, size, work bool) error {
 	for _, list := range []struct {
 		flag       string
 		given, can []string
-	}{{"size", []string{f.size}, benchSizes()}, {"order", []string{f.order}, benchOrders}, {"work", f.work, benchWorks}, {"measure", f.measure, benchMeasures}} {
+	}{{"size", []string{f.size}, benchSizes()}, {"order", []string{f.order}, benchOrders}, {"precision", []string{f.precision}, benchPrecisions}, {"work", f.work, benchWorks}, {"measure", f.measure, benchMeasures}} {
 		for _, name := range list.given {
 			if !slices.Contains(list.can, name) {
 				return fmt.Errorf("--%s %s: there is %s", list.flag, name, strings.Join(list.can, ", "))
@@ -106,6 +109,12 @@ func (f *benchFlags) check(model, size, work bool) error {
 
 // bench measures what the flags ask for and writes it.
 func (c *commands) bench(ctx context.Context, f benchFlags, args []string) error {
+	bfloat16 := f.precision == "bf16"
+	if bfloat16 {
+		if err := kernel.CheckBFloat16(); err != nil {
+			return fmt.Errorf("--precision bf16: %w", err)
+		}
+	}
 	var texts []*corpus.Example
 	if f.data != "" {
 		var err error
@@ -117,6 +126,7 @@ func (c *commands) bench(ctx context.Context, f benchFlags, args []string) error
 	if err != nil {
 		return err
 	}
+	network.BFloat16 = bfloat16
 	if slices.Contains(f.measure, "train") && !network.Learns() {
 		return fmt.Errorf("%s: its encoder does not learn; --measure infer,one,products measures what it does", name)
 	}
@@ -223,7 +233,8 @@ type measured struct {
 	stream   bench.Stream
 	works    []measuredWork
 
-	peakGFLOPS, bandwidthGB float64 // 0 too where the kernels have no loop to measure it
+	// 0 too where the kernels have no loop to measure it. That of bfloat16 is measured where a training step multiplies it.
+	peakGFLOPS, bfloat16GFLOPS, bandwidthGB float64
 }
 
 type measuredWork struct {
@@ -280,6 +291,9 @@ func (m measuring) peaks(all *measured) {
 	}
 	m.progress("peak of processor and memory")
 	all.peakGFLOPS = max(all.peakGFLOPS, kernel.PeakFlops(peakTime)/1e9)
+	if m.network.BFloat16 {
+		all.bfloat16GFLOPS = max(all.bfloat16GFLOPS, kernel.PeakBFloat16Flops(peakTime)/1e9)
+	}
 	all.bandwidthGB = max(all.bandwidthGB, kernel.Bandwidth(peakTime)/1e9)
 }
 

@@ -27,14 +27,16 @@ type benchLine struct {
 	PeakMemory  int64   `json:"peak_memory,omitzero"` // of the process up to the end of the work, in bytes
 
 	OneText   float64 `json:"one_text_ms,omitzero"`
-	GEMM      float64 `json:"gemm_gflops,omitzero"`    // a training step's products together
-	Stream    float64 `json:"stream_gb_s,omitzero"`    // weights that products of 16 rows read
-	Peak      float64 `json:"peak_gflops,omitzero"`    // of multiply-adds in registers
+	GEMM      float64 `json:"gemm_gflops,omitzero"` // a training step's products together
+	Stream    float64 `json:"stream_gb_s,omitzero"` // weights that products of 16 rows read
+	Peak      float64 `json:"peak_gflops,omitzero"` // of multiply-adds in registers
+	BF16Peak  float64 `json:"bf16_peak_gflops,omitzero"`
 	Bandwidth float64 `json:"bandwidth_gb_s,omitzero"` // of reading memory
 
-	Kernel  string `json:"kernel"`
-	Threads int    `json:"threads"`
-	CPU     string `json:"cpu"`
+	Precision string `json:"precision"` // of a training step's products
+	Kernel    string `json:"kernel"`
+	Threads   int    `json:"threads"`
+	CPU       string `json:"cpu"`
 }
 
 // lines are the JSON lines of what was measured.
@@ -43,8 +45,8 @@ func (m *measured) lines() []benchLine {
 	for _, w := range m.works {
 		l := benchLine{
 			Work: w.Name, Model: m.name, StepTokens: digits(w.StepTokens()), PeakMemory: w.peakMemory,
-			Peak: digits(m.peakGFLOPS), Bandwidth: digits(m.bandwidthGB),
-			Kernel: kernel.Name(), Threads: kernel.Threads(), CPU: bench.CPU(),
+			Peak: digits(m.peakGFLOPS), BF16Peak: digits(m.bfloat16GFLOPS), Bandwidth: digits(m.bandwidthGB),
+			Precision: m.precision(), Kernel: kernel.Name(), Threads: kernel.Threads(), CPU: bench.CPU(),
 		}
 		if w.train.Steps > 0 {
 			l.TrainTokens, l.TrainStep, l.TrainGFLOPS = digits(w.train.TokensPerSecond()), digits(w.train.Step().Seconds()), digits(m.trainGFLOPS(w.train))
@@ -61,6 +63,14 @@ func (m *measured) lines() []benchLine {
 		lines = append(lines, l)
 	}
 	return lines
+}
+
+// precision is that of a training step's products.
+func (m *measured) precision() string {
+	if m.network.BFloat16 {
+		return "bf16"
+	}
+	return "float32"
 }
 
 // digits rounds x to five digits.
@@ -82,33 +92,40 @@ func (m *measured) trainGFLOPS(s bench.Speed) float64 { return 3 * m.inferGFLOPS
 
 // write writes a table of what was measured, with a line for each product if they are asked for.
 func (m *measured) write(w io.Writer, products bool) error {
-	t := benchTable{peak: m.peakGFLOPS, bandwidth: m.bandwidthGB}
+	t := benchTable{bandwidth: m.bandwidthGB}
+	learning := m.peakGFLOPS // the peak of what training multiplies
+	if m.network.BFloat16 {
+		learning = m.bfloat16GFLOPS
+	}
 	t.text("%s: %.1fM parameters, %.1fM of them in the layers' products", m.name, float64(m.network.Parameters())/1e6, float64(m.network.Multiplied())/1e6)
-	t.text("%s, %s kernels, threads: %d\n", bench.CPU(), kernel.Name(), kernel.Threads())
+	t.text("%s, %s kernels, threads: %d, training in %s\n", bench.CPU(), kernel.Name(), kernel.Threads(), m.precision())
 
 	t.head()
 	for _, work := range m.works {
 		if work.train.Steps > 0 {
-			t.speed(work.Name+": training step", work.train, m.trainGFLOPS(work.train))
+			t.speed(work.Name+": training step", work.train, m.trainGFLOPS(work.train), learning)
 		}
 		if work.infer.Steps > 0 {
-			t.speed(work.Name+": inference", work.infer, m.inferGFLOPS(work.infer))
+			t.speed(work.Name+": inference", work.infer, m.inferGFLOPS(work.infer), m.peakGFLOPS)
 		}
 	}
 	if m.one.Steps > 0 {
-		t.speed("one text of 16 tokens", m.one, m.inferGFLOPS(m.one))
+		t.speed("one text of 16 tokens", m.one, m.inferGFLOPS(m.one), m.peakGFLOPS)
 	}
 	if products {
 		for _, p := range m.products {
-			t.operations(fmt.Sprintf("%s, %d × %d × %d", p.Layout, p.M, p.K, p.N), p.Time, p.GFLOPS())
+			t.operations(fmt.Sprintf("%s, %d × %d × %d", p.Layout, p.M, p.K, p.N), p.Time, p.GFLOPS(), learning)
 		}
 	}
 	if len(m.products) > 0 {
-		t.operations("products of a training step", 0, bench.MeanGFLOPS(m.products))
+		t.operations("products of a training step", 0, bench.MeanGFLOPS(m.products), learning)
 		t.bytes("weights under 16 rows", m.stream.Time, m.stream.GBPerSecond())
 	}
 	if m.peakGFLOPS > 0 {
 		t.row("peak: multiply-adds in registers", "", "", fmt.Sprintf("%.1f", m.peakGFLOPS))
+	}
+	if m.bfloat16GFLOPS > 0 {
+		t.row("peak: of bfloat16", "", "", fmt.Sprintf("%.1f", m.bfloat16GFLOPS))
 	}
 	if m.bandwidthGB > 0 {
 		t.row("peak: reading memory", "", "", "", fmt.Sprintf("%.1f", m.bandwidthGB))
@@ -129,7 +146,7 @@ func (m *measured) write(w io.Writer, products bool) error {
 // benchTable is a table of speeds, each with its share of the machine's peak where that is known.
 type benchTable struct {
 	strings.Builder
-	peak, bandwidth float64 // in GFLOP/s and GB/s
+	bandwidth float64 // of the machine, in GB/s
 }
 
 func (t *benchTable) text(format string, values ...any) { fmt.Fprintf(t, format+"\n", values...) }
@@ -144,13 +161,14 @@ func (t *benchTable) row(what string, cells ...string) {
 	t.text("%s", strings.TrimRight(line, " "))
 }
 
-func (t *benchTable) speed(what string, s bench.Speed, gflops float64) {
-	t.row(what, fmt.Sprintf("%.0f", s.TokensPerSecond()), fmt.Sprintf("%.2f", milliseconds(s.Step())), fmt.Sprintf("%.1f", gflops), "", share(gflops, t.peak))
+// speed is a row of how fast a network is, of a machine that reaches peak GFLOP/s.
+func (t *benchTable) speed(what string, s bench.Speed, gflops, peak float64) {
+	t.row(what, fmt.Sprintf("%.0f", s.TokensPerSecond()), fmt.Sprintf("%.2f", milliseconds(s.Step())), fmt.Sprintf("%.1f", gflops), "", share(gflops, peak))
 }
 
 // operations and bytes are rows of arithmetic and of memory; a time of 0 is none.
-func (t *benchTable) operations(what string, d time.Duration, gflops float64) {
-	t.row(what, "", timeOrNone(d), fmt.Sprintf("%.1f", gflops), "", share(gflops, t.peak))
+func (t *benchTable) operations(what string, d time.Duration, gflops, peak float64) {
+	t.row(what, "", timeOrNone(d), fmt.Sprintf("%.1f", gflops), "", share(gflops, peak))
 }
 
 func (t *benchTable) bytes(what string, d time.Duration, gb float64) {

@@ -161,6 +161,50 @@ func TestBenchsTable(t *testing.T) {
 	}
 }
 
+func TestBenchsTableOfBF16(t *testing.T) {
+	network, err := bench.NewNetwork(bench.Size{Name: "small", Layers: 1, Width: 16, Heads: 2, FeedForward: 32}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	network.BFloat16 = true
+	m := &measured{
+		name: "small", network: network, peakGFLOPS: 200, bfloat16GFLOPS: 400,
+		products: []bench.Product{{Layout: "A·B", M: 1000, K: 1000, N: 1000, Count: 1, Time: time.Second / 50}},
+		works:    []measuredWork{{Work: network.Full(1)}},
+	}
+	var out strings.Builder
+	if err := m.write(&out, false); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"training in bf16\n",
+		"products of a training step                                100.0                 25%\n",
+		"peak: multiply-adds in registers                           200.0\n",
+		"peak: of bfloat16                                          400.0\n",
+	} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("nothing of %q in\n%s", want, out.String())
+		}
+	}
+	if l := m.lines()[0]; l.Precision != "bf16" || l.Peak != 200 || l.BF16Peak != 400 {
+		t.Errorf("the JSON line is %+v", l)
+	}
+}
+
+func TestBenchInBF16(t *testing.T) {
+	args := []string{"bench", "--json", "--size", "tiny", "--measure", "products", "--precision", "bf16"}
+	status, out, log := call("", args...)
+	if err := kernel.CheckBFloat16(); err != nil {
+		if status != exitMistake || out != "" || !strings.Contains(log, "--precision bf16: "+err.Error()) {
+			t.Errorf("status %d, want %d and %v\n%s%s", status, exitMistake, err, out, log)
+		}
+		return
+	}
+	if status != 0 || !strings.Contains(out, `"precision":"bf16"`) {
+		t.Errorf("status %d\n%s%s", status, out, log)
+	}
+}
+
 func TestBenchRefuses(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeVocabulary(t, ".")
@@ -174,6 +218,7 @@ func TestBenchRefuses(t *testing.T) {
 		{"a b", exitUsage, "2 arguments"},
 		{"model --size tiny", exitUsage, "--size is a random network's"},
 		{"--size huge", exitUsage, "--size huge: there is tiny, minilm, distilbert, bert"},
+		{"--precision fp16", exitUsage, "--precision fp16: there is float32, bf16"},
 		{"--order sorted", exitUsage, "--order sorted: there is shuffled, file"},
 		{"--work snips", exitUsage, "--work snips: there is full, data"},
 		{"--work data", exitUsage, "--data names the texts"},

@@ -44,6 +44,9 @@ const labels = 7
 
 // Network is an encoder with a head that labels texts by their first token's state.
 type Network struct {
+	// BFloat16 multiplies in bfloat16 what a training step multiplies; see kernel.CheckBFloat16.
+	BFloat16 bool
+
 	model      *multitask.Model
 	tokenizer  corpus.Tokenizer // nil: none
 	vocabulary int              // token ids below it are known

@@ -38,7 +38,7 @@ func (n *Network) Products(ctx context.Context, did func(done, of int)) ([]Produ
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		products[i].measure()
+		products[i].measure(n.BFloat16)
 		did(i+1, len(products))
 	}
 	return products, nil
@@ -79,14 +79,18 @@ const (
 	productTimes = 3
 )
 
-func (p *Product) measure() {
-	multiply := map[string]func(c, a, b []float32, m, k, n int){
-		"A·B": kernel.MatMul, "A·Bᵀ": kernel.MatMulBT, "Aᵀ·B": kernel.MatMulAT,
-	}[p.Layout]
+func (p *Product) measure(bfloat16 bool) {
 	r := rand.New(rand.NewPCG(seed, 3))
 	a, b, c := normal(r, p.M*p.K), normal(r, p.K*p.N), make([]float32, p.M*p.N)
-	multiply(c, a, b, p.M, p.K, p.N)
-	p.Time = fastest(func() { multiply(c, a, b, p.M, p.K, p.N) })
+	product := kernel.Product{M: p.M, K: p.K, N: p.N, A: kernel.Dense(a, p.K), B: kernel.Dense(b, p.N), C: c, BFloat16: bfloat16}
+	switch p.Layout {
+	case "A·Bᵀ":
+		product.B = kernel.Dense(b, p.K).T()
+	case "Aᵀ·B":
+		product.A = kernel.Dense(a, p.M).T()
+	}
+	product.Multiply()
+	p.Time = fastest(product.Multiply)
 }
 
 // Stream is how fast the layers' weights go by where few rows are multiplied by them, so that memory is the limit.

@@ -31,7 +31,7 @@ func (n *Network) Train(ctx context.Context, w Work, did func(done, of int)) (Sp
 	if !n.Learns() {
 		panic("bench: training an encoder that does not learn")
 	}
-	plan := multitask.Plan{Seed: seed, Rate: 2e-5, WeightDecay: 0.01, ClipNorm: 1, Weighting: multitask.Fixed{}}
+	plan := multitask.Plan{Seed: seed, Rate: 2e-5, WeightDecay: 0.01, ClipNorm: 1, Weighting: multitask.Fixed{}, BFloat16: n.BFloat16}
 	learner := multitask.NewLearner(n.model, plan, w.steps())
 	return w.measure(ctx, did, func(batch []*corpus.Example) error {
 		_, err := learner.Step(0, batch)
