@@ -52,7 +52,7 @@ func (p *Packed) panel(l, j int) []float32 {
 
 // A product's blocks: rows of b whose panel stays in the first cache, beside a tile's part of a.
 const (
-	panelDepth = 256 // at most
+	panelDepth = 384 // at most
 	panelGroup = 8   // panels that one goroutine packs at a time
 )
 

@@ -4,7 +4,7 @@ import "sync"
 
 // Rows of a that one unit of work takes through a panel of b: with panelDepth, they stay in the second cache.
 const (
-	unitRows      = 132 // at most, a multiple of either set's tile
+	unitRows      = 192 // at most, a multiple of either set's tile
 	leastUnitRows = 24  // rather than fewer, units share the columns
 	groupColumns  = 256 // of c that the epilogue finds in the cache
 )
