@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 	"unsafe"
 )
 
@@ -381,5 +382,12 @@ func BenchmarkProductsOfBFloat16(b *testing.B) {
 				})
 			}
 		}
+	}
+}
+
+func TestThePeakOfBFloat16IsMeasuredWhereItIsMultiplied(t *testing.T) {
+	peak := PeakBFloat16Flops(time.Millisecond)
+	if err := CheckBFloat16(); (peak > 0) != (err == nil) {
+		t.Errorf("the peak is %v; %v", peak, err)
 	}
 }
