@@ -36,61 +36,77 @@ func (a *isa) tile(rows int, name string, multiplyAdd func(y, x, sum reg.VecVirt
 	a.function(fmt.Sprintf("%s%d", name, rows),
 		"(c, from *float32, cRow, fromRow int, a *float32, aRow, aCol, aTile int, b *float32, k int, next, end *float32, count int)",
 		fmt.Sprintf("writes from + a·b to c, count times %d rows of %d: see set.%s.", rows, 2*a.lanes, name))
-	width := 4 * a.lanes // bytes
-	argument := func(name string) reg.Register { return a.Load(a.Param(name), a.GP64()) }
-	bytes := func(name string) reg.Register {
-		r := argument(name)
-		a.SHLQ(operand.U8(2), r)
-		return r
-	}
-	// advance moves a pointer among the arguments on by a number of bytes.
-	advance := func(name string, by reg.Register) {
-		a.ADDQ(by, a.address(name))
-	}
 	tile := a.label("tile")
 	a.Label(tile)
+	a.prefetchBelow(rows)
+	sums := a.startSums(rows)
+	next := a.addProducts(sums, multiplyAdd)
+	a.storeSums(sums)
 
-	// The tile below is the next one, and what it starts at in memory.
-	below, cRow := a.GP64(), bytes("cRow")
+	// on to the next tile
+	a.ADDQ(a.bytes("aTile"), a.address("a"))
+	end := a.argument("end")
+	a.CMPQ(next, end)
+	a.CMOVQHI(end, next)
+	a.MOVQ(next, a.address("next"))
+	a.DECQ(a.address("count"))
+	a.JNZ(operand.LabelRef(tile))
+	a.end()
+}
+
+// argument loads a parameter that is one word, bytes one that counts float32 values as so many bytes.
+func (a *isa) argument(name string) reg.Register { return a.Load(a.Param(name), a.GP64()) }
+
+func (a *isa) bytes(name string) reg.Register {
+	r := a.argument(name)
+	a.SHLQ(operand.U8(2), r)
+	return r
+}
+
+// prefetchBelow asks the cache for what the tile below, which is the next one, starts at in memory.
+func (a *isa) prefetchBelow(rows int) {
+	below, cRow := a.GP64(), a.bytes("cRow")
 	a.IMUL3Q(operand.U8(rows), cRow, below)
-	a.ADDQ(argument("c"), below)
+	a.ADDQ(a.argument("c"), below)
 	for r := range rows {
 		a.PREFETCHT0(operand.Mem{Base: below})
 		if r+1 < rows {
 			a.ADDQ(cRow, below)
 		}
 	}
+}
 
-	// sums, from where they start
-	from, fromRow := argument("from"), bytes("fromRow")
-	var sums [][2]reg.VecVirtual
+// startSums loads what the sums of a tile start at, two registers a row, and moves from on to the next tile's.
+func (a *isa) startSums(rows int) (sums [][2]reg.VecVirtual) {
+	from, fromRow := a.argument("from"), a.bytes("fromRow")
 	for range rows {
 		s := [2]reg.VecVirtual{a.vector(), a.vector()}
 		a.VMOVUPS(operand.Mem{Base: from}, s[0])
-		a.VMOVUPS(operand.Mem{Base: from, Disp: width}, s[1])
+		a.VMOVUPS(operand.Mem{Base: from, Disp: 4 * a.lanes}, s[1])
 		a.ADDQ(fromRow, from)
 		sums = append(sums, s)
 	}
 	a.MOVQ(from, a.address("from"))
+	return sums
+}
 
-	// a's rows, three to a pointer
-	aRow, aCol := bytes("aRow"), bytes("aCol")
-	pointers := []reg.Register{argument("a")}
-	for r := 3; r < rows; r += 3 {
-		p := a.GP64()
-		a.LEAQ(operand.Mem{Base: pointers[len(pointers)-1], Index: aRow, Scale: 2}, p)
-		a.ADDQ(aRow, p)
-		pointers = append(pointers, p)
+// storeSums writes the sums to c, and moves c on to the next tile's place.
+func (a *isa) storeSums(sums [][2]reg.VecVirtual) {
+	c := a.argument("c")
+	cRow := a.bytes("cRow")
+	for _, s := range sums {
+		a.VMOVUPS(s[0], operand.Mem{Base: c})
+		a.VMOVUPS(s[1], operand.Mem{Base: c, Disp: 4 * a.lanes})
+		a.ADDQ(cRow, c)
 	}
-	element := func(r int) operand.Mem {
-		m := operand.Mem{Base: pointers[r/3]}
-		if r%3 > 0 {
-			m.Index, m.Scale = aRow, uint8(r%3)
-		}
-		return m
-	}
+	a.MOVQ(c, a.address("c"))
+}
 
-	b, k, next := argument("b"), argument("k"), argument("next")
+// addProducts adds a·b to the sums, k ascending, and returns how far it has come in asking the cache for what follows.
+func (a *isa) addProducts(sums [][2]reg.VecVirtual, multiplyAdd func(y, x, sum reg.VecVirtual)) (next reg.Register) {
+	element, columnDone := a.rowsOfA(len(sums))
+	b, k, next := a.argument("b"), a.argument("k"), a.argument("next")
+	width := 4 * a.lanes // bytes
 	step := func(column int) {
 		b0, b1 := a.vector(), a.vector()
 		a.VMOVUPS(operand.Mem{Base: b, Disp: 2 * width * column}, b0)
@@ -101,9 +117,7 @@ func (a *isa) tile(rows int, name string, multiplyAdd func(y, x, sum reg.VecVirt
 			multiplyAdd(b0, x, s[0])
 			multiplyAdd(b1, x, s[1])
 		}
-		for _, p := range pointers {
-			a.ADDQ(aCol, p)
-		}
+		columnDone()
 	}
 	const unroll = 4
 	loop, rest, one, done := a.label("loop"), a.label("rest"), a.label("one"), a.label("done")
@@ -128,22 +142,30 @@ func (a *isa) tile(rows int, name string, multiplyAdd func(y, x, sum reg.VecVirt
 	a.DECQ(k)
 	a.JNZ(operand.LabelRef(one))
 	a.Label(done)
+	return next
+}
 
-	c := argument("c")
-	cRow = bytes("cRow")
-	for _, s := range sums {
-		a.VMOVUPS(s[0], operand.Mem{Base: c})
-		a.VMOVUPS(s[1], operand.Mem{Base: c, Disp: width})
-		a.ADDQ(cRow, c)
+// rowsOfA returns where the elements of a's column are, row by row, with three rows to a pointer, and what moves on to the
+// next column.
+func (a *isa) rowsOfA(rows int) (element func(r int) operand.Mem, columnDone func()) {
+	aRow, aCol := a.bytes("aRow"), a.bytes("aCol")
+	pointers := []reg.Register{a.argument("a")}
+	for r := 3; r < rows; r += 3 {
+		p := a.GP64()
+		a.LEAQ(operand.Mem{Base: pointers[len(pointers)-1], Index: aRow, Scale: 2}, p)
+		a.ADDQ(aRow, p)
+		pointers = append(pointers, p)
 	}
-	a.MOVQ(c, a.address("c"))
-
-	advance("a", bytes("aTile"))
-	end := argument("end")
-	a.CMPQ(next, end)
-	a.CMOVQHI(end, next)
-	a.MOVQ(next, a.address("next"))
-	a.DECQ(a.address("count"))
-	a.JNZ(operand.LabelRef(tile))
-	a.end()
+	element = func(r int) operand.Mem {
+		m := operand.Mem{Base: pointers[r/3]}
+		if r%3 > 0 {
+			m.Index, m.Scale = aRow, uint8(r%3)
+		}
+		return m
+	}
+	return element, func() {
+		for _, p := range pointers {
+			a.ADDQ(aCol, p)
+		}
+	}
 }
