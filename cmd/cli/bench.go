@@ -45,7 +45,10 @@ of a published size with random weights. A training step is forward, backward, c
 
 The work "full" is batches of 16 texts of 128 random tokens; with --data "data" is batches of 32 texts of the file, cut at
 128 tokens: plain lines, or JSON lines with text, pair or words. The first batch of a work warms up; of two rounds through
-the others the faster counts.`,
+the others the faster counts.
+
+Shares of the peak are means: what is measured takes turns with a loop of multiply-adds in registers (of reads, for
+weights under 16 rows), so that both share the machine with the same others. The peaks themselves are the best of a second.`,
 		Example: `  jenga bench
   jenga bench models/minilm-l6 --data texts.txt --json
   jenga bench --size minilm --measure products --products --threads 1`,
@@ -233,8 +236,8 @@ type measured struct {
 	stream   bench.Stream
 	works    []measuredWork
 
-	// 0 too where the kernels have no loop to measure it. That of bfloat16 is measured where a training step multiplies it.
-	peakGFLOPS, bfloat16GFLOPS, bandwidthGB float64
+	// Zero too where the kernels have no loop to measure it. That of bfloat16 is measured where a training step multiplies it.
+	peak, bfloat16Peak, bandwidth kernel.Rate
 }
 
 type measuredWork struct {
@@ -290,11 +293,16 @@ func (m measuring) peaks(all *measured) {
 		return
 	}
 	m.progress("peak of processor and memory")
-	all.peakGFLOPS = max(all.peakGFLOPS, kernel.PeakFlops(peakTime)/1e9)
-	if m.network.BFloat16 {
-		all.bfloat16GFLOPS = max(all.bfloat16GFLOPS, kernel.PeakBFloat16Flops(peakTime)/1e9)
+	reach := func(peak *kernel.Rate, loop kernel.Loop) {
+		if loop != nil {
+			peak.Add(loop(peakTime))
+		}
 	}
-	all.bandwidthGB = max(all.bandwidthGB, kernel.Bandwidth(peakTime)/1e9)
+	reach(&all.peak, kernel.MultiplyAdds())
+	if m.network.BFloat16 {
+		reach(&all.bfloat16Peak, kernel.BFloat16MultiplyAdds())
+	}
+	reach(&all.bandwidth, kernel.MemoryReads())
 }
 
 func (m measuring) asked(what string) bool { return slices.Contains(m.f.measure, what) }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"strconv"
 	"strings"
 	"time"
 
@@ -21,15 +22,19 @@ type benchLine struct {
 	TrainTokens float64 `json:"train_tokens_s,omitzero"`
 	TrainStep   float64 `json:"train_step_s,omitzero"`
 	TrainGFLOPS float64 `json:"train_gflops,omitzero"` // of the layers' products alone
+	TrainShare  float64 `json:"train_share,omitzero"`  // of the peak beside it: means of both
 	InferTokens float64 `json:"infer_tokens_s,omitzero"`
 	InferStep   float64 `json:"infer_step_s,omitzero"`
 	InferGFLOPS float64 `json:"infer_gflops,omitzero"`
+	InferShare  float64 `json:"infer_share,omitzero"`
 	PeakMemory  int64   `json:"peak_memory,omitzero"` // of the process up to the end of the work, in bytes
 
 	OneText   float64 `json:"one_text_ms,omitzero"`
 	GEMM      float64 `json:"gemm_gflops,omitzero"` // a training step's products together
-	Stream    float64 `json:"stream_gb_s,omitzero"` // weights that products of 16 rows read
-	Peak      float64 `json:"peak_gflops,omitzero"` // of multiply-adds in registers
+	GEMMShare float64 `json:"gemm_share,omitzero"`
+	Stream    float64 `json:"stream_gb_s,omitzero"`  // weights that products of 16 rows read
+	StreamOf  float64 `json:"stream_share,omitzero"` // of reading memory beside it
+	Peak      float64 `json:"peak_gflops,omitzero"`  // of multiply-adds in registers
 	BF16Peak  float64 `json:"bf16_peak_gflops,omitzero"`
 	Bandwidth float64 `json:"bandwidth_gb_s,omitzero"` // of reading memory
 
@@ -45,20 +50,24 @@ func (m *measured) lines() []benchLine {
 	for _, w := range m.works {
 		l := benchLine{
 			Work: w.Name, Model: m.name, StepTokens: digits(w.StepTokens()), PeakMemory: w.peakMemory,
-			Peak: digits(m.peakGFLOPS), BF16Peak: digits(m.bfloat16GFLOPS), Bandwidth: digits(m.bandwidthGB),
+			Peak: digits(m.peak.Best / 1e9), BF16Peak: digits(m.bfloat16Peak.Best / 1e9), Bandwidth: digits(m.bandwidth.Best / 1e9),
 			Precision: m.precision(), Kernel: kernel.Name(), Threads: kernel.Threads(), CPU: bench.CPU(),
 		}
 		if w.train.Steps > 0 {
-			l.TrainTokens, l.TrainStep, l.TrainGFLOPS = digits(w.train.TokensPerSecond()), digits(w.train.Step().Seconds()), digits(m.trainGFLOPS(w.train))
+			l.TrainTokens, l.TrainStep = digits(w.train.TokensPerSecond()), digits(w.train.Step().Seconds())
+			l.TrainGFLOPS, l.TrainShare = digits(gflops(m.training(w.train), w.train.Best)), digits(w.train.Share(m.training(w.train)))
 		}
 		if w.infer.Steps > 0 {
-			l.InferTokens, l.InferStep, l.InferGFLOPS = digits(w.infer.TokensPerSecond()), digits(w.infer.Step().Seconds()), digits(m.inferGFLOPS(w.infer))
+			l.InferTokens, l.InferStep = digits(w.infer.TokensPerSecond()), digits(w.infer.Step().Seconds())
+			l.InferGFLOPS, l.InferShare = digits(gflops(m.inference(w.infer), w.infer.Best)), digits(w.infer.Share(m.inference(w.infer)))
 		}
 		if m.one.Steps > 0 {
 			l.OneText = digits(milliseconds(m.one.Step()))
 		}
 		if len(m.products) > 0 {
-			l.GEMM, l.Stream = digits(bench.MeanGFLOPS(m.products)), digits(m.stream.GBPerSecond())
+			operations, together := bench.Together(m.products)
+			l.GEMM, l.GEMMShare = digits(gflops(operations, together.Best)), digits(together.Share(operations))
+			l.Stream, l.StreamOf = digits(gflops(float64(m.stream.Bytes), m.stream.Best)), digits(m.stream.Share(float64(m.stream.Bytes)))
 		}
 		lines = append(lines, l)
 	}
@@ -84,52 +93,49 @@ func digits(x float64) float64 {
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// A token costs an operation to multiply and one to add for each weight, and in training twice as many again backward.
-func (m *measured) inferGFLOPS(s bench.Speed) float64 {
-	return 2 * float64(m.network.Multiplied()) * s.TokensPerSecond() / 1e9
+// gflops is 10⁹ operations a second, or bytes.
+func gflops(operations float64, d time.Duration) float64 { return operations / float64(d) }
+
+// inference and training count the operations of the layers' products: for each weight a token costs one to multiply and
+// one to add, and in training twice as many again backward.
+func (m *measured) inference(s bench.Speed) float64 {
+	return 2 * float64(m.network.Multiplied()) * float64(s.Tokens)
 }
-func (m *measured) trainGFLOPS(s bench.Speed) float64 { return 3 * m.inferGFLOPS(s) }
+func (m *measured) training(s bench.Speed) float64 { return 3 * m.inference(s) }
 
 // write writes a table of what was measured, with a line for each product if they are asked for.
 func (m *measured) write(w io.Writer, products bool) error {
-	t := benchTable{bandwidth: m.bandwidthGB}
-	learning := m.peakGFLOPS // the peak of what training multiplies
-	if m.network.BFloat16 {
-		learning = m.bfloat16GFLOPS
-	}
+	var t benchTable
 	t.text("%s: %.1fM parameters, %.1fM of them in the layers' products", m.name, float64(m.network.Parameters())/1e6, float64(m.network.Multiplied())/1e6)
 	t.text("%s, %s kernels, threads: %d, training in %s\n", bench.CPU(), kernel.Name(), kernel.Threads(), m.precision())
 
-	t.head()
+	t.row("", "tokens/s", "ms", "GFLOP/s", "GB/s", "of peak")
 	for _, work := range m.works {
 		if work.train.Steps > 0 {
-			t.speed(work.Name+": training step", work.train, m.trainGFLOPS(work.train), learning)
+			t.speed(work.Name+": training step", work.train, m.training(work.train))
 		}
 		if work.infer.Steps > 0 {
-			t.speed(work.Name+": inference", work.infer, m.inferGFLOPS(work.infer), m.peakGFLOPS)
+			t.speed(work.Name+": inference", work.infer, m.inference(work.infer))
 		}
 	}
 	if m.one.Steps > 0 {
-		t.speed("one text of 16 tokens", m.one, m.inferGFLOPS(m.one), m.peakGFLOPS)
+		t.speed("one text of 16 tokens", m.one, m.inference(m.one))
 	}
 	if products {
 		for _, p := range m.products {
-			t.operations(fmt.Sprintf("%s, %d × %d × %d", p.Layout, p.M, p.K, p.N), p.Time, p.GFLOPS(), learning)
+			t.operations(fmt.Sprintf("%s, %d × %d × %d", p.Layout, p.M, p.K, p.N), p.Operations(), p.Timing)
 		}
 	}
 	if len(m.products) > 0 {
-		t.operations("products of a training step", 0, bench.MeanGFLOPS(m.products), learning)
-		t.bytes("weights under 16 rows", m.stream.Time, m.stream.GBPerSecond())
+		operations, together := bench.Together(m.products)
+		t.operations("products of a training step", operations, together)
+		bytes := float64(m.stream.Bytes)
+		t.row("weights under 16 rows", "", number(milliseconds(m.stream.Best), 2),
+			number(gflops(m.stream.Operations, m.stream.Best), 1), number(gflops(bytes, m.stream.Best), 1), share(m.stream.Share(bytes)))
 	}
-	if m.peakGFLOPS > 0 {
-		t.row("peak: multiply-adds in registers", "", "", fmt.Sprintf("%.1f", m.peakGFLOPS))
-	}
-	if m.bfloat16GFLOPS > 0 {
-		t.row("peak: of bfloat16", "", "", fmt.Sprintf("%.1f", m.bfloat16GFLOPS))
-	}
-	if m.bandwidthGB > 0 {
-		t.row("peak: reading memory", "", "", "", fmt.Sprintf("%.1f", m.bandwidthGB))
-	}
+	t.peak("multiply-adds in registers", m.peak, "", number(m.peak.Best/1e9, 1))
+	t.peak("of bfloat16", m.bfloat16Peak, "", number(m.bfloat16Peak.Best/1e9, 1))
+	t.peak("reading memory", m.bandwidth, "", "", number(m.bandwidth.Best/1e9, 1))
 
 	t.text("")
 	for _, work := range m.works {
@@ -144,14 +150,9 @@ func (m *measured) write(w io.Writer, products bool) error {
 }
 
 // benchTable is a table of speeds, each with its share of the machine's peak where that is known.
-type benchTable struct {
-	strings.Builder
-	bandwidth float64 // of the machine, in GB/s
-}
+type benchTable struct{ strings.Builder }
 
 func (t *benchTable) text(format string, values ...any) { fmt.Fprintf(t, format+"\n", values...) }
-
-func (t *benchTable) head() { t.row("", "tokens/s", "ms", "GFLOP/s", "GB/s", "of peak") }
 
 func (t *benchTable) row(what string, cells ...string) {
 	line := fmt.Sprintf("%-34s", what)
@@ -161,31 +162,29 @@ func (t *benchTable) row(what string, cells ...string) {
 	t.text("%s", strings.TrimRight(line, " "))
 }
 
-// speed is a row of how fast a network is, of a machine that reaches peak GFLOP/s.
-func (t *benchTable) speed(what string, s bench.Speed, gflops, peak float64) {
-	t.row(what, fmt.Sprintf("%.0f", s.TokensPerSecond()), fmt.Sprintf("%.2f", milliseconds(s.Step())), fmt.Sprintf("%.1f", gflops), "", share(gflops, peak))
+// speed is a row of how fast a network is.
+func (t *benchTable) speed(what string, s bench.Speed, operations float64) {
+	t.row(what, number(s.TokensPerSecond(), 0), number(milliseconds(s.Step()), 2), number(gflops(operations, s.Best), 1), "", share(s.Share(operations)))
 }
 
-// operations and bytes are rows of arithmetic and of memory; a time of 0 is none.
-func (t *benchTable) operations(what string, d time.Duration, gflops, peak float64) {
-	t.row(what, "", timeOrNone(d), fmt.Sprintf("%.1f", gflops), "", share(gflops, peak))
+// operations is a row of arithmetic.
+func (t *benchTable) operations(what string, operations float64, d bench.Timing) {
+	t.row(what, "", number(milliseconds(d.Best), 2), number(gflops(operations, d.Best), 1), "", share(d.Share(operations)))
 }
 
-func (t *benchTable) bytes(what string, d time.Duration, gb float64) {
-	t.row(what, "", timeOrNone(d), "", fmt.Sprintf("%.1f", gb), share(gb, t.bandwidth))
+// peak is a row of what the machine reaches, where that was measured.
+func (t *benchTable) peak(what string, reached kernel.Rate, cells ...string) {
+	if reached.Time > 0 {
+		t.row("peak: "+what, append([]string{""}, cells...)...)
+	}
 }
 
-func timeOrNone(d time.Duration) string {
-	if d == 0 {
+func number(x float64, decimals int) string { return strconv.FormatFloat(x, 'f', decimals, 64) }
+
+// share is x in per cent, nothing where it is not known.
+func share(x float64) string {
+	if x == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%.2f", milliseconds(d))
-}
-
-// share is x of the peak in per cent, nothing where the peak is not known.
-func share(x, peak float64) string {
-	if peak == 0 {
-		return ""
-	}
-	return fmt.Sprintf("%.0f%%", 100*x/peak)
+	return number(100*x, 0) + "%"
 }

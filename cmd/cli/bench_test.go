@@ -126,26 +126,26 @@ func TestBenchsTable(t *testing.T) {
 	}
 	second := time.Second
 	m := &measured{
-		name: "small", network: network, peakGFLOPS: 200, bandwidthGB: 20,
-		works:    []measuredWork{{Work: network.Full(2), train: bench.Speed{Steps: 2, Tokens: 4096, Time: 4 * second}, peakMemory: 3 << 29}},
-		one:      bench.Speed{Steps: 50, Tokens: 800, Time: second},
-		products: []bench.Product{{Layout: "A·B", M: 1000, K: 1000, N: 1000, Count: 1, Time: second / 50}},
-		stream:   bench.Stream{Bytes: 1e9, Time: second / 10},
+		name: "small", network: network, peak: kernel.Rate{Done: 3e11, Time: 2 * second, Best: 200e9}, bandwidth: kernel.Rate{Done: 20e9, Time: second, Best: 20e9},
+		works:    []measuredWork{{Work: network.Full(2), train: bench.Speed{Steps: 2, Tokens: 4096, Timing: bench.Timing{Best: 4 * second, Mean: 5 * second}}, peakMemory: 3 << 29}},
+		one:      bench.Speed{Steps: 50, Tokens: 800, Timing: bench.Timing{Best: second, Mean: 2 * second, Peak: kernel.Rate{Done: 8192e3, Time: second}}},
+		products: []bench.Product{{Layout: "A·B", M: 1000, K: 1000, N: 1000, Count: 1, Timing: bench.Timing{Best: second / 50, Mean: second / 40, Peak: kernel.Rate{Done: 160e9, Time: second}}}},
+		stream:   bench.Stream{Bytes: 1e9, Operations: 8e9, Timing: bench.Timing{Best: second / 10, Mean: second / 8, Peak: kernel.Rate{Done: 16e9, Time: second}}},
 	}
 	var out strings.Builder
 	if err := m.write(&out, true); err != nil {
 		t.Fatal(err)
 	}
 	lines := strings.Split(out.String(), "\n")
-	// 1024 tokens/s times 6 operations for each of 2048 weights are 0.0126 GFLOP/s; the text alone is a third of that
-	// with 800 tokens/s.
+	// 1024 tokens/s times 6 operations for each of 2048 weights are 0.0126 GFLOP/s. The text alone has 400 tokens/s on
+	// average, times 2 for each of 2048 1.6 of 8.2 MFLOP/s.
 	want := []string{
 		"                                    tokens/s        ms   GFLOP/s      GB/s   of peak",
-		"full: training step                     1024   2000.00       0.0                  0%",
-		"one text of 16 tokens                    800     20.00       0.0                  0%",
+		"full: training step                     1024   2000.00       0.0",
+		"one text of 16 tokens                    800     20.00       0.0                 20%",
 		"A·B, 1000 × 1000 × 1000                          20.00     100.0                 50%",
-		"products of a training step                                100.0                 50%",
-		"weights under 16 rows                           100.00                10.0       50%",
+		"products of a training step                      20.00     100.0                 50%",
+		"weights under 16 rows                           100.00      80.0      10.0       50%",
 		"peak: multiply-adds in registers                           200.0",
 		"peak: reading memory                                                  20.0",
 		"",
@@ -156,7 +156,7 @@ func TestBenchsTable(t *testing.T) {
 		t.Errorf("the table is\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 	l := m.lines()[0]
-	if got, want := fmt.Sprint(l.TrainTokens, l.TrainStep, l.TrainGFLOPS, l.OneText, l.GEMM, l.Stream, l.Peak, l.Bandwidth, l.PeakMemory), "1024 2 0.012583 20 100 10 200 20 1610612736"; got != want {
+	if got, want := fmt.Sprint(l.TrainTokens, l.TrainStep, l.TrainGFLOPS, l.OneText, l.GEMM, l.GEMMShare, l.Stream, l.StreamOf, l.Peak, l.Bandwidth, l.PeakMemory), "1024 2 0.012583 20 100 0.5 10 0.5 200 20 1610612736"; got != want {
 		t.Errorf("the JSON line has %s, want %s", got, want)
 	}
 }
@@ -168,8 +168,8 @@ func TestBenchsTableOfBF16(t *testing.T) {
 	}
 	network.BFloat16 = true
 	m := &measured{
-		name: "small", network: network, peakGFLOPS: 200, bfloat16GFLOPS: 400,
-		products: []bench.Product{{Layout: "A·B", M: 1000, K: 1000, N: 1000, Count: 1, Time: time.Second / 50}},
+		name: "small", network: network, peak: kernel.Rate{Done: 2, Time: 1, Best: 200e9}, bfloat16Peak: kernel.Rate{Done: 4, Time: 1, Best: 400e9},
+		products: []bench.Product{{Layout: "A·B", M: 1000, K: 1000, N: 1000, Count: 1, Timing: bench.Timing{Best: time.Second / 50, Mean: time.Second / 50, Peak: kernel.Rate{Done: 400e9, Time: time.Second}}}},
 		works:    []measuredWork{{Work: network.Full(1)}},
 	}
 	var out strings.Builder
@@ -178,7 +178,7 @@ func TestBenchsTableOfBF16(t *testing.T) {
 	}
 	for _, want := range []string{
 		"training in bf16\n",
-		"products of a training step                                100.0                 25%\n",
+		"products of a training step                      20.00     100.0                 25%\n",
 		"peak: multiply-adds in registers                           200.0\n",
 		"peak: of bfloat16                                          400.0\n",
 	} {

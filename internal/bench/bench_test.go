@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/encoders"
+	"github.com/jenga-nlp/jenga/internal/kernel"
 	"github.com/jenga-nlp/jenga/nn"
 )
 
@@ -79,7 +81,7 @@ func TestTrainingMovesEveryParameter(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.Steps != 1 || s.Tokens != 16*128 || s.Time <= 0 {
+	if s.Steps != 1 || s.Tokens != 16*128 || s.Best <= 0 || s.Mean < s.Best {
 		t.Errorf("speed %+v, want that of a batch of 16 texts of 128 tokens", s)
 	}
 	for w, values := range before {
@@ -94,7 +96,9 @@ func TestTheFirstBatchWarmsUpAndTheFasterRoundCounts(t *testing.T) {
 	w := n.Full(3)
 	calls := map[*corpus.Example]int{} // by a batch's first text
 	var progress []string
-	s, err := w.measure(context.Background(), func(done, of int) { progress = append(progress, fmt.Sprint(done, "/", of)) },
+	beside := 0
+	loop := func(time.Duration) kernel.Rate { beside++; return kernel.Rate{Done: 5, Time: time.Second, Best: 7} }
+	s, err := w.measure(context.Background(), loop, func(done, of int) { progress = append(progress, fmt.Sprint(done, "/", of)) },
 		func(batch []*corpus.Example) error {
 			calls[batch[0]]++
 			switch { // a millisecond in the second round, much more in the warm-up and the first
@@ -111,8 +115,14 @@ func TestTheFirstBatchWarmsUpAndTheFasterRoundCounts(t *testing.T) {
 	if calls[w.Batches[0][0]] != 1 || calls[w.Batches[3][0]] != 2 {
 		t.Errorf("the first batch was taken %d times, the last %d, want 1 and 2", calls[w.Batches[0][0]], calls[w.Batches[3][0]])
 	}
-	if s.Steps != 3 || s.Tokens != 3*16*128 || s.Time >= 3*40*time.Millisecond {
+	if s.Steps != 3 || s.Tokens != 3*16*128 || s.Best >= 3*40*time.Millisecond {
 		t.Errorf("%+v, want 3 steps of 2048 tokens in the second round's time", s)
+	}
+	if s.Mean < 3*(40+1)*time.Millisecond/2 {
+		t.Errorf("the mean of both rounds is %v, which is less than was slept", s.Mean)
+	}
+	if s.Peak != (kernel.Rate{Done: 6 * 5, Time: 6 * time.Second, Best: 7}) || beside != 7 {
+		t.Errorf("the loop beside 6 steps and the warm-up ran %d times and reached %+v", beside, s.Peak)
 	}
 	if len(progress) != 7 || progress[6] != "7/7" {
 		t.Errorf("progress %q, want 7 steps", progress)
@@ -198,26 +208,36 @@ func TestProductsAreAllOfAStep(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, p := range measured {
-		if p.Time <= 0 {
+		if p.Best <= 0 || p.Mean < p.Best {
 			t.Errorf("%+v took no time", p)
 		}
 	}
 	s := n.Stream()
-	if s.Bytes != 4*n.Multiplied() || s.Time <= 0 {
+	if s.Bytes != 4*n.Multiplied() || s.Best <= 0 {
 		t.Errorf("%+v, want the time of %d bytes", s, 4*n.Multiplied())
 	}
 }
 
-func TestMeanSpeedWeighsByTime(t *testing.T) {
-	products := []Product{
-		{M: 10, K: 10, N: 10, Count: 3, Time: 1000}, // 2000 operations in 1000 ns
-		{M: 10, K: 10, N: 20, Count: 1, Time: 1000},
+func TestProductsTogetherWeighByTime(t *testing.T) {
+	peak := func(rate float64) kernel.Rate {
+		return kernel.Rate{Done: rate / 10, Time: time.Second / 10, Best: rate}
 	}
-	if got := products[0].GFLOPS(); got != 2 {
-		t.Errorf("2000 operations in 1000 ns are %v GFLOP/s, want 2", got)
+	operations, all := Together([]Product{
+		{M: 10, K: 10, N: 10, Count: 3, Timing: Timing{time.Second, 2 * time.Second, peak(1000)}},
+		{M: 10, K: 10, N: 20, Count: 1, Timing: Timing{3 * time.Second, 4 * time.Second, peak(2000)}},
+	})
+	if operations != 3*2000+4000 || all.Best != 6*time.Second || all.Mean != 10*time.Second {
+		t.Errorf("%v operations in %v, on average %v; want 10000 in 6s, 10s", operations, all.Best, all.Mean)
 	}
-	if got := MeanGFLOPS(products); got != 2.5 {
-		t.Errorf("10000 operations in 4000 ns are %v GFLOP/s, want 2.5", got)
+	// The first is at its loop's speed, the second at half of its: for 6 and 4 seconds of 10.
+	if got := all.Peak.Mean(); math.Abs(got-1400) > 1e-6 || all.Peak.Best != 2000 {
+		t.Errorf("the loops beside them reach %v, at best %v; want 1400, 2000", got, all.Peak.Best)
+	}
+	if got := all.Share(operations); math.Abs(got-1000./1400) > 1e-6 {
+		t.Errorf("a share of %v, want 1000 of 1400", got)
+	}
+	if got := (Timing{Best: 1, Mean: 1}).Share(1); got != 0 {
+		t.Errorf("a share of %v of an unknown peak", got)
 	}
 }
 

@@ -13,20 +13,25 @@ type Product struct {
 	Layout  string // which operand is transposed: "A·B" forward, "A·Bᵀ" to the rows' gradient, "Aᵀ·B" to the weight's
 	M, K, N int
 	Count   int // in a step
-	Time    time.Duration
+	Timing
 }
 
-// GFLOPS is 10⁹ floating-point operations a second.
-func (p Product) GFLOPS() float64 { return float64(2*p.M*p.K*p.N) / float64(p.Time) }
+// Operations counts multiplications and additions.
+func (p Product) Operations() float64 { return float64(2 * p.M * p.K * p.N) }
 
-// MeanGFLOPS is the speed of a step's products together.
-func MeanGFLOPS(products []Product) float64 {
-	var operations, nanoseconds float64
+// Together is a step's products, all of them: how many operations they have, and how long they take.
+func Together(products []Product) (operations float64, t Timing) {
 	for _, p := range products {
-		operations += float64(p.Count) * float64(2*p.M*p.K*p.N)
-		nanoseconds += float64(p.Count) * float64(p.Time)
+		count := time.Duration(p.Count)
+		operations += float64(p.Count) * p.Operations()
+		t.Best += count * p.Best
+		t.Mean += count * p.Mean
+		if p.Peak.Time > 0 { // a loop counts as long as the products beside it
+			took := count * p.Mean
+			t.Peak.Add(kernel.Rate{Done: p.Peak.Mean() * took.Seconds(), Time: took, Best: p.Peak.Best})
+		}
 	}
-	return operations / nanoseconds
+	return operations, t
 }
 
 // Products measures all shapes of products of a step of the work `full` in all layouts. did is told how many of how
@@ -38,7 +43,7 @@ func (n *Network) Products(ctx context.Context, did func(done, of int)) ([]Produ
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		products[i].measure(n.BFloat16)
+		products[i].measure(n.BFloat16, n.learningLoop())
 		did(i+1, len(products))
 	}
 	return products, nil
@@ -73,13 +78,8 @@ func (n *Network) shapes(rows int) []Product {
 	return shapes
 }
 
-// A product is measured so long, and so often at least.
-const (
-	productTime  = 100 * time.Millisecond
-	productTimes = 3
-)
-
-func (p *Product) measure(bfloat16 bool) {
+// measure measures the product beside a loop.
+func (p *Product) measure(bfloat16 bool, loop kernel.Loop) {
 	r := rand.New(rand.NewPCG(seed, 3))
 	a, b, c := normal(r, p.M*p.K), normal(r, p.K*p.N), make([]float32, p.M*p.N)
 	product := kernel.Product{M: p.M, K: p.K, N: p.N, A: kernel.Dense(a, p.K), B: kernel.Dense(b, p.N), C: c, BFloat16: bfloat16}
@@ -90,53 +90,41 @@ func (p *Product) measure(bfloat16 bool) {
 		product.A = kernel.Dense(a, p.M).T()
 	}
 	product.Multiply()
-	p.Time = fastest(product.Multiply)
+	p.Timing = timing(loop, product.Multiply)
 }
 
-// Stream is how fast the layers' weights go by where few rows are multiplied by them, so that memory is the limit.
+// Stream is how fast the layers' weights go by where few rows are multiplied by them, so that memory is the limit, or
+// nearly.
 type Stream struct {
-	Bytes int // of all weights
-	Time  time.Duration
+	Bytes      int     // of all weights
+	Operations float64 // of all products
+	Timing             // its peak is of reading memory
 }
-
-// GBPerSecond is 10⁹ bytes of weights a second.
-func (s Stream) GBPerSecond() float64 { return float64(s.Bytes) / float64(s.Time) }
 
 // Stream measures products of 16 rows with the weights of all layers, one after the other as a text goes through them.
 func (n *Network) Stream() Stream {
 	const rows = oneTokens
-	weights, widest := n.products(), 0
 	var s Stream
-	for _, w := range weights {
+	var products []kernel.Product
+	r := rand.New(rand.NewPCG(seed, 4))
+	for _, w := range n.products() {
+		in, out := w.Shape[0], w.Shape[1]
 		s.Bytes += 4 * len(w.Data)
-		widest = max(widest, w.Shape[0], w.Shape[1])
+		s.Operations += float64(2 * rows * len(w.Data))
+		packed := new(kernel.Packed) // as inference packs them, once
+		packed.Pack(kernel.Dense(w.Data, out), in, out)
+		products = append(products, kernel.Product{
+			M: rows, K: in, N: out, A: kernel.Dense(normal(r, rows*in), in), Packed: packed, C: make([]float32, rows*out), Start: kernel.StartAtZero,
+		})
 	}
-	x, y := normal(rand.New(rand.NewPCG(seed, 4)), rows*widest), make([]float32, rows*widest)
 	through := func() {
-		for _, w := range weights {
-			in, out := w.Shape[0], w.Shape[1]
-			clear(y[:rows*out])
-			kernel.MatMul(y[:rows*out], x[:rows*in], w.Data, rows, in, out)
+		for _, p := range products {
+			p.Multiply()
 		}
 	}
 	through()
-	s.Time = fastest(through)
+	s.Timing = timing(kernel.MemoryReads(), through)
 	return s
-}
-
-// fastest is the shortest time that do takes.
-func fastest(do func()) time.Duration {
-	var best, all time.Duration
-	for times := 0; times < productTimes || all < productTime; times++ {
-		start := time.Now()
-		do()
-		took := max(1, time.Since(start)) // a clock may be too coarse for a small product
-		all += took
-		if times == 0 || took < best {
-			best = took
-		}
-	}
-	return best
 }
 
 func normal(r *rand.Rand, n int) []float32 {

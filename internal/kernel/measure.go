@@ -1,46 +1,86 @@
 package kernel
 
-import "time"
+import (
+	"sync/atomic"
+	"time"
+)
 
-// PeakFlops measures how many float32 operations a second all threads reach together in a loop of nothing but fused
-// multiply-adds in registers: the most that any product can reach. It is 0 for the plain version, which has no such loop.
-func PeakFlops(d time.Duration) float64 { return peakFlops(d, use.multiplyAdds, use.roundFlops) }
-
-// PeakBFloat16Flops is PeakFlops of bfloat16, 0 where CheckBFloat16 returns an error.
-func PeakBFloat16Flops(d time.Duration) float64 {
-	return peakFlops(d, use.pairMultiplyAdds, 2*use.roundFlops)
+// Rate is how much was done in a time: operations, or bytes.
+type Rate struct {
+	Done float64
+	Time time.Duration
+	Best float64 // a second, in the fastest round
 }
 
-// peakFlops measures a loop of rounds that have so many operations.
-func peakFlops(d time.Duration, rounds func(times int), flops int) float64 {
+// Mean is how much was done a second, 0 of nothing.
+func (r Rate) Mean() float64 {
+	if r.Time == 0 {
+		return 0
+	}
+	return r.Done / r.Time.Seconds()
+}
+
+// Add adds what was done at another time.
+func (r *Rate) Add(more Rate) {
+	r.Done, r.Time, r.Best = r.Done+more.Done, r.Time+more.Time, max(r.Best, more.Best)
+}
+
+// Loop does one thing as fast as the machine can, on all threads together, for a time and at least once.
+type Loop func(time.Duration) Rate
+
+// MultiplyAdds is a loop of nothing but fused multiply-adds of float32 in registers, which counts two operations each:
+// the most that any product can reach. It is nil for the plain version, which has no such loop.
+func MultiplyAdds() Loop { return multiplyAdds(use.multiplyAdds, use.roundFlops) }
+
+// BFloat16MultiplyAdds is MultiplyAdds of bfloat16, nil where CheckBFloat16 returns an error.
+func BFloat16MultiplyAdds() Loop { return multiplyAdds(use.pairMultiplyAdds, 2*use.roundFlops) }
+
+// multiplyAdds is a loop of rounds that have so many operations. The threads do not wait for each other.
+func multiplyAdds(rounds func(times int), flops int) Loop {
 	if rounds == nil {
-		return 0
+		return nil
 	}
-	const times = 1 << 18 // a millisecond or two, beside which starting does not count
-	best := 0.0
-	for begin := time.Now(); time.Since(begin) < d; {
-		start := time.Now()
-		Parallel(Threads(), 1, func(int, int) { rounds(times) })
-		best = max(best, float64(times*flops*Threads())/time.Since(start).Seconds())
+	const window, times = 4 * time.Millisecond, 1 << 14
+	return func(d time.Duration) Rate {
+		return repeat(d, func() float64 {
+			var done atomic.Int64
+			start := time.Now()
+			Parallel(Threads(), 1, func(int, int) {
+				for time.Since(start) < window {
+					rounds(times)
+					done.Add(times)
+				}
+			})
+			return float64(done.Load()) * float64(flops)
+		})
 	}
-	return best
 }
 
-// Bandwidth measures how many bytes a second all threads together read of memory that no cache holds. It is 0 for the
-// plain version.
-func Bandwidth(d time.Duration) float64 {
+// MemoryReads is a loop that reads 256 MiB, which no cache holds, and counts bytes. It is nil for the plain version.
+func MemoryReads() Loop {
 	if use.readAll == nil {
-		return 0
+		return nil
 	}
-	x := make([]float32, 1<<26) // 256 MiB
+	x := make([]float32, 1<<26)
 	for i := range x {
 		x[i] = 1 // or all pages would be one page of zeros
 	}
-	best := 0.0
-	for begin := time.Now(); time.Since(begin) < d; {
-		start := time.Now()
-		Parallel(len(x), 1<<18, func(lo, hi int) { use.readAll(x[lo:hi]) })
-		best = max(best, float64(4*len(x))/time.Since(start).Seconds())
+	return func(d time.Duration) Rate {
+		return repeat(d, func() float64 {
+			Parallel(len(x), 1<<18, func(lo, hi int) { use.readAll(x[lo:hi]) })
+			return float64(4 * len(x))
+		})
 	}
-	return best
+}
+
+// repeat calls round, which returns how much it does, for a time and at least once.
+func repeat(d time.Duration, round func() float64) Rate {
+	var all Rate
+	for all.Time < d || all.Time == 0 {
+		start := time.Now()
+		done := round()
+		took := max(1, time.Since(start))
+		all.Add(Rate{done, took, done / took.Seconds()})
+	}
+	return all
 }
