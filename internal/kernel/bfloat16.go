@@ -85,18 +85,24 @@ func pairRowsPlain(out, x *float32, outRow, xRow, rows, cols int) {
 	}
 }
 
-// multiplyPairs adds a·b to c [m n], both rounded to bfloat16: the reference, without tiles.
+// multiplyPairs adds a·b to c [m n], both rounded to bfloat16: the reference, without tiles, with their order of sums.
 func multiplyPairs(c []float32, a, b Matrix, m, k, n int) {
 	depth := pairDepth(k)
+	if depth == 0 {
+		return
+	}
+	block := blockDepth(depth)
 	x, y := a.pairs(m, k), b.T().pairs(n, k) // [m depth], [n depth]
 	Parallel(m, rowTile, func(lo, hi int) {
 		for i := lo; i < hi; i++ {
 			for j := range n {
-				sum := c[i*n+j]
-				for l := range depth {
-					sum = addPairs(sum, x[i*depth+l], y[j*depth+l])
+				for l := 0; l < depth; l += block {
+					sum := float32(0)
+					for at := l; at < min(l+block, depth); at++ {
+						sum = addPairs(sum, x[i*depth+at], y[j*depth+at])
+					}
+					c[i*n+j] += sum
 				}
-				c[i*n+j] = sum
 			}
 		}
 	})

@@ -39,11 +39,11 @@ func pairTileInGo(rows, panel int) tileFunc {
 		at := func(p *float32, i int) *float32 { return (*float32)(unsafe.Add(unsafe.Pointer(p), 4*i)) }
 		for i := range count * rows {
 			for j := range panel {
-				sum := *at(from, i*fromRow+j)
+				sum := float32(0)
 				for l := range k {
 					sum = addPairs(sum, *at(a, i/rows*aTile+i%rows*aRow+l*aCol), *at(b, l*panel+j))
 				}
-				*at(c, i*cRow+j) = sum
+				*at(c, i*cRow+j) = *at(from, i*fromRow+j) + sum
 			}
 		}
 	}

@@ -19,7 +19,7 @@ func (x Matrix) T() Matrix { return Matrix{x.Data, x.Col, x.Row} }
 // Product is C = A·B, and what is done to C while a tile of it is in the cache.
 //
 // Each element of C takes its products one by one, over K ascending; those of bfloat16 in pairs, of each the second
-// first.
+// first. Tiles sum those of a block of K, whose depth is a function of K, before they add them to C.
 type Product struct {
 	M, K, N int
 	A       Matrix    // [M K]

@@ -8,19 +8,12 @@
 // Requires: AVX, CMOV, FMA3, MMX+
 TEXT ·tile1AVX2(SB), NOSPLIT, $0-104
 tile_AVX2_1:
-	MOVQ       cRow+16(FP), AX
-	SHLQ       $0x02, AX
-	IMUL3Q     $0x01, AX, AX
-	MOVQ       c+0(FP), CX
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	MOVQ       from+8(FP), AX
-	MOVQ       fromRow+24(FP), CX
+	MOVQ       c+0(FP), AX
+	MOVQ       cRow+16(FP), CX
 	SHLQ       $0x02, CX
-	VMOVUPS    (AX), Y0
-	VMOVUPS    32(AX), Y1
-	ADDQ       CX, AX
-	MOVQ       AX, from+8(FP)
+	PREFETCHT0 (AX)
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
 	MOVQ       aRow+40(FP), AX
 	SHLQ       $0x02, AX
 	MOVQ       aCol+48(FP), AX
@@ -80,6 +73,13 @@ one_AVX2_4:
 	JNZ          one_AVX2_4
 
 done_AVX2_5:
+	MOVQ    from+8(FP), AX
+	MOVQ    fromRow+24(FP), CX
+	SHLQ    $0x02, CX
+	VADDPS  (AX), Y0, Y0
+	VADDPS  32(AX), Y1, Y1
+	ADDQ    CX, AX
+	MOVQ    AX, from+8(FP)
 	MOVQ    c+0(FP), AX
 	MOVQ    cRow+16(FP), CX
 	SHLQ    $0x02, CX
@@ -103,24 +103,16 @@ done_AVX2_5:
 // Requires: AVX, CMOV, FMA3, MMX+
 TEXT ·tile2AVX2(SB), NOSPLIT, $0-104
 tile_AVX2_6:
+	MOVQ       c+0(FP), AX
 	MOVQ       cRow+16(FP), CX
 	SHLQ       $0x02, CX
-	IMUL3Q     $0x02, CX, AX
-	MOVQ       c+0(FP), DX
-	ADDQ       DX, AX
 	PREFETCHT0 (AX)
 	ADDQ       CX, AX
 	PREFETCHT0 (AX)
-	MOVQ       from+8(FP), AX
-	MOVQ       fromRow+24(FP), CX
-	SHLQ       $0x02, CX
-	VMOVUPS    (AX), Y0
-	VMOVUPS    32(AX), Y1
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Y2
-	VMOVUPS    32(AX), Y3
-	ADDQ       CX, AX
-	MOVQ       AX, from+8(FP)
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
 	MOVQ       aRow+40(FP), AX
 	SHLQ       $0x02, AX
 	MOVQ       aCol+48(FP), CX
@@ -195,6 +187,16 @@ one_AVX2_9:
 	JNZ          one_AVX2_9
 
 done_AVX2_10:
+	MOVQ    from+8(FP), AX
+	MOVQ    fromRow+24(FP), CX
+	SHLQ    $0x02, CX
+	VADDPS  (AX), Y0, Y0
+	VADDPS  32(AX), Y1, Y1
+	ADDQ    CX, AX
+	VADDPS  (AX), Y2, Y2
+	VADDPS  32(AX), Y3, Y3
+	ADDQ    CX, AX
+	MOVQ    AX, from+8(FP)
 	MOVQ    c+0(FP), AX
 	MOVQ    cRow+16(FP), CX
 	SHLQ    $0x02, CX
@@ -221,29 +223,20 @@ done_AVX2_10:
 // Requires: AVX, CMOV, FMA3, MMX+
 TEXT ·tile3AVX2(SB), NOSPLIT, $0-104
 tile_AVX2_11:
+	MOVQ       c+0(FP), AX
 	MOVQ       cRow+16(FP), CX
 	SHLQ       $0x02, CX
-	IMUL3Q     $0x03, CX, AX
-	MOVQ       c+0(FP), DX
-	ADDQ       DX, AX
 	PREFETCHT0 (AX)
 	ADDQ       CX, AX
 	PREFETCHT0 (AX)
 	ADDQ       CX, AX
 	PREFETCHT0 (AX)
-	MOVQ       from+8(FP), AX
-	MOVQ       fromRow+24(FP), CX
-	SHLQ       $0x02, CX
-	VMOVUPS    (AX), Y0
-	VMOVUPS    32(AX), Y1
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Y2
-	VMOVUPS    32(AX), Y3
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Y4
-	VMOVUPS    32(AX), Y5
-	ADDQ       CX, AX
-	MOVQ       AX, from+8(FP)
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	VXORPS     Y4, Y4, Y4
+	VXORPS     Y5, Y5, Y5
 	MOVQ       aRow+40(FP), AX
 	SHLQ       $0x02, AX
 	MOVQ       aCol+48(FP), CX
@@ -333,6 +326,19 @@ one_AVX2_14:
 	JNZ          one_AVX2_14
 
 done_AVX2_15:
+	MOVQ    from+8(FP), AX
+	MOVQ    fromRow+24(FP), CX
+	SHLQ    $0x02, CX
+	VADDPS  (AX), Y0, Y0
+	VADDPS  32(AX), Y1, Y1
+	ADDQ    CX, AX
+	VADDPS  (AX), Y2, Y2
+	VADDPS  32(AX), Y3, Y3
+	ADDQ    CX, AX
+	VADDPS  (AX), Y4, Y4
+	VADDPS  32(AX), Y5, Y5
+	ADDQ    CX, AX
+	MOVQ    AX, from+8(FP)
 	MOVQ    c+0(FP), AX
 	MOVQ    cRow+16(FP), CX
 	SHLQ    $0x02, CX
@@ -362,11 +368,9 @@ done_AVX2_15:
 // Requires: AVX, CMOV, FMA3, MMX+
 TEXT ·tile4AVX2(SB), NOSPLIT, $0-104
 tile_AVX2_16:
+	MOVQ       c+0(FP), AX
 	MOVQ       cRow+16(FP), CX
 	SHLQ       $0x02, CX
-	IMUL3Q     $0x04, CX, AX
-	MOVQ       c+0(FP), DX
-	ADDQ       DX, AX
 	PREFETCHT0 (AX)
 	ADDQ       CX, AX
 	PREFETCHT0 (AX)
@@ -374,22 +378,14 @@ tile_AVX2_16:
 	PREFETCHT0 (AX)
 	ADDQ       CX, AX
 	PREFETCHT0 (AX)
-	MOVQ       from+8(FP), AX
-	MOVQ       fromRow+24(FP), CX
-	SHLQ       $0x02, CX
-	VMOVUPS    (AX), Y0
-	VMOVUPS    32(AX), Y1
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Y2
-	VMOVUPS    32(AX), Y3
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Y4
-	VMOVUPS    32(AX), Y5
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Y6
-	VMOVUPS    32(AX), Y7
-	ADDQ       CX, AX
-	MOVQ       AX, from+8(FP)
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	VXORPS     Y4, Y4, Y4
+	VXORPS     Y5, Y5, Y5
+	VXORPS     Y6, Y6, Y6
+	VXORPS     Y7, Y7, Y7
 	MOVQ       aRow+40(FP), AX
 	SHLQ       $0x02, AX
 	MOVQ       aCol+48(FP), CX
@@ -501,6 +497,22 @@ one_AVX2_19:
 	JNZ          one_AVX2_19
 
 done_AVX2_20:
+	MOVQ    from+8(FP), AX
+	MOVQ    fromRow+24(FP), CX
+	SHLQ    $0x02, CX
+	VADDPS  (AX), Y0, Y0
+	VADDPS  32(AX), Y1, Y1
+	ADDQ    CX, AX
+	VADDPS  (AX), Y2, Y2
+	VADDPS  32(AX), Y3, Y3
+	ADDQ    CX, AX
+	VADDPS  (AX), Y4, Y4
+	VADDPS  32(AX), Y5, Y5
+	ADDQ    CX, AX
+	VADDPS  (AX), Y6, Y6
+	VADDPS  32(AX), Y7, Y7
+	ADDQ    CX, AX
+	MOVQ    AX, from+8(FP)
 	MOVQ    c+0(FP), AX
 	MOVQ    cRow+16(FP), CX
 	SHLQ    $0x02, CX
@@ -533,11 +545,9 @@ done_AVX2_20:
 // Requires: AVX, CMOV, FMA3, MMX+
 TEXT ·tile5AVX2(SB), NOSPLIT, $0-104
 tile_AVX2_21:
+	MOVQ       c+0(FP), AX
 	MOVQ       cRow+16(FP), CX
 	SHLQ       $0x02, CX
-	IMUL3Q     $0x05, CX, AX
-	MOVQ       c+0(FP), DX
-	ADDQ       DX, AX
 	PREFETCHT0 (AX)
 	ADDQ       CX, AX
 	PREFETCHT0 (AX)
@@ -547,25 +557,16 @@ tile_AVX2_21:
 	PREFETCHT0 (AX)
 	ADDQ       CX, AX
 	PREFETCHT0 (AX)
-	MOVQ       from+8(FP), AX
-	MOVQ       fromRow+24(FP), CX
-	SHLQ       $0x02, CX
-	VMOVUPS    (AX), Y0
-	VMOVUPS    32(AX), Y1
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Y2
-	VMOVUPS    32(AX), Y3
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Y4
-	VMOVUPS    32(AX), Y5
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Y6
-	VMOVUPS    32(AX), Y7
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Y8
-	VMOVUPS    32(AX), Y9
-	ADDQ       CX, AX
-	MOVQ       AX, from+8(FP)
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	VXORPS     Y4, Y4, Y4
+	VXORPS     Y5, Y5, Y5
+	VXORPS     Y6, Y6, Y6
+	VXORPS     Y7, Y7, Y7
+	VXORPS     Y8, Y8, Y8
+	VXORPS     Y9, Y9, Y9
 	MOVQ       aRow+40(FP), AX
 	SHLQ       $0x02, AX
 	MOVQ       aCol+48(FP), CX
@@ -692,6 +693,25 @@ one_AVX2_24:
 	JNZ          one_AVX2_24
 
 done_AVX2_25:
+	MOVQ    from+8(FP), AX
+	MOVQ    fromRow+24(FP), CX
+	SHLQ    $0x02, CX
+	VADDPS  (AX), Y0, Y0
+	VADDPS  32(AX), Y1, Y1
+	ADDQ    CX, AX
+	VADDPS  (AX), Y2, Y2
+	VADDPS  32(AX), Y3, Y3
+	ADDQ    CX, AX
+	VADDPS  (AX), Y4, Y4
+	VADDPS  32(AX), Y5, Y5
+	ADDQ    CX, AX
+	VADDPS  (AX), Y6, Y6
+	VADDPS  32(AX), Y7, Y7
+	ADDQ    CX, AX
+	VADDPS  (AX), Y8, Y8
+	VADDPS  32(AX), Y9, Y9
+	ADDQ    CX, AX
+	MOVQ    AX, from+8(FP)
 	MOVQ    c+0(FP), AX
 	MOVQ    cRow+16(FP), CX
 	SHLQ    $0x02, CX
@@ -727,11 +747,9 @@ done_AVX2_25:
 // Requires: AVX, CMOV, FMA3, MMX+
 TEXT ·tile6AVX2(SB), NOSPLIT, $0-104
 tile_AVX2_26:
+	MOVQ       c+0(FP), AX
 	MOVQ       cRow+16(FP), CX
 	SHLQ       $0x02, CX
-	IMUL3Q     $0x06, CX, AX
-	MOVQ       c+0(FP), DX
-	ADDQ       DX, AX
 	PREFETCHT0 (AX)
 	ADDQ       CX, AX
 	PREFETCHT0 (AX)
@@ -743,28 +761,18 @@ tile_AVX2_26:
 	PREFETCHT0 (AX)
 	ADDQ       CX, AX
 	PREFETCHT0 (AX)
-	MOVQ       from+8(FP), AX
-	MOVQ       fromRow+24(FP), CX
-	SHLQ       $0x02, CX
-	VMOVUPS    (AX), Y0
-	VMOVUPS    32(AX), Y1
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Y2
-	VMOVUPS    32(AX), Y3
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Y4
-	VMOVUPS    32(AX), Y5
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Y6
-	VMOVUPS    32(AX), Y7
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Y8
-	VMOVUPS    32(AX), Y9
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Y10
-	VMOVUPS    32(AX), Y11
-	ADDQ       CX, AX
-	MOVQ       AX, from+8(FP)
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	VXORPS     Y4, Y4, Y4
+	VXORPS     Y5, Y5, Y5
+	VXORPS     Y6, Y6, Y6
+	VXORPS     Y7, Y7, Y7
+	VXORPS     Y8, Y8, Y8
+	VXORPS     Y9, Y9, Y9
+	VXORPS     Y10, Y10, Y10
+	VXORPS     Y11, Y11, Y11
 	MOVQ       aRow+40(FP), AX
 	SHLQ       $0x02, AX
 	MOVQ       aCol+48(FP), CX
@@ -906,6 +914,28 @@ one_AVX2_29:
 	JNZ          one_AVX2_29
 
 done_AVX2_30:
+	MOVQ    from+8(FP), AX
+	MOVQ    fromRow+24(FP), CX
+	SHLQ    $0x02, CX
+	VADDPS  (AX), Y0, Y0
+	VADDPS  32(AX), Y1, Y1
+	ADDQ    CX, AX
+	VADDPS  (AX), Y2, Y2
+	VADDPS  32(AX), Y3, Y3
+	ADDQ    CX, AX
+	VADDPS  (AX), Y4, Y4
+	VADDPS  32(AX), Y5, Y5
+	ADDQ    CX, AX
+	VADDPS  (AX), Y6, Y6
+	VADDPS  32(AX), Y7, Y7
+	ADDQ    CX, AX
+	VADDPS  (AX), Y8, Y8
+	VADDPS  32(AX), Y9, Y9
+	ADDQ    CX, AX
+	VADDPS  (AX), Y10, Y10
+	VADDPS  32(AX), Y11, Y11
+	ADDQ    CX, AX
+	MOVQ    AX, from+8(FP)
 	MOVQ    c+0(FP), AX
 	MOVQ    cRow+16(FP), CX
 	SHLQ    $0x02, CX
@@ -944,19 +974,12 @@ done_AVX2_30:
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·tile1AVX512(SB), NOSPLIT, $0-104
 tile_AVX512_1:
-	MOVQ       cRow+16(FP), AX
-	SHLQ       $0x02, AX
-	IMUL3Q     $0x01, AX, AX
-	MOVQ       c+0(FP), CX
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	MOVQ       from+8(FP), AX
-	MOVQ       fromRow+24(FP), CX
+	MOVQ       c+0(FP), AX
+	MOVQ       cRow+16(FP), CX
 	SHLQ       $0x02, CX
-	VMOVUPS    (AX), Z0
-	VMOVUPS    64(AX), Z1
-	ADDQ       CX, AX
-	MOVQ       AX, from+8(FP)
+	PREFETCHT0 (AX)
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
 	MOVQ       aRow+40(FP), AX
 	SHLQ       $0x02, AX
 	MOVQ       aCol+48(FP), AX
@@ -1016,6 +1039,13 @@ one_AVX512_4:
 	JNZ          one_AVX512_4
 
 done_AVX512_5:
+	MOVQ    from+8(FP), AX
+	MOVQ    fromRow+24(FP), CX
+	SHLQ    $0x02, CX
+	VADDPS  (AX), Z0, Z0
+	VADDPS  64(AX), Z1, Z1
+	ADDQ    CX, AX
+	MOVQ    AX, from+8(FP)
 	MOVQ    c+0(FP), AX
 	MOVQ    cRow+16(FP), CX
 	SHLQ    $0x02, CX
@@ -1039,24 +1069,16 @@ done_AVX512_5:
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·tile2AVX512(SB), NOSPLIT, $0-104
 tile_AVX512_6:
+	MOVQ       c+0(FP), AX
 	MOVQ       cRow+16(FP), CX
 	SHLQ       $0x02, CX
-	IMUL3Q     $0x02, CX, AX
-	MOVQ       c+0(FP), DX
-	ADDQ       DX, AX
 	PREFETCHT0 (AX)
 	ADDQ       CX, AX
 	PREFETCHT0 (AX)
-	MOVQ       from+8(FP), AX
-	MOVQ       fromRow+24(FP), CX
-	SHLQ       $0x02, CX
-	VMOVUPS    (AX), Z0
-	VMOVUPS    64(AX), Z1
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z2
-	VMOVUPS    64(AX), Z3
-	ADDQ       CX, AX
-	MOVQ       AX, from+8(FP)
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
 	MOVQ       aRow+40(FP), AX
 	SHLQ       $0x02, AX
 	MOVQ       aCol+48(FP), CX
@@ -1131,6 +1153,16 @@ one_AVX512_9:
 	JNZ          one_AVX512_9
 
 done_AVX512_10:
+	MOVQ    from+8(FP), AX
+	MOVQ    fromRow+24(FP), CX
+	SHLQ    $0x02, CX
+	VADDPS  (AX), Z0, Z0
+	VADDPS  64(AX), Z1, Z1
+	ADDQ    CX, AX
+	VADDPS  (AX), Z2, Z2
+	VADDPS  64(AX), Z3, Z3
+	ADDQ    CX, AX
+	MOVQ    AX, from+8(FP)
 	MOVQ    c+0(FP), AX
 	MOVQ    cRow+16(FP), CX
 	SHLQ    $0x02, CX
@@ -1157,29 +1189,20 @@ done_AVX512_10:
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·tile3AVX512(SB), NOSPLIT, $0-104
 tile_AVX512_11:
+	MOVQ       c+0(FP), AX
 	MOVQ       cRow+16(FP), CX
 	SHLQ       $0x02, CX
-	IMUL3Q     $0x03, CX, AX
-	MOVQ       c+0(FP), DX
-	ADDQ       DX, AX
 	PREFETCHT0 (AX)
 	ADDQ       CX, AX
 	PREFETCHT0 (AX)
 	ADDQ       CX, AX
 	PREFETCHT0 (AX)
-	MOVQ       from+8(FP), AX
-	MOVQ       fromRow+24(FP), CX
-	SHLQ       $0x02, CX
-	VMOVUPS    (AX), Z0
-	VMOVUPS    64(AX), Z1
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z2
-	VMOVUPS    64(AX), Z3
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z4
-	VMOVUPS    64(AX), Z5
-	ADDQ       CX, AX
-	MOVQ       AX, from+8(FP)
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
 	MOVQ       aRow+40(FP), AX
 	SHLQ       $0x02, AX
 	MOVQ       aCol+48(FP), CX
@@ -1269,6 +1292,19 @@ one_AVX512_14:
 	JNZ          one_AVX512_14
 
 done_AVX512_15:
+	MOVQ    from+8(FP), AX
+	MOVQ    fromRow+24(FP), CX
+	SHLQ    $0x02, CX
+	VADDPS  (AX), Z0, Z0
+	VADDPS  64(AX), Z1, Z1
+	ADDQ    CX, AX
+	VADDPS  (AX), Z2, Z2
+	VADDPS  64(AX), Z3, Z3
+	ADDQ    CX, AX
+	VADDPS  (AX), Z4, Z4
+	VADDPS  64(AX), Z5, Z5
+	ADDQ    CX, AX
+	MOVQ    AX, from+8(FP)
 	MOVQ    c+0(FP), AX
 	MOVQ    cRow+16(FP), CX
 	SHLQ    $0x02, CX
@@ -1298,11 +1334,9 @@ done_AVX512_15:
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·tile4AVX512(SB), NOSPLIT, $0-104
 tile_AVX512_16:
+	MOVQ       c+0(FP), AX
 	MOVQ       cRow+16(FP), CX
 	SHLQ       $0x02, CX
-	IMUL3Q     $0x04, CX, AX
-	MOVQ       c+0(FP), DX
-	ADDQ       DX, AX
 	PREFETCHT0 (AX)
 	ADDQ       CX, AX
 	PREFETCHT0 (AX)
@@ -1310,22 +1344,14 @@ tile_AVX512_16:
 	PREFETCHT0 (AX)
 	ADDQ       CX, AX
 	PREFETCHT0 (AX)
-	MOVQ       from+8(FP), AX
-	MOVQ       fromRow+24(FP), CX
-	SHLQ       $0x02, CX
-	VMOVUPS    (AX), Z0
-	VMOVUPS    64(AX), Z1
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z2
-	VMOVUPS    64(AX), Z3
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z4
-	VMOVUPS    64(AX), Z5
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z6
-	VMOVUPS    64(AX), Z7
-	ADDQ       CX, AX
-	MOVQ       AX, from+8(FP)
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
 	MOVQ       aRow+40(FP), AX
 	SHLQ       $0x02, AX
 	MOVQ       aCol+48(FP), CX
@@ -1437,6 +1463,22 @@ one_AVX512_19:
 	JNZ          one_AVX512_19
 
 done_AVX512_20:
+	MOVQ    from+8(FP), AX
+	MOVQ    fromRow+24(FP), CX
+	SHLQ    $0x02, CX
+	VADDPS  (AX), Z0, Z0
+	VADDPS  64(AX), Z1, Z1
+	ADDQ    CX, AX
+	VADDPS  (AX), Z2, Z2
+	VADDPS  64(AX), Z3, Z3
+	ADDQ    CX, AX
+	VADDPS  (AX), Z4, Z4
+	VADDPS  64(AX), Z5, Z5
+	ADDQ    CX, AX
+	VADDPS  (AX), Z6, Z6
+	VADDPS  64(AX), Z7, Z7
+	ADDQ    CX, AX
+	MOVQ    AX, from+8(FP)
 	MOVQ    c+0(FP), AX
 	MOVQ    cRow+16(FP), CX
 	SHLQ    $0x02, CX
@@ -1469,11 +1511,9 @@ done_AVX512_20:
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·tile5AVX512(SB), NOSPLIT, $0-104
 tile_AVX512_21:
+	MOVQ       c+0(FP), AX
 	MOVQ       cRow+16(FP), CX
 	SHLQ       $0x02, CX
-	IMUL3Q     $0x05, CX, AX
-	MOVQ       c+0(FP), DX
-	ADDQ       DX, AX
 	PREFETCHT0 (AX)
 	ADDQ       CX, AX
 	PREFETCHT0 (AX)
@@ -1483,25 +1523,16 @@ tile_AVX512_21:
 	PREFETCHT0 (AX)
 	ADDQ       CX, AX
 	PREFETCHT0 (AX)
-	MOVQ       from+8(FP), AX
-	MOVQ       fromRow+24(FP), CX
-	SHLQ       $0x02, CX
-	VMOVUPS    (AX), Z0
-	VMOVUPS    64(AX), Z1
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z2
-	VMOVUPS    64(AX), Z3
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z4
-	VMOVUPS    64(AX), Z5
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z6
-	VMOVUPS    64(AX), Z7
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z8
-	VMOVUPS    64(AX), Z9
-	ADDQ       CX, AX
-	MOVQ       AX, from+8(FP)
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
 	MOVQ       aRow+40(FP), AX
 	SHLQ       $0x02, AX
 	MOVQ       aCol+48(FP), CX
@@ -1628,6 +1659,25 @@ one_AVX512_24:
 	JNZ          one_AVX512_24
 
 done_AVX512_25:
+	MOVQ    from+8(FP), AX
+	MOVQ    fromRow+24(FP), CX
+	SHLQ    $0x02, CX
+	VADDPS  (AX), Z0, Z0
+	VADDPS  64(AX), Z1, Z1
+	ADDQ    CX, AX
+	VADDPS  (AX), Z2, Z2
+	VADDPS  64(AX), Z3, Z3
+	ADDQ    CX, AX
+	VADDPS  (AX), Z4, Z4
+	VADDPS  64(AX), Z5, Z5
+	ADDQ    CX, AX
+	VADDPS  (AX), Z6, Z6
+	VADDPS  64(AX), Z7, Z7
+	ADDQ    CX, AX
+	VADDPS  (AX), Z8, Z8
+	VADDPS  64(AX), Z9, Z9
+	ADDQ    CX, AX
+	MOVQ    AX, from+8(FP)
 	MOVQ    c+0(FP), AX
 	MOVQ    cRow+16(FP), CX
 	SHLQ    $0x02, CX
@@ -1663,11 +1713,9 @@ done_AVX512_25:
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·tile6AVX512(SB), NOSPLIT, $0-104
 tile_AVX512_26:
+	MOVQ       c+0(FP), AX
 	MOVQ       cRow+16(FP), CX
 	SHLQ       $0x02, CX
-	IMUL3Q     $0x06, CX, AX
-	MOVQ       c+0(FP), DX
-	ADDQ       DX, AX
 	PREFETCHT0 (AX)
 	ADDQ       CX, AX
 	PREFETCHT0 (AX)
@@ -1679,28 +1727,18 @@ tile_AVX512_26:
 	PREFETCHT0 (AX)
 	ADDQ       CX, AX
 	PREFETCHT0 (AX)
-	MOVQ       from+8(FP), AX
-	MOVQ       fromRow+24(FP), CX
-	SHLQ       $0x02, CX
-	VMOVUPS    (AX), Z0
-	VMOVUPS    64(AX), Z1
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z2
-	VMOVUPS    64(AX), Z3
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z4
-	VMOVUPS    64(AX), Z5
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z6
-	VMOVUPS    64(AX), Z7
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z8
-	VMOVUPS    64(AX), Z9
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z10
-	VMOVUPS    64(AX), Z11
-	ADDQ       CX, AX
-	MOVQ       AX, from+8(FP)
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
 	MOVQ       aRow+40(FP), AX
 	SHLQ       $0x02, AX
 	MOVQ       aCol+48(FP), CX
@@ -1842,6 +1880,28 @@ one_AVX512_29:
 	JNZ          one_AVX512_29
 
 done_AVX512_30:
+	MOVQ    from+8(FP), AX
+	MOVQ    fromRow+24(FP), CX
+	SHLQ    $0x02, CX
+	VADDPS  (AX), Z0, Z0
+	VADDPS  64(AX), Z1, Z1
+	ADDQ    CX, AX
+	VADDPS  (AX), Z2, Z2
+	VADDPS  64(AX), Z3, Z3
+	ADDQ    CX, AX
+	VADDPS  (AX), Z4, Z4
+	VADDPS  64(AX), Z5, Z5
+	ADDQ    CX, AX
+	VADDPS  (AX), Z6, Z6
+	VADDPS  64(AX), Z7, Z7
+	ADDQ    CX, AX
+	VADDPS  (AX), Z8, Z8
+	VADDPS  64(AX), Z9, Z9
+	ADDQ    CX, AX
+	VADDPS  (AX), Z10, Z10
+	VADDPS  64(AX), Z11, Z11
+	ADDQ    CX, AX
+	MOVQ    AX, from+8(FP)
 	MOVQ    c+0(FP), AX
 	MOVQ    cRow+16(FP), CX
 	SHLQ    $0x02, CX
@@ -1880,11 +1940,9 @@ done_AVX512_30:
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·tile7AVX512(SB), NOSPLIT, $0-104
 tile_AVX512_31:
+	MOVQ       c+0(FP), AX
 	MOVQ       cRow+16(FP), CX
 	SHLQ       $0x02, CX
-	IMUL3Q     $0x07, CX, AX
-	MOVQ       c+0(FP), DX
-	ADDQ       DX, AX
 	PREFETCHT0 (AX)
 	ADDQ       CX, AX
 	PREFETCHT0 (AX)
@@ -1898,31 +1956,20 @@ tile_AVX512_31:
 	PREFETCHT0 (AX)
 	ADDQ       CX, AX
 	PREFETCHT0 (AX)
-	MOVQ       from+8(FP), AX
-	MOVQ       fromRow+24(FP), CX
-	SHLQ       $0x02, CX
-	VMOVUPS    (AX), Z0
-	VMOVUPS    64(AX), Z1
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z2
-	VMOVUPS    64(AX), Z3
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z4
-	VMOVUPS    64(AX), Z5
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z6
-	VMOVUPS    64(AX), Z7
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z8
-	VMOVUPS    64(AX), Z9
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z10
-	VMOVUPS    64(AX), Z11
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z12
-	VMOVUPS    64(AX), Z13
-	ADDQ       CX, AX
-	MOVQ       AX, from+8(FP)
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
 	MOVQ       aRow+40(FP), AX
 	SHLQ       $0x02, AX
 	MOVQ       aCol+48(FP), CX
@@ -2086,6 +2133,31 @@ one_AVX512_34:
 	JNZ          one_AVX512_34
 
 done_AVX512_35:
+	MOVQ    from+8(FP), AX
+	MOVQ    fromRow+24(FP), CX
+	SHLQ    $0x02, CX
+	VADDPS  (AX), Z0, Z0
+	VADDPS  64(AX), Z1, Z1
+	ADDQ    CX, AX
+	VADDPS  (AX), Z2, Z2
+	VADDPS  64(AX), Z3, Z3
+	ADDQ    CX, AX
+	VADDPS  (AX), Z4, Z4
+	VADDPS  64(AX), Z5, Z5
+	ADDQ    CX, AX
+	VADDPS  (AX), Z6, Z6
+	VADDPS  64(AX), Z7, Z7
+	ADDQ    CX, AX
+	VADDPS  (AX), Z8, Z8
+	VADDPS  64(AX), Z9, Z9
+	ADDQ    CX, AX
+	VADDPS  (AX), Z10, Z10
+	VADDPS  64(AX), Z11, Z11
+	ADDQ    CX, AX
+	VADDPS  (AX), Z12, Z12
+	VADDPS  64(AX), Z13, Z13
+	ADDQ    CX, AX
+	MOVQ    AX, from+8(FP)
 	MOVQ    c+0(FP), AX
 	MOVQ    cRow+16(FP), CX
 	SHLQ    $0x02, CX
@@ -2127,11 +2199,9 @@ done_AVX512_35:
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·tile8AVX512(SB), NOSPLIT, $0-104
 tile_AVX512_36:
+	MOVQ       c+0(FP), AX
 	MOVQ       cRow+16(FP), CX
 	SHLQ       $0x02, CX
-	IMUL3Q     $0x08, CX, AX
-	MOVQ       c+0(FP), DX
-	ADDQ       DX, AX
 	PREFETCHT0 (AX)
 	ADDQ       CX, AX
 	PREFETCHT0 (AX)
@@ -2147,34 +2217,22 @@ tile_AVX512_36:
 	PREFETCHT0 (AX)
 	ADDQ       CX, AX
 	PREFETCHT0 (AX)
-	MOVQ       from+8(FP), AX
-	MOVQ       fromRow+24(FP), CX
-	SHLQ       $0x02, CX
-	VMOVUPS    (AX), Z0
-	VMOVUPS    64(AX), Z1
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z2
-	VMOVUPS    64(AX), Z3
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z4
-	VMOVUPS    64(AX), Z5
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z6
-	VMOVUPS    64(AX), Z7
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z8
-	VMOVUPS    64(AX), Z9
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z10
-	VMOVUPS    64(AX), Z11
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z12
-	VMOVUPS    64(AX), Z13
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z14
-	VMOVUPS    64(AX), Z15
-	ADDQ       CX, AX
-	MOVQ       AX, from+8(FP)
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
+	VPXORD     Z14, Z14, Z14
+	VPXORD     Z15, Z15, Z15
 	MOVQ       aRow+40(FP), AX
 	SHLQ       $0x02, AX
 	MOVQ       aCol+48(FP), CX
@@ -2353,6 +2411,34 @@ one_AVX512_39:
 	JNZ          one_AVX512_39
 
 done_AVX512_40:
+	MOVQ    from+8(FP), AX
+	MOVQ    fromRow+24(FP), CX
+	SHLQ    $0x02, CX
+	VADDPS  (AX), Z0, Z0
+	VADDPS  64(AX), Z1, Z1
+	ADDQ    CX, AX
+	VADDPS  (AX), Z2, Z2
+	VADDPS  64(AX), Z3, Z3
+	ADDQ    CX, AX
+	VADDPS  (AX), Z4, Z4
+	VADDPS  64(AX), Z5, Z5
+	ADDQ    CX, AX
+	VADDPS  (AX), Z6, Z6
+	VADDPS  64(AX), Z7, Z7
+	ADDQ    CX, AX
+	VADDPS  (AX), Z8, Z8
+	VADDPS  64(AX), Z9, Z9
+	ADDQ    CX, AX
+	VADDPS  (AX), Z10, Z10
+	VADDPS  64(AX), Z11, Z11
+	ADDQ    CX, AX
+	VADDPS  (AX), Z12, Z12
+	VADDPS  64(AX), Z13, Z13
+	ADDQ    CX, AX
+	VADDPS  (AX), Z14, Z14
+	VADDPS  64(AX), Z15, Z15
+	ADDQ    CX, AX
+	MOVQ    AX, from+8(FP)
 	MOVQ    c+0(FP), AX
 	MOVQ    cRow+16(FP), CX
 	SHLQ    $0x02, CX
@@ -2397,11 +2483,9 @@ done_AVX512_40:
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·tile9AVX512(SB), NOSPLIT, $0-104
 tile_AVX512_41:
+	MOVQ       c+0(FP), AX
 	MOVQ       cRow+16(FP), CX
 	SHLQ       $0x02, CX
-	IMUL3Q     $0x09, CX, AX
-	MOVQ       c+0(FP), DX
-	ADDQ       DX, AX
 	PREFETCHT0 (AX)
 	ADDQ       CX, AX
 	PREFETCHT0 (AX)
@@ -2419,37 +2503,24 @@ tile_AVX512_41:
 	PREFETCHT0 (AX)
 	ADDQ       CX, AX
 	PREFETCHT0 (AX)
-	MOVQ       from+8(FP), AX
-	MOVQ       fromRow+24(FP), CX
-	SHLQ       $0x02, CX
-	VMOVUPS    (AX), Z0
-	VMOVUPS    64(AX), Z1
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z2
-	VMOVUPS    64(AX), Z3
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z4
-	VMOVUPS    64(AX), Z5
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z6
-	VMOVUPS    64(AX), Z7
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z8
-	VMOVUPS    64(AX), Z9
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z10
-	VMOVUPS    64(AX), Z11
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z12
-	VMOVUPS    64(AX), Z13
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z14
-	VMOVUPS    64(AX), Z15
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z16
-	VMOVUPS    64(AX), Z17
-	ADDQ       CX, AX
-	MOVQ       AX, from+8(FP)
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
+	VPXORD     Z14, Z14, Z14
+	VPXORD     Z15, Z15, Z15
+	VPXORD     Z16, Z16, Z16
+	VPXORD     Z17, Z17, Z17
 	MOVQ       aRow+40(FP), AX
 	SHLQ       $0x02, AX
 	MOVQ       aCol+48(FP), CX
@@ -2643,6 +2714,37 @@ one_AVX512_44:
 	JNZ          one_AVX512_44
 
 done_AVX512_45:
+	MOVQ    from+8(FP), AX
+	MOVQ    fromRow+24(FP), CX
+	SHLQ    $0x02, CX
+	VADDPS  (AX), Z0, Z0
+	VADDPS  64(AX), Z1, Z1
+	ADDQ    CX, AX
+	VADDPS  (AX), Z2, Z2
+	VADDPS  64(AX), Z3, Z3
+	ADDQ    CX, AX
+	VADDPS  (AX), Z4, Z4
+	VADDPS  64(AX), Z5, Z5
+	ADDQ    CX, AX
+	VADDPS  (AX), Z6, Z6
+	VADDPS  64(AX), Z7, Z7
+	ADDQ    CX, AX
+	VADDPS  (AX), Z8, Z8
+	VADDPS  64(AX), Z9, Z9
+	ADDQ    CX, AX
+	VADDPS  (AX), Z10, Z10
+	VADDPS  64(AX), Z11, Z11
+	ADDQ    CX, AX
+	VADDPS  (AX), Z12, Z12
+	VADDPS  64(AX), Z13, Z13
+	ADDQ    CX, AX
+	VADDPS  (AX), Z14, Z14
+	VADDPS  64(AX), Z15, Z15
+	ADDQ    CX, AX
+	VADDPS  (AX), Z16, Z16
+	VADDPS  64(AX), Z17, Z17
+	ADDQ    CX, AX
+	MOVQ    AX, from+8(FP)
 	MOVQ    c+0(FP), AX
 	MOVQ    cRow+16(FP), CX
 	SHLQ    $0x02, CX
@@ -2690,11 +2792,9 @@ done_AVX512_45:
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·tile10AVX512(SB), NOSPLIT, $0-104
 tile_AVX512_46:
+	MOVQ       c+0(FP), AX
 	MOVQ       cRow+16(FP), CX
 	SHLQ       $0x02, CX
-	IMUL3Q     $0x0a, CX, AX
-	MOVQ       c+0(FP), DX
-	ADDQ       DX, AX
 	PREFETCHT0 (AX)
 	ADDQ       CX, AX
 	PREFETCHT0 (AX)
@@ -2714,40 +2814,26 @@ tile_AVX512_46:
 	PREFETCHT0 (AX)
 	ADDQ       CX, AX
 	PREFETCHT0 (AX)
-	MOVQ       from+8(FP), AX
-	MOVQ       fromRow+24(FP), CX
-	SHLQ       $0x02, CX
-	VMOVUPS    (AX), Z0
-	VMOVUPS    64(AX), Z1
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z2
-	VMOVUPS    64(AX), Z3
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z4
-	VMOVUPS    64(AX), Z5
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z6
-	VMOVUPS    64(AX), Z7
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z8
-	VMOVUPS    64(AX), Z9
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z10
-	VMOVUPS    64(AX), Z11
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z12
-	VMOVUPS    64(AX), Z13
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z14
-	VMOVUPS    64(AX), Z15
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z16
-	VMOVUPS    64(AX), Z17
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z18
-	VMOVUPS    64(AX), Z19
-	ADDQ       CX, AX
-	MOVQ       AX, from+8(FP)
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
+	VPXORD     Z14, Z14, Z14
+	VPXORD     Z15, Z15, Z15
+	VPXORD     Z16, Z16, Z16
+	VPXORD     Z17, Z17, Z17
+	VPXORD     Z18, Z18, Z18
+	VPXORD     Z19, Z19, Z19
 	MOVQ       aRow+40(FP), AX
 	SHLQ       $0x02, AX
 	MOVQ       aCol+48(FP), CX
@@ -2963,6 +3049,40 @@ one_AVX512_49:
 	JNZ          one_AVX512_49
 
 done_AVX512_50:
+	MOVQ    from+8(FP), AX
+	MOVQ    fromRow+24(FP), CX
+	SHLQ    $0x02, CX
+	VADDPS  (AX), Z0, Z0
+	VADDPS  64(AX), Z1, Z1
+	ADDQ    CX, AX
+	VADDPS  (AX), Z2, Z2
+	VADDPS  64(AX), Z3, Z3
+	ADDQ    CX, AX
+	VADDPS  (AX), Z4, Z4
+	VADDPS  64(AX), Z5, Z5
+	ADDQ    CX, AX
+	VADDPS  (AX), Z6, Z6
+	VADDPS  64(AX), Z7, Z7
+	ADDQ    CX, AX
+	VADDPS  (AX), Z8, Z8
+	VADDPS  64(AX), Z9, Z9
+	ADDQ    CX, AX
+	VADDPS  (AX), Z10, Z10
+	VADDPS  64(AX), Z11, Z11
+	ADDQ    CX, AX
+	VADDPS  (AX), Z12, Z12
+	VADDPS  64(AX), Z13, Z13
+	ADDQ    CX, AX
+	VADDPS  (AX), Z14, Z14
+	VADDPS  64(AX), Z15, Z15
+	ADDQ    CX, AX
+	VADDPS  (AX), Z16, Z16
+	VADDPS  64(AX), Z17, Z17
+	ADDQ    CX, AX
+	VADDPS  (AX), Z18, Z18
+	VADDPS  64(AX), Z19, Z19
+	ADDQ    CX, AX
+	MOVQ    AX, from+8(FP)
 	MOVQ    c+0(FP), AX
 	MOVQ    cRow+16(FP), CX
 	SHLQ    $0x02, CX
@@ -3013,11 +3133,9 @@ done_AVX512_50:
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·tile11AVX512(SB), NOSPLIT, $0-104
 tile_AVX512_51:
+	MOVQ       c+0(FP), AX
 	MOVQ       cRow+16(FP), CX
 	SHLQ       $0x02, CX
-	IMUL3Q     $0x0b, CX, AX
-	MOVQ       c+0(FP), DX
-	ADDQ       DX, AX
 	PREFETCHT0 (AX)
 	ADDQ       CX, AX
 	PREFETCHT0 (AX)
@@ -3039,43 +3157,28 @@ tile_AVX512_51:
 	PREFETCHT0 (AX)
 	ADDQ       CX, AX
 	PREFETCHT0 (AX)
-	MOVQ       from+8(FP), AX
-	MOVQ       fromRow+24(FP), CX
-	SHLQ       $0x02, CX
-	VMOVUPS    (AX), Z0
-	VMOVUPS    64(AX), Z1
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z2
-	VMOVUPS    64(AX), Z3
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z4
-	VMOVUPS    64(AX), Z5
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z6
-	VMOVUPS    64(AX), Z7
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z8
-	VMOVUPS    64(AX), Z9
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z10
-	VMOVUPS    64(AX), Z11
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z12
-	VMOVUPS    64(AX), Z13
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z14
-	VMOVUPS    64(AX), Z15
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z16
-	VMOVUPS    64(AX), Z17
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z18
-	VMOVUPS    64(AX), Z19
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z20
-	VMOVUPS    64(AX), Z21
-	ADDQ       CX, AX
-	MOVQ       AX, from+8(FP)
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
+	VPXORD     Z14, Z14, Z14
+	VPXORD     Z15, Z15, Z15
+	VPXORD     Z16, Z16, Z16
+	VPXORD     Z17, Z17, Z17
+	VPXORD     Z18, Z18, Z18
+	VPXORD     Z19, Z19, Z19
+	VPXORD     Z20, Z20, Z20
+	VPXORD     Z21, Z21, Z21
 	MOVQ       aRow+40(FP), AX
 	SHLQ       $0x02, AX
 	MOVQ       aCol+48(FP), CX
@@ -3306,6 +3409,43 @@ one_AVX512_54:
 	JNZ          one_AVX512_54
 
 done_AVX512_55:
+	MOVQ    from+8(FP), AX
+	MOVQ    fromRow+24(FP), CX
+	SHLQ    $0x02, CX
+	VADDPS  (AX), Z0, Z0
+	VADDPS  64(AX), Z1, Z1
+	ADDQ    CX, AX
+	VADDPS  (AX), Z2, Z2
+	VADDPS  64(AX), Z3, Z3
+	ADDQ    CX, AX
+	VADDPS  (AX), Z4, Z4
+	VADDPS  64(AX), Z5, Z5
+	ADDQ    CX, AX
+	VADDPS  (AX), Z6, Z6
+	VADDPS  64(AX), Z7, Z7
+	ADDQ    CX, AX
+	VADDPS  (AX), Z8, Z8
+	VADDPS  64(AX), Z9, Z9
+	ADDQ    CX, AX
+	VADDPS  (AX), Z10, Z10
+	VADDPS  64(AX), Z11, Z11
+	ADDQ    CX, AX
+	VADDPS  (AX), Z12, Z12
+	VADDPS  64(AX), Z13, Z13
+	ADDQ    CX, AX
+	VADDPS  (AX), Z14, Z14
+	VADDPS  64(AX), Z15, Z15
+	ADDQ    CX, AX
+	VADDPS  (AX), Z16, Z16
+	VADDPS  64(AX), Z17, Z17
+	ADDQ    CX, AX
+	VADDPS  (AX), Z18, Z18
+	VADDPS  64(AX), Z19, Z19
+	ADDQ    CX, AX
+	VADDPS  (AX), Z20, Z20
+	VADDPS  64(AX), Z21, Z21
+	ADDQ    CX, AX
+	MOVQ    AX, from+8(FP)
 	MOVQ    c+0(FP), AX
 	MOVQ    cRow+16(FP), CX
 	SHLQ    $0x02, CX
@@ -3359,11 +3499,9 @@ done_AVX512_55:
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·tile12AVX512(SB), NOSPLIT, $0-104
 tile_AVX512_56:
+	MOVQ       c+0(FP), AX
 	MOVQ       cRow+16(FP), CX
 	SHLQ       $0x02, CX
-	IMUL3Q     $0x0c, CX, AX
-	MOVQ       c+0(FP), DX
-	ADDQ       DX, AX
 	PREFETCHT0 (AX)
 	ADDQ       CX, AX
 	PREFETCHT0 (AX)
@@ -3387,46 +3525,30 @@ tile_AVX512_56:
 	PREFETCHT0 (AX)
 	ADDQ       CX, AX
 	PREFETCHT0 (AX)
-	MOVQ       from+8(FP), AX
-	MOVQ       fromRow+24(FP), CX
-	SHLQ       $0x02, CX
-	VMOVUPS    (AX), Z0
-	VMOVUPS    64(AX), Z1
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z2
-	VMOVUPS    64(AX), Z3
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z4
-	VMOVUPS    64(AX), Z5
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z6
-	VMOVUPS    64(AX), Z7
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z8
-	VMOVUPS    64(AX), Z9
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z10
-	VMOVUPS    64(AX), Z11
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z12
-	VMOVUPS    64(AX), Z13
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z14
-	VMOVUPS    64(AX), Z15
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z16
-	VMOVUPS    64(AX), Z17
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z18
-	VMOVUPS    64(AX), Z19
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z20
-	VMOVUPS    64(AX), Z21
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z22
-	VMOVUPS    64(AX), Z23
-	ADDQ       CX, AX
-	MOVQ       AX, from+8(FP)
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
+	VPXORD     Z14, Z14, Z14
+	VPXORD     Z15, Z15, Z15
+	VPXORD     Z16, Z16, Z16
+	VPXORD     Z17, Z17, Z17
+	VPXORD     Z18, Z18, Z18
+	VPXORD     Z19, Z19, Z19
+	VPXORD     Z20, Z20, Z20
+	VPXORD     Z21, Z21, Z21
+	VPXORD     Z22, Z22, Z22
+	VPXORD     Z23, Z23, Z23
 	MOVQ       aRow+40(FP), AX
 	SHLQ       $0x02, AX
 	MOVQ       aCol+48(FP), CX
@@ -3672,6 +3794,46 @@ one_AVX512_59:
 	JNZ          one_AVX512_59
 
 done_AVX512_60:
+	MOVQ    from+8(FP), AX
+	MOVQ    fromRow+24(FP), CX
+	SHLQ    $0x02, CX
+	VADDPS  (AX), Z0, Z0
+	VADDPS  64(AX), Z1, Z1
+	ADDQ    CX, AX
+	VADDPS  (AX), Z2, Z2
+	VADDPS  64(AX), Z3, Z3
+	ADDQ    CX, AX
+	VADDPS  (AX), Z4, Z4
+	VADDPS  64(AX), Z5, Z5
+	ADDQ    CX, AX
+	VADDPS  (AX), Z6, Z6
+	VADDPS  64(AX), Z7, Z7
+	ADDQ    CX, AX
+	VADDPS  (AX), Z8, Z8
+	VADDPS  64(AX), Z9, Z9
+	ADDQ    CX, AX
+	VADDPS  (AX), Z10, Z10
+	VADDPS  64(AX), Z11, Z11
+	ADDQ    CX, AX
+	VADDPS  (AX), Z12, Z12
+	VADDPS  64(AX), Z13, Z13
+	ADDQ    CX, AX
+	VADDPS  (AX), Z14, Z14
+	VADDPS  64(AX), Z15, Z15
+	ADDQ    CX, AX
+	VADDPS  (AX), Z16, Z16
+	VADDPS  64(AX), Z17, Z17
+	ADDQ    CX, AX
+	VADDPS  (AX), Z18, Z18
+	VADDPS  64(AX), Z19, Z19
+	ADDQ    CX, AX
+	VADDPS  (AX), Z20, Z20
+	VADDPS  64(AX), Z21, Z21
+	ADDQ    CX, AX
+	VADDPS  (AX), Z22, Z22
+	VADDPS  64(AX), Z23, Z23
+	ADDQ    CX, AX
+	MOVQ    AX, from+8(FP)
 	MOVQ    c+0(FP), AX
 	MOVQ    cRow+16(FP), CX
 	SHLQ    $0x02, CX
@@ -3728,11 +3890,9 @@ done_AVX512_60:
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·tile13AVX512(SB), NOSPLIT, $0-104
 tile_AVX512_61:
+	MOVQ       c+0(FP), AX
 	MOVQ       cRow+16(FP), CX
 	SHLQ       $0x02, CX
-	IMUL3Q     $0x0d, CX, AX
-	MOVQ       c+0(FP), DX
-	ADDQ       DX, AX
 	PREFETCHT0 (AX)
 	ADDQ       CX, AX
 	PREFETCHT0 (AX)
@@ -3758,49 +3918,32 @@ tile_AVX512_61:
 	PREFETCHT0 (AX)
 	ADDQ       CX, AX
 	PREFETCHT0 (AX)
-	MOVQ       from+8(FP), AX
-	MOVQ       fromRow+24(FP), CX
-	SHLQ       $0x02, CX
-	VMOVUPS    (AX), Z0
-	VMOVUPS    64(AX), Z1
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z2
-	VMOVUPS    64(AX), Z3
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z4
-	VMOVUPS    64(AX), Z5
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z6
-	VMOVUPS    64(AX), Z7
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z8
-	VMOVUPS    64(AX), Z9
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z10
-	VMOVUPS    64(AX), Z11
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z12
-	VMOVUPS    64(AX), Z13
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z14
-	VMOVUPS    64(AX), Z15
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z16
-	VMOVUPS    64(AX), Z17
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z18
-	VMOVUPS    64(AX), Z19
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z20
-	VMOVUPS    64(AX), Z21
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z22
-	VMOVUPS    64(AX), Z23
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z24
-	VMOVUPS    64(AX), Z25
-	ADDQ       CX, AX
-	MOVQ       AX, from+8(FP)
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
+	VPXORD     Z14, Z14, Z14
+	VPXORD     Z15, Z15, Z15
+	VPXORD     Z16, Z16, Z16
+	VPXORD     Z17, Z17, Z17
+	VPXORD     Z18, Z18, Z18
+	VPXORD     Z19, Z19, Z19
+	VPXORD     Z20, Z20, Z20
+	VPXORD     Z21, Z21, Z21
+	VPXORD     Z22, Z22, Z22
+	VPXORD     Z23, Z23, Z23
+	VPXORD     Z24, Z24, Z24
+	VPXORD     Z25, Z25, Z25
 	MOVQ       aRow+40(FP), AX
 	SHLQ       $0x02, AX
 	MOVQ       aCol+48(FP), CX
@@ -4068,6 +4211,49 @@ one_AVX512_64:
 	JNZ          one_AVX512_64
 
 done_AVX512_65:
+	MOVQ    from+8(FP), AX
+	MOVQ    fromRow+24(FP), CX
+	SHLQ    $0x02, CX
+	VADDPS  (AX), Z0, Z0
+	VADDPS  64(AX), Z1, Z1
+	ADDQ    CX, AX
+	VADDPS  (AX), Z2, Z2
+	VADDPS  64(AX), Z3, Z3
+	ADDQ    CX, AX
+	VADDPS  (AX), Z4, Z4
+	VADDPS  64(AX), Z5, Z5
+	ADDQ    CX, AX
+	VADDPS  (AX), Z6, Z6
+	VADDPS  64(AX), Z7, Z7
+	ADDQ    CX, AX
+	VADDPS  (AX), Z8, Z8
+	VADDPS  64(AX), Z9, Z9
+	ADDQ    CX, AX
+	VADDPS  (AX), Z10, Z10
+	VADDPS  64(AX), Z11, Z11
+	ADDQ    CX, AX
+	VADDPS  (AX), Z12, Z12
+	VADDPS  64(AX), Z13, Z13
+	ADDQ    CX, AX
+	VADDPS  (AX), Z14, Z14
+	VADDPS  64(AX), Z15, Z15
+	ADDQ    CX, AX
+	VADDPS  (AX), Z16, Z16
+	VADDPS  64(AX), Z17, Z17
+	ADDQ    CX, AX
+	VADDPS  (AX), Z18, Z18
+	VADDPS  64(AX), Z19, Z19
+	ADDQ    CX, AX
+	VADDPS  (AX), Z20, Z20
+	VADDPS  64(AX), Z21, Z21
+	ADDQ    CX, AX
+	VADDPS  (AX), Z22, Z22
+	VADDPS  64(AX), Z23, Z23
+	ADDQ    CX, AX
+	VADDPS  (AX), Z24, Z24
+	VADDPS  64(AX), Z25, Z25
+	ADDQ    CX, AX
+	MOVQ    AX, from+8(FP)
 	MOVQ    c+0(FP), AX
 	MOVQ    cRow+16(FP), CX
 	SHLQ    $0x02, CX
@@ -4127,11 +4313,9 @@ done_AVX512_65:
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·tile14AVX512(SB), NOSPLIT, $0-104
 tile_AVX512_66:
+	MOVQ       c+0(FP), AX
 	MOVQ       cRow+16(FP), CX
 	SHLQ       $0x02, CX
-	IMUL3Q     $0x0e, CX, AX
-	MOVQ       c+0(FP), DX
-	ADDQ       DX, AX
 	PREFETCHT0 (AX)
 	ADDQ       CX, AX
 	PREFETCHT0 (AX)
@@ -4159,52 +4343,34 @@ tile_AVX512_66:
 	PREFETCHT0 (AX)
 	ADDQ       CX, AX
 	PREFETCHT0 (AX)
-	MOVQ       from+8(FP), AX
-	MOVQ       fromRow+24(FP), CX
-	SHLQ       $0x02, CX
-	VMOVUPS    (AX), Z0
-	VMOVUPS    64(AX), Z1
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z2
-	VMOVUPS    64(AX), Z3
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z4
-	VMOVUPS    64(AX), Z5
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z6
-	VMOVUPS    64(AX), Z7
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z8
-	VMOVUPS    64(AX), Z9
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z10
-	VMOVUPS    64(AX), Z11
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z12
-	VMOVUPS    64(AX), Z13
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z14
-	VMOVUPS    64(AX), Z15
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z16
-	VMOVUPS    64(AX), Z17
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z18
-	VMOVUPS    64(AX), Z19
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z20
-	VMOVUPS    64(AX), Z21
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z22
-	VMOVUPS    64(AX), Z23
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z24
-	VMOVUPS    64(AX), Z25
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z26
-	VMOVUPS    64(AX), Z27
-	ADDQ       CX, AX
-	MOVQ       AX, from+8(FP)
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
+	VPXORD     Z14, Z14, Z14
+	VPXORD     Z15, Z15, Z15
+	VPXORD     Z16, Z16, Z16
+	VPXORD     Z17, Z17, Z17
+	VPXORD     Z18, Z18, Z18
+	VPXORD     Z19, Z19, Z19
+	VPXORD     Z20, Z20, Z20
+	VPXORD     Z21, Z21, Z21
+	VPXORD     Z22, Z22, Z22
+	VPXORD     Z23, Z23, Z23
+	VPXORD     Z24, Z24, Z24
+	VPXORD     Z25, Z25, Z25
+	VPXORD     Z26, Z26, Z26
+	VPXORD     Z27, Z27, Z27
 	MOVQ       aRow+40(FP), AX
 	SHLQ       $0x02, AX
 	MOVQ       aCol+48(FP), CX
@@ -4487,6 +4653,52 @@ one_AVX512_69:
 	JNZ          one_AVX512_69
 
 done_AVX512_70:
+	MOVQ    from+8(FP), AX
+	MOVQ    fromRow+24(FP), CX
+	SHLQ    $0x02, CX
+	VADDPS  (AX), Z0, Z0
+	VADDPS  64(AX), Z1, Z1
+	ADDQ    CX, AX
+	VADDPS  (AX), Z2, Z2
+	VADDPS  64(AX), Z3, Z3
+	ADDQ    CX, AX
+	VADDPS  (AX), Z4, Z4
+	VADDPS  64(AX), Z5, Z5
+	ADDQ    CX, AX
+	VADDPS  (AX), Z6, Z6
+	VADDPS  64(AX), Z7, Z7
+	ADDQ    CX, AX
+	VADDPS  (AX), Z8, Z8
+	VADDPS  64(AX), Z9, Z9
+	ADDQ    CX, AX
+	VADDPS  (AX), Z10, Z10
+	VADDPS  64(AX), Z11, Z11
+	ADDQ    CX, AX
+	VADDPS  (AX), Z12, Z12
+	VADDPS  64(AX), Z13, Z13
+	ADDQ    CX, AX
+	VADDPS  (AX), Z14, Z14
+	VADDPS  64(AX), Z15, Z15
+	ADDQ    CX, AX
+	VADDPS  (AX), Z16, Z16
+	VADDPS  64(AX), Z17, Z17
+	ADDQ    CX, AX
+	VADDPS  (AX), Z18, Z18
+	VADDPS  64(AX), Z19, Z19
+	ADDQ    CX, AX
+	VADDPS  (AX), Z20, Z20
+	VADDPS  64(AX), Z21, Z21
+	ADDQ    CX, AX
+	VADDPS  (AX), Z22, Z22
+	VADDPS  64(AX), Z23, Z23
+	ADDQ    CX, AX
+	VADDPS  (AX), Z24, Z24
+	VADDPS  64(AX), Z25, Z25
+	ADDQ    CX, AX
+	VADDPS  (AX), Z26, Z26
+	VADDPS  64(AX), Z27, Z27
+	ADDQ    CX, AX
+	MOVQ    AX, from+8(FP)
 	MOVQ    c+0(FP), AX
 	MOVQ    cRow+16(FP), CX
 	SHLQ    $0x02, CX
@@ -4549,19 +4761,12 @@ done_AVX512_70:
 // Requires: AVX, AVX512F, AVX512_BF16, CMOV, MMX+
 TEXT ·pairTile1AVX512(SB), NOSPLIT, $0-104
 tile_AVX512_71:
-	MOVQ       cRow+16(FP), AX
-	SHLQ       $0x02, AX
-	IMUL3Q     $0x01, AX, AX
-	MOVQ       c+0(FP), CX
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	MOVQ       from+8(FP), AX
-	MOVQ       fromRow+24(FP), CX
+	MOVQ       c+0(FP), AX
+	MOVQ       cRow+16(FP), CX
 	SHLQ       $0x02, CX
-	VMOVUPS    (AX), Z0
-	VMOVUPS    64(AX), Z1
-	ADDQ       CX, AX
-	MOVQ       AX, from+8(FP)
+	PREFETCHT0 (AX)
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
 	MOVQ       aRow+40(FP), AX
 	SHLQ       $0x02, AX
 	MOVQ       aCol+48(FP), AX
@@ -4621,6 +4826,13 @@ one_AVX512_74:
 	JNZ          one_AVX512_74
 
 done_AVX512_75:
+	MOVQ    from+8(FP), AX
+	MOVQ    fromRow+24(FP), CX
+	SHLQ    $0x02, CX
+	VADDPS  (AX), Z0, Z0
+	VADDPS  64(AX), Z1, Z1
+	ADDQ    CX, AX
+	MOVQ    AX, from+8(FP)
 	MOVQ    c+0(FP), AX
 	MOVQ    cRow+16(FP), CX
 	SHLQ    $0x02, CX
@@ -4644,24 +4856,16 @@ done_AVX512_75:
 // Requires: AVX, AVX512F, AVX512_BF16, CMOV, MMX+
 TEXT ·pairTile2AVX512(SB), NOSPLIT, $0-104
 tile_AVX512_76:
+	MOVQ       c+0(FP), AX
 	MOVQ       cRow+16(FP), CX
 	SHLQ       $0x02, CX
-	IMUL3Q     $0x02, CX, AX
-	MOVQ       c+0(FP), DX
-	ADDQ       DX, AX
 	PREFETCHT0 (AX)
 	ADDQ       CX, AX
 	PREFETCHT0 (AX)
-	MOVQ       from+8(FP), AX
-	MOVQ       fromRow+24(FP), CX
-	SHLQ       $0x02, CX
-	VMOVUPS    (AX), Z0
-	VMOVUPS    64(AX), Z1
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z2
-	VMOVUPS    64(AX), Z3
-	ADDQ       CX, AX
-	MOVQ       AX, from+8(FP)
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
 	MOVQ       aRow+40(FP), AX
 	SHLQ       $0x02, AX
 	MOVQ       aCol+48(FP), CX
@@ -4736,6 +4940,16 @@ one_AVX512_79:
 	JNZ          one_AVX512_79
 
 done_AVX512_80:
+	MOVQ    from+8(FP), AX
+	MOVQ    fromRow+24(FP), CX
+	SHLQ    $0x02, CX
+	VADDPS  (AX), Z0, Z0
+	VADDPS  64(AX), Z1, Z1
+	ADDQ    CX, AX
+	VADDPS  (AX), Z2, Z2
+	VADDPS  64(AX), Z3, Z3
+	ADDQ    CX, AX
+	MOVQ    AX, from+8(FP)
 	MOVQ    c+0(FP), AX
 	MOVQ    cRow+16(FP), CX
 	SHLQ    $0x02, CX
@@ -4762,29 +4976,20 @@ done_AVX512_80:
 // Requires: AVX, AVX512F, AVX512_BF16, CMOV, MMX+
 TEXT ·pairTile3AVX512(SB), NOSPLIT, $0-104
 tile_AVX512_81:
+	MOVQ       c+0(FP), AX
 	MOVQ       cRow+16(FP), CX
 	SHLQ       $0x02, CX
-	IMUL3Q     $0x03, CX, AX
-	MOVQ       c+0(FP), DX
-	ADDQ       DX, AX
 	PREFETCHT0 (AX)
 	ADDQ       CX, AX
 	PREFETCHT0 (AX)
 	ADDQ       CX, AX
 	PREFETCHT0 (AX)
-	MOVQ       from+8(FP), AX
-	MOVQ       fromRow+24(FP), CX
-	SHLQ       $0x02, CX
-	VMOVUPS    (AX), Z0
-	VMOVUPS    64(AX), Z1
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z2
-	VMOVUPS    64(AX), Z3
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z4
-	VMOVUPS    64(AX), Z5
-	ADDQ       CX, AX
-	MOVQ       AX, from+8(FP)
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
 	MOVQ       aRow+40(FP), AX
 	SHLQ       $0x02, AX
 	MOVQ       aCol+48(FP), CX
@@ -4874,6 +5079,19 @@ one_AVX512_84:
 	JNZ          one_AVX512_84
 
 done_AVX512_85:
+	MOVQ    from+8(FP), AX
+	MOVQ    fromRow+24(FP), CX
+	SHLQ    $0x02, CX
+	VADDPS  (AX), Z0, Z0
+	VADDPS  64(AX), Z1, Z1
+	ADDQ    CX, AX
+	VADDPS  (AX), Z2, Z2
+	VADDPS  64(AX), Z3, Z3
+	ADDQ    CX, AX
+	VADDPS  (AX), Z4, Z4
+	VADDPS  64(AX), Z5, Z5
+	ADDQ    CX, AX
+	MOVQ    AX, from+8(FP)
 	MOVQ    c+0(FP), AX
 	MOVQ    cRow+16(FP), CX
 	SHLQ    $0x02, CX
@@ -4903,11 +5121,9 @@ done_AVX512_85:
 // Requires: AVX, AVX512F, AVX512_BF16, CMOV, MMX+
 TEXT ·pairTile4AVX512(SB), NOSPLIT, $0-104
 tile_AVX512_86:
+	MOVQ       c+0(FP), AX
 	MOVQ       cRow+16(FP), CX
 	SHLQ       $0x02, CX
-	IMUL3Q     $0x04, CX, AX
-	MOVQ       c+0(FP), DX
-	ADDQ       DX, AX
 	PREFETCHT0 (AX)
 	ADDQ       CX, AX
 	PREFETCHT0 (AX)
@@ -4915,22 +5131,14 @@ tile_AVX512_86:
 	PREFETCHT0 (AX)
 	ADDQ       CX, AX
 	PREFETCHT0 (AX)
-	MOVQ       from+8(FP), AX
-	MOVQ       fromRow+24(FP), CX
-	SHLQ       $0x02, CX
-	VMOVUPS    (AX), Z0
-	VMOVUPS    64(AX), Z1
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z2
-	VMOVUPS    64(AX), Z3
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z4
-	VMOVUPS    64(AX), Z5
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z6
-	VMOVUPS    64(AX), Z7
-	ADDQ       CX, AX
-	MOVQ       AX, from+8(FP)
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
 	MOVQ       aRow+40(FP), AX
 	SHLQ       $0x02, AX
 	MOVQ       aCol+48(FP), CX
@@ -5042,6 +5250,22 @@ one_AVX512_89:
 	JNZ          one_AVX512_89
 
 done_AVX512_90:
+	MOVQ    from+8(FP), AX
+	MOVQ    fromRow+24(FP), CX
+	SHLQ    $0x02, CX
+	VADDPS  (AX), Z0, Z0
+	VADDPS  64(AX), Z1, Z1
+	ADDQ    CX, AX
+	VADDPS  (AX), Z2, Z2
+	VADDPS  64(AX), Z3, Z3
+	ADDQ    CX, AX
+	VADDPS  (AX), Z4, Z4
+	VADDPS  64(AX), Z5, Z5
+	ADDQ    CX, AX
+	VADDPS  (AX), Z6, Z6
+	VADDPS  64(AX), Z7, Z7
+	ADDQ    CX, AX
+	MOVQ    AX, from+8(FP)
 	MOVQ    c+0(FP), AX
 	MOVQ    cRow+16(FP), CX
 	SHLQ    $0x02, CX
@@ -5074,11 +5298,9 @@ done_AVX512_90:
 // Requires: AVX, AVX512F, AVX512_BF16, CMOV, MMX+
 TEXT ·pairTile5AVX512(SB), NOSPLIT, $0-104
 tile_AVX512_91:
+	MOVQ       c+0(FP), AX
 	MOVQ       cRow+16(FP), CX
 	SHLQ       $0x02, CX
-	IMUL3Q     $0x05, CX, AX
-	MOVQ       c+0(FP), DX
-	ADDQ       DX, AX
 	PREFETCHT0 (AX)
 	ADDQ       CX, AX
 	PREFETCHT0 (AX)
@@ -5088,25 +5310,16 @@ tile_AVX512_91:
 	PREFETCHT0 (AX)
 	ADDQ       CX, AX
 	PREFETCHT0 (AX)
-	MOVQ       from+8(FP), AX
-	MOVQ       fromRow+24(FP), CX
-	SHLQ       $0x02, CX
-	VMOVUPS    (AX), Z0
-	VMOVUPS    64(AX), Z1
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z2
-	VMOVUPS    64(AX), Z3
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z4
-	VMOVUPS    64(AX), Z5
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z6
-	VMOVUPS    64(AX), Z7
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z8
-	VMOVUPS    64(AX), Z9
-	ADDQ       CX, AX
-	MOVQ       AX, from+8(FP)
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
 	MOVQ       aRow+40(FP), AX
 	SHLQ       $0x02, AX
 	MOVQ       aCol+48(FP), CX
@@ -5233,6 +5446,25 @@ one_AVX512_94:
 	JNZ          one_AVX512_94
 
 done_AVX512_95:
+	MOVQ    from+8(FP), AX
+	MOVQ    fromRow+24(FP), CX
+	SHLQ    $0x02, CX
+	VADDPS  (AX), Z0, Z0
+	VADDPS  64(AX), Z1, Z1
+	ADDQ    CX, AX
+	VADDPS  (AX), Z2, Z2
+	VADDPS  64(AX), Z3, Z3
+	ADDQ    CX, AX
+	VADDPS  (AX), Z4, Z4
+	VADDPS  64(AX), Z5, Z5
+	ADDQ    CX, AX
+	VADDPS  (AX), Z6, Z6
+	VADDPS  64(AX), Z7, Z7
+	ADDQ    CX, AX
+	VADDPS  (AX), Z8, Z8
+	VADDPS  64(AX), Z9, Z9
+	ADDQ    CX, AX
+	MOVQ    AX, from+8(FP)
 	MOVQ    c+0(FP), AX
 	MOVQ    cRow+16(FP), CX
 	SHLQ    $0x02, CX
@@ -5268,11 +5500,9 @@ done_AVX512_95:
 // Requires: AVX, AVX512F, AVX512_BF16, CMOV, MMX+
 TEXT ·pairTile6AVX512(SB), NOSPLIT, $0-104
 tile_AVX512_96:
+	MOVQ       c+0(FP), AX
 	MOVQ       cRow+16(FP), CX
 	SHLQ       $0x02, CX
-	IMUL3Q     $0x06, CX, AX
-	MOVQ       c+0(FP), DX
-	ADDQ       DX, AX
 	PREFETCHT0 (AX)
 	ADDQ       CX, AX
 	PREFETCHT0 (AX)
@@ -5284,28 +5514,18 @@ tile_AVX512_96:
 	PREFETCHT0 (AX)
 	ADDQ       CX, AX
 	PREFETCHT0 (AX)
-	MOVQ       from+8(FP), AX
-	MOVQ       fromRow+24(FP), CX
-	SHLQ       $0x02, CX
-	VMOVUPS    (AX), Z0
-	VMOVUPS    64(AX), Z1
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z2
-	VMOVUPS    64(AX), Z3
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z4
-	VMOVUPS    64(AX), Z5
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z6
-	VMOVUPS    64(AX), Z7
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z8
-	VMOVUPS    64(AX), Z9
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z10
-	VMOVUPS    64(AX), Z11
-	ADDQ       CX, AX
-	MOVQ       AX, from+8(FP)
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
 	MOVQ       aRow+40(FP), AX
 	SHLQ       $0x02, AX
 	MOVQ       aCol+48(FP), CX
@@ -5447,6 +5667,28 @@ one_AVX512_99:
 	JNZ          one_AVX512_99
 
 done_AVX512_100:
+	MOVQ    from+8(FP), AX
+	MOVQ    fromRow+24(FP), CX
+	SHLQ    $0x02, CX
+	VADDPS  (AX), Z0, Z0
+	VADDPS  64(AX), Z1, Z1
+	ADDQ    CX, AX
+	VADDPS  (AX), Z2, Z2
+	VADDPS  64(AX), Z3, Z3
+	ADDQ    CX, AX
+	VADDPS  (AX), Z4, Z4
+	VADDPS  64(AX), Z5, Z5
+	ADDQ    CX, AX
+	VADDPS  (AX), Z6, Z6
+	VADDPS  64(AX), Z7, Z7
+	ADDQ    CX, AX
+	VADDPS  (AX), Z8, Z8
+	VADDPS  64(AX), Z9, Z9
+	ADDQ    CX, AX
+	VADDPS  (AX), Z10, Z10
+	VADDPS  64(AX), Z11, Z11
+	ADDQ    CX, AX
+	MOVQ    AX, from+8(FP)
 	MOVQ    c+0(FP), AX
 	MOVQ    cRow+16(FP), CX
 	SHLQ    $0x02, CX
@@ -5485,11 +5727,9 @@ done_AVX512_100:
 // Requires: AVX, AVX512F, AVX512_BF16, CMOV, MMX+
 TEXT ·pairTile7AVX512(SB), NOSPLIT, $0-104
 tile_AVX512_101:
+	MOVQ       c+0(FP), AX
 	MOVQ       cRow+16(FP), CX
 	SHLQ       $0x02, CX
-	IMUL3Q     $0x07, CX, AX
-	MOVQ       c+0(FP), DX
-	ADDQ       DX, AX
 	PREFETCHT0 (AX)
 	ADDQ       CX, AX
 	PREFETCHT0 (AX)
@@ -5503,31 +5743,20 @@ tile_AVX512_101:
 	PREFETCHT0 (AX)
 	ADDQ       CX, AX
 	PREFETCHT0 (AX)
-	MOVQ       from+8(FP), AX
-	MOVQ       fromRow+24(FP), CX
-	SHLQ       $0x02, CX
-	VMOVUPS    (AX), Z0
-	VMOVUPS    64(AX), Z1
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z2
-	VMOVUPS    64(AX), Z3
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z4
-	VMOVUPS    64(AX), Z5
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z6
-	VMOVUPS    64(AX), Z7
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z8
-	VMOVUPS    64(AX), Z9
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z10
-	VMOVUPS    64(AX), Z11
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z12
-	VMOVUPS    64(AX), Z13
-	ADDQ       CX, AX
-	MOVQ       AX, from+8(FP)
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
 	MOVQ       aRow+40(FP), AX
 	SHLQ       $0x02, AX
 	MOVQ       aCol+48(FP), CX
@@ -5691,6 +5920,31 @@ one_AVX512_104:
 	JNZ          one_AVX512_104
 
 done_AVX512_105:
+	MOVQ    from+8(FP), AX
+	MOVQ    fromRow+24(FP), CX
+	SHLQ    $0x02, CX
+	VADDPS  (AX), Z0, Z0
+	VADDPS  64(AX), Z1, Z1
+	ADDQ    CX, AX
+	VADDPS  (AX), Z2, Z2
+	VADDPS  64(AX), Z3, Z3
+	ADDQ    CX, AX
+	VADDPS  (AX), Z4, Z4
+	VADDPS  64(AX), Z5, Z5
+	ADDQ    CX, AX
+	VADDPS  (AX), Z6, Z6
+	VADDPS  64(AX), Z7, Z7
+	ADDQ    CX, AX
+	VADDPS  (AX), Z8, Z8
+	VADDPS  64(AX), Z9, Z9
+	ADDQ    CX, AX
+	VADDPS  (AX), Z10, Z10
+	VADDPS  64(AX), Z11, Z11
+	ADDQ    CX, AX
+	VADDPS  (AX), Z12, Z12
+	VADDPS  64(AX), Z13, Z13
+	ADDQ    CX, AX
+	MOVQ    AX, from+8(FP)
 	MOVQ    c+0(FP), AX
 	MOVQ    cRow+16(FP), CX
 	SHLQ    $0x02, CX
@@ -5732,11 +5986,9 @@ done_AVX512_105:
 // Requires: AVX, AVX512F, AVX512_BF16, CMOV, MMX+
 TEXT ·pairTile8AVX512(SB), NOSPLIT, $0-104
 tile_AVX512_106:
+	MOVQ       c+0(FP), AX
 	MOVQ       cRow+16(FP), CX
 	SHLQ       $0x02, CX
-	IMUL3Q     $0x08, CX, AX
-	MOVQ       c+0(FP), DX
-	ADDQ       DX, AX
 	PREFETCHT0 (AX)
 	ADDQ       CX, AX
 	PREFETCHT0 (AX)
@@ -5752,34 +6004,22 @@ tile_AVX512_106:
 	PREFETCHT0 (AX)
 	ADDQ       CX, AX
 	PREFETCHT0 (AX)
-	MOVQ       from+8(FP), AX
-	MOVQ       fromRow+24(FP), CX
-	SHLQ       $0x02, CX
-	VMOVUPS    (AX), Z0
-	VMOVUPS    64(AX), Z1
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z2
-	VMOVUPS    64(AX), Z3
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z4
-	VMOVUPS    64(AX), Z5
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z6
-	VMOVUPS    64(AX), Z7
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z8
-	VMOVUPS    64(AX), Z9
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z10
-	VMOVUPS    64(AX), Z11
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z12
-	VMOVUPS    64(AX), Z13
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z14
-	VMOVUPS    64(AX), Z15
-	ADDQ       CX, AX
-	MOVQ       AX, from+8(FP)
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
+	VPXORD     Z14, Z14, Z14
+	VPXORD     Z15, Z15, Z15
 	MOVQ       aRow+40(FP), AX
 	SHLQ       $0x02, AX
 	MOVQ       aCol+48(FP), CX
@@ -5958,6 +6198,34 @@ one_AVX512_109:
 	JNZ          one_AVX512_109
 
 done_AVX512_110:
+	MOVQ    from+8(FP), AX
+	MOVQ    fromRow+24(FP), CX
+	SHLQ    $0x02, CX
+	VADDPS  (AX), Z0, Z0
+	VADDPS  64(AX), Z1, Z1
+	ADDQ    CX, AX
+	VADDPS  (AX), Z2, Z2
+	VADDPS  64(AX), Z3, Z3
+	ADDQ    CX, AX
+	VADDPS  (AX), Z4, Z4
+	VADDPS  64(AX), Z5, Z5
+	ADDQ    CX, AX
+	VADDPS  (AX), Z6, Z6
+	VADDPS  64(AX), Z7, Z7
+	ADDQ    CX, AX
+	VADDPS  (AX), Z8, Z8
+	VADDPS  64(AX), Z9, Z9
+	ADDQ    CX, AX
+	VADDPS  (AX), Z10, Z10
+	VADDPS  64(AX), Z11, Z11
+	ADDQ    CX, AX
+	VADDPS  (AX), Z12, Z12
+	VADDPS  64(AX), Z13, Z13
+	ADDQ    CX, AX
+	VADDPS  (AX), Z14, Z14
+	VADDPS  64(AX), Z15, Z15
+	ADDQ    CX, AX
+	MOVQ    AX, from+8(FP)
 	MOVQ    c+0(FP), AX
 	MOVQ    cRow+16(FP), CX
 	SHLQ    $0x02, CX
@@ -6002,11 +6270,9 @@ done_AVX512_110:
 // Requires: AVX, AVX512F, AVX512_BF16, CMOV, MMX+
 TEXT ·pairTile9AVX512(SB), NOSPLIT, $0-104
 tile_AVX512_111:
+	MOVQ       c+0(FP), AX
 	MOVQ       cRow+16(FP), CX
 	SHLQ       $0x02, CX
-	IMUL3Q     $0x09, CX, AX
-	MOVQ       c+0(FP), DX
-	ADDQ       DX, AX
 	PREFETCHT0 (AX)
 	ADDQ       CX, AX
 	PREFETCHT0 (AX)
@@ -6024,37 +6290,24 @@ tile_AVX512_111:
 	PREFETCHT0 (AX)
 	ADDQ       CX, AX
 	PREFETCHT0 (AX)
-	MOVQ       from+8(FP), AX
-	MOVQ       fromRow+24(FP), CX
-	SHLQ       $0x02, CX
-	VMOVUPS    (AX), Z0
-	VMOVUPS    64(AX), Z1
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z2
-	VMOVUPS    64(AX), Z3
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z4
-	VMOVUPS    64(AX), Z5
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z6
-	VMOVUPS    64(AX), Z7
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z8
-	VMOVUPS    64(AX), Z9
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z10
-	VMOVUPS    64(AX), Z11
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z12
-	VMOVUPS    64(AX), Z13
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z14
-	VMOVUPS    64(AX), Z15
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z16
-	VMOVUPS    64(AX), Z17
-	ADDQ       CX, AX
-	MOVQ       AX, from+8(FP)
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
+	VPXORD     Z14, Z14, Z14
+	VPXORD     Z15, Z15, Z15
+	VPXORD     Z16, Z16, Z16
+	VPXORD     Z17, Z17, Z17
 	MOVQ       aRow+40(FP), AX
 	SHLQ       $0x02, AX
 	MOVQ       aCol+48(FP), CX
@@ -6248,6 +6501,37 @@ one_AVX512_114:
 	JNZ          one_AVX512_114
 
 done_AVX512_115:
+	MOVQ    from+8(FP), AX
+	MOVQ    fromRow+24(FP), CX
+	SHLQ    $0x02, CX
+	VADDPS  (AX), Z0, Z0
+	VADDPS  64(AX), Z1, Z1
+	ADDQ    CX, AX
+	VADDPS  (AX), Z2, Z2
+	VADDPS  64(AX), Z3, Z3
+	ADDQ    CX, AX
+	VADDPS  (AX), Z4, Z4
+	VADDPS  64(AX), Z5, Z5
+	ADDQ    CX, AX
+	VADDPS  (AX), Z6, Z6
+	VADDPS  64(AX), Z7, Z7
+	ADDQ    CX, AX
+	VADDPS  (AX), Z8, Z8
+	VADDPS  64(AX), Z9, Z9
+	ADDQ    CX, AX
+	VADDPS  (AX), Z10, Z10
+	VADDPS  64(AX), Z11, Z11
+	ADDQ    CX, AX
+	VADDPS  (AX), Z12, Z12
+	VADDPS  64(AX), Z13, Z13
+	ADDQ    CX, AX
+	VADDPS  (AX), Z14, Z14
+	VADDPS  64(AX), Z15, Z15
+	ADDQ    CX, AX
+	VADDPS  (AX), Z16, Z16
+	VADDPS  64(AX), Z17, Z17
+	ADDQ    CX, AX
+	MOVQ    AX, from+8(FP)
 	MOVQ    c+0(FP), AX
 	MOVQ    cRow+16(FP), CX
 	SHLQ    $0x02, CX
@@ -6295,11 +6579,9 @@ done_AVX512_115:
 // Requires: AVX, AVX512F, AVX512_BF16, CMOV, MMX+
 TEXT ·pairTile10AVX512(SB), NOSPLIT, $0-104
 tile_AVX512_116:
+	MOVQ       c+0(FP), AX
 	MOVQ       cRow+16(FP), CX
 	SHLQ       $0x02, CX
-	IMUL3Q     $0x0a, CX, AX
-	MOVQ       c+0(FP), DX
-	ADDQ       DX, AX
 	PREFETCHT0 (AX)
 	ADDQ       CX, AX
 	PREFETCHT0 (AX)
@@ -6319,40 +6601,26 @@ tile_AVX512_116:
 	PREFETCHT0 (AX)
 	ADDQ       CX, AX
 	PREFETCHT0 (AX)
-	MOVQ       from+8(FP), AX
-	MOVQ       fromRow+24(FP), CX
-	SHLQ       $0x02, CX
-	VMOVUPS    (AX), Z0
-	VMOVUPS    64(AX), Z1
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z2
-	VMOVUPS    64(AX), Z3
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z4
-	VMOVUPS    64(AX), Z5
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z6
-	VMOVUPS    64(AX), Z7
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z8
-	VMOVUPS    64(AX), Z9
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z10
-	VMOVUPS    64(AX), Z11
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z12
-	VMOVUPS    64(AX), Z13
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z14
-	VMOVUPS    64(AX), Z15
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z16
-	VMOVUPS    64(AX), Z17
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z18
-	VMOVUPS    64(AX), Z19
-	ADDQ       CX, AX
-	MOVQ       AX, from+8(FP)
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
+	VPXORD     Z14, Z14, Z14
+	VPXORD     Z15, Z15, Z15
+	VPXORD     Z16, Z16, Z16
+	VPXORD     Z17, Z17, Z17
+	VPXORD     Z18, Z18, Z18
+	VPXORD     Z19, Z19, Z19
 	MOVQ       aRow+40(FP), AX
 	SHLQ       $0x02, AX
 	MOVQ       aCol+48(FP), CX
@@ -6568,6 +6836,40 @@ one_AVX512_119:
 	JNZ          one_AVX512_119
 
 done_AVX512_120:
+	MOVQ    from+8(FP), AX
+	MOVQ    fromRow+24(FP), CX
+	SHLQ    $0x02, CX
+	VADDPS  (AX), Z0, Z0
+	VADDPS  64(AX), Z1, Z1
+	ADDQ    CX, AX
+	VADDPS  (AX), Z2, Z2
+	VADDPS  64(AX), Z3, Z3
+	ADDQ    CX, AX
+	VADDPS  (AX), Z4, Z4
+	VADDPS  64(AX), Z5, Z5
+	ADDQ    CX, AX
+	VADDPS  (AX), Z6, Z6
+	VADDPS  64(AX), Z7, Z7
+	ADDQ    CX, AX
+	VADDPS  (AX), Z8, Z8
+	VADDPS  64(AX), Z9, Z9
+	ADDQ    CX, AX
+	VADDPS  (AX), Z10, Z10
+	VADDPS  64(AX), Z11, Z11
+	ADDQ    CX, AX
+	VADDPS  (AX), Z12, Z12
+	VADDPS  64(AX), Z13, Z13
+	ADDQ    CX, AX
+	VADDPS  (AX), Z14, Z14
+	VADDPS  64(AX), Z15, Z15
+	ADDQ    CX, AX
+	VADDPS  (AX), Z16, Z16
+	VADDPS  64(AX), Z17, Z17
+	ADDQ    CX, AX
+	VADDPS  (AX), Z18, Z18
+	VADDPS  64(AX), Z19, Z19
+	ADDQ    CX, AX
+	MOVQ    AX, from+8(FP)
 	MOVQ    c+0(FP), AX
 	MOVQ    cRow+16(FP), CX
 	SHLQ    $0x02, CX
@@ -6618,11 +6920,9 @@ done_AVX512_120:
 // Requires: AVX, AVX512F, AVX512_BF16, CMOV, MMX+
 TEXT ·pairTile11AVX512(SB), NOSPLIT, $0-104
 tile_AVX512_121:
+	MOVQ       c+0(FP), AX
 	MOVQ       cRow+16(FP), CX
 	SHLQ       $0x02, CX
-	IMUL3Q     $0x0b, CX, AX
-	MOVQ       c+0(FP), DX
-	ADDQ       DX, AX
 	PREFETCHT0 (AX)
 	ADDQ       CX, AX
 	PREFETCHT0 (AX)
@@ -6644,43 +6944,28 @@ tile_AVX512_121:
 	PREFETCHT0 (AX)
 	ADDQ       CX, AX
 	PREFETCHT0 (AX)
-	MOVQ       from+8(FP), AX
-	MOVQ       fromRow+24(FP), CX
-	SHLQ       $0x02, CX
-	VMOVUPS    (AX), Z0
-	VMOVUPS    64(AX), Z1
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z2
-	VMOVUPS    64(AX), Z3
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z4
-	VMOVUPS    64(AX), Z5
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z6
-	VMOVUPS    64(AX), Z7
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z8
-	VMOVUPS    64(AX), Z9
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z10
-	VMOVUPS    64(AX), Z11
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z12
-	VMOVUPS    64(AX), Z13
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z14
-	VMOVUPS    64(AX), Z15
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z16
-	VMOVUPS    64(AX), Z17
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z18
-	VMOVUPS    64(AX), Z19
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z20
-	VMOVUPS    64(AX), Z21
-	ADDQ       CX, AX
-	MOVQ       AX, from+8(FP)
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
+	VPXORD     Z14, Z14, Z14
+	VPXORD     Z15, Z15, Z15
+	VPXORD     Z16, Z16, Z16
+	VPXORD     Z17, Z17, Z17
+	VPXORD     Z18, Z18, Z18
+	VPXORD     Z19, Z19, Z19
+	VPXORD     Z20, Z20, Z20
+	VPXORD     Z21, Z21, Z21
 	MOVQ       aRow+40(FP), AX
 	SHLQ       $0x02, AX
 	MOVQ       aCol+48(FP), CX
@@ -6911,6 +7196,43 @@ one_AVX512_124:
 	JNZ          one_AVX512_124
 
 done_AVX512_125:
+	MOVQ    from+8(FP), AX
+	MOVQ    fromRow+24(FP), CX
+	SHLQ    $0x02, CX
+	VADDPS  (AX), Z0, Z0
+	VADDPS  64(AX), Z1, Z1
+	ADDQ    CX, AX
+	VADDPS  (AX), Z2, Z2
+	VADDPS  64(AX), Z3, Z3
+	ADDQ    CX, AX
+	VADDPS  (AX), Z4, Z4
+	VADDPS  64(AX), Z5, Z5
+	ADDQ    CX, AX
+	VADDPS  (AX), Z6, Z6
+	VADDPS  64(AX), Z7, Z7
+	ADDQ    CX, AX
+	VADDPS  (AX), Z8, Z8
+	VADDPS  64(AX), Z9, Z9
+	ADDQ    CX, AX
+	VADDPS  (AX), Z10, Z10
+	VADDPS  64(AX), Z11, Z11
+	ADDQ    CX, AX
+	VADDPS  (AX), Z12, Z12
+	VADDPS  64(AX), Z13, Z13
+	ADDQ    CX, AX
+	VADDPS  (AX), Z14, Z14
+	VADDPS  64(AX), Z15, Z15
+	ADDQ    CX, AX
+	VADDPS  (AX), Z16, Z16
+	VADDPS  64(AX), Z17, Z17
+	ADDQ    CX, AX
+	VADDPS  (AX), Z18, Z18
+	VADDPS  64(AX), Z19, Z19
+	ADDQ    CX, AX
+	VADDPS  (AX), Z20, Z20
+	VADDPS  64(AX), Z21, Z21
+	ADDQ    CX, AX
+	MOVQ    AX, from+8(FP)
 	MOVQ    c+0(FP), AX
 	MOVQ    cRow+16(FP), CX
 	SHLQ    $0x02, CX
@@ -6964,11 +7286,9 @@ done_AVX512_125:
 // Requires: AVX, AVX512F, AVX512_BF16, CMOV, MMX+
 TEXT ·pairTile12AVX512(SB), NOSPLIT, $0-104
 tile_AVX512_126:
+	MOVQ       c+0(FP), AX
 	MOVQ       cRow+16(FP), CX
 	SHLQ       $0x02, CX
-	IMUL3Q     $0x0c, CX, AX
-	MOVQ       c+0(FP), DX
-	ADDQ       DX, AX
 	PREFETCHT0 (AX)
 	ADDQ       CX, AX
 	PREFETCHT0 (AX)
@@ -6992,46 +7312,30 @@ tile_AVX512_126:
 	PREFETCHT0 (AX)
 	ADDQ       CX, AX
 	PREFETCHT0 (AX)
-	MOVQ       from+8(FP), AX
-	MOVQ       fromRow+24(FP), CX
-	SHLQ       $0x02, CX
-	VMOVUPS    (AX), Z0
-	VMOVUPS    64(AX), Z1
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z2
-	VMOVUPS    64(AX), Z3
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z4
-	VMOVUPS    64(AX), Z5
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z6
-	VMOVUPS    64(AX), Z7
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z8
-	VMOVUPS    64(AX), Z9
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z10
-	VMOVUPS    64(AX), Z11
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z12
-	VMOVUPS    64(AX), Z13
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z14
-	VMOVUPS    64(AX), Z15
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z16
-	VMOVUPS    64(AX), Z17
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z18
-	VMOVUPS    64(AX), Z19
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z20
-	VMOVUPS    64(AX), Z21
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z22
-	VMOVUPS    64(AX), Z23
-	ADDQ       CX, AX
-	MOVQ       AX, from+8(FP)
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
+	VPXORD     Z14, Z14, Z14
+	VPXORD     Z15, Z15, Z15
+	VPXORD     Z16, Z16, Z16
+	VPXORD     Z17, Z17, Z17
+	VPXORD     Z18, Z18, Z18
+	VPXORD     Z19, Z19, Z19
+	VPXORD     Z20, Z20, Z20
+	VPXORD     Z21, Z21, Z21
+	VPXORD     Z22, Z22, Z22
+	VPXORD     Z23, Z23, Z23
 	MOVQ       aRow+40(FP), AX
 	SHLQ       $0x02, AX
 	MOVQ       aCol+48(FP), CX
@@ -7277,6 +7581,46 @@ one_AVX512_129:
 	JNZ          one_AVX512_129
 
 done_AVX512_130:
+	MOVQ    from+8(FP), AX
+	MOVQ    fromRow+24(FP), CX
+	SHLQ    $0x02, CX
+	VADDPS  (AX), Z0, Z0
+	VADDPS  64(AX), Z1, Z1
+	ADDQ    CX, AX
+	VADDPS  (AX), Z2, Z2
+	VADDPS  64(AX), Z3, Z3
+	ADDQ    CX, AX
+	VADDPS  (AX), Z4, Z4
+	VADDPS  64(AX), Z5, Z5
+	ADDQ    CX, AX
+	VADDPS  (AX), Z6, Z6
+	VADDPS  64(AX), Z7, Z7
+	ADDQ    CX, AX
+	VADDPS  (AX), Z8, Z8
+	VADDPS  64(AX), Z9, Z9
+	ADDQ    CX, AX
+	VADDPS  (AX), Z10, Z10
+	VADDPS  64(AX), Z11, Z11
+	ADDQ    CX, AX
+	VADDPS  (AX), Z12, Z12
+	VADDPS  64(AX), Z13, Z13
+	ADDQ    CX, AX
+	VADDPS  (AX), Z14, Z14
+	VADDPS  64(AX), Z15, Z15
+	ADDQ    CX, AX
+	VADDPS  (AX), Z16, Z16
+	VADDPS  64(AX), Z17, Z17
+	ADDQ    CX, AX
+	VADDPS  (AX), Z18, Z18
+	VADDPS  64(AX), Z19, Z19
+	ADDQ    CX, AX
+	VADDPS  (AX), Z20, Z20
+	VADDPS  64(AX), Z21, Z21
+	ADDQ    CX, AX
+	VADDPS  (AX), Z22, Z22
+	VADDPS  64(AX), Z23, Z23
+	ADDQ    CX, AX
+	MOVQ    AX, from+8(FP)
 	MOVQ    c+0(FP), AX
 	MOVQ    cRow+16(FP), CX
 	SHLQ    $0x02, CX
@@ -7333,11 +7677,9 @@ done_AVX512_130:
 // Requires: AVX, AVX512F, AVX512_BF16, CMOV, MMX+
 TEXT ·pairTile13AVX512(SB), NOSPLIT, $0-104
 tile_AVX512_131:
+	MOVQ       c+0(FP), AX
 	MOVQ       cRow+16(FP), CX
 	SHLQ       $0x02, CX
-	IMUL3Q     $0x0d, CX, AX
-	MOVQ       c+0(FP), DX
-	ADDQ       DX, AX
 	PREFETCHT0 (AX)
 	ADDQ       CX, AX
 	PREFETCHT0 (AX)
@@ -7363,49 +7705,32 @@ tile_AVX512_131:
 	PREFETCHT0 (AX)
 	ADDQ       CX, AX
 	PREFETCHT0 (AX)
-	MOVQ       from+8(FP), AX
-	MOVQ       fromRow+24(FP), CX
-	SHLQ       $0x02, CX
-	VMOVUPS    (AX), Z0
-	VMOVUPS    64(AX), Z1
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z2
-	VMOVUPS    64(AX), Z3
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z4
-	VMOVUPS    64(AX), Z5
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z6
-	VMOVUPS    64(AX), Z7
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z8
-	VMOVUPS    64(AX), Z9
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z10
-	VMOVUPS    64(AX), Z11
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z12
-	VMOVUPS    64(AX), Z13
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z14
-	VMOVUPS    64(AX), Z15
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z16
-	VMOVUPS    64(AX), Z17
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z18
-	VMOVUPS    64(AX), Z19
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z20
-	VMOVUPS    64(AX), Z21
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z22
-	VMOVUPS    64(AX), Z23
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z24
-	VMOVUPS    64(AX), Z25
-	ADDQ       CX, AX
-	MOVQ       AX, from+8(FP)
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
+	VPXORD     Z14, Z14, Z14
+	VPXORD     Z15, Z15, Z15
+	VPXORD     Z16, Z16, Z16
+	VPXORD     Z17, Z17, Z17
+	VPXORD     Z18, Z18, Z18
+	VPXORD     Z19, Z19, Z19
+	VPXORD     Z20, Z20, Z20
+	VPXORD     Z21, Z21, Z21
+	VPXORD     Z22, Z22, Z22
+	VPXORD     Z23, Z23, Z23
+	VPXORD     Z24, Z24, Z24
+	VPXORD     Z25, Z25, Z25
 	MOVQ       aRow+40(FP), AX
 	SHLQ       $0x02, AX
 	MOVQ       aCol+48(FP), CX
@@ -7673,6 +7998,49 @@ one_AVX512_134:
 	JNZ          one_AVX512_134
 
 done_AVX512_135:
+	MOVQ    from+8(FP), AX
+	MOVQ    fromRow+24(FP), CX
+	SHLQ    $0x02, CX
+	VADDPS  (AX), Z0, Z0
+	VADDPS  64(AX), Z1, Z1
+	ADDQ    CX, AX
+	VADDPS  (AX), Z2, Z2
+	VADDPS  64(AX), Z3, Z3
+	ADDQ    CX, AX
+	VADDPS  (AX), Z4, Z4
+	VADDPS  64(AX), Z5, Z5
+	ADDQ    CX, AX
+	VADDPS  (AX), Z6, Z6
+	VADDPS  64(AX), Z7, Z7
+	ADDQ    CX, AX
+	VADDPS  (AX), Z8, Z8
+	VADDPS  64(AX), Z9, Z9
+	ADDQ    CX, AX
+	VADDPS  (AX), Z10, Z10
+	VADDPS  64(AX), Z11, Z11
+	ADDQ    CX, AX
+	VADDPS  (AX), Z12, Z12
+	VADDPS  64(AX), Z13, Z13
+	ADDQ    CX, AX
+	VADDPS  (AX), Z14, Z14
+	VADDPS  64(AX), Z15, Z15
+	ADDQ    CX, AX
+	VADDPS  (AX), Z16, Z16
+	VADDPS  64(AX), Z17, Z17
+	ADDQ    CX, AX
+	VADDPS  (AX), Z18, Z18
+	VADDPS  64(AX), Z19, Z19
+	ADDQ    CX, AX
+	VADDPS  (AX), Z20, Z20
+	VADDPS  64(AX), Z21, Z21
+	ADDQ    CX, AX
+	VADDPS  (AX), Z22, Z22
+	VADDPS  64(AX), Z23, Z23
+	ADDQ    CX, AX
+	VADDPS  (AX), Z24, Z24
+	VADDPS  64(AX), Z25, Z25
+	ADDQ    CX, AX
+	MOVQ    AX, from+8(FP)
 	MOVQ    c+0(FP), AX
 	MOVQ    cRow+16(FP), CX
 	SHLQ    $0x02, CX
@@ -7732,11 +8100,9 @@ done_AVX512_135:
 // Requires: AVX, AVX512F, AVX512_BF16, CMOV, MMX+
 TEXT ·pairTile14AVX512(SB), NOSPLIT, $0-104
 tile_AVX512_136:
+	MOVQ       c+0(FP), AX
 	MOVQ       cRow+16(FP), CX
 	SHLQ       $0x02, CX
-	IMUL3Q     $0x0e, CX, AX
-	MOVQ       c+0(FP), DX
-	ADDQ       DX, AX
 	PREFETCHT0 (AX)
 	ADDQ       CX, AX
 	PREFETCHT0 (AX)
@@ -7764,52 +8130,34 @@ tile_AVX512_136:
 	PREFETCHT0 (AX)
 	ADDQ       CX, AX
 	PREFETCHT0 (AX)
-	MOVQ       from+8(FP), AX
-	MOVQ       fromRow+24(FP), CX
-	SHLQ       $0x02, CX
-	VMOVUPS    (AX), Z0
-	VMOVUPS    64(AX), Z1
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z2
-	VMOVUPS    64(AX), Z3
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z4
-	VMOVUPS    64(AX), Z5
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z6
-	VMOVUPS    64(AX), Z7
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z8
-	VMOVUPS    64(AX), Z9
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z10
-	VMOVUPS    64(AX), Z11
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z12
-	VMOVUPS    64(AX), Z13
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z14
-	VMOVUPS    64(AX), Z15
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z16
-	VMOVUPS    64(AX), Z17
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z18
-	VMOVUPS    64(AX), Z19
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z20
-	VMOVUPS    64(AX), Z21
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z22
-	VMOVUPS    64(AX), Z23
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z24
-	VMOVUPS    64(AX), Z25
-	ADDQ       CX, AX
-	VMOVUPS    (AX), Z26
-	VMOVUPS    64(AX), Z27
-	ADDQ       CX, AX
-	MOVQ       AX, from+8(FP)
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
+	VPXORD     Z14, Z14, Z14
+	VPXORD     Z15, Z15, Z15
+	VPXORD     Z16, Z16, Z16
+	VPXORD     Z17, Z17, Z17
+	VPXORD     Z18, Z18, Z18
+	VPXORD     Z19, Z19, Z19
+	VPXORD     Z20, Z20, Z20
+	VPXORD     Z21, Z21, Z21
+	VPXORD     Z22, Z22, Z22
+	VPXORD     Z23, Z23, Z23
+	VPXORD     Z24, Z24, Z24
+	VPXORD     Z25, Z25, Z25
+	VPXORD     Z26, Z26, Z26
+	VPXORD     Z27, Z27, Z27
 	MOVQ       aRow+40(FP), AX
 	SHLQ       $0x02, AX
 	MOVQ       aCol+48(FP), CX
@@ -8092,6 +8440,52 @@ one_AVX512_139:
 	JNZ          one_AVX512_139
 
 done_AVX512_140:
+	MOVQ    from+8(FP), AX
+	MOVQ    fromRow+24(FP), CX
+	SHLQ    $0x02, CX
+	VADDPS  (AX), Z0, Z0
+	VADDPS  64(AX), Z1, Z1
+	ADDQ    CX, AX
+	VADDPS  (AX), Z2, Z2
+	VADDPS  64(AX), Z3, Z3
+	ADDQ    CX, AX
+	VADDPS  (AX), Z4, Z4
+	VADDPS  64(AX), Z5, Z5
+	ADDQ    CX, AX
+	VADDPS  (AX), Z6, Z6
+	VADDPS  64(AX), Z7, Z7
+	ADDQ    CX, AX
+	VADDPS  (AX), Z8, Z8
+	VADDPS  64(AX), Z9, Z9
+	ADDQ    CX, AX
+	VADDPS  (AX), Z10, Z10
+	VADDPS  64(AX), Z11, Z11
+	ADDQ    CX, AX
+	VADDPS  (AX), Z12, Z12
+	VADDPS  64(AX), Z13, Z13
+	ADDQ    CX, AX
+	VADDPS  (AX), Z14, Z14
+	VADDPS  64(AX), Z15, Z15
+	ADDQ    CX, AX
+	VADDPS  (AX), Z16, Z16
+	VADDPS  64(AX), Z17, Z17
+	ADDQ    CX, AX
+	VADDPS  (AX), Z18, Z18
+	VADDPS  64(AX), Z19, Z19
+	ADDQ    CX, AX
+	VADDPS  (AX), Z20, Z20
+	VADDPS  64(AX), Z21, Z21
+	ADDQ    CX, AX
+	VADDPS  (AX), Z22, Z22
+	VADDPS  64(AX), Z23, Z23
+	ADDQ    CX, AX
+	VADDPS  (AX), Z24, Z24
+	VADDPS  64(AX), Z25, Z25
+	ADDQ    CX, AX
+	VADDPS  (AX), Z26, Z26
+	VADDPS  64(AX), Z27, Z27
+	ADDQ    CX, AX
+	MOVQ    AX, from+8(FP)
 	MOVQ    c+0(FP), AX
 	MOVQ    cRow+16(FP), CX
 	SHLQ    $0x02, CX

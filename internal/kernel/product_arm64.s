@@ -6,20 +6,23 @@
 // instructions for 96 multiply-adds: 24 fused multiply-adds of four lanes, 8 loads (6 of a, 2 of b) and 3 of the loop. The
 // 24 do not wait for each other, and 16 would be enough for four a cycle that take four cycles each.
 
-// LOAD_r and STORE_r read and write the sums of the first r rows.
-#define LOAD_1 VLD1 (R0), [V0.S4, V1.S4, V2.S4, V3.S4]
-#define LOAD_2 LOAD_1; ADD R1, R0; VLD1 (R0), [V4.S4, V5.S4, V6.S4, V7.S4]
-#define LOAD_3 LOAD_2; ADD R1, R0; VLD1 (R0), [V8.S4, V9.S4, V10.S4, V11.S4]
-#define LOAD_4 LOAD_3; ADD R1, R0; VLD1 (R0), [V12.S4, V13.S4, V14.S4, V15.S4]
-#define LOAD_5 LOAD_4; ADD R1, R0; VLD1 (R0), [V16.S4, V17.S4, V18.S4, V19.S4]
-#define LOAD_6 LOAD_5; ADD R1, R0; VLD1 (R0), [V20.S4, V21.S4, V22.S4, V23.S4]
+// CLEAR_r makes the sums of the first r rows zeros.
+#define CLEAR_1 VEOR V0.B16, V0.B16, V0.B16; VEOR V1.B16, V1.B16, V1.B16; VEOR V2.B16, V2.B16, V2.B16; VEOR V3.B16, V3.B16, V3.B16
+#define CLEAR_2 CLEAR_1; VEOR V4.B16, V4.B16, V4.B16; VEOR V5.B16, V5.B16, V5.B16; VEOR V6.B16, V6.B16, V6.B16; VEOR V7.B16, V7.B16, V7.B16
+#define CLEAR_3 CLEAR_2; VEOR V8.B16, V8.B16, V8.B16; VEOR V9.B16, V9.B16, V9.B16; VEOR V10.B16, V10.B16, V10.B16; VEOR V11.B16, V11.B16, V11.B16
+#define CLEAR_4 CLEAR_3; VEOR V12.B16, V12.B16, V12.B16; VEOR V13.B16, V13.B16, V13.B16; VEOR V14.B16, V14.B16, V14.B16; VEOR V15.B16, V15.B16, V15.B16
+#define CLEAR_5 CLEAR_4; VEOR V16.B16, V16.B16, V16.B16; VEOR V17.B16, V17.B16, V17.B16; VEOR V18.B16, V18.B16, V18.B16; VEOR V19.B16, V19.B16, V19.B16
+#define CLEAR_6 CLEAR_5; VEOR V20.B16, V20.B16, V20.B16; VEOR V21.B16, V21.B16, V21.B16; VEOR V22.B16, V22.B16, V22.B16; VEOR V23.B16, V23.B16, V23.B16
 
-#define STORE_1 VST1 [V0.S4, V1.S4, V2.S4, V3.S4], (R0)
-#define STORE_2 STORE_1; ADD R1, R0; VST1 [V4.S4, V5.S4, V6.S4, V7.S4], (R0)
-#define STORE_3 STORE_2; ADD R1, R0; VST1 [V8.S4, V9.S4, V10.S4, V11.S4], (R0)
-#define STORE_4 STORE_3; ADD R1, R0; VST1 [V12.S4, V13.S4, V14.S4, V15.S4], (R0)
-#define STORE_5 STORE_4; ADD R1, R0; VST1 [V16.S4, V17.S4, V18.S4, V19.S4], (R0)
-#define STORE_6 STORE_5; ADD R1, R0; VST1 [V20.S4, V21.S4, V22.S4, V23.S4], (R0)
+// ADD_r writes what R8 points to plus the sums of the first r rows to where R0 points, rows R9 and R1 bytes apart.
+#define ADD_FROM(x) VLD1 (R8), [V24.S4, V25.S4, V26.S4, V27.S4]; VFADD(24, x, x); VFADD(25, (x)+1, (x)+1); VFADD(26, (x)+2, (x)+2); VFADD(27, (x)+3, (x)+3)
+#define BELOW ADD R9, R8; ADD R1, R0
+#define ADD_1 ADD_FROM(0); VST1 [V0.S4, V1.S4, V2.S4, V3.S4], (R0)
+#define ADD_2 ADD_1; BELOW; ADD_FROM(4); VST1 [V4.S4, V5.S4, V6.S4, V7.S4], (R0)
+#define ADD_3 ADD_2; BELOW; ADD_FROM(8); VST1 [V8.S4, V9.S4, V10.S4, V11.S4], (R0)
+#define ADD_4 ADD_3; BELOW; ADD_FROM(12); VST1 [V12.S4, V13.S4, V14.S4, V15.S4], (R0)
+#define ADD_5 ADD_4; BELOW; ADD_FROM(16); VST1 [V16.S4, V17.S4, V18.S4, V19.S4], (R0)
+#define ADD_6 ADD_5; BELOW; ADD_FROM(20); VST1 [V20.S4, V21.S4, V22.S4, V23.S4], (R0)
 
 // ROW adds a row of b, times lane 0 of V(x), to the sums of row r.
 #define ROW(r, x) \
@@ -36,23 +39,18 @@
 #define STEP_5 STEP_4; FMOVS (R12)(R6), F28; ROW(4, 28)
 #define STEP_6 STEP_5; FMOVS (R13)(R6), F29; ROW(5, 29)
 
-// TILE is the function of a tile of so many rows. It asks the cache for what the tile below likely starts at, and, while it
-// multiplies, for a line of the next panel every second row of b.
-#define TILE(rows, load, step, store) \
+// TILE is the function of a tile of so many rows. It asks the cache for its place in c, and, while it multiplies, for a line
+// of the next panel every second row of b. As on amd64, what the sums are added to is read at the end.
+#define TILE(rows, clear, step, add) \
 	MOVD    c+0(FP), R0;        \
 	MOVD    cRow+16(FP), R1;    \
 	MOVD    $rows, R2;          \
-	MUL     R1, R2, R3;         \
-	ADD     R3<<2, R0;          \
-	below:                      \
+	row:                        \
 	PRFM    (R0), PLDL1KEEP;    \
 	ADD     R1<<2, R0;          \
 	SUB     $1, R2;             \
-	CBNZ    R2, below;          \
-	MOVD    from+8(FP), R0;     \
-	MOVD    fromRow+24(FP), R1; \
-	LSL     $2, R1;             \
-	load;                       \
+	CBNZ    R2, row;            \
+	clear;                      \
 	MOVD    a+32(FP), R8;       \
 	MOVD    aRow+40(FP), R5;    \
 	ADD     R5<<2, R8, R9;      \
@@ -89,32 +87,35 @@
 	MOVD    c+0(FP), R0;        \
 	MOVD    cRow+16(FP), R1;    \
 	LSL     $2, R1;             \
-	store;                      \
+	MOVD    from+8(FP), R8;     \
+	MOVD    fromRow+24(FP), R9; \
+	LSL     $2, R9;             \
+	add;                        \
 	RET
 
 // func tile1NEON(c, from *float32, cRow, fromRow int, a *float32, aRow, aCol int, b *float32, k int, next *float32)
 TEXT ·tile1NEON(SB), NOSPLIT, $0-80
-	TILE(1, LOAD_1, STEP_1, STORE_1)
+	TILE(1, CLEAR_1, STEP_1, ADD_1)
 
 // func tile2NEON(c, from *float32, cRow, fromRow int, a *float32, aRow, aCol int, b *float32, k int, next *float32)
 TEXT ·tile2NEON(SB), NOSPLIT, $0-80
-	TILE(2, LOAD_2, STEP_2, STORE_2)
+	TILE(2, CLEAR_2, STEP_2, ADD_2)
 
 // func tile3NEON(c, from *float32, cRow, fromRow int, a *float32, aRow, aCol int, b *float32, k int, next *float32)
 TEXT ·tile3NEON(SB), NOSPLIT, $0-80
-	TILE(3, LOAD_3, STEP_3, STORE_3)
+	TILE(3, CLEAR_3, STEP_3, ADD_3)
 
 // func tile4NEON(c, from *float32, cRow, fromRow int, a *float32, aRow, aCol int, b *float32, k int, next *float32)
 TEXT ·tile4NEON(SB), NOSPLIT, $0-80
-	TILE(4, LOAD_4, STEP_4, STORE_4)
+	TILE(4, CLEAR_4, STEP_4, ADD_4)
 
 // func tile5NEON(c, from *float32, cRow, fromRow int, a *float32, aRow, aCol int, b *float32, k int, next *float32)
 TEXT ·tile5NEON(SB), NOSPLIT, $0-80
-	TILE(5, LOAD_5, STEP_5, STORE_5)
+	TILE(5, CLEAR_5, STEP_5, ADD_5)
 
 // func tile6NEON(c, from *float32, cRow, fromRow int, a *float32, aRow, aCol int, b *float32, k int, next *float32)
 TEXT ·tile6NEON(SB), NOSPLIT, $0-80
-	TILE(6, LOAD_6, STEP_6, STORE_6)
+	TILE(6, CLEAR_6, STEP_6, ADD_6)
 
 // func copyWideNEON(out, x *float32, xRow, rows int)
 TEXT ·copyWideNEON(SB), NOSPLIT, $0-32

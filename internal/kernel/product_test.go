@@ -7,21 +7,28 @@ import (
 	"testing"
 )
 
-// rowSums is MatMul's contract as two loops: each element takes its products in ascending order, in float32; each is
-// rounded before it is added in the plain version alone.
+// rowSums is MatMul's contract as loops: each element takes its products in ascending order, in float32. In the plain
+// version each is rounded before it is added. In tiles it is not, and those of a block are summed before they are added.
 func rowSums(c, a, b []float32, m, k, n int) {
+	if k == 0 {
+		return
+	}
+	depth := blockDepth(k)
 	for i := range m {
 		for j := range n {
-			sum := c[i*n+j]
+			var sum float32
 			for l := range k {
 				if use.tile == nil {
 					product := a[i*k+l] * b[l*n+j]
-					sum += product
-				} else {
-					sum = multiplyAdd(a[i*k+l], b[l*n+j], sum)
+					c[i*n+j] += product
+					continue
+				}
+				sum = multiplyAdd(a[i*k+l], b[l*n+j], sum)
+				if (l+1)%depth == 0 || l+1 == k {
+					c[i*n+j] += sum
+					sum = 0
 				}
 			}
-			c[i*n+j] = sum
 		}
 	}
 }

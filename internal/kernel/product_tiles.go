@@ -4,7 +4,7 @@ import "sync"
 
 // Rows of a that one unit of work takes through a panel of b: with panelDepth, they stay in the second cache.
 const (
-	unitRows      = 192 // at most, a multiple of either set's tile
+	unitRows      = 96  // at most; few enough that the neighbours' share of the second cache does no harm
 	leastUnitRows = 24  // rather than fewer, units share the columns
 	groupColumns  = 256 // of c that the epilogue finds in the cache
 )

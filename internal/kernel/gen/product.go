@@ -32,16 +32,23 @@ func product(a *isa) {
 // tile writes the function for tiles of so many rows, two registers wide, one below the other. All sums stay in
 // registers; each takes its products in ascending order. What a and b hold in 32 bits is multiplied and added to a sum by
 // multiplyAdd.
+//
+// The sums begin at zero, and what they are added to is read at the end, before anything is written: at the beginning it
+// would lie below what the tile above has just written, often a multiple of 4096 bytes away, and processors that compare
+// the lower bits of addresses would wait for those writes.
 func (a *isa) tile(rows int, name string, multiplyAdd func(y, x, sum reg.VecVirtual)) {
 	a.function(fmt.Sprintf("%s%d", name, rows),
 		"(c, from *float32, cRow, fromRow int, a *float32, aRow, aCol, aTile int, b *float32, k int, next, end *float32, count int)",
 		fmt.Sprintf("writes from + a·b to c, count times %d rows of %d: see set.%s.", rows, 2*a.lanes, name))
 	tile := a.label("tile")
 	a.Label(tile)
-	a.prefetchBelow(rows)
-	sums := a.startSums(rows)
+	a.prefetch(rows)
+	var sums [][2]reg.VecVirtual
+	for range rows {
+		sums = append(sums, [2]reg.VecVirtual{a.zero(), a.zero()})
+	}
 	next := a.addProducts(sums, multiplyAdd)
-	a.storeSums(sums)
+	a.addSums(sums)
 
 	// on to the next tile
 	a.ADDQ(a.bytes("aTile"), a.address("a"))
@@ -63,37 +70,27 @@ func (a *isa) bytes(name string) reg.Register {
 	return r
 }
 
-// prefetchBelow asks the cache for what the tile below, which is the next one, starts at in memory.
-func (a *isa) prefetchBelow(rows int) {
-	below, cRow := a.GP64(), a.bytes("cRow")
-	a.IMUL3Q(operand.U8(rows), cRow, below)
-	a.ADDQ(a.argument("c"), below)
+// prefetch asks the cache for the tile of c.
+func (a *isa) prefetch(rows int) {
+	c, cRow := a.argument("c"), a.bytes("cRow")
 	for r := range rows {
-		a.PREFETCHT0(operand.Mem{Base: below})
+		a.PREFETCHT0(operand.Mem{Base: c})
 		if r+1 < rows {
-			a.ADDQ(cRow, below)
+			a.ADDQ(cRow, c)
 		}
 	}
 }
 
-// startSums loads what the sums of a tile start at, two registers a row, and moves from on to the next tile's.
-func (a *isa) startSums(rows int) (sums [][2]reg.VecVirtual) {
+// addSums writes from plus the sums to c, two registers a row, and moves both on to the next tile's place.
+func (a *isa) addSums(sums [][2]reg.VecVirtual) {
 	from, fromRow := a.argument("from"), a.bytes("fromRow")
-	for range rows {
-		s := [2]reg.VecVirtual{a.vector(), a.vector()}
-		a.VMOVUPS(operand.Mem{Base: from}, s[0])
-		a.VMOVUPS(operand.Mem{Base: from, Disp: 4 * a.lanes}, s[1])
+	for _, s := range sums {
+		a.VADDPS(operand.Mem{Base: from}, s[0], s[0])
+		a.VADDPS(operand.Mem{Base: from, Disp: 4 * a.lanes}, s[1], s[1])
 		a.ADDQ(fromRow, from)
-		sums = append(sums, s)
 	}
 	a.MOVQ(from, a.address("from"))
-	return sums
-}
-
-// storeSums writes the sums to c, and moves c on to the next tile's place.
-func (a *isa) storeSums(sums [][2]reg.VecVirtual) {
-	c := a.argument("c")
-	cRow := a.bytes("cRow")
+	c, cRow := a.argument("c"), a.bytes("cRow")
 	for _, s := range sums {
 		a.VMOVUPS(s[0], operand.Mem{Base: c})
 		a.VMOVUPS(s[1], operand.Mem{Base: c, Disp: 4 * a.lanes})
