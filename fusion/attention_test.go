@@ -83,7 +83,8 @@ func TestAttentionEqualsItsFormula(t *testing.T) {
 			compare(t, "attention", attention, want.Attention)
 			compare(t, "gradient at the states", dh, want.DH)
 			gradients := g.named(want.DParams)
-			for w, got := range into {
+			for _, w := range params.All() {
+				got := into.Of(w)
 				if w.Name == "tasks.slots" {
 					compare(t, "gradient of another task", got, make([]float32, g.Hidden))
 					continue

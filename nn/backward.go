@@ -42,8 +42,8 @@ func (p *Pass) Backward(loss *Node, factor float32, into Gradients, at []*Node, 
 	}
 
 	for n, w := range p.run.behind {
-		if d := b.found(n); d != nil && into[w] != nil {
-			add(into.Whole(w), d)
+		if d := b.found(n); d != nil && into.Takes(w) {
+			add(into.Of(w), d)
 		}
 	}
 	for k, n := range at {
@@ -69,12 +69,12 @@ func (b *backward) want(nodes []*Node, at []*Node) {
 		}
 	}
 	for i, n := range nodes {
-		if w := b.pass.run.behind[n]; w != nil && b.into[w] != nil {
+		if w := b.pass.run.behind[n]; w != nil && b.into.Takes(w) {
 			b.wanted[i] = true
 		}
 		if op, ours := n.Op().(*operation); ours {
 			for _, w := range op.Params {
-				b.wanted[i] = b.wanted[i] || b.into[w] != nil
+				b.wanted[i] = b.wanted[i] || b.into.Takes(w)
 			}
 		}
 		children := b.pass.children(n)
@@ -149,7 +149,7 @@ func (b *backward) step(n *Node) error {
 		dIn = append(dIn, b.at(c))
 	}
 	for _, w := range op.Params {
-		dIn = append(dIn, b.into.Whole(w))
+		dIn = append(dIn, b.into.Of(w))
 	}
 	op.Backward(op.withParams(valuesOf(children)), Values(n), b.gradients[n.ID()], dIn)
 	return nil

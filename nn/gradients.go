@@ -6,40 +6,59 @@ import (
 	"github.com/jenga-nlp/jenga/internal/kernel"
 )
 
-// Gradients holds a gradient for each parameter that learns, of its parameter's length. A parameter without an entry
-// takes none.
+// Gradients holds a gradient for each parameter that learns.
 //
-// Of a table that AddRows adds to, it also knows which rows have a gradient, so that zeroing, norm and update read those
-// alone. Who adds to such a table's gradient in another way, in the steps of the same Gradients, asks for it by Whole.
-type Gradients map[*Param][]float32
+// Of a table that AddRows adds to, as of word embeddings, it also knows which rows have a gradient, so that zeroing, norm
+// and update read those alone.
+type Gradients struct{ of map[*Param]*paramGradient }
+
+// paramGradient is the gradient of one parameter.
+type paramGradient struct {
+	values []float32 // as many as the parameter has
+	// touched is a number for each row of a table, 0 where its gradient is zero; nil where only values tell.
+	touched []float32
+}
 
 // NewGradients makes zero gradients for those of params that are not frozen.
 func NewGradients(params []*Param) Gradients {
-	g := Gradients{}
+	g := Gradients{map[*Param]*paramGradient{}}
 	for _, w := range params {
 		if !w.Frozen {
-			g[w] = kernel.Floats(len(w.Data))
+			g.of[w] = &paramGradient{values: kernel.Floats(len(w.Data))}
 		}
 	}
 	return g
 }
 
+// Takes tells whether w takes a gradient.
+func (g Gradients) Takes(w *Param) bool { return g.of[w] != nil }
+
+// Of returns w's gradient, of w's length, for who may add to any of its values; nil where w takes none.
+func (g Gradients) Of(w *Param) []float32 {
+	d := g.of[w]
+	if d == nil {
+		return nil
+	}
+	for r := range d.touched {
+		d.touched[r] = 1
+	}
+	return d.values
+}
+
 // AddRows adds each row of x [T D] to the row of w's gradient [V D] that rows names, first to last, if w takes one.
 func (g Gradients) AddRows(w *Param, x []float32, rows []int32) {
-	d := g[w]
+	d := g.of[w]
 	if d == nil {
 		return
 	}
-	touched := g.touched(w)
-	if touched == nil {
-		touched = make([]float32, w.Shape[0])
-		mark(touched, d)
-		g[w.rows] = touched
+	if d.touched == nil {
+		d.touched = make([]float32, w.Shape[0])
+		mark(d.touched, d.values)
 	}
 	for _, r := range rows {
-		touched[r] = 1
+		d.touched[r] = 1
 	}
-	kernel.Scatter(d, x, rows, w.rowLength())
+	kernel.Scatter(d.values, x, rows, w.rowLength())
 }
 
 // mark sets touched to 1 for each row of d that is not zero.
@@ -55,37 +74,20 @@ func mark(touched, d []float32) {
 	}
 }
 
-// Whole returns w's gradient for who may add to any of its rows; nil where w takes none.
-func (g Gradients) Whole(w *Param) []float32 {
-	touched := g.touched(w)
-	for r := range touched {
-		touched[r] = 1
-	}
-	return g[w]
-}
-
-// touched returns a number for each row of w's gradient that is 0 where the row is; nil where only the gradient tells.
-func (g Gradients) touched(w *Param) []float32 {
-	if w.rows == nil {
-		return nil
-	}
-	return g[w.rows]
-}
-
 // Zero clears all gradients.
 func (g Gradients) Zero() {
-	for w, d := range g {
+	for w, d := range g.of {
+		if d.touched == nil {
+			kernel.Clear(d.values)
+			continue
+		}
 		length := w.rowLength()
-		for r, touched := range g.touched(w) {
+		for r, touched := range d.touched {
 			if touched != 0 {
-				clear(d[r*length : (r+1)*length])
+				clear(d.values[r*length : (r+1)*length])
 			}
 		}
-	}
-	for w, d := range g {
-		if g.touched(w) == nil {
-			kernel.Clear(d) // of a table, which rows were touched
-		}
+		clear(d.touched)
 	}
 }
 
@@ -95,11 +97,11 @@ func (g Gradients) Zero() {
 func Clip(params []*Param, gradients Gradients, limit float64) (norm float64, factor float32, moved []*Param) {
 	sum := 0.0
 	for _, w := range params { // in their order, so that the sum is the same each time
-		d := gradients[w]
-		if len(d) == 0 {
+		d := gradients.of[w]
+		if d == nil {
 			continue
 		}
-		squares := kernel.SumSquaresOfRows(d, w.rowLength(), gradients.touched(w))
+		squares := kernel.SumSquaresOfRows(d.values, w.rowLength(), d.touched)
 		if squares != 0 { // no square of a number but 0 is 0, see there
 			moved = append(moved, w)
 		}

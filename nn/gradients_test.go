@@ -62,13 +62,13 @@ func TestRowsOfATableAreUpdatedAsTheWholeIs(t *testing.T) {
 				names = names[:0] // a step of which the table is no part
 			}
 			for _, m := range []*table{byRows, whole} {
-				copy(m.gradients[m.other], x)
+				copy(m.gradients.Of(m.other), x)
 			}
 			byRows.gradients.AddRows(byRows.words, x[:len(names)*33], names)
-			kernel.Scatter(whole.gradients[whole.words], x, names, 33)
+			kernel.Scatter(whole.gradients.Of(whole.words), x, names, 33)
 			if step == 15 {
 				for _, m := range []*table{byRows, whole} {
-					kernel.Add(m.gradients.Whole(m.words)[150*33:], x[:33])
+					kernel.Add(m.gradients.Of(m.words)[150*33:], x[:33])
 				}
 			}
 
@@ -91,7 +91,7 @@ func TestRowsOfATableAreUpdatedAsTheWholeIs(t *testing.T) {
 			if !sameBits(byRows.other.Data, whole.other.Data) {
 				t.Fatalf("decay %v, step %d: the other parameter differs", decay, step)
 			}
-			if slices.ContainsFunc(byRows.gradients[byRows.words], func(v float32) bool { return v != 0 }) {
+			if slices.ContainsFunc(byRows.gradients.of[byRows.words].values, func(v float32) bool { return v != 0 }) {
 				t.Fatalf("step %d: Zero leaves a gradient", step)
 			}
 		}
@@ -104,7 +104,7 @@ func TestOnlyRowsThatWereAddedToAreRead(t *testing.T) {
 	x := make([]float32, 33)
 	x[0] = 3
 	m.gradients.AddRows(m.words, x, []int32{7})
-	d := m.gradients[m.words]
+	d := m.gradients.of[m.words].values
 	d[8*33] = 4 // behind its back
 	before := m.words.Data[8*33]
 	if norm := m.step(0.01); norm != 3 {
@@ -113,7 +113,7 @@ func TestOnlyRowsThatWereAddedToAreRead(t *testing.T) {
 	if m.words.Data[8*33] != before || d[8*33] != 4 || d[7*33] != 0 {
 		t.Errorf("a row that nobody named was updated or zeroed")
 	}
-	m.gradients.Whole(m.words)
+	m.gradients.Of(m.words)
 	if norm := m.step(0.01); norm != 4 || m.words.Data[8*33] == before || d[8*33] != 0 {
 		t.Errorf("norm %v of the whole gradient, want 4, the row updated and zeroed", norm)
 	}
@@ -121,7 +121,7 @@ func TestOnlyRowsThatWereAddedToAreRead(t *testing.T) {
 
 func TestWhatWasThereBeforeRowsWereAddedCounts(t *testing.T) {
 	m := newTable(0)
-	m.gradients[m.words][5*33] = 3
+	m.gradients.Of(m.words)[5*33] = 3
 	x := make([]float32, 33)
 	x[0] = 4
 	m.gradients.AddRows(m.words, x, []int32{7})
@@ -135,7 +135,7 @@ func TestAddRowsLeavesAFrozenTable(t *testing.T) {
 	m.words.Frozen = true
 	g := NewGradients(m.params.All())
 	g.AddRows(m.words, make([]float32, 33), []int32{7})
-	if len(g) != 1 || g.Whole(m.words) != nil {
+	if len(g.of) != 1 || g.Of(m.words) != nil {
 		t.Errorf("a frozen table has a gradient")
 	}
 }
@@ -182,7 +182,7 @@ func BenchmarkTable(b *testing.B) {
 				}
 				m.gradients.AddRows(m.words, x, names)
 				if name == "whole" {
-					m.gradients.Whole(m.words)
+					m.gradients.Of(m.words)
 				}
 				m.step(1e-5)
 			}

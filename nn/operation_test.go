@@ -106,15 +106,11 @@ func TestGradients(t *testing.T) {
 			for i := range dx[0] {
 				dx[0][i] -= before[i]
 			}
-			byName := map[string][]float32{}
-			for w, g := range into {
-				byName[w.Name] = g
-			}
 
 			value := func() float64 { _, l := forward(); return float64(Values(l)[0]) }
 			checkGradient(t, "input", x, dx[0], 2, value)
 			for name, w := range weights {
-				checkGradient(t, name, w.Data, byName[name], 2, value)
+				checkGradient(t, name, w.Data, into.Of(w), 2, value)
 			}
 		})
 	}
@@ -158,9 +154,9 @@ func TestApply(t *testing.T) {
 		"values before Forward":      func() { Values(Tanh(x)) },
 		"backward at one node twice": func() {
 			dx := make([]float32, 6)
-			p.Backward(CrossEntropy(x, []int{0, 1}), 1, nil, []*Node{x, x}, [][]float32{dx, dx})
+			p.Backward(CrossEntropy(x, []int{0, 1}), 1, Gradients{}, []*Node{x, x}, [][]float32{dx, dx})
 		},
-		"backward from what is no number": func() { p.Backward(x, 1, nil, nil, nil) },
+		"backward from what is no number": func() { p.Backward(x, 1, Gradients{}, nil, nil) },
 	} {
 		t.Run(name+" panics and says so", func(t *testing.T) {
 			defer func() {

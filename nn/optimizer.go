@@ -34,7 +34,7 @@ func NewAdamW(weightDecay float64) *AdamW {
 // an update does.
 func (a *AdamW) Step(params []*Param, gradients Gradients, factor float32, rate float64) {
 	for _, w := range params {
-		g := gradients[w]
+		g := gradients.of[w]
 		if g == nil || w.Frozen {
 			continue
 		}
@@ -50,14 +50,13 @@ func (a *AdamW) Step(params []*Param, gradients Gradients, factor float32, rate 
 			k.Decay = a.WeightDecay
 		}
 		w.Changed()
-		touched := gradients.touched(w)
-		if touched == nil {
+		if g.touched == nil {
 			s.active = nil
-			k.Step(w.Data, s.Mean, s.Square, g, factor, s.Steps)
+			k.Step(w.Data, s.Mean, s.Square, g.values, factor, s.Steps)
 			continue
 		}
-		s.activate(touched)
-		k.StepRows(w.Data, s.Mean, s.Square, g, w.rowLength(), s.active, factor, s.Steps)
+		s.activate(g.touched)
+		k.StepRows(w.Data, s.Mean, s.Square, g.values, w.rowLength(), s.active, factor, s.Steps)
 	}
 }
 

@@ -27,11 +27,9 @@ func TestAdamWEqualsPyTorchs(t *testing.T) {
 	}
 	optimizer, schedule := NewAdamW(g.Decay), Schedule{Warmup: g.Warmup, Steps: g.Steps}
 	for n, step := range g.Trace {
-		gradients := Gradients{}
+		gradients := NewGradients(params.All())
 		for _, w := range params.All() {
-			if d, ok := step.Gradients[w.Name]; ok {
-				gradients[w] = slices.Clone(d)
-			}
+			copy(gradients.Of(w), step.Gradients[w.Name])
 		}
 		norm, factor, moved := Clip(params.All(), gradients, g.Clip)
 		if math.Abs(norm-step.Norm) > 1e-5*step.Norm {
@@ -56,8 +54,10 @@ func TestAdamWEqualsPyTorchs(t *testing.T) {
 func TestAdamWLeavesFrozenParametersAlone(t *testing.T) {
 	params := NewParams(1)
 	w := params.Ones("w", 3)
+	g := NewGradients(params.All())
+	copy(g.Of(w), []float32{1, 1, 1})
 	w.Frozen = true
-	NewAdamW(0.1).Step(params.All(), Gradients{w: {1, 1, 1}}, 1, 1)
+	NewAdamW(0.1).Step(params.All(), g, 1, 1)
 	if !slices.Equal(w.Data, []float32{1, 1, 1}) {
 		t.Errorf("a frozen parameter went to %v", w.Data)
 	}
@@ -69,7 +69,7 @@ func TestClip(t *testing.T) {
 	without := params.Zeros("without", 1)
 	without.Frozen = true
 	g := NewGradients(params.All())
-	g[a][0], g[b][0] = 3, 4
+	g.Of(a)[0], g.Of(b)[0] = 3, 4
 	moved := []*Param{a, b}
 	for _, c := range []struct {
 		limit, norm float64
@@ -80,12 +80,12 @@ func TestClip(t *testing.T) {
 			t.Errorf("Clip to %v = %v, %v and %d moved, want %v, %v and 2", c.limit, norm, factor, len(got), c.norm, c.factor)
 		}
 	}
-	g[a][0], g[b][0], g[idle][2] = 0, 0, 1e-45 // whose square no float32 holds
+	g.Of(a)[0], g.Of(b)[0], g.Of(idle)[2] = 0, 0, 1e-45 // whose square no float32 holds
 	if norm, _, got := Clip(params.All(), g, 1); !(norm > 0) || !slices.Equal(got, []*Param{idle}) {
 		t.Errorf("norm %v and %d moved of a gradient of 1e-45, want it moved", norm, len(got))
 	}
 	for _, bad := range []float64{math.Inf(1), math.NaN()} {
-		g[b][0] = float32(bad)
+		g.Of(b)[0] = float32(bad)
 		if norm, factor, _ := Clip(params.All(), g, 1); norm-norm == 0 || factor != 1 {
 			t.Errorf("norm %v and factor %v for a gradient of %v, want it and 1", norm, factor, bad)
 		}

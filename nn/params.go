@@ -18,8 +18,6 @@ type Param struct {
 	Frozen bool      // takes no gradient and is left alone by the optimizer
 
 	version uint64
-
-	rows *Param // of a matrix: under what Gradients keeps which of its rows have a gradient
 }
 
 // rowLength is the number of values that belong to one index of the first of several dimensions; else all.
@@ -121,9 +119,6 @@ func (p Params) make(name string, shape []int) *Param {
 	w := &Param{Name: join(p.path, name), Shape: append([]int(nil), shape...), Decay: len(shape) > 1}
 	if !p.unset {
 		w.Data = kernel.Floats(n)
-	}
-	if len(shape) > 1 {
-		w.rows = &Param{Name: "rows of " + w.Name, Shape: w.Shape[:1]}
 	}
 	if p.tree.byName[w.Name] != nil {
 		panic("nn: two parameters are named " + w.Name)

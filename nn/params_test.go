@@ -66,12 +66,12 @@ func TestParams(t *testing.T) {
 		w, frozen := root.Zeros("w", 2), root.Zeros("frozen", 2)
 		frozen.Frozen = true
 		g := NewGradients(root.All())
-		if g[w] == nil || g[frozen] != nil {
+		if !g.Takes(w) || g.Takes(frozen) {
 			t.Errorf("gradients %v", g)
 		}
-		g[w][1] = 3
+		g.Of(w)[1] = 3
 		g.Zero()
-		if g[w][1] != 0 {
+		if g.Of(w)[1] != 0 {
 			t.Error("Zero leaves a gradient")
 		}
 	})

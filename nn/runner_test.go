@@ -21,7 +21,7 @@ func forward(t *testing.T, p *Pass) {
 func gradient(t *testing.T, p *Pass, loss *Node, factor float32, at *Node) []float32 {
 	t.Helper()
 	d := make([]float32, max(1, at.Shape().TotalSize()))
-	if err := p.Backward(loss, factor, nil, []*Node{at}, [][]float32{d}); err != nil {
+	if err := p.Backward(loss, factor, Gradients{}, []*Node{at}, [][]float32{d}); err != nil {
 		t.Fatal(err)
 	}
 	return d
@@ -122,8 +122,8 @@ func TestBackwardTwice(t *testing.T) {
 				t.Errorf("gradient at %d is %v, want %v", i, sum[i], a[i]+b[i])
 			}
 		}
-		if slices.Max(into[unused]) != 0 {
-			t.Errorf("a parameter that no loss uses has the gradient %v", into[unused])
+		if slices.Max(into.Of(unused)) != 0 {
+			t.Errorf("a parameter that no loss uses has the gradient %v", into.Of(unused))
 		}
 	})
 	t.Run("losses on other parts leave a node alone", func(t *testing.T) {
@@ -303,10 +303,10 @@ func TestGorgonia(t *testing.T) {
 				loss = weigh(loss)
 			}
 			forward(t, p)
-			if err := p.Backward(loss, 1, nil, []*Node{x}, [][]float32{make([]float32, 24)}); err == nil {
+			if err := p.Backward(loss, 1, Gradients{}, []*Node{x}, [][]float32{make([]float32, 24)}); err == nil {
 				t.Error("Backward finds nothing wrong")
 			}
-			if err := p.Backward(loss, 1, nil, nil, nil); err != nil {
+			if err := p.Backward(loss, 1, Gradients{}, nil, nil); err != nil {
 				t.Errorf("Backward where nobody wants the gradient: %v", err)
 			}
 		})

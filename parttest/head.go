@@ -197,13 +197,13 @@ func checkGradients(t *testing.T, m maker, b batch) {
 	loss := func() float64 { return s.run(t, b, true, true).value(t) }
 
 	total := 0.0
-	for _, g := range into {
-		total += norm(g) * norm(g)
+	for _, w := range s.params {
+		total += norm(into.Of(w)) * norm(into.Of(w))
 	}
 	total = math.Sqrt(total)
 	for i, w := range s.params {
-		checkAlong(t, "parameter "+w.Name, w.Data, into[w], into[w], total, loss)
-		checkAlong(t, "parameter "+w.Name, w.Data, into[w], direction(uint64(i), len(w.Data)), total, loss)
+		checkAlong(t, "parameter "+w.Name, w.Data, into.Of(w), into.Of(w), total, loss)
+		checkAlong(t, "parameter "+w.Name, w.Data, into.Of(w), direction(uint64(i), len(w.Data)), total, loss)
 	}
 	if len(p.at) == 1 {
 		checkAlong(t, "hidden states", b.states, dAt[0], dAt[0], norm(dAt[0]), loss)
@@ -265,7 +265,7 @@ func checkFrozen(t *testing.T, m maker, b batch) {
 		t.Fatalf("backward without the hidden states' gradient: %v", err)
 	}
 	for _, w := range s.params {
-		if !slices.Equal(into[w], want[w]) {
+		if !slices.Equal(into.Of(w), want.Of(w)) {
 			t.Errorf("parameter %s has another gradient where the input takes none", w.Name)
 		}
 	}
@@ -273,7 +273,7 @@ func checkFrozen(t *testing.T, m maker, b batch) {
 	for i := range dAt {
 		again[i] = make([]float32, len(dAt[i]))
 	}
-	if err := p.Backward(p.loss, 1, nil, p.at, again); err != nil {
+	if err := p.Backward(p.loss, 1, nn.Gradients{}, p.at, again); err != nil {
 		t.Fatalf("backward with frozen parameters: %v", err)
 	}
 	if !reflect.DeepEqual(again, dAt) {

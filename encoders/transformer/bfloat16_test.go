@@ -20,7 +20,7 @@ func computed(t *testing.T, bfloat16 bool) (states []float32, gradients [][]floa
 	into := nn.NewGradients(params.All())
 	e.Backward(p, [][]float32{normal(7, len(tokens.IDs)*e.Width())}, into)
 	for _, w := range params.All() {
-		gradients = append(gradients, into[w])
+		gradients = append(gradients, into.Of(w))
 	}
 	return states, gradients
 }

@@ -62,7 +62,9 @@ func (e embeddings) backward(p *nn.Pass, s embedded, tokens corpus.Tokens, dSum,
 	e.norm.backward(dSum, s.stats, s.sum, dOut, into)
 	into.AddRows(e.words, dSum, tokens.IDs)
 	into.AddRows(e.positions, dSum, s.positions)
-	if d := into[e.types]; e.types != nil && d != nil {
-		kernel.Scatter(d, dSum, tokens.Rows.Segment, e.width)
+	if e.types != nil {
+		if d := into.Of(e.types); d != nil {
+			kernel.Scatter(d, dSum, tokens.Rows.Segment, e.width)
+		}
 	}
 }

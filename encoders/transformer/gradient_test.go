@@ -109,7 +109,7 @@ func TestGradientsAreThoseOfPyTorch(t *testing.T) {
 			largest = max(largest, farthest(want[w], make([]float32, len(w.Data))))
 		}
 		for _, w := range params.All() {
-			if d := farthest(into[w], want[w]); !(d <= 1e-4*largest) {
+			if d := farthest(into.Of(w), want[w]); !(d <= 1e-4*largest) {
 				t.Errorf("%s: the gradient of %s is up to %v from PyTorch's; the largest of all is %v", layout, w.Name, d, largest)
 			}
 		}
@@ -147,10 +147,10 @@ func TestGradientsAreSlopes(t *testing.T) {
 
 			var largest float64
 			for _, w := range params.All() {
-				largest = max(largest, length(into[w]))
+				largest = max(largest, length(into.Of(w)))
 			}
 			for _, w := range params.All() {
-				checkSlope(t, w, into[w], largest, loss)
+				checkSlope(t, w, into.Of(w), largest, loss)
 			}
 		}
 	}

@@ -53,13 +53,13 @@ func (l linear) pack() *kernel.Packed {
 // backward adds the parameters' gradients to into, given forward's x and the gradient at its result, dOut.
 func (l linear) backward(p *nn.Pass, x, dOut []float32, into nn.Gradients) {
 	in, width := l.weight.Shape[0], l.weight.Shape[1]
-	if d := into[l.weight]; d != nil {
+	if d := into.Of(l.weight); d != nil {
 		kernel.Product{
 			M: in, K: len(x) / in, N: width, A: kernel.Dense(x, in).T(), B: kernel.Dense(dOut, width), C: d,
 			BFloat16: p.BFloat16,
 		}.Multiply()
 	}
-	if d := into[l.bias]; d != nil {
+	if d := into.Of(l.bias); d != nil {
 		kernel.SumRows(d, dOut)
 	}
 }

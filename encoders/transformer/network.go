@@ -202,7 +202,7 @@ func (e *Encoder) Backward(p *nn.Pass, at [][]float32, into nn.Gradients) {
 	if !ok {
 		panic("transformer: Backward of a pass that was not encoded")
 	}
-	lowest := e.lowest(func(w *nn.Param) bool { return into[w] != nil })
+	lowest := e.lowest(into.Takes)
 	if lowest == len(e.levels) {
 		return
 	}

@@ -62,7 +62,7 @@ func TestThreadsChangeNoBit(t *testing.T) {
 		e.Backward(p, [][]float32{normal(5, len(states))}, into)
 		var gradients []float32
 		for _, w := range params.All() {
-			gradients = append(gradients, into[w]...)
+			gradients = append(gradients, into.Of(w)...)
 		}
 		if threads == 1 {
 			wantStates, wantGradients = states, gradients
@@ -128,10 +128,10 @@ func TestBackwardLeavesThePassAsItIs(t *testing.T) {
 	e.Backward(p, [][]float32{normal(6, len(states[0]))}, other)
 	e.Backward(p, upstream, again)
 	for _, w := range params.All() {
-		if !slices.Equal(once[w], again[w]) {
+		if !slices.Equal(once.Of(w), again.Of(w)) {
 			t.Errorf("Backward called again gives %s another gradient", w.Name)
 		}
-		if slices.Equal(once[w], other[w]) && !strings.HasSuffix(w.Name, "key.bias") {
+		if slices.Equal(once.Of(w), other.Of(w)) && !strings.HasSuffix(w.Name, "key.bias") {
 			t.Errorf("another gradient at the states leaves that of %s", w.Name)
 		}
 	}
@@ -140,8 +140,8 @@ func TestBackwardLeavesThePassAsItIs(t *testing.T) {
 	}
 	e.Backward(p, upstream, again)
 	for _, w := range params.All() {
-		for i, g := range once[w] {
-			if math.Abs(float64(again[w][i]-2*g)) > 1e-5*(1+math.Abs(float64(g))) {
+		for i, g := range once.Of(w) {
+			if math.Abs(float64(again.Of(w)[i]-2*g)) > 1e-5*(1+math.Abs(float64(g))) {
 				t.Fatalf("Backward does not add to the gradient of %s", w.Name)
 			}
 		}
@@ -169,7 +169,7 @@ func TestWhatIsFrozenTakesNoGradientAndDropsNothing(t *testing.T) {
 			if w.Frozen != frozen {
 				t.Errorf("freeze %q: %s is frozen: %v", freeze, w.Name, w.Frozen)
 			}
-			if !frozen && !slices.Equal(got[w], want[freeParams.All()[i]]) {
+			if !frozen && !slices.Equal(got.Of(w), want.Of(freeParams.All()[i])) {
 				t.Errorf("freeze %q: %s has another gradient than where nothing is frozen", freeze, w.Name)
 			}
 		}
@@ -223,9 +223,9 @@ func TestGradientsAtAllLayersAddUp(t *testing.T) {
 	e.Backward(p, [][]float32{at[0], nil, nil}, apart)
 	e.Backward(p, [][]float32{nil, nil, at[2]}, apart)
 	for _, w := range params.All() {
-		for i, g := range together[w] {
-			if math.Abs(float64(g-apart[w][i])) > 1e-4 {
-				t.Fatalf("%s: gradients at two layers give %v, one after the other %v", w.Name, g, apart[w][i])
+		for i, g := range together.Of(w) {
+			if math.Abs(float64(g-apart.Of(w)[i])) > 1e-4 {
+				t.Fatalf("%s: gradients at two layers give %v, one after the other %v", w.Name, g, apart.Of(w)[i])
 			}
 		}
 	}

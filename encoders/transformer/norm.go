@@ -23,5 +23,5 @@ func (n norm) forward(out, stats, x []float32) {
 // backward adds to dx the gradient at forward's x, given that at its result, and the parameters' to into. A dx of nil
 // is not wanted.
 func (n norm) backward(dx, stats, x, dOut []float32, into nn.Gradients) {
-	kernel.LayerNormBackward(dx, into[n.weight], into[n.bias], stats, x, n.weight.Data, dOut)
+	kernel.LayerNormBackward(dx, into.Of(n.weight), into.Of(n.bias), stats, x, n.weight.Data, dOut)
 }

@@ -50,7 +50,7 @@ func TestRecomputingChangesNoBit(t *testing.T) {
 				into := nn.NewGradients(params.All())
 				e.Backward(p, upstream, into)
 				for _, w := range params.All() {
-					all = append(all, into[w])
+					all = append(all, into.Of(w))
 				}
 			}
 			return all, p.Bytes()

@@ -72,7 +72,7 @@ func TestManyPassesMayRunAtOnce(t *testing.T) {
 		}
 		into := nn.NewGradients(params.All())
 		e.Backward(p, [][]float32{normal(5, len(states[0]))}, into)
-		return into[e.Words()]
+		return into.Of(e.Words())
 	}
 	want := run()
 	var wg sync.WaitGroup
