@@ -100,69 +100,98 @@ func (a *isa) addSums(sums [][2]reg.VecVirtual) {
 }
 
 // addProducts adds a·b to the sums, k ascending, and returns how far it has come in asking the cache for what follows.
+//
+// Several columns of a go by before its pointers move on where they stand side by side in each row, as packed rows do, or
+// where a's columns follow each other without gaps, as packed columns do: a core that two threads share decodes half as
+// many instructions for each, which the sums and what they read leave hardly room for.
 func (a *isa) addProducts(sums [][2]reg.VecVirtual, multiplyAdd func(y, x, sum reg.VecVirtual)) (next reg.Register) {
-	element, columnDone := a.rowsOfA(len(sums))
+	rows := len(sums)
+	pointers, aRow := a.rowsOfA(rows)
+	aCol := a.bytes("aCol")
 	b, k, next := a.argument("b"), a.argument("k"), a.argument("next")
 	width := 4 * a.lanes // bytes
-	step := func(column int) {
+	// step adds the products of a column further on than the pointers, by so many bytes in each row.
+	step := func(column, bytes int) {
 		b0, b1 := a.vector(), a.vector()
 		a.VMOVUPS(operand.Mem{Base: b, Disp: 2 * width * column}, b0)
 		a.VMOVUPS(operand.Mem{Base: b, Disp: 2*width*column + width}, b1)
 		for r, s := range sums {
+			at := operand.Mem{Base: pointers[r/3], Disp: bytes}
+			if r%3 > 0 {
+				at.Index, at.Scale = aRow, uint8(r%3)
+			}
 			x := a.vector()
-			a.VBROADCASTSS(element(r), x)
+			a.VBROADCASTSS(at, x)
 			multiplyAdd(b0, x, s[0])
 			multiplyAdd(b1, x, s[1])
 		}
-		columnDone()
 	}
-	const unroll = 4
-	loop, rest, one, done := a.label("loop"), a.label("rest"), a.label("one"), a.label("done")
-	a.SUBQ(operand.U8(unroll), k)
-	a.JL(operand.LabelRef(rest))
-	a.Label(loop)
-	a.PREFETCHT1(operand.Mem{Base: next})
-	a.PREFETCHT1(operand.Mem{Base: next, Disp: 64})
-	a.SUBQ(operand.I8(-128), next)
-	for column := range unroll {
-		step(column)
+	rest, one, done := a.label("rest"), a.label("one"), a.label("done")
+	unroll := 8
+	if a.avx512() {
+		unroll = 4
 	}
-	a.ADDQ(operand.U32(unroll*2*width), b)
-	a.SUBQ(operand.U8(unroll), k)
-	a.JGE(operand.LabelRef(loop))
+	// loop goes over columns that are so many bytes apart.
+	loop := func(bytes int) {
+		loop := a.label("loop")
+		a.SUBQ(operand.U8(unroll), k)
+		a.JL(operand.LabelRef(rest))
+		a.Label(loop)
+		for line := range unroll / 2 {
+			a.PREFETCHT1(operand.Mem{Base: next, Disp: 64 * line})
+		}
+		a.ADDQ(operand.U32(64*unroll/2), next)
+		for column := range unroll {
+			step(column, bytes*column)
+		}
+		for _, p := range pointers {
+			a.ADDQ(operand.U32(uint32(bytes*unroll)), p)
+		}
+		a.ADDQ(operand.U32(uint32(unroll*2*width)), b)
+		a.SUBQ(operand.U8(unroll), k)
+		a.JGE(operand.LabelRef(loop))
+		a.JMP(operand.LabelRef(rest))
+	}
+	columns := a.label("columns")
+	a.CMPQ(aCol, operand.U8(4))
+	a.JNE(operand.LabelRef(columns))
+	loop(4)
+	if rows > 1 {
+		a.Label(columns)
+		a.CMPQ(aRow, operand.U8(4))
+		a.JNE(operand.LabelRef(one))
+		a.CMPQ(aCol, operand.U8(4*rows))
+		a.JNE(operand.LabelRef(one))
+		loop(4 * rows)
+	}
+
 	a.Label(rest)
 	a.ADDQ(operand.U8(unroll), k)
 	a.JZ(operand.LabelRef(done))
+	if rows == 1 {
+		a.Label(columns)
+	}
 	a.Label(one)
-	step(0)
-	a.ADDQ(operand.U32(2*width), b)
+	step(0, 0)
+	for _, p := range pointers {
+		a.ADDQ(aCol, p)
+	}
+	a.ADDQ(operand.U32(uint32(2*width)), b)
 	a.DECQ(k)
 	a.JNZ(operand.LabelRef(one))
 	a.Label(done)
 	return next
 }
 
-// rowsOfA returns where the elements of a's column are, row by row, with three rows to a pointer, and what moves on to the
-// next column.
-func (a *isa) rowsOfA(rows int) (element func(r int) operand.Mem, columnDone func()) {
-	aRow, aCol := a.bytes("aRow"), a.bytes("aCol")
-	pointers := []reg.Register{a.argument("a")}
+// rowsOfA returns pointers to a, one for three rows each, and the bytes from one row to the next.
+func (a *isa) rowsOfA(rows int) (pointers []reg.Register, aRow reg.Register) {
+	aRow = a.bytes("aRow")
+	pointers = []reg.Register{a.argument("a")}
 	for r := 3; r < rows; r += 3 {
 		p := a.GP64()
 		a.LEAQ(operand.Mem{Base: pointers[len(pointers)-1], Index: aRow, Scale: 2}, p)
 		a.ADDQ(aRow, p)
 		pointers = append(pointers, p)
 	}
-	element = func(r int) operand.Mem {
-		m := operand.Mem{Base: pointers[r/3]}
-		if r%3 > 0 {
-			m.Index, m.Scale = aRow, uint8(r%3)
-		}
-		return m
-	}
-	return element, func() {
-		for _, p := range pointers {
-			a.ADDQ(aCol, p)
-		}
-	}
+	return pointers, aRow
 }
