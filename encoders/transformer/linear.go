@@ -31,8 +31,8 @@ func (l linear) forward(p *nn.Pass, out, x []float32, after kernel.Epilogue) {
 		M: len(x) / in, K: in, N: width, A: kernel.Dense(x, in), C: out,
 		Start: kernel.StartAtBias, Bias: l.bias.Data, After: after, BFloat16: p.BFloat16,
 	}
-	if p.Training || p.BFloat16 {
-		product.B = kernel.Dense(l.weight.Data, width) // the next step's is another
+	if p.BFloat16 || p.Training && l.weight.Learns() { // the next step's is another
+		product.B = kernel.Dense(l.weight.Data, width)
 	} else {
 		product.Packed = l.pack()
 	}

@@ -16,7 +16,7 @@ type Attention struct {
 // Forward writes to out the attention of q, k and v, [T D] each. normalizers [Heads T] takes the logarithm of what each
 // softmax divides by, for Backward, which in the plain version does without; nil is not wanted.
 func (a Attention) Forward(out, normalizers, q, k, v []float32) {
-	a.check()
+	a.check(out, q, k, v)
 	if use.tile == nil {
 		a.forwardPlain(out, q, k, v)
 		return
@@ -27,7 +27,7 @@ func (a Attention) Forward(out, normalizers, q, k, v []float32) {
 // Backward writes to dq, dk and dv the gradients at Forward's q, k and v, given that at its result out, and the
 // normalizers that Forward wrote.
 func (a Attention) Backward(dq, dk, dv, q, k, v, out, normalizers, dOut []float32) {
-	a.check()
+	a.check(dq, dk, dv, q, k, v, out, dOut)
 	if use.tile == nil {
 		a.backwardPlain(dq, dk, dv, q, k, v, dOut)
 		return
@@ -36,9 +36,15 @@ func (a Attention) Backward(dq, dk, dv, q, k, v, out, normalizers, dOut []float3
 		attentionArgs{a: a, out: out, normalizers: normalizers, q: q, k: k, v: v, dq: dq, dk: dk, dv: dv, dOut: dOut})
 }
 
-func (a Attention) check() {
-	if a.Width%a.Heads != 0 {
+// check panics where the states do not fit.
+func (a *Attention) check(states ...[]float32) {
+	if a.Heads < 1 || a.Width%a.Heads != 0 {
 		panic("kernel: attention heads do not divide the width")
+	}
+	for _, s := range states {
+		if len(s) < a.Starts[len(a.Starts)-1]*a.Width {
+			panic("kernel: attention over states of fewer rows than the texts have")
+		}
 	}
 }
 

@@ -69,17 +69,3 @@ func (a Attention) Weights(out, q, k []float32, text int) {
 		}
 	})
 }
-
-func dotPlain(x, y []float32) float32 {
-	var sum float32
-	for i, v := range x {
-		sum += v * y[i]
-	}
-	return sum
-}
-
-func softmaxGradientPlain(d, y []float32, mean float32) {
-	for i, v := range y {
-		d[i] = v * (d[i] - mean)
-	}
-}

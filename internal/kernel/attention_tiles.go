@@ -34,7 +34,7 @@ func (h *headTile) open(a *Attention, unit int) {
 	b, head := unit/a.Heads, unit%a.Heads
 	h.t, h.d, h.width = a.Starts[b+1]-a.Starts[b], a.Width/a.Heads, a.Width
 	h.at = a.Starts[b]*a.Width + head*h.d
-	h.cols = (h.d + use.panel - 1) / use.panel * use.panel
+	h.cols = pieces(h.d, use.panel, 1) * use.panel
 	h.scale = a.scale()
 	h.mask, h.drops = newMask(a.Key, a.Dropout).of(unit), a.Dropout > 0
 }
@@ -140,12 +140,12 @@ var attentionBackward = tiled(func(x *attentionArgs, unit, _ int) {
 func (h *headTile) block(m *memory) []float32 { return m.of(queryBlock * h.blockRow()) }
 
 func (h *headTile) blockRow() int {
-	return (min(h.t, keyBlock) + use.panel - 1) / use.panel * use.panel
+	return pieces(min(h.t, keyBlock), use.panel, 1) * use.panel
 }
 
 // packColumns lays out the head's part of x [T D], times scale, as the panels of a [d t].
 func (h *headTile) packColumns(m *memory, x []float32, scale float32) []float32 {
-	panels := (h.t + use.panel - 1) / use.panel
+	panels := pieces(h.t, use.panel, 1)
 	out := m.of(panels * h.d * use.panel)
 	for j := range panels {
 		panel, rows := out[j*h.d*use.panel:(j+1)*h.d*use.panel], min(use.panel, h.t-j*use.panel)

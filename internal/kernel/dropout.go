@@ -49,8 +49,6 @@ func (m mask) of(n int) mask {
 	return m
 }
 
-func (m mask) keeps(i int) bool { return philox(m.key, m.thing, uint64(i)/4)[i%4] >= m.bound }
-
 // apply writes to out what the mask leaves of x, whose first element has the given index. out may be x.
 func (m mask) apply(out, x []float32, first int) {
 	use.drop(out[:len(x)], x, m.key, m.thing, m.bound, m.scale, first)

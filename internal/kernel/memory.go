@@ -1,7 +1,7 @@
 package kernel
 
-// Floats returns n zeros. Where the system offers large pages for memory that asks for them, many of them do: they are
-// had and found again several times as fast as small ones.
+// Floats returns n zeros. For many it asks the system for large pages, which are several times as fast to get and to look
+// up.
 func Floats(n int) []float32 {
 	x := make([]float32, n)
 	if n >= largeFloats {
@@ -16,3 +16,21 @@ const largeFloats = 1 << 20 // two large pages
 func Clear(x []float32) { clears.run(len(x), 1<<16, x) }
 
 var clears = tiled(func(x *[]float32, lo, hi int) { clear((*x)[lo:hi]) })
+
+// memory grows to what is asked of it and is used again.
+type memory []float32
+
+// of returns n numbers, whatever they are, which live until the next call.
+func (m *memory) of(n int) []float32 {
+	if cap(*m) < n {
+		*m = make([]float32, n)
+	}
+	return (*m)[:n]
+}
+
+// zeros returns n zeros, which live until the next call.
+func (m *memory) zeros(n int) []float32 {
+	s := m.of(n)
+	clear(s)
+	return s
+}

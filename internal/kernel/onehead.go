@@ -1,9 +1,6 @@
 package kernel
 
-import (
-	"math"
-	"sync"
-)
+import "sync"
 
 // oneHead is one attention head of one text: columns first:first+d of the rows start:start+t of [T D] states, copied
 // out to work on.
@@ -22,7 +19,6 @@ var headPool = sync.Pool{New: func() any { return new(oneHead) }}
 
 // units calls do for all heads of the texts from text to end.
 func (a Attention) units(text, end int, do func(h *oneHead)) {
-	a.check()
 	drop := newMask(a.Key, a.Dropout)
 	Parallel((end-text)*a.Heads, 1, func(unit, _ int) {
 		h := headPool.Get().(*oneHead)
@@ -31,7 +27,7 @@ func (a Attention) units(text, end int, do func(h *oneHead)) {
 		h.head, h.width = unit%a.Heads, a.Width
 		h.start, h.t = a.Starts[b], a.Starts[b+1]-a.Starts[b]
 		h.d = a.Width / a.Heads
-		h.first, h.scale = h.head*h.d, float32(1/math.Sqrt(float64(h.d)))
+		h.first, h.scale = h.head*h.d, a.scale()
 		h.mask, h.drops = drop.of(b*a.Heads+h.head), a.Dropout > 0
 		do(h)
 	})
@@ -83,22 +79,4 @@ func (h *oneHead) drop(out, x []float32, lo int) {
 		return
 	}
 	copy(out, x)
-}
-
-// memory grows to what is asked of it and is used again.
-type memory []float32
-
-// of returns n numbers, whatever they are, which live until the next call.
-func (m *memory) of(n int) []float32 {
-	if cap(*m) < n {
-		*m = make([]float32, n)
-	}
-	return (*m)[:n]
-}
-
-// zeros returns n zeros, which live until the next call.
-func (m *memory) zeros(n int) []float32 {
-	s := m.of(n)
-	clear(s)
-	return s
 }

@@ -30,6 +30,9 @@ func (p *Packed) packPairs(b Matrix, k, n int) {
 
 func (p *Packed) packTiles(b Matrix) {
 	p.grow(p.depth * p.panels() * use.panel)
+	if len(p.data) == 0 {
+		return
+	}
 	packPanels.run(pieces(p.depth, blockDepth(p.depth), 1)*p.panels(), panelGroup, packArgs{p, b})
 }
 
@@ -41,7 +44,7 @@ func (p *Packed) grow(n int) {
 }
 
 // panels returns how many panels the matrix has.
-func (p *Packed) panels() int { return (p.n + use.panel - 1) / use.panel }
+func (p *Packed) panels() int { return pieces(p.n, use.panel, 1) }
 
 // panel returns panel j of the block that begins at row l: [depth panel].
 func (p *Packed) panel(l, j int) []float32 {

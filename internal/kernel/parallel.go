@@ -8,16 +8,16 @@ import (
 
 var threads atomic.Int64
 
-// SetThreads sets how many goroutines share the work: all cores for 0. No result depends on it. Where n is many times
-// the cores, fewer are used: the runtime would be busy with them alone.
+// SetThreads sets how many goroutines share the work, and the program's GOMAXPROCS: all cores for 0 or less. No result
+// depends on it. Where n is many times the cores, fewer are used: the runtime would be busy with them alone.
 func SetThreads(n int) {
-	n = min(n, 4*runtime.NumCPU())
+	n = max(0, min(n, 4*runtime.NumCPU()))
 	threads.Store(int64(n))
 	if n == 0 {
 		runtime.SetDefaultGOMAXPROCS()
 		return
 	}
-	runtime.GOMAXPROCS(n) // what runs on gonum's BLAS follows it
+	runtime.GOMAXPROCS(n)
 }
 
 // Threads returns how many goroutines share the work.
@@ -28,7 +28,8 @@ func Threads() int {
 	return runtime.GOMAXPROCS(0)
 }
 
-// Parallel calls do for tiles lo:hi of size tile (the last may be smaller) that together are 0:n, and waits.
+// Parallel calls do for tiles lo:hi of size tile, 1 or more (the last may be smaller), that together are 0:n, and waits.
+// Several goroutines call it at once. It may call Parallel, whose tiles then run one by one.
 func Parallel(n, tile int, do func(lo, hi int)) { parallel.run(n, tile, do) }
 
 var parallel = tiled(func(do *func(lo, hi int), lo, hi int) { (*do)(lo, hi) })

@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"math"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -35,7 +36,7 @@ func TestParallelTakesEachTileOnce(t *testing.T) {
 
 func TestNoNumberOfThreadsIsTooMany(t *testing.T) {
 	defer SetThreads(0)
-	SetThreads(1 << 40)
+	SetThreads(math.MaxInt)
 	if n := Threads(); n < 4 || n > 4*runtime.NumCPU() {
 		t.Errorf("%d threads are used", n)
 	}

@@ -1,7 +1,8 @@
 // Package kernel is float32 arithmetic: products, attention, norms, activations, the optimizer's update. Each exists
 // as a plain version, which reads like its formulas, and as loops in assembly for the processors that most people have
-// (see set). Every sum runs in an order that depends neither on the number of goroutines nor on the number of rows: the
-// same row gives the same bits alone and in any batch.
+// (see set); they differ in the last bits. No sum depends on the number of goroutines. What becomes of a row does not
+// depend on the rows beside it: it has the same bits alone and in any batch. Sums over rows (SumRows, LayerNormBackward)
+// run in chunks whose ends are a function of the number of rows.
 package kernel
 
 // Matrix is a view of values: element i, j is Data[i*Row+j*Col]. One of Row and Col is 1.
@@ -57,7 +58,12 @@ type Dropped struct {
 	Rate float64
 }
 
-// Multiply computes the product.
+// holds tells whether x has all values of a matrix [rows cols].
+func (x Matrix) holds(rows, cols int) bool {
+	return rows == 0 || cols == 0 || (rows-1)*x.Row+(cols-1)*x.Col < len(x.Data)
+}
+
+// Multiply computes the product. It panics where a matrix has fewer values than its dimensions, or Packed other ones.
 func (p Product) Multiply() {
 	if p.Packed != nil && (p.Packed.k != p.K || p.Packed.n != p.N) {
 		panic("kernel: a product with a packed matrix of other dimensions")
@@ -68,27 +74,46 @@ func (p Product) Multiply() {
 	if p.M == 0 || p.N == 0 {
 		return
 	}
+	p.C = p.C[:p.M*p.N]
+	if p.Start == StartAtBias {
+		p.Bias = p.Bias[:p.N]
+	}
+	if !p.A.holds(p.M, p.K) || p.Packed == nil && !p.B.holds(p.K, p.N) {
+		panic("kernel: a product of a matrix that has fewer values than its dimensions")
+	}
 	if inTiles := use.tile != nil && (use.pairTile != nil || !p.BFloat16); inTiles && p.K > 0 {
 		p.multiplyTiles()
 		return
 	}
-	c := p.C[:p.M*p.N]
+	p.multiplyPlain()
+}
+
+// multiplyPlain is Multiply in plain Go.
+func (p *Product) multiplyPlain() {
 	switch p.Start {
 	case StartAtZero:
-		clear(c)
+		clear(p.C)
 	case StartAtBias:
-		Repeat(c, p.Bias)
+		Repeat(p.C, p.Bias)
 	}
 	if p.Packed != nil {
 		p.B = Dense(p.Packed.data, p.N)
 	}
 	if p.BFloat16 {
-		multiplyPairs(c, p.A, p.B, p.M, p.K, p.N)
+		multiplyPairs(p.C, p.A, p.B, p.M, p.K, p.N)
 	} else {
-		multiply(c, p.A, p.B, p.M, p.K, p.N)
+		multiply(p.C, p.A, p.B, p.M, p.K, p.N)
 	}
-	p.After.apply(c, p.N, 0, p.M, 0, p.N)
+	plainEpilogues.run(p.M, rowTile, plainEpilogue{p.After, p.C, p.N})
 }
+
+type plainEpilogue struct {
+	Epilogue
+	c []float32
+	n int
+}
+
+var plainEpilogues = tiled(func(e *plainEpilogue, lo, hi int) { e.apply(e.c, e.n, lo, hi, 0, e.n) })
 
 // MatMul adds a·b to c: c [m n], a [m k], b [k n].
 func MatMul(c, a, b []float32, m, k, n int) {

@@ -14,15 +14,21 @@
 #define CLEAR_5 CLEAR_4; VEOR V16.B16, V16.B16, V16.B16; VEOR V17.B16, V17.B16, V17.B16; VEOR V18.B16, V18.B16, V18.B16; VEOR V19.B16, V19.B16, V19.B16
 #define CLEAR_6 CLEAR_5; VEOR V20.B16, V20.B16, V20.B16; VEOR V21.B16, V21.B16, V21.B16; VEOR V22.B16, V22.B16, V22.B16; VEOR V23.B16, V23.B16, V23.B16
 
-// ADD_r writes what R8 points to plus the sums of the first r rows to where R0 points, rows R9 and R1 bytes apart.
-#define ADD_FROM(x) VLD1 (R8), [V24.S4, V25.S4, V26.S4, V27.S4]; VFADD(24, x, x); VFADD(25, (x)+1, (x)+1); VFADD(26, (x)+2, (x)+2); VFADD(27, (x)+3, (x)+3)
-#define BELOW ADD R9, R8; ADD R1, R0
-#define ADD_1 ADD_FROM(0); VST1 [V0.S4, V1.S4, V2.S4, V3.S4], (R0)
-#define ADD_2 ADD_1; BELOW; ADD_FROM(4); VST1 [V4.S4, V5.S4, V6.S4, V7.S4], (R0)
-#define ADD_3 ADD_2; BELOW; ADD_FROM(8); VST1 [V8.S4, V9.S4, V10.S4, V11.S4], (R0)
-#define ADD_4 ADD_3; BELOW; ADD_FROM(12); VST1 [V12.S4, V13.S4, V14.S4, V15.S4], (R0)
-#define ADD_5 ADD_4; BELOW; ADD_FROM(16); VST1 [V16.S4, V17.S4, V18.S4, V19.S4], (R0)
-#define ADD_6 ADD_5; BELOW; ADD_FROM(20); VST1 [V20.S4, V21.S4, V22.S4, V23.S4], (R0)
+// FROM_r adds what R8 points to to the sums of the first r rows, STORE_r writes them to where R0 points; rows are R9 and R1
+// bytes apart.
+#define FROM(x) VLD1 (R8), [V24.S4, V25.S4, V26.S4, V27.S4]; VFADD(24, x, x); VFADD(25, (x)+1, (x)+1); VFADD(26, (x)+2, (x)+2); VFADD(27, (x)+3, (x)+3)
+#define FROM_1 FROM(0)
+#define FROM_2 FROM_1; ADD R9, R8; FROM(4)
+#define FROM_3 FROM_2; ADD R9, R8; FROM(8)
+#define FROM_4 FROM_3; ADD R9, R8; FROM(12)
+#define FROM_5 FROM_4; ADD R9, R8; FROM(16)
+#define FROM_6 FROM_5; ADD R9, R8; FROM(20)
+#define STORE_1 VST1 [V0.S4, V1.S4, V2.S4, V3.S4], (R0)
+#define STORE_2 STORE_1; ADD R1, R0; VST1 [V4.S4, V5.S4, V6.S4, V7.S4], (R0)
+#define STORE_3 STORE_2; ADD R1, R0; VST1 [V8.S4, V9.S4, V10.S4, V11.S4], (R0)
+#define STORE_4 STORE_3; ADD R1, R0; VST1 [V12.S4, V13.S4, V14.S4, V15.S4], (R0)
+#define STORE_5 STORE_4; ADD R1, R0; VST1 [V16.S4, V17.S4, V18.S4, V19.S4], (R0)
+#define STORE_6 STORE_5; ADD R1, R0; VST1 [V20.S4, V21.S4, V22.S4, V23.S4], (R0)
 
 // ROW adds a row of b, times lane 0 of V(x), to the sums of row r.
 #define ROW(r, x) \
@@ -40,8 +46,9 @@
 #define STEP_6 STEP_5; FMOVS (R13)(R6), F29; ROW(5, 29)
 
 // TILE is the function of a tile of so many rows. It asks the cache for its place in c, and, while it multiplies, for a line
-// of the next panel every second row of b. As on amd64, what the sums are added to is read at the end.
-#define TILE(rows, clear, step, add) \
+// of the next panel every second row of b. As on amd64, what the sums are added to is read at the end, before anything is
+// written.
+#define TILE(rows, clear, step, addFrom, store) \
 	MOVD    c+0(FP), R0;        \
 	MOVD    cRow+16(FP), R1;    \
 	MOVD    $rows, R2;          \
@@ -90,32 +97,33 @@
 	MOVD    from+8(FP), R8;     \
 	MOVD    fromRow+24(FP), R9; \
 	LSL     $2, R9;             \
-	add;                        \
+	addFrom;                    \
+	store;                      \
 	RET
 
 // func tile1NEON(c, from *float32, cRow, fromRow int, a *float32, aRow, aCol int, b *float32, k int, next *float32)
 TEXT ·tile1NEON(SB), NOSPLIT, $0-80
-	TILE(1, CLEAR_1, STEP_1, ADD_1)
+	TILE(1, CLEAR_1, STEP_1, FROM_1, STORE_1)
 
 // func tile2NEON(c, from *float32, cRow, fromRow int, a *float32, aRow, aCol int, b *float32, k int, next *float32)
 TEXT ·tile2NEON(SB), NOSPLIT, $0-80
-	TILE(2, CLEAR_2, STEP_2, ADD_2)
+	TILE(2, CLEAR_2, STEP_2, FROM_2, STORE_2)
 
 // func tile3NEON(c, from *float32, cRow, fromRow int, a *float32, aRow, aCol int, b *float32, k int, next *float32)
 TEXT ·tile3NEON(SB), NOSPLIT, $0-80
-	TILE(3, CLEAR_3, STEP_3, ADD_3)
+	TILE(3, CLEAR_3, STEP_3, FROM_3, STORE_3)
 
 // func tile4NEON(c, from *float32, cRow, fromRow int, a *float32, aRow, aCol int, b *float32, k int, next *float32)
 TEXT ·tile4NEON(SB), NOSPLIT, $0-80
-	TILE(4, CLEAR_4, STEP_4, ADD_4)
+	TILE(4, CLEAR_4, STEP_4, FROM_4, STORE_4)
 
 // func tile5NEON(c, from *float32, cRow, fromRow int, a *float32, aRow, aCol int, b *float32, k int, next *float32)
 TEXT ·tile5NEON(SB), NOSPLIT, $0-80
-	TILE(5, CLEAR_5, STEP_5, ADD_5)
+	TILE(5, CLEAR_5, STEP_5, FROM_5, STORE_5)
 
 // func tile6NEON(c, from *float32, cRow, fromRow int, a *float32, aRow, aCol int, b *float32, k int, next *float32)
 TEXT ·tile6NEON(SB), NOSPLIT, $0-80
-	TILE(6, CLEAR_6, STEP_6, ADD_6)
+	TILE(6, CLEAR_6, STEP_6, FROM_6, STORE_6)
 
 // func copyWideNEON(out, x *float32, xRow, rows int)
 TEXT ·copyWideNEON(SB), NOSPLIT, $0-32

@@ -90,6 +90,96 @@ func productsSumInAscendingOrder(t *testing.T) {
 	}
 }
 
+// With more than a block of depth, a group of columns and a unit of rows, each a little: where a product starts, what
+// follows it, how its operands lie and how many threads there are change no bit.
+func TestStartsAndEpiloguesOfLargeProducts(t *testing.T) {
+	inEachSet(t, startsAndEpiloguesOfLargeProducts)
+}
+
+func startsAndEpiloguesOfLargeProducts(t *testing.T) {
+	defer SetThreads(0)
+	const k, n = 2*panelDepth + 3, 2*groupColumns + 37
+	for _, m := range []int{55, 59} { // cut into tiles of 6 and 14 rows, unevenly
+		a, b, before := normal(1, m*k), normal(2, k*n), normal(3, m*n)
+		bias, residual := normal(4, n), normal(5, m*n)
+		packed := new(Packed)
+		packed.Pack(Dense(b, n), k, n)
+		dropped := Dropped{Key: 7, Rate: 0.2}
+		for start := StartAtC; start <= StartAtBias; start++ {
+			want := slices.Clone(before)
+			switch start {
+			case StartAtZero:
+				clear(want)
+			case StartAtBias:
+				Repeat(want, bias)
+			}
+			rowSums(want, a, b, m, k, n)
+			gelu := make([]float32, m*n)
+			use.gelu(gelu, want)
+			sum := slices.Clone(want)
+			AddDropped(sum, residual, want, dropped.Key, dropped.Rate)
+			for name, p := range map[string]Product{
+				"A·B":    {A: Dense(a, k), B: Dense(b, n)},
+				"A·Bᵀ":   {A: Dense(a, k), B: Dense(transposed(b, k, n), k).T()},
+				"Aᵀ·B":   {A: Dense(transposed(a, m, k), m).T(), B: Dense(b, n)},
+				"packed": {A: Dense(a, k), Packed: packed},
+			} {
+				p.M, p.K, p.N, p.Start, p.Bias = m, k, n, start, bias
+				for threads := 1; threads <= 4; threads++ {
+					SetThreads(threads)
+					p.C, p.After = slices.Clone(before), Epilogue{GELU: make([]float32, m*n)}
+					p.Multiply()
+					if !slices.Equal(p.C, want) || !slices.Equal(p.After.GELU, gelu) {
+						t.Fatalf("%s of %d rows, start %d, threads %d: GELU follows another result", name, m, start, threads)
+					}
+					p.C, p.After = slices.Clone(before), Epilogue{Dropout: dropped, Residual: residual}
+					p.Multiply()
+					if !slices.Equal(p.C, sum) {
+						t.Fatalf("%s of %d rows, start %d, threads %d: dropout and residual follow another result", name, m, start, threads)
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestProductsOfTooFewValuesPanic(t *testing.T) {
+	whole := func() Product {
+		return Product{M: 3, K: 4, N: 5, A: Dense(make([]float32, 12), 4), B: Dense(make([]float32, 20), 5), C: make([]float32, 15), Bias: make([]float32, 5), Start: StartAtBias}
+	}
+	inEachSet(t, func(t *testing.T) {
+		whole().Multiply()
+		for name, cut := range map[string]func(p *Product){
+			"A":    func(p *Product) { p.A.Data = p.A.Data[:11] },
+			"B":    func(p *Product) { p.B.Data = p.B.Data[:19] },
+			"C":    func(p *Product) { p.C = p.C[:14:14] },
+			"bias": func(p *Product) { p.Bias = p.Bias[:4:4] },
+		} {
+			p := whole()
+			cut(&p)
+			func() {
+				defer func() {
+					if recover() == nil {
+						t.Errorf("no panic where %s is short", name)
+					}
+				}()
+				p.Multiply()
+			}()
+		}
+	})
+}
+
+func TestPackingNothing(t *testing.T) {
+	inEachSet(t, func(t *testing.T) {
+		packed, c := new(Packed), []float32{1, 2}
+		packed.Pack(Dense(nil, 2), 0, 2)
+		Product{M: 1, K: 0, N: 2, Packed: packed, C: c}.Multiply()
+		if !slices.Equal(c, []float32{1, 2}) {
+			t.Errorf("a product of nothing is added as %v", c)
+		}
+	})
+}
+
 func TestRowsOfAProductDependOnThemselvesAlone(t *testing.T) {
 	inEachSet(t, rowsOfAProductDependOnThemselvesAlone)
 }

@@ -2,10 +2,13 @@ package kernel
 
 import "sync"
 
-// Rows of a that one unit of work takes through a panel of b: with panelDepth, they stay in the second cache.
 const (
-	unitRows      = 96  // at most; few enough that the neighbours' share of the second cache does no harm
-	leastUnitRows = 24  // rather than fewer, units share the columns
+	// unitRows is how many rows of a one unit of work takes through a panel of b, about: in whole tiles. With panelDepth,
+	// they stay in the second cache, of which another thread of the core may take its part.
+	unitRows = 96
+	// leastUnitRows is what a unit has rather than fewer: units share the columns then, and packed rows. It is more than a
+	// tile's: packed together, rows are cut into the same tiles as the units' are only where each unit has two.
+	leastUnitRows = 24
 	groupColumns  = 256 // of c that the epilogue finds in the cache
 )
 
@@ -61,12 +64,11 @@ var productUnits = tiled(func(u *productUnit, unit, _ int) {
 	j := unit / u.rowUnits * u.panels
 	jEnd := min(j+u.panels, b.panels())
 
-	a, first := u.a, i // the packed rows begin at first
-	if a == nil {
-		a = packedRowsPool.Get().(*packedRows)
-		defer packedRowsPool.Put(a)
-	} else {
-		first = 0
+	own := packedRowsPool.Get().(*packedRows)
+	defer packedRowsPool.Put(own)
+	a, first := own, i // the packed rows begin at first
+	if u.a != nil {
+		a, first = u.a, 0
 	}
 	most := blockDepth(b.depth)
 	for l := 0; l < b.depth; l += most {
@@ -78,7 +80,7 @@ var productUnits = tiled(func(u *productUnit, unit, _ int) {
 		}
 		done := j
 		for q := j; q < jEnd; q++ {
-			a.multiply(p, b.panel(l, q), b.panel(l, min(q+1, jEnd-1)), i-first, i, iEnd, from, depth, q*use.panel, l == 0)
+			a.multiply(p, own.edge, b.panel(l, q), b.panel(l, min(q+1, jEnd-1)), i-first, i, iEnd, from, depth, q*use.panel, l == 0)
 			if l+depth >= b.depth && ((q+1-done)*use.panel >= groupColumns || q+1 == jEnd) {
 				p.After.apply(p.C, p.N, i, iEnd, done*use.panel, min((q+1)*use.panel, p.N))
 				done = q + 1
@@ -109,7 +111,7 @@ type packedRows struct {
 	rows, k  int
 	byColumn bool
 	data     []float32
-	edge     []float32 // a tile that is not as wide as the others
+	edge     []float32 // of the unit that has these rows: a tile that is not as wide as the others
 }
 
 var packedRowsPool = sync.Pool{New: func() any { return &packedRows{edge: make([]float32, 32*32)} }}
@@ -159,8 +161,8 @@ func (x Matrix) packColumns(out []float32, i, l, rows, depth int) {
 }
 
 // multiply takes rows i:iEnd of c through one panel: the packed rows from first on, of the block at column l. next is the
-// panel after it.
-func (a *packedRows) multiply(p *Product, panel, next []float32, first, i, iEnd, l, depth, j int, begin bool) {
+// panel after it, edge memory for a tile.
+func (a *packedRows) multiply(p *Product, edge, panel, next []float32, first, i, iEnd, l, depth, j int, begin bool) {
 	t := tiles{
 		c: p.C[j:], cRow: p.N, from: p.C[j:], fromRow: p.N,
 		a: a.data[l*a.rows:], aRow: depth, aCol: 1, panel: panel, k: depth, next: next,
@@ -173,7 +175,7 @@ func (a *packedRows) multiply(p *Product, panel, next []float32, first, i, iEnd,
 		t.from, t.fromRow = p.Bias[j:], 0
 	}
 	if cols := min(use.panel, p.N-j); cols < use.panel {
-		t.multiplyNarrow(a.edge, cols, first, i, iEnd, a.byColumn)
+		t.multiplyNarrow(edge, cols, first, i, iEnd, a.byColumn)
 		return
 	}
 	for i < iEnd {
@@ -228,5 +230,5 @@ func (t *tiles) multiplyNarrow(edge []float32, cols, first, i, iEnd int, byColum
 	}
 }
 
-// zeros are what a row of a tile starts at where it starts at nothing.
+// zeros are what a tile's sums are added to where C starts at nothing.
 var zeros [32]float32

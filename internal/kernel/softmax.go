@@ -50,3 +50,17 @@ func expsPlain(row []float32, shift float32) float32 {
 	}
 	return float32(sum)
 }
+
+func dotPlain(x, y []float32) float32 {
+	var sum float32
+	for i, v := range x {
+		sum += v * y[i]
+	}
+	return sum
+}
+
+func softmaxGradientPlain(d, y []float32, mean float32) {
+	for i, v := range d {
+		d[i] = y[i] * (v - mean)
+	}
+}

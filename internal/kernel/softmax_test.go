@@ -144,6 +144,11 @@ func TestSoftmaxLoopsEqualThePlainOnes(t *testing.T) {
 			s.softmaxBackward(x[0], x[1])
 			return nil
 		}},
+		{name: "dot", slices: 2, bound: 3e-6, run: func(s *set, x [][]float32, _ int) []float32 { return []float32{s.dot(x[0], x[1])} }},
+		{name: "softmaxGradient", slices: 2, elementwise: true, bound: 3e-7, run: func(s *set, x [][]float32, _ int) []float32 {
+			s.softmaxGradient(x[0], x[1], 0.25)
+			return nil
+		}},
 	} {
 		l.check(t)
 	}

@@ -37,8 +37,6 @@ func (c *crew) share(j job, pieces int) {
 		}
 		return
 	}
-	defer c.owner.Unlock()
-
 	if c.finished.wake == nil {
 		c.finished.init()
 	}
@@ -58,6 +56,7 @@ func (c *crew) share(j job, pieces int) {
 		c.finished.await()
 	}
 	c.job = nil
+	c.owner.Unlock() // not deferred: after a panic members may still be at work, so the crew takes no other job
 }
 
 // help is a member's life.

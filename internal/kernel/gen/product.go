@@ -7,8 +7,8 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// tileRows returns how many rows of a product one tile has: as many as there are registers for two registers of each
-// row, one register of b's row times two, and what a's elements are spread in.
+// tileRows returns how many rows a tile has: as many as leave, of all registers, two for a row of b and two to spread a's
+// elements in, at two sums a row.
 func (a *isa) tileRows() int {
 	if a.avx512() {
 		return 14 // 28 sums, 2 of b, 2 of a
