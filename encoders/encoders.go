@@ -44,17 +44,17 @@ type Bounded interface {
 
 // Weighed is an Encoder that tells how much memory a batch takes.
 type Weighed interface {
-	// Memory returns the bytes that a pass takes for a batch's Encode and, in training, Backward: what the parameters,
-	// their gradients and the optimizer take is not counted.
+	// Memory returns the bytes that a batch's Encode and, in training, Backward take of a pass, and what Encode makes of
+	// the parameters once. What the parameters, their gradients and the optimizer take is not counted.
 	Memory(b Load) int64
 }
 
 // Load is what a batch asks of an encoder.
 type Load struct {
-	Tokens, Longest int       // of all its texts, of the longest
-	Layers          nn.Wanted // whose states are asked for
-	Training        bool
-	Recompute       bool // see nn.Pass
+	Tokens    int       // of all its texts
+	Layers    nn.Wanted // whose states are asked for
+	Training  bool
+	Recompute bool // see nn.Pass
 }
 
 // Tied is an Encoder with word embeddings that a head may share.

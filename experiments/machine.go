@@ -55,7 +55,7 @@ func (l groupLimits) free(root fs.FS, at string, free int64) int64 {
 		if limited && known {
 			for _, key := range l.cached {
 				cached, _ := figure(root, path.Join(folder, "memory.stat"), key)
-				used -= cached
+				used = max(0, used-cached)
 			}
 			free = max(0, min(free, limit-used))
 		}

@@ -36,6 +36,7 @@ func (r *Run) trainingNeed(plan multitask.Plan, data []multitask.Data) (need, er
 	n := r.model()
 	n.batch, n.activations = r.Model.Largest(sizes, encoders.Load{Training: true, Recompute: plan.Recompute})
 	_, n.recomputed = r.Model.Largest(sizes, encoders.Load{Training: true, Recompute: true})
+	n.activations, n.recomputed = multitask.Reserve(n.activations), multitask.Reserve(n.recomputed)
 	tokens := int64(0)
 	for _, s := range sizes {
 		tokens += int64(s.Tokens)
@@ -74,24 +75,33 @@ func (r *Run) model() need {
 // on both sides.
 func (r *Run) fits(n need) error {
 	free, ok := freeMemory(r.machine)
-	if !ok || n.total()-n.weights <= free {
+	if free -= margin(free); !ok || n.total()-n.weights <= free {
 		return nil
 	}
-	remedy := "lower training.batch_size, for which training.gradient_accumulation_steps can make up, or tokenizer.max_length"
-	switch {
+	remedy := "lower training.batch_size or tokenizer.max_length"
+	switch learns := n.gradients > 0; {
 	case n.model()-n.weights > free:
 		remedy = "model.freeze leaves layers as they are, without gradients; or take a smaller model"
-	case n.total()-n.weights-n.states <= free:
+	case n.states > 0 && n.total()-n.weights-n.states <= free:
 		remedy = "lower training.cache_memory"
-	case n.total()-n.weights-n.activations+n.recomputed <= free:
-		remedy += fmt.Sprintf(", or set training.recompute: true, which takes %s", sizeOf(n.total()-n.activations+n.recomputed))
+	case learns:
+		remedy = "lower training.batch_size, for which training.gradient_accumulation_steps can make up, or tokenizer.max_length"
+		if n.total()-n.weights-n.activations+n.recomputed <= free {
+			remedy += fmt.Sprintf(", or set training.recompute: true, which takes %s", sizeOf(n.total()-n.activations+n.recomputed))
+		}
+	}
+	what := fmt.Sprintf("a batch of %d texts with %d tokens", n.batch.Texts, n.batch.Tokens)
+	if n.batch.Texts == 0 { // the encoder does not tell what a batch takes
+		what = "the model"
 	}
 	return &plugin.Mistake{
 		Place: r.Experiment.Training.BatchPlace,
-		Err: fmt.Errorf("a batch of %d texts with %d tokens needs %s (%s), the machine has %s; %s",
-			n.batch.Texts, n.batch.Tokens, sizeOf(n.total()), n.parts(), sizeOf(free+n.weights), remedy),
+		Err:   fmt.Errorf("%s needs %s (%s), the machine has %s; %s", what, sizeOf(n.total()), n.parts(), sizeOf(free+n.weights), remedy),
 	}
 }
+
+// margin is what of the free memory is left to what nobody counts.
+func margin(free int64) int64 { return free / 16 }
 
 // limitMemory makes the collector of garbage, which else lets it grow to the size of all that is in use, keep the program
 // within what the machine has. A limit that the user has set by GOMEMLIMIT stays. restore undoes it.
@@ -102,7 +112,7 @@ func (r *Run) limitMemory() (restore func()) {
 	}
 	var now runtime.MemStats
 	runtime.ReadMemStats(&now)
-	debug.SetMemoryLimit(int64(now.Sys-now.HeapReleased) + free - free/16)
+	debug.SetMemoryLimit(int64(now.Sys-now.HeapReleased) + free - margin(free))
 	return func() { debug.SetMemoryLimit(math.MaxInt64) }
 }
 

@@ -32,9 +32,9 @@ func nothing(any) error { return nil }
 
 func TestABatchThatDoesNotFitIsAnErrorWithTheSum(t *testing.T) {
 	const mib = 1 << 20
-	run := prepared(t, smallExperiment(t, ""), 300<<10)
+	run := prepared(t, smallExperiment(t, ""), 320<<10) // of which a sixteenth is kept
 	n := need{
-		batch:   multitask.Size{Texts: 8, Tokens: 76, Longest: 12},
+		batch:   multitask.Size{Texts: 8, Tokens: 76},
 		weights: 100 * mib, gradients: 80 * mib, optimizer: 160 * mib, activations: 50 * mib, recomputed: 50 * mib, evaluation: 10 * mib,
 	}
 	if err := run.fits(n); err != nil {
@@ -52,6 +52,8 @@ func TestABatchThatDoesNotFitIsAnErrorWithTheSum(t *testing.T) {
 			"or set training.recompute: true, which takes 400 MiB"},
 		{"cached states", func(n *need) { n.states = 2048 * mib }, "needs 2.39 GiB (weights 100 MiB, gradients 80.0 MiB, optimizer 160 MiB, activations 50.0 MiB, evaluation 10.0 MiB, " +
 			"cached states 2.00 GiB), the machine has 400 MiB; lower training.cache_memory"},
+		{"evaluation alone", func(n *need) { *n = need{batch: n.batch, weights: 100 * mib, activations: 301 * mib} }, "needs 401 MiB (weights 100 MiB, activations 301 MiB), " +
+			"the machine has 400 MiB; lower training.batch_size or tokenizer.max_length"},
 		{"the model", func(n *need) { n.optimizer = 221 * mib }, "needs 461 MiB (weights 100 MiB, gradients 80.0 MiB, optimizer 221 MiB, activations 50.0 MiB, evaluation 10.0 MiB), " +
 			"the machine has 400 MiB; model.freeze leaves layers as they are, without gradients; or take a smaller model"},
 	} {
@@ -61,6 +63,17 @@ func TestABatchThatDoesNotFitIsAnErrorWithTheSum(t *testing.T) {
 		if err := run.fits(changed); err == nil || err.Error() != want {
 			t.Errorf("%s: fits =\n%v\nwant\n%s", test.name, err, want)
 		}
+	}
+}
+
+func TestAModelThatDoesNotFitIsAnErrorWhereItsEncoderDoesNotTell(t *testing.T) {
+	run := prepared(t, smallExperiment(t, ""), 320<<10)
+	const mib = 1 << 20
+	err := run.fits(need{weights: 100 * mib, gradients: 100 * mib, optimizer: 201 * mib})
+	want := run.Experiment.Path + ":13:47: the model needs 401 MiB (weights 100 MiB, gradients 100 MiB, optimizer 201 MiB), the machine has 400 MiB; " +
+		"model.freeze leaves layers as they are, without gradients; or take a smaller model"
+	if err == nil || err.Error() != want {
+		t.Errorf("fits =\n%v\nwant\n%s", err, want)
 	}
 }
 

@@ -174,8 +174,8 @@ func (r *Run) number(g *multitask.Group, examples []*corpus.Example) {
 	}
 }
 
-// Evaluate judges the model on the examples of a split that have been read, if the machine has the memory. done, if it is not nil, is told how many
-// examples have been answered.
+// Evaluate judges the model on the examples of a split that have been read, if the machine has the memory. done, if it is
+// not nil, is told how many examples have been answered.
 func (r *Run) Evaluate(ctx context.Context, split string, done func(n int)) ([]multitask.GroupScore, error) {
 	n, t := need{weights: r.model().weights}, r.Experiment.Training
 	var sizes []multitask.Size

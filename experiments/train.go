@@ -66,8 +66,8 @@ func clear(folder string) error {
 	return clearStates(folder)
 }
 
-// Train trains the run and leaves it in folder, where an earlier run is replaced, if the machine has the memory. It reports each multitask.Step and
-// multitask.Evaluation to observe, and each multitask.Remark.
+// Train trains the run and leaves it in folder, where an earlier run is replaced, if the machine has the memory. It
+// reports each multitask.Step, multitask.Evaluation and multitask.Remark to observe.
 func (r *Run) Train(ctx context.Context, folder string, observe func(event any) error) (Done, error) {
 	start := time.Now()
 	plan, err := r.plan(folder)

@@ -223,29 +223,33 @@ func TestAnInterruptedTrainingClosesItsFile(t *testing.T) {
 
 func TestABatchOfKeptAndNewTextsHasTheStatesOfEach(t *testing.T) {
 	for _, memory := range []int64{inMemory, mixed, 0} {
-		m := smallModel(t, "all", 0)
-		data := smallData(m, 9)[0].Train
-		batch := corpus.Pack(data)
-		pass := nn.NewPass(1)
-		layers, err := m.encode(pass, batch)
-		if err != nil {
-			t.Fatal(err)
-		}
-		want := slices.Clone(layers[0]) // [T D]
-
-		file := &disk{room: inMemory}
-		m.cache = newCache(m, memory/4, file.opened(t))
-		for _, part := range [][]*corpus.Example{data[2:4], data[6:7], data} {
-			pass.Reset(1)
-			layers, err = m.encode(pass, corpus.Pack(part))
+		for name, m := range map[string]*Model{"the last layer": smallModel(t, "all", 0), "all layers": layered(t)} {
+			data := smallData(m, 9)[0].Train
+			batch := corpus.Pack(data)
+			pass := nn.NewPass(1)
+			layers, err := m.encode(pass, batch)
 			if err != nil {
 				t.Fatal(err)
 			}
+			var want [][]float32 // [T D] of each layer
+			for _, states := range layers {
+				want = append(want, slices.Clone(states))
+			}
+
+			file := &disk{room: inMemory}
+			m.cache = newCache(m, memory/4, file.opened(t))
+			for _, part := range [][]*corpus.Example{data[2:4], data[6:7], data} {
+				pass.Reset(1)
+				layers, err = m.encode(pass, corpus.Pack(part))
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			if !slices.EqualFunc(layers, want, slices.Equal[[]float32]) {
+				t.Errorf("%s with %d bytes of memory: the states of a batch, some of whose texts are kept, are others", name, memory)
+			}
+			m.cache.close()
 		}
-		if !slices.Equal(layers[0], want) {
-			t.Errorf("with %d bytes of memory the states of a batch, some of whose texts are kept, are others", memory)
-		}
-		m.cache.close()
 	}
 }
 

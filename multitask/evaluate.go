@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/encoders"
 	"github.com/jenga-nlp/jenga/nn"
 	"github.com/jenga-nlp/jenga/tasks"
 )
@@ -44,6 +45,8 @@ func (m *Model) Evaluate(ctx context.Context, g *Group, examples []*corpus.Examp
 	}
 
 	pass := nn.NewPass(0)
+	_, bytes := m.Largest(EvaluationSizes(examples, batchSize, batchTokens), encoders.Load{})
+	pass.Reserve(Reserve(bytes))
 	for _, numbers := range evaluationBatches(lengths(examples), batchSize, batchTokens) {
 		if err := ctx.Err(); err != nil {
 			return GroupScore{}, err

@@ -9,10 +9,7 @@ import (
 )
 
 // Size is how large a batch is.
-type Size struct {
-	Texts           int
-	Tokens, Longest int // of all its texts, of the longest
-}
+type Size struct{ Texts, Tokens int }
 
 // Sizes lists the batches of a first pass over the training data of all groups. Later passes shuffle anew; their largest
 // batches differ little.
@@ -45,11 +42,14 @@ func sizesOf(lengths []int, batches [][]int) []Size {
 		sizes[i].Texts = len(batch)
 		for _, example := range batch {
 			sizes[i].Tokens += lengths[example]
-			sizes[i].Longest = max(sizes[i].Longest, lengths[example])
 		}
 	}
 	return sizes
 }
+
+// Reserve returns how much is had for batches of which the largest known takes so many bytes: later epochs shuffle anew,
+// and heads have values too.
+func Reserve(bytes int64) int64 { return bytes + bytes/8 }
 
 // Largest returns the one of sizes that takes the encoder the most memory, and how many bytes a pass of it takes; no
 // bytes where the encoder does not tell. how says what is done besides the size.
@@ -59,7 +59,7 @@ func (m *Model) Largest(sizes []Size, how encoders.Load) (largest Size, bytes in
 		return Size{}, 0
 	}
 	memory := func(s Size) int64 {
-		how.Tokens, how.Longest, how.Layers = s.Tokens, s.Longest, m.wanted()
+		how.Tokens, how.Layers = s.Tokens, m.wanted()
 		return weighed.Memory(how)
 	}
 	largest = slices.MaxFunc(sizes, func(a, b Size) int { return cmp.Compare(memory(a), memory(b)) })

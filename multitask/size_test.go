@@ -17,17 +17,13 @@ type sizing struct {
 }
 
 func (s *sizing) Encode(p *nn.Pass, tokens corpus.Tokens, layers nn.Wanted) ([][]float32, error) {
-	size := Size{Texts: tokens.Rows.Texts(), Tokens: len(tokens.IDs)}
-	for b := range size.Texts {
-		size.Longest = max(size.Longest, tokens.Rows.Starts[b+1]-tokens.Rows.Starts[b])
-	}
-	s.seen = append(s.seen, size)
+	s.seen = append(s.seen, Size{tokens.Rows.Texts(), len(tokens.IDs)})
 	return s.Encoder.Encode(p, tokens, layers)
 }
 
 // compareSizes orders sizes in any way.
 func compareSizes(a, b Size) int {
-	return slices.Compare([]int{a.Tokens, a.Texts, a.Longest}, []int{b.Tokens, b.Texts, b.Longest})
+	return slices.Compare([]int{a.Tokens, a.Texts}, []int{b.Tokens, b.Texts})
 }
 
 func TestSizesAreThoseOfTheBatchesThatAreEncoded(t *testing.T) {
@@ -70,7 +66,7 @@ func TestSizesAreThoseOfTheBatchesThatAreEncoded(t *testing.T) {
 
 func TestTheLargestBatchIsTheOneThatTakesMost(t *testing.T) {
 	m := smallModel(t, "none", 0)
-	sizes, learning := []Size{{3, 10, 5}, {2, 40, 30}, {9, 20, 3}}, encoders.Load{Training: true}
+	sizes, learning := []Size{{3, 10}, {2, 40}, {9, 20}}, encoders.Load{Training: true}
 	largest, bytes := m.Largest(sizes, learning)
 	if _, evaluating := m.Largest(sizes, encoders.Load{}); largest != sizes[1] || evaluating <= 0 || bytes <= evaluating {
 		t.Errorf("the largest is %v with %d bytes in training and %d in evaluation, want %v", largest, bytes, evaluating, sizes[1])

@@ -102,7 +102,7 @@ func Train(ctx context.Context, m *Model, data []Data, plan Plan, observe func(e
 	steps := 1 + (all-1)/plan.Accumulate
 	learner := newLearner(m, plan, steps)
 	_, bytes := m.Largest(firstSizes(feeds), encoders.Load{Training: true, Recompute: plan.Recompute})
-	learner.pass.Reserve(bytes + bytes/8) // later epochs shuffle anew, and heads have values too
+	learner.pass.Reserve(Reserve(bytes))
 	if m.Frozen() {
 		m.cache = newCache(m, plan.CacheMemory/4, plan.CacheFile)
 		defer func() { m.cache.close(); m.cache = nil }()

@@ -19,16 +19,26 @@ type arena struct {
 // Blocks grow from the first, in floats, to the largest, so that a small batch needs little memory.
 const firstBlock, largestBlock = 1 << 13, 1 << 20
 
-// reset takes back all slices. Batches come in all sizes, and the slices of a large one do not fit into blocks that were
-// made for those of small ones: where much lies idle so, one block for all takes the place of many.
-func (a *arena) reset() {
+// outgrown tells whether reset will give up all blocks. Batches come in all sizes, and the slices of a large one do not
+// fit into blocks that were made for those of small ones: where much lies idle so, one block for all takes the place of
+// many.
+func (a *arena) outgrown() bool { return len(a.blocks) > 1 && a.size() > a.most+a.most/4 }
+
+// size returns how many floats the blocks hold.
+func (a *arena) size() int {
 	held := 0
 	for _, b := range a.blocks {
 		held += len(b)
 	}
-	if len(a.blocks) > 1 && held > a.most+a.most/4 {
+	return held
+}
+
+// reset takes back all slices.
+func (a *arena) reset() {
+	if a.outgrown() {
+		large := a.size() > 1<<24
 		a.blocks, a.first = nil, a.most
-		if held > 1<<24 { // or what is given up and what takes its place would be there at once, GiB of large batches
+		if large { // or what is given up and what takes its place would be there at once, GiB of large batches
 			debug.FreeOSMemory()
 		}
 	}

@@ -60,8 +60,8 @@ func (a *AdamW) Step(params []*Param, gradients Gradients, factor float32, rate 
 	}
 }
 
-// activate adds the rows touched in this step to those that are active. Those of steps that did not tell, as before a
-// run was resumed, are read off the moments.
+// activate adds the rows touched in this step to those that are active. Those of steps that did not tell are read off the
+// moments.
 func (s *Moments) activate(touched []float32) {
 	if s.active == nil {
 		s.active = make([]bool, len(touched))

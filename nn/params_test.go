@@ -150,15 +150,6 @@ func TestFloats(t *testing.T) {
 	}
 }
 
-// size returns how many floats the arena holds.
-func (a *arena) size() int {
-	n := 0
-	for _, b := range a.blocks {
-		n += len(b)
-	}
-	return n
-}
-
 func TestBatchesOfAllSizesShareTheirMemory(t *testing.T) {
 	var a arena
 	r := rand.New(rand.NewPCG(1, 2))
@@ -175,6 +166,18 @@ func TestBatchesOfAllSizesShareTheirMemory(t *testing.T) {
 	a.reset()
 	if most := 23 << 15; a.size() > most+most/4 { // 20 slices and the 3 of the last mark, of up to 1<<15 each
 		t.Errorf("the arena holds %d floats for batches that take at most %d", a.size(), most)
+	}
+}
+
+// What an owner put holds the pass's memory: it is forgotten with the memory, or both would be there at once.
+func TestWhatHoldsMemoryThatIsGivenUpIsForgotten(t *testing.T) {
+	p, owner := NewPass(1), "owner"
+	for i, n := range []int{1 << 20, 1 << 20, 2 << 20, 2 << 20} { // the third has a block of its own, beside an idle one
+		p.Reset(0)
+		if reused, want := p.Reuse(owner) != nil, i == 1 || i == 2; reused != want {
+			t.Errorf("batch %d: what was put before is there: %v, want %v", i, reused, want)
+		}
+		p.Put(owner, p.Scratch(n))
 	}
 }
 

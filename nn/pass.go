@@ -34,11 +34,13 @@ func NewPass(seed uint64) *Pass {
 // Reset forgets the batch and keeps its memory for the next, which has the given serial number.
 func (p *Pass) Reset(serial uint64) {
 	p.serial = serial
-	p.graph = gorgonia.NewGraph()
-	p.arena.reset()
+	p.graph, p.run = gorgonia.NewGraph(), newRun()
 	p.kept, p.before = p.before, p.kept
 	clear(p.kept)
-	p.run = newRun()
+	if p.arena.outgrown() {
+		clear(p.before) // what it holds would keep the memory that is given up
+	}
+	p.arena.reset()
 }
 
 // Floats returns n zeros that live until Reset.

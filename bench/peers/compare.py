@@ -47,6 +47,11 @@ def options():
         if folder is None or not pathlib.Path(folder).is_dir():
             parser.error(f"--{name}: no folder {folder!r}; name it, or set JENGA_{name.upper()}")
         setattr(args, name, pathlib.Path(folder).resolve())
+    given = {name for name in vars(args) if getattr(args, name) != parser.get_default(name)}
+    other = given & ({"model", "work", "measure", "steps", "bf16"} if args.whole_process else {"epochs", "limit"})
+    if other:
+        where = "without" if args.whole_process else "with"
+        parser.error(f"{', '.join(f'--{name}' for name in sorted(other))}: {where} --whole-process only")
     args.jenga = pathlib.Path(args.jenga).resolve()
     args.minilm = args.models / "minilm-l6"
     return args
@@ -57,12 +62,17 @@ def cores():
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
 
 
-def last_line(command):
-    """Runs a command and reads the last line that it prints, which is JSON."""
+def run(command):
+    """Runs a command and returns what it prints."""
     done = subprocess.run([str(word) for word in command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     if done.returncode != 0:
         raise SystemExit(f"{' '.join(map(str, command))} ended with {done.returncode}:\n{done.stderr}")
-    return json.loads(done.stdout.splitlines()[-1])
+    return done.stdout
+
+
+def last_line(command):
+    """Runs a command and reads the last line that it prints, which is JSON."""
+    return json.loads(run(command).splitlines()[-1])
 
 
 def python(script, *words):
@@ -79,10 +89,8 @@ class Comparison:
     def prepare(self):
         """Writes the ONNX file and the texts of each work, shuffled: the same batches for all."""
         if any("onnxruntime" in ENGINES[measure] for _, measure in self.cells()):
-            subprocess.run(
-                [sys.executable, HERE / "onnxruntime_peer.py", "export", "--model", self.model, "--threads", "1",
-                 "--weights", self.args.minilm, "--out", self.exported],
-                check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            run([sys.executable, HERE / "onnxruntime_peer.py", "export", "--model", self.model, "--threads", "1",
+                 "--weights", self.args.minilm, "--out", self.exported])
         for work in self.args.work:
             if work not in ("snips", "sst"):
                 continue

@@ -48,7 +48,7 @@ The work "full" is batches of 16 texts of 128 random tokens; with --data "data" 
 the others the faster counts.
 
 Shares of the peak are means: what is measured takes turns with a loop of multiply-adds in registers (of reads, for
-weights under 16 rows), so that both share the machine with the same others. The peaks themselves are the best of a second.`,
+weights under 16 rows), so that both share the machine with the same others. The peaks themselves are the best of half a second.`,
 		Example: `  jenga bench
   jenga bench models/minilm-l6 --data texts.txt --json
   jenga bench --size minilm --measure products --products --threads 1`,
@@ -99,7 +99,7 @@ func (f *benchFlags) check(model, size, work bool) error {
 	}
 	switch {
 	case f.steps < 0:
-		return fmt.Errorf("--steps %d: want a number from 1 on", f.steps)
+		return fmt.Errorf("--steps %d: want a number from 1 on, or 0 for the default", f.steps)
 	case f.data == "" && work && slices.Contains(f.work, "data"):
 		return errors.New("--work data: --data names the texts")
 	case f.data != "" && !model && f.tokenizer == "":

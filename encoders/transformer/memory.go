@@ -8,7 +8,7 @@ import (
 var _ encoders.Weighed = (*Encoder)(nil)
 
 // Memory implements encoders.Weighed: it counts the floats that Encode and Backward take of a pass, as allot,
-// newBlockState and newBlockGradients do.
+// newBlockState and newBlockGradients do, and the weights that Encode packs, as linear.forward does.
 func (e *Encoder) Memory(b encoders.Load) int64 {
 	const float = 4 // bytes
 	rows := int64(b.Tokens)
@@ -36,5 +36,18 @@ func (e *Encoder) Memory(b encoders.Load) int64 {
 	if lowest < len(e.levels) {
 		floats += 2*state + gradients
 	}
-	return float * floats
+	return float*floats + e.packedMemory(b.Training)
+}
+
+// packedMemory is what linear.forward keeps of packed weights, in bytes.
+func (e *Encoder) packedMemory(training bool) int64 {
+	bytes := int64(0)
+	for _, b := range e.blocks {
+		for _, l := range []linear{b.attention.query, b.attention.key, b.attention.value, b.attention.output, b.feedForward.up, b.feedForward.down} {
+			if !training || !l.weight.Learns() {
+				bytes += 4 * int64(len(l.weight.Data))
+			}
+		}
+	}
+	return bytes
 }

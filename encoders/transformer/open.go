@@ -153,13 +153,14 @@ func notFinite(v float32) bool { return v-v != 0 }
 // checkWords reads the word embeddings of tokens, whose ids are in the vocabulary, before the kernels do, where they are
 // part of a file: what the file has there, and whether it still has it, is known only then.
 func (e *Encoder) checkWords(ids []int32) (err error) {
-	if e.source == nil || len(e.source.mapped) == 0 {
-		return nil
-	}
-	t, table, width := e.source.words, e.embeddings.words.Data, e.config.Width
+	table, width := e.embeddings.words.Data, e.config.Width
 	if table == nil {
 		panic("transformer: an encoder is used after Close")
 	}
+	if e.source == nil || len(e.source.mapped) == 0 {
+		return nil
+	}
+	t := e.source.words
 
 	// A file that has become shorter has no memory for its end. In a kernel's goroutine that would end the program.
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
@@ -188,7 +189,9 @@ func (e *Encoder) Close() error {
 		return nil
 	}
 	e.embeddings.words.Data = nil
-	return closeAll(e.source.mapped)
+	mapped := e.source.mapped
+	e.source.mapped = nil
+	return closeAll(mapped)
 }
 
 // dropPrefix makes of an encoder under an unusual name one under none, so that transformers finds it. What lies beside
