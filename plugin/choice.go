@@ -130,7 +130,7 @@ func fieldsOf(prefix string, v reflect.Value) []Field {
 	var all []Field
 	for _, o := range optionsOf(v.Type()) {
 		value := v.FieldByIndex(o.index)
-		if value.Kind() == reflect.Struct {
+		if value.Kind() == reflect.Struct && value.Type() != factorsType {
 			all = append(all, fieldsOf(prefix+o.key+".", value)...)
 			continue
 		}

@@ -66,6 +66,8 @@ func (d decoder) value(where string, s *Section, v reflect.Value, l limits) {
 	switch {
 	case t == sectionType:
 		v.Set(reflect.ValueOf(s))
+	case t == factorsType && s.Kind != Null:
+		d.factors(where, s, v, l)
 	case s.Kind == Null:
 		// as if the key were absent
 	case t.Kind() == reflect.String:

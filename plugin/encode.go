@@ -22,6 +22,8 @@ func sectionOf(v reflect.Value) *Section {
 		return &Section{Text: "null"}
 	case t == sectionType:
 		return v.Interface().(*Section)
+	case t == factorsType:
+		return v.Interface().(Factors).section()
 	case t.Kind() == reflect.String:
 		return &Section{Kind: Text, Text: v.String()}
 	case t.Kind() == reflect.Bool:

@@ -65,7 +65,7 @@ var sectionType = reflect.TypeFor[*Section]()
 
 func checkType(t reflect.Type, what string) {
 	switch {
-	case t == sectionType:
+	case t == sectionType, t == factorsType:
 	case t.Kind() == reflect.Slice:
 		checkType(t.Elem(), what)
 	case t.Kind() == reflect.Map && (t.Key().Kind() == reflect.String || t.Key().Kind() == reflect.Int):
@@ -159,6 +159,9 @@ func (l limits) String() string {
 
 // wants says what values of type t within limits are: "a number in [0, 1)".
 func wants(t reflect.Type, l limits) string {
+	if t == factorsType {
+		return wantsFactors(l)
+	}
 	if l.choices != nil {
 		return l.String()
 	}

@@ -1,0 +1,54 @@
+package plugin
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+)
+
+// Factors is an option that is a word of the tag choice, one number for all, or a mapping of names to numbers. Limits in
+// the tag range hold for each number.
+type Factors struct {
+	Word string
+	One  float64            // where Word is "" and Each is nil
+	Each map[string]float64 // nil: not a mapping
+}
+
+var factorsType = reflect.TypeFor[Factors]()
+
+// factors sets v from s.
+func (d decoder) factors(where string, s *Section, v reflect.Value, l limits) {
+	var f Factors
+	number := reflect.ValueOf(&f.One).Elem()
+	switch {
+	case s.Kind == Mapping:
+		d.mapping(where, s, reflect.ValueOf(&f.Each).Elem(), l.ofNumbers())
+	case s.Kind < List && slices.Contains(l.choices, s.Text):
+		f.Word = s.Text
+	case parseNumber(s, number) && l.hold(f.One):
+	default:
+		d.wrong(where, s, v.Type(), l)
+		return
+	}
+	v.Set(reflect.ValueOf(f))
+}
+
+// ofNumbers is l without its words.
+func (l limits) ofNumbers() limits { l.choices = nil; return l }
+
+// section is what a file says to give f.
+func (f Factors) section() *Section {
+	switch {
+	case f.Word != "":
+		return SectionOf(f.Word)
+	case f.Each != nil:
+		return SectionOf(f.Each)
+	}
+	return SectionOf(f.One)
+}
+
+// wantsFactors says what values of the type are.
+func wantsFactors(l limits) string {
+	number := wants(reflect.TypeFor[float64](), l.ofNumbers())
+	return fmt.Sprintf("%s, %s or {NAME: %s}", oneOf(l.choices), number, number)
+}
