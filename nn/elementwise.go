@@ -108,3 +108,41 @@ func ScaleRows(x, factors *Node) *Node {
 		},
 	}.Apply(x, factors)
 }
+
+// Sigmoid returns 1/(1 + exp(-x)) of each element.
+func Sigmoid(x *Node) *Node { return Between(x, 0, 1) }
+
+// Between returns low + (high-low)·sigmoid(x) of each element.
+func Between(x *Node, low, high float32) *Node {
+	return Operation{
+		Name: "sigmoid", Shape: x.Shape(),
+		Forward: func(in [][]float32, out []float32) {
+			for i, v := range in[0] {
+				out[i] = low + (high-low)*float32(sigmoid(float64(v)))
+			}
+		},
+		Backward: func(in [][]float32, _, dOut []float32, dIn [][]float32) {
+			for i, v := range in[0] {
+				s := sigmoid(float64(v))
+				dIn[0][i] += dOut[i] * (high - low) * float32(s*(1-s))
+			}
+		},
+	}.Apply(x)
+}
+
+// Softplus returns log(1 + exp(x)) + least of each element.
+func Softplus(x *Node, least float32) *Node {
+	return Operation{
+		Name: "softplus", Shape: x.Shape(),
+		Forward: func(in [][]float32, out []float32) {
+			for i, v := range in[0] {
+				out[i] = least + float32(softplus(float64(v)))
+			}
+		},
+		Backward: func(in [][]float32, _, dOut []float32, dIn [][]float32) {
+			for i, v := range in[0] {
+				dIn[0][i] += dOut[i] * float32(sigmoid(float64(v)))
+			}
+		},
+	}.Apply(x)
+}

@@ -85,6 +85,19 @@ func (p Params) Normal(name string, std float64, shape ...int) *Param {
 	return w
 }
 
+// Uniform makes a parameter drawn evenly from -bound to bound.
+func (p Params) Uniform(name string, bound float64, shape ...int) *Param {
+	w := p.make(name, shape)
+	if p.unset {
+		return w
+	}
+	r := rand.New(rand.NewPCG(p.tree.seed, hashOf(w.Name)))
+	for i := range w.Data {
+		w.Data[i] = float32((2*r.Float64() - 1) * bound)
+	}
+	return w
+}
+
 // Zeros makes a parameter of zeros.
 func (p Params) Zeros(name string, shape ...int) *Param { return p.make(name, shape) }
 

@@ -1,0 +1,238 @@
+package nn
+
+import (
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"testing"
+)
+
+// states returns n numbers from normal(0, by).
+func states(seed uint64, n int, by float64) []float32 {
+	r := rand.New(rand.NewPCG(seed, 1))
+	x := make([]float32, n)
+	for i := range x {
+		x[i] = float32(r.NormFloat64() * by)
+	}
+	return x
+}
+
+func finite(t *testing.T, what string, x []float32) {
+	t.Helper()
+	for i, v := range x {
+		if v-v != 0 {
+			t.Fatalf("%s at %d is %v", what, i, v)
+		}
+	}
+}
+
+// attended runs attention over texts and returns its result and the gradients at q, k and v of the sum of its squares/2.
+func attended(t *testing.T, q, k, v []float32, width, heads int, starts []int) (out []float32, d [3][]float32) {
+	t.Helper()
+	p := NewPass(1)
+	rows := Rows{Starts: starts}
+	var at []*Node
+	var dAt [][]float32
+	for i, x := range [][]float32{q, k, v} {
+		at = append(at, p.Input(x, rows.Tokens(), width))
+		d[i] = zeros(len(x))
+		dAt = append(dAt, d[i])
+	}
+	y := Attention(p, at[0], at[1], at[2], rows, heads)
+	loss := halfSquares(y)
+	forward(t, p)
+	if err := p.Backward(loss, 1, Gradients{}, at, dAt); err != nil {
+		t.Fatal(err)
+	}
+	return Values(y), d
+}
+
+// halfSquares is Σ x²/2.
+func halfSquares(x *Node) *Node {
+	return Operation{
+		Name:     "half squares",
+		Forward:  func(in [][]float32, out []float32) { out[0] = dot(in[0], in[0]) / 2 },
+		Backward: func(in [][]float32, _, dOut []float32, dIn [][]float32) { addScaled(dIn[0], in[0], dOut[0]) },
+	}.Apply(x)
+}
+
+// The three things that go wrong where attention is written naively: overflow, memory of T², vanishing gradients.
+func TestAttentionOfLargeScoresDoesNotOverflow(t *testing.T) {
+	const tokens, width = 9, 4
+	for _, size := range []float64{1e4, -1e4} {
+		q, k, v := zeros(tokens*width), zeros(tokens*width), states(3, tokens*width, 1)
+		for i := range tokens { // scores of ±size with the token itself, 0 with others
+			q[i*width+i%width] = float32(math.Sqrt(math.Abs(size) * math.Sqrt(width)))
+			k[i*width+i%width] = q[i*width+i%width] * float32(math.Copysign(1, size))
+		}
+		out, d := attended(t, q, k, v, width, 1, []int{0, tokens})
+		finite(t, "attention", out)
+		for i, name := range []string{"queries", "keys", "values"} {
+			finite(t, "gradient at the "+name, d[i])
+		}
+		if size > 0 { // all of a query's weight is on the tokens with its own feature
+			for i := range tokens {
+				want, n := 0.0, 0.0
+				for j := i % width; j < tokens; j += width {
+					want += float64(v[j*width])
+					n++
+				}
+				if got := float64(out[i*width]); math.Abs(got-want/n) > 1e-4 {
+					t.Errorf("row %d is %v, want %v", i, got, want/n)
+				}
+			}
+		}
+	}
+}
+
+// skipShort leaves out what is measured by allocations: with the race detector, which short tests run with, pools give
+// memory away at random.
+func skipShort(t *testing.T) {
+	if testing.Short() {
+		t.Skip("allocations are counted in long tests")
+	}
+}
+
+func TestAttentionsMemoryGrowsWithTheTextsLength(t *testing.T) {
+	const width, heads = 16, 2
+	skipShort(t)
+	allocated := func(tokens int) float64 {
+		q, k, v := states(1, tokens*width, 1), states(2, tokens*width, 1), states(3, tokens*width, 1)
+		attended(t, q, k, v, width, heads, []int{0, tokens}) // what is kept for ever is there
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		attended(t, q, k, v, width, heads, []int{0, tokens})
+		runtime.ReadMemStats(&after)
+		return float64(after.TotalAlloc - before.TotalAlloc)
+	}
+	short, long := allocated(1024), allocated(4096)
+	if long > 6*short { // 4 times the tokens; the square of them is 16 times
+		t.Errorf("1,024 tokens take %.3g bytes, 4,096 take %.3g", short, long)
+	}
+	if square := 4.0 * heads * 4096 * 4096; long > square/4 {
+		t.Errorf("4,096 tokens take %.3g bytes; the maps have %.3g", long, square)
+	}
+}
+
+func TestGradientsPassThroughLongChainsOfAttention(t *testing.T) {
+	const tokens, width, heads, depth = 12, 8, 2, 24
+	p, params := NewPass(1), NewParams(5)
+	rows := Rows{Starts: []int{0, tokens}}
+	x := p.Input(states(4, tokens*width, 1), tokens, width)
+	y := x
+	for i := range depth { // as a transformer's blocks
+		at := params.In(string(rune('a' + i)))
+		m := NewMultiHead(at, width, heads)
+		y = NewLayerNorm(at.In("norm"), width, 1e-12).Apply(Sum(y, m.Apply(p, y, rows)))
+	}
+	weights := states(6, tokens*width, 1)
+	loss := Operation{
+		Name:     "weigh",
+		Forward:  func(in [][]float32, out []float32) { out[0] = dot(in[0], weights) },
+		Backward: func(_ [][]float32, _, dOut []float32, dIn [][]float32) { addScaled(dIn[0], weights, dOut[0]) },
+	}.Apply(y)
+	forward(t, p)
+	dx := zeros(tokens * width)
+	if err := p.Backward(loss, 1, NewGradients(params.All()), []*Node{x}, [][]float32{dx}); err != nil {
+		t.Fatal(err)
+	}
+	norm := math.Sqrt(float64(dot(dx, dx) / dot(weights, weights)))
+	if !(norm > 1e-3 && norm < 1e3) {
+		t.Errorf("behind %d layers the gradient is %.3g times what came in", depth, norm)
+	}
+}
+
+// lensed runs a focus with one lens a query and returns its result and the gradients at centre and aperture.
+func lensed(t *testing.T, tokens int, centre, aperture float32, twice bool) (weights, out []float32, dCentre, dAperture []float32) {
+	t.Helper()
+	const width = 4
+	p := NewPass(1)
+	rows := Rows{Starts: []int{0, tokens}}
+	input := func(x []float32, columns int) *Node { return p.Input(x, tokens, columns) }
+	mu, sigma := zeros(tokens), zeros(tokens)
+	for i := range mu {
+		mu[i], sigma[i] = centre, aperture
+	}
+	m, s := input(mu, 1), input(sigma, 1)
+	p.Watch("lens", func(_ int, _ []int, values []float32) { weights = append([]float32(nil), values...) })
+	q, k, v := input(states(1, tokens*width, 1), width), input(states(2, tokens*width, 1), width), input(states(3, tokens*width, 1), width)
+	y := Focus{Heads: 1, Twice: twice, Name: "lens"}.Apply(p, q, k, v, m, s, rows)
+	loss := halfSquares(y)
+	forward(t, p)
+	dCentre, dAperture = zeros(tokens), zeros(tokens)
+	if err := p.Backward(loss, 1, Gradients{}, []*Node{m, s}, [][]float32{dCentre, dAperture}); err != nil {
+		t.Fatal(err)
+	}
+	return weights, Values(y), dCentre, dAperture
+}
+
+func TestTheLensAtItsBounds(t *testing.T) {
+	for _, twice := range []bool{false, true} {
+		for _, tokens := range []int{1, 2, 512} {
+			for _, aperture := range []float32{0.02, 1, 1e4} {
+				for _, centre := range []float32{0, 0.5, 1} {
+					weights, out, dCentre, dAperture := lensed(t, tokens, centre, aperture, twice)
+					finite(t, "focus", out)
+					finite(t, "gradient at the centre", dCentre)
+					finite(t, "gradient at the aperture", dAperture)
+					for i := range tokens {
+						sum := 0.0
+						for _, w := range weights[i*tokens : (i+1)*tokens] {
+							sum += float64(w)
+						}
+						if math.Abs(sum-1) > 1e-4 {
+							t.Fatalf("%d tokens, σ %v, μ %v, twice %v: weights of query %d sum to %v", tokens, aperture, centre, twice, i, sum)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestANarrowLensSeesWhereItLooks(t *testing.T) {
+	const tokens = 512
+	weights, _, _, _ := lensed(t, tokens, 0.25, 0.02, false)
+	near := 0.0
+	for j, w := range weights[:tokens] {
+		if math.Abs(float64(j)/(tokens-1)-0.25) < 0.08 { // 4 σ
+			near += float64(w)
+		}
+	}
+	if near < 0.999 {
+		t.Errorf("%.4f of the weight is near the centre", near)
+	}
+	// the other reading is nearly flat: products lie in [0, 1]
+	weights, _, _, _ = lensed(t, tokens, 0.25, 0.02, true)
+	for j, w := range weights[:tokens] {
+		if w > 3.0/tokens {
+			t.Errorf("weight %v at %d, of %d tokens", w, j, tokens)
+		}
+	}
+}
+
+func TestAWideLensIsPlainAttention(t *testing.T) {
+	const tokens, width = 40, 4
+	_, got, _, _ := lensed(t, tokens, 0.5, 1e4, false)
+	want, _ := attended(t, states(1, tokens*width, 1), states(2, tokens*width, 1), states(3, tokens*width, 1), width, 1, []int{0, tokens})
+	if !near(got, want, 1e-5) {
+		t.Error("focus through a wide lens is not attention")
+	}
+}
+
+func TestFocussMemoryGrowsWithTheTextsLength(t *testing.T) {
+	skipShort(t)
+	allocated := func(tokens int) float64 {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		p := NewPass(1)
+		x := func(seed uint64, n int) *Node { return p.Input(states(seed, tokens*n, 0.1), tokens, n) }
+		Focus{Heads: 2}.Apply(p, x(1, 8), x(2, 8), x(3, 8), x(4, 1), Softplus(x(5, 1), 0.1), Rows{Starts: []int{0, tokens}})
+		forward(t, p)
+		runtime.ReadMemStats(&after)
+		return float64(after.TotalAlloc - before.TotalAlloc)
+	}
+	if short, long := allocated(512), allocated(2048); long > 6*short {
+		t.Errorf("512 tokens take %.3g bytes, 2,048 take %.3g", short, long)
+	}
+}

@@ -1,0 +1,352 @@
+package nn
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/jenga-nlp/jenga/internal/kernel"
+)
+
+// CRF is a linear-chain conditional random field (Lafferty et al. 2001): the probability of tags y of a chain of words is
+//
+//	exp(start[y_1] + Σ_t scores[t, y_t] + Σ_t transitions[y_t, y_t+1] + end[y_n]) / Z
+//
+// All sums over chains are taken in log space: scores of any size neither overflow nor vanish.
+type CRF struct {
+	Transitions *Param // [L L] from a tag to the next
+	Start, End  *Param // [L]
+	// Forbidden moves have probability 0: [L+1 L+1] from a tag, or from L before the first word, to a tag, or to L behind
+	// the last. nil: none is.
+	Forbidden []bool
+}
+
+// NewCRF makes the parameters "transitions", "start" and "end", from normal(0, 0.02).
+func NewCRF(params Params, labels int, forbidden []bool) *CRF {
+	if forbidden != nil && len(forbidden) != (labels+1)*(labels+1) {
+		panic(fmt.Sprintf("nn: CRF of %d tags with %d moves", labels, len(forbidden)))
+	}
+	return &CRF{
+		Transitions: params.Normal("transitions", 0.02, labels, labels),
+		Start:       params.Normal("start", 0.02, labels),
+		End:         params.Normal("end", 0.02, labels),
+		Forbidden:   forbidden,
+	}
+}
+
+// Chain is the words of one example that have scores.
+type Chain struct {
+	Rows []int // of the scores, word after word; at least one
+	Gold []int // tag of each; negative where it is not known: any tag may be the gold one
+}
+
+// Loss returns the sum over chains of -log p(gold), a number: scores [N L].
+func (c *CRF) Loss(scores *Node, chains []Chain) *Node {
+	labels := c.Start.Shape[0]
+	rows := rowsOf("CRF", scores, labels)
+	for _, chain := range chains {
+		if len(chain.Rows) == 0 || len(chain.Gold) != len(chain.Rows) {
+			panic(fmt.Sprintf("nn: CRF of a chain of %d words and %d tags", len(chain.Rows), len(chain.Gold)))
+		}
+		for i, r := range chain.Rows {
+			if r < 0 || r >= rows || chain.Gold[i] >= labels {
+				panic(fmt.Sprintf("nn: CRF of row %d and tag %d, of %d and %d", r, chain.Gold[i], rows, labels))
+			}
+		}
+	}
+	return Operation{
+		Name: "CRF", Params: []*Param{c.Transitions, c.Start, c.End},
+		Forward: func(in [][]float32, out []float32) {
+			m := c.moves(in[1], in[2], in[3])
+			losses := make([]float64, len(chains))
+			kernel.Parallel(len(chains), 1, func(i, _ int) {
+				all, gold := m.run(in[0], chains[i].Rows, nil), m.run(in[0], chains[i].Rows, chains[i].Gold)
+				losses[i] = all.total - gold.total
+			})
+			sum := 0.0
+			for _, l := range losses {
+				sum += l
+			}
+			out[0] = float32(sum)
+		},
+		// The gradient of log Z is each score's expected count: of all chains, less that of those that agree with gold.
+		Backward: func(in [][]float32, _, dOut []float32, dIn [][]float32) {
+			m := c.moves(in[1], in[2], in[3])
+			counts := make([]crfCounts, len(chains))
+			kernel.Parallel(len(chains), 1, func(i, _ int) {
+				counts[i] = newCRFCounts(len(chains[i].Rows), labels)
+				m.count(&counts[i], in[0], chains[i].Rows, nil, 1)
+				m.count(&counts[i], in[0], chains[i].Rows, chains[i].Gold, -1)
+			})
+			for i, n := range counts {
+				if dIn[0] != nil {
+					for t, r := range chains[i].Rows {
+						addCounts(dIn[0][r*labels:(r+1)*labels], n.tags[t*labels:(t+1)*labels], dOut[0])
+					}
+				}
+				addCounts(dIn[1], n.moves, dOut[0])
+				addCounts(dIn[2], n.tags[:labels], dOut[0])
+				addCounts(dIn[3], n.tags[len(n.tags)-labels:], dOut[0])
+			}
+		},
+	}.Apply(scores)
+}
+
+// addCounts adds by times counts to d, if it is wanted.
+func addCounts(d []float32, counts []float64, by float32) {
+	if d == nil {
+		return
+	}
+	for i, n := range counts {
+		d[i] += by * float32(n)
+	}
+}
+
+// Decode returns the likeliest tags of a chain of words with scores [N L], and the probability of each tag at its word.
+// Where scores are no numbers, the tags are some.
+func (c *CRF) Decode(scores []float32, rows []int) (tags []int, shares []float32) {
+	m := c.moves(c.Transitions.Data, c.Start.Data, c.End.Data)
+	labels := m.labels
+	best := make([]float64, len(rows)*labels) // log of the likeliest way to a tag
+	from := make([]int, len(rows)*labels)
+	for t, r := range rows {
+		for j := range labels {
+			score, at := math.Inf(-1), 0
+			if t == 0 {
+				score = m.start[j]
+			} else {
+				for i := range labels {
+					if s := best[(t-1)*labels+i] + m.between[i*labels+j]; s > score {
+						score, at = s, i
+					}
+				}
+			}
+			best[t*labels+j], from[t*labels+j] = score+float64(scores[r*labels+j]), at
+		}
+	}
+	tags = make([]int, len(rows))
+	last := 0
+	for j := range labels {
+		if best[(len(rows)-1)*labels+j]+m.end[j] > best[(len(rows)-1)*labels+last]+m.end[last] {
+			last = j
+		}
+	}
+	for t := len(rows) - 1; t >= 0; t-- {
+		tags[t] = last
+		last = from[t*labels+last]
+	}
+
+	n := newCRFCounts(len(rows), labels)
+	m.count(&n, scores, rows, nil, 1)
+	shares = make([]float32, len(rows))
+	for t, tag := range tags {
+		shares[t] = float32(n.tags[t*labels+tag])
+	}
+	return tags, shares
+}
+
+// crfMoves are the scores of moves, -Inf where they are forbidden.
+type crfMoves struct {
+	labels              int
+	start, between, end []float64 // [L], [L L], [L]
+	top                 float64   // the largest of between
+	powers              []float64 // [L L] exp(between - top)
+}
+
+func (c *CRF) moves(between, start, end []float32) crfMoves {
+	labels := len(start)
+	m := crfMoves{labels: labels, start: make([]float64, labels), between: make([]float64, labels*labels), end: make([]float64, labels)}
+	move := func(score float32, from, to int) float64 {
+		if c.Forbidden != nil && c.Forbidden[from*(labels+1)+to] {
+			return math.Inf(-1)
+		}
+		return float64(score)
+	}
+	m.top = math.Inf(-1)
+	for i := range labels {
+		m.start[i], m.end[i] = move(start[i], labels, i), move(end[i], i, labels)
+		for j := range labels {
+			m.between[i*labels+j] = move(between[i*labels+j], i, j)
+			m.top = math.Max(m.top, m.between[i*labels+j])
+		}
+	}
+	if math.IsInf(m.top, 0) {
+		m.top = 0
+	}
+	m.powers = make([]float64, labels*labels)
+	for i, score := range m.between {
+		m.powers[i] = math.Exp(score - m.top)
+	}
+	return m
+}
+
+// A sum of powers below it may have lost some of its terms to underflow: it is taken again, term by term.
+const leastSum = 1e-280
+
+// ahead writes to out [L] log Σ_i exp(x_i + between_ij) for each tag j.
+func (m crfMoves) ahead(out, x, powers []float64) {
+	top := m.toPowers(powers, x)
+	clear(out)
+	for i, power := range powers {
+		if power == 0 {
+			continue
+		}
+		for j, move := range m.powers[i*m.labels : (i+1)*m.labels] {
+			out[j] += power * move
+		}
+	}
+	for j, sum := range out {
+		if sum < leastSum {
+			out[j] = m.sumOf(func(i int) float64 { return x[i] + m.between[i*m.labels+j] })
+		} else {
+			out[j] = top + m.top + math.Log(sum)
+		}
+	}
+}
+
+// back writes to out [L] log Σ_j exp(between_ij + x_j) for each tag i.
+func (m crfMoves) back(out, x, powers []float64) {
+	top := m.toPowers(powers, x)
+	for i := range out {
+		sum := 0.0
+		for j, move := range m.powers[i*m.labels : (i+1)*m.labels] {
+			sum += move * powers[j]
+		}
+		if sum < leastSum {
+			out[i] = m.sumOf(func(j int) float64 { return m.between[i*m.labels+j] + x[j] })
+		} else {
+			out[i] = top + m.top + math.Log(sum)
+		}
+	}
+}
+
+// toPowers writes exp(x - top) to powers and returns top, the largest of x, or 0 where that is not finite.
+func (m crfMoves) toPowers(powers, x []float64) (top float64) {
+	top = math.Inf(-1)
+	for _, v := range x {
+		top = math.Max(top, v)
+	}
+	if math.IsInf(top, 0) {
+		top = 0
+	}
+	for i, v := range x {
+		powers[i] = math.Exp(v - top)
+	}
+	return top
+}
+
+// sumOf is log Σ exp of the terms of all tags.
+func (m crfMoves) sumOf(term func(i int) float64) float64 {
+	terms := make([]float64, m.labels)
+	for i := range terms {
+		terms[i] = term(i)
+	}
+	return logSum(terms)
+}
+
+// logSum returns log Σ exp(x), -Inf where all are.
+func logSum(x []float64) float64 {
+	top := math.Inf(-1)
+	for _, v := range x {
+		top = math.Max(top, v)
+	}
+	if math.IsInf(top, 0) || math.IsNaN(top) {
+		return top
+	}
+	sum := 0.0
+	for _, v := range x {
+		sum += math.Exp(v - top)
+	}
+	return top + math.Log(sum)
+}
+
+// crfRun are the sums over the tags of a chain: forward[t, j] is the log of all ways up to word t that give it tag j,
+// its score counted in; backward of all ways from there on, without.
+type crfRun struct {
+	forward, backward []float64 // [n L]
+	total             float64   // log Z
+}
+
+// run sums over all tags, or those that agree with gold.
+func (m crfMoves) run(scores []float32, rows, gold []int) crfRun {
+	labels, n := m.labels, len(rows)
+	r := crfRun{forward: make([]float64, n*labels), backward: make([]float64, n*labels)}
+	powers, behind := make([]float64, labels), make([]float64, labels)
+	for t, row := range rows {
+		at := r.forward[t*labels : (t+1)*labels]
+		if t == 0 {
+			copy(at, m.start)
+		} else {
+			m.ahead(at, r.forward[(t-1)*labels:t*labels], powers)
+		}
+		for j := range at {
+			at[j] += m.score(scores, row, gold, t, j)
+		}
+	}
+	for t := n - 1; t >= 0; t-- {
+		at := r.backward[t*labels : (t+1)*labels]
+		if t == n-1 {
+			copy(at, m.end)
+			continue
+		}
+		for j := range behind {
+			behind[j] = m.score(scores, rows[t+1], gold, t+1, j) + r.backward[(t+1)*labels+j]
+		}
+		m.back(at, behind, powers)
+	}
+	for j := range behind {
+		behind[j] = r.forward[(n-1)*labels+j] + m.end[j]
+	}
+	r.total = logSum(behind)
+	return r
+}
+
+// score is that of tag j at word t, -Inf where gold says another.
+func (m crfMoves) score(scores []float32, row int, gold []int, t, j int) float64 {
+	if gold != nil && gold[t] >= 0 && gold[t] != j {
+		return math.Inf(-1)
+	}
+	return float64(scores[row*m.labels+j])
+}
+
+// crfCounts are how often each tag and each move is expected in a chain.
+type crfCounts struct{ tags, moves []float64 } // [n L], [L L]
+
+func newCRFCounts(words, labels int) crfCounts {
+	return crfCounts{make([]float64, words*labels), make([]float64, labels*labels)}
+}
+
+// count adds by times what is expected over all tags, or those that agree with gold.
+func (m crfMoves) count(n *crfCounts, scores []float32, rows, gold []int, by float64) {
+	r := m.run(scores, rows, gold)
+	labels := m.labels
+	for i, f := range r.forward {
+		n.tags[i] += by * math.Exp(f+r.backward[i]-r.total)
+	}
+	from, to := make([]float64, labels), make([]float64, labels)
+	fromPowers, toPowers := make([]float64, labels), make([]float64, labels)
+	for t := 1; t < len(rows); t++ {
+		for i := range labels {
+			from[i] = r.forward[(t-1)*labels+i] - r.total
+			to[i] = m.score(scores, rows[t], gold, t, i) + r.backward[t*labels+i]
+		}
+		size := m.toPowers(fromPowers, from) + m.toPowers(toPowers, to) + m.top
+		if factor := by * math.Exp(size); size < 600 {
+			for i, power := range fromPowers {
+				if power == 0 {
+					continue
+				}
+				for j, move := range m.powers[i*labels : (i+1)*labels] {
+					n.moves[i*labels+j] += factor * power * move * toPowers[j]
+				}
+			}
+			continue
+		}
+		for i, f := range from { // of such a size, some powers are beyond a number's range
+			for j, b := range to {
+				if p := f + m.between[i*labels+j] + b; p > -700 {
+					n.moves[i*labels+j] += by * math.Exp(p)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,207 @@
+package nn
+
+import (
+	"math"
+	"slices"
+	"strconv"
+	"testing"
+)
+
+// partCase is a case of testdata/parts.json, which scripts/fixtures/parts.py writes.
+type partCase struct {
+	Inputs, Params   map[string]partTensor
+	Y, C             []float32
+	Gold             []int
+	Starts           []int
+	Heads            int
+	Weights          []float32
+	Values           []float32
+	Smoothing, Gamma float64
+	// Unit is what an input is counted in, if not in ones: its gradient is compared times that. A lens of aperture σ moves
+	// by parts of σ; a float32 gradient at a narrow one holds no more.
+	Unit map[string]float32
+}
+
+type partTensor struct {
+	Shape          []int
+	Data, Gradient []float32
+}
+
+func (c partCase) loss() LabelLoss {
+	return LabelLoss{Smoothing: c.Smoothing, Gamma: c.Gamma, Weights: c.Weights}
+}
+
+func (c partCase) flags() []int8 {
+	flags := make([]int8, len(c.Gold))
+	for i, g := range c.Gold {
+		flags[i] = int8(g)
+	}
+	return flags
+}
+
+// chains are the texts of a case as a CRF takes them.
+func (c partCase) chains() []Chain {
+	var chains []Chain
+	for b := range len(c.Starts) - 1 {
+		var chain Chain
+		for t := c.Starts[b]; t < c.Starts[b+1]; t++ {
+			chain.Rows, chain.Gold = append(chain.Rows, t), append(chain.Gold, c.Gold[t])
+		}
+		chains = append(chains, chain)
+	}
+	return chains
+}
+
+type partMaker func(p *Pass, params Params, in map[string]*Node, c partCase) *Node
+
+var partMakers = map[string]partMaker{
+	"cross entropy smoothed":               labelsLoss,
+	"cross entropy weighted":               labelsLoss,
+	"cross entropy smoothed and weighted":  labelsLoss,
+	"cross entropy focal":                  labelsLoss,
+	"binary cross entropy":                 flagsLoss,
+	"binary cross entropy weighted":        flagsLoss,
+	"binary cross entropy focal":           flagsLoss,
+	"binary cross entropy of large scores": flagsLoss,
+	"number loss mse":                      numberLoss("mse"),
+	"number loss mae":                      numberLoss("mae"),
+	"number loss huber":                    numberLoss("huber"),
+	"BiLSTM": func(p *Pass, params Params, in map[string]*Node, c partCase) *Node {
+		return NewBiLSTM(params, 6, 5).Apply(p, in["x"], Rows{Starts: c.Starts})
+	},
+	"multi-head attention": func(p *Pass, params Params, in map[string]*Node, c partCase) *Node {
+		return NewMultiHead(params, 8, c.Heads).Apply(p, in["x"], Rows{Starts: c.Starts})
+	},
+	"focus sum":                      focused(false),
+	"focus sum, a lens per head":     focused(false),
+	"focus sum, as narrow as can be": focused(false),
+	"focus softmax":                  focused(true),
+	"focus softmax, a lens per head": focused(true),
+	"CRF": func(_ *Pass, params Params, in map[string]*Node, c partCase) *Node {
+		return NewCRF(params, 4, nil).Loss(in["x"], c.chains())
+	},
+	"cosine": func(_ *Pass, _ Params, in map[string]*Node, _ partCase) *Node { return Cosine(in["a"], in["b"]) },
+	"layer mix": func(_ *Pass, params Params, in map[string]*Node, _ partCase) *Node {
+		var layers []*Node
+		for l := range len(in) {
+			layers = append(layers, in["x"+strconv.Itoa(l)])
+		}
+		return NewLayerMix(params, len(layers)).Apply(layers...)
+	},
+}
+
+func labelsLoss(_ *Pass, _ Params, in map[string]*Node, c partCase) *Node {
+	return c.loss().CrossEntropy(in["x"], c.Gold)
+}
+
+func flagsLoss(_ *Pass, _ Params, in map[string]*Node, c partCase) *Node {
+	return c.loss().BinaryCrossEntropy(in["x"], c.flags())
+}
+
+func numberLoss(name string) partMaker {
+	return func(_ *Pass, _ Params, in map[string]*Node, c partCase) *Node {
+		return NumberLoss(in["x"], c.Values, []float32{1, 1, 1, 1, 1, 1}, Distances[name])
+	}
+}
+
+func focused(twice bool) partMaker {
+	return func(p *Pass, _ Params, in map[string]*Node, c partCase) *Node {
+		return Focus{Heads: c.Heads, Twice: twice}.Apply(p, in["q"], in["k"], in["v"], in["mu"], in["sigma"], Rows{Starts: c.Starts})
+	}
+}
+
+func TestPartsEqualPyTorchs(t *testing.T) {
+	var file struct{ Cases map[string]partCase }
+	readGolden(t, "testdata/parts.json", &file)
+	if len(file.Cases) != len(partMakers) {
+		t.Errorf("%d cases for %d parts", len(file.Cases), len(partMakers))
+	}
+	for name, c := range file.Cases {
+		t.Run(name, func(t *testing.T) { c.check(t, partMakers[name]) })
+	}
+}
+
+// check compares values and gradients.
+func (c partCase) check(t *testing.T, make partMaker) {
+	p, params := NewPass(1), NewParams(1)
+	var at []*Node
+	var dAt [][]float32
+	var names []string
+	in := map[string]*Node{}
+	for name, x := range c.Inputs {
+		in[name] = p.Input(x.Data, x.Shape...)
+		at, dAt, names = append(at, in[name]), append(dAt, zeros(len(x.Data))), append(names, name)
+	}
+	y := make(p, params, in, c)
+	for _, w := range params.All() {
+		from, ok := c.Params[w.Name]
+		if !ok || !slices.Equal(from.Shape, w.Shape) {
+			t.Fatalf("parameter %s %v is not among the golden ones", w.Name, w.Shape)
+		}
+		copy(w.Data, from.Data)
+	}
+	loss := y
+	if !y.IsScalar() {
+		loss = Operation{
+			Name:     "weigh",
+			Forward:  func(in [][]float32, out []float32) { out[0] = dot(in[0], c.C) },
+			Backward: func(_ [][]float32, _, dOut []float32, dIn [][]float32) { addScaled(dIn[0], c.C, dOut[0]) },
+		}.Apply(y)
+	}
+	forward(t, p)
+	checkGolden(t, "y", Values(y), c.Y)
+
+	into := NewGradients(params.All())
+	if err := p.Backward(loss, 1, into, at, dAt); err != nil {
+		t.Fatal(err)
+	}
+	for i, name := range names {
+		got, want := dAt[i], c.Inputs[name].Gradient
+		if unit := c.Unit[name]; unit != 0 {
+			for k := range got {
+				got[k], want[k] = got[k]*unit, want[k]*unit
+			}
+		}
+		checkGolden(t, "gradient at "+name, got, want)
+	}
+	for _, w := range params.All() {
+		checkGolden(t, "gradient of "+w.Name, into.Of(w), c.Params[w.Name].Gradient)
+	}
+}
+
+func zeros(n int) []float32 { return make([]float32, n) }
+
+func TestCRFEqualsPyTorchs(t *testing.T) {
+	var file struct {
+		Chains []struct {
+			Labels                          int
+			Scores, Transitions, Start, End []float32
+			Gold, Best                      []int
+			Loss                            float64
+		}
+	}
+	readGolden(t, "testdata/parts.json", &file)
+	if len(file.Chains) != 200 {
+		t.Fatalf("%d chains, want 200", len(file.Chains))
+	}
+	for i, c := range file.Chains {
+		params := NewParams(1)
+		crf := NewCRF(params, c.Labels, nil)
+		copy(crf.Transitions.Data, c.Transitions)
+		copy(crf.Start.Data, c.Start)
+		copy(crf.End.Data, c.End)
+		rows := make([]int, len(c.Gold))
+		for t := range rows {
+			rows[t] = t
+		}
+		p := NewPass(1)
+		loss := crf.Loss(p.Input(c.Scores, len(rows), c.Labels), []Chain{{rows, c.Gold}})
+		forward(t, p)
+		if got := float64(Values(loss)[0]); math.Abs(got-c.Loss) > 1e-5*math.Max(1, c.Loss) {
+			t.Errorf("chain %d: loss %v, want %v", i, got, c.Loss)
+		}
+		if tags, _ := crf.Decode(c.Scores, rows); !slices.Equal(tags, c.Best) {
+			t.Errorf("chain %d: tags %v, want %v", i, tags, c.Best)
+		}
+	}
+}
