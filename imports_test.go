@@ -18,6 +18,7 @@ const module = "github.com/jenga-nlp/jenga/"
 var layers = [][]string{
 	{"internal/kernel", "internal/safetensors", "internal/onnx", "internal/shared"},
 	{"nn"},
+	{"internal/checkpoint"},
 	{"corpus"},
 	{"plugin"},
 	{"encoders", "fusion", "heads", "tasks"},

@@ -42,6 +42,11 @@ type Bounded interface {
 	MaxTokens() int // special ones included
 }
 
+// Deep is an Encoder that tells how many layers it gives the states of.
+type Deep interface {
+	Layers() int // embeddings counted
+}
+
 // Weighed is an Encoder that tells how much memory a batch takes.
 type Weighed interface {
 	// Memory returns the bytes that a batch's Encode and, in training, Backward take of a pass, and what Encode makes of
@@ -62,6 +67,13 @@ type Tied interface {
 	Words() *nn.Param // [V D]
 }
 
+// LoRA says how weights are changed by what learns beside them, which stay as they are (Hu et al. 2022).
+type LoRA struct {
+	Rank    int      `yaml:"r" range:"[1,1024]" doc:"rank of the changes"`
+	Alpha   float64  `yaml:"alpha" range:"(0,)" doc:"a change is multiplied by alpha / r"`
+	Targets []string `yaml:"targets" choice:"query|key|value|output|up|down" doc:"the weights that are changed: of attention, and up and down of the feed-forward layer"`
+}
+
 // Site is what an encoder is told.
 type Site struct {
 	Model      string    // folder or .onnx file of the weights, "" from scratch
@@ -69,6 +81,7 @@ type Site struct {
 	MaxLength  int       // the longest text in tokens
 	Dropout    float64   // model.dropout, a share: hidden states and attention weights
 	DropoutSet bool      // the experiment names a dropout; else the model's own config holds
+	LoRA       LoRA      // changes that learn in the place of weights; of rank 0: none
 	Freeze     string    // none | embeddings | all | a number N: the first N layers and the embeddings
 	Params     nn.Params // the encoder's corner of the parameters
 }

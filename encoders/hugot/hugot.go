@@ -27,6 +27,7 @@ type Options struct {
 	Backend string `yaml:"backend" choice:"go" doc:"what runs the graph"`
 }
 
+// encoder is an ONNX graph of any architecture that hugot runs (github.com/knights-analytics/hugot), frozen.
 type encoder struct {
 	path     string // of the graph
 	config   config
@@ -51,6 +52,9 @@ func New(o Options, site encoders.Site) (encoders.Encoder, error) {
 	}
 	if site.Freeze != "" && site.Freeze != "none" && site.Freeze != "all" {
 		return nil, fmt.Errorf("freeze: %q: all of it is frozen; leave freeze out, or set it to \"all\"", site.Freeze)
+	}
+	if site.LoRA.Rank > 0 {
+		return nil, errors.New("lora: all of it is frozen; leave lora out")
 	}
 	path := site.Model
 	if stat, err := os.Stat(path); err != nil {

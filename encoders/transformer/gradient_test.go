@@ -21,7 +21,6 @@ func pack(texts ...[]int32) corpus.Tokens {
 		tokens.IDs = append(tokens.IDs, text...)
 		tokens.Rows.Starts = append(tokens.Rows.Starts, len(tokens.IDs))
 		tokens.Rows.Example = append(tokens.Rows.Example, b)
-		tokens.Rows.FirstToken = append(tokens.Rows.FirstToken, 0)
 		for i := range text {
 			tokens.Rows.Segment = append(tokens.Rows.Segment, int8(2*i/len(text)))
 		}

@@ -11,6 +11,7 @@ import (
 type linear struct {
 	weight *nn.Param // [in out]
 	bias   *nn.Param // [out]
+	lora   *lora     // a change to the weight that learns in its place; nil for none
 	packed *atomic.Pointer[packed]
 }
 
@@ -21,7 +22,18 @@ type packed struct {
 }
 
 func newLinear(at nn.Params, in, out int, deviation float64) linear {
-	return linear{at.Normal("weight", deviation, in, out), at.Zeros("bias", out), new(atomic.Pointer[packed])}
+	return linear{weight: at.Normal("weight", deviation, in, out), bias: at.Zeros("bias", out), packed: new(atomic.Pointer[packed])}
+}
+
+// learns tells whether the weight changes from step to step.
+func (l linear) learns() bool { return l.weight.Learns() || l.lora != nil }
+
+// values are those that rows are multiplied by, and their version.
+func (l linear) values() ([]float32, uint64) {
+	if l.lora == nil {
+		return l.weight.Data, l.weight.Version()
+	}
+	return l.lora.of(l.weight), l.weight.Version() + l.lora.version()
 }
 
 // forward writes x·W + b to out, and does to it what follows: x [T in], out [T out].
@@ -31,8 +43,9 @@ func (l linear) forward(p *nn.Pass, out, x []float32, after kernel.Epilogue) {
 		M: len(x) / in, K: in, N: width, A: kernel.Dense(x, in), C: out,
 		Start: kernel.StartAtBias, Bias: l.bias.Data, After: after, BFloat16: p.BFloat16,
 	}
-	if p.BFloat16 || p.Training && l.weight.Learns() { // the next step's is another
-		product.B = kernel.Dense(l.weight.Data, width)
+	if p.BFloat16 || p.Training && l.learns() { // the next step's is another
+		values, _ := l.values()
+		product.B = kernel.Dense(values, width)
 	} else {
 		product.Packed = l.pack()
 	}
@@ -41,11 +54,12 @@ func (l linear) forward(p *nn.Pass, out, x []float32, after kernel.Epilogue) {
 
 // pack returns the weight packed, which is done once for each of its versions.
 func (l linear) pack() *kernel.Packed {
-	if have := l.packed.Load(); have != nil && have.version == l.weight.Version() {
+	values, version := l.values()
+	if have := l.packed.Load(); have != nil && have.version == version {
 		return &have.Packed
 	}
-	made := &packed{version: l.weight.Version()}
-	made.Pack(kernel.Dense(l.weight.Data, l.weight.Shape[1]), l.weight.Shape[0], l.weight.Shape[1])
+	made := &packed{version: version}
+	made.Pack(kernel.Dense(values, l.weight.Shape[1]), l.weight.Shape[0], l.weight.Shape[1])
 	l.packed.Store(made)
 	return &made.Packed
 }
@@ -62,14 +76,18 @@ func (l linear) backward(p *nn.Pass, x, dOut []float32, into nn.Gradients) {
 	if d := into.Of(l.bias); d != nil {
 		kernel.SumRows(d, dOut)
 	}
+	if l.lora != nil {
+		l.lora.backward(p, x, dOut, into)
+	}
 }
 
 // backwardTo writes to dx, or adds where start says so, the gradient at forward's x, given that at its result, and does
 // to it what follows.
 func (l linear) backwardTo(p *nn.Pass, dx, dOut []float32, start kernel.Start, after kernel.Epilogue) {
 	in, width := l.weight.Shape[0], l.weight.Shape[1]
+	values, _ := l.values()
 	kernel.Product{
-		M: len(dOut) / width, K: width, N: in, A: kernel.Dense(dOut, width), B: kernel.Dense(l.weight.Data, width).T(), C: dx,
+		M: len(dOut) / width, K: width, N: in, A: kernel.Dense(dOut, width), B: kernel.Dense(values, width).T(), C: dx,
 		Start: start, After: after, BFloat16: p.BFloat16,
 	}.Multiply()
 }

@@ -44,7 +44,7 @@ func (e *Encoder) packedMemory(training bool) int64 {
 	bytes := int64(0)
 	for _, b := range e.blocks {
 		for _, l := range []linear{b.attention.query, b.attention.key, b.attention.value, b.attention.output, b.feedForward.up, b.feedForward.down} {
-			if !training || !l.weight.Learns() {
+			if !training || !l.learns() {
 				bytes += 4 * int64(len(l.weight.Data))
 			}
 		}

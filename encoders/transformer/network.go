@@ -31,7 +31,7 @@ func newEncoder(c Config, site encoders.Site) (*Encoder, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	frozen, err := frozenLevels(site.Freeze, c.Layers)
+	frozen, err := encoders.FrozenLevels(site.Freeze, c.Layers)
 	if err != nil {
 		return nil, err
 	}
@@ -54,25 +54,11 @@ func newEncoder(c Config, site encoders.Site) (*Encoder, error) {
 	return e, nil
 }
 
-// frozenLevels returns how many levels stay as they are, of the embeddings and the layers above.
-func frozenLevels(freeze string, layers int) (int, error) {
-	switch freeze {
-	case "", "none":
-		return 0, nil
-	case "embeddings":
-		return 1, nil
-	case "all":
-		return layers + 1, nil
-	}
-	n, err := strconv.Atoi(freeze)
-	if err != nil || n < 0 || n > layers {
-		return 0, fmt.Errorf("freeze: %q is not known; there is none, embeddings, all, and a number of layers from 0 to %d", freeze, layers)
-	}
-	return n + 1, nil
-}
-
 // Width returns the width of the hidden states.
 func (e *Encoder) Width() int { return e.config.Width }
+
+// Layers returns how many layers' states it gives: the embeddings and the blocks.
+func (e *Encoder) Layers() int { return len(e.levels) }
 
 // MaxTokens returns how many tokens a text may have.
 func (e *Encoder) MaxTokens() int { return e.config.MaxPositions }

@@ -30,7 +30,7 @@ type source struct {
 }
 
 // open makes an encoder of the model at site.Model, a folder or an .onnx file.
-func open(_ Options, site encoders.Site) (encoders.Encoder, error) {
+func open(site encoders.Site) (*Encoder, error) {
 	folder := site.Model
 	stat, err := os.Stat(site.Model)
 	if err != nil {

@@ -55,6 +55,13 @@ func (e *Encoder) tensors() []safetensors.Tensor {
 	for _, p := range e.params.All() {
 		values[below(p.Name, e.params)] = p.Data
 	}
+	for i := range e.blocks { // as one weight, which is how others read it
+		for _, name := range loraTargets {
+			if l := e.blocks[i].target(name); l.lora != nil {
+				values[below(l.weight.Name, e.params)] = l.lora.of(l.weight)
+			}
+		}
+	}
 	for s := range storedParameters(e.config) {
 		data := values[s.name]
 		if s.linear {

@@ -35,8 +35,19 @@ func (o Options) CheckBase() error {
 
 // New makes an encoder: of the weights at site.Model, else from scratch.
 func New(o Options, site encoders.Site) (encoders.Encoder, error) {
+	e, err := newOrOpened(o, site)
+	if err == nil && site.LoRA.Rank > 0 {
+		err = e.addLoRA(site.LoRA, site.Params.In("lora"))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return e, nil
+}
+
+func newOrOpened(o Options, site encoders.Site) (*Encoder, error) {
 	if site.Model != "" {
-		return open(o, site)
+		return open(site)
 	}
 	if site.MaxLength > o.MaxPositions {
 		return nil, fmt.Errorf("max_positions is %d, but max_length is %d", o.MaxPositions, site.MaxLength)

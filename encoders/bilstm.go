@@ -1,0 +1,284 @@
+package encoders
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/internal/checkpoint"
+	"github.com/jenga-nlp/jenga/internal/kernel"
+	"github.com/jenga-nlp/jenga/nn"
+)
+
+func init() { Register("bilstm", bilstmDefaults, NewBiLSTM) }
+
+var bilstmDefaults = BiLSTMOptions{Embedding: 256, Layers: 2, Hidden: 256}
+
+// BiLSTMOptions are the sizes of an encoder from scratch. One that is opened has those of its config.json.
+type BiLSTMOptions struct {
+	Embedding int `yaml:"embedding" range:"[1,16384]" doc:"width of the word embeddings, in numbers"`
+	Layers    int `yaml:"layers" range:"[1,64]" doc:"number of bidirectional LSTM layers"`
+	Hidden    int `yaml:"hidden" range:"[1,8192]" doc:"width of each direction's states, in numbers; the hidden states have both"`
+}
+
+var _ Sized = BiLSTMOptions{}
+
+// CheckBase refuses sizes beside a base model, which has its own.
+func (o BiLSTMOptions) CheckBase() error {
+	if o != bilstmDefaults {
+		return errors.New("its sizes are the base model's; leave out what stands beside type, or leave out base_model to start from nothing")
+	}
+	return nil
+}
+
+// bilstm is word embeddings and bidirectional LSTM layers, with dropout between them (Focus Mechanism's encoder). Asked
+// for the states of all layers it gives those of the LSTM layers: the embeddings have another width.
+type bilstm struct {
+	config bilstmConfig
+	params nn.Params
+	words  *nn.Param // [V E]
+	layers []*nn.BiLSTM
+	drops  []string // place of the dropout before each layer
+	levels [][]*nn.Param
+}
+
+var (
+	_ Trainable = (*bilstm)(nil)
+	_ Saver     = (*bilstm)(nil)
+	_ Tied      = (*bilstm)(nil)
+	_ Deep      = (*bilstm)(nil)
+	_ Weighed   = (*bilstm)(nil)
+)
+
+// bilstmConfig is the config.json of a saved encoder.
+type bilstmConfig struct {
+	Type       string  `json:"model_type"` // bilstm
+	Vocabulary int     `json:"vocab_size"`
+	Embedding  int     `json:"embedding"`
+	Layers     int     `json:"layers"`
+	Hidden     int     `json:"hidden"`
+	Dropout    float64 `json:"dropout"`
+}
+
+// check refuses sizes that the options do not take, before memory is made for them.
+func (c bilstmConfig) check() error {
+	switch {
+	case c.Type != "bilstm":
+		return fmt.Errorf("model_type is %q; want bilstm", c.Type)
+	case c.Vocabulary < 1 || c.Vocabulary > 1<<24 || c.Embedding < 1 || c.Embedding > 1<<14 || c.Layers < 1 || c.Layers > 64 || c.Hidden < 1 || c.Hidden > 1<<13:
+		return fmt.Errorf("vocab_size %d, embedding %d, layers %d, hidden %d: want sizes above 0, at most 16777216, 16384, 64, 8192", c.Vocabulary, c.Embedding, c.Layers, c.Hidden)
+	case !(c.Dropout >= 0 && c.Dropout < 1):
+		return fmt.Errorf("dropout is %v; it is a share from 0 to below 1", c.Dropout)
+	}
+	return nil
+}
+
+// NewBiLSTM makes an encoder: the one saved at site.Model, else one from scratch.
+func NewBiLSTM(o BiLSTMOptions, site Site) (Encoder, error) {
+	if site.LoRA.Rank > 0 {
+		return nil, errors.New("lora: it changes the weights of a transformer; leave it out")
+	}
+	c := bilstmConfig{"bilstm", site.Vocabulary, o.Embedding, o.Layers, o.Hidden, 0.1}
+	if site.Model != "" {
+		var err error
+		if c, err = readBiLSTMConfig(filepath.Join(site.Model, "config.json")); err != nil {
+			return nil, err
+		}
+		if site.Vocabulary > c.Vocabulary {
+			return nil, fmt.Errorf("%s: vocab_size is %d, but the tokenizer has %d tokens", site.Model, c.Vocabulary, site.Vocabulary)
+		}
+	}
+	if site.DropoutSet {
+		c.Dropout = site.Dropout
+	}
+	e, err := newBiLSTM(c, site)
+	if err != nil || site.Model == "" {
+		return e, err
+	}
+	return e, checkpoint.Read(filepath.Join(site.Model, "model.safetensors"), e.params.All(), e.params)
+}
+
+func readBiLSTMConfig(path string) (c bilstmConfig, err error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return c, err
+	}
+	if err = json.Unmarshal(text, &c); err == nil {
+		err = c.check()
+	}
+	if err != nil {
+		return c, fmt.Errorf("%s: %w", path, err)
+	}
+	return c, nil
+}
+
+func newBiLSTM(c bilstmConfig, site Site) (*bilstm, error) {
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	frozen, err := FrozenLevels(site.Freeze, c.Layers)
+	if err != nil {
+		return nil, err
+	}
+	// Embeddings are drawn from normal(0, 1), as PyTorch's.
+	e := &bilstm{config: c, params: site.Params, words: site.Params.In("embeddings").Normal("weight", 1, c.Vocabulary, c.Embedding)}
+	e.levels = append(e.levels, []*nn.Param{e.words})
+	width := c.Embedding
+	for i := range c.Layers {
+		at := site.Params.In("layer").In(strconv.Itoa(i))
+		e.layers = append(e.layers, nn.NewBiLSTM(at, width, c.Hidden))
+		e.drops = append(e.drops, at.In("dropout").Path())
+		e.levels = append(e.levels, at.All())
+		width = 2 * c.Hidden
+	}
+	for _, level := range e.levels[:frozen] {
+		for _, w := range level {
+			w.Frozen = true
+		}
+	}
+	return e, nil
+}
+
+// Width returns the width of the hidden states: both directions'.
+func (e *bilstm) Width() int { return 2 * e.config.Hidden }
+
+// Layers returns how many layers' states it gives.
+func (e *bilstm) Layers() int { return len(e.layers) }
+
+// Words returns the word embeddings [V E], nil where they have another width than the hidden states.
+func (e *bilstm) Words() *nn.Param {
+	if e.config.Embedding != e.Width() {
+		return nil
+	}
+	return e.words
+}
+
+// lowest returns the lowest level with a parameter that learns, or one above them all: the embeddings are level 0.
+func (e *bilstm) lowest(learns func(*nn.Param) bool) int {
+	for i, level := range e.levels {
+		if slices.ContainsFunc(level, learns) {
+			return i
+		}
+	}
+	return len(e.levels)
+}
+
+// bilstmStates are what Encode keeps for Backward.
+type bilstmStates struct {
+	ids    []int32
+	layers []*nn.LSTMStates
+	rate   []float64 // of the dropout before each layer
+}
+
+// Encode implements Encoder.
+func (e *bilstm) Encode(p *nn.Pass, tokens corpus.Tokens, wanted nn.Wanted) ([][]float32, error) {
+	if err := e.check(tokens); err != nil {
+		return nil, err
+	}
+	s := &bilstmStates{ids: tokens.IDs}
+	learning := len(e.levels)
+	if p.Training {
+		learning = e.lowest((*nn.Param).Learns)
+	}
+	x := p.Floats(len(tokens.IDs) * e.config.Embedding) // [T E]
+	kernel.Gather(x, e.words.Data, tokens.IDs, e.config.Embedding)
+	var all [][]float32
+	for i, layer := range e.layers {
+		rate := 0.0
+		if i > 0 && i+1 >= learning {
+			rate = e.config.Dropout
+		}
+		if rate > 0 {
+			dropped := p.Scratch(len(x))
+			kernel.Dropout(dropped, x, p.Key(e.drops[i]), rate)
+			x = dropped
+		}
+		states := layer.Forward(p, x, tokens.Rows)
+		s.layers, s.rate = append(s.layers, states), append(s.rate, rate)
+		x = states.Out // [T 2H]
+		all = append(all, x)
+	}
+	p.Put(e, s)
+	if wanted == nn.AllLayers {
+		return all, nil
+	}
+	return all[len(all)-1:], nil
+}
+
+// check returns what the network has no embedding for.
+func (e *bilstm) check(tokens corpus.Tokens) error {
+	for b := range tokens.Rows.Texts() {
+		for _, id := range tokens.IDs[tokens.Rows.Starts[b]:tokens.Rows.Starts[b+1]] {
+			if id < 0 || int(id) >= e.config.Vocabulary {
+				return fmt.Errorf("text %d of the batch: token id %d is outside the encoder's vocabulary of %d", b+1, id, e.config.Vocabulary)
+			}
+		}
+	}
+	return nil
+}
+
+// Backward implements Trainable.
+func (e *bilstm) Backward(p *nn.Pass, at [][]float32, into nn.Gradients) {
+	s, ok := p.Get(e).(*bilstmStates)
+	if !ok {
+		panic("encoders: Backward of a bilstm's pass that was not encoded")
+	}
+	lowest := e.lowest(into.Takes)
+	above := p.Floats(len(s.ids) * e.Width()) // gradient at the states above the layer
+	for i := len(e.layers) - 1; i+1 >= max(1, lowest); i-- {
+		// Of one layer at is that of the last, else one for each.
+		if j := i - len(e.layers) + len(at); j >= 0 && at[j] != nil {
+			kernel.Add(above, at[j])
+		}
+		var below []float32
+		if i >= lowest {
+			below = p.Floats(len(s.ids) * e.layers[i].Input[0].Shape[0])
+		}
+		e.layers[i].Backward(p, s.layers[i], below, above, into.Of)
+		if below == nil {
+			return
+		}
+		if above = below; s.rate[i] > 0 {
+			above = p.Floats(len(below))
+			kernel.DropoutBackward(above, below, p.Key(e.drops[i]), s.rate[i])
+		}
+	}
+	if lowest == 0 {
+		into.AddRows(e.words, above, s.ids)
+	}
+}
+
+// Memory implements Weighed.
+func (e *bilstm) Memory(b Load) int64 {
+	rows, hidden := int64(b.Tokens), int64(e.config.Hidden)
+	width := int64(e.config.Embedding)
+	floats := rows * width
+	for range e.layers {
+		floats += rows * (width + 2*hidden + 2*4*hidden + 2*hidden) // dropped inputs, states, gates, cells
+		if b.Training {
+			floats += rows * (2*width + 2*4*hidden + hidden)
+		}
+		width = 2 * hidden
+	}
+	return 4 * floats
+}
+
+// Save writes config.json and model.safetensors to folder, which it makes.
+func (e *bilstm) Save(folder string) error {
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return err
+	}
+	text, err := json.MarshalIndent(e.config, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(folder, "config.json"), append(text, '\n'), 0o644); err != nil {
+		return err
+	}
+	return checkpoint.Write(filepath.Join(folder, "model.safetensors"), e.params.All(), e.params)
+}

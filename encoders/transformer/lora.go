@@ -1,0 +1,133 @@
+package transformer
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+
+	"github.com/jenga-nlp/jenga/encoders"
+	"github.com/jenga-nlp/jenga/internal/kernel"
+	"github.com/jenga-nlp/jenga/nn"
+)
+
+// lora is a change of rank r to a weight that stays as it is: W + α/r·A·B (Hu et al. 2022, "LoRA", section 4.1). B begins at
+// zero, so that nothing is changed at first.
+type lora struct {
+	down, up *nn.Param // A [in r] and B [r out]
+	scale    float32   // α/r
+	merged   atomic.Pointer[mergedWeight]
+}
+
+// mergedWeight is W + α/r·A·B, as it was at one version of A and B.
+type mergedWeight struct {
+	data    []float32
+	version uint64
+}
+
+// loraTargets are the weights of a block that may be changed.
+var loraTargets = []string{"query", "key", "value", "output", "up", "down"}
+
+// target returns one of a block's linear layers by its name in loraTargets.
+func (b *block) target(name string) *linear {
+	switch name {
+	case "query":
+		return &b.attention.query
+	case "key":
+		return &b.attention.key
+	case "value":
+		return &b.attention.value
+	case "output":
+		return &b.attention.output
+	case "up":
+		return &b.feedForward.up
+	case "down":
+		return &b.feedForward.down
+	}
+	panic("transformer: no linear layer " + name)
+}
+
+// addLoRA freezes all parameters, and gives the targets of the blocks that were not frozen a change that learns.
+func (e *Encoder) addLoRA(o encoders.LoRA, at nn.Params) error {
+	if o.Rank < 1 || o.Rank > e.config.Width {
+		return fmt.Errorf("lora: r is %d; want a rank from 1 to the width, %d", o.Rank, e.config.Width)
+	}
+	for _, name := range o.Targets {
+		if !slices.Contains(loraTargets, name) {
+			return fmt.Errorf("lora: no target %q; there is %s", name, strings.Join(loraTargets, ", "))
+		}
+	}
+	any := false
+	for i := range e.blocks {
+		open := slices.ContainsFunc(e.levels[i+1], (*nn.Param).Learns)
+		for _, w := range e.levels[i+1] {
+			w.Frozen = true
+		}
+		if !open {
+			continue
+		}
+		any = true
+		corner := at.In(strconv.Itoa(i))
+		for _, name := range o.Targets {
+			l := e.blocks[i].target(name)
+			in, out := l.weight.Shape[0], l.weight.Shape[1]
+			l.lora = &lora{
+				down:  corner.In(name).Uniform("down", 1/math.Sqrt(float64(in)), in, o.Rank),
+				up:    corner.In(name).Zeros("up", o.Rank, out),
+				scale: float32(o.Alpha / float64(o.Rank)),
+			}
+		}
+		e.levels[i+1] = append(e.levels[i+1], corner.All()...)
+	}
+	for _, w := range e.levels[0] {
+		w.Frozen = true
+	}
+	if !any || len(o.Targets) == 0 {
+		return fmt.Errorf("lora: no layer is left to change; freeze leaves fewer of them as they are")
+	}
+	return nil
+}
+
+// version counts the changes of A and B.
+func (l *lora) version() uint64 { return l.down.Version() + l.up.Version() }
+
+// of returns weight [in out] with its change, computed once for each version.
+func (l *lora) of(weight *nn.Param) []float32 {
+	if have := l.merged.Load(); have != nil && have.version == l.version() {
+		return have.data
+	}
+	in, out := weight.Shape[0], weight.Shape[1]
+	made := &mergedWeight{make([]float32, in*out), l.version()}
+	kernel.MatMul(made.data, l.down.Data, l.up.Data, in, l.down.Shape[1], out)
+	for i, w := range weight.Data {
+		made.data[i] = w + l.scale*made.data[i]
+	}
+	l.merged.Store(made)
+	return made.data
+}
+
+// backward adds the gradients of A and B to into, given the layer's input x [T in] and the gradient at its result.
+func (l *lora) backward(p *nn.Pass, x, dOut []float32, into nn.Gradients) {
+	in, rank, out := l.down.Shape[0], l.down.Shape[1], l.up.Shape[1]
+	rows := len(x) / in
+	if d := into.Of(l.up); d != nil {
+		low := p.Floats(rows * rank) // x·A
+		kernel.MatMul(low, x, l.down.Data, rows, in, rank)
+		scale(low, l.scale)
+		kernel.MatMulAT(d, low, dOut, rank, rows, out)
+	}
+	if d := into.Of(l.down); d != nil {
+		low := p.Floats(rows * rank) // dOut·Bᵀ
+		kernel.MatMulBT(low, dOut, l.up.Data, rows, out, rank)
+		scale(low, l.scale)
+		kernel.MatMulAT(d, x, low, in, rows, rank)
+	}
+}
+
+func scale(x []float32, by float32) {
+	for i := range x {
+		x[i] *= by
+	}
+}

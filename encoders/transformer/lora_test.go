@@ -1,0 +1,132 @@
+package transformer
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/jenga-nlp/jenga/encoders"
+	"github.com/jenga-nlp/jenga/nn"
+)
+
+var allTargets = encoders.LoRA{Rank: 2, Alpha: 3, Targets: loraTargets}
+
+// changed is a network with changes that are far from nothing.
+func changed(t *testing.T, o encoders.LoRA, freeze string) (*Encoder, nn.Params) {
+	t.Helper()
+	e, params := network(t, tiny("bert"), freeze)
+	if err := e.addLoRA(o, params.In("encoder").In("lora")); err != nil {
+		t.Fatal(err)
+	}
+	r := rand.New(rand.NewPCG(3, 0))
+	for _, w := range params.In("encoder").In("lora").All() {
+		for i := range w.Data {
+			w.Data[i] += float32(0.3 * r.NormFloat64())
+		}
+		w.Changed()
+	}
+	return e, params
+}
+
+var loraTexts = pack([]int32{1, 2, 3, 4}, []int32{5}, []int32{6, 7, 8, 9, 10})
+
+func TestLoRAChangesNothingAtFirst(t *testing.T) {
+	e, params := network(t, tiny("bert"), "none")
+	want := slices.Clone(encode(t, e, nn.NewPass(1), loraTexts, nn.LastLayer)[0])
+	if err := e.addLoRA(allTargets, params.In("encoder").In("lora")); err != nil {
+		t.Fatal(err)
+	}
+	got := encode(t, e, nn.NewPass(1), loraTexts, nn.LastLayer)[0]
+	for i := range want {
+		if math.Abs(float64(got[i]-want[i])) > 1e-6 {
+			t.Fatalf("state %d is %v, was %v", i, got[i], want[i])
+		}
+	}
+	for _, w := range params.All() {
+		if w.Learns() != strings.HasPrefix(w.Name, "encoder.lora.") {
+			t.Errorf("parameter %s learns: %v", w.Name, w.Learns())
+		}
+	}
+}
+
+func TestLoRAsGradientsAgreeWithDifferences(t *testing.T) {
+	e, params := changed(t, allTargets, "none")
+	loss := func() float64 {
+		sum := 0.0
+		for i, v := range encode(t, e, training(1), loraTexts, nn.LastLayer)[0] {
+			sum += float64(v) * math.Sin(float64(i))
+		}
+		return sum
+	}
+	p := training(1)
+	states := encode(t, e, p, loraTexts, nn.LastLayer)[0]
+	at := make([]float32, len(states))
+	for i := range at {
+		at[i] = float32(math.Sin(float64(i)))
+	}
+	into := nn.NewGradients(params.All())
+	e.Backward(p, [][]float32{at}, into)
+	for _, w := range params.In("encoder").In("lora").All() {
+		got := into.Of(w)
+		for i := 0; i < len(w.Data); i += 1 + len(w.Data)/7 {
+			const h = 1e-2
+			was := w.Data[i]
+			at := func(v float32) float64 {
+				w.Data[i] = v
+				w.Changed()
+				return loss()
+			}
+			want := (at(was+h) - at(was-h)) / (2 * h)
+			at(was)
+			if math.Abs(float64(got[i])-want) > 1e-2*math.Max(1, math.Abs(want)) {
+				t.Errorf("gradient of %s at %d is %v, differences say %v", w.Name, i, got[i], want)
+			}
+		}
+	}
+}
+
+func TestLoRAIsSavedAsOneWeight(t *testing.T) {
+	e, _ := changed(t, allTargets, "none")
+	want := encode(t, e, nn.NewPass(1), loraTexts, nn.LastLayer)[0]
+	opened := openModel(t, save(t, e))
+	got := encode(t, opened, nn.NewPass(1), loraTexts, nn.LastLayer)[0]
+	if !slices.Equal(got, want) {
+		t.Error("saved and opened it gives other states")
+	}
+	for _, w := range opened.params.All() {
+		if strings.Contains(w.Name, "lora") {
+			t.Errorf("it has the parameter %s", w.Name)
+		}
+	}
+}
+
+func TestLoRALeavesFrozenLayersAlone(t *testing.T) {
+	_, params := changed(t, encoders.LoRA{Rank: 1, Alpha: 1, Targets: []string{"value"}}, "1")
+	var names []string
+	for _, w := range params.In("encoder").In("lora").All() {
+		names = append(names, w.Name)
+	}
+	if want := []string{"encoder.lora.1.value.down", "encoder.lora.1.value.up"}; !slices.Equal(names, want) {
+		t.Errorf("parameters %v, want %v", names, want)
+	}
+}
+
+func TestLoRAOptions(t *testing.T) {
+	for _, c := range []struct {
+		o      encoders.LoRA
+		freeze string
+		want   string
+	}{
+		{encoders.LoRA{Rank: 13, Alpha: 1, Targets: []string{"key"}}, "none", "r is 13; want a rank from 1 to the width, 12"},
+		{encoders.LoRA{Rank: 1, Alpha: 1, Targets: []string{"keys"}}, "none", `no target "keys"; there is query, key, value, output, up, down`},
+		{encoders.LoRA{Rank: 1, Alpha: 1}, "none", "no layer is left to change"},
+		{allTargets, "2", "no layer is left to change"},
+	} {
+		e, params := network(t, tiny("bert"), c.freeze)
+		if err := e.addLoRA(c.o, params.In("lora")); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%+v: error %v, want %q", c.o, err, c.want)
+		}
+	}
+}
