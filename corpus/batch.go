@@ -12,41 +12,44 @@ import (
 func Pack(examples []*Example) *Batch {
 	tokens := 0
 	for _, e := range examples {
-		tokens += len(e.Encoding.IDs)
+		tokens += e.Tokens()
 	}
-	b := &Batch{Examples: examples}
+	b := &Batch{Examples: examples, texts: make([]int, 1, len(examples)+1)}
 	b.Tokens.IDs = make([]int32, 0, tokens)
 	r := &b.Tokens.Rows
 	r.Starts = make([]int, 1, len(examples)+1)
 	r.Segment = make([]int8, 0, tokens)
 	for i, e := range examples {
-		if n := len(e.Encoding.IDs); n == 0 || len(e.Encoding.Types) != n || len(e.Encoding.Offsets) != n {
+		if len(e.Windows) == 0 {
 			panic("corpus: packing an example that is not encoded")
 		}
-		first := len(b.Tokens.IDs)
-		b.Tokens.IDs = append(b.Tokens.IDs, e.Encoding.IDs...)
-		r.Starts = append(r.Starts, len(b.Tokens.IDs))
-		r.Segment = append(r.Segment, e.Encoding.Types...)
-		r.Example = append(r.Example, i)
-		r.FirstToken = append(r.FirstToken, opening(e.Encoding))
-		r.WordCount = append(r.WordCount, len(e.Words))
-		addWords(r, e, first)
+		for _, w := range e.Windows {
+			b.add(e, w, i)
+		}
+		b.texts = append(b.texts, r.Texts())
 	}
 	return b
 }
 
-// opening returns how many special tokens open the text: one at most.
-func opening(e Encoding) int {
-	if e.Offsets[0] == (Span{}) {
-		return 1
+// add appends a window of example number i.
+func (b *Batch) add(e *Example, w Encoding, i int) {
+	if n := len(w.IDs); n == 0 || len(w.Types) != n || len(w.Offsets) != n {
+		panic("corpus: packing an example that is not encoded")
 	}
-	return 0
+	r, first := &b.Tokens.Rows, len(b.Tokens.IDs)
+	b.Tokens.IDs = append(b.Tokens.IDs, w.IDs...)
+	r.Starts = append(r.Starts, len(b.Tokens.IDs))
+	r.Segment = append(r.Segment, w.Types...)
+	r.Example = append(r.Example, i)
+	r.Second = append(r.Second, w.Second)
+	r.WordCount = append(r.WordCount, len(e.Words))
+	addWords(r, w, first)
 }
 
-// addWords adds the rows of the first pieces of an example's words; its tokens begin at row first.
-func addWords(r *nn.Rows, e *Example, first int) {
+// addWords adds the rows of the first pieces of the words in a window, whose tokens begin at row first.
+func addWords(r *nn.Rows, w Encoding, first int) {
 	last := int32(-1) // words come in order, so a number that grows begins a word
-	for i, word := range e.Encoding.Words {
+	for i, word := range w.Words {
 		if word > last {
 			r.Words = append(r.Words, first+i)
 			r.WordIndex = append(r.WordIndex, int(word))

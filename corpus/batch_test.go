@@ -13,23 +13,23 @@ func TestPackPutsTextsOneAfterTheOther(t *testing.T) {
 	special, none := Span{}, int32(-1)
 	tagged := &Example{ // [CLS] play ad ##ele [SEP]; the third word is cut off
 		Text: "play adele now", Words: []Span{{0, 4}, {5, 10}, {11, 14}},
-		Encoding: Encoding{IDs: []int32{101, 7, 8, 9, 102}, Types: make([]int8, 5), Offsets: []Span{special, {0, 4}, {5, 7}, {7, 10}, special}, Words: []int32{none, 0, 1, 1, none}},
+		Windows: []Encoding{{IDs: []int32{101, 7, 8, 9, 102}, Types: make([]int8, 5), Offsets: []Span{special, {0, 4}, {5, 7}, {7, 10}, special}, Words: []int32{none, 0, 1, 1, none}}},
 	}
 	pair := &Example{
 		Text: "a", Pair: "b", Paired: true,
-		Encoding: Encoding{IDs: []int32{101, 5, 102, 6, 102}, Types: []int8{0, 0, 0, 1, 1}, Offsets: []Span{special, {0, 1}, special, {0, 1}, special}, Words: []int32{none, none, none, none, none}},
+		Windows: []Encoding{{IDs: []int32{101, 5, 102, 6, 102}, Types: []int8{0, 0, 0, 1, 1}, Offsets: []Span{special, {0, 1}, special, {0, 1}, special}, Words: []int32{none, none, none, none, none}}},
 	}
 	gap := &Example{ // the first word has no token, and nothing special opens the text
 		Text: "\u200d b", Words: []Span{{0, 3}, {4, 5}},
-		Encoding: Encoding{IDs: []int32{6}, Types: []int8{0}, Offsets: []Span{{4, 5}}, Words: []int32{1}},
+		Windows: []Encoding{{IDs: []int32{6}, Types: []int8{0}, Offsets: []Span{{4, 5}}, Words: []int32{1}}},
 	}
 
 	examples := []*Example{tagged, pair, gap}
 	got := Pack(examples)
 	want := &Batch{examples, Tokens{[]int32{101, 7, 8, 9, 102, 101, 5, 102, 6, 102, 6}, nn.Rows{
 		Starts: []int{0, 5, 10, 11}, Words: []int{1, 2, 10}, WordIndex: []int{0, 1, 1}, WordCount: []int{3, 0, 2},
-		FirstToken: []int{1, 1, 0}, Segment: []int8{0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 0}, Example: []int{0, 1, 2},
-	}}}
+		Segment: []int8{0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 0}, Example: []int{0, 1, 2}, Second: []bool{false, false, false},
+	}}, []int{0, 1, 2, 3}}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got.Tokens, want.Tokens)
 	}

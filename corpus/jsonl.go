@@ -28,8 +28,12 @@ func (d *reader) jsonl() {
 	}
 }
 
-// json reads an array of JSON objects, or one object a line.
+// json reads an array of JSON objects, one object a line, or SQuAD's form.
 func (d *reader) json() {
+	if d.isSquad() {
+		d.squad()
+		return
+	}
 	d.place.Line = 1
 	c, ok := d.skipSpace()
 	switch {

@@ -54,12 +54,13 @@ func (r Record) Strings(field string) (values []string, ok bool, err error) {
 // Example returns the text side of an example: the fields text, pair and words. Words without a text make one, joined
 // by blanks; with a text they are its words, and nothing but white space stands between them.
 func (r Record) Example() (Example, error) {
-	e := Example{Place: r.Place, Paired: r.Fields["pair"] != nil}
-	text, _, err := r.String("text")
+	first, second := r.texts()
+	e := Example{Place: r.Place, Paired: r.Fields[second] != nil}
+	text, _, err := r.String(first)
 	if err != nil {
 		return e, err
 	}
-	if e.Pair, _, err = r.String("pair"); err != nil {
+	if e.Pair, _, err = r.String(second); err != nil {
 		return e, err
 	}
 	words, given, err := r.Strings("words")
@@ -71,12 +72,12 @@ func (r Record) Example() (Example, error) {
 	}
 
 	switch {
-	case !given && r.Fields["text"] == nil:
+	case !given && r.Fields[first] == nil:
 		return e, fmt.Errorf("%s: no text; data: {text: FIELD} names the field that holds it, there is %s",
 			r.Place, listed(r.Fields))
 	case !given:
 		e.Text = text
-	case r.Fields["text"] == nil:
+	case r.Fields[first] == nil:
 		e.Text, e.Words = joinWords(words)
 	default:
 		e.Text = text
@@ -85,6 +86,18 @@ func (r Record) Example() (Example, error) {
 		}
 	}
 	return e, nil
+}
+
+// texts names the fields of the texts: question and context are a text and its pair, too.
+func (r Record) texts() (first, second string) {
+	first, second = "text", "pair"
+	if r.Fields[first] == nil && r.Fields["question"] != nil {
+		first = "question"
+	}
+	if r.Fields[second] == nil && r.Fields["context"] != nil {
+		second = "context"
+	}
+	return first, second
 }
 
 // Entity is a labelled stretch of a record's text.

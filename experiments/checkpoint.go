@@ -9,14 +9,14 @@ import (
 	"io"
 	"io/fs"
 	"maps"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/jenga-nlp/jenga/encoders"
-	"github.com/jenga-nlp/jenga/internal/safetensors"
+	"github.com/jenga-nlp/jenga/heads"
+	"github.com/jenga-nlp/jenga/internal/checkpoint"
 	"github.com/jenga-nlp/jenga/nn"
 )
 
@@ -27,8 +27,8 @@ const (
 	encoderDir  = "encoder"
 )
 
-// checkpoint is what model.json holds: all that the tensors do not say.
-type checkpoint struct {
+// checkpointModel is what model.json holds: all that the tensors do not say.
+type checkpointModel struct {
 	Format  int              `json:"format"` // of this file
 	Jenga   string           `json:"jenga"`
 	Encoder encoderPlace     `json:"encoder"`
@@ -51,6 +51,8 @@ type checkpointHead struct {
 	Name   string   `json:"name"`
 	Type   string   `json:"type"`
 	Labels []string `json:"labels"`
+	// Thresholds are the probabilities from which on labels hold, for people to read: the tensors hold them too.
+	Thresholds []float32 `json:"thresholds,omitempty"`
 }
 
 const checkpointFormat = 1
@@ -59,7 +61,7 @@ const checkpointFormat = 1
 // moment.
 func (r *Run) save(folder string) error {
 	return replace(folder, func(fresh string) error {
-		about := checkpoint{Format: checkpointFormat, Jenga: Version}
+		about := checkpointModel{Format: checkpointFormat, Jenga: Version}
 		for _, task := range r.Experiment.Tasks {
 			g, n, err := r.Model.Group(task.Name)
 			if err != nil {
@@ -67,7 +69,12 @@ func (r *Run) save(folder string) error {
 			}
 			t := checkpointTask{Name: task.Name, Type: task.Part.Type}
 			for h, head := range task.Heads {
-				t.Heads = append(t.Heads, checkpointHead{Name: head.Name, Type: head.Part.Type, Labels: g.Tasks[n].Heads[h].Labels.Names()})
+				built := g.Tasks[n].Heads[h]
+				saved := checkpointHead{Name: head.Name, Type: head.Part.Type, Labels: built.Labels.Names()}
+				if divided, ok := built.Head.(heads.Thresholded); ok {
+					saved.Thresholds = divided.Thresholds()
+				}
+				t.Heads = append(t.Heads, saved)
 			}
 			about.Tasks = append(about.Tasks, t)
 		}
@@ -76,7 +83,7 @@ func (r *Run) save(folder string) error {
 		if about.Encoder, err = r.saveEncoder(fresh, filepath.Dir(folder)); err != nil {
 			return err
 		}
-		if err := safetensors.Write(filepath.Join(fresh, tensorsFile), tensors(r.ownParams()), nil); err != nil {
+		if err := checkpoint.Write(filepath.Join(fresh, tensorsFile), r.ownParams(), nn.Params{}); err != nil {
 			return err
 		}
 		text, err := json.MarshalIndent(about, "", "  ")
@@ -143,67 +150,19 @@ func (r *Run) ownParams() []*nn.Param {
 	return slices.DeleteFunc(r.Model.Params.All(), func(w *nn.Param) bool { return strings.HasPrefix(w.Name, "encoder.") })
 }
 
-func tensors(params []*nn.Param) []safetensors.Tensor {
-	var all []safetensors.Tensor
-	for _, w := range params {
-		all = append(all, safetensors.Tensor{Name: w.Name, DType: "F32", Shape: w.Shape, Data: w.Data})
-	}
-	return all
-}
-
-// loadParams fills in parameters from a checkpoint's tensors; what is missing, too much or of another shape is one error.
-func loadParams(path string, params []*nn.Param) error {
-	file, err := safetensors.Open(path)
-	if err != nil {
-		return err
-	}
-	defer file.Close()
-	var wrong []error
-	known := map[string]bool{}
-	for _, w := range params {
-		known[w.Name] = true
-		info, ok := file.Info(w.Name)
-		switch {
-		case !ok:
-			wrong = append(wrong, fmt.Errorf("%s: no tensor %q", path, w.Name))
-			continue
-		case !slices.Equal(info.Shape, w.Shape):
-			wrong = append(wrong, fmt.Errorf("%s: tensor %q has shape %v; the experiment makes it %v", path, w.Name, info.Shape, w.Shape))
-			continue
-		}
-		values, err := file.Floats(w.Name)
-		if err != nil {
-			wrong = append(wrong, err)
-			continue
-		}
-		if i := slices.IndexFunc(values, func(v float32) bool { return math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) }); i >= 0 {
-			wrong = append(wrong, fmt.Errorf("%s: tensor %q has %v at place %d; want numbers that are finite", path, w.Name, values[i], i))
-			continue
-		}
-		copy(w.Data, values)
-		w.Changed()
-	}
-	for _, info := range file.Tensors() {
-		if !known[info.Name] {
-			wrong = append(wrong, fmt.Errorf("%s: tensor %q belongs to no part of the experiment", path, info.Name))
-		}
-	}
-	return errors.Join(wrong...)
-}
-
 // readCheckpoint reads the model.json of a checkpoint in a run's folder, and checks a frozen encoder's files against it.
-func readCheckpoint(folder, run string) (checkpoint, error) {
+func readCheckpoint(folder, run string) (checkpointModel, error) {
 	path := filepath.Join(folder, modelFile)
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return checkpoint{}, err
+		return checkpointModel{}, err
 	}
-	var about checkpoint
+	var about checkpointModel
 	if err := json.Unmarshal(text, &about); err != nil {
-		return checkpoint{}, fmt.Errorf("%s: %w", path, err)
+		return checkpointModel{}, fmt.Errorf("%s: %w", path, err)
 	}
 	if about.Format != checkpointFormat {
-		return checkpoint{}, fmt.Errorf("%s: format %d; this jenga reads %d", path, about.Format, checkpointFormat)
+		return checkpointModel{}, fmt.Errorf("%s: format %d; this jenga reads %d", path, about.Format, checkpointFormat)
 	}
 	if about.Encoder.SHA256 == nil {
 		about.Encoder.Folder = filepath.Join(folder, filepath.FromSlash(about.Encoder.Folder))
@@ -213,21 +172,21 @@ func readCheckpoint(folder, run string) (checkpoint, error) {
 	encoder := filepath.FromSlash(about.Encoder.Folder)
 	if !filepath.IsAbs(encoder) {
 		if run, err = real(run); err != nil {
-			return checkpoint{}, err
+			return checkpointModel{}, err
 		}
 		encoder = filepath.Join(run, encoder)
 	}
 	about.Encoder.Folder = encoder
 	sums, err := sumFiles(encoder)
 	if errors.Is(err, fs.ErrNotExist) {
-		return checkpoint{}, fmt.Errorf("%s: the frozen encoder it was trained with is not in %s; want it there", path, encoder)
+		return checkpointModel{}, fmt.Errorf("%s: the frozen encoder it was trained with is not in %s; want it there", path, encoder)
 	}
 	if err != nil {
-		return checkpoint{}, fmt.Errorf("%s: its frozen encoder: %w", path, err)
+		return checkpointModel{}, fmt.Errorf("%s: its frozen encoder: %w", path, err)
 	}
 	for _, name := range slices.Sorted(maps.Keys(about.Encoder.SHA256)) {
 		if sums[name] != about.Encoder.SHA256[name] {
-			return checkpoint{}, fmt.Errorf("%s: its frozen encoder's file %s is not the one it was trained with", path, filepath.Join(encoder, name))
+			return checkpointModel{}, fmt.Errorf("%s: its frozen encoder's file %s is not the one it was trained with", path, filepath.Join(encoder, name))
 		}
 	}
 	return about, nil

@@ -157,15 +157,27 @@ func (r *reader) file(texts *Texts, path File) []*corpus.Example {
 func (r *reader) rename(task Task, targets []corpus.Target) {
 	for h := range targets {
 		names := task.LabelMaps[task.Heads[h].Name]
+		if names == nil && targets[h].Absent != nil {
+			names = task.byNumber(task.Heads[h])
+		}
 		if names == nil {
 			continue
 		}
-		t := &targets[h]
-		t.Label = renamed(names, t.Label)
-		for i := range t.Tags {
-			t.Tags[i] = renamed(names, t.Tags[i])
-		}
+		targets[h].Names(func(name *string) { *name = renamed(names, *name) })
 	}
+}
+
+// byNumber are the labels that a list of 0 and 1 numbers, where the experiment names them in order.
+func (t Task) byNumber(head Head) map[int]string {
+	labels := head.Labels
+	if labels == nil {
+		labels = t.Labels
+	}
+	names := map[int]string{}
+	for i, label := range labels {
+		names[i] = label
+	}
+	return names
 }
 
 func renamed(names map[int]string, label string) string {
@@ -181,12 +193,8 @@ func renamed(names map[int]string, label string) string {
 func labelNames(train []*corpus.Example, h int) []string {
 	seen := map[string]bool{}
 	for _, e := range train {
-		t := e.Targets[h]
-		for _, name := range append([]string{t.Label}, t.Tags...) {
-			seen[name] = true
-		}
+		e.Targets[h].Names(func(name *string) { seen[*name] = true })
 	}
-	delete(seen, "")
 	names := make([]string, 0, len(seen))
 	for name := range seen {
 		names = append(names, name)
@@ -216,14 +224,8 @@ func compareLabels(a, b string) int {
 func unknown(examples []*corpus.Example, h int) map[string]int {
 	counts := map[string]int{}
 	for _, e := range examples {
-		t := e.Targets[h]
-		if t.LabelID == corpus.Unknown {
-			counts[t.Label]++
-		}
-		for i, id := range t.TagIDs {
-			if id == corpus.Unknown {
-				counts[t.Tags[i]]++
-			}
+		for _, name := range e.Targets[h].Unknown() {
+			counts[name]++
 		}
 	}
 	return counts

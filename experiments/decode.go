@@ -77,6 +77,7 @@ func (d *decoding) model(s *plugin.Section) {
 	m := struct {
 		Dropout      float64         `yaml:"dropout" range:"[0,1)"`
 		Freeze       string          `yaml:"freeze"`
+		LoRA         *plugin.Section `yaml:"lora"`
 		BaseModel    *plugin.Section `yaml:"base_model"`
 		Encoder      *plugin.Section `yaml:"encoder"`
 		Fusion       *plugin.Section `yaml:"fusion"`
@@ -100,6 +101,7 @@ func (d *decoding) model(s *plugin.Section) {
 	}
 	d.e.Model.Dropout, d.e.Model.DropoutSet = m.Dropout, s.Has("dropout") || !s.Has("base_model")
 	d.e.Model.Freeze = m.Freeze
+	d.lora(m.LoRA)
 	d.e.Model.Encoder = encoders.Registry().Choose(m.Encoder, "transformer", nil, &d.mistakes)
 	if sized, ok := d.e.Model.Encoder.Options.(encoders.Sized); ok && d.e.Model.BaseModel.Place != (plugin.Place{}) {
 		if err := sized.CheckBase(); err != nil {
@@ -107,6 +109,22 @@ func (d *decoding) model(s *plugin.Section) {
 		}
 	}
 	d.e.Model.Fusion = fusion.Registry().Choose(m.Fusion, "none", nil, &d.mistakes)
+}
+
+// lora reads what learns in the place of the encoder's weights.
+func (d *decoding) lora(s *plugin.Section) {
+	if s == nil || s.Kind == plugin.Null {
+		return
+	}
+	o := encoders.LoRA{Rank: 8, Alpha: 16, Targets: []string{"query", "value"}}
+	s.Decode("model: lora", &o, &d.mistakes)
+	if d.e.Model.Freeze == "all" {
+		d.mistakes.Add(s.Place, "model: lora: freeze: all leaves nothing to learn; leave one of them out")
+	}
+	if o.Targets != nil && len(o.Targets) == 0 {
+		d.mistakes.Add(s.At("targets").Place, "model: lora: targets: want at least one weight")
+	}
+	d.e.Model.LoRA = o
 }
 
 const modelRule = "base_model is a folder or an .onnx file to start from, encoder: {type: transformer} starts from nothing"

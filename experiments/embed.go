@@ -86,7 +86,7 @@ func OpenEncoder(name string, site encoders.Site) (encoders.Encoder, *corpus.Wor
 // States returns the last layer's states [L D] of each example, whose Encoding it sets.
 func (m *Embedder) States(examples []*corpus.Example) ([][][]float32, error) {
 	for _, e := range examples {
-		e.Encoding = m.tokenizer.Encode(e, m.maxLength)
+		e.Windows = []corpus.Encoding{m.tokenizer.Encode(e, m.maxLength)}
 	}
 	batch := corpus.Pack(examples)
 	m.pass.Reset(0)

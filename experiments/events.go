@@ -32,6 +32,8 @@ type (
 		Epoch  float64             `json:"epoch,omitempty"`
 		Tasks  map[string]TaskLine `json:"tasks"`
 		Groups []GroupLine         `json:"groups,omitempty"`
+		// Fusion has figures of the fusion by task: of a mix, each layer's share.
+		Fusion map[string][]float32 `json:"fusion,omitempty"`
 	}
 	RemarkLine struct {
 		Event  string `json:"event"`
@@ -53,9 +55,11 @@ type (
 	}
 	// TaskLine has each head's metrics by name, its mean loss among them; none of what nothing is labelled of.
 	TaskLine struct {
-		Heads    map[string]map[string]float64 `json:"heads"`
-		Examples int                           `json:"examples,omitempty"`
+		Heads    map[string]HeadLine `json:"heads"`
+		Examples int                 `json:"examples,omitempty"`
 	}
+	// HeadLine has metrics by name, and where answers are labels the tables "labels" and "confusion".
+	HeadLine map[string]any
 	// GroupLine judges tasks that read the same texts together.
 	GroupLine struct {
 		Tasks    []string `json:"tasks"`
@@ -70,14 +74,14 @@ func Line(event any) any {
 		line := StepLine{Event: "step", Step: v.Number, Epoch: v.Epoch, Loss: v.Loss, Tasks: map[string]TaskLine{}, Rate: v.Rate, GradientNorm: v.GradientNorm, TokensPerSec: v.TokensPerSecond()}
 		for _, l := range v.Losses {
 			if line.Tasks[l.Task].Heads == nil {
-				line.Tasks[l.Task] = TaskLine{Heads: map[string]map[string]float64{}}
+				line.Tasks[l.Task] = TaskLine{Heads: map[string]HeadLine{}}
 			}
-			line.Tasks[l.Task].Heads[l.Head] = map[string]float64{"loss": l.Mean()}
+			line.Tasks[l.Task].Heads[l.Head] = HeadLine{"loss": l.Mean()}
 		}
 		return line
 	case multitask.Evaluation:
 		line := Scores(Dev, v.Groups)
-		line.Event, line.Step, line.Epoch = "eval", v.Step, v.Epoch
+		line.Event, line.Step, line.Epoch, line.Fusion = "eval", v.Step, v.Epoch, v.Fusion
 		return line
 	case multitask.Remark:
 		return RemarkLine{Event: "remark", Remark: v.Text}
@@ -99,14 +103,20 @@ func Scores(split string, groups []multitask.GroupScore) EvalLine {
 		var names []string
 		for _, task := range g.Tasks {
 			names = append(names, task.Task)
-			t := TaskLine{Heads: map[string]map[string]float64{}, Examples: task.Examples}
+			t := TaskLine{Heads: map[string]HeadLine{}, Examples: task.Examples}
 			for _, head := range task.Heads {
-				figures := map[string]float64{}
+				figures := HeadLine{}
 				if head.Loss.Units > 0 {
 					figures["loss"] = head.Loss.Mean()
 				}
 				for _, m := range head.Metrics {
 					figures[m.Name] = m.Value
+				}
+				if head.Tables != nil {
+					figures["labels"] = head.Tables.Labels
+					if head.Tables.Confusion != nil {
+						figures["confusion"] = head.Tables.Confusion
+					}
 				}
 				t.Heads[head.Head] = figures
 			}

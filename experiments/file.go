@@ -38,8 +38,9 @@ type Experiment struct {
 type Model struct {
 	BaseModel  File // folder or .onnx file of the weights; no name: from scratch
 	Dropout    float64
-	DropoutSet bool   // else the base model's own config holds
-	Freeze     string // none | embeddings | all | a number of layers
+	DropoutSet bool          // else the base model's own config holds
+	Freeze     string        // none | embeddings | all | a number of layers
+	LoRA       encoders.LoRA // of rank 0: none
 	Encoder    plugin.Choice[encoders.Site, encoders.Encoder]
 	Fusion     plugin.Choice[fusion.Site, fusion.Fusion]
 }
@@ -71,6 +72,7 @@ type Task struct {
 	Heads     []Head
 	Labels    []string                  // of all its heads that name none; nil: the data's
 	LabelMaps map[string]map[int]string // head → number in the data → label
+	Cut       corpus.Cut                // what becomes of long texts
 }
 
 // Head is one entry of a task's heads.

@@ -115,7 +115,7 @@ func TestWhatTrainingNeeds(t *testing.T) {
 			}
 		}
 		for _, e := range append(slices.Clone(data[0].Train), data[0].Dev...) {
-			tokens += int64(len(e.Encoding.IDs))
+			tokens += int64(e.Tokens())
 		}
 		if n.weights != 4*weights || n.gradients != 4*learn || n.optimizer != 8*learn {
 			t.Errorf("%q: %+v, want those of %d parameters, of which %d learn", test.sets, n, weights, learn)

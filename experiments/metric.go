@@ -16,25 +16,25 @@ func (d *decoding) metric(s *plugin.Section) {
 	if !s.Has("metric_for_best_model") {
 		t.MetricForBestModel = "eval_overall"
 	}
-	higher := !strings.HasSuffix(t.MetricForBestModel, "_loss")
+	if !d.mistakes.None() {
+		return // the tasks may not be what they should
+	}
+	names, lower := d.metrics()
+	higher := !lower[t.MetricForBestModel]
 	if !s.Has("greater_is_better") {
 		t.GreaterIsBetter = higher
 	} else if t.GreaterIsBetter != higher {
 		d.remark(s.At("greater_is_better").Place, "greater_is_better: %v with %s chooses the worst model", t.GreaterIsBetter, t.MetricForBestModel)
 	}
-	if !d.mistakes.None() {
-		return // the tasks may not be what they should
-	}
-	names := d.metrics()
 	if m := s.At("metric_for_best_model"); s.Has("metric_for_best_model") && !slices.Contains(names, t.MetricForBestModel) {
 		d.mistakes.Add(m.Place, "training: metric_for_best_model: %s", plugin.Unknown("metric", t.MetricForBestModel, names))
 	}
 }
 
-// metrics lists the names of all figures that an evaluation of the tasks has, as Figures names them. Two figures of one
-// name are a mistake.
-func (d *decoding) metrics() []string {
-	names := []string{"eval_loss", "eval_overall"}
+// metrics lists the names of all figures that an evaluation of the tasks has, as Figures names them, and those that are
+// better when they are lower. Two figures of one name are a mistake.
+func (d *decoding) metrics() (names []string, lower map[string]bool) {
+	names, lower = []string{"eval_loss", "eval_overall"}, map[string]bool{"eval_loss": true}
 	taken := map[string]string{"eval_loss": "all tasks", "eval_overall": "all tasks", "eval_overall_f1": "all tasks", "eval_all_right": "all tasks"}
 	clashes := map[string]bool{} // tasks of which one figure is named already
 	add := func(task Task, name string) {
@@ -54,9 +54,12 @@ func (d *decoding) metrics() []string {
 			continue
 		}
 		add(task, "eval_"+task.Name+"_loss")
+		lower["eval_"+task.Name+"_loss"] = true
 		for _, head := range task.Heads {
 			for _, m := range part.Judge(nil, nil) {
-				add(task, strings.Join([]string{"eval", task.Name, head.Name, m.Name}, "_"))
+				figure := strings.Join([]string{"eval", task.Name, head.Name, m.Name}, "_")
+				add(task, figure)
+				lower[figure] = m.Lower
 				f1 = f1 || m.Name == "f1"
 			}
 		}
@@ -68,7 +71,7 @@ func (d *decoding) metrics() []string {
 	if shared {
 		names = append(names, "eval_all_right")
 	}
-	return names
+	return names, lower
 }
 
 // splitBlanks stands in for the tokenizer that a task's site has when it reads data.

@@ -9,7 +9,9 @@ import (
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/encoders"
+	"github.com/jenga-nlp/jenga/internal/checkpoint"
 	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/nn"
 	"github.com/jenga-nlp/jenga/plugin"
 	"github.com/jenga-nlp/jenga/tasks"
 )
@@ -47,17 +49,21 @@ func OpenRun(folder string) (*Run, error) {
 			}
 		}
 	}
-	for _, task := range e.Tasks {
+	for t, task := range e.Tasks {
 		for _, head := range task.Heads {
-			if labels[headPlace{task.Name, head.Name}] == nil {
-				return nil, fmt.Errorf("%s: no head %q of task %q, which %s names", filepath.Join(model, modelFile), head.Name, task.Name, file)
+			at := filepath.Join(model, modelFile)
+			switch set := labels[headPlace{task.Name, head.Name}]; {
+			case set == nil:
+				return nil, fmt.Errorf("%s: no head %q of task %q, which %s names", at, head.Name, task.Name, file)
+			case kinds[t].Answer().HasLabels() && len(set.Names()) == 0:
+				return nil, fmt.Errorf("%s: task %q: head %q: no labels", at, task.Name, head.Name)
 			}
 		}
 	}
 	if err := r.build(kinds, labels, &mistakes); err != nil {
 		return nil, err
 	}
-	return r, loadParams(filepath.Join(model, tensorsFile), r.ownParams())
+	return r, checkpoint.Read(filepath.Join(model, tensorsFile), r.ownParams(), nn.Params{})
 }
 
 // findRun finds the experiment file and the model of a run folder or of one of its checkpoints.
@@ -111,7 +117,7 @@ func (r *Run) Read(split, task string, data map[string]string) error {
 		}
 		r.number(&r.Model.Groups[g], texts.Examples[split])
 		r.remarkUnknown(*texts, split)
-		r.encode(texts.Examples[split])
+		r.encode(texts.Examples[split], r.cut(*texts))
 		read = read || texts.Examples[split] != nil
 	}
 	if mistakes.None() && !read {

@@ -1,11 +1,13 @@
 package experiments
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -23,12 +25,29 @@ type Answer struct {
 	Tasks map[string]map[string]HeadAnswer `json:"tasks"` // task → head → answer
 }
 
-// HeadAnswer is one head's answer: a label, or a tag a word and the spans they mark.
+// HeadAnswer is one head's answer: a label, labels, a number, or a tag a word and the spans they mark.
 type HeadAnswer struct {
 	Label       string   `json:"label,omitempty"`
 	Probability *Share   `json:"probability,omitempty"`
-	Spans       []Found  `json:"spans,omitzero"` // nil where the task marks none, empty where there is none
+	Labels      []Held   `json:"labels,omitzero"` // those that hold, the likeliest first
+	Value       *float64 `json:"value,omitempty"`
+	Quote       *Quote   `json:"answer,omitempty"` // empty where the context has none
+	Spans       []Found  `json:"spans,omitzero"`   // nil where the task marks none, empty where there is none
 	Tags        []string `json:"tags,omitzero"`
+}
+
+// Quote is a part of the second text of a pair, in bytes, End exclusive.
+type Quote struct {
+	Text        string `json:"text"`
+	Start       int    `json:"start"`
+	End         int    `json:"end"`
+	Probability Share  `json:"probability"`
+}
+
+// Held is a label that holds.
+type Held struct {
+	Label       string `json:"label"`
+	Probability Share  `json:"probability"`
 }
 
 // Found is a span of a text, in bytes, End exclusive.
@@ -53,17 +72,32 @@ func (s Share) MarshalJSON() ([]byte, error) {
 
 // Predictor answers questions about texts that are given one by one. It is for one goroutine.
 type Predictor struct {
-	run   *Run
-	group *multitask.Group
-	tags  bool // a task asks about words
-	pass  *nn.Pass
+	run    *Run
+	groups []cutGroup
+	tags   bool // a task asks about words
+	pass   *nn.Pass
+}
+
+// cutGroup is the tasks whose texts are encoded alike, so that a text is encoded once for all of them.
+type cutGroup struct {
+	cut corpus.Cut
+	multitask.Group
 }
 
 // Predictor returns a predictor of the run's model.
 func (r *Run) Predictor() *Predictor {
-	p := &Predictor{run: r, group: r.Model.Everything(), pass: nn.NewPass(0)}
-	for _, task := range p.group.Tasks {
-		p.tags = p.tags || task.Kind.Answer() == corpus.TagPerWord
+	p := &Predictor{run: r, pass: nn.NewPass(0)}
+	for g, texts := range r.Texts {
+		cut := r.cut(texts)
+		at := slices.IndexFunc(p.groups, func(c cutGroup) bool { return c.cut == cut })
+		if at < 0 {
+			at = len(p.groups)
+			p.groups = append(p.groups, cutGroup{cut: cut})
+		}
+		p.groups[at].Tasks = append(p.groups[at].Tasks, r.Model.Groups[g].Tasks...)
+		for _, task := range r.Model.Groups[g].Tasks {
+			p.tags = p.tags || task.Kind.Answer().PerWord()
+		}
 	}
 	return p
 }
@@ -75,16 +109,28 @@ func (p *Predictor) Answer(examples []*corpus.Example) ([]Answer, error) {
 			e.Words = p.run.Tokenizer.Split(e.Text)
 		}
 	}
-	p.run.encode(examples)
-	predicted, err := p.run.Model.Predict(p.pass, p.group, examples)
-	if err != nil {
-		return nil, err
-	}
 	answers := make([]Answer, len(examples))
 	for b, e := range examples {
 		answers[b] = Answer{Text: e.Text, Pair: e.Pair, Tasks: map[string]map[string]HeadAnswer{}}
+	}
+	for _, g := range p.groups {
+		if err := p.answer(g, examples, answers); err != nil {
+			return nil, err
+		}
+	}
+	return answers, nil
+}
+
+// answer adds what the tasks of a group say.
+func (p *Predictor) answer(g cutGroup, examples []*corpus.Example, answers []Answer) error {
+	p.run.encode(examples, g.cut)
+	predicted, err := p.run.Model.Predict(p.pass, &g.Group, examples)
+	if err != nil {
+		return err
+	}
+	for b, e := range examples {
 		h := 0
-		for _, task := range p.group.Tasks {
+		for _, task := range g.Tasks {
 			heads := map[string]HeadAnswer{}
 			for _, head := range task.Heads {
 				heads[head.Name] = headAnswer(task.Kind, e, predicted[h][b])
@@ -93,13 +139,26 @@ func (p *Predictor) Answer(examples []*corpus.Example) ([]Answer, error) {
 			answers[b].Tasks[task.Name] = heads
 		}
 	}
-	return answers, nil
+	return nil
 }
 
 func headAnswer(kind tasks.Task, e *corpus.Example, p corpus.Prediction) HeadAnswer {
-	if p.TagIDs == nil {
+	switch kind.Answer() {
+	case corpus.OneLabel:
 		share := Share(p.Probabilities[p.LabelID])
 		return HeadAnswer{Label: p.Label, Probability: &share}
+	case corpus.ManyLabels:
+		a := HeadAnswer{Labels: []Held{}}
+		for i, id := range p.LabelIDs {
+			a.Labels = append(a.Labels, Held{p.Labels[i], Share(p.Probabilities[id])})
+		}
+		slices.SortStableFunc(a.Labels, func(x, y Held) int { return cmp.Compare(y.Probability, x.Probability) })
+		return a
+	case corpus.Number, corpus.Likeness:
+		return HeadAnswer{Value: finite(p.Value)}
+	case corpus.Quoted:
+		q := p.Quote
+		return HeadAnswer{Quote: &Quote{q.Text, q.Span.Start, q.Span.End, Share(p.QuoteShare)}}
 	}
 	a := HeadAnswer{Tags: p.Tags}
 	if finder, ok := kind.(tasks.SpanFinder); ok {
@@ -114,6 +173,15 @@ func headAnswer(kind tasks.Task, e *corpus.Example, p corpus.Prediction) HeadAns
 		}
 	}
 	return a
+}
+
+// finite returns v with seven digits, as float32 has them, for JSON, which has no infinite numbers: null.
+func finite(v float64) *float64 {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return nil
+	}
+	v, _ = strconv.ParseFloat(strconv.FormatFloat(v, 'g', 7, 64), 64)
+	return &v
 }
 
 // Input makes an example of line number n: plain text, or a JSON object with text, pair or words; what else that has is

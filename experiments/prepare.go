@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"iter"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -65,7 +66,7 @@ func Prepare(e *Experiment, splits ...string) (*Run, error) {
 	// labels
 	labels := map[headPlace]*corpus.Labels{}
 	for _, texts := range r.Texts {
-		r.label(texts, labels, &mistakes)
+		r.label(texts, kinds, labels, &mistakes)
 	}
 	if slices.Contains(splits, Dev) && e.Training.EvalStrategy != "no" {
 		r.checkDev(kinds, &mistakes)
@@ -81,7 +82,7 @@ func Prepare(e *Experiment, splits ...string) (*Run, error) {
 	}
 	for _, texts := range r.Texts {
 		for _, examples := range texts.Examples {
-			r.encode(examples)
+			r.encode(examples, r.cut(texts))
 		}
 	}
 
@@ -132,9 +133,13 @@ func (r *Run) trainOn(texts iter.Seq[string]) (err error) {
 	return err
 }
 
-func (r *Run) encode(examples []*corpus.Example) {
+// cut is how the texts of a group are encoded.
+func (r *Run) cut(texts Texts) corpus.Cut { return r.Experiment.Tasks[texts.Tasks[0]].Cut }
+
+func (r *Run) encode(examples []*corpus.Example, cut corpus.Cut) {
 	for _, e := range examples {
-		e.Encoding = r.Tokenizer.Encode(e, r.Experiment.Tokenizer.MaxLength)
+		e.Windows = cut.Encode(r.Tokenizer, e)
+		e.Locate()
 	}
 }
 
@@ -155,13 +160,18 @@ func (e *Experiment) kinds(tokenizer corpus.Tokenizer, mistakes *plugin.Mistakes
 type headPlace struct{ task, head string }
 
 // label settles the labels of all heads of a group from its training examples, and numbers the targets.
-func (r *Run) label(texts Texts, labels map[headPlace]*corpus.Labels, mistakes *plugin.Mistakes) {
+func (r *Run) label(texts Texts, kinds []tasks.Task, labels map[headPlace]*corpus.Labels, mistakes *plugin.Mistakes) {
 	h := 0
 	for _, number := range texts.Tasks {
 		task := r.Experiment.Tasks[number]
 		for _, head := range task.Heads {
-			found := labelNames(texts.Examples[Train], h)
-			names := r.checkLabels(task, head, found, mistakes)
+			r.checkLabelled(texts.Examples[Train], h, task, head, mistakes)
+			var names []string
+			if answer := kinds[number].Answer(); answer.HasLabels() {
+				names = r.checkLabels(task, head, labelNames(texts.Examples[Train], h), mistakes)
+			} else {
+				r.checkNoLabels(task, head, answer, mistakes)
+			}
 			set := corpus.NewLabels(names)
 			labels[headPlace{task.Name, head.Name}] = set
 			for _, split := range []string{Train, Dev, Test} {
@@ -236,7 +246,7 @@ func (r *Run) devScore(texts Texts, kinds []tasks.Task) multitask.GroupScore {
 			if slices.ContainsFunc(dev, func(e *corpus.Example) bool { return e.Targets[h].Labelled() }) {
 				s.Metrics = kinds[number].Judge(nil, nil)
 			}
-			if slices.ContainsFunc(dev, func(e *corpus.Example) bool { return isKnown(e.Targets[h]) }) {
+			if slices.ContainsFunc(dev, func(e *corpus.Example) bool { return e.Targets[h].Known() }) {
 				s.Loss.Units = 1
 			}
 			score.Heads = append(score.Heads, s)
@@ -250,13 +260,28 @@ func (r *Run) devScore(texts Texts, kinds []tasks.Task) multitask.GroupScore {
 	return group
 }
 
-// isKnown tells whether a numbered target has an answer that training has.
-func isKnown(t corpus.Target) bool {
-	return t.LabelID >= 0 || slices.ContainsFunc(t.TagIDs, func(id int) bool { return id >= 0 })
-}
-
 func everyHeadLabelled(e *corpus.Example) bool {
 	return !slices.ContainsFunc(e.Targets, func(t corpus.Target) bool { return !t.Labelled() })
+}
+
+// checkLabelled wants an answer for a group's head number h in its training examples.
+func (r *Run) checkLabelled(train []*corpus.Example, h int, task Task, head Head, mistakes *plugin.Mistakes) {
+	if !slices.ContainsFunc(train, func(e *corpus.Example) bool { return e.Targets[h].Labelled() }) {
+		mistakes.Add(head.Place, "task %q: head %q has no label in its training data, %s", task.Name, head.Name, task.Data.training().Name)
+	}
+}
+
+// checkNoLabels refuses labels of a head whose answers have none.
+func (r *Run) checkNoLabels(task Task, head Head, answer corpus.Answer, mistakes *plugin.Mistakes) {
+	what := fmt.Sprintf("task %q: head %q answers %s, which has no labels", task.Name, head.Name, answer)
+	switch {
+	case head.Labels != nil || task.Labels != nil || len(task.LabelMaps[head.Name]) > 0:
+		mistakes.Add(head.Place, "%s; leave labels and label_maps out", what)
+	case head.NumLabels > 1 && r.Experiment.JengaNLP:
+		r.Remarks = append(r.Remarks, fmt.Sprintf("%s: %s: num_labels %d has no effect", head.Place, what, head.NumLabels))
+	case head.NumLabels > 1:
+		mistakes.Add(head.Place, "%s; leave num_labels out", what)
+	}
 }
 
 // checkLabels holds the labels that training has against those that the experiment names, and returns the head's.
@@ -266,8 +291,7 @@ func (r *Run) checkLabels(task Task, head Head, found []string, mistakes *plugin
 		named = task.Labels
 	}
 	switch {
-	case len(found) == 0:
-		mistakes.Add(head.Place, "task %q: head %q has no label in its training data, %s", task.Name, head.Name, task.Data.training().Name)
+	case len(found) == 0: // said before
 	case named != nil:
 		for _, name := range found {
 			if !slices.Contains(named, name) {
@@ -307,9 +331,9 @@ func list(names []string) string {
 func (r *Run) build(kinds []tasks.Task, labels map[headPlace]*corpus.Labels, mistakes *plugin.Mistakes) error {
 	e := r.Experiment
 	m := &multitask.Model{Params: nn.NewParams(e.Seed)}
-	freeze := e.Model.Freeze
-	if r.answers {
-		freeze = "all"
+	freeze, lora := e.Model.Freeze, e.Model.LoRA
+	if r.answers { // changes are part of the weights that were saved
+		freeze, lora = "all", encoders.LoRA{}
 	}
 	encoder, err := e.Model.Encoder.Build(encoders.Site{
 		Model:      r.encoderPath,
@@ -318,6 +342,7 @@ func (r *Run) build(kinds []tasks.Task, labels map[headPlace]*corpus.Labels, mis
 		Dropout:    e.Model.Dropout,
 		DropoutSet: e.Model.DropoutSet || r.encoderPath == "",
 		Freeze:     freeze,
+		LoRA:       lora,
 		Params:     m.Params.In("encoder"),
 	})
 	if err != nil {
@@ -336,7 +361,11 @@ func (r *Run) build(kinds []tasks.Task, labels map[headPlace]*corpus.Labels, mis
 	for _, task := range e.Tasks {
 		names = append(names, task.Name)
 	}
-	m.Fusion, err = e.Model.Fusion.Build(fusion.Site{Tasks: names, Width: encoder.Width(), Params: m.Params.In("fusion")})
+	site := fusion.Site{Tasks: names, Width: encoder.Width(), Params: m.Params.In("fusion")}
+	if deep, ok := encoder.(encoders.Deep); ok {
+		site.Layers = deep.Layers()
+	}
+	m.Fusion, err = e.Model.Fusion.Build(site)
 	if err != nil {
 		mistakes.Append(err)
 	}
@@ -375,6 +404,77 @@ func (r *Run) remark(at plugin.Place, part any) {
 	}
 }
 
+// checkAccepted holds the gold answers that were read against what a head can learn.
+func (r *Run) checkAccepted(task Task, head Head, h heads.Head, mistakes *plugin.Mistakes) {
+	accepter, ok := h.(heads.Accepter)
+	if !ok {
+		return
+	}
+	examples, number := r.targets(task.Name, head.Name)
+	for _, e := range examples {
+		if err := accepter.Accepts(e.Targets[number]); err != nil {
+			mistakes.Append(fmt.Errorf("%s: task %q: head %q: %w", e.Place, task.Name, head.Name, err))
+		}
+	}
+}
+
+// trainingOf is what a head is told of its training data; nothing where the run answers.
+func (r *Run) trainingOf(task Task, head Head, labels *corpus.Labels) heads.Training {
+	t := heads.Training{Counts: make([]int, len(labels.Names())), Deviation: 1}
+	examples, h := r.targets(task.Name, head.Name)
+	var sum, squares float64
+	for _, e := range examples {
+		target := e.Targets[h]
+		for _, id := range append([]int{target.LabelID}, append(target.TagIDs, target.LabelIDs...)...) {
+			if id >= 0 {
+				t.Counts[id]++
+			}
+		}
+		switch {
+		case target.TagIDs != nil:
+			for _, id := range target.TagIDs {
+				if id >= 0 {
+					t.Units++
+				}
+			}
+		case target.Labelled():
+			t.Units++
+		}
+		if target.Value != nil {
+			sum += *target.Value
+		}
+	}
+	if t.Units == 0 {
+		return t
+	}
+	t.Mean = sum / float64(t.Units)
+	for _, e := range examples {
+		if v := e.Targets[h].Value; v != nil {
+			squares += (*v - t.Mean) * (*v - t.Mean)
+		}
+	}
+	if squares > 0 {
+		t.Deviation = math.Sqrt(squares / float64(t.Units))
+	}
+	return t
+}
+
+// targets returns the training examples of a task, and which of their targets are a head's.
+func (r *Run) targets(task, head string) (examples []*corpus.Example, h int) {
+	for _, texts := range r.Texts {
+		h := 0
+		for _, number := range texts.Tasks {
+			for _, have := range r.Experiment.Tasks[number].Heads {
+				if r.Experiment.Tasks[number].Name == task && have.Name == head {
+					return texts.Examples[Train], h
+				}
+				h++
+			}
+		}
+	}
+	panic(fmt.Sprintf("experiments: no head %q of task %q", head, task))
+}
+
 func (r *Run) buildTask(m *multitask.Model, task Task, kind tasks.Task, labels map[headPlace]*corpus.Labels, mistakes *plugin.Mistakes) multitask.Task {
 	built := multitask.Task{Name: task.Name, Kind: kind}
 	for _, head := range task.Heads {
@@ -383,7 +483,8 @@ func (r *Run) buildTask(m *multitask.Model, task Task, kind tasks.Task, labels m
 			Task: task.Name, Name: head.Name,
 			Answer: kind.Answer(), Labels: set.Names(),
 			Width: m.Encoder.Width(), Dropout: r.Experiment.Model.Dropout,
-			Params: m.Params.In("heads").In(task.Name).In(head.Name),
+			Training: r.trainingOf(task, head, set),
+			Params:   m.Params.In("heads").In(task.Name).In(head.Name),
 		}
 		if tied, ok := m.Encoder.(encoders.Tied); ok {
 			site.Words = tied.Words()
@@ -392,6 +493,7 @@ func (r *Run) buildTask(m *multitask.Model, task Task, kind tasks.Task, labels m
 		if err != nil {
 			mistakes.Append(err)
 		}
+		r.checkAccepted(task, head, h, mistakes)
 		r.remark(head.Place, h)
 		built.Heads = append(built.Heads, multitask.Head{Name: head.Name, Head: h, Labels: set, Weight: head.Weight})
 	}

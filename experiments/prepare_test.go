@@ -66,6 +66,70 @@ func TestWhatIsWrongWithDataIsSaidAtOnce(t *testing.T) {
 				"task \"names\": b.jsonl:1: 1 tags for 2 words",
 		},
 		{
+			"a head that cannot answer its task",
+			"  - {name: mood, type: classification, data: {train: a.jsonl}, heads: [{name: mood, type: crf}]}\n",
+			map[string]string{"a.jsonl": two},
+			`exp.yaml:5:72: head "crf": it answers a tag for each word, but task "mood" asks for one label`,
+		},
+		{
+			"a loss for another kind of answer",
+			"  - {name: mood, type: classification, data: {train: a.jsonl}, heads: [{name: mood, pos_weight: 2}]}\n",
+			map[string]string{"a.jsonl": two},
+			`exp.yaml:5:72: head "linear": pos_weight: it answers one label; class_weights weighs labels`,
+		},
+		{
+			"a weight of a label that is none",
+			"  - {name: mood, type: classification, data: {train: a.jsonl}, heads: [{name: mood, class_weights: {goood: 2}}]}\n",
+			map[string]string{"a.jsonl": two},
+			`exp.yaml:5:72: head "linear": class_weights: no label "goood"; did you mean "good"? there is bad, good`,
+		},
+		{
+			"labels of numbers",
+			"  - {name: amount, type: regression, data: {train: a.jsonl}, labels: [few, many]}\n",
+			map[string]string{"a.jsonl": `{"text": "a", "value": 1}` + "\n" + `{"text": "b", "value": 2}` + "\n"},
+			`exp.yaml:5:5: task "amount": head "amount" answers a number, which has no labels; leave labels and label_maps out`,
+		},
+		{
+			"a number that is none, and one out of range",
+			"  - {name: amount, type: regression, range: [0, 5], data: {train: a.jsonl}}\n",
+			map[string]string{"a.jsonl": `{"text": "a", "value": "NaN"}` + "\n" + `{"text": "b", "value": 7}` + "\n"},
+			"task \"amount\": a.jsonl:1: field \"value\" is \"NaN\"; want a number\n" +
+				"task \"amount\": a.jsonl:2: field \"value\" is 7; range says 0 to 5",
+		},
+		{
+			"a number out of the head's range",
+			"  - {name: amount, type: regression, data: {train: a.jsonl}, heads: [{name: amount, type: regression, range: [0, 5]}]}\n",
+			map[string]string{"a.jsonl": `{"text": "a", "value": 1}` + "\n" + `{"text": "b", "value": 7}` + "\n"},
+			"a.jsonl:2: task \"amount\": head \"amount\": the number is 7; range says 0 to 5",
+		},
+		{
+			"an answer that does not occur, and one out of its context",
+			"  - {name: qa, type: question_answering, data: {train: a.jsonl}}\n",
+			map[string]string{"a.jsonl": `{"question": "q", "context": "a red kite", "answers": ["blue"]}` + "\n" +
+				`{"question": "q", "context": "a red kite", "answers": [{"text": "kite", "answer_start": 40}]}` + "\n"},
+			"task \"qa\": a.jsonl:1: answer 1 is \"blue\", which the context does not hold\n" +
+				"task \"qa\": a.jsonl:2: answer 1 begins at \"40\"; want a character of the context, 0 to 10",
+		},
+		{
+			"no answer, for a head that always has one",
+			"  - {name: qa, type: question_answering, data: {train: a.jsonl}}\n",
+			map[string]string{"a.jsonl": `{"question": "q", "context": "a red kite", "answers": ["kite"]}` + "\n" +
+				`{"question": "q", "context": "a red kite", "answers": []}` + "\n"},
+			"a.jsonl:2: task \"qa\": head \"qa\": the question has no answer in its context; no_answer: true lets the head say so",
+		},
+		{
+			"tags that break their scheme",
+			"  - {name: names, type: ner, broken_tags: error, data: {train: a.jsonl}}\n",
+			map[string]string{"a.jsonl": `{"words": ["a", "b"], "tags": ["O", "I-x"]}` + "\n"},
+			`task "names": a.jsonl:1: tag 2 is "I-x" behind "O"; broken_tags: repair makes it "B-x"`,
+		},
+		{
+			"tags that constraints forbid",
+			"  - {name: names, type: ner, data: {train: a.jsonl}, heads: [{name: names, type: crf, constraints: bio}]}\n",
+			map[string]string{"a.jsonl": `{"words": ["a", "b"], "tags": ["B-x", "I-x"]}` + "\n" + `{"words": ["a", "b"], "tags": ["O", "I-x"]}` + "\n"},
+			`a.jsonl:2: task "names": head "names": tag 2 is "I-x" behind "O", which constraints: bio forbids; the task's broken_tags: repair mends it`,
+		},
+		{
 			"an empty dev file",
 			"  - {name: mood, type: classification, data: {train: a.jsonl, dev: b.jsonl}}\n",
 			map[string]string{"a.jsonl": two, "b.jsonl": ""},

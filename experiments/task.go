@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/heads"
 	"github.com/jenga-nlp/jenga/plugin"
 	"github.com/jenga-nlp/jenga/tasks"
@@ -51,7 +52,9 @@ func (d *decoding) task(s *plugin.Section, number int) Task {
 		Heads     *plugin.Section           `yaml:"heads"`
 		LabelMaps map[string]map[int]string `yaml:"label_maps"`
 		Labels    []string                  `yaml:"labels"`
-	}{}
+		Long      string                    `yaml:"long" choice:"truncate|windows"`
+		Stride    int                       `yaml:"stride" range:"[0,)"`
+	}{Long: "truncate", Stride: min(64, corpus.MostStride(d.e.Tokenizer.MaxLength))}
 	owner := fmt.Sprintf("task %d", number)
 	if name := s.At("name"); s.Has("name") {
 		d.checkName(owner+": name", name)
@@ -62,11 +65,33 @@ func (d *decoding) task(s *plugin.Section, number int) Task {
 	s.Decode(owner, &t, &d.mistakes, keys(s)...) // the part refuses what nobody knows
 
 	task := Task{Name: t.Name, Place: s.Place, Labels: t.Labels, LabelMaps: t.LabelMaps}
-	task.Part = tasks.Registry().Choose(s, "", []string{"name", "data_path", "data", "heads", "label_maps", "labels"}, &d.mistakes)
-	task.Heads = d.heads(owner, t.Heads, s, t.Name)
+	task.Part = tasks.Registry().Choose(s, "", []string{"name", "data_path", "data", "heads", "label_maps", "labels", "long", "stride"}, &d.mistakes)
+	answer := d.answer(task)
+	task.Heads = d.heads(owner, t.Heads, s, t.Name, heads.Default(answer))
 	task.Data = d.data(owner, &task, t.Data, t.DataPath, s)
+	windows := t.Long == "windows" || !s.Has("long") && answer.WantsAll()
+	task.Cut = corpus.Cut{MaxLength: d.e.Tokenizer.MaxLength, Windows: windows, Stride: t.Stride, Apart: answer.Apart()}
+	d.cut(owner, task, s)
 	d.labels(owner, &task, s)
 	return task
+}
+
+// cut checks what becomes of long texts.
+func (d *decoding) cut(owner string, task Task, s *plugin.Section) {
+	for _, key := range []string{"long", "stride"} {
+		if s.Has(key) && task.Data.SameAs != "" {
+			d.mistakes.Add(s.At(key).Place, "%s: %s: the texts are those of data: same_as; leave it out", owner, key)
+		}
+	}
+	switch at := s.At("stride"); {
+	case !s.Has("stride"):
+	case !task.Cut.Windows:
+		d.mistakes.Add(at.Place, "%s: stride has no effect without long: windows", owner)
+	default:
+		if err := task.Cut.Check(); err != nil {
+			d.mistakes.Add(at.Place, "%s: %w", owner, err)
+		}
+	}
 }
 
 func keys(s *plugin.Section) []string {
@@ -77,10 +102,22 @@ func keys(s *plugin.Section) []string {
 	return all
 }
 
-// heads reads a task's heads; the default is one linear head with the task's name.
-func (d *decoding) heads(owner string, s, of *plugin.Section, task string) []Head {
+// answer is what a task asks its heads for; where the task is a mistake itself, one label.
+func (d *decoding) answer(task Task) corpus.Answer {
+	if task.Part.Options == nil {
+		return corpus.OneLabel
+	}
+	kind, err := task.Part.Build(tasks.Site{Name: task.Name, Split: splitBlanks})
+	if err != nil {
+		return corpus.OneLabel // said where the task is made
+	}
+	return kind.Answer()
+}
+
+// heads reads a task's heads; the default is one with the task's name.
+func (d *decoding) heads(owner string, s, of *plugin.Section, task, missing string) []Head {
 	if s == nil || s.Kind == plugin.Null {
-		part := heads.Registry().Choose(nil, "linear", nil, &d.mistakes)
+		part := heads.Registry().Choose(nil, missing, nil, &d.mistakes)
 		return []Head{{Name: task, Place: of.Place, Part: part, Weight: 1}}
 	}
 	if s.Kind != plugin.List || len(s.Items) == 0 {
@@ -111,7 +148,7 @@ func (d *decoding) heads(owner string, s, of *plugin.Section, task string) []Hea
 			d.mistakes.Add(item.Place, "%s without a name", name)
 		}
 		item.Decode(name, &h, &d.mistakes, keys(item)...)
-		part := heads.Registry().Choose(item, "linear", []string{"name", "weight", "num_labels", "labels"}, &d.mistakes)
+		part := heads.Registry().Choose(item, missing, []string{"name", "weight", "num_labels", "labels"}, &d.mistakes)
 		d.unique(owner+": head", h.Name, item, taken)
 		d.checkLabels(name+": labels", item.At("labels"), h.Labels)
 		all = append(all, Head{Name: h.Name, Place: item.Place, Part: part, Weight: h.Weight, NumLabels: h.NumLabels, Labels: h.Labels})
@@ -188,8 +225,8 @@ func (d *decoding) countLabels(owner string, task *Task, h Head) {
 
 // fieldNames are the fields of a record whose columns data may name; those in perHead may have one a head.
 var (
-	fieldNames = []string{"text", "pair", "words", "label", "labels", "tags", "entities"}
-	perHead    = map[string]string{"label": "label.", "labels": "label.", "tags": "tags."}
+	fieldNames = []string{"text", "pair", "words", "label", "labels", "tags", "entities", "value", "question", "context", "answers"}
+	perHead    = map[string]string{"label": "label.", "labels": "label.", "tags": "tags.", "value": "value."}
 )
 
 // data reads where a task's examples are.
@@ -367,7 +404,10 @@ func (d *decoding) follow() {
 			from = next
 		}
 		if from != task && from.Data.SameAs == "" {
-			task.Data = from.Data.seenBy(task.Data)
+			if task.Cut.Apart != from.Cut.Apart {
+				d.mistakes.Add(task.Place, "task %q: data: same_as: task %q reads pairs in another way: one of them encodes their texts apart; give each files of its own", task.Name, from.Name)
+			}
+			task.Data, task.Cut = from.Data.seenBy(task.Data), from.Cut
 		}
 	}
 }

@@ -72,6 +72,9 @@ func (f *writing) model() *plugin.Section {
 		put(s, "dropout", m.Dropout)
 	}
 	put(s, "freeze", m.Freeze)
+	if m.LoRA.Rank > 0 {
+		put(s, "lora", m.LoRA)
+	}
 	if m.Encoder.Place != (plugin.Place{}) || m.BaseModel.Name == "" {
 		s.Put("encoder", m.Encoder.Section()) // else its sizes are the base model's
 	}
@@ -93,6 +96,10 @@ func (f *writing) task(task Task) *plugin.Section {
 	put(s, "name", task.Name)
 	s.Entries = append(s.Entries, task.Part.Section().Entries...)
 	s.Put("data", f.data(task.Data))
+	if task.Cut.Windows && task.Data.SameAs == "" {
+		put(s, "long", "windows")
+		put(s, "stride", task.Cut.Stride)
+	}
 	if task.Labels != nil {
 		put(s, "labels", task.Labels)
 	}

@@ -56,7 +56,7 @@ func TestAttentionEqualsItsFormula(t *testing.T) {
 	for scale, want := range g.Scales {
 		t.Run(scale, func(t *testing.T) {
 			params := nn.NewParams(1)
-			f, err := NewAttention(AttentionOptions{HiddenSize: g.Hidden, Scale: scale}, Site{[]string{"slots", "intent"}, g.Width, params})
+			f, err := NewAttention(AttentionOptions{HiddenSize: g.Hidden, Scale: scale}, Site{Tasks: []string{"slots", "intent"}, Width: g.Width, Params: params})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -126,7 +126,7 @@ func compare(t *testing.T, what string, got, want []float32) {
 
 func TestFlatAttentionOfScaleLengthChangesNothing(t *testing.T) {
 	params := nn.NewParams(1)
-	f, err := NewAttention(AttentionOptions{Scale: "length"}, Site{[]string{"a"}, 2, params})
+	f, err := NewAttention(AttentionOptions{Scale: "length"}, Site{Tasks: []string{"a"}, Width: 2, Params: params})
 	if err != nil {
 		t.Fatal(err)
 	}

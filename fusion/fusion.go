@@ -17,10 +17,16 @@ type Layered interface {
 	Wanted() nn.Wanted
 }
 
+// Told is a Fusion with figures that evaluations tell of.
+type Told interface {
+	Figures() map[string][]float32 // by task
+}
+
 // Site is what a fusion is told.
 type Site struct {
 	Tasks  []string // the names of all tasks
 	Width  int      // of the hidden states
+	Layers int      // whose states the encoder gives, embeddings counted
 	Params nn.Params
 }
 

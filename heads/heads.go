@@ -32,6 +32,23 @@ type Answerer interface {
 	Answers() corpus.Answer
 }
 
+// Accepter is a Head that cannot learn every gold answer of its kind.
+type Accepter interface {
+	// Accepts says what is wrong with a gold answer, whose numbers are set, that can be none of the head's.
+	Accepts(t corpus.Target) error
+}
+
+// Tuner is a Head that decides by what it chooses from its answers on dev, which stands in its parameters.
+type Tuner interface {
+	// Tune is given the gold answers of dev and what the head predicts, and decides those predictions anew.
+	Tune(gold []corpus.Target, predicted []corpus.Prediction)
+}
+
+// Thresholded is a Head whose labels hold from a probability on.
+type Thresholded interface {
+	Thresholds() []float32 // of each label
+}
+
 // Scores are a head's raw scores for a batch.
 type Scores struct {
 	Nodes []*nn.Node
@@ -48,6 +65,7 @@ type Site struct {
 	Labels     []string      // in the order of their numbers
 	Width      int           // of the hidden states
 	Dropout    float64       // model.dropout: the default of a head's own
+	Training   Training      // what it is told of its training data; empty where a trained head is opened
 	Params     nn.Params     // the head's corner of the parameters
 	Words      *nn.Param     // the encoder's word embeddings [V D] to tie to, or nil
 }

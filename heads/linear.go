@@ -2,12 +2,16 @@ package heads
 
 import "github.com/jenga-nlp/jenga/nn"
 
-func init() { Register("linear", LinearOptions{Pool: "cls", Dropout: ModelDropout}, NewLinear) }
+func init() {
+	Register("linear", LinearOptions{Pool: "cls", Dropout: ModelDropout, LossOptions: PlainLoss, ThresholdOptions: TunedThreshold}, NewLinear)
+}
 
 // LinearOptions are the keys that may stand beside `type: linear`.
 type LinearOptions struct {
-	Pool    string  `yaml:"pool" choice:"cls|mean|max|attention" doc:"how a text's tokens become one vector: the first, their mean, maximum, or a learned mean"`
-	Dropout float64 `yaml:"dropout" range:"[-1,1)" doc:"share of features hidden from the scorer in training; -1: model.dropout"`
+	Pool             string  `yaml:"pool" choice:"cls|mean|max|attention" doc:"how a text's tokens become one vector: the first, their mean, maximum, or a learned mean"`
+	Dropout          float64 `yaml:"dropout" range:"[-1,1)" doc:"share of features hidden from the scorer in training; -1: model.dropout"`
+	LossOptions      `yaml:",inline"`
+	ThresholdOptions `yaml:",inline"`
 }
 
 // linear scores by dropout and one linear layer.
@@ -19,7 +23,7 @@ type linear struct {
 
 // NewLinear makes a linear head for the labels of site.
 func NewLinear(o LinearOptions, site Site) (Head, error) {
-	s, err := newScored(o.Pool, site)
+	s, err := newScored(o.Pool, o.LossOptions, o.ThresholdOptions, site)
 	if err != nil {
 		return nil, err
 	}
@@ -27,7 +31,7 @@ func NewLinear(o LinearOptions, site Site) (Head, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &linear{s, drop, nn.NewLinear(site.Params.In("score"), site.Width, len(site.Labels))}, nil
+	return &linear{s, drop, nn.NewLinear(site.Params.In("score"), site.Width, s.outputs)}, nil
 }
 
 func (h *linear) Scores(p *nn.Pass, seen nn.Hidden) Scores {

@@ -7,15 +7,17 @@ import (
 )
 
 func init() {
-	Register("mlp", MLPOptions{Activation: "gelu", Pool: "cls", Dropout: ModelDropout}, NewMLP)
+	Register("mlp", MLPOptions{Activation: "gelu", Pool: "cls", Dropout: ModelDropout, LossOptions: PlainLoss, ThresholdOptions: TunedThreshold}, NewMLP)
 }
 
 // MLPOptions are the keys that may stand beside `type: mlp`.
 type MLPOptions struct {
-	Hidden     int     `yaml:"hidden" range:"[0,65536]" doc:"features of the hidden layer; 0: the encoder's width"`
-	Activation string  `yaml:"activation" choice:"gelu|tanh" doc:"of the hidden layer"`
-	Pool       string  `yaml:"pool" choice:"cls|mean|max|attention" doc:"how a text's tokens become one vector: the first, their mean, maximum, or a learned mean"`
-	Dropout    float64 `yaml:"dropout" range:"[-1,1)" doc:"share of features hidden from each layer in training; -1: model.dropout"`
+	Hidden           int     `yaml:"hidden" range:"[0,65536]" doc:"features of the hidden layer; 0: the encoder's width"`
+	Activation       string  `yaml:"activation" choice:"gelu|tanh" doc:"of the hidden layer"`
+	Pool             string  `yaml:"pool" choice:"cls|mean|max|attention" doc:"how a text's tokens become one vector: the first, their mean, maximum, or a learned mean"`
+	Dropout          float64 `yaml:"dropout" range:"[-1,1)" doc:"share of features hidden from each layer in training; -1: model.dropout"`
+	LossOptions      `yaml:",inline"`
+	ThresholdOptions `yaml:",inline"`
 }
 
 // mlp scores by one hidden layer.
@@ -30,7 +32,7 @@ const maxHidden = 1 << 16 // features of a hidden layer
 
 // NewMLP makes an mlp head for the labels of site.
 func NewMLP(o MLPOptions, site Site) (Head, error) {
-	s, err := newScored(o.Pool, site)
+	s, err := newScored(o.Pool, o.LossOptions, o.ThresholdOptions, site)
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +60,7 @@ func NewMLP(o MLPOptions, site Site) (Head, error) {
 		return nil, fmt.Errorf("hidden is %d; it is at least 1, or 0 for the encoder's width, and at most %d", o.Hidden, maxHidden)
 	}
 	h.hidden = nn.NewLinear(hidden.Params, site.Width, o.Hidden)
-	h.score = nn.NewLinear(site.Params.In("score"), o.Hidden, len(site.Labels))
+	h.score = nn.NewLinear(site.Params.In("score"), o.Hidden, s.outputs)
 	return h, nil
 }
 

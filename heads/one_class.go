@@ -7,24 +7,24 @@ import (
 
 // OneClass is the objective of a head that gives each text one label: cross entropy over scores [B L]. Its zero value
 // is ready to be embedded.
-type OneClass struct{}
+type OneClass struct{ loss labelLoss }
 
 // Answers says that a text gets one label.
 func (OneClass) Answers() corpus.Answer { return corpus.OneLabel }
 
-// Units counts the texts that have a label which training knows.
-func (OneClass) Units(gold []corpus.Target) float64 {
+// Units counts the texts that have a label which training knows, each as often as its label weighs.
+func (o OneClass) Units(gold []corpus.Target) float64 {
 	n := 0.0
 	for _, t := range gold {
 		if t.LabelID >= 0 {
-			n++
+			n += o.loss.weight(t.LabelID)
 		}
 	}
 	return n
 }
 
 // Loss is the cross entropy summed over labelled texts, nil if there are none.
-func (OneClass) Loss(_ *nn.Pass, scores Scores, gold []corpus.Target) *nn.Node {
+func (o OneClass) Loss(_ *nn.Pass, scores Scores, gold []corpus.Target) *nn.Node {
 	labels, any := make([]int, scores.Rows.Texts()), false
 	for b, e := range scores.Rows.Example {
 		labels[b] = gold[e].LabelID
@@ -33,16 +33,13 @@ func (OneClass) Loss(_ *nn.Pass, scores Scores, gold []corpus.Target) *nn.Node {
 	if !any {
 		return nil
 	}
-	return nn.CrossEntropy(scores.Nodes[0], labels)
+	return o.loss.over(windowShares(scores.Rows)).CrossEntropy(scores.Nodes[0], labels)
 }
 
 // Predict gives each example its labels' probabilities, the mean over its texts, and the likeliest label.
 func (OneClass) Predict(scores Scores) []corpus.Prediction {
 	predictions := make([]corpus.Prediction, examples(scores.Rows))
-	texts := make([]float32, len(predictions))
-	for _, e := range scores.Rows.Example {
-		texts[e]++
-	}
+	texts := textsOf(scores.Rows)
 	values := nn.Values(scores.Nodes[0])
 	labels := len(values) / scores.Rows.Texts()
 	for b, e := range scores.Rows.Example {

@@ -7,18 +7,18 @@ import (
 
 // TagPerWord is the objective of a head that gives each word one tag: cross entropy over scores [W L], a row for each
 // of seen.Rows.Words. Its zero value is ready to be embedded.
-type TagPerWord struct{}
+type TagPerWord struct{ loss labelLoss }
 
 // Answers says that a word gets one tag.
 func (TagPerWord) Answers() corpus.Answer { return corpus.TagPerWord }
 
-// Units counts the words that have a tag which training knows.
-func (TagPerWord) Units(gold []corpus.Target) float64 {
+// Units counts the words that have a tag which training knows, each as often as its tag weighs.
+func (w TagPerWord) Units(gold []corpus.Target) float64 {
 	n := 0.0
 	for _, t := range gold {
 		for _, id := range t.TagIDs {
 			if id >= 0 {
-				n++
+				n += w.loss.weight(id)
 			}
 		}
 	}
@@ -26,15 +26,15 @@ func (TagPerWord) Units(gold []corpus.Target) float64 {
 }
 
 // Loss is the cross entropy summed over tagged words that have a row, nil if there are none.
-func (TagPerWord) Loss(_ *nn.Pass, scores Scores, gold []corpus.Target) *nn.Node {
+func (w TagPerWord) Loss(_ *nn.Pass, scores Scores, gold []corpus.Target) *nn.Node {
 	tags, any := make([]int, len(scores.Rows.Words)), false
 	for k := range tags {
 		tags[k] = corpus.Unlabelled
 	}
 	for e, words := range wordRows(scores.Rows) {
-		for w, k := range words {
-			if k >= 0 && w < len(gold[e].TagIDs) {
-				tags[k] = gold[e].TagIDs[w]
+		for i, k := range words {
+			if k >= 0 && i < len(gold[e].TagIDs) {
+				tags[k] = gold[e].TagIDs[i]
 				any = any || tags[k] >= 0
 			}
 		}
@@ -42,7 +42,7 @@ func (TagPerWord) Loss(_ *nn.Pass, scores Scores, gold []corpus.Target) *nn.Node
 	if !any {
 		return nil
 	}
-	return nn.CrossEntropy(scores.Nodes[0], tags)
+	return w.loss.over(nil).CrossEntropy(scores.Nodes[0], tags)
 }
 
 // Predict gives each word its likeliest tag and that tag's probability.

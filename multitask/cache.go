@@ -61,14 +61,15 @@ func (c *cache) encode(p *nn.Pass, batch *corpus.Batch) ([][]float32, error) {
 	}
 
 	// what is kept
-	width, starts := c.encoder.Width(), batch.Tokens.Rows.Starts
+	width := c.encoder.Width()
 	layers := make([][]float32, c.layers)
 	for l := range layers {
-		layers[l] = p.Floats(starts[len(starts)-1] * width)
+		layers[l] = p.Floats(batch.Tokens.Rows.Tokens() * width)
 	}
 	for b, e := range batch.Examples {
 		if r, have := c.kept[e]; have {
-			if err := c.read(r, layers, starts[b]*width, starts[b+1]*width); err != nil {
+			from, to := batch.Rows(b)
+			if err := c.read(r, layers, from*width, to*width); err != nil {
 				return nil, err
 			}
 		}
@@ -83,9 +84,11 @@ func (c *cache) encode(p *nn.Pass, batch *corpus.Batch) ([][]float32, error) {
 	if err != nil {
 		return nil, err
 	}
-	for l := range layers {
-		for i, b := range places {
-			copy(layers[l][starts[b]*width:], encoded[l][rest.Tokens.Rows.Starts[i]*width:rest.Tokens.Rows.Starts[i+1]*width])
+	for i, b := range places {
+		at, _ := batch.Rows(b)
+		from, to := rest.Rows(i)
+		for l := range layers {
+			copy(layers[l][at*width:], encoded[l][from*width:to*width])
 		}
 	}
 	return layers, nil
@@ -98,9 +101,10 @@ func (c *cache) fill(p *nn.Pass, batch *corpus.Batch) ([][]float32, error) {
 		return nil, err
 	}
 	c.layers = len(layers)
-	width, starts := c.encoder.Width(), batch.Tokens.Rows.Starts
+	width := c.encoder.Width()
 	for b, e := range batch.Examples {
-		c.keep(e, layers, starts[b]*width, starts[b+1]*width)
+		from, to := batch.Rows(b)
+		c.keep(e, layers, from*width, to*width)
 	}
 	return layers, nil
 }

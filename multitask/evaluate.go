@@ -8,6 +8,7 @@ import (
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/encoders"
+	"github.com/jenga-nlp/jenga/heads"
 	"github.com/jenga-nlp/jenga/nn"
 	"github.com/jenga-nlp/jenga/tasks"
 )
@@ -32,12 +33,22 @@ type HeadScore struct {
 	Head    string
 	Loss    Loss
 	Metrics []tasks.Metric // the main one first; none where nothing is labelled
+	Tables  *tasks.Tables  // of each label; nil where the task's answers have none, or nothing is labelled
 }
 
 // Evaluate judges group g on examples, whose Encoding and numbers of Targets are set. batchSize and batchTokens are those
 // of training: without gradients to keep, twice the texts fit. done, if it is not nil, is told how many examples have
 // been answered.
 func (m *Model) Evaluate(ctx context.Context, g *Group, examples []*corpus.Example, batchSize, batchTokens int, done func(n int)) (GroupScore, error) {
+	predicted, losses, err := m.answer(ctx, g, examples, batchSize, batchTokens, done)
+	if err != nil {
+		return GroupScore{}, err
+	}
+	return g.judge(examples, predicted, losses), nil
+}
+
+// answer gives what group g predicts about examples, [heads][examples], and its losses.
+func (m *Model) answer(ctx context.Context, g *Group, examples []*corpus.Example, batchSize, batchTokens int, done func(n int)) ([][]corpus.Prediction, []Loss, error) {
 	losses := g.losses()
 	predicted := make([][]corpus.Prediction, len(losses)) // [heads][examples]
 	for h := range predicted {
@@ -49,20 +60,20 @@ func (m *Model) Evaluate(ctx context.Context, g *Group, examples []*corpus.Examp
 	pass.Reserve(Reserve(bytes))
 	for _, numbers := range evaluationBatches(lengths(examples), batchSize, batchTokens) {
 		if err := ctx.Err(); err != nil {
-			return GroupScore{}, err
+			return nil, nil, err
 		}
 		pass.Reset(0)
 		batch := corpus.Pack(pick(examples, numbers))
 		a, err := m.forward(pass, g, batch)
 		if err != nil {
-			return GroupScore{}, err
+			return nil, nil, err
 		}
 		nodes := g.lossNodes(pass, a, batch)
 		if err := pass.Forward(); err != nil {
-			return GroupScore{}, err
+			return nil, nil, err
 		}
 		labelled := g.losses(batch)
-		for h, answers := range a.predictions(g) {
+		for h, answers := range a.predictions(g, batch.Examples) {
 			losses[h].Units += labelled[h].Units
 			if nodes[h] != nil {
 				losses[h].Sum += float64(nn.Values(nodes[h])[0])
@@ -77,10 +88,10 @@ func (m *Model) Evaluate(ctx context.Context, g *Group, examples []*corpus.Examp
 	}
 	for _, l := range losses {
 		if math.IsNaN(l.Sum) || math.IsInf(l.Sum, 0) {
-			return GroupScore{}, fmt.Errorf("task %q: the loss of head %q is not finite", l.Task, l.Head)
+			return nil, nil, fmt.Errorf("task %q: the loss of head %q is not finite", l.Task, l.Head)
 		}
 	}
-	return g.judge(examples, predicted, losses), nil
+	return predicted, losses, nil
 }
 
 // evaluationBatches cuts examples of the given lengths in tokens into batches, given the sizes of those of training.
@@ -114,6 +125,10 @@ func (g *Group) judge(examples []*corpus.Example, predicted [][]corpus.Predictio
 			judged := HeadScore{Head: head.Name, Loss: losses[h]}
 			if len(gold) > 0 {
 				judged.Metrics = task.Kind.Judge(gold, answers)
+				if tabler, has := task.Kind.(tasks.Tabler); has {
+					tables := tabler.Tables(gold, answers)
+					judged.Tables = &tables
+				}
 			}
 			ts.Heads = append(ts.Heads, judged)
 			h++
@@ -134,13 +149,12 @@ func allRight(examples []*corpus.Example, predicted [][]corpus.Prediction) *floa
 			continue
 		}
 		all++
-		wrong := 0
+		wrong := false
 		for h, t := range e.Targets {
-			if !isRight(t, predicted[h][i]) {
-				wrong++
-			}
+			ok, counts := t.Right(predicted[h][i])
+			wrong = wrong || counts && !ok
 		}
-		if wrong == 0 {
+		if !wrong {
 			right++
 		}
 	}
@@ -151,25 +165,36 @@ func allRight(examples []*corpus.Example, predicted [][]corpus.Prediction) *floa
 	return &share
 }
 
-// isRight tells whether a prediction is the gold answer; words without a gold tag do not count.
-func isRight(t corpus.Target, p corpus.Prediction) bool {
-	for i, tag := range t.Tags {
-		if tag != "" && p.Tags[i] != tag {
-			return false
+// tune lets the heads of g that do so choose what they decide by from their predictions about dev, which are decided
+// anew.
+func (g *Group) tune(dev []*corpus.Example, predicted [][]corpus.Prediction) {
+	for h, head := range g.heads() {
+		tuner, tunes := head.Head.(heads.Tuner)
+		if !tunes {
+			continue
+		}
+		gold := make([]corpus.Target, len(dev))
+		for i, e := range dev {
+			gold[i] = e.Targets[h]
+		}
+		tuner.Tune(gold, predicted[h])
+		for i := range predicted[h] {
+			head.Labels.Name(&predicted[h][i])
 		}
 	}
-	return t.Label == "" || p.Label == t.Label
 }
 
-// evaluateAll judges all groups on dev.
+// evaluateAll judges all groups on dev, by which heads that do so are tuned first.
 func (m *Model) evaluateAll(ctx context.Context, data []Data, plan Plan) ([]GroupScore, error) {
 	var scores []GroupScore
 	for g := range m.Groups {
-		s, err := m.Evaluate(ctx, &m.Groups[g], data[g].Dev, plan.BatchSize, plan.BatchTokens, nil)
+		group, dev := &m.Groups[g], data[g].Dev
+		predicted, losses, err := m.answer(ctx, group, dev, plan.BatchSize, plan.BatchTokens, nil)
 		if err != nil {
 			return nil, err
 		}
-		scores = append(scores, s)
+		group.tune(dev, predicted)
+		scores = append(scores, group.judge(dev, predicted, losses))
 	}
 	return scores, nil
 }

@@ -37,7 +37,7 @@ func newFeeds(m *Model, data []Data, plan Plan) ([]*feed, error) {
 func lengths(examples []*corpus.Example) []int {
 	n := make([]int, len(examples))
 	for i, e := range examples {
-		n[i] = len(e.Encoding.IDs)
+		n[i] = e.Tokens()
 	}
 	return n
 }

@@ -94,6 +94,14 @@ func (m *Model) wanted() nn.Wanted {
 	return nn.LastLayer
 }
 
+// fusionFigures are what the fusion tells of itself.
+func (m *Model) fusionFigures() map[string][]float32 {
+	if told, ok := m.Fusion.(fusion.Told); ok {
+		return told.Figures()
+	}
+	return nil
+}
+
 // encode gives the batch's states [T D] of the layers that the fusion wants, from the cache where there is one.
 func (m *Model) encode(p *nn.Pass, batch *corpus.Batch) ([][]float32, error) {
 	if m.cache == nil {

@@ -5,15 +5,6 @@ import (
 	"github.com/jenga-nlp/jenga/nn"
 )
 
-// Everything returns one group of all tasks, so that a text is encoded once for all of them.
-func (m *Model) Everything() *Group {
-	var all Group
-	for _, g := range m.Groups {
-		all.Tasks = append(all.Tasks, g.Tasks...)
-	}
-	return &all
-}
-
 // Predict answers all questions of group g about some examples, whose Encoding is set: predictions[h][b] is of the
 // group's head number h and example b. It resets p.
 func (m *Model) Predict(p *nn.Pass, g *Group, examples []*corpus.Example) ([][]corpus.Prediction, error) {
@@ -26,16 +17,17 @@ func (m *Model) Predict(p *nn.Pass, g *Group, examples []*corpus.Example) ([][]c
 	if err := p.Forward(); err != nil {
 		return nil, err
 	}
-	return a.predictions(g), nil
+	return a.predictions(g, examples), nil
 }
 
 // predictions reads what all heads of g answer, after the pass's Forward.
-func (a answers) predictions(g *Group) [][]corpus.Prediction {
+func (a answers) predictions(g *Group, examples []*corpus.Example) [][]corpus.Prediction {
 	var all [][]corpus.Prediction
 	for h, head := range g.heads() {
 		predicted := head.Head.Predict(a.scores[h])
 		for b := range predicted {
 			head.Labels.Name(&predicted[b])
+			predicted[b].Quote = examples[b].Quote(predicted[b])
 		}
 		all = append(all, predicted)
 	}

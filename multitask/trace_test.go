@@ -86,7 +86,7 @@ func traceExamples(t *testing.T, dir string, labels *corpus.Labels, n int) []*co
 		}
 		e.Targets = []corpus.Target{{Label: label}}
 		labels.Number(&e.Targets[0])
-		e.Encoding = tokenizer.Encode(&e, 0)
+		e.Windows = []corpus.Encoding{tokenizer.Encode(&e, 0)}
 		examples = append(examples, &e)
 	}
 	return examples

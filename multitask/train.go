@@ -71,6 +71,7 @@ type Evaluation struct {
 	Step   int
 	Epoch  float64
 	Groups []GroupScore
+	Fusion map[string][]float32 // figures of the fusion by task, nil where it has none
 }
 
 // ErrStop is what observe returns to end training early.
@@ -153,7 +154,7 @@ func Train(ctx context.Context, m *Model, data []Data, plan Plan, observe func(e
 		if err := m.cache.tell(observe); err != nil {
 			return ended(err)
 		}
-		if err := observe(Evaluation{Step: state.Step, Epoch: report.Epoch, Groups: scores}); err != nil {
+		if err := observe(Evaluation{Step: state.Step, Epoch: report.Epoch, Groups: scores, Fusion: m.fusionFigures()}); err != nil {
 			return ended(err)
 		}
 	}

@@ -79,19 +79,21 @@ func smallData(m *Model, n int) []Data {
 			e := &corpus.Example{}
 			words := 1 + r.IntN(6)
 			var tags []string
-			e.Encoding.IDs = append(e.Encoding.IDs, 0)
-			e.Encoding.Words = append(e.Encoding.Words, -1)
+			var text corpus.Encoding
+			text.IDs = append(text.IDs, 0)
+			text.Words = append(text.Words, -1)
 			for w := range words {
 				id := 2 + r.IntN(smallVocabulary-2)
-				e.Encoding.IDs = append(e.Encoding.IDs, int32(id))
-				e.Encoding.Words = append(e.Encoding.Words, int32(w))
+				text.IDs = append(text.IDs, int32(id))
+				text.Words = append(text.Words, int32(w))
 				e.Words = append(e.Words, corpus.Span{Start: w, End: w + 1})
 				tags = append(tags, smallLabels.Names()[id%3])
 			}
-			e.Encoding.IDs = append(e.Encoding.IDs, 1)
-			e.Encoding.Words = append(e.Encoding.Words, -1)
-			e.Encoding.Types = make([]int8, words+2)
-			e.Encoding.Offsets = make([]corpus.Span, words+2)
+			text.IDs = append(text.IDs, 1)
+			text.Words = append(text.Words, -1)
+			text.Types = make([]int8, words+2)
+			text.Offsets = make([]corpus.Span, words+2)
+			e.Windows = []corpus.Encoding{text}
 			e.Targets = []corpus.Target{{Label: tags[0]}, {Tags: tags}}[:len(m.Groups[g].heads())]
 			for h := range e.Targets {
 				smallLabels.Number(&e.Targets[h])

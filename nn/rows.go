@@ -2,13 +2,13 @@ package nn
 
 // Rows tells what the rows of packed states [T D] belong to: the tokens of B texts stand one after the other.
 type Rows struct {
-	Starts     []int  // [B+1] text b is rows Starts[b]:Starts[b+1]
-	Words      []int  // row of the first piece of each word that has one, text after text
-	WordIndex  []int  // same length: that word's number in its example; words without a row are judged "O"
-	WordCount  []int  // [B] how many words the text's example has, those without a row too; 0 where it has no words
-	FirstToken []int  // [B] number in its example of the first token after the opening special ones
-	Segment    []int8 // [T] 1 in the second text of a pair
-	Example    []int  // [B] the example a text belongs to
+	Starts    []int  // [B+1] text b is rows Starts[b]:Starts[b+1]
+	Words     []int  // row of the first piece of each word that has one, text after text
+	WordIndex []int  // same length: that word's number in its example; words without a row are judged "O"
+	WordCount []int  // [B] how many words the text's example has, those without a row too; 0 where it has no words
+	Segment   []int8 // [T] 1 in the second text of a pair
+	Example   []int  // [B] the example a text belongs to; several where it is long, or a pair is encoded apart
+	Second    []bool // [B] the text is the second of a pair that is encoded apart
 }
 
 // Texts returns B.

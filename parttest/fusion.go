@@ -20,7 +20,7 @@ func Fusion(t *testing.T, name, options string) {
 	tasks := []string{"first", "second"}
 	build := func(seed uint64) (fusion.Fusion, nn.Params, error) {
 		params := nn.NewParams(seed)
-		f, err := choice.Build(fusion.Site{Tasks: tasks, Width: width, Params: params.In("fusion")})
+		f, err := choice.Build(fusion.Site{Tasks: tasks, Width: width, Layers: layers, Params: params.In("fusion")})
 		return f, params, err
 	}
 	f, _, err := build(1)
@@ -31,7 +31,10 @@ func Fusion(t *testing.T, name, options string) {
 	for _, task := range tasks {
 		t.Run("task "+task+" sees the rows of the shared states", func(t *testing.T) { checkRows(t, f, task) })
 	}
-	for _, answer := range []corpus.Answer{corpus.OneLabel, corpus.TagPerWord} {
+	for _, answer := range corpus.Answers {
+		if !answer.HasLabels() && answer != corpus.Number {
+			continue // not the linear head's
+		}
 		make := func(seed uint64) (heads.Head, nn.Params, error) {
 			f, params, err := build(seed)
 			if err != nil {
@@ -72,7 +75,7 @@ func checkRows(t *testing.T, f fusion.Fusion, task string) {
 	p := nn.NewPass(1)
 	shared := nn.Hidden{States: p.Input(b.states, b.rows.Tokens(), width), Rows: b.rows}
 	if wanted(f) == nn.AllLayers {
-		shared.Layers = []*nn.Node{p.Input(b.states, b.rows.Tokens(), width), shared.States}
+		shared.Layers = []*nn.Node{p.Input(b.states, b.rows.Tokens(), width), p.Input(b.states, b.rows.Tokens(), width), shared.States}
 	}
 	seen := f.Fuse(p, shared, task)
 	if err := p.Forward(); err != nil {

@@ -22,11 +22,11 @@ func Head(t *testing.T, name, options string) {
 		t.Fatalf("head %q with options %q: %v", name, options, err)
 	}
 	served, refusals := 0, []string{}
-	for _, answer := range []corpus.Answer{corpus.OneLabel, corpus.TagPerWord} {
+	for _, answer := range corpus.Answers {
 		make := func(seed uint64) (heads.Head, nn.Params, error) {
 			params := nn.NewParams(seed)
 			h, err := choice.Build(heads.Site{Task: "task", Name: "head", Answer: answer, Labels: labels, Width: width,
-				Dropout: 0.1, Params: params.In("heads").In("head")})
+				Dropout: 0.1, Training: heads.Training{Units: 6, Counts: []int{2, 2, 2}, Mean: 1, Deviation: 0.8}, Params: params.In("heads").In("head")})
 			return h, params, err
 		}
 		if _, _, err := make(1); err != nil {
@@ -105,18 +105,18 @@ func (s subject) runStep(t *testing.T, step uint64, b batch, training, loss bool
 	p.Reset(step)
 	p.Training = training
 	p.seen.Rows = b.rows
-	layers := 1
+	given := 1
 	if s.layers == nn.AllLayers {
-		layers = 3
+		given = layers
 	}
-	for l := range layers { // each layer differs from the last one by a factor
+	for l := range given { // each layer differs from the last one by a factor
 		states := slices.Clone(b.states)
 		for i := range states {
-			states[i] *= 1 + 0.5*float32(layers-1-l)
+			states[i] *= 1 + 0.5*float32(given-1-l)
 		}
 		p.at = append(p.at, p.Input(states, b.rows.Tokens(), width))
 	}
-	p.seen.States = p.at[layers-1]
+	p.seen.States = p.at[given-1]
 	if s.layers == nn.AllLayers {
 		p.seen.Layers = p.at
 	}
@@ -159,9 +159,24 @@ func (s subject) backward(t *testing.T, p pass) (nn.Gradients, [][]float32) {
 	return into, dAt
 }
 
+// train updates the head's parameters; where it has none, what the encoder gives is learned in their place.
 func (s subject) train(t *testing.T, b batch, steps int) {
 	t.Helper()
 	optimizer := nn.NewAdamW(0)
+	if len(s.params) == 0 {
+		states := nn.NewParams(1).Zeros("states", len(b.states))
+		for step := range steps {
+			copy(states.Data, b.states)
+			p := s.runStep(t, uint64(step), b, true, true)
+			p.value(t)
+			_, dAt := s.backward(t, p)
+			into := nn.NewGradients([]*nn.Param{states})
+			copy(into.Of(states), dAt[0])
+			optimizer.Step([]*nn.Param{states}, into, 1, 0.05)
+			copy(b.states, states.Data)
+		}
+		return
+	}
 	for step := range steps {
 		p := s.runStep(t, uint64(step), b, true, true)
 		p.value(t)
@@ -186,7 +201,8 @@ func checkTrains(t *testing.T, m maker, b batch) {
 // the loss changes with what the gradient says.
 func checkGradients(t *testing.T, m maker, b batch) {
 	s := m.subject(t, 1)
-	for i, w := range s.params { // initial values are so small that errors would hide
+	learning := slices.DeleteFunc(slices.Clone(s.params), func(w *nn.Param) bool { return w.Frozen })
+	for i, w := range learning { // initial values are so small that errors would hide
 		for j, x := range direction(uint64(i), len(w.Data)) {
 			w.Data[j] += 0.3 * x
 		}
@@ -197,11 +213,11 @@ func checkGradients(t *testing.T, m maker, b batch) {
 	loss := func() float64 { return s.run(t, b, true, true).value(t) }
 
 	total := 0.0
-	for _, w := range s.params {
+	for _, w := range learning {
 		total += norm(into.Of(w)) * norm(into.Of(w))
 	}
 	total = math.Sqrt(total)
-	for i, w := range s.params {
+	for i, w := range learning {
 		checkAlong(t, "parameter "+w.Name, w.Data, into.Of(w), into.Of(w), total, loss)
 		checkAlong(t, "parameter "+w.Name, w.Data, into.Of(w), direction(uint64(i), len(w.Data)), total, loss)
 	}
@@ -358,7 +374,29 @@ func checkPredictions(t *testing.T, m maker, answer corpus.Answer, b batch) {
 
 // rightKind tells what is wrong with a prediction for the e-th example of rows.
 func rightKind(p corpus.Prediction, answer corpus.Answer, rows nn.Rows, e int) error {
-	if answer == corpus.OneLabel {
+	switch answer {
+	case corpus.Number, corpus.Likeness:
+		if math.IsNaN(p.Value) || math.IsInf(p.Value, 0) {
+			return fmt.Errorf("the number %v", p.Value)
+		}
+		return nil
+	case corpus.Quoted:
+		s := p.QuoteTokens
+		if s.Start < 0 || s.End < s.Start || s.End > rows.Starts[e+1]-rows.Starts[e] || p.QuoteWindow != 0 {
+			return fmt.Errorf("tokens %v of window %d, of %d", s, p.QuoteWindow, rows.Starts[e+1]-rows.Starts[e])
+		}
+		return nil
+	case corpus.ManyLabels:
+		if p.LabelIDs == nil || len(p.Probabilities) != len(labels) {
+			return fmt.Errorf("labels %v with %d probabilities, of %d labels", p.LabelIDs, len(p.Probabilities), len(labels))
+		}
+		for i, id := range p.LabelIDs {
+			if id < 0 || id >= len(labels) || i > 0 && id <= p.LabelIDs[i-1] {
+				return fmt.Errorf("labels %v, want numbers below %d that rise", p.LabelIDs, len(labels))
+			}
+		}
+		return nil
+	case corpus.OneLabel:
 		if p.LabelID < 0 || p.LabelID >= len(labels) || len(p.Probabilities) != len(labels) {
 			return fmt.Errorf("label %d with %d probabilities, of %d labels", p.LabelID, len(p.Probabilities), len(labels))
 		}

@@ -8,8 +8,18 @@ import (
 
 func TestHeads(t *testing.T) {
 	for name, options := range map[string][]string{
-		"linear": {"", "dropout: 0.2", "{pool: mean, dropout: 0}", "pool: max", "pool: attention"},
-		"mlp":    {"", "{hidden: 5, activation: tanh}", "{pool: mean, dropout: 0.3}"},
+		"linear": {"", "dropout: 0.2", "{pool: mean, dropout: 0}", "pool: max", "pool: attention",
+			"{label_smoothing: 0.1, class_weights: balanced}", "{focal_gamma: 2, tune: each}", "{pos_weight: balanced, threshold: 0.3, tune: none}"},
+		"mlp": {"", "{hidden: 5, activation: tanh}", "{pool: mean, dropout: 0.3}"},
+		"crf": {"", "{constraints: bio, dropout: 0.2}"},
+		"focus": {
+			"{lstm_layers: 1, lstm_hidden: 6, attention_heads: 3, dropout: 0.2}",
+			"{lstm_layers: 0, attention_heads: 2, lens_per_head: true}",
+			"{lstm_layers: 0, attention_heads: 2, normalise: softmax}",
+		},
+		"span":       {"", "{no_answer: true, max_answer_tokens: 2}"},
+		"similarity": {"{loss: mse, range: [0, 2]}", "{loss: mse, range: [0, 2], pool: max}"},
+		"regression": {"", "{range: [-1, 4], loss: huber, pool: mean}", "{scale: standard, loss: mae, dropout: 0}"},
 	} {
 		for _, o := range options {
 			t.Run(name+" "+o, func(t *testing.T) { parttest.Head(t, name, o) })
@@ -21,6 +31,8 @@ func TestFusions(t *testing.T) {
 	for name, options := range map[string][]string{
 		"none":      {""},
 		"attention": {"", "scale: length", "{scale: residual, hidden_size: 5}"},
+		"mix":       {"", "layers: 2"},
+		"adapter":   {"", "size: 3"},
 	} {
 		for _, o := range options {
 			t.Run(name+" "+o, func(t *testing.T) { parttest.Fusion(t, name, o) })
@@ -29,7 +41,7 @@ func TestFusions(t *testing.T) {
 }
 
 func TestTasks(t *testing.T) {
-	for _, name := range []string{"classification", "ner", "sentiment", "tagging"} {
+	for _, name := range []string{"classification", "multi_label", "ner", "qa_qc", "question_answering", "regression", "sentiment", "similarity", "tagging"} {
 		t.Run(name, func(t *testing.T) { parttest.Task(t, name, "") })
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"unicode"
@@ -58,8 +59,17 @@ func ownRecords(answer corpus.Answer) []corpus.Record {
 	var records []corpus.Record
 	for i, label := range labels {
 		fields := map[string]any{"text": "a red kite", "label": label}
-		if answer == corpus.TagPerWord {
+		switch answer {
+		case corpus.TagPerWord:
 			fields = map[string]any{"words": []any{"a", "red", "kite"}, "tags": []any{"O", "B-x", "I-x"}}
+		case corpus.ManyLabels:
+			fields = map[string]any{"text": "a red kite", "labels": []any{label, labels[0]}[:min(i, 1)+1]}
+		case corpus.Quoted:
+			fields = map[string]any{"question": "what flies?", "context": "a red kite", "answers": []any{"red kite", "kite"}[:1+i%2]}
+		case corpus.Likeness:
+			fields = map[string]any{"text": "a red kite", "pair": "a kite", "value": json.Number(strconv.Itoa(i))}
+		case corpus.Number:
+			fields = map[string]any{"text": "a red kite", "value": json.Number(strconv.Itoa(i))}
 		}
 		records = append(records, corpus.Record{Place: corpus.Place{File: "data.jsonl", Line: i + 1}, Fields: fields})
 	}
@@ -144,7 +154,13 @@ func goldAnswers(answer corpus.Answer) (gold []corpus.Target, right []corpus.Pre
 			}
 			numbers.Number(&target)
 		}
-		p := corpus.Prediction{LabelID: target.LabelID, TagIDs: slices.Clone(target.TagIDs)}
+		p := corpus.Prediction{LabelID: max(0, target.LabelID), TagIDs: slices.Clone(target.TagIDs), LabelIDs: slices.Clone(target.LabelIDs)}
+		if target.Value != nil {
+			p.Value = *target.Value
+		}
+		if target.Quotes != nil {
+			p.Quote = target.Quotes[0]
+		}
 		numbers.Name(&p)
 		gold, right = append(gold, target), append(right, p)
 	}
@@ -164,7 +180,7 @@ func judge(t *testing.T, task tasks.Task, gold []corpus.Target, predicted []corp
 			t.Errorf("two metrics are named %q, or one is not", m.Name)
 		}
 		seen[m.Name] = true
-		if math.IsNaN(m.Value) || m.Value > 1 || m.Value < -1 {
+		if math.IsNaN(m.Value) || !m.Lower && (m.Value > 1 || m.Value < -1) {
 			t.Errorf("%s = %v, which is no fraction", m.Name, m.Value)
 		}
 	}
@@ -196,9 +212,18 @@ func checkWrong(t *testing.T, task tasks.Task) {
 	best := judge(t, task, gold, right)[0]
 
 	unknown := slices.Clone(gold)
-	unknown[0] = corpus.Target{Label: "unseen"}
-	if gold[0].Tags != nil {
+	switch {
+	case gold[0].Tags != nil:
 		unknown[0] = corpus.Target{Tags: append([]string{"B-unseen"}, gold[0].Tags[1:]...)}
+	case gold[0].Labels != nil:
+		unknown[0] = corpus.Target{Labels: []string{"unseen"}}
+	case gold[0].Quotes != nil:
+		unknown[0] = corpus.Target{Quotes: []corpus.Quote{{Text: "unseen"}}}
+	case gold[0].Value != nil:
+		far := 1e3
+		unknown[0] = corpus.Target{Value: &far}
+	default:
+		unknown[0] = corpus.Target{Label: "unseen"}
 	}
 	corpus.NewLabels(labels).Number(&unknown[0])
 	if got := judge(t, task, unknown, right)[0]; got.Value >= best.Value {
@@ -214,11 +239,22 @@ func checkWrong(t *testing.T, task tasks.Task) {
 	}
 }
 
-// wrongOf returns another answer: the next label, or no span.
+// wrongOf returns another answer: the next label, the other labels, the number below 0, or no span.
 func wrongOf(p corpus.Prediction) corpus.Prediction {
+	if p.LabelIDs != nil {
+		have := p.LabelIDs
+		p.LabelIDs = []int{}
+		for c := range labels {
+			if !slices.Contains(have, c) {
+				p.LabelIDs = append(p.LabelIDs, c)
+			}
+		}
+		corpus.NewLabels(labels).Name(&p)
+		return p
+	}
 	if p.TagIDs == nil {
 		p.LabelID = (p.LabelID + 1) % len(labels)
-		p.Label = labels[p.LabelID]
+		p.Label, p.Value, p.Quote = labels[p.LabelID], -p.Value, corpus.Quote{Text: "nothing"}
 		return p
 	}
 	p.TagIDs, p.Tags = make([]int, len(p.TagIDs)), make([]string, len(p.Tags))

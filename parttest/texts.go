@@ -7,7 +7,10 @@ import (
 	"github.com/jenga-nlp/jenga/nn"
 )
 
-const width = 8 // of the hidden states
+const (
+	width  = 8 // of the hidden states
+	layers = 3 // whose states a fusion may ask for
+)
 
 // labels are those of a head: tags of words must be such as mark spans, too.
 var labels = []string{"O", "B-x", "I-x"}
@@ -18,6 +21,8 @@ type text struct {
 	words     []int     // row of each word that has one
 	wordIndex []int     // that word's number
 	wordCount int
+	segment   []int8    // [T]; nil for zeros
+	second    []float32 // [T' width] states of the pair's second text, encoded apart; nil for none
 	gold      corpus.Target
 }
 
@@ -31,47 +36,107 @@ func labelledTexts(answer corpus.Answer) []text {
 	numbers := corpus.NewLabels(labels)
 	var texts []text
 	for i, words := range []int{3, 1, 7, 2, 4, 5} {
-		tags := make([]string, words)
-		for w := range tags {
-			tags[w] = labels[(i+w)%len(labels)]
+		if answer == corpus.Quoted {
+			texts = append(texts, quotedText(r, words+2, i%words))
+			continue
 		}
-		x := text{wordCount: words, gold: corpus.Target{Tags: tags}}
-		if answer == corpus.OneLabel {
-			x.gold = corpus.Target{Label: labels[i%len(labels)]}
-		}
+		x := text{wordCount: words, gold: goldOf(answer, i, words)}
 		numbers.Number(&x.gold)
+		if answer == corpus.Likeness {
+			other := text{}
+			other.add(r, (i+int(*x.gold.Value))%len(labels)) // the same signal where they are alike
+			other.add(r, (i+int(*x.gold.Value))%len(labels))
+			x.second = other.states
+		}
 
-		x.add(r, x.gold.LabelID)
+		x.add(r, signals(x.gold)...)
 		for w := range words {
 			if words == 7 && w == 6 {
 				continue
 			}
 			x.words, x.wordIndex = append(x.words, x.tokens()), append(x.wordIndex, w)
 			for range 1 + w%2 { // pieces
-				x.add(r, signal(x.gold, w))
+				if x.gold.TagIDs != nil {
+					x.add(r, x.gold.TagIDs[w])
+				} else {
+					x.add(r, signals(x.gold)...)
+				}
 			}
 		}
-		x.add(r, x.gold.LabelID)
+		x.add(r, signals(x.gold)...)
 		texts = append(texts, x)
 	}
 	return texts
 }
 
-// signal is the label that the states of a word tell.
-func signal(gold corpus.Target, word int) int {
-	if gold.TagIDs != nil {
-		return gold.TagIDs[word]
+// quotedText is a question of one token and a context of some, of which one, or two, are the answer.
+func quotedText(r *rand.Rand, context, answer int) text {
+	const question = 3 // [CLS], the question, [SEP]
+	tokens := corpus.Span{Start: question + answer, End: question + answer + 1 + context%2}
+	x := text{gold: corpus.Target{Quotes: []corpus.Quote{{Text: "answer"}}, QuoteTokens: []corpus.Span{tokens}}}
+	for row := range question + context + 1 {
+		segment := int8(0)
+		if row >= question {
+			segment = 1
+		}
+		x.segment = append(x.segment, segment)
+		switch row {
+		case tokens.Start:
+			x.add(r, 0)
+		case tokens.End - 1:
+			x.add(r, 1)
+		default:
+			x.add(r, 2)
+		}
 	}
-	return gold.LabelID
+	x.gold.LabelID = corpus.Unlabelled
+	return x
 }
 
-// add appends a token's state: noise, and 2 in the feature of a label if there is one.
-func (x *text) add(r *rand.Rand, label int) {
+// goldOf is the answer for text number i, of some words.
+func goldOf(answer corpus.Answer, i, words int) corpus.Target {
+	switch answer {
+	case corpus.OneLabel:
+		return corpus.Target{Label: labels[i%len(labels)]}
+	case corpus.ManyLabels:
+		t := corpus.Target{Labels: []string{}}
+		for c, label := range labels {
+			if (i+1)>>c&1 == 1 {
+				t.Labels = append(t.Labels, label)
+			}
+		}
+		return t
+	case corpus.Number, corpus.Likeness:
+		v := float64(i % len(labels))
+		return corpus.Target{Value: &v}
+	}
+	tags := make([]string, words)
+	for w := range tags {
+		tags[w] = labels[(i%2+w)%len(labels)] // from O or B-x on
+	}
+	return corpus.Target{Tags: tags}
+}
+
+// signals are the labels that the states of a text's tokens tell.
+func signals(gold corpus.Target) []int {
+	switch {
+	case gold.Labels != nil:
+		return gold.LabelIDs
+	case gold.Value != nil:
+		return []int{int(*gold.Value)}
+	case gold.LabelID >= 0:
+		return []int{gold.LabelID}
+	}
+	return nil
+}
+
+// add appends a token's state: noise, and 2 in the features of labels.
+func (x *text) add(r *rand.Rand, labels ...int) {
 	state := make([]float32, width)
 	for j := range state {
 		state[j] = float32(r.NormFloat64())
 	}
-	if label >= 0 {
+	for _, label := range labels {
 		state[label] += 2
 	}
 	x.states = append(x.states, state...)
@@ -81,6 +146,9 @@ func (x *text) add(r *rand.Rand, label int) {
 func lone(answer corpus.Answer) text {
 	x := labelledTexts(answer)[0]
 	x.states, x.words, x.wordIndex = x.states[:width], nil, nil
+	if answer == corpus.Quoted {
+		x.segment, x.gold.QuoteTokens = x.segment[:1], make([]corpus.Span, 1)
+	}
 	return x
 }
 
@@ -101,18 +169,29 @@ type batch struct {
 func pack(texts ...text) batch {
 	b := batch{rows: nn.Rows{Starts: []int{0}}}
 	for i, x := range texts {
-		start := b.rows.Tokens()
-		for k, row := range x.words {
-			b.rows.Words = append(b.rows.Words, start+row)
-			b.rows.WordIndex = append(b.rows.WordIndex, x.wordIndex[k])
-		}
-		b.states = append(b.states, x.states...)
-		b.rows.Starts = append(b.rows.Starts, start+x.tokens())
-		b.rows.WordCount = append(b.rows.WordCount, x.wordCount)
-		b.rows.FirstToken = append(b.rows.FirstToken, 0)
-		b.rows.Segment = append(b.rows.Segment, make([]int8, x.tokens())...)
-		b.rows.Example = append(b.rows.Example, i)
+		b.add(x, i, false)
 		b.gold = append(b.gold, x.gold)
+		if x.second != nil {
+			b.add(text{states: x.second}, i, true)
+		}
 	}
 	return b
+}
+
+// add appends a text of example number i.
+func (b *batch) add(x text, i int, second bool) {
+	start := b.rows.Tokens()
+	for k, row := range x.words {
+		b.rows.Words = append(b.rows.Words, start+row)
+		b.rows.WordIndex = append(b.rows.WordIndex, x.wordIndex[k])
+	}
+	b.states = append(b.states, x.states...)
+	b.rows.Starts = append(b.rows.Starts, start+x.tokens())
+	b.rows.WordCount = append(b.rows.WordCount, x.wordCount)
+	if x.segment == nil {
+		x.segment = make([]int8, x.tokens())
+	}
+	b.rows.Segment = append(b.rows.Segment, x.segment...)
+	b.rows.Example = append(b.rows.Example, i)
+	b.rows.Second = append(b.rows.Second, second)
 }

@@ -78,9 +78,8 @@ func share(a, b int) float64 {
 	return float64(a) / float64(b)
 }
 
-// judgeLabels compares one label with one label, many times. The averages are those of scikit-learn's
-// precision_recall_fscore_support with zero_division 0, over the labels that occur.
-func judgeLabels(gold, predicted []string) []Metric {
+// tallyLabels counts the decisions of one label against one label, many times.
+func tallyLabels(gold, predicted []string) tallies {
 	ts := tallies{}
 	for i, g := range gold {
 		ts.of(g).gold++
@@ -89,19 +88,26 @@ func judgeLabels(gold, predicted []string) []Metric {
 			ts.of(g).right++
 		}
 	}
+	return ts
+}
+
+// judgeLabels compares one label with one label, many times. The averages are those of scikit-learn's
+// precision_recall_fscore_support with zero_division 0, over the labels that occur.
+func judgeLabels(gold, predicted []string) []Metric {
+	ts := tallyLabels(gold, predicted)
 	macro, micro, weighted := ts.macro(), ts.sum().scores(), ts.weighted()
 	return []Metric{
-		{"accuracy", share(ts.sum().right, len(gold))},
-		{"precision", macro.precision},
-		{"recall", macro.recall},
-		{"f1", macro.f1},
-		{"precision_micro", micro.precision},
-		{"recall_micro", micro.recall},
-		{"f1_micro", micro.f1},
-		{"precision_weighted", weighted.precision},
-		{"recall_weighted", weighted.recall},
-		{"f1_weighted", weighted.f1},
-		{"mcc", ts.correlation()},
+		{Name: "accuracy", Value: share(ts.sum().right, len(gold))},
+		{Name: "precision", Value: macro.precision},
+		{Name: "recall", Value: macro.recall},
+		{Name: "f1", Value: macro.f1},
+		{Name: "precision_micro", Value: micro.precision},
+		{Name: "recall_micro", Value: micro.recall},
+		{Name: "f1_micro", Value: micro.f1},
+		{Name: "precision_weighted", Value: weighted.precision},
+		{Name: "recall_weighted", Value: weighted.recall},
+		{Name: "f1_weighted", Value: weighted.f1},
+		{Name: "mcc", Value: ts.correlation()},
 	}
 }
 
@@ -123,12 +129,9 @@ func (ts tallies) correlation() float64 {
 	return (float64(sum.right)*n - products) / math.Sqrt(spread)
 }
 
-// judgeSpans compares the spans that tags mark; a span is right if both its ends and its label are. The averages are
-// those of seqeval's default mode, accuracy is the share of words with the right tag. Words without a gold tag, "", are
-// not judged and end a span.
-func judgeSpans(gold, predicted [][]string) []Metric {
-	ts := tallies{}
-	words, right := 0, 0
+// tallySpans counts the spans that tags mark, and of the words with a gold tag those whose tag is right.
+func tallySpans(gold, predicted [][]string) (ts tallies, right, words int) {
+	ts = tallies{}
 	for i, tags := range gold {
 		judged := slices.Clone(predicted[i])
 		for j, tag := range tags {
@@ -143,18 +146,26 @@ func judgeSpans(gold, predicted [][]string) []Metric {
 		}
 		ts.addSpans(spansOf(tags), spansOf(judged))
 	}
+	return ts, right, words
+}
+
+// judgeSpans compares the spans that tags mark; a span is right if both its ends and its label are. The averages are
+// those of seqeval's default mode, accuracy is the share of words with the right tag. Words without a gold tag, "", are
+// not judged and end a span.
+func judgeSpans(gold, predicted [][]string) []Metric {
+	ts, right, words := tallySpans(gold, predicted)
 	macro, micro, weighted := ts.macro(), ts.sum().scores(), ts.weighted()
 	return []Metric{
-		{"f1", micro.f1},
-		{"precision", micro.precision},
-		{"recall", micro.recall},
-		{"f1_macro", macro.f1},
-		{"precision_macro", macro.precision},
-		{"recall_macro", macro.recall},
-		{"f1_weighted", weighted.f1},
-		{"precision_weighted", weighted.precision},
-		{"recall_weighted", weighted.recall},
-		{"accuracy", share(right, words)},
+		{Name: "f1", Value: micro.f1},
+		{Name: "precision", Value: micro.precision},
+		{Name: "recall", Value: micro.recall},
+		{Name: "f1_macro", Value: macro.f1},
+		{Name: "precision_macro", Value: macro.precision},
+		{Name: "recall_macro", Value: macro.recall},
+		{Name: "f1_weighted", Value: weighted.f1},
+		{Name: "precision_weighted", Value: weighted.precision},
+		{Name: "recall_weighted", Value: weighted.recall},
+		{Name: "accuracy", Value: share(right, words)},
 	}
 }
 

@@ -6,13 +6,25 @@ import (
 	"os"
 	"slices"
 	"testing"
+
+	"github.com/jenga-nlp/jenga/corpus"
 )
 
-// goldens are judged by scikit-learn and seqeval: scripts/fixtures/metrics.py.
+// goldens are judged by scikit-learn, scipy and seqeval: scripts/fixtures/metrics.py.
 type goldens struct {
 	Labels []struct {
 		Name            string
 		Gold, Predicted []string
+		Want            map[string]float64
+	}
+	Many []struct {
+		Name            string
+		Gold, Predicted [][]string
+		Want            map[string]float64
+	}
+	Numbers []struct {
+		Name            string
+		Gold, Predicted []float64
 		Want            map[string]float64
 	}
 	Spans []struct {
@@ -55,10 +67,35 @@ func TestLabelsAreJudgedAsByScikitLearn(t *testing.T) {
 	}
 }
 
+func TestManyLabelsAreJudgedAsByScikitLearn(t *testing.T) {
+	task := multiLabel{}
+	for _, c := range readGoldens(t).Many {
+		t.Run(c.Name, func(t *testing.T) {
+			gold, predicted := make([]corpus.Target, len(c.Gold)), make([]corpus.Prediction, len(c.Gold))
+			for i := range gold {
+				gold[i].Labels, predicted[i].Labels = c.Gold[i], c.Predicted[i]
+			}
+			compare(t, task.Judge(gold, predicted), c.Want)
+		})
+	}
+}
+
+func TestNumbersAreJudgedAsByScipy(t *testing.T) {
+	for _, c := range readGoldens(t).Numbers {
+		t.Run(c.Name, func(t *testing.T) {
+			for _, m := range judgeNumbers(c.Gold, c.Predicted) {
+				if w, ok := c.Want[m.Name]; !ok || math.Abs(m.Value-w) > 1e-9 {
+					t.Errorf("%s = %v, want %v", m.Name, m.Value, w)
+				}
+			}
+		})
+	}
+}
+
 func TestSpansAreJudgedAsBySeqeval(t *testing.T) {
 	for _, c := range readGoldens(t).Spans {
 		t.Run(c.Name, func(t *testing.T) {
-			compare(t, judgeSpans(c.Gold, c.Predicted), c.Want)
+			compare(t, append(judgeSpans(c.Gold, c.Predicted), judgeStrictly(c.Gold, c.Predicted)...), c.Want)
 			for i, tags := range c.Gold {
 				var want []TagSpan
 				for _, s := range c.Spans[i] {

@@ -2,22 +2,44 @@ package tasks
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/jenga-nlp/jenga/corpus"
 )
 
-func init() {
-	Register("ner", struct{}{}, func(_ struct{}, site Site) (Task, error) { return NewNER(site), nil })
+func init() { Register("ner", NEROptions{Scheme: "auto", BrokenTags: "keep"}, NewNER) }
+
+// NEROptions are the keys that may stand beside `type: ner`.
+type NEROptions struct {
+	Scheme     string `yaml:"scheme" choice:"auto|bio|bioes|io" doc:"how tags mark spans; auto: bioes where a text has tags E- or S-, else bio. Entities at offsets become tags of it"`
+	BrokenTags string `yaml:"broken_tags" choice:"keep|repair|error" doc:"what becomes of tags that break their scheme, as I-x behind O: they stay, mark the same spans in the scheme, or are refused"`
 }
 
 // ner asks for spans of words, as tags.
-type ner struct{ site Site }
+type ner struct {
+	NEROptions
+	site Site
+}
 
 var _ SpanFinder = ner{}
 
 // NewNER makes a task whose heads find spans of words: names, slots, amounts. A record marks them with a tag for each
-// word in the field tags (tags.HEAD for a head of its own), or with entities at offsets, which become BIO tags.
-func NewNER(site Site) Task { return ner{site} }
+// word in the field tags (tags.HEAD for a head of its own), or with entities at offsets, which become tags.
+func NewNER(o NEROptions, site Site) (Task, error) {
+	if o.Scheme == "" {
+		o.Scheme = "auto"
+	}
+	if o.BrokenTags == "" {
+		o.BrokenTags = "keep"
+	}
+	if !slices.Contains([]string{"auto", "bio", "bioes", "io"}, o.Scheme) {
+		return nil, fmt.Errorf("no scheme %q; there is auto, bio, bioes, io", o.Scheme)
+	}
+	if !slices.Contains([]string{"keep", "repair", "error"}, o.BrokenTags) {
+		return nil, fmt.Errorf("no broken_tags %q; there is error, keep, repair", o.BrokenTags)
+	}
+	return ner{o, site}, nil
+}
 
 func (n ner) Example(r corpus.Record) (corpus.Example, error) {
 	e, err := wordsOf(r, n.site)
@@ -40,6 +62,13 @@ func (n ner) target(r corpus.Record, field string, e corpus.Example) (corpus.Tar
 		if err == nil {
 			err = checkTags(r.Place, target.Tags)
 		}
+		switch {
+		case err != nil || target.Tags == nil:
+		case n.BrokenTags == "repair":
+			target.Tags = mend(n.Scheme, target.Tags)
+		case n.BrokenTags == "error":
+			err = checkWhole(r.Place, n.Scheme, target.Tags)
+		}
 		return target, err
 	}
 	entities, ok, err := r.Entities()
@@ -47,6 +76,9 @@ func (n ner) target(r corpus.Record, field string, e corpus.Example) (corpus.Tar
 		return corpus.Target{}, err
 	}
 	tags, err := entityTags(entities, e)
+	if err == nil && n.Scheme != "auto" {
+		tags = mend(n.Scheme, tags)
+	}
 	return corpus.Target{Tags: tags}, err
 }
 
@@ -84,7 +116,8 @@ func textOf(e corpus.Example, entity corpus.Entity) string {
 }
 
 func (n ner) Judge(gold []corpus.Target, predicted []corpus.Prediction) []Metric {
-	return judgeSpans(tagsOf(gold, predicted))
+	want, got := tagsOf(gold, predicted)
+	return append(judgeSpans(want, got), judgeStrictly(want, got)...)
 }
 
 func (n ner) Answer() corpus.Answer { return corpus.TagPerWord }

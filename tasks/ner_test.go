@@ -26,7 +26,7 @@ func entity(start, end int, label string) map[string]any {
 }
 
 func TestEntitiesBecomeTagsOfTheWordsTheyTouch(t *testing.T) {
-	task := tasks.NewNER(tasks.Site{Heads: []string{"entity"}, Split: splitSigns})
+	task := newNER(t, tasks.Site{Heads: []string{"entity"}, Split: splitSigns})
 	for _, c := range []struct {
 		name, text string
 		entities   []any
@@ -62,7 +62,7 @@ func TestEntitiesBecomeTagsOfTheWordsTheyTouch(t *testing.T) {
 }
 
 func TestARecordWithoutEntitiesOrTagsIsNotLabelled(t *testing.T) {
-	task := tasks.NewNER(tasks.Site{Heads: []string{"entity"}, Split: splitSigns})
+	task := newNER(t, tasks.Site{Heads: []string{"entity"}, Split: splitSigns})
 	e, err := task.Example(record(map[string]any{"text": "one, two"}))
 	if err != nil {
 		t.Fatal(err)
@@ -73,7 +73,7 @@ func TestARecordWithoutEntitiesOrTagsIsNotLabelled(t *testing.T) {
 }
 
 func TestAHeadsOwnTagsComeBeforeAllOthers(t *testing.T) {
-	task := tasks.NewNER(tasks.Site{Heads: []string{"places", "people"}})
+	task := newNER(t, tasks.Site{Heads: []string{"places", "people"}})
 	e, err := task.Example(record(map[string]any{
 		"words": "Ada in Rome", "tags": "B-x O O", "tags.places": "O O B-city", "entities": []any{},
 	}))
@@ -88,7 +88,7 @@ func TestAHeadsOwnTagsComeBeforeAllOthers(t *testing.T) {
 }
 
 func TestATagThatMarksNoSpanIsAnError(t *testing.T) {
-	task := tasks.NewNER(tasks.Site{Heads: []string{"entity"}})
+	task := newNER(t, tasks.Site{Heads: []string{"entity"}})
 	for _, tag := range []string{"NOUN", "B-", "Bcity", "b-city", "X-city", "É-city"} {
 		_, err := task.Example(record(map[string]any{"words": "a b", "tags": []any{"O", tag}}))
 		want := fmt.Sprintf("data.jsonl:7: tag 2 is %q; ner takes O, and B-, I-, E- or S- before a label, tagging takes any tag", tag)
@@ -99,7 +99,7 @@ func TestATagThatMarksNoSpanIsAnError(t *testing.T) {
 }
 
 func TestSpansOfTagsThatAreNoneDoNotStopTheTask(t *testing.T) {
-	task := tasks.NewNER(tasks.Site{Heads: []string{"entity"}}).(tasks.SpanFinder)
+	task := newNER(t, tasks.Site{Heads: []string{"entity"}}).(tasks.SpanFinder)
 	got := task.Spans([]string{"O", "city", "city", "I-city"})
 	want := []tasks.TagSpan{{Label: "city", Start: 1, End: 2}, {Label: "city", Start: 2, End: 3}, {Label: "city", Start: 3, End: 4}}
 	if !slices.Equal(got, want) {
@@ -121,4 +121,14 @@ func TestTheFirstMetricIsTheMainOne(t *testing.T) {
 			t.Errorf("%s: first metric %s, want %s", name, got, want)
 		}
 	}
+}
+
+// newNER makes the task with its default options.
+func newNER(t *testing.T, site tasks.Site) tasks.Task {
+	t.Helper()
+	task, err := tasks.NewNER(tasks.NEROptions{}, site)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return task
 }

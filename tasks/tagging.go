@@ -33,17 +33,20 @@ func (t tagging) Example(r corpus.Record) (corpus.Example, error) {
 }
 
 func (t tagging) Judge(gold []corpus.Target, predicted []corpus.Prediction) []Metric {
-	want, got := tagsOf(gold, predicted)
-	var wantTags, gotTags []string
-	for i, tags := range want {
+	return judgeLabels(wordTags(gold, predicted))
+}
+
+// wordTags returns the tags of all words that have a gold one.
+func wordTags(gold []corpus.Target, predicted []corpus.Prediction) (want, got []string) {
+	wantTags, gotTags := tagsOf(gold, predicted)
+	for i, tags := range wantTags {
 		for j, tag := range tags {
 			if tag != "" {
-				wantTags = append(wantTags, tag)
-				gotTags = append(gotTags, got[i][j])
+				want, got = append(want, tag), append(got, gotTags[i][j])
 			}
 		}
 	}
-	return judgeLabels(wantTags, gotTags)
+	return want, got
 }
 
 func (t tagging) Answer() corpus.Answer { return corpus.TagPerWord }

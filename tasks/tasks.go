@@ -18,10 +18,11 @@ type Task interface {
 	Answer() corpus.Answer
 }
 
-// Metric is a figure that is better when it is higher.
+// Metric is a figure that is better when it is higher, unless it says that lower is better.
 type Metric struct {
 	Name  string
-	Value float64 // a fraction, not per cent
+	Value float64 // a fraction, not per cent; an error, as rmse, in the unit of what is asked for
+	Lower bool    // is better
 }
 
 // SpanFinder is a Task whose tags mark spans of words.

@@ -45,7 +45,7 @@ they are read from stdin if no file is named.`,
 				}
 				lines := make([]any, len(examples))
 				for i, e := range examples {
-					line := embedLine{IDs: e.Encoding.IDs}
+					line := embedLine{IDs: e.Windows[0].IDs}
 					switch pool {
 					case "mean":
 						line.Vector = meanOf(states[i])

@@ -119,6 +119,10 @@ func scoresOf(head multitask.HeadScore, metrics int) (loss, scores string) {
 	}
 	var shown []string
 	for _, m := range head.Metrics[:min(metrics, len(head.Metrics))] {
+		if m.Lower { // an error, in a unit of its own
+			shown = append(shown, fmt.Sprintf("%s %.4g", m.Name, m.Value))
+			continue
+		}
 		shown = append(shown, fmt.Sprintf("%s %.2f", m.Name, 100*m.Value))
 	}
 	return loss, strings.Join(shown, "  ")

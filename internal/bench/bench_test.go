@@ -164,7 +164,7 @@ func TestTextsComeInBatchesOf32CutAt128(t *testing.T) {
 	if w.Tokens() != want || w.Texts() != 64 || w.StepTokens() != float64(want)/2 {
 		t.Errorf("%d texts of %d tokens measured, want 64 of %d", w.Texts(), w.Tokens(), want)
 	}
-	if all := n.Data(texts, false, 7); len(all.Batches) != 5 || len(all.Batches[4]) != 22 || len(all.Batches[4][21].Encoding.IDs) != 128 {
+	if all := n.Data(texts, false, 7); len(all.Batches) != 5 || len(all.Batches[4]) != 22 || all.Batches[4][21].Tokens() != 128 {
 		t.Errorf("150 texts make %d batches, want 5, the last of 22 texts, long ones cut at 128 tokens", len(all.Batches))
 	}
 

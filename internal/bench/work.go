@@ -42,7 +42,7 @@ func (w Work) Tokens() int {
 	sum := 0
 	for _, batch := range w.timed() {
 		for _, e := range batch {
-			sum += len(e.Encoding.IDs)
+			sum += e.Tokens()
 		}
 	}
 	return sum
@@ -81,7 +81,7 @@ func (n *Network) Data(texts []*corpus.Example, shuffled bool, batches int) Work
 	for from := 0; from < len(texts); from += dataTexts {
 		batch := texts[from:min(from+dataTexts, len(texts))]
 		for _, e := range batch {
-			e.Encoding = n.tokenizer.Encode(e, min(dataTokens, n.longest))
+			e.Windows = []corpus.Encoding{n.tokenizer.Encode(e, min(dataTokens, n.longest))}
 		}
 		w.add(batch)
 	}
@@ -98,12 +98,12 @@ func (w *Work) add(batch []*corpus.Example) {
 
 // random is a text of random tokens.
 func (n *Network) random(r *rand.Rand, tokens int) *corpus.Example {
-	e := &corpus.Example{Encoding: corpus.Encoding{
+	text := corpus.Encoding{
 		IDs: make([]int32, tokens), Types: make([]int8, tokens), Offsets: make([]corpus.Span, tokens), Words: make([]int32, tokens),
-	}}
-	for i := range tokens {
-		e.Encoding.IDs[i] = r.Int32N(int32(n.vocabulary))
-		e.Encoding.Words[i] = -1
 	}
-	return e
+	for i := range tokens {
+		text.IDs[i] = r.Int32N(int32(n.vocabulary))
+		text.Words[i] = -1
+	}
+	return &corpus.Example{Windows: []corpus.Encoding{text}}
 }

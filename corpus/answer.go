@@ -1,0 +1,155 @@
+package corpus
+
+import "slices"
+
+// Answer is the kind of answer that a task asks for and a head gives.
+type Answer int
+
+const (
+	OneLabel   Answer = iota // one of several labels for a text
+	TagPerWord               // one tag for each word
+	ManyLabels               // any number of labels for a text
+	Number                   // a number for a text
+	Quoted                   // a part of the pair's second text
+	Likeness                 // how alike the texts of a pair are, a number; each is encoded by itself
+)
+
+// Answers lists the kinds of answers.
+var Answers = []Answer{OneLabel, TagPerWord, ManyLabels, Number, Quoted, Likeness}
+
+// String is what an error calls the answer.
+func (a Answer) String() string {
+	switch a {
+	case OneLabel:
+		return "one label"
+	case TagPerWord:
+		return "a tag for each word"
+	case ManyLabels:
+		return "any number of labels"
+	case Number:
+		return "a number"
+	case Quoted:
+		return "a part of a context"
+	case Likeness:
+		return "how alike two texts are"
+	}
+	panic("corpus: unknown answer")
+}
+
+// PerWord tells whether an answer of the kind has a part for each word.
+func (a Answer) PerWord() bool { return a == TagPerWord }
+
+// WantsAll tells whether an answer of the kind may stand anywhere in a long text, whose end is not to be lost.
+func (a Answer) WantsAll() bool { return a == Quoted }
+
+// Apart tells whether the texts of a pair are encoded each by itself for an answer of the kind.
+func (a Answer) Apart() bool { return a == Likeness }
+
+// HasLabels tells whether answers of the kind are made of labels, which training settles.
+func (a Answer) HasLabels() bool { return a == OneLabel || a == TagPerWord || a == ManyLabels }
+
+// Target is the gold answer of one head for one example; its zero value says that the example is not labelled.
+// Tasks set and judge the names; heads see the numbers, which Labels.Number sets.
+type Target struct {
+	Label  string   // one label; "" for none
+	Tags   []string // a tag a word, as many as the example has words; "" for a word without one
+	Labels []string // many labels, those that hold; nil for no answer, empty where none holds
+	Absent []string // labels that are said not to hold, as a list of 0 and 1 says it; neither do those that are not named
+	Value  *float64 // a number
+	Quotes []Quote  // parts of the pair, each a right answer; nil for no gold answer, empty where nothing there answers
+
+	LabelID  int   // number of Label: Unknown where training has no such label, Unlabelled for none
+	TagIDs   []int // numbers of Tags
+	LabelIDs []int // numbers of Labels
+	// QuoteTokens are the tokens of the first of Quotes in each of the example's windows; {0 0} where they are not there.
+	QuoteTokens []Span
+}
+
+const (
+	Unlabelled = -1 // no gold answer here
+	Unknown    = -2 // a gold answer that training has not: no loss, judged as wrong
+)
+
+// Labelled tells whether there is a gold answer.
+func (t Target) Labelled() bool {
+	return t.Label != "" || t.Tags != nil || t.Labels != nil || t.Value != nil || t.Quotes != nil
+}
+
+// Known tells whether a target, whose numbers are set, has an answer that training knows, so that there is a loss.
+func (t Target) Known() bool {
+	known := func(id int) bool { return id >= 0 }
+	return t.LabelID >= 0 || slices.ContainsFunc(t.TagIDs, known) || t.LabelIDs != nil || t.Value != nil || t.Quotes != nil
+}
+
+// Names calls see with each label that the target names, words without a tag left out. see may change it.
+func (t *Target) Names(see func(name *string)) {
+	for _, names := range [][]string{t.Tags, t.Labels, t.Absent} {
+		for i := range names {
+			if names[i] != "" {
+				see(&names[i])
+			}
+		}
+	}
+	if t.Label != "" {
+		see(&t.Label)
+	}
+}
+
+// Unknown lists the labels of a target, whose numbers are set, that training has not, as often as they occur.
+func (t Target) Unknown() []string {
+	var names []string
+	if t.LabelID == Unknown {
+		names = append(names, t.Label)
+	}
+	for i, id := range t.TagIDs {
+		if id == Unknown {
+			names = append(names, t.Tags[i])
+		}
+	}
+	for i, id := range t.LabelIDs {
+		if id == Unknown {
+			names = append(names, t.Labels[i])
+		}
+	}
+	return names
+}
+
+// Right tells whether a prediction is the gold answer; words without a gold tag do not count. counts is false of
+// answers that are never quite right, as numbers.
+func (t Target) Right(p Prediction) (right, counts bool) {
+	for i, tag := range t.Tags {
+		if tag != "" && p.Tags[i] != tag {
+			return false, true
+		}
+	}
+	if t.Labels != nil && !sameNames(t.Labels, p.Labels) {
+		return false, true
+	}
+	if t.Quotes != nil && !slices.ContainsFunc(t.Quotes, func(q Quote) bool { return q.Text == p.Quote.Text }) {
+		return len(t.Quotes) == 0 && p.Quote.Text == "", true
+	}
+	return t.Label == "" || p.Label == t.Label, t.Value == nil
+}
+
+// sameNames tells whether two lists, each without doubles, hold the same names.
+func sameNames(a, b []string) bool {
+	return len(a) == len(b) && !slices.ContainsFunc(a, func(name string) bool { return !slices.Contains(b, name) })
+}
+
+// Prediction is a head's answer for one example. Heads set the numbers, Labels.Name the names.
+type Prediction struct {
+	LabelID       int
+	Probabilities []float32 // of each label
+	TagIDs        []int     // a tag for each word of the example; -1 for words that no token stands for
+	TagShares     []float32 // the probability of each of TagIDs, 0 where that is -1
+	LabelIDs      []int     // of many labels those that hold, in order; not nil
+	Value         float64   // a number
+	QuoteWindow   int       // number of the example's window that has QuoteTokens
+	QuoteTokens   Span      // of the window, End exclusive; {0 0} for no answer
+	QuoteShare    float32   // the probability of the quote, or of none
+
+	Label  string
+	Tags   []string // words that no token stands for are "O"
+	Labels []string
+	Quote  Quote // set by Example.Quote
+}

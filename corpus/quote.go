@@ -1,0 +1,172 @@
+package corpus
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// Quote is a part of a context that answers a question.
+type Quote struct {
+	Text string
+	Span Span // bytes of Example.Pair
+}
+
+// Quotes returns the field answers of a record, each with its place in context: a list of texts, a list of {"text",
+// "answer_start"}, or {"text": […], "answer_start": […]}, starts in characters (code points). Without a start an answer is
+// where it first occurs. ok is false where the field is absent or null; is_impossible: true says that there is none.
+func (r Record) Quotes(context string) (quotes []Quote, ok bool, err error) {
+	if impossible, _, _ := r.String("is_impossible"); impossible == "true" {
+		return []Quote{}, true, nil
+	}
+	texts, starts, ok, err := r.answers()
+	if err != nil || !ok {
+		return nil, ok, err
+	}
+	at := characterOffsets(context)
+	quotes = make([]Quote, len(texts))
+	for i, text := range texts {
+		from := -1
+		switch {
+		case text == "":
+			return nil, false, fmt.Errorf("%s: answer %d is empty; where there is none, answers is an empty list", r.Place, i+1)
+		case starts[i] == nil:
+			if from = strings.Index(context, text); from < 0 {
+				return nil, false, fmt.Errorf("%s: answer %d is %q, which the context does not hold", r.Place, i+1, start(text))
+			}
+		default:
+			n, err := wholeNumber(starts[i])
+			if err != nil || n < 0 || n >= len(at) {
+				return nil, false, fmt.Errorf("%s: answer %d begins at %s; want a character of the context, 0 to %d", r.Place, i+1, shown(starts[i]), len(at)-1)
+			}
+			if from = at[n]; !strings.HasPrefix(context[from:], text) {
+				return nil, false, fmt.Errorf("%s: answer %d is %q, but the context has %q at character %d%s", r.Place, i+1, start(text), start(context[from:]), n, elsewhere(context, text))
+			}
+		}
+		quotes[i] = Quote{text, Span{from, from + len(text)}}
+	}
+	return quotes, true, nil
+}
+
+// elsewhere tells where a text that is not at its place first is.
+func elsewhere(context, text string) string {
+	at := strings.Index(context, text)
+	if at < 0 {
+		return ", and nowhere the answer"
+	}
+	return fmt.Sprintf("; the answer first is at %d", utf8.RuneCountInString(context[:at]))
+}
+
+func wholeNumber(v any) (int, error) {
+	text, _ := scalar(v)
+	return strconv.Atoi(text)
+}
+
+// answers returns the texts of the field answers and where each begins, nil where that is not said.
+func (r Record) answers() (texts []string, starts []any, ok bool, err error) {
+	wrong := func(what string, v any) error {
+		return fmt.Errorf("%s: field \"answers\" %s %s; it takes a list of texts or of {\"text\", \"answer_start\"}", r.Place, what, kind(v))
+	}
+	one := func(v any) error {
+		item, isObject := v.(map[string]any)
+		if !isObject {
+			text, single := scalar(v)
+			if !single {
+				return wrong("holds", v)
+			}
+			texts, starts = append(texts, text), append(starts, nil)
+			return nil
+		}
+		text, single := scalar(item["text"])
+		if !single {
+			return wrong("holds a text that is", item["text"])
+		}
+		texts, starts = append(texts, text), append(starts, item["answer_start"])
+		return nil
+	}
+	switch v := r.Fields["answers"].(type) {
+	case nil:
+		return nil, nil, false, nil
+	case []any:
+		for _, item := range v {
+			if err := one(item); err != nil {
+				return nil, nil, false, err
+			}
+		}
+	case map[string]any:
+		list, isList := v["text"].([]any)
+		at, _ := v["answer_start"].([]any)
+		if !isList || len(at) != len(list) && at != nil {
+			return nil, nil, false, wrong("is", v)
+		}
+		for i, item := range list {
+			begin := any(nil)
+			if at != nil {
+				begin = at[i]
+			}
+			if err := one(map[string]any{"text": item, "answer_start": begin}); err != nil {
+				return nil, nil, false, err
+			}
+		}
+	default:
+		text, single := scalar(v)
+		if !single {
+			return nil, nil, false, wrong("is", v)
+		}
+		if text == "" {
+			return nil, nil, false, nil
+		}
+		texts, starts = []string{text}, []any{nil}
+	}
+	return texts, starts, true, nil
+}
+
+// Locate finds the tokens of the quotes that an example's targets hold, of which training learns the first: in each of
+// its windows those from the quote's first token to its last, if all are there.
+func (e *Example) Locate() {
+	for t := range e.Targets {
+		target := &e.Targets[t]
+		if target.Quotes == nil {
+			continue
+		}
+		target.QuoteTokens = make([]Span, len(e.Windows))
+		for w, window := range e.Windows {
+			if len(target.Quotes) > 0 {
+				target.QuoteTokens[w] = window.tokens(target.Quotes[0].Span)
+			}
+		}
+	}
+}
+
+// tokens returns the tokens of the second text that stand for a part of it, End exclusive; none where some are not there.
+func (e Encoding) tokens(part Span) Span {
+	var found Span
+	before, after := false, false // the window has tokens that begin at or before the part, end at or behind it
+	for i, o := range e.Offsets {
+		if e.Types[i] != 1 || o == (Span{}) {
+			continue
+		}
+		before, after = before || o.Start <= part.Start, after || o.End >= part.End
+		if o.End > part.Start && o.Start < part.End {
+			if found == (Span{}) {
+				found.Start = i
+			}
+			found.End = i + 1
+		}
+	}
+	if !before || !after {
+		return Span{}
+	}
+	return found
+}
+
+// Quote returns what a prediction's tokens quote of an example, the empty quote where there are none.
+func (e *Example) Quote(p Prediction) Quote {
+	if p.QuoteTokens == (Span{}) {
+		return Quote{}
+	}
+	offsets := e.Windows[p.QuoteWindow].Offsets
+	span := Span{offsets[p.QuoteTokens.Start].Start, offsets[p.QuoteTokens.End-1].End}
+	return Quote{e.Pair[span.Start:span.End], span}
+}

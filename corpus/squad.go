@@ -1,0 +1,81 @@
+package corpus
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"regexp"
+)
+
+// maxSquad is the most bytes that a file in SQuAD's form may have, which is read at once.
+const maxSquad = 256 << 20
+
+// beginsSquad tells a file in the form of SQuAD 1.1 and 2.0 from one of a record a line.
+var beginsSquad = regexp.MustCompile(`^\s*\{\s*("version"\s*:\s*("[^"]*"|[0-9.]+)\s*,\s*)?"data"\s*:\s*\[`)
+
+// isSquad tells whether the file, of which nothing has been read, is in SQuAD's form.
+func (d *reader) isSquad() bool {
+	head, _ := d.in.Peek(1 << 10)
+	return beginsSquad.Match(head)
+}
+
+// squadFile is the part of SQuAD's form that is read: articles, their paragraphs, and the questions about each.
+type squadFile struct {
+	Data []struct {
+		Paragraphs []json.RawMessage `json:"paragraphs"`
+	} `json:"data"`
+}
+
+type squadParagraph struct {
+	Context   any              `json:"context"`
+	Questions []map[string]any `json:"qas"`
+}
+
+// squad reads a file in SQuAD's form: a record for each question, with the fields question, context, answers and what
+// else the question has. It stands in the line where its paragraph begins.
+func (d *reader) squad() {
+	first := Place{d.file, 1}
+	raw, err := io.ReadAll(io.LimitReader(d.in, maxSquad+1))
+	switch {
+	case err != nil:
+		d.add(first, "%w", err)
+		return
+	case len(raw) > maxSquad:
+		d.add(first, "the file has more than %d MiB; divide it, or write one question a line", maxSquad>>20)
+		return
+	}
+	text := []byte(d.decode(raw, first))
+	var file squadFile
+	if err := json.Unmarshal(text, &file); err != nil {
+		d.add(first, "not SQuAD's form: %w", err)
+		return
+	}
+	line, done := 1, 0 // of the file, up to a paragraph
+	for _, article := range file.Data {
+		for _, p := range article.Paragraphs {
+			if at := bytes.Index(text[done:], p); at >= 0 {
+				line += bytes.Count(text[done:done+at], []byte("\n"))
+				done += at
+			}
+			d.paragraph(Place{d.file, line}, p)
+		}
+	}
+}
+
+func (d *reader) paragraph(at Place, raw []byte) {
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	decoder.UseNumber()
+	var p squadParagraph
+	if err := decoder.Decode(&p); err != nil {
+		d.add(at, "not SQuAD's form: %w; a paragraph has a context and qas", err)
+		return
+	}
+	for _, q := range p.Questions {
+		if q == nil {
+			d.add(at, "a question is null; want one with question and answers")
+			continue
+		}
+		q["context"] = p.Context
+		d.keep(at, q)
+	}
+}

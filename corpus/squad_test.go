@@ -1,0 +1,109 @@
+package corpus
+
+import (
+	"strings"
+	"testing"
+)
+
+const smallSquad = `{"version": "v2.0", "data": [
+ {"title": "Kites", "paragraphs": [
+  {"context": "A red kite flew.", "qas": [
+   {"id": "1", "question": "What flew?", "answers": [{"text": "red kite", "answer_start": 2}], "is_impossible": false},
+   {"id": "2", "question": "Who flew?", "answers": [], "is_impossible": true}]},
+  {"context": "Zoë saw it.", "qas": [{"id": "3", "question": "Who saw it?", "answers": [{"text": "Zoë", "answer_start": 0}]}]}]}]}`
+
+func readSquad(t *testing.T, text string) ([]Record, error) {
+	t.Helper()
+	return Read(strings.NewReader(text), "kites.json", Format{})
+}
+
+func TestSquadsFormGivesARecordAQuestion(t *testing.T) {
+	records, err := readSquad(t, smallSquad)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(records) != 3 {
+		t.Fatalf("%d records, want 3", len(records))
+	}
+	for i, want := range []struct {
+		line     int
+		question string
+		quotes   []Quote
+	}{
+		{3, "What flew?", []Quote{{"red kite", Span{2, 10}}}},
+		{3, "Who flew?", []Quote{}},
+		{6, "Who saw it?", []Quote{{"Zoë", Span{0, 4}}}},
+	} {
+		e, err := records[i].Example()
+		if err != nil {
+			t.Fatal(err)
+		}
+		quotes, ok, err := records[i].Quotes(e.Pair)
+		if err != nil || !ok || len(quotes) != len(want.quotes) || len(quotes) > 0 && quotes[0] != want.quotes[0] {
+			t.Errorf("question %d: quotes %+v, %v, %v, want %+v", i+1, quotes, ok, err, want.quotes)
+		}
+		if e.Text != want.question || !e.Paired || e.Place.Line != want.line {
+			t.Errorf("question %d is %q of line %d, want %q of line %d", i+1, e.Text, e.Place.Line, want.question, want.line)
+		}
+	}
+}
+
+func TestAFileThatIsNearlyInSquadsForm(t *testing.T) {
+	for _, c := range []struct{ from, to, want string }{
+		{`"qas": [{"id": "3"`, `"qas": {"id": "3"`, "kites.json:1: not SQuAD's form"},
+		{`"context": "Zoë saw it."`, `"context": 5, "other": 1`, ""}, // the task says what a context is
+		{`{"id": "3", "question": "Who saw it?", "answers": [{"text": "Zoë", "answer_start": 0}]}`, `null`, "kites.json:6: a question is null"},
+		{`{"id": "3", "question": "Who saw it?", "answers": [{"text": "Zoë", "answer_start": 0}]}`, `7`, "kites.json:6: not SQuAD's form"},
+		{"Zoë saw", "Zo\xeb saw", "kites.json:6: byte 0xeb"},
+	} {
+		_, err := readSquad(t, strings.Replace(smallSquad, c.from, c.to, 1))
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: error %v, want %q", c.to, err, c.want)
+		}
+	}
+}
+
+func TestJSONLinesWithAFieldDataAreNoSquad(t *testing.T) {
+	records, err := Read(strings.NewReader(`{"data": "a text", "label": "x"}`+"\n"), "lines.json", Format{Fields: map[string]string{"text": "data"}})
+	if err != nil || len(records) != 1 || records[0].Fields["text"] != "a text" {
+		t.Errorf("%+v, %v", records, err)
+	}
+}
+
+func TestQuotesAreLocatedInEachWindow(t *testing.T) {
+	e := Example{Text: "q", Pair: "abc def ghi", Paired: true, Targets: []Target{
+		{Quotes: []Quote{{"def", Span{4, 7}}}}, {Quotes: []Quote{}}, {},
+	}}
+	e.Windows = Cut{MaxLength: 9, Windows: true, Stride: 2}.Encode(letters{}, &e) // <q|abcde|, <q|defgh|, <q|ghi|
+	e.Locate()
+	want := []Span{{}, {3, 6}, {}}
+	if got := e.Targets[0].QuoteTokens; len(got) != len(want) || got[0] != want[0] || got[1] != want[1] || got[2] != want[2] {
+		t.Errorf("windows %q: tokens %v, want %v", shownWindows(e.Windows), got, want)
+	}
+	if got := e.Targets[1].QuoteTokens; len(got) != 3 || got[1] != (Span{}) {
+		t.Errorf("no answer has the tokens %v", got)
+	}
+	if e.Targets[2].QuoteTokens != nil {
+		t.Errorf("what is not labelled has the tokens %v", e.Targets[2].QuoteTokens)
+	}
+	q := e.Quote(Prediction{QuoteWindow: 1, QuoteTokens: Span{3, 6}})
+	if q != (Quote{"def", Span{4, 7}}) {
+		t.Errorf("the prediction quotes %+v", q)
+	}
+}
+
+func FuzzSquad(f *testing.F) {
+	f.Add(smallSquad)
+	f.Add(`{"data":[{"paragraphs":[{"context":null,"qas":[{}]}]}]}`)
+	f.Fuzz(func(t *testing.T, text string) {
+		records, err := Read(strings.NewReader(text), "kites.json", Format{})
+		if err != nil {
+			return
+		}
+		for _, r := range records {
+			if e, err := r.Example(); err == nil {
+				r.Quotes(e.Pair)
+			}
+		}
+	})
+}

@@ -1,0 +1,123 @@
+package corpus
+
+import "fmt"
+
+// Cut says what becomes of texts, and of those that are longer than a length.
+type Cut struct {
+	MaxLength int  // tokens of a text or a pair, special ones included; 0: any number
+	Windows   bool // a longer text is divided into windows; else its end is lost
+	Stride    int  // tokens that two neighbouring windows have both
+	Apart     bool // the texts of a pair are encoded each by itself
+}
+
+// Check tells what is wrong with a cut.
+func (c Cut) Check() error {
+	if most := MostStride(c.MaxLength); c.Windows && c.MaxLength > 0 && c.Stride > most {
+		return fmt.Errorf("stride is %d: two windows of %d tokens, special ones included, share at most half, %d", c.Stride, c.MaxLength, most)
+	}
+	return nil
+}
+
+// MostStride is how many tokens two windows of a length may share: half of those that are not special.
+func MostStride(maxLength int) int { return max(0, (maxLength-3)/2) }
+
+// Encode returns an example's tokens: one encoding, or one for each window.
+func (c Cut) Encode(t Tokenizer, e *Example) []Encoding {
+	if c.Apart && e.Paired {
+		text, pair := *e, Example{Text: e.Pair}
+		text.Pair, text.Paired = "", false
+		windows := c.windows(t, &text)
+		for _, w := range c.windows(t, &pair) {
+			w.Second = true
+			windows = append(windows, w)
+		}
+		return windows
+	}
+	return c.windows(t, e)
+}
+
+func (c Cut) windows(t Tokenizer, e *Example) []Encoding {
+	if !c.Windows || c.MaxLength == 0 {
+		return []Encoding{t.Encode(e, c.MaxLength)}
+	}
+	whole := t.Encode(e, 0)
+	if len(whole.IDs) <= c.MaxLength {
+		return []Encoding{whole}
+	}
+	return divide(whole, c.MaxLength, c.Stride)
+}
+
+// divide cuts an encoding into windows of at most size tokens. Each has the special tokens, and of a pair the shorter
+// text, of which half a window holds the beginning at most; they move over the other.
+func divide(whole Encoding, size, stride int) []Encoding {
+	first, second := whole.text(0), whole.text(1)
+	if second.length() == 0 {
+		second = Span{first.End, first.End}
+	}
+	opening, between, closing := Span{0, first.Start}, Span{first.End, second.Start}, Span{second.End, len(whole.IDs)}
+	room := size - (len(whole.IDs) - first.length() - second.length())
+	moving, still := &first, &second
+	if second.length() > first.length() {
+		moving, still = still, moving
+	}
+	still.End = min(still.End, still.Start+room/2)
+	piece := room - still.length()
+	step := piece - min(stride, piece/2)
+
+	var windows []Encoding
+	for all, start := *moving, moving.Start; ; start += step {
+		*moving = Span{start, min(start+piece, all.End)}
+		w := Encoding{}
+		w.add(whole, opening)
+		w.add(whole, first)
+		w.add(whole, between)
+		w.add(whole, second)
+		w.add(whole, closing)
+		w.forget(whole, start)
+		windows = append(windows, w)
+		if moving.End == all.End {
+			return windows
+		}
+	}
+}
+
+// text returns which tokens are those of the first or second text, none of them special.
+func (e Encoding) text(number int8) Span {
+	var s Span
+	for i, offset := range e.Offsets {
+		if offset == (Span{}) || e.Types[i] != number {
+			continue
+		}
+		if s == (Span{}) {
+			s.Start = i
+		}
+		s.End = i + 1
+	}
+	return s
+}
+
+// add appends some tokens of another encoding.
+func (e *Encoding) add(from Encoding, tokens Span) {
+	e.IDs = append(e.IDs, from.IDs[tokens.Start:tokens.End]...)
+	e.Offsets = append(e.Offsets, from.Offsets[tokens.Start:tokens.End]...)
+	e.Types = append(e.Types, from.Types[tokens.Start:tokens.End]...)
+	if from.Words != nil {
+		e.Words = append(e.Words, from.Words[tokens.Start:tokens.End]...)
+	}
+}
+
+// forget takes the word from the pieces of one whose first piece is before start, where a window of whole begins: they
+// do not stand for it.
+func (e *Encoding) forget(whole Encoding, start int) {
+	if whole.Words == nil || start == 0 || whole.Words[start] < 0 || whole.Words[start-1] != whole.Words[start] {
+		return
+	}
+	word := whole.Words[start]
+	for i := range e.Words {
+		if e.Words[i] == word {
+			e.Words[i] = -1
+		}
+	}
+}
+
+func (s Span) length() int { return s.End - s.Start }

@@ -1,0 +1,167 @@
+package corpus
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// letters is a tokenizer of one token a character, within [CLS] and [SEP], and words between blanks.
+type letters struct{}
+
+func (letters) Encode(e *Example, maxLength int) Encoding {
+	var all Encoding
+	special := func(id int32, kind int8) {
+		all.IDs, all.Offsets, all.Types, all.Words = append(all.IDs, id), append(all.Offsets, Span{}), append(all.Types, kind), append(all.Words, -1)
+	}
+	text := func(text string, kind int8, words []Span) {
+		for i, c := range text {
+			if c == ' ' {
+				continue
+			}
+			word := slices.IndexFunc(words, func(w Span) bool { return i >= w.Start && i < w.End })
+			all.IDs, all.Offsets = append(all.IDs, c), append(all.Offsets, Span{i, i + 1})
+			all.Types, all.Words = append(all.Types, kind), append(all.Words, int32(word))
+		}
+	}
+	special(1, 0)
+	text(e.Text, 0, e.Words)
+	special(2, 0)
+	if e.Paired {
+		text(e.Pair, 1, nil)
+		special(2, 1)
+	}
+	if e.Words == nil {
+		all.Words = nil
+	}
+	if maxLength > 0 && len(all.IDs) > maxLength {
+		all.IDs = append(all.IDs[:maxLength-1:maxLength-1], 2)
+	}
+	return all
+}
+
+func (letters) Split(string) []Span { return nil }
+func (letters) Save(string) error   { return nil }
+
+// shownWindows writes the letters of windows.
+func shownWindows(windows []Encoding) []string {
+	var all []string
+	for _, w := range windows {
+		var b strings.Builder
+		for _, id := range w.IDs {
+			switch id {
+			case 1:
+				b.WriteByte('<')
+			case 2:
+				b.WriteByte('|')
+			default:
+				b.WriteRune(id)
+			}
+		}
+		all = append(all, b.String())
+	}
+	return all
+}
+
+func TestWindows(t *testing.T) {
+	for _, c := range []struct {
+		rule string
+		cut  Cut
+		e    Example
+		want []string
+	}{
+		{"a text that fits is one", Cut{MaxLength: 7, Windows: true, Stride: 1}, Example{Text: "abcde"}, []string{"<abcde|"}},
+		{"a longer one is several, that share stride tokens", Cut{MaxLength: 7, Windows: true, Stride: 2}, Example{Text: "abcdefghi"},
+			[]string{"<abcde|", "<defgh|", "<ghi|"}},
+		{"windows that share nothing", Cut{MaxLength: 6, Windows: true}, Example{Text: "abcdefghij"}, []string{"<abcd|", "<efgh|", "<ij|"}},
+		{"without windows a text is cut", Cut{MaxLength: 5}, Example{Text: "abcdefgh"}, []string{"<abc|"}},
+		{"without a length nothing is cut", Cut{Windows: true}, Example{Text: "abcdefgh"}, []string{"<abcdefgh|"}},
+		{"of a pair the longer text moves", Cut{MaxLength: 9, Windows: true, Stride: 1}, Example{Text: "ab", Pair: "vwxyz123", Paired: true},
+			[]string{"<ab|vwxy|", "<ab|yz12|", "<ab|23|"}},
+		{"be it the first", Cut{MaxLength: 9, Windows: true, Stride: 1}, Example{Text: "vwxyz123", Pair: "ab", Paired: true},
+			[]string{"<vwxy|ab|", "<yz12|ab|", "<23|ab|"}},
+		{"the other keeps half at most", Cut{MaxLength: 9, Windows: true, Stride: 1}, Example{Text: "abcdefg", Pair: "vwxyz123", Paired: true},
+			[]string{"<abc|vwx|", "<abc|xyz|", "<abc|z12|", "<abc|23|"}},
+		{"of an empty text and a long pair", Cut{MaxLength: 6, Windows: true}, Example{Pair: "abcdef", Paired: true}, []string{"<|abc|", "<|def|"}},
+		{"apart, each text by itself", Cut{MaxLength: 5, Windows: true, Apart: true}, Example{Text: "abcd", Pair: "xy", Paired: true},
+			[]string{"<abc|", "<d|", "<xy|"}},
+	} {
+		t.Run(c.rule, func(t *testing.T) {
+			windows := c.cut.Encode(letters{}, &c.e)
+			if got := shownWindows(windows); !reflect.DeepEqual(got, c.want) {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+			for _, w := range windows {
+				if c.cut.Windows && c.cut.MaxLength > 0 && len(w.IDs) > c.cut.MaxLength {
+					t.Errorf("a window of %d tokens", len(w.IDs))
+				}
+			}
+		})
+	}
+}
+
+func TestTheSecondTextOfAPairApartIsMarked(t *testing.T) {
+	e := Example{Text: "ab", Pair: "cd", Paired: true}
+	e.Windows = Cut{Apart: true}.Encode(letters{}, &e)
+	rows := Pack([]*Example{&e}).Tokens.Rows
+	if !reflect.DeepEqual(rows.Second, []bool{false, true}) || !reflect.DeepEqual(rows.Example, []int{0, 0}) {
+		t.Errorf("second %v of examples %v", rows.Second, rows.Example)
+	}
+	if !reflect.DeepEqual(rows.Segment, make([]int8, 8)) {
+		t.Errorf("segments %v: each text is a first one", rows.Segment)
+	}
+}
+
+func TestAWordBelongsToTheWindowsThatBeginIt(t *testing.T) {
+	e := Example{Text: "abc def gh", Words: []Span{{0, 3}, {4, 7}, {8, 10}}}
+	e.Windows = Cut{MaxLength: 6, Windows: true, Stride: 0}.Encode(letters{}, &e) // abcd, efgh
+	rows := Pack([]*Example{&e}).Tokens.Rows
+	// d begins the second word in the first window; the second begins with the rest of it, then the third.
+	if want := []int{1, 4, 9}; !reflect.DeepEqual(rows.Words, want) {
+		t.Errorf("words begin in rows %v, want %v", rows.Words, want)
+	}
+	if want := []int{0, 1, 2}; !reflect.DeepEqual(rows.WordIndex, want) {
+		t.Errorf("they are words %v, want %v", rows.WordIndex, want)
+	}
+}
+
+func TestExamplesOfSeveralWindowsAreFoundInABatch(t *testing.T) {
+	long, short := Example{Text: "abcdefgh"}, Example{Text: "x"}
+	for _, e := range []*Example{&long, &short} {
+		e.Windows = Cut{MaxLength: 5, Windows: true}.Encode(letters{}, e)
+	}
+	b := Pack([]*Example{&long, &short})
+	if from, to := b.Rows(0); from != 0 || to != long.Tokens() {
+		t.Errorf("rows %d:%d", from, to)
+	}
+	if from, to := b.Rows(1); from != long.Tokens() || to != b.Tokens.Rows.Tokens() || short.Tokens() != 3 {
+		t.Errorf("rows %d:%d", from, to)
+	}
+}
+
+func TestStrideHasABound(t *testing.T) {
+	if err := (Cut{MaxLength: 64, Windows: true, Stride: 31}).Check(); err == nil || !strings.Contains(err.Error(), "stride is 31: two windows of 64 tokens") {
+		t.Errorf("error %v", err)
+	}
+	if err := (Cut{MaxLength: 64, Windows: true, Stride: 30}).Check(); err != nil {
+		t.Error(err)
+	}
+}
+
+func FuzzWindows(f *testing.F) {
+	f.Add("a long text", "and its pair", 8, 2)
+	f.Add("", "", 3, 0)
+	f.Fuzz(func(t *testing.T, text, pair string, size, stride int) {
+		cut := Cut{MaxLength: size, Windows: true, Stride: stride}
+		if size < 5 || size > 100 || stride < 0 || cut.Check() != nil || len(text)+len(pair) > 1000 {
+			return
+		}
+		e := Example{Text: text, Pair: pair, Paired: pair != ""}
+		for _, w := range cut.Encode(letters{}, &e) {
+			if len(w.IDs) > size || len(w.IDs) == 0 || len(w.Types) != len(w.IDs) || len(w.Offsets) != len(w.IDs) {
+				t.Fatalf("a window of %d tokens, at most %d, with %d types, %d offsets", len(w.IDs), size, len(w.Types), len(w.Offsets))
+			}
+		}
+	})
+}

@@ -1,0 +1,69 @@
+package fusion
+
+import (
+	"fmt"
+
+	"github.com/jenga-nlp/jenga/nn"
+)
+
+func init() { Register("mix", MixOptions{}, NewMix) }
+
+// MixOptions are the keys that may stand beside `type: mix`.
+type MixOptions struct {
+	Layers int `yaml:"layers" range:"[0,128]" doc:"how many of the encoder's layers are mixed, the last ones; 0: all, its embeddings too"`
+}
+
+// mix shows each task its own mean of the encoder's layers (ScalarMix, Peters et al. 2018, "Deep contextualized word
+// representations", equation 1):
+//
+//	out = γ·Σ_l softmax(w)_l·h_l
+type mix struct {
+	layers int
+	tasks  map[string]*nn.LayerMix
+}
+
+var (
+	_ Layered = (*mix)(nil)
+	_ Told    = (*mix)(nil)
+)
+
+// NewMix makes a mix fusion for the tasks of site.
+func NewMix(o MixOptions, site Site) (Fusion, error) {
+	layers := site.Layers
+	if o.Layers > 0 {
+		layers = o.Layers
+	}
+	switch {
+	case site.Layers == 0:
+		return nil, fmt.Errorf("the encoder does not give the states of its layers")
+	case o.Layers < 0 || layers > site.Layers:
+		return nil, fmt.Errorf("layers is %d; the encoder has %d, its embeddings counted", o.Layers, site.Layers)
+	}
+	f := &mix{layers: layers, tasks: map[string]*nn.LayerMix{}}
+	for _, task := range site.Tasks {
+		f.tasks[task] = nn.NewLayerMix(site.Params.In(task), layers)
+	}
+	return f, nil
+}
+
+// Wanted says that all layers are read.
+func (f *mix) Wanted() nn.Wanted { return nn.AllLayers }
+
+func (f *mix) Fuse(_ *nn.Pass, shared nn.Hidden, task string) nn.Hidden {
+	m := f.tasks[task]
+	if m == nil {
+		panic(fmt.Sprintf("fusion: no task %q", task))
+	}
+	seen := shared
+	seen.States = m.Apply(shared.Layers[len(shared.Layers)-f.layers:]...) // [T D]
+	return seen
+}
+
+// Figures are each task's share of each layer, first to last.
+func (f *mix) Figures() map[string][]float32 {
+	shares := map[string][]float32{}
+	for task, m := range f.tasks {
+		shares[task] = m.Shares()
+	}
+	return shares
+}

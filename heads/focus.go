@@ -1,0 +1,128 @@
+package heads
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/jenga-nlp/jenga/nn"
+)
+
+func init() {
+	Register("focus", FocusOptions{
+		LSTMLayers: 2, LSTMHidden: 256, AttentionHeads: 4, MinAperture: 0.02, Normalise: "sum", Pool: "mean", Dropout: ModelDropout,
+		LossOptions: PlainLoss, ThresholdOptions: TunedThreshold,
+	}, NewFocus)
+}
+
+// FocusOptions are the keys that may stand beside `type: focus`.
+type FocusOptions struct {
+	LSTMLayers       int     `yaml:"lstm_layers" range:"[0,16]" doc:"bidirectional LSTM layers before the lens; 0: it looks at the encoder's states"`
+	LSTMHidden       int     `yaml:"lstm_hidden" range:"[1,8192]" doc:"features of each direction"`
+	AttentionHeads   int     `yaml:"attention_heads" range:"[1,256]" doc:"heads of the attention; they divide its width"`
+	MinAperture      float64 `yaml:"min_aperture" range:"(0,1]" doc:"the narrowest aperture, in lengths of the text"`
+	LensPerHead      bool    `yaml:"lens_per_head" doc:"whether each attention head has a lens of its own"`
+	Normalise        string  `yaml:"normalise" choice:"sum|softmax" doc:"sum: attention times lens, divided by its sum; softmax: a softmax over the products, which is nearly flat"`
+	Pool             string  `yaml:"pool" choice:"cls|mean|max|attention" doc:"how a text's tokens become one vector: the first, their mean, maximum, or a learned mean; tags need none"`
+	Dropout          float64 `yaml:"dropout" range:"[-1,1)" doc:"share hidden in training between LSTM layers, of the weights, and of features from the scorer; -1: model.dropout"`
+	LossOptions      `yaml:",inline"`
+	ThresholdOptions `yaml:",inline"`
+}
+
+// focus scores what attention sees through a Gaussian lens (Focus Mechanism): a query's centre μ and aperture σ say where
+// in the text it looks, and how widely.
+//
+//	x = BiLSTM(h)    μ = sigmoid(w_μ·x + b_μ)    σ = least + softplus(w_σ·x + b_σ)
+//	y = LayerNorm(x + W_O·focus(Q, K, V, μ, σ))
+type focus struct {
+	scored
+	lstm             []*nn.BiLSTM
+	between          []nn.Dropout
+	query, key       *nn.Linear
+	value, out       *nn.Linear
+	centre, aperture *nn.Linear
+	least            float32
+	lens             nn.Focus
+	norm             *nn.LayerNorm
+	drop             nn.Dropout
+	score            *nn.Linear
+}
+
+// NewFocus makes a focus head for the answer of site.
+func NewFocus(o FocusOptions, site Site) (Head, error) {
+	switch {
+	case o.Normalise != "sum" && o.Normalise != "softmax":
+		return nil, fmt.Errorf("no normalise %q; there is softmax, sum", o.Normalise)
+	case !(o.MinAperture > 0 && o.MinAperture <= 1):
+		return nil, fmt.Errorf("min_aperture is %v; it is above 0 and at most 1", o.MinAperture)
+	case o.LSTMLayers < 0 || o.LSTMLayers > 0 && o.LSTMHidden < 1:
+		return nil, fmt.Errorf("lstm_layers is %d of lstm_hidden %d; want 0 layers or more, of 1 feature or more", o.LSTMLayers, o.LSTMHidden)
+	}
+	drop, err := newDropout(o.Dropout, site)
+	if err != nil {
+		return nil, err
+	}
+	h := &focus{drop: drop, least: float32(o.MinAperture)}
+	rate := site.Dropout
+	if o.Dropout != ModelDropout {
+		rate = o.Dropout
+	}
+
+	// states
+	width := site.Width
+	for i := range o.LSTMLayers {
+		at := site.Params.In("lstm").In(strconv.Itoa(i))
+		h.lstm = append(h.lstm, nn.NewBiLSTM(at, width, o.LSTMHidden))
+		h.between = append(h.between, nn.NewDropout(at.In("drop"), rate))
+		width = h.lstm[i].Width()
+	}
+	if o.AttentionHeads < 1 || width%o.AttentionHeads != 0 {
+		return nil, fmt.Errorf("attention_heads is %d, which does not divide the width, %d", o.AttentionHeads, width)
+	}
+
+	// lens
+	lenses := 1
+	if o.LensPerHead {
+		lenses = o.AttentionHeads
+	}
+	at := site.Params.In("focus")
+	h.lens = nn.Focus{Heads: o.AttentionHeads, Dropout: rate, Place: at.In("drop").Path(), Twice: o.Normalise == "softmax", Name: at.Path()}
+	h.query, h.key = nn.NewLinear(at.In("query"), width, width), nn.NewLinear(at.In("key"), width, width)
+	h.value, h.out = nn.NewLinear(at.In("value"), width, width), nn.NewLinear(at.In("out"), width, width)
+	h.centre, h.aperture = nn.NewLinear(at.In("centre"), width, lenses), nn.NewLinear(at.In("aperture"), width, lenses)
+	for i := range h.aperture.Bias.Data { // σ begins at 1, a lens so wide that it leaves attention nearly as it is
+		h.aperture.Bias.Data[i] = float32(math.Log(math.Expm1(max(1-o.MinAperture, 1e-3))))
+	}
+	h.norm = nn.NewLayerNorm(at.In("norm"), width, 1e-12)
+
+	// scores
+	site.Width = width
+	if h.scored, err = newScored(o.pool(site), o.LossOptions, o.ThresholdOptions, site); err != nil {
+		return nil, err
+	}
+	h.score = nn.NewLinear(site.Params.In("score"), width, h.outputs)
+	return h, nil
+}
+
+// pool is how a text becomes one vector; tags take the one that pools nothing.
+func (o FocusOptions) pool(site Site) string {
+	if site.Answer.PerWord() && o.Pool == "mean" {
+		return "cls"
+	}
+	return o.Pool
+}
+
+func (h *focus) Scores(p *nn.Pass, seen nn.Hidden) Scores {
+	x := seen.States // [T D]
+	for i, layer := range h.lstm {
+		if i > 0 {
+			x = h.between[i].Apply(p, x)
+		}
+		x = layer.Apply(p, x, seen.Rows) // [T 2H]
+	}
+	centre := nn.Sigmoid(h.centre.Apply(x))               // [T 1] or [T heads]
+	aperture := nn.Softplus(h.aperture.Apply(x), h.least) // [T 1] or [T heads]
+	y := h.lens.Apply(p, h.query.Apply(x), h.key.Apply(x), h.value.Apply(x), centre, aperture, seen.Rows)
+	seen.States = h.norm.Apply(nn.Sum(x, h.out.Apply(y)))               // [T 2H]
+	return ScoresOf(seen, h.score.Apply(h.drop.Apply(p, h.rows(seen)))) // [B L] or [W L]
+}

@@ -1,0 +1,203 @@
+package heads
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/nn"
+)
+
+// ManyClasses is the objective of a head that gives each text any number of labels: binary cross entropy over scores
+// [B L], a question for each label. A label holds where its probability reaches its threshold, 1/2 unless tuned. Its
+// zero value is ready to be embedded.
+type ManyClasses struct {
+	loss       labelLoss
+	thresholds *nn.Param // [L], do not learn by gradients; nil: 1/2 each
+	tune       string    // none | shared | each
+}
+
+// ThresholdOptions are the keys that say where a head of many labels divides.
+type ThresholdOptions struct {
+	Threshold float64 `yaml:"threshold" range:"[0,1]" doc:"probability from which on a label holds, for many labels"`
+	Tune      string  `yaml:"tune" choice:"shared|each|none" doc:"what evaluations on dev choose in its place: one threshold for the best micro F1, each label's own for its best F1, or none"`
+}
+
+// TunedThreshold are the options of one threshold that dev chooses.
+var TunedThreshold = ThresholdOptions{Threshold: 0.5, Tune: "shared"}
+
+// newManyClasses makes the objective, with its thresholds in the site's parameters.
+func newManyClasses(o ThresholdOptions, loss labelLoss, site Site) ManyClasses {
+	if o == (ThresholdOptions{}) {
+		o = TunedThreshold
+	}
+	m := ManyClasses{loss: loss, thresholds: site.Params.Zeros("thresholds", len(site.Labels)), tune: o.Tune}
+	m.thresholds.Frozen = true
+	for c := range m.thresholds.Data {
+		m.thresholds.Data[c] = float32(o.Threshold)
+	}
+	return m
+}
+
+// Answers says that a text gets any number of labels.
+func (ManyClasses) Answers() corpus.Answer { return corpus.ManyLabels }
+
+// Units counts the labelled texts.
+func (ManyClasses) Units(gold []corpus.Target) float64 {
+	n := 0.0
+	for _, t := range gold {
+		if t.LabelIDs != nil {
+			n++
+		}
+	}
+	return n
+}
+
+// Loss is the mean over labels of the binary cross entropy, summed over labelled texts; nil if there are none.
+func (m ManyClasses) Loss(_ *nn.Pass, scores Scores, gold []corpus.Target) *nn.Node {
+	texts, labels := scores.Rows.Texts(), scores.Nodes[0].Shape()[1]
+	answers, any := make([]int8, texts*labels), false
+	shares, windows := make([]float32, texts), textsOf(scores.Rows)
+	for b, e := range scores.Rows.Example {
+		shares[b] = 1 / (windows[e] * float32(labels))
+		row := answers[b*labels : (b+1)*labels]
+		if gold[e].LabelIDs == nil {
+			for c := range row {
+				row[c] = corpus.Unlabelled
+			}
+			continue
+		}
+		any = true
+		for _, id := range gold[e].LabelIDs {
+			if id >= 0 {
+				row[id] = 1
+			}
+		}
+	}
+	if !any {
+		return nil
+	}
+	return m.loss.over(shares).BinaryCrossEntropy(scores.Nodes[0], answers)
+}
+
+// Predict gives each example its labels' probabilities, the mean over its texts, and the labels that hold.
+func (m ManyClasses) Predict(scores Scores) []corpus.Prediction {
+	predictions := make([]corpus.Prediction, examples(scores.Rows))
+	texts, values := textsOf(scores.Rows), nn.Values(scores.Nodes[0])
+	labels := scores.Nodes[0].Shape()[1]
+	for b, e := range scores.Rows.Example {
+		p := &predictions[e]
+		if p.Probabilities == nil {
+			p.Probabilities = make([]float32, labels)
+		}
+		for c, share := range nn.Sigmoids(values[b*labels : (b+1)*labels]) {
+			p.Probabilities[c] += share / texts[e]
+		}
+	}
+	for i := range predictions {
+		m.decide(&predictions[i])
+	}
+	return predictions
+}
+
+// decide lists the labels that hold.
+func (m ManyClasses) decide(p *corpus.Prediction) {
+	p.LabelIDs = []int{}
+	for c, share := range p.Probabilities {
+		if share >= m.threshold(c) {
+			p.LabelIDs = append(p.LabelIDs, c)
+		}
+	}
+}
+
+func (m ManyClasses) threshold(c int) float32 {
+	if m.thresholds == nil {
+		return 0.5
+	}
+	return m.thresholds.Data[c]
+}
+
+// Thresholds lists the probability from which on each label holds; nil where it is 1/2 for all.
+func (m ManyClasses) Thresholds() []float32 {
+	if m.thresholds == nil {
+		return nil
+	}
+	return m.thresholds.Data
+}
+
+// Tune chooses the thresholds from the answers on dev, and decides those answers anew.
+func (m ManyClasses) Tune(gold []corpus.Target, predicted []corpus.Prediction) {
+	if m.thresholds == nil {
+		return
+	}
+	var all []decision
+	each := make([][]decision, len(m.thresholds.Data))
+	for i, t := range gold {
+		if t.LabelIDs == nil {
+			continue
+		}
+		for c, share := range predicted[i].Probabilities {
+			d := decision{share, slices.Contains(t.LabelIDs, c)}
+			each[c] = append(each[c], d)
+			all = append(all, d)
+		}
+	}
+	switch m.tune {
+	case "shared":
+		if best, ok := bestThreshold(all); ok {
+			for c := range m.thresholds.Data {
+				m.thresholds.Data[c] = best
+			}
+		}
+	case "each":
+		for c, decisions := range each {
+			if best, ok := bestThreshold(decisions); ok {
+				m.thresholds.Data[c] = best
+			}
+		}
+	}
+	for i := range predicted {
+		m.decide(&predicted[i])
+	}
+}
+
+// decision is a label's probability, and whether it holds.
+type decision struct {
+	share float32
+	holds bool
+}
+
+// bestThreshold returns the probability from which on saying yes gives the best F1, half way between two that occur; of
+// equals the one nearest to 1/2. ok is false where nothing holds, or a probability is no number.
+func bestThreshold(decisions []decision) (best float32, ok bool) {
+	slices.SortFunc(decisions, func(a, b decision) int { return cmp.Compare(b.share, a.share) }) // falling
+	holding := 0
+	for _, d := range decisions {
+		if d.share != d.share {
+			return 0, false
+		}
+		if d.holds {
+			holding++
+		}
+	}
+	right, bestF1 := 0, 0.0
+	for i, d := range decisions {
+		if d.holds {
+			right++
+		}
+		next := float32(0)
+		if i+1 < len(decisions) {
+			next = decisions[i+1].share
+		}
+		if next == d.share {
+			continue // both say yes or neither does
+		}
+		f1, middle := 2*float64(right)/float64(i+1+holding), (d.share+next)/2
+		closer := math.Abs(float64(middle)-0.5) < math.Abs(float64(best)-0.5)
+		if f1 > bestF1 || f1 == bestF1 && f1 > 0 && closer {
+			best, bestF1 = middle, f1
+		}
+	}
+	return best, bestF1 > 0
+}

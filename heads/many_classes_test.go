@@ -1,0 +1,175 @@
+package heads
+
+import (
+	"math"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/nn"
+	"github.com/jenga-nlp/jenga/plugin"
+)
+
+func TestManyClasses(t *testing.T) {
+	p := nn.NewPass(1)
+	rows := nn.Rows{Starts: []int{0, 2, 3, 5}, Example: []int{0, 1, 2}}
+	scores := scoresOf(p, rows, []float32{0, 0}, []float32{1, -1}, []float32{1e4, -1e4})
+
+	t.Run("the loss is the mean over labels of each's cross entropy", func(t *testing.T) {
+		gold := []corpus.Target{{LabelIDs: []int{1}}, {}, {LabelIDs: []int{0, corpus.Unknown}}}
+		if got := (ManyClasses{}).Units(gold); got != 2 {
+			t.Errorf("Units = %v, want 2", got)
+		}
+		if got := lossOf(t, p, ManyClasses{}.Loss(p, scores, gold)); math.Abs(got-math.Ln2) > 1e-6 {
+			t.Errorf("loss = %v, want log 2 of the first text, 0 of the third", got)
+		}
+		if (ManyClasses{}).Loss(p, scores, make([]corpus.Target, 3)) != nil {
+			t.Error("a loss of nothing")
+		}
+	})
+	t.Run("labels hold from their threshold on", func(t *testing.T) {
+		got := ManyClasses{}.Predict(scores)
+		for i, want := range [][]int{{0, 1}, {0}, {0}} {
+			if !reflect.DeepEqual(got[i].LabelIDs, want) {
+				t.Errorf("prediction %d: labels %v, want %v", i, got[i].LabelIDs, want)
+			}
+		}
+		if math.Abs(float64(got[1].Probabilities[0])-1/(1+math.Exp(-1))) > 1e-6 {
+			t.Errorf("probability %v", got[1].Probabilities[0])
+		}
+	})
+	t.Run("windows of one example are averaged", func(t *testing.T) {
+		windows := nn.Rows{Starts: rows.Starts, Example: []int{0, 1, 1}}
+		got := ManyClasses{}.Predict(Scores{scores.Nodes, windows})
+		if want := (1/(1+math.Exp(-1)) + 1) / 2; len(got) != 2 || math.Abs(float64(got[1].Probabilities[0])-want) > 1e-6 {
+			t.Errorf("predictions %+v, want the second's probability of 0 to be %v", got, want)
+		}
+		gold := []corpus.Target{{LabelIDs: []int{}}, {LabelIDs: []int{0}}}
+		want := math.Ln2 + math.Log1p(math.Exp(-1))/2 // both labels of the window
+		if got := lossOf(t, p, ManyClasses{}.Loss(p, Scores{scores.Nodes, windows}, gold)); math.Abs(got-want) > 1e-6 {
+			t.Errorf("loss %v, want %v: the mean over windows", got, want)
+		}
+	})
+}
+
+func TestThresholdsAreTunedOnDev(t *testing.T) {
+	labels := []string{"a", "b"}
+	make := func(tune string) ManyClasses {
+		return newManyClasses(ThresholdOptions{0.5, tune}, labelLoss{}, Site{Labels: labels, Params: nn.NewParams(1)})
+	}
+	// a holds from 0.3 on, b from 0.7 on, and where both share one threshold 0.3 to 0.4 is best
+	shares := [][]float32{{0.4, 0.4}, {0.3, 0.7}, {0.1, 0.6}, {0.2, 0.8}}
+	held := [][]int{{0}, {0, 1}, {}, {1}}
+	for _, c := range []struct {
+		tune string
+		want []float32
+	}{{"each", []float32{0.25, 0.65}}, {"none", []float32{0.5, 0.5}}} {
+		m := make(c.tune)
+		var gold []corpus.Target
+		var predicted []corpus.Prediction
+		for i := range shares {
+			gold = append(gold, corpus.Target{LabelIDs: held[i]})
+			predicted = append(predicted, corpus.Prediction{Probabilities: shares[i]})
+		}
+		m.Tune(gold, predicted)
+		for l, want := range c.want {
+			if math.Abs(float64(m.Thresholds()[l]-want)) > 1e-6 {
+				t.Errorf("tune %s: thresholds %v, want %v", c.tune, m.Thresholds(), c.want)
+			}
+		}
+		for i, p := range predicted {
+			if c.tune == "each" && !reflect.DeepEqual(p.LabelIDs, held[i]) {
+				t.Errorf("prediction %d is %v after tuning, want %v", i, p.LabelIDs, held[i])
+			}
+		}
+	}
+	shared := make("shared")
+	shared.Tune([]corpus.Target{{LabelIDs: []int{0}}, {LabelIDs: []int{}}}, []corpus.Prediction{{Probabilities: []float32{0.3, 0.2}}, {Probabilities: []float32{0.1, 0.1}}})
+	if got := shared.Thresholds(); got[0] != 0.25 || got[1] != 0.25 {
+		t.Errorf("shared thresholds %v, want 0.25", got)
+	}
+}
+
+func TestATunedThresholdNeedsAnAnswer(t *testing.T) {
+	for _, c := range []struct {
+		rule      string
+		decisions []decision
+	}{
+		{"nothing", nil},
+		{"nothing holds", []decision{{0.5, false}, {0.9, false}}},
+		{"a probability is no number", []decision{{float32(math.NaN()), true}, {0.9, true}}},
+	} {
+		if best, ok := bestThreshold(c.decisions); ok {
+			t.Errorf("%s: threshold %v", c.rule, best)
+		}
+	}
+	if best, ok := bestThreshold([]decision{{0.9, true}, {0.2, true}}); !ok || best != 0.1 {
+		t.Errorf("where all hold the threshold is %v, %v", best, ok)
+	}
+}
+
+func TestLossOptions(t *testing.T) {
+	labels := []string{"rare", "common"}
+	training := Training{Units: 100, Counts: []int{10, 90}}
+	site := func(answer corpus.Answer) Site {
+		return Site{Task: "t", Answer: answer, Labels: labels, Width: 4, Training: training, Params: nn.NewParams(1)}
+	}
+	weights := func(o LossOptions, answer corpus.Answer) []float32 {
+		t.Helper()
+		l, err := newLabelLoss(o, site(answer))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l.over(nil).Weights
+	}
+	for _, c := range []struct {
+		o      LossOptions
+		answer corpus.Answer
+		want   []float32
+	}{
+		{PlainLoss, corpus.OneLabel, nil},
+		{LossOptions{}, corpus.OneLabel, nil},
+		{LossOptions{ClassWeights: plugin.Factors{Word: "balanced"}}, corpus.OneLabel, []float32{5, 100.0 / 180}},
+		{LossOptions{ClassWeights: plugin.Factors{Each: map[string]float64{"rare": 3}}}, corpus.TagPerWord, []float32{3, 1}},
+		{LossOptions{PosWeight: plugin.Factors{Word: "balanced"}}, corpus.ManyLabels, []float32{9, 10.0 / 90}},
+		{LossOptions{PosWeight: plugin.Factors{One: 4}}, corpus.ManyLabels, []float32{4, 4}},
+	} {
+		if got := weights(c.o, c.answer); !reflect.DeepEqual(got, c.want) {
+			t.Errorf("%+v for %s: weights %v, want %v", c.o, c.answer, got, c.want)
+		}
+	}
+
+	for _, c := range []struct {
+		o      LossOptions
+		t      ThresholdOptions
+		answer corpus.Answer
+		want   string
+	}{
+		{LossOptions{ClassWeights: plugin.Factors{Each: map[string]float64{"rar": 3}}}, ThresholdOptions{}, corpus.OneLabel, `class_weights: no label "rar"; did you mean "rare"`},
+		{LossOptions{LabelSmoothing: 1}, ThresholdOptions{}, corpus.OneLabel, "label_smoothing is 1"},
+		{LossOptions{FocalGamma: -1}, ThresholdOptions{}, corpus.OneLabel, "focal_gamma is -1"},
+		{LossOptions{LabelSmoothing: 0.1}, ThresholdOptions{}, corpus.ManyLabels, "each of many labels is a question of its own"},
+		{LossOptions{ClassWeights: plugin.Factors{Word: "balanced"}}, ThresholdOptions{}, corpus.ManyLabels, "pos_weight weighs its answers"},
+		{LossOptions{PosWeight: plugin.Factors{One: 2}}, ThresholdOptions{}, corpus.OneLabel, "class_weights weighs labels"},
+		{LossOptions{FocalGamma: 2}, ThresholdOptions{}, corpus.Number, "it answers a number"},
+		{LossOptions{}, ThresholdOptions{0.3, "none"}, corpus.OneLabel, "threshold and tune are for any number of labels"},
+	} {
+		if _, _, err := newObjective(c.o, c.t, site(c.answer)); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%+v: error %v, want %q", c.o, err, c.want)
+		}
+	}
+}
+
+func TestWeightedLossesCountTheirWeights(t *testing.T) {
+	l, err := newLabelLoss(LossOptions{ClassWeights: plugin.Factors{Each: map[string]float64{"b": 3}}}, Site{Labels: []string{"a", "b"}, Params: nn.NewParams(1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := (OneClass{l}).Units([]corpus.Target{{LabelID: 0}, {LabelID: 1}, {LabelID: corpus.Unlabelled}}); got != 4 {
+		t.Errorf("Units = %v, want 1 + 3", got)
+	}
+	if got := (TagPerWord{l}).Units([]corpus.Target{{TagIDs: []int{1, 1, corpus.Unknown}}}); got != 6 {
+		t.Errorf("Units of words = %v, want 6", got)
+	}
+}

@@ -1,0 +1,83 @@
+package heads
+
+import (
+	"fmt"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/nn"
+)
+
+// Number is the objective of a head that gives each text a number: the distance of scores [B 1] to the gold number,
+// squared unless it is told another. Its zero value is ready to be embedded.
+type Number struct {
+	distance *nn.Distance // nil: squared
+	unit     *nn.Param    // [2] mean and deviation that scores are counted from and in, does not learn; nil: 0 and 1
+}
+
+// newNumber makes the objective of a loss. With standard, scores are counted in deviations of the training numbers from
+// their mean.
+func newNumber(loss string, standard bool, site Site) (Number, error) {
+	distance, known := nn.Distances[loss]
+	if !known {
+		return Number{}, fmt.Errorf("no loss %q; there is huber, mae, mse", loss)
+	}
+	n := Number{distance: &distance}
+	if standard {
+		n.unit = site.Params.Zeros("unit", 2)
+		n.unit.Frozen = true
+		n.unit.Data[0], n.unit.Data[1] = float32(site.Training.Mean), float32(site.Training.Deviation)
+	}
+	return n, nil
+}
+
+// Answers says that a text gets a number.
+func (Number) Answers() corpus.Answer { return corpus.Number }
+
+// Units counts the texts that have a number.
+func (Number) Units(gold []corpus.Target) float64 {
+	n := 0.0
+	for _, t := range gold {
+		if t.Value != nil {
+			n++
+		}
+	}
+	return n
+}
+
+// Loss is the distance summed over texts that have a number, nil if there are none.
+func (n Number) Loss(_ *nn.Pass, scores Scores, gold []corpus.Target) *nn.Node {
+	mean, deviation := n.scale()
+	windows := textsOf(scores.Rows)
+	values, shares, any := make([]float32, scores.Rows.Texts()), make([]float32, scores.Rows.Texts()), false
+	for b, e := range scores.Rows.Example {
+		if v := gold[e].Value; v != nil {
+			values[b], shares[b], any = float32((*v-mean)/deviation), 1/windows[e], true
+		}
+	}
+	if !any {
+		return nil
+	}
+	distance := nn.Distances["mse"]
+	if n.distance != nil {
+		distance = *n.distance
+	}
+	return nn.NumberLoss(scores.Nodes[0], values, shares, distance)
+}
+
+// Predict gives each example the mean of its texts' numbers.
+func (n Number) Predict(scores Scores) []corpus.Prediction {
+	mean, deviation := n.scale()
+	predictions := make([]corpus.Prediction, examples(scores.Rows))
+	texts, values := textsOf(scores.Rows), nn.Values(scores.Nodes[0])
+	for b, e := range scores.Rows.Example {
+		predictions[e].Value += (mean + deviation*float64(values[b])) / float64(texts[e])
+	}
+	return predictions
+}
+
+func (n Number) scale() (mean, deviation float64) {
+	if n.unit == nil {
+		return 0, 1
+	}
+	return float64(n.unit.Data[0]), float64(n.unit.Data[1])
+}

@@ -1,0 +1,53 @@
+package heads
+
+import (
+	"math"
+	"testing"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/nn"
+)
+
+func number(v float64) corpus.Target { return corpus.Target{Value: &v} }
+
+func TestNumber(t *testing.T) {
+	p := nn.NewPass(1)
+	rows := nn.Rows{Starts: []int{0, 2, 3, 5}, Example: []int{0, 1, 1}}
+	scores := scoresOf(p, rows, []float32{1}, []float32{2}, []float32{4})
+	gold := []corpus.Target{number(3), number(2)}
+
+	t.Run("the loss is squared, of an example's windows their mean", func(t *testing.T) {
+		if got := (Number{}).Units(append(gold, corpus.Target{})); got != 2 {
+			t.Errorf("Units = %v, want 2", got)
+		}
+		if got := lossOf(t, p, Number{}.Loss(p, scores, gold)); math.Abs(got-(4+(0+4)/2.)) > 1e-6 {
+			t.Errorf("loss %v, want 6", got)
+		}
+		if (Number{}).Loss(p, scores, make([]corpus.Target, 2)) != nil {
+			t.Error("a loss of nothing")
+		}
+	})
+	t.Run("a number is the mean of its windows'", func(t *testing.T) {
+		got := Number{}.Predict(scores)
+		if len(got) != 2 || got[0].Value != 1 || got[1].Value != 3 {
+			t.Errorf("predictions %+v, want 1 and 3", got)
+		}
+	})
+	t.Run("in deviations from the mean", func(t *testing.T) {
+		n, err := newNumber("mae", true, Site{Training: Training{Mean: 100, Deviation: 50}, Params: nn.NewParams(1)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := n.Predict(scores); got[0].Value != 150 || got[1].Value != 250 {
+			t.Errorf("predictions %+v, want 150 and 250", got)
+		}
+		if got := lossOf(t, p, n.Loss(p, scores, []corpus.Target{number(150), {}})); math.Abs(got) > 1e-6 {
+			t.Errorf("loss %v of the right number", got)
+		}
+	})
+	t.Run("there are three losses", func(t *testing.T) {
+		if _, err := newNumber("mse2", false, Site{}); err == nil || err.Error() != `no loss "mse2"; there is huber, mae, mse` {
+			t.Errorf("error %v", err)
+		}
+	})
+}

@@ -1,0 +1,83 @@
+package heads
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/nn"
+)
+
+func init() {
+	Register("regression", RegressionOptions{Loss: "mse", Scale: "none", Pool: "cls", Dropout: ModelDropout}, NewRegression)
+}
+
+// RegressionOptions are the keys that may stand beside `type: regression`.
+type RegressionOptions struct {
+	Loss    string    `yaml:"loss" choice:"mse|mae|huber" doc:"what a number's distance to the gold one costs: squared, as it is, or squared up to 1 and as it is beyond"`
+	Range   []float64 `yaml:"range" doc:"[LEAST, MOST] that a number can be, by a sigmoid; none: any"`
+	Scale   string    `yaml:"scale" choice:"none|standard" doc:"standard: numbers are learned in deviations from the training data's mean, for those that are far from 1"`
+	Pool    string    `yaml:"pool" choice:"cls|mean|max|attention" doc:"how a text's tokens become one vector: the first, their mean, maximum, or a learned mean"`
+	Dropout float64   `yaml:"dropout" range:"[-1,1)" doc:"share of features hidden from the scorer in training; -1: model.dropout"`
+}
+
+// regression gives a text a number by one linear layer.
+type regression struct {
+	scored
+	limit []float64 // nil: none
+	drop  nn.Dropout
+	score *nn.Linear
+}
+
+var _ Accepter = (*regression)(nil)
+
+// NewRegression makes a regression head.
+func NewRegression(o RegressionOptions, site Site) (Head, error) {
+	if site.Answer != corpus.Number {
+		return nil, site.Refuse(corpus.Number)
+	}
+	s, err := newScored(o.Pool, LossOptions{}, ThresholdOptions{}, site)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case o.Scale != "none" && o.Scale != "standard":
+		return nil, fmt.Errorf("no scale %q; there is none, standard", o.Scale)
+	case len(o.Range) > 0 && o.Scale == "standard":
+		return nil, errors.New("range and scale: standard: a sigmoid scales numbers already; leave one out")
+	case len(o.Range) > 0 && (len(o.Range) != 2 || !(o.Range[0] < o.Range[1])):
+		return nil, fmt.Errorf("range is %v; want [LEAST, MOST]", o.Range)
+	}
+	if s.Objective, err = newNumber(o.Loss, o.Scale == "standard", site); err != nil {
+		return nil, err
+	}
+	drop, err := newDropout(o.Dropout, site)
+	if err != nil {
+		return nil, err
+	}
+	h := &regression{scored: s, drop: drop, score: nn.NewLinear(site.Params.In("score"), site.Width, 1)}
+	if len(o.Range) > 0 {
+		h.limit = o.Range
+	}
+	return h, nil
+}
+
+// Answers says that a text gets a number.
+func (h *regression) Answers() corpus.Answer { return corpus.Number }
+
+func (h *regression) Scores(p *nn.Pass, seen nn.Hidden) Scores {
+	x := h.score.Apply(h.drop.Apply(p, h.rows(seen))) // [B 1]
+	if h.limit != nil {
+		x = nn.Between(x, float32(h.limit[0]), float32(h.limit[1]))
+	}
+	return ScoresOf(seen, x)
+}
+
+// Accepts refuses a gold number that the head cannot give.
+func (h *regression) Accepts(t corpus.Target) error {
+	if h.limit == nil || t.Value == nil || *t.Value >= h.limit[0] && *t.Value <= h.limit[1] && !math.IsNaN(*t.Value) {
+		return nil
+	}
+	return fmt.Errorf("the number is %v; range says %v to %v", *t.Value, h.limit[0], h.limit[1])
+}

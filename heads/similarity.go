@@ -1,0 +1,100 @@
+package heads
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/nn"
+)
+
+func init() {
+	Register("similarity", SimilarityOptions{Loss: "cosent", Scale: 20, Range: []float64{0, 1}, Pool: "mean"}, NewSimilarity)
+	DefaultFor(corpus.Likeness, "similarity")
+}
+
+// SimilarityOptions are the keys that may stand beside `type: similarity`.
+type SimilarityOptions struct {
+	Loss  string    `yaml:"loss" choice:"cosent|mse" doc:"cosent: pairs that are more alike get the higher cosine (Su 2022); mse: the squared distance of the cosine to the gold number"`
+	Scale float64   `yaml:"scale" range:"(0,)" doc:"what cosent multiplies cosines with"`
+	Range []float64 `yaml:"range" doc:"[LEAST, MOST]: the gold numbers of a cosine of 0 and of 1"`
+	Pool  string    `yaml:"pool" choice:"cls|mean|max|attention" doc:"how a text's tokens become one vector: the first, their mean, maximum, or a learned mean"`
+}
+
+// similarity says how alike two texts are, each encoded by itself: by the cosine of their pooled states (Reimers &
+// Gurevych 2019, "Sentence-BERT").
+type similarity struct {
+	SimilarityOptions
+	pool func(nn.Hidden) *nn.Node
+}
+
+var _ Answerer = (*similarity)(nil)
+
+// NewSimilarity makes a similarity head.
+func NewSimilarity(o SimilarityOptions, site Site) (Head, error) {
+	switch {
+	case site.Answer != corpus.Likeness:
+		return nil, site.Refuse(corpus.Likeness)
+	case o.Loss != "cosent" && o.Loss != "mse":
+		return nil, fmt.Errorf("no loss %q; there is cosent, mse", o.Loss)
+	case len(o.Range) != 2 || !(o.Range[0] < o.Range[1]):
+		return nil, fmt.Errorf("range is %v; want [LEAST, MOST]", o.Range)
+	case !(o.Scale > 0):
+		return nil, fmt.Errorf("scale is %v; want one above 0", o.Scale)
+	}
+	pool, err := newPool(o.Pool, site)
+	return &similarity{o, pool}, err
+}
+
+// Answers says that the answer is how alike two texts are.
+func (h *similarity) Answers() corpus.Answer { return corpus.Likeness }
+
+func (h *similarity) Scores(p *nn.Pass, seen nn.Hidden) Scores {
+	pooled := h.pool(seen) // [B D]
+	first, second := sides(seen.Rows)
+	return ScoresOf(seen, nn.Cosine(nn.MeanOfRows(pooled, first), nn.MeanOfRows(pooled, second))) // [E 1]
+}
+
+// sides lists the texts, windows of long ones, that each example's first and second text are.
+func sides(rows nn.Rows) (first, second [][]int) {
+	first, second = make([][]int, examples(rows)), make([][]int, examples(rows))
+	for b, e := range rows.Example {
+		if rows.Second[b] {
+			second[e] = append(second[e], b)
+		} else {
+			first[e] = append(first[e], b)
+		}
+	}
+	return first, second
+}
+
+// Units counts the pairs that have a number.
+func (h *similarity) Units(gold []corpus.Target) float64 { return Number{}.Units(gold) }
+
+// Loss compares the cosines with the gold numbers; nil if there are none.
+func (h *similarity) Loss(_ *nn.Pass, scores Scores, gold []corpus.Target) *nn.Node {
+	numbers := make([]float64, len(gold))
+	values, weights, any := make([]float32, len(gold)), make([]float32, len(gold)), false
+	for e, t := range gold {
+		if numbers[e] = math.NaN(); t.Value != nil {
+			numbers[e], any = *t.Value, true
+			values[e], weights[e] = float32((*t.Value-h.Range[0])/(h.Range[1]-h.Range[0])), 1
+		}
+	}
+	switch {
+	case !any:
+		return nil
+	case h.SimilarityOptions.Loss == "mse":
+		return nn.NumberLoss(scores.Nodes[0], values, weights, nn.Distances["mse"])
+	}
+	return nn.CoSENT(scores.Nodes[0], numbers, h.Scale)
+}
+
+// Predict gives each pair its cosine, in the unit of the gold numbers.
+func (h *similarity) Predict(scores Scores) []corpus.Prediction {
+	predictions := make([]corpus.Prediction, examples(scores.Rows))
+	for e, cosine := range nn.Values(scores.Nodes[0]) {
+		predictions[e].Value = h.Range[0] + (h.Range[1]-h.Range[0])*float64(cosine)
+	}
+	return predictions
+}

@@ -1,0 +1,178 @@
+package heads
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/nn"
+)
+
+func init() {
+	Register("span", SpanOptions{MaxAnswerTokens: 30, Dropout: ModelDropout}, NewSpan)
+	DefaultFor(corpus.Quoted, "span")
+}
+
+// SpanOptions are the keys that may stand beside `type: span`.
+type SpanOptions struct {
+	MaxAnswerTokens int     `yaml:"max_answer_tokens" range:"[1,4096]" doc:"tokens of the longest answer"`
+	NoAnswer        bool    `yaml:"no_answer" doc:"whether a context may hold no answer, as in SQuAD 2.0; the score of the first token is that of none"`
+	Margin          float64 `yaml:"margin" doc:"by how much the score of no answer must be higher than the best answer's, with no_answer"`
+	Dropout         float64 `yaml:"dropout" range:"[-1,1)" doc:"share of features hidden from the scorer in training; -1: model.dropout"`
+}
+
+// span scores each token as the first and as the last of an answer (Devlin et al. 2019, section 4.2); the answer is the
+// span with the highest sum. The first token's scores stand for no answer (section 4.3).
+type span struct {
+	SpanOptions
+	drop  nn.Dropout
+	score *nn.Linear
+}
+
+var (
+	_ Answerer = (*span)(nil)
+	_ Accepter = (*span)(nil)
+)
+
+// NewSpan makes a span head.
+func NewSpan(o SpanOptions, site Site) (Head, error) {
+	if site.Answer != corpus.Quoted {
+		return nil, site.Refuse(corpus.Quoted)
+	}
+	if o.MaxAnswerTokens < 1 {
+		return nil, fmt.Errorf("max_answer_tokens is %d; it is at least 1", o.MaxAnswerTokens)
+	}
+	drop, err := newDropout(o.Dropout, site)
+	if err != nil {
+		return nil, err
+	}
+	return &span{o, drop, nn.NewLinear(site.Params.In("score"), site.Width, 2)}, nil
+}
+
+// Answers says that the answer is a part of a context.
+func (h *span) Answers() corpus.Answer { return corpus.Quoted }
+
+func (h *span) Scores(p *nn.Pass, seen nn.Hidden) Scores {
+	return ScoresOf(seen, h.score.Apply(h.drop.Apply(p, seen.States))) // [T 2]
+}
+
+// Units counts the windows of answered questions.
+func (h *span) Units(gold []corpus.Target) float64 {
+	n := 0.0
+	for _, t := range gold {
+		n += float64(len(t.QuoteTokens))
+	}
+	return n
+}
+
+// Loss is the mean of the cross entropies of start and end, summed over windows; nil if there are none. In a window that
+// has not the answer, the first token is the right one.
+func (h *span) Loss(_ *nn.Pass, scores Scores, gold []corpus.Target) *nn.Node {
+	rows := scores.Rows
+	spans, any := make([][2]int, rows.Texts()), false
+	window := make([]int, examples(rows))
+	for b, e := range rows.Example {
+		w := window[e]
+		window[e]++
+		if gold[e].QuoteTokens == nil {
+			spans[b] = [2]int{-1, -1}
+			continue
+		}
+		any = true
+		spans[b] = [2]int{rows.Starts[b], rows.Starts[b]}
+		if tokens := gold[e].QuoteTokens[w]; tokens != (corpus.Span{}) {
+			spans[b] = [2]int{rows.Starts[b] + tokens.Start, rows.Starts[b] + tokens.End - 1}
+		}
+	}
+	if !any {
+		return nil
+	}
+	return nn.SpanLoss(scores.Nodes[0], contextTokens(rows), spans, rows)
+}
+
+// contextTokens are the tokens that an answer may begin or end with, [T]: each text's first, which stands for none, and
+// those of its second segment but the special one at its end.
+func contextTokens(rows nn.Rows) []bool {
+	may := make([]bool, rows.Tokens())
+	for b := range rows.Texts() {
+		lo, hi := rows.Starts[b], rows.Starts[b+1]
+		for t := lo; t < hi-1; t++ {
+			may[t] = rows.Segment[t] == 1
+		}
+		may[lo] = true
+	}
+	return may
+}
+
+// Predict gives each example its best answer over all windows, with its probability there: that of its start times that
+// of its end.
+func (h *span) Predict(scores Scores) []corpus.Prediction {
+	rows, values := scores.Rows, nn.Values(scores.Nodes[0])
+	may := contextTokens(rows)
+	predictions := make([]corpus.Prediction, examples(rows))
+	best, none := make([]float32, len(predictions)), make([]float32, len(predictions))
+	window := make([]int, len(predictions))
+	for e := range best {
+		best[e], none[e] = float32(math.Inf(-1)), float32(math.Inf(1))
+	}
+	for b, e := range rows.Example {
+		lo, hi := rows.Starts[b], rows.Starts[b+1]
+		w := window[e]
+		window[e]++
+		p := &predictions[e]
+		starts, ends := shares(values, may, lo, hi, 0), shares(values, may, lo, hi, 1)
+		if null := values[2*lo] + values[2*lo+1]; null < none[e] {
+			if none[e] = null; p.QuoteTokens == (corpus.Span{}) {
+				p.QuoteShare = starts[0] * ends[0]
+			}
+		}
+		for s := lo + 1; s < hi; s++ {
+			if !may[s] {
+				continue
+			}
+			for t := s; t < min(hi, s+h.MaxAnswerTokens); t++ {
+				if score := values[2*s] + values[2*t+1]; may[t] && score > best[e] {
+					best[e] = score
+					p.QuoteWindow, p.QuoteTokens = w, corpus.Span{Start: s - lo, End: t - lo + 1}
+					p.QuoteShare = starts[s-lo] * ends[t-lo]
+				}
+			}
+		}
+	}
+	if h.NoAnswer {
+		h.dropUnlikely(predictions, best, none)
+	}
+	return predictions
+}
+
+// dropUnlikely takes back answers whose score is below that of none.
+func (h *span) dropUnlikely(predictions []corpus.Prediction, best, none []float32) {
+	for e := range predictions {
+		if margin := none[e] - best[e]; float64(margin) > h.Margin {
+			p := &predictions[e]
+			p.QuoteWindow, p.QuoteTokens = 0, corpus.Span{}
+			p.QuoteShare = float32(1 / (1 + math.Exp(float64(-margin)))) // of none against the best answer
+		}
+	}
+}
+
+// shares are the probabilities of the tokens lo:hi as one side of a span, 0 where they cannot be it.
+func shares(values []float32, may []bool, lo, hi, side int) []float32 {
+	shares := make([]float32, hi-lo)
+	for t := lo; t < hi; t++ {
+		shares[t-lo] = float32(math.Inf(-1))
+		if may[t] {
+			shares[t-lo] = values[2*t+side]
+		}
+	}
+	return nn.Softmax(shares)
+}
+
+// Accepts refuses a question without an answer, unless the head may say so.
+func (h *span) Accepts(t corpus.Target) error {
+	if t.Quotes != nil && len(t.Quotes) == 0 && !h.NoAnswer {
+		return errors.New("the question has no answer in its context; no_answer: true lets the head say so")
+	}
+	return nil
+}

@@ -1,0 +1,194 @@
+package tasks
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/jenga-nlp/jenga/corpus"
+)
+
+func init() {
+	Register("multi_label", ManyOptions{Separator: ","}, NewMultiLabel)
+	Register("qa_qc", ManyOptions{Separator: ","}, NewMultiLabel) // questions of quality control, each yes or no
+}
+
+// ManyOptions are the keys that may stand beside `type: multi_label`.
+type ManyOptions struct {
+	Separator string `yaml:"separator" doc:"what stands between the labels of a text that holds several: \"joy,love\""`
+}
+
+// multiLabel asks for any number of labels of a text.
+type multiLabel struct {
+	heads     []string
+	separator string
+	answers   map[string]int // head → how many of 0 and 1 its first list has
+}
+
+// NewMultiLabel makes a task whose heads each find any number of labels. A record has them in the field labels, or
+// label.HEAD for a head of its own: a list of names, names with a separator between, or lists of 0 and 1 for each head,
+// {"opening": [1], "closing": [0, 1]}, whose labels are numbered from 0.
+func NewMultiLabel(o ManyOptions, site Site) (Task, error) {
+	if o.Separator == "" {
+		return nil, fmt.Errorf("separator is empty; want what stands between two labels")
+	}
+	return multiLabel{site.Heads, o.Separator, map[string]int{}}, nil
+}
+
+func (m multiLabel) Answer() corpus.Answer { return corpus.ManyLabels }
+
+func (m multiLabel) Example(r corpus.Record) (corpus.Example, error) {
+	e, err := r.Example()
+	if err != nil {
+		return corpus.Example{}, err
+	}
+	for _, head := range m.heads {
+		target, err := m.target(r, head)
+		if err != nil {
+			return corpus.Example{}, err
+		}
+		e.Targets = append(e.Targets, target)
+	}
+	return e, nil
+}
+
+// target reads a head's labels.
+func (m multiLabel) target(r corpus.Record, head string) (corpus.Target, error) {
+	field := "label." + head
+	if !has(r, field) {
+		if field = "labels"; !has(r, field) {
+			field = "label"
+		}
+	}
+	value := r.Fields[field]
+	if text, ok := value.(string); ok && strings.HasPrefix(strings.TrimSpace(text), "{") {
+		d := json.NewDecoder(strings.NewReader(text))
+		d.UseNumber()
+		if err := d.Decode(&value); err != nil {
+			return corpus.Target{}, fmt.Errorf("%s: field %q begins with {, but is no JSON object: %w", r.Place, field, err)
+		}
+	}
+	if object, ok := value.(map[string]any); ok {
+		if value = object[head]; value == nil {
+			return corpus.Target{}, nil
+		}
+		target, err := m.flags(value, head)
+		if err != nil {
+			return corpus.Target{}, fmt.Errorf("%s: field %q: %w", r.Place, field, err)
+		}
+		return target, nil
+	}
+	names, err := m.names(r, field)
+	if err != nil {
+		return corpus.Target{}, err
+	}
+	return corpus.Target{Labels: names}, nil
+}
+
+// names reads a list of labels, nil where there is none.
+func (m multiLabel) names(r corpus.Record, field string) ([]string, error) {
+	var names []string
+	switch r.Fields[field].(type) {
+	case nil:
+		return nil, nil
+	case []any, []string:
+		list, _, err := r.Strings(field)
+		if err != nil {
+			return nil, err
+		}
+		names = append([]string{}, list...)
+	default:
+		text, ok, err := r.String(field)
+		if err != nil || !ok {
+			return nil, err
+		}
+		for name := range strings.SplitSeq(text, m.separator) {
+			names = append(names, strings.TrimSpace(name))
+		}
+	}
+	for i, name := range names {
+		switch {
+		case name == "":
+			return nil, fmt.Errorf("%s: field %q: label %d is empty; a label has at least one character", r.Place, field, i+1)
+		case slices.Contains(names[:i], name):
+			return nil, fmt.Errorf("%s: field %q has label %q twice; want each name once, or lists of 0 and 1 as {HEAD: [1, 0]}", r.Place, field, name)
+		}
+	}
+	return names, nil
+}
+
+// flags reads a list of 0 and 1 of a head.
+func (m multiLabel) flags(value any, head string) (corpus.Target, error) {
+	list, ok := value.([]any)
+	if !ok || len(list) == 0 {
+		return corpus.Target{}, fmt.Errorf("%s holds no list of 0 and 1; want {%q: [1, 0]}", head, head)
+	}
+	if n, seen := m.answers[head]; seen && n != len(list) {
+		return corpus.Target{}, fmt.Errorf("%s holds %d of 0 and 1, where records before have %d", head, len(list), n)
+	}
+	m.answers[head] = len(list)
+	target := corpus.Target{Labels: []string{}, Absent: []string{}}
+	for i, flag := range list {
+		switch name := strconv.Itoa(i); flag {
+		case json.Number("1"), true:
+			target.Labels = append(target.Labels, name)
+		case json.Number("0"), false:
+			target.Absent = append(target.Absent, name)
+		default:
+			return corpus.Target{}, fmt.Errorf("%s holds %v at place %d; want 0 or 1", head, flag, i+1)
+		}
+	}
+	return target, nil
+}
+
+// tallyMany counts the decisions about each label.
+func tallyMany(gold []corpus.Target, predicted []corpus.Prediction) tallies {
+	alike(len(gold), len(predicted), "answers")
+	ts := tallies{}
+	for i, g := range gold {
+		for _, label := range g.Labels {
+			ts.of(label).gold++
+		}
+		for _, label := range predicted[i].Labels {
+			ts.of(label).predicted++
+			if slices.Contains(g.Labels, label) {
+				ts.of(label).right++
+			}
+		}
+	}
+	return ts
+}
+
+func (m multiLabel) Judge(gold []corpus.Target, predicted []corpus.Prediction) []Metric {
+	ts, right, samples := tallyMany(gold, predicted), 0, 0.0
+	for i, g := range gold {
+		t := tally{gold: len(g.Labels), predicted: len(predicted[i].Labels)}
+		for _, label := range predicted[i].Labels {
+			if slices.Contains(g.Labels, label) {
+				t.right++
+			}
+		}
+		samples += t.scores().f1
+		if t.right == t.gold && t.right == t.predicted {
+			right++
+		}
+	}
+	macro, micro, weighted := ts.macro(), ts.sum().scores(), ts.weighted()
+	exact := share(right, len(gold))
+	return []Metric{
+		{Name: "f1", Value: micro.f1},
+		{Name: "precision", Value: micro.precision},
+		{Name: "recall", Value: micro.recall},
+		{Name: "exact_match", Value: exact},
+		{Name: "f1_macro", Value: macro.f1},
+		{Name: "precision_macro", Value: macro.precision},
+		{Name: "recall_macro", Value: macro.recall},
+		{Name: "f1_weighted", Value: weighted.f1},
+		{Name: "precision_weighted", Value: weighted.precision},
+		{Name: "recall_weighted", Value: weighted.recall},
+		{Name: "f1_samples", Value: samples / float64(max(1, len(gold)))},
+		{Name: "accuracy", Value: exact}, // scikit-learn's name for it
+	}
+}

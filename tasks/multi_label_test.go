@@ -1,0 +1,90 @@
+package tasks_test
+
+import (
+	"encoding/json"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/tasks"
+)
+
+func newMultiLabel(t *testing.T, heads ...string) tasks.Task {
+	t.Helper()
+	task, err := tasks.NewMultiLabel(tasks.ManyOptions{Separator: ","}, tasks.Site{Heads: heads})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return task
+}
+
+func TestManyLabelsAreNamesOrListsOfZeroAndOne(t *testing.T) {
+	one, zero := json.Number("1"), json.Number("0")
+	for _, c := range []struct {
+		rule   string
+		fields map[string]any
+		want   [2]corpus.Target // of the heads opening and closing
+	}{
+		{"a list of names", map[string]any{"labels": []any{"joy", "love"}}, [2]corpus.Target{{Labels: []string{"joy", "love"}}, {Labels: []string{"joy", "love"}}}},
+		{"an empty list: none holds", map[string]any{"labels": []any{}}, [2]corpus.Target{{Labels: []string{}}, {Labels: []string{}}}},
+		{"names with a separator", map[string]any{"label": "2, 5"}, [2]corpus.Target{{Labels: []string{"2", "5"}}, {Labels: []string{"2", "5"}}}},
+		{"a number", map[string]any{"label": json.Number("27")}, [2]corpus.Target{{Labels: []string{"27"}}, {Labels: []string{"27"}}}},
+		{"a head's own", map[string]any{"labels": []any{"joy"}, "label.closing": []any{"love"}}, [2]corpus.Target{{Labels: []string{"joy"}}, {Labels: []string{"love"}}}},
+		{"0 and 1 for each head", map[string]any{"labels": map[string]any{"opening": []any{one}, "closing": []any{zero, one, one}}},
+			[2]corpus.Target{{Labels: []string{"0"}, Absent: []string{}}, {Labels: []string{"1", "2"}, Absent: []string{"0"}}}},
+		{"the same as a text", map[string]any{"labels": `{"opening": [0], "closing": [1, 0, 0]}`},
+			[2]corpus.Target{{Labels: []string{}, Absent: []string{"0"}}, {Labels: []string{"0"}, Absent: []string{"1", "2"}}}},
+		{"a head may be missing", map[string]any{"labels": map[string]any{"opening": []any{true}}}, [2]corpus.Target{{Labels: []string{"0"}, Absent: []string{}}, {}}},
+		{"no field", map[string]any{}, [2]corpus.Target{}},
+		{"an empty cell", map[string]any{"label": ""}, [2]corpus.Target{}},
+	} {
+		t.Run(c.rule, func(t *testing.T) {
+			c.fields["text"] = "a text"
+			e, err := newMultiLabel(t, "opening", "closing").Example(record(c.fields))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !reflect.DeepEqual(e.Targets, c.want[:]) {
+				t.Errorf("targets %+v, want %+v", e.Targets, c.want)
+			}
+		})
+	}
+}
+
+func TestManyLabelsThatCannotBe(t *testing.T) {
+	for _, c := range []struct {
+		labels any
+		want   string
+	}{
+		{[]any{"joy", "joy"}, `data.jsonl:7: field "labels" has label "joy" twice; want each name once, or lists of 0 and 1 as {HEAD: [1, 0]}`},
+		{[]any{"joy", ""}, `data.jsonl:7: field "labels": label 2 is empty`},
+		{"a,,b", `data.jsonl:7: field "labels": label 2 is empty`},
+		{map[string]any{"opening": []any{json.Number("2")}}, `data.jsonl:7: field "labels": opening holds 2 at place 1; want 0 or 1`},
+		{map[string]any{"opening": "yes"}, `data.jsonl:7: field "labels": opening holds no list of 0 and 1`},
+		{`{"opening": [1`, `data.jsonl:7: field "labels" begins with {, but is no JSON object`},
+	} {
+		_, err := newMultiLabel(t, "opening").Example(record(map[string]any{"text": "a", "labels": c.labels}))
+		if err == nil || !strings.HasPrefix(err.Error(), c.want) {
+			t.Errorf("%v: error %v, want %s", c.labels, err, c.want)
+		}
+	}
+}
+
+func TestListsOfZeroAndOneAreOfOneLength(t *testing.T) {
+	task := newMultiLabel(t, "opening")
+	labels := func(n int) corpus.Record {
+		list := make([]any, n)
+		for i := range list {
+			list[i] = json.Number("1")
+		}
+		return record(map[string]any{"text": "a", "labels": map[string]any{"opening": list}})
+	}
+	if _, err := task.Example(labels(2)); err != nil {
+		t.Fatal(err)
+	}
+	_, err := task.Example(labels(3))
+	if want := `data.jsonl:7: field "labels": opening holds 3 of 0 and 1, where records before have 2`; err == nil || err.Error() != want {
+		t.Errorf("error %v, want %s", err, want)
+	}
+}

@@ -1,0 +1,98 @@
+package tasks_test
+
+import (
+	"encoding/json"
+	"math"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/tasks"
+)
+
+func newQA() tasks.Task { return tasks.NewQuestionAnswering(tasks.Site{Heads: []string{"answer"}}) }
+
+// Goldens are from the official script's functions: scripts/fixtures/squad.py.
+func TestAnswersAreJudgedAsBySquadsScript(t *testing.T) {
+	data, err := os.ReadFile("testdata/squad.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cases []struct {
+		Gold      []string
+		Predicted string
+		Exact, F1 float64
+	}
+	if err := json.Unmarshal(data, &cases); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range cases {
+		gold := corpus.Target{Quotes: []corpus.Quote{}}
+		for _, text := range c.Gold {
+			gold.Quotes = append(gold.Quotes, corpus.Quote{Text: text})
+		}
+		got := map[string]float64{}
+		for _, m := range newQA().Judge([]corpus.Target{gold}, []corpus.Prediction{{Quote: corpus.Quote{Text: c.Predicted}}}) {
+			got[m.Name] = m.Value
+		}
+		if got["exact_match"] != c.Exact || math.Abs(got["f1"]-c.F1) > 1e-7 { // the golden F1 is a float32
+			t.Errorf("%q for %q: exact %v, F1 %v, want %v, %v", c.Predicted, c.Gold, got["exact_match"], got["f1"], c.Exact, c.F1)
+		}
+	}
+}
+
+func TestAnswersAreFoundInTheContext(t *testing.T) {
+	const context = "Zoë flew a red kite, a red one."
+	number := func(n string) any { return json.Number(n) }
+	for _, c := range []struct {
+		rule    string
+		answers any
+		want    []corpus.Quote
+	}{
+		{"texts", []any{"red kite", "kite"}, []corpus.Quote{{Text: "red kite", Span: corpus.Span{Start: 12, End: 20}}, {Text: "kite", Span: corpus.Span{Start: 16, End: 20}}}},
+		{"one text", "Zoë", []corpus.Quote{{Text: "Zoë", Span: corpus.Span{Start: 0, End: 4}}}},
+		{"texts and characters", []any{map[string]any{"text": "red", "answer_start": number("23")}}, []corpus.Quote{{Text: "red", Span: corpus.Span{Start: 24, End: 27}}}},
+		{"in two lists", map[string]any{"text": []any{"red"}, "answer_start": []any{number("11")}}, []corpus.Quote{{Text: "red", Span: corpus.Span{Start: 12, End: 15}}}},
+		{"none", []any{}, []corpus.Quote{}},
+		{"not labelled", nil, nil},
+	} {
+		e, err := newQA().Example(record(map[string]any{"question": "what?", "context": context, "answers": c.answers}))
+		if err != nil {
+			t.Errorf("%s: %v", c.rule, err)
+			continue
+		}
+		if !reflect.DeepEqual(e.Targets[0].Quotes, c.want) || e.Text != "what?" || e.Pair != context {
+			t.Errorf("%s: %+v of %q, %q, want %+v", c.rule, e.Targets[0].Quotes, e.Text, e.Pair, c.want)
+		}
+	}
+}
+
+func TestAnswersThatCannotBe(t *testing.T) {
+	at := func(text, start string) any {
+		return []any{map[string]any{"text": text, "answer_start": json.Number(start)}}
+	}
+	for _, c := range []struct {
+		answers any
+		want    string
+	}{
+		{[]any{"blue"}, `answer 1 is "blue", which the context does not hold`},
+		{at("kite", "2"), `answer 1 is "kite", but the context has "red kite" at character 2; the answer first is at 6`},
+		{at("blue", "2"), `answer 1 is "blue", but the context has "red kite" at character 2, and nowhere the answer`},
+		{at("kite", "99"), `answer 1 begins at "99"; want a character of the context, 0 to 10`},
+		{at("kite", "-1"), `answer 1 begins at "-1"`},
+		{[]any{""}, `answer 1 is empty; where there is none, answers is an empty list`},
+		{map[string]any{"text": "kite"}, `field "answers" is an object`},
+		{[]any{[]any{}}, `field "answers" holds a list`},
+	} {
+		_, err := newQA().Example(record(map[string]any{"question": "what?", "context": "a red kite", "answers": c.answers}))
+		if err == nil || !strings.HasPrefix(err.Error(), "data.jsonl:7: "+c.want) {
+			t.Errorf("%v: error %v, want %s", c.answers, err, c.want)
+		}
+	}
+	_, err := newQA().Example(record(map[string]any{"question": "what?"}))
+	if want := "data.jsonl:7: a question without a context; data: {context: FIELD} names the field that holds it"; err == nil || err.Error() != want {
+		t.Errorf("error %v, want %s", err, want)
+	}
+}

@@ -1,0 +1,133 @@
+package tasks
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/jenga-nlp/jenga/corpus"
+)
+
+func init() { Register("regression", RegressionOptions{}, NewRegression) }
+
+// RegressionOptions are the keys that may stand beside `type: regression`.
+type RegressionOptions struct {
+	Range []float64 `yaml:"range" doc:"[LEAST, MOST] that a gold number may be; none: any"`
+}
+
+// regression asks for a number about a text, or about a pair of texts.
+type regression struct {
+	heads []string
+	limit []float64
+}
+
+// NewRegression makes a task whose heads each give a number. A record has it in the field value, or label, or value.HEAD
+// for a head of its own.
+func NewRegression(o RegressionOptions, site Site) (Task, error) {
+	if n := len(o.Range); n != 0 && (n != 2 || !(o.Range[0] < o.Range[1])) {
+		return nil, fmt.Errorf("range is %v; want [LEAST, MOST]", o.Range)
+	}
+	return regression{site.Heads, o.Range}, nil
+}
+
+func (t regression) Answer() corpus.Answer { return corpus.Number }
+
+func (t regression) Example(r corpus.Record) (corpus.Example, error) {
+	e, err := r.Example()
+	if err != nil {
+		return corpus.Example{}, err
+	}
+	for _, head := range t.heads {
+		field := fieldOf(r, head, "value", "label", "score")
+		text, ok, err := r.String(field)
+		if err != nil {
+			return corpus.Example{}, err
+		}
+		var target corpus.Target
+		if ok {
+			v, err := strconv.ParseFloat(text, 64)
+			switch {
+			case err != nil || math.IsNaN(v) || math.IsInf(v, 0):
+				return corpus.Example{}, fmt.Errorf("%s: field %q is %q; want a number", r.Place, field, text)
+			case t.limit != nil && (v < t.limit[0] || v > t.limit[1]):
+				return corpus.Example{}, fmt.Errorf("%s: field %q is %v; range says %v to %v", r.Place, field, v, t.limit[0], t.limit[1])
+			}
+			target.Value = &v
+		}
+		e.Targets = append(e.Targets, target)
+	}
+	return e, nil
+}
+
+func (t regression) Judge(gold []corpus.Target, predicted []corpus.Prediction) []Metric {
+	alike(len(gold), len(predicted), "answers")
+	want, got := make([]float64, len(gold)), make([]float64, len(gold))
+	for i, g := range gold {
+		want[i], got[i] = *g.Value, predicted[i].Value
+	}
+	return judgeNumbers(want, got)
+}
+
+// judgeNumbers compares numbers. The correlations are 0 where one side is all one number, which has none.
+func judgeNumbers(want, got []float64) []Metric {
+	squares, distances := 0.0, 0.0
+	for i, w := range want {
+		squares += (got[i] - w) * (got[i] - w)
+		distances += math.Abs(got[i] - w)
+	}
+	n := float64(max(1, len(want)))
+	return []Metric{
+		{Name: "pearson", Value: correlation(want, got)},
+		{Name: "spearman", Value: correlation(ranks(want), ranks(got))},
+		{Name: "rmse", Value: math.Sqrt(squares / n), Lower: true},
+		{Name: "mae", Value: distances / n, Lower: true},
+	}
+}
+
+// correlation is Pearson's coefficient.
+func correlation(x, y []float64) float64 {
+	mx, my := mean(x), mean(y)
+	var xx, yy, xy float64
+	for i := range x {
+		dx, dy := x[i]-mx, y[i]-my
+		xx += dx * dx
+		yy += dy * dy
+		xy += dx * dy
+	}
+	if xx == 0 || yy == 0 {
+		return 0
+	}
+	return max(-1, min(1, xy/math.Sqrt(xx)/math.Sqrt(yy)))
+}
+
+func mean(x []float64) float64 {
+	sum := 0.0
+	for _, v := range x {
+		sum += v
+	}
+	return sum / float64(max(1, len(x)))
+}
+
+// ranks gives each number its place in order, from 1; equals share the mean of theirs.
+func ranks(x []float64) []float64 {
+	order := make([]int, len(x))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(i, j int) int { return cmp.Compare(x[i], x[j]) })
+	ranks := make([]float64, len(x))
+	for from := 0; from < len(order); {
+		to := from
+		for to < len(order) && x[order[to]] == x[order[from]] {
+			to++
+		}
+		to = max(to, from+1) // what is no number equals nothing
+		for _, i := range order[from:to] {
+			ranks[i] = float64(from+1+to) / 2
+		}
+		from = to
+	}
+	return ranks
+}

@@ -1,0 +1,66 @@
+package tasks_test
+
+import (
+	"encoding/json"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/tasks"
+)
+
+func newRegression(t *testing.T, limit ...float64) tasks.Task {
+	t.Helper()
+	task, err := tasks.NewRegression(tasks.RegressionOptions{Range: limit}, tasks.Site{Heads: []string{"amount"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return task
+}
+
+func TestANumberIsAValueOrALabel(t *testing.T) {
+	for _, fields := range []map[string]any{
+		{"value": json.Number("2.5")}, {"label": "2.5"}, {"value.amount": "2.5", "value": "7"}, {"score": json.Number("25e-1")},
+	} {
+		fields["text"] = "a"
+		e, err := newRegression(t).Example(record(fields))
+		if err != nil || e.Targets[0].Value == nil || *e.Targets[0].Value != 2.5 {
+			t.Errorf("%v: %+v, %v", fields, e.Targets, err)
+		}
+	}
+	if e, err := newRegression(t).Example(record(map[string]any{"text": "a", "value": nil})); err != nil || e.Targets[0].Labelled() {
+		t.Errorf("null: %+v, %v", e.Targets, err)
+	}
+}
+
+func TestANumberThatIsNone(t *testing.T) {
+	for value, want := range map[string]string{
+		"many": `data.jsonl:7: field "value" is "many"; want a number`,
+		"NaN":  `data.jsonl:7: field "value" is "NaN"; want a number`,
+		"-inf": `data.jsonl:7: field "value" is "-inf"; want a number`,
+		"5.5":  `data.jsonl:7: field "value" is 5.5; range says 0 to 5`,
+	} {
+		_, err := newRegression(t, 0, 5).Example(record(map[string]any{"text": "a", "value": value}))
+		if err == nil || err.Error() != want {
+			t.Errorf("%s: error %v, want %s", value, err, want)
+		}
+	}
+	for _, limit := range [][]float64{{1}, {2, 1}, {1, 1}, {0, 1, 2}} {
+		_, err := tasks.NewRegression(tasks.RegressionOptions{Range: limit}, tasks.Site{})
+		if err == nil || !strings.Contains(err.Error(), "want [LEAST, MOST]") {
+			t.Errorf("range %v: error %v", limit, err)
+		}
+	}
+}
+
+func TestNumbersThatAreAllOneHaveNoCorrelation(t *testing.T) {
+	one := 1.0
+	gold := []corpus.Target{{Value: &one}, {Value: &one}}
+	for _, m := range newRegression(t).Judge(gold, []corpus.Prediction{{Value: 1}, {Value: 3}}) {
+		want := map[string]float64{"pearson": 0, "spearman": 0, "rmse": math.Sqrt2, "mae": 1}[m.Name]
+		if math.Abs(m.Value-want) > 1e-12 {
+			t.Errorf("%s = %v, want %v", m.Name, m.Value, want)
+		}
+	}
+}

@@ -1,0 +1,33 @@
+package tasks
+
+import (
+	"fmt"
+
+	"github.com/jenga-nlp/jenga/corpus"
+)
+
+func init() { Register("similarity", RegressionOptions{}, NewSimilarity) }
+
+// similarity asks how alike the two texts of a pair are, as a number. Unlike in a regression, each is encoded by itself,
+// so that texts can be compared that were encoded before.
+type similarity struct{ regression }
+
+// NewSimilarity makes a task whose heads each give a number about a pair: the fields text, pair, and value, or label, or
+// value.HEAD for a head of its own.
+func NewSimilarity(o RegressionOptions, site Site) (Task, error) {
+	task, err := NewRegression(o, site)
+	if err != nil {
+		return nil, err
+	}
+	return similarity{task.(regression)}, nil
+}
+
+func (s similarity) Answer() corpus.Answer { return corpus.Likeness }
+
+func (s similarity) Example(r corpus.Record) (corpus.Example, error) {
+	e, err := s.regression.Example(r)
+	if err == nil && !e.Paired {
+		return corpus.Example{}, fmt.Errorf("%s: a text without its pair; data: {pair: FIELD} names the field that holds it", r.Place)
+	}
+	return e, err
+}
