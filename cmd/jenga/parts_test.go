@@ -1,0 +1,189 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/jenga-nlp/jenga/encoders"
+	"github.com/jenga-nlp/jenga/fusion"
+	"github.com/jenga-nlp/jenga/heads"
+	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/plugin"
+	"github.com/jenga-nlp/jenga/tasks"
+)
+
+var update = flag.Bool("update", false, "write docs/parts.md anew")
+
+// kind is a registry, and the folder of its parts.
+type kind struct {
+	title, folder string
+	registry      interface {
+		Names() []string
+		Fields(name string) []plugin.Field
+	}
+}
+
+var kinds = []kind{
+	{"Encoders", "encoders", encoders.Registry()},
+	{"Fusion", "fusion", fusion.Registry()},
+	{"Heads", "heads", heads.Registry()},
+	{"Tasks", "tasks", tasks.Registry()},
+	{"Samplers: which task's batch trains next", "multitask", multitask.Samplers()},
+	{"Weightings: many losses into one", "multitask", multitask.Weightings()},
+}
+
+const preface = `# The parts
+
+What each ` + "`type:`" + ` of an experiment file is, with its options. ` + "`jenga parts`" + ` prints the options of the parts that a binary has.
+
+This page is written by ` + "`go test ./cmd/jenga -run PartsPage -update`" + ` from the parts' own comments and options.
+`
+
+// The page of the parts is what the registries say.
+func TestPartsPage(t *testing.T) {
+	var page strings.Builder
+	page.WriteString(preface)
+	for _, k := range kinds {
+		fmt.Fprintf(&page, "\n## %s\n", k.title)
+		docs := commentsOf(t, filepath.Join("..", "..", k.folder))
+		for _, name := range k.registry.Names() {
+			comment := docs[name]
+			if comment == "" {
+				t.Errorf("%s %s: no comment says what it is", k.folder, name)
+			}
+			fmt.Fprintf(&page, "\n### %s\n\n%s", name, markdown(comment))
+			writeFields(&page, k.registry.Fields(name))
+		}
+	}
+
+	path := filepath.Join("..", "..", "docs", "parts.md")
+	if *update {
+		if err := os.WriteFile(path, []byte(page.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	have, err := os.ReadFile(path)
+	if err != nil || string(have) != page.String() {
+		t.Errorf("docs/parts.md is not what the parts say (%v); go test ./cmd/jenga -run PartsPage -update writes it", err)
+	}
+}
+
+func writeFields(page *strings.Builder, fields []plugin.Field) {
+	if len(fields) == 0 {
+		return
+	}
+	page.WriteString("\n| option | default | takes | |\n|---|---|---|---|\n")
+	for _, f := range fields {
+		cell := strings.NewReplacer("|", `\|`, "\n", " ")
+		fmt.Fprintf(page, "| `%s` | `%s` | %s | %s |\n", f.Key, f.Default, cell.Replace(f.Type), cell.Replace(f.Doc))
+	}
+}
+
+// commentsOf returns the comment of each part that the files of a folder register: that of the type of its name, else of
+// the first type of its own, or the function, in the file that does so, else of the package.
+func commentsOf(t *testing.T, folder string) map[string]string {
+	t.Helper()
+	comments, types := map[string]string{}, map[string]string{}
+	err := filepath.WalkDir(folder, func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ParseComments)
+		if err != nil {
+			return err
+		}
+		comment := partComment(file)
+		ast.Inspect(file, func(n ast.Node) bool {
+			if name, ok := registers(n); ok {
+				comments[name] = comment
+			}
+			if d, ok := n.(*ast.GenDecl); ok && d.Tok == token.TYPE && d.Doc != nil {
+				types[strings.ToLower(d.Specs[0].(*ast.TypeSpec).Name.Name)] = afterName(d.Doc.Text())
+			}
+			return true
+		})
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name := range comments {
+		if comment := types[strings.ReplaceAll(name, "_", "")]; comment != "" {
+			comments[name] = comment
+		}
+	}
+	return comments
+}
+
+// registers returns the name in a call of Register("name", …).
+func registers(n ast.Node) (name string, ok bool) {
+	call, ok := n.(*ast.CallExpr)
+	if !ok || len(call.Args) < 3 {
+		return "", false
+	}
+	function := ""
+	switch f := call.Fun.(type) {
+	case *ast.Ident:
+		function = f.Name
+	case *ast.SelectorExpr:
+		function = f.Sel.Name
+	}
+	for _, arg := range call.Args[:2] {
+		if text, isText := arg.(*ast.BasicLit); isText && text.Kind == token.STRING && strings.HasPrefix(function, "Register") {
+			return strings.Trim(text.Value, `"`), true
+		}
+	}
+	return "", false
+}
+
+func partComment(file *ast.File) string {
+	for _, d := range file.Decls {
+		types, ok := d.(*ast.GenDecl)
+		if !ok || types.Tok != token.TYPE {
+			continue
+		}
+		spec := types.Specs[0].(*ast.TypeSpec)
+		if _, isStruct := spec.Type.(*ast.StructType); isStruct && !spec.Name.IsExported() && types.Doc != nil {
+			return afterName(types.Doc.Text())
+		}
+	}
+	for _, d := range file.Decls {
+		if f, ok := d.(*ast.FuncDecl); ok && strings.HasPrefix(f.Name.Name, "New") && f.Recv == nil && file.Doc == nil {
+			return afterName(f.Doc.Text())
+		}
+	}
+	return afterName(strings.TrimPrefix(file.Doc.Text(), "Package "))
+}
+
+// afterName is a comment without the name that it begins with, from its verb on.
+func afterName(comment string) string {
+	_, rest, _ := strings.Cut(comment, " ")
+	if rest = strings.TrimPrefix(rest, "is "); rest == "" {
+		return ""
+	}
+	return strings.ToUpper(rest[:1]) + rest[1:]
+}
+
+// markdown writes a comment with its indented lines as code.
+func markdown(comment string) string {
+	var b strings.Builder
+	code := false
+	for line := range strings.Lines(comment) {
+		if indented := strings.HasPrefix(line, "\t"); indented != code && (indented || strings.TrimSpace(line) != "") {
+			b.WriteString("```\n")
+			code = indented
+		}
+		b.WriteString(strings.TrimPrefix(line, "\t"))
+	}
+	if code {
+		b.WriteString("```\n")
+	}
+	return b.String()
+}
