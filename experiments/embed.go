@@ -71,7 +71,7 @@ func OpenEncoder(name string, site encoders.Site) (encoders.Encoder, *corpus.Wor
 	if err != nil {
 		return nil, nil, err
 	}
-	choice, err := encoders.Registry().FromString("transformer", "")
+	choice, err := encoders.Registry().FromString(encoderType(folder), "")
 	if err != nil {
 		return nil, nil, err
 	}

@@ -2,11 +2,14 @@ package experiments
 
 import (
 	"cmp"
+	"encoding/json"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
+	"github.com/jenga-nlp/jenga/encoders"
 	"github.com/jenga-nlp/jenga/plugin"
 )
 
@@ -70,6 +73,19 @@ func (d *decoding) baseModel(s *plugin.Section) File {
 		d.mistakes.Add(s.Place, "model: base_model: no folder or .onnx file %q%s, nor in the hub's cache", s.Text, beside("JENGA_MODELS"))
 	}
 	return File{path, s.Place}
+}
+
+// encoderType returns the type of the encoder that lies in a model's folder: that of its config.json where an encoder is
+// called so, else transformer.
+func encoderType(folder string) string {
+	var config struct {
+		Type string `json:"model_type"`
+	}
+	if text, err := os.ReadFile(filepath.Join(folder, "config.json")); err == nil && json.Unmarshal(text, &config) == nil &&
+		slices.Contains(encoders.Registry().Names(), config.Type) {
+		return config.Type
+	}
+	return "transformer"
 }
 
 // kept returns the path of a model that is kept below $JENGA_MODELS or in the hub's local cache, "" if it is in neither.

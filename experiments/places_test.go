@@ -83,3 +83,20 @@ tasks: [{name: kind, type: classification, data: {train: corpus/train.jsonl, dev
 		}
 	})
 }
+
+func TestABaseModelSaysWhatEncoderItIs(t *testing.T) {
+	folder := t.TempDir()
+	for config, want := range map[string]string{
+		`{"model_type": "bilstm"}`: "bilstm", `{"model_type": "bert"}`: "transformer", `{"model_type": "no such"}`: "transformer", `{`: "transformer",
+	} {
+		if err := os.WriteFile(filepath.Join(folder, "config.json"), []byte(config), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if got := encoderType(folder); got != want {
+			t.Errorf("config %s: %s, want %s", config, got, want)
+		}
+	}
+	if got := encoderType(filepath.Join(folder, "nowhere")); got != "transformer" {
+		t.Errorf("without a config: %s", got)
+	}
+}

@@ -1,0 +1,89 @@
+package heads
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/nn"
+)
+
+// A text's label stands at one place of it, seven tenths on, and decoys everywhere else: the same signals, drawn at
+// random. The lens has to move there, and to close.
+func TestTheLensMovesToWhatTheLabelDependsOn(t *testing.T) {
+	const (
+		tokens, width, texts = 41, 6, 32
+		place                = 28 // of 40
+	)
+	site := Site{Answer: corpus.OneLabel, Labels: []string{"a", "b"}, Width: width, Params: nn.NewParams(2).In("head")}
+	made, err := NewFocus(FocusOptions{AttentionHeads: 1, MinAperture: 0.02, Normalise: "sum", Pool: "mean"}, site)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := made.(*focus)
+	r := rand.New(rand.NewPCG(1, 1))
+	draw := func(p *nn.Pass) (nn.Hidden, []corpus.Target) {
+		states, gold := make([]float32, texts*tokens*width), make([]corpus.Target, texts)
+		rows := nn.Rows{Starts: []int{0}}
+		for b := range texts {
+			gold[b].LabelID = r.IntN(2)
+			for i := range tokens {
+				state := states[(b*tokens+i)*width:][:width]
+				for j := range state {
+					state[j] = float32(0.1 * r.NormFloat64())
+				}
+				signal := r.IntN(2)
+				if i == place {
+					signal = gold[b].LabelID
+				}
+				state[signal]++
+			}
+			rows.Starts, rows.Example = append(rows.Starts, (b+1)*tokens), append(rows.Example, b)
+		}
+		return nn.Hidden{States: p.Input(states, texts*tokens, width), Rows: rows}, gold
+	}
+
+	params := site.Params.All()
+	optimizer, p := nn.NewAdamW(0), nn.NewPass(1)
+	right, centre, aperture := 0, 0.0, 0.0
+	for step := range 400 {
+		p.Reset(uint64(step))
+		p.Training = true
+		right, centre, aperture = 0, 0, 0
+		mean := func(into *float64) func(int, []int, []float32) {
+			return func(_ int, _ []int, values []float32) {
+				for _, v := range values {
+					*into += float64(v) / (texts * tokens)
+				}
+			}
+		}
+		p.Watch(h.lens.Name+".centre", mean(&centre))
+		p.Watch(h.lens.Name+".aperture", mean(&aperture))
+		seen, gold := draw(p)
+		scores := h.Scores(p, seen)
+		loss := h.Loss(p, scores, gold)
+		if err := p.Forward(); err != nil {
+			t.Fatal(err)
+		}
+		for b, answer := range h.Predict(scores) {
+			if answer.LabelID == gold[b].LabelID {
+				right++
+			}
+		}
+		into := nn.NewGradients(params)
+		if err := p.Backward(loss, 1./texts, into, nil, nil); err != nil {
+			t.Fatal(err)
+		}
+		optimizer.Step(params, into, 1, 0.02)
+		if testing.Verbose() && step%40 == 0 {
+			t.Logf("step %3d: μ %.3f, σ %.3f, %d of %d right", step, centre, aperture, right, texts)
+		}
+	}
+	if want := place / float64(tokens-1); math.Abs(centre-want) > 0.05 || aperture > 0.1 {
+		t.Errorf("the lens looks at %.3f with an aperture of %.3f; the label stands at %.3f", centre, aperture, want)
+	}
+	if right < texts*9/10 {
+		t.Errorf("%d of %d right", right, texts)
+	}
+}
