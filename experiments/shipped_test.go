@@ -1,11 +1,13 @@
 package experiments
 
 import (
+	"encoding/json"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
 
+	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/internal/shared"
 )
 
@@ -43,7 +45,35 @@ func TestShippedExperimentsTrain(t *testing.T) {
 			if _, err := run.Train(t.Context(), folder, func(any) error { return nil }); err != nil {
 				t.Fatal(err)
 			}
+			checkOpened(t, folder)
 		})
+	}
+}
+
+// checkOpened judges the run in a folder on a few examples of dev, and asks it about one.
+func checkOpened(t *testing.T, folder string) {
+	t.Helper()
+	run, err := OpenRun(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := run.Read(Dev, "", nil); err != nil {
+		t.Fatal(err)
+	}
+	for _, texts := range run.Texts {
+		texts.Examples[Dev] = texts.Examples[Dev][:8]
+	}
+	scores, err := run.Evaluate(t.Context(), Dev, nil)
+	if err != nil || len(scores) != len(run.Texts) {
+		t.Fatalf("%d scores of %d groups, %v", len(scores), len(run.Texts), err)
+	}
+	example := &corpus.Example{Text: "Who wrote it?", Pair: "Ada wrote it.", Paired: true}
+	answers, err := run.Predictor().Answer([]*corpus.Example{example})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := json.Marshal(answers[0]); err != nil || len(answers[0].Tasks) != len(run.Experiment.Tasks) {
+		t.Errorf("answers %+v, %v", answers, err)
 	}
 }
 

@@ -51,7 +51,7 @@ func (t regression) Example(r corpus.Record) (corpus.Example, error) {
 			switch {
 			case err != nil || math.IsNaN(v) || math.IsInf(v, 0):
 				return corpus.Example{}, fmt.Errorf("%s: field %q is %q; want a number", r.Place, field, text)
-			case t.limit != nil && (v < t.limit[0] || v > t.limit[1]):
+			case len(t.limit) > 0 && (v < t.limit[0] || v > t.limit[1]):
 				return corpus.Example{}, fmt.Errorf("%s: field %q is %v; range says %v to %v", r.Place, field, v, t.limit[0], t.limit[1])
 			}
 			target.Value = &v

@@ -34,6 +34,16 @@ func TestANumberIsAValueOrALabel(t *testing.T) {
 	}
 }
 
+func TestAnEmptyRangeIsNone(t *testing.T) {
+	task, err := tasks.NewRegression(tasks.RegressionOptions{Range: []float64{}}, tasks.Site{Heads: []string{"amount"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := task.Example(record(map[string]any{"text": "a", "value": "7"})); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestANumberThatIsNone(t *testing.T) {
 	for value, want := range map[string]string{
 		"many": `data.jsonl:7: field "value" is "many"; want a number`,
