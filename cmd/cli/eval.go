@@ -12,11 +12,12 @@ import (
 func (c *commands) evalCommand() *cobra.Command {
 	var split, task string
 	var data []string
-	var asJSON bool
+	var asJSON, labels bool
 	cmd := &cobra.Command{
 		Use:   "eval RUN",
 		Short: "Judge a trained run on its dev, test or train data",
 		Example: `  jenga eval runs/snips --split test
+  jenga eval runs/snips --labels
   jenga eval runs/snips --task intent --data intent=more.jsonl --json`,
 		Args: between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -67,12 +68,16 @@ func (c *commands) evalCommand() *cobra.Command {
 			if asJSON {
 				return writeLine(c.out, experiments.Scores(split, scores))
 			}
-			return writeScores(c.out, scores)
+			if err := writeScores(c.out, scores); err != nil || !labels {
+				return err
+			}
+			return writeLabels(c.out, scores)
 		},
 	}
 	cmd.Flags().StringVar(&split, "split", experiments.Dev, "which data: dev, test or train")
 	cmd.Flags().StringVar(&task, "task", "", "judge this task alone")
 	cmd.Flags().StringArrayVar(&data, "data", nil, "read `TASK=FILE` in place of the task's own data; may be repeated")
+	cmd.Flags().BoolVar(&labels, "labels", false, "a table of each head's labels, and what they are taken for")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON line on stdout")
 	return cmd
 }

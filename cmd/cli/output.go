@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -126,4 +128,43 @@ func scoresOf(head multitask.HeadScore, metrics int) (loss, scores string) {
 		shown = append(shown, fmt.Sprintf("%s %.2f", m.Name, 100*m.Value))
 	}
 	return loss, strings.Join(shown, "  ")
+}
+
+// mostTaken is how many labels a label is said to be taken for.
+const mostTaken = 3
+
+// writeLabels writes a table of each head's labels: how they do, and which they are most often taken for.
+func writeLabels(w io.Writer, groups []multitask.GroupScore) error {
+	var text strings.Builder
+	for _, g := range groups {
+		for _, task := range g.Tasks {
+			for _, head := range task.Heads {
+				if head.Tables == nil {
+					continue
+				}
+				fmt.Fprintf(&text, "\n%s, %s\n", task.Task, head.Head)
+				table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+				fmt.Fprintln(table, "label\tprecision\trecall\tf1\tsupport\ttaken for")
+				for _, label := range slices.Sorted(maps.Keys(head.Tables.Labels)) {
+					s := head.Tables.Labels[label]
+					fmt.Fprintf(table, "%s\t%.2f\t%.2f\t%.2f\t%d\t%s\n", label, 100*s.Precision, 100*s.Recall, 100*s.F1, s.Support, takenFor(label, head.Tables.Confusion[label]))
+				}
+				table.Flush()
+			}
+		}
+	}
+	_, err := io.WriteString(w, text.String())
+	return err
+}
+
+// takenFor lists the other labels that a label is most often taken for, and how often.
+func takenFor(label string, counts map[string]int) string {
+	others := slices.Sorted(maps.Keys(counts))
+	others = slices.DeleteFunc(others, func(other string) bool { return other == label })
+	slices.SortStableFunc(others, func(a, b string) int { return counts[b] - counts[a] })
+	var shown []string
+	for _, other := range others[:min(mostTaken, len(others))] {
+		shown = append(shown, fmt.Sprintf("%s %d", other, counts[other]))
+	}
+	return strings.Join(shown, ", ")
 }

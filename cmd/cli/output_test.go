@@ -62,3 +62,24 @@ func TestABarsDescriptionHasWhatThereIsRoomFor(t *testing.T) {
 		}
 	}
 }
+
+func TestLabelsAreToldOneByOne(t *testing.T) {
+	tables := tasks.Tables{
+		Labels:    map[string]tasks.LabelScore{"good": {Precision: 0.5, Recall: 1, F1: 2. / 3, Support: 4}, "bad": {Support: 9}},
+		Confusion: map[string]map[string]int{"good": {"good": 4}, "bad": {"good": 4, "a": 1, "b": 3, "c": 1}},
+	}
+	groups := []multitask.GroupScore{{Tasks: []multitask.TaskScore{{Task: "mood", Heads: []multitask.HeadScore{{Head: "tone", Tables: &tables}, {Head: "amount"}}}}}}
+	var out strings.Builder
+	if err := writeLabels(&out, groups); err != nil {
+		t.Fatal(err)
+	}
+	want := `
+mood, tone
+label  precision  recall  f1     support  taken for
+bad    0.00       0.00    0.00   9        good 4, b 3, a 1
+good   50.00      100.00  66.67  4        
+`
+	if got := out.String(); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
