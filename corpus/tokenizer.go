@@ -8,6 +8,22 @@ type Tokenizer interface {
 	Encode(e *Example, maxLength int) Encoding
 	// Split returns the words of raw text, in order, as the tokenizer parts them before it looks into its vocabulary.
 	Split(text string) []Span
+	// Size returns how many rows an embedding of the vocabulary needs: one more than its largest id.
+	Size() int
+	// Token returns the token of an id below Size, or "" where the vocabulary leaves the id out.
+	Token(id int32) string
+	// Mask returns the id of the token that stands for a hidden one, if there is one.
+	Mask() (id int32, ok bool)
 	// Save writes the tokenizer's files into folder, in the form that transformers' AutoTokenizer reads.
 	Save(folder string) error
+}
+
+// OpenTokenizer reads the tokenizer of a folder: its tokenizer.json, or its vocab.txt with the settings in
+// tokenizer_config.json. Padding and truncation that a file asks for have no effect.
+func OpenTokenizer(folder string) (Tokenizer, error) {
+	w, err := openWordPiece(folder)
+	if err != nil {
+		return nil, err
+	}
+	return w, nil
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // letters is a tokenizer of one token a character, within [CLS] and [SEP], and words between blanks.
-type letters struct{}
+type letters struct{ Tokenizer }
 
 func (letters) Encode(e *Example, maxLength int) Encoding {
 	var all Encoding

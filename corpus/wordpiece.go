@@ -97,11 +97,14 @@ type scratch struct {
 	pieces     []piece
 }
 
-// Size returns how many rows an embedding of the vocabulary needs: one more than its largest id.
+// Size implements Tokenizer.
 func (w *WordPiece) Size() int { return len(w.vocabulary.tokens) }
 
-// Token returns the token of an id, or "" where the vocabulary leaves the id out.
+// Token implements Tokenizer.
 func (w *WordPiece) Token(id int32) string { return w.vocabulary.tokens[id] }
+
+// Mask implements Tokenizer.
+func (w *WordPiece) Mask() (id int32, ok bool) { return w.vocabulary.id(string(w.config.Mask)) }
 
 // Encode implements Tokenizer. Where a text names an added token, such as [SEP], it is that token, as in the crate.
 func (w *WordPiece) Encode(e *Example, maxLength int) Encoding {

@@ -23,7 +23,7 @@ func TestTokensOfCorporaEqualTheCrates(t *testing.T) {
 		t.Skip("long: JENGA_LONG=1 runs it")
 	}
 	dir := shared.Dir(t)
-	w, err := OpenTokenizer(filepath.Join(dir, "tokenizer", "bert-base-uncased"))
+	w, err := openWordPiece(filepath.Join(dir, "tokenizer", "bert-base-uncased"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,9 +19,8 @@ import (
 // maxTokenizerFile bounds the bytes that are read of a tokenizer's file.
 const maxTokenizerFile = 64 << 20
 
-// OpenTokenizer reads the WordPiece tokenizer of a folder: its tokenizer.json, or its vocab.txt with the settings in
-// tokenizer_config.json. Padding and truncation that a file asks for have no effect.
-func OpenTokenizer(folder string) (*WordPiece, error) {
+// openWordPiece reads the WordPiece tokenizer of a folder.
+func openWordPiece(folder string) (*WordPiece, error) {
 	config, err := readConfig(filepath.Join(folder, "tokenizer_config.json"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err

@@ -119,7 +119,7 @@ func TestBadTokenizerFilesAreErrors(t *testing.T) {
 	} {
 		t.Run(c.rule, func(t *testing.T) {
 			folder := writeFiles(t, c.files...)
-			_, err := OpenTokenizer(folder)
+			_, err := openWordPiece(folder)
 			if err == nil {
 				t.Fatal("no error")
 			}
@@ -134,7 +134,7 @@ func TestBadTokenizerFilesAreErrors(t *testing.T) {
 		if err := os.Truncate(filepath.Join(folder, "tokenizer.json"), 1<<40); err != nil {
 			t.Fatal(err)
 		}
-		_, err := OpenTokenizer(folder)
+		_, err := openWordPiece(folder)
 		want := filepath.Join(folder, "tokenizer.json") + ": 1099511627776 bytes, want at most 67108864 of a tokenizer"
 		if err == nil || err.Error() != want {
 			t.Errorf("got %v, want %s", err, want)
@@ -142,10 +142,10 @@ func TestBadTokenizerFilesAreErrors(t *testing.T) {
 	})
 }
 
-func TestOpenTokenizer(t *testing.T) {
+func TestOpenWordPiece(t *testing.T) {
 	encode := func(t *testing.T, text string, files ...string) string {
 		t.Helper()
-		w, err := OpenTokenizer(writeFiles(t, files...))
+		w, err := openWordPiece(writeFiles(t, files...))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -174,7 +174,7 @@ func TestOpenTokenizer(t *testing.T) {
 	}
 
 	t.Run("the last of a token's lines counts", func(t *testing.T) {
-		w, err := OpenTokenizer(writeFiles(t, "vocab.txt", smallVocabulary+"a\n", "tokenizer_config.json", "{}"))
+		w, err := openWordPiece(writeFiles(t, "vocab.txt", smallVocabulary+"a\n", "tokenizer_config.json", "{}"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -212,7 +212,7 @@ func TestSave(t *testing.T) {
 			if err := w.Save(folder); err != nil {
 				t.Fatal(err)
 			}
-			again, err := OpenTokenizer(folder)
+			again, err := openWordPiece(folder)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -225,7 +225,7 @@ func TestSave(t *testing.T) {
 			if err := os.Remove(filepath.Join(folder, "tokenizer.json")); err != nil {
 				t.Fatal(err)
 			}
-			if again, err = OpenTokenizer(folder); err != nil {
+			if again, err = openWordPiece(folder); err != nil {
 				t.Fatal(err)
 			}
 			sameTokens(t, again, w, texts)
@@ -233,7 +233,7 @@ func TestSave(t *testing.T) {
 	}
 
 	t.Run("added tokens and their ids", func(t *testing.T) {
-		w, err := OpenTokenizer(filepath.Join(tokensDir, "added"))
+		w, err := openWordPiece(filepath.Join(tokensDir, "added"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -248,7 +248,7 @@ func TestSave(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, file := range []string{"tokenizer.json", "vocab.txt"} {
-			again, err := OpenTokenizer(folder)
+			again, err := openWordPiece(folder)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -284,7 +284,7 @@ func TestSave(t *testing.T) {
 
 	t.Run("a file as the crate writes it", func(t *testing.T) {
 		// What the crate wrote of this tokenizer, but for padding and truncation, which are not kept.
-		w, err := OpenTokenizer(filepath.Join(tokensDir, "added"))
+		w, err := openWordPiece(filepath.Join(tokensDir, "added"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -311,7 +311,7 @@ func TestTokenizersOfModels(t *testing.T) {
 	dir := shared.Dir(t)
 	var texts []string
 	readFixtureJSON(t, "texts.json.gz", &texts)
-	want, err := OpenTokenizer(filepath.Join(dir, "tokenizer", "bert-base-uncased"))
+	want, err := openWordPiece(filepath.Join(dir, "tokenizer", "bert-base-uncased"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -320,7 +320,7 @@ func TestTokenizersOfModels(t *testing.T) {
 	}
 	for _, model := range []string{"minilm-l6", "distil-l6"} {
 		t.Run(model, func(t *testing.T) {
-			got, err := OpenTokenizer(filepath.Join(dir, "models", model))
+			got, err := openWordPiece(filepath.Join(dir, "models", model))
 			if err != nil {
 				t.Fatal(err)
 			}

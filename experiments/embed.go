@@ -33,7 +33,7 @@ func findModel(name string) (folder string, e *Experiment, err error) {
 }
 
 // OpenTokenizer opens the tokenizer of a model or run.
-func OpenTokenizer(name string) (*corpus.WordPiece, error) {
+func OpenTokenizer(name string) (corpus.Tokenizer, error) {
 	folder, _, err := findModel(name)
 	if err != nil {
 		return nil, err
@@ -62,7 +62,7 @@ func OpenEmbedder(name string, maxLength int) (*Embedder, error) {
 }
 
 // OpenEncoder opens the encoder of a model or run and its tokenizer. Of site it sets Model and Vocabulary.
-func OpenEncoder(name string, site encoders.Site) (encoders.Encoder, *corpus.WordPiece, error) {
+func OpenEncoder(name string, site encoders.Site) (encoders.Encoder, corpus.Tokenizer, error) {
 	folder, e, err := findModel(name)
 	if err != nil {
 		return nil, nil, err

@@ -26,7 +26,7 @@ import (
 type Run struct {
 	Experiment *Experiment
 	Model      *multitask.Model
-	Tokenizer  *corpus.WordPiece
+	Tokenizer  corpus.Tokenizer
 	Texts      []Texts // of each of the model's groups
 	Remarks    []string
 

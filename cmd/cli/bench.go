@@ -162,7 +162,7 @@ func (c *commands) bench(ctx context.Context, f benchFlags, args []string) error
 
 // benchNetwork makes the network that is measured, and a name for it.
 func benchNetwork(f benchFlags, args []string) (*bench.Network, string, error) {
-	var tokenizer *corpus.WordPiece
+	var tokenizer corpus.Tokenizer
 	if f.tokenizer != "" {
 		var err error
 		if tokenizer, err = experiments.OpenTokenizer(f.tokenizer); err != nil {

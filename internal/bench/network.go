@@ -55,7 +55,7 @@ type Network struct {
 
 // NewNetwork makes a network of random weights. A tokenizer, which may be nil, gives it a token embedding for each of
 // its tokens at least.
-func NewNetwork(size Size, tokenizer *corpus.WordPiece) (*Network, error) {
+func NewNetwork(size Size, tokenizer corpus.Tokenizer) (*Network, error) {
 	n := &Network{vocabulary: vocabulary, longest: positions}
 	if tokenizer != nil {
 		n.tokenizer, n.vocabulary = tokenizer, max(vocabulary, tokenizer.Size())
@@ -71,7 +71,7 @@ func NewNetwork(size Size, tokenizer *corpus.WordPiece) (*Network, error) {
 }
 
 // OpenNetwork opens the encoder of a model or run. It cuts texts with its own tokenizer where the given one is nil.
-func OpenNetwork(name string, tokenizer *corpus.WordPiece) (*Network, error) {
+func OpenNetwork(name string, tokenizer corpus.Tokenizer) (*Network, error) {
 	params := nn.NewParams(seed)
 	encoder, own, err := experiments.OpenEncoder(name, encoders.Site{Params: params.In("encoder")})
 	if err != nil {
