@@ -24,18 +24,24 @@ func TrainWordPiece(texts iter.Seq[string], size int, lower bool) (*WordPiece, e
 	if size < minVocabulary || size > maxTokenID {
 		return nil, fmt.Errorf("vocabulary of %d tokens, want %d to %d", size, minVocabulary, maxTokenID)
 	}
-	settings := bertNormalizer{Clean: true, Chinese: true, Lower: lower}
-	counts := countWords(texts, newNormalizer(settings.Clean, settings.Chinese, lower, lower))
-	if len(counts) == 0 {
-		return nil, errors.New("no words to learn a vocabulary from")
+	counts, err := countWords(texts, trainedNormalizer(lower))
+	if err != nil {
+		return nil, err
 	}
-
 	t := newTrainer(counts, size)
 	for len(t.tokens) < size && t.merge() {
 	}
+	return newTrained(t.tokens, lower)
+}
 
+// trainedNormalizer normalises as the tokenizers that are trained here do.
+func trainedNormalizer(lower bool) *normalizer { return newNormalizer(true, true, lower, lower) }
+
+// newTrained returns the tokenizer of tokens that begin with BERT's special ones.
+func newTrained(tokens []string, lower bool) (*WordPiece, error) {
+	settings := bertNormalizer{Clean: true, Chinese: true, Lower: lower}
 	config := tokenizerConfig{specialNames: bertNames}
-	v := newVocabulary(t.tokens, innerPrefix)
+	v := newVocabulary(tokens, innerPrefix)
 	added, err := config.addedTokens(v)
 	if err != nil {
 		panic("corpus: " + err.Error()) // the trainer began with them
@@ -43,8 +49,8 @@ func TrainWordPiece(texts iter.Seq[string], size int, lower bool) (*WordPiece, e
 	return newWordPiece(v, settings, bertMaxRunes, config, added)
 }
 
-// countWords counts the words of texts that a tokenizer looks up.
-func countWords(texts iter.Seq[string], z *normalizer) map[string]int {
+// countWords counts the words of texts that a tokenizer looks up, of which there is one at least.
+func countWords(texts iter.Seq[string], z *normalizer) (map[string]int, error) {
 	counts := make(map[string]int)
 	var n normalized
 	for text := range texts {
@@ -56,7 +62,10 @@ func countWords(texts iter.Seq[string], z *normalizer) map[string]int {
 			}
 		}
 	}
-	return counts
+	if len(counts) == 0 {
+		return nil, errors.New("no words to learn a vocabulary from")
+	}
+	return counts, nil
 }
 
 // trainer is a vocabulary on its way.

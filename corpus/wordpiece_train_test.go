@@ -52,7 +52,7 @@ func TestTrainWordPiece(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			counts := countWords(slices.Values(texts), w.normalizer)
+			counts, _ := countWords(slices.Values(texts), w.normalizer)
 			want := trainPlainly(newTrainer(counts, size), size)
 			if got := w.vocabulary.tokens; !slices.Equal(got, want) {
 				t.Errorf("size %d: got %q, want %q", size, got, want)

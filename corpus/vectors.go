@@ -1,0 +1,88 @@
+package corpus
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"strconv"
+	"strings"
+)
+
+// maxVectorWidth bounds the numbers of a word's vector.
+const maxVectorWidth = 1 << 14
+
+// Vectors are the vectors of words.
+type Vectors struct {
+	Width int
+	Words []string // in the order of the file, which is mostly that of their frequency
+	of    map[string][]float32
+}
+
+// Of returns a word's vector [Width], nil if it has none.
+func (v *Vectors) Of(word string) []float32 { return v.of[word] }
+
+// OpenVectors reads a text file of word vectors as GloVe's are written (Pennington et al. 2014): in each line a word and
+// its numbers, divided by single blanks. A first line of two numbers, as word2vec and fastText write it, tells nothing.
+// Of the file's words it keeps those that keep says yes to, which is asked for each in order. The error lists all that is
+// wrong with what was read.
+func OpenVectors(path string, keep func(word string) bool) (*Vectors, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, fileError(path, err)
+	}
+	defer file.Close()
+	return readVectors(file, path, keep)
+}
+
+func readVectors(r io.Reader, name string, keep func(word string) bool) (*Vectors, error) {
+	d := newReader(r, name, Format{Encoding: "utf-8"}, &mistakes{})
+	v := &Vectors{of: map[string][]float32{}}
+	for {
+		line, more := d.next()
+		if !more {
+			break
+		}
+		line = strings.TrimRight(line, " ")
+		numbers := strings.Count(line, " ")
+		switch {
+		case line == "" || d.place.Line == 1 && numbers == 1:
+			continue
+		case v.Width == 0 && (numbers == 0 || numbers > maxVectorWidth):
+			d.add(d.place, "a word and %d numbers; want 1 to %d", numbers, maxVectorWidth)
+			return nil, d.err(name)
+		case v.Width == 0:
+			v.Width = numbers
+		case numbers < v.Width:
+			d.add(d.place, "a word and %d numbers; the lines before have %d", numbers, v.Width)
+			continue
+		case numbers > v.Width: // a word that has blanks itself is none that a tokenizer gives
+			continue
+		}
+		word, rest, _ := strings.Cut(line, " ")
+		if v.of[word] == nil && keep(word) {
+			v.Words, v.of[word] = append(v.Words, word), d.vector(rest, v.Width)
+		}
+	}
+	if err := d.err(name); err != nil {
+		return nil, err
+	}
+	if v.Width == 0 {
+		return nil, fmt.Errorf("%s: no vectors; want a word and its numbers in each line", name)
+	}
+	return v, nil
+}
+
+// vector reads the numbers of a line.
+func (d *reader) vector(line string, width int) []float32 {
+	vector := make([]float32, 0, width)
+	for field := range strings.SplitSeq(line, " ") {
+		x, err := strconv.ParseFloat(field, 32)
+		if err != nil || math.IsNaN(x) || math.IsInf(x, 0) {
+			d.add(d.place, "%s where a vector has a number", shown(field))
+			break
+		}
+		vector = append(vector, float32(x))
+	}
+	return vector
+}
