@@ -27,6 +27,7 @@ type Example struct {
 	Place      Place
 	Text, Pair string
 	Paired     bool   // Pair is there, even if empty
+	Group      string // what it has in common with those it stays with when data is divided; "" where that is not asked
 	Words      []Span // of Text: the units that tags belong to; nil where nothing is tagged
 	// Targets has one gold answer a head: a task's heads in their order, and where tasks share texts, task after task.
 	Targets []Target

@@ -18,6 +18,34 @@ func Split[E any](all []E, share float64, seed uint64) (train, dev []E) {
 	return SplitN(all, n, seed)
 }
 
+// SplitGroups moves groups of examples, which are those of one Group, to dev: about n examples, groups as they come in an
+// order that is the same for a seed and a number of groups, as far as each brings dev nearer to n.
+func SplitGroups(all []*Example, n int, seed uint64) (train, dev []*Example) {
+	var names []string
+	sizes := map[string]int{}
+	for _, e := range all {
+		if sizes[e.Group] == 0 {
+			names = append(names, e.Group)
+		}
+		sizes[e.Group]++
+	}
+	moved, held := map[string]bool{}, 0
+	for _, g := range rand.New(rand.NewPCG(seed, 0)).Perm(len(names)) {
+		if size := sizes[names[g]]; 2*(n-held) >= size {
+			moved[names[g]] = true
+			held += size
+		}
+	}
+	for _, e := range all {
+		if moved[e.Group] {
+			dev = append(dev, e)
+		} else {
+			train = append(train, e)
+		}
+	}
+	return train, dev
+}
+
 // SplitN moves n elements, or all if there are fewer, to dev.
 func SplitN[E any](all []E, n int, seed uint64) (train, dev []E) {
 	n = min(n, len(all))

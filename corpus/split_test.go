@@ -29,6 +29,31 @@ func TestSplitMovesAShareBySeed(t *testing.T) {
 	}
 }
 
+func TestGroupsAreNotDivided(t *testing.T) {
+	var all []*Example
+	for i, size := range []int{3, 1, 40, 5, 2, 9, 4, 6, 8, 7, 15} {
+		for range size {
+			all = append(all, &Example{Group: string(rune('a' + i))})
+		}
+	}
+	for seed := range uint64(20) {
+		for _, n := range []int{0, 10, 50} {
+			train, dev := SplitGroups(all, n, seed)
+			if len(train)+len(dev) != len(all) || len(dev) < n-8 || len(dev) > n+20 {
+				t.Errorf("seed %d: %d and %d of %d, want about %d in dev", seed, len(train), len(dev), len(all), n)
+			}
+			for _, e := range dev {
+				if slices.ContainsFunc(train, func(other *Example) bool { return other.Group == e.Group }) {
+					t.Fatalf("seed %d: group %s is in both", seed, e.Group)
+				}
+			}
+			if _, again := SplitGroups(all, n, seed); !slices.Equal(again, dev) {
+				t.Error("the same seed gives another dev")
+			}
+		}
+	}
+}
+
 func TestSplitLeavesNeitherPartEmpty(t *testing.T) {
 	for _, c := range []struct {
 		n     int

@@ -22,6 +22,7 @@ func (d *reader) isSquad() bool {
 // squadFile is the part of SQuAD's form that is read: articles, their paragraphs, and the questions about each.
 type squadFile struct {
 	Data []struct {
+		Title      any               `json:"title"`
 		Paragraphs []json.RawMessage `json:"paragraphs"`
 	} `json:"data"`
 }
@@ -31,8 +32,8 @@ type squadParagraph struct {
 	Questions []map[string]any `json:"qas"`
 }
 
-// squad reads a file in SQuAD's form: a record for each question, with the fields question, context, answers and what
-// else the question has. It stands in the line where its paragraph begins.
+// squad reads a file in SQuAD's form: a record for each question, with the fields question, context, the article's
+// title, answers and what else the question has. It stands in the line where its paragraph begins.
 func (d *reader) squad() {
 	first := Place{d.file, 1}
 	raw, err := io.ReadAll(io.LimitReader(d.in, maxSquad+1))
@@ -57,12 +58,12 @@ func (d *reader) squad() {
 				line += bytes.Count(text[done:done+at], []byte("\n"))
 				done += at
 			}
-			d.paragraph(Place{d.file, line}, p)
+			d.paragraph(Place{d.file, line}, article.Title, p)
 		}
 	}
 }
 
-func (d *reader) paragraph(at Place, raw []byte) {
+func (d *reader) paragraph(at Place, title any, raw []byte) {
 	decoder := json.NewDecoder(bytes.NewReader(raw))
 	decoder.UseNumber()
 	var p squadParagraph
@@ -75,7 +76,7 @@ func (d *reader) paragraph(at Place, raw []byte) {
 			d.add(at, "a question is null; want one with question and answers")
 			continue
 		}
-		q["context"] = p.Context
+		q["context"], q["title"] = p.Context, title
 		d.keep(at, q)
 	}
 }
