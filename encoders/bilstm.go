@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 
 	"github.com/jenga-nlp/jenga/corpus"
@@ -53,6 +52,7 @@ var (
 	_ Tied      = (*bilstm)(nil)
 	_ Deep      = (*bilstm)(nil)
 	_ Weighed   = (*bilstm)(nil)
+	_ Embedded  = (*bilstm)(nil)
 )
 
 // bilstmConfig is the config.json of a saved encoder.
@@ -150,22 +150,15 @@ func (e *bilstm) Width() int { return 2 * e.config.Hidden }
 // Layers returns how many layers' states it gives.
 func (e *bilstm) Layers() int { return len(e.layers) }
 
+// Embeddings returns the word embeddings [V E].
+func (e *bilstm) Embeddings() *nn.Param { return e.words }
+
 // Words returns the word embeddings [V E], nil where they have another width than the hidden states.
 func (e *bilstm) Words() *nn.Param {
 	if e.config.Embedding != e.Width() {
 		return nil
 	}
 	return e.words
-}
-
-// lowest returns the lowest level with a parameter that learns, or one above them all: the embeddings are level 0.
-func (e *bilstm) lowest(learns func(*nn.Param) bool) int {
-	for i, level := range e.levels {
-		if slices.ContainsFunc(level, learns) {
-			return i
-		}
-	}
-	return len(e.levels)
 }
 
 // bilstmStates are what Encode keeps for Backward.
@@ -183,7 +176,7 @@ func (e *bilstm) Encode(p *nn.Pass, tokens corpus.Tokens, wanted nn.Wanted) ([][
 	s := &bilstmStates{ids: tokens.IDs}
 	learning := len(e.levels)
 	if p.Training {
-		learning = e.lowest((*nn.Param).Learns)
+		learning = Lowest(e.levels, (*nn.Param).Learns)
 	}
 	x := p.Floats(len(tokens.IDs) * e.config.Embedding) // [T E]
 	kernel.Gather(x, e.words.Data, tokens.IDs, e.config.Embedding)
@@ -228,7 +221,7 @@ func (e *bilstm) Backward(p *nn.Pass, at [][]float32, into nn.Gradients) {
 	if !ok {
 		panic("encoders: Backward of a bilstm's pass that was not encoded")
 	}
-	lowest := e.lowest(into.Takes)
+	lowest := Lowest(e.levels, into.Takes)
 	above := p.Floats(len(s.ids) * e.Width()) // gradient at the states above the layer
 	for i := len(e.layers) - 1; i+1 >= max(1, lowest); i-- {
 		// Of one layer at is that of the last, else one for each.

@@ -47,6 +47,11 @@ type Deep interface {
 	Layers() int // embeddings counted
 }
 
+// Attentive is an Encoder that shows its attention maps [layers heads T T] of a text to whoever watches "attention".
+type Attentive interface {
+	Attention() (layers, heads int)
+}
+
 // Weighed is an Encoder that tells how much memory a batch takes.
 type Weighed interface {
 	// Memory returns the bytes that a batch's Encode and, in training, Backward take of a pass, and what Encode makes of
@@ -65,6 +70,11 @@ type Load struct {
 // Tied is an Encoder with word embeddings that a head may share.
 type Tied interface {
 	Words() *nn.Param // [V D]
+}
+
+// Embedded is an Encoder whose word embeddings may begin with vectors of words.
+type Embedded interface {
+	Embeddings() *nn.Param // [V E]
 }
 
 // LoRA says how weights are changed by what learns beside them, which stay as they are (Hu et al. 2022).

@@ -2,8 +2,22 @@ package encoders
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
+
+	"github.com/jenga-nlp/jenga/nn"
 )
+
+// Lowest returns the lowest of an encoder's levels with a parameter that learns, or one above them all: the embeddings are
+// level 0.
+func Lowest(levels [][]*nn.Param, learns func(*nn.Param) bool) int {
+	for i, level := range levels {
+		if slices.ContainsFunc(level, learns) {
+			return i
+		}
+	}
+	return len(levels)
+}
 
 // FrozenLevels returns how many levels of an encoder stay as they are, of its embeddings and the layers above, by what
 // Site.Freeze says.

@@ -14,7 +14,7 @@ type LinearOptions struct {
 	ThresholdOptions `yaml:",inline"`
 }
 
-// linear scores by dropout and one linear layer.
+// linear scores a text's pooled state, or each word's first piece, x by dropout and one linear layer: scores = W·x + b.
 type linear struct {
 	scored
 	drop  nn.Dropout

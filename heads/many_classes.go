@@ -83,18 +83,7 @@ func (m ManyClasses) Loss(_ *nn.Pass, scores Scores, gold []corpus.Target) *nn.N
 
 // Predict gives each example its labels' probabilities, the mean over its texts, and the labels that hold.
 func (m ManyClasses) Predict(scores Scores) []corpus.Prediction {
-	predictions := make([]corpus.Prediction, examples(scores.Rows))
-	texts, values := textsOf(scores.Rows), nn.Values(scores.Nodes[0])
-	labels := scores.Nodes[0].Shape()[1]
-	for b, e := range scores.Rows.Example {
-		p := &predictions[e]
-		if p.Probabilities == nil {
-			p.Probabilities = make([]float32, labels)
-		}
-		for c, share := range nn.Sigmoids(values[b*labels : (b+1)*labels]) {
-			p.Probabilities[c] += share / texts[e]
-		}
-	}
+	predictions := probabilities(scores, nn.Sigmoids)
 	for i := range predictions {
 		m.decide(&predictions[i])
 	}

@@ -20,7 +20,7 @@ type MLPOptions struct {
 	ThresholdOptions `yaml:",inline"`
 }
 
-// mlp scores by one hidden layer.
+// mlp scores a text's pooled state, or each word's first piece, x by one hidden layer: scores = W·act(V·x + c) + b.
 type mlp struct {
 	scored
 	drop, dropHidden nn.Dropout

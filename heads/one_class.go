@@ -38,21 +38,26 @@ func (o OneClass) Loss(_ *nn.Pass, scores Scores, gold []corpus.Target) *nn.Node
 
 // Predict gives each example its labels' probabilities, the mean over its texts, and the likeliest label.
 func (OneClass) Predict(scores Scores) []corpus.Prediction {
+	predictions := probabilities(scores, nn.Softmax)
+	for i := range predictions {
+		predictions[i].LabelID = largest(predictions[i].Probabilities)
+	}
+	return predictions
+}
+
+// probabilities gives each example those of its labels: the mean over its texts of what shares makes of a text's scores.
+func probabilities(scores Scores, shares func(scores []float32) []float32) []corpus.Prediction {
 	predictions := make([]corpus.Prediction, examples(scores.Rows))
-	texts := textsOf(scores.Rows)
-	values := nn.Values(scores.Nodes[0])
-	labels := len(values) / scores.Rows.Texts()
+	texts, values := textsOf(scores.Rows), nn.Values(scores.Nodes[0])
+	labels := scores.Nodes[0].Shape()[1]
 	for b, e := range scores.Rows.Example {
 		p := &predictions[e]
 		if p.Probabilities == nil {
 			p.Probabilities = make([]float32, labels)
 		}
-		for l, share := range nn.Softmax(values[b*labels : (b+1)*labels]) {
-			p.Probabilities[l] += share / texts[e]
+		for c, share := range shares(values[b*labels : (b+1)*labels]) {
+			p.Probabilities[c] += share / texts[e]
 		}
-	}
-	for i := range predictions {
-		predictions[i].LabelID = largest(predictions[i].Probabilities)
 	}
 	return predictions
 }

@@ -21,7 +21,7 @@ func (e *Encoder) Memory(b encoders.Load) int64 {
 
 	lowest := len(e.levels)
 	if b.Training {
-		lowest = e.lowest((*nn.Param).Learns)
+		lowest = encoders.Lowest(e.levels, (*nn.Param).Learns)
 	}
 	floats := state + stats + state // the sum of the embeddings, and the states they make
 	for i := range e.blocks {

@@ -2,7 +2,6 @@ package transformer
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 
 	"github.com/jenga-nlp/jenga/corpus"
@@ -63,18 +62,14 @@ func (e *Encoder) Layers() int { return len(e.levels) }
 // MaxTokens returns how many tokens a text may have.
 func (e *Encoder) MaxTokens() int { return e.config.MaxPositions }
 
+// Attention returns how many layers have attention maps, and how many each.
+func (e *Encoder) Attention() (layers, heads int) { return len(e.blocks), e.config.Heads }
+
+// Embeddings returns the word embeddings [V D].
+func (e *Encoder) Embeddings() *nn.Param { return e.embeddings.words }
+
 // Words returns the word embeddings [V D].
 func (e *Encoder) Words() *nn.Param { return e.embeddings.words }
-
-// lowest returns the lowest level with a parameter that learns, or one above them all.
-func (e *Encoder) lowest(learns func(*nn.Param) bool) int {
-	for i, level := range e.levels {
-		if slices.ContainsFunc(level, learns) {
-			return i
-		}
-	}
-	return len(e.levels)
-}
 
 // encoding is what Encode keeps for Backward. Level 0 is the embeddings, level i block i-1.
 type encoding struct {
@@ -100,7 +95,7 @@ func (e *Encoder) Encode(p *nn.Pass, tokens corpus.Tokens, wanted nn.Wanted) ([]
 	}
 	s.tokens, s.wanted, s.lowest, s.again = tokens, wanted, len(e.levels), p.Recompute
 	if p.Training {
-		s.lowest = e.lowest((*nn.Param).Learns)
+		s.lowest = encoders.Lowest(e.levels, (*nn.Param).Learns)
 	}
 	e.allot(p, s)
 	s.embedded = e.embeddings.forward(p, s.embedded, s.states[0], tokens, s.lowest == 0)
@@ -188,7 +183,7 @@ func (e *Encoder) Backward(p *nn.Pass, at [][]float32, into nn.Gradients) {
 	if !ok {
 		panic("transformer: Backward of a pass that was not encoded")
 	}
-	lowest := e.lowest(into.Takes)
+	lowest := encoders.Lowest(e.levels, into.Takes)
 	if lowest == len(e.levels) {
 		return
 	}
