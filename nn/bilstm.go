@@ -45,19 +45,32 @@ type LSTMStates struct {
 	rows Rows
 }
 
+// lstmPacked is memory for the recurrent weights as products read them, one pass after the other.
+type lstmPacked struct{ forward, backward [2]kernel.Packed }
+
+func (l *BiLSTM) packed(p *Pass) *lstmPacked {
+	m, kept := p.Get(l).(*lstmPacked)
+	if !kept {
+		if m, kept = p.Reuse(l).(*lstmPacked); !kept {
+			m = new(lstmPacked)
+		}
+		p.Put(l, m)
+	}
+	return m
+}
+
 // Forward returns the states for x [T in], in the pass's memory; those of each token are in Out [T 2H].
 func (l *BiLSTM) Forward(p *Pass, x []float32, rows Rows) *LSTMStates {
 	in, hidden, tokens := l.Input[0].Shape[0], l.Recurrent[0].Shape[0], rows.Tokens()
 	s := &LSTMStates{x: x, rows: rows}
 	s.Out = p.Scratch(tokens * 2 * hidden)
-	var packed [2]*kernel.Packed
+	packed := &l.packed(p).forward
 	for d := range packed {
 		s.Gates[d], s.Cells[d] = p.Scratch(tokens*4*hidden), p.Scratch(tokens*hidden)
 		kernel.Product{
 			M: tokens, K: in, N: 4 * hidden, A: kernel.Dense(x, in), B: kernel.Dense(l.Input[d].Data, 4*hidden), C: s.Gates[d],
 			Start: kernel.StartAtBias, Bias: l.Bias[d].Data,
 		}.Multiply()
-		packed[d] = new(kernel.Packed)
 		packed[d].Pack(kernel.Dense(l.Recurrent[d].Data, 4*hidden), hidden, 4*hidden)
 	}
 	kernel.LSTM{Starts: rows.Starts, Hidden: hidden}.Forward(s.LSTMStates, packed)
@@ -69,10 +82,9 @@ func (l *BiLSTM) Forward(p *Pass, x []float32, rows Rows) *LSTMStates {
 func (l *BiLSTM) Backward(p *Pass, s *LSTMStates, dx, dOut []float32, of func(*Param) []float32) {
 	in, hidden, tokens := l.Input[0].Shape[0], l.Recurrent[0].Shape[0], s.rows.Tokens()
 	var dGates [2][]float32
-	var packed [2]*kernel.Packed
+	packed := &l.packed(p).backward
 	for d := range packed {
 		dGates[d] = p.Scratch(tokens * 4 * hidden)
-		packed[d] = new(kernel.Packed)
 		packed[d].Pack(kernel.Dense(l.Recurrent[d].Data, 4*hidden).T(), 4*hidden, hidden)
 	}
 	kernel.LSTM{Starts: s.rows.Starts, Hidden: hidden}.Backward(dGates, s.LSTMStates, dOut, packed)

@@ -24,13 +24,13 @@ type LSTMStates struct {
 }
 
 // Forward runs both directions, given R [H 4H] packed.
-func (l LSTM) Forward(s LSTMStates, recurrent [2]*Packed) {
-	l.run(s, func(u *lstmUnit) { u.forward(recurrent[u.direction]) })
+func (l LSTM) Forward(s LSTMStates, recurrent *[2]Packed) {
+	l.run(s, func(u *lstmUnit) { u.forward(&recurrent[u.direction]) })
 }
 
 // Backward writes to dGates [T 4H] the gradients at z, given that at Out and R transposed [4H H], packed.
-func (l LSTM) Backward(dGates [2][]float32, s LSTMStates, dOut []float32, transposed [2]*Packed) {
-	l.run(s, func(u *lstmUnit) { u.backward(dGates[u.direction], dOut, transposed[u.direction]) })
+func (l LSTM) Backward(dGates [2][]float32, s LSTMStates, dOut []float32, transposed *[2]Packed) {
+	l.run(s, func(u *lstmUnit) { u.backward(dGates[u.direction], dOut, &transposed[u.direction]) })
 }
 
 // run divides the texts and directions among goroutines.
