@@ -6,16 +6,18 @@ import "slices"
 type Answer int
 
 const (
-	OneLabel   Answer = iota // one of several labels for a text
-	TagPerWord               // one tag for each word
-	ManyLabels               // any number of labels for a text
-	Number                   // a number for a text
-	Quoted                   // a part of the pair's second text
-	Likeness                 // how alike the texts of a pair are, a number; each is encoded by itself
+	OneLabel     Answer = iota // one of several labels for a text
+	TagPerWord                 // one tag for each word
+	ManyLabels                 // any number of labels for a text
+	Number                     // a number for a text
+	Quoted                     // a part of the pair's second text
+	Likeness                   // how alike the texts of a pair are, a number; each is encoded by itself
+	Anomaly                    // how unlike normal texts a text is, a number
+	HiddenTokens               // what the tokens are that are hidden in a text
 )
 
 // Answers lists the kinds of answers.
-var Answers = []Answer{OneLabel, TagPerWord, ManyLabels, Number, Quoted, Likeness}
+var Answers = []Answer{OneLabel, TagPerWord, ManyLabels, Number, Quoted, Likeness, Anomaly, HiddenTokens}
 
 // String is what an error calls the answer.
 func (a Answer) String() string {
@@ -32,6 +34,10 @@ func (a Answer) String() string {
 		return "a part of a context"
 	case Likeness:
 		return "how alike two texts are"
+	case Anomaly:
+		return "how unlike normal texts a text is"
+	case HiddenTokens:
+		return "what tokens are hidden"
 	}
 	panic("corpus: unknown answer")
 }
@@ -45,6 +51,9 @@ func (a Answer) WantsAll() bool { return a == Quoted }
 // Apart tells whether the texts of a pair are encoded each by itself for an answer of the kind.
 func (a Answer) Apart() bool { return a == Likeness }
 
+// Hides tells whether tokens are hidden for an answer of the kind, so that no other task can read the same texts.
+func (a Answer) Hides() bool { return a == HiddenTokens }
+
 // HasLabels tells whether answers of the kind are made of labels, which training settles.
 func (a Answer) HasLabels() bool { return a == OneLabel || a == TagPerWord || a == ManyLabels }
 
@@ -55,7 +64,7 @@ type Target struct {
 	Tags   []string // a tag a word, as many as the example has words; "" for a word without one
 	Labels []string // many labels, those that hold; nil for no answer, empty where none holds
 	Absent []string // labels that are said not to hold, as a list of 0 and 1 says it; neither do those that are not named
-	Value  *float64 // a number
+	Value  *float64 // a number; of an anomaly 1, of a normal text 0
 	Quotes []Quote  // parts of the pair, each a right answer; nil for no gold answer, empty where nothing there answers
 
 	LabelID  int   // number of Label: Unknown where training has no such label, Unlabelled for none
@@ -63,6 +72,9 @@ type Target struct {
 	LabelIDs []int // numbers of Labels
 	// QuoteTokens are the tokens of the first of Quotes in each of the example's windows; {0 0} where they are not there.
 	QuoteTokens []Span
+	// HiddenIDs are the tokens that a batch hides, in the order of the example's windows; nil where none is asked for, empty
+	// until a batch hides some.
+	HiddenIDs []int32
 }
 
 const (
@@ -72,13 +84,13 @@ const (
 
 // Labelled tells whether there is a gold answer.
 func (t Target) Labelled() bool {
-	return t.Label != "" || t.Tags != nil || t.Labels != nil || t.Value != nil || t.Quotes != nil
+	return t.Label != "" || t.Tags != nil || t.Labels != nil || t.Value != nil || t.Quotes != nil || t.HiddenIDs != nil
 }
 
 // Known tells whether a target, whose numbers are set, has an answer that training knows, so that there is a loss.
 func (t Target) Known() bool {
 	known := func(id int) bool { return id >= 0 }
-	return t.LabelID >= 0 || slices.ContainsFunc(t.TagIDs, known) || t.LabelIDs != nil || t.Value != nil || t.Quotes != nil
+	return t.LabelID >= 0 || slices.ContainsFunc(t.TagIDs, known) || t.LabelIDs != nil || t.Value != nil || t.Quotes != nil || t.HiddenIDs != nil
 }
 
 // Names calls see with each label that the target names, words without a tag left out. see may change it.
@@ -128,7 +140,7 @@ func (t Target) Right(p Prediction) (right, counts bool) {
 	if t.Quotes != nil && !slices.ContainsFunc(t.Quotes, func(q Quote) bool { return q.Text == p.Quote.Text }) {
 		return len(t.Quotes) == 0 && p.Quote.Text == "", true
 	}
-	return t.Label == "" || p.Label == t.Label, t.Value == nil
+	return t.Label == "" || p.Label == t.Label, t.Value == nil && t.HiddenIDs == nil
 }
 
 // sameNames tells whether two lists, each without doubles, hold the same names.
@@ -144,6 +156,8 @@ type Prediction struct {
 	TagShares     []float32 // the probability of each of TagIDs, 0 where that is -1
 	LabelIDs      []int     // of many labels those that hold, in order; not nil
 	Value         float64   // a number
+	Alarm         bool      // Value is above what normal texts have
+	Guesses       []Guessed // one for each hidden token
 	QuoteWindow   int       // number of the example's window that has QuoteTokens
 	QuoteTokens   Span      // of the window, End exclusive; {0 0} for no answer
 	QuoteShare    float32   // the probability of the quote, or of none
@@ -152,4 +166,16 @@ type Prediction struct {
 	Tags   []string // words that no token stands for are "O"
 	Labels []string
 	Quote  Quote // set by Example.Quote
+}
+
+// Guessed is what a hidden token is taken for.
+type Guessed struct {
+	Window, Token int     // where it is in the example
+	Best          []Guess // the likeliest first
+}
+
+// Guess is a token, and how likely it is.
+type Guess struct {
+	ID    int32
+	Share float32 // a probability
 }

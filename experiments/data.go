@@ -91,7 +91,11 @@ func (r *reader) divide(task Task, all []*corpus.Example) map[string][]*corpus.E
 	parts := map[string][]*corpus.Example{Train: all}
 	take := func(split string, share float64) {
 		if n := count(share, len(all)); n > 0 {
-			parts[Train], parts[split] = corpus.SplitN(parts[Train], n, d.Split.Seed)
+			if d.Split.By != "" {
+				parts[Train], parts[split] = corpus.SplitGroups(parts[Train], n, d.Split.Seed)
+			} else {
+				parts[Train], parts[split] = corpus.SplitN(parts[Train], n, d.Split.Seed)
+			}
 			r.remarks = append(r.remarks, fmt.Sprintf("task %q has no %s file: %d of the %d examples of %s are taken (seed %d)", task.Name, split, len(parts[split]), len(all), d.training().Name, d.Split.Seed))
 		}
 	}
@@ -135,6 +139,17 @@ func (r *reader) file(texts *Texts, path File) []*corpus.Example {
 				r.mistakes.Append(fmt.Errorf("task %q: %w", task.Name, err))
 				wrong = true
 				continue
+			}
+			if by := task.Data.Split.By; by != "" && n == 0 {
+				var named bool
+				if example.Group, named, err = record.String(by); err == nil && !named {
+					err = fmt.Errorf("%s: no field %q, which split: by names", record.Place, by)
+				}
+				if err != nil {
+					r.mistakes.Append(fmt.Errorf("task %q: %w", task.Name, err))
+					wrong = true
+					continue
+				}
 			}
 			r.rename(task, example.Targets)
 			if examples[i] == nil {

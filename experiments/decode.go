@@ -132,11 +132,13 @@ const modelRule = "base_model is a folder or an .onnx file to start from, encode
 func (d *decoding) tokenizer(s *plugin.Section) {
 	t := struct {
 		MaxLength  int             `yaml:"max_length" range:"[3,65536]"`
+		Type       string          `yaml:"type" choice:"wordpiece|words"`
 		Train      *plugin.Section `yaml:"train"`
+		Vectors    *plugin.Section `yaml:"vectors"`
 		Truncation bool            `yaml:"truncation"`
 		Padding    *plugin.Section `yaml:"padding"`
 		PadTokenID *plugin.Section `yaml:"pad_token_id"`
-	}{MaxLength: 128, Truncation: true}
+	}{MaxLength: 128, Type: wordPieces, Truncation: true}
 	s.Decode("tokenizer", &t, &d.mistakes)
 	d.e.Tokenizer.MaxLength = t.MaxLength
 	if !t.Truncation {
@@ -148,17 +150,32 @@ func (d *decoding) tokenizer(s *plugin.Section) {
 		}
 	}
 
-	own := t.Train != nil && t.Train.Kind != plugin.Null
-	switch {
-	case d.e.Model.BaseModel.Place == (plugin.Place{}):
-		d.e.Tokenizer.Train = Vocabulary{VocabSize: 8000, Lowercase: true}
-		if own {
-			t.Train.Decode("tokenizer: train", &d.e.Tokenizer.Train, &d.mistakes)
+	if d.e.Model.BaseModel.Place != (plugin.Place{}) {
+		for _, key := range []string{"train", "type", "vectors"} {
+			if at := s.At(key); s.Has(key) && at.Kind != plugin.Null {
+				d.mistakes.Add(at.Place, "tokenizer: %s: the base model has a tokenizer; leave out one of %s and base_model", key, key)
+			}
 		}
-	case own:
-		d.mistakes.Add(t.Train.Place, "tokenizer: train: the base model has a tokenizer; leave out one of train and base_model")
+		return
+	}
+	own := &d.e.Tokenizer
+	own.Type, own.Train = t.Type, Vocabulary{VocabSize: 8000, Lowercase: true}
+	if t.Type == wholeWords {
+		own.Train.VocabSize = 30000
+	}
+	if t.Train != nil && t.Train.Kind != plugin.Null {
+		t.Train.Decode("tokenizer: train", &own.Train, &d.mistakes)
+	}
+	if own.Vectors = d.dataFile(t.Vectors, "tokenizer", "vectors"); own.Vectors.Place != (plugin.Place{}) && t.Type != wholeWords {
+		d.mistakes.Add(own.Vectors.Place, "tokenizer: vectors: they are of whole words; type: words reads texts so")
 	}
 }
+
+// Types of tokenizers that are trained.
+const (
+	wordPieces = "wordpiece"
+	wholeWords = "words"
+)
 
 func (d *decoding) training(s *plugin.Section) {
 	t := Training{

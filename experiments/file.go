@@ -53,8 +53,11 @@ type File struct {
 
 // Tokenizer is the tokenizer section.
 type Tokenizer struct {
-	MaxLength int        // tokens of a text or pair, special ones included
-	Train     Vocabulary // of an encoder from scratch; zero where a base model has its own
+	MaxLength int // tokens of a text or pair, special ones included
+	// Of an encoder from scratch, zero where a base model has its own:
+	Type    string // wordpiece | words
+	Train   Vocabulary
+	Vectors File // of whole words, that the embeddings begin with; no name: they are drawn at random
 }
 
 // Vocabulary says how a tokenizer is trained.
@@ -73,6 +76,7 @@ type Task struct {
 	Labels    []string                  // of all its heads that name none; nil: the data's
 	LabelMaps map[string]map[int]string // head → number in the data → label
 	Cut       corpus.Cut                // what becomes of long texts
+	Hides     bool                      // it hides tokens of its texts
 }
 
 // Head is one entry of a task's heads.
@@ -113,6 +117,7 @@ type Split struct {
 	Dev  float64 `yaml:"dev" range:"[0,)"`
 	Test float64 `yaml:"test" range:"[0,)"`
 	Seed uint64  `yaml:"seed" range:"[0,)"`
+	By   string  `yaml:"by"` // field of which examples with the same value stay together; "": each goes by itself
 }
 
 // Training is the training section.

@@ -128,7 +128,7 @@ tasks: [{name: kind, type: classification, data: {train: train.jsonl}}]
 	if e.ProjectName != "claims" || e.Seed != 42 {
 		t.Errorf("project_name %q, seed %d; want the file's name and 42", e.ProjectName, e.Seed)
 	}
-	if e.Tokenizer != (Tokenizer{MaxLength: 128, Train: Vocabulary{VocabSize: 8000, Lowercase: true}}) {
+	if e.Tokenizer != (Tokenizer{MaxLength: 128, Type: wordPieces, Train: Vocabulary{VocabSize: 8000, Lowercase: true}}) {
 		t.Errorf("tokenizer %+v", e.Tokenizer)
 	}
 	if !e.Model.DropoutSet || e.Model.Dropout != 0.1 || e.Model.Freeze != "none" || e.Model.Fusion.Type != "none" {

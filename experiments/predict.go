@@ -25,12 +25,14 @@ type Answer struct {
 	Tasks map[string]map[string]HeadAnswer `json:"tasks"` // task → head → answer
 }
 
-// HeadAnswer is one head's answer: a label, labels, a number, or a tag a word and the spans they mark.
+// HeadAnswer is one head's answer: a label, labels, a number, what is hidden, or a tag a word and the spans they mark.
 type HeadAnswer struct {
 	Label       string   `json:"label,omitempty"`
 	Probability *Share   `json:"probability,omitempty"`
 	Labels      []Held   `json:"labels,omitzero"` // those that hold, the likeliest first
 	Value       *float64 `json:"value,omitempty"`
+	Alarm       *bool    `json:"alarm,omitempty"`  // Value is above what normal texts have
+	Hidden      []Hidden `json:"hidden,omitzero"`  // empty where the text hides nothing
 	Quote       *Quote   `json:"answer,omitempty"` // empty where the context has none
 	Spans       []Found  `json:"spans,omitzero"`   // nil where the task marks none, empty where there is none
 	Tags        []string `json:"tags,omitzero"`
@@ -41,6 +43,20 @@ type Quote struct {
 	Text        string `json:"text"`
 	Start       int    `json:"start"`
 	End         int    `json:"end"`
+	Probability Share  `json:"probability"`
+}
+
+// Hidden is what a mask token of a text, or of its pair, is taken for.
+type Hidden struct {
+	Start   int     `json:"start"` // of the mask token, in bytes
+	End     int     `json:"end"`
+	InPair  bool    `json:"in_pair,omitempty"`
+	Guesses []Guess `json:"guesses"` // the likeliest first
+}
+
+// Guess is a token, and how likely it is.
+type Guess struct {
+	Token       string `json:"token"`
 	Probability Share  `json:"probability"`
 }
 
@@ -133,7 +149,7 @@ func (p *Predictor) answer(g cutGroup, examples []*corpus.Example, answers []Ans
 		for _, task := range g.Tasks {
 			heads := map[string]HeadAnswer{}
 			for _, head := range task.Heads {
-				heads[head.Name] = headAnswer(task.Kind, e, predicted[h][b])
+				heads[head.Name] = headAnswer(p.run.Tokenizer, task.Kind, e, predicted[h][b])
 				h++
 			}
 			answers[b].Tasks[task.Name] = heads
@@ -142,7 +158,7 @@ func (p *Predictor) answer(g cutGroup, examples []*corpus.Example, answers []Ans
 	return nil
 }
 
-func headAnswer(kind tasks.Task, e *corpus.Example, p corpus.Prediction) HeadAnswer {
+func headAnswer(tokenizer corpus.Tokenizer, kind tasks.Task, e *corpus.Example, p corpus.Prediction) HeadAnswer {
 	switch kind.Answer() {
 	case corpus.OneLabel:
 		share := Share(p.Probabilities[p.LabelID])
@@ -156,6 +172,10 @@ func headAnswer(kind tasks.Task, e *corpus.Example, p corpus.Prediction) HeadAns
 		return a
 	case corpus.Number, corpus.Likeness:
 		return HeadAnswer{Value: finite(p.Value)}
+	case corpus.Anomaly:
+		return HeadAnswer{Value: finite(p.Value), Alarm: &p.Alarm}
+	case corpus.HiddenTokens:
+		return HeadAnswer{Hidden: hidden(tokenizer, e, p)}
 	case corpus.Quoted:
 		q := p.Quote
 		return HeadAnswer{Quote: &Quote{q.Text, q.Span.Start, q.Span.End, Share(p.QuoteShare)}}
@@ -173,6 +193,21 @@ func headAnswer(kind tasks.Task, e *corpus.Example, p corpus.Prediction) HeadAns
 		}
 	}
 	return a
+}
+
+// hidden lists what the mask tokens of an example are taken for.
+func hidden(tokenizer corpus.Tokenizer, e *corpus.Example, p corpus.Prediction) []Hidden {
+	all := []Hidden{}
+	for _, guessed := range p.Guesses {
+		w := e.Windows[guessed.Window]
+		at := w.Offsets[guessed.Token]
+		h := Hidden{Start: at.Start, End: at.End, InPair: w.Types[guessed.Token] == 1 || w.Second}
+		for _, g := range guessed.Best {
+			h.Guesses = append(h.Guesses, Guess{tokenizer.Token(g.ID), Share(g.Share)})
+		}
+		all = append(all, h)
+	}
+	return all
 }
 
 // finite returns v with seven digits, as float32 has them, for JSON, which has no infinite numbers: null.

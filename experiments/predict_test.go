@@ -1,6 +1,9 @@
 package experiments
 
 import (
+	"context"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -40,5 +43,50 @@ func TestATextWithoutWordsHasNoTags(t *testing.T) {
 	}
 	if got, want := jsonOf(t, answers[0]), `"things":{"things":{"spans":[],"tags":[]}}`; !strings.Contains(got, want) {
 		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+func TestAnswersAboutHiddenTokensAndAnomalies(t *testing.T) {
+	texts := strings.Repeat(`{"text": "so good", "label": "normal"}`+"\n"+`{"text": "so bad", "label": "odd"}`+"\n", 4)
+	run, err := prepare(t, "  - {name: words, type: mlm, data: {train: a.jsonl, dev: a.jsonl}}\n"+
+		"  - {name: odd, type: anomaly, data: {train: a.jsonl, dev: a.jsonl}, heads: [{name: rebuilt}, {name: pattern, type: attention_pattern}]}\n",
+		map[string]string{"a.jsonl": texts})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := run.Train(context.Background(), "run", func(any) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	opened, err := OpenRun("run")
+	if err != nil {
+		t.Fatal(err)
+	}
+	answers, err := opened.Predictor().Answer([]*corpus.Example{{Text: "so [MASK]!", Pair: "[MASK]", Paired: true}, {Text: "so good"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	hidden := answers[0].Tasks["words"]["words"].Hidden
+	if len(hidden) != 2 || hidden[0].Start != 3 || hidden[0].End != 9 || hidden[0].InPair || !hidden[1].InPair || len(hidden[0].Guesses) != 5 {
+		t.Errorf("hidden %+v", hidden)
+	}
+	if got, want := jsonOf(t, answers[1].Tasks["words"]), `{"words":{"hidden":[]}}`; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	for _, head := range []string{"rebuilt", "pattern"} {
+		if a := answers[0].Tasks["odd"][head]; a.Value == nil || a.Alarm == nil {
+			t.Errorf("%s answers %+v", head, a)
+		}
+	}
+	text, err := os.ReadFile(filepath.Join("run", "best", modelFile))
+	if err != nil || !strings.Contains(string(text), `"thresholds"`) {
+		t.Errorf("the model's file says nothing of thresholds: %v", err)
+	}
+}
+
+func TestAnomaliesNeedNormalTexts(t *testing.T) {
+	_, err := prepare(t, "  - {name: odd, type: anomaly, normal: fine, data: {train: a.jsonl, dev: a.jsonl}}\n",
+		map[string]string{"a.jsonl": `{"text": "so good", "label": "normal"}` + "\n"})
+	if want := `exp.yaml:5:5: head "reconstruction": no training text is normal, so nothing tells what normal is; the task's option normal names the label of normal texts`; err == nil || err.Error() != want {
+		t.Errorf("error %v, want %s", err, want)
 	}
 }

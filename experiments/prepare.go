@@ -31,6 +31,7 @@ type Run struct {
 	Remarks    []string
 
 	answers     bool              // opened to answer: nothing learns
+	vectors     *corpus.Vectors   // of words, that the encoder's embeddings begin with; nil: none
 	judged      bool              // whether evaluations on dev have anything to judge
 	encoderPath string            // what the encoder was read from; "" from scratch
 	encoderSums map[string]string // of its files, where they are not copied
@@ -96,7 +97,9 @@ func Prepare(e *Experiment, splits ...string) (*Run, error) {
 // texts knows one word until then: how it splits texts does not depend on its vocabulary.
 func (r *Run) openTokenizer() (err error) {
 	if r.encoderPath == "" {
-		return r.trainOn(slices.Values([]string{"a"}))
+		o := r.Experiment.Tokenizer.Train
+		r.Tokenizer, err = corpus.TrainWordPiece(slices.Values([]string{"a"}), o.VocabSize, o.Lowercase)
+		return err
 	}
 	r.Tokenizer, err = corpus.OpenTokenizer(tokenizerFolder(r.encoderPath))
 	return err
@@ -111,7 +114,7 @@ func tokenizerFolder(model string) string {
 }
 
 // trainTokenizer makes a vocabulary from the training texts for an encoder that starts from nothing.
-func (r *Run) trainTokenizer() error {
+func (r *Run) trainTokenizer() (err error) {
 	if r.encoderPath != "" {
 		return nil
 	}
@@ -124,13 +127,46 @@ func (r *Run) trainTokenizer() error {
 			}
 		}
 	}
-	return r.trainOn(texts)
+	o := r.Experiment.Tokenizer
+	if o.Type == wholeWords {
+		return r.trainWords(texts)
+	}
+	r.Tokenizer, err = corpus.TrainWordPiece(texts, o.Train.VocabSize, o.Train.Lowercase)
+	return err
 }
 
-func (r *Run) trainOn(texts iter.Seq[string]) (err error) {
-	o := r.Experiment.Tokenizer.Train
-	r.Tokenizer, err = corpus.TrainWordPiece(texts, o.VocabSize, o.Lowercase)
+// trainWords makes a vocabulary of whole words: those of texts, and of vectors what else there is room for.
+func (r *Run) trainWords(texts iter.Seq[string]) error {
+	o := r.Experiment.Tokenizer
+	trainer, err := corpus.NewWordTrainer(texts, o.Train.VocabSize, o.Train.Lowercase)
+	if err != nil {
+		return err
+	}
+	if o.Vectors.Name != "" {
+		if r.vectors, err = corpus.OpenVectors(o.Vectors.Name, trainer.Add); err != nil {
+			return &plugin.Mistake{Place: o.Vectors.Place, Err: fmt.Errorf("tokenizer: vectors: %w", err)}
+		}
+	}
+	r.Tokenizer, err = trainer.Tokenizer()
 	return err
+}
+
+// setVectors begins the embeddings of an encoder with the vectors of words.
+func (r *Run) setVectors(encoder encoders.Encoder) error {
+	place := r.Experiment.Tokenizer.Vectors.Place
+	embedded, ok := encoder.(encoders.Embedded)
+	if !ok {
+		return &plugin.Mistake{Place: place, Err: errors.New("tokenizer: vectors: the encoder has no word embeddings to begin with them")}
+	}
+	w := embedded.Embeddings()
+	if w.Shape[1] != r.vectors.Width {
+		return &plugin.Mistake{Place: place, Err: fmt.Errorf("tokenizer: vectors: they have %d numbers, the encoder's embeddings %d; both must be alike", r.vectors.Width, w.Shape[1])}
+	}
+	for id := range r.Tokenizer.Size() {
+		copy(w.Data[id*w.Shape[1]:(id+1)*w.Shape[1]], r.vectors.Of(r.Tokenizer.Token(int32(id))))
+	}
+	r.Remarks = append(r.Remarks, fmt.Sprintf("%s: %d of the vocabulary's %d tokens have vectors", place, len(r.vectors.Words), r.Tokenizer.Size()))
+	return nil
 }
 
 // cut is how the texts of a group are encoded.
@@ -348,6 +384,11 @@ func (r *Run) build(kinds []tasks.Task, labels map[headPlace]*corpus.Labels, mis
 	if err != nil {
 		return err
 	}
+	if r.vectors != nil {
+		if err := r.setVectors(encoder); err != nil {
+			return err
+		}
+	}
 	m.Encoder = encoder
 	if err := checkSaves(m, r.encoderPath); err != nil {
 		mistakes.Add(e.Model.Encoder.Place, "encoder %q %w", e.Model.Encoder.Type, err)
@@ -373,7 +414,7 @@ func (r *Run) build(kinds []tasks.Task, labels map[headPlace]*corpus.Labels, mis
 	for _, texts := range r.Texts {
 		group := multitask.Group{Name: e.Tasks[texts.Tasks[0]].Name}
 		for _, number := range texts.Tasks {
-			group.Tasks = append(group.Tasks, r.buildTask(m, e.Tasks[number], kinds[number], labels, mistakes))
+			group.Tasks = append(group.Tasks, r.buildTask(m, e.Tasks[number], kinds[number], labels, r.lenses(m, texts), mistakes))
 		}
 		m.Groups = append(m.Groups, group)
 	}
@@ -475,7 +516,21 @@ func (r *Run) targets(task, head string) (examples []*corpus.Example, h int) {
 	panic(fmt.Sprintf("experiments: no head %q of task %q", head, task))
 }
 
-func (r *Run) buildTask(m *multitask.Model, task Task, kind tasks.Task, labels map[headPlace]*corpus.Labels, mistakes *plugin.Mistakes) multitask.Task {
+// lenses names what the heads of a group that have lenses show them as.
+func (r *Run) lenses(m *multitask.Model, texts Texts) []string {
+	var names []string
+	for _, number := range texts.Tasks {
+		task := r.Experiment.Tasks[number]
+		for _, head := range task.Heads {
+			if _, lensed := head.Part.Options.(heads.Lensed); lensed {
+				names = append(names, m.Params.In("heads").In(task.Name).In(head.Name).In("focus").Path())
+			}
+		}
+	}
+	return names
+}
+
+func (r *Run) buildTask(m *multitask.Model, task Task, kind tasks.Task, labels map[headPlace]*corpus.Labels, lenses []string, mistakes *plugin.Mistakes) multitask.Task {
 	built := multitask.Task{Name: task.Name, Kind: kind}
 	for _, head := range task.Heads {
 		set := labels[headPlace{task.Name, head.Name}]
@@ -484,7 +539,12 @@ func (r *Run) buildTask(m *multitask.Model, task Task, kind tasks.Task, labels m
 			Answer: kind.Answer(), Labels: set.Names(),
 			Width: m.Encoder.Width(), Dropout: r.Experiment.Model.Dropout,
 			Training: r.trainingOf(task, head, set),
+			Lenses:   lenses,
 			Params:   m.Params.In("heads").In(task.Name).In(head.Name),
+		}
+		site.Mask, _ = r.Tokenizer.Mask()
+		if shows, ok := m.Encoder.(encoders.Attentive); ok {
+			site.Attention.Layers, site.Attention.Heads = shows.Attention()
 		}
 		if tied, ok := m.Encoder.(encoders.Tied); ok {
 			site.Words = tied.Words()

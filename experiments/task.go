@@ -68,6 +68,9 @@ func (d *decoding) task(s *plugin.Section, number int) Task {
 	task.Part = tasks.Registry().Choose(s, "", []string{"name", "data_path", "data", "heads", "label_maps", "labels", "long", "stride"}, &d.mistakes)
 	answer := d.answer(task)
 	task.Heads = d.heads(owner, t.Heads, s, t.Name, heads.Default(answer))
+	if task.Hides = answer.Hides(); task.Hides && len(task.Heads) > 1 {
+		d.mistakes.Add(task.Heads[1].Place, "%s: a second head: one alone says which tokens are hidden; leave the others out", owner)
+	}
 	task.Data = d.data(owner, &task, t.Data, t.DataPath, s)
 	windows := t.Long == "windows" || !s.Has("long") && answer.WantsAll()
 	task.Cut = corpus.Cut{MaxLength: d.e.Tokenizer.MaxLength, Windows: windows, Stride: t.Stride, Apart: answer.Apart()}
@@ -118,6 +121,7 @@ func (d *decoding) answer(task Task) corpus.Answer {
 func (d *decoding) heads(owner string, s, of *plugin.Section, task, missing string) []Head {
 	if s == nil || s.Kind == plugin.Null {
 		part := heads.Registry().Choose(nil, missing, nil, &d.mistakes)
+		part.Place = of.Place // what is wrong with it is wrong with the task
 		return []Head{{Name: task, Place: of.Place, Part: part, Weight: 1}}
 	}
 	if s.Kind != plugin.List || len(s.Items) == 0 {
@@ -406,6 +410,9 @@ func (d *decoding) follow() {
 		if from != task && from.Data.SameAs == "" {
 			if task.Cut.Apart != from.Cut.Apart {
 				d.mistakes.Add(task.Place, "task %q: data: same_as: task %q reads pairs in another way: one of them encodes their texts apart; give each files of its own", task.Name, from.Name)
+			}
+			if task.Hides || from.Hides {
+				d.mistakes.Add(task.Place, "task %q: data: same_as: of tasks %q and %q one hides tokens that the other would read; give each files of its own", task.Name, task.Name, from.Name)
 			}
 			task.Data, task.Cut = from.Data.seenBy(task.Data), from.Cut
 		}

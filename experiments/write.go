@@ -86,6 +86,8 @@ func (f *writing) tokenizer() *plugin.Section {
 	s := mapping()
 	put(s, "max_length", f.e.Tokenizer.MaxLength)
 	if f.e.Model.BaseModel.Name == "" {
+		put(s, "type", f.e.Tokenizer.Type)
+		f.path(s, "vectors", f.e.Tokenizer.Vectors.Name)
 		put(s, "train", f.e.Tokenizer.Train)
 	}
 	return s
@@ -172,7 +174,14 @@ func (f *writing) format(s *plugin.Section, d Data) {
 		put(s, "columns", d.Format.Columns)
 	}
 	if d.Split != (Split{}) || d.Dev.Name == "" {
-		put(s, "split", d.Split)
+		split := mapping()
+		put(split, "dev", d.Split.Dev)
+		put(split, "test", d.Split.Test)
+		put(split, "seed", d.Split.Seed)
+		if d.Split.By != "" {
+			put(split, "by", d.Split.By)
+		}
+		s.Put("split", split)
 	}
 	if d.Limit > 0 {
 		put(s, "limit", d.Limit)

@@ -29,6 +29,9 @@ type FocusOptions struct {
 	ThresholdOptions `yaml:",inline"`
 }
 
+// Lensed implements Lensed.
+func (FocusOptions) Lensed() {}
+
 // focus scores what attention sees through a Gaussian lens (Focus Mechanism): a query's centre μ and aperture σ say where
 // in the text it looks, and how widely.
 //

@@ -3,6 +3,7 @@ package heads
 
 import (
 	"fmt"
+	"math/rand/v2"
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/nn"
@@ -44,10 +45,41 @@ type Tuner interface {
 	Tune(gold []corpus.Target, predicted []corpus.Prediction)
 }
 
-// Thresholded is a Head whose labels hold from a probability on.
+// Thresholded is a Head whose labels hold from a probability on, or that raises an alarm above a score.
 type Thresholded interface {
-	Thresholds() []float32 // of each label
+	Thresholds() []float32 // of each label, or of the alarm; nil for none
 }
+
+// Watcher is a Head that looks at what other parts keep of a batch.
+type Watcher interface {
+	// Watch asks p for it, before the batch whose rows are given is encoded, except in training.
+	Watch(p *nn.Pass, rows nn.Rows)
+}
+
+// Fitter is a Head that is fitted to what it sees of training texts before each evaluation on dev, in place of learning
+// by gradients.
+type Fitter interface {
+	// Fits tells whether a text with this gold answer is one to be fitted to.
+	Fits(t corpus.Target) bool
+	// FitTexts is how many texts are enough.
+	FitTexts() int
+	// Features copies what is seen of each example, after p.Forward.
+	Features(scores Scores) [][]float32
+	// Fit sets the head's parameters by the features of some texts, of which there is one at least.
+	Fit(features [][]float32)
+}
+
+// Preparer is a Head whose questions are about a batch that it changes.
+type Preparer interface {
+	// Prepare returns what is read in the place of batch, the gold answers to its questions in copies of the examples.
+	// source gives the randomness of an example by its place in the batch; where it is nil, nothing is changed, and what
+	// the texts themselves hide is asked for.
+	Prepare(batch *corpus.Batch, source func(example int) rand.Source) *corpus.Batch
+}
+
+// Lensed is options of a head that looks at texts through lenses, which it shows as nn.Focus does under its site's path
+// and ".focus".
+type Lensed interface{ Lensed() }
 
 // Scores are a head's raw scores for a batch.
 type Scores struct {
@@ -68,7 +100,13 @@ type Site struct {
 	Training   Training      // what it is told of its training data; empty where a trained head is opened
 	Params     nn.Params     // the head's corner of the parameters
 	Words      *nn.Param     // the encoder's word embeddings [V D] to tie to, or nil
+	Mask       int32         // token that stands for a hidden one; 0: there is none
+	Attention  Attention     // that the encoder shows
+	Lenses     []string      // what heads that read the same texts show their lenses as
 }
+
+// Attention is how many attention maps an encoder shows of a text.
+type Attention struct{ Layers, Heads int }
 
 // Refuse is the error of a head that cannot give the answer its task asks for.
 func (s Site) Refuse(can corpus.Answer) error {

@@ -227,7 +227,7 @@ func TestABatchOfKeptAndNewTextsHasTheStatesOfEach(t *testing.T) {
 			data := smallData(m, 9)[0].Train
 			batch := corpus.Pack(data)
 			pass := nn.NewPass(1)
-			layers, err := m.encode(pass, batch)
+			layers, err := m.encode(pass, &m.Groups[0], batch)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -240,7 +240,7 @@ func TestABatchOfKeptAndNewTextsHasTheStatesOfEach(t *testing.T) {
 			m.cache = newCache(m, memory/4, file.opened(t))
 			for _, part := range [][]*corpus.Example{data[2:4], data[6:7], data} {
 				pass.Reset(1)
-				layers, err = m.encode(pass, corpus.Pack(part))
+				layers, err = m.encode(pass, &m.Groups[0], corpus.Pack(part))
 				if err != nil {
 					t.Fatal(err)
 				}

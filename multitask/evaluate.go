@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"slices"
 
 	"github.com/jenga-nlp/jenga/corpus"
@@ -40,37 +41,25 @@ type HeadScore struct {
 // of training: without gradients to keep, twice the texts fit. done, if it is not nil, is told how many examples have
 // been answered.
 func (m *Model) Evaluate(ctx context.Context, g *Group, examples []*corpus.Example, batchSize, batchTokens int, done func(n int)) (GroupScore, error) {
-	predicted, losses, err := m.answer(ctx, g, examples, batchSize, batchTokens, done)
+	asked, predicted, losses, err := m.answer(ctx, g, examples, batchSize, batchTokens, done)
 	if err != nil {
 		return GroupScore{}, err
 	}
-	return g.judge(examples, predicted, losses), nil
+	return g.judge(asked, predicted, losses), nil
 }
 
-// answer gives what group g predicts about examples, [heads][examples], and its losses.
-func (m *Model) answer(ctx context.Context, g *Group, examples []*corpus.Example, batchSize, batchTokens int, done func(n int)) ([][]corpus.Prediction, []Loss, error) {
-	losses := g.losses()
-	predicted := make([][]corpus.Prediction, len(losses)) // [heads][examples]
+// answer gives what group g predicts about examples, [heads][examples], and its losses. asked are the examples with the
+// gold answers to what was asked: of heads that change batches, those are known only then.
+func (m *Model) answer(ctx context.Context, g *Group, examples []*corpus.Example, batchSize, batchTokens int, done func(n int)) (asked []*corpus.Example, predicted [][]corpus.Prediction, losses []Loss, err error) {
+	losses = g.losses()
+	asked, predicted = slices.Clone(examples), make([][]corpus.Prediction, len(losses))
 	for h := range predicted {
 		predicted[h] = make([]corpus.Prediction, len(examples))
 	}
-
-	pass := nn.NewPass(0)
-	_, bytes := m.Largest(EvaluationSizes(examples, batchSize, batchTokens), encoders.Load{})
-	pass.Reserve(Reserve(bytes))
-	for _, numbers := range evaluationBatches(lengths(examples), batchSize, batchTokens) {
-		if err := ctx.Err(); err != nil {
-			return nil, nil, err
-		}
-		pass.Reset(0)
-		batch := corpus.Pack(pick(examples, numbers))
-		a, err := m.forward(pass, g, batch)
-		if err != nil {
-			return nil, nil, err
-		}
+	err = m.sweep(ctx, g, examples, batchSize, batchTokens, func(pass *nn.Pass, numbers []int, batch *corpus.Batch, a answers) error {
 		nodes := g.lossNodes(pass, a, batch)
 		if err := pass.Forward(); err != nil {
-			return nil, nil, err
+			return err
 		}
 		labelled := g.losses(batch)
 		for h, answers := range a.predictions(g, batch.Examples) {
@@ -79,19 +68,49 @@ func (m *Model) answer(ctx context.Context, g *Group, examples []*corpus.Example
 				losses[h].Sum += float64(nn.Values(nodes[h])[0])
 			}
 			for i, n := range numbers {
-				predicted[h][n] = answers[i]
+				asked[n], predicted[h][n] = batch.Examples[i], answers[i]
 			}
 		}
 		if done != nil {
 			done(len(numbers))
 		}
+		return nil
+	})
+	if err != nil {
+		return nil, nil, nil, err
 	}
 	for _, l := range losses {
 		if math.IsNaN(l.Sum) || math.IsInf(l.Sum, 0) {
-			return nil, nil, fmt.Errorf("task %q: the loss of head %q is not finite", l.Task, l.Head)
+			return nil, nil, nil, fmt.Errorf("task %q: the loss of head %q is not finite", l.Task, l.Head)
 		}
 	}
-	return predicted, losses, nil
+	return asked, predicted, losses, nil
+}
+
+// sweep takes examples through the model in batches, without learning: see is given each, by the examples' numbers, before
+// its pass's Forward.
+func (m *Model) sweep(ctx context.Context, g *Group, examples []*corpus.Example, batchSize, batchTokens int, see func(pass *nn.Pass, numbers []int, batch *corpus.Batch, a answers) error) error {
+	pass := nn.NewPass(0)
+	_, bytes := m.Largest(EvaluationSizes(examples, batchSize, batchTokens), encoders.Load{})
+	pass.Reserve(Reserve(bytes))
+	for _, numbers := range evaluationBatches(lengths(examples), batchSize, batchTokens) {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		pass.Reset(0)
+		// An example's randomness goes by its number: it is asked the same in any batch.
+		batch := g.prepared(corpus.Pack(pick(examples, numbers)), func(example int) rand.Source {
+			return rand.NewPCG(nn.Key(0, 0, hiding), uint64(numbers[example]))
+		})
+		a, err := m.forward(pass, g, batch)
+		if err != nil {
+			return err
+		}
+		if err := see(pass, numbers, batch, a); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // evaluationBatches cuts examples of the given lengths in tokens into batches, given the sizes of those of training.
@@ -188,8 +207,8 @@ func (g *Group) tune(dev []*corpus.Example, predicted [][]corpus.Prediction) {
 func (m *Model) evaluateAll(ctx context.Context, data []Data, plan Plan) ([]GroupScore, error) {
 	var scores []GroupScore
 	for g := range m.Groups {
-		group, dev := &m.Groups[g], data[g].Dev
-		predicted, losses, err := m.answer(ctx, group, dev, plan.BatchSize, plan.BatchTokens, nil)
+		group := &m.Groups[g]
+		dev, predicted, losses, err := m.answer(ctx, group, data[g].Dev, plan.BatchSize, plan.BatchTokens, nil)
 		if err != nil {
 			return nil, err
 		}

@@ -3,6 +3,7 @@ package multitask
 
 import (
 	"fmt"
+	"math/rand/v2"
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/encoders"
@@ -65,7 +66,7 @@ type answers struct {
 
 // forward takes a batch of group g through the model: encoder, fusion, heads.
 func (m *Model) forward(p *nn.Pass, g *Group, batch *corpus.Batch) (answers, error) {
-	layers, err := m.encode(p, batch)
+	layers, err := m.encode(p, g, batch)
 	if err != nil {
 		return answers{}, err
 	}
@@ -102,13 +103,38 @@ func (m *Model) fusionFigures() map[string][]float32 {
 	return nil
 }
 
-// encode gives the batch's states [T D] of the layers that the fusion wants, from the cache where there is one.
-func (m *Model) encode(p *nn.Pass, batch *corpus.Batch) ([][]float32, error) {
-	if m.cache == nil {
+// encode gives the batch's states [T D] of the layers that the fusion wants: from the cache where there is one, unless a
+// head looks at how the encoder comes to them, or hides tokens.
+func (m *Model) encode(p *nn.Pass, g *Group, batch *corpus.Batch) ([][]float32, error) {
+	watched, hides := false, false
+	for _, head := range g.heads() {
+		if w, ok := head.Head.(heads.Watcher); ok && !p.Training {
+			w.Watch(p, batch.Tokens.Rows)
+			watched = true
+		}
+		if _, ok := head.Head.(heads.Preparer); ok {
+			hides = true
+		}
+	}
+	if m.cache == nil || watched || hides {
 		return m.Encoder.Encode(p, batch.Tokens, m.wanted())
 	}
 	return m.cache.encode(p, batch)
 }
+
+// prepared is what the group reads in the place of a batch: one of its heads may change it. source gives the randomness of
+// an example by its place in the batch; nil: there is none.
+func (g *Group) prepared(batch *corpus.Batch, source func(example int) rand.Source) *corpus.Batch {
+	for _, head := range g.heads() {
+		if p, ok := head.Head.(heads.Preparer); ok {
+			batch = p.Prepare(batch, source)
+		}
+	}
+	return batch
+}
+
+// hiding is the place of the random stream that heads which change batches draw from.
+const hiding = "hidden tokens"
 
 // heads lists the heads of a group in the order of its examples' targets.
 func (g *Group) heads() []Head {

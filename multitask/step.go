@@ -3,6 +3,8 @@ package multitask
 import (
 	"errors"
 	"math"
+	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/jenga-nlp/jenga/corpus"
@@ -53,6 +55,12 @@ func (l *learner) step(state State, draws []draw) (Step, error) {
 	l.gradients.Zero()
 
 	// forward and backward
+	for i, d := range draws {
+		serial := l.serial + 1 + uint64(i)
+		draws[i].batch = l.model.Groups[d.group].prepared(d.batch, func(example int) rand.Source {
+			return rand.NewPCG(nn.Key(l.plan.Seed, serial, hiding), uint64(example))
+		})
+	}
 	losses := newStepLosses(l.model, draws)
 	factors := l.plan.Weighting.Weigh(state, losses.all)
 	for _, d := range draws {
@@ -85,6 +93,9 @@ func (l *learner) step(state State, draws []draw) (Step, error) {
 
 // backward takes one batch forward and backward: it adds to the gradients and to the sums of the losses.
 func (l *learner) backward(d draw, losses *stepLosses, factors []float64) error {
+	if !slices.ContainsFunc(losses.group[d.group], func(l Loss) bool { return l.Units > 0 }) {
+		return nil // nothing is labelled
+	}
 	l.pass.Reset(l.serial)
 	l.pass.Training = true
 	g := &l.model.Groups[d.group]
@@ -113,9 +124,14 @@ func (l *learner) backward(d draw, losses *stepLosses, factors []float64) error 
 	if err := l.pass.Backward(total, 1, l.gradients, a.border, dBorder); err != nil {
 		return err
 	}
-	trainable.Backward(l.pass, dBorder, l.gradients)
+	// Heads that leave the encoder as it is, as one that rebuilds its states, send nothing back.
+	if slices.ContainsFunc(dBorder, notZero) {
+		trainable.Backward(l.pass, dBorder, l.gradients)
+	}
 	return nil
 }
+
+func notZero(d []float32) bool { return slices.ContainsFunc(d, func(v float32) bool { return v != 0 }) }
 
 // stepLosses holds the losses of one step: one for each head of each group that takes part.
 type stepLosses struct {

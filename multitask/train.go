@@ -147,6 +147,9 @@ func Train(ctx context.Context, m *Model, data []Data, plan Plan, observe func(e
 		if !plan.due(state.Step, steps, drawn, perEpoch) {
 			continue
 		}
+		if err := m.fitAll(ctx, data, plan); err != nil {
+			return fmt.Errorf("fitting heads after step %d: %w", state.Step, err)
+		}
 		scores, err := m.evaluateAll(ctx, data, plan)
 		if err != nil {
 			return fmt.Errorf("evaluation after step %d: %w", state.Step, err)
@@ -157,6 +160,9 @@ func Train(ctx context.Context, m *Model, data []Data, plan Plan, observe func(e
 		if err := observe(Evaluation{Step: state.Step, Epoch: report.Epoch, Groups: scores, Fusion: m.fusionFigures()}); err != nil {
 			return ended(err)
 		}
+	}
+	if plan.NeverEvaluate {
+		return m.fitAll(ctx, data, plan)
 	}
 	return nil
 }

@@ -101,6 +101,9 @@ func (b *backward) isBorder(n *Node) bool {
 
 // derivatives tells which of its inputs an operation has a derivative by, or should have.
 func derivatives(op gorgonia.Op, inputs int) []bool {
+	if op, ours := op.(*operation); ours && op.Backward == nil {
+		return make([]bool, inputs)
+	}
 	if op, ok := op.(gorgonia.SDOp); ok && inputs > 0 && instead(op) == "" {
 		return op.DiffWRT(inputs)
 	}

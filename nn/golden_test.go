@@ -31,6 +31,18 @@ func checkGolden(t *testing.T, what string, got, want []float32) {
 	}
 }
 
+// weighed is the number that the scripts take gradients of: Σ c·y, or y itself where it is one.
+func weighed(y *Node, c []float32) *Node {
+	if y.IsScalar() {
+		return y
+	}
+	return Operation{
+		Name:     "weigh",
+		Forward:  func(in [][]float32, out []float32) { out[0] = dot(in[0], c) },
+		Backward: func(_ [][]float32, _, dOut []float32, dIn [][]float32) { addScaled(dIn[0], c, dOut[0]) },
+	}.Apply(y)
+}
+
 func TestLayersEqualPyTorchs(t *testing.T) {
 	var cases map[string]struct {
 		Shape           []int
@@ -61,14 +73,7 @@ func TestLayersEqualPyTorchs(t *testing.T) {
 					t.Fatalf("parameter %s has %d values, not %d", w.Name, n, len(w.Data))
 				}
 			}
-			loss := y
-			if !y.IsScalar() {
-				loss = Operation{
-					Name:     "weigh",
-					Forward:  func(in [][]float32, out []float32) { out[0] = dot(in[0], c.C) },
-					Backward: func(_ [][]float32, _, dOut []float32, dIn [][]float32) { addScaled(dIn[0], c.C, dOut[0]) },
-				}.Apply(y)
-			}
+			loss := weighed(y, c.C)
 			forward(t, p)
 			checkGolden(t, "y", Values(y), c.Y)
 

@@ -47,6 +47,36 @@ func (l *Linear) Apply(x *Node) *Node {
 	}.Apply(x)
 }
 
+// Tied is x·Wᵀ + b, its weight a table of embeddings that another part has too (Press & Wolf 2017).
+type Tied struct {
+	Weight *Param // [V D]
+	Bias   *Param // [V]
+}
+
+// Apply maps rows [N D] to scores [N V].
+func (l *Tied) Apply(x *Node) *Node {
+	v, d := l.Weight.Shape[0], l.Weight.Shape[1]
+	rows := rowsOf("tied scores", x, d)
+	return Operation{
+		Name: "tied scores", Shape: []int{rows, v}, Params: []*Param{l.Weight, l.Bias},
+		Forward: func(in [][]float32, y []float32) {
+			kernel.Repeat(y, in[2])
+			kernel.MatMulBT(y, in[0], in[1], rows, d, v)
+		},
+		Backward: func(in [][]float32, _, dy []float32, dIn [][]float32) {
+			if dIn[0] != nil {
+				kernel.MatMul(dIn[0], dy, in[1], rows, v, d)
+			}
+			if dIn[1] != nil {
+				kernel.MatMulAT(dIn[1], dy, in[0], v, rows, d)
+			}
+			if dIn[2] != nil {
+				kernel.SumRows(dIn[2], dy)
+			}
+		},
+	}.Apply(x)
+}
+
 // rowsOf returns how many rows of a width x has; operation is who asks.
 func rowsOf(operation string, x *Node, width int) int {
 	s := x.Shape()

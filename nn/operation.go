@@ -23,7 +23,7 @@ type Operation struct {
 	Params []*Param // parameters it reads: they stand behind the nodes in in and dIn
 	// Forward fills out, which is zero before.
 	Forward func(in [][]float32, out []float32)
-	// Backward adds to dIn; dIn[i] is nil where nobody wants it.
+	// Backward adds to dIn; dIn[i] is nil where nobody wants it. nil: nothing is learned through it.
 	Backward func(in [][]float32, out, dOut []float32, dIn [][]float32)
 }
 

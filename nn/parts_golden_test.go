@@ -80,6 +80,11 @@ var partMakers = map[string]partMaker{
 	"CRF": func(_ *Pass, params Params, in map[string]*Node, c partCase) *Node {
 		return NewCRF(params, 4, nil).Loss(in["x"], c.chains())
 	},
+	"squared error": func(_ *Pass, _ Params, in map[string]*Node, _ partCase) *Node { return SquaredError(in["a"], in["b"]) },
+	"tied scores": func(_ *Pass, params Params, in map[string]*Node, _ partCase) *Node {
+		tied := Tied{Weight: params.Normal("weight", 1, 5, 4), Bias: params.Zeros("bias", 5)}
+		return tied.Apply(in["x"])
+	},
 	"cosine": func(_ *Pass, _ Params, in map[string]*Node, _ partCase) *Node { return Cosine(in["a"], in["b"]) },
 	"layer mix": func(_ *Pass, params Params, in map[string]*Node, _ partCase) *Node {
 		var layers []*Node
@@ -140,14 +145,7 @@ func (c partCase) check(t *testing.T, make partMaker) {
 		}
 		copy(w.Data, from.Data)
 	}
-	loss := y
-	if !y.IsScalar() {
-		loss = Operation{
-			Name:     "weigh",
-			Forward:  func(in [][]float32, out []float32) { out[0] = dot(in[0], c.C) },
-			Backward: func(_ [][]float32, _, dOut []float32, dIn [][]float32) { addScaled(dIn[0], c.C, dOut[0]) },
-		}.Apply(y)
-	}
+	loss := weighed(y, c.C)
 	forward(t, p)
 	checkGolden(t, "y", Values(y), c.Y)
 

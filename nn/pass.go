@@ -20,7 +20,7 @@ type Pass struct {
 	graph        *gorgonia.ExprGraph
 	arena        arena
 	kept, before map[any]any // of this batch, of the one before
-	watched      map[string]func(text int, shape []int, values []float32)
+	watched      map[string][]Watcher
 	run          run
 }
 
@@ -35,6 +35,7 @@ func NewPass(seed uint64) *Pass {
 func (p *Pass) Reset(serial uint64) {
 	p.serial = serial
 	p.graph, p.run = gorgonia.NewGraph(), newRun()
+	clear(p.watched)
 	p.kept, p.before = p.before, p.kept
 	clear(p.kept)
 	if p.arena.outgrown() {
@@ -60,11 +61,14 @@ func (p *Pass) Reserve(bytes int64) { p.arena.first = int(bytes / 4) }
 func (p *Pass) Bytes() int64 { return 4 * int64(p.arena.most) }
 
 // Key returns a number that is a function of seed, serial number and place: the key of a counter-based generator.
-func (p *Pass) Key(place string) uint64 {
+func (p *Pass) Key(place string) uint64 { return Key(p.seed, p.serial, place) }
+
+// Key is the Key of a pass with a seed and a serial number.
+func Key(seed, serial uint64, place string) uint64 {
 	// FNV-1a over the three, as hash/fnv has it, which would allocate
 	const offset, prime = 14695981039346656037, 1099511628211
 	h := uint64(offset)
-	for _, x := range [2]uint64{p.seed, p.serial} {
+	for _, x := range [2]uint64{seed, serial} {
 		for range 8 {
 			h = (h ^ x&0xff) * prime
 			x >>= 8
@@ -86,20 +90,23 @@ func (p *Pass) Get(owner any) any    { return p.kept[owner] }
 // Reuse returns what owner put before the last Reset, nil if there is nothing: memory for what it puts now.
 func (p *Pass) Reuse(owner any) any { return p.before[owner] }
 
-// Watch asks for the values kept under name: see is called for each text.
-func (p *Pass) Watch(name string, see func(text int, shape []int, values []float32)) {
+// Watcher sees the values of one text, which are valid until it returns.
+type Watcher func(text int, shape []int, values []float32)
+
+// Watch asks for the values kept under name, until Reset: see is called for each text.
+func (p *Pass) Watch(name string, see Watcher) {
 	if p.watched == nil {
-		p.watched = map[string]func(int, []int, []float32){}
+		p.watched = map[string][]Watcher{}
 	}
-	p.watched[name] = see
+	p.watched[name] = append(p.watched[name], see)
 }
 
 // Watches tells whether anyone wants to see the values called name (attention, fusion weights).
-func (p *Pass) Watches(name string) bool { return p.watched[name] != nil }
+func (p *Pass) Watches(name string) bool { return len(p.watched[name]) > 0 }
 
 // Keep shows values of one text to whoever watches name.
 func (p *Pass) Keep(name string, text int, shape []int, values []float32) {
-	if see := p.watched[name]; see != nil {
+	for _, see := range p.watched[name] {
 		see(text, shape, values)
 	}
 }

@@ -9,6 +9,7 @@ type Rows struct {
 	Segment   []int8 // [T] 1 in the second text of a pair
 	Example   []int  // [B] the example a text belongs to; several where it is long, or a pair is encoded apart
 	Second    []bool // [B] the text is the second of a pair that is encoded apart
+	Hidden    []int  // rows of the tokens that are to be guessed, rising
 }
 
 // Texts returns B.

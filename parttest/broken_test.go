@@ -140,6 +140,46 @@ func (h short) Predict(scores heads.Scores) []corpus.Prediction {
 	return predictions
 }
 
+// grasping finds anomalies, and has the encoder learn to make texts alike.
+type grasping struct{ heads.Head }
+
+func (h grasping) Scores(p *nn.Pass, seen nn.Hidden) heads.Scores {
+	scores, pooled := h.Head.Scores(p, seen), nn.MeanPool(seen)
+	return heads.ScoresOf(seen, nn.Sum(scores.Nodes[0], nn.SquaredError(pooled, nn.Scale(pooled, 2))))
+}
+
+// forgetful is fitted in a way that stands in no checkpoint.
+type forgetful struct {
+	heads.Head
+	heads.Fitter
+	heads.Watcher
+	fits *float64
+}
+
+func (h forgetful) Fit(features [][]float32) { *h.fits += float64(len(features)) }
+
+func (h forgetful) Predict(scores heads.Scores) []corpus.Prediction {
+	predictions := h.Head.Predict(scores)
+	for i := range predictions {
+		predictions[i].Value += *h.fits
+	}
+	return predictions
+}
+
+func init() {
+	heads.Register("grasping", struct{}{}, func(_ struct{}, site heads.Site) (heads.Head, error) {
+		sound, err := heads.NewReconstruction(heads.ReconstructionOptions{Pool: "mean"}, site)
+		return grasping{sound}, err
+	})
+	heads.Register("forgetful", struct{}{}, func(_ struct{}, site heads.Site) (heads.Head, error) {
+		sound, err := heads.NewAttentionPattern(heads.AttentionPatternOptions{FitTexts: 9}, site)
+		if err != nil {
+			return nil, err
+		}
+		return forgetful{sound, sound.(heads.Fitter), sound.(heads.Watcher), new(float64)}, nil
+	})
+}
+
 // mixing is a fusion that shows each text the mean of all.
 type mixing struct{}
 
@@ -233,6 +273,8 @@ func TestBroken(t *testing.T) {
 func TestRulesAreHeld(t *testing.T) {
 	wants := map[string]string{ // part: what the failure says
 		"head liner":     `did you mean "linear"?`,
+		"head grasping":  "--- FAIL: TestBroken/how_unlike_normal_texts_a_text_is/gradients_agree",
+		"head forgetful": "--- FAIL: TestBroken/how_unlike_normal_texts_a_text_is/it_saves",
 		"fusion mixing":  "--- FAIL: TestBroken/before_a_head_of_one_label/order_and_company",
 		"fusion cutting": "--- FAIL: TestBroken/task_first_sees_the_rows",
 		"task trusting":  "--- FAIL: TestBroken/no_record_stops_it",

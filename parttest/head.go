@@ -25,8 +25,13 @@ func Head(t *testing.T, name, options string) {
 	for _, answer := range corpus.Answers {
 		make := func(seed uint64) (heads.Head, nn.Params, error) {
 			params := nn.NewParams(seed)
-			h, err := choice.Build(heads.Site{Task: "task", Name: "head", Answer: answer, Labels: labels, Width: width,
-				Dropout: 0.1, Training: heads.Training{Units: 6, Counts: []int{2, 2, 2}, Mean: 1, Deviation: 0.8}, Params: params.In("heads").In("head")})
+			site := heads.Site{Task: "task", Name: "head", Answer: answer, Labels: labels, Width: width,
+				Dropout: 0.1, Training: heads.Training{Units: 6, Counts: []int{2, 2, 2}, Mean: 0.9, Deviation: 0.8},
+				Attention: attention, Params: params.In("heads").In("head")}
+			if answer == corpus.HiddenTokens {
+				site.Mask, site.Words = 1, params.In("encoder").Normal("words", 1, len(labels), width)
+			}
+			h, err := choice.Build(site)
 			return h, params, err
 		}
 		if _, _, err := make(1); err != nil {
@@ -34,7 +39,11 @@ func Head(t *testing.T, name, options string) {
 			continue
 		}
 		served++
-		t.Run(answer.String(), func(t *testing.T) { checkHead(t, answer, make) })
+		check := checkHead
+		if h, _, _ := make(1); isFitter(h) {
+			check = checkFitter
+		}
+		t.Run(answer.String(), func(t *testing.T) { check(t, answer, make) })
 	}
 	if served == 0 {
 		t.Fatalf("head %q gives no kind of answer:\n%s", name, strings.Join(refusals, "\n"))
@@ -68,7 +77,7 @@ func checkHead(t *testing.T, answer corpus.Answer, m maker) {
 	texts := labelledTexts(answer)
 	t.Run("it trains: the loss falls", func(t *testing.T) { checkTrains(t, m, pack(texts...)) })
 	t.Run("gradients agree with differences of the loss, dropout on", func(t *testing.T) {
-		checkGradients(t, m, pack(texts...))
+		checkGradients(t, m, pack(texts...), answer != corpus.Anomaly)
 	})
 	t.Run("a frozen input changes no gradient", func(t *testing.T) { checkFrozen(t, m, pack(texts...)) })
 	t.Run("a text of one token is a text", func(t *testing.T) { checkOneToken(t, m, answer) })
@@ -77,11 +86,63 @@ func checkHead(t *testing.T, answer corpus.Answer, m maker) {
 	})
 	t.Run("the loss is a sum over texts", func(t *testing.T) { checkSum(t, m, texts) })
 	t.Run("the loss leaves the scores as they are", func(t *testing.T) { checkScoresStay(t, m, pack(texts...)) })
-	t.Run("predictions are of the kind asked for", func(t *testing.T) { checkPredictions(t, m, answer, pack(texts...)) })
+	t.Run("predictions are of the kind asked for", func(t *testing.T) { checkKinds(t, m.untrained(t), answer, pack(texts...)) })
 	t.Run("it saves, loads and predicts alike", func(t *testing.T) { checkSaved(t, m, pack(texts...)) })
-	t.Run("order and company of texts change no bit", func(t *testing.T) { checkCompany(t, m, texts) })
-	t.Run("what is no number does not stop it", func(t *testing.T) { checkNaN(t, m, pack(texts...)) })
+	t.Run("order and company of texts change no bit", func(t *testing.T) { checkCompany(t, m.untrained(t), texts) })
+	t.Run("what is no number does not stop it", func(t *testing.T) { checkNaN(t, m.untrained(t), pack(texts...)) })
 }
+
+// checkFitter checks a head that is fitted to texts.
+func checkFitter(t *testing.T, answer corpus.Answer, m maker) {
+	texts := labelledTexts(answer)
+	fitted := func(t *testing.T) subject {
+		s := m.subject(t, 1)
+		s.fit(t, pack(texts...))
+		return s
+	}
+	t.Run("fitting changes what it predicts", func(t *testing.T) {
+		b := pack(texts...)
+		without, with := m.untrained(t), fitted(t)
+		if reflect.DeepEqual(without.Predict(without.run(t, b, false, false).scores), with.Predict(with.run(t, b, false, false).scores)) {
+			t.Error("it predicts the same: what it is fitted to must stand in its site's Params")
+		}
+	})
+	t.Run("it has no loss", func(t *testing.T) {
+		b := pack(texts...)
+		s := fitted(t)
+		if p := s.run(t, b, true, true); p.loss != nil || s.Units(b.gold) != 0 {
+			t.Error("a head that is fitted learns nothing by gradients")
+		}
+	})
+	t.Run("predictions are of the kind asked for", func(t *testing.T) { checkKinds(t, fitted(t), answer, pack(texts...)) })
+	t.Run("it saves, loads and predicts alike", func(t *testing.T) { checkLoaded(t, fitted(t), m.subject(t, 2), pack(texts...)) })
+	t.Run("order and company of texts change no bit", func(t *testing.T) { checkCompany(t, fitted(t), texts) })
+	t.Run("what is no number does not stop it", func(t *testing.T) { checkNaN(t, fitted(t), pack(texts...)) })
+}
+
+func isFitter(h heads.Head) bool {
+	_, fits := h.(heads.Fitter)
+	return fits
+}
+
+// fit fits the head to a batch.
+func (s subject) fit(t *testing.T, b batch) {
+	t.Helper()
+	fitter := s.Head.(heads.Fitter)
+	var rows [][]float32
+	for e, row := range fitter.Features(s.run(t, b, false, false).scores) {
+		if fitter.Fits(b.gold[e]) {
+			rows = append(rows, row)
+		}
+	}
+	if len(rows) == 0 {
+		t.Fatal("no text is one to be fitted to")
+	}
+	fitter.Fit(rows)
+}
+
+// untrained makes the head once.
+func (m maker) untrained(t *testing.T) subject { t.Helper(); return m.subject(t, 1) }
 
 // pass is one way of a batch through a head.
 type pass struct {
@@ -119,6 +180,10 @@ func (s subject) runStep(t *testing.T, step uint64, b batch, training, loss bool
 	p.seen.States = p.at[given-1]
 	if s.layers == nn.AllLayers {
 		p.seen.Layers = p.at
+	}
+	if w, watches := s.Head.(heads.Watcher); watches && !training {
+		w.Watch(p.Pass, b.rows)
+		b.showAttention(p.Pass)
 	}
 	p.scores = s.Scores(p.Pass, p.seen)
 	if len(p.scores.Nodes) == 0 {
@@ -198,8 +263,8 @@ func checkTrains(t *testing.T, m maker, b batch) {
 }
 
 // checkGradients goes a small way along each parameter's own gradient and along a random direction, and compares how
-// the loss changes with what the gradient says.
-func checkGradients(t *testing.T, m maker, b batch) {
+// the loss changes with what the gradient says. through tells that the encoder learns from the head.
+func checkGradients(t *testing.T, m maker, b batch, through bool) {
 	s := m.subject(t, 1)
 	learning := slices.DeleteFunc(slices.Clone(s.params), func(w *nn.Param) bool { return w.Frozen })
 	for i, w := range learning { // initial values are so small that errors would hide
@@ -221,7 +286,10 @@ func checkGradients(t *testing.T, m maker, b batch) {
 		checkAlong(t, "parameter "+w.Name, w.Data, into.Of(w), into.Of(w), total, loss)
 		checkAlong(t, "parameter "+w.Name, w.Data, into.Of(w), direction(uint64(i), len(w.Data)), total, loss)
 	}
-	if len(p.at) == 1 {
+	if !through && norm(dAt[0]) != 0 {
+		t.Error("the encoder has a gradient, from a head that leaves it as it is")
+	}
+	if len(p.at) == 1 && through {
 		checkAlong(t, "hidden states", b.states, dAt[0], dAt[0], norm(dAt[0]), loss)
 		checkAlong(t, "hidden states", b.states, dAt[0], direction(99, len(b.states)), norm(dAt[0]), loss)
 	}
@@ -327,8 +395,15 @@ func checkUnlabelled(t *testing.T, m maker, answer corpus.Answer, texts []text) 
 	if got := s.Predict(p.scores); len(got) != len(texts) {
 		t.Errorf("%d predictions, want %d", len(got), len(texts))
 	}
-	if units := s.Units(pack(texts...).gold); units < float64(len(texts)) {
-		t.Errorf("Units = %v for %d labelled texts", units, len(texts))
+	learned := len(texts)
+	if answer == corpus.Anomaly { // normal texts alone
+		learned = 0
+		for _, x := range texts {
+			learned += 1 - int(*x.gold.Value)
+		}
+	}
+	if units := s.Units(pack(texts...).gold); units < float64(learned) {
+		t.Errorf("Units = %v for %d labelled texts", units, learned)
 	}
 }
 
@@ -336,7 +411,9 @@ func checkSum(t *testing.T, m maker, texts []text) {
 	s := m.subject(t, 1)
 	want := 0.0
 	for _, x := range texts {
-		want += s.run(t, pack(x), false, true).value(t)
+		if s.Units(pack(x).gold) > 0 {
+			want += s.run(t, pack(x), false, true).value(t)
+		}
 	}
 	if got := s.run(t, pack(texts...), false, true).value(t); math.Abs(got-want) > 1e-4*math.Abs(want) {
 		t.Errorf("the loss of all texts is %.6g, the sum of each text's %.6g", got, want)
@@ -359,8 +436,7 @@ func checkScoresStay(t *testing.T, m maker, b batch) {
 	}
 }
 
-func checkPredictions(t *testing.T, m maker, answer corpus.Answer, b batch) {
-	s := m.subject(t, 1)
+func checkKinds(t *testing.T, s subject, answer corpus.Answer, b batch) {
 	got := s.Predict(s.run(t, b, false, false).scores)
 	if len(got) != len(b.gold) {
 		t.Fatalf("%d predictions for %d examples", len(got), len(b.gold))
@@ -375,7 +451,18 @@ func checkPredictions(t *testing.T, m maker, answer corpus.Answer, b batch) {
 // rightKind tells what is wrong with a prediction for the e-th example of rows.
 func rightKind(p corpus.Prediction, answer corpus.Answer, rows nn.Rows, e int) error {
 	switch answer {
-	case corpus.Number, corpus.Likeness:
+	case corpus.HiddenTokens:
+		hidden := 0
+		for _, row := range rows.Hidden {
+			if row >= rows.Starts[e] && row < rows.Starts[e+1] {
+				hidden++
+			}
+		}
+		if len(p.Guesses) != hidden {
+			return fmt.Errorf("%d guesses for %d hidden tokens", len(p.Guesses), hidden)
+		}
+		return nil
+	case corpus.Number, corpus.Likeness, corpus.Anomaly:
 		if math.IsNaN(p.Value) || math.IsInf(p.Value, 0) {
 			return fmt.Errorf("the number %v", p.Value)
 		}
@@ -420,8 +507,13 @@ func rightKind(p corpus.Prediction, answer corpus.Answer, rows nn.Rows, e int) e
 }
 
 func checkSaved(t *testing.T, m maker, b batch) {
-	trained, loaded := m.subject(t, 1), m.subject(t, 2)
+	trained := m.subject(t, 1)
 	trained.train(t, b, 3)
+	checkLoaded(t, trained, m.subject(t, 2), b)
+}
+
+// checkLoaded gives loaded the parameters of trained, and compares what they predict.
+func checkLoaded(t *testing.T, trained, loaded subject, b batch) {
 	saved := map[string]*nn.Param{}
 	for _, w := range trained.params {
 		saved[w.Name] = w
@@ -443,8 +535,7 @@ func checkSaved(t *testing.T, m maker, b batch) {
 	}
 }
 
-func checkCompany(t *testing.T, m maker, texts []text) {
-	s := m.subject(t, 1)
+func checkCompany(t *testing.T, s subject, texts []text) {
 	all := s.Predict(s.run(t, pack(texts...), false, false).scores)
 	backwards := slices.Clone(texts)
 	slices.Reverse(backwards)
@@ -461,8 +552,7 @@ func checkCompany(t *testing.T, m maker, texts []text) {
 	}
 }
 
-func checkNaN(t *testing.T, m maker, b batch) {
-	s := m.subject(t, 1)
+func checkNaN(t *testing.T, s subject, b batch) {
 	b.states = slices.Clone(b.states)
 	for i := range b.states {
 		b.states[i] = float32(math.NaN())

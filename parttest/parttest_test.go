@@ -17,9 +17,12 @@ func TestHeads(t *testing.T) {
 			"{lstm_layers: 0, attention_heads: 2, lens_per_head: true}",
 			"{lstm_layers: 0, attention_heads: 2, normalise: softmax}",
 		},
-		"span":       {"", "{no_answer: true, max_answer_tokens: 2}"},
-		"similarity": {"{loss: mse, range: [0, 2]}", "{loss: mse, range: [0, 2], pool: max}"},
-		"regression": {"", "{range: [-1, 4], loss: huber, pool: mean}", "{scale: standard, loss: mae, dropout: 0}"},
+		"span":              {"", "{no_answer: true, max_answer_tokens: 2}"},
+		"reconstruction":    {"", "{hidden: 3, pool: cls}", "{pool: max, false_alarms: 0}"},
+		"attention_pattern": {"", "fit_texts: 3"},
+		"mlm":               {"", "{share: 0.5, guesses: 2}"},
+		"similarity":        {"{loss: mse, range: [0, 2]}", "{loss: mse, range: [0, 2], pool: max}"},
+		"regression":        {"", "{range: [-1, 4], loss: huber, pool: mean}", "{scale: standard, loss: mae, dropout: 0}"},
 	} {
 		for _, o := range options {
 			t.Run(name+" "+o, func(t *testing.T) { parttest.Head(t, name, o) })
@@ -41,7 +44,7 @@ func TestFusions(t *testing.T) {
 }
 
 func TestTasks(t *testing.T) {
-	for _, name := range []string{"classification", "multi_label", "ner", "qa_qc", "question_answering", "regression", "sentiment", "similarity", "tagging"} {
+	for _, name := range []string{"classification", "multi_label", "ner", "anomaly", "mlm", "qa_qc", "question_answering", "regression", "sentiment", "similarity", "tagging"} {
 		t.Run(name, func(t *testing.T) { parttest.Task(t, name, "") })
 	}
 }

@@ -68,6 +68,8 @@ func ownRecords(answer corpus.Answer) []corpus.Record {
 			fields = map[string]any{"question": "what flies?", "context": "a red kite", "answers": []any{"red kite", "kite"}[:1+i%2]}
 		case corpus.Likeness:
 			fields = map[string]any{"text": "a red kite", "pair": "a kite", "value": json.Number(strconv.Itoa(i))}
+		case corpus.Anomaly:
+			fields["label"] = []string{"normal", "odd"}[i%2]
 		case corpus.Number:
 			fields = map[string]any{"text": "a red kite", "value": json.Number(strconv.Itoa(i))}
 		}
@@ -158,6 +160,9 @@ func goldAnswers(answer corpus.Answer) (gold []corpus.Target, right []corpus.Pre
 		if target.Value != nil {
 			p.Value = *target.Value
 		}
+		for _, id := range target.HiddenIDs {
+			p.Guesses = append(p.Guesses, corpus.Guessed{Best: []corpus.Guess{{ID: id}}})
+		}
 		if target.Quotes != nil {
 			p.Quote = target.Quotes[0]
 		}
@@ -219,6 +224,8 @@ func checkWrong(t *testing.T, task tasks.Task) {
 		unknown[0] = corpus.Target{Labels: []string{"unseen"}}
 	case gold[0].Quotes != nil:
 		unknown[0] = corpus.Target{Quotes: []corpus.Quote{{Text: "unseen"}}}
+	case gold[0].HiddenIDs != nil:
+		unknown[0] = corpus.Target{HiddenIDs: slices.Repeat([]int32{99}, len(gold[0].HiddenIDs))}
 	case gold[0].Value != nil:
 		far := 1e3
 		unknown[0] = corpus.Target{Value: &far}
@@ -250,6 +257,13 @@ func wrongOf(p corpus.Prediction) corpus.Prediction {
 			}
 		}
 		corpus.NewLabels(labels).Name(&p)
+		return p
+	}
+	if p.Guesses != nil {
+		p.Guesses = slices.Clone(p.Guesses)
+		for i, g := range p.Guesses {
+			p.Guesses[i].Best = []corpus.Guess{{ID: g.Best[0].ID + 1}}
+		}
 		return p
 	}
 	if p.TagIDs == nil {

@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/heads"
 	"github.com/jenga-nlp/jenga/nn"
 )
 
@@ -58,6 +59,8 @@ func labelledTexts(answer corpus.Answer) []text {
 			for range 1 + w%2 { // pieces
 				if x.gold.TagIDs != nil {
 					x.add(r, x.gold.TagIDs[w])
+				} else if x.gold.HiddenIDs != nil {
+					x.add(r, int(x.gold.HiddenIDs[w]))
 				} else {
 					x.add(r, signals(x.gold)...)
 				}
@@ -109,6 +112,15 @@ func goldOf(answer corpus.Answer, i, words int) corpus.Target {
 	case corpus.Number, corpus.Likeness:
 		v := float64(i % len(labels))
 		return corpus.Target{Value: &v}
+	case corpus.Anomaly: // the last text of three is one
+		v := float64(i % len(labels) / (len(labels) - 1))
+		return corpus.Target{Value: &v}
+	case corpus.HiddenTokens: // of each word's first piece, those of words that are cut off not
+		ids := make([]int32, min(words, 6))
+		for w := range ids {
+			ids[w] = int32((i + w) % len(labels))
+		}
+		return corpus.Target{HiddenIDs: ids}
 	}
 	tags := make([]string, words)
 	for w := range tags {
@@ -145,7 +157,7 @@ func (x *text) add(r *rand.Rand, labels ...int) {
 // lone is a text of nothing but its first special token.
 func lone(answer corpus.Answer) text {
 	x := labelledTexts(answer)[0]
-	x.states, x.words, x.wordIndex = x.states[:width], nil, nil
+	x.states, x.words, x.wordIndex, x.gold.HiddenIDs = x.states[:width], nil, nil, nil
 	if answer == corpus.Quoted {
 		x.segment, x.gold.QuoteTokens = x.segment[:1], make([]corpus.Span, 1)
 	}
@@ -157,6 +169,28 @@ func unlabelled(x text) text {
 	x.gold = corpus.Target{}
 	corpus.NewLabels(labels).Number(&x.gold)
 	return x
+}
+
+// attention is how many maps an encoder shows of a text.
+var attention = heads.Attention{Layers: 2, Heads: 1}
+
+// showAttention shows maps of each text that depend on its states.
+func (b batch) showAttention(p *nn.Pass) {
+	for text := range b.rows.Texts() {
+		lo, hi := b.rows.Starts[text], b.rows.Starts[text+1]
+		tokens := hi - lo
+		maps := make([]float32, 0, attention.Layers*tokens*tokens)
+		for layer := range attention.Layers {
+			for i := range tokens {
+				row := make([]float32, tokens)
+				for j := range row {
+					row[j] = b.states[(lo+i)*width+layer] * b.states[(lo+j)*width+layer+1]
+				}
+				maps = append(maps, nn.Softmax(row)...)
+			}
+		}
+		p.Keep("attention", text, []int{attention.Layers, attention.Heads, tokens, tokens}, maps)
+	}
 }
 
 // batch is texts packed one after the other.
@@ -182,6 +216,9 @@ func pack(texts ...text) batch {
 func (b *batch) add(x text, i int, second bool) {
 	start := b.rows.Tokens()
 	for k, row := range x.words {
+		if x.gold.HiddenIDs != nil {
+			b.rows.Hidden = append(b.rows.Hidden, start+row)
+		}
 		b.rows.Words = append(b.rows.Words, start+row)
 		b.rows.WordIndex = append(b.rows.WordIndex, x.wordIndex[k])
 	}

@@ -27,6 +27,11 @@ type goldens struct {
 		Gold, Predicted []float64
 		Want            map[string]float64
 	}
+	Anomalies []struct {
+		Name            string
+		Gold, Predicted []float64
+		Want            map[string]float64
+	}
 	Spans []struct {
 		Name            string
 		Gold, Predicted [][]string

@@ -1,0 +1,82 @@
+package heads
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/nn"
+)
+
+// AlarmOptions are the keys that say when a head of anomalies raises an alarm.
+type AlarmOptions struct {
+	FalseAlarms float64 `yaml:"false_alarms" range:"[0,1]" doc:"share of dev's normal texts that an alarm is raised for: it sets the threshold of scores"`
+}
+
+// alarm divides the scores of anomalies: above its threshold an alarm is raised.
+type alarm struct {
+	threshold *nn.Param // [1], does not learn; never until dev has chosen it
+	share     float64   // of normal texts above it
+}
+
+// never is a threshold that no score is above: parameters are finite.
+const never = math.MaxFloat32
+
+// newAlarm makes an alarm, with its threshold in the site's parameters.
+func newAlarm(o AlarmOptions, site Site) (alarm, error) {
+	switch {
+	case site.Answer != corpus.Anomaly:
+		return alarm{}, site.Refuse(corpus.Anomaly)
+	case !(o.FalseAlarms >= 0 && o.FalseAlarms <= 1):
+		return alarm{}, fmt.Errorf("false_alarms is %v; it is a share from 0 to 1", o.FalseAlarms)
+	case site.Training.Units > 0 && site.Training.Mean == 1:
+		return alarm{}, fmt.Errorf("no training text is normal, so nothing tells what normal is; the task's option normal names the label of normal texts")
+	}
+	a := alarm{site.Params.Zeros("threshold", 1), o.FalseAlarms}
+	a.threshold.Frozen = true
+	a.threshold.Data[0] = never
+	return a, nil
+}
+
+// Answers says that the answer is how unlike normal texts a text is.
+func (alarm) Answers() corpus.Answer { return corpus.Anomaly }
+
+// Thresholds returns the score above which an alarm is raised; nil until dev has chosen it.
+func (a alarm) Thresholds() []float32 {
+	if a.threshold.Data[0] == never {
+		return nil
+	}
+	return a.threshold.Data
+}
+
+// Tune sets the threshold by the scores of dev's normal texts, and decides anew for which texts an alarm is raised.
+func (a alarm) Tune(gold []corpus.Target, predicted []corpus.Prediction) {
+	var scores []float64 // of normal texts, rising
+	for i, t := range gold {
+		if normal(t) && !math.IsNaN(predicted[i].Value) {
+			scores = append(scores, predicted[i].Value)
+		}
+	}
+	if len(scores) == 0 {
+		return
+	}
+	slices.Sort(scores)
+	above := int(a.share * float64(len(scores)))
+	if at := len(scores) - 1 - above; at >= 0 {
+		a.threshold.Data[0] = float32(scores[at])
+	} else {
+		a.threshold.Data[0] = -never
+	}
+	a.decide(predicted)
+}
+
+// decide raises the alarms.
+func (a alarm) decide(predicted []corpus.Prediction) {
+	for i := range predicted {
+		predicted[i].Alarm = float32(predicted[i].Value) > a.threshold.Data[0]
+	}
+}
+
+// normal tells whether a gold answer says that its text is normal.
+func normal(t corpus.Target) bool { return t.Value != nil && *t.Value == 0 }

@@ -1,0 +1,194 @@
+package heads
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/nn"
+)
+
+func anomalySite() Site {
+	return Site{Task: "odd", Answer: corpus.Anomaly, Width: 8, Params: nn.NewParams(1), Attention: Attention{1, 1},
+		Training: Training{Units: 4, Mean: 0.25}}
+}
+
+func TestAnAlarmLetsAShareOfNormalTextsPass(t *testing.T) {
+	a, err := newAlarm(AlarmOptions{0.2}, anomalySite())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var gold []corpus.Target
+	var predicted []corpus.Prediction
+	for i := range 10 { // normal texts score 1 to 10, anomalies as much and a half
+		gold = append(gold, number(0), number(1))
+		predicted = append(predicted, corpus.Prediction{Value: float64(i + 1)}, corpus.Prediction{Value: float64(i) + 1.5})
+	}
+	gold, predicted = append(gold, corpus.Target{}), append(predicted, corpus.Prediction{Value: math.NaN()})
+	if a.Thresholds() != nil {
+		t.Error("a threshold before dev has chosen it")
+	}
+	a.decide(predicted)
+	if slices.ContainsFunc(predicted, func(p corpus.Prediction) bool { return p.Alarm }) {
+		t.Error("an alarm before there is a threshold")
+	}
+	a.Tune(gold, predicted)
+	if got := a.Thresholds(); len(got) != 1 || got[0] != 8 {
+		t.Errorf("threshold %v, want 8: two of ten normal texts are above", got)
+	}
+	for i, p := range predicted {
+		if p.Alarm != (p.Value > 8) {
+			t.Errorf("prediction %d of %v: alarm %v", i, p.Value, p.Alarm)
+		}
+	}
+	a.Tune([]corpus.Target{number(1)}, predicted[:1])
+	if a.Thresholds()[0] != 8 {
+		t.Error("anomalies alone moved the threshold")
+	}
+}
+
+func TestHeadsOfAnomaliesSayWhatTheyLack(t *testing.T) {
+	for name, c := range map[string]struct {
+		want   string
+		change func(*Site)
+		head   func(Site) (Head, error)
+	}{
+		"no normal text": {"no training text is normal", func(s *Site) { s.Training.Mean = 1 }, func(s Site) (Head, error) {
+			return NewReconstruction(ReconstructionOptions{Pool: "mean"}, s)
+		}},
+		"no attention": {"the encoder shows no attention", func(s *Site) { s.Attention = Attention{} }, func(s Site) (Head, error) {
+			return NewAttentionPattern(AttentionPatternOptions{FitTexts: 5}, s)
+		}},
+		"another answer": {"it answers how unlike normal texts a text is, but task", func(s *Site) { s.Answer = corpus.Number }, func(s Site) (Head, error) {
+			return NewAttentionPattern(AttentionPatternOptions{FitTexts: 5}, s)
+		}},
+		"a learned pool": {"pool: attention: a learned pool would make texts alike", func(*Site) {}, func(s Site) (Head, error) {
+			return NewReconstruction(ReconstructionOptions{Pool: "attention"}, s)
+		}},
+		"a share above 1": {"false_alarms is 2", func(*Site) {}, func(s Site) (Head, error) {
+			return NewReconstruction(ReconstructionOptions{Pool: "mean", AlarmOptions: AlarmOptions{2}}, s)
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			site := anomalySite()
+			c.change(&site)
+			if _, err := c.head(site); err == nil || !strings.HasPrefix(err.Error(), c.want) {
+				t.Errorf("error %v, want %q …", err, c.want)
+			}
+		})
+	}
+}
+
+func TestFeaturesOfAttentionMaps(t *testing.T) {
+	const tokens = 4
+	even, own, first := make([]float32, tokens*tokens), make([]float32, tokens*tokens), make([]float32, tokens*tokens)
+	for i := range tokens {
+		for j := range tokens {
+			even[i*tokens+j] = 1. / tokens
+		}
+		own[i*tokens+i], first[i*tokens] = 1, 1
+	}
+	for name, c := range map[string]struct {
+		weights []float32
+		want    [perMap]float32 // entropy, distance, first, separators, diagonal
+	}{
+		"even":         {even, [perMap]float32{1, 1.25 / 3, 0.25, 0.5, 0.25}},
+		"to itself":    {own, [perMap]float32{0, 0, 0.25, 0.5, 1}},
+		"to the first": {first, [perMap]float32{0, 1.5 / 3, 1, 0, 0.25}},
+	} {
+		var got [perMap]float32
+		describeMap(got[:], c.weights, tokens, []int{1, 3})
+		for k := range got {
+			if math.Abs(float64(got[k]-c.want[k])) > 1e-6 {
+				t.Errorf("%s: features %v, want %v", name, got, c.want)
+				break
+			}
+		}
+	}
+	var one [perMap]float32
+	describeMap(one[:], []float32{1}, 1, []int{0})
+	if one != [perMap]float32{0, 0, 1, 1, 1} {
+		t.Errorf("features %v of a single token", one)
+	}
+	if got := separatorsOf(nn.Rows{Starts: []int{0, 1, 6}, Segment: []int8{0, 0, 0, 1, 1, 1}}, 1); !slices.Equal(got, []int{1, 4}) {
+		t.Errorf("separators %v, want those behind each segment", got)
+	}
+}
+
+// A lens that reads the same texts has features too, filled in when its head is computed.
+func TestALensIsPartOfThePattern(t *testing.T) {
+	site := anomalySite()
+	site.Attention, site.Lenses = Attention{}, []string{"heads.a.b.focus"}
+	made, err := NewAttentionPattern(AttentionPatternOptions{FitTexts: 5}, site)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := made.(*attentionPattern)
+	rows := nn.Rows{Starts: []int{0, 2, 3}, Segment: make([]int8, 3), Example: []int{0, 1}}
+	p := nn.NewPass(1)
+	h.Watch(p, rows)
+	scores := h.Scores(p, nn.Hidden{Rows: rows})
+	p.Keep("heads.a.b.focus.centre", 0, []int{2, 1}, []float32{0.2, 0.4})
+	p.Keep("heads.a.b.focus.aperture", 1, []int{1, 1}, []float32{0.7})
+	got := h.Features(scores)
+	if want := [][]float32{{0.3, 0}, {0, 0.7}}; math.Abs(float64(got[0][0]-want[0][0])) > 1e-6 || got[1][1] != want[1][1] {
+		t.Errorf("features %v, want %v", got, want)
+	}
+}
+
+// An autoencoder of normal texts, which lie in a plane, rebuilds others badly; the encoder learns nothing from it.
+func TestReconstructionLearnsWhatNormalTextsAreLike(t *testing.T) {
+	site := anomalySite()
+	made, err := NewReconstruction(ReconstructionOptions{Hidden: 2, Pool: "mean", AlarmOptions: AlarmOptions{0.05}}, site)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const texts = 24
+	states, gold := make([]float32, texts*8), make([]corpus.Target, texts)
+	rows := nn.Rows{Starts: []int{0}}
+	for b := range texts {
+		row := states[b*8 : (b+1)*8]
+		angle := float64(b)
+		row[0], row[1] = float32(math.Cos(angle)), float32(math.Sin(angle))
+		row[2], row[3] = row[0]+row[1], row[0]-row[1]
+		gold[b] = number(0)
+		if b%6 == 0 { // the same sizes, not of the plane
+			row[2], row[3], gold[b] = -row[2], -row[3], number(1)
+		}
+		rows.Starts, rows.Example = append(rows.Starts, b+1), append(rows.Example, b)
+	}
+	params := site.Params.All()
+	optimizer, p := nn.NewAdamW(0), nn.NewPass(1)
+	var predicted []corpus.Prediction
+	for range 400 {
+		p.Reset(0)
+		at := p.Input(states, texts, 8)
+		scores := made.Scores(p, nn.Hidden{States: at, Rows: rows})
+		loss := made.Loss(p, scores, gold)
+		if err := p.Forward(); err != nil {
+			t.Fatal(err)
+		}
+		into, dAt := nn.NewGradients(params), [][]float32{make([]float32, len(states))}
+		if err := p.Backward(loss, 1./texts, into, []*nn.Node{at}, dAt); err != nil {
+			t.Fatal(err)
+		}
+		if slices.ContainsFunc(dAt[0], func(v float32) bool { return v != 0 }) {
+			t.Fatal("the encoder has a gradient")
+		}
+		optimizer.Step(params, into, 1, 0.02)
+		predicted = made.Predict(scores)
+	}
+	worst, best := 0.0, math.Inf(1) // of normal texts, of anomalies
+	for b, p := range predicted {
+		if normal(gold[b]) {
+			worst = max(worst, p.Value)
+		} else {
+			best = min(best, p.Value)
+		}
+	}
+	if !(best > 2*worst) {
+		t.Errorf("anomalies score %v at least, normal texts up to %v", best, worst)
+	}
+}

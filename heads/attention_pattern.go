@@ -1,0 +1,196 @@
+package heads
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/nn"
+)
+
+func init() {
+	Register("attention_pattern", AttentionPatternOptions{FitTexts: 2000, AlarmOptions: AlarmOptions{0.05}}, NewAttentionPattern)
+}
+
+// AttentionPatternOptions are the keys that may stand beside `type: attention_pattern`.
+type AttentionPatternOptions struct {
+	FitTexts     int `yaml:"fit_texts" range:"[2,)" doc:"normal training texts that the Gaussian is fitted to before each evaluation"`
+	AlarmOptions `yaml:",inline"`
+}
+
+// attentionPattern finds texts whose attention is unlike that of normal ones. Of the encoder's maps A [T T] it takes for
+// each layer and head, as means over queries i,
+//
+//	entropy      -Σ_j A_ij·log A_ij / log T
+//	distance     Σ_j A_ij·|i-j| / (T-1)
+//	first        A_i0, the mass on [CLS]
+//	separators   the mass on the last token of each segment, [SEP]
+//	diagonal     A_ii
+//
+// and of each lens of a focus head that reads the same texts the mean centre and aperture. A Gaussian is fitted to these
+// features of normal training texts, its covariance shrunk (Ledoit & Wolf 2004); a text's score is its Mahalanobis
+// distance. Nothing is learned by gradients.
+type attentionPattern struct {
+	alarm
+	maps     Attention
+	lenses   []string
+	fitTexts int
+	normal   gaussian
+}
+
+var (
+	_ Answerer = (*attentionPattern)(nil)
+	_ Tuner    = (*attentionPattern)(nil)
+	_ Watcher  = (*attentionPattern)(nil)
+	_ Fitter   = (*attentionPattern)(nil)
+)
+
+const (
+	perMap  = 5 // features of an attention map
+	perLens = 2 // features of a lens
+)
+
+// NewAttentionPattern makes an attention_pattern head.
+func NewAttentionPattern(o AttentionPatternOptions, site Site) (Head, error) {
+	a, err := newAlarm(o.AlarmOptions, site)
+	switch {
+	case err != nil:
+		return nil, err
+	case o.FitTexts < 2:
+		return nil, fmt.Errorf("fit_texts is %d; it is at least 2", o.FitTexts)
+	case site.Attention == Attention{} && len(site.Lenses) == 0:
+		return nil, errors.New("the encoder shows no attention: a transformer does; reconstruction works with any encoder")
+	}
+	h := &attentionPattern{alarm: a, maps: site.Attention, lenses: site.Lenses, fitTexts: o.FitTexts}
+	h.normal = newGaussian(site.Params, h.features())
+	return h, nil
+}
+
+// features is how many features a text has.
+func (h *attentionPattern) features() int {
+	return h.maps.Layers*h.maps.Heads*perMap + len(h.lenses)*perLens
+}
+
+// Watch asks for the encoder's attention and for lenses.
+func (h *attentionPattern) Watch(p *nn.Pass, rows nn.Rows) {
+	n := h.features()
+	all := p.Floats(rows.Texts() * n) // [B F]
+	p.Put(h, all)
+	if h.maps != (Attention{}) {
+		p.Watch("attention", func(text int, shape []int, maps []float32) {
+			tokens, into := shape[2], all[text*n:(text+1)*n]
+			separators := separatorsOf(rows, text)
+			for m := range shape[0] * shape[1] {
+				describeMap(into[m*perMap:], maps[m*tokens*tokens:(m+1)*tokens*tokens], tokens, separators)
+			}
+		})
+	}
+	for i, lens := range h.lenses {
+		at := n - (len(h.lenses)-i)*perLens
+		for k, part := range []string{".centre", ".aperture"} {
+			p.Watch(lens+part, func(text int, _ []int, values []float32) { all[text*n+at+k] = meanOf(values) })
+		}
+	}
+}
+
+// separatorsOf lists the last token of each segment of a text, counted from its first.
+func separatorsOf(rows nn.Rows, text int) []int {
+	segment := rows.Segment[rows.Starts[text]:rows.Starts[text+1]]
+	var last []int
+	for t := range segment {
+		if t+1 == len(segment) || segment[t+1] != segment[t] {
+			last = append(last, t)
+		}
+	}
+	return last
+}
+
+// describeMap writes the features of an attention map [T T] to into.
+func describeMap(into, weights []float32, tokens int, separators []int) {
+	var entropy, distance, first, last, diagonal float64
+	for i := range tokens {
+		row := weights[i*tokens : (i+1)*tokens]
+		for j, w := range row {
+			if w > 0 {
+				entropy -= float64(w) * math.Log(float64(w))
+			}
+			distance += float64(w) * math.Abs(float64(i-j))
+		}
+		for _, j := range separators {
+			last += float64(row[j])
+		}
+		first, diagonal = first+float64(row[0]), diagonal+float64(row[i])
+	}
+	n := float64(tokens)
+	if tokens > 1 { // a single token has neither entropy nor distance
+		entropy, distance = entropy/math.Log(n), distance/(n-1)
+	}
+	for k, v := range [perMap]float64{entropy, distance, first, last, diagonal} {
+		into[k] = float32(v / n)
+	}
+}
+
+func meanOf(values []float32) float32 {
+	sum := 0.0
+	for _, v := range values {
+		sum += float64(v)
+	}
+	return float32(sum / float64(len(values)))
+}
+
+// Scores are the features [B F] that Watch fills in; zeros where it was not asked to.
+func (h *attentionPattern) Scores(p *nn.Pass, seen nn.Hidden) Scores {
+	n := h.features()
+	features, watched := p.Get(h).([]float32)
+	if !watched {
+		features = p.Floats(seen.Rows.Texts() * n)
+	}
+	return ScoresOf(seen, p.Input(features, seen.Rows.Texts(), n))
+}
+
+// Units is 0: nothing is learned by gradients.
+func (h *attentionPattern) Units([]corpus.Target) float64 { return 0 }
+
+// Loss is nil.
+func (h *attentionPattern) Loss(*nn.Pass, Scores, []corpus.Target) *nn.Node { return nil }
+
+// Predict gives each example its distance from normal texts, the mean over its own, and whether that raises an alarm.
+func (h *attentionPattern) Predict(scores Scores) []corpus.Prediction {
+	texts, predictions := textsOf(scores.Rows), make([]corpus.Prediction, examples(scores.Rows))
+	for b, e := range scores.Rows.Example {
+		predictions[e].Value += h.normal.distance(h.text(scores, b)) / float64(texts[e])
+	}
+	h.decide(predictions)
+	return predictions
+}
+
+// text returns the features of text b.
+func (h *attentionPattern) text(scores Scores, b int) []float32 {
+	n := h.features()
+	return nn.Values(scores.Nodes[0])[b*n : (b+1)*n]
+}
+
+// Fits implements Fitter.
+func (h *attentionPattern) Fits(t corpus.Target) bool { return normal(t) }
+
+// FitTexts implements Fitter.
+func (h *attentionPattern) FitTexts() int { return h.fitTexts }
+
+// Features implements Fitter: the mean over an example's texts.
+func (h *attentionPattern) Features(scores Scores) [][]float32 {
+	texts := textsOf(scores.Rows)
+	all := make([][]float32, len(texts))
+	for b, e := range scores.Rows.Example {
+		if all[e] == nil {
+			all[e] = make([]float32, h.features())
+		}
+		for f, v := range h.text(scores, b) {
+			all[e][f] += v / texts[e]
+		}
+	}
+	return all
+}
+
+// Fit implements Fitter.
+func (h *attentionPattern) Fit(features [][]float32) { h.normal.fit(features) }

@@ -1,0 +1,193 @@
+package heads
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/nn"
+)
+
+func init() {
+	Register("mlm", MLMOptions{Share: 0.15, Masked: 0.8, Random: 0.1, Guesses: 5}, NewMLM)
+	DefaultFor(corpus.HiddenTokens, "mlm")
+}
+
+// MLMOptions are the keys that may stand beside `type: mlm`.
+type MLMOptions struct {
+	Share   float64 `yaml:"share" range:"(0,1]" doc:"of a text's tokens that are to be guessed, at least one"`
+	Masked  float64 `yaml:"masked" range:"[0,1]" doc:"share of them that the mask token stands for"`
+	Random  float64 `yaml:"random" range:"[0,1]" doc:"share of them that a random token stands for; the rest stay as they are"`
+	Guesses int     `yaml:"guesses" range:"[1,1000]" doc:"tokens that a prediction names for each hidden one"`
+}
+
+// mlm guesses hidden tokens (masked language modelling, Devlin et al. 2019, section 3.1), its scores tied to the encoder's
+// word embeddings E:
+//
+//	scores = LayerNorm(gelu(W·h + b))·Eᵀ + c
+//
+// Each batch of training hides other tokens. Predictions are about the mask tokens that a text has.
+type mlm struct {
+	MLMOptions
+	mask      int32
+	transform *nn.Linear
+	norm      *nn.LayerNorm
+	scores    nn.Tied
+}
+
+var (
+	_ Answerer = (*mlm)(nil)
+	_ Preparer = (*mlm)(nil)
+)
+
+// NewMLM makes an mlm head.
+func NewMLM(o MLMOptions, site Site) (Head, error) {
+	switch {
+	case site.Answer != corpus.HiddenTokens:
+		return nil, site.Refuse(corpus.HiddenTokens)
+	case site.Mask == 0:
+		return nil, errors.New("the tokenizer has no mask token to hide others with")
+	case site.Words == nil:
+		return nil, errors.New("the encoder has no word embeddings of the hidden states' width to score tokens by; a transformer has")
+	case !(o.Share > 0 && o.Share <= 1):
+		return nil, fmt.Errorf("share is %v; it is above 0 and at most 1", o.Share)
+	case !(o.Masked >= 0 && o.Random >= 0 && o.Masked+o.Random <= 1):
+		return nil, fmt.Errorf("masked is %v and random %v; they are shares, together at most 1", o.Masked, o.Random)
+	case o.Guesses < 1:
+		return nil, fmt.Errorf("guesses is %d; it is at least 1", o.Guesses)
+	}
+	return &mlm{
+		MLMOptions: o, mask: site.Mask,
+		transform: nn.NewLinear(site.Params.In("transform"), site.Width, site.Width),
+		norm:      nn.NewLayerNorm(site.Params.In("norm"), site.Width, 1e-12),
+		scores:    nn.Tied{Weight: site.Words, Bias: site.Params.Zeros("bias", site.Words.Shape[0])},
+	}, nil
+}
+
+// Answers says that the answer is what tokens are hidden.
+func (h *mlm) Answers() corpus.Answer { return corpus.HiddenTokens }
+
+// Prepare implements Preparer.
+func (h *mlm) Prepare(batch *corpus.Batch, source func(example int) rand.Source) *corpus.Batch {
+	hiding := *batch
+	rows := &hiding.Tokens.Rows
+	rows.Hidden = nil
+	if source == nil {
+		for row, id := range batch.Tokens.IDs {
+			if id == h.mask {
+				rows.Hidden = append(rows.Hidden, row)
+			}
+		}
+		return &hiding
+	}
+	hiding.Examples = slices.Clone(batch.Examples)
+	hiding.Tokens.IDs = slices.Clone(batch.Tokens.IDs)
+	for b, e := range batch.Examples {
+		asked := *e
+		asked.Targets = slices.Clone(e.Targets)
+		hiding.Examples[b] = &asked
+		if len(e.Targets) == 0 || e.Targets[0].HiddenIDs == nil {
+			continue
+		}
+		from, _ := batch.Rows(b)
+		r := rand.New(source(b))
+		chosen := h.choose(r, e)
+		asked.Targets[0].HiddenIDs = make([]int32, len(chosen))
+		for i, token := range chosen {
+			asked.Targets[0].HiddenIDs[i] = batch.Tokens.IDs[from+token]
+			rows.Hidden = append(rows.Hidden, from+token)
+			switch x := r.Float64(); {
+			case x < h.Masked:
+				hiding.Tokens.IDs[from+token] = h.mask
+			case x < h.Masked+h.Random:
+				hiding.Tokens.IDs[from+token] = r.Int32N(int32(h.scores.Weight.Shape[0]))
+			}
+		}
+	}
+	return &hiding
+}
+
+// choose draws which tokens of an example are hidden, rising; special ones never are.
+func (h *mlm) choose(r *rand.Rand, e *corpus.Example) []int {
+	var tokens []int
+	first := 0
+	for _, w := range e.Windows {
+		for t, offset := range w.Offsets {
+			if offset != (corpus.Span{}) {
+				tokens = append(tokens, first+t)
+			}
+		}
+		first += len(w.IDs)
+	}
+	n := min(len(tokens), max(1, int(h.Share*float64(len(tokens))+0.5)))
+	r.Shuffle(len(tokens), func(i, j int) { tokens[i], tokens[j] = tokens[j], tokens[i] })
+	slices.Sort(tokens[:n])
+	return tokens[:n]
+}
+
+func (h *mlm) Scores(_ *nn.Pass, seen nn.Hidden) Scores {
+	x := nn.GatherRows(seen.States, seen.Rows.Hidden) // [M D]
+	x = h.norm.Apply(nn.GELU(h.transform.Apply(x)))   // [M D]
+	return ScoresOf(seen, h.scores.Apply(x))          // [M V]
+}
+
+// Units counts the hidden tokens.
+func (h *mlm) Units(gold []corpus.Target) float64 { return float64(len(hiddenIDs(gold))) }
+
+func hiddenIDs(gold []corpus.Target) []int {
+	var ids []int
+	for _, t := range gold {
+		for _, id := range t.HiddenIDs {
+			ids = append(ids, int(id))
+		}
+	}
+	return ids
+}
+
+// Loss is the cross entropy summed over hidden tokens, nil if there are none.
+func (h *mlm) Loss(_ *nn.Pass, scores Scores, gold []corpus.Target) *nn.Node {
+	ids := hiddenIDs(gold)
+	if len(ids) == 0 {
+		return nil
+	}
+	return nn.CrossEntropy(scores.Nodes[0], ids)
+}
+
+// Predict gives each example the likeliest tokens for each hidden one.
+func (h *mlm) Predict(scores Scores) []corpus.Prediction {
+	rows, values := scores.Rows, nn.Values(scores.Nodes[0])
+	predictions := make([]corpus.Prediction, examples(rows))
+	window, text, size := make([]int, len(predictions)), 0, h.scores.Weight.Shape[0]
+	for i, row := range rows.Hidden {
+		for row >= rows.Starts[text+1] {
+			window[rows.Example[text]]++
+			text++
+		}
+		e := rows.Example[text]
+		predictions[e].Guesses = append(predictions[e].Guesses, corpus.Guessed{
+			Window: window[e], Token: row - rows.Starts[text], Best: likeliest(nn.Softmax(values[i*size:(i+1)*size]), h.Guesses),
+		})
+	}
+	return predictions
+}
+
+// likeliest lists the n largest of shares, the first of equals first.
+func likeliest(shares []float32, n int) []corpus.Guess {
+	var best []corpus.Guess
+	for id, share := range shares {
+		if len(best) == n && !(share > best[n-1].Share) {
+			continue
+		}
+		at, _ := slices.BinarySearchFunc(best, share, func(g corpus.Guess, share float32) int {
+			if g.Share >= share {
+				return -1
+			}
+			return 1
+		})
+		best = slices.Insert(best, at, corpus.Guess{ID: int32(id), Share: share})
+		best = best[:min(n, len(best))]
+	}
+	return best
+}

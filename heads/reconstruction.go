@@ -1,0 +1,98 @@
+package heads
+
+import (
+	"fmt"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/nn"
+)
+
+func init() {
+	Register("reconstruction", ReconstructionOptions{Pool: "mean", AlarmOptions: AlarmOptions{0.05}}, NewReconstruction)
+	DefaultFor(corpus.Anomaly, "reconstruction")
+}
+
+// ReconstructionOptions are the keys that may stand beside `type: reconstruction`.
+type ReconstructionOptions struct {
+	Hidden       int    `yaml:"hidden" range:"[0,65536]" doc:"features that a text is squeezed into; 0: an eighth of the encoder's width"`
+	Pool         string `yaml:"pool" choice:"cls|mean|max" doc:"how a text's tokens become one vector: the first, their mean, or maximum"`
+	AlarmOptions `yaml:",inline"`
+}
+
+// reconstruction is an autoencoder over pooled texts (Hinton & Salakhutdinov 2006) that learns normal texts alone: what
+// it rebuilds badly is unlike them. With x the pooled states and W, V learned:
+//
+//	y = V·gelu(W·x)    score = mean((x-y)²)
+//
+// The encoder learns nothing from it: states that are all alike would be rebuilt best.
+type reconstruction struct {
+	alarm
+	pool     func(nn.Hidden) *nn.Node
+	in, back *nn.Linear
+}
+
+var (
+	_ Answerer = (*reconstruction)(nil)
+	_ Tuner    = (*reconstruction)(nil)
+)
+
+// NewReconstruction makes a reconstruction head.
+func NewReconstruction(o ReconstructionOptions, site Site) (Head, error) {
+	a, err := newAlarm(o.AlarmOptions, site)
+	if err != nil {
+		return nil, err
+	}
+	if o.Pool == "attention" {
+		return nil, fmt.Errorf("pool: attention: a learned pool would make texts alike; there is cls, max, mean")
+	}
+	pool, err := newPool(o.Pool, site)
+	if err != nil {
+		return nil, err
+	}
+	if o.Hidden == 0 {
+		o.Hidden = max(1, site.Width/8)
+	}
+	if o.Hidden < 0 || o.Hidden > maxHidden {
+		return nil, fmt.Errorf("hidden is %d; it is at least 1, or 0 for an eighth of the encoder's width, and at most %d", o.Hidden, maxHidden)
+	}
+	return &reconstruction{a, pool, nn.NewLinear(site.Params.In("in"), site.Width, o.Hidden), nn.NewLinear(site.Params.In("back"), o.Hidden, site.Width)}, nil
+}
+
+func (h *reconstruction) Scores(_ *nn.Pass, seen nn.Hidden) Scores {
+	x := nn.Detach(h.pool(seen))                 // [B D]
+	y := h.back.Apply(nn.GELU(h.in.Apply(x)))    // [B D]
+	return ScoresOf(seen, nn.SquaredError(x, y)) // [B 1]
+}
+
+// Units counts the normal texts.
+func (h *reconstruction) Units(gold []corpus.Target) float64 {
+	n := 0.0
+	for _, t := range gold {
+		if normal(t) {
+			n++
+		}
+	}
+	return n
+}
+
+// Loss is the error summed over normal texts, nil if there are none.
+func (h *reconstruction) Loss(_ *nn.Pass, scores Scores, gold []corpus.Target) *nn.Node {
+	texts := textsOf(scores.Rows)
+	shares, any := make([]float32, scores.Rows.Texts()), false
+	for b, e := range scores.Rows.Example {
+		if normal(gold[e]) {
+			shares[b], any = 1/texts[e], true
+		}
+	}
+	if !any {
+		return nil
+	}
+	return nn.WeightedSum(scores.Nodes[0], shares)
+}
+
+// Predict gives each example its error, the mean over its texts, and whether that raises an alarm.
+func (h *reconstruction) Predict(scores Scores) []corpus.Prediction {
+	predictions := Number{}.Predict(scores)
+	h.decide(predictions)
+	return predictions
+}

@@ -1,0 +1,54 @@
+package multitask
+
+import (
+	"context"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/heads"
+	"github.com/jenga-nlp/jenga/nn"
+)
+
+// fitAll fits the heads that are fitted to training texts as the model now sees them.
+func (m *Model) fitAll(ctx context.Context, data []Data, plan Plan) error {
+	for g := range m.Groups {
+		for h, head := range m.Groups[g].heads() {
+			if fitter, fits := head.Head.(heads.Fitter); fits {
+				if err := m.fit(ctx, &m.Groups[g], h, fitter, data[g].Train, plan); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// fit fits head number h of a group.
+func (m *Model) fit(ctx context.Context, g *Group, h int, fitter heads.Fitter, train []*corpus.Example, plan Plan) error {
+	var chosen []*corpus.Example
+	for _, e := range train {
+		if fitter.Fits(e.Targets[h]) {
+			chosen = append(chosen, e)
+		}
+	}
+	if most := fitter.FitTexts(); len(chosen) > most { // evenly, as a file may be in some order
+		for i := range most {
+			chosen[i] = chosen[i*len(chosen)/most]
+		}
+		chosen = chosen[:most]
+	}
+	features := make([][]float32, len(chosen)) // by example, so that batches change nothing
+	err := m.sweep(ctx, g, chosen, plan.BatchSize, plan.BatchTokens, func(pass *nn.Pass, numbers []int, _ *corpus.Batch, a answers) error {
+		if err := pass.Forward(); err != nil {
+			return err
+		}
+		for i, row := range fitter.Features(a.scores[h]) {
+			features[numbers[i]] = row
+		}
+		return nil
+	})
+	if err != nil || len(features) == 0 {
+		return err
+	}
+	fitter.Fit(features)
+	return nil
+}

@@ -1,0 +1,128 @@
+package multitask
+
+import (
+	"context"
+	"reflect"
+	"testing"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/encoders"
+	"github.com/jenga-nlp/jenga/fusion"
+	"github.com/jenga-nlp/jenga/heads"
+	"github.com/jenga-nlp/jenga/nn"
+	"github.com/jenga-nlp/jenga/tasks"
+)
+
+// addTask adds a group of one task and head to a small model, whose fusion, which does not know it, gives way to none.
+func addTask(t *testing.T, m *Model, kind, head string, site heads.Site) *Group {
+	t.Helper()
+	none, err := fusion.Registry().FromString("none", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.Fusion, err = none.Build(fusion.Site{}); err != nil {
+		t.Fatal(err)
+	}
+	part, err := tasks.Registry().FromString(kind, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	task, err := part.Build(tasks.Site{Name: kind, Heads: []string{kind}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	choice, err := heads.Registry().FromString(head, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	site.Task, site.Name, site.Answer, site.Width, site.Params = kind, kind, task.Answer(), m.Encoder.Width(), m.Params.In("heads").In(kind).In(kind)
+	built, err := choice.Build(site)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Groups = append(m.Groups, Group{Name: kind, Tasks: []Task{{Name: kind, Kind: task, Heads: []Head{{Name: kind, Head: built, Labels: corpus.NewLabels(nil), Weight: 1}}}}})
+	return &m.Groups[len(m.Groups)-1]
+}
+
+// hidingModel is a small model with one group, which guesses hidden tokens, and texts of one token six times each.
+func hidingModel(t *testing.T, freeze string) (*Model, Data) {
+	m := smallModel(t, freeze, 0)
+	m.Groups = nil
+	addTask(t, m, "mlm", "mlm", heads.Site{Mask: smallVocabulary - 1, Words: m.Encoder.(encoders.Tied).Words()})
+	var data Data
+	for i := range 48 {
+		w := corpus.Encoding{IDs: []int32{0}, Offsets: []corpus.Span{{}}, Types: make([]int8, 8)}
+		for k := range 6 {
+			w.IDs, w.Offsets = append(w.IDs, int32(2+i%16)), append(w.Offsets, corpus.Span{Start: k, End: k + 1})
+		}
+		w.IDs, w.Offsets = append(w.IDs, 1), append(w.Offsets, corpus.Span{})
+		data.Train = append(data.Train, &corpus.Example{Windows: []corpus.Encoding{w}, Targets: []corpus.Target{{LabelID: corpus.Unlabelled, HiddenIDs: []int32{}}}})
+	}
+	data.Dev = data.Train
+	return m, data
+}
+
+func TestHiddenTokensAreLearnedFromTheOthers(t *testing.T) {
+	m, data := hidingModel(t, "none")
+	plan := smallPlan()
+	plan.Epochs, plan.BatchSize, plan.Rate, plan.NeverEvaluate = 100, 8, 1e-2, true
+	steps, _ := train(t, m, []Data{data}, plan)
+	if first, last := steps[0].Loss, steps[len(steps)-1].Loss; !(last < first/2) {
+		t.Errorf("the loss went from %v to %v", first, last)
+	}
+	score, err := m.Evaluate(context.Background(), &m.Groups[0], data.Dev, 8, 0, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	head := score.Tasks[0].Heads[0]
+	if head.Metrics[0].Name != "accuracy" || head.Metrics[0].Value < 0.9 || head.Loss.Units != 48 {
+		t.Errorf("%+v of %v tokens", head.Metrics, head.Loss.Units)
+	}
+	again, err := m.Evaluate(context.Background(), &m.Groups[0], data.Dev, 5, 0, nil)
+	if err != nil || !reflect.DeepEqual(again.Tasks[0].Heads[0].Metrics, head.Metrics) {
+		t.Errorf("in other batches %+v, %v: other tokens were asked for", again.Tasks[0].Heads[0].Metrics, err)
+	}
+	if len(data.Dev[0].Targets[0].HiddenIDs) != 0 {
+		t.Error("an evaluation left its questions in the data")
+	}
+}
+
+func TestTwoRunsHideTheSame(t *testing.T) {
+	var losses [2][]float64
+	for i := range losses {
+		m, data := hidingModel(t, "none")
+		steps, _ := train(t, m, []Data{data}, smallPlan())
+		for _, s := range steps {
+			losses[i] = append(losses[i], s.Loss)
+		}
+	}
+	if !reflect.DeepEqual(losses[0], losses[1]) {
+		t.Errorf("losses %v and %v", losses[0], losses[1])
+	}
+}
+
+func TestStatesOfHiddenTokensAreNotKept(t *testing.T) {
+	m, data := hidingModel(t, "all")
+	plan := smallPlan()
+	plan.CacheMemory = 1 << 20
+	if err := Train(context.Background(), m, []Data{data}, plan, func(any) error {
+		if len(m.cache.kept) > 0 {
+			t.Fatalf("%d texts are kept", len(m.cache.kept))
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestMasksInATextAreGuessed(t *testing.T) {
+	m, data := hidingModel(t, "none")
+	data.Train[0].Windows[0].IDs[3] = smallVocabulary - 1
+	answers, err := m.Predict(nn.NewPass(1), &m.Groups[0], data.Train[:2])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := answers[0]; len(got[0].Guesses) != 1 || got[0].Guesses[0].Token != 3 || got[1].Guesses != nil {
+		t.Errorf("guesses %+v and %+v", got[0].Guesses, got[1].Guesses)
+	}
+}

@@ -1,0 +1,123 @@
+package tasks
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+
+	"github.com/jenga-nlp/jenga/corpus"
+)
+
+func init() { Register("anomaly", AnomalyOptions{Normal: "normal"}, NewAnomaly) }
+
+// AnomalyOptions are the keys that may stand beside `type: anomaly`.
+type AnomalyOptions struct {
+	Normal string `yaml:"normal" doc:"label of normal texts; any other one is an anomaly's"`
+}
+
+// anomaly asks how unlike normal texts a text is, as a score. Training learns from normal texts alone; the others tell on
+// dev and test how well the scores part them.
+type anomaly struct {
+	heads  []string
+	normal string
+}
+
+// NewAnomaly makes a task whose heads each give a score. A record has its label in the field label, or label.HEAD for a
+// head of its own.
+func NewAnomaly(o AnomalyOptions, site Site) (Task, error) {
+	if o.Normal == "" {
+		return nil, errors.New("normal is empty; it names the label of normal texts")
+	}
+	return anomaly{site.Heads, o.Normal}, nil
+}
+
+func (a anomaly) Answer() corpus.Answer { return corpus.Anomaly }
+
+func (a anomaly) Example(r corpus.Record) (corpus.Example, error) {
+	e, err := r.Example()
+	if err != nil {
+		return corpus.Example{}, err
+	}
+	for _, head := range a.heads {
+		label, labelled, err := r.String(fieldOf(r, head, "label"))
+		if err != nil {
+			return corpus.Example{}, err
+		}
+		var target corpus.Target
+		if labelled {
+			target.Value = new(float64)
+			if label != a.normal {
+				*target.Value = 1
+			}
+		}
+		e.Targets = append(e.Targets, target)
+	}
+	return e, nil
+}
+
+// Judge gives auroc, the chance that an anomaly scores higher than a normal text (Hanley & McNeil 1982); average_precision,
+// the mean precision over the steps of recall; recall, the share of anomalies that raise an alarm; and specificity, the share of
+// normal texts that do not. The first two are 0 where one of the kinds is missing.
+func (a anomaly) Judge(gold []corpus.Target, predicted []corpus.Prediction) []Metric {
+	alike(len(gold), len(predicted), "answers")
+	scores, anomalous := make([]float64, len(gold)), make([]bool, len(gold))
+	var alarms, of [2]float64 // of normal texts, of anomalies
+	for i, g := range gold {
+		scores[i], anomalous[i] = predicted[i].Value, *g.Value != 0
+		kind := 0
+		if anomalous[i] {
+			kind = 1
+		}
+		of[kind]++
+		if predicted[i].Alarm {
+			alarms[kind]++
+		}
+	}
+	return []Metric{
+		{Name: "auroc", Value: auroc(scores, anomalous)},
+		{Name: "average_precision", Value: averagePrecision(scores, anomalous)},
+		{Name: "recall", Value: alarms[1] / max(1, of[1])},
+		{Name: "specificity", Value: (of[0] - alarms[0]) / max(1, of[0])},
+	}
+}
+
+// auroc is the area under the curve of true over false alarms, by the ranks of scores; 0 where one kind is missing.
+func auroc(scores []float64, positive []bool) float64 {
+	n, sum := 0.0, 0.0
+	for i, rank := range ranks(scores) {
+		if positive[i] {
+			n++
+			sum += rank
+		}
+	}
+	rest := float64(len(scores)) - n
+	if n == 0 || rest == 0 {
+		return 0
+	}
+	return (sum - n*(n+1)/2) / (n * rest)
+}
+
+// averagePrecision is Σ (R_k - R_k-1)·P_k over the scores, highest first, as thresholds; 0 where nothing is positive.
+func averagePrecision(scores []float64, positive []bool) float64 {
+	order := make([]int, len(scores))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(i, j int) int { return cmp.Compare(scores[j], scores[i]) })
+	all, right, before, sum := 0.0, 0.0, 0.0, 0.0
+	for k, i := range order {
+		if positive[i] {
+			right++
+		}
+		all++
+		if k+1 < len(order) && scores[order[k+1]] == scores[i] {
+			continue // both are above the threshold or neither is
+		}
+		sum += (right - before) * right / all
+		before = right
+	}
+	if right == 0 {
+		return 0
+	}
+	return sum / right
+}

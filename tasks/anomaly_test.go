@@ -1,0 +1,84 @@
+package tasks
+
+import (
+	"math"
+	"testing"
+
+	"github.com/jenga-nlp/jenga/corpus"
+)
+
+func TestAnomaliesAreJudgedAsByScikitLearn(t *testing.T) {
+	task := anomaly{}
+	for _, c := range readGoldens(t).Anomalies {
+		t.Run(c.Name, func(t *testing.T) {
+			gold, predicted := make([]corpus.Target, len(c.Gold)), make([]corpus.Prediction, len(c.Gold))
+			for i := range gold {
+				gold[i].Value, predicted[i].Value = &c.Gold[i], c.Predicted[i]
+			}
+			for _, m := range task.Judge(gold, predicted)[:2] {
+				if math.Abs(m.Value-c.Want[m.Name]) > 1e-12 {
+					t.Errorf("%s = %v, want %v", m.Name, m.Value, c.Want[m.Name])
+				}
+			}
+		})
+	}
+}
+
+func TestAlarmsAreCounted(t *testing.T) {
+	zero, one := 0.0, 1.0
+	gold := []corpus.Target{{Value: &zero}, {Value: &zero}, {Value: &zero}, {Value: &zero}, {Value: &one}, {Value: &one}}
+	predicted := []corpus.Prediction{{}, {Alarm: true}, {}, {}, {Alarm: true}, {}}
+	metrics := anomaly{}.Judge(gold, predicted)
+	if m := metrics[2]; m.Name != "recall" || m.Value != 0.5 {
+		t.Errorf("%+v, want half of the anomalies", m)
+	}
+	if m := metrics[3]; m.Name != "specificity" || m.Value != 0.75 {
+		t.Errorf("%+v, want three quarters of the normal texts", m)
+	}
+	for _, m := range (anomaly{}).Judge(gold[:4], predicted[:4])[:3] {
+		if m.Value != 0 {
+			t.Errorf("%s = %v without an anomaly", m.Name, m.Value)
+		}
+	}
+}
+
+func TestOneLabelIsNormal(t *testing.T) {
+	made, err := NewAnomaly(AnomalyOptions{Normal: "ok"}, Site{Heads: []string{"a", "b"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	example := func(fields map[string]any) []corpus.Target {
+		t.Helper()
+		e, err := made.Example(corpus.Record{Fields: fields})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return e.Targets
+	}
+	if got := example(map[string]any{"text": "x", "label": "ok"}); *got[0].Value != 0 || *got[1].Value != 0 {
+		t.Error("a normal text is none")
+	}
+	if got := example(map[string]any{"text": "x", "label": "odd", "label.b": "ok"}); *got[0].Value != 1 || *got[1].Value != 0 {
+		t.Error("an anomaly is none, or a head's own label does not count")
+	}
+	if got := example(map[string]any{"text": "x"}); got[0].Labelled() {
+		t.Error("a text without a label is labelled")
+	}
+	if _, err := NewAnomaly(AnomalyOptions{}, Site{}); err == nil {
+		t.Error("no label is normal, yet there is a task")
+	}
+}
+
+func TestHiddenTokensAreJudgedByTheFirstGuess(t *testing.T) {
+	guess := func(ids ...int32) (g corpus.Guessed) {
+		for _, id := range ids {
+			g.Best = append(g.Best, corpus.Guess{ID: id})
+		}
+		return g
+	}
+	gold := []corpus.Target{{HiddenIDs: []int32{5, 6}}, {HiddenIDs: []int32{}}, {HiddenIDs: []int32{7, 8}}}
+	predicted := []corpus.Prediction{{Guesses: []corpus.Guessed{guess(5, 1), guess(1, 6)}}, {}, {Guesses: []corpus.Guessed{guess(7), guess(9)}}}
+	if m := (mlm{}).Judge(gold, predicted)[0]; m.Name != "accuracy" || m.Value != 0.5 {
+		t.Errorf("%+v, want 2 of 4", m)
+	}
+}

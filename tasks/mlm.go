@@ -1,0 +1,39 @@
+package tasks
+
+import "github.com/jenga-nlp/jenga/corpus"
+
+func init() {
+	Register("mlm", struct{}{}, func(_ struct{}, site Site) (Task, error) { return mlm{len(site.Heads)}, nil })
+}
+
+// mlm asks what tokens are hidden in a text, of which nobody has to say anything: masked language modelling. Its texts are
+// read by no other task.
+type mlm struct{ heads int }
+
+func (m mlm) Answer() corpus.Answer { return corpus.HiddenTokens }
+
+func (m mlm) Example(r corpus.Record) (corpus.Example, error) {
+	e, err := r.Example()
+	if err != nil {
+		return corpus.Example{}, err
+	}
+	for range m.heads {
+		e.Targets = append(e.Targets, corpus.Target{HiddenIDs: []int32{}})
+	}
+	return e, nil
+}
+
+// Judge gives accuracy, the share of hidden tokens whose likeliest guess is right.
+func (m mlm) Judge(gold []corpus.Target, predicted []corpus.Prediction) []Metric {
+	alike(len(gold), len(predicted), "answers")
+	right, all := 0.0, 0.0
+	for i, g := range gold {
+		for k, id := range g.HiddenIDs {
+			all++
+			if predicted[i].Guesses[k].Best[0].ID == id {
+				right++
+			}
+		}
+	}
+	return []Metric{{Name: "accuracy", Value: right / max(1, all)}}
+}
