@@ -3,6 +3,7 @@ package heads
 import (
 	"math"
 	"math/rand/v2"
+	"os"
 	"testing"
 
 	"github.com/jenga-nlp/jenga/corpus"
@@ -47,6 +48,7 @@ func TestTheLensMovesToWhatTheLabelDependsOn(t *testing.T) {
 	params := site.Params.All()
 	optimizer, p := nn.NewAdamW(0), nn.NewPass(1)
 	right, centre, aperture := 0, 0.0, 0.0
+	var way lensPlot
 	for step := range 400 {
 		p.Reset(uint64(step))
 		p.Training = true
@@ -76,8 +78,11 @@ func TestTheLensMovesToWhatTheLabelDependsOn(t *testing.T) {
 			t.Fatal(err)
 		}
 		optimizer.Step(params, into, 1, 0.02)
-		if testing.Verbose() && step%40 == 0 {
-			t.Logf("step %3d: μ %.3f, σ %.3f, %d of %d right", step, centre, aperture, right, texts)
+		way.add(centre, aperture, float64(right)/texts)
+	}
+	if *plot != "" {
+		if err := os.WriteFile(*plot, way.svg(place/float64(tokens-1)), 0o644); err != nil {
+			t.Fatal(err)
 		}
 	}
 	if want := place / float64(tokens-1); math.Abs(centre-want) > 0.05 || aperture > 0.1 {
