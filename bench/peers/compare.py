@@ -30,7 +30,7 @@ def options():
     parser.add_argument("jenga", help="the built binary")
     parser.add_argument("--data", default=os.environ.get("JENGA_DATA"), help="folder of corpora (default $JENGA_DATA)")
     parser.add_argument("--models", default=os.environ.get("JENGA_MODELS"), help="of models (default $JENGA_MODELS)")
-    parser.add_argument("--model", nargs="+", default=["distilbert", "minilm"], choices=["distilbert", "minilm"])
+    parser.add_argument("--model", nargs="+", default=["distilbert", "minilm"], choices=["distilbert", "minilm", "bilstm"])
     parser.add_argument("--work", nargs="+", default=[*STEPS, "one"], choices=[*STEPS, "one"])
     parser.add_argument("--measure", nargs="+", default=["train", "infer"], choices=["train", "infer"])
     parser.add_argument("--times", type=int, default=3, help="runs of each; medians are shown")
@@ -88,7 +88,7 @@ class Comparison:
 
     def prepare(self):
         """Writes the ONNX file and the texts of each work, shuffled: the same batches for all."""
-        if any("onnxruntime" in ENGINES[measure] for _, measure in self.cells()):
+        if any("onnxruntime" in self.engines(measure) for _, measure in self.cells()):
             run([sys.executable, HERE / "onnxruntime_peer.py", "export", "--model", self.model, "--threads", "1",
                  "--weights", self.args.minilm, "--out", self.exported])
         for work in self.args.work:
@@ -111,6 +111,10 @@ class Comparison:
         works = [work for work in self.args.work if work != "one"]
         cells = [(work, measure) for work in works for measure in self.args.measure]
         return cells + [("one", "one")] * ("one" in self.args.work)
+
+    def engines(self, measure):
+        """Lists who measures; the BiLSTM has no ONNX file."""
+        return [engine for engine in ENGINES[measure] if engine != "onnxruntime" or self.model != "bilstm"]
 
     def run(self, engine, work, measure):
         """Measures one engine in a process of its own."""
@@ -184,7 +188,7 @@ def compare(args, record):
         for number in range(args.times):
             for model in models:
                 for work, measure in model.cells():
-                    for engine in turned(ENGINES[measure], number):
+                    for engine in turned(model.engines(measure), number):
                         figures = model.run(engine, work, measure)
                         record.add((model.model, work, measure), engine, figures, model=model.model, work=work,
                                    measure=measure, run=number + 1, threads=args.threads, bf16=args.bf16)

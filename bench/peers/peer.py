@@ -22,7 +22,7 @@ def options(description, measures):
     """Reads the command line. A peer measures one thing, so that its peak of memory is that thing's."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("measure", choices=measures)
-    parser.add_argument("--model", required=True, choices=["distilbert", "minilm"])
+    parser.add_argument("--model", required=True, choices=["distilbert", "minilm", "bilstm"])
     parser.add_argument("--weights", help="folder of minilm's weights, or an .onnx file")
     parser.add_argument("--tokenizer", help="folder of the tokenizer that cuts the texts")
     parser.add_argument("--texts", help="JSON lines with text; without: random tokens")

@@ -1,6 +1,7 @@
 """Times PyTorch with transformers: training steps, inference, or one text."""
 
 import contextlib
+import types
 
 import peer
 import torch
@@ -9,7 +10,26 @@ from transformers import BertModel, DistilBertConfig, DistilBertModel
 LABELS = 7
 
 
+class BiLSTM(torch.nn.Module):
+    """Word embeddings and two bidirectional LSTM layers of 256, on packed sequences: nothing is computed for padding."""
+
+    width = 512
+
+    def __init__(self):
+        super().__init__()
+        self.words = torch.nn.Embedding(30522, 256)
+        self.lstm = torch.nn.LSTM(256, 256, num_layers=2, bidirectional=True, batch_first=True, dropout=0.1)
+
+    def forward(self, input_ids, attention_mask):
+        lengths = attention_mask.sum(1)
+        packed = torch.nn.utils.rnn.pack_padded_sequence(self.words(input_ids), lengths, batch_first=True, enforce_sorted=False)
+        states, _ = torch.nn.utils.rnn.pad_packed_sequence(self.lstm(packed)[0], batch_first=True)
+        return types.SimpleNamespace(last_hidden_state=states)
+
+
 def encoder(args):
+    if args.model == "bilstm":
+        return BiLSTM()
     if args.model == "minilm":
         return BertModel.from_pretrained(args.weights, add_pooling_layer=False)
     return DistilBertModel(DistilBertConfig())
@@ -18,7 +38,7 @@ def encoder(args):
 def trainer(model, autocast):
     """Returns a training step: forward, backward, clipping by the global norm and AdamW over all parameters, with a
     head on the first token's state."""
-    width = model.embeddings.word_embeddings.embedding_dim
+    width = model.width if isinstance(model, BiLSTM) else model.embeddings.word_embeddings.embedding_dim
     head = torch.nn.Linear(width, LABELS)
     params = [*model.parameters(), *head.parameters()]
     optimizer = torch.optim.AdamW(params, 2e-5, weight_decay=0.01)

@@ -5,6 +5,7 @@ package bench
 import (
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/encoders"
@@ -16,18 +17,20 @@ import (
 	"github.com/jenga-nlp/jenga/nn"
 )
 
-// Size is that of an encoder that was published.
+// Size is that of an encoder that was published: in BERT's layout, or without Heads a bilstm whose embeddings, and each of
+// whose directions, have the Width.
 type Size struct {
 	Name                              string
 	Layers, Width, Heads, FeedForward int
 }
 
-// Sizes are what can be asked for by name, all in BERT's layout.
+// Sizes are what can be asked for by name.
 var Sizes = []Size{
 	{"tiny", 2, 128, 2, 512},         // Turc et al. 2019
 	{"minilm", 6, 384, 12, 1536},     // Wang et al. 2020
 	{"distilbert", 6, 768, 12, 3072}, // Sanh et al. 2019
 	{"bert", 12, 768, 12, 3072},      // Devlin et al. 2019, base
+	{"bilstm", 2, 256, 0, 0},         // the Focus Mechanism's
 }
 
 // What all of Sizes have of BERT's.
@@ -61,13 +64,19 @@ func NewNetwork(size Size, tokenizer corpus.Tokenizer) (*Network, error) {
 		n.tokenizer, n.vocabulary = tokenizer, max(vocabulary, tokenizer.Size())
 	}
 	params := nn.NewParams(seed)
-	encoder, err := transformer.New(
-		transformer.Options{Layers: size.Layers, Width: size.Width, Heads: size.Heads, FeedForward: size.FeedForward, MaxPositions: positions},
-		encoders.Site{Vocabulary: n.vocabulary, Params: params.In("encoder")})
+	encoder, err := size.encoder(encoders.Site{Vocabulary: n.vocabulary, Params: params.In("encoder")})
 	if err != nil {
 		return nil, err
 	}
 	return n, n.finish(encoder, params)
+}
+
+func (s Size) encoder(site encoders.Site) (encoders.Encoder, error) {
+	if s.Heads == 0 {
+		return encoders.NewBiLSTM(encoders.BiLSTMOptions{Embedding: s.Width, Layers: s.Layers, Hidden: s.Width}, site)
+	}
+	return transformer.New(
+		transformer.Options{Layers: s.Layers, Width: s.Width, Heads: s.Heads, FeedForward: s.FeedForward, MaxPositions: positions}, site)
 }
 
 // OpenNetwork opens the encoder of a model or run. It cuts texts with its own tokenizer where the given one is nil.
@@ -132,8 +141,8 @@ func (n *Network) Parameters() int {
 // products lists the weights that a layer multiplies its rows by, all layers'. The embeddings are not among them.
 func (n *Network) products() []*nn.Param {
 	var weights []*nn.Param
-	for _, w := range n.model.Params.In("encoder").In("encoder").All() { // BERT's names: encoder.layer.0…
-		if len(w.Shape) == 2 {
+	for _, w := range n.model.Params.In("encoder").All() {
+		if len(w.Shape) == 2 && !strings.HasPrefix(w.Name, "encoder.embeddings.") {
 			weights = append(weights, w)
 		}
 	}
