@@ -55,7 +55,7 @@ func divide(whole Encoding, size, stride int) []Encoding {
 		second = Span{first.End, first.End}
 	}
 	opening, between, closing := Span{0, first.Start}, Span{first.End, second.Start}, Span{second.End, len(whole.IDs)}
-	room := size - (len(whole.IDs) - first.length() - second.length())
+	room := max(0, size-(len(whole.IDs)-first.length()-second.length()))
 	moving, still := &first, &second
 	if second.length() > first.length() {
 		moving, still = still, moving
@@ -63,6 +63,9 @@ func divide(whole Encoding, size, stride int) []Encoding {
 	still.End = min(still.End, still.Start+room/2)
 	piece := room - still.length()
 	step := piece - min(stride, piece/2)
+	if room == 0 { // special tokens fill the window
+		moving.End = moving.Start
+	}
 
 	var windows []Encoding
 	for all, start := *moving, moving.Start; ; start += step {

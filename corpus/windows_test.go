@@ -84,6 +84,7 @@ func TestWindows(t *testing.T) {
 		{"the other keeps half at most", Cut{MaxLength: 9, Windows: true, Stride: 1}, Example{Text: "abcdefg", Pair: "vwxyz123", Paired: true},
 			[]string{"<abc|vwx|", "<abc|xyz|", "<abc|z12|", "<abc|23|"}},
 		{"of an empty text and a long pair", Cut{MaxLength: 6, Windows: true}, Example{Pair: "abcdef", Paired: true}, []string{"<|abc|", "<|def|"}},
+		{"special tokens may leave no room", Cut{MaxLength: 3, Windows: true}, Example{Text: "abc", Pair: "xy", Paired: true}, []string{"<||"}},
 		{"apart, each text by itself", Cut{MaxLength: 5, Windows: true, Apart: true}, Example{Text: "abcd", Pair: "xy", Paired: true},
 			[]string{"<abc|", "<d|", "<xy|"}},
 	} {
@@ -152,9 +153,10 @@ func TestStrideHasABound(t *testing.T) {
 func FuzzWindows(f *testing.F) {
 	f.Add("a long text", "and its pair", 8, 2)
 	f.Add("", "", 3, 0)
+	f.Add("ab", "cd", 3, 0)
 	f.Fuzz(func(t *testing.T, text, pair string, size, stride int) {
 		cut := Cut{MaxLength: size, Windows: true, Stride: stride}
-		if size < 5 || size > 100 || stride < 0 || cut.Check() != nil || len(text)+len(pair) > 1000 {
+		if size < 3 || size > 100 || stride < 0 || cut.Check() != nil || len(text)+len(pair) > 1000 {
 			return
 		}
 		e := Example{Text: text, Pair: pair, Paired: pair != ""}
