@@ -33,13 +33,14 @@ func Pack(examples []*Example) *Batch {
 
 // add appends a window of example number i.
 func (b *Batch) add(e *Example, w Encoding, i int) {
-	if n := len(w.IDs); n == 0 || len(w.Types) != n || len(w.Offsets) != n {
+	if n := len(w.IDs); n == 0 || len(w.Types) != n || len(w.Offsets) != n || w.TokenTypes != nil && len(w.TokenTypes) != n {
 		panic("corpus: packing an example that is not encoded")
 	}
 	r, first := &b.Tokens.Rows, len(b.Tokens.IDs)
 	b.Tokens.IDs = append(b.Tokens.IDs, w.IDs...)
 	r.Starts = append(r.Starts, len(b.Tokens.IDs))
 	r.Segment = append(r.Segment, w.Types...)
+	r.Types = append(r.Types, w.TokenTypes...)
 	r.Example = append(r.Example, i)
 	r.Second = append(r.Second, w.Second)
 	r.WordCount = append(r.WordCount, len(e.Words))

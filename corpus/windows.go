@@ -104,6 +104,9 @@ func (e *Encoding) add(from Encoding, tokens Span) {
 	e.IDs = append(e.IDs, from.IDs[tokens.Start:tokens.End]...)
 	e.Offsets = append(e.Offsets, from.Offsets[tokens.Start:tokens.End]...)
 	e.Types = append(e.Types, from.Types[tokens.Start:tokens.End]...)
+	if from.TokenTypes != nil {
+		e.TokenTypes = append(e.TokenTypes, from.TokenTypes[tokens.Start:tokens.End]...)
+	}
 	if from.Words != nil {
 		e.Words = append(e.Words, from.Words[tokens.Start:tokens.End]...)
 	}

@@ -114,6 +114,23 @@ func TestTheSecondTextOfAPairApartIsMarked(t *testing.T) {
 	}
 }
 
+func TestWindowsKeepWhatEncodersAreTold(t *testing.T) {
+	e := Example{Text: "abcdef", Pair: "xy", Paired: true}
+	whole := letters{}.Encode(&e, 0)
+	whole.TokenTypes = make([]int8, len(whole.IDs))
+	whole.TokenTypes[2] = 1
+	e.Windows = divide(whole, 7, 0) // <ab|xy|, <cd|xy|, <ef|xy|
+	rows := Pack([]*Example{&e}).Tokens.Rows
+	want := make([]int8, 21)
+	want[2] = 1
+	if got := rows.TokenTypes(); !reflect.DeepEqual(got, want) {
+		t.Errorf("token types %v, want %v", got, want)
+	}
+	if want := []int8{0, 0, 0, 0, 1, 1, 1}; !reflect.DeepEqual(rows.Segment[:7], want) {
+		t.Errorf("segments %v, want %v", rows.Segment[:7], want)
+	}
+}
+
 func TestAWordBelongsToTheWindowsThatBeginIt(t *testing.T) {
 	e := Example{Text: "abc def gh", Words: []Span{{0, 3}, {4, 7}, {8, 10}}}
 	e.Windows = Cut{MaxLength: 6, Windows: true, Stride: 0}.Encode(letters{}, &e) // abcd, efgh

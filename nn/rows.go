@@ -7,6 +7,7 @@ type Rows struct {
 	WordIndex []int  // same length: that word's number in its example; words without a row are judged "O"
 	WordCount []int  // [B] how many words the text's example has, those without a row too; 0 where it has no words
 	Segment   []int8 // [T] 1 in the second text of a pair
+	Types     []int8 // [T] token types, which encoders are told; nil: as Segment
 	Example   []int  // [B] the example a text belongs to; several where it is long, or a pair is encoded apart
 	Second    []bool // [B] the text is the second of a pair that is encoded apart
 	Hidden    []int  // rows of the tokens that are to be guessed, rising
@@ -17,6 +18,14 @@ func (r Rows) Texts() int { return len(r.Starts) - 1 }
 
 // Tokens returns T.
 func (r Rows) Tokens() int { return r.Starts[len(r.Starts)-1] }
+
+// TokenTypes returns the token types [T] that an encoder is told.
+func (r Rows) TokenTypes() []int8 {
+	if r.Types != nil {
+		return r.Types
+	}
+	return r.Segment
+}
 
 // Hidden is what fusions and heads see of a batch.
 type Hidden struct {

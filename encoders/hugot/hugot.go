@@ -173,13 +173,14 @@ func (e *encoder) run(tokens corpus.Tokens, b int) (states [][]float32, err erro
 		return nil, fmt.Errorf("text %d of the batch has %d tokens; the encoder takes %d", b+1, hi-lo, e.config.MaxPositions)
 	}
 	var input backends.TokenizedInput
+	types := tokens.Rows.TokenTypes()
 	for i := lo; i < hi; i++ {
 		id := tokens.IDs[i]
 		if id < 0 || int(id) >= e.config.Vocabulary {
 			return nil, fmt.Errorf("text %d of the batch: token id %d is outside the encoder's vocabulary of %d", b+1, id, e.config.Vocabulary)
 		}
 		input.TokenIDs = append(input.TokenIDs, uint32(id))
-		input.TypeIDs = append(input.TypeIDs, uint32(tokens.Rows.Segment[i]))
+		input.TypeIDs = append(input.TypeIDs, uint32(types[i]))
 		input.AttentionMask = append(input.AttentionMask, 1)
 	}
 

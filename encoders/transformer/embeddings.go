@@ -49,7 +49,7 @@ func (e embeddings) forward(p *nn.Pass, before embedded, out []float32, tokens c
 	kernel.Gather(s.sum, e.words.Data, tokens.IDs, e.width)
 	kernel.Gather(s.sum, e.positions.Data, s.positions, e.width)
 	if e.types != nil {
-		kernel.Gather(s.sum, e.types.Data, tokens.Rows.Segment, e.width)
+		kernel.Gather(s.sum, e.types.Data, tokens.Rows.TokenTypes(), e.width)
 	}
 	e.norm.forward(out, s.stats, s.sum)
 	e.drop.apply(p, drops, out, out)
@@ -64,7 +64,7 @@ func (e embeddings) backward(p *nn.Pass, s embedded, tokens corpus.Tokens, dSum,
 	into.AddRows(e.positions, dSum, s.positions)
 	if e.types != nil {
 		if d := into.Of(e.types); d != nil {
-			kernel.Scatter(d, dSum, tokens.Rows.Segment, e.width)
+			kernel.Scatter(d, dSum, tokens.Rows.TokenTypes(), e.width)
 		}
 	}
 }

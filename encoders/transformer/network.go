@@ -114,8 +114,8 @@ func (e *Encoder) Encode(p *nn.Pass, tokens corpus.Tokens, wanted nn.Wanted) ([]
 
 // check returns what the network has no embedding for.
 func (e *Encoder) check(tokens corpus.Tokens) error {
-	c, rows := e.config, tokens.Rows
-	if rows.Tokens() != len(tokens.IDs) || len(rows.Segment) != len(tokens.IDs) {
+	c, rows, types := e.config, tokens.Rows, tokens.Rows.TokenTypes()
+	if rows.Tokens() != len(tokens.IDs) || len(types) != len(tokens.IDs) {
 		panic("transformer: rows do not fit the tokens")
 	}
 	for b := range rows.Texts() {
@@ -127,7 +127,7 @@ func (e *Encoder) check(tokens corpus.Tokens) error {
 			if id := tokens.IDs[i]; id < 0 || int(id) >= c.Vocabulary {
 				return fmt.Errorf("text %d of the batch: token id %d is outside the encoder's vocabulary of %d", b+1, id, c.Vocabulary)
 			}
-			if t := rows.Segment[i]; c.Types > 0 && (t < 0 || int(t) >= c.Types) {
+			if t := types[i]; c.Types > 0 && (t < 0 || int(t) >= c.Types) {
 				return fmt.Errorf("text %d of the batch: the encoder has no token type %d; it has %d, counted from 0", b+1, t, c.Types)
 			}
 		}

@@ -251,6 +251,19 @@ func TestTextsThatHaveNoEmbeddingAreErrors(t *testing.T) {
 	}
 }
 
+func TestTokenTypesNeedNotNumberTheTexts(t *testing.T) {
+	e, _ := network(t, tiny("bert"), "none")
+	states := func(segment, types []int8) []float32 {
+		tokens := pack([]int32{3, 17, 5, 17}, []int32{29, 8})
+		tokens.Rows.Segment, tokens.Rows.Types = segment, types
+		return encode(t, e, nn.NewPass(1), tokens, nn.LastLayer)[0]
+	}
+	types := []int8{0, 1, 1, 0, 1, 0}
+	if d := farthest(states(make([]int8, 6), types), states(types, nil)); d != 0 {
+		t.Errorf("told of types apart from segments, states are %v away", d)
+	}
+}
+
 func TestABatchOfNothingHasNoStates(t *testing.T) {
 	e, params := network(t, tiny("bert"), "none")
 	p := training(1)
