@@ -106,24 +106,32 @@ func splitListing(words []Span) string {
 	return out.String()
 }
 
-// crateListing encodes text number i in one of the ways of crateRuns.
-func crateListing(w *WordPiece, kind string, texts []string, i int) string {
+// crateExample returns text number i in one of the ways of crateRuns, and the length to cut it to.
+func crateExample(kind string, texts []string, i int) (e *Example, maxLength int) {
 	text := texts[i]
 	switch kind {
 	case "alone":
-		return listing(w.Encode(&Example{Text: text}, 0)) + splitListing(w.Split(text))
+		return &Example{Text: text}, 0
 	case "cut":
-		return listing(w.Encode(&Example{Text: text}, 2+i%9))
+		return &Example{Text: text}, 2 + i%9
 	case "pairs":
-		maxLength := 0
 		if i%3 != 0 {
 			maxLength = 3 + 13*i%40
 		}
-		return listing(w.Encode(&Example{Text: text, Pair: texts[(7*i+3)%len(texts)], Paired: true}, maxLength))
+		return &Example{Text: text, Pair: texts[(7*i+3)%len(texts)], Paired: true}, maxLength
 	case "words":
-		return listing(w.Encode(&Example{Text: text, Words: chunks(text, i)}, 0))
+		return &Example{Text: text, Words: chunks(text, i)}, 0
 	}
 	panic("corpus: unknown kind of run")
+}
+
+// crateListing encodes text number i in one of the ways of crateRuns.
+func crateListing(w *WordPiece, kind string, texts []string, i int) string {
+	got := listing(w.Encode(crateExample(kind, texts, i)))
+	if kind == "alone" {
+		got += splitListing(w.Split(texts[i]))
+	}
+	return got
 }
 
 // chunks cuts text into words of 1 to 7 runes, as the fixtures' script does.
