@@ -34,6 +34,7 @@ var layers = [][]string{
 var only = map[string][]string{
 	"gorgonia.org/":                   {"nn"},
 	"gopkg.in/yaml.v3":                {"plugin", "experiments"},
+	"github.com/daulet/tokenizers":    {"corpus"},
 	"github.com/knights-analytics/":   {"encoders/hugot"},
 	"github.com/schollz/progressbar/": {"cmd/cli"},
 	"github.com/spf13/cobra":          {"cmd/cli"},

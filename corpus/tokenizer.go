@@ -1,5 +1,7 @@
 package corpus
 
+import "errors"
+
 // Tokenizer turns texts into tokens. It may be used by many goroutines at once.
 type Tokenizer interface {
 	// Encode returns the tokens of e, the special ones around its texts included. A maxLength over 0 bounds their number:
@@ -19,9 +21,13 @@ type Tokenizer interface {
 }
 
 // OpenTokenizer reads the tokenizer of a folder: its tokenizer.json, or its vocab.txt with the settings in
-// tokenizer_config.json. Padding and truncation that a file asks for have no effect.
+// tokenizer_config.json. A tokenizer.json of another kind than BERT's is read where jenga is built with the tag native.
+// Padding and truncation that a file asks for have no effect.
 func OpenTokenizer(folder string) (Tokenizer, error) {
 	w, err := openWordPiece(folder)
+	if other, ok := errors.AsType[*notWordPiece](err); ok {
+		return openNative(folder, other)
+	}
 	if err != nil {
 		return nil, err
 	}

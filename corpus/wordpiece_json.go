@@ -98,14 +98,41 @@ func (m idMap) MarshalJSON() ([]byte, error) {
 	return append(out, '}'), nil
 }
 
+// modelKind tells the type of a model.
+type modelKind struct {
+	Type   string          `json:"type"`
+	Merges json.RawMessage `json:"merges"`
+	Vocab  json.RawMessage `json:"vocab"`
+}
+
+// name returns the type; files of old have none.
+func (m modelKind) name() string {
+	switch {
+	case m.Type != "":
+		return m.Type
+	case m.Merges != nil:
+		return "BPE"
+	case bytes.HasPrefix(m.Vocab, []byte("[")):
+		return "Unigram"
+	}
+	return "WordPiece"
+}
+
+// notWordPiece says that a tokenizer.json is whole, but not of the kind that WordPiece reads.
+type notWordPiece struct{ path, key, got, want string }
+
+func (e *notWordPiece) Error() string {
+	return fmt.Sprintf("%s: the %s is of type %q; this build of jenga reads %s alone; scripts/native.sh makes the library that reads all, for go build -tags native", e.path, e.key, e.got, e.want)
+}
+
 // parseTokenizer makes the tokenizer of a tokenizer.json. The names of tokens that play no part in it are config's.
 func parseTokenizer(path string, data []byte, config tokenizerConfig) (*WordPiece, error) {
 	// Other models keep other things under the same keys, so the types are read first.
 	var kinds struct {
-		Normalizer    typed `json:"normalizer"`
-		PreTokenizer  typed `json:"pre_tokenizer"`
-		PostProcessor typed `json:"post_processor"`
-		Model         typed `json:"model"`
+		Normalizer    typed     `json:"normalizer"`
+		PreTokenizer  typed     `json:"pre_tokenizer"`
+		PostProcessor typed     `json:"post_processor"`
+		Model         modelKind `json:"model"`
 	}
 	if err := readJSON(path, data, &kinds); err != nil {
 		return nil, err
@@ -114,13 +141,13 @@ func parseTokenizer(path string, data []byte, config tokenizerConfig) (*WordPiec
 		key, got string
 		want     []string
 	}{
-		{"model", kinds.Model.Type, []string{"WordPiece", ""}}, // files of old have no type there
+		{"model", kinds.Model.name(), []string{"WordPiece"}},
 		{"normalizer", kinds.Normalizer.Type, []string{"BertNormalizer"}},
 		{"pre_tokenizer", kinds.PreTokenizer.Type, []string{"BertPreTokenizer"}},
 		{"post_processor", kinds.PostProcessor.Type, []string{"TemplateProcessing", "BertProcessing"}},
 	} {
 		if !slices.Contains(part.want, part.got) {
-			return nil, fmt.Errorf("%s: the %s is of type %q; jenga reads WordPiece tokenizers only, where it is %s", path, part.key, part.got, part.want[0])
+			return nil, &notWordPiece{path, part.key, part.got, part.want[0]}
 		}
 	}
 
