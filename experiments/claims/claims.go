@@ -63,8 +63,7 @@ func (s Split) notes() []Note {
 	written := map[string]bool{}
 	var notes []Note
 	for len(notes) < s.Notes {
-		w := writer{Rand: r, split: s, entities: []Entity{}}
-		note := w.note(kinds[len(notes)%len(kinds)])
+		note := newWriter(r, s).note(kinds[len(notes)%len(kinds)])
 		if !written[note.Text] {
 			written[note.Text] = true
 			notes = append(notes, note)

@@ -132,23 +132,14 @@ func (w *writer) thing(k kind) thing {
 // A split owns whole numbers by their remainder: 0 to 5 are train's, then two each are dev's and test's.
 func owned(r *rand.Rand, part, low, high int) int {
 	for {
-		n := low + r.IntN(high-low)
-		switch n % 10 {
-		case 6, 7:
-			if part == 1 {
-				return n
-			}
-		case 8, 9:
-			if part == 2 {
-				return n
-			}
-		default:
-			if part == 0 {
-				return n
-			}
+		if n := low + r.IntN(high-low); partOf(n) == part {
+			return n
 		}
 	}
 }
+
+// partOf is the part that owns a number.
+func partOf(n int) int { return max(0, n%10-4) / 2 }
 
 // values draw an entity value of a split's part.
 var values = map[string]func(r *rand.Rand, part int) string{
@@ -185,6 +176,10 @@ func provider(r *rand.Rand, part int) string {
 	if r.IntN(3) == 0 {
 		return "Dr " + joined(r, part, surnames)
 	}
+	return place(r, part)
+}
+
+func place(r *rand.Rand, part int) string {
 	return joined(r, part, places) + pick(r, []string{" Clinic", " Clinic", " Hospital", " Health Centre"})
 }
 
@@ -192,11 +187,7 @@ func provider(r *rand.Rand, part int) string {
 func joined(r *rand.Rand, part int, halves [2][]string) string {
 	for {
 		i, j := r.IntN(len(halves[0])), r.IntN(len(halves[1]))
-		own := 0
-		if n := (3*i + j) % 10; n >= 6 {
-			own = 1 + (n-6)/2
-		}
-		if own == part {
+		if partOf(3*i+j) == part {
 			return halves[0][i] + halves[1][j]
 		}
 	}

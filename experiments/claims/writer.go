@@ -15,9 +15,19 @@ type writer struct {
 	text     strings.Builder
 	runes    int // in text
 	entities []Entity
-	capital  bool             // the next letter is one
-	lower    bool             // the note has no capital letters
-	things   map[string]thing // what {claimed}, {other} and {third} stand for
+	capital  bool              // the next letter is one
+	lower    bool              // the note has no capital letters
+	clean    bool              // there are no slips
+	things   map[string]thing  // what {claimed}, {other} and {third} stand for
+	facts    map[string]fact   // what other slots stand for, each time they are named
+	places   map[string][2]int // where a thing or a fact that is an entity stands: its first character and the one behind it
+}
+
+// fact is the value of a slot. Without a label it is no entity.
+type fact struct{ label, value string }
+
+func newWriter(r *rand.Rand, split Split) *writer {
+	return &writer{Rand: r, split: split, entities: []Entity{}, facts: map[string]fact{}, places: map[string][2]int{}}
 }
 
 // typoRate is the share of words of five letters or more with a slip of the keyboard. Entities are spelt right: members
@@ -48,13 +58,8 @@ func (w *writer) note(claimed kind) Note {
 	add(0.25, p.closings)
 
 	w.lower = w.Float64() < 0.15
-	w.things = w.cast(claimed)
-	for i, s := range sentences {
-		if i > 0 {
-			w.put(" ")
-		}
-		w.sentence(s)
-	}
+	w.things = w.cast(claimed, w.thing)
+	w.write(sentences)
 	return Note{w.text.String(), claimed.name, urgency, w.entities}
 }
 
@@ -95,8 +100,8 @@ func (w *writer) urgency() (string, []string) {
 	return "routine", nil
 }
 
-// cast chooses what a note talks about: the claimed thing and two others, all of different kinds.
-func (w *writer) cast(claimed kind) map[string]thing {
+// cast chooses what a note talks about, by draw: the claimed thing and two others, all of different kinds.
+func (w *writer) cast(claimed kind, draw func(kind) thing) map[string]thing {
 	var others []kind
 	for _, k := range kinds {
 		if k.name != claimed.name {
@@ -105,9 +110,9 @@ func (w *writer) cast(claimed kind) map[string]thing {
 	}
 	w.Shuffle(len(others), func(i, j int) { others[i], others[j] = others[j], others[i] })
 	return map[string]thing{
-		"claimed": w.thing(claimed),
-		"other":   w.thing(others[0]),
-		"third":   w.thing(others[1]),
+		"claimed": draw(claimed),
+		"other":   draw(others[0]),
+		"third":   draw(others[1]),
 	}
 }
 
@@ -119,6 +124,16 @@ var longWord = regexp.MustCompile(`[a-z]{5,}`)
 
 // slot is a place to fill: {amount}, {claimed}, or {claimed is} for the verb that agrees with it.
 var slot = regexp.MustCompile(`\{(\w+)(?: (\w+))?\}`)
+
+// write writes patterns, a blank between two.
+func (w *writer) write(sentences []string) {
+	for i, s := range sentences {
+		if i > 0 {
+			w.put(" ")
+		}
+		w.sentence(s)
+	}
+}
 
 // sentence writes a pattern, its first letter as a capital.
 func (w *writer) sentence(pattern string) {
@@ -145,11 +160,19 @@ func (w *writer) fill(pattern, procedure string) {
 		w.put(w.mistyped(pattern[:at[0]]))
 		name := pattern[at[2]:at[3]]
 		t, isThing := w.things[name]
+		f, isFact := w.facts[name]
+		from := w.runes
 		switch {
 		case isThing && at[4] >= 0:
 			w.put(t.verb(pattern[at[4]:at[5]]))
 		case isThing:
 			w.fill(t.pattern, t.procedure)
+			w.places[name] = [2]int{from, w.runes}
+		case isFact && f.label == "":
+			w.put(f.value)
+		case isFact:
+			w.entity(f.label, f.value)
+			w.places[name] = [2]int{from, w.runes}
 		case name == "number":
 			w.put(pick(w.Rand, numbers))
 		case name == "procedure":
@@ -186,6 +209,9 @@ func (w *writer) put(s string) {
 
 // mistyped returns s with typos.
 func (w *writer) mistyped(s string) string {
+	if w.clean {
+		return s
+	}
 	return longWord.ReplaceAllStringFunc(s, func(word string) string {
 		if w.Float64() >= typoRate {
 			return word
