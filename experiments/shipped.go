@@ -2,7 +2,7 @@ package experiments
 
 import "embed"
 
-// Shipped holds the experiment files that come with jenga, and the notes that the quickstart trains on.
+// Shipped holds the experiment files that come with jenga, and the notes that the quickstart and claims.yaml train on.
 //
-//go:embed *.yaml claims/*.jsonl
+//go:embed *.yaml claims/*.jsonl claims/*/*.jsonl.gz
 var Shipped embed.FS

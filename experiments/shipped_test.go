@@ -77,16 +77,20 @@ func checkOpened(t *testing.T, folder string) {
 	}
 }
 
-func TestUnpackWritesTheQuickstartWhereThereIsNone(t *testing.T) {
+func TestUnpackWritesAnExperimentWhereThereIsNone(t *testing.T) {
 	t.Chdir(t.TempDir())
+	for name, files := range map[string]int{"claims.yaml": 10, "quickstart.yaml": 4} {
+		path := filepath.Join("experiments", name)
+		wrote, err := Unpack(path)
+		if err != nil || len(wrote) != files {
+			t.Fatalf("Unpack wrote %v, %v; want the file and %d of notes", wrote, err, files-1)
+		}
+		if _, err := Read(path, nil); err != nil {
+			t.Error(err)
+		}
+	}
+
 	path := filepath.Join("experiments", "quickstart.yaml")
-	wrote, err := Unpack(path)
-	if err != nil || len(wrote) != 4 {
-		t.Fatalf("Unpack wrote %v, %v; want the file and three of notes", wrote, err)
-	}
-	if _, err := Read(path, nil); err != nil {
-		t.Error(err)
-	}
 	if err := os.WriteFile(path, []byte("mine"), 0o644); err != nil {
 		t.Fatal(err)
 	}
