@@ -162,7 +162,7 @@ func (w *writer) clause(kind, condition int) clause {
 	c := clause{kind: kind, condition: condition, covers: w.IntN(2)}
 	about, template := conditions[condition], pick(w.Rand, only[w.split.part])
 	when := about.when[c.covers]
-	if w.IntN(8) == 0 {
+	if w.IntN(5) == 0 {
 		template, when = pick(w.Rand, never[w.split.part]), about.when[1-c.covers]
 	}
 	if m := about.limit; m.ask != nil {

@@ -254,7 +254,7 @@ func TestNeitherNoteNorClauseTellsTheAnswer(t *testing.T) {
 }
 
 // checkEven tells whether the answers of notes with a sentence are a third each, as far as chance lets them: by less
-// than five standard deviations.
+// than four standard deviations.
 func checkEven(t *testing.T, sentence string, pairs []Pair) {
 	t.Helper()
 	start, _, _ := strings.Cut(sentence, "{")
@@ -267,7 +267,7 @@ func checkEven(t *testing.T, sentence string, pairs []Pair) {
 	}
 	for _, answer := range answers {
 		off := float64(counts[answer]) - float64(n)/3
-		if n < 20 || off*off > 25*float64(n)*2/9 {
+		if n < 20 || off*off > 16*float64(n)*2/9 {
 			t.Errorf("notes with %q have answers %v", sentence, counts)
 		}
 	}
