@@ -57,14 +57,36 @@ func (s Set) Write(w io.Writer, split Split) error {
 
 // Claim is a note of the full data.
 type Claim struct {
-	Text      string   `json:"text"`
-	ClaimType string   `json:"claim_type"`
-	Urgency   string   `json:"urgency"`
-	Fraud     string   `json:"fraud"`     // fraud where the note contradicts itself, else genuine
-	Amount    int      `json:"amount"`    // what is claimed, in euros
-	Codes     []string `json:"codes"`     // any number of those in codes and settings
-	Structure string   `json:"structure"` // anomalous where the same words stand in an order that no member writes, else normal
-	Entities  []Entity `json:"entities"`
+	Text      string           `json:"text"`
+	ClaimType string           `json:"claim_type"`
+	Urgency   string           `json:"urgency"`
+	Fraud     string           `json:"fraud"`     // fraud where the note contradicts itself, else genuine
+	Amount    int              `json:"amount"`    // what is claimed, in euros
+	Codes     []string         `json:"codes"`     // any number of those in codes and settings
+	Structure string           `json:"structure"` // anomalous where the same words stand in an order that no member writes, else normal
+	Quality   map[string][]int `json:"quality"`   // for each check of checks, whether the note names what it asks for: 1 or 0
+	Entities  []Entity         `json:"entities"`
+}
+
+// checks are what the quality control of a claims office asks of a note: entities that it should name.
+var checks = map[string][]string{
+	"member":    {"policy"},
+	"treatment": {"date", "provider", "procedure"},
+}
+
+// quality answers the checks of a note by its entities.
+func quality(entities []Entity) map[string][]int {
+	answers := map[string][]int{}
+	for check, labels := range checks {
+		for _, label := range labels {
+			named := 0
+			if slices.ContainsFunc(entities, func(e Entity) bool { return e.Label == label }) {
+				named = 1
+			}
+			answers[check] = append(answers[check], named)
+		}
+	}
+	return answers
 }
 
 // Of 25 notes one is fraud. Anomalous are 10 in a hundred of dev and test, and 2 of train. No note is both.
@@ -125,7 +147,7 @@ func (w *writer) claim(claimed kind, fraud, anomalous bool) Claim {
 	w.write(sentences)
 	return Claim{
 		w.text.String(), claimed.name, urgency, either(fraud, "fraud", "genuine"), amount, codes,
-		either(anomalous, "anomalous", "normal"), w.entities,
+		either(anomalous, "anomalous", "normal"), quality(w.entities), w.entities,
 	}
 }
 
