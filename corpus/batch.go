@@ -19,6 +19,7 @@ func Pack(examples []*Example) *Batch {
 	r := &b.Tokens.Rows
 	r.Starts = make([]int, 1, len(examples)+1)
 	r.Segment = make([]int8, 0, tokens)
+	r.Special = make([]bool, 0, tokens)
 	for i, e := range examples {
 		if len(e.Windows) == 0 {
 			panic("corpus: packing an example that is not encoded")
@@ -40,6 +41,9 @@ func (b *Batch) add(e *Example, w Encoding, i int) {
 	b.Tokens.IDs = append(b.Tokens.IDs, w.IDs...)
 	r.Starts = append(r.Starts, len(b.Tokens.IDs))
 	r.Segment = append(r.Segment, w.Types...)
+	for _, o := range w.Offsets {
+		r.Special = append(r.Special, o == Span{})
+	}
 	r.Types = append(r.Types, w.TokenTypes...)
 	r.Example = append(r.Example, i)
 	r.Second = append(r.Second, w.Second)

@@ -28,6 +28,7 @@ func TestPackPutsTextsOneAfterTheOther(t *testing.T) {
 	got := Pack(examples)
 	want := &Batch{examples, Tokens{[]int32{101, 7, 8, 9, 102, 101, 5, 102, 6, 102, 6}, nn.Rows{
 		Starts: []int{0, 5, 10, 11}, Words: []int{1, 2, 10}, WordIndex: []int{0, 1, 1}, WordCount: []int{3, 0, 2},
+		Special: []bool{true, false, false, false, true, true, false, true, false, true, false},
 		Segment: []int8{0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 0}, Example: []int{0, 1, 2}, Second: []bool{false, false, false},
 	}}, []int{0, 1, 2, 3}}
 	if !reflect.DeepEqual(got, want) {

@@ -7,6 +7,7 @@ type Rows struct {
 	WordIndex []int  // same length: that word's number in its example; words without a row are judged "O"
 	WordCount []int  // [B] how many words the text's example has, those without a row too; 0 where it has no words
 	Segment   []int8 // [T] 1 in the second text of a pair
+	Special   []bool // [T] the token stands for no part of a text; nil: the first and the last of each text do
 	Types     []int8 // [T] token types, which encoders are told; nil: as Segment
 	Example   []int  // [B] the example a text belongs to; several where it is long, or a pair is encoded apart
 	Second    []bool // [B] the text is the second of a pair that is encoded apart
@@ -30,7 +31,7 @@ func (r Rows) TokenTypes() []int8 {
 // Hidden is what fusions and heads see of a batch.
 type Hidden struct {
 	States *Node   // [T D]
-	Layers []*Node // [T D] each, embeddings first; only when a fusion asked for them
+	Layers []*Node // [T D] each, first to last; only when a fusion asked for them
 	Rows   Rows
 }
 
@@ -39,5 +40,5 @@ type Wanted int
 
 const (
 	LastLayer Wanted = iota // the last layer's alone
-	AllLayers               // all, embeddings first
+	AllLayers               // all that the encoder gives, first to last
 )
