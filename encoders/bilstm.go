@@ -170,7 +170,7 @@ type bilstmStates struct {
 
 // Encode implements Encoder.
 func (e *bilstm) Encode(p *nn.Pass, tokens corpus.Tokens, wanted nn.Wanted) ([][]float32, error) {
-	if err := e.check(tokens); err != nil {
+	if err := CheckTokens(tokens, e.config.Vocabulary, 0); err != nil {
 		return nil, err
 	}
 	s := &bilstmStates{ids: tokens.IDs}
@@ -201,18 +201,6 @@ func (e *bilstm) Encode(p *nn.Pass, tokens corpus.Tokens, wanted nn.Wanted) ([][
 		return all, nil
 	}
 	return all[len(all)-1:], nil
-}
-
-// check returns what the network has no embedding for.
-func (e *bilstm) check(tokens corpus.Tokens) error {
-	for b := range tokens.Rows.Texts() {
-		for _, id := range tokens.IDs[tokens.Rows.Starts[b]:tokens.Rows.Starts[b+1]] {
-			if id < 0 || int(id) >= e.config.Vocabulary {
-				return fmt.Errorf("text %d of the batch: token id %d is outside the encoder's vocabulary of %d", b+1, id, e.config.Vocabulary)
-			}
-		}
-	}
-	return nil
 }
 
 // Backward implements Trainable.
@@ -253,8 +241,9 @@ func (e *bilstm) Memory(b Load) int64 {
 	floats := rows * width
 	for range e.layers {
 		floats += rows * (width + 2*hidden + 2*4*hidden + 2*hidden) // dropped inputs, states, gates, cells
+		floats += 2 * 4 * hidden * hidden                           // recurrent weights, packed
 		if b.Training {
-			floats += rows * (2*width + 2*4*hidden + hidden)
+			floats += rows*(2*width+2*4*hidden+hidden) + 2*4*hidden*hidden // packed for the way back, too
 		}
 		width = 2 * hidden
 	}

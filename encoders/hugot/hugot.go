@@ -150,6 +150,9 @@ func (e *encoder) Encode(p *nn.Pass, tokens corpus.Tokens, layers nn.Wanted) ([]
 	if layers != nn.LastLayer {
 		return nil, fmt.Errorf("%s: hugot gives the last layer's states alone", e.path)
 	}
+	if err := encoders.CheckTokens(tokens, e.config.Vocabulary, e.config.MaxPositions); err != nil {
+		return nil, err
+	}
 	states := p.Floats(len(tokens.IDs) * e.width) // [T D]
 	for b := range tokens.Rows.Texts() {
 		if tokens.Rows.Starts[b] == tokens.Rows.Starts[b+1] {
@@ -169,17 +172,10 @@ func (e *encoder) Encode(p *nn.Pass, tokens corpus.Tokens, layers nn.Wanted) ([]
 // run returns the states of text b, which has a token.
 func (e *encoder) run(tokens corpus.Tokens, b int) (states [][]float32, err error) {
 	lo, hi := tokens.Rows.Starts[b], tokens.Rows.Starts[b+1]
-	if hi-lo > e.config.MaxPositions {
-		return nil, fmt.Errorf("text %d of the batch has %d tokens; the encoder takes %d", b+1, hi-lo, e.config.MaxPositions)
-	}
 	var input backends.TokenizedInput
 	types := tokens.Rows.TokenTypes()
 	for i := lo; i < hi; i++ {
-		id := tokens.IDs[i]
-		if id < 0 || int(id) >= e.config.Vocabulary {
-			return nil, fmt.Errorf("text %d of the batch: token id %d is outside the encoder's vocabulary of %d", b+1, id, e.config.Vocabulary)
-		}
-		input.TokenIDs = append(input.TokenIDs, uint32(id))
+		input.TokenIDs = append(input.TokenIDs, uint32(tokens.IDs[i]))
 		input.TypeIDs = append(input.TypeIDs, uint32(types[i]))
 		input.AttentionMask = append(input.AttentionMask, 1)
 	}

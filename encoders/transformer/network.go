@@ -118,16 +118,12 @@ func (e *Encoder) check(tokens corpus.Tokens) error {
 	if rows.Tokens() != len(tokens.IDs) || len(types) != len(tokens.IDs) {
 		panic("transformer: rows do not fit the tokens")
 	}
+	if err := encoders.CheckTokens(tokens, c.Vocabulary, c.MaxPositions); err != nil {
+		return err
+	}
 	for b := range rows.Texts() {
-		lo, hi := rows.Starts[b], rows.Starts[b+1]
-		if hi-lo > c.MaxPositions {
-			return fmt.Errorf("text %d of the batch has %d tokens; the encoder takes %d", b+1, hi-lo, c.MaxPositions)
-		}
-		for i := lo; i < hi; i++ {
-			if id := tokens.IDs[i]; id < 0 || int(id) >= c.Vocabulary {
-				return fmt.Errorf("text %d of the batch: token id %d is outside the encoder's vocabulary of %d", b+1, id, c.Vocabulary)
-			}
-			if t := types[i]; c.Types > 0 && (t < 0 || int(t) >= c.Types) {
+		for _, t := range types[rows.Starts[b]:rows.Starts[b+1]] {
+			if c.Types > 0 && (t < 0 || int(t) >= c.Types) {
 				return fmt.Errorf("text %d of the batch: the encoder has no token type %d; it has %d, counted from 0", b+1, t, c.Types)
 			}
 		}
