@@ -154,6 +154,9 @@ func (b *backward) step(n *Node) error {
 	for _, w := range op.Params {
 		dIn = append(dIn, b.into.Of(w))
 	}
+	if op.Backward == nil || !slices.ContainsFunc(dIn, func(d []float32) bool { return d != nil }) {
+		return nil // a node whose own gradient is asked for, and nothing behind it
+	}
 	op.Backward(op.withParams(valuesOf(children)), Values(n), b.gradients[n.ID()], dIn)
 	return nil
 }

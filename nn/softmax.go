@@ -42,16 +42,14 @@ func (p *Pass) KeepPerText(name string, n *Node, rows Rows) {
 		return
 	}
 	Operation{
-		Name: "keep " + name, Shape: []int{rows.Tokens(), 1},
-		Forward: func(in [][]float32, out []float32) {
-			copy(out, in[0])
+		Name: "keep " + name,
+		Forward: func(in [][]float32, _ []float32) {
 			for b := range rows.Texts() {
-				text := out[rows.Starts[b]:rows.Starts[b+1]]
+				text := in[0][rows.Starts[b]:rows.Starts[b+1]]
 				p.Keep(name, b, []int{len(text)}, text)
 			}
 		},
-		Backward: func(_ [][]float32, _, dOut []float32, dIn [][]float32) { add(dIn[0], dOut) },
-	}.Apply(n)
+	}.Apply(n) // nothing reads it
 }
 
 // Softmax returns the shares exp(x)/Σ exp(x) of one row of scores.
