@@ -2,12 +2,17 @@ package heads
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/nn"
+	"github.com/jenga-nlp/jenga/plugin"
 )
 
-func init() { Register("crf", CRFOptions{Constraints: "none", Dropout: ModelDropout}, NewCRF) }
+func init() {
+	Register("crf", CRFOptions{Constraints: "none", Dropout: ModelDropout}, NewCRF, corpus.TagPerWord)
+}
 
 // CRFOptions are the keys that may stand beside `type: crf`.
 type CRFOptions struct {
@@ -24,8 +29,9 @@ type crf struct {
 }
 
 var (
-	_ Answerer = (*crf)(nil)
-	_ Accepter = (*crf)(nil)
+	_ Answerer        = (*crf)(nil)
+	_ Accepter        = (*crf)(nil)
+	_ plugin.Remarker = (*crf)(nil)
 )
 
 // NewCRF makes a crf head for the tags of site.
@@ -40,7 +46,9 @@ func NewCRF(o CRFOptions, site Site) (Head, error) {
 	switch o.Constraints {
 	case "none":
 	case "bio":
-		forbidden = impossibleMoves(site.Labels)
+		if forbidden = impossibleMoves(site.Labels); !anyLength(forbidden, len(site.Labels)) {
+			return nil, fmt.Errorf("constraints: bio: of the tags %s none can stand alone, so that some texts have none that fit; leave constraints out", strings.Join(site.Labels, ", "))
+		}
 	default:
 		return nil, fmt.Errorf("no constraints %q; there is bio, none", o.Constraints)
 	}
@@ -59,11 +67,19 @@ func (h *crf) Scores(p *nn.Pass, seen nn.Hidden) Scores {
 	return ScoresOf(seen, h.score.Apply(h.drop.Apply(p, words(seen)))) // [W L]
 }
 
+// Remarks tells of constraints that forbid nothing.
+func (h *crf) Remarks() []string {
+	if h.chain.Forbidden == nil || slices.Contains(h.chain.Forbidden, true) {
+		return nil
+	}
+	return []string{"constraints: bio forbids nothing among the tags " + strings.Join(h.labels, ", ")}
+}
+
 // Units counts the words that have a tag which training knows, of examples whose tags can be.
 func (h *crf) Units(gold []corpus.Target) float64 {
 	n := 0.0
 	for i, t := range gold {
-		if h.Accepts(t) == nil {
+		if h.possible(t.TagIDs) {
 			n += TagPerWord{}.Units(gold[i : i+1])
 		}
 	}
@@ -75,20 +91,17 @@ func (h *crf) Units(gold []corpus.Target) float64 {
 func (h *crf) Loss(_ *nn.Pass, scores Scores, gold []corpus.Target) *nn.Node {
 	var chains []nn.Chain
 	for e, words := range wordRows(scores.Rows) {
-		var c nn.Chain
+		c, at := chainOf(words)
 		known := false
-		for w, k := range words {
-			if k < 0 {
-				continue
-			}
+		for _, w := range at {
 			tag := corpus.Unlabelled
 			if w < len(gold[e].TagIDs) {
 				tag = gold[e].TagIDs[w]
 			}
-			c.Rows, c.Gold = append(c.Rows, k), append(c.Gold, tag)
+			c.Gold = append(c.Gold, tag)
 			known = known || tag >= 0
 		}
-		if known && h.Accepts(gold[e]) == nil {
+		if known && h.possible(gold[e].TagIDs) {
 			chains = append(chains, c)
 		}
 	}
@@ -98,24 +111,58 @@ func (h *crf) Loss(_ *nn.Pass, scores Scores, gold []corpus.Target) *nn.Node {
 	return h.chain.Loss(scores.Nodes[0], chains)
 }
 
+// chainOf is the chain of those of an example's words that have a row, and their numbers: moves over words that have
+// none, which were cut off or are no text, are free.
+func chainOf(words []int) (c nn.Chain, at []int) {
+	cut := false
+	for w, k := range words {
+		if k < 0 {
+			cut = true
+			continue
+		}
+		c.Rows, c.Free, at = append(c.Rows, k), append(c.Free, cut), append(at, w)
+		cut = false
+	}
+	c.Free = append(c.Free, cut)
+	return c, at
+}
+
+// possible tells whether there are tags that agree with the known ones and make no forbidden move.
+func (h *crf) possible(ids []int) bool {
+	if h.chain.Forbidden == nil {
+		return true
+	}
+	n := len(h.labels)
+	before, now := make([]bool, n+1), make([]bool, n+1) // tags that a word may have, n for the ends
+	before[n] = true
+	for w := range len(ids) + 1 {
+		for to := range now {
+			now[to] = false
+			fits := to == n
+			if w < len(ids) {
+				fits = to < n && (ids[w] < 0 || ids[w] == to)
+			}
+			for from, reached := range before {
+				now[to] = now[to] || fits && reached && !h.chain.Forbidden[from*(n+1)+to]
+			}
+		}
+		before, now = now, before
+	}
+	return before[n]
+}
+
 // Predict gives each example its likeliest tags together, and each tag's probability at its word.
 func (h *crf) Predict(scores Scores) []corpus.Prediction {
 	values := nn.Values(scores.Nodes[0])
 	predictions := make([]corpus.Prediction, examples(scores.Rows))
 	for e, words := range wordRows(scores.Rows) {
 		p := &predictions[e]
-		p.TagIDs, p.TagShares = make([]int, len(words)), make([]float32, len(words))
-		var rows, at []int
-		for w, k := range words {
-			p.TagIDs[w] = -1
-			if k >= 0 {
-				rows, at = append(rows, k), append(at, w)
-			}
-		}
-		if len(rows) == 0 {
+		p.TagIDs, p.TagShares = slices.Repeat([]int{-1}, len(words)), make([]float32, len(words))
+		c, at := chainOf(words)
+		if len(at) == 0 {
 			continue
 		}
-		tags, shares := h.chain.Decode(values, rows)
+		tags, shares := h.chain.Decode(values, c)
 		for i, w := range at {
 			p.TagIDs[w], p.TagShares[w] = tags[i], shares[i]
 		}
@@ -133,11 +180,9 @@ func (h *crf) Accepts(t corpus.Target) error {
 	for w := range len(t.TagIDs) + 1 {
 		to := n
 		if w < len(t.TagIDs) {
-			if to = t.TagIDs[w]; to < 0 {
-				return nil // what is not known may be anything
-			}
+			to = t.TagIDs[w]
 		}
-		if h.chain.Forbidden[from*(n+1)+to] {
+		if from >= 0 && to >= 0 && h.chain.Forbidden[from*(n+1)+to] { // what is not known may be anything
 			return fmt.Errorf("%s, which constraints: bio forbids; the task's broken_tags: repair mends it", h.move(from, to, w))
 		}
 		from = to
@@ -156,7 +201,17 @@ func (h *crf) move(from, to, w int) string {
 	return fmt.Sprintf("tag %d is %q behind %q", w+1, h.labels[to], h.labels[from])
 }
 
-// impossibleMoves lists the moves between tags that mark no spans in BIO, or in BIOES where there are tags E- or S-:
+// anyLength tells whether there are tags for a text of any length: one of them may be first, last, and follow itself.
+func anyLength(forbidden []bool, labels int) bool {
+	for i := range labels {
+		if !forbidden[labels*(labels+1)+i] && !forbidden[i*(labels+1)+i] && !forbidden[i*(labels+1)+labels] {
+			return true
+		}
+	}
+	return false
+}
+
+// impossibleMoves lists the moves between tags that mark no spans in BIO, or in BIOES for a label that has a tag E-:
 // [L+1 L+1], L before the first word and behind the last. A label that has no tag B- may begin with I-.
 func impossibleMoves(labels []string) []bool {
 	n := len(labels)

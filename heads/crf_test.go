@@ -7,6 +7,7 @@ import (
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/nn"
+	"github.com/jenga-nlp/jenga/plugin"
 )
 
 func TestImpossibleMoves(t *testing.T) {
@@ -58,10 +59,80 @@ func TestTagsThatConstraintsForbidAreRefused(t *testing.T) {
 		{[]int{0, 2}, `tag 2 is "I-x" behind "O", which constraints: bio forbids; the task's broken_tags: repair mends it`},
 		{[]int{2}, `the first tag is "I-x"`},
 		{[]int{corpus.Unknown, 2}, ""},
+		{[]int{corpus.Unlabelled, 0, 2}, `tag 3 is "I-x" behind "O"`},
 	} {
 		err := h.Accepts(corpus.Target{TagIDs: c.ids})
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("tags %v: error %v, want %q", c.ids, err, c.want)
 		}
+	}
+}
+
+func TestTheLossOfConstrainedTagsIsFinite(t *testing.T) {
+	bioes := []string{"O", "B-x", "I-x", "E-x", "S-x"}
+	const free = corpus.Unlabelled
+	for _, c := range []struct {
+		name   string
+		labels []string
+		ids    []int // of the words
+		gone   []int // words without a row
+		loss   bool
+	}{
+		{"tags that fit", bioes, []int{0, 1, 2, 3, 4}, nil, true},
+		{"a forbidden move behind a word without a tag", []string{"O", "B-x", "I-x"}, []int{free, 0, 2}, nil, false},
+		{"a tag that training has not, between two that need it", []string{"O", "B-x", "E-x"}, []int{1, corpus.Unknown, 2}, nil, false},
+		{"a span that is cut off", bioes, []int{0, 1, free, free}, []int{2, 3}, true},
+		{"a first word that is no text", bioes, []int{free, 2, 3}, []int{0}, true},
+		{"a word within a span that is no text", bioes, []int{1, free, 3}, []int{1}, true},
+		{"nothing that is known", bioes, []int{free, corpus.Unknown}, nil, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			site := Site{Answer: corpus.TagPerWord, Labels: c.labels, Width: 2, Params: nn.NewParams(1)}
+			h, err := NewCRF(CRFOptions{Constraints: "bio"}, site)
+			if err != nil {
+				t.Fatal(err)
+			}
+			rows := nn.Rows{Starts: []int{0, len(c.ids) + 2}, Example: []int{0}, WordCount: []int{len(c.ids)}}
+			var scores [][]float32
+			for w := range c.ids {
+				if !slices.Contains(c.gone, w) {
+					rows.Words, rows.WordIndex = append(rows.Words, 1+w), append(rows.WordIndex, w)
+					scores = append(scores, make([]float32, len(c.labels)))
+				}
+			}
+			p := nn.NewPass(1)
+			all, gold := scoresOf(p, rows, scores...), []corpus.Target{{TagIDs: c.ids}}
+			loss := h.Loss(p, all, gold)
+			if units := h.Units(gold); (loss != nil) != c.loss || (units > 0) != c.loss {
+				t.Fatalf("a loss: %v, of %v units; want one: %v", loss != nil, units, c.loss)
+			}
+			if loss == nil {
+				return
+			}
+			if got := lossOf(t, p, loss); !(got > 0 && got < 100) {
+				t.Errorf("loss %v", got)
+			}
+			tags := h.Predict(all)[0].TagIDs
+			for w, tag := range tags {
+				if (tag < 0) != slices.Contains(c.gone, w) {
+					t.Errorf("word %d has tag %d", w, tag)
+				}
+			}
+		})
+	}
+}
+
+func TestConstraintsThatLeaveNoTagsAreRefused(t *testing.T) {
+	site := Site{Answer: corpus.TagPerWord, Labels: []string{"B-x", "E-x"}, Width: 2, Params: nn.NewParams(1)}
+	if _, err := NewCRF(CRFOptions{Constraints: "bio"}, site); err == nil || !strings.Contains(err.Error(), "none can stand alone") {
+		t.Errorf("error %v", err)
+	}
+	site.Labels, site.Params = []string{"NOUN", "VERB"}, nn.NewParams(1)
+	h, err := NewCRF(CRFOptions{Constraints: "bio"}, site)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if said := h.(plugin.Remarker).Remarks(); len(said) != 1 {
+		t.Errorf("remarks %q, want one: nothing is forbidden", said)
 	}
 }

@@ -188,17 +188,14 @@ func TestCRFEqualsPyTorchs(t *testing.T) {
 		copy(crf.Transitions.Data, c.Transitions)
 		copy(crf.Start.Data, c.Start)
 		copy(crf.End.Data, c.End)
-		rows := make([]int, len(c.Gold))
-		for t := range rows {
-			rows[t] = t
-		}
+		chain := chainOf(c.Gold)
 		p := NewPass(1)
-		loss := crf.Loss(p.Input(c.Scores, len(rows), c.Labels), []Chain{{rows, c.Gold}})
+		loss := crf.Loss(p.Input(c.Scores, len(c.Gold), c.Labels), []Chain{chain})
 		forward(t, p)
 		if got := float64(Values(loss)[0]); math.Abs(got-c.Loss) > 1e-5*math.Max(1, c.Loss) {
 			t.Errorf("chain %d: loss %v, want %v", i, got, c.Loss)
 		}
-		if tags, _ := crf.Decode(c.Scores, rows); !slices.Equal(tags, c.Best) {
+		if tags, _ := crf.Decode(c.Scores, chain); !slices.Equal(tags, c.Best) {
 			t.Errorf("chain %d: tags %v, want %v", i, tags, c.Best)
 		}
 	}
