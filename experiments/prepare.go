@@ -348,7 +348,7 @@ func (r *Run) checkLabels(task Task, head Head, found []string, mistakes *plugin
 		if r.Experiment.JengaNLP {
 			r.Remarks = append(r.Remarks, fmt.Sprintf("%s: %s", head.Place, what))
 		} else {
-			mistakes.Add(head.Place, "%s", what)
+			mistakes.Add(head.Place, "%s; without num_labels it has as many as there are", what)
 		}
 	}
 	return found
@@ -539,10 +539,13 @@ func (r *Run) buildTask(m *multitask.Model, task Task, kind tasks.Task, labels m
 			Answer: kind.Answer(), Labels: set.Names(),
 			Width: m.Encoder.Width(), Dropout: r.Experiment.Model.Dropout,
 			Training: r.trainingOf(task, head, set),
+			Mask:     -1,
 			Lenses:   lenses,
 			Params:   m.Params.In("heads").In(task.Name).In(head.Name),
 		}
-		site.Mask, _ = r.Tokenizer.Mask()
+		if id, ok := r.Tokenizer.Mask(); ok {
+			site.Mask = id
+		}
 		if shows, ok := m.Encoder.(encoders.Attentive); ok {
 			site.Attention.Layers, site.Attention.Heads = shows.Attention()
 		}

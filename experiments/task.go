@@ -66,8 +66,15 @@ func (d *decoding) task(s *plugin.Section, number int) Task {
 
 	task := Task{Name: t.Name, Place: s.Place, Labels: t.Labels, LabelMaps: t.LabelMaps}
 	task.Part = tasks.Registry().Choose(s, "", []string{"name", "data_path", "data", "heads", "label_maps", "labels", "long", "stride"}, &d.mistakes)
-	answer := d.answer(task)
+	answer, known := d.answer(task)
 	task.Heads = d.heads(owner, t.Heads, s, t.Name, heads.Default(answer))
+	for _, h := range task.Heads {
+		if known && h.Part.Options != nil {
+			if err := heads.CheckAnswer(h.Part.Type, answer); err != nil {
+				d.mistakes.Add(h.Place, "%s: head %q: type %s: %w", owner, h.Name, h.Part.Type, err)
+			}
+		}
+	}
 	if task.Hides = answer.Hides(); task.Hides && len(task.Heads) > 1 {
 		d.mistakes.Add(task.Heads[1].Place, "%s: a second head: one alone says which tokens are hidden; leave the others out", owner)
 	}
@@ -105,16 +112,16 @@ func keys(s *plugin.Section) []string {
 	return all
 }
 
-// answer is what a task asks its heads for; where the task is a mistake itself, one label.
-func (d *decoding) answer(task Task) corpus.Answer {
+// answer is what a task asks its heads for; where the task is a mistake itself, which is not known, one label.
+func (d *decoding) answer(task Task) (answer corpus.Answer, known bool) {
 	if task.Part.Options == nil {
-		return corpus.OneLabel
+		return corpus.OneLabel, false
 	}
 	kind, err := task.Part.Build(tasks.Site{Name: task.Name, Split: splitBlanks})
 	if err != nil {
-		return corpus.OneLabel // said where the task is made
+		return corpus.OneLabel, false // said where the task is made
 	}
-	return kind.Answer()
+	return kind.Answer(), true
 }
 
 // heads reads a task's heads; the default is one with the task's name.

@@ -10,7 +10,7 @@ import (
 )
 
 func init() {
-	Register("attention_pattern", AttentionPatternOptions{FitTexts: 2000, AlarmOptions: AlarmOptions{0.05}}, NewAttentionPattern)
+	Register("attention_pattern", AttentionPatternOptions{FitTexts: 2000, AlarmOptions: AlarmOptions{0.05}}, NewAttentionPattern, corpus.Anomaly)
 }
 
 // AttentionPatternOptions are the keys that may stand beside `type: attention_pattern`.

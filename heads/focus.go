@@ -12,7 +12,7 @@ func init() {
 	Register("focus", FocusOptions{
 		LSTMLayers: 2, LSTMHidden: 256, AttentionHeads: 4, MinAperture: 0.02, Normalise: "sum", Pool: "mean", Dropout: ModelDropout,
 		LossOptions: PlainLoss, ThresholdOptions: TunedThreshold,
-	}, NewFocus)
+	}, NewFocus, scorable...)
 }
 
 // FocusOptions are the keys that may stand beside `type: focus`.
@@ -76,7 +76,9 @@ func NewFocus(o FocusOptions, site Site) (Head, error) {
 	for i := range o.LSTMLayers {
 		at := site.Params.In("lstm").In(strconv.Itoa(i))
 		h.lstm = append(h.lstm, nn.NewBiLSTM(at, width, o.LSTMHidden))
-		h.between = append(h.between, nn.NewDropout(at.In("drop"), rate))
+		if i > 0 {
+			h.between = append(h.between, nn.NewDropout(at.In("drop"), rate))
+		}
 		width = h.lstm[i].Width()
 	}
 	if o.AttentionHeads < 1 || width%o.AttentionHeads != 0 {
@@ -119,7 +121,7 @@ func (h *focus) Scores(p *nn.Pass, seen nn.Hidden) Scores {
 	x := seen.States // [T D]
 	for i, layer := range h.lstm {
 		if i > 0 {
-			x = h.between[i].Apply(p, x)
+			x = h.between[i-1].Apply(p, x)
 		}
 		x = layer.Apply(p, x, seen.Rows) // [T 2H]
 	}

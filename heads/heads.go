@@ -100,7 +100,7 @@ type Site struct {
 	Training   Training      // what it is told of its training data; empty where a trained head is opened
 	Params     nn.Params     // the head's corner of the parameters
 	Words      *nn.Param     // the encoder's word embeddings [V D] to tie to, or nil
-	Mask       int32         // token that stands for a hidden one; 0: there is none
+	Mask       int32         // token that stands for a hidden one; below 0: there is none
 	Attention  Attention     // that the encoder shows
 	Lenses     []string      // what heads that read the same texts show their lenses as
 }
@@ -118,8 +118,10 @@ var registry = plugin.NewRegistry[Site, Head]("head")
 // Registry lists the registered heads.
 func Registry() *plugin.Registry[Site, Head] { return registry }
 
-// Register makes a head known as `type: name`. defaults are its options where a file is silent; New makes it.
-func Register[O any](name string, defaults O, New func(O, Site) (Head, error)) {
+// Register makes a head known as `type: name`. defaults are its options where a file is silent; New makes it. It can give
+// the answers in can: under a task that asks for another it is refused when the file is read. Where none are named, New
+// refuses, or the head is asked if it is an Answerer.
+func Register[O any](name string, defaults O, New func(O, Site) (Head, error), can ...corpus.Answer) {
 	plugin.Register(registry, name, defaults, func(o O, s Site) (Head, error) {
 		h, err := New(o, s)
 		if err != nil {
@@ -130,4 +132,7 @@ func Register[O any](name string, defaults O, New func(O, Site) (Head, error)) {
 		}
 		return h, nil
 	})
+	if len(can) > 0 {
+		answers[name] = can
+	}
 }

@@ -3,7 +3,7 @@ package heads
 import "github.com/jenga-nlp/jenga/nn"
 
 func init() {
-	Register("linear", LinearOptions{Pool: "cls", Dropout: ModelDropout, LossOptions: PlainLoss, ThresholdOptions: TunedThreshold}, NewLinear)
+	Register("linear", LinearOptions{Pool: "cls", Dropout: ModelDropout, LossOptions: PlainLoss, ThresholdOptions: TunedThreshold}, NewLinear, scorable...)
 }
 
 // LinearOptions are the keys that may stand beside `type: linear`.

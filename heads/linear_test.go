@@ -62,6 +62,25 @@ func TestHeadsOfAnotherAnswerAreRefused(t *testing.T) {
 	}
 }
 
+func TestHeadsAreRefusedBeforeTheyAreMade(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		answer corpus.Answer
+		want   string // of the error; "" for none
+	}{
+		{"crf", corpus.TagPerWord, ""},
+		{"linear", corpus.Number, ""},
+		{"nobody's", corpus.Number, ""}, // nothing is known of it
+		{"crf", corpus.OneLabel, "it answers a tag for each word, and the task asks for one label, as focus, linear, mlp would answer"},
+		{"mlp", corpus.Quoted, "it answers one label or any number of labels or a tag for each word or a number, and the task asks for a part of a context, as span would answer"},
+	} {
+		err := CheckAnswer(c.name, c.answer)
+		if (err == nil) != (c.want == "") || err != nil && err.Error() != c.want {
+			t.Errorf("%s under a task of %s: error %v, want %q", c.name, c.answer, err, c.want)
+		}
+	}
+}
+
 type oneLabel struct{ OneClass }
 
 func (oneLabel) Scores(_ *nn.Pass, seen nn.Hidden) Scores { return ScoresOf(seen, nn.ClsPool(seen)) }

@@ -40,6 +40,8 @@ func newLabelLoss(o LossOptions, site Site) (labelLoss, error) {
 		return l, fmt.Errorf("label_smoothing: each of many labels is a question of its own; it takes pos_weight, focal_gamma")
 	case many && !isNone(o.ClassWeights):
 		return l, fmt.Errorf("class_weights: each of many labels is a question of its own; pos_weight weighs its answers")
+	case !many && o.ClassWeights.Word == "" && o.ClassWeights.Each == nil && o.ClassWeights.One != 0:
+		return l, fmt.Errorf("class_weights is %v, one factor for all labels, which changes nothing; want balanced or {NAME: FACTOR}", o.ClassWeights.One)
 	case !many && !isOne(o.PosWeight):
 		return l, fmt.Errorf("pos_weight: it answers %s; class_weights weighs labels", site.Answer)
 	}

@@ -2,6 +2,7 @@ package heads
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 
@@ -21,23 +22,31 @@ type ManyClasses struct {
 // ThresholdOptions are the keys that say where a head of many labels divides.
 type ThresholdOptions struct {
 	Threshold float64 `yaml:"threshold" range:"[0,1]" doc:"probability from which on a label holds, for many labels"`
-	Tune      string  `yaml:"tune" choice:"shared|each|none" doc:"what evaluations on dev choose in its place: one threshold for the best micro F1, each label's own for its best F1, or none"`
+	Tune      string  `yaml:"tune" choice:"shared|each|none" doc:"what evaluations on dev choose in its place: one threshold for the best micro F1, each label's own for its best F1, or none, which a threshold of one's own needs"`
 }
 
 // TunedThreshold are the options of one threshold that dev chooses.
 var TunedThreshold = ThresholdOptions{Threshold: 0.5, Tune: "shared"}
 
 // newManyClasses makes the objective, with its thresholds in the site's parameters.
-func newManyClasses(o ThresholdOptions, loss labelLoss, site Site) ManyClasses {
+func newManyClasses(o ThresholdOptions, loss labelLoss, site Site) (ManyClasses, error) {
 	if o == (ThresholdOptions{}) {
 		o = TunedThreshold
+	}
+	switch {
+	case !(o.Threshold >= 0 && o.Threshold <= 1):
+		return ManyClasses{}, fmt.Errorf("threshold is %v; it is a probability from 0 to 1", o.Threshold)
+	case o.Tune != "shared" && o.Tune != "each" && o.Tune != "none":
+		return ManyClasses{}, fmt.Errorf("no tune %q; there is each, none, shared", o.Tune)
+	case o.Tune != "none" && o.Threshold != TunedThreshold.Threshold:
+		return ManyClasses{}, fmt.Errorf("threshold %v has no effect: tune: %s chooses another on dev; tune: none keeps it", o.Threshold, o.Tune)
 	}
 	m := ManyClasses{loss: loss, thresholds: site.Params.Zeros("thresholds", len(site.Labels)), tune: o.Tune}
 	m.thresholds.Frozen = true
 	for c := range m.thresholds.Data {
 		m.thresholds.Data[c] = float32(o.Threshold)
 	}
-	return m
+	return m, nil
 }
 
 // Answers says that a text gets any number of labels.

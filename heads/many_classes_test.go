@@ -56,7 +56,11 @@ func TestManyClasses(t *testing.T) {
 func TestThresholdsAreTunedOnDev(t *testing.T) {
 	labels := []string{"a", "b"}
 	make := func(tune string) ManyClasses {
-		return newManyClasses(ThresholdOptions{0.5, tune}, labelLoss{}, Site{Labels: labels, Params: nn.NewParams(1)})
+		m, err := newManyClasses(ThresholdOptions{0.5, tune}, labelLoss{}, Site{Labels: labels, Params: nn.NewParams(1)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
 	}
 	// a holds from 0.3 on, b from 0.7 on, and where both share one threshold 0.3 to 0.4 is best
 	shares := [][]float32{{0.4, 0.4}, {0.3, 0.7}, {0.1, 0.6}, {0.2, 0.8}}

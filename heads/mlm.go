@@ -11,7 +11,7 @@ import (
 )
 
 func init() {
-	Register("mlm", MLMOptions{Share: 0.15, Masked: 0.8, Random: 0.1, Guesses: 5}, NewMLM)
+	Register("mlm", MLMOptions{Share: 0.15, Masked: 0.8, Random: 0.1, Guesses: 5}, NewMLM, corpus.HiddenTokens)
 	DefaultFor(corpus.HiddenTokens, "mlm")
 }
 
@@ -47,14 +47,16 @@ func NewMLM(o MLMOptions, site Site) (Head, error) {
 	switch {
 	case site.Answer != corpus.HiddenTokens:
 		return nil, site.Refuse(corpus.HiddenTokens)
-	case site.Mask == 0:
-		return nil, errors.New("the tokenizer has no mask token to hide others with")
+	case site.Mask < 0:
+		return nil, errors.New("the tokenizer has no mask token to hide others with; a base model that was made by guessing hidden tokens has one")
 	case site.Words == nil:
 		return nil, errors.New("the encoder has no word embeddings of the hidden states' width to score tokens by; a transformer has")
 	case !(o.Share > 0 && o.Share <= 1):
 		return nil, fmt.Errorf("share is %v; it is above 0 and at most 1", o.Share)
 	case !(o.Masked >= 0 && o.Random >= 0 && o.Masked+o.Random <= 1):
 		return nil, fmt.Errorf("masked is %v and random %v; they are shares, together at most 1", o.Masked, o.Random)
+	case o.Masked+o.Random == 0:
+		return nil, errors.New("masked and random are 0: no token would be hidden")
 	case o.Guesses < 1:
 		return nil, fmt.Errorf("guesses is %d; it is at least 1", o.Guesses)
 	}

@@ -2,6 +2,9 @@ package heads
 
 import (
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/nn"
@@ -19,7 +22,7 @@ type Number struct {
 func newNumber(loss string, standard bool, site Site) (Number, error) {
 	distance, known := nn.Distances[loss]
 	if !known {
-		return Number{}, fmt.Errorf("no loss %q; there is huber, mae, mse", loss)
+		return Number{}, fmt.Errorf("no loss %q; there is %s", loss, strings.Join(slices.Sorted(maps.Keys(nn.Distances)), ", "))
 	}
 	n := Number{distance: &distance}
 	if standard {
@@ -28,6 +31,22 @@ func newNumber(loss string, standard bool, site Site) (Number, error) {
 		n.unit.Data[0], n.unit.Data[1] = float32(site.Training.Mean), float32(site.Training.Deviation)
 	}
 	return n, nil
+}
+
+// checkLimits refuses a range that is not [LEAST, MOST].
+func checkLimits(limit []float64) error {
+	if len(limit) == 2 && limit[0] < limit[1] {
+		return nil
+	}
+	return fmt.Errorf("range is %v; want [LEAST, MOST]", limit)
+}
+
+// checkRange refuses a number outside [LEAST, MOST].
+func checkRange(number float64, limit []float64) error {
+	if number >= limit[0] && number <= limit[1] {
+		return nil
+	}
+	return fmt.Errorf("the number is %v; the head's range says %v to %v", number, limit[0], limit[1])
 }
 
 // Answers says that a text gets a number.

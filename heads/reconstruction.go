@@ -8,7 +8,7 @@ import (
 )
 
 func init() {
-	Register("reconstruction", ReconstructionOptions{Pool: "mean", AlarmOptions: AlarmOptions{0.05}}, NewReconstruction)
+	Register("reconstruction", ReconstructionOptions{Pool: "mean", AlarmOptions: AlarmOptions{0.05}}, NewReconstruction, corpus.Anomaly)
 	DefaultFor(corpus.Anomaly, "reconstruction")
 }
 

@@ -3,14 +3,13 @@ package heads
 import (
 	"errors"
 	"fmt"
-	"math"
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/nn"
 )
 
 func init() {
-	Register("regression", RegressionOptions{Loss: "mse", Scale: "none", Pool: "cls", Dropout: ModelDropout}, NewRegression)
+	Register("regression", RegressionOptions{Loss: "mse", Scale: "none", Pool: "cls", Dropout: ModelDropout}, NewRegression, corpus.Number)
 }
 
 // RegressionOptions are the keys that may stand beside `type: regression`.
@@ -46,8 +45,6 @@ func NewRegression(o RegressionOptions, site Site) (Head, error) {
 		return nil, fmt.Errorf("no scale %q; there is none, standard", o.Scale)
 	case len(o.Range) > 0 && o.Scale == "standard":
 		return nil, errors.New("range and scale: standard: a sigmoid scales numbers already; leave one out")
-	case len(o.Range) > 0 && (len(o.Range) != 2 || !(o.Range[0] < o.Range[1])):
-		return nil, fmt.Errorf("range is %v; want [LEAST, MOST]", o.Range)
 	}
 	if s.Objective, err = newNumber(o.Loss, o.Scale == "standard", site); err != nil {
 		return nil, err
@@ -59,8 +56,9 @@ func NewRegression(o RegressionOptions, site Site) (Head, error) {
 	h := &regression{scored: s, drop: drop, score: nn.NewLinear(site.Params.In("score"), site.Width, 1)}
 	if len(o.Range) > 0 {
 		h.limit = o.Range
+		err = checkLimits(o.Range)
 	}
-	return h, nil
+	return h, err
 }
 
 // Answers says that a text gets a number.
@@ -76,8 +74,8 @@ func (h *regression) Scores(p *nn.Pass, seen nn.Hidden) Scores {
 
 // Accepts refuses a gold number that the head cannot give.
 func (h *regression) Accepts(t corpus.Target) error {
-	if h.limit == nil || t.Value == nil || *t.Value >= h.limit[0] && *t.Value <= h.limit[1] && !math.IsNaN(*t.Value) {
+	if h.limit == nil || t.Value == nil {
 		return nil
 	}
-	return fmt.Errorf("the number is %v; range says %v to %v", *t.Value, h.limit[0], h.limit[1])
+	return checkRange(*t.Value, h.limit)
 }

@@ -3,10 +3,14 @@ package heads
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/nn"
 )
+
+// scorable are the answers of heads that are scored.
+var scorable = []corpus.Answer{corpus.OneLabel, corpus.ManyLabels, corpus.TagPerWord, corpus.Number}
 
 // scored is what a head of one scorer scores for its site's answer: each text pooled into one row, or each word.
 type scored struct {
@@ -54,7 +58,7 @@ func newObjective(o LossOptions, threshold ThresholdOptions, site Site) (objecti
 		return nil, 0, err
 	}
 	switch {
-	case !site.Answer.HasLabels() && site.Answer != corpus.Number:
+	case !slices.Contains(scorable, site.Answer):
 		return nil, 0, fmt.Errorf("it answers one label, any number of labels, a tag for each word or a number, but task %q asks for %s", site.Task, site.Answer)
 	case site.Answer == corpus.Number:
 		n, err := newNumber("mse", false, site)
@@ -74,7 +78,8 @@ func newObjective(o LossOptions, threshold ThresholdOptions, site Site) (objecti
 	case corpus.TagPerWord:
 		return TagPerWord{loss}, outputs, nil
 	}
-	return newManyClasses(threshold, loss, site), outputs, nil
+	objective, err = newManyClasses(threshold, loss, site)
+	return objective, outputs, err
 }
 
 // checkIdle refuses options that have no effect on answers of a kind.

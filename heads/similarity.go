@@ -1,6 +1,7 @@
 package heads
 
 import (
+	"errors"
 	"fmt"
 	"math"
 
@@ -9,9 +10,11 @@ import (
 )
 
 func init() {
-	Register("similarity", SimilarityOptions{Loss: "cosent", Scale: 20, Range: []float64{0, 1}, Pool: "mean"}, NewSimilarity)
+	Register("similarity", similarityDefaults, NewSimilarity, corpus.Likeness)
 	DefaultFor(corpus.Likeness, "similarity")
 }
+
+var similarityDefaults = SimilarityOptions{Loss: "cosent", Scale: 20, Range: []float64{0, 1}, Pool: "mean"}
 
 // SimilarityOptions are the keys that may stand beside `type: similarity`.
 type SimilarityOptions struct {
@@ -28,7 +31,10 @@ type similarity struct {
 	pool func(nn.Hidden) *nn.Node
 }
 
-var _ Answerer = (*similarity)(nil)
+var (
+	_ Answerer = (*similarity)(nil)
+	_ Accepter = (*similarity)(nil)
+)
 
 // NewSimilarity makes a similarity head.
 func NewSimilarity(o SimilarityOptions, site Site) (Head, error) {
@@ -37,13 +43,24 @@ func NewSimilarity(o SimilarityOptions, site Site) (Head, error) {
 		return nil, site.Refuse(corpus.Likeness)
 	case o.Loss != "cosent" && o.Loss != "mse":
 		return nil, fmt.Errorf("no loss %q; there is cosent, mse", o.Loss)
-	case len(o.Range) != 2 || !(o.Range[0] < o.Range[1]):
-		return nil, fmt.Errorf("range is %v; want [LEAST, MOST]", o.Range)
 	case !(o.Scale > 0):
 		return nil, fmt.Errorf("scale is %v; want one above 0", o.Scale)
+	case o.Loss == "mse" && o.Scale != similarityDefaults.Scale:
+		return nil, errors.New("scale has no effect on loss: mse")
+	}
+	if err := checkLimits(o.Range); err != nil {
+		return nil, err
 	}
 	pool, err := newPool(o.Pool, site)
 	return &similarity{o, pool}, err
+}
+
+// Accepts refuses a gold number that no cosine stands for.
+func (h *similarity) Accepts(t corpus.Target) error {
+	if t.Value == nil {
+		return nil
+	}
+	return checkRange(*t.Value, h.Range)
 }
 
 // Answers says that the answer is how alike two texts are.

@@ -10,7 +10,7 @@ import (
 )
 
 func init() {
-	Register("span", SpanOptions{MaxAnswerTokens: 30, Dropout: ModelDropout}, NewSpan)
+	Register("span", SpanOptions{MaxAnswerTokens: 30, Dropout: ModelDropout}, NewSpan, corpus.Quoted)
 	DefaultFor(corpus.Quoted, "span")
 }
 
@@ -37,11 +37,13 @@ var (
 
 // NewSpan makes a span head.
 func NewSpan(o SpanOptions, site Site) (Head, error) {
-	if site.Answer != corpus.Quoted {
+	switch {
+	case site.Answer != corpus.Quoted:
 		return nil, site.Refuse(corpus.Quoted)
-	}
-	if o.MaxAnswerTokens < 1 {
+	case o.MaxAnswerTokens < 1:
 		return nil, fmt.Errorf("max_answer_tokens is %d; it is at least 1", o.MaxAnswerTokens)
+	case o.Margin != 0 && !o.NoAnswer:
+		return nil, errors.New("margin has no effect without no_answer: true")
 	}
 	drop, err := newDropout(o.Dropout, site)
 	if err != nil {
@@ -92,13 +94,17 @@ func (h *span) Loss(_ *nn.Pass, scores Scores, gold []corpus.Target) *nn.Node {
 }
 
 // contextTokens are the tokens that an answer may begin or end with, [T]: each text's first, which stands for none, and
-// those of its second segment but the special one at its end.
+// those of its second segment that are not special.
 func contextTokens(rows nn.Rows) []bool {
 	may := make([]bool, rows.Tokens())
 	for b := range rows.Texts() {
 		lo, hi := rows.Starts[b], rows.Starts[b+1]
-		for t := lo; t < hi-1; t++ {
-			may[t] = rows.Segment[t] == 1
+		for t := lo; t < hi; t++ {
+			special := t == hi-1
+			if rows.Special != nil {
+				special = rows.Special[t]
+			}
+			may[t] = rows.Segment[t] == 1 && !special
 		}
 		may[lo] = true
 	}
