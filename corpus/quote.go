@@ -33,7 +33,7 @@ func (r Record) Quotes(context string) (quotes []Quote, ok bool, err error) {
 			return nil, false, fmt.Errorf("%s: answer %d is empty; where there is none, answers is an empty list", r.Place, i+1)
 		case starts[i] == nil:
 			if from = strings.Index(context, text); from < 0 {
-				return nil, false, fmt.Errorf("%s: answer %d is %q, which the context does not hold", r.Place, i+1, start(text))
+				return nil, false, fmt.Errorf("%s: answer %d is %q, which the context does not hold; an answer is a part of it, letter by letter", r.Place, i+1, start(text))
 			}
 		default:
 			n, err := wholeNumber(starts[i])
@@ -122,11 +122,18 @@ func (r Record) answers() (texts []string, starts []any, ok bool, err error) {
 	return texts, starts, true, nil
 }
 
-// Locate finds the tokens of the quotes that an example's targets hold, of which training learns the first: in each of
-// its windows those from the quote's first token to its last, if all are there.
+// Locate finds what an example's targets, which are numbered, are about in its windows. Of quotes, of which training learns
+// the first, it is in each window the tokens from the first to the last, if all are there. Tags of words that are in no
+// window, as where the text is cut off, are not learned: their numbers become Unlabelled.
 func (e *Example) Locate() {
+	there := e.wordsInWindows()
 	for t := range e.Targets {
 		target := &e.Targets[t]
+		for w := range target.TagIDs {
+			if !there[w] {
+				target.TagIDs[w] = Unlabelled
+			}
+		}
 		if target.Quotes == nil {
 			continue
 		}
@@ -137,6 +144,19 @@ func (e *Example) Locate() {
 			}
 		}
 	}
+}
+
+// wordsInWindows tells of each word whether a window has a token of it.
+func (e *Example) wordsInWindows() []bool {
+	there := make([]bool, len(e.Words))
+	for _, window := range e.Windows {
+		for _, word := range window.Words {
+			if word >= 0 {
+				there[word] = true
+			}
+		}
+	}
+	return there
 }
 
 // tokens returns the tokens of the second text that stand for a part of it, End exclusive; none where some are not there.

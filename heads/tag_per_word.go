@@ -12,7 +12,8 @@ type TagPerWord struct{ loss labelLoss }
 // Answers says that a word gets one tag.
 func (TagPerWord) Answers() corpus.Answer { return corpus.TagPerWord }
 
-// Units counts the words that have a tag which training knows, each as often as its tag weighs.
+// Units counts the words that have a tag which training knows, each as often as its tag weighs. Words that no window
+// holds have none: see corpus.Example.Locate.
 func (w TagPerWord) Units(gold []corpus.Target) float64 {
 	n := 0.0
 	for _, t := range gold {
