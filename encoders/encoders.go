@@ -9,8 +9,8 @@ import (
 
 // Encoder turns a batch of tokens into hidden states, one vector a token.
 type Encoder interface {
-	// Encode maps packed tokens [T] to the states of the layers asked for, [T Width] each, embeddings first; the last
-	// of them is the encoder's answer. In evaluation and when frozen, nothing is dropped out. A text's states are the
+	// Encode maps packed tokens [T] to the states of the layers asked for, [T Width] each, embeddings first if they have
+	// that width; the last of them is the encoder's answer. In evaluation and when frozen, nothing is dropped out. A text's states are the
 	// same bits alone and in any batch. The error names the text and what is wrong with it.
 	Encode(p *nn.Pass, tokens corpus.Tokens, layers nn.Wanted) ([][]float32, error)
 	Width() int
@@ -44,7 +44,7 @@ type Bounded interface {
 
 // Deep is an Encoder that tells how many layers it gives the states of.
 type Deep interface {
-	Layers() int // embeddings counted
+	Layers() int // the embeddings counted, if Encode gives them
 }
 
 // Attentive is an Encoder that shows its attention maps [layers heads T T] of a text to whoever watches "attention".

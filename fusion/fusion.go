@@ -26,7 +26,7 @@ type Told interface {
 type Site struct {
 	Tasks  []string // the names of all tasks
 	Width  int      // of the hidden states
-	Layers int      // whose states the encoder gives, embeddings counted
+	Layers int      // whose states the encoder gives
 	Params nn.Params
 }
 

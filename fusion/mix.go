@@ -1,6 +1,7 @@
 package fusion
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/jenga-nlp/jenga/nn"
@@ -10,7 +11,7 @@ func init() { Register("mix", MixOptions{}, NewMix) }
 
 // MixOptions are the keys that may stand beside `type: mix`.
 type MixOptions struct {
-	Layers int `yaml:"layers" range:"[0,128]" doc:"how many of the encoder's layers are mixed, the last ones; 0: all, its embeddings too"`
+	Layers int `yaml:"layers" range:"[0,128]" doc:"how many of the encoder's layers are mixed, the last ones; 0: all that it gives"`
 }
 
 // mix shows each task its own mean of the encoder's layers (ScalarMix, Peters et al. 2018, "Deep contextualized word
@@ -35,9 +36,9 @@ func NewMix(o MixOptions, site Site) (Fusion, error) {
 	}
 	switch {
 	case site.Layers == 0:
-		return nil, fmt.Errorf("the encoder does not give the states of its layers")
+		return nil, errors.New("the encoder does not give the states of its layers; those of types bilstm and transformer do, and fusion none takes any encoder")
 	case o.Layers < 0 || layers > site.Layers:
-		return nil, fmt.Errorf("layers is %d; the encoder has %d, its embeddings counted", o.Layers, site.Layers)
+		return nil, fmt.Errorf("layers is %d; the encoder gives %d", o.Layers, site.Layers)
 	}
 	f := &mix{layers: layers, tasks: map[string]*nn.LayerMix{}}
 	for _, task := range site.Tasks {

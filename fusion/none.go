@@ -2,11 +2,14 @@ package fusion
 
 import "github.com/jenga-nlp/jenga/nn"
 
-func init() { Register("none", struct{}{}, newNone) }
+func init() {
+	Register("none", struct{}{}, func(struct{}, Site) (Fusion, error) { return NewNone(), nil })
+}
 
 // none shows each task the shared states as they are.
 type none struct{}
 
-func newNone(struct{}, Site) (Fusion, error) { return none{}, nil }
+// NewNone makes the fusion that changes nothing.
+func NewNone() Fusion { return none{} }
 
 func (none) Fuse(_ *nn.Pass, shared nn.Hidden, _ string) nn.Hidden { return shared }

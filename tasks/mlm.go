@@ -3,12 +3,15 @@ package tasks
 import "github.com/jenga-nlp/jenga/corpus"
 
 func init() {
-	Register("mlm", struct{}{}, func(_ struct{}, site Site) (Task, error) { return mlm{len(site.Heads)}, nil })
+	Register("mlm", struct{}{}, func(_ struct{}, site Site) (Task, error) { return NewMLM(site), nil })
 }
 
 // mlm asks what tokens are hidden in a text, of which nobody has to say anything: masked language modelling. Its texts are
 // read by no other task.
 type mlm struct{ heads int }
+
+// NewMLM makes a task whose heads guess hidden tokens. A record has a text, and no answer.
+func NewMLM(site Site) Task { return mlm{len(site.Heads)} }
 
 func (m mlm) Answer() corpus.Answer { return corpus.HiddenTokens }
 
