@@ -133,20 +133,30 @@ func (ts tallies) correlation() float64 {
 func tallySpans(gold, predicted [][]string) (ts tallies, right, words int) {
 	ts = tallies{}
 	for i, tags := range gold {
-		judged := slices.Clone(predicted[i])
+		got := judged(tags, predicted[i])
 		for j, tag := range tags {
 			switch tag {
 			case "":
-				judged[j] = ""
 				continue
-			case judged[j]:
+			case got[j]:
 				right++
 			}
 			words++
 		}
-		ts.addSpans(spansOf(tags), spansOf(judged))
+		ts.addSpans(spansOf(tags), spansOf(got))
 	}
 	return ts, right, words
+}
+
+// judged are the predicted tags of the words that have a gold one, "" of others.
+func judged(gold, predicted []string) []string {
+	tags := slices.Clone(predicted)
+	for j, tag := range gold {
+		if tag == "" {
+			tags[j] = ""
+		}
+	}
+	return tags
 }
 
 // judgeSpans compares the spans that tags mark; a span is right if both its ends and its label are. The averages are

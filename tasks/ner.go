@@ -117,7 +117,7 @@ func textOf(e corpus.Example, entity corpus.Entity) string {
 
 func (n ner) Judge(gold []corpus.Target, predicted []corpus.Prediction) []Metric {
 	want, got := tagsOf(gold, predicted)
-	return append(judgeSpans(want, got), judgeStrictly(want, got)...)
+	return append(judgeSpans(want, got), judgeStrictly(n.Scheme, want, got)...)
 }
 
 func (n ner) Answer() corpus.Answer { return corpus.TagPerWord }

@@ -2,7 +2,6 @@ package tasks
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/jenga-nlp/jenga/corpus"
 )
@@ -126,17 +125,14 @@ func checkWhole(at corpus.Place, how string, tags []string) error {
 	return nil
 }
 
-// judgeStrictly adds to the figures of spans those of seqeval's strict mode in the scheme of the gold tags.
-func judgeStrictly(gold, predicted [][]string) []Metric {
-	s, ts := schemeOf(gold...), tallies{}
+// judgeStrictly adds to the figures of spans those of seqeval's strict mode in a scheme; auto is that of the gold tags.
+func judgeStrictly(how string, gold, predicted [][]string) []Metric {
+	s, ts := scheme(how), tallies{}
+	if how == "auto" {
+		s = schemeOf(gold...)
+	}
 	for i, tags := range gold {
-		judged := slices.Clone(predicted[i])
-		for j, tag := range tags {
-			if tag == "" {
-				judged[j] = ""
-			}
-		}
-		ts.addSpans(s.spans(tags), s.spans(judged))
+		ts.addSpans(s.spans(tags), s.spans(judged(tags, predicted[i])))
 	}
 	micro := ts.sum().scores()
 	return []Metric{
