@@ -72,9 +72,9 @@ func tagsIn(r corpus.Record, field string, n int) (corpus.Target, error) {
 	if len(tags) == n {
 		return corpus.Target{Tags: tags}, nil
 	}
-	remedy := ""
+	remedy := "want a tag for each"
 	if !has(r, "words") {
-		remedy = `; "words" in the place of "text" says what the words are`
+		remedy = `"words" in the place of "text" says what the words are`
 	}
-	return corpus.Target{}, fmt.Errorf("%s: %d %s for %d words%s", r.Place, len(tags), field, n, remedy)
+	return corpus.Target{}, fmt.Errorf("%s: %d %s for %d words; %s", r.Place, len(tags), field, n, remedy)
 }

@@ -59,7 +59,7 @@ func TestTagsAreAsManyAsWords(t *testing.T) {
 	}{
 		"else an error": {
 			map[string]any{"words": []any{"a", "b"}, "tags": []any{"X"}},
-			"data.jsonl:7: 1 tags for 2 words",
+			"data.jsonl:7: 1 tags for 2 words; want a tag for each",
 		},
 		"else an error that says how a text's words can be given": {
 			map[string]any{"text": "e-mail me", "tags": "NOUN PRON"},
