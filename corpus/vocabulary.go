@@ -77,13 +77,16 @@ func (v *vocabulary) include(token addedToken) error {
 	return nil
 }
 
-// id returns the id of a token, be it a piece or an added one.
+// id returns the id of a token, be it a piece or an added one; 0, false where there is none, and for the empty name.
 func (v *vocabulary) id(token string) (int32, bool) {
 	if id, ok := v.whole[token]; ok {
 		return id, true
 	}
 	id := slices.Index(v.tokens, token)
-	return int32(id), id >= 0 && token != ""
+	if id < 0 || token == "" { // the empty name is that of holes in the ids
+		return 0, false
+	}
+	return int32(id), true
 }
 
 // longestIn returns the length and the id of the longest beginning of text that is in known, or 0.

@@ -183,6 +183,22 @@ func TestOpenWordPiece(t *testing.T) {
 		}
 	})
 
+	t.Run("without a mask token there is no id of one", func(t *testing.T) {
+		for _, files := range [][]string{
+			{"tokenizer.json", strings.Replace(smallTokenizer, `"[MASK]": 4, "a": 5`, `"a": 4`, 1)},
+			{"tokenizer.json", strings.Replace(smallTokenizer, `"[MASK]": 4, `, ``, 1)}, // no token has id 4
+			{"vocab.txt", "[PAD]\n\n" + strings.TrimPrefix(smallVocabulary, "[PAD]\n"), "tokenizer_config.json", `{"mask_token": null}`},
+		} {
+			w, err := openWordPiece(writeFiles(t, files...))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if id, ok := w.Mask(); id != 0 || ok {
+				t.Errorf("Mask() = %d, %v of\n%s\nwant 0, false", id, ok, files[1])
+			}
+		}
+	})
+
 	t.Run("a byte order mark is no token", func(t *testing.T) {
 		if got, want := encode(t, "a", "tokenizer.json", "\ufeff"+smallTokenizer), "[CLS] a [SEP]"; got != want {
 			t.Errorf("got %q, want %q", got, want)
