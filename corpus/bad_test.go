@@ -15,6 +15,7 @@ var badFormats = map[string]Format{
 	"empty_field.jsonl":    {Fields: map[string]string{"label": "topic"}},
 	"no_field.csv":         {Fields: map[string]string{"text": "sentence", "label": "category", "label.urgency": "urgency"}},
 	"not_latin1.csv":       {Encoding: "latin1"},
+	"no_columns.csv":       {NoHeader: true, Columns: []string{}},
 	"one_piece.txt":        {Delimiter: " ", NoHeader: true, Columns: []string{"label", "text"}},
 	"typed":                {Type: "csv"},
 	"absent":               {Type: "slots"},

@@ -1,6 +1,7 @@
 package corpus
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -53,8 +54,10 @@ func (f Format) Check(path string) error {
 		return fmt.Errorf("format %s has no quote; csv and tsv have one", f.Type)
 	case f.NoHeader && !table && f.Type != "conll":
 		return fmt.Errorf("format %s has no header; csv and tsv have one", f.Type)
-	case len(f.Columns) > 0 && !table && f.Type != "conll":
+	case f.Columns != nil && !table && f.Type != "conll":
 		return fmt.Errorf("format %s has no columns to name; csv, tsv and conll have", f.Type)
+	case f.Columns != nil && len(f.Columns) == 0:
+		return errors.New("columns is empty; name them, or leave columns out")
 	case f.Delimiter != "" && !table && f.Type != "conll":
 		return fmt.Errorf("format %s has no delimiter; csv, tsv and conll have one", f.Type)
 	case strings.ContainsAny(f.Delimiter, "\r\n") || table && f.quoted() && strings.Contains(f.Delimiter, `"`):

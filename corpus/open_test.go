@@ -176,6 +176,8 @@ func TestFormatIsChecked(t *testing.T) {
 		{"x.csv", Format{Delimiter: `"`}, `delimiter "\"" cannot stand between columns; it takes any text without quotes and line ends`},
 		{"x.conll", Format{Delimiter: "\n"}, `delimiter "\n" cannot stand between columns; it takes any text without quotes and line ends`},
 		{"x.train", Format{Delimiter: " ", NoHeader: true}, `delimiter " " without columns; columns: [label, text] says how many there are`},
+		{"x.jsonl", Format{Columns: []string{}}, `format jsonl has no columns to name; csv, tsv and conll have`},
+		{"x.csv", Format{Columns: []string{}}, `columns is empty; name them, or leave columns out`},
 		{"x.csv", Format{Columns: []string{"_", "text", "_", "text"}}, `two columns are named "text"; each has a name of its own, _ skips one`},
 	} {
 		if err := c.format.Check(c.path); err == nil || err.Error() != c.want {
