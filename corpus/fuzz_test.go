@@ -15,7 +15,8 @@ func FuzzJSONL(f *testing.F) {
 }
 
 func FuzzJSON(f *testing.F) {
-	fuzzRead(f, "x.json", Format{}, "[\n{\"text\": \"a\"},\n{\"words\": [\"b]\\\"\", null]}]", "{\"text\": \"a\"}\n{\"text\": []}", "[{},]]", "[1, [[]")
+	fuzzRead(f, "x.json", Format{}, "[\n{\"text\": \"a\"},\n{\"words\": [\"b]\\\"\", null]}]", "{\"text\": \"a\"}\n{\"text\": []}", "[{},]]", "[1, [[]",
+		`{"version": 2, "data": [{"title": 7, "paragraphs": [{"context": "a kite", "qas": [{"question": "q", "id": 1.5, "answers": [{"text": "kite", "answer_start": 2}]}]}]}]}`)
 }
 
 func FuzzCSV(f *testing.F) {
@@ -94,6 +95,10 @@ func checkRecords(t *testing.T, name string, lines int, records []Record, err er
 			t.Fatalf("a record of line %d after one of %d, of %d lines", r.Place.Line, last, lines)
 		}
 		last = r.Place.Line
+		for field := range r.Fields { // whatever it is, it is read or refused
+			r.String(field)
+			r.Strings(field)
+		}
 		e, err := r.Example()
 		if err != nil {
 			continue

@@ -3,6 +3,7 @@ package corpus
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"regexp"
 )
@@ -47,7 +48,7 @@ func (d *reader) squad() {
 	}
 	text := []byte(d.decode(raw, first))
 	var file squadFile
-	if err := json.Unmarshal(text, &file); err != nil {
+	if err := unmarshal(text, &file); err != nil {
 		d.add(first, "not SQuAD's form: %w", err)
 		return
 	}
@@ -64,10 +65,8 @@ func (d *reader) squad() {
 }
 
 func (d *reader) paragraph(at Place, title any, raw []byte) {
-	decoder := json.NewDecoder(bytes.NewReader(raw))
-	decoder.UseNumber()
 	var p squadParagraph
-	if err := decoder.Decode(&p); err != nil {
+	if err := unmarshal(raw, &p); err != nil {
 		d.add(at, "not SQuAD's form: %w; a paragraph has a context and qas", err)
 		return
 	}
@@ -79,4 +78,17 @@ func (d *reader) paragraph(at Place, title any, raw []byte) {
 		q["context"], q["title"] = p.Context, title
 		d.keep(at, q)
 	}
+}
+
+// unmarshal is json.Unmarshal, but that numbers stay as they are written.
+func unmarshal(text []byte, into any) error {
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.UseNumber()
+	if err := decoder.Decode(into); err != nil {
+		return err
+	}
+	if rest := bytes.TrimSpace(text[decoder.InputOffset():]); len(rest) > 0 {
+		return fmt.Errorf("%q after its end", start(string(rest)))
+	}
+	return nil
 }

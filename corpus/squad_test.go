@@ -55,11 +55,22 @@ func TestAFileThatIsNearlyInSquadsForm(t *testing.T) {
 		{`{"id": "3", "question": "Who saw it?", "answers": [{"text": "Zoë", "answer_start": 0}]}`, `null`, "kites.json:6: a question is null"},
 		{`{"id": "3", "question": "Who saw it?", "answers": [{"text": "Zoë", "answer_start": 0}]}`, `7`, "kites.json:6: not SQuAD's form"},
 		{"Zoë saw", "Zo\xeb saw", "kites.json:6: byte 0xeb"},
+		{`]}]}]}]}`, `]}]}]}]} {}`, `kites.json:1: not SQuAD's form: "{}" after its end`},
 	} {
 		_, err := readSquad(t, strings.Replace(smallSquad, c.from, c.to, 1))
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error %v, want %q", c.to, err, c.want)
 		}
+	}
+}
+
+func TestATitleMayBeANumber(t *testing.T) {
+	records, err := readSquad(t, strings.Replace(smallSquad, `"Kites"`, "7.50", 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if title, ok, err := records[0].String("title"); title != "7.50" || !ok || err != nil {
+		t.Errorf("title %q, %v, %v, want 7.50", title, ok, err)
 	}
 }
 
