@@ -96,9 +96,15 @@ func (r Record) answers() (texts []string, starts []any, ok bool, err error) {
 		}
 	case map[string]any:
 		list, isList := v["text"].([]any)
-		at, _ := v["answer_start"].([]any)
-		if !isList || len(at) != len(list) && at != nil {
+		if !isList {
 			return nil, nil, false, wrong("is", v)
+		}
+		at, isList := v["answer_start"].([]any)
+		switch {
+		case v["answer_start"] != nil && !isList:
+			return nil, nil, false, fmt.Errorf("%s: field \"answers\": its \"answer_start\" is %s; want a list, as long as that of \"text\"", r.Place, kind(v["answer_start"]))
+		case isList && len(at) != len(list):
+			return nil, nil, false, fmt.Errorf("%s: field \"answers\": %d of \"text\" and %d of \"answer_start\"; want one for each", r.Place, len(list), len(at))
 		}
 		for i, item := range list {
 			begin := any(nil)

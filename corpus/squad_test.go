@@ -74,6 +74,25 @@ func TestATitleMayBeANumber(t *testing.T) {
 	}
 }
 
+func TestStartsThatAreNoListBesideTexts(t *testing.T) {
+	for starts, want := range map[string]string{
+		`[2]`:    "",
+		`null`:   "",
+		`2`:      `kites.jsonl:1: field "answers": its "answer_start" is a number; want a list, as long as that of "text"`,
+		`[2, 6]`: `kites.jsonl:1: field "answers": 1 of "text" and 2 of "answer_start"; want one for each`,
+		`[]`:     `kites.jsonl:1: field "answers": 1 of "text" and 0 of "answer_start"; want one for each`,
+	} {
+		records, err := Read(strings.NewReader(`{"answers": {"text": ["red kite"], "answer_start": `+starts+`}}`), "kites.jsonl", Format{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _, err = records[0].Quotes("A red kite flew.")
+		if (err == nil) != (want == "") || err != nil && err.Error() != want {
+			t.Errorf("answer_start: %s: error %v, want %q", starts, err, want)
+		}
+	}
+}
+
 func TestJSONLinesWithAFieldDataAreNoSquad(t *testing.T) {
 	records, err := Read(strings.NewReader(`{"data": "a text", "label": "x"}`+"\n"), "lines.json", Format{Fields: map[string]string{"text": "data"}})
 	if err != nil || len(records) != 1 || records[0].Fields["text"] != "a text" {
