@@ -52,7 +52,7 @@ func (f Format) Check(path string) error {
 		return fmt.Errorf("no quote %q; there is none, and RFC 4180's where it is not given", f.Quote)
 	case f.Quote != "" && !table:
 		return fmt.Errorf("format %s has no quote; csv and tsv have one", f.Type)
-	case f.NoHeader && !table && f.Type != "conll":
+	case f.NoHeader && !table:
 		return fmt.Errorf("format %s has no header; csv and tsv have one", f.Type)
 	case f.Columns != nil && !table && f.Type != "conll":
 		return fmt.Errorf("format %s has no columns to name; csv, tsv and conll have", f.Type)

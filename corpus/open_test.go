@@ -171,6 +171,7 @@ func TestFormatIsChecked(t *testing.T) {
 		{"x.csv", Format{Quote: "'"}, `no quote "'"; there is none, and RFC 4180's where it is not given`},
 		{"x.jsonl.gz", Format{Quote: "none"}, `format jsonl has no quote; csv and tsv have one`},
 		{"x.ndjson", Format{NoHeader: true}, `format jsonl has no header; csv and tsv have one`},
+		{"x.conll", Format{NoHeader: true}, `format conll has no header; csv and tsv have one`},
 		{"x.conllu", Format{Columns: []string{"words"}}, `format conllu has no columns to name; csv, tsv and conll have`},
 		{"x.JSON", Format{Delimiter: "\t"}, `format json has no delimiter; csv, tsv and conll have one`},
 		{"x.csv", Format{Delimiter: `"`}, `delimiter "\"" cannot stand between columns; it takes any text without quotes and line ends`},
@@ -185,7 +186,7 @@ func TestFormatIsChecked(t *testing.T) {
 		}
 	}
 	for path, f := range map[string]Format{
-		"x.tab.tsv.gz": {Quote: "none", NoHeader: true}, "x": {Delimiter: "|"}, "x.conll": {NoHeader: true, Columns: []string{"words", "_", "_", "tags"}}, "x.csv": {Type: "jsonl"},
+		"x.tab.tsv.gz": {Quote: "none", NoHeader: true}, "x": {Delimiter: "|"}, "x.conll": {Columns: []string{"words", "_", "_", "tags"}}, "x.csv": {Type: "jsonl"},
 	} {
 		if err := f.Check(path); err != nil {
 			t.Errorf("Check(%q) of %+v = %v, want none", path, f, err)
