@@ -1,22 +1,6 @@
 package corpus
 
-import (
-	"math"
-	"math/rand/v2"
-)
-
-// Split moves a share of all, from 0 to 1, to dev: the same ones for a seed and a number of elements. Both keep the
-// order of all, and neither is left empty where there are two elements and some share.
-func Split[E any](all []E, share float64, seed uint64) (train, dev []E) {
-	if !(share >= 0 && share <= 1) {
-		panic("corpus: a share is from 0 to 1")
-	}
-	n := int(math.Round(share * float64(len(all))))
-	if share > 0 && share < 1 && len(all) > 1 {
-		n = min(max(n, 1), len(all)-1)
-	}
-	return SplitN(all, n, seed)
-}
+import "math/rand/v2"
 
 // SplitGroups moves groups of examples, which are those of one Group, to dev: about n examples, groups as they come in an
 // order that is the same for a seed and a number of groups, as far as each brings dev nearer to n.
@@ -46,7 +30,8 @@ func SplitGroups(all []*Example, n int, seed uint64) (train, dev []*Example) {
 	return train, dev
 }
 
-// SplitN moves n elements, or all if there are fewer, to dev.
+// SplitN moves n elements, or all if there are fewer, to dev: the same ones for a seed and a number of elements. Both keep
+// the order of all.
 func SplitN[E any](all []E, n int, seed uint64) (train, dev []E) {
 	n = min(n, len(all))
 	if n < 0 {

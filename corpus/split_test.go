@@ -5,12 +5,12 @@ import (
 	"testing"
 )
 
-func TestSplitMovesAShareBySeed(t *testing.T) {
+func TestSplitNMovesElementsBySeed(t *testing.T) {
 	all := make([]int, 1000)
 	for i := range all {
 		all[i] = i
 	}
-	train, dev := Split(all, 0.2, 42)
+	train, dev := SplitN(all, 200, 42)
 	if len(train) != 800 || len(dev) != 200 || !slices.IsSorted(train) || !slices.IsSorted(dev) {
 		t.Fatalf("got %d and %d in order %v, %v, want 800 and 200 in order", len(train), len(dev), slices.IsSorted(train), slices.IsSorted(dev))
 	}
@@ -21,10 +21,10 @@ func TestSplitMovesAShareBySeed(t *testing.T) {
 	if n, _ := slices.BinarySearch(dev, 500); n < 70 || n > 130 {
 		t.Errorf("%d of 200 are of the first half, want about 100", n)
 	}
-	if _, again := Split(all, 0.2, 42); !slices.Equal(dev, again) {
+	if _, again := SplitN(all, 200, 42); !slices.Equal(dev, again) {
 		t.Error("the same seed gives another dev")
 	}
-	if _, other := Split(all, 0.2, 43); slices.Equal(dev, other) {
+	if _, other := SplitN(all, 200, 43); slices.Equal(dev, other) {
 		t.Error("another seed gives the same dev")
 	}
 }
@@ -54,16 +54,7 @@ func TestGroupsAreNotDivided(t *testing.T) {
 	}
 }
 
-func TestSplitLeavesNeitherPartEmpty(t *testing.T) {
-	for _, c := range []struct {
-		n     int
-		share float64
-		dev   int
-	}{{0, 0.5, 0}, {1, 0.1, 0}, {2, 0.01, 1}, {2, 0.99, 1}, {10, 0, 0}, {10, 1, 10}, {10, 0.25, 3}} {
-		if train, dev := Split(make([]int, c.n), c.share, 1); len(dev) != c.dev || len(train) != c.n-c.dev {
-			t.Errorf("Split of %d by %v gives %d and %d, want %d in dev", c.n, c.share, len(train), len(dev), c.dev)
-		}
-	}
+func TestSplitNMovesNoMoreThanThereAre(t *testing.T) {
 	for n, want := range map[int]int{0: 0, 3: 3, 7: 5} {
 		if train, dev := SplitN(make([]int, 5), n, 1); len(dev) != want || len(train) != 5-want {
 			t.Errorf("SplitN of 5 by %d gives %d and %d, want %d in dev", n, len(train), len(dev), want)
