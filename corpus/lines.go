@@ -50,15 +50,8 @@ func (d *reader) decode(text []byte, at Place) string {
 		return string(text)
 	}
 
-	// Find the first bad byte, and its line where text has several.
-	bad := 0
-	for {
-		r, size := utf8.DecodeRune(text[bad:])
-		if r == utf8.RuneError && size == 1 {
-			break
-		}
-		bad += size
-	}
+	// The first bad byte, and its line where text has several.
+	bad := invalidAt(text)
 	at.Line += bytes.Count(text[:bad], []byte("\n"))
 	column := utf8.RuneCount(text[bytes.LastIndexByte(text[:bad], '\n')+1:bad]) + 1
 	remedy := "save the file as UTF-8"
