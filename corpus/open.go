@@ -16,6 +16,15 @@ import (
 // Open reads all records of a file or folder: at least one. It reads on after a mistake: the error lists them all, a
 // line each, at most 20 and then a count.
 func Open(path string, f Format) ([]Record, error) {
+	records, err := open(path, f)
+	if err != nil {
+		return nil, err
+	}
+	return f.Rename(path, records)
+}
+
+// open is Open, with fields as the file names them.
+func open(path string, f Format) ([]Record, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, fileError(path, err)
@@ -31,11 +40,19 @@ func Open(path string, f Format) ([]Record, error) {
 		return nil, fileError(path, err)
 	}
 	defer file.Close()
-	return Read(file, path, f)
+	return read(file, path, f)
 }
 
 // Read is Open for a file whose bytes come from r; name is its path.
 func Read(r io.Reader, name string, f Format) ([]Record, error) {
+	records, err := read(r, name, f)
+	if err != nil {
+		return nil, err
+	}
+	return f.Rename(name, records)
+}
+
+func read(r io.Reader, name string, f Format) ([]Record, error) {
 	if err := f.Check(name); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
@@ -138,20 +155,7 @@ func (d *reader) stop() { d.in.Reset(bytes.NewReader(nil)) }
 
 // keep adds a record that begins at a line.
 func (d *reader) keep(at Place, fields map[string]any) {
-	d.records = append(d.records, Record{at, d.renamed(fields)})
-}
-
-// renamed gives the fields that Format.Fields maps our names. A field that is not there is null under our name, whatever
-// else the file calls by it.
-func (d *reader) renamed(fields map[string]any) map[string]any {
-	if len(d.format.Fields) == 0 {
-		return fields
-	}
-	ours := maps.Clone(fields)
-	for our, theirs := range d.format.Fields {
-		ours[our] = fields[theirs]
-	}
-	return ours
+	d.records = append(d.records, Record{at, fields})
 }
 
 // finish returns the records, or what is wrong.
@@ -162,37 +166,44 @@ func (d *reader) finish(name string) ([]Record, error) {
 	if len(d.records) == 0 {
 		return nil, fmt.Errorf("%s: no records; want at least one", name)
 	}
-	if err := d.missing(name); err != nil {
-		return nil, err
-	}
 	return d.records, nil
 }
 
-// missing is the error of fields that Format.Fields names and no record has.
-func (d *reader) missing(name string) error {
-	var all mistakes
-	for _, our := range slices.Sorted(maps.Keys(d.format.Fields)) {
-		theirs := d.format.Fields[our]
-		has := func(r Record) bool { return r.Fields[our] != nil }
-		_, there := d.found()[theirs]
-		switch {
-		case theirs == "" || slices.ContainsFunc(d.records, has):
-		case there:
-			all.add(Place{File: name}, "field %q for %s is empty in every record; want a value in one at least", theirs, our)
-		default:
-			all.add(Place{File: name}, "no field %q for %s; there is %s", theirs, our, listed(d.found()))
-		}
+// Rename gives records of a file, read without Fields, the names of Fields besides: what Open gives with them. path is the
+// file's. It is an error where no record has a field that Fields names.
+func (f Format) Rename(path string, records []Record) ([]Record, error) {
+	if len(f.Fields) == 0 || len(records) == 0 {
+		return records, nil
 	}
-	return all.err(name)
+	if err := f.missing(path, records); err != nil {
+		return nil, err
+	}
+	renamed := make([]Record, len(records))
+	for i, r := range records {
+		// A field that is not there is null under our name, whatever else the file calls by it.
+		ours := maps.Clone(r.Fields)
+		for our, theirs := range f.Fields {
+			ours[our] = r.Fields[theirs]
+		}
+		renamed[i] = Record{r.Place, ours}
+	}
+	return renamed, nil
 }
 
-// found returns the fields of the first record as the file names them.
-func (d *reader) found() map[string]any {
-	names := map[string]any{}
-	for name, value := range d.records[0].Fields {
-		if _, mapped := d.format.Fields[name]; !mapped || value != nil {
-			names[name] = value
+// missing is the error of fields that Fields names and no record has.
+func (f Format) missing(path string, records []Record) error {
+	var all mistakes
+	for _, our := range slices.Sorted(maps.Keys(f.Fields)) {
+		theirs := f.Fields[our]
+		has := func(r Record) bool { return r.Fields[theirs] != nil }
+		_, there := records[0].Fields[theirs]
+		switch {
+		case theirs == "" || slices.ContainsFunc(records, has):
+		case there:
+			all.add(Place{File: path}, "field %q for %s is empty in every record; want a value in one at least", theirs, our)
+		default:
+			all.add(Place{File: path}, "no field %q for %s; there is %s", theirs, our, listed(records[0].Fields))
 		}
 	}
-	return names
+	return all.err(path)
 }
