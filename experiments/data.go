@@ -119,39 +119,33 @@ func count(share float64, n int) int {
 	return int(math.Round(share * float64(n)))
 }
 
-// file makes examples of a file's records, with the targets of all tasks of the group; nil where one is wrong.
+// file makes examples of a file's records, with the targets of all tasks of the group; nil where one is wrong. The file is
+// read once: it may be a pipe.
 func (r *reader) file(texts *Texts, path File) []*corpus.Example {
-	var examples []*corpus.Example
+	first := r.e.Tasks[texts.Tasks[0]]
+	format := first.Data.Format
+	format.Fields = nil // each task has its own
+	records, err := corpus.Open(path.Name, format)
+	if err != nil {
+		r.mistakes.Add(path.Place, "task %q: %w", first.Name, err)
+		return nil
+	}
+	examples := make([]*corpus.Example, len(records))
 	wrong := false
-	for n, number := range texts.Tasks {
+	for _, number := range texts.Tasks {
 		task := r.e.Tasks[number]
-		records, err := corpus.Open(path.Name, task.Data.Format)
+		own, err := task.Data.Format.Rename(path.Name, records)
 		if err != nil {
 			r.mistakes.Add(path.Place, "task %q: %w", task.Name, err)
 			return nil
 		}
-		if n == 0 {
-			examples = make([]*corpus.Example, len(records))
-		}
-		for i, record := range records {
-			example, err := r.kinds[number].Example(record)
+		for i, record := range own {
+			example, err := r.example(number, record)
 			if err != nil {
 				r.mistakes.Append(fmt.Errorf("task %q: %w", task.Name, err))
 				wrong = true
 				continue
 			}
-			if by := task.Data.Split.By; by != "" && n == 0 {
-				var named bool
-				if example.Group, named, err = record.String(by); err == nil && !named {
-					err = fmt.Errorf("%s: no field %q, which split: by names", record.Place, by)
-				}
-				if err != nil {
-					r.mistakes.Append(fmt.Errorf("task %q: %w", task.Name, err))
-					wrong = true
-					continue
-				}
-			}
-			r.rename(task, example.Targets)
 			if examples[i] == nil {
 				examples[i] = &example
 				continue
@@ -166,6 +160,26 @@ func (r *reader) file(texts *Texts, path File) []*corpus.Example {
 		return nil
 	}
 	return examples
+}
+
+// example makes what a task asks about of a record.
+func (r *reader) example(number int, record corpus.Record) (corpus.Example, error) {
+	task := r.e.Tasks[number]
+	example, err := r.kinds[number].Example(record)
+	if err != nil {
+		return example, err
+	}
+	if by := task.Data.Split.By; by != "" && task.Data.SameAs == "" {
+		var named bool
+		if example.Group, named, err = record.String(by); err == nil && !named {
+			err = fmt.Errorf("%s: no field %q, which split: by names", record.Place, by)
+		}
+		if err != nil {
+			return example, err
+		}
+	}
+	r.rename(task, example.Targets)
+	return example, nil
 }
 
 // rename gives targets the names that label_maps has for their numbers.

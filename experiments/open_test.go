@@ -2,8 +2,10 @@ package experiments
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -49,6 +51,35 @@ func TestReadRefusesTwoFilesForTheSameTexts(t *testing.T) {
 	want := `tasks "team" and "things" read the same texts, but --data names a.jsonl and b.jsonl; want one file for both`
 	if err == nil || err.Error() != want {
 		t.Errorf("Read = %v, want %s", err, want)
+	}
+}
+
+func TestTasksOnTheSameTextsReadAPipe(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("a pipe may have no name to open it by")
+	}
+	const data = `{"text": "so good", "label": "good", "tone": "fair"}` + "\n" + `{"text": "so bad", "label": "bad", "tone": "foul"}` + "\n"
+	run, err := prepare(t, "  - {name: mood, type: classification, data: {train: a.jsonl, format: jsonl}}\n"+
+		"  - {name: tone, type: classification, data: {same_as: mood, label: tone}}\n", map[string]string{"a.jsonl": data})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if _, err := w.WriteString(data); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := run.Read(Dev, "", map[string]string{"mood": fmt.Sprintf("/dev/fd/%d", r.Fd())}); err != nil {
+		t.Fatal(err)
+	}
+	if dev := run.Texts[0].Examples[Dev]; len(dev) != 2 || dev[1].Targets[0].Label != "bad" || dev[1].Targets[1].Label != "foul" {
+		t.Errorf("dev is %+v, want two texts with both tasks' labels", dev)
 	}
 }
 
