@@ -150,6 +150,10 @@ func (r *reader) file(texts *Texts, path File) []*corpus.Example {
 				examples[i] = &example
 				continue
 			}
+			if what := different(example, *examples[i]); what != "" {
+				r.mistakes.Append(fmt.Errorf("task %q: %s: its %s are not those of task %q, which same_as gives it; leave text, pair, words, question and context out of its data, or give it files of its own", task.Name, record.Place, what, first.Name))
+				return nil // other records would say the same
+			}
 			examples[i].Targets = append(examples[i].Targets, example.Targets...)
 			if examples[i].Words == nil {
 				examples[i].Words = example.Words
@@ -160,6 +164,19 @@ func (r *reader) file(texts *Texts, path File) []*corpus.Example {
 		return nil
 	}
 	return examples
+}
+
+// different names what an example has otherwise than another that was made of the same record, "" for nothing.
+func different(a, b corpus.Example) string {
+	switch {
+	case a.Text != b.Text:
+		return "texts"
+	case a.Pair != b.Pair || a.Paired != b.Paired:
+		return "pairs"
+	case a.Words != nil && b.Words != nil && !slices.Equal(a.Words, b.Words):
+		return "words"
+	}
+	return ""
 }
 
 // example makes what a task asks about of a record.

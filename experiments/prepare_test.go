@@ -76,6 +76,24 @@ func TestTasksOnTheSameTextsShareExamples(t *testing.T) {
 	}
 }
 
+func TestATaskReadsTheFieldsThatTheOneItFollowsNames(t *testing.T) {
+	const data = `{"q": "who flew", "c": "a kite flew", "answers": ["a kite"], "kind": "who", "tokens": ["who", "flew"], "pos": ["PRON", "VERB"]}
+{"q": "what fell", "c": "a kite fell", "answers": ["a kite"], "kind": "what", "tokens": ["what", "fell"], "pos": ["PRON", "VERB"]}
+`
+	run, err := prepare(t, `
+  - {name: who, type: question_answering, data: {train: a.jsonl, question: q, context: c}}
+  - {name: kind, type: classification, data: {same_as: who, label: kind}}
+  - {name: pos, type: tagging, data: {same_as: who, words: tokens, tags: pos}}
+`[1:], map[string]string{"a.jsonl": data})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := run.Texts[0].Examples[Train][0]
+	if e.Text != "who flew" || e.Pair != "a kite flew" || len(e.Words) != 2 || len(e.Targets) != 3 || e.Targets[1].Label != "who" || len(e.Targets[2].Tags) != 2 {
+		t.Errorf("example %+v, want what all three tasks ask of its question and context", e)
+	}
+}
+
 func TestAnOlderModelFileIsRefused(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "run")
 	trainSmall(t, smallExperiment(t, ""), folder, "training.num_epochs=1")

@@ -431,7 +431,7 @@ func (d Data) seenBy(own Data) Data {
 	own.Train, own.Dev, own.Test, own.Path, own.Split, own.Limit = d.Train, d.Dev, d.Test, d.Path, d.Split, d.Limit
 	fields := maps.Clone(own.Format.Fields)
 	own.Format = d.Format
-	for _, name := range []string{"text", "pair", "words"} {
+	for _, name := range []string{"text", "pair", "words", "question", "context"} {
 		if column, named := d.Format.Fields[name]; named && fields[name] == "" {
 			if fields == nil {
 				fields = map[string]string{}
