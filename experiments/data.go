@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/plugin"
@@ -142,7 +143,7 @@ func (r *reader) file(texts *Texts, path File) []*corpus.Example {
 		for i, record := range own {
 			example, err := r.example(number, record)
 			if err != nil {
-				r.mistakes.Append(fmt.Errorf("task %q: %w", task.Name, err))
+				r.mistakes.Append(ofTask(task.Name, record.Place, err))
 				wrong = true
 				continue
 			}
@@ -151,7 +152,7 @@ func (r *reader) file(texts *Texts, path File) []*corpus.Example {
 				continue
 			}
 			if what := different(example, *examples[i]); what != "" {
-				r.mistakes.Append(fmt.Errorf("task %q: %s: its %s are not those of task %q, which same_as gives it; leave text, pair, words, question and context out of its data, or give it files of its own", task.Name, record.Place, what, first.Name))
+				r.mistakes.Append(fmt.Errorf("%s: task %q: its %s are not those of task %q, which same_as gives it; leave text, pair, words, question and context out of its data, or give it files of its own", record.Place, task.Name, what, first.Name))
 				return nil // other records would say the same
 			}
 			examples[i].Targets = append(examples[i].Targets, example.Targets...)
@@ -164,6 +165,12 @@ func (r *reader) file(texts *Texts, path File) []*corpus.Example {
 		return nil
 	}
 	return examples
+}
+
+// ofTask puts the name of a task behind the place that an error of one of its records begins with.
+func ofTask(task string, at corpus.Place, err error) error {
+	what, _ := strings.CutPrefix(err.Error(), at.String()+": ")
+	return fmt.Errorf("%s: task %q: %s", at, task, what)
 }
 
 // different names what an example has otherwise than another that was made of the same record, "" for nothing.

@@ -38,8 +38,8 @@ func TestReadSaysAllThatIsWrongWithTheData(t *testing.T) {
 		t.Fatal(err)
 	}
 	err := run.Read(Dev, "", map[string]string{"team": path})
-	want := `task "team": ` + path + `:1: field "label" is a list; it takes a text, a number, true or false` + "\n" +
-		`task "things": ` + path + ":2: 1 tags for 2 words; want a tag for each"
+	want := path + `:1: task "team": field "label" is a list; it takes a text, a number, true or false` + "\n" +
+		path + `:2: task "things": 1 tags for 2 words; want a tag for each`
 	if err == nil || err.Error() != want {
 		t.Errorf("Read =\n%v\nwant\n%s", err, want)
 	}
