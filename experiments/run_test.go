@@ -231,24 +231,73 @@ func TestEarlyStoppingEndsAfterItsPatience(t *testing.T) {
 }
 
 func TestClaimRefusesFoldersThatHoldSomething(t *testing.T) {
-	dir := t.TempDir()
-	if err := Claim(filepath.Join(dir, "new"), false); err != nil {
+	dir, e := t.TempDir(), &Experiment{}
+	if err := e.Claim(filepath.Join(dir, "new"), false); err != nil {
 		t.Errorf("a folder that is not there: %v", err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "thesis.txt"), nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if err := Claim(dir, true); err == nil {
+	write(t, filepath.Join(dir, "thesis.txt"), "")
+	if err := e.Claim(dir, true); err == nil {
 		t.Error("a folder of other files is taken by force")
 	}
-	if err := os.WriteFile(filepath.Join(dir, experimentFile), nil, 0o644); err != nil {
+	write(t, filepath.Join(dir, experimentFile), "")
+	if err := os.Mkdir(filepath.Join(dir, tasksDir), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := Claim(dir, false); err == nil || !strings.Contains(err.Error(), "--force") {
+	if err := e.Claim(dir, true); err == nil || !strings.Contains(err.Error(), "no run") {
+		t.Errorf("a folder with an experiment that never ran: %v", err)
+	}
+	write(t, filepath.Join(dir, metricsFile), "")
+	if err := e.Claim(dir, false); err == nil || !strings.Contains(err.Error(), "--force") {
 		t.Errorf("a folder that holds a run: %v", err)
 	}
-	if err := Claim(dir, true); err != nil {
+	if err := e.Claim(dir, true); err != nil {
 		t.Errorf("a run is not replaced by force: %v", err)
+	}
+
+	// a kill has left no figures, but a model
+	if err := os.Remove(filepath.Join(dir, metricsFile)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(dir, lastDir+oldSuffix), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, lastDir+oldSuffix, modelFile), "")
+	if err := e.Claim(dir, true); err != nil {
+		t.Errorf("a run without figures is not replaced by force: %v", err)
+	}
+}
+
+func TestARunThatTheBaseModelIsPartOfIsNotReplaced(t *testing.T) {
+	path, folder := smallExperiment(t, ""), filepath.Join(t.TempDir(), "run")
+	trainSmall(t, path, folder, "training.num_epochs=1")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	base := filepath.Join(folder, bestDir, encoderDir)
+	based := strings.Replace(string(text), "encoder: {type: transformer, layers: 1, width: 16, heads: 2, feed_forward: 32, max_positions: 64}", "base_model: "+base, 1)
+	write(t, path, strings.Replace(based, ", train: {vocab_size: 200}", "", 1))
+	before := files(t, folder)
+
+	want := folder + " holds a run that the base model is part of, " + base + ": name another folder by --out"
+	for _, freeze := range []string{"all", "none"} {
+		e := mustRead(t, path, "model.freeze="+freeze)
+		if err := e.Claim(folder, true); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("freeze: %s: Claim = %v, want %s", freeze, err, want)
+		}
+		run, err := Prepare(e, Train, Dev)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := run.Train(context.Background(), folder, func(any) error { return nil }); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("freeze: %s: Train = %v, want %s", freeze, err, want)
+		}
+		if err := e.Claim(filepath.Join(folder, "next"), true); err != nil {
+			t.Errorf("freeze: %s: a folder beside it: %v", freeze, err)
+		}
+	}
+	if got := files(t, folder); !maps.Equal(got, before) {
+		t.Error("the run is not what it was")
 	}
 }
 

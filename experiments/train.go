@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/jenga-nlp/jenga/multitask"
@@ -34,21 +35,52 @@ func (e *Experiment) RunFolder(out string) string {
 	return filepath.Join("runs", e.ProjectName)
 }
 
-// Claim makes sure that folder can take a run: one that holds a run is refused without force, and one that holds other
-// things always.
-func Claim(folder string, force bool) error {
+// Claim makes sure that folder can take the run of the experiment: one that holds a run is refused without force, and one
+// that holds other things, or of whose run the experiment's model is made, always.
+func (e *Experiment) Claim(folder string, force bool) error {
 	entries, err := os.ReadDir(folder)
 	switch {
 	case errors.Is(err, fs.ErrNotExist), err == nil && len(entries) == 0:
 		return nil
 	case err != nil:
 		return fmt.Errorf("run folder: %w", err)
-	}
-	if _, err := os.Stat(filepath.Join(folder, experimentFile)); err != nil {
+	case !isRun(folder):
 		return fmt.Errorf("%s holds files, but no run: name another folder by --out", folder)
-	}
-	if !force {
+	case !force:
 		return fmt.Errorf("%s holds a run: name another folder by --out, or replace it by --force", folder)
+	}
+	return checkBase(folder, e.Model.BaseModel.Name)
+}
+
+// isRun tells whether a folder holds a run: its experiment file, which may be anyone's, and figures or a model beside it.
+func isRun(folder string) bool {
+	there := func(parts ...string) bool { return isThere(filepath.Join(append([]string{folder}, parts...)...)) }
+	return there(experimentFile) && (there(metricsFile) ||
+		there(bestDir, modelFile) || there(bestDir+oldSuffix, modelFile) || there(lastDir, modelFile) || there(lastDir+oldSuffix, modelFile))
+}
+
+// trained are what a run leaves in its folder besides its experiment file.
+var trained = []string{
+	metricsFile, tasksDir, bestDir, bestDir + newSuffix, bestDir + oldSuffix, lastDir, lastDir + newSuffix, lastDir + oldSuffix,
+}
+
+// checkBase refuses a base model that is part of the run in folder, and would go with it.
+func checkBase(folder, base string) error {
+	if base == "" {
+		return nil
+	}
+	model, err := real(base)
+	if err != nil {
+		return err
+	}
+	for _, name := range trained {
+		part, err := real(filepath.Join(folder, name))
+		if err != nil {
+			continue // it is not there
+		}
+		if within, err := filepath.Rel(part, model); err == nil && filepath.IsLocal(within) {
+			return fmt.Errorf("%s holds a run that the base model is part of, %s: name another folder by --out, or copy the model out of it", folder, base)
+		}
 	}
 	return nil
 }
@@ -56,20 +88,24 @@ func Claim(folder string, force bool) error {
 // clear takes away what a run left in folder, and nothing else. The experiment file, which says that there is a run,
 // goes last.
 func clear(folder string) error {
-	for _, name := range []string{
-		metricsFile, tasksDir, bestDir, bestDir + newSuffix, bestDir + oldSuffix, lastDir, lastDir + newSuffix, lastDir + oldSuffix, experimentFile,
-	} {
+	if err := clearStates(folder); err != nil {
+		return err
+	}
+	for _, name := range append(slices.Clone(trained), experimentFile) {
 		if err := os.RemoveAll(filepath.Join(folder, name)); err != nil {
 			return err
 		}
 	}
-	return clearStates(folder)
+	return nil
 }
 
 // Train trains the run and leaves it in folder, where an earlier run is replaced, if the machine has the memory. It
 // reports each multitask.Step, multitask.Evaluation and multitask.Remark to observe.
 func (r *Run) Train(ctx context.Context, folder string, observe func(event any) error) (Done, error) {
 	start := time.Now()
+	if err := checkBase(folder, r.encoderPath); err != nil {
+		return Done{}, err
+	}
 	plan, err := r.plan(folder)
 	if err != nil {
 		return Done{}, err

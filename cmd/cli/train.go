@@ -62,7 +62,7 @@ func (c *commands) train(ctx context.Context, f trainFlags, file string) error {
 		return err
 	}
 	folder := e.RunFolder(f.out)
-	if err := experiments.Claim(folder, f.force); err != nil {
+	if err := e.Claim(folder, f.force); err != nil {
 		return err
 	}
 	run, err := experiments.Prepare(e, experiments.Train, experiments.Dev)
