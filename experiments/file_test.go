@@ -204,6 +204,9 @@ tasks:
     heads: [{name: "no"}, {name: 2 b}]
     label_maps: {"no": {0: "yes", 1: "~", 10: "a: b"}}
   - {name: all, type: tagging, data: {train: data/train.csv, split: {dev: 0}, tags: {all: t}}}
+  - {name: answer, type: question_answering, long: truncate, data: {train: data/train.csv}}
+  - {name: other answer, type: question_answering, stride: 20, data: {train: data/train.csv}}
+  - {name: whole, type: classification, long: windows, data: {train: data/train.csv}}
 `), 0o666)
 	for _, file := range []string{"exp.yaml", "scratch.yaml", "jenga.yaml"} {
 		e := mustRead(t, filepath.Join(dir, file))

@@ -98,9 +98,13 @@ func (f *writing) task(task Task) *plugin.Section {
 	put(s, "name", task.Name)
 	s.Entries = append(s.Entries, task.Part.Section().Entries...)
 	s.Put("data", f.data(task.Data))
-	if task.Cut.Windows && task.Data.SameAs == "" {
+	switch {
+	case task.Data.SameAs != "":
+	case task.Cut.Windows:
 		put(s, "long", "windows")
 		put(s, "stride", task.Cut.Stride)
+	default:
+		put(s, "long", "truncate") // some tasks want windows unless told otherwise
 	}
 	if task.Labels != nil {
 		put(s, "labels", task.Labels)
