@@ -384,10 +384,15 @@ func (d *decoding) split(owner string, data Data, s *plugin.Section) Split {
 	if split.Dev < 1 && split.Test < 1 && split.Dev+split.Test >= 1 {
 		d.mistakes.Add(s.Place, "%s: data: split: dev and test take all examples; leave some to train on", owner)
 	}
-	if split.Dev == 0 && split.Test == 0 {
-		return Split{}
+	if split.Dev > 0 || split.Test > 0 {
+		return split
 	}
-	return split
+	for _, key := range []string{"seed", "by"} {
+		if s.Has(key) && d.files { // a run that was trained so answers
+			d.mistakes.Add(s.At(key).Place, "%s: data: split: %s: nothing is divided; leave it out, or say how much goes to dev or test", owner, key)
+		}
+	}
+	return Split{}
 }
 
 // follow gives tasks that say same_as the texts of the task they name.

@@ -181,7 +181,9 @@ func (f *writing) format(s *plugin.Section, d Data) {
 		split := mapping()
 		put(split, "dev", d.Split.Dev)
 		put(split, "test", d.Split.Test)
-		put(split, "seed", d.Split.Seed)
+		if d.Split != (Split{}) {
+			put(split, "seed", d.Split.Seed)
+		}
 		if d.Split.By != "" {
 			put(split, "by", d.Split.By)
 		}
