@@ -1,6 +1,7 @@
 package experiments
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -105,6 +106,10 @@ func (r *reader) divide(task Task, all []*corpus.Example) map[string][]*corpus.E
 	}
 	if d.Dev.Name == "" {
 		take(Dev, d.Split.Dev)
+	}
+	if len(parts[Train]) == 0 && len(all) > 0 { // else why is said
+		r.mistakes.Add(cmp.Or(d.SplitPlace, d.training().Place), "task %q: data: split: {dev: %v, test: %v} of the %d examples of %s leaves none to train on; take fewer",
+			task.Name, d.Split.Dev, d.Split.Test, len(all), d.training().Name)
 	}
 	if d.Limit > 0 && d.Limit < len(parts[Train]) {
 		parts[Train] = parts[Train][:d.Limit]

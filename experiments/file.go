@@ -96,7 +96,8 @@ type Data struct {
 	SameAs           string
 	Format           corpus.Format
 	Split            Split
-	Limit            int // how many training examples are used; 0: all
+	SplitPlace       plugin.Place // zero where the file has no split
+	Limit            int          // how many training examples are used; 0: all
 }
 
 // File returns the file of a split, which has no name if none is given.

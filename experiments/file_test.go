@@ -170,7 +170,7 @@ func plain(t *testing.T, e *Experiment) Experiment {
 	c.Tasks = slices.Clone(c.Tasks)
 	for i := range c.Tasks {
 		task := &c.Tasks[i]
-		task.Place, task.Part.Place = plugin.Place{}, plugin.Place{}
+		task.Place, task.Part.Place, task.Data.SplitPlace = plugin.Place{}, plugin.Place{}, plugin.Place{}
 		for _, f := range []*File{&task.Data.Train, &task.Data.Dev, &task.Data.Test, &task.Data.Path} {
 			file(f)
 		}
