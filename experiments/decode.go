@@ -209,6 +209,9 @@ func (d *decoding) training(s *plugin.Section) {
 	if service := t.Logging.Service; service != "" && service != "none" {
 		d.remark(s.At("logging").Place, "logging service %q is not there: figures go to the run folder's metrics.jsonl", service)
 	}
+	if at := s.At("eval_steps"); s.Has("eval_steps") && t.EvalStrategy != "steps" && d.files { // a run that was trained so answers
+		d.mistakes.Add(at.Place, "training: eval_steps: no effect with eval_strategy: %s; leave it out, or say eval_strategy: steps", t.EvalStrategy)
+	}
 	if t.EvalStrategy == "no" {
 		d.withoutEvaluation(s, &t)
 	}

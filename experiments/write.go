@@ -197,6 +197,9 @@ func (f *writing) format(s *plugin.Section, d Data) {
 func (f *writing) training() *plugin.Section {
 	t := f.e.Training
 	s := plugin.SectionOf(t)
+	if t.EvalStrategy != "steps" {
+		s.Entries = slices.DeleteFunc(s.Entries, func(e plugin.Entry) bool { return e.Key == "eval_steps" })
+	}
 	s.Put("sampling", t.Sampling.Section())
 	s.Put("weighting", t.Weighting.Section())
 	f.path(s, "output_dir", t.OutputDir)
