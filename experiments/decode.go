@@ -212,6 +212,7 @@ func (d *decoding) training(s *plugin.Section) {
 	if at := s.At("eval_steps"); s.Has("eval_steps") && t.EvalStrategy != "steps" && d.files { // a run that was trained so answers
 		d.mistakes.Add(at.Place, "training: eval_steps: no effect with eval_strategy: %s; leave it out, or say eval_strategy: steps", t.EvalStrategy)
 	}
+	d.saving(s, &t)
 	if t.EvalStrategy == "no" {
 		d.withoutEvaluation(s, &t)
 	}
@@ -237,6 +238,22 @@ func (d *decoding) cacheFile(s *plugin.Section, t *Training) {
 		}
 	default:
 		d.mistakes.Add(s.Place, "training: cache_file: want true, false or a folder, have %s", s)
+	}
+}
+
+// saving remarks on what a file asks of checkpoints and does not get: each evaluation saves the model, and of a run's
+// checkpoints the best answers.
+func (d *decoding) saving(s *plugin.Section, t *Training) {
+	switch {
+	case !s.Has("save_strategy"):
+		t.SaveStrategy = t.EvalStrategy
+	case t.SaveStrategy != t.EvalStrategy && t.EvalStrategy == "no":
+		d.remark(s.At("save_strategy").Place, "save_strategy: %s has no effect: without evaluations the model is saved once, at the end", t.SaveStrategy)
+	case t.SaveStrategy != t.EvalStrategy:
+		d.remark(s.At("save_strategy").Place, "save_strategy: %s has no effect: each evaluation saves the model, eval_strategy: %s says when", t.SaveStrategy, t.EvalStrategy)
+	}
+	if !t.LoadBestModelAtEnd && t.EvalStrategy != "no" {
+		d.remark(s.At("load_best_model_at_end").Place, "load_best_model_at_end: false has no effect: a run answers by its best model; its folder last holds the last")
 	}
 }
 

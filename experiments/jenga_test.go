@@ -83,6 +83,45 @@ func TestJengaNLPFile(t *testing.T) {
 	}
 }
 
+func TestWhatIsAskedOfCheckpointsAndHasNoEffectIsRemarkedOn(t *testing.T) {
+	file := filepath.Join(supportDeskFolder(t), "exp.yaml")
+	for _, test := range []struct {
+		sets []string
+		want []string
+	}{
+		{nil, nil},
+		{[]string{"training.save_strategy=epoch", "training.load_best_model_at_end=true"}, nil},
+		{[]string{"training.eval_strategy=steps", "training.save_strategy=steps"}, nil},
+		{[]string{"training.eval_strategy=no"}, nil},
+		{[]string{"training.eval_strategy=no", "training.save_strategy=no", "training.load_best_model_at_end=false"}, nil},
+		{[]string{"training.save_strategy=no"}, []string{"save_strategy: no has no effect: each evaluation saves the model, eval_strategy: epoch says when"}},
+		{[]string{"training.eval_strategy=no", "training.save_strategy=epoch"}, []string{"save_strategy: epoch has no effect: without evaluations the model is saved once, at the end"}},
+		{[]string{"training.load_best_model_at_end=false"}, []string{"load_best_model_at_end: false has no effect: a run answers by its best model; its folder last holds the last"}},
+	} {
+		e := mustRead(t, file, test.sets...)
+		var got []string
+		for _, remark := range e.Remarks {
+			_, what, _ := strings.Cut(strings.TrimPrefix(remark, "--set "), ": ")
+			got = append(got, what)
+		}
+		if !slices.Equal(got, test.want) {
+			t.Errorf("%q: remarks %q, want %q", test.sets, got, test.want)
+		}
+
+		var text strings.Builder // what a run has of it is remarked on alike
+		if err := e.Write(&text, filepath.Dir(file)); err != nil {
+			t.Fatal(err)
+		}
+		again, err := decode(file, []byte(text.String()), nil, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(again.Remarks) != len(e.Remarks) {
+			t.Errorf("%q: written and read again: remarks %q", test.sets, again.Remarks)
+		}
+	}
+}
+
 func TestAnyKeyOfOursIsNotJengaNLP(t *testing.T) {
 	dir := supportDeskFolder(t)
 	write(t, filepath.Join(dir, "calls.yaml"), jengaNLPFile)
