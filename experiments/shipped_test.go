@@ -77,6 +77,41 @@ func checkOpened(t *testing.T, folder string) {
 	}
 }
 
+func TestWhatUnpackWritesIsWholeOrNotThere(t *testing.T) {
+	t.Chdir(t.TempDir())
+	// a kill while a file was written
+	train := filepath.Join("experiments", "claims", "train.jsonl")
+	if err := os.MkdirAll(filepath.Dir(train), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	write(t, train+newSuffix, `{"text": "cut`)
+	if _, err := Unpack(filepath.Join("experiments", "quickstart.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	want, err := fs.ReadFile(Shipped, "claims/train.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := files(t, "experiments")
+	if got[filepath.Join("claims", "train.jsonl")] != string(want) {
+		t.Error("the notes are not those that ship")
+	}
+	for name := range got {
+		if filepath.Ext(name) == newSuffix {
+			t.Errorf("%s is left", name)
+		}
+	}
+
+	// one that cannot be written leaves none in its place
+	t.Chdir(t.TempDir())
+	if err := os.MkdirAll(train+newSuffix, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Unpack(filepath.Join("experiments", "quickstart.yaml")); err == nil || isThere(train) {
+		t.Errorf("Unpack over a folder = %v, and a file is there: %v", err, isThere(train))
+	}
+}
+
 func TestUnpackWritesAnExperimentWhereThereIsNone(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for name, files := range map[string]int{"claims.yaml": 10, "quickstart.yaml": 4} {

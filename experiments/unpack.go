@@ -26,7 +26,7 @@ func Unpack(path string) (wrote []string, err error) {
 			return err
 		}
 		wrote = append(wrote, to)
-		return os.WriteFile(to, data, 0o644)
+		return writeWhole(to, data)
 	}
 	err = fs.WalkDir(Shipped, ".", func(data string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || strings.HasSuffix(data, ".yaml") || !bytes.Contains(text, []byte(data)) {
@@ -42,4 +42,12 @@ func Unpack(path string) (wrote []string, err error) {
 		return wrote, err
 	}
 	return wrote, put(name, text)
+}
+
+// writeWhole writes a file beside its place first, so that at its place there is a whole one or none.
+func writeWhole(path string, data []byte) error {
+	if err := os.WriteFile(path+newSuffix, data, 0o644); err != nil {
+		return err
+	}
+	return os.Rename(path+newSuffix, path)
 }
