@@ -90,14 +90,14 @@ func (s Share) MarshalJSON() ([]byte, error) {
 type Predictor struct {
 	run    *Run
 	groups []cutGroup
-	tags   bool // a task asks about words
 	pass   *nn.Pass
 }
 
-// cutGroup is the tasks whose texts are encoded alike, so that a text is encoded once for all of them.
+// cutGroup is the tasks whose texts are cut alike: those of groups that ask about words, which read a text word by word,
+// and the others, which read it as it is.
 type cutGroup struct {
-	cut corpus.Cut
-	multitask.Group
+	cut         corpus.Cut
+	words, text multitask.Group
 }
 
 // Predictor returns a predictor of the run's model.
@@ -110,21 +110,17 @@ func (r *Run) Predictor() *Predictor {
 			at = len(p.groups)
 			p.groups = append(p.groups, cutGroup{cut: cut})
 		}
-		p.groups[at].Tasks = append(p.groups[at].Tasks, r.Model.Groups[g].Tasks...)
-		for _, task := range r.Model.Groups[g].Tasks {
-			p.tags = p.tags || task.Kind.Answer().PerWord()
+		group, perWord := &p.groups[at].text, func(t multitask.Task) bool { return t.Kind.Answer().PerWord() }
+		if slices.ContainsFunc(r.Model.Groups[g].Tasks, perWord) {
+			group = &p.groups[at].words
 		}
+		group.Tasks = append(group.Tasks, r.Model.Groups[g].Tasks...)
 	}
 	return p
 }
 
-// Answer answers all tasks about some texts, each encoded once.
+// Answer answers all tasks about some texts, each encoded once for all that read the same tokens of it.
 func (p *Predictor) Answer(examples []*corpus.Example) ([]Answer, error) {
-	for _, e := range examples {
-		if p.tags && e.Words == nil {
-			e.Words = p.run.Tokenizer.Split(e.Text)
-		}
-	}
 	answers := make([]Answer, len(examples))
 	for b, e := range examples {
 		answers[b] = Answer{Text: e.Text, Pair: e.Pair, Tasks: map[string]map[string]HeadAnswer{}}
@@ -139,8 +135,52 @@ func (p *Predictor) Answer(examples []*corpus.Example) ([]Answer, error) {
 
 // answer adds what the tasks of a group say.
 func (p *Predictor) answer(g cutGroup, examples []*corpus.Example, answers []Answer) error {
-	p.run.encode(examples, g.cut)
-	predicted, err := p.run.Model.Predict(p.pass, &g.Group, examples)
+	var text, words []*corpus.Example
+	if len(g.text.Tasks) > 0 {
+		text = p.read(g.cut, examples, false)
+	}
+	if len(g.words.Tasks) > 0 {
+		words = p.read(g.cut, examples, true)
+	}
+	if text != nil && words != nil && slices.EqualFunc(text, words, sameTokens) {
+		both := multitask.Group{Tasks: slices.Concat(g.text.Tasks, g.words.Tasks)}
+		return p.predict(&both, words, answers)
+	}
+	if text != nil {
+		if err := p.predict(&g.text, text, answers); err != nil {
+			return err
+		}
+	}
+	if words != nil {
+		return p.predict(&g.words, words, answers)
+	}
+	return nil
+}
+
+// read returns examples encoded, by words also where they have none.
+func (p *Predictor) read(cut corpus.Cut, examples []*corpus.Example, words bool) []*corpus.Example {
+	all := make([]*corpus.Example, len(examples))
+	for b, e := range examples {
+		own := *e
+		if words && own.Words == nil {
+			own.Words = p.run.Tokenizer.Split(own.Text)
+		}
+		all[b] = &own
+	}
+	p.run.encode(all, cut)
+	return all
+}
+
+// sameTokens tells whether two examples are the same to an encoder.
+func sameTokens(a, b *corpus.Example) bool {
+	return slices.EqualFunc(a.Windows, b.Windows, func(x, y corpus.Encoding) bool {
+		return slices.Equal(x.IDs, y.IDs) && slices.Equal(x.Offsets, y.Offsets) && slices.Equal(x.Types, y.Types)
+	})
+}
+
+// predict adds what a group's tasks say of examples that are encoded.
+func (p *Predictor) predict(g *multitask.Group, examples []*corpus.Example, answers []Answer) error {
+	predicted, err := p.run.Model.Predict(p.pass, g, examples)
 	if err != nil {
 		return err
 	}

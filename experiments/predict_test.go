@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/encoders"
+	"github.com/jenga-nlp/jenga/nn"
 )
 
 func TestInputTakesPlainTextAndJSON(t *testing.T) {
@@ -43,6 +45,78 @@ func TestATextWithoutWordsHasNoTags(t *testing.T) {
 	}
 	if got, want := jsonOf(t, answers[0]), `"things":{"things":{"spans":[],"tags":[]}}`; !strings.Contains(got, want) {
 		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+// byWord is a tokenizer that reads words otherwise than a text as it is.
+type byWord struct{ corpus.Tokenizer }
+
+func (t byWord) Encode(e *corpus.Example, maxLength int) corpus.Encoding {
+	encoding := t.Tokenizer.Encode(e, maxLength)
+	for i, word := range encoding.Words {
+		if word >= 0 {
+			encoding.IDs[i] = encoding.IDs[0]
+		}
+	}
+	return encoding
+}
+
+// counted counts what an encoder encodes.
+type counted struct {
+	encoders.Encoder
+	batches int
+}
+
+func (c *counted) Encode(p *nn.Pass, tokens corpus.Tokens, layers nn.Wanted) ([][]float32, error) {
+	c.batches++
+	return c.Encoder.Encode(p, tokens, layers)
+}
+
+func TestOnlyTasksAboutWordsReadTextsWordByWord(t *testing.T) {
+	run, err := prepare(t, "  - {name: mood, type: classification, data: {train: a.jsonl}, heads: [{name: mood, pool: mean}]}\n  - {name: names, type: ner, data: {train: b.jsonl}}\n", map[string]string{
+		"a.jsonl": `{"text": "so good", "label": "good"}` + "\n" + `{"text": "so bad", "label": "bad"}` + "\n",
+		"b.jsonl": `{"words": ["so", "good"], "tags": ["O", "B-name"]}` + "\n",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range run.Model.Params.In("heads").All() {
+		for i := range w.Data { // answers that are not all alike
+			w.Data[i] *= 100
+		}
+	}
+	encoder := &counted{Encoder: run.Model.Encoder}
+	run.Model.Encoder = encoder
+	answer := func(e corpus.Example) Answer {
+		t.Helper()
+		encoder.batches = 0
+		answers, err := run.Predictor().Answer([]*corpus.Example{&e})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return answers[0]
+	}
+	text := corpus.Example{Text: "so good, so bad"}
+	want := answer(text)
+	if encoder.batches != 1 {
+		t.Errorf("a text with the same tokens for all tasks is encoded %d times, want once", encoder.batches)
+	}
+	words := text
+	words.Words = run.Tokenizer.Split(text.Text)
+	run.Tokenizer = byWord{run.Tokenizer}
+	got := answer(text)
+	if encoder.batches != 2 {
+		t.Errorf("a text with two readings is encoded %d times, want 2", encoder.batches)
+	}
+	if got, want := jsonOf(t, got.Tasks["mood"]), jsonOf(t, want.Tasks["mood"]); got != want {
+		t.Errorf("mood is %s, want %s as of the text without words", got, want)
+	}
+	given := answer(words)
+	if got, want := jsonOf(t, got.Tasks["names"]), jsonOf(t, given.Tasks["names"]); got != want {
+		t.Errorf("names are %s, want %s as of the text in words", got, want)
+	}
+	if got, not := jsonOf(t, given.Tasks["mood"]), jsonOf(t, want.Tasks["mood"]); got == not {
+		t.Errorf("mood is %s of the text and of its words, which say another thing", got)
 	}
 }
 
