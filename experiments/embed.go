@@ -71,12 +71,12 @@ func OpenEncoder(name string, site encoders.Site) (encoders.Encoder, corpus.Toke
 	if err != nil {
 		return nil, nil, err
 	}
-	choice, err := encoders.Registry().FromString(encoderType(folder), "")
+	if e == nil {
+		e = &Experiment{} // which names no encoder
+	}
+	choice, err := e.encoder(folder)
 	if err != nil {
 		return nil, nil, err
-	}
-	if e != nil {
-		choice = e.Model.Encoder
 	}
 	site.Model, site.Vocabulary = filepath.Clean(folder), tokenizer.Size()
 	encoder, err := choice.Build(site)

@@ -1,6 +1,7 @@
 package experiments
 
 import (
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -34,5 +35,32 @@ func TestARunsEncoderIsOpenedAsItWasTrained(t *testing.T) {
 	}
 	if _, _, err := OpenEncoder("nowhere", encoders.Site{}); err == nil || !strings.HasPrefix(err.Error(), "nowhere: no run, no folder") {
 		t.Errorf("error %v, want one that says what was looked for", err)
+	}
+}
+
+func TestARunOpensWhenItsBaseModelIsGone(t *testing.T) {
+	path := smallExperiment(t, "")
+	first, second := filepath.Join(t.TempDir(), "run"), filepath.Join(t.TempDir(), "run")
+	trainSmall(t, path, first, "training.num_epochs=1", "model.encoder={type: bilstm, embedding: 8, layers: 1, hidden: 8}")
+
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	base := filepath.Join(first, bestDir, encoderDir)
+	based := strings.Replace(string(text), "encoder: {type: transformer, layers: 1, width: 16, heads: 2, feed_forward: 32, max_positions: 64}", "base_model: "+base, 1)
+	write(t, path, strings.Replace(based, ", train: {vocab_size: 200}", "", 1))
+	run, _ := trainSmall(t, path, second, "training.num_epochs=1")
+	if got := run.Experiment.Model.Encoder.Type; got != "bilstm" {
+		t.Fatalf("the base model is opened as %s, want bilstm", got)
+	}
+	if err := os.RemoveAll(first); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := OpenRun(second); err != nil {
+		t.Errorf("OpenRun: %v", err)
+	}
+	if _, _, err := OpenEncoder(second, encoders.Site{Freeze: "all", Params: nn.NewParams(0).In("encoder")}); err != nil {
+		t.Errorf("OpenEncoder: %v", err)
 	}
 }

@@ -31,6 +31,9 @@ func OpenRun(folder string) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
+	if e.Model.Encoder, err = e.encoder(about.Encoder.Folder); err != nil {
+		return nil, err
+	}
 
 	r := &Run{Experiment: e, Texts: e.group(), encoderPath: about.Encoder.Folder, answers: true, machine: os.DirFS("/")}
 	if r.Tokenizer, err = corpus.OpenTokenizer(tokenizerFolder(r.encoderPath)); err != nil {
@@ -64,6 +67,15 @@ func OpenRun(folder string) (*Run, error) {
 		return nil, err
 	}
 	return r, checkpoint.Read(filepath.Join(model, tensorsFile), r.ownParams(), nn.Params{})
+}
+
+// encoder returns the encoder of a run whose weights lie in a folder: the one that its experiment file names, else the one
+// that the weights say. The base model, which said so when it was trained, may be gone.
+func (e *Experiment) encoder(folder string) (plugin.Choice[encoders.Site, encoders.Encoder], error) {
+	if e.Model.Encoder.Place != (plugin.Place{}) {
+		return e.Model.Encoder, nil
+	}
+	return encoders.Registry().FromString(encoderType(folder), "")
 }
 
 // findRun finds the experiment file and the model of a run folder or of one of its checkpoints.
