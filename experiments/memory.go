@@ -47,6 +47,7 @@ func (r *Run) trainingNeed(plan multitask.Plan, data []multitask.Data) (need, er
 			dev = append(dev, multitask.EvaluationSizes(d.Dev, plan.BatchSize, plan.BatchTokens)...)
 		}
 		_, n.evaluation = r.Model.Largest(dev, encoders.Load{})
+		n.evaluation = multitask.Reserve(n.evaluation)
 		for _, s := range dev {
 			tokens += int64(s.Tokens)
 		}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/jenga-nlp/jenga/encoders"
 	"github.com/jenga-nlp/jenga/multitask"
 )
 
@@ -123,6 +124,10 @@ func TestWhatTrainingNeeds(t *testing.T) {
 		if want := 4 * 16 * tokens; test.states != (n.states > 0) || test.states && n.states != want {
 			t.Errorf("%q: cached states take %d bytes; those of %d tokens are %d", test.sets, n.states, tokens, want)
 		}
+		_, evaluation := run.Model.Largest(multitask.EvaluationSizes(data[0].Dev, plan.BatchSize, plan.BatchTokens), encoders.Load{})
+		if want := multitask.Reserve(evaluation); n.evaluation != want {
+			t.Errorf("%q: evaluation takes %d bytes, but has %d to itself", test.sets, n.evaluation, want)
+		}
 		if n.batch.Texts != 8 || n.activations <= 0 || n.evaluation <= 0 || n.recomputed > n.activations {
 			t.Errorf("%q: %+v, want a batch of 8 texts and what it takes", test.sets, n)
 		}
@@ -142,6 +147,25 @@ func TestABatchOfEvaluationThatDoesNotFitIsAnError(t *testing.T) {
 	run.machine = machine(nil) // of another system
 	if _, err := run.Evaluate(context.Background(), Dev, nil); err != nil {
 		t.Errorf("Evaluate on a machine that tells nothing = %v", err)
+	}
+}
+
+func TestEvaluationFitsWithWhatItHasToItself(t *testing.T) {
+	run := openSmall(t)
+	if err := run.Read(Dev, "", nil); err != nil {
+		t.Fatal(err)
+	}
+	training := run.Experiment.Training
+	_, bytes := run.Model.Largest(multitask.EvaluationSizes(run.Texts[0].Examples[Dev], training.BatchSize, training.BatchTokens), encoders.Load{})
+	for _, test := range []struct {
+		free int64
+		fits bool
+	}{{bytes, false}, {multitask.Reserve(bytes), true}} {
+		kib := (test.free+test.free/15)>>10 + 1 // of which a sixteenth is kept
+		run.machine = machine(map[string]string{"proc/meminfo": fmt.Sprintf("MemAvailable: %d kB\n", kib)})
+		if _, err := run.Evaluate(context.Background(), Dev, nil); (err == nil) != test.fits {
+			t.Errorf("Evaluate with %d bytes, of %d for a batch = %v", test.free, bytes, err)
+		}
 	}
 }
 

@@ -201,6 +201,7 @@ func (r *Run) Evaluate(ctx context.Context, split string, done func(n int)) ([]m
 		sizes = append(sizes, multitask.EvaluationSizes(texts.Examples[split], t.BatchSize, t.BatchTokens)...)
 	}
 	n.batch, n.activations = r.Model.Largest(sizes, encoders.Load{})
+	n.activations = multitask.Reserve(n.activations)
 	if err := r.fits(n); err != nil {
 		return nil, err
 	}
