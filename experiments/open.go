@@ -105,8 +105,13 @@ func findRun(folder string) (file, model string, err error) {
 
 // Read reads the examples of a split for all groups that have a file for it, or for one task's group if task is not
 // "". Where data names a file for a task, that is read in place of the experiment's, for all tasks that read the same
-// texts. What is worth knowing of the examples is added to Remarks.
+// texts; of another group than task's it is an error. What is worth knowing of the examples is added to Remarks.
 func (r *Run) Read(split, task string, data map[string]string) error {
+	if task != "" {
+		if err := r.checkData(task, data); err != nil {
+			return err
+		}
+	}
 	var mistakes plugin.Mistakes
 	in := reader{e: r.Experiment, kinds: r.kinds(), mistakes: &mistakes}
 	read, said := false, len(r.Remarks)
@@ -138,6 +143,21 @@ func (r *Run) Read(split, task string, data map[string]string) error {
 	r.Remarks = append(r.Remarks, in.remarks...)
 	slices.Sort(r.Remarks[said:])
 	return mistakes.Err()
+}
+
+// checkData refuses files for tasks that read other texts than the one that is judged alone.
+func (r *Run) checkData(task string, data map[string]string) error {
+	for _, texts := range r.Texts {
+		if r.has(texts, task) {
+			continue
+		}
+		for _, number := range texts.Tasks {
+			if name := r.Experiment.Tasks[number].Name; data[name] != "" {
+				return fmt.Errorf("--data %s=%s: task %q, which --task judges alone, reads other texts; leave one of them out", name, data[name], task)
+			}
+		}
+	}
+	return nil
 }
 
 // kinds lists the tasks as the experiment has them in order.

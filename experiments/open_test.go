@@ -83,6 +83,27 @@ func TestTasksOnTheSameTextsReadAPipe(t *testing.T) {
 	}
 }
 
+func TestReadRefusesAFileThatATaskAloneDoesNotRead(t *testing.T) {
+	run, err := prepare(t, "  - {name: mood, type: classification, data: {train: a.jsonl, dev: a.jsonl}}\n"+
+		"  - {name: tone, type: classification, data: {same_as: mood}}\n"+
+		"  - {name: kind, type: classification, data: {train: a.jsonl, dev: a.jsonl}}\n",
+		map[string]string{"a.jsonl": `{"text": "so good", "label": "good"}` + "\n" + `{"text": "so bad", "label": "bad"}` + "\n"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct{ task, of, want string }{
+		{"mood", "kind", `--data kind=a.jsonl: task "mood", which --task judges alone, reads other texts; leave one of them out`},
+		{"kind", "tone", `--data tone=a.jsonl: task "kind", which --task judges alone, reads other texts; leave one of them out`},
+		{"mood", "tone", ""},
+		{"", "kind", ""},
+	} {
+		err := run.Read(Dev, test.task, map[string]string{test.of: "a.jsonl"})
+		if (err == nil) != (test.want == "") || err != nil && err.Error() != test.want {
+			t.Errorf("task %s with a file of %s: Read = %v, want %q", test.task, test.of, err, test.want)
+		}
+	}
+}
+
 func TestReadRemarksOnLabelsThatTrainingHasNot(t *testing.T) {
 	run := openSmall(t)
 	path := filepath.Join(t.TempDir(), "more.jsonl")
