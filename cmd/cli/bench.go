@@ -54,7 +54,7 @@ weights under 16 rows), so that both share the machine with the same others. The
   jenga bench --size minilm --measure products --products --threads 1`,
 		Args: between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := f.check(len(args) > 0, cmd.Flags().Changed("size"), cmd.Flags().Changed("work")); err != nil {
+			if err := f.check(len(args) > 0, cmd.Flags().Changed); err != nil {
 				return usageError{err}
 			}
 			return c.bench(cmd.Context(), f, args)
@@ -82,9 +82,9 @@ func benchSizes() []string {
 }
 
 // check returns what is wrong with the flags, and leaves out the work data where there is none. The arguments tell
-// whether MODEL, --size and --work are given.
-func (f *benchFlags) check(model, size, work bool) error {
-	if model && size {
+// whether MODEL and a flag are given.
+func (f *benchFlags) check(model bool, given func(flag string) bool) error {
+	if model && given("size") {
 		return errors.New("--size is a random network's; MODEL has its own")
 	}
 	for _, list := range []struct {
@@ -100,8 +100,14 @@ func (f *benchFlags) check(model, size, work bool) error {
 	switch {
 	case f.steps < 0:
 		return fmt.Errorf("--steps %d: want a number from 1 on, or 0 for the default", f.steps)
-	case f.data == "" && work && slices.Contains(f.work, "data"):
+	case f.data == "" && given("work") && slices.Contains(f.work, "data"):
 		return errors.New("--work data: --data names the texts")
+	case given("order") && (f.data == "" || !slices.Contains(f.work, "data")):
+		return errors.New("--order: it is of the texts of --data, which are not measured on")
+	case f.products && f.json:
+		return errors.New("--products: the list is part of the table; --json has the products together")
+	case f.products && !slices.Contains(f.measure, "products"):
+		return errors.New("--products: --measure leaves products out")
 	case f.data != "" && !model && f.tokenizer == "":
 		return errors.New("--data: a random network has no tokenizer; --tokenizer names a model that has one, or name a MODEL")
 	case f.data == "":
