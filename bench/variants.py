@@ -63,7 +63,10 @@ def options():
     parser.add_argument("--at-once", type=int, default=2, help="trainings, each on one thread")
     parser.add_argument("--out", type=pathlib.Path, required=True, help="file that keeps a JSON line for each training")
     parser.add_argument("--table", action="store_true", help="train nothing: print what the rows say")
-    return parser.parse_args()
+    args = parser.parse_args()
+    if not args.table and (args.data is None or args.models is None):
+        parser.error("--data and --models name the corpora and the models")
+    return args
 
 
 def rows(path):
