@@ -170,9 +170,10 @@ def train_reference(args, task, seed):
         if task == "xquad":  # which the reference script does not know
             split_articles(args, pathlib.Path(folder))
             command = [HERE / "torch_span.py", folder, args.models / "minilm-l6"]
-        done = subprocess.run([sys.executable, *map(str, command), str(seed)], capture_output=True, text=True)
+        command = [*map(str, command), str(seed)]
+        done = subprocess.run([sys.executable, *command], capture_output=True, text=True)
     if done.returncode != 0:
-        raise SystemExit(f"{args.reference} {task} {seed} ended with {done.returncode}:\n{done.stderr}")
+        raise SystemExit(f"{' '.join(command)} ended with {done.returncode}:\n{done.stderr}")
     last = json.loads(done.stdout.splitlines()[-1])
     return {"dev": last["dev"], "test": last["test"], "seconds": last["train_s"]}
 
