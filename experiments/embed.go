@@ -19,7 +19,7 @@ func findModel(name string) (folder string, e *Experiment, err error) {
 		if err != nil {
 			return "", nil, err
 		}
-		e, err = ReadRun(file)
+		e, err = readRun(file)
 		return about.Encoder.Folder, e, err
 	case isThere(filepath.Join(name, experimentFile)):
 		return "", nil, err

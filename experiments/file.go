@@ -170,8 +170,8 @@ type Logging struct {
 // $JENGA_DATA, a base model below $JENGA_MODELS and in the hub's local cache.
 func Read(path string, sets []string) (*Experiment, error) { return read(path, sets, true) }
 
-// ReadRun reads the experiment file of a run. The data it was trained on may be gone.
-func ReadRun(path string) (*Experiment, error) { return read(path, nil, false) }
+// readRun reads the experiment file of a run. The data it was trained on may be gone.
+func readRun(path string) (*Experiment, error) { return read(path, nil, false) }
 
 func read(path string, sets []string, files bool) (*Experiment, error) {
 	data, err := readStart(path)

@@ -27,7 +27,7 @@ func OpenRun(folder string) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	e, err := ReadRun(file)
+	e, err := readRun(file)
 	if err != nil {
 		return nil, err
 	}

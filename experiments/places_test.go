@@ -63,7 +63,7 @@ tasks: [{name: kind, type: classification, data: {train: corpus/train.jsonl, dev
 		}
 	})
 	t.Run("a run's data may be gone", func(t *testing.T) {
-		e, err := ReadRun(alone)
+		e, err := readRun(alone)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -67,7 +67,7 @@ func TestARunTrainedInBF16AnswersOnEveryProcessor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	value, err := trained.Experiment.Training.selection().Value(scores)
+	value, err := trained.Experiment.Training.selection().value(scores)
 	if err != nil || value != done.Value {
 		t.Errorf("judged at %v, %v; in training at %v", value, err, done.Value)
 	}

@@ -7,24 +7,24 @@ import (
 	"github.com/jenga-nlp/jenga/multitask"
 )
 
-// Selection is the figure that the best checkpoint is chosen by.
-type Selection struct {
-	Metric string // eval_overall, eval_loss, eval_TASK_loss, eval_TASK_HEAD_METRIC, …
-	Higher bool   // is better
+// selection is the figure that the best checkpoint is chosen by.
+type selection struct {
+	metric string // eval_overall, eval_loss, eval_TASK_loss, eval_TASK_HEAD_METRIC, …
+	higher bool   // is better
 }
 
-// Value reads the selected figure from an evaluation.
-func (s Selection) Value(groups []multitask.GroupScore) (float64, error) {
+// value reads the selected figure from an evaluation.
+func (s selection) value(groups []multitask.GroupScore) (float64, error) {
 	figures := Figures(groups)
-	v, ok := figures[s.Metric]
+	v, ok := figures[s.metric]
 	if !ok {
-		return 0, fmt.Errorf("no metric %q in this evaluation", s.Metric)
+		return 0, fmt.Errorf("no metric %q in this evaluation", s.metric)
 	}
 	return v, nil
 }
 
-// Better tells whether figure a is better than b.
-func (s Selection) Better(a, b float64) bool { return s.Higher && a > b || !s.Higher && a < b }
+// better tells whether figure a is better than b.
+func (s selection) better(a, b float64) bool { return s.higher && a > b || !s.higher && a < b }
 
 // Figures names all figures of an evaluation as metric_for_best_model does:
 //
@@ -79,9 +79,9 @@ func taskLoss(task multitask.TaskScore) (loss float64, ok bool) {
 	return loss, ok
 }
 
-// TaskFigure is what a task's own best checkpoint is chosen by: the mean of its heads' main metrics; ok is false where
+// taskFigure is what a task's own best checkpoint is chosen by: the mean of its heads' main metrics; ok is false where
 // nothing is labelled.
-func TaskFigure(task multitask.TaskScore) (figure float64, ok bool) {
+func taskFigure(task multitask.TaskScore) (figure float64, ok bool) {
 	var m mean
 	for _, head := range task.Heads {
 		if len(head.Metrics) > 0 {

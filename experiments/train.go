@@ -163,7 +163,7 @@ func (r *Run) Train(ctx context.Context, folder string, observe func(event any) 
 			return Done{}, err
 		}
 	}
-	done := Done{Best: keep.best, Metric: keep.selection.Metric, Value: keep.value, Seconds: time.Since(start).Seconds(), Folder: folder}
+	done := Done{Best: keep.best, Metric: keep.selection.metric, Value: keep.value, Seconds: time.Since(start).Seconds(), Folder: folder}
 	if err := lines.Encode(Line(done)); err != nil {
 		return Done{}, err
 	}
@@ -222,18 +222,18 @@ func (r *Run) plan(folder string) (multitask.Plan, error) {
 }
 
 // selection is what the best model is chosen by.
-func (t Training) selection() Selection {
+func (t Training) selection() selection {
 	if t.MetricForBestModel == "" {
-		return Selection{Metric: "eval_overall", Higher: true}
+		return selection{metric: "eval_overall", higher: true}
 	}
-	return Selection{Metric: t.MetricForBestModel, Higher: t.GreaterIsBetter}
+	return selection{metric: t.MetricForBestModel, higher: t.GreaterIsBetter}
 }
 
 // keeper keeps checkpoints of a run: the last, the best, and the best of each task.
 type keeper struct {
 	run       *Run
 	folder    string
-	selection Selection
+	selection selection
 
 	any      bool // whether there has been an evaluation
 	best     multitask.Evaluation
@@ -245,14 +245,14 @@ type keeper struct {
 // evaluated saves the model as the last, and as the best of what it is the best of. It ends training when the best
 // has not been bettered for the experiment's patience.
 func (k *keeper) evaluated(e multitask.Evaluation) error {
-	value, err := k.selection.Value(e.Groups)
+	value, err := k.selection.value(e.Groups)
 	if err != nil {
 		return err
 	}
 	if err := k.run.save(filepath.Join(k.folder, lastDir)); err != nil {
 		return err
 	}
-	if !k.any || k.selection.Better(value, k.value) {
+	if !k.any || k.selection.better(value, k.value) {
 		k.best, k.value, k.worse = e, value, 0
 		if err := link(filepath.Join(k.folder, lastDir), filepath.Join(k.folder, bestDir)); err != nil {
 			return err
@@ -262,7 +262,7 @@ func (k *keeper) evaluated(e multitask.Evaluation) error {
 	}
 	for _, g := range e.Groups {
 		for _, task := range g.Tasks {
-			figure, judged := TaskFigure(task)
+			figure, judged := taskFigure(task)
 			if best, have := k.taskBest[task.Task]; !judged || have && figure <= best {
 				continue
 			}
