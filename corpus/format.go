@@ -25,8 +25,8 @@ type Format struct {
 	Quote string
 	// Encoding is utf-8 or latin1; "" is utf-8.
 	Encoding string
-	// Fields maps our names (text, pair, words, label, labels, tags, entities, and label.HEAD or tags.HEAD for one
-	// head's own) to the file's. One that maps to "" is not read.
+	// Fields maps our names (text, pair, words, label, labels, tags, entities, value, question, context, answers, and
+	// label.HEAD, tags.HEAD or value.HEAD for one head's own) to the file's. One that maps to "" is not read.
 	Fields map[string]string
 }
 

@@ -83,7 +83,7 @@ func OpenEncoder(name string, site encoders.Site) (encoders.Encoder, corpus.Toke
 	return encoder, tokenizer, err
 }
 
-// States returns the last layer's states [L D] of each example, whose Encoding it sets.
+// States returns the last layer's states [L D] of each example, whose Windows it sets.
 func (m *Embedder) States(examples []*corpus.Example) ([][][]float32, error) {
 	for _, e := range examples {
 		e.Windows = []corpus.Encoding{m.tokenizer.Encode(e, m.maxLength)}

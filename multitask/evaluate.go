@@ -37,7 +37,7 @@ type HeadScore struct {
 	Tables  *tasks.Tables  // of each label; nil where the task's answers have none, or nothing is labelled
 }
 
-// Evaluate judges group g on examples, whose Encoding and numbers of Targets are set. batchSize and batchTokens are those
+// Evaluate judges group g on examples, whose Windows and numbers of Targets are set. batchSize and batchTokens are those
 // of training: without gradients to keep, twice the texts fit. done, if it is not nil, is told how many examples have
 // been answered.
 func (m *Model) Evaluate(ctx context.Context, g *Group, examples []*corpus.Example, batchSize, batchTokens int, done func(n int)) (GroupScore, error) {

@@ -5,7 +5,7 @@ import (
 	"github.com/jenga-nlp/jenga/nn"
 )
 
-// Predict answers all questions of group g about some examples, whose Encoding is set: predictions[h][b] is of the
+// Predict answers all questions of group g about some examples, whose Windows are set: predictions[h][b] is of the
 // group's head number h and example b. It resets p.
 func (m *Model) Predict(p *nn.Pass, g *Group, examples []*corpus.Example) ([][]corpus.Prediction, error) {
 	p.Reset(0)

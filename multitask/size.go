@@ -30,7 +30,7 @@ func firstSizes(feeds []*feed) []Size {
 	return sizes
 }
 
-// EvaluationSizes lists the batches in which Evaluate takes examples, whose Encoding is set.
+// EvaluationSizes lists the batches in which Evaluate takes examples, whose Windows are set.
 func EvaluationSizes(examples []*corpus.Example, batchSize, batchTokens int) []Size {
 	n := lengths(examples)
 	return sizesOf(n, evaluationBatches(n, batchSize, batchTokens))

@@ -43,7 +43,7 @@ type Plan struct {
 	CacheFile func() (CacheFile, error)
 }
 
-// Data is the examples of one group of tasks, their Encoding and the numbers of their Targets set.
+// Data is the examples of one group of tasks, their Windows and the numbers of their Targets set.
 type Data struct{ Train, Dev []*corpus.Example }
 
 // Step is one update of the parameters.
