@@ -51,6 +51,24 @@ func (e *Experiment) group() []Texts {
 	return groups
 }
 
+// groupHead is a head of a group's tasks.
+type groupHead struct {
+	number int // of its task, among the experiment's
+	task   Task
+	head   Head
+}
+
+// heads lists the heads of a group in the order of its examples' targets: task after task.
+func (e *Experiment) heads(texts Texts) []groupHead {
+	var all []groupHead
+	for _, number := range texts.Tasks {
+		for _, head := range e.Tasks[number].Heads {
+			all = append(all, groupHead{number, e.Tasks[number], head})
+		}
+	}
+	return all
+}
+
 // reader reads the data of an experiment's tasks.
 type reader struct {
 	e        *Experiment

@@ -201,13 +201,9 @@ func (r *Run) has(texts Texts, task string) bool {
 
 // number sets the numbers of all targets of a group's examples.
 func (r *Run) number(g *multitask.Group, examples []*corpus.Example) {
-	for _, e := range examples {
-		h := 0
-		for _, task := range g.Tasks {
-			for _, head := range task.Heads {
-				head.Labels.Number(&e.Targets[h])
-				h++
-			}
+	for h, head := range g.Heads() {
+		for _, e := range examples {
+			head.Labels.Number(&e.Targets[h])
 		}
 	}
 }

@@ -197,26 +197,20 @@ type headPlace struct{ task, head string }
 
 // label settles the labels of all heads of a group from its training examples, and numbers the targets.
 func (r *Run) label(texts Texts, kinds []tasks.Task, labels map[headPlace]*corpus.Labels, mistakes *plugin.Mistakes) {
-	h := 0
-	for _, number := range texts.Tasks {
-		task := r.Experiment.Tasks[number]
-		for _, head := range task.Heads {
-			r.checkLabelled(texts.Examples[Train], h, task, head, mistakes)
-			var names []string
-			if answer := kinds[number].Answer(); answer.HasLabels() {
-				names = r.checkLabels(task, head, labelNames(texts.Examples[Train], h), mistakes)
-			} else {
-				r.checkNoLabels(task, head, answer, mistakes)
+	for h, of := range r.Experiment.heads(texts) {
+		r.checkLabelled(texts.Examples[Train], h, of.task, of.head, mistakes)
+		var names []string
+		if answer := kinds[of.number].Answer(); answer.HasLabels() {
+			names = r.checkLabels(of.task, of.head, labelNames(texts.Examples[Train], h), mistakes)
+		} else {
+			r.checkNoLabels(of.task, of.head, answer, mistakes)
+		}
+		set := corpus.NewLabels(names)
+		labels[headPlace{of.task.Name, of.head.Name}] = set
+		for _, split := range []string{Train, Dev, Test} {
+			for _, e := range texts.Examples[split] {
+				set.Number(&e.Targets[h])
 			}
-			set := corpus.NewLabels(names)
-			labels[headPlace{task.Name, head.Name}] = set
-			for _, split := range []string{Train, Dev, Test} {
-				examples := texts.Examples[split]
-				for _, e := range examples {
-					set.Number(&e.Targets[h])
-				}
-			}
-			h++
 		}
 	}
 	for _, split := range []string{Dev, Test} {
@@ -226,14 +220,9 @@ func (r *Run) label(texts Texts, kinds []tasks.Task, labels map[headPlace]*corpu
 
 // remarkUnknown says which labels of a split, whose targets are numbered, training has not.
 func (r *Run) remarkUnknown(texts Texts, split string) {
-	h := 0
-	for _, number := range texts.Tasks {
-		task := r.Experiment.Tasks[number]
-		for range task.Heads {
-			for name, n := range unknown(texts.Examples[split], h) {
-				r.Remarks = append(r.Remarks, fmt.Sprintf("task %q: %s has label %q %d times, which train has not: it is judged as wrong", task.Name, split, name, n))
-			}
-			h++
+	for h, of := range r.Experiment.heads(texts) {
+		for name, n := range unknown(texts.Examples[split], h) {
+			r.Remarks = append(r.Remarks, fmt.Sprintf("task %q: %s has label %q %d times, which train has not: it is judged as wrong", of.task.Name, split, name, n))
 		}
 	}
 }
@@ -271,26 +260,23 @@ func (r *Run) checkDev(kinds []tasks.Task, mistakes *plugin.Mistakes) {
 
 // devScore is an evaluation of a group on dev with all figures that it will have, each 0.
 func (r *Run) devScore(texts Texts, kinds []tasks.Task) multitask.GroupScore {
-	dev := texts.Examples[Dev]
+	dev, all := texts.Examples[Dev], r.Experiment.heads(texts)
 	var group multitask.GroupScore
-	h := 0
-	for _, number := range texts.Tasks {
-		task := r.Experiment.Tasks[number]
-		score := multitask.TaskScore{Task: task.Name}
-		for _, head := range task.Heads {
-			s := multitask.HeadScore{Head: head.Name}
-			if slices.ContainsFunc(dev, func(e *corpus.Example) bool { return e.Targets[h].Labelled() }) {
-				s.Metrics = kinds[number].Judge(nil, nil)
-			}
-			if slices.ContainsFunc(dev, func(e *corpus.Example) bool { return e.Targets[h].Known() }) {
-				s.Loss.Units = 1
-			}
-			score.Heads = append(score.Heads, s)
-			h++
+	for h, of := range all {
+		s := multitask.HeadScore{Head: of.head.Name}
+		if slices.ContainsFunc(dev, func(e *corpus.Example) bool { return e.Targets[h].Labelled() }) {
+			s.Metrics = kinds[of.number].Judge(nil, nil)
 		}
-		group.Tasks = append(group.Tasks, score)
+		if slices.ContainsFunc(dev, func(e *corpus.Example) bool { return e.Targets[h].Known() }) {
+			s.Loss.Units = 1
+		}
+		if h == 0 || of.number != all[h-1].number {
+			group.Tasks = append(group.Tasks, multitask.TaskScore{Task: of.task.Name})
+		}
+		score := &group.Tasks[len(group.Tasks)-1]
+		score.Heads = append(score.Heads, s)
 	}
-	if h > 1 && slices.ContainsFunc(dev, everyHeadLabelled) {
+	if len(all) > 1 && slices.ContainsFunc(dev, everyHeadLabelled) {
 		group.AllRight = new(float64)
 	}
 	return group
@@ -503,13 +489,9 @@ func (r *Run) trainingOf(task Task, head Head, labels *corpus.Labels) heads.Trai
 // targets returns the training examples of a task, and which of their targets are a head's.
 func (r *Run) targets(task, head string) (examples []*corpus.Example, h int) {
 	for _, texts := range r.Texts {
-		h := 0
-		for _, number := range texts.Tasks {
-			for _, have := range r.Experiment.Tasks[number].Heads {
-				if r.Experiment.Tasks[number].Name == task && have.Name == head {
-					return texts.Examples[Train], h
-				}
-				h++
+		for h, of := range r.Experiment.heads(texts) {
+			if of.task.Name == task && of.head.Name == head {
+				return texts.Examples[Train], h
 			}
 		}
 	}
@@ -519,12 +501,9 @@ func (r *Run) targets(task, head string) (examples []*corpus.Example, h int) {
 // lenses names what the heads of a group that have lenses show them as.
 func (r *Run) lenses(m *multitask.Model, texts Texts) []string {
 	var names []string
-	for _, number := range texts.Tasks {
-		task := r.Experiment.Tasks[number]
-		for _, head := range task.Heads {
-			if _, lensed := head.Part.Options.(heads.Lensed); lensed {
-				names = append(names, m.Params.In("heads").In(task.Name).In(head.Name).In("focus").Path())
-			}
+	for _, of := range r.Experiment.heads(texts) {
+		if _, lensed := of.head.Part.Options.(heads.Lensed); lensed {
+			names = append(names, m.Params.In("heads").In(of.task.Name).In(of.head.Name).In("focus").Path())
 		}
 	}
 	return names

@@ -187,7 +187,7 @@ func allRight(examples []*corpus.Example, predicted [][]corpus.Prediction) *floa
 // tune lets the heads of g that do so choose what they decide by from their predictions about dev, which are decided
 // anew.
 func (g *Group) tune(dev []*corpus.Example, predicted [][]corpus.Prediction) {
-	for h, head := range g.heads() {
+	for h, head := range g.Heads() {
 		tuner, tunes := head.Head.(heads.Tuner)
 		if !tunes {
 			continue

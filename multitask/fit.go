@@ -11,7 +11,7 @@ import (
 // fitAll fits the heads that are fitted to training texts as the model now sees them.
 func (m *Model) fitAll(ctx context.Context, data []Data, plan Plan) error {
 	for g := range m.Groups {
-		for h, head := range m.Groups[g].heads() {
+		for h, head := range m.Groups[g].Heads() {
 			if fitter, fits := head.Head.(heads.Fitter); fits {
 				if err := m.fit(ctx, &m.Groups[g], h, fitter, data[g].Train, plan); err != nil {
 					return err

@@ -41,7 +41,7 @@ func (g *Group) losses(batches ...*corpus.Batch) []Loss {
 // lossNodes makes each head's loss over the batch, nil where nothing is labelled.
 func (g *Group) lossNodes(p *nn.Pass, a answers, batch *corpus.Batch) []*nn.Node {
 	var nodes []*nn.Node
-	for h, head := range g.heads() {
+	for h, head := range g.Heads() {
 		nodes = append(nodes, head.Head.Loss(p, a.scores[h], gold(batch, h)))
 	}
 	return nodes

@@ -107,7 +107,7 @@ func (m *Model) fusionFigures() map[string][]float32 {
 // head looks at how the encoder comes to them, or hides tokens.
 func (m *Model) encode(p *nn.Pass, g *Group, batch *corpus.Batch) ([][]float32, error) {
 	watched, hides := false, false
-	for _, head := range g.heads() {
+	for _, head := range g.Heads() {
 		if w, ok := head.Head.(heads.Watcher); ok && !p.Training {
 			w.Watch(p, batch.Tokens.Rows)
 			watched = true
@@ -125,7 +125,7 @@ func (m *Model) encode(p *nn.Pass, g *Group, batch *corpus.Batch) ([][]float32, 
 // prepared is what the group reads in the place of a batch: one of its heads may change it. source gives the randomness of
 // an example by its place in the batch; nil: there is none.
 func (g *Group) prepared(batch *corpus.Batch, source func(example int) rand.Source) *corpus.Batch {
-	for _, head := range g.heads() {
+	for _, head := range g.Heads() {
 		if p, ok := head.Head.(heads.Preparer); ok {
 			batch = p.Prepare(batch, source)
 		}
@@ -136,8 +136,8 @@ func (g *Group) prepared(batch *corpus.Batch, source func(example int) rand.Sour
 // hiding is the place of the random stream that heads which change batches draw from.
 const hiding = "hidden tokens"
 
-// heads lists the heads of a group in the order of its examples' targets.
-func (g *Group) heads() []Head {
+// Heads lists the heads of a group in the order of its examples' targets.
+func (g *Group) Heads() []Head {
 	var all []Head
 	for _, task := range g.Tasks {
 		all = append(all, task.Heads...)

@@ -23,7 +23,7 @@ func (m *Model) Predict(p *nn.Pass, g *Group, examples []*corpus.Example) ([][]c
 // predictions reads what all heads of g answer, after the pass's Forward.
 func (a answers) predictions(g *Group, examples []*corpus.Example) [][]corpus.Prediction {
 	var all [][]corpus.Prediction
-	for h, head := range g.heads() {
+	for h, head := range g.Heads() {
 		predicted := head.Head.Predict(a.scores[h])
 		for b := range predicted {
 			head.Labels.Name(&predicted[b])

@@ -155,7 +155,7 @@ func newStepLosses(m *Model, draws []draw) *stepLosses {
 		s.all = append(s.all, m.Groups[d.group].losses(batches[d.group]...)...)
 	}
 	for g, first := range s.first {
-		s.group[g] = s.all[first : first+len(m.Groups[g].heads())]
+		s.group[g] = s.all[first : first+len(m.Groups[g].Heads())]
 	}
 	return s
 }

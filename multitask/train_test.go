@@ -94,7 +94,7 @@ func smallData(m *Model, n int) []Data {
 			text.Types = make([]int8, words+2)
 			text.Offsets = make([]corpus.Span, words+2)
 			e.Windows = []corpus.Encoding{text}
-			e.Targets = []corpus.Target{{Label: tags[0]}, {Tags: tags}}[:len(m.Groups[g].heads())]
+			e.Targets = []corpus.Target{{Label: tags[0]}, {Tags: tags}}[:len(m.Groups[g].Heads())]
 			for h := range e.Targets {
 				smallLabels.Number(&e.Targets[h])
 			}
