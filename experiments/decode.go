@@ -140,7 +140,10 @@ func (d *decoding) tokenizer(s *plugin.Section) {
 		PadTokenID *plugin.Section `yaml:"pad_token_id"`
 	}{MaxLength: 128, Type: wordPieces, Truncation: true}
 	s.Decode("tokenizer", &t, &d.mistakes)
-	d.e.Tokenizer.MaxLength = t.MaxLength
+	d.e.Tokenizer.MaxLength, d.e.Tokenizer.LengthPlace = t.MaxLength, s.Place
+	if s.Has("max_length") {
+		d.e.Tokenizer.LengthPlace = s.At("max_length").Place
+	}
 	if !t.Truncation {
 		d.remark(s.At("truncation").Place, "truncation: false has no effect: texts are cut at max_length")
 	}

@@ -53,7 +53,8 @@ type File struct {
 
 // Tokenizer is the tokenizer section.
 type Tokenizer struct {
-	MaxLength int // tokens of a text or pair, special ones included
+	MaxLength   int          // tokens of a text or pair, special ones included
+	LengthPlace plugin.Place // of MaxLength, or of the section where that is a default
 	// Of an encoder from scratch, zero where a base model has its own:
 	Type    string // wordpiece | words
 	Train   Vocabulary

@@ -90,8 +90,8 @@ func TestReadGivesEveryValue(t *testing.T) {
 	if m.BaseModel.Name != filepath.Join(dir, "models/distil") || m.Dropout != 0.2 || !m.DropoutSet || m.Freeze != "2" || m.Encoder.Type != "transformer" || m.Fusion.Type != "attention" {
 		t.Errorf("model %+v", m)
 	}
-	if e.Tokenizer != (Tokenizer{MaxLength: 64}) {
-		t.Errorf("tokenizer %+v", e.Tokenizer)
+	if got, want := e.Tokenizer, (Tokenizer{MaxLength: 64, LengthPlace: plugin.Place{File: e.Path, Line: 9, Col: 25}}); got != want {
+		t.Errorf("tokenizer %+v, want %+v", got, want)
 	}
 	intent, slots := e.Tasks[0], e.Tasks[1]
 	if intent.Name != "intent" || intent.Part.Type != "classification" || !slices.Equal(intent.Labels, []string{"music", "film", "3"}) {
@@ -128,8 +128,8 @@ tasks: [{name: kind, type: classification, data: {train: train.jsonl}}]
 	if e.ProjectName != "claims" || e.Seed != 42 {
 		t.Errorf("project_name %q, seed %d; want the file's name and 42", e.ProjectName, e.Seed)
 	}
-	if e.Tokenizer != (Tokenizer{MaxLength: 128, Type: wordPieces, Train: Vocabulary{VocabSize: 8000, Lowercase: true}}) {
-		t.Errorf("tokenizer %+v", e.Tokenizer)
+	if got, want := e.Tokenizer, (Tokenizer{MaxLength: 128, LengthPlace: plugin.Place{File: e.Path, Line: 2, Col: 1}, Type: wordPieces, Train: Vocabulary{VocabSize: 8000, Lowercase: true}}); got != want {
+		t.Errorf("tokenizer %+v, want %+v", got, want)
 	}
 	if !e.Model.DropoutSet || e.Model.Dropout != 0.1 || e.Model.Freeze != "none" || e.Model.Fusion.Type != "none" {
 		t.Errorf("model %+v", e.Model)
@@ -161,6 +161,7 @@ func plain(t *testing.T, e *Experiment) Experiment {
 		}
 	}
 	file(&c.Model.BaseModel)
+	c.Tokenizer.LengthPlace = plugin.Place{}
 	c.Model.Encoder.Place, c.Model.Fusion.Place = plugin.Place{}, plugin.Place{}
 	c.Training.Sampling.Place, c.Training.Weighting.Place, c.Training.BatchPlace = plugin.Place{}, plugin.Place{}, plugin.Place{}
 	c.Training.PrecisionPlace = plugin.Place{}

@@ -368,7 +368,7 @@ func (r *Run) build(kinds []tasks.Task, labels map[headPlace]*corpus.Labels, mis
 		Params:     m.Params.In("encoder"),
 	})
 	if err != nil {
-		return err
+		return r.placed(err)
 	}
 	if r.vectors != nil {
 		if err := r.setVectors(encoder); err != nil {
@@ -406,6 +406,22 @@ func (r *Run) build(kinds []tasks.Task, labels map[headPlace]*corpus.Labels, mis
 	}
 	r.Model = m
 	return mistakes.Err()
+}
+
+// placed gives an error of the encoder the place that asks for what it has not: a file need not name the encoder.
+func (r *Run) placed(err error) error {
+	e := r.Experiment
+	var mistake *plugin.Mistake
+	var bounded encoders.Bounded
+	switch {
+	case !errors.As(err, &mistake):
+		return err
+	case errors.As(err, &bounded):
+		return &plugin.Mistake{Place: e.Tokenizer.LengthPlace, Err: fmt.Errorf("tokenizer: max_length: %w; want at most %d", mistake.Err, bounded.MaxTokens())}
+	case mistake.Place == (plugin.Place{}) && !r.answers:
+		return &plugin.Mistake{Place: e.Model.BaseModel.Place, Err: mistake.Err}
+	}
+	return err
 }
 
 // checkSaves makes sure that a checkpoint can hold the encoder of m, which was read from path, or name it.

@@ -54,7 +54,7 @@ func open(site encoders.Site) (*Encoder, error) {
 		return nil, fmt.Errorf("%s: vocab_size is %d, but the tokenizer has %d tokens", configPath, c.Vocabulary, site.Vocabulary)
 	}
 	if site.MaxLength > c.MaxPositions {
-		return nil, fmt.Errorf("%s: max_position_embeddings is %d, but max_length is %d", configPath, c.MaxPositions, site.MaxLength)
+		return nil, &tooLong{configPath, c.MaxPositions, site.MaxLength}
 	}
 	if site.DropoutSet {
 		c.Dropout, c.AttentionDropout = site.Dropout, site.Dropout
@@ -67,6 +67,21 @@ func open(site encoders.Site) (*Encoder, error) {
 	defer w.close()
 	return load(w, c, keys, site)
 }
+
+// tooLong is the error of texts that a model has no positions for.
+type tooLong struct {
+	path         string // of its config.json
+	most, length int    // in tokens: what it takes, and what is asked of it
+}
+
+var _ encoders.Bounded = (*tooLong)(nil)
+
+func (e *tooLong) Error() string {
+	return fmt.Sprintf("%s: max_position_embeddings is %d, but max_length is %d", e.path, e.most, e.length)
+}
+
+// MaxTokens returns how many tokens the model takes.
+func (e *tooLong) MaxTokens() int { return e.most }
 
 // load makes the encoder of c with the values of w. It checks all shapes first: only then are the sizes in c known to
 // be those of a file.
