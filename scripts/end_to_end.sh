@@ -68,7 +68,13 @@ for after in 2 4 6; do
   sleep "$after"
   kill -9 "$pid" 2>/dev/null || true
   wait "$pid" 2>/dev/null || true
-  [ ! -e killed/best/model.json ] || "$jenga" eval killed >/dev/null || fail "a killed run cannot be read"
+  models=$(ls -d killed/{best,best.old,last,last.old}/model.json 2>/dev/null || true)
+  evaluations=$(grep -c '"event":"eval"' killed/metrics.jsonl 2>/dev/null || true)
+  if [ -n "$models" ]; then
+    "$jenga" eval killed >/dev/null || fail "a killed run cannot be read: it holds $models"
+  elif [ "${evaluations:-0}" -gt 1 ]; then # the first may have been written, and its model not yet
+    fail "a killed run has $evaluations evaluations, but no model"
+  fi
 done
 "$jenga" train experiments/quickstart.yaml --out stopped >/dev/null 2>err.txt &
 pid=$!
