@@ -192,6 +192,10 @@ func (f *focus) backward(in [][]float32, dOut []float32, dIn [][]float32, b int)
 	scale := float32(1 / math.Sqrt(float64(d)))
 	most := min(focusQueries, tokens)
 	dWeights, part := make([]float32, most*tokens), make([]float32, max(most, tokens)*d)
+	var dDropped []float32
+	if f.rate > 0 {
+		dDropped = make([]float32, most*tokens)
+	}
 	f.blocks(in, b, func(w *focusBlock) {
 		n := w.to - w.from
 		dw, dQueries := dWeights[:n*tokens], f.view(dOut, w, w.first+w.from)
@@ -204,7 +208,7 @@ func (f *focus) backward(in [][]float32, dOut []float32, dIn [][]float32, b int)
 		// weights, and through dropout and softmax to what they are made of
 		kernel.Product{M: n, K: d, N: tokens, A: dQueries, B: f.view(in[2], w, w.first).T(), C: dw, Start: kernel.StartAtZero}.Multiply()
 		if f.rate > 0 {
-			dropped := append([]float32(nil), dw...)
+			dropped := dDropped[:copy(dDropped, dw)]
 			clear(dw)
 			kernel.DropoutBackward(dw, dropped, f.mask(w, b), f.rate)
 		}
