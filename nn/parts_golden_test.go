@@ -1,6 +1,7 @@
 package nn
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -17,6 +18,8 @@ type partCase struct {
 	Weights          []float32
 	Values           []float32
 	Smoothing, Gamma float64
+	May              []bool   // of each token, whether a span may begin or end with it
+	Spans            [][2]int // of each text, as rows; below 0 for none
 	// Unit is what an input is counted in, if not in ones: its gradient is compared times that. A lens of aperture σ moves
 	// by parts of σ; a float32 gradient at a narrow one holds no more.
 	Unit map[string]float32
@@ -79,6 +82,9 @@ var partMakers = map[string]partMaker{
 	"focus softmax, a lens per head": focused(true),
 	"CRF": func(_ *Pass, params Params, in map[string]*Node, c partCase) *Node {
 		return NewCRF(params, 4, nil).Loss(in["x"], c.chains())
+	},
+	"span loss": func(_ *Pass, _ Params, in map[string]*Node, c partCase) *Node {
+		return SpanLoss(in["x"], c.May, c.Spans, Rows{Starts: c.Starts})
 	},
 	"squared error": func(_ *Pass, _ Params, in map[string]*Node, _ partCase) *Node { return SquaredError(in["a"], in["b"]) },
 	"tied scores": func(_ *Pass, params Params, in map[string]*Node, _ partCase) *Node {
@@ -176,12 +182,14 @@ func TestCRFEqualsPyTorchs(t *testing.T) {
 			Scores, Transitions, Start, End []float32
 			Gold, Best                      []int
 			Loss                            float64
+			Gradients                       map[string][]float32 // of some chains: at the scores and the parameters
 		}
 	}
 	readGolden(t, "testdata/parts.json", &file)
 	if len(file.Chains) != 200 {
 		t.Fatalf("%d chains, want 200", len(file.Chains))
 	}
+	compared := 0
 	for i, c := range file.Chains {
 		params := NewParams(1)
 		crf := NewCRF(params, c.Labels, nil)
@@ -190,7 +198,8 @@ func TestCRFEqualsPyTorchs(t *testing.T) {
 		copy(crf.End.Data, c.End)
 		chain := chainOf(c.Gold)
 		p := NewPass(1)
-		loss := crf.Loss(p.Input(c.Scores, len(c.Gold), c.Labels), []Chain{chain})
+		scores := p.Input(c.Scores, len(c.Gold), c.Labels)
+		loss := crf.Loss(scores, []Chain{chain})
 		forward(t, p)
 		if got := float64(Values(loss)[0]); math.Abs(got-c.Loss) > 1e-5*math.Max(1, c.Loss) {
 			t.Errorf("chain %d: loss %v, want %v", i, got, c.Loss)
@@ -198,5 +207,20 @@ func TestCRFEqualsPyTorchs(t *testing.T) {
 		if tags, _ := crf.Decode(c.Scores, chain); !slices.Equal(tags, c.Best) {
 			t.Errorf("chain %d: tags %v, want %v", i, tags, c.Best)
 		}
+		if c.Gradients == nil {
+			continue
+		}
+		compared++
+		into, d := NewGradients(params.All()), zeros(len(c.Scores))
+		if err := p.Backward(loss, 1, into, []*Node{scores}, [][]float32{d}); err != nil {
+			t.Fatal(err)
+		}
+		checkGolden(t, fmt.Sprintf("chain %d: gradient at the scores", i), d, c.Gradients["scores"])
+		for _, w := range params.All() {
+			checkGolden(t, fmt.Sprintf("chain %d: gradient of %s", i, w.Name), into.Of(w), c.Gradients[w.Name])
+		}
+	}
+	if compared != 20 {
+		t.Errorf("gradients of %d chains, want 20", compared)
 	}
 }
