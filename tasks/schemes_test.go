@@ -1,0 +1,183 @@
+package tasks_test
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/tasks"
+)
+
+// Tags are written with blanks between them; - is a word without one.
+func tagsOf(text string) []string {
+	tags := strings.Fields(text)
+	for i, tag := range tags {
+		if tag == "-" {
+			tags[i] = ""
+		}
+	}
+	return tags
+}
+
+func nerOf(t *testing.T, scheme, brokenTags string) tasks.Task {
+	t.Helper()
+	task, err := tasks.NewNER(tasks.NEROptions{Scheme: scheme, BrokenTags: brokenTags}, tasks.Site{Heads: []string{"entity"}, Split: splitSigns})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return task
+}
+
+var schemes = []string{"auto", "bio", "bioes", "io"}
+
+func TestBrokenTagsAreKeptRepairedOrRefused(t *testing.T) {
+	for _, c := range []struct {
+		name, tags string
+		// by the order of schemes: what repair makes of the tags, and the tag at which error refuses them, from 1, with
+		// what it says stands before; 0: it takes them
+		repaired [4]string
+		refused  [4]int
+		behind   [4]string
+	}{
+		{
+			"a span that does not begin", "O I-x I-x O",
+			[4]string{"O B-x I-x O", "O B-x I-x O", "O B-x E-x O", "O I-x I-x O"},
+			[4]int{2, 2, 2, 0}, [4]string{`behind "O"`, `behind "O"`, `behind "O"`, ""},
+		},
+		{
+			"another label inside a span", "B-x I-y O",
+			[4]string{"B-x B-y O", "B-x B-y O", "S-x S-y O", "I-x I-y O"},
+			[4]int{2, 2, 1, 1}, [4]string{`behind "B-x"`, `behind "B-x"`, "as the first tag", "as the first tag"},
+		},
+		{
+			"spans that end", "B-x E-x O S-y",
+			[4]string{"B-x E-x O S-y", "B-x I-x O B-y", "B-x E-x O S-y", "I-x I-x O I-y"},
+			[4]int{0, 2, 0, 1}, [4]string{"", `behind "B-x"`, "", "as the first tag"},
+		},
+		{
+			"spans that do not end, beside one that does", "B-x I-x O E-x",
+			[4]string{"B-x E-x O S-x", "B-x I-x O B-x", "B-x E-x O S-x", "I-x I-x O I-x"},
+			[4]int{2, 4, 2, 1}, [4]string{`behind "B-x"`, `behind "O"`, `behind "B-x"`, "as the first tag"},
+		},
+		{
+			"a word without a tag inside a span", "B-x - I-x",
+			[4]string{"B-x - B-x", "B-x - B-x", "S-x - S-x", "I-x - I-x"},
+			[4]int{3, 3, 1, 1}, [4]string{`behind ""`, `behind ""`, "as the first tag", "as the first tag"},
+		},
+		{
+			"bare tags", "B I E",
+			[4]string{"B I E", "B I I", "B I E", "I I I"},
+			[4]int{0, 3, 0, 1}, [4]string{"", `behind "I"`, "", "as the first tag"},
+		},
+		{"no span", "O - O", [4]string{"O - O", "O - O", "O - O", "O - O"}, [4]int{}, [4]string{}},
+	} {
+		tags := tagsOf(c.tags)
+		words := make([]any, len(tags))
+		for i := range words {
+			words[i] = fmt.Sprint("word", i)
+		}
+		for s, scheme := range schemes {
+			for _, brokenTags := range []string{"keep", "repair", "error"} {
+				t.Run(fmt.Sprintf("%s, scheme %s, broken_tags %s", c.name, scheme, brokenTags), func(t *testing.T) {
+					want, wantError := tags, ""
+					switch at := c.refused[s]; {
+					case brokenTags == "repair":
+						want = tagsOf(c.repaired[s])
+					case brokenTags == "error" && at > 0:
+						wantError = fmt.Sprintf("data.jsonl:7: tag %d is %q %s; broken_tags: repair makes it %q", at, tags[at-1], c.behind[s], tagsOf(c.repaired[s])[at-1])
+					}
+					e, err := nerOf(t, scheme, brokenTags).Example(record(map[string]any{"words": words, "tags": slices.Clone(tags)}))
+					if wantError != "" {
+						if err == nil || err.Error() != wantError {
+							t.Errorf("error %v, want %s", err, wantError)
+						}
+						return
+					}
+					if err != nil {
+						t.Fatal(err)
+					}
+					if got := e.Targets[0].Tags; !slices.Equal(got, want) {
+						t.Errorf("tags %q, want %q", got, want)
+					}
+				})
+			}
+		}
+	}
+}
+
+func TestEntitiesAtOffsetsBecomeTagsOfTheScheme(t *testing.T) {
+	fields := map[string]any{
+		"text":     "Rome Oslo, New York Bay",
+		"entities": []any{entity(0, 4, "city"), entity(5, 9, "city"), entity(11, 23, "bay")},
+	}
+	for scheme, want := range map[string]string{
+		"auto":  "B-city B-city O B-bay I-bay I-bay",
+		"bio":   "B-city B-city O B-bay I-bay I-bay",
+		"bioes": "S-city S-city O B-bay I-bay E-bay",
+		"io":    "I-city I-city O I-bay I-bay I-bay",
+	} {
+		for _, brokenTags := range []string{"keep", "repair", "error"} { // of which none has anything to do
+			e, err := nerOf(t, scheme, brokenTags).Example(record(fields))
+			if err != nil {
+				t.Fatalf("scheme %s, broken_tags %s: %v", scheme, brokenTags, err)
+			}
+			if got := strings.Join(e.Targets[0].Tags, " "); got != want {
+				t.Errorf("scheme %s, broken_tags %s: tags %s, want %s", scheme, brokenTags, got, want)
+			}
+		}
+	}
+}
+
+func TestOptionsOfNERThatAreNone(t *testing.T) {
+	for want, o := range map[string]tasks.NEROptions{
+		`no scheme "iob"; there is auto, bio, bioes, io`:        {Scheme: "iob"},
+		`no broken_tags "mend"; there is error, keep, repair`:   {BrokenTags: "mend"},
+		`no scheme "BIO"; there is auto, bio, bioes, io`:        {Scheme: "BIO", BrokenTags: "mend"},
+		`no broken_tags "errors"; there is error, keep, repair`: {Scheme: "io", BrokenTags: "errors"},
+	} {
+		if _, err := tasks.NewNER(o, tasks.Site{}); err == nil || err.Error() != want {
+			t.Errorf("%+v: error %v, want %s", o, err, want)
+		}
+	}
+}
+
+// What seqeval's strict mode says of BIOES: only spans that begin, go on and end as the scheme says count.
+func TestSpansAreJudgedStrictlyInTheSchemeOfTheGoldTags(t *testing.T) {
+	for _, c := range []struct {
+		name, gold, predicted string
+		precision, recall     float64
+	}{
+		{"as gold", "B-x I-x E-x O S-y", "B-x I-x E-x O S-y", 1, 1},
+		{"a span that does not end", "B-x I-x E-x O S-y", "B-x I-x I-x O S-y", 1, 0.5},
+		{"a span of one word that would go on", "B-x I-x E-x O S-y", "B-x I-x E-x O B-y", 1, 0.5},
+		{"a span that does not begin", "B-x I-x E-x O S-y", "I-x I-x E-x O S-y", 1, 0.5},
+		{"a span that goes on behind its end", "B-x I-x E-x O S-y", "B-x E-x E-x O S-y", 0.5, 0.5},
+		{"spans of one word in the place of one", "B-x I-x E-x O S-y", "S-x S-x S-x O S-y", 0.25, 0.5},
+		{"another label inside", "B-x I-x E-x O S-y", "B-x I-y E-x O S-y", 1, 0.5},
+		{"nothing", "B-x I-x E-x O S-y", "O O O O O", 0, 0},
+		{"a word without a gold tag is not judged", "S-x - S-y", "S-x S-z S-y", 1, 1},
+		{"in BIO a span needs no end", "B-x I-x I-x O B-y", "B-x I-x I-x O B-y", 1, 1},
+		{"in BIO a span begins", "B-x I-x I-x O B-y", "I-x I-x I-x O B-y", 1, 0.5},
+		{"in IO there is nothing to be strict about", "I-x I-x O I-y", "I-x I-x O I-y", 1, 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			gold := []corpus.Target{{Tags: tagsOf(c.gold)}}
+			got := map[string]float64{}
+			for _, m := range nerOf(t, "auto", "keep").Judge(gold, []corpus.Prediction{{Tags: tagsOf(c.predicted)}}) {
+				got[m.Name] = m.Value
+			}
+			f1 := 0.0
+			if c.precision > 0 {
+				f1 = 2 * c.precision * c.recall / (c.precision + c.recall)
+			}
+			for name, want := range map[string]float64{"precision_strict": c.precision, "recall_strict": c.recall, "f1_strict": f1} {
+				if v, ok := got[name]; !ok || !(math.Abs(v-want) <= 1e-12) {
+					t.Errorf("%s = %v, want %v", name, v, want)
+				}
+			}
+		})
+	}
+}
