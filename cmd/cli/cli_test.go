@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"encoding/json"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -138,6 +139,75 @@ func TestTrainEvalPredictEmbedTokenize(t *testing.T) {
 	var cut tokenizeLine
 	if err := json.Unmarshal([]byte(out), &cut); err != nil || status != 0 || cut.Tokens[0] != "[CLS]" || cut.Offsets[0] != [2]int{0, 0} || cut.Offsets[1] != [2]int{0, 3} {
 		t.Errorf("tokenize: %d, %v\n%s", status, err, out)
+	}
+}
+
+func TestEvaluationsTellOfEachLabelAndOfTheFusion(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeFile(t, ".", "mails.csv", mails())
+	writeFile(t, ".", "experiment.yaml", smallExperiment)
+	if status, _, log := call("", "train", "--set", "training.num_epochs=2", "--set", "model.fusion=mix"); status != 0 {
+		t.Fatal(log)
+	}
+	type evaluation struct {
+		Event string
+		Tasks map[string]struct {
+			Heads map[string]struct {
+				Accuracy  float64
+				Labels    map[string]struct{ Precision, Recall, F1, Support *float64 }
+				Confusion map[string]map[string]int
+			}
+		}
+		Fusion map[string][]float64
+	}
+	check := func(line []byte) (e evaluation) {
+		t.Helper()
+		if err := json.Unmarshal(line, &e); err != nil {
+			t.Fatalf("%v: %s", err, line)
+		}
+		if e.Event != "" && e.Event != "eval" {
+			return e
+		}
+		head, judged, right := e.Tasks["team"].Heads["team"], 0, 0
+		for label, row := range head.Confusion {
+			support := 0
+			for _, n := range row {
+				support += n
+			}
+			if s := head.Labels[label]; s.Precision == nil || s.Recall == nil || s.F1 == nil || s.Support == nil || int(*s.Support) != support {
+				t.Errorf("label %s has %+v, and %d in its row of what is taken for what: %s", label, s, support, line)
+			}
+			judged, right = judged+support, right+row[label]
+		}
+		if judged != 8 || float64(right)/8 != head.Accuracy { // of dev
+			t.Errorf("%d of %d are taken for what they are, the accuracy is %v: %s", right, judged, head.Accuracy, line)
+		}
+		return e
+	}
+
+	status, out, log := call("", "eval", "runs/mails", "--json")
+	if status != 0 {
+		t.Fatal(log)
+	}
+	check([]byte(out))
+	metrics, err := os.ReadFile("runs/mails/metrics.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	evaluations := 0
+	for line := range bytes.Lines(metrics) {
+		e := check(line)
+		if e.Event != "eval" {
+			continue
+		}
+		evaluations++
+		shares := e.Fusion["team"] // of the embeddings and the one layer
+		if len(shares) != 2 || !(math.Abs(shares[0]+shares[1]-1) <= 1e-5) {
+			t.Errorf("the mix has the shares %v, want two that make 1: %s", shares, line)
+		}
+	}
+	if evaluations != 2 {
+		t.Errorf("%d evaluations in metrics.jsonl, want 2:\n%s", evaluations, metrics)
 	}
 }
 

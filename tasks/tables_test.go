@@ -1,0 +1,143 @@
+package tasks
+
+import (
+	"math"
+	"reflect"
+	"testing"
+
+	"github.com/jenga-nlp/jenga/corpus"
+)
+
+func labelled(labels ...string) (gold []corpus.Target) {
+	for _, label := range labels {
+		gold = append(gold, corpus.Target{Label: label})
+	}
+	return gold
+}
+
+func guessed(labels ...string) (predicted []corpus.Prediction) {
+	for _, label := range labels {
+		predicted = append(predicted, corpus.Prediction{Label: label})
+	}
+	return predicted
+}
+
+func TestTablesTellOfEachLabel(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		got  Tables
+		want Tables
+	}{
+		{
+			"one label: a label that is never predicted has a precision of 0, one that is never right an F1 of 0",
+			classification{}.Tables(labelled("a", "a", "a", "b", "b", "c", "d"), guessed("a", "a", "b", "b", "c", "c", "e")),
+			Tables{
+				map[string]LabelScore{
+					"a": {Precision: 1, Recall: 2. / 3, F1: 0.8, Support: 3},
+					"b": {Precision: 0.5, Recall: 0.5, F1: 0.5, Support: 2},
+					"c": {Precision: 0.5, Recall: 1, F1: 2. / 3, Support: 1},
+					"d": {Support: 1},
+					"e": {},
+				},
+				map[string]map[string]int{"a": {"a": 2, "b": 1}, "b": {"b": 1, "c": 1}, "c": {"c": 1}, "d": {"e": 1}},
+			},
+		},
+		{
+			"a tag for each word: words without a gold tag are left out",
+			tagging{}.Tables(
+				[]corpus.Target{{Tags: []string{"X", "", "Y"}}, {Tags: []string{"X"}}},
+				[]corpus.Prediction{{Tags: []string{"X", "Y", "X"}}, {Tags: []string{"X"}}}),
+			Tables{
+				map[string]LabelScore{"X": {Precision: 2. / 3, Recall: 1, F1: 0.8, Support: 2}, "Y": {Support: 1}},
+				map[string]map[string]int{"X": {"X": 2}, "Y": {"X": 1}},
+			},
+		},
+		{
+			"spans: of each label, with no table of what is taken for what",
+			ner{}.Tables(
+				[]corpus.Target{{Tags: []string{"B-x", "I-x", "O", "B-y"}}, {Tags: []string{"B-x", "O", "", "B-y"}}},
+				[]corpus.Prediction{{Tags: []string{"B-x", "I-x", "O", "B-x"}}, {Tags: []string{"B-x", "I-x", "B-y", "B-y"}}}),
+			Tables{Labels: map[string]LabelScore{
+				"x": {Precision: 1. / 3, Recall: 0.5, F1: 0.4, Support: 2},
+				"y": {Precision: 1, Recall: 0.5, F1: 2. / 3, Support: 2},
+			}},
+		},
+		{
+			"many labels: each by itself",
+			multiLabel{}.Tables(
+				[]corpus.Target{{Labels: []string{"a", "b"}}, {Labels: []string{}}, {Labels: []string{"a"}}},
+				[]corpus.Prediction{{Labels: []string{"a"}}, {Labels: []string{"b"}}, {Labels: []string{"a", "c"}}}),
+			Tables{Labels: map[string]LabelScore{"a": {Precision: 1, Recall: 1, F1: 1, Support: 2}, "b": {Support: 1}, "c": {}}},
+		},
+		{"nothing", classification{}.Tables(nil, nil), Tables{map[string]LabelScore{}, map[string]map[string]int{}}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if !reflect.DeepEqual(c.got, c.want) {
+				t.Errorf("got\n%+v\nwant\n%+v", c.got, c.want)
+			}
+		})
+	}
+}
+
+// The averages over a table's labels are scikit-learn's and seqeval's: testdata/metrics.json.
+func TestTablesAverageToTheMetrics(t *testing.T) {
+	check := func(t *testing.T, labels map[string]LabelScore, plain string, want map[string]float64) {
+		t.Helper()
+		var macro, weighted LabelScore
+		for _, s := range labels {
+			n := float64(s.Support)
+			macro.Precision, macro.Recall, macro.F1 = macro.Precision+s.Precision, macro.Recall+s.Recall, macro.F1+s.F1
+			weighted.Precision, weighted.Recall, weighted.F1 = weighted.Precision+n*s.Precision, weighted.Recall+n*s.Recall, weighted.F1+n*s.F1
+			weighted.Support += s.Support
+		}
+		for suffix, got := range map[string]struct {
+			LabelScore
+			of int
+		}{plain: {macro, len(labels)}, "_weighted": {weighted, weighted.Support}} {
+			n := float64(max(1, got.of))
+			for name, v := range map[string]float64{"precision": got.Precision / n, "recall": got.Recall / n, "f1": got.F1 / n} {
+				if w, ok := want[name+suffix]; !ok || !(math.Abs(v-w) <= 1e-12) {
+					t.Errorf("the labels' %s%s is %v, want %v", name, suffix, v, w)
+				}
+			}
+		}
+	}
+	g := readGoldens(t)
+	for _, c := range g.Labels {
+		t.Run("labels: "+c.Name, func(t *testing.T) {
+			tables := classification{}.Tables(labelled(c.Gold...), guessed(c.Predicted...))
+			check(t, tables.Labels, "", c.Want)
+			right := 0
+			for gold, row := range tables.Confusion {
+				support := 0
+				for _, n := range row {
+					support += n
+				}
+				if right += row[gold]; support != tables.Labels[gold].Support {
+					t.Errorf("row %s of what is taken for what has %d, want %d", gold, support, tables.Labels[gold].Support)
+				}
+			}
+			if got, want := float64(right)/float64(len(c.Gold)), c.Want["accuracy"]; !(math.Abs(got-want) <= 1e-12) {
+				t.Errorf("the share taken for what they are is %v, the accuracy %v", got, want)
+			}
+		})
+	}
+	for _, c := range g.Many {
+		t.Run("many labels: "+c.Name, func(t *testing.T) {
+			gold, predicted := make([]corpus.Target, len(c.Gold)), make([]corpus.Prediction, len(c.Gold))
+			for i := range gold {
+				gold[i].Labels, predicted[i].Labels = c.Gold[i], c.Predicted[i]
+			}
+			check(t, multiLabel{}.Tables(gold, predicted).Labels, "_macro", c.Want)
+		})
+	}
+	for _, c := range g.Spans {
+		t.Run("spans: "+c.Name, func(t *testing.T) {
+			gold, predicted := make([]corpus.Target, len(c.Gold)), make([]corpus.Prediction, len(c.Gold))
+			for i := range gold {
+				gold[i].Tags, predicted[i].Tags = c.Gold[i], c.Predicted[i]
+			}
+			check(t, ner{}.Tables(gold, predicted).Labels, "_macro", c.Want)
+		})
+	}
+}
