@@ -10,12 +10,9 @@ import (
 	"github.com/jenga-nlp/jenga/corpus"
 )
 
-func init() {
-	Register("multi_label", ManyOptions{Separator: ","}, NewMultiLabel)
-	Register("qa_qc", ManyOptions{Separator: ","}, NewMultiLabel) // questions of quality control, each yes or no
-}
+func init() { Register("multi_label", ManyOptions{Separator: ","}, NewMultiLabel) }
 
-// ManyOptions are the keys that may stand beside `type: multi_label`.
+// ManyOptions are the keys that may stand beside `type: multi_label` and `type: qa_qc`.
 type ManyOptions struct {
 	Separator string `yaml:"separator" doc:"what stands between the labels of a text that holds several: \"joy,love\""`
 }

@@ -1,0 +1,54 @@
+package tasks_test
+
+import (
+	"encoding/json"
+	"reflect"
+	"testing"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/parttest"
+	"github.com/jenga-nlp/jenga/tasks"
+)
+
+func TestQAQC(t *testing.T) {
+	one, zero := json.Number("1"), json.Number("0")
+	lists := func(first, second []any) corpus.Record {
+		return record(map[string]any{"text": "how may I help?", "labels": map[string]any{"first": first, "second": second}})
+	}
+	parttest.Task(t, "qa_qc", "", lists([]any{one}, []any{one, zero}), lists([]any{zero}, []any{zero, zero}))
+}
+
+func TestAHeadAnswersTheQuestionsOfItsName(t *testing.T) {
+	task, err := tasks.NewQAQC(tasks.ManyOptions{Separator: ","}, tasks.Site{Heads: []string{"opening", "listening", "closing"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := task.Example(record(map[string]any{"text": "hello", "labels": `{"opening": [1], "listening": [1, 0, 1]}`}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []corpus.Target{
+		{Labels: []string{"0"}, Absent: []string{}},
+		{Labels: []string{"0", "2"}, Absent: []string{"1"}},
+		{}, // not labelled
+	}
+	if !reflect.DeepEqual(e.Targets, want) {
+		t.Errorf("targets %+v, want %+v", e.Targets, want)
+	}
+
+	// of two texts with three questions each, one answer is wrong
+	gold := []corpus.Target{{Labels: []string{"0", "2"}}, {Labels: []string{"1"}}}
+	predicted := []corpus.Prediction{{Labels: []string{"0", "2"}}, {Labels: []string{"1", "2"}}}
+	got := map[string]float64{}
+	for _, m := range task.Judge(gold, predicted) {
+		got[m.Name] = m.Value
+	}
+	for name, want := range map[string]float64{"f1": 6. / 7, "precision": 0.75, "recall": 1, "exact_match": 0.5} {
+		if got[name] != want {
+			t.Errorf("%s = %v, want %v", name, got[name], want)
+		}
+	}
+	if _, tables := task.(tasks.Tabler); !tables {
+		t.Error("it tells nothing of each question")
+	}
+}
