@@ -170,14 +170,14 @@ func init() {
 	heads.Register("grasping", struct{}{}, func(_ struct{}, site heads.Site) (heads.Head, error) {
 		sound, err := heads.NewReconstruction(heads.ReconstructionOptions{Pool: "mean"}, site)
 		return grasping{sound}, err
-	})
+	}, corpus.Anomaly)
 	heads.Register("forgetful", struct{}{}, func(_ struct{}, site heads.Site) (heads.Head, error) {
 		sound, err := heads.NewAttentionPattern(heads.AttentionPatternOptions{FitTexts: 9}, site)
 		if err != nil {
 			return nil, err
 		}
 		return forgetful{sound, sound.(heads.Fitter), sound.(heads.Watcher), new(float64)}, nil
-	})
+	}, corpus.Anomaly)
 }
 
 // mixing is a fusion that shows each text the mean of all.
