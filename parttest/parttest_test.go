@@ -3,6 +3,7 @@ package parttest_test
 import (
 	"testing"
 
+	_ "github.com/jenga-nlp/jenga/encoders/transformer"
 	"github.com/jenga-nlp/jenga/parttest"
 )
 
@@ -26,6 +27,17 @@ func TestHeads(t *testing.T) {
 	} {
 		for _, o := range options {
 			t.Run(name+" "+o, func(t *testing.T) { parttest.Head(t, name, o) })
+		}
+	}
+}
+
+func TestEncoders(t *testing.T) {
+	for name, options := range map[string][]string{
+		"bilstm":      {"{embedding: 6, layers: 2, hidden: 5}", "{embedding: 24, layers: 3, hidden: 12}"},
+		"transformer": {"{layers: 2, width: 12, heads: 3, feed_forward: 20, max_positions: 16}"},
+	} {
+		for _, o := range options {
+			t.Run(name+" "+o, func(t *testing.T) { parttest.Encoder(t, name, o) })
 		}
 	}
 }
