@@ -22,7 +22,8 @@ type Objective interface {
 	// Units is how many labelled units (texts, words, spans; class weights counted in) gold holds.
 	Units(gold []corpus.Target) float64
 	// Loss is the sum over them, nil if there are none. The loop divides by the units of the whole step, accumulation
-	// included.
+	// included. A loss over pairs of examples, of which one is to score higher than the other, is no sum over them: it
+	// is that of the batch times its units, 0 for an example by itself.
 	Loss(p *nn.Pass, scores Scores, gold []corpus.Target) *nn.Node
 	// Predict reads scores, after p.Forward, as one prediction an example.
 	Predict(scores Scores) []corpus.Prediction

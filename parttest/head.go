@@ -84,11 +84,17 @@ func checkHead(t *testing.T, answer corpus.Answer, m maker) {
 	t.Run("where nothing is labelled there is no loss, yet predictions", func(t *testing.T) {
 		checkUnlabelled(t, m, answer, texts)
 	})
-	t.Run("the loss is a sum over texts", func(t *testing.T) { checkSum(t, m, texts) })
+	t.Run("the loss is a sum over texts, or compares them", func(t *testing.T) { checkSum(t, m, texts) })
 	t.Run("the loss leaves the scores as they are", func(t *testing.T) { checkScoresStay(t, m, pack(texts...)) })
 	t.Run("predictions are of the kind asked for", func(t *testing.T) { checkKinds(t, m.untrained(t), answer, pack(texts...)) })
 	t.Run("it saves, loads and predicts alike", func(t *testing.T) { checkSaved(t, m, pack(texts...)) })
 	t.Run("order and company of texts change no bit", func(t *testing.T) { checkCompany(t, m.untrained(t), texts) })
+	if !answer.Hides() { // each window hides tokens of its own
+		t.Run("a text in two windows is one example", func(t *testing.T) {
+			checkWindows(t, m.untrained(t), texts)
+			checkGradients(t, m, packWindows(1.5, texts...), answer != corpus.Anomaly)
+		})
+	}
 	t.Run("what is no number does not stop it", func(t *testing.T) { checkNaN(t, m.untrained(t), pack(texts...)) })
 }
 
@@ -117,6 +123,7 @@ func checkFitter(t *testing.T, answer corpus.Answer, m maker) {
 	t.Run("predictions are of the kind asked for", func(t *testing.T) { checkKinds(t, fitted(t), answer, pack(texts...)) })
 	t.Run("it saves, loads and predicts alike", func(t *testing.T) { checkLoaded(t, fitted(t), m.subject(t, 2), pack(texts...)) })
 	t.Run("order and company of texts change no bit", func(t *testing.T) { checkCompany(t, fitted(t), texts) })
+	t.Run("a text in two windows is one example", func(t *testing.T) { checkWindows(t, fitted(t), texts) })
 	t.Run("what is no number does not stop it", func(t *testing.T) { checkNaN(t, fitted(t), pack(texts...)) })
 }
 
@@ -415,12 +422,36 @@ func checkSum(t *testing.T, m maker, texts []text) {
 			want += s.run(t, pack(x), false, true).value(t)
 		}
 	}
-	if got := s.run(t, pack(texts...), false, true).value(t); math.Abs(got-want) > 1e-4*math.Abs(want) {
+	got := s.run(t, pack(texts...), false, true).value(t)
+	if want == 0 {
+		want = got // of a loss that compares texts: none has one by itself
+	}
+	if !(math.Abs(got-want) <= 1e-4*math.Abs(want)) {
 		t.Errorf("the loss of all texts is %.6g, the sum of each text's %.6g", got, want)
 	}
 	more := append(slices.Clone(texts), unlabelled(texts[0]))
 	if got := s.run(t, pack(more...), false, true).value(t); math.Abs(got-want) > 1e-4*math.Abs(want) {
 		t.Errorf("a text without a label takes the loss from %.6g to %.6g", want, got)
+	}
+}
+
+// checkWindows compares texts in two windows, which are alike, with the same texts in one.
+func checkWindows(t *testing.T, s subject, texts []text) {
+	t.Helper()
+	once, twice := pack(texts...), packWindows(1, texts...)
+	one, two := s.run(t, once, false, true), s.run(t, twice, false, true)
+	if got, want := s.Predict(two.scores), s.Predict(one.scores); !reflect.DeepEqual(got, want) {
+		t.Errorf("of texts in two windows that are alike it predicts\n%v\nof the same in one\n%v", got, want)
+	}
+	if (one.loss == nil) != (two.loss == nil) {
+		t.Fatal("in two windows there is a loss, in one there is none, or the other way round")
+	}
+	if one.loss == nil {
+		return
+	}
+	want, got := one.value(t)/s.Units(once.gold), two.value(t)/s.Units(twice.gold)
+	if !(math.Abs(got-want) <= 1e-4*math.Abs(want)) {
+		t.Errorf("the loss of a unit is %.6g in two windows that are alike, %.6g in one", got, want)
 	}
 }
 

@@ -22,7 +22,7 @@ func TestHeads(t *testing.T) {
 		"reconstruction":    {"", "{hidden: 3, pool: cls}", "{pool: max, false_alarms: 0}"},
 		"attention_pattern": {"", "fit_texts: 3"},
 		"mlm":               {"", "{share: 0.5, guesses: 2}"},
-		"similarity":        {"{loss: mse, range: [0, 2]}", "{loss: mse, range: [0, 2], pool: max}"},
+		"similarity":        {"range: [0, 2]", "{range: [0, 2], pool: attention, scale: 5}", "{loss: mse, range: [0, 2]}", "{loss: mse, range: [0, 2], pool: max}"},
 		"regression":        {"", "{range: [-1, 4], loss: huber, pool: mean}", "{scale: standard, loss: mae, dropout: 0}"},
 	} {
 		for _, o := range options {

@@ -2,6 +2,7 @@ package parttest
 
 import (
 	"math/rand/v2"
+	"slices"
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/heads"
@@ -205,6 +206,30 @@ func pack(texts ...text) batch {
 	for i, x := range texts {
 		b.add(x, i, false)
 		b.gold = append(b.gold, x.gold)
+		if x.second != nil {
+			b.add(text{states: x.second}, i, true)
+		}
+	}
+	return b
+}
+
+// packWindows packs each text as two windows of one example. The states of the second are those of the first times by.
+// Second texts of pairs have one window.
+func packWindows(by float32, texts ...text) batch {
+	b := batch{rows: nn.Rows{Starts: []int{0}}}
+	for i, x := range texts {
+		b.add(x, i, false)
+		again := x
+		again.states = slices.Clone(x.states)
+		for k := range again.states {
+			again.states[k] *= by
+		}
+		b.add(again, i, false)
+		gold := x.gold
+		if gold.QuoteTokens != nil {
+			gold.QuoteTokens = slices.Repeat(gold.QuoteTokens, 2) // of each window
+		}
+		b.gold = append(b.gold, gold)
 		if x.second != nil {
 			b.add(text{states: x.second}, i, true)
 		}
