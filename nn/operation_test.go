@@ -50,7 +50,6 @@ var differentiable = map[string]func(p *Pass, params Params, x *Node) *Node{
 	"sum with self": func(_ *Pass, _ Params, x *Node) *Node { return Sum(x, x) },
 	"scale rows":    func(_ *Pass, w Params, x *Node) *Node { return ScaleRows(x, NewLinear(w, 4, 1).Apply(x)) },
 	"cross entropy": func(_ *Pass, _ Params, x *Node) *Node { return CrossEntropy(x, []int{0, 3, -1, 2, -2, 1}) },
-	"keep":          func(p *Pass, w Params, x *Node) *Node { return NewLinear(w, 4, 1).Apply(x) },
 	"attention pool": func(_ *Pass, w Params, x *Node) *Node {
 		return NewAttentionPool(w, 4).Apply(Hidden{States: x, Rows: threeTexts})
 	},
