@@ -2,8 +2,10 @@ package fusion
 
 import (
 	"encoding/json"
+	"maps"
 	"math"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -52,6 +54,9 @@ func TestAttentionEqualsItsFormula(t *testing.T) {
 	var g golden
 	if err := json.Unmarshal(data, &g); err != nil {
 		t.Fatal(err)
+	}
+	if got := slices.Sorted(maps.Keys(g.Scales)); !slices.Equal(got, []string{"exact", "length", "residual"}) {
+		t.Fatalf("goldens of the scales %q", got)
 	}
 	for scale, want := range g.Scales {
 		t.Run(scale, func(t *testing.T) {
@@ -118,7 +123,7 @@ func compare(t *testing.T, what string, got, want []float32) {
 		t.Fatalf("%s: %d values, want %d", what, len(got), len(want))
 	}
 	for i := range want {
-		if math.Abs(float64(got[i]-want[i])) > 1e-5 {
+		if !(math.Abs(float64(got[i]-want[i])) <= 1e-5) {
 			t.Errorf("%s at %d = %v, want %v", what, i, got[i], want[i])
 		}
 	}

@@ -101,7 +101,7 @@ func TestFeaturesOfAttentionMaps(t *testing.T) {
 		var got [perMap]float32
 		describeMap(got[:], c.weights, tokens, []int{1, 3})
 		for k := range got {
-			if math.Abs(float64(got[k]-c.want[k])) > 1e-6 {
+			if !(math.Abs(float64(got[k]-c.want[k])) <= 1e-6) {
 				t.Errorf("%s: features %v, want %v", name, got, c.want)
 				break
 			}
@@ -133,7 +133,7 @@ func TestALensIsPartOfThePattern(t *testing.T) {
 	p.Keep("heads.a.b.focus.centre", 0, []int{2, 1}, []float32{0.2, 0.4})
 	p.Keep("heads.a.b.focus.aperture", 1, []int{1, 1}, []float32{0.7})
 	got := h.Features(scores)
-	if want := [][]float32{{0.3, 0}, {0, 0.7}}; math.Abs(float64(got[0][0]-want[0][0])) > 1e-6 || got[1][1] != want[1][1] {
+	if want := [][]float32{{0.3, 0}, {0, 0.7}}; !(math.Abs(float64(got[0][0]-want[0][0])) <= 1e-6) || got[1][1] != want[1][1] {
 		t.Errorf("features %v, want %v", got, want)
 	}
 }

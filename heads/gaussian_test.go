@@ -44,12 +44,12 @@ func TestAGaussianIsFittedAsByScikitLearn(t *testing.T) {
 				}
 			}
 			covariance, shrinkage := ledoitWolf(x)
-			if math.Abs(shrinkage-c.Shrinkage) > 1e-9 {
+			if !(math.Abs(shrinkage-c.Shrinkage) <= 1e-9) {
 				t.Errorf("shrinkage %v, want %v", shrinkage, c.Shrinkage)
 			}
 			for i := range p {
 				for j := range p {
-					if got, want := covariance.At(i, j), c.Covariance[i][j]; math.Abs(got-want) > 1e-9*max(1, math.Abs(want)) {
+					if got, want := covariance.At(i, j), c.Covariance[i][j]; !(math.Abs(got-want) <= 1e-9*max(1, math.Abs(want))) {
 						t.Errorf("covariance[%d %d] = %v, want %v", i, j, got, want)
 					}
 				}
@@ -58,7 +58,7 @@ func TestAGaussianIsFittedAsByScikitLearn(t *testing.T) {
 			g := newGaussian(nn.NewParams(1), p)
 			g.fit(rows)
 			for i, row := range rows {
-				if got, want := g.distance(row), c.Distances[i]; math.Abs(got-want) > 1e-5*max(1, want) {
+				if got, want := g.distance(row), c.Distances[i]; !(math.Abs(got-want) <= 1e-5*max(1, want)) {
 					t.Errorf("row %d: distance %v, want %v", i, got, want)
 				}
 			}

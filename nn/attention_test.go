@@ -77,7 +77,7 @@ func TestAttentionOfLargeScoresDoesNotOverflow(t *testing.T) {
 					want += float64(v[j*width])
 					n++
 				}
-				if got := float64(out[i*width]); math.Abs(got-want/n) > 1e-4 {
+				if got := float64(out[i*width]); !(math.Abs(got-want/n) <= 1e-4) {
 					t.Errorf("row %d is %v, want %v", i, got, want/n)
 				}
 			}
@@ -180,7 +180,7 @@ func TestTheLensAtItsBounds(t *testing.T) {
 						for _, w := range weights[i*tokens : (i+1)*tokens] {
 							sum += float64(w)
 						}
-						if math.Abs(sum-1) > 1e-4 {
+						if !(math.Abs(sum-1) <= 1e-4) {
 							t.Fatalf("%d tokens, σ %v, μ %v, twice %v: weights of query %d sum to %v", tokens, aperture, centre, twice, i, sum)
 						}
 					}
@@ -199,13 +199,13 @@ func TestANarrowLensSeesWhereItLooks(t *testing.T) {
 			near += float64(w)
 		}
 	}
-	if near < 0.999 {
+	if !(near >= 0.999) {
 		t.Errorf("%.4f of the weight is near the centre", near)
 	}
 	// the other reading is nearly flat: products lie in [0, 1]
 	weights, _, _, _ = lensed(t, tokens, 0.25, 0.02, true)
 	for j, w := range weights[:tokens] {
-		if w > 3.0/tokens {
+		if !(w <= 3.0/tokens) {
 			t.Errorf("weight %v at %d, of %d tokens", w, j, tokens)
 		}
 	}

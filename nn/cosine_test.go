@@ -12,7 +12,7 @@ func TestCoSENTComparesPairs(t *testing.T) {
 	forward(t, p)
 	// row 0 is below rows 1 and 3, which are equal; row 2 has no number
 	want := 3 * math.Log(1+math.Exp(20*(0.9-0.2))+math.Exp(20*(0.9-0.7)))
-	if got := float64(Values(loss)[0]); math.Abs(got-want) > 1e-4 {
+	if got := float64(Values(loss)[0]); !(math.Abs(got-want) <= 1e-4) {
 		t.Errorf("loss %v, want %v", got, want)
 	}
 	d := zeros(4)
@@ -25,7 +25,7 @@ func TestCoSENTComparesPairs(t *testing.T) {
 		return 3 * math.Log(1+math.Exp(20*(s[0]-s[1]))+math.Exp(20*(s[0]-s[3])))
 	}
 	for i := range d {
-		if want := (at(i, 1e-5) - at(i, -1e-5)) / 2e-5; math.Abs(float64(d[i])-want) > 1e-3 {
+		if want := (at(i, 1e-5) - at(i, -1e-5)) / 2e-5; !(math.Abs(float64(d[i])-want) <= 1e-3) {
 			t.Errorf("gradient at %d is %v, want %v", i, d[i], want)
 		}
 	}
@@ -37,7 +37,7 @@ func TestCosineOfNothingIsNothing(t *testing.T) {
 	cosine := Cosine(a, b)
 	loss := halfSquares(cosine)
 	forward(t, p)
-	if got := Values(cosine); got[0] != 0 || math.Abs(float64(got[1])-1) > 1e-6 {
+	if got := Values(cosine); got[0] != 0 || !(math.Abs(float64(got[1])-1) <= 1e-6) {
 		t.Errorf("cosines %v, want 0 and 1", got)
 	}
 	d := zeros(4)

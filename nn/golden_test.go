@@ -59,6 +59,9 @@ func TestLayersEqualPyTorchs(t *testing.T) {
 		"cross entropy":                 func(_ Params, x *Node, gold []int) *Node { return CrossEntropy(x, gold) },
 		"cross entropy of large scores": func(_ Params, x *Node, gold []int) *Node { return CrossEntropy(x, gold) },
 	}
+	if len(cases) != len(layers) {
+		t.Errorf("%d cases for %d layers", len(cases), len(layers))
+	}
 	for name, layer := range layers {
 		t.Run(name, func(t *testing.T) {
 			c, ok := cases[name]

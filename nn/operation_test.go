@@ -132,7 +132,7 @@ func checkGradient(t *testing.T, name string, x, got []float32, factor float64, 
 		size += want * want
 	}
 	// Float32 values of some units rounded at 2^-24 and divided by 2h, and h² of the third derivative.
-	if math.Sqrt(wrong) > 1e-3*math.Sqrt(size)+1e-3 {
+	if !(math.Sqrt(wrong) <= 1e-3*math.Sqrt(size)+1e-3) {
 		t.Errorf("gradient of %s is off by %.2g of %.2g", name, math.Sqrt(wrong), math.Sqrt(size))
 	}
 }

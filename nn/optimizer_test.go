@@ -32,11 +32,11 @@ func TestAdamWEqualsPyTorchs(t *testing.T) {
 			copy(gradients.Of(w), step.Gradients[w.Name])
 		}
 		norm, factor, moved := Clip(params.All(), gradients, g.Clip)
-		if math.Abs(norm-step.Norm) > 1e-5*step.Norm {
+		if !(math.Abs(norm-step.Norm) <= 1e-5*step.Norm) {
 			t.Errorf("step %d: norm %v, want %v", n, norm, step.Norm)
 		}
 		rate := g.Rate * schedule.Rate(n)
-		if math.Abs(rate-step.Rate) > 1e-12 {
+		if !(math.Abs(rate-step.Rate) <= 1e-12) {
 			t.Errorf("step %d: rate %v, want %v", n, rate, step.Rate)
 		}
 		optimizer.Step(moved, gradients, factor, rate)
@@ -76,7 +76,7 @@ func TestClip(t *testing.T) {
 		factor      float32
 	}{{10, 5, 1}, {1, 5, 0.2}, {math.Inf(1), 5, 1}} {
 		norm, factor, got := Clip(params.All(), g, c.limit)
-		if norm != c.norm || math.Abs(float64(factor-c.factor)) > 1e-6 || !slices.Equal(got, moved) {
+		if norm != c.norm || !(math.Abs(float64(factor-c.factor)) <= 1e-6) || !slices.Equal(got, moved) {
 			t.Errorf("Clip to %v = %v, %v and %d moved, want %v, %v and 2", c.limit, norm, factor, len(got), c.norm, c.factor)
 		}
 	}

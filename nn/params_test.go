@@ -30,7 +30,7 @@ func TestParams(t *testing.T) {
 			squares += float64(v) * float64(v)
 		}
 		// Five standard errors of the mean and of the deviation of 10,000 draws.
-		if mean, std := sum/1e4, math.Sqrt(squares/1e4); math.Abs(mean) > 1e-3 || math.Abs(std-0.02) > 7.1e-4 {
+		if mean, std := sum/1e4, math.Sqrt(squares/1e4); !(math.Abs(mean) <= 1e-3) || !(math.Abs(std-0.02) <= 7.1e-4) {
 			t.Errorf("mean %v and deviation %v, want 0 and 0.02", mean, std)
 		}
 	})

@@ -118,7 +118,7 @@ func TestBackwardTwice(t *testing.T) {
 			}
 		}
 		for i := range a {
-			if math.Abs(float64(sum[i]-a[i]-b[i])) > 1e-5 {
+			if !(math.Abs(float64(sum[i]-a[i]-b[i])) <= 1e-5) {
 				t.Errorf("gradient at %d is %v, want %v", i, sum[i], a[i]+b[i])
 			}
 		}

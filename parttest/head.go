@@ -263,7 +263,7 @@ func checkTrains(t *testing.T, m maker, b batch) {
 	before := s.run(t, b, false, true).value(t)
 	s.train(t, b, steps)
 	after := s.run(t, b, false, true).value(t)
-	if after > 0.7*before {
+	if !(after <= 0.7*before) {
 		t.Errorf("%d steps take the loss from %.4g to %.4g, want at most %.4g: do all parameters stand in Operation.Params or Pass.Param?",
 			steps, before, after, 0.7*before)
 	}
@@ -430,7 +430,7 @@ func checkSum(t *testing.T, m maker, texts []text) {
 		t.Errorf("the loss of all texts is %.6g, the sum of each text's %.6g", got, want)
 	}
 	more := append(slices.Clone(texts), unlabelled(texts[0]))
-	if got := s.run(t, pack(more...), false, true).value(t); math.Abs(got-want) > 1e-4*math.Abs(want) {
+	if got := s.run(t, pack(more...), false, true).value(t); !(math.Abs(got-want) <= 1e-4*math.Abs(want)) {
 		t.Errorf("a text without a label takes the loss from %.6g to %.6g", want, got)
 	}
 }

@@ -207,7 +207,7 @@ func checkNoExamples(t *testing.T, task tasks.Task) {
 
 func checkPerfect(t *testing.T, task tasks.Task) {
 	gold, right := goldAnswers(task.Answer())
-	if main := judge(t, task, gold, right)[0]; math.Abs(main.Value-1) > 1e-9 {
+	if main := judge(t, task, gold, right)[0]; !(math.Abs(main.Value-1) <= 1e-9) {
 		t.Errorf("%s = %v, want 1", main.Name, main.Value)
 	}
 }
@@ -291,7 +291,7 @@ func checkOrder(t *testing.T, task tasks.Task) {
 		})
 		got := judge(t, task, gold, mixed)
 		for i, m := range got {
-			if m.Name != want[i].Name || math.Abs(m.Value-want[i].Value) > 1e-12 {
+			if m.Name != want[i].Name || !(math.Abs(m.Value-want[i].Value) <= 1e-12) {
 				t.Errorf("%v in another order %v", want[i], m)
 			}
 		}

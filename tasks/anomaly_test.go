@@ -16,7 +16,7 @@ func TestAnomaliesAreJudgedAsByScikitLearn(t *testing.T) {
 				gold[i].Value, predicted[i].Value = &c.Gold[i], c.Predicted[i]
 			}
 			for _, m := range task.Judge(gold, predicted)[:2] {
-				if math.Abs(m.Value-c.Want[m.Name]) > 1e-12 {
+				if !(math.Abs(m.Value-c.Want[m.Name]) <= 1e-12) {
 					t.Errorf("%s = %v, want %v", m.Name, m.Value, c.Want[m.Name])
 				}
 			}

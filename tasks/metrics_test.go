@@ -50,6 +50,10 @@ func readGoldens(t *testing.T) goldens {
 	if err := json.Unmarshal(data, &g); err != nil {
 		t.Fatal(err)
 	}
+	got := [5]int{len(g.Labels), len(g.Many), len(g.Numbers), len(g.Anomalies), len(g.Spans)}
+	if want := [5]int{13, 6, 4, 4, 20}; got != want {
+		t.Fatalf("%v goldens of labels, many labels, numbers, anomalies and spans, want %v", got, want)
+	}
 	return g
 }
 
@@ -60,7 +64,7 @@ func compare(t *testing.T, metrics []Metric, want map[string]float64) {
 	}
 	for _, m := range metrics {
 		// Both sides sum some ten float64 shares.
-		if w, ok := want[m.Name]; !ok || math.Abs(m.Value-w) > 1e-14 {
+		if w, ok := want[m.Name]; !ok || !(math.Abs(m.Value-w) <= 1e-14) {
 			t.Errorf("%s = %v, want %v", m.Name, m.Value, w)
 		}
 	}
@@ -88,8 +92,12 @@ func TestManyLabelsAreJudgedAsByScikitLearn(t *testing.T) {
 func TestNumbersAreJudgedAsByScipy(t *testing.T) {
 	for _, c := range readGoldens(t).Numbers {
 		t.Run(c.Name, func(t *testing.T) {
-			for _, m := range judgeNumbers(c.Gold, c.Predicted) {
-				if w, ok := c.Want[m.Name]; !ok || math.Abs(m.Value-w) > 1e-9 {
+			metrics := judgeNumbers(c.Gold, c.Predicted)
+			if len(metrics) != len(c.Want) {
+				t.Errorf("%d metrics, want %d", len(metrics), len(c.Want))
+			}
+			for _, m := range metrics {
+				if w, ok := c.Want[m.Name]; !ok || !(math.Abs(m.Value-w) <= 1e-9) {
 					t.Errorf("%s = %v, want %v", m.Name, m.Value, w)
 				}
 			}

@@ -69,7 +69,7 @@ func TestNumbersThatAreAllOneHaveNoCorrelation(t *testing.T) {
 	gold := []corpus.Target{{Value: &one}, {Value: &one}}
 	for _, m := range newRegression(t).Judge(gold, []corpus.Prediction{{Value: 1}, {Value: 3}}) {
 		want := map[string]float64{"pearson": 0, "spearman": 0, "rmse": math.Sqrt2, "mae": 1}[m.Name]
-		if math.Abs(m.Value-want) > 1e-12 {
+		if !(math.Abs(m.Value-want) <= 1e-12) {
 			t.Errorf("%s = %v, want %v", m.Name, m.Value, want)
 		}
 	}

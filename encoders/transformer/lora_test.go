@@ -40,7 +40,7 @@ func TestLoRAChangesNothingAtFirst(t *testing.T) {
 	}
 	got := encode(t, e, nn.NewPass(1), loraTexts, nn.LastLayer)[0]
 	for i := range want {
-		if math.Abs(float64(got[i]-want[i])) > 1e-6 {
+		if !(math.Abs(float64(got[i]-want[i])) <= 1e-6) {
 			t.Fatalf("state %d is %v, was %v", i, got[i], want[i])
 		}
 	}
@@ -80,7 +80,7 @@ func TestLoRAsGradientsAgreeWithDifferences(t *testing.T) {
 			}
 			want := (at(was+h) - at(was-h)) / (2 * h)
 			at(was)
-			if math.Abs(float64(got[i])-want) > 1e-2*math.Max(1, math.Abs(want)) {
+			if !(math.Abs(float64(got[i])-want) <= 1e-2*math.Max(1, math.Abs(want))) {
 				t.Errorf("gradient of %s at %d is %v, differences say %v", w.Name, i, got[i], want)
 			}
 		}

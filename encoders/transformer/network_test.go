@@ -141,7 +141,7 @@ func TestBackwardLeavesThePassAsItIs(t *testing.T) {
 	e.Backward(p, upstream, again)
 	for _, w := range params.All() {
 		for i, g := range once.Of(w) {
-			if math.Abs(float64(again.Of(w)[i]-2*g)) > 1e-5*(1+math.Abs(float64(g))) {
+			if !(math.Abs(float64(again.Of(w)[i]-2*g)) <= 1e-5*(1+math.Abs(float64(g)))) {
 				t.Fatalf("Backward does not add to the gradient of %s", w.Name)
 			}
 		}
@@ -224,7 +224,7 @@ func TestGradientsAtAllLayersAddUp(t *testing.T) {
 	e.Backward(p, [][]float32{nil, nil, at[2]}, apart)
 	for _, w := range params.All() {
 		for i, g := range together.Of(w) {
-			if math.Abs(float64(g-apart.Of(w)[i])) > 1e-4 {
+			if !(math.Abs(float64(g-apart.Of(w)[i])) <= 1e-4) {
 				t.Fatalf("%s: gradients at two layers give %v, one after the other %v", w.Name, g, apart.Of(w)[i])
 			}
 		}
