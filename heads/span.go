@@ -18,7 +18,7 @@ func init() {
 type SpanOptions struct {
 	MaxAnswerTokens int     `yaml:"max_answer_tokens" range:"[1,4096]" doc:"tokens of the longest answer"`
 	NoAnswer        bool    `yaml:"no_answer" doc:"whether a context may hold no answer, as in SQuAD 2.0; the score of the first token is that of none"`
-	Margin          float64 `yaml:"margin" doc:"by how much the score of no answer must be higher than the best answer's, with no_answer"`
+	Margin          float64 `yaml:"margin" doc:"by how much the score of no answer must be above the best answer's, with no_answer; in scores, which are logarithms of probabilities but for a constant"`
 	Dropout         float64 `yaml:"dropout" range:"[-1,1)" doc:"share of features hidden from the scorer in training; -1: model.dropout"`
 }
 

@@ -16,11 +16,11 @@ var defaults = Options{Layers: 4, Width: 256, Heads: 4, FeedForward: 1024, MaxPo
 
 // Options are the sizes of an encoder from scratch. A pretrained one has those of its config.json.
 type Options struct {
-	Layers       int `yaml:"layers" doc:"number of layers"`
-	Width        int `yaml:"width" doc:"width of the hidden states, in numbers"`
-	Heads        int `yaml:"heads" doc:"attention heads of a layer; they divide the width"`
-	FeedForward  int `yaml:"feed_forward" doc:"width of the feed-forward layer, in numbers"`
-	MaxPositions int `yaml:"max_positions" doc:"length of the longest text, in tokens"`
+	Layers       int `yaml:"layers" range:"[1,1024]" doc:"number of layers"`
+	Width        int `yaml:"width" range:"[1,16777216]" doc:"width of the hidden states, in numbers"`
+	Heads        int `yaml:"heads" range:"[1,16777216]" doc:"attention heads of a layer; they divide the width"`
+	FeedForward  int `yaml:"feed_forward" range:"[1,16777216]" doc:"width of the feed-forward layer, in numbers"`
+	MaxPositions int `yaml:"max_positions" range:"[1,16777216]" doc:"length of the longest text, in tokens"`
 	// A narrow encoder learns the order of words sooner from a wider range than BERT's 0.02, which fits a width of 768.
 	InitializerRange float64 `yaml:"initializer_range" range:"(0,1]" doc:"standard deviation of the initial weights"`
 }
