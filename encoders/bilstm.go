@@ -35,8 +35,13 @@ func (o BiLSTMOptions) CheckBase() error {
 	return nil
 }
 
-// bilstm is word embeddings and bidirectional LSTM layers, with dropout between them (Focus Mechanism's encoder). Asked
-// for the states of all layers it gives those of the LSTM layers: the embeddings have another width.
+// bilstm is word embeddings and bidirectional LSTM layers (Hochreiter & Schmidhuber 1997), with dropout between them
+// (Focus Mechanism's encoder). Each direction of a layer reads a token's x and its own h' and c' of the token before:
+//
+//	i, f, o = σ(x·W + h'·R + b)    a = tanh(x·W_a + h'·R_a + b_a)    c = f·c' + i·a    h = o·tanh(c)
+//
+// with W, R and b of each gate its own. A token's state is the h of both directions side by side. Asked for the states
+// of all layers it gives those of the LSTM layers: the embeddings have another width.
 type bilstm struct {
 	config bilstmConfig
 	params nn.Params

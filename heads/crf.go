@@ -20,7 +20,15 @@ type CRFOptions struct {
 	Dropout     float64 `yaml:"dropout" range:"[-1,1)" doc:"share of features hidden from the scorer in training; -1: model.dropout"`
 }
 
-// crf tags words by scores for each word and each move from a tag to the next: a linear-chain conditional random field.
+// crf tags the words of a text together, a linear-chain conditional random field (Lafferty et al. 2001): by scores of
+// each word's tags, e_t = W·x_t + b, and learned ones of each move A from a tag to the next, of the first tag and of the
+// last. The tags y of n words have the probability
+//
+//	p(y | x) = exp(first[y_1] + Σ_t e_t[y_t] + Σ_t A[y_t, y_t+1] + last[y_n]) / Z
+//
+// with Z the sum of the same over all tags (forward algorithm, in log space). The loss is -log p of the gold tags,
+// divided by the words; the answer is the likeliest y (Viterbi 1967). Moves that constraints forbid are in neither Z nor
+// the answer.
 type crf struct {
 	drop   nn.Dropout
 	score  *nn.Linear

@@ -32,11 +32,17 @@ type FocusOptions struct {
 // Lensed implements Lensed.
 func (FocusOptions) Lensed() {}
 
-// focus scores what attention sees through a Gaussian lens (Focus Mechanism): a query's centre μ and aperture σ say where
-// in the text it looks, and how widely.
+// focus scores what attention sees through a Gaussian lens (Focus Mechanism): a query's centre μ and aperture σ say
+// where in the text it looks, and how widely. With p_j = j/(T-1) the place of token j of T, 0 where T is 1, query i of
+// an attention head of width d weighs the values V by
 //
-//	x = BiLSTM(h)    μ = sigmoid(w_μ·x + b_μ)    σ = least + softplus(w_σ·x + b_σ)
-//	y = LayerNorm(x + W_O·focus(Q, K, V, μ, σ))
+//	x = BiLSTM(h)    μ = sigmoid(w_μ·x + b_μ)    σ = min_aperture + softplus(w_σ·x + b_σ)
+//	weights_ij = softmax_j(q_i·k_j/√d - (p_j - μ_i)²/(2σ_i²))
+//	y = LayerNorm(x + W_O·Concat_heads(weights·V))
+//
+// which is attention A = softmax(q·k/√d) times lens L = exp(-(p - μ)²/2σ²), divided by the sum. With normalise: softmax
+// they are softmax_j(A_ij·L_ij). All attention heads share a query's μ and σ, unless lens_per_head. A text's y are
+// pooled and scored by one linear layer, or each word's.
 type focus struct {
 	scored
 	lstm             []*nn.BiLSTM

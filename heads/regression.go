@@ -21,7 +21,15 @@ type RegressionOptions struct {
 	Dropout float64   `yaml:"dropout" range:"[-1,1)" doc:"share of features hidden from the scorer in training; -1: model.dropout"`
 }
 
-// regression gives a text a number by one linear layer.
+// regression gives a text a number by one linear layer over its pooled state x, without a range or with one, [a, c]:
+//
+//	y = w·x + b    or    y = a + (c-a)·sigmoid(w·x + b)
+//
+// The loss of its distance d to the gold number is
+//
+//	mse d²    mae |d|    huber d²/2 where |d| < 1, else |d| - 1/2 (Huber 1964)
+//
+// With scale: standard both are counted from the mean of the training numbers, in their standard deviations.
 type regression struct {
 	scored
 	limit []float64 // nil: none

@@ -24,8 +24,13 @@ type SimilarityOptions struct {
 	Pool  string    `yaml:"pool" choice:"cls|mean|max|attention" doc:"how a text's tokens become one vector: the first, their mean, maximum, or a learned mean"`
 }
 
-// similarity says how alike two texts are, each encoded by itself: by the cosine of their pooled states (Reimers &
-// Gurevych 2019, "Sentence-BERT").
+// similarity says how alike two texts are, each encoded by itself: by the cosine of their pooled states u and v
+// (Reimers & Gurevych 2019, "Sentence-BERT"), cos = u·v/(|u|·|v|). Of the pairs of a batch the loss cosent (Su 2022,
+// "CoSENT") is
+//
+//	log(1 + Σ exp(scale·(cos_i - cos_j)))    over all i, j where pair j is more alike than pair i
+//
+// and mse the mean of (cos - (gold - LEAST)/(MOST - LEAST))². The answer is LEAST + (MOST - LEAST)·cos.
 type similarity struct {
 	SimilarityOptions
 	pool func(nn.Hidden) *nn.Node

@@ -22,8 +22,14 @@ type SpanOptions struct {
 	Dropout         float64 `yaml:"dropout" range:"[-1,1)" doc:"share of features hidden from the scorer in training; -1: model.dropout"`
 }
 
-// span scores each token as the first and as the last of an answer (Devlin et al. 2019, section 4.2); the answer is the
-// span with the highest sum. The first token's scores stand for no answer (section 4.3).
+// span scores each token h_i as the first and as the last of an answer (Devlin et al. 2019, section 4.2):
+//
+//	s_i = S·h_i    e_i = E·h_i    p(start=i) = softmax(s)_i    p(end=j) = softmax(e)_j
+//
+// over the tokens of the context and the text's first, which stands for no answer (section 4.3). The answer is the span
+// i ≤ j < i + max_answer_tokens with the highest s_i + e_j, of all windows; its probability p(start=i)·p(end=j). The
+// loss of a window is -(log p(start) + log p(end))/2 of the gold span, that of the first token where the window has it
+// not. With no_answer there is none where s + e of the first token is above the answer's by more than margin.
 type span struct {
 	SpanOptions
 	drop  nn.Dropout

@@ -15,8 +15,10 @@ type AnomalyOptions struct {
 	Normal string `yaml:"normal" doc:"label of normal texts; any other one is an anomaly's"`
 }
 
-// anomaly asks how unlike normal texts a text is, as a score. Training learns from normal texts alone; the others tell on
-// dev and test how well the scores part them.
+// anomaly asks how unlike normal texts a text is, as a score. Training learns from normal texts alone; the others tell
+// on dev and test how well the scores part them. Its metrics are auroc, the chance that an anomaly scores above a
+// normal text (Hanley & McNeil 1982), and average_precision, both as scikit-learn has them; recall, the share of
+// anomalies that raise an alarm; and specificity, the share of normal texts that do not.
 type anomaly struct {
 	heads  []string
 	normal string

@@ -6,7 +6,9 @@ func init() {
 	Register("classification", struct{}{}, func(_ struct{}, site Site) (Task, error) { return NewClassification(site), nil })
 }
 
-// classification asks for one label of a text, or of a pair of texts.
+// classification asks for one label of a text, or of a pair of texts. Its metrics are accuracy; precision, recall and
+// f1 as plain means over labels, and with _micro and _weighted behind, as scikit-learn's
+// precision_recall_fscore_support has them; and mcc, Matthews' coefficient for any number of labels (Gorodkin 2004).
 type classification struct{ heads []string }
 
 // NewClassification makes a task whose heads each choose one of several labels. A record has them in the field label,

@@ -7,7 +7,7 @@ func init() {
 }
 
 // mlm asks what tokens are hidden in a text, of which nobody has to say anything: masked language modelling. Its texts are
-// read by no other task.
+// read by no other task. Its metric is accuracy, the share of hidden tokens whose likeliest guess is right.
 type mlm struct{ heads int }
 
 // NewMLM makes a task whose heads guess hidden tokens. A record has a text, and no answer.

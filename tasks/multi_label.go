@@ -17,7 +17,10 @@ type ManyOptions struct {
 	Separator string `yaml:"separator" doc:"what stands between the labels of a text that holds several: \"joy,love\""`
 }
 
-// multiLabel asks for any number of labels of a text.
+// multiLabel asks for any number of labels of a text. Its metrics are f1, precision and recall of all decisions
+// together, and with _macro and _weighted behind as means over labels; f1_samples, the mean of each text's F1; and
+// exact_match, the share of texts whose labels are all right, which is also scikit-learn's accuracy. All are as
+// scikit-learn has them.
 type multiLabel struct {
 	heads     []string
 	separator string
@@ -25,8 +28,8 @@ type multiLabel struct {
 }
 
 // NewMultiLabel makes a task whose heads each find any number of labels. A record has them in the field labels, or
-// label.HEAD for a head of its own: a list of names, names with a separator between, or lists of 0 and 1 for each head,
-// {"opening": [1], "closing": [0, 1]}, whose labels are numbered from 0.
+// label, or label.HEAD for a head of its own: a list of names, names with a separator between, or lists of 0 and 1 for
+// each head, {"opening": [1], "closing": [0, 1]}, whose labels are numbered from 0.
 func NewMultiLabel(o ManyOptions, site Site) (Task, error) {
 	if o.Separator == "" {
 		return nil, fmt.Errorf("separator is empty; want what stands between two labels")

@@ -17,14 +17,16 @@ type RegressionOptions struct {
 	Range []float64 `yaml:"range" doc:"[LEAST, MOST] that a gold number may be; none: any"`
 }
 
-// regression asks for a number about a text, or about a pair of texts.
+// regression asks for a number about a text, or about a pair of texts, which a record has in the field value, label or
+// score. Its metrics are the correlations pearson (Pearson 1895) and spearman (Spearman 1904, of ranks), and the errors
+// rmse, the root of the mean square, and mae, the mean distance, in the unit of the numbers.
 type regression struct {
 	heads []string
 	limit []float64
 }
 
-// NewRegression makes a task whose heads each give a number. A record has it in the field value, or label, or value.HEAD
-// for a head of its own.
+// NewRegression makes a task whose heads each give a number. A record has it in the field value, or label, or score, or
+// value.HEAD for a head of its own.
 func NewRegression(o RegressionOptions, site Site) (Task, error) {
 	if n := len(o.Range); n != 0 && (n != 2 || !(o.Range[0] < o.Range[1])) {
 		return nil, fmt.Errorf("range is %v; want [LEAST, MOST]", o.Range)

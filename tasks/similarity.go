@@ -8,12 +8,13 @@ import (
 
 func init() { Register("similarity", RegressionOptions{}, NewSimilarity) }
 
-// similarity asks how alike the two texts of a pair are, as a number. Unlike in a regression, each is encoded by itself,
-// so that texts can be compared that were encoded before.
+// similarity asks how alike the two texts of a pair are, as a number. Unlike in a regression, each is encoded by
+// itself, so that texts can be compared that were encoded before. It reads the fields of a regression and has its
+// metrics, of which STS benchmarks compare pearson and spearman (Cer et al. 2017).
 type similarity struct{ regression }
 
 // NewSimilarity makes a task whose heads each give a number about a pair: the fields text, pair, and value, or label, or
-// value.HEAD for a head of its own.
+// score, or value.HEAD for a head of its own.
 func NewSimilarity(o RegressionOptions, site Site) (Task, error) {
 	task, err := NewRegression(o, site)
 	if err != nil {

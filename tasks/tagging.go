@@ -10,7 +10,7 @@ func init() {
 	Register("tagging", struct{}{}, func(_ struct{}, site Site) (Task, error) { return NewTagging(site), nil })
 }
 
-// tagging asks for a tag for each word.
+// tagging asks for a tag for each word. Its metrics are those of a classification, of all words together.
 type tagging struct{ site Site }
 
 // NewTagging makes a task whose heads give each word a tag, such as its part of speech. A record has its words in the

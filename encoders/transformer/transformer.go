@@ -1,6 +1,13 @@
 // Package transformer is the transformer encoder in BERT's and DistilBERT's layouts (Devlin et al. 2019, Sanh et al.
-// 2019), forward and backward by hand on packed rows. Each layer is a small type whose forward and backward stand side
-// by side.
+// 2019), forward and backward by hand on packed rows. A token's first state is the sum of the embeddings of word,
+// position and type, normalised; each layer makes of the states x (Vaswani et al. 2017, post-norm)
+//
+//	a = LayerNorm(x + W_O·Concat_heads(softmax(Q·Kᵀ/√d)·V))    Q, K, V = x·W_Q, x·W_K, x·W_V
+//	y = LayerNorm(a + W_2·GELU(W_1·a))
+//
+// with biases on all W, and dropout in training on the first states, on the softmax, and before each sum; DistilBERT
+// has no types, and drops nothing of attention's output. Each layer is a small type whose forward and backward stand
+// side by side.
 package transformer
 
 import (
