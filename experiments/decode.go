@@ -74,15 +74,7 @@ func (d *decoding) checkName(what string, s *plugin.Section) {
 }
 
 func (d *decoding) model(s *plugin.Section) {
-	m := struct {
-		Dropout      float64         `yaml:"dropout" range:"[0,1)"`
-		Freeze       string          `yaml:"freeze"`
-		LoRA         *plugin.Section `yaml:"lora"`
-		BaseModel    *plugin.Section `yaml:"base_model"`
-		Encoder      *plugin.Section `yaml:"encoder"`
-		Fusion       *plugin.Section `yaml:"fusion"`
-		BackboneType string          `yaml:"backbone_type"`
-	}{Dropout: 0.1, Freeze: "none", BackboneType: "text"}
+	m := modelDefaults
 	s.Decode("model", &m, &d.mistakes)
 
 	switch {
@@ -116,7 +108,7 @@ func (d *decoding) lora(s *plugin.Section) {
 	if s == nil || s.Kind == plugin.Null {
 		return
 	}
-	o := encoders.LoRA{Rank: 8, Alpha: 16, Targets: []string{"query", "value"}}
+	o := loraDefaults
 	s.Decode("model: lora", &o, &d.mistakes)
 	if d.e.Model.Freeze == "all" {
 		d.mistakes.Add(s.Place, "model: lora: freeze: all leaves nothing to learn; leave one of them out")
@@ -130,15 +122,7 @@ func (d *decoding) lora(s *plugin.Section) {
 const modelRule = "base_model is a folder or an .onnx file to start from, encoder: {type: transformer} starts from nothing"
 
 func (d *decoding) tokenizer(s *plugin.Section) {
-	t := struct {
-		MaxLength  int             `yaml:"max_length" range:"[3,65536]"`
-		Type       string          `yaml:"type" choice:"wordpiece|words"`
-		Train      *plugin.Section `yaml:"train"`
-		Vectors    *plugin.Section `yaml:"vectors"`
-		Truncation bool            `yaml:"truncation"`
-		Padding    *plugin.Section `yaml:"padding"`
-		PadTokenID *plugin.Section `yaml:"pad_token_id"`
-	}{MaxLength: 128, Type: wordPieces, Truncation: true}
+	t := tokenizerDefaults
 	s.Decode("tokenizer", &t, &d.mistakes)
 	d.e.Tokenizer.MaxLength, d.e.Tokenizer.LengthPlace = t.MaxLength, s.Place
 	if s.Has("max_length") {
@@ -162,7 +146,7 @@ func (d *decoding) tokenizer(s *plugin.Section) {
 		return
 	}
 	own := &d.e.Tokenizer
-	own.Type, own.Train = t.Type, Vocabulary{VocabSize: 8000, Lowercase: true}
+	own.Type, own.Train = t.Type, vocabularyDefaults
 	if t.Type == wholeWords {
 		own.Train.VocabSize = 30000
 	}

@@ -63,7 +63,7 @@ type Tokenizer struct {
 
 // Vocabulary says how a tokenizer is trained.
 type Vocabulary struct {
-	VocabSize int  `yaml:"vocab_size" range:"[100,1000000]" doc:"tokens, special ones included"`
+	VocabSize int  `yaml:"vocab_size" range:"[100,1000000]" doc:"tokens, special ones included; of words 30000 where it is not given"`
 	Lowercase bool `yaml:"lowercase" doc:"whether upper and lower case are one"`
 }
 

@@ -45,16 +45,8 @@ func (d *decoding) unique(kind, name string, s *plugin.Section, taken map[string
 }
 
 func (d *decoding) task(s *plugin.Section, number int) Task {
-	t := struct {
-		Name      string                    `yaml:"name"`
-		DataPath  *plugin.Section           `yaml:"data_path"`
-		Data      *plugin.Section           `yaml:"data"`
-		Heads     *plugin.Section           `yaml:"heads"`
-		LabelMaps map[string]map[int]string `yaml:"label_maps"`
-		Labels    []string                  `yaml:"labels"`
-		Long      string                    `yaml:"long" choice:"truncate|windows"`
-		Stride    int                       `yaml:"stride" range:"[0,)"`
-	}{Long: "truncate", Stride: min(64, corpus.MostStride(d.e.Tokenizer.MaxLength))}
+	t := taskDefaults
+	t.Stride = min(t.Stride, corpus.MostStride(d.e.Tokenizer.MaxLength))
 	owner := fmt.Sprintf("task %d", number)
 	if name := s.At("name"); s.Has("name") {
 		d.checkName(owner+": name", name)
@@ -142,12 +134,7 @@ func (d *decoding) heads(owner string, s, of *plugin.Section, task, missing stri
 			d.mistakes.Add(item.Place, "%s: head %d: want a mapping, have %s", owner, i+1, item)
 			continue
 		}
-		h := struct {
-			Name      string   `yaml:"name"`
-			Weight    float64  `yaml:"weight" range:"[0,)"`
-			NumLabels int      `yaml:"num_labels" range:"[1,)"`
-			Labels    []string `yaml:"labels"`
-		}{Weight: 1}
+		h := headDefaults
 		name := fmt.Sprintf("%s: head %d", owner, i+1)
 		switch {
 		case item.Has("name"):

@@ -123,8 +123,12 @@ func (r *Registry[S, P]) Fields(name string) []Field {
 	if !ok {
 		panic(fmt.Sprintf("plugin: no %s %q", r.kind, name))
 	}
-	return fieldsOf("", reflect.ValueOf(part.defaults))
+	return FieldsOf("", part.defaults)
 }
+
+// FieldsOf lists the fields of options, a struct whose values are the defaults. Their keys are within the mapping that
+// prefix names: "lora.".
+func FieldsOf(prefix string, options any) []Field { return fieldsOf(prefix, reflect.ValueOf(options)) }
 
 func fieldsOf(prefix string, v reflect.Value) []Field {
 	var all []Field

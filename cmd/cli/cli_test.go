@@ -33,6 +33,8 @@ func TestExitStatus(t *testing.T) {
 		{"parts", 0, "head linear"},
 		{"parts head linear", 0, "dropout"},
 		{"parts heads", 0, "head mlp"},
+		{"parts section model", 0, "lora.targets"},
+		{"parts section task", 0, "stride"},
 		{"train --no-such-flag", exitUsage, "--help"},
 		{"frain", exitUsage, "train"},
 		{"train a b", exitUsage, "2 arguments"},

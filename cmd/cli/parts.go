@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/jenga-nlp/jenga/encoders"
+	"github.com/jenga-nlp/jenga/experiments"
 	"github.com/jenga-nlp/jenga/fusion"
 	"github.com/jenga-nlp/jenga/heads"
 	"github.com/jenga-nlp/jenga/multitask"
@@ -23,16 +24,16 @@ type kind interface {
 	Fields(name string) []plugin.Field
 }
 
-// kinds lists all registries in the order of a batch's way.
+// kinds lists all registries in the order of a batch's way, and what stands beside their parts in a file.
 func kinds() []kind {
-	return []kind{tasks.Registry(), encoders.Registry(), fusion.Registry(), heads.Registry(), multitask.Samplers(), multitask.Weightings()}
+	return []kind{tasks.Registry(), encoders.Registry(), fusion.Registry(), heads.Registry(), multitask.Samplers(), multitask.Weightings(), experiments.Sections{}}
 }
 
 func (c *commands) partsCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "parts [KIND [TYPE]]",
 		Short:   "List the parts that an experiment file can name, their options, defaults and units",
-		Example: "  jenga parts\n  jenga parts head\n  jenga parts head linear",
+		Example: "  jenga parts\n  jenga parts head\n  jenga parts head linear\n  jenga parts section tokenizer",
 		Args:    between(0, 2),
 		RunE: func(_ *cobra.Command, args []string) error {
 			shown := kinds()

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/jenga-nlp/jenga/encoders"
+	"github.com/jenga-nlp/jenga/experiments"
 	"github.com/jenga-nlp/jenga/fusion"
 	"github.com/jenga-nlp/jenga/heads"
 	"github.com/jenga-nlp/jenga/multitask"
@@ -52,7 +53,7 @@ func TestPartsPage(t *testing.T) {
 	page.WriteString(preface)
 	for _, k := range kinds {
 		fmt.Fprintf(&page, "\n## %s\n", k.title)
-		docs := commentsOf(t, filepath.Join("..", "..", k.folder))
+		docs, _ := commentsOf(t, filepath.Join("..", "..", k.folder))
 		for _, name := range k.registry.Names() {
 			comment := docs[name]
 			if comment == "" {
@@ -61,6 +62,13 @@ func TestPartsPage(t *testing.T) {
 			fmt.Fprintf(&page, "\n### %s\n\n%s", name, markdown(comment))
 			writeFields(&page, k.registry.Fields(name))
 		}
+	}
+
+	page.WriteString("\n## What stands beside the parts\n\n`jenga parts section` prints it.\n")
+	_, types := commentsOf(t, filepath.Join("..", "..", "experiments"))
+	for _, name := range (experiments.Sections{}).Names() {
+		fmt.Fprintf(&page, "\n### %s\n\n%s", name, markdown(types[name+"options"]))
+		writeFields(&page, experiments.Sections{}.Fields(name))
 	}
 
 	path := filepath.Join("..", "..", "docs", "parts.md")
@@ -86,11 +94,12 @@ func writeFields(page *strings.Builder, fields []plugin.Field) {
 	}
 }
 
-// commentsOf returns the comment of each part that the files of a folder register: that of the type of its name, else of
-// the first type of its own, or the function, in the file that does so, else of the package.
-func commentsOf(t *testing.T, folder string) map[string]string {
+// commentsOf returns the comment of each part that the files of a folder register: that of the type of its name, else
+// of the first type of its own, or the function, in the file that does so, else of the package. types are the comments
+// of all types, by their names in lower case.
+func commentsOf(t *testing.T, folder string) (comments, types map[string]string) {
 	t.Helper()
-	comments, types := map[string]string{}, map[string]string{}
+	comments, types = map[string]string{}, map[string]string{}
 	err := filepath.WalkDir(folder, func(path string, d os.DirEntry, err error) error {
 		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
 			return err
@@ -119,7 +128,7 @@ func commentsOf(t *testing.T, folder string) map[string]string {
 			comments[name] = comment
 		}
 	}
-	return comments
+	return comments, types
 }
 
 // registers returns the name in a call of Register("name", …).
@@ -165,7 +174,7 @@ func partComment(file *ast.File) string {
 // afterName is a comment without the name that it begins with, from its verb on.
 func afterName(comment string) string {
 	_, rest, _ := strings.Cut(comment, " ")
-	if rest = strings.TrimPrefix(rest, "is "); rest == "" {
+	if rest = strings.TrimPrefix(strings.TrimPrefix(rest, "is "), "are "); rest == "" {
 		return ""
 	}
 	return strings.ToUpper(rest[:1]) + rest[1:]
@@ -174,12 +183,21 @@ func afterName(comment string) string {
 // markdown writes a comment with its indented lines as code.
 func markdown(comment string) string {
 	var b strings.Builder
-	code := false
+	code, blank := false, "" // lines that may be the code's or stand behind it
 	for line := range strings.Lines(comment) {
-		if indented := strings.HasPrefix(line, "\t"); indented != code && (indented || strings.TrimSpace(line) != "") {
-			b.WriteString("```\n")
-			code = indented
+		if code && strings.TrimSpace(line) == "" {
+			blank += line
+			continue
 		}
+		indented := strings.HasPrefix(line, "\t")
+		if code && !indented {
+			b.WriteString("```\n")
+		}
+		b.WriteString(blank)
+		if indented && !code {
+			b.WriteString("```\n")
+		}
+		code, blank = indented, ""
 		b.WriteString(strings.TrimPrefix(line, "\t"))
 	}
 	if code {
