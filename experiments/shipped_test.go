@@ -5,22 +5,50 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/encoders"
+	"github.com/jenga-nlp/jenga/fusion"
+	"github.com/jenga-nlp/jenga/heads"
 	"github.com/jenga-nlp/jenga/internal/shared"
+	"github.com/jenga-nlp/jenga/tasks"
 )
 
-func TestShippedExperimentsTrain(t *testing.T) {
-	dir := shared.Dir(t)
-	t.Setenv("JENGA_DATA", filepath.Join(dir, "data"))
-	t.Setenv("JENGA_MODELS", filepath.Join(dir, "models"))
+// shipped lists the shipped experiment files.
+func shipped(t *testing.T) []string {
+	t.Helper()
 	names, err := fs.Glob(Shipped, "*.yaml")
-	if err != nil || len(names) < 6 {
-		t.Fatalf("shipped %v, %v", names, err)
+	if err != nil || len(names) < 25 {
+		t.Fatalf("shipped %v, %v; want 25 or more", names, err)
 	}
-	for _, name := range names {
+	return names
+}
+
+// usesShared tells whether a shipped file needs corpora or models that do not come with jenga.
+func usesShared(t *testing.T, name string) bool {
+	t.Helper()
+	e, err := read(name, nil, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	needed := []File{e.Model.BaseModel, e.Tokenizer.Vectors}
+	for _, task := range e.Tasks {
+		needed = append(needed, task.Data.Path, task.Data.Train, task.Data.Dev, task.Data.Test)
+	}
+	return slices.ContainsFunc(needed, func(f File) bool { return f.Name != "" && !strings.HasPrefix(f.Name, "claims/") })
+}
+
+func TestShippedExperimentsTrain(t *testing.T) {
+	for _, name := range shipped(t) {
 		t.Run(name, func(t *testing.T) {
+			if usesShared(t, name) {
+				dir := shared.Dir(t)
+				t.Setenv("JENGA_DATA", filepath.Join(dir, "data"))
+				t.Setenv("JENGA_MODELS", filepath.Join(dir, "models"))
+			}
 			// all of the file, its data and its parts, but few steps: 8 texts a task
 			folder := filepath.Join(t.TempDir(), "run")
 			e, err := Read(name, []string{"training.num_epochs=1", "training.batch_size=8"})
@@ -47,6 +75,37 @@ func TestShippedExperimentsTrain(t *testing.T) {
 			}
 			checkOpened(t, folder)
 		})
+	}
+}
+
+func TestEveryPartStandsInAShippedExperiment(t *testing.T) {
+	used := map[string]bool{}
+	for _, name := range shipped(t) {
+		e, err := read(name, nil, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		used["encoder "+e.Model.Encoder.Type], used["fusion "+e.Model.Fusion.Type] = true, true
+		used["tokenizer "+e.Tokenizer.Type] = true // of a base model none
+		for _, task := range e.Tasks {
+			used["task "+task.Part.Type] = true
+			for _, head := range task.Heads {
+				used["head "+head.Part.Type] = true
+			}
+		}
+	}
+	for kind, names := range map[string][]string{
+		"encoder":   encoders.Registry().Names(),
+		"tokenizer": {wordPieces, wholeWords},
+		"fusion":    fusion.Registry().Names(),
+		"head":      heads.Registry().Names(),
+		"task":      tasks.Registry().Names(),
+	} {
+		for _, name := range names {
+			if name != "hugot" && !used[kind+" "+name] { // hugot needs a model that no other encoder reads
+				t.Errorf("no shipped experiment has %s %s", kind, name)
+			}
+		}
 	}
 }
 
