@@ -85,7 +85,7 @@ func TestTheLensMovesToWhatTheLabelDependsOn(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if want := place / float64(tokens-1); math.Abs(centre-want) > 0.05 || aperture > 0.1 {
+	if want := place / float64(tokens-1); !(math.Abs(centre-want) <= 0.05) || !(aperture <= 0.1) {
 		t.Errorf("the lens looks at %.3f with an aperture of %.3f; the label stands at %.3f", centre, aperture, want)
 	}
 	if right < texts*9/10 {

@@ -21,7 +21,7 @@ func TestManyClasses(t *testing.T) {
 		if got := (ManyClasses{}).Units(gold); got != 2 {
 			t.Errorf("Units = %v, want 2", got)
 		}
-		if got := lossOf(t, p, ManyClasses{}.Loss(p, scores, gold)); math.Abs(got-math.Ln2) > 1e-6 {
+		if got := lossOf(t, p, ManyClasses{}.Loss(p, scores, gold)); !(math.Abs(got-math.Ln2) <= 1e-6) {
 			t.Errorf("loss = %v, want log 2 of the first text, 0 of the third", got)
 		}
 		if (ManyClasses{}).Loss(p, scores, make([]corpus.Target, 3)) != nil {
@@ -35,19 +35,19 @@ func TestManyClasses(t *testing.T) {
 				t.Errorf("prediction %d: labels %v, want %v", i, got[i].LabelIDs, want)
 			}
 		}
-		if math.Abs(float64(got[1].Probabilities[0])-1/(1+math.Exp(-1))) > 1e-6 {
+		if !(math.Abs(float64(got[1].Probabilities[0])-1/(1+math.Exp(-1))) <= 1e-6) {
 			t.Errorf("probability %v", got[1].Probabilities[0])
 		}
 	})
 	t.Run("windows of one example are averaged", func(t *testing.T) {
 		windows := nn.Rows{Starts: rows.Starts, Example: []int{0, 1, 1}}
 		got := ManyClasses{}.Predict(Scores{scores.Nodes, windows})
-		if want := (1/(1+math.Exp(-1)) + 1) / 2; len(got) != 2 || math.Abs(float64(got[1].Probabilities[0])-want) > 1e-6 {
+		if want := (1/(1+math.Exp(-1)) + 1) / 2; len(got) != 2 || !(math.Abs(float64(got[1].Probabilities[0])-want) <= 1e-6) {
 			t.Errorf("predictions %+v, want the second's probability of 0 to be %v", got, want)
 		}
 		gold := []corpus.Target{{LabelIDs: []int{}}, {LabelIDs: []int{0}}}
 		want := math.Ln2 + math.Log1p(math.Exp(-1))/2 // both labels of the window
-		if got := lossOf(t, p, ManyClasses{}.Loss(p, Scores{scores.Nodes, windows}, gold)); math.Abs(got-want) > 1e-6 {
+		if got := lossOf(t, p, ManyClasses{}.Loss(p, Scores{scores.Nodes, windows}, gold)); !(math.Abs(got-want) <= 1e-6) {
 			t.Errorf("loss %v, want %v: the mean over windows", got, want)
 		}
 	})
@@ -78,7 +78,7 @@ func TestThresholdsAreTunedOnDev(t *testing.T) {
 		}
 		m.Tune(gold, predicted)
 		for l, want := range c.want {
-			if math.Abs(float64(m.Thresholds()[l]-want)) > 1e-6 {
+			if !(math.Abs(float64(m.Thresholds()[l]-want)) <= 1e-6) {
 				t.Errorf("tune %s: thresholds %v, want %v", c.tune, m.Thresholds(), c.want)
 			}
 		}

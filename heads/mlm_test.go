@@ -83,7 +83,7 @@ func TestTokensAreHiddenAsBERTDoes(t *testing.T) {
 		}
 	}
 	all := float64(masked + random + kept)
-	if math.Abs(float64(masked)/all-0.8) > 0.03 || math.Abs(float64(random)/all-0.1) > 0.02 {
+	if !(math.Abs(float64(masked)/all-0.8) <= 0.03 && math.Abs(float64(random)/all-0.1) <= 0.02) {
 		t.Errorf("of %v hidden tokens %d are masked, %d random, %d kept", all, masked, random, kept)
 	}
 	if len(batch.Examples[0].Targets[0].HiddenIDs) != 0 || batch.Tokens.IDs[5] != 15 {

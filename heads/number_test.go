@@ -20,7 +20,7 @@ func TestNumber(t *testing.T) {
 		if got := (Number{}).Units(append(gold, corpus.Target{})); got != 2 {
 			t.Errorf("Units = %v, want 2", got)
 		}
-		if got := lossOf(t, p, Number{}.Loss(p, scores, gold)); math.Abs(got-(4+(0+4)/2.)) > 1e-6 {
+		if got := lossOf(t, p, Number{}.Loss(p, scores, gold)); !(math.Abs(got-(4+(0+4)/2.)) <= 1e-6) {
 			t.Errorf("loss %v, want 6", got)
 		}
 		if (Number{}).Loss(p, scores, make([]corpus.Target, 2)) != nil {
@@ -41,7 +41,7 @@ func TestNumber(t *testing.T) {
 		if got := n.Predict(scores); got[0].Value != 150 || got[1].Value != 250 {
 			t.Errorf("predictions %+v, want 150 and 250", got)
 		}
-		if got := lossOf(t, p, n.Loss(p, scores, []corpus.Target{number(150), {}})); math.Abs(got) > 1e-6 {
+		if got := lossOf(t, p, n.Loss(p, scores, []corpus.Target{number(150), {}})); !(math.Abs(got) <= 1e-6) {
 			t.Errorf("loss %v of the right number", got)
 		}
 	})

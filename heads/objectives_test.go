@@ -36,7 +36,7 @@ func TestOneClass(t *testing.T) {
 		if got := (OneClass{}).Units(gold); got != 1 {
 			t.Errorf("Units = %v, want 1", got)
 		}
-		if got := lossOf(t, p, OneClass{}.Loss(p, scores, gold)); math.Abs(got-math.Ln2) > 1e-6 {
+		if got := lossOf(t, p, OneClass{}.Loss(p, scores, gold)); !(math.Abs(got-math.Ln2) <= 1e-6) {
 			t.Errorf("loss = %v, want log 2", got)
 		}
 		if OneClass.Loss(OneClass{}, p, scores, []corpus.Target{gold[1], gold[1], gold[2]}) != nil {
@@ -49,7 +49,7 @@ func TestOneClass(t *testing.T) {
 			label int
 			share float64 // of label 0
 		}{{0, 0.5}, {0, 1 / (1 + math.Exp(-1))}, {1, 0}} {
-			if got[i].LabelID != want.label || math.Abs(float64(got[i].Probabilities[0])-want.share) > 1e-6 {
+			if got[i].LabelID != want.label || !(math.Abs(float64(got[i].Probabilities[0])-want.share) <= 1e-6) {
 				t.Errorf("prediction %d = %+v, want %+v", i, got[i], want)
 			}
 		}
@@ -57,7 +57,7 @@ func TestOneClass(t *testing.T) {
 	t.Run("windows of one example are averaged", func(t *testing.T) {
 		windows := nn.Rows{Starts: rows.Starts, Example: []int{0, 1, 1}}
 		got := OneClass{}.Predict(Scores{scores.Nodes, windows})
-		if len(got) != 2 || got[1].LabelID != 1 || math.Abs(float64(got[1].Probabilities[0])-0.36552928) > 1e-6 {
+		if len(got) != 2 || got[1].LabelID != 1 || !(math.Abs(float64(got[1].Probabilities[0])-0.36552928) <= 1e-6) {
 			t.Errorf("predictions %+v, want the second's probability of 0 to be 0.3655", got)
 		}
 	})
@@ -82,7 +82,7 @@ func TestTagPerWord(t *testing.T) {
 			t.Errorf("Units = %v, want 1", got)
 		}
 		want := math.Log(1 + 2*math.Exp(-2))
-		if got := lossOf(t, p, TagPerWord{}.Loss(p, scores, gold)); math.Abs(got-want) > 1e-6 {
+		if got := lossOf(t, p, TagPerWord{}.Loss(p, scores, gold)); !(math.Abs(got-want) <= 1e-6) {
 			t.Errorf("loss = %v, want %v", got, want)
 		}
 		if (TagPerWord{}).Loss(p, scores, []corpus.Target{{}, {}}) != nil {
@@ -94,7 +94,7 @@ func TestTagPerWord(t *testing.T) {
 		if want := []int{1, 2, -1}; !reflect.DeepEqual(got[0].TagIDs, want) || got[0].TagShares[2] != 0 {
 			t.Errorf("tags %v with shares %v, want %v", got[0].TagIDs, got[0].TagShares, want)
 		}
-		if want := 1 / (1 + 2*math.Exp(-2)); math.Abs(float64(got[0].TagShares[0])-want) > 1e-6 {
+		if want := 1 / (1 + 2*math.Exp(-2)); !(math.Abs(float64(got[0].TagShares[0])-want) <= 1e-6) {
 			t.Errorf("share %v, want %v", got[0].TagShares[0], want)
 		}
 		if got[1].TagIDs == nil || len(got[1].TagIDs) != 0 {
@@ -109,7 +109,7 @@ func TestTagPerWord(t *testing.T) {
 		}
 		gold := []corpus.Target{{TagIDs: []int{2}}}
 		want := math.Log(1 + 2*math.Exp(-3))
-		if got := lossOf(t, p, TagPerWord{}.Loss(p, Scores{scores.Nodes, windows}, gold)); math.Abs(got-want) > 1e-6 {
+		if got := lossOf(t, p, TagPerWord{}.Loss(p, Scores{scores.Nodes, windows}, gold)); !(math.Abs(got-want) <= 1e-6) {
 			t.Errorf("loss = %v, want that of one window, %v", got, want)
 		}
 	})

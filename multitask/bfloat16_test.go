@@ -53,10 +53,10 @@ func TestTrainingInBFloat16LearnsAsWell(t *testing.T) {
 	}
 	wantFirst, want := trained(false)
 	first, last := trained(true)
-	if d := math.Abs(first/wantFirst - 1); d == 0 || d > 0.01 {
+	if d := math.Abs(first/wantFirst - 1); d == 0 || !(d <= 0.01) {
 		t.Errorf("the first step's loss is %v, %v in float32; want it to differ, by rounding alone", first, wantFirst)
 	}
-	if !(last < first/4) || math.Abs(last-want) > 0.05*wantFirst {
+	if !(last < first/4) || !(math.Abs(last-want) <= 0.05*wantFirst) {
 		t.Errorf("the loss goes from %v to %v, in float32 from %v to %v", first, last, wantFirst, want)
 	}
 }

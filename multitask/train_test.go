@@ -188,10 +188,10 @@ func TestAccumulationIsTheMeanOverAllLabelledUnits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if math.Abs(step1.Loss-step2.Loss) > 1e-6 || step1.Loss == 0 {
+	if !(math.Abs(step1.Loss-step2.Loss) <= 1e-6) || step1.Loss == 0 {
 		t.Errorf("loss in two parts %v, at once %v", step2.Loss, step1.Loss)
 	}
-	if math.Abs(step1.GradientNorm-step2.GradientNorm) > 1e-5*step1.GradientNorm {
+	if !(math.Abs(step1.GradientNorm-step2.GradientNorm) <= 1e-5*step1.GradientNorm) {
 		t.Errorf("gradient norm in two parts %v, at once %v", step2.GradientNorm, step1.GradientNorm)
 	}
 }

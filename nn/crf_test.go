@@ -92,12 +92,12 @@ func TestCRFSumsOverAllTagsOrThoseThatMayBeGold(t *testing.T) {
 				}
 			})
 			got, _ := crfLoss(t, c, scores, chain)
-			if want := math.Log(all / agreeing); math.Abs(got-want) > 1e-5 {
+			if want := math.Log(all / agreeing); !(math.Abs(got-want) <= 1e-5) {
 				t.Errorf("loss %v, want %v", got, want)
 			}
 			tags, shares := c.Decode(scores, chain)
 			for i, tag := range tags {
-				if want := tagShares[i*labels+tag] / all; math.Abs(float64(shares[i])-want) > 1e-5 {
+				if want := tagShares[i*labels+tag] / all; !(math.Abs(float64(shares[i])-want) <= 1e-5) {
 					t.Errorf("word %d: probability %v, want %v", i, shares[i], want)
 				}
 				bound := test.forbidden != nil && (test.free == nil || !test.free[i])

@@ -230,10 +230,10 @@ func TestProductsTogetherWeighByTime(t *testing.T) {
 		t.Errorf("%v operations in %v, on average %v; want 10000 in 6s, 10s", operations, all.Best, all.Mean)
 	}
 	// The first is at its loop's speed, the second at half of its: for 6 and 4 seconds of 10.
-	if got := all.Peak.Mean(); math.Abs(got-1400) > 1e-6 || all.Peak.Best != 2000 {
+	if got := all.Peak.Mean(); !(math.Abs(got-1400) <= 1e-6) || all.Peak.Best != 2000 {
 		t.Errorf("the loops beside them reach %v, at best %v; want 1400, 2000", got, all.Peak.Best)
 	}
-	if got := all.Share(operations); math.Abs(got-1000./1400) > 1e-6 {
+	if got := all.Share(operations); !(math.Abs(got-1000./1400) <= 1e-6) {
 		t.Errorf("a share of %v, want 1000 of 1400", got)
 	}
 	if got := (Timing{Best: 1, Mean: 1}).Share(1); got != 0 {

@@ -52,7 +52,7 @@ func testDropoutsOfTwoKeysHaveNothingInCommon(t *testing.T) {
 				both++
 			}
 		}
-		if share := float64(both) / n; math.Abs(share-0.25) > 5*math.Sqrt(0.25*0.75/n) {
+		if share := float64(both) / n; !(math.Abs(share-0.25) <= 5*math.Sqrt(0.25*0.75/n)) {
 			t.Errorf("%s keeps %v of what is kept, want a quarter of all", name, share)
 		}
 	}

@@ -21,7 +21,7 @@ func testSumSquares(t *testing.T) {
 	for _, v := range x {
 		want += float64(v) * float64(v)
 	}
-	if got := sumSquares(x); math.Abs(got-want) > 1e-9*want {
+	if got := sumSquares(x); !(math.Abs(got-want) <= 1e-9*want) {
 		t.Errorf("SumSquares = %v, want %v", got, want)
 	}
 	same(t, "SumSquares", func() []float32 {
@@ -54,7 +54,7 @@ func TestSumSquaresOfRowsLooksOnlyAtThoseTouched(t *testing.T) {
 			copy(x[i*d:], normal(uint64(i), d))
 		}
 		want := SumSquaresOfRows(x, d, nil)
-		if whole := SumSquaresOfRows(x, len(x), nil); math.Abs(want-whole) > 1e-12*want {
+		if whole := SumSquaresOfRows(x, len(x), nil); !(math.Abs(want-whole) <= 1e-12*want) {
 			t.Errorf("the sum of squares of rows is %v, want %v", want, whole)
 		}
 		if got := SumSquaresOfRows(x, d, touched); got != want {
