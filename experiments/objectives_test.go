@@ -85,7 +85,7 @@ func followObjective(t *testing.T, name, task string, want []float64) {
 		}
 		d := math.Abs(step.Loss - want[n])
 		worst = max(worst, d)
-		if d > 1e-3 {
+		if !(d <= 1e-3) {
 			t.Errorf("loss of step %d = %.6f, want %.6f", n+1, step.Loss, want[n])
 		}
 	}
