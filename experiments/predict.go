@@ -259,8 +259,8 @@ func finite(v float64) *float64 {
 	return &v
 }
 
-// Input makes an example of line number n: plain text, or a JSON object with text, pair or words; what else that has is
-// left alone. Errors begin with the line.
+// Input makes an example of line number n: plain text, or a JSON object with text, pair or words, or with question and
+// context, a pair too; what else that has is left alone. Errors begin with the line.
 func Input(line string, n int) (*corpus.Example, error) {
 	place := corpus.Place{File: fmt.Sprintf("line %d", n)}
 	if n == 1 {
@@ -273,7 +273,7 @@ func Input(line string, n int) (*corpus.Example, error) {
 	if strings.HasPrefix(strings.TrimSpace(line), "{") {
 		var err error
 		if record.Fields, err = object(line); err != nil {
-			return nil, fmt.Errorf("%s: %w; want plain text, or a JSON object with text, pair or words", place, err)
+			return nil, fmt.Errorf("%s: %w; want plain text, or a JSON object with text, pair or words, or with question and context", place, err)
 		}
 	}
 	e, err := record.Example()
@@ -283,7 +283,7 @@ func Input(line string, n int) (*corpus.Example, error) {
 	return &e, nil
 }
 
-// object reads a line's JSON object, which has a text or words.
+// object reads a line's JSON object, which has a text, words or a question.
 func object(line string) (map[string]any, error) {
 	var fields map[string]any
 	d := json.NewDecoder(strings.NewReader(line))
@@ -295,7 +295,10 @@ func object(line string) (map[string]any, error) {
 		return nil, errors.New("the line goes on after the JSON object")
 	}
 	if fields["text"] == nil && fields["words"] == nil {
-		return nil, errors.New("a JSON object with neither text nor words")
+		if fields["question"] == nil {
+			return nil, errors.New("a JSON object with no text, words or question")
+		}
+		fields["text"], fields["pair"] = fields["question"], fields["context"]
 	}
 	return fields, nil
 }

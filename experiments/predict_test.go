@@ -19,9 +19,12 @@ func TestInputTakesPlainTextAndJSON(t *testing.T) {
 		{line: "[1, 2]", text: "[1, 2]"},
 		{line: "\ufeff{\"text\": \"play\", \"pair\": \"adele\"}", text: "play", pair: "adele"},
 		{line: `{"words": ["play", "adele"], "label": "music"}`, text: "play adele"},
-		{line: `{"text": "play"`, err: "line 1: unexpected EOF; want plain text, or a JSON object with text, pair or words"},
-		{line: `{"text": "play"} adele`, err: "line 1: the line goes on after the JSON object; want plain text, or a JSON object with text, pair or words"},
-		{line: `{"txt": "play"}`, err: "line 1: a JSON object with neither text nor words; want plain text, or a JSON object with text, pair or words"},
+		{line: `{"question": "Who sings?", "context": "adele sings"}`, text: "Who sings?", pair: "adele sings"},
+		{line: `{"question": "Who sings?"}`, text: "Who sings?"},
+		{line: `{"question": "Who sings?", "text": "play", "pair": "adele"}`, text: "play", pair: "adele"},
+		{line: `{"text": "play"`, err: "line 1: unexpected EOF; want plain text, or a JSON object with text, pair or words, or with question and context"},
+		{line: `{"text": "play"} adele`, err: "line 1: the line goes on after the JSON object; want plain text, or a JSON object with text, pair or words, or with question and context"},
+		{line: `{"txt": "play"}`, err: "line 1: a JSON object with no text, words or question; want plain text, or a JSON object with text, pair or words, or with question and context"},
 		{line: "play \xff", err: "line 1: not UTF-8"},
 	} {
 		e, err := Input(test.line, 1)
