@@ -55,7 +55,7 @@ func followTrace(t *testing.T, dir, scale string, want []float64) {
 		}
 		d := math.Abs(step.Loss - want[n])
 		worst = max(worst, d)
-		if d > 1e-4 {
+		if !(d <= 1e-4) {
 			t.Errorf("loss of step %d = %.6f, want %.6f", n+1, step.Loss, want[n])
 		}
 	}
