@@ -93,9 +93,7 @@ func TestNativeTokensOfWordPieceEqualOurs(t *testing.T) {
 }
 
 func TestNativeTokensOfCorporaEqualTheCrates(t *testing.T) {
-	if os.Getenv("JENGA_LONG") == "" {
-		t.Skip("long: JENGA_LONG=1 runs it")
-	}
+	shared.SkipUnlessLong(t)
 	encodeCorpora(t, openNatively(t, filepath.Join(shared.Dir(t), "tokenizer", "bert-base-uncased")))
 }
 

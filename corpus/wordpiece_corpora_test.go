@@ -19,9 +19,7 @@ import (
 
 // TestTokensOfCorporaEqualTheCrates reads some 60 MB: scripts/fixtures/tokens_corpora.py says how.
 func TestTokensOfCorporaEqualTheCrates(t *testing.T) {
-	if os.Getenv("JENGA_LONG") == "" {
-		t.Skip("long: JENGA_LONG=1 runs it")
-	}
+	shared.SkipUnlessLong(t)
 	w, err := openWordPiece(filepath.Join(shared.Dir(t), "tokenizer", "bert-base-uncased"))
 	if err != nil {
 		t.Fatal(err)

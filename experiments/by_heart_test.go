@@ -28,9 +28,7 @@ type paragraph struct {
 // Fifty questions can be learned by heart only where no character is lost between the offsets in a file and the answers
 // of a model, over windows that each hold a part of the paragraph.
 func TestQuestionsAreLearnedByHeart(t *testing.T) {
-	if os.Getenv("JENGA_LONG") == "" {
-		t.Skip("takes long: set JENGA_LONG=1")
-	}
+	shared.SkipUnlessLong(t)
 	dir, folder := shared.Dir(t), t.TempDir()
 	t.Setenv("JENGA_MODELS", filepath.Join(dir, "models"))
 	text, err := os.ReadFile(filepath.Join(dir, "data/xquad_en/xquad.en.json"))

@@ -16,9 +16,7 @@ import (
 // The losses of 200 steps of each objective are PyTorch's, written by scripts/fixtures/objectives.py: its doc comment says
 // of what.
 func TestObjectivesFollowPyTorch(t *testing.T) {
-	if os.Getenv("JENGA_LONG") == "" {
-		t.Skip("takes long: set JENGA_LONG=1")
-	}
+	shared.SkipUnlessLong(t)
 	dir := shared.Dir(t)
 	t.Setenv("JENGA_DATA", filepath.Join(dir, "data"))
 	t.Setenv("JENGA_MODELS", filepath.Join(dir, "models"))

@@ -32,8 +32,8 @@ func TestStepsFollowPyTorch(t *testing.T) {
 	}
 	for _, scale := range []string{"none", "exact", "length", "residual"} {
 		t.Run(scale, func(t *testing.T) {
-			if scale != "none" && os.Getenv("JENGA_LONG") == "" {
-				t.Skip("takes long: set JENGA_LONG=1")
+			if scale != "none" {
+				shared.SkipUnlessLong(t)
 			}
 			followTrace(t, dir, scale, want[scale])
 		})

@@ -59,7 +59,7 @@ func evaluate(t testing.TB, e *Encoder, tokens corpus.Tokens) []float32 {
 func TestStatesAreThoseOfTransformers(t *testing.T) {
 	models := filepath.Join(shared.Dir(t), "models")
 	lengths := stateLengths[:7]
-	if os.Getenv("JENGA_LONG") == "1" {
+	if shared.Long() {
 		lengths = stateLengths
 	}
 	tests := []struct{ name, fixture, path string }{

@@ -1,4 +1,4 @@
-// Package shared finds the corpora and models that lie beside the repository, for tests.
+// Package shared finds the corpora and models that lie beside the repository, for tests, and says which tests take too long.
 package shared
 
 import (
@@ -20,4 +20,15 @@ func Dir(t testing.TB) string {
 		t.Skipf("no corpora and models in %s: skipped", dir)
 	}
 	return dir
+}
+
+// Long says whether tests may take minutes: JENGA_LONG=1 is set.
+func Long() bool { return os.Getenv("JENGA_LONG") == "1" }
+
+// SkipUnlessLong skips a test that takes minutes, unless [Long].
+func SkipUnlessLong(t testing.TB) {
+	t.Helper()
+	if !Long() {
+		t.Skip("takes long: JENGA_LONG=1 runs it")
+	}
 }
