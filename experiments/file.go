@@ -90,6 +90,12 @@ type Head struct {
 	Labels    []string // in the order of their numbers; nil: the task's
 }
 
+// learns is whether the head has a loss.
+func (h Head) learns() bool {
+	_, fitted := h.Part.Options.(heads.Fitted)
+	return !fitted
+}
+
 // Data says where a task's examples are. Where SameAs names a task, all but the fields of Format are that task's.
 type Data struct {
 	Train, Dev, Test File

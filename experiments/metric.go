@@ -53,8 +53,10 @@ func (d *decoding) metrics() (names []string, lower map[string]bool) {
 			d.mistakes.Append(err)
 			continue
 		}
-		add(task, "eval_"+task.Name+"_loss")
-		lower["eval_"+task.Name+"_loss"] = true
+		if slices.ContainsFunc(task.Heads, Head.learns) {
+			add(task, "eval_"+task.Name+"_loss")
+			lower["eval_"+task.Name+"_loss"] = true
+		}
 		for _, head := range task.Heads {
 			for _, m := range part.Judge(nil, nil) {
 				figure := strings.Join([]string{"eval", task.Name, head.Name, m.Name}, "_")

@@ -267,7 +267,7 @@ func (r *Run) devScore(texts Texts, kinds []tasks.Task) multitask.GroupScore {
 		if slices.ContainsFunc(dev, func(e *corpus.Example) bool { return e.Targets[h].Labelled() }) {
 			s.Metrics = kinds[of.number].Judge(nil, nil)
 		}
-		if slices.ContainsFunc(dev, func(e *corpus.Example) bool { return e.Targets[h].Known() }) {
+		if slices.ContainsFunc(dev, func(e *corpus.Example) bool { return e.Targets[h].Known() }) && of.head.learns() {
 			s.Loss.Units = 1
 		}
 		if h == 0 || of.number != all[h-1].number {

@@ -19,6 +19,9 @@ type AttentionPatternOptions struct {
 	AlarmOptions `yaml:",inline"`
 }
 
+// Fitted implements Fitted.
+func (AttentionPatternOptions) Fitted() {}
+
 // attentionPattern finds texts whose attention is unlike that of normal ones. Of the encoder's maps A [T T] it takes for
 // each layer and head, as means over queries i,
 //

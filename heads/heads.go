@@ -82,6 +82,9 @@ type Preparer interface {
 // and ".focus".
 type Lensed interface{ Lensed() }
 
+// Fitted is options of a head that is a Fitter and so learns nothing by gradients: it has no loss.
+type Fitted interface{ Fitted() }
+
 // Scores are a head's raw scores for a batch.
 type Scores struct {
 	Nodes []*nn.Node
