@@ -1,6 +1,7 @@
 package heads
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -9,10 +10,12 @@ import (
 )
 
 func init() {
-	Register("focus", FocusOptions{
-		LSTMLayers: 2, LSTMHidden: 256, AttentionHeads: 4, MinAperture: 0.02, Normalise: "sum", Pool: "mean", Dropout: ModelDropout,
-		LossOptions: PlainLoss, ThresholdOptions: TunedThreshold,
-	}, NewFocus, scorable...)
+	Register("focus", focusDefaults, NewFocus, scorable...)
+}
+
+var focusDefaults = FocusOptions{
+	LSTMLayers: 2, LSTMHidden: 256, AttentionHeads: 4, MinAperture: 0.02, Normalise: "sum", Pool: "mean", Dropout: ModelDropout,
+	LossOptions: PlainLoss, ThresholdOptions: TunedThreshold,
 }
 
 // FocusOptions are the keys that may stand beside `type: focus`.
@@ -66,6 +69,8 @@ func NewFocus(o FocusOptions, site Site) (Head, error) {
 		return nil, fmt.Errorf("min_aperture is %v; it is above 0 and at most 1", o.MinAperture)
 	case o.LSTMLayers < 0 || o.LSTMLayers > 0 && o.LSTMHidden < 1:
 		return nil, fmt.Errorf("lstm_layers is %d of lstm_hidden %d; want 0 layers or more, of 1 feature or more", o.LSTMLayers, o.LSTMHidden)
+	case o.LSTMLayers == 0 && o.LSTMHidden != focusDefaults.LSTMHidden && o.LSTMHidden != 0:
+		return nil, errors.New("lstm_hidden has no effect with lstm_layers: 0")
 	}
 	drop, err := newDropout(o.Dropout, site)
 	if err != nil {

@@ -12,6 +12,8 @@ func TestOptionsThatCannotWork(t *testing.T) {
 	texts := Site{Task: "intent", Answer: corpus.OneLabel, Labels: []string{"a", "b"}, Width: 4, Dropout: 0.1}
 	words := texts
 	words.Answer = corpus.TagPerWord
+	numbers := texts
+	numbers.Answer, numbers.Labels = corpus.Number, nil
 	alone := texts
 	alone.Labels = []string{"a"}
 	linear := func(o LinearOptions) func(Site) (Head, error) {
@@ -19,6 +21,16 @@ func TestOptionsThatCannotWork(t *testing.T) {
 	}
 	mlp := func(o MLPOptions) func(Site) (Head, error) {
 		return func(s Site) (Head, error) { return NewMLP(o, s) }
+	}
+	focus := func(change func(*FocusOptions)) func(Site) (Head, error) {
+		o := focusDefaults
+		change(&o)
+		return func(s Site) (Head, error) { return NewFocus(o, s) }
+	}
+	regression := func(limit ...float64) func(Site) (Head, error) {
+		return func(s Site) (Head, error) {
+			return NewRegression(RegressionOptions{Loss: "mse", Scale: "none", Pool: "cls", Range: limit}, s)
+		}
 	}
 	for _, c := range []struct {
 		make func(Site) (Head, error)
@@ -34,6 +46,10 @@ func TestOptionsThatCannotWork(t *testing.T) {
 		{mlp(MLPOptions{Pool: "cls", Activation: "gelu", Hidden: -3}), texts, "hidden is -3; it is at least 1"},
 		{mlp(MLPOptions{Pool: "cls", Activation: "gelu", Hidden: 1 << 30}), texts, "at most 65536"},
 		{mlp(MLPOptions{Pool: "cls", Activation: "gelu", Dropout: 2}), texts, "dropout is 2"},
+		{focus(func(o *FocusOptions) { o.LSTMLayers, o.LSTMHidden = 0, 17 }), texts, "lstm_hidden has no effect with lstm_layers: 0"},
+		{focus(func(o *FocusOptions) { o.MinAperture = 2 }), texts, "min_aperture is 2; it is above 0 and at most 1"},
+		{regression(1, 1), numbers, "range is [1 1]; want [LEAST, MOST], from -1e+15 to 1e+15"},
+		{regression(0, 1e40), numbers, "range is [0 1e+40]; want [LEAST, MOST], from -1e+15 to 1e+15"},
 	} {
 		c.site.Params = nn.NewParams(1)
 		if _, err := c.make(c.site); err == nil || !strings.Contains(err.Error(), c.want) {

@@ -33,12 +33,13 @@ func newNumber(loss string, standard bool, site Site) (Number, error) {
 	return n, nil
 }
 
-// checkLimits refuses a range that is not [LEAST, MOST].
+// checkLimits refuses a range that is not [LEAST, MOST], or so far away that its square is no float32.
 func checkLimits(limit []float64) error {
-	if len(limit) == 2 && limit[0] < limit[1] {
+	const largest = 1e15
+	if len(limit) == 2 && limit[0] < limit[1] && limit[0] >= -largest && limit[1] <= largest {
 		return nil
 	}
-	return fmt.Errorf("range is %v; want [LEAST, MOST]", limit)
+	return fmt.Errorf("range is %v; want [LEAST, MOST], from -%[2]g to %[2]g", limit, largest)
 }
 
 // checkRange refuses a number outside [LEAST, MOST].

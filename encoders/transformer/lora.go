@@ -54,9 +54,15 @@ func (e *Encoder) addLoRA(o encoders.LoRA, at nn.Params) error {
 	if o.Rank < 1 || o.Rank > e.config.Width {
 		return fmt.Errorf("lora: r is %d; want a rank from 1 to the width, %d", o.Rank, e.config.Width)
 	}
-	for _, name := range o.Targets {
-		if !slices.Contains(loraTargets, name) {
+	if len(o.Targets) == 0 {
+		return fmt.Errorf("lora: targets is empty; there is %s", strings.Join(loraTargets, ", "))
+	}
+	for i, name := range o.Targets {
+		switch {
+		case !slices.Contains(loraTargets, name):
 			return fmt.Errorf("lora: no target %q; there is %s", name, strings.Join(loraTargets, ", "))
+		case slices.Contains(o.Targets[:i], name):
+			return fmt.Errorf("lora: targets names %q twice", name)
 		}
 	}
 	any := false
@@ -84,8 +90,8 @@ func (e *Encoder) addLoRA(o encoders.LoRA, at nn.Params) error {
 	for _, w := range e.levels[0] {
 		w.Frozen = true
 	}
-	if !any || len(o.Targets) == 0 {
-		return fmt.Errorf("lora: no layer is left to change; freeze leaves fewer of them as they are")
+	if !any {
+		return fmt.Errorf("lora: freeze leaves none of the %d layers to change; want at most freeze: %d", len(e.blocks), len(e.blocks)-1)
 	}
 	return nil
 }

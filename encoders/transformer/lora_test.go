@@ -121,8 +121,9 @@ func TestLoRAOptions(t *testing.T) {
 	}{
 		{encoders.LoRA{Rank: 13, Alpha: 1, Targets: []string{"key"}}, "none", "r is 13; want a rank from 1 to the width, 12"},
 		{encoders.LoRA{Rank: 1, Alpha: 1, Targets: []string{"keys"}}, "none", `no target "keys"; there is query, key, value, output, up, down`},
-		{encoders.LoRA{Rank: 1, Alpha: 1}, "none", "no layer is left to change"},
-		{allTargets, "2", "no layer is left to change"},
+		{encoders.LoRA{Rank: 1, Alpha: 1}, "none", "targets is empty; there is query, key, value, output, up, down"},
+		{encoders.LoRA{Rank: 1, Alpha: 1, Targets: []string{"key", "up", "key"}}, "none", `targets names "key" twice`},
+		{allTargets, "2", "freeze leaves none of the 2 layers to change; want at most freeze: 1"},
 	} {
 		e, params := network(t, tiny("bert"), c.freeze)
 		if err := e.addLoRA(c.o, params.In("lora")); err == nil || !strings.Contains(err.Error(), c.want) {
