@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -146,7 +147,7 @@ func (e *Example) Locate() {
 		target.QuoteTokens = make([]Span, len(e.Windows))
 		for w, window := range e.Windows {
 			if len(target.Quotes) > 0 {
-				target.QuoteTokens[w] = window.tokens(target.Quotes[0].Span)
+				target.QuoteTokens[w] = window.tokens(target.Quotes[0].Span, e.Pair)
 			}
 		}
 	}
@@ -166,7 +167,11 @@ func (e *Example) wordsInWindows() []bool {
 }
 
 // tokens returns the tokens of the second text that stand for a part of it, End exclusive; none where some are not there.
-func (e Encoding) tokens(part Span) Span {
+// No token stands for white space at the part's ends.
+func (e Encoding) tokens(part Span, text string) Span {
+	quoted := text[part.Start:part.End]
+	part.Start += len(quoted) - len(strings.TrimLeftFunc(quoted, unicode.IsSpace))
+	part.End -= len(quoted) - len(strings.TrimRightFunc(quoted, unicode.IsSpace))
 	var found Span
 	before, after := false, false // the window has tokens that begin at or before the part, end at or behind it
 	for i, o := range e.Offsets {

@@ -7,6 +7,7 @@ type Cut struct {
 	MaxLength int  // tokens of a text or a pair, special ones included; 0: any number
 	Windows   bool // a longer text is divided into windows; else its end is lost
 	Stride    int  // tokens that two neighbouring windows have both
+	Context   bool // windows move over the second text of a pair, which answers are looked for in; else over the longer one
 	Apart     bool // the texts of a pair are encoded each by itself
 }
 
@@ -44,25 +45,25 @@ func (c Cut) windows(t Tokenizer, e *Example) []Encoding {
 	if len(whole.IDs) <= c.MaxLength {
 		return []Encoding{whole}
 	}
-	return divide(whole, c.MaxLength, c.Stride)
+	return c.divide(whole)
 }
 
-// divide cuts an encoding into windows of at most size tokens. Each has the special tokens, and of a pair the shorter
-// text, of which half a window holds the beginning at most; they move over the other.
-func divide(whole Encoding, size, stride int) []Encoding {
+// divide cuts an encoding into windows. Each has the special tokens, and of a pair the beginning of the text that they do
+// not move over, half a window at most.
+func (c Cut) divide(whole Encoding) []Encoding {
 	first, second := whole.text(0), whole.text(1)
 	if second.length() == 0 {
 		second = Span{first.End, first.End}
 	}
 	opening, between, closing := Span{0, first.Start}, Span{first.End, second.Start}, Span{second.End, len(whole.IDs)}
-	room := max(0, size-(len(whole.IDs)-first.length()-second.length()))
+	room := max(0, c.MaxLength-(len(whole.IDs)-first.length()-second.length()))
 	moving, still := &first, &second
-	if second.length() > first.length() {
+	if second.length() > first.length() || c.Context && second.length() > 0 {
 		moving, still = still, moving
 	}
 	still.End = min(still.End, still.Start+room/2)
 	piece := room - still.length()
-	step := piece - min(stride, piece/2)
+	step := piece - min(c.Stride, piece/2)
 	if room == 0 { // special tokens fill the window
 		moving.End = moving.Start
 	}

@@ -83,6 +83,9 @@ func TestWindows(t *testing.T) {
 			[]string{"<vwxy|ab|", "<yz12|ab|", "<23|ab|"}},
 		{"the other keeps half at most", Cut{MaxLength: 9, Windows: true, Stride: 1}, Example{Text: "abcdefg", Pair: "vwxyz123", Paired: true},
 			[]string{"<abc|vwx|", "<abc|xyz|", "<abc|z12|", "<abc|23|"}},
+		{"a context moves, be it the shorter", Cut{MaxLength: 9, Windows: true, Stride: 1, Context: true}, Example{Text: "abcdefgh", Pair: "vwxyz", Paired: true},
+			[]string{"<abc|vwx|", "<abc|xyz|"}},
+		{"a text without a context moves", Cut{MaxLength: 5, Windows: true, Context: true}, Example{Text: "abcde"}, []string{"<abc|", "<de|"}},
 		{"of an empty text and a long pair", Cut{MaxLength: 6, Windows: true}, Example{Pair: "abcdef", Paired: true}, []string{"<|abc|", "<|def|"}},
 		{"special tokens may leave no room", Cut{MaxLength: 3, Windows: true}, Example{Text: "abc", Pair: "xy", Paired: true}, []string{"<||"}},
 		{"apart, each text by itself", Cut{MaxLength: 5, Windows: true, Apart: true}, Example{Text: "abcd", Pair: "xy", Paired: true},
@@ -119,7 +122,7 @@ func TestWindowsKeepWhatEncodersAreTold(t *testing.T) {
 	whole := letters{}.Encode(&e, 0)
 	whole.TokenTypes = make([]int8, len(whole.IDs))
 	whole.TokenTypes[2] = 1
-	e.Windows = divide(whole, 7, 0) // <ab|xy|, <cd|xy|, <ef|xy|
+	e.Windows = Cut{MaxLength: 7}.divide(whole) // <ab|xy|, <cd|xy|, <ef|xy|
 	rows := Pack([]*Example{&e}).Tokens.Rows
 	want := make([]int8, 21)
 	want[2] = 1
@@ -158,6 +161,21 @@ func TestExamplesOfSeveralWindowsAreFoundInABatch(t *testing.T) {
 	}
 }
 
+func TestAnAnswerIsFoundWithWhiteSpaceAtItsEnds(t *testing.T) {
+	e := Example{Text: "q", Pair: "  ab cd ", Paired: true}
+	e.Windows = Cut{}.Encode(letters{}, &e) // <q|abcd|
+	for _, c := range []struct {
+		part, want Span
+	}{
+		{Span{0, 4}, Span{3, 5}}, {Span{2, 4}, Span{3, 5}}, {Span{5, 8}, Span{5, 7}}, {Span{0, 8}, Span{3, 7}}, {Span{4, 5}, Span{}},
+	} {
+		e.Targets = []Target{{Quotes: []Quote{{e.Pair[c.part.Start:c.part.End], c.part}}}}
+		if e.Locate(); e.Targets[0].QuoteTokens[0] != c.want {
+			t.Errorf("%q is tokens %v, want %v", e.Pair[c.part.Start:c.part.End], e.Targets[0].QuoteTokens[0], c.want)
+		}
+	}
+}
+
 func TestStrideHasABound(t *testing.T) {
 	if err := (Cut{MaxLength: 64, Windows: true, Stride: 31}).Check(); err == nil || !strings.Contains(err.Error(), "stride is 31: two windows of 64 tokens") {
 		t.Errorf("error %v", err)
@@ -172,7 +190,7 @@ func FuzzWindows(f *testing.F) {
 	f.Add("", "", 3, 0)
 	f.Add("ab", "cd", 3, 0)
 	f.Fuzz(func(t *testing.T, text, pair string, size, stride int) {
-		cut := Cut{MaxLength: size, Windows: true, Stride: stride}
+		cut := Cut{MaxLength: size, Windows: true, Stride: stride, Context: size%2 == 0}
 		if size < 3 || size > 100 || stride < 0 || cut.Check() != nil || len(text)+len(pair) > 1000 {
 			return
 		}

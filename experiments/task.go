@@ -72,7 +72,7 @@ func (d *decoding) task(s *plugin.Section, number int) Task {
 	}
 	task.Data = d.data(owner, &task, t.Data, t.DataPath, s)
 	windows := t.Long == "windows" || !s.Has("long") && answer.WantsAll()
-	task.Cut = corpus.Cut{MaxLength: d.e.Tokenizer.MaxLength, Windows: windows, Stride: t.Stride, Apart: answer.Apart()}
+	task.Cut = corpus.Cut{MaxLength: d.e.Tokenizer.MaxLength, Windows: windows, Stride: t.Stride, Context: answer == corpus.Quoted, Apart: answer.Apart()}
 	d.cut(owner, task, s)
 	d.labels(owner, &task, s)
 	return task
