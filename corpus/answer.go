@@ -54,6 +54,12 @@ func (a Answer) Apart() bool { return a == Likeness }
 // Hides tells whether tokens are hidden for an answer of the kind, so that no other task can read the same texts.
 func (a Answer) Hides() bool { return a == HiddenTokens }
 
+// Exact tells whether an answer of the kind is right or wrong, unlike a number, which is near or far.
+func (a Answer) Exact() bool { return a.HasLabels() || a == Quoted }
+
+// OfPair tells whether only a pair of texts has an answer of the kind.
+func (a Answer) OfPair() bool { return a == Quoted || a == Likeness }
+
 // HasLabels tells whether answers of the kind are made of labels, which training settles.
 func (a Answer) HasLabels() bool { return a == OneLabel || a == TagPerWord || a == ManyLabels }
 
@@ -126,21 +132,21 @@ func (t Target) Unknown() []string {
 	return names
 }
 
-// Right tells whether a prediction is the gold answer; words without a gold tag do not count. counts is false of
-// answers that are never quite right, as numbers.
-func (t Target) Right(p Prediction) (right, counts bool) {
+// Right tells whether a prediction is the gold answer, which is one that can be: see Answer.Exact. Words without a gold tag
+// do not count.
+func (t Target) Right(p Prediction) bool {
 	for i, tag := range t.Tags {
 		if tag != "" && p.Tags[i] != tag {
-			return false, true
+			return false
 		}
 	}
 	if t.Labels != nil && !sameNames(t.Labels, p.Labels) {
-		return false, true
+		return false
 	}
 	if t.Quotes != nil && !slices.ContainsFunc(t.Quotes, func(q Quote) bool { return q.Text == p.Quote.Text }) {
-		return len(t.Quotes) == 0 && p.Quote.Text == "", true
+		return len(t.Quotes) == 0 && p.Quote.Text == ""
 	}
-	return t.Label == "" || p.Label == t.Label, t.Value == nil && t.HiddenIDs == nil
+	return t.Label == "" || p.Label == t.Label
 }
 
 // sameNames tells whether two lists, each without doubles, hold the same names.

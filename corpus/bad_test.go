@@ -63,12 +63,12 @@ func readAll(name string, f Format) error {
 	}
 	var all []error
 	for _, r := range records {
-		_, ofExample := r.Example()
+		e, ofExample := r.Example()
 		_, _, ofLabel := r.String("label")
 		_, _, ofTags := r.Strings("tags")
 		var ofEntities error
 		if ofExample == nil {
-			_, _, ofEntities = r.Entities()
+			_, _, ofEntities = r.Entities(e.Text)
 		}
 		all = append(all, ofExample, ofLabel, ofTags, ofEntities)
 	}

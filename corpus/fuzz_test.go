@@ -113,7 +113,7 @@ func checkRecords(t *testing.T, name string, lines int, records []Record, err er
 			}
 			end = w.End
 		}
-		entities, _, _ := r.Entities()
+		entities, _, _ := r.Entities(e.Text)
 		for _, of := range entities {
 			if s := of.Span; s.Start < 0 || s.End <= s.Start || !utf8.ValidString(e.Text[s.Start:s.End]) {
 				t.Fatalf("entities %v of %q", entities, e.Text)

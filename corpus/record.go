@@ -103,12 +103,12 @@ func (r Record) texts() (first, second string) {
 // Entity is a labelled stretch of a record's text.
 type Entity struct {
 	Label string
-	Span  Span // bytes of the text
+	Span  Span // bytes of its text
 }
 
 // Entities returns the field entities, a list of {"start": 13, "end": 21, "label": "PER"} with offsets in characters
-// (code points) of the text: in order, none empty or overlapping another. ok is false where the field is absent or null.
-func (r Record) Entities() (entities []Entity, ok bool, err error) {
+// (code points) of text: in order, none empty or overlapping another. ok is false where the field is absent or null.
+func (r Record) Entities(text string) (entities []Entity, ok bool, err error) {
 	field := r.Fields["entities"]
 	if field == nil {
 		return nil, false, nil
@@ -118,11 +118,6 @@ func (r Record) Entities() (entities []Entity, ok bool, err error) {
 		return nil, false, fmt.Errorf("%s: field \"entities\" is %s; it takes a list of {\"start\", \"end\", \"label\"}",
 			r.Place, kind(field))
 	}
-	text, _, err := r.String("text")
-	if err != nil {
-		return nil, false, err
-	}
-
 	at := characterOffsets(text)
 	entities = make([]Entity, len(list))
 	for i, item := range list {

@@ -62,17 +62,18 @@ func TestEntitiesAreBytesInOrder(t *testing.T) {
 		return map[string]any{"start": json.Number(start), "end": json.Number(end), "label": label}
 	}
 	// Characters: Zoë is 3 (4 bytes), 🏥 is 1 (4 bytes; 2 in UTF-16, which offsets do not count).
-	r := Record{Fields: map[string]any{"text": "Zoë 🏥 Nairobi", "entities": []any{entity("6", "13", "LOC"), entity("0", "3", "PER"), entity("4", "5", "ORG")}}}
+	const text = "Zoë 🏥 Nairobi"
+	r := Record{Fields: map[string]any{"entities": []any{entity("6", "13", "LOC"), entity("0", "3", "PER"), entity("4", "5", "ORG")}}}
 	want := []Entity{{"PER", Span{0, 4}}, {"ORG", Span{5, 9}}, {"LOC", Span{10, 17}}}
-	got, ok, err := r.Entities()
+	got, ok, err := r.Entities(text)
 	if !reflect.DeepEqual(got, want) || !ok || err != nil {
 		t.Errorf("got %v, %v, %v, want %v", got, ok, err, want)
 	}
 
-	if got, ok, err := (Record{Fields: map[string]any{"text": "a", "entities": nil}}).Entities(); got != nil || ok || err != nil {
+	if got, ok, err := (Record{Fields: map[string]any{"entities": nil}}).Entities("a"); got != nil || ok || err != nil {
 		t.Errorf("of null: got %v, %v, %v, want none", got, ok, err)
 	}
-	if got, ok, err := (Record{Fields: map[string]any{"text": "a", "entities": []any{}}}).Entities(); len(got) != 0 || !ok || err != nil {
+	if got, ok, err := (Record{Fields: map[string]any{"entities": []any{}}}).Entities("a"); len(got) != 0 || !ok || err != nil {
 		t.Errorf("of an empty list: got %v, %v, %v, want a text without entities", got, ok, err)
 	}
 }

@@ -52,14 +52,14 @@ func (d *reader) squad() {
 		d.add(first, "not SQuAD's form: %w", err)
 		return
 	}
-	line, done := 1, 0 // of the file, up to a paragraph
+	line, done, newline := 1, 0, []byte("\n") // of the file, up to a paragraph
 	for _, article := range file.Data {
 		for _, p := range article.Paragraphs {
-			if at := bytes.Index(text[done:], p); at >= 0 {
-				line += bytes.Count(text[done:done+at], []byte("\n"))
-				done += at
-			}
+			before, behind, _ := bytes.Cut(text[done:], p)
+			line += bytes.Count(before, newline)
 			d.paragraph(Place{d.file, line}, article.Title, p)
+			line += bytes.Count(p, newline)
+			done = len(text) - len(behind)
 		}
 	}
 }

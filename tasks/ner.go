@@ -75,7 +75,7 @@ func (n ner) target(r corpus.Record, field string, e corpus.Example) (corpus.Tar
 		}
 		return target, err
 	}
-	entities, ok, err := r.Entities()
+	entities, ok, err := r.Entities(e.Text)
 	if err != nil || !ok {
 		return corpus.Target{}, err
 	}

@@ -61,6 +61,14 @@ func TestEntitiesBecomeTagsOfTheWordsTheyTouch(t *testing.T) {
 	}
 }
 
+func TestEntitiesOfATextThatIsItsWords(t *testing.T) {
+	task := newNER(t, tasks.Site{Heads: []string{"entity"}})
+	e, err := task.Example(record(map[string]any{"words": []any{"Ann", "paid"}, "entities": []any{entity(0, 3, "person")}}))
+	if err != nil || !slices.Equal(e.Targets[0].Tags, []string{"B-person", "O"}) {
+		t.Errorf("targets %+v, error %v", e.Targets, err)
+	}
+}
+
 func TestARecordWithoutEntitiesOrTagsIsNotLabelled(t *testing.T) {
 	task := newNER(t, tasks.Site{Heads: []string{"entity"}, Split: splitSigns})
 	e, err := task.Example(record(map[string]any{"text": "one, two"}))
