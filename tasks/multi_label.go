@@ -2,12 +2,15 @@ package tasks
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/plugin"
 )
 
 func init() { Register("multi_label", ManyOptions{Separator: ","}, NewMultiLabel) }
@@ -20,11 +23,12 @@ type ManyOptions struct {
 // multiLabel asks for any number of labels of a text. Its metrics are f1, precision and recall of all decisions
 // together, and with _macro and _weighted behind as means over labels; f1_samples, the mean of each text's F1; and
 // exact_match, the share of texts whose labels are all right, which is also scikit-learn's accuracy. All are as
-// scikit-learn has them.
+// scikit-learn has them; means over labels are over those that occur, in gold answers or predicted ones.
 type multiLabel struct {
 	heads     []string
 	separator string
 	answers   map[string]int // head → how many of 0 and 1 its first list has
+	strangers map[string]int // lists that no head has: name → how many
 }
 
 // NewMultiLabel makes a task whose heads each find any number of labels. A record has them in the field labels, or
@@ -34,7 +38,7 @@ func NewMultiLabel(o ManyOptions, site Site) (Task, error) {
 	if o.Separator == "" {
 		return nil, fmt.Errorf("separator is empty; want what stands between two labels")
 	}
-	return multiLabel{site.Heads, o.Separator, map[string]int{}}, nil
+	return multiLabel{site.Heads, o.Separator, map[string]int{}, map[string]int{}}, nil
 }
 
 func (m multiLabel) Answer() corpus.Answer { return corpus.ManyLabels }
@@ -66,11 +70,18 @@ func (m multiLabel) target(r corpus.Record, head string) (corpus.Target, error) 
 	if text, ok := value.(string); ok && strings.HasPrefix(strings.TrimSpace(text), "{") {
 		d := json.NewDecoder(strings.NewReader(text))
 		d.UseNumber()
-		if err := d.Decode(&value); err != nil {
+		err := d.Decode(&value)
+		if err == nil && strings.TrimSpace(text[d.InputOffset():]) != "" {
+			err = errors.New("it goes on after the object")
+		}
+		if err != nil {
 			return corpus.Target{}, fmt.Errorf("%s: field %q begins with {, but is no JSON object: %w", r.Place, field, err)
 		}
 	}
 	if object, ok := value.(map[string]any); ok {
+		if head == m.heads[0] {
+			m.count(object)
+		}
 		if value = object[head]; value == nil {
 			return corpus.Target{}, nil
 		}
@@ -85,6 +96,24 @@ func (m multiLabel) target(r corpus.Record, head string) (corpus.Target, error) 
 		return corpus.Target{}, err
 	}
 	return corpus.Target{Labels: names}, nil
+}
+
+// count counts the lists of an object that no head has.
+func (m multiLabel) count(object map[string]any) {
+	for name := range object {
+		if !slices.Contains(m.heads, name) {
+			m.strangers[name]++
+		}
+	}
+}
+
+// Remarks tells of lists of 0 and 1 that were read for no head.
+func (m multiLabel) Remarks() []string {
+	var all []string
+	for _, name := range slices.Sorted(maps.Keys(m.strangers)) {
+		all = append(all, fmt.Sprintf("%d lists of labels are left out: %s", m.strangers[name], plugin.Unknown("head", name, m.heads)))
+	}
+	return all
 }
 
 // names reads a list of labels, nil where there is none.

@@ -3,10 +3,12 @@ package tasks_test
 import (
 	"encoding/json"
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/parttest"
+	"github.com/jenga-nlp/jenga/plugin"
 	"github.com/jenga-nlp/jenga/tasks"
 )
 
@@ -16,6 +18,26 @@ func TestQAQC(t *testing.T) {
 		return record(map[string]any{"text": "how may I help?", "labels": map[string]any{"first": first, "second": second}})
 	}
 	parttest.Task(t, "qa_qc", "", lists([]any{one}, []any{one, zero}), lists([]any{zero}, []any{zero, zero}))
+}
+
+func TestListsOfNoHeadAreRemarkedOn(t *testing.T) {
+	task, err := tasks.NewQAQC(tasks.ManyOptions{Separator: ","}, tasks.Site{Heads: []string{"opening", "closing"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if _, err := task.Example(record(map[string]any{"text": "hello", "labels": `{"openning": [1], "closing": [0]}`})); err != nil {
+			t.Fatal(err)
+		}
+	}
+	said := task.(plugin.Remarker).Remarks()
+	if want := `2 lists of labels are left out: no head "openning"; did you mean "opening"?`; len(said) != 1 || !strings.HasPrefix(said[0], want) {
+		t.Errorf("it says %q, want %q", said, want)
+	}
+	_, err = task.Example(record(map[string]any{"text": "hello", "labels": `{"opening": [1]} [0]`}))
+	if want := `field "labels" begins with {, but is no JSON object: it goes on after the object`; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("error %v, want %q", err, want)
+	}
 }
 
 func TestAHeadAnswersTheQuestionsOfItsName(t *testing.T) {

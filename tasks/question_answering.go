@@ -14,8 +14,8 @@ func init() {
 
 // questionAnswering asks for the part of a context that answers a question. Its metrics are those of SQuAD (Rajpurkar
 // et al. 2016 and 2018): f1, the overlap of words with the best of the gold answers, and exact_match, both without
-// case, punctuation, articles and white space; and the same of the questions that have an answer, _answered, and that
-// have none, _unanswered.
+// case, punctuation, articles and white space; the same of the questions that have an answer, _answered; and of those
+// that have none exact_match_unanswered, which is their f1, too.
 type questionAnswering struct{ heads []string }
 
 // NewQuestionAnswering makes a task whose heads find answers in a context. A record has the fields question, context and

@@ -25,6 +25,9 @@ type regression struct {
 	limit []float64
 }
 
+// largest is the largest number that may be asked for: sums of squares of such are numbers in float32.
+const largest = 1e15
+
 // NewRegression makes a task whose heads each give a number. A record has it in the field value, or label, or score, or
 // value.HEAD for a head of its own.
 func NewRegression(o RegressionOptions, site Site) (Task, error) {
@@ -53,6 +56,8 @@ func (t regression) Example(r corpus.Record) (corpus.Example, error) {
 			switch {
 			case err != nil || math.IsNaN(v) || math.IsInf(v, 0):
 				return corpus.Example{}, fmt.Errorf("%s: field %q is %q; want a number", r.Place, field, text)
+			case math.Abs(v) > largest:
+				return corpus.Example{}, fmt.Errorf("%s: field %q is %q; want a number from -%[4]g to %[4]g: count in a larger unit", r.Place, field, text, largest)
 			case len(t.limit) > 0 && (v < t.limit[0] || v > t.limit[1]):
 				return corpus.Example{}, fmt.Errorf("%s: field %q is %v; range says %v to %v", r.Place, field, v, t.limit[0], t.limit[1])
 			}
@@ -98,11 +103,14 @@ func correlation(x, y []float64) float64 {
 		yy += dy * dy
 		xy += dx * dy
 	}
-	if xx == 0 || yy == 0 {
+	if allAlike(x) || allAlike(y) || xx == 0 || yy == 0 {
 		return 0
 	}
 	return max(-1, min(1, xy/math.Sqrt(xx)/math.Sqrt(yy)))
 }
+
+// allAlike tells whether numbers are all one, of which rounding may make a mean that is another.
+func allAlike(x []float64) bool { return len(x) == 0 || slices.Min(x) == slices.Max(x) }
 
 func mean(x []float64) float64 {
 	sum := 0.0

@@ -65,6 +65,12 @@ func TestANumberThatIsNone(t *testing.T) {
 }
 
 func TestNumbersThatAreAllOneHaveNoCorrelation(t *testing.T) {
+	tenth := 0.1 // the mean of three is another number
+	for _, m := range newRegression(t).Judge([]corpus.Target{{Value: &tenth}, {Value: &tenth}, {Value: &tenth}}, []corpus.Prediction{{Value: 0.7}, {Value: 0.7}, {Value: 0.7}})[:2] {
+		if m.Value != 0 {
+			t.Errorf("%s = %v, want 0", m.Name, m.Value)
+		}
+	}
 	one := 1.0
 	gold := []corpus.Target{{Value: &one}, {Value: &one}}
 	for _, m := range newRegression(t).Judge(gold, []corpus.Prediction{{Value: 1}, {Value: 3}}) {
