@@ -279,21 +279,16 @@ func labelNames(train []*corpus.Example, h int) []string {
 	return names
 }
 
+// compareLabels orders labels: numbers by value, and before all that are none.
 func compareLabels(a, b string) int {
-	x, errX := strconv.ParseFloat(a, 64)
-	y, errY := strconv.ParseFloat(b, 64)
-	switch {
-	case errX == nil && errY == nil && x != y:
-		if x < y {
-			return -1
+	number := func(label string) float64 {
+		v, err := strconv.ParseFloat(label, 64)
+		if err != nil || math.IsNaN(v) {
+			return math.Inf(1)
 		}
-		return 1
-	case a < b:
-		return -1
-	case a > b:
-		return 1
+		return v
 	}
-	return 0
+	return cmp.Or(cmp.Compare(number(a), number(b)), strings.Compare(a, b))
 }
 
 // unknown counts the labels of head h in examples that training has not.

@@ -46,8 +46,8 @@ func (d *decoding) metrics() (names []string, lower map[string]bool) {
 			d.mistakes.Add(task.Place, "task %q: its figure %s has the name of one of %s; rename the task or the head", task.Name, name, first)
 		}
 	}
-	f1, shared := false, false
-	for _, task := range d.e.Tasks {
+	f1, exact := false, map[int]int{} // heads whose answers are right or wrong, of each task
+	for number, task := range d.e.Tasks {
 		part, err := task.Part.Build(tasks.Site{Name: task.Name, Heads: headNames(task.Heads), Split: splitBlanks})
 		if err != nil {
 			d.mistakes.Append(err)
@@ -65,12 +65,20 @@ func (d *decoding) metrics() (names []string, lower map[string]bool) {
 				f1 = f1 || m.Name == "f1"
 			}
 		}
-		shared = shared || task.Data.SameAs != "" || len(task.Heads) > 1
+		if part.Answer().Exact() {
+			exact[number] = len(task.Heads)
+		}
 	}
 	if f1 {
 		names = append(names, "eval_overall_f1")
 	}
-	if shared {
+	if slices.ContainsFunc(d.e.group(), func(texts Texts) bool {
+		n := 0
+		for _, number := range texts.Tasks {
+			n += exact[number]
+		}
+		return n > 1
+	}) {
 		names = append(names, "eval_all_right")
 	}
 	return names, lower

@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/heads"
 	"github.com/jenga-nlp/jenga/multitask"
 	"github.com/jenga-nlp/jenga/nn"
 	"github.com/jenga-nlp/jenga/tasks"
@@ -22,7 +23,7 @@ import (
 type Answer struct {
 	Text  string                           `json:"text"`
 	Pair  string                           `json:"pair,omitempty"`
-	Tasks map[string]map[string]HeadAnswer `json:"tasks"` // task → head → answer
+	Tasks map[string]map[string]HeadAnswer `json:"tasks"` // task → head → answer; without those about pairs, of a single text
 }
 
 // HeadAnswer is one head's answer: a label, labels, a number, what is hidden, or a tag a word and the spans they mark.
@@ -31,7 +32,7 @@ type HeadAnswer struct {
 	Probability *Share   `json:"probability,omitempty"`
 	Labels      []Held   `json:"labels,omitzero"` // those that hold, the likeliest first
 	Value       *float64 `json:"value,omitempty"`
-	Alarm       *bool    `json:"alarm,omitempty"`  // Value is above what normal texts have
+	Alarm       *bool    `json:"alarm,omitempty"`  // Value is above what normal texts have; nil where dev had none to tell
 	Hidden      []Hidden `json:"hidden,omitzero"`  // empty where the text hides nothing
 	Quote       *Quote   `json:"answer,omitempty"` // empty where the context has none
 	Spans       []Found  `json:"spans,omitzero"`   // nil where the task marks none, empty where there is none
@@ -178,7 +179,7 @@ func sameTokens(a, b *corpus.Example) bool {
 	})
 }
 
-// predict adds what a group's tasks say of examples that are encoded.
+// predict adds what a group's tasks say of examples that are encoded. What is asked of pairs has no answer of a single text.
 func (p *Predictor) predict(g *multitask.Group, examples []*corpus.Example, answers []Answer) error {
 	predicted, err := p.run.Model.Predict(p.pass, g, examples)
 	if err != nil {
@@ -187,12 +188,18 @@ func (p *Predictor) predict(g *multitask.Group, examples []*corpus.Example, answ
 	for b, e := range examples {
 		h := 0
 		for _, task := range g.Tasks {
-			heads := map[string]HeadAnswer{}
+			all := map[string]HeadAnswer{}
 			for _, head := range task.Heads {
-				heads[head.Name] = headAnswer(p.run.Tokenizer, task.Kind, e, predicted[h][b])
+				answer := headAnswer(p.run.Tokenizer, task.Kind, e, predicted[h][b])
+				if thresholded, may := head.Head.(heads.Thresholded); may && thresholded.Thresholds() == nil {
+					answer.Alarm = nil // nothing has said yet when to raise one
+				}
+				all[head.Name] = answer
 				h++
 			}
-			answers[b].Tasks[task.Name] = heads
+			if e.Paired || !task.Kind.Answer().OfPair() {
+				answers[b].Tasks[task.Name] = all
+			}
 		}
 	}
 	return nil

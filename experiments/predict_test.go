@@ -2,8 +2,10 @@ package experiments
 
 import (
 	"context"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -157,6 +159,37 @@ func TestAnswersAboutHiddenTokensAndAnomalies(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("run", "best", modelFile))
 	if err != nil || !strings.Contains(string(text), `"thresholds"`) {
 		t.Errorf("the model's file says nothing of thresholds: %v", err)
+	}
+}
+
+func TestWhatIsAskedOfPairsIsNotAnsweredOfASingleText(t *testing.T) {
+	run, err := prepare(t, "  - {name: mood, type: classification, data: {train: a.jsonl}}\n  - {name: alike, type: similarity, data: {train: a.jsonl}}\n",
+		map[string]string{"a.jsonl": `{"text": "so good", "pair": "so bad", "label": "x", "value": 0.5}` + "\n" + `{"text": "so bad", "pair": "so bad", "label": "y", "value": 1}` + "\n"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	answers, err := run.Predictor().Answer([]*corpus.Example{{Text: "so good"}, {Text: "so good", Pair: "so bad", Paired: true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for b, want := range [][]string{{"mood"}, {"alike", "mood"}} {
+		if got := slices.Sorted(maps.Keys(answers[b].Tasks)); !slices.Equal(got, want) {
+			t.Errorf("text %d is answered by %q, want %q", b+1, got, want)
+		}
+	}
+}
+
+func TestThereIsNoAlarmBeforeDevHasChosenItsThreshold(t *testing.T) {
+	run, err := prepare(t, "  - {name: odd, type: anomaly, data: {train: a.jsonl}}\n", map[string]string{"a.jsonl": `{"text": "so good", "label": "normal"}` + "\n"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	answers, err := run.Predictor().Answer([]*corpus.Example{{Text: "so good"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a := answers[0].Tasks["odd"]["odd"]; a.Value == nil || a.Alarm != nil {
+		t.Errorf("answer %+v, want a value and no alarm", a)
 	}
 }
 

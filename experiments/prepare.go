@@ -63,14 +63,14 @@ func Prepare(e *Experiment, splits ...string) (*Run, error) {
 		return nil, mistakes.Err()
 	}
 	r.Remarks = append(r.Remarks, in.remarks...)
+	for i, task := range e.Tasks {
+		r.remark(task.Place, kinds[i])
+	}
 
 	// labels
 	labels := map[headPlace]*corpus.Labels{}
 	for _, texts := range r.Texts {
 		r.label(texts, kinds, labels, &mistakes)
-	}
-	if slices.Contains(splits, Dev) && e.Training.EvalStrategy != "no" {
-		r.checkDev(kinds, &mistakes)
 	}
 	slices.Sort(r.Remarks[len(e.Remarks):])
 
@@ -85,10 +85,17 @@ func Prepare(e *Experiment, splits ...string) (*Run, error) {
 		for _, examples := range texts.Examples {
 			r.encode(examples, r.cut(texts))
 		}
+		r.remarkLost(texts)
 	}
 
 	if err := r.build(kinds, labels, &mistakes); err != nil {
 		return nil, err
+	}
+	if slices.Contains(splits, Dev) && e.Training.EvalStrategy != "no" {
+		r.checkDev(&mistakes)
+	}
+	if !mistakes.None() {
+		return nil, mistakes.Err()
 	}
 	return r, nil
 }
@@ -227,12 +234,31 @@ func (r *Run) remarkUnknown(texts Texts, split string) {
 	}
 }
 
+// remarkLost says how many answers of training no window of their text holds.
+func (r *Run) remarkLost(texts Texts) {
+	cut, more := r.cut(texts), "a larger max_length"
+	if !cut.Windows {
+		more += ", or long: windows,"
+	}
+	for h, of := range r.Experiment.heads(texts) {
+		lost := 0
+		for _, e := range texts.Examples[Train] {
+			if t := e.Targets[h]; len(t.Quotes) > 0 && !slices.ContainsFunc(t.QuoteTokens, func(s corpus.Span) bool { return s != (corpus.Span{}) }) {
+				lost++
+			}
+		}
+		if lost > 0 {
+			r.Remarks = append(r.Remarks, fmt.Sprintf("task %q: %d of train's answers are not within %d tokens of their text, and are learned as none: %s holds more", of.task.Name, lost, cut.MaxLength, more))
+		}
+	}
+}
+
 // checkDev holds what the best model is chosen by against what dev is labelled for.
-func (r *Run) checkDev(kinds []tasks.Task, mistakes *plugin.Mistakes) {
+func (r *Run) checkDev(mistakes *plugin.Mistakes) {
 	var groups []multitask.GroupScore // as evaluations will have them
 	var unjudged []string
-	for _, texts := range r.Texts {
-		group := r.devScore(texts, kinds)
+	for g, texts := range r.Texts {
+		group := devScore(&r.Model.Groups[g], texts.Examples[Dev])
 		groups = append(groups, group)
 		for _, task := range group.Tasks {
 			for _, head := range task.Heads {
@@ -256,34 +282,72 @@ func (r *Run) checkDev(kinds []tasks.Task, mistakes *plugin.Mistakes) {
 	default:
 		r.Remarks = append(r.Remarks, unjudged...)
 	}
+	for g, texts := range r.Texts {
+		r.remarkOneKind(&r.Model.Groups[g], texts.Examples[Dev])
+	}
+}
+
+// remarkOneKind says where dev has normal texts alone, or anomalies alone.
+func (r *Run) remarkOneKind(g *multitask.Group, dev []*corpus.Example) {
+	h := 0
+	for _, task := range g.Tasks {
+		for _, head := range task.Heads {
+			kinds := map[bool]int{} // whether it is an anomaly → how many
+			for _, e := range dev {
+				if v := e.Targets[h].Value; v != nil {
+					kinds[*v != 0]++
+				}
+			}
+			h++
+			switch {
+			case task.Kind.Answer() != corpus.Anomaly || len(kinds) != 1:
+			case kinds[true] > 0:
+				r.Remarks = append(r.Remarks, fmt.Sprintf("task %q: dev has no normal text: head %q has no threshold of alarms, and its auroc is 0", task.Name, head.Name))
+			default:
+				r.Remarks = append(r.Remarks, fmt.Sprintf("task %q: dev has no anomaly: auroc and average_precision of head %q are 0", task.Name, head.Name))
+			}
+		}
+	}
 }
 
 // devScore is an evaluation of a group on dev with all figures that it will have, each 0.
-func (r *Run) devScore(texts Texts, kinds []tasks.Task) multitask.GroupScore {
-	dev, all := texts.Examples[Dev], r.Experiment.heads(texts)
-	var group multitask.GroupScore
-	for h, of := range all {
-		s := multitask.HeadScore{Head: of.head.Name}
-		if slices.ContainsFunc(dev, func(e *corpus.Example) bool { return e.Targets[h].Labelled() }) {
-			s.Metrics = kinds[of.number].Judge(nil, nil)
+func devScore(g *multitask.Group, dev []*corpus.Example) multitask.GroupScore {
+	var score multitask.GroupScore
+	h := 0
+	for _, task := range g.Tasks {
+		ts := multitask.TaskScore{Task: task.Name}
+		for _, head := range task.Heads {
+			s := multitask.HeadScore{Head: head.Name}
+			var gold []corpus.Target
+			for _, e := range dev {
+				if e.Targets[h].Labelled() {
+					gold = append(gold, e.Targets[h])
+				}
+			}
+			if len(gold) > 0 {
+				s.Metrics = task.Kind.Judge(nil, nil)
+				s.Loss.Units = unitsOf(head.Head, gold)
+			}
+			ts.Heads = append(ts.Heads, s)
+			h++
 		}
-		if slices.ContainsFunc(dev, func(e *corpus.Example) bool { return e.Targets[h].Known() }) && of.head.learns() {
-			s.Loss.Units = 1
-		}
-		if h == 0 || of.number != all[h-1].number {
-			group.Tasks = append(group.Tasks, multitask.TaskScore{Task: of.task.Name})
-		}
-		score := &group.Tasks[len(group.Tasks)-1]
-		score.Heads = append(score.Heads, s)
+		score.Tasks = append(score.Tasks, ts)
 	}
-	if len(all) > 1 && slices.ContainsFunc(dev, everyHeadLabelled) {
-		group.AllRight = new(float64)
+	exact := g.Exact()
+	if len(exact) > 1 && slices.ContainsFunc(dev, func(e *corpus.Example) bool {
+		return !slices.ContainsFunc(exact, func(h int) bool { return !e.Targets[h].Labelled() })
+	}) {
+		score.AllRight = new(float64)
 	}
-	return group
+	return score
 }
 
-func everyHeadLabelled(e *corpus.Example) bool {
-	return !slices.ContainsFunc(e.Targets, func(t corpus.Target) bool { return !t.Labelled() })
+// unitsOf counts what a head has a loss for in gold answers: of a head that asks about what a batch hides, the texts.
+func unitsOf(head heads.Head, gold []corpus.Target) float64 {
+	if _, prepares := head.(heads.Preparer); prepares {
+		return float64(len(gold))
+	}
+	return head.Units(gold)
 }
 
 // checkLabelled wants an answer for a group's head number h in its training examples.
@@ -491,12 +555,14 @@ func (r *Run) trainingOf(task Task, head Head, labels *corpus.Labels) heads.Trai
 		return t
 	}
 	t.Mean = sum / float64(t.Units)
+	least, most := math.Inf(1), math.Inf(-1)
 	for _, e := range examples {
 		if v := e.Targets[h].Value; v != nil {
 			squares += (*v - t.Mean) * (*v - t.Mean)
+			least, most = min(least, *v), max(most, *v)
 		}
 	}
-	if squares > 0 {
+	if least < most { // else rounding may leave squares
 		t.Deviation = math.Sqrt(squares / float64(t.Units))
 	}
 	return t

@@ -2,19 +2,21 @@ package experiments
 
 import (
 	"context"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/encoders"
 	"github.com/jenga-nlp/jenga/multitask"
 	"github.com/jenga-nlp/jenga/nn"
 )
 
 // prepare writes an experiment of the given tasks and data files, and prepares it in their folder.
-func prepare(t *testing.T, tasks string, data map[string]string) (*Run, error) {
+func prepare(t *testing.T, tasks string, data map[string]string, sets ...string) (*Run, error) {
 	t.Helper()
 	t.Chdir(t.TempDir())
 	for name, text := range data {
@@ -26,7 +28,7 @@ func prepare(t *testing.T, tasks string, data map[string]string) (*Run, error) {
 	if err := os.WriteFile("exp.yaml", []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	e, err := Read("exp.yaml", nil)
+	e, err := Read("exp.yaml", sets)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,6 +180,78 @@ func TestWhatDevIsNotLabelledForIsNotJudged(t *testing.T) {
 	}
 	if got, want := files(t, "none/best")["model.safetensors"], files(t, "none/last")["model.safetensors"]; got != want {
 		t.Error("the best is not the last")
+	}
+}
+
+// The first of them are sorted otherwise as numbers than as texts, and some are numbers to strconv alone.
+func TestLabelsHaveOneOrder(t *testing.T) {
+	want := []string{"-1", "0x1p0", "1", "9", "10", "1a", "Inf", "nan"}
+	for range 50 {
+		var train []*corpus.Example
+		for _, i := range rand.Perm(len(want)) {
+			train = append(train, &corpus.Example{Targets: []corpus.Target{{Label: want[i]}}})
+		}
+		if got := labelNames(train, 0); !slices.Equal(got, want) {
+			t.Fatalf("labels in the order %q, want %q", got, want)
+		}
+	}
+}
+
+// A head has a loss for some of what it is judged by: a metric is refused before training where evaluations lack it.
+func TestTheBestModelIsNotChosenByALossThatDevHasNot(t *testing.T) {
+	const (
+		odd  = "  - {name: odd, type: anomaly, data: {train: a.jsonl, dev: b.jsonl}}\ntraining: {metric_for_best_model: eval_loss}\n"
+		both = `{"text": "so good", "label": "normal"}` + "\n" + `{"text": "so bad", "label": "odd"}` + "\n"
+	)
+	if _, err := prepare(t, odd, map[string]string{"a.jsonl": both, "b.jsonl": both}); err != nil {
+		t.Fatal(err)
+	}
+	_, err := prepare(t, odd, map[string]string{"a.jsonl": both, "b.jsonl": `{"text": "so bad", "label": "odd"}` + "\n"})
+	if want := `metric_for_best_model: no metric with labels in dev "eval_loss"`; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("error %v, want %q", err, want)
+	}
+}
+
+func TestAnEqualGoldNumberHasNoDeviation(t *testing.T) {
+	tenth := `{"text": "so good", "value": 0.1}` + "\n"
+	run, err := prepare(t, "  - {name: much, type: regression, data: {train: a.jsonl}, heads: [{type: regression, scale: standard}]}\n", map[string]string{"a.jsonl": tenth + tenth + tenth})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range run.Model.Params.All() {
+		if strings.HasSuffix(w.Name, "unit") && !slices.Equal(w.Data, []float32{0.1, 1}) {
+			t.Errorf("numbers are counted from and in %v, want 0.1 and 1", w.Data)
+		}
+	}
+}
+
+func TestAnswersBeyondTheWindowsAreRemarkedOn(t *testing.T) {
+	question := `{"question": "who", "context": "it was a very long day with rain and wind and sun and then Zoe", "answers": ["Zoe"]}` + "\n"
+	for long, want := range map[string]bool{"truncate": true, "windows": false} {
+		run, err := prepare(t, "  - {name: who, type: question_answering, long: "+long+", data: {train: a.jsonl}}\n", map[string]string{"a.jsonl": strings.Repeat(question, 3)}, "tokenizer.max_length=16")
+		if err != nil {
+			t.Fatal(err)
+		}
+		const said = `task "who": 3 of train's answers are not within 16 tokens of their text, and are learned as none: a larger max_length, or long: windows, holds more`
+		if got := slices.Contains(run.Remarks, said); got != want {
+			t.Errorf("long: %s: remarks %q, want this one %v", long, run.Remarks, want)
+		}
+	}
+}
+
+func TestDevOfOneKindIsRemarkedOn(t *testing.T) {
+	const both = `{"text": "so good", "label": "normal"}` + "\n" + `{"text": "so bad", "label": "odd"}` + "\n"
+	for dev, want := range map[string]string{
+		`{"text": "so bad", "label": "odd"}`:     `task "odd": dev has no normal text: head "odd" has no threshold of alarms, and its auroc is 0`,
+		`{"text": "so good", "label": "normal"}`: `task "odd": dev has no anomaly: auroc and average_precision of head "odd" are 0`,
+	} {
+		run, err := prepare(t, "  - {name: odd, type: anomaly, data: {train: a.jsonl, dev: b.jsonl}}\n", map[string]string{"a.jsonl": both, "b.jsonl": dev + "\n"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Contains(run.Remarks, want) {
+			t.Errorf("remarks %q, want %q", run.Remarks, want)
+		}
 	}
 }
 

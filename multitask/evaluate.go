@@ -17,8 +17,8 @@ import (
 // GroupScore is how a group's tasks do on some examples.
 type GroupScore struct {
 	Tasks []TaskScore
-	// AllRight is the share of the examples labelled for every head that have every head right; it is there where
-	// the group has several heads.
+	// AllRight is the share of the examples with every head right, of those labelled for every head; it is there where the
+	// group has several heads. Heads whose answers are near or far, as numbers, do not count.
 	AllRight *float64
 }
 
@@ -154,26 +154,37 @@ func (g *Group) judge(examples []*corpus.Example, predicted [][]corpus.Predictio
 		}
 		score.Tasks = append(score.Tasks, ts)
 	}
-	if h > 1 {
-		score.AllRight = allRight(examples, predicted)
+	if exact := g.Exact(); len(exact) > 1 {
+		score.AllRight = allRight(examples, predicted, exact)
 	}
 	return score
 }
 
-// allRight is the share of examples with every head right, among those labelled for all; nil if there are none.
-func allRight(examples []*corpus.Example, predicted [][]corpus.Prediction) *float64 {
+// Exact lists the numbers of the heads whose answers are right or wrong.
+func (g *Group) Exact() []int {
+	var exact []int
+	h := 0
+	for _, task := range g.Tasks {
+		for range task.Heads {
+			if task.Kind.Answer().Exact() {
+				exact = append(exact, h)
+			}
+			h++
+		}
+	}
+	return exact
+}
+
+// allRight is the share of examples with every head of those numbers right, among those labelled for all of them; nil if
+// there are none.
+func allRight(examples []*corpus.Example, predicted [][]corpus.Prediction, heads []int) *float64 {
 	right, all := 0, 0
 	for i, e := range examples {
-		if slices.ContainsFunc(e.Targets, func(t corpus.Target) bool { return !t.Labelled() }) {
+		if slices.ContainsFunc(heads, func(h int) bool { return !e.Targets[h].Labelled() }) {
 			continue
 		}
 		all++
-		wrong := false
-		for h, t := range e.Targets {
-			ok, counts := t.Right(predicted[h][i])
-			wrong = wrong || counts && !ok
-		}
-		if !wrong {
+		if !slices.ContainsFunc(heads, func(h int) bool { return !e.Targets[h].Right(predicted[h][i]) }) {
 			right++
 		}
 	}

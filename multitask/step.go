@@ -1,7 +1,7 @@
 package multitask
 
 import (
-	"errors"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -78,15 +78,20 @@ func (l *learner) step(state State, draws []draw) (Step, error) {
 	}
 	norm, factor, moved := nn.Clip(l.params, l.gradients, limit)
 	report.GradientNorm = norm
-	if math.IsNaN(norm) || math.IsInf(norm, 0) {
-		return report, errors.New("the gradient is not finite; a lower training.learning_rate may help")
+	report.Losses, report.Loss = losses.all, losses.total(factors)
+	for _, f := range []struct {
+		name  string
+		value float64
+	}{{"gradient", norm}, {"loss", report.Loss}} {
+		if math.IsNaN(f.value) || math.IsInf(f.value, 0) {
+			return report, fmt.Errorf("the %s is not finite; a lower training.learning_rate may help", f.name)
+		}
 	}
 	report.Rate = l.plan.Rate * l.schedule.Rate(report.Number)
 	// What the step's loss does not depend on, as a head whose task was not drawn, is left alone, decay and momentum too,
 	// as PyTorch leaves a parameter without a gradient.
 	l.optimizer.Step(moved, l.gradients, factor, report.Rate)
 
-	report.Losses, report.Loss = losses.all, losses.total(factors)
 	report.Time = time.Since(start)
 	return report, nil
 }

@@ -27,7 +27,7 @@ func (c *commands) predictCommand() *cobra.Command {
 		Short: "Answer all tasks about texts, a JSON line for each",
 		Long: `Answer all tasks about texts, one pass of the encoder for each. Texts are plain lines, or JSON lines with text, pair or
 words, or with question and context; they are read from stdin if no file is named. A line that cannot be read is answered by
-an error in its place.`,
+an error in its place. What is asked about pairs of texts is left out of the answer to a single one.`,
 		Example: `  echo 'play adele on spotify' | jenga predict runs/snips
   jenga predict runs/snips texts.jsonl > answers.jsonl`,
 		Args: between(1, 2),
@@ -39,7 +39,13 @@ an error in its place.`,
 			predictor := run.Predictor()
 			return c.eachText(cmd.Context(), args[1:], func(examples []*corpus.Example) ([]any, error) {
 				answers, err := predictor.Answer(examples)
-				return anys(answers), err
+				lines := anys(answers)
+				for i, a := range answers {
+					if len(a.Tasks) == 0 {
+						lines[i] = errorLine{fmt.Sprintf("%s: no pair: the model answers about two texts; want a JSON object with text and pair, or with question and context", examples[i].Place)}
+					}
+				}
+				return lines, err
 			})
 		},
 	}
@@ -89,7 +95,8 @@ func (c *commands) eachText(ctx context.Context, args []string, answer func([]*c
 		for _, line := range waiting {
 			if line == nil {
 				line, answers = answers[0], answers[1:]
-			} else {
+			}
+			if _, refused := line.(errorLine); refused {
 				wrong = true
 			}
 			if err := writeLine(out, line); err != nil {
