@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 	"strings"
 
+	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/encoders"
 	"github.com/jenga-nlp/jenga/multitask"
 	"github.com/jenga-nlp/jenga/plugin"
@@ -99,6 +100,18 @@ func (r *Run) fits(n need) error {
 		Place: r.Experiment.Training.BatchPlace,
 		Err:   fmt.Errorf("%s needs %s (%s), the machine has %s; %s", what, sizeOf(n.total()), n.parts(), sizeOf(free+n.weights), remedy),
 	}
+}
+
+// fitsText returns an error where an answer about a text, which is alone in its batch, takes more memory than the machine
+// has. Heads may keep as much as the encoder.
+func (r *Run) fitsText(e *corpus.Example) error {
+	tokens := e.Tokens()
+	_, bytes := r.Model.Largest([]multitask.Size{{Texts: 1, Tokens: tokens}}, encoders.Load{})
+	free, ok := freeMemory(r.machine)
+	if free -= margin(free); !ok || 2*bytes <= free {
+		return nil
+	}
+	return fmt.Errorf("%s: a text of %d tokens takes %s to answer, the machine has %s; divide it", e.Place, tokens, sizeOf(2*bytes), sizeOf(free))
 }
 
 // margin is what of the free memory is left to what nobody counts.

@@ -19,8 +19,9 @@ import (
 	"github.com/jenga-nlp/jenga/tasks"
 )
 
-// Answer is what the model says about one text: a line of `predict`.
+// Answer is what the model says about one text, a line of `predict`, or why it says nothing.
 type Answer struct {
+	Err   error                            `json:"-"`
 	Text  string                           `json:"text"`
 	Pair  string                           `json:"pair,omitempty"`
 	Tasks map[string]map[string]HeadAnswer `json:"tasks"` // task → head → answer; without those about pairs, of a single text
@@ -131,6 +132,11 @@ func (p *Predictor) Answer(examples []*corpus.Example) ([]Answer, error) {
 			return nil, err
 		}
 	}
+	for b, e := range examples {
+		if answers[b].Err == nil && len(answers[b].Tasks) == 0 {
+			answers[b].Err = fmt.Errorf("%s: no pair: the model answers about two texts; want a JSON object with text and pair, or with question and context", e.Place)
+		}
+	}
 	return answers, nil
 }
 
@@ -179,13 +185,40 @@ func sameTokens(a, b *corpus.Example) bool {
 	})
 }
 
-// predict adds what a group's tasks say of examples that are encoded. What is asked of pairs has no answer of a single text.
+// batchTokens is how many tokens are answered about at once, but for a text that has more.
+const batchTokens = 1 << 14
+
+// predict adds what a group's tasks say of examples that are encoded, or why a text is left out.
 func (p *Predictor) predict(g *multitask.Group, examples []*corpus.Example, answers []Answer) error {
-	predicted, err := p.run.Model.Predict(p.pass, g, examples)
+	lengths := make([]int, len(examples))
+	for b, e := range examples {
+		lengths[b] = e.Tokens()
+	}
+	for _, numbers := range corpus.Batches(lengths, len(examples), batchTokens, nil) {
+		if n := numbers[0]; lengths[n] > batchTokens {
+			if answers[n].Err = p.run.fitsText(examples[n]); answers[n].Err != nil {
+				continue
+			}
+		}
+		if err := p.predictBatch(g, examples, numbers, answers); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// predictBatch adds what a group's tasks say of the examples of those numbers. What is asked of pairs has no answer of a
+// single text.
+func (p *Predictor) predictBatch(g *multitask.Group, examples []*corpus.Example, numbers []int, answers []Answer) error {
+	var batch []*corpus.Example
+	for _, n := range numbers {
+		batch = append(batch, examples[n])
+	}
+	predicted, err := p.run.Model.Predict(p.pass, g, batch)
 	if err != nil {
 		return err
 	}
-	for b, e := range examples {
+	for b, e := range batch {
 		h := 0
 		for _, task := range g.Tasks {
 			all := map[string]HeadAnswer{}
@@ -198,7 +231,7 @@ func (p *Predictor) predict(g *multitask.Group, examples []*corpus.Example, answ
 				h++
 			}
 			if e.Paired || !task.Kind.Answer().OfPair() {
-				answers[b].Tasks[task.Name] = all
+				answers[numbers[b]].Tasks[task.Name] = all
 			}
 		}
 	}

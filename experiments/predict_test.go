@@ -179,6 +179,35 @@ func TestWhatIsAskedOfPairsIsNotAnsweredOfASingleText(t *testing.T) {
 	}
 }
 
+func TestATextThatTheMachineHasNoMemoryForIsLeftOut(t *testing.T) {
+	run, err := prepare(t, "  - {name: mood, type: classification, long: windows, data: {train: a.jsonl}}\n",
+		map[string]string{"a.jsonl": `{"text": "so good", "label": "x"}` + "\n" + `{"text": "so bad", "label": "y"}` + "\n"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	place := corpus.Place{File: "line 2"}
+	texts := []*corpus.Example{{Text: "so good"}, {Text: strings.Repeat("so bad ", batchTokens), Place: place}, {Text: "so bad"}}
+	predictor := run.Predictor()
+	whole, err := predictor.Answer(texts)
+	if err != nil || whole[1].Err != nil || whole[1].Tasks["mood"]["mood"].Label == "" {
+		t.Fatalf("answers %+v, %v", whole[1], err)
+	}
+
+	run.machine = machine(map[string]string{"proc/meminfo": "MemAvailable: 1024 kB\n"})
+	answers, err := predictor.Answer(texts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := answers[1].Err; err == nil || !strings.HasPrefix(err.Error(), "line 2: a text of ") || !strings.HasSuffix(err.Error(), "the machine has 960 KiB; divide it") {
+		t.Errorf("of the long text: %v", err)
+	}
+	for _, b := range []int{0, 2} {
+		if got, want := jsonOf(t, answers[b]), jsonOf(t, whole[b]); got != want {
+			t.Errorf("text %d: %s, want %s", b+1, got, want)
+		}
+	}
+}
+
 func TestThereIsNoAlarmBeforeDevHasChosenItsThreshold(t *testing.T) {
 	run, err := prepare(t, "  - {name: odd, type: anomaly, data: {train: a.jsonl}}\n", map[string]string{"a.jsonl": `{"text": "so good", "label": "normal"}` + "\n"})
 	if err != nil {

@@ -41,8 +41,8 @@ an error in its place. What is asked about pairs of texts is left out of the ans
 				answers, err := predictor.Answer(examples)
 				lines := anys(answers)
 				for i, a := range answers {
-					if len(a.Tasks) == 0 {
-						lines[i] = errorLine{fmt.Sprintf("%s: no pair: the model answers about two texts; want a JSON object with text and pair, or with question and context", examples[i].Place)}
+					if a.Err != nil {
+						lines[i] = errorLine{a.Err.Error()}
 					}
 				}
 				return lines, err
