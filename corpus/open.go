@@ -185,6 +185,11 @@ func (f Format) Rename(path string, records []Record) ([]Record, error) {
 		for our, theirs := range f.Fields {
 			ours[our] = r.Fields[theirs]
 		}
+		for name, role := range map[string]string{"question": "text", "context": "pair"} {
+			if f.Fields[name] != "" && f.Fields[role] == "" { // else what the file calls text or pair would stand before it
+				ours[role] = ours[name]
+			}
+		}
 		renamed[i] = Record{r.Place, ours}
 	}
 	return renamed, nil

@@ -88,14 +88,14 @@ func (r Record) Example() (Example, error) {
 	return e, nil
 }
 
-// texts names the fields of the texts: question and context are a text and its pair, too.
+// texts names the fields of the texts: a question and its context are a text and its pair, too.
 func (r Record) texts() (first, second string) {
 	first, second = "text", "pair"
-	if r.Fields[first] == nil && r.Fields["question"] != nil {
+	if r.Fields[first] == nil && r.Fields["words"] == nil && r.Fields["question"] != nil {
 		first = "question"
-	}
-	if r.Fields[second] == nil && r.Fields["context"] != nil {
-		second = "context"
+		if r.Fields[second] == nil {
+			second = "context"
+		}
 	}
 	return first, second
 }

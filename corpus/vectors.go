@@ -23,7 +23,8 @@ type Vectors struct {
 func (v *Vectors) Of(word string) []float32 { return v.of[word] }
 
 // OpenVectors reads a text file of word vectors as GloVe's are written (Pennington et al. 2014): in each line a word and
-// its numbers, divided by single blanks. A first line of two numbers, as word2vec and fastText write it, tells nothing.
+// its numbers, divided by single blanks. A first line of two numbers, as word2vec and fastText write it, says how many words
+// and numbers there are.
 // Of the file's words it keeps those that keep says yes to, which is asked for each in order. The error lists all that is
 // wrong with what was read.
 func OpenVectors(path string, keep func(word string) bool) (*Vectors, error) {
@@ -38,6 +39,7 @@ func OpenVectors(path string, keep func(word string) bool) (*Vectors, error) {
 func readVectors(r io.Reader, name string, keep func(word string) bool) (*Vectors, error) {
 	d := newReader(r, name, Format{Encoding: "utf-8"}, &mistakes{})
 	v := &Vectors{of: map[string][]float32{}}
+	promised, lines := 0, 0
 	for {
 		line, more := d.next()
 		if !more {
@@ -46,7 +48,11 @@ func readVectors(r io.Reader, name string, keep func(word string) bool) (*Vector
 		line = strings.TrimRight(line, " ")
 		numbers := strings.Count(line, " ")
 		switch {
-		case line == "" || d.place.Line == 1 && numbers == 1:
+		case line == "":
+			continue
+		case d.place.Line == 1 && numbers == 1:
+			n, _, _ := strings.Cut(line, " ")
+			promised, _ = strconv.Atoi(n)
 			continue
 		case v.Width == 0 && (numbers == 0 || numbers > maxVectorWidth):
 			d.add(d.place, "a word and %d numbers; want 1 to %d", numbers, maxVectorWidth)
@@ -57,8 +63,10 @@ func readVectors(r io.Reader, name string, keep func(word string) bool) (*Vector
 			d.add(d.place, "a word and %d numbers; the lines before have %d", numbers, v.Width)
 			continue
 		case numbers > v.Width: // a word that has blanks itself is none that a tokenizer gives
+			lines++
 			continue
 		}
+		lines++
 		word, rest, _ := strings.Cut(line, " ")
 		if v.of[word] == nil && keep(word) {
 			v.Words, v.of[word] = append(v.Words, word), d.vector(rest, v.Width)
@@ -69,6 +77,9 @@ func readVectors(r io.Reader, name string, keep func(word string) bool) (*Vector
 	}
 	if v.Width == 0 {
 		return nil, fmt.Errorf("%s: no vectors; want a word and its numbers in each line", name)
+	}
+	if lines < promised {
+		return nil, fmt.Errorf("%s: %d words, where the first line says %d: the file is cut off", name, lines, promised)
 	}
 	return v, nil
 }

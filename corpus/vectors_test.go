@@ -41,6 +41,7 @@ func TestWhatIsWrongWithVectors(t *testing.T) {
 		{"empty", "", "v.txt: no vectors; want a word and its numbers in each line"},
 		{"words alone", "the\n", "v.txt:1: a word and 0 numbers; want 1 to 16384"},
 		{"cut off", "the 1 2 3\nkite 4\nbird 1 2 3\n", "v.txt:2: a word and 1 numbers; the lines before have 3"},
+		{"cut off between lines", "3 2\nthe 1 2\nkite 3 4\n", "v.txt: 2 words, where the first line says 3: the file is cut off"},
 		{"no numbers", "the 1 2\nkite x 2\nbird 1 NaN\n", "v.txt:2: \"x\" where a vector has a number\nv.txt:3: \"NaN\" where a vector has a number"},
 		{"too large", "the 1 1e99\n", "v.txt:1: \"1e99\" where a vector has a number"},
 		{"too wide", "the" + strings.Repeat(" 1", maxVectorWidth+1), "v.txt:1: a word and 16385 numbers; want 1 to 16384"},

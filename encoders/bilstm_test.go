@@ -19,11 +19,12 @@ func TestABiLSTMThatCannotBeOpened(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct{ config, want string }{
-		"sizes that are too large": {`{"model_type":"bilstm","vocab_size":20,"embedding":6,"layers":2,"hidden":1000000000}`, "hidden 1000000000: want sizes above 0"},
-		"another model":            {`{"model_type":"bert"}`, `model_type is "bert"; want bilstm`},
-		"other sizes":              {`{"model_type":"bilstm","vocab_size":20,"embedding":6,"layers":2,"hidden":7}`, "has shape"},
-		"a smaller vocabulary":     {`{"model_type":"bilstm","vocab_size":19,"embedding":6,"layers":2,"hidden":5}`, "vocab_size is 19, but the tokenizer has 20"},
-		"no JSON":                  {`{`, "unexpected end"},
+		"sizes that are too large":          {`{"model_type":"bilstm","vocab_size":20,"embedding":6,"layers":2,"hidden":1000000000}`, "hidden 1000000000: want sizes above 0"},
+		"sizes that are too large together": {`{"model_type":"bilstm","vocab_size":20,"embedding":6,"layers":64,"hidden":8192}`, "a bilstm of this size has 102010060920 parameters; at most 1073741824 are held"},
+		"another model":                     {`{"model_type":"bert"}`, `model_type is "bert"; want bilstm`},
+		"other sizes":                       {`{"model_type":"bilstm","vocab_size":20,"embedding":6,"layers":2,"hidden":7}`, "has shape"},
+		"a smaller vocabulary":              {`{"model_type":"bilstm","vocab_size":19,"embedding":6,"layers":2,"hidden":5}`, "vocab_size is 19, but the tokenizer has 20"},
+		"no JSON":                           {`{`, "unexpected end"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if err := os.WriteFile(filepath.Join(folder, "config.json"), []byte(c.config), 0o644); err != nil {

@@ -299,9 +299,26 @@ func finite(v float64) *float64 {
 	return &v
 }
 
-// Input makes an example of line number n: plain text, or a JSON object with text, pair or words, or with question and
-// context, a pair too; what else that has is left alone. Errors begin with the line.
-func Input(line string, n int) (*corpus.Example, error) {
+// Columns are what files call text, pair and words, in the order in which they are looked for.
+type Columns map[string][]string
+
+// Columns lists what the data of a run's tasks call texts.
+func (r *Run) Columns() Columns {
+	columns := Columns{}
+	for _, task := range r.Experiment.Tasks {
+		for name, role := range map[string]string{"text": "text", "question": "text", "pair": "pair", "context": "pair", "words": "words"} {
+			if theirs := task.Data.Format.Fields[name]; theirs != "" && !slices.Contains(columns[role], theirs) {
+				columns[role] = append(columns[role], theirs)
+			}
+		}
+	}
+	return columns
+}
+
+// Input makes an example of line number n: plain text, or a JSON object with text, pair or words, by these names or those
+// that columns has, or with question and context, a pair too; what else that has is left alone. Errors begin with the
+// line.
+func Input(line string, n int, columns Columns) (*corpus.Example, error) {
 	place := corpus.Place{File: fmt.Sprintf("line %d", n)}
 	if n == 1 {
 		line = strings.TrimPrefix(line, "\ufeff")
@@ -312,7 +329,7 @@ func Input(line string, n int) (*corpus.Example, error) {
 	record := corpus.Record{Place: place, Fields: map[string]any{"text": line}}
 	if strings.HasPrefix(strings.TrimSpace(line), "{") {
 		var err error
-		if record.Fields, err = object(line); err != nil {
+		if record.Fields, err = object(line, columns); err != nil {
 			return nil, fmt.Errorf("%s: %w; want plain text, or a JSON object with text, pair or words, or with question and context", place, err)
 		}
 	}
@@ -324,7 +341,7 @@ func Input(line string, n int) (*corpus.Example, error) {
 }
 
 // object reads a line's JSON object, which has a text, words or a question.
-func object(line string) (map[string]any, error) {
+func object(line string, columns Columns) (map[string]any, error) {
 	var fields map[string]any
 	d := json.NewDecoder(strings.NewReader(line))
 	d.UseNumber()
@@ -334,11 +351,16 @@ func object(line string) (map[string]any, error) {
 	if _, err := d.Token(); err != io.EOF {
 		return nil, errors.New("the line goes on after the JSON object")
 	}
-	if fields["text"] == nil && fields["words"] == nil {
-		if fields["question"] == nil {
-			return nil, errors.New("a JSON object with no text, words or question")
+	for role, names := range columns {
+		for _, name := range names {
+			if value := fields[name]; value != nil {
+				fields[role] = value
+				break
+			}
 		}
-		fields["text"], fields["pair"] = fields["question"], fields["context"]
+	}
+	if fields["text"] == nil && fields["words"] == nil && fields["question"] == nil {
+		return nil, errors.New("a JSON object with no text, words or question")
 	}
 	return fields, nil
 }

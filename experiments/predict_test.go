@@ -15,7 +15,15 @@ import (
 )
 
 func TestInputTakesPlainTextAndJSON(t *testing.T) {
-	for _, test := range []struct{ line, text, pair, err string }{
+	named := Columns{"text": {"body", "note"}, "pair": {"reply"}}
+	for _, test := range []struct {
+		line, text, pair, err string
+		columns               Columns
+	}{
+		{line: `{"body": "play", "reply": "adele"}`, text: "play", pair: "adele", columns: named},
+		{line: `{"note": "play", "text": "adele", "pair": "x"}`, text: "play", pair: "x", columns: named},
+		{line: `{"text": "play"}`, text: "play", columns: named},
+		{line: `{"text": "play", "context": "adele"}`, text: "play"},
 		{line: "play adele", text: "play adele"},
 		{line: "\ufeffplay adele", text: "play adele"},
 		{line: "[1, 2]", text: "[1, 2]"},
@@ -29,7 +37,7 @@ func TestInputTakesPlainTextAndJSON(t *testing.T) {
 		{line: `{"txt": "play"}`, err: "line 1: a JSON object with no text, words or question; want plain text, or a JSON object with text, pair or words, or with question and context"},
 		{line: "play \xff", err: "line 1: not UTF-8"},
 	} {
-		e, err := Input(test.line, 1)
+		e, err := Input(test.line, 1, test.columns)
 		switch {
 		case test.err != "":
 			if err == nil || err.Error() != test.err {
@@ -159,6 +167,24 @@ func TestAnswersAboutHiddenTokensAndAnomalies(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("run", "best", modelFile))
 	if err != nil || !strings.Contains(string(text), `"thresholds"`) {
 		t.Errorf("the model's file says nothing of thresholds: %v", err)
+	}
+}
+
+func TestPredictReadsWhatTrainingReads(t *testing.T) {
+	const line = `{"text": "no", "body": "so good", "reply": "so bad", "question": "who", "note": "a long day", "value": 0.5, "label": "x", "answers": ["day"]}`
+	run, err := prepare(t, "  - {name: alike, type: similarity, data: {train: a.jsonl, text: body, pair: reply}}\n"+
+		"  - {name: who, type: question_answering, data: {train: a.jsonl, question: question, context: note}}\n", map[string]string{"a.jsonl": line + "\n" + line + "\n"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	trained := run.Texts[0].Examples[Train][0]
+	e, err := Input(line, 1, run.Columns())
+	if err != nil || e.Text != trained.Text || e.Pair != trained.Pair || e.Text != "so good" {
+		t.Errorf("predict reads %+v, %v; training read %q, %q", e, err, trained.Text, trained.Pair)
+	}
+	// what the file calls text is no question where another field is
+	if asked := run.Texts[1].Examples[Train][0]; asked.Text != "who" || asked.Pair != "a long day" {
+		t.Errorf("the question is %q of %q", asked.Text, asked.Pair)
 	}
 }
 

@@ -82,8 +82,9 @@ func Prepare(e *Experiment, splits ...string) (*Run, error) {
 		return nil, mistakes.Err()
 	}
 	for _, texts := range r.Texts {
-		for _, examples := range texts.Examples {
-			r.encode(examples, r.cut(texts))
+		for _, split := range []string{Train, Dev, Test} {
+			r.encode(texts.Examples[split], r.cut(texts))
+			r.remarkCut(texts, split)
 		}
 		r.remarkLost(texts)
 	}
@@ -231,6 +232,26 @@ func (r *Run) remarkUnknown(texts Texts, split string) {
 		for name, n := range unknown(texts.Examples[split], h) {
 			r.Remarks = append(r.Remarks, fmt.Sprintf("task %q: %s has label %q %d times, which train has not: it is judged as wrong", of.task.Name, split, name, n))
 		}
+	}
+}
+
+// remarkCut says how many texts of a split lose their end.
+func (r *Run) remarkCut(texts Texts, split string) {
+	cut, examples := r.cut(texts), texts.Examples[split]
+	if cut.Windows || cut.MaxLength == 0 {
+		return
+	}
+	n := 0
+	whole := corpus.Cut{Apart: cut.Apart}
+	for _, e := range examples {
+		full := func(w corpus.Encoding) bool { return len(w.IDs) == cut.MaxLength }
+		if slices.ContainsFunc(e.Windows, full) && slices.ContainsFunc(whole.Encode(r.Tokenizer, e), func(w corpus.Encoding) bool { return len(w.IDs) > cut.MaxLength }) {
+			n++
+		}
+	}
+	if n > 0 {
+		r.Remarks = append(r.Remarks, fmt.Sprintf("task %q: %d of %d texts of %s have more than %d tokens and lose their end: a larger tokenizer.max_length, or long: windows, keeps it",
+			r.Experiment.Tasks[texts.Tasks[0]].Name, n, len(examples), split, cut.MaxLength))
 	}
 }
 

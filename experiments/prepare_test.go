@@ -239,6 +239,21 @@ func TestAnswersBeyondTheWindowsAreRemarkedOn(t *testing.T) {
 	}
 }
 
+func TestTextsThatAreCutAreCounted(t *testing.T) {
+	text := func(words int) string { return `{"text": "` + strings.Repeat("a ", words) + `", "label": "x"}` + "\n" }
+	data := text(10) + text(3) + text(6) + `{"text": "b", "label": "y"}` + "\n" // 12, 5, 8 and 3 tokens
+	for long, want := range map[string]bool{"truncate": true, "windows": false} {
+		run, err := prepare(t, "  - {name: mood, type: classification, long: "+long+", data: {train: a.jsonl}}\n", map[string]string{"a.jsonl": data}, "tokenizer.max_length=8")
+		if err != nil {
+			t.Fatal(err)
+		}
+		const said = `task "mood": 1 of 4 texts of train have more than 8 tokens and lose their end: a larger tokenizer.max_length, or long: windows, keeps it`
+		if got := slices.Contains(run.Remarks, said); got != want {
+			t.Errorf("long: %s: remarks %q, want this one %v", long, run.Remarks, want)
+		}
+	}
+}
+
 func TestDevOfOneKindIsRemarkedOn(t *testing.T) {
 	const both = `{"text": "so good", "label": "normal"}` + "\n" + `{"text": "so bad", "label": "odd"}` + "\n"
 	for dev, want := range map[string]string{

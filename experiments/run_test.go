@@ -177,12 +177,12 @@ func TestPredictionsDoNotDependOnCompany(t *testing.T) {
 	var together []*corpus.Example
 	var alone []Answer
 	for n, line := range lines {
-		e, err := Input(line, n+1)
+		e, err := Input(line, n+1, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		together = append(together, e)
-		single, _ := Input(line, n+1)
+		single, _ := Input(line, n+1, nil)
 		answers, err := run.Predictor().Answer([]*corpus.Example{single})
 		if err != nil {
 			t.Fatal(err)

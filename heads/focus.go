@@ -60,6 +60,16 @@ type focus struct {
 	score            *nn.Linear
 }
 
+// lstmSize is how many parameters the LSTM layers over states of a width have.
+func (o FocusOptions) lstmSize(width int) int {
+	n := 0
+	for range o.LSTMLayers {
+		n += nn.BiLSTMSize(width, o.LSTMHidden)
+		width = 2 * o.LSTMHidden
+	}
+	return n
+}
+
 // NewFocus makes a focus head for the answer of site.
 func NewFocus(o FocusOptions, site Site) (Head, error) {
 	switch {
@@ -75,6 +85,10 @@ func NewFocus(o FocusOptions, site Site) (Head, error) {
 	drop, err := newDropout(o.Dropout, site)
 	if err != nil {
 		return nil, err
+	}
+	const most = 1 << 28 // floats
+	if n := o.lstmSize(site.Width); n > most {
+		return nil, fmt.Errorf("lstm_layers is %d of lstm_hidden %d: they have %d parameters; at most %d are held", o.LSTMLayers, o.LSTMHidden, n, most)
 	}
 	h := &focus{drop: drop, least: float32(o.MinAperture)}
 	rate := site.Dropout

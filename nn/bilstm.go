@@ -31,6 +31,9 @@ func NewBiLSTM(params Params, in, hidden int) *BiLSTM {
 	return l
 }
 
+// BiLSTMSize is how many parameters NewBiLSTM makes, in floats.
+func BiLSTMSize(in, hidden int) int { return 2 * 4 * hidden * (in + hidden + 1) }
+
 // Width returns the width of the states, 2H.
 func (l *BiLSTM) Width() int { return 2 * l.Recurrent[0].Shape[0] }
 

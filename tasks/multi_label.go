@@ -27,6 +27,7 @@ type ManyOptions struct {
 type multiLabel struct {
 	heads     []string
 	separator string
+	questions bool           // a list is one of 0 and 1, as of qa_qc, not of names
 	answers   map[string]int // head → how many of 0 and 1 its first list has
 	strangers map[string]int // lists that no head has: name → how many
 }
@@ -38,7 +39,7 @@ func NewMultiLabel(o ManyOptions, site Site) (Task, error) {
 	if o.Separator == "" {
 		return nil, fmt.Errorf("separator is empty; want what stands between two labels")
 	}
-	return multiLabel{site.Heads, o.Separator, map[string]int{}, map[string]int{}}, nil
+	return multiLabel{site.Heads, o.Separator, false, map[string]int{}, map[string]int{}}, nil
 }
 
 func (m multiLabel) Answer() corpus.Answer { return corpus.ManyLabels }
@@ -82,20 +83,31 @@ func (m multiLabel) target(r corpus.Record, head string) (corpus.Target, error) 
 		if head == m.heads[0] {
 			m.count(object)
 		}
-		if value = object[head]; value == nil {
-			return corpus.Target{}, nil
+		return m.list(r, field, head, object[head])
+	}
+	if _, list := value.([]any); list && m.questions {
+		if field != "label."+head && len(m.heads) > 1 {
+			return corpus.Target{}, fmt.Errorf("%s: field %q is one list, and there are %d heads; want {%q: [1, 0], …}", r.Place, field, len(m.heads), m.heads[0])
 		}
-		target, err := m.flags(value, head)
-		if err != nil {
-			return corpus.Target{}, fmt.Errorf("%s: field %q: %w", r.Place, field, err)
-		}
-		return target, nil
+		return m.list(r, field, head, value)
 	}
 	names, err := m.names(r, field)
 	if err != nil {
 		return corpus.Target{}, err
 	}
 	return corpus.Target{Labels: names}, nil
+}
+
+// list reads a head's list of 0 and 1, which may be missing.
+func (m multiLabel) list(r corpus.Record, field, head string, value any) (corpus.Target, error) {
+	if value == nil {
+		return corpus.Target{}, nil
+	}
+	target, err := m.flags(value, head)
+	if err != nil {
+		return corpus.Target{}, fmt.Errorf("%s: field %q: %w", r.Place, field, err)
+	}
+	return target, nil
 }
 
 // count counts the lists of an object that no head has.

@@ -22,7 +22,14 @@ type NEROptions struct {
 // right tag.
 type ner struct {
 	NEROptions
-	site Site
+	site    Site
+	widened *widened
+}
+
+// widened are entities that begin or end within a word.
+type widened struct {
+	n     int
+	first string // and where it is
 }
 
 var _ SpanFinder = ner{}
@@ -42,7 +49,7 @@ func NewNER(o NEROptions, site Site) (Task, error) {
 	if !slices.Contains([]string{"keep", "repair", "error"}, o.BrokenTags) {
 		return nil, fmt.Errorf("no broken_tags %q; there is error, keep, repair", o.BrokenTags)
 	}
-	return ner{o, site}, nil
+	return ner{o, site, &widened{}}, nil
 }
 
 func (n ner) Example(r corpus.Record) (corpus.Example, error) {
@@ -79,16 +86,24 @@ func (n ner) target(r corpus.Record, field string, e corpus.Example) (corpus.Tar
 	if err != nil || !ok {
 		return corpus.Target{}, err
 	}
-	tags, err := entityTags(entities, e)
+	tags, err := n.entityTags(entities, e)
 	if err == nil && n.Scheme != "auto" {
 		tags = mend(n.Scheme, tags)
 	}
 	return corpus.Target{Tags: tags}, err
 }
 
+// Remarks tells of entities that are not made of words.
+func (n ner) Remarks() []string {
+	if n.widened.n == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("%d entities begin or end within a word, and stand for all of it; the first is %s", n.widened.n, n.widened.first)}
+}
+
 // entityTags tags the words that entities touch with BIO. Entities are in order and do not overlap, but may share a
 // word that is longer than they are.
-func entityTags(entities []corpus.Entity, e corpus.Example) ([]string, error) {
+func (n ner) entityTags(entities []corpus.Entity, e corpus.Example) ([]string, error) {
 	tags := make([]string, len(e.Words))
 	for i := range tags {
 		tags[i] = outside
@@ -111,6 +126,11 @@ func entityTags(entities []corpus.Entity, e corpus.Example) ([]string, error) {
 			return nil, fmt.Errorf("%s: entity %s %q has no word in it", e.Place, entity.Label, textOf(e, entity))
 		}
 		tags[first] = "B-" + entity.Label
+		if e.Words[first].Start < entity.Span.Start || e.Words[next-1].End > entity.Span.End {
+			if n.widened.n++; n.widened.n == 1 {
+				n.widened.first = fmt.Sprintf("%s %q of %s", entity.Label, textOf(e, entity), e.Place)
+			}
+		}
 	}
 	return tags, nil
 }

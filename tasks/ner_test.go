@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/jenga-nlp/jenga/parttest"
+	"github.com/jenga-nlp/jenga/plugin"
 	"github.com/jenga-nlp/jenga/tasks"
 )
 
@@ -58,6 +59,19 @@ func TestEntitiesBecomeTagsOfTheWordsTheyTouch(t *testing.T) {
 				t.Errorf("tags %s, want %s", got, c.want)
 			}
 		})
+	}
+}
+
+func TestEntitiesWithinWordsAreRemarkedOn(t *testing.T) {
+	task := newNER(t, tasks.Site{Heads: []string{"entity"}, Split: splitSigns})
+	for _, part := range [][2]int{{0, 7}, {3, 7}, {0, 5}, {7, 13}} { // the word, its end, its beginning, the next one with a blank
+		if _, err := task.Example(record(map[string]any{"text": "prepaid cards", "entities": []any{entity(part[0], part[1], "x")}})); err != nil {
+			t.Fatal(err)
+		}
+	}
+	said := task.(plugin.Remarker).Remarks()
+	if want := `2 entities begin or end within a word, and stand for all of it; the first is x "paid" of data.jsonl:7`; len(said) != 1 || said[0] != want {
+		t.Errorf("it says %q, want %q", said, want)
 	}
 }
 

@@ -8,7 +8,7 @@ func init() { Register("qa_qc", ManyOptions{Separator: ","}, NewQAQC) }
 //
 //	{"text": "…", "labels": {"opening": [1], "listening": [1, 0, 1], "closing": [0]}}
 //
-// or the same as a text; a head whose list is missing is not labelled. All lists of a head are of one length. It is a
+// or the same as a text, or of one head the list alone; a head whose list is missing is not labelled. All lists of a head are of one length. It is a
 // multi_label, whose metrics it has, under the name that experiment files of Jenga-NLP give it.
 type qaqc struct{ multiLabel }
 
@@ -18,5 +18,7 @@ func NewQAQC(o ManyOptions, site Site) (Task, error) {
 	if err != nil {
 		return nil, err
 	}
-	return qaqc{task.(multiLabel)}, nil
+	answers := task.(multiLabel)
+	answers.questions = true
+	return qaqc{answers}, nil
 }

@@ -20,6 +20,29 @@ func TestQAQC(t *testing.T) {
 	parttest.Task(t, "qa_qc", "", lists([]any{one}, []any{one, zero}), lists([]any{zero}, []any{zero, zero}))
 }
 
+func TestOneHeadsAnswersMayStandAlone(t *testing.T) {
+	one, zero := json.Number("1"), json.Number("0")
+	example := func(fields map[string]any, heads ...string) (corpus.Example, error) {
+		task, err := tasks.NewQAQC(tasks.ManyOptions{Separator: ","}, tasks.Site{Heads: heads})
+		if err != nil {
+			t.Fatal(err)
+		}
+		fields["text"] = "hello"
+		return task.Example(record(fields))
+	}
+	want := corpus.Target{Labels: []string{"1"}, Absent: []string{"0"}}
+	for _, fields := range []map[string]any{{"labels": []any{zero, one}}, {"label.opening": []any{zero, one}, "label.closing": []any{one}}} {
+		heads := []string{"opening", "closing"}[:len(fields)]
+		if e, err := example(fields, heads...); err != nil || !reflect.DeepEqual(e.Targets[0], want) {
+			t.Errorf("targets %+v, %v, want %+v", e.Targets, err, want)
+		}
+	}
+	_, err := example(map[string]any{"labels": []any{zero, one}}, "opening", "closing")
+	if want := `field "labels" is one list, and there are 2 heads; want {"opening": [1, 0], …}`; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("error %v, want %q", err, want)
+	}
+}
+
 func TestListsOfNoHeadAreRemarkedOn(t *testing.T) {
 	task, err := tasks.NewQAQC(tasks.ManyOptions{Separator: ","}, tasks.Site{Heads: []string{"opening", "closing"}})
 	if err != nil {

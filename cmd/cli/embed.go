@@ -38,7 +38,7 @@ they are read from stdin if no file is named.`,
 			if err != nil {
 				return err
 			}
-			return c.eachText(cmd.Context(), args[1:], func(examples []*corpus.Example) ([]any, error) {
+			return c.eachText(cmd.Context(), args[1:], nil, func(examples []*corpus.Example) ([]any, error) {
 				states, err := embedder.States(examples)
 				if err != nil {
 					return nil, err

@@ -26,7 +26,7 @@ func (c *commands) predictCommand() *cobra.Command {
 		Use:   "predict RUN [FILE]",
 		Short: "Answer all tasks about texts, a JSON line for each",
 		Long: `Answer all tasks about texts, one pass of the encoder for each. Texts are plain lines, or JSON lines with text, pair or
-words, or with question and context; they are read from stdin if no file is named. A line that cannot be read is answered by
+words, or with question and context, or by the names that the run's data have for them; they are read from stdin if no file is named. A line that cannot be read is answered by
 an error in its place. What is asked about pairs of texts is left out of the answer to a single one.`,
 		Example: `  echo 'play adele on spotify' | jenga predict runs/snips
   jenga predict runs/snips texts.jsonl > answers.jsonl`,
@@ -37,7 +37,7 @@ an error in its place. What is asked about pairs of texts is left out of the ans
 				return err
 			}
 			predictor := run.Predictor()
-			return c.eachText(cmd.Context(), args[1:], func(examples []*corpus.Example) ([]any, error) {
+			return c.eachText(cmd.Context(), args[1:], run.Columns(), func(examples []*corpus.Example) ([]any, error) {
 				answers, err := predictor.Answer(examples)
 				lines := anys(answers)
 				for i, a := range answers {
@@ -66,7 +66,8 @@ const (
 )
 
 // eachText reads texts from the file that args names, or stdin, and writes what answer gives for each, a JSON line a text.
-func (c *commands) eachText(ctx context.Context, args []string, answer func([]*corpus.Example) ([]any, error)) error {
+// columns are what JSON lines may call them besides.
+func (c *commands) eachText(ctx context.Context, args []string, columns experiments.Columns, answer func([]*corpus.Example) ([]any, error)) error {
 	in, name := c.in, "stdin"
 	if len(args) > 0 {
 		name = args[0]
@@ -77,7 +78,7 @@ func (c *commands) eachText(ctx context.Context, args []string, answer func([]*c
 		defer file.Close()
 		in = file
 	}
-	lines := texts{reader: bufio.NewReaderSize(interruptible{ctx, in}, 1<<16)}
+	lines := texts{reader: bufio.NewReaderSize(interruptible{ctx, in}, 1<<16), columns: columns}
 	out := bufio.NewWriter(c.out)
 
 	wrong := false
@@ -132,9 +133,10 @@ func openTexts(name string) (*os.File, error) {
 
 // texts reads lines of texts.
 type texts struct {
-	reader *bufio.Reader
-	number int // of the last line
-	ended  bool
+	reader  *bufio.Reader
+	columns experiments.Columns
+	number  int // of the last line
+	ended   bool
 }
 
 // next returns the texts of as many lines as are there, and for each line that is not blank an errorLine, or nil where
@@ -156,7 +158,7 @@ func (t *texts) next() (examples []*corpus.Example, lines []any, err error) {
 		case strings.TrimSpace(line) == "":
 			continue
 		default:
-			e, err = experiments.Input(line, t.number)
+			e, err = experiments.Input(line, t.number, t.columns)
 		}
 		if err != nil {
 			lines = append(lines, errorLine{err.Error()})

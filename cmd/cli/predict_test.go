@@ -40,7 +40,7 @@ func TestEachTextIsAnsweredInItsPlace(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			var out strings.Builder
 			c := &commands{in: strings.NewReader(test.in), out: &out}
-			err := c.eachText(context.Background(), nil, echo)
+			err := c.eachText(context.Background(), nil, nil, echo)
 			if wrong := slices.Contains(test.want, tooLong); !wrong && err != nil || wrong && !errors.Is(err, errAnswered) {
 				t.Errorf("the error is %v", err)
 			}
@@ -60,7 +60,7 @@ func TestWaitingForTextsCanBeInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	c := &commands{in: waiting, out: io.Discard}
-	if err := c.eachText(ctx, nil, echo); !errors.Is(err, context.Canceled) {
+	if err := c.eachText(ctx, nil, nil, echo); !errors.Is(err, context.Canceled) {
 		t.Errorf("eachText = %v, want it to be interrupted", err)
 	}
 }
@@ -69,7 +69,7 @@ func TestALineGoesAtOnce(t *testing.T) {
 	in, lines := io.Pipe()
 	answers, out := io.Pipe()
 	ended := make(chan error)
-	go func() { ended <- (&commands{in: in, out: out}).eachText(context.Background(), nil, echo) }()
+	go func() { ended <- (&commands{in: in, out: out}).eachText(context.Background(), nil, nil, echo) }()
 	got := bufio.NewReader(answers)
 	for _, text := range []string{"one", "two"} {
 		fmt.Fprintln(lines, text)

@@ -35,7 +35,7 @@ read from stdin if no file is named. Offsets are in bytes.`,
 			if err != nil {
 				return err
 			}
-			return c.eachText(cmd.Context(), args[1:], func(examples []*corpus.Example) ([]any, error) {
+			return c.eachText(cmd.Context(), args[1:], nil, func(examples []*corpus.Example) ([]any, error) {
 				lines := make([]any, len(examples))
 				for i, e := range examples {
 					encoding := tokenizer.Encode(e, maxLength)
