@@ -54,6 +54,7 @@ func TestAFileThatIsNearlyInSquadsForm(t *testing.T) {
 		{`"context": "Zoë saw it."`, `"context": 5, "other": 1`, ""}, // the task says what a context is
 		{`{"id": "3", "question": "Who saw it?", "answers": [{"text": "Zoë", "answer_start": 0}]}`, `null`, "kites.json:6: a question is null"},
 		{`{"id": "3", "question": "Who saw it?", "answers": [{"text": "Zoë", "answer_start": 0}]}`, `7`, "kites.json:6: not SQuAD's form"},
+		{`"data": [`, `"data": [,`, "kites.json:1: not SQuAD's form: byte 30: invalid character ','"},
 		{"Zoë saw", "Zo\xeb saw", "kites.json:6: byte 0xeb"},
 		{`]}]}]}]}`, `]}]}]}]} {}`, `kites.json:1: not SQuAD's form: "{}" after its end`},
 	} {

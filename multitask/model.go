@@ -2,7 +2,7 @@
 package multitask
 
 import (
-	"fmt"
+	"errors"
 	"math/rand/v2"
 
 	"github.com/jenga-nlp/jenga/corpus"
@@ -10,6 +10,7 @@ import (
 	"github.com/jenga-nlp/jenga/fusion"
 	"github.com/jenga-nlp/jenga/heads"
 	"github.com/jenga-nlp/jenga/nn"
+	"github.com/jenga-nlp/jenga/plugin"
 	"github.com/jenga-nlp/jenga/tasks"
 )
 
@@ -158,12 +159,14 @@ func gold(batch *corpus.Batch, h int) []corpus.Target {
 
 // Group returns the group that task belongs to, and the task's place in it.
 func (m *Model) Group(task string) (*Group, int, error) {
+	var names []string
 	for g := range m.Groups {
 		for t, have := range m.Groups[g].Tasks {
 			if have.Name == task {
 				return &m.Groups[g], t, nil
 			}
+			names = append(names, have.Name)
 		}
 	}
-	return nil, 0, fmt.Errorf("no task %q", task)
+	return nil, 0, errors.New(plugin.Unknown("task", task, names))
 }
