@@ -27,7 +27,7 @@ type ManyOptions struct {
 type multiLabel struct {
 	heads     []string
 	separator string
-	questions bool           // a list is one of 0 and 1, as of qa_qc, not of names
+	questions bool           // a list of numbers is one of 0 and 1, as of qa_qc, not of names
 	answers   map[string]int // head → how many of 0 and 1 its first list has
 	strangers map[string]int // lists that no head has: name → how many
 }
@@ -85,7 +85,7 @@ func (m multiLabel) target(r corpus.Record, head string) (corpus.Target, error) 
 		}
 		return m.list(r, field, head, object[head])
 	}
-	if _, list := value.([]any); list && m.questions {
+	if m.questions && holdsFlags(value) {
 		if field != "label."+head && len(m.heads) > 1 {
 			return corpus.Target{}, fmt.Errorf("%s: field %q is one list, and there are %d heads; want {%q: [1, 0], …}", r.Place, field, len(m.heads), m.heads[0])
 		}
@@ -96,6 +96,15 @@ func (m multiLabel) target(r corpus.Record, head string) (corpus.Target, error) 
 		return corpus.Target{}, err
 	}
 	return corpus.Target{Labels: names}, nil
+}
+
+// holdsFlags tells whether a value is a list of numbers, or of true and false, not of texts.
+func holdsFlags(value any) bool {
+	list, _ := value.([]any)
+	return len(list) > 0 && !slices.ContainsFunc(list, func(item any) bool {
+		_, text := item.(string)
+		return text
+	})
 }
 
 // list reads a head's list of 0 and 1, which may be missing.
