@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -306,8 +307,9 @@ type Columns map[string][]string
 func (r *Run) Columns() Columns {
 	columns := Columns{}
 	for _, task := range r.Experiment.Tasks {
-		for name, role := range map[string]string{"text": "text", "question": "text", "pair": "pair", "context": "pair", "words": "words"} {
-			if theirs := task.Data.Format.Fields[name]; theirs != "" && !slices.Contains(columns[role], theirs) {
+		for _, named := range [][2]string{{"text", "text"}, {"text", "question"}, {"pair", "pair"}, {"pair", "context"}, {"words", "words"}} {
+			role, theirs := named[0], task.Data.Format.Fields[named[1]]
+			if theirs != "" && !slices.Contains(columns[role], theirs) {
 				columns[role] = append(columns[role], theirs)
 			}
 		}
@@ -351,12 +353,10 @@ func object(line string, columns Columns) (map[string]any, error) {
 	if _, err := d.Token(); err != io.EOF {
 		return nil, errors.New("the line goes on after the JSON object")
 	}
+	given := maps.Clone(fields) // a column of one may have the name of another
 	for role, names := range columns {
-		for _, name := range names {
-			if value := fields[name]; value != nil {
-				fields[role] = value
-				break
-			}
+		if at := slices.IndexFunc(names, func(name string) bool { return given[name] != nil }); at >= 0 {
+			fields[role] = given[names[at]]
 		}
 	}
 	if fields["text"] == nil && fields["words"] == nil && fields["question"] == nil {

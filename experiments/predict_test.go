@@ -23,6 +23,7 @@ func TestInputTakesPlainTextAndJSON(t *testing.T) {
 		{line: `{"body": "play", "reply": "adele"}`, text: "play", pair: "adele", columns: named},
 		{line: `{"note": "play", "text": "adele", "pair": "x"}`, text: "play", pair: "x", columns: named},
 		{line: `{"text": "play"}`, text: "play", columns: named},
+		{line: `{"body": "play", "text": "adele"}`, text: "play", pair: "adele", columns: Columns{"text": {"body"}, "pair": {"text"}}},
 		{line: `{"text": "play", "context": "adele"}`, text: "play"},
 		{line: "play adele", text: "play adele"},
 		{line: "\ufeffplay adele", text: "play adele"},
