@@ -83,6 +83,9 @@ type Target struct {
 	HiddenIDs []int32
 }
 
+// LargestNumber is the largest gold number, either way: sums of squares of such are numbers in float32.
+const LargestNumber = 1e15
+
 const (
 	Unlabelled = -1 // no gold answer here
 	Unknown    = -2 // a gold answer that training has not: no loss, judged as wrong

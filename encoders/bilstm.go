@@ -77,16 +77,16 @@ func (c bilstmConfig) check() error {
 		return fmt.Errorf("model_type is %q; want bilstm", c.Type)
 	case c.Vocabulary < 1 || c.Vocabulary > 1<<24 || c.Embedding < 1 || c.Embedding > 1<<14 || c.Layers < 1 || c.Layers > 64 || c.Hidden < 1 || c.Hidden > 1<<13:
 		return fmt.Errorf("vocab_size %d, embedding %d, layers %d, hidden %d: want sizes above 0, at most 16777216, 16384, 64, 8192", c.Vocabulary, c.Embedding, c.Layers, c.Hidden)
-	case c.parameters() > maxParameters:
-		return fmt.Errorf("a bilstm of this size has %d parameters; at most %d are held", c.parameters(), maxParameters)
+	case c.parameters() > MaxParameters:
+		return fmt.Errorf("a bilstm of this size has %d parameters; at most %d are held", c.parameters(), MaxParameters)
 	case !(c.Dropout >= 0 && c.Dropout < 1):
 		return fmt.Errorf("dropout is %v; it is a share from 0 to below 1", c.Dropout)
 	}
 	return nil
 }
 
-// maxParameters is how many an encoder has at most, in floats.
-const maxParameters = 1 << 30
+// MaxParameters is how many an encoder has at most, in floats. The largest BERT that was published has 0.3 of it.
+const MaxParameters = 1 << 30
 
 func (c bilstmConfig) parameters() int {
 	n, width := c.Vocabulary*c.Embedding, c.Embedding

@@ -35,7 +35,7 @@ func newNumber(loss string, standard bool, site Site) (Number, error) {
 
 // checkLimits refuses a range that is not [LEAST, MOST], or so far away that its square is no float32.
 func checkLimits(limit []float64) error {
-	const largest = 1e15
+	const largest = corpus.LargestNumber
 	if len(limit) == 2 && limit[0] < limit[1] && limit[0] >= -largest && limit[1] <= largest {
 		return nil
 	}

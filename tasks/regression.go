@@ -25,9 +25,6 @@ type regression struct {
 	limit []float64
 }
 
-// largest is the largest number that may be asked for: sums of squares of such are numbers in float32.
-const largest = 1e15
-
 // NewRegression makes a task whose heads each give a number. A record has it in the field value, or label, or score, or
 // value.HEAD for a head of its own.
 func NewRegression(o RegressionOptions, site Site) (Task, error) {
@@ -56,8 +53,8 @@ func (t regression) Example(r corpus.Record) (corpus.Example, error) {
 			switch {
 			case err != nil || math.IsNaN(v) || math.IsInf(v, 0):
 				return corpus.Example{}, fmt.Errorf("%s: field %q is %q; want a number", r.Place, field, text)
-			case math.Abs(v) > largest:
-				return corpus.Example{}, fmt.Errorf("%s: field %q is %q; want a number from -%[4]g to %[4]g: count in a larger unit", r.Place, field, text, largest)
+			case math.Abs(v) > corpus.LargestNumber:
+				return corpus.Example{}, fmt.Errorf("%s: field %q is %q; want a number from -%[4]g to %[4]g: count in a larger unit", r.Place, field, text, corpus.LargestNumber)
 			case len(t.limit) > 0 && (v < t.limit[0] || v > t.limit[1]):
 				return corpus.Example{}, fmt.Errorf("%s: field %q is %v; range says %v to %v", r.Place, field, v, t.limit[0], t.limit[1])
 			}

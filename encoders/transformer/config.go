@@ -1,6 +1,10 @@
 package transformer
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/jenga-nlp/jenga/encoders"
+)
 
 // Config is a network's sizes and constants, of either layout.
 type Config struct {
@@ -19,11 +23,10 @@ type Config struct {
 	InitializerRange float64 // standard deviation of initial weights; 0: BERT's, 0.02
 }
 
-// What a network may have at most. The largest BERT that was published has 0.3 of maxParameters.
+// What a network may have at most, besides encoders.MaxParameters.
 const (
-	maxLayers     = 1 << 10
-	maxSize       = 1 << 24 // of every other number
-	maxParameters = 1 << 30 // floats
+	maxLayers = 1 << 10
+	maxSize   = 1 << 24 // of every other number
 )
 
 // check returns what is wrong with c: of a configuration that passes, a network can be made.
@@ -61,8 +64,8 @@ func (c Config) check() error {
 			return fmt.Errorf("dropout is %v; want a share from 0 to below 1", rate)
 		}
 	}
-	if n := c.parameters(); n > maxParameters {
-		return fmt.Errorf("a network of this size has %d parameters; at most %d are held", n, maxParameters)
+	if n := c.parameters(); n > encoders.MaxParameters {
+		return fmt.Errorf("a network of this size has %d parameters; at most %d are held", n, encoders.MaxParameters)
 	}
 	return nil
 }
