@@ -64,9 +64,9 @@ func addWords(r *nn.Rows, w Encoding, first int) {
 }
 
 // Batches cuts examples of the given lengths in tokens into batches of at most size examples and, if there is a
-// budget, that many tokens; a longer example is a batch of its own. It puts like lengths together. With r the batches
-// are for training: shuffled, with lengths sorted only within 50 batches' worth; with a budget, another shuffle may
-// give another number of batches. Without r they go from short to long.
+// budget, that many tokens; a longer example is a batch of its own. With r the batches are for training, of any
+// lengths: a packed batch has no padding that like lengths would save, and on few examples they teach worse. Without r
+// examples go from short to long.
 func Batches(lengths []int, size, budget int, r *rand.Rand) [][]int {
 	if size < 1 || budget < 0 {
 		panic("corpus: batches of no examples")
@@ -75,28 +75,23 @@ func Batches(lengths []int, size, budget int, r *rand.Rand) [][]int {
 	for i := range order {
 		order[i] = i
 	}
-	// 50 batches: like lengths enough to waste little, chance enough to mix.
-	sorted := max(1, len(order))
 	if r != nil {
 		r.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
-		sorted = min(sorted, 50*min(size, sorted))
+	} else {
+		slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(lengths[i], lengths[j]) })
 	}
 
 	var batches [][]int
-	for part := range slices.Chunk(order, sorted) {
-		slices.SortStableFunc(part, func(i, j int) int { return cmp.Compare(lengths[i], lengths[j]) })
-		tokens, from := 0, 0
-		for i, example := range part {
-			tokens += lengths[example]
-			if i > from && (i-from == size || budget > 0 && tokens > budget) {
-				batches = append(batches, part[from:i:i])
-				tokens, from = lengths[example], i
-			}
+	tokens, from := 0, 0
+	for i, example := range order {
+		tokens += lengths[example]
+		if i > from && (i-from == size || budget > 0 && tokens > budget) {
+			batches = append(batches, order[from:i:i])
+			tokens, from = lengths[example], i
 		}
-		batches = append(batches, part[from:])
 	}
-	if r != nil {
-		r.Shuffle(len(batches), func(i, j int) { batches[i], batches[j] = batches[j], batches[i] })
+	if len(order) > 0 {
+		batches = append(batches, order[from:])
 	}
 	return batches
 }

@@ -86,42 +86,48 @@ func TestBatchesWithoutChanceGoFromShortToLong(t *testing.T) {
 	}
 }
 
-func TestTrainingBatchesAreAlikeWithinAndMixedBetween(t *testing.T) {
-	r := rand.New(rand.NewPCG(2, 2))
-	lengths := make([]int, 32*200)
+func TestTrainingBatchesAreDrawnByChance(t *testing.T) {
+	lengths := make([]int, 32*27)
 	for i := range lengths {
-		lengths[i] = 1 + r.IntN(50)
+		lengths[i] = 1 + i%50
 	}
-	batches := Batches(lengths, 32, 0, rand.New(rand.NewPCG(3, 3)))
-	if len(batches) != 200 {
-		t.Fatalf("got %d batches, want 200 full ones", len(batches))
+	r := rand.New(rand.NewPCG(3, 3))
+	first := Batches(lengths, 32, 0, r)
+	if len(first) != 27 {
+		t.Fatalf("got %d batches, want 27 full ones", len(first))
 	}
-	spread, rises := 0, 0
-	for b, batch := range batches {
-		slices.SortFunc(batch, func(i, j int) int { return lengths[i] - lengths[j] })
-		spread += lengths[batch[31]] - lengths[batch[0]]
-		if b > 0 && lengths[batch[0]] > lengths[batches[b-1][0]] {
-			rises++
+	spread, batchOf := 0, make([]int, len(lengths))
+	for b, batch := range first {
+		shortest, longest := lengths[batch[0]], lengths[batch[0]]
+		for _, i := range batch {
+			shortest, longest = min(shortest, lengths[i]), max(longest, lengths[i])
+			batchOf[i] = b
 		}
+		spread += longest - shortest
 	}
-	// 1,600 texts of 50 lengths in 50 batches: a batch spans about one length. A random one spans some 47.
-	if spread > 2*200 {
-		t.Errorf("lengths in a batch differ by %.1f on average, want at most 2", float64(spread)/200)
-	}
-	// In a random order half of the steps go up.
-	if rises < 70 || rises > 130 {
-		t.Errorf("%d of 199 batches are longer than the one before, want about half", rises)
+	if spread < 40*27 {
+		t.Errorf("lengths in a batch differ by %.1f on average; 32 of 50 lengths span some 46", float64(spread)/27)
 	}
 
-	again := Batches(lengths, 32, 0, rand.New(rand.NewPCG(3, 3)))
-	for _, batch := range again {
-		slices.SortFunc(batch, func(i, j int) int { return lengths[i] - lengths[j] })
+	// Of 496 pairs in a batch, one in 28 was together in the epoch before.
+	together := 0
+	for _, batch := range Batches(lengths, 32, 0, r) {
+		for i, one := range batch {
+			for _, other := range batch[:i] {
+				if batchOf[one] == batchOf[other] {
+					together++
+				}
+			}
+		}
 	}
-	if !reflect.DeepEqual(batches, again) {
+	if together > 2*27*496/28 {
+		t.Errorf("%d pairs are together again in the next epoch; by chance %d are", together, 27*496/28)
+	}
+
+	if again := Batches(lengths, 32, 0, rand.New(rand.NewPCG(3, 3))); !reflect.DeepEqual(first, again) {
 		t.Error("the same seed gives other batches")
 	}
-	other := Batches(lengths, 32, 0, rand.New(rand.NewPCG(4, 3)))
-	if reflect.DeepEqual(batches, other) {
+	if other := Batches(lengths, 32, 0, rand.New(rand.NewPCG(4, 3))); reflect.DeepEqual(first, other) {
 		t.Error("another seed gives the same batches")
 	}
 }
