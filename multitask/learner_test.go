@@ -11,7 +11,7 @@ func TestALearnerStepsAsTrainDoes(t *testing.T) {
 	plan := smallPlan()
 	plan.BatchSize, plan.Epochs, plan.NeverEvaluate = examples, 3, true
 
-	// A single group, whose texts make one batch: what Train draws is that batch, in the order of lengths.
+	// A single group, whose texts make one batch: what Train draws is that batch, in an order by chance.
 	trained := smallModel(t, freeze, dropout)
 	trained.Groups = trained.Groups[:1]
 	data := smallData(trained, examples)

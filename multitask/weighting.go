@@ -25,7 +25,9 @@ func init() {
 	RegisterWeighting("fixed", NoOptions{}, func(NoOptions, WeightingSite) (Weighting, error) { return Fixed{}, nil })
 }
 
-// Fixed gives each head the weight that the experiment names.
+// Fixed gives each head the weight that the experiment names. All losses pull at one encoder, and a clipped step of AdamW
+// is as long whatever their sum: a weight is a share of it. Losses that are means over many labels ask for a larger one,
+// losses that are large by nature, those of numbers and of rare labels that class_weights lift, for a smaller one.
 type Fixed struct{}
 
 // Weigh returns the heads' weights.
