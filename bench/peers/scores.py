@@ -8,6 +8,7 @@ script is run as SHARED TASK SEED and ends with a JSON line that has a dictionar
 """
 
 import argparse
+import concurrent.futures
 import json
 import math
 import os
@@ -17,6 +18,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 # Each task: its experiment, and its figures by the reference's names: group, or task, head and metric.
@@ -51,7 +53,8 @@ def options():
     parser.add_argument("--models", type=pathlib.Path, default=os.environ.get("JENGA_MODELS"), help="of models (default $JENGA_MODELS)")
     parser.add_argument("--tasks", nargs="+", default=list(TASKS), choices=list(TASKS))
     parser.add_argument("--seeds", nargs="+", type=int, default=[1, 2, 3])
-    parser.add_argument("--threads", type=int, default=1, help="of each training")
+    parser.add_argument("--threads", type=int, default=1, help="of each training by jenga")
+    parser.add_argument("--at-once", type=int, default=1, help="trainings side by side")
     parser.add_argument("--reference", type=pathlib.Path, help="script that trains a task by PyTorch")
     parser.add_argument("--shared", type=pathlib.Path, help="what the reference script takes first")
     parser.add_argument("--out", type=pathlib.Path, required=True, help="file that keeps a JSON line for each training")
@@ -198,17 +201,22 @@ def table(have):
 
 def main():
     args = options()
+    engines = {"jenga": train_jenga} | ({"torch": train_reference} if args.reference else {})
+    lock = threading.Lock()
+
+    def work(job):
+        task, seed, engine = job
+        row = {"task": task, "seed": seed, "engine": engine, **engines[engine](args, task, seed)}
+        with lock, open(args.out, "a", encoding="utf-8") as out:
+            print(json.dumps(row), file=out)
+        print(json.dumps(row), file=sys.stderr)
+
     if not args.table:
-        engines = {"jenga": train_jenga} | ({"torch": train_reference} if args.reference else {})
-        for seed in args.seeds:
-            for task in args.tasks:
-                for engine, train in engines.items():
-                    if any((r["task"], r["seed"], r["engine"]) == (task, seed, engine) for r in rows(args.out)):
-                        continue
-                    row = {"task": task, "seed": seed, "engine": engine, **train(args, task, seed)}
-                    with open(args.out, "a", encoding="utf-8") as out:
-                        print(json.dumps(row), file=out)
-                    print(json.dumps(row), file=sys.stderr)
+        done = {(r["task"], r["seed"], r["engine"]) for r in rows(args.out)}
+        jobs = [job for seed in args.seeds for task in args.tasks for engine in engines if (job := (task, seed, engine)) not in done]
+        with concurrent.futures.ThreadPoolExecutor(args.at_once) as pool:
+            for _ in pool.map(work, jobs):
+                pass
     table(rows(args.out))
 
 
