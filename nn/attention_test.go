@@ -85,6 +85,29 @@ func TestAttentionOfLargeScoresDoesNotOverflow(t *testing.T) {
 	}
 }
 
+// growsWithTokens fails where a pass over four times as many tokens takes memory that grows with their square.
+func growsWithTokens(t *testing.T, what string, tokens, heads int, pass func(tokens int)) {
+	t.Helper()
+	allocated := func(tokens int) float64 {
+		least := math.Inf(1)
+		for range 8 { // pools fill in the first, and now and then have given away what they had
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			pass(tokens)
+			runtime.ReadMemStats(&after)
+			least = min(least, float64(after.TotalAlloc-before.TotalAlloc))
+		}
+		return least
+	}
+	short, long := allocated(tokens), allocated(4*tokens)
+	if !(long <= 6*short) { // the square of four times the tokens is 16 times
+		t.Errorf("%s: %d tokens take %.3g bytes, %d take %.3g", what, tokens, short, 4*tokens, long)
+	}
+	if square := 4.0 * float64(heads*4*tokens*4*tokens); !(long <= square/4) {
+		t.Errorf("%s: %d tokens take %.3g bytes; the maps have %.3g", what, 4*tokens, long, square)
+	}
+}
+
 // skipShort leaves out what is measured by allocations: with the race detector, which short tests run with, pools give
 // memory away at random.
 func skipShort(t *testing.T) {
@@ -94,24 +117,12 @@ func skipShort(t *testing.T) {
 }
 
 func TestAttentionsMemoryGrowsWithTheTextsLength(t *testing.T) {
-	const width, heads = 16, 2
 	skipShort(t)
-	allocated := func(tokens int) float64 {
+	const width, heads = 16, 2
+	growsWithTokens(t, "attention", 1024, heads, func(tokens int) {
 		q, k, v := states(1, tokens*width, 1), states(2, tokens*width, 1), states(3, tokens*width, 1)
-		attended(t, q, k, v, width, heads, []int{0, tokens}) // what is kept for ever is there
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
 		attended(t, q, k, v, width, heads, []int{0, tokens})
-		runtime.ReadMemStats(&after)
-		return float64(after.TotalAlloc - before.TotalAlloc)
-	}
-	short, long := allocated(1024), allocated(4096)
-	if long > 6*short { // 4 times the tokens; the square of them is 16 times
-		t.Errorf("1,024 tokens take %.3g bytes, 4,096 take %.3g", short, long)
-	}
-	if square := 4.0 * heads * 4096 * 4096; long > square/4 {
-		t.Errorf("4,096 tokens take %.3g bytes; the maps have %.3g", long, square)
-	}
+	})
 }
 
 func TestGradientsPassThroughLongChainsOfAttention(t *testing.T) {
@@ -217,22 +228,5 @@ func TestAWideLensIsPlainAttention(t *testing.T) {
 	want, _ := attended(t, states(1, tokens*width, 1), states(2, tokens*width, 1), states(3, tokens*width, 1), width, 1, []int{0, tokens})
 	if !near(got, want, 1e-5) {
 		t.Error("focus through a wide lens is not attention")
-	}
-}
-
-func TestFocussMemoryGrowsWithTheTextsLength(t *testing.T) {
-	skipShort(t)
-	allocated := func(tokens int) float64 {
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
-		p := NewPass(1)
-		x := func(seed uint64, n int) *Node { return p.Input(states(seed, tokens*n, 0.1), tokens, n) }
-		Focus{Heads: 2}.Apply(p, x(1, 8), x(2, 8), x(3, 8), x(4, 1), Softplus(x(5, 1), 0.1), Rows{Starts: []int{0, tokens}})
-		forward(t, p)
-		runtime.ReadMemStats(&after)
-		return float64(after.TotalAlloc - before.TotalAlloc)
-	}
-	if short, long := allocated(512), allocated(2048); long > 6*short {
-		t.Errorf("512 tokens take %.3g bytes, 2,048 take %.3g", short, long)
 	}
 }
