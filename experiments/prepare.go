@@ -601,18 +601,19 @@ func (r *Run) targets(task, head string) (examples []*corpus.Example, h int) {
 	panic(fmt.Sprintf("experiments: no head %q of task %q", head, task))
 }
 
-// lenses names what the heads of a group that have lenses show them as.
-func (r *Run) lenses(m *multitask.Model, texts Texts) []string {
-	var names []string
+// lenses lists those of a group's heads.
+func (r *Run) lenses(m *multitask.Model, texts Texts) []heads.Lenses {
+	var all []heads.Lenses
 	for _, of := range r.Experiment.heads(texts) {
-		if _, lensed := of.head.Part.Options.(heads.Lensed); lensed {
-			names = append(names, m.Params.In("heads").In(of.task.Name).In(of.head.Name).In("focus").Path())
+		if lensed, ok := of.head.Part.Options.(heads.Lensed); ok {
+			name := m.Params.In("heads").In(of.task.Name).In(of.head.Name).In("focus").Path()
+			all = append(all, heads.Lenses{Name: name, Count: lensed.Lenses()})
 		}
 	}
-	return names
+	return all
 }
 
-func (r *Run) buildTask(m *multitask.Model, task Task, kind tasks.Task, labels map[headPlace]*corpus.Labels, lenses []string, mistakes *plugin.Mistakes) multitask.Task {
+func (r *Run) buildTask(m *multitask.Model, task Task, kind tasks.Task, labels map[headPlace]*corpus.Labels, lenses []heads.Lenses, mistakes *plugin.Mistakes) multitask.Task {
 	built := multitask.Task{Name: task.Name, Kind: kind}
 	for _, head := range task.Heads {
 		set := labels[headPlace{task.Name, head.Name}]

@@ -20,7 +20,7 @@ type alarm struct {
 	share     float64   // of normal texts above it
 }
 
-// never is a threshold that no score is above: parameters are finite.
+// never is the threshold of an alarm that is never raised: parameters are finite.
 const never = math.MaxFloat32
 
 // newAlarm makes an alarm, with its threshold in the site's parameters.
@@ -62,7 +62,7 @@ func (a alarm) Tune(gold []corpus.Target, predicted []corpus.Prediction) {
 		return
 	}
 	slices.Sort(scores)
-	above := int(a.share * float64(len(scores)))
+	above := int(a.share*float64(len(scores)) + 1e-9) // 0.29 of 100 is 28.999…
 	if at := len(scores) - 1 - above; at >= 0 {
 		a.threshold.Data[0] = float32(scores[at])
 	} else {
@@ -73,8 +73,9 @@ func (a alarm) Tune(gold []corpus.Target, predicted []corpus.Prediction) {
 
 // decide raises the alarms.
 func (a alarm) decide(predicted []corpus.Prediction) {
+	limit := a.threshold.Data[0]
 	for i := range predicted {
-		predicted[i].Alarm = float32(predicted[i].Value) > a.threshold.Data[0]
+		predicted[i].Alarm = limit != never && float32(predicted[i].Value) > limit
 	}
 }
 

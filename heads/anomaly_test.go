@@ -49,6 +49,38 @@ func TestAnAlarmLetsAShareOfNormalTextsPass(t *testing.T) {
 	}
 }
 
+func TestAShareOfAlarmsIsCountedInTexts(t *testing.T) {
+	var gold []corpus.Target
+	var predicted []corpus.Prediction
+	for i := range 100 {
+		gold, predicted = append(gold, number(0)), append(predicted, corpus.Prediction{Value: float64(i)})
+	}
+	for share := range 101 { // 0.29 of 100 is less than 29 in floating point
+		a, err := newAlarm(AlarmOptions{float64(share) / 100}, anomalySite())
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.Tune(gold, predicted)
+		alarms := 0
+		for _, p := range predicted {
+			if p.Alarm {
+				alarms++
+			}
+		}
+		if alarms != share {
+			t.Errorf("false_alarms %v: %d of 100 normal texts", a.share, alarms)
+		}
+	}
+	never, err := newAlarm(AlarmOptions{0.05}, anomalySite())
+	if err != nil {
+		t.Fatal(err)
+	}
+	beyond := []corpus.Prediction{{Value: math.Inf(1)}, {Value: 1e300}}
+	if never.decide(beyond); beyond[0].Alarm || beyond[1].Alarm {
+		t.Error("an alarm before there is a threshold")
+	}
+}
+
 func TestHeadsOfAnomaliesSayWhatTheyLack(t *testing.T) {
 	for name, c := range map[string]struct {
 		want   string
@@ -120,7 +152,7 @@ func TestFeaturesOfAttentionMaps(t *testing.T) {
 // A lens that reads the same texts has features too, filled in when its head is computed.
 func TestALensIsPartOfThePattern(t *testing.T) {
 	site := anomalySite()
-	site.Attention, site.Lenses = Attention{}, []string{"heads.a.b.focus"}
+	site.Attention, site.Lenses = Attention{}, []Lenses{{"heads.a.b.focus", 1}, {"heads.a.c.focus", 2}}
 	made, err := NewAttentionPattern(AttentionPatternOptions{FitTexts: 5}, site)
 	if err != nil {
 		t.Fatal(err)
@@ -132,9 +164,14 @@ func TestALensIsPartOfThePattern(t *testing.T) {
 	scores := h.Scores(p, nn.Hidden{Rows: rows})
 	p.Keep("heads.a.b.focus.centre", 0, []int{2, 1}, []float32{0.2, 0.4})
 	p.Keep("heads.a.b.focus.aperture", 1, []int{1, 1}, []float32{0.7})
-	got := h.Features(scores)
-	if want := [][]float32{{0.3, 0}, {0, 0.7}}; !(math.Abs(float64(got[0][0]-want[0][0])) <= 1e-6) || got[1][1] != want[1][1] {
-		t.Errorf("features %v, want %v", got, want)
+	p.Keep("heads.a.c.focus.centre", 0, []int{2, 2}, []float32{0, 1, 0.5, 1}) // two lenses that look apart
+	p.Keep("heads.a.c.focus.aperture", 1, []int{1, 2}, []float32{0.6, 0.9})
+	got, want := h.Features(scores), [][]float32{{0.3, 0, 0.25, 0, 1, 0}, {0, 0.7, 0, 0.6, 0, 0.9}}
+	for b := range want {
+		if !slices.EqualFunc(got[b], want[b], func(x, y float32) bool { return math.Abs(float64(x-y)) <= 1e-6 }) {
+			t.Errorf("features %v, want %v", got, want)
+			break
+		}
 	}
 }
 

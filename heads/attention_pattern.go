@@ -37,7 +37,7 @@ func (AttentionPatternOptions) Fitted() {}
 type attentionPattern struct {
 	alarm
 	maps     Attention
-	lenses   []string
+	lenses   []Lenses
 	fitTexts int
 	normal   gaussian
 }
@@ -72,7 +72,11 @@ func NewAttentionPattern(o AttentionPatternOptions, site Site) (Head, error) {
 
 // features is how many features a text has.
 func (h *attentionPattern) features() int {
-	return h.maps.Layers*h.maps.Heads*perMap + len(h.lenses)*perLens
+	lenses := 0
+	for _, l := range h.lenses {
+		lenses += l.Count
+	}
+	return h.maps.Layers*h.maps.Heads*perMap + lenses*perLens
 }
 
 // Watch asks for the encoder's attention and for lenses.
@@ -89,11 +93,17 @@ func (h *attentionPattern) Watch(p *nn.Pass, rows nn.Rows) {
 			}
 		})
 	}
-	for i, lens := range h.lenses {
-		at := n - (len(h.lenses)-i)*perLens
+	at := h.maps.Layers * h.maps.Heads * perMap
+	for _, lenses := range h.lenses {
+		first := at
 		for k, part := range []string{".centre", ".aperture"} {
-			p.Watch(lens+part, func(text int, _ []int, values []float32) { all[text*n+at+k] = meanOf(values) })
+			p.Watch(lenses.Name+part, func(text int, shape []int, values []float32) {
+				for lens := range shape[1] {
+					all[text*n+first+lens*perLens+k] = meanOf(values, lens, shape)
+				}
+			})
 		}
+		at += lenses.Count * perLens
 	}
 }
 
@@ -134,12 +144,13 @@ func describeMap(into, weights []float32, tokens int, separators []int) {
 	}
 }
 
-func meanOf(values []float32) float32 {
+// meanOf is the mean of a column of values of a shape [T lenses].
+func meanOf(values []float32, column int, shape []int) float32 {
 	sum := 0.0
-	for _, v := range values {
-		sum += float64(v)
+	for t := range shape[0] {
+		sum += float64(values[t*shape[1]+column])
 	}
-	return float32(sum / float64(len(values)))
+	return float32(sum / float64(shape[0]))
 }
 
 // Scores are the features [B F] that Watch fills in; zeros where it was not asked to.

@@ -1,6 +1,7 @@
 package heads
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -194,6 +195,9 @@ func (h *crf) Accepts(t corpus.Target) error {
 			return fmt.Errorf("%s, which constraints: bio forbids; the task's broken_tags: repair mends it", h.move(from, to, w))
 		}
 		from = to
+	}
+	if !h.possible(t.TagIDs) {
+		return errors.New("no tags of the words without one fit between the others, as constraints: bio would have them; tag those words")
 	}
 	return nil
 }

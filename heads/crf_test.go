@@ -68,6 +68,18 @@ func TestTagsThatConstraintsForbidAreRefused(t *testing.T) {
 	}
 }
 
+func TestWordsWithoutATagThatFitsAreRefused(t *testing.T) {
+	site := Site{Answer: corpus.TagPerWord, Labels: []string{"O", "B-x", "E-x", "S-x"}, Width: 2, Params: nn.NewParams(1)}
+	h, err := NewCRF(CRFOptions{Constraints: "bio"}, site)
+	if err != nil {
+		t.Fatal(err)
+	}
+	between := corpus.Target{TagIDs: []int{1, corpus.Unlabelled, 2}} // of x, without a tag for what is within it
+	if err := h.(Accepter).Accepts(between); err == nil || !strings.Contains(err.Error(), "tag those words") {
+		t.Errorf("error %v of tags that are never learned", err)
+	}
+}
+
 func TestTheLossOfConstrainedTagsIsFinite(t *testing.T) {
 	bioes := []string{"O", "B-x", "I-x", "E-x", "S-x"}
 	const free = corpus.Unlabelled

@@ -23,7 +23,7 @@ type FocusOptions struct {
 	LSTMLayers       int     `yaml:"lstm_layers" range:"[0,16]" doc:"bidirectional LSTM layers before the lens; 0: it looks at the encoder's states"`
 	LSTMHidden       int     `yaml:"lstm_hidden" range:"[1,8192]" doc:"features of each direction"`
 	AttentionHeads   int     `yaml:"attention_heads" range:"[1,256]" doc:"heads of the attention; they divide its width"`
-	MinAperture      float64 `yaml:"min_aperture" range:"(0,1]" doc:"the narrowest aperture, in lengths of the text"`
+	MinAperture      float64 `yaml:"min_aperture" range:"[0.0001,1]" doc:"the narrowest aperture, in lengths of the text"`
 	LensPerHead      bool    `yaml:"lens_per_head" doc:"whether each attention head has a lens of its own"`
 	Normalise        string  `yaml:"normalise" choice:"sum|softmax" doc:"sum: attention times lens, divided by its sum; softmax: a softmax over the products, which is nearly flat"`
 	Pool             string  `yaml:"pool" choice:"cls|mean|max|attention" doc:"how a text's tokens become one vector: the first, their mean, maximum, or a learned mean; tags need none"`
@@ -32,8 +32,13 @@ type FocusOptions struct {
 	ThresholdOptions `yaml:",inline"`
 }
 
-// Lensed implements Lensed.
-func (FocusOptions) Lensed() {}
+// Lenses implements Lensed.
+func (o FocusOptions) Lenses() int {
+	if o.LensPerHead {
+		return o.AttentionHeads
+	}
+	return 1
+}
 
 // focus scores what attention sees through a Gaussian lens (Focus Mechanism): a query's centre μ and aperture σ say
 // where in the text it looks, and how widely. With p_j = j/(T-1) the place of token j of T, 0 where T is 1, query i of
@@ -75,8 +80,8 @@ func NewFocus(o FocusOptions, site Site) (Head, error) {
 	switch {
 	case o.Normalise != "sum" && o.Normalise != "softmax":
 		return nil, fmt.Errorf("no normalise %q; there is softmax, sum", o.Normalise)
-	case !(o.MinAperture > 0 && o.MinAperture <= 1):
-		return nil, fmt.Errorf("min_aperture is %v; it is above 0 and at most 1", o.MinAperture)
+	case !(o.MinAperture >= 1e-4 && o.MinAperture <= 1):
+		return nil, fmt.Errorf("min_aperture is %v; it is from 0.0001 to 1", o.MinAperture)
 	case o.LSTMLayers < 0 || o.LSTMLayers > 0 && o.LSTMHidden < 1:
 		return nil, fmt.Errorf("lstm_layers is %d of lstm_hidden %d; want 0 layers or more, of 1 feature or more", o.LSTMLayers, o.LSTMHidden)
 	case o.LSTMLayers == 0 && o.LSTMHidden != focusDefaults.LSTMHidden && o.LSTMHidden != 0:
@@ -111,11 +116,7 @@ func NewFocus(o FocusOptions, site Site) (Head, error) {
 	}
 
 	// lens
-	lenses := 1
-	if o.LensPerHead {
-		lenses = o.AttentionHeads
-	}
-	at := site.Params.In("focus")
+	lenses, at := o.Lenses(), site.Params.In("focus")
 	h.lens = nn.Focus{Heads: o.AttentionHeads, Dropout: rate, Place: at.In("drop").Path(), Twice: o.Normalise == "softmax", Name: at.Path()}
 	h.query, h.key = nn.NewLinear(at.In("query"), width, width), nn.NewLinear(at.In("key"), width, width)
 	h.value, h.out = nn.NewLinear(at.In("value"), width, width), nn.NewLinear(at.In("out"), width, width)

@@ -51,7 +51,8 @@ func (g gaussian) fit(rows [][]float32) {
 		for _, row := range rows {
 			deviation[f] += (float64(row[f]) - mean[f]) * (float64(row[f]) - mean[f]) / float64(n)
 		}
-		if deviation[f] = math.Sqrt(deviation[f]); !(deviation[f] > 1e-12) {
+		const rounding = 1e-6 // of a mean over float32s
+		if deviation[f] = math.Sqrt(deviation[f]); !(deviation[f] > rounding*math.Abs(mean[f])) {
 			deviation[f] = 1
 		}
 		for i, row := range rows {

@@ -72,6 +72,11 @@ func TestFeaturesThatAreAlwaysTheSameAreFitted(t *testing.T) {
 	if near, far := g.distance([]float32{2, 5, 5}), g.distance([]float32{2, 6, 5}); near != 0 || !(far > 0.5) || math.IsInf(far, 0) {
 		t.Errorf("distances %v and %v, want 0 and one that counts what never was there", near, far)
 	}
+	beside := math.Nextafter32(5, 6)
+	g.fit([][]float32{{1, 5, 5}, {2, beside, 5}, {3, 5, beside}})
+	if d := g.distance([]float32{2, 5.001, 5}); !(d < 0.01) {
+		t.Errorf("distance %v: what float32 rounds is taken for a spread", d)
+	}
 	g.fit([][]float32{{7, 7, 7}})
 	if d := g.distance([]float32{7, 7, 8}); math.IsNaN(d) || math.IsInf(d, 0) || d == 0 {
 		t.Errorf("distance %v where all was the same", d)

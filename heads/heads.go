@@ -78,9 +78,15 @@ type Preparer interface {
 	Prepare(batch *corpus.Batch, source func(example int) rand.Source) *corpus.Batch
 }
 
-// Lensed is options of a head that looks at texts through lenses, which it shows as nn.Focus does under its site's path
-// and ".focus".
-type Lensed interface{ Lensed() }
+// Lensed is options of a head that looks at texts through so many lenses, which it shows as nn.Focus does under its site's
+// path and ".focus".
+type Lensed interface{ Lenses() int }
+
+// Lenses are what a head looks at texts through.
+type Lenses struct {
+	Name  string // that nn.Focus shows them by
+	Count int
+}
 
 // Fitted is options of a head that is a Fitter and so learns nothing by gradients: it has no loss.
 type Fitted interface{ Fitted() }
@@ -106,7 +112,7 @@ type Site struct {
 	Words      *nn.Param     // the encoder's word embeddings [V D] to tie to, or nil
 	Mask       int32         // token that stands for a hidden one; below 0: there is none
 	Attention  Attention     // that the encoder shows
-	Lenses     []string      // what heads that read the same texts show their lenses as
+	Lenses     []Lenses      // of heads that read the same texts
 }
 
 // Attention is how many attention maps an encoder shows of a text.

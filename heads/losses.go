@@ -72,6 +72,9 @@ func newLabelLoss(o LossOptions, site Site) (labelLoss, error) {
 		}
 		l.weights.Data[c] = float32(weight)
 	}
+	if !slices.ContainsFunc(l.weights.Data, func(w float32) bool { return w > 0 }) {
+		return l, fmt.Errorf("%s: the factors of all labels are 0, so that nothing is learned", name)
+	}
 	return l, nil
 }
 

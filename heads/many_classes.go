@@ -116,7 +116,7 @@ func (m ManyClasses) threshold(c int) float32 {
 	return m.thresholds.Data[c]
 }
 
-// Thresholds lists the probability from which on each label holds; nil where it is 1/2 for all.
+// Thresholds lists the probability from which on each label holds; nil for the zero value, where it is 1/2 for all.
 func (m ManyClasses) Thresholds() []float32 {
 	if m.thresholds == nil {
 		return nil
@@ -192,6 +192,9 @@ func bestThreshold(decisions []decision) (best float32, ok bool) {
 			continue // both say yes or neither does
 		}
 		f1, middle := 2*float64(right)/float64(i+1+holding), (d.share+next)/2
+		if middle == next { // the two are neighbours, and the lower one would say yes too
+			middle = d.share
+		}
 		closer := math.Abs(float64(middle)-0.5) < math.Abs(float64(best)-0.5)
 		if f1 > bestF1 || f1 == bestF1 && f1 > 0 && closer {
 			best, bestF1 = middle, f1

@@ -108,6 +108,13 @@ func TestATunedThresholdNeedsAnAnswer(t *testing.T) {
 			t.Errorf("%s: threshold %v", c.rule, best)
 		}
 	}
+	lower, upper := math.Nextafter32(0.5, 0), float32(0.5)
+	for range 2 {
+		if best, ok := bestThreshold([]decision{{lower, false}, {upper, true}}); !ok || !(best > lower && best <= upper) {
+			t.Errorf("between the neighbours %v and %v the threshold is %v, %v", lower, upper, best, ok)
+		}
+		lower, upper = math.Nextafter32(lower, 0), lower
+	}
 	if best, ok := bestThreshold([]decision{{0.9, true}, {0.2, true}}); !ok || best != 0.1 {
 		t.Errorf("where all hold the threshold is %v, %v", best, ok)
 	}
@@ -151,6 +158,7 @@ func TestLossOptions(t *testing.T) {
 		want   string
 	}{
 		{LossOptions{ClassWeights: plugin.Factors{Each: map[string]float64{"rar": 3}}}, ThresholdOptions{}, corpus.OneLabel, `class_weights: no label "rar"; did you mean "rare"`},
+		{LossOptions{ClassWeights: plugin.Factors{Each: map[string]float64{"rare": 0, "common": 0}}}, ThresholdOptions{}, corpus.OneLabel, "class_weights: the factors of all labels are 0"},
 		{LossOptions{LabelSmoothing: 1}, ThresholdOptions{}, corpus.OneLabel, "label_smoothing is 1"},
 		{LossOptions{FocalGamma: -1}, ThresholdOptions{}, corpus.OneLabel, "focal_gamma is -1"},
 		{LossOptions{LabelSmoothing: 0.1}, ThresholdOptions{}, corpus.ManyLabels, "each of many labels is a question of its own"},

@@ -111,13 +111,13 @@ func (h *mlm) Prepare(batch *corpus.Batch, source func(example int) rand.Source)
 	return &hiding
 }
 
-// choose draws which tokens of an example are hidden, rising; special ones never are.
+// choose draws which tokens of an example are hidden, rising; special ones, and masks that the text itself has, never are.
 func (h *mlm) choose(r *rand.Rand, e *corpus.Example) []int {
 	var tokens []int
 	first := 0
 	for _, w := range e.Windows {
 		for t, offset := range w.Offsets {
-			if offset != (corpus.Span{}) {
+			if offset != (corpus.Span{}) && w.IDs[t] != h.mask {
 				tokens = append(tokens, first+t)
 			}
 		}

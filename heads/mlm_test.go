@@ -95,6 +95,18 @@ func TestTokensAreHiddenAsBERTDoes(t *testing.T) {
 	}
 }
 
+func TestAMaskOfTheTextIsNoAnswer(t *testing.T) {
+	h := newHiding(t)
+	for seed := range uint64(20) {
+		batch := plainBatch(6)
+		w := &batch.Examples[0].Windows[0]
+		w.IDs[2], batch.Tokens.IDs[2] = h.mask, h.mask
+		if got := h.Prepare(batch, sources(seed)).Examples[0].Targets[0].HiddenIDs; len(got) != 1 || got[0] == h.mask {
+			t.Fatalf("tokens %v are asked for", got)
+		}
+	}
+}
+
 func TestWithoutASourceTheMasksOfTheTextAreAsked(t *testing.T) {
 	h := newHiding(t)
 	batch := plainBatch(4, 5)

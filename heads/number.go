@@ -3,6 +3,7 @@ package heads
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -26,9 +27,13 @@ func newNumber(loss string, standard bool, site Site) (Number, error) {
 	}
 	n := Number{distance: &distance}
 	if standard {
+		mean, deviation := site.Training.Mean, site.Training.Deviation
+		if off := math.Abs(mean - float64(float32(mean))); float32(deviation) == 0 || off > 1e-3*deviation {
+			return Number{}, fmt.Errorf("scale: standard: the training numbers lie %.3g about their mean, %.6g, closer than float32 tells apart; take what they share away from them, or count them in a smaller unit", deviation, mean)
+		}
 		n.unit = site.Params.Zeros("unit", 2)
 		n.unit.Frozen = true
-		n.unit.Data[0], n.unit.Data[1] = float32(site.Training.Mean), float32(site.Training.Deviation)
+		n.unit.Data[0], n.unit.Data[1] = float32(mean), float32(deviation)
 	}
 	return n, nil
 }

@@ -2,6 +2,7 @@ package heads
 
 import (
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/jenga-nlp/jenga/corpus"
@@ -43,6 +44,14 @@ func TestNumber(t *testing.T) {
 		}
 		if got := lossOf(t, p, n.Loss(p, scores, []corpus.Target{number(150), {}})); !(math.Abs(got) <= 1e-6) {
 			t.Errorf("loss %v of the right number", got)
+		}
+	})
+	t.Run("numbers that float32 does not tell apart have no deviation", func(t *testing.T) {
+		for _, training := range []Training{{Mean: 1.7e9 + 40, Deviation: 1}, {Mean: 1, Deviation: 1e-50}} {
+			_, err := newNumber("mse", true, Site{Training: training, Params: nn.NewParams(1)})
+			if err == nil || !strings.Contains(err.Error(), "closer than float32 tells apart") {
+				t.Errorf("%+v: error %v", training, err)
+			}
 		}
 	})
 	t.Run("there are three losses", func(t *testing.T) {

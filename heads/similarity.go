@@ -19,7 +19,7 @@ var similarityDefaults = SimilarityOptions{Loss: "cosent", Scale: 20, Range: []f
 // SimilarityOptions are the keys that may stand beside `type: similarity`.
 type SimilarityOptions struct {
 	Loss  string    `yaml:"loss" choice:"cosent|mse" doc:"cosent: pairs that are more alike get the higher cosine (Su 2022); mse: the squared distance of the cosine to the gold number"`
-	Scale float64   `yaml:"scale" range:"(0,)" doc:"what cosent multiplies cosines with"`
+	Scale float64   `yaml:"scale" range:"(0,1000]" doc:"what cosent multiplies cosines with"`
 	Range []float64 `yaml:"range" doc:"[LEAST, MOST]: the gold numbers of a cosine of 0 and of 1"`
 	Pool  string    `yaml:"pool" choice:"cls|mean|max|attention" doc:"how a text's tokens become one vector: the first, their mean, maximum, or a learned mean"`
 }
@@ -48,8 +48,8 @@ func NewSimilarity(o SimilarityOptions, site Site) (Head, error) {
 		return nil, site.Refuse(corpus.Likeness)
 	case o.Loss != "cosent" && o.Loss != "mse":
 		return nil, fmt.Errorf("no loss %q; there is cosent, mse", o.Loss)
-	case !(o.Scale > 0):
-		return nil, fmt.Errorf("scale is %v; want one above 0", o.Scale)
+	case !(o.Scale > 0 && o.Scale <= 1000):
+		return nil, fmt.Errorf("scale is %v; want one above 0 and at most 1000", o.Scale)
 	case o.Loss == "mse" && o.Scale != similarityDefaults.Scale:
 		return nil, errors.New("scale has no effect on loss: mse")
 	}

@@ -65,7 +65,7 @@ func (h *span) Scores(p *nn.Pass, seen nn.Hidden) Scores {
 	return ScoresOf(seen, h.score.Apply(h.drop.Apply(p, seen.States))) // [T 2]
 }
 
-// Units counts the windows of answered questions.
+// Units counts the windows of questions that have a gold answer, be it that there is none.
 func (h *span) Units(gold []corpus.Target) float64 {
 	n := 0.0
 	for _, t := range gold {

@@ -193,5 +193,8 @@ func (plan Plan) schedule(steps int) nn.Schedule {
 	if warmup == 0 && plan.WarmupRatio > 0 {
 		warmup = max(1, int(plan.WarmupRatio*float64(steps)))
 	}
+	if steps == 1 && warmup <= 1 { // the last step of a run has the rate 0: one that is first too would learn nothing
+		return nn.Schedule{Warmup: 1, Steps: 2}
+	}
 	return nn.Schedule{Warmup: warmup, Steps: steps}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -305,6 +306,19 @@ func TestAnyPlanIsCarriedOutOrRefused(t *testing.T) {
 				t.Errorf("%d steps, %v, want %d", steps, err, test.steps)
 			}
 		})
+	}
+}
+
+func TestARunOfOneStepLearns(t *testing.T) {
+	m, plan := smallModel(t, "none", 0), smallPlan()
+	plan.Accumulate = math.MaxInt
+	for _, warmup := range []float64{0, 0.1} {
+		plan.WarmupRatio = warmup
+		before := values(m)
+		train(t, m, smallData(m, 8), plan)
+		if reflect.DeepEqual(values(m), before) {
+			t.Errorf("with a warm-up of %v nothing moved", warmup)
+		}
 	}
 }
 

@@ -14,6 +14,9 @@ func (p *Pass) Backward(loss *Node, factor float32, into Gradients, at []*Node, 
 	if !loss.IsScalar() {
 		panic(fmt.Sprintf("nn: Backward from %v: a loss is a number", loss))
 	}
+	if err := p.Forward(); err != nil { // what waits to be computed keeps its memory; what is computed below does not
+		return err
+	}
 	mark := p.arena.mark()
 	defer p.arena.release(mark)
 

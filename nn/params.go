@@ -42,7 +42,7 @@ func (w *Param) Changed() { w.version++ }
 // Version counts the calls of Changed.
 func (w *Param) Version() uint64 { return w.version }
 
-// Params is a corner of the tree of parameters. In goes down a path; Normal, Zeros and Ones make parameters there.
+// Params is a corner of the tree of parameters. In goes down a path; Normal, Uniform, Zeros and Ones make parameters there.
 // A parameter's initial values are a function of the tree's seed and the parameter's name alone.
 type Params struct {
 	tree  *tree

@@ -1,8 +1,6 @@
 package nn
 
 import (
-	"math/rand/v2"
-
 	"gorgonia.org/gorgonia"
 )
 
@@ -79,9 +77,6 @@ func Key(seed, serial uint64, place string) uint64 {
 	}
 	return h
 }
-
-// Rand returns a source that is a function of seed, serial number and place.
-func (p *Pass) Rand(place string) rand.Source { k := p.Key(place); return rand.NewPCG(k, p.seed) }
 
 // Put keeps what owner needs for its Backward; Get gives it back, nil if there is nothing.
 func (p *Pass) Put(owner, value any) { p.kept[owner] = value }

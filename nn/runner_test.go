@@ -126,6 +126,14 @@ func TestBackwardTwice(t *testing.T) {
 			t.Errorf("a parameter that no loss uses has the gradient %v", into.Of(unused))
 		}
 	})
+	t.Run("what was made in between stays", func(t *testing.T) {
+		later := Scale(y, 3) // not computed yet
+		alone(second)
+		p.Floats(64)[0] = 99
+		if got := Values(later); got[0] != 3*values[0] {
+			t.Errorf("its value is %v, want %v", got[0], 3*values[0])
+		}
+	})
 	t.Run("losses on other parts leave a node alone", func(t *testing.T) {
 		if got := alone(third); slices.Max(got) != 0 || slices.Min(got) != 0 {
 			t.Errorf("gradient of a loss elsewhere is %v", got)

@@ -25,7 +25,7 @@ func (d decoder) factors(where string, s *Section, v reflect.Value, l limits) {
 		d.mapping(where, s, reflect.ValueOf(&f.Each).Elem(), l.ofNumbers())
 	case s.Kind < List && slices.Contains(l.choices, s.Text):
 		f.Word = s.Text
-	case parseNumber(s, number) && l.hold(f.One):
+	case parseNumber(s, number) && l.ofOne().hold(f.One):
 	default:
 		d.wrong(where, s, v.Type(), l)
 		return
@@ -35,6 +35,13 @@ func (d decoder) factors(where string, s *Section, v reflect.Value, l limits) {
 
 // ofNumbers is l without its words.
 func (l limits) ofNumbers() limits { l.choices = nil; return l }
+
+// ofOne is ofNumbers without 0: with that factor for all, nothing would be left.
+func (l limits) ofOne() limits {
+	l = l.ofNumbers()
+	l.openLow = l.openLow || l.low != "" && l.lowValue == 0
+	return l
+}
 
 // section is what a file says to give f.
 func (f Factors) section() *Section {
@@ -49,6 +56,6 @@ func (f Factors) section() *Section {
 
 // wantsFactors says what values of the type are.
 func wantsFactors(l limits) string {
-	number := wants(reflect.TypeFor[float64](), l.ofNumbers())
-	return fmt.Sprintf("%s, %s or {NAME: %s}", oneOf(l.choices), number, number)
+	number := reflect.TypeFor[float64]()
+	return fmt.Sprintf("%s, %s or {NAME: %s}", oneOf(l.choices), wants(number, l.ofOne()), wants(number, l.ofNumbers()))
 }
