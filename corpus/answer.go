@@ -96,12 +96,6 @@ func (t Target) Labelled() bool {
 	return t.Label != "" || t.Tags != nil || t.Labels != nil || t.Value != nil || t.Quotes != nil || t.HiddenIDs != nil
 }
 
-// Known tells whether a target, whose numbers are set, has an answer that training knows, so that there is a loss.
-func (t Target) Known() bool {
-	known := func(id int) bool { return id >= 0 }
-	return t.LabelID >= 0 || slices.ContainsFunc(t.TagIDs, known) || t.LabelIDs != nil || t.Value != nil || t.Quotes != nil || t.HiddenIDs != nil
-}
-
 // Names calls see with each label that the target names, words without a tag left out. see may change it.
 func (t *Target) Names(see func(name *string)) {
 	for _, names := range [][]string{t.Tags, t.Labels, t.Absent} {
@@ -135,8 +129,7 @@ func (t Target) Unknown() []string {
 	return names
 }
 
-// Right tells whether a prediction is the gold answer, which is one that can be: see Answer.Exact. Words without a gold tag
-// do not count.
+// Right tells whether a prediction has the labels of the gold answer. Words without a gold tag do not count.
 func (t Target) Right(p Prediction) bool {
 	for i, tag := range t.Tags {
 		if tag != "" && p.Tags[i] != tag {
@@ -145,9 +138,6 @@ func (t Target) Right(p Prediction) bool {
 	}
 	if t.Labels != nil && !sameNames(t.Labels, p.Labels) {
 		return false
-	}
-	if t.Quotes != nil && !slices.ContainsFunc(t.Quotes, func(q Quote) bool { return q.Text == p.Quote.Text }) {
-		return len(t.Quotes) == 0 && p.Quote.Text == ""
 	}
 	return t.Label == "" || p.Label == t.Label
 }

@@ -65,6 +65,10 @@ func (d *reader) header() (names []string, ok bool) {
 		return columns, true
 	}
 	for i, name := range names {
+		if strings.Contains(name, "\r") {
+			d.add(at, "the file's lines end in CR alone; save it with LF or CRLF")
+			return nil, false
+		}
 		if name != "" && name != "_" && slices.Contains(names[:i], name) {
 			d.add(at, "two columns are named %q; columns: [NAME, …] gives them other names", start(name))
 			return nil, false

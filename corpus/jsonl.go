@@ -18,7 +18,7 @@ func (d *reader) jsonl() {
 		fields, _, err := object([]byte(line))
 		if err != nil {
 			if d.format.Type == "json" && len(d.records) == 0 {
-				d.add(d.place, "%w; want an array of JSON objects, or one object a line", err)
+				d.add(d.place, "%w; want an array of JSON objects, one object a line, or SQuAD's form, which begins with \"version\" or \"data\"", err)
 				return
 			}
 			d.add(d.place, "%w; want one JSON object a line", err)

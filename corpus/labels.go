@@ -1,6 +1,7 @@
 package corpus
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 )
@@ -27,8 +28,11 @@ func NewLabels(names []string) *Labels {
 func LabelsOf(names []string) (*Labels, error) {
 	seen := map[string]bool{}
 	for _, n := range names {
-		if n == "" || seen[n] {
-			return nil, fmt.Errorf("label %q is empty or twice there", n)
+		switch {
+		case n == "":
+			return nil, errors.New("a label is empty")
+		case seen[n]:
+			return nil, fmt.Errorf("label %q is there twice", n)
 		}
 		seen[n] = true
 	}

@@ -190,6 +190,9 @@ func (f Format) Rename(path string, records []Record) ([]Record, error) {
 				ours[role] = ours[name]
 			}
 		}
+		if f.Fields["question"] != "" && f.Fields["context"] == "" && ours["pair"] == nil {
+			ours["pair"] = ours["context"] // which may have that name already
+		}
 		renamed[i] = Record{r.Place, ours}
 	}
 	return renamed, nil

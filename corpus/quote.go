@@ -16,10 +16,14 @@ type Quote struct {
 
 // Quotes returns the field answers of a record, each with its place in context: a list of texts, a list of {"text",
 // "answer_start"}, or {"text": […], "answer_start": […]}, starts in characters (code points). Without a start an answer is
-// where it first occurs. ok is false where the field is absent or null; is_impossible: true says that there is none.
+// where it first occurs. ok is false where the field is absent or null; is_impossible: true says that there is none, whatever its case.
 func (r Record) Quotes(context string) (quotes []Quote, ok bool, err error) {
-	if impossible, _, _ := r.String("is_impossible"); impossible == "true" {
+	switch impossible, _, _ := r.String("is_impossible"); strings.ToLower(impossible) {
+	case "true":
 		return []Quote{}, true, nil
+	case "", "false":
+	default:
+		return nil, false, fmt.Errorf("%s: field \"is_impossible\" is %q; want true or false", r.Place, start(impossible))
 	}
 	texts, starts, ok, err := r.answers()
 	if err != nil || !ok {
@@ -167,11 +171,12 @@ func (e *Example) wordsInWindows() []bool {
 }
 
 // tokens returns the tokens of the second text that stand for a part of it, End exclusive; none where some are not there.
-// No token stands for white space at the part's ends.
+// White space, accents of their own and control characters at the part's ends, which tokenizers drop, are not looked for.
 func (e Encoding) tokens(part Span, text string) Span {
 	quoted := text[part.Start:part.End]
-	part.Start += len(quoted) - len(strings.TrimLeftFunc(quoted, unicode.IsSpace))
-	part.End -= len(quoted) - len(strings.TrimRightFunc(quoted, unicode.IsSpace))
+	dropped := func(r rune) bool { return unicode.IsSpace(r) || unicode.In(r, unicode.Mn, unicode.Cc, unicode.Cf) }
+	part.Start += len(quoted) - len(strings.TrimLeftFunc(quoted, dropped))
+	part.End -= len(quoted) - len(strings.TrimRightFunc(quoted, dropped))
 	var found Span
 	before, after := false, false // the window has tokens that begin at or before the part, end at or behind it
 	for i, o := range e.Offsets {

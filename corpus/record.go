@@ -34,7 +34,7 @@ func (r Record) String(field string) (value string, ok bool, err error) {
 func (r Record) Strings(field string) (values []string, ok bool, err error) {
 	switch v := r.Fields[field].(type) {
 	case []string:
-		return v, true, nil
+		return slices.Clone(v), true, nil // who has it may change it
 	case []any:
 		values = make([]string, len(v))
 		for i := range v {

@@ -77,3 +77,12 @@ func TestEntitiesAreBytesInOrder(t *testing.T) {
 		t.Errorf("of an empty list: got %v, %v, %v, want a text without entities", got, ok, err)
 	}
 }
+
+func TestStringsAreTheReaders(t *testing.T) {
+	r := Record{Fields: map[string]any{"tags": []string{"1", "2"}}}
+	first, _, _ := r.Strings("tags")
+	first[0] = "changed"
+	if second, _, _ := r.Strings("tags"); second[0] != "1" {
+		t.Errorf("who changes a list changes the record's: %q", second)
+	}
+}

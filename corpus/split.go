@@ -3,7 +3,8 @@ package corpus
 import "math/rand/v2"
 
 // SplitGroups moves groups of examples, which are those of one Group, to dev: about n examples, groups as they come in an
-// order that is the same for a seed and a number of groups, as far as each brings dev nearer to n.
+// order that is the same for a seed and a number of groups, as far as each brings dev nearer to n; where none does, the
+// first of the smallest, if there is another.
 func SplitGroups(all []*Example, n int, seed uint64) (train, dev []*Example) {
 	var names []string
 	sizes := map[string]int{}
@@ -14,11 +15,19 @@ func SplitGroups(all []*Example, n int, seed uint64) (train, dev []*Example) {
 		sizes[e.Group]++
 	}
 	moved, held := map[string]bool{}, 0
+	smallest := ""
 	for _, g := range rand.New(rand.NewPCG(seed, 0)).Perm(len(names)) {
-		if size := sizes[names[g]]; 2*(n-held) >= size {
+		size := sizes[names[g]]
+		if 2*(n-held) >= size {
 			moved[names[g]] = true
 			held += size
 		}
+		if smallest == "" || size < sizes[smallest] {
+			smallest = names[g]
+		}
+	}
+	if n > 0 && held == 0 && len(names) > 1 {
+		moved[smallest] = true
 	}
 	for _, e := range all {
 		if moved[e.Group] {

@@ -54,6 +54,26 @@ func TestGroupsAreNotDivided(t *testing.T) {
 	}
 }
 
+func TestLargeGroupsAreMovedWhereThereAreNoSmallOnes(t *testing.T) {
+	var all []*Example
+	for _, g := range []struct {
+		name string
+		size int
+	}{{"a", 100}, {"b", 90}, {"c", 100}} {
+		for range g.size {
+			all = append(all, &Example{Group: g.name})
+		}
+	}
+	for seed := range uint64(5) {
+		if train, dev := SplitGroups(all, 10, seed); len(train) != 200 || len(dev) != 90 {
+			t.Errorf("%d and %d, want the smallest group in dev", len(train), len(dev))
+		}
+		if train, dev := SplitGroups(all[:100], 10, seed); len(train) != 100 || len(dev) != 0 {
+			t.Errorf("%d and %d of a single group, want it in train", len(train), len(dev))
+		}
+	}
+}
+
 func TestSplitNMovesNoMoreThanThereAre(t *testing.T) {
 	for n, want := range map[int]int{0: 0, 3: 3, 7: 5} {
 		if train, dev := SplitN(make([]int, 5), n, 1); len(dev) != want || len(train) != 5-want {

@@ -2,11 +2,13 @@ package corpus
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"regexp"
+	"strings"
 )
 
 // maxSquad is the most bytes that a file in SQuAD's form may have, which is read at once.
@@ -49,8 +51,8 @@ func (d *reader) squad() {
 	}
 	text := []byte(d.decode(raw, first))
 	var file squadFile
-	if err := unmarshal(text, &file); err != nil {
-		d.add(first, "not SQuAD's form: %w", err)
+	if at, err := unmarshal(text, &file); err != nil {
+		d.add(Place{d.file, lineOf(text, at)}, "not SQuAD's form: %w", err)
 		return
 	}
 	line, done, newline := 1, 0, []byte("\n") // of the file, up to a paragraph
@@ -67,8 +69,9 @@ func (d *reader) squad() {
 
 func (d *reader) paragraph(at Place, title any, raw []byte) {
 	var p squadParagraph
-	if err := unmarshal(raw, &p); err != nil {
-		d.add(at, "not SQuAD's form: %w; a paragraph has a context and qas", err)
+	if i, err := unmarshal(raw, &p); err != nil {
+		at.Line += lineOf(raw, i) - 1
+		d.add(at, "not SQuAD's form: %w; a paragraph has a context and qas, a list of questions", err)
 		return
 	}
 	for _, q := range p.Questions {
@@ -81,19 +84,23 @@ func (d *reader) paragraph(at Place, title any, raw []byte) {
 	}
 }
 
-// unmarshal is json.Unmarshal, but that numbers stay as they are written.
-func unmarshal(text []byte, into any) error {
+// unmarshal is json.Unmarshal, but that numbers stay as they are written. With an error it says at which byte.
+func unmarshal(text []byte, into any) (at int, err error) {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber()
-	if err := decoder.Decode(into); err != nil {
-		var syntax *json.SyntaxError
-		if errors.As(err, &syntax) {
-			err = fmt.Errorf("byte %d: %w", syntax.Offset, err)
-		}
-		return err
+	err = decoder.Decode(into)
+	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
+		return int(syntax.Offset), fmt.Errorf("byte %d: %w", syntax.Offset, err)
 	}
-	if rest := bytes.TrimSpace(text[decoder.InputOffset():]); len(rest) > 0 {
-		return fmt.Errorf("%q after its end", start(string(rest)))
+	if kind, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		return int(kind.Offset), fmt.Errorf("%s has a wrong value, the %s here", cmp.Or(strings.TrimPrefix(kind.Field, "."), "the whole"), kind.Value)
 	}
-	return nil
+	if err != nil {
+		return len(text), err
+	}
+	end := int(decoder.InputOffset())
+	if rest := bytes.TrimSpace(text[end:]); len(rest) > 0 {
+		return len(text) - len(bytes.TrimLeft(text[end:], " \t\r\n")), fmt.Errorf("%q after its end", start(string(rest)))
+	}
+	return 0, nil
 }

@@ -50,13 +50,15 @@ func TestSquadsFormGivesARecordAQuestion(t *testing.T) {
 
 func TestAFileThatIsNearlyInSquadsForm(t *testing.T) {
 	for _, c := range []struct{ from, to, want string }{
-		{`"qas": [{"id": "3"`, `"qas": {"id": "3"`, "kites.json:1: not SQuAD's form"},
+		{`"qas": [{"id": "3"`, `"qas": {"id": "3"`, "kites.json:6: not SQuAD's form"},
+		{`"qas": [` + "\n", `"qas": "none", "others": [` + "\n", "kites.json:3: not SQuAD's form: qas has a wrong value, the string here; a paragraph has a context and qas"},
+		{`"data": [`, `"data": [7, `, "kites.json:1: not SQuAD's form: data has a wrong value, the number here"},
 		{`"context": "Zoë saw it."`, `"context": 5, "other": 1`, ""}, // the task says what a context is
 		{`{"id": "3", "question": "Who saw it?", "answers": [{"text": "Zoë", "answer_start": 0}]}`, `null`, "kites.json:6: a question is null"},
 		{`{"id": "3", "question": "Who saw it?", "answers": [{"text": "Zoë", "answer_start": 0}]}`, `7`, "kites.json:6: not SQuAD's form"},
 		{`"data": [`, `"data": [,`, "kites.json:1: not SQuAD's form: byte 30: invalid character ','"},
 		{"Zoë saw", "Zo\xeb saw", "kites.json:6: byte 0xeb"},
-		{`]}]}]}]}`, `]}]}]}]} {}`, `kites.json:1: not SQuAD's form: "{}" after its end`},
+		{`]}]}]}]}`, `]}]}]}]} {}`, `kites.json:6: not SQuAD's form: "{}" after its end`},
 	} {
 		_, err := readSquad(t, strings.Replace(smallSquad, c.from, c.to, 1))
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
@@ -98,6 +100,32 @@ func TestJSONLinesWithAFieldDataAreNoSquad(t *testing.T) {
 	records, err := Read(strings.NewReader(`{"data": "a text", "label": "x"}`+"\n"), "lines.json", Format{Fields: map[string]string{"text": "data"}})
 	if err != nil || len(records) != 1 || records[0].Fields["text"] != "a text" {
 		t.Errorf("%+v, %v", records, err)
+	}
+}
+
+func TestNamesOfTheFileMayBeOurs(t *testing.T) {
+	text := `{"q": "What flew?", "context": "A red kite flew.", "answers": ["red kite"]}` + "\n"
+	records, err := Read(strings.NewReader(text), "kites.jsonl", Format{Fields: map[string]string{"question": "q"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e, err := records[0].Example(); err != nil || e.Text != "What flew?" || e.Pair != "A red kite flew." {
+		t.Errorf("example %+v, %v: where the question has a name of its own, the context may have ours", e, err)
+	}
+}
+
+func TestWhetherThereIsAnAnswer(t *testing.T) {
+	for said, want := range map[string]string{"True": "", "false": "", "": "", "perhaps": `field "is_impossible" is "perhaps"; want true or false`} {
+		r := Record{Fields: map[string]any{"is_impossible": said, "answers": []any{"kite"}}}
+		quotes, ok, err := r.Quotes("a kite")
+		switch {
+		case want != "":
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%q: error %v, want %q", said, err, want)
+			}
+		case err != nil || !ok || (len(quotes) == 0) != (said == "True"):
+			t.Errorf("%q: answers %v, %v, %v", said, quotes, ok, err)
+		}
 	}
 }
 

@@ -5,12 +5,16 @@ import (
 	"io"
 	"math"
 	"os"
+	"regexp"
 	"strconv"
 	"strings"
 )
 
 // maxVectorWidth bounds the numbers of a word's vector.
 const maxVectorWidth = 1 << 14
+
+// counts is a first line that says how many words and numbers there are.
+var counts = regexp.MustCompile(`^[0-9]+ [0-9]+$`)
 
 // Vectors are the vectors of words.
 type Vectors struct {
@@ -50,7 +54,7 @@ func readVectors(r io.Reader, name string, keep func(word string) bool) (*Vector
 		switch {
 		case line == "":
 			continue
-		case d.place.Line == 1 && numbers == 1:
+		case d.place.Line == 1 && counts.MatchString(line):
 			n, _, _ := strings.Cut(line, " ")
 			promised, _ = strconv.Atoi(n)
 			continue

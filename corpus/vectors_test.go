@@ -30,6 +30,9 @@ func TestVectors(t *testing.T) {
 		})
 	}
 
+	if v, err := readVectors(strings.NewReader("the 0.5\nof 0.25\n"), "v.txt", all); err != nil || v.Width != 1 || !slices.Equal(v.Words, []string{"the", "of"}) {
+		t.Errorf("%+v, %v: a first line of a word and a number is a vector", v, err)
+	}
 	v, err := readVectors(strings.NewReader("the 1 2\nkite 3 4\nbad x y\n"), "v.txt", func(word string) bool { return word == "kite" })
 	if err != nil || v.Of("the") != nil || v.Of("kite") == nil {
 		t.Errorf("vectors %v, %v: want those asked for, others unread", v, err)

@@ -7,12 +7,15 @@ type Cut struct {
 	MaxLength int  // tokens of a text or a pair, special ones included; 0: any number
 	Windows   bool // a longer text is divided into windows; else its end is lost
 	Stride    int  // tokens that two neighbouring windows have both
-	Context   bool // windows move over the second text of a pair, which answers are looked for in; else over the longer one
+	Context   bool // windows move over the second text of a pair, which answers are looked for in; else see Encode
 	Apart     bool // the texts of a pair are encoded each by itself
 }
 
 // Check tells what is wrong with a cut.
 func (c Cut) Check() error {
+	if c.Stride < 0 {
+		return fmt.Errorf("stride is %d; it is at least 0", c.Stride)
+	}
 	if most := MostStride(c.MaxLength); c.Windows && c.MaxLength > 0 && c.Stride > most {
 		return fmt.Errorf("stride is %d: two windows of %d tokens, special ones included, share at most half, %d", c.Stride, c.MaxLength, most)
 	}
@@ -22,7 +25,8 @@ func (c Cut) Check() error {
 // MostStride is how many tokens two windows of a length may share: half of those that are not special.
 func MostStride(maxLength int) int { return max(0, (maxLength-3)/2) }
 
-// Encode returns an example's tokens: one encoding, or one for each window.
+// Encode returns an example's tokens: one encoding, or one for each window. Windows move over the longer text of a pair, but
+// over the first where its words may have tags and do not all fit beside the second.
 func (c Cut) Encode(t Tokenizer, e *Example) []Encoding {
 	if c.Apart && e.Paired {
 		text, pair := *e, Example{Text: e.Pair}
@@ -58,7 +62,8 @@ func (c Cut) divide(whole Encoding) []Encoding {
 	opening, between, closing := Span{0, first.Start}, Span{first.End, second.Start}, Span{second.End, len(whole.IDs)}
 	room := max(0, c.MaxLength-(len(whole.IDs)-first.length()-second.length()))
 	moving, still := &first, &second
-	if second.length() > first.length() || c.Context && second.length() > 0 {
+	tagged := whole.Words != nil && first.length() > room/2
+	if c.Context && second.length() > 0 || second.length() > first.length() && !tagged {
 		moving, still = still, moving
 	}
 	still.End = min(still.End, still.Start+room/2)

@@ -85,6 +85,10 @@ func TestWindows(t *testing.T) {
 			[]string{"<abc|vwx|", "<abc|xyz|", "<abc|z12|", "<abc|23|"}},
 		{"a context moves, be it the shorter", Cut{MaxLength: 9, Windows: true, Stride: 1, Context: true}, Example{Text: "abcdefgh", Pair: "vwxyz", Paired: true},
 			[]string{"<abc|vwx|", "<abc|xyz|"}},
+		{"a text that has words moves, be it the shorter, where it does not fit", Cut{MaxLength: 9, Windows: true, Stride: 1}, Example{Text: "abcde", Words: []Span{{0, 5}}, Pair: "vwxyz123", Paired: true},
+			[]string{"<abc|vwx|", "<cde|vwx|"}},
+		{"one that fits does not", Cut{MaxLength: 9, Windows: true, Stride: 1}, Example{Text: "ab", Words: []Span{{0, 2}}, Pair: "vwxyz123", Paired: true},
+			[]string{"<ab|vwxy|", "<ab|yz12|", "<ab|23|"}},
 		{"a text without a context moves", Cut{MaxLength: 5, Windows: true, Context: true}, Example{Text: "abcde"}, []string{"<abc|", "<de|"}},
 		{"of an empty text and a long pair", Cut{MaxLength: 6, Windows: true}, Example{Pair: "abcdef", Paired: true}, []string{"<|abc|", "<|def|"}},
 		{"special tokens may leave no room", Cut{MaxLength: 3, Windows: true}, Example{Text: "abc", Pair: "xy", Paired: true}, []string{"<||"}},
@@ -176,9 +180,26 @@ func TestAnAnswerIsFoundWithWhiteSpaceAtItsEnds(t *testing.T) {
 	}
 }
 
+func TestAnAnswerIsFoundWhereATokenizerDropsItsEnds(t *testing.T) {
+	tokenizer := fixtureTokenizer(t, "uncased")
+	for _, c := range []struct{ context, answer string }{
+		{"it is at the cafe\u0301", "cafe\u0301"}, {"\u200fname it", "\u200fname"}, {"the \u0e1b\u0e35", "\u0e1b\u0e35"},
+	} {
+		at := strings.Index(c.context, c.answer)
+		e := Example{Text: "q", Pair: c.context, Paired: true, Targets: []Target{{Quotes: []Quote{{c.answer, Span{at, at + len(c.answer)}}}}}}
+		e.Windows = Cut{}.Encode(tokenizer, &e)
+		if e.Locate(); e.Targets[0].QuoteTokens[0] == (Span{}) {
+			t.Errorf("%q is not found in %q: tokens %+v", c.answer, c.context, e.Windows[0])
+		}
+	}
+}
+
 func TestStrideHasABound(t *testing.T) {
 	if err := (Cut{MaxLength: 64, Windows: true, Stride: 31}).Check(); err == nil || !strings.Contains(err.Error(), "stride is 31: two windows of 64 tokens") {
 		t.Errorf("error %v", err)
+	}
+	if err := (Cut{Stride: -1}).Check(); err == nil {
+		t.Error("a stride below 0 passes")
 	}
 	if err := (Cut{MaxLength: 64, Windows: true, Stride: 30}).Check(); err != nil {
 		t.Error(err)

@@ -113,6 +113,10 @@ func (r *reader) divide(task Task, all []*corpus.Example) map[string][]*corpus.E
 		if n := count(share, len(all)); n > 0 {
 			if d.Split.By != "" {
 				parts[Train], parts[split] = corpus.SplitGroups(parts[Train], n, d.Split.Seed)
+				if len(parts[split]) == 0 {
+					r.mistakes.Add(cmp.Or(d.SplitPlace, d.training().Place), "task %q: data: split: by: %s leaves none of the %d examples of %s for %s: it has one value alone; name another field",
+						task.Name, d.Split.By, len(parts[Train]), d.training().Name, split)
+				}
 			} else {
 				parts[Train], parts[split] = corpus.SplitN(parts[Train], n, d.Split.Seed)
 			}

@@ -155,7 +155,7 @@ func (g *Group) judge(examples []*corpus.Example, predicted [][]corpus.Predictio
 		score.Tasks = append(score.Tasks, ts)
 	}
 	if exact := g.Exact(); len(exact) > 1 {
-		score.AllRight = allRight(examples, predicted, exact)
+		score.AllRight = g.allRight(examples, predicted, exact)
 	}
 	return score
 }
@@ -163,28 +163,41 @@ func (g *Group) judge(examples []*corpus.Example, predicted [][]corpus.Predictio
 // Exact lists the numbers of the heads whose answers are right or wrong.
 func (g *Group) Exact() []int {
 	var exact []int
-	h := 0
-	for _, task := range g.Tasks {
-		for range task.Heads {
-			if task.Kind.Answer().Exact() {
-				exact = append(exact, h)
-			}
-			h++
+	for h, kind := range g.kinds() {
+		if kind.Answer().Exact() {
+			exact = append(exact, h)
 		}
 	}
 	return exact
 }
 
+// kinds lists the task of each head.
+func (g *Group) kinds() []tasks.Task {
+	var kinds []tasks.Task
+	for _, task := range g.Tasks {
+		for range task.Heads {
+			kinds = append(kinds, task.Kind)
+		}
+	}
+	return kinds
+}
+
 // allRight is the share of examples with every head of those numbers right, among those labelled for all of them; nil if
 // there are none.
-func allRight(examples []*corpus.Example, predicted [][]corpus.Prediction, heads []int) *float64 {
-	right, all := 0, 0
+func (g *Group) allRight(examples []*corpus.Example, predicted [][]corpus.Prediction, heads []int) *float64 {
+	right, all, kinds := 0, 0, g.kinds()
+	isRight := func(h int, gold corpus.Target, answer corpus.Prediction) bool {
+		if judge, judges := kinds[h].(tasks.Righter); judges {
+			return judge.Right(gold, answer)
+		}
+		return gold.Right(answer)
+	}
 	for i, e := range examples {
 		if slices.ContainsFunc(heads, func(h int) bool { return !e.Targets[h].Labelled() }) {
 			continue
 		}
 		all++
-		if !slices.ContainsFunc(heads, func(h int) bool { return !e.Targets[h].Right(predicted[h][i]) }) {
+		if !slices.ContainsFunc(heads, func(h int) bool { return !isRight(h, e.Targets[h], predicted[h][i]) }) {
 			right++
 		}
 	}

@@ -46,4 +46,11 @@ func TestAllRightCountsAnswersThatCanBeRight(t *testing.T) {
 			t.Errorf("of %v all are right of %v, want no share: there are no two that can be right", answers, *got)
 		}
 	}
+	quoted := groupOf(corpus.OneLabel, corpus.Quoted)
+	quoted.Tasks[1].Kind = tasks.NewQuestionAnswering(tasks.Site{Heads: []string{"answer"}})
+	examples = []*corpus.Example{{Targets: []corpus.Target{{Label: "a"}, {Quotes: []corpus.Quote{{Text: "The cat."}}}}}}
+	predicted = [][]corpus.Prediction{{{Label: "a"}}, {{Quote: corpus.Quote{Text: "cat"}}}}
+	if got := quoted.judge(examples, predicted, losses).AllRight; got == nil || *got != 1 {
+		t.Errorf("all are right of %v, want 1: what SQuAD's metric takes for a match is right", got)
+	}
 }

@@ -68,15 +68,10 @@ func (m multiLabel) target(r corpus.Record, head string) (corpus.Target, error) 
 		}
 	}
 	value := r.Fields[field]
-	if text, ok := value.(string); ok && strings.HasPrefix(strings.TrimSpace(text), "{") {
-		d := json.NewDecoder(strings.NewReader(text))
-		d.UseNumber()
-		err := d.Decode(&value)
-		if err == nil && strings.TrimSpace(text[d.InputOffset():]) != "" {
-			err = errors.New("it goes on after the object")
-		}
-		if err != nil {
-			return corpus.Target{}, fmt.Errorf("%s: field %q begins with {, but is no JSON object: %w", r.Place, field, err)
+	if text, ok, _ := r.String(field); ok {
+		var err error
+		if value, err = m.read(text); err != nil {
+			return corpus.Target{}, fmt.Errorf("%s: field %q %w", r.Place, field, err)
 		}
 	}
 	if object, ok := value.(map[string]any); ok {
@@ -91,11 +86,32 @@ func (m multiLabel) target(r corpus.Record, head string) (corpus.Target, error) 
 		}
 		return m.list(r, field, head, value)
 	}
-	names, err := m.names(r, field)
+	names, err := m.names(corpus.Record{Place: r.Place, Fields: map[string]any{field: value}}, field)
 	if err != nil {
 		return corpus.Target{}, err
 	}
 	return corpus.Target{Labels: names}, nil
+}
+
+// read returns what a text says: an object or a list where it is one in JSON, as in a cell of a table; else itself.
+func (m multiLabel) read(text string) (value any, err error) {
+	trimmed := strings.TrimSpace(text)
+	list := strings.HasPrefix(trimmed, "[")
+	switch {
+	case !list && !strings.HasPrefix(trimmed, "{"):
+		if m.questions && trimmed != "" && strings.Trim(trimmed, "01 "+m.separator) == "" {
+			return nil, fmt.Errorf("is %q, names of questions or answers to them; want answers as [1, 0], names as [\"0\"]", trimmed)
+		}
+		return text, nil
+	case len(trimmed) > 1 && json.Valid([]byte(trimmed)):
+		d := json.NewDecoder(strings.NewReader(trimmed))
+		d.UseNumber()
+		err = d.Decode(&value)
+		return value, err
+	case list:
+		return nil, fmt.Errorf(`begins with [, but is no list in JSON; want ["joy", "love"] or joy%slove`, m.separator)
+	}
+	return nil, errors.New(`begins with {, but is no JSON object; want {"HEAD": [1, 0]}`)
 }
 
 // holdsFlags tells whether a value is a list of numbers, or of true and false, not of texts.

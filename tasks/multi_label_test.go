@@ -36,6 +36,8 @@ func TestManyLabelsAreNamesOrListsOfZeroAndOne(t *testing.T) {
 		{"the same as a text", map[string]any{"labels": `{"opening": [0], "closing": [1, 0, 0]}`},
 			[2]corpus.Target{{Labels: []string{}, Absent: []string{"0"}}, {Labels: []string{"0"}, Absent: []string{"1", "2"}}}},
 		{"a head may be missing", map[string]any{"labels": map[string]any{"opening": []any{true}}}, [2]corpus.Target{{Labels: []string{"0"}, Absent: []string{}}, {}}},
+		{"a list of names as a text", map[string]any{"labels": ` ["joy", "true love, and more"]`}, [2]corpus.Target{{Labels: []string{"joy", "true love, and more"}}, {Labels: []string{"joy", "true love, and more"}}}},
+		{"an empty list as a text", map[string]any{"label": "[]"}, [2]corpus.Target{{Labels: []string{}}, {Labels: []string{}}}},
 		{"no field", map[string]any{}, [2]corpus.Target{}},
 		{"an empty cell", map[string]any{"label": ""}, [2]corpus.Target{}},
 	} {
@@ -63,6 +65,7 @@ func TestManyLabelsThatCannotBe(t *testing.T) {
 		{map[string]any{"opening": []any{json.Number("2")}}, `data.jsonl:7: field "labels": opening holds 2 at place 1; want 0 or 1`},
 		{map[string]any{"opening": "yes"}, `data.jsonl:7: field "labels": opening holds no list of 0 and 1`},
 		{`{"opening": [1`, `data.jsonl:7: field "labels" begins with {, but is no JSON object`},
+		{`['joy', 'love']`, `data.jsonl:7: field "labels" begins with [, but is no list in JSON; want ["joy", "love"] or joy,love`},
 	} {
 		_, err := newMultiLabel(t, "opening").Example(record(map[string]any{"text": "a", "labels": c.labels}))
 		if err == nil || !strings.HasPrefix(err.Error(), c.want) {

@@ -31,7 +31,7 @@ func TestOneHeadsAnswersMayStandAlone(t *testing.T) {
 		return task.Example(record(fields))
 	}
 	want := corpus.Target{Labels: []string{"1"}, Absent: []string{"0"}}
-	for _, fields := range []map[string]any{{"labels": []any{zero, one}}, {"label.opening": []any{zero, one}, "label.closing": []any{one}}} {
+	for _, fields := range []map[string]any{{"labels": []any{zero, one}}, {"labels": "[0, 1]"}, {"label.opening": []any{zero, one}, "label.closing": []any{one}}} {
 		heads := []string{"opening", "closing"}[:len(fields)]
 		if e, err := example(fields, heads...); err != nil || !reflect.DeepEqual(e.Targets[0], want) {
 			t.Errorf("targets %+v, %v, want %+v", e.Targets, err, want)
@@ -40,6 +40,19 @@ func TestOneHeadsAnswersMayStandAlone(t *testing.T) {
 	_, err := example(map[string]any{"labels": []any{zero, one}}, "opening", "closing")
 	if want := `field "labels" is one list, and there are 2 heads; want {"opening": [1, 0], …}`; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("error %v, want %q", err, want)
+	}
+}
+
+func TestAnswersThatMightBeNamesAreRefused(t *testing.T) {
+	for _, text := range []any{"0, 1", "1", json.Number("1")} {
+		task, err := tasks.NewQAQC(tasks.ManyOptions{Separator: ","}, tasks.Site{Heads: []string{"opening"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = task.Example(record(map[string]any{"text": "hello", "labels": text}))
+		if want := `names of questions or answers to them; want answers as [1, 0]`; err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("labels %v: error %v, want %q", text, err, want)
+		}
 	}
 }
 
@@ -58,7 +71,7 @@ func TestListsOfNoHeadAreRemarkedOn(t *testing.T) {
 		t.Errorf("it says %q, want %q", said, want)
 	}
 	_, err = task.Example(record(map[string]any{"text": "hello", "labels": `{"opening": [1]} [0]`}))
-	if want := `field "labels" begins with {, but is no JSON object: it goes on after the object`; err == nil || !strings.Contains(err.Error(), want) {
+	if want := `field "labels" begins with {, but is no JSON object`; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("error %v, want %q", err, want)
 	}
 }

@@ -75,6 +75,12 @@ func (q questionAnswering) Judge(gold []corpus.Target, predicted []corpus.Predic
 	}
 }
 
+// Right implements Righter: an exact match is.
+func (q questionAnswering) Right(gold corpus.Target, predicted corpus.Prediction) bool {
+	exact, _ := quoteScores(gold.Quotes, predicted.Quote.Text)
+	return exact == 1
+}
+
 // quoteScores are the best exact match and F1 of an answer against the gold ones.
 func quoteScores(gold []corpus.Quote, answer string) (exact, f1 float64) {
 	var texts []string

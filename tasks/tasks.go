@@ -31,6 +31,12 @@ type SpanFinder interface {
 	Spans(tags []string) []TagSpan
 }
 
+// Righter is a Task whose answers may be right without being the gold ones to the letter.
+type Righter interface {
+	// Right tells whether an answer is right.
+	Right(gold corpus.Target, predicted corpus.Prediction) bool
+}
+
 // TagSpan is a span of words with a label: words Start to End, End exclusive.
 type TagSpan struct {
 	Label      string
