@@ -26,10 +26,14 @@ type Trainable interface {
 }
 
 // Saver is an Encoder that can be written to a folder from which Site.Model can be opened again: config.json and
-// model.safetensors as transformers' AutoModel reads them. The tokenizer writes its own files beside them.
+// model.safetensors, which transformers' AutoModel reads where it has such an encoder. The tokenizer writes its own files
+// beside them.
 type Saver interface {
 	Save(folder string) error
 }
+
+// Economical is an Encoder that heeds a pass's BFloat16 and Recompute.
+type Economical interface{ Economical() }
 
 // Sized is options of an encoder that say what a base model says of itself.
 type Sized interface {

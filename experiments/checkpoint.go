@@ -185,6 +185,9 @@ func readCheckpoint(folder, run string) (checkpointModel, error) {
 		return checkpointModel{}, fmt.Errorf("%s: its frozen encoder: %w", path, err)
 	}
 	for _, name := range slices.Sorted(maps.Keys(about.Encoder.SHA256)) {
+		if sums[name] == "" {
+			return checkpointModel{}, fmt.Errorf("%s: its frozen encoder's file %s is not there", path, filepath.Join(encoder, name))
+		}
 		if sums[name] != about.Encoder.SHA256[name] {
 			return checkpointModel{}, fmt.Errorf("%s: its frozen encoder's file %s is not the one it was trained with", path, filepath.Join(encoder, name))
 		}

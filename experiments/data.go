@@ -88,8 +88,11 @@ func (r *reader) read(texts *Texts, splits ...string) {
 			texts.Examples[split] = r.file(texts, file)
 			continue
 		}
+		if split == Dev && first.Data.Split.Dev == 0 || split == Test && first.Data.Split.Test == 0 {
+			continue
+		}
 		if len(divided) == 0 {
-			divided = r.divide(first, r.file(texts, first.Data.training()))
+			divided = r.divide(first, r.file(texts, first.Data.training()), splits)
 		}
 		if examples := divided[split]; examples != nil {
 			texts.Examples[split] = examples
@@ -105,8 +108,9 @@ func (d Data) training() File {
 	return d.Train
 }
 
-// divide takes the splits that have no file of their own from the examples of the training file, and says so.
-func (r *reader) divide(task Task, all []*corpus.Example) map[string][]*corpus.Example {
+// divide takes the splits that have no file of their own from the examples of the training file, and says so of those that
+// are asked for.
+func (r *reader) divide(task Task, all []*corpus.Example, asked []string) map[string][]*corpus.Example {
 	d := task.Data
 	parts := map[string][]*corpus.Example{Train: all}
 	take := func(split string, share float64) {
@@ -120,7 +124,9 @@ func (r *reader) divide(task Task, all []*corpus.Example) map[string][]*corpus.E
 			} else {
 				parts[Train], parts[split] = corpus.SplitN(parts[Train], n, d.Split.Seed)
 			}
-			r.remarks = append(r.remarks, fmt.Sprintf("task %q has no %s file: %d of the %d examples of %s are taken (seed %d)", task.Name, split, len(parts[split]), len(all), d.training().Name, d.Split.Seed))
+			if slices.Contains(asked, split) {
+				r.remarks = append(r.remarks, fmt.Sprintf("task %q has no %s file: %d of the %d examples of %s are taken (seed %d)", task.Name, split, len(parts[split]), len(all), d.training().Name, d.Split.Seed))
+			}
 		}
 	}
 	if d.Test.Name == "" {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/jenga-nlp/jenga/encoders"
 	"github.com/jenga-nlp/jenga/fusion"
+	"github.com/jenga-nlp/jenga/heads"
 	"github.com/jenga-nlp/jenga/internal/kernel"
 	"github.com/jenga-nlp/jenga/multitask"
 	"github.com/jenga-nlp/jenga/plugin"
@@ -52,6 +53,28 @@ func (d *decoding) experiment(root *plugin.Section) {
 	d.tokenizer(orEmpty(top.Tokenizer, root))
 	d.tasks(orEmpty(top.Tasks, root))
 	d.training(orEmpty(top.Training, root))
+	d.losses()
+}
+
+// losses wants something that is learned: a head that weighs more than 0, and where pairs of a batch are compared, pairs.
+func (d *decoding) losses() {
+	learning, weighty := 0, 0
+	for _, task := range d.e.Tasks {
+		for _, head := range task.Heads {
+			if _, fitted := head.Part.Options.(heads.Fitted); !fitted {
+				learning++
+				if head.Weight > 0 {
+					weighty++
+				}
+			}
+			if o, ok := head.Part.Options.(heads.Comparing); ok && o.Compares() && d.e.Training.BatchSize == 1 {
+				d.mistakes.Add(d.e.Training.BatchPlace, "training: batch_size is 1: head %q of task %q learns by comparing the examples of a batch; want at least 2", head.Name, task.Name)
+			}
+		}
+	}
+	if learning > 0 && weighty == 0 && d.e.Training.Weighting.Type == "fixed" {
+		d.mistakes.Add(d.e.Tasks[0].Place, "the weights of all heads are 0, so that nothing is learned; leave one above 0")
+	}
 }
 
 // orEmpty returns a section that is not nil: one without a value stands where within does.

@@ -24,7 +24,7 @@ func findModel(name string) (folder string, e *Experiment, err error) {
 	case isThere(filepath.Join(name, experimentFile)):
 		return "", nil, err
 	case isThere(name):
-		return name, nil, nil
+		return name, nil, checkModel(name)
 	}
 	if folder := kept(name); folder != "" {
 		return folder, nil, nil

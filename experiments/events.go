@@ -100,9 +100,7 @@ func Line(event any) any {
 func Scores(split string, groups []multitask.GroupScore) EvalLine {
 	line := EvalLine{Split: split, Tasks: map[string]TaskLine{}}
 	for _, g := range groups {
-		var names []string
 		for _, task := range g.Tasks {
-			names = append(names, task.Task)
 			t := TaskLine{Heads: map[string]HeadLine{}, Examples: task.Examples}
 			for _, head := range task.Heads {
 				figures := HeadLine{}
@@ -123,7 +121,7 @@ func Scores(split string, groups []multitask.GroupScore) EvalLine {
 			line.Tasks[task.Task] = t
 		}
 		if g.AllRight != nil {
-			line.Groups = append(line.Groups, GroupLine{Tasks: names, AllRight: *g.AllRight})
+			line.Groups = append(line.Groups, GroupLine{Tasks: g.Exact(), AllRight: *g.AllRight})
 		}
 	}
 	return line

@@ -36,6 +36,9 @@ func OpenRun(folder string) (*Run, error) {
 	}
 
 	r := &Run{Experiment: e, Texts: e.group(), encoderPath: about.Encoder.Folder, answers: true, machine: os.DirFS("/")}
+	if filepath.Dir(model) == filepath.Clean(folder) && filepath.Base(model) == lastDir {
+		r.Remarks = append(r.Remarks, fmt.Sprintf("%s: there is no best model, so its last is taken", folder))
+	}
 	if r.Tokenizer, err = corpus.OpenTokenizer(tokenizerFolder(r.encoderPath)); err != nil {
 		return nil, err
 	}

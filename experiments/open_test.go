@@ -45,6 +45,43 @@ func TestReadSaysAllThatIsWrongWithTheData(t *testing.T) {
 	}
 }
 
+func TestASplitIsReadWithoutFilesThatAreNotPartOfIt(t *testing.T) {
+	const data = `{"text": "so good", "label": "good"}` + "\n" + `{"text": "so bad", "label": "bad"}` + "\n"
+	run, err := prepare(t, "  - {name: mood, type: classification, data: {train: a.jsonl, dev: a.jsonl}}\n"+
+		"  - {name: tone, type: classification, data: {train: b.jsonl, test: b.jsonl}}\n", map[string]string{"a.jsonl": data, "b.jsonl": data})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := run.Train(context.Background(), "run", func(any) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove("a.jsonl"); err != nil {
+		t.Fatal(err)
+	}
+	opened, err := OpenRun("run")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := opened.Read(Test, "", nil); err != nil || len(opened.Remarks) > 0 {
+		t.Errorf("Read = %v, and remarks %q: test has neither a file nor a share of a.jsonl", err, opened.Remarks)
+	}
+}
+
+func TestARunWithoutItsBestAnswersByItsLast(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "run")
+	trainSmall(t, smallExperiment(t, ""), folder, "training.num_epochs=1")
+	if err := os.RemoveAll(filepath.Join(folder, bestDir)); err != nil {
+		t.Fatal(err)
+	}
+	run, err := OpenRun(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := folder + ": there is no best model, so its last is taken"; len(run.Remarks) != 1 || run.Remarks[0] != want {
+		t.Errorf("remarks %q, want %q", run.Remarks, want)
+	}
+}
+
 func TestReadRefusesTwoFilesForTheSameTexts(t *testing.T) {
 	run := openSmall(t)
 	err := run.Read(Dev, "", map[string]string{"team": "a.jsonl", "things": "b.jsonl"})

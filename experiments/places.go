@@ -3,6 +3,7 @@ package experiments
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -44,17 +45,21 @@ func (d *decoding) dataFile(s *plugin.Section, task, what string) File {
 		}
 	}
 	if d.files {
-		d.mistakes.Add(s.Place, "%s: %s: no such file%s", task, s.Text, beside("JENGA_DATA"))
+		d.mistakes.Add(s.Place, "%s: %s: no such file%s", task, s.Text, beside("JENGA_DATA", s.Text))
 	}
 	return File{path, s.Place}
 }
 
-// beside says where else a file was looked for.
-func beside(variable string) string {
-	if dir := os.Getenv(variable); dir != "" {
+// beside says where else a file of a relative name was looked for.
+func beside(variable, name string) string {
+	switch dir := os.Getenv(variable); {
+	case filepath.IsAbs(name):
+		return ""
+	case dir == "":
+		return ", nor below $" + variable + ", which is not set"
+	default:
 		return ", nor below $" + variable + ", " + dir
 	}
-	return ""
 }
 
 // baseModel finds a folder or file of weights: as data is, else below $JENGA_MODELS or in the hub's local cache.
@@ -64,15 +69,32 @@ func (d *decoding) baseModel(s *plugin.Section) File {
 		return File{Place: s.Place}
 	}
 	if isThere(path) {
+		if err := checkModel(path); err != nil && d.files {
+			d.mistakes.Add(s.Place, "model: base_model: %w", err)
+		}
 		return File{path, s.Place}
 	}
 	if there := kept(s.Text); there != "" {
 		return File{there, s.Place}
 	}
 	if d.files {
-		d.mistakes.Add(s.Place, "model: base_model: no folder or .onnx file %q%s, nor in the hub's cache", s.Text, beside("JENGA_MODELS"))
+		d.mistakes.Add(s.Place, "model: base_model: no folder or .onnx file %q%s, nor in the hub's cache", s.Text, beside("JENGA_MODELS", s.Text))
 	}
 	return File{path, s.Place}
+}
+
+// checkModel returns why what is there can be no model: a file of another kind, or a run, which has one.
+func checkModel(path string) error {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return err
+	case isRun(path):
+		return fmt.Errorf("%s is a run; its encoder is %s", path, filepath.Join(path, bestDir, encoderDir))
+	case !info.IsDir() && !strings.EqualFold(filepath.Ext(path), ".onnx"):
+		return fmt.Errorf("%s is a file; want a folder, or an .onnx file", path)
+	}
+	return nil
 }
 
 // encoderType returns the type of the encoder that lies in a model's folder: that of its config.json where an encoder is

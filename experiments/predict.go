@@ -276,18 +276,38 @@ func headAnswer(tokenizer corpus.Tokenizer, kind tasks.Task, e *corpus.Example, 
 	return a
 }
 
-// hidden lists what the mask tokens of an example are taken for.
+// hidden lists what the mask tokens of an example are taken for, in their order. Of one that several windows have, it is by
+// the window that has it farthest from its ends.
 func hidden(tokenizer corpus.Tokenizer, e *corpus.Example, p corpus.Prediction) []Hidden {
-	all := []Hidden{}
+	type place struct {
+		pair  bool
+		start int
+	}
+	all, rooms, at := []Hidden{}, []int{}, map[place]int{}
 	for _, guessed := range p.Guesses {
 		w := e.Windows[guessed.Window]
-		at := w.Offsets[guessed.Token]
-		h := Hidden{Start: at.Start, End: at.End, InPair: w.Types[guessed.Token] == 1 || w.Second}
+		span, room := w.Offsets[guessed.Token], min(guessed.Token, len(w.IDs)-1-guessed.Token)
+		h := Hidden{Start: span.Start, End: span.End, InPair: w.Types[guessed.Token] == 1 || w.Second}
 		for _, g := range guessed.Best {
 			h.Guesses = append(h.Guesses, Guess{tokenizer.Token(g.ID), Share(g.Share)})
 		}
-		all = append(all, h)
+		switch i, there := at[place{h.InPair, h.Start}]; {
+		case !there:
+			at[place{h.InPair, h.Start}] = len(all)
+			all, rooms = append(all, h), append(rooms, room)
+		case room > rooms[i]:
+			all[i], rooms[i] = h, room
+		}
 	}
+	slices.SortFunc(all, func(a, b Hidden) int {
+		switch {
+		case a.InPair == b.InPair:
+			return cmp.Compare(a.Start, b.Start)
+		case a.InPair:
+			return 1
+		}
+		return -1
+	})
 	return all
 }
 
@@ -354,9 +374,11 @@ func object(line string, columns Columns) (map[string]any, error) {
 		return nil, errors.New("the line goes on after the JSON object")
 	}
 	given := maps.Clone(fields) // a column of one may have the name of another
-	for role, names := range columns {
-		if at := slices.IndexFunc(names, func(name string) bool { return given[name] != nil }); at >= 0 {
-			fields[role] = given[names[at]]
+	taken := map[string]bool{}  // a field is one text, though several tasks may name it
+	for _, role := range []string{"text", "pair", "words"} {
+		names := columns[role]
+		if at := slices.IndexFunc(names, func(name string) bool { return given[name] != nil && !taken[name] }); at >= 0 {
+			fields[role], taken[names[at]] = given[names[at]], true
 		}
 	}
 	if fields["text"] == nil && fields["words"] == nil && fields["question"] == nil {

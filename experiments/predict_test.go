@@ -25,6 +25,8 @@ func TestInputTakesPlainTextAndJSON(t *testing.T) {
 		{line: `{"text": "play"}`, text: "play", columns: named},
 		{line: `{"body": "play", "text": "adele"}`, text: "play", pair: "adele", columns: Columns{"text": {"body"}, "pair": {"text"}}},
 		{line: `{"text": "play", "context": "adele"}`, text: "play"},
+		{line: `{"b": "play"}`, text: "play", columns: Columns{"text": {"a", "b"}, "pair": {"b"}}}, // no pair with itself
+		{line: `{"a": "play", "b": "adele"}`, text: "play", pair: "adele", columns: Columns{"text": {"a", "b"}, "pair": {"b"}}},
 		{line: "play adele", text: "play adele"},
 		{line: "\ufeffplay adele", text: "play adele"},
 		{line: "[1, 2]", text: "[1, 2]"},
@@ -168,6 +170,38 @@ func TestAnswersAboutHiddenTokensAndAnomalies(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("run", "best", modelFile))
 	if err != nil || !strings.Contains(string(text), `"thresholds"`) {
 		t.Errorf("the model's file says nothing of thresholds: %v", err)
+	}
+}
+
+func TestAMaskInSeveralWindowsIsAnsweredOnce(t *testing.T) {
+	window := func(pair bool, starts ...int) corpus.Encoding {
+		w := corpus.Encoding{Second: pair}
+		for _, start := range starts {
+			w.IDs, w.Types, w.Offsets = append(w.IDs, 3), append(w.Types, 0), append(w.Offsets, corpus.Span{Start: start, End: start + 1})
+		}
+		return w
+	}
+	e := &corpus.Example{Windows: []corpus.Encoding{window(true, 7), window(false, 0, 1, 2, 3), window(false, 2, 3, 4, 5)}}
+	guess := func(window, token int, share float32) corpus.Guessed {
+		return corpus.Guessed{Window: window, Token: token, Best: []corpus.Guess{{ID: 3, Share: share}}}
+	}
+	tokenizer, err := corpus.TrainWordPiece(slices.Values([]string{"a"}), 100, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := hidden(tokenizer, e, corpus.Prediction{Guesses: []corpus.Guessed{guess(0, 0, 0.1), guess(1, 3, 0.2), guess(1, 2, 0.3), guess(2, 1, 0.4), guess(2, 0, 0.5)}})
+	want := []struct {
+		start int
+		pair  bool
+		share float32
+	}{{2, false, 0.3}, {3, false, 0.4}, {7, true, 0.1}} // each from the window that has more beside it
+	if len(got) != len(want) {
+		t.Fatalf("%d masks are answered, want %d: %+v", len(got), len(want), got)
+	}
+	for i, w := range want {
+		if got[i].Start != w.start || got[i].InPair != w.pair || got[i].Guesses[0].Probability != Share(w.share) {
+			t.Errorf("answer %d is %+v, want %+v", i, got[i], w)
+		}
 	}
 }
 

@@ -109,8 +109,10 @@ func (r *Run) openTokenizer() (err error) {
 		r.Tokenizer, err = corpus.TrainWordPiece(slices.Values([]string{"a"}), o.VocabSize, o.Lowercase)
 		return err
 	}
-	r.Tokenizer, err = corpus.OpenTokenizer(tokenizerFolder(r.encoderPath))
-	return err
+	if r.Tokenizer, err = corpus.OpenTokenizer(tokenizerFolder(r.encoderPath)); err != nil {
+		return &plugin.Mistake{Place: r.Experiment.Model.BaseModel.Place, Err: fmt.Errorf("model: base_model: %w", err)}
+	}
+	return nil
 }
 
 // tokenizerFolder is where the tokenizer of a model lies: in its folder, or beside its .onnx file.
@@ -336,7 +338,7 @@ func devScore(g *multitask.Group, dev []*corpus.Example) multitask.GroupScore {
 	var score multitask.GroupScore
 	h := 0
 	for _, task := range g.Tasks {
-		ts := multitask.TaskScore{Task: task.Name}
+		ts := multitask.TaskScore{Task: task.Name, Exact: task.Kind.Answer().Exact()}
 		for _, head := range task.Heads {
 			s := multitask.HeadScore{Head: head.Name}
 			var gold []corpus.Target
@@ -411,6 +413,9 @@ func (r *Run) checkLabels(task Task, head Head, found []string, mistakes *plugin
 		var names []string
 		for _, n := range slices.Sorted(maps.Keys(mapped)) {
 			names = append(names, mapped[n])
+			if !slices.Contains(found, mapped[n]) {
+				r.Remarks = append(r.Remarks, fmt.Sprintf("task %q: head %q: label_maps: no training text has label %d, %q", task.Name, head.Name, n, mapped[n]))
+			}
 		}
 		found = append(names, slices.DeleteFunc(found, func(name string) bool { return slices.Contains(names, name) })...)
 	}
@@ -465,8 +470,8 @@ func (r *Run) build(kinds []tasks.Task, labels map[headPlace]*corpus.Labels, mis
 		mistakes.Add(e.Model.Encoder.Place, "encoder %q %w", e.Model.Encoder.Type, err)
 	}
 	r.remark(e.Model.Encoder.Place, encoder)
-	if e.Training.Precision == bf16 && m.Frozen() && !r.answers {
-		r.Remarks = append(r.Remarks, fmt.Sprintf("%s: training: precision: bf16 has no effect: a frozen encoder computes in float32", e.Training.PrecisionPlace))
+	if !r.answers {
+		r.remarkIdle(m)
 	}
 
 	var names []string
@@ -491,6 +496,32 @@ func (r *Run) build(kinds []tasks.Task, labels map[headPlace]*corpus.Labels, mis
 	}
 	r.Model = m
 	return mistakes.Err()
+}
+
+// remarkIdle tells of options of model and training that change nothing for the encoder, or nothing for the better.
+func (r *Run) remarkIdle(m *multitask.Model) {
+	e := r.Experiment
+	say := func(at plugin.Place, format string, args ...any) {
+		r.Remarks = append(r.Remarks, (&plugin.Mistake{Place: at, Err: fmt.Errorf(format, args...)}).Error())
+	}
+	_, economical := m.Encoder.(encoders.Economical)
+	switch {
+	case e.Training.Precision == bf16 && m.Frozen():
+		say(e.Training.PrecisionPlace, "training: precision: bf16 has no effect: a frozen encoder computes in float32")
+	case e.Training.Precision == bf16 && !economical:
+		say(e.Training.PrecisionPlace, "training: precision: bf16 has no effect: encoder %q computes in float32", e.Model.Encoder.Type)
+	}
+	if e.Training.Recompute && !m.Frozen() && !economical {
+		say(plugin.Place{}, "training: recompute has no effect: encoder %q keeps all of a batch", e.Model.Encoder.Type)
+	}
+	if r.encoderPath == "" {
+		if e.Model.Freeze != "none" && (e.Model.Freeze != "embeddings" || r.vectors == nil) {
+			say(e.Model.Encoder.Place, "model: freeze: %s leaves random weights as they are: the encoder starts from nothing, not from a base_model", e.Model.Freeze)
+		}
+		if e.Model.LoRA.Rank > 0 {
+			say(e.Model.Encoder.Place, "model: lora leaves random weights as they are: the encoder starts from nothing, not from a base_model")
+		}
+	}
 }
 
 // placed gives an error of the encoder the place that asks for what it has not: a file need not name the encoder.
@@ -525,7 +556,7 @@ func checkSaves(m *multitask.Model, path string) error {
 
 // remark passes on what a part has to say.
 func (r *Run) remark(at plugin.Place, part any) {
-	if remarker, ok := part.(plugin.Remarker); ok {
+	if remarker, ok := part.(plugin.Remarker); ok && !r.answers {
 		for _, remark := range remarker.Remarks() {
 			r.Remarks = append(r.Remarks, fmt.Sprintf("%s: %s", at, remark))
 		}

@@ -270,6 +270,32 @@ func TestDevOfOneKindIsRemarkedOn(t *testing.T) {
 	}
 }
 
+func TestWhatChangesNothingIsRemarkedOn(t *testing.T) {
+	for _, test := range []struct {
+		task string
+		sets []string
+		want string
+	}{
+		{"", []string{"training.recompute=true"}, ""},
+		{"", []string{"model.freeze=embeddings"}, "model: freeze: embeddings leaves random weights as they are"},
+		{"", []string{"model.freeze=1"}, "model: freeze: 1 leaves random weights as they are"},
+		{"", []string{"model.lora.r=2"}, "model: lora leaves random weights as they are"},
+		{"", []string{"model.encoder={type: bilstm, embedding: 8, layers: 1, hidden: 8}"}, ""},
+		{"", []string{"training.recompute=true", "model.encoder={type: bilstm, embedding: 8, layers: 1, hidden: 8}"}, `training: recompute has no effect: encoder "bilstm" keeps all of a batch`},
+		{", label_maps: {mood: {0: good, 1: bad, 2: awful}}", []string{"seed=1"}, `task "mood": head "mood": label_maps: no training text has label 2, "awful"`},
+	} {
+		run, err := prepare(t, "  - {name: mood, type: classification, data: {train: a.jsonl}"+test.task+"}\n",
+			map[string]string{"a.jsonl": `{"text": "so good", "label": "good"}` + "\n" + `{"text": "so bad", "label": "bad"}` + "\n"}, test.sets...)
+		if err != nil {
+			t.Fatalf("%v: %v", test.sets, err)
+		}
+		said := strings.Join(run.Remarks, "\n")
+		if strings.Contains(said, "has no effect") && test.want == "" || !strings.Contains(said, test.want) {
+			t.Errorf("%v%s: remarks %q, want %q", test.sets, test.task, said, test.want)
+		}
+	}
+}
+
 func TestLabelMapsNumberTheLabels(t *testing.T) {
 	for _, test := range []struct {
 		name, maps string

@@ -1,6 +1,7 @@
 package experiments
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -10,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
 	"time"
 
 	"github.com/jenga-nlp/jenga/multitask"
@@ -42,6 +44,8 @@ func (e *Experiment) Claim(folder string, force bool) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist), err == nil && len(entries) == 0:
 		return nil
+	case errors.Is(err, syscall.ENOTDIR):
+		return fmt.Errorf("run folder: %s is a file; name a folder by --out", folder)
 	case err != nil:
 		return fmt.Errorf("run folder: %w", err)
 	case !isRun(folder):
@@ -61,7 +65,7 @@ func isRun(folder string) bool {
 
 // trained are what a run leaves in its folder besides its experiment file.
 var trained = []string{
-	metricsFile, tasksDir, bestDir, bestDir + newSuffix, bestDir + oldSuffix, lastDir, lastDir + newSuffix, lastDir + oldSuffix,
+	experimentFile + newSuffix, tasksDir, bestDir, bestDir + newSuffix, bestDir + oldSuffix, lastDir, lastDir + newSuffix, lastDir + oldSuffix, metricsFile,
 }
 
 // checkBase refuses a base model that is part of the run in folder, and would go with it.
@@ -129,12 +133,12 @@ func (r *Run) Train(ctx context.Context, folder string, observe func(event any) 
 	if err := clear(folder); err != nil {
 		return Done{}, err
 	}
-	if err := r.writeExperiment(folder); err != nil {
-		return Done{}, err
-	}
 	metrics, err := os.Create(filepath.Join(folder, metricsFile))
 	if err != nil {
 		return Done{}, err
+	}
+	if err := r.writeExperiment(folder); err != nil {
+		return Done{}, errors.Join(err, metrics.Close(), clear(folder)) // what is left would be no run, nor empty
 	}
 	defer metrics.Close()
 
@@ -177,15 +181,11 @@ func (r *Run) logs(event any) bool {
 }
 
 func (r *Run) writeExperiment(folder string) error {
-	file, err := os.Create(filepath.Join(folder, experimentFile))
-	if err != nil {
+	var text bytes.Buffer
+	if err := r.Experiment.Write(&text, folder); err != nil {
 		return err
 	}
-	if err := r.Experiment.Write(file, folder); err != nil {
-		file.Close()
-		return err
-	}
-	return file.Close()
+	return writeWhole(filepath.Join(folder, experimentFile), text.Bytes())
 }
 
 // plan is how the experiment says to train in a run folder.

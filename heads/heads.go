@@ -88,6 +88,9 @@ type Lenses struct {
 	Count int
 }
 
+// Comparing is options of a head whose loss may be over pairs of a batch's examples, so that one alone has none.
+type Comparing interface{ Compares() bool }
+
 // Fitted is options of a head that is a Fitter and so learns nothing by gradients: it has no loss.
 type Fitted interface{ Fitted() }
 

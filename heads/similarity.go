@@ -24,6 +24,9 @@ type SimilarityOptions struct {
 	Pool  string    `yaml:"pool" choice:"cls|mean|max|attention" doc:"how a text's tokens become one vector: the first, their mean, maximum, or a learned mean"`
 }
 
+// Compares implements Comparing: cosent compares pairs of texts.
+func (o SimilarityOptions) Compares() bool { return o.Loss == "cosent" }
+
 // similarity says how alike two texts are, each encoded by itself: by the cosine of their pooled states u and v
 // (Reimers & Gurevych 2019, "Sentence-BERT"), cos = u·v/(|u|·|v|). Of the pairs of a batch the loss cosent (Su 2022,
 // "CoSENT") is

@@ -22,10 +22,22 @@ type GroupScore struct {
 	AllRight *float64
 }
 
+// Exact names the tasks that AllRight is of.
+func (g GroupScore) Exact() []string {
+	var names []string
+	for _, task := range g.Tasks {
+		if task.Exact {
+			names = append(names, task.Task)
+		}
+	}
+	return names
+}
+
 // TaskScore is how one task's heads do.
 type TaskScore struct {
 	Task     string
-	Examples int // labelled for one of the heads at least
+	Exact    bool // its answers are right or wrong: AllRight counts them
+	Examples int  // labelled for one of the heads at least
 	Heads    []HeadScore
 }
 
@@ -126,7 +138,7 @@ func (g *Group) judge(examples []*corpus.Example, predicted [][]corpus.Predictio
 	var score GroupScore
 	h := 0
 	for _, task := range g.Tasks {
-		ts := TaskScore{Task: task.Name}
+		ts := TaskScore{Task: task.Name, Exact: task.Kind.Answer().Exact()}
 		for i := range examples {
 			if slices.ContainsFunc(examples[i].Targets[h:h+len(task.Heads)], corpus.Target.Labelled) {
 				ts.Examples++

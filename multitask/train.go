@@ -97,7 +97,7 @@ func Train(ctx context.Context, m *Model, data []Data, plan Plan, observe func(e
 		perEpoch += f.count()
 	}
 	if plan.Epochs > math.MaxInt/perEpoch {
-		return fmt.Errorf("%d epochs of %d batches are more than can be counted", plan.Epochs, perEpoch)
+		return fmt.Errorf("training.num_epochs: %d epochs of %d batches are more than can be counted", plan.Epochs, perEpoch)
 	}
 	all := perEpoch * plan.Epochs
 	steps := 1 + (all-1)/plan.Accumulate

@@ -61,6 +61,10 @@ status 1 "$jenga" eval nowhere
 status 1 env JENGA_KERNEL=axv2 "$jenga" version
 grep -q 'JENGA_KERNEL=axv2: this processor has no kernel of that name; it has plain' err.txt || fail "an unknown kernel is not refused with those there are"
 
+say "a training that cannot write its first file leaves nothing in the way"
+status 1 bash -c "ulimit -f 1; '$jenga' train experiments/quickstart.yaml --out full"
+[ -z "$(ls full)" ] || fail "a training that could not begin left $(ls full)"
+
 say "killed at any moment, the run folder holds a whole model or none"
 for after in 2 4 6; do
   "$jenga" train experiments/quickstart.yaml --out killed --force >/dev/null 2>&1 &

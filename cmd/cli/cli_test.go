@@ -51,6 +51,9 @@ func TestExitStatus(t *testing.T) {
 		{"predict .", exitMistake, "no run"},
 		{"tokenize nowhere", exitMistake, "nowhere"},
 		{"embed nowhere", exitMistake, "nowhere"},
+		{"eval x --data a=b.csv --data a=c.csv", exitUsage, "two files for task a, b.csv and c.csv"},
+		{"embed . --max-length 2", exitUsage, "at least 3 tokens"},
+		{"embed broken.yaml", exitMistake, "broken.yaml is a file; want a folder, or an .onnx file"},
 		{"embed . --max-length -1", exitUsage, "--max-length -1"},
 		{"tokenize . --max-length -1", exitUsage, "--max-length -1"},
 	} {

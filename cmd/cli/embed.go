@@ -16,6 +16,14 @@ type embedLine struct {
 	States [][]float32 `json:"states,omitempty"`
 }
 
+// checkMaxLength wants room for a token of a text between the special ones, or 0.
+func checkMaxLength(n int) error {
+	if n != 0 && n < 3 {
+		return usageError{fmt.Errorf("--max-length %d: want at least 3 tokens, special ones included, or 0", n)}
+	}
+	return nil
+}
+
 func (c *commands) embedCommand() *cobra.Command {
 	var pool string
 	var maxLength int
@@ -31,8 +39,8 @@ they are read from stdin if no file is named.`,
 			if pool != "mean" && pool != "cls" && pool != "none" {
 				return usageError{fmt.Errorf("--pool %s: there is mean, cls, none", pool)}
 			}
-			if maxLength < 0 {
-				return usageError{fmt.Errorf("--max-length %d: want a number of tokens, or 0", maxLength)}
+			if err := checkMaxLength(maxLength); err != nil {
+				return err
 			}
 			embedder, err := experiments.OpenEmbedder(args[0], maxLength)
 			if err != nil {

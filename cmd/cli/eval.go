@@ -42,11 +42,10 @@ func (c *commands) evalCommand() *cobra.Command {
 					return fmt.Errorf("--task: %w", err)
 				}
 			}
-			said := len(run.Remarks) // of the parts, when it was trained
 			if err := run.Read(split, task, files); err != nil {
 				return err
 			}
-			for _, remark := range run.Remarks[said:] {
+			for _, remark := range run.Remarks {
 				fmt.Fprintln(c.log, remark)
 			}
 
@@ -89,6 +88,9 @@ func dataFlags(pairs []string) (map[string]string, error) {
 		task, file, ok := strings.Cut(pair, "=")
 		if !ok || task == "" || file == "" {
 			return nil, usageError{fmt.Errorf("--data %s: want TASK=FILE", pair)}
+		}
+		if before, twice := files[task]; twice {
+			return nil, usageError{fmt.Errorf("--data names two files for task %s, %s and %s", task, before, file)}
 		}
 		files[task] = file
 	}

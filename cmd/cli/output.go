@@ -94,16 +94,14 @@ func scoreTable(groups []multitask.GroupScore, show columns) string {
 	}
 	row("task", "head", "examples", "loss", "scores in %")
 	for _, g := range groups {
-		var names []string
 		for _, task := range g.Tasks {
-			names = append(names, task.Task)
 			for _, head := range task.Heads {
 				loss, scores := scoresOf(head, show.metrics)
 				row(task.Task, head.Head, strconv.Itoa(task.Examples), loss, scores)
 			}
 		}
 		if g.AllRight != nil {
-			row(strings.Join(names, " + "), "", "", "", fmt.Sprintf("all_right %.2f", 100**g.AllRight))
+			row(strings.Join(g.Exact(), " + "), "", "", "", fmt.Sprintf("all_right %.2f", 100**g.AllRight))
 		}
 	}
 	table.Flush()

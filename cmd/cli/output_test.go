@@ -17,8 +17,8 @@ func someScores() []multitask.GroupScore {
 	right := 0.25
 	return []multitask.GroupScore{
 		{AllRight: &right, Tasks: []multitask.TaskScore{
-			{Task: "team", Examples: 8, Heads: []multitask.HeadScore{head("team")}},
-			{Task: "things", Examples: 8, Heads: []multitask.HeadScore{head("things")}},
+			{Task: "team", Exact: true, Examples: 8, Heads: []multitask.HeadScore{head("team")}},
+			{Task: "things", Exact: true, Examples: 8, Heads: []multitask.HeadScore{head("things")}},
 		}},
 		{Tasks: []multitask.TaskScore{{Task: "mood", Heads: []multitask.HeadScore{{Head: "mood"}}}}},
 	}
@@ -52,6 +52,14 @@ func TestATableShowsWhatNothingIsLabelledOf(t *testing.T) {
 	lines := strings.Split(fittingTable(someScores(), 0), "\n")
 	if got, want := lines[4], "mood           mood    0         -       nothing labelled"; got != want {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestTasksWhoseAnswersAreNearOrFarAreNotAllRight(t *testing.T) {
+	scores := someScores()
+	scores[0].Tasks = append(scores[0].Tasks, multitask.TaskScore{Task: "price", Examples: 8})
+	if table := fittingTable(scores, 0); !strings.Contains(table, "\nteam + things ") || strings.Contains(table, "things + price") {
+		t.Errorf("all_right is said to be of a number too:\n%s", table)
 	}
 }
 

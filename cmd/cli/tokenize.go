@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"fmt"
-
 	"github.com/spf13/cobra"
 
 	"github.com/jenga-nlp/jenga/corpus"
@@ -28,8 +26,8 @@ read from stdin if no file is named. Offsets are in bytes.`,
 		Example: "  echo 'a text' | jenga tokenize models/minilm-l6",
 		Args:    between(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if maxLength < 0 {
-				return usageError{fmt.Errorf("--max-length %d: want a number of tokens, or 0", maxLength)}
+			if err := checkMaxLength(maxLength); err != nil {
+				return err
 			}
 			tokenizer, err := experiments.OpenTokenizer(args[0])
 			if err != nil {

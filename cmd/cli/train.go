@@ -31,7 +31,7 @@ func (c *commands) trainCommand() *cobra.Command {
 		Use:   "train [FILE]",
 		Short: "Train what an experiment file says",
 		Long: `Train what an experiment file says: ./experiment.yaml if none is named. The run folder gets the file as it ran, a line
-of figures for each step (metrics.jsonl) and the model: best/ and last/.`,
+of figures for each evaluation and each step that is logged (metrics.jsonl), and the model: best/ and last/.`,
 		Example: `  jenga train experiments/quickstart.yaml
   jenga train exp.yaml --set training.num_epochs=1 --set tasks.intent.heads.intent.type=mlp
   jenga train exp.yaml --out runs/second --json > events.jsonl`,

@@ -145,6 +145,9 @@ func (e *encoder) name(err *error) {
 
 func (e *encoder) Width() int { return e.width }
 
+// MaxTokens implements encoders.Bounded.
+func (e *encoder) MaxTokens() int { return e.config.MaxPositions }
+
 // Encode implements encoders.Encoder. A graph's sums may depend on a batch's shape, so texts are run one by one.
 func (e *encoder) Encode(p *nn.Pass, tokens corpus.Tokens, layers nn.Wanted) ([][]float32, error) {
 	if layers != nn.LastLayer {

@@ -5,10 +5,16 @@ import (
 	"github.com/jenga-nlp/jenga/nn"
 )
 
-var _ encoders.Weighed = (*Encoder)(nil)
+var (
+	_ encoders.Weighed    = (*Encoder)(nil)
+	_ encoders.Economical = (*Encoder)(nil)
+)
+
+// Economical implements encoders.Economical.
+func (e *Encoder) Economical() {}
 
 // Memory implements encoders.Weighed: it counts the floats that Encode and Backward take of a pass, as allot,
-// newBlockState and newBlockGradients do, and the weights that Encode packs, as linear.forward does.
+// newBlockState and newBlockGradients do, and the weights that Encode packs and merges, as linear.forward does.
 func (e *Encoder) Memory(b encoders.Load) int64 {
 	const float = 4 // bytes
 	rows := int64(b.Tokens)
@@ -39,12 +45,15 @@ func (e *Encoder) Memory(b encoders.Load) int64 {
 	return float*floats + e.packedMemory(b.Training)
 }
 
-// packedMemory is what linear.forward keeps of packed weights, in bytes.
+// packedMemory is what linear.forward keeps of packed and merged weights, in bytes.
 func (e *Encoder) packedMemory(training bool) int64 {
 	bytes := int64(0)
 	for _, b := range e.blocks {
 		for _, l := range []linear{b.attention.query, b.attention.key, b.attention.value, b.attention.output, b.feedForward.up, b.feedForward.down} {
 			if !training || !l.learns() {
+				bytes += 4 * int64(len(l.weight.Data))
+			}
+			if l.lora != nil { // its merged weight
 				bytes += 4 * int64(len(l.weight.Data))
 			}
 		}
