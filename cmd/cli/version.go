@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"runtime"
+	"runtime/debug"
 
 	"github.com/spf13/cobra"
 
@@ -15,8 +16,26 @@ func (c *commands) versionCommand() *cobra.Command {
 		Short: "Say which jenga this is",
 		Args:  between(0, 0),
 		RunE: func(*cobra.Command, []string) error {
-			_, err := fmt.Fprintf(c.out, "jenga %s %s %s/%s\n", experiments.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			info, _ := debug.ReadBuildInfo()
+			_, err := fmt.Fprintf(c.out, "jenga %s%s %s %s/%s\n", experiments.Version, commitOf(info), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 			return err
 		},
 	}
+}
+
+// commitOf is the commit that a binary was built from, with + where files had been changed; "" where the build does not say.
+func commitOf(info *debug.BuildInfo) string {
+	commit, changed := "", ""
+	if info == nil {
+		return ""
+	}
+	for _, s := range info.Settings {
+		switch {
+		case s.Key == "vcs.revision":
+			commit = " " + s.Value[:min(12, len(s.Value))]
+		case s.Key == "vcs.modified" && s.Value == "true":
+			changed = "+"
+		}
+	}
+	return commit + changed
 }
