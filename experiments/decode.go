@@ -58,6 +58,9 @@ func (d *decoding) experiment(root *plugin.Section) {
 
 // losses wants something that is learned: a head that weighs more than 0, and where pairs of a batch are compared, pairs.
 func (d *decoding) losses() {
+	if !d.files { // a run that was trained so answers
+		return
+	}
 	learning, weighty := 0, 0
 	for _, task := range d.e.Tasks {
 		for _, head := range task.Heads {
