@@ -1,0 +1,117 @@
+package experiments
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/encoders"
+	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/plugin"
+)
+
+// remark passes on what a part has to say.
+func (r *Run) remark(at plugin.Place, part any) {
+	if remarker, ok := part.(plugin.Remarker); ok && !r.answers {
+		for _, remark := range remarker.Remarks() {
+			r.Remarks = append(r.Remarks, fmt.Sprintf("%s: %s", at, remark))
+		}
+	}
+}
+
+// remarkUnknown says which labels of a split, whose targets are numbered, training has not.
+func (r *Run) remarkUnknown(texts Texts, split string) {
+	for h, of := range r.Experiment.heads(texts) {
+		for name, n := range unknown(texts.Examples[split], h) {
+			r.Remarks = append(r.Remarks, fmt.Sprintf("task %q: %s has label %q %d times, which train has not: it is judged as wrong", of.task.Name, split, name, n))
+		}
+	}
+}
+
+// remarkCut says how many texts of a split lose their end.
+func (r *Run) remarkCut(texts Texts, split string) {
+	cut, examples := r.cut(texts), texts.Examples[split]
+	if cut.Windows || cut.MaxLength == 0 {
+		return
+	}
+	n := 0
+	whole := corpus.Cut{Apart: cut.Apart}
+	for _, e := range examples {
+		full := func(w corpus.Encoding) bool { return len(w.IDs) == cut.MaxLength }
+		if slices.ContainsFunc(e.Windows, full) && slices.ContainsFunc(whole.Encode(r.Tokenizer, e), func(w corpus.Encoding) bool { return len(w.IDs) > cut.MaxLength }) {
+			n++
+		}
+	}
+	if n > 0 {
+		r.Remarks = append(r.Remarks, fmt.Sprintf("task %q: %d of %d texts of %s have more than %d tokens and lose their end: a larger tokenizer.max_length, or long: windows, keeps it",
+			r.Experiment.Tasks[texts.Tasks[0]].Name, n, len(examples), split, cut.MaxLength))
+	}
+}
+
+// remarkLost says how many answers of training no window of their text holds.
+func (r *Run) remarkLost(texts Texts) {
+	cut, more := r.cut(texts), "a larger max_length"
+	if !cut.Windows {
+		more += ", or long: windows,"
+	}
+	for h, of := range r.Experiment.heads(texts) {
+		lost := 0
+		for _, e := range texts.Examples[Train] {
+			if t := e.Targets[h]; len(t.Quotes) > 0 && !slices.ContainsFunc(t.QuoteTokens, func(s corpus.Span) bool { return s != (corpus.Span{}) }) {
+				lost++
+			}
+		}
+		if lost > 0 {
+			r.Remarks = append(r.Remarks, fmt.Sprintf("task %q: %d of train's answers are not within %d tokens of their text, and are learned as none: %s holds more", of.task.Name, lost, cut.MaxLength, more))
+		}
+	}
+}
+
+// remarkOneKind says where dev has normal texts alone, or anomalies alone.
+func (r *Run) remarkOneKind(g *multitask.Group, dev []*corpus.Example) {
+	h := 0
+	for _, task := range g.Tasks {
+		for _, head := range task.Heads {
+			kinds := map[bool]int{} // whether it is an anomaly → how many
+			for _, e := range dev {
+				if v := e.Targets[h].Value; v != nil {
+					kinds[*v != 0]++
+				}
+			}
+			h++
+			switch {
+			case task.Kind.Answer() != corpus.Anomaly || len(kinds) != 1:
+			case kinds[true] > 0:
+				r.Remarks = append(r.Remarks, fmt.Sprintf("task %q: dev has no normal text: head %q has no threshold of alarms, and its auroc is 0", task.Name, head.Name))
+			default:
+				r.Remarks = append(r.Remarks, fmt.Sprintf("task %q: dev has no anomaly: auroc and average_precision of head %q are 0", task.Name, head.Name))
+			}
+		}
+	}
+}
+
+// remarkIdle tells of options of model and training that change nothing for the encoder, or nothing for the better.
+func (r *Run) remarkIdle(m *multitask.Model) {
+	e := r.Experiment
+	say := func(at plugin.Place, format string, args ...any) {
+		r.Remarks = append(r.Remarks, (&plugin.Mistake{Place: at, Err: fmt.Errorf(format, args...)}).Error())
+	}
+	_, economical := m.Encoder.(encoders.Economical)
+	switch {
+	case e.Training.Precision == bf16 && m.Frozen():
+		say(e.Training.PrecisionPlace, "training: precision: bf16 has no effect: a frozen encoder computes in float32")
+	case e.Training.Precision == bf16 && !economical:
+		say(e.Training.PrecisionPlace, "training: precision: bf16 has no effect: encoder %q computes in float32", e.Model.Encoder.Type)
+	}
+	if e.Training.Recompute && !m.Frozen() && !economical {
+		say(plugin.Place{}, "training: recompute has no effect: encoder %q keeps all of a batch", e.Model.Encoder.Type)
+	}
+	if r.encoderPath == "" {
+		if e.Model.Freeze != "none" && (e.Model.Freeze != "embeddings" || r.vectors == nil) {
+			say(e.Model.Encoder.Place, "model: freeze: %s leaves random weights as they are: the encoder starts from nothing, not from a base_model", e.Model.Freeze)
+		}
+		if e.Model.LoRA.Rank > 0 {
+			say(e.Model.Encoder.Place, "model: lora leaves random weights as they are: the encoder starts from nothing, not from a base_model")
+		}
+	}
+}
