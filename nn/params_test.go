@@ -95,10 +95,11 @@ func TestPassRandomness(t *testing.T) {
 	at := func(seed, serial uint64, place string) uint64 {
 		p := NewPass(seed)
 		p.Reset(serial)
-		if p.Key(place) != p.Key(place) {
+		key := p.Key(place)
+		if p.Key(place) != key {
 			t.Error("one place has two keys")
 		}
-		return p.Key(place)
+		return key
 	}
 	keys := map[uint64]bool{at(1, 1, "a"): true, at(2, 1, "a"): true, at(1, 2, "a"): true, at(1, 1, "b"): true}
 	if len(keys) != 4 {
