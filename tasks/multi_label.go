@@ -103,7 +103,7 @@ func (m multiLabel) read(text string) (value any, err error) {
 			return nil, fmt.Errorf("is %q, names of questions or answers to them; want answers as [1, 0], names as [\"0\"]", trimmed)
 		}
 		return text, nil
-	case len(trimmed) > 1 && json.Valid([]byte(trimmed)):
+	case json.Valid([]byte(trimmed)):
 		d := json.NewDecoder(strings.NewReader(trimmed))
 		d.UseNumber()
 		err = d.Decode(&value)

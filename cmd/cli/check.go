@@ -30,9 +30,7 @@ func (c *commands) checkCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			for _, remark := range run.Remarks {
-				fmt.Fprintln(c.log, remark)
-			}
+			c.say(run.Remarks)
 			var text strings.Builder
 			for g, texts := range run.Texts {
 				for _, task := range run.Model.Groups[g].Tasks {

@@ -45,9 +45,7 @@ func (c *commands) evalCommand() *cobra.Command {
 			if err := run.Read(split, task, files); err != nil {
 				return err
 			}
-			for _, remark := range run.Remarks {
-				fmt.Fprintln(c.log, remark)
-			}
+			c.say(run.Remarks)
 
 			all := 0
 			for _, texts := range run.Texts {

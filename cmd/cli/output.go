@@ -79,6 +79,13 @@ func widest(text string) int {
 	return width
 }
 
+// say writes a run's remarks, a line each.
+func (c *commands) say(remarks []string) {
+	for _, remark := range remarks {
+		fmt.Fprintln(c.log, remark)
+	}
+}
+
 func scoreTable(groups []multitask.GroupScore, show columns) string {
 	var text strings.Builder
 	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)

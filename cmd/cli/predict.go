@@ -37,9 +37,7 @@ out of the answer to a single one.`,
 			if err != nil {
 				return err
 			}
-			for _, remark := range run.Remarks {
-				fmt.Fprintln(c.log, remark)
-			}
+			c.say(run.Remarks)
 			predictor := run.Predictor()
 			return c.eachText(cmd.Context(), args[1:], run.Columns(), func(examples []*corpus.Example) ([]any, error) {
 				answers, err := predictor.Answer(examples)

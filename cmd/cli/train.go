@@ -69,9 +69,7 @@ func (c *commands) train(ctx context.Context, f trainFlags, file string) error {
 	if err != nil {
 		return err
 	}
-	for _, remark := range run.Remarks {
-		fmt.Fprintln(c.log, remark)
-	}
+	c.say(run.Remarks)
 
 	show := c.watcher(f.json)
 	done, err := run.Train(ctx, folder, show.event)

@@ -25,10 +25,10 @@ func (c *commands) versionCommand() *cobra.Command {
 
 // commitOf is the commit that a binary was built from, with + where files had been changed; "" where the build does not say.
 func commitOf(info *debug.BuildInfo) string {
-	commit, changed := "", ""
 	if info == nil {
 		return ""
 	}
+	commit, changed := "", ""
 	for _, s := range info.Settings {
 		switch {
 		case s.Key == "vcs.revision":
