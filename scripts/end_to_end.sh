@@ -66,11 +66,15 @@ status 1 bash -c "ulimit -f 1; '$jenga' train experiments/quickstart.yaml --out 
 [ -z "$(ls full)" ] || fail "a training that could not begin left $(ls full)"
 
 say "killed at any moment, the run folder holds a whole model or none"
-for after in 2 4 6; do
-  "$jenga" train experiments/quickstart.yaml --out killed --force >/dev/null 2>&1 &
+# endless starts a training that no machine ends before it is stopped: its first argument is the folder, its process is $pid.
+endless() {
+  "$jenga" train experiments/quickstart.yaml --out "$1" --force --set training.num_epochs=10000 >/dev/null 2>err.txt &
   pid=$!
+}
+for after in 1 2 4 6; do
+  endless killed
   sleep "$after"
-  kill -9 "$pid" 2>/dev/null || true
+  kill -9 "$pid" || fail "a training ended before it was killed: $(cat err.txt)"
   wait "$pid" 2>/dev/null || true
   models=$(ls -d killed/{best,best.old,last,last.old}/model.json 2>/dev/null || true)
   evaluations=$(grep -c '"event":"eval"' killed/metrics.jsonl 2>/dev/null || true)
@@ -80,10 +84,14 @@ for after in 2 4 6; do
     fail "a killed run has $evaluations evaluations, but no model"
   fi
 done
-"$jenga" train experiments/quickstart.yaml --out stopped >/dev/null 2>err.txt &
-pid=$!
-sleep 3
-kill -INT "$pid"
+
+say "interrupted in the midst of training, it says so by its status"
+endless stopped
+for _ in {1..600}; do
+  grep -q '"event":"step"' stopped/metrics.jsonl 2>/dev/null && break
+  sleep 0.1
+done
+kill -INT "$pid" || fail "a training ended before it was interrupted: $(cat err.txt)"
 got=0
 wait "$pid" || got=$?
 [ "$got" = 130 ] || fail "interrupted, it ended with $got, want 130"
