@@ -50,11 +50,13 @@ func (r *Run) build(kinds []tasks.Task, labels map[headPlace]*corpus.Labels, mis
 		r.remarkIdle(m)
 	}
 
-	var names []string
-	for _, task := range e.Tasks {
-		names = append(names, task.Name)
+	site := fusion.Site{Width: encoder.Width(), Params: m.Params.In("fusion")}
+	for number, task := range e.Tasks {
+		site.Tasks = append(site.Tasks, task.Name)
+		if kinds[number].Answer().PerWord() {
+			site.Tagged = append(site.Tagged, task.Name)
+		}
 	}
-	site := fusion.Site{Tasks: names, Width: encoder.Width(), Params: m.Params.In("fusion")}
 	if deep, ok := encoder.(encoders.Deep); ok {
 		site.Layers = deep.Layers()
 	}

@@ -42,7 +42,11 @@ func NewAttention(o AttentionOptions, site Site) (Fusion, error) {
 
 	f := &attention{scale: o.Scale, embeddings: map[string]*nn.Param{}}
 	if o.HiddenSize != site.Width {
-		f.remarks = []string{fmt.Sprintf("hidden_size is %d, the encoder's width %d: it works, but is seldom meant", o.HiddenSize, site.Width)}
+		f.remarks = append(f.remarks, fmt.Sprintf("hidden_size is %d, the encoder's width %d: it works, but is seldom meant", o.HiddenSize, site.Width))
+	}
+	if o.Scale == "exact" && len(site.Tagged) > 0 {
+		f.remarks = append(f.remarks, fmt.Sprintf("scale: exact hides most words from a task that tags them, as %q: it sees a word's states times the word's share "+
+			"of the text, which is near 0 (docs/fusion.md); write scale: residual, or length", site.Tagged[0]))
 	}
 	for _, task := range site.Tasks {
 		f.embeddings[task] = site.Params.In("tasks").Normal(task, 0.02, 1, o.HiddenSize)
@@ -55,7 +59,7 @@ func NewAttention(o AttentionOptions, site Site) (Fusion, error) {
 
 const maxHidden = 1 << 14 // 1 GiB of weights; the tag of HiddenSize says so too
 
-// Remarks tells of a hidden_size that is not the encoder's width.
+// Remarks tells of a hidden_size that is not the encoder's width, and of words that exact hides.
 func (f *attention) Remarks() []string { return f.remarks }
 
 func (f *attention) Fuse(p *nn.Pass, shared nn.Hidden, task string) nn.Hidden {
@@ -65,7 +69,7 @@ func (f *attention) Fuse(p *nn.Pass, shared nn.Hidden, task string) nn.Hidden {
 	}
 	u := nn.Tanh(nn.AddRow(f.states.Apply(shared.States), f.task.Apply(p.Param(e)))) // [T H]
 	a := nn.SoftmaxPerText(f.score.Apply(u), shared.Rows)                            // [T 1]
-	p.KeepPerText("fusion", a, shared.Rows)
+	p.KeepPerText("fusion."+task, a, shared.Rows)
 
 	seen := shared
 	if f.scale == "exact" {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/jenga-nlp/jenga/nn"
+	"github.com/jenga-nlp/jenga/plugin"
 )
 
 // golden is testdata/attention.json, which scripts/fixtures/fusion.py writes from the formula in PyTorch.
@@ -72,7 +73,7 @@ func TestAttentionEqualsItsFormula(t *testing.T) {
 
 			p := nn.NewPass(1)
 			var attention []float32
-			p.Watch("fusion", func(_ int, _ []int, values []float32) { attention = append(attention, values...) })
+			p.Watch("fusion.intent", func(_ int, _ []int, values []float32) { attention = append(attention, values...) })
 			h := p.Input(g.H, g.Starts[len(g.Starts)-1], g.Width)
 			seen := f.Fuse(p, nn.Hidden{States: h, Rows: g.rows()}, "intent")
 			loss := weighted(seen.States, g.Weights)
@@ -145,6 +146,24 @@ func TestFlatAttentionOfScaleLengthChangesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	compare(t, "states seen", nn.Values(seen.States), h)
+}
+
+func TestAttentionRemarksOnWordsThatItHides(t *testing.T) {
+	for scale, want := range map[string]int{"exact": 1, "length": 0, "residual": 0} {
+		for _, tagged := range [][]string{{"slots"}, nil} {
+			f, err := NewAttention(AttentionOptions{Scale: scale}, Site{Tasks: []string{"intent", "slots"}, Tagged: tagged, Width: 4, Params: nn.NewParams(1)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			said := f.(plugin.Remarker).Remarks()
+			if len(said) != want*len(tagged) {
+				t.Errorf("%s, tasks %q tag words: remarks %q", scale, tagged, said)
+			}
+			if len(said) > 0 && !strings.Contains(said[0], `"slots"`) {
+				t.Errorf("%q does not name the task", said[0])
+			}
+		}
+	}
 }
 
 func TestAttentionOptions(t *testing.T) {

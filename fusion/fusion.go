@@ -25,6 +25,7 @@ type Told interface {
 // Site is what a fusion is told.
 type Site struct {
 	Tasks  []string // the names of all tasks
+	Tagged []string // of those that ask about each word
 	Width  int      // of the hidden states
 	Layers int      // whose states the encoder gives
 	Params nn.Params
