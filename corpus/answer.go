@@ -57,9 +57,6 @@ func (a Answer) Hides() bool { return a == HiddenTokens }
 // Exact tells whether an answer of the kind is right or wrong, unlike a number, which is near or far.
 func (a Answer) Exact() bool { return a.HasLabels() || a == Quoted }
 
-// OfPair tells whether only a pair of texts has an answer of the kind.
-func (a Answer) OfPair() bool { return a == Quoted || a == Likeness }
-
 // HasLabels tells whether answers of the kind are made of labels, which training settles.
 func (a Answer) HasLabels() bool { return a == OneLabel || a == TagPerWord || a == ManyLabels }
 

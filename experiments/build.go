@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/encoders"
@@ -68,7 +69,7 @@ func (r *Run) build(kinds []tasks.Task, labels map[headPlace]*corpus.Labels, mis
 	for _, texts := range r.Texts {
 		group := multitask.Group{Name: e.Tasks[texts.Tasks[0]].Name}
 		for _, number := range texts.Tasks {
-			group.Tasks = append(group.Tasks, r.buildTask(m, e.Tasks[number], kinds[number], labels, r.lenses(m, texts), mistakes))
+			group.Tasks = append(group.Tasks, r.buildTask(m, texts, e.Tasks[number], kinds[number], labels, mistakes))
 		}
 		m.Groups = append(m.Groups, group)
 	}
@@ -106,8 +107,9 @@ func checkSaves(m *multitask.Model, path string) error {
 	return nil
 }
 
-func (r *Run) buildTask(m *multitask.Model, task Task, kind tasks.Task, labels map[headPlace]*corpus.Labels, lenses []heads.Lenses, mistakes *plugin.Mistakes) multitask.Task {
-	built := multitask.Task{Name: task.Name, Kind: kind}
+func (r *Run) buildTask(m *multitask.Model, texts Texts, task Task, kind tasks.Task, labels map[headPlace]*corpus.Labels, mistakes *plugin.Mistakes) multitask.Task {
+	train, single := texts.Examples[Train], func(e *corpus.Example) bool { return !e.Paired }
+	built := multitask.Task{Name: task.Name, Kind: kind, Pairs: len(train) > 0 && !slices.ContainsFunc(train, single)}
 	for _, head := range task.Heads {
 		set := labels[headPlace{task.Name, head.Name}]
 		site := heads.Site{
@@ -116,7 +118,7 @@ func (r *Run) buildTask(m *multitask.Model, task Task, kind tasks.Task, labels m
 			Width: m.Encoder.Width(), Dropout: r.Experiment.Model.Dropout,
 			Training: r.trainingOf(task, head, set),
 			Mask:     -1,
-			Lenses:   lenses,
+			Lenses:   r.lenses(m, texts),
 			Params:   m.Params.In("heads").In(task.Name).In(head.Name),
 		}
 		if id, ok := r.Tokenizer.Mask(); ok {

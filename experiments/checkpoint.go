@@ -44,6 +44,7 @@ type encoderPlace struct {
 type checkpointTask struct {
 	Name  string           `json:"name"`
 	Type  string           `json:"type"`
+	Pairs bool             `json:"pairs,omitempty"` // it learned from pairs of texts alone
 	Heads []checkpointHead `json:"heads"`
 }
 
@@ -67,7 +68,7 @@ func (r *Run) save(folder string) error {
 			if err != nil {
 				return err
 			}
-			t := checkpointTask{Name: task.Name, Type: task.Part.Type}
+			t := checkpointTask{Name: task.Name, Type: task.Part.Type, Pairs: g.Tasks[n].Pairs}
 			for h, head := range task.Heads {
 				built := g.Tasks[n].Heads[h]
 				saved := checkpointHead{Name: head.Name, Type: head.Part.Type, Labels: built.Labels.Names()}

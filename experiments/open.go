@@ -69,6 +69,11 @@ func OpenRun(folder string) (*Run, error) {
 	if err := r.build(kinds, labels, &mistakes); err != nil {
 		return nil, err
 	}
+	for _, task := range about.Tasks {
+		if g, t, err := r.Model.Group(task.Name); err == nil {
+			g.Tasks[t].Pairs = task.Pairs
+		}
+	}
 	return r, checkpoint.Read(filepath.Join(model, tensorsFile), r.ownParams(), nn.Params{})
 }
 

@@ -231,7 +231,7 @@ func (p *Predictor) predictBatch(g *multitask.Group, examples []*corpus.Example,
 				all[head.Name] = answer
 				h++
 			}
-			if e.Paired || !task.Kind.Answer().OfPair() {
+			if e.Paired || !task.Pairs {
 				answers[numbers[b]].Tasks[task.Name] = all
 			}
 		}

@@ -224,18 +224,29 @@ func TestPredictReadsWhatTrainingReads(t *testing.T) {
 }
 
 func TestWhatIsAskedOfPairsIsNotAnsweredOfASingleText(t *testing.T) {
-	run, err := prepare(t, "  - {name: mood, type: classification, data: {train: a.jsonl}}\n  - {name: alike, type: similarity, data: {train: a.jsonl}}\n",
-		map[string]string{"a.jsonl": `{"text": "so good", "pair": "so bad", "label": "x", "value": 0.5}` + "\n" + `{"text": "so bad", "pair": "so bad", "label": "y", "value": 1}` + "\n"})
+	const pairs = `{"text": "so good", "pair": "so bad", "label": "x", "value": 0.5}` + "\n" + `{"text": "so bad", "pair": "so bad", "label": "y", "value": 1}` + "\n"
+	run, err := prepare(t, "  - {name: follows, type: classification, data: {train: a.jsonl, dev: a.jsonl}}\n"+
+		"  - {name: alike, type: similarity, data: {train: a.jsonl, dev: a.jsonl}}\n  - {name: mood, type: classification, data: {train: b.jsonl, dev: b.jsonl}}\n",
+		map[string]string{"a.jsonl": pairs, "b.jsonl": pairs + `{"text": "so fair", "label": "x"}` + "\n"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	answers, err := run.Predictor().Answer([]*corpus.Example{{Text: "so good"}, {Text: "so good", Pair: "so bad", Paired: true}})
+	if _, err := run.Train(context.Background(), "run", func(any) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	opened, err := OpenRun("run")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for b, want := range [][]string{{"mood"}, {"alike", "mood"}} {
-		if got := slices.Sorted(maps.Keys(answers[b].Tasks)); !slices.Equal(got, want) {
-			t.Errorf("text %d is answered by %q, want %q", b+1, got, want)
+	for name, run := range map[string]*Run{"trained": run, "opened": opened} {
+		answers, err := run.Predictor().Answer([]*corpus.Example{{Text: "so good"}, {Text: "so good", Pair: "so bad", Paired: true}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for b, want := range [][]string{{"mood"}, {"alike", "follows", "mood"}} {
+			if got := slices.Sorted(maps.Keys(answers[b].Tasks)); !slices.Equal(got, want) {
+				t.Errorf("%s: text %d is answered by %q, want %q", name, b+1, got, want)
+			}
 		}
 	}
 }

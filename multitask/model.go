@@ -35,6 +35,7 @@ type Task struct {
 	Name  string
 	Kind  tasks.Task
 	Heads []Head
+	Pairs bool // it learned from pairs of texts alone
 }
 
 // Head is one question of a task.
