@@ -128,19 +128,18 @@ func NewFocus(o FocusOptions, site Site) (Head, error) {
 
 	// scores
 	site.Width = width
-	if h.scored, err = newScored(o.pool(site), o.LossOptions, o.ThresholdOptions, site); err != nil {
+	pool := o.Pool
+	if site.Answer.PerWord() {
+		if pool != focusDefaults.Pool {
+			return nil, poolsNothing(pool)
+		}
+		pool = "cls"
+	}
+	if h.scored, err = newScored(pool, o.LossOptions, o.ThresholdOptions, site); err != nil {
 		return nil, err
 	}
 	h.score = nn.NewLinear(site.Params.In("score"), width, h.outputs)
 	return h, nil
-}
-
-// pool is how a text becomes one vector; tags take the one that pools nothing.
-func (o FocusOptions) pool(site Site) string {
-	if site.Answer.PerWord() && o.Pool == "mean" {
-		return "cls"
-	}
-	return o.Pool
 }
 
 func (h *focus) Scores(p *nn.Pass, seen nn.Hidden) Scores {

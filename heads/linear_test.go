@@ -49,6 +49,8 @@ func TestOptionsThatCannotWork(t *testing.T) {
 		{focus(func(o *FocusOptions) { o.LSTMLayers, o.LSTMHidden = 0, 17 }), texts, "lstm_hidden has no effect with lstm_layers: 0"},
 		{focus(func(o *FocusOptions) { o.LSTMLayers, o.LSTMHidden = 16, 8192 }), texts, "lstm_layers is 16 of lstm_hidden 8192: they have 24697372672 parameters; at most 268435456 are held"},
 		{focus(func(o *FocusOptions) { o.MinAperture = 2 }), texts, "min_aperture is 2; it is from 0.0001 to 1"},
+		{focus(func(o *FocusOptions) { o.Pool = "cls" }), words, `pool "cls": a head that tags words pools nothing`},
+		{focus(func(o *FocusOptions) { o.Pool = "max" }), words, `pool "max": a head that tags words pools nothing`},
 		{regression(1, 1), numbers, "range is [1 1]; want [LEAST, MOST], from -1e+15 to 1e+15"},
 		{regression(0, 1e40), numbers, "range is [0 1e+40]; want [LEAST, MOST], from -1e+15 to 1e+15"},
 	} {

@@ -28,7 +28,7 @@ func newScored(pool string, loss LossOptions, threshold ThresholdOptions, site S
 	s := scored{rows: rows}
 	if site.Answer == corpus.TagPerWord {
 		if pool != "cls" {
-			return scored{}, fmt.Errorf("pool %q: a head that tags words pools nothing", pool)
+			return scored{}, poolsNothing(pool)
 		}
 		s.rows = words
 	}
@@ -91,6 +91,10 @@ func checkIdle(o LossOptions, threshold ThresholdOptions, answer corpus.Answer) 
 		return fmt.Errorf("it answers %s: threshold and tune are for any number of labels", answer)
 	}
 	return nil
+}
+
+func poolsNothing(pool string) error {
+	return fmt.Errorf("pool %q: a head that tags words pools nothing", pool)
 }
 
 // Tune passes on what dev tells, if the objective decides by it.
