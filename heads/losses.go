@@ -14,7 +14,7 @@ import (
 type LossOptions struct {
 	LabelSmoothing float64        `yaml:"label_smoothing" range:"[0,1)" doc:"share of the gold label's target that is divided among all labels (Szegedy 2016); for one label or a tag"`
 	FocalGamma     float64        `yaml:"focal_gamma" range:"[0,16]" doc:"γ of the focal loss, which multiplies a loss by (1-p)^γ (Lin 2017)"`
-	ClassWeights   plugin.Factors `yaml:"class_weights" choice:"none|balanced" range:"[0,)" doc:"factor of each label's loss, for one label or a tag; balanced: as many units as there are, divided by labels times units of the label"`
+	ClassWeights   plugin.Factors `yaml:"class_weights" choice:"none|balanced" one:"no" range:"[0,)" doc:"factor of each label's loss, for one label or a tag; balanced: as many units as there are, divided by labels times units of the label"`
 	PosWeight      plugin.Factors `yaml:"pos_weight" choice:"balanced" range:"(0,)" doc:"factor of the loss where a label holds, for many labels; balanced: how often it does not hold, divided by how often it does"`
 }
 

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// Factors is an option that is a word of the tag choice, one number for all, or a mapping of names to numbers. Limits in
-// the tag range hold for each number.
+// Factors is an option that is a word of the tag choice, one number for all, unless the tag one says no, or a mapping of
+// names to numbers. Limits in the tag range hold for each number.
 type Factors struct {
 	Word string
 	One  float64            // where Word is "" and Each is nil
@@ -25,7 +25,7 @@ func (d decoder) factors(where string, s *Section, v reflect.Value, l limits) {
 		d.mapping(where, s, reflect.ValueOf(&f.Each).Elem(), l.ofNumbers())
 	case s.Kind < List && slices.Contains(l.choices, s.Text):
 		f.Word = s.Text
-	case parseNumber(s, number) && l.ofOne().hold(f.One):
+	case !l.noOne && parseNumber(s, number) && l.ofOne().hold(f.One):
 	default:
 		d.wrong(where, s, v.Type(), l)
 		return
@@ -57,5 +57,8 @@ func (f Factors) section() *Section {
 // wantsFactors says what values of the type are.
 func wantsFactors(l limits) string {
 	number := reflect.TypeFor[float64]()
+	if l.noOne {
+		return oneOf(append(slices.Clone(l.choices), fmt.Sprintf("{NAME: %s}", wants(number, l.ofNumbers()))))
+	}
 	return fmt.Sprintf("%s, %s or {NAME: %s}", oneOf(l.choices), wants(number, l.ofOne()), wants(number, l.ofNumbers()))
 }

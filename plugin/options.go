@@ -88,6 +88,7 @@ type limits struct {
 	low, high           string   // of numbers, as the tag writes them; "" for infinite
 	openLow, openHigh   bool     // the end itself is excluded
 	lowValue, highValue float64
+	noOne               bool // of factors: none for all at once
 }
 
 var interval = regexp.MustCompile(`^([\[(])([^,]*),([^,]*)([\])])$`)
@@ -97,6 +98,7 @@ func limitsOf(tag reflect.StructTag) limits {
 	if choices := tag.Get("choice"); choices != "" {
 		l.choices = strings.Split(choices, "|")
 	}
+	l.noOne = tag.Get("one") == "no"
 	text := tag.Get("range")
 	if text == "" {
 		return l
