@@ -58,7 +58,8 @@ type (
 		Heads    map[string]HeadLine `json:"heads"`
 		Examples int                 `json:"examples,omitempty"`
 	}
-	// HeadLine has metrics by name, and where answers are labels the tables "labels" and "confusion".
+	// HeadLine has metrics by name, "examples", how many are labelled for it, and where answers are labels the tables
+	// "labels" and "confusion".
 	HeadLine map[string]any
 	// GroupLine judges tasks that read the same texts together.
 	GroupLine struct {
@@ -104,6 +105,9 @@ func Scores(split string, groups []multitask.GroupScore) EvalLine {
 			t := TaskLine{Heads: map[string]HeadLine{}, Examples: task.Examples}
 			for _, head := range task.Heads {
 				figures := HeadLine{}
+				if head.Examples > 0 {
+					figures["examples"] = head.Examples
+				}
 				if head.Loss.Units > 0 {
 					figures["loss"] = head.Loss.Mean()
 				}

@@ -43,10 +43,11 @@ type TaskScore struct {
 
 // HeadScore is how one head does.
 type HeadScore struct {
-	Head    string
-	Loss    Loss
-	Metrics []tasks.Metric // the main one first; none where nothing is labelled
-	Tables  *tasks.Tables  // of each label; nil where the task's answers have none, or nothing is labelled
+	Head     string
+	Examples int // labelled for it
+	Loss     Loss
+	Metrics  []tasks.Metric // the main one first; none where nothing is labelled
+	Tables   *tasks.Tables  // of each label; nil where the task's answers have none, or nothing is labelled
 }
 
 // Evaluate judges group g on examples, whose Windows and numbers of Targets are set. batchSize and batchTokens are those
@@ -153,7 +154,7 @@ func (g *Group) judge(examples []*corpus.Example, predicted [][]corpus.Predictio
 					answers = append(answers, predicted[h][i])
 				}
 			}
-			judged := HeadScore{Head: head.Name, Loss: losses[h]}
+			judged := HeadScore{Head: head.Name, Examples: len(gold), Loss: losses[h]}
 			if len(gold) > 0 {
 				judged.Metrics = task.Kind.Judge(gold, answers)
 				if tabler, has := task.Kind.(tasks.Tabler); has {

@@ -38,6 +38,12 @@ func TestAllRightCountsAnswersThatCanBeRight(t *testing.T) {
 		{{Tags: []string{"O", "B-x"}}, {Tags: []string{"B-x"}}, {Tags: []string{"O"}}, {Tags: []string{"O"}}},
 	}
 	losses := make([]Loss, 3)
+	score := groupOf(corpus.OneLabel, corpus.Number, corpus.TagPerWord).judge(examples, predicted, losses)
+	for h, want := range []int{3, 3, 4} {
+		if got := score.Tasks[h].Heads[0].Examples; got != want {
+			t.Errorf("head %d is judged by %d examples, want %d", h+1, got, want)
+		}
+	}
 	if got := groupOf(corpus.OneLabel, corpus.Number, corpus.TagPerWord).judge(examples, predicted, losses).AllRight; got == nil || *got != 2./3 {
 		t.Errorf("of a label, a number and tags all are right of %v, want 2/3: the second text has a wrong tag", got)
 	}

@@ -104,7 +104,7 @@ func scoreTable(groups []multitask.GroupScore, show columns) string {
 		for _, task := range g.Tasks {
 			for _, head := range task.Heads {
 				loss, scores := scoresOf(head, show.metrics)
-				row(task.Task, head.Head, strconv.Itoa(task.Examples), loss, scores)
+				row(task.Task, head.Head, strconv.Itoa(head.Examples), loss, scores)
 			}
 		}
 		if g.AllRight != nil {

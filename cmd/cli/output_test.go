@@ -12,7 +12,7 @@ import (
 func someScores() []multitask.GroupScore {
 	metrics := []tasks.Metric{{Name: "accuracy", Value: 0.5}, {Name: "precision", Value: 0.25}, {Name: "recall", Value: 1}, {Name: "f1", Value: 0.125}, {Name: "mcc"}}
 	head := func(name string) multitask.HeadScore {
-		return multitask.HeadScore{Head: name, Loss: multitask.Loss{Sum: 3, Units: 2}, Metrics: metrics}
+		return multitask.HeadScore{Head: name, Examples: 8, Loss: multitask.Loss{Sum: 3, Units: 2}, Metrics: metrics}
 	}
 	right := 0.25
 	return []multitask.GroupScore{
