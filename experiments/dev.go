@@ -41,7 +41,7 @@ func (r *Run) checkDev(mistakes *plugin.Mistakes) {
 		r.Remarks = append(r.Remarks, unjudged...)
 	}
 	for g, texts := range r.Texts {
-		r.remarkOneKind(&r.Model.Groups[g], texts.Examples[Dev])
+		r.remarkOneKind(&r.Model.Groups[g], texts.Examples[Dev], Dev)
 	}
 }
 

@@ -142,6 +142,7 @@ func (r *Run) Read(split, task string, data map[string]string) error {
 		}
 		r.number(&r.Model.Groups[g], texts.Examples[split])
 		r.remarkUnknown(*texts, split)
+		r.remarkOneKind(&r.Model.Groups[g], texts.Examples[split], split)
 		r.encode(texts.Examples[split], r.cut(*texts))
 		r.remarkCut(*texts, split)
 		read = read || texts.Examples[split] != nil

@@ -81,7 +81,9 @@ func Prepare(e *Experiment, splits ...string) (*Run, error) {
 	if err := r.build(kinds, labels, &mistakes); err != nil {
 		return nil, err
 	}
-	if slices.Contains(splits, Dev) && e.Training.EvalStrategy != "no" {
+	if e.Training.EvalStrategy == "no" {
+		r.remarkUntuned()
+	} else if slices.Contains(splits, Dev) {
 		r.checkDev(&mistakes)
 	}
 	if !mistakes.None() {

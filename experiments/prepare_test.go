@@ -257,8 +257,8 @@ func TestTextsThatAreCutAreCounted(t *testing.T) {
 func TestDevOfOneKindIsRemarkedOn(t *testing.T) {
 	const both = `{"text": "so good", "label": "normal"}` + "\n" + `{"text": "so bad", "label": "odd"}` + "\n"
 	for dev, want := range map[string]string{
-		`{"text": "so bad", "label": "odd"}`:     `task "odd": dev has no normal text: head "odd" has no threshold of alarms, and its auroc is 0`,
-		`{"text": "so good", "label": "normal"}`: `task "odd": dev has no anomaly: auroc and average_precision of head "odd" are 0`,
+		`{"text": "so bad", "label": "odd"}`:     `task "odd": dev has no normal text: auroc and specificity of head "odd" are 0; it has no threshold of alarms`,
+		`{"text": "so good", "label": "normal"}`: `task "odd": dev has no anomaly: auroc, average_precision and recall of head "odd" are 0`,
 	} {
 		run, err := prepare(t, "  - {name: odd, type: anomaly, data: {train: a.jsonl, dev: b.jsonl}}\n", map[string]string{"a.jsonl": both, "b.jsonl": dev + "\n"})
 		if err != nil {
@@ -266,6 +266,38 @@ func TestDevOfOneKindIsRemarkedOn(t *testing.T) {
 		}
 		if !slices.Contains(run.Remarks, want) {
 			t.Errorf("remarks %q, want %q", run.Remarks, want)
+		}
+	}
+}
+
+func TestATestOfOneKindIsRemarkedOn(t *testing.T) {
+	const normal, odd = `{"text": "so good", "label": "normal"}` + "\n", `{"text": "so bad", "label": "odd"}` + "\n"
+	run, err := prepare(t, "  - {name: odd, type: anomaly, data: {train: a.jsonl, dev: a.jsonl, test: b.jsonl}}\n", map[string]string{"a.jsonl": normal + odd, "b.jsonl": odd})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := run.Train(context.Background(), "run", func(any) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if run, err = OpenRun("run"); err == nil {
+		err = run.Read(Test, "", nil)
+	}
+	if want := `task "odd": test has no normal text: auroc and specificity of head "odd" are 0`; err != nil || !slices.Contains(run.Remarks, want) {
+		t.Errorf("remarks %q, %v, want %q", run.Remarks, err, want)
+	}
+}
+
+func TestWhatNoEvaluationTunesIsRemarkedOn(t *testing.T) {
+	const data = `{"text": "so good", "label": "normal", "labels": ["good"]}` + "\n" + `{"text": "so bad", "label": "odd", "labels": []}` + "\n"
+	experiment := "  - {name: odd, type: anomaly, data: {train: a.jsonl, dev: a.jsonl}}\n  - {name: moods, type: multi_label, data: {train: b.jsonl, dev: b.jsonl, label: labels}}\n"
+	for strategy, want := range map[string]int{"no": 2, "epoch": 0} {
+		run, err := prepare(t, experiment, map[string]string{"a.jsonl": data, "b.jsonl": data}, "training.eval_strategy="+strategy)
+		if err != nil {
+			t.Fatal(err)
+		}
+		said := slices.DeleteFunc(run.Remarks, func(remark string) bool { return !strings.Contains(remark, "(eval_strategy: no)") })
+		if len(said) != want {
+			t.Errorf("eval_strategy: %s: remarks %q", strategy, said)
 		}
 	}
 }

@@ -67,13 +67,13 @@ func (r *Run) remarkLost(texts Texts) {
 	}
 }
 
-// remarkOneKind says where dev has normal texts alone, or anomalies alone.
-func (r *Run) remarkOneKind(g *multitask.Group, dev []*corpus.Example) {
+// remarkOneKind says where a split has normal texts alone, or anomalies alone.
+func (r *Run) remarkOneKind(g *multitask.Group, examples []*corpus.Example, split string) {
 	h := 0
 	for _, task := range g.Tasks {
 		for _, head := range task.Heads {
 			kinds := map[bool]int{} // whether it is an anomaly → how many
-			for _, e := range dev {
+			for _, e := range examples {
 				if v := e.Targets[h].Value; v != nil {
 					kinds[*v != 0]++
 				}
@@ -82,9 +82,29 @@ func (r *Run) remarkOneKind(g *multitask.Group, dev []*corpus.Example) {
 			switch {
 			case task.Kind.Answer() != corpus.Anomaly || len(kinds) != 1:
 			case kinds[true] > 0:
-				r.Remarks = append(r.Remarks, fmt.Sprintf("task %q: dev has no normal text: head %q has no threshold of alarms, and its auroc is 0", task.Name, head.Name))
+				remark := fmt.Sprintf("task %q: %s has no normal text: auroc and specificity of head %q are 0", task.Name, split, head.Name)
+				if split == Dev && !r.answers {
+					remark += "; it has no threshold of alarms"
+				}
+				r.Remarks = append(r.Remarks, remark)
 			default:
-				r.Remarks = append(r.Remarks, fmt.Sprintf("task %q: dev has no anomaly: auroc and average_precision of head %q are 0", task.Name, head.Name))
+				r.Remarks = append(r.Remarks, fmt.Sprintf("task %q: %s has no anomaly: auroc, average_precision and recall of head %q are 0", task.Name, split, head.Name))
+			}
+		}
+	}
+}
+
+// remarkUntuned says which heads decide by what evaluations on dev choose, where there are none.
+func (r *Run) remarkUntuned() {
+	for _, g := range r.Model.Groups {
+		for _, task := range g.Tasks {
+			for _, head := range task.Heads {
+				switch task.Kind.Answer() {
+				case corpus.ManyLabels:
+					r.Remarks = append(r.Remarks, fmt.Sprintf("task %q: no evaluation tunes head %q (eval_strategy: no): its labels hold from its threshold on", task.Name, head.Name))
+				case corpus.Anomaly:
+					r.Remarks = append(r.Remarks, fmt.Sprintf("task %q: no evaluation sets the threshold of head %q (eval_strategy: no): it scores texts, and raises no alarm", task.Name, head.Name))
+				}
 			}
 		}
 	}
