@@ -27,8 +27,8 @@ func (c *commands) predictCommand() *cobra.Command {
 		Short: "Answer all tasks about texts, a JSON line for each",
 		Long: `Answer all tasks about texts, one pass of the encoder for each. Texts are plain lines, or JSON lines with text, pair or
 words, or with question and context, or by the names that the run's data have for these; they are read from stdin if no
-file is named. A line that cannot be read is answered by an error in its place. What is asked about pairs of texts is left
-out of the answer to a single one.`,
+file is named. A line that cannot be read is answered by an error in its place, an empty one not at all. What learned
+pairs of texts is left out of the answer to a single one.`,
 		Example: `  echo 'play adele on spotify' | jenga predict runs/snips
   jenga predict runs/snips texts.jsonl > answers.jsonl`,
 		Args: between(1, 2),
