@@ -1,6 +1,9 @@
 package corpus
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Cut says what becomes of texts, and of those that are longer than a length.
 type Cut struct {
@@ -39,6 +42,26 @@ func (c Cut) Encode(t Tokenizer, e *Example) []Encoding {
 		return windows
 	}
 	return c.windows(t, e)
+}
+
+// Loses tells whether an example that is so encoded has a text whose end none of its windows has.
+func (c Cut) Loses(t Tokenizer, e *Example) bool {
+	if c.MaxLength == 0 || !slices.ContainsFunc(e.Windows, func(w Encoding) bool { return len(w.IDs) >= c.MaxLength }) {
+		return false
+	}
+	ends := func(windows []Encoding) (ends [2]int) { // of both texts, in bytes
+		for _, w := range windows {
+			for i, offset := range w.Offsets {
+				text := w.Types[i]
+				if w.Second {
+					text = 1
+				}
+				ends[text] = max(ends[text], offset.End)
+			}
+		}
+		return ends
+	}
+	return ends(e.Windows) != ends(Cut{Apart: c.Apart}.Encode(t, e))
 }
 
 func (c Cut) windows(t Tokenizer, e *Example) []Encoding {

@@ -109,6 +109,28 @@ func TestWindows(t *testing.T) {
 	}
 }
 
+func TestWhatACutLoses(t *testing.T) {
+	for _, test := range []struct {
+		cut        Cut
+		text, pair string
+		want       bool
+	}{
+		{Cut{}, "abcdefghij", "", false},
+		{Cut{MaxLength: 12}, "abcdefghij", "", false},
+		{Cut{MaxLength: 8, Windows: true}, "abcdefghij", "", false},
+		{Cut{MaxLength: 9, Windows: true}, "abcdefghij", "xyz", false},
+		{Cut{MaxLength: 9, Windows: true}, "abcdefghij", "uvwxyz", true},
+		{Cut{MaxLength: 9, Windows: true}, "abcdef", "qrstuvwxyz", true},
+		{Cut{MaxLength: 9, Windows: true, Apart: true}, "abcdefghij", "uvwxyz", false},
+	} {
+		e := &Example{Text: test.text, Pair: test.pair, Paired: test.pair != ""}
+		e.Windows = test.cut.Encode(letters{}, e)
+		if got := test.cut.Loses(letters{}, e); got != test.want {
+			t.Errorf("%+v of %q, %q loses an end: %v, want %v: %q", test.cut, test.text, test.pair, got, test.want, shownWindows(e.Windows))
+		}
+	}
+}
+
 func TestTheSecondTextOfAPairApartIsMarked(t *testing.T) {
 	e := Example{Text: "ab", Pair: "cd", Paired: true}
 	e.Windows = Cut{Apart: true}.Encode(letters{}, &e)

@@ -94,6 +94,9 @@ type Predictor struct {
 	run    *Run
 	groups []cutGroup
 	pass   *nn.Pass
+
+	texts int                // that were answered
+	lost  map[corpus.Cut]int // how many of them lost their end to it
 }
 
 // cutGroup is the tasks whose texts are cut alike: those of groups that ask about words, which read a text word by word,
@@ -105,7 +108,7 @@ type cutGroup struct {
 
 // Predictor returns a predictor of the run's model.
 func (r *Run) Predictor() *Predictor {
-	p := &Predictor{run: r, pass: nn.NewPass(0)}
+	p := &Predictor{run: r, pass: nn.NewPass(0), lost: map[corpus.Cut]int{}}
 	for g, texts := range r.Texts {
 		cut := r.cut(texts)
 		at := slices.IndexFunc(p.groups, func(c cutGroup) bool { return c.cut == cut })
@@ -128,6 +131,7 @@ func (p *Predictor) Answer(examples []*corpus.Example) ([]Answer, error) {
 	for b, e := range examples {
 		answers[b] = Answer{Text: e.Text, Pair: e.Pair, Tasks: map[string]map[string]HeadAnswer{}}
 	}
+	p.texts += len(examples)
 	for _, g := range p.groups {
 		if err := p.answer(g, examples, answers); err != nil {
 			return nil, err
@@ -141,6 +145,17 @@ func (p *Predictor) Answer(examples []*corpus.Example) ([]Answer, error) {
 	return answers, nil
 }
 
+// Remarks says how many of the texts so far lost their end.
+func (p *Predictor) Remarks() []string {
+	var remarks []string
+	for _, g := range p.groups {
+		if n := p.lost[g.cut]; n > 0 {
+			remarks = append(remarks, lose(n, fmt.Sprintf("%d texts", p.texts), g.cut))
+		}
+	}
+	return remarks
+}
+
 // answer adds what the tasks of a group say.
 func (p *Predictor) answer(g cutGroup, examples []*corpus.Example, answers []Answer) error {
 	var text, words []*corpus.Example
@@ -149,6 +164,12 @@ func (p *Predictor) answer(g cutGroup, examples []*corpus.Example, answers []Ans
 	}
 	if len(g.words.Tasks) > 0 {
 		words = p.read(g.cut, examples, true)
+	}
+	for b := range examples {
+		loses := func(read []*corpus.Example) bool { return read != nil && g.cut.Loses(p.run.Tokenizer, read[b]) }
+		if loses(text) || loses(words) {
+			p.lost[g.cut]++
+		}
 	}
 	if text != nil && words != nil && slices.EqualFunc(text, words, sameTokens) {
 		both := multitask.Group{Tasks: slices.Concat(g.text.Tasks, g.words.Tasks)}

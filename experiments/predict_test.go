@@ -280,6 +280,24 @@ func TestATextThatTheMachineHasNoMemoryForIsLeftOut(t *testing.T) {
 	}
 }
 
+func TestPredictSaysHowManyTextsLoseTheirEnd(t *testing.T) {
+	run, err := prepare(t, "  - {name: mood, type: classification, data: {train: a.jsonl}}\n",
+		map[string]string{"a.jsonl": `{"text": "so good", "label": "x"}` + "\n" + `{"text": "so bad", "label": "y"}` + "\n"}, "tokenizer.max_length=8")
+	if err != nil {
+		t.Fatal(err)
+	}
+	predictor := run.Predictor()
+	for range 2 {
+		if _, err := predictor.Answer([]*corpus.Example{{Text: "so good"}, {Text: strings.Repeat("so bad ", 8)}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const want = "2 of 4 texts have more than 8 tokens and lose their end: a larger tokenizer.max_length, or long: windows, keeps it"
+	if got := predictor.Remarks(); len(got) != 1 || got[0] != want {
+		t.Errorf("remarks %q, want %q", got, want)
+	}
+}
+
 func TestThereIsNoAlarmBeforeDevHasChosenItsThreshold(t *testing.T) {
 	run, err := prepare(t, "  - {name: odd, type: anomaly, data: {train: a.jsonl}}\n", map[string]string{"a.jsonl": `{"text": "so good", "label": "normal"}` + "\n"})
 	if err != nil {

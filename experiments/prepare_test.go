@@ -309,6 +309,9 @@ func TestWhatChangesNothingIsRemarkedOn(t *testing.T) {
 		want string
 	}{
 		{"", []string{"training.recompute=true"}, ""},
+		{"", []string{"training.recompute=true", "model.freeze=all"}, "training: recompute has no effect: a frozen encoder keeps nothing of a batch"},
+		{"", []string{"training.warmup_steps=2", "training.warmup_ratio=0.1"}, "training: warmup_ratio has no effect: warmup_steps: 2 overrules it"},
+		{"", []string{"model.freeze=embeddings", "model.lora.r=2"}, "model: freeze: embeddings has no effect: with lora nothing else of the encoder learns"},
 		{"", []string{"model.freeze=embeddings"}, "model: freeze: embeddings leaves random weights as they are"},
 		{"", []string{"model.freeze=1"}, "model: freeze: 1 leaves random weights as they are"},
 		{"", []string{"model.lora.r=2"}, "model: lora leaves random weights as they are"},

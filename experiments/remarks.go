@@ -30,22 +30,23 @@ func (r *Run) remarkUnknown(texts Texts, split string) {
 
 // remarkCut says how many texts of a split lose their end.
 func (r *Run) remarkCut(texts Texts, split string) {
-	cut, examples := r.cut(texts), texts.Examples[split]
-	if cut.Windows || cut.MaxLength == 0 {
-		return
-	}
-	n := 0
-	whole := corpus.Cut{Apart: cut.Apart}
+	cut, examples, n := r.cut(texts), texts.Examples[split], 0
 	for _, e := range examples {
-		full := func(w corpus.Encoding) bool { return len(w.IDs) == cut.MaxLength }
-		if slices.ContainsFunc(e.Windows, full) && slices.ContainsFunc(whole.Encode(r.Tokenizer, e), func(w corpus.Encoding) bool { return len(w.IDs) > cut.MaxLength }) {
+		if cut.Loses(r.Tokenizer, e) {
 			n++
 		}
 	}
 	if n > 0 {
-		r.Remarks = append(r.Remarks, fmt.Sprintf("task %q: %d of %d texts of %s have more than %d tokens and lose their end: a larger tokenizer.max_length, or long: windows, keeps it",
-			r.Experiment.Tasks[texts.Tasks[0]].Name, n, len(examples), split, cut.MaxLength))
+		r.Remarks = append(r.Remarks, fmt.Sprintf("task %q: %s", r.Experiment.Tasks[texts.Tasks[0]].Name, lose(n, fmt.Sprintf("%d texts of %s", len(examples), split), cut)))
 	}
+}
+
+// lose says that n of some texts lose their end, and what keeps it.
+func lose(n int, texts string, cut corpus.Cut) string {
+	if cut.Windows {
+		return fmt.Sprintf("%d of %s are of a pair, and lose the end of the text that windows of %d tokens do not move over: a larger tokenizer.max_length keeps it", n, texts, cut.MaxLength)
+	}
+	return fmt.Sprintf("%d of %s have more than %d tokens and lose their end: a larger tokenizer.max_length, or long: windows, keeps it", n, texts, cut.MaxLength)
 }
 
 // remarkLost says how many answers of training no window of their text holds.
@@ -123,8 +124,17 @@ func (r *Run) remarkIdle(m *multitask.Model) {
 	case e.Training.Precision == bf16 && !economical:
 		say(e.Training.PrecisionPlace, "training: precision: bf16 has no effect: encoder %q computes in float32", e.Model.Encoder.Type)
 	}
-	if e.Training.Recompute && !m.Frozen() && !economical {
+	switch {
+	case e.Training.Recompute && m.Frozen():
+		say(plugin.Place{}, "training: recompute has no effect: a frozen encoder keeps nothing of a batch")
+	case e.Training.Recompute && !economical:
 		say(plugin.Place{}, "training: recompute has no effect: encoder %q keeps all of a batch", e.Model.Encoder.Type)
+	}
+	if e.Training.WarmupSteps > 0 && e.Training.WarmupRatio > 0 {
+		say(plugin.Place{}, "training: warmup_ratio has no effect: warmup_steps: %d overrules it", e.Training.WarmupSteps)
+	}
+	if e.Model.Freeze == "embeddings" && e.Model.LoRA.Rank > 0 {
+		say(e.Model.Encoder.Place, "model: freeze: embeddings has no effect: with lora nothing else of the encoder learns")
 	}
 	if r.encoderPath == "" {
 		if e.Model.Freeze != "none" && (e.Model.Freeze != "embeddings" || r.vectors == nil) {

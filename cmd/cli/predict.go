@@ -39,6 +39,7 @@ pairs of texts is left out of the answer to a single one.`,
 			}
 			c.say(run.Remarks)
 			predictor := run.Predictor()
+			defer func() { c.say(predictor.Remarks()) }()
 			return c.eachText(cmd.Context(), args[1:], run.Columns(), func(examples []*corpus.Example) ([]any, error) {
 				answers, err := predictor.Answer(examples)
 				lines := anys(answers)
