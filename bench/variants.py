@@ -126,12 +126,13 @@ def main():
         (file, variant), settings, seed = job
         line, seconds = train(args, file, settings, seed)
         test = {f"{task} {metric}": figure(line, task, metric) for task, metric in names[file]}
-        row = {"study": args.study, "file": file, "variant": variant, "seed": seed, "test": test, "seconds": seconds}
+        row = {"study": args.study, "file": file, "variant": variant, "seed": seed, "test": test, "seconds": seconds, "version": version}
         with lock, open(args.out, "a", encoding="utf-8") as out:
             print(json.dumps(row), file=out)
         print(json.dumps(row), file=sys.stderr)
 
     if not args.table:
+        version = subprocess.run([args.jenga.resolve(), "version"], capture_output=True, text=True, check=True).stdout.strip()
         done = {(r["file"], r["variant"], r["seed"]) for r in rows(args.out)}
         jobs = [(key, settings, seed) for seed in args.seeds for key, settings in variants.items() if (*key, seed) not in done]
         with concurrent.futures.ThreadPoolExecutor(args.at_once) as pool:
