@@ -173,6 +173,9 @@ func (r *reader) file(texts *Texts, path File) []*corpus.Example {
 			r.mistakes.Add(path.Place, "task %q: %w", task.Name, err)
 			return nil
 		}
+		if surveyor, ok := r.kinds[number].(tasks.Surveyor); ok {
+			surveyor.Survey(own)
+		}
 		for i, record := range own {
 			example, err := r.example(number, record)
 			if err != nil {

@@ -22,17 +22,33 @@ type NEROptions struct {
 // right tag.
 type ner struct {
 	NEROptions
-	site    Site
-	widened *widened
+	site Site
+	seen *marks
 }
 
-// widened are entities that begin or end within a word.
-type widened struct {
+// marks are what is seen of a task's data.
+type marks struct {
+	scheme  scheme  // of the first file that has tags; "": of none yet
+	broken  remarks // tags that break their scheme and stay
+	widened remarks // entities that begin or end within a word
+}
+
+// remarks are things of a kind.
+type remarks struct {
 	n     int
 	first string // and where it is
 }
 
-var _ SpanFinder = ner{}
+func (r *remarks) add(format string, args ...any) {
+	if r.n++; r.n == 1 {
+		r.first = fmt.Sprintf(format, args...)
+	}
+}
+
+var (
+	_ SpanFinder = ner{}
+	_ Surveyor   = ner{}
+)
 
 // NewNER makes a task whose heads find spans of words: names, slots, amounts. A record marks them with a tag for each
 // word in the field tags (tags.HEAD for a head of its own), or with entities at offsets, which become tags.
@@ -49,7 +65,42 @@ func NewNER(o NEROptions, site Site) (Task, error) {
 	if !slices.Contains([]string{"keep", "repair", "error"}, o.BrokenTags) {
 		return nil, fmt.Errorf("no broken_tags %q; there is error, keep, repair", o.BrokenTags)
 	}
-	return ner{o, site, &widened{}}, nil
+	return ner{o, site, &marks{}}, nil
+}
+
+// Survey settles scheme auto by all tags of a file: a text of its own may have none that tell.
+func (n ner) Survey(records []corpus.Record) {
+	if n.seen.scheme != "" {
+		return
+	}
+	var texts [][]string
+	for _, r := range records {
+		for _, head := range n.site.Heads {
+			if field := fieldOf(r, head, "tags", "entities"); field != "entities" {
+				if tags, _, err := r.Strings(field); err == nil { // else its example says so
+					texts = append(texts, tags)
+				}
+			}
+		}
+	}
+	if len(texts) > 0 {
+		n.seen.scheme = schemeOf(texts...)
+	}
+}
+
+// scheme is the one that tags of a text are mended to.
+func (n ner) scheme(tags []string) scheme {
+	s := n.seen.scheme
+	switch {
+	case n.Scheme != "auto":
+		return scheme(n.Scheme)
+	case s == "":
+		s = schemeOf(tags)
+	}
+	if s == "io" {
+		return "bio" // tags of io alone are bio's that lack their beginning
+	}
+	return s
 }
 
 func (n ner) Example(r corpus.Record) (corpus.Example, error) {
@@ -76,9 +127,11 @@ func (n ner) target(r corpus.Record, field string, e corpus.Example) (corpus.Tar
 		switch {
 		case err != nil || target.Tags == nil:
 		case n.BrokenTags == "repair":
-			target.Tags = mend(n.Scheme, target.Tags)
+			target.Tags = n.scheme(target.Tags).mend(target.Tags)
 		case n.BrokenTags == "error":
-			err = checkWhole(r.Place, n.Scheme, target.Tags)
+			err = n.scheme(target.Tags).check(r.Place, target.Tags)
+		case n.Scheme != "auto" || n.seen.scheme != "io":
+			n.countBroken(r.Place, target.Tags)
 		}
 		return target, err
 	}
@@ -88,17 +141,30 @@ func (n ner) target(r corpus.Record, field string, e corpus.Example) (corpus.Tar
 	}
 	tags, err := n.entityTags(entities, e)
 	if err == nil && n.Scheme != "auto" {
-		tags = mend(n.Scheme, tags)
+		tags = scheme(n.Scheme).mend(tags)
 	}
 	return corpus.Target{Tags: tags}, err
 }
 
-// Remarks tells of entities that are not made of words.
-func (n ner) Remarks() []string {
-	if n.widened.n == 0 {
-		return nil
+func (n ner) countBroken(at corpus.Place, tags []string) {
+	s := n.scheme(tags)
+	for i, tag := range s.mend(tags) {
+		if tag != tags[i] {
+			n.seen.broken.add("%q for %q, tag %d of %s", tags[i], tag, i+1, at)
+		}
 	}
-	return []string{fmt.Sprintf("%d entities begin or end within a word, and stand for all of it; the first is %s", n.widened.n, n.widened.first)}
+}
+
+// Remarks tells of tags that break their scheme, and of entities that are not made of words.
+func (n ner) Remarks() []string {
+	var all []string
+	if b := n.seen.broken; b.n > 0 {
+		all = append(all, fmt.Sprintf("%d tags break scheme %s, and f1_strict does not count their spans: broken_tags: repair mends them; the first is %s", b.n, n.scheme(nil), b.first))
+	}
+	if w := n.seen.widened; w.n > 0 {
+		all = append(all, fmt.Sprintf("%d entities begin or end within a word, and stand for all of it; the first is %s", w.n, w.first))
+	}
+	return all
 }
 
 // entityTags tags the words that entities touch with BIO. Entities are in order and do not overlap, but may share a
@@ -127,9 +193,7 @@ func (n ner) entityTags(entities []corpus.Entity, e corpus.Example) ([]string, e
 		}
 		tags[first] = "B-" + entity.Label
 		if e.Words[first].Start < entity.Span.Start || e.Words[next-1].End > entity.Span.End {
-			if n.widened.n++; n.widened.n == 1 {
-				n.widened.first = fmt.Sprintf("%s %q of %s", entity.Label, textOf(e, entity), e.Place)
-			}
+			n.seen.widened.add("%s %q of %s", entity.Label, textOf(e, entity), e.Place)
 		}
 	}
 	return tags, nil

@@ -92,15 +92,9 @@ func (s scheme) spans(tags []string) []TagSpan {
 	return spans
 }
 
-// mend makes tags that mark the same spans, as seqeval's default mode reads them, in the scheme to the letter; auto goes
-// by the tags themselves. Words without a tag, "", stay.
-func mend(how string, tags []string) []string {
-	s := scheme(how)
-	if how == "auto" {
-		if s = schemeOf(tags); s == "io" {
-			s = "bio" // tags of io alone are bio's that lack their beginning
-		}
-	}
+// mend makes tags that mark the same spans, as seqeval's default mode reads them, in the scheme to the letter. Words without
+// a tag, "", stay.
+func (s scheme) mend(tags []string) []string {
 	mended := s.tags(spansOf(tags), len(tags))
 	for i, tag := range tags {
 		if tag == "" {
@@ -110,9 +104,9 @@ func mend(how string, tags []string) []string {
 	return mended
 }
 
-// checkWhole refuses tags that do not begin, go on and end spans as their scheme says.
-func checkWhole(at corpus.Place, how string, tags []string) error {
-	mended := mend(how, tags)
+// check refuses tags that do not begin, go on and end spans as the scheme says.
+func (s scheme) check(at corpus.Place, tags []string) error {
+	mended := s.mend(tags)
 	for i, tag := range tags {
 		if tag != mended[i] {
 			behind := "as the first tag"

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/plugin"
 	"github.com/jenga-nlp/jenga/tasks"
 )
 
@@ -105,6 +106,52 @@ func TestBrokenTagsAreKeptRepairedOrRefused(t *testing.T) {
 				})
 			}
 		}
+	}
+}
+
+func TestSchemeAutoIsSettledByAWholeFile(t *testing.T) {
+	file := [][]string{{"O", "S-x"}, {"O", "B-x", "I-x", "O"}, {"O", "I-x"}}
+	var records []corpus.Record
+	for i, tags := range file {
+		r := record(map[string]any{"words": []string{"a", "b", "c", "d"}[:len(tags)], "tags": tags})
+		r.Place.Line = i + 1
+		records = append(records, r)
+	}
+	for brokenTags, want := range map[string][]string{
+		"keep":   {"O S-x", "O B-x I-x O", "O I-x"},
+		"repair": {"O S-x", "O B-x E-x O", "O S-x"},
+		"error":  {"O S-x", `data.jsonl:2: tag 3 is "I-x" behind "B-x"; broken_tags: repair makes it "E-x"`, `data.jsonl:3: tag 2 is "I-x" behind "O"; broken_tags: repair makes it "S-x"`},
+	} {
+		task := nerOf(t, "auto", brokenTags)
+		task.(tasks.Surveyor).Survey(records)
+		for i, r := range records {
+			e, err := task.Example(r)
+			got := ""
+			if err != nil {
+				got = err.Error()
+			} else {
+				got = strings.Join(e.Targets[0].Tags, " ")
+			}
+			if got != want[i] {
+				t.Errorf("broken_tags: %s: text %d: %s, want %s", brokenTags, i+1, got, want[i])
+			}
+		}
+		said := task.(plugin.Remarker).Remarks()
+		if brokenTags != "keep" && len(said) > 0 {
+			t.Errorf("broken_tags: %s: it says %q", brokenTags, said)
+		}
+		const remark = `2 tags break scheme bioes, and f1_strict does not count their spans: broken_tags: repair mends them; the first is "I-x" for "E-x", tag 3 of data.jsonl:2`
+		if brokenTags == "keep" && (len(said) != 1 || said[0] != remark) {
+			t.Errorf("it says %q, want %q", said, remark)
+		}
+	}
+}
+
+func TestTagsOfIOAreNoBrokenOnes(t *testing.T) {
+	task, r := nerOf(t, "auto", "keep"), record(map[string]any{"words": []any{"a", "b"}, "tags": []string{"O", "I-x"}})
+	task.(tasks.Surveyor).Survey([]corpus.Record{r})
+	if _, err := task.Example(r); err != nil || len(task.(plugin.Remarker).Remarks()) > 0 {
+		t.Errorf("%v, it says %q", err, task.(plugin.Remarker).Remarks())
 	}
 }
 

@@ -25,6 +25,11 @@ type Metric struct {
 	Lower bool    // is better
 }
 
+// Surveyor is a Task that looks at all records of a file before it makes examples of them.
+type Surveyor interface {
+	Survey(records []corpus.Record)
+}
+
 // SpanFinder is a Task whose tags mark spans of words.
 type SpanFinder interface {
 	// Spans lists the spans that tags mark, first to last.
