@@ -42,6 +42,23 @@ func (a Answer) String() string {
 	panic("corpus: unknown answer")
 }
 
+// Field names the field of a record that holds an answer of the kind; "" for one that texts hold themselves.
+func (a Answer) Field() string {
+	switch a {
+	case OneLabel, Anomaly:
+		return "label"
+	case TagPerWord:
+		return "tags"
+	case ManyLabels:
+		return "labels"
+	case Number, Likeness:
+		return "value"
+	case Quoted:
+		return "answers"
+	}
+	return ""
+}
+
 // PerWord tells whether an answer of the kind has a part for each word.
 func (a Answer) PerWord() bool { return a == TagPerWord }
 

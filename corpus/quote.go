@@ -25,7 +25,7 @@ func (r Record) Quotes(context string) (quotes []Quote, ok bool, err error) {
 	default:
 		return nil, false, fmt.Errorf("%s: field \"is_impossible\" is %q; want true or false", r.Place, start(impossible))
 	}
-	texts, starts, ok, err := r.answers()
+	texts, starts, ok, err := r.answers(context)
 	if err != nil || !ok {
 		return nil, ok, err
 	}
@@ -68,8 +68,9 @@ func wholeNumber(v any) (int, error) {
 	return strconv.Atoi(text)
 }
 
-// answers returns the texts of the field answers and where each begins, nil where that is not said.
-func (r Record) answers() (texts []string, starts []any, ok bool, err error) {
+// answers returns the texts of the field answers and where each begins, nil where that is not said. A text that is not in
+// the context may hold them in JSON.
+func (r Record) answers(context string) (texts []string, starts []any, ok bool, err error) {
 	wrong := func(what string, v any) error {
 		return fmt.Errorf("%s: field \"answers\" %s %s; it takes a list of texts or of {\"text\", \"answer_start\"}", r.Place, what, kind(v))
 	}
@@ -90,7 +91,13 @@ func (r Record) answers() (texts []string, starts []any, ok bool, err error) {
 		texts, starts = append(texts, text), append(starts, item["answer_start"])
 		return nil
 	}
-	switch v := r.Fields["answers"].(type) {
+	answers := r.Fields["answers"]
+	if text, isText := answers.(string); isText && !strings.Contains(context, text) {
+		if list, held := InJSON(text); held {
+			answers = list
+		}
+	}
+	switch v := answers.(type) {
 	case nil:
 		return nil, nil, false, nil
 	case []any:

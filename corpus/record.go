@@ -29,10 +29,29 @@ func (r Record) String(field string) (value string, ok bool, err error) {
 	return value, value != "", nil
 }
 
-// Strings returns a field that holds a list of values; a text stands for its parts between blanks, and null in a list
-// for "". ok is false where the field is absent, null or an empty text.
+// InJSON reads a list or an object that a text holds in JSON, as a cell of a table does.
+func InJSON(text string) (value any, ok bool) {
+	text = strings.TrimSpace(text)
+	if !strings.HasPrefix(text, "[") && !strings.HasPrefix(text, "{") || !json.Valid([]byte(text)) {
+		return nil, false
+	}
+	d := json.NewDecoder(strings.NewReader(text))
+	d.UseNumber()
+	return value, d.Decode(&value) == nil
+}
+
+// Strings returns a field that holds a list of values, which a text may hold in JSON; any other text stands for its parts
+// between blanks, and null in a list for "". ok is false where the field is absent, null or an empty text.
 func (r Record) Strings(field string) (values []string, ok bool, err error) {
-	switch v := r.Fields[field].(type) {
+	value := r.Fields[field]
+	if text, isText := value.(string); isText {
+		if list, held := InJSON(text); held {
+			value = list
+		} else if strings.HasPrefix(text, "['") && strings.HasSuffix(text, "']") {
+			return nil, false, fmt.Errorf(`%s: field %q is a list in Python, %s; want one in JSON, ["a", "b"], or a b`, r.Place, field, start(text))
+		}
+	}
+	switch v := value.(type) {
 	case []string:
 		return slices.Clone(v), true, nil // who has it may change it
 	case []any:
@@ -50,6 +69,9 @@ func (r Record) Strings(field string) (values []string, ok bool, err error) {
 	}
 	return splitBlanks(text), true, nil
 }
+
+// Named lists the names of the fields there are, for an error.
+func (r Record) Named() string { return listed(r.Fields) }
 
 // Example returns the text side of an example: the fields text, pair and words. Words without a text make one, joined
 // by blanks; with a text they are its words, and nothing but white space stands between them.
@@ -216,7 +238,7 @@ func listed(fields map[string]any) string {
 	}
 	for i, name := range names {
 		names[i] = start(name)
-		if strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		if strings.TrimSpace(name) != name || strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }) {
 			names[i] = strconv.Quote(names[i])
 		}
 	}

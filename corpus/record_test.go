@@ -2,6 +2,7 @@ package corpus
 
 import (
 	"encoding/json"
+	"fmt"
 	"reflect"
 	"testing"
 )
@@ -26,6 +27,47 @@ func TestStringsReadsListsAndTextsBetweenBlanks(t *testing.T) {
 		got, ok, err := r.Strings(field)
 		if !reflect.DeepEqual(got, want) || ok != (want != nil) || err != nil {
 			t.Errorf("Strings(%q) = %q, %v, %v, want %q", field, got, ok, err, want)
+		}
+	}
+}
+
+func TestCellsMayHoldListsInJSON(t *testing.T) {
+	for cell, want := range map[string]string{
+		`["to", "New York"]`: `["to" "New York"]`,
+		`[3, 0, null]`:       `["3" "0" ""]`,
+		`[]`:                 `[]`,
+		`[ sic ] to`:         `["[" "sic" "]" "to"]`,
+		`['N', 'V']`:         `data.csv:2: field "tags" is a list in Python, ['N', 'V']; want one in JSON, ["a", "b"], or a b`,
+	} {
+		values, _, err := Record{Place: Place{File: "data.csv", Line: 2}, Fields: map[string]any{"tags": cell}}.Strings("tags")
+		got := fmt.Sprintf("%q", values)
+		if err != nil {
+			got = err.Error()
+		}
+		if got != want {
+			t.Errorf("%s: %s, want %s", cell, got, want)
+		}
+	}
+}
+
+func TestCellsMayHoldAnswersInJSON(t *testing.T) {
+	const context = "the cat sat [1]"
+	for cell, want := range map[string]string{
+		`cat`: `[cat]`, `["cat", "sat"]`: `[cat sat]`, `[]`: `[]`, `[1]`: `[[1]]`,
+		`{"text": ["cat"], "answer_start": [4]}`: `[cat]`,
+		`["dog"]`:                                `data.csv:2: answer 1 is "dog", which the context does not hold; an answer is a part of it, letter by letter`,
+	} {
+		quotes, ok, err := Record{Place: Place{File: "data.csv", Line: 2}, Fields: map[string]any{"answers": cell}}.Quotes(context)
+		texts := []string{}
+		for _, q := range quotes {
+			texts = append(texts, q.Text)
+		}
+		got := fmt.Sprint(texts)
+		if err != nil {
+			got, ok = err.Error(), true
+		}
+		if got != want || !ok {
+			t.Errorf("%s: %s, %v, want %s", cell, got, ok, want)
 		}
 	}
 }

@@ -24,6 +24,7 @@ const (
 type Texts struct {
 	Tasks    []int // numbers of the experiment's tasks
 	Examples map[string][]*corpus.Example
+	first    map[int]corpus.Record // of the first file, by the number of the task, which names its fields
 }
 
 // group divides the tasks by the texts they read: a task that says same_as belongs to the group of the task it names.
@@ -41,7 +42,7 @@ func (e *Experiment) group() []Texts {
 				groups[g].Tasks = append(groups[g].Tasks, i)
 			case task.Data.SameAs == "":
 				g = len(groups)
-				groups = append(groups, Texts{Tasks: []int{i}, Examples: map[string][]*corpus.Example{}})
+				groups = append(groups, Texts{Tasks: []int{i}, Examples: map[string][]*corpus.Example{}, first: map[int]corpus.Record{}})
 			default:
 				continue // the task it follows has no group yet
 			}
@@ -172,6 +173,9 @@ func (r *reader) file(texts *Texts, path File) []*corpus.Example {
 		if err != nil {
 			r.mistakes.Add(path.Place, "task %q: %w", task.Name, err)
 			return nil
+		}
+		if _, known := texts.first[number]; !known && len(own) > 0 {
+			texts.first[number] = own[0]
 		}
 		if surveyor, ok := r.kinds[number].(tasks.Surveyor); ok {
 			surveyor.Survey(own)

@@ -20,9 +20,10 @@ type headPlace struct{ task, head string }
 // label settles the labels of all heads of a group from its training examples, and numbers the targets.
 func (r *Run) label(texts Texts, kinds []tasks.Task, labels map[headPlace]*corpus.Labels, mistakes *plugin.Mistakes) {
 	for h, of := range r.Experiment.heads(texts) {
-		r.checkLabelled(texts.Examples[Train], h, of.task, of.head, mistakes)
+		answer := kinds[of.number].Answer()
+		r.checkLabelled(texts, h, of, answer, mistakes)
 		var names []string
-		if answer := kinds[of.number].Answer(); answer.HasLabels() {
+		if answer.HasLabels() {
 			names = r.checkLabels(of.task, of.head, labelNames(texts.Examples[Train], h), mistakes)
 		} else {
 			r.checkNoLabels(of.task, of.head, answer, mistakes)
@@ -41,10 +42,24 @@ func (r *Run) label(texts Texts, kinds []tasks.Task, labels map[headPlace]*corpu
 }
 
 // checkLabelled wants an answer for a group's head number h in its training examples.
-func (r *Run) checkLabelled(train []*corpus.Example, h int, task Task, head Head, mistakes *plugin.Mistakes) {
-	if !slices.ContainsFunc(train, func(e *corpus.Example) bool { return e.Targets[h].Labelled() }) {
-		mistakes.Add(head.Place, "task %q: head %q has no label in its training data, %s", task.Name, head.Name, task.Data.training().Name)
+func (r *Run) checkLabelled(texts Texts, h int, of groupHead, answer corpus.Answer, mistakes *plugin.Mistakes) {
+	all, labelled := len(texts.Examples[Train]), 0
+	for _, e := range texts.Examples[Train] {
+		if e.Targets[h].Labelled() {
+			labelled++
+		}
 	}
+	if labelled > 0 {
+		if answer == corpus.Quoted && labelled < all {
+			r.Remarks = append(r.Remarks, fmt.Sprintf("task %q: %d of %d training questions have no answers, and teach nothing: an empty list, [], says that the context has none", of.task.Name, all-labelled, all))
+		}
+		return
+	}
+	why, first := "", texts.first[of.number]
+	if field := answer.Field(); field != "" && first.Fields[field] == nil {
+		why = fmt.Sprintf(": data: {%s: FIELD} names the field that holds it, there is %s", field, first.Named())
+	}
+	mistakes.Add(of.head.Place, "task %q: head %q has no %s in its training data, %s%s", of.task.Name, of.head.Name, cmp.Or(answer.Field(), "label"), of.task.Data.training().Name, why)
 }
 
 // checkNoLabels refuses labels of a head whose answers have none.

@@ -287,6 +287,27 @@ func TestATestOfOneKindIsRemarkedOn(t *testing.T) {
 	}
 }
 
+func TestQuestionsWithoutAnswersAreRemarkedOn(t *testing.T) {
+	for cell, want := range map[string]bool{"": true, "[]": false} {
+		run, err := prepare(t, "  - {name: who, type: question_answering, data: {train: a.csv}, heads: [{name: who, no_answer: true}]}\n",
+			map[string]string{"a.csv": "question,context,answers\nwho,so good,good\nwho,so bad," + cell + "\n"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		const remark = `task "who": 1 of 2 training questions have no answers, and teach nothing: an empty list, [], says that the context has none`
+		if got := slices.Contains(run.Remarks, remark); got != want {
+			t.Errorf("answers %q: remarks %q, want %q: %v", cell, run.Remarks, remark, want)
+		}
+	}
+}
+
+func TestAMissingFieldIsNamedWithThoseThereAre(t *testing.T) {
+	_, err := prepare(t, "  - {name: mood, type: classification, data: {train: a.csv}}\n", map[string]string{"a.csv": "text, label\nso good,good\n"})
+	if want := `task "mood": head "mood" has no label in its training data, a.csv: data: {label: FIELD} names the field that holds it, there is " label", text`; err == nil || !strings.HasSuffix(err.Error(), want) {
+		t.Errorf("error %v, want %s", err, want)
+	}
+}
+
 func TestWhatNoEvaluationTunesIsRemarkedOn(t *testing.T) {
 	const data = `{"text": "so good", "label": "normal", "labels": ["good"]}` + "\n" + `{"text": "so bad", "label": "odd", "labels": []}` + "\n"
 	experiment := "  - {name: odd, type: anomaly, data: {train: a.jsonl, dev: a.jsonl}}\n  - {name: moods, type: multi_label, data: {train: b.jsonl, dev: b.jsonl, label: labels}}\n"

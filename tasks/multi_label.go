@@ -95,6 +95,9 @@ func (m multiLabel) target(r corpus.Record, head string) (corpus.Target, error) 
 
 // read returns what a text says: an object or a list where it is one in JSON, as in a cell of a table; else itself.
 func (m multiLabel) read(text string) (value any, err error) {
+	if value, ok := corpus.InJSON(text); ok {
+		return value, nil
+	}
 	trimmed := strings.TrimSpace(text)
 	list := strings.HasPrefix(trimmed, "[")
 	switch {
@@ -103,11 +106,6 @@ func (m multiLabel) read(text string) (value any, err error) {
 			return nil, fmt.Errorf("is %q, names of questions or answers to them; want answers as [1, 0], names as [\"0\"]", trimmed)
 		}
 		return text, nil
-	case json.Valid([]byte(trimmed)):
-		d := json.NewDecoder(strings.NewReader(trimmed))
-		d.UseNumber()
-		err = d.Decode(&value)
-		return value, err
 	case list:
 		return nil, fmt.Errorf(`begins with [, but is no list in JSON; want ["joy", "love"] or joy%slove`, m.separator)
 	}
