@@ -87,6 +87,97 @@ func TestLoRAsGradientsAgreeWithDifferences(t *testing.T) {
 	}
 }
 
+// merged is the network that an encoder with LoRA stands for: each target is W + α/r·A·B, by plain sums.
+func merged(t *testing.T, e *Encoder, o encoders.LoRA) *Encoder {
+	t.Helper()
+	plain, _ := network(t, tiny("bert"), "none")
+	for i := range plain.blocks {
+		for _, name := range o.Targets {
+			w := plain.blocks[i].target(name).weight
+			change := e.blocks[i].target(name).lora
+			in, out := w.Shape[0], w.Shape[1]
+			for x := range in {
+				for y := range out {
+					sum := 0.0
+					for r := range o.Rank {
+						sum += float64(change.down.Data[x*o.Rank+r]) * float64(change.up.Data[r*out+y])
+					}
+					w.Data[x*out+y] += float32(o.Alpha / float64(o.Rank) * sum)
+				}
+			}
+			w.Changed()
+		}
+	}
+	return plain
+}
+
+func TestLoRAIsItsFormula(t *testing.T) {
+	e, params := changed(t, allTargets, "none")
+	p := training(1)
+	for step := range 3 { // each evaluates by weights that are packed, after the step before has changed them
+		got := encode(t, e, nn.NewPass(1), loraTexts, nn.LastLayer)[0]
+		want := encode(t, merged(t, e, allTargets), nn.NewPass(1), loraTexts, nn.LastLayer)[0]
+		for i := range want {
+			if !(math.Abs(float64(got[i]-want[i])) <= 1e-5) {
+				t.Fatalf("after %d steps state %d is %v, by the formula %v", step, i, got[i], want[i])
+			}
+		}
+		descend(t, e, p, params)
+	}
+}
+
+// descend takes a step down the sum of the states, each times the sine of its number.
+func descend(t *testing.T, e *Encoder, p *nn.Pass, params nn.Params) {
+	t.Helper()
+	p.Reset(1)
+	states := encode(t, e, p, loraTexts, nn.LastLayer)[0]
+	at := make([]float32, len(states))
+	for i := range at {
+		at[i] = float32(math.Sin(float64(i)))
+	}
+	into := nn.NewGradients(params.All())
+	e.Backward(p, [][]float32{at}, into)
+	for _, w := range params.All() {
+		if w.Learns() {
+			for i, d := range into.Of(w) {
+				w.Data[i] -= 0.1 * d
+			}
+			w.Changed()
+		}
+	}
+}
+
+func TestLoRABeginsWithAAndLearnsBFirst(t *testing.T) {
+	e, params := network(t, tiny("bert"), "none")
+	if err := e.addLoRA(allTargets, params.In("encoder").In("lora")); err != nil {
+		t.Fatal(err)
+	}
+	values := func() map[string][]float32 {
+		all := map[string][]float32{}
+		for _, w := range params.In("encoder").In("lora").All() {
+			all[w.Name] = slices.Clone(w.Data)
+		}
+		return all
+	}
+	p, first := training(1), values()
+	descend(t, e, p, params)
+	second := values()
+	descend(t, e, p, params)
+	third := values()
+	for name := range first {
+		down := strings.HasSuffix(name, ".down")
+		if begins := slices.ContainsFunc(first[name], func(v float32) bool { return v != 0 }); begins != down {
+			t.Errorf("%s has values other than 0 at first: %v", name, begins)
+		}
+		if moved := !slices.Equal(first[name], second[name]); moved == down {
+			t.Errorf("the first step moves %s: %v", name, moved)
+		}
+		if slices.Equal(second[name], third[name]) {
+			t.Errorf("the second step does not move %s", name)
+		}
+	}
+}
+
 func TestLoRAIsSavedAsOneWeight(t *testing.T) {
 	e, _ := changed(t, allTargets, "none")
 	want := encode(t, e, nn.NewPass(1), loraTexts, nn.LastLayer)[0]
