@@ -1,0 +1,112 @@
+package multitask
+
+import (
+	"math"
+	"slices"
+	"testing"
+)
+
+// oneTask is a model of the task mood alone, and n examples of it.
+func oneTask(t *testing.T, dropout float64, n int) (*Model, []Data) {
+	t.Helper()
+	m := smallModel(t, "none", dropout)
+	m.Groups = m.Groups[1:]
+	return m, smallData(m, n)
+}
+
+// still is a plan by which hardly anything is learned.
+func still() Plan {
+	plan := smallPlan()
+	plan.Rate, plan.WeightDecay, plan.ClipNorm = 1e-30, 0, 0
+	return plan
+}
+
+func TestAHeadsWeightWeighsItsLossAndGradient(t *testing.T) {
+	first := func(weight float64) Step {
+		m, data := oneTask(t, 0, 4)
+		m.Groups[0].Tasks[0].Heads[0].Weight = weight
+		steps, _ := train(t, m, data, still())
+		return steps[0]
+	}
+	one, three := first(1), first(3)
+	if !(math.Abs(three.Loss/one.Loss-3) <= 1e-4) || !(math.Abs(three.GradientNorm/one.GradientNorm-3) <= 1e-4) {
+		t.Errorf("with weight 3 loss %v and gradient %v, with 1 %v and %v", three.Loss, three.GradientNorm, one.Loss, one.GradientNorm)
+	}
+}
+
+func TestEvaluationsComeWhenThePlanSays(t *testing.T) {
+	for every, want := range map[int][]int{0: {5, 10}, 4: {4, 8, 10}} {
+		m, data := oneTask(t, 0, 20)
+		plan := still()
+		plan.EvaluateEvery = every
+		_, evaluations := train(t, m, data, plan)
+		var at []int
+		for _, e := range evaluations {
+			at = append(at, e.Step)
+		}
+		if !slices.Equal(at, want) {
+			t.Errorf("every %d steps: evaluations after steps %v, want %v", every, at, want)
+		}
+	}
+}
+
+func TestTheRateRisesThroughItsWarmup(t *testing.T) {
+	for _, plan := range []Plan{{WarmupRatio: 0.4}, {WarmupSteps: 4}, {WarmupSteps: 4, WarmupRatio: 0.9}} {
+		m, data := oneTask(t, 0, 20)
+		asked := still()
+		asked.WarmupRatio, asked.WarmupSteps = plan.WarmupRatio, plan.WarmupSteps
+		steps, _ := train(t, m, data, asked)
+		for i, step := range steps[:4] {
+			if i > 0 && !(step.Rate > steps[i-1].Rate) || steps[4].Rate > step.Rate && i == 3 {
+				t.Errorf("ratio %v, steps %d: rate %v in step %d, then %v", plan.WarmupRatio, plan.WarmupSteps, step.Rate, i+1, steps[i+1].Rate)
+			}
+		}
+	}
+}
+
+func TestWeightsDecay(t *testing.T) {
+	norm := func(decay float64) float64 {
+		m, data := oneTask(t, 0, 20)
+		plan := smallPlan()
+		plan.WeightDecay = decay
+		train(t, m, data, plan)
+		sum := 0.0
+		for _, w := range m.Params.In("heads").In("mood").All() {
+			if len(w.Shape) == 2 {
+				for _, v := range w.Data {
+					sum += float64(v) * float64(v)
+				}
+			}
+		}
+		return sum
+	}
+	if decayed, free := norm(20), norm(0); !(decayed < 0.9*free) {
+		t.Errorf("the squares of the head's weights sum to %v with decay, to %v without", decayed, free)
+	}
+}
+
+func TestEachStepHidesOtherFeatures(t *testing.T) {
+	losses := func(dropout float64) (first, second float64) {
+		m, data := oneTask(t, dropout, 1) // which each step sees
+		steps, _ := train(t, m, data, still())
+		return steps[0].Loss, steps[1].Loss
+	}
+	if a, b := losses(0); !(math.Abs(a-b) <= 1e-5) {
+		t.Errorf("without dropout losses %v and %v of the same example", a, b)
+	}
+	if a, b := losses(0.5); !(math.Abs(a-b) > 1e-4) {
+		t.Errorf("with dropout losses %v and %v: the masks are the same", a, b)
+	}
+}
+
+func TestEachEpochHasAnotherOrder(t *testing.T) {
+	m, data := oneTask(t, 0, 40)
+	steps, _ := train(t, m, data, still())
+	var tokens [2][]int
+	for i, step := range steps {
+		tokens[i/10] = append(tokens[i/10], step.Tokens)
+	}
+	if slices.Equal(tokens[0], tokens[1]) {
+		t.Errorf("the batches of both epochs have %v tokens", tokens[0])
+	}
+}
