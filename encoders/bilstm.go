@@ -257,11 +257,15 @@ func (e *bilstm) Backward(p *nn.Pass, at [][]float32, into nn.Gradients) {
 func (e *bilstm) Memory(b Load) int64 {
 	rows, hidden := int64(b.Tokens), int64(e.config.Hidden)
 	width := int64(e.config.Embedding)
+	lowest := len(e.levels)
+	if b.Training {
+		lowest = Lowest(e.levels, (*nn.Param).Learns)
+	}
 	floats := rows * width
-	for range e.layers {
+	for i := range e.layers {
 		floats += rows * (width + 2*hidden + 2*4*hidden + 2*hidden) // dropped inputs, states, gates, cells
 		floats += 2 * 4 * hidden * hidden                           // recurrent weights, packed
-		if b.Training {
+		if i+1 >= lowest {
 			floats += rows*(2*width+2*4*hidden+hidden) + 2*4*hidden*hidden // packed for the way back, too
 		}
 		width = 2 * hidden

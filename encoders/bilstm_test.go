@@ -3,9 +3,11 @@ package encoders
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/nn"
 )
 
@@ -35,5 +37,45 @@ func TestABiLSTMThatCannotBeOpened(t *testing.T) {
 				t.Errorf("error %v, want %q", err, c.want)
 			}
 		})
+	}
+}
+
+func TestABiLSTMsDropout(t *testing.T) {
+	tokens := corpus.Tokens{IDs: []int32{1, 2, 3, 4, 5}, Rows: nn.Rows{Starts: []int{0, 3, 5}, Segment: make([]int8, 5), Example: []int{0, 1}}}
+	states := func(freeze string, dropout float64, training bool, serial uint64) [][]float32 {
+		e, err := NewBiLSTM(BiLSTMOptions{Embedding: 6, Layers: 3, Hidden: 5}, Site{Vocabulary: 20, Dropout: dropout, DropoutSet: true, Freeze: freeze, Params: nn.NewParams(3).In("encoder")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := nn.NewPass(7)
+		p.Reset(serial)
+		p.Training = training
+		layers, err := e.Encode(p, tokens, nn.AllLayers)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return layers
+	}
+	judged := states("none", 0.5, false, 1)
+	for _, c := range []struct {
+		what      string
+		layers    [][]float32
+		unchanged int // layers that are as judged, from below
+	}{
+		{"in training", states("none", 0.5, true, 1), 1}, // nothing is dropped before the first
+		{"in another step", states("none", 0.5, true, 2), 1},
+		{"without dropout", states("none", 0, true, 1), 3},
+		{"with the first layer frozen", states("1", 0.5, true, 1), 1},
+		{"with two layers frozen", states("2", 0.5, true, 1), 2},
+		{"with all frozen", states("all", 0.5, true, 1), 3},
+	} {
+		for l := range judged {
+			if got, want := slices.Equal(c.layers[l], judged[l]), l < c.unchanged; got != want {
+				t.Errorf("%s layer %d is as it is judged: %v, want %v", c.what, l+1, got, want)
+			}
+		}
+	}
+	if slices.Equal(states("none", 0.5, true, 1)[1], states("none", 0.5, true, 2)[1]) {
+		t.Error("two steps drop the same features")
 	}
 }

@@ -324,8 +324,11 @@ func checkOpened(t *testing.T, name string, e encoder) {
 func checkMemory(t *testing.T, m encoderMaker) {
 	tokens := tokensOf(longest, longest, longest)
 	for _, training := range []bool{false, true} {
-		for _, layers := range []nn.Wanted{nn.LastLayer, nn.AllLayers} {
-			e := m.encoder(t, "none", 0.2)
+		for _, c := range []struct {
+			layers nn.Wanted
+			freeze string
+		}{{nn.LastLayer, "none"}, {nn.AllLayers, "none"}, {nn.LastLayer, "1"}, {nn.LastLayer, "all"}} {
+			layers, e := c.layers, m.encoder(t, c.freeze, 0.2)
 			load := encoders.Load{Tokens: len(tokens.IDs), Layers: layers, Training: training}
 			said := e.Encoder.(encoders.Weighed).Memory(load)
 			load.Tokens *= 2
@@ -340,8 +343,8 @@ func checkMemory(t *testing.T, m encoderMaker) {
 			if training {
 				e.trainable().Backward(p, upstream(states), nn.NewGradients(e.params))
 			}
-			if takes := p.Bytes(); said < takes*9/10 {
-				t.Errorf("training %v: Memory says %d bytes, a pass takes %d", training, said, takes)
+			if takes := p.Bytes(); said < takes*9/10 || said > takes*2 {
+				t.Errorf("training %v, freeze %s: Memory says %d bytes, a pass takes %d", training, c.freeze, said, takes)
 			}
 		}
 	}
