@@ -28,6 +28,7 @@ type native struct {
 	mask       int32 // -1: none
 	splitter   *WordPiece
 	files      map[string][]byte // what Save writes
+	paths      []string          // of what was read
 }
 
 var _ Tokenizer = (*native)(nil)
@@ -35,10 +36,12 @@ var _ Tokenizer = (*native)(nil)
 // openNative reads the tokenizer.json of a folder.
 func openNative(folder string, _ *notWordPiece) (Tokenizer, error) {
 	files := map[string][]byte{}
+	var paths []string
 	for _, name := range []string{"tokenizer.json", "tokenizer_config.json", "special_tokens_map.json"} {
-		data, err := readText(filepath.Join(folder, name))
+		path := filepath.Join(folder, name)
+		data, err := readText(path)
 		if err == nil {
-			files[name] = data
+			files[name], paths = data, append(paths, path)
 		} else if name == "tokenizer.json" || !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
 		}
@@ -62,7 +65,7 @@ func openNative(folder string, _ *notWordPiece) (Tokenizer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	n.files = files
+	n.files, n.paths = files, paths
 	return n, nil
 }
 
@@ -129,6 +132,9 @@ func (n *native) Token(id int32) string { return n.vocabulary.tokens[id] }
 
 // Mask implements Tokenizer.
 func (n *native) Mask() (id int32, ok bool) { return n.mask, n.mask >= 0 }
+
+// Files implements Tokenizer.
+func (n *native) Files() []string { return n.paths }
 
 // Split implements Tokenizer. How the file parts a text does not come through C: words are split at white space and
 // punctuation, as BERT does, and added tokens are words.

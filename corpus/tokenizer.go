@@ -18,6 +18,8 @@ type Tokenizer interface {
 	Mask() (id int32, ok bool)
 	// Save writes the tokenizer's files into folder, in the form that transformers' AutoTokenizer reads.
 	Save(folder string) error
+	// Files returns the paths of all files that it was opened from, none of one that was trained.
+	Files() []string
 }
 
 // OpenTokenizer reads the tokenizer of a folder: its tokenizer.json, or its vocab.txt with the settings in

@@ -23,6 +23,7 @@ type WordPiece struct {
 	settings bertNormalizer // for Save, as the next two
 	config   tokenizerConfig
 	added    []addedToken
+	files    []string
 	scratch  sync.Pool // *scratch
 }
 
@@ -102,6 +103,9 @@ func (w *WordPiece) Size() int { return len(w.vocabulary.tokens) }
 
 // Token implements Tokenizer.
 func (w *WordPiece) Token(id int32) string { return w.vocabulary.tokens[id] }
+
+// Files implements Tokenizer.
+func (w *WordPiece) Files() []string { return w.files }
 
 // Mask implements Tokenizer.
 func (w *WordPiece) Mask() (id int32, ok bool) { return w.vocabulary.id(string(w.config.Mask)) }

@@ -21,33 +21,39 @@ const maxTokenizerFile = 64 << 20
 
 // openWordPiece reads the WordPiece tokenizer of a folder.
 func openWordPiece(folder string) (*WordPiece, error) {
-	config, err := readConfig(filepath.Join(folder, "tokenizer_config.json"))
+	path := filepath.Join(folder, "tokenizer_config.json")
+	config, err := readConfig(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
 	noConfig := err != nil
+	var files []string
+	if !noConfig {
+		files = append(files, path)
+	}
 
-	path := filepath.Join(folder, "tokenizer.json")
+	parse := parseTokenizer
+	path = filepath.Join(folder, "tokenizer.json")
 	data, err := readText(path)
-	if err == nil {
-		return parseTokenizer(path, data, config)
-	}
-	if !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
-	}
-
-	path = filepath.Join(folder, "vocab.txt")
-	data, err = readText(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s: no tokenizer.json and no vocab.txt", folder)
+		parse, path = parseVocabulary, filepath.Join(folder, "vocab.txt")
+		data, err = readText(path)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil, fmt.Errorf("%s: no tokenizer.json and no vocab.txt", folder)
+		case err == nil && noConfig:
+			return nil, fmt.Errorf("%s: no tokenizer_config.json beside it, which says whether do_lower_case is true", path)
+		}
 	}
 	if err != nil {
 		return nil, err
 	}
-	if noConfig {
-		return nil, fmt.Errorf("%s: no tokenizer_config.json beside it, which says whether do_lower_case is true", path)
+	w, err := parse(path, data, config)
+	if err != nil {
+		return nil, err
 	}
-	return parseVocabulary(path, data, config)
+	w.files = append(files, path)
+	return w, nil
 }
 
 // readText returns what stands in a file of UTF-8, without a byte order mark.

@@ -49,11 +49,13 @@ type bilstm struct {
 	layers []*nn.BiLSTM
 	drops  []string // place of the dropout before each layer
 	levels [][]*nn.Param
+	files  []string // that it was opened from
 }
 
 var (
 	_ Trainable = (*bilstm)(nil)
 	_ Saver     = (*bilstm)(nil)
+	_ Sourced   = (*bilstm)(nil)
 	_ Tied      = (*bilstm)(nil)
 	_ Deep      = (*bilstm)(nil)
 	_ Weighed   = (*bilstm)(nil)
@@ -103,9 +105,10 @@ func NewBiLSTM(o BiLSTMOptions, site Site) (Encoder, error) {
 		return nil, errors.New("lora: it changes the weights of a transformer; leave it out")
 	}
 	c := bilstmConfig{"bilstm", site.Vocabulary, o.Embedding, o.Layers, o.Hidden, 0.1}
+	config, weights := filepath.Join(site.Model, "config.json"), filepath.Join(site.Model, "model.safetensors")
 	if site.Model != "" {
 		var err error
-		if c, err = readBiLSTMConfig(filepath.Join(site.Model, "config.json")); err != nil {
+		if c, err = readBiLSTMConfig(config); err != nil {
 			return nil, err
 		}
 		if site.Vocabulary > c.Vocabulary {
@@ -119,7 +122,8 @@ func NewBiLSTM(o BiLSTMOptions, site Site) (Encoder, error) {
 	if err != nil || site.Model == "" {
 		return e, err
 	}
-	return e, checkpoint.Read(filepath.Join(site.Model, "model.safetensors"), e.params.All(), e.params)
+	e.files = []string{config, weights}
+	return e, checkpoint.Read(weights, e.params.All(), e.params)
 }
 
 func readBiLSTMConfig(path string) (c bilstmConfig, err error) {
@@ -165,6 +169,9 @@ func newBiLSTM(c bilstmConfig, site Site) (*bilstm, error) {
 
 // Width returns the width of the hidden states: both directions'.
 func (e *bilstm) Width() int { return 2 * e.config.Hidden }
+
+// Files implements Sourced.
+func (e *bilstm) Files() []string { return e.files }
 
 // Layers returns how many layers' states it gives.
 func (e *bilstm) Layers() int { return len(e.layers) }

@@ -32,6 +32,12 @@ type Saver interface {
 	Save(folder string) error
 }
 
+// Sourced is an Encoder that tells what it was opened from. One that learns nothing is not copied into a run, which
+// knows it again by those files.
+type Sourced interface {
+	Files() []string // paths of all files that were read of Site.Model; none of an encoder from scratch
+}
+
 // Economical is an Encoder that heeds a pass's BFloat16 and Recompute.
 type Economical interface{ Economical() }
 

@@ -96,6 +96,7 @@ func (r *Run) placed(err error) error {
 // checkSaves makes sure that a checkpoint can hold the encoder of m, which was read from path, or name it.
 func checkSaves(m *multitask.Model, path string) error {
 	_, saves := m.Encoder.(encoders.Saver)
+	_, tells := m.Encoder.(encoders.Sourced)
 	switch {
 	case saves:
 		return nil
@@ -103,6 +104,8 @@ func checkSaves(m *multitask.Model, path string) error {
 		return errors.New("starts from nothing, but cannot be saved; give it a base_model, and freeze: all")
 	case !m.Frozen():
 		return errors.New("learns, but cannot be saved; freeze: all leaves it as it is")
+	case !tells:
+		return errors.New("can neither be saved nor tell which files it is read from, so a run could not know it again")
 	}
 	return nil
 }

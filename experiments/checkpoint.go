@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/encoders"
 	"github.com/jenga-nlp/jenga/heads"
 	"github.com/jenga-nlp/jenga/internal/checkpoint"
@@ -38,7 +39,9 @@ type checkpointModel struct {
 // encoderPlace is where a checkpoint's encoder lies: in its own folder, or, frozen, where it was read from.
 type encoderPlace struct {
 	Folder string            `json:"folder"`           // relative to the checkpoint's, a frozen encoder's to the run's
-	SHA256 map[string]string `json:"sha256,omitempty"` // of a frozen encoder's files, which are not copied
+	SHA256 map[string]string `json:"sha256,omitempty"` // of the files that a frozen encoder is read from, which are not copied
+
+	model string // path of the model.json that says so
 }
 
 type checkpointTask struct {
@@ -99,9 +102,10 @@ func (r *Run) save(folder string) error {
 // from the run's folder.
 func (r *Run) saveEncoder(fresh, run string) (encoderPlace, error) {
 	saver, can := r.Model.Encoder.(encoders.Saver)
-	if r.encoderPath != "" && (!can || r.Model.Frozen()) {
+	_, tells := r.Model.Encoder.(encoders.Sourced)
+	if r.encoderPath != "" && tells && (!can || r.Model.Frozen()) {
 		if r.encoderSums == nil {
-			sums, err := sumFiles(r.encoderPath)
+			sums, err := sumFiles(tokenizerFolder(r.encoderPath), readFrom(r.Model.Encoder, r.Tokenizer))
 			if err != nil {
 				return encoderPlace{}, err
 			}
@@ -178,56 +182,77 @@ func readCheckpoint(folder, run string) (checkpointModel, error) {
 		encoder = filepath.Join(run, encoder)
 	}
 	about.Encoder.Folder = encoder
-	sums, err := sumFiles(encoder)
-	if errors.Is(err, fs.ErrNotExist) {
+	about.Encoder.model = path
+	if _, err := os.Stat(encoder); errors.Is(err, fs.ErrNotExist) {
 		return checkpointModel{}, fmt.Errorf("%s: the frozen encoder it was trained with is not in %s; want it there", path, encoder)
 	}
-	if err != nil {
-		return checkpointModel{}, fmt.Errorf("%s: its frozen encoder: %w", path, err)
-	}
 	for _, name := range slices.Sorted(maps.Keys(about.Encoder.SHA256)) {
-		if sums[name] == "" {
-			return checkpointModel{}, fmt.Errorf("%s: its frozen encoder's file %s is not there", path, filepath.Join(encoder, name))
-		}
-		if sums[name] != about.Encoder.SHA256[name] {
-			return checkpointModel{}, fmt.Errorf("%s: its frozen encoder's file %s is not the one it was trained with", path, filepath.Join(encoder, name))
+		file := filepath.Join(tokenizerFolder(encoder), filepath.FromSlash(name))
+		sum, err := sumFile(file)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return checkpointModel{}, fmt.Errorf("%s: its frozen encoder's file %s is not there", path, file)
+		case err != nil:
+			return checkpointModel{}, fmt.Errorf("%s: its frozen encoder: %w", path, err)
+		case sum != about.Encoder.SHA256[name]:
+			return checkpointModel{}, fmt.Errorf("%s: its frozen encoder's file %s is not the one it was trained with", path, file)
 		}
 	}
 	return about, nil
 }
 
-// sumFiles gives the sha256 of an encoder's files: of all in a folder, or of an .onnx file and what lies beside it.
-func sumFiles(path string) (map[string]string, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, err
+// readFrom lists the files that an encoder and its tokenizer were opened from.
+func readFrom(encoder encoders.Encoder, tokenizer corpus.Tokenizer) []string {
+	files := slices.Clone(tokenizer.Files())
+	if source, ok := encoder.(encoders.Sourced); ok {
+		files = append(files, source.Files()...)
 	}
-	folder := path
-	if !info.IsDir() {
-		folder = filepath.Dir(path)
-	}
-	entries, err := os.ReadDir(folder)
-	if err != nil {
-		return nil, err
-	}
+	return files
+}
+
+// sumFiles gives the sha256 of files, by their paths from a folder.
+func sumFiles(folder string, files []string) (map[string]string, error) {
 	sums := map[string]string{}
-	for _, entry := range entries {
-		if !slices.Contains([]string{".json", ".txt", ".safetensors", ".onnx"}, filepath.Ext(entry.Name())) {
-			continue
-		}
-		file, err := os.Open(filepath.Join(folder, entry.Name()))
+	for _, file := range files {
+		name, err := filepath.Rel(folder, file)
 		if err != nil {
 			return nil, err
 		}
-		h := sha256.New()
-		_, err = io.Copy(h, file)
-		file.Close()
-		if err != nil {
+		if sums[filepath.ToSlash(name)], err = sumFile(file); err != nil {
 			return nil, err
 		}
-		sums[entry.Name()] = hex.EncodeToString(h.Sum(nil))
 	}
 	return sums, nil
+}
+
+func sumFile(path string) (string, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, file); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// check makes sure that the files that a frozen encoder was read from are those whose sums were compared: one that was
+// not there in training may be read in the place of another.
+func (p encoderPlace) check(files []string) error {
+	for _, file := range files {
+		name, err := filepath.Rel(tokenizerFolder(p.Folder), file)
+		if err != nil {
+			return err
+		}
+		// Sums were once of all files with these endings, so that of a graph's values in other files there may be none.
+		summed := slices.Contains([]string{".json", ".txt", ".safetensors", ".onnx"}, filepath.Ext(name))
+		if p.SHA256 != nil && p.SHA256[filepath.ToSlash(name)] == "" && summed {
+			return fmt.Errorf("%s: its frozen encoder is read from %s, which it was not trained with", p.model, file)
+		}
+	}
+	return nil
 }
 
 // replace makes a folder anew: write fills a fresh one beside it, which then takes its place.

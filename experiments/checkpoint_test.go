@@ -6,8 +6,16 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/jenga-nlp/jenga/encoders"
+	"github.com/jenga-nlp/jenga/internal/safetensors"
+	"github.com/jenga-nlp/jenga/nn"
 )
 
 // frozenExperiment writes the small experiment over a frozen encoder that lies in a folder of its own, base.
@@ -74,15 +82,7 @@ func TestAFrozenEncoderIsTheOneOfTheTraining(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "run")
 	trainSmall(t, path, folder, "training.num_epochs=1")
 
-	weights := filepath.Join(base, "model.safetensors")
-	data, err := os.ReadFile(weights)
-	if err != nil {
-		t.Fatal(err)
-	}
-	data[len(data)-1] ^= 1
-	if err := os.WriteFile(weights, data, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	flip(t, filepath.Join(base, "model.safetensors"))
 	if _, err := OpenRun(folder); err == nil || !strings.Contains(err.Error(), "is not the one it was trained with") {
 		t.Errorf("with other weights OpenRun = %v", err)
 	}
@@ -91,6 +91,138 @@ func TestAFrozenEncoderIsTheOneOfTheTraining(t *testing.T) {
 	}
 	if _, err := OpenRun(folder); err == nil || !strings.Contains(err.Error(), "the frozen encoder it was trained with is not in "+base+"; want it there") {
 		t.Errorf("without the encoder OpenRun = %v", err)
+	}
+}
+
+func TestAFrozenEncoderIsTheFilesThatAreRead(t *testing.T) {
+	weights := []string{"model.safetensors", "model.onnx", "model.onnx.data"}
+	for _, test := range []struct {
+		name string
+		base []string // of weights
+		edit func(t *testing.T, base string)
+		want string // BASE is the base model's folder; "": the run opens
+	}{
+		{"values beside a graph change", weights[1:], func(t *testing.T, base string) { flip(t, filepath.Join(base, "model.onnx.data")) },
+			"its frozen encoder's file BASE/model.onnx.data is not the one it was trained with"},
+		{"values beside a graph go", weights[1:], func(t *testing.T, base string) { remove(t, filepath.Join(base, "model.onnx.data")) },
+			"its frozen encoder's file BASE/model.onnx.data is not there"},
+		{"weights that are preferred to a graph come", weights[1:], func(t *testing.T, base string) {
+			writeFile(t, filepath.Join(base, "model.safetensors"), files(t, base)["spare"])
+		}, "its frozen encoder is read from BASE/model.safetensors, which it was not trained with"},
+		{"a tokenizer that is preferred to a vocabulary goes", weights[:1], func(t *testing.T, base string) { remove(t, filepath.Join(base, "tokenizer.json")) },
+			"its frozen encoder's file BASE/tokenizer.json is not there"},
+		{"notes change", weights[:1], func(t *testing.T, base string) { writeFile(t, filepath.Join(base, "notes.txt"), "more") }, ""},
+		{"a graph that is not read goes", weights, func(t *testing.T, base string) { remove(t, filepath.Join(base, "model.onnx")) }, ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			path, base := frozenExperiment(t)
+			writeGraph(t, base)
+			writeFile(t, filepath.Join(base, "spare"), files(t, base)["model.safetensors"])
+			writeFile(t, filepath.Join(base, "notes.txt"), "some")
+			for _, name := range weights {
+				if !slices.Contains(test.base, name) {
+					remove(t, filepath.Join(base, name))
+				}
+			}
+			folder := filepath.Join(t.TempDir(), "run")
+			trainSmall(t, path, folder, "training.num_epochs=1")
+			if _, err := OpenRun(folder); err != nil {
+				t.Fatalf("unchanged: OpenRun = %v", err)
+			}
+
+			test.edit(t, base)
+			want := strings.ReplaceAll(test.want, "BASE", base)
+			_, opened := OpenRun(folder)
+			_, _, embedded := OpenEncoder(folder, encoders.Site{Freeze: "all", Params: nn.NewParams(1).In("encoder")})
+			for command, err := range map[string]error{"OpenRun": opened, "OpenEncoder": embedded} {
+				if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+					t.Errorf("%s = %v, want %q", command, err, want)
+				}
+			}
+		})
+	}
+}
+
+// Once sums were of all files with some endings in the encoder's folder, read or not.
+func TestAFrozenEncoderWhoseSumsAreOfAnEarlierJengaOpens(t *testing.T) {
+	path, base := frozenExperiment(t)
+	writeGraph(t, base)
+	writeFile(t, filepath.Join(base, "notes.txt"), "some")
+	remove(t, filepath.Join(base, "model.safetensors"))
+	folder := filepath.Join(t.TempDir(), "run")
+	run, _ := trainSmall(t, path, folder, "training.num_epochs=1")
+	delete(run.encoderSums, "model.onnx.data")
+	notes, err := sumFile(filepath.Join(base, "notes.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	run.encoderSums["notes.txt"] = notes
+	if err := run.save(filepath.Join(folder, bestDir)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := OpenRun(folder); err != nil {
+		t.Errorf("OpenRun = %v", err)
+	}
+}
+
+// writeGraph writes the weights of a folder's model.safetensors as a graph, its values beside it.
+func writeGraph(t *testing.T, folder string) {
+	t.Helper()
+	f, err := safetensors.Open(filepath.Join(folder, "model.safetensors"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	text := func(to []byte, field protowire.Number, text string) []byte {
+		return protowire.AppendString(protowire.AppendTag(to, field, protowire.BytesType), text)
+	}
+	number := func(to []byte, field protowire.Number, n int) []byte {
+		return protowire.AppendVarint(protowire.AppendTag(to, field, protowire.VarintType), uint64(n))
+	}
+	entry := func(to []byte, key, value string) []byte {
+		return text(to, 13, string(text(text(nil, 1, key), 2, value)))
+	}
+	var graph, values []byte
+	for _, info := range f.Tensors() {
+		raw, err := f.Raw(info.Name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var tensor []byte
+		for _, d := range info.Shape {
+			tensor = number(tensor, 1, d)
+		}
+		tensor = text(number(tensor, 2, 1), 8, info.Name) // 1: float32
+		tensor = entry(entry(tensor, "location", "model.onnx.data"), "offset", strconv.Itoa(len(values)))
+		graph = text(graph, 5, string(number(tensor, 14, 1)))
+		values = append(values, raw...)
+	}
+	writeFile(t, filepath.Join(folder, "model.onnx"), string(text(nil, 7, string(graph))))
+	writeFile(t, filepath.Join(folder, "model.onnx.data"), string(values))
+}
+
+// flip changes the last bit of a file.
+func flip(t *testing.T, path string) {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data[len(data)-1] ^= 1
+	writeFile(t, path, string(data))
+}
+
+func writeFile(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func remove(t *testing.T, path string) {
+	t.Helper()
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -11,34 +11,38 @@ import (
 
 // findModel finds what a command calls MODEL: a run's encoder, a folder or .onnx file, or a model of the hub's cache. e
 // is the run's experiment, nil where it is no run.
-func findModel(name string) (folder string, e *Experiment, err error) {
+func findModel(name string) (place encoderPlace, e *Experiment, err error) {
 	file, model, err := findRun(name)
 	switch {
 	case err == nil:
 		about, err := readCheckpoint(model, filepath.Dir(file))
 		if err != nil {
-			return "", nil, err
+			return encoderPlace{}, nil, err
 		}
 		e, err = readRun(file)
-		return about.Encoder.Folder, e, err
+		return about.Encoder, e, err
 	case isThere(filepath.Join(name, experimentFile)):
-		return "", nil, err
+		return encoderPlace{}, nil, err
 	case isThere(name):
-		return name, nil, checkModel(name)
+		return encoderPlace{Folder: name}, nil, checkModel(name)
 	}
 	if folder := kept(name); folder != "" {
-		return folder, nil, nil
+		return encoderPlace{Folder: folder}, nil, nil
 	}
-	return "", nil, fmt.Errorf("%s: no run, no folder or .onnx file, and no model below $JENGA_MODELS or in the hub's local cache", name)
+	return encoderPlace{}, nil, fmt.Errorf("%s: no run, no folder or .onnx file, and no model below $JENGA_MODELS or in the hub's local cache", name)
 }
 
 // OpenTokenizer opens the tokenizer of a model or run.
 func OpenTokenizer(name string) (corpus.Tokenizer, error) {
-	folder, _, err := findModel(name)
+	place, _, err := findModel(name)
 	if err != nil {
 		return nil, err
 	}
-	return corpus.OpenTokenizer(tokenizerFolder(folder))
+	tokenizer, err := corpus.OpenTokenizer(tokenizerFolder(place.Folder))
+	if err != nil {
+		return nil, err
+	}
+	return tokenizer, place.check(tokenizer.Files())
 }
 
 // Embedder gives an encoder's hidden states. It is for one goroutine.
@@ -63,24 +67,27 @@ func OpenEmbedder(name string, maxLength int) (*Embedder, error) {
 
 // OpenEncoder opens the encoder of a model or run and its tokenizer. Of site it sets Model and Vocabulary.
 func OpenEncoder(name string, site encoders.Site) (encoders.Encoder, corpus.Tokenizer, error) {
-	folder, e, err := findModel(name)
+	place, e, err := findModel(name)
 	if err != nil {
 		return nil, nil, err
 	}
-	tokenizer, err := corpus.OpenTokenizer(tokenizerFolder(folder))
+	tokenizer, err := corpus.OpenTokenizer(tokenizerFolder(place.Folder))
 	if err != nil {
 		return nil, nil, err
 	}
 	if e == nil {
 		e = &Experiment{} // which names no encoder
 	}
-	choice, err := e.encoder(folder)
+	choice, err := e.encoder(place.Folder)
 	if err != nil {
 		return nil, nil, err
 	}
-	site.Model, site.Vocabulary = filepath.Clean(folder), tokenizer.Size()
+	site.Model, site.Vocabulary = filepath.Clean(place.Folder), tokenizer.Size()
 	encoder, err := choice.Build(site)
-	return encoder, tokenizer, err
+	if err != nil {
+		return nil, nil, err
+	}
+	return encoder, tokenizer, place.check(readFrom(encoder, tokenizer))
 }
 
 // States returns the last layer's states [L D] of each example, whose Windows it sets.

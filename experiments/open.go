@@ -69,6 +69,9 @@ func OpenRun(folder string) (*Run, error) {
 	if err := r.build(kinds, labels, &mistakes); err != nil {
 		return nil, err
 	}
+	if err := about.Encoder.check(readFrom(r.Model.Encoder, r.Tokenizer)); err != nil {
+		return nil, err
+	}
 	for _, task := range about.Tasks {
 		if g, t, err := r.Model.Group(task.Name); err == nil {
 			g.Tasks[t].Pairs = task.Pairs

@@ -17,6 +17,7 @@ import (
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/encoders"
+	"github.com/jenga-nlp/jenga/internal/onnx"
 	"github.com/jenga-nlp/jenga/nn"
 )
 
@@ -29,7 +30,8 @@ type Options struct {
 
 // encoder is an ONNX graph of any architecture that hugot runs (github.com/knights-analytics/hugot), frozen.
 type encoder struct {
-	path     string // of the graph
+	path     string   // of the graph
+	files    []string // that it reads
 	config   config
 	pipeline *backends.BasePipeline
 	output   int // which of the graph's outputs the states are
@@ -70,6 +72,11 @@ func New(o Options, site encoders.Site) (encoders.Encoder, error) {
 	if err := e.load(); err != nil {
 		return nil, err
 	}
+	outside, err := onnx.Outside(path)
+	if err != nil {
+		return nil, err
+	}
+	e.files = append([]string{configOf(path), path}, outside...)
 	probe := corpus.Tokens{IDs: []int32{0}, Rows: nn.Rows{Starts: []int{0, 1}, Segment: []int8{0}}}
 	states, err := e.run(probe, 0)
 	if err != nil {
@@ -79,10 +86,13 @@ func New(o Options, site encoders.Site) (encoders.Encoder, error) {
 	return e, nil
 }
 
+// configOf returns the path of the config.json beside a graph.
+func configOf(path string) string { return filepath.Join(filepath.Dir(path), "config.json") }
+
 // readConfig reads the config.json beside a graph and holds it against what is asked for.
 func readConfig(path string, site encoders.Site) (config, error) {
 	var c config
-	name := filepath.Join(filepath.Dir(path), "config.json")
+	name := configOf(path)
 	data, err := os.ReadFile(name)
 	if errors.Is(err, os.ErrNotExist) {
 		return c, fmt.Errorf("%s: no config.json beside it, which gives vocab_size and max_position_embeddings", path)
@@ -144,6 +154,9 @@ func (e *encoder) name(err *error) {
 }
 
 func (e *encoder) Width() int { return e.width }
+
+// Files implements encoders.Sourced.
+func (e *encoder) Files() []string { return e.files }
 
 // MaxTokens implements encoders.Bounded.
 func (e *encoder) MaxTokens() int { return e.config.MaxPositions }

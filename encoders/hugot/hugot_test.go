@@ -50,6 +50,9 @@ func TestStatesAreThoseOfTheTransformer(t *testing.T) {
 	if e.Width() != ours.Width() {
 		t.Fatalf("Width() = %d, want %d", e.Width(), ours.Width())
 	}
+	if got, want := e.(encoders.Sourced).Files(), []string{filepath.Join(model, "config.json"), filepath.Join(model, "model.onnx")}; !slices.Equal(got, want) {
+		t.Errorf("Files() = %v, want %v", got, want)
+	}
 	tokens := texts(1, 6, 3, 6)
 	got, want := states(t, e, tokens), states(t, ours, tokens)
 	if len(got) != len(want) {

@@ -22,6 +22,7 @@ const (
 
 // source is what an encoder keeps of the model that it was opened from.
 type source struct {
+	files  []string                   // all that was read
 	prefix string                     // before the encoder's names: "", "bert." or "distilbert."
 	config map[string]json.RawMessage // all of config.json
 	kept   []safetensors.Tensor       // what the network does not need, a pooler for instance
@@ -65,7 +66,12 @@ func open(site encoders.Site) (*Encoder, error) {
 		return nil, err
 	}
 	defer w.close()
-	return load(w, c, keys, site)
+	e, err := load(w, c, keys, site)
+	if err != nil {
+		return nil, err
+	}
+	e.source.files = append([]string{configPath}, w.paths...)
+	return e, nil
 }
 
 // tooLong is the error of texts that a model has no positions for.
@@ -194,6 +200,14 @@ func (e *Encoder) checkWords(ids []int32) (err error) {
 		}
 	}
 	return nil
+}
+
+// Files implements encoders.Sourced.
+func (e *Encoder) Files() []string {
+	if e.source == nil {
+		return nil
+	}
+	return e.source.files
 }
 
 // Close gives back the file that a frozen encoder's word embeddings are read from, after which it must not be used. An

@@ -161,7 +161,15 @@ func TestAModelReadsTheSameInEveryForm(t *testing.T) {
 				}
 				writeTensors(t, filepath.Join(dir, fmt.Sprintf("model-%d.safetensors", shard)), some)
 			}
-			equalParameters(t, openModel(t, dir), want)
+			got := openModel(t, dir)
+			equalParameters(t, got, want)
+			var read []string
+			for _, path := range got.Files() {
+				read = append(read, filepath.Base(path))
+			}
+			if want := "[config.json model.safetensors.index.json model-0.safetensors model-1.safetensors model-2.safetensors]"; fmt.Sprint(read) != want {
+				t.Errorf("Files() = %v, want %s", read, want)
+			}
 		})
 		t.Run(name+" from a folder with an ONNX file alone", func(t *testing.T) {
 			dir := folder(t, map[string]string{

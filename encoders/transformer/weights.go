@@ -31,7 +31,8 @@ type tensor struct {
 
 // weights are the tensors of a model's files.
 type weights struct {
-	path    string // what errors call all files together
+	path    string   // what errors call all files together
+	paths   []string // of all files
 	tensors map[string]tensor
 	files   []*safetensors.OpenFile
 	mapped  []*safetensors.Mapping // those of files whose tensors were viewed; an encoder that keeps a view takes them
@@ -74,7 +75,7 @@ func (w *weights) add(path string) error {
 	if err != nil {
 		return err
 	}
-	w.files = append(w.files, f)
+	w.files, w.paths = append(w.files, f), append(w.paths, path)
 	mapping := sync.OnceValue(func() *safetensors.Mapping {
 		m, err := f.Map()
 		if err != nil {
@@ -130,7 +131,7 @@ func openShards(index string) (*weights, error) {
 	if err := unmarshal(index, data, &file); err != nil {
 		return nil, err
 	}
-	w := &weights{path: index, tensors: map[string]tensor{}}
+	w := &weights{path: index, paths: []string{index}, tensors: map[string]tensor{}}
 	for _, shard := range slices.Compact(slices.Sorted(maps.Values(file.Map))) {
 		if shard == "" || shard != filepath.Base(shard) || !filepath.IsLocal(shard) {
 			w.close()
@@ -161,7 +162,7 @@ func openONNX(path string) (*weights, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &weights{path: path, tensors: map[string]tensor{}}
+	w := &weights{path: path, paths: append([]string{path}, f.Outside()...), tensors: map[string]tensor{}}
 	for _, t := range f.Tensors() {
 		w.tensors[t.Name] = tensor{
 			Info: safetensors.Info{Name: t.Name, DType: t.DType, Shape: t.Shape}, file: path, bytes: t.Bytes(), made: t.Derived,

@@ -42,22 +42,46 @@ func (t Tensor) Bytes() int64 {
 }
 
 // File is an ONNX file's parameters.
-type File struct{ tensors []Tensor }
+type File struct {
+	tensors []Tensor
+	outside []string
+}
 
 // Tensors returns the parameters in the order of their names. It is not to be changed.
 func (f *File) Tensors() []Tensor { return f.tensors }
 
-// Open reads the file at path. What it keeps in files beside it, which must lie in the same folder or below, is read by
-// Raw and Floats. Errors name the path.
-func Open(path string) (*File, error) {
-	stat, err := os.Stat(path)
+// Outside returns the paths of the files beside it that hold values of its.
+func (f *File) Outside() []string { return f.outside }
+
+// Outside returns the paths of the files beside the one at path that hold values of its, whatever operators it has.
+func Outside(path string) ([]string, error) {
+	data, err := readFile(path)
 	if err != nil {
 		return nil, err
 	}
-	if stat.Size() > maxFile {
-		return nil, fmt.Errorf("%s: %d bytes; an ONNX file has at most %d", path, stat.Size(), maxFile)
+	g, err := parseModel(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	data, err := os.ReadFile(path)
+	return pathsOf(g.initializers, filepath.Dir(path)), nil
+}
+
+// pathsOf returns the paths of the files that hold initializers of a graph in folder.
+func pathsOf(initializers []*initializer, folder string) []string {
+	var paths []string
+	for _, i := range initializers {
+		if i.external != nil {
+			paths = append(paths, filepath.Join(folder, filepath.FromSlash(i.external.location)))
+		}
+	}
+	slices.Sort(paths)
+	return slices.Compact(paths)
+}
+
+// Open reads the file at path. What it keeps in files beside it, which must lie in the same folder or below, is read by
+// Raw and Floats. Errors name the path.
+func Open(path string) (*File, error) {
+	data, err := readFile(path)
 	if err != nil {
 		return nil, err
 	}
@@ -66,6 +90,17 @@ func Open(path string) (*File, error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return f, nil
+}
+
+func readFile(path string) ([]byte, error) {
+	stat, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if stat.Size() > maxFile {
+		return nil, fmt.Errorf("%s: %d bytes; an ONNX file has at most %d", path, stat.Size(), maxFile)
+	}
+	return os.ReadFile(path)
 }
 
 // New reads a file whose bytes are data, and which lies in folder. It keeps data.
@@ -78,6 +113,7 @@ func New(data []byte, folder string) (*File, error) {
 		return nil, err
 	}
 	names := map[string]bool{}
+	var weights []*initializer
 	for _, i := range g.initializers {
 		if names[i.name] {
 			return nil, fmt.Errorf("initializer %q stands there twice", i.name)
@@ -89,8 +125,9 @@ func New(data []byte, folder string) (*File, error) {
 		if err := i.check(folder); err != nil {
 			return nil, fmt.Errorf("initializer %q: %w", i.name, err)
 		}
+		weights = append(weights, i)
 	}
-	return &File{g.parameters()}, nil
+	return &File{g.parameters(), pathsOf(weights, folder)}, nil
 }
 
 // check holds the length of an initializer against its shape, and finds its file if it has one.
