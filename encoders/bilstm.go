@@ -118,12 +118,15 @@ func NewBiLSTM(o BiLSTMOptions, site Site) (Encoder, error) {
 	if site.DropoutSet {
 		c.Dropout = site.Dropout
 	}
+	if site.Model != "" { // the sizes in c are not yet known to be those of the file
+		site.Params = site.Params.WithoutValues()
+	}
 	e, err := newBiLSTM(c, site)
 	if err != nil || site.Model == "" {
 		return e, err
 	}
 	e.files = []string{config, weights}
-	return e, checkpoint.Read(weights, e.params.All(), e.params)
+	return e, checkpoint.Read(weights, "config.json", e.params.All(), e.params)
 }
 
 func readBiLSTMConfig(path string) (c bilstmConfig, err error) {

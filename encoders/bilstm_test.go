@@ -3,6 +3,7 @@ package encoders
 import (
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -24,7 +25,9 @@ func TestABiLSTMThatCannotBeOpened(t *testing.T) {
 		"sizes that are too large":          {`{"model_type":"bilstm","vocab_size":20,"embedding":6,"layers":2,"hidden":1000000000}`, "hidden 1000000000: want sizes above 0"},
 		"sizes that are too large together": {`{"model_type":"bilstm","vocab_size":20,"embedding":6,"layers":64,"hidden":8192}`, "a bilstm of this size has 102010060920 parameters; at most 1073741824 are held"},
 		"another model":                     {`{"model_type":"bert"}`, `model_type is "bert"; want bilstm`},
-		"other sizes":                       {`{"model_type":"bilstm","vocab_size":20,"embedding":6,"layers":2,"hidden":7}`, "has shape"},
+		"other sizes":                       {`{"model_type":"bilstm","vocab_size":20,"embedding":6,"layers":2,"hidden":7}`, filepath.Join(folder, "model.safetensors") + `: tensor "layer.0.forward.input" has shape [6 20]; config.json asks for [6 28]`},
+		"a vocabulary that is not there":    {`{"model_type":"bilstm","vocab_size":8000000,"embedding":64,"layers":2,"hidden":5}`, `tensor "embeddings.weight" has shape [20 6]; config.json asks for [8000000 64]`},
+		"fewer layers":                      {`{"model_type":"bilstm","vocab_size":20,"embedding":6,"layers":1,"hidden":5}`, `tensor "layer.1.forward.input" is none that config.json asks for`},
 		"a smaller vocabulary":              {`{"model_type":"bilstm","vocab_size":19,"embedding":6,"layers":2,"hidden":5}`, "vocab_size is 19, but the tokenizer has 20"},
 		"no JSON":                           {`{`, "unexpected end"},
 	} {
@@ -32,7 +35,12 @@ func TestABiLSTMThatCannotBeOpened(t *testing.T) {
 			if err := os.WriteFile(filepath.Join(folder, "config.json"), []byte(c.config), 0o644); err != nil {
 				t.Fatal(err)
 			}
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
 			_, err := NewBiLSTM(bilstmDefaults, Site{Model: folder, Vocabulary: 20, Params: nn.NewParams(9)})
+			if runtime.ReadMemStats(&after); after.TotalAlloc-before.TotalAlloc > 1<<20 {
+				t.Errorf("it took %d bytes", after.TotalAlloc-before.TotalAlloc)
+			}
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("error %v, want %q", err, c.want)
 			}

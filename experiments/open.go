@@ -77,7 +77,7 @@ func OpenRun(folder string) (*Run, error) {
 			g.Tasks[t].Pairs = task.Pairs
 		}
 	}
-	return r, checkpoint.Read(filepath.Join(model, tensorsFile), r.ownParams(), nn.Params{})
+	return r, checkpoint.Read(filepath.Join(model, tensorsFile), "the experiment", r.ownParams(), nn.Params{})
 }
 
 // encoder returns the encoder of a run whose weights lie in a folder: the one that its experiment file names, else the one

@@ -22,9 +22,9 @@ func Write(path string, params []*nn.Param, corner nn.Params) error {
 	return safetensors.Write(path, tensors, nil)
 }
 
-// Read fills in params, made below corner, from a file that Write has written; what is missing, too much, of another
-// shape or not finite is one error.
-func Read(path string, params []*nn.Param, corner nn.Params) error {
+// Read fills in params, made below corner with or without values, from a file that Write has written; what is missing,
+// too much, of another shape or not finite is one error. asker is what errors call the one who asks for these params.
+func Read(path, asker string, params []*nn.Param, corner nn.Params) error {
 	file, err := safetensors.Open(path)
 	if err != nil {
 		return err
@@ -41,7 +41,7 @@ func Read(path string, params []*nn.Param, corner nn.Params) error {
 			wrong = append(wrong, fmt.Errorf("%s: no tensor %q", path, name))
 			continue
 		case !slices.Equal(info.Shape, w.Shape):
-			wrong = append(wrong, fmt.Errorf("%s: tensor %q has shape %v; the experiment makes it %v", path, name, info.Shape, w.Shape))
+			wrong = append(wrong, fmt.Errorf("%s: tensor %q has shape %v; %s asks for %v", path, name, info.Shape, asker, w.Shape))
 			continue
 		}
 		values, err := file.Floats(name)
@@ -53,12 +53,16 @@ func Read(path string, params []*nn.Param, corner nn.Params) error {
 			wrong = append(wrong, fmt.Errorf("%s: tensor %q has %v at place %d; want numbers that are finite", path, name, values[i], i))
 			continue
 		}
-		copy(w.Data, values)
+		if w.Data == nil {
+			w.Data = values
+		} else {
+			copy(w.Data, values)
+		}
 		w.Changed()
 	}
 	for _, info := range file.Tensors() {
 		if !known[info.Name] {
-			wrong = append(wrong, fmt.Errorf("%s: tensor %q belongs to no part of the experiment", path, info.Name))
+			wrong = append(wrong, fmt.Errorf("%s: tensor %q is none that %s asks for", path, info.Name, asker))
 		}
 	}
 	return errors.Join(wrong...)
