@@ -187,6 +187,9 @@ func readCheckpoint(folder, run string) (checkpointModel, error) {
 		return checkpointModel{}, fmt.Errorf("%s: the frozen encoder it was trained with is not in %s; want it there", path, encoder)
 	}
 	for _, name := range slices.Sorted(maps.Keys(about.Encoder.SHA256)) {
+		if !filepath.IsLocal(filepath.FromSlash(name)) {
+			return checkpointModel{}, fmt.Errorf("%s: its frozen encoder's file %q is out of its folder", path, name)
+		}
 		file := filepath.Join(tokenizerFolder(encoder), filepath.FromSlash(name))
 		sum, err := sumFile(file)
 		switch {
@@ -226,6 +229,11 @@ func sumFiles(folder string, files []string) (map[string]string, error) {
 }
 
 func sumFile(path string) (string, error) {
+	if info, err := os.Stat(path); err != nil {
+		return "", err
+	} else if !info.Mode().IsRegular() {
+		return "", fmt.Errorf("%s: not a file", path)
+	}
 	file, err := os.Open(path)
 	if err != nil {
 		return "", err

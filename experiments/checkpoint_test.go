@@ -143,6 +143,25 @@ func TestAFrozenEncoderIsTheFilesThatAreRead(t *testing.T) {
 	}
 }
 
+func TestSumsOfAHostileCheckpoint(t *testing.T) {
+	path, base := frozenExperiment(t)
+	folder := filepath.Join(t.TempDir(), "run")
+	run, _ := trainSmall(t, path, folder, "training.num_epochs=1")
+	if err := os.Mkdir(filepath.Join(base, "sub"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"../../dev/zero": `file "../../dev/zero" is out of its folder`, "sub": "sub: not a file"} {
+		run.encoderSums[name] = "0"
+		if err := run.save(filepath.Join(folder, bestDir)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := OpenRun(folder); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("OpenRun = %v, want %q", err, want)
+		}
+		delete(run.encoderSums, name)
+	}
+}
+
 // Once sums were of all files with some endings in the encoder's folder, read or not.
 func TestAFrozenEncoderWhoseSumsAreOfAnEarlierJengaOpens(t *testing.T) {
 	path, base := frozenExperiment(t)
