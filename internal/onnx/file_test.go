@@ -1,10 +1,12 @@
 package onnx
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -190,6 +192,33 @@ func TestABrokenFileIsAnErrorThatSaysWhatIsWrong(t *testing.T) {
 			want := strings.ReplaceAll(test.want, "FOLDER", folder)
 			if err == nil || !strings.HasPrefix(err.Error(), want) {
 				t.Errorf("New gives the error\n %v, want\n %s", err, want)
+			}
+		})
+	}
+}
+
+func TestAGraphOfEmptyPartsTakesLittleMemory(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		field protowire.Number
+		parts int
+		most  uint64 // bytes
+		want  string // error
+	}{
+		{"nodes", 1, 1_000_000, 160 << 20, ""},
+		{"too many nodes", 1, 1_000_001, 1 << 20, "1000001 nodes; at most 1000000 are read: an encoder's graph has thousands"},
+		{"too many initializers", 5, 1_000_001, 1 << 20, "1000001 initializers; at most 1000000 are read: an encoder's graph has thousands"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			data := message{}.bytes(7, bytes.Repeat(message{}.bytes(test.field, nil), test.parts))
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			_, err := New(data, t.TempDir())
+			if runtime.ReadMemStats(&after); after.TotalAlloc-before.TotalAlloc > test.most {
+				t.Errorf("it took %d bytes, want at most %d", after.TotalAlloc-before.TotalAlloc, test.most)
+			}
+			if (err == nil) != (test.want == "") || err != nil && err.Error() != test.want {
+				t.Errorf("New gives the error %v, want %s", err, test.want)
 			}
 		})
 	}

@@ -131,27 +131,50 @@ func (f field) ints(to []int64) ([]int64, error) {
 	return to, nil
 }
 
+// maxParts is how many nodes, and how many initializers, a graph has at most: each takes more memory than a file needs to
+// ask for it.
+const maxParts = 1_000_000
+
 // parseModel reads a ModelProto.
 func parseModel(data []byte) (*graph, error) {
-	var g *graph
-	err := fields(data, func(f field) (err error) {
-		if f.number == 7 && f.kind == protowire.BytesType {
-			g, err = parseGraph(f.bytes)
+	var message []byte
+	nodes, initializers := 0, 0
+	err := fields(data, func(f field) error {
+		if f.number != 7 || f.kind != protowire.BytesType {
+			return nil
 		}
-		return err
+		message, nodes, initializers = f.bytes, 0, 0
+		return fields(f.bytes, func(f field) error {
+			switch {
+			case f.number == 1 && f.kind == protowire.BytesType:
+				nodes++
+			case f.number == 5 && f.kind == protowire.BytesType:
+				initializers++
+			}
+			return nil
+		})
 	})
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, fmt.Errorf("truncated, or no ONNX file: %w", err)
-	}
-	if g == nil {
+	case message == nil:
 		return nil, errors.New("no ONNX file: it holds no graph")
+	case nodes > maxParts:
+		return nil, fmt.Errorf("%d nodes; at most %d are read: an encoder's graph has thousands", nodes, maxParts)
+	case initializers > maxParts:
+		return nil, fmt.Errorf("%d initializers; at most %d are read: an encoder's graph has thousands", initializers, maxParts)
+	}
+
+	g := &graph{nodes: make([]node, 0, nodes), initializers: make([]*initializer, 0, initializers)}
+	if err := g.parse(message); err != nil {
+		return nil, fmt.Errorf("truncated, or no ONNX file: %w", err)
 	}
 	return g, nil
 }
 
-func parseGraph(message []byte) (*graph, error) {
-	g := &graph{}
-	err := fields(message, func(f field) error {
+// parse reads a GraphProto.
+func (g *graph) parse(message []byte) error {
+	return fields(message, func(f field) error {
 		switch {
 		case f.number == 1 && f.kind == protowire.BytesType:
 			n, err := parseNode(f.bytes)
@@ -172,11 +195,10 @@ func parseGraph(message []byte) (*graph, error) {
 		}
 		return nil
 	})
-	return g, err
 }
 
 func parseNode(message []byte) (node, error) {
-	n := node{attributes: map[string]attribute{}}
+	var n node
 	err := fields(message, func(f field) (err error) {
 		var s string
 		switch f.number {
@@ -193,6 +215,9 @@ func parseNode(message []byte) (node, error) {
 		case 5:
 			var a attribute
 			if s, a, err = parseAttribute(f.bytes); err == nil {
+				if n.attributes == nil {
+					n.attributes = map[string]attribute{}
+				}
 				n.attributes[s] = a
 			}
 		case 7:
