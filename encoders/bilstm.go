@@ -10,6 +10,7 @@ import (
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/internal/checkpoint"
+	"github.com/jenga-nlp/jenga/internal/jsonfile"
 	"github.com/jenga-nlp/jenga/internal/kernel"
 	"github.com/jenga-nlp/jenga/nn"
 )
@@ -134,10 +135,10 @@ func readBiLSTMConfig(path string) (c bilstmConfig, err error) {
 	if err != nil {
 		return c, err
 	}
-	if err = json.Unmarshal(text, &c); err == nil {
-		err = c.check()
+	if err := jsonfile.Unmarshal(path, text, &c); err != nil {
+		return c, err
 	}
-	if err != nil {
+	if err := c.check(); err != nil {
 		return c, fmt.Errorf("%s: %w", path, err)
 	}
 	return c, nil

@@ -29,7 +29,8 @@ func TestABiLSTMThatCannotBeOpened(t *testing.T) {
 		"a vocabulary that is not there":    {`{"model_type":"bilstm","vocab_size":8000000,"embedding":64,"layers":2,"hidden":5}`, `tensor "embeddings.weight" has shape [20 6]; config.json asks for [8000000 64]`},
 		"fewer layers":                      {`{"model_type":"bilstm","vocab_size":20,"embedding":6,"layers":1,"hidden":5}`, `tensor "layer.1.forward.input" is none that config.json asks for`},
 		"a smaller vocabulary":              {`{"model_type":"bilstm","vocab_size":19,"embedding":6,"layers":2,"hidden":5}`, "vocab_size is 19, but the tokenizer has 20"},
-		"no JSON":                           {`{`, "unexpected end"},
+		"no JSON":                           {`{`, filepath.Join(folder, "config.json") + ":1: unexpected end of JSON input"},
+		"a size that is no number":          {"{\"model_type\":\"bilstm\",\n\"layers\":\"2\"}", filepath.Join(folder, "config.json") + ":2: layers is a string; want a whole number"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if err := os.WriteFile(filepath.Join(folder, "config.json"), []byte(c.config), 0o644); err != nil {

@@ -18,6 +18,7 @@ import (
 	"github.com/jenga-nlp/jenga/encoders"
 	"github.com/jenga-nlp/jenga/heads"
 	"github.com/jenga-nlp/jenga/internal/checkpoint"
+	"github.com/jenga-nlp/jenga/internal/jsonfile"
 	"github.com/jenga-nlp/jenga/nn"
 )
 
@@ -163,8 +164,8 @@ func readCheckpoint(folder, run string) (checkpointModel, error) {
 		return checkpointModel{}, err
 	}
 	var about checkpointModel
-	if err := json.Unmarshal(text, &about); err != nil {
-		return checkpointModel{}, fmt.Errorf("%s: %w", path, err)
+	if err := jsonfile.Unmarshal(path, text, &about); err != nil {
+		return checkpointModel{}, err
 	}
 	if about.Format != checkpointFormat {
 		return checkpointModel{}, fmt.Errorf("%s: format %d; this jenga reads %d", path, about.Format, checkpointFormat)

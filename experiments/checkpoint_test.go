@@ -245,6 +245,16 @@ func remove(t *testing.T, path string) {
 	}
 }
 
+func TestAModelFileThatIsNotReadSaysWhere(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "run")
+	trainSmall(t, smallExperiment(t, ""), folder, "training.num_epochs=1")
+	path := filepath.Join(folder, bestDir, modelFile)
+	writeFile(t, path, "{\n\"format\": \"1\"}")
+	if _, err := OpenRun(folder); err == nil || err.Error() != path+":2: format is a string; want a whole number" {
+		t.Errorf("OpenRun = %v", err)
+	}
+}
+
 func TestACheckpointOpensWhereItsRunIs(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "run")
 	trainSmall(t, smallExperiment(t, ""), folder, "training.num_epochs=1")

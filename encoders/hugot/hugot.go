@@ -4,7 +4,6 @@ package hugot
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/encoders"
+	"github.com/jenga-nlp/jenga/internal/jsonfile"
 	"github.com/jenga-nlp/jenga/internal/onnx"
 	"github.com/jenga-nlp/jenga/nn"
 )
@@ -100,8 +100,8 @@ func readConfig(path string, site encoders.Site) (config, error) {
 	if err != nil {
 		return c, err
 	}
-	if err := json.Unmarshal(data, &c); err != nil {
-		return c, fmt.Errorf("%s: %w", name, err)
+	if err := jsonfile.Unmarshal(name, data, &c); err != nil {
+		return c, err
 	}
 	switch {
 	case c.Vocabulary < 1:

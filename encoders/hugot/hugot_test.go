@@ -117,6 +117,8 @@ func TestWhatCannotBeOpenedIsAnErrorThatNamesTheFile(t *testing.T) {
 			want: "FILE: no config.json beside it, which gives vocab_size and max_position_embeddings"},
 		{name: "no vocabulary", config: `{}`, option: Options{"go"}, site: encoders.Site{Model: "FILE"},
 			want: "FOLDER/config.json: vocab_size is 0; want at least 1"},
+		{name: "vocabulary that is no number", config: "{\n\"vocab_size\": \"9\"}", option: Options{"go"}, site: encoders.Site{Model: "FILE"},
+			want: "FOLDER/config.json:2: vocab_size is a string; want a whole number"},
 		{name: "no positions", config: `{"vocab_size": 9}`, option: Options{"go"}, site: encoders.Site{Model: "FILE"},
 			want: "FOLDER/config.json: max_position_embeddings is 0; want at least 1"},
 		{name: "too many tokens", config: `{"vocab_size": 9, "max_position_embeddings": 9}`, option: Options{"go"},

@@ -1,13 +1,13 @@
 package transformer
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"reflect"
+
+	"github.com/jenga-nlp/jenga/internal/jsonfile"
 )
 
 const maxConfigBytes = 16 << 20 // a config.json may list a label for each word of a vocabulary
@@ -53,10 +53,10 @@ func readConfig(path string) (Config, map[string]json.RawMessage, error) {
 	var kind struct {
 		Type *string `json:"model_type"`
 	}
-	if err := unmarshal(path, data, &keys); err != nil {
+	if err := jsonfile.Unmarshal(path, data, &keys); err != nil {
 		return Config{}, nil, err
 	}
-	if err := unmarshal(path, data, &kind); err != nil {
+	if err := jsonfile.Unmarshal(path, data, &kind); err != nil {
 		return Config{}, nil, err
 	}
 	if kind.Type == nil {
@@ -92,7 +92,7 @@ func readBERT(path string, data []byte) (Config, []error, error) {
 		Vocabulary: 30522, Width: 768, Layers: 12, Heads: 12, FeedForward: 3072, MaxPositions: 512, Types: 2,
 		Activation: "gelu", Dropout: 0.1, AttentionDropout: 0.1, Epsilon: 1e-12, Positions: "absolute",
 	}
-	if err := unmarshal(path, data, &f); err != nil {
+	if err := jsonfile.Unmarshal(path, data, &f); err != nil {
 		return Config{}, nil, err
 	}
 	refused := refuseSizes([]size{
@@ -126,7 +126,7 @@ func readDistilBERT(path string, data []byte) (Config, []error, error) {
 		Vocabulary: 30522, Width: 768, Layers: 6, Heads: 12, FeedForward: 3072, MaxPositions: 512,
 		Activation: "gelu", Dropout: 0.1, AttentionDropout: 0.1,
 	}
-	if err := unmarshal(path, data, &f); err != nil {
+	if err := jsonfile.Unmarshal(path, data, &f); err != nil {
 		return Config{}, nil, err
 	}
 	refused := refuseSizes([]size{
@@ -204,41 +204,6 @@ func configKeys(c Config) map[string]json.RawMessage {
 	_ = json.Unmarshal(data, &keys) // what Marshal wrote
 	keys["model_type"], _ = json.Marshal(c.Layout)
 	return keys
-}
-
-// unmarshal reads JSON, its errors naming the file and the line.
-func unmarshal(path string, data []byte, into any) error {
-	err := json.Unmarshal(data, into)
-	var syntax *json.SyntaxError
-	var kind *json.UnmarshalTypeError
-	switch {
-	case errors.As(err, &syntax):
-		return fmt.Errorf("%s:%d: %w", path, line(data, syntax.Offset), err)
-	case errors.As(err, &kind) && kind.Field == "":
-		return fmt.Errorf("%s: it holds a JSON %s; want an object", path, kind.Value)
-	case errors.As(err, &kind):
-		return fmt.Errorf("%s:%d: %s is a %s; want %s", path, line(data, kind.Offset), kind.Field, kind.Value, wanted(kind))
-	case err != nil:
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	return nil
-}
-
-func line(data []byte, offset int64) int {
-	return 1 + bytes.Count(data[:min(offset, int64(len(data)))], []byte("\n"))
-}
-
-// wanted returns what a key should have held.
-func wanted(err *json.UnmarshalTypeError) string {
-	switch err.Type.Kind() {
-	case reflect.Int:
-		return "a whole number"
-	case reflect.Float64:
-		return "a number"
-	case reflect.Bool:
-		return "true or false"
-	}
-	return "a string"
 }
 
 // readAll reads a file of at most max bytes.

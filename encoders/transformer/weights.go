@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/jenga-nlp/jenga/internal/jsonfile"
 	"github.com/jenga-nlp/jenga/internal/onnx"
 	"github.com/jenga-nlp/jenga/internal/safetensors"
 )
@@ -128,7 +129,7 @@ func openShards(index string) (*weights, error) {
 	var file struct {
 		Map map[string]string `json:"weight_map"` // tensor to file
 	}
-	if err := unmarshal(index, data, &file); err != nil {
+	if err := jsonfile.Unmarshal(index, data, &file); err != nil {
 		return nil, err
 	}
 	w := &weights{path: index, paths: []string{index}, tensors: map[string]tensor{}}

@@ -46,7 +46,7 @@ func Read(path, asker string, params []*nn.Param, corner nn.Params) error {
 		}
 		values, err := file.Floats(name)
 		if err != nil {
-			wrong = append(wrong, err)
+			wrong = append(wrong, fmt.Errorf("%s: %w", path, err))
 			continue
 		}
 		if i := slices.IndexFunc(values, func(v float32) bool { return math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) }); i >= 0 {
