@@ -43,10 +43,9 @@ func (i Info) Bytes() int64 { return i.end - i.begin }
 
 // File is an open file. Tensors are read one by one; many goroutines may do so at once.
 type File struct {
-	r        io.ReaderAt
-	tensors  []Info // in the order of their bytes
-	byName   map[string]int
-	metadata map[string]string
+	r       io.ReaderAt
+	tensors []Info // in the order of their bytes
+	byName  map[string]int
 }
 
 // OpenFile is a File that is open on disk.
@@ -138,7 +137,8 @@ func (f *File) parse(header []byte) error {
 		}
 		seen[name] = true
 		if name == "__metadata__" {
-			if err := d.Decode(&f.metadata); err != nil {
+			var metadata map[string]string // read to refuse what is none
+			if err := d.Decode(&metadata); err != nil {
 				return fmt.Errorf("%q: %w", name, err)
 			}
 			continue
@@ -247,9 +247,6 @@ func compare(a, b int64) int {
 
 // Tensors returns what the file holds, in the order in which it lies there. It is not to be changed.
 func (f *File) Tensors() []Info { return f.tensors }
-
-// Metadata returns the strings of the header's __metadata__.
-func (f *File) Metadata() map[string]string { return f.metadata }
 
 // Info returns what the header says of a tensor; ok is false if there is none of that name.
 func (f *File) Info(name string) (info Info, ok bool) {
