@@ -7,7 +7,8 @@ import (
 	"github.com/jenga-nlp/jenga/corpus"
 )
 
-// feed gives one group's training batches, shuffled anew each time they begin again.
+// feed gives one group's training batches, shuffled anew each time they begin again. With BatchTokens a shuffle may make a
+// batch more or less than the first, by which epochs are counted, so that what is left goes over into the next epoch.
 type feed struct {
 	examples []*corpus.Example
 	lengths  []int
