@@ -56,6 +56,7 @@ func OpenRun(folder string) (*Run, error) {
 		}
 	}
 	for t, task := range e.Tasks {
+		learned := corpus.Record{Fields: map[string]any{}} // all labels of training
 		for _, head := range task.Heads {
 			at := filepath.Join(model, modelFile)
 			switch set := labels[headPlace{task.Name, head.Name}]; {
@@ -63,7 +64,12 @@ func OpenRun(folder string) (*Run, error) {
 				return nil, fmt.Errorf("%s: no head %q of task %q, which %s names", at, head.Name, task.Name, file)
 			case kinds[t].Answer().HasLabels() && len(set.Names()) == 0:
 				return nil, fmt.Errorf("%s: task %q: head %q: no labels", at, task.Name, head.Name)
+			default:
+				learned.Fields[kinds[t].Answer().Field()+"."+head.Name] = set.Names()
 			}
+		}
+		if surveyor, ok := kinds[t].(tasks.Surveyor); ok {
+			surveyor.Survey([]corpus.Record{learned})
 		}
 	}
 	if err := r.build(kinds, labels, &mistakes); err != nil {

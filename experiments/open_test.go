@@ -45,6 +45,30 @@ func TestReadSaysAllThatIsWrongWithTheData(t *testing.T) {
 	}
 }
 
+func TestAnOpenedRunRepairsTagsToTheSchemeOfTraining(t *testing.T) {
+	const broken = "so O\nbad B-x\nday I-x\n\n" // by itself in bio
+	run, err := prepare(t, "  - {name: slots, type: ner, broken_tags: repair, data: {train: a.conll, dev: b.conll, test: b.conll}}\n",
+		map[string]string{"a.conll": "so O\ngood S-x\n\n" + broken, "b.conll": broken})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := run.Train(context.Background(), "run", nothing); err != nil {
+		t.Fatal(err)
+	}
+	opened, err := OpenRun("run")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := opened.Read(Test, "", nil); err != nil {
+		t.Fatal(err)
+	}
+	for name, run := range map[string]*Run{"trained": run, "opened": opened} {
+		if got := strings.Join(run.Texts[0].Examples[Test][0].Targets[0].Tags, " "); got != "O B-x E-x" {
+			t.Errorf("%s: tags %s, want O B-x E-x", name, got)
+		}
+	}
+}
+
 func TestASplitIsReadWithoutFilesThatAreNotPartOfIt(t *testing.T) {
 	const data = `{"text": "so good", "label": "good"}` + "\n" + `{"text": "so bad", "label": "bad"}` + "\n"
 	run, err := prepare(t, "  - {name: mood, type: classification, data: {train: a.jsonl, dev: a.jsonl}}\n"+

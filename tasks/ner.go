@@ -11,7 +11,7 @@ func init() { Register("ner", NEROptions{Scheme: "auto", BrokenTags: "keep"}, Ne
 
 // NEROptions are the keys that may stand beside `type: ner`.
 type NEROptions struct {
-	Scheme     string `yaml:"scheme" choice:"auto|bio|bioes|io" doc:"how tags mark spans; auto: bioes where a text has tags E- or S-, else bio. Entities at offsets become tags of it"`
+	Scheme     string `yaml:"scheme" choice:"auto|bio|bioes|io" doc:"how tags mark spans; auto: bioes where training has tags E- or S-, else bio. Entities at offsets become tags of it"`
 	BrokenTags string `yaml:"broken_tags" choice:"keep|repair|error" doc:"what becomes of tags that break their scheme, as I-x behind O: they stay, mark the same spans in the scheme, or are refused"`
 }
 
@@ -28,7 +28,7 @@ type ner struct {
 
 // marks are what is seen of a task's data.
 type marks struct {
-	scheme  scheme  // of the first file that has tags; "": of none yet
+	scheme  scheme  // of the first file that has spans; "": of none yet
 	broken  remarks // tags that break their scheme and stay
 	widened remarks // entities that begin or end within a word
 }
@@ -68,7 +68,7 @@ func NewNER(o NEROptions, site Site) (Task, error) {
 	return ner{o, site, &marks{}}, nil
 }
 
-// Survey settles scheme auto by all tags of a file: a text of its own may have none that tell.
+// Survey settles scheme auto by all tags of the first file: a text of its own, and a later file, may have none that tell.
 func (n ner) Survey(records []corpus.Record) {
 	if n.seen.scheme != "" {
 		return
@@ -76,28 +76,32 @@ func (n ner) Survey(records []corpus.Record) {
 	var texts [][]string
 	for _, r := range records {
 		for _, head := range n.site.Heads {
-			if field := fieldOf(r, head, "tags", "entities"); field != "entities" {
-				if tags, _, err := r.Strings(field); err == nil { // else its example says so
-					texts = append(texts, tags)
-				}
+			field := fieldOf(r, head, "tags", "entities")
+			if r.Fields[field] == nil {
+				continue
+			}
+			if field == "entities" {
+				texts = append(texts, []string{"B"}) // they become tags that begin spans
+			} else if tags, ok, err := r.Strings(field); ok && err == nil { // else its example says so
+				texts = append(texts, tags)
 			}
 		}
 	}
 	if len(texts) > 0 {
-		n.seen.scheme = schemeOf(texts...)
+		n.seen.scheme = n.scheme(texts...)
 	}
 }
 
-// scheme is the one that tags of a text are mended to.
-func (n ner) scheme(tags []string) scheme {
-	s := n.seen.scheme
+// scheme is the one that is said, else that of the surveyed file, else that of some texts.
+func (n ner) scheme(texts ...[]string) scheme {
 	switch {
 	case n.Scheme != "auto":
 		return scheme(n.Scheme)
-	case s == "":
-		s = schemeOf(tags)
+	case n.seen.scheme != "":
+		return n.seen.scheme
 	}
-	if s == "io" {
+	s := schemeOf(texts...)
+	if s == "io" && n.BrokenTags != "keep" {
 		return "bio" // tags of io alone are bio's that lack their beginning
 	}
 	return s
@@ -130,7 +134,7 @@ func (n ner) target(r corpus.Record, field string, e corpus.Example) (corpus.Tar
 			target.Tags = n.scheme(target.Tags).mend(target.Tags)
 		case n.BrokenTags == "error":
 			err = n.scheme(target.Tags).check(r.Place, target.Tags)
-		case n.Scheme != "auto" || n.seen.scheme != "io":
+		default:
 			n.countBroken(r.Place, target.Tags)
 		}
 		return target, err
@@ -140,14 +144,18 @@ func (n ner) target(r corpus.Record, field string, e corpus.Example) (corpus.Tar
 		return corpus.Target{}, err
 	}
 	tags, err := n.entityTags(entities, e)
-	if err == nil && n.Scheme != "auto" {
-		tags = scheme(n.Scheme).mend(tags)
+	if err != nil {
+		return corpus.Target{}, err
 	}
-	return corpus.Target{Tags: tags}, err
+	return corpus.Target{Tags: n.scheme(tags).mend(tags)}, nil
 }
 
+// countBroken counts tags whose spans f1_strict does not count: that of io counts all.
 func (n ner) countBroken(at corpus.Place, tags []string) {
 	s := n.scheme(tags)
+	if s == "io" {
+		return
+	}
 	for i, tag := range s.mend(tags) {
 		if tag != tags[i] {
 			n.seen.broken.add("%q for %q, tag %d of %s", tags[i], tag, i+1, at)
@@ -205,7 +213,7 @@ func textOf(e corpus.Example, entity corpus.Entity) string {
 
 func (n ner) Judge(gold []corpus.Target, predicted []corpus.Prediction) []Metric {
 	want, got := tagsOf(gold, predicted)
-	return append(judgeSpans(want, got), judgeStrictly(n.Scheme, want, got)...)
+	return append(judgeSpans(want, got), n.scheme(want...).judgeStrictly(want, got)...)
 }
 
 func (n ner) Answer() corpus.Answer { return corpus.TagPerWord }

@@ -119,12 +119,9 @@ func (s scheme) check(at corpus.Place, tags []string) error {
 	return nil
 }
 
-// judgeStrictly adds to the figures of spans those of seqeval's strict mode in a scheme; auto is that of the gold tags.
-func judgeStrictly(how string, gold, predicted [][]string) []Metric {
-	s, ts := scheme(how), tallies{}
-	if how == "auto" {
-		s = schemeOf(gold...)
-	}
+// judgeStrictly gives the figures of spans of seqeval's strict mode in the scheme.
+func (s scheme) judgeStrictly(gold, predicted [][]string) []Metric {
+	ts := tallies{}
 	for i, tags := range gold {
 		ts.addSpans(s.spans(tags), s.spans(judged(tags, predicted[i])))
 	}

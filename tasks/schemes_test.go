@@ -1,6 +1,7 @@
 package tasks_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
@@ -147,11 +148,43 @@ func TestSchemeAutoIsSettledByAWholeFile(t *testing.T) {
 	}
 }
 
-func TestTagsOfIOAreNoBrokenOnes(t *testing.T) {
-	task, r := nerOf(t, "auto", "keep"), record(map[string]any{"words": []any{"a", "b"}, "tags": []string{"O", "I-x"}})
-	task.(tasks.Surveyor).Survey([]corpus.Record{r})
-	if _, err := task.Example(r); err != nil || len(task.(plugin.Remarker).Remarks()) > 0 {
-		t.Errorf("%v, it says %q", err, task.(plugin.Remarker).Remarks())
+func TestNoTagBreaksIO(t *testing.T) {
+	for scheme, tags := range map[string][]string{"auto": {"O", "I-x"}, "io": {"B-x", "E-x"}} { // whose f1_strict counts all spans
+		task, r := nerOf(t, scheme, "keep"), record(map[string]any{"words": []any{"a", "b"}, "tags": tags})
+		task.(tasks.Surveyor).Survey([]corpus.Record{r})
+		if _, err := task.Example(r); err != nil || len(task.(plugin.Remarker).Remarks()) > 0 {
+			t.Errorf("scheme %s, %q: %v, it says %q", scheme, tags, err, task.(plugin.Remarker).Remarks())
+		}
+	}
+}
+
+func TestFiguresAndEntitiesAreOfTheSchemeOfTheFirstFile(t *testing.T) {
+	texts := func(tags ...string) []corpus.Record {
+		return []corpus.Record{record(map[string]any{"words": []any{"a", "b"}, "tags": tags})}
+	}
+	ofEntities := record(map[string]any{"text": "Rome", "entities": []any{map[string]any{"start": json.Number("0"), "end": json.Number("4"), "label": "x"}}})
+	for _, c := range []struct {
+		first  []corpus.Record
+		strict float64 // of a span that bioes has no end of
+		tags   string
+	}{
+		{texts("S-x", "O"), 0, "S-x"},
+		{texts("B-x", "O"), 1, "B-x"},
+		{[]corpus.Record{ofEntities}, 1, "B-x"},
+	} {
+		task := nerOf(t, "auto", "keep")
+		task.(tasks.Surveyor).Survey(c.first)
+		task.(tasks.Surveyor).Survey(texts("O", "S-x")) // which comes too late
+
+		metrics := task.Judge([]corpus.Target{{Tags: tagsOf("B-x I-x")}}, []corpus.Prediction{{Tags: tagsOf("B-x I-x")}})
+		at := slices.IndexFunc(metrics, func(m tasks.Metric) bool { return m.Name == "f1_strict" })
+		if got := metrics[at].Value; got != c.strict {
+			t.Errorf("behind %v: f1_strict %v, want %v", c.first[0].Fields, got, c.strict)
+		}
+		e, err := task.Example(ofEntities)
+		if err != nil || strings.Join(e.Targets[0].Tags, " ") != c.tags {
+			t.Errorf("behind %v: entities are %v, %v, want %s", c.first[0].Fields, e.Targets, err, c.tags)
+		}
 	}
 }
 

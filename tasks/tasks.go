@@ -25,7 +25,8 @@ type Metric struct {
 	Lower bool    // is better
 }
 
-// Surveyor is a Task that looks at all records of a file before it makes examples of them.
+// Surveyor is a Task that looks at all records of a file before it makes examples of them: those of training first, or, of
+// a trained run, one with all labels of each head.
 type Surveyor interface {
 	Survey(records []corpus.Record)
 }
