@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -40,6 +41,9 @@ func InJSON(text string) (value any, ok bool) {
 	return value, d.Decode(&value) == nil
 }
 
+// pythonList is a list of texts as pandas writes it: with quotes of either kind.
+var pythonList = regexp.MustCompile(`(?s)^\s*\[['"].*['"]\]\s*$`)
+
 // Strings returns a field that holds a list of values, which a text may hold in JSON; any other text stands for its parts
 // between blanks, and null in a list for "". ok is false where the field is absent, null or an empty text.
 func (r Record) Strings(field string) (values []string, ok bool, err error) {
@@ -47,8 +51,8 @@ func (r Record) Strings(field string) (values []string, ok bool, err error) {
 	if text, isText := value.(string); isText {
 		if list, held := InJSON(text); held {
 			value = list
-		} else if strings.HasPrefix(text, "['") && strings.HasSuffix(text, "']") {
-			return nil, false, fmt.Errorf(`%s: field %q is a list in Python, %s; want one in JSON, ["a", "b"], or a b`, r.Place, field, start(text))
+		} else if pythonList.MatchString(text) {
+			return nil, false, fmt.Errorf(`%s: field %q is a list in Python, %s; want one in JSON, ["a", "b"], or a b`, r.Place, field, start(strings.TrimSpace(text)))
 		}
 	}
 	switch v := value.(type) {

@@ -38,6 +38,8 @@ func TestCellsMayHoldListsInJSON(t *testing.T) {
 		`[]`:                 `[]`,
 		`[ sic ] to`:         `["[" "sic" "]" "to"]`,
 		`['N', 'V']`:         `data.csv:2: field "tags" is a list in Python, ['N', 'V']; want one in JSON, ["a", "b"], or a b`,
+		` ["it's", 'V'] `:    `data.csv:2: field "tags" is a list in Python, ["it's", 'V']; want one in JSON, ["a", "b"], or a b`,
+		`[" go away`:         `["[\"" "go" "away"]`,
 	} {
 		values, _, err := Record{Place: Place{File: "data.csv", Line: 2}, Fields: map[string]any{"tags": cell}}.Strings("tags")
 		got := fmt.Sprintf("%q", values)
