@@ -8,15 +8,19 @@ import (
 
 // Place is where in a data file something stands.
 type Place struct {
-	File string
-	Line int // from 1; 0: the whole file
+	File  string
+	Line  int    // from 1; 0: the whole file
+	Entry string // of the line, which may hold several: record 3; "" where it holds one
 }
 
 func (p Place) String() string {
 	if p.Line == 0 {
 		return p.File
 	}
-	return fmt.Sprintf("%s:%d", p.File, p.Line)
+	if p.Entry == "" {
+		return fmt.Sprintf("%s:%d", p.File, p.Line)
+	}
+	return fmt.Sprintf("%s:%d, %s", p.File, p.Line, p.Entry)
 }
 
 // Span is a stretch of bytes of a text, End exclusive.

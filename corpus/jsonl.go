@@ -52,12 +52,13 @@ func (d *reader) json() {
 
 // array reads the rest of an array of objects.
 func (d *reader) array() {
-	for {
+	for n := 1; ; n++ {
 		c, ok := d.skipSpace()
 		if c == ']' && len(d.records) == 0 && len(d.shown) == 0 {
 			break
 		}
 		at := d.place
+		at.Entry = fmt.Sprint("record ", n)
 		if ok {
 			d.in.UnreadByte()
 		}
@@ -66,9 +67,10 @@ func (d *reader) array() {
 			return
 		}
 		if len(text) == 0 {
-			d.add(at, "a comma without a record; want one between records alone")
+			d.add(d.place, "a comma without a record; want one between records alone")
 		} else if fields, lines, err := object([]byte(d.decode(text, at))); err != nil {
-			d.add(Place{at.File, at.Line + lines}, "%w; want an array of JSON objects", err)
+			at.Line += lines
+			d.add(at, "%w; want an array of JSON objects", err)
 		} else {
 			d.keep(at, fields)
 		}

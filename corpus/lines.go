@@ -24,7 +24,7 @@ func (d *reader) next() (line string, ok bool) {
 			continue
 		}
 		if err != nil && err != io.EOF {
-			d.add(Place{d.file, d.place.Line + 1}, "%w", err)
+			d.add(Place{File: d.file, Line: d.place.Line + 1}, "%w", err)
 			return "", false
 		}
 		if err == io.EOF && len(d.line) == 0 && !long {

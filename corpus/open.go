@@ -137,7 +137,7 @@ func newReader(r io.Reader, name string, f Format, m *mistakes) *reader {
 // mark reads the byte-order mark, if there is one.
 func (d *reader) mark() {
 	head, _ := d.in.Peek(3)
-	first := Place{d.file, 1}
+	first := Place{File: d.file, Line: 1}
 	switch {
 	case bytes.HasPrefix(head, []byte("\xff\xfe")) || bytes.HasPrefix(head, []byte("\xfe\xff")):
 		d.add(first, "the file is UTF-16; save it as UTF-8")

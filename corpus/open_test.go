@@ -74,7 +74,7 @@ func TestRead(t *testing.T) {
 				t.Fatalf("got %d records, want %d", len(records), len(c.want))
 			}
 			for i, want := range c.want {
-				if got := records[i]; got.Place != (Place{c.name, want.line}) || !reflect.DeepEqual(got.Fields, want.fields) {
+				if got := records[i]; got.Place.File != c.name || got.Place.Line != want.line || !reflect.DeepEqual(got.Fields, want.fields) {
 					t.Errorf("got %v %q, want %v %q", got.Place, got.Fields, want.line, want.fields)
 				}
 			}
@@ -114,7 +114,7 @@ func TestPackedFilesReadAsUnpackedOnes(t *testing.T) {
 	path := filepath.Join(dir, "x.csv.gz")
 	write(t, path, packed.String())
 	records, err := Open(path, Format{})
-	if err != nil || len(records) != 1 || records[0].Fields["text"] != "a" || records[0].Place != (Place{path, 2}) {
+	if err != nil || len(records) != 1 || records[0].Fields["text"] != "a" || records[0].Place != (Place{File: path, Line: 2}) {
 		t.Errorf("got %v, %v", records, err)
 	}
 
@@ -143,7 +143,7 @@ func TestSizesAreBounded(t *testing.T) {
 	z.Close()
 	for name, c := range map[string]struct{ name, data, want string }{
 		"a line":              {"x.jsonl", `{"text": "a"}` + "\n" + long + "\n3\n", "x.jsonl:2: the line has more than 16 MiB; want one record a line\nx.jsonl:3: the record is a number; want one JSON object a line"},
-		"a record":            {"x.json", "[\n\"" + long + `"]`, "x.json:2: the record has more than 16 MiB; want one record an element"},
+		"a record":            {"x.json", "[\n\"" + long + `"]`, "x.json:2, record 1: the record has more than 16 MiB; want one record an element"},
 		"a row":               {"x.csv", "text\n\"a\n" + strings.Repeat(long[:1<<20]+"\n", 17), "x.csv:2: the row has a quote that is not closed; close it, or quote: none where quotes are letters"},
 		"columns":             {"x.csv", strings.Repeat(",", maxColumns) + "\n", "x.csv:1: the row has more than 4096 columns; want one record a row"},
 		"columns of conll":    {"x.conll", strings.Repeat("x ", maxColumns+1) + "\n", "x.conll:1: the line has more than 4096 columns; want a word and its tags on a line"},

@@ -75,7 +75,7 @@ func TestCellsMayHoldAnswersInJSON(t *testing.T) {
 }
 
 func TestExampleHasTextPairAndWords(t *testing.T) {
-	at := Place{"file", 7}
+	at := Place{File: "file", Line: 7}
 	for name, c := range map[string]struct {
 		fields map[string]any
 		want   Example

@@ -37,9 +37,9 @@ type squadParagraph struct {
 }
 
 // squad reads a file in SQuAD's form: a record for each question, with the fields question, context, the article's
-// title, answers and what else the question has. It stands in the line where its paragraph begins.
+// title, answers and what else the question has. Its place is the line where its paragraph begins, and its id or number.
 func (d *reader) squad() {
-	first := Place{d.file, 1}
+	first := Place{File: d.file, Line: 1}
 	raw, err := io.ReadAll(io.LimitReader(d.in, maxSquad+1))
 	switch {
 	case err != nil:
@@ -52,7 +52,7 @@ func (d *reader) squad() {
 	text := []byte(d.decode(raw, first))
 	var file squadFile
 	if at, err := unmarshal(text, &file); err != nil {
-		d.add(Place{d.file, lineOf(text, at)}, "not SQuAD's form: %w", err)
+		d.add(Place{File: d.file, Line: lineOf(text, at)}, "not SQuAD's form: %w", err)
 		return
 	}
 	line, done, newline := 1, 0, []byte("\n") // of the file, up to a paragraph
@@ -60,7 +60,7 @@ func (d *reader) squad() {
 		for _, p := range article.Paragraphs {
 			before, behind, _ := bytes.Cut(text[done:], p)
 			line += bytes.Count(before, newline)
-			d.paragraph(Place{d.file, line}, article.Title, p)
+			d.paragraph(Place{File: d.file, Line: line}, article.Title, p)
 			line += bytes.Count(p, newline)
 			done = len(text) - len(behind)
 		}
@@ -80,7 +80,12 @@ func (d *reader) paragraph(at Place, title any, raw []byte) {
 			continue
 		}
 		q["context"], q["title"] = p.Context, title
-		d.keep(at, q)
+		own := at
+		own.Entry = fmt.Sprint("question ", len(d.records)+1)
+		if id, ok := scalar(q["id"]); ok && id != "" {
+			own.Entry = fmt.Sprintf("question %q", id)
+		}
+		d.keep(own, q)
 	}
 }
 
