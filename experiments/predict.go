@@ -139,7 +139,7 @@ func (p *Predictor) Answer(examples []*corpus.Example) ([]Answer, error) {
 	}
 	for b, e := range examples {
 		if answers[b].Err == nil && len(answers[b].Tasks) == 0 {
-			answers[b].Err = fmt.Errorf("%s: no pair: the model answers about two texts; want a JSON object with text and pair, or with question and context", e.Place)
+			answers[b].Err = fmt.Errorf("%s: no pair: the model answers about two texts; want a JSON object with text and pair, or with question and context, and no text or words beside those", e.Place)
 		}
 	}
 	return answers, nil
@@ -341,26 +341,31 @@ func finite(v float64) *float64 {
 	return &v
 }
 
-// Columns are what files call text, pair and words, in the order in which they are looked for.
+// Columns are what files call text, pair and words, in the order in which they are looked for; and question, where a task
+// asks for a part of a context.
 type Columns map[string][]string
 
 // Columns lists what the data of a run's tasks call texts.
 func (r *Run) Columns() Columns {
 	columns := Columns{}
-	for _, task := range r.Experiment.Tasks {
+	kinds := r.kinds()
+	for t, task := range r.Experiment.Tasks {
 		for _, named := range [][2]string{{"text", "text"}, {"text", "question"}, {"pair", "pair"}, {"pair", "context"}, {"words", "words"}} {
 			role, theirs := named[0], task.Data.Format.Fields[named[1]]
 			if theirs != "" && !slices.Contains(columns[role], theirs) {
 				columns[role] = append(columns[role], theirs)
 			}
 		}
+		if kinds[t].Answer() == corpus.Quoted {
+			columns["question"] = []string{"question"}
+		}
 	}
 	return columns
 }
 
 // Input makes an example of line number n: plain text, or a JSON object with text, pair or words, by these names or those
-// that columns has, or with question and context, a pair too; what else that has is left alone. Errors begin with the
-// line.
+// that columns has, or with question and context, a pair too, which goes before ours where a task asks for it; what else
+// that has is left alone. Errors begin with the line.
 func Input(line string, n int, columns Columns) (*corpus.Example, error) {
 	place := corpus.Place{File: fmt.Sprintf("line %d", n)}
 	if n == 1 {
@@ -396,11 +401,16 @@ func object(line string, columns Columns) (map[string]any, error) {
 	}
 	given := maps.Clone(fields) // a column of one may have the name of another
 	taken := map[string]bool{}  // a field is one text, though several tasks may name it
+	named := map[string]bool{}  // what columns give
 	for _, role := range []string{"text", "pair", "words"} {
 		names := columns[role]
 		if at := slices.IndexFunc(names, func(name string) bool { return given[name] != nil && !taken[name] }); at >= 0 {
-			fields[role], taken[names[at]] = given[names[at]], true
+			fields[role], taken[names[at]], named[role] = given[names[at]], true, true
 		}
+	}
+	asked := columns["question"] != nil && given["question"] != nil && given["context"] != nil
+	if asked && !named["text"] && !named["words"] {
+		fields["text"], fields["pair"], fields["words"] = given["question"], given["context"], nil // whatever else there is
 	}
 	if fields["text"] == nil && fields["words"] == nil && fields["question"] == nil {
 		return nil, errors.New("a JSON object with no text, words or question")

@@ -15,7 +15,7 @@ import (
 )
 
 func TestInputTakesPlainTextAndJSON(t *testing.T) {
-	named := Columns{"text": {"body", "note"}, "pair": {"reply"}}
+	named, asked := Columns{"text": {"body", "note"}, "pair": {"reply"}}, Columns{"text": {"body"}, "pair": {"context"}, "question": {"question"}}
 	for _, test := range []struct {
 		line, text, pair, err string
 		columns               Columns
@@ -35,6 +35,11 @@ func TestInputTakesPlainTextAndJSON(t *testing.T) {
 		{line: `{"question": "Who sings?", "context": "adele sings"}`, text: "Who sings?", pair: "adele sings"},
 		{line: `{"question": "Who sings?"}`, text: "Who sings?"},
 		{line: `{"question": "Who sings?", "text": "play", "pair": "adele"}`, text: "play", pair: "adele"},
+		{line: `{"question": "Who sings?", "context": "adele sings", "text": "play"}`, text: "play"},
+		{line: `{"question": "Who sings?", "context": "adele sings", "text": "play", "pair": "x"}`, text: "Who sings?", pair: "adele sings", columns: asked},
+		{line: `{"question": "Who sings?", "context": "adele sings", "words": ["play"]}`, text: "Who sings?", pair: "adele sings", columns: asked},
+		{line: `{"question": "Who sings?", "text": "play"}`, text: "play", columns: asked},
+		{line: `{"question": "Who sings?", "context": "adele sings", "body": "play"}`, text: "play", pair: "adele sings", columns: asked},
 		{line: `{"text": "play"`, err: "line 1: unexpected EOF; want plain text, or a JSON object with text, pair or words, or with question and context"},
 		{line: `{"text": "play"} adele`, err: "line 1: the line goes on after the JSON object; want plain text, or a JSON object with text, pair or words, or with question and context"},
 		{line: `{"txt": "play"}`, err: "line 1: a JSON object with no text, words or question; want plain text, or a JSON object with text, pair or words, or with question and context"},
@@ -220,6 +225,32 @@ func TestPredictReadsWhatTrainingReads(t *testing.T) {
 	// what the file calls text is no question where another field is
 	if asked := run.Texts[1].Examples[Train][0]; asked.Text != "who" || asked.Pair != "a long day" {
 		t.Errorf("the question is %q of %q", asked.Text, asked.Pair)
+	}
+}
+
+func TestAQuestionAndItsContextGoBeforeATextWhereATaskAsksForThem(t *testing.T) {
+	const data = `{"question": "who", "context": "a long day", "answers": ["day"], "label": "x"}` + "\n" + `{"question": "who", "context": "so bad", "answers": ["bad"], "label": "y"}` + "\n"
+	for kind, want := range map[string]string{"question_answering": "who / a long day", "classification": "a title / so bad"} {
+		run, err := prepare(t, "  - {name: who, type: "+kind+", data: {train: a.jsonl}}\n", map[string]string{"a.jsonl": data})
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := Input(`{"text": "a title", "question": "who", "context": "a long day", "pair": "so bad"}`, 1, run.Columns())
+		if err != nil || e.Text+" / "+e.Pair != want {
+			t.Errorf("%s reads %+v, %v, want %s", kind, e, err, want)
+		}
+		if kind == "question_answering" {
+			continue
+		}
+		e, err = Input(`{"text": "a title", "question": "who", "context": "a long day"}`, 1, run.Columns())
+		if err != nil {
+			t.Fatal(err)
+		}
+		answers, err := run.Predictor().Answer([]*corpus.Example{e})
+		const no = "line 1: no pair: the model answers about two texts; want a JSON object with text and pair, or with question and context, and no text or words beside those"
+		if err != nil || answers[0].Err == nil || answers[0].Err.Error() != no {
+			t.Errorf("a text before a question: %+v, %v, want %s", answers, err, no)
+		}
 	}
 }
 
