@@ -193,6 +193,9 @@ func (f Format) Rename(path string, records []Record) ([]Record, error) {
 		if f.Fields["question"] != "" && f.Fields["context"] == "" && ours["pair"] == nil {
 			ours["pair"] = ours["context"] // which may have that name already
 		}
+		if f.Fields["context"] != "" && f.Fields["question"] == "" && f.Fields["text"] == "" && ours["question"] != nil {
+			ours["text"] = ours["question"]
+		}
 		renamed[i] = Record{r.Place, ours}
 	}
 	return renamed, nil

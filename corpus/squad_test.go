@@ -114,6 +114,19 @@ func TestNamesOfTheFileMayBeOurs(t *testing.T) {
 	}
 }
 
+func TestATextBesideANamedQuestionOrContextIsNeither(t *testing.T) {
+	text := `{"text": "a title", "question": "What flew?", "context": "A red kite flew."}` + "\n"
+	for _, fields := range []map[string]string{{"context": "context"}, {"question": "question"}} {
+		records, err := Read(strings.NewReader(text), "kites.jsonl", Format{Fields: fields})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e, err := records[0].Example(); err != nil || e.Text != "What flew?" || e.Pair != "A red kite flew." {
+			t.Errorf("%v: example %+v, %v", fields, e, err)
+		}
+	}
+}
+
 func TestWhetherThereIsAnAnswer(t *testing.T) {
 	for said, want := range map[string]string{"True": "", "false": "", "": "", "perhaps": `field "is_impossible" is "perhaps"; want true or false`} {
 		r := Record{Fields: map[string]any{"is_impossible": said, "answers": []any{"kite"}}}

@@ -30,7 +30,10 @@ func (q questionAnswering) Example(r corpus.Record) (corpus.Example, error) {
 	if err != nil {
 		return corpus.Example{}, err
 	}
-	if !e.Paired {
+	switch {
+	case !e.Paired && r.Fields["text"] != nil && r.Fields["question"] != nil && r.Fields["context"] != nil:
+		return corpus.Example{}, fmt.Errorf("%s: field \"text\" stands before question and context; data: {question: question, context: context} says that these are meant", r.Place)
+	case !e.Paired:
 		return corpus.Example{}, fmt.Errorf("%s: a question without a context; data: {context: FIELD} names the field that holds it", r.Place)
 	}
 	quotes, ok, err := r.Quotes(e.Pair)

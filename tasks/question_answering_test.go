@@ -14,6 +14,18 @@ import (
 
 func newQA() tasks.Task { return tasks.NewQuestionAnswering(tasks.Site{Heads: []string{"answer"}}) }
 
+func TestATextBeforeAQuestionIsNamed(t *testing.T) {
+	for first, want := range map[string]string{
+		"text":   `data.jsonl:7: field "text" stands before question and context; data: {question: question, context: context} says that these are meant`,
+		"answer": "",
+	} {
+		_, err := newQA().Example(record(map[string]any{first: "a title", "question": "who", "context": "a long day", "answers": []any{"day"}}))
+		if (err == nil) != (want == "") || err != nil && err.Error() != want {
+			t.Errorf("%s: error %v, want %q", first, err, want)
+		}
+	}
+}
+
 // Goldens are from torchmetrics, which has the functions of SQuAD's official script as its own: scripts/fixtures/squad.py.
 func TestAnswersAreJudgedAsByTorchmetrics(t *testing.T) {
 	data, err := os.ReadFile("testdata/squad.json")
