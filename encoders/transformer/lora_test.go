@@ -60,14 +60,7 @@ func TestLoRAsGradientsAgreeWithDifferences(t *testing.T) {
 		}
 		return sum
 	}
-	p := training(1)
-	states := encode(t, e, p, loraTexts, nn.LastLayer)[0]
-	at := make([]float32, len(states))
-	for i := range at {
-		at[i] = float32(math.Sin(float64(i)))
-	}
-	into := nn.NewGradients(params.All())
-	e.Backward(p, [][]float32{at}, into)
+	into := sineGradients(t, e, training(1), params)
 	for _, w := range params.In("encoder").In("lora").All() {
 		got := into.Of(w)
 		for i := 0; i < len(w.Data); i += 1 + len(w.Data)/7 {
@@ -126,10 +119,9 @@ func TestLoRAIsItsFormula(t *testing.T) {
 	}
 }
 
-// descend takes a step down the sum of the states, each times the sine of its number.
-func descend(t *testing.T, e *Encoder, p *nn.Pass, params nn.Params) {
+// sineGradients are those of the sum of the states, each times the sine of its number.
+func sineGradients(t *testing.T, e *Encoder, p *nn.Pass, params nn.Params) nn.Gradients {
 	t.Helper()
-	p.Reset(1)
 	states := encode(t, e, p, loraTexts, nn.LastLayer)[0]
 	at := make([]float32, len(states))
 	for i := range at {
@@ -137,6 +129,14 @@ func descend(t *testing.T, e *Encoder, p *nn.Pass, params nn.Params) {
 	}
 	into := nn.NewGradients(params.All())
 	e.Backward(p, [][]float32{at}, into)
+	return into
+}
+
+// descend takes a step down the sum that sineGradients are of.
+func descend(t *testing.T, e *Encoder, p *nn.Pass, params nn.Params) {
+	t.Helper()
+	p.Reset(1)
+	into := sineGradients(t, e, p, params)
 	for _, w := range params.All() {
 		if w.Learns() {
 			for i, d := range into.Of(w) {
