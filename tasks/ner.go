@@ -18,7 +18,7 @@ type NEROptions struct {
 // ner asks for spans of words, as tags. Its metrics are f1, precision and recall of spans, right where both ends and
 // the label are: pooled over labels, and with _macro and _weighted behind as means over labels, as seqeval's default
 // mode has them (conlleval's reading of tags, Tjong Kim Sang & De Meulder 2003), and with _strict as its strict mode
-// has them, which counts only spans that the scheme of the gold tags allows; and accuracy, the share of words with the
+// has them, which counts only spans that the scheme allows; and accuracy, the share of words with the
 // right tag.
 type ner struct {
 	NEROptions
@@ -29,19 +29,19 @@ type ner struct {
 // marks are what is seen of a task's data.
 type marks struct {
 	scheme  scheme  // of the first file that has spans; "": of none yet
-	broken  remarks // tags that break their scheme and stay
-	widened remarks // entities that begin or end within a word
+	broken  counted // tags that break their scheme and stay
+	widened counted // entities that begin or end within a word
 }
 
-// remarks are things of a kind.
-type remarks struct {
+// counted are things of a kind.
+type counted struct {
 	n     int
 	first string // and where it is
 }
 
-func (r *remarks) add(format string, args ...any) {
-	if r.n++; r.n == 1 {
-		r.first = fmt.Sprintf(format, args...)
+func (c *counted) add(format string, args ...any) {
+	if c.n++; c.n == 1 {
+		c.first = fmt.Sprintf(format, args...)
 	}
 }
 
