@@ -10,7 +10,7 @@ import (
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/encoders"
 	"github.com/jenga-nlp/jenga/encoders/transformer"
-	"github.com/jenga-nlp/jenga/experiments"
+	"github.com/jenga-nlp/jenga/experiments/predict"
 	"github.com/jenga-nlp/jenga/fusion"
 	"github.com/jenga-nlp/jenga/heads"
 	"github.com/jenga-nlp/jenga/multitask"
@@ -82,7 +82,7 @@ func (s Size) encoder(site encoders.Site) (encoders.Encoder, error) {
 // OpenNetwork opens the encoder of a model or run. It cuts texts with its own tokenizer where the given one is nil.
 func OpenNetwork(name string, tokenizer corpus.Tokenizer) (*Network, error) {
 	params := nn.NewParams(seed)
-	encoder, own, err := experiments.OpenEncoder(name, encoders.Site{Params: params.In("encoder")})
+	encoder, own, err := predict.OpenEncoder(name, encoders.Site{Params: params.In("encoder")})
 	if err != nil {
 		return nil, err
 	}
