@@ -21,6 +21,7 @@ var layers = [][]string{
 	{"nn"},
 	{"internal/checkpoint"},
 	{"corpus"},
+	{"outputs"},
 	{"plugin"},
 	{"encoders", "fusion", "heads", "tasks"},
 	{"multitask"},

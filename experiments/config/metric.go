@@ -65,7 +65,7 @@ func (d *decoding) metrics() (names []string, lower map[string]bool) {
 				f1 = f1 || m.Name == "f1"
 			}
 		}
-		if part.Answer().Exact() {
+		if part.Output().Exact() {
 			exact[number] = len(task.Heads)
 		}
 	}

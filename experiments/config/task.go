@@ -10,6 +10,7 @@ import (
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/heads"
+	"github.com/jenga-nlp/jenga/outputs"
 	"github.com/jenga-nlp/jenga/plugin"
 	"github.com/jenga-nlp/jenga/tasks"
 )
@@ -59,21 +60,27 @@ func (d *decoding) task(s *plugin.Section, number int) Task {
 
 	task := Task{Name: t.Name, Place: s.Place, Labels: t.Labels, LabelMaps: t.LabelMaps}
 	task.Part = tasks.Registry().Choose(s, "", []string{"name", "data_path", "data", "heads", "label_maps", "labels", "long", "stride"}, &d.mistakes)
-	answer, known := d.answer(task)
-	task.Heads = d.heads(owner, t.Heads, s, t.Name, heads.Default(answer))
+	kind := output(task)
+	task.Heads = d.heads(owner, t.Heads, s, t.Name, heads.Default(kind))
 	for _, h := range task.Heads {
-		if known && h.Part.Options != nil {
-			if err := heads.CheckAnswer(h.Part.Type, answer); err != nil {
+		if kind != nil && h.Part.Options != nil {
+			if err := heads.CheckOutput(h.Part.Type, kind); err != nil {
 				d.mistakes.Add(h.Place, "%s: head %q: type %s: %w", owner, h.Name, h.Part.Type, err)
 			}
 		}
 	}
-	if task.Hides = answer.Hides(); task.Hides && len(task.Heads) > 1 {
+	var traits outputs.Traits
+	if kind != nil {
+		traits = kind.Traits
+	}
+	if task.Hides = traits.HidesTokens; task.Hides && len(task.Heads) > 1 {
 		d.mistakes.Add(task.Heads[1].Place, "%s: a second head: one alone says which tokens are hidden; leave the others out", owner)
 	}
 	task.Data = d.data(owner, &task, t.Data, t.DataPath, s)
-	windows := t.Long == "windows" || !s.Has("long") && answer.WantsAll()
-	task.Cut = corpus.Cut{MaxLength: d.e.Tokenizer.MaxLength, Windows: windows, Stride: t.Stride, Context: answer == corpus.Quoted, Apart: answer.Apart()}
+	windows := t.Long == "windows" || !s.Has("long") && traits.WholeText
+	task.Cut = corpus.Cut{
+		MaxLength: d.e.Tokenizer.MaxLength, Windows: windows, Stride: t.Stride, Context: traits.FromContext, Apart: traits.Separate,
+	}
 	d.cut(owner, task, s)
 	d.labels(owner, &task, s)
 	return task
@@ -105,16 +112,16 @@ func keys(s *plugin.Section) []string {
 	return all
 }
 
-// answer is what a task asks its heads for; where the task is a mistake itself, which is not known, one label.
-func (d *decoding) answer(task Task) (answer corpus.Answer, known bool) {
+// output is the kind of outputs of a task's heads; nil where the task is a mistake itself.
+func output(task Task) *outputs.Kind {
 	if task.Part.Options == nil {
-		return corpus.OneLabel, false
+		return nil
 	}
-	kind, err := task.Part.Build(tasks.Site{Name: task.Name, Split: splitBlanks})
+	made, err := task.Part.Build(tasks.Site{Name: task.Name, Split: splitBlanks})
 	if err != nil {
-		return corpus.OneLabel, false // said where the task is made
+		return nil // said where the task is made
 	}
-	return kind.Answer(), true
+	return made.Output()
 }
 
 // heads reads a task's heads; the default is one with the task's name.
@@ -214,11 +221,31 @@ func (d *decoding) countLabels(owner string, task *Task, h Head) {
 	}
 }
 
-// fieldNames are the fields of a record whose columns data may name; those in perHead may have one a head.
-var (
-	fieldNames = []string{"text", "pair", "words", "label", "labels", "tags", "entities", "value", "question", "context", "answers"}
-	perHead    = map[string]string{"label": "label.", "labels": "label.", "tags": "tags.", "value": "value."}
-)
+// fieldNames lists the fields of a record whose columns data may name: those of texts, and of all kinds of targets.
+func fieldNames() []string {
+	names := []string{"text", "pair", "words", "label", "labels", "tags", "entities", "value", "question", "context", "answers"}
+	for _, kind := range outputs.Kinds() {
+		if field := kind.Field(); field != "" && !slices.Contains(names, field) {
+			names = append(names, field)
+		}
+	}
+	return names
+}
+
+// shared are the fields that all heads of a task have in common.
+var shared = []string{"text", "pair", "words", "entities", "question", "context", "answers"}
+
+// perHead is what the fields of a head's own begin with in the place of a field: "label." of "label"; "" where no head has
+// one of its own.
+func perHead(field string) string {
+	switch {
+	case slices.Contains(shared, field):
+		return ""
+	case field == "labels":
+		return "label."
+	}
+	return field + "."
+}
 
 // data reads where a task's examples are.
 func (d *decoding) data(owner string, task *Task, s, dataPath, of *plugin.Section) Data {
@@ -242,7 +269,7 @@ func (d *decoding) data(owner string, task *Task, s, dataPath, of *plugin.Sectio
 		return Data{}
 	}
 	s = orEmpty(s, of)
-	s.Decode(owner+": data", &raw, &d.mistakes, fieldNames...)
+	s.Decode(owner+": data", &raw, &d.mistakes, fieldNames()...)
 
 	var data Data
 	data.Format.Type, data.Format.NoHeader, data.Format.Columns = raw.Format, !raw.Header, raw.Columns
@@ -276,13 +303,13 @@ func (d *decoding) data(owner string, task *Task, s, dataPath, of *plugin.Sectio
 // fields reads the columns' names.
 func (d *decoding) fields(owner string, task *Task, s *plugin.Section) map[string]string {
 	fields := map[string]string{}
-	for _, name := range fieldNames {
+	for _, name := range fieldNames() {
 		column := s.At(name)
 		switch {
 		case column == nil || column.Kind == plugin.Null:
 		case column.Kind < plugin.List:
 			fields[name] = column.Text
-		case column.Kind == plugin.Mapping && perHead[name] != "":
+		case column.Kind == plugin.Mapping && perHead(name) != "":
 			for _, e := range column.Entries {
 				switch {
 				case !slices.Contains(task.HeadNames(), e.Key):
@@ -290,10 +317,10 @@ func (d *decoding) fields(owner string, task *Task, s *plugin.Section) map[strin
 				case e.Value.Kind >= plugin.List || e.Value.Kind == plugin.Null:
 					d.mistakes.Add(e.Value.Place, "%s: data: %s: want a column's name, have %s", owner, name, e.Value)
 				default:
-					fields[perHead[name]+e.Key] = e.Value.Text
+					fields[perHead(name)+e.Key] = e.Value.Text
 				}
 			}
-		case perHead[name] != "":
+		case perHead(name) != "":
 			d.mistakes.Add(column.Place, "%s: data: %s: want a column's name, or one for each head, have %s", owner, name, column)
 		default:
 			d.mistakes.Add(column.Place, "%s: data: %s: want a column's name, have %s", owner, name, column)
@@ -311,7 +338,7 @@ func (d *decoding) onlyFields(owner string, s, dataPath *plugin.Section) {
 		d.mistakes.Add(dataPath.Place, "%s: data_path: the texts are those of data: same_as; leave one out", owner)
 	}
 	for _, e := range s.Entries {
-		if e.Key != "same_as" && !slices.Contains(fieldNames, e.Key) {
+		if e.Key != "same_as" && !slices.Contains(fieldNames(), e.Key) {
 			d.mistakes.Add(e.Place, "%s: data: %s: the texts are those of same_as; leave one out", owner, e.Key)
 		}
 	}

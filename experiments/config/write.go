@@ -142,7 +142,7 @@ func (f *writing) data(d Data) *plugin.Section {
 		f.format(s, d)
 	}
 	fields := d.Format.Fields
-	for _, name := range fieldNames {
+	for _, name := range fieldNames() {
 		if column, named := fields[name]; named {
 			put(s, name, column)
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/outputs"
 	"github.com/jenga-nlp/jenga/plugin"
 	"github.com/jenga-nlp/jenga/tasks"
 )
@@ -186,21 +187,21 @@ func (r *reader) example(number int, record corpus.Record) (corpus.Example, erro
 			return example, err
 		}
 	}
-	r.rename(task, example.Targets)
+	r.rename(task, r.kinds[number].Output(), example.Targets)
 	return example, nil
 }
 
 // rename gives targets the names that label_maps has for their numbers.
-func (r *reader) rename(task config.Task, targets []corpus.Target) {
+func (r *reader) rename(task config.Task, kind *outputs.Kind, targets []corpus.Target) {
 	for h := range targets {
 		names := task.LabelMaps[task.Heads[h].Name]
-		if names == nil && targets[h].Absent != nil {
+		if names == nil && kind.ByNumber(targets[h]) {
 			names = byNumber(task, task.Heads[h])
 		}
 		if names == nil {
 			continue
 		}
-		targets[h].Names(func(name *string) { *name = renamed(names, *name) })
+		kind.Names(targets[h], func(name *string) { *name = renamed(names, *name) })
 	}
 }
 

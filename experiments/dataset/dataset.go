@@ -86,7 +86,7 @@ func Load(e *config.Experiment, splits ...string) (*Dataset, error) {
 	for g := range d.Groups {
 		group := &d.Groups[g]
 		for _, split := range []string{config.Train, config.Dev, config.Test} {
-			Encode(d.Tokenizer, group.Examples[split], d.Cut(group))
+			d.encode(group, split)
 			d.Remarks = append(d.Remarks, d.truncated(group, split)...)
 		}
 		d.Remarks = append(d.Remarks, d.lostAnswers(group)...)
@@ -147,6 +147,16 @@ func (d *Dataset) Cut(group *Group) corpus.Cut { return d.Experiment.Tasks[group
 func Encode(tokenizer corpus.Tokenizer, examples []*corpus.Example, cut corpus.Cut) {
 	for _, e := range examples {
 		e.Windows = cut.Encode(tokenizer, e)
-		e.Locate()
+	}
+}
+
+// encode sets the windows of a group's examples, and finds their targets, which are numbered, in them.
+func (d *Dataset) encode(group *Group, split string) {
+	examples := group.Examples[split]
+	Encode(d.Tokenizer, examples, d.Cut(group))
+	for h, of := range d.Heads(group) {
+		for _, e := range examples {
+			d.Tasks[of.Number].Output().Locate(e.Targets[h], e)
+		}
 	}
 }

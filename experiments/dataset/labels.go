@@ -11,19 +11,20 @@ import (
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/outputs"
 	"github.com/jenga-nlp/jenga/plugin"
 )
 
 // label settles the labels of all heads of a group from its training examples, and numbers the targets.
 func (d *Dataset) label(group *Group, mistakes *plugin.Mistakes) {
 	for h, of := range d.Heads(group) {
-		answer := d.Tasks[of.Number].Answer()
-		d.checkLabelled(group, h, of, answer, mistakes)
+		kind := d.Tasks[of.Number].Output()
+		d.checkLabelled(group, h, of, kind, mistakes)
 		var names []string
-		if answer.HasLabels() {
-			names = d.checkLabels(of.Task, of.Head, labelNames(group.Examples[config.Train], h), mistakes)
+		if kind.HasLabels {
+			names = d.checkLabels(of.Task, of.Head, labelNames(kind, group.Examples[config.Train], h), mistakes)
 		} else {
-			d.checkNoLabels(of.Task, of.Head, answer, mistakes)
+			d.checkNoLabels(of.Task, of.Head, kind, mistakes)
 		}
 		d.Labels[HeadName{of.Task.Name, of.Head.Name}] = corpus.NewLabels(names)
 	}
@@ -38,37 +39,37 @@ func (d *Dataset) label(group *Group, mistakes *plugin.Mistakes) {
 // number sets the numbers of all targets of a group's examples.
 func (d *Dataset) number(group *Group, examples []*corpus.Example) {
 	for h, of := range d.Heads(group) {
-		labels := d.Labels[HeadName{of.Task.Name, of.Head.Name}]
+		kind, labels := d.Tasks[of.Number].Output(), d.Labels[HeadName{of.Task.Name, of.Head.Name}]
 		for _, e := range examples {
-			labels.Number(&e.Targets[h])
+			kind.Number(e.Targets[h], labels)
 		}
 	}
 }
 
-// checkLabelled wants an answer for a group's head number h in its training examples.
-func (d *Dataset) checkLabelled(group *Group, h int, of Head, answer corpus.Answer, mistakes *plugin.Mistakes) {
+// checkLabelled wants a target for a group's head number h in its training examples.
+func (d *Dataset) checkLabelled(group *Group, h int, of Head, kind *outputs.Kind, mistakes *plugin.Mistakes) {
 	all, labelled := len(group.Examples[config.Train]), 0
 	for _, e := range group.Examples[config.Train] {
-		if e.Targets[h].Labelled() {
+		if e.Targets[h] != nil {
 			labelled++
 		}
 	}
 	if labelled > 0 {
-		if answer == corpus.Quoted && labelled < all {
-			d.Remarks = append(d.Remarks, fmt.Sprintf("task %q: %d of %d training questions have no answers, and teach nothing: an empty list, [], says that the context has none", of.Task.Name, all-labelled, all))
+		if warning := kind.Unlabelled(all-labelled, all); warning != "" {
+			d.Remarks = append(d.Remarks, fmt.Sprintf("task %q: %s", of.Task.Name, warning))
 		}
 		return
 	}
 	why, first := "", group.first[of.Number]
-	if field := answer.Field(); field != "" && first.Fields[field] == nil {
+	if field := kind.Field(); field != "" && first.Fields[field] == nil {
 		why = fmt.Sprintf(": data: {%s: FIELD} names the field that holds it, there is %s", field, first.Named())
 	}
-	mistakes.Add(of.Head.Place, "task %q: head %q has no %s in its training data, %s%s", of.Task.Name, of.Head.Name, cmp.Or(answer.Field(), "label"), trainingFile(of.Task.Data).Name, why)
+	mistakes.Add(of.Head.Place, "task %q: head %q has no %s in its training data, %s%s", of.Task.Name, of.Head.Name, cmp.Or(kind.Field(), "label"), trainingFile(of.Task.Data).Name, why)
 }
 
-// checkNoLabels refuses labels of a head whose answers have none.
-func (d *Dataset) checkNoLabels(task config.Task, head config.Head, answer corpus.Answer, mistakes *plugin.Mistakes) {
-	what := fmt.Sprintf("task %q: head %q answers %s, which has no labels", task.Name, head.Name, answer)
+// checkNoLabels refuses labels of a head whose targets have none.
+func (d *Dataset) checkNoLabels(task config.Task, head config.Head, kind *outputs.Kind, mistakes *plugin.Mistakes) {
+	what := fmt.Sprintf("task %q: head %q answers %s, which has no labels", task.Name, head.Name, kind)
 	switch {
 	case head.Labels != nil || task.Labels != nil || len(task.LabelMaps[head.Name]) > 0:
 		mistakes.Add(head.Place, "%s; leave labels and label_maps out", what)
@@ -126,10 +127,10 @@ func list(names []string) string {
 }
 
 // labelNames lists the labels of a group's head number h in its training examples, sorted; numbers by value.
-func labelNames(train []*corpus.Example, h int) []string {
+func labelNames(kind *outputs.Kind, train []*corpus.Example, h int) []string {
 	seen := map[string]bool{}
 	for _, e := range train {
-		e.Targets[h].Names(func(name *string) { seen[*name] = true })
+		kind.Names(e.Targets[h], func(name *string) { seen[*name] = true })
 	}
 	names := make([]string, 0, len(seen))
 	for name := range seen {
@@ -151,11 +152,11 @@ func compareLabels(a, b string) int {
 	return cmp.Or(cmp.Compare(number(a), number(b)), strings.Compare(a, b))
 }
 
-// unknown counts the labels of head h in examples that training has not.
-func unknown(examples []*corpus.Example, h int) map[string]int {
+// unknown counts the labels of head h in examples that training does not have.
+func unknown(kind *outputs.Kind, examples []*corpus.Example, h int) map[string]int {
 	counts := map[string]int{}
 	for _, e := range examples {
-		for _, name := range e.Targets[h].Unknown() {
+		for _, name := range kind.Unknown(e.Targets[h]) {
 			counts[name]++
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/outputs"
 )
 
 // The first of them are sorted otherwise as numbers than as texts, and some are numbers to strconv alone.
@@ -14,9 +15,9 @@ func TestLabelsHaveOneOrder(t *testing.T) {
 	for range 50 {
 		var train []*corpus.Example
 		for _, i := range rand.Perm(len(want)) {
-			train = append(train, &corpus.Example{Targets: []corpus.Target{{Label: want[i]}}})
+			train = append(train, &corpus.Example{Targets: []corpus.Target{&outputs.LabelTarget{Label: want[i]}}})
 		}
-		if got := labelNames(train, 0); !slices.Equal(got, want) {
+		if got := labelNames(outputs.Label, train, 0); !slices.Equal(got, want) {
 			t.Fatalf("labels in the order %q, want %q", got, want)
 		}
 	}

@@ -39,8 +39,8 @@ func (d *Dataset) Read(split, task string, data map[string]string) error {
 		}
 		d.number(group, group.Examples[split])
 		d.Remarks = append(d.Remarks, d.unknownLabels(group, split)...)
-		d.Remarks = append(d.Remarks, d.OneKind(group, split, "")...)
-		Encode(d.Tokenizer, group.Examples[split], d.Cut(group))
+		d.Remarks = append(d.Remarks, d.CheckTargets(group, split, false)...)
+		d.encode(group, split)
 		d.Remarks = append(d.Remarks, d.truncated(group, split)...)
 		read = read || group.Examples[split] != nil
 	}

@@ -2,16 +2,16 @@ package dataset
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/tasks"
 )
 
 // unknownLabels says which labels of a split, whose targets are numbered, training has not.
 func (d *Dataset) unknownLabels(group *Group, split string) (remarks []string) {
 	for h, of := range d.Heads(group) {
-		for name, n := range unknown(group.Examples[split], h) {
+		for name, n := range unknown(d.Tasks[of.Number].Output(), group.Examples[split], h) {
 			remarks = append(remarks, fmt.Sprintf("task %q: %s has label %q %d times, which train has not: it is judged as wrong", of.Task.Name, split, name, n))
 		}
 	}
@@ -50,7 +50,7 @@ func (d *Dataset) lostAnswers(group *Group) (remarks []string) {
 	for h, of := range d.Heads(group) {
 		lost := 0
 		for _, e := range group.Examples[config.Train] {
-			if t := e.Targets[h]; len(t.Quotes) > 0 && !slices.ContainsFunc(t.QuoteTokens, func(s corpus.Span) bool { return s != (corpus.Span{}) }) {
+			if d.Tasks[of.Number].Output().Lost(e.Targets[h]) {
 				lost++
 			}
 		}
@@ -61,22 +61,20 @@ func (d *Dataset) lostAnswers(group *Group) (remarks []string) {
 	return remarks
 }
 
-// OneKind says where a split has normal texts alone, or anomalies alone. Where it has no normal text, so is what then says.
-func (d *Dataset) OneKind(group *Group, split, then string) (remarks []string) {
+// CheckTargets returns what the tasks of a group warn of in the targets of a split. tunes tells that heads are tuned on it.
+func (d *Dataset) CheckTargets(group *Group, split string, tunes bool) (warnings []string) {
 	for h, of := range d.Heads(group) {
-		kinds := map[bool]int{} // whether it is an anomaly → how many
-		for _, e := range group.Examples[split] {
-			if v := e.Targets[h].Value; v != nil {
-				kinds[*v != 0]++
-			}
+		checker, checks := d.Tasks[of.Number].(tasks.TargetChecker)
+		if !checks {
+			continue
 		}
-		switch {
-		case d.Tasks[of.Number].Answer() != corpus.Anomaly || len(kinds) != 1:
-		case kinds[true] > 0:
-			remarks = append(remarks, fmt.Sprintf("task %q: %s has no normal text: auroc and specificity of head %q are 0%s", of.Task.Name, split, of.Head.Name, then))
-		default:
-			remarks = append(remarks, fmt.Sprintf("task %q: %s has no anomaly: auroc, average_precision and recall of head %q are 0", of.Task.Name, split, of.Head.Name))
+		var gold []corpus.Target
+		for _, e := range group.Examples[split] {
+			gold = append(gold, e.Targets[h])
+		}
+		for _, warning := range checker.CheckTargets(gold, split, of.Head.Name, tunes) {
+			warnings = append(warnings, fmt.Sprintf("task %q: %s", of.Task.Name, warning))
 		}
 	}
-	return remarks
+	return warnings
 }

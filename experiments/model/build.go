@@ -12,6 +12,7 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/dataset"
 	"github.com/jenga-nlp/jenga/heads"
 	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/outputs"
 	"github.com/jenga-nlp/jenga/plugin"
 	"github.com/jenga-nlp/jenga/tasks"
 )
@@ -57,9 +58,9 @@ func (b *builder) task(texts *dataset.Group, task config.Task, kind tasks.Task) 
 		set := b.Data.Labels[dataset.HeadName{Task: task.Name, Head: head.Name}]
 		site := heads.Site{
 			Task: task.Name, Name: head.Name,
-			Answer: kind.Answer(), Labels: set.Names(),
+			Output: kind.Output(), Labels: set.Names(),
 			Width: m.Encoder.Width(), Dropout: b.Data.Experiment.Model.Dropout,
-			Training: b.trainingOf(task, head, set),
+			Training: b.trainingOf(task, head, kind.Output(), set),
 			Mask:     -1,
 			Lenses:   b.lenses(texts),
 			Params:   m.Params.In("heads").In(task.Name).In(head.Name),
@@ -111,43 +112,37 @@ func (b *builder) checkAccepted(task config.Task, head config.Head, h heads.Head
 }
 
 // trainingOf sums up the training data of a head; there is none where the model is not trained.
-func (b *builder) trainingOf(task config.Task, head config.Head, labels *corpus.Labels) heads.Training {
+func (b *builder) trainingOf(task config.Task, head config.Head, kind *outputs.Kind, labels *corpus.Labels) heads.Training {
 	t := heads.Training{Counts: make([]int, len(labels.Names())), Deviation: 1}
 	examples, h := b.Data.Targets(dataset.HeadName{Task: task.Name, Head: head.Name})
-	var sum, squares float64
+
+	// units, labels, and the mean of numbers
+	var numbers []float64
+	sum := 0.0
 	for _, e := range examples {
-		target := e.Targets[h]
-		for _, id := range append([]int{target.LabelID}, append(target.TagIDs, target.LabelIDs...)...) {
+		c := kind.Count(e.Targets[h])
+		t.Units += c.Units
+		for _, id := range c.Labels {
 			if id >= 0 {
 				t.Counts[id]++
 			}
 		}
-		switch {
-		case target.TagIDs != nil:
-			for _, id := range target.TagIDs {
-				if id >= 0 {
-					t.Units++
-				}
-			}
-		case target.Labelled():
-			t.Units++
-		}
-		if target.Value != nil {
-			sum += *target.Value
+		if c.Number != nil {
+			numbers = append(numbers, *c.Number)
+			sum += *c.Number
 		}
 	}
 	if t.Units == 0 {
 		return t
 	}
 	t.Mean = sum / float64(t.Units)
-	least, most := math.Inf(1), math.Inf(-1)
-	for _, e := range examples {
-		if v := e.Targets[h].Value; v != nil {
-			squares += (*v - t.Mean) * (*v - t.Mean)
-			least, most = min(least, *v), max(most, *v)
-		}
+
+	// the deviation of numbers
+	squares := 0.0
+	for _, v := range numbers {
+		squares += (v - t.Mean) * (v - t.Mean)
 	}
-	if least < most { // else rounding may leave squares
+	if len(numbers) > 0 && slices.Min(numbers) < slices.Max(numbers) { // else rounding may leave squares
 		t.Deviation = math.Sqrt(squares / float64(t.Units))
 	}
 	return t

@@ -65,7 +65,7 @@ func assemble(data *dataset.Dataset, mode Mode, choice EncoderChoice, path strin
 	site := fusion.Site{Width: m.Encoder.Width(), Params: m.Params.In("fusion")}
 	for number, task := range e.Tasks {
 		site.Tasks = append(site.Tasks, task.Name)
-		if data.Tasks[number].Answer().PerWord() {
+		if data.Tasks[number].Output().PerWord {
 			site.Tagged = append(site.Tagged, task.Name)
 		}
 	}

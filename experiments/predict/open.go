@@ -94,19 +94,19 @@ func openData(e *config.Experiment, file, saved string, about run.Checkpoint) (*
 
 	// what the tasks learned of the training data
 	for t, task := range e.Tasks {
-		kind := data.Tasks[t]
+		kind := data.Tasks[t].Output()
 		learned := corpus.Record{Fields: map[string]any{}} // all labels of training
 		for _, head := range task.Heads {
 			switch set := labels[dataset.HeadName{Task: task.Name, Head: head.Name}]; {
 			case set == nil:
 				return nil, fmt.Errorf("%s: no head %q of task %q, which %s names", at, head.Name, task.Name, file)
-			case kind.Answer().HasLabels() && len(set.Names()) == 0:
+			case kind.HasLabels && len(set.Names()) == 0:
 				return nil, fmt.Errorf("%s: task %q: head %q: no labels", at, task.Name, head.Name)
 			default:
-				learned.Fields[kind.Answer().Field()+"."+head.Name] = set.Names()
+				learned.Fields[kind.Field()+"."+head.Name] = set.Names()
 			}
 		}
-		if surveyor, ok := kind.(tasks.Surveyor); ok {
+		if surveyor, ok := data.Tasks[t].(tasks.Surveyor); ok {
 			surveyor.Survey([]corpus.Record{learned})
 		}
 	}

@@ -10,12 +10,15 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/encoders"
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/internal/sample"
 	"github.com/jenga-nlp/jenga/experiments/report"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/multitask"
+
+	"github.com/jenga-nlp/jenga/outputs"
 )
 
 // openSmall trains an experiment for an epoch and opens its run.
@@ -71,7 +74,7 @@ func TestAnOpenedRunRepairsTagsToTheSchemeOfTraining(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, run := range map[string]*Opened{"trained": run.Opened, "opened": opened} {
-		if got := strings.Join(run.Data.Groups[0].Examples[config.Test][0].Targets[0].Tags, " "); got != "O B-x E-x" {
+		if got := strings.Join(outputs.As[outputs.TagsTarget](run.Data.Groups[0].Examples[config.Test][0].Targets[0]).Tags, " "); got != "O B-x E-x" {
 			t.Errorf("%s: tags %s, want O B-x E-x", name, got)
 		}
 	}
@@ -147,7 +150,7 @@ func TestTasksOnTheSameTextsReadAPipe(t *testing.T) {
 	if err := run.Read(config.Dev, "", map[string]string{"mood": fmt.Sprintf("/dev/fd/%d", r.Fd())}); err != nil {
 		t.Fatal(err)
 	}
-	if dev := run.Data.Groups[0].Examples[config.Dev]; len(dev) != 2 || dev[1].Targets[0].Label != "bad" || dev[1].Targets[1].Label != "foul" {
+	if dev := run.Data.Groups[0].Examples[config.Dev]; len(dev) != 2 || labelOf(dev[1].Targets[0]) != "bad" || labelOf(dev[1].Targets[1]) != "foul" {
 		t.Errorf("dev is %+v, want two texts with both tasks' labels", dev)
 	}
 }
@@ -272,3 +275,5 @@ func TestEvaluationFitsWithWhatItHasToItself(t *testing.T) {
 		}
 	}
 }
+
+func labelOf(t corpus.Target) string { return outputs.As[outputs.LabelTarget](t).Label }

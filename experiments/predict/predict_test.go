@@ -14,6 +14,7 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/nn"
+	"github.com/jenga-nlp/jenga/outputs"
 )
 
 func TestInputTakesPlainTextAndJSON(t *testing.T) {
@@ -162,7 +163,7 @@ func TestAnswersAboutHiddenTokensAndAnomalies(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	hidden := answers[0].Tasks["words"]["words"].Hidden
+	hidden := answers[0].Tasks["words"]["words"].(outputs.HiddenJSON).Hidden
 	if len(hidden) != 2 || hidden[0].Start != 3 || hidden[0].End != 9 || hidden[0].InPair || !hidden[1].InPair || len(hidden[0].Guesses) != 5 {
 		t.Errorf("hidden %+v", hidden)
 	}
@@ -170,45 +171,13 @@ func TestAnswersAboutHiddenTokensAndAnomalies(t *testing.T) {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	for _, head := range []string{"rebuilt", "pattern"} {
-		if a := answers[0].Tasks["odd"][head]; a.Value == nil || a.Alarm == nil {
+		if a := answers[0].Tasks["odd"][head].(outputs.AnomalyJSON); a.Value == nil || a.Alarm == nil {
 			t.Errorf("%s answers %+v", head, a)
 		}
 	}
 	text, err := os.ReadFile(filepath.Join("run", "best", runfolder.ModelFile))
 	if err != nil || !strings.Contains(string(text), `"thresholds"`) {
 		t.Errorf("the model's file says nothing of thresholds: %v", err)
-	}
-}
-
-func TestAMaskInSeveralWindowsIsAnsweredOnce(t *testing.T) {
-	window := func(pair bool, starts ...int) corpus.Encoding {
-		w := corpus.Encoding{Second: pair}
-		for _, start := range starts {
-			w.IDs, w.Types, w.Offsets = append(w.IDs, 3), append(w.Types, 0), append(w.Offsets, corpus.Span{Start: start, End: start + 1})
-		}
-		return w
-	}
-	e := &corpus.Example{Windows: []corpus.Encoding{window(true, 7), window(false, 0, 1, 2, 3), window(false, 2, 3, 4, 5)}}
-	guess := func(window, token int, share float32) corpus.Guessed {
-		return corpus.Guessed{Window: window, Token: token, Best: []corpus.Guess{{ID: 3, Share: share}}}
-	}
-	tokenizer, err := corpus.TrainWordPiece(slices.Values([]string{"a"}), 100, true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := hidden(tokenizer, e, corpus.Prediction{Guesses: []corpus.Guessed{guess(0, 0, 0.1), guess(1, 3, 0.2), guess(1, 2, 0.3), guess(2, 1, 0.4), guess(2, 0, 0.5)}})
-	want := []struct {
-		start int
-		pair  bool
-		share float32
-	}{{2, false, 0.3}, {3, false, 0.4}, {7, true, 0.1}} // each from the window that has more beside it
-	if len(got) != len(want) {
-		t.Fatalf("%d masks are answered, want %d: %+v", len(got), len(want), got)
-	}
-	for i, w := range want {
-		if got[i].Start != w.start || got[i].InPair != w.pair || got[i].Guesses[0].Probability != Share(w.share) {
-			t.Errorf("answer %d is %+v, want %+v", i, got[i], w)
-		}
 	}
 }
 
@@ -294,7 +263,7 @@ func TestATextThatTheMachineHasNoMemoryForIsLeftOut(t *testing.T) {
 	texts := []*corpus.Example{{Text: "so good"}, {Text: strings.Repeat("so bad ", batchTokens), Place: place}, {Text: "so bad"}}
 	predictor := run.Predictor()
 	whole, err := predictor.Answer(texts)
-	if err != nil || whole[1].Err != nil || whole[1].Tasks["mood"]["mood"].Label == "" {
+	if err != nil || whole[1].Err != nil || whole[1].Tasks["mood"]["mood"].(outputs.LabelJSON).Label == "" {
 		t.Fatalf("answers %+v, %v", whole[1], err)
 	}
 
@@ -340,7 +309,7 @@ func TestThereIsNoAlarmBeforeDevHasChosenItsThreshold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a := answers[0].Tasks["odd"]["odd"]; a.Value == nil || a.Alarm != nil {
+	if a := answers[0].Tasks["odd"]["odd"].(outputs.AnomalyJSON); a.Value == nil || a.Alarm != nil {
 		t.Errorf("answer %+v, want a value and no alarm", a)
 	}
 }

@@ -43,7 +43,7 @@ func (r *Run) checkDev(mistakes *plugin.Mistakes) {
 		r.Remarks = append(r.Remarks, unjudged...)
 	}
 	for g := range r.Data.Groups {
-		r.Remarks = append(r.Remarks, r.Data.OneKind(&r.Data.Groups[g], config.Dev, "; it has no threshold of alarms")...)
+		r.Remarks = append(r.Remarks, r.Data.CheckTargets(&r.Data.Groups[g], config.Dev, true)...)
 	}
 }
 
@@ -52,12 +52,12 @@ func devScore(g *multitask.Group, dev []*corpus.Example) multitask.GroupScore {
 	var score multitask.GroupScore
 	h := 0
 	for _, task := range g.Tasks {
-		ts := multitask.TaskScore{Task: task.Name, Exact: task.Kind.Answer().Exact()}
+		ts := multitask.TaskScore{Task: task.Name, Exact: task.Kind.Output().Exact()}
 		for _, head := range task.Heads {
 			s := multitask.HeadScore{Head: head.Name}
 			var gold []corpus.Target
 			for _, e := range dev {
-				if e.Targets[h].Labelled() {
+				if e.Targets[h] != nil {
 					gold = append(gold, e.Targets[h])
 				}
 			}
@@ -72,14 +72,14 @@ func devScore(g *multitask.Group, dev []*corpus.Example) multitask.GroupScore {
 	}
 	exact := g.Exact()
 	if len(exact) > 1 && slices.ContainsFunc(dev, func(e *corpus.Example) bool {
-		return !slices.ContainsFunc(exact, func(h int) bool { return !e.Targets[h].Labelled() })
+		return !slices.ContainsFunc(exact, func(h int) bool { return e.Targets[h] == nil })
 	}) {
 		score.AllRight = new(float64)
 	}
 	return score
 }
 
-// unitsOf counts what a head has a loss for in gold answers: of a head that asks about what a batch hides, the texts.
+// unitsOf counts what a head has a loss for in targets: of a head that asks about what a batch hides, the texts.
 func unitsOf(head heads.Head, gold []corpus.Target) float64 {
 	if _, prepares := head.(heads.Preparer); prepares {
 		return float64(len(gold))
@@ -92,11 +92,12 @@ func (r *Run) remarkUntuned() {
 	for _, g := range r.Model.Groups {
 		for _, task := range g.Tasks {
 			for _, head := range task.Heads {
-				switch task.Kind.Answer() {
-				case corpus.ManyLabels:
-					r.Remarks = append(r.Remarks, fmt.Sprintf("task %q: no evaluation tunes head %q (eval_strategy: no): its labels hold from its threshold on", task.Name, head.Name))
-				case corpus.Anomaly:
-					r.Remarks = append(r.Remarks, fmt.Sprintf("task %q: no evaluation sets the threshold of head %q (eval_strategy: no): it scores texts, and raises no alarm", task.Name, head.Name))
+				tuner, tunes := head.Head.(heads.Tuner)
+				if !tunes {
+					continue
+				}
+				if what, then := tuner.Untuned(head.Name); what != "" {
+					r.Remarks = append(r.Remarks, fmt.Sprintf("task %q: %s (eval_strategy: no): %s", task.Name, what, then))
 				}
 			}
 		}

@@ -7,10 +7,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/internal/sample"
 	"github.com/jenga-nlp/jenga/experiments/report"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
+	"github.com/jenga-nlp/jenga/outputs"
 )
 
 func TestRemarks(t *testing.T) {
@@ -51,7 +53,7 @@ func TestTasksOnTheSameTextsShareExamples(t *testing.T) {
 		t.Fatalf("examples %v, want targets of three heads", first)
 	}
 	e := first[0]
-	if e.Targets[0].Label != "travel" || e.Targets[1].Label != "calm" || e.Targets[2].Tags[1] != "B-city" {
+	if labelOf(e.Targets[0]) != "travel" || labelOf(e.Targets[1]) != "calm" || tagsOf(e.Targets[2])[1] != "B-city" {
 		t.Errorf("targets %+v", e.Targets)
 	}
 }
@@ -69,7 +71,7 @@ func TestATaskReadsTheFieldsThatTheOneItFollowsNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := run.Data.Groups[0].Examples[config.Train][0]
-	if e.Text != "who flew" || e.Pair != "a kite flew" || len(e.Words) != 2 || len(e.Targets) != 3 || e.Targets[1].Label != "who" || len(e.Targets[2].Tags) != 2 {
+	if e.Text != "who flew" || e.Pair != "a kite flew" || len(e.Words) != 2 || len(e.Targets) != 3 || labelOf(e.Targets[1]) != "who" || len(tagsOf(e.Targets[2])) != 2 {
 		t.Errorf("example %+v, want what all three tasks ask of its question and context", e)
 	}
 }
@@ -311,3 +313,7 @@ func TestBF16OfAFrozenEncoderIsRemarkedOn(t *testing.T) {
 		}
 	}
 }
+
+func labelOf(t corpus.Target) string { return outputs.As[outputs.LabelTarget](t).Label }
+
+func tagsOf(t corpus.Target) []string { return outputs.As[outputs.TagsTarget](t).Tags }

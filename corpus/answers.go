@@ -8,29 +8,29 @@ import (
 	"unicode/utf8"
 )
 
-// Quote is a part of a context that answers a question.
-type Quote struct {
+// TextSpan is a part of a text, as of a context that answers a question.
+type TextSpan struct {
 	Text string
-	Span Span // bytes of Example.Pair
+	Span Span // its bytes
 }
 
-// Quotes returns the field answers of a record, each with its place in context: a list of texts, a list of {"text",
+// Answers returns the field answers of a record, each with its place in context: a list of texts, a list of {"text",
 // "answer_start"}, or {"text": […], "answer_start": […]}, starts in characters (code points). Without a start an answer is
 // where it first occurs. ok is false where the field is absent or null; is_impossible: true says that there is none, whatever its case.
-func (r Record) Quotes(context string) (quotes []Quote, ok bool, err error) {
+func (r Record) Answers(context string) (answers []TextSpan, ok bool, err error) {
 	switch impossible, _, _ := r.String("is_impossible"); strings.ToLower(impossible) {
 	case "true":
-		return []Quote{}, true, nil
+		return []TextSpan{}, true, nil
 	case "", "false":
 	default:
 		return nil, false, fmt.Errorf("%s: field \"is_impossible\" is %q; want true or false", r.Place, start(impossible))
 	}
-	texts, starts, ok, err := r.answers(context)
+	texts, starts, ok, err := r.answerTexts(context)
 	if err != nil || !ok {
 		return nil, ok, err
 	}
 	at := characterOffsets(context)
-	quotes = make([]Quote, len(texts))
+	answers = make([]TextSpan, len(texts))
 	for i, text := range texts {
 		from := -1
 		switch {
@@ -49,9 +49,9 @@ func (r Record) Quotes(context string) (quotes []Quote, ok bool, err error) {
 				return nil, false, fmt.Errorf("%s: answer %d is %q, but the context has %q at character %d%s", r.Place, i+1, start(text), start(context[from:]), n, elsewhere(context, text))
 			}
 		}
-		quotes[i] = Quote{text, Span{from, from + len(text)}}
+		answers[i] = TextSpan{text, Span{from, from + len(text)}}
 	}
-	return quotes, true, nil
+	return answers, true, nil
 }
 
 // elsewhere tells where a text that is not at its place first is.
@@ -68,9 +68,9 @@ func wholeNumber(v any) (int, error) {
 	return strconv.Atoi(text)
 }
 
-// answers returns the texts of the field answers and where each begins, nil where that is not said. A text that is not in
+// answerTexts returns the texts of the field answers and where each begins, nil where that is not said. A text that is not in
 // the context may hold them in JSON.
-func (r Record) answers(context string) (texts []string, starts []any, ok bool, err error) {
+func (r Record) answerTexts(context string) (texts []string, starts []any, ok bool, err error) {
 	wrong := func(what string, v any) error {
 		return fmt.Errorf("%s: field \"answers\" %s %s; it takes a list of texts or of {\"text\", \"answer_start\"}", r.Place, what, kind(v))
 	}
@@ -140,32 +140,8 @@ func (r Record) answers(context string) (texts []string, starts []any, ok bool, 
 	return texts, starts, true, nil
 }
 
-// Locate finds what an example's targets, which are numbered, are about in its windows. Of quotes, of which training learns
-// the first, it is in each window the tokens from the first to the last, if all are there. Tags of words that are in no
-// window, as where the text is cut off, are not learned: their numbers become Unlabelled.
-func (e *Example) Locate() {
-	there := e.wordsInWindows()
-	for t := range e.Targets {
-		target := &e.Targets[t]
-		for w := range target.TagIDs {
-			if !there[w] {
-				target.TagIDs[w] = Unlabelled
-			}
-		}
-		if target.Quotes == nil {
-			continue
-		}
-		target.QuoteTokens = make([]Span, len(e.Windows))
-		for w, window := range e.Windows {
-			if len(target.Quotes) > 0 {
-				target.QuoteTokens[w] = window.tokens(target.Quotes[0].Span, e.Pair)
-			}
-		}
-	}
-}
-
-// wordsInWindows tells of each word whether a window has a token of it.
-func (e *Example) wordsInWindows() []bool {
+// WordsInWindows tells of each word whether a window has a token of it.
+func (e *Example) WordsInWindows() []bool {
 	there := make([]bool, len(e.Words))
 	for _, window := range e.Windows {
 		for _, word := range window.Words {
@@ -177,13 +153,13 @@ func (e *Example) wordsInWindows() []bool {
 	return there
 }
 
-// tokens returns the tokens of the second text that stand for a part of it, End exclusive; none where some are not there.
+// TokensOf returns the tokens of the second text that stand for a part of it, End exclusive; none where some are not there.
 // White space, accents of their own and control characters at the part's ends, which tokenizers drop, are not looked for.
-func (e Encoding) tokens(part Span, text string) Span {
-	quoted := text[part.Start:part.End]
+func (e Encoding) TokensOf(part Span, text string) Span {
+	extract := text[part.Start:part.End]
 	dropped := func(r rune) bool { return unicode.IsSpace(r) || unicode.In(r, unicode.Mn, unicode.Cc, unicode.Cf) }
-	part.Start += len(quoted) - len(strings.TrimLeftFunc(quoted, dropped))
-	part.End -= len(quoted) - len(strings.TrimRightFunc(quoted, dropped))
+	part.Start += len(extract) - len(strings.TrimLeftFunc(extract, dropped))
+	part.End -= len(extract) - len(strings.TrimRightFunc(extract, dropped))
 	var found Span
 	before, after := false, false // the window has tokens that begin at or before the part, end at or behind it
 	for i, o := range e.Offsets {
@@ -202,14 +178,4 @@ func (e Encoding) tokens(part Span, text string) Span {
 		return Span{}
 	}
 	return found
-}
-
-// Quote returns what a prediction's tokens quote of an example, the empty quote where there are none.
-func (e *Example) Quote(p Prediction) Quote {
-	if p.QuoteTokens == (Span{}) {
-		return Quote{}
-	}
-	offsets := e.Windows[p.QuoteWindow].Offsets
-	span := Span{offsets[p.QuoteTokens.Start].Start, offsets[p.QuoteTokens.End-1].End}
-	return Quote{e.Pair[span.Start:span.End], span}
 }
