@@ -26,14 +26,22 @@ func (p Place) String() string {
 // Span is a stretch of bytes of a text, End exclusive.
 type Span struct{ Start, End int }
 
-// Example is one text, or a pair of texts, with the gold answers of the heads that ask about it.
+// Target is what is labelled of an example for one head, a pointer to the target type of an output kind (package
+// outputs); nil where nothing is.
+type Target any
+
+// Prediction is what one head predicts of an example, a pointer to the prediction type of an output kind (package
+// outputs).
+type Prediction any
+
+// Example is one text, or a pair of texts, with its targets.
 type Example struct {
 	Place      Place
 	Text, Pair string
 	Paired     bool   // Pair is there, even if empty
 	Group      string // what it has in common with those it stays with when data is divided; "" where that is not asked
 	Words      []Span // of Text: the units that tags belong to; nil where nothing is tagged
-	// Targets has one gold answer a head: a task's heads in their order, and where tasks share texts, task after task.
+	// Targets has one for each head: a task's heads in their order, and where tasks share texts, task after task.
 	Targets []Target
 	// Windows are the tokens, special ones included, set by Cut.Encode: one encoding, or several where the text is long
 	// or its pair is encoded apart.

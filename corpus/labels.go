@@ -42,26 +42,14 @@ func LabelsOf(names []string) (*Labels, error) {
 // Names returns the labels in order.
 func (l *Labels) Names() []string { return l.names }
 
-// Number sets the numbers of a target's names.
-func (l *Labels) Number(t *Target) {
-	t.LabelID = l.number(t.Label)
-	t.TagIDs = l.all(t.Tags)
-	t.LabelIDs = l.all(t.Labels)
-}
+// Numbers of labels that a set does not have.
+const (
+	Unlabelled = -1 // there is no label
+	Unknown    = -2 // the label is not in the set: training does not have it
+)
 
-// all returns the numbers of names, nil for nil.
-func (l *Labels) all(names []string) []int {
-	if names == nil {
-		return nil
-	}
-	numbers := make([]int, len(names))
-	for i, name := range names {
-		numbers[i] = l.number(name)
-	}
-	return numbers
-}
-
-func (l *Labels) number(name string) int {
+// ID returns the number of a label, Unknown where the set does not have it, Unlabelled for "".
+func (l *Labels) ID(name string) int {
 	if name == "" {
 		return Unlabelled
 	}
@@ -71,23 +59,17 @@ func (l *Labels) number(name string) int {
 	return Unknown
 }
 
-// Name sets the names of a prediction's numbers.
-func (l *Labels) Name(p *Prediction) {
-	switch {
-	case p.TagIDs != nil:
-		p.Tags = make([]string, len(p.TagIDs))
-		for i, id := range p.TagIDs {
-			p.Tags[i] = "O"
-			if id >= 0 {
-				p.Tags[i] = l.names[id]
-			}
-		}
-	case p.LabelIDs != nil:
-		p.Labels = make([]string, len(p.LabelIDs))
-		for i, id := range p.LabelIDs {
-			p.Labels[i] = l.names[id]
-		}
-	case len(l.names) > 0:
-		p.Label = l.names[p.LabelID]
+// IDs returns the number of each label, nil for nil.
+func (l *Labels) IDs(names []string) []int {
+	if names == nil {
+		return nil
 	}
+	ids := make([]int, len(names))
+	for i, name := range names {
+		ids[i] = l.ID(name)
+	}
+	return ids
 }
+
+// Name returns the label of a number of the set.
+func (l *Labels) Name(id int) string { return l.names[id] }

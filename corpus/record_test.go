@@ -59,7 +59,7 @@ func TestCellsMayHoldAnswersInJSON(t *testing.T) {
 		`{"text": ["cat"], "answer_start": [4]}`: `[cat]`,
 		`["dog"]`:                                `data.csv:2: answer 1 is "dog", which the context does not hold; an answer is a part of it, letter by letter`,
 	} {
-		quotes, ok, err := Record{Place: Place{File: "data.csv", Line: 2}, Fields: map[string]any{"answers": cell}}.Quotes(context)
+		quotes, ok, err := Record{Place: Place{File: "data.csv", Line: 2}, Fields: map[string]any{"answers": cell}}.Answers(context)
 		texts := []string{}
 		for _, q := range quotes {
 			texts = append(texts, q.Text)

@@ -28,17 +28,17 @@ func TestSquadsFormGivesARecordAQuestion(t *testing.T) {
 	for i, want := range []struct {
 		line     int
 		question string
-		quotes   []Quote
+		quotes   []TextSpan
 	}{
-		{3, "What flew?", []Quote{{"red kite", Span{2, 10}}}},
-		{3, "Who flew?", []Quote{}},
-		{6, "Who saw it?", []Quote{{"Zoë", Span{0, 4}}}},
+		{3, "What flew?", []TextSpan{{"red kite", Span{2, 10}}}},
+		{3, "Who flew?", []TextSpan{}},
+		{6, "Who saw it?", []TextSpan{{"Zoë", Span{0, 4}}}},
 	} {
 		e, err := records[i].Example()
 		if err != nil {
 			t.Fatal(err)
 		}
-		quotes, ok, err := records[i].Quotes(e.Pair)
+		quotes, ok, err := records[i].Answers(e.Pair)
 		if err != nil || !ok || len(quotes) != len(want.quotes) || len(quotes) > 0 && quotes[0] != want.quotes[0] {
 			t.Errorf("question %d: quotes %+v, %v, %v, want %+v", i+1, quotes, ok, err, want.quotes)
 		}
@@ -89,7 +89,7 @@ func TestStartsThatAreNoListBesideTexts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, _, err = records[0].Quotes("A red kite flew.")
+		_, _, err = records[0].Answers("A red kite flew.")
 		if (err == nil) != (want == "") || err != nil && err.Error() != want {
 			t.Errorf("answer_start: %s: error %v, want %q", starts, err, want)
 		}
@@ -130,7 +130,7 @@ func TestATextBesideANamedQuestionOrContextIsNeither(t *testing.T) {
 func TestWhetherThereIsAnAnswer(t *testing.T) {
 	for said, want := range map[string]string{"True": "", "false": "", "": "", "perhaps": `field "is_impossible" is "perhaps"; want true or false`} {
 		r := Record{Fields: map[string]any{"is_impossible": said, "answers": []any{"kite"}}}
-		quotes, ok, err := r.Quotes("a kite")
+		quotes, ok, err := r.Answers("a kite")
 		switch {
 		case want != "":
 			if err == nil || !strings.Contains(err.Error(), want) {
@@ -142,25 +142,14 @@ func TestWhetherThereIsAnAnswer(t *testing.T) {
 	}
 }
 
-func TestQuotesAreLocatedInEachWindow(t *testing.T) {
-	e := Example{Text: "q", Pair: "abc def ghi", Paired: true, Targets: []Target{
-		{Quotes: []Quote{{"def", Span{4, 7}}}}, {Quotes: []Quote{}}, {},
-	}}
+func TestAnAnswerIsFoundInTheWindowsThatHaveAllOfIt(t *testing.T) {
+	e := Example{Text: "q", Pair: "abc def ghi", Paired: true}
 	e.Windows = Cut{MaxLength: 9, Windows: true, Stride: 2}.Encode(letters{}, &e) // <q|abcde|, <q|defgh|, <q|ghi|
-	e.Locate()
 	want := []Span{{}, {3, 6}, {}}
-	if got := e.Targets[0].QuoteTokens; len(got) != len(want) || got[0] != want[0] || got[1] != want[1] || got[2] != want[2] {
-		t.Errorf("windows %q: tokens %v, want %v", shownWindows(e.Windows), got, want)
-	}
-	if got := e.Targets[1].QuoteTokens; len(got) != 3 || got[1] != (Span{}) {
-		t.Errorf("no answer has the tokens %v", got)
-	}
-	if e.Targets[2].QuoteTokens != nil {
-		t.Errorf("what is not labelled has the tokens %v", e.Targets[2].QuoteTokens)
-	}
-	q := e.Quote(Prediction{QuoteWindow: 1, QuoteTokens: Span{3, 6}})
-	if q != (Quote{"def", Span{4, 7}}) {
-		t.Errorf("the prediction quotes %+v", q)
+	for w, window := range e.Windows {
+		if got := window.TokensOf(Span{4, 7}, e.Pair); got != want[w] { // def
+			t.Errorf("windows %q: tokens %v of window %d, want %v", shownWindows(e.Windows), got, w, want[w])
+		}
 	}
 }
 
@@ -174,7 +163,7 @@ func FuzzSquad(f *testing.F) {
 		}
 		for _, r := range records {
 			if e, err := r.Example(); err == nil {
-				r.Quotes(e.Pair)
+				r.Answers(e.Pair)
 			}
 		}
 	})

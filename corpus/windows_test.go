@@ -195,9 +195,8 @@ func TestAnAnswerIsFoundWithWhiteSpaceAtItsEnds(t *testing.T) {
 	}{
 		{Span{0, 4}, Span{3, 5}}, {Span{2, 4}, Span{3, 5}}, {Span{5, 8}, Span{5, 7}}, {Span{0, 8}, Span{3, 7}}, {Span{4, 5}, Span{}},
 	} {
-		e.Targets = []Target{{Quotes: []Quote{{e.Pair[c.part.Start:c.part.End], c.part}}}}
-		if e.Locate(); e.Targets[0].QuoteTokens[0] != c.want {
-			t.Errorf("%q is tokens %v, want %v", e.Pair[c.part.Start:c.part.End], e.Targets[0].QuoteTokens[0], c.want)
+		if got := e.Windows[0].TokensOf(c.part, e.Pair); got != c.want {
+			t.Errorf("%q is tokens %v, want %v", e.Pair[c.part.Start:c.part.End], got, c.want)
 		}
 	}
 }
@@ -208,9 +207,9 @@ func TestAnAnswerIsFoundWhereATokenizerDropsItsEnds(t *testing.T) {
 		{"it is at the cafe\u0301", "cafe\u0301"}, {"\u200fname it", "\u200fname"}, {"the \u0e1b\u0e35", "\u0e1b\u0e35"},
 	} {
 		at := strings.Index(c.context, c.answer)
-		e := Example{Text: "q", Pair: c.context, Paired: true, Targets: []Target{{Quotes: []Quote{{c.answer, Span{at, at + len(c.answer)}}}}}}
+		e := Example{Text: "q", Pair: c.context, Paired: true}
 		e.Windows = Cut{}.Encode(tokenizer, &e)
-		if e.Locate(); e.Targets[0].QuoteTokens[0] == (Span{}) {
+		if e.Windows[0].TokensOf(Span{at, at + len(c.answer)}, c.context) == (Span{}) {
 			t.Errorf("%q is not found in %q: tokens %+v", c.answer, c.context, e.Windows[0])
 		}
 	}

@@ -1,3 +1,4 @@
+// Package experiments holds the experiment files that come with jenga. Its subpackages read, train and open such files.
 package experiments
 
 import "embed"

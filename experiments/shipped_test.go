@@ -1,19 +1,17 @@
 package experiments
 
 import (
-	"encoding/json"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 	"testing"
 
-	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/encoders"
+	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/experiments/internal/sample"
+	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/fusion"
 	"github.com/jenga-nlp/jenga/heads"
-	"github.com/jenga-nlp/jenga/internal/shared"
 	"github.com/jenga-nlp/jenga/tasks"
 )
 
@@ -27,61 +25,10 @@ func shipped(t *testing.T) []string {
 	return names
 }
 
-// usesShared tells whether a shipped file needs corpora or models that do not come with jenga.
-func usesShared(t *testing.T, name string) bool {
-	t.Helper()
-	e, err := read(name, nil, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	needed := []File{e.Model.BaseModel, e.Tokenizer.Vectors}
-	for _, task := range e.Tasks {
-		needed = append(needed, task.Data.Path, task.Data.Train, task.Data.Dev, task.Data.Test)
-	}
-	return slices.ContainsFunc(needed, func(f File) bool { return f.Name != "" && !strings.HasPrefix(f.Name, "claims/") })
-}
-
-func TestShippedExperimentsTrain(t *testing.T) {
-	for _, name := range shipped(t) {
-		t.Run(name, func(t *testing.T) {
-			if usesShared(t, name) {
-				dir := shared.Dir(t)
-				t.Setenv("JENGA_DATA", filepath.Join(dir, "data"))
-				t.Setenv("JENGA_MODELS", filepath.Join(dir, "models"))
-			}
-			// all of the file, its data and its parts, but few steps: 8 texts a task
-			folder := filepath.Join(t.TempDir(), "run")
-			e, err := Read(name, []string{"training.num_epochs=1", "training.batch_size=8"})
-			if err != nil {
-				t.Fatal(err)
-			}
-			run, err := Prepare(e, Train, Dev, Test)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, texts := range run.Texts {
-				for split, examples := range texts.Examples {
-					if len(examples) < 200 {
-						t.Errorf("%d examples of %s", len(examples), split)
-					}
-					texts.Examples[split] = examples[:8]
-				}
-			}
-			if testing.Short() && name != "quickstart.yaml" {
-				return // a real encoder
-			}
-			if _, err := run.Train(t.Context(), folder, func(any) error { return nil }); err != nil {
-				t.Fatal(err)
-			}
-			checkOpened(t, folder)
-		})
-	}
-}
-
 func TestEveryPartStandsInAShippedExperiment(t *testing.T) {
 	used := map[string]bool{}
 	for _, name := range shipped(t) {
-		e, err := read(name, nil, false)
+		e, err := config.ReadTrained(name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -96,7 +43,7 @@ func TestEveryPartStandsInAShippedExperiment(t *testing.T) {
 	}
 	for kind, names := range map[string][]string{
 		"encoder":   encoders.Registry().Names(),
-		"tokenizer": {wordPieces, wholeWords},
+		"tokenizer": {config.WordPieces, config.WholeWords},
 		"fusion":    fusion.Registry().Names(),
 		"head":      heads.Registry().Names(),
 		"task":      tasks.Registry().Names(),
@@ -109,33 +56,6 @@ func TestEveryPartStandsInAShippedExperiment(t *testing.T) {
 	}
 }
 
-// checkOpened judges the run in a folder on a few examples of dev, and asks it about one.
-func checkOpened(t *testing.T, folder string) {
-	t.Helper()
-	run, err := OpenRun(folder)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := run.Read(Dev, "", nil); err != nil {
-		t.Fatal(err)
-	}
-	for _, texts := range run.Texts {
-		texts.Examples[Dev] = texts.Examples[Dev][:8]
-	}
-	scores, err := run.Evaluate(t.Context(), Dev, nil)
-	if err != nil || len(scores) != len(run.Texts) {
-		t.Fatalf("%d scores of %d groups, %v", len(scores), len(run.Texts), err)
-	}
-	example := &corpus.Example{Text: "Who wrote it?", Pair: "Ada wrote it.", Paired: true}
-	answers, err := run.Predictor().Answer([]*corpus.Example{example})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := json.Marshal(answers[0]); err != nil || len(answers[0].Tasks) != len(run.Experiment.Tasks) {
-		t.Errorf("answers %+v, %v", answers, err)
-	}
-}
-
 func TestWhatUnpackWritesIsWholeOrNotThere(t *testing.T) {
 	t.Chdir(t.TempDir())
 	// a kill while a file was written
@@ -143,7 +63,7 @@ func TestWhatUnpackWritesIsWholeOrNotThere(t *testing.T) {
 	if err := os.MkdirAll(filepath.Dir(train), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	write(t, train+newSuffix, `{"text": "cut`)
+	sample.Write(t, train+runfolder.NewSuffix, `{"text": "cut`)
 	if _, err := Unpack(filepath.Join("experiments", "quickstart.yaml")); err != nil {
 		t.Fatal(err)
 	}
@@ -151,23 +71,23 @@ func TestWhatUnpackWritesIsWholeOrNotThere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := files(t, "experiments")
+	got := sample.Files(t, "experiments")
 	if got[filepath.Join("claims", "train.jsonl.gz")] != string(want) {
 		t.Error("the notes are not those that ship")
 	}
 	for name := range got {
-		if filepath.Ext(name) == newSuffix {
+		if filepath.Ext(name) == runfolder.NewSuffix {
 			t.Errorf("%s is left", name)
 		}
 	}
 
 	// one that cannot be written leaves none in its place
 	t.Chdir(t.TempDir())
-	if err := os.MkdirAll(train+newSuffix, 0o755); err != nil {
+	if err := os.MkdirAll(train+runfolder.NewSuffix, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Unpack(filepath.Join("experiments", "quickstart.yaml")); err == nil || isThere(train) {
-		t.Errorf("Unpack over a folder = %v, and a file is there: %v", err, isThere(train))
+	if _, err := Unpack(filepath.Join("experiments", "quickstart.yaml")); err == nil || runfolder.Exists(train) {
+		t.Errorf("Unpack over a folder = %v, and a file is there: %v", err, runfolder.Exists(train))
 	}
 }
 
@@ -179,7 +99,7 @@ func TestUnpackWritesAnExperimentWhereThereIsNone(t *testing.T) {
 		if err != nil || len(wrote) != files {
 			t.Fatalf("Unpack wrote %v, %v; want the file and %d of notes", wrote, err, files-1)
 		}
-		if _, err := Read(path, nil); err != nil {
+		if _, err := config.Read(path, nil); err != nil {
 			t.Error(err)
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/jenga-nlp/jenga/experiments/runfolder"
 )
 
 // Unpack writes an experiment that ships with jenga to path, if there is no file and path ends in its name, as
@@ -14,19 +16,19 @@ import (
 func Unpack(path string) (wrote []string, err error) {
 	name := filepath.Base(path)
 	text, err := fs.ReadFile(Shipped, name)
-	if err != nil || filepath.Ext(name) != ".yaml" || isThere(path) {
+	if err != nil || filepath.Ext(name) != ".yaml" || runfolder.Exists(path) {
 		return nil, nil
 	}
 	put := func(name string, data []byte) error {
 		to := filepath.Join(filepath.Dir(path), filepath.FromSlash(name))
-		if isThere(to) {
+		if runfolder.Exists(to) {
 			return nil
 		}
 		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 			return err
 		}
 		wrote = append(wrote, to)
-		return writeWhole(to, data)
+		return runfolder.WriteFile(to, data)
 	}
 	err = fs.WalkDir(Shipped, ".", func(data string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || strings.HasSuffix(data, ".yaml") || !bytes.Contains(text, []byte(data)) {
@@ -42,12 +44,4 @@ func Unpack(path string) (wrote []string, err error) {
 		return wrote, err
 	}
 	return wrote, put(name, text)
-}
-
-// writeWhole writes a file beside its place first, so that at its place there is a whole one or none.
-func writeWhole(path string, data []byte) error {
-	if err := os.WriteFile(path+newSuffix, data, 0o644); err != nil {
-		return err
-	}
-	return os.Rename(path+newSuffix, path)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/nn"
+	"github.com/jenga-nlp/jenga/outputs"
 )
 
 // AlarmOptions are the keys that say when a head of anomalies raises an alarm.
@@ -26,8 +27,8 @@ const never = math.MaxFloat32
 // newAlarm makes an alarm, with its threshold in the site's parameters.
 func newAlarm(o AlarmOptions, site Site) (alarm, error) {
 	switch {
-	case site.Answer != corpus.Anomaly:
-		return alarm{}, site.Refuse(corpus.Anomaly)
+	case site.Output != outputs.Anomaly:
+		return alarm{}, site.Refuse(outputs.Anomaly)
 	case !(o.FalseAlarms >= 0 && o.FalseAlarms <= 1):
 		return alarm{}, fmt.Errorf("false_alarms is %v; it is a share from 0 to 1", o.FalseAlarms)
 	case site.Training.Units > 0 && site.Training.Mean == 1:
@@ -39,8 +40,8 @@ func newAlarm(o AlarmOptions, site Site) (alarm, error) {
 	return a, nil
 }
 
-// Answers says that the answer is how unlike normal texts a text is.
-func (alarm) Answers() corpus.Answer { return corpus.Anomaly }
+// Output says that the output is how unlike normal texts a text is.
+func (alarm) Output() *outputs.Kind { return outputs.Anomaly }
 
 // Thresholds returns the score above which an alarm is raised; nil until dev has chosen it.
 func (a alarm) Thresholds() []float32 {
@@ -52,10 +53,11 @@ func (a alarm) Thresholds() []float32 {
 
 // Tune sets the threshold by the scores of dev's normal texts, and decides anew for which texts an alarm is raised.
 func (a alarm) Tune(gold []corpus.Target, predicted []corpus.Prediction) {
+	distances := outputs.Predictions[outputs.AnomalyPrediction](predicted)
 	var scores []float64 // of normal texts, rising
 	for i, t := range gold {
-		if normal(t) && !math.IsNaN(predicted[i].Value) {
-			scores = append(scores, predicted[i].Value)
+		if normal(t) && !math.IsNaN(distances[i].Distance) {
+			scores = append(scores, distances[i].Distance)
 		}
 	}
 	if len(scores) == 0 {
@@ -68,16 +70,37 @@ func (a alarm) Tune(gold []corpus.Target, predicted []corpus.Prediction) {
 	} else {
 		a.threshold.Data[0] = -never
 	}
-	a.decide(predicted)
-}
-
-// decide raises the alarms.
-func (a alarm) decide(predicted []corpus.Prediction) {
-	limit := a.threshold.Data[0]
-	for i := range predicted {
-		predicted[i].Alarm = limit != never && float32(predicted[i].Value) > limit
+	for _, p := range distances {
+		a.decide(p)
 	}
 }
 
-// normal tells whether a gold answer says that its text is normal.
-func normal(t corpus.Target) bool { return t.Value != nil && *t.Value == 0 }
+// Untuned implements Tuner.
+func (alarm) Untuned(name string) (what, then string) {
+	return fmt.Sprintf("no evaluation sets the threshold of head %q", name), "it scores texts, and raises no alarm"
+}
+
+// decide says whether an alarm is raised, if dev has said when.
+func (a alarm) decide(p *outputs.AnomalyPrediction) {
+	limit := a.threshold.Data[0]
+	if p.Alarm = nil; limit != never {
+		p.Alarm = new(bool)
+		*p.Alarm = float32(p.Distance) > limit
+	}
+}
+
+// predict gives each example its distance from normal texts, and whether that raises an alarm.
+func (a alarm) predict(distances []float64) []corpus.Prediction {
+	predictions := make([]outputs.AnomalyPrediction, len(distances))
+	for e, distance := range distances {
+		predictions[e].Distance = distance
+		a.decide(&predictions[e])
+	}
+	return outputs.Erase(predictions)
+}
+
+// normal tells whether a target says that its text is normal.
+func normal(t corpus.Target) bool {
+	target := outputs.As[outputs.AnomalyTarget](t)
+	return target != nil && !target.Anomalous
+}

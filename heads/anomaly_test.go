@@ -8,10 +8,11 @@ import (
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/nn"
+	"github.com/jenga-nlp/jenga/outputs"
 )
 
 func anomalySite() Site {
-	return Site{Task: "odd", Answer: corpus.Anomaly, Width: 8, Params: nn.NewParams(1), Attention: Attention{1, 1},
+	return Site{Task: "odd", Output: outputs.Anomaly, Width: 8, Params: nn.NewParams(1), Attention: Attention{1, 1},
 		Training: Training{Units: 4, Mean: 0.25}}
 }
 
@@ -23,27 +24,26 @@ func TestAnAlarmLetsAShareOfNormalTextsPass(t *testing.T) {
 	var gold []corpus.Target
 	var predicted []corpus.Prediction
 	for i := range 10 { // normal texts score 1 to 10, anomalies as much and a half
-		gold = append(gold, number(0), number(1))
-		predicted = append(predicted, corpus.Prediction{Value: float64(i + 1)}, corpus.Prediction{Value: float64(i) + 1.5})
+		gold = append(gold, normalText, anomaly)
+		predicted = append(predicted, distances(float64(i+1), float64(i)+1.5)...)
 	}
-	gold, predicted = append(gold, corpus.Target{}), append(predicted, corpus.Prediction{Value: math.NaN()})
+	gold, predicted = append(gold, nil), append(predicted, distances(math.NaN())...)
 	if a.Thresholds() != nil {
 		t.Error("a threshold before dev has chosen it")
 	}
-	a.decide(predicted)
-	if slices.ContainsFunc(predicted, func(p corpus.Prediction) bool { return p.Alarm }) {
+	if slices.ContainsFunc(a.predict([]float64{1, 2}), func(p corpus.Prediction) bool { return outputs.As[outputs.AnomalyPrediction](p).Alarm != nil }) {
 		t.Error("an alarm before there is a threshold")
 	}
 	a.Tune(gold, predicted)
 	if got := a.Thresholds(); len(got) != 1 || got[0] != 8 {
 		t.Errorf("threshold %v, want 8: two of ten normal texts are above", got)
 	}
-	for i, p := range predicted {
-		if p.Alarm != (p.Value > 8) {
-			t.Errorf("prediction %d of %v: alarm %v", i, p.Value, p.Alarm)
+	for i, p := range outputs.Predictions[outputs.AnomalyPrediction](predicted) {
+		if p.Alarm == nil || *p.Alarm != (p.Distance > 8) {
+			t.Errorf("prediction %d of %v: alarm %v", i, p.Distance, p.Alarm)
 		}
 	}
-	a.Tune([]corpus.Target{number(1)}, predicted[:1])
+	a.Tune([]corpus.Target{anomaly}, predicted[:1])
 	if a.Thresholds()[0] != 8 {
 		t.Error("anomalies alone moved the threshold")
 	}
@@ -53,7 +53,7 @@ func TestAShareOfAlarmsIsCountedInTexts(t *testing.T) {
 	var gold []corpus.Target
 	var predicted []corpus.Prediction
 	for i := range 100 {
-		gold, predicted = append(gold, number(0)), append(predicted, corpus.Prediction{Value: float64(i)})
+		gold, predicted = append(gold, normalText), append(predicted, distances(float64(i))...)
 	}
 	for share := range 101 { // 0.29 of 100 is less than 29 in floating point
 		a, err := newAlarm(AlarmOptions{float64(share) / 100}, anomalySite())
@@ -63,7 +63,7 @@ func TestAShareOfAlarmsIsCountedInTexts(t *testing.T) {
 		a.Tune(gold, predicted)
 		alarms := 0
 		for _, p := range predicted {
-			if p.Alarm {
+			if alarmed(p) {
 				alarms++
 			}
 		}
@@ -75,8 +75,7 @@ func TestAShareOfAlarmsIsCountedInTexts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	beyond := []corpus.Prediction{{Value: math.Inf(1)}, {Value: 1e300}}
-	if never.decide(beyond); beyond[0].Alarm || beyond[1].Alarm {
+	if beyond := never.predict([]float64{math.Inf(1), 1e300}); alarmed(beyond[0]) || alarmed(beyond[1]) {
 		t.Error("an alarm before there is a threshold")
 	}
 }
@@ -93,7 +92,7 @@ func TestHeadsOfAnomaliesSayWhatTheyLack(t *testing.T) {
 		"no attention": {"the encoder shows no attention", func(s *Site) { s.Attention = Attention{} }, func(s Site) (Head, error) {
 			return NewAttentionPattern(AttentionPatternOptions{FitTexts: 5}, s)
 		}},
-		"another answer": {"it answers how unlike normal texts a text is, but task", func(s *Site) { s.Answer = corpus.Number }, func(s Site) (Head, error) {
+		"another answer": {"it answers how unlike normal texts a text is, but task", func(s *Site) { s.Output = outputs.Number }, func(s Site) (Head, error) {
 			return NewAttentionPattern(AttentionPatternOptions{FitTexts: 5}, s)
 		}},
 		"a learned pool": {"pool: attention: a learned pool would make texts alike", func(*Site) {}, func(s Site) (Head, error) {
@@ -190,9 +189,9 @@ func TestReconstructionLearnsWhatNormalTextsAreLike(t *testing.T) {
 		angle := float64(b)
 		row[0], row[1] = float32(math.Cos(angle)), float32(math.Sin(angle))
 		row[2], row[3] = row[0]+row[1], row[0]-row[1]
-		gold[b] = number(0)
+		gold[b] = normalText
 		if b%6 == 0 { // the same sizes, not of the plane
-			row[2], row[3], gold[b] = -row[2], -row[3], number(1)
+			row[2], row[3], gold[b] = -row[2], -row[3], anomaly
 		}
 		rows.Starts, rows.Example = append(rows.Starts, b+1), append(rows.Example, b)
 	}
@@ -218,11 +217,11 @@ func TestReconstructionLearnsWhatNormalTextsAreLike(t *testing.T) {
 		predicted = made.Predict(scores)
 	}
 	worst, best := 0.0, math.Inf(1) // of normal texts, of anomalies
-	for b, p := range predicted {
+	for b, p := range outputs.Predictions[outputs.AnomalyPrediction](predicted) {
 		if normal(gold[b]) {
-			worst = max(worst, p.Value)
+			worst = max(worst, p.Distance)
 		} else {
-			best = min(best, p.Value)
+			best = min(best, p.Distance)
 		}
 	}
 	if !(best > 2*worst) {

@@ -7,10 +7,11 @@ import (
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/nn"
+	"github.com/jenga-nlp/jenga/outputs"
 )
 
 func init() {
-	Register("attention_pattern", AttentionPatternOptions{FitTexts: 2000, AlarmOptions: AlarmOptions{0.05}}, NewAttentionPattern, corpus.Anomaly)
+	Register("attention_pattern", AttentionPatternOptions{FitTexts: 2000, AlarmOptions: AlarmOptions{0.05}}, NewAttentionPattern, outputs.Anomaly)
 }
 
 // AttentionPatternOptions are the keys that may stand beside `type: attention_pattern`.
@@ -43,10 +44,10 @@ type attentionPattern struct {
 }
 
 var (
-	_ Answerer = (*attentionPattern)(nil)
-	_ Tuner    = (*attentionPattern)(nil)
-	_ Watcher  = (*attentionPattern)(nil)
-	_ Fitter   = (*attentionPattern)(nil)
+	_ Outputter = (*attentionPattern)(nil)
+	_ Tuner     = (*attentionPattern)(nil)
+	_ Watcher   = (*attentionPattern)(nil)
+	_ Fitter    = (*attentionPattern)(nil)
 )
 
 const (
@@ -171,12 +172,11 @@ func (h *attentionPattern) Loss(*nn.Pass, Scores, []corpus.Target) *nn.Node { re
 
 // Predict gives each example its distance from normal texts, the mean over its own, and whether that raises an alarm.
 func (h *attentionPattern) Predict(scores Scores) []corpus.Prediction {
-	texts, predictions := textsOf(scores.Rows), make([]corpus.Prediction, examples(scores.Rows))
+	texts, distances := textsOf(scores.Rows), make([]float64, outputs.Examples(scores.Rows))
 	for b, e := range scores.Rows.Example {
-		predictions[e].Value += h.normal.distance(h.text(scores, b)) / float64(texts[e])
+		distances[e] += h.normal.distance(h.text(scores, b)) / float64(texts[e])
 	}
-	h.decide(predictions)
-	return predictions
+	return h.predict(distances)
 }
 
 // text returns the features of text b.

@@ -8,11 +8,12 @@ import (
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/nn"
+	"github.com/jenga-nlp/jenga/outputs"
 	"github.com/jenga-nlp/jenga/plugin"
 )
 
 func init() {
-	Register("crf", CRFOptions{Constraints: "none", Dropout: ModelDropout}, NewCRF, corpus.TagPerWord)
+	Register("crf", CRFOptions{Constraints: "none", Dropout: ModelDropout}, NewCRF, outputs.Tags)
 }
 
 // CRFOptions are the keys that may stand beside `type: crf`.
@@ -38,15 +39,15 @@ type crf struct {
 }
 
 var (
-	_ Answerer        = (*crf)(nil)
+	_ Outputter       = (*crf)(nil)
 	_ Accepter        = (*crf)(nil)
 	_ plugin.Remarker = (*crf)(nil)
 )
 
 // NewCRF makes a crf head for the tags of site.
 func NewCRF(o CRFOptions, site Site) (Head, error) {
-	if site.Answer != corpus.TagPerWord {
-		return nil, site.Refuse(corpus.TagPerWord)
+	if site.Output != outputs.Tags {
+		return nil, site.Refuse(outputs.Tags)
 	}
 	if len(site.Labels) < 2 {
 		return nil, fmt.Errorf("want at least 2 labels, have %q", site.Labels)
@@ -71,8 +72,8 @@ func NewCRF(o CRFOptions, site Site) (Head, error) {
 	return &crf{drop, score, nn.NewCRF(site.Params.In("chain"), labels, constraints), site.Labels}, nil
 }
 
-// Answers says that a word gets one tag.
-func (h *crf) Answers() corpus.Answer { return corpus.TagPerWord }
+// Output says that a word gets one tag.
+func (h *crf) Output() *outputs.Kind { return outputs.Tags }
 
 func (h *crf) Scores(p *nn.Pass, seen nn.Hidden) Scores {
 	return ScoresOf(seen, h.score.Apply(h.drop.Apply(p, words(seen)))) // [W L]
@@ -89,8 +90,8 @@ func (h *crf) Remarks() []string {
 // Units counts the words that have a tag which training knows, of examples whose tags can be.
 func (h *crf) Units(gold []corpus.Target) float64 {
 	n := 0.0
-	for i, t := range gold {
-		if h.possible(t.TagIDs) {
+	for i, t := range outputs.Targets[outputs.TagsTarget](gold) {
+		if t != nil && h.possible(t.IDs) {
 			n += TagPerWord{}.Units(gold[i : i+1])
 		}
 	}
@@ -100,19 +101,20 @@ func (h *crf) Units(gold []corpus.Target) float64 {
 // Loss is the sum of -log p(tags) over the examples that have some, nil if none has. Words whose tag is not known may
 // have any. Tags that constraints forbid, which dev may have, have no loss: it would be infinite.
 func (h *crf) Loss(_ *nn.Pass, scores Scores, gold []corpus.Target) *nn.Node {
+	targets := outputs.Targets[outputs.TagsTarget](gold)
 	var chains []nn.Chain
-	for e, words := range wordRows(scores.Rows) {
+	for e, words := range outputs.WordRows(scores.Rows) {
 		c, at := chainOf(words)
 		known := false
 		for _, w := range at {
 			tag := corpus.Unlabelled
-			if w < len(gold[e].TagIDs) {
-				tag = gold[e].TagIDs[w]
+			if t := targets[e]; t != nil && w < len(t.IDs) {
+				tag = t.IDs[w]
 			}
 			c.Gold = append(c.Gold, tag)
 			known = known || tag >= 0
 		}
-		if known && h.possible(gold[e].TagIDs) {
+		if known && h.possible(targets[e].IDs) {
 			chains = append(chains, c)
 		}
 	}
@@ -161,33 +163,34 @@ func (h *crf) possible(ids []int) bool {
 // Predict gives each example its likeliest tags together, and each tag's probability at its word.
 func (h *crf) Predict(scores Scores) []corpus.Prediction {
 	values := nn.Values(scores.Nodes[0])
-	predictions := make([]corpus.Prediction, examples(scores.Rows))
-	for e, words := range wordRows(scores.Rows) {
+	predictions := make([]outputs.TagsPrediction, outputs.Examples(scores.Rows))
+	for e, words := range outputs.WordRows(scores.Rows) {
 		p := &predictions[e]
-		p.TagIDs, p.TagShares = slices.Repeat([]int{-1}, len(words)), make([]float32, len(words))
+		p.IDs, p.Probabilities = slices.Repeat([]int{-1}, len(words)), make([]float32, len(words))
 		c, at := chainOf(words)
 		if len(at) == 0 {
 			continue
 		}
-		tags, shares := h.chain.Decode(values, c)
+		tags, probabilities := h.chain.Decode(values, c)
 		for i, w := range at {
-			p.TagIDs[w], p.TagShares[w] = tags[i], shares[i]
+			p.IDs[w], p.Probabilities[w] = tags[i], probabilities[i]
 		}
 	}
-	return predictions
+	return outputs.Erase(predictions)
 }
 
 // Accepts refuses gold tags of which one cannot follow another.
 func (h *crf) Accepts(t corpus.Target) error {
+	target := outputs.As[outputs.TagsTarget](t)
 	allowed := h.chain.Constraints
-	if allowed == nil {
+	if allowed == nil || target == nil {
 		return nil
 	}
-	from := allowed.Start()
-	for w := range len(t.TagIDs) + 1 {
+	from, ids := allowed.Start(), target.IDs
+	for w := range len(ids) + 1 {
 		to := allowed.End()
-		if w < len(t.TagIDs) {
-			to = t.TagIDs[w]
+		if w < len(ids) {
+			to = ids[w]
 		}
 		if from >= 0 && to >= 0 && !allowed.Allowed(from, to) { // what is not known may be any tag
 			return fmt.Errorf("%s, which constraints: bio forbids; the task's broken_tags: repair mends it",
@@ -195,7 +198,7 @@ func (h *crf) Accepts(t corpus.Target) error {
 		}
 		from = to
 	}
-	if !h.possible(t.TagIDs) {
+	if !h.possible(ids) {
 		return errors.New("no tags of the words without one fit between the others, " +
 			"as constraints: bio would have them; tag those words")
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/nn"
+	"github.com/jenga-nlp/jenga/outputs"
 	"github.com/jenga-nlp/jenga/plugin"
 )
 
@@ -47,7 +48,7 @@ func TestBIOTransitions(t *testing.T) {
 }
 
 func TestTagsThatConstraintsForbidAreRefused(t *testing.T) {
-	site := Site{Answer: corpus.TagPerWord, Labels: []string{"O", "B-x", "I-x"}, Width: 2, Params: nn.NewParams(1)}
+	site := Site{Output: outputs.Tags, Labels: []string{"O", "B-x", "I-x"}, Width: 2, Params: nn.NewParams(1)}
 	made, err := NewCRF(CRFOptions{Constraints: "bio"}, site)
 	if err != nil {
 		t.Fatal(err)
@@ -64,7 +65,7 @@ func TestTagsThatConstraintsForbidAreRefused(t *testing.T) {
 		{[]int{corpus.Unknown, 2}, ""},
 		{[]int{corpus.Unlabelled, 0, 2}, `tag 3 is "I-x" behind "O"`},
 	} {
-		err := h.Accepts(corpus.Target{TagIDs: c.ids})
+		err := h.Accepts(tagged(c.ids...))
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("tags %v: error %v, want %q", c.ids, err, c.want)
 		}
@@ -72,12 +73,12 @@ func TestTagsThatConstraintsForbidAreRefused(t *testing.T) {
 }
 
 func TestWordsWithoutATagThatFitsAreRefused(t *testing.T) {
-	site := Site{Answer: corpus.TagPerWord, Labels: []string{"O", "B-x", "E-x", "S-x"}, Width: 2, Params: nn.NewParams(1)}
+	site := Site{Output: outputs.Tags, Labels: []string{"O", "B-x", "E-x", "S-x"}, Width: 2, Params: nn.NewParams(1)}
 	h, err := NewCRF(CRFOptions{Constraints: "bio"}, site)
 	if err != nil {
 		t.Fatal(err)
 	}
-	between := corpus.Target{TagIDs: []int{1, corpus.Unlabelled, 2}} // of x, without a tag for what is within it
+	between := tagged(1, corpus.Unlabelled, 2) // of x, without a tag for what is within it
 	if err := h.(Accepter).Accepts(between); err == nil || !strings.Contains(err.Error(), "tag those words") {
 		t.Errorf("error %v of tags that are never learned", err)
 	}
@@ -102,7 +103,7 @@ func TestTheLossOfConstrainedTagsIsFinite(t *testing.T) {
 		{"nothing that is known", bioes, []int{free, corpus.Unknown}, nil, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			site := Site{Answer: corpus.TagPerWord, Labels: c.labels, Width: 2, Params: nn.NewParams(1)}
+			site := Site{Output: outputs.Tags, Labels: c.labels, Width: 2, Params: nn.NewParams(1)}
 			h, err := NewCRF(CRFOptions{Constraints: "bio"}, site)
 			if err != nil {
 				t.Fatal(err)
@@ -116,7 +117,7 @@ func TestTheLossOfConstrainedTagsIsFinite(t *testing.T) {
 				}
 			}
 			p := nn.NewPass(1)
-			all, gold := scoresOf(p, rows, scores...), []corpus.Target{{TagIDs: c.ids}}
+			all, gold := scoresOf(p, rows, scores...), []corpus.Target{tagged(c.ids...)}
 			loss := h.Loss(p, all, gold)
 			if units := h.Units(gold); (loss != nil) != c.loss || (units > 0) != c.loss {
 				t.Fatalf("a loss: %v, of %v units; want one: %v", loss != nil, units, c.loss)
@@ -127,7 +128,7 @@ func TestTheLossOfConstrainedTagsIsFinite(t *testing.T) {
 			if got := lossOf(t, p, loss); !(got > 0 && got < 100) {
 				t.Errorf("loss %v", got)
 			}
-			tags := h.Predict(all)[0].TagIDs
+			tags := outputs.As[outputs.TagsPrediction](h.Predict(all)[0]).IDs
 			for w, tag := range tags {
 				if (tag < 0) != slices.Contains(c.gone, w) {
 					t.Errorf("word %d has tag %d", w, tag)
@@ -138,7 +139,7 @@ func TestTheLossOfConstrainedTagsIsFinite(t *testing.T) {
 }
 
 func TestConstraintsThatLeaveNoTagsAreRefused(t *testing.T) {
-	site := Site{Answer: corpus.TagPerWord, Labels: []string{"B-x", "E-x"}, Width: 2, Params: nn.NewParams(1)}
+	site := Site{Output: outputs.Tags, Labels: []string{"B-x", "E-x"}, Width: 2, Params: nn.NewParams(1)}
 	if _, err := NewCRF(CRFOptions{Constraints: "bio"}, site); err == nil || !strings.Contains(err.Error(), "none can stand alone") {
 		t.Errorf("error %v", err)
 	}

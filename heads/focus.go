@@ -10,7 +10,7 @@ import (
 )
 
 func init() {
-	Register("focus", focusDefaults, NewFocus, scorable...)
+	Register("focus", focusDefaults, NewFocus, scorable()...)
 }
 
 var focusDefaults = FocusOptions{
@@ -75,7 +75,7 @@ func (o FocusOptions) lstmSize(width int) int {
 	return n
 }
 
-// NewFocus makes a focus head for the answer of site.
+// NewFocus makes a focus head for the outputs of site.
 func NewFocus(o FocusOptions, site Site) (Head, error) {
 	switch {
 	case o.Normalise != "sum" && o.Normalise != "softmax":
@@ -129,7 +129,7 @@ func NewFocus(o FocusOptions, site Site) (Head, error) {
 	// scores
 	site.Width = width
 	pool := o.Pool
-	if site.Answer.PerWord() {
+	if site.Output.PerWord {
 		if pool != focusDefaults.Pool {
 			return nil, poolsNothing(pool)
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/nn"
+	"github.com/jenga-nlp/jenga/outputs"
 )
 
 // A text's label stands at one place of it, seven tenths on, and decoys everywhere else: the same signals, drawn at
@@ -17,7 +18,7 @@ func TestTheLensMovesToWhatTheLabelDependsOn(t *testing.T) {
 		tokens, width, texts = 41, 6, 32
 		place                = 28 // of 40
 	)
-	site := Site{Answer: corpus.OneLabel, Labels: []string{"a", "b"}, Width: width, Params: nn.NewParams(2).In("head")}
+	site := Site{Output: outputs.Label, Labels: []string{"a", "b"}, Width: width, Params: nn.NewParams(2).In("head")}
 	made, err := NewFocus(FocusOptions{AttentionHeads: 1, MinAperture: 0.02, Normalise: "sum", Pool: "mean"}, site)
 	if err != nil {
 		t.Fatal(err)
@@ -28,7 +29,8 @@ func TestTheLensMovesToWhatTheLabelDependsOn(t *testing.T) {
 		states, gold := make([]float32, texts*tokens*width), make([]corpus.Target, texts)
 		rows := nn.Rows{Starts: []int{0}}
 		for b := range texts {
-			gold[b].LabelID = r.IntN(2)
+			id := r.IntN(2)
+			gold[b] = label(id)
 			for i := range tokens {
 				state := states[(b*tokens+i)*width:][:width]
 				for j := range state {
@@ -36,7 +38,7 @@ func TestTheLensMovesToWhatTheLabelDependsOn(t *testing.T) {
 				}
 				signal := r.IntN(2)
 				if i == place {
-					signal = gold[b].LabelID
+					signal = id
 				}
 				state[signal]++
 			}
@@ -69,7 +71,7 @@ func TestTheLensMovesToWhatTheLabelDependsOn(t *testing.T) {
 			t.Fatal(err)
 		}
 		for b, answer := range h.Predict(scores) {
-			if answer.LabelID == gold[b].LabelID {
+			if outputs.As[outputs.LabelPrediction](answer).ID == outputs.As[outputs.LabelTarget](gold[b]).ID {
 				right++
 			}
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/nn"
+	"github.com/jenga-nlp/jenga/outputs"
 	"github.com/jenga-nlp/jenga/plugin"
 )
 
@@ -29,21 +30,24 @@ type Objective interface {
 	Predict(scores Scores) []corpus.Prediction
 }
 
-// Answerer is a Head that says what it answers: it is refused where its task asks for something else.
-type Answerer interface {
-	Answers() corpus.Answer
+// Outputter is a Head that says which kind of outputs it has: it is refused where its task asks for another.
+type Outputter interface {
+	Output() *outputs.Kind
 }
 
-// Accepter is a Head that cannot learn every gold answer of its kind.
+// Accepter is a Head that cannot learn every target of its kind.
 type Accepter interface {
-	// Accepts says what is wrong with a gold answer, whose numbers are set, that can be none of the head's.
+	// Accepts says what is wrong with a target, which may be nil and whose labels are numbered, that the head cannot predict.
 	Accepts(t corpus.Target) error
 }
 
-// Tuner is a Head that decides by what it chooses from its answers on dev, which stands in its parameters.
+// Tuner is a Head that decides by what it chooses from its predictions on dev, which stands in its parameters.
 type Tuner interface {
-	// Tune is given the gold answers of dev and what the head predicts, and decides those predictions anew.
+	// Tune chooses by the targets of dev, nil where there is none, and the predictions, and decides those anew.
 	Tune(gold []corpus.Target, predicted []corpus.Prediction)
+	// Untuned says in two sentences without a full stop what is not done where no evaluation tunes the head of a name, and
+	// what holds then; "" for a head that nothing tunes.
+	Untuned(name string) (what, then string)
 }
 
 // Thresholded is a Head whose labels hold from a probability on, or that raises an alarm above a score.
@@ -60,7 +64,7 @@ type Watcher interface {
 // Fitter is a Head that is fitted to what it sees of training texts before each evaluation on dev, in place of learning
 // by gradients.
 type Fitter interface {
-	// Fits tells whether a text with this gold answer is one to be fitted to.
+	// Fits tells whether a text with this target is one to be fitted to.
 	Fits(t corpus.Target) bool
 	// FitTexts is how many texts are enough.
 	FitTexts() int
@@ -72,7 +76,7 @@ type Fitter interface {
 
 // Preparer is a Head whose questions are about a batch that it changes.
 type Preparer interface {
-	// Prepare returns what is read in the place of batch, the gold answers to its questions in copies of the examples.
+	// Prepare returns what is read in the place of batch, its targets in copies of the examples.
 	// source gives the randomness of an example by its place in the batch; where it is nil, nothing is changed, and what
 	// the texts themselves hide is asked for.
 	Prepare(batch *corpus.Batch, source func(example int) rand.Source) *corpus.Batch
@@ -106,7 +110,7 @@ func ScoresOf(seen nn.Hidden, nodes ...*nn.Node) Scores { return Scores{nodes, s
 // Site is what a head is told.
 type Site struct {
 	Task, Name string        // of the task and of the head
-	Answer     corpus.Answer // what the task asks for
+	Output     *outputs.Kind // what the task asks for
 	Labels     []string      // in the order of their numbers
 	Width      int           // of the hidden states
 	Dropout    float64       // model.dropout: the default of a head's own
@@ -121,9 +125,9 @@ type Site struct {
 // Attention is how many attention maps an encoder shows of a text.
 type Attention struct{ Layers, Heads int }
 
-// Refuse is the error of a head that cannot give the answer its task asks for.
-func (s Site) Refuse(can corpus.Answer) error {
-	return fmt.Errorf("it answers %s, but task %q asks for %s", can, s.Task, s.Answer)
+// Refuse is the error of a head whose outputs are not of the kind that its task asks for.
+func (s Site) Refuse(can *outputs.Kind) error {
+	return fmt.Errorf("it answers %s, but task %q asks for %s", can, s.Task, s.Output)
 }
 
 var registry = plugin.NewRegistry[Site, Head]("head")
@@ -131,21 +135,21 @@ var registry = plugin.NewRegistry[Site, Head]("head")
 // Registry lists the registered heads.
 func Registry() *plugin.Registry[Site, Head] { return registry }
 
-// Register makes a head known as `type: name`. defaults are its options where a file is silent; New makes it. It can give
-// the answers in can: under a task that asks for another it is refused when the file is read. Where none are named, New
-// refuses, or the head is asked if it is an Answerer.
-func Register[O any](name string, defaults O, New func(O, Site) (Head, error), can ...corpus.Answer) {
+// Register makes a head known as `type: name`. defaults are its options where a file is silent; New makes it. It can have
+// outputs of the kinds in can: under a task that asks for another it is refused when the file is read. Where none are
+// named, New refuses, or the head does if it is an Outputter.
+func Register[O any](name string, defaults O, New func(O, Site) (Head, error), can ...*outputs.Kind) {
 	plugin.Register(registry, name, defaults, func(o O, s Site) (Head, error) {
 		h, err := New(o, s)
 		if err != nil {
 			return nil, err
 		}
-		if a, ok := h.(Answerer); ok && a.Answers() != s.Answer {
-			return nil, s.Refuse(a.Answers())
+		if a, ok := h.(Outputter); ok && a.Output() != s.Output {
+			return nil, s.Refuse(a.Output())
 		}
 		return h, nil
 	})
 	if len(can) > 0 {
-		answers[name] = can
+		kindsOf[name] = can
 	}
 }

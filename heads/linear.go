@@ -3,7 +3,8 @@ package heads
 import "github.com/jenga-nlp/jenga/nn"
 
 func init() {
-	Register("linear", LinearOptions{Pool: "cls", Dropout: ModelDropout, LossOptions: PlainLoss, ThresholdOptions: TunedThreshold}, NewLinear, scorable...)
+	Register("linear", LinearOptions{Pool: "cls", Dropout: ModelDropout, LossOptions: PlainLoss, ThresholdOptions: TunedThreshold}, NewLinear, scorable()...)
+	DefaultFor("linear", scorable()...)
 }
 
 // LinearOptions are the keys that may stand beside `type: linear`.

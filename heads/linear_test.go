@@ -4,16 +4,16 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/nn"
+	"github.com/jenga-nlp/jenga/outputs"
 )
 
 func TestOptionsThatCannotWork(t *testing.T) {
-	texts := Site{Task: "intent", Answer: corpus.OneLabel, Labels: []string{"a", "b"}, Width: 4, Dropout: 0.1}
+	texts := Site{Task: "intent", Output: outputs.Label, Labels: []string{"a", "b"}, Width: 4, Dropout: 0.1}
 	words := texts
-	words.Answer = corpus.TagPerWord
+	words.Output = outputs.Tags
 	numbers := texts
-	numbers.Answer, numbers.Labels = corpus.Number, nil
+	numbers.Output, numbers.Labels = outputs.Number, nil
 	alone := texts
 	alone.Labels = []string{"a"}
 	linear := func(o LinearOptions) func(Site) (Head, error) {
@@ -33,9 +33,9 @@ func TestOptionsThatCannotWork(t *testing.T) {
 		}
 	}
 	for _, c := range []struct {
-		make func(Site) (Head, error)
-		site Site
-		want string
+		build func(Site) (Head, error)
+		site  Site
+		want  string
 	}{
 		{linear(LinearOptions{Pool: "first"}), texts, `no pool "first"; there is attention, cls, max, mean`},
 		{linear(LinearOptions{Pool: "mean"}), words, `pool "mean": a head that tags words pools nothing`},
@@ -55,14 +55,14 @@ func TestOptionsThatCannotWork(t *testing.T) {
 		{regression(0, 1e40), numbers, "range is [0 1e+40]; want [LEAST, MOST], from -1e+15 to 1e+15"},
 	} {
 		c.site.Params = nn.NewParams(1)
-		if _, err := c.make(c.site); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := c.build(c.site); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("error %v, want %q", err, c.want)
 		}
 	}
 }
 
 func TestModelDropoutIsTheDefault(t *testing.T) {
-	site := Site{Answer: corpus.OneLabel, Labels: []string{"a", "b"}, Width: 4}
+	site := Site{Output: outputs.Label, Labels: []string{"a", "b"}, Width: 4}
 	for _, c := range []struct{ own, model, want float64 }{{ModelDropout, 0.3, 0.3}, {0, 0.3, 0}, {0.2, 0.3, 0.2}} {
 		site.Params, site.Dropout = nn.NewParams(1), c.model
 		got, err := newDropout(c.own, site)
@@ -74,7 +74,7 @@ func TestModelDropoutIsTheDefault(t *testing.T) {
 
 func TestHeadsOfAnotherAnswerAreRefused(t *testing.T) {
 	Register("for one label", struct{}{}, func(struct{}, Site) (Head, error) { return oneLabel{}, nil })
-	site := Site{Task: "slots", Answer: corpus.TagPerWord, Labels: []string{"O", "B"}, Params: nn.NewParams(1)}
+	site := Site{Task: "slots", Output: outputs.Tags, Labels: []string{"O", "B"}, Params: nn.NewParams(1)}
 	_, err := Registry().Build("for one label", struct{}{}, site)
 	if want := `it answers one label, but task "slots" asks for a tag for each word`; err == nil || err.Error() != want {
 		t.Errorf("error %v, want %q", err, want)
@@ -84,16 +84,16 @@ func TestHeadsOfAnotherAnswerAreRefused(t *testing.T) {
 func TestHeadsAreRefusedBeforeTheyAreMade(t *testing.T) {
 	for _, c := range []struct {
 		name   string
-		answer corpus.Answer
+		answer *outputs.Kind
 		want   string // of the error; "" for none
 	}{
-		{"crf", corpus.TagPerWord, ""},
-		{"linear", corpus.Number, ""},
-		{"nobody's", corpus.Number, ""}, // nothing is known of it
-		{"crf", corpus.OneLabel, "it answers a tag for each word, and the task asks for one label, as focus, linear, mlp would answer"},
-		{"mlp", corpus.Quoted, "it answers one label or any number of labels or a tag for each word or a number, and the task asks for a part of a context, as span would answer"},
+		{"crf", outputs.Tags, ""},
+		{"linear", outputs.Number, ""},
+		{"nobody's", outputs.Number, ""}, // nothing is known of it
+		{"crf", outputs.Label, "it answers a tag for each word, and the task asks for one label, as focus, linear, mlp would answer"},
+		{"mlp", outputs.Span, "it answers one label or any number of labels or a tag for each word or a number, and the task asks for a part of a context, as span would answer"},
 	} {
-		err := CheckAnswer(c.name, c.answer)
+		err := CheckOutput(c.name, c.answer)
 		if (err == nil) != (c.want == "") || err != nil && err.Error() != c.want {
 			t.Errorf("%s under a task of %s: error %v, want %q", c.name, c.answer, err, c.want)
 		}

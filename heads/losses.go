@@ -5,8 +5,8 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/nn"
+	"github.com/jenga-nlp/jenga/outputs"
 	"github.com/jenga-nlp/jenga/plugin"
 )
 
@@ -27,10 +27,9 @@ type labelLoss struct {
 	weights          *nn.Param // [L], does not learn; nil: 1 each
 }
 
-// newLabelLoss reads a head's options.
-func newLabelLoss(o LossOptions, site Site) (labelLoss, error) {
+// newLabelLoss reads the options of a head over labels, of which many may hold.
+func newLabelLoss(o LossOptions, site Site, many bool) (labelLoss, error) {
 	l := labelLoss{smoothing: o.LabelSmoothing, gamma: o.FocalGamma}
-	many := site.Answer == corpus.ManyLabels
 	switch {
 	case !(l.smoothing >= 0 && l.smoothing < 1):
 		return l, fmt.Errorf("label_smoothing is %v; it is a share from 0 to below 1", l.smoothing)
@@ -43,7 +42,7 @@ func newLabelLoss(o LossOptions, site Site) (labelLoss, error) {
 	case !many && o.ClassWeights.Word == "" && o.ClassWeights.Each == nil && o.ClassWeights.One != 0:
 		return l, fmt.Errorf("class_weights is %v, one factor for all labels, which changes nothing; want balanced or {NAME: FACTOR}", o.ClassWeights.One)
 	case !many && !isOne(o.PosWeight):
-		return l, fmt.Errorf("pos_weight: it answers %s; class_weights weighs labels", site.Answer)
+		return l, fmt.Errorf("pos_weight: it answers %s; class_weights weighs labels", site.Output)
 	}
 	factors, name := o.ClassWeights, "class_weights"
 	if many {
@@ -122,7 +121,7 @@ func windowShares(rows nn.Rows) []float32 {
 
 // textsOf counts the texts of each example.
 func textsOf(rows nn.Rows) []float32 {
-	texts := make([]float32, examples(rows))
+	texts := make([]float32, outputs.Examples(rows))
 	for _, e := range rows.Example {
 		texts[e]++
 	}

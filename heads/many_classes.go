@@ -8,6 +8,7 @@ import (
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/nn"
+	"github.com/jenga-nlp/jenga/outputs"
 )
 
 // ManyClasses is the objective of a head that gives each text any number of labels: binary cross entropy over scores
@@ -49,42 +50,35 @@ func newManyClasses(o ThresholdOptions, loss labelLoss, site Site) (ManyClasses,
 	return m, nil
 }
 
-// Answers says that a text gets any number of labels.
-func (ManyClasses) Answers() corpus.Answer { return corpus.ManyLabels }
+// Output says that a text gets any number of labels.
+func (ManyClasses) Output() *outputs.Kind { return outputs.Labels }
 
 // Units counts the labelled texts.
-func (ManyClasses) Units(gold []corpus.Target) float64 {
-	n := 0.0
-	for _, t := range gold {
-		if t.LabelIDs != nil {
-			n++
-		}
-	}
-	return n
-}
+func (ManyClasses) Units(gold []corpus.Target) float64 { return labelled(gold) }
 
 // Loss is the mean over labels of the binary cross entropy, summed over labelled texts; nil if there are none.
 func (m ManyClasses) Loss(_ *nn.Pass, scores Scores, gold []corpus.Target) *nn.Node {
 	texts, labels := scores.Rows.Texts(), scores.Nodes[0].Shape()[1]
-	answers, any := make([]int8, texts*labels), false
+	targets := outputs.Targets[outputs.LabelsTarget](gold)
+	answers, labelled := make([]int8, texts*labels), false
 	shares, windows := make([]float32, texts), textsOf(scores.Rows)
 	for b, e := range scores.Rows.Example {
 		shares[b] = 1 / (windows[e] * float32(labels))
 		row := answers[b*labels : (b+1)*labels]
-		if gold[e].LabelIDs == nil {
+		if targets[e] == nil {
 			for c := range row {
 				row[c] = corpus.Unlabelled
 			}
 			continue
 		}
-		any = true
-		for _, id := range gold[e].LabelIDs {
+		labelled = true
+		for _, id := range targets[e].IDs {
 			if id >= 0 {
 				row[id] = 1
 			}
 		}
 	}
-	if !any {
+	if !labelled {
 		return nil
 	}
 	return m.loss.over(shares).BinaryCrossEntropy(scores.Nodes[0], answers)
@@ -92,19 +86,21 @@ func (m ManyClasses) Loss(_ *nn.Pass, scores Scores, gold []corpus.Target) *nn.N
 
 // Predict gives each example its labels' probabilities, the mean over its texts, and the labels that hold.
 func (m ManyClasses) Predict(scores Scores) []corpus.Prediction {
-	predictions := probabilities(scores, nn.Sigmoids)
-	for i := range predictions {
-		m.decide(&predictions[i])
+	all := probabilities(scores, nn.Sigmoids)
+	predictions := make([]outputs.LabelsPrediction, len(all))
+	for e, p := range all {
+		predictions[e].Probabilities = p
+		m.decide(&predictions[e])
 	}
-	return predictions
+	return outputs.Erase(predictions)
 }
 
 // decide lists the labels that hold.
-func (m ManyClasses) decide(p *corpus.Prediction) {
-	p.LabelIDs = []int{}
-	for c, share := range p.Probabilities {
-		if share >= m.threshold(c) {
-			p.LabelIDs = append(p.LabelIDs, c)
+func (m ManyClasses) decide(p *outputs.LabelsPrediction) {
+	p.IDs = []int{}
+	for c, probability := range p.Probabilities {
+		if probability >= m.threshold(c) {
+			p.IDs = append(p.IDs, c)
 		}
 	}
 }
@@ -131,12 +127,13 @@ func (m ManyClasses) Tune(gold []corpus.Target, predicted []corpus.Prediction) {
 	}
 	var all []decision
 	each := make([][]decision, len(m.thresholds.Data))
-	for i, t := range gold {
-		if t.LabelIDs == nil {
+	predictions := outputs.Predictions[outputs.LabelsPrediction](predicted)
+	for i, t := range outputs.Targets[outputs.LabelsTarget](gold) {
+		if t == nil {
 			continue
 		}
-		for c, share := range predicted[i].Probabilities {
-			d := decision{share, slices.Contains(t.LabelIDs, c)}
+		for c, probability := range predictions[i].Probabilities {
+			d := decision{probability, slices.Contains(t.IDs, c)}
 			each[c] = append(each[c], d)
 			all = append(all, d)
 		}
@@ -155,9 +152,14 @@ func (m ManyClasses) Tune(gold []corpus.Target, predicted []corpus.Prediction) {
 			}
 		}
 	}
-	for i := range predicted {
-		m.decide(&predicted[i])
+	for _, p := range predictions {
+		m.decide(p)
 	}
+}
+
+// Untuned implements Tuner.
+func (ManyClasses) Untuned(name string) (what, then string) {
+	return fmt.Sprintf("no evaluation tunes head %q", name), "its labels hold from its threshold on"
 }
 
 // decision is a label's probability, and whether it holds.

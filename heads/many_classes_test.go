@@ -8,6 +8,7 @@ import (
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/nn"
+	"github.com/jenga-nlp/jenga/outputs"
 	"github.com/jenga-nlp/jenga/plugin"
 )
 
@@ -17,7 +18,7 @@ func TestManyClasses(t *testing.T) {
 	scores := scoresOf(p, rows, []float32{0, 0}, []float32{1, -1}, []float32{1e4, -1e4})
 
 	t.Run("the loss is the mean over labels of each's cross entropy", func(t *testing.T) {
-		gold := []corpus.Target{{LabelIDs: []int{1}}, {}, {LabelIDs: []int{0, corpus.Unknown}}}
+		gold := []corpus.Target{held(1), nil, held(0, corpus.Unknown)}
 		if got := (ManyClasses{}).Units(gold); got != 2 {
 			t.Errorf("Units = %v, want 2", got)
 		}
@@ -29,10 +30,10 @@ func TestManyClasses(t *testing.T) {
 		}
 	})
 	t.Run("labels hold from their threshold on", func(t *testing.T) {
-		got := ManyClasses{}.Predict(scores)
+		got := outputs.Predictions[outputs.LabelsPrediction](ManyClasses{}.Predict(scores))
 		for i, want := range [][]int{{0, 1}, {0}, {0}} {
-			if !reflect.DeepEqual(got[i].LabelIDs, want) {
-				t.Errorf("prediction %d: labels %v, want %v", i, got[i].LabelIDs, want)
+			if !reflect.DeepEqual(got[i].IDs, want) {
+				t.Errorf("prediction %d: labels %v, want %v", i, got[i].IDs, want)
 			}
 		}
 		if !(math.Abs(float64(got[1].Probabilities[0])-1/(1+math.Exp(-1))) <= 1e-6) {
@@ -41,11 +42,11 @@ func TestManyClasses(t *testing.T) {
 	})
 	t.Run("windows of one example are averaged", func(t *testing.T) {
 		windows := nn.Rows{Starts: rows.Starts, Example: []int{0, 1, 1}}
-		got := ManyClasses{}.Predict(Scores{scores.Nodes, windows})
+		got := outputs.Predictions[outputs.LabelsPrediction](ManyClasses{}.Predict(Scores{scores.Nodes, windows}))
 		if want := (1/(1+math.Exp(-1)) + 1) / 2; len(got) != 2 || !(math.Abs(float64(got[1].Probabilities[0])-want) <= 1e-6) {
 			t.Errorf("predictions %+v, want the second's probability of 0 to be %v", got, want)
 		}
-		gold := []corpus.Target{{LabelIDs: []int{}}, {LabelIDs: []int{0}}}
+		gold := []corpus.Target{held(), held(0)}
 		want := math.Ln2 + math.Log1p(math.Exp(-1))/2 // both labels of the window
 		if got := lossOf(t, p, ManyClasses{}.Loss(p, Scores{scores.Nodes, windows}, gold)); !(math.Abs(got-want) <= 1e-6) {
 			t.Errorf("loss %v, want %v: the mean over windows", got, want)
@@ -64,7 +65,7 @@ func TestThresholdsAreTunedOnDev(t *testing.T) {
 	}
 	// a holds from 0.3 on, b from 0.7 on, and where both share one threshold 0.3 to 0.4 is best
 	shares := [][]float32{{0.4, 0.4}, {0.3, 0.7}, {0.1, 0.6}, {0.2, 0.8}}
-	held := [][]int{{0}, {0, 1}, {}, {1}}
+	holding := [][]int{{0}, {0, 1}, {}, {1}}
 	for _, c := range []struct {
 		tune string
 		want []float32
@@ -73,8 +74,8 @@ func TestThresholdsAreTunedOnDev(t *testing.T) {
 		var gold []corpus.Target
 		var predicted []corpus.Prediction
 		for i := range shares {
-			gold = append(gold, corpus.Target{LabelIDs: held[i]})
-			predicted = append(predicted, corpus.Prediction{Probabilities: shares[i]})
+			gold = append(gold, held(holding[i]...))
+			predicted = append(predicted, &outputs.LabelsPrediction{Probabilities: shares[i]})
 		}
 		m.Tune(gold, predicted)
 		for l, want := range c.want {
@@ -82,14 +83,16 @@ func TestThresholdsAreTunedOnDev(t *testing.T) {
 				t.Errorf("tune %s: thresholds %v, want %v", c.tune, m.Thresholds(), c.want)
 			}
 		}
-		for i, p := range predicted {
-			if c.tune == "each" && !reflect.DeepEqual(p.LabelIDs, held[i]) {
-				t.Errorf("prediction %d is %v after tuning, want %v", i, p.LabelIDs, held[i])
+		for i, p := range outputs.Predictions[outputs.LabelsPrediction](predicted) {
+			if c.tune == "each" && !reflect.DeepEqual(p.IDs, holding[i]) {
+				t.Errorf("prediction %d is %v after tuning, want %v", i, p.IDs, holding[i])
 			}
 		}
 	}
 	shared := make("shared")
-	shared.Tune([]corpus.Target{{LabelIDs: []int{0}}, {LabelIDs: []int{}}}, []corpus.Prediction{{Probabilities: []float32{0.3, 0.2}}, {Probabilities: []float32{0.1, 0.1}}})
+	shared.Tune([]corpus.Target{held(0), held()}, []corpus.Prediction{
+		&outputs.LabelsPrediction{Probabilities: []float32{0.3, 0.2}}, &outputs.LabelsPrediction{Probabilities: []float32{0.1, 0.1}},
+	})
 	if got := shared.Thresholds(); got[0] != 0.25 || got[1] != 0.25 {
 		t.Errorf("shared thresholds %v, want 0.25", got)
 	}
@@ -123,12 +126,12 @@ func TestATunedThresholdNeedsAnAnswer(t *testing.T) {
 func TestLossOptions(t *testing.T) {
 	labels := []string{"rare", "common"}
 	training := Training{Units: 100, Counts: []int{10, 90}}
-	site := func(answer corpus.Answer) Site {
-		return Site{Task: "t", Answer: answer, Labels: labels, Width: 4, Training: training, Params: nn.NewParams(1)}
+	site := func(answer *outputs.Kind) Site {
+		return Site{Task: "t", Output: answer, Labels: labels, Width: 4, Training: training, Params: nn.NewParams(1)}
 	}
-	weights := func(o LossOptions, answer corpus.Answer) []float32 {
+	weights := func(o LossOptions, answer *outputs.Kind) []float32 {
 		t.Helper()
-		l, err := newLabelLoss(o, site(answer))
+		l, err := newLabelLoss(o, site(answer), answer == outputs.Labels)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -136,15 +139,15 @@ func TestLossOptions(t *testing.T) {
 	}
 	for _, c := range []struct {
 		o      LossOptions
-		answer corpus.Answer
+		answer *outputs.Kind
 		want   []float32
 	}{
-		{PlainLoss, corpus.OneLabel, nil},
-		{LossOptions{}, corpus.OneLabel, nil},
-		{LossOptions{ClassWeights: plugin.Factors{Word: "balanced"}}, corpus.OneLabel, []float32{5, 100.0 / 180}},
-		{LossOptions{ClassWeights: plugin.Factors{Each: map[string]float64{"rare": 3}}}, corpus.TagPerWord, []float32{3, 1}},
-		{LossOptions{PosWeight: plugin.Factors{Word: "balanced"}}, corpus.ManyLabels, []float32{9, 10.0 / 90}},
-		{LossOptions{PosWeight: plugin.Factors{One: 4}}, corpus.ManyLabels, []float32{4, 4}},
+		{PlainLoss, outputs.Label, nil},
+		{LossOptions{}, outputs.Label, nil},
+		{LossOptions{ClassWeights: plugin.Factors{Word: "balanced"}}, outputs.Label, []float32{5, 100.0 / 180}},
+		{LossOptions{ClassWeights: plugin.Factors{Each: map[string]float64{"rare": 3}}}, outputs.Tags, []float32{3, 1}},
+		{LossOptions{PosWeight: plugin.Factors{Word: "balanced"}}, outputs.Labels, []float32{9, 10.0 / 90}},
+		{LossOptions{PosWeight: plugin.Factors{One: 4}}, outputs.Labels, []float32{4, 4}},
 	} {
 		if got := weights(c.o, c.answer); !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%+v for %s: weights %v, want %v", c.o, c.answer, got, c.want)
@@ -154,18 +157,18 @@ func TestLossOptions(t *testing.T) {
 	for _, c := range []struct {
 		o      LossOptions
 		t      ThresholdOptions
-		answer corpus.Answer
+		answer *outputs.Kind
 		want   string
 	}{
-		{LossOptions{ClassWeights: plugin.Factors{Each: map[string]float64{"rar": 3}}}, ThresholdOptions{}, corpus.OneLabel, `class_weights: no label "rar"; did you mean "rare"`},
-		{LossOptions{ClassWeights: plugin.Factors{Each: map[string]float64{"rare": 0, "common": 0}}}, ThresholdOptions{}, corpus.OneLabel, "class_weights: the factors of all labels are 0"},
-		{LossOptions{LabelSmoothing: 1}, ThresholdOptions{}, corpus.OneLabel, "label_smoothing is 1"},
-		{LossOptions{FocalGamma: -1}, ThresholdOptions{}, corpus.OneLabel, "focal_gamma is -1"},
-		{LossOptions{LabelSmoothing: 0.1}, ThresholdOptions{}, corpus.ManyLabels, "each of many labels is a question of its own"},
-		{LossOptions{ClassWeights: plugin.Factors{Word: "balanced"}}, ThresholdOptions{}, corpus.ManyLabels, "pos_weight weighs its answers"},
-		{LossOptions{PosWeight: plugin.Factors{One: 2}}, ThresholdOptions{}, corpus.OneLabel, "class_weights weighs labels"},
-		{LossOptions{FocalGamma: 2}, ThresholdOptions{}, corpus.Number, "it answers a number"},
-		{LossOptions{}, ThresholdOptions{0.3, "none"}, corpus.OneLabel, "threshold and tune are for any number of labels"},
+		{LossOptions{ClassWeights: plugin.Factors{Each: map[string]float64{"rar": 3}}}, ThresholdOptions{}, outputs.Label, `class_weights: no label "rar"; did you mean "rare"`},
+		{LossOptions{ClassWeights: plugin.Factors{Each: map[string]float64{"rare": 0, "common": 0}}}, ThresholdOptions{}, outputs.Label, "class_weights: the factors of all labels are 0"},
+		{LossOptions{LabelSmoothing: 1}, ThresholdOptions{}, outputs.Label, "label_smoothing is 1"},
+		{LossOptions{FocalGamma: -1}, ThresholdOptions{}, outputs.Label, "focal_gamma is -1"},
+		{LossOptions{LabelSmoothing: 0.1}, ThresholdOptions{}, outputs.Labels, "each of many labels is a question of its own"},
+		{LossOptions{ClassWeights: plugin.Factors{Word: "balanced"}}, ThresholdOptions{}, outputs.Labels, "pos_weight weighs its answers"},
+		{LossOptions{PosWeight: plugin.Factors{One: 2}}, ThresholdOptions{}, outputs.Label, "class_weights weighs labels"},
+		{LossOptions{FocalGamma: 2}, ThresholdOptions{}, outputs.Number, "it answers a number"},
+		{LossOptions{}, ThresholdOptions{0.3, "none"}, outputs.Label, "threshold and tune are for any number of labels"},
 	} {
 		if _, _, err := newObjective(c.o, c.t, site(c.answer)); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: error %v, want %q", c.o, err, c.want)
@@ -174,14 +177,14 @@ func TestLossOptions(t *testing.T) {
 }
 
 func TestWeightedLossesCountTheirWeights(t *testing.T) {
-	l, err := newLabelLoss(LossOptions{ClassWeights: plugin.Factors{Each: map[string]float64{"b": 3}}}, Site{Labels: []string{"a", "b"}, Params: nn.NewParams(1)})
+	l, err := newLabelLoss(LossOptions{ClassWeights: plugin.Factors{Each: map[string]float64{"b": 3}}}, Site{Labels: []string{"a", "b"}, Params: nn.NewParams(1)}, false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := (OneClass{l}).Units([]corpus.Target{{LabelID: 0}, {LabelID: 1}, {LabelID: corpus.Unlabelled}}); got != 4 {
+	if got := (OneClass{l}).Units([]corpus.Target{label(0), label(1), nil}); got != 4 {
 		t.Errorf("Units = %v, want 1 + 3", got)
 	}
-	if got := (TagPerWord{l}).Units([]corpus.Target{{TagIDs: []int{1, 1, corpus.Unknown}}}); got != 6 {
+	if got := (TagPerWord{l}).Units([]corpus.Target{tagged(1, 1, corpus.Unknown)}); got != 6 {
 		t.Errorf("Units of words = %v, want 6", got)
 	}
 }

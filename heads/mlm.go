@@ -8,11 +8,12 @@ import (
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/nn"
+	"github.com/jenga-nlp/jenga/outputs"
 )
 
 func init() {
-	Register("mlm", MLMOptions{Share: 0.15, Masked: 0.8, Random: 0.1, Guesses: 5}, NewMLM, corpus.HiddenTokens)
-	DefaultFor(corpus.HiddenTokens, "mlm")
+	Register("mlm", MLMOptions{Share: 0.15, Masked: 0.8, Random: 0.1, Guesses: 5}, NewMLM, outputs.HiddenTokens)
+	DefaultFor("mlm", outputs.HiddenTokens)
 }
 
 // MLMOptions are the keys that may stand beside `type: mlm`.
@@ -38,15 +39,15 @@ type mlm struct {
 }
 
 var (
-	_ Answerer = (*mlm)(nil)
-	_ Preparer = (*mlm)(nil)
+	_ Outputter = (*mlm)(nil)
+	_ Preparer  = (*mlm)(nil)
 )
 
 // NewMLM makes an mlm head.
 func NewMLM(o MLMOptions, site Site) (Head, error) {
 	switch {
-	case site.Answer != corpus.HiddenTokens:
-		return nil, site.Refuse(corpus.HiddenTokens)
+	case site.Output != outputs.HiddenTokens:
+		return nil, site.Refuse(outputs.HiddenTokens)
 	case site.Mask < 0:
 		return nil, errors.New("the tokenizer has no mask token to hide others with; a base model that was made by guessing hidden tokens has one")
 	case site.Words == nil:
@@ -68,8 +69,8 @@ func NewMLM(o MLMOptions, site Site) (Head, error) {
 	}, nil
 }
 
-// Answers says that the answer is what tokens are hidden.
-func (h *mlm) Answers() corpus.Answer { return corpus.HiddenTokens }
+// Output says that the output is what tokens are hidden.
+func (h *mlm) Output() *outputs.Kind { return outputs.HiddenTokens }
 
 // Prepare implements Preparer.
 func (h *mlm) Prepare(batch *corpus.Batch, source func(example int) rand.Source) *corpus.Batch {
@@ -90,15 +91,16 @@ func (h *mlm) Prepare(batch *corpus.Batch, source func(example int) rand.Source)
 		asked := *e
 		asked.Targets = slices.Clone(e.Targets)
 		hiding.Examples[b] = &asked
-		if len(e.Targets) == 0 || e.Targets[0].HiddenIDs == nil {
+		if len(e.Targets) == 0 || e.Targets[0] == nil {
 			continue
 		}
 		from, _ := batch.Rows(b)
 		r := rand.New(source(b))
 		chosen := h.choose(r, e)
-		asked.Targets[0].HiddenIDs = make([]int32, len(chosen))
+		target := &outputs.HiddenTarget{IDs: make([]int32, len(chosen))}
+		asked.Targets[0] = target
 		for i, token := range chosen {
-			asked.Targets[0].HiddenIDs[i] = batch.Tokens.IDs[from+token]
+			target.IDs[i] = batch.Tokens.IDs[from+token]
 			rows.Hidden = append(rows.Hidden, from+token)
 			switch x := r.Float64(); {
 			case x < h.Masked:
@@ -140,8 +142,11 @@ func (h *mlm) Units(gold []corpus.Target) float64 { return float64(len(hiddenIDs
 
 func hiddenIDs(gold []corpus.Target) []int {
 	var ids []int
-	for _, t := range gold {
-		for _, id := range t.HiddenIDs {
+	for _, t := range outputs.Targets[outputs.HiddenTarget](gold) {
+		if t == nil {
+			continue
+		}
+		for _, id := range t.IDs {
 			ids = append(ids, int(id))
 		}
 	}
@@ -160,7 +165,7 @@ func (h *mlm) Loss(_ *nn.Pass, scores Scores, gold []corpus.Target) *nn.Node {
 // Predict gives each example the likeliest tokens for each hidden one.
 func (h *mlm) Predict(scores Scores) []corpus.Prediction {
 	rows, values := scores.Rows, nn.Values(scores.Nodes[0])
-	predictions := make([]corpus.Prediction, examples(rows))
+	predictions := make([]outputs.HiddenPrediction, outputs.Examples(rows))
 	window, text, size := make([]int, len(predictions)), 0, h.scores.Weight.Shape[0]
 	for i, row := range rows.Hidden {
 		for row >= rows.Starts[text+1] {
@@ -168,27 +173,27 @@ func (h *mlm) Predict(scores Scores) []corpus.Prediction {
 			text++
 		}
 		e := rows.Example[text]
-		predictions[e].Guesses = append(predictions[e].Guesses, corpus.Guessed{
-			Window: window[e], Token: row - rows.Starts[text], Best: likeliest(nn.Softmax(values[i*size:(i+1)*size]), h.Guesses),
+		predictions[e].Tokens = append(predictions[e].Tokens, outputs.HiddenToken{
+			Window: window[e], Token: row - rows.Starts[text], Guesses: likeliest(nn.Softmax(values[i*size:(i+1)*size]), h.Guesses),
 		})
 	}
-	return predictions
+	return outputs.Erase(predictions)
 }
 
-// likeliest lists the n largest of shares, the first of equals first.
-func likeliest(shares []float32, n int) []corpus.Guess {
-	var best []corpus.Guess
-	for id, share := range shares {
-		if len(best) == n && !(share > best[n-1].Share) {
+// likeliest lists the n largest of probabilities, the first of equals first.
+func likeliest(probabilities []float32, n int) []outputs.Guess {
+	var best []outputs.Guess
+	for id, probability := range probabilities {
+		if len(best) == n && !(probability > best[n-1].Probability) {
 			continue
 		}
-		at, _ := slices.BinarySearchFunc(best, share, func(g corpus.Guess, share float32) int {
-			if g.Share >= share {
+		at, _ := slices.BinarySearchFunc(best, probability, func(g outputs.Guess, probability float32) int {
+			if g.Probability >= probability {
 				return -1
 			}
 			return 1
 		})
-		best = slices.Insert(best, at, corpus.Guess{ID: int32(id), Share: share})
+		best = slices.Insert(best, at, outputs.Guess{ID: int32(id), Probability: probability})
 		best = best[:min(n, len(best))]
 	}
 	return best

@@ -8,6 +8,7 @@ import (
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/nn"
+	"github.com/jenga-nlp/jenga/outputs"
 )
 
 const hidingVocabulary = 1000
@@ -15,7 +16,7 @@ const hidingVocabulary = 1000
 func newHiding(t *testing.T) *mlm {
 	t.Helper()
 	params := nn.NewParams(1)
-	site := Site{Answer: corpus.HiddenTokens, Width: 4, Mask: 3, Words: params.In("encoder").Normal("words", 1, hidingVocabulary, 4), Params: params.In("head")}
+	site := Site{Output: outputs.HiddenTokens, Width: 4, Mask: 3, Words: params.In("encoder").Normal("words", 1, hidingVocabulary, 4), Params: params.In("head")}
 	made, err := NewMLM(MLMOptions{Share: 0.15, Masked: 0.8, Random: 0.1, Guesses: 3}, site)
 	if err != nil {
 		t.Fatal(err)
@@ -40,7 +41,7 @@ func plainBatch(lengths ...int) *corpus.Batch {
 			}
 			w.IDs = append(w.IDs, id)
 		}
-		examples = append(examples, &corpus.Example{Windows: []corpus.Encoding{w}, Targets: []corpus.Target{{HiddenIDs: []int32{}}}})
+		examples = append(examples, &corpus.Example{Windows: []corpus.Encoding{w}, Targets: []corpus.Target{&outputs.HiddenTarget{IDs: []int32{}}}})
 	}
 	return corpus.Pack(examples)
 }
@@ -58,11 +59,11 @@ func TestTokensAreHiddenAsBERTDoes(t *testing.T) {
 		asked := 0
 		for b, e := range hiding.Examples {
 			from, to := hiding.Rows(b)
-			n := len(e.Targets[0].HiddenIDs)
+			n := len(hiddenIDs(e.Targets[:1]))
 			if want := max(1, int(0.15*float64(to-from-2)+0.5)); n != want {
 				t.Fatalf("%d of %d tokens are hidden, want %d", n, to-from-2, want)
 			}
-			for _, id := range e.Targets[0].HiddenIDs {
+			for _, id := range outputs.As[outputs.HiddenTarget](e.Targets[0]).IDs {
 				row := hiding.Tokens.Rows.Hidden[asked]
 				asked++
 				if row <= from || row >= to-1 || id != batch.Tokens.IDs[row] {
@@ -86,7 +87,7 @@ func TestTokensAreHiddenAsBERTDoes(t *testing.T) {
 	if !(math.Abs(float64(masked)/all-0.8) <= 0.03 && math.Abs(float64(random)/all-0.1) <= 0.02) {
 		t.Errorf("of %v hidden tokens %d are masked, %d random, %d kept", all, masked, random, kept)
 	}
-	if len(batch.Examples[0].Targets[0].HiddenIDs) != 0 || batch.Tokens.IDs[5] != 15 {
+	if len(hiddenIDs(batch.Examples[0].Targets)) != 0 || batch.Tokens.IDs[5] != 15 {
 		t.Error("the batch itself was changed")
 	}
 	a, b, c := h.Prepare(batch, sources(1)), h.Prepare(batch, sources(1)), h.Prepare(batch, sources(2))
@@ -101,7 +102,7 @@ func TestAMaskOfTheTextIsNoAnswer(t *testing.T) {
 		batch := plainBatch(6)
 		w := &batch.Examples[0].Windows[0]
 		w.IDs[2], batch.Tokens.IDs[2] = h.mask, h.mask
-		if got := h.Prepare(batch, sources(seed)).Examples[0].Targets[0].HiddenIDs; len(got) != 1 || got[0] == h.mask {
+		if got := hiddenIDs(h.Prepare(batch, sources(seed)).Examples[0].Targets); len(got) != 1 || got[0] == int(h.mask) {
 			t.Fatalf("tokens %v are asked for", got)
 		}
 	}
@@ -123,15 +124,16 @@ func TestGuessesNameTheirPlace(t *testing.T) {
 	rows := nn.Rows{Starts: []int{0, 2, 5, 6}, Example: []int{0, 0, 1}, Hidden: []int{1, 4}}
 	values := make([]float32, 2*hidingVocabulary)
 	values[7], values[9], values[hidingVocabulary+5] = 9, 8, 4
-	predictions := h.Predict(ScoresOf(nn.Hidden{Rows: rows}, p.Input(values, 2, hidingVocabulary)))
-	if len(predictions) != 2 || len(predictions[0].Guesses) != 2 || predictions[1].Guesses != nil {
+	scores := ScoresOf(nn.Hidden{Rows: rows}, p.Input(values, 2, hidingVocabulary))
+	predictions := outputs.Predictions[outputs.HiddenPrediction](h.Predict(scores))
+	if len(predictions) != 2 || len(predictions[0].Tokens) != 2 || predictions[1].Tokens != nil {
 		t.Fatalf("predictions %+v", predictions)
 	}
-	first, second := predictions[0].Guesses[0], predictions[0].Guesses[1]
+	first, second := predictions[0].Tokens[0], predictions[0].Tokens[1]
 	if first.Window != 0 || first.Token != 1 || second.Window != 1 || second.Token != 2 {
 		t.Errorf("guesses at %d %d and %d %d, want 0 1 and 1 2", first.Window, first.Token, second.Window, second.Token)
 	}
-	if len(first.Best) != 3 || first.Best[0].ID != 7 || first.Best[1].ID != 9 || second.Best[0].ID != 5 || first.Best[0].Share < first.Best[1].Share {
-		t.Errorf("best %v and %v", first.Best, second.Best)
+	if len(first.Guesses) != 3 || first.Guesses[0].ID != 7 || first.Guesses[1].ID != 9 || second.Guesses[0].ID != 5 || first.Guesses[0].Probability < first.Guesses[1].Probability {
+		t.Errorf("best %v and %v", first.Guesses, second.Guesses)
 	}
 }

@@ -7,7 +7,7 @@ import (
 )
 
 func init() {
-	Register("mlp", MLPOptions{Activation: "gelu", Pool: "cls", Dropout: ModelDropout, LossOptions: PlainLoss, ThresholdOptions: TunedThreshold}, NewMLP, scorable...)
+	Register("mlp", MLPOptions{Activation: "gelu", Pool: "cls", Dropout: ModelDropout, LossOptions: PlainLoss, ThresholdOptions: TunedThreshold}, NewMLP, scorable()...)
 }
 
 // MLPOptions are the keys that may stand beside `type: mlp`.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/nn"
+	"github.com/jenga-nlp/jenga/outputs"
 )
 
 // Number is the objective of a head that gives each text a number: the distance of scores [B 1] to the gold number,
@@ -40,7 +41,7 @@ func newNumber(loss string, standard bool, site Site) (Number, error) {
 
 // checkLimits refuses a range that is not [LEAST, MOST], or so far away that its square is no float32.
 func checkLimits(limit []float64) error {
-	const largest = corpus.LargestNumber
+	const largest = outputs.LargestNumber
 	if len(limit) == 2 && limit[0] < limit[1] && limit[0] >= -largest && limit[1] <= largest {
 		return nil
 	}
@@ -55,31 +56,25 @@ func checkRange(number float64, limit []float64) error {
 	return fmt.Errorf("the number is %v; the head's range says %v to %v", number, limit[0], limit[1])
 }
 
-// Answers says that a text gets a number.
-func (Number) Answers() corpus.Answer { return corpus.Number }
+// Output says that a text gets a number.
+func (Number) Output() *outputs.Kind { return outputs.Number }
 
 // Units counts the texts that have a number.
 func (Number) Units(gold []corpus.Target) float64 {
-	n := 0.0
-	for _, t := range gold {
-		if t.Value != nil {
-			n++
-		}
-	}
-	return n
+	return labelled(gold)
 }
 
 // Loss is the distance summed over texts that have a number, nil if there are none.
 func (n Number) Loss(_ *nn.Pass, scores Scores, gold []corpus.Target) *nn.Node {
 	mean, deviation := n.scale()
 	windows := textsOf(scores.Rows)
-	values, shares, any := make([]float32, scores.Rows.Texts()), make([]float32, scores.Rows.Texts()), false
+	values, shares, has := make([]float32, scores.Rows.Texts()), make([]float32, scores.Rows.Texts()), false
 	for b, e := range scores.Rows.Example {
-		if v := gold[e].Value; v != nil {
-			values[b], shares[b], any = float32((*v-mean)/deviation), 1/windows[e], true
+		if t := outputs.As[outputs.NumberTarget](gold[e]); t != nil {
+			values[b], shares[b], has = float32((t.Value-mean)/deviation), 1/windows[e], true
 		}
 	}
-	if !any {
+	if !has {
 		return nil
 	}
 	distance := nn.Distances["mse"]
@@ -92,12 +87,37 @@ func (n Number) Loss(_ *nn.Pass, scores Scores, gold []corpus.Target) *nn.Node {
 // Predict gives each example the mean of its texts' numbers.
 func (n Number) Predict(scores Scores) []corpus.Prediction {
 	mean, deviation := n.scale()
-	predictions := make([]corpus.Prediction, examples(scores.Rows))
+	return numbers(meanOfTexts(scores, mean, deviation))
+}
+
+// numbers returns each example's number as its prediction.
+func numbers(values []float64) []corpus.Prediction {
+	predictions := make([]outputs.NumberPrediction, len(values))
+	for e, v := range values {
+		predictions[e].Value = v
+	}
+	return outputs.Erase(predictions)
+}
+
+// meanOfTexts gives each example the mean of mean + deviation·score over its texts, of scores [B 1].
+func meanOfTexts(scores Scores, mean, deviation float64) []float64 {
+	numbers := make([]float64, outputs.Examples(scores.Rows))
 	texts, values := textsOf(scores.Rows), nn.Values(scores.Nodes[0])
 	for b, e := range scores.Rows.Example {
-		predictions[e].Value += (mean + deviation*float64(values[b])) / float64(texts[e])
+		numbers[e] += (mean + deviation*float64(values[b])) / float64(texts[e])
 	}
-	return predictions
+	return numbers
+}
+
+// labelled counts the targets there are.
+func labelled(gold []corpus.Target) float64 {
+	n := 0.0
+	for _, t := range gold {
+		if t != nil {
+			n++
+		}
+	}
+	return n
 }
 
 func (n Number) scale() (mean, deviation float64) {

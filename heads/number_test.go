@@ -7,9 +7,8 @@ import (
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/nn"
+	"github.com/jenga-nlp/jenga/outputs"
 )
-
-func number(v float64) corpus.Target { return corpus.Target{Value: &v} }
 
 func TestNumber(t *testing.T) {
 	p := nn.NewPass(1)
@@ -18,7 +17,7 @@ func TestNumber(t *testing.T) {
 	gold := []corpus.Target{number(3), number(2)}
 
 	t.Run("the loss is squared, of an example's windows their mean", func(t *testing.T) {
-		if got := (Number{}).Units(append(gold, corpus.Target{})); got != 2 {
+		if got := (Number{}).Units(append(gold, nil)); got != 2 {
 			t.Errorf("Units = %v, want 2", got)
 		}
 		if got := lossOf(t, p, Number{}.Loss(p, scores, gold)); !(math.Abs(got-(4+(0+4)/2.)) <= 1e-6) {
@@ -29,7 +28,7 @@ func TestNumber(t *testing.T) {
 		}
 	})
 	t.Run("a number is the mean of its windows'", func(t *testing.T) {
-		got := Number{}.Predict(scores)
+		got := outputs.Predictions[outputs.NumberPrediction](Number{}.Predict(scores))
 		if len(got) != 2 || got[0].Value != 1 || got[1].Value != 3 {
 			t.Errorf("predictions %+v, want 1 and 3", got)
 		}
@@ -39,10 +38,10 @@ func TestNumber(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := n.Predict(scores); got[0].Value != 150 || got[1].Value != 250 {
+		if got := outputs.Predictions[outputs.NumberPrediction](n.Predict(scores)); got[0].Value != 150 || got[1].Value != 250 {
 			t.Errorf("predictions %+v, want 150 and 250", got)
 		}
-		if got := lossOf(t, p, n.Loss(p, scores, []corpus.Target{number(150), {}})); !(math.Abs(got) <= 1e-6) {
+		if got := lossOf(t, p, n.Loss(p, scores, []corpus.Target{number(150), nil})); !(math.Abs(got) <= 1e-6) {
 			t.Errorf("loss %v of the right number", got)
 		}
 	})

@@ -7,6 +7,7 @@ import (
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/nn"
+	"github.com/jenga-nlp/jenga/outputs"
 )
 
 // scoresOf makes a node of rows of scores.
@@ -32,7 +33,7 @@ func TestOneClass(t *testing.T) {
 	scores := scoresOf(p, rows, []float32{0, 0}, []float32{1, 0}, []float32{-1e4, 1e4})
 
 	t.Run("the loss counts texts with a label that training knows", func(t *testing.T) {
-		gold := []corpus.Target{{LabelID: 1}, {LabelID: corpus.Unlabelled}, {LabelID: corpus.Unknown}}
+		gold := []corpus.Target{label(1), nil, label(corpus.Unknown)}
 		if got := (OneClass{}).Units(gold); got != 1 {
 			t.Errorf("Units = %v, want 1", got)
 		}
@@ -44,28 +45,29 @@ func TestOneClass(t *testing.T) {
 		}
 	})
 	t.Run("predictions are softmax probabilities", func(t *testing.T) {
-		got := OneClass{}.Predict(scores)
+		got := outputs.Predictions[outputs.LabelPrediction](OneClass{}.Predict(scores))
 		for i, want := range []struct {
 			label int
 			share float64 // of label 0
 		}{{0, 0.5}, {0, 1 / (1 + math.Exp(-1))}, {1, 0}} {
-			if got[i].LabelID != want.label || !(math.Abs(float64(got[i].Probabilities[0])-want.share) <= 1e-6) {
+			if got[i].ID != want.label || !(math.Abs(float64(got[i].Probabilities[0])-want.share) <= 1e-6) {
 				t.Errorf("prediction %d = %+v, want %+v", i, got[i], want)
 			}
 		}
 	})
 	t.Run("windows of one example are averaged", func(t *testing.T) {
 		windows := nn.Rows{Starts: rows.Starts, Example: []int{0, 1, 1}}
-		got := OneClass{}.Predict(Scores{scores.Nodes, windows})
-		if len(got) != 2 || got[1].LabelID != 1 || !(math.Abs(float64(got[1].Probabilities[0])-0.36552928) <= 1e-6) {
+		got := outputs.Predictions[outputs.LabelPrediction](OneClass{}.Predict(Scores{scores.Nodes, windows}))
+		if len(got) != 2 || got[1].ID != 1 || !(math.Abs(float64(got[1].Probabilities[0])-0.36552928) <= 1e-6) {
 			t.Errorf("predictions %+v, want the second's probability of 0 to be 0.3655", got)
 		}
 	})
 	t.Run("scores that are no numbers are predicted as something", func(t *testing.T) {
 		p, nan := nn.NewPass(1), float32(math.NaN())
-		got := OneClass{}.Predict(scoresOf(p, nn.Rows{Starts: []int{0, 1}, Example: []int{0}}, []float32{nan, nan}))
-		if got[0].LabelID != 0 {
-			t.Errorf("label %d, want 0", got[0].LabelID)
+		one := nn.Rows{Starts: []int{0, 1}, Example: []int{0}}
+		got := outputs.Predictions[outputs.LabelPrediction](OneClass{}.Predict(scoresOf(p, one, []float32{nan, nan})))
+		if got[0].ID != 0 {
+			t.Errorf("label %d, want 0", got[0].ID)
 		}
 	})
 }
@@ -77,7 +79,7 @@ func TestTagPerWord(t *testing.T) {
 	scores := scoresOf(p, rows, []float32{0, 2, 0}, []float32{0, 0, 3})
 
 	t.Run("the loss counts tagged words that have a row", func(t *testing.T) {
-		gold := []corpus.Target{{TagIDs: []int{1, corpus.Unknown, corpus.Unlabelled}}, {}} // of the word that is cut off none
+		gold := []corpus.Target{tagged(1, corpus.Unknown, corpus.Unlabelled), nil} // of the word that is cut off none
 		if got := (TagPerWord{}).Units(gold); got != 1 {
 			t.Errorf("Units = %v, want 1", got)
 		}
@@ -85,29 +87,29 @@ func TestTagPerWord(t *testing.T) {
 		if got := lossOf(t, p, TagPerWord{}.Loss(p, scores, gold)); !(math.Abs(got-want) <= 1e-6) {
 			t.Errorf("loss = %v, want %v", got, want)
 		}
-		if (TagPerWord{}).Loss(p, scores, []corpus.Target{{}, {}}) != nil {
+		if (TagPerWord{}).Loss(p, scores, make([]corpus.Target, 2)) != nil {
 			t.Error("a loss of nothing")
 		}
 	})
 	t.Run("every word of an example gets a tag, -1 without a row", func(t *testing.T) {
-		got := TagPerWord{}.Predict(scores)
-		if want := []int{1, 2, -1}; !reflect.DeepEqual(got[0].TagIDs, want) || got[0].TagShares[2] != 0 {
-			t.Errorf("tags %v with shares %v, want %v", got[0].TagIDs, got[0].TagShares, want)
+		got := outputs.Predictions[outputs.TagsPrediction](TagPerWord{}.Predict(scores))
+		if want := []int{1, 2, -1}; !reflect.DeepEqual(got[0].IDs, want) || got[0].Probabilities[2] != 0 {
+			t.Errorf("tags %v with shares %v, want %v", got[0].IDs, got[0].Probabilities, want)
 		}
-		if want := 1 / (1 + 2*math.Exp(-2)); !(math.Abs(float64(got[0].TagShares[0])-want) <= 1e-6) {
-			t.Errorf("share %v, want %v", got[0].TagShares[0], want)
+		if want := 1 / (1 + 2*math.Exp(-2)); !(math.Abs(float64(got[0].Probabilities[0])-want) <= 1e-6) {
+			t.Errorf("share %v, want %v", got[0].Probabilities[0], want)
 		}
-		if got[1].TagIDs == nil || len(got[1].TagIDs) != 0 {
-			t.Errorf("an example without words has the tags %v", got[1].TagIDs)
+		if got[1].IDs == nil || len(got[1].IDs) != 0 {
+			t.Errorf("an example without words has the tags %v", got[1].IDs)
 		}
 	})
 	t.Run("of a word in two windows the one inside speaks", func(t *testing.T) {
 		windows := nn.Rows{Starts: []int{0, 4, 9}, Words: []int{2, 6}, WordIndex: []int{0, 0}, WordCount: []int{1, 1}, Example: []int{0, 0}}
-		got := TagPerWord{}.Predict(Scores{scores.Nodes, windows})
-		if len(got) != 1 || !reflect.DeepEqual(got[0].TagIDs, []int{2}) {
+		got := outputs.Predictions[outputs.TagsPrediction](TagPerWord{}.Predict(Scores{scores.Nodes, windows}))
+		if len(got) != 1 || !reflect.DeepEqual(got[0].IDs, []int{2}) {
 			t.Errorf("predictions %+v, want the second window's tag 2", got)
 		}
-		gold := []corpus.Target{{TagIDs: []int{2}}}
+		gold := []corpus.Target{tagged(2)}
 		want := math.Log(1 + 2*math.Exp(-3))
 		if got := lossOf(t, p, TagPerWord{}.Loss(p, Scores{scores.Nodes, windows}, gold)); !(math.Abs(got-want) <= 1e-6) {
 			t.Errorf("loss = %v, want that of one window, %v", got, want)

@@ -5,11 +5,12 @@ import (
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/nn"
+	"github.com/jenga-nlp/jenga/outputs"
 )
 
 func init() {
-	Register("reconstruction", ReconstructionOptions{Pool: "mean", AlarmOptions: AlarmOptions{0.05}}, NewReconstruction, corpus.Anomaly)
-	DefaultFor(corpus.Anomaly, "reconstruction")
+	Register("reconstruction", ReconstructionOptions{Pool: "mean", AlarmOptions: AlarmOptions{0.05}}, NewReconstruction, outputs.Anomaly)
+	DefaultFor("reconstruction", outputs.Anomaly)
 }
 
 // ReconstructionOptions are the keys that may stand beside `type: reconstruction`.
@@ -32,8 +33,8 @@ type reconstruction struct {
 }
 
 var (
-	_ Answerer = (*reconstruction)(nil)
-	_ Tuner    = (*reconstruction)(nil)
+	_ Outputter = (*reconstruction)(nil)
+	_ Tuner     = (*reconstruction)(nil)
 )
 
 // NewReconstruction makes a reconstruction head.
@@ -78,13 +79,13 @@ func (h *reconstruction) Units(gold []corpus.Target) float64 {
 // Loss is the error summed over normal texts, nil if there are none.
 func (h *reconstruction) Loss(_ *nn.Pass, scores Scores, gold []corpus.Target) *nn.Node {
 	texts := textsOf(scores.Rows)
-	shares, any := make([]float32, scores.Rows.Texts()), false
+	shares, labelled := make([]float32, scores.Rows.Texts()), false
 	for b, e := range scores.Rows.Example {
 		if normal(gold[e]) {
-			shares[b], any = 1/texts[e], true
+			shares[b], labelled = 1/texts[e], true
 		}
 	}
-	if !any {
+	if !labelled {
 		return nil
 	}
 	return nn.WeightedSum(scores.Nodes[0], shares)
@@ -92,7 +93,5 @@ func (h *reconstruction) Loss(_ *nn.Pass, scores Scores, gold []corpus.Target) *
 
 // Predict gives each example its error, the mean over its texts, and whether that raises an alarm.
 func (h *reconstruction) Predict(scores Scores) []corpus.Prediction {
-	predictions := Number{}.Predict(scores)
-	h.decide(predictions)
-	return predictions
+	return h.predict(meanOfTexts(scores, 0, 1))
 }

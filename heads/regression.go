@@ -6,10 +6,11 @@ import (
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/nn"
+	"github.com/jenga-nlp/jenga/outputs"
 )
 
 func init() {
-	Register("regression", RegressionOptions{Loss: "mse", Scale: "none", Pool: "cls", Dropout: ModelDropout}, NewRegression, corpus.Number)
+	Register("regression", RegressionOptions{Loss: "mse", Scale: "none", Pool: "cls", Dropout: ModelDropout}, NewRegression, outputs.Number)
 }
 
 // RegressionOptions are the keys that may stand beside `type: regression`.
@@ -41,8 +42,8 @@ var _ Accepter = (*regression)(nil)
 
 // NewRegression makes a regression head.
 func NewRegression(o RegressionOptions, site Site) (Head, error) {
-	if site.Answer != corpus.Number {
-		return nil, site.Refuse(corpus.Number)
+	if site.Output != outputs.Number {
+		return nil, site.Refuse(outputs.Number)
 	}
 	s, err := newScored(o.Pool, LossOptions{}, ThresholdOptions{}, site)
 	if err != nil {
@@ -69,8 +70,8 @@ func NewRegression(o RegressionOptions, site Site) (Head, error) {
 	return h, err
 }
 
-// Answers says that a text gets a number.
-func (h *regression) Answers() corpus.Answer { return corpus.Number }
+// Output says that a text gets a number.
+func (h *regression) Output() *outputs.Kind { return outputs.Number }
 
 func (h *regression) Scores(p *nn.Pass, seen nn.Hidden) Scores {
 	x := h.score.Apply(h.drop.Apply(p, h.rows(seen))) // [B 1]
@@ -82,8 +83,9 @@ func (h *regression) Scores(p *nn.Pass, seen nn.Hidden) Scores {
 
 // Accepts refuses a gold number that the head cannot give.
 func (h *regression) Accepts(t corpus.Target) error {
-	if h.limit == nil || t.Value == nil {
+	target := outputs.As[outputs.NumberTarget](t)
+	if h.limit == nil || target == nil {
 		return nil
 	}
-	return checkRange(*t.Value, h.limit)
+	return checkRange(target.Value, h.limit)
 }

@@ -3,30 +3,45 @@ package heads
 import (
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/nn"
+	"github.com/jenga-nlp/jenga/outputs"
 )
 
-// scorable are the answers of heads that are scored.
-var scorable = []corpus.Answer{corpus.OneLabel, corpus.ManyLabels, corpus.TagPerWord, corpus.Number}
+// scorer makes the objective of heads that are scored, and tells how many scores a text or word has.
+type scorer func(o LossOptions, threshold ThresholdOptions, site Site) (objective Objective, scores int, err error)
 
-// scored is what a head of one scorer scores for its site's answer: each text pooled into one row, or each word.
+// scorers are the kinds of outputs of heads that are scored.
+var scorers = []struct {
+	kind      *outputs.Kind
+	objective scorer
+}{{outputs.Label, scoreLabel}, {outputs.Labels, scoreLabels}, {outputs.Tags, scoreTags}, {outputs.Number, scoreNumber}}
+
+// scorable lists the kinds of outputs of heads that are scored.
+func scorable() []*outputs.Kind {
+	var kinds []*outputs.Kind
+	for _, s := range scorers {
+		kinds = append(kinds, s.kind)
+	}
+	return kinds
+}
+
+// scored is what a head of one scorer scores for its site's kind of outputs: each text pooled into one row, or each word.
 type scored struct {
 	Objective
 	rows    func(seen nn.Hidden) *nn.Node // [B D] or [W D]
 	outputs int                           // scores a row: the labels', or one for a number
 }
 
-// newScored makes the objective of the site's answer. Its rows are pooled by the option pool: cls, mean, max or attention.
+// newScored makes the objective of the site's kind of outputs. Its rows are pooled by the option pool: cls, mean, max or attention.
 func newScored(pool string, loss LossOptions, threshold ThresholdOptions, site Site) (scored, error) {
 	rows, err := newPool(pool, site)
 	if err != nil {
 		return scored{}, err
 	}
 	s := scored{rows: rows}
-	if site.Answer == corpus.TagPerWord {
+	if site.Output.PerWord {
 		if pool != "cls" {
 			return scored{}, poolsNothing(pool)
 		}
@@ -51,46 +66,67 @@ func newPool(pool string, site Site) (func(seen nn.Hidden) *nn.Node, error) {
 	return nil, fmt.Errorf("no pool %q; there is attention, cls, max, mean", pool)
 }
 
-// newObjective makes the objective of the site's answer, and tells how many scores a text or word has.
-func newObjective(o LossOptions, threshold ThresholdOptions, site Site) (objective Objective, outputs int, err error) {
-	outputs = len(site.Labels)
-	if err := checkIdle(o, threshold, site.Answer); err != nil {
-		return nil, 0, err
+// newObjective makes the objective of the site's kind of outputs, and tells how many scores a text or word has.
+func newObjective(o LossOptions, threshold ThresholdOptions, site Site) (Objective, int, error) {
+	for _, s := range scorers {
+		if s.kind == site.Output {
+			return s.objective(o, threshold, site)
+		}
 	}
-	switch {
-	case !slices.Contains(scorable, site.Answer):
-		return nil, 0, fmt.Errorf("it answers one label, any number of labels, a tag for each word or a number, but task %q asks for %s", site.Task, site.Answer)
-	case site.Answer == corpus.Number:
-		n, err := newNumber("mse", false, site)
-		return n, 1, err
-	case site.Answer == corpus.ManyLabels && outputs < 1:
-		return nil, 0, fmt.Errorf("want at least 1 label, have none")
-	case site.Answer != corpus.ManyLabels && outputs < 2:
-		return nil, 0, fmt.Errorf("want at least 2 labels, have %q", site.Labels)
+	return nil, 0, fmt.Errorf("it answers one label, any number of labels, a tag for each word or a number, but task %q asks for %s",
+		site.Task, site.Output)
+}
+
+// checkThreshold refuses thresholds of a head whose labels exclude each other, or that has none.
+func checkThreshold(o ThresholdOptions, site Site) error {
+	if o != TunedThreshold && o != (ThresholdOptions{}) {
+		return fmt.Errorf("it answers %s: threshold and tune are for any number of labels", site.Output)
 	}
-	loss, err := newLabelLoss(o, site)
+	return nil
+}
+
+// newLoss makes the loss of a head that chooses between labels.
+func newLoss(o LossOptions, threshold ThresholdOptions, site Site) (labelLoss, error) {
+	if err := checkThreshold(threshold, site); err != nil {
+		return labelLoss{}, err
+	}
+	if len(site.Labels) < 2 {
+		return labelLoss{}, fmt.Errorf("want at least 2 labels, have %q", site.Labels)
+	}
+	return newLabelLoss(o, site, false)
+}
+
+func scoreLabel(o LossOptions, threshold ThresholdOptions, site Site) (Objective, int, error) {
+	loss, err := newLoss(o, threshold, site)
+	return OneClass{loss}, len(site.Labels), err
+}
+
+func scoreTags(o LossOptions, threshold ThresholdOptions, site Site) (Objective, int, error) {
+	loss, err := newLoss(o, threshold, site)
+	return TagPerWord{loss}, len(site.Labels), err
+}
+
+func scoreLabels(o LossOptions, threshold ThresholdOptions, site Site) (Objective, int, error) {
+	if len(site.Labels) < 1 {
+		return nil, 0, errors.New("want at least 1 label, have none")
+	}
+	loss, err := newLabelLoss(o, site, true)
 	if err != nil {
 		return nil, 0, err
 	}
-	switch site.Answer {
-	case corpus.OneLabel:
-		return OneClass{loss}, outputs, nil
-	case corpus.TagPerWord:
-		return TagPerWord{loss}, outputs, nil
-	}
-	objective, err = newManyClasses(threshold, loss, site)
-	return objective, outputs, err
+	objective, err := newManyClasses(threshold, loss, site)
+	return objective, len(site.Labels), err
 }
 
-// checkIdle refuses options that have no effect on answers of a kind.
-func checkIdle(o LossOptions, threshold ThresholdOptions, answer corpus.Answer) error {
-	switch {
-	case answer == corpus.Number && !o.plain():
-		return errors.New("it answers a number: label_smoothing, focal_gamma, class_weights and pos_weight are for labels")
-	case answer != corpus.ManyLabels && threshold != TunedThreshold && threshold != (ThresholdOptions{}):
-		return fmt.Errorf("it answers %s: threshold and tune are for any number of labels", answer)
+func scoreNumber(o LossOptions, threshold ThresholdOptions, site Site) (Objective, int, error) {
+	if !o.plain() {
+		return nil, 0, errors.New("it answers a number: label_smoothing, focal_gamma, class_weights and pos_weight are for labels")
 	}
-	return nil
+	if err := checkThreshold(threshold, site); err != nil {
+		return nil, 0, err
+	}
+	n, err := newNumber("mse", false, site)
+	return n, 1, err
 }
 
 func poolsNothing(pool string) error {
@@ -104,7 +140,15 @@ func (s scored) Tune(gold []corpus.Target, predicted []corpus.Prediction) {
 	}
 }
 
-// Thresholds lists the probability from which on each label holds; nil where the likeliest is the answer.
+// Untuned passes on what holds where nothing tunes the objective.
+func (s scored) Untuned(name string) (what, then string) {
+	if t, tunes := s.Objective.(Tuner); tunes {
+		return t.Untuned(name)
+	}
+	return "", ""
+}
+
+// Thresholds lists the probability from which on each label holds; nil where the likeliest is predicted.
 func (s scored) Thresholds() []float32 {
 	if t, has := s.Objective.(Thresholded); has {
 		return t.Thresholds()

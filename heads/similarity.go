@@ -7,11 +7,12 @@ import (
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/nn"
+	"github.com/jenga-nlp/jenga/outputs"
 )
 
 func init() {
-	Register("similarity", similarityDefaults, NewSimilarity, corpus.Likeness)
-	DefaultFor(corpus.Likeness, "similarity")
+	Register("similarity", similarityDefaults, NewSimilarity, outputs.Similarity)
+	DefaultFor("similarity", outputs.Similarity)
 }
 
 var similarityDefaults = SimilarityOptions{Loss: "cosent", Scale: 20, Range: []float64{0, 1}, Pool: "mean"}
@@ -40,15 +41,15 @@ type similarity struct {
 }
 
 var (
-	_ Answerer = (*similarity)(nil)
-	_ Accepter = (*similarity)(nil)
+	_ Outputter = (*similarity)(nil)
+	_ Accepter  = (*similarity)(nil)
 )
 
 // NewSimilarity makes a similarity head.
 func NewSimilarity(o SimilarityOptions, site Site) (Head, error) {
 	switch {
-	case site.Answer != corpus.Likeness:
-		return nil, site.Refuse(corpus.Likeness)
+	case site.Output != outputs.Similarity:
+		return nil, site.Refuse(outputs.Similarity)
 	case o.Loss != "cosent" && o.Loss != "mse":
 		return nil, fmt.Errorf("no loss %q; there is cosent, mse", o.Loss)
 	case !(o.Scale > 0 && o.Scale <= 1000):
@@ -65,14 +66,15 @@ func NewSimilarity(o SimilarityOptions, site Site) (Head, error) {
 
 // Accepts refuses a gold number that no cosine stands for.
 func (h *similarity) Accepts(t corpus.Target) error {
-	if t.Value == nil {
+	target := outputs.As[outputs.NumberTarget](t)
+	if target == nil {
 		return nil
 	}
-	return checkRange(*t.Value, h.Range)
+	return checkRange(target.Value, h.Range)
 }
 
-// Answers says that the answer is how alike two texts are.
-func (h *similarity) Answers() corpus.Answer { return corpus.Likeness }
+// Output says that the output is how alike two texts are.
+func (h *similarity) Output() *outputs.Kind { return outputs.Similarity }
 
 func (h *similarity) Scores(p *nn.Pass, seen nn.Hidden) Scores {
 	pooled := h.pool(seen) // [B D]
@@ -82,7 +84,7 @@ func (h *similarity) Scores(p *nn.Pass, seen nn.Hidden) Scores {
 
 // sides lists the texts, windows of long ones, that each example's first and second text are.
 func sides(rows nn.Rows) (first, second [][]int) {
-	first, second = make([][]int, examples(rows)), make([][]int, examples(rows))
+	first, second = make([][]int, outputs.Examples(rows)), make([][]int, outputs.Examples(rows))
 	for b, e := range rows.Example {
 		if rows.Second[b] {
 			second[e] = append(second[e], b)
@@ -94,20 +96,21 @@ func sides(rows nn.Rows) (first, second [][]int) {
 }
 
 // Units counts the pairs that have a number.
-func (h *similarity) Units(gold []corpus.Target) float64 { return Number{}.Units(gold) }
+func (h *similarity) Units(gold []corpus.Target) float64 { return labelled(gold) }
 
 // Loss compares the cosines with the gold numbers; nil if there are none.
 func (h *similarity) Loss(_ *nn.Pass, scores Scores, gold []corpus.Target) *nn.Node {
 	numbers := make([]float64, len(gold))
-	values, weights, any := make([]float32, len(gold)), make([]float32, len(gold)), false
+	values, weights, has := make([]float32, len(gold)), make([]float32, len(gold)), false
 	for e, t := range gold {
-		if numbers[e] = math.NaN(); t.Value != nil {
-			numbers[e], any = *t.Value, true
-			values[e], weights[e] = float32((*t.Value-h.Range[0])/(h.Range[1]-h.Range[0])), 1
+		numbers[e] = math.NaN()
+		if target := outputs.As[outputs.NumberTarget](t); target != nil {
+			numbers[e], has = target.Value, true
+			values[e], weights[e] = float32((target.Value-h.Range[0])/(h.Range[1]-h.Range[0])), 1
 		}
 	}
 	switch {
-	case !any:
+	case !has:
 		return nil
 	case h.SimilarityOptions.Loss == "mse":
 		return nn.NumberLoss(scores.Nodes[0], values, weights, nn.Distances["mse"])
@@ -117,9 +120,9 @@ func (h *similarity) Loss(_ *nn.Pass, scores Scores, gold []corpus.Target) *nn.N
 
 // Predict gives each pair its cosine, in the unit of the gold numbers.
 func (h *similarity) Predict(scores Scores) []corpus.Prediction {
-	predictions := make([]corpus.Prediction, examples(scores.Rows))
+	values := make([]float64, outputs.Examples(scores.Rows))
 	for e, cosine := range nn.Values(scores.Nodes[0]) {
-		predictions[e].Value = h.Range[0] + (h.Range[1]-h.Range[0])*float64(cosine)
+		values[e] = h.Range[0] + (h.Range[1]-h.Range[0])*float64(cosine)
 	}
-	return predictions
+	return numbers(values)
 }

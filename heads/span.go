@@ -7,11 +7,12 @@ import (
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/nn"
+	"github.com/jenga-nlp/jenga/outputs"
 )
 
 func init() {
-	Register("span", SpanOptions{MaxAnswerTokens: 30, Dropout: ModelDropout}, NewSpan, corpus.Quoted)
-	DefaultFor(corpus.Quoted, "span")
+	Register("span", SpanOptions{MaxAnswerTokens: 30, Dropout: ModelDropout}, NewSpan, outputs.Span)
+	DefaultFor("span", outputs.Span)
 }
 
 // SpanOptions are the keys that may stand beside `type: span`.
@@ -37,15 +38,15 @@ type span struct {
 }
 
 var (
-	_ Answerer = (*span)(nil)
-	_ Accepter = (*span)(nil)
+	_ Outputter = (*span)(nil)
+	_ Accepter  = (*span)(nil)
 )
 
 // NewSpan makes a span head.
 func NewSpan(o SpanOptions, site Site) (Head, error) {
 	switch {
-	case site.Answer != corpus.Quoted:
-		return nil, site.Refuse(corpus.Quoted)
+	case site.Output != outputs.Span:
+		return nil, site.Refuse(outputs.Span)
 	case o.MaxAnswerTokens < 1:
 		return nil, fmt.Errorf("max_answer_tokens is %d; it is at least 1", o.MaxAnswerTokens)
 	case o.Margin != 0 && !o.NoAnswer:
@@ -58,18 +59,20 @@ func NewSpan(o SpanOptions, site Site) (Head, error) {
 	return &span{o, drop, nn.NewLinear(site.Params.In("score"), site.Width, 2)}, nil
 }
 
-// Answers says that the answer is a part of a context.
-func (h *span) Answers() corpus.Answer { return corpus.Quoted }
+// Output says that the output is a part of a context.
+func (h *span) Output() *outputs.Kind { return outputs.Span }
 
 func (h *span) Scores(p *nn.Pass, seen nn.Hidden) Scores {
 	return ScoresOf(seen, h.score.Apply(h.drop.Apply(p, seen.States))) // [T 2]
 }
 
-// Units counts the windows of questions that have a gold answer, be it that there is none.
+// Units counts the windows of questions that have a target, be it that there is no answer.
 func (h *span) Units(gold []corpus.Target) float64 {
 	n := 0.0
-	for _, t := range gold {
-		n += float64(len(t.QuoteTokens))
+	for _, t := range outputs.Targets[outputs.SpanTarget](gold) {
+		if t != nil {
+			n += float64(len(t.Tokens))
+		}
 	}
 	return n
 }
@@ -78,22 +81,23 @@ func (h *span) Units(gold []corpus.Target) float64 {
 // has not the answer, the first token is the right one.
 func (h *span) Loss(_ *nn.Pass, scores Scores, gold []corpus.Target) *nn.Node {
 	rows := scores.Rows
-	spans, any := make([][2]int, rows.Texts()), false
-	window := make([]int, examples(rows))
+	targets := outputs.Targets[outputs.SpanTarget](gold)
+	spans, labelled := make([][2]int, rows.Texts()), false
+	window := make([]int, outputs.Examples(rows))
 	for b, e := range rows.Example {
 		w := window[e]
 		window[e]++
-		if gold[e].QuoteTokens == nil {
+		if targets[e] == nil || targets[e].Tokens == nil {
 			spans[b] = [2]int{-1, -1}
 			continue
 		}
-		any = true
+		labelled = true
 		spans[b] = [2]int{rows.Starts[b], rows.Starts[b]}
-		if tokens := gold[e].QuoteTokens[w]; tokens != (corpus.Span{}) {
+		if tokens := targets[e].Tokens[w]; tokens != (corpus.Span{}) {
 			spans[b] = [2]int{rows.Starts[b] + tokens.Start, rows.Starts[b] + tokens.End - 1}
 		}
 	}
-	if !any {
+	if !labelled {
 		return nil
 	}
 	return nn.SpanLoss(scores.Nodes[0], contextTokens(rows), spans, rows)
@@ -122,7 +126,7 @@ func contextTokens(rows nn.Rows) []bool {
 func (h *span) Predict(scores Scores) []corpus.Prediction {
 	rows, values := scores.Rows, nn.Values(scores.Nodes[0])
 	may := contextTokens(rows)
-	predictions := make([]corpus.Prediction, examples(rows))
+	predictions := make([]outputs.SpanPrediction, outputs.Examples(rows))
 	best, none := make([]float32, len(predictions)), make([]float32, len(predictions))
 	window := make([]int, len(predictions))
 	for e := range best {
@@ -135,8 +139,8 @@ func (h *span) Predict(scores Scores) []corpus.Prediction {
 		p := &predictions[e]
 		starts, ends := shares(values, may, lo, hi, 0), shares(values, may, lo, hi, 1)
 		if null := values[2*lo] + values[2*lo+1]; null < none[e] {
-			if none[e] = null; p.QuoteTokens == (corpus.Span{}) {
-				p.QuoteShare = starts[0] * ends[0]
+			if none[e] = null; p.Tokens == (corpus.Span{}) {
+				p.Probability = starts[0] * ends[0]
 			}
 		}
 		for s := lo + 1; s < hi; s++ {
@@ -146,8 +150,8 @@ func (h *span) Predict(scores Scores) []corpus.Prediction {
 			for t := s; t < min(hi, s+h.MaxAnswerTokens); t++ {
 				if score := values[2*s] + values[2*t+1]; may[t] && score > best[e] {
 					best[e] = score
-					p.QuoteWindow, p.QuoteTokens = w, corpus.Span{Start: s - lo, End: t - lo + 1}
-					p.QuoteShare = starts[s-lo] * ends[t-lo]
+					p.Window, p.Tokens = w, corpus.Span{Start: s - lo, End: t - lo + 1}
+					p.Probability = starts[s-lo] * ends[t-lo]
 				}
 			}
 		}
@@ -155,16 +159,16 @@ func (h *span) Predict(scores Scores) []corpus.Prediction {
 	if h.NoAnswer {
 		h.dropUnlikely(predictions, best, none)
 	}
-	return predictions
+	return outputs.Erase(predictions)
 }
 
 // dropUnlikely takes back answers whose score is below that of none.
-func (h *span) dropUnlikely(predictions []corpus.Prediction, best, none []float32) {
+func (h *span) dropUnlikely(predictions []outputs.SpanPrediction, best, none []float32) {
 	for e := range predictions {
 		if margin := none[e] - best[e]; float64(margin) > h.Margin {
 			p := &predictions[e]
-			p.QuoteWindow, p.QuoteTokens = 0, corpus.Span{}
-			p.QuoteShare = float32(1 / (1 + math.Exp(float64(-margin)))) // of none against the best answer
+			p.Window, p.Tokens = 0, corpus.Span{}
+			p.Probability = float32(1 / (1 + math.Exp(float64(-margin)))) // of none against the best answer
 		}
 	}
 }
@@ -183,7 +187,7 @@ func shares(values []float32, may []bool, lo, hi, side int) []float32 {
 
 // Accepts refuses a question without an answer, unless the head may say so.
 func (h *span) Accepts(t corpus.Target) error {
-	if t.Quotes != nil && len(t.Quotes) == 0 && !h.NoAnswer {
+	if target := outputs.As[outputs.SpanTarget](t); target != nil && len(target.Answers) == 0 && !h.NoAnswer {
 		return errors.New("the question has no answer in its context; no_answer: true lets the head say so")
 	}
 	return nil

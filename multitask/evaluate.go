@@ -11,6 +11,7 @@ import (
 	"github.com/jenga-nlp/jenga/encoders"
 	"github.com/jenga-nlp/jenga/heads"
 	"github.com/jenga-nlp/jenga/nn"
+	"github.com/jenga-nlp/jenga/outputs"
 	"github.com/jenga-nlp/jenga/tasks"
 )
 
@@ -139,9 +140,9 @@ func (g *Group) judge(examples []*corpus.Example, predicted [][]corpus.Predictio
 	var score GroupScore
 	h := 0
 	for _, task := range g.Tasks {
-		ts := TaskScore{Task: task.Name, Exact: task.Kind.Answer().Exact()}
+		ts := TaskScore{Task: task.Name, Exact: task.Kind.Output().Exact()}
 		for i := range examples {
-			if slices.ContainsFunc(examples[i].Targets[h:h+len(task.Heads)], corpus.Target.Labelled) {
+			if slices.ContainsFunc(examples[i].Targets[h:h+len(task.Heads)], labelled) {
 				ts.Examples++
 			}
 		}
@@ -149,7 +150,7 @@ func (g *Group) judge(examples []*corpus.Example, predicted [][]corpus.Predictio
 			var gold []corpus.Target
 			var answers []corpus.Prediction
 			for i, e := range examples {
-				if e.Targets[h].Labelled() {
+				if labelled(e.Targets[h]) {
 					gold = append(gold, e.Targets[h])
 					answers = append(answers, predicted[h][i])
 				}
@@ -173,44 +174,41 @@ func (g *Group) judge(examples []*corpus.Example, predicted [][]corpus.Predictio
 	return score
 }
 
-// Exact lists the numbers of the heads whose answers are right or wrong.
+// Exact lists the numbers of the heads whose predictions are right or wrong.
 func (g *Group) Exact() []int {
 	var exact []int
 	for h, kind := range g.kinds() {
-		if kind.Answer().Exact() {
+		if kind.Exact() {
 			exact = append(exact, h)
 		}
 	}
 	return exact
 }
 
-// kinds lists the task of each head.
-func (g *Group) kinds() []tasks.Task {
-	var kinds []tasks.Task
+// kinds lists each head's kind of outputs.
+func (g *Group) kinds() []*outputs.Kind {
+	var kinds []*outputs.Kind
 	for _, task := range g.Tasks {
 		for range task.Heads {
-			kinds = append(kinds, task.Kind)
+			kinds = append(kinds, task.Kind.Output())
 		}
 	}
 	return kinds
 }
 
+// labelled tells whether there is a target.
+func labelled(t corpus.Target) bool { return t != nil }
+
 // allRight is the share of examples with every head of those numbers right, among those labelled for all of them; nil if
 // there are none.
 func (g *Group) allRight(examples []*corpus.Example, predicted [][]corpus.Prediction, heads []int) *float64 {
 	right, all, kinds := 0, 0, g.kinds()
-	isRight := func(h int, gold corpus.Target, answer corpus.Prediction) bool {
-		if judge, judges := kinds[h].(tasks.Righter); judges {
-			return judge.Right(gold, answer)
-		}
-		return gold.Right(answer)
-	}
 	for i, e := range examples {
-		if slices.ContainsFunc(heads, func(h int) bool { return !e.Targets[h].Labelled() }) {
+		if slices.ContainsFunc(heads, func(h int) bool { return !labelled(e.Targets[h]) }) {
 			continue
 		}
 		all++
-		if !slices.ContainsFunc(heads, func(h int) bool { return !isRight(h, e.Targets[h], predicted[h][i]) }) {
+		if !slices.ContainsFunc(heads, func(h int) bool { return !kinds[h].Right(e.Targets[h], predicted[h][i]) }) {
 			right++
 		}
 	}
@@ -224,6 +222,7 @@ func (g *Group) allRight(examples []*corpus.Example, predicted [][]corpus.Predic
 // tune lets the heads of g that do so choose what they decide by from their predictions about dev, which are decided
 // anew.
 func (g *Group) tune(dev []*corpus.Example, predicted [][]corpus.Prediction) {
+	kinds := g.kinds()
 	for h, head := range g.Heads() {
 		tuner, tunes := head.Head.(heads.Tuner)
 		if !tunes {
@@ -235,7 +234,7 @@ func (g *Group) tune(dev []*corpus.Example, predicted [][]corpus.Prediction) {
 		}
 		tuner.Tune(gold, predicted[h])
 		for i := range predicted[h] {
-			head.Labels.Name(&predicted[h][i])
+			kinds[h].NamePrediction(predicted[h][i], dev[i], head.Labels)
 		}
 	}
 }

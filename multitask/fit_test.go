@@ -8,6 +8,7 @@ import (
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/encoders"
 	"github.com/jenga-nlp/jenga/heads"
+	"github.com/jenga-nlp/jenga/outputs"
 )
 
 // patternModel is a small model with a task that learns, and one that is fitted to attention. Of its texts each fourth is
@@ -20,11 +21,7 @@ func patternModel(t *testing.T, freeze string) (*Model, []Data) {
 	addTask(t, m, "anomaly", "attention_pattern", heads.Site{Attention: heads.Attention{Layers: layers, Heads: perLayer}})
 	texts := smallData(m, 16)[1].Train
 	for i, e := range texts {
-		v := float64(0)
-		if i%4 == 0 {
-			v = 1
-		}
-		e.Targets = []corpus.Target{{LabelID: corpus.Unlabelled, Value: &v}}
+		e.Targets = []corpus.Target{&outputs.AnomalyTarget{Anomalous: i%4 == 0}}
 	}
 	return m, append(data, Data{Train: texts, Dev: texts})
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/jenga-nlp/jenga/fusion"
 	"github.com/jenga-nlp/jenga/heads"
 	"github.com/jenga-nlp/jenga/nn"
+	"github.com/jenga-nlp/jenga/outputs"
 	"github.com/jenga-nlp/jenga/tasks"
 )
 
@@ -35,7 +36,7 @@ func addTask(t *testing.T, m *Model, kind, head string, site heads.Site) *Group 
 	if err != nil {
 		t.Fatal(err)
 	}
-	site.Task, site.Name, site.Answer, site.Width, site.Params = kind, kind, task.Answer(), m.Encoder.Width(), m.Params.In("heads").In(kind).In(kind)
+	site.Task, site.Name, site.Output, site.Width, site.Params = kind, kind, task.Output(), m.Encoder.Width(), m.Params.In("heads").In(kind).In(kind)
 	built, err := choice.Build(site)
 	if err != nil {
 		t.Fatal(err)
@@ -56,7 +57,7 @@ func hidingModel(t *testing.T, freeze string) (*Model, Data) {
 			w.IDs, w.Offsets = append(w.IDs, int32(2+i%16)), append(w.Offsets, corpus.Span{Start: k, End: k + 1})
 		}
 		w.IDs, w.Offsets = append(w.IDs, 1), append(w.Offsets, corpus.Span{})
-		data.Train = append(data.Train, &corpus.Example{Windows: []corpus.Encoding{w}, Targets: []corpus.Target{{LabelID: corpus.Unlabelled, HiddenIDs: []int32{}}}})
+		data.Train = append(data.Train, &corpus.Example{Windows: []corpus.Encoding{w}, Targets: []corpus.Target{&outputs.HiddenTarget{IDs: []int32{}}}})
 	}
 	data.Dev = data.Train
 	return m, data
@@ -82,7 +83,7 @@ func TestHiddenTokensAreLearnedFromTheOthers(t *testing.T) {
 	if err != nil || !reflect.DeepEqual(again.Tasks[0].Heads[0].Metrics, head.Metrics) {
 		t.Errorf("in other batches %+v, %v: other tokens were asked for", again.Tasks[0].Heads[0].Metrics, err)
 	}
-	if len(data.Dev[0].Targets[0].HiddenIDs) != 0 {
+	if len(outputs.As[outputs.HiddenTarget](data.Dev[0].Targets[0]).IDs) != 0 {
 		t.Error("an evaluation left its questions in the data")
 	}
 }
@@ -122,7 +123,8 @@ func TestMasksInATextAreGuessed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := answers[0]; len(got[0].Guesses) != 1 || got[0].Guesses[0].Token != 3 || got[1].Guesses != nil {
-		t.Errorf("guesses %+v and %+v", got[0].Guesses, got[1].Guesses)
+	got := outputs.Predictions[outputs.HiddenPrediction](answers[0])
+	if len(got[0].Tokens) != 1 || got[0].Tokens[0].Token != 3 || got[1].Tokens != nil {
+		t.Errorf("guesses %+v and %+v", got[0].Tokens, got[1].Tokens)
 	}
 }

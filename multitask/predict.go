@@ -20,14 +20,14 @@ func (m *Model) Predict(p *nn.Pass, g *Group, examples []*corpus.Example) ([][]c
 	return a.predictions(g, examples), nil
 }
 
-// predictions reads what all heads of g answer, after the pass's Forward.
+// predictions reads what all heads of g predict, after the pass's Forward.
 func (a answers) predictions(g *Group, examples []*corpus.Example) [][]corpus.Prediction {
 	var all [][]corpus.Prediction
+	kinds := g.kinds()
 	for h, head := range g.Heads() {
 		predicted := head.Head.Predict(a.scores[h])
-		for b := range predicted {
-			head.Labels.Name(&predicted[b])
-			predicted[b].Quote = examples[b].Quote(predicted[b])
+		for b, p := range predicted {
+			kinds[h].NamePrediction(p, examples[b], head.Labels)
 		}
 		all = append(all, predicted)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/jenga-nlp/jenga/heads"
 	"github.com/jenga-nlp/jenga/internal/shared"
 	"github.com/jenga-nlp/jenga/nn"
+	"github.com/jenga-nlp/jenga/outputs"
 )
 
 // The losses of 30 steps are PyTorch's, written by scripts/fixtures/trace.py: its doc comment says of what.
@@ -84,8 +85,7 @@ func traceExamples(t *testing.T, dir string, labels *corpus.Labels, n int) []*co
 		if err != nil {
 			t.Fatal(err)
 		}
-		e.Targets = []corpus.Target{{Label: label}}
-		labels.Number(&e.Targets[0])
+		e.Targets = []corpus.Target{&outputs.LabelTarget{Label: label, ID: labels.ID(label)}}
 		e.Windows = []corpus.Encoding{tokenizer.Encode(&e, 0)}
 		examples = append(examples, &e)
 	}
@@ -112,7 +112,7 @@ func traceModel(t *testing.T, dir, scale string, labels *corpus.Labels) *Model {
 		t.Fatal(err)
 	}
 	head, err := heads.Registry().Build("linear", defaults(heads.Registry().Defaults("linear")), heads.Site{
-		Task: "trec", Name: "trec", Answer: corpus.OneLabel, Labels: labels.Names(), Width: encoder.Width(), Params: params.In("heads").In("trec").In("trec"),
+		Task: "trec", Name: "trec", Output: outputs.Label, Labels: labels.Names(), Width: encoder.Width(), Params: params.In("heads").In("trec").In("trec"),
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 	"github.com/jenga-nlp/jenga/fusion"
 	"github.com/jenga-nlp/jenga/heads"
 	"github.com/jenga-nlp/jenga/nn"
+	"github.com/jenga-nlp/jenga/outputs"
 	"github.com/jenga-nlp/jenga/tasks"
 )
 
@@ -63,7 +64,7 @@ func smallTask(t *testing.T, m *Model, name, kind string, dropout float64) Task 
 		t.Fatal(err)
 	}
 	head, err := choice.Build(heads.Site{
-		Task: name, Name: name, Answer: task.Answer(), Labels: smallLabels.Names(), Width: 12, Dropout: dropout, Params: m.Params.In("heads").In(name).In(name),
+		Task: name, Name: name, Output: task.Output(), Labels: smallLabels.Names(), Width: 12, Dropout: dropout, Params: m.Params.In("heads").In(name).In(name),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -95,10 +96,10 @@ func smallData(m *Model, n int) []Data {
 			text.Types = make([]int8, words+2)
 			text.Offsets = make([]corpus.Span, words+2)
 			e.Windows = []corpus.Encoding{text}
-			e.Targets = []corpus.Target{{Label: tags[0]}, {Tags: tags}}[:len(m.Groups[g].Heads())]
-			for h := range e.Targets {
-				smallLabels.Number(&e.Targets[h])
-			}
+			e.Targets = []corpus.Target{
+				&outputs.LabelTarget{Label: tags[0], ID: smallLabels.ID(tags[0])},
+				&outputs.TagsTarget{Tags: tags, IDs: smallLabels.IDs(tags)},
+			}[:len(m.Groups[g].Heads())]
 			data[g].Train = append(data[g].Train, e)
 		}
 		data[g].Dev = data[g].Train
@@ -174,7 +175,7 @@ func TestAccumulationIsTheMeanOverAllLabelledUnits(t *testing.T) {
 	whole, parts := smallModel(t, "none", 0), smallModel(t, "none", 0)
 	data := smallData(whole, 8)
 	for i := range 3 { // unequal parts: texts without a label
-		data[0].Train[i].Targets = []corpus.Target{{LabelID: corpus.Unlabelled}, {}}
+		data[0].Train[i].Targets = make([]corpus.Target, 2)
 	}
 	plan := smallPlan()
 	plan.Accumulate = 2
@@ -253,7 +254,7 @@ func TestNothingLabelledIsNoError(t *testing.T) {
 	for _, d := range data {
 		for _, e := range d.Train {
 			for h := range e.Targets {
-				e.Targets[h] = corpus.Target{LabelID: corpus.Unlabelled}
+				e.Targets[h] = nil
 			}
 		}
 	}

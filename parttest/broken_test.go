@@ -12,6 +12,7 @@ import (
 	"github.com/jenga-nlp/jenga/fusion"
 	"github.com/jenga-nlp/jenga/heads"
 	"github.com/jenga-nlp/jenga/nn"
+	"github.com/jenga-nlp/jenga/outputs"
 	"github.com/jenga-nlp/jenga/parttest"
 	"github.com/jenga-nlp/jenga/tasks"
 )
@@ -35,8 +36,8 @@ var broken = map[string]struct {
 func init() {
 	for name, b := range broken {
 		heads.Register(name, struct{}{}, func(_ struct{}, site heads.Site) (heads.Head, error) {
-			if site.Answer != corpus.OneLabel {
-				return nil, site.Refuse(corpus.OneLabel)
+			if site.Output != outputs.Label {
+				return nil, site.Refuse(outputs.Label)
 			}
 			sound, err := heads.NewLinear(heads.LinearOptions{Pool: "mean"}, site)
 			return b.spoil(sound, site), err
@@ -87,8 +88,10 @@ type eager struct{ heads.Head }
 
 func (h eager) Loss(_ *nn.Pass, scores heads.Scores, gold []corpus.Target) *nn.Node {
 	ids := make([]int, len(gold))
-	for i, t := range gold {
-		ids[i] = t.LabelID
+	for i, t := range outputs.Targets[outputs.LabelTarget](gold) {
+		if ids[i] = corpus.Unlabelled; t != nil {
+			ids[i] = t.ID
+		}
 	}
 	return nn.CrossEntropy(scores.Nodes[0], ids)
 }
@@ -137,8 +140,8 @@ type short struct{ heads.Head }
 
 func (h short) Predict(scores heads.Scores) []corpus.Prediction {
 	predictions := h.Head.Predict(scores)
-	for i := range predictions {
-		predictions[i].Probabilities = nil
+	for _, p := range outputs.Predictions[outputs.LabelPrediction](predictions) {
+		p.Probabilities = nil
 	}
 	return predictions
 }
@@ -151,9 +154,9 @@ func (h narrow) Predict(scores heads.Scores) []corpus.Prediction {
 	for _, e := range scores.Rows.Example {
 		windows[e]++
 	}
-	for e := range predictions {
-		for c := range predictions[e].Probabilities {
-			predictions[e].Probabilities[c] /= float32(windows[e])
+	for e, p := range outputs.Predictions[outputs.LabelPrediction](predictions) {
+		for c := range p.Probabilities {
+			p.Probabilities[c] /= float32(windows[e])
 		}
 	}
 	return predictions
@@ -179,8 +182,8 @@ func (h forgetful) Fit(features [][]float32) { *h.fits += float64(len(features))
 
 func (h forgetful) Predict(scores heads.Scores) []corpus.Prediction {
 	predictions := h.Head.Predict(scores)
-	for i := range predictions {
-		predictions[i].Value += *h.fits
+	for _, p := range outputs.Predictions[outputs.AnomalyPrediction](predictions) {
+		p.Distance += *h.fits
 	}
 	return predictions
 }
@@ -189,14 +192,14 @@ func init() {
 	heads.Register("grasping", struct{}{}, func(_ struct{}, site heads.Site) (heads.Head, error) {
 		sound, err := heads.NewReconstruction(heads.ReconstructionOptions{Pool: "mean"}, site)
 		return grasping{sound}, err
-	}, corpus.Anomaly)
+	}, outputs.Anomaly)
 	heads.Register("forgetful", struct{}{}, func(_ struct{}, site heads.Site) (heads.Head, error) {
 		sound, err := heads.NewAttentionPattern(heads.AttentionPatternOptions{FitTexts: 9}, site)
 		if err != nil {
 			return nil, err
 		}
 		return forgetful{sound, sound.(heads.Fitter), sound.(heads.Watcher), new(float64)}, nil
-	}, corpus.Anomaly)
+	}, outputs.Anomaly)
 }
 
 // brokenEncoders lists encoders likewise.
@@ -342,8 +345,9 @@ func (s spoiltTask) Judge(gold []corpus.Target, predicted []corpus.Prediction) [
 
 func accuracy(gold []corpus.Target, predicted []corpus.Prediction) float64 {
 	right := 0.0
-	for i, g := range gold {
-		if g.Label == predicted[i].Label {
+	labels := outputs.Predictions[outputs.LabelPrediction](predicted)
+	for i, g := range outputs.Targets[outputs.LabelTarget](gold) {
+		if g.Label == labels[i].Label {
 			right++
 		}
 	}

@@ -4,10 +4,10 @@ import (
 	"reflect"
 	"testing"
 
-	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/fusion"
 	"github.com/jenga-nlp/jenga/heads"
 	"github.com/jenga-nlp/jenga/nn"
+	"github.com/jenga-nlp/jenga/outputs"
 )
 
 // Fusion checks the fusion registered as name, made with options written as YAML, in front of a linear head.
@@ -18,12 +18,12 @@ func Fusion(t *testing.T, name, options string) {
 		t.Fatalf("fusion %q with options %q: %v", name, options, err)
 	}
 	tasks := []string{"first", "second"}
-	build := func(seed uint64) (fusion.Fusion, nn.Params, error) {
+	fuse := func(seed uint64) (fusion.Fusion, nn.Params, error) {
 		params := nn.NewParams(seed)
 		f, err := choice.Build(fusion.Site{Tasks: tasks, Width: width, Layers: layers, Params: params.In("fusion")})
 		return f, params, err
 	}
-	f, _, err := build(1)
+	f, _, err := fuse(1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,24 +31,24 @@ func Fusion(t *testing.T, name, options string) {
 	for _, task := range tasks {
 		t.Run("task "+task+" sees the rows of the shared states", func(t *testing.T) { checkRows(t, f, task) })
 	}
-	for _, answer := range corpus.Answers {
-		if !answer.HasLabels() && answer != corpus.Number {
-			continue // not the linear head's
+	for _, kind := range sampled() {
+		if heads.CheckOutput("linear", kind) != nil {
+			continue
 		}
-		make := func(seed uint64) (heads.Head, nn.Params, error) {
-			f, params, err := build(seed)
+		build := func(seed uint64) (heads.Head, nn.Params, error) {
+			f, params, err := fuse(seed)
 			if err != nil {
 				return nil, params, err
 			}
 			pool := "mean"
-			if answer == corpus.TagPerWord {
+			if kind.PerWord {
 				pool = "cls" // no pool at all
 			}
 			head, err := heads.NewLinear(heads.LinearOptions{Pool: pool, Dropout: 0.1}, heads.Site{Task: "second",
-				Answer: answer, Labels: labels, Width: width, Params: params.In("head")})
+				Output: kind, Labels: labels, Width: width, Params: params.In("head")})
 			return &fused{head, f, wanted(f)}, params, err
 		}
-		t.Run("before a head of "+answer.String(), func(t *testing.T) { checkHead(t, answer, make) })
+		t.Run("before a head of "+kind.String(), func(t *testing.T) { checkHead(t, kind, build) })
 	}
 }
 
@@ -71,7 +71,7 @@ func wanted(f fusion.Fusion) nn.Wanted {
 }
 
 func checkRows(t *testing.T, f fusion.Fusion, task string) {
-	b := pack(labelledTexts(corpus.TagPerWord)...)
+	b := pack(labelledTexts(outputs.Tags)...)
 	p := nn.NewPass(1)
 	shared := nn.Hidden{States: p.Input(b.states, b.rows.Tokens(), width), Rows: b.rows}
 	if wanted(f) == nn.AllLayers {

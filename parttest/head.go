@@ -11,10 +11,11 @@ import (
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/heads"
 	"github.com/jenga-nlp/jenga/nn"
+	"github.com/jenga-nlp/jenga/outputs"
 )
 
 // Head checks the head registered as name, made with options written as YAML ("dropout: 0.2"; "" for the defaults),
-// for each kind of answer that it gives.
+// for each kind of outputs that it has.
 func Head(t *testing.T, name, options string) {
 	t.Helper()
 	choice, err := heads.Registry().FromString(name, options)
@@ -22,32 +23,37 @@ func Head(t *testing.T, name, options string) {
 		t.Fatalf("head %q with options %q: %v", name, options, err)
 	}
 	served, refusals := 0, []string{}
-	for _, answer := range corpus.Answers {
-		make := func(seed uint64) (heads.Head, nn.Params, error) {
+	for _, kind := range sampled() {
+		build := func(seed uint64) (heads.Head, nn.Params, error) {
 			params := nn.NewParams(seed)
-			site := heads.Site{Task: "task", Name: "head", Answer: answer, Labels: labels, Width: width,
+			site := heads.Site{Task: "task", Name: "head", Output: kind, Labels: labels, Width: width,
 				Dropout: 0.1, Training: heads.Training{Units: 6, Counts: []int{2, 2, 2}, Mean: 0.9, Deviation: 0.8},
 				Attention: attention, Params: params.In("heads").In("head")}
-			if answer == corpus.HiddenTokens {
+			if kind.HidesTokens {
 				site.Mask, site.Words = 1, params.In("encoder").Normal("words", 1, len(labels), width)
 			}
 			h, err := choice.Build(site)
 			return h, params, err
 		}
-		if _, _, err := make(1); err != nil {
+		if _, _, err := build(1); err != nil {
 			refusals = append(refusals, err.Error())
 			continue
 		}
 		served++
 		check := checkHead
-		if h, _, _ := make(1); isFitter(h) {
+		if h, _, _ := build(1); isFitter(h) {
 			check = checkFitter
 		}
-		t.Run(answer.String(), func(t *testing.T) { check(t, answer, make) })
+		t.Run(kind.String(), func(t *testing.T) { check(t, kind, build) })
 	}
 	if served == 0 {
-		t.Fatalf("head %q gives no kind of answer:\n%s", name, strings.Join(refusals, "\n"))
+		t.Fatalf("head %q has no kind of outputs:\n%s", name, strings.Join(refusals, "\n"))
 	}
+}
+
+// sampled lists the kinds of outputs that have test data.
+func sampled() []*outputs.Kind {
+	return slices.DeleteFunc(outputs.Kinds(), func(k *outputs.Kind) bool { return k.Sample() == nil })
 }
 
 // maker makes the head under test, with its parameters below the root that it returns.
@@ -73,34 +79,34 @@ func (m maker) subject(t *testing.T, seed uint64) subject {
 	return s
 }
 
-func checkHead(t *testing.T, answer corpus.Answer, m maker) {
-	texts := labelledTexts(answer)
+func checkHead(t *testing.T, kind *outputs.Kind, m maker) {
+	texts := labelledTexts(kind)
 	t.Run("it trains: the loss falls", func(t *testing.T) { checkTrains(t, m, pack(texts...)) })
 	t.Run("gradients agree with differences of the loss, dropout on", func(t *testing.T) {
-		checkGradients(t, m, pack(texts...), answer != corpus.Anomaly)
+		checkGradients(t, m, pack(texts...), !kind.Sample().Detached)
 	})
 	t.Run("a frozen input changes no gradient", func(t *testing.T) { checkFrozen(t, m, pack(texts...)) })
-	t.Run("a text of one token is a text", func(t *testing.T) { checkOneToken(t, m, answer) })
+	t.Run("a text of one token is a text", func(t *testing.T) { checkOneToken(t, m, kind) })
 	t.Run("where nothing is labelled there is no loss, yet predictions", func(t *testing.T) {
-		checkUnlabelled(t, m, answer, texts)
+		checkUnlabelled(t, m, kind, texts)
 	})
 	t.Run("the loss is a sum over texts, or compares them", func(t *testing.T) { checkSum(t, m, texts) })
 	t.Run("the loss leaves the scores as they are", func(t *testing.T) { checkScoresStay(t, m, pack(texts...)) })
-	t.Run("predictions are of the kind asked for", func(t *testing.T) { checkKinds(t, m.untrained(t), answer, pack(texts...)) })
+	t.Run("predictions are of the kind asked for", func(t *testing.T) { checkKinds(t, m.untrained(t), kind, pack(texts...)) })
 	t.Run("it saves, loads and predicts alike", func(t *testing.T) { checkSaved(t, m, pack(texts...)) })
 	t.Run("order and company of texts change no bit", func(t *testing.T) { checkCompany(t, m.untrained(t), texts) })
-	if !answer.Hides() { // each window hides tokens of its own
+	if !kind.HidesTokens { // each window hides tokens of its own
 		t.Run("a text in two windows is one example", func(t *testing.T) {
-			checkWindows(t, m.untrained(t), texts)
-			checkGradients(t, m, packWindows(1.5, texts...), answer != corpus.Anomaly)
+			checkWindows(t, m.untrained(t), kind, texts)
+			checkGradients(t, m, packWindows(kind, 1.5, texts...), !kind.Sample().Detached)
 		})
 	}
 	t.Run("what is no number does not stop it", func(t *testing.T) { checkNaN(t, m.untrained(t), pack(texts...)) })
 }
 
 // checkFitter checks a head that is fitted to texts.
-func checkFitter(t *testing.T, answer corpus.Answer, m maker) {
-	texts := labelledTexts(answer)
+func checkFitter(t *testing.T, kind *outputs.Kind, m maker) {
+	texts := labelledTexts(kind)
 	fitted := func(t *testing.T) subject {
 		s := m.subject(t, 1)
 		s.fit(t, pack(texts...))
@@ -120,10 +126,10 @@ func checkFitter(t *testing.T, answer corpus.Answer, m maker) {
 			t.Error("a head that is fitted learns nothing by gradients")
 		}
 	})
-	t.Run("predictions are of the kind asked for", func(t *testing.T) { checkKinds(t, fitted(t), answer, pack(texts...)) })
+	t.Run("predictions are of the kind asked for", func(t *testing.T) { checkKinds(t, fitted(t), kind, pack(texts...)) })
 	t.Run("it saves, loads and predicts alike", func(t *testing.T) { checkLoaded(t, fitted(t), m.subject(t, 2), pack(texts...)) })
 	t.Run("order and company of texts change no bit", func(t *testing.T) { checkCompany(t, fitted(t), texts) })
-	t.Run("a text in two windows is one example", func(t *testing.T) { checkWindows(t, fitted(t), texts) })
+	t.Run("a text in two windows is one example", func(t *testing.T) { checkWindows(t, fitted(t), kind, texts) })
 	t.Run("what is no number does not stop it", func(t *testing.T) { checkNaN(t, fitted(t), pack(texts...)) })
 }
 
@@ -372,9 +378,9 @@ func checkFrozen(t *testing.T, m maker, b batch) {
 	}
 }
 
-func checkOneToken(t *testing.T, m maker, answer corpus.Answer) {
+func checkOneToken(t *testing.T, m maker, kind *outputs.Kind) {
 	s := m.subject(t, 1)
-	b := pack(lone(answer))
+	b := pack(lone(kind))
 	p := s.run(t, b, true, true)
 	if p.loss != nil {
 		p.value(t)
@@ -385,7 +391,7 @@ func checkOneToken(t *testing.T, m maker, answer corpus.Answer) {
 	}
 }
 
-func checkUnlabelled(t *testing.T, m maker, answer corpus.Answer, texts []text) {
+func checkUnlabelled(t *testing.T, m maker, kind *outputs.Kind, texts []text) {
 	s := m.subject(t, 1)
 	without := make([]text, len(texts))
 	for i, x := range texts {
@@ -402,11 +408,10 @@ func checkUnlabelled(t *testing.T, m maker, answer corpus.Answer, texts []text) 
 	if got := s.Predict(p.scores); len(got) != len(texts) {
 		t.Errorf("%d predictions, want %d", len(got), len(texts))
 	}
-	learned := len(texts)
-	if answer == corpus.Anomaly { // normal texts alone
-		learned = 0
-		for _, x := range texts {
-			learned += 1 - int(*x.gold.Value)
+	learned := 0
+	for _, x := range texts {
+		if kind.Sample().Learned(x.gold) {
+			learned++
 		}
 	}
 	if units := s.Units(pack(texts...).gold); units < float64(learned) {
@@ -436,12 +441,12 @@ func checkSum(t *testing.T, m maker, texts []text) {
 }
 
 // checkWindows compares texts in two windows, which are alike, with the same texts in one.
-func checkWindows(t *testing.T, s subject, texts []text) {
+func checkWindows(t *testing.T, s subject, kind *outputs.Kind, texts []text) {
 	t.Helper()
-	once, twice := pack(texts...), packWindows(1, texts...)
+	once, twice := pack(texts...), packWindows(kind, 1, texts...)
 	one, two := s.run(t, once, false, true), s.run(t, twice, false, true)
 	if got, want := s.Predict(two.scores), s.Predict(one.scores); !reflect.DeepEqual(got, want) {
-		t.Errorf("of texts in two windows that are alike it predicts\n%v\nof the same in one\n%v", got, want)
+		t.Errorf("of texts in two windows that are alike it predicts\n%s\nof the same in one\n%s", show(got...), show(want...))
 	}
 	if (one.loss == nil) != (two.loss == nil) {
 		t.Fatal("in two windows there is a loss, in one there is none, or the other way round")
@@ -467,74 +472,25 @@ func checkScoresStay(t *testing.T, m maker, b batch) {
 	}
 }
 
-func checkKinds(t *testing.T, s subject, answer corpus.Answer, b batch) {
+func checkKinds(t *testing.T, s subject, kind *outputs.Kind, b batch) {
 	got := s.Predict(s.run(t, b, false, false).scores)
 	if len(got) != len(b.gold) {
 		t.Fatalf("%d predictions for %d examples", len(got), len(b.gold))
 	}
 	for e, p := range got {
-		if err := rightKind(p, answer, b.rows, e); err != nil {
+		if err := kind.Sample().Check(p, b.rows, e, len(labels)); err != nil {
 			t.Errorf("prediction %d: %v", e, err)
 		}
 	}
 }
 
-// rightKind tells what is wrong with a prediction for the e-th example of rows.
-func rightKind(p corpus.Prediction, answer corpus.Answer, rows nn.Rows, e int) error {
-	switch answer {
-	case corpus.HiddenTokens:
-		hidden := 0
-		for _, row := range rows.Hidden {
-			if row >= rows.Starts[e] && row < rows.Starts[e+1] {
-				hidden++
-			}
-		}
-		if len(p.Guesses) != hidden {
-			return fmt.Errorf("%d guesses for %d hidden tokens", len(p.Guesses), hidden)
-		}
-		return nil
-	case corpus.Number, corpus.Likeness, corpus.Anomaly:
-		if math.IsNaN(p.Value) || math.IsInf(p.Value, 0) {
-			return fmt.Errorf("the number %v", p.Value)
-		}
-		return nil
-	case corpus.Quoted:
-		s := p.QuoteTokens
-		if s.Start < 0 || s.End < s.Start || s.End > rows.Starts[e+1]-rows.Starts[e] || p.QuoteWindow != 0 {
-			return fmt.Errorf("tokens %v of window %d, of %d", s, p.QuoteWindow, rows.Starts[e+1]-rows.Starts[e])
-		}
-		return nil
-	case corpus.ManyLabels:
-		if p.LabelIDs == nil || len(p.Probabilities) != len(labels) {
-			return fmt.Errorf("labels %v with %d probabilities, of %d labels", p.LabelIDs, len(p.Probabilities), len(labels))
-		}
-		for i, id := range p.LabelIDs {
-			if id < 0 || id >= len(labels) || i > 0 && id <= p.LabelIDs[i-1] {
-				return fmt.Errorf("labels %v, want numbers below %d that rise", p.LabelIDs, len(labels))
-			}
-		}
-		return nil
-	case corpus.OneLabel:
-		if p.LabelID < 0 || p.LabelID >= len(labels) || len(p.Probabilities) != len(labels) {
-			return fmt.Errorf("label %d with %d probabilities, of %d labels", p.LabelID, len(p.Probabilities), len(labels))
-		}
-		return nil
+// show writes predictions, which are pointers.
+func show(predictions ...corpus.Prediction) string {
+	all := make([]string, len(predictions))
+	for i, p := range predictions {
+		all[i] = fmt.Sprintf("%+v", p)
 	}
-	if len(p.TagIDs) != rows.WordCount[e] {
-		return fmt.Errorf("%d tags for %d words", len(p.TagIDs), rows.WordCount[e])
-	}
-	hasRow := make([]bool, rows.WordCount[e])
-	for k, row := range rows.Words {
-		if row >= rows.Starts[e] && row < rows.Starts[e+1] {
-			hasRow[rows.WordIndex[k]] = true
-		}
-	}
-	for w, tag := range p.TagIDs {
-		if tag >= len(labels) || hasRow[w] != (tag >= 0) {
-			return fmt.Errorf("tag %d for word %d; %d tags, -1 where no token stands for the word", tag, w, len(labels))
-		}
-	}
-	return nil
+	return strings.Join(all, "\n")
 }
 
 func checkSaved(t *testing.T, m maker, b batch) {
@@ -562,7 +518,7 @@ func checkLoaded(t *testing.T, trained, loaded subject, b batch) {
 	got := loaded.Predict(loaded.run(t, b, false, false).scores)
 	want := trained.Predict(trained.run(t, b, false, false).scores)
 	if !reflect.DeepEqual(got, want) {
-		t.Errorf("loaded it predicts\n%v\nwhere the trained one predicts\n%v\nWhat it learns must stand in its site's Params", got, want)
+		t.Errorf("loaded it predicts\n%s\nwhere the trained one predicts\n%s\nWhat it learns must stand in its site's Params", show(got...), show(want...))
 	}
 }
 
@@ -575,10 +531,10 @@ func checkCompany(t *testing.T, s subject, texts []text) {
 	for i, x := range texts {
 		alone := s.Predict(s.run(t, pack(x), false, false).scores)[0]
 		if !reflect.DeepEqual(all[i], alone) {
-			t.Errorf("text %d: in a batch %v, alone %v", i, all[i], alone)
+			t.Errorf("text %d: in a batch %s, alone %s", i, show(all[i]), show(alone))
 		}
 		if !reflect.DeepEqual(all[i], reversed[i]) {
-			t.Errorf("text %d: %v, in a batch of another order %v", i, all[i], reversed[i])
+			t.Errorf("text %d: %s, in a batch of another order %s", i, show(all[i]), show(reversed[i]))
 		}
 	}
 }

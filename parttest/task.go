@@ -5,12 +5,12 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"unicode"
 
 	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/outputs"
 	"github.com/jenga-nlp/jenga/tasks"
 )
 
@@ -27,8 +27,11 @@ func Task(t *testing.T, name, options string, records ...corpus.Record) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if task.Output().Sample() == nil {
+		t.Fatalf("outputs of kind %q have no Sample to test tasks with", task.Output().Name())
+	}
 	if len(records) == 0 {
-		records = ownRecords(task.Answer())
+		records = ownRecords(task.Output())
 	}
 
 	t.Run("an example has a target for each head", func(t *testing.T) { checkExamples(t, task, records, len(taskHeads)) })
@@ -55,24 +58,11 @@ func splitBlanks(text string) []corpus.Span {
 	return words
 }
 
-func ownRecords(answer corpus.Answer) []corpus.Record {
+// ownRecords are records of a kind's own field.
+func ownRecords(kind *outputs.Kind) []corpus.Record {
 	var records []corpus.Record
 	for i, label := range labels {
-		fields := map[string]any{"text": "a red kite", "label": label}
-		switch answer {
-		case corpus.TagPerWord:
-			fields = map[string]any{"words": []any{"a", "red", "kite"}, "tags": []any{"O", "B-x", "I-x"}}
-		case corpus.ManyLabels:
-			fields = map[string]any{"text": "a red kite", "labels": []any{label, labels[0]}[:min(i, 1)+1]}
-		case corpus.Quoted:
-			fields = map[string]any{"question": "what flies?", "context": "a red kite", "answers": []any{"red kite", "kite"}[:1+i%2]}
-		case corpus.Likeness:
-			fields = map[string]any{"text": "a red kite", "pair": "a kite", "value": json.Number(strconv.Itoa(i))}
-		case corpus.Anomaly:
-			fields["label"] = []string{"normal", "odd"}[i%2]
-		case corpus.Number:
-			fields = map[string]any{"text": "a red kite", "value": json.Number(strconv.Itoa(i))}
-		}
+		fields := kind.Sample().Record(i, label, labels)
 		records = append(records, corpus.Record{Place: corpus.Place{File: "data.jsonl", Line: i + 1}, Fields: fields})
 	}
 	return records
@@ -92,11 +82,11 @@ func checkExamples(t *testing.T, task tasks.Task, records []corpus.Record, targe
 			t.Errorf("an example of %s says it is of %s", r.Place, e.Place)
 		}
 		for _, target := range e.Targets {
-			if target.Labelled() {
+			if target != nil {
 				labelled++
 			}
-			if target.Tags != nil && len(target.Tags) != len(e.Words) {
-				t.Errorf("%d tags for %d words", len(target.Tags), len(e.Words))
+			if err := task.Output().Sample().CheckTarget(target, &e); err != nil {
+				t.Error(err)
 			}
 		}
 		for _, w := range e.Words {
@@ -144,30 +134,12 @@ func checkRecord(t *testing.T, task tasks.Task, r corpus.Record, field string, v
 	}
 }
 
-// goldAnswers returns answers of all labels, and predictions that are right.
-func goldAnswers(answer corpus.Answer) (gold []corpus.Target, right []corpus.Prediction) {
-	numbers := corpus.NewLabels(labels)
-	for _, x := range labelledTexts(answer) {
-		target := x.gold
-		if answer == corpus.TagPerWord { // such as mark spans
-			target = corpus.Target{Tags: []string{"O", "B-x", "I-x", "O", "B-x", "O", "O"}[:x.wordCount]}
-			if x.wordCount < 3 {
-				target.Tags = []string{"B-x", "I-x"}[:x.wordCount]
-			}
-			numbers.Number(&target)
-		}
-		p := corpus.Prediction{LabelID: max(0, target.LabelID), TagIDs: slices.Clone(target.TagIDs), LabelIDs: slices.Clone(target.LabelIDs)}
-		if target.Value != nil {
-			p.Value = *target.Value
-		}
-		for _, id := range target.HiddenIDs {
-			p.Guesses = append(p.Guesses, corpus.Guessed{Best: []corpus.Guess{{ID: id}}})
-		}
-		if target.Quotes != nil {
-			p.Quote = target.Quotes[0]
-		}
-		numbers.Name(&p)
-		gold, right = append(gold, target), append(right, p)
+// judgedTexts returns targets of all labels, and predictions that are right.
+func judgedTexts(kind *outputs.Kind) (gold []corpus.Target, right []corpus.Prediction) {
+	set := corpus.NewLabels(labels)
+	for i, words := range lengths {
+		target := kind.Sample().Judged(i, words, set)
+		gold, right = append(gold, target), append(right, kind.Sample().Right(target, set))
 	}
 	return gold, right
 }
@@ -193,7 +165,7 @@ func judge(t *testing.T, task tasks.Task, gold []corpus.Target, predicted []corp
 }
 
 func checkNoExamples(t *testing.T, task tasks.Task) {
-	gold, right := goldAnswers(task.Answer())
+	gold, right := judgedTexts(task.Output())
 	full, empty := judge(t, task, gold, right), judge(t, task, nil, nil)
 	for _, m := range empty {
 		if m.Value != 0 {
@@ -206,82 +178,40 @@ func checkNoExamples(t *testing.T, task tasks.Task) {
 }
 
 func checkPerfect(t *testing.T, task tasks.Task) {
-	gold, right := goldAnswers(task.Answer())
+	gold, right := judgedTexts(task.Output())
 	if main := judge(t, task, gold, right)[0]; !(math.Abs(main.Value-1) <= 1e-9) {
 		t.Errorf("%s = %v, want 1", main.Name, main.Value)
 	}
 }
 
 func checkWrong(t *testing.T, task tasks.Task) {
-	gold, right := goldAnswers(task.Answer())
+	gold, right := judgedTexts(task.Output())
 	best := judge(t, task, gold, right)[0]
 
 	unknown := slices.Clone(gold)
-	switch {
-	case gold[0].Tags != nil:
-		unknown[0] = corpus.Target{Tags: append([]string{"B-unseen"}, gold[0].Tags[1:]...)}
-	case gold[0].Labels != nil:
-		unknown[0] = corpus.Target{Labels: []string{"unseen"}}
-	case gold[0].Quotes != nil:
-		unknown[0] = corpus.Target{Quotes: []corpus.Quote{{Text: "unseen"}}}
-	case gold[0].HiddenIDs != nil:
-		unknown[0] = corpus.Target{HiddenIDs: slices.Repeat([]int32{99}, len(gold[0].HiddenIDs))}
-	case gold[0].Value != nil:
-		far := 1e3
-		unknown[0] = corpus.Target{Value: &far}
-	default:
-		unknown[0] = corpus.Target{Label: "unseen"}
-	}
-	corpus.NewLabels(labels).Number(&unknown[0])
+	unknown[0] = task.Output().Sample().Unseen(gold[0])
 	if got := judge(t, task, unknown, right)[0]; got.Value >= best.Value {
 		t.Errorf("%s = %v where training has not one of the labels, %v where it has", got.Name, got.Value, best.Value)
 	}
 
 	wrong := slices.Clone(right)
 	for i := range wrong {
-		wrong[i] = wrongOf(wrong[i])
+		wrong[i] = wrongOf(task, wrong[i])
 	}
 	if got := judge(t, task, gold, wrong)[0]; got.Value >= best.Value {
 		t.Errorf("%s = %v where all is wrong, %v where all is right", got.Name, got.Value, best.Value)
 	}
 }
 
-// wrongOf returns another answer: the next label, the other labels, the number below 0, or no span.
-func wrongOf(p corpus.Prediction) corpus.Prediction {
-	if p.LabelIDs != nil {
-		have := p.LabelIDs
-		p.LabelIDs = []int{}
-		for c := range labels {
-			if !slices.Contains(have, c) {
-				p.LabelIDs = append(p.LabelIDs, c)
-			}
-		}
-		corpus.NewLabels(labels).Name(&p)
-		return p
-	}
-	if p.Guesses != nil {
-		p.Guesses = slices.Clone(p.Guesses)
-		for i, g := range p.Guesses {
-			p.Guesses[i].Best = []corpus.Guess{{ID: g.Best[0].ID + 1}}
-		}
-		return p
-	}
-	if p.TagIDs == nil {
-		p.LabelID = (p.LabelID + 1) % len(labels)
-		p.Label, p.Value, p.Quote = labels[p.LabelID], -p.Value, corpus.Quote{Text: "nothing"}
-		return p
-	}
-	p.TagIDs, p.Tags = make([]int, len(p.TagIDs)), make([]string, len(p.Tags))
-	for i := range p.Tags {
-		p.TagIDs[i], p.Tags[i] = -1, "O"
-	}
-	return p
+// wrongOf returns a prediction that is wrong where p is right.
+func wrongOf(task tasks.Task, p corpus.Prediction) corpus.Prediction {
+	return task.Output().Sample().Wrong(p, corpus.NewLabels(labels))
 }
 
 func checkOrder(t *testing.T, task tasks.Task) {
-	gold, right := goldAnswers(task.Answer())
+	gold, right := judgedTexts(task.Output())
 	mixed := slices.Clone(right)
-	mixed[1] = wrongOf(mixed[1])
+	mixed[1] = wrongOf(task, mixed[1])
 	want := judge(t, task, gold, mixed)
 	r := rand.New(rand.NewPCG(3, 4))
 	for range 5 {

@@ -3,9 +3,11 @@ package tasks
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/outputs"
 )
 
 func init() { Register("anomaly", AnomalyOptions{Normal: "normal"}, NewAnomaly) }
@@ -33,7 +35,7 @@ func NewAnomaly(o AnomalyOptions, site Site) (Task, error) {
 	return anomaly{site.Heads, o.Normal}, nil
 }
 
-func (a anomaly) Answer() corpus.Answer { return corpus.Anomaly }
+func (a anomaly) Output() *outputs.Kind { return outputs.Anomaly }
 
 func (a anomaly) Example(r corpus.Record) (corpus.Example, error) {
 	e, err := r.Example()
@@ -47,10 +49,7 @@ func (a anomaly) Example(r corpus.Record) (corpus.Example, error) {
 		}
 		var target corpus.Target
 		if labelled {
-			target.Value = new(float64)
-			if label != a.normal {
-				*target.Value = 1
-			}
+			target = &outputs.AnomalyTarget{Anomalous: label != a.normal}
 		}
 		e.Targets = append(e.Targets, target)
 	}
@@ -64,14 +63,16 @@ func (a anomaly) Judge(gold []corpus.Target, predicted []corpus.Prediction) []Me
 	alike(len(gold), len(predicted), "answers")
 	scores, anomalous := make([]float64, len(gold)), make([]bool, len(gold))
 	var alarms, of [2]float64 // of normal texts, of anomalies
-	for i, g := range gold {
-		scores[i], anomalous[i] = predicted[i].Value, *g.Value != 0
+	predictions := outputs.Predictions[outputs.AnomalyPrediction](predicted)
+	for i, g := range outputs.Targets[outputs.AnomalyTarget](gold) {
+		p := predictions[i]
+		scores[i], anomalous[i] = p.Distance, g.Anomalous
 		kind := 0
 		if anomalous[i] {
 			kind = 1
 		}
 		of[kind]++
-		if predicted[i].Alarm {
+		if p.Alarm != nil && *p.Alarm {
 			alarms[kind]++
 		}
 	}
@@ -81,6 +82,29 @@ func (a anomaly) Judge(gold []corpus.Target, predicted []corpus.Prediction) []Me
 		{Name: "recall", Value: alarms[1] / max(1, of[1])},
 		{Name: "specificity", Value: (of[0] - alarms[0]) / max(1, of[0])},
 	}
+}
+
+// CheckTargets implements TargetChecker: of one kind of texts alone metrics are 0.
+func (a anomaly) CheckTargets(gold []corpus.Target, split, head string, tunes bool) []string {
+	anomalies, normal := 0, 0
+	for _, t := range outputs.Targets[outputs.AnomalyTarget](gold) {
+		switch {
+		case t == nil:
+		case t.Anomalous:
+			anomalies++
+		default:
+			normal++
+		}
+	}
+	switch {
+	case normal == 0 && anomalies > 0 && tunes:
+		return []string{fmt.Sprintf("%s has no normal text: auroc and specificity of head %q are 0; it has no threshold of alarms", split, head)}
+	case normal == 0 && anomalies > 0:
+		return []string{fmt.Sprintf("%s has no normal text: auroc and specificity of head %q are 0", split, head)}
+	case normal > 0 && anomalies == 0:
+		return []string{fmt.Sprintf("%s has no anomaly: auroc, average_precision and recall of head %q are 0", split, head)}
+	}
+	return nil
 }
 
 // auroc is the area under the curve of true over false alarms, by the ranks of scores; 0 where one kind is missing.

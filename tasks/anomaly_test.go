@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/outputs"
 )
 
 func TestAnomaliesAreJudgedAsByScikitLearn(t *testing.T) {
@@ -13,7 +14,8 @@ func TestAnomaliesAreJudgedAsByScikitLearn(t *testing.T) {
 		t.Run(c.Name, func(t *testing.T) {
 			gold, predicted := make([]corpus.Target, len(c.Gold)), make([]corpus.Prediction, len(c.Gold))
 			for i := range gold {
-				gold[i].Value, predicted[i].Value = &c.Gold[i], c.Predicted[i]
+				gold[i] = &outputs.AnomalyTarget{Anomalous: c.Gold[i] != 0}
+				predicted[i] = &outputs.AnomalyPrediction{Distance: c.Predicted[i]}
 			}
 			for _, m := range task.Judge(gold, predicted)[:2] {
 				if !(math.Abs(m.Value-c.Want[m.Name]) <= 1e-12) {
@@ -25,9 +27,11 @@ func TestAnomaliesAreJudgedAsByScikitLearn(t *testing.T) {
 }
 
 func TestAlarmsAreCounted(t *testing.T) {
-	zero, one := 0.0, 1.0
-	gold := []corpus.Target{{Value: &zero}, {Value: &zero}, {Value: &zero}, {Value: &zero}, {Value: &one}, {Value: &one}}
-	predicted := []corpus.Prediction{{}, {Alarm: true}, {}, {}, {Alarm: true}, {}}
+	normal, odd := &outputs.AnomalyTarget{}, &outputs.AnomalyTarget{Anomalous: true}
+	yes, no := true, false
+	alarm, silent := &outputs.AnomalyPrediction{Alarm: &yes}, &outputs.AnomalyPrediction{Alarm: &no}
+	gold := []corpus.Target{normal, normal, normal, normal, odd, odd}
+	predicted := []corpus.Prediction{silent, alarm, silent, &outputs.AnomalyPrediction{}, alarm, silent}
 	metrics := anomaly{}.Judge(gold, predicted)
 	if m := metrics[2]; m.Name != "recall" || m.Value != 0.5 {
 		t.Errorf("%+v, want half of the anomalies", m)
@@ -42,6 +46,8 @@ func TestAlarmsAreCounted(t *testing.T) {
 	}
 }
 
+func anomalous(t corpus.Target) bool { return outputs.As[outputs.AnomalyTarget](t).Anomalous }
+
 func TestOneLabelIsNormal(t *testing.T) {
 	made, err := NewAnomaly(AnomalyOptions{Normal: "ok"}, Site{Heads: []string{"a", "b"}})
 	if err != nil {
@@ -55,13 +61,13 @@ func TestOneLabelIsNormal(t *testing.T) {
 		}
 		return e.Targets
 	}
-	if got := example(map[string]any{"text": "x", "label": "ok"}); *got[0].Value != 0 || *got[1].Value != 0 {
+	if got := example(map[string]any{"text": "x", "label": "ok"}); anomalous(got[0]) || anomalous(got[1]) {
 		t.Error("a normal text is none")
 	}
-	if got := example(map[string]any{"text": "x", "label": "odd", "label.b": "ok"}); *got[0].Value != 1 || *got[1].Value != 0 {
+	if got := example(map[string]any{"text": "x", "label": "odd", "label.b": "ok"}); !anomalous(got[0]) || anomalous(got[1]) {
 		t.Error("an anomaly is none, or a head's own label does not count")
 	}
-	if got := example(map[string]any{"text": "x"}); got[0].Labelled() {
+	if got := example(map[string]any{"text": "x"}); got[0] != nil {
 		t.Error("a text without a label is labelled")
 	}
 	if _, err := NewAnomaly(AnomalyOptions{}, Site{}); err == nil {
@@ -70,14 +76,18 @@ func TestOneLabelIsNormal(t *testing.T) {
 }
 
 func TestHiddenTokensAreJudgedByTheFirstGuess(t *testing.T) {
-	guess := func(ids ...int32) (g corpus.Guessed) {
+	guess := func(ids ...int32) (g outputs.HiddenToken) {
 		for _, id := range ids {
-			g.Best = append(g.Best, corpus.Guess{ID: id})
+			g.Guesses = append(g.Guesses, outputs.Guess{ID: id})
 		}
 		return g
 	}
-	gold := []corpus.Target{{HiddenIDs: []int32{5, 6}}, {HiddenIDs: []int32{}}, {HiddenIDs: []int32{7, 8}}}
-	predicted := []corpus.Prediction{{Guesses: []corpus.Guessed{guess(5, 1), guess(1, 6)}}, {}, {Guesses: []corpus.Guessed{guess(7), guess(9)}}}
+	gold := []corpus.Target{
+		&outputs.HiddenTarget{IDs: []int32{5, 6}}, &outputs.HiddenTarget{IDs: []int32{}}, &outputs.HiddenTarget{IDs: []int32{7, 8}},
+	}
+	predicted := outputs.Erase([]outputs.HiddenPrediction{
+		{Tokens: []outputs.HiddenToken{guess(5, 1), guess(1, 6)}}, {}, {Tokens: []outputs.HiddenToken{guess(7), guess(9)}},
+	})
 	if m := (mlm{}).Judge(gold, predicted)[0]; m.Name != "accuracy" || m.Value != 0.5 {
 		t.Errorf("%+v, want 2 of 4", m)
 	}

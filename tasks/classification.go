@@ -1,6 +1,9 @@
 package tasks
 
-import "github.com/jenga-nlp/jenga/corpus"
+import (
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/outputs"
+)
 
 func init() {
 	Register("classification", struct{}{}, func(_ struct{}, site Site) (Task, error) { return NewClassification(site), nil })
@@ -25,7 +28,11 @@ func (c classification) Example(r corpus.Record) (corpus.Example, error) {
 		if err != nil {
 			return corpus.Example{}, err
 		}
-		e.Targets = append(e.Targets, corpus.Target{Label: label})
+		var target corpus.Target
+		if label != "" {
+			target = &outputs.LabelTarget{Label: label}
+		}
+		e.Targets = append(e.Targets, target)
 	}
 	return e, nil
 }
@@ -34,7 +41,7 @@ func (c classification) Judge(gold []corpus.Target, predicted []corpus.Predictio
 	return judgeLabels(labelsOf(gold, predicted))
 }
 
-func (c classification) Answer() corpus.Answer { return corpus.OneLabel }
+func (c classification) Output() *outputs.Kind { return outputs.Label }
 
 // fieldOf is the first field that r has of the head's own and names; the first of names if there is none.
 func fieldOf(r corpus.Record, head string, names ...string) string {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/outputs"
 	"github.com/jenga-nlp/jenga/parttest"
 	"github.com/jenga-nlp/jenga/tasks"
 )
@@ -43,7 +44,7 @@ func TestALabelIsTheHeadsOwnOrTheCommonOne(t *testing.T) {
 			}
 			for i, want := range c.want {
 				got := e.Targets[i]
-				if got.Label != want || got.Labelled() != (want != "") {
+				if label := outputs.As[outputs.LabelTarget](got); (label != nil) != (want != "") || label != nil && label.Label != want {
 					t.Errorf("head %d: %+v, want label %q", i, got, want)
 				}
 			}
@@ -53,8 +54,8 @@ func TestALabelIsTheHeadsOwnOrTheCommonOne(t *testing.T) {
 
 func TestALabelThatTrainingLacksIsJudgedAsWrong(t *testing.T) {
 	task := tasks.NewClassification(tasks.Site{Heads: []string{"type"}})
-	gold := []corpus.Target{{Label: "a"}, {Label: "new", LabelID: corpus.Unknown}}
-	metrics := task.Judge(gold, []corpus.Prediction{{Label: "a"}, {Label: "a"}})
+	gold := []corpus.Target{&outputs.LabelTarget{Label: "a"}, &outputs.LabelTarget{Label: "new", ID: corpus.Unknown}}
+	metrics := task.Judge(gold, []corpus.Prediction{&outputs.LabelPrediction{Label: "a"}, &outputs.LabelPrediction{Label: "a"}})
 	if metrics[0] != (tasks.Metric{Name: "accuracy", Value: 0.5}) {
 		t.Errorf("Judge gives %v first, want accuracy 0.5", metrics[0])
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/outputs"
 )
 
 // tally counts the decisions about one label.
@@ -180,8 +181,8 @@ func judgeSpans(gold, predicted [][]string) []Metric {
 }
 
 // addSpans counts the spans of one text.
-func (ts tallies) addSpans(gold, predicted []TagSpan) {
-	there := map[TagSpan]bool{}
+func (ts tallies) addSpans(gold, predicted []outputs.TagSpan) {
+	there := map[outputs.TagSpan]bool{}
 	for _, s := range gold {
 		ts.of(s.Label).gold++
 		there[s] = true
@@ -198,10 +199,11 @@ func (ts tallies) addSpans(gold, predicted []TagSpan) {
 // tagsOf returns the tags of gold and predicted, text by text.
 func tagsOf(gold []corpus.Target, predicted []corpus.Prediction) (want, got [][]string) {
 	alike(len(gold), len(predicted), "answers")
-	for i, g := range gold {
-		alike(len(g.Tags), len(predicted[i].Tags), "words")
+	predictions := outputs.Predictions[outputs.TagsPrediction](predicted)
+	for i, g := range outputs.Targets[outputs.TagsTarget](gold) {
+		alike(len(g.Tags), len(predictions[i].Tags), "words")
 		want = append(want, g.Tags)
-		got = append(got, predicted[i].Tags)
+		got = append(got, predictions[i].Tags)
 	}
 	return want, got
 }
@@ -209,9 +211,10 @@ func tagsOf(gold []corpus.Target, predicted []corpus.Prediction) (want, got [][]
 // labelsOf returns the labels of gold and predicted.
 func labelsOf(gold []corpus.Target, predicted []corpus.Prediction) (want, got []string) {
 	alike(len(gold), len(predicted), "answers")
-	for i, g := range gold {
+	predictions := outputs.Predictions[outputs.LabelPrediction](predicted)
+	for i, g := range outputs.Targets[outputs.LabelTarget](gold) {
 		want = append(want, g.Label)
-		got = append(got, predicted[i].Label)
+		got = append(got, predictions[i].Label)
 	}
 	return want, got
 }

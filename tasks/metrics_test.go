@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/outputs"
 )
 
 // goldens are judged by scikit-learn, scipy and seqeval: scripts/fixtures/metrics.py.
@@ -82,7 +83,7 @@ func TestManyLabelsAreJudgedAsByScikitLearn(t *testing.T) {
 		t.Run(c.Name, func(t *testing.T) {
 			gold, predicted := make([]corpus.Target, len(c.Gold)), make([]corpus.Prediction, len(c.Gold))
 			for i := range gold {
-				gold[i].Labels, predicted[i].Labels = c.Gold[i], c.Predicted[i]
+				gold[i], predicted[i] = &outputs.LabelsTarget{Labels: c.Gold[i]}, &outputs.LabelsPrediction{Labels: c.Predicted[i]}
 			}
 			compare(t, task.Judge(gold, predicted), c.Want)
 		})
@@ -110,9 +111,9 @@ func TestSpansAreJudgedAsBySeqeval(t *testing.T) {
 		t.Run(c.Name, func(t *testing.T) {
 			compare(t, append(judgeSpans(c.Gold, c.Predicted), schemeOf(c.Gold...).judgeStrictly(c.Gold, c.Predicted)...), c.Want)
 			for i, tags := range c.Gold {
-				var want []TagSpan
+				var want []outputs.TagSpan
 				for _, s := range c.Spans[i] {
-					want = append(want, TagSpan{s[0].(string), int(s[1].(float64)), int(s[2].(float64))})
+					want = append(want, outputs.TagSpan{Label: s[0].(string), Start: int(s[1].(float64)), End: int(s[2].(float64))})
 				}
 				if got := spansOf(tags); !slices.Equal(got, want) {
 					t.Errorf("spansOf(%q) = %v, want %v", tags, got, want)

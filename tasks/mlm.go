@@ -1,6 +1,9 @@
 package tasks
 
-import "github.com/jenga-nlp/jenga/corpus"
+import (
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/outputs"
+)
 
 func init() {
 	Register("mlm", struct{}{}, func(_ struct{}, site Site) (Task, error) { return NewMLM(site), nil })
@@ -13,7 +16,7 @@ type mlm struct{ heads int }
 // NewMLM makes a task whose heads guess hidden tokens. A record has a text, and no answer.
 func NewMLM(site Site) Task { return mlm{len(site.Heads)} }
 
-func (m mlm) Answer() corpus.Answer { return corpus.HiddenTokens }
+func (m mlm) Output() *outputs.Kind { return outputs.HiddenTokens }
 
 func (m mlm) Example(r corpus.Record) (corpus.Example, error) {
 	e, err := r.Example()
@@ -21,7 +24,7 @@ func (m mlm) Example(r corpus.Record) (corpus.Example, error) {
 		return corpus.Example{}, err
 	}
 	for range m.heads {
-		e.Targets = append(e.Targets, corpus.Target{HiddenIDs: []int32{}})
+		e.Targets = append(e.Targets, &outputs.HiddenTarget{IDs: []int32{}})
 	}
 	return e, nil
 }
@@ -30,10 +33,11 @@ func (m mlm) Example(r corpus.Record) (corpus.Example, error) {
 func (m mlm) Judge(gold []corpus.Target, predicted []corpus.Prediction) []Metric {
 	alike(len(gold), len(predicted), "answers")
 	right, all := 0.0, 0.0
-	for i, g := range gold {
-		for k, id := range g.HiddenIDs {
+	predictions := outputs.Predictions[outputs.HiddenPrediction](predicted)
+	for i, g := range outputs.Targets[outputs.HiddenTarget](gold) {
+		for k, id := range g.IDs {
 			all++
-			if predicted[i].Guesses[k].Best[0].ID == id {
+			if predictions[i].Tokens[k].Guesses[0].ID == id {
 				right++
 			}
 		}

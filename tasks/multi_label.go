@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/outputs"
 	"github.com/jenga-nlp/jenga/plugin"
 )
 
@@ -42,7 +43,7 @@ func NewMultiLabel(o ManyOptions, site Site) (Task, error) {
 	return multiLabel{site.Heads, o.Separator, false, map[string]int{}, map[string]int{}}, nil
 }
 
-func (m multiLabel) Answer() corpus.Answer { return corpus.ManyLabels }
+func (m multiLabel) Output() *outputs.Kind { return outputs.Labels }
 
 func (m multiLabel) Example(r corpus.Record) (corpus.Example, error) {
 	e, err := r.Example()
@@ -71,7 +72,7 @@ func (m multiLabel) target(r corpus.Record, head string) (corpus.Target, error) 
 	if text, ok, _ := r.String(field); ok {
 		var err error
 		if value, err = m.read(text); err != nil {
-			return corpus.Target{}, fmt.Errorf("%s: field %q %w", r.Place, field, err)
+			return nil, fmt.Errorf("%s: field %q %w", r.Place, field, err)
 		}
 	}
 	if object, ok := value.(map[string]any); ok {
@@ -82,15 +83,18 @@ func (m multiLabel) target(r corpus.Record, head string) (corpus.Target, error) 
 	}
 	if m.questions && holdsFlags(value) {
 		if field != "label."+head && len(m.heads) > 1 {
-			return corpus.Target{}, fmt.Errorf("%s: field %q is one list, and there are %d heads; want {%q: [1, 0], …}", r.Place, field, len(m.heads), m.heads[0])
+			return nil, fmt.Errorf("%s: field %q is one list, and there are %d heads; want {%q: [1, 0], …}", r.Place, field, len(m.heads), m.heads[0])
 		}
 		return m.list(r, field, head, value)
 	}
 	names, err := m.names(corpus.Record{Place: r.Place, Fields: map[string]any{field: value}}, field)
 	if err != nil {
-		return corpus.Target{}, err
+		return nil, err
 	}
-	return corpus.Target{Labels: names}, nil
+	if names == nil {
+		return nil, nil
+	}
+	return &outputs.LabelsTarget{Labels: names}, nil
 }
 
 // read returns what a text says: an object or a list where it is one in JSON, as in a cell of a table; else itself.
@@ -124,11 +128,11 @@ func holdsFlags(value any) bool {
 // list reads a head's list of 0 and 1, which may be missing.
 func (m multiLabel) list(r corpus.Record, field, head string, value any) (corpus.Target, error) {
 	if value == nil {
-		return corpus.Target{}, nil
+		return nil, nil
 	}
 	target, err := m.flags(value, head)
 	if err != nil {
-		return corpus.Target{}, fmt.Errorf("%s: field %q: %w", r.Place, field, err)
+		return nil, fmt.Errorf("%s: field %q: %w", r.Place, field, err)
 	}
 	return target, nil
 }
@@ -187,13 +191,13 @@ func (m multiLabel) names(r corpus.Record, field string) ([]string, error) {
 func (m multiLabel) flags(value any, head string) (corpus.Target, error) {
 	list, ok := value.([]any)
 	if !ok || len(list) == 0 {
-		return corpus.Target{}, fmt.Errorf("%s holds no list of 0 and 1; want {%q: [1, 0]}", head, head)
+		return nil, fmt.Errorf("%s holds no list of 0 and 1; want {%q: [1, 0]}", head, head)
 	}
 	if n, seen := m.answers[head]; seen && n != len(list) {
-		return corpus.Target{}, fmt.Errorf("%s holds %d of 0 and 1, where records before have %d", head, len(list), n)
+		return nil, fmt.Errorf("%s holds %d of 0 and 1, where records before have %d", head, len(list), n)
 	}
 	m.answers[head] = len(list)
-	target := corpus.Target{Labels: []string{}, Absent: []string{}}
+	target := &outputs.LabelsTarget{Labels: []string{}, Absent: []string{}}
 	for i, flag := range list {
 		switch name := strconv.Itoa(i); flag {
 		case json.Number("1"), true:
@@ -201,7 +205,7 @@ func (m multiLabel) flags(value any, head string) (corpus.Target, error) {
 		case json.Number("0"), false:
 			target.Absent = append(target.Absent, name)
 		default:
-			return corpus.Target{}, fmt.Errorf("%s holds %v at place %d; want 0 or 1", head, flag, i+1)
+			return nil, fmt.Errorf("%s holds %v at place %d; want 0 or 1", head, flag, i+1)
 		}
 	}
 	return target, nil
@@ -211,11 +215,12 @@ func (m multiLabel) flags(value any, head string) (corpus.Target, error) {
 func tallyMany(gold []corpus.Target, predicted []corpus.Prediction) tallies {
 	alike(len(gold), len(predicted), "answers")
 	ts := tallies{}
-	for i, g := range gold {
+	predictions := outputs.Predictions[outputs.LabelsPrediction](predicted)
+	for i, g := range outputs.Targets[outputs.LabelsTarget](gold) {
 		for _, label := range g.Labels {
 			ts.of(label).gold++
 		}
-		for _, label := range predicted[i].Labels {
+		for _, label := range predictions[i].Labels {
 			ts.of(label).predicted++
 			if slices.Contains(g.Labels, label) {
 				ts.of(label).right++
@@ -227,9 +232,10 @@ func tallyMany(gold []corpus.Target, predicted []corpus.Prediction) tallies {
 
 func (m multiLabel) Judge(gold []corpus.Target, predicted []corpus.Prediction) []Metric {
 	ts, right, samples := tallyMany(gold, predicted), 0, 0.0
-	for i, g := range gold {
-		t := tally{gold: len(g.Labels), predicted: len(predicted[i].Labels)}
-		for _, label := range predicted[i].Labels {
+	predictions := outputs.Predictions[outputs.LabelsPrediction](predicted)
+	for i, g := range outputs.Targets[outputs.LabelsTarget](gold) {
+		t := tally{gold: len(g.Labels), predicted: len(predictions[i].Labels)}
+		for _, label := range predictions[i].Labels {
 			if slices.Contains(g.Labels, label) {
 				t.right++
 			}

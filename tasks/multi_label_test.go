@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/outputs"
 	"github.com/jenga-nlp/jenga/tasks"
 )
 
@@ -26,18 +27,18 @@ func TestManyLabelsAreNamesOrListsOfZeroAndOne(t *testing.T) {
 		fields map[string]any
 		want   [2]corpus.Target // of the heads opening and closing
 	}{
-		{"a list of names", map[string]any{"labels": []any{"joy", "love"}}, [2]corpus.Target{{Labels: []string{"joy", "love"}}, {Labels: []string{"joy", "love"}}}},
-		{"an empty list: none holds", map[string]any{"labels": []any{}}, [2]corpus.Target{{Labels: []string{}}, {Labels: []string{}}}},
-		{"names with a separator", map[string]any{"label": "2, 5"}, [2]corpus.Target{{Labels: []string{"2", "5"}}, {Labels: []string{"2", "5"}}}},
-		{"a number", map[string]any{"label": json.Number("27")}, [2]corpus.Target{{Labels: []string{"27"}}, {Labels: []string{"27"}}}},
-		{"a head's own", map[string]any{"labels": []any{"joy"}, "label.closing": []any{"love"}}, [2]corpus.Target{{Labels: []string{"joy"}}, {Labels: []string{"love"}}}},
+		{"a list of names", map[string]any{"labels": []any{"joy", "love"}}, [2]corpus.Target{&outputs.LabelsTarget{Labels: []string{"joy", "love"}}, &outputs.LabelsTarget{Labels: []string{"joy", "love"}}}},
+		{"an empty list: none holds", map[string]any{"labels": []any{}}, [2]corpus.Target{&outputs.LabelsTarget{Labels: []string{}}, &outputs.LabelsTarget{Labels: []string{}}}},
+		{"names with a separator", map[string]any{"label": "2, 5"}, [2]corpus.Target{&outputs.LabelsTarget{Labels: []string{"2", "5"}}, &outputs.LabelsTarget{Labels: []string{"2", "5"}}}},
+		{"a number", map[string]any{"label": json.Number("27")}, [2]corpus.Target{&outputs.LabelsTarget{Labels: []string{"27"}}, &outputs.LabelsTarget{Labels: []string{"27"}}}},
+		{"a head's own", map[string]any{"labels": []any{"joy"}, "label.closing": []any{"love"}}, [2]corpus.Target{&outputs.LabelsTarget{Labels: []string{"joy"}}, &outputs.LabelsTarget{Labels: []string{"love"}}}},
 		{"0 and 1 for each head", map[string]any{"labels": map[string]any{"opening": []any{one}, "closing": []any{zero, one, one}}},
-			[2]corpus.Target{{Labels: []string{"0"}, Absent: []string{}}, {Labels: []string{"1", "2"}, Absent: []string{"0"}}}},
+			[2]corpus.Target{&outputs.LabelsTarget{Labels: []string{"0"}, Absent: []string{}}, &outputs.LabelsTarget{Labels: []string{"1", "2"}, Absent: []string{"0"}}}},
 		{"the same as a text", map[string]any{"labels": `{"opening": [0], "closing": [1, 0, 0]}`},
-			[2]corpus.Target{{Labels: []string{}, Absent: []string{"0"}}, {Labels: []string{"0"}, Absent: []string{"1", "2"}}}},
-		{"a head may be missing", map[string]any{"labels": map[string]any{"opening": []any{true}}}, [2]corpus.Target{{Labels: []string{"0"}, Absent: []string{}}, {}}},
-		{"a list of names as a text", map[string]any{"labels": ` ["joy", "true love, and more"]`}, [2]corpus.Target{{Labels: []string{"joy", "true love, and more"}}, {Labels: []string{"joy", "true love, and more"}}}},
-		{"an empty list as a text", map[string]any{"label": "[]"}, [2]corpus.Target{{Labels: []string{}}, {Labels: []string{}}}},
+			[2]corpus.Target{&outputs.LabelsTarget{Labels: []string{}, Absent: []string{"0"}}, &outputs.LabelsTarget{Labels: []string{"0"}, Absent: []string{"1", "2"}}}},
+		{"a head may be missing", map[string]any{"labels": map[string]any{"opening": []any{true}}}, [2]corpus.Target{&outputs.LabelsTarget{Labels: []string{"0"}, Absent: []string{}}, nil}},
+		{"a list of names as a text", map[string]any{"labels": ` ["joy", "true love, and more"]`}, [2]corpus.Target{&outputs.LabelsTarget{Labels: []string{"joy", "true love, and more"}}, &outputs.LabelsTarget{Labels: []string{"joy", "true love, and more"}}}},
+		{"an empty list as a text", map[string]any{"label": "[]"}, [2]corpus.Target{&outputs.LabelsTarget{Labels: []string{}}, &outputs.LabelsTarget{Labels: []string{}}}},
 		{"no field", map[string]any{}, [2]corpus.Target{}},
 		{"an empty cell", map[string]any{"label": ""}, [2]corpus.Target{}},
 	} {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/outputs"
 )
 
 func init() { Register("ner", NEROptions{Scheme: "auto", BrokenTags: "keep"}, NewNER) }
@@ -46,8 +47,8 @@ func (c *counted) add(format string, args ...any) {
 }
 
 var (
-	_ SpanFinder = ner{}
-	_ Surveyor   = ner{}
+	_ outputs.SpanFinder = ner{}
+	_ Surveyor           = ner{}
 )
 
 // NewNER makes a task whose heads find spans of words: names, slots, amounts. A record marks them with a tag for each
@@ -124,30 +125,30 @@ func (n ner) Example(r corpus.Record) (corpus.Example, error) {
 
 func (n ner) target(r corpus.Record, field string, e corpus.Example) (corpus.Target, error) {
 	if field != "entities" {
-		target, err := tagsIn(r, field, len(e.Words))
+		tags, err := tagsIn(r, field, len(e.Words))
 		if err == nil {
-			err = checkTags(r.Place, target.Tags)
+			err = checkTags(r.Place, tags)
 		}
 		switch {
-		case err != nil || target.Tags == nil:
+		case err != nil || tags == nil:
 		case n.BrokenTags == "repair":
-			target.Tags = n.scheme(target.Tags).mend(target.Tags)
+			tags = n.scheme(tags).mend(tags)
 		case n.BrokenTags == "error":
-			err = n.scheme(target.Tags).check(r.Place, target.Tags)
+			err = n.scheme(tags).check(r.Place, tags)
 		default:
-			n.countBroken(r.Place, target.Tags)
+			n.countBroken(r.Place, tags)
 		}
-		return target, err
+		return tagged(tags), err
 	}
 	entities, ok, err := r.Entities(e.Text)
 	if err != nil || !ok {
-		return corpus.Target{}, err
+		return nil, err
 	}
 	tags, err := n.entityTags(entities, e)
 	if err != nil {
-		return corpus.Target{}, err
+		return nil, err
 	}
-	return corpus.Target{Tags: n.scheme(tags).mend(tags)}, nil
+	return tagged(n.scheme(tags).mend(tags)), nil
 }
 
 // countBroken counts tags whose spans f1_strict does not count: that of io counts all.
@@ -216,7 +217,7 @@ func (n ner) Judge(gold []corpus.Target, predicted []corpus.Prediction) []Metric
 	return append(judgeSpans(want, got), n.scheme(want...).judgeStrictly(want, got)...)
 }
 
-func (n ner) Answer() corpus.Answer { return corpus.TagPerWord }
+func (n ner) Output() *outputs.Kind { return outputs.Tags }
 
 // Spans lists the spans that tags mark.
-func (n ner) Spans(tags []string) []TagSpan { return spansOf(tags) }
+func (n ner) Spans(tags []string) []outputs.TagSpan { return spansOf(tags) }

@@ -10,6 +10,8 @@ import (
 	"github.com/jenga-nlp/jenga/parttest"
 	"github.com/jenga-nlp/jenga/plugin"
 	"github.com/jenga-nlp/jenga/tasks"
+
+	"github.com/jenga-nlp/jenga/outputs"
 )
 
 func TestNER(t *testing.T) { parttest.Task(t, "ner", "") }
@@ -55,7 +57,7 @@ func TestEntitiesBecomeTagsOfTheWordsTheyTouch(t *testing.T) {
 				}
 				return
 			}
-			if got := strings.Join(e.Targets[0].Tags, " "); got != c.want || !e.Targets[0].Labelled() {
+			if got := strings.Join(outputs.As[outputs.TagsTarget](e.Targets[0]).Tags, " "); got != c.want || e.Targets[0] == nil {
 				t.Errorf("tags %s, want %s", got, c.want)
 			}
 		})
@@ -78,7 +80,7 @@ func TestEntitiesWithinWordsAreRemarkedOn(t *testing.T) {
 func TestEntitiesOfATextThatIsItsWords(t *testing.T) {
 	task := newNER(t, tasks.Site{Heads: []string{"entity"}})
 	e, err := task.Example(record(map[string]any{"words": []any{"Ann", "paid"}, "entities": []any{entity(0, 3, "person")}}))
-	if err != nil || !slices.Equal(e.Targets[0].Tags, []string{"B-person", "O"}) {
+	if err != nil || !slices.Equal(outputs.As[outputs.TagsTarget](e.Targets[0]).Tags, []string{"B-person", "O"}) {
 		t.Errorf("targets %+v, error %v", e.Targets, err)
 	}
 }
@@ -89,7 +91,7 @@ func TestARecordWithoutEntitiesOrTagsIsNotLabelled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if e.Targets[0].Labelled() || len(e.Words) != 3 {
+	if e.Targets[0] != nil || len(e.Words) != 3 {
 		t.Errorf("target %+v, %d words; want no answer, 3 words", e.Targets[0], len(e.Words))
 	}
 }
@@ -103,7 +105,7 @@ func TestAHeadsOwnTagsComeBeforeAllOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, want := range [][]string{{"O", "O", "B-city"}, {"B-x", "O", "O"}} {
-		if got := e.Targets[i].Tags; !slices.Equal(got, want) {
+		if got := outputs.As[outputs.TagsTarget](e.Targets[i]).Tags; !slices.Equal(got, want) {
 			t.Errorf("head %d: tags %q, want %q", i, got, want)
 		}
 	}
@@ -121,9 +123,9 @@ func TestATagThatMarksNoSpanIsAnError(t *testing.T) {
 }
 
 func TestSpansOfTagsThatAreNoneDoNotStopTheTask(t *testing.T) {
-	task := newNER(t, tasks.Site{Heads: []string{"entity"}}).(tasks.SpanFinder)
+	task := newNER(t, tasks.Site{Heads: []string{"entity"}}).(outputs.SpanFinder)
 	got := task.Spans([]string{"O", "city", "city", "I-city"})
-	want := []tasks.TagSpan{{Label: "city", Start: 1, End: 2}, {Label: "city", Start: 2, End: 3}, {Label: "city", Start: 3, End: 4}}
+	want := []outputs.TagSpan{{Label: "city", Start: 1, End: 2}, {Label: "city", Start: 2, End: 3}, {Label: "city", Start: 3, End: 4}}
 	if !slices.Equal(got, want) {
 		t.Errorf("Spans = %v, want %v", got, want)
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/outputs"
 	"github.com/jenga-nlp/jenga/parttest"
 	"github.com/jenga-nlp/jenga/plugin"
 	"github.com/jenga-nlp/jenga/tasks"
@@ -30,7 +31,7 @@ func TestOneHeadsAnswersMayStandAlone(t *testing.T) {
 		fields["text"] = "hello"
 		return task.Example(record(fields))
 	}
-	want := corpus.Target{Labels: []string{"1"}, Absent: []string{"0"}}
+	want := &outputs.LabelsTarget{Labels: []string{"1"}, Absent: []string{"0"}}
 	for _, fields := range []map[string]any{{"labels": []any{zero, one}}, {"labels": "[0, 1]"}, {"label.opening": []any{zero, one}, "label.closing": []any{one}}} {
 		heads := []string{"opening", "closing"}[:len(fields)]
 		if e, err := example(fields, heads...); err != nil || !reflect.DeepEqual(e.Targets[0], want) {
@@ -86,17 +87,17 @@ func TestAHeadAnswersTheQuestionsOfItsName(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []corpus.Target{
-		{Labels: []string{"0"}, Absent: []string{}},
-		{Labels: []string{"0", "2"}, Absent: []string{"1"}},
-		{}, // not labelled
+		&outputs.LabelsTarget{Labels: []string{"0"}, Absent: []string{}},
+		&outputs.LabelsTarget{Labels: []string{"0", "2"}, Absent: []string{"1"}},
+		nil, // not labelled
 	}
 	if !reflect.DeepEqual(e.Targets, want) {
 		t.Errorf("targets %+v, want %+v", e.Targets, want)
 	}
 
 	// of two texts with three questions each, one answer is wrong
-	gold := []corpus.Target{{Labels: []string{"0", "2"}}, {Labels: []string{"1"}}}
-	predicted := []corpus.Prediction{{Labels: []string{"0", "2"}}, {Labels: []string{"1", "2"}}}
+	gold := []corpus.Target{&outputs.LabelsTarget{Labels: []string{"0", "2"}}, &outputs.LabelsTarget{Labels: []string{"1"}}}
+	predicted := []corpus.Prediction{&outputs.LabelsPrediction{Labels: []string{"0", "2"}}, &outputs.LabelsPrediction{Labels: []string{"1", "2"}}}
 	got := map[string]float64{}
 	for _, m := range task.Judge(gold, predicted) {
 		got[m.Name] = m.Value

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/outputs"
 	"github.com/jenga-nlp/jenga/tasks"
 )
 
@@ -41,12 +42,12 @@ func TestAnswersAreJudgedAsByTorchmetrics(t *testing.T) {
 		t.Fatalf("%d cases, %v; want 21", len(cases), err)
 	}
 	for _, c := range cases {
-		gold := corpus.Target{Quotes: []corpus.Quote{}}
+		gold := &outputs.SpanTarget{Answers: []corpus.TextSpan{}}
 		for _, text := range c.Gold {
-			gold.Quotes = append(gold.Quotes, corpus.Quote{Text: text})
+			gold.Answers = append(gold.Answers, corpus.TextSpan{Text: text})
 		}
 		got := map[string]float64{}
-		for _, m := range newQA().Judge([]corpus.Target{gold}, []corpus.Prediction{{Quote: corpus.Quote{Text: c.Predicted}}}) {
+		for _, m := range newQA().Judge([]corpus.Target{gold}, []corpus.Prediction{&outputs.SpanPrediction{Answer: corpus.TextSpan{Text: c.Predicted}}}) {
 			got[m.Name] = m.Value
 		}
 		if got["exact_match"] != c.Exact || !(math.Abs(got["f1"]-c.F1) <= 1e-7) { // the golden F1 is a float32
@@ -61,13 +62,13 @@ func TestAnswersAreFoundInTheContext(t *testing.T) {
 	for _, c := range []struct {
 		rule    string
 		answers any
-		want    []corpus.Quote
+		want    []corpus.TextSpan
 	}{
-		{"texts", []any{"red kite", "kite"}, []corpus.Quote{{Text: "red kite", Span: corpus.Span{Start: 12, End: 20}}, {Text: "kite", Span: corpus.Span{Start: 16, End: 20}}}},
-		{"one text", "Zoë", []corpus.Quote{{Text: "Zoë", Span: corpus.Span{Start: 0, End: 4}}}},
-		{"texts and characters", []any{map[string]any{"text": "red", "answer_start": number("23")}}, []corpus.Quote{{Text: "red", Span: corpus.Span{Start: 24, End: 27}}}},
-		{"in two lists", map[string]any{"text": []any{"red"}, "answer_start": []any{number("11")}}, []corpus.Quote{{Text: "red", Span: corpus.Span{Start: 12, End: 15}}}},
-		{"none", []any{}, []corpus.Quote{}},
+		{"texts", []any{"red kite", "kite"}, []corpus.TextSpan{{Text: "red kite", Span: corpus.Span{Start: 12, End: 20}}, {Text: "kite", Span: corpus.Span{Start: 16, End: 20}}}},
+		{"one text", "Zoë", []corpus.TextSpan{{Text: "Zoë", Span: corpus.Span{Start: 0, End: 4}}}},
+		{"texts and characters", []any{map[string]any{"text": "red", "answer_start": number("23")}}, []corpus.TextSpan{{Text: "red", Span: corpus.Span{Start: 24, End: 27}}}},
+		{"in two lists", map[string]any{"text": []any{"red"}, "answer_start": []any{number("11")}}, []corpus.TextSpan{{Text: "red", Span: corpus.Span{Start: 12, End: 15}}}},
+		{"none", []any{}, []corpus.TextSpan{}},
 		{"not labelled", nil, nil},
 	} {
 		e, err := newQA().Example(record(map[string]any{"question": "what?", "context": context, "answers": c.answers}))
@@ -75,8 +76,12 @@ func TestAnswersAreFoundInTheContext(t *testing.T) {
 			t.Errorf("%s: %v", c.rule, err)
 			continue
 		}
-		if !reflect.DeepEqual(e.Targets[0].Quotes, c.want) || e.Text != "what?" || e.Pair != context {
-			t.Errorf("%s: %+v of %q, %q, want %+v", c.rule, e.Targets[0].Quotes, e.Text, e.Pair, c.want)
+		var got []corpus.TextSpan
+		if target := outputs.As[outputs.SpanTarget](e.Targets[0]); target != nil {
+			got = target.Answers
+		}
+		if !reflect.DeepEqual(got, c.want) || e.Text != "what?" || e.Pair != context {
+			t.Errorf("%s: %+v of %q, %q, want %+v", c.rule, got, e.Text, e.Pair, c.want)
 		}
 	}
 }

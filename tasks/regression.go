@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/outputs"
 )
 
 func init() { Register("regression", RegressionOptions{}, NewRegression) }
@@ -34,7 +35,7 @@ func NewRegression(o RegressionOptions, site Site) (Task, error) {
 	return regression{site.Heads, o.Range}, nil
 }
 
-func (t regression) Answer() corpus.Answer { return corpus.Number }
+func (t regression) Output() *outputs.Kind { return outputs.Number }
 
 func (t regression) Example(r corpus.Record) (corpus.Example, error) {
 	e, err := r.Example()
@@ -53,12 +54,12 @@ func (t regression) Example(r corpus.Record) (corpus.Example, error) {
 			switch {
 			case err != nil || math.IsNaN(v) || math.IsInf(v, 0):
 				return corpus.Example{}, fmt.Errorf("%s: field %q is %q; want a number", r.Place, field, text)
-			case math.Abs(v) > corpus.LargestNumber:
-				return corpus.Example{}, fmt.Errorf("%s: field %q is %q; want a number from -%[4]g to %[4]g: count in a larger unit", r.Place, field, text, corpus.LargestNumber)
+			case math.Abs(v) > outputs.LargestNumber:
+				return corpus.Example{}, fmt.Errorf("%s: field %q is %q; want a number from -%[4]g to %[4]g: count in a larger unit", r.Place, field, text, outputs.LargestNumber)
 			case len(t.limit) > 0 && (v < t.limit[0] || v > t.limit[1]):
 				return corpus.Example{}, fmt.Errorf("%s: field %q is %v; range says %v to %v", r.Place, field, v, t.limit[0], t.limit[1])
 			}
-			target.Value = &v
+			target = &outputs.NumberTarget{Value: v}
 		}
 		e.Targets = append(e.Targets, target)
 	}
@@ -68,8 +69,9 @@ func (t regression) Example(r corpus.Record) (corpus.Example, error) {
 func (t regression) Judge(gold []corpus.Target, predicted []corpus.Prediction) []Metric {
 	alike(len(gold), len(predicted), "answers")
 	want, got := make([]float64, len(gold)), make([]float64, len(gold))
-	for i, g := range gold {
-		want[i], got[i] = *g.Value, predicted[i].Value
+	predictions := outputs.Predictions[outputs.NumberPrediction](predicted)
+	for i, g := range outputs.Targets[outputs.NumberTarget](gold) {
+		want[i], got[i] = g.Value, predictions[i].Value
 	}
 	return judgeNumbers(want, got)
 }

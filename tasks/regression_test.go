@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/outputs"
 	"github.com/jenga-nlp/jenga/tasks"
 )
 
@@ -19,17 +20,32 @@ func newRegression(t *testing.T, limit ...float64) tasks.Task {
 	return task
 }
 
+// numbers are targets, guesses predictions.
+func numbers(values ...float64) (gold []corpus.Target) {
+	for _, v := range values {
+		gold = append(gold, &outputs.NumberTarget{Value: v})
+	}
+	return gold
+}
+
+func guesses(values ...float64) (predicted []corpus.Prediction) {
+	for _, v := range values {
+		predicted = append(predicted, &outputs.NumberPrediction{Value: v})
+	}
+	return predicted
+}
+
 func TestANumberIsAValueOrALabel(t *testing.T) {
 	for _, fields := range []map[string]any{
 		{"value": json.Number("2.5")}, {"label": "2.5"}, {"value.amount": "2.5", "value": "7"}, {"score": json.Number("25e-1")},
 	} {
 		fields["text"] = "a"
 		e, err := newRegression(t).Example(record(fields))
-		if err != nil || e.Targets[0].Value == nil || *e.Targets[0].Value != 2.5 {
+		if err != nil || *outputs.As[outputs.NumberTarget](e.Targets[0]) != (outputs.NumberTarget{Value: 2.5}) {
 			t.Errorf("%v: %+v, %v", fields, e.Targets, err)
 		}
 	}
-	if e, err := newRegression(t).Example(record(map[string]any{"text": "a", "value": nil})); err != nil || e.Targets[0].Labelled() {
+	if e, err := newRegression(t).Example(record(map[string]any{"text": "a", "value": nil})); err != nil || e.Targets[0] != nil {
 		t.Errorf("null: %+v, %v", e.Targets, err)
 	}
 }
@@ -66,14 +82,13 @@ func TestANumberThatIsNone(t *testing.T) {
 
 func TestNumbersThatAreAllOneHaveNoCorrelation(t *testing.T) {
 	tenth := 0.1 // the mean of three is another number
-	for _, m := range newRegression(t).Judge([]corpus.Target{{Value: &tenth}, {Value: &tenth}, {Value: &tenth}}, []corpus.Prediction{{Value: 0.7}, {Value: 0.7}, {Value: 0.7}})[:2] {
+	gold, predicted := numbers(tenth, tenth, tenth), guesses(0.7, 0.7, 0.7)
+	for _, m := range newRegression(t).Judge(gold, predicted)[:2] {
 		if m.Value != 0 {
 			t.Errorf("%s = %v, want 0", m.Name, m.Value)
 		}
 	}
-	one := 1.0
-	gold := []corpus.Target{{Value: &one}, {Value: &one}}
-	for _, m := range newRegression(t).Judge(gold, []corpus.Prediction{{Value: 1}, {Value: 3}}) {
+	for _, m := range newRegression(t).Judge(numbers(1, 1), guesses(1, 3)) {
 		want := map[string]float64{"pearson": 0, "spearman": 0, "rmse": math.Sqrt2, "mae": 1}[m.Name]
 		if !(math.Abs(m.Value-want) <= 1e-12) {
 			t.Errorf("%s = %v, want %v", m.Name, m.Value, want)

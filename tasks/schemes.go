@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/outputs"
 )
 
 // scheme is how tags mark spans: bio, bioes or io.
@@ -27,7 +28,7 @@ func schemeOf(texts ...[]string) scheme {
 }
 
 // tags writes spans of n words, in order, as tags of the scheme.
-func (s scheme) tags(spans []TagSpan, n int) []string {
+func (s scheme) tags(spans []outputs.TagSpan, n int) []string {
 	tags := make([]string, n)
 	for i := range tags {
 		tags[i] = outside
@@ -41,7 +42,7 @@ func (s scheme) tags(spans []TagSpan, n int) []string {
 }
 
 // tag is that of word i of a span.
-func (s scheme) tag(span TagSpan, i int) string {
+func (s scheme) tag(span outputs.TagSpan, i int) string {
 	first, last := i == span.Start, i == span.End-1
 	position := "I-"
 	switch {
@@ -60,14 +61,14 @@ func (s scheme) tag(span TagSpan, i int) string {
 
 // spans lists the spans that tags mark in the scheme to the letter, as seqeval's strict mode reads them: what does not
 // begin, go on and end as the scheme says marks none.
-func (s scheme) spans(tags []string) []TagSpan {
+func (s scheme) spans(tags []string) []outputs.TagSpan {
 	if s == "io" {
 		return spansOf(tags)
 	}
-	var spans []TagSpan
+	var spans []outputs.TagSpan
 	for i := 0; i < len(tags); {
 		position, label, _ := cutTag(tags[i])
-		span := TagSpan{label, i, i + 1}
+		span := outputs.TagSpan{Label: label, Start: i, End: i + 1}
 		if i++; position == 'S' && s == "bioes" {
 			spans = append(spans, span)
 			continue

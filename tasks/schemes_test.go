@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/outputs"
 	"github.com/jenga-nlp/jenga/plugin"
 	"github.com/jenga-nlp/jenga/tasks"
 )
@@ -101,7 +102,7 @@ func TestBrokenTagsAreKeptRepairedOrRefused(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					if got := e.Targets[0].Tags; !slices.Equal(got, want) {
+					if got := outputs.As[outputs.TagsTarget](e.Targets[0]).Tags; !slices.Equal(got, want) {
 						t.Errorf("tags %q, want %q", got, want)
 					}
 				})
@@ -131,7 +132,7 @@ func TestSchemeAutoIsSettledByAWholeFile(t *testing.T) {
 			if err != nil {
 				got = err.Error()
 			} else {
-				got = strings.Join(e.Targets[0].Tags, " ")
+				got = strings.Join(outputs.As[outputs.TagsTarget](e.Targets[0]).Tags, " ")
 			}
 			if got != want[i] {
 				t.Errorf("broken_tags: %s: text %d: %s, want %s", brokenTags, i+1, got, want[i])
@@ -176,13 +177,13 @@ func TestFiguresAndEntitiesAreOfTheSchemeOfTheFirstFile(t *testing.T) {
 		task.(tasks.Surveyor).Survey(c.first)
 		task.(tasks.Surveyor).Survey(texts("O", "S-x")) // which comes too late
 
-		metrics := task.Judge([]corpus.Target{{Tags: tagsOf("B-x I-x")}}, []corpus.Prediction{{Tags: tagsOf("B-x I-x")}})
+		metrics := task.Judge([]corpus.Target{&outputs.TagsTarget{Tags: tagsOf("B-x I-x")}}, []corpus.Prediction{&outputs.TagsPrediction{Tags: tagsOf("B-x I-x")}})
 		at := slices.IndexFunc(metrics, func(m tasks.Metric) bool { return m.Name == "f1_strict" })
 		if got := metrics[at].Value; got != c.strict {
 			t.Errorf("behind %v: f1_strict %v, want %v", c.first[0].Fields, got, c.strict)
 		}
 		e, err := task.Example(ofEntities)
-		if err != nil || strings.Join(e.Targets[0].Tags, " ") != c.tags {
+		if err != nil || strings.Join(outputs.As[outputs.TagsTarget](e.Targets[0]).Tags, " ") != c.tags {
 			t.Errorf("behind %v: entities are %v, %v, want %s", c.first[0].Fields, e.Targets, err, c.tags)
 		}
 	}
@@ -204,7 +205,7 @@ func TestEntitiesAtOffsetsBecomeTagsOfTheScheme(t *testing.T) {
 			if err != nil {
 				t.Fatalf("scheme %s, broken_tags %s: %v", scheme, brokenTags, err)
 			}
-			if got := strings.Join(e.Targets[0].Tags, " "); got != want {
+			if got := strings.Join(outputs.As[outputs.TagsTarget](e.Targets[0]).Tags, " "); got != want {
 				t.Errorf("scheme %s, broken_tags %s: tags %s, want %s", scheme, brokenTags, got, want)
 			}
 		}
@@ -244,9 +245,9 @@ func TestSpansAreJudgedStrictlyInTheSchemeOfTheGoldTags(t *testing.T) {
 		{"in IO there is nothing to be strict about", "I-x I-x O I-y", "I-x I-x O I-y", 1, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			gold := []corpus.Target{{Tags: tagsOf(c.gold)}}
+			gold := []corpus.Target{&outputs.TagsTarget{Tags: tagsOf(c.gold)}}
 			got := map[string]float64{}
-			for _, m := range nerOf(t, "auto", "keep").Judge(gold, []corpus.Prediction{{Tags: tagsOf(c.predicted)}}) {
+			for _, m := range nerOf(t, "auto", "keep").Judge(gold, []corpus.Prediction{&outputs.TagsPrediction{Tags: tagsOf(c.predicted)}}) {
 				got[m.Name] = m.Value
 			}
 			f1 := 0.0

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/outputs"
 )
 
 func init() { Register("similarity", RegressionOptions{}, NewSimilarity) }
@@ -23,7 +24,7 @@ func NewSimilarity(o RegressionOptions, site Site) (Task, error) {
 	return similarity{task.(regression)}, nil
 }
 
-func (s similarity) Answer() corpus.Answer { return corpus.Likeness }
+func (s similarity) Output() *outputs.Kind { return outputs.Similarity }
 
 func (s similarity) Example(r corpus.Record) (corpus.Example, error) {
 	e, err := s.regression.Example(r)

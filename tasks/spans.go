@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/outputs"
 )
 
 // outside is the tag of a word that is in no span.
@@ -38,8 +39,8 @@ func checkTags(at corpus.Place, tags []string) error {
 
 // spansOf lists the spans that tags mark, as seqeval's default mode reads them, which is conlleval's: a span goes on
 // with I or E of its own label after B or I; any other tag but O begins one. What is no span tag marks its word alone.
-func spansOf(tags []string) []TagSpan {
-	var spans []TagSpan
+func spansOf(tags []string) []outputs.TagSpan {
+	var spans []outputs.TagSpan
 	open := false // the last span may go on
 	for i, tag := range tags {
 		position, label, ok := cutTag(tag)
@@ -54,7 +55,7 @@ func spansOf(tags []string) []TagSpan {
 		if open && inner && spans[len(spans)-1].Label == label {
 			spans[len(spans)-1].End = i + 1
 		} else {
-			spans = append(spans, TagSpan{label, i, i + 1})
+			spans = append(spans, outputs.TagSpan{Label: label, Start: i, End: i + 1})
 		}
 		open = position == 'B' || position == 'I'
 	}

@@ -8,7 +8,7 @@ import (
 type Tables struct {
 	Labels map[string]LabelScore `json:"labels"`
 	// Confusion counts how often a gold label, the first name, was taken for a label, the second; pairs that never occur
-	// are left out. nil where an answer is not one label of several.
+	// are left out. nil where a prediction is not one label of several.
 	Confusion map[string]map[string]int `json:"confusion,omitempty"`
 }
 
@@ -20,9 +20,9 @@ type LabelScore struct {
 	Support   int     `json:"support"` // how often it is the gold one
 }
 
-// Tabler is a Task whose answers are made of labels.
+// Tabler is a Task whose targets are made of labels.
 type Tabler interface {
-	// Tables compares the answers of one head, as Judge does.
+	// Tables compares the predictions of one head, as Judge does.
 	Tables(gold []corpus.Target, predicted []corpus.Prediction) Tables
 }
 

@@ -6,18 +6,19 @@ import (
 	"testing"
 
 	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/outputs"
 )
 
 func labelled(labels ...string) (gold []corpus.Target) {
 	for _, label := range labels {
-		gold = append(gold, corpus.Target{Label: label})
+		gold = append(gold, &outputs.LabelTarget{Label: label})
 	}
 	return gold
 }
 
 func guessed(labels ...string) (predicted []corpus.Prediction) {
 	for _, label := range labels {
-		predicted = append(predicted, corpus.Prediction{Label: label})
+		predicted = append(predicted, &outputs.LabelPrediction{Label: label})
 	}
 	return predicted
 }
@@ -45,8 +46,8 @@ func TestTablesTellOfEachLabel(t *testing.T) {
 		{
 			"a tag for each word: words without a gold tag are left out",
 			tagging{}.Tables(
-				[]corpus.Target{{Tags: []string{"X", "", "Y"}}, {Tags: []string{"X"}}},
-				[]corpus.Prediction{{Tags: []string{"X", "Y", "X"}}, {Tags: []string{"X"}}}),
+				[]corpus.Target{&outputs.TagsTarget{Tags: []string{"X", "", "Y"}}, &outputs.TagsTarget{Tags: []string{"X"}}},
+				[]corpus.Prediction{&outputs.TagsPrediction{Tags: []string{"X", "Y", "X"}}, &outputs.TagsPrediction{Tags: []string{"X"}}}),
 			Tables{
 				map[string]LabelScore{"X": {Precision: 2. / 3, Recall: 1, F1: 0.8, Support: 2}, "Y": {Support: 1}},
 				map[string]map[string]int{"X": {"X": 2}, "Y": {"X": 1}},
@@ -55,8 +56,8 @@ func TestTablesTellOfEachLabel(t *testing.T) {
 		{
 			"spans: of each label, with no table of what is taken for what",
 			ner{}.Tables(
-				[]corpus.Target{{Tags: []string{"B-x", "I-x", "O", "B-y"}}, {Tags: []string{"B-x", "O", "", "B-y"}}},
-				[]corpus.Prediction{{Tags: []string{"B-x", "I-x", "O", "B-x"}}, {Tags: []string{"B-x", "I-x", "B-y", "B-y"}}}),
+				[]corpus.Target{&outputs.TagsTarget{Tags: []string{"B-x", "I-x", "O", "B-y"}}, &outputs.TagsTarget{Tags: []string{"B-x", "O", "", "B-y"}}},
+				[]corpus.Prediction{&outputs.TagsPrediction{Tags: []string{"B-x", "I-x", "O", "B-x"}}, &outputs.TagsPrediction{Tags: []string{"B-x", "I-x", "B-y", "B-y"}}}),
 			Tables{Labels: map[string]LabelScore{
 				"x": {Precision: 1. / 3, Recall: 0.5, F1: 0.4, Support: 2},
 				"y": {Precision: 1, Recall: 0.5, F1: 2. / 3, Support: 2},
@@ -65,8 +66,8 @@ func TestTablesTellOfEachLabel(t *testing.T) {
 		{
 			"many labels: each by itself",
 			multiLabel{}.Tables(
-				[]corpus.Target{{Labels: []string{"a", "b"}}, {Labels: []string{}}, {Labels: []string{"a"}}},
-				[]corpus.Prediction{{Labels: []string{"a"}}, {Labels: []string{"b"}}, {Labels: []string{"a", "c"}}}),
+				[]corpus.Target{&outputs.LabelsTarget{Labels: []string{"a", "b"}}, &outputs.LabelsTarget{Labels: []string{}}, &outputs.LabelsTarget{Labels: []string{"a"}}},
+				[]corpus.Prediction{&outputs.LabelsPrediction{Labels: []string{"a"}}, &outputs.LabelsPrediction{Labels: []string{"b"}}, &outputs.LabelsPrediction{Labels: []string{"a", "c"}}}),
 			Tables{Labels: map[string]LabelScore{"a": {Precision: 1, Recall: 1, F1: 1, Support: 2}, "b": {Support: 1}, "c": {}}},
 		},
 		{"nothing", classification{}.Tables(nil, nil), Tables{map[string]LabelScore{}, map[string]map[string]int{}}},
@@ -126,7 +127,7 @@ func TestTablesAverageToTheMetrics(t *testing.T) {
 		t.Run("many labels: "+c.Name, func(t *testing.T) {
 			gold, predicted := make([]corpus.Target, len(c.Gold)), make([]corpus.Prediction, len(c.Gold))
 			for i := range gold {
-				gold[i].Labels, predicted[i].Labels = c.Gold[i], c.Predicted[i]
+				gold[i], predicted[i] = &outputs.LabelsTarget{Labels: c.Gold[i]}, &outputs.LabelsPrediction{Labels: c.Predicted[i]}
 			}
 			check(t, multiLabel{}.Tables(gold, predicted).Labels, "_macro", c.Want)
 		})
@@ -135,7 +136,7 @@ func TestTablesAverageToTheMetrics(t *testing.T) {
 		t.Run("spans: "+c.Name, func(t *testing.T) {
 			gold, predicted := make([]corpus.Target, len(c.Gold)), make([]corpus.Prediction, len(c.Gold))
 			for i := range gold {
-				gold[i].Tags, predicted[i].Tags = c.Gold[i], c.Predicted[i]
+				gold[i], predicted[i] = &outputs.TagsTarget{Tags: c.Gold[i]}, &outputs.TagsPrediction{Tags: c.Predicted[i]}
 			}
 			check(t, ner{}.Tables(gold, predicted).Labels, "_macro", c.Want)
 		})

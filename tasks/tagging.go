@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/outputs"
 )
 
 func init() {
@@ -23,11 +24,11 @@ func (t tagging) Example(r corpus.Record) (corpus.Example, error) {
 		return corpus.Example{}, err
 	}
 	for _, head := range t.site.Heads {
-		target, err := tagsIn(r, fieldOf(r, head, "tags"), len(e.Words))
+		tags, err := tagsIn(r, fieldOf(r, head, "tags"), len(e.Words))
 		if err != nil {
 			return corpus.Example{}, err
 		}
-		e.Targets = append(e.Targets, target)
+		e.Targets = append(e.Targets, tagged(tags))
 	}
 	return e, nil
 }
@@ -49,7 +50,7 @@ func wordTags(gold []corpus.Target, predicted []corpus.Prediction) (want, got []
 	return want, got
 }
 
-func (t tagging) Answer() corpus.Answer { return corpus.TagPerWord }
+func (t tagging) Output() *outputs.Kind { return outputs.Tags }
 
 // wordsOf makes an example of r whose words can be tagged.
 func wordsOf(r corpus.Record, site Site) (corpus.Example, error) {
@@ -63,18 +64,26 @@ func wordsOf(r corpus.Record, site Site) (corpus.Example, error) {
 	return e, nil
 }
 
-// tagsIn reads a field with a tag for each of n words, unlabelled where there is none.
-func tagsIn(r corpus.Record, field string, n int) (corpus.Target, error) {
+// tagged is the target of tags; none of nil.
+func tagged(tags []string) corpus.Target {
+	if tags == nil {
+		return nil
+	}
+	return &outputs.TagsTarget{Tags: tags}
+}
+
+// tagsIn reads a field with a tag for each of n words, nil where there is none.
+func tagsIn(r corpus.Record, field string, n int) ([]string, error) {
 	tags, ok, err := r.Strings(field)
 	if err != nil || !ok {
-		return corpus.Target{}, err
+		return nil, err
 	}
 	if len(tags) == n {
-		return corpus.Target{Tags: tags}, nil
+		return tags, nil
 	}
 	remedy := "want a tag for each"
 	if !has(r, "words") {
 		remedy = `"words" in the place of "text" says what the words are`
 	}
-	return corpus.Target{}, fmt.Errorf("%s: %d %s for %d words; %s", r.Place, len(tags), field, n, remedy)
+	return nil, fmt.Errorf("%s: %d %s for %d words; %s", r.Place, len(tags), field, n, remedy)
 }

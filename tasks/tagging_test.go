@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/outputs"
 	"github.com/jenga-nlp/jenga/parttest"
 	"github.com/jenga-nlp/jenga/tasks"
 )
@@ -40,7 +41,7 @@ func TestTagsAreAsManyAsWords(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, want := e.Targets[0].Tags, []string{"NOUN", "PRON"}; !slices.Equal(got, want) || len(e.Words) != 2 {
+		if got, want := outputs.As[outputs.TagsTarget](e.Targets[0]).Tags, []string{"NOUN", "PRON"}; !slices.Equal(got, want) || len(e.Words) != 2 {
 			t.Errorf("tags %q of %d words, want %q", got, len(e.Words), want)
 		}
 	})
@@ -49,7 +50,7 @@ func TestTagsAreAsManyAsWords(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, want := e.Targets[0].Tags, []string{"VERB", ""}; !slices.Equal(got, want) {
+		if got, want := outputs.As[outputs.TagsTarget](e.Targets[0]).Tags, []string{"VERB", ""}; !slices.Equal(got, want) {
 			t.Errorf("tags %q, want %q", got, want)
 		}
 	})
@@ -76,8 +77,8 @@ func TestTagsAreAsManyAsWords(t *testing.T) {
 
 func TestOnlyWordsWithAGoldTagCount(t *testing.T) {
 	task := tasks.NewTagging(tasks.Site{Heads: []string{"pos"}})
-	gold := []corpus.Target{{Tags: []string{"X", "", "Y", "Y"}}}
-	predicted := []corpus.Prediction{{Tags: []string{"X", "X", "Y", "O"}}}
+	gold := []corpus.Target{&outputs.TagsTarget{Tags: []string{"X", "", "Y", "Y"}}}
+	predicted := []corpus.Prediction{&outputs.TagsPrediction{Tags: []string{"X", "X", "Y", "O"}}}
 	if got, want := task.Judge(gold, predicted)[0], (tasks.Metric{Name: "accuracy", Value: 2. / 3}); got != want {
 		t.Errorf("Judge gives %v first, want %v", got, want)
 	}

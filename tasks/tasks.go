@@ -3,19 +3,20 @@ package tasks
 
 import (
 	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/outputs"
 	"github.com/jenga-nlp/jenga/plugin"
 )
 
-// Task makes examples of records and judges answers.
+// Task makes examples of records and judges predictions.
 type Task interface {
 	// Example makes an example of a record, with a target for each head of the task's site, in order. The record knows
 	// its file and line; corpus does the files.
 	Example(r corpus.Record) (corpus.Example, error)
-	// Judge compares the answers of one head, examples without a gold answer left out by the caller; gold and
+	// Judge compares the predictions of one head with the targets, examples without one left out by the caller; gold and
 	// predicted are of one length. The first metric is the main one. It takes an empty list: all metrics are 0.
 	Judge(gold []corpus.Target, predicted []corpus.Prediction) []Metric
-	// Answer is what the task asks of its heads.
-	Answer() corpus.Answer
+	// Output is the kind of outputs that the task's heads have.
+	Output() *outputs.Kind
 }
 
 // Metric is a figure that is better when it is higher, unless it says that lower is better.
@@ -31,22 +32,11 @@ type Surveyor interface {
 	Survey(records []corpus.Record)
 }
 
-// SpanFinder is a Task whose tags mark spans of words.
-type SpanFinder interface {
-	// Spans lists the spans that tags mark, first to last.
-	Spans(tags []string) []TagSpan
-}
-
-// Righter is a Task whose answers may be right without being the gold ones to the letter.
-type Righter interface {
-	// Right tells whether an answer is right.
-	Right(gold corpus.Target, predicted corpus.Prediction) bool
-}
-
-// TagSpan is a span of words with a label: words Start to End, End exclusive.
-type TagSpan struct {
-	Label      string
-	Start, End int
+// TargetChecker is a Task that looks at all targets of a split together.
+type TargetChecker interface {
+	// CheckTargets returns warnings about the targets of one head in a split, nil where an example has none. tunes tells
+	// that heads are tuned on the split.
+	CheckTargets(gold []corpus.Target, split, head string, tunes bool) []string
 }
 
 // Site is what a task is told.

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/jenga-nlp/jenga/corpus"
-	"github.com/jenga-nlp/jenga/experiments"
+	"github.com/jenga-nlp/jenga/experiments/predict"
 	"github.com/jenga-nlp/jenga/internal/bench"
 	"github.com/jenga-nlp/jenga/internal/kernel"
 	"github.com/jenga-nlp/jenga/plugin"
@@ -171,7 +171,7 @@ func benchNetwork(f benchFlags, args []string) (*bench.Network, string, error) {
 	var tokenizer corpus.Tokenizer
 	if f.tokenizer != "" {
 		var err error
-		if tokenizer, err = experiments.OpenTokenizer(f.tokenizer); err != nil {
+		if tokenizer, err = predict.OpenTokenizer(f.tokenizer); err != nil {
 			return nil, "", fmt.Errorf("--tokenizer: %w", err)
 		}
 	}

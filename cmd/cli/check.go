@@ -7,7 +7,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/jenga-nlp/jenga/experiments"
+	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/experiments/dataset"
+	"github.com/jenga-nlp/jenga/experiments/model"
+	"github.com/jenga-nlp/jenga/experiments/run"
 )
 
 func (c *commands) checkCommand() *cobra.Command {
@@ -22,26 +25,35 @@ func (c *commands) checkCommand() *cobra.Command {
 			if err := c.unpack(fileOf(args)); err != nil {
 				return err
 			}
-			e, err := experiments.Read(fileOf(args), set)
+			e, err := config.Read(fileOf(args), set)
 			if err != nil {
 				return err
 			}
-			run, err := experiments.Prepare(e, experiments.Train, experiments.Dev, experiments.Test)
+			data, err := dataset.Load(e, config.Train, config.Dev, config.Test)
 			if err != nil {
 				return err
 			}
-			c.say(run.Remarks)
+			built, err := model.New(data)
+			if err != nil {
+				return err
+			}
+			r, err := run.New(built)
+			if err != nil {
+				return err
+			}
+			c.say(r.Remarks)
 			var text strings.Builder
-			for g, texts := range run.Texts {
-				for _, task := range run.Model.Groups[g].Tasks {
+			for g, group := range data.Groups {
+				for _, task := range built.Model.Groups[g].Tasks {
 					for _, head := range task.Heads {
-						fmt.Fprintf(&text, "%s: %s: %d labels; examples: %d train, %d dev, %d test\n", task.Name, head.Name, len(head.Labels.Names()),
-							len(texts.Examples[experiments.Train]), len(texts.Examples[experiments.Dev]), len(texts.Examples[experiments.Test]))
+						fmt.Fprintf(&text, "%s: %s: %d labels; examples: %d train, %d dev, %d test\n",
+							task.Name, head.Name, len(head.Labels.Names()),
+							len(group.Examples[config.Train]), len(group.Examples[config.Dev]), len(group.Examples[config.Test]))
 					}
 				}
 			}
 			learned := 0
-			for _, w := range run.Model.Params.All() {
+			for _, w := range built.Model.Params.All() {
 				if !w.Frozen {
 					learned += len(w.Data)
 				}

@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/jenga-nlp/jenga/corpus"
-	"github.com/jenga-nlp/jenga/experiments"
+	"github.com/jenga-nlp/jenga/experiments/predict"
 )
 
 // embedLine is what embed writes of a text.
@@ -42,7 +42,7 @@ they are read from stdin if no file is named.`,
 			if err := checkMaxLength(maxLength); err != nil {
 				return err
 			}
-			embedder, err := experiments.OpenEmbedder(args[0], maxLength)
+			embedder, err := predict.OpenEmbedder(args[0], maxLength)
 			if err != nil {
 				return err
 			}

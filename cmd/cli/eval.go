@@ -6,7 +6,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/jenga-nlp/jenga/experiments"
+	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/experiments/predict"
+	"github.com/jenga-nlp/jenga/experiments/report"
 )
 
 func (c *commands) evalCommand() *cobra.Command {
@@ -21,14 +23,14 @@ func (c *commands) evalCommand() *cobra.Command {
   jenga eval runs/snips --task intent --data intent=more.jsonl --json`,
 		Args: between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if split != experiments.Train && split != experiments.Dev && split != experiments.Test {
+			if split != config.Train && split != config.Dev && split != config.Test {
 				return usageError{fmt.Errorf("--split %s: there is train, dev, test", split)}
 			}
 			files, err := dataFlags(data)
 			if err != nil {
 				return err
 			}
-			run, err := experiments.OpenRun(args[0])
+			run, err := predict.Open(args[0])
 			if err != nil {
 				return err
 			}
@@ -48,7 +50,7 @@ func (c *commands) evalCommand() *cobra.Command {
 			c.say(run.Remarks)
 
 			all := 0
-			for _, texts := range run.Texts {
+			for _, texts := range run.Data.Groups {
 				all += len(texts.Examples[split])
 			}
 			done, clear := func(int) {}, func() {}
@@ -61,9 +63,9 @@ func (c *commands) evalCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			scores = experiments.Only(scores, task)
+			scores = report.Only(scores, task)
 			if asJSON {
-				return writeLine(c.out, experiments.Scores(split, scores))
+				return writeLine(c.out, report.Scores(split, scores))
 			}
 			if err := writeScores(c.out, scores); err != nil || !labels {
 				return err
@@ -71,7 +73,7 @@ func (c *commands) evalCommand() *cobra.Command {
 			return writeLabels(c.out, scores)
 		},
 	}
-	cmd.Flags().StringVar(&split, "split", experiments.Dev, "which data: dev, test or train")
+	cmd.Flags().StringVar(&split, "split", config.Dev, "which data: dev, test or train")
 	cmd.Flags().StringVar(&task, "task", "", "judge this task alone")
 	cmd.Flags().StringArrayVar(&data, "data", nil, "read `TASK=FILE` in place of the task's own data; may be repeated")
 	cmd.Flags().BoolVar(&labels, "labels", false, "a table of each head's labels, and what they are taken for")

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/jenga-nlp/jenga/encoders"
-	"github.com/jenga-nlp/jenga/experiments"
+	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/fusion"
 	"github.com/jenga-nlp/jenga/heads"
 	"github.com/jenga-nlp/jenga/multitask"
@@ -26,7 +26,7 @@ type kind interface {
 
 // kinds lists all registries in the order of a batch's way, and what stands beside their parts in a file.
 func kinds() []kind {
-	return []kind{tasks.Registry(), encoders.Registry(), fusion.Registry(), heads.Registry(), multitask.Samplers(), multitask.Weightings(), experiments.Sections{}}
+	return []kind{tasks.Registry(), encoders.Registry(), fusion.Registry(), heads.Registry(), multitask.Samplers(), multitask.Weightings(), config.Sections{}}
 }
 
 func (c *commands) partsCommand() *cobra.Command {

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/jenga-nlp/jenga/corpus"
-	"github.com/jenga-nlp/jenga/experiments"
+	"github.com/jenga-nlp/jenga/experiments/predict"
 )
 
 // errorLine stands in the place of a line that cannot be answered.
@@ -33,7 +33,7 @@ pairs of texts is left out of the answer to a single one.`,
   jenga predict runs/snips texts.jsonl > answers.jsonl`,
 		Args: between(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			run, err := experiments.OpenRun(args[0])
+			run, err := predict.Open(args[0])
 			if err != nil {
 				return err
 			}
@@ -70,7 +70,7 @@ const (
 
 // eachText reads texts from the file that args names, or stdin, and writes what answer gives for each, a JSON line a text.
 // columns are what JSON lines may call them besides.
-func (c *commands) eachText(ctx context.Context, args []string, columns experiments.Columns, answer func([]*corpus.Example) ([]any, error)) error {
+func (c *commands) eachText(ctx context.Context, args []string, columns predict.Columns, answer func([]*corpus.Example) ([]any, error)) error {
 	in, name := c.in, "stdin"
 	if len(args) > 0 {
 		name = args[0]
@@ -137,7 +137,7 @@ func openTexts(name string) (*os.File, error) {
 // texts reads lines of texts.
 type texts struct {
 	reader  *bufio.Reader
-	columns experiments.Columns
+	columns predict.Columns
 	number  int // of the last line
 	ended   bool
 }
@@ -161,7 +161,7 @@ func (t *texts) next() (examples []*corpus.Example, lines []any, err error) {
 		case strings.TrimSpace(line) == "":
 			continue
 		default:
-			e, err = experiments.Input(line, t.number, t.columns)
+			e, err = predict.Input(line, t.number, t.columns)
 		}
 		if err != nil {
 			lines = append(lines, errorLine{err.Error()})

@@ -4,7 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/jenga-nlp/jenga/corpus"
-	"github.com/jenga-nlp/jenga/experiments"
+	"github.com/jenga-nlp/jenga/experiments/predict"
 )
 
 // tokenizeLine is what tokenize writes of a text.
@@ -29,7 +29,7 @@ read from stdin if no file is named. Offsets are in bytes.`,
 			if err := checkMaxLength(maxLength); err != nil {
 				return err
 			}
-			tokenizer, err := experiments.OpenTokenizer(args[0])
+			tokenizer, err := predict.OpenTokenizer(args[0])
 			if err != nil {
 				return err
 			}

@@ -12,6 +12,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/jenga-nlp/jenga/experiments"
+	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/experiments/dataset"
+	"github.com/jenga-nlp/jenga/experiments/model"
+	"github.com/jenga-nlp/jenga/experiments/report"
+	"github.com/jenga-nlp/jenga/experiments/run"
 	"github.com/jenga-nlp/jenga/multitask"
 )
 
@@ -57,28 +62,36 @@ func (c *commands) train(ctx context.Context, f trainFlags, file string) error {
 	if err := c.unpack(file); err != nil {
 		return err
 	}
-	e, err := experiments.Read(file, f.set)
+	e, err := config.Read(file, f.set)
 	if err != nil {
 		return err
 	}
-	folder := e.RunFolder(f.out)
-	if err := e.Claim(folder, f.force); err != nil {
+	folder := run.Folder(e, f.out)
+	if err := run.Claim(e, folder, f.force); err != nil {
 		return err
 	}
-	run, err := experiments.Prepare(e, experiments.Train, experiments.Dev)
+	data, err := dataset.Load(e, config.Train, config.Dev)
 	if err != nil {
 		return err
 	}
-	c.say(run.Remarks)
+	built, err := model.New(data)
+	if err != nil {
+		return err
+	}
+	r, err := run.New(built)
+	if err != nil {
+		return err
+	}
+	c.say(r.Remarks)
 
 	show := c.watcher(f.json)
-	done, err := run.Train(ctx, folder, show.event)
+	done, err := r.Train(ctx, folder, show.event)
 	show.end(err)
 	if err != nil {
 		return err
 	}
 	if f.json {
-		return writeLine(c.out, experiments.Line(done))
+		return writeLine(c.out, report.Line(done))
 	}
 	if len(done.Best.Groups) > 0 {
 		fmt.Fprintf(c.out, "best on dev after epoch %.4g, by %s:\n", done.Best.Epoch, done.Metric)
@@ -108,7 +121,7 @@ type watcher struct {
 func (c *commands) watcher(json bool) watcher {
 	switch {
 	case json:
-		return watcher{func(event any) error { return writeLine(c.out, experiments.Line(event)) }, func(error) {}}
+		return watcher{func(event any) error { return writeLine(c.out, report.Line(event)) }, func(error) {}}
 	case onTerminal(c.log):
 		return barWatcher(c.log)
 	}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/jenga-nlp/jenga/experiments"
+	"github.com/jenga-nlp/jenga/experiments/run"
 )
 
 func (c *commands) versionCommand() *cobra.Command {
@@ -17,7 +17,7 @@ func (c *commands) versionCommand() *cobra.Command {
 		Args:  between(0, 0),
 		RunE: func(*cobra.Command, []string) error {
 			info, _ := debug.ReadBuildInfo()
-			_, err := fmt.Fprintf(c.out, "jenga %s%s %s %s/%s\n", experiments.Version, commitOf(info), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			_, err := fmt.Fprintf(c.out, "jenga %s%s %s %s/%s\n", run.Version, commitOf(info), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 			return err
 		},
 	}

@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/jenga-nlp/jenga/encoders"
-	"github.com/jenga-nlp/jenga/experiments"
+	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/fusion"
 	"github.com/jenga-nlp/jenga/heads"
 	"github.com/jenga-nlp/jenga/multitask"
@@ -65,10 +65,10 @@ func TestPartsPage(t *testing.T) {
 	}
 
 	page.WriteString("\n## What stands beside the parts\n\n`jenga parts section` prints it.\n")
-	_, types := commentsOf(t, filepath.Join("..", "..", "experiments"))
-	for _, name := range (experiments.Sections{}).Names() {
+	_, types := commentsOf(t, filepath.Join("..", "..", "experiments", "config"))
+	for _, name := range (config.Sections{}).Names() {
 		fmt.Fprintf(&page, "\n### %s\n\n%s", name, markdown(types[name+"options"]))
-		writeFields(&page, experiments.Sections{}.Fields(name))
+		writeFields(&page, config.Sections{}.Fields(name))
 	}
 
 	path := filepath.Join("..", "..", "docs", "parts.md")

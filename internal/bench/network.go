@@ -10,11 +10,13 @@ import (
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/encoders"
 	"github.com/jenga-nlp/jenga/encoders/transformer"
-	"github.com/jenga-nlp/jenga/experiments"
+	"github.com/jenga-nlp/jenga/experiments/predict"
 	"github.com/jenga-nlp/jenga/fusion"
 	"github.com/jenga-nlp/jenga/heads"
 	"github.com/jenga-nlp/jenga/multitask"
 	"github.com/jenga-nlp/jenga/nn"
+	"github.com/jenga-nlp/jenga/outputs"
+	"github.com/jenga-nlp/jenga/tasks"
 )
 
 // Size is that of an encoder that was published: in BERT's layout, or without Heads a bilstm whose embeddings, and each of
@@ -82,7 +84,7 @@ func (s Size) encoder(site encoders.Site) (encoders.Encoder, error) {
 // OpenNetwork opens the encoder of a model or run. It cuts texts with its own tokenizer where the given one is nil.
 func OpenNetwork(name string, tokenizer corpus.Tokenizer) (*Network, error) {
 	params := nn.NewParams(seed)
-	encoder, own, err := experiments.OpenEncoder(name, encoders.Site{Params: params.In("encoder")})
+	encoder, own, err := predict.OpenEncoder(name, encoders.Site{Params: params.In("encoder")})
 	if err != nil {
 		return nil, err
 	}
@@ -114,11 +116,14 @@ func (n *Network) finish(encoder encoders.Encoder, params nn.Params) error {
 		return err
 	}
 	head, err := heads.NewLinear(heads.LinearOptions{Pool: "cls"},
-		heads.Site{Task: "bench", Name: "label", Answer: corpus.OneLabel, Labels: names, Width: encoder.Width(), Params: params.In("heads")})
+		heads.Site{Task: "bench", Name: "label", Output: outputs.Label, Labels: names, Width: encoder.Width(), Params: params.In("heads")})
 	if err != nil {
 		return err
 	}
-	task := multitask.Task{Name: "bench", Heads: []multitask.Head{{Name: "label", Head: head, Labels: corpus.NewLabels(names), Weight: 1}}}
+	task := multitask.Task{
+		Name: "bench", Kind: tasks.NewClassification(tasks.Site{Heads: []string{"label"}}),
+		Heads: []multitask.Head{{Name: "label", Head: head, Labels: corpus.NewLabels(names), Weight: 1}},
+	}
 	n.model = &multitask.Model{Encoder: encoder, Fusion: fused, Groups: []multitask.Group{{Name: "bench", Tasks: []multitask.Task{task}}}, Params: params}
 	return nil
 }

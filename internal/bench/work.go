@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/outputs"
 )
 
 // The shapes of the works, those of the peers that jenga is measured against.
@@ -91,7 +92,7 @@ func (n *Network) Data(texts []*corpus.Example, shuffled bool, batches int) Work
 // add adds a batch; its labels go round.
 func (w *Work) add(batch []*corpus.Example) {
 	for i, e := range batch {
-		e.Targets = []corpus.Target{{LabelID: i % labels}}
+		e.Targets = []corpus.Target{&outputs.LabelTarget{ID: i % labels}}
 	}
 	w.Batches = append(w.Batches, batch)
 }

@@ -1,0 +1,181 @@
+package corpus
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// TextSpan is a part of a text, as of a context that answers a question.
+type TextSpan struct {
+	Text string
+	Span Span // its bytes
+}
+
+// Answers returns the field answers of a record, each with its place in context: a list of texts, a list of {"text",
+// "answer_start"}, or {"text": […], "answer_start": […]}, starts in characters (code points). Without a start an answer is
+// where it first occurs. ok is false where the field is absent or null; is_impossible: true says that there is none, whatever its case.
+func (r Record) Answers(context string) (answers []TextSpan, ok bool, err error) {
+	switch impossible, _, _ := r.String("is_impossible"); strings.ToLower(impossible) {
+	case "true":
+		return []TextSpan{}, true, nil
+	case "", "false":
+	default:
+		return nil, false, fmt.Errorf("%s: field \"is_impossible\" is %q; want true or false", r.Place, start(impossible))
+	}
+	texts, starts, ok, err := r.answerTexts(context)
+	if err != nil || !ok {
+		return nil, ok, err
+	}
+	at := characterOffsets(context)
+	answers = make([]TextSpan, len(texts))
+	for i, text := range texts {
+		from := -1
+		switch {
+		case text == "":
+			return nil, false, fmt.Errorf("%s: answer %d is empty; where there is none, answers is an empty list", r.Place, i+1)
+		case starts[i] == nil:
+			if from = strings.Index(context, text); from < 0 {
+				return nil, false, fmt.Errorf("%s: answer %d is %q, which the context does not hold; an answer is a part of it, letter by letter", r.Place, i+1, start(text))
+			}
+		default:
+			n, err := wholeNumber(starts[i])
+			if err != nil || n < 0 || n >= len(at) {
+				return nil, false, fmt.Errorf("%s: answer %d begins at %s; want a character of the context, 0 to %d", r.Place, i+1, shown(starts[i]), len(at)-1)
+			}
+			if from = at[n]; !strings.HasPrefix(context[from:], text) {
+				return nil, false, fmt.Errorf("%s: answer %d is %q, but the context has %q at character %d%s", r.Place, i+1, start(text), start(context[from:]), n, elsewhere(context, text))
+			}
+		}
+		answers[i] = TextSpan{text, Span{from, from + len(text)}}
+	}
+	return answers, true, nil
+}
+
+// elsewhere tells where a text that is not at its place first is.
+func elsewhere(context, text string) string {
+	at := strings.Index(context, text)
+	if at < 0 {
+		return ", and nowhere the answer"
+	}
+	return fmt.Sprintf("; the answer first is at %d", utf8.RuneCountInString(context[:at]))
+}
+
+func wholeNumber(v any) (int, error) {
+	text, _ := scalar(v)
+	return strconv.Atoi(text)
+}
+
+// answerTexts returns the texts of the field answers and where each begins, nil where that is not said. A text that is not in
+// the context may hold them in JSON.
+func (r Record) answerTexts(context string) (texts []string, starts []any, ok bool, err error) {
+	wrong := func(what string, v any) error {
+		return fmt.Errorf("%s: field \"answers\" %s %s; it takes a list of texts or of {\"text\", \"answer_start\"}", r.Place, what, kind(v))
+	}
+	one := func(v any) error {
+		item, isObject := v.(map[string]any)
+		if !isObject {
+			text, single := scalar(v)
+			if !single {
+				return wrong("holds", v)
+			}
+			texts, starts = append(texts, text), append(starts, nil)
+			return nil
+		}
+		text, single := scalar(item["text"])
+		if !single {
+			return wrong("holds a text that is", item["text"])
+		}
+		texts, starts = append(texts, text), append(starts, item["answer_start"])
+		return nil
+	}
+	answers := r.Fields["answers"]
+	if text, isText := answers.(string); isText && !strings.Contains(context, text) {
+		if list, held := InJSON(text); held {
+			answers = list
+		}
+	}
+	switch v := answers.(type) {
+	case nil:
+		return nil, nil, false, nil
+	case []any:
+		for _, item := range v {
+			if err := one(item); err != nil {
+				return nil, nil, false, err
+			}
+		}
+	case map[string]any:
+		list, isList := v["text"].([]any)
+		if !isList {
+			return nil, nil, false, wrong("is", v)
+		}
+		at, isList := v["answer_start"].([]any)
+		switch {
+		case v["answer_start"] != nil && !isList:
+			return nil, nil, false, fmt.Errorf("%s: field \"answers\": its \"answer_start\" is %s; want a list, as long as that of \"text\"", r.Place, kind(v["answer_start"]))
+		case isList && len(at) != len(list):
+			return nil, nil, false, fmt.Errorf("%s: field \"answers\": %d of \"text\" and %d of \"answer_start\"; want one for each", r.Place, len(list), len(at))
+		}
+		for i, item := range list {
+			begin := any(nil)
+			if at != nil {
+				begin = at[i]
+			}
+			if err := one(map[string]any{"text": item, "answer_start": begin}); err != nil {
+				return nil, nil, false, err
+			}
+		}
+	default:
+		text, single := scalar(v)
+		if !single {
+			return nil, nil, false, wrong("is", v)
+		}
+		if text == "" {
+			return nil, nil, false, nil
+		}
+		texts, starts = []string{text}, []any{nil}
+	}
+	return texts, starts, true, nil
+}
+
+// WordsInWindows tells of each word whether a window has a token of it.
+func (e *Example) WordsInWindows() []bool {
+	there := make([]bool, len(e.Words))
+	for _, window := range e.Windows {
+		for _, word := range window.Words {
+			if word >= 0 {
+				there[word] = true
+			}
+		}
+	}
+	return there
+}
+
+// TokensOf returns the tokens of the second text that stand for a part of it, End exclusive; none where some are not there.
+// White space, accents of their own and control characters at the part's ends, which tokenizers drop, are not looked for.
+func (e Encoding) TokensOf(part Span, text string) Span {
+	extract := text[part.Start:part.End]
+	dropped := func(r rune) bool { return unicode.IsSpace(r) || unicode.In(r, unicode.Mn, unicode.Cc, unicode.Cf) }
+	part.Start += len(extract) - len(strings.TrimLeftFunc(extract, dropped))
+	part.End -= len(extract) - len(strings.TrimRightFunc(extract, dropped))
+	var found Span
+	before, after := false, false // the window has tokens that begin at or before the part, end at or behind it
+	for i, o := range e.Offsets {
+		if e.Types[i] != 1 || o == (Span{}) {
+			continue
+		}
+		before, after = before || o.Start <= part.Start, after || o.End >= part.End
+		if o.End > part.Start && o.Start < part.End {
+			if found == (Span{}) {
+				found.Start = i
+			}
+			found.End = i + 1
+		}
+	}
+	if !before || !after {
+		return Span{}
+	}
+	return found
+}

@@ -1,0 +1,275 @@
+// Package config reads and writes experiment files. Of data it finds the files, and reads none.
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/encoders"
+	"github.com/jenga-nlp/jenga/fusion"
+	"github.com/jenga-nlp/jenga/heads"
+	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/plugin"
+	"github.com/jenga-nlp/jenga/tasks"
+)
+
+// Experiment is what an experiment file says, every default filled in, every path found.
+type Experiment struct {
+	Path        string // of the file
+	ProjectName string
+	Seed        uint64
+	Model       Model
+	Tokenizer   Tokenizer
+	Tasks       []Task
+	Training    Training
+
+	// Remarks say what has no effect, or another than its author may think, each with its place.
+	Remarks []string
+	// JengaNLP says that the file uses no key that Jenga-NLP has not: its num_labels are often wrong, and only
+	// remarked on.
+	JengaNLP bool
+}
+
+// Model is the model section.
+type Model struct {
+	BaseModel  File // folder or .onnx file of the weights; no name: from scratch
+	Dropout    float64
+	DropoutSet bool          // else the base model's own config holds
+	Freeze     string        // none | embeddings | all | a number of layers
+	LoRA       encoders.LoRA // of rank 0: none
+	Encoder    plugin.Choice[encoders.Site, encoders.Encoder]
+	Fusion     plugin.Choice[fusion.Site, fusion.Fusion]
+}
+
+// File is a path that an experiment file names. Name is "" where there is none.
+type File struct {
+	Name  string
+	Place plugin.Place
+}
+
+// Tokenizer is the tokenizer section.
+type Tokenizer struct {
+	MaxLength   int          // tokens of a text or pair, special ones included
+	LengthPlace plugin.Place // of MaxLength, or of the section where that is a default
+	// Of an encoder from scratch, zero where a base model has its own:
+	Type    string // wordpiece | words
+	Train   Vocabulary
+	Vectors File // of whole words, that the embeddings begin with; no name: they are drawn at random
+}
+
+// Vocabulary says how a tokenizer is trained.
+type Vocabulary struct {
+	VocabSize int  `yaml:"vocab_size" range:"[100,1000000]" doc:"tokens, special ones included; of words 30000 where it is not given"`
+	Lowercase bool `yaml:"lowercase" doc:"whether upper and lower case are one"`
+}
+
+// Task is one entry of tasks.
+type Task struct {
+	Name      string
+	Place     plugin.Place
+	Part      plugin.Choice[tasks.Site, tasks.Task]
+	Data      Data
+	Heads     []Head
+	Labels    []string                  // of all its heads that name none; nil: the data's
+	LabelMaps map[string]map[int]string // head → number in the data → label
+	Cut       corpus.Cut                // what becomes of long texts
+	Hides     bool                      // it hides tokens of its texts
+}
+
+// HeadNames lists the names of the task's heads.
+func (t Task) HeadNames() []string {
+	all := make([]string, len(t.Heads))
+	for i, h := range t.Heads {
+		all[i] = h.Name
+	}
+	return all
+}
+
+// Head is one entry of a task's heads.
+type Head struct {
+	Name      string
+	Place     plugin.Place
+	Part      plugin.Choice[heads.Site, heads.Head]
+	Weight    float64  // of its loss
+	NumLabels int      // 0: not given
+	Labels    []string // in the order of their numbers; nil: the task's
+}
+
+// learns is whether the head has a loss.
+func (h Head) learns() bool {
+	_, fitted := h.Part.Options.(heads.Fitted)
+	return !fitted
+}
+
+// Data says where a task's examples are. Where SameAs names a task, all but the fields of Format are that task's.
+type Data struct {
+	Train, Dev, Test File
+	Path             File // one file that Split divides, instead of the three
+	SameAs           string
+	Format           corpus.Format
+	Split            Split
+	SplitPlace       plugin.Place // zero where the file has no split
+	Limit            int          // how many training examples are used; 0: all
+}
+
+// Splits of a task's data.
+const (
+	Train = "train"
+	Dev   = "dev"
+	Test  = "test"
+)
+
+// File returns the file of a split, which has no name if none is given.
+func (d Data) File(split string) File {
+	switch split {
+	case Train:
+		return d.Train
+	case Dev:
+		return d.Dev
+	case Test:
+		return d.Test
+	}
+	panic(fmt.Sprintf("config: no split %q", split))
+}
+
+// Split says what is taken from the training examples. Below 1 it is a share, from 1 on a number of examples; 0 is none.
+type Split struct {
+	Dev  float64 `yaml:"dev" range:"[0,)"`
+	Test float64 `yaml:"test" range:"[0,)"`
+	Seed uint64  `yaml:"seed" range:"[0,)"`
+	By   string  `yaml:"by"` // field of which examples with the same value stay together; "": each goes by itself
+}
+
+// Groups divides the tasks by the texts they read, and lists the numbers of each group's tasks: a task that says same_as
+// belongs to the group of the task it names.
+func (e *Experiment) Groups() [][]int {
+	var groups [][]int
+	of := map[string]int{} // task name → its group
+	for len(of) < len(e.Tasks) {
+		for i, task := range e.Tasks {
+			if _, done := of[task.Name]; done {
+				continue
+			}
+			g, follows := of[task.Data.SameAs]
+			switch {
+			case follows:
+				groups[g] = append(groups[g], i)
+			case task.Data.SameAs == "":
+				g = len(groups)
+				groups = append(groups, []int{i})
+			default:
+				continue // the task it follows has no group yet
+			}
+			of[task.Name] = g
+		}
+	}
+	return groups
+}
+
+// Training is the training section.
+type Training struct {
+	LearningRate              float64      `yaml:"learning_rate" range:"(0,)"` // at its highest
+	WeightDecay               float64      `yaml:"weight_decay" range:"[0,)"`
+	BatchSize                 int          `yaml:"batch_size" range:"[1,)"`   // texts
+	BatchPlace                plugin.Place `yaml:"-"`                         // of BatchSize, or of the section where that is a default
+	BatchTokens               int          `yaml:"batch_tokens" range:"[0,)"` // tokens a batch may hold; 0: any number
+	NumEpochs                 int          `yaml:"num_epochs" range:"[1,)"`
+	WarmupSteps               int          `yaml:"warmup_steps" range:"[0,)"`  // overrules WarmupRatio
+	WarmupRatio               float64      `yaml:"warmup_ratio" range:"[0,1]"` // share of all steps
+	MaxGradNorm               float64      `yaml:"max_grad_norm" range:"[0,)"` // 0: gradients are not cut
+	GradientAccumulationSteps int          `yaml:"gradient_accumulation_steps" range:"[1,)"`
+	Precision                 string       `yaml:"precision" choice:"float32|bf16" doc:"of the encoder's products while it learns; sums and all else are float32"`
+	PrecisionPlace            plugin.Place `yaml:"-"` // of Precision, or of the section where that is a default
+	Recompute                 bool         `yaml:"recompute" doc:"whether the encoder keeps little of a batch and computes the rest again: less memory, more time"`
+
+	Sampling  plugin.Choice[multitask.SamplerSite, multitask.Sampler]     `yaml:"-"`
+	Weighting plugin.Choice[multitask.WeightingSite, multitask.Weighting] `yaml:"-"`
+
+	EvalStrategy          string  `yaml:"eval_strategy" choice:"epoch|steps|no"`
+	EvalSteps             int     `yaml:"eval_steps" range:"[1,)"` // between evaluations, where the strategy is steps
+	SaveStrategy          string  `yaml:"save_strategy" choice:"epoch|steps|no"`
+	LoadBestModelAtEnd    bool    `yaml:"load_best_model_at_end"`
+	MetricForBestModel    string  `yaml:"metric_for_best_model"`
+	GreaterIsBetter       bool    `yaml:"greater_is_better"`
+	EarlyStoppingPatience int     `yaml:"early_stopping_patience" range:"[0,)"` // evaluations; 0: never
+	OutputDir             string  `yaml:"-"`                                    // run folder; "": runs/PROJECT_NAME
+	CacheMemory           int     `yaml:"cache_memory" range:"[0,16777216]" doc:"MiB of a frozen encoder's states that memory keeps, so that each text is encoded once"`
+	NoCacheFile           bool    `yaml:"-"` // cache_file: false: what is beyond CacheMemory is encoded each time
+	CacheFolder           string  `yaml:"-"` // of the file for what is beyond CacheMemory; "": the run folder
+	Device                string  `yaml:"device"`
+	Logging               Logging `yaml:"logging"`
+	LoggingSteps          int     `yaml:"logging_steps" range:"[1,)"`
+}
+
+// Logging is where Jenga-NLP sends its figures.
+type Logging struct {
+	Service        string `yaml:"service"`
+	ExperimentName string `yaml:"experiment_name"`
+	TrackingURI    string `yaml:"tracking_uri"`
+}
+
+// Read reads an experiment file. Each of sets, KEY=VALUE, overrules it: training.num_epochs=1,
+// tasks.intent.heads.intent.type=linear. The error lists all that is wrong with both.
+//
+// Paths are relative to the file, in sets to the working directory. Data that is not there is looked up below
+// $JENGA_DATA, a base model below $JENGA_MODELS and in the hub's local cache.
+func Read(path string, sets []string) (*Experiment, error) { return read(path, sets, true) }
+
+// ReadTrained reads the experiment file of a trained run. The data it was trained on may be gone.
+func ReadTrained(path string) (*Experiment, error) { return read(path, nil, false) }
+
+func read(path string, sets []string, files bool) (*Experiment, error) {
+	data, err := readStart(path)
+	if err != nil {
+		return nil, err
+	}
+	return decode(path, data, sets, files)
+}
+
+// decode makes an experiment of what a file at path holds. files says that the files it names must be there.
+func decode(path string, data []byte, sets []string, files bool) (*Experiment, error) {
+	d := decoding{e: &Experiment{Path: path}, files: files}
+	root := plugin.Parse(path, data, &d.mistakes)
+	if root == nil {
+		return nil, d.mistakes.Err()
+	}
+	for _, set := range sets {
+		override(root, set, &d.mistakes)
+	}
+	d.experiment(root)
+	if err := d.mistakes.Err(); err != nil {
+		return nil, err
+	}
+	return d.e, nil
+}
+
+// readStart reads a file, of an endless one enough for Parse to refuse it.
+func readStart(path string) ([]byte, error) {
+	const enough = 16 << 20 // bytes
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s: no such file", path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, enough))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, pathless(err))
+	}
+	return data, nil
+}
+
+// pathless takes the path from an error of package os, for messages that name it themselves.
+func pathless(err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	return err
+}

@@ -1,0 +1,321 @@
+package config
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/jenga-nlp/jenga/encoders"
+	"github.com/jenga-nlp/jenga/experiments/internal/sample"
+	"github.com/jenga-nlp/jenga/experiments/runfolder"
+	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/nn"
+	"github.com/jenga-nlp/jenga/plugin"
+	"github.com/jenga-nlp/jenga/tasks"
+)
+
+// supportDesk is two tasks on the same texts, with values of all sections given.
+const supportDesk = `
+project_name: support-desk
+seed: 7
+model:
+  base_model: models/distil
+  dropout: 0.2
+  freeze: 2
+  fusion: {type: attention, hidden_size: 64, scale: residual}
+tokenizer: {max_length: 64, truncation: true}
+tasks:
+  - name: intent
+    type: classification
+    data: {train: data/train.csv, dev: data/dev.csv, text: utterance, header: false, columns: [label, utterance], delimiter: ";", encoding: latin1}
+    labels: [music, film, 3]
+    heads:
+      - {name: intent, weight: 0.5}
+      - {name: urgency, type: mlp, labels: [low, high], num_labels: 2, dropout: 0.3}
+  - name: slots
+    type: ner
+    data: {same_as: intent, tags: slots}
+training:
+  learning_rate: 5e-5
+  num_epochs: 2
+  sampling: uniform
+  weighting: {type: fixed}
+  metric_for_best_model: eval_slots_slots_f1
+  output_dir: runs/desk
+`
+
+func supportDeskFolder(t testing.TB) string {
+	return sample.Folder(t, map[string]string{"exp.yaml": supportDesk}, "models/distil/config.json", "data/train.csv", "data/dev.csv")
+}
+
+func mustRead(t testing.TB, path string, sets ...string) *Experiment {
+	t.Helper()
+	e, err := Read(path, sets)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+func TestReadGivesEveryValue(t *testing.T) {
+	dir := supportDeskFolder(t)
+	e := mustRead(t, filepath.Join(dir, "exp.yaml"))
+	if len(e.Remarks) > 0 || e.JengaNLP {
+		t.Errorf("remarks %q, of Jenga-NLP's shape %v; want none", e.Remarks, e.JengaNLP)
+	}
+	if e.ProjectName != "support-desk" || e.Seed != 7 {
+		t.Errorf("project_name %q, seed %d", e.ProjectName, e.Seed)
+	}
+	m := e.Model
+	if m.BaseModel.Name != filepath.Join(dir, "models/distil") || m.Dropout != 0.2 || !m.DropoutSet || m.Freeze != "2" || m.Encoder.Type != "transformer" || m.Fusion.Type != "attention" {
+		t.Errorf("model %+v", m)
+	}
+	if got, want := e.Tokenizer, (Tokenizer{MaxLength: 64, LengthPlace: plugin.Place{File: e.Path, Line: 9, Col: 25}}); got != want {
+		t.Errorf("tokenizer %+v, want %+v", got, want)
+	}
+	intent, slots := e.Tasks[0], e.Tasks[1]
+	if intent.Name != "intent" || intent.Part.Type != "classification" || !slices.Equal(intent.Labels, []string{"music", "film", "3"}) {
+		t.Errorf("first task %+v", intent)
+	}
+	if h := intent.Heads[0]; h.Name != "intent" || h.Part.Type != "linear" || h.Weight != 0.5 {
+		t.Errorf("first head %+v", h)
+	}
+	if h := intent.Heads[1]; h.Part.Type != "mlp" || h.Weight != 1 || h.NumLabels != 2 || !slices.Equal(h.Labels, []string{"low", "high"}) {
+		t.Errorf("second head %+v", h)
+	}
+	if len(slots.Heads) != 1 || slots.Heads[0].Name != "slots" || slots.Heads[0].Part.Type != "linear" {
+		t.Errorf("a task without heads has %+v, want one linear head with the task's name", slots.Heads)
+	}
+	d := slots.Data
+	if d.SameAs != "intent" || d.Train != intent.Data.Train || d.File(Dev) != intent.Data.Dev || d.Split != (Split{}) {
+		t.Errorf("data of the second task %+v, want the files of the first", d)
+	}
+	if want := map[string]string{"text": "utterance", "tags": "slots"}; !reflect.DeepEqual(d.Format.Fields, want) || d.Format.Delimiter != ";" || !d.Format.NoHeader {
+		t.Errorf("format of the second task %+v, want the first's with fields %v", d.Format, want)
+	}
+	r := e.Training
+	if r.LearningRate != 5e-5 || r.NumEpochs != 2 || r.BatchSize != 16 || r.Sampling.Type != "uniform" || r.MetricForBestModel != "eval_slots_slots_f1" || !r.GreaterIsBetter {
+		t.Errorf("training %+v", r)
+	}
+}
+
+func TestDefaults(t *testing.T) {
+	dir := sample.Folder(t, map[string]string{"claims.yaml": `
+model: {encoder: {type: transformer}}
+tasks: [{name: kind, type: classification, data: {train: train.jsonl}}]
+`}, "train.jsonl")
+	e := mustRead(t, filepath.Join(dir, "claims.yaml"))
+	if e.ProjectName != "claims" || e.Seed != 42 {
+		t.Errorf("project_name %q, seed %d; want the file's name and 42", e.ProjectName, e.Seed)
+	}
+	if got, want := e.Tokenizer, (Tokenizer{MaxLength: 128, LengthPlace: plugin.Place{File: e.Path, Line: 2, Col: 1}, Type: WordPieces, Train: Vocabulary{VocabSize: 8000, Lowercase: true}}); got != want {
+		t.Errorf("tokenizer %+v, want %+v", got, want)
+	}
+	if !e.Model.DropoutSet || e.Model.Dropout != 0.1 || e.Model.Freeze != "none" || e.Model.Fusion.Type != "none" {
+		t.Errorf("model %+v", e.Model)
+	}
+	if got, want := e.Tasks[0].Data.Split, (Split{Dev: 0.1, Seed: 42}); got != want {
+		t.Errorf("split %+v, want %+v", got, want)
+	}
+	training := e.Training
+	training.BatchPlace, training.PrecisionPlace = plugin.Place{}, plugin.Place{}
+	training.Sampling, training.Weighting = plugin.Choice[multitask.SamplerSite, multitask.Sampler]{}, plugin.Choice[multitask.WeightingSite, multitask.Weighting]{}
+	want := Training{
+		LearningRate: 2e-5, WeightDecay: 0.01, BatchSize: 16, NumEpochs: 3, MaxGradNorm: 1, GradientAccumulationSteps: 1, Precision: "float32", EvalStrategy: "epoch",
+		EvalSteps: 500, SaveStrategy: "epoch", LoadBestModelAtEnd: true, MetricForBestModel: "eval_overall", GreaterIsBetter: true, CacheMemory: 2048, Device: "auto", LoggingSteps: 10,
+	}
+	if training != want || e.Training.Sampling.Type != "proportional" || e.Training.Weighting.Type != "fixed" {
+		t.Errorf("training\n     %+v\nwant %+v", training, want)
+	}
+}
+
+// plain returns e without places, with absolute paths.
+func plain(t *testing.T, e *Experiment) Experiment {
+	t.Helper()
+	c := *e
+	c.Path, c.Remarks = "", nil
+	file := func(f *File) {
+		f.Place = plugin.Place{}
+		if f.Name != "" {
+			f.Name = absolute(t, f.Name)
+		}
+	}
+	file(&c.Model.BaseModel)
+	c.Tokenizer.LengthPlace = plugin.Place{}
+	c.Model.Encoder.Place, c.Model.Fusion.Place = plugin.Place{}, plugin.Place{}
+	c.Training.Sampling.Place, c.Training.Weighting.Place, c.Training.BatchPlace = plugin.Place{}, plugin.Place{}, plugin.Place{}
+	c.Training.PrecisionPlace = plugin.Place{}
+	if c.Training.OutputDir != "" {
+		c.Training.OutputDir = absolute(t, c.Training.OutputDir)
+	}
+	c.Tasks = slices.Clone(c.Tasks)
+	for i := range c.Tasks {
+		task := &c.Tasks[i]
+		task.Place, task.Part.Place, task.Data.SplitPlace = plugin.Place{}, plugin.Place{}, plugin.Place{}
+		for _, f := range []*File{&task.Data.Train, &task.Data.Dev, &task.Data.Test, &task.Data.Path} {
+			file(f)
+		}
+		task.Heads = slices.Clone(task.Heads)
+		for h := range task.Heads {
+			task.Heads[h].Place, task.Heads[h].Part.Place = plugin.Place{}, plugin.Place{}
+		}
+	}
+	return c
+}
+
+func absolute(t *testing.T, path string) string {
+	t.Helper()
+	path, err := filepath.Abs(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestWrittenFileReadsAlike(t *testing.T) {
+	dir := supportDeskFolder(t)
+	os.WriteFile(filepath.Join(dir, "jenga.yaml"), []byte(jengaNLPFile), 0o666)
+	os.WriteFile(filepath.Join(dir, "scratch.yaml"), []byte(`
+model: {encoder: {type: transformer, layers: 2}, fusion: attention}
+tokenizer: {train: {vocab_size: 500, lowercase: no}}
+tasks:
+  - name: kind
+    type: classification
+    data: {path: data/train.csv, split: {dev: 100, test: 0.25, seed: 3}, limit: 50, label: kind, labels: {"2 b": second}, quote: none}
+    heads: [{name: "no"}, {name: 2 b}]
+    label_maps: {"no": {0: "yes", 1: "~", 10: "a: b"}}
+  - {name: all, type: tagging, data: {train: data/train.csv, split: {dev: 0}, tags: {all: t}}}
+  - {name: answer, type: question_answering, long: truncate, data: {train: data/train.csv}}
+  - {name: other answer, type: question_answering, stride: 20, data: {train: data/train.csv}}
+  - {name: whole, type: classification, long: windows, data: {train: data/train.csv}}
+`), 0o666)
+	for _, file := range []string{"exp.yaml", "scratch.yaml", "jenga.yaml"} {
+		e := mustRead(t, filepath.Join(dir, file))
+		run := filepath.Join(t.TempDir(), "runs", "desk")
+		if err := os.MkdirAll(run, 0o777); err != nil {
+			t.Fatal(err)
+		}
+		written, err := os.Create(filepath.Join(run, "experiment.yaml"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := e.Write(written, run); err != nil {
+			t.Fatal(err)
+		}
+		if err := written.Close(); err != nil {
+			t.Fatal(err)
+		}
+		again := mustRead(t, written.Name())
+
+		want, got := plain(t, e), plain(t, again)
+		want.JengaNLP = false // it has our keys now
+		for i := range want.Tasks {
+			for h := range want.Tasks[i].Heads {
+				if e.JengaNLP {
+					want.Tasks[i].Heads[h].NumLabels = 0
+				}
+			}
+		}
+		if !reflect.DeepEqual(got, want) {
+			text, _ := os.ReadFile(written.Name())
+			t.Errorf("%s is written as\n%sand reads\n     %+v\nwant %+v", file, text, got, want)
+		}
+	}
+}
+
+func TestTooLargeOrMissingFiles(t *testing.T) {
+	dir := sample.Folder(t, map[string]string{"nested.yaml": "model: " + strings.Repeat("[", 10<<20)})
+	nested := filepath.Join(dir, "nested.yaml")
+	for path, want := range map[string]string{
+		nested:                             nested + ": 10485767 bytes; an experiment file has at most 1048576",
+		filepath.Join(dir, "nowhere.yaml"): filepath.Join(dir, "nowhere.yaml") + ": no such file",
+		dir:                                dir + ": is a directory",
+	} {
+		if _, err := Read(path, nil); err == nil || err.Error() != want {
+			t.Errorf("Read: %v, want %s", err, want)
+		}
+	}
+}
+
+func TestChoicesBuild(t *testing.T) {
+	dir := supportDeskFolder(t)
+	file := filepath.Join(dir, "exp.yaml")
+	e := mustRead(t, file)
+	if _, err := e.Tasks[1].Part.Build(tasks.Site{Name: "slots", Heads: []string{"slots"}, Split: splitBlanks}); err != nil {
+		t.Error(err)
+	}
+	sample.Write(t, file, strings.Replace(supportDesk, "base_model: models/distil", "encoder: {type: transformer, max_positions: 9}", 1))
+	_, err := mustRead(t, file).Model.Encoder.Build(encoders.Site{MaxLength: 64, Vocabulary: 10, Params: nn.NewParams(1)})
+	if want := file + `:5:12: encoder "transformer": max_positions is 9, but max_length is 64`; err == nil || err.Error() != want {
+		t.Errorf("Build: %v, want %s", err, want)
+	}
+}
+
+func FuzzRead(f *testing.F) {
+	f.Add([]byte(supportDesk), "training.num_epochs=1")
+	f.Add([]byte(jengaNLPFile), "tasks.calls.heads.tone.type=mlp")
+	bad, err := filepath.Glob("testdata/bad/*.yaml")
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, path := range bad {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data, "model.fusion=none")
+	}
+	f.Fuzz(func(t *testing.T, data []byte, set string) {
+		e, err := decode("exp.yaml", data, []string{set}, false)
+		if err != nil {
+			return
+		}
+		var first, second strings.Builder
+		if err := e.Write(&first, "."); err != nil {
+			t.Fatal(err)
+		}
+		again, err := decode("exp.yaml", []byte(first.String()), nil, false)
+		if err != nil {
+			t.Fatalf("what was written as\n%s\nis not read: %v", first.String(), err)
+		}
+		if err := again.Write(&second, "."); err != nil {
+			t.Fatal(err)
+		}
+		if first.String() != second.String() {
+			t.Errorf("written as\n%s\nand then as\n%s", first.String(), second.String())
+		}
+	})
+}
+
+func TestCacheFileIsAFolderOrTrueOrFalse(t *testing.T) {
+	path := sample.Small(t, "")
+	folder := filepath.Dir(path)
+	for _, test := range []struct {
+		value, folder string
+		none          bool
+	}{
+		{"true", "", false},
+		{"false", "", true},
+		{folder, folder, false},
+	} {
+		e, err := Read(path, []string{"training.cache_file=" + test.value})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 2 { // as it is read, and as it is read again from what a run folder has of it
+			if e.Training.CacheFolder != test.folder || e.Training.NoCacheFile != test.none {
+				t.Errorf("cache_file: %s is folder %q, none: %v", test.value, e.Training.CacheFolder, e.Training.NoCacheFile)
+			}
+			var text strings.Builder
+			if err := e.Write(&text, folder); err != nil {
+				t.Fatal(err)
+			}
+			if e, err = decode(filepath.Join(folder, runfolder.ExperimentFile), []byte(text.String()), nil, true); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}

@@ -1,0 +1,141 @@
+package config
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/jenga-nlp/jenga/experiments/internal/sample"
+)
+
+// jengaNLPFile has the shape that Jenga-NLP's files have, and no key of ours.
+const jengaNLPFile = `
+training:
+  output_dir: ./results
+  learning_rate: 2.0e-5
+  batch_size: 8
+  num_epochs: 4
+  weight_decay: 0.01
+  warmup_steps: 100
+  eval_strategy: "epoch"
+  save_strategy: "epoch"
+  load_best_model_at_end: true
+  metric_for_best_model: eval_overall_f1
+  greater_is_better: true
+  early_stopping_patience: 2
+  device: cuda
+  logging: {service: mlflow, experiment_name: calls, tracking_uri: "http://localhost:5000"}
+project_name: Call Center
+model:
+  base_model: models/distil
+  dropout: 0.1
+  backbone_type: text
+  fusion: {type: attention, hidden_size: 768}
+tokenizer: {max_length: 256, padding: max_length, truncation: true, pad_token_id: 0}
+tasks:
+  - name: calls
+    type: single_head_single_label_classification
+    data_path: data/train.csv
+    heads:
+      - {name: tone, num_labels: 7, weight: 1.0}
+      - {name: outcome, num_labels: 2, weight: 0.5}
+    labels: null
+    label_maps: {tone: {0: calm, 1: tense, 2: angry}}
+  - name: names
+    type: ner
+    data_path: data/dev.csv
+    labels: [O, B-PER, I-PER]
+    label_maps: null
+    heads: [{name: names, num_labels: 5, weight: 1.0}]
+`
+
+func TestJengaNLPFile(t *testing.T) {
+	dir := supportDeskFolder(t)
+	file := filepath.Join(sample.Folder(t, map[string]string{}), "calls.yaml")
+	sample.Write(t, file, strings.NewReplacer("models/", dir+"/models/", "data/", dir+"/data/").Replace(jengaNLPFile))
+	e := mustRead(t, file)
+	if !e.JengaNLP {
+		t.Error("it is not known as a file of Jenga-NLP's")
+	}
+	calls := e.Tasks[0]
+	if calls.Part.Type != "classification" || calls.Heads[1].Part.Type != "linear" || calls.LabelMaps["tone"][2] != "angry" {
+		t.Errorf("task calls is %+v", calls)
+	}
+	if want := (Split{Dev: 0.2, Seed: 42}); calls.Data.Split != want || calls.Data.Path.Name != filepath.Join(dir, "data/train.csv") {
+		t.Errorf("data %+v, want a split of %+v", calls.Data, want)
+	}
+	if e.Training.OutputDir != filepath.Join(filepath.Dir(file), "results") {
+		t.Errorf("output_dir %q", e.Training.OutputDir)
+	}
+	var remarks []string
+	for _, r := range e.Remarks {
+		remarks = append(remarks, strings.TrimPrefix(r, file))
+	}
+	want := []string{
+		`:23:39: padding has no effect: nothing is padded`,
+		`:23:83: pad_token_id has no effect: nothing is padded`,
+		`:29:9: task "calls": head "tone": num_labels is 7, but label_maps has 3: they count`,
+		`:38:13: task "names": head "names": num_labels is 5, but the task's labels has 3: they count`,
+		`:15:11: device "cuda" is not used: the CPU is`,
+		`:16:12: logging service "mlflow" is not there: figures go to the run folder's metrics.jsonl`,
+	}
+	if !slices.Equal(remarks, want) {
+		t.Errorf("remarks\n%s\nwant\n%s", strings.Join(remarks, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+func TestWhatIsAskedOfCheckpointsAndHasNoEffectIsRemarkedOn(t *testing.T) {
+	file := filepath.Join(supportDeskFolder(t), "exp.yaml")
+	for _, test := range []struct {
+		sets []string
+		want []string
+	}{
+		{nil, nil},
+		{[]string{"training.save_strategy=epoch", "training.load_best_model_at_end=true"}, nil},
+		{[]string{"training.eval_strategy=steps", "training.save_strategy=steps"}, nil},
+		{[]string{"training.eval_strategy=no"}, nil},
+		{[]string{"training.eval_strategy=no", "training.save_strategy=no", "training.load_best_model_at_end=false"}, nil},
+		{[]string{"training.save_strategy=no"}, []string{"save_strategy: no has no effect: each evaluation saves the model, eval_strategy: epoch says when"}},
+		{[]string{"training.eval_strategy=no", "training.save_strategy=epoch"}, []string{"save_strategy: epoch has no effect: without evaluations the model is saved once, at the end"}},
+		{[]string{"training.load_best_model_at_end=false"}, []string{"load_best_model_at_end: false has no effect: a run answers by its best model; its folder last holds the last"}},
+	} {
+		e := mustRead(t, file, test.sets...)
+		var got []string
+		for _, remark := range e.Remarks {
+			_, what, _ := strings.Cut(strings.TrimPrefix(remark, "--set "), ": ")
+			got = append(got, what)
+		}
+		if !slices.Equal(got, test.want) {
+			t.Errorf("%q: remarks %q, want %q", test.sets, got, test.want)
+		}
+
+		var text strings.Builder // what a run has of it is remarked on alike
+		if err := e.Write(&text, filepath.Dir(file)); err != nil {
+			t.Fatal(err)
+		}
+		again, err := decode(file, []byte(text.String()), nil, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(again.Remarks) != len(e.Remarks) {
+			t.Errorf("%q: written and read again: remarks %q", test.sets, again.Remarks)
+		}
+	}
+}
+
+func TestAnyKeyOfOursIsNotJengaNLP(t *testing.T) {
+	dir := supportDeskFolder(t)
+	sample.Write(t, filepath.Join(dir, "calls.yaml"), jengaNLPFile)
+	for _, set := range []string{"seed=42", "model.freeze=none", "model.fusion.scale=exact", "tasks.calls.heads.tone.type=linear", "tokenizer.max_length=9", "training.max_grad_norm=1"} {
+		e, err := Read(filepath.Join(dir, "calls.yaml"), []string{set})
+		switch {
+		case set == "tokenizer.max_length=9":
+			if err != nil || !e.JengaNLP {
+				t.Errorf("with %s: %v; want a file of Jenga-NLP's", set, err)
+			}
+		case err == nil || !strings.Contains(err.Error(), `num_labels is 7, but label_maps has 3; leave one of them out`):
+			t.Errorf("with %s: %v; want num_labels to be a mistake", set, err)
+		}
+	}
+}

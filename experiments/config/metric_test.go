@@ -1,0 +1,67 @@
+package config
+
+import (
+	"maps"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/jenga-nlp/jenga/experiments/report"
+	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/tasks"
+)
+
+// What a file may choose the best model by is what evaluations have, name by name.
+func TestMetricsAreThoseOfEvaluations(t *testing.T) {
+	file := filepath.Join(supportDeskFolder(t), "exp.yaml")
+	for _, sets := range [][]string{
+		nil,
+		{"tasks.slots.data={train: data/train.csv, tags: slots}"},
+		{"tasks=[{name: words, type: tagging, data: {train: data/train.csv}}]", "training.metric_for_best_model=eval_words_loss"},
+		{"tasks=[{name: mood, type: classification, data: {train: data/train.csv}}, {name: odd, type: anomaly, data: {same_as: mood}, heads: [{name: pattern, type: attention_pattern}]}]", "training.metric_for_best_model=eval_odd_pattern_auroc"},
+		{"tasks=[{name: mood, type: classification, data: {train: data/train.csv}}, {name: much, type: regression, data: {same_as: mood}}]", "training.metric_for_best_model=eval_much_much_mae"},
+	} {
+		t.Chdir(filepath.Dir(file))
+		e := mustRead(t, file, sets...)
+		var groups []multitask.GroupScore
+		for _, texts := range e.Groups() {
+			groups = append(groups, scoreOfNothing(t, e, texts))
+		}
+		d := decoding{e: e}
+		names, _ := d.metrics()
+		got := slices.Sorted(slices.Values(names))
+		want := slices.Sorted(maps.Keys(report.Figures(groups)))
+		if !slices.Equal(got, want) || !d.mistakes.None() {
+			t.Errorf("with %q a file may name\n%q\nan evaluation has\n%q", sets, got, want)
+		}
+	}
+}
+
+func scoreOfNothing(t *testing.T, e *Experiment, numbers []int) multitask.GroupScore {
+	t.Helper()
+	var group multitask.GroupScore
+	exact := 0
+	for _, number := range numbers {
+		task := e.Tasks[number]
+		part, err := task.Part.Build(tasks.Site{Name: task.Name, Heads: task.HeadNames(), Split: splitBlanks})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := multitask.TaskScore{Task: task.Name}
+		for _, head := range task.Heads {
+			score := multitask.HeadScore{Head: head.Name, Metrics: part.Judge(nil, nil)}
+			if head.Part.Type != "attention_pattern" { // which learns nothing
+				score.Loss.Units = 1
+			}
+			s.Heads = append(s.Heads, score)
+			if task.Part.Type != "anomaly" && task.Part.Type != "regression" { // whose numbers are near or far
+				exact++
+			}
+		}
+		group.Tasks = append(group.Tasks, s)
+	}
+	if exact > 1 {
+		group.AllRight = new(float64)
+	}
+	return group
+}

@@ -1,0 +1,228 @@
+package dataset
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/outputs"
+	"github.com/jenga-nlp/jenga/plugin"
+	"github.com/jenga-nlp/jenga/tasks"
+)
+
+// reader reads the data of an experiment's tasks.
+type reader struct {
+	e        *config.Experiment
+	kinds    []tasks.Task // of e.Tasks
+	mistakes *plugin.Mistakes
+	remarks  []string
+}
+
+// read fills in a group's examples of splits, as far as the experiment names files for them or takes them from the
+// training file.
+func (r *reader) read(texts *Group, splits ...string) {
+	first := r.e.Tasks[texts.Tasks[0]]
+	own := map[string]config.File{config.Dev: first.Data.Dev, config.Test: first.Data.Test}
+	divided := map[string][]*corpus.Example{}
+	for _, split := range splits {
+		if file := own[split]; file.Name != "" {
+			texts.Examples[split] = r.file(texts, file)
+			continue
+		}
+		if split == config.Dev && first.Data.Split.Dev == 0 || split == config.Test && first.Data.Split.Test == 0 {
+			continue
+		}
+		if len(divided) == 0 {
+			divided = r.divide(first, r.file(texts, trainingFile(first.Data)), splits)
+		}
+		if examples := divided[split]; examples != nil {
+			texts.Examples[split] = examples
+		}
+	}
+}
+
+// trainingFile is the file that training examples come from.
+func trainingFile(d config.Data) config.File {
+	if d.Path.Name != "" {
+		return d.Path
+	}
+	return d.Train
+}
+
+// divide takes the splits that have no file of their own from the examples of the training file, and says so of those that
+// are asked for.
+func (r *reader) divide(task config.Task, all []*corpus.Example, asked []string) map[string][]*corpus.Example {
+	d := task.Data
+	parts := map[string][]*corpus.Example{config.Train: all}
+	take := func(split string, share float64) {
+		if n := count(share, len(all)); n > 0 {
+			if d.Split.By != "" {
+				parts[config.Train], parts[split] = corpus.SplitGroups(parts[config.Train], n, d.Split.Seed)
+				if len(parts[split]) == 0 {
+					r.mistakes.Add(cmp.Or(d.SplitPlace, trainingFile(d).Place), "task %q: data: split: by: %s leaves none of the %d examples of %s for %s: it has one value alone; name another field",
+						task.Name, d.Split.By, len(parts[config.Train]), trainingFile(d).Name, split)
+				}
+			} else {
+				parts[config.Train], parts[split] = corpus.SplitN(parts[config.Train], n, d.Split.Seed)
+			}
+			if slices.Contains(asked, split) {
+				r.remarks = append(r.remarks, fmt.Sprintf("task %q has no %s file: %d of the %d examples of %s are taken (seed %d)", task.Name, split, len(parts[split]), len(all), trainingFile(d).Name, d.Split.Seed))
+			}
+		}
+	}
+	if d.Test.Name == "" {
+		take(config.Test, d.Split.Test)
+	}
+	if d.Dev.Name == "" {
+		take(config.Dev, d.Split.Dev)
+	}
+	if len(parts[config.Train]) == 0 && len(all) > 0 { // else why is said
+		r.mistakes.Add(cmp.Or(d.SplitPlace, trainingFile(d).Place), "task %q: data: split: {dev: %v, test: %v} of the %d examples of %s leaves none to train on; take fewer",
+			task.Name, d.Split.Dev, d.Split.Test, len(all), trainingFile(d).Name)
+	}
+	if d.Limit > 0 && d.Limit < len(parts[config.Train]) {
+		parts[config.Train] = parts[config.Train][:d.Limit]
+	}
+	return parts
+}
+
+// count is how many of n examples a Split's figure asks for.
+func count(share float64, n int) int {
+	if share >= 1 {
+		return min(int(share), n)
+	}
+	return int(math.Round(share * float64(n)))
+}
+
+// file makes examples of a file's records, with the targets of all tasks of the group; nil where one is wrong. The file is
+// read once: it may be a pipe.
+func (r *reader) file(texts *Group, path config.File) []*corpus.Example {
+	first := r.e.Tasks[texts.Tasks[0]]
+	format := first.Data.Format
+	format.Fields = nil // each task has its own
+	records, err := corpus.Open(path.Name, format)
+	if err != nil {
+		r.mistakes.Add(path.Place, "task %q: %w", first.Name, err)
+		return nil
+	}
+	examples := make([]*corpus.Example, len(records))
+	wrong := false
+	for _, number := range texts.Tasks {
+		task := r.e.Tasks[number]
+		own, err := task.Data.Format.Rename(path.Name, records)
+		if err != nil {
+			r.mistakes.Add(path.Place, "task %q: %w", task.Name, err)
+			return nil
+		}
+		if _, known := texts.first[number]; !known && len(own) > 0 {
+			texts.first[number] = own[0]
+		}
+		if surveyor, ok := r.kinds[number].(tasks.Surveyor); ok {
+			surveyor.Survey(own)
+		}
+		for i, record := range own {
+			example, err := r.example(number, record)
+			if err != nil {
+				r.mistakes.Append(ofTask(task.Name, record.Place, err))
+				wrong = true
+				continue
+			}
+			if examples[i] == nil {
+				examples[i] = &example
+				continue
+			}
+			if what := different(example, *examples[i]); what != "" {
+				r.mistakes.Append(fmt.Errorf("%s: task %q: its %s are not those of task %q, which same_as gives it; leave text, pair, words, question and context out of its data, or give it files of its own", record.Place, task.Name, what, first.Name))
+				return nil // other records would say the same
+			}
+			examples[i].Targets = append(examples[i].Targets, example.Targets...)
+			if examples[i].Words == nil {
+				examples[i].Words = example.Words
+			}
+		}
+	}
+	if wrong {
+		return nil
+	}
+	return examples
+}
+
+// ofTask puts the name of a task behind the place that an error of one of its records begins with.
+func ofTask(task string, at corpus.Place, err error) error {
+	what, _ := strings.CutPrefix(err.Error(), at.String()+": ")
+	return fmt.Errorf("%s: task %q: %s", at, task, what)
+}
+
+// different names what an example has otherwise than another that was made of the same record, "" for nothing.
+func different(a, b corpus.Example) string {
+	switch {
+	case a.Text != b.Text:
+		return "texts"
+	case a.Pair != b.Pair || a.Paired != b.Paired:
+		return "pairs"
+	case a.Words != nil && b.Words != nil && !slices.Equal(a.Words, b.Words):
+		return "words"
+	}
+	return ""
+}
+
+// example makes what a task asks about of a record.
+func (r *reader) example(number int, record corpus.Record) (corpus.Example, error) {
+	task := r.e.Tasks[number]
+	example, err := r.kinds[number].Example(record)
+	if err != nil {
+		return example, err
+	}
+	if by := task.Data.Split.By; by != "" && task.Data.SameAs == "" {
+		var named bool
+		if example.Group, named, err = record.String(by); err == nil && !named {
+			err = fmt.Errorf("%s: no field %q, which split: by names", record.Place, by)
+		}
+		if err != nil {
+			return example, err
+		}
+	}
+	r.rename(task, r.kinds[number].Output(), example.Targets)
+	return example, nil
+}
+
+// rename gives targets the names that label_maps has for their numbers.
+func (r *reader) rename(task config.Task, kind *outputs.Kind, targets []corpus.Target) {
+	for h := range targets {
+		names := task.LabelMaps[task.Heads[h].Name]
+		if names == nil && kind.ByNumber(targets[h]) {
+			names = byNumber(task, task.Heads[h])
+		}
+		if names == nil {
+			continue
+		}
+		kind.Names(targets[h], func(name *string) { *name = renamed(names, *name) })
+	}
+}
+
+// byNumber are the labels that a list of 0 and 1 numbers, where the experiment names them in order.
+func byNumber(t config.Task, head config.Head) map[int]string {
+	labels := head.Labels
+	if labels == nil {
+		labels = t.Labels
+	}
+	names := map[int]string{}
+	for i, label := range labels {
+		names[i] = label
+	}
+	return names
+}
+
+func renamed(names map[int]string, label string) string {
+	if n, err := strconv.Atoi(label); err == nil {
+		if name, ok := names[n]; ok {
+			return name
+		}
+	}
+	return label
+}

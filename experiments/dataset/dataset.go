@@ -1,0 +1,162 @@
+// Package dataset reads the data of an experiment's tasks and makes it ready for a model: examples by split, the labels of
+// heads, the tokenizer, and the tokens of all texts.
+package dataset
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/plugin"
+	"github.com/jenga-nlp/jenga/tasks"
+)
+
+// Dataset is the data of an experiment's tasks.
+type Dataset struct {
+	Experiment *config.Experiment
+	Tasks      []tasks.Task // of Experiment.Tasks
+	Groups     []Group
+	Labels     map[HeadName]*corpus.Labels
+	Tokenizer  corpus.Tokenizer
+	Vectors    *corpus.Vectors // of words, that the encoder's embeddings begin with; nil: none
+	Remarks    []string        // of the experiment and its data
+}
+
+// Group is the tasks that read the same texts, and their examples.
+type Group struct {
+	Tasks    []int                        // numbers of the experiment's tasks
+	Examples map[string][]*corpus.Example // by split
+
+	first map[int]corpus.Record // of the first file, by the number of the task, which names its fields
+}
+
+// HeadName is the name of a head and of its task.
+type HeadName struct{ Task, Head string }
+
+// Head is a head of a group's tasks.
+type Head struct {
+	Number int // of its task, among the experiment's
+	Task   config.Task
+	Head   config.Head
+}
+
+// Load reads the data of an experiment's splits, of which training is one. The error lists all that is wrong.
+func Load(e *config.Experiment, splits ...string) (*Dataset, error) {
+	d := &Dataset{Experiment: e, Remarks: slices.Clone(e.Remarks), Labels: map[HeadName]*corpus.Labels{}}
+	var mistakes plugin.Mistakes
+
+	// texts and targets
+	tokenizer, err := openTokenizer(e)
+	if err != nil {
+		return nil, err
+	}
+	if err := d.open(tokenizer); err != nil {
+		return nil, err
+	}
+	in := reader{e: e, kinds: d.Tasks, mistakes: &mistakes}
+	for g := range d.Groups {
+		in.read(&d.Groups[g], splits...)
+	}
+	if !mistakes.None() {
+		return nil, mistakes.Err()
+	}
+	d.Remarks = append(d.Remarks, in.remarks...)
+	for i, task := range e.Tasks {
+		if remarker, ok := d.Tasks[i].(plugin.Remarker); ok {
+			for _, remark := range remarker.Remarks() {
+				d.Remarks = append(d.Remarks, fmt.Sprintf("%s: %s", task.Place, remark))
+			}
+		}
+	}
+
+	// labels
+	for g := range d.Groups {
+		d.label(&d.Groups[g], &mistakes)
+	}
+	slices.Sort(d.Remarks[len(e.Remarks):])
+
+	// tokens
+	if err := d.trainTokenizer(); err != nil {
+		mistakes.Append(err)
+	}
+	if !mistakes.None() {
+		return nil, mistakes.Err()
+	}
+	for g := range d.Groups {
+		group := &d.Groups[g]
+		for _, split := range []string{config.Train, config.Dev, config.Test} {
+			d.encode(group, split)
+			d.Remarks = append(d.Remarks, d.truncated(group, split)...)
+		}
+		d.Remarks = append(d.Remarks, d.lostAnswers(group)...)
+	}
+	return d, nil
+}
+
+// Open returns the dataset of a trained run, whose tokenizer and labels are known, without examples.
+func Open(e *config.Experiment, tokenizer corpus.Tokenizer, labels map[HeadName]*corpus.Labels) (*Dataset, error) {
+	d := &Dataset{Experiment: e, Labels: labels}
+	return d, d.open(tokenizer)
+}
+
+// open makes the tasks, which know how examples are written and judged, and their groups.
+func (d *Dataset) open(tokenizer corpus.Tokenizer) error {
+	d.Tokenizer = tokenizer
+	var mistakes plugin.Mistakes
+	for _, task := range d.Experiment.Tasks {
+		made, err := task.Part.Build(tasks.Site{Name: task.Name, Heads: task.HeadNames(), Split: tokenizer.Split})
+		if err != nil {
+			mistakes.Append(err)
+		}
+		d.Tasks = append(d.Tasks, made)
+	}
+	for _, numbers := range d.Experiment.Groups() {
+		d.Groups = append(d.Groups, Group{Tasks: numbers, Examples: map[string][]*corpus.Example{}, first: map[int]corpus.Record{}})
+	}
+	return mistakes.Err()
+}
+
+// Heads lists the heads of a group in the order of its examples' targets: task after task.
+func (d *Dataset) Heads(group *Group) []Head {
+	var all []Head
+	for _, number := range group.Tasks {
+		for _, head := range d.Experiment.Tasks[number].Heads {
+			all = append(all, Head{number, d.Experiment.Tasks[number], head})
+		}
+	}
+	return all
+}
+
+// Targets returns the training examples of a task, and which of their targets are a head's.
+func (d *Dataset) Targets(name HeadName) (examples []*corpus.Example, h int) {
+	for g := range d.Groups {
+		for h, of := range d.Heads(&d.Groups[g]) {
+			if (HeadName{of.Task.Name, of.Head.Name}) == name {
+				return d.Groups[g].Examples[config.Train], h
+			}
+		}
+	}
+	panic(fmt.Sprintf("dataset: no head %q of task %q", name.Head, name.Task))
+}
+
+// Cut is how the texts of a group are encoded.
+func (d *Dataset) Cut(group *Group) corpus.Cut { return d.Experiment.Tasks[group.Tasks[0]].Cut }
+
+// Encode sets the windows of examples.
+func Encode(tokenizer corpus.Tokenizer, examples []*corpus.Example, cut corpus.Cut) {
+	for _, e := range examples {
+		e.Windows = cut.Encode(tokenizer, e)
+	}
+}
+
+// encode sets the windows of a group's examples, and finds their targets, which are numbered, in them.
+func (d *Dataset) encode(group *Group, split string) {
+	examples := group.Examples[split]
+	Encode(d.Tokenizer, examples, d.Cut(group))
+	for h, of := range d.Heads(group) {
+		for _, e := range examples {
+			d.Tasks[of.Number].Output().Locate(e.Targets[h], e)
+		}
+	}
+}

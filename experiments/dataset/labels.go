@@ -1,0 +1,164 @@
+package dataset
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/outputs"
+	"github.com/jenga-nlp/jenga/plugin"
+)
+
+// label settles the labels of all heads of a group from its training examples, and numbers the targets.
+func (d *Dataset) label(group *Group, mistakes *plugin.Mistakes) {
+	for h, of := range d.Heads(group) {
+		kind := d.Tasks[of.Number].Output()
+		d.checkLabelled(group, h, of, kind, mistakes)
+		var names []string
+		if kind.HasLabels {
+			names = d.checkLabels(of.Task, of.Head, labelNames(kind, group.Examples[config.Train], h), mistakes)
+		} else {
+			d.checkNoLabels(of.Task, of.Head, kind, mistakes)
+		}
+		d.Labels[HeadName{of.Task.Name, of.Head.Name}] = corpus.NewLabels(names)
+	}
+	for _, split := range []string{config.Train, config.Dev, config.Test} {
+		d.number(group, group.Examples[split])
+	}
+	for _, split := range []string{config.Dev, config.Test} {
+		d.Remarks = append(d.Remarks, d.unknownLabels(group, split)...)
+	}
+}
+
+// number sets the numbers of all targets of a group's examples.
+func (d *Dataset) number(group *Group, examples []*corpus.Example) {
+	for h, of := range d.Heads(group) {
+		kind, labels := d.Tasks[of.Number].Output(), d.Labels[HeadName{of.Task.Name, of.Head.Name}]
+		for _, e := range examples {
+			kind.Number(e.Targets[h], labels)
+		}
+	}
+}
+
+// checkLabelled wants a target for a group's head number h in its training examples.
+func (d *Dataset) checkLabelled(group *Group, h int, of Head, kind *outputs.Kind, mistakes *plugin.Mistakes) {
+	all, labelled := len(group.Examples[config.Train]), 0
+	for _, e := range group.Examples[config.Train] {
+		if e.Targets[h] != nil {
+			labelled++
+		}
+	}
+	if labelled > 0 {
+		if warning := kind.Unlabelled(all-labelled, all); warning != "" {
+			d.Remarks = append(d.Remarks, fmt.Sprintf("task %q: %s", of.Task.Name, warning))
+		}
+		return
+	}
+	why, first := "", group.first[of.Number]
+	if field := kind.Field(); field != "" && first.Fields[field] == nil {
+		why = fmt.Sprintf(": data: {%s: FIELD} names the field that holds it, there is %s", field, first.Named())
+	}
+	mistakes.Add(of.Head.Place, "task %q: head %q has no %s in its training data, %s%s", of.Task.Name, of.Head.Name, cmp.Or(kind.Field(), "label"), trainingFile(of.Task.Data).Name, why)
+}
+
+// checkNoLabels refuses labels of a head whose targets have none.
+func (d *Dataset) checkNoLabels(task config.Task, head config.Head, kind *outputs.Kind, mistakes *plugin.Mistakes) {
+	what := fmt.Sprintf("task %q: head %q answers %s, which has no labels", task.Name, head.Name, kind)
+	switch {
+	case head.Labels != nil || task.Labels != nil || len(task.LabelMaps[head.Name]) > 0:
+		mistakes.Add(head.Place, "%s; leave labels and label_maps out", what)
+	case head.NumLabels > 1 && d.Experiment.JengaNLP:
+		d.Remarks = append(d.Remarks, fmt.Sprintf("%s: %s: num_labels %d has no effect", head.Place, what, head.NumLabels))
+	case head.NumLabels > 1:
+		mistakes.Add(head.Place, "%s; leave num_labels out", what)
+	}
+}
+
+// checkLabels holds the labels that training has against those that the experiment names, and returns the head's.
+func (d *Dataset) checkLabels(task config.Task, head config.Head, found []string, mistakes *plugin.Mistakes) []string {
+	named, mapped := head.Labels, task.LabelMaps[head.Name]
+	if named == nil && len(mapped) == 0 {
+		named = task.Labels
+	}
+	switch {
+	case len(found) == 0: // said before
+	case named != nil:
+		for _, name := range found {
+			if !slices.Contains(named, name) {
+				mistakes.Add(head.Place, "task %q: head %q: the training data has label %q, which labels does not name; it names %s", task.Name, head.Name, name, list(named))
+			}
+		}
+		found = named
+	case len(mapped) > 0:
+		// in the order of their numbers, those of the data that have none behind
+		var names []string
+		for _, n := range slices.Sorted(maps.Keys(mapped)) {
+			names = append(names, mapped[n])
+			if !slices.Contains(found, mapped[n]) {
+				d.Remarks = append(d.Remarks, fmt.Sprintf("task %q: head %q: label_maps: no training text has label %d, %q", task.Name, head.Name, n, mapped[n]))
+			}
+		}
+		found = append(names, slices.DeleteFunc(found, func(name string) bool { return slices.Contains(names, name) })...)
+	}
+	if n := head.NumLabels; n != 0 && n != len(found) {
+		what := fmt.Sprintf("task %q: head %q: num_labels is %d, the data has %d labels: %s", task.Name, head.Name, n, len(found), list(found))
+		if d.Experiment.JengaNLP {
+			d.Remarks = append(d.Remarks, fmt.Sprintf("%s: %s", head.Place, what))
+		} else {
+			mistakes.Add(head.Place, "%s; without num_labels it has as many as there are", what)
+		}
+	}
+	return found
+}
+
+// list writes some names for an error, a long list cut short.
+func list(names []string) string {
+	const most = 12
+	if len(names) > most {
+		return fmt.Sprintf("%s, … %d more", strings.Join(names[:most], ", "), len(names)-most)
+	}
+	return strings.Join(names, ", ")
+}
+
+// labelNames lists the labels of a group's head number h in its training examples, sorted; numbers by value.
+func labelNames(kind *outputs.Kind, train []*corpus.Example, h int) []string {
+	seen := map[string]bool{}
+	for _, e := range train {
+		kind.Names(e.Targets[h], func(name *string) { seen[*name] = true })
+	}
+	names := make([]string, 0, len(seen))
+	for name := range seen {
+		names = append(names, name)
+	}
+	slices.SortFunc(names, compareLabels)
+	return names
+}
+
+// compareLabels orders labels: numbers by value, and before all that are none.
+func compareLabels(a, b string) int {
+	number := func(label string) float64 {
+		v, err := strconv.ParseFloat(label, 64)
+		if err != nil || math.IsNaN(v) {
+			return math.Inf(1)
+		}
+		return v
+	}
+	return cmp.Or(cmp.Compare(number(a), number(b)), strings.Compare(a, b))
+}
+
+// unknown counts the labels of head h in examples that training does not have.
+func unknown(kind *outputs.Kind, examples []*corpus.Example, h int) map[string]int {
+	counts := map[string]int{}
+	for _, e := range examples {
+		for _, name := range kind.Unknown(e.Targets[h]) {
+			counts[name]++
+		}
+	}
+	return counts
+}

@@ -1,0 +1,94 @@
+package dataset
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/plugin"
+)
+
+// Read reads the examples of a split for all groups that have a file for it, or for one task's group if task is not
+// "". Where data names a file for a task, that is read in place of the experiment's, for all tasks that read the same
+// texts; of another group than task's it is an error. What is worth knowing of the examples is added to Remarks.
+func (d *Dataset) Read(split, task string, data map[string]string) error {
+	if task != "" {
+		if err := d.checkData(task, data); err != nil {
+			return err
+		}
+	}
+	var mistakes plugin.Mistakes
+	in := reader{e: d.Experiment, kinds: d.Tasks, mistakes: &mistakes}
+	read, said := false, len(d.Remarks)
+	for g := range d.Groups {
+		group := &d.Groups[g]
+		if task != "" && !d.has(group, task) {
+			continue
+		}
+		path, err := d.named(group, data)
+		switch {
+		case err != nil:
+			mistakes.Append(err)
+		case path != "":
+			group.Examples[split] = in.file(group, config.File{Name: path})
+		default:
+			in.read(group, split)
+		}
+		if !mistakes.None() {
+			continue // the other groups' mistakes are said too
+		}
+		d.number(group, group.Examples[split])
+		d.Remarks = append(d.Remarks, d.unknownLabels(group, split)...)
+		d.Remarks = append(d.Remarks, d.CheckTargets(group, split, false)...)
+		d.encode(group, split)
+		d.Remarks = append(d.Remarks, d.truncated(group, split)...)
+		read = read || group.Examples[split] != nil
+	}
+	if mistakes.None() && !read {
+		return fmt.Errorf("%s names no %s data; --data TASK=FILE gives some", d.Experiment.Path, split)
+	}
+	d.Remarks = append(d.Remarks, in.remarks...)
+	slices.Sort(d.Remarks[said:])
+	return mistakes.Err()
+}
+
+// checkData refuses files for tasks that read other texts than the one that is judged alone.
+func (d *Dataset) checkData(task string, data map[string]string) error {
+	for g := range d.Groups {
+		if d.has(&d.Groups[g], task) {
+			continue
+		}
+		for _, number := range d.Groups[g].Tasks {
+			if name := d.Experiment.Tasks[number].Name; data[name] != "" {
+				return fmt.Errorf("--data %s=%s: task %q, which --task judges alone, reads other texts; leave one of them out", name, data[name], task)
+			}
+		}
+	}
+	return nil
+}
+
+// named is the file that data names for the tasks of a group, "" for none. They read the same texts, so two files are
+// an error.
+func (d *Dataset) named(group *Group, data map[string]string) (string, error) {
+	path, of := "", ""
+	for _, number := range group.Tasks {
+		name := d.Experiment.Tasks[number].Name
+		switch own := data[name]; {
+		case own == "" || own == path:
+		case path == "":
+			path, of = own, name
+		default:
+			return "", fmt.Errorf("tasks %q and %q read the same texts, but --data names %s and %s; want one file for both", of, name, path, own)
+		}
+	}
+	return path, nil
+}
+
+func (d *Dataset) has(group *Group, task string) bool {
+	for _, number := range group.Tasks {
+		if d.Experiment.Tasks[number].Name == task {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,116 @@
+// Package sample has what the tests of several packages need: a small experiment, files, and messages to compare with.
+package sample
+
+import (
+	"flag"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	_ "github.com/jenga-nlp/jenga/encoders/transformer" // the experiments name it
+)
+
+// Small writes an experiment of two tasks on the same texts, from scratch, and returns its path.
+func Small(t testing.TB, more string) string {
+	t.Helper()
+	dir := t.TempDir()
+	var lines strings.Builder
+	for _, thing := range []string{"invoice", "card", "payment", "bill", "fee"} {
+		for _, what := range []string{"was charged twice", "is too high", "came late", "has the wrong sum"} {
+			fmt.Fprintf(&lines, `{"words": ["the", %q, %q], "team": "billing", "tags": ["O", "B-thing", "O"]}`+"\n", thing, strings.ReplaceAll(what, " ", "_"))
+		}
+	}
+	for _, thing := range []string{"program", "window", "button", "update", "menu"} {
+		for _, what := range []string{"crashes at start", "does not open", "hangs", "shows an error"} {
+			fmt.Fprintf(&lines, `{"words": ["a", %q, %q], "team": "support", "tags": ["O", "B-thing", "O"]}`+"\n", thing, strings.ReplaceAll(what, " ", "_"))
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "mails.jsonl"), []byte(lines.String()), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "mails.yaml")
+	text := `
+model:
+  encoder: {type: transformer, layers: 1, width: 16, heads: 2, feed_forward: 32, max_positions: 64}
+  fusion: {type: attention, scale: residual}
+tokenizer: {max_length: 64, train: {vocab_size: 200}}
+tasks:
+  - name: team
+    type: classification
+    data: {path: mails.jsonl, label: team, split: {dev: 0.2, test: 0.2}}
+  - name: things
+    type: ner
+    data: {same_as: team}
+training: {learning_rate: 1.0e-2, batch_size: 8, num_epochs: 15}
+` + more
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// Folder makes a folder that holds the named files, empty where content has none for them.
+func Folder(t testing.TB, content map[string]string, empty ...string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, name := range empty {
+		content[name] = ""
+	}
+	for name, text := range content {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// Write writes a file.
+func Write(t testing.TB, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Files reads all files below a folder.
+func Files(t testing.TB, folder string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		relative, _ := filepath.Rel(folder, path)
+		all[relative] = string(data)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+var update = flag.Bool("update", false, "write the messages of mistakes anew")
+
+// CheckMessage compares what a user reads with a file, or writes the file.
+func CheckMessage(t testing.TB, err error, file string) {
+	t.Helper()
+	got := err.Error() + "\n"
+	if *update {
+		if err := os.WriteFile(file, []byte(got), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil || got != string(want) {
+		t.Errorf("%s:\n got %swant %s%v", file, got, want, err)
+	}
+}

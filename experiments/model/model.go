@@ -1,0 +1,157 @@
+// Package model assembles the model of an experiment and its dataset.
+package model
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/jenga-nlp/jenga/encoders"
+	"github.com/jenga-nlp/jenga/experiments/dataset"
+	"github.com/jenga-nlp/jenga/fusion"
+	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/nn"
+	"github.com/jenga-nlp/jenga/plugin"
+)
+
+// Mode is what a model is made for.
+type Mode int
+
+const (
+	Fresh     Mode = iota // to be trained; its encoder starts from the base model, or from nothing
+	Inference             // to predict, of a trained run; nothing of it learns
+)
+
+// Assembled is a model and the dataset that it was made for.
+type Assembled struct {
+	Data    *dataset.Dataset
+	Model   *multitask.Model
+	Encoder string   // what the encoder was read from; "" from nothing
+	Remarks []string // of the data and the model
+}
+
+// New assembles the model that an experiment trains on its data.
+func New(data *dataset.Dataset) (*Assembled, error) {
+	return assemble(data, Fresh, data.Experiment.Model.Encoder, data.Experiment.Model.BaseModel.Name)
+}
+
+// Open assembles the model of a trained run to predict with, with an encoder that is read from path. The weights of its
+// fusion and heads are still to be read.
+func Open(data *dataset.Dataset, encoder EncoderChoice, path string) (*Assembled, error) {
+	return assemble(data, Inference, encoder, path)
+}
+
+// EncoderChoice is an encoder that an experiment file names.
+type EncoderChoice = plugin.Choice[encoders.Site, encoders.Encoder]
+
+// builder assembles a model.
+type builder struct {
+	*Assembled
+	mode     Mode
+	mistakes plugin.Mistakes
+}
+
+func assemble(data *dataset.Dataset, mode Mode, choice EncoderChoice, path string) (*Assembled, error) {
+	e := data.Experiment
+	m := &multitask.Model{Params: nn.NewParams(e.Seed)}
+	b := &builder{Assembled: &Assembled{Data: data, Model: m, Encoder: path, Remarks: slices.Clone(data.Remarks)}, mode: mode}
+
+	// encoder
+	if err := b.encoder(choice); err != nil {
+		return nil, err
+	}
+
+	// fusion
+	site := fusion.Site{Width: m.Encoder.Width(), Params: m.Params.In("fusion")}
+	for number, task := range e.Tasks {
+		site.Tasks = append(site.Tasks, task.Name)
+		if data.Tasks[number].Output().PerWord {
+			site.Tagged = append(site.Tagged, task.Name)
+		}
+	}
+	if deep, ok := m.Encoder.(encoders.Deep); ok {
+		site.Layers = deep.Layers()
+	}
+	var err error
+	if m.Fusion, err = e.Model.Fusion.Build(site); err != nil {
+		b.mistakes.Append(err)
+	}
+	b.remark(e.Model.Fusion.Place, m.Fusion)
+
+	// tasks and their heads
+	for g := range data.Groups {
+		texts := &data.Groups[g]
+		group := multitask.Group{Name: e.Tasks[texts.Tasks[0]].Name}
+		for _, number := range texts.Tasks {
+			group.Tasks = append(group.Tasks, b.task(texts, e.Tasks[number], data.Tasks[number]))
+		}
+		m.Groups = append(m.Groups, group)
+	}
+	if err := b.mistakes.Err(); err != nil {
+		return nil, err
+	}
+	return b.Assembled, nil
+}
+
+// encoder makes the encoder.
+func (b *builder) encoder(choice EncoderChoice) error {
+	e := b.Data.Experiment
+	freeze, lora := e.Model.Freeze, e.Model.LoRA
+	if b.mode == Inference { // changes are part of the weights that were saved
+		freeze, lora = "all", encoders.LoRA{}
+	}
+	encoder, err := choice.Build(encoders.Site{
+		Model:      b.Encoder,
+		Vocabulary: b.Data.Tokenizer.Size(),
+		MaxLength:  e.Tokenizer.MaxLength,
+		Dropout:    e.Model.Dropout,
+		DropoutSet: e.Model.DropoutSet || b.Encoder == "",
+		Freeze:     freeze,
+		LoRA:       lora,
+		Params:     b.Model.Params.In("encoder"),
+	})
+	if err != nil {
+		return b.placed(err)
+	}
+	if b.Data.Vectors != nil {
+		if err := b.setVectors(encoder); err != nil {
+			return err
+		}
+	}
+	b.Model.Encoder = encoder
+	if err := checkSaves(b.Model, b.Encoder); err != nil {
+		b.mistakes.Add(choice.Place, "encoder %q %w", choice.Type, err)
+	}
+	b.remark(choice.Place, encoder)
+	if b.mode == Fresh {
+		b.remarkIdle()
+	}
+	return nil
+}
+
+// remark passes on what a part has to say, where it is to be trained.
+func (b *builder) remark(at plugin.Place, part any) {
+	if remarker, ok := part.(plugin.Remarker); ok && b.mode == Fresh {
+		for _, remark := range remarker.Remarks() {
+			b.Remarks = append(b.Remarks, fmt.Sprintf("%s: %s", at, remark))
+		}
+	}
+}
+
+// setVectors begins the embeddings of an encoder with the vectors of words.
+func (b *builder) setVectors(encoder encoders.Encoder) error {
+	place := b.Data.Experiment.Tokenizer.Vectors.Place
+	embedded, ok := encoder.(encoders.Embedded)
+	if !ok {
+		return &plugin.Mistake{Place: place, Err: errors.New("tokenizer: vectors: the encoder has no word embeddings to begin with them")}
+	}
+	w := embedded.Embeddings()
+	if w.Shape[1] != b.Data.Vectors.Width {
+		return &plugin.Mistake{Place: place, Err: fmt.Errorf("tokenizer: vectors: they have %d numbers, the encoder's embeddings %d; both must be alike", b.Data.Vectors.Width, w.Shape[1])}
+	}
+	for id := range b.Data.Tokenizer.Size() {
+		copy(w.Data[id*w.Shape[1]:(id+1)*w.Shape[1]], b.Data.Vectors.Of(b.Data.Tokenizer.Token(int32(id))))
+	}
+	b.Remarks = append(b.Remarks, fmt.Sprintf("%s: %d of the vocabulary's %d tokens have vectors", place, len(b.Data.Vectors.Words), b.Data.Tokenizer.Size()))
+	return nil
+}

@@ -1,0 +1,294 @@
+package predict
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/jenga-nlp/jenga/encoders"
+	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/experiments/internal/sample"
+	"github.com/jenga-nlp/jenga/experiments/report"
+	"github.com/jenga-nlp/jenga/experiments/runfolder"
+	"github.com/jenga-nlp/jenga/internal/safetensors"
+	"github.com/jenga-nlp/jenga/nn"
+)
+
+// frozenExperiment writes the small experiment over a frozen encoder that lies in a folder of its own, base.
+func frozenExperiment(t *testing.T) (path, base string) {
+	t.Helper()
+	path = sample.Small(t, "")
+	trained := filepath.Join(t.TempDir(), "run")
+	trainSmall(t, path, trained, "training.num_epochs=2")
+	base = filepath.Join(t.TempDir(), "base")
+	if err := os.CopyFS(base, os.DirFS(filepath.Join(trained, runfolder.BestDir, runfolder.EncoderDir))); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	based := strings.Replace(string(text), "encoder: {type: transformer, layers: 1, width: 16, heads: 2, feed_forward: 32, max_positions: 64}", "base_model: "+base+"\n  freeze: all", 1)
+	based = strings.Replace(based, ", train: {vocab_size: 200}", "", 1)
+	if err := os.WriteFile(path, []byte(based), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path, base
+}
+
+func TestAFrozenEncoderIsNotCopied(t *testing.T) {
+	path, _ := frozenExperiment(t)
+	home := t.TempDir()
+	real, link := filepath.Join(home, "deep", "down"), filepath.Join(home, "link")
+	if err := os.MkdirAll(real, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(real, link); err != nil {
+		t.Skip(err)
+	}
+	_, done := trainSmall(t, path, filepath.Join(link, "run"))
+	for _, name := range []string{"link/run", "link/run/best", "link/run/last", "link/run/tasks/team", "link/run/tasks/things", "deep/down/run"} {
+		folder := filepath.Join(home, name)
+		if runfolder.Exists(filepath.Join(folder, runfolder.EncoderDir)) {
+			t.Errorf("%s holds a frozen encoder", name)
+		}
+		run, err := Open(folder)
+		if err != nil {
+			t.Errorf("Open(%s): %v", name, err)
+			continue
+		}
+		if name != "link/run" {
+			continue
+		}
+		if err := run.Read(config.Dev, "", nil); err != nil {
+			t.Fatal(err)
+		}
+		scores, err := run.Evaluate(context.Background(), config.Dev, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, want := report.Figures(scores)["eval_overall"], done.Value; got != want {
+			t.Errorf("eval_overall = %v, want %v", got, want)
+		}
+	}
+}
+
+func TestAFrozenEncoderIsTheOneOfTheTraining(t *testing.T) {
+	path, base := frozenExperiment(t)
+	folder := filepath.Join(t.TempDir(), "run")
+	trainSmall(t, path, folder, "training.num_epochs=1")
+
+	flip(t, filepath.Join(base, "model.safetensors"))
+	if _, err := Open(folder); err == nil || !strings.Contains(err.Error(), "is not the one it was trained with") {
+		t.Errorf("with other weights Open = %v", err)
+	}
+	if err := os.RemoveAll(base); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(folder); err == nil || !strings.Contains(err.Error(), "the frozen encoder it was trained with is not in "+base+"; want it there") {
+		t.Errorf("without the encoder Open = %v", err)
+	}
+}
+
+func TestAFrozenEncoderIsTheFilesThatAreRead(t *testing.T) {
+	weights := []string{"model.safetensors", "model.onnx", "model.onnx.data"}
+	for _, test := range []struct {
+		name string
+		base []string // of weights
+		edit func(t *testing.T, base string)
+		want string // BASE is the base model's folder; "": the run opens
+	}{
+		{"values beside a graph change", weights[1:], func(t *testing.T, base string) { flip(t, filepath.Join(base, "model.onnx.data")) },
+			"its frozen encoder's file BASE/model.onnx.data is not the one it was trained with"},
+		{"values beside a graph go", weights[1:], func(t *testing.T, base string) { remove(t, filepath.Join(base, "model.onnx.data")) },
+			"its frozen encoder's file BASE/model.onnx.data is not there"},
+		{"weights that are preferred to a graph come", weights[1:], func(t *testing.T, base string) {
+			sample.Write(t, filepath.Join(base, "model.safetensors"), sample.Files(t, base)["spare"])
+		}, "its frozen encoder is read from BASE/model.safetensors, which it was not trained with"},
+		{"a tokenizer that is preferred to a vocabulary goes", weights[:1], func(t *testing.T, base string) { remove(t, filepath.Join(base, "tokenizer.json")) },
+			"its frozen encoder's file BASE/tokenizer.json is not there"},
+		{"notes change", weights[:1], func(t *testing.T, base string) { sample.Write(t, filepath.Join(base, "notes.txt"), "more") }, ""},
+		{"a graph that is not read goes", weights, func(t *testing.T, base string) { remove(t, filepath.Join(base, "model.onnx")) }, ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			path, base := frozenExperiment(t)
+			writeGraph(t, base)
+			sample.Write(t, filepath.Join(base, "spare"), sample.Files(t, base)["model.safetensors"])
+			sample.Write(t, filepath.Join(base, "notes.txt"), "some")
+			for _, name := range weights {
+				if !slices.Contains(test.base, name) {
+					remove(t, filepath.Join(base, name))
+				}
+			}
+			folder := filepath.Join(t.TempDir(), "run")
+			trainSmall(t, path, folder, "training.num_epochs=1")
+			if _, err := Open(folder); err != nil {
+				t.Fatalf("unchanged: Open = %v", err)
+			}
+
+			test.edit(t, base)
+			want := strings.ReplaceAll(test.want, "BASE", base)
+			_, opened := Open(folder)
+			_, _, embedded := OpenEncoder(folder, encoders.Site{Freeze: "all", Params: nn.NewParams(1).In("encoder")})
+			for command, err := range map[string]error{"Open": opened, "OpenEncoder": embedded} {
+				if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+					t.Errorf("%s = %v, want %q", command, err, want)
+				}
+			}
+		})
+	}
+}
+
+// editSums changes the sums of a frozen encoder's files in the best model of a run.
+func editSums(t *testing.T, folder string, edit func(sums map[string]any)) {
+	t.Helper()
+	path := filepath.Join(folder, runfolder.BestDir, runfolder.ModelFile)
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var about map[string]any
+	if err := json.Unmarshal(text, &about); err != nil {
+		t.Fatal(err)
+	}
+	edit(about["encoder"].(map[string]any)["sha256"].(map[string]any))
+	if text, err = json.Marshal(about); err != nil {
+		t.Fatal(err)
+	}
+	sample.Write(t, path, string(text))
+}
+
+func TestSumsOfAHostileCheckpoint(t *testing.T) {
+	path, base := frozenExperiment(t)
+	folder := filepath.Join(t.TempDir(), "run")
+	trainSmall(t, path, folder, "training.num_epochs=1")
+	if err := os.Mkdir(filepath.Join(base, "sub"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"../../dev/zero": `file "../../dev/zero" is out of its folder`, "sub": "sub: not a file"} {
+		editSums(t, folder, func(sums map[string]any) { sums[name] = "0" })
+		if _, err := Open(folder); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("Open = %v, want %q", err, want)
+		}
+		editSums(t, folder, func(sums map[string]any) { delete(sums, name) })
+	}
+}
+
+// Once sums were of all files with some endings in the encoder's folder, read or not.
+func TestAFrozenEncoderWhoseSumsAreOfAnEarlierJengaOpens(t *testing.T) {
+	path, base := frozenExperiment(t)
+	writeGraph(t, base)
+	sample.Write(t, filepath.Join(base, "notes.txt"), "some")
+	remove(t, filepath.Join(base, "model.safetensors"))
+	folder := filepath.Join(t.TempDir(), "run")
+	trainSmall(t, path, folder, "training.num_epochs=1")
+	editSums(t, folder, func(sums map[string]any) {
+		delete(sums, "model.onnx.data")
+		sums["notes.txt"] = fmt.Sprintf("%x", sha256.Sum256([]byte("some")))
+	})
+	if _, err := Open(folder); err != nil {
+		t.Errorf("Open = %v", err)
+	}
+}
+
+// writeGraph writes the weights of a folder's model.safetensors as a graph, its values beside it.
+func writeGraph(t *testing.T, folder string) {
+	t.Helper()
+	f, err := safetensors.Open(filepath.Join(folder, "model.safetensors"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	text := func(to []byte, field protowire.Number, text string) []byte {
+		return protowire.AppendString(protowire.AppendTag(to, field, protowire.BytesType), text)
+	}
+	number := func(to []byte, field protowire.Number, n int) []byte {
+		return protowire.AppendVarint(protowire.AppendTag(to, field, protowire.VarintType), uint64(n))
+	}
+	entry := func(to []byte, key, value string) []byte {
+		return text(to, 13, string(text(text(nil, 1, key), 2, value)))
+	}
+	var graph, values []byte
+	for _, info := range f.Tensors() {
+		raw, err := f.Raw(info.Name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var tensor []byte
+		for _, d := range info.Shape {
+			tensor = number(tensor, 1, d)
+		}
+		tensor = text(number(tensor, 2, 1), 8, info.Name) // 1: float32
+		tensor = entry(entry(tensor, "location", "model.onnx.data"), "offset", strconv.Itoa(len(values)))
+		graph = text(graph, 5, string(number(tensor, 14, 1)))
+		values = append(values, raw...)
+	}
+	sample.Write(t, filepath.Join(folder, "model.onnx"), string(text(nil, 7, string(graph))))
+	sample.Write(t, filepath.Join(folder, "model.onnx.data"), string(values))
+}
+
+// flip changes the last bit of a file.
+func flip(t *testing.T, path string) {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data[len(data)-1] ^= 1
+	sample.Write(t, path, string(data))
+}
+
+func remove(t *testing.T, path string) {
+	t.Helper()
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestAModelFileThatIsNotReadSaysWhere(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "run")
+	trainSmall(t, sample.Small(t, ""), folder, "training.num_epochs=1")
+	path := filepath.Join(folder, runfolder.BestDir, runfolder.ModelFile)
+	sample.Write(t, path, "{\n\"format\": \"1\"}")
+	if _, err := Open(folder); err == nil || err.Error() != path+":2: format is a string; want a whole number" {
+		t.Errorf("Open = %v", err)
+	}
+}
+
+func TestACheckpointOpensWhereItsRunIs(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "run")
+	trainSmall(t, sample.Small(t, ""), folder, "training.num_epochs=1")
+	for _, name := range []string{"best", "last", "tasks/team"} {
+		t.Chdir(filepath.Join(folder, name))
+		if _, err := Open("."); err != nil {
+			t.Errorf("Open within %s: %v", name, err)
+		}
+	}
+
+	// a kill between the two renames of replace
+	last := filepath.Join(folder, runfolder.LastDir)
+	if err := os.Rename(last, last+runfolder.OldSuffix); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(last); err != nil {
+		t.Errorf("Open after a kill: %v", err)
+	}
+
+	// an experiment file further up is another's
+	alone := filepath.Join(folder, "some", "where", "alone")
+	if err := os.CopyFS(alone, os.DirFS(filepath.Join(folder, runfolder.BestDir))); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(alone); err == nil || !strings.Contains(err.Error(), "a model, but no experiment.yaml above it") {
+		t.Errorf("Open of a model without a run = %v", err)
+	}
+}

@@ -1,0 +1,115 @@
+package predict
+
+import (
+	"fmt"
+	"path/filepath"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/encoders"
+	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/experiments/dataset"
+	"github.com/jenga-nlp/jenga/experiments/run"
+	"github.com/jenga-nlp/jenga/experiments/runfolder"
+	"github.com/jenga-nlp/jenga/nn"
+)
+
+// findModel finds what a command calls MODEL: a run's encoder, a folder or .onnx file, or a model of the hub's cache. e
+// is the run's experiment, nil where it is no run.
+func findModel(name string) (place run.EncoderPlace, e *config.Experiment, err error) {
+	file, saved, err := runfolder.Find(name)
+	switch {
+	case err == nil:
+		about, err := run.ReadCheckpoint(saved, filepath.Dir(file))
+		if err != nil {
+			return run.EncoderPlace{}, nil, err
+		}
+		e, err = config.ReadTrained(file)
+		return about.Encoder, e, err
+	case runfolder.Exists(filepath.Join(name, runfolder.ExperimentFile)):
+		return run.EncoderPlace{}, nil, err
+	}
+	folder, err := config.FindModel(name)
+	if folder != "" {
+		return run.EncoderPlace{Folder: folder}, nil, err
+	}
+	return run.EncoderPlace{}, nil, fmt.Errorf("%s: no run, no folder or .onnx file, and no model below $JENGA_MODELS or in the hub's local cache", name)
+}
+
+// OpenTokenizer opens the tokenizer of a model or run.
+func OpenTokenizer(name string) (corpus.Tokenizer, error) {
+	place, _, err := findModel(name)
+	if err != nil {
+		return nil, err
+	}
+	tokenizer, err := corpus.OpenTokenizer(dataset.TokenizerFolder(place.Folder))
+	if err != nil {
+		return nil, err
+	}
+	return tokenizer, place.Check(tokenizer.Files())
+}
+
+// Embedder gives an encoder's hidden states. It is for one goroutine.
+type Embedder struct {
+	encoder   encoders.Encoder
+	tokenizer corpus.Tokenizer
+	maxLength int
+	pass      *nn.Pass
+}
+
+// OpenEmbedder opens the encoder of a model or run. Texts are cut at maxLength tokens, for 0 at what the encoder takes.
+func OpenEmbedder(name string, maxLength int) (*Embedder, error) {
+	encoder, tokenizer, err := OpenEncoder(name, encoders.Site{MaxLength: maxLength, Freeze: "all", Params: nn.NewParams(0).In("encoder")})
+	if err != nil {
+		return nil, err
+	}
+	if bounded, ok := encoder.(encoders.Bounded); ok && maxLength == 0 {
+		maxLength = bounded.MaxTokens()
+	}
+	return &Embedder{encoder, tokenizer, maxLength, nn.NewPass(0)}, nil
+}
+
+// OpenEncoder opens the encoder of a model or run and its tokenizer. Of site it sets Model and Vocabulary.
+func OpenEncoder(name string, site encoders.Site) (encoders.Encoder, corpus.Tokenizer, error) {
+	place, e, err := findModel(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	tokenizer, err := corpus.OpenTokenizer(dataset.TokenizerFolder(place.Folder))
+	if err != nil {
+		return nil, nil, err
+	}
+	if e == nil {
+		e = &config.Experiment{} // which names no encoder
+	}
+	choice, err := e.EncoderIn(place.Folder)
+	if err != nil {
+		return nil, nil, err
+	}
+	site.Model, site.Vocabulary = filepath.Clean(place.Folder), tokenizer.Size()
+	encoder, err := choice.Build(site)
+	if err != nil {
+		return nil, nil, err
+	}
+	return encoder, tokenizer, place.Check(run.EncoderFiles(encoder, tokenizer))
+}
+
+// States returns the last layer's states [L D] of each example, whose Windows it sets.
+func (m *Embedder) States(examples []*corpus.Example) ([][][]float32, error) {
+	for _, e := range examples {
+		e.Windows = []corpus.Encoding{m.tokenizer.Encode(e, m.maxLength)}
+	}
+	batch := corpus.Pack(examples)
+	m.pass.Reset(0)
+	layers, err := m.encoder.Encode(m.pass, batch.Tokens, nn.LastLayer)
+	if err != nil {
+		return nil, err
+	}
+	width := m.encoder.Width()
+	all := make([][][]float32, len(examples))
+	for b := range examples {
+		for t := batch.Tokens.Rows.Starts[b]; t < batch.Tokens.Rows.Starts[b+1]; t++ {
+			all[b] = append(all[b], layers[len(layers)-1][t*width:(t+1)*width])
+		}
+	}
+	return all, nil
+}

@@ -1,0 +1,68 @@
+package predict
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/jenga-nlp/jenga/encoders"
+	"github.com/jenga-nlp/jenga/experiments/internal/sample"
+	"github.com/jenga-nlp/jenga/experiments/runfolder"
+	"github.com/jenga-nlp/jenga/nn"
+)
+
+func TestARunsEncoderIsOpenedAsItWasTrained(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "run")
+	run, _ := trainSmall(t, sample.Small(t, ""), folder)
+	for _, test := range []struct {
+		freeze string
+		learns bool
+	}{{"none", true}, {"all", false}} {
+		params := nn.NewParams(0)
+		encoder, tokenizer, err := OpenEncoder(filepath.Join(folder, runfolder.LastDir), encoders.Site{Freeze: test.freeze, Params: params.In("encoder")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, ok := encoder.(encoders.Trainable); !ok || tokenizer.Size() != run.Data.Tokenizer.Size() {
+			t.Errorf("an encoder that learns: %v, of %d tokens; want one of %d", ok, tokenizer.Size(), run.Data.Tokenizer.Size())
+		}
+		trained := run.Model.Params.In("encoder").All()
+		for i, w := range params.All() {
+			if w.Name != trained[i].Name || !slices.Equal(w.Data, trained[i].Data) || w.Frozen == test.learns {
+				t.Errorf("freeze %s: %s is frozen: %v, or differs from the run's last", test.freeze, w.Name, w.Frozen)
+			}
+		}
+	}
+	if _, _, err := OpenEncoder("nowhere", encoders.Site{}); err == nil || !strings.HasPrefix(err.Error(), "nowhere: no run, no folder") {
+		t.Errorf("error %v, want one that says what was looked for", err)
+	}
+}
+
+func TestARunOpensWhenItsBaseModelIsGone(t *testing.T) {
+	path := sample.Small(t, "")
+	first, second := filepath.Join(t.TempDir(), "run"), filepath.Join(t.TempDir(), "run")
+	trainSmall(t, path, first, "training.num_epochs=1", "model.encoder={type: bilstm, embedding: 8, layers: 1, hidden: 8}")
+
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	base := filepath.Join(first, runfolder.BestDir, runfolder.EncoderDir)
+	based := strings.Replace(string(text), "encoder: {type: transformer, layers: 1, width: 16, heads: 2, feed_forward: 32, max_positions: 64}", "base_model: "+base, 1)
+	sample.Write(t, path, strings.Replace(based, ", train: {vocab_size: 200}", "", 1))
+	run, _ := trainSmall(t, path, second, "training.num_epochs=1")
+	if got := run.Data.Experiment.Model.Encoder.Type; got != "bilstm" {
+		t.Fatalf("the base model is opened as %s, want bilstm", got)
+	}
+	if err := os.RemoveAll(first); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(second); err != nil {
+		t.Errorf("Open: %v", err)
+	}
+	if _, _, err := OpenEncoder(second, encoders.Site{Freeze: "all", Params: nn.NewParams(0).In("encoder")}); err != nil {
+		t.Errorf("OpenEncoder: %v", err)
+	}
+}

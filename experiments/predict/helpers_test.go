@@ -1,0 +1,96 @@
+package predict
+
+import (
+	"context"
+	"os"
+	"testing"
+	"testing/fstest"
+
+	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/experiments/dataset"
+	"github.com/jenga-nlp/jenga/experiments/model"
+	"github.com/jenga-nlp/jenga/experiments/report"
+	"github.com/jenga-nlp/jenga/experiments/run"
+)
+
+// trained is a run that is ready to train, and predicts as it is.
+type trained struct {
+	*Opened
+	run *run.Run
+}
+
+// Train trains the run into a folder.
+func (t trained) Train(ctx context.Context, folder string, observe func(event any) error) (report.Done, error) {
+	return t.run.Train(ctx, folder, observe)
+}
+
+// ready makes an experiment ready to train on some splits.
+func ready(e *config.Experiment, splits ...string) (trained, error) {
+	data, err := dataset.Load(e, splits...)
+	if err != nil {
+		return trained{}, err
+	}
+	built, err := model.New(data)
+	if err != nil {
+		return trained{}, err
+	}
+	r, err := run.New(built)
+	if err != nil {
+		return trained{}, err
+	}
+	return trained{&Opened{Data: data, Model: r.Model, Remarks: r.Remarks, machine: run.ThisMachine()}, r}, nil
+}
+
+// prepare writes an experiment of the given tasks and data files, and makes it ready in their folder.
+func prepare(t *testing.T, tasks string, data map[string]string, sets ...string) (trained, error) {
+	t.Helper()
+	t.Chdir(t.TempDir())
+	for name, text := range data {
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text := "model:\n  encoder: {type: transformer, layers: 1, width: 8, heads: 2, feed_forward: 8, max_positions: 32}\ntokenizer: {max_length: 32, train: {vocab_size: 100}}\ntasks:\n" + tasks
+	if err := os.WriteFile("exp.yaml", []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	e, err := config.Read("exp.yaml", sets)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ready(e, config.Train, config.Dev, config.Test)
+}
+
+// trainSmall trains an experiment into a folder.
+func trainSmall(t *testing.T, path, folder string, sets ...string) (trained, report.Done) {
+	t.Helper()
+	e, err := config.Read(path, sets)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return train(t, e, folder)
+}
+
+func train(t *testing.T, e *config.Experiment, folder string) (trained, report.Done) {
+	t.Helper()
+	r, err := ready(e, config.Train, config.Dev)
+	if err != nil {
+		t.Fatal(err)
+	}
+	done, err := r.Train(context.Background(), folder, nothing)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r, done
+}
+
+func nothing(any) error { return nil }
+
+// machine is a machine with some files.
+func machine(files map[string]string) run.Machine {
+	m := fstest.MapFS{}
+	for name, text := range files {
+		m[name] = &fstest.MapFile{Data: []byte(text)}
+	}
+	return run.Machine{Files: m}
+}

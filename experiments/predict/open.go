@@ -1,0 +1,151 @@
+// Package predict opens trained runs, to predict and to be judged, and the encoders of models.
+package predict
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/experiments/dataset"
+	"github.com/jenga-nlp/jenga/experiments/model"
+	"github.com/jenga-nlp/jenga/experiments/run"
+	"github.com/jenga-nlp/jenga/experiments/runfolder"
+	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/tasks"
+)
+
+// Opened is a trained run, opened to predict and to be judged.
+type Opened struct {
+	Data    *dataset.Dataset
+	Model   *multitask.Model
+	Remarks []string
+
+	machine run.Machine
+}
+
+// Open opens a trained run to predict and to be judged: a run folder, whose best model it takes, or one checkpoint of it
+// (RUN/last, RUN/tasks/NAME). Its encoder is frozen.
+func Open(folder string) (*Opened, error) {
+	file, saved, err := runfolder.Find(folder)
+	if err != nil {
+		return nil, err
+	}
+	about, err := run.ReadCheckpoint(saved, filepath.Dir(file))
+	if err != nil {
+		return nil, err
+	}
+	e, err := config.ReadTrained(file)
+	if err != nil {
+		return nil, err
+	}
+	encoder, err := e.EncoderIn(about.Encoder.Folder)
+	if err != nil {
+		return nil, err
+	}
+	var remarks []string
+	if filepath.Dir(saved) == filepath.Clean(folder) && filepath.Base(saved) == runfolder.LastDir {
+		remarks = append(remarks, fmt.Sprintf("%s: there is no best model, so its last is taken", folder))
+	}
+
+	data, err := openData(e, file, saved, about)
+	if err != nil {
+		return nil, err
+	}
+	built, err := model.Open(data, encoder, about.Encoder.Folder)
+	if err != nil {
+		return nil, err
+	}
+	m := built.Model
+	if err := about.Encoder.Check(run.EncoderFiles(m.Encoder, data.Tokenizer)); err != nil {
+		return nil, err
+	}
+	for _, task := range about.Tasks {
+		if g, t, err := m.Group(task.Name); err == nil {
+			g.Tasks[t].Pairs = task.Pairs
+		}
+	}
+	if err := run.ReadWeights(saved, m); err != nil {
+		return nil, err
+	}
+	return &Opened{Data: data, Model: m, Remarks: remarks, machine: run.ThisMachine()}, nil
+}
+
+// openData opens the tokenizer and the labels of a checkpoint, which lies in the folder saved, for the experiment in file.
+func openData(e *config.Experiment, file, saved string, about run.Checkpoint) (*dataset.Dataset, error) {
+	tokenizer, err := corpus.OpenTokenizer(dataset.TokenizerFolder(about.Encoder.Folder))
+	if err != nil {
+		return nil, err
+	}
+	at := filepath.Join(saved, runfolder.ModelFile)
+	labels := map[dataset.HeadName]*corpus.Labels{}
+	for _, task := range about.Tasks {
+		for _, head := range task.Heads {
+			if labels[dataset.HeadName{Task: task.Name, Head: head.Name}], err = corpus.LabelsOf(head.Labels); err != nil {
+				return nil, fmt.Errorf("%s: task %q: head %q: %w", at, task.Name, head.Name, err)
+			}
+		}
+	}
+	data, err := dataset.Open(e, tokenizer, labels)
+	if err != nil {
+		return nil, err
+	}
+
+	// what the tasks learned of the training data
+	for t, task := range e.Tasks {
+		kind := data.Tasks[t].Output()
+		learned := corpus.Record{Fields: map[string]any{}} // all labels of training
+		for _, head := range task.Heads {
+			switch set := labels[dataset.HeadName{Task: task.Name, Head: head.Name}]; {
+			case set == nil:
+				return nil, fmt.Errorf("%s: no head %q of task %q, which %s names", at, head.Name, task.Name, file)
+			case kind.HasLabels && len(set.Names()) == 0:
+				return nil, fmt.Errorf("%s: task %q: head %q: no labels", at, task.Name, head.Name)
+			default:
+				learned.Fields[kind.Field()+"."+head.Name] = set.Names()
+			}
+		}
+		if surveyor, ok := data.Tasks[t].(tasks.Surveyor); ok {
+			surveyor.Survey([]corpus.Record{learned})
+		}
+	}
+	return data, nil
+}
+
+// Read reads the examples of a split for all groups that have a file for it, or for one task's group if task is not "".
+// Where files names a file for a task, that is read in place of the experiment's. What is worth knowing of the examples
+// is added to Remarks.
+func (o *Opened) Read(split, task string, files map[string]string) error {
+	said := len(o.Data.Remarks)
+	err := o.Data.Read(split, task, files)
+	o.Remarks = append(o.Remarks, o.Data.Remarks[said:]...)
+	return err
+}
+
+// Evaluate judges the model on the examples of a split that have been read, if the machine has the memory. done, if it is
+// not nil, is told how many examples have been answered.
+func (o *Opened) Evaluate(ctx context.Context, split string, done func(n int)) ([]multitask.GroupScore, error) {
+	t := o.Data.Experiment.Training
+	var sizes []multitask.Size
+	for _, group := range o.Data.Groups {
+		sizes = append(sizes, multitask.EvaluationSizes(group.Examples[split], t.BatchSize, t.BatchTokens)...)
+	}
+	if err := o.machine.FitsEvaluation(o.Model, sizes, t.BatchPlace); err != nil {
+		return nil, err
+	}
+
+	var scores []multitask.GroupScore
+	for g, group := range o.Data.Groups {
+		examples := group.Examples[split]
+		if examples == nil {
+			continue
+		}
+		s, err := o.Model.Evaluate(ctx, &o.Model.Groups[g], examples, t.BatchSize, t.BatchTokens, done)
+		if err != nil {
+			return nil, err
+		}
+		scores = append(scores, s)
+	}
+	return scores, nil
+}

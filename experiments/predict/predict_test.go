@@ -1,0 +1,323 @@
+package predict
+
+import (
+	"context"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/encoders"
+	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/experiments/runfolder"
+	"github.com/jenga-nlp/jenga/nn"
+	"github.com/jenga-nlp/jenga/outputs"
+)
+
+func TestInputTakesPlainTextAndJSON(t *testing.T) {
+	named, asked := Columns{"text": {"body", "note"}, "pair": {"reply"}}, Columns{"text": {"body"}, "pair": {"context"}, "question": {"question"}}
+	for _, test := range []struct {
+		line, text, pair, err string
+		columns               Columns
+	}{
+		{line: `{"body": "play", "reply": "adele"}`, text: "play", pair: "adele", columns: named},
+		{line: `{"note": "play", "text": "adele", "pair": "x"}`, text: "play", pair: "x", columns: named},
+		{line: `{"text": "play"}`, text: "play", columns: named},
+		{line: `{"body": "play", "text": "adele"}`, text: "play", pair: "adele", columns: Columns{"text": {"body"}, "pair": {"text"}}},
+		{line: `{"text": "play", "context": "adele"}`, text: "play"},
+		{line: `{"b": "play"}`, text: "play", columns: Columns{"text": {"a", "b"}, "pair": {"b"}}}, // no pair with itself
+		{line: `{"a": "play", "b": "adele"}`, text: "play", pair: "adele", columns: Columns{"text": {"a", "b"}, "pair": {"b"}}},
+		{line: "play adele", text: "play adele"},
+		{line: "\ufeffplay adele", text: "play adele"},
+		{line: "[1, 2]", text: "[1, 2]"},
+		{line: "\ufeff{\"text\": \"play\", \"pair\": \"adele\"}", text: "play", pair: "adele"},
+		{line: `{"words": ["play", "adele"], "label": "music"}`, text: "play adele"},
+		{line: `{"question": "Who sings?", "context": "adele sings"}`, text: "Who sings?", pair: "adele sings"},
+		{line: `{"question": "Who sings?"}`, text: "Who sings?"},
+		{line: `{"question": "Who sings?", "text": "play", "pair": "adele"}`, text: "play", pair: "adele"},
+		{line: `{"question": "Who sings?", "context": "adele sings", "text": "play"}`, text: "play"},
+		{line: `{"question": "Who sings?", "context": "adele sings", "text": "play", "pair": "x"}`, text: "Who sings?", pair: "adele sings", columns: asked},
+		{line: `{"question": "Who sings?", "context": "adele sings", "words": ["play"]}`, text: "Who sings?", pair: "adele sings", columns: asked},
+		{line: `{"question": "Who sings?", "text": "play"}`, text: "play", columns: asked},
+		{line: `{"question": "Who sings?", "context": "adele sings", "body": "play"}`, text: "play", pair: "adele sings", columns: asked},
+		{line: `{"text": "play"`, err: "line 1: unexpected EOF; want plain text, or a JSON object with text, pair or words, or with question and context"},
+		{line: `{"text": "play"} adele`, err: "line 1: the line goes on after the JSON object; want plain text, or a JSON object with text, pair or words, or with question and context"},
+		{line: `{"txt": "play"}`, err: "line 1: a JSON object with no text, words or question; want plain text, or a JSON object with text, pair or words, or with question and context"},
+		{line: "play \xff", err: "line 1: not UTF-8"},
+	} {
+		e, err := Input(test.line, 1, test.columns)
+		switch {
+		case test.err != "":
+			if err == nil || err.Error() != test.err {
+				t.Errorf("Input(%q) = %v, want %s", test.line, err, test.err)
+			}
+		case err != nil:
+			t.Errorf("Input(%q) = %v", test.line, err)
+		case e.Text != test.text || e.Pair != test.pair:
+			t.Errorf("Input(%q) = %q, %q, want %q, %q", test.line, e.Text, e.Pair, test.text, test.pair)
+		}
+	}
+}
+
+func TestATextWithoutWordsHasNoTags(t *testing.T) {
+	answers, err := openSmall(t).Predictor().Answer([]*corpus.Example{{Text: ""}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := jsonOf(t, answers[0]), `"things":{"things":{"spans":[],"tags":[]}}`; !strings.Contains(got, want) {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+// byWord is a tokenizer that reads words otherwise than a text as it is.
+type byWord struct{ corpus.Tokenizer }
+
+func (t byWord) Encode(e *corpus.Example, maxLength int) corpus.Encoding {
+	encoding := t.Tokenizer.Encode(e, maxLength)
+	for i, word := range encoding.Words {
+		if word >= 0 {
+			encoding.IDs[i] = encoding.IDs[0]
+		}
+	}
+	return encoding
+}
+
+// counted counts what an encoder encodes.
+type counted struct {
+	encoders.Encoder
+	batches int
+}
+
+func (c *counted) Encode(p *nn.Pass, tokens corpus.Tokens, layers nn.Wanted) ([][]float32, error) {
+	c.batches++
+	return c.Encoder.Encode(p, tokens, layers)
+}
+
+func TestOnlyTasksAboutWordsReadTextsWordByWord(t *testing.T) {
+	run, err := prepare(t, "  - {name: mood, type: classification, data: {train: a.jsonl}, heads: [{name: mood, pool: mean}]}\n  - {name: names, type: ner, data: {train: b.jsonl}}\n", map[string]string{
+		"a.jsonl": `{"text": "so good", "label": "good"}` + "\n" + `{"text": "so bad", "label": "bad"}` + "\n",
+		"b.jsonl": `{"words": ["so", "good"], "tags": ["O", "B-name"]}` + "\n",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range run.Model.Params.In("heads").All() {
+		for i := range w.Data { // answers that are not all alike
+			w.Data[i] *= 100
+		}
+	}
+	encoder := &counted{Encoder: run.Model.Encoder}
+	run.Model.Encoder = encoder
+	answer := func(e corpus.Example) Answer {
+		t.Helper()
+		encoder.batches = 0
+		answers, err := run.Predictor().Answer([]*corpus.Example{&e})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return answers[0]
+	}
+	text := corpus.Example{Text: "so good, so bad"}
+	want := answer(text)
+	if encoder.batches != 1 {
+		t.Errorf("a text with the same tokens for all tasks is encoded %d times, want once", encoder.batches)
+	}
+	words := text
+	words.Words = run.Data.Tokenizer.Split(text.Text)
+	run.Data.Tokenizer = byWord{run.Data.Tokenizer}
+	got := answer(text)
+	if encoder.batches != 2 {
+		t.Errorf("a text with two readings is encoded %d times, want 2", encoder.batches)
+	}
+	if got, want := jsonOf(t, got.Tasks["mood"]), jsonOf(t, want.Tasks["mood"]); got != want {
+		t.Errorf("mood is %s, want %s as of the text without words", got, want)
+	}
+	given := answer(words)
+	if got, want := jsonOf(t, got.Tasks["names"]), jsonOf(t, given.Tasks["names"]); got != want {
+		t.Errorf("names are %s, want %s as of the text in words", got, want)
+	}
+	if got, not := jsonOf(t, given.Tasks["mood"]), jsonOf(t, want.Tasks["mood"]); got == not {
+		t.Errorf("mood is %s of the text and of its words, which say another thing", got)
+	}
+}
+
+func TestAnswersAboutHiddenTokensAndAnomalies(t *testing.T) {
+	texts := strings.Repeat(`{"text": "so good", "label": "normal"}`+"\n"+`{"text": "so bad", "label": "odd"}`+"\n", 4)
+	run, err := prepare(t, "  - {name: words, type: mlm, data: {train: a.jsonl, dev: a.jsonl}}\n"+
+		"  - {name: odd, type: anomaly, data: {train: a.jsonl, dev: a.jsonl}, heads: [{name: rebuilt}, {name: pattern, type: attention_pattern}]}\n",
+		map[string]string{"a.jsonl": texts})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := run.Train(context.Background(), "run", func(any) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	opened, err := Open("run")
+	if err != nil {
+		t.Fatal(err)
+	}
+	answers, err := opened.Predictor().Answer([]*corpus.Example{{Text: "so [MASK]!", Pair: "[MASK]", Paired: true}, {Text: "so good"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	hidden := answers[0].Tasks["words"]["words"].(outputs.HiddenJSON).Hidden
+	if len(hidden) != 2 || hidden[0].Start != 3 || hidden[0].End != 9 || hidden[0].InPair || !hidden[1].InPair || len(hidden[0].Guesses) != 5 {
+		t.Errorf("hidden %+v", hidden)
+	}
+	if got, want := jsonOf(t, answers[1].Tasks["words"]), `{"words":{"hidden":[]}}`; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	for _, head := range []string{"rebuilt", "pattern"} {
+		if a := answers[0].Tasks["odd"][head].(outputs.AnomalyJSON); a.Value == nil || a.Alarm == nil {
+			t.Errorf("%s answers %+v", head, a)
+		}
+	}
+	text, err := os.ReadFile(filepath.Join("run", "best", runfolder.ModelFile))
+	if err != nil || !strings.Contains(string(text), `"thresholds"`) {
+		t.Errorf("the model's file says nothing of thresholds: %v", err)
+	}
+}
+
+func TestPredictReadsWhatTrainingReads(t *testing.T) {
+	const line = `{"text": "no", "body": "so good", "reply": "so bad", "question": "who", "note": "a long day", "value": 0.5, "label": "x", "answers": ["day"]}`
+	run, err := prepare(t, "  - {name: alike, type: similarity, data: {train: a.jsonl, text: body, pair: reply}}\n"+
+		"  - {name: who, type: question_answering, data: {train: a.jsonl, question: question, context: note}}\n", map[string]string{"a.jsonl": line + "\n" + line + "\n"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	trained := run.Data.Groups[0].Examples[config.Train][0]
+	e, err := Input(line, 1, run.Columns())
+	if err != nil || e.Text != trained.Text || e.Pair != trained.Pair || e.Text != "so good" {
+		t.Errorf("predict reads %+v, %v; training read %q, %q", e, err, trained.Text, trained.Pair)
+	}
+	// what the file calls text is no question where another field is
+	if asked := run.Data.Groups[1].Examples[config.Train][0]; asked.Text != "who" || asked.Pair != "a long day" {
+		t.Errorf("the question is %q of %q", asked.Text, asked.Pair)
+	}
+}
+
+func TestAQuestionAndItsContextGoBeforeATextWhereATaskAsksForThem(t *testing.T) {
+	const data = `{"question": "who", "context": "a long day", "answers": ["day"], "label": "x"}` + "\n" + `{"question": "who", "context": "so bad", "answers": ["bad"], "label": "y"}` + "\n"
+	for kind, want := range map[string]string{"question_answering": "who / a long day", "classification": "a title / so bad"} {
+		run, err := prepare(t, "  - {name: who, type: "+kind+", data: {train: a.jsonl}}\n", map[string]string{"a.jsonl": data})
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := Input(`{"text": "a title", "question": "who", "context": "a long day", "pair": "so bad"}`, 1, run.Columns())
+		if err != nil || e.Text+" / "+e.Pair != want {
+			t.Errorf("%s reads %+v, %v, want %s", kind, e, err, want)
+		}
+		if kind == "question_answering" {
+			continue
+		}
+		e, err = Input(`{"text": "a title", "question": "who", "context": "a long day"}`, 1, run.Columns())
+		if err != nil {
+			t.Fatal(err)
+		}
+		answers, err := run.Predictor().Answer([]*corpus.Example{e})
+		const no = "line 1: no pair: the model answers about two texts; want a JSON object with text and pair, or with question and context, and no text or words beside those"
+		if err != nil || answers[0].Err == nil || answers[0].Err.Error() != no {
+			t.Errorf("a text before a question: %+v, %v, want %s", answers, err, no)
+		}
+	}
+}
+
+func TestWhatIsAskedOfPairsIsNotAnsweredOfASingleText(t *testing.T) {
+	const pairs = `{"text": "so good", "pair": "so bad", "label": "x", "value": 0.5}` + "\n" + `{"text": "so bad", "pair": "so bad", "label": "y", "value": 1}` + "\n"
+	run, err := prepare(t, "  - {name: follows, type: classification, data: {train: a.jsonl, dev: a.jsonl}}\n"+
+		"  - {name: alike, type: similarity, data: {train: a.jsonl, dev: a.jsonl}}\n  - {name: mood, type: classification, data: {train: b.jsonl, dev: b.jsonl}}\n",
+		map[string]string{"a.jsonl": pairs, "b.jsonl": pairs + `{"text": "so fair", "label": "x"}` + "\n"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := run.Train(context.Background(), "run", func(any) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	opened, err := Open("run")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, run := range map[string]*Opened{"trained": run.Opened, "opened": opened} {
+		answers, err := run.Predictor().Answer([]*corpus.Example{{Text: "so good"}, {Text: "so good", Pair: "so bad", Paired: true}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for b, want := range [][]string{{"mood"}, {"alike", "follows", "mood"}} {
+			if got := slices.Sorted(maps.Keys(answers[b].Tasks)); !slices.Equal(got, want) {
+				t.Errorf("%s: text %d is answered by %q, want %q", name, b+1, got, want)
+			}
+		}
+	}
+}
+
+func TestATextThatTheMachineHasNoMemoryForIsLeftOut(t *testing.T) {
+	run, err := prepare(t, "  - {name: mood, type: classification, long: windows, data: {train: a.jsonl}}\n",
+		map[string]string{"a.jsonl": `{"text": "so good", "label": "x"}` + "\n" + `{"text": "so bad", "label": "y"}` + "\n"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	place := corpus.Place{File: "line 2"}
+	texts := []*corpus.Example{{Text: "so good"}, {Text: strings.Repeat("so bad ", batchTokens), Place: place}, {Text: "so bad"}}
+	predictor := run.Predictor()
+	whole, err := predictor.Answer(texts)
+	if err != nil || whole[1].Err != nil || whole[1].Tasks["mood"]["mood"].(outputs.LabelJSON).Label == "" {
+		t.Fatalf("answers %+v, %v", whole[1], err)
+	}
+
+	predictor.machine = machine(map[string]string{"proc/meminfo": "MemAvailable: 1024 kB\n"})
+	answers, err := predictor.Answer(texts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := answers[1].Err; err == nil || !strings.HasPrefix(err.Error(), "line 2: a text of ") || !strings.HasSuffix(err.Error(), "the machine has 960 KiB; divide it") {
+		t.Errorf("of the long text: %v", err)
+	}
+	for _, b := range []int{0, 2} {
+		if got, want := jsonOf(t, answers[b]), jsonOf(t, whole[b]); got != want {
+			t.Errorf("text %d: %s, want %s", b+1, got, want)
+		}
+	}
+}
+
+func TestPredictSaysHowManyTextsLoseTheirEnd(t *testing.T) {
+	run, err := prepare(t, "  - {name: mood, type: classification, data: {train: a.jsonl}}\n",
+		map[string]string{"a.jsonl": `{"text": "so good", "label": "x"}` + "\n" + `{"text": "so bad", "label": "y"}` + "\n"}, "tokenizer.max_length=8")
+	if err != nil {
+		t.Fatal(err)
+	}
+	predictor := run.Predictor()
+	for range 2 {
+		if _, err := predictor.Answer([]*corpus.Example{{Text: "so good"}, {Text: strings.Repeat("so bad ", 8)}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const want = "2 of 4 texts have more than 8 tokens and lose their end: a larger tokenizer.max_length, or long: windows, keeps it"
+	if got := predictor.Remarks(); len(got) != 1 || got[0] != want {
+		t.Errorf("remarks %q, want %q", got, want)
+	}
+}
+
+func TestThereIsNoAlarmBeforeDevHasChosenItsThreshold(t *testing.T) {
+	run, err := prepare(t, "  - {name: odd, type: anomaly, data: {train: a.jsonl}}\n", map[string]string{"a.jsonl": `{"text": "so good", "label": "normal"}` + "\n"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	answers, err := run.Predictor().Answer([]*corpus.Example{{Text: "so good"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a := answers[0].Tasks["odd"]["odd"].(outputs.AnomalyJSON); a.Value == nil || a.Alarm != nil {
+		t.Errorf("answer %+v, want a value and no alarm", a)
+	}
+}
+
+func TestAnomaliesNeedNormalTexts(t *testing.T) {
+	_, err := prepare(t, "  - {name: odd, type: anomaly, normal: fine, data: {train: a.jsonl, dev: a.jsonl}}\n",
+		map[string]string{"a.jsonl": `{"text": "so good", "label": "normal"}` + "\n"})
+	if want := `exp.yaml:5:5: head "reconstruction": no training text is normal, so nothing tells what normal is; the task's option normal names the label of normal texts`; err == nil || err.Error() != want {
+		t.Errorf("error %v, want %s", err, want)
+	}
+}

@@ -1,0 +1,96 @@
+package predict
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/internal/shared"
+)
+
+// usesShared tells whether a shipped file needs corpora or models that do not come with jenga.
+func usesShared(t *testing.T, name string) bool {
+	t.Helper()
+	e, err := config.ReadTrained(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	needed := []config.File{e.Model.BaseModel, e.Tokenizer.Vectors}
+	for _, task := range e.Tasks {
+		needed = append(needed, task.Data.Path, task.Data.Train, task.Data.Dev, task.Data.Test)
+	}
+	return slices.ContainsFunc(needed, func(f config.File) bool { return f.Name != "" && !strings.HasPrefix(f.Name, "claims/") })
+}
+
+func TestShippedExperimentsTrain(t *testing.T) {
+	t.Chdir("..")
+	names, err := filepath.Glob("*.yaml")
+	if err != nil || len(names) < 25 {
+		t.Fatalf("shipped %v, %v; want 25 or more", names, err)
+	}
+	for _, name := range names {
+		t.Run(name, func(t *testing.T) {
+			if usesShared(t, name) {
+				dir := shared.Dir(t)
+				t.Setenv("JENGA_DATA", filepath.Join(dir, "data"))
+				t.Setenv("JENGA_MODELS", filepath.Join(dir, "models"))
+			}
+			// all of the file, its data and its parts, but few steps: 8 texts a task
+			folder := filepath.Join(t.TempDir(), "run")
+			e, err := config.Read(name, []string{"training.num_epochs=1", "training.batch_size=8"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			run, err := ready(e, config.Train, config.Dev, config.Test)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, texts := range run.Data.Groups {
+				for split, examples := range texts.Examples {
+					if len(examples) < 200 {
+						t.Errorf("%d examples of %s", len(examples), split)
+					}
+					texts.Examples[split] = examples[:8]
+				}
+			}
+			if testing.Short() && name != "quickstart.yaml" {
+				return // a real encoder
+			}
+			if _, err := run.Train(t.Context(), folder, func(any) error { return nil }); err != nil {
+				t.Fatal(err)
+			}
+			checkOpened(t, folder)
+		})
+	}
+}
+
+// checkOpened judges the run in a folder on a few examples of dev, and asks it about one.
+func checkOpened(t *testing.T, folder string) {
+	t.Helper()
+	run, err := Open(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := run.Read(config.Dev, "", nil); err != nil {
+		t.Fatal(err)
+	}
+	for _, texts := range run.Data.Groups {
+		texts.Examples[config.Dev] = texts.Examples[config.Dev][:8]
+	}
+	scores, err := run.Evaluate(t.Context(), config.Dev, nil)
+	if err != nil || len(scores) != len(run.Data.Groups) {
+		t.Fatalf("%d scores of %d groups, %v", len(scores), len(run.Data.Groups), err)
+	}
+	example := &corpus.Example{Text: "Who wrote it?", Pair: "Ada wrote it.", Paired: true}
+	answers, err := run.Predictor().Answer([]*corpus.Example{example})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := json.Marshal(answers[0]); err != nil || len(answers[0].Tasks) != len(run.Data.Experiment.Tasks) {
+		t.Errorf("answers %+v, %v", answers, err)
+	}
+}

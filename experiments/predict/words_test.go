@@ -1,0 +1,104 @@
+package predict
+
+import (
+	"context"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/encoders"
+	"github.com/jenga-nlp/jenga/experiments/config"
+)
+
+const wordsExperiment = `
+model: {encoder: {type: bilstm, embedding: 3, layers: 1, hidden: 4}}
+tokenizer: {type: words, vectors: glove.txt, train: {vocab_size: 100}}
+tasks:
+  - {name: mood, type: classification, data: {train: a.jsonl, dev: a.jsonl}}
+training: {num_epochs: 1}
+`
+
+// wordsRun prepares an experiment on whole words, with changes to its text.
+func wordsRun(t *testing.T, replace ...string) (trained, error) {
+	t.Helper()
+	t.Chdir(t.TempDir())
+	text := strings.NewReplacer(replace...).Replace(wordsExperiment)
+	for name, data := range map[string]string{
+		"exp.yaml":  text,
+		"a.jsonl":   `{"text": "so good", "label": "good"}` + "\n" + `{"text": "so bad", "label": "bad"}` + "\n",
+		"glove.txt": "so 1 2 3\nfine 4 5 6\nGood 7 8 9\n",
+	} {
+		if err := os.WriteFile(name, []byte(data), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	e, err := config.Read("exp.yaml", nil)
+	if err != nil {
+		return trained{}, err
+	}
+	return ready(e, config.Train, config.Dev)
+}
+
+func TestEmbeddingsBeginWithTheVectorsOfWords(t *testing.T) {
+	run, err := wordsRun(t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.ContainsFunc(run.Remarks, func(r string) bool { return strings.Contains(r, "2 of the vocabulary's 9 tokens have vectors") }) {
+		t.Errorf("remarks %q", run.Remarks)
+	}
+	words := run.Model.Encoder.(encoders.Embedded).Embeddings()
+	for id := range run.Data.Tokenizer.Size() {
+		row := words.Data[3*id : 3*id+3]
+		switch run.Data.Tokenizer.Token(int32(id)) {
+		case "so":
+			if !slices.Equal(row, []float32{1, 2, 3}) {
+				t.Errorf("so begins as %v", row)
+			}
+		case "fine": // of the vectors alone
+			if !slices.Equal(row, []float32{4, 5, 6}) {
+				t.Errorf("fine begins as %v", row)
+			}
+		case "good": // whose vector is another word's
+			if slices.Equal(row, []float32{7, 8, 9}) || slices.Equal(row, []float32{0, 0, 0}) {
+				t.Errorf("good begins as %v", row)
+			}
+		}
+	}
+
+	if _, err := run.Train(context.Background(), "run", func(any) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove("glove.txt"); err != nil { // the run has what it needs of it
+		t.Fatal(err)
+	}
+	opened, err := Open("run")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := opened.Predictor().Answer([]*corpus.Example{{Text: "so fine, nothing worse"}}); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestWhatVectorsDoNotFit(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		replace []string
+		want    string
+	}{
+		{"another width", []string{"embedding: 3", "embedding: 5"}, "exp.yaml:3:35: tokenizer: vectors: they have 3 numbers, the encoder's embeddings 5; both must be alike"},
+		{"pieces of words", []string{"type: words, ", ""}, "exp.yaml:3:22: tokenizer: vectors: they are of whole words; type: words reads texts so"},
+		{"no file", []string{"glove.txt", "globe.txt"}, "exp.yaml:3:35: tokenizer: globe.txt: no such file"},
+		{"no vectors", []string{"glove.txt", "a.jsonl"}, "exp.yaml:3:35: tokenizer: vectors: they have 4 numbers"},
+		{"another type", []string{"type: words", "type: wurds"}, "exp.yaml:3:19: "},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if _, err := wordsRun(t, c.replace...); err == nil || !strings.HasPrefix(err.Error(), c.want) {
+				t.Errorf("error %v, want %s", err, c.want)
+			}
+		})
+	}
+}

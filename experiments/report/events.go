@@ -1,0 +1,136 @@
+// Package report names the figures of evaluations, and writes the events of a training run as JSON lines.
+package report
+
+import (
+	"github.com/jenga-nlp/jenga/multitask"
+)
+
+// Done is the last event of a training run.
+type Done struct {
+	Best    multitask.Evaluation // the evaluation that best/ was saved at; without dev, empty
+	Metric  string               // what it was chosen by
+	Value   float64
+	Seconds float64
+	Folder  string
+}
+
+// StepLine, EvalLine, RemarkLine and DoneLine are how events are written in metrics.jsonl and by `train --json`.
+type (
+	StepLine struct {
+		Event        string              `json:"event"`
+		Step         int                 `json:"step"`
+		Epoch        float64             `json:"epoch"`
+		Loss         float64             `json:"loss"`
+		Tasks        map[string]TaskLine `json:"tasks"`
+		Rate         float64             `json:"rate"`
+		GradientNorm float64             `json:"gradient_norm"`
+		TokensPerSec float64             `json:"tokens_per_second"`
+	}
+	EvalLine struct {
+		Event  string              `json:"event,omitempty"`
+		Split  string              `json:"split"`
+		Step   int                 `json:"step,omitempty"`
+		Epoch  float64             `json:"epoch,omitempty"`
+		Tasks  map[string]TaskLine `json:"tasks"`
+		Groups []GroupLine         `json:"groups,omitempty"`
+		// Fusion has figures of the fusion by task: of a mix, each layer's share.
+		Fusion map[string][]float32 `json:"fusion,omitempty"`
+	}
+	RemarkLine struct {
+		Event  string `json:"event"`
+		Remark string `json:"remark"`
+	}
+	DoneLine struct {
+		Event   string    `json:"event"`
+		Best    *BestLine `json:"best"` // nil where nothing was evaluated
+		Seconds float64   `json:"seconds"`
+		Folder  string    `json:"folder"`
+	}
+	BestLine struct {
+		Step   int                 `json:"step"`
+		Epoch  float64             `json:"epoch"`
+		Metric string              `json:"metric"`
+		Value  float64             `json:"value"`
+		Tasks  map[string]TaskLine `json:"tasks"`
+		Groups []GroupLine         `json:"groups,omitempty"`
+	}
+	// TaskLine has each head's metrics by name, its mean loss among them; none of what nothing is labelled of.
+	TaskLine struct {
+		Heads    map[string]HeadLine `json:"heads"`
+		Examples int                 `json:"examples,omitempty"`
+	}
+	// HeadLine has metrics by name, "examples", how many are labelled for it, and where answers are labels the tables
+	// "labels" and "confusion".
+	HeadLine map[string]any
+	// GroupLine judges tasks that read the same texts together.
+	GroupLine struct {
+		Tasks    []string `json:"tasks"`
+		AllRight float64  `json:"all_right"`
+	}
+)
+
+// dev is the split that training evaluates on.
+const dev = "dev"
+
+// Line returns what is written of an event: a StepLine, an EvalLine, a RemarkLine or a DoneLine.
+func Line(event any) any {
+	switch v := event.(type) {
+	case multitask.Step:
+		line := StepLine{Event: "step", Step: v.Number, Epoch: v.Epoch, Loss: v.Loss, Tasks: map[string]TaskLine{}, Rate: v.Rate, GradientNorm: v.GradientNorm, TokensPerSec: v.TokensPerSecond()}
+		for _, l := range v.Losses {
+			if line.Tasks[l.Task].Heads == nil {
+				line.Tasks[l.Task] = TaskLine{Heads: map[string]HeadLine{}}
+			}
+			line.Tasks[l.Task].Heads[l.Head] = HeadLine{"loss": l.Mean()}
+		}
+		return line
+	case multitask.Evaluation:
+		line := Scores(dev, v.Groups)
+		line.Event, line.Step, line.Epoch, line.Fusion = "eval", v.Step, v.Epoch, v.Fusion
+		return line
+	case multitask.Remark:
+		return RemarkLine{Event: "remark", Remark: v.Text}
+	case Done:
+		line := DoneLine{Event: "done", Seconds: v.Seconds, Folder: v.Folder}
+		if v.Best.Groups != nil {
+			best := Scores(dev, v.Best.Groups)
+			line.Best = &BestLine{Step: v.Best.Step, Epoch: v.Best.Epoch, Metric: v.Metric, Value: v.Value, Tasks: best.Tasks, Groups: best.Groups}
+		}
+		return line
+	}
+	panic("report: a line of an unknown event")
+}
+
+// Scores writes what an evaluation on a split gave.
+func Scores(split string, groups []multitask.GroupScore) EvalLine {
+	line := EvalLine{Split: split, Tasks: map[string]TaskLine{}}
+	for _, g := range groups {
+		for _, task := range g.Tasks {
+			t := TaskLine{Heads: map[string]HeadLine{}, Examples: task.Examples}
+			for _, head := range task.Heads {
+				figures := HeadLine{}
+				if head.Examples > 0 {
+					figures["examples"] = head.Examples
+				}
+				if head.Loss.Units > 0 {
+					figures["loss"] = head.Loss.Mean()
+				}
+				for _, m := range head.Metrics {
+					figures[m.Name] = m.Value
+				}
+				if head.Tables != nil {
+					figures["labels"] = head.Tables.Labels
+					if head.Tables.Confusion != nil {
+						figures["confusion"] = head.Tables.Confusion
+					}
+				}
+				t.Heads[head.Head] = figures
+			}
+			line.Tasks[task.Task] = t
+		}
+		if g.AllRight != nil {
+			line.Groups = append(line.Groups, GroupLine{Tasks: g.Exact(), AllRight: *g.AllRight})
+		}
+	}
+	return line
+}

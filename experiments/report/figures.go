@@ -1,0 +1,117 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/jenga-nlp/jenga/multitask"
+)
+
+// Selection is the figure that the best checkpoint is chosen by.
+type Selection struct {
+	Metric string // eval_overall, eval_loss, eval_TASK_loss, eval_TASK_HEAD_METRIC, …
+	Higher bool   // is better
+}
+
+// Value reads the selected figure from an evaluation.
+func (s Selection) Value(groups []multitask.GroupScore) (float64, error) {
+	figures := Figures(groups)
+	v, ok := figures[s.Metric]
+	if !ok {
+		return 0, fmt.Errorf("no metric %q in this evaluation", s.Metric)
+	}
+	return v, nil
+}
+
+// Better tells whether figure a is better than b.
+func (s Selection) Better(a, b float64) bool { return s.Higher && a > b || !s.Higher && a < b }
+
+// Figures names all figures of an evaluation as metric_for_best_model does:
+//
+//	eval_loss              the mean of the tasks' losses
+//	eval_overall           the mean of all heads' main metrics
+//	eval_overall_f1        the mean of all heads' f1
+//	eval_TASK_loss         the sum of the task's heads' losses, each times its weight
+//	eval_TASK_HEAD_METRIC  a head's metric
+//	eval_all_right         the mean of the groups' shares of texts with every head right
+//
+// A head of which nothing is labelled has no part in them.
+func Figures(groups []multitask.GroupScore) map[string]float64 {
+	figures := map[string]float64{}
+	var losses, mains, f1s, rights mean
+	for _, g := range groups {
+		if g.AllRight != nil {
+			rights.add(*g.AllRight)
+		}
+		for _, task := range g.Tasks {
+			for _, head := range task.Heads {
+				for i, m := range head.Metrics {
+					if i == 0 {
+						mains.add(m.Value)
+					}
+					if m.Name == "f1" {
+						f1s.add(m.Value)
+					}
+					figures[strings.Join([]string{"eval", task.Task, head.Head, m.Name}, "_")] = m.Value
+				}
+			}
+			if loss, ok := taskLoss(task); ok {
+				losses.add(loss)
+				figures["eval_"+task.Task+"_loss"] = loss
+			}
+		}
+	}
+	losses.into(figures, "eval_loss")
+	mains.into(figures, "eval_overall")
+	f1s.into(figures, "eval_overall_f1")
+	rights.into(figures, "eval_all_right")
+	return figures
+}
+
+// taskLoss is the sum of the losses of a task's heads, each times its weight; ok is false where nothing is labelled.
+func taskLoss(task multitask.TaskScore) (loss float64, ok bool) {
+	for _, head := range task.Heads {
+		if head.Loss.Units > 0 {
+			loss += head.Loss.Weight * head.Loss.Mean()
+			ok = true
+		}
+	}
+	return loss, ok
+}
+
+// TaskFigure is what a task's own best checkpoint is chosen by: the mean of its heads' main metrics; ok is false where
+// nothing is labelled.
+func TaskFigure(task multitask.TaskScore) (figure float64, ok bool) {
+	var m mean
+	for _, head := range task.Heads {
+		if len(head.Metrics) > 0 {
+			m.add(head.Metrics[0].Value)
+		}
+	}
+	return m.sum / max(1, m.n), m.n > 0
+}
+
+type mean struct{ sum, n float64 }
+
+func (m *mean) add(v float64) { m.sum += v; m.n++ }
+
+func (m *mean) into(figures map[string]float64, name string) {
+	if m.n > 0 {
+		figures[name] = m.sum / m.n
+	}
+}
+
+// Only leaves one task's scores; all if task is "".
+func Only(groups []multitask.GroupScore, task string) []multitask.GroupScore {
+	if task == "" {
+		return groups
+	}
+	for _, g := range groups {
+		for _, t := range g.Tasks {
+			if t.Task == task {
+				return []multitask.GroupScore{{Tasks: []multitask.TaskScore{t}}}
+			}
+		}
+	}
+	return nil
+}

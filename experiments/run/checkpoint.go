@@ -1,0 +1,240 @@
+package run
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/encoders"
+	"github.com/jenga-nlp/jenga/experiments/dataset"
+	"github.com/jenga-nlp/jenga/experiments/runfolder"
+	"github.com/jenga-nlp/jenga/heads"
+	"github.com/jenga-nlp/jenga/internal/checkpoint"
+	"github.com/jenga-nlp/jenga/internal/jsonfile"
+	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/nn"
+)
+
+// Checkpoint is what model.json holds: all that the tensors do not say.
+type Checkpoint struct {
+	Format  int              `json:"format"` // of this file
+	Jenga   string           `json:"jenga"`
+	Encoder EncoderPlace     `json:"encoder"`
+	Tasks   []CheckpointTask `json:"tasks"`
+}
+
+// EncoderPlace is where a checkpoint's encoder lies: in its own folder, or, frozen, where it was read from.
+type EncoderPlace struct {
+	Folder string            `json:"folder"`           // relative to the checkpoint's, a frozen encoder's to the run's
+	SHA256 map[string]string `json:"sha256,omitempty"` // of the files that a frozen encoder is read from, which are not copied
+
+	model string // path of the model.json that says so
+}
+
+type CheckpointTask struct {
+	Name  string           `json:"name"`
+	Type  string           `json:"type"`
+	Pairs bool             `json:"pairs,omitempty"` // it learned from pairs of texts alone
+	Heads []CheckpointHead `json:"heads"`
+}
+
+type CheckpointHead struct {
+	Name   string   `json:"name"`
+	Type   string   `json:"type"`
+	Labels []string `json:"labels"`
+	// Thresholds are the probabilities from which on labels hold, for people to read: the tensors hold them too.
+	Thresholds []float32 `json:"thresholds,omitempty"`
+}
+
+const checkpointFormat = 1
+
+// save writes the model to a folder of the run's: beside it first, then renamed, so that a whole one is there at any
+// moment.
+func (r *Run) save(folder string) error {
+	return runfolder.Replace(folder, func(fresh string) error {
+		about := Checkpoint{Format: checkpointFormat, Jenga: Version}
+		for _, task := range r.experiment().Tasks {
+			g, n, err := r.Model.Group(task.Name)
+			if err != nil {
+				return err
+			}
+			t := CheckpointTask{Name: task.Name, Type: task.Part.Type, Pairs: g.Tasks[n].Pairs}
+			for h, head := range task.Heads {
+				built := g.Tasks[n].Heads[h]
+				saved := CheckpointHead{Name: head.Name, Type: head.Part.Type, Labels: built.Labels.Names()}
+				if divided, ok := built.Head.(heads.Thresholded); ok {
+					saved.Thresholds = divided.Thresholds()
+				}
+				t.Heads = append(t.Heads, saved)
+			}
+			about.Tasks = append(about.Tasks, t)
+		}
+
+		var err error
+		if about.Encoder, err = r.saveEncoder(fresh, filepath.Dir(folder)); err != nil {
+			return err
+		}
+		if err := checkpoint.Write(filepath.Join(fresh, runfolder.TensorsFile), ownParams(r.Model), nn.Params{}); err != nil {
+			return err
+		}
+		text, err := json.MarshalIndent(about, "", "  ")
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(filepath.Join(fresh, runfolder.ModelFile), append(text, '\n'), 0o644)
+	})
+}
+
+// saveEncoder writes the encoder and its tokenizer to fresh, or, where the encoder learns nothing, says where it lies
+// from the run's folder.
+func (r *Run) saveEncoder(fresh, run string) (EncoderPlace, error) {
+	saver, can := r.Model.Encoder.(encoders.Saver)
+	_, tells := r.Model.Encoder.(encoders.Sourced)
+	if r.built.Encoder != "" && tells && (!can || r.Model.Frozen()) {
+		if r.encoderSums == nil {
+			sums, err := sumFiles(dataset.TokenizerFolder(r.built.Encoder), EncoderFiles(r.Model.Encoder, r.Data.Tokenizer))
+			if err != nil {
+				return EncoderPlace{}, err
+			}
+			r.encoderSums = sums
+		}
+		path, err := runfolder.Relative(run, r.built.Encoder)
+		return EncoderPlace{Folder: path, SHA256: r.encoderSums}, err
+	}
+	path := filepath.Join(fresh, runfolder.EncoderDir)
+	if err := os.MkdirAll(path, 0o755); err != nil {
+		return EncoderPlace{}, err
+	}
+	if err := saver.Save(path); err != nil {
+		return EncoderPlace{}, err
+	}
+	return EncoderPlace{Folder: runfolder.EncoderDir}, r.Data.Tokenizer.Save(path)
+}
+
+// ReadWeights reads the weights of a checkpoint that are not the encoder's.
+func ReadWeights(folder string, m *multitask.Model) error {
+	return checkpoint.Read(filepath.Join(folder, runfolder.TensorsFile), "the experiment", ownParams(m), nn.Params{})
+}
+
+// ownParams lists the parameters of a model that are not the encoder's.
+func ownParams(m *multitask.Model) []*nn.Param {
+	return slices.DeleteFunc(m.Params.All(), func(w *nn.Param) bool { return strings.HasPrefix(w.Name, "encoder.") })
+}
+
+// ReadCheckpoint reads the model.json of a checkpoint in a run's folder, and checks a frozen encoder's files against it.
+func ReadCheckpoint(folder, run string) (Checkpoint, error) {
+	path := filepath.Join(folder, runfolder.ModelFile)
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return Checkpoint{}, err
+	}
+	var about Checkpoint
+	if err := jsonfile.Unmarshal(path, text, &about); err != nil {
+		return Checkpoint{}, err
+	}
+	if about.Format != checkpointFormat {
+		return Checkpoint{}, fmt.Errorf("%s: format %d; this jenga reads %d", path, about.Format, checkpointFormat)
+	}
+	if about.Encoder.SHA256 == nil {
+		about.Encoder.Folder = filepath.Join(folder, filepath.FromSlash(about.Encoder.Folder))
+		return about, nil
+	}
+
+	encoder := filepath.FromSlash(about.Encoder.Folder)
+	if !filepath.IsAbs(encoder) {
+		if run, err = runfolder.RealPath(run); err != nil {
+			return Checkpoint{}, err
+		}
+		encoder = filepath.Join(run, encoder)
+	}
+	about.Encoder.Folder = encoder
+	about.Encoder.model = path
+	if _, err := os.Stat(encoder); errors.Is(err, fs.ErrNotExist) {
+		return Checkpoint{}, fmt.Errorf("%s: the frozen encoder it was trained with is not in %s; want it there", path, encoder)
+	}
+	for _, name := range slices.Sorted(maps.Keys(about.Encoder.SHA256)) {
+		if !filepath.IsLocal(filepath.FromSlash(name)) {
+			return Checkpoint{}, fmt.Errorf("%s: its frozen encoder's file %q is out of its folder", path, name)
+		}
+		file := filepath.Join(dataset.TokenizerFolder(encoder), filepath.FromSlash(name))
+		sum, err := sumFile(file)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return Checkpoint{}, fmt.Errorf("%s: its frozen encoder's file %s is not there", path, file)
+		case err != nil:
+			return Checkpoint{}, fmt.Errorf("%s: its frozen encoder: %w", path, err)
+		case sum != about.Encoder.SHA256[name]:
+			return Checkpoint{}, fmt.Errorf("%s: its frozen encoder's file %s is not the one it was trained with", path, file)
+		}
+	}
+	return about, nil
+}
+
+// EncoderFiles lists the files that an encoder and its tokenizer were opened from.
+func EncoderFiles(encoder encoders.Encoder, tokenizer corpus.Tokenizer) []string {
+	files := slices.Clone(tokenizer.Files())
+	if source, ok := encoder.(encoders.Sourced); ok {
+		files = append(files, source.Files()...)
+	}
+	return files
+}
+
+// sumFiles gives the sha256 of files, by their paths from a folder.
+func sumFiles(folder string, files []string) (map[string]string, error) {
+	sums := map[string]string{}
+	for _, file := range files {
+		name, err := filepath.Rel(folder, file)
+		if err != nil {
+			return nil, err
+		}
+		if sums[filepath.ToSlash(name)], err = sumFile(file); err != nil {
+			return nil, err
+		}
+	}
+	return sums, nil
+}
+
+func sumFile(path string) (string, error) {
+	if info, err := os.Stat(path); err != nil {
+		return "", err
+	} else if !info.Mode().IsRegular() {
+		return "", fmt.Errorf("%s: not a file", path)
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, file); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// Check makes sure that the files that a frozen encoder was read from are those whose sums were compared: one that was
+// not there in training may be read in the place of another.
+func (p EncoderPlace) Check(files []string) error {
+	for _, file := range files {
+		name, err := filepath.Rel(dataset.TokenizerFolder(p.Folder), file)
+		if err != nil {
+			return err
+		}
+		// Sums were once of all files with these endings, so that of a graph's values in other files there may be none.
+		summed := slices.Contains([]string{".json", ".txt", ".safetensors", ".onnx"}, filepath.Ext(name))
+		if p.SHA256 != nil && p.SHA256[filepath.ToSlash(name)] == "" && summed {
+			return fmt.Errorf("%s: its frozen encoder is read from %s, which it was not trained with", p.model, file)
+		}
+	}
+	return nil
+}

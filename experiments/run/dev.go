@@ -1,0 +1,105 @@
+package run
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/experiments/report"
+	"github.com/jenga-nlp/jenga/heads"
+	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/plugin"
+)
+
+// checkDev holds what the best model is chosen by against what dev is labelled for.
+func (r *Run) checkDev(mistakes *plugin.Mistakes) {
+	var groups []multitask.GroupScore // as evaluations will have them
+	var unjudged []string
+	for g, texts := range r.Data.Groups {
+		group := devScore(&r.Model.Groups[g], texts.Examples[config.Dev])
+		groups = append(groups, group)
+		for _, task := range group.Tasks {
+			for _, head := range task.Heads {
+				if head.Metrics == nil {
+					unjudged = append(unjudged, fmt.Sprintf("task %q: dev has no label for head %q, which is not judged", task.Task, head.Head))
+				}
+			}
+		}
+	}
+
+	t, file := r.experiment().Training, plugin.Place{File: r.experiment().Path}
+	figures := report.Figures(groups)
+	_, chosen := figures[t.MetricForBestModel]
+	switch r.judged = len(figures) > 0; {
+	case !r.judged && t.EarlyStoppingPatience > 0:
+		mistakes.Add(file, "training: early_stopping_patience: no dev example is labelled, so no model is better than another")
+	case !r.judged:
+		r.Remarks = append(r.Remarks, "no dev example is labelled: nothing is judged, and best/ is the last model")
+	case !chosen:
+		mistakes.Add(file, "training: metric_for_best_model: %s", plugin.Unknown("metric with labels in dev", t.MetricForBestModel, slices.Sorted(maps.Keys(figures))))
+	default:
+		r.Remarks = append(r.Remarks, unjudged...)
+	}
+	for g := range r.Data.Groups {
+		r.Remarks = append(r.Remarks, r.Data.CheckTargets(&r.Data.Groups[g], config.Dev, true)...)
+	}
+}
+
+// devScore is an evaluation of a group on dev with all figures that it will have, each 0.
+func devScore(g *multitask.Group, dev []*corpus.Example) multitask.GroupScore {
+	var score multitask.GroupScore
+	h := 0
+	for _, task := range g.Tasks {
+		ts := multitask.TaskScore{Task: task.Name, Exact: task.Kind.Output().Exact()}
+		for _, head := range task.Heads {
+			s := multitask.HeadScore{Head: head.Name}
+			var gold []corpus.Target
+			for _, e := range dev {
+				if e.Targets[h] != nil {
+					gold = append(gold, e.Targets[h])
+				}
+			}
+			if len(gold) > 0 {
+				s.Metrics = task.Kind.Judge(nil, nil)
+				s.Loss.Units = unitsOf(head.Head, gold)
+			}
+			ts.Heads = append(ts.Heads, s)
+			h++
+		}
+		score.Tasks = append(score.Tasks, ts)
+	}
+	exact := g.Exact()
+	if len(exact) > 1 && slices.ContainsFunc(dev, func(e *corpus.Example) bool {
+		return !slices.ContainsFunc(exact, func(h int) bool { return e.Targets[h] == nil })
+	}) {
+		score.AllRight = new(float64)
+	}
+	return score
+}
+
+// unitsOf counts what a head has a loss for in targets: of a head that asks about what a batch hides, the texts.
+func unitsOf(head heads.Head, gold []corpus.Target) float64 {
+	if _, prepares := head.(heads.Preparer); prepares {
+		return float64(len(gold))
+	}
+	return head.Units(gold)
+}
+
+// remarkUntuned says which heads decide by what evaluations on dev choose, where there are none.
+func (r *Run) remarkUntuned() {
+	for _, g := range r.Model.Groups {
+		for _, task := range g.Tasks {
+			for _, head := range task.Heads {
+				tuner, tunes := head.Head.(heads.Tuner)
+				if !tunes {
+					continue
+				}
+				if what, then := tuner.Untuned(head.Name); what != "" {
+					r.Remarks = append(r.Remarks, fmt.Sprintf("task %q: %s (eval_strategy: no): %s", task.Name, what, then))
+				}
+			}
+		}
+	}
+}

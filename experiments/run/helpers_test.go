@@ -1,0 +1,67 @@
+package run
+
+import (
+	"context"
+	"os"
+	"testing"
+
+	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/experiments/dataset"
+	"github.com/jenga-nlp/jenga/experiments/model"
+	"github.com/jenga-nlp/jenga/experiments/report"
+)
+
+// ready makes an experiment ready to train on some splits.
+func ready(e *config.Experiment, splits ...string) (*Run, error) {
+	data, err := dataset.Load(e, splits...)
+	if err != nil {
+		return nil, err
+	}
+	built, err := model.New(data)
+	if err != nil {
+		return nil, err
+	}
+	return New(built)
+}
+
+// mustRead reads an experiment file.
+func mustRead(t *testing.T, path string, sets ...string) *config.Experiment {
+	t.Helper()
+	e, err := config.Read(path, sets)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// prepare writes an experiment of the given tasks and data files, and makes it ready in their folder.
+func prepare(t *testing.T, tasks string, data map[string]string, sets ...string) (*Run, error) {
+	t.Helper()
+	t.Chdir(t.TempDir())
+	for name, text := range data {
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text := "model:\n  encoder: {type: transformer, layers: 1, width: 8, heads: 2, feed_forward: 8, max_positions: 32}\ntokenizer: {max_length: 32, train: {vocab_size: 100}}\ntasks:\n" + tasks
+	if err := os.WriteFile("exp.yaml", []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return ready(mustRead(t, "exp.yaml", sets...), config.Train, config.Dev, config.Test)
+}
+
+// trainSmall trains an experiment into a folder.
+func trainSmall(t *testing.T, path, folder string, sets ...string) (*Run, report.Done) {
+	t.Helper()
+	run, err := ready(mustRead(t, path, sets...), config.Train, config.Dev)
+	if err != nil {
+		t.Fatal(err)
+	}
+	done, err := run.Train(context.Background(), folder, nothing)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return run, done
+}
+
+func nothing(any) error { return nil }

@@ -1,0 +1,97 @@
+package run
+
+import (
+	"bytes"
+	"io/fs"
+	"os"
+	"path"
+	"strconv"
+	"strings"
+)
+
+// Machine tells what memory a machine has.
+type Machine struct {
+	Files fs.FS // the machine's, of Linux; others tell nothing
+}
+
+// ThisMachine is the machine that the program runs on.
+func ThisMachine() Machine { return Machine{os.DirFS("/")} }
+
+// freeMemory returns how many bytes a machine has for this process: what it can give without swapping, and what the
+// control groups that the process is in leave it. root is the machine's files, of Linux; ok is false for other systems.
+func freeMemory(root fs.FS) (free int64, ok bool) {
+	if free, ok = figure(root, "proc/meminfo", "MemAvailable:"); !ok {
+		return 0, false
+	}
+	free *= 1 << 10 // "kB" there
+	groups, err := fs.ReadFile(root, "proc/self/cgroup")
+	if err != nil {
+		return free, true
+	}
+	for line := range strings.Lines(string(groups)) { // number:controllers:path
+		parts := strings.SplitN(strings.TrimSpace(line), ":", 3)
+		if len(parts) < 3 {
+			continue
+		}
+		limits := secondLimits
+		if parts[1] != "" {
+			limits = firstLimits
+		}
+		if parts[1] == "" || strings.Contains(","+parts[1]+",", ",memory,") {
+			free = limits.free(root, parts[2], free)
+		}
+	}
+	return free, true
+}
+
+// groupLimits are the files of a version of control groups that say how much memory a group may have.
+type groupLimits struct {
+	root, limit, used string
+	cached            []string // keys of memory.stat: pages of files, which the kernel takes back when it needs them
+}
+
+var (
+	firstLimits  = groupLimits{"sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes", []string{"total_inactive_file", "total_active_file"}}
+	secondLimits = groupLimits{"sys/fs/cgroup", "memory.max", "memory.current", []string{"inactive_file", "active_file"}}
+)
+
+// free returns what the group at a path, and those above it, leave of free bytes.
+func (l groupLimits) free(root fs.FS, at string, free int64) int64 {
+	for at = path.Clean("/" + at); ; at = path.Dir(at) {
+		folder := path.Join(l.root, at)
+		limit, limited := figure(root, path.Join(folder, l.limit), "") // "max" is no number
+		used, known := figure(root, path.Join(folder, l.used), "")
+		if limited && known {
+			for _, key := range l.cached {
+				cached, _ := figure(root, path.Join(folder, "memory.stat"), key)
+				used = max(0, used-cached)
+			}
+			free = max(0, min(free, limit-used))
+		}
+		if at == "/" {
+			return free
+		}
+	}
+}
+
+// figure reads the whole number behind a key at the beginning of one of a file's lines.
+func figure(root fs.FS, name, key string) (n int64, ok bool) {
+	data, err := fs.ReadFile(root, name)
+	if err != nil {
+		return 0, false
+	}
+	for line := range bytes.Lines(data) {
+		fields := strings.Fields(string(line))
+		if key != "" && len(fields) > 0 && fields[0] == key {
+			fields = fields[1:]
+		} else if key != "" {
+			continue
+		}
+		if len(fields) == 0 {
+			return 0, false
+		}
+		n, err := strconv.ParseInt(fields[0], 10, 64)
+		return n, err == nil
+	}
+	return 0, false
+}

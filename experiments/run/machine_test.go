@@ -1,0 +1,74 @@
+package run
+
+import (
+	"os"
+	"runtime"
+	"testing"
+	"testing/fstest"
+)
+
+// machine makes the files of a machine.
+func machine(files map[string]string) fstest.MapFS {
+	m := fstest.MapFS{}
+	for name, text := range files {
+		m[name] = &fstest.MapFile{Data: []byte(text)}
+	}
+	return m
+}
+
+func TestFreeMemory(t *testing.T) {
+	const meminfo = "MemTotal:        8000 kB\nMemFree:          100 kB\nMemAvailable:    4000 kB\n"
+	const free = 4000 << 10
+	tests := []struct {
+		name  string
+		files map[string]string
+		want  int64
+		ok    bool
+	}{
+		{"another system", nil, 0, false},
+		{"no control groups", map[string]string{"proc/meminfo": meminfo}, free, true},
+		{"a group without a limit", map[string]string{
+			"proc/meminfo": meminfo, "proc/self/cgroup": "0::/a\n",
+			"sys/fs/cgroup/a/memory.max": "max\n", "sys/fs/cgroup/a/memory.current": "1000\n",
+		}, free, true},
+		{"a group with a limit, pages of files given back", map[string]string{
+			"proc/meminfo": meminfo, "proc/self/cgroup": "0::/\n",
+			"sys/fs/cgroup/memory.max": "3000000\n", "sys/fs/cgroup/memory.current": "2000000\n",
+			"sys/fs/cgroup/memory.stat": "anon 1\ninactive_file 300000\nactive_file 50000\n",
+		}, 3000000 - 2000000 + 350000, true},
+		{"the group above has the limit", map[string]string{
+			"proc/meminfo": meminfo, "proc/self/cgroup": "0::/a/b\n",
+			"sys/fs/cgroup/a/b/memory.max": "max\n", "sys/fs/cgroup/a/b/memory.current": "10\n",
+			"sys/fs/cgroup/a/memory.max": "1000\n", "sys/fs/cgroup/a/memory.current": "400\n",
+		}, 600, true},
+		{"more is used than allowed", map[string]string{
+			"proc/meminfo": meminfo, "proc/self/cgroup": "0::/\n",
+			"sys/fs/cgroup/memory.max": "1000\n", "sys/fs/cgroup/memory.current": "1400\n",
+		}, 0, true},
+		{"groups of the first version", map[string]string{
+			"proc/meminfo": meminfo, "proc/self/cgroup": "7:cpu,cpuacct:/x\n4:memory:/not/seen/from/within\n0::/\n",
+			"sys/fs/cgroup/memory/memory.limit_in_bytes": "1000000\n", "sys/fs/cgroup/memory/memory.usage_in_bytes": "900000\n",
+			"sys/fs/cgroup/memory/memory.stat": "inactive_file 7\ntotal_inactive_file 500000\n",
+		}, 600000, true},
+		{"files that say nothing", map[string]string{"proc/meminfo": "MemAvailable:\n"}, 0, false},
+		{"a group's files that say nothing", map[string]string{
+			"proc/meminfo": meminfo, "proc/self/cgroup": "0::\nx\n\n0::/../..\n", "sys/fs/cgroup/memory.max": "", "sys/fs/cgroup/memory.current": "\n",
+		}, free, true},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			if got, ok := freeMemory(machine(test.files)); got != test.want || ok != test.ok {
+				t.Errorf("freeMemory = %d, %v, want %d, %v", got, ok, test.want, test.ok)
+			}
+		})
+	}
+}
+
+func TestFreeMemoryOfThisMachine(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("other systems are not asked")
+	}
+	if free, ok := freeMemory(os.DirFS("/")); !ok || free < 1<<20 {
+		t.Errorf("freeMemory = %d, %v, which this test could not run in", free, ok)
+	}
+}

@@ -1,0 +1,174 @@
+package run
+
+import (
+	"fmt"
+	"math"
+	"runtime"
+	"runtime/debug"
+	"strings"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/encoders"
+	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/plugin"
+)
+
+// need is the memory that a run takes, in bytes. The heads' own values, which are small beside the encoder's, and what
+// the program has besides are not counted.
+type need struct {
+	batch                         multitask.Size // the largest
+	weights, gradients, optimizer int64
+	activations                   int64 // of batch
+	recomputed                    int64 // what would do for them with training.recompute
+	evaluation                    int64 // of the largest batch of dev, which is encoded while those of training keep their memory
+	states                        int64 // that a frozen encoder's cache keeps
+}
+
+func (n need) model() int64 { return n.weights + n.gradients + n.optimizer }
+
+func (n need) total() int64 { return n.model() + n.activations + n.evaluation + n.states }
+
+// trainingNeed is what training by a plan takes.
+func (r *Run) trainingNeed(plan multitask.Plan, data []multitask.Data) (need, error) {
+	sizes, err := plan.Sizes(r.Model, data)
+	if err != nil {
+		return need{}, err
+	}
+	n := modelNeed(r.Model)
+	n.batch, n.activations = r.Model.Largest(sizes, encoders.Load{Training: true, Recompute: plan.Recompute})
+	_, n.recomputed = r.Model.Largest(sizes, encoders.Load{Training: true, Recompute: true})
+	n.activations, n.recomputed = multitask.Reserve(n.activations), multitask.Reserve(n.recomputed)
+	tokens := int64(0)
+	for _, s := range sizes {
+		tokens += int64(s.Tokens)
+	}
+	if !plan.NeverEvaluate {
+		var dev []multitask.Size
+		for _, d := range data {
+			dev = append(dev, multitask.EvaluationSizes(d.Dev, plan.BatchSize, plan.BatchTokens)...)
+		}
+		_, n.evaluation = r.Model.Largest(dev, encoders.Load{})
+		n.evaluation = multitask.Reserve(n.evaluation)
+		for _, s := range dev {
+			tokens += int64(s.Tokens)
+		}
+	}
+	if r.Model.Frozen() {
+		n.states = min(plan.CacheMemory, 4*tokens*int64(r.Model.Encoder.Width())) // of one layer: fusions that read all keep more
+	}
+	return n, nil
+}
+
+// modelNeed is what the model's parameters take, and what training adds for those that learn.
+func modelNeed(m *multitask.Model) need {
+	var n need
+	for _, w := range m.Params.All() {
+		bytes := 4 * int64(len(w.Data))
+		n.weights += bytes
+		if !w.Frozen {
+			n.gradients += bytes
+			n.optimizer += 2 * bytes // two means
+		}
+	}
+	return n
+}
+
+// fits returns an error, at the place of the batch size, where a run needs more memory than the machine has. The weights,
+// which are there already, count on both sides.
+func (m Machine) fits(n need, at plugin.Place) error {
+	free, ok := freeMemory(m.Files)
+	if free -= margin(free); !ok || n.total()-n.weights <= free {
+		return nil
+	}
+	remedy := "lower training.batch_size or tokenizer.max_length"
+	switch learns := n.gradients > 0; {
+	case n.model()-n.weights > free:
+		remedy = "model.freeze leaves layers as they are, without gradients; or take a smaller model"
+	case n.states > 0 && n.total()-n.weights-n.states <= free:
+		remedy = "lower training.cache_memory"
+	case learns:
+		remedy = "lower training.batch_size, for which training.gradient_accumulation_steps can make up, or tokenizer.max_length"
+		if n.total()-n.weights-n.activations+n.recomputed <= free {
+			remedy += fmt.Sprintf(", or set training.recompute: true, which takes %s", sizeOf(n.total()-n.activations+n.recomputed))
+		}
+	}
+	what := fmt.Sprintf("a batch of %d texts with %d tokens", n.batch.Texts, n.batch.Tokens)
+	if n.batch.Texts == 0 { // the encoder does not tell what a batch takes
+		what = "the model"
+	}
+	return &plugin.Mistake{
+		Place: at,
+		Err:   fmt.Errorf("%s needs %s (%s), the machine has %s; %s", what, sizeOf(n.total()), n.parts(), sizeOf(free+n.weights), remedy),
+	}
+}
+
+// FitsEvaluation returns an error where the evaluation of a model on batches of some sizes takes more memory than the
+// machine has.
+func (m Machine) FitsEvaluation(of *multitask.Model, sizes []multitask.Size, at plugin.Place) error {
+	n := need{weights: modelNeed(of).weights}
+	n.batch, n.activations = of.Largest(sizes, encoders.Load{})
+	n.activations = multitask.Reserve(n.activations)
+	return m.fits(n, at)
+}
+
+// FitsText returns an error where a prediction for a text, which is alone in its batch, takes more memory than the machine
+// has. Heads may keep as much as the encoder.
+func (m Machine) FitsText(of *multitask.Model, e *corpus.Example) error {
+	tokens := e.Tokens()
+	_, bytes := of.Largest([]multitask.Size{{Texts: 1, Tokens: tokens}}, encoders.Load{})
+	free, ok := freeMemory(m.Files)
+	if free -= margin(free); !ok || 2*bytes <= free {
+		return nil
+	}
+	return fmt.Errorf("%s: a text of %d tokens takes %s to answer, the machine has %s; divide it", e.Place, tokens, sizeOf(2*bytes), sizeOf(free))
+}
+
+// margin is what of the free memory is left to what nobody counts.
+func margin(free int64) int64 { return free / 16 }
+
+// limitMemory makes the collector of garbage, which else lets it grow to the size of all that is in use, keep the program
+// within what the machine has. A limit that the user has set by GOMEMLIMIT stays. restore undoes it.
+func (m Machine) limitMemory() (restore func()) {
+	free, ok := freeMemory(m.Files)
+	if !ok || debug.SetMemoryLimit(-1) != math.MaxInt64 {
+		return func() {}
+	}
+	var now runtime.MemStats
+	runtime.ReadMemStats(&now)
+	debug.SetMemoryLimit(int64(now.Sys-now.HeapReleased) + free - margin(free))
+	return func() { debug.SetMemoryLimit(math.MaxInt64) }
+}
+
+// parts lists what n sums up.
+func (n need) parts() string {
+	var parts []string
+	for _, part := range []struct {
+		name  string
+		bytes int64
+	}{
+		{"weights", n.weights}, {"gradients", n.gradients}, {"optimizer", n.optimizer},
+		{"activations", n.activations}, {"evaluation", n.evaluation}, {"cached states", n.states},
+	} {
+		if part.bytes > 0 {
+			parts = append(parts, part.name+" "+sizeOf(part.bytes))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// sizeOf writes bytes with three digits: 13.2 GiB.
+func sizeOf(bytes int64) string {
+	units := []string{"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"}
+	v, unit := float64(bytes), 0
+	for v >= 999.5 && unit < len(units)-1 {
+		v, unit = v/1024, unit+1
+	}
+	digits := 2
+	switch {
+	case unit == 0 || v >= 99.95:
+		digits = 0
+	case v >= 9.995:
+		digits = 1
+	}
+	return fmt.Sprintf("%.*f %s", digits, v, units[unit])
+}

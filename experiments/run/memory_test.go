@@ -1,0 +1,161 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"path/filepath"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/jenga-nlp/jenga/encoders"
+	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/experiments/internal/sample"
+	"github.com/jenga-nlp/jenga/experiments/runfolder"
+	"github.com/jenga-nlp/jenga/multitask"
+)
+
+// prepared makes an experiment ready on a machine with so many KiB free.
+func prepared(t *testing.T, path string, free int, sets ...string) *Run {
+	t.Helper()
+	run, err := ready(mustRead(t, path, sets...), config.Train, config.Dev)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run.machine = Machine{machine(map[string]string{"proc/meminfo": fmt.Sprintf("MemAvailable: %d kB\n", free)})}
+	return run
+}
+
+func TestABatchThatDoesNotFitIsAnErrorWithTheSum(t *testing.T) {
+	const mib = 1 << 20
+	run := prepared(t, sample.Small(t, ""), 320<<10) // of which a sixteenth is kept
+	n := need{
+		batch:   multitask.Size{Texts: 8, Tokens: 76},
+		weights: 100 * mib, gradients: 80 * mib, optimizer: 160 * mib, activations: 50 * mib, recomputed: 50 * mib, evaluation: 10 * mib,
+	}
+	if err := run.machine.fits(n, run.experiment().Training.BatchPlace); err != nil {
+		t.Errorf("fits = %v; the weights are there already, and 300 MiB are as many as the rest takes", err)
+	}
+	for _, test := range []struct {
+		name   string
+		change func(n *need)
+		want   string
+	}{
+		{"activations", func(n *need) { n.activations += mib; n.recomputed += mib }, "needs 401 MiB (weights 100 MiB, gradients 80.0 MiB, optimizer 160 MiB, activations 51.0 MiB, evaluation 10.0 MiB), " +
+			"the machine has 400 MiB; lower training.batch_size, for which training.gradient_accumulation_steps can make up, or tokenizer.max_length"},
+		{"activations that need not be kept", func(n *need) { n.activations += 10 * mib }, "needs 410 MiB (weights 100 MiB, gradients 80.0 MiB, optimizer 160 MiB, activations 60.0 MiB, " +
+			"evaluation 10.0 MiB), the machine has 400 MiB; lower training.batch_size, for which training.gradient_accumulation_steps can make up, or tokenizer.max_length, " +
+			"or set training.recompute: true, which takes 400 MiB"},
+		{"cached states", func(n *need) { n.states = 2048 * mib }, "needs 2.39 GiB (weights 100 MiB, gradients 80.0 MiB, optimizer 160 MiB, activations 50.0 MiB, evaluation 10.0 MiB, " +
+			"cached states 2.00 GiB), the machine has 400 MiB; lower training.cache_memory"},
+		{"evaluation alone", func(n *need) { *n = need{batch: n.batch, weights: 100 * mib, activations: 301 * mib} }, "needs 401 MiB (weights 100 MiB, activations 301 MiB), " +
+			"the machine has 400 MiB; lower training.batch_size or tokenizer.max_length"},
+		{"the model", func(n *need) { n.optimizer = 221 * mib }, "needs 461 MiB (weights 100 MiB, gradients 80.0 MiB, optimizer 221 MiB, activations 50.0 MiB, evaluation 10.0 MiB), " +
+			"the machine has 400 MiB; model.freeze leaves layers as they are, without gradients; or take a smaller model"},
+	} {
+		changed := n
+		test.change(&changed)
+		want := run.Data.Experiment.Path + ":13:47: a batch of 8 texts with 76 tokens " + test.want
+		if err := run.machine.fits(changed, run.experiment().Training.BatchPlace); err == nil || err.Error() != want {
+			t.Errorf("%s: fits =\n%v\nwant\n%s", test.name, err, want)
+		}
+	}
+}
+
+func TestAModelThatDoesNotFitIsAnErrorWhereItsEncoderDoesNotTell(t *testing.T) {
+	run := prepared(t, sample.Small(t, ""), 320<<10)
+	const mib = 1 << 20
+	err := run.machine.fits(need{weights: 100 * mib, gradients: 100 * mib, optimizer: 201 * mib}, run.experiment().Training.BatchPlace)
+	want := run.Data.Experiment.Path + ":13:47: the model needs 401 MiB (weights 100 MiB, gradients 100 MiB, optimizer 201 MiB), the machine has 400 MiB; " +
+		"model.freeze leaves layers as they are, without gradients; or take a smaller model"
+	if err == nil || err.Error() != want {
+		t.Errorf("fits =\n%v\nwant\n%s", err, want)
+	}
+}
+
+func TestNothingIsDoneForABatchThatDoesNotFit(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "run")
+	_, err := prepared(t, sample.Small(t, ""), 1).Train(context.Background(), folder, nothing)
+	if err == nil || !strings.Contains(err.Error(), ":13:47: a batch of 8 texts with ") {
+		t.Errorf("Train with a KiB = %v, want an error at the batch size's place", err)
+	}
+	if runfolder.Exists(folder) {
+		t.Error("the run folder was made")
+	}
+}
+
+func TestWhatTrainingNeeds(t *testing.T) {
+	for _, test := range []struct {
+		sets   []string
+		states bool // of a frozen encoder are cached in memory
+	}{
+		{nil, false},
+		{[]string{"model.freeze=all"}, true},
+		{[]string{"model.freeze=all", "training.cache_memory=0"}, false},
+	} {
+		run := prepared(t, sample.Small(t, ""), 1<<20, test.sets...)
+		data := []multitask.Data{{Train: run.Data.Groups[0].Examples[config.Train], Dev: run.Data.Groups[0].Examples[config.Dev]}}
+		plan, err := run.plan(t.TempDir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, err := run.trainingNeed(plan, data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var weights, learn, tokens int64
+		for _, w := range run.Model.Params.All() {
+			weights += int64(len(w.Data))
+			if !w.Frozen {
+				learn += int64(len(w.Data))
+			}
+		}
+		for _, e := range append(slices.Clone(data[0].Train), data[0].Dev...) {
+			tokens += int64(e.Tokens())
+		}
+		if n.weights != 4*weights || n.gradients != 4*learn || n.optimizer != 8*learn {
+			t.Errorf("%q: %+v, want those of %d parameters, of which %d learn", test.sets, n, weights, learn)
+		}
+		if want := 4 * 16 * tokens; test.states != (n.states > 0) || test.states && n.states != want {
+			t.Errorf("%q: cached states take %d bytes; those of %d tokens are %d", test.sets, n.states, tokens, want)
+		}
+		_, evaluation := run.Model.Largest(multitask.EvaluationSizes(data[0].Dev, plan.BatchSize, plan.BatchTokens), encoders.Load{})
+		if want := multitask.Reserve(evaluation); n.evaluation != want {
+			t.Errorf("%q: evaluation takes %d bytes, but has %d to itself", test.sets, n.evaluation, want)
+		}
+		if n.batch.Texts != 8 || n.activations <= 0 || n.evaluation <= 0 || n.recomputed > n.activations {
+			t.Errorf("%q: %+v, want a batch of 8 texts and what it takes", test.sets, n)
+		}
+	}
+}
+
+func TestTrainingKeepsWithinTheMachinesMemory(t *testing.T) {
+	if debug.SetMemoryLimit(-1) != math.MaxInt64 {
+		t.Skip("GOMEMLIMIT is set")
+	}
+	run := prepared(t, sample.Small(t, ""), 1<<20, "training.num_epochs=1")
+	_, err := run.Train(context.Background(), filepath.Join(t.TempDir(), "run"), func(any) error {
+		if limit := debug.SetMemoryLimit(-1); limit < 900<<20 || limit > 5<<30 { // what the test itself takes counts too
+			t.Errorf("the limit is %d bytes on a machine with a GiB free", limit)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if limit := debug.SetMemoryLimit(-1); limit != math.MaxInt64 {
+		t.Errorf("the limit is %d bytes after training", limit)
+	}
+}
+
+func TestSizesAreWrittenWithThreeDigits(t *testing.T) {
+	for bytes, want := range map[int64]string{
+		0: "0 B", 999: "999 B", 1000: "0.98 KiB", 1 << 10: "1.00 KiB", 1<<20 - 1: "1.00 MiB", 14 << 30: "14.0 GiB", 700 << 30: "700 GiB", 1<<63 - 1: "8.00 EiB",
+	} {
+		if got := sizeOf(bytes); got != want {
+			t.Errorf("sizeOf(%d) = %s, want %s", bytes, got, want)
+		}
+	}
+}

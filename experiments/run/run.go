@@ -1,0 +1,42 @@
+// Package run trains an experiment's model and leaves it in a run folder: checkpoints, metrics, and the experiment as it
+// ran.
+package run
+
+import (
+	"slices"
+
+	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/experiments/dataset"
+	"github.com/jenga-nlp/jenga/experiments/model"
+	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/plugin"
+)
+
+// Run is a model that is ready to be trained as its experiment says.
+type Run struct {
+	Data    *dataset.Dataset
+	Model   *multitask.Model
+	Remarks []string // of the data, the model and its training
+
+	built       *model.Assembled
+	judged      bool              // whether evaluations on dev have anything to judge
+	encoderSums map[string]string // of the encoder's files, where they are not copied
+	machine     Machine
+}
+
+// New makes a model ready to be trained, and holds what the best is chosen by against what dev is labelled for.
+func New(built *model.Assembled) (*Run, error) {
+	r := &Run{Data: built.Data, Model: built.Model, Remarks: slices.Clone(built.Remarks), built: built, machine: ThisMachine()}
+	var mistakes plugin.Mistakes
+	if r.experiment().Training.EvalStrategy == "no" {
+		r.remarkUntuned()
+	} else {
+		r.checkDev(&mistakes)
+	}
+	if !mistakes.None() {
+		return nil, mistakes.Err()
+	}
+	return r, nil
+}
+
+func (r *Run) experiment() *config.Experiment { return r.Data.Experiment }

@@ -1,0 +1,62 @@
+package run
+
+import (
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/jenga-nlp/jenga/multitask"
+)
+
+// statesPattern names the files of a frozen encoder's states, as os.CreateTemp takes it.
+const statesPattern = "jenga-states-*"
+
+// states is a file that is gone when it is closed.
+type states struct {
+	f    *os.File
+	gone bool // it has no name any more
+}
+
+// openStates makes a file in folder. Where a file may lose its name while it is open it does at once: then nothing
+// stays of it, even if the program is killed.
+func openStates(folder string) (multitask.CacheFile, error) {
+	f, err := os.CreateTemp(folder, statesPattern)
+	if err != nil {
+		return nil, err
+	}
+	return &states{f, os.Remove(f.Name()) == nil}, nil
+}
+
+func (s *states) WriteAt(b []byte, at int64) (int, error) { return s.f.WriteAt(b, at) }
+
+func (s *states) ReadAt(b []byte, at int64) (int, error) {
+	n, err := s.f.ReadAt(b, at)
+	if n < len(b) && err == io.EOF { // the one error of os.File that does not name it
+		err = fmt.Errorf("%s: it ends at byte %d of %d", s.f.Name(), at+int64(n), at+int64(len(b)))
+	}
+	return n, err
+}
+
+func (s *states) Close() error {
+	err := s.f.Close()
+	if !s.gone {
+		os.Remove(s.f.Name())
+	}
+	return err
+}
+
+// clearStates takes away files of states that a killed run left in folder.
+func clearStates(folder string) error {
+	left, err := fs.Glob(os.DirFS(folder), statesPattern)
+	if err != nil {
+		return err
+	}
+	for _, name := range left {
+		if err := os.Remove(filepath.Join(folder, name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

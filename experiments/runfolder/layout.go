@@ -1,0 +1,112 @@
+// Package runfolder says how a run's folder is laid out, finds runs, and replaces files and folders so that at their
+// place a whole one stands at any moment.
+package runfolder
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// Files and folders of a run.
+const (
+	ExperimentFile = "experiment.yaml"
+	MetricsFile    = "metrics.jsonl"
+	BestDir        = "best"
+	LastDir        = "last"
+	TasksDir       = "tasks"
+)
+
+// IsRun tells whether a folder holds a run: its experiment file, which may be anyone's, and metrics or a model beside it.
+func IsRun(folder string) bool {
+	there := func(parts ...string) bool { return Exists(filepath.Join(append([]string{folder}, parts...)...)) }
+	return there(ExperimentFile) && (there(MetricsFile) ||
+		there(BestDir, ModelFile) || there(BestDir+OldSuffix, ModelFile) ||
+		there(LastDir, ModelFile) || there(LastDir+OldSuffix, ModelFile))
+}
+
+// Files of a checkpoint.
+const (
+	ModelFile   = "model.json"
+	TensorsFile = "model.safetensors"
+	EncoderDir  = "encoder"
+)
+
+// Relative returns the path to a file or folder from a folder, with slashes; an absolute one where there is no other. Links
+// are followed, so that it is the same by whatever name the folder is called.
+func Relative(from, to string) (string, error) {
+	from, err := RealPath(from)
+	if err != nil {
+		return "", err
+	}
+	to, err = RealPath(to)
+	if err != nil {
+		return "", err
+	}
+	if relative, err := filepath.Rel(from, to); err == nil {
+		to = relative
+	}
+	return filepath.ToSlash(to), nil
+}
+
+// RealPath returns the absolute path of what path names, links followed.
+func RealPath(path string) (string, error) {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	return filepath.EvalSymlinks(abs)
+}
+
+// What stands beside a folder while it is replaced.
+const (
+	NewSuffix = ".new"
+	OldSuffix = ".old"
+)
+
+// Whole is the folder, or what it replaces where a kill came between the two renames of Replace.
+func Whole(folder string) string {
+	if _, err := os.Stat(folder); err != nil {
+		if _, err := os.Stat(folder + OldSuffix); err == nil {
+			return folder + OldSuffix
+		}
+	}
+	return folder
+}
+
+// Find finds the experiment file and the model of a run folder or of one of its checkpoints.
+func Find(folder string) (file, model string, err error) {
+	if whole := Whole(folder); Exists(filepath.Join(whole, ModelFile)) {
+		// RUN/best, RUN/last or RUN/tasks/NAME
+		for _, up := range []string{"..", filepath.Join("..", "..")} {
+			if file = filepath.Join(folder, up, ExperimentFile); Exists(file) {
+				return file, whole, nil
+			}
+		}
+		return "", "", fmt.Errorf("%s: a model, but no %s above it; want it in the run folder that jenga train has written", folder, ExperimentFile)
+	}
+	if !Exists(folder) {
+		return "", "", fmt.Errorf("%s: no such folder", folder)
+	}
+	if file = filepath.Join(folder, ExperimentFile); Exists(file) {
+		for _, name := range []string{BestDir, LastDir} {
+			if model := Whole(filepath.Join(folder, name)); Exists(model) {
+				return file, model, nil
+			}
+		}
+		return "", "", fmt.Errorf("%s: the run has no model yet", folder)
+	}
+	return "", "", fmt.Errorf("%s: no run; want a folder that jenga train has written", folder)
+}
+
+// Exists tells whether there is a file or folder at path.
+func Exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// IsFolder tells whether there is a folder at path.
+func IsFolder(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}

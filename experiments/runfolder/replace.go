@@ -1,0 +1,83 @@
+package runfolder
+
+import (
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// Replace makes a folder anew: write fills a fresh one beside it, which then takes its place.
+func Replace(folder string, write func(fresh string) error) error {
+	fresh, old := folder+NewSuffix, folder+OldSuffix
+	if err := os.RemoveAll(fresh); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(fresh, 0o755); err != nil {
+		return err
+	}
+	if err := write(fresh); err != nil {
+		os.RemoveAll(fresh)
+		return err
+	}
+	if Exists(folder) { // else old is the whole one
+		if err := os.RemoveAll(old); err != nil {
+			return err
+		}
+		if err := os.Rename(folder, old); err != nil {
+			return err
+		}
+	}
+	if err := os.Rename(fresh, folder); err != nil {
+		return err
+	}
+	return os.RemoveAll(old)
+}
+
+// Link makes folder to a copy of from, of hard links where the file system has them.
+func Link(from, to string) error {
+	return Replace(to, func(fresh string) error {
+		return filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			relative, err := filepath.Rel(from, path)
+			if err != nil {
+				return err
+			}
+			target := filepath.Join(fresh, relative)
+			if d.IsDir() {
+				return os.MkdirAll(target, 0o755)
+			}
+			if err := os.Link(path, target); err == nil {
+				return nil
+			}
+			return copyFile(path, target)
+		})
+	})
+}
+
+func copyFile(from, to string) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.Create(to)
+	if err != nil {
+		return err
+	}
+	if _, err := io.Copy(out, in); err != nil {
+		out.Close()
+		return err
+	}
+	return out.Close()
+}
+
+// WriteFile writes a file beside its place first, so that at its place there is a whole one or none.
+func WriteFile(path string, data []byte) error {
+	if err := os.WriteFile(path+NewSuffix, data, 0o644); err != nil {
+		return err
+	}
+	return os.Rename(path+NewSuffix, path)
+}

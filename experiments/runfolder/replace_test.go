@@ -1,0 +1,40 @@
+package runfolder
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/jenga-nlp/jenga/experiments/internal/sample"
+)
+
+func TestReplaceLeavesAWholeFolderAtAnyMoment(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "best")
+	write := func(text string) func(string) error {
+		return func(fresh string) error { return os.WriteFile(filepath.Join(fresh, "a"), []byte(text), 0o644) }
+	}
+	if err := Replace(folder, write("one")); err != nil {
+		t.Fatal(err)
+	}
+	broken := errors.New("disk full")
+	if err := Replace(folder, func(string) error { return broken }); err != broken {
+		t.Errorf("replace = %v, want %v", err, broken)
+	}
+	if got := sample.Files(t, folder)["a"]; got != "one" {
+		t.Errorf("after a failed write the folder holds %q", got)
+	}
+	// a kill between the two renames
+	if err := os.Rename(folder, folder+OldSuffix); err != nil {
+		t.Fatal(err)
+	}
+	if got := sample.Files(t, Whole(folder))["a"]; got != "one" {
+		t.Errorf("after a kill there is %q", got)
+	}
+	if err := Replace(folder, write("two")); err != nil {
+		t.Fatal(err)
+	}
+	if got := sample.Files(t, Whole(folder))["a"]; got != "two" {
+		t.Errorf("after the next write there is %q", got)
+	}
+}

@@ -1,0 +1,72 @@
+package outputs
+
+import (
+	"strconv"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/nn"
+)
+
+// Anomaly is the kind of outputs that are how unlike normal texts a text is, a number.
+var Anomaly = Register(Spec[AnomalyTarget, AnomalyPrediction]{
+	Name: "anomaly", Description: "how unlike normal texts a text is", Field: "label",
+	Count: func(t *AnomalyTarget) Count { // the mean of their numbers is the fraction of anomalies
+		number := new(float64)
+		if t.Anomalous {
+			*number = 1
+		}
+		return Count{Units: 1, Number: number}
+	},
+	JSON: func(p *AnomalyPrediction, _ Input) any { return AnomalyJSON{Finite(p.Distance), p.Alarm} },
+	Schema: `{
+		"type": "object", "additionalProperties": false,
+		"properties": {"value": {"type": "number"}, "alarm": {"type": "boolean"}}
+	}`,
+	Marks: func(p *AnomalyPrediction, _ Input) []Mark {
+		label := strconv.FormatFloat(p.Distance, 'g', 7, 64)
+		if p.Alarm != nil && *p.Alarm {
+			label += ", an alarm"
+		}
+		return []Mark{{Label: label, Probability: noProbability}}
+	},
+	Logits: func(_ *AnomalyPrediction, rows nn.Rows, example int, shape []int) []int {
+		if shape[1] != 1 {
+			return nil // features, not logits
+		}
+		return oneOfEach(rows, example, 0, 1) // the one of each of the example's texts
+	},
+	Sample: SampleSpec[AnomalyTarget, AnomalyPrediction]{
+		Text: func(i, words int, labels *corpus.Labels) (*AnomalyTarget, SampleText) { // the last of as many as labels is one
+			v := i % len(labels.Names()) / (len(labels.Names()) - 1)
+			return &AnomalyTarget{v == 1}, sampleSignals(words, v)
+		},
+		Learned:  func(t *AnomalyTarget) bool { return !t.Anomalous },
+		Detached: true,
+		Check:    func(p *AnomalyPrediction, _ nn.Rows, _, _ int) error { return checkFinite(p.Distance) },
+		Record: func(i int, _ string, _ []string) map[string]any {
+			return map[string]any{"text": "a red kite", "label": []string{"normal", "odd"}[i%2]}
+		},
+		Right: func(t *AnomalyTarget, _ *corpus.Labels) *AnomalyPrediction {
+			return &AnomalyPrediction{Distance: map[bool]float64{true: 1}[t.Anomalous]}
+		},
+		Wrong: func(p *AnomalyPrediction, _ *corpus.Labels) *AnomalyPrediction {
+			return &AnomalyPrediction{Distance: -p.Distance}
+		},
+		Unseen: func(*AnomalyTarget) *AnomalyTarget { return &AnomalyTarget{true} },
+	},
+})
+
+// AnomalyTarget says whether a text is an anomaly.
+type AnomalyTarget struct{ Anomalous bool }
+
+// AnomalyPrediction is how unlike normal texts a text is.
+type AnomalyPrediction struct {
+	Distance float64 // from normal texts
+	Alarm    *bool   // whether Distance is above what normal texts have; nil where no dev data has told what they have
+}
+
+// AnomalyJSON is what `jenga predict` writes of an anomaly.
+type AnomalyJSON struct {
+	Value *float64 `json:"value,omitempty"`
+	Alarm *bool    `json:"alarm,omitempty"`
+}

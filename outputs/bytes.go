@@ -1,0 +1,200 @@
+package outputs
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"reflect"
+)
+
+// codec writes structs of one type as bytes, and reads them: field after field, numbers as varints, floats as their bits,
+// so that NaN, nil and what is empty all survive, which encoding/gob and encoding/json do not keep.
+type codec struct{ of reflect.Type }
+
+// newCodec makes a codec. It panics where the type holds what cannot be written.
+func newCodec(of reflect.Type) codec {
+	checkType(of, nil)
+	return codec{of}
+}
+
+// checkType panics on types that cannot be written, and on ones that hold themselves, of which there is no end.
+func checkType(t reflect.Type, within []reflect.Type) {
+	for _, outer := range within {
+		if outer == t {
+			panic(fmt.Sprintf("outputs: type %v holds itself", t))
+		}
+	}
+	switch k := t.Kind(); {
+	case k == reflect.Pointer, k == reflect.Slice:
+		checkType(t.Elem(), append(within, t))
+	case k == reflect.Struct:
+		for i := range t.NumField() {
+			if !t.Field(i).IsExported() {
+				panic(fmt.Sprintf("outputs: field %s of %v is not exported", t.Field(i).Name, t))
+			}
+			checkType(t.Field(i).Type, append(within, t))
+		}
+	case k == reflect.Bool, k == reflect.String, isInt(k), isUint(k), isFloat(k):
+	default:
+		panic(fmt.Sprintf("outputs: type %v cannot be written", t))
+	}
+}
+
+func isInt(k reflect.Kind) bool   { return k >= reflect.Int && k <= reflect.Int64 }
+func isUint(k reflect.Kind) bool  { return k >= reflect.Uint && k <= reflect.Uint64 }
+func isFloat(k reflect.Kind) bool { return k == reflect.Float32 || k == reflect.Float64 }
+
+// marshal writes a pointer to a struct of the type, or nil.
+func (c codec) marshal(v any) []byte {
+	if v == nil {
+		return []byte{0}
+	}
+	p := reflect.ValueOf(v)
+	if p.Type() != reflect.PointerTo(c.of) {
+		panic(fmt.Sprintf("outputs: %T where *%v belongs", v, c.of))
+	}
+	return appendValue([]byte{1}, p.Elem())
+}
+
+func appendValue(b []byte, v reflect.Value) []byte {
+	switch k := v.Kind(); {
+	case k == reflect.Bool:
+		return binary.AppendUvarint(b, map[bool]uint64{true: 1}[v.Bool()])
+	case isInt(k):
+		return binary.AppendVarint(b, v.Int())
+	case isUint(k):
+		return binary.AppendUvarint(b, v.Uint())
+	case k == reflect.Float32: // a conversion would make another NaN of a signalling one
+		return binary.LittleEndian.AppendUint32(b, math.Float32bits(float32(v.Float())))
+	case k == reflect.Float64:
+		return binary.LittleEndian.AppendUint64(b, math.Float64bits(v.Float()))
+	case k == reflect.String:
+		return append(binary.AppendUvarint(b, uint64(v.Len())), v.String()...)
+	case k == reflect.Struct:
+		for i := range v.NumField() {
+			b = appendValue(b, v.Field(i))
+		}
+		return b
+	case v.IsNil():
+		return append(b, 0)
+	case k == reflect.Pointer:
+		return appendValue(append(b, 1), v.Elem())
+	}
+	b = binary.AppendUvarint(b, uint64(v.Len())+1) // a slice; 0 is nil
+	for i := range v.Len() {
+		b = appendValue(b, v.Index(i))
+	}
+	return b
+}
+
+// unmarshal reads what marshal wrote.
+func (c codec) unmarshal(b []byte) (any, error) {
+	r := valueReader{rest: b}
+	if r.count() == 0 {
+		return nil, r.end()
+	}
+	p := reflect.New(c.of)
+	r.read(p.Elem())
+	if err := r.end(); err != nil {
+		return nil, err
+	}
+	return p.Interface(), nil
+}
+
+// valueReader reads values until one is wrong.
+type valueReader struct {
+	rest []byte
+	err  error
+}
+
+func (r *valueReader) end() error {
+	if r.err == nil && len(r.rest) > 0 {
+		r.err = fmt.Errorf("%d bytes too many", len(r.rest))
+	}
+	return r.err
+}
+
+// fail gives up what is left to read.
+func (r *valueReader) fail(err error) {
+	r.rest = nil
+	if r.err == nil {
+		r.err = err
+	}
+}
+
+// take returns the next n bytes; zeros where they are not there.
+func (r *valueReader) take(n int) []byte {
+	if n > len(r.rest) {
+		r.fail(errors.New("the bytes end too early"))
+		return make([]byte, min(n, 8))
+	}
+	taken := r.rest[:n]
+	r.rest = r.rest[n:]
+	return taken
+}
+
+// count reads a number that is not negative.
+func (r *valueReader) count() uint64 {
+	v, n := binary.Uvarint(r.rest)
+	if n <= 0 {
+		r.fail(errors.New("want a number"))
+		return 0
+	}
+	r.rest = r.rest[n:]
+	return v
+}
+
+func (r *valueReader) read(v reflect.Value) {
+	switch k := v.Kind(); {
+	case k == reflect.Bool:
+		v.SetBool(r.count() != 0)
+	case isInt(k):
+		i, n := binary.Varint(r.rest)
+		if n <= 0 || v.OverflowInt(i) {
+			r.fail(errors.New("want a number"))
+			return
+		}
+		r.rest = r.rest[n:]
+		v.SetInt(i)
+	case isUint(k):
+		v.SetUint(r.count())
+	case k == reflect.Float32:
+		v.SetFloat(float64(math.Float32frombits(binary.LittleEndian.Uint32(r.take(4)))))
+	case k == reflect.Float64:
+		v.SetFloat(math.Float64frombits(binary.LittleEndian.Uint64(r.take(8))))
+	case k == reflect.String:
+		if n := r.count(); n <= uint64(len(r.rest)) {
+			v.SetString(string(r.take(int(n))))
+		} else {
+			r.fail(errors.New("the bytes end within a text"))
+		}
+	case k == reflect.Struct:
+		for i := range v.NumField() {
+			r.read(v.Field(i))
+		}
+	case k == reflect.Pointer:
+		if r.count() != 0 {
+			v.Set(reflect.New(v.Type().Elem()))
+			r.read(v.Elem())
+		}
+	default:
+		r.slice(v)
+	}
+}
+
+// slice reads a slice. Each of its elements takes a byte at least, so that its length is checked before it is made.
+func (r *valueReader) slice(v reflect.Value) {
+	n := r.count()
+	switch {
+	case n == 0:
+		return // nil
+	case n-1 > uint64(len(r.rest)):
+		r.fail(fmt.Errorf("a list of %d in %d bytes", n-1, len(r.rest)))
+		return
+	}
+	v.Set(reflect.MakeSlice(v.Type(), int(n-1), int(n-1)))
+	for i := range v.Len() {
+		r.read(v.Index(i))
+	}
+}

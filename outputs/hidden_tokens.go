@@ -1,0 +1,190 @@
+package outputs
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/nn"
+)
+
+// HiddenTokens is the kind of outputs that are the tokens which are hidden in a text.
+var HiddenTokens = Register(Spec[HiddenTarget, HiddenPrediction]{
+	Name: "hidden_tokens", Description: "what tokens are hidden", Traits: Traits{HidesTokens: true},
+	JSON: func(p *HiddenPrediction, in Input) any { return HiddenJSON{hiddenTokens(p, in)} },
+	Schema: `{
+		"type": "object", "additionalProperties": false, "required": ["hidden"],
+		"properties": {"hidden": {"type": "array", "items": {
+			"type": "object", "additionalProperties": false, "required": ["start", "end", "guesses"],
+			"properties": {
+				"start": {"type": "integer", "minimum": 0}, "end": {"type": "integer", "minimum": 0},
+				"in_pair": {"type": "boolean"},
+				"guesses": {"type": "array", "items": {
+					"type": "object", "additionalProperties": false, "required": ["token", "probability"],
+					"properties": {
+						"token": {"type": "string"},
+						"probability": {"type": ["number", "null"], "minimum": 0, "maximum": 1}
+					}
+				}}
+			}
+		}}}
+	}`,
+	Marks:  markHidden,
+	Logits: hiddenLogits,
+	Sample: hiddenSample,
+})
+
+// HiddenTarget is the tokens that a batch hides of a text.
+type HiddenTarget struct {
+	IDs []int32 // in the order of the example's windows; empty until a batch hides some
+}
+
+// HiddenPrediction is what the hidden tokens of a text are taken for.
+type HiddenPrediction struct{ Tokens []HiddenToken }
+
+// HiddenToken is what one hidden token is taken for.
+type HiddenToken struct {
+	Window, Token int     // where it is in the example
+	Guesses       []Guess // the likeliest first
+}
+
+// Guess is a token of the vocabulary, and how likely it is.
+type Guess struct {
+	ID          int32
+	Probability float32
+}
+
+// HiddenJSON is what `jenga predict` writes of hidden tokens.
+type HiddenJSON struct {
+	Hidden []HiddenTokenJSON `json:"hidden"` // empty where the text hides nothing
+}
+
+// HiddenTokenJSON is what a mask token of a text, or of its pair, is taken for.
+type HiddenTokenJSON struct {
+	Start   int         `json:"start"` // of the mask token, in bytes
+	End     int         `json:"end"`
+	InPair  bool        `json:"in_pair,omitempty"`
+	Guesses []GuessJSON `json:"guesses"` // the likeliest first
+}
+
+// GuessJSON is a token, and how likely it is.
+type GuessJSON struct {
+	Token       string      `json:"token"`
+	Probability Probability `json:"probability"`
+}
+
+// hiddenTokens lists what the mask tokens of an example are taken for, in their order. Of one that several windows have, it
+// is by the window that has it farthest from its ends.
+func hiddenTokens(p *HiddenPrediction, in Input) []HiddenTokenJSON {
+	type place struct {
+		pair  bool
+		start int
+	}
+	all, rooms, at := []HiddenTokenJSON{}, []int{}, map[place]int{}
+	for _, hidden := range p.Tokens {
+		w := in.Example.Windows[hidden.Window]
+		span, room := w.Offsets[hidden.Token], min(hidden.Token, len(w.IDs)-1-hidden.Token)
+		h := HiddenTokenJSON{Start: span.Start, End: span.End, InPair: w.Types[hidden.Token] == 1 || w.Second}
+		for _, g := range hidden.Guesses {
+			h.Guesses = append(h.Guesses, GuessJSON{in.Tokenizer.Token(g.ID), Probability(g.Probability)})
+		}
+		switch i, there := at[place{h.InPair, h.Start}]; {
+		case !there:
+			at[place{h.InPair, h.Start}] = len(all)
+			all, rooms = append(all, h), append(rooms, room)
+		case room > rooms[i]:
+			all[i], rooms[i] = h, room
+		}
+	}
+	slices.SortFunc(all, func(a, b HiddenTokenJSON) int {
+		switch {
+		case a.InPair == b.InPair:
+			return cmp.Compare(a.Start, b.Start)
+		case a.InPair:
+			return 1
+		}
+		return -1
+	})
+	return all
+}
+
+// markHidden marks each mask token with its likeliest guess.
+func markHidden(p *HiddenPrediction, in Input) []Mark {
+	var marks []Mark
+	for _, h := range hiddenTokens(p, in) {
+		if len(h.Guesses) == 0 {
+			continue
+		}
+		m := Mark{Label: h.Guesses[0].Token, Probability: float64(h.Guesses[0].Probability), In: InText}
+		if m.Span = (corpus.Span{Start: h.Start, End: h.End}); h.InPair {
+			m.In = InPair
+		}
+		marks = append(marks, m)
+	}
+	return marks
+}
+
+// hiddenLogits are those of the likeliest token of each hidden one, of [M V].
+func hiddenLogits(p *HiddenPrediction, rows nn.Rows, example int, shape []int) []int {
+	var logits []int
+	text, next := 0, 0
+	for i, row := range rows.Hidden {
+		for row >= rows.Starts[text+1] {
+			text++
+		}
+		if rows.Example[text] == example && next < len(p.Tokens) {
+			logits = append(logits, i*shape[1]+int(p.Tokens[next].Guesses[0].ID))
+			next++
+		}
+	}
+	return logits
+}
+
+var hiddenSample = SampleSpec[HiddenTarget, HiddenPrediction]{
+	// The first piece of each word is hidden, of those that are not truncated.
+	Text: func(i, words int, labels *corpus.Labels) (*HiddenTarget, SampleText) {
+		t := &HiddenTarget{make([]int32, min(words, LongestSample-1))}
+		for w := range t.IDs {
+			t.IDs[w] = int32((i + w) % len(labels.Names()))
+		}
+		text := SampleWords(words, nil, func(w int) []int { return []int{int(t.IDs[w])} })
+		for k := range text.Tokens {
+			text.Tokens[k].Hidden = text.Tokens[k].Word >= 0
+		}
+		return t, text
+	},
+	FirstToken: func(*HiddenTarget) *HiddenTarget { return nil },
+	Check: func(p *HiddenPrediction, rows nn.Rows, example, _ int) error {
+		hidden := 0
+		for _, row := range rows.Hidden {
+			if row >= rows.Starts[example] && row < rows.Starts[example+1] {
+				hidden++
+			}
+		}
+		if len(p.Tokens) != hidden {
+			return fmt.Errorf("%d guesses for %d hidden tokens", len(p.Tokens), hidden)
+		}
+		return nil
+	},
+	Record: func(_ int, label string, _ []string) map[string]any {
+		return map[string]any{"text": "a red kite", "label": label}
+	},
+	Right: func(t *HiddenTarget, _ *corpus.Labels) *HiddenPrediction {
+		p := &HiddenPrediction{}
+		for _, id := range t.IDs {
+			p.Tokens = append(p.Tokens, HiddenToken{Guesses: []Guess{{ID: id, Probability: 1}}})
+		}
+		return p
+	},
+	Wrong: func(p *HiddenPrediction, _ *corpus.Labels) *HiddenPrediction {
+		wrong := &HiddenPrediction{slices.Clone(p.Tokens)}
+		for i, h := range p.Tokens {
+			wrong.Tokens[i].Guesses = []Guess{{ID: h.Guesses[0].ID + 1, Probability: 1}}
+		}
+		return wrong
+	},
+	Unseen: func(t *HiddenTarget) *HiddenTarget {
+		return &HiddenTarget{slices.Repeat([]int32{99}, len(t.IDs))}
+	},
+}

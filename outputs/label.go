@@ -1,0 +1,96 @@
+package outputs
+
+import (
+	"fmt"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/nn"
+)
+
+// Label is the kind of outputs that are one of several labels for a text.
+var Label = Register(Spec[LabelTarget, LabelPrediction]{
+	Name: "label", Description: "one label", Field: "label", Traits: Traits{HasLabels: true},
+	Names:          func(t *LabelTarget, see func(name *string)) { see(&t.Label) },
+	Number:         func(t *LabelTarget, labels *corpus.Labels) { t.ID = labels.ID(t.Label) },
+	Unknown:        func(t *LabelTarget) []string { return unknown([]string{t.Label}, []int{t.ID}) },
+	Count:          func(t *LabelTarget) Count { return Count{Units: 1, Labels: []int{t.ID}} },
+	Right:          func(t *LabelTarget, p *LabelPrediction) bool { return t.Label == p.Label },
+	NamePrediction: nameLabel,
+	JSON: func(p *LabelPrediction, _ Input) any {
+		return LabelJSON{p.Label, Probability(p.Probabilities[p.ID])}
+	},
+	Schema: `{
+		"type": "object", "additionalProperties": false, "required": ["label", "probability"],
+		"properties": {"label": {"type": "string"}, "probability": {"type": ["number", "null"], "minimum": 0, "maximum": 1}}
+	}`,
+	Marks: func(p *LabelPrediction, _ Input) []Mark {
+		return []Mark{{Label: p.Label, Probability: float64(p.Probabilities[p.ID])}}
+	},
+	Logits: func(p *LabelPrediction, rows nn.Rows, example int, shape []int) []int {
+		return oneOfEach(rows, example, p.ID, shape[1]) // that of the label, in each of the example's texts
+	},
+	Sample: labelSample,
+})
+
+// LabelTarget is a gold label.
+type LabelTarget struct {
+	Label string
+	ID    int // its number; corpus.Unknown where training has no such label
+}
+
+// LabelPrediction is a predicted label.
+type LabelPrediction struct {
+	ID            int
+	Probabilities []float32 // of each label
+	Label         string
+}
+
+// LabelJSON is what `jenga predict` writes of a label.
+type LabelJSON struct {
+	Label       string      `json:"label"`
+	Probability Probability `json:"probability"`
+}
+
+// nameLabel sets the name of a predicted label.
+func nameLabel(p *LabelPrediction, _ *corpus.Example, labels *corpus.Labels) {
+	p.Label = labels.Name(p.ID)
+}
+
+// unknown lists the names whose numbers say that training does not have them.
+func unknown(names []string, ids []int) []string {
+	var all []string
+	for i, id := range ids {
+		if id == corpus.Unknown {
+			all = append(all, names[i])
+		}
+	}
+	return all
+}
+
+var labelSample = SampleSpec[LabelTarget, LabelPrediction]{
+	Text: func(i, words int, labels *corpus.Labels) (*LabelTarget, SampleText) {
+		id := i % len(labels.Names())
+		return &LabelTarget{labels.Name(id), id}, sampleSignals(words, id)
+	},
+	Check: func(p *LabelPrediction, _ nn.Rows, _, labels int) error {
+		if p.ID < 0 || p.ID >= labels || len(p.Probabilities) != labels {
+			return fmt.Errorf("label %d with %d probabilities, of %d labels", p.ID, len(p.Probabilities), labels)
+		}
+		return nil
+	},
+	Record: func(_ int, label string, _ []string) map[string]any {
+		return map[string]any{"text": "a red kite", "label": label}
+	},
+	Right: func(t *LabelTarget, labels *corpus.Labels) *LabelPrediction { return sureLabel(t.ID, labels) },
+	Wrong: func(p *LabelPrediction, labels *corpus.Labels) *LabelPrediction {
+		return sureLabel((p.ID+1)%len(labels.Names()), labels)
+	},
+	Unseen: func(*LabelTarget) *LabelTarget { return &LabelTarget{"unseen", corpus.Unknown} },
+}
+
+// sureLabel is the prediction of a label that has all probability.
+func sureLabel(id int, labels *corpus.Labels) *LabelPrediction {
+	p := &LabelPrediction{ID: id, Probabilities: make([]float32, len(labels.Names())), Label: labels.Name(id)}
+	p.Probabilities[id] = 1
+	return p
+}

@@ -1,0 +1,140 @@
+package outputs
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/nn"
+)
+
+// Labels is the kind of outputs that are any number of labels for a text.
+var Labels = Register(Spec[LabelsTarget, LabelsPrediction]{
+	Name: "labels", Description: "any number of labels", Field: "labels", Traits: Traits{HasLabels: true},
+	Names: func(t *LabelsTarget, see func(name *string)) {
+		for _, names := range [][]string{t.Labels, t.Absent} {
+			for i := range names {
+				see(&names[i])
+			}
+		}
+	},
+	ByNumber:       func(t *LabelsTarget) bool { return t.Absent != nil },
+	Number:         func(t *LabelsTarget, labels *corpus.Labels) { t.IDs = labels.IDs(t.Labels) },
+	Unknown:        func(t *LabelsTarget) []string { return unknown(t.Labels, t.IDs) },
+	Count:          func(t *LabelsTarget) Count { return Count{Units: 1, Labels: t.IDs} },
+	Right:          func(t *LabelsTarget, p *LabelsPrediction) bool { return sameNames(t.Labels, p.Labels) },
+	NamePrediction: nameLabels,
+	JSON:           func(p *LabelsPrediction, _ Input) any { return LabelsJSON{labelsByProbability(p)} },
+	Schema: `{
+		"type": "object", "additionalProperties": false, "required": ["labels"],
+		"properties": {"labels": {"type": "array", "items": {
+			"type": "object", "additionalProperties": false, "required": ["label", "probability"],
+			"properties": {"label": {"type": "string"}, "probability": {"type": ["number", "null"], "minimum": 0, "maximum": 1}}
+		}}}
+	}`,
+	Marks: func(p *LabelsPrediction, _ Input) []Mark {
+		var marks []Mark
+		for i, id := range p.IDs {
+			marks = append(marks, Mark{Label: p.Labels[i], Probability: float64(p.Probabilities[id])})
+		}
+		return marks
+	},
+	Logits: func(p *LabelsPrediction, rows nn.Rows, example int, shape []int) []int {
+		var logits []int // those of the labels that hold, in each of the example's texts
+		for _, id := range p.IDs {
+			logits = append(logits, oneOfEach(rows, example, id, shape[1])...)
+		}
+		return logits
+	},
+	Sample: labelsSample,
+})
+
+// LabelsTarget is the labels that hold.
+type LabelsTarget struct {
+	Labels []string // those that hold; empty where none does
+	Absent []string // those that are said not to hold, as a list of 0 and 1 says it; neither do those that are not named
+	IDs    []int    // numbers of Labels
+}
+
+// LabelsPrediction is the labels that are predicted to hold.
+type LabelsPrediction struct {
+	IDs           []int     // rising; not nil
+	Probabilities []float32 // of each label
+	Labels        []string
+}
+
+// LabelsJSON is what `jenga predict` writes of labels: those that hold, the likeliest first.
+type LabelsJSON struct {
+	Labels []LabelJSON `json:"labels"`
+}
+
+func labelsByProbability(p *LabelsPrediction) []LabelJSON {
+	all := []LabelJSON{}
+	for i, id := range p.IDs {
+		all = append(all, LabelJSON{p.Labels[i], Probability(p.Probabilities[id])})
+	}
+	slices.SortStableFunc(all, func(x, y LabelJSON) int { return cmp.Compare(y.Probability, x.Probability) })
+	return all
+}
+
+// nameLabels sets the names of predicted labels.
+func nameLabels(p *LabelsPrediction, _ *corpus.Example, labels *corpus.Labels) {
+	p.Labels = make([]string, len(p.IDs))
+	for i, id := range p.IDs {
+		p.Labels[i] = labels.Name(id)
+	}
+}
+
+// sameNames tells whether two lists, each without duplicates, hold the same names.
+func sameNames(a, b []string) bool {
+	return len(a) == len(b) && !slices.ContainsFunc(a, func(name string) bool { return !slices.Contains(b, name) })
+}
+
+var labelsSample = SampleSpec[LabelsTarget, LabelsPrediction]{
+	Text: func(i, words int, labels *corpus.Labels) (*LabelsTarget, SampleText) {
+		t := &LabelsTarget{Labels: []string{}}
+		for c, label := range labels.Names() {
+			if (i+1)>>c&1 == 1 {
+				t.Labels = append(t.Labels, label)
+			}
+		}
+		t.IDs = labels.IDs(t.Labels)
+		return t, sampleSignals(words, t.IDs...)
+	},
+	Check: func(p *LabelsPrediction, _ nn.Rows, _, labels int) error {
+		if p.IDs == nil || len(p.Probabilities) != labels {
+			return fmt.Errorf("labels %v with %d probabilities, of %d labels", p.IDs, len(p.Probabilities), labels)
+		}
+		for i, id := range p.IDs {
+			if id < 0 || id >= labels || i > 0 && id <= p.IDs[i-1] {
+				return fmt.Errorf("labels %v, want numbers below %d that rise", p.IDs, labels)
+			}
+		}
+		return nil
+	},
+	Record: func(i int, label string, labels []string) map[string]any {
+		return map[string]any{"text": "a red kite", "labels": []any{label, labels[0]}[:min(i, 1)+1]}
+	},
+	Right: func(t *LabelsTarget, labels *corpus.Labels) *LabelsPrediction {
+		return sureLabels(func(c int) bool { return slices.Contains(t.IDs, c) }, labels)
+	},
+	Wrong: func(p *LabelsPrediction, labels *corpus.Labels) *LabelsPrediction {
+		return sureLabels(func(c int) bool { return !slices.Contains(p.IDs, c) }, labels)
+	},
+	Unseen: func(*LabelsTarget) *LabelsTarget {
+		return &LabelsTarget{Labels: []string{"unseen"}, IDs: []int{corpus.Unknown}}
+	},
+}
+
+// sureLabels is the prediction of the labels that hold, which have all probability.
+func sureLabels(holds func(c int) bool, labels *corpus.Labels) *LabelsPrediction {
+	p := &LabelsPrediction{IDs: []int{}, Probabilities: make([]float32, len(labels.Names()))}
+	for c := range labels.Names() {
+		if holds(c) {
+			p.IDs, p.Probabilities[c] = append(p.IDs, c), 1
+		}
+	}
+	nameLabels(p, nil, labels)
+	return p
+}

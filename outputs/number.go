@@ -1,0 +1,78 @@
+package outputs
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/nn"
+)
+
+// Number is the kind of outputs that are a number for a text.
+var Number = Register(Spec[NumberTarget, NumberPrediction]{
+	Name: "number", Description: "a number", Field: "value",
+	Count:  countNumber,
+	JSON:   func(p *NumberPrediction, _ Input) any { return NumberJSON{Finite(p.Value)} },
+	Schema: numberSchema,
+	Marks:  markNumber,
+	Logits: func(_ *NumberPrediction, rows nn.Rows, example int, shape []int) []int {
+		return oneOfEach(rows, example, 0, shape[1]) // the one of each of the example's texts
+	},
+	Sample: SampleSpec[NumberTarget, NumberPrediction]{
+		Text: func(i, words int, labels *corpus.Labels) (*NumberTarget, SampleText) {
+			v := i % len(labels.Names())
+			return &NumberTarget{float64(v)}, sampleSignals(words, v)
+		},
+		Check: checkNumber,
+		Record: func(i int, _ string, _ []string) map[string]any {
+			return map[string]any{"text": "a red kite", "value": json.Number(strconv.Itoa(i))}
+		},
+		Right:  rightNumber,
+		Wrong:  wrongNumber,
+		Unseen: farNumber,
+	},
+})
+
+// NumberTarget is a gold number.
+type NumberTarget struct{ Value float64 }
+
+// NumberPrediction is a predicted number.
+type NumberPrediction struct{ Value float64 }
+
+// LargestNumber is the largest gold number, either way: sums of squares of such are numbers in float32.
+const LargestNumber = 1e15
+
+// NumberJSON is what `jenga predict` writes of a number; nothing of one that is not finite.
+type NumberJSON struct {
+	Value *float64 `json:"value,omitempty"`
+}
+
+const numberSchema = `{"type": "object", "additionalProperties": false, "properties": {"value": {"type": "number"}}}`
+
+func countNumber(t *NumberTarget) Count { return Count{Units: 1, Number: &t.Value} }
+
+// markNumber marks the number, which has no probability.
+func markNumber(p *NumberPrediction, _ Input) []Mark {
+	return []Mark{{Label: strconv.FormatFloat(p.Value, 'g', 7, 64), Probability: noProbability}}
+}
+
+func checkNumber(p *NumberPrediction, _ nn.Rows, _, _ int) error { return checkFinite(p.Value) }
+
+func checkFinite(v float64) error {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return fmt.Errorf("the number %v", v)
+	}
+	return nil
+}
+
+func rightNumber(t *NumberTarget, _ *corpus.Labels) *NumberPrediction {
+	return &NumberPrediction{t.Value}
+}
+
+func wrongNumber(p *NumberPrediction, _ *corpus.Labels) *NumberPrediction {
+	return &NumberPrediction{-p.Value}
+}
+
+func farNumber(*NumberTarget) *NumberTarget { return &NumberTarget{1e3} }

@@ -1,0 +1,56 @@
+package outputs
+
+import "github.com/jenga-nlp/jenga/nn"
+
+// Examples returns how many examples a batch's texts are of.
+func Examples(rows nn.Rows) int {
+	n := 0
+	for _, e := range rows.Example {
+		n = max(n, e+1)
+	}
+	return n
+}
+
+// WordRows returns, for each word of each example, its place in rows.Words, -1 for none. Of a word that stands in
+// several texts it is the one with most tokens on its shorter side.
+func WordRows(rows nn.Rows) [][]int {
+	places := make([][]int, Examples(rows))
+	for b, e := range rows.Example {
+		for len(places[e]) < rows.WordCount[b] {
+			places[e] = append(places[e], -1)
+		}
+	}
+	sides := make([]int, len(rows.Words)) // tokens on the shorter side
+	b := 0
+	for k, row := range rows.Words {
+		for row >= rows.Starts[b+1] {
+			b++
+		}
+		sides[k] = min(row-rows.Starts[b], rows.Starts[b+1]-1-row)
+		word := &places[rows.Example[b]][rows.WordIndex[k]]
+		if *word < 0 || sides[k] > sides[*word] {
+			*word = k
+		}
+	}
+	return places
+}
+
+// textsOf lists the texts, windows of a long one, of an example.
+func textsOf(rows nn.Rows, example int) []int {
+	var texts []int
+	for b, e := range rows.Example {
+		if e == example {
+			texts = append(texts, b)
+		}
+	}
+	return texts
+}
+
+// oneOfEach returns the index of column in each of an example's texts, of logits [B columns].
+func oneOfEach(rows nn.Rows, example, column, columns int) []int {
+	var logits []int
+	for _, b := range textsOf(rows, example) {
+		logits = append(logits, b*columns+column)
+	}
+	return logits
+}

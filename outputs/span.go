@@ -1,0 +1,166 @@
+package outputs
+
+import (
+	"fmt"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/nn"
+)
+
+// Span is the kind of outputs that are an extracted span of a context, which answers a question.
+var Span = Register(Spec[SpanTarget, SpanPrediction]{
+	Name: "span", Description: "a part of a context", Field: "answers", Traits: Traits{WholeText: true, FromContext: true},
+	Locate: locateSpan,
+	Lost: func(t *SpanTarget) bool {
+		for _, s := range t.Tokens {
+			if s != (corpus.Span{}) {
+				return false
+			}
+		}
+		return len(t.Answers) > 0
+	},
+	Unlabelled: func(n, all int) string {
+		return fmt.Sprintf("%d of %d training questions have no answers, and teach nothing: "+
+			"an empty list, [], says that the context has none", n, all)
+	},
+	Right: func(t *SpanTarget, p *SpanPrediction) bool {
+		exact, _ := MatchAnswers(t.Answers, p.Answer.Text)
+		return exact == 1
+	},
+	NamePrediction: extractSpan,
+	JSON: func(p *SpanPrediction, _ Input) any {
+		at := p.Answer.Span
+		return SpanJSON{AnswerJSON{p.Answer.Text, at.Start, at.End, Probability(p.Probability)}}
+	},
+	Schema: `{
+		"type": "object", "additionalProperties": false, "required": ["answer"],
+		"properties": {"answer": {
+			"type": "object", "additionalProperties": false, "required": ["text", "start", "end", "probability"],
+			"properties": {
+				"text": {"type": "string"},
+				"start": {"type": "integer", "minimum": 0}, "end": {"type": "integer", "minimum": 0},
+				"probability": {"type": ["number", "null"], "minimum": 0, "maximum": 1}
+			}
+		}}
+	}`,
+	Marks: func(p *SpanPrediction, _ Input) []Mark {
+		if p.Answer == (corpus.TextSpan{}) {
+			return []Mark{{Label: "", Probability: float64(p.Probability)}} // that there is no answer
+		}
+		return []Mark{{Label: p.Answer.Text, Probability: float64(p.Probability), In: InPair, Span: p.Answer.Span}}
+	},
+	Logits: spanLogits,
+	Sample: spanSample,
+})
+
+// SpanTarget is the gold answers to a question.
+type SpanTarget struct {
+	Answers []corpus.TextSpan // parts of the context, each a right answer; empty where nothing there answers
+	// Tokens are those of the first of Answers in each of the example's windows; {0 0} where they are not there.
+	Tokens []corpus.Span
+}
+
+// SpanPrediction is a predicted answer.
+type SpanPrediction struct {
+	Window      int             // number of the example's window that has Tokens
+	Tokens      corpus.Span     // of the window, End exclusive; {0 0} for no answer
+	Probability float32         // of the answer, or of none
+	Answer      corpus.TextSpan // what Tokens are of the context
+}
+
+// SpanJSON is what `jenga predict` writes of an extracted span.
+type SpanJSON struct {
+	Answer AnswerJSON `json:"answer"`
+}
+
+// AnswerJSON is a part of the second text of a pair, in bytes, End exclusive; empty where the context has no answer.
+type AnswerJSON struct {
+	Text        string      `json:"text"`
+	Start       int         `json:"start"`
+	End         int         `json:"end"`
+	Probability Probability `json:"probability"`
+}
+
+// locateSpan finds the first gold answer, which training learns, in each window: the tokens from its first to its last,
+// if all are there.
+func locateSpan(t *SpanTarget, e *corpus.Example) {
+	t.Tokens = make([]corpus.Span, len(e.Windows))
+	for w, window := range e.Windows {
+		if len(t.Answers) > 0 {
+			t.Tokens[w] = window.TokensOf(t.Answers[0].Span, e.Pair)
+		}
+	}
+}
+
+// extractSpan sets the text that the predicted tokens are of an example's context, none where there are none.
+func extractSpan(p *SpanPrediction, e *corpus.Example, _ *corpus.Labels) {
+	p.Answer = corpus.TextSpan{}
+	if p.Tokens == (corpus.Span{}) {
+		return
+	}
+	offsets := e.Windows[p.Window].Offsets
+	span := corpus.Span{Start: offsets[p.Tokens.Start].Start, End: offsets[p.Tokens.End-1].End}
+	p.Answer = corpus.TextSpan{Text: e.Pair[span.Start:span.End], Span: span}
+}
+
+// spanLogits are those of the first token as start and of the last as end, of [T 2]; of no answer those of the first token
+// of the example's first window, which stands for it.
+func spanLogits(p *SpanPrediction, rows nn.Rows, example int, shape []int) []int {
+	texts := textsOf(rows, example)
+	if p.Tokens == (corpus.Span{}) {
+		first := rows.Starts[texts[0]]
+		return []int{first * shape[1], first*shape[1] + 1}
+	}
+	row := rows.Starts[texts[p.Window]]
+	return []int{(row + p.Tokens.Start) * shape[1], (row+p.Tokens.End-1)*shape[1] + 1}
+}
+
+var spanSample = SampleSpec[SpanTarget, SpanPrediction]{
+	// A question of one token and a context of some, of which one, or two, are the answer.
+	Text: func(i, words int, _ *corpus.Labels) (*SpanTarget, SampleText) {
+		const question = 3 // [CLS], the question, [SEP]
+		context, at := words+2, question+i%words
+		tokens := corpus.Span{Start: at, End: at + 1 + context%2}
+		var text SampleText
+		for row := range question + context + 1 {
+			token := SampleToken{Signals: []int{2}, Word: -1}
+			if row >= question {
+				token.Segment = 1
+			}
+			switch row {
+			case tokens.Start:
+				token.Signals[0] = 0
+			case tokens.End - 1:
+				token.Signals[0] = 1
+			}
+			text.Tokens = append(text.Tokens, token)
+		}
+		return &SpanTarget{[]corpus.TextSpan{{Text: "answer"}}, []corpus.Span{tokens}}, text
+	},
+	InWindows: func(t *SpanTarget, n int) *SpanTarget {
+		all := &SpanTarget{Answers: t.Answers}
+		for range n {
+			all.Tokens = append(all.Tokens, t.Tokens...)
+		}
+		return all
+	},
+	FirstToken: func(t *SpanTarget) *SpanTarget { return &SpanTarget{t.Answers, make([]corpus.Span, 1)} },
+	Check: func(p *SpanPrediction, rows nn.Rows, example, _ int) error {
+		s, n := p.Tokens, rows.Starts[example+1]-rows.Starts[example]
+		if s.Start < 0 || s.End < s.Start || s.End > n || p.Window != 0 {
+			return fmt.Errorf("tokens %v of window %d, of %d", s, p.Window, n)
+		}
+		return nil
+	},
+	Record: func(i int, _ string, _ []string) map[string]any {
+		answers := []any{"red kite", "kite"}[:1+i%2]
+		return map[string]any{"question": "what flies?", "context": "a red kite", "answers": answers}
+	},
+	Right: func(t *SpanTarget, _ *corpus.Labels) *SpanPrediction {
+		return &SpanPrediction{Probability: 1, Answer: t.Answers[0]}
+	},
+	Wrong: func(*SpanPrediction, *corpus.Labels) *SpanPrediction {
+		return &SpanPrediction{Probability: 1, Answer: corpus.TextSpan{Text: "nothing"}}
+	},
+	Unseen: func(*SpanTarget) *SpanTarget { return &SpanTarget{Answers: []corpus.TextSpan{{Text: "unseen"}}} },
+}

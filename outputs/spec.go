@@ -1,0 +1,119 @@
+package outputs
+
+import (
+	"fmt"
+	"reflect"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/nn"
+)
+
+// Spec says what a kind of outputs is: T is the type of its targets, P that of its predictions. Both are structs of
+// exported fields: booleans, numbers, strings, and slices, pointers and structs of those. Functions that are nil mean
+// that there is nothing to do, unless said otherwise; those over targets are given none that is nil.
+type Spec[T, P any] struct {
+	Name        string // what the kind is registered as: "tags"
+	Description string // what errors call an output: "a tag for each word"
+	Field       string // of a record, that holds a target; "": the texts hold it themselves
+	Traits
+
+	// Names calls see with each label that a target names, "" left out. see may change it.
+	Names func(t *T, see func(name *string))
+	// ByNumber tells whether a target names its labels by their numbers alone, as a list of 0 and 1 does.
+	ByNumber func(t *T) bool
+	// Number sets the numbers of a target's labels.
+	Number func(t *T, labels *corpus.Labels)
+	// Unknown lists the labels of a numbered target that training does not have, as often as they occur.
+	Unknown func(t *T) []string
+	// Locate finds where a target, whose labels are numbered, lies in the windows of its example.
+	Locate func(t *T, e *corpus.Example)
+	// Lost tells whether no window of the example has what a located target is about.
+	Lost func(t *T) bool
+	// Count returns what the statistics of training data count of a numbered target; nil: one unit.
+	Count func(t *T) Count
+	// Unlabelled is a warning where n of all training examples have no target.
+	Unlabelled func(n, all int) string
+
+	// Right tells whether a named prediction is right; nil: outputs of the kind are near or far, as numbers.
+	Right func(t *T, p *P) bool
+	// NamePrediction sets the names of what heads predict as numbers.
+	NamePrediction func(p *P, e *corpus.Example, labels *corpus.Labels)
+	// JSON returns what `jenga predict` writes of a named prediction; nil: the prediction itself.
+	JSON func(p *P, in Input) any
+	// Schema is the JSON Schema of JSON.
+	Schema string
+	// Marks returns how a named prediction is drawn beside its text.
+	Marks func(p *P, in Input) []Mark
+	// Logits returns the indices of the logits behind a prediction: see Kind.Logits.
+	Logits func(p *P, rows nn.Rows, example int, shape []int) []int
+
+	// Sample makes the data that package parttest tests tasks and heads of the kind with.
+	Sample SampleSpec[T, P]
+}
+
+// Register makes a kind known. It panics where the name is taken.
+func Register[T, P any](s Spec[T, P]) *Kind {
+	switch _, taken := registry[s.Name]; {
+	case s.Name == "" || s.Description == "":
+		panic("outputs: a kind without a name or a description")
+	case taken:
+		panic(fmt.Sprintf("outputs: duplicate kind %q", s.Name))
+	}
+	k := &Kind{Traits: s.Traits, name: s.Name, description: s.Description, field: s.Field, schema: []byte(s.Schema)}
+	s.eraseTargets(&k.erased)
+	s.erasePredictions(&k.erased)
+	k.sample = s.Sample.erase()
+	registry[s.Name] = k
+	return k
+}
+
+// eraseTargets sets the functions over targets alone.
+func (s Spec[T, P]) eraseTargets(e *erased) {
+	e.encodeTarget, e.unlabelled = newCodec(reflect.TypeFor[T]()), s.Unlabelled
+	if s.Names != nil {
+		e.names = func(t corpus.Target, see func(name *string)) { s.Names(As[T](t), see) }
+	}
+	if s.ByNumber != nil {
+		e.byNumber = func(t corpus.Target) bool { return s.ByNumber(As[T](t)) }
+	}
+	if s.Number != nil {
+		e.number = func(t corpus.Target, labels *corpus.Labels) { s.Number(As[T](t), labels) }
+	}
+	if s.Unknown != nil {
+		e.unknown = func(t corpus.Target) []string { return s.Unknown(As[T](t)) }
+	}
+	if s.Locate != nil {
+		e.locate = func(t corpus.Target, of *corpus.Example) { s.Locate(As[T](t), of) }
+	}
+	if s.Lost != nil {
+		e.lost = func(t corpus.Target) bool { return s.Lost(As[T](t)) }
+	}
+	if s.Count != nil {
+		e.count = func(t corpus.Target) Count { return s.Count(As[T](t)) }
+	}
+}
+
+// erasePredictions sets the functions over predictions.
+func (s Spec[T, P]) erasePredictions(e *erased) {
+	e.encodeOutput = newCodec(reflect.TypeFor[P]())
+	e.json = func(p corpus.Prediction, _ Input) any { return p }
+	if s.JSON != nil {
+		e.json = func(p corpus.Prediction, in Input) any { return s.JSON(As[P](p), in) }
+	}
+	if s.Right != nil {
+		e.right = func(t corpus.Target, p corpus.Prediction) bool { return s.Right(As[T](t), As[P](p)) }
+	}
+	if s.NamePrediction != nil {
+		e.nameIt = func(p corpus.Prediction, of *corpus.Example, labels *corpus.Labels) {
+			s.NamePrediction(As[P](p), of, labels)
+		}
+	}
+	if s.Marks != nil {
+		e.marks = func(p corpus.Prediction, in Input) []Mark { return s.Marks(As[P](p), in) }
+	}
+	if s.Logits != nil {
+		e.logits = func(p corpus.Prediction, rows nn.Rows, example int, shape []int) []int {
+			return s.Logits(As[P](p), rows, example, shape)
+		}
+	}
+}

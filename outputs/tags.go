@@ -1,0 +1,238 @@
+package outputs
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/nn"
+)
+
+// Tags is the kind of outputs that are a tag for each word.
+var Tags = Register(Spec[TagsTarget, TagsPrediction]{
+	Name: "tags", Description: "a tag for each word", Field: "tags", Traits: Traits{PerWord: true, HasLabels: true},
+	Names: func(t *TagsTarget, see func(name *string)) {
+		for i := range t.Tags {
+			if t.Tags[i] != "" {
+				see(&t.Tags[i])
+			}
+		}
+	},
+	Number:         func(t *TagsTarget, labels *corpus.Labels) { t.IDs = labels.IDs(t.Tags) },
+	Unknown:        func(t *TagsTarget) []string { return unknown(t.Tags, t.IDs) },
+	Locate:         locateTags,
+	Count:          countTags,
+	Right:          rightTags,
+	NamePrediction: nameTags,
+	JSON:           func(p *TagsPrediction, in Input) any { return TagsJSON{spansOfTags(p, in), p.Tags} },
+	Schema: `{
+		"type": "object", "additionalProperties": false, "required": ["tags"],
+		"properties": {
+			"tags": {"type": "array", "items": {"type": "string"}},
+			"spans": {"type": "array", "items": {
+				"type": "object", "additionalProperties": false, "required": ["label", "start", "end", "text", "probability"],
+				"properties": {
+					"label": {"type": "string"}, "text": {"type": "string"},
+					"start": {"type": "integer", "minimum": 0}, "end": {"type": "integer", "minimum": 0},
+					"probability": {"type": ["number", "null"], "minimum": 0, "maximum": 1}
+				}
+			}}
+		}
+	}`,
+	Marks:  markTags,
+	Logits: tagLogits,
+	Sample: tagsSample,
+})
+
+// TagsTarget is a gold tag for each word of an example.
+type TagsTarget struct {
+	Tags []string // "" for a word without one
+	IDs  []int    // their numbers; corpus.Unlabelled also for a word that no window of the text has
+}
+
+// TagsPrediction is a predicted tag for each word of an example.
+type TagsPrediction struct {
+	IDs           []int     // -1 for words that no token stands for
+	Probabilities []float32 // of each of IDs, 0 where that is -1
+	Tags          []string  // words that no token stands for are "O"
+}
+
+// SpanFinder is a task whose tags mark spans of words.
+type SpanFinder interface {
+	// Spans lists the spans that tags mark, first to last.
+	Spans(tags []string) []TagSpan
+}
+
+// TagSpan is a span of words with a label: words Start to End, End exclusive.
+type TagSpan struct {
+	Label      string
+	Start, End int
+}
+
+// TagsJSON is what `jenga predict` writes of tags.
+type TagsJSON struct {
+	Spans []TagSpanJSON `json:"spans,omitzero"` // nil where the task's tags mark none, empty where there is none
+	Tags  []string      `json:"tags,omitzero"`
+}
+
+// TagSpanJSON is a span of a text, in bytes, End exclusive.
+type TagSpanJSON struct {
+	Label       string      `json:"label"`
+	Start       int         `json:"start"`
+	End         int         `json:"end"`
+	Text        string      `json:"text"`
+	Probability Probability `json:"probability"` // the mean of its words'
+}
+
+// spansOfTags lists the spans that predicted tags mark; nil where the task does not say which they do.
+func spansOfTags(p *TagsPrediction, in Input) []TagSpanJSON {
+	finder, ok := in.Task.(SpanFinder)
+	if !ok {
+		return nil
+	}
+	all, e := []TagSpanJSON{}, in.Example
+	for _, span := range finder.Spans(p.Tags) {
+		found := TagSpanJSON{Label: span.Label, Start: e.Words[span.Start].Start, End: e.Words[span.End-1].End}
+		found.Text = e.Text[found.Start:found.End]
+		for _, probability := range p.Probabilities[span.Start:span.End] {
+			found.Probability += Probability(probability) / Probability(span.End-span.Start)
+		}
+		all = append(all, found)
+	}
+	return all
+}
+
+// markTags marks the spans of tags that mark some, else each word but those outside.
+func markTags(p *TagsPrediction, in Input) []Mark {
+	var marks []Mark
+	if spans := spansOfTags(p, in); spans != nil {
+		for _, s := range spans {
+			span := corpus.Span{Start: s.Start, End: s.End}
+			marks = append(marks, Mark{Label: s.Label, Probability: float64(s.Probability), In: InText, Span: span})
+		}
+		return marks
+	}
+	for w, tag := range p.Tags {
+		if p.IDs[w] >= 0 {
+			marks = append(marks, Mark{Label: tag, Probability: float64(p.Probabilities[w]), In: InText, Span: in.Example.Words[w]})
+		}
+	}
+	return marks
+}
+
+// tagLogits are those of each word's tag, at the word's row [W L].
+func tagLogits(p *TagsPrediction, rows nn.Rows, example int, shape []int) []int {
+	var logits []int
+	for w, k := range WordRows(rows)[example] {
+		if k >= 0 && p.IDs[w] >= 0 {
+			logits = append(logits, k*shape[1]+p.IDs[w])
+		}
+	}
+	return logits
+}
+
+// locateTags takes the numbers of words that are in no window, as where a text is truncated: they are not learned.
+func locateTags(t *TagsTarget, e *corpus.Example) {
+	there := e.WordsInWindows()
+	for w := range t.IDs {
+		if !there[w] {
+			t.IDs[w] = corpus.Unlabelled
+		}
+	}
+}
+
+// countTags counts the words that have a tag which training knows.
+func countTags(t *TagsTarget) Count {
+	c := Count{Labels: t.IDs}
+	for _, id := range t.IDs {
+		if id >= 0 {
+			c.Units++
+		}
+	}
+	return c
+}
+
+// rightTags tells whether all words with a gold tag have it.
+func rightTags(t *TagsTarget, p *TagsPrediction) bool {
+	for i, tag := range t.Tags {
+		if tag != "" && p.Tags[i] != tag {
+			return false
+		}
+	}
+	return true
+}
+
+// nameTags sets the names of predicted tags.
+func nameTags(p *TagsPrediction, _ *corpus.Example, labels *corpus.Labels) {
+	p.Tags = make([]string, len(p.IDs))
+	for i, id := range p.IDs {
+		p.Tags[i] = "O"
+		if id >= 0 {
+			p.Tags[i] = labels.Name(id)
+		}
+	}
+}
+
+var tagsSample = SampleSpec[TagsTarget, TagsPrediction]{
+	Text: func(i, words int, labels *corpus.Labels) (*TagsTarget, SampleText) {
+		names := labels.Names()
+		t := &TagsTarget{Tags: make([]string, words)}
+		for w := range t.Tags {
+			t.Tags[w] = names[(i%2+w)%len(names)] // from the first label or the second on
+		}
+		t.IDs = labels.IDs(t.Tags)
+		return t, SampleWords(words, nil, func(w int) []int { return []int{t.IDs[w]} })
+	},
+	Check: checkTags,
+	Record: func(int, string, []string) map[string]any {
+		return map[string]any{"words": []any{"a", "red", "kite"}, "tags": []any{"O", "B-x", "I-x"}}
+	},
+	CheckTarget: func(t *TagsTarget, e *corpus.Example) error {
+		if len(t.Tags) != len(e.Words) {
+			return fmt.Errorf("%d tags for %d words", len(t.Tags), len(e.Words))
+		}
+		return nil
+	},
+	Judged: func(words int, labels *corpus.Labels) *TagsTarget { // such as mark spans
+		t := &TagsTarget{Tags: []string{"O", "B-x", "I-x", "O", "B-x", "O", "O"}[:words]}
+		if words < 3 {
+			t.Tags = []string{"B-x", "I-x"}[:words]
+		}
+		t.IDs = labels.IDs(t.Tags)
+		return t
+	},
+	Right: func(t *TagsTarget, labels *corpus.Labels) *TagsPrediction {
+		p := &TagsPrediction{IDs: slices.Clone(t.IDs), Probabilities: slices.Repeat([]float32{1}, len(t.IDs))}
+		nameTags(p, nil, labels)
+		return p
+	},
+	Wrong: func(p *TagsPrediction, labels *corpus.Labels) *TagsPrediction { // nothing is in a span
+		wrong := &TagsPrediction{IDs: slices.Repeat([]int{-1}, len(p.IDs)), Probabilities: make([]float32, len(p.IDs))}
+		nameTags(wrong, nil, labels)
+		return wrong
+	},
+	Unseen: func(t *TagsTarget) *TagsTarget {
+		unseen := &TagsTarget{slices.Clone(t.Tags), slices.Clone(t.IDs)}
+		unseen.Tags[0], unseen.IDs[0] = "B-unseen", corpus.Unknown
+		return unseen
+	},
+}
+
+// checkTags wants a tag for each word, below 0 just where no token stands for it.
+func checkTags(p *TagsPrediction, rows nn.Rows, example, labels int) error {
+	if len(p.IDs) != rows.WordCount[example] {
+		return fmt.Errorf("%d tags for %d words", len(p.IDs), rows.WordCount[example])
+	}
+	hasRow := make([]bool, rows.WordCount[example])
+	for k, row := range rows.Words {
+		if row >= rows.Starts[example] && row < rows.Starts[example+1] {
+			hasRow[rows.WordIndex[k]] = true
+		}
+	}
+	for w, tag := range p.IDs {
+		if tag >= labels || hasRow[w] != (tag >= 0) {
+			return fmt.Errorf("tag %d for word %d; %d tags, -1 where no token stands for the word", tag, w, labels)
+		}
+	}
+	return nil
+}
