@@ -86,6 +86,9 @@ func Prepare(e *Experiment, splits ...string) (*Run, error) {
 	} else if slices.Contains(splits, Dev) {
 		r.checkDev(&mistakes)
 	}
+	if _, err := r.plan(""); err != nil { // sampler and weighting are made for this model
+		mistakes.Append(err)
+	}
 	if !mistakes.None() {
 		return nil, mistakes.Err()
 	}

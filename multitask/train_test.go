@@ -106,6 +106,17 @@ func smallData(m *Model, n int) []Data {
 	return data
 }
 
+// stepping is a training of so many steps on batches that the test chooses.
+func stepping(t *testing.T, m *Model, plan Plan, steps int) *Training {
+	t.Helper()
+	plan.MaxSteps = steps
+	training, err := New(m, nil, plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return training
+}
+
 func smallPlan() Plan {
 	return Plan{Seed: 5, Epochs: 2, BatchSize: 4, Accumulate: 1, Rate: 3e-3, WeightDecay: 0.01, ClipNorm: 1, Sampler: Proportional{}, Weighting: Fixed{}}
 }
@@ -179,13 +190,11 @@ func TestAccumulationIsTheMeanOverAllLabelledUnits(t *testing.T) {
 	plan := smallPlan()
 	plan.Accumulate = 2
 	all := data[0].Train
-	one := newLearner(whole, plan, 10)
-	two := newLearner(parts, plan, 10)
-	step1, err := one.step(State{}, []draw{{0, corpus.Pack(all)}})
+	step1, err := stepping(t, whole, plan, 10).Update([]Batch{{0, all}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	step2, err := two.step(State{}, []draw{{0, corpus.Pack(all[:4])}, {0, corpus.Pack(all[4:])}})
+	step2, err := stepping(t, parts, plan, 10).Update([]Batch{{0, all[:4]}, {0, all[4:]}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -200,8 +209,7 @@ func TestAccumulationIsTheMeanOverAllLabelledUnits(t *testing.T) {
 func TestWhatTakesNoPartIsLeftAlone(t *testing.T) {
 	m := smallModel(t, "none", 0)
 	before := values(m)
-	l := newLearner(m, smallPlan(), 10)
-	if _, err := l.step(State{}, []draw{{0, corpus.Pack(smallData(m, 4)[0].Train)}}); err != nil {
+	if _, err := stepping(t, m, smallPlan(), 10).Update([]Batch{{0, smallData(m, 4)[0].Train}}); err != nil {
 		t.Fatal(err)
 	}
 	after := values(m)
