@@ -18,7 +18,7 @@ import (
 )
 
 // smallModel is a tiny encoder from scratch with a group of two tasks (one label, a tag a word) and a group of one.
-func smallModel(t *testing.T, freeze string, dropout float64) *Model {
+func smallModel(t testing.TB, freeze string, dropout float64) *Model {
 	t.Helper()
 	params := nn.NewParams(3)
 	choice, err := encoders.Registry().FromString("transformer", "{layers: 2, width: 12, heads: 2, feed_forward: 16, max_positions: 32}")
@@ -48,7 +48,7 @@ const smallVocabulary = 20
 
 var smallLabels = corpus.NewLabels([]string{"a", "b", "c"})
 
-func smallTask(t *testing.T, m *Model, name, kind string, dropout float64) Task {
+func smallTask(t testing.TB, m *Model, name, kind string, dropout float64) Task {
 	t.Helper()
 	part, err := tasks.Registry().FromString(kind, "")
 	if err != nil {

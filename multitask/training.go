@@ -44,6 +44,8 @@ type Training struct {
 	learned  *learned      // the weighting's own parameters; nil: it has none
 	reducing []*nn.Param   // those of host, as they are given to the plan's Reducer
 
+	fingerprint []setting // what decides the bytes besides the state; nil: not asked for yet
+
 	// A snapshot holds what follows.
 	state     State
 	used      int    // batches
@@ -117,7 +119,11 @@ func (t *Training) allot() error {
 		if t.plan.Reducer != nil {
 			return errors.New("gradients of an encoder with a memory of its own are not summed over processes")
 		}
-		t.stores = append(t.stores, resident.Store(t.plan.WeightDecay, tasks))
+		store := resident.Store(t.plan.WeightDecay, tasks)
+		if _, ok := store.(nn.TaskStore); tasks > 0 && !ok {
+			return errors.New("the encoder does not keep the gradients of tasks apart, which the weighting combines")
+		}
+		t.stores = append(t.stores, store)
 	}
 	if w, ok := t.plan.Weighting.(LearnedWeighting); ok {
 		t.learned = newLearned(w)
@@ -216,7 +222,7 @@ func (t *Training) Evaluate(ctx context.Context) (Evaluation, error) {
 
 // Finish fits the heads that are fitted where no evaluation has done so.
 func (t *Training) Finish(ctx context.Context) error {
-	if !t.plan.NeverEvaluate {
+	if !t.plan.NeverEvaluate || t.data == nil {
 		return nil
 	}
 	return t.model.fitAll(ctx, t.data, t.plan)

@@ -22,7 +22,8 @@ type Store interface {
 type SnapshotStore interface {
 	// State copies the parameters and what the optimizer keeps of them, always in the same order.
 	State() []ParamState
-	// SetState puts back what State has given, of the same parameters with the same sizes: the caller has compared them.
+	// SetState puts back what State has given. It changes nothing where it returns an error, that the state is not one of
+	// its parameters.
 	SetState(state []ParamState) error
 }
 
@@ -107,17 +108,8 @@ func (s *HostStore) State() []ParamState {
 // SetState implements SnapshotStore.
 func (s *HostStore) SetState(state []ParamState) error {
 	params := s.Params()
-	if len(state) != len(params) {
-		return fmt.Errorf("%d parameters; want %d", len(state), len(params))
-	}
-	for i, w := range params {
-		p := state[i]
-		if p.Name != w.Name || len(p.Values) != len(w.Data) {
-			return fmt.Errorf("parameter %q of %d values; want %q of %d", p.Name, len(p.Values), w.Name, len(w.Data))
-		}
-		if err := p.check(); err != nil {
-			return err
-		}
+	if err := CheckState(params, state); err != nil {
+		return err
 	}
 	for i, w := range params {
 		p := state[i]
@@ -128,6 +120,26 @@ func (s *HostStore) SetState(state []ParamState) error {
 			continue
 		}
 		s.optimizer.SetMoments(w, &Moments{Steps: p.Steps, Mean: slices.Clone(p.Mean), Square: slices.Clone(p.Square)})
+	}
+	return nil
+}
+
+// CheckState returns what of a state is not that of params: their names and sizes, in their order.
+func CheckState(params []*Param, state []ParamState) error {
+	for i := range max(len(params), len(state)) {
+		switch {
+		case i >= len(state):
+			return fmt.Errorf("parameter %q not found", params[i].Name)
+		case i >= len(params):
+			return fmt.Errorf("unexpected parameter %q", state[i].Name)
+		case state[i].Name != params[i].Name:
+			return fmt.Errorf("unexpected parameter %q; want %q", state[i].Name, params[i].Name)
+		case len(state[i].Values) != len(params[i].Data):
+			return fmt.Errorf("parameter %q has %d values; want %d", state[i].Name, len(state[i].Values), len(params[i].Data))
+		}
+		if err := state[i].check(); err != nil {
+			return err
+		}
 	}
 	return nil
 }
