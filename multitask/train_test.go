@@ -21,11 +21,17 @@ import (
 func smallModel(t testing.TB, freeze string, dropout float64) *Model {
 	t.Helper()
 	params := nn.NewParams(3)
+	return smallModelOf(t, params, params.In("encoder"), freeze, dropout)
+}
+
+// smallModelOf is smallModel with its parameters in params, and the encoder's in encoderParams.
+func smallModelOf(t testing.TB, params, encoderParams nn.Params, freeze string, dropout float64) *Model {
+	t.Helper()
 	choice, err := encoders.Registry().FromString("transformer", "{layers: 2, width: 12, heads: 2, feed_forward: 16, max_positions: 32}")
 	if err != nil {
 		t.Fatal(err)
 	}
-	encoder, err := choice.Build(encoders.Site{Vocabulary: smallVocabulary, MaxLength: 32, Dropout: dropout, DropoutSet: true, Freeze: freeze, Params: params.In("encoder")})
+	encoder, err := choice.Build(encoders.Site{Vocabulary: smallVocabulary, MaxLength: 32, Dropout: dropout, DropoutSet: true, Freeze: freeze, Params: encoderParams})
 	if err != nil {
 		t.Fatal(err)
 	}
