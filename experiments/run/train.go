@@ -18,6 +18,7 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/report"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/plugin"
 )
 
 // Folder is where the run of an experiment goes: out if it is given, else the file's own output_dir, else
@@ -183,17 +184,19 @@ func (r *Run) plan(folder string) (multitask.Plan, error) {
 	for _, g := range r.Model.Groups {
 		names = append(names, g.Name)
 	}
-	sampler, err := t.Sampling.Build(multitask.SamplerSite{Groups: names})
+	weighting, err := t.Weighting.Build(r.Model.WeightingSite(r.experiment().Seed))
 	if err != nil {
 		return multitask.Plan{}, err
 	}
-	weighting, err := t.Weighting.Build(multitask.WeightingSite{})
+	_, all := weighting.(multitask.GradientWeighting)
+	sampler, err := t.Sampling.Build(multitask.SamplerSite{Groups: names, All: all})
 	if err != nil {
 		return multitask.Plan{}, err
 	}
 	plan := multitask.Plan{
-		Seed: r.experiment().Seed, Epochs: t.NumEpochs,
-		BatchSize: t.BatchSize, BatchTokens: t.BatchTokens, Accumulate: t.GradientAccumulationSteps, Recompute: t.Recompute, BFloat16: t.Precision == config.BF16,
+		Seed: r.experiment().Seed, Epochs: t.NumEpochs, MaxSteps: t.MaxSteps,
+		BatchSize: t.BatchSize, BatchTokens: t.BatchTokens, Accumulate: t.GradientAccumulationSteps,
+		Recompute: t.Recompute, BFloat16: t.Precision == config.BF16,
 		Rate: t.LearningRate, WeightDecay: t.WeightDecay, ClipNorm: t.MaxGradNorm,
 		WarmupRatio: t.WarmupRatio, WarmupSteps: t.WarmupSteps,
 		Sampler: sampler, Weighting: weighting,
@@ -202,6 +205,9 @@ func (r *Run) plan(folder string) (multitask.Plan, error) {
 	}
 	if !t.NoCacheFile {
 		plan.CacheFile = func() (multitask.CacheFile, error) { return openStates(cmp.Or(t.CacheFolder, folder)) }
+	}
+	if err := plan.CheckWeighting(r.Model); err != nil {
+		return multitask.Plan{}, &plugin.Mistake{Place: t.Weighting.Place, Err: fmt.Errorf("weighting %q: %w", t.Weighting.Type, err)}
 	}
 	if t.EvalStrategy == "steps" {
 		plan.EvaluateEvery = t.EvalSteps
