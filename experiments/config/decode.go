@@ -72,7 +72,7 @@ func (d *decoding) losses() {
 				}
 			}
 			if o, ok := head.Part.Options.(heads.Comparing); ok && o.Compares() && d.e.Training.BatchSize == 1 {
-				d.mistakes.Add(d.e.Training.BatchPlace, "training: batch_size is 1: head %q of task %q learns by comparing the examples of a batch; want at least 2", head.Name, task.Name)
+				d.mistakes.Add(d.e.Place("training.batch_size"), "training: batch_size is 1: head %q of task %q learns by comparing the examples of a batch; want at least 2", head.Name, task.Name)
 			}
 		}
 	}
@@ -151,10 +151,7 @@ const modelRule = "base_model is a folder or an .onnx file to start from, encode
 func (d *decoding) tokenizer(s *plugin.Section) {
 	t := tokenizerDefaults
 	s.Decode("tokenizer", &t, &d.mistakes)
-	d.e.Tokenizer.MaxLength, d.e.Tokenizer.LengthPlace = t.MaxLength, s.Place
-	if s.Has("max_length") {
-		d.e.Tokenizer.LengthPlace = s.At("max_length").Place
-	}
+	d.e.Tokenizer.MaxLength = t.MaxLength
 	if !t.Truncation {
 		d.remark(s.At("truncation").Place, "truncation: false has no effect: texts are cut at max_length")
 	}
@@ -203,15 +200,9 @@ func (d *decoding) training(s *plugin.Section) {
 	if s.Has("output_dir") {
 		t.OutputDir = d.relative(s.At("output_dir"), "training: output_dir")
 	}
-	if t.BatchPlace = s.Place; s.Has("batch_size") {
-		t.BatchPlace = s.At("batch_size").Place
-	}
-	if t.PrecisionPlace = s.Place; s.Has("precision") {
-		t.PrecisionPlace = s.At("precision").Place
-	}
 	if t.Precision == BF16 && d.files { // a run that was trained so answers anywhere
 		if err := checkBFloat16(); err != nil {
-			d.mistakes.Add(t.PrecisionPlace, "training: precision: bf16: %w; leave precision out, or float32", err)
+			d.mistakes.Add(d.e.Place("training.precision"), "training: precision: bf16: %w; leave precision out, or float32", err)
 		}
 	}
 	if s.Has("cache_file") {

@@ -32,6 +32,8 @@ type Experiment struct {
 	// JengaNLP says that the file uses no key that Jenga-NLP has not: its num_labels are often wrong, and only
 	// remarked on.
 	JengaNLP bool
+
+	root *plugin.Section // of the file, with what --set gives; nil where it was not read
 }
 
 // Model is the model section.
@@ -53,8 +55,7 @@ type File struct {
 
 // Tokenizer is the tokenizer section.
 type Tokenizer struct {
-	MaxLength   int          // tokens of a text or pair, special ones included
-	LengthPlace plugin.Place // of MaxLength, or of the section where that is a default
+	MaxLength int // tokens of a text or pair, special ones included
 	// Of an encoder from scratch, zero where a base model has its own:
 	Type    string // wordpiece | words
 	Train   Vocabulary
@@ -112,8 +113,7 @@ type Data struct {
 	SameAs           string
 	Format           corpus.Format
 	Split            Split
-	SplitPlace       plugin.Place // zero where the file has no split
-	Limit            int          // how many training examples are used; 0: all
+	Limit            int // how many training examples are used; 0: all
 }
 
 // Splits of a task's data.
@@ -172,19 +172,17 @@ func (e *Experiment) Groups() [][]int {
 
 // Training is the training section.
 type Training struct {
-	LearningRate              float64      `yaml:"learning_rate" range:"(0,)"` // at its highest
-	WeightDecay               float64      `yaml:"weight_decay" range:"[0,)"`
-	BatchSize                 int          `yaml:"batch_size" range:"[1,)"`   // texts
-	BatchPlace                plugin.Place `yaml:"-"`                         // of BatchSize, or of the section where that is a default
-	BatchTokens               int          `yaml:"batch_tokens" range:"[0,)"` // tokens a batch may hold; 0: any number
-	NumEpochs                 int          `yaml:"num_epochs" range:"[1,)"`
-	WarmupSteps               int          `yaml:"warmup_steps" range:"[0,)"`  // overrules WarmupRatio
-	WarmupRatio               float64      `yaml:"warmup_ratio" range:"[0,1]"` // share of all steps
-	MaxGradNorm               float64      `yaml:"max_grad_norm" range:"[0,)"` // 0: gradients are not cut
-	GradientAccumulationSteps int          `yaml:"gradient_accumulation_steps" range:"[1,)"`
-	Precision                 string       `yaml:"precision" choice:"float32|bf16" doc:"of the encoder's products while it learns; sums and all else are float32"`
-	PrecisionPlace            plugin.Place `yaml:"-"` // of Precision, or of the section where that is a default
-	Recompute                 bool         `yaml:"recompute" doc:"whether the encoder keeps little of a batch and computes the rest again: less memory, more time"`
+	LearningRate              float64 `yaml:"learning_rate" range:"(0,)"` // at its highest
+	WeightDecay               float64 `yaml:"weight_decay" range:"[0,)"`
+	BatchSize                 int     `yaml:"batch_size" range:"[1,)"`   // texts
+	BatchTokens               int     `yaml:"batch_tokens" range:"[0,)"` // tokens a batch may hold; 0: any number
+	NumEpochs                 int     `yaml:"num_epochs" range:"[1,)"`
+	WarmupSteps               int     `yaml:"warmup_steps" range:"[0,)"`  // overrules WarmupRatio
+	WarmupRatio               float64 `yaml:"warmup_ratio" range:"[0,1]"` // share of all steps
+	MaxGradNorm               float64 `yaml:"max_grad_norm" range:"[0,)"` // 0: gradients are not cut
+	GradientAccumulationSteps int     `yaml:"gradient_accumulation_steps" range:"[1,)"`
+	Precision                 string  `yaml:"precision" choice:"float32|bf16" doc:"of the encoder's products while it learns; sums and all else are float32"`
+	Recompute                 bool    `yaml:"recompute" doc:"whether the encoder keeps little of a batch and computes the rest again: less memory, more time"`
 
 	Sampling  plugin.Choice[multitask.SamplerSite, multitask.Sampler]     `yaml:"-"`
 	Weighting plugin.Choice[multitask.WeightingSite, multitask.Weighting] `yaml:"-"`
@@ -240,6 +238,7 @@ func decode(path string, data []byte, sets []string, files bool) (*Experiment, e
 	for _, set := range sets {
 		override(root, set, &d.mistakes)
 	}
+	d.e.root = root
 	d.experiment(root)
 	if err := d.mistakes.Err(); err != nil {
 		return nil, err

@@ -267,9 +267,6 @@ func (d *decoding) data(owner string, task *Task, s, dataPath, of *plugin.Sectio
 	data.Test = d.dataFile(raw.Test, owner, "data: test")
 	d.checkFiles(owner, data, s)
 	data.Split = d.split(owner, data, raw.Split)
-	if raw.Split != nil {
-		data.SplitPlace = raw.Split.Place
-	}
 	return data
 }
 
@@ -417,7 +414,7 @@ func (d *decoding) follow() {
 // seenBy returns the data of a task that reads the texts of d under fields of its own.
 func (d Data) seenBy(own Data) Data {
 	own.Train, own.Dev, own.Test, own.Path, own.Limit = d.Train, d.Dev, d.Test, d.Path, d.Limit
-	own.Split, own.SplitPlace = d.Split, d.SplitPlace
+	own.Split = d.Split
 	fields := maps.Clone(own.Format.Fields)
 	own.Format = d.Format
 	for _, name := range []string{"text", "pair", "words", "question", "context"} {

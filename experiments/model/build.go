@@ -25,7 +25,7 @@ func (b *builder) placed(err error) error {
 	case !errors.As(err, &mistake):
 		return err
 	case errors.As(err, &bounded):
-		return &plugin.Mistake{Place: e.Tokenizer.LengthPlace, Err: fmt.Errorf("tokenizer: max_length: %w; want at most %d", mistake.Err, bounded.MaxTokens())}
+		return &plugin.Mistake{Place: e.Place("tokenizer.max_length"), Err: fmt.Errorf("tokenizer: max_length: %w; want at most %d", mistake.Err, bounded.MaxTokens())}
 	case mistake.Place == (plugin.Place{}) && b.mode == Fresh:
 		return &plugin.Mistake{Place: e.Model.BaseModel.Place, Err: mistake.Err}
 	}
