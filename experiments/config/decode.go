@@ -29,14 +29,7 @@ func (d *decoding) remark(at plugin.Place, format string, args ...any) {
 }
 
 func (d *decoding) experiment(root *plugin.Section) {
-	top := struct {
-		ProjectName string          `yaml:"project_name"`
-		Seed        uint64          `yaml:"seed" range:"[0,)"`
-		Model       *plugin.Section `yaml:"model"`
-		Tokenizer   *plugin.Section `yaml:"tokenizer"`
-		Tasks       *plugin.Section `yaml:"tasks"`
-		Training    *plugin.Section `yaml:"training"`
-	}{Seed: 42}
+	top := experimentDefaults
 	stem := strings.TrimSuffix(filepath.Base(d.e.Path), filepath.Ext(d.e.Path))
 	root.Decode("experiment", &top, &d.mistakes)
 	if root.Kind != plugin.Mapping {
@@ -189,16 +182,13 @@ const (
 )
 
 func (d *decoding) training(s *plugin.Section) {
-	t := Training{
-		LearningRate: 2e-5, WeightDecay: 0.01, BatchSize: 16, NumEpochs: 3, MaxGradNorm: 1, GradientAccumulationSteps: 1, Precision: "float32",
-		EvalStrategy: "epoch", EvalSteps: 500, SaveStrategy: "epoch", LoadBestModelAtEnd: true,
-		CacheMemory: 2048, Device: "auto", LoggingSteps: 10,
-	}
-	s.Decode("training", &t, &d.mistakes, "sampling", "weighting", "output_dir", "cache_file")
-	t.Sampling = multitask.Samplers().Choose(s.At("sampling"), "proportional", nil, &d.mistakes)
-	t.Weighting = multitask.Weightings().Choose(s.At("weighting"), "fixed", nil, &d.mistakes)
+	o := trainingDefaults
+	s.Decode("training", &o, &d.mistakes)
+	t := o.Training
+	t.Sampling = multitask.Samplers().Choose(o.Sampling, "proportional", nil, &d.mistakes)
+	t.Weighting = multitask.Weightings().Choose(o.Weighting, "fixed", nil, &d.mistakes)
 	if s.Has("output_dir") {
-		t.OutputDir = d.relative(s.At("output_dir"), "training: output_dir")
+		t.OutputDir = d.relative(o.OutputDir, "training: output_dir")
 	}
 	if t.Precision == BF16 && d.files { // a run that was trained so answers anywhere
 		if err := checkBFloat16(); err != nil {
@@ -206,7 +196,7 @@ func (d *decoding) training(s *plugin.Section) {
 		}
 	}
 	if s.Has("cache_file") {
-		d.cacheFile(s.At("cache_file"), &t)
+		d.cacheFile(o.CacheFile, &t)
 	}
 	if t.Device != "auto" && t.Device != "cpu" {
 		d.remark(s.At("device").Place, "device %q is not used: the CPU is", t.Device)

@@ -58,7 +58,7 @@ func (d *decoding) task(s *plugin.Section, number int) Task {
 	s.Decode(owner, &t, &d.mistakes, keys(s)...) // the part refuses what nobody knows
 
 	task := Task{Name: t.Name, Place: s.Place, Labels: t.Labels, LabelMaps: t.LabelMaps}
-	task.Part = tasks.Registry().Choose(s, "", []string{"name", "data_path", "data", "heads", "label_maps", "labels", "long", "stride"}, &d.mistakes)
+	task.Part = tasks.Registry().Choose(s, "", plugin.KeysOf(taskDefaults), &d.mistakes)
 	answer, known := d.answer(task)
 	task.Heads = d.heads(owner, t.Heads, s, t.Name, heads.Default(answer))
 	for _, h := range task.Heads {
@@ -147,7 +147,7 @@ func (d *decoding) heads(owner string, s, of *plugin.Section, task, missing stri
 			d.mistakes.Add(item.Place, "%s without a name", name)
 		}
 		item.Decode(name, &h, &d.mistakes, keys(item)...)
-		part := heads.Registry().Choose(item, missing, []string{"name", "weight", "num_labels", "labels"}, &d.mistakes)
+		part := heads.Registry().Choose(item, missing, plugin.KeysOf(headDefaults), &d.mistakes)
 		d.unique(owner+": head", h.Name, item, taken)
 		d.checkLabels(name+": labels", item.At("labels"), h.Labels)
 		all = append(all, Head{Name: h.Name, Place: item.Place, Part: part, Weight: h.Weight, NumLabels: h.NumLabels, Labels: h.Labels})
@@ -216,33 +216,19 @@ func (d *decoding) countLabels(owner string, task *Task, h Head) {
 
 // fieldNames are the fields of a record whose columns data may name; those in perHead may have one a head.
 var (
-	fieldNames = []string{"text", "pair", "words", "label", "labels", "tags", "entities", "value", "question", "context", "answers"}
+	fieldNames = plugin.KeysOf(columnOptions{})
 	perHead    = map[string]string{"label": "label.", "labels": "label.", "tags": "tags.", "value": "value."}
 )
 
 // data reads where a task's examples are.
 func (d *decoding) data(owner string, task *Task, s, dataPath, of *plugin.Section) Data {
-	raw := struct {
-		Train     *plugin.Section `yaml:"train"`
-		Dev       *plugin.Section `yaml:"dev"`
-		Test      *plugin.Section `yaml:"test"`
-		Path      *plugin.Section `yaml:"path"`
-		SameAs    string          `yaml:"same_as"`
-		Format    string          `yaml:"format"`
-		Header    bool            `yaml:"header"`
-		Columns   []string        `yaml:"columns"`
-		Delimiter string          `yaml:"delimiter"`
-		Quote     string          `yaml:"quote"`
-		Encoding  string          `yaml:"encoding"`
-		Split     *plugin.Section `yaml:"split"`
-		Limit     int             `yaml:"limit" range:"[0,)"`
-	}{Header: true}
+	raw := dataDefaults
 	if s != nil && s.Kind != plugin.Null && s.Kind != plugin.Mapping {
 		d.mistakes.Add(s.Place, "%s: data: want a mapping as {train: FILE, dev: FILE}, have %s", owner, s)
 		return Data{}
 	}
 	s = orEmpty(s, of)
-	s.Decode(owner+": data", &raw, &d.mistakes, fieldNames...)
+	s.Decode(owner+": data", &raw, &d.mistakes)
 
 	var data Data
 	data.Format.Type, data.Format.NoHeader, data.Format.Columns = raw.Format, !raw.Header, raw.Columns
