@@ -69,7 +69,8 @@ func (d *decoding) losses() {
 			}
 		}
 	}
-	if learning > 0 && weighty == 0 && d.e.Training.Weighting.Type == "fixed" {
+	_, kept := d.e.Training.Weighting.Options.(multitask.KeepsWeights)
+	if learning > 0 && weighty == 0 && kept {
 		d.mistakes.Add(d.e.Tasks[0].Place, "the weights of all heads are 0, so that nothing is learned; leave one above 0")
 	}
 }
@@ -101,9 +102,9 @@ func (d *decoding) model(s *plugin.Section) {
 	case m.BaseModel != nil && m.BaseModel.Kind != plugin.Null:
 		d.e.Model.BaseModel = d.baseModel(m.BaseModel)
 	case s.Kind == plugin.Null:
-		d.mistakes.Add(s.Place, "experiment without a model; %s", modelRule)
+		d.mistakes.Add(s.Place, "experiment without a model; %s", modelRule())
 	case s.Kind == plugin.Mapping && !s.Has("encoder"):
-		d.mistakes.Add(s.Place, "model: neither base_model nor encoder; %s", modelRule)
+		d.mistakes.Add(s.Place, "model: neither base_model nor encoder; %s", modelRule())
 	}
 	if n, err := strconv.Atoi(m.Freeze); (err != nil || n < 0) && !slices.Contains([]string{"none", "embeddings", "all"}, m.Freeze) {
 		d.mistakes.Add(s.At("freeze").Place, "model: freeze: want none, embeddings, all or a number of layers, have %q", m.Freeze)
@@ -120,7 +121,7 @@ func (d *decoding) model(s *plugin.Section) {
 			d.mistakes.Add(m.Encoder.Place, "encoder %q: %w", d.e.Model.Encoder.Type, err)
 		}
 	}
-	d.e.Model.Fusion = fusion.Registry().Choose(m.Fusion, "none", nil, &d.mistakes)
+	d.e.Model.Fusion = fusion.Registry().Choose(m.Fusion, fusion.Registry().Default(), nil, &d.mistakes)
 }
 
 // lora reads what learns in the place of the encoder's weights.
@@ -139,7 +140,10 @@ func (d *decoding) lora(s *plugin.Section) {
 	d.e.Model.LoRA = o
 }
 
-const modelRule = "base_model is a folder or an .onnx file to start from, encoder: {type: transformer} starts from nothing"
+// modelRule says what a model section has.
+func modelRule() string {
+	return fmt.Sprintf("base_model is a folder or an .onnx file to start from, encoder: {type: %s} starts from nothing", encoders.Registry().Default())
+}
 
 func (d *decoding) tokenizer(s *plugin.Section) {
 	t := tokenizerDefaults
@@ -185,8 +189,8 @@ func (d *decoding) training(s *plugin.Section) {
 	o := trainingDefaults
 	s.Decode("training", &o, &d.mistakes)
 	t := o.Training
-	t.Sampling = multitask.Samplers().Choose(o.Sampling, "proportional", nil, &d.mistakes)
-	t.Weighting = multitask.Weightings().Choose(o.Weighting, "fixed", nil, &d.mistakes)
+	t.Sampling = multitask.Samplers().Choose(o.Sampling, multitask.Samplers().Default(), nil, &d.mistakes)
+	t.Weighting = multitask.Weightings().Choose(o.Weighting, multitask.Weightings().Default(), nil, &d.mistakes)
 	if s.Has("output_dir") {
 		t.OutputDir = d.relative(o.OutputDir, "training: output_dir")
 	}
