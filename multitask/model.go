@@ -58,7 +58,7 @@ func (m *Model) Frozen() bool {
 	if resident, ok := m.Encoder.(encoders.Resident); ok {
 		return !resident.Learns()
 	}
-	for _, w := range m.Params.In("encoder").All() {
+	for _, w := range EncoderParams(m.Params).All() {
 		if !w.Frozen {
 			return false
 		}

@@ -25,7 +25,7 @@ func newReduction(reducer nn.Reducer, order []*nn.Param, host *nn.HostStore) *re
 // encoder's, the last made first, as its backward pass goes from the last layer down.
 func (m *Model) reducing(store *nn.HostStore) []*nn.Param {
 	var outside, encoder []*nn.Param
-	of := m.Params.In("encoder")
+	of := EncoderParams(m.Params)
 	for _, w := range store.Params() {
 		if isIn(of, w) {
 			encoder = append(encoder, w)

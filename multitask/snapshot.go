@@ -144,7 +144,7 @@ type fitted []*nn.Param
 
 // fitted lists the frozen parameters outside the encoder: some are set by what heads see of training texts or dev.
 func (m *Model) fitted() []*nn.Param {
-	encoder := m.Params.In("encoder")
+	encoder := EncoderParams(m.Params)
 	return slices.DeleteFunc(m.Params.All(), func(w *nn.Param) bool { return !w.Frozen || isIn(encoder, w) })
 }
 

@@ -212,7 +212,7 @@ func (s *step) backwardFrom(t total, a answers, border [][]float32, last bool) e
 		return err
 	}
 	if s.reduced != nil && last && t.task < 0 { // gradients by task are summed when all are there
-		s.reduced.readyOutside(s.model.Params.In("encoder"))
+		s.reduced.readyOutside(EncoderParams(s.model.Params))
 		into = into.Observed(s.reduced.ready)
 	}
 	// Heads that leave the encoder as it is, as one that rebuilds its states, send nothing back.

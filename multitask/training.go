@@ -136,7 +136,7 @@ func (t *Training) allot() error {
 
 // shared lists the parameters in the tree that all tasks read.
 func (m *Model) shared() []*nn.Param {
-	all := m.Params.In("encoder").All()
+	all := EncoderParams(m.Params).All()
 	if f, ok := m.Fusion.(fusion.Sharing); ok {
 		all = append(all, f.Shared()...)
 	}

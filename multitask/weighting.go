@@ -93,7 +93,7 @@ func RegisterWeighting[O any](name string, defaults O, New func(O, WeightingSite
 }
 
 func init() {
-	RegisterWeighting("fixed", NoOptions{}, func(NoOptions, WeightingSite) (Weighting, error) { return Fixed{}, nil })
+	RegisterWeighting("fixed", fixedOptions{}, func(fixedOptions, WeightingSite) (Weighting, error) { return Fixed{}, nil })
 }
 
 // CheckWeighting returns why the plan's weighting cannot work on the model.

@@ -99,7 +99,7 @@ func checkModel(path string) error {
 }
 
 // encoderType returns the type of the encoder that lies in a model's folder: that of its config.json where an encoder is
-// called so, else transformer.
+// called so, else the default.
 func encoderType(folder string) string {
 	var config struct {
 		Type string `json:"model_type"`
@@ -108,7 +108,7 @@ func encoderType(folder string) string {
 		slices.Contains(encoders.Registry().Names(), config.Type) {
 		return config.Type
 	}
-	return "transformer"
+	return encoders.Registry().Default()
 }
 
 // FindModel returns the folder or file of the weights that a command names: a path, or a name below $JENGA_MODELS or in the

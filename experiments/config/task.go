@@ -59,7 +59,7 @@ func (d *decoding) task(s *plugin.Section, number int) Task {
 	s.Decode(owner, &t, &d.mistakes, keys(s)...) // the part refuses what nobody knows
 
 	task := Task{Name: t.Name, Place: s.Place, Labels: t.Labels, LabelMaps: t.LabelMaps}
-	task.Part = tasks.Registry().Choose(s, "", []string{"name", "data_path", "data", "heads", "label_maps", "labels", "long", "stride"}, &d.mistakes)
+	task.Part = tasks.Registry().Choose(s, "", plugin.KeysOf(taskDefaults), &d.mistakes)
 	kind := output(task)
 	task.Heads = d.heads(owner, t.Heads, s, t.Name, heads.Default(kind))
 	for _, h := range task.Heads {
@@ -154,7 +154,7 @@ func (d *decoding) heads(owner string, s, of *plugin.Section, task, missing stri
 			d.mistakes.Add(item.Place, "%s without a name", name)
 		}
 		item.Decode(name, &h, &d.mistakes, keys(item)...)
-		part := heads.Registry().Choose(item, missing, []string{"name", "weight", "num_labels", "labels"}, &d.mistakes)
+		part := heads.Registry().Choose(item, missing, plugin.KeysOf(headDefaults), &d.mistakes)
 		d.unique(owner+": head", h.Name, item, taken)
 		d.checkLabels(name+": labels", item.At("labels"), h.Labels)
 		all = append(all, Head{Name: h.Name, Place: item.Place, Part: part, Weight: h.Weight, NumLabels: h.NumLabels, Labels: h.Labels})
@@ -221,11 +221,16 @@ func (d *decoding) countLabels(owner string, task *Task, h Head) {
 	}
 }
 
-// fieldNames lists the fields of a record whose columns data may name: those of texts, and of all kinds of targets.
-func fieldNames() []string {
-	names := []string{"text", "pair", "words", "label", "labels", "tags", "entities", "value", "question", "context", "answers"}
+// fieldNames lists the fields of a record whose columns data may name: those that are declared, and those of the targets
+// of other kinds.
+func fieldNames() []string { return append(plugin.KeysOf(columnOptions{}), otherFields()...) }
+
+// otherFields lists the fields of targets that columnOptions does not declare.
+func otherFields() []string {
+	var names []string
+	declared := plugin.KeysOf(columnOptions{})
 	for _, kind := range outputs.Kinds() {
-		if field := kind.Field(); field != "" && !slices.Contains(names, field) {
+		if field := kind.Field(); field != "" && !slices.Contains(declared, field) && !slices.Contains(names, field) {
 			names = append(names, field)
 		}
 	}
@@ -249,27 +254,13 @@ func perHead(field string) string {
 
 // data reads where a task's examples are.
 func (d *decoding) data(owner string, task *Task, s, dataPath, of *plugin.Section) Data {
-	raw := struct {
-		Train     *plugin.Section `yaml:"train"`
-		Dev       *plugin.Section `yaml:"dev"`
-		Test      *plugin.Section `yaml:"test"`
-		Path      *plugin.Section `yaml:"path"`
-		SameAs    string          `yaml:"same_as"`
-		Format    string          `yaml:"format"`
-		Header    bool            `yaml:"header"`
-		Columns   []string        `yaml:"columns"`
-		Delimiter string          `yaml:"delimiter"`
-		Quote     string          `yaml:"quote"`
-		Encoding  string          `yaml:"encoding"`
-		Split     *plugin.Section `yaml:"split"`
-		Limit     int             `yaml:"limit" range:"[0,)"`
-	}{Header: true}
+	raw := dataDefaults
 	if s != nil && s.Kind != plugin.Null && s.Kind != plugin.Mapping {
 		d.mistakes.Add(s.Place, "%s: data: want a mapping as {train: FILE, dev: FILE}, have %s", owner, s)
 		return Data{}
 	}
 	s = orEmpty(s, of)
-	s.Decode(owner+": data", &raw, &d.mistakes, fieldNames()...)
+	s.Decode(owner+": data", &raw, &d.mistakes, otherFields()...)
 
 	var data Data
 	data.Format.Type, data.Format.NoHeader, data.Format.Columns = raw.Format, !raw.Header, raw.Columns
@@ -294,9 +285,6 @@ func (d *decoding) data(owner string, task *Task, s, dataPath, of *plugin.Sectio
 	data.Test = d.dataFile(raw.Test, owner, "data: test")
 	d.checkFiles(owner, data, s)
 	data.Split = d.split(owner, data, raw.Split)
-	if raw.Split != nil {
-		data.SplitPlace = raw.Split.Place
-	}
 	return data
 }
 
@@ -444,7 +432,7 @@ func (d *decoding) follow() {
 // seenBy returns the data of a task that reads the texts of d under fields of its own.
 func (d Data) seenBy(own Data) Data {
 	own.Train, own.Dev, own.Test, own.Path, own.Limit = d.Train, d.Dev, d.Test, d.Path, d.Limit
-	own.Split, own.SplitPlace = d.Split, d.SplitPlace
+	own.Split = d.Split
 	fields := maps.Clone(own.Format.Fields)
 	own.Format = d.Format
 	for _, name := range []string{"text", "pair", "words", "question", "context"} {

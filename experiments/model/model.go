@@ -62,7 +62,7 @@ func assemble(data *dataset.Dataset, mode Mode, choice EncoderChoice, path strin
 	}
 
 	// fusion
-	site := fusion.Site{Width: m.Encoder.Width(), Params: m.Params.In("fusion")}
+	site := fusion.Site{Width: m.Encoder.Width(), Params: multitask.FusionParams(m.Params)}
 	for number, task := range e.Tasks {
 		site.Tasks = append(site.Tasks, task.Name)
 		if data.Tasks[number].Output().PerWord {
@@ -108,7 +108,7 @@ func (b *builder) encoder(choice EncoderChoice) error {
 		DropoutSet: e.Model.DropoutSet || b.Encoder == "",
 		Freeze:     freeze,
 		LoRA:       lora,
-		Params:     b.Model.Params.In("encoder"),
+		Params:     multitask.EncoderParams(b.Model.Params),
 	})
 	if err != nil {
 		return b.placed(err)

@@ -131,7 +131,7 @@ func (o *Opened) Evaluate(ctx context.Context, split string, done func(n int)) (
 	for _, group := range o.Data.Groups {
 		sizes = append(sizes, multitask.EvaluationSizes(group.Examples[split], t.BatchSize, t.BatchTokens)...)
 	}
-	if err := o.machine.FitsEvaluation(o.Model, sizes, t.BatchPlace); err != nil {
+	if err := o.machine.FitsEvaluation(o.Model, sizes, o.Data.Experiment.Place("training.batch_size")); err != nil {
 		return nil, err
 	}
 

@@ -12,7 +12,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/encoders"
@@ -128,7 +127,8 @@ func ReadWeights(folder string, m *multitask.Model) error {
 
 // ownParams lists the parameters of a model that are not the encoder's.
 func ownParams(m *multitask.Model) []*nn.Param {
-	return slices.DeleteFunc(m.Params.All(), func(w *nn.Param) bool { return strings.HasPrefix(w.Name, "encoder.") })
+	encoder := multitask.EncoderParams(m.Params).All()
+	return slices.DeleteFunc(m.Params.All(), func(w *nn.Param) bool { return slices.Contains(encoder, w) })
 }
 
 // ReadCheckpoint reads the model.json of a checkpoint in a run's folder, and checks a frozen encoder's files against it.

@@ -111,7 +111,7 @@ func (r *Run) Train(ctx context.Context, folder string, observe func(event any) 
 	if err != nil {
 		return report.Done{}, err
 	}
-	if err := r.machine.fits(need, r.experiment().Training.BatchPlace); err != nil {
+	if err := r.machine.fits(need, r.experiment().Place("training.batch_size")); err != nil {
 		return report.Done{}, err
 	}
 	defer r.machine.limitMemory()()
