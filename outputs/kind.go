@@ -158,9 +158,9 @@ func (k *Kind) Marks(p corpus.Prediction, in Input) []Mark {
 }
 
 // Logits returns the indices of the logits behind a prediction about an example of rows, in the head's first node of
-// logits, which has shape; nil where the kind does not say, or the node has no logits of it.
+// logits, which has shape [rows columns]; nil where the kind does not say, or the node has none.
 func (k *Kind) Logits(p corpus.Prediction, rows nn.Rows, example int, shape []int) []int {
-	if k.logits == nil {
+	if k.logits == nil || len(shape) != 2 {
 		return nil
 	}
 	return k.logits(p, rows, example, shape)

@@ -473,13 +473,21 @@ func checkScoresStay(t *testing.T, m maker, b batch) {
 }
 
 func checkKinds(t *testing.T, s subject, kind *outputs.Kind, b batch) {
-	got := s.Predict(s.run(t, b, false, false).scores)
+	scores := s.run(t, b, false, false).scores
+	got := s.Predict(scores)
 	if len(got) != len(b.gold) {
 		t.Fatalf("%d predictions for %d examples", len(got), len(b.gold))
 	}
+	shape, values := []int(scores.Nodes[0].Shape()), nn.Values(scores.Nodes[0])
 	for e, p := range got {
 		if err := kind.Sample().Check(p, b.rows, e, len(labels)); err != nil {
 			t.Errorf("prediction %d: %v", e, err)
+		}
+		checkPredictionBytes(t, kind, p)
+		for _, i := range kind.Logits(p, b.rows, e, shape) {
+			if i < 0 || i >= len(values) {
+				t.Errorf("prediction %d: logit %d of %d", e, i, len(values))
+			}
 		}
 	}
 }

@@ -196,7 +196,7 @@ func checkWrong(t *testing.T, task tasks.Task) {
 
 	wrong := slices.Clone(right)
 	for i := range wrong {
-		wrong[i] = wrongOf(task, wrong[i])
+		wrong[i] = wrongOf(task.Output(), wrong[i])
 	}
 	if got := judge(t, task, gold, wrong)[0]; got.Value >= best.Value {
 		t.Errorf("%s = %v where all is wrong, %v where all is right", got.Name, got.Value, best.Value)
@@ -204,14 +204,14 @@ func checkWrong(t *testing.T, task tasks.Task) {
 }
 
 // wrongOf returns a prediction that is wrong where p is right.
-func wrongOf(task tasks.Task, p corpus.Prediction) corpus.Prediction {
-	return task.Output().Sample().Wrong(p, corpus.NewLabels(labels))
+func wrongOf(kind *outputs.Kind, p corpus.Prediction) corpus.Prediction {
+	return kind.Sample().Wrong(p, corpus.NewLabels(labels))
 }
 
 func checkOrder(t *testing.T, task tasks.Task) {
 	gold, right := judgedTexts(task.Output())
 	mixed := slices.Clone(right)
-	mixed[1] = wrongOf(task, mixed[1])
+	mixed[1] = wrongOf(task.Output(), mixed[1])
 	want := judge(t, task, gold, mixed)
 	r := rand.New(rand.NewPCG(3, 4))
 	for range 5 {

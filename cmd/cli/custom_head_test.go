@@ -27,11 +27,7 @@ func TestReadmeHeadBuildsAndTrainsOutsideTheRepository(t *testing.T) {
 	readme := readFile(t, filepath.Join(root, "README.md"))
 	dir := t.TempDir()
 
-	// the user's module: jenga's own requirements, and jenga as it lies here
-	mod := strings.Replace(readFile(t, filepath.Join(root, "go.mod")), "module github.com/jenga-nlp/jenga", "module example.com/mine", 1)
-	mod = regexp.MustCompile(`(?m)^tool .*$`).ReplaceAllString(mod, "")
-	writeFile(t, dir, "go.mod", mod+"\nrequire github.com/jenga-nlp/jenga v0.0.0\nreplace github.com/jenga-nlp/jenga => "+root+"\n")
-	writeFile(t, dir, "go.sum", readFile(t, filepath.Join(root, "go.sum")))
+	writeModule(t, dir, root, "example.com/mine")
 	for _, name := range []string{"maxpool/maxpool.go", "maxpool/maxpool_test.go", "main.go"} {
 		writeFile(t, dir, name, readmeFile(t, readme, name))
 	}
@@ -69,6 +65,15 @@ training: {learning_rate: 3.0e-3, batch_size: 8, num_epochs: 8}
 			t.Errorf("prediction %d = %s, want %s", i+1, got, want)
 		}
 	}
+}
+
+// writeModule makes a user's module in dir: jenga's own requirements, and jenga as it lies in root.
+func writeModule(t *testing.T, dir, root, name string) {
+	t.Helper()
+	mod := strings.Replace(readFile(t, filepath.Join(root, "go.mod")), "module github.com/jenga-nlp/jenga", "module "+name, 1)
+	mod = regexp.MustCompile(`(?m)^tool .*$`).ReplaceAllString(mod, "")
+	writeFile(t, dir, "go.mod", mod+"\nrequire github.com/jenga-nlp/jenga v0.0.0\nreplace github.com/jenga-nlp/jenga => "+root+"\n")
+	writeFile(t, dir, "go.sum", readFile(t, filepath.Join(root, "go.sum")))
 }
 
 // mails is a CSV of two teams' mails that differ in a word or two.

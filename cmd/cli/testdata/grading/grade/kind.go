@@ -1,0 +1,114 @@
+// Package grade adds ordinal regression to jenga: a kind of outputs, grades of an ordered scale, with its task and head.
+package grade
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/nn"
+	"github.com/jenga-nlp/jenga/outputs"
+)
+
+// Kind is the kind of outputs that are a grade of an ordered scale, whose grades an experiment lists as labels, lowest
+// first.
+var Kind = outputs.Register(outputs.Spec[Target, Prediction]{
+	Name: "grade", Description: "a grade of an ordered scale", Field: "grade", Traits: outputs.Traits{HasLabels: true},
+	Names:  func(t *Target, see func(name *string)) { see(&t.Grade) },
+	Number: func(t *Target, labels *corpus.Labels) { t.Rank = labels.ID(t.Grade) },
+	Unknown: func(t *Target) []string {
+		if t.Rank == corpus.Unknown {
+			return []string{t.Grade}
+		}
+		return nil
+	},
+	Count:          func(t *Target) outputs.Count { return outputs.Count{Units: 1, Labels: []int{t.Rank}} },
+	Right:          func(t *Target, p *Prediction) bool { return t.Grade == p.Grade },
+	NamePrediction: func(p *Prediction, _ *corpus.Example, labels *corpus.Labels) { p.Grade = labels.Name(p.Rank) },
+	JSON: func(p *Prediction, _ outputs.Input) any {
+		return JSON{p.Grade, p.Rank, outputs.Probability(p.probability())}
+	},
+	Schema: `{
+		"type": "object", "additionalProperties": false, "required": ["grade", "rank", "probability"],
+		"properties": {
+			"grade": {"type": "string"}, "rank": {"type": "integer", "minimum": 0}, "probability": {"type": ["number", "null"]}
+		}
+	}`,
+	Marks: func(p *Prediction, _ outputs.Input) []outputs.Mark {
+		return []outputs.Mark{{Label: p.Grade, Probability: p.probability()}}
+	},
+	// The thresholds of each of the example's texts, all of which the grade depends on.
+	Logits: func(_ *Prediction, rows nn.Rows, example int, shape []int) []int {
+		var logits []int
+		for b, e := range rows.Example {
+			for k := 0; e == example && k < shape[1]; k++ {
+				logits = append(logits, b*shape[1]+k)
+			}
+		}
+		return logits
+	},
+	Sample: sample,
+})
+
+// Target is a gold grade.
+type Target struct {
+	Grade string
+	Rank  int // from 0, the lowest; corpus.Unknown where training has no such grade
+}
+
+// Prediction is a predicted grade.
+type Prediction struct {
+	Rank  int
+	Above []float32 // probabilities that the rank is above 0, 1, …
+	Grade string
+}
+
+// probability is P(rank ≥ r) - P(rank ≥ r+1) of the predicted rank r, 0 where the thresholds contradict each other.
+func (p *Prediction) probability() float64 {
+	at, above := 1.0, 0.0
+	if p.Rank > 0 {
+		at = float64(p.Above[p.Rank-1])
+	}
+	if p.Rank < len(p.Above) {
+		above = float64(p.Above[p.Rank])
+	}
+	return math.Max(0, at-above)
+}
+
+// JSON is what `jenga predict` writes of a grade.
+type JSON struct {
+	Grade       string              `json:"grade"`
+	Rank        int                 `json:"rank"`
+	Probability outputs.Probability `json:"probability"`
+}
+
+var sample = outputs.SampleSpec[Target, Prediction]{
+	Text: func(i, words int, labels *corpus.Labels) (*Target, outputs.SampleText) {
+		rank := i % len(labels.Names())
+		signal := []int{rank}
+		return &Target{labels.Name(rank), rank}, outputs.SampleWords(words, signal, func(int) []int { return signal })
+	},
+	Check: func(p *Prediction, _ nn.Rows, _, labels int) error {
+		if p.Rank < 0 || p.Rank >= labels || len(p.Above) != labels-1 {
+			return fmt.Errorf("rank %d with %d thresholds, of %d grades", p.Rank, len(p.Above), labels)
+		}
+		return nil
+	},
+	Record: func(_ int, label string, _ []string) map[string]any {
+		return map[string]any{"text": "a red kite", "grade": label}
+	},
+	Right: func(t *Target, labels *corpus.Labels) *Prediction { return sure(t.Rank, labels) },
+	Wrong: func(p *Prediction, labels *corpus.Labels) *Prediction {
+		return sure((p.Rank+1)%len(labels.Names()), labels)
+	},
+	Unseen: func(*Target) *Target { return &Target{"unseen", corpus.Unknown} },
+}
+
+// sure is the prediction of a rank that has all probability.
+func sure(rank int, labels *corpus.Labels) *Prediction {
+	p := &Prediction{Rank: rank, Above: make([]float32, len(labels.Names())-1), Grade: labels.Name(rank)}
+	for k := range rank {
+		p.Above[k] = 1
+	}
+	return p
+}

@@ -1,0 +1,65 @@
+package grade
+
+import (
+	"math"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/outputs"
+	"github.com/jenga-nlp/jenga/tasks"
+)
+
+func init() {
+	tasks.Register("grading", struct{}{}, func(_ struct{}, site tasks.Site) (tasks.Task, error) { return grading{site.Heads}, nil })
+}
+
+// grading asks for a grade of a text, which a record has in the field grade. Its metrics are qwk, the kappa that weighs
+// errors by the square of the distance of ranks (Cohen 1968), and mae, the mean distance of ranks.
+type grading struct{ heads []string }
+
+// Output is the kind of outputs of the task's heads.
+func (g grading) Output() *outputs.Kind { return Kind }
+
+// Example makes an example of a record.
+func (g grading) Example(r corpus.Record) (corpus.Example, error) {
+	e, err := r.Example()
+	if err != nil {
+		return e, err
+	}
+	for range g.heads {
+		grade, ok, err := r.String("grade")
+		if err != nil {
+			return e, err
+		}
+		var target corpus.Target
+		if ok {
+			target = &Target{Grade: grade}
+		}
+		e.Targets = append(e.Targets, target)
+	}
+	return e, nil
+}
+
+// Judge compares ranks. A grade that training does not have, whose rank is below 0, is wrong whatever is predicted.
+func (g grading) Judge(gold []corpus.Target, predicted []corpus.Prediction) []tasks.Metric {
+	counts, guesses := map[int]float64{}, map[int]float64{}
+	squares, distances, n := 0.0, 0.0, float64(len(gold))
+	predictions := outputs.Predictions[Prediction](predicted)
+	for i, t := range outputs.Targets[Target](gold) {
+		rank := predictions[i].Rank
+		d := math.Abs(float64(t.Rank - rank))
+		squares, distances = squares+d*d, distances+d
+		counts[t.Rank]++
+		guesses[rank]++
+	}
+	expected := 0.0 // of the squares, by chance: whole numbers, so that any order gives the same sum
+	for a, x := range counts {
+		for b, y := range guesses {
+			expected += x * y * float64((a-b)*(a-b))
+		}
+	}
+	kappa := 0.0
+	if expected > 0 {
+		kappa = math.Max(-1, 1-squares*n/expected)
+	}
+	return []tasks.Metric{{Name: "qwk", Value: kappa}, {Name: "mae", Value: distances / math.Max(1, n), Lower: true}}
+}

@@ -1,0 +1,205 @@
+package outputs_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/outputs"
+	"github.com/jenga-nlp/jenga/parttest"
+)
+
+func TestKinds(t *testing.T) {
+	for _, kind := range outputs.Kinds() {
+		t.Run(kind.Name(), func(t *testing.T) { parttest.Output(t, kind) })
+	}
+}
+
+func TestKindsAreListedByName(t *testing.T) {
+	var names []string
+	for _, kind := range outputs.Kinds() {
+		names = append(names, kind.Name())
+	}
+	want := []string{"anomaly", "hidden_tokens", "label", "labels", "number", "similarity", "span", "tags"}
+	if !slices.Equal(names, want) {
+		t.Errorf("kinds %q, want %q", names, want)
+	}
+}
+
+func TestDuplicateKindsPanic(t *testing.T) {
+	defer func() {
+		if said, _ := recover().(string); said != `outputs: duplicate kind "label"` {
+			t.Errorf("panic %q", said)
+		}
+	}()
+	outputs.Register(outputs.Spec[outputs.LabelTarget, outputs.LabelPrediction]{Name: "label", Description: "another label"})
+}
+
+func TestTargetsOfAnotherKindPanic(t *testing.T) {
+	defer func() {
+		if said, _ := recover().(string); said != "outputs: *outputs.NumberTarget where *outputs.LabelTarget belongs" {
+			t.Errorf("panic %q", said)
+		}
+	}()
+	outputs.Label.Number(&outputs.NumberTarget{}, corpus.NewLabels(nil))
+}
+
+// schemaOf compiles the schema of a kind's JSON.
+func schemaOf(t *testing.T, kind *outputs.Kind) *jsonschema.Schema {
+	t.Helper()
+	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(kind.Schema()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := jsonschema.NewCompiler()
+	if err := c.AddResource("kind.json", document); err != nil {
+		t.Fatal(err)
+	}
+	schema, err := c.Compile("kind.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return schema
+}
+
+func TestJSONMeetsItsSchema(t *testing.T) {
+	set := corpus.NewLabels([]string{"O", "B-x", "I-x"})
+	for _, kind := range outputs.Kinds() {
+		t.Run(kind.Name(), func(t *testing.T) {
+			schema, sample := schemaOf(t, kind), kind.Sample()
+			valid := func(v any) error {
+				text, err := json.Marshal(v)
+				if err != nil {
+					t.Fatal(err)
+				}
+				document, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+				if err != nil {
+					t.Fatal(err)
+				}
+				return schema.Validate(document)
+			}
+			for i := range 6 {
+				in := parttest.Input(t, i)
+				right := sample.Right(sample.Judged(i, len(in.Example.Words), set), set)
+				for _, p := range []corpus.Prediction{right, sample.Wrong(right, set)} {
+					if err := valid(kind.JSON(p, in)); err != nil {
+						t.Errorf("%+v: %v", p, err)
+					}
+				}
+			}
+			for _, wrong := range []any{map[string]any{"else": 1}, []any{}, nil} {
+				if valid(wrong) == nil {
+					t.Errorf("%v is valid", wrong)
+				}
+			}
+		})
+	}
+}
+
+// spans finds one span of the first two words.
+type spans struct{}
+
+func (spans) Spans([]string) []outputs.TagSpan {
+	return []outputs.TagSpan{{Label: "x", Start: 0, End: 2}}
+}
+
+func TestJSONIsWrittenAsBefore(t *testing.T) {
+	e := &corpus.Example{Text: "red kite", Words: []corpus.Span{{Start: 0, End: 3}, {Start: 4, End: 8}}}
+	alarm, nan := true, float32(math.NaN())
+	tags := &outputs.TagsPrediction{IDs: []int{1, 2}, Probabilities: []float32{0.5, 1}, Tags: []string{"B-x", "I-x"}}
+	for _, c := range []struct {
+		kind *outputs.Kind
+		p    corpus.Prediction
+		task any
+		want string
+	}{
+		{outputs.Label, &outputs.LabelPrediction{ID: 1, Probabilities: []float32{0.1, 0.98128}, Label: "b"}, nil, `{"label":"b","probability":0.9813}`},
+		{outputs.Label, &outputs.LabelPrediction{Probabilities: []float32{nan}, Label: "a"}, nil, `{"label":"a","probability":null}`},
+		{outputs.Labels, &outputs.LabelsPrediction{IDs: []int{0, 1}, Probabilities: []float32{0.6, 0.75}, Labels: []string{"a", "b"}}, nil,
+			`{"labels":[{"label":"b","probability":0.75},{"label":"a","probability":0.6}]}`},
+		{outputs.Labels, &outputs.LabelsPrediction{IDs: []int{}}, nil, `{"labels":[]}`},
+		{outputs.Tags, tags, nil, `{"tags":["B-x","I-x"]}`},
+		{outputs.Tags, tags, spans{}, `{"spans":[{"label":"x","start":0,"end":8,"text":"red kite","probability":0.75}],"tags":["B-x","I-x"]}`},
+		{outputs.Number, &outputs.NumberPrediction{Value: 1. / 3}, nil, `{"value":0.3333333}`},
+		{outputs.Number, &outputs.NumberPrediction{Value: math.Inf(1)}, nil, `{}`},
+		{outputs.Anomaly, &outputs.AnomalyPrediction{Distance: 2}, nil, `{"value":2}`},
+		{outputs.Anomaly, &outputs.AnomalyPrediction{Distance: 2, Alarm: &alarm}, nil, `{"value":2,"alarm":true}`},
+		{outputs.Span, &outputs.SpanPrediction{Probability: 0.5}, nil, `{"answer":{"text":"","start":0,"end":0,"probability":0.5}}`},
+		{outputs.HiddenTokens, &outputs.HiddenPrediction{}, nil, `{"hidden":[]}`},
+	} {
+		got, err := json.Marshal(c.kind.JSON(c.p, outputs.Input{Example: e, Task: c.task}))
+		if err != nil || string(got) != c.want {
+			t.Errorf("%s: %s, %v, want %s", c.kind, got, err, c.want)
+		}
+	}
+}
+
+// What encoding/gob and encoding/json do not keep survives: NaN, nil beside what is empty, pointers to zero.
+func TestBytesKeepAllThatIsSet(t *testing.T) {
+	alarm := false
+	for _, c := range []struct {
+		kind *outputs.Kind
+		p    corpus.Prediction
+	}{
+		{outputs.Labels, &outputs.LabelsPrediction{IDs: []int{}, Probabilities: []float32{}, Labels: nil}},
+		{outputs.Labels, &outputs.LabelsPrediction{IDs: nil, Probabilities: nil, Labels: []string{""}}},
+		{outputs.Anomaly, &outputs.AnomalyPrediction{Distance: math.Inf(-1), Alarm: &alarm}},
+		{outputs.Tags, &outputs.TagsPrediction{IDs: []int{-1, math.MaxInt}, Tags: []string{"\xff", ""}}},
+	} {
+		got, err := c.kind.UnmarshalPrediction(c.kind.MarshalPrediction(c.p))
+		if err != nil || !reflect.DeepEqual(got, c.p) {
+			t.Errorf("%+v is read back as %+v, %v", c.p, got, err)
+		}
+	}
+	nan := &outputs.LabelPrediction{Probabilities: []float32{math.Float32frombits(0x7fc00001)}}
+	got, err := outputs.Label.UnmarshalPrediction(outputs.Label.MarshalPrediction(nan))
+	if err != nil || math.Float32bits(outputs.As[outputs.LabelPrediction](got).Probabilities[0]) != 0x7fc00001 {
+		t.Errorf("NaN is read back as %+v, %v", got, err)
+	}
+}
+
+func TestBytesThatAreWrong(t *testing.T) {
+	for _, c := range []struct {
+		b    []byte
+		want string
+	}{
+		{nil, "want a number"},
+		{[]byte{1}, "want a number"},
+		{[]byte{0, 7}, "1 bytes too many"},
+		{[]byte{1, 2, 0xff, 0xff, 0xff, 0xff, 0x0f}, "a list of 4294967294 in 0 bytes"},
+		{[]byte{1, 2, 3, 1, 2, 3}, "the bytes end too early"},
+		{[]byte{1, 2, 0, 9, 'a'}, "the bytes end within a text"},
+	} {
+		if _, err := outputs.Label.UnmarshalPrediction(c.b); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v: error %v, want %q", c.b, err, c.want)
+		}
+	}
+}
+
+// FuzzUnmarshal reads any bytes as a prediction; what is read is written as bytes that read the same.
+func FuzzUnmarshal(f *testing.F) {
+	for i, kind := range outputs.Kinds() {
+		sample, set := kind.Sample(), corpus.NewLabels([]string{"O", "B-x", "I-x"})
+		f.Add(i, kind.MarshalPrediction(sample.Right(sample.Judged(0, 3, set), set)))
+	}
+	f.Fuzz(func(t *testing.T, i int, b []byte) {
+		kinds := outputs.Kinds()
+		kind := kinds[uint(i)%uint(len(kinds))]
+		p, err := kind.UnmarshalPrediction(b)
+		if err != nil {
+			return
+		}
+		once := kind.MarshalPrediction(p)
+		again, err := kind.UnmarshalPrediction(once)
+		if err != nil || !bytes.Equal(kind.MarshalPrediction(again), once) {
+			t.Errorf("%+v is read back as %+v, %v", p, again, err)
+		}
+	})
+}

@@ -1,0 +1,134 @@
+package outputs_test
+
+import (
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/nn"
+	"github.com/jenga-nlp/jenga/outputs"
+)
+
+// Two examples: the first of two windows, [CLS] a b [SEP] and [CLS] b c [SEP], the second of one, [CLS] d [SEP].
+var rows = nn.Rows{
+	Starts: []int{0, 4, 8, 11}, Example: []int{0, 0, 1}, Words: []int{1, 2, 5, 6, 9}, WordIndex: []int{0, 1, 1, 2, 0}, WordCount: []int{3, 3, 1},
+	Hidden: []int{2, 6, 9},
+}
+
+func TestLogitsBehindPredictions(t *testing.T) {
+	guess := func(ids ...int32) *outputs.HiddenPrediction {
+		p := &outputs.HiddenPrediction{}
+		for _, id := range ids {
+			p.Tokens = append(p.Tokens, outputs.HiddenToken{Guesses: []outputs.Guess{{ID: id}}})
+		}
+		return p
+	}
+	for _, c := range []struct {
+		what    string
+		kind    *outputs.Kind
+		p       corpus.Prediction
+		example int
+		shape   []int
+		want    []int
+	}{
+		{"the label's, in each window", outputs.Label, &outputs.LabelPrediction{ID: 2}, 0, []int{3, 4}, []int{2, 6}},
+		{"the label's, of the second example", outputs.Label, &outputs.LabelPrediction{ID: 2}, 1, []int{3, 4}, []int{10}},
+		{"those of labels that hold", outputs.Labels, &outputs.LabelsPrediction{IDs: []int{0, 3}}, 1, []int{3, 4}, []int{8, 11}},
+		{"each word's tag", outputs.Tags, &outputs.TagsPrediction{IDs: []int{1, 0, 1}}, 0, []int{5, 2}, []int{1, 2, 7}}, // b by its first window
+		{"no row", outputs.Tags, &outputs.TagsPrediction{IDs: []int{-1}}, 1, []int{5, 2}, nil},
+		{"the number's, in each window", outputs.Number, &outputs.NumberPrediction{}, 0, []int{3, 1}, []int{0, 1}},
+		{"the pair's", outputs.Similarity, &outputs.NumberPrediction{}, 1, []int{2, 1}, []int{1}},
+		{"the distance's", outputs.Anomaly, &outputs.AnomalyPrediction{}, 1, []int{3, 1}, []int{2}},
+		{"features are no logits", outputs.Anomaly, &outputs.AnomalyPrediction{}, 1, []int{3, 9}, nil},
+		{"start and end", outputs.Span, &outputs.SpanPrediction{Window: 1, Tokens: corpus.Span{Start: 1, End: 3}}, 0, []int{11, 2}, []int{10, 13}},
+		{"no answer", outputs.Span, &outputs.SpanPrediction{}, 1, []int{11, 2}, []int{16, 17}},
+		{"the likeliest tokens", outputs.HiddenTokens, guess(7, 3), 0, []int{3, 9}, []int{7, 12}},
+		{"the likeliest token of the second example", outputs.HiddenTokens, guess(4), 1, []int{3, 9}, []int{22}},
+		{"a node of another form", outputs.Label, &outputs.LabelPrediction{}, 0, []int{3}, nil},
+	} {
+		if got := c.kind.Logits(c.p, rows, c.example, c.shape); !slices.Equal(got, c.want) {
+			t.Errorf("%s: logits %v, want %v", c.what, got, c.want)
+		}
+	}
+}
+
+func TestTargetsAreLocatedInWindows(t *testing.T) {
+	window := func(offsets ...corpus.Span) corpus.Encoding {
+		w := corpus.Encoding{Offsets: offsets, Words: make([]int32, len(offsets))}
+		for range offsets {
+			w.IDs, w.Types = append(w.IDs, 0), append(w.Types, 1)
+		}
+		return w
+	}
+	a, b, c := corpus.Span{Start: 0, End: 1}, corpus.Span{Start: 2, End: 3}, corpus.Span{Start: 4, End: 5}
+	e := &corpus.Example{Pair: "a b c", Windows: []corpus.Encoding{window(a), window(a, b), window(b, c)}}
+	there := &outputs.SpanTarget{Answers: []corpus.TextSpan{{Text: "b", Span: b}}}
+	outputs.Span.Locate(there, e)
+	if want := []corpus.Span{{}, {Start: 1, End: 2}, {Start: 0, End: 1}}; !slices.Equal(there.Tokens, want) || outputs.Span.Lost(there) {
+		t.Errorf("tokens %v, want %v", there.Tokens, want)
+	}
+	none := &outputs.SpanTarget{Answers: []corpus.TextSpan{}}
+	outputs.Span.Locate(none, e)
+	if len(none.Tokens) != 3 || outputs.Span.Lost(none) {
+		t.Errorf("no answer has the tokens %v", none.Tokens)
+	}
+	e.Windows = e.Windows[:1]
+	outputs.Span.Locate(there, e)
+	if !outputs.Span.Lost(there) {
+		t.Errorf("an answer that no window has is at %v", there.Tokens)
+	}
+	p := &outputs.SpanPrediction{Tokens: corpus.Span{Start: 0, End: 1}}
+	outputs.Span.NamePrediction(p, e, nil)
+	if want := (corpus.TextSpan{Text: "a", Span: a}); p.Answer != want {
+		t.Errorf("extracted %+v, want %+v", p.Answer, want)
+	}
+
+	// the first word alone has a token
+	words := &corpus.Example{Words: []corpus.Span{a, b}, Windows: []corpus.Encoding{{Words: []int32{-1, 0, -1}}}}
+	tags := &outputs.TagsTarget{Tags: []string{"x", "x"}, IDs: []int{1, 1}}
+	outputs.Tags.Locate(tags, words)
+	if !slices.Equal(tags.IDs, []int{1, corpus.Unlabelled}) {
+		t.Errorf("tags %v", tags.IDs)
+	}
+}
+
+func TestWhatStatisticsCount(t *testing.T) {
+	number := func(v float64) *float64 { return &v }
+	for _, c := range []struct {
+		kind   *outputs.Kind
+		target corpus.Target
+		want   outputs.Count
+	}{
+		{outputs.Label, &outputs.LabelTarget{ID: 2}, outputs.Count{Units: 1, Labels: []int{2}}},
+		{outputs.Labels, &outputs.LabelsTarget{IDs: []int{0, 1}}, outputs.Count{Units: 1, Labels: []int{0, 1}}},
+		{outputs.Tags, &outputs.TagsTarget{IDs: []int{0, -1, 1, -2}}, outputs.Count{Units: 2, Labels: []int{0, -1, 1, -2}}},
+		{outputs.Number, &outputs.NumberTarget{Value: 7}, outputs.Count{Units: 1, Number: number(7)}},
+		{outputs.Anomaly, &outputs.AnomalyTarget{Anomalous: true}, outputs.Count{Units: 1, Number: number(1)}},
+		{outputs.Span, &outputs.SpanTarget{}, outputs.Count{Units: 1}},
+		{outputs.HiddenTokens, nil, outputs.Count{}},
+	} {
+		if got := c.kind.Count(c.target); !reflect.DeepEqual(got, c.want) {
+			t.Errorf("%s: %+v, want %+v", c.kind, got, c.want)
+		}
+	}
+}
+
+func TestMarks(t *testing.T) {
+	e := &corpus.Example{Text: "red kite", Pair: "a kite", Words: []corpus.Span{{Start: 0, End: 3}, {Start: 4, End: 8}}}
+	for _, c := range []struct {
+		kind *outputs.Kind
+		p    corpus.Prediction
+		want []outputs.Mark
+	}{
+		{outputs.Label, &outputs.LabelPrediction{ID: 1, Probabilities: []float32{0, 1}, Label: "b"}, []outputs.Mark{{Label: "b", Probability: 1}}},
+		{outputs.Tags, &outputs.TagsPrediction{IDs: []int{-1, 1}, Probabilities: []float32{0, 0.5}, Tags: []string{"O", "N"}},
+			[]outputs.Mark{{Label: "N", Probability: 0.5, In: outputs.InText, Span: corpus.Span{Start: 4, End: 8}}}},
+		{outputs.Span, &outputs.SpanPrediction{Probability: 1, Answer: corpus.TextSpan{Text: "kite", Span: corpus.Span{Start: 2, End: 6}}},
+			[]outputs.Mark{{Label: "kite", Probability: 1, In: outputs.InPair, Span: corpus.Span{Start: 2, End: 6}}}},
+	} {
+		if got := c.kind.Marks(c.p, outputs.Input{Example: e}); !reflect.DeepEqual(got, c.want) {
+			t.Errorf("%s: %+v, want %+v", c.kind, got, c.want)
+		}
+	}
+}
