@@ -27,7 +27,7 @@ func (b *builder) placed(err error) error {
 		return err
 	case errors.As(err, &bounded):
 		return &plugin.Mistake{Place: e.Place("tokenizer.max_length"), Err: fmt.Errorf("tokenizer: max_length: %w; want at most %d", mistake.Err, bounded.MaxTokens())}
-	case mistake.Place == (plugin.Place{}) && b.mode == Fresh:
+	case mistake.Place == (plugin.Place{}) && b.mode == fresh:
 		return &plugin.Mistake{Place: e.Model.BaseModel.Place, Err: mistake.Err}
 	}
 	return err

@@ -14,47 +14,47 @@ import (
 	"github.com/jenga-nlp/jenga/plugin"
 )
 
-// Mode is what a model is made for.
-type Mode int
+// mode is what a model is made for.
+type mode int
 
 const (
-	Fresh     Mode = iota // to be trained; its encoder starts from the base model, or from nothing
-	Inference             // to predict, of a trained run; nothing of it learns
+	fresh     mode = iota // to be trained; its encoder starts from the base model, or from nothing
+	inference             // to predict, of a trained run; nothing of it learns
 )
 
 // Assembled is a model and the dataset that it was made for.
 type Assembled struct {
-	Data    *dataset.Dataset
-	Model   *multitask.Model
-	Encoder string   // what the encoder was read from; "" from nothing
-	Remarks []string // of the data and the model
+	Data        *dataset.Dataset
+	Model       *multitask.Model
+	EncoderPath string   // what the encoder was read from; "" from nothing
+	Remarks     []string // of the data and the model
 }
 
 // New assembles the model that an experiment trains on its data.
 func New(data *dataset.Dataset) (*Assembled, error) {
-	return assemble(data, Fresh, data.Experiment.Model.Encoder, data.Experiment.Model.BaseModel.Name)
+	return assemble(data, fresh, data.Experiment.Model.Encoder, data.Experiment.Model.BaseModel.Name)
 }
 
 // Open assembles the model of a trained run to predict with, with an encoder that is read from path. The weights of its
 // fusion and heads are still to be read.
-func Open(data *dataset.Dataset, encoder EncoderChoice, path string) (*Assembled, error) {
-	return assemble(data, Inference, encoder, path)
+func Open(data *dataset.Dataset, encoder encoderChoice, path string) (*Assembled, error) {
+	return assemble(data, inference, encoder, path)
 }
 
-// EncoderChoice is an encoder that an experiment file names.
-type EncoderChoice = plugin.Choice[encoders.Site, encoders.Encoder]
+// encoderChoice is the encoder that an experiment names.
+type encoderChoice = plugin.Choice[encoders.Site, encoders.Encoder]
 
 // builder assembles a model.
 type builder struct {
 	*Assembled
-	mode     Mode
+	mode     mode
 	mistakes plugin.Mistakes
 }
 
-func assemble(data *dataset.Dataset, mode Mode, choice EncoderChoice, path string) (*Assembled, error) {
+func assemble(data *dataset.Dataset, mode mode, choice encoderChoice, path string) (*Assembled, error) {
 	e := data.Experiment
 	m := &multitask.Model{Params: nn.NewParams(e.Seed)}
-	b := &builder{Assembled: &Assembled{Data: data, Model: m, Encoder: path, Remarks: slices.Clone(data.Remarks)}, mode: mode}
+	b := &builder{Assembled: &Assembled{Data: data, Model: m, EncoderPath: path, Remarks: slices.Clone(data.Remarks)}, mode: mode}
 
 	// encoder
 	if err := b.encoder(choice); err != nil {
@@ -94,18 +94,18 @@ func assemble(data *dataset.Dataset, mode Mode, choice EncoderChoice, path strin
 }
 
 // encoder makes the encoder.
-func (b *builder) encoder(choice EncoderChoice) error {
+func (b *builder) encoder(choice encoderChoice) error {
 	e := b.Data.Experiment
 	freeze, lora := e.Model.Freeze, e.Model.LoRA
-	if b.mode == Inference { // changes are part of the weights that were saved
+	if b.mode == inference { // changes are part of the weights that were saved
 		freeze, lora = "all", encoders.LoRA{}
 	}
 	encoder, err := choice.Build(encoders.Site{
-		Model:      b.Encoder,
+		Model:      b.EncoderPath,
 		Vocabulary: b.Data.Tokenizer.Size(),
 		MaxLength:  e.Tokenizer.MaxLength,
 		Dropout:    e.Model.Dropout,
-		DropoutSet: e.Model.DropoutSet || b.Encoder == "",
+		DropoutSet: e.Model.DropoutSet || b.EncoderPath == "",
 		Freeze:     freeze,
 		LoRA:       lora,
 		Params:     multitask.EncoderParams(b.Model.Params),
@@ -119,11 +119,11 @@ func (b *builder) encoder(choice EncoderChoice) error {
 		}
 	}
 	b.Model.Encoder = encoder
-	if err := checkSaves(b.Model, b.Encoder); err != nil {
+	if err := checkSaves(b.Model, b.EncoderPath); err != nil {
 		b.mistakes.Add(choice.Place, "encoder %q %w", choice.Type, err)
 	}
 	b.remark(choice.Place, encoder)
-	if b.mode == Fresh {
+	if b.mode == fresh {
 		b.remarkIdle()
 	}
 	return nil
@@ -131,7 +131,7 @@ func (b *builder) encoder(choice EncoderChoice) error {
 
 // remark passes on what a part has to say, where it is to be trained.
 func (b *builder) remark(at plugin.Place, part any) {
-	if remarker, ok := part.(plugin.Remarker); ok && b.mode == Fresh {
+	if remarker, ok := part.(plugin.Remarker); ok && b.mode == fresh {
 		for _, remark := range remarker.Remarks() {
 			b.Remarks = append(b.Remarks, fmt.Sprintf("%s: %s", at, remark))
 		}

@@ -33,7 +33,7 @@ func (b *builder) remarkIdle() {
 	if e.Model.Freeze == "embeddings" && e.Model.LoRA.Rank > 0 {
 		say(e.Place("model.freeze"), "model: freeze: embeddings has no effect: with lora nothing else of the encoder learns")
 	}
-	if b.Encoder == "" {
+	if b.EncoderPath == "" {
 		if e.Model.Freeze != "none" && (e.Model.Freeze != "embeddings" || b.Data.Vectors == nil) {
 			say(e.Place("model.freeze"), "model: freeze: %s leaves random weights as they are: the encoder starts from nothing, not from a base_model", e.Model.Freeze)
 		}

@@ -99,15 +99,15 @@ func (r *Run) save(folder string) error {
 func (r *Run) saveEncoder(fresh, run string) (EncoderPlace, error) {
 	saver, can := r.Model.Encoder.(encoders.Saver)
 	_, tells := r.Model.Encoder.(encoders.Sourced)
-	if r.built.Encoder != "" && tells && (!can || r.Model.Frozen()) {
+	if r.built.EncoderPath != "" && tells && (!can || r.Model.Frozen()) {
 		if r.encoderSums == nil {
-			sums, err := sumFiles(dataset.TokenizerFolder(r.built.Encoder), EncoderFiles(r.Model.Encoder, r.Data.Tokenizer))
+			sums, err := sumFiles(dataset.TokenizerFolder(r.built.EncoderPath), EncoderFiles(r.Model.Encoder, r.Data.Tokenizer))
 			if err != nil {
 				return EncoderPlace{}, err
 			}
 			r.encoderSums = sums
 		}
-		path, err := runfolder.Relative(run, r.built.Encoder)
+		path, err := runfolder.Relative(run, r.built.EncoderPath)
 		return EncoderPlace{Folder: path, SHA256: r.encoderSums}, err
 	}
 	path := filepath.Join(fresh, runfolder.EncoderDir)
