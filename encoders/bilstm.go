@@ -13,13 +13,15 @@ import (
 	"github.com/jenga-nlp/jenga/internal/jsonfile"
 	"github.com/jenga-nlp/jenga/internal/kernel"
 	"github.com/jenga-nlp/jenga/nn"
+	"github.com/jenga-nlp/jenga/plugin"
 )
 
 func init() { Register("bilstm", bilstmDefaults, NewBiLSTM) }
 
 var bilstmDefaults = BiLSTMOptions{Embedding: 256, Layers: 2, Hidden: 256}
 
-// BiLSTMOptions are the sizes of an encoder from scratch. One that is opened has those of its config.json.
+// BiLSTMOptions are the sizes of an encoder from scratch. One that is opened has those of its config.json, within the same
+// ranges.
 type BiLSTMOptions struct {
 	Embedding int `yaml:"embedding" range:"[1,16384]" doc:"width of the word embeddings, in numbers"`
 	Layers    int `yaml:"layers" range:"[1,64]" doc:"number of bidirectional LSTM layers"`
@@ -75,15 +77,19 @@ type bilstmConfig struct {
 
 // check refuses sizes that the options do not take, before memory is made for them.
 func (c bilstmConfig) check() error {
-	switch {
-	case c.Type != "bilstm":
+	if c.Type != "bilstm" {
 		return fmt.Errorf("model_type is %q; want bilstm", c.Type)
-	case c.Vocabulary < 1 || c.Vocabulary > 1<<24 || c.Embedding < 1 || c.Embedding > 1<<14 || c.Layers < 1 || c.Layers > 64 || c.Hidden < 1 || c.Hidden > 1<<13:
-		return fmt.Errorf("vocab_size %d, embedding %d, layers %d, hidden %d: want sizes above 0, at most 16777216, 16384, 64, 8192", c.Vocabulary, c.Embedding, c.Layers, c.Hidden)
+	}
+	if err := plugin.Check(BiLSTMOptions{Embedding: c.Embedding, Layers: c.Layers, Hidden: c.Hidden}); err != nil {
+		return err
+	}
+	switch {
+	case c.Vocabulary < 1 || c.Vocabulary > 1<<24:
+		return fmt.Errorf("vocab_size is %d; want 1 to %d", c.Vocabulary, 1<<24)
 	case c.parameters() > MaxParameters:
 		return fmt.Errorf("a bilstm of this size has %d parameters; at most %d are held", c.parameters(), MaxParameters)
 	case !(c.Dropout >= 0 && c.Dropout < 1):
-		return fmt.Errorf("dropout is %v; it is a share from 0 to below 1", c.Dropout)
+		return fmt.Errorf("dropout is %v; want a rate in [0, 1)", c.Dropout)
 	}
 	return nil
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/jenga-nlp/jenga/internal/jsonfile"
 	"github.com/jenga-nlp/jenga/internal/onnx"
 	"github.com/jenga-nlp/jenga/nn"
+	"github.com/jenga-nlp/jenga/plugin"
 )
 
 func init() { encoders.Register("hugot", Options{Backend: "go"}, New) }
@@ -46,8 +47,8 @@ type config struct {
 
 // New opens the graph at site.Model, an .onnx file or a folder with a model.onnx, and runs it once.
 func New(o Options, site encoders.Site) (encoders.Encoder, error) {
-	if o.Backend != "go" {
-		return nil, fmt.Errorf("backend %q is not there; \"go\" is", o.Backend)
+	if err := plugin.Check(o); err != nil {
+		return nil, err
 	}
 	if site.Model == "" {
 		return nil, errors.New("it has no weights of its own; name an .onnx file as base_model")

@@ -110,7 +110,7 @@ func TestWhatCannotBeOpenedIsAnErrorThatNamesTheFile(t *testing.T) {
 		want   string // FILE and FOLDER stand for the paths
 	}{
 		{name: "no weights", option: Options{"go"}, want: "it has no weights of its own; name an .onnx file as base_model"},
-		{name: "unknown backend", option: Options{"xla"}, want: `backend "xla" is not there; "go" is`},
+		{name: "unknown backend", option: Options{"xla"}, want: `backend: want go, have "xla"`},
 		{name: "some layers frozen", option: Options{"go"}, site: encoders.Site{Model: "FILE", Freeze: "2"},
 			want: `freeze: "2": all of it is frozen; leave freeze out, or set it to "all"`},
 		{name: "no config", option: Options{"go"}, site: encoders.Site{Model: "FILE"},
