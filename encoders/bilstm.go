@@ -28,7 +28,7 @@ type BiLSTMOptions struct {
 	Hidden    int `yaml:"hidden" range:"[1,8192]" doc:"width of each direction's states, in numbers; the hidden states have both"`
 }
 
-var _ Sized = BiLSTMOptions{}
+var _ BaseChecker = BiLSTMOptions{}
 
 // CheckBase refuses sizes beside a base model, which has its own.
 func (o BiLSTMOptions) CheckBase() error {
@@ -56,13 +56,9 @@ type bilstm struct {
 }
 
 var (
-	_ Trainable = (*bilstm)(nil)
-	_ Saver     = (*bilstm)(nil)
-	_ Sourced   = (*bilstm)(nil)
-	_ Tied      = (*bilstm)(nil)
-	_ Deep      = (*bilstm)(nil)
-	_ Weighed   = (*bilstm)(nil)
-	_ Embedded  = (*bilstm)(nil)
+	_ Trainable       = (*bilstm)(nil)
+	_ Saver           = (*bilstm)(nil)
+	_ MemoryEstimator = (*bilstm)(nil)
 )
 
 // bilstmConfig is the config.json of a saved encoder.
@@ -177,25 +173,12 @@ func newBiLSTM(c bilstmConfig, site Site) (*bilstm, error) {
 	return e, nil
 }
 
-// Width returns the width of the hidden states: both directions'.
-func (e *bilstm) Width() int { return 2 * e.config.Hidden }
-
-// Files implements Sourced.
-func (e *bilstm) Files() []string { return e.files }
-
-// Layers returns how many layers' states it gives.
-func (e *bilstm) Layers() int { return len(e.layers) }
-
-// Embeddings returns the word embeddings [V E].
-func (e *bilstm) Embeddings() *nn.Param { return e.words }
-
-// Words returns the word embeddings [V E], nil where they have another width than the hidden states.
-func (e *bilstm) Words() *nn.Param {
-	if e.config.Embedding != e.Width() {
-		return nil
-	}
-	return e.words
+// Describe implements Encoder. The states are those of both directions.
+func (e *bilstm) Describe() Description {
+	return Description{Width: e.width(), Layers: len(e.layers), Files: e.files, WordEmbeddings: e.words}
 }
+
+func (e *bilstm) width() int { return 2 * e.config.Hidden }
 
 // bilstmStates are what Encode keeps for Backward.
 type bilstmStates struct {
@@ -246,7 +229,7 @@ func (e *bilstm) Backward(p *nn.Pass, at [][]float32, into nn.Gradients) {
 		panic("encoders: Backward of a bilstm's pass that was not encoded")
 	}
 	lowest := Lowest(e.levels, into.Takes)
-	above := p.Floats(len(s.ids) * e.Width()) // gradient at the states above the layer
+	above := p.Floats(len(s.ids) * e.width()) // gradient at the states above the layer
 	for i := len(e.layers) - 1; i+1 >= max(1, lowest); i-- {
 		// Of one layer at is that of the last, else one for each.
 		if j := i - len(e.layers) + len(at); j >= 0 && at[j] != nil {
@@ -272,7 +255,7 @@ func (e *bilstm) Backward(p *nn.Pass, at [][]float32, into nn.Gradients) {
 	}
 }
 
-// Memory implements Weighed.
+// Memory implements MemoryEstimator.
 func (e *bilstm) Memory(b Load) int64 {
 	rows, hidden := int64(b.Tokens), int64(e.config.Hidden)
 	width := int64(e.config.Embedding)

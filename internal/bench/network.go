@@ -3,6 +3,7 @@
 package bench
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -88,16 +89,14 @@ func OpenNetwork(name string, tokenizer corpus.Tokenizer) (*Network, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := &Network{tokenizer: own, vocabulary: own.Size(), longest: positions}
+	n := &Network{tokenizer: own, vocabulary: own.Size()}
 	if tokenizer != nil && tokenizer.Size() > own.Size() {
 		return nil, fmt.Errorf("the tokenizer has %d tokens; %s knows %d", tokenizer.Size(), name, own.Size())
 	}
 	if tokenizer != nil {
 		n.tokenizer = tokenizer
 	}
-	if bounded, ok := encoder.(encoders.Bounded); ok {
-		n.longest = bounded.MaxTokens()
-	}
+	n.longest = cmp.Or(encoder.Describe().MaxTokens, positions)
 	return n, n.finish(encoder, params)
 }
 
@@ -111,12 +110,12 @@ func (n *Network) finish(encoder encoders.Encoder, params nn.Params) error {
 	if err != nil {
 		return err
 	}
-	fused, err := shares.Build(fusion.Site{Tasks: []string{"bench"}, Width: encoder.Width(), Params: multitask.FusionParams(params)})
+	fused, err := shares.Build(fusion.Site{Tasks: []string{"bench"}, Width: encoder.Describe().Width, Params: multitask.FusionParams(params)})
 	if err != nil {
 		return err
 	}
 	head, err := heads.NewLinear(heads.LinearOptions{Pool: "cls"},
-		heads.Site{Task: "bench", Name: "label", Output: outputs.Label, Labels: names, Width: encoder.Width(), Params: params.In("heads")})
+		heads.Site{Task: "bench", Name: "label", Output: outputs.Label, Labels: names, Width: encoder.Describe().Width, Params: params.In("heads")})
 	if err != nil {
 		return err
 	}
