@@ -155,7 +155,7 @@ func newBiLSTM(c bilstmConfig, site Site) (*bilstm, error) {
 		return nil, err
 	}
 	// Embeddings are drawn from normal(0, 1), as PyTorch's.
-	e := &bilstm{config: c, params: site.Params, words: site.Params.In("embeddings").Normal("weight", 1, c.Vocabulary, c.Embedding)}
+	e := &bilstm{config: c, params: site.Params, words: site.Params.In("embeddings").Table("weight", 1, c.Vocabulary, c.Embedding)}
 	e.levels = append(e.levels, []*nn.Param{e.words})
 	width := c.Embedding
 	for i := range c.Layers {
