@@ -29,6 +29,7 @@ func Encoder(t *testing.T, name, options string) {
 	m := encoderMaker(choice.Build)
 	e := m.encoder(t, "none", 0.2)
 
+	t.Run("it describes what it is", func(t *testing.T) { checkDescription(t, e) })
 	t.Run("it gives the states of the layers asked for", func(t *testing.T) { checkLayers(t, e) })
 	t.Run("order and company of texts change no bit", func(t *testing.T) { checkEncoderCompany(t, e) })
 	t.Run("threads change no bit", func(t *testing.T) { checkThreads(t, m) })
@@ -136,6 +137,21 @@ func (e encoder) gradients(t *testing.T, tokens corpus.Tokens, layers nn.Wanted)
 	return into, states
 }
 
+// checkDescription checks what Describe returns of an encoder from scratch, as far as no other check does.
+func checkDescription(t *testing.T, e encoder) {
+	d := e.Describe()
+	if d.Width < 1 || d.Layers < 0 || d.MaxTokens < 0 || (d.Attention.Layers > 0) != (d.Attention.Heads > 0) {
+		t.Errorf("%+v: want a width, and no number below 0", d)
+	}
+	if len(d.Files) > 0 {
+		t.Errorf("an encoder from scratch was read from %q", d.Files)
+	}
+	w := d.WordEmbeddings
+	if w != nil && (len(w.Shape) != 2 || w.Shape[0] < vocabulary || !slices.Contains(e.params, w)) {
+		t.Errorf("word embeddings %q have shape %v; want one of the parameters, [V E]", w.Name, w.Shape)
+	}
+}
+
 func checkLayers(t *testing.T, e encoder) {
 	tokens := tokensOf(1, 5, 3)
 	_, last := e.encode(t, tokens, nn.LastLayer, false)
@@ -147,8 +163,8 @@ func checkLayers(t *testing.T, e encoder) {
 		t.Errorf("%d layers where all are asked for, Describe says %d", len(all), want)
 	}
 	for l, x := range slices.Concat(all, last) {
-		if len(x) != len(tokens.IDs)*e.Describe().Width {
-			t.Fatalf("layer %d has %d numbers for %d tokens of width %d", l, len(x), len(tokens.IDs), e.Describe().Width)
+		if width := e.Describe().Width; len(x) != len(tokens.IDs)*width {
+			t.Fatalf("layer %d has %d numbers for %d tokens of width %d", l, len(x), len(tokens.IDs), width)
 		}
 	}
 	if len(all) == 0 || !sameBits(all[len(all)-1], last[0]) {
@@ -308,6 +324,9 @@ func checkOpened(t *testing.T, name string, e encoder) {
 	}
 	if opened.Describe().Width != e.Describe().Width {
 		t.Fatalf("opened it has the width %d, saved %d", opened.Describe().Width, e.Describe().Width)
+	}
+	if len(opened.Describe().Files) == 0 {
+		t.Error("opened it does not say from which files")
 	}
 	_, want := e.encode(t, tokens, nn.AllLayers, false)
 	_, got := encoder{Encoder: opened}.encode(t, tokens, nn.AllLayers, false)

@@ -26,7 +26,8 @@ func (b *builder) placed(err error) error {
 	case !errors.As(err, &mistake):
 		return err
 	case errors.As(err, &tooLong):
-		return &plugin.Mistake{Place: e.Place("tokenizer.max_length"), Err: fmt.Errorf("tokenizer: max_length: %w; want at most %d", mistake.Err, tooLong.Max)}
+		err := fmt.Errorf("tokenizer: max_length: %w; want at most %d", mistake.Err, tooLong.Max)
+		return &plugin.Mistake{Place: e.Place("tokenizer.max_length"), Err: err}
 	case mistake.Place == (plugin.Place{}) && b.mode == fresh:
 		return &plugin.Mistake{Place: e.Model.BaseModel.Place, Err: mistake.Err}
 	}

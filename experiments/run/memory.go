@@ -55,7 +55,8 @@ func (r *Run) trainingNeed(plan multitask.Plan, data []multitask.Data) (need, er
 		}
 	}
 	if r.Model.Frozen() {
-		n.states = min(plan.CacheMemory, 4*tokens*int64(r.Model.Encoder.Describe().Width)) // of one layer: fusions that read all keep more
+		ofOneLayer := 4 * tokens * int64(r.Model.Encoder.Describe().Width) // fusions that read all keep more
+		n.states = min(plan.CacheMemory, ofOneLayer)
 	}
 	return n, nil
 }
