@@ -15,7 +15,7 @@ import (
 )
 
 // Task checks the task registered as name, made with options written as YAML. records are labelled ones as its data
-// files hold them; without any they have the fields text and label, or words and tags.
+// files hold them; without any they are those of the sample of the task's kind of outputs.
 func Task(t *testing.T, name, options string, records ...corpus.Record) {
 	t.Helper()
 	choice, err := tasks.Registry().FromString(name, options)

@@ -79,7 +79,8 @@ func (d *decoding) task(s *plugin.Section, number int) Task {
 	task.Data = d.data(owner, &task, t.Data, t.DataPath, s)
 	windows := t.Long == "windows" || !s.Has("long") && traits.WholeText
 	task.Cut = corpus.Cut{
-		MaxLength: d.e.Tokenizer.MaxLength, Windows: windows, Stride: t.Stride, Context: traits.FromContext, Apart: traits.Separate,
+		MaxLength: d.e.Tokenizer.MaxLength, Windows: windows, Stride: t.Stride,
+		Context: traits.FromContext, Apart: traits.Separate,
 	}
 	d.cut(owner, task, s)
 	d.labels(owner, &task, s)
@@ -127,6 +128,10 @@ func output(task Task) *outputs.Kind {
 // heads reads a task's heads; the default is one with the task's name.
 func (d *decoding) heads(owner string, s, of *plugin.Section, task, missing string) []Head {
 	if s == nil || s.Kind == plugin.Null {
+		if missing == "" {
+			d.mistakes.Add(of.Place, "%s: no registered head has outputs of its kind; name one in heads", owner)
+			return nil
+		}
 		part := heads.Registry().Choose(nil, missing, nil, &d.mistakes)
 		part.Place = of.Place // what is wrong with it is wrong with the task
 		return []Head{{Name: task, Place: of.Place, Part: part, Weight: 1}}
@@ -223,7 +228,9 @@ func (d *decoding) countLabels(owner string, task *Task, h Head) {
 
 // fieldNames lists the fields of a record whose columns data may name: those of texts, and of all kinds of targets.
 func fieldNames() []string {
-	names := []string{"text", "pair", "words", "label", "labels", "tags", "entities", "value", "question", "context", "answers"}
+	names := []string{
+		"text", "pair", "words", "label", "labels", "tags", "entities", "value", "question", "context", "answers",
+	}
 	for _, kind := range outputs.Kinds() {
 		if field := kind.Field(); field != "" && !slices.Contains(names, field) {
 			names = append(names, field)
@@ -235,8 +242,8 @@ func fieldNames() []string {
 // shared are the fields that all heads of a task have in common.
 var shared = []string{"text", "pair", "words", "entities", "question", "context", "answers"}
 
-// perHead is what the fields of a head's own begin with in the place of a field: "label." of "label"; "" where no head has
-// one of its own.
+// perHead is what the fields of a head's own begin with in the place of a field: "label." of "label"; "" where no head
+// has one of its own.
 func perHead(field string) string {
 	switch {
 	case slices.Contains(shared, field):
