@@ -40,7 +40,8 @@ func (d Data) File(split string) File {
 	panic(fmt.Sprintf("config: no split %q", split))
 }
 
-// Split says what is taken from the training examples. Below 1 it is a fraction, from 1 on a number of examples; 0 is none.
+// Split says what is taken from the training examples. Below 1 it is a fraction, from 1 on a number of examples; 0 is
+// none.
 type Split struct {
 	Dev  float64 `yaml:"dev" range:"[0,)" doc:"examples of the training file that dev takes: a fraction below 1, or a number; where it is not given 0.2 of path, 0.1 of train without dev, else none"`
 	Test float64 `yaml:"test" range:"[0,)" doc:"examples that test takes, in the same way"`
@@ -103,7 +104,8 @@ func (d *decoding) fields(owner string, task *Task, s *plugin.Section) map[strin
 			for _, e := range column.Entries {
 				switch {
 				case !slices.Contains(task.HeadNames(), e.Key):
-					d.mistakes.Add(e.Place, "%s: data: %s: %s", owner, name, plugin.Unknown("head", e.Key, task.HeadNames()))
+					d.mistakes.Add(e.Place, "%s: data: %s: %s", owner, name,
+						plugin.Unknown("head", e.Key, task.HeadNames()))
 				case e.Value.Kind >= plugin.List || e.Value.Kind == plugin.Null:
 					d.mistakes.Add(e.Value.Place, "%s: data: %s: want a column's name, have %s", owner, name, e.Value)
 				default:
@@ -111,7 +113,8 @@ func (d *decoding) fields(owner string, task *Task, s *plugin.Section) map[strin
 				}
 			}
 		case perHead[name] != "":
-			d.mistakes.Add(column.Place, "%s: data: %s: want a column's name, or one for each head, have %s", owner, name, column)
+			d.mistakes.Add(column.Place, "%s: data: %s: want a column's name, or one for each head, have %s", owner,
+				name, column)
 		default:
 			d.mistakes.Add(column.Place, "%s: data: %s: want a column's name, have %s", owner, name, column)
 		}
@@ -138,11 +141,13 @@ func (d *decoding) onlyFields(owner string, s, dataPath *plugin.Section) {
 func (d *decoding) checkFiles(owner string, data Data, s *plugin.Section) {
 	given := func(f File) bool { return f.Place != (plugin.Place{}) }
 	if !given(data.Path) && !given(data.Train) {
-		d.mistakes.Add(s.Place, "%s: no training data; want data: {train: FILE, dev: FILE}, or data_path: FILE to divide", owner)
+		d.mistakes.Add(s.Place,
+			"%s: no training data; want data: {train: FILE, dev: FILE}, or data_path: FILE to divide", owner)
 	}
 	for _, split := range []string{Train, Dev, Test} {
 		if given(data.Path) && given(data.File(split)) {
-			d.mistakes.Add(data.File(split).Place, "%s: data: %s: beside one file that is divided; leave one out", owner, split)
+			d.mistakes.Add(data.File(split).Place, "%s: data: %s: beside one file that is divided; leave one out",
+				owner, split)
 		}
 	}
 	for _, f := range []File{data.Path, data.Train, data.Dev, data.Test} {
@@ -176,9 +181,11 @@ func (d *decoding) split(owner string, data Data, s *plugin.Section) Split {
 		switch {
 		case !s.Has(part.name):
 		case part.value > 1 && part.value != math.Trunc(part.value):
-			d.mistakes.Add(s.At(part.name).Place, "%s: data: split: %s: want a share below 1 or a whole number, have %v", owner, part.name, part.value)
+			d.mistakes.Add(s.At(part.name).Place,
+				"%s: data: split: %s: want a share below 1 or a whole number, have %v", owner, part.name, part.value)
 		case part.value > 0 && part.file.Place != (plugin.Place{}):
-			d.mistakes.Add(s.At(part.name).Place, "%s: data: split: %s: data has a %s file; leave one out", owner, part.name, part.name)
+			d.mistakes.Add(s.At(part.name).Place, "%s: data: split: %s: data has a %s file; leave one out", owner,
+				part.name, part.name)
 		}
 	}
 	if split.Dev < 1 && split.Test < 1 && split.Dev+split.Test >= 1 {
@@ -189,7 +196,8 @@ func (d *decoding) split(owner string, data Data, s *plugin.Section) Split {
 	}
 	for _, key := range []string{"seed", "by"} {
 		if s.Has(key) && d.files { // a run that was trained so answers
-			d.mistakes.Add(s.At(key).Place, "%s: data: split: %s: nothing is divided; leave it out, or say how much goes to dev or test", owner, key)
+			d.mistakes.Add(s.At(key).Place,
+				"%s: data: split: %s: nothing is divided; leave it out, or say how much goes to dev or test", owner, key)
 		}
 	}
 	return Split{}
