@@ -4,6 +4,7 @@ import "github.com/jenga-nlp/jenga/nn"
 
 func init() {
 	Register("none", struct{}{}, func(struct{}, Site) (Fusion, error) { return NewNone(), nil })
+	Registry().SetDefault("none")
 }
 
 // none shows each task the shared states as they are.

@@ -33,12 +33,15 @@ type FocusOptions struct {
 }
 
 // Lenses implements Lensed.
-func (o FocusOptions) Lenses() int {
+func (o FocusOptions) Lenses(at nn.Params) Lenses {
 	if o.LensPerHead {
-		return o.AttentionHeads
+		return Lenses{Name: lensParams(at).Path(), Count: o.AttentionHeads}
 	}
-	return 1
+	return Lenses{Name: lensParams(at).Path(), Count: 1}
 }
+
+// lensParams returns the corner of the lens among the parameters of a head.
+func lensParams(head nn.Params) nn.Params { return head.In("focus") }
 
 // focus scores what attention sees through a Gaussian lens (Focus Mechanism): a query's centre μ and aperture σ say
 // where in the text it looks, and how widely. With p_j = j/(T-1) the place of token j of T, 0 where T is 1, query i of
@@ -116,7 +119,7 @@ func NewFocus(o FocusOptions, site Site) (Head, error) {
 	}
 
 	// lens
-	lenses, at := o.Lenses(), site.Params.In("focus")
+	lenses, at := o.Lenses(site.Params).Count, lensParams(site.Params)
 	h.lens = nn.Focus{Heads: o.AttentionHeads, Dropout: rate, Place: at.In("drop").Path(), Twice: o.Normalise == "softmax", Name: at.Path()}
 	h.query, h.key = nn.NewLinear(at.In("query"), width, width), nn.NewLinear(at.In("key"), width, width)
 	h.value, h.out = nn.NewLinear(at.In("value"), width, width), nn.NewLinear(at.In("out"), width, width)

@@ -83,9 +83,11 @@ type Preparer interface {
 	Prepare(batch *corpus.Batch, source func(example int) rand.Source) *corpus.Batch
 }
 
-// Lensed is options of a head that looks at texts through so many lenses, which it shows as nn.Focus does under its site's
-// path and ".focus".
-type Lensed interface{ Lenses() int }
+// Lensed is options of a head that looks at texts through lenses.
+type Lensed interface {
+	// Lenses returns the lenses of the head whose parameters lie at at.
+	Lenses(at nn.Params) Lenses
+}
 
 // Lenses are what a head looks at texts through.
 type Lenses struct {

@@ -51,7 +51,7 @@ func (m *Model) Frozen() bool {
 	if _, learns := m.Encoder.(encoders.Trainable); !learns {
 		return true
 	}
-	for _, w := range m.Params.In("encoder").All() {
+	for _, w := range EncoderParams(m.Params).All() {
 		if !w.Frozen {
 			return false
 		}

@@ -22,7 +22,7 @@ func RegisterWeighting[O any](name string, defaults O, New func(O, WeightingSite
 }
 
 func init() {
-	RegisterWeighting("fixed", NoOptions{}, func(NoOptions, WeightingSite) (Weighting, error) { return Fixed{}, nil })
+	RegisterWeighting("fixed", fixedOptions{}, func(fixedOptions, WeightingSite) (Weighting, error) { return Fixed{}, nil })
 }
 
 // Fixed gives each head the weight that the experiment names. All losses pull at one encoder, and a clipped step of AdamW

@@ -126,6 +126,15 @@ func (r *Registry[S, P]) Fields(name string) []Field {
 	return FieldsOf("", part.defaults)
 }
 
+// KeysOf lists the keys of options, a struct.
+func KeysOf(options any) []string {
+	var keys []string
+	for _, o := range optionsOf(reflect.TypeOf(options)) {
+		keys = append(keys, o.key)
+	}
+	return keys
+}
+
 // FieldsOf lists the fields of options, a struct whose values are the defaults. Their keys are within the mapping that
 // prefix names: "lora.".
 func FieldsOf(prefix string, options any) []Field { return fieldsOf(prefix, reflect.ValueOf(options)) }

@@ -111,3 +111,20 @@ func TestMistakes(t *testing.T) {
 		}
 	}
 }
+
+func TestTheDefaultOfARegistry(t *testing.T) {
+	r := NewRegistry[int, int]("part")
+	if got := r.Default(); got != "" {
+		t.Errorf("Default = %q before one is set", got)
+	}
+	r.SetDefault("a")
+	if got := r.Default(); got != "a" {
+		t.Errorf("Default = %q, want a", got)
+	}
+	defer func() {
+		if recover() == nil {
+			t.Error("a second default does not panic")
+		}
+	}()
+	r.SetDefault("b")
+}

@@ -45,7 +45,9 @@ func sectionOf(v reflect.Value) *Section {
 	}
 	s := &Section{Kind: Mapping}
 	for _, o := range optionsOf(t) {
-		s.Put(o.key, sectionOf(v.FieldByIndex(o.index)))
+		if value := v.FieldByIndex(o.index); !o.omit || !value.IsZero() {
+			s.Put(o.key, sectionOf(value))
+		}
 	}
 	return s
 }

@@ -14,11 +14,12 @@ import (
 //	Dropout float64 `yaml:"dropout" range:"[0,1)" doc:"share of features hidden from the scorer in training"`
 //
 // A range is an interval; a missing end is infinite. A struct within is a mapping, or with `yaml:",inline"` more fields
-// of its own.
+// of its own. SectionOf leaves an option with `yaml:"pool,omitempty"` out where it has the zero value.
 type option struct {
 	key    string
 	doc    string
 	index  []int // of the field, as reflect.Value.FieldByIndex takes it
+	omit   bool  // the zero value is not written
 	limits limits
 }
 
@@ -46,7 +47,7 @@ func optionsOf(t reflect.Type) []option {
 			panic(fmt.Sprintf("plugin: option %s.%s wants to be exported and to have a yaml tag in snake_case", t, f.Name))
 		default:
 			checkType(f.Type, t.String()+"."+f.Name)
-			found = []option{{key, f.Tag.Get("doc"), []int{i}, limitsOf(f.Tag)}}
+			found = []option{{key, f.Tag.Get("doc"), []int{i}, rest == "omitempty", limitsOf(f.Tag)}}
 		}
 		for _, o := range found {
 			if taken[o.key] {

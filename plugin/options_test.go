@@ -3,6 +3,7 @@ package plugin
 import (
 	"errors"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -146,5 +147,28 @@ func TestMaps(t *testing.T) {
 		"f:1:37: shop: sizes: b: want a number of at least 0, have a list"
 	if mistakes.Err().Error() != want {
 		t.Errorf("got\n%v\nwant\n%s", mistakes.Err(), want)
+	}
+}
+
+func TestAnOptionMayBeLeftOutWhereItIsZero(t *testing.T) {
+	type options struct {
+		Layers int      `yaml:"layers,omitempty"`
+		Path   *Section `yaml:"path,omitempty"`
+		Labels []string `yaml:"labels,omitempty"`
+		Width  int      `yaml:"width"`
+	}
+	if got, want := inline(SectionOf(options{})), "width: 0"; got != want {
+		t.Errorf("SectionOf = %q, want %q", got, want)
+	}
+	all := SectionOf(options{Layers: 2, Path: SectionOf("a"), Labels: []string{}, Width: 3})
+	if got, want := inline(all), "layers: 2\npath: a\nlabels: []\nwidth: 3"; got != want {
+		t.Errorf("SectionOf = %q, want %q", got, want)
+	}
+	all.Remove("path", "width")
+	if got, want := inline(all), "layers: 2\nlabels: []"; got != want {
+		t.Errorf("without two keys = %q, want %q", got, want)
+	}
+	if got, want := KeysOf(options{}), []string{"layers", "path", "labels", "width"}; !slices.Equal(got, want) {
+		t.Errorf("KeysOf = %q, want %q", got, want)
 	}
 }

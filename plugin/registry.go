@@ -13,6 +13,7 @@ type Registry[S, P any] struct {
 	kind    string
 	parts   map[string]part[S, P]
 	aliases map[string]string
+	missing string // the part of a file that names none; "": there is none
 }
 
 type part[S, P any] struct {
@@ -36,6 +37,17 @@ func Register[O, S, P any](r *Registry[S, P], name string, defaults O, build fun
 
 // Alias lets files call a part by another name, one of an older or foreign format. The part may be registered later.
 func (r *Registry[S, P]) Alias(alias, name string) { r.aliases[alias] = name }
+
+// SetDefault names the part that a file has where it names none. It is called from init, where the part is registered.
+func (r *Registry[S, P]) SetDefault(name string) {
+	if r.missing != "" {
+		panic(fmt.Sprintf("plugin: two defaults of kind %s, %q and %q", r.kind, r.missing, name))
+	}
+	r.missing = name
+}
+
+// Default returns the part that a file has where it names none; "" where no package that is built in has set one.
+func (r *Registry[S, P]) Default() string { return r.missing }
 
 // Kind returns what errors call the parts.
 func (r *Registry[S, P]) Kind() string { return r.kind }

@@ -58,6 +58,11 @@ func (s *Section) Put(key string, value *Section) {
 	s.Entries = append(s.Entries, Entry{key, value.Place, value})
 }
 
+// Remove takes keys and their values out of a mapping.
+func (s *Section) Remove(keys ...string) {
+	s.Entries = slices.DeleteFunc(s.Entries, func(e Entry) bool { return slices.Contains(keys, e.Key) })
+}
+
 func (s *Section) index(key string) int {
 	if s == nil {
 		return -1

@@ -32,6 +32,8 @@ type Experiment struct {
 	// JengaNLP says that the file uses no key that Jenga-NLP has not: its num_labels are often wrong, and only
 	// remarked on.
 	JengaNLP bool
+
+	root *plugin.Section // of the file, with what --set gives; nil where it was not read
 }
 
 // Model is the model section.
@@ -53,8 +55,7 @@ type File struct {
 
 // Tokenizer is the tokenizer section.
 type Tokenizer struct {
-	MaxLength   int          // tokens of a text or pair, special ones included
-	LengthPlace plugin.Place // of MaxLength, or of the section where that is a default
+	MaxLength int // tokens of a text or pair, special ones included
 	// Of an encoder from scratch, zero where a base model has its own:
 	Type    string // wordpiece | words
 	Train   Vocabulary
@@ -105,104 +106,38 @@ func (h Head) learns() bool {
 	return !fitted
 }
 
-// Data says where a task's examples are. Where SameAs names a task, all but the fields of Format are that task's.
-type Data struct {
-	Train, Dev, Test File
-	Path             File // one file that Split divides, instead of the three
-	SameAs           string
-	Format           corpus.Format
-	Split            Split
-	SplitPlace       plugin.Place // zero where the file has no split
-	Limit            int          // how many training examples are used; 0: all
-}
-
-// Splits of a task's data.
-const (
-	Train = "train"
-	Dev   = "dev"
-	Test  = "test"
-)
-
-// File returns the file of a split, which has no name if none is given.
-func (d Data) File(split string) File {
-	switch split {
-	case Train:
-		return d.Train
-	case Dev:
-		return d.Dev
-	case Test:
-		return d.Test
-	}
-	panic(fmt.Sprintf("config: no split %q", split))
-}
-
-// Split says what is taken from the training examples. Below 1 it is a share, from 1 on a number of examples; 0 is none.
-type Split struct {
-	Dev  float64 `yaml:"dev" range:"[0,)"`
-	Test float64 `yaml:"test" range:"[0,)"`
-	Seed uint64  `yaml:"seed" range:"[0,)"`
-	By   string  `yaml:"by"` // field of which examples with the same value stay together; "": each goes by itself
-}
-
-// Groups divides the tasks by the texts they read, and lists the numbers of each group's tasks: a task that says same_as
-// belongs to the group of the task it names.
-func (e *Experiment) Groups() [][]int {
-	var groups [][]int
-	of := map[string]int{} // task name → its group
-	for len(of) < len(e.Tasks) {
-		for i, task := range e.Tasks {
-			if _, done := of[task.Name]; done {
-				continue
-			}
-			g, follows := of[task.Data.SameAs]
-			switch {
-			case follows:
-				groups[g] = append(groups[g], i)
-			case task.Data.SameAs == "":
-				g = len(groups)
-				groups = append(groups, []int{i})
-			default:
-				continue // the task it follows has no group yet
-			}
-			of[task.Name] = g
-		}
-	}
-	return groups
-}
-
-// Training is the training section.
+// Training is the training section. Its tags declare the keys; trainingOptions has those that choose parts or name
+// paths.
 type Training struct {
-	LearningRate              float64      `yaml:"learning_rate" range:"(0,)"` // at its highest
-	WeightDecay               float64      `yaml:"weight_decay" range:"[0,)"`
-	BatchSize                 int          `yaml:"batch_size" range:"[1,)"`   // texts
-	BatchPlace                plugin.Place `yaml:"-"`                         // of BatchSize, or of the section where that is a default
-	BatchTokens               int          `yaml:"batch_tokens" range:"[0,)"` // tokens a batch may hold; 0: any number
-	NumEpochs                 int          `yaml:"num_epochs" range:"[1,)"`
-	WarmupSteps               int          `yaml:"warmup_steps" range:"[0,)"`  // overrules WarmupRatio
-	WarmupRatio               float64      `yaml:"warmup_ratio" range:"[0,1]"` // share of all steps
-	MaxGradNorm               float64      `yaml:"max_grad_norm" range:"[0,)"` // 0: gradients are not cut
-	GradientAccumulationSteps int          `yaml:"gradient_accumulation_steps" range:"[1,)"`
-	Precision                 string       `yaml:"precision" choice:"float32|bf16" doc:"of the encoder's products while it learns; sums and all else are float32"`
-	PrecisionPlace            plugin.Place `yaml:"-"` // of Precision, or of the section where that is a default
-	Recompute                 bool         `yaml:"recompute" doc:"whether the encoder keeps little of a batch and computes the rest again: less memory, more time"`
+	LearningRate              float64 `yaml:"learning_rate" range:"(0,)" doc:"at its highest, after the warmup"`
+	WeightDecay               float64 `yaml:"weight_decay" range:"[0,)" doc:"of AdamW, on weight matrices alone"`
+	BatchSize                 int     `yaml:"batch_size" range:"[1,)" doc:"texts of a batch"`
+	BatchTokens               int     `yaml:"batch_tokens" range:"[0,)" doc:"tokens that a batch may have; 0: any number"`
+	NumEpochs                 int     `yaml:"num_epochs" range:"[1,)" doc:"times that the training data is gone through"`
+	WarmupSteps               int     `yaml:"warmup_steps" range:"[0,)" doc:"updates over which the learning rate rises; overrules warmup_ratio"`
+	WarmupRatio               float64 `yaml:"warmup_ratio" range:"[0,1]" doc:"fraction of all updates over which the learning rate rises"`
+	MaxGradNorm               float64 `yaml:"max_grad_norm" range:"[0,)" doc:"norm that gradients are clipped to; 0: they are not clipped"`
+	GradientAccumulationSteps int     `yaml:"gradient_accumulation_steps" range:"[1,)" doc:"batches whose gradients make one update"`
+	Precision                 string  `yaml:"precision" choice:"float32|bf16" doc:"of the encoder's products while it learns; sums and all else are float32"`
+	Recompute                 bool    `yaml:"recompute" doc:"whether the encoder keeps little of a batch and computes the rest again: less memory, more time"`
 
 	Sampling  plugin.Choice[multitask.SamplerSite, multitask.Sampler]     `yaml:"-"`
 	Weighting plugin.Choice[multitask.WeightingSite, multitask.Weighting] `yaml:"-"`
 
-	EvalStrategy          string  `yaml:"eval_strategy" choice:"epoch|steps|no"`
-	EvalSteps             int     `yaml:"eval_steps" range:"[1,)"` // between evaluations, where the strategy is steps
+	EvalStrategy          string  `yaml:"eval_strategy" choice:"epoch|steps|no" doc:"when the model is evaluated on dev, and saved: after each epoch, each eval_steps, or never"`
+	EvalSteps             int     `yaml:"eval_steps" range:"[1,)" doc:"updates between evaluations, with eval_strategy: steps"`
 	SaveStrategy          string  `yaml:"save_strategy" choice:"epoch|steps|no"`
 	LoadBestModelAtEnd    bool    `yaml:"load_best_model_at_end"`
-	MetricForBestModel    string  `yaml:"metric_for_best_model"`
-	GreaterIsBetter       bool    `yaml:"greater_is_better"`
-	EarlyStoppingPatience int     `yaml:"early_stopping_patience" range:"[0,)"` // evaluations; 0: never
-	OutputDir             string  `yaml:"-"`                                    // run folder; "": runs/PROJECT_NAME
+	MetricForBestModel    string  `yaml:"metric_for_best_model" doc:"metric of dev that the best checkpoint is chosen by: eval_loss, eval_overall, eval_TASK_loss, eval_TASK_HEAD_METRIC, …; eval_overall where it is not given"`
+	GreaterIsBetter       bool    `yaml:"greater_is_better" doc:"whether a higher metric_for_best_model is better; as the metric has it where it is not given"`
+	EarlyStoppingPatience int     `yaml:"early_stopping_patience" range:"[0,)" doc:"evaluations without a better one after which training ends; 0: it does not"`
+	OutputDir             string  `yaml:"-"` // run folder; "": runs/PROJECT_NAME
 	CacheMemory           int     `yaml:"cache_memory" range:"[0,16777216]" doc:"MiB of a frozen encoder's states that memory keeps, so that each text is encoded once"`
 	NoCacheFile           bool    `yaml:"-"` // cache_file: false: what is beyond CacheMemory is encoded each time
 	CacheFolder           string  `yaml:"-"` // of the file for what is beyond CacheMemory; "": the run folder
 	Device                string  `yaml:"device"`
 	Logging               Logging `yaml:"logging"`
-	LoggingSteps          int     `yaml:"logging_steps" range:"[1,)"`
+	LoggingSteps          int     `yaml:"logging_steps" range:"[1,)" doc:"updates between lines of the run folder's metrics.jsonl"`
 }
 
 // Logging is where Jenga-NLP sends its figures.
@@ -240,6 +175,7 @@ func decode(path string, data []byte, sets []string, files bool) (*Experiment, e
 	for _, set := range sets {
 		override(root, set, &d.mistakes)
 	}
+	d.e.root = root
 	d.experiment(root)
 	if err := d.mistakes.Err(); err != nil {
 		return nil, err

@@ -73,7 +73,7 @@ func TestReadGivesEveryValue(t *testing.T) {
 	if m.BaseModel.Name != filepath.Join(dir, "models/distil") || m.Dropout != 0.2 || !m.DropoutSet || m.Freeze != "2" || m.Encoder.Type != "transformer" || m.Fusion.Type != "attention" {
 		t.Errorf("model %+v", m)
 	}
-	if got, want := e.Tokenizer, (Tokenizer{MaxLength: 64, LengthPlace: plugin.Place{File: e.Path, Line: 9, Col: 25}}); got != want {
+	if got, want := e.Tokenizer, (Tokenizer{MaxLength: 64}); got != want {
 		t.Errorf("tokenizer %+v, want %+v", got, want)
 	}
 	intent, slots := e.Tasks[0], e.Tasks[1]
@@ -111,7 +111,7 @@ tasks: [{name: kind, type: classification, data: {train: train.jsonl}}]
 	if e.ProjectName != "claims" || e.Seed != 42 {
 		t.Errorf("project_name %q, seed %d; want the file's name and 42", e.ProjectName, e.Seed)
 	}
-	if got, want := e.Tokenizer, (Tokenizer{MaxLength: 128, LengthPlace: plugin.Place{File: e.Path, Line: 2, Col: 1}, Type: WordPieces, Train: Vocabulary{VocabSize: 8000, Lowercase: true}}); got != want {
+	if got, want := e.Tokenizer, (Tokenizer{MaxLength: 128, Type: WordPieces, Train: Vocabulary{VocabSize: 8000, Lowercase: true}}); got != want {
 		t.Errorf("tokenizer %+v, want %+v", got, want)
 	}
 	if !e.Model.DropoutSet || e.Model.Dropout != 0.1 || e.Model.Freeze != "none" || e.Model.Fusion.Type != "none" {
@@ -121,7 +121,6 @@ tasks: [{name: kind, type: classification, data: {train: train.jsonl}}]
 		t.Errorf("split %+v, want %+v", got, want)
 	}
 	training := e.Training
-	training.BatchPlace, training.PrecisionPlace = plugin.Place{}, plugin.Place{}
 	training.Sampling, training.Weighting = plugin.Choice[multitask.SamplerSite, multitask.Sampler]{}, plugin.Choice[multitask.WeightingSite, multitask.Weighting]{}
 	want := Training{
 		LearningRate: 2e-5, WeightDecay: 0.01, BatchSize: 16, NumEpochs: 3, MaxGradNorm: 1, GradientAccumulationSteps: 1, Precision: "float32", EvalStrategy: "epoch",
@@ -136,7 +135,7 @@ tasks: [{name: kind, type: classification, data: {train: train.jsonl}}]
 func plain(t *testing.T, e *Experiment) Experiment {
 	t.Helper()
 	c := *e
-	c.Path, c.Remarks = "", nil
+	c.Path, c.Remarks, c.root = "", nil, nil
 	file := func(f *File) {
 		f.Place = plugin.Place{}
 		if f.Name != "" {
@@ -144,17 +143,15 @@ func plain(t *testing.T, e *Experiment) Experiment {
 		}
 	}
 	file(&c.Model.BaseModel)
-	c.Tokenizer.LengthPlace = plugin.Place{}
 	c.Model.Encoder.Place, c.Model.Fusion.Place = plugin.Place{}, plugin.Place{}
-	c.Training.Sampling.Place, c.Training.Weighting.Place, c.Training.BatchPlace = plugin.Place{}, plugin.Place{}, plugin.Place{}
-	c.Training.PrecisionPlace = plugin.Place{}
+	c.Training.Sampling.Place, c.Training.Weighting.Place = plugin.Place{}, plugin.Place{}
 	if c.Training.OutputDir != "" {
 		c.Training.OutputDir = absolute(t, c.Training.OutputDir)
 	}
 	c.Tasks = slices.Clone(c.Tasks)
 	for i := range c.Tasks {
 		task := &c.Tasks[i]
-		task.Place, task.Part.Place, task.Data.SplitPlace = plugin.Place{}, plugin.Place{}, plugin.Place{}
+		task.Place, task.Part.Place = plugin.Place{}, plugin.Place{}
 		for _, f := range []*File{&task.Data.Train, &task.Data.Dev, &task.Data.Test, &task.Data.Path} {
 			file(f)
 		}

@@ -2,10 +2,12 @@ package config
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/experiments/report"
 	"github.com/jenga-nlp/jenga/plugin"
 	"github.com/jenga-nlp/jenga/tasks"
 )
@@ -14,7 +16,7 @@ import (
 func (d *decoding) metric(s *plugin.Section) {
 	t := &d.e.Training
 	if !s.Has("metric_for_best_model") {
-		t.MetricForBestModel = "eval_overall"
+		t.MetricForBestModel = report.Overall
 	}
 	if !d.mistakes.None() {
 		return // the tasks may not be what they should
@@ -24,53 +26,43 @@ func (d *decoding) metric(s *plugin.Section) {
 	if !s.Has("greater_is_better") {
 		t.GreaterIsBetter = higher
 	} else if t.GreaterIsBetter != higher {
-		d.remark(s.At("greater_is_better").Place, "greater_is_better: %v with %s chooses the worst model", t.GreaterIsBetter, t.MetricForBestModel)
+		d.remark(s.At("greater_is_better").Place, "greater_is_better: %v with %s chooses the worst model",
+			t.GreaterIsBetter, t.MetricForBestModel)
 	}
-	if m := s.At("metric_for_best_model"); s.Has("metric_for_best_model") && !slices.Contains(names, t.MetricForBestModel) {
-		d.mistakes.Add(m.Place, "training: metric_for_best_model: %s", plugin.Unknown("metric", t.MetricForBestModel, names))
+	if s.Has("metric_for_best_model") && !slices.Contains(names, t.MetricForBestModel) {
+		d.mistakes.Add(s.At("metric_for_best_model").Place, "training: metric_for_best_model: %s",
+			plugin.Unknown("metric", t.MetricForBestModel, names))
 	}
 }
 
-// metrics lists the names of all figures that an evaluation of the tasks has, as Figures names them, and those that are
-// better when they are lower. Two figures of one name are a mistake.
+// metrics lists the names of all figures that an evaluation of the tasks has, as report.Figures names them, and those
+// that are better when they are lower. Two figures of one name are a mistake.
 func (d *decoding) metrics() (names []string, lower map[string]bool) {
-	names, lower = []string{"eval_loss", "eval_overall"}, map[string]bool{"eval_loss": true}
-	taken := map[string]string{"eval_loss": "all tasks", "eval_overall": "all tasks", "eval_overall_f1": "all tasks", "eval_all_right": "all tasks"}
-	clashes := map[string]bool{} // tasks of which one figure is named already
-	add := func(task Task, name string) {
-		names = append(names, name)
-		if first, twice := taken[name]; !twice {
-			taken[name] = fmt.Sprintf("task %q", task.Name)
-		} else if !clashes[task.Name] {
-			clashes[task.Name] = true
-			d.mistakes.Add(task.Place, "task %q: its figure %s has the name of one of %s; rename the task or the head", task.Name, name, first)
-		}
+	names, lower = []string{report.Loss, report.Overall}, map[string]bool{report.Loss: true}
+	taken := map[string]string{} // figure → whose it is
+	for _, name := range []string{report.Loss, report.Overall, report.OverallF1, report.AllRight} {
+		taken[name] = "all tasks"
 	}
-	f1, exact := false, map[int]int{} // heads whose answers are right or wrong, of each task
+	f1, exact := false, map[int]int{} // heads whose predictions are right or wrong, of each task
 	for number, task := range d.e.Tasks {
 		part, err := task.Part.Build(tasks.Site{Name: task.Name, Heads: task.HeadNames(), Split: splitBlanks})
 		if err != nil {
 			d.mistakes.Append(err)
 			continue
 		}
-		if slices.ContainsFunc(task.Heads, Head.learns) {
-			add(task, "eval_"+task.Name+"_loss")
-			lower["eval_"+task.Name+"_loss"] = true
-		}
-		for _, head := range task.Heads {
-			for _, m := range part.Judge(nil, nil) {
-				figure := strings.Join([]string{"eval", task.Name, head.Name, m.Name}, "_")
-				add(task, figure)
-				lower[figure] = m.Lower
-				f1 = f1 || m.Name == "f1"
-			}
+		own, ownLower := taskMetrics(task, part)
+		d.claim(task, own, taken)
+		names = append(names, own...)
+		maps.Copy(lower, ownLower)
+		for _, m := range part.Judge(nil, nil) {
+			f1 = f1 || m.Name == "f1" && len(task.Heads) > 0
 		}
 		if part.Output().Exact() {
 			exact[number] = len(task.Heads)
 		}
 	}
 	if f1 {
-		names = append(names, "eval_overall_f1")
+		names = append(names, report.OverallF1)
 	}
 	if slices.ContainsFunc(d.e.Groups(), func(group []int) bool {
 		n := 0
@@ -79,9 +71,42 @@ func (d *decoding) metrics() (names []string, lower map[string]bool) {
 		}
 		return n > 1
 	}) {
-		names = append(names, "eval_all_right")
+		names = append(names, report.AllRight)
 	}
 	return names, lower
+}
+
+// taskMetrics lists the names of a task's figures, and those that are better when they are lower.
+func taskMetrics(task Task, part tasks.Task) (names []string, lower map[string]bool) {
+	lower = map[string]bool{}
+	if slices.ContainsFunc(task.Heads, Head.learns) {
+		names = append(names, report.TaskLoss(task.Name))
+		lower[report.TaskLoss(task.Name)] = true
+	}
+	for _, head := range task.Heads {
+		for _, m := range part.Judge(nil, nil) {
+			name := report.HeadMetric(task.Name, head.Name, m.Name)
+			names = append(names, name)
+			lower[name] = m.Lower
+		}
+	}
+	return names, lower
+}
+
+// claim refuses the first figure of a task that has the name of another.
+func (d *decoding) claim(task Task, names []string, taken map[string]string) {
+	clash := false
+	for _, name := range names {
+		first, twice := taken[name]
+		switch {
+		case !twice:
+			taken[name] = fmt.Sprintf("task %q", task.Name)
+		case !clash:
+			clash = true
+			d.mistakes.Add(task.Place, "task %q: its figure %s has the name of one of %s; rename the task or the head",
+				task.Name, name, first)
+		}
+	}
 }
 
 // splitBlanks stands in for the tokenizer that a task's site has when it reads data.

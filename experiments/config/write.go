@@ -29,28 +29,20 @@ type writing struct {
 }
 
 func (f *writing) experiment() *plugin.Section {
-	s := mapping()
-	put(s, "project_name", f.e.ProjectName)
-	put(s, "seed", f.e.Seed)
-	s.Put("model", f.model())
-	s.Put("tokenizer", f.tokenizer())
 	tasks := &plugin.Section{Kind: plugin.List}
 	for _, task := range f.e.Tasks {
 		tasks.Items = append(tasks.Items, f.task(task))
 	}
-	s.Put("tasks", tasks)
-	s.Put("training", f.training())
-	return s
+	return plugin.SectionOf(experimentOptions{
+		ProjectName: f.e.ProjectName, Seed: f.e.Seed,
+		Model: f.model(), Tokenizer: f.tokenizer(), Tasks: tasks, Training: f.training(),
+	})
 }
 
-func mapping() *plugin.Section { return &plugin.Section{Kind: plugin.Mapping} }
-
-func put(s *plugin.Section, key string, value any) { s.Put(key, plugin.SectionOf(value)) }
-
-// path writes a path from folder, with slashes.
-func (f *writing) path(s *plugin.Section, key, path string) {
+// path is a path from folder, with slashes; nil for none.
+func (f *writing) path(path string) *plugin.Section {
 	if path == "" {
-		return
+		return nil
 	}
 	from, err := filepath.Abs(f.folder)
 	if err == nil {
@@ -62,89 +54,79 @@ func (f *writing) path(s *plugin.Section, key, path string) {
 	if err != nil && f.err == nil {
 		f.err = err
 	}
-	put(s, key, filepath.ToSlash(path))
+	return plugin.SectionOf(filepath.ToSlash(path))
 }
 
 func (f *writing) model() *plugin.Section {
-	m, s := f.e.Model, mapping()
-	f.path(s, "base_model", m.BaseModel.Name)
-	if m.DropoutSet {
-		put(s, "dropout", m.Dropout)
+	m := f.e.Model
+	o := modelOptions{
+		BaseModel: f.path(m.BaseModel.Name), Dropout: m.Dropout, Freeze: m.Freeze, Fusion: m.Fusion.Section(),
 	}
-	put(s, "freeze", m.Freeze)
 	if m.LoRA.Rank > 0 {
-		put(s, "lora", m.LoRA)
+		o.LoRA = plugin.SectionOf(m.LoRA)
 	}
 	if m.Encoder.Place != (plugin.Place{}) || m.BaseModel.Name == "" {
-		s.Put("encoder", m.Encoder.Section()) // else its sizes are the base model's
+		o.Encoder = m.Encoder.Section() // else its sizes are the base model's
 	}
-	s.Put("fusion", m.Fusion.Section())
+	s := plugin.SectionOf(o)
+	if !m.DropoutSet {
+		s.Remove("dropout")
+	}
 	return s
 }
 
 func (f *writing) tokenizer() *plugin.Section {
-	s := mapping()
-	put(s, "max_length", f.e.Tokenizer.MaxLength)
+	t := f.e.Tokenizer
+	o := tokenizerOptions{MaxLength: t.MaxLength}
 	if f.e.Model.BaseModel.Name == "" {
-		put(s, "type", f.e.Tokenizer.Type)
-		f.path(s, "vectors", f.e.Tokenizer.Vectors.Name)
-		put(s, "train", f.e.Tokenizer.Train)
+		o.Type, o.Vectors, o.Train = t.Type, f.path(t.Vectors.Name), plugin.SectionOf(t.Train)
 	}
-	return s
+	return plugin.SectionOf(o)
 }
 
 func (f *writing) task(task Task) *plugin.Section {
-	s := mapping()
-	put(s, "name", task.Name)
-	s.Entries = append(s.Entries, task.Part.Section().Entries...)
-	s.Put("data", f.data(task.Data))
-	switch {
-	case task.Data.SameAs != "":
-	case task.Cut.Windows:
-		put(s, "long", "windows")
-		put(s, "stride", task.Cut.Stride)
-	default:
-		put(s, "long", "truncate") // some tasks want windows unless told otherwise
-	}
-	if task.Labels != nil {
-		put(s, "labels", task.Labels)
-	}
-	if task.LabelMaps != nil {
-		put(s, "label_maps", task.LabelMaps)
-	}
 	heads := &plugin.Section{Kind: plugin.List}
 	for _, head := range task.Heads {
-		h := mapping()
-		put(h, "name", head.Name)
-		put(h, "weight", head.Weight)
-		if head.NumLabels > 0 && !f.e.JengaNLP { // what is written speaks our keys too, and theirs may be wrong
-			put(h, "num_labels", head.NumLabels)
-		}
-		if head.Labels != nil {
-			put(h, "labels", head.Labels)
-		}
-		h.Entries = append(h.Entries, head.Part.Section().Entries...)
-		heads.Items = append(heads.Items, h)
+		heads.Items = append(heads.Items, f.head(head))
 	}
-	s.Put("heads", heads)
+	o := taskOptions{
+		Name: task.Name, Data: f.data(task.Data),
+		Long: "truncate", Stride: task.Cut.Stride, // truncate is written too: some tasks have windows by default
+		Labels: task.Labels, LabelMaps: task.LabelMaps, Heads: heads,
+	}
+	switch {
+	case task.Data.SameAs != "":
+		o.Long = ""
+	case task.Cut.Windows:
+		o.Long = "windows"
+	}
+	s := plugin.SectionOf(o)
+	if o.Long != "windows" {
+		s.Remove("stride")
+	}
+	s.Entries = slices.Insert(s.Entries, 1, task.Part.Section().Entries...) // behind the name
+	return s
+}
+
+func (f *writing) head(head Head) *plugin.Section {
+	o := headOptions{Name: head.Name, Weight: head.Weight, NumLabels: head.NumLabels, Labels: head.Labels}
+	if f.e.JengaNLP { // what is written has our keys too, and theirs may be wrong
+		o.NumLabels = 0
+	}
+	s := plugin.SectionOf(o)
+	s.Entries = append(s.Entries, head.Part.Section().Entries...)
 	return s
 }
 
 func (f *writing) data(d Data) *plugin.Section {
-	s := mapping()
-	if d.SameAs != "" {
-		put(s, "same_as", d.SameAs)
-	} else {
-		f.path(s, "path", d.Path.Name)
-		f.path(s, "train", d.Train.Name)
-		f.path(s, "dev", d.Dev.Name)
-		f.path(s, "test", d.Test.Name)
-		f.format(s, d)
+	s := plugin.SectionOf(f.files(d))
+	if !d.Format.NoHeader || d.SameAs != "" {
+		s.Remove("header")
 	}
 	fields := d.Format.Fields
 	for _, name := range fieldNames() {
 		if column, named := fields[name]; named {
-			put(s, name, column)
+			s.Put(name, plugin.SectionOf(column))
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
@@ -156,57 +138,44 @@ func (f *writing) data(d Data) *plugin.Section {
 			kind += "s" // label: is the column of the other heads
 		}
 		if s.At(kind) == nil {
-			s.Put(kind, mapping())
+			s.Put(kind, &plugin.Section{Kind: plugin.Mapping})
 		}
-		put(s.At(kind), head, fields[name])
+		s.At(kind).Put(head, plugin.SectionOf(fields[name]))
 	}
 	return s
 }
 
-func (f *writing) format(s *plugin.Section, d Data) {
-	for _, option := range []struct{ key, value string }{
-		{"format", d.Format.Type}, {"delimiter", d.Format.Delimiter}, {"quote", d.Format.Quote}, {"encoding", d.Format.Encoding},
-	} {
-		if option.value != "" {
-			put(s, option.key, option.value)
-		}
+// files are the options of a task's data but for the columns.
+func (f *writing) files(d Data) dataOptions {
+	if d.SameAs != "" {
+		return dataOptions{SameAs: d.SameAs}
 	}
-	if d.Format.NoHeader {
-		put(s, "header", false)
-	}
-	if d.Format.Columns != nil {
-		put(s, "columns", d.Format.Columns)
+	o := dataOptions{
+		Path: f.path(d.Path.Name), Train: f.path(d.Train.Name), Dev: f.path(d.Dev.Name), Test: f.path(d.Test.Name),
+		Format: d.Format.Type, Delimiter: d.Format.Delimiter, Quote: d.Format.Quote, Encoding: d.Format.Encoding,
+		Header: !d.Format.NoHeader, Columns: d.Format.Columns, Limit: d.Limit,
 	}
 	if d.Split != (Split{}) || d.Dev.Name == "" {
-		split := mapping()
-		put(split, "dev", d.Split.Dev)
-		put(split, "test", d.Split.Test)
-		if d.Split != (Split{}) {
-			put(split, "seed", d.Split.Seed)
+		o.Split = plugin.SectionOf(d.Split)
+		if d.Split == (Split{}) {
+			o.Split.Remove("seed")
 		}
-		if d.Split.By != "" {
-			put(split, "by", d.Split.By)
-		}
-		s.Put("split", split)
 	}
-	if d.Limit > 0 {
-		put(s, "limit", d.Limit)
-	}
+	return o
 }
 
 func (f *writing) training() *plugin.Section {
 	t := f.e.Training
-	s := plugin.SectionOf(t)
-	if t.EvalStrategy != "steps" {
-		s.Entries = slices.DeleteFunc(s.Entries, func(e plugin.Entry) bool { return e.Key == "eval_steps" })
+	o := trainingOptions{
+		Training: t, Sampling: t.Sampling.Section(), Weighting: t.Weighting.Section(),
+		OutputDir: f.path(t.OutputDir), CacheFile: f.path(t.CacheFolder),
 	}
-	s.Put("sampling", t.Sampling.Section())
-	s.Put("weighting", t.Weighting.Section())
-	f.path(s, "output_dir", t.OutputDir)
-	if t.CacheFolder != "" {
-		f.path(s, "cache_file", t.CacheFolder)
-	} else {
-		put(s, "cache_file", !t.NoCacheFile)
+	if t.CacheFolder == "" {
+		o.CacheFile = plugin.SectionOf(!t.NoCacheFile)
+	}
+	s := plugin.SectionOf(o)
+	if t.EvalStrategy != "steps" {
+		s.Remove("eval_steps")
 	}
 	return s
 }

@@ -1,7 +1,6 @@
 package dataset
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -64,7 +63,7 @@ func (r *reader) divide(task config.Task, all []*corpus.Example, asked []string)
 			if d.Split.By != "" {
 				parts[config.Train], parts[split] = corpus.SplitGroups(parts[config.Train], n, d.Split.Seed)
 				if len(parts[split]) == 0 {
-					r.mistakes.Add(cmp.Or(d.SplitPlace, trainingFile(d).Place), "task %q: data: split: by: %s leaves none of the %d examples of %s for %s: it has one value alone; name another field",
+					r.mistakes.Add(r.e.Place("tasks."+task.Name+".data.split"), "task %q: data: split: by: %s leaves none of the %d examples of %s for %s: it has one value alone; name another field",
 						task.Name, d.Split.By, len(parts[config.Train]), trainingFile(d).Name, split)
 				}
 			} else {
@@ -82,7 +81,7 @@ func (r *reader) divide(task config.Task, all []*corpus.Example, asked []string)
 		take(config.Dev, d.Split.Dev)
 	}
 	if len(parts[config.Train]) == 0 && len(all) > 0 { // else why is said
-		r.mistakes.Add(cmp.Or(d.SplitPlace, trainingFile(d).Place), "task %q: data: split: {dev: %v, test: %v} of the %d examples of %s leaves none to train on; take fewer",
+		r.mistakes.Add(r.e.Place("tasks."+task.Name+".data.split"), "task %q: data: split: {dev: %v, test: %v} of the %d examples of %s leaves none to train on; take fewer",
 			task.Name, d.Split.Dev, d.Split.Test, len(all), trainingFile(d).Name)
 	}
 	if d.Limit > 0 && d.Limit < len(parts[config.Train]) {

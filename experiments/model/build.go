@@ -26,8 +26,8 @@ func (b *builder) placed(err error) error {
 	case !errors.As(err, &mistake):
 		return err
 	case errors.As(err, &bounded):
-		return &plugin.Mistake{Place: e.Tokenizer.LengthPlace, Err: fmt.Errorf("tokenizer: max_length: %w; want at most %d", mistake.Err, bounded.MaxTokens())}
-	case mistake.Place == (plugin.Place{}) && b.mode == Fresh:
+		return &plugin.Mistake{Place: e.Place("tokenizer.max_length"), Err: fmt.Errorf("tokenizer: max_length: %w; want at most %d", mistake.Err, bounded.MaxTokens())}
+	case mistake.Place == (plugin.Place{}) && b.mode == fresh:
 		return &plugin.Mistake{Place: e.Model.BaseModel.Place, Err: mistake.Err}
 	}
 	return err
@@ -63,7 +63,7 @@ func (b *builder) task(texts *dataset.Group, task config.Task, kind tasks.Task) 
 			Training: b.trainingOf(task, head, kind.Output(), set),
 			Mask:     -1,
 			Lenses:   b.lenses(texts),
-			Params:   m.Params.In("heads").In(task.Name).In(head.Name),
+			Params:   multitask.HeadParams(m.Params, task.Name, head.Name),
 		}
 		if id, ok := b.Data.Tokenizer.Mask(); ok {
 			site.Mask = id
@@ -90,8 +90,7 @@ func (b *builder) lenses(texts *dataset.Group) []heads.Lenses {
 	var all []heads.Lenses
 	for _, of := range b.Data.Heads(texts) {
 		if lensed, ok := of.Head.Part.Options.(heads.Lensed); ok {
-			name := b.Model.Params.In("heads").In(of.Task.Name).In(of.Head.Name).In("focus").Path()
-			all = append(all, heads.Lenses{Name: name, Count: lensed.Lenses()})
+			all = append(all, lensed.Lenses(multitask.HeadParams(b.Model.Params, of.Task.Name, of.Head.Name)))
 		}
 	}
 	return all

@@ -14,47 +14,48 @@ import (
 	"github.com/jenga-nlp/jenga/plugin"
 )
 
-// Mode is what a model is made for.
-type Mode int
+// mode is what a model is made for.
+type mode int
 
 const (
-	Fresh     Mode = iota // to be trained; its encoder starts from the base model, or from nothing
-	Inference             // to predict, of a trained run; nothing of it learns
+	fresh     mode = iota // to be trained; its encoder starts from the base model, or from nothing
+	inference             // to predict, of a trained run; nothing of it learns
 )
 
 // Assembled is a model and the dataset that it was made for.
 type Assembled struct {
-	Data    *dataset.Dataset
-	Model   *multitask.Model
-	Encoder string   // what the encoder was read from; "" from nothing
-	Remarks []string // of the data and the model
+	Data        *dataset.Dataset
+	Model       *multitask.Model
+	EncoderPath string   // what the encoder was read from; "" from nothing
+	Remarks     []string // of the data and the model
 }
 
 // New assembles the model that an experiment trains on its data.
 func New(data *dataset.Dataset) (*Assembled, error) {
-	return assemble(data, Fresh, data.Experiment.Model.Encoder, data.Experiment.Model.BaseModel.Name)
+	return assemble(data, fresh, data.Experiment.Model.Encoder, data.Experiment.Model.BaseModel.Name)
 }
 
 // Open assembles the model of a trained run to predict with, with an encoder that is read from path. The weights of its
 // fusion and heads are still to be read.
-func Open(data *dataset.Dataset, encoder EncoderChoice, path string) (*Assembled, error) {
-	return assemble(data, Inference, encoder, path)
+func Open(data *dataset.Dataset, encoder encoderChoice, path string) (*Assembled, error) {
+	return assemble(data, inference, encoder, path)
 }
 
-// EncoderChoice is an encoder that an experiment file names.
-type EncoderChoice = plugin.Choice[encoders.Site, encoders.Encoder]
+// encoderChoice is the encoder that an experiment names.
+type encoderChoice = plugin.Choice[encoders.Site, encoders.Encoder]
 
 // builder assembles a model.
 type builder struct {
 	*Assembled
-	mode     Mode
+	mode     mode
 	mistakes plugin.Mistakes
 }
 
-func assemble(data *dataset.Dataset, mode Mode, choice EncoderChoice, path string) (*Assembled, error) {
+func assemble(data *dataset.Dataset, mode mode, choice encoderChoice, path string) (*Assembled, error) {
 	e := data.Experiment
 	m := &multitask.Model{Params: nn.NewParams(e.Seed)}
-	b := &builder{Assembled: &Assembled{Data: data, Model: m, Encoder: path, Remarks: slices.Clone(data.Remarks)}, mode: mode}
+	built := &Assembled{Data: data, Model: m, EncoderPath: path, Remarks: slices.Clone(data.Remarks)}
+	b := &builder{Assembled: built, mode: mode}
 
 	// encoder
 	if err := b.encoder(choice); err != nil {
@@ -62,7 +63,7 @@ func assemble(data *dataset.Dataset, mode Mode, choice EncoderChoice, path strin
 	}
 
 	// fusion
-	site := fusion.Site{Width: m.Encoder.Width(), Params: m.Params.In("fusion")}
+	site := fusion.Site{Width: m.Encoder.Width(), Params: multitask.FusionParams(m.Params)}
 	for number, task := range e.Tasks {
 		site.Tasks = append(site.Tasks, task.Name)
 		if data.Tasks[number].Output().PerWord {
@@ -90,25 +91,25 @@ func assemble(data *dataset.Dataset, mode Mode, choice EncoderChoice, path strin
 	if err := b.mistakes.Err(); err != nil {
 		return nil, err
 	}
-	return b.Assembled, nil
+	return built, nil
 }
 
 // encoder makes the encoder.
-func (b *builder) encoder(choice EncoderChoice) error {
+func (b *builder) encoder(choice encoderChoice) error {
 	e := b.Data.Experiment
 	freeze, lora := e.Model.Freeze, e.Model.LoRA
-	if b.mode == Inference { // changes are part of the weights that were saved
+	if b.mode == inference { // changes are part of the weights that were saved
 		freeze, lora = "all", encoders.LoRA{}
 	}
 	encoder, err := choice.Build(encoders.Site{
-		Model:      b.Encoder,
+		Model:      b.EncoderPath,
 		Vocabulary: b.Data.Tokenizer.Size(),
 		MaxLength:  e.Tokenizer.MaxLength,
 		Dropout:    e.Model.Dropout,
-		DropoutSet: e.Model.DropoutSet || b.Encoder == "",
+		DropoutSet: e.Model.DropoutSet || b.EncoderPath == "",
 		Freeze:     freeze,
 		LoRA:       lora,
-		Params:     b.Model.Params.In("encoder"),
+		Params:     multitask.EncoderParams(b.Model.Params),
 	})
 	if err != nil {
 		return b.placed(err)
@@ -119,11 +120,11 @@ func (b *builder) encoder(choice EncoderChoice) error {
 		}
 	}
 	b.Model.Encoder = encoder
-	if err := checkSaves(b.Model, b.Encoder); err != nil {
+	if err := checkSaves(b.Model, b.EncoderPath); err != nil {
 		b.mistakes.Add(choice.Place, "encoder %q %w", choice.Type, err)
 	}
 	b.remark(choice.Place, encoder)
-	if b.mode == Fresh {
+	if b.mode == fresh {
 		b.remarkIdle()
 	}
 	return nil
@@ -131,7 +132,7 @@ func (b *builder) encoder(choice EncoderChoice) error {
 
 // remark passes on what a part has to say, where it is to be trained.
 func (b *builder) remark(at plugin.Place, part any) {
-	if remarker, ok := part.(plugin.Remarker); ok && b.mode == Fresh {
+	if remarker, ok := part.(plugin.Remarker); ok && b.mode == fresh {
 		for _, remark := range remarker.Remarks() {
 			b.Remarks = append(b.Remarks, fmt.Sprintf("%s: %s", at, remark))
 		}
@@ -143,15 +144,19 @@ func (b *builder) setVectors(encoder encoders.Encoder) error {
 	place := b.Data.Experiment.Tokenizer.Vectors.Place
 	embedded, ok := encoder.(encoders.Embedded)
 	if !ok {
-		return &plugin.Mistake{Place: place, Err: errors.New("tokenizer: vectors: the encoder has no word embeddings to begin with them")}
+		err := errors.New("tokenizer: vectors: the encoder has no word embeddings to begin with them")
+		return &plugin.Mistake{Place: place, Err: err}
 	}
 	w := embedded.Embeddings()
 	if w.Shape[1] != b.Data.Vectors.Width {
-		return &plugin.Mistake{Place: place, Err: fmt.Errorf("tokenizer: vectors: they have %d numbers, the encoder's embeddings %d; both must be alike", b.Data.Vectors.Width, w.Shape[1])}
+		return &plugin.Mistake{Place: place, Err: fmt.Errorf(
+			"tokenizer: vectors: they have %d numbers, the encoder's embeddings %d; both must be alike",
+			b.Data.Vectors.Width, w.Shape[1])}
 	}
 	for id := range b.Data.Tokenizer.Size() {
 		copy(w.Data[id*w.Shape[1]:(id+1)*w.Shape[1]], b.Data.Vectors.Of(b.Data.Tokenizer.Token(int32(id))))
 	}
-	b.Remarks = append(b.Remarks, fmt.Sprintf("%s: %d of the vocabulary's %d tokens have vectors", place, len(b.Data.Vectors.Words), b.Data.Tokenizer.Size()))
+	b.Remarks = append(b.Remarks, fmt.Sprintf("%s: %d of the vocabulary's %d tokens have vectors",
+		place, len(b.Data.Vectors.Words), b.Data.Tokenizer.Size()))
 	return nil
 }

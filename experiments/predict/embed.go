@@ -10,6 +10,7 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/dataset"
 	"github.com/jenga-nlp/jenga/experiments/run"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
+	"github.com/jenga-nlp/jenga/multitask"
 	"github.com/jenga-nlp/jenga/nn"
 )
 
@@ -58,7 +59,8 @@ type Embedder struct {
 
 // OpenEmbedder opens the encoder of a model or run. Texts are cut at maxLength tokens, for 0 at what the encoder takes.
 func OpenEmbedder(name string, maxLength int) (*Embedder, error) {
-	encoder, tokenizer, err := OpenEncoder(name, encoders.Site{MaxLength: maxLength, Freeze: "all", Params: nn.NewParams(0).In("encoder")})
+	encoder, tokenizer, err := OpenEncoder(name,
+		encoders.Site{MaxLength: maxLength, Freeze: "all", Params: multitask.EncoderParams(nn.NewParams(0))})
 	if err != nil {
 		return nil, err
 	}

@@ -14,9 +14,9 @@ type Done struct {
 	Folder  string
 }
 
-// StepLine, EvalLine, RemarkLine and DoneLine are how events are written in metrics.jsonl and by `train --json`.
+// stepLine, EvalLine, remarkLine and doneLine are how events are written in metrics.jsonl and by `train --json`.
 type (
-	StepLine struct {
+	stepLine struct {
 		Event        string              `json:"event"`
 		Step         int                 `json:"step"`
 		Epoch        float64             `json:"epoch"`
@@ -36,17 +36,17 @@ type (
 		// Fusion has figures of the fusion by task: of a mix, each layer's share.
 		Fusion map[string][]float32 `json:"fusion,omitempty"`
 	}
-	RemarkLine struct {
+	remarkLine struct {
 		Event  string `json:"event"`
 		Remark string `json:"remark"`
 	}
-	DoneLine struct {
+	doneLine struct {
 		Event   string    `json:"event"`
-		Best    *BestLine `json:"best"` // nil where nothing was evaluated
+		Best    *bestLine `json:"best"` // nil where nothing was evaluated
 		Seconds float64   `json:"seconds"`
 		Folder  string    `json:"folder"`
 	}
-	BestLine struct {
+	bestLine struct {
 		Step   int                 `json:"step"`
 		Epoch  float64             `json:"epoch"`
 		Metric string              `json:"metric"`
@@ -72,11 +72,14 @@ type (
 // dev is the split that training evaluates on.
 const dev = "dev"
 
-// Line returns what is written of an event: a StepLine, an EvalLine, a RemarkLine or a DoneLine.
+// Line returns what is written of an event: a stepLine, an EvalLine, a remarkLine or a doneLine.
 func Line(event any) any {
 	switch v := event.(type) {
 	case multitask.Step:
-		line := StepLine{Event: "step", Step: v.Number, Epoch: v.Epoch, Loss: v.Loss, Tasks: map[string]TaskLine{}, Rate: v.Rate, GradientNorm: v.GradientNorm, TokensPerSec: v.TokensPerSecond()}
+		line := stepLine{
+			Event: "step", Step: v.Number, Epoch: v.Epoch, Loss: v.Loss, Tasks: map[string]TaskLine{},
+			Rate: v.Rate, GradientNorm: v.GradientNorm, TokensPerSec: v.TokensPerSecond(),
+		}
 		for _, l := range v.Losses {
 			if line.Tasks[l.Task].Heads == nil {
 				line.Tasks[l.Task] = TaskLine{Heads: map[string]HeadLine{}}
@@ -89,12 +92,15 @@ func Line(event any) any {
 		line.Event, line.Step, line.Epoch, line.Fusion = "eval", v.Step, v.Epoch, v.Fusion
 		return line
 	case multitask.Remark:
-		return RemarkLine{Event: "remark", Remark: v.Text}
+		return remarkLine{Event: "remark", Remark: v.Text}
 	case Done:
-		line := DoneLine{Event: "done", Seconds: v.Seconds, Folder: v.Folder}
+		line := doneLine{Event: "done", Seconds: v.Seconds, Folder: v.Folder}
 		if v.Best.Groups != nil {
 			best := Scores(dev, v.Best.Groups)
-			line.Best = &BestLine{Step: v.Best.Step, Epoch: v.Best.Epoch, Metric: v.Metric, Value: v.Value, Tasks: best.Tasks, Groups: best.Groups}
+			line.Best = &bestLine{
+				Step: v.Best.Step, Epoch: v.Best.Epoch, Metric: v.Metric, Value: v.Value,
+				Tasks: best.Tasks, Groups: best.Groups,
+			}
 		}
 		return line
 	}

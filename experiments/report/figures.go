@@ -26,6 +26,22 @@ func (s Selection) Value(groups []multitask.GroupScore) (float64, error) {
 // Better tells whether figure a is better than b.
 func (s Selection) Better(a, b float64) bool { return s.Higher && a > b || !s.Higher && a < b }
 
+// Names of the figures of all tasks.
+const (
+	Loss      = "eval_loss"
+	Overall   = "eval_overall"
+	OverallF1 = "eval_overall_f1"
+	AllRight  = "eval_all_right"
+)
+
+// TaskLoss names the figure of a task's loss.
+func TaskLoss(task string) string { return "eval_" + task + "_loss" }
+
+// HeadMetric names the figure of a head's metric.
+func HeadMetric(task, head, metric string) string {
+	return strings.Join([]string{"eval", task, head, metric}, "_")
+}
+
 // Figures names all figures of an evaluation as metric_for_best_model does:
 //
 //	eval_loss              the mean of the tasks' losses
@@ -52,19 +68,19 @@ func Figures(groups []multitask.GroupScore) map[string]float64 {
 					if m.Name == "f1" {
 						f1s.add(m.Value)
 					}
-					figures[strings.Join([]string{"eval", task.Task, head.Head, m.Name}, "_")] = m.Value
+					figures[HeadMetric(task.Task, head.Head, m.Name)] = m.Value
 				}
 			}
 			if loss, ok := taskLoss(task); ok {
 				losses.add(loss)
-				figures["eval_"+task.Task+"_loss"] = loss
+				figures[TaskLoss(task.Task)] = loss
 			}
 		}
 	}
-	losses.into(figures, "eval_loss")
-	mains.into(figures, "eval_overall")
-	f1s.into(figures, "eval_overall_f1")
-	rights.into(figures, "eval_all_right")
+	losses.into(figures, Loss)
+	mains.into(figures, Overall)
+	f1s.into(figures, OverallF1)
+	rights.into(figures, AllRight)
 	return figures
 }
 

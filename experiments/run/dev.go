@@ -29,16 +29,16 @@ func (r *Run) checkDev(mistakes *plugin.Mistakes) {
 		}
 	}
 
-	t, file := r.experiment().Training, plugin.Place{File: r.experiment().Path}
+	e, t := r.experiment(), r.experiment().Training
 	figures := report.Figures(groups)
 	_, chosen := figures[t.MetricForBestModel]
 	switch r.judged = len(figures) > 0; {
 	case !r.judged && t.EarlyStoppingPatience > 0:
-		mistakes.Add(file, "training: early_stopping_patience: no dev example is labelled, so no model is better than another")
+		mistakes.Add(e.Place("training.early_stopping_patience"), "training: early_stopping_patience: no dev example is labelled, so no model is better than another")
 	case !r.judged:
 		r.Remarks = append(r.Remarks, "no dev example is labelled: nothing is judged, and best/ is the last model")
 	case !chosen:
-		mistakes.Add(file, "training: metric_for_best_model: %s", plugin.Unknown("metric with labels in dev", t.MetricForBestModel, slices.Sorted(maps.Keys(figures))))
+		mistakes.Add(e.Place("training.metric_for_best_model"), "training: metric_for_best_model: %s", plugin.Unknown("metric with labels in dev", t.MetricForBestModel, slices.Sorted(maps.Keys(figures))))
 	default:
 		r.Remarks = append(r.Remarks, unjudged...)
 	}

@@ -35,7 +35,7 @@ func TestABatchThatDoesNotFitIsAnErrorWithTheSum(t *testing.T) {
 		batch:   multitask.Size{Texts: 8, Tokens: 76},
 		weights: 100 * mib, gradients: 80 * mib, optimizer: 160 * mib, activations: 50 * mib, recomputed: 50 * mib, evaluation: 10 * mib,
 	}
-	if err := run.machine.fits(n, run.experiment().Training.BatchPlace); err != nil {
+	if err := run.machine.fits(n, run.experiment().Place("training.batch_size")); err != nil {
 		t.Errorf("fits = %v; the weights are there already, and 300 MiB are as many as the rest takes", err)
 	}
 	for _, test := range []struct {
@@ -58,7 +58,7 @@ func TestABatchThatDoesNotFitIsAnErrorWithTheSum(t *testing.T) {
 		changed := n
 		test.change(&changed)
 		want := run.Data.Experiment.Path + ":13:47: a batch of 8 texts with 76 tokens " + test.want
-		if err := run.machine.fits(changed, run.experiment().Training.BatchPlace); err == nil || err.Error() != want {
+		if err := run.machine.fits(changed, run.experiment().Place("training.batch_size")); err == nil || err.Error() != want {
 			t.Errorf("%s: fits =\n%v\nwant\n%s", test.name, err, want)
 		}
 	}
@@ -67,7 +67,7 @@ func TestABatchThatDoesNotFitIsAnErrorWithTheSum(t *testing.T) {
 func TestAModelThatDoesNotFitIsAnErrorWhereItsEncoderDoesNotTell(t *testing.T) {
 	run := prepared(t, sample.Small(t, ""), 320<<10)
 	const mib = 1 << 20
-	err := run.machine.fits(need{weights: 100 * mib, gradients: 100 * mib, optimizer: 201 * mib}, run.experiment().Training.BatchPlace)
+	err := run.machine.fits(need{weights: 100 * mib, gradients: 100 * mib, optimizer: 201 * mib}, run.experiment().Place("training.batch_size"))
 	want := run.Data.Experiment.Path + ":13:47: the model needs 401 MiB (weights 100 MiB, gradients 100 MiB, optimizer 201 MiB), the machine has 400 MiB; " +
 		"model.freeze leaves layers as they are, without gradients; or take a smaller model"
 	if err == nil || err.Error() != want {

@@ -87,8 +87,8 @@ func TestWhatDevIsNotLabelledForIsNotJudged(t *testing.T) {
 	for _, test := range []struct{ name, dev, training, want string }{
 		{"one head, remarked on", half, "{}", `task "kinds": dev has no label for head "kinds", which is not judged`},
 		{"no head, remarked on", none, "{}", "no dev example is labelled: nothing is judged, and best/ is the last model"},
-		{"a metric that evaluations will not have", half, "{metric_for_best_model: eval_kinds_kinds_f1}", `exp.yaml: training: metric_for_best_model: no metric with labels in dev "eval_kinds_kinds_f1"`},
-		{"patience without a judgement", none, "{early_stopping_patience: 2}", "exp.yaml: training: early_stopping_patience: no dev example is labelled"},
+		{"a metric that evaluations will not have", half, "{metric_for_best_model: eval_kinds_kinds_f1}", `exp.yaml:7:35: training: metric_for_best_model: no metric with labels in dev "eval_kinds_kinds_f1"`},
+		{"patience without a judgement", none, "{early_stopping_patience: 2}", "exp.yaml:7:37: training: early_stopping_patience: no dev example is labelled"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			run, err := prepare(t, tasks+"training: "+test.training+"\n", map[string]string{"a.jsonl": train, "b.jsonl": test.dev})

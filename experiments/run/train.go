@@ -6,12 +6,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
-	"syscall"
 	"time"
 
 	"github.com/jenga-nlp/jenga/experiments/config"
@@ -20,82 +16,13 @@ import (
 	"github.com/jenga-nlp/jenga/multitask"
 )
 
-// Folder is where the run of an experiment goes: out if it is given, else the file's own output_dir, else
-// runs/PROJECT_NAME.
-func Folder(e *config.Experiment, out string) string {
-	switch {
-	case out != "":
-		return out
-	case e.Training.OutputDir != "":
-		return e.Training.OutputDir
-	}
-	return filepath.Join("runs", e.ProjectName)
-}
-
-// Claim makes sure that folder can take the run of an experiment: one that holds a run is refused without force, and one
-// that holds other things, or of whose run the experiment's model is made, always.
-func Claim(e *config.Experiment, folder string, force bool) error {
-	entries, err := os.ReadDir(folder)
-	switch {
-	case errors.Is(err, fs.ErrNotExist), err == nil && len(entries) == 0:
-		return nil
-	case errors.Is(err, syscall.ENOTDIR):
-		return fmt.Errorf("run folder: %s is a file; name a folder by --out", folder)
-	case err != nil:
-		return fmt.Errorf("run folder: %w", err)
-	case !runfolder.IsRun(folder):
-		return fmt.Errorf("%s holds files, but no run: name another folder by --out", folder)
-	case !force:
-		return fmt.Errorf("%s holds a run: name another folder by --out, or replace it by --force", folder)
-	}
-	return checkBase(folder, e.Model.BaseModel.Name)
-}
-
-// trained are what a run leaves in its folder besides its experiment file.
-var trained = []string{
-	runfolder.ExperimentFile + runfolder.NewSuffix, runfolder.TasksDir, runfolder.BestDir, runfolder.BestDir + runfolder.NewSuffix, runfolder.BestDir + runfolder.OldSuffix, runfolder.LastDir, runfolder.LastDir + runfolder.NewSuffix, runfolder.LastDir + runfolder.OldSuffix, runfolder.MetricsFile,
-}
-
-// checkBase refuses a base model that is part of the run in folder, and would go with it.
-func checkBase(folder, base string) error {
-	if base == "" {
-		return nil
-	}
-	model, err := runfolder.RealPath(base)
-	if err != nil {
-		return err
-	}
-	for _, name := range trained {
-		part, err := runfolder.RealPath(filepath.Join(folder, name))
-		if err != nil {
-			continue // it is not there
-		}
-		if within, err := filepath.Rel(part, model); err == nil && filepath.IsLocal(within) {
-			return fmt.Errorf("%s holds a run that the base model is part of, %s: name another folder by --out, or copy the model out of it", folder, base)
-		}
-	}
-	return nil
-}
-
-// clearFolder takes away what a run left in folder, and nothing else. The experiment file, which says that there is a run,
-// goes last.
-func clearFolder(folder string) error {
-	if err := clearStates(folder); err != nil {
-		return err
-	}
-	for _, name := range append(slices.Clone(trained), runfolder.ExperimentFile) {
-		if err := os.RemoveAll(filepath.Join(folder, name)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // Train trains the run and leaves it in folder, where an earlier run is replaced, if the machine has the memory. It
 // reports each multitask.Step, multitask.Evaluation and multitask.Remark to observe.
 func (r *Run) Train(ctx context.Context, folder string, observe func(event any) error) (report.Done, error) {
 	start := time.Now()
-	if err := checkBase(folder, r.built.Encoder); err != nil {
+
+	// what training takes
+	if err := checkBase(folder, r.built.EncoderPath); err != nil {
 		return report.Done{}, err
 	}
 	plan, err := r.plan(folder)
@@ -110,27 +37,22 @@ func (r *Run) Train(ctx context.Context, folder string, observe func(event any) 
 	if err != nil {
 		return report.Done{}, err
 	}
-	if err := r.machine.fits(need, r.experiment().Training.BatchPlace); err != nil {
+	if err := r.machine.fits(need, r.experiment().Place("training.batch_size")); err != nil {
 		return report.Done{}, err
 	}
 	defer r.machine.limitMemory()()
 
-	if err := os.MkdirAll(folder, 0o755); err != nil {
-		return report.Done{}, err
-	}
-	if err := clearFolder(folder); err != nil {
-		return report.Done{}, err
-	}
-	metrics, err := os.Create(filepath.Join(folder, runfolder.MetricsFile))
+	// run folder
+	metrics, err := r.start(folder)
 	if err != nil {
 		return report.Done{}, err
 	}
-	if err := r.writeExperiment(folder); err != nil {
-		return report.Done{}, errors.Join(err, metrics.Close(), clearFolder(folder)) // what is left would be no run, nor empty
-	}
 	defer metrics.Close()
 
-	keep := keeper{run: r, folder: folder, selection: selectionOf(r.experiment().Training), taskBest: map[string]float64{}}
+	// training
+	c := checkpointer{
+		run: r, folder: folder, selection: selectionOf(r.experiment().Training), taskBest: map[string]float64{},
+	}
 	lines := json.NewEncoder(metrics)
 	err = multitask.Train(ctx, r.Model, data, plan, func(event any) error {
 		if r.logs(event) {
@@ -142,24 +64,40 @@ func (r *Run) Train(ctx context.Context, folder string, observe func(event any) 
 			return err
 		}
 		if evaluation, ok := event.(multitask.Evaluation); ok {
-			return keep.evaluated(evaluation)
+			return c.evaluated(evaluation)
 		}
 		return nil
 	})
 	if err != nil {
 		return report.Done{}, err
 	}
-
-	if !keep.any {
-		if err := keep.without(); err != nil {
-			return report.Done{}, err
-		}
+	if err := c.finish(); err != nil {
+		return report.Done{}, err
 	}
-	done := report.Done{Best: keep.best, Metric: keep.selection.Metric, Value: keep.value, Seconds: time.Since(start).Seconds(), Folder: folder}
+
+	done := c.done()
+	done.Seconds = time.Since(start).Seconds()
 	if err := lines.Encode(report.Line(done)); err != nil {
 		return report.Done{}, err
 	}
 	return done, metrics.Close()
+}
+
+// start makes the run folder, in the place of an earlier run, and opens its metrics.
+func (r *Run) start(folder string) (metrics *os.File, err error) {
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return nil, err
+	}
+	if err := clearFolder(folder); err != nil {
+		return nil, err
+	}
+	if metrics, err = os.Create(filepath.Join(folder, runfolder.MetricsFile)); err != nil {
+		return nil, err
+	}
+	if err := r.writeExperiment(folder); err != nil {
+		return nil, errors.Join(err, metrics.Close(), clearFolder(folder)) // what is left would be no run, nor empty
+	}
+	return metrics, nil
 }
 
 // logs tells whether an event gets a line in metrics.jsonl: steps do each logging_steps.
@@ -193,7 +131,8 @@ func (r *Run) plan(folder string) (multitask.Plan, error) {
 	}
 	plan := multitask.Plan{
 		Seed: r.experiment().Seed, Epochs: t.NumEpochs,
-		BatchSize: t.BatchSize, BatchTokens: t.BatchTokens, Accumulate: t.GradientAccumulationSteps, Recompute: t.Recompute, BFloat16: t.Precision == config.BF16,
+		BatchSize: t.BatchSize, BatchTokens: t.BatchTokens, Accumulate: t.GradientAccumulationSteps,
+		Recompute: t.Recompute, BFloat16: t.Precision == config.BF16,
 		Rate: t.LearningRate, WeightDecay: t.WeightDecay, ClipNorm: t.MaxGradNorm,
 		WarmupRatio: t.WarmupRatio, WarmupSteps: t.WarmupSteps,
 		Sampler: sampler, Weighting: weighting,
@@ -207,70 +146,4 @@ func (r *Run) plan(folder string) (multitask.Plan, error) {
 		plan.EvaluateEvery = t.EvalSteps
 	}
 	return plan, nil
-}
-
-// selectionOf is what the best model is chosen by.
-func selectionOf(t config.Training) report.Selection {
-	if t.MetricForBestModel == "" {
-		return report.Selection{Metric: "eval_overall", Higher: true}
-	}
-	return report.Selection{Metric: t.MetricForBestModel, Higher: t.GreaterIsBetter}
-}
-
-// keeper keeps checkpoints of a run: the last, the best, and the best of each task.
-type keeper struct {
-	run       *Run
-	folder    string
-	selection report.Selection
-
-	any      bool // whether there has been an evaluation
-	best     multitask.Evaluation
-	value    float64 // of the best
-	worse    int     // evaluations since
-	taskBest map[string]float64
-}
-
-// evaluated saves the model as the last, and as the best of what it is the best of. It ends training when the best
-// has not been bettered for the experiment's patience.
-func (k *keeper) evaluated(e multitask.Evaluation) error {
-	value, err := k.selection.Value(e.Groups)
-	if err != nil {
-		return err
-	}
-	if err := k.run.save(filepath.Join(k.folder, runfolder.LastDir)); err != nil {
-		return err
-	}
-	if !k.any || k.selection.Better(value, k.value) {
-		k.best, k.value, k.worse = e, value, 0
-		if err := runfolder.Link(filepath.Join(k.folder, runfolder.LastDir), filepath.Join(k.folder, runfolder.BestDir)); err != nil {
-			return err
-		}
-	} else {
-		k.worse++
-	}
-	for _, g := range e.Groups {
-		for _, task := range g.Tasks {
-			figure, judged := report.TaskFigure(task)
-			if best, have := k.taskBest[task.Task]; !judged || have && figure <= best {
-				continue
-			}
-			k.taskBest[task.Task] = figure
-			if err := runfolder.Link(filepath.Join(k.folder, runfolder.LastDir), filepath.Join(k.folder, runfolder.TasksDir, task.Task)); err != nil {
-				return err
-			}
-		}
-	}
-	k.any = true
-	if patience := k.run.experiment().Training.EarlyStoppingPatience; patience > 0 && k.worse >= patience {
-		return multitask.ErrStop
-	}
-	return nil
-}
-
-// without saves a model that was never evaluated: the last is the best.
-func (k *keeper) without() error {
-	if err := k.run.save(filepath.Join(k.folder, runfolder.LastDir)); err != nil {
-		return err
-	}
-	return runfolder.Link(filepath.Join(k.folder, runfolder.LastDir), filepath.Join(k.folder, runfolder.BestDir))
 }

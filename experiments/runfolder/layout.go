@@ -17,7 +17,8 @@ const (
 	TasksDir       = "tasks"
 )
 
-// IsRun tells whether a folder holds a run: its experiment file, which may be anyone's, and metrics or a model beside it.
+// IsRun tells whether a folder holds a run: its experiment file, which may be anyone's, and metrics or a model beside
+// it.
 func IsRun(folder string) bool {
 	there := func(parts ...string) bool { return Exists(filepath.Join(append([]string{folder}, parts...)...)) }
 	return there(ExperimentFile) && (there(MetricsFile) ||
@@ -32,8 +33,8 @@ const (
 	EncoderDir  = "encoder"
 )
 
-// Relative returns the path to a file or folder from a folder, with slashes; an absolute one where there is no other. Links
-// are followed, so that it is the same by whatever name the folder is called.
+// Relative returns the path to a file or folder from a folder, with slashes; an absolute one where there is no other.
+// Links are followed, so that it is the same by whatever name the folder is called.
 func Relative(from, to string) (string, error) {
 	from, err := RealPath(from)
 	if err != nil {
@@ -64,8 +65,8 @@ const (
 	OldSuffix = ".old"
 )
 
-// Whole is the folder, or what it replaces where a kill came between the two renames of Replace.
-func Whole(folder string) string {
+// whole is the folder, or what it replaces where a kill came between the two renames of Replace.
+func whole(folder string) string {
 	if _, err := os.Stat(folder); err != nil {
 		if _, err := os.Stat(folder + OldSuffix); err == nil {
 			return folder + OldSuffix
@@ -76,11 +77,11 @@ func Whole(folder string) string {
 
 // Find finds the experiment file and the model of a run folder or of one of its checkpoints.
 func Find(folder string) (file, model string, err error) {
-	if whole := Whole(folder); Exists(filepath.Join(whole, ModelFile)) {
+	if model := whole(folder); Exists(filepath.Join(model, ModelFile)) {
 		// RUN/best, RUN/last or RUN/tasks/NAME
 		for _, up := range []string{"..", filepath.Join("..", "..")} {
 			if file = filepath.Join(folder, up, ExperimentFile); Exists(file) {
-				return file, whole, nil
+				return file, model, nil
 			}
 		}
 		return "", "", fmt.Errorf("%s: a model, but no %s above it; want it in the run folder that jenga train has written", folder, ExperimentFile)
@@ -90,7 +91,7 @@ func Find(folder string) (file, model string, err error) {
 	}
 	if file = filepath.Join(folder, ExperimentFile); Exists(file) {
 		for _, name := range []string{BestDir, LastDir} {
-			if model := Whole(filepath.Join(folder, name)); Exists(model) {
+			if model := whole(filepath.Join(folder, name)); Exists(model) {
 				return file, model, nil
 			}
 		}

@@ -66,7 +66,7 @@ func NewNetwork(size Size, tokenizer corpus.Tokenizer) (*Network, error) {
 		n.tokenizer, n.vocabulary = tokenizer, max(vocabulary, tokenizer.Size())
 	}
 	params := nn.NewParams(seed)
-	encoder, err := size.encoder(encoders.Site{Vocabulary: n.vocabulary, Params: params.In("encoder")})
+	encoder, err := size.encoder(encoders.Site{Vocabulary: n.vocabulary, Params: multitask.EncoderParams(params)})
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +84,7 @@ func (s Size) encoder(site encoders.Site) (encoders.Encoder, error) {
 // OpenNetwork opens the encoder of a model or run. It cuts texts with its own tokenizer where the given one is nil.
 func OpenNetwork(name string, tokenizer corpus.Tokenizer) (*Network, error) {
 	params := nn.NewParams(seed)
-	encoder, own, err := predict.OpenEncoder(name, encoders.Site{Params: params.In("encoder")})
+	encoder, own, err := predict.OpenEncoder(name, encoders.Site{Params: multitask.EncoderParams(params)})
 	if err != nil {
 		return nil, err
 	}
@@ -107,11 +107,11 @@ func (n *Network) finish(encoder encoders.Encoder, params nn.Params) error {
 	for i := range names {
 		names[i] = strconv.Itoa(i)
 	}
-	shares, err := fusion.Registry().FromString("none", "")
+	shares, err := fusion.Registry().FromString(fusion.Registry().Default(), "")
 	if err != nil {
 		return err
 	}
-	fused, err := shares.Build(fusion.Site{Tasks: []string{"bench"}, Width: encoder.Width(), Params: params.In("fusion")})
+	fused, err := shares.Build(fusion.Site{Tasks: []string{"bench"}, Width: encoder.Width(), Params: multitask.FusionParams(params)})
 	if err != nil {
 		return err
 	}
@@ -146,7 +146,7 @@ func (n *Network) Parameters() int {
 // products lists the weights that a layer multiplies its rows by, all layers'. The embeddings are not among them.
 func (n *Network) products() []*nn.Param {
 	var weights []*nn.Param
-	for _, w := range n.model.Params.In("encoder").All() {
+	for _, w := range multitask.EncoderParams(n.model.Params).All() {
 		if len(w.Shape) == 2 && !strings.HasPrefix(w.Name, "encoder.embeddings.") {
 			weights = append(weights, w)
 		}

@@ -1,0 +1,230 @@
+package config
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/experiments/runfolder"
+	"github.com/jenga-nlp/jenga/outputs"
+	"github.com/jenga-nlp/jenga/plugin"
+)
+
+// Data says where a task's examples are. Where SameAs names a task, all but the fields of Format are that task's.
+type Data struct {
+	Train, Dev, Test File
+	Path             File // one file that Split divides, instead of the three
+	SameAs           string
+	Format           corpus.Format
+	Split            Split
+	Limit            int // how many training examples are used; 0: all
+}
+
+// Splits of a task's data.
+const (
+	Train = "train"
+	Dev   = "dev"
+	Test  = "test"
+)
+
+// File returns the file of a split, which has no name if none is given.
+func (d Data) File(split string) File {
+	switch split {
+	case Train:
+		return d.Train
+	case Dev:
+		return d.Dev
+	case Test:
+		return d.Test
+	}
+	panic(fmt.Sprintf("config: no split %q", split))
+}
+
+// Split says what is taken from the training examples. Below 1 it is a fraction, from 1 on a number of examples; 0 is
+// none.
+type Split struct {
+	Dev  float64 `yaml:"dev" range:"[0,)" doc:"examples of the training file that dev takes: a fraction below 1, or a number; where it is not given 0.2 of path, 0.1 of train without dev, else none"`
+	Test float64 `yaml:"test" range:"[0,)" doc:"examples that test takes, in the same way"`
+	Seed uint64  `yaml:"seed" range:"[0,)" doc:"of the random order that they are taken in; the experiment's where it is not given"`
+	By   string  `yaml:"by,omitempty" doc:"field of which examples with the same value stay together; none: each goes by itself"`
+}
+
+// fieldNames lists the fields of a record whose columns data may name: those of columnOptions, and of other kinds of
+// targets.
+func fieldNames() []string { return append(plugin.KeysOf(columnOptions{}), targetFields()...) }
+
+// targetFields lists the fields of kinds of targets that are none of columnOptions, as of a kind of another module.
+func targetFields() []string {
+	known := plugin.KeysOf(columnOptions{})
+	var names []string
+	for _, kind := range outputs.Kinds() {
+		if field := kind.Field(); field != "" && !slices.Contains(known, field) && !slices.Contains(names, field) {
+			names = append(names, field)
+		}
+	}
+	return names
+}
+
+// shared are the fields that all heads of a task have in common.
+var shared = []string{"text", "pair", "words", "entities", "question", "context", "answers"}
+
+// perHead is what the fields of a head's own begin with in the place of a field: "label." of "label"; "" where no head
+// has one of its own.
+func perHead(field string) string {
+	switch {
+	case slices.Contains(shared, field):
+		return ""
+	case field == "labels":
+		return "label."
+	}
+	return field + "."
+}
+
+// data reads where a task's examples are.
+func (d *decoding) data(owner string, task *Task, s, dataPath, of *plugin.Section) Data {
+	raw := dataDefaults
+	if s != nil && s.Kind != plugin.Null && s.Kind != plugin.Mapping {
+		d.mistakes.Add(s.Place, "%s: data: want a mapping as {train: FILE, dev: FILE}, have %s", owner, s)
+		return Data{}
+	}
+	s = orEmpty(s, of)
+	s.Decode(owner+": data", &raw, &d.mistakes, targetFields()...)
+
+	var data Data
+	data.Format.Type, data.Format.NoHeader, data.Format.Columns = raw.Format, !raw.Header, raw.Columns
+	data.Format.Delimiter, data.Format.Quote, data.Format.Encoding = raw.Delimiter, raw.Quote, raw.Encoding
+	data.Format.Fields = d.fields(owner, task, s)
+	data.Limit = raw.Limit
+	if data.SameAs = raw.SameAs; raw.SameAs != "" {
+		d.onlyFields(owner, s, dataPath)
+		return data
+	}
+
+	path, what := raw.Path, "data: path"
+	if dataPath != nil && dataPath.Kind != plugin.Null {
+		if s.Has("path") {
+			d.mistakes.Add(raw.Path.Place, "%s: data: path and data_path are one; leave one out", owner)
+		}
+		path, what = dataPath, "data_path"
+	}
+	data.Path = d.dataFile(path, owner, what)
+	data.Train = d.dataFile(raw.Train, owner, "data: train")
+	data.Dev = d.dataFile(raw.Dev, owner, "data: dev")
+	data.Test = d.dataFile(raw.Test, owner, "data: test")
+	d.checkFiles(owner, data, s)
+	data.Split = d.split(owner, data, raw.Split)
+	return data
+}
+
+// fields reads the columns' names.
+func (d *decoding) fields(owner string, task *Task, s *plugin.Section) map[string]string {
+	fields := map[string]string{}
+	for _, name := range fieldNames() {
+		column := s.At(name)
+		switch {
+		case column == nil || column.Kind == plugin.Null:
+		case column.Kind < plugin.List:
+			fields[name] = column.Text
+		case column.Kind == plugin.Mapping && perHead(name) != "":
+			for _, e := range column.Entries {
+				switch {
+				case !slices.Contains(task.HeadNames(), e.Key):
+					d.mistakes.Add(e.Place, "%s: data: %s: %s", owner, name,
+						plugin.Unknown("head", e.Key, task.HeadNames()))
+				case e.Value.Kind >= plugin.List || e.Value.Kind == plugin.Null:
+					d.mistakes.Add(e.Value.Place, "%s: data: %s: want a column's name, have %s", owner, name, e.Value)
+				default:
+					fields[perHead(name)+e.Key] = e.Value.Text
+				}
+			}
+		case perHead(name) != "":
+			d.mistakes.Add(column.Place, "%s: data: %s: want a column's name, or one for each head, have %s", owner,
+				name, column)
+		default:
+			d.mistakes.Add(column.Place, "%s: data: %s: want a column's name, have %s", owner, name, column)
+		}
+	}
+	if len(fields) == 0 {
+		return nil
+	}
+	return fields
+}
+
+// onlyFields refuses what a task that reads another's texts cannot say of them.
+func (d *decoding) onlyFields(owner string, s, dataPath *plugin.Section) {
+	if dataPath != nil && dataPath.Kind != plugin.Null {
+		d.mistakes.Add(dataPath.Place, "%s: data_path: the texts are those of data: same_as; leave one out", owner)
+	}
+	for _, e := range s.Entries {
+		if e.Key != "same_as" && !slices.Contains(fieldNames(), e.Key) {
+			d.mistakes.Add(e.Place, "%s: data: %s: the texts are those of same_as; leave one out", owner, e.Key)
+		}
+	}
+}
+
+// checkFiles refuses files that contradict one another or their format.
+func (d *decoding) checkFiles(owner string, data Data, s *plugin.Section) {
+	given := func(f File) bool { return f.Place != (plugin.Place{}) }
+	if !given(data.Path) && !given(data.Train) {
+		d.mistakes.Add(s.Place,
+			"%s: no training data; want data: {train: FILE, dev: FILE}, or data_path: FILE to divide", owner)
+	}
+	for _, split := range []string{Train, Dev, Test} {
+		if given(data.Path) && given(data.File(split)) {
+			d.mistakes.Add(data.File(split).Place, "%s: data: %s: beside one file that is divided; leave one out",
+				owner, split)
+		}
+	}
+	for _, f := range []File{data.Path, data.Train, data.Dev, data.Test} {
+		if f.Name == "" || !runfolder.Exists(f.Name) || runfolder.IsFolder(f.Name) {
+			continue
+		}
+		if err := data.Format.Check(f.Name); err != nil {
+			d.mistakes.Add(f.Place, "%s: %s: %w", owner, f.Name, err)
+			return
+		}
+	}
+}
+
+// split reads what is taken from the training examples for dev and test.
+func (d *decoding) split(owner string, data Data, s *plugin.Section) Split {
+	split := Split{Seed: d.e.Seed}
+	switch {
+	case data.Path.Place != (plugin.Place{}):
+		split.Dev = 0.2
+	case data.Dev.Place == (plugin.Place{}):
+		split.Dev = 0.1
+	}
+	if s != nil && s.Kind != plugin.Null {
+		s.Decode(owner+": data: split", &split, &d.mistakes)
+	}
+	for _, part := range []struct {
+		name  string
+		value float64
+		file  File
+	}{{Dev, split.Dev, data.Dev}, {Test, split.Test, data.Test}} {
+		switch {
+		case !s.Has(part.name):
+		case part.value > 1 && part.value != math.Trunc(part.value):
+			d.mistakes.Add(s.At(part.name).Place,
+				"%s: data: split: %s: want a share below 1 or a whole number, have %v", owner, part.name, part.value)
+		case part.value > 0 && part.file.Place != (plugin.Place{}):
+			d.mistakes.Add(s.At(part.name).Place, "%s: data: split: %s: data has a %s file; leave one out", owner,
+				part.name, part.name)
+		}
+	}
+	if split.Dev < 1 && split.Test < 1 && split.Dev+split.Test >= 1 {
+		d.mistakes.Add(s.Place, "%s: data: split: dev and test take all examples; leave some to train on", owner)
+	}
+	if split.Dev > 0 || split.Test > 0 {
+		return split
+	}
+	for _, key := range []string{"seed", "by"} {
+		if s.Has(key) && d.files { // a run that was trained so answers
+			d.mistakes.Add(s.At(key).Place,
+				"%s: data: split: %s: nothing is divided; leave it out, or say how much goes to dev or test", owner, key)
+		}
+	}
+	return Split{}
+}
