@@ -76,7 +76,10 @@ const dev = "dev"
 func Line(event any) any {
 	switch v := event.(type) {
 	case multitask.Step:
-		line := stepLine{Event: "step", Step: v.Number, Epoch: v.Epoch, Loss: v.Loss, Tasks: map[string]TaskLine{}, Rate: v.Rate, GradientNorm: v.GradientNorm, TokensPerSec: v.TokensPerSecond()}
+		line := stepLine{
+			Event: "step", Step: v.Number, Epoch: v.Epoch, Loss: v.Loss, Tasks: map[string]TaskLine{},
+			Rate: v.Rate, GradientNorm: v.GradientNorm, TokensPerSec: v.TokensPerSecond(),
+		}
 		for _, l := range v.Losses {
 			if line.Tasks[l.Task].Heads == nil {
 				line.Tasks[l.Task] = TaskLine{Heads: map[string]HeadLine{}}
@@ -94,7 +97,10 @@ func Line(event any) any {
 		line := doneLine{Event: "done", Seconds: v.Seconds, Folder: v.Folder}
 		if v.Best.Groups != nil {
 			best := Scores(dev, v.Best.Groups)
-			line.Best = &bestLine{Step: v.Best.Step, Epoch: v.Best.Epoch, Metric: v.Metric, Value: v.Value, Tasks: best.Tasks, Groups: best.Groups}
+			line.Best = &bestLine{
+				Step: v.Best.Step, Epoch: v.Best.Epoch, Metric: v.Metric, Value: v.Value,
+				Tasks: best.Tasks, Groups: best.Groups,
+			}
 		}
 		return line
 	}
