@@ -136,7 +136,7 @@ type Training struct {
 	BatchPlace                plugin.Place `yaml:"-"`                         // of BatchSize, or of the section where that is a default
 	BatchTokens               int          `yaml:"batch_tokens" range:"[0,)"` // tokens a batch may hold; 0: any number
 	NumEpochs                 int          `yaml:"num_epochs" range:"[1,)"`
-	MaxSteps                  int          `yaml:"max_steps" range:"[0,)"`     // updates, whatever NumEpochs says; 0: by epochs
+	MaxSteps                  int          `yaml:"max_steps" range:"[0,)"`     // updates; 0: by epochs
 	WarmupSteps               int          `yaml:"warmup_steps" range:"[0,)"`  // overrules WarmupRatio
 	WarmupRatio               float64      `yaml:"warmup_ratio" range:"[0,1]"` // share of all steps
 	MaxGradNorm               float64      `yaml:"max_grad_norm" range:"[0,)"` // 0: gradients are not cut

@@ -34,11 +34,12 @@ func TestMistakesOfSamplersAndWeightingsAreFoundWithoutTraining(t *testing.T) {
 			t.Errorf("%s: %v, want %s", set, err, want)
 		}
 	}
-	e, err := Read(smallExperiment(t, ""), []string{"training.weighting=pcgrad", "model.freeze=all", "model.fusion=none"})
+	sets := []string{"training.weighting=pcgrad", "model.freeze=all", "model.fusion=none"}
+	e, err := Read(smallExperiment(t, ""), sets)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := `weighting "pcgrad": it combines the tasks' gradients of the parameters that they share, and none of those learns`
+	want := `weighting "pcgrad": it combines the tasks' gradients of the parameters that they share, and none of those`
 	if _, err := Prepare(e, Train, Dev); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("pcgrad on a frozen encoder: %v, want %s", err, want)
 	}

@@ -218,7 +218,8 @@ func (r *Run) plan(folder string) (multitask.Plan, error) {
 		plan.CacheFile = func() (multitask.CacheFile, error) { return openStates(cmp.Or(t.CacheFolder, folder)) }
 	}
 	if err := plan.CheckWeighting(r.Model); err != nil {
-		return multitask.Plan{}, &plugin.Mistake{Place: t.Weighting.Place, Err: fmt.Errorf("weighting %q: %w", t.Weighting.Type, err)}
+		err = fmt.Errorf("weighting %q: %w", t.Weighting.Type, err)
+		return multitask.Plan{}, &plugin.Mistake{Place: t.Weighting.Place, Err: err}
 	}
 	if t.EvalStrategy == "steps" {
 		plan.EvaluateEvery = t.EvalSteps

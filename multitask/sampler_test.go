@@ -27,7 +27,7 @@ func TestSamplersNameSeveralGroupsAtOnce(t *testing.T) {
 			}
 		}
 		if name == "round_robin" && !slices.Equal(state.Left, []int{2, -1, 0}) {
-			t.Errorf("round_robin leaves %v batches; want 2, -1 and 0: a group begins again where one alone has some left", state.Left)
+			t.Errorf("round_robin leaves %v batches; want 2, -1 and 0: a group begins again to fill a turn", state.Left)
 		}
 	}
 	all := Uniform{several{5}}
@@ -37,7 +37,8 @@ func TestSamplersNameSeveralGroupsAtOnce(t *testing.T) {
 }
 
 func TestAnEpochIsAllBatchesHoweverManyGroupsATurnHas(t *testing.T) {
-	for _, c := range []struct{ groups, accumulate, steps int }{{1, 1, 16}, {2, 1, 8}, {3, 1, 6}, {3, 2, 3}} { // 8 batches, 2 epochs
+	cases := []struct{ groups, accumulate, steps int }{{1, 1, 16}, {2, 1, 8}, {3, 1, 6}, {3, 2, 3}}
+	for _, c := range cases { // of 8 batches, 2 epochs
 		m, data := threeGroups(t, "none", 10)
 		plan := smallPlan()
 		plan.Sampler, plan.Accumulate = RoundRobin{several{c.groups}}, c.accumulate

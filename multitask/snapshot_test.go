@@ -259,6 +259,30 @@ func TestASnapshotOfAnotherTrainingIsRefused(t *testing.T) {
 	}
 }
 
+func TestATrainingOnChosenBatchesGoesOnFromASnapshot(t *testing.T) {
+	start := func() *Training {
+		m := smallModel(t, "none", 0.1)
+		plan := smallPlan()
+		plan.Weighting = uncertainty(m)
+		return stepping(t, m, plan, 6)
+	}
+	update := func(training *Training, from int) {
+		for n := from; n < 6; n++ {
+			batch := Batch{n % 2, smallData(training.model.Model, 24)[n%2].Train[4*n : 4*n+4]}
+			if _, err := training.Update([]Batch{batch}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	whole, parts := start(), start()
+	update(whole, 0)
+	mustRestore(t, parts, written(t, mustSnapshot(t, parts)))
+	update(parts, 0)
+	if !reflect.DeepEqual(values(parts.model.Model), values(whole.model.Model)) {
+		t.Error("other parameters")
+	}
+}
+
 // snapshotFile is what a training writes.
 func snapshotFile(t testing.TB, training *Training) []byte {
 	s, err := training.Snapshot()

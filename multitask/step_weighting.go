@@ -2,8 +2,8 @@ package multitask
 
 import "github.com/jenga-nlp/jenga/nn"
 
-// weigh gives the losses their factors. Those that depend on the losses themselves wait for the forward pass of a step's
-// only batch; of several batches, another forward pass of each comes first, with the same dropout.
+// weigh gives the losses their factors. Those that depend on the losses themselves wait for the forward pass of a
+// step's only batch; of several batches, another forward pass of each comes first, with the same dropout.
 func (s *step) weigh() error {
 	w, sees := s.plan.Weighting.(LossWeighting)
 	switch {

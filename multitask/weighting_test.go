@@ -15,8 +15,8 @@ import (
 	"github.com/jenga-nlp/jenga/nn"
 )
 
-// weightingTrace is testdata/weightings.json, which scripts/fixtures/weightings.py writes by PyTorch: its doc comment says
-// of what.
+// weightingTrace is testdata/weightings.json, which scripts/fixtures/weightings.py writes by PyTorch: its doc comment
+// says of what.
 type weightingTrace struct {
 	Steps [][]struct {
 		Group int
@@ -66,7 +66,8 @@ func (w weightingTrace) model(t *testing.T) *Model {
 	if err != nil {
 		t.Fatal(err)
 	}
-	encoder, err := choice.Build(encoders.Site{Vocabulary: smallVocabulary, DropoutSet: true, Params: params.In("encoder")})
+	site := encoders.Site{Vocabulary: smallVocabulary, DropoutSet: true, Params: params.In("encoder")}
+	encoder, err := choice.Build(site)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +107,8 @@ func (w weightingTrace) batches(step int) []Batch {
 			if text.Label >= 0 {
 				e.Targets[0] = corpus.Target{Label: smallLabels.Names()[text.Label]}
 			}
-			encoded := corpus.Encoding{IDs: text.IDs, Types: make([]int8, words+2), Offsets: make([]corpus.Span, words+2), Words: []int32{-1}}
+			encoded := corpus.Encoding{IDs: text.IDs, Words: []int32{-1}}
+			encoded.Types, encoded.Offsets = make([]int8, words+2), make([]corpus.Span, words+2)
 			var tags []string
 			for i, tag := range text.Tags {
 				encoded.Words = append(encoded.Words, int32(i))
@@ -305,7 +307,8 @@ func TestAWeightingSeesLossesBeforeAndAfterTheUpdate(t *testing.T) {
 		plan.Accumulate, plan.Weighting, plan.ClipNorm = accumulate, weighting, 0
 		steps, _ := train(t, m, data, plan)
 		if len(weighting.seen) != len(steps) || weighting.observed != len(steps) || len(weighting.after) != len(steps) {
-			t.Fatalf("%d steps, losses seen %d, %d and %d times", len(steps), len(weighting.seen), weighting.observed, len(weighting.after))
+			t.Fatalf("%d steps, losses seen %d, %d and %d times",
+				len(steps), len(weighting.seen), weighting.observed, len(weighting.after))
 		}
 		fell := 0
 		for n, step := range steps {

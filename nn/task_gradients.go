@@ -6,8 +6,8 @@ import (
 	"github.com/jenga-nlp/jenga/internal/kernel"
 )
 
-// TaskStore is a Store that keeps the gradients of shared parameters by task until they are combined. What a weighting may
-// do with them needs their dot products alone: each combination is Σ factors[t]·g[t].
+// TaskStore is a Store that keeps the gradients of shared parameters by task until they are combined. What a weighting
+// may do with them needs their dot products alone: each combination is Σ factors[t]·g[t].
 type TaskStore interface {
 	// Task makes backward passes add to task t's gradients of the shared parameters, from now on; those of all other
 	// parameters have one gradient.
@@ -29,7 +29,8 @@ var _ TaskStore = (*HostStore)(nil)
 
 // KeepTasks makes zero gradients of shared, those of them that learn, for each of so many tasks.
 func (s *HostStore) KeepTasks(tasks int, shared []*Param) {
-	t := &taskGradients{shared: slices.DeleteFunc(slices.Clone(shared), func(w *Param) bool { return !s.gradients.Takes(w) })}
+	learn := slices.DeleteFunc(slices.Clone(shared), func(w *Param) bool { return !s.gradients.Takes(w) })
+	t := &taskGradients{shared: learn}
 	for range tasks {
 		t.of = append(t.of, s.gradients.apart(t.shared))
 	}
