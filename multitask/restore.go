@@ -65,7 +65,7 @@ func compare(have, want []setting) error {
 	for i, w := range want {
 		switch {
 		case i >= len(have) || have[i].Name != w.Name:
-			return fmt.Errorf("it says nothing of %s; want %s", w.Name, w.Value)
+			return fmt.Errorf("%s not found; want %s", w.Name, w.Value)
 		case have[i].Value != w.Value:
 			return fmt.Errorf("it was taken with %s %s; the training has %s", w.Name, have[i].Value, w.Value)
 		}
@@ -103,7 +103,7 @@ func (t *Training) checkProgress(p progress) (streams []*rand.PCG, iterators []*
 		return nil, nil, fmt.Errorf("batches of %d groups; the training has %d", len(p.Batches), groups)
 	case groups > 0 && (p.Epoch < 0 || p.Used < 0 || p.Used >= n.batches && p.Step < n.steps),
 		len(p.Left) != groups && (p.Used > 0 || len(p.Left) > 0):
-		return nil, nil, errors.New("its counts of batches contradict each other")
+		return nil, nil, errors.New("inconsistent counts of batches")
 	}
 	for g, left := range p.Left {
 		if have := t.state.Batches[g]; left > have || left < -n.batches {

@@ -314,15 +314,15 @@ func TestADamagedSnapshotIsAnError(t *testing.T) {
 		file []byte
 		want string
 	}{
-		{"nothing", nil, "snapshot: it ends before it is whole"},
+		{"nothing", nil, "snapshot: unexpected end"},
 		{"another file", bytes.Repeat([]byte("jenga "), 10), `snapshot: it begins with "jenga jenga jenga"; want`},
 		{"another version", append([]byte("jenga snapshot 2\n"), good[len(snapshotMagic):]...), `want "jenga snapshot 1\n"`},
 		{"a header without end", header("", 1<<62), "a header of 4611686018427387904 bytes; at most 67108864 are read"},
 		{"a header that is cut", header("{", 1<<20), "it ends after 1 bytes of a header of 1048576"},
 		{"no JSON", header("{", 1), "snapshot: header: unexpected end of JSON input"},
-		{"values without end", header(`{"sections":[{"params":[{"name":"w","values":2147483648}]}]}`, 60), `parameter "w": it ends before it is whole`},
+		{"values without end", header(`{"sections":[{"params":[{"name":"w","values":2147483648}]}]}`, 60), `parameter "w": unexpected end`},
 		{"fewer than no values", header(`{"sections":[{"params":[{"name":"w","values":-1}]}]}        `, 60), `parameter "w": -1 values; want from 0 to`},
-		{"an end that is cut", good[:len(good)-2], "it ends before it is whole"},
+		{"an end that is cut", good[:len(good)-2], "unexpected end"},
 		{"a bit that is another", flipped, "it is damaged"},
 	} {
 		var before, after runtime.MemStats

@@ -188,7 +188,7 @@ func readFloats(r io.Reader, n int) ([]float32, error) {
 func readFull(r io.Reader, b []byte) error {
 	_, err := io.ReadFull(r, b)
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return errors.New("it ends before it is whole")
+		return errors.New("unexpected end")
 	}
 	return err
 }

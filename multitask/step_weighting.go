@@ -40,7 +40,7 @@ func (s *step) measure() ([]Loss, error) {
 	return measured.all, measured.reduceSums()
 }
 
-// combine makes one gradient of the tasks', where the weighting keeps them apart.
+// combine makes one gradient of the tasks', for a weighting that combines them.
 func (s *step) combine() {
 	w, byTask := s.plan.Weighting.(GradientWeighting)
 	if !byTask {
@@ -85,7 +85,7 @@ func (s *step) combine() {
 	}
 }
 
-// observe shows the step's losses to the sampler and the weighting, which may want those after the update too.
+// observe passes the step's losses to the sampler and the weighting, and those after the update if they are used.
 func (s *step) observe() error {
 	for _, part := range []any{s.plan.Sampler, s.plan.Weighting} {
 		if o, ok := part.(LossObserver); ok {

@@ -44,7 +44,7 @@ type Training struct {
 	learned  *learned      // the weighting's own parameters; nil: it has none
 	reducing []*nn.Param   // those of host, as they are given to the plan's Reducer
 
-	fingerprint []setting // what decides the bytes besides the state; nil: not asked for yet
+	fingerprint []setting // what decides the bytes besides the state; nil: not computed yet
 
 	// A snapshot holds what follows.
 	state     State
@@ -121,7 +121,7 @@ func (t *Training) allot() error {
 		}
 		store := resident.Store(t.plan.WeightDecay, tasks)
 		if _, ok := store.(nn.TaskStore); tasks > 0 && !ok {
-			return errors.New("the encoder does not keep the gradients of tasks apart, which the weighting combines")
+			return errors.New("the encoder does not keep gradients by task, which the weighting combines")
 		}
 		t.stores = append(t.stores, store)
 	}

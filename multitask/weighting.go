@@ -11,8 +11,8 @@ import (
 // Weighting makes one loss of many. One that needs more than a step's labelled units implements interfaces below
 // besides.
 type Weighting interface {
-	// Weigh gives a factor for the mean of each loss of a step, of which the sums are not known yet. Heads of which the
-	// step has no labelled units are among them where another group's task, or another process, has some.
+	// Weigh gives a factor for the mean of each loss of a step. Their labelled units are known, their sums are not. Heads
+	// without labelled units in this step may be among them.
 	Weigh(s State, losses []Loss) []float64
 }
 

@@ -32,7 +32,7 @@ func (s *HostStore) KeepTasks(tasks int, shared []*Param) {
 	learn := slices.DeleteFunc(slices.Clone(shared), func(w *Param) bool { return !s.gradients.Takes(w) })
 	t := &taskGradients{shared: learn}
 	for range tasks {
-		t.of = append(t.of, s.gradients.apart(t.shared))
+		t.of = append(t.of, s.gradients.withOwn(t.shared))
 	}
 	s.tasks = t
 }
@@ -73,8 +73,8 @@ func (s *HostStore) Combine(factors []float64) {
 	}
 }
 
-// apart returns the gradients g with zero ones of their own for params, which g takes.
-func (g Gradients) apart(params []*Param) Gradients {
+// withOwn returns the gradients g with zero ones of their own for params, which g takes.
+func (g Gradients) withOwn(params []*Param) Gradients {
 	own := Gradients{of: map[*Param]*paramGradient{}}
 	for w, d := range g.of {
 		own.of[w] = d
