@@ -26,14 +26,14 @@ type Trainable interface {
 	Backward(p *nn.Pass, at [][]float32, into nn.Gradients)
 }
 
-// Resident is a Trainable whose parameters lie in a memory of its own, as a device's: none of them that learns is in the
-// tree of parameters, and its Backward adds to the gradients in its store.
+// Resident is a Trainable whose parameters lie in a memory of its own, as a device's: none of them that learns is in
+// the tree of parameters, and its Backward adds to the gradients in its store.
 type Resident interface {
 	Trainable
 	// Learns tells whether any of its parameters learns.
 	Learns() bool
-	// Store makes zero gradients and an optimizer, AdamW with that weight decay, for the parameters that learn. With tasks
-	// above 0 the gradients are kept by so many tasks, and the store is an nn.TaskStore.
+	// Store makes zero gradients and an optimizer, AdamW with that weight decay, for the parameters that learn. With
+	// tasks above 0 the gradients are kept by so many tasks, and the store is an nn.TaskStore.
 	Store(weightDecay float64, tasks int) nn.Store
 }
 

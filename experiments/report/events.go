@@ -84,7 +84,11 @@ func Line(event any) any {
 			if line.Tasks[l.Task].Heads == nil {
 				line.Tasks[l.Task] = TaskLine{Heads: map[string]HeadLine{}}
 			}
-			line.Tasks[l.Task].Heads[l.Head] = HeadLine{"loss": l.Mean()}
+			head := HeadLine{"loss": l.Mean()}
+			if l.Factor != l.Weight { // the weighting's, where it is not the experiment's weight
+				head["factor"] = l.Factor
+			}
+			line.Tasks[l.Task].Heads[l.Head] = head
 		}
 		return line
 	case multitask.Evaluation:
