@@ -251,6 +251,7 @@ func (e *bilstm) Backward(p *nn.Pass, at [][]float32, into nn.Gradients) {
 			below = p.Floats(len(s.ids) * e.layers[i].Input[0].Shape[0])
 		}
 		e.layers[i].Backward(p, s.layers[i], below, above, into.Of)
+		into.Ready(e.levels[i+1]...)
 		if below == nil {
 			return
 		}
@@ -261,6 +262,7 @@ func (e *bilstm) Backward(p *nn.Pass, at [][]float32, into nn.Gradients) {
 	}
 	if lowest == 0 {
 		into.AddRows(e.words, above, s.ids)
+		into.Ready(e.words)
 	}
 }
 

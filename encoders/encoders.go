@@ -21,8 +21,20 @@ type Trainable interface {
 	Encoder
 	// Backward adds the parameters' gradients to into, given the loss's gradient at the states that p's Encode gave
 	// (nil for a layer's that has none). Called once a step, or once a task where a weighting compares gradients: it
-	// leaves the pass as it is; each call costs a whole backward.
+	// leaves the pass as it is; each call costs a whole backward. Parameters whose gradients are final are reported to
+	// into by Ready, level by level from the last layer down.
 	Backward(p *nn.Pass, at [][]float32, into nn.Gradients)
+}
+
+// Resident is a Trainable whose parameters lie in a memory of its own, as a device's: none of them that learns is in the
+// tree of parameters, and its Backward adds to the gradients in its store.
+type Resident interface {
+	Trainable
+	// Learns tells whether any of its parameters learns.
+	Learns() bool
+	// Store makes zero gradients and an optimizer, AdamW with that weight decay, for the parameters that learn. With tasks
+	// above 0 the gradients are kept by so many tasks, and the store is an nn.TaskStore.
+	Store(weightDecay float64, tasks int) nn.Store
 }
 
 // Saver is an Encoder that can be written to a folder from which Site.Model can be opened again: config.json and

@@ -5,5 +5,5 @@ import "embed"
 
 // Shipped holds the experiment files that come with jenga, and the notes that the quickstart and claims.yaml train on.
 //
-//go:embed *.yaml claims/*.jsonl claims/*/*.jsonl.gz
+//go:embed *.yaml claims/*.jsonl claims/*.jsonl.gz claims/*/*.jsonl.gz
 var Shipped embed.FS

@@ -59,7 +59,7 @@ func TestEveryPartStandsInAShippedExperiment(t *testing.T) {
 func TestWhatUnpackWritesIsWholeOrNotThere(t *testing.T) {
 	t.Chdir(t.TempDir())
 	// a kill while a file was written
-	train := filepath.Join("experiments", "claims", "train.jsonl")
+	train := filepath.Join("experiments", "claims", "train.jsonl.gz")
 	if err := os.MkdirAll(filepath.Dir(train), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -67,12 +67,12 @@ func TestWhatUnpackWritesIsWholeOrNotThere(t *testing.T) {
 	if _, err := Unpack(filepath.Join("experiments", "quickstart.yaml")); err != nil {
 		t.Fatal(err)
 	}
-	want, err := fs.ReadFile(Shipped, "claims/train.jsonl")
+	want, err := fs.ReadFile(Shipped, "claims/train.jsonl.gz")
 	if err != nil {
 		t.Fatal(err)
 	}
 	got := sample.Files(t, "experiments")
-	if got[filepath.Join("claims", "train.jsonl")] != string(want) {
+	if got[filepath.Join("claims", "train.jsonl.gz")] != string(want) {
 		t.Error("the notes are not those that ship")
 	}
 	for name := range got {

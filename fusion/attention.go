@@ -62,6 +62,11 @@ const maxHidden = 1 << 14 // 1 GiB of weights; the tag of HiddenSize says so too
 // Remarks tells of a hidden_size that is not the encoder's width, and of words that exact hides.
 func (f *attention) Remarks() []string { return f.remarks }
 
+// Shared returns the parameters of the attention layer: W, b, v and c.
+func (f *attention) Shared() []*nn.Param {
+	return []*nn.Param{f.states.Weight, f.task.Weight, f.task.Bias, f.score.Weight, f.score.Bias}
+}
+
 func (f *attention) Fuse(p *nn.Pass, shared nn.Hidden, task string) nn.Hidden {
 	e := f.embeddings[task]
 	if e == nil {

@@ -17,6 +17,11 @@ type Layered interface {
 	Wanted() nn.Wanted
 }
 
+// Sharing is a Fusion with parameters that all tasks read.
+type Sharing interface {
+	Shared() []*nn.Param
+}
+
 // Told is a Fusion with figures that evaluations tell of.
 type Told interface {
 	Figures() map[string][]float32 // by task

@@ -23,14 +23,14 @@ type CRFOptions struct {
 }
 
 // crf tags the words of a text together, a linear-chain conditional random field (Lafferty et al. 2001): by scores of
-// each word's tags, e_t = W·x_t + b, and learned ones of each move A from a tag to the next, of the first tag and of the
-// last. The tags y of n words have the probability
+// each word's tags, e_t = W·x_t + b, and learned ones A of each transition from a tag to the next, of the first tag and
+// of the last. The tags y of n words have the probability
 //
 //	p(y | x) = exp(first[y_1] + Σ_t e_t[y_t] + Σ_t A[y_t, y_t+1] + last[y_n]) / Z
 //
 // with Z the sum of the same over all tags (forward algorithm, in log space). The loss is -log p of the gold tags,
-// divided by the words; the answer is the likeliest y (Viterbi 1967). Moves that constraints forbid are in neither Z nor
-// the answer.
+// divided by the words; the prediction is the likeliest y (Viterbi 1967). Transitions that constraints forbid are
+// in neither Z nor the prediction.
 type crf struct {
 	drop   nn.Dropout
 	score  *nn.Linear
@@ -52,12 +52,13 @@ func NewCRF(o CRFOptions, site Site) (Head, error) {
 	if len(site.Labels) < 2 {
 		return nil, fmt.Errorf("want at least 2 labels, have %q", site.Labels)
 	}
-	var forbidden []bool
+	var constraints *nn.Transitions
 	switch o.Constraints {
 	case "none":
 	case "bio":
-		if forbidden = impossibleMoves(site.Labels); !anyLength(forbidden, len(site.Labels)) {
-			return nil, fmt.Errorf("constraints: bio: of the tags %s none can stand alone, so that some texts have none that fit; leave constraints out", strings.Join(site.Labels, ", "))
+		if constraints = bioTransitions(site.Labels); !allowsAnyLength(constraints, len(site.Labels)) {
+			return nil, fmt.Errorf("constraints: bio: of the tags %s none can stand alone, "+
+				"so that some texts have none that fit; leave constraints out", strings.Join(site.Labels, ", "))
 		}
 	default:
 		return nil, fmt.Errorf("no constraints %q; there is bio, none", o.Constraints)
@@ -67,7 +68,8 @@ func NewCRF(o CRFOptions, site Site) (Head, error) {
 		return nil, err
 	}
 	labels := len(site.Labels)
-	return &crf{drop, nn.NewLinear(site.Params.In("score"), site.Width, labels), nn.NewCRF(site.Params.In("chain"), labels, forbidden), site.Labels}, nil
+	score := nn.NewLinear(site.Params.In("score"), site.Width, labels)
+	return &crf{drop, score, nn.NewCRF(site.Params.In("chain"), labels, constraints), site.Labels}, nil
 }
 
 // Output says that a word gets one tag.
@@ -79,7 +81,7 @@ func (h *crf) Scores(p *nn.Pass, seen nn.Hidden) Scores {
 
 // Remarks tells of constraints that forbid nothing.
 func (h *crf) Remarks() []string {
-	if h.chain.Forbidden == nil || slices.Contains(h.chain.Forbidden, true) {
+	if h.chain.Constraints == nil || !h.chain.Constraints.AllAllowed() {
 		return nil
 	}
 	return []string{"constraints: bio forbids nothing among the tags " + strings.Join(h.labels, ", ")}
@@ -122,44 +124,40 @@ func (h *crf) Loss(_ *nn.Pass, scores Scores, gold []corpus.Target) *nn.Node {
 	return h.chain.Loss(scores.Nodes[0], chains)
 }
 
-// chainOf is the chain of those of an example's words that have a row, and their numbers: moves over words that have
-// none, which were cut off or are no text, are free.
+// chainOf is the chain of those of an example's words that have a row, and their numbers: words that have none, which
+// were truncated or are no text, leave a gap.
 func chainOf(words []int) (c nn.Chain, at []int) {
-	cut := false
+	gap := false
 	for w, k := range words {
 		if k < 0 {
-			cut = true
+			gap = true
 			continue
 		}
-		c.Rows, c.Free, at = append(c.Rows, k), append(c.Free, cut), append(at, w)
-		cut = false
+		c.Rows, c.Gaps, at = append(c.Rows, k), append(c.Gaps, gap), append(at, w)
+		gap = false
 	}
-	c.Free = append(c.Free, cut)
+	c.Gaps = append(c.Gaps, gap)
 	return c, at
 }
 
-// possible tells whether there are tags that agree with the known ones and make no forbidden move.
+// possible tells whether some tags agree with the known ones and make no forbidden transition.
 func (h *crf) possible(ids []int) bool {
-	if h.chain.Forbidden == nil {
+	allowed := h.chain.Constraints
+	if allowed == nil {
 		return true
 	}
-	n := len(h.labels)
-	before, now := make([]bool, n+1), make([]bool, n+1) // tags that a word may have, n for the ends
-	before[n] = true
-	for w := range len(ids) + 1 {
-		for to := range now {
-			now[to] = false
-			fits := to == n
-			if w < len(ids) {
-				fits = to < n && (ids[w] < 0 || ids[w] == to)
-			}
-			for from, reached := range before {
-				now[to] = now[to] || fits && reached && !h.chain.Forbidden[from*(n+1)+to]
+	reached := []int{allowed.Start()} // the tags that a word may have, given those of the words before it
+	for _, id := range ids {
+		var next []int
+		for to := range h.labels {
+			follows := func(from int) bool { return allowed.Allowed(from, to) }
+			if (id < 0 || id == to) && slices.ContainsFunc(reached, follows) {
+				next = append(next, to)
 			}
 		}
-		before, now = now, before
+		reached = next
 	}
-	return before[n]
+	return slices.ContainsFunc(reached, func(from int) bool { return allowed.Allowed(from, allowed.End()) })
 }
 
 // Predict gives each example its likeliest tags together, and each tag's probability at its word.
@@ -184,77 +182,85 @@ func (h *crf) Predict(scores Scores) []corpus.Prediction {
 // Accepts refuses gold tags of which one cannot follow another.
 func (h *crf) Accepts(t corpus.Target) error {
 	target := outputs.As[outputs.TagsTarget](t)
-	if h.chain.Forbidden == nil || target == nil {
+	allowed := h.chain.Constraints
+	if allowed == nil || target == nil {
 		return nil
 	}
-	n := len(h.labels)
-	from, ids := n, target.IDs
+	from, ids := allowed.Start(), target.IDs
 	for w := range len(ids) + 1 {
-		to := n
+		to := allowed.End()
 		if w < len(ids) {
 			to = ids[w]
 		}
-		if from >= 0 && to >= 0 && h.chain.Forbidden[from*(n+1)+to] { // what is not known may be anything
-			return fmt.Errorf("%s, which constraints: bio forbids; the task's broken_tags: repair mends it", h.move(from, to, w))
+		if from >= 0 && to >= 0 && !allowed.Allowed(from, to) { // what is not known may be any tag
+			return fmt.Errorf("%s, which constraints: bio forbids; the task's broken_tags: repair mends it",
+				h.transition(from, to, w))
 		}
 		from = to
 	}
 	if !h.possible(ids) {
-		return errors.New("no tags of the words without one fit between the others, as constraints: bio would have them; tag those words")
+		return errors.New("no tags of the words without one fit between the others, " +
+			"as constraints: bio would have them; tag those words")
 	}
 	return nil
 }
 
-// move is what an error calls a move to the tag of word w.
-func (h *crf) move(from, to, w int) string {
-	switch n := len(h.labels); {
-	case from == n:
+// transition is what an error calls a transition to the tag of word w.
+func (h *crf) transition(from, to, w int) string {
+	switch {
+	case from == h.chain.Constraints.Start():
 		return fmt.Sprintf("the first tag is %q", h.labels[to])
-	case to == n:
+	case to == h.chain.Constraints.End():
 		return fmt.Sprintf("the last tag is %q", h.labels[from])
 	}
 	return fmt.Sprintf("tag %d is %q behind %q", w+1, h.labels[to], h.labels[from])
 }
 
-// anyLength tells whether there are tags for a text of any length: one of them may be first, last, and follow itself.
-func anyLength(forbidden []bool, labels int) bool {
+// allowsAnyLength reports whether texts of any length have tags: one tag may be first, follow itself and be last.
+func allowsAnyLength(t *nn.Transitions, labels int) bool {
 	for i := range labels {
-		if !forbidden[labels*(labels+1)+i] && !forbidden[i*(labels+1)+i] && !forbidden[i*(labels+1)+labels] {
+		if t.Allowed(t.Start(), i) && t.Allowed(i, i) && t.Allowed(i, t.End()) {
 			return true
 		}
 	}
 	return false
 }
 
-// impossibleMoves lists the moves between tags that mark no spans in BIO, or in BIOES for a label that has a tag E-:
-// [L+1 L+1], L before the first word and behind the last. A label that has no tag B- may begin with I-.
-func impossibleMoves(labels []string) []bool {
-	n := len(labels)
+// bioTransitions forbids the transitions between tags that mark no spans in BIO, or in BIOES for a label that has a tag
+// E-. A label that has no tag B- may begin with I-.
+func bioTransitions(labels []string) *nn.Transitions {
 	type tag struct {
 		position byte
 		label    string
 	}
-	tags, begins, ends := make([]tag, n+1), map[string]bool{}, map[string]bool{}
-	tags[n] = tag{position: 'O'}
+	outside := tag{position: 'O'}
+	tags, begins, ends := make([]tag, len(labels)), map[string]bool{}, map[string]bool{}
 	for i, name := range labels {
-		tags[i] = tag{position: 'O'}
-		if name == "" || name == "O" {
+		if tags[i] = outside; name == "" || name == "O" {
 			continue
 		}
 		tags[i] = tag{name[0], name[1:]}
 		begins[name[1:]] = begins[name[1:]] || name[0] == 'B'
 		ends[name[1:]] = ends[name[1:]] || name[0] == 'E'
 	}
-	forbidden := make([]bool, (n+1)*(n+1))
-	for i, from := range tags {
-		for j, to := range tags {
-			open := from.position == 'B' || from.position == 'I' // a span may go on
-			inner := to.position == 'I' || to.position == 'E'
-			same := open && inner && from.label == to.label
-			begun := inner && !same && begins[to.label] // goes on with what has not begun
-			cut := open && !same && ends[from.label]    // does not end what has begun
-			forbidden[i*(n+1)+j] = begun || cut
+
+	t := nn.NewTransitions(len(labels))
+	forbid := func(i int, from tag, j int, to tag) {
+		open := from.position == 'B' || from.position == 'I' // a span may go on
+		inner := to.position == 'I' || to.position == 'E'
+		same := open && inner && from.label == to.label
+		notBegun := inner && !same && begins[to.label] // goes on with a span that has not begun
+		notEnded := open && !same && ends[from.label]  // does not end the span that has begun
+		if notBegun || notEnded {
+			t.Forbid(i, j)
 		}
 	}
-	return forbidden
+	for i, from := range tags {
+		forbid(t.Start(), outside, i, from) // before the first word and after the last stands no span
+		forbid(i, from, t.End(), outside)
+		for j, to := range tags {
+			forbid(i, from, j, to)
+		}
+	}
+	return t
 }

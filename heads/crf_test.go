@@ -11,11 +11,11 @@ import (
 	"github.com/jenga-nlp/jenga/plugin"
 )
 
-func TestImpossibleMoves(t *testing.T) {
+func TestBIOTransitions(t *testing.T) {
 	for _, c := range []struct {
-		scheme        string
-		labels        []string
-		possible, not string // moves, from ^ before the first word, to $ behind the last
+		scheme             string
+		labels             []string
+		allowed, forbidden string // transitions; ^ is the start, $ the end
 	}{
 		{"BIO", []string{"O", "B-x", "I-x", "B-y", "I-y"},
 			"^,O ^,B-x O,$ O,B-x B-x,I-x I-x,I-x I-x,B-x I-x,B-y B-x,B-x B-x,O I-x,O I-x,$ B-x,$", "^,I-x O,I-x B-x,I-y I-y,I-x"},
@@ -25,18 +25,21 @@ func TestImpossibleMoves(t *testing.T) {
 		{"IO", []string{"O", "I-x", "I-y"}, "^,I-x O,I-x I-x,I-y I-x,$ I-x,O", ""},
 	} {
 		t.Run(c.scheme, func(t *testing.T) {
-			n, forbidden := len(c.labels), impossibleMoves(c.labels)
-			place := func(name string) int {
-				if name == "^" || name == "$" {
-					return n
+			transitions := bioTransitions(c.labels)
+			state := func(name string) int {
+				switch name {
+				case "^":
+					return transitions.Start()
+				case "$":
+					return transitions.End()
 				}
 				return slices.Index(c.labels, name)
 			}
-			for want, moves := range map[bool]string{false: c.possible, true: c.not} {
-				for move := range strings.FieldsSeq(moves) {
-					from, to, _ := strings.Cut(move, ",")
-					if got := forbidden[place(from)*(n+1)+place(to)]; got != want {
-						t.Errorf("move %s is forbidden: %v", move, got)
+			for want, pairs := range map[bool]string{true: c.allowed, false: c.forbidden} {
+				for pair := range strings.FieldsSeq(pairs) {
+					from, to, _ := strings.Cut(pair, ",")
+					if got := transitions.Allowed(state(from), state(to)); got != want {
+						t.Errorf("transition %s is allowed: %v", pair, got)
 					}
 				}
 			}
@@ -92,9 +95,9 @@ func TestTheLossOfConstrainedTagsIsFinite(t *testing.T) {
 		loss   bool
 	}{
 		{"tags that fit", bioes, []int{0, 1, 2, 3, 4}, nil, true},
-		{"a forbidden move behind a word without a tag", []string{"O", "B-x", "I-x"}, []int{free, 0, 2}, nil, false},
+		{"a forbidden transition behind a word without a tag", []string{"O", "B-x", "I-x"}, []int{free, 0, 2}, nil, false},
 		{"a tag that training has not, between two that need it", []string{"O", "B-x", "E-x"}, []int{1, corpus.Unknown, 2}, nil, false},
-		{"a span that is cut off", bioes, []int{0, 1, free, free}, []int{2, 3}, true},
+		{"a span that is truncated", bioes, []int{0, 1, free, free}, []int{2, 3}, true},
 		{"a first word that is no text", bioes, []int{free, 2, 3}, []int{0}, true},
 		{"a word within a span that is no text", bioes, []int{1, free, 3}, []int{1}, true},
 		{"nothing that is known", bioes, []int{free, corpus.Unknown}, nil, false},

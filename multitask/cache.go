@@ -175,19 +175,19 @@ func (c *cache) giveUp(err error) {
 	c.close()
 }
 
-// tell reports once that the file was given up.
-func (c *cache) tell(observe func(event any) error) error {
+// warnings returns once that the file was given up.
+func (c *cache) warnings() []Remark {
 	if c == nil || c.lost == nil {
 		return nil
 	}
-	remark := Remark{c.lost.Error()}
+	warning := Remark{c.lost.Error()}
 	c.lost = nil
-	return observe(remark)
+	return []Remark{warning}
 }
 
 // close ends the file, if there is one. What it held is of no more use, so that an error says nothing.
 func (c *cache) close() {
-	if c.file != nil {
+	if c != nil && c.file != nil {
 		c.file.Close()
 		c.file = nil
 	}

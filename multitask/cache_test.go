@@ -227,7 +227,7 @@ func TestABatchOfKeptAndNewTextsHasTheStatesOfEach(t *testing.T) {
 			data := smallData(m, 9)[0].Train
 			batch := corpus.Pack(data)
 			pass := nn.NewPass(1)
-			layers, err := m.encode(pass, &m.Groups[0], batch)
+			layers, err := cachedModel{Model: m}.encode(pass, &m.Groups[0], batch)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -237,10 +237,10 @@ func TestABatchOfKeptAndNewTextsHasTheStatesOfEach(t *testing.T) {
 			}
 
 			file := &disk{room: inMemory}
-			m.cache = newCache(m, memory/4, file.opened(t))
+			cached := cachedModel{m, newCache(m, memory/4, file.opened(t))}
 			for _, part := range [][]*corpus.Example{data[2:4], data[6:7], data} {
 				pass.Reset(1)
-				layers, err = m.encode(pass, &m.Groups[0], corpus.Pack(part))
+				layers, err = cached.encode(pass, &m.Groups[0], corpus.Pack(part))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -248,7 +248,7 @@ func TestABatchOfKeptAndNewTextsHasTheStatesOfEach(t *testing.T) {
 			if !slices.EqualFunc(layers, want, slices.Equal[[]float32]) {
 				t.Errorf("%s with %d bytes of memory: the states of a batch, some of whose texts are kept, are others", name, memory)
 			}
-			m.cache.close()
+			cached.cache.close()
 		}
 	}
 }

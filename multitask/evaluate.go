@@ -55,7 +55,7 @@ type HeadScore struct {
 // of training: without gradients to keep, twice the texts fit. done, if it is not nil, is told how many examples have
 // been answered.
 func (m *Model) Evaluate(ctx context.Context, g *Group, examples []*corpus.Example, batchSize, batchTokens int, done func(n int)) (GroupScore, error) {
-	asked, predicted, losses, err := m.answer(ctx, g, examples, batchSize, batchTokens, done)
+	asked, predicted, losses, err := cachedModel{Model: m}.answer(ctx, g, examples, batchSize, batchTokens, done)
 	if err != nil {
 		return GroupScore{}, err
 	}
@@ -64,7 +64,7 @@ func (m *Model) Evaluate(ctx context.Context, g *Group, examples []*corpus.Examp
 
 // answer gives what group g predicts about examples, [heads][examples], and its losses. asked are the examples with the
 // gold answers to what was asked: of heads that change batches, those are known only then.
-func (m *Model) answer(ctx context.Context, g *Group, examples []*corpus.Example, batchSize, batchTokens int, done func(n int)) (asked []*corpus.Example, predicted [][]corpus.Prediction, losses []Loss, err error) {
+func (m cachedModel) answer(ctx context.Context, g *Group, examples []*corpus.Example, batchSize, batchTokens int, done func(n int)) (asked []*corpus.Example, predicted [][]corpus.Prediction, losses []Loss, err error) {
 	losses = g.losses()
 	asked, predicted = slices.Clone(examples), make([][]corpus.Prediction, len(losses))
 	for h := range predicted {
@@ -103,7 +103,7 @@ func (m *Model) answer(ctx context.Context, g *Group, examples []*corpus.Example
 
 // sweep takes examples through the model in batches, without learning: see is given each, by the examples' numbers, before
 // its pass's Forward.
-func (m *Model) sweep(ctx context.Context, g *Group, examples []*corpus.Example, batchSize, batchTokens int, see func(pass *nn.Pass, numbers []int, batch *corpus.Batch, a answers) error) error {
+func (m cachedModel) sweep(ctx context.Context, g *Group, examples []*corpus.Example, batchSize, batchTokens int, see func(pass *nn.Pass, numbers []int, batch *corpus.Batch, a answers) error) error {
 	pass := nn.NewPass(0)
 	_, bytes := m.Largest(EvaluationSizes(examples, batchSize, batchTokens), encoders.Load{})
 	pass.Reserve(Reserve(bytes))
@@ -240,7 +240,7 @@ func (g *Group) tune(dev []*corpus.Example, predicted [][]corpus.Prediction) {
 }
 
 // evaluateAll judges all groups on dev, by which heads that do so are tuned first.
-func (m *Model) evaluateAll(ctx context.Context, data []Data, plan Plan) ([]GroupScore, error) {
+func (m cachedModel) evaluateAll(ctx context.Context, data []Data, plan Plan) ([]GroupScore, error) {
 	var scores []GroupScore
 	for g := range m.Groups {
 		group := &m.Groups[g]

@@ -9,7 +9,7 @@ import (
 )
 
 // fitAll fits the heads that are fitted to training texts as the model now sees them.
-func (m *Model) fitAll(ctx context.Context, data []Data, plan Plan) error {
+func (m cachedModel) fitAll(ctx context.Context, data []Data, plan Plan) error {
 	for g := range m.Groups {
 		for h, head := range m.Groups[g].Heads() {
 			if fitter, fits := head.Head.(heads.Fitter); fits {
@@ -23,7 +23,7 @@ func (m *Model) fitAll(ctx context.Context, data []Data, plan Plan) error {
 }
 
 // fit fits head number h of a group.
-func (m *Model) fit(ctx context.Context, g *Group, h int, fitter heads.Fitter, train []*corpus.Example, plan Plan) error {
+func (m cachedModel) fit(ctx context.Context, g *Group, h int, fitter heads.Fitter, train []*corpus.Example, plan Plan) error {
 	var chosen []*corpus.Example
 	for _, e := range train {
 		if fitter.Fits(e.Targets[h]) {

@@ -67,7 +67,7 @@ func TestTheBatchSizeChangesNoFit(t *testing.T) {
 		m, data := patternModel(t, "all")
 		plan := smallPlan()
 		plan.BatchSize = size
-		if err := m.fitAll(context.Background(), data, plan); err != nil {
+		if err := (cachedModel{Model: m}).fitAll(context.Background(), data, plan); err != nil {
 			t.Fatal(err)
 		}
 		means = append(means, mean(m))

@@ -106,9 +106,14 @@ func TestStatesOfHiddenTokensAreNotKept(t *testing.T) {
 	m, data := hidingModel(t, "all")
 	plan := smallPlan()
 	plan.CacheMemory = 1 << 20
-	if err := Train(context.Background(), m, []Data{data}, plan, func(any) error {
-		if len(m.cache.kept) > 0 {
-			t.Fatalf("%d texts are kept", len(m.cache.kept))
+	training, err := New(m, []Data{data}, plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer training.Close()
+	if err := training.Run(context.Background(), func(any) error {
+		if n := len(training.model.cache.kept); n > 0 {
+			t.Fatalf("%d texts are kept", n)
 		}
 		return nil
 	}); err != nil {

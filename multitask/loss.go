@@ -11,6 +11,7 @@ import (
 type Loss struct {
 	Task, Head string
 	Weight     float64 // of the head, as the experiment gives it
+	Factor     float64 // that its mean had in what a step minimised; 0 in evaluations
 	Sum        float64 // over the labelled units
 	Units      float64 // how many there are
 }

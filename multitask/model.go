@@ -20,8 +20,12 @@ type Model struct {
 	Fusion  fusion.Fusion
 	Groups  []Group
 	Params  nn.Params // of all parts
+}
 
-	cache *cache // of a frozen encoder's states; nil: none
+// cachedModel is a model and the cache of its frozen encoder's states, nil where there is none.
+type cachedModel struct {
+	*Model
+	cache *cache
 }
 
 // Group is the tasks that read the same texts: a batch is one group's and is encoded once.
@@ -51,6 +55,9 @@ func (m *Model) Frozen() bool {
 	if _, learns := m.Encoder.(encoders.Trainable); !learns {
 		return true
 	}
+	if resident, ok := m.Encoder.(encoders.Resident); ok {
+		return !resident.Learns()
+	}
 	for _, w := range EncoderParams(m.Params).All() {
 		if !w.Frozen {
 			return false
@@ -67,7 +74,7 @@ type answers struct {
 }
 
 // forward takes a batch of group g through the model: encoder, fusion, heads.
-func (m *Model) forward(p *nn.Pass, g *Group, batch *corpus.Batch) (answers, error) {
+func (m cachedModel) forward(p *nn.Pass, g *Group, batch *corpus.Batch) (answers, error) {
 	layers, err := m.encode(p, g, batch)
 	if err != nil {
 		return answers{}, err
@@ -107,7 +114,7 @@ func (m *Model) fusionFigures() map[string][]float32 {
 
 // encode gives the batch's states [T D] of the layers that the fusion wants: from the cache where there is one, unless a
 // head looks at how the encoder comes to them, or hides tokens.
-func (m *Model) encode(p *nn.Pass, g *Group, batch *corpus.Batch) ([][]float32, error) {
+func (m cachedModel) encode(p *nn.Pass, g *Group, batch *corpus.Batch) ([][]float32, error) {
 	watched, hides := false, false
 	for _, head := range g.Heads() {
 		if w, ok := head.Head.(heads.Watcher); ok && !p.Training {
@@ -143,6 +150,17 @@ func (g *Group) Heads() []Head {
 	var all []Head
 	for _, task := range g.Tasks {
 		all = append(all, task.Heads...)
+	}
+	return all
+}
+
+// tasks lists the names of all tasks, group after group.
+func (m *Model) tasks() []string {
+	var all []string
+	for _, g := range m.Groups {
+		for _, task := range g.Tasks {
+			all = append(all, task.Name)
+		}
 	}
 	return all
 }

@@ -110,3 +110,31 @@ func TestEachEpochHasAnotherOrder(t *testing.T) {
 		t.Errorf("the batches of both epochs have %v tokens", tokens[0])
 	}
 }
+
+func TestMaxStepsOverridesEpochs(t *testing.T) {
+	for _, c := range []struct {
+		max, accumulate int
+		epochs          float64
+	}{{3, 1, 0.6}, {12, 1, 2.4}, {7, 2, 2.8}, {1, math.MaxInt, 2}} { // 5 batches an epoch, 2 epochs
+		m, data := oneTask(t, 0, 20)
+		plan := still()
+		plan.MaxSteps, plan.Accumulate = c.max, c.accumulate
+		steps, evaluations := train(t, m, data, plan)
+		last := steps[len(steps)-1]
+		if len(steps) != c.max || last.Of != c.max || last.Epoch != c.epochs {
+			t.Errorf("max %d: %d steps, the last %d of %d after %v epochs; want %v epochs",
+				c.max, len(steps), last.Number, last.Of, last.Epoch, c.epochs)
+		}
+		if c.max > 1 && last.Rate != 0 || evaluations[len(evaluations)-1].Step != c.max {
+			t.Errorf("max %d: the last rate is %v, the last evaluation after step %d; want 0 and the last",
+				c.max, last.Rate, evaluations[len(evaluations)-1].Step)
+		}
+	}
+	m, data := oneTask(t, 0, 20)
+	plan := still()
+	plan.MaxSteps, plan.Accumulate, plan.Epochs = math.MaxInt, 2, math.MaxInt
+	want := "training.max_steps: 9223372036854775807 updates of 2 batches are more than can be counted"
+	if _, err := New(m, data, plan); err == nil || err.Error() != want {
+		t.Errorf("New = %v, want %s", err, want)
+	}
+}

@@ -10,7 +10,7 @@ import (
 func (m *Model) Predict(p *nn.Pass, g *Group, examples []*corpus.Example) ([][]corpus.Prediction, error) {
 	p.Reset(0)
 	p.Training = false
-	a, err := m.forward(p, g, g.prepared(corpus.Pack(examples), nil))
+	a, err := cachedModel{Model: m}.forward(p, g, g.prepared(corpus.Pack(examples), nil))
 	if err != nil {
 		return nil, err
 	}

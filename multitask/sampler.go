@@ -1,7 +1,10 @@
 package multitask
 
 import (
+	"fmt"
 	"math/rand/v2"
+	"slices"
+	"strconv"
 
 	"github.com/jenga-nlp/jenga/plugin"
 )
@@ -17,13 +20,20 @@ type State struct {
 
 // Sampler says which group's batch trains next. An epoch is as many batches as all groups' examples make.
 type Sampler interface {
-	// Next names the groups of the next batches by number: mostly one, several where a weighting compares gradients.
-	// A group that has none left begins again.
+	// Next names the groups of the next batches by number. A group that has none left begins again.
 	Next(State) []int
 }
 
-// SamplerSite is what a sampler is told.
-type SamplerSite struct{ Groups []string }
+// MultiSampler is a Sampler whose Next names several groups at once.
+type MultiSampler interface {
+	Groups() int // how many
+}
+
+// SamplerSite is what a sampler is made for.
+type SamplerSite struct {
+	Groups []string
+	All    bool // a step is to have batches of all groups, where a file is silent
+}
 
 var samplers = plugin.NewRegistry[SamplerSite, Sampler]("sampling")
 
@@ -38,45 +48,128 @@ func RegisterSampler[O any](name string, defaults O, New func(O, SamplerSite) (S
 // NoOptions are the options of a part that has none.
 type NoOptions struct{}
 
-func init() {
-	RegisterSampler("proportional", NoOptions{}, func(NoOptions, SamplerSite) (Sampler, error) { return Proportional{}, nil })
-	RegisterSampler("uniform", NoOptions{}, func(NoOptions, SamplerSite) (Sampler, error) { return Uniform{}, nil })
-	RegisterSampler("round_robin", NoOptions{}, func(NoOptions, SamplerSite) (Sampler, error) { return RoundRobin{}, nil })
+// SamplerOptions are the keys that may stand beside `type:` of a sampler.
+type SamplerOptions struct {
+	Groups string `yaml:"groups" doc:"how many groups of tasks have a batch at each turn, all different: a whole number, or all; where it is not given 1, and all beside a weighting that combines gradients"`
 }
 
-// Proportional draws each batch of an epoch once, in random order.
-type Proportional struct{}
+// count returns how many groups have a batch at each turn.
+func (o SamplerOptions) count(site SamplerSite) (int, error) {
+	switch {
+	case o.Groups == "all", o.Groups == "" && site.All:
+		return max(1, len(site.Groups)), nil
+	case o.Groups == "":
+		return 1, nil
+	}
+	k, err := strconv.Atoi(o.Groups)
+	if err != nil || k < 1 {
+		return 0, fmt.Errorf("groups: want a whole number of at least 1, or all, have %q", o.Groups)
+	}
+	if k > len(site.Groups) && len(site.Groups) > 0 {
+		return 0, fmt.Errorf("groups: there are %d groups of tasks, have %d; want at most as many, or all", len(site.Groups), k)
+	}
+	return k, nil
+}
 
-// Next draws a group with a chance proportional to the batches it has left.
-func (Proportional) Next(s State) []int {
-	left := 0
-	for _, n := range s.Left {
-		left += max(n, 0)
-	}
-	at := s.Rand.IntN(left)
-	for g, n := range s.Left {
-		if at -= max(n, 0); at < 0 {
-			return []int{g}
+// sampler makes a sampler of how many groups it names at once.
+func sampler[S Sampler](build func(several) S) func(SamplerOptions, SamplerSite) (Sampler, error) {
+	return func(o SamplerOptions, site SamplerSite) (Sampler, error) {
+		k, err := o.count(site)
+		if err != nil {
+			return nil, err
 		}
+		return build(several{k}), nil
 	}
-	panic("multitask: an epoch that has no batch left")
+}
+
+func init() {
+	RegisterSampler("proportional", SamplerOptions{}, sampler(func(s several) Proportional { return Proportional{s} }))
+	RegisterSampler("uniform", SamplerOptions{}, sampler(func(s several) Uniform { return Uniform{s} }))
+	RegisterSampler("round_robin", SamplerOptions{}, sampler(func(s several) RoundRobin { return RoundRobin{s} }))
+}
+
+// several is how many groups a sampler names at once.
+type several struct{ k int }
+
+// Groups implements MultiSampler.
+func (s several) Groups() int { return max(1, s.k) }
+
+// pick names k different groups: each time choose names one of the candidates, which are given as flags of the groups that
+// have a batch left, and where they are not enough, of those that begin again.
+func (s several) pick(state State, choose func(candidates []bool) int) []int {
+	var chosen []int
+	for range min(s.Groups(), len(state.Left)) {
+		candidates, some := make([]bool, len(state.Left)), false
+		for g, n := range state.Left {
+			candidates[g] = n > 0 && !slices.Contains(chosen, g)
+			some = some || candidates[g]
+		}
+		for g := range candidates {
+			candidates[g] = candidates[g] || !some && !slices.Contains(chosen, g)
+		}
+		chosen = append(chosen, choose(candidates))
+	}
+	return chosen
+}
+
+// Proportional draws each batch of an epoch once, in random order. Where several groups have a batch at each turn, one that
+// has none left begins again.
+type Proportional struct{ several }
+
+// Next draws groups with a chance proportional to the batches they have left, or have where they begin again.
+func (p Proportional) Next(s State) []int {
+	return p.pick(s, func(candidates []bool) int {
+		weights, sum := make([]int, len(candidates)), 0
+		for g, ok := range candidates {
+			if ok && s.Left[g] > 0 {
+				weights[g] = s.Left[g]
+			} else if ok {
+				weights[g] = s.Batches[g]
+			}
+			sum += weights[g]
+		}
+		at := s.Rand.IntN(sum)
+		for g, n := range weights {
+			if at -= n; at < 0 {
+				return g
+			}
+		}
+		panic("multitask: an epoch that has no batch left")
+	})
 }
 
 // Uniform draws all groups equally often: small ones begin again within an epoch.
-type Uniform struct{}
+type Uniform struct{ several }
 
-// Next draws a group, all with equal chance.
-func (Uniform) Next(s State) []int { return []int{s.Rand.IntN(len(s.Left))} }
-
-// RoundRobin lets the groups take turns. Each batch of an epoch comes once; a group that has none left is passed over.
-type RoundRobin struct{}
-
-// Next names the first group after the last one that has a batch left.
-func (RoundRobin) Next(s State) []int {
-	for i := range s.Left {
-		if g := (s.Last + 1 + i) % len(s.Left); s.Left[g] > 0 {
-			return []int{g}
-		}
+// Next draws groups, all with equal chance.
+func (u Uniform) Next(s State) []int {
+	rest := make([]int, len(s.Left))
+	for g := range rest {
+		rest[g] = g
 	}
-	panic("multitask: an epoch that has no batch left")
+	var chosen []int
+	for range min(u.Groups(), len(rest)) {
+		at := s.Rand.IntN(len(rest))
+		chosen = append(chosen, rest[at])
+		rest = slices.Delete(rest, at, at+1)
+	}
+	return chosen
+}
+
+// RoundRobin lets the groups take turns. Each batch of an epoch comes once; a group that has none left is passed over. Where
+// several groups have a batch at each turn, those that have none left begin again to fill it.
+type RoundRobin struct{ several }
+
+// Next names the first groups after the last one that have a batch left.
+func (r RoundRobin) Next(s State) []int {
+	last := s.Last
+	return r.pick(s, func(candidates []bool) int {
+		for i := range candidates {
+			if g := (last + 1 + i) % len(candidates); candidates[g] {
+				last = g
+				return g
+			}
+		}
+		panic("multitask: an epoch that has no batch left")
+	})
 }

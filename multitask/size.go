@@ -14,18 +14,18 @@ type Size struct{ Texts, Tokens int }
 // Sizes lists the batches of a first pass over the training data of all groups. Later passes shuffle anew; their largest
 // batches differ little.
 func (plan Plan) Sizes(m *Model, data []Data) ([]Size, error) {
-	feeds, err := newFeeds(m, data, plan)
+	iterators, err := newBatchIterators(m, data, plan)
 	if err != nil {
 		return nil, err
 	}
-	return firstSizes(feeds), nil
+	return firstSizes(iterators), nil
 }
 
-// firstSizes lists the batches that feeds give first.
-func firstSizes(feeds []*feed) []Size {
+// firstSizes lists the batches that batch iterators give first.
+func firstSizes(iterators []*batchIterator) []Size {
 	var sizes []Size
-	for _, f := range feeds {
-		sizes = append(sizes, sizesOf(f.lengths, f.batches)...)
+	for _, it := range iterators {
+		sizes = append(sizes, sizesOf(it.lengths, it.batches)...)
 	}
 	return sizes
 }

@@ -12,184 +12,245 @@ import (
 	"github.com/jenga-nlp/jenga/nn"
 )
 
-// learner updates a model step by step.
-type learner struct {
-	model     *Model
-	plan      Plan
-	steps     int
-	schedule  nn.Schedule
-	params    []*nn.Param
-	gradients nn.Gradients
-	optimizer *nn.AdamW
-	pass      *nn.Pass
-	serial    uint64 // of the pass: batches seen
+// packed is a batch as the model reads it.
+type packed struct {
+	group  int
+	batch  *corpus.Batch
+	serial uint64 // of its pass
 }
 
-func newLearner(m *Model, plan Plan, steps int) *learner {
-	params := m.Params.All()
-	l := &learner{
-		model:     m,
-		plan:      plan,
-		steps:     steps,
-		schedule:  plan.schedule(steps),
-		params:    params,
-		gradients: nn.NewGradients(params),
-		optimizer: nn.NewAdamW(plan.WeightDecay),
-		pass:      nn.NewPass(plan.Seed),
-	}
-	l.pass.Recompute = plan.Recompute
-	l.pass.BFloat16 = plan.BFloat16 && !m.Frozen() // heads on frozen states learn from those that they will answer by
-	return l
+// step is one update in the making.
+type step struct {
+	*Training
+	state   State // the weighting's
+	batches []packed
+	losses  *stepLosses
+	factors []float64  // of losses; nil: not known before a forward pass
+	reduced *reduction // nil: there is one process
 }
 
-// draw is a batch of one group.
-type draw struct {
-	group int
-	batch *corpus.Batch
-}
-
-// step takes batches forward and backward and updates the parameters once.
-func (l *learner) step(state State, draws []draw) (Step, error) {
+// update takes batches forward and backward and updates the parameters once.
+func (t *Training) update(batches []Batch) (Step, error) {
 	start := time.Now()
-	report := Step{Number: state.Step + 1, Of: l.steps}
-	l.gradients.Zero()
+	report := Step{Number: t.state.Step + 1, Of: t.length.steps}
+	s := &step{Training: t, state: t.state, batches: t.pack(batches)}
+	s.state.Rand = rand.New(t.weighing)
+	t.zero()
+
+	// The labelled units of the whole step come first: a batch's losses are divided by them.
+	var err error
+	if s.losses, err = newStepLosses(t.model.Model, s.batches, t.plan.Reducer); err != nil {
+		return report, err
+	}
+	if err := s.weigh(); err != nil {
+		return report, err
+	}
 
 	// forward and backward
-	for i, d := range draws {
-		serial := l.serial + 1 + uint64(i)
-		draws[i].batch = l.model.Groups[d.group].prepared(d.batch, func(example int) rand.Source {
-			return rand.NewPCG(nn.Key(l.plan.Seed, serial, hiding), uint64(example))
-		})
-	}
-	losses := newStepLosses(l.model, draws)
-	factors := l.plan.Weighting.Weigh(state, losses.all)
-	for _, d := range draws {
-		l.serial++
-		if err := l.backward(d, losses, factors); err != nil {
+	for i, b := range s.batches {
+		if t.plan.Reducer != nil && i == len(s.batches)-1 {
+			s.reduced = newReduction(t.plan.Reducer, t.reducing, t.host)
+		}
+		if err := s.backward(b); err != nil {
 			return report, err
 		}
-		report.Tokens += len(d.batch.Tokens.IDs)
+		report.Tokens += len(b.batch.Tokens.IDs)
 	}
+	t.serial += uint64(len(s.batches))
 
-	// update
-	limit := l.plan.ClipNorm
+	// reduce
+	if err := s.reduce(); err != nil {
+		return report, err
+	}
+	s.combine()
+
+	// clip
+	report.GradientNorm = t.norm()
+	limit := t.plan.ClipNorm
 	if limit == 0 {
 		limit = math.Inf(1)
 	}
-	norm, factor, moved := nn.Clip(l.params, l.gradients, limit)
-	report.GradientNorm = norm
-	report.Losses, report.Loss = losses.all, losses.total(factors)
-	for _, f := range []struct {
-		name  string
-		value float64
-	}{{"gradient", norm}, {"loss", report.Loss}} {
-		if math.IsNaN(f.value) || math.IsInf(f.value, 0) {
-			return report, fmt.Errorf("the %s is not finite; a lower training.learning_rate may help", f.name)
-		}
+	factor := nn.ClipFactor(report.GradientNorm, limit)
+	report.Losses, report.Loss = s.losses.all, s.losses.total(s.factors)
+	report.Loss += t.learned.differentiate(report.Losses)
+	if err := report.check(); err != nil {
+		return report, err
 	}
-	report.Rate = l.plan.Rate * l.schedule.Rate(report.Number)
-	// What the step's loss does not depend on, as a head whose task was not drawn, is left alone, decay and momentum too,
-	// as PyTorch leaves a parameter without a gradient.
-	l.optimizer.Step(moved, l.gradients, factor, report.Rate)
+
+	// update
+	share := t.schedule.Rate(report.Number)
+	report.Rate = t.plan.Rate * share
+	for _, store := range t.stores {
+		store.Update(factor, report.Rate)
+	}
+	t.learned.update(share)
+	if err := s.observe(); err != nil {
+		return report, err
+	}
 
 	report.Time = time.Since(start)
 	return report, nil
 }
 
-// backward takes one batch forward and backward: it adds to the gradients and to the sums of the losses.
-func (l *learner) backward(d draw, losses *stepLosses, factors []float64) error {
-	if !slices.ContainsFunc(losses.group[d.group], func(l Loss) bool { return l.Units > 0 }) {
-		return nil // nothing is labelled
+// check returns what is not finite.
+func (s Step) check() error {
+	for _, f := range []struct {
+		name  string
+		value float64
+	}{{"gradient", s.GradientNorm}, {"loss", s.Loss}} {
+		if math.IsNaN(f.value) || math.IsInf(f.value, 0) {
+			return fmt.Errorf("the %s is not finite; a lower training.learning_rate may help", f.name)
+		}
 	}
-	l.pass.Reset(l.serial)
-	l.pass.Training = true
-	g := &l.model.Groups[d.group]
-	a, err := l.model.forward(l.pass, g, d.batch)
+	return nil
+}
+
+// pack makes batches what the model reads: heads may change them.
+func (t *Training) pack(batches []Batch) []packed {
+	all := make([]packed, len(batches))
+	for i, b := range batches {
+		serial := t.serial + 1 + uint64(i)
+		batch := t.model.Groups[b.Group].prepared(corpus.Pack(b.Examples), func(example int) rand.Source {
+			return rand.NewPCG(nn.Key(t.plan.Seed, serial, hiding), uint64(example))
+		})
+		all[i] = packed{b.Group, batch, serial}
+	}
+	return all
+}
+
+func (t *Training) zero() {
+	for _, store := range t.stores {
+		store.Zero()
+	}
+}
+
+// norm is the norm of all gradients together.
+func (t *Training) norm() float64 {
+	sum := 0.0
+	for _, store := range t.stores {
+		sum += store.SumSquares()
+	}
+	return math.Sqrt(sum)
+}
+
+// forward takes a batch through the model and returns its heads' losses, nil of those without labelled units.
+func (s *step) forward(b packed) (answers, []*nn.Node, error) {
+	s.pass.Reset(b.serial)
+	s.pass.Training = true
+	g := &s.model.Groups[b.group]
+	a, err := s.model.forward(s.pass, g, b.batch)
+	if err != nil {
+		return a, nil, err
+	}
+	return a, g.lossNodes(s.pass, a, b.batch), nil
+}
+
+// backward takes one batch forward and backward: it adds to the gradients and to the sums of the losses.
+func (s *step) backward(b packed) error {
+	if !s.losses.labelled(b.group) {
+		return nil
+	}
+	a, nodes, err := s.forward(b)
 	if err != nil {
 		return err
 	}
-	nodes := g.lossNodes(l.pass, a, d.batch)
-	total := weightedSum(losses.shares(d.group, factors), nodes)
-	if err := l.pass.Forward(); err != nil {
+	var totals []total
+	if s.factors != nil {
+		totals = s.totals(b.group, nodes)
+	}
+	if err := s.pass.Forward(); err != nil {
 		return err
 	}
-	losses.add(d.group, nodes)
-	if total == nil {
-		return nil // nothing is labelled
+	s.losses.add(b.group, nodes)
+	if s.factors == nil {
+		s.factors = s.plan.Weighting.(LossWeighting).WeighLosses(s.state, s.losses.all)
+		totals = s.totals(b.group, nodes)
 	}
 
-	trainable, learns := l.model.Encoder.(encoders.Trainable)
-	if !learns || l.model.cache != nil {
-		return l.pass.Backward(total, 1, l.gradients, nil, nil)
+	border := s.border(a, b)
+	for i, total := range totals {
+		if i > 0 {
+			clearAll(border)
+		}
+		if err := s.backwardFrom(total, a, border, i == len(totals)-1); err != nil {
+			return err
+		}
 	}
-	dBorder := make([][]float32, len(a.border)) // [T D] each
-	for i := range dBorder {
-		dBorder[i] = l.pass.Floats(len(d.batch.Tokens.IDs) * l.model.Encoder.Width())
+	return nil
+}
+
+// border is memory for the gradients at the encoder's states, [T D] of each layer; nil where the encoder learns nothing.
+func (s *step) border(a answers, b packed) [][]float32 {
+	if s.frozen {
+		return nil
 	}
-	if err := l.pass.Backward(total, 1, l.gradients, a.border, dBorder); err != nil {
+	d := make([][]float32, len(a.border))
+	for i := range d {
+		d[i] = s.pass.Floats(len(b.batch.Tokens.IDs) * s.model.Encoder.Width())
+	}
+	return d
+}
+
+func clearAll(d [][]float32) {
+	for _, x := range d {
+		clear(x)
+	}
+}
+
+// backwardFrom adds the gradients of a part of a batch's loss. last tells that the batch has no further part.
+func (s *step) backwardFrom(t total, a answers, border [][]float32, last bool) error {
+	if t.task >= 0 {
+		for _, store := range s.stores {
+			store.(nn.TaskStore).Task(t.task)
+		}
+	}
+	into := s.host.Gradients()
+	if border == nil {
+		return s.pass.Backward(t.node, 1, into, nil, nil)
+	}
+	if err := s.pass.Backward(t.node, 1, into, a.border, border); err != nil {
 		return err
 	}
+	if s.reduced != nil && last && t.task < 0 { // gradients by task are summed when all are there
+		s.reduced.readyOutside(EncoderParams(s.model.Params))
+		into = into.Observed(s.reduced.ready)
+	}
 	// Heads that leave the encoder as it is, as one that rebuilds its states, send nothing back.
-	if slices.ContainsFunc(dBorder, notZero) {
-		trainable.Backward(l.pass, dBorder, l.gradients)
+	if slices.ContainsFunc(border, notZero) {
+		s.model.Encoder.(encoders.Trainable).Backward(s.pass, border, into)
 	}
 	return nil
 }
 
 func notZero(d []float32) bool { return slices.ContainsFunc(d, func(v float32) bool { return v != 0 }) }
 
-// stepLosses holds the losses of one step: one for each head of each group that takes part.
-type stepLosses struct {
-	all   []Loss
-	group map[int][]Loss // part of all
-	first map[int]int    // where that begins
+// total is what is minimised of a batch: of all its tasks, or of one where gradients are kept by task.
+type total struct {
+	node *nn.Node
+	task int // its place among all tasks; -1: all of the batch's
 }
 
-// newStepLosses counts the labelled units of a step, so that each batch's share of the mean is known before it runs.
-func newStepLosses(m *Model, draws []draw) *stepLosses {
-	s := &stepLosses{group: map[int][]Loss{}, first: map[int]int{}}
-	batches := map[int][]*corpus.Batch{}
-	for _, d := range draws {
-		batches[d.group] = append(batches[d.group], d.batch)
-	}
-	for _, d := range draws {
-		if _, have := s.first[d.group]; have {
-			continue
+// totals makes what is minimised of a batch of losses; none where nothing is labelled.
+func (s *step) totals(group int, nodes []*nn.Node) []total {
+	factors := s.losses.perUnit(group, s.factors)
+	if _, byTask := s.plan.Weighting.(GradientWeighting); !byTask {
+		if node := weightedSum(factors, nodes); node != nil {
+			return []total{{node, -1}}
 		}
-		s.first[d.group] = len(s.all)
-		s.all = append(s.all, m.Groups[d.group].losses(batches[d.group]...)...)
+		return nil
 	}
-	for g, first := range s.first {
-		s.group[g] = s.all[first : first+len(m.Groups[g].Heads())]
+	task := 0
+	for g := range group {
+		task += len(s.model.Groups[g].Tasks)
 	}
-	return s
-}
-
-// shares is what a group's losses, which are sums, are multiplied with to give their part of what is minimised.
-func (s *stepLosses) shares(group int, factors []float64) []float64 {
-	shares := make([]float64, len(s.group[group]))
-	for h, l := range s.group[group] {
-		if l.Units > 0 {
-			shares[h] = factors[s.first[group]+h] / l.Units
+	var all []total
+	for _, part := range s.model.Groups[group].Tasks {
+		n := len(part.Heads)
+		if node := weightedSum(factors[:n], nodes[:n]); node != nil {
+			all = append(all, total{node, task})
 		}
+		factors, nodes = factors[n:], nodes[n:]
+		task++
 	}
-	return shares
-}
-
-// add adds the values of a group's losses after a forward pass.
-func (s *stepLosses) add(group int, nodes []*nn.Node) {
-	for h, node := range nodes {
-		if node != nil {
-			s.group[group][h].Sum += float64(nn.Values(node)[0])
-		}
-	}
-}
-
-// total is what the step minimised.
-func (s *stepLosses) total(factors []float64) float64 {
-	sum := 0.0
-	for i, l := range s.all {
-		sum += factors[i] * l.Mean()
-	}
-	return sum
+	return all
 }

@@ -47,10 +47,11 @@ func followTrace(t *testing.T, dir, scale string, want []float64) {
 	examples := traceExamples(t, dir, labels, len(want)*batchSize)
 	model := traceModel(t, dir, scale, labels)
 
-	learner := newLearner(model, Plan{Rate: 1e-4, WeightDecay: 0.01, WarmupSteps: 10, ClipNorm: 1, Weighting: Fixed{}}, len(want))
+	plan := Plan{Rate: 1e-4, WeightDecay: 0.01, WarmupSteps: 10, ClipNorm: 1, Weighting: Fixed{}}
+	training := stepping(t, model, plan, len(want))
 	worst := 0.0
 	for n := range want {
-		step, err := learner.step(State{Step: n}, []draw{{0, corpus.Pack(examples[n*batchSize : (n+1)*batchSize])}})
+		step, err := training.Update([]Batch{{0, examples[n*batchSize : (n+1)*batchSize]}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -19,14 +19,20 @@ import (
 )
 
 // smallModel is a tiny encoder from scratch with a group of two tasks (one label, a tag a word) and a group of one.
-func smallModel(t *testing.T, freeze string, dropout float64) *Model {
+func smallModel(t testing.TB, freeze string, dropout float64) *Model {
 	t.Helper()
 	params := nn.NewParams(3)
+	return smallModelOf(t, params, params.In("encoder"), freeze, dropout)
+}
+
+// smallModelOf is smallModel with its parameters in params, and the encoder's in encoderParams.
+func smallModelOf(t testing.TB, params, encoderParams nn.Params, freeze string, dropout float64) *Model {
+	t.Helper()
 	choice, err := encoders.Registry().FromString("transformer", "{layers: 2, width: 12, heads: 2, feed_forward: 16, max_positions: 32}")
 	if err != nil {
 		t.Fatal(err)
 	}
-	encoder, err := choice.Build(encoders.Site{Vocabulary: smallVocabulary, MaxLength: 32, Dropout: dropout, DropoutSet: true, Freeze: freeze, Params: params.In("encoder")})
+	encoder, err := choice.Build(encoders.Site{Vocabulary: smallVocabulary, MaxLength: 32, Dropout: dropout, DropoutSet: true, Freeze: freeze, Params: encoderParams})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +55,7 @@ const smallVocabulary = 20
 
 var smallLabels = corpus.NewLabels([]string{"a", "b", "c"})
 
-func smallTask(t *testing.T, m *Model, name, kind string, dropout float64) Task {
+func smallTask(t testing.TB, m *Model, name, kind string, dropout float64) Task {
 	t.Helper()
 	part, err := tasks.Registry().FromString(kind, "")
 	if err != nil {
@@ -105,6 +111,17 @@ func smallData(m *Model, n int) []Data {
 		data[g].Dev = data[g].Train
 	}
 	return data
+}
+
+// stepping is a training of so many steps on batches that the test chooses.
+func stepping(t *testing.T, m *Model, plan Plan, steps int) *Training {
+	t.Helper()
+	plan.MaxSteps = steps
+	training, err := New(m, nil, plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return training
 }
 
 func smallPlan() Plan {
@@ -180,13 +197,11 @@ func TestAccumulationIsTheMeanOverAllLabelledUnits(t *testing.T) {
 	plan := smallPlan()
 	plan.Accumulate = 2
 	all := data[0].Train
-	one := newLearner(whole, plan, 10)
-	two := newLearner(parts, plan, 10)
-	step1, err := one.step(State{}, []draw{{0, corpus.Pack(all)}})
+	step1, err := stepping(t, whole, plan, 10).Update([]Batch{{0, all}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	step2, err := two.step(State{}, []draw{{0, corpus.Pack(all[:4])}, {0, corpus.Pack(all[4:])}})
+	step2, err := stepping(t, parts, plan, 10).Update([]Batch{{0, all[:4]}, {0, all[4:]}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -201,8 +216,7 @@ func TestAccumulationIsTheMeanOverAllLabelledUnits(t *testing.T) {
 func TestWhatTakesNoPartIsLeftAlone(t *testing.T) {
 	m := smallModel(t, "none", 0)
 	before := values(m)
-	l := newLearner(m, smallPlan(), 10)
-	if _, err := l.step(State{}, []draw{{0, corpus.Pack(smallData(m, 4)[0].Train)}}); err != nil {
+	if _, err := stepping(t, m, smallPlan(), 10).Update([]Batch{{0, smallData(m, 4)[0].Train}}); err != nil {
 		t.Fatal(err)
 	}
 	after := values(m)

@@ -6,21 +6,23 @@ import (
 )
 
 // enumerate calls see with every sequence of tags of a chain, whose rows are its words' numbers, and its score.
-func (c *CRF) enumerate(scores []float32, chain Chain, see func(tags []int, score float64)) {
+func (c *CRF) enumerate(logits []float32, chain Chain, see func(tags []int, score float64)) {
 	labels, words := c.Start.Shape[0], len(chain.Rows)
-	move := func(t int, learned float32, from, to int) float64 {
-		if c.Forbidden != nil && c.Forbidden[from*(labels+1)+to] && (chain.Free == nil || !chain.Free[t]) {
+	transition := func(t int, learned float32, from, to int) float64 {
+		if !c.Constraints.Allowed(from, to) && (chain.Gaps == nil || !chain.Gaps[t]) {
 			return math.Inf(-1)
 		}
 		return float64(learned)
 	}
+	start, end := labels, labels // as Transitions has them
 	tags := make([]int, words)
 	for {
-		score := move(0, c.Start.Data[tags[0]], labels, tags[0]) + move(words, c.End.Data[tags[words-1]], tags[words-1], labels)
+		score := transition(0, c.Start.Data[tags[0]], start, tags[0])
+		score += transition(words, c.End.Data[tags[words-1]], tags[words-1], end)
 		for t, tag := range tags {
-			score += float64(scores[t*labels+tag])
+			score += float64(logits[t*labels+tag])
 			if t > 0 {
-				score += move(t, c.Transitions.Data[tags[t-1]*labels+tag], tags[t-1], tag)
+				score += transition(t, c.Transitions.Data[tags[t-1]*labels+tag], tags[t-1], tag)
 			}
 		}
 		see(tags, score)
@@ -63,29 +65,31 @@ func crfLoss(t *testing.T, c *CRF, scores []float32, chain Chain) (loss float64,
 func TestCRFSumsOverAllTagsOrThoseThatMayBeGold(t *testing.T) {
 	const labels, words = 3, 4
 	// tag 2 does not follow tag 0, and is not the first
-	forbidden := make([]bool, (labels+1)*(labels+1))
-	forbidden[0*(labels+1)+2], forbidden[labels*(labels+1)+2] = true, true
+	constraints := NewTransitions(labels)
+	constraints.Forbid(0, 2)
+	constraints.Forbid(constraints.Start(), 2)
 	for _, test := range []struct {
-		name            string
-		forbidden, free []bool
+		name        string
+		constraints *Transitions
+		gaps        []bool
 	}{
-		{"any move", nil, nil},
-		{"some moves", forbidden, nil},
-		{"some moves, but any where words lie between", forbidden, []bool{true, false, true, false, true}},
+		{"all transitions", nil, nil},
+		{"some transitions", constraints, nil},
+		{"some transitions, but all across gaps", constraints, []bool{true, false, true, false, true}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			c := NewCRF(NewParams(3), labels, test.forbidden)
+			c := NewCRF(NewParams(3), labels, test.constraints)
 			copy(c.Transitions.Data, states(1, labels*labels, 1))
 			scores := states(2, words*labels, 1)
 			chain := chainOf([]int{1, -1, 2, -2}) // the second and the last may be anything
-			chain.Free = test.free
+			chain.Gaps = test.gaps
 			all, agreeing := 0.0, 0.0
-			tagShares := make([]float64, words*labels)
+			sums := make([]float64, words*labels)
 			c.enumerate(scores, chain, func(tags []int, score float64) {
 				e := math.Exp(score)
 				all += e
 				for i, tag := range tags {
-					tagShares[i*labels+tag] += e
+					sums[i*labels+tag] += e
 				}
 				if tags[0] == 1 && tags[2] == 2 {
 					agreeing += e
@@ -95,14 +99,14 @@ func TestCRFSumsOverAllTagsOrThoseThatMayBeGold(t *testing.T) {
 			if want := math.Log(all / agreeing); !(math.Abs(got-want) <= 1e-5) {
 				t.Errorf("loss %v, want %v", got, want)
 			}
-			tags, shares := c.Decode(scores, chain)
+			tags, probabilities := c.Decode(scores, chain)
 			for i, tag := range tags {
-				if want := tagShares[i*labels+tag] / all; !(math.Abs(float64(shares[i])-want) <= 1e-5) {
-					t.Errorf("word %d: probability %v, want %v", i, shares[i], want)
+				if want := sums[i*labels+tag] / all; !(math.Abs(float64(probabilities[i])-want) <= 1e-5) {
+					t.Errorf("word %d: probability %v, want %v", i, probabilities[i], want)
 				}
-				bound := test.forbidden != nil && (test.free == nil || !test.free[i])
+				bound := !test.constraints.AllAllowed() && (test.gaps == nil || !test.gaps[i])
 				if bound && tag == 2 && (i == 0 || tags[i-1] == 0) {
-					t.Errorf("tags %v make a forbidden move", tags)
+					t.Errorf("tags %v make a forbidden transition", tags)
 				}
 			}
 		})
@@ -123,5 +127,31 @@ func TestCRFOfLargeScores(t *testing.T) {
 			t.Errorf("loss %v of scores of size %v", loss, size)
 		}
 		finite(t, "gradient", d)
+	}
+}
+
+// BenchmarkCRFLoss is the loss of a batch of SNIPS' size and its gradient: 32 chains of 9 words, 72 tags in BIO.
+func BenchmarkCRFLoss(b *testing.B) {
+	const chains, words, labels = 32, 9, 72
+	c := NewCRF(NewParams(3), labels, nil)
+	logits := states(2, chains*words*labels, 1)
+	batch := make([]Chain, chains)
+	for i := range batch {
+		for w := range words {
+			batch[i].Rows = append(batch[i].Rows, i*words+w)
+			batch[i].Gold = append(batch[i].Gold, (i+w)%labels)
+		}
+	}
+	d := zeros(len(logits))
+	for b.Loop() {
+		p := NewPass(1)
+		x := p.Input(logits, chains*words, labels)
+		loss := c.Loss(x, batch)
+		if err := p.Forward(); err != nil {
+			b.Fatal(err)
+		}
+		if err := p.Backward(loss, 1, Gradients{}, []*Node{x}, [][]float32{d}); err != nil {
+			b.Fatal(err)
+		}
 	}
 }

@@ -10,7 +10,13 @@ import (
 //
 // Of a table that AddRows adds to, as of word embeddings, it also knows which rows have a gradient, so that zeroing, norm
 // and update read those alone.
-type Gradients struct{ of map[*Param]*paramGradient }
+//
+// The encoder reports the parameters whose gradients are final by Ready, so that what sums gradients over processes may
+// begin before the backward pass ends.
+type Gradients struct {
+	of    map[*Param]*paramGradient
+	ready func(w *Param) // nil: nobody waits
+}
 
 // paramGradient is the gradient of one parameter.
 type paramGradient struct {
@@ -21,7 +27,7 @@ type paramGradient struct {
 
 // NewGradients makes zero gradients for those of params that are not frozen.
 func NewGradients(params []*Param) Gradients {
-	g := Gradients{map[*Param]*paramGradient{}}
+	g := Gradients{of: map[*Param]*paramGradient{}}
 	for _, w := range params {
 		if !w.Frozen {
 			g.of[w] = &paramGradient{values: kernel.Floats(len(w.Data))}
@@ -32,6 +38,22 @@ func NewGradients(params []*Param) Gradients {
 
 // Takes tells whether w takes a gradient.
 func (g Gradients) Takes(w *Param) bool { return g.of[w] != nil }
+
+// Observed returns the same gradients, of which ready is called with each parameter that Ready reports.
+func (g Gradients) Observed(ready func(w *Param)) Gradients { g.ready = ready; return g }
+
+// Ready reports that nothing more is added to the gradients of params in this backward pass. An encoder's Backward calls
+// it as each of its levels is done, always in the same order; what it does not report is ready when it returns.
+func (g Gradients) Ready(params ...*Param) {
+	if g.ready == nil {
+		return
+	}
+	for _, w := range params {
+		if g.Takes(w) {
+			g.ready(w)
+		}
+	}
+}
 
 // Of returns w's gradient, of w's length, for who may add to any of its values; nil where w takes none.
 func (g Gradients) Of(w *Param) []float32 {
@@ -77,27 +99,37 @@ func mark(touched, d []float32) {
 // Zero clears all gradients.
 func (g Gradients) Zero() {
 	for w, d := range g.of {
-		if d.touched == nil {
-			kernel.Clear(d.values)
-			continue
-		}
-		length := w.rowLength()
-		for r, touched := range d.touched {
-			if touched != 0 {
-				clear(d.values[r*length : (r+1)*length])
-			}
-		}
-		clear(d.touched)
+		d.zero(w)
 	}
 }
 
-// Clip returns the norm of the gradients of all params together; the factor that makes it at most limit, as torch's
-// clip_grad_norm_ has it, for Step to multiply them with; and those of params whose gradient is not zero. Where the norm
-// is not finite the factor is 1: the caller sees it.
-func Clip(params []*Param, gradients Gradients, limit float64) (norm float64, factor float32, moved []*Param) {
-	sum := 0.0
-	for _, w := range params { // in their order, so that the sum is the same each time
-		d := gradients.of[w]
+// zero clears the gradients of params.
+func (g Gradients) zero(params []*Param) {
+	for _, w := range params {
+		g.of[w].zero(w)
+	}
+}
+
+// zero clears w's gradient.
+func (d *paramGradient) zero(w *Param) {
+	if d.touched == nil {
+		kernel.Clear(d.values)
+		return
+	}
+	length := w.rowLength()
+	for r, touched := range d.touched {
+		if touched != 0 {
+			clear(d.values[r*length : (r+1)*length])
+		}
+	}
+	clear(d.touched)
+}
+
+// SumSquares returns the sum of the squares of params' gradients, in the order of params, so that it is the same each time,
+// and those of params whose gradient is not zero.
+func (g Gradients) SumSquares(params []*Param) (sum float64, moved []*Param) {
+	for _, w := range params {
+		d := g.of[w]
 		if d == nil {
 			continue
 		}
@@ -107,9 +139,14 @@ func Clip(params []*Param, gradients Gradients, limit float64) (norm float64, fa
 		}
 		sum += squares
 	}
-	norm = math.Sqrt(sum)
-	if scale := limit / (norm + 1e-6); scale < 1 && !math.IsInf(norm, 0) {
-		return norm, float32(scale), moved
+	return sum, moved
+}
+
+// ClipFactor returns the factor that makes a gradient of a norm at most limit, as torch's clip_grad_norm_ has it. Where the
+// norm is not finite the factor is 1: the caller sees it.
+func ClipFactor(norm, limit float64) float32 {
+	if factor := limit / (norm + 1e-6); factor < 1 && !math.IsInf(norm, 0) {
+		return float32(factor)
 	}
-	return norm, 1, moved
+	return 1
 }

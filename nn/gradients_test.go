@@ -26,7 +26,7 @@ func newTable(decay float64) *table {
 
 // step updates the model by the gradients that are there, and zeroes them. It returns the norm.
 func (m *table) step(rate float64) float64 {
-	norm, factor, moved := Clip(m.params.All(), m.gradients, 1)
+	norm, factor, moved := clip(m.params.All(), m.gradients, 1)
 	m.optimizer.Step(moved, m.gradients, factor, rate)
 	m.gradients.Zero()
 	return norm
@@ -34,10 +34,10 @@ func (m *table) step(rate float64) float64 {
 
 // resume goes on with a new optimizer that has what a checkpoint holds.
 func (m *table) resume() {
-	old := m.optimizer.State
+	old := m.optimizer.moments
 	m.optimizer = NewAdamW(m.optimizer.WeightDecay)
 	for w, s := range old {
-		m.optimizer.State[w] = &Moments{Steps: s.Steps, Mean: slices.Clone(s.Mean), Square: slices.Clone(s.Square)}
+		m.optimizer.SetMoments(w, &Moments{Steps: s.Steps, Mean: slices.Clone(s.Mean), Square: slices.Clone(s.Square)})
 	}
 	m.gradients = NewGradients(m.params.All())
 }
@@ -81,7 +81,7 @@ func TestRowsOfATableAreUpdatedAsTheWholeIs(t *testing.T) {
 			}
 			for _, w := range []string{"weights", "means", "squares"} {
 				of := func(m *table) []float32 {
-					s := m.optimizer.State[m.words]
+					s := m.optimizer.Moments(m.words)
 					return map[string][]float32{"weights": m.words.Data, "means": s.Mean, "squares": s.Square}[w]
 				}
 				if !sameBits(of(byRows), of(whole)) {

@@ -7,41 +7,55 @@ import (
 	"github.com/jenga-nlp/jenga/internal/kernel"
 )
 
+// Optimizer updates parameters by their gradients. What it keeps of a parameter from step to step a snapshot holds.
+type Optimizer interface {
+	// Step updates params by their gradients times factor at a learning rate. A parameter without a gradient, or frozen,
+	// is left alone.
+	Step(params []*Param, gradients Gradients, factor float32, rate float64)
+	// Moments returns what is kept of w, nil before its first update. It is the optimizer's own: the caller copies it.
+	Moments(w *Param) *Moments
+	// SetMoments replaces what is kept of w; nil: nothing.
+	SetMoments(w *Param, m *Moments)
+}
+
 // AdamW updates parameters by Adam with decoupled weight decay (Loshchilov & Hutter 2019), as torch.optim.AdamW does.
 type AdamW struct {
 	Beta1, Beta2 float64
 	Epsilon      float64
 	WeightDecay  float64 // a step's share of the rate that is taken off parameters that decay
-	// State is what is kept of each parameter that has been updated: a checkpoint holds it.
-	State map[*Param]*Moments
+
+	moments map[*Param]*Moments // of each parameter that has been updated
 }
+
+var _ Optimizer = (*AdamW)(nil)
 
 // Moments are running means of a parameter's gradient and of its square.
 type Moments struct {
 	Steps        int // updates of this parameter
 	Mean, Square []float32
 
-	active []bool // rows that may have a moment other than 0; nil: not known
+	// active are the rows that may have a moment other than 0; nil: not known. It is no state: activate finds it in the
+	// moments, and an update of a row whose moments and gradient are 0 is the same bits whether it is active or not.
+	active []bool
 }
 
 // NewAdamW returns an optimizer with the usual constants.
 func NewAdamW(weightDecay float64) *AdamW {
-	return &AdamW{Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8, WeightDecay: weightDecay, State: map[*Param]*Moments{}}
+	return &AdamW{Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8, WeightDecay: weightDecay, moments: map[*Param]*Moments{}}
 }
 
-// Step updates params by their gradients times factor at a learning rate. A parameter without a gradient, or frozen, is
-// left alone. Of a table whose gradient is known by rows, those that never had one only decay, which for them is all that
-// an update does.
+// Step implements Optimizer. Of a table whose gradient is known by rows, those that never had one only decay, which for
+// them is all that an update does.
 func (a *AdamW) Step(params []*Param, gradients Gradients, factor float32, rate float64) {
 	for _, w := range params {
 		g := gradients.of[w]
 		if g == nil || w.Frozen {
 			continue
 		}
-		s := a.State[w]
+		s := a.moments[w]
 		if s == nil {
 			s = &Moments{Mean: kernel.Floats(len(w.Data)), Square: kernel.Floats(len(w.Data))}
-			a.State[w] = s
+			a.moments[w] = s
 		}
 		s.Steps++
 
@@ -58,6 +72,18 @@ func (a *AdamW) Step(params []*Param, gradients Gradients, factor float32, rate 
 		s.activate(g.touched)
 		k.StepRows(w.Data, s.Mean, s.Square, g.values, w.rowLength(), s.active, factor, s.Steps)
 	}
+}
+
+// Moments implements Optimizer.
+func (a *AdamW) Moments(w *Param) *Moments { return a.moments[w] }
+
+// SetMoments implements Optimizer.
+func (a *AdamW) SetMoments(w *Param, m *Moments) {
+	if m == nil {
+		delete(a.moments, w)
+		return
+	}
+	a.moments[w] = m
 }
 
 // activate adds the rows touched in this step to those that are active. Those of steps that did not tell are read off the

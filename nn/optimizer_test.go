@@ -31,7 +31,7 @@ func TestAdamWEqualsPyTorchs(t *testing.T) {
 		for _, w := range params.All() {
 			copy(gradients.Of(w), step.Gradients[w.Name])
 		}
-		norm, factor, moved := Clip(params.All(), gradients, g.Clip)
+		norm, factor, moved := clip(params.All(), gradients, g.Clip)
 		if !(math.Abs(norm-step.Norm) <= 1e-5*step.Norm) {
 			t.Errorf("step %d: norm %v, want %v", n, norm, step.Norm)
 		}
@@ -45,7 +45,7 @@ func TestAdamWEqualsPyTorchs(t *testing.T) {
 		}
 	}
 	for _, w := range params.All() {
-		if s := optimizer.State[w]; s == nil || len(s.Mean) != len(w.Data) || w.Name == "idle" && s.Steps != 7 {
+		if s := optimizer.Moments(w); s == nil || len(s.Mean) != len(w.Data) || w.Name == "idle" && s.Steps != 7 {
 			t.Errorf("state of %s is %+v", w.Name, s)
 		}
 	}
@@ -63,6 +63,13 @@ func TestAdamWLeavesFrozenParametersAlone(t *testing.T) {
 	}
 }
 
+// clip is what a step does with gradients before its update.
+func clip(params []*Param, g Gradients, limit float64) (norm float64, factor float32, moved []*Param) {
+	sum, moved := g.SumSquares(params)
+	norm = math.Sqrt(sum)
+	return norm, ClipFactor(norm, limit), moved
+}
+
 func TestClip(t *testing.T) {
 	params := NewParams(1)
 	a, idle, b := params.Zeros("a", 2), params.Zeros("idle", 3), params.Zeros("b", 1, 1)
@@ -75,18 +82,18 @@ func TestClip(t *testing.T) {
 		limit, norm float64
 		factor      float32
 	}{{10, 5, 1}, {1, 5, 0.2}, {math.Inf(1), 5, 1}} {
-		norm, factor, got := Clip(params.All(), g, c.limit)
+		norm, factor, got := clip(params.All(), g, c.limit)
 		if norm != c.norm || !(math.Abs(float64(factor-c.factor)) <= 1e-6) || !slices.Equal(got, moved) {
-			t.Errorf("Clip to %v = %v, %v and %d moved, want %v, %v and 2", c.limit, norm, factor, len(got), c.norm, c.factor)
+			t.Errorf("clip to %v = %v, %v and %d moved, want %v, %v and 2", c.limit, norm, factor, len(got), c.norm, c.factor)
 		}
 	}
 	g.Of(a)[0], g.Of(b)[0], g.Of(idle)[2] = 0, 0, 1e-45 // whose square no float32 holds
-	if norm, _, got := Clip(params.All(), g, 1); !(norm > 0) || !slices.Equal(got, []*Param{idle}) {
+	if norm, _, got := clip(params.All(), g, 1); !(norm > 0) || !slices.Equal(got, []*Param{idle}) {
 		t.Errorf("norm %v and %d moved of a gradient of 1e-45, want it moved", norm, len(got))
 	}
 	for _, bad := range []float64{math.Inf(1), math.NaN()} {
 		g.Of(b)[0] = float32(bad)
-		if norm, factor, _ := Clip(params.All(), g, 1); norm-norm == 0 || factor != 1 {
+		if norm, factor, _ := clip(params.All(), g, 1); norm-norm == 0 || factor != 1 {
 			t.Errorf("norm %v and factor %v for a gradient of %v, want it and 1", norm, factor, bad)
 		}
 	}

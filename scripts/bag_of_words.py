@@ -8,6 +8,7 @@ python scripts/bag_of_words.py
 
 import gzip
 import json
+import os
 
 import numpy as np
 from sklearn.covariance import LedoitWolf
@@ -22,11 +23,11 @@ STRENGTHS = 0.1, 1, 10, 100, 1000
 SPLITS = "train", "dev", "test"
 
 
-def corpus(folder, compressed):
-    opened = gzip.open if compressed else open
+def corpus(folder):
     notes = {}
     for split in SPLITS:
-        with opened(f"experiments/claims/{folder}{split}.jsonl{'.gz' if compressed else ''}", "rt", encoding="utf-8") as f:
+        path = f"experiments/claims/{folder}{split}.jsonl"
+        with open(path, encoding="utf-8") if os.path.exists(path) else gzip.open(path + ".gz", "rt", encoding="utf-8") as f:
             notes[split] = [json.loads(line) for line in f]
     return notes
 
@@ -68,7 +69,7 @@ def odd(notes):
 
 def main():
     accuracy = {"accuracy": accuracy_score}
-    quickstart, full, clauses = corpus("", False), corpus("full/", True), corpus("clauses/", True)
+    quickstart, full, clauses = corpus(""), corpus("full/"), corpus("clauses/")
     for column in "claim_type", "urgency":
         linear(f"quickstart: {column}", quickstart, labels(quickstart, column), classifier(), accuracy)
     for column in "claim_type", "urgency":

@@ -22,7 +22,7 @@ func TestAKindOfOutputsOfAnotherModuleTrainsAndPredicts(t *testing.T) {
 	for _, name := range files {
 		writeFile(t, dir, name, readFile(t, filepath.Join(module, name)))
 	}
-	for _, name := range []string{"train.jsonl", "dev.jsonl"} {
+	for _, name := range []string{"train.jsonl.gz", "dev.jsonl"} {
 		writeFile(t, dir, name, readFile(t, filepath.Join(root, "experiments", "claims", name)))
 	}
 

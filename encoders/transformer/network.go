@@ -200,6 +200,7 @@ func (e *Encoder) Backward(p *nn.Pass, at [][]float32, into nn.Gradients) {
 		if i == 0 {
 			clear(below)
 			e.embeddings.backward(p, s.embedded, s.tokens, below, above, into)
+			into.Ready(e.levels[0]...)
 			return
 		}
 		if i == lowest {
@@ -211,6 +212,7 @@ func (e *Encoder) Backward(p *nn.Pass, at [][]float32, into nn.Gradients) {
 			s.held = i - 1
 		}
 		b.backward(p, state, s.memory.block, below, s.states[i-1], above, starts, into)
+		into.Ready(e.levels[i]...)
 		above, below = below, above
 	}
 }

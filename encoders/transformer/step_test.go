@@ -1,6 +1,7 @@
 package transformer
 
 import (
+	"math"
 	"math/rand/v2"
 	"testing"
 
@@ -24,8 +25,7 @@ func BenchmarkTrainStep(b *testing.B) {
 	tokens := someTexts(32, 6, 18, c.Vocabulary)
 	n := len(tokens.IDs)
 	upstream := [][]float32{normal(3, n*c.Width)}
-	gradients := nn.NewGradients(params.All())
-	optimizer := nn.NewAdamW(0.01)
+	store := nn.NewHostStore(params.All(), nn.NewAdamW(0.01))
 	p := nn.NewPass(1)
 	step := func(serial uint64) {
 		p.Reset(serial)
@@ -33,10 +33,9 @@ func BenchmarkTrainStep(b *testing.B) {
 		if _, err := e.Encode(p, tokens, nn.LastLayer); err != nil {
 			b.Fatal(err)
 		}
-		gradients.Zero()
-		e.Backward(p, upstream, gradients)
-		_, factor, moved := nn.Clip(params.All(), gradients, 1)
-		optimizer.Step(moved, gradients, factor, 1e-5)
+		store.Zero()
+		e.Backward(p, upstream, store.Gradients())
+		store.Update(nn.ClipFactor(math.Sqrt(store.SumSquares()), 1), 1e-5)
 	}
 	step(0) // memory is had
 

@@ -47,6 +47,15 @@ var Splits = []Split{
 	{"test", 500, 3, 2, &testPatterns},
 }
 
+// File is the name of the file of a split's notes. Those of train are packed; those of dev and test are text, so that
+// people can read some.
+func (s Split) File() string {
+	if s.Name == "train" {
+		return "train.jsonl.gz"
+	}
+	return s.Name + ".jsonl"
+}
+
 // Write writes a split's notes as JSON lines: always the same ones.
 func Write(w io.Writer, split Split) error {
 	out := json.NewEncoder(w)

@@ -2,6 +2,8 @@ package claims
 
 import (
 	"bytes"
+	"compress/gzip"
+	"io"
 	"os"
 	"regexp"
 	"strings"
@@ -14,14 +16,31 @@ func TestTheNotesAreWhatTheGeneratorWrites(t *testing.T) {
 		if err := Write(&want, split); err != nil {
 			t.Fatal(err)
 		}
-		got, err := os.ReadFile(split.Name + ".jsonl")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !bytes.Equal(got, want.Bytes()) {
-			t.Errorf("%s.jsonl is not what the generator writes: go generate ./...", split.Name)
+		if !bytes.Equal(content(t, split.File()), want.Bytes()) {
+			t.Errorf("%s is not what the generator writes: go generate ./...", split.File())
 		}
 	}
+}
+
+// content returns what is in a file, unpacked where its name ends in .gz.
+func content(t *testing.T, name string) []byte {
+	t.Helper()
+	file, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasSuffix(name, ".gz") {
+		return file
+	}
+	packed, err := gzip.NewReader(bytes.NewReader(file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(packed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
 }
 
 func TestNoEntityValueIsInTwoSplits(t *testing.T) {

@@ -2,11 +2,8 @@ package claims
 
 import (
 	"bytes"
-	"compress/gzip"
-	"io"
 	"maps"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -34,18 +31,8 @@ func TestThePackedNotesAreWhatTheGeneratorWrites(t *testing.T) {
 				t.Fatal(err)
 			}
 			name := filepath.Join(set.Folder, split.Name+".jsonl.gz")
-			file, err := os.Open(name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer file.Close()
-			packed, err := gzip.NewReader(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got, err := io.ReadAll(packed)
-			if err != nil || !bytes.Equal(got, want.Bytes()) {
-				t.Errorf("%s is not what the generator writes: go generate ./... (%v)", name, err)
+			if !bytes.Equal(content(t, name), want.Bytes()) {
+				t.Errorf("%s is not what the generator writes: go generate ./...", name)
 			}
 		}
 	}

@@ -114,6 +114,7 @@ type Training struct {
 	BatchSize                 int     `yaml:"batch_size" range:"[1,)" doc:"texts of a batch"`
 	BatchTokens               int     `yaml:"batch_tokens" range:"[0,)" doc:"tokens that a batch may have; 0: any number"`
 	NumEpochs                 int     `yaml:"num_epochs" range:"[1,)" doc:"times that the training data is gone through"`
+	MaxSteps                  int     `yaml:"max_steps" range:"[0,)" doc:"updates to make, whatever num_epochs says; 0: as many as num_epochs gives"`
 	WarmupSteps               int     `yaml:"warmup_steps" range:"[0,)" doc:"updates over which the learning rate rises; overrules warmup_ratio"`
 	WarmupRatio               float64 `yaml:"warmup_ratio" range:"[0,1]" doc:"fraction of all updates over which the learning rate rises"`
 	MaxGradNorm               float64 `yaml:"max_grad_norm" range:"[0,)" doc:"norm that gradients are clipped to; 0: they are not clipped"`

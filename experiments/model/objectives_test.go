@@ -80,11 +80,16 @@ func followObjective(t *testing.T, name, task string, want []float64) {
 		}
 	}
 
-	plan := multitask.Plan{Rate: 1e-4, WeightDecay: 0.01, WarmupSteps: 20, ClipNorm: 1, Weighting: multitask.Fixed{}}
-	learner := multitask.NewLearner(built.Model, plan, len(want))
+	plan := multitask.Plan{
+		MaxSteps: len(want), Rate: 1e-4, WeightDecay: 0.01, WarmupSteps: 20, ClipNorm: 1, Weighting: multitask.Fixed{},
+	}
+	training, err := multitask.New(built.Model, nil, plan)
+	if err != nil {
+		t.Fatal(err)
+	}
 	examples, worst := data.Groups[0].Examples[config.Train], 0.0
 	for n := range want {
-		step, err := learner.Step(0, examples[n*size:(n+1)*size])
+		step, err := training.Update([]multitask.Batch{{Group: 0, Examples: examples[n*size : (n+1)*size]}})
 		if err != nil {
 			t.Fatal(err)
 		}

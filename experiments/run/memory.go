@@ -37,6 +37,7 @@ func (r *Run) trainingNeed(plan multitask.Plan, data []multitask.Data) (need, er
 	n := modelNeed(r.Model)
 	n.batch, n.activations = r.Model.Largest(sizes, encoders.Load{Training: true, Recompute: plan.Recompute})
 	_, n.recomputed = r.Model.Largest(sizes, encoders.Load{Training: true, Recompute: true})
+	n.gradients += plan.TaskGradients(r.Model)
 	n.activations, n.recomputed = multitask.Reserve(n.activations), multitask.Reserve(n.recomputed)
 	tokens := int64(0)
 	for _, s := range sizes {

@@ -36,6 +36,9 @@ func New(built *model.Assembled) (*Run, error) {
 	} else {
 		r.checkDev(&mistakes)
 	}
+	if _, err := r.plan(""); err != nil { // sampler and weighting are made for this model
+		mistakes.Append(err)
+	}
 	if !mistakes.None() {
 		return nil, mistakes.Err()
 	}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/report"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/plugin"
 )
 
 // Train trains the run and leaves it in folder, where an earlier run is replaced, if the machine has the memory. It
@@ -121,16 +123,17 @@ func (r *Run) plan(folder string) (multitask.Plan, error) {
 	for _, g := range r.Model.Groups {
 		names = append(names, g.Name)
 	}
-	sampler, err := t.Sampling.Build(multitask.SamplerSite{Groups: names})
+	weighting, err := t.Weighting.Build(r.Model.WeightingSite(r.experiment().Seed))
 	if err != nil {
 		return multitask.Plan{}, err
 	}
-	weighting, err := t.Weighting.Build(multitask.WeightingSite{})
+	_, all := weighting.(multitask.GradientWeighting)
+	sampler, err := t.Sampling.Build(multitask.SamplerSite{Groups: names, All: all})
 	if err != nil {
 		return multitask.Plan{}, err
 	}
 	plan := multitask.Plan{
-		Seed: r.experiment().Seed, Epochs: t.NumEpochs,
+		Seed: r.experiment().Seed, Epochs: t.NumEpochs, MaxSteps: t.MaxSteps,
 		BatchSize: t.BatchSize, BatchTokens: t.BatchTokens, Accumulate: t.GradientAccumulationSteps,
 		Recompute: t.Recompute, BFloat16: t.Precision == config.BF16,
 		Rate: t.LearningRate, WeightDecay: t.WeightDecay, ClipNorm: t.MaxGradNorm,
@@ -141,6 +144,9 @@ func (r *Run) plan(folder string) (multitask.Plan, error) {
 	}
 	if !t.NoCacheFile {
 		plan.CacheFile = func() (multitask.CacheFile, error) { return openStates(cmp.Or(t.CacheFolder, folder)) }
+	}
+	if err := plan.CheckWeighting(r.Model); err != nil {
+		return multitask.Plan{}, &plugin.Mistake{Place: t.Weighting.Place, Err: fmt.Errorf("weighting %q: %w", t.Weighting.Type, err)}
 	}
 	if t.EvalStrategy == "steps" {
 		plan.EvaluateEvery = t.EvalSteps

@@ -32,10 +32,17 @@ func (n *Network) Train(ctx context.Context, w Work, did func(done, of int)) (Sp
 	if !n.Learns() {
 		panic("bench: training an encoder that does not learn")
 	}
-	plan := multitask.Plan{Seed: seed, Rate: 2e-5, WeightDecay: 0.01, ClipNorm: 1, Weighting: multitask.Fixed{}, BFloat16: n.BFloat16}
-	learner := multitask.NewLearner(n.model, plan, w.steps())
+	plan := multitask.Plan{
+		Seed: seed, MaxSteps: w.steps(), Rate: 2e-5, WeightDecay: 0.01, ClipNorm: 1,
+		Weighting: multitask.Fixed{}, BFloat16: n.BFloat16,
+	}
+	training, err := multitask.New(n.model, nil, plan)
+	if err != nil {
+		return Speed{}, err
+	}
+	defer training.Close()
 	return w.measure(ctx, n.learningLoop(), did, func(batch []*corpus.Example) error {
-		_, err := learner.Step(0, batch)
+		_, err := training.Update([]multitask.Batch{{Group: 0, Examples: batch}})
 		return err
 	})
 }

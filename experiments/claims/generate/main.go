@@ -1,13 +1,15 @@
-// Generate writes the notes, in the folder it is run in: those of the quickstart, and packed in folders of their own
-// those of claims.yaml.
+// Generate writes the notes, in the folder it is run in: those of the quickstart, and in folders of their own those of
+// claims.yaml. Files whose names end in .gz are packed.
 package main
 
 import (
 	"bytes"
 	"compress/gzip"
+	"io"
 	"log"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/jenga-nlp/jenga/experiments/claims"
 )
@@ -21,11 +23,8 @@ func main() {
 
 func generate() error {
 	for _, split := range claims.Splits {
-		var file bytes.Buffer
-		if err := claims.Write(&file, split); err != nil {
-			return err
-		}
-		if err := os.WriteFile(split.Name+".jsonl", file.Bytes(), 0o644); err != nil {
+		notes := func(w io.Writer) error { return claims.Write(w, split) }
+		if err := write(split.File(), notes); err != nil {
 			return err
 		}
 	}
@@ -35,21 +34,33 @@ func generate() error {
 			return err
 		}
 		for _, split := range set.Splits {
-			var file bytes.Buffer
-			packed, err := gzip.NewWriterLevel(&file, gzip.BestCompression)
-			if err != nil {
-				return err
-			}
-			if err := set.Write(packed, split); err != nil {
-				return err
-			}
-			if err := packed.Close(); err != nil {
-				return err
-			}
-			if err := os.WriteFile(filepath.Join(set.Folder, split.Name+".jsonl.gz"), file.Bytes(), 0o644); err != nil {
+			records := func(w io.Writer) error { return set.Write(w, split) }
+			if err := write(filepath.Join(set.Folder, split.Name+".jsonl.gz"), records); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// write writes a file of JSON lines, packed if its name ends in .gz: without a time, so that its bytes are always the same.
+func write(name string, lines func(io.Writer) error) error {
+	var file bytes.Buffer
+	if !strings.HasSuffix(name, ".gz") {
+		if err := lines(&file); err != nil {
+			return err
+		}
+		return os.WriteFile(name, file.Bytes(), 0o644)
+	}
+	packed, err := gzip.NewWriterLevel(&file, gzip.BestCompression)
+	if err != nil {
+		return err
+	}
+	if err := lines(packed); err != nil {
+		return err
+	}
+	if err := packed.Close(); err != nil {
+		return err
+	}
+	return os.WriteFile(name, file.Bytes(), 0o644)
 }

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestALearnerStepsAsTrainDoes(t *testing.T) {
+func TestUpdatesByChosenBatchesAreTrains(t *testing.T) {
 	const freeze, dropout, examples = "none", 0.1, 4
 	plan := smallPlan()
 	plan.BatchSize, plan.Epochs, plan.NeverEvaluate = examples, 3, true
@@ -25,14 +25,14 @@ func TestALearnerStepsAsTrainDoes(t *testing.T) {
 
 	stepped := smallModel(t, freeze, dropout)
 	stepped.Groups = stepped.Groups[:1]
-	feeds, err := newFeeds(stepped, data, plan)
+	iterators, err := newBatchIterators(stepped, data, plan)
 	if err != nil {
 		t.Fatal(err)
 	}
-	learner := NewLearner(stepped, plan, plan.Epochs)
+	training := stepping(t, stepped, plan, plan.Epochs)
 	var got []float64
 	for range plan.Epochs {
-		report, err := learner.Step(0, feeds[0].next())
+		report, err := training.Update([]Batch{{0, iterators[0].next()}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -48,11 +48,11 @@ func TestALearnerStepsAsTrainDoes(t *testing.T) {
 	}
 }
 
-func TestALearnerPanicsBeyondItsSteps(t *testing.T) {
+func TestUpdateBeyondTheLastPanics(t *testing.T) {
 	m := smallModel(t, "none", 0)
-	learner := NewLearner(m, smallPlan(), 1)
-	batch := smallData(m, 2)[1].Train
-	if _, err := learner.Step(1, batch); err != nil {
+	training := stepping(t, m, smallPlan(), 1)
+	batch := []Batch{{1, smallData(m, 2)[1].Train}}
+	if _, err := training.Update(batch); err != nil {
 		t.Fatal(err)
 	}
 	defer func() {
@@ -60,5 +60,5 @@ func TestALearnerPanicsBeyondItsSteps(t *testing.T) {
 			t.Errorf("panic %v, want %s", got, want)
 		}
 	}()
-	learner.Step(1, batch)
+	training.Update(batch)
 }

@@ -1,0 +1,44 @@
+package run
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/experiments/internal/sample"
+	"github.com/jenga-nlp/jenga/experiments/runfolder"
+)
+
+func TestMaxStepsEndsTrainingAndIsWrittenBack(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "run")
+	_, done := trainSmall(t, sample.Small(t, ""), folder, "training.num_epochs=1", "training.max_steps=2")
+	if done.Best.Step != 2 {
+		t.Errorf("the last evaluation is after step %d, want 2", done.Best.Step)
+	}
+	e, err := config.ReadTrained(filepath.Join(folder, runfolder.ExperimentFile))
+	if err != nil || e.Training.MaxSteps != 2 {
+		t.Errorf("the run's experiment has max_steps %d, %v; want 2", e.Training.MaxSteps, err)
+	}
+}
+
+func TestMistakesOfSamplersAndWeightingsAreFoundWithoutTraining(t *testing.T) {
+	for set, want := range map[string]string{
+		"training.max_steps=-1":                         "training: max_steps: want a whole number of at least 0, have -1",
+		"training.sampling={type: uniform, groups: 99}": `sampling "uniform": groups: there are`,
+		"training.sampling={type: uniform, groups: 0}":  `groups: want a whole number of at least 1, or all, have "0"`,
+	} {
+		e, err := config.Read(sample.Small(t, ""), []string{set})
+		if err == nil {
+			_, err = ready(e, config.Train, config.Dev)
+		}
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", set, err, want)
+		}
+	}
+	e := mustRead(t, sample.Small(t, ""), "training.weighting=pcgrad", "model.freeze=all", "model.fusion=none")
+	want := `weighting "pcgrad": it combines the tasks' gradients of the parameters that they share, and none of those learns`
+	if _, err := ready(e, config.Train, config.Dev); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("pcgrad on a frozen encoder: %v, want %s", err, want)
+	}
+}

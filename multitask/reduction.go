@@ -1,0 +1,88 @@
+package multitask
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/jenga-nlp/jenga/nn"
+)
+
+// reduction hands the gradients of a step to a Reducer as they become final, in an order that is the same in each process
+// and step, whatever batches a process has.
+type reduction struct {
+	reducer nn.Reducer
+	order   []*nn.Param
+	at      int                // of order: those before have been handed over
+	final   map[*nn.Param]bool // nothing is added to their gradients any more
+	host    *nn.HostStore
+}
+
+func newReduction(reducer nn.Reducer, order []*nn.Param, host *nn.HostStore) *reduction {
+	return &reduction{reducer: reducer, order: order, final: map[*nn.Param]bool{}, host: host}
+}
+
+// reducing lists the parameters of a store in the order in which a Reducer gets them: those of heads and fusion, then the
+// encoder's, the last made first, as its backward pass goes from the last layer down.
+func (m *Model) reducing(store *nn.HostStore) []*nn.Param {
+	var outside, encoder []*nn.Param
+	of := EncoderParams(m.Params)
+	for _, w := range store.Params() {
+		if isIn(of, w) {
+			encoder = append(encoder, w)
+		} else {
+			outside = append(outside, w)
+		}
+	}
+	slices.Reverse(encoder)
+	return append(outside, encoder...)
+}
+
+func isIn(at nn.Params, w *nn.Param) bool { return strings.HasPrefix(w.Name, at.Path()+".") }
+
+// ready notes that a parameter's gradient is final, and hands over all whose turn has come.
+func (r *reduction) ready(w *nn.Param) {
+	r.final[w] = true
+	for r.at < len(r.order) && r.final[r.order[r.at]] {
+		w := r.order[r.at]
+		r.reducer.Ready(w, r.host.Total().Of(w))
+		r.at++
+	}
+}
+
+// readyOutside notes that the gradients of all parameters but the encoder's are final.
+func (r *reduction) readyOutside(encoder nn.Params) {
+	for _, w := range r.order {
+		if !isIn(encoder, w) {
+			r.ready(w)
+		}
+	}
+}
+
+// finish hands over what is left, and waits for the sums.
+func (r *reduction) finish() error {
+	for _, w := range r.order[r.at:] {
+		r.ready(w)
+	}
+	return r.reducer.Wait()
+}
+
+// reduce sums gradients and losses over all processes.
+func (s *step) reduce() error {
+	if s.plan.Reducer == nil {
+		return nil
+	}
+	if err := s.reduced.finish(); err != nil {
+		return err
+	}
+	if _, byTask := s.plan.Weighting.(GradientWeighting); byTask {
+		for t := range s.model.tasks() {
+			for _, w := range s.host.Shared() {
+				s.plan.Reducer.Ready(w, s.host.TaskGradients(t).Of(w))
+			}
+			if err := s.plan.Reducer.Wait(); err != nil {
+				return err
+			}
+		}
+	}
+	return s.losses.reduceSums()
+}

@@ -1,0 +1,345 @@
+package multitask
+
+import (
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/jenga-nlp/jenga/nn"
+)
+
+// Snapshot is all that a Training needs to go on with the same bytes: parameters and what the optimizer keeps of them, the
+// state of sampler and weighting, random streams, and how far training is. The rows of a table that an optimizer takes for
+// active are not in it, nor are the states of a frozen encoder: both follow from the rest.
+type Snapshot struct {
+	header   header
+	sections [][]nn.ParamState // of the header's Sections
+}
+
+// header is all of a snapshot but the numbers of its parameters.
+type header struct {
+	Of        []setting `json:"of"`       // model, data and plan
+	Progress  progress  `json:"progress"` // how far training is
+	Sampler   []byte    `json:"sampler,omitempty"`
+	Weighting []byte    `json:"weighting,omitempty"`
+	Sections  []section `json:"sections"`
+}
+
+// setting is something that a snapshot and the training that restores it have in common.
+type setting struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+// progress is how far training is.
+type progress struct {
+	Step      int        `json:"step"` // updates done
+	Epoch     int        `json:"epoch"`
+	Left      []int      `json:"left"`
+	Last      int        `json:"last"`
+	Used      int        `json:"used"`
+	Serial    uint64     `json:"serial"`
+	Evaluated int        `json:"evaluated"`
+	Sampling  []byte     `json:"sampling"` // random streams, as rand.PCG writes them
+	Weighing  []byte     `json:"weighing"`
+	Batches   []shuffled `json:"batches"`
+}
+
+// shuffled is where a batch iterator is: the stream that the last shuffle began at gives its batches again.
+type shuffled struct {
+	Stream []byte `json:"stream"`
+	Used   int    `json:"used"`
+}
+
+// section names the parameters of one kind.
+type section struct {
+	Name   string       `json:"name"`
+	Params []paramShape `json:"params"`
+}
+
+type paramShape struct {
+	Name   string `json:"name"`
+	Values int    `json:"values"`
+	Steps  int    `json:"steps"` // updates; above 0 there are moments
+}
+
+// Snapshot copies the state of the training.
+func (t *Training) Snapshot() (*Snapshot, error) {
+	s := &Snapshot{header: header{Of: t.settings()}}
+
+	// parameters
+	parts, err := t.snapshotParts()
+	if err != nil {
+		return nil, fmt.Errorf("snapshot: %w", err)
+	}
+	for _, part := range parts {
+		state := part.store.State()
+		names := section{Name: part.name}
+		for _, p := range state {
+			names.Params = append(names.Params, paramShape{p.Name, len(p.Values), p.Steps})
+		}
+		s.header.Sections, s.sections = append(s.header.Sections, names), append(s.sections, state)
+	}
+
+	// sampler and weighting
+	for _, part := range []struct {
+		of any
+		to *[]byte
+	}{{t.plan.Sampler, &s.header.Sampler}, {t.plan.Weighting, &s.header.Weighting}} {
+		if stateful, ok := part.of.(Stateful); ok {
+			state, err := stateful.MarshalBinary()
+			if err != nil {
+				return nil, fmt.Errorf("snapshot: state of %T: %w", part.of, err)
+			}
+			*part.to = state
+		}
+	}
+
+	// progress
+	s.header.Progress = progress{
+		Step: t.state.Step, Epoch: t.state.Epoch, Left: slices.Clone(t.state.Left), Last: t.state.Last,
+		Used: t.used, Serial: t.serial, Evaluated: t.evaluated,
+		Sampling: bytesOfStream(t.sampling), Weighing: bytesOfStream(t.weighing),
+	}
+	for _, it := range t.iterators {
+		s.header.Progress.Batches = append(s.header.Progress.Batches, shuffled{bytesOfStream(&it.before), it.used})
+	}
+	return s, nil
+}
+
+func bytesOfStream(p *rand.PCG) []byte {
+	b, err := p.MarshalBinary()
+	if err != nil {
+		panic("multitask: " + err.Error()) // it never fails
+	}
+	return b
+}
+
+// snapshotPart is parameters that a snapshot holds.
+type snapshotPart struct {
+	name  string
+	store nn.SnapshotStore
+}
+
+// snapshotParts lists what a snapshot holds, in this order.
+func (t *Training) snapshotParts() ([]snapshotPart, error) {
+	parts := []snapshotPart{{"model", t.host}, {"fitted", fitted(t.model.fitted())}}
+	for _, store := range t.stores[1:] {
+		s, ok := store.(nn.SnapshotStore)
+		if !ok {
+			return nil, errors.New("the encoder's memory gives no copy of its parameters")
+		}
+		parts = append(parts, snapshotPart{"encoder", s})
+	}
+	if t.learned != nil {
+		parts = append(parts, snapshotPart{"weighting", t.learned.store})
+	}
+	return parts, nil
+}
+
+// fitted are parameters that learn nothing by gradients, but are set before evaluations.
+type fitted []*nn.Param
+
+// fitted lists the frozen parameters outside the encoder: some are set by what heads see of training texts or dev.
+func (m *Model) fitted() []*nn.Param {
+	encoder := EncoderParams(m.Params)
+	return slices.DeleteFunc(m.Params.All(), func(w *nn.Param) bool { return !w.Frozen || isIn(encoder, w) })
+}
+
+// State implements nn.SnapshotStore.
+func (f fitted) State() []nn.ParamState {
+	var all []nn.ParamState
+	for _, w := range f {
+		all = append(all, nn.ParamState{Name: w.Name, Values: slices.Clone(w.Data)})
+	}
+	return all
+}
+
+// SetState implements nn.SnapshotStore.
+func (f fitted) SetState(state []nn.ParamState) error {
+	if err := nn.CheckState(f, state); err != nil {
+		return err
+	}
+	for i, w := range f {
+		if !slices.Equal(w.Data, state[i].Values) { // what is as it was may be memory that must not be written
+			copy(w.Data, state[i].Values)
+			w.Changed()
+		}
+	}
+	return nil
+}
+
+// Restore puts the training where the snapshot was taken. It refuses one of another model, other data or another plan. If
+// it fails the training is not to be used.
+func (t *Training) Restore(s *Snapshot) error {
+	if err := t.restore(s); err != nil {
+		return fmt.Errorf("snapshot: %w", err)
+	}
+	return nil
+}
+
+func (t *Training) restore(s *Snapshot) error {
+	// what it is of
+	if err := compare(s.header.Of, t.settings()); err != nil {
+		return err
+	}
+	parts, err := t.snapshotParts()
+	if err != nil {
+		return err
+	}
+	if err := s.checkSections(parts); err != nil {
+		return err
+	}
+	streams, iterators, err := t.checkProgress(s.header.Progress)
+	if err != nil {
+		return err
+	}
+
+	// parameters
+	for i, part := range parts {
+		if err := part.store.SetState(s.sections[i]); err != nil {
+			return fmt.Errorf("%s: %w", part.name, err)
+		}
+	}
+
+	// sampler and weighting
+	for _, part := range []struct {
+		of   any
+		from []byte
+	}{{t.plan.Sampler, s.header.Sampler}, {t.plan.Weighting, s.header.Weighting}} {
+		if stateful, ok := part.of.(Stateful); ok {
+			if err := stateful.UnmarshalBinary(part.from); err != nil {
+				return fmt.Errorf("state of %T: %w", part.of, err)
+			}
+		}
+	}
+
+	// progress
+	p := s.header.Progress
+	t.state.Step, t.state.Epoch, t.state.Left, t.state.Last = p.Step, p.Epoch, slices.Clone(p.Left), p.Last
+	t.used, t.serial, t.evaluated = p.Used, p.Serial, p.Evaluated
+	t.sampling, t.weighing, t.iterators = streams[0], streams[1], iterators
+	return nil
+}
+
+// compare names the first setting that differs.
+func compare(have, want []setting) error {
+	for i, w := range want {
+		switch {
+		case i >= len(have) || have[i].Name != w.Name:
+			return fmt.Errorf("it says nothing of %s; want %s", w.Name, w.Value)
+		case have[i].Value != w.Value:
+			return fmt.Errorf("it was taken with %s %s; the training has %s", w.Name, have[i].Value, w.Value)
+		}
+	}
+	if len(have) > len(want) {
+		return fmt.Errorf("unexpected %s", have[len(want)].Name)
+	}
+	return nil
+}
+
+// checkSections compares the kinds of parameters with those of a training.
+func (s *Snapshot) checkSections(parts []snapshotPart) error {
+	if len(s.sections) != len(parts) {
+		return fmt.Errorf("it has %d kinds of parameters; the training has %d", len(s.sections), len(parts))
+	}
+	for i, part := range parts {
+		if name := s.header.Sections[i].Name; name != part.name {
+			return fmt.Errorf("unexpected parameters of kind %q; want %q", name, part.name)
+		}
+	}
+	return nil
+}
+
+// checkProgress returns the random streams of sampler and weighting, and the batch iterators, as a snapshot has them.
+func (t *Training) checkProgress(p progress) (streams []*rand.PCG, iterators []*batchIterator, err error) {
+	n, groups := t.length, len(t.iterators)
+	switch {
+	case p.Step < 0 || p.Step > n.steps:
+		return nil, nil, fmt.Errorf("step %d of %d", p.Step, n.steps)
+	case p.Evaluated < 0 || p.Evaluated > p.Step:
+		return nil, nil, fmt.Errorf("an evaluation after step %d, at step %d", p.Evaluated, p.Step)
+	case p.Last < -1 || p.Last >= len(t.model.Groups):
+		return nil, nil, fmt.Errorf("a batch of group %d; there are %d", p.Last, len(t.model.Groups))
+	case len(p.Batches) != groups:
+		return nil, nil, fmt.Errorf("batches of %d groups; the training has %d", len(p.Batches), groups)
+	case groups > 0 && (p.Epoch < 0 || p.Used < 0 || p.Used >= n.batches && p.Step < n.steps || p.Used > 0 && len(p.Left) != groups):
+		return nil, nil, errors.New("its counts of batches contradict each other")
+	}
+	for g, left := range p.Left {
+		if g < groups && left > t.state.Batches[g] {
+			return nil, nil, fmt.Errorf("%d batches left of %d", left, t.state.Batches[g])
+		}
+	}
+	for _, b := range [][]byte{p.Sampling, p.Weighing} {
+		stream := new(rand.PCG)
+		if err := stream.UnmarshalBinary(b); err != nil {
+			return nil, nil, fmt.Errorf("a random stream: %w", err)
+		}
+		streams = append(streams, stream)
+	}
+	for g, b := range p.Batches {
+		it := *t.iterators[g]
+		it.stream = new(rand.PCG)
+		if err := it.stream.UnmarshalBinary(b.Stream); err != nil {
+			return nil, nil, fmt.Errorf("a random stream: %w", err)
+		}
+		it.shuffle()
+		if b.Used < 0 || b.Used > it.count() {
+			return nil, nil, fmt.Errorf("%d of %d batches are used", b.Used, it.count())
+		}
+		it.used = b.Used
+		iterators = append(iterators, &it)
+	}
+	return streams, iterators, nil
+}
+
+// settings lists what decides the bytes of a training besides its state.
+func (t *Training) settings() []setting {
+	if t.fingerprint != nil {
+		return t.fingerprint
+	}
+	var all []setting
+	add := func(name string, value any) { all = append(all, setting{name, fmt.Sprint(value)}) }
+	p := t.plan
+	add("seed", p.Seed)
+	add("steps", t.length.steps)
+	add("batch_size", p.BatchSize)
+	add("batch_tokens", p.BatchTokens)
+	add("gradient_accumulation_steps", p.Accumulate)
+	add("bfloat16", p.BFloat16)
+	add("learning_rate", p.Rate)
+	add("weight_decay", p.WeightDecay)
+	add("warmup_ratio", p.WarmupRatio)
+	add("warmup_steps", p.WarmupSteps)
+	add("max_grad_norm", p.ClipNorm)
+	add("steps between evaluations", p.EvaluateEvery)
+	add("evaluations", !p.NeverEvaluate)
+	add("sampling", fmt.Sprintf("%T", p.Sampler))
+	add("groups at each turn", t.length.groups)
+	add("weighting", fmt.Sprintf("%T", p.Weighting))
+	for g, data := range t.data {
+		name := fmt.Sprintf("task %q", t.model.Groups[g].Name)
+		add("training examples of "+name, len(data.Train))
+		add("dev examples of "+name, len(data.Dev))
+		add("a checksum of the training texts of "+name, checksum(data))
+	}
+	t.fingerprint = all
+	return all
+}
+
+// checksum is a function of the tokens of training texts, in their order.
+func checksum(d Data) string {
+	h := fnv.New64a()
+	for _, e := range d.Train {
+		for _, w := range e.Windows {
+			for _, id := range w.IDs {
+				h.Write([]byte{byte(id), byte(id >> 8), byte(id >> 16), byte(id >> 24)})
+			}
+			h.Write([]byte{0xff, 0xff, 0xff, 0xff}) // no token
+		}
+	}
+	return fmt.Sprintf("%016x", h.Sum64())
+}

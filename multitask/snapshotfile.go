@@ -1,0 +1,193 @@
+package multitask
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash"
+	"hash/crc32"
+	"io"
+	"math"
+
+	"github.com/jenga-nlp/jenga/nn"
+)
+
+// A snapshot is written as
+//
+//	"jenga snapshot 1\n"
+//	length of the header in bytes, 8 bytes, little-endian
+//	header, JSON
+//	numbers of the header's parameters in its order, float32, little-endian: values, and where steps is above 0 both moments
+//	CRC-32C of all before, 4 bytes, little-endian
+//
+// The digit is the version: what reads another one refuses it.
+const snapshotMagic = "jenga snapshot 1\n"
+
+const (
+	maxHeader = 64 << 20 // bytes
+	maxValues = 1 << 31  // of a parameter
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// WriteTo writes the snapshot so that ReadSnapshot reads it.
+func (s *Snapshot) WriteTo(w io.Writer) (n int64, err error) {
+	text, err := json.Marshal(s.header)
+	if err != nil {
+		return 0, err
+	}
+	buffered := bufio.NewWriterSize(w, 1<<16)
+	out := &summed{to: buffered, sum: crc32.New(castagnoli)}
+	out.write([]byte(snapshotMagic))
+	out.write(binary.LittleEndian.AppendUint64(nil, uint64(len(text))))
+	out.write(text)
+	for _, section := range s.sections {
+		for _, p := range section {
+			out.floats(p.Values)
+			out.floats(p.Mean)
+			out.floats(p.Square)
+		}
+	}
+	out.write(binary.LittleEndian.AppendUint32(nil, out.sum.Sum32()))
+	if out.err == nil {
+		out.err = buffered.Flush()
+	}
+	return out.n, out.err
+}
+
+// summed writes, and sums up what it writes, up to the first error.
+type summed struct {
+	to   io.Writer
+	sum  hash.Hash32
+	n    int64
+	err  error
+	room []byte
+}
+
+func (w *summed) write(b []byte) {
+	if w.err != nil {
+		return
+	}
+	w.sum.Write(b)
+	var n int
+	n, w.err = w.to.Write(b)
+	w.n += int64(n)
+}
+
+// chunk is how many numbers are read or written at a time: memory grows with what a file holds, not with what it says.
+const chunk = 1 << 16
+
+func (w *summed) floats(x []float32) {
+	for len(x) > 0 {
+		part := x[:min(chunk, len(x))]
+		w.room = w.room[:0]
+		for _, v := range part {
+			w.room = binary.LittleEndian.AppendUint32(w.room, math.Float32bits(v))
+		}
+		w.write(w.room)
+		x = x[len(part):]
+	}
+}
+
+// ReadSnapshot reads what WriteTo has written, and nothing behind it.
+func ReadSnapshot(r io.Reader) (*Snapshot, error) {
+	s, err := readSnapshot(r)
+	if err != nil {
+		return nil, fmt.Errorf("snapshot: %w", err)
+	}
+	return s, nil
+}
+
+func readSnapshot(r io.Reader) (*Snapshot, error) {
+	sum := crc32.New(castagnoli)
+	in := io.TeeReader(r, sum)
+
+	// header
+	start := make([]byte, len(snapshotMagic)+8)
+	if err := readFull(in, start); err != nil {
+		return nil, err
+	}
+	if magic := start[:len(snapshotMagic)]; string(magic) != snapshotMagic {
+		return nil, fmt.Errorf("it begins with %q; want %q", magic, snapshotMagic)
+	}
+	size := binary.LittleEndian.Uint64(start[len(snapshotMagic):])
+	if size > maxHeader {
+		return nil, fmt.Errorf("a header of %d bytes; at most %d are read", size, maxHeader)
+	}
+	var text bytes.Buffer
+	if n, err := io.CopyN(&text, in, int64(size)); err != nil {
+		return nil, fmt.Errorf("it ends after %d bytes of a header of %d", n, size)
+	}
+	s := &Snapshot{}
+	if err := json.Unmarshal(text.Bytes(), &s.header); err != nil {
+		return nil, fmt.Errorf("header: %w", err)
+	}
+
+	// numbers
+	for _, section := range s.header.Sections {
+		state := make([]nn.ParamState, 0, min(len(section.Params), chunk))
+		for _, shape := range section.Params {
+			p, err := readParam(in, shape)
+			if err != nil {
+				return nil, fmt.Errorf("parameter %q: %w", shape.Name, err)
+			}
+			state = append(state, p)
+		}
+		s.sections = append(s.sections, state)
+	}
+
+	// checksum
+	want := sum.Sum32()
+	end := make([]byte, 4)
+	if err := readFull(r, end); err != nil {
+		return nil, err
+	}
+	if have := binary.LittleEndian.Uint32(end); have != want {
+		return nil, fmt.Errorf("its checksum is %08x; its bytes have %08x: it is damaged", have, want)
+	}
+	return s, nil
+}
+
+func readParam(r io.Reader, shape paramShape) (p nn.ParamState, err error) {
+	switch {
+	case shape.Values < 0 || shape.Values > maxValues:
+		return p, fmt.Errorf("%d values; want from 0 to %d", shape.Values, maxValues)
+	case shape.Steps < 0:
+		return p, fmt.Errorf("%d updates", shape.Steps)
+	}
+	p = nn.ParamState{Name: shape.Name, Steps: shape.Steps}
+	if p.Values, err = readFloats(r, shape.Values); err != nil || shape.Steps == 0 {
+		return p, err
+	}
+	if p.Mean, err = readFloats(r, shape.Values); err != nil {
+		return p, err
+	}
+	p.Square, err = readFloats(r, shape.Values)
+	return p, err
+}
+
+func readFloats(r io.Reader, n int) ([]float32, error) {
+	x := make([]float32, 0, min(n, chunk))
+	raw := make([]byte, 4*min(n, chunk))
+	for len(x) < n {
+		raw = raw[:4*min(n-len(x), chunk)]
+		if err := readFull(r, raw); err != nil {
+			return nil, err
+		}
+		for i := 0; i < len(raw); i += 4 {
+			x = append(x, math.Float32frombits(binary.LittleEndian.Uint32(raw[i:])))
+		}
+	}
+	return x, nil
+}
+
+func readFull(r io.Reader, b []byte) error {
+	_, err := io.ReadFull(r, b)
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return errors.New("it ends before it is whole")
+	}
+	return err
+}

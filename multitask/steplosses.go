@@ -1,0 +1,112 @@
+package multitask
+
+import (
+	"slices"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/nn"
+)
+
+// stepLosses holds the losses of one step: one for each head of each group that takes part, or of all groups where several
+// processes train.
+type stepLosses struct {
+	all     []Loss
+	group   map[int][]Loss // part of all
+	first   map[int]int    // where that begins
+	reducer nn.Reducer     // nil: there is one process
+}
+
+// newStepLosses counts the labelled units of a step, over all processes, so that each batch's share of the mean is known
+// before it runs.
+func newStepLosses(m *Model, batches []packed, reducer nn.Reducer) (*stepLosses, error) {
+	s := &stepLosses{group: map[int][]Loss{}, first: map[int]int{}, reducer: reducer}
+	var order []int // of groups
+	byGroup := map[int][]*corpus.Batch{}
+	for _, b := range batches {
+		order, byGroup[b.group] = append(order, b.group), append(byGroup[b.group], b.batch)
+	}
+	if reducer != nil { // the same in each process
+		order = order[:0]
+		for g := range m.Groups {
+			order = append(order, g)
+		}
+	}
+	for _, g := range order {
+		if _, have := s.first[g]; !have {
+			s.first[g] = len(s.all)
+			s.all = append(s.all, m.Groups[g].losses(byGroup[g]...)...)
+		}
+	}
+	for g, first := range s.first {
+		s.group[g] = s.all[first : first+len(m.Groups[g].Heads())]
+	}
+	return s, s.reduce(func(l *Loss) *float64 { return &l.Units })
+}
+
+// reduce sums a number of each loss over all processes.
+func (s *stepLosses) reduce(number func(*Loss) *float64) error {
+	if s.reducer == nil {
+		return nil
+	}
+	values := make([]float64, len(s.all))
+	for i := range s.all {
+		values[i] = *number(&s.all[i])
+	}
+	if err := s.reducer.Sum(values); err != nil {
+		return err
+	}
+	for i := range s.all {
+		*number(&s.all[i]) = values[i]
+	}
+	return nil
+}
+
+// reduceSums sums the losses over all processes.
+func (s *stepLosses) reduceSums() error { return s.reduce(func(l *Loss) *float64 { return &l.Sum }) }
+
+// labelled tells whether a group has any labelled units.
+func (s *stepLosses) labelled(group int) bool {
+	return slices.ContainsFunc(s.group[group], func(l Loss) bool { return l.Units > 0 })
+}
+
+// perUnit is what a group's losses, which are sums, are multiplied with to give their part of what is minimised.
+func (s *stepLosses) perUnit(group int, factors []float64) []float64 {
+	perUnit := make([]float64, len(s.group[group]))
+	for h, l := range s.group[group] {
+		if l.Units > 0 {
+			perUnit[h] = factors[s.first[group]+h] / l.Units
+		}
+	}
+	return perUnit
+}
+
+// add adds the values of a group's losses after a forward pass.
+func (s *stepLosses) add(group int, nodes []*nn.Node) {
+	for h, node := range nodes {
+		if node != nil {
+			s.group[group][h].Sum += float64(nn.Values(node)[0])
+		}
+	}
+}
+
+// total notes the factors, and returns the sum of the losses by them.
+func (s *stepLosses) total(factors []float64) float64 {
+	sum := 0.0
+	for i := range s.all {
+		s.all[i].Factor = factors[i]
+		sum += factors[i] * s.all[i].Mean()
+	}
+	return sum
+}
+
+// empty returns the losses with sums of zero.
+func (s *stepLosses) empty() *stepLosses {
+	again := &stepLosses{all: slices.Clone(s.all), group: map[int][]Loss{}, first: s.first, reducer: s.reducer}
+	for i := range again.all {
+		again.all[i].Sum = 0
+	}
+	for g, first := range s.first {
+		again.group[g] = again.all[first : first+len(s.group[g])]
+	}
+	return again
+}

@@ -1,0 +1,232 @@
+package multitask
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/jenga-nlp/jenga/encoders"
+	"github.com/jenga-nlp/jenga/fusion"
+	"github.com/jenga-nlp/jenga/nn"
+)
+
+// Numbers of the random streams that the plan's seed feeds besides the pass's.
+const (
+	streamSampler   = 1
+	streamWeighting = 2
+	streamBatches   = 1 << 32 // plus the group's number
+)
+
+// Training trains a model on data, update by update:
+//
+//	for !t.Done() {
+//		if t.Due() {
+//			evaluation, err := t.Evaluate(ctx)
+//		} else {
+//			step, err := t.Step(ctx)
+//		}
+//	}
+//	err := t.Finish(ctx)
+//
+// Between any two of these calls a Snapshot may be taken: a training that Restores it goes on with the same bytes.
+type Training struct {
+	model    cachedModel
+	frozen   bool // the encoder learns nothing
+	data     []Data
+	plan     Plan
+	length   length
+	schedule nn.Schedule
+	pass     *nn.Pass
+
+	host     *nn.HostStore // of the parameters in the model's tree
+	stores   []nn.Store    // host, and that of an encoder with a memory of its own
+	learned  *learned      // the weighting's own parameters; nil: it has none
+	reducing []*nn.Param   // those of host, as they are given to the plan's Reducer
+
+	fingerprint []setting // what decides the bytes besides the state; nil: not asked for yet
+
+	// A snapshot holds what follows.
+	state     State
+	used      int    // batches
+	serial    uint64 // of the pass: batches seen
+	evaluated int    // the step of the last evaluation
+	iterators []*batchIterator
+	sampling  *rand.PCG // the sampler's stream
+	weighing  *rand.PCG // the weighting's
+}
+
+// New makes a training of m on data, data[g] for group g. Without data its caller chooses the batches that Update takes,
+// as many times as plan.MaxSteps says, and the plan's batches, sampler and evaluations have no effect.
+func New(m *Model, data []Data, plan Plan) (*Training, error) {
+	t := &Training{
+		model: cachedModel{Model: m}, frozen: m.Frozen(), data: data, plan: plan, pass: nn.NewPass(plan.Seed),
+		state:    State{Last: -1},
+		sampling: rand.NewPCG(plan.Seed, streamSampler), weighing: rand.NewPCG(plan.Seed, streamWeighting),
+	}
+	if data == nil {
+		t.length.steps = plan.MaxSteps
+	} else if err := t.open(); err != nil {
+		return nil, err
+	}
+	t.schedule = plan.schedule(t.length.steps)
+	if err := t.allot(); err != nil {
+		return nil, err
+	}
+
+	t.pass.Recompute = plan.Recompute
+	t.pass.BFloat16 = plan.BFloat16 && !t.frozen // heads on frozen states learn from those that they will predict by
+	if data != nil {
+		_, bytes := m.Largest(firstSizes(t.iterators), encoders.Load{Training: true, Recompute: plan.Recompute})
+		t.pass.Reserve(Reserve(bytes))
+		if t.frozen {
+			t.model.cache = newCache(m, plan.CacheMemory/4, plan.CacheFile)
+		}
+	}
+	return t, nil
+}
+
+// open shuffles the data into batches and counts them.
+func (t *Training) open() (err error) {
+	if t.iterators, err = newBatchIterators(t.model.Model, t.data, t.plan); err != nil {
+		return err
+	}
+	perEpoch := 0
+	for _, it := range t.iterators {
+		t.state.Batches = append(t.state.Batches, it.count())
+		perEpoch += it.count()
+	}
+	t.length, err = t.plan.length(perEpoch)
+	return err
+}
+
+// allot makes gradients, and room for what the optimizer keeps.
+func (t *Training) allot() error {
+	if err := t.plan.CheckWeighting(t.model.Model); err != nil {
+		return err
+	}
+	tasks := 0
+	if _, ok := t.plan.Weighting.(GradientWeighting); ok {
+		tasks = len(t.model.tasks())
+	}
+	t.host = nn.NewHostStore(t.model.Params.All(), nn.NewAdamW(t.plan.WeightDecay))
+	if tasks > 0 {
+		t.host.KeepTasks(tasks, t.model.shared())
+	}
+	t.stores = []nn.Store{t.host}
+
+	if resident, ok := t.model.Encoder.(encoders.Resident); ok && !t.frozen {
+		if t.plan.Reducer != nil {
+			return errors.New("gradients of an encoder with a memory of its own are not summed over processes")
+		}
+		store := resident.Store(t.plan.WeightDecay, tasks)
+		if _, ok := store.(nn.TaskStore); tasks > 0 && !ok {
+			return errors.New("the encoder does not keep the gradients of tasks apart, which the weighting combines")
+		}
+		t.stores = append(t.stores, store)
+	}
+	if w, ok := t.plan.Weighting.(LearnedWeighting); ok {
+		t.learned = newLearned(w)
+	}
+	if t.plan.Reducer != nil {
+		t.reducing = t.model.reducing(t.host)
+	}
+	return nil
+}
+
+// shared lists the parameters in the tree that all tasks read.
+func (m *Model) shared() []*nn.Param {
+	all := EncoderParams(m.Params).All()
+	if f, ok := m.Fusion.(fusion.Sharing); ok {
+		all = append(all, f.Shared()...)
+	}
+	return all
+}
+
+// Done tells whether nothing is left to do but Finish.
+func (t *Training) Done() bool { return t.state.Step == t.length.steps && !t.Due() }
+
+// Due tells whether an evaluation comes next.
+func (t *Training) Due() bool {
+	return t.data != nil && t.evaluated != t.state.Step && t.plan.due(t.state.Step, t.used, t.length)
+}
+
+// Step updates the model once, by the batches that come next.
+func (t *Training) Step(ctx context.Context) (Step, error) {
+	if err := ctx.Err(); err != nil {
+		return Step{}, err
+	}
+	return t.Update(t.next())
+}
+
+// next returns the batches of an update.
+func (t *Training) next() []Batch {
+	var batches []Batch
+	n := t.length
+	for range min(n.rounds, divideUp(n.batches-t.used, n.groups)) {
+		if epoch := t.used / n.perEpoch; t.used == 0 || epoch > t.state.Epoch {
+			t.state.Epoch = epoch
+			t.state.Left = append(t.state.Left[:0], t.state.Batches...)
+		}
+		t.state.Rand = rand.New(t.sampling)
+		for _, g := range t.plan.Sampler.Next(t.state) {
+			t.state.Left[g]--
+			t.state.Last = g
+			batches = append(batches, Batch{g, t.iterators[g].next()})
+			t.used++
+		}
+	}
+	return batches
+}
+
+// Update updates the model once, by batches that the caller chooses.
+func (t *Training) Update(batches []Batch) (Step, error) {
+	if t.state.Step == t.length.steps {
+		panic(fmt.Sprintf("multitask: step %d of %d", t.state.Step+1, t.length.steps))
+	}
+	report, err := t.update(batches)
+	if err != nil {
+		return report, fmt.Errorf("step %d: %w", t.state.Step+1, err)
+	}
+	t.state.Step++
+	t.state.Last = batches[len(batches)-1].Group
+	report.Epoch = t.epoch()
+	return report, nil
+}
+
+// epoch is how many epochs are done, fractions counted.
+func (t *Training) epoch() float64 {
+	if t.length.perEpoch == 0 {
+		return 0
+	}
+	epoch := float64(t.used) / float64(t.length.perEpoch)
+	if t.plan.MaxSteps == 0 {
+		epoch = min(epoch, float64(t.plan.Epochs)) // the last batches of several groups may be a few more
+	}
+	return epoch
+}
+
+// Evaluate fits the heads that are fitted, tunes those that are tuned, and judges all groups on dev.
+func (t *Training) Evaluate(ctx context.Context) (Evaluation, error) {
+	step := t.state.Step
+	if err := t.model.fitAll(ctx, t.data, t.plan); err != nil {
+		return Evaluation{}, fmt.Errorf("fitting heads after step %d: %w", step, err)
+	}
+	scores, err := t.model.evaluateAll(ctx, t.data, t.plan)
+	if err != nil {
+		return Evaluation{}, fmt.Errorf("evaluation after step %d: %w", step, err)
+	}
+	t.evaluated = step
+	return Evaluation{Step: step, Epoch: t.epoch(), Groups: scores, Fusion: t.model.fusionFigures()}, nil
+}
+
+// Finish fits the heads that are fitted where no evaluation has done so.
+func (t *Training) Finish(ctx context.Context) error {
+	if !t.plan.NeverEvaluate || t.data == nil {
+		return nil
+	}
+	return t.model.fitAll(ctx, t.data, t.plan)
+}
+
+// Close gives up the file of a frozen encoder's states.
+func (t *Training) Close() { t.model.cache.close() }

@@ -1,0 +1,73 @@
+package multitask
+
+import (
+	"math"
+
+	"github.com/jenga-nlp/jenga/nn"
+)
+
+func init() { RegisterWeighting("uncertainty", UncertaintyOptions{LearningRate: 1e-2}, NewUncertainty) }
+
+// UncertaintyOptions are the keys that may stand beside `type: uncertainty`.
+type UncertaintyOptions struct {
+	LearningRate float64 `yaml:"learning_rate" range:"(0,)" doc:"of s, at its highest: it rises and falls as that of the model"`
+}
+
+// Uncertainty learns the factors of the losses (Kendall et al. 2018, "Multi-Task Learning Using Uncertainty to Weigh Losses
+// for Scene Geometry and Semantics", section 3): each head has a parameter s, the logarithm of the variance of its labels,
+// which begins at 0, and what a step minimises is
+//
+//	Σ_h ½·exp(-s_h)·L_h + ½·s_h
+//
+// over the heads of which the step has labelled units. L is a head's mean loss times its weight. The s have a learning rate
+// of their own and no weight decay, and are not clipped with the model's gradient.
+type Uncertainty struct {
+	rate         float64
+	params       []*nn.Param
+	logVariances map[HeadName]*nn.Param // s, [1] each
+}
+
+var _ LearnedWeighting = (*Uncertainty)(nil)
+
+// NewUncertainty makes the weighting for the heads of a site.
+func NewUncertainty(o UncertaintyOptions, site WeightingSite) (Weighting, error) {
+	u := &Uncertainty{rate: o.LearningRate, logVariances: map[HeadName]*nn.Param{}}
+	for _, head := range site.Heads {
+		s := site.Params.In(head.Task).Zeros(head.Head, 1)
+		u.logVariances[head] = s
+		u.params = append(u.params, s)
+	}
+	return u, nil
+}
+
+// logVariance returns s of a loss's head.
+func (u *Uncertainty) logVariance(l Loss) *nn.Param { return u.logVariances[HeadName{l.Task, l.Head}] }
+
+// Weigh returns ½·exp(-s) times each head's weight.
+func (u *Uncertainty) Weigh(_ State, losses []Loss) []float64 {
+	factors := make([]float64, len(losses))
+	for i, l := range losses {
+		factors[i] = 0.5 * math.Exp(-float64(u.logVariance(l).Data[0])) * l.Weight
+	}
+	return factors
+}
+
+// Params implements LearnedWeighting.
+func (u *Uncertainty) Params() []*nn.Param { return u.params }
+
+// Rate implements LearnedWeighting.
+func (u *Uncertainty) Rate() float64 { return u.rate }
+
+// Differentiate adds ½ - ½·exp(-s)·L for each s, and returns the sum of ½·s.
+func (u *Uncertainty) Differentiate(losses []Loss, into nn.Gradients) (terms float64) {
+	for _, l := range losses {
+		if l.Units == 0 || l.Weight == 0 {
+			continue
+		}
+		s := u.logVariance(l)
+		v := float64(s.Data[0])
+		into.Of(s)[0] += float32(0.5 - 0.5*math.Exp(-v)*l.Weight*l.Mean())
+		terms += 0.5 * v
+	}
+	return terms
+}
