@@ -50,16 +50,16 @@ type Split struct {
 	By   string  `yaml:"by,omitempty" doc:"field of which examples with the same value stay together; none: each goes by itself"`
 }
 
-// fieldNames lists the fields of a record whose columns data may name: those that are declared, and those of the targets
-// of other kinds.
-func fieldNames() []string { return append(plugin.KeysOf(columnOptions{}), otherFields()...) }
+// fieldNames lists the fields of a record whose columns data may name: those of columnOptions, and of other kinds of
+// targets.
+func fieldNames() []string { return append(plugin.KeysOf(columnOptions{}), targetFields()...) }
 
-// otherFields lists the fields of targets that columnOptions does not declare.
-func otherFields() []string {
+// targetFields lists the fields of kinds of targets that are none of columnOptions, as of a kind of another module.
+func targetFields() []string {
+	known := plugin.KeysOf(columnOptions{})
 	var names []string
-	declared := plugin.KeysOf(columnOptions{})
 	for _, kind := range outputs.Kinds() {
-		if field := kind.Field(); field != "" && !slices.Contains(declared, field) && !slices.Contains(names, field) {
+		if field := kind.Field(); field != "" && !slices.Contains(known, field) && !slices.Contains(names, field) {
 			names = append(names, field)
 		}
 	}
@@ -89,7 +89,7 @@ func (d *decoding) data(owner string, task *Task, s, dataPath, of *plugin.Sectio
 		return Data{}
 	}
 	s = orEmpty(s, of)
-	s.Decode(owner+": data", &raw, &d.mistakes, otherFields()...)
+	s.Decode(owner+": data", &raw, &d.mistakes, targetFields()...)
 
 	var data Data
 	data.Format.Type, data.Format.NoHeader, data.Format.Columns = raw.Format, !raw.Header, raw.Columns
