@@ -114,7 +114,9 @@ func (spans) Spans([]string) []outputs.TagSpan {
 func TestJSONIsWrittenAsBefore(t *testing.T) {
 	e := &corpus.Example{Text: "red kite", Words: []corpus.Span{{Start: 0, End: 3}, {Start: 4, End: 8}}}
 	alarm, nan := true, float32(math.NaN())
-	labels := &outputs.LabelsPrediction{IDs: []int{0, 1}, Probabilities: []float32{0.6, 0.75}, Labels: []string{"a", "b"}}
+	labels := &outputs.LabelsPrediction{
+		IDs: []int{0, 1}, Probabilities: []float32{0.6, 0.75}, Labels: []string{"a", "b"},
+	}
 	tags := &outputs.TagsPrediction{IDs: []int{1, 2}, Probabilities: []float32{0.5, 1}, Tags: []string{"B-x", "I-x"}}
 	for _, c := range []struct {
 		kind *outputs.Kind

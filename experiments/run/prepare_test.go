@@ -50,7 +50,8 @@ func TestATaskReadsTheFieldsThatTheOneItFollowsNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := run.Data.Groups[0].Examples[config.Train][0]
-	if e.Text != "who flew" || e.Pair != "a kite flew" || len(e.Words) != 2 || len(e.Targets) != 3 || labelOf(e.Targets[1]) != "who" || len(tagsOf(e.Targets[2])) != 2 {
+	if e.Text != "who flew" || e.Pair != "a kite flew" || len(e.Words) != 2 || len(e.Targets) != 3 ||
+		labelOf(e.Targets[1]) != "who" || len(tagsOf(e.Targets[2])) != 2 {
 		t.Errorf("example %+v, want what all three tasks ask of its question and context", e)
 	}
 }
