@@ -13,20 +13,22 @@ import (
 	"github.com/jenga-nlp/jenga/internal/jsonfile"
 	"github.com/jenga-nlp/jenga/internal/kernel"
 	"github.com/jenga-nlp/jenga/nn"
+	"github.com/jenga-nlp/jenga/plugin"
 )
 
 func init() { Register("bilstm", bilstmDefaults, NewBiLSTM) }
 
 var bilstmDefaults = BiLSTMOptions{Embedding: 256, Layers: 2, Hidden: 256}
 
-// BiLSTMOptions are the sizes of an encoder from scratch. One that is opened has those of its config.json.
+// BiLSTMOptions are the sizes of an encoder from scratch. One that is opened has those of its config.json, within the same
+// ranges.
 type BiLSTMOptions struct {
 	Embedding int `yaml:"embedding" range:"[1,16384]" doc:"width of the word embeddings, in numbers"`
 	Layers    int `yaml:"layers" range:"[1,64]" doc:"number of bidirectional LSTM layers"`
 	Hidden    int `yaml:"hidden" range:"[1,8192]" doc:"width of each direction's states, in numbers; the hidden states have both"`
 }
 
-var _ Sized = BiLSTMOptions{}
+var _ BaseChecker = BiLSTMOptions{}
 
 // CheckBase refuses sizes beside a base model, which has its own.
 func (o BiLSTMOptions) CheckBase() error {
@@ -54,13 +56,9 @@ type bilstm struct {
 }
 
 var (
-	_ Trainable = (*bilstm)(nil)
-	_ Saver     = (*bilstm)(nil)
-	_ Sourced   = (*bilstm)(nil)
-	_ Tied      = (*bilstm)(nil)
-	_ Deep      = (*bilstm)(nil)
-	_ Weighed   = (*bilstm)(nil)
-	_ Embedded  = (*bilstm)(nil)
+	_ Trainable       = (*bilstm)(nil)
+	_ Saver           = (*bilstm)(nil)
+	_ MemoryEstimator = (*bilstm)(nil)
 )
 
 // bilstmConfig is the config.json of a saved encoder.
@@ -75,15 +73,19 @@ type bilstmConfig struct {
 
 // check refuses sizes that the options do not take, before memory is made for them.
 func (c bilstmConfig) check() error {
-	switch {
-	case c.Type != "bilstm":
+	if c.Type != "bilstm" {
 		return fmt.Errorf("model_type is %q; want bilstm", c.Type)
-	case c.Vocabulary < 1 || c.Vocabulary > 1<<24 || c.Embedding < 1 || c.Embedding > 1<<14 || c.Layers < 1 || c.Layers > 64 || c.Hidden < 1 || c.Hidden > 1<<13:
-		return fmt.Errorf("vocab_size %d, embedding %d, layers %d, hidden %d: want sizes above 0, at most 16777216, 16384, 64, 8192", c.Vocabulary, c.Embedding, c.Layers, c.Hidden)
+	}
+	if err := plugin.Check(BiLSTMOptions{Embedding: c.Embedding, Layers: c.Layers, Hidden: c.Hidden}); err != nil {
+		return err
+	}
+	switch {
+	case c.Vocabulary < 1 || c.Vocabulary > 1<<24:
+		return fmt.Errorf("vocab_size is %d; want 1 to %d", c.Vocabulary, 1<<24)
 	case c.parameters() > MaxParameters:
 		return fmt.Errorf("a bilstm of this size has %d parameters; at most %d are held", c.parameters(), MaxParameters)
 	case !(c.Dropout >= 0 && c.Dropout < 1):
-		return fmt.Errorf("dropout is %v; it is a share from 0 to below 1", c.Dropout)
+		return fmt.Errorf("dropout is %v; want a rate in [0, 1)", c.Dropout)
 	}
 	return nil
 }
@@ -153,7 +155,7 @@ func newBiLSTM(c bilstmConfig, site Site) (*bilstm, error) {
 		return nil, err
 	}
 	// Embeddings are drawn from normal(0, 1), as PyTorch's.
-	e := &bilstm{config: c, params: site.Params, words: site.Params.In("embeddings").Normal("weight", 1, c.Vocabulary, c.Embedding)}
+	e := &bilstm{config: c, params: site.Params, words: site.Params.In("embeddings").Table("weight", 1, c.Vocabulary, c.Embedding)}
 	e.levels = append(e.levels, []*nn.Param{e.words})
 	width := c.Embedding
 	for i := range c.Layers {
@@ -171,25 +173,12 @@ func newBiLSTM(c bilstmConfig, site Site) (*bilstm, error) {
 	return e, nil
 }
 
-// Width returns the width of the hidden states: both directions'.
-func (e *bilstm) Width() int { return 2 * e.config.Hidden }
-
-// Files implements Sourced.
-func (e *bilstm) Files() []string { return e.files }
-
-// Layers returns how many layers' states it gives.
-func (e *bilstm) Layers() int { return len(e.layers) }
-
-// Embeddings returns the word embeddings [V E].
-func (e *bilstm) Embeddings() *nn.Param { return e.words }
-
-// Words returns the word embeddings [V E], nil where they have another width than the hidden states.
-func (e *bilstm) Words() *nn.Param {
-	if e.config.Embedding != e.Width() {
-		return nil
-	}
-	return e.words
+// Describe implements Encoder. The states are those of both directions.
+func (e *bilstm) Describe() Description {
+	return Description{Width: e.width(), Layers: len(e.layers), Files: e.files, WordEmbeddings: e.words}
 }
+
+func (e *bilstm) width() int { return 2 * e.config.Hidden }
 
 // bilstmStates are what Encode keeps for Backward.
 type bilstmStates struct {
@@ -240,7 +229,7 @@ func (e *bilstm) Backward(p *nn.Pass, at [][]float32, into nn.Gradients) {
 		panic("encoders: Backward of a bilstm's pass that was not encoded")
 	}
 	lowest := Lowest(e.levels, into.Takes)
-	above := p.Floats(len(s.ids) * e.Width()) // gradient at the states above the layer
+	above := p.Floats(len(s.ids) * e.width()) // gradient at the states above the layer
 	for i := len(e.layers) - 1; i+1 >= max(1, lowest); i-- {
 		// Of one layer at is that of the last, else one for each.
 		if j := i - len(e.layers) + len(at); j >= 0 && at[j] != nil {
@@ -266,7 +255,7 @@ func (e *bilstm) Backward(p *nn.Pass, at [][]float32, into nn.Gradients) {
 	}
 }
 
-// Memory implements Weighed.
+// Memory implements MemoryEstimator.
 func (e *bilstm) Memory(b Load) int64 {
 	rows, hidden := int64(b.Tokens), int64(e.config.Hidden)
 	width := int64(e.config.Embedding)

@@ -22,7 +22,7 @@ func TestABiLSTMThatCannotBeOpened(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct{ config, want string }{
-		"sizes that are too large":          {`{"model_type":"bilstm","vocab_size":20,"embedding":6,"layers":2,"hidden":1000000000}`, "hidden 1000000000: want sizes above 0"},
+		"sizes that are too large":          {`{"model_type":"bilstm","vocab_size":20,"embedding":6,"layers":2,"hidden":1000000000}`, "hidden: want a whole number in [1, 8192], have 1000000000"},
 		"sizes that are too large together": {`{"model_type":"bilstm","vocab_size":20,"embedding":6,"layers":64,"hidden":8192}`, "a bilstm of this size has 102010060920 parameters; at most 1073741824 are held"},
 		"another model":                     {`{"model_type":"bert"}`, `model_type is "bert"; want bilstm`},
 		"other sizes":                       {`{"model_type":"bilstm","vocab_size":20,"embedding":6,"layers":2,"hidden":7}`, filepath.Join(folder, "model.safetensors") + `: tensor "layer.0.forward.input" has shape [6 20]; config.json asks for [6 28]`},

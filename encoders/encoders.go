@@ -1,7 +1,8 @@
-// Package encoders turns tokens into the hidden states that all tasks share.
 package encoders
 
 import (
+	"fmt"
+
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/nn"
 	"github.com/jenga-nlp/jenga/plugin"
@@ -10,11 +11,35 @@ import (
 // Encoder turns a batch of tokens into hidden states, one vector a token.
 type Encoder interface {
 	// Encode maps packed tokens [T] to the states of the layers asked for, [T Width] each, embeddings first if they have
-	// that width; the last of them is the encoder's answer. In evaluation and when frozen, nothing is dropped out. A text's states are the
-	// same bits alone and in any batch. The error names the text and what is wrong with it.
+	// that width; the last of them are the encoder's output. In evaluation and when frozen, nothing is dropped out. A text's
+	// states are the same bits alone and in any batch. The error names the text and what is wrong with it.
 	Encode(p *nn.Pass, tokens corpus.Tokens, layers nn.Wanted) ([][]float32, error)
-	Width() int
+	// Describe returns what the encoder is, the same at each call.
+	Describe() Description
 }
+
+// Description is what an encoder says of itself. Each field's zero value is right for an encoder that lacks what the field
+// is about.
+type Description struct {
+	Width int // of the hidden states, in numbers
+	// Layers is how many layers' states Encode gives for nn.AllLayers, the embeddings counted if it gives them; 0: it gives
+	// the last layer's alone.
+	Layers int
+	// Attention is what Encode gives of each text to whoever watches "attention", as [layers heads T T].
+	Attention AttentionMaps
+	// MaxTokens is how long a text may be, in tokens, special ones included; 0: of any length.
+	MaxTokens int
+	// Files are the paths of all files that were read of Site.Model; none of an encoder from scratch. A run does not copy an
+	// encoder that learns nothing: it names these files, with their sums.
+	Files []string
+	// WordEmbeddings [V E] may start from vectors of words. Heads may share them where E is Width.
+	WordEmbeddings *nn.Param
+	MixedPrecision bool // it heeds nn.Pass.BFloat16
+	Recomputes     bool // it heeds nn.Pass.Recompute
+}
+
+// AttentionMaps is how many attention maps an encoder gives of a text; none is the zero value.
+type AttentionMaps struct{ Layers, Heads int }
 
 // Trainable is an Encoder that learns.
 type Trainable interface {
@@ -37,45 +62,15 @@ type Resident interface {
 	Store(weightDecay float64, tasks int) nn.Store
 }
 
-// Saver is an Encoder that can be written to a folder from which Site.Model can be opened again: config.json and
-// model.safetensors, which transformers' AutoModel reads where it has such an encoder. The tokenizer writes its own files
-// beside them.
+// Saver is an Encoder that can be saved and opened again.
 type Saver interface {
+	// Save writes config.json and model.safetensors to folder, which Site.Model may name then, and which transformers'
+	// AutoModel reads where it has such an encoder. The tokenizer writes its own files beside them.
 	Save(folder string) error
 }
 
-// Sourced is an Encoder that tells what it was opened from. One that learns nothing is not copied into a run, which
-// knows it again by those files.
-type Sourced interface {
-	Files() []string // paths of all files that were read of Site.Model; none of an encoder from scratch
-}
-
-// Economical is an Encoder that heeds a pass's BFloat16 and Recompute.
-type Economical interface{ Economical() }
-
-// Sized is options of an encoder that say what a base model says of itself.
-type Sized interface {
-	// CheckBase returns what is wrong with the options beside a base model.
-	CheckBase() error
-}
-
-// Bounded is an Encoder that takes texts up to a length.
-type Bounded interface {
-	MaxTokens() int // special ones included
-}
-
-// Deep is an Encoder that tells how many layers it gives the states of.
-type Deep interface {
-	Layers() int // the embeddings counted, if Encode gives them
-}
-
-// Attentive is an Encoder that shows its attention maps [layers heads T T] of a text to whoever watches "attention".
-type Attentive interface {
-	Attention() (layers, heads int)
-}
-
-// Weighed is an Encoder that tells how much memory a batch takes.
-type Weighed interface {
+// MemoryEstimator is an Encoder that tells how much memory a batch takes, before it takes it.
+type MemoryEstimator interface {
 	// Memory returns the bytes that a batch's Encode and, in training, Backward take of a pass, and what Encode makes of
 	// the parameters once. What the parameters, their gradients and the optimizer take is not counted.
 	Memory(b Load) int64
@@ -89,14 +84,18 @@ type Load struct {
 	Recompute bool // see nn.Pass
 }
 
-// Tied is an Encoder with word embeddings that a head may share.
-type Tied interface {
-	Words() *nn.Param // [V D]
+// BaseChecker is options of an encoder, some of which a base model settles.
+type BaseChecker interface {
+	// CheckBase returns what is wrong with the options beside a base model.
+	CheckBase() error
 }
 
-// Embedded is an Encoder whose word embeddings may begin with vectors of words.
-type Embedded interface {
-	Embeddings() *nn.Param // [V E]
+// LengthError is the error of an encoder that is opened for longer texts than it takes.
+type LengthError struct{ Max, Length int } // in tokens: what it takes, and Site.MaxLength
+
+// Error names the keys of config.json and of an experiment that say the lengths.
+func (e *LengthError) Error() string {
+	return fmt.Sprintf("max_position_embeddings is %d, but max_length is %d", e.Max, e.Length)
 }
 
 // LoRA says how weights are changed by what learns beside them, which stay as they are (Hu et al. 2022).

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/jenga-nlp/jenga/nn"
+	"github.com/jenga-nlp/jenga/plugin"
 )
 
 func init() { Register("adapter", AdapterOptions{Size: 64}, NewAdapter) }
@@ -23,8 +24,8 @@ type bottleneck struct{ down, up *nn.Linear }
 
 // NewAdapter makes an adapter fusion for the tasks of site.
 func NewAdapter(o AdapterOptions, site Site) (Fusion, error) {
-	if o.Size < 1 || o.Size > maxHidden {
-		return nil, fmt.Errorf("size is %d; it is at least 1 and at most %d", o.Size, maxHidden)
+	if err := plugin.Check(o); err != nil {
+		return nil, err
 	}
 	f := &adapter{map[string]bottleneck{}}
 	for _, task := range site.Tasks {

@@ -4,11 +4,12 @@ import (
 	"fmt"
 
 	"github.com/jenga-nlp/jenga/nn"
+	"github.com/jenga-nlp/jenga/plugin"
 )
 
 func init() { Register("attention", AttentionOptions{Scale: "exact"}, NewAttention) }
 
-// AttentionOptions are the keys that may stand beside `type: attention`.
+// AttentionOptions are the keys that may stand beside `type: attention`. A hidden_size of 16384 has 1 GiB of weights.
 type AttentionOptions struct {
 	HiddenSize int    `yaml:"hidden_size" range:"[0,16384]" doc:"size of the tasks' embeddings and of the attention layer; 0: the encoder's width"`
 	Scale      string `yaml:"scale" choice:"exact|length|residual" doc:"factor on a token's share: exact 1, as published; length the text's tokens, so that flat attention changes nothing; residual length, and the state is added"`
@@ -28,16 +29,11 @@ type attention struct {
 
 // NewAttention makes an attention fusion for the tasks of site.
 func NewAttention(o AttentionOptions, site Site) (Fusion, error) {
-	switch o.Scale {
-	case "exact", "length", "residual":
-	default:
-		return nil, fmt.Errorf("no scale %q; there is exact, length, residual", o.Scale)
+	if err := plugin.Check(o); err != nil {
+		return nil, err
 	}
 	if o.HiddenSize == 0 {
 		o.HiddenSize = site.Width
-	}
-	if o.HiddenSize < 0 || o.HiddenSize > maxHidden {
-		return nil, fmt.Errorf("hidden_size is %d; it is at least 1, or 0 for the encoder's width, and at most %d", o.HiddenSize, maxHidden)
 	}
 
 	f := &attention{scale: o.Scale, embeddings: map[string]*nn.Param{}}
@@ -56,8 +52,6 @@ func NewAttention(o AttentionOptions, site Site) (Fusion, error) {
 	f.score = nn.NewLinear(site.Params.In("score"), o.HiddenSize, 1)
 	return f, nil
 }
-
-const maxHidden = 1 << 14 // 1 GiB of weights; the tag of HiddenSize says so too
 
 // Remarks tells of a hidden_size that is not the encoder's width, and of words that exact hides.
 func (f *attention) Remarks() []string { return f.remarks }

@@ -172,9 +172,9 @@ func TestAttentionOptions(t *testing.T) {
 		AttentionOptions
 		want string
 	}{
-		{AttentionOptions{Scale: "exct"}, `no scale "exct"; there is exact, length, residual`},
-		{AttentionOptions{Scale: "exact", HiddenSize: -1}, "hidden_size is -1; it is at least 1, or 0 for the encoder's width, and at most 16384"},
-		{AttentionOptions{Scale: "exact", HiddenSize: 1 << 40}, "hidden_size is 1099511627776"},
+		{AttentionOptions{Scale: "exct"}, `scale: want exact, length or residual, have "exct"`},
+		{AttentionOptions{Scale: "exact", HiddenSize: -1}, "hidden_size: want a whole number in [0, 16384], have -1"},
+		{AttentionOptions{Scale: "exact", HiddenSize: 1 << 40}, "hidden_size: want a whole number in [0, 16384], have 1099511627776"},
 	} {
 		site.Params = nn.NewParams(1)
 		if _, err := NewAttention(c.AttentionOptions, site); err == nil || !strings.Contains(err.Error(), c.want) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/jenga-nlp/jenga/nn"
+	"github.com/jenga-nlp/jenga/plugin"
 )
 
 func init() { Register("mix", MixOptions{}, NewMix) }
@@ -30,6 +31,9 @@ var (
 
 // NewMix makes a mix fusion for the tasks of site.
 func NewMix(o MixOptions, site Site) (Fusion, error) {
+	if err := plugin.Check(o); err != nil {
+		return nil, err
+	}
 	layers := site.Layers
 	if o.Layers > 0 {
 		layers = o.Layers
@@ -37,7 +41,7 @@ func NewMix(o MixOptions, site Site) (Fusion, error) {
 	switch {
 	case site.Layers == 0:
 		return nil, errors.New("the encoder does not give the states of its layers; those of types bilstm and transformer do, and fusion none takes any encoder")
-	case o.Layers < 0 || layers > site.Layers:
+	case layers > site.Layers:
 		return nil, fmt.Errorf("layers is %d; the encoder gives %d", o.Layers, site.Layers)
 	}
 	f := &mix{layers: layers, tasks: map[string]*nn.LayerMix{}}

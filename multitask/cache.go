@@ -61,7 +61,7 @@ func (c *cache) encode(p *nn.Pass, batch *corpus.Batch) ([][]float32, error) {
 	}
 
 	// what is kept
-	width := c.encoder.Width()
+	width := c.encoder.Describe().Width
 	layers := make([][]float32, c.layers)
 	for l := range layers {
 		layers[l] = p.Floats(batch.Tokens.Rows.Tokens() * width)
@@ -101,7 +101,7 @@ func (c *cache) fill(p *nn.Pass, batch *corpus.Batch) ([][]float32, error) {
 		return nil, err
 	}
 	c.layers = len(layers)
-	width := c.encoder.Width()
+	width := c.encoder.Describe().Width
 	for b, e := range batch.Examples {
 		from, to := batch.Rows(b)
 		c.keep(e, layers, from*width, to*width)

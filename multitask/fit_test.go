@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/jenga-nlp/jenga/corpus"
-	"github.com/jenga-nlp/jenga/encoders"
 	"github.com/jenga-nlp/jenga/heads"
 	"github.com/jenga-nlp/jenga/outputs"
 )
@@ -17,8 +16,7 @@ func patternModel(t *testing.T, freeze string) (*Model, []Data) {
 	m := smallModel(t, freeze, 0)
 	m.Groups = m.Groups[1:]
 	data := smallData(m, 16)
-	layers, perLayer := m.Encoder.(encoders.Attentive).Attention()
-	addTask(t, m, "anomaly", "attention_pattern", heads.Site{Attention: heads.Attention{Layers: layers, Heads: perLayer}})
+	addTask(t, m, "anomaly", "attention_pattern", heads.Site{Attention: heads.Attention(m.Encoder.Describe().Attention)})
 	texts := smallData(m, 16)[1].Train
 	for i, e := range texts {
 		e.Targets = []corpus.Target{&outputs.AnomalyTarget{Anomalous: i%4 == 0}}

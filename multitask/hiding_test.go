@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/jenga-nlp/jenga/corpus"
-	"github.com/jenga-nlp/jenga/encoders"
 	"github.com/jenga-nlp/jenga/fusion"
 	"github.com/jenga-nlp/jenga/heads"
 	"github.com/jenga-nlp/jenga/nn"
@@ -36,7 +35,7 @@ func addTask(t *testing.T, m *Model, kind, head string, site heads.Site) *Group 
 	if err != nil {
 		t.Fatal(err)
 	}
-	site.Task, site.Name, site.Output, site.Width, site.Params = kind, kind, task.Output(), m.Encoder.Width(), m.Params.In("heads").In(kind).In(kind)
+	site.Task, site.Name, site.Output, site.Width, site.Params = kind, kind, task.Output(), m.Encoder.Describe().Width, m.Params.In("heads").In(kind).In(kind)
 	built, err := choice.Build(site)
 	if err != nil {
 		t.Fatal(err)
@@ -49,7 +48,7 @@ func addTask(t *testing.T, m *Model, kind, head string, site heads.Site) *Group 
 func hidingModel(t *testing.T, freeze string) (*Model, Data) {
 	m := smallModel(t, freeze, 0)
 	m.Groups = nil
-	addTask(t, m, "mlm", "mlm", heads.Site{Mask: smallVocabulary - 1, Words: m.Encoder.(encoders.Tied).Words()})
+	addTask(t, m, "mlm", "mlm", heads.Site{Mask: smallVocabulary - 1, Words: m.Encoder.Describe().WordEmbeddings})
 	var data Data
 	for i := range 48 {
 		w := corpus.Encoding{IDs: []int32{0}, Offsets: []corpus.Span{{}}, Types: make([]int8, 8)}

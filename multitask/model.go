@@ -81,7 +81,7 @@ func (m cachedModel) forward(p *nn.Pass, g *Group, batch *corpus.Batch) (answers
 	}
 	var a answers
 	for _, states := range layers {
-		a.border = append(a.border, p.Input(states, batch.Tokens.Rows.Tokens(), m.Encoder.Width())) // [T D]
+		a.border = append(a.border, p.Input(states, batch.Tokens.Rows.Tokens(), m.Encoder.Describe().Width)) // [T D]
 	}
 	shared := nn.Hidden{States: a.border[len(a.border)-1], Rows: batch.Tokens.Rows}
 	if m.wanted() == nn.AllLayers {

@@ -54,13 +54,13 @@ func Reserve(bytes int64) int64 { return bytes + bytes/8 }
 // Largest returns the one of sizes that takes the encoder the most memory, and how many bytes a pass of it takes; no
 // bytes where the encoder does not tell. how says what is done besides the size.
 func (m *Model) Largest(sizes []Size, how encoders.Load) (largest Size, bytes int64) {
-	weighed, ok := m.Encoder.(encoders.Weighed)
+	estimator, ok := m.Encoder.(encoders.MemoryEstimator)
 	if !ok || len(sizes) == 0 {
 		return Size{}, 0
 	}
 	memory := func(s Size) int64 {
 		how.Tokens, how.Layers = s.Tokens, m.wanted()
-		return weighed.Memory(how)
+		return estimator.Memory(how)
 	}
 	largest = slices.MaxFunc(sizes, func(a, b Size) int { return cmp.Compare(memory(a), memory(b)) })
 	return largest, memory(largest)

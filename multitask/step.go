@@ -188,7 +188,7 @@ func (s *step) border(a answers, b packed) [][]float32 {
 	}
 	d := make([][]float32, len(a.border))
 	for i := range d {
-		d[i] = s.pass.Floats(len(b.batch.Tokens.IDs) * s.model.Encoder.Width())
+		d[i] = s.pass.Floats(len(b.batch.Tokens.IDs) * s.model.Encoder.Describe().Width)
 	}
 	return d
 }

@@ -16,6 +16,7 @@ type Param struct {
 	Data   []float32 // row-major; of a frozen one it may be memory that must not be written
 	Decay  bool      // weight decay applies: true for matrices, false for biases, norms and other vectors
 	Frozen bool      // takes no gradient and is left alone by the optimizer
+	Table  bool      // its rows are looked up by number, as embeddings are: no layer multiplies its input by it
 
 	version uint64
 }
@@ -42,8 +43,8 @@ func (w *Param) Changed() { w.version++ }
 // Version counts the calls of Changed.
 func (w *Param) Version() uint64 { return w.version }
 
-// Params is a corner of the tree of parameters. In goes down a path; Normal, Uniform, Zeros and Ones make parameters there.
-// A parameter's initial values are a function of the tree's seed and the parameter's name alone.
+// Params is a corner of the tree of parameters. In goes down a path; Normal, Table, Uniform, Zeros and Ones make
+// parameters there. A parameter's initial values are a function of the tree's seed and the parameter's name alone.
 type Params struct {
 	tree  *tree
 	path  string
@@ -82,6 +83,13 @@ func (p Params) Normal(name string, std float64, shape ...int) *Param {
 	for i := range w.Data {
 		w.Data[i] = float32(r.NormFloat64() * std)
 	}
+	return w
+}
+
+// Table makes a table of embeddings [rows width], drawn as Normal draws.
+func (p Params) Table(name string, std float64, rows, width int) *Param {
+	w := p.Normal(name, std, rows, width)
+	w.Table = true
 	return w
 }
 

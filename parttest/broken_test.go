@@ -220,8 +220,7 @@ var brokenEncoders = map[string]struct {
 type bilstm interface {
 	encoders.Trainable
 	encoders.Saver
-	encoders.Weighed
-	encoders.Deep
+	encoders.MemoryEstimator
 }
 
 func init() {

@@ -40,7 +40,7 @@ func Encoder(t *testing.T, name, options string) {
 	if _, saves := e.Encoder.(encoders.Saver); saves {
 		t.Run("saved and opened it gives the same states", func(t *testing.T) { checkOpened(t, name, e) })
 	}
-	if _, weighed := e.Encoder.(encoders.Weighed); weighed {
+	if _, estimates := e.Encoder.(encoders.MemoryEstimator); estimates {
 		t.Run("it counts the memory that it takes", func(t *testing.T) { checkMemory(t, m) })
 	}
 }
@@ -143,12 +143,12 @@ func checkLayers(t *testing.T, e encoder) {
 	if len(last) != 1 {
 		t.Fatalf("%d layers where the last one is asked for", len(last))
 	}
-	if deep, ok := e.Encoder.(encoders.Deep); ok && len(all) != deep.Layers() {
-		t.Errorf("%d layers where all are asked for, Layers says %d", len(all), deep.Layers())
+	if want := max(1, e.Describe().Layers); len(all) != want {
+		t.Errorf("%d layers where all are asked for, Describe says %d", len(all), want)
 	}
 	for l, x := range slices.Concat(all, last) {
-		if len(x) != len(tokens.IDs)*e.Width() {
-			t.Fatalf("layer %d has %d numbers for %d tokens of width %d", l, len(x), len(tokens.IDs), e.Width())
+		if len(x) != len(tokens.IDs)*e.Describe().Width {
+			t.Fatalf("layer %d has %d numbers for %d tokens of width %d", l, len(x), len(tokens.IDs), e.Describe().Width)
 		}
 	}
 	if len(all) == 0 || !sameBits(all[len(all)-1], last[0]) {
@@ -162,14 +162,14 @@ func checkEncoderCompany(t *testing.T, e encoder) {
 	_, backwards := e.encode(t, ofTexts(tokens, 3, 2, 1, 0), nn.AllLayers, false)
 	row := len(tokens.IDs) // of the text in the batch that is backwards
 	for b := range tokens.Rows.Texts() {
-		lo, hi := tokens.Rows.Starts[b]*e.Width(), tokens.Rows.Starts[b+1]*e.Width()
+		lo, hi := tokens.Rows.Starts[b]*e.Describe().Width, tokens.Rows.Starts[b+1]*e.Describe().Width
 		row -= tokens.Rows.Starts[b+1] - tokens.Rows.Starts[b]
 		_, alone := e.encode(t, ofTexts(tokens, b), nn.AllLayers, false)
 		for l := range all {
 			if !sameBits(alone[l], all[l][lo:hi]) {
 				t.Errorf("text %d: layer %d is not what it is in a batch", b, l)
 			}
-			if !sameBits(backwards[l][row*e.Width():][:hi-lo], all[l][lo:hi]) {
+			if !sameBits(backwards[l][row*e.Describe().Width:][:hi-lo], all[l][lo:hi]) {
 				t.Errorf("text %d: layer %d is not what it is in a batch of another order", b, l)
 			}
 		}
@@ -218,8 +218,8 @@ func checkRefused(t *testing.T, e encoder) {
 		tokens.IDs[7] = id
 		refused(what, tokens)
 	}
-	if bounded, ok := e.Encoder.(encoders.Bounded); ok {
-		refused("more tokens than MaxTokens says", tokensOf(1, 2, bounded.MaxTokens()+1))
+	if most := e.Describe().MaxTokens; most > 0 {
+		refused("more tokens than MaxTokens says", tokensOf(1, 2, most+1))
 	}
 }
 
@@ -306,8 +306,8 @@ func checkOpened(t *testing.T, name string, e encoder) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if opened.Width() != e.Width() {
-		t.Fatalf("opened it has the width %d, saved %d", opened.Width(), e.Width())
+	if opened.Describe().Width != e.Describe().Width {
+		t.Fatalf("opened it has the width %d, saved %d", opened.Describe().Width, e.Describe().Width)
 	}
 	_, want := e.encode(t, tokens, nn.AllLayers, false)
 	_, got := encoder{Encoder: opened}.encode(t, tokens, nn.AllLayers, false)
@@ -330,9 +330,9 @@ func checkMemory(t *testing.T, m encoderMaker) {
 		}{{nn.LastLayer, "none"}, {nn.AllLayers, "none"}, {nn.LastLayer, "1"}, {nn.LastLayer, "all"}} {
 			layers, e := c.layers, m.encoder(t, c.freeze, 0.2)
 			load := encoders.Load{Tokens: len(tokens.IDs), Layers: layers, Training: training}
-			said := e.Encoder.(encoders.Weighed).Memory(load)
+			said := e.Encoder.(encoders.MemoryEstimator).Memory(load)
 			load.Tokens *= 2
-			if twice := e.Encoder.(encoders.Weighed).Memory(load); said <= 0 || twice <= said {
+			if twice := e.Encoder.(encoders.MemoryEstimator).Memory(load); said <= 0 || twice <= said {
 				t.Errorf("training %v: %d tokens take %d bytes, twice as many %d", training, len(tokens.IDs), said, twice)
 			}
 

@@ -54,16 +54,18 @@ func sectionOf(v reflect.Value) *Section {
 
 func sectionOfMap(v reflect.Value) *Section {
 	s := &Section{Kind: Mapping}
-	keys := slices.SortedFunc(slices.Values(v.MapKeys()), func(a, b reflect.Value) int {
-		if a.CanInt() {
-			return cmp.Compare(a.Int(), b.Int())
-		}
-		return cmp.Compare(a.String(), b.String())
-	})
-	for _, k := range keys {
+	for _, k := range slices.SortedFunc(slices.Values(v.MapKeys()), compareKeys) {
 		s.Put(fmt.Sprint(k), sectionOf(v.MapIndex(k)))
 	}
 	return s
+}
+
+// compareKeys orders the keys of a map, numbers or texts.
+func compareKeys(a, b reflect.Value) int {
+	if a.CanInt() {
+		return cmp.Compare(a.Int(), b.Int())
+	}
+	return cmp.Compare(a.String(), b.String())
 }
 
 // floatText writes a number so that YAML 1.1 reads it as one too: it wants a dot.

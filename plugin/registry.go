@@ -61,11 +61,19 @@ func (r *Registry[S, P]) Defaults(name string) (options any, ok bool) {
 	return p.defaults, ok
 }
 
-// Build makes a part of options, which have the type of its defaults. It panics on an unknown name.
+// Build makes a part of options, which have the type of its defaults; each is the default, or within the range or choice
+// of its tag. It panics on an unknown name.
 func (r *Registry[S, P]) Build(name string, options any, site S) (P, error) {
 	p, ok := r.parts[name]
 	if !ok {
 		panic(fmt.Sprintf("plugin: no %s %q", r.kind, name))
+	}
+	if have, want := reflect.TypeOf(options), reflect.TypeOf(p.defaults); have != want {
+		panic(fmt.Sprintf("plugin: %s %q with options of type %v, want %v", r.kind, name, have, want))
+	}
+	if err := checkOptions(options, p.defaults); err != nil {
+		var none P
+		return none, err
 	}
 	return p.build(options, site)
 }

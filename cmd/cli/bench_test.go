@@ -120,7 +120,7 @@ func TestBenchWritesATable(t *testing.T) {
 }
 
 func TestBenchsTable(t *testing.T) {
-	network, err := bench.NewNetwork(bench.Size{Name: "small", Layers: 1, Width: 16, Heads: 2, FeedForward: 32}, nil)
+	network, err := bench.NewNetwork(bench.BERT("small", 1, 16, 2, 32), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +162,7 @@ func TestBenchsTable(t *testing.T) {
 }
 
 func TestBenchsTableOfBF16(t *testing.T) {
-	network, err := bench.NewNetwork(bench.Size{Name: "small", Layers: 1, Width: 16, Heads: 2, FeedForward: 32}, nil)
+	network, err := bench.NewNetwork(bench.BERT("small", 1, 16, 2, 32), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

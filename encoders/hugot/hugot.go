@@ -19,6 +19,7 @@ import (
 	"github.com/jenga-nlp/jenga/internal/jsonfile"
 	"github.com/jenga-nlp/jenga/internal/onnx"
 	"github.com/jenga-nlp/jenga/nn"
+	"github.com/jenga-nlp/jenga/plugin"
 )
 
 func init() { encoders.Register("hugot", Options{Backend: "go"}, New) }
@@ -46,8 +47,8 @@ type config struct {
 
 // New opens the graph at site.Model, an .onnx file or a folder with a model.onnx, and runs it once.
 func New(o Options, site encoders.Site) (encoders.Encoder, error) {
-	if o.Backend != "go" {
-		return nil, fmt.Errorf("backend %q is not there; \"go\" is", o.Backend)
+	if err := plugin.Check(o); err != nil {
+		return nil, err
 	}
 	if site.Model == "" {
 		return nil, errors.New("it has no weights of its own; name an .onnx file as base_model")
@@ -111,7 +112,7 @@ func readConfig(path string, site encoders.Site) (config, error) {
 	case site.Vocabulary > c.Vocabulary:
 		return c, fmt.Errorf("%s: vocab_size is %d, but the tokenizer has %d tokens", name, c.Vocabulary, site.Vocabulary)
 	case site.MaxLength > c.MaxPositions:
-		return c, fmt.Errorf("%s: max_position_embeddings is %d, but max_length is %d", name, c.MaxPositions, site.MaxLength)
+		return c, fmt.Errorf("%s: %w", name, &encoders.LengthError{Max: c.MaxPositions, Length: site.MaxLength})
 	}
 	return c, nil
 }
@@ -153,13 +154,10 @@ func (e *encoder) name(err *error) {
 	}
 }
 
-func (e *encoder) Width() int { return e.width }
-
-// Files implements encoders.Sourced.
-func (e *encoder) Files() []string { return e.files }
-
-// MaxTokens implements encoders.Bounded.
-func (e *encoder) MaxTokens() int { return e.config.MaxPositions }
+// Describe implements encoders.Encoder.
+func (e *encoder) Describe() encoders.Description {
+	return encoders.Description{Width: e.width, MaxTokens: e.config.MaxPositions, Files: e.files}
+}
 
 // Encode implements encoders.Encoder. A graph's sums may depend on a batch's shape, so texts are run one by one.
 func (e *encoder) Encode(p *nn.Pass, tokens corpus.Tokens, layers nn.Wanted) ([][]float32, error) {

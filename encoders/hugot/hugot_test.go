@@ -47,10 +47,10 @@ func TestStatesAreThoseOfTheTransformer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if e.Width() != ours.Width() {
-		t.Fatalf("Width() = %d, want %d", e.Width(), ours.Width())
+	if e.Describe().Width != ours.Describe().Width {
+		t.Fatalf("Width = %d, want %d", e.Describe().Width, ours.Describe().Width)
 	}
-	if got, want := e.(encoders.Sourced).Files(), []string{filepath.Join(model, "config.json"), filepath.Join(model, "model.onnx")}; !slices.Equal(got, want) {
+	if got, want := e.Describe().Files, []string{filepath.Join(model, "config.json"), filepath.Join(model, "model.onnx")}; !slices.Equal(got, want) {
 		t.Errorf("Files() = %v, want %v", got, want)
 	}
 	tokens := texts(1, 6, 3, 6)
@@ -76,7 +76,7 @@ func TestStatesAreThoseOfTheTransformer(t *testing.T) {
 		for b := range tokens.Rows.Texts() {
 			lo, hi := tokens.Rows.Starts[b], tokens.Rows.Starts[b+1]
 			alone := corpus.Tokens{IDs: tokens.IDs[lo:hi], Rows: nn.Rows{Starts: []int{0, hi - lo}, Segment: tokens.Rows.Segment[lo:hi]}}
-			if !slices.Equal(states(t, e, alone), got[lo*e.Width():hi*e.Width()]) {
+			if !slices.Equal(states(t, e, alone), got[lo*e.Describe().Width:hi*e.Describe().Width]) {
 				t.Errorf("text %d has other states alone", b+1)
 			}
 		}
@@ -110,7 +110,7 @@ func TestWhatCannotBeOpenedIsAnErrorThatNamesTheFile(t *testing.T) {
 		want   string // FILE and FOLDER stand for the paths
 	}{
 		{name: "no weights", option: Options{"go"}, want: "it has no weights of its own; name an .onnx file as base_model"},
-		{name: "unknown backend", option: Options{"xla"}, want: `backend "xla" is not there; "go" is`},
+		{name: "unknown backend", option: Options{"xla"}, want: `backend: want go, have "xla"`},
 		{name: "some layers frozen", option: Options{"go"}, site: encoders.Site{Model: "FILE", Freeze: "2"},
 			want: `freeze: "2": all of it is frozen; leave freeze out, or set it to "all"`},
 		{name: "no config", option: Options{"go"}, site: encoders.Site{Model: "FILE"},

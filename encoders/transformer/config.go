@@ -1,9 +1,11 @@
 package transformer
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/jenga-nlp/jenga/encoders"
+	"github.com/jenga-nlp/jenga/plugin"
 )
 
 // Config is a network's sizes and constants, of either layout.
@@ -23,11 +25,13 @@ type Config struct {
 	InitializerRange float64 // standard deviation of initial weights; 0: BERT's, 0.02
 }
 
-// What a network may have at most, besides encoders.MaxParameters.
-const (
-	maxLayers = 1 << 10
-	maxSize   = 1 << 24 // of every other number
-)
+// options are the sizes in c as Options has them, whose tags say what a network may have.
+func (c Config) options() Options {
+	return Options{
+		Layers: c.Layers, Width: c.Width, Heads: c.Heads, FeedForward: c.FeedForward, MaxPositions: c.MaxPositions,
+		InitializerRange: cmp.Or(c.InitializerRange, defaults.InitializerRange),
+	}
+}
 
 // check returns what is wrong with c: of a configuration that passes, a network can be made.
 func (c Config) check() error {
@@ -37,21 +41,14 @@ func (c Config) check() error {
 	if c.Activation != "gelu" {
 		return fmt.Errorf("activation %q is not known; gelu is, the exact one", c.Activation)
 	}
-	for _, size := range []struct {
-		name               string
-		value, least, most int
-	}{
-		{"vocabulary", c.Vocabulary, 1, maxSize},
-		{"layers", c.Layers, 1, maxLayers},
-		{"width", c.Width, 1, maxSize},
-		{"heads", c.Heads, 1, maxSize},
-		{"feed_forward", c.FeedForward, 1, maxSize},
-		{"max_positions", c.MaxPositions, 1, maxSize},
-		{"token types", c.Types, 0, 128},
-	} {
-		if size.value < size.least || size.value > size.most {
-			return fmt.Errorf("%s is %d; want %d to %d", size.name, size.value, size.least, size.most)
-		}
+	if err := plugin.Check(c.options()); err != nil {
+		return err
+	}
+	if c.Vocabulary < 1 || c.Vocabulary > maxSize {
+		return fmt.Errorf("vocabulary is %d; want 1 to %d", c.Vocabulary, maxSize)
+	}
+	if c.Types < 0 || c.Types > maxTypes {
+		return fmt.Errorf("token types is %d; want 0 to %d", c.Types, maxTypes)
 	}
 	if c.Width%c.Heads != 0 {
 		return fmt.Errorf("width %d cannot be shared by %d heads", c.Width, c.Heads)

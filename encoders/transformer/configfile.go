@@ -12,6 +12,13 @@ import (
 
 const maxConfigBytes = 16 << 20 // a config.json may list a label for each word of a vocabulary
 
+// What a config.json may say at most, by its own keys. The first two are in the tags of Options, too.
+const (
+	maxLayers = 1 << 10
+	maxSize   = 1 << 24 // of every other number
+	maxTypes  = 128
+)
+
 // bertFile and distilbertFile are what the network depends on in a config.json. A key that a file leaves out has the
 // default of transformers' BertConfig and DistilBertConfig.
 type bertFile struct {
@@ -98,7 +105,7 @@ func readBERT(path string, data []byte) (Config, []error, error) {
 	refused := refuseSizes([]size{
 		{"vocab_size", f.Vocabulary, maxSize}, {"hidden_size", f.Width, maxSize}, {"num_hidden_layers", f.Layers, maxLayers},
 		{"num_attention_heads", f.Heads, maxSize}, {"intermediate_size", f.FeedForward, maxSize},
-		{"max_position_embeddings", f.MaxPositions, maxSize}, {"type_vocab_size", f.Types, 128},
+		{"max_position_embeddings", f.MaxPositions, maxSize}, {"type_vocab_size", f.Types, maxTypes},
 	})
 	refused = append(refused, refuseNumbers("hidden_size", f.Width, "num_attention_heads", f.Heads, []number{
 		{"hidden_dropout_prob", f.Dropout}, {"attention_probs_dropout_prob", f.AttentionDropout}})...)

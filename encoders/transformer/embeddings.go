@@ -18,7 +18,7 @@ type embeddings struct {
 
 func newEmbeddings(at nn.Params, c Config) embeddings {
 	table := func(name string, rows int) *nn.Param {
-		return at.In(name).Normal("weight", c.InitializerRange, rows, c.Width)
+		return at.In(name).Table("weight", c.InitializerRange, rows, c.Width)
 	}
 	e := embeddings{words: table("word_embeddings", c.Vocabulary), positions: table("position_embeddings", c.MaxPositions), width: c.Width}
 	if c.Types > 0 {

@@ -11,6 +11,7 @@ import (
 	"github.com/jenga-nlp/jenga/encoders"
 	"github.com/jenga-nlp/jenga/internal/kernel"
 	"github.com/jenga-nlp/jenga/nn"
+	"github.com/jenga-nlp/jenga/plugin"
 )
 
 // lora is a change of rank r to a weight that stays as it is: W + α/r·A·B (Hu et al. 2022, "LoRA", section 4.1). B begins at
@@ -51,21 +52,21 @@ func (b *block) target(name string) *linear {
 
 // addLoRA freezes all parameters, and gives the targets of the blocks that were not frozen a change that learns.
 func (e *Encoder) addLoRA(o encoders.LoRA, at nn.Params) error {
-	if o.Rank < 1 || o.Rank > e.config.Width {
+	if err := plugin.Check(o); err != nil {
+		return fmt.Errorf("lora: %w", err)
+	}
+	if o.Rank > e.config.Width {
 		return fmt.Errorf("lora: r is %d; want a rank from 1 to the width, %d", o.Rank, e.config.Width)
 	}
 	if len(o.Targets) == 0 {
 		return fmt.Errorf("lora: targets is empty; there is %s", strings.Join(loraTargets, ", "))
 	}
 	for i, name := range o.Targets {
-		switch {
-		case !slices.Contains(loraTargets, name):
-			return fmt.Errorf("lora: no target %q; there is %s", name, strings.Join(loraTargets, ", "))
-		case slices.Contains(o.Targets[:i], name):
+		if slices.Contains(o.Targets[:i], name) {
 			return fmt.Errorf("lora: targets names %q twice", name)
 		}
 	}
-	any := false
+	changes := false
 	for i := range e.blocks {
 		open := slices.ContainsFunc(e.levels[i+1], (*nn.Param).Learns)
 		for _, w := range e.levels[i+1] {
@@ -74,7 +75,7 @@ func (e *Encoder) addLoRA(o encoders.LoRA, at nn.Params) error {
 		if !open {
 			continue
 		}
-		any = true
+		changes = true
 		corner := at.In(strconv.Itoa(i))
 		for _, name := range o.Targets {
 			l := e.blocks[i].target(name)
@@ -90,7 +91,7 @@ func (e *Encoder) addLoRA(o encoders.LoRA, at nn.Params) error {
 	for _, w := range e.levels[0] {
 		w.Frozen = true
 	}
-	if !any {
+	if !changes {
 		return fmt.Errorf("lora: freeze leaves none of the %d layers to change; want at most freeze: %d", len(e.blocks), len(e.blocks)-1)
 	}
 	return nil

@@ -5,15 +5,7 @@ import (
 	"github.com/jenga-nlp/jenga/nn"
 )
 
-var (
-	_ encoders.Weighed    = (*Encoder)(nil)
-	_ encoders.Economical = (*Encoder)(nil)
-)
-
-// Economical implements encoders.Economical.
-func (e *Encoder) Economical() {}
-
-// Memory implements encoders.Weighed: it counts the floats that Encode and Backward take of a pass, as allot,
+// Memory implements encoders.MemoryEstimator: it counts the floats that Encode and Backward take of a pass, as allot,
 // newBlockState and newBlockGradients do, and the weights that Encode packs and merges, as linear.forward does.
 func (e *Encoder) Memory(b encoders.Load) int64 {
 	const float = 4 // bytes

@@ -11,8 +11,9 @@ import (
 )
 
 var (
-	_ encoders.Trainable = (*Encoder)(nil)
-	_ encoders.Saver     = (*Encoder)(nil)
+	_ encoders.Trainable       = (*Encoder)(nil)
+	_ encoders.Saver           = (*Encoder)(nil)
+	_ encoders.MemoryEstimator = (*Encoder)(nil)
 )
 
 // Encoder is a transformer: embeddings and blocks, one after the other.
@@ -53,23 +54,22 @@ func newEncoder(c Config, site encoders.Site) (*Encoder, error) {
 	return e, nil
 }
 
-// Width returns the width of the hidden states.
-func (e *Encoder) Width() int { return e.config.Width }
-
-// Layers returns how many layers' states it gives: the embeddings and the blocks.
-func (e *Encoder) Layers() int { return len(e.levels) }
-
-// MaxTokens returns how many tokens a text may have.
-func (e *Encoder) MaxTokens() int { return e.config.MaxPositions }
-
-// Attention returns how many layers have attention maps, and how many each.
-func (e *Encoder) Attention() (layers, heads int) { return len(e.blocks), e.config.Heads }
-
-// Embeddings returns the word embeddings [V D].
-func (e *Encoder) Embeddings() *nn.Param { return e.embeddings.words }
-
-// Words returns the word embeddings [V D].
-func (e *Encoder) Words() *nn.Param { return e.embeddings.words }
+// Describe implements encoders.Encoder. The layers are the embeddings and the blocks.
+func (e *Encoder) Describe() encoders.Description {
+	d := encoders.Description{
+		Width:          e.config.Width,
+		Layers:         len(e.levels),
+		Attention:      encoders.AttentionMaps{Layers: len(e.blocks), Heads: e.config.Heads},
+		MaxTokens:      e.config.MaxPositions,
+		WordEmbeddings: e.embeddings.words,
+		MixedPrecision: true,
+		Recomputes:     true,
+	}
+	if e.source != nil {
+		d.Files = e.source.files
+	}
+	return d
+}
 
 // encoding is what Encode keeps for Backward. Level 0 is the embeddings, level i block i-1.
 type encoding struct {

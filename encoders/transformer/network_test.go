@@ -343,7 +343,7 @@ encoder.layer.0.output.LayerNorm.bias[12] false`, "\n")
 	if !slices.Equal(got, want) {
 		t.Errorf("parameters are\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
-	if e.Words() != params.All()[0] {
-		t.Errorf("Words is %s", e.Words().Name)
+	if e.Describe().WordEmbeddings != params.All()[0] {
+		t.Errorf("the word embeddings are %s", e.Describe().WordEmbeddings.Name)
 	}
 }

@@ -55,7 +55,7 @@ func open(site encoders.Site) (*Encoder, error) {
 		return nil, fmt.Errorf("%s: vocab_size is %d, but the tokenizer has %d tokens", configPath, c.Vocabulary, site.Vocabulary)
 	}
 	if site.MaxLength > c.MaxPositions {
-		return nil, &tooLong{configPath, c.MaxPositions, site.MaxLength}
+		return nil, fmt.Errorf("%s: %w", configPath, &encoders.LengthError{Max: c.MaxPositions, Length: site.MaxLength})
 	}
 	if site.DropoutSet {
 		c.Dropout, c.AttentionDropout = site.Dropout, site.Dropout
@@ -73,21 +73,6 @@ func open(site encoders.Site) (*Encoder, error) {
 	e.source.files = append([]string{configPath}, w.paths...)
 	return e, nil
 }
-
-// tooLong is the error of texts that a model has no positions for.
-type tooLong struct {
-	path         string // of its config.json
-	most, length int    // in tokens: what it takes, and what is asked of it
-}
-
-var _ encoders.Bounded = (*tooLong)(nil)
-
-func (e *tooLong) Error() string {
-	return fmt.Sprintf("%s: max_position_embeddings is %d, but max_length is %d", e.path, e.most, e.length)
-}
-
-// MaxTokens returns how many tokens the model takes.
-func (e *tooLong) MaxTokens() int { return e.most }
 
 // load makes the encoder of c with the values of w. It checks all shapes first: only then are the sizes in c known to
 // be those of a file.
@@ -200,14 +185,6 @@ func (e *Encoder) checkWords(ids []int32) (err error) {
 		}
 	}
 	return nil
-}
-
-// Files implements encoders.Sourced.
-func (e *Encoder) Files() []string {
-	if e.source == nil {
-		return nil
-	}
-	return e.source.files
 }
 
 // Close gives back the file that a frozen encoder's word embeddings are read from, after which it must not be used. An

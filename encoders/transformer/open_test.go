@@ -164,7 +164,7 @@ func TestAModelReadsTheSameInEveryForm(t *testing.T) {
 			got := openModel(t, dir)
 			equalParameters(t, got, want)
 			var read []string
-			for _, path := range got.Files() {
+			for _, path := range got.Describe().Files {
 				read = append(read, filepath.Base(path))
 			}
 			if want := "[config.json model.safetensors.index.json model-0.safetensors model-1.safetensors model-2.safetensors]"; fmt.Sprint(read) != want {

@@ -19,7 +19,7 @@ func TestAStepAllocatesNothingOnceItsMemoryIsThere(t *testing.T) {
 	e, params := network(t, tiny("bert"), "none")
 	tokens := someBatch()
 	into := nn.NewGradients(params.All())
-	upstream := [][]float32{normal(7, len(tokens.IDs)*e.Width())}
+	upstream := [][]float32{normal(7, len(tokens.IDs)*e.config.Width)}
 	p, optimizer, serial := nn.NewPass(3), nn.NewAdamW(0.01), uint64(0)
 	all := params.All()
 	allocs := testing.AllocsPerRun(50, func() {
@@ -44,7 +44,7 @@ func TestRecomputingChangesNoBit(t *testing.T) {
 			p := training(5)
 			p.Recompute = recompute
 			encode(t, e, p, tokens, nn.LastLayer)
-			upstream := [][]float32{normal(7, len(tokens.IDs)*e.Width())}
+			upstream := [][]float32{normal(7, len(tokens.IDs)*e.config.Width)}
 			var all [][]float32
 			for range 2 { // a weighting may want the gradient of each task
 				into := nn.NewGradients(params.All())

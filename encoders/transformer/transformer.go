@@ -35,6 +35,8 @@ type Options struct {
 	InitializerRange float64 `yaml:"initializer_range" range:"(0,1]" doc:"standard deviation of the initial weights"`
 }
 
+var _ encoders.BaseChecker = Options{}
+
 // CheckBase refuses sizes beside a base model, which has its own.
 func (o Options) CheckBase() error {
 	if o != defaults {

@@ -21,7 +21,7 @@ func TestAnEncoderFromScratch(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := built.(*Encoder)
-	if e.Width() != o.Width || e.config.Vocabulary != 50 || len(e.blocks) != o.Layers {
+	if e.config.Width != o.Width || e.config.Vocabulary != 50 || len(e.blocks) != o.Layers {
 		t.Errorf("%+v makes %+v", o, e.config)
 	}
 	if e.config.Dropout != 0.1 || e.config.AttentionDropout != 0.1 { // BertConfig's
@@ -72,7 +72,7 @@ func TestManyPassesMayRunAtOnce(t *testing.T) {
 		}
 		into := nn.NewGradients(params.All())
 		e.Backward(p, [][]float32{normal(5, len(states[0]))}, into)
-		return into.Of(e.Words())
+		return into.Of(e.embeddings.words)
 	}
 	want := run()
 	var wg sync.WaitGroup

@@ -21,12 +21,13 @@ import (
 func (b *builder) placed(err error) error {
 	e := b.Data.Experiment
 	var mistake *plugin.Mistake
-	var bounded encoders.Bounded
+	var tooLong *encoders.LengthError
 	switch {
 	case !errors.As(err, &mistake):
 		return err
-	case errors.As(err, &bounded):
-		return &plugin.Mistake{Place: e.Place("tokenizer.max_length"), Err: fmt.Errorf("tokenizer: max_length: %w; want at most %d", mistake.Err, bounded.MaxTokens())}
+	case errors.As(err, &tooLong):
+		return &plugin.Mistake{Place: e.Place("tokenizer.max_length"),
+			Err: fmt.Errorf("tokenizer: max_length: %w; want at most %d", mistake.Err, tooLong.Max)}
 	case mistake.Place == (plugin.Place{}) && b.mode == fresh:
 		return &plugin.Mistake{Place: e.Model.BaseModel.Place, Err: mistake.Err}
 	}
@@ -36,7 +37,6 @@ func (b *builder) placed(err error) error {
 // checkSaves makes sure that a checkpoint can hold the encoder of m, which was read from path, or name it.
 func checkSaves(m *multitask.Model, path string) error {
 	_, saves := m.Encoder.(encoders.Saver)
-	_, tells := m.Encoder.(encoders.Sourced)
 	switch {
 	case saves:
 		return nil
@@ -44,14 +44,14 @@ func checkSaves(m *multitask.Model, path string) error {
 		return errors.New("starts from nothing, but cannot be saved; give it a base_model, and freeze: all")
 	case !m.Frozen():
 		return errors.New("learns, but cannot be saved; freeze: all leaves it as it is")
-	case !tells:
+	case len(m.Encoder.Describe().Files) == 0:
 		return errors.New("can neither be saved nor tell which files it is read from, so a run could not know it again")
 	}
 	return nil
 }
 
 func (b *builder) task(texts *dataset.Group, task config.Task, kind tasks.Task) multitask.Task {
-	m := b.Model
+	m, about := b.Model, b.Model.Encoder.Describe()
 	train, single := texts.Examples[config.Train], func(e *corpus.Example) bool { return !e.Paired }
 	built := multitask.Task{Name: task.Name, Kind: kind, Pairs: len(train) > 0 && !slices.ContainsFunc(train, single)}
 	for _, head := range task.Heads {
@@ -59,7 +59,8 @@ func (b *builder) task(texts *dataset.Group, task config.Task, kind tasks.Task) 
 		site := heads.Site{
 			Task: task.Name, Name: head.Name,
 			Output: kind.Output(), Labels: set.Names(),
-			Width: m.Encoder.Width(), Dropout: b.Data.Experiment.Model.Dropout,
+			Width: about.Width, Attention: heads.Attention(about.Attention),
+			Dropout:  b.Data.Experiment.Model.Dropout,
 			Training: b.trainingOf(task, head, kind.Output(), set),
 			Mask:     -1,
 			Lenses:   b.lenses(texts),
@@ -68,11 +69,8 @@ func (b *builder) task(texts *dataset.Group, task config.Task, kind tasks.Task) 
 		if id, ok := b.Data.Tokenizer.Mask(); ok {
 			site.Mask = id
 		}
-		if shows, ok := m.Encoder.(encoders.Attentive); ok {
-			site.Attention.Layers, site.Attention.Heads = shows.Attention()
-		}
-		if tied, ok := m.Encoder.(encoders.Tied); ok {
-			site.Words = tied.Words()
+		if w := about.WordEmbeddings; w != nil && w.Shape[1] == about.Width {
+			site.Words = w
 		}
 		h, err := head.Part.Build(site)
 		if err != nil {
@@ -111,7 +109,8 @@ func (b *builder) checkAccepted(task config.Task, head config.Head, h heads.Head
 }
 
 // trainingOf sums up the training data of a head; there is none where the model is not trained.
-func (b *builder) trainingOf(task config.Task, head config.Head, kind *outputs.Kind, labels *corpus.Labels) heads.Training {
+func (b *builder) trainingOf(task config.Task, head config.Head, kind *outputs.Kind,
+	labels *corpus.Labels) heads.Training {
 	t := heads.Training{Counts: make([]int, len(labels.Names())), Deviation: 1}
 	examples, h := b.Data.Targets(dataset.HeadName{Task: task.Name, Head: head.Name})
 

@@ -63,15 +63,13 @@ func assemble(data *dataset.Dataset, mode mode, choice encoderChoice, path strin
 	}
 
 	// fusion
-	site := fusion.Site{Width: m.Encoder.Width(), Params: multitask.FusionParams(m.Params)}
+	about := m.Encoder.Describe()
+	site := fusion.Site{Width: about.Width, Layers: about.Layers, Params: multitask.FusionParams(m.Params)}
 	for number, task := range e.Tasks {
 		site.Tasks = append(site.Tasks, task.Name)
 		if data.Tasks[number].Output().PerWord {
 			site.Tagged = append(site.Tagged, task.Name)
 		}
-	}
-	if deep, ok := m.Encoder.(encoders.Deep); ok {
-		site.Layers = deep.Layers()
 	}
 	var err error
 	if m.Fusion, err = e.Model.Fusion.Build(site); err != nil {
@@ -142,12 +140,11 @@ func (b *builder) remark(at plugin.Place, part any) {
 // setVectors begins the embeddings of an encoder with the vectors of words.
 func (b *builder) setVectors(encoder encoders.Encoder) error {
 	place := b.Data.Experiment.Tokenizer.Vectors.Place
-	embedded, ok := encoder.(encoders.Embedded)
-	if !ok {
-		err := errors.New("tokenizer: vectors: the encoder has no word embeddings to begin with them")
-		return &plugin.Mistake{Place: place, Err: err}
+	w := encoder.Describe().WordEmbeddings
+	if w == nil {
+		return &plugin.Mistake{Place: place,
+			Err: errors.New("tokenizer: vectors: the encoder has no word embeddings to begin with them")}
 	}
-	w := embedded.Embeddings()
 	if w.Shape[1] != b.Data.Vectors.Width {
 		return &plugin.Mistake{Place: place, Err: fmt.Errorf(
 			"tokenizer: vectors: they have %d numbers, the encoder's embeddings %d; both must be alike",

@@ -14,13 +14,12 @@ import (
 )
 
 // unsaved is an encoder that learns, but cannot be saved.
-type unsaved struct{ encoders.Trainable }
-
-// sourced tells what it was read from.
-type sourced struct {
-	unsaved
-	encoders.Sourced
+type unsaved struct {
+	encoders.Trainable
+	files []string // that it was read from
 }
+
+func (e unsaved) Describe() encoders.Description { return encoders.Description{Files: e.files} }
 
 func TestAnEncoderThatLearnsCanBeSaved(t *testing.T) {
 	for _, test := range []struct {
@@ -31,7 +30,7 @@ func TestAnEncoderThatLearnsCanBeSaved(t *testing.T) {
 	}{
 		{"from nothing", "", unsaved{}, false, "starts from nothing, but cannot be saved"},
 		{"learning", "base", unsaved{}, false, "learns, but cannot be saved"},
-		{"frozen", "base", sourced{}, true, ""},
+		{"frozen", "base", unsaved{files: []string{"base/config.json"}}, true, ""},
 		{"frozen, of unknown files", "base", unsaved{}, true, "can neither be saved nor tell"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -62,7 +61,8 @@ func assembled(t *testing.T, tasks string, files map[string]string, sets ...stri
 
 func TestAnEqualGoldNumberHasNoDeviation(t *testing.T) {
 	tenth := `{"text": "so good", "value": 0.1}` + "\n"
-	built, err := assembled(t, "  - {name: much, type: regression, data: {train: a.jsonl}, heads: [{type: regression, scale: standard}]}\n", map[string]string{"a.jsonl": tenth + tenth + tenth})
+	built, err := assembled(t, "  - {name: much, type: regression, data: {train: a.jsonl}, heads: [{type: "+
+		"regression, scale: standard}]}\n", map[string]string{"a.jsonl": tenth + tenth + tenth})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,18 +80,24 @@ func TestWhatChangesNothingIsRemarkedOn(t *testing.T) {
 		want string
 	}{
 		{"", []string{"training.recompute=true"}, ""},
-		{"", []string{"training.recompute=true", "model.freeze=all"}, "training: recompute has no effect: a frozen encoder keeps nothing of a batch"},
-		{"", []string{"training.warmup_steps=2", "training.warmup_ratio=0.1"}, "training: warmup_ratio has no effect: warmup_steps: 2 overrules it"},
-		{"", []string{"model.freeze=embeddings", "model.lora.r=2"}, "model: freeze: embeddings has no effect: with lora nothing else of the encoder learns"},
+		{"", []string{"training.recompute=true", "model.freeze=all"},
+			"training: recompute has no effect: a frozen encoder keeps nothing of a batch"},
+		{"", []string{"training.warmup_steps=2", "training.warmup_ratio=0.1"},
+			"training: warmup_ratio has no effect: warmup_steps: 2 overrules it"},
+		{"", []string{"model.freeze=embeddings", "model.lora.r=2"},
+			"model: freeze: embeddings has no effect: with lora nothing else of the encoder learns"},
 		{"", []string{"model.freeze=embeddings"}, "model: freeze: embeddings leaves random weights as they are"},
 		{"", []string{"model.freeze=1"}, "model: freeze: 1 leaves random weights as they are"},
 		{"", []string{"model.lora.r=2"}, "model: lora leaves random weights as they are"},
 		{"", []string{"model.encoder={type: bilstm, embedding: 8, layers: 1, hidden: 8}"}, ""},
-		{"", []string{"training.recompute=true", "model.encoder={type: bilstm, embedding: 8, layers: 1, hidden: 8}"}, `training: recompute has no effect: encoder "bilstm" keeps all of a batch`},
-		{", label_maps: {mood: {0: good, 1: bad, 2: awful}}", []string{"seed=1"}, `task "mood": head "mood": label_maps: no training text has label 2, "awful"`},
+		{"", []string{"training.recompute=true", "model.encoder={type: bilstm, embedding: 8, layers: 1, hidden: 8}"},
+			`training: recompute has no effect: encoder "bilstm" keeps all of a batch`},
+		{", label_maps: {mood: {0: good, 1: bad, 2: awful}}", []string{"seed=1"},
+			`task "mood": head "mood": label_maps: no training text has label 2, "awful"`},
 	} {
 		built, err := assembled(t, "  - {name: mood, type: classification, data: {train: a.jsonl}"+test.task+"}\n",
-			map[string]string{"a.jsonl": `{"text": "so good", "label": "good"}` + "\n" + `{"text": "so bad", "label": "bad"}` + "\n"}, test.sets...)
+			map[string]string{"a.jsonl": `{"text": "so good", "label": "good"}` + "\n" +
+				`{"text": "so bad", "label": "bad"}` + "\n"}, test.sets...)
 		if err != nil {
 			t.Fatalf("%v: %v", test.sets, err)
 		}

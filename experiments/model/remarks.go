@@ -3,7 +3,6 @@ package model
 import (
 	"fmt"
 
-	"github.com/jenga-nlp/jenga/encoders"
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/plugin"
 )
@@ -14,12 +13,12 @@ func (b *builder) remarkIdle() {
 	say := func(at plugin.Place, format string, args ...any) {
 		b.Remarks = append(b.Remarks, (&plugin.Mistake{Place: at, Err: fmt.Errorf(format, args...)}).Error())
 	}
-	_, economical := m.Encoder.(encoders.Economical)
+	about := m.Encoder.Describe()
 	switch {
 	case e.Training.Precision == config.BF16 && m.Frozen():
 		say(e.Place("training.precision"),
 			"training: precision: bf16 has no effect: a frozen encoder computes in float32")
-	case e.Training.Precision == config.BF16 && !economical:
+	case e.Training.Precision == config.BF16 && !about.MixedPrecision:
 		say(e.Place("training.precision"), "training: precision: bf16 has no effect: encoder %q computes in float32",
 			e.Model.Encoder.Type)
 	}
@@ -27,7 +26,7 @@ func (b *builder) remarkIdle() {
 	case e.Training.Recompute && m.Frozen():
 		say(e.Place("training.recompute"),
 			"training: recompute has no effect: a frozen encoder keeps nothing of a batch")
-	case e.Training.Recompute && !economical:
+	case e.Training.Recompute && !about.Recomputes:
 		say(e.Place("training.recompute"), "training: recompute has no effect: encoder %q keeps all of a batch",
 			e.Model.Encoder.Type)
 	}
@@ -42,7 +41,8 @@ func (b *builder) remarkIdle() {
 	if b.EncoderPath == "" {
 		if e.Model.Freeze != "none" && (e.Model.Freeze != "embeddings" || b.Data.Vectors == nil) {
 			say(e.Place("model.freeze"),
-				"model: freeze: %s leaves random weights as they are: the encoder starts from nothing, not from a base_model", e.Model.Freeze)
+				"model: freeze: %s leaves random weights as they are: the encoder starts from nothing, not from a "+
+					"base_model", e.Model.Freeze)
 		}
 		if e.Model.LoRA.Rank > 0 {
 			say(e.Place("model.lora"),

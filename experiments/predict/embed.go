@@ -64,8 +64,8 @@ func OpenEmbedder(name string, maxLength int) (*Embedder, error) {
 	if err != nil {
 		return nil, err
 	}
-	if bounded, ok := encoder.(encoders.Bounded); ok && maxLength == 0 {
-		maxLength = bounded.MaxTokens()
+	if maxLength == 0 {
+		maxLength = encoder.Describe().MaxTokens
 	}
 	return &Embedder{encoder, tokenizer, maxLength, nn.NewPass(0)}, nil
 }
@@ -106,7 +106,7 @@ func (m *Embedder) States(examples []*corpus.Example) ([][][]float32, error) {
 	if err != nil {
 		return nil, err
 	}
-	width := m.encoder.Width()
+	width := m.encoder.Describe().Width
 	all := make([][][]float32, len(examples))
 	for b := range examples {
 		for t := batch.Tokens.Rows.Starts[b]; t < batch.Tokens.Rows.Starts[b+1]; t++ {

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/jenga-nlp/jenga/corpus"
-	"github.com/jenga-nlp/jenga/encoders"
 	"github.com/jenga-nlp/jenga/experiments/config"
 )
 
@@ -49,7 +48,7 @@ func TestEmbeddingsBeginWithTheVectorsOfWords(t *testing.T) {
 	if !slices.ContainsFunc(run.Remarks, func(r string) bool { return strings.Contains(r, "2 of the vocabulary's 9 tokens have vectors") }) {
 		t.Errorf("remarks %q", run.Remarks)
 	}
-	words := run.Model.Encoder.(encoders.Embedded).Embeddings()
+	words := run.Model.Encoder.Describe().WordEmbeddings
 	for id := range run.Data.Tokenizer.Size() {
 		row := words.Data[3*id : 3*id+3]
 		switch run.Data.Tokenizer.Token(int32(id)) {

@@ -99,8 +99,8 @@ func (r *Run) save(folder string) error {
 // from the run's folder.
 func (r *Run) saveEncoder(fresh, run string) (EncoderPlace, error) {
 	saver, can := r.Model.Encoder.(encoders.Saver)
-	_, tells := r.Model.Encoder.(encoders.Sourced)
-	if r.built.EncoderPath != "" && tells && (!can || r.Model.Frozen()) {
+	named := len(r.Model.Encoder.Describe().Files) > 0 // a run can say where it lies
+	if r.built.EncoderPath != "" && named && (!can || r.Model.Frozen()) {
 		if r.encoderSums == nil {
 			sums, err := sumFiles(dataset.TokenizerFolder(r.built.EncoderPath),
 				EncoderFiles(r.Model.Encoder, r.Data.Tokenizer))
@@ -187,11 +187,7 @@ func ReadCheckpoint(folder, run string) (Checkpoint, error) {
 
 // EncoderFiles lists the files that an encoder and its tokenizer were opened from.
 func EncoderFiles(encoder encoders.Encoder, tokenizer corpus.Tokenizer) []string {
-	files := slices.Clone(tokenizer.Files())
-	if source, ok := encoder.(encoders.Sourced); ok {
-		files = append(files, source.Files()...)
-	}
-	return files
+	return slices.Concat(tokenizer.Files(), encoder.Describe().Files)
 }
 
 // sumFiles gives the sha256 of files, by their paths from a folder.

@@ -20,8 +20,9 @@ type need struct {
 	weights, gradients, optimizer int64
 	activations                   int64 // of batch
 	recomputed                    int64 // what would do for them with training.recompute
-	evaluation                    int64 // of the largest batch of dev, which is encoded while those of training keep their memory
-	states                        int64 // that a frozen encoder's cache keeps
+	// of the largest batch of dev, which is encoded while those of training keep their memory
+	evaluation int64
+	states     int64 // that a frozen encoder's cache keeps
 }
 
 func (n need) model() int64 { return n.weights + n.gradients + n.optimizer }
@@ -56,7 +57,7 @@ func (r *Run) trainingNeed(plan multitask.Plan, data []multitask.Data) (need, er
 	}
 	if r.Model.Frozen() {
 		// of one layer: fusions that read all keep more
-		n.states = min(plan.CacheMemory, 4*tokens*int64(r.Model.Encoder.Width()))
+		n.states = min(plan.CacheMemory, 4*tokens*int64(r.Model.Encoder.Describe().Width))
 	}
 	return n, nil
 }
@@ -89,7 +90,8 @@ func (m Machine) fits(n need, at plugin.Place) error {
 	case n.states > 0 && n.total()-n.weights-n.states <= free:
 		remedy = "lower training.cache_memory"
 	case learns:
-		remedy = "lower training.batch_size, for which training.gradient_accumulation_steps can make up, or tokenizer.max_length"
+		remedy = "lower training.batch_size, for which training.gradient_accumulation_steps can make up, or " +
+			"tokenizer.max_length"
 		if n.total()-n.weights-n.activations+n.recomputed <= free {
 			remedy += fmt.Sprintf(", or set training.recompute: true, which takes %s",
 				sizeOf(n.total()-n.activations+n.recomputed))

@@ -19,7 +19,7 @@ import (
 )
 
 // small is a network that a test can train in no time.
-var small = Size{"small", 2, 16, 2, 32}
+var small = BERT("small", 2, 16, 2, 32)
 
 func smallNetwork(t *testing.T) *Network {
 	t.Helper()
@@ -68,6 +68,17 @@ func TestSizesHaveTheParametersThatWerePublished(t *testing.T) {
 	}
 	if got, want := n.Multiplied(), 6*(4*768*768+2*768*3072); got != want {
 		t.Errorf("%d of them multiply tokens, want %d", got, want)
+	}
+}
+
+func TestWeightsOfABiLSTMMultiplyTokens(t *testing.T) {
+	n, err := NewNetwork(biLSTM("small", 2, 8), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Of each layer and direction, those of four gates for the layer's input, 8 wide, then 16, and for the state before.
+	if got, want := n.Multiplied(), 2*(8+8)*4*8+2*(16+8)*4*8; got != want {
+		t.Errorf("%d numbers multiply tokens, want %d", got, want)
 	}
 }
 

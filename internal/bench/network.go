@@ -3,9 +3,9 @@
 package bench
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
-	"strings"
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/encoders"
@@ -19,20 +19,33 @@ import (
 	"github.com/jenga-nlp/jenga/tasks"
 )
 
-// Size is that of an encoder that was published: in BERT's layout, or without Heads a bilstm whose embeddings, and each of
-// whose directions, have the Width.
+// Size is an encoder of random weights, with the sizes of one that was published.
 type Size struct {
-	Name                              string
-	Layers, Width, Heads, FeedForward int
+	Name    string
+	encoder func(encoders.Site) (encoders.Encoder, error)
 }
 
 // Sizes are what can be asked for by name.
 var Sizes = []Size{
-	{"tiny", 2, 128, 2, 512},         // Turc et al. 2019
-	{"minilm", 6, 384, 12, 1536},     // Wang et al. 2020
-	{"distilbert", 6, 768, 12, 3072}, // Sanh et al. 2019
-	{"bert", 12, 768, 12, 3072},      // Devlin et al. 2019, base
-	{"bilstm", 2, 256, 0, 0},         // the Focus Mechanism's
+	BERT("tiny", 2, 128, 2, 512),         // Turc et al. 2019
+	BERT("minilm", 6, 384, 12, 1536),     // Wang et al. 2020
+	BERT("distilbert", 6, 768, 12, 3072), // Sanh et al. 2019
+	BERT("bert", 12, 768, 12, 3072),      // Devlin et al. 2019, base
+	biLSTM("bilstm", 2, 256),             // the Focus Mechanism's
+}
+
+// BERT is a size in BERT's layout.
+func BERT(name string, layers, width, heads, feedForward int) Size {
+	o := transformer.Options{
+		Layers: layers, Width: width, Heads: heads, FeedForward: feedForward, MaxPositions: positions, InitializerRange: 0.02,
+	}
+	return Size{name, func(site encoders.Site) (encoders.Encoder, error) { return transformer.New(o, site) }}
+}
+
+// biLSTM is a size of bidirectional LSTM layers whose embeddings, and each of whose directions, have the width.
+func biLSTM(name string, layers, width int) Size {
+	o := encoders.BiLSTMOptions{Embedding: width, Layers: layers, Hidden: width}
+	return Size{name, func(site encoders.Site) (encoders.Encoder, error) { return encoders.NewBiLSTM(o, site) }}
 }
 
 // What all of Sizes have of BERT's.
@@ -73,14 +86,6 @@ func NewNetwork(size Size, tokenizer corpus.Tokenizer) (*Network, error) {
 	return n, n.finish(encoder, params)
 }
 
-func (s Size) encoder(site encoders.Site) (encoders.Encoder, error) {
-	if s.Heads == 0 {
-		return encoders.NewBiLSTM(encoders.BiLSTMOptions{Embedding: s.Width, Layers: s.Layers, Hidden: s.Width}, site)
-	}
-	return transformer.New(
-		transformer.Options{Layers: s.Layers, Width: s.Width, Heads: s.Heads, FeedForward: s.FeedForward, MaxPositions: positions}, site)
-}
-
 // OpenNetwork opens the encoder of a model or run. It cuts texts with its own tokenizer where the given one is nil.
 func OpenNetwork(name string, tokenizer corpus.Tokenizer) (*Network, error) {
 	params := nn.NewParams(seed)
@@ -88,16 +93,14 @@ func OpenNetwork(name string, tokenizer corpus.Tokenizer) (*Network, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := &Network{tokenizer: own, vocabulary: own.Size(), longest: positions}
+	n := &Network{tokenizer: own, vocabulary: own.Size()}
 	if tokenizer != nil && tokenizer.Size() > own.Size() {
 		return nil, fmt.Errorf("the tokenizer has %d tokens; %s knows %d", tokenizer.Size(), name, own.Size())
 	}
 	if tokenizer != nil {
 		n.tokenizer = tokenizer
 	}
-	if bounded, ok := encoder.(encoders.Bounded); ok {
-		n.longest = bounded.MaxTokens()
-	}
+	n.longest = cmp.Or(encoder.Describe().MaxTokens, positions)
 	return n, n.finish(encoder, params)
 }
 
@@ -111,12 +114,12 @@ func (n *Network) finish(encoder encoders.Encoder, params nn.Params) error {
 	if err != nil {
 		return err
 	}
-	fused, err := shares.Build(fusion.Site{Tasks: []string{"bench"}, Width: encoder.Width(), Params: multitask.FusionParams(params)})
+	fused, err := shares.Build(fusion.Site{Tasks: []string{"bench"}, Width: encoder.Describe().Width, Params: multitask.FusionParams(params)})
 	if err != nil {
 		return err
 	}
 	head, err := heads.NewLinear(heads.LinearOptions{Pool: "cls"},
-		heads.Site{Task: "bench", Name: "label", Output: outputs.Label, Labels: names, Width: encoder.Width(), Params: params.In("heads")})
+		heads.Site{Task: "bench", Name: "label", Output: outputs.Label, Labels: names, Width: encoder.Describe().Width, Params: params.In("heads")})
 	if err != nil {
 		return err
 	}
@@ -143,11 +146,11 @@ func (n *Network) Parameters() int {
 	return sum
 }
 
-// products lists the weights that a layer multiplies its rows by, all layers'. The embeddings are not among them.
+// products lists the weights that a layer multiplies its rows by, all layers'. Embeddings are not among them.
 func (n *Network) products() []*nn.Param {
 	var weights []*nn.Param
 	for _, w := range multitask.EncoderParams(n.model.Params).All() {
-		if len(w.Shape) == 2 && !strings.HasPrefix(w.Name, "encoder.embeddings.") {
+		if len(w.Shape) == 2 && !w.Table {
 			weights = append(weights, w)
 		}
 	}

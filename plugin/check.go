@@ -1,0 +1,114 @@
+package plugin
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"strconv"
+)
+
+// Check returns what is wrong with the options of a part, a struct: each value outside the range or choice that its tag
+// declares, as "dropout: want a number in [0, 1), have 1". A constructor calls it first if Go code may call it without a
+// registry; parts that a registry builds were checked there. The zero value is no exception: "" is wrong where there is a
+// choice, unless the choice has it, or the constructor fills it in before.
+func Check(options any) error {
+	return checkOptions(options, nil)
+}
+
+// checkOptions is Check, except that an option that is as in defaults is right: a file that is silent gives the same. No
+// defaults are nil.
+func checkOptions(options, defaults any) error {
+	var c checker
+	c.fields("", reflect.ValueOf(options), reflect.ValueOf(defaults))
+	return errors.Join(c.found...)
+}
+
+// checker collects the values of options that are out of their limits.
+type checker struct{ found []error }
+
+// fields checks a struct. prefix names the mapping that it is: "water: "; defaults may be the zero reflect.Value.
+func (c *checker) fields(prefix string, v, defaults reflect.Value) {
+	for _, o := range optionsOf(v.Type()) {
+		var silent reflect.Value // what a file that does not name the option gives
+		if defaults.IsValid() {
+			silent = defaults.FieldByIndex(o.index)
+		}
+		c.value(prefix+o.key, v.FieldByIndex(o.index), silent, o.limits)
+	}
+}
+
+// value checks one option or, in a list or mapping, one item.
+func (c *checker) value(key string, v, silent reflect.Value, l limits) {
+	t := v.Type()
+	if silent.IsValid() && reflect.DeepEqual(v.Interface(), silent.Interface()) {
+		return
+	}
+	switch {
+	case t == sectionType:
+		// any value of a file
+	case t == factorsType:
+		c.factors(key, v.Interface().(Factors), l)
+	case t.Kind() == reflect.String:
+		if l.choices != nil && !slices.Contains(l.choices, v.String()) {
+			c.wrong(key, t, l, quoted(v.String()))
+		}
+	case isNumber(t.Kind()):
+		if !isFinite(v) || !l.hold(asFloat(v)) {
+			c.wrong(key, t, l, numberText(v))
+		}
+	case t.Kind() == reflect.Slice:
+		for i := range v.Len() {
+			c.value(key, v.Index(i), ofItem(t), l)
+		}
+	case t.Kind() == reflect.Map:
+		for _, k := range slices.SortedFunc(slices.Values(v.MapKeys()), compareKeys) {
+			c.value(key+": "+cut(fmt.Sprint(k)), v.MapIndex(k), ofItem(t), l)
+		}
+	case t.Kind() == reflect.Struct:
+		c.fields(key+": ", v, silent)
+	}
+}
+
+// ofItem is what a file gives for each field of a struct in a list or mapping that it does not name: the zero value. Other
+// items have none.
+func ofItem(t reflect.Type) reflect.Value {
+	if e := t.Elem(); e.Kind() == reflect.Struct && e != factorsType {
+		return reflect.Zero(e)
+	}
+	return reflect.Value{}
+}
+
+// factors checks a Factors as decoder.factors does.
+func (c *checker) factors(key string, f Factors, l limits) {
+	switch {
+	case f.Word != "":
+		if !slices.Contains(l.choices, f.Word) {
+			c.wrong(key, factorsType, l, quoted(f.Word))
+		}
+	case f.Each != nil:
+		c.value(key, reflect.ValueOf(f.Each), reflect.Value{}, l.ofNumbers())
+	default:
+		if one := reflect.ValueOf(f.One); l.noOne || !isFinite(one) || !l.ofOne().hold(f.One) {
+			c.wrong(key, factorsType, l, numberText(one))
+		}
+	}
+}
+
+func (c *checker) wrong(key string, t reflect.Type, l limits, have string) {
+	c.found = append(c.found, fmt.Errorf("%s: want %s, have %s", key, wants(t, l), have))
+}
+
+func isFinite(v reflect.Value) bool {
+	f := asFloat(v)
+	return !math.IsNaN(f) && !math.IsInf(f, 0)
+}
+
+// numberText writes a number as Go does: files have 1 and 1.0, and either is meant.
+func numberText(v reflect.Value) string {
+	if v.CanFloat() {
+		return strconv.FormatFloat(v.Float(), 'g', -1, v.Type().Bits())
+	}
+	return fmt.Sprint(v.Interface())
+}
