@@ -12,6 +12,7 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/fusion"
 	"github.com/jenga-nlp/jenga/heads"
+	"github.com/jenga-nlp/jenga/multitask"
 	"github.com/jenga-nlp/jenga/tasks"
 )
 
@@ -33,6 +34,7 @@ func TestEveryPartStandsInAShippedExperiment(t *testing.T) {
 			t.Fatal(err)
 		}
 		used["encoder "+e.Model.Encoder.Type], used["fusion "+e.Model.Fusion.Type] = true, true
+		used["weighting "+e.Training.Weighting.Type] = true
 		used["tokenizer "+e.Tokenizer.Type] = true // of a base model none
 		for _, task := range e.Tasks {
 			used["task "+task.Part.Type] = true
@@ -45,6 +47,7 @@ func TestEveryPartStandsInAShippedExperiment(t *testing.T) {
 		"encoder":   encoders.Registry().Names(),
 		"tokenizer": {config.WordPieces, config.WholeWords},
 		"fusion":    fusion.Registry().Names(),
+		"weighting": multitask.Weightings().Names(),
 		"head":      heads.Registry().Names(),
 		"task":      tasks.Registry().Names(),
 	} {

@@ -31,7 +31,8 @@ func TestAnAlarmLetsAShareOfNormalTextsPass(t *testing.T) {
 	if a.Thresholds() != nil {
 		t.Error("a threshold before dev has chosen it")
 	}
-	if slices.ContainsFunc(a.predict([]float64{1, 2}), func(p corpus.Prediction) bool { return outputs.As[outputs.AnomalyPrediction](p).Alarm != nil }) {
+	decided := func(p corpus.Prediction) bool { return outputs.As[outputs.AnomalyPrediction](p).Alarm != nil }
+	if slices.ContainsFunc(a.predict([]float64{1, 2}), decided) {
 		t.Error("an alarm before there is a threshold")
 	}
 	a.Tune(gold, predicted)

@@ -37,7 +37,8 @@ type Outputter interface {
 
 // Accepter is a Head that cannot learn every target of its kind.
 type Accepter interface {
-	// Accepts says what is wrong with a target, which may be nil and whose labels are numbered, that the head cannot predict.
+	// Accepts says what is wrong with a target, which may be nil and whose labels are numbered, that the head cannot
+	// predict.
 	Accepts(t corpus.Target) error
 }
 
@@ -45,8 +46,8 @@ type Accepter interface {
 type Tuner interface {
 	// Tune chooses by the targets of dev, nil where there is none, and the predictions, and decides those anew.
 	Tune(gold []corpus.Target, predicted []corpus.Prediction)
-	// Untuned says in two sentences without a full stop what is not done where no evaluation tunes the head of a name, and
-	// what holds then; "" for a head that nothing tunes.
+	// Untuned says in two sentences without a full stop what is not done where no evaluation tunes the head of a name,
+	// and what holds then; "" for a head that nothing tunes.
 	Untuned(name string) (what, then string)
 }
 
@@ -137,8 +138,8 @@ var registry = plugin.NewRegistry[Site, Head]("head")
 // Registry lists the registered heads.
 func Registry() *plugin.Registry[Site, Head] { return registry }
 
-// Register makes a head known as `type: name`. defaults are its options where a file is silent; New makes it. It can have
-// outputs of the kinds in can: under a task that asks for another it is refused when the file is read. Where none are
+// Register makes a head known as `type: name`. defaults are its options where a file is silent; New makes it. It can
+// have outputs of the kinds in can: under a task that asks for another it is refused when the file is read. Where none are
 // named, New refuses, or the head does if it is an Outputter.
 func Register[O any](name string, defaults O, New func(O, Site) (Head, error), can ...*outputs.Kind) {
 	plugin.Register(registry, name, defaults, func(o O, s Site) (Head, error) {

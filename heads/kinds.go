@@ -48,9 +48,9 @@ func DefaultFor(name string, kinds ...*outputs.Kind) {
 	}
 }
 
-// Default returns the name of the head that a task which asks for outputs of a kind has where an experiment names none: the
-// kind's default, else the first by name of the heads that have such outputs, else "". Where the kind is nil, as that
-// of a task which cannot be made, it is the default of most kinds.
+// Default returns the name of the head that a task which asks for outputs of a kind has where an experiment names none:
+// the kind's default, else the first by name of the heads that have such outputs, else "". Where the kind is nil, as
+// that of a task which cannot be made, it is the default of most kinds.
 func Default(kind *outputs.Kind) string {
 	if kind == nil {
 		return common()

@@ -91,7 +91,8 @@ func TestThresholdsAreTunedOnDev(t *testing.T) {
 	}
 	shared := make("shared")
 	shared.Tune([]corpus.Target{held(0), held()}, []corpus.Prediction{
-		&outputs.LabelsPrediction{Probabilities: []float32{0.3, 0.2}}, &outputs.LabelsPrediction{Probabilities: []float32{0.1, 0.1}},
+		&outputs.LabelsPrediction{Probabilities: []float32{0.3, 0.2}},
+		&outputs.LabelsPrediction{Probabilities: []float32{0.1, 0.1}},
 	})
 	if got := shared.Thresholds(); got[0] != 0.25 || got[1] != 0.25 {
 		t.Errorf("shared thresholds %v, want 0.25", got)

@@ -41,7 +41,8 @@ func plainBatch(lengths ...int) *corpus.Batch {
 			}
 			w.IDs = append(w.IDs, id)
 		}
-		examples = append(examples, &corpus.Example{Windows: []corpus.Encoding{w}, Targets: []corpus.Target{&outputs.HiddenTarget{IDs: []int32{}}}})
+		target := &outputs.HiddenTarget{IDs: []int32{}}
+		examples = append(examples, &corpus.Example{Windows: []corpus.Encoding{w}, Targets: []corpus.Target{target}})
 	}
 	return corpus.Pack(examples)
 }

@@ -38,7 +38,8 @@ func TestNumber(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := outputs.Predictions[outputs.NumberPrediction](n.Predict(scores)); got[0].Value != 150 || got[1].Value != 250 {
+		got := outputs.Predictions[outputs.NumberPrediction](n.Predict(scores))
+		if got[0].Value != 150 || got[1].Value != 250 {
 			t.Errorf("predictions %+v, want 150 and 250", got)
 		}
 		if got := lossOf(t, p, n.Loss(p, scores, []corpus.Target{number(150), nil})); !(math.Abs(got) <= 1e-6) {

@@ -27,14 +27,16 @@ func scorable() []*outputs.Kind {
 	return kinds
 }
 
-// scored is what a head of one scorer scores for its site's kind of outputs: each text pooled into one row, or each word.
+// scored is what a head of one scorer scores for its site's kind of outputs: each text pooled into one row, or each
+// word.
 type scored struct {
 	Objective
 	rows    func(seen nn.Hidden) *nn.Node // [B D] or [W D]
 	outputs int                           // scores a row: the labels', or one for a number
 }
 
-// newScored makes the objective of the site's kind of outputs. Its rows are pooled by the option pool: cls, mean, max or attention.
+// newScored makes the objective of the site's kind of outputs. Its rows are pooled by the option pool: cls, mean, max
+// or attention.
 func newScored(pool string, loss LossOptions, threshold ThresholdOptions, site Site) (scored, error) {
 	rows, err := newPool(pool, site)
 	if err != nil {
@@ -73,8 +75,8 @@ func newObjective(o LossOptions, threshold ThresholdOptions, site Site) (Objecti
 			return s.objective(o, threshold, site)
 		}
 	}
-	return nil, 0, fmt.Errorf("it answers one label, any number of labels, a tag for each word or a number, but task %q asks for %s",
-		site.Task, site.Output)
+	return nil, 0, fmt.Errorf("it answers one label, any number of labels, a tag for each word or a number, "+
+		"but task %q asks for %s", site.Task, site.Output)
 }
 
 // checkThreshold refuses thresholds of a head whose labels exclude each other, or that has none.
@@ -120,7 +122,8 @@ func scoreLabels(o LossOptions, threshold ThresholdOptions, site Site) (Objectiv
 
 func scoreNumber(o LossOptions, threshold ThresholdOptions, site Site) (Objective, int, error) {
 	if !o.plain() {
-		return nil, 0, errors.New("it answers a number: label_smoothing, focal_gamma, class_weights and pos_weight are for labels")
+		return nil, 0, errors.New("it answers a number: " +
+			"label_smoothing, focal_gamma, class_weights and pos_weight are for labels")
 	}
 	if err := checkThreshold(threshold, site); err != nil {
 		return nil, 0, err

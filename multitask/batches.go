@@ -13,8 +13,9 @@ type Batch struct {
 	Examples []*corpus.Example
 }
 
-// batchIterator gives one group's training batches, shuffled anew each time they begin again. With BatchTokens a shuffle may
-// make a batch more or less than the first, by which epochs are counted, so that what is left goes over into the next epoch.
+// batchIterator gives one group's training batches, shuffled anew each time they begin again. With BatchTokens a
+// shuffle may make a batch more or less than the first, by which epochs are counted, so that what is left goes over
+// into the next epoch.
 type batchIterator struct {
 	examples []*corpus.Example
 	lengths  []int
@@ -28,7 +29,8 @@ type batchIterator struct {
 // newBatchIterators makes a batch iterator for each group.
 func newBatchIterators(m *Model, data []Data, plan Plan) ([]*batchIterator, error) {
 	if plan.Accumulate < 1 || plan.Epochs < 1 || plan.BatchSize < 1 {
-		panic(fmt.Sprintf("multitask: a plan of %d epochs, batches of %d, %d accumulated", plan.Epochs, plan.BatchSize, plan.Accumulate))
+		panic(fmt.Sprintf("multitask: a plan of %d epochs, batches of %d, %d accumulated",
+			plan.Epochs, plan.BatchSize, plan.Accumulate))
 	}
 	var iterators []*batchIterator
 	for g, d := range data {

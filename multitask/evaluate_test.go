@@ -38,7 +38,9 @@ func TestAllRightCountsAnswersThatCanBeRight(t *testing.T) {
 	predicted := [][]corpus.Prediction{
 		outputs.Erase([]outputs.LabelPrediction{{Label: "a"}, {Label: "b"}, {Label: "b"}, {Label: "b"}}),
 		outputs.Erase([]outputs.NumberPrediction{{Value: 9}, {Value: 2}, {Value: 0}, {Value: 3}}),
-		outputs.Erase([]outputs.TagsPrediction{{Tags: []string{"O", "B-x"}}, {Tags: []string{"B-x"}}, {Tags: []string{"O"}}, {Tags: []string{"O"}}}),
+		outputs.Erase([]outputs.TagsPrediction{
+			{Tags: []string{"O", "B-x"}}, {Tags: []string{"B-x"}}, {Tags: []string{"O"}}, {Tags: []string{"O"}},
+		}),
 	}
 	losses := make([]Loss, 3)
 	score := groupOf(outputs.Label, outputs.Number, outputs.Tags).judge(examples, predicted, losses)
@@ -50,7 +52,9 @@ func TestAllRightCountsAnswersThatCanBeRight(t *testing.T) {
 	if got := score.AllRight; got == nil || *got != 2./3 {
 		t.Errorf("of a label, a number and tags all are right of %v, want 2/3: the second text has a wrong tag", got)
 	}
-	for _, kinds := range [][]*outputs.Kind{{outputs.Number, outputs.Number, outputs.Number}, {outputs.Label, outputs.Number, outputs.Anomaly}} {
+	for _, kinds := range [][]*outputs.Kind{
+		{outputs.Number, outputs.Number, outputs.Number}, {outputs.Label, outputs.Number, outputs.Anomaly},
+	} {
 		if got := groupOf(kinds...).judge(examples, predicted, losses).AllRight; got != nil {
 			t.Errorf("of %v all are right of %v, want none: there are no two that can be right", kinds, *got)
 		}

@@ -57,7 +57,8 @@ func hidingModel(t *testing.T, freeze string) (*Model, Data) {
 			w.IDs, w.Offsets = append(w.IDs, int32(2+i%16)), append(w.Offsets, corpus.Span{Start: k, End: k + 1})
 		}
 		w.IDs, w.Offsets = append(w.IDs, 1), append(w.Offsets, corpus.Span{})
-		data.Train = append(data.Train, &corpus.Example{Windows: []corpus.Encoding{w}, Targets: []corpus.Target{&outputs.HiddenTarget{IDs: []int32{}}}})
+		targets := []corpus.Target{&outputs.HiddenTarget{IDs: []int32{}}}
+		data.Train = append(data.Train, &corpus.Example{Windows: []corpus.Encoding{w}, Targets: targets})
 	}
 	data.Dev = data.Train
 	return m, data

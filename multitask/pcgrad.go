@@ -11,9 +11,9 @@ func init() {
 //
 //	g_i ← g_i - (g_i·g_j / |g_j|²)·g_j    where g_i·g_j < 0, with g_j as it was
 //
-// and the update takes Σ_i g_i. Losses have the heads' weights; parameters of one task alone have its gradient. It keeps one
-// gradient of the encoder a task, and takes one backward pass a task. Where a sampler's groups are not given, each step has
-// a batch of all groups.
+// and the update takes Σ_i g_i. Losses have the heads' weights; parameters of one task alone have its gradient. It
+// keeps one gradient of the encoder a task, and takes one backward pass a task. Where a sampler's groups are not
+// given, each step has a batch of all groups.
 type PCGrad struct{ Fixed }
 
 var _ GradientWeighting = PCGrad{}
@@ -34,8 +34,9 @@ func others(r *rand.Rand, tasks, but int) []int {
 	return order
 }
 
-// project returns the factors of the gradients g in the sum of all projected ones. A projected gradient is Σ_k a[k]·g[k], so
-// that the dot products of g are all that is needed. order gives the other tasks in the order that a task meets them.
+// project returns the factors of the gradients g in the sum of all projected ones. A projected gradient is Σ_k
+// a[k]·g[k], so that the dot products of g are all that is needed. order gives the other tasks in the order that a
+// task meets them.
 func project(dots [][]float64, order func(task int) []int) []float64 {
 	factors := make([]float64, len(dots))
 	for i := range dots {

@@ -34,8 +34,8 @@ type Plan struct {
 	NeverEvaluate bool // not at all
 
 	CacheMemory int64 // bytes of a frozen encoder's states that memory keeps, so that each text is encoded once
-	// CacheFile opens an empty file for what is beyond CacheMemory; Close closes it. If it fails, or a write does, training
-	// goes on without. nil: what is beyond is encoded each time.
+	// CacheFile opens an empty file for what is beyond CacheMemory; Close closes it. If it fails, or a write does,
+	// training goes on without. nil: what is beyond is encoded each time.
 	CacheFile func() (CacheFile, error)
 }
 
@@ -58,7 +58,8 @@ func (plan Plan) length(perEpoch int) (length, error) {
 	// by epochs
 	if plan.MaxSteps == 0 {
 		if plan.Epochs > math.MaxInt/perEpoch {
-			return n, fmt.Errorf("training.num_epochs: %d epochs of %d batches are more than can be counted", plan.Epochs, perEpoch)
+			return n, fmt.Errorf("training.num_epochs: %d epochs of %d batches are more than can be counted",
+				plan.Epochs, perEpoch)
 		}
 		n.batches = perEpoch * plan.Epochs
 		rounds := divideUp(n.batches, n.groups)
@@ -71,7 +72,8 @@ func (plan Plan) length(perEpoch int) (length, error) {
 	n.steps = plan.MaxSteps
 	n.rounds = min(plan.Accumulate, divideUp(perEpoch*min(plan.Epochs, math.MaxInt/perEpoch), n.groups))
 	if n.rounds > math.MaxInt/n.steps/n.groups {
-		return n, fmt.Errorf("training.max_steps: %d updates of %d batches are more than can be counted", n.steps, n.rounds)
+		return n, fmt.Errorf("training.max_steps: %d updates of %d batches are more than can be counted",
+			n.steps, n.rounds)
 	}
 	n.batches = n.steps * n.rounds * n.groups
 	return n, nil
@@ -80,8 +82,8 @@ func (plan Plan) length(perEpoch int) (length, error) {
 // divideUp is a/b, rounded up, of numbers above 0.
 func divideUp(a, b int) int { return 1 + (a-1)/b }
 
-// due tells whether dev is judged after a step, when so many batches are used up: at the ends of epochs or each EvaluateEvery
-// steps, and after the last.
+// due tells whether dev is judged after a step, when so many batches are used up: at the ends of epochs or each
+// EvaluateEvery steps, and after the last.
 func (plan Plan) due(step, used int, n length) bool {
 	switch {
 	case plan.NeverEvaluate || step == 0:

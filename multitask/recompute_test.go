@@ -22,6 +22,21 @@ func (a *asked) Encode(p *nn.Pass, tokens corpus.Tokens, layers nn.Wanted) ([][]
 	return a.Trainable.Encode(p, tokens, layers)
 }
 
+func TestRecomputingChangesNoBitOfGradientsByTask(t *testing.T) {
+	var trained []map[string][]float32
+	for _, recompute := range []bool{false, true} {
+		m, plan := smallModel(t, "none", 0.1), smallPlan()
+		plan.Recompute, plan.Weighting = recompute, PCGrad{}
+		train(t, m, smallData(m, 8), plan)
+		trained = append(trained, values(m))
+	}
+	for name, want := range trained[0] {
+		if !slices.Equal(trained[1][name], want) {
+			t.Errorf("%s has other bits where the encoder computes again what it did not keep", name)
+		}
+	}
+}
+
 func TestRecomputingIsAskedOfTheEncoderAndChangesNoBit(t *testing.T) {
 	var trained []map[string][]float32
 	for _, recompute := range []bool{false, true} {

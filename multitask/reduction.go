@@ -7,8 +7,8 @@ import (
 	"github.com/jenga-nlp/jenga/nn"
 )
 
-// reduction hands the gradients of a step to a Reducer as they become final, in an order that is the same in each process
-// and step, whatever batches a process has.
+// reduction hands the gradients of a step to a Reducer as they become final, in an order that is the same in each
+// process and step, whatever batches a process has.
 type reduction struct {
 	reducer nn.Reducer
 	order   []*nn.Param
@@ -21,8 +21,8 @@ func newReduction(reducer nn.Reducer, order []*nn.Param, host *nn.HostStore) *re
 	return &reduction{reducer: reducer, order: order, final: map[*nn.Param]bool{}, host: host}
 }
 
-// reducing lists the parameters of a store in the order in which a Reducer gets them: those of heads and fusion, then the
-// encoder's, the last made first, as its backward pass goes from the last layer down.
+// reducing lists the parameters of a store in the order in which a Reducer gets them: those of heads and fusion, then
+// the encoder's, the last made first, as its backward pass goes from the last layer down.
 func (m *Model) reducing(store *nn.HostStore) []*nn.Param {
 	var outside, encoder []*nn.Param
 	of := EncoderParams(m.Params)

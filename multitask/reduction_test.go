@@ -113,7 +113,8 @@ func bilstmModel(t *testing.T) *Model {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.Encoder, err = choice.Build(encoders.Site{Vocabulary: smallVocabulary, DropoutSet: true, Params: params.In("encoder")})
+	site := encoders.Site{Vocabulary: smallVocabulary, DropoutSet: true, Params: params.In("encoder")}
+	m.Encoder, err = choice.Build(site)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,12 +155,13 @@ func TestGradientsAreReadyOnceInOneOrder(t *testing.T) {
 			slices.Sort(want)
 			for n, order := range reducer.steps {
 				if !slices.Equal(order, reducer.steps[0]) || !slices.Equal(slices.Sorted(slices.Values(order)), want) {
-					t.Fatalf("step %d: gradients of %q are ready, want %q in any order that is that of the first step", n+1, order, want)
+					t.Fatalf("step %d: gradients of %q are ready, want %q in the order of the first step", n+1, order, want)
 				}
 			}
-			first := slices.IndexFunc(reducer.steps[0], func(name string) bool { return isIn(m.Params.In("encoder"), &nn.Param{Name: name}) })
+			ofEncoder := func(name string) bool { return isIn(m.Params.In("encoder"), &nn.Param{Name: name}) }
+			first := slices.IndexFunc(reducer.steps[0], ofEncoder)
 			for _, name := range reducer.steps[0][first:] {
-				if !isIn(m.Params.In("encoder"), &nn.Param{Name: name}) {
+				if !ofEncoder(name) {
 					t.Errorf("the gradient of %s is ready after the encoder's", name)
 				}
 			}
@@ -192,6 +194,7 @@ func TestTwoProcessesTrainAsOneDoes(t *testing.T) {
 		{"batches of one group", [2]int{0, 0}, func(*Model, *Plan) {}},
 		{"batches of two groups", [2]int{0, 1}, func(*Model, *Plan) {}},
 		{"learned weighting", [2]int{0, 1}, func(m *Model, p *Plan) { p.Weighting = uncertainty(m) }},
+		{"factors by losses", [2]int{0, 1}, func(_ *Model, p *Plan) { p.Weighting = &scripted{factor: 2} }},
 		{"gradients combined", [2]int{0, 1}, func(_ *Model, p *Plan) { p.Weighting = PCGrad{} }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -246,7 +249,8 @@ func compareReduced(t *testing.T, n int, half, whole *Training, got, want Step) 
 	t.Helper()
 	const bound = 1e-6
 	if !(math.Abs(got.Loss-want.Loss) <= bound) || !(math.Abs(got.GradientNorm-want.GradientNorm) <= bound) {
-		t.Errorf("step %d: loss %v and gradient %v, want %v and %v", n+1, got.Loss, got.GradientNorm, want.Loss, want.GradientNorm)
+		t.Errorf("step %d: loss %v and gradient %v, want %v and %v",
+			n+1, got.Loss, got.GradientNorm, want.Loss, want.GradientNorm)
 	}
 	units := map[HeadName]float64{}
 	for _, l := range want.Losses {

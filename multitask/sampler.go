@@ -66,7 +66,8 @@ func (o SamplerOptions) count(site SamplerSite) (int, error) {
 		return 0, fmt.Errorf("groups: want a whole number of at least 1, or all, have %q", o.Groups)
 	}
 	if k > len(site.Groups) && len(site.Groups) > 0 {
-		return 0, fmt.Errorf("groups: there are %d groups of tasks, have %d; want at most as many, or all", len(site.Groups), k)
+		return 0, fmt.Errorf("groups: there are %d groups of tasks, have %d; want at most as many, or all",
+			len(site.Groups), k)
 	}
 	return k, nil
 }
@@ -94,8 +95,8 @@ type several struct{ k int }
 // Groups implements MultiSampler.
 func (s several) Groups() int { return max(1, s.k) }
 
-// pick names k different groups: each time choose names one of the candidates, which are given as flags of the groups that
-// have a batch left, and where they are not enough, of those that begin again.
+// pick names k different groups: each time choose names one of the candidates, which are given as flags of the groups
+// that have a batch left, and where they are not enough, of those that begin again.
 func (s several) pick(state State, choose func(candidates []bool) int) []int {
 	var chosen []int
 	for range min(s.Groups(), len(state.Left)) {
@@ -112,8 +113,8 @@ func (s several) pick(state State, choose func(candidates []bool) int) []int {
 	return chosen
 }
 
-// Proportional draws each batch of an epoch once, in random order. Where several groups have a batch at each turn, one that
-// has none left begins again.
+// Proportional draws each batch of an epoch once, in random order. Where several groups have a batch at each turn, one
+// that has none left begins again.
 type Proportional struct{ several }
 
 // Next draws groups with a chance proportional to the batches they have left, or have where they begin again.
@@ -156,8 +157,8 @@ func (u Uniform) Next(s State) []int {
 	return chosen
 }
 
-// RoundRobin lets the groups take turns. Each batch of an epoch comes once; a group that has none left is passed over. Where
-// several groups have a batch at each turn, those that have none left begin again to fill it.
+// RoundRobin lets the groups take turns. Each batch of an epoch comes once; a group that has none left is passed over.
+// Where several groups have a batch at each turn, those that have none left begin again to fill it.
 type RoundRobin struct{ several }
 
 // Next names the first groups after the last one that have a batch left.

@@ -259,6 +259,30 @@ func TestASnapshotOfAnotherTrainingIsRefused(t *testing.T) {
 	}
 }
 
+func TestATrainingOnChosenBatchesGoesOnFromASnapshot(t *testing.T) {
+	start := func() *Training {
+		m := smallModel(t, "none", 0.1)
+		plan := smallPlan()
+		plan.Weighting = uncertainty(m)
+		return stepping(t, m, plan, 6)
+	}
+	update := func(training *Training, from int) {
+		for n := from; n < 6; n++ {
+			batch := Batch{n % 2, smallData(training.model.Model, 24)[n%2].Train[4*n : 4*n+4]}
+			if _, err := training.Update([]Batch{batch}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	whole, parts := start(), start()
+	update(whole, 0)
+	mustRestore(t, parts, written(t, mustSnapshot(t, parts)))
+	update(parts, 0)
+	if !reflect.DeepEqual(values(parts.model.Model), values(whole.model.Model)) {
+		t.Error("other parameters")
+	}
+}
+
 // snapshotFile is what a training writes.
 func snapshotFile(t testing.TB, training *Training) []byte {
 	s, err := training.Snapshot()
@@ -290,15 +314,15 @@ func TestADamagedSnapshotIsAnError(t *testing.T) {
 		file []byte
 		want string
 	}{
-		{"nothing", nil, "snapshot: it ends before it is whole"},
+		{"nothing", nil, "snapshot: unexpected end"},
 		{"another file", bytes.Repeat([]byte("jenga "), 10), `snapshot: it begins with "jenga jenga jenga"; want`},
 		{"another version", append([]byte("jenga snapshot 2\n"), good[len(snapshotMagic):]...), `want "jenga snapshot 1\n"`},
 		{"a header without end", header("", 1<<62), "a header of 4611686018427387904 bytes; at most 67108864 are read"},
 		{"a header that is cut", header("{", 1<<20), "it ends after 1 bytes of a header of 1048576"},
 		{"no JSON", header("{", 1), "snapshot: header: unexpected end of JSON input"},
-		{"values without end", header(`{"sections":[{"params":[{"name":"w","values":2147483648}]}]}`, 60), `parameter "w": it ends before it is whole`},
+		{"values without end", header(`{"sections":[{"params":[{"name":"w","values":2147483648}]}]}`, 60), `parameter "w": unexpected end`},
 		{"fewer than no values", header(`{"sections":[{"params":[{"name":"w","values":-1}]}]}        `, 60), `parameter "w": -1 values; want from 0 to`},
-		{"an end that is cut", good[:len(good)-2], "it ends before it is whole"},
+		{"an end that is cut", good[:len(good)-2], "unexpected end"},
 		{"a bit that is another", flipped, "it is damaged"},
 	} {
 		var before, after runtime.MemStats

@@ -20,7 +20,8 @@ import (
 //	"jenga snapshot 1\n"
 //	length of the header in bytes, 8 bytes, little-endian
 //	header, JSON
-//	numbers of the header's parameters in its order, float32, little-endian: values, and where steps is above 0 both moments
+//	numbers of the header's parameters in its order, float32, little-endian: values, and where steps is above 0 the
+//	means and the mean squares of the gradients
 //	CRC-32C of all before, 4 bytes, little-endian
 //
 // The digit is the version: what reads another one refuses it.
@@ -187,7 +188,7 @@ func readFloats(r io.Reader, n int) ([]float32, error) {
 func readFull(r io.Reader, b []byte) error {
 	_, err := io.ReadFull(r, b)
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return errors.New("it ends before it is whole")
+		return errors.New("unexpected end")
 	}
 	return err
 }

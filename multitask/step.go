@@ -65,12 +65,8 @@ func (t *Training) update(batches []Batch) (Step, error) {
 	s.combine()
 
 	// clip
-	report.GradientNorm = t.norm()
-	limit := t.plan.ClipNorm
-	if limit == 0 {
-		limit = math.Inf(1)
-	}
-	factor := nn.ClipFactor(report.GradientNorm, limit)
+	var factor float32
+	report.GradientNorm, factor = t.clip()
 	report.Losses, report.Loss = s.losses.all, s.losses.total(s.factors)
 	report.Loss += t.learned.differentiate(report.Losses)
 	if err := report.check(); err != nil {
@@ -124,13 +120,18 @@ func (t *Training) zero() {
 	}
 }
 
-// norm is the norm of all gradients together.
-func (t *Training) norm() float64 {
+// clip returns the norm of all gradients together, and the factor that makes it at most what the plan says.
+func (t *Training) clip() (norm float64, factor float32) {
 	sum := 0.0
 	for _, store := range t.stores {
 		sum += store.SumSquares()
 	}
-	return math.Sqrt(sum)
+	limit := t.plan.ClipNorm
+	if limit == 0 {
+		limit = math.Inf(1)
+	}
+	norm = math.Sqrt(sum)
+	return norm, nn.ClipFactor(norm, limit)
 }
 
 // forward takes a batch through the model and returns its heads' losses, nil of those without labelled units.
@@ -179,7 +180,8 @@ func (s *step) backward(b packed) error {
 	return nil
 }
 
-// border is memory for the gradients at the encoder's states, [T D] of each layer; nil where the encoder learns nothing.
+// border is memory for the gradients at the encoder's states, [T D] of each layer; nil where the encoder learns
+// nothing.
 func (s *step) border(a answers, b packed) [][]float32 {
 	if s.frozen {
 		return nil

@@ -2,8 +2,8 @@ package multitask
 
 import "github.com/jenga-nlp/jenga/nn"
 
-// weigh gives the losses their factors. Those that depend on the losses themselves wait for the forward pass of a step's
-// only batch; of several batches, another forward pass of each comes first, with the same dropout.
+// weigh gives the losses their factors. Those that depend on the losses themselves wait for the forward pass of a
+// step's only batch; of several batches, another forward pass of each comes first, with the same dropout.
 func (s *step) weigh() error {
 	w, sees := s.plan.Weighting.(LossWeighting)
 	switch {
@@ -40,7 +40,7 @@ func (s *step) measure() ([]Loss, error) {
 	return measured.all, measured.reduceSums()
 }
 
-// combine makes one gradient of the tasks', where the weighting keeps them apart.
+// combine makes one gradient of the tasks', for a weighting that combines them.
 func (s *step) combine() {
 	w, byTask := s.plan.Weighting.(GradientWeighting)
 	if !byTask {
@@ -85,7 +85,7 @@ func (s *step) combine() {
 	}
 }
 
-// observe shows the step's losses to the sampler and the weighting, which may want those after the update too.
+// observe passes the step's losses to the sampler and the weighting, and those after the update if they are used.
 func (s *step) observe() error {
 	for _, part := range []any{s.plan.Sampler, s.plan.Weighting} {
 		if o, ok := part.(LossObserver); ok {

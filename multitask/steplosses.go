@@ -7,8 +7,8 @@ import (
 	"github.com/jenga-nlp/jenga/nn"
 )
 
-// stepLosses holds the losses of one step: one for each head of each group that takes part, or of all groups where several
-// processes train.
+// stepLosses holds the losses of one step: one for each head of each group that takes part, or of all groups where
+// several processes train.
 type stepLosses struct {
 	all     []Loss
 	group   map[int][]Loss // part of all
@@ -16,8 +16,8 @@ type stepLosses struct {
 	reducer nn.Reducer     // nil: there is one process
 }
 
-// newStepLosses counts the labelled units of a step, over all processes, so that each batch's share of the mean is known
-// before it runs.
+// newStepLosses counts the labelled units of a step, over all processes, so that each batch's share of the mean is
+// known before it runs.
 func newStepLosses(m *Model, batches []packed, reducer nn.Reducer) (*stepLosses, error) {
 	s := &stepLosses{group: map[int][]Loss{}, first: map[int]int{}, reducer: reducer}
 	var order []int // of groups

@@ -75,7 +75,7 @@ func (t *Training) Run(ctx context.Context, observe func(event any) error) error
 	return t.Finish(ctx)
 }
 
-// report passes on what training has to say, and then an event.
+// report passes warnings to observe, and then an event.
 func (t *Training) report(event any, observe func(event any) error) error {
 	for _, warning := range t.model.cache.warnings() {
 		if err := observe(warning); err != nil {

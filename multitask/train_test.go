@@ -57,6 +57,12 @@ var smallLabels = corpus.NewLabels([]string{"a", "b", "c"})
 
 func smallTask(t testing.TB, m *Model, name, kind string, dropout float64) Task {
 	t.Helper()
+	return smallTaskOf(t, m, name, kind, 12, dropout)
+}
+
+// smallTaskOf is a task with a linear head on states of a width.
+func smallTaskOf(t testing.TB, m *Model, name, kind string, width int, dropout float64) Task {
+	t.Helper()
 	part, err := tasks.Registry().FromString(kind, "")
 	if err != nil {
 		t.Fatal(err)
@@ -70,7 +76,7 @@ func smallTask(t testing.TB, m *Model, name, kind string, dropout float64) Task 
 		t.Fatal(err)
 	}
 	head, err := choice.Build(heads.Site{
-		Task: name, Name: name, Output: task.Output(), Labels: smallLabels.Names(), Width: 12, Dropout: dropout, Params: m.Params.In("heads").In(name).In(name),
+		Task: name, Name: name, Output: task.Output(), Labels: smallLabels.Names(), Width: width, Dropout: dropout, Params: m.Params.In("heads").In(name).In(name),
 	})
 	if err != nil {
 		t.Fatal(err)

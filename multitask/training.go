@@ -44,7 +44,7 @@ type Training struct {
 	learned  *learned      // the weighting's own parameters; nil: it has none
 	reducing []*nn.Param   // those of host, as they are given to the plan's Reducer
 
-	fingerprint []setting // what decides the bytes besides the state; nil: not asked for yet
+	fingerprint []setting // what decides the bytes besides the state; nil: not computed yet
 
 	// A snapshot holds what follows.
 	state     State
@@ -56,8 +56,8 @@ type Training struct {
 	weighing  *rand.PCG // the weighting's
 }
 
-// New makes a training of m on data, data[g] for group g. Without data its caller chooses the batches that Update takes,
-// as many times as plan.MaxSteps says, and the plan's batches, sampler and evaluations have no effect.
+// New makes a training of m on data, data[g] for group g. Without data its caller chooses the batches that Update
+// takes, as many times as plan.MaxSteps says, and the plan's batches, sampler and evaluations have no effect.
 func New(m *Model, data []Data, plan Plan) (*Training, error) {
 	t := &Training{
 		model: cachedModel{Model: m}, frozen: m.Frozen(), data: data, plan: plan, pass: nn.NewPass(plan.Seed),
@@ -121,7 +121,7 @@ func (t *Training) allot() error {
 		}
 		store := resident.Store(t.plan.WeightDecay, tasks)
 		if _, ok := store.(nn.TaskStore); tasks > 0 && !ok {
-			return errors.New("the encoder does not keep the gradients of tasks apart, which the weighting combines")
+			return errors.New("the encoder does not keep gradients by task, which the weighting combines")
 		}
 		t.stores = append(t.stores, store)
 	}
@@ -179,7 +179,7 @@ func (t *Training) next() []Batch {
 	return batches
 }
 
-// Update updates the model once, by batches that the caller chooses.
+// Update updates the model once, by batches that the caller chooses, of which there is one at least.
 func (t *Training) Update(batches []Batch) (Step, error) {
 	if t.state.Step == t.length.steps {
 		panic(fmt.Sprintf("multitask: step %d of %d", t.state.Step+1, t.length.steps))

@@ -13,14 +13,14 @@ type UncertaintyOptions struct {
 	LearningRate float64 `yaml:"learning_rate" range:"(0,)" doc:"of s, at its highest: it rises and falls as that of the model"`
 }
 
-// Uncertainty learns the factors of the losses (Kendall et al. 2018, "Multi-Task Learning Using Uncertainty to Weigh Losses
-// for Scene Geometry and Semantics", section 3): each head has a parameter s, the logarithm of the variance of its labels,
-// which begins at 0, and what a step minimises is
+// Uncertainty learns the factors of the losses (Kendall et al. 2018, "Multi-Task Learning Using Uncertainty to Weigh
+// Losses for Scene Geometry and Semantics", section 3): each head has a parameter s, the logarithm of the variance of
+// its labels, which begins at 0, and what a step minimises is
 //
 //	Σ_h ½·exp(-s_h)·L_h + ½·s_h
 //
-// over the heads of which the step has labelled units. L is a head's mean loss times its weight. The s have a learning rate
-// of their own and no weight decay, and are not clipped with the model's gradient.
+// over the heads of which the step has labelled units. L is a head's mean loss times its weight. The s have a learning
+// rate of their own and no weight decay, and are not clipped with the model's gradient.
 type Uncertainty struct {
 	rate         float64
 	params       []*nn.Param

@@ -8,37 +8,40 @@ import (
 	"github.com/jenga-nlp/jenga/plugin"
 )
 
-// Weighting makes one loss of many. One that needs more than a step's labelled units implements interfaces below besides.
+// Weighting makes one loss of many. One that needs more than a step's labelled units implements interfaces below
+// besides.
 type Weighting interface {
-	// Weigh gives a factor for the mean of each loss of a step, of which the sums are not known yet. Heads of which the
-	// step has no labelled units are among them where another group's task, or another process, has some.
+	// Weigh gives a factor for the mean of each loss of a step. Their labelled units are known, their sums are not. Heads
+	// without labelled units in this step may be among them.
 	Weigh(s State, losses []Loss) []float64
 }
 
-// LossWeighting is a Weighting whose factors depend on the losses of the step that they are for. A step of several batches
-// then costs another forward pass of each.
+// LossWeighting is a Weighting whose factors depend on the losses of the step that they are for. A step of several
+// batches then costs another forward pass of each.
 type LossWeighting interface {
 	// WeighLosses gives the factors in the place of Weigh: the sums of losses are known.
 	WeighLosses(s State, losses []Loss) []float64
 }
 
-// LearnedWeighting is a Weighting with parameters of its own that learn. They are updated by an AdamW of their own, without
-// weight decay, and their gradient is not clipped with the model's.
+// LearnedWeighting is a Weighting with parameters of its own that learn. They are updated by an AdamW of their own,
+// without weight decay, and their gradient is not clipped with the model's.
 type LearnedWeighting interface {
 	// Params returns the parameters, made under the site's Params, always in the same order.
 	Params() []*nn.Param
 	// Rate returns their learning rate at its highest: over a run it goes as the model's.
 	Rate() float64
-	// Differentiate adds to into the derivatives of what the step minimised by the parameters, and returns the terms of it
-	// that are the weighting's own.
+	// Differentiate adds to into the derivatives of what the step minimised by the parameters, and returns the terms
+	// of it that are the weighting's own.
 	Differentiate(losses []Loss, into nn.Gradients) float64
 }
 
-// GradientWeighting is a Weighting that combines the gradients that each task's loss has at the parameters that all tasks
-// share: those of the encoder, and of a fusion that is fusion.Sharing. Each task's batch costs a backward pass of its own.
+// GradientWeighting is a Weighting that combines the gradients that each task's loss has at the parameters that all
+// tasks share: those of the encoder, and of a fusion that is fusion.Sharing. Each task's batch costs a backward pass
+// of its own.
 type GradientWeighting interface {
-	// Combine gives the factor of each task's gradient in their sum: dots[t][u] is the dot product of those of tasks t and
-	// u. The tasks are those of which the step has labelled units. Parameters that are not shared keep their gradients.
+	// Combine gives the factor of each task's gradient in their sum: dots[t][u] is the dot product of those of tasks t
+	// and u. The tasks are those of which the step has labelled units. Parameters that are not shared keep their
+	// gradients.
 	Combine(s State, tasks []string, dots [][]float64) []float64
 }
 
@@ -53,8 +56,8 @@ type LossReviewer interface {
 	Review(s State, before, after []Loss)
 }
 
-// Stateful is a Weighting or a Sampler that carries state from step to step besides the parameters of a LearnedWeighting:
-// a snapshot holds it.
+// Stateful is a Weighting or a Sampler that carries state from step to step besides the parameters of a
+// LearnedWeighting: a snapshot holds it.
 type Stateful interface {
 	encoding.BinaryMarshaler
 	encoding.BinaryUnmarshaler
@@ -124,9 +127,10 @@ func (plan Plan) TaskGradients(m *Model) int64 {
 	return int64(len(m.tasks())) * bytes
 }
 
-// Fixed gives each head the weight that the experiment names. All losses pull at one encoder, and a clipped step of AdamW
-// is as long whatever their sum: a weight is a share of it. Losses that are means over many labels ask for a larger one,
-// losses that are large by nature, those of numbers and of rare labels that class_weights lift, for a smaller one.
+// Fixed gives each head the weight that the experiment names. All losses pull at one encoder, and a clipped step of
+// AdamW is as long whatever their sum: a weight is a share of it. Losses that are means over many labels ask for a
+// larger one, losses that are large by nature, those of numbers and of rare labels that class_weights lift, for a
+// smaller one.
 type Fixed struct{}
 
 // Weigh returns the heads' weights.

@@ -8,8 +8,8 @@ import (
 
 // Gradients holds a gradient for each parameter that learns.
 //
-// Of a table that AddRows adds to, as of word embeddings, it also knows which rows have a gradient, so that zeroing, norm
-// and update read those alone.
+// Of a table that AddRows adds to, as of word embeddings, it also knows which rows have a gradient, so that zeroing,
+// norm and update read those alone.
 //
 // The encoder reports the parameters whose gradients are final by Ready, so that what sums gradients over processes may
 // begin before the backward pass ends.
@@ -42,8 +42,8 @@ func (g Gradients) Takes(w *Param) bool { return g.of[w] != nil }
 // Observed returns the same gradients, of which ready is called with each parameter that Ready reports.
 func (g Gradients) Observed(ready func(w *Param)) Gradients { g.ready = ready; return g }
 
-// Ready reports that nothing more is added to the gradients of params in this backward pass. An encoder's Backward calls
-// it as each of its levels is done, always in the same order; what it does not report is ready when it returns.
+// Ready reports that nothing more is added to the gradients of params in this backward pass. An encoder's Backward
+// calls it as each of its levels is done, always in the same order; what it does not report is ready when it returns.
 func (g Gradients) Ready(params ...*Param) {
 	if g.ready == nil {
 		return
@@ -125,8 +125,8 @@ func (d *paramGradient) zero(w *Param) {
 	clear(d.touched)
 }
 
-// SumSquares returns the sum of the squares of params' gradients, in the order of params, so that it is the same each time,
-// and those of params whose gradient is not zero.
+// SumSquares returns the sum of the squares of params' gradients, in the order of params, so that it is the same each
+// time, and those of params whose gradient is not zero.
 func (g Gradients) SumSquares(params []*Param) (sum float64, moved []*Param) {
 	for _, w := range params {
 		d := g.of[w]
@@ -142,8 +142,8 @@ func (g Gradients) SumSquares(params []*Param) (sum float64, moved []*Param) {
 	return sum, moved
 }
 
-// ClipFactor returns the factor that makes a gradient of a norm at most limit, as torch's clip_grad_norm_ has it. Where the
-// norm is not finite the factor is 1: the caller sees it.
+// ClipFactor returns the factor that makes a gradient of a norm at most limit, as torch's clip_grad_norm_ has it.
+// Where the norm is not finite the factor is 1: the caller sees it.
 func ClipFactor(norm, limit float64) float32 {
 	if factor := limit / (norm + 1e-6); factor < 1 && !math.IsInf(norm, 0) {
 		return float32(factor)

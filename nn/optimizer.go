@@ -9,8 +9,8 @@ import (
 
 // Optimizer updates parameters by their gradients. What it keeps of a parameter from step to step a snapshot holds.
 type Optimizer interface {
-	// Step updates params by their gradients times factor at a learning rate. A parameter without a gradient, or frozen,
-	// is left alone.
+	// Step updates params by their gradients times factor at a learning rate. A parameter without a gradient, or
+	// frozen, is left alone.
 	Step(params []*Param, gradients Gradients, factor float32, rate float64)
 	// Moments returns what is kept of w, nil before its first update. It is the optimizer's own: the caller copies it.
 	Moments(w *Param) *Moments
@@ -86,8 +86,8 @@ func (a *AdamW) SetMoments(w *Param, m *Moments) {
 	a.moments[w] = m
 }
 
-// activate adds the rows touched in this step to those that are active. Those of steps that did not tell are read off the
-// moments.
+// activate adds the rows touched in this step to those that are active. Those of steps that did not tell are read off
+// the moments.
 func (s *Moments) activate(touched []float32) {
 	if s.active == nil {
 		s.active = make([]bool, len(touched))

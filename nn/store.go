@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Store holds parameters that learn, their gradients and what the optimizer keeps of them, in a memory of its own: that of
-// the host, or of a device.
+// Store holds parameters that learn, their gradients and what the optimizer keeps of them, in a memory of its own:
+// that of the host, or of a device.
 type Store interface {
 	// Zero clears all gradients.
 	Zero()
@@ -22,8 +22,8 @@ type Store interface {
 type SnapshotStore interface {
 	// State copies the parameters and what the optimizer keeps of them, always in the same order.
 	State() []ParamState
-	// SetState puts back what State has given. It changes nothing where it returns an error, that the state is not one of
-	// its parameters.
+	// SetState puts back what State has given. It changes nothing where it returns an error, that the state is not one
+	// of its parameters.
 	SetState(state []ParamState) error
 }
 
@@ -76,7 +76,8 @@ func (s *HostStore) Update(factor float32, rate float64) {
 	s.optimizer.Step(s.moved, s.gradients, factor, rate)
 }
 
-// Gradients returns the gradients that a backward pass adds to: those of the task chosen by Task, if they are kept by task.
+// Gradients returns the gradients that a backward pass adds to: those of the task chosen by Task, if they are kept by
+// task.
 func (s *HostStore) Gradients() Gradients {
 	if s.tasks != nil {
 		return s.tasks.of[s.tasks.at]
@@ -135,7 +136,8 @@ func CheckState(params []*Param, state []ParamState) error {
 		case state[i].Name != params[i].Name:
 			return fmt.Errorf("unexpected parameter %q; want %q", state[i].Name, params[i].Name)
 		case len(state[i].Values) != len(params[i].Data):
-			return fmt.Errorf("parameter %q has %d values; want %d", state[i].Name, len(state[i].Values), len(params[i].Data))
+			return fmt.Errorf("parameter %q has %d values; want %d",
+				state[i].Name, len(state[i].Values), len(params[i].Data))
 		}
 		if err := state[i].check(); err != nil {
 			return err
@@ -152,7 +154,8 @@ func (p ParamState) check() error {
 	case p.Steps == 0 && (p.Mean != nil || p.Square != nil):
 		return fmt.Errorf("parameter %q has moments, but was never updated", p.Name)
 	case p.Steps > 0 && (len(p.Mean) != len(p.Values) || len(p.Square) != len(p.Values)):
-		return fmt.Errorf("parameter %q of %d values has moments of %d and %d", p.Name, len(p.Values), len(p.Mean), len(p.Square))
+		return fmt.Errorf("parameter %q of %d values has moments of %d and %d",
+			p.Name, len(p.Values), len(p.Mean), len(p.Square))
 	}
 	return nil
 }

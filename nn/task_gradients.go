@@ -6,8 +6,8 @@ import (
 	"github.com/jenga-nlp/jenga/internal/kernel"
 )
 
-// TaskStore is a Store that keeps the gradients of shared parameters by task until they are combined. What a weighting may
-// do with them needs their dot products alone: each combination is Σ factors[t]·g[t].
+// TaskStore is a Store that keeps the gradients of shared parameters by task until they are combined. What a weighting
+// may do with them needs their dot products alone: each combination is Σ factors[t]·g[t].
 type TaskStore interface {
 	// Task makes backward passes add to task t's gradients of the shared parameters, from now on; those of all other
 	// parameters have one gradient.
@@ -29,9 +29,10 @@ var _ TaskStore = (*HostStore)(nil)
 
 // KeepTasks makes zero gradients of shared, those of them that learn, for each of so many tasks.
 func (s *HostStore) KeepTasks(tasks int, shared []*Param) {
-	t := &taskGradients{shared: slices.DeleteFunc(slices.Clone(shared), func(w *Param) bool { return !s.gradients.Takes(w) })}
+	learn := slices.DeleteFunc(slices.Clone(shared), func(w *Param) bool { return !s.gradients.Takes(w) })
+	t := &taskGradients{shared: learn}
 	for range tasks {
-		t.of = append(t.of, s.gradients.apart(t.shared))
+		t.of = append(t.of, s.gradients.withOwn(t.shared))
 	}
 	s.tasks = t
 }
@@ -72,8 +73,8 @@ func (s *HostStore) Combine(factors []float64) {
 	}
 }
 
-// apart returns the gradients g with zero ones of their own for params, which g takes.
-func (g Gradients) apart(params []*Param) Gradients {
+// withOwn returns the gradients g with zero ones of their own for params, which g takes.
+func (g Gradients) withOwn(params []*Param) Gradients {
 	own := Gradients{of: map[*Param]*paramGradient{}}
 	for w, d := range g.of {
 		own.of[w] = d

@@ -36,7 +36,8 @@ var Anomaly = Register(Spec[AnomalyTarget, AnomalyPrediction]{
 		return oneOfEach(rows, example, 0, 1) // the one of each of the example's texts
 	},
 	Sample: SampleSpec[AnomalyTarget, AnomalyPrediction]{
-		Text: func(i, words int, labels *corpus.Labels) (*AnomalyTarget, SampleText) { // the last of as many as labels is one
+		// Of as many texts as there are labels the last is one.
+		Text: func(i, words int, labels *corpus.Labels) (*AnomalyTarget, SampleText) {
 			v := i % len(labels.Names()) / (len(labels.Names()) - 1)
 			return &AnomalyTarget{v == 1}, sampleSignals(words, v)
 		},

@@ -8,8 +8,8 @@ import (
 	"reflect"
 )
 
-// codec writes structs of one type as bytes, and reads them: field after field, numbers as varints, floats as their bits,
-// so that NaN, nil and what is empty all survive, which encoding/gob and encoding/json do not keep.
+// codec writes structs of one type as bytes, and reads them: field after field, numbers as varints, floats as their
+// bits, so that NaN, nil and what is empty all survive, which encoding/gob and encoding/json do not keep.
 type codec struct{ of reflect.Type }
 
 // newCodec makes a codec. It panics where the type holds what cannot be written.

@@ -74,8 +74,8 @@ type GuessJSON struct {
 	Probability Probability `json:"probability"`
 }
 
-// hiddenTokens lists what the mask tokens of an example are taken for, in their order. Of one that several windows have, it
-// is by the window that has it farthest from its ends.
+// hiddenTokens lists what the mask tokens of an example are taken for, in their order. Of one that several windows
+// have, it is by the window that has it farthest from its ends.
 func hiddenTokens(p *HiddenPrediction, in Input) []HiddenTokenJSON {
 	type place struct {
 		pair  bool

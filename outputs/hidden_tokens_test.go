@@ -12,19 +12,24 @@ func TestAMaskInSeveralWindowsIsAnsweredOnce(t *testing.T) {
 	window := func(pair bool, starts ...int) corpus.Encoding {
 		w := corpus.Encoding{Second: pair}
 		for _, start := range starts {
-			w.IDs, w.Types, w.Offsets = append(w.IDs, 3), append(w.Types, 0), append(w.Offsets, corpus.Span{Start: start, End: start + 1})
+			w.IDs, w.Types = append(w.IDs, 3), append(w.Types, 0)
+			w.Offsets = append(w.Offsets, corpus.Span{Start: start, End: start + 1})
 		}
 		return w
 	}
-	e := &corpus.Example{Windows: []corpus.Encoding{window(true, 7), window(false, 0, 1, 2, 3), window(false, 2, 3, 4, 5)}}
+	windows := []corpus.Encoding{window(true, 7), window(false, 0, 1, 2, 3), window(false, 2, 3, 4, 5)}
+	e := &corpus.Example{Windows: windows}
 	guess := func(window, token int, probability float32) outputs.HiddenToken {
-		return outputs.HiddenToken{Window: window, Token: token, Guesses: []outputs.Guess{{ID: 3, Probability: probability}}}
+		guesses := []outputs.Guess{{ID: 3, Probability: probability}}
+		return outputs.HiddenToken{Window: window, Token: token, Guesses: guesses}
 	}
 	tokenizer, err := corpus.TrainWordPiece(slices.Values([]string{"a"}), 100, true)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &outputs.HiddenPrediction{Tokens: []outputs.HiddenToken{guess(0, 0, 0.1), guess(1, 3, 0.2), guess(1, 2, 0.3), guess(2, 1, 0.4), guess(2, 0, 0.5)}}
+	p := &outputs.HiddenPrediction{Tokens: []outputs.HiddenToken{
+		guess(0, 0, 0.1), guess(1, 3, 0.2), guess(1, 2, 0.3), guess(2, 1, 0.4), guess(2, 0, 0.5),
+	}}
 	got := outputs.HiddenTokens.JSON(p, outputs.Input{Example: e, Tokenizer: tokenizer}).(outputs.HiddenJSON).Hidden
 	want := []struct {
 		start       int
@@ -35,7 +40,8 @@ func TestAMaskInSeveralWindowsIsAnsweredOnce(t *testing.T) {
 		t.Fatalf("%d masks are answered, want %d: %+v", len(got), len(want), got)
 	}
 	for i, w := range want {
-		if got[i].Start != w.start || got[i].InPair != w.pair || got[i].Guesses[0].Probability != outputs.Probability(w.probability) {
+		probability := got[i].Guesses[0].Probability
+		if got[i].Start != w.start || got[i].InPair != w.pair || probability != outputs.Probability(w.probability) {
 			t.Errorf("answer %d is %+v, want %+v", i, got[i], w)
 		}
 	}

@@ -1,7 +1,7 @@
 // Package outputs holds the kinds of outputs that tasks ask of their heads: one label, a tag for each word, a number. A
 // kind is a value that is registered, with types of its own for targets and predictions, so that a module elsewhere can
-// add one together with the task and the head that use it. All that the rest of jenga does with targets and predictions,
-// it does through their Kind.
+// add one together with the task and the head that use it. All that the rest of jenga does with targets and
+// predictions, it does through their Kind.
 package outputs
 
 import (
@@ -29,7 +29,7 @@ type Traits struct {
 	Separate    bool // the texts of a pair are encoded separately
 	HidesTokens bool // heads hide tokens of what they read, so that no other task can read the same texts
 	WholeText   bool // the target may stand anywhere in a long text: by default it is read in windows, not truncated
-	FromContext bool // texts are a question and its context: windows move over the context, which the target is a part of
+	FromContext bool // texts are a question and its context, which windows move over and the target is a part of
 	HasLabels   bool // targets are made of labels, whose set training settles
 }
 

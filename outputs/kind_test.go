@@ -39,7 +39,8 @@ func TestDuplicateKindsPanic(t *testing.T) {
 			t.Errorf("panic %q", said)
 		}
 	}()
-	outputs.Register(outputs.Spec[outputs.LabelTarget, outputs.LabelPrediction]{Name: "label", Description: "another label"})
+	another := outputs.Spec[outputs.LabelTarget, outputs.LabelPrediction]{Name: "label", Description: "another label"}
+	outputs.Register(another)
 }
 
 func TestTargetsOfAnotherKindPanic(t *testing.T) {
@@ -113,6 +114,9 @@ func (spans) Spans([]string) []outputs.TagSpan {
 func TestJSONIsWrittenAsBefore(t *testing.T) {
 	e := &corpus.Example{Text: "red kite", Words: []corpus.Span{{Start: 0, End: 3}, {Start: 4, End: 8}}}
 	alarm, nan := true, float32(math.NaN())
+	labels := &outputs.LabelsPrediction{
+		IDs: []int{0, 1}, Probabilities: []float32{0.6, 0.75}, Labels: []string{"a", "b"},
+	}
 	tags := &outputs.TagsPrediction{IDs: []int{1, 2}, Probabilities: []float32{0.5, 1}, Tags: []string{"B-x", "I-x"}}
 	for _, c := range []struct {
 		kind *outputs.Kind
@@ -120,18 +124,22 @@ func TestJSONIsWrittenAsBefore(t *testing.T) {
 		task any
 		want string
 	}{
-		{outputs.Label, &outputs.LabelPrediction{ID: 1, Probabilities: []float32{0.1, 0.98128}, Label: "b"}, nil, `{"label":"b","probability":0.9813}`},
-		{outputs.Label, &outputs.LabelPrediction{Probabilities: []float32{nan}, Label: "a"}, nil, `{"label":"a","probability":null}`},
-		{outputs.Labels, &outputs.LabelsPrediction{IDs: []int{0, 1}, Probabilities: []float32{0.6, 0.75}, Labels: []string{"a", "b"}}, nil,
+		{outputs.Label, &outputs.LabelPrediction{ID: 1, Probabilities: []float32{0.1, 0.98128}, Label: "b"}, nil,
+			`{"label":"b","probability":0.9813}`},
+		{outputs.Label, &outputs.LabelPrediction{Probabilities: []float32{nan}, Label: "a"}, nil,
+			`{"label":"a","probability":null}`},
+		{outputs.Labels, labels, nil,
 			`{"labels":[{"label":"b","probability":0.75},{"label":"a","probability":0.6}]}`},
 		{outputs.Labels, &outputs.LabelsPrediction{IDs: []int{}}, nil, `{"labels":[]}`},
 		{outputs.Tags, tags, nil, `{"tags":["B-x","I-x"]}`},
-		{outputs.Tags, tags, spans{}, `{"spans":[{"label":"x","start":0,"end":8,"text":"red kite","probability":0.75}],"tags":["B-x","I-x"]}`},
+		{outputs.Tags, tags, spans{},
+			`{"spans":[{"label":"x","start":0,"end":8,"text":"red kite","probability":0.75}],"tags":["B-x","I-x"]}`},
 		{outputs.Number, &outputs.NumberPrediction{Value: 1. / 3}, nil, `{"value":0.3333333}`},
 		{outputs.Number, &outputs.NumberPrediction{Value: math.Inf(1)}, nil, `{}`},
 		{outputs.Anomaly, &outputs.AnomalyPrediction{Distance: 2}, nil, `{"value":2}`},
 		{outputs.Anomaly, &outputs.AnomalyPrediction{Distance: 2, Alarm: &alarm}, nil, `{"value":2,"alarm":true}`},
-		{outputs.Span, &outputs.SpanPrediction{Probability: 0.5}, nil, `{"answer":{"text":"","start":0,"end":0,"probability":0.5}}`},
+		{outputs.Span, &outputs.SpanPrediction{Probability: 0.5}, nil,
+			`{"answer":{"text":"","start":0,"end":0,"probability":0.5}}`},
 		{outputs.HiddenTokens, &outputs.HiddenPrediction{}, nil, `{"hidden":[]}`},
 	} {
 		got, err := json.Marshal(c.kind.JSON(c.p, outputs.Input{Example: e, Task: c.task}))

@@ -21,7 +21,10 @@ var Label = Register(Spec[LabelTarget, LabelPrediction]{
 	},
 	Schema: `{
 		"type": "object", "additionalProperties": false, "required": ["label", "probability"],
-		"properties": {"label": {"type": "string"}, "probability": {"type": ["number", "null"], "minimum": 0, "maximum": 1}}
+		"properties": {
+			"label": {"type": "string"},
+			"probability": {"type": ["number", "null"], "minimum": 0, "maximum": 1}
+		}
 	}`,
 	Marks: func(p *LabelPrediction, _ Input) []Mark {
 		return []Mark{{Label: p.Label, Probability: float64(p.Probabilities[p.ID])}}

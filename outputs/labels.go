@@ -30,7 +30,10 @@ var Labels = Register(Spec[LabelsTarget, LabelsPrediction]{
 		"type": "object", "additionalProperties": false, "required": ["labels"],
 		"properties": {"labels": {"type": "array", "items": {
 			"type": "object", "additionalProperties": false, "required": ["label", "probability"],
-			"properties": {"label": {"type": "string"}, "probability": {"type": ["number", "null"], "minimum": 0, "maximum": 1}}
+			"properties": {
+				"label": {"type": "string"},
+				"probability": {"type": ["number", "null"], "minimum": 0, "maximum": 1}
+			}
 		}}}
 	}`,
 	Marks: func(p *LabelsPrediction, _ Input) []Mark {
@@ -53,7 +56,7 @@ var Labels = Register(Spec[LabelsTarget, LabelsPrediction]{
 // LabelsTarget is the labels that hold.
 type LabelsTarget struct {
 	Labels []string // those that hold; empty where none does
-	Absent []string // those that are said not to hold, as a list of 0 and 1 says it; neither do those that are not named
+	Absent []string // those said not to hold, as in a list of 0 and 1; neither do those that are not named
 	IDs    []int    // numbers of Labels
 }
 

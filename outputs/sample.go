@@ -53,8 +53,8 @@ type SampleToken struct {
 // LongestSample is the number of words of the longest text, which is truncated: its last word has no token.
 const LongestSample = 7
 
-// SampleWords makes the tokens of a text of some words, of one and two pieces in turn: ends are the signals of the special
-// tokens, of returns those of a word.
+// SampleWords makes the tokens of a text of some words, of one and two pieces in turn: ends are the signals of the
+// special tokens, of returns those of a word.
 func SampleWords(words int, ends []int, of func(word int) []int) SampleText {
 	text := SampleText{WordCount: words, Tokens: []SampleToken{{Signals: ends, Word: -1}}}
 	for w := range words {

@@ -9,7 +9,8 @@ import (
 
 // Span is the kind of outputs that are an extracted span of a context, which answers a question.
 var Span = Register(Spec[SpanTarget, SpanPrediction]{
-	Name: "span", Description: "a part of a context", Field: "answers", Traits: Traits{WholeText: true, FromContext: true},
+	Name: "span", Description: "a part of a context", Field: "answers",
+	Traits: Traits{WholeText: true, FromContext: true},
 	Locate: locateSpan,
 	Lost: func(t *SpanTarget) bool {
 		for _, s := range t.Tokens {
@@ -103,8 +104,8 @@ func extractSpan(p *SpanPrediction, e *corpus.Example, _ *corpus.Labels) {
 	p.Answer = corpus.TextSpan{Text: e.Pair[span.Start:span.End], Span: span}
 }
 
-// spanLogits are those of the first token as start and of the last as end, of [T 2]; of no answer those of the first token
-// of the example's first window, which stands for it.
+// spanLogits are those of the first token as start and of the last as end, of [T 2]; of no answer those of the first
+// token of the example's first window, which stands for it.
 func spanLogits(p *SpanPrediction, rows nn.Rows, example int, shape []int) []int {
 	texts := textsOf(rows, example)
 	if p.Tokens == (corpus.Span{}) {

@@ -8,8 +8,8 @@ import (
 )
 
 // MatchAnswers returns the best exact match and F1 of an answer against the gold ones, as SQuAD's official script does:
-// without case, punctuation, articles and white space (Rajpurkar et al. 2016 and 2018). Where the context has no answer,
-// the right one is none.
+// without case, punctuation, articles and white space (Rajpurkar et al. 2016 and 2018). Where the context has no
+// answer, the right one is none.
 func MatchAnswers(gold []corpus.TextSpan, answer string) (exact, f1 float64) {
 	var texts []string
 	for _, g := range gold {

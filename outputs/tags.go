@@ -30,7 +30,8 @@ var Tags = Register(Spec[TagsTarget, TagsPrediction]{
 		"properties": {
 			"tags": {"type": "array", "items": {"type": "string"}},
 			"spans": {"type": "array", "items": {
-				"type": "object", "additionalProperties": false, "required": ["label", "start", "end", "text", "probability"],
+				"type": "object", "additionalProperties": false,
+				"required": ["label", "start", "end", "text", "probability"],
 				"properties": {
 					"label": {"type": "string"}, "text": {"type": "string"},
 					"start": {"type": "integer", "minimum": 0}, "end": {"type": "integer", "minimum": 0},
@@ -114,7 +115,8 @@ func markTags(p *TagsPrediction, in Input) []Mark {
 	}
 	for w, tag := range p.Tags {
 		if p.IDs[w] >= 0 {
-			marks = append(marks, Mark{Label: tag, Probability: float64(p.Probabilities[w]), In: InText, Span: in.Example.Words[w]})
+			m := Mark{Label: tag, Probability: float64(p.Probabilities[w]), In: InText, Span: in.Example.Words[w]}
+			marks = append(marks, m)
 		}
 	}
 	return marks

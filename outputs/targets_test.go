@@ -12,8 +12,8 @@ import (
 
 // Two examples: the first of two windows, [CLS] a b [SEP] and [CLS] b c [SEP], the second of one, [CLS] d [SEP].
 var rows = nn.Rows{
-	Starts: []int{0, 4, 8, 11}, Example: []int{0, 0, 1}, Words: []int{1, 2, 5, 6, 9}, WordIndex: []int{0, 1, 1, 2, 0}, WordCount: []int{3, 3, 1},
-	Hidden: []int{2, 6, 9},
+	Starts: []int{0, 4, 8, 11}, Example: []int{0, 0, 1}, Hidden: []int{2, 6, 9},
+	Words: []int{1, 2, 5, 6, 9}, WordIndex: []int{0, 1, 1, 2, 0}, WordCount: []int{3, 3, 1},
 }
 
 func TestLogitsBehindPredictions(t *testing.T) {
@@ -24,6 +24,7 @@ func TestLogitsBehindPredictions(t *testing.T) {
 		}
 		return p
 	}
+	extracted := &outputs.SpanPrediction{Window: 1, Tokens: corpus.Span{Start: 1, End: 3}}
 	for _, c := range []struct {
 		what    string
 		kind    *outputs.Kind
@@ -33,15 +34,16 @@ func TestLogitsBehindPredictions(t *testing.T) {
 		want    []int
 	}{
 		{"the label's, in each window", outputs.Label, &outputs.LabelPrediction{ID: 2}, 0, []int{3, 4}, []int{2, 6}},
-		{"the label's, of the second example", outputs.Label, &outputs.LabelPrediction{ID: 2}, 1, []int{3, 4}, []int{10}},
-		{"those of labels that hold", outputs.Labels, &outputs.LabelsPrediction{IDs: []int{0, 3}}, 1, []int{3, 4}, []int{8, 11}},
-		{"each word's tag", outputs.Tags, &outputs.TagsPrediction{IDs: []int{1, 0, 1}}, 0, []int{5, 2}, []int{1, 2, 7}}, // b by its first window
+		{"that of the second example", outputs.Label, &outputs.LabelPrediction{ID: 2}, 1, []int{3, 4}, []int{10}},
+		{"labels that hold", outputs.Labels, &outputs.LabelsPrediction{IDs: []int{0, 3}}, 1, []int{3, 4}, []int{8, 11}},
+		// b by its first window
+		{"each word's tag", outputs.Tags, &outputs.TagsPrediction{IDs: []int{1, 0, 1}}, 0, []int{5, 2}, []int{1, 2, 7}},
 		{"no row", outputs.Tags, &outputs.TagsPrediction{IDs: []int{-1}}, 1, []int{5, 2}, nil},
 		{"the number's, in each window", outputs.Number, &outputs.NumberPrediction{}, 0, []int{3, 1}, []int{0, 1}},
 		{"the pair's", outputs.Similarity, &outputs.NumberPrediction{}, 1, []int{2, 1}, []int{1}},
 		{"the distance's", outputs.Anomaly, &outputs.AnomalyPrediction{}, 1, []int{3, 1}, []int{2}},
 		{"features are no logits", outputs.Anomaly, &outputs.AnomalyPrediction{}, 1, []int{3, 9}, nil},
-		{"start and end", outputs.Span, &outputs.SpanPrediction{Window: 1, Tokens: corpus.Span{Start: 1, End: 3}}, 0, []int{11, 2}, []int{10, 13}},
+		{"start and end", outputs.Span, extracted, 0, []int{11, 2}, []int{10, 13}},
 		{"no answer", outputs.Span, &outputs.SpanPrediction{}, 1, []int{11, 2}, []int{16, 17}},
 		{"the likeliest tokens", outputs.HiddenTokens, guess(7, 3), 0, []int{3, 9}, []int{7, 12}},
 		{"the likeliest token of the second example", outputs.HiddenTokens, guess(4), 1, []int{3, 9}, []int{22}},
@@ -65,7 +67,8 @@ func TestTargetsAreLocatedInWindows(t *testing.T) {
 	e := &corpus.Example{Pair: "a b c", Windows: []corpus.Encoding{window(a), window(a, b), window(b, c)}}
 	there := &outputs.SpanTarget{Answers: []corpus.TextSpan{{Text: "b", Span: b}}}
 	outputs.Span.Locate(there, e)
-	if want := []corpus.Span{{}, {Start: 1, End: 2}, {Start: 0, End: 1}}; !slices.Equal(there.Tokens, want) || outputs.Span.Lost(there) {
+	want := []corpus.Span{{}, {Start: 1, End: 2}, {Start: 0, End: 1}}
+	if !slices.Equal(there.Tokens, want) || outputs.Span.Lost(there) {
 		t.Errorf("tokens %v, want %v", there.Tokens, want)
 	}
 	none := &outputs.SpanTarget{Answers: []corpus.TextSpan{}}
@@ -102,7 +105,7 @@ func TestWhatStatisticsCount(t *testing.T) {
 	}{
 		{outputs.Label, &outputs.LabelTarget{ID: 2}, outputs.Count{Units: 1, Labels: []int{2}}},
 		{outputs.Labels, &outputs.LabelsTarget{IDs: []int{0, 1}}, outputs.Count{Units: 1, Labels: []int{0, 1}}},
-		{outputs.Tags, &outputs.TagsTarget{IDs: []int{0, -1, 1, -2}}, outputs.Count{Units: 2, Labels: []int{0, -1, 1, -2}}},
+		{outputs.Tags, &outputs.TagsTarget{IDs: []int{0, -1, 1}}, outputs.Count{Units: 2, Labels: []int{0, -1, 1}}},
 		{outputs.Number, &outputs.NumberTarget{Value: 7}, outputs.Count{Units: 1, Number: number(7)}},
 		{outputs.Anomaly, &outputs.AnomalyTarget{Anomalous: true}, outputs.Count{Units: 1, Number: number(1)}},
 		{outputs.Span, &outputs.SpanTarget{}, outputs.Count{Units: 1}},
@@ -116,16 +119,19 @@ func TestWhatStatisticsCount(t *testing.T) {
 
 func TestMarks(t *testing.T) {
 	e := &corpus.Example{Text: "red kite", Pair: "a kite", Words: []corpus.Span{{Start: 0, End: 3}, {Start: 4, End: 8}}}
+	tags := &outputs.TagsPrediction{IDs: []int{-1, 1}, Probabilities: []float32{0, 0.5}, Tags: []string{"O", "N"}}
+	kite := corpus.Span{Start: 2, End: 6} // of the pair
 	for _, c := range []struct {
 		kind *outputs.Kind
 		p    corpus.Prediction
 		want []outputs.Mark
 	}{
-		{outputs.Label, &outputs.LabelPrediction{ID: 1, Probabilities: []float32{0, 1}, Label: "b"}, []outputs.Mark{{Label: "b", Probability: 1}}},
-		{outputs.Tags, &outputs.TagsPrediction{IDs: []int{-1, 1}, Probabilities: []float32{0, 0.5}, Tags: []string{"O", "N"}},
+		{outputs.Label, &outputs.LabelPrediction{Probabilities: []float32{1}, Label: "b"},
+			[]outputs.Mark{{Label: "b", Probability: 1}}},
+		{outputs.Tags, tags,
 			[]outputs.Mark{{Label: "N", Probability: 0.5, In: outputs.InText, Span: corpus.Span{Start: 4, End: 8}}}},
-		{outputs.Span, &outputs.SpanPrediction{Probability: 1, Answer: corpus.TextSpan{Text: "kite", Span: corpus.Span{Start: 2, End: 6}}},
-			[]outputs.Mark{{Label: "kite", Probability: 1, In: outputs.InPair, Span: corpus.Span{Start: 2, End: 6}}}},
+		{outputs.Span, &outputs.SpanPrediction{Probability: 1, Answer: corpus.TextSpan{Text: "kite", Span: kite}},
+			[]outputs.Mark{{Label: "kite", Probability: 1, In: outputs.InPair, Span: kite}}},
 	} {
 		if got := c.kind.Marks(c.p, outputs.Input{Example: e}); !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%s: %+v, want %+v", c.kind, got, c.want)

@@ -372,6 +372,15 @@ func init() {
 				return corpus.Example{Place: r.Place, Targets: make([]corpus.Target, 2), Text: r.Fields["text"].(string)}, nil
 			}}
 		},
+		"hollow": func(sound tasks.Task) tasks.Task {
+			return spoiltTask{Task: sound, example: func(r corpus.Record) (corpus.Example, error) {
+				var target *outputs.LabelTarget // of no label
+				if label, ok, err := r.String("label"); err == nil && ok && label != "" {
+					target = &outputs.LabelTarget{Label: label}
+				}
+				return corpus.Example{Place: r.Place, Targets: []corpus.Target{target, target}}, nil
+			}}
+		},
 		"dividing": func(sound tasks.Task) tasks.Task {
 			return spoiltTask{Task: sound, judge: func(gold []corpus.Target, predicted []corpus.Prediction) []tasks.Metric {
 				return []tasks.Metric{{Name: "accuracy", Value: accuracy(gold, predicted)}}
@@ -414,6 +423,7 @@ func TestRulesAreHeld(t *testing.T) {
 		"fusion mixing":  "--- FAIL: TestBroken/before_a_head_of_one_label/order_and_company",
 		"fusion cutting": "--- FAIL: TestBroken/task_first_sees_the_rows",
 		"task trusting":  "--- FAIL: TestBroken/no_record_stops_it",
+		"task hollow":    "a target is a *outputs.LabelTarget that is nil",
 		"task dividing":  "--- FAIL: TestBroken/nothing_to_judge",
 		"task lenient":   "--- FAIL: TestBroken/what_is_wrong",
 	}

@@ -43,8 +43,8 @@ func Output(t *testing.T, kind *outputs.Kind) {
 	})
 }
 
-// Input is what the predictions of a kind's sample number i can be about: an example of as many words, with a pair, whose
-// tokens are its words.
+// Input is what the predictions of a kind's sample number i can be about: an example of as many words, with a pair,
+// whose tokens are its words.
 func Input(t *testing.T, i int) outputs.Input {
 	t.Helper()
 	words := slices.Repeat([]string{"word"}, lengths[i])

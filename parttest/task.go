@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"math"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -15,7 +16,7 @@ import (
 )
 
 // Task checks the task registered as name, made with options written as YAML. records are labelled ones as its data
-// files hold them; without any they have the fields text and label, or words and tags.
+// files hold them; without any they are those of the sample of the task's kind of outputs.
 func Task(t *testing.T, name, options string, records ...corpus.Record) {
 	t.Helper()
 	choice, err := tasks.Registry().FromString(name, options)
@@ -85,9 +86,7 @@ func checkExamples(t *testing.T, task tasks.Task, records []corpus.Record, targe
 			if target != nil {
 				labelled++
 			}
-			if err := task.Output().Sample().CheckTarget(target, &e); err != nil {
-				t.Error(err)
-			}
+			checkTarget(t, task.Output(), target, &e)
 		}
 		for _, w := range e.Words {
 			if w.Start < 0 || w.Start > w.End || w.End > len(e.Text) {
@@ -97,6 +96,21 @@ func checkExamples(t *testing.T, task tasks.Task, records []corpus.Record, targe
 	}
 	if labelled == 0 {
 		t.Error("no record has a gold answer for any head: give Task records with the fields that the task reads")
+	}
+}
+
+// checkTarget wants nil, or a pointer to the target type of the task's kind of outputs.
+func checkTarget(t *testing.T, kind *outputs.Kind, target corpus.Target, e *corpus.Example) {
+	t.Helper()
+	switch v := reflect.ValueOf(target); {
+	case target == nil:
+	case v.Kind() == reflect.Pointer && v.IsNil():
+		t.Errorf("a target is a %T that is nil, which counts as labelled; want nil itself", target)
+	default:
+		kind.MarshalTarget(target) // panics on another kind's
+		if err := kind.Sample().CheckTarget(target, e); err != nil {
+			t.Error(err)
+		}
 	}
 }
 
@@ -128,7 +142,12 @@ func checkRecord(t *testing.T, task tasks.Task, r corpus.Record, field string, v
 			t.Errorf("field %s = %#v: panic: %v", field, v, p)
 		}
 	}()
-	_, err := task.Example(corpus.Record{Place: r.Place, Fields: fields})
+	e, err := task.Example(corpus.Record{Place: r.Place, Fields: fields})
+	if err == nil {
+		for _, target := range e.Targets {
+			checkTarget(t, task.Output(), target, &e)
+		}
+	}
 	if err != nil && !strings.HasPrefix(err.Error(), r.Place.String()) {
 		t.Errorf("field %s = %#v: the error does not begin with %s: %v", field, v, r.Place, err)
 	}

@@ -36,8 +36,8 @@ func (x text) tokens() int { return len(x.states) / width }
 // lengths are the words of the labelled texts.
 var lengths = []int{3, 1, outputs.LongestSample, 2, 4, 5}
 
-// labelledTexts returns texts of 1 to 7 words whose states signal the target. The longest is truncated: its last word has
-// no row.
+// labelledTexts returns texts of 1 to 7 words whose states signal the target. The longest is truncated: its last word
+// has no row.
 func labelledTexts(kind *outputs.Kind) []text {
 	r := rand.New(rand.NewPCG(1, 2))
 	set := corpus.NewLabels(labels)

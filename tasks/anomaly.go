@@ -96,13 +96,15 @@ func (a anomaly) CheckTargets(gold []corpus.Target, split, head string, tunes bo
 			normal++
 		}
 	}
+	const noNormal = "%s has no normal text: auroc and specificity of head %q are 0"
+	const noAnomaly = "%s has no anomaly: auroc, average_precision and recall of head %q are 0"
 	switch {
 	case normal == 0 && anomalies > 0 && tunes:
-		return []string{fmt.Sprintf("%s has no normal text: auroc and specificity of head %q are 0; it has no threshold of alarms", split, head)}
+		return []string{fmt.Sprintf(noNormal+"; it has no threshold of alarms", split, head)}
 	case normal == 0 && anomalies > 0:
-		return []string{fmt.Sprintf("%s has no normal text: auroc and specificity of head %q are 0", split, head)}
+		return []string{fmt.Sprintf(noNormal, split, head)}
 	case normal > 0 && anomalies == 0:
-		return []string{fmt.Sprintf("%s has no anomaly: auroc, average_precision and recall of head %q are 0", split, head)}
+		return []string{fmt.Sprintf(noAnomaly, split, head)}
 	}
 	return nil
 }

@@ -64,7 +64,8 @@ func TestOneLabelIsNormal(t *testing.T) {
 	if got := example(map[string]any{"text": "x", "label": "ok"}); anomalous(got[0]) || anomalous(got[1]) {
 		t.Error("a normal text is none")
 	}
-	if got := example(map[string]any{"text": "x", "label": "odd", "label.b": "ok"}); !anomalous(got[0]) || anomalous(got[1]) {
+	odd := example(map[string]any{"text": "x", "label": "odd", "label.b": "ok"})
+	if !anomalous(odd[0]) || anomalous(odd[1]) {
 		t.Error("an anomaly is none, or a head's own label does not count")
 	}
 	if got := example(map[string]any{"text": "x"}); got[0] != nil {
@@ -83,10 +84,14 @@ func TestHiddenTokensAreJudgedByTheFirstGuess(t *testing.T) {
 		return g
 	}
 	gold := []corpus.Target{
-		&outputs.HiddenTarget{IDs: []int32{5, 6}}, &outputs.HiddenTarget{IDs: []int32{}}, &outputs.HiddenTarget{IDs: []int32{7, 8}},
+		&outputs.HiddenTarget{IDs: []int32{5, 6}},
+		&outputs.HiddenTarget{IDs: []int32{}},
+		&outputs.HiddenTarget{IDs: []int32{7, 8}},
 	}
 	predicted := outputs.Erase([]outputs.HiddenPrediction{
-		{Tokens: []outputs.HiddenToken{guess(5, 1), guess(1, 6)}}, {}, {Tokens: []outputs.HiddenToken{guess(7), guess(9)}},
+		{Tokens: []outputs.HiddenToken{guess(5, 1), guess(1, 6)}},
+		{},
+		{Tokens: []outputs.HiddenToken{guess(7), guess(9)}},
 	})
 	if m := (mlm{}).Judge(gold, predicted)[0]; m.Name != "accuracy" || m.Value != 0.5 {
 		t.Errorf("%+v, want 2 of 4", m)

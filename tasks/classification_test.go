@@ -44,7 +44,8 @@ func TestALabelIsTheHeadsOwnOrTheCommonOne(t *testing.T) {
 			}
 			for i, want := range c.want {
 				got := e.Targets[i]
-				if label := outputs.As[outputs.LabelTarget](got); (label != nil) != (want != "") || label != nil && label.Label != want {
+				label := outputs.As[outputs.LabelTarget](got)
+				if (label != nil) != (want != "") || label != nil && label.Label != want {
 					t.Errorf("head %d: %+v, want label %q", i, got, want)
 				}
 			}
@@ -55,7 +56,7 @@ func TestALabelIsTheHeadsOwnOrTheCommonOne(t *testing.T) {
 func TestALabelThatTrainingLacksIsJudgedAsWrong(t *testing.T) {
 	task := tasks.NewClassification(tasks.Site{Heads: []string{"type"}})
 	gold := []corpus.Target{&outputs.LabelTarget{Label: "a"}, &outputs.LabelTarget{Label: "new", ID: corpus.Unknown}}
-	metrics := task.Judge(gold, []corpus.Prediction{&outputs.LabelPrediction{Label: "a"}, &outputs.LabelPrediction{Label: "a"}})
+	metrics := task.Judge(gold, outputs.Erase([]outputs.LabelPrediction{{Label: "a"}, {Label: "a"}}))
 	if metrics[0] != (tasks.Metric{Name: "accuracy", Value: 0.5}) {
 		t.Errorf("Judge gives %v first, want accuracy 0.5", metrics[0])
 	}

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/outputs"
 )
 
@@ -81,11 +80,7 @@ func TestManyLabelsAreJudgedAsByScikitLearn(t *testing.T) {
 	task := multiLabel{}
 	for _, c := range readGoldens(t).Many {
 		t.Run(c.Name, func(t *testing.T) {
-			gold, predicted := make([]corpus.Target, len(c.Gold)), make([]corpus.Prediction, len(c.Gold))
-			for i := range gold {
-				gold[i], predicted[i] = &outputs.LabelsTarget{Labels: c.Gold[i]}, &outputs.LabelsPrediction{Labels: c.Predicted[i]}
-			}
-			compare(t, task.Judge(gold, predicted), c.Want)
+			compare(t, task.Judge(labelTargets(c.Gold...), labelPredictions(c.Predicted...)), c.Want)
 		})
 	}
 }
@@ -113,7 +108,8 @@ func TestSpansAreJudgedAsBySeqeval(t *testing.T) {
 			for i, tags := range c.Gold {
 				var want []outputs.TagSpan
 				for _, s := range c.Spans[i] {
-					want = append(want, outputs.TagSpan{Label: s[0].(string), Start: int(s[1].(float64)), End: int(s[2].(float64))})
+					span := outputs.TagSpan{Label: s[0].(string), Start: int(s[1].(float64)), End: int(s[2].(float64))}
+					want = append(want, span)
 				}
 				if got := spansOf(tags); !slices.Equal(got, want) {
 					t.Errorf("spansOf(%q) = %v, want %v", tags, got, want)

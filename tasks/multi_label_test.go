@@ -20,6 +20,18 @@ func newMultiLabel(t *testing.T, heads ...string) tasks.Task {
 	return task
 }
 
+// held is the target of labels that hold, flags that of a list of 0 and 1.
+func held(labels ...string) corpus.Target {
+	return &outputs.LabelsTarget{Labels: append([]string{}, labels...)}
+}
+
+func flags(labels, absent []string) corpus.Target {
+	return &outputs.LabelsTarget{Labels: labels, Absent: absent}
+}
+
+// both are the same target of two heads.
+func both(t corpus.Target) [2]corpus.Target { return [2]corpus.Target{t, t} }
+
 func TestManyLabelsAreNamesOrListsOfZeroAndOne(t *testing.T) {
 	one, zero := json.Number("1"), json.Number("0")
 	for _, c := range []struct {
@@ -27,18 +39,26 @@ func TestManyLabelsAreNamesOrListsOfZeroAndOne(t *testing.T) {
 		fields map[string]any
 		want   [2]corpus.Target // of the heads opening and closing
 	}{
-		{"a list of names", map[string]any{"labels": []any{"joy", "love"}}, [2]corpus.Target{&outputs.LabelsTarget{Labels: []string{"joy", "love"}}, &outputs.LabelsTarget{Labels: []string{"joy", "love"}}}},
-		{"an empty list: none holds", map[string]any{"labels": []any{}}, [2]corpus.Target{&outputs.LabelsTarget{Labels: []string{}}, &outputs.LabelsTarget{Labels: []string{}}}},
-		{"names with a separator", map[string]any{"label": "2, 5"}, [2]corpus.Target{&outputs.LabelsTarget{Labels: []string{"2", "5"}}, &outputs.LabelsTarget{Labels: []string{"2", "5"}}}},
-		{"a number", map[string]any{"label": json.Number("27")}, [2]corpus.Target{&outputs.LabelsTarget{Labels: []string{"27"}}, &outputs.LabelsTarget{Labels: []string{"27"}}}},
-		{"a head's own", map[string]any{"labels": []any{"joy"}, "label.closing": []any{"love"}}, [2]corpus.Target{&outputs.LabelsTarget{Labels: []string{"joy"}}, &outputs.LabelsTarget{Labels: []string{"love"}}}},
+		{"a list of names", map[string]any{"labels": []any{"joy", "love"}},
+			both(held("joy", "love"))},
+		{"an empty list: none holds", map[string]any{"labels": []any{}},
+			both(held())},
+		{"names with a separator", map[string]any{"label": "2, 5"},
+			both(held("2", "5"))},
+		{"a number", map[string]any{"label": json.Number("27")},
+			both(held("27"))},
+		{"a head's own", map[string]any{"labels": []any{"joy"}, "label.closing": []any{"love"}},
+			[2]corpus.Target{held("joy"), held("love")}},
 		{"0 and 1 for each head", map[string]any{"labels": map[string]any{"opening": []any{one}, "closing": []any{zero, one, one}}},
-			[2]corpus.Target{&outputs.LabelsTarget{Labels: []string{"0"}, Absent: []string{}}, &outputs.LabelsTarget{Labels: []string{"1", "2"}, Absent: []string{"0"}}}},
+			[2]corpus.Target{flags([]string{"0"}, []string{}), flags([]string{"1", "2"}, []string{"0"})}},
 		{"the same as a text", map[string]any{"labels": `{"opening": [0], "closing": [1, 0, 0]}`},
-			[2]corpus.Target{&outputs.LabelsTarget{Labels: []string{}, Absent: []string{"0"}}, &outputs.LabelsTarget{Labels: []string{"0"}, Absent: []string{"1", "2"}}}},
-		{"a head may be missing", map[string]any{"labels": map[string]any{"opening": []any{true}}}, [2]corpus.Target{&outputs.LabelsTarget{Labels: []string{"0"}, Absent: []string{}}, nil}},
-		{"a list of names as a text", map[string]any{"labels": ` ["joy", "true love, and more"]`}, [2]corpus.Target{&outputs.LabelsTarget{Labels: []string{"joy", "true love, and more"}}, &outputs.LabelsTarget{Labels: []string{"joy", "true love, and more"}}}},
-		{"an empty list as a text", map[string]any{"label": "[]"}, [2]corpus.Target{&outputs.LabelsTarget{Labels: []string{}}, &outputs.LabelsTarget{Labels: []string{}}}},
+			[2]corpus.Target{flags([]string{}, []string{"0"}), flags([]string{"0"}, []string{"1", "2"})}},
+		{"a head may be missing", map[string]any{"labels": map[string]any{"opening": []any{true}}},
+			[2]corpus.Target{flags([]string{"0"}, []string{}), nil}},
+		{"a list of names as a text", map[string]any{"labels": ` ["joy", "true love, and more"]`},
+			both(held("joy", "true love, and more"))},
+		{"an empty list as a text", map[string]any{"label": "[]"},
+			both(held())},
 		{"no field", map[string]any{}, [2]corpus.Target{}},
 		{"an empty cell", map[string]any{"label": ""}, [2]corpus.Target{}},
 	} {

@@ -57,7 +57,7 @@ func TestEntitiesBecomeTagsOfTheWordsTheyTouch(t *testing.T) {
 				}
 				return
 			}
-			if got := strings.Join(outputs.As[outputs.TagsTarget](e.Targets[0]).Tags, " "); got != c.want || e.Targets[0] == nil {
+			if got := strings.Join(tagsIn(e.Targets[0]), " "); got != c.want || e.Targets[0] == nil {
 				t.Errorf("tags %s, want %s", got, c.want)
 			}
 		})
@@ -80,7 +80,7 @@ func TestEntitiesWithinWordsAreRemarkedOn(t *testing.T) {
 func TestEntitiesOfATextThatIsItsWords(t *testing.T) {
 	task := newNER(t, tasks.Site{Heads: []string{"entity"}})
 	e, err := task.Example(record(map[string]any{"words": []any{"Ann", "paid"}, "entities": []any{entity(0, 3, "person")}}))
-	if err != nil || !slices.Equal(outputs.As[outputs.TagsTarget](e.Targets[0]).Tags, []string{"B-person", "O"}) {
+	if err != nil || !slices.Equal(tagsIn(e.Targets[0]), []string{"B-person", "O"}) {
 		t.Errorf("targets %+v, error %v", e.Targets, err)
 	}
 }
@@ -105,7 +105,7 @@ func TestAHeadsOwnTagsComeBeforeAllOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, want := range [][]string{{"O", "O", "B-city"}, {"B-x", "O", "O"}} {
-		if got := outputs.As[outputs.TagsTarget](e.Targets[i]).Tags; !slices.Equal(got, want) {
+		if got := tagsIn(e.Targets[i]); !slices.Equal(got, want) {
 			t.Errorf("head %d: tags %q, want %q", i, got, want)
 		}
 	}
@@ -125,7 +125,9 @@ func TestATagThatMarksNoSpanIsAnError(t *testing.T) {
 func TestSpansOfTagsThatAreNoneDoNotStopTheTask(t *testing.T) {
 	task := newNER(t, tasks.Site{Heads: []string{"entity"}}).(outputs.SpanFinder)
 	got := task.Spans([]string{"O", "city", "city", "I-city"})
-	want := []outputs.TagSpan{{Label: "city", Start: 1, End: 2}, {Label: "city", Start: 2, End: 3}, {Label: "city", Start: 3, End: 4}}
+	want := []outputs.TagSpan{
+		{Label: "city", Start: 1, End: 2}, {Label: "city", Start: 2, End: 3}, {Label: "city", Start: 3, End: 4},
+	}
 	if !slices.Equal(got, want) {
 		t.Errorf("Spans = %v, want %v", got, want)
 	}

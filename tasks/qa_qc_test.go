@@ -96,8 +96,8 @@ func TestAHeadAnswersTheQuestionsOfItsName(t *testing.T) {
 	}
 
 	// of two texts with three questions each, one answer is wrong
-	gold := []corpus.Target{&outputs.LabelsTarget{Labels: []string{"0", "2"}}, &outputs.LabelsTarget{Labels: []string{"1"}}}
-	predicted := []corpus.Prediction{&outputs.LabelsPrediction{Labels: []string{"0", "2"}}, &outputs.LabelsPrediction{Labels: []string{"1", "2"}}}
+	gold := []corpus.Target{held("0", "2"), held("1")}
+	predicted := outputs.Erase([]outputs.LabelsPrediction{{Labels: []string{"0", "2"}}, {Labels: []string{"1", "2"}}})
 	got := map[string]float64{}
 	for _, m := range task.Judge(gold, predicted) {
 		got[m.Name] = m.Value

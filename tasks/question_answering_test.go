@@ -47,7 +47,8 @@ func TestAnswersAreJudgedAsByTorchmetrics(t *testing.T) {
 			gold.Answers = append(gold.Answers, corpus.TextSpan{Text: text})
 		}
 		got := map[string]float64{}
-		for _, m := range newQA().Judge([]corpus.Target{gold}, []corpus.Prediction{&outputs.SpanPrediction{Answer: corpus.TextSpan{Text: c.Predicted}}}) {
+		predicted := &outputs.SpanPrediction{Answer: corpus.TextSpan{Text: c.Predicted}}
+		for _, m := range newQA().Judge([]corpus.Target{gold}, []corpus.Prediction{predicted}) {
 			got[m.Name] = m.Value
 		}
 		if got["exact_match"] != c.Exact || !(math.Abs(got["f1"]-c.F1) <= 1e-7) { // the golden F1 is a float32
@@ -59,15 +60,18 @@ func TestAnswersAreJudgedAsByTorchmetrics(t *testing.T) {
 func TestAnswersAreFoundInTheContext(t *testing.T) {
 	const context = "Zoë flew a red kite, a red one."
 	number := func(n string) any { return json.Number(n) }
+	at := func(text string, start int) corpus.TextSpan {
+		return corpus.TextSpan{Text: text, Span: corpus.Span{Start: start, End: start + len(text)}}
+	}
 	for _, c := range []struct {
 		rule    string
 		answers any
 		want    []corpus.TextSpan
 	}{
-		{"texts", []any{"red kite", "kite"}, []corpus.TextSpan{{Text: "red kite", Span: corpus.Span{Start: 12, End: 20}}, {Text: "kite", Span: corpus.Span{Start: 16, End: 20}}}},
-		{"one text", "Zoë", []corpus.TextSpan{{Text: "Zoë", Span: corpus.Span{Start: 0, End: 4}}}},
-		{"texts and characters", []any{map[string]any{"text": "red", "answer_start": number("23")}}, []corpus.TextSpan{{Text: "red", Span: corpus.Span{Start: 24, End: 27}}}},
-		{"in two lists", map[string]any{"text": []any{"red"}, "answer_start": []any{number("11")}}, []corpus.TextSpan{{Text: "red", Span: corpus.Span{Start: 12, End: 15}}}},
+		{"texts", []any{"red kite", "kite"}, []corpus.TextSpan{at("red kite", 12), at("kite", 16)}},
+		{"one text", "Zoë", []corpus.TextSpan{at("Zoë", 0)}},
+		{"texts and characters", []any{map[string]any{"text": "red", "answer_start": number("23")}}, []corpus.TextSpan{at("red", 24)}},
+		{"in two lists", map[string]any{"text": []any{"red"}, "answer_start": []any{number("11")}}, []corpus.TextSpan{at("red", 12)}},
 		{"none", []any{}, []corpus.TextSpan{}},
 		{"not labelled", nil, nil},
 	} {

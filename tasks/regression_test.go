@@ -45,7 +45,8 @@ func TestANumberIsAValueOrALabel(t *testing.T) {
 			t.Errorf("%v: %+v, %v", fields, e.Targets, err)
 		}
 	}
-	if e, err := newRegression(t).Example(record(map[string]any{"text": "a", "value": nil})); err != nil || e.Targets[0] != nil {
+	e, err := newRegression(t).Example(record(map[string]any{"text": "a", "value": nil}))
+	if err != nil || e.Targets[0] != nil {
 		t.Errorf("null: %+v, %v", e.Targets, err)
 	}
 }

@@ -102,7 +102,7 @@ func TestBrokenTagsAreKeptRepairedOrRefused(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					if got := outputs.As[outputs.TagsTarget](e.Targets[0]).Tags; !slices.Equal(got, want) {
+					if got := tagsIn(e.Targets[0]); !slices.Equal(got, want) {
 						t.Errorf("tags %q, want %q", got, want)
 					}
 				})
@@ -132,7 +132,7 @@ func TestSchemeAutoIsSettledByAWholeFile(t *testing.T) {
 			if err != nil {
 				got = err.Error()
 			} else {
-				got = strings.Join(outputs.As[outputs.TagsTarget](e.Targets[0]).Tags, " ")
+				got = strings.Join(tagsIn(e.Targets[0]), " ")
 			}
 			if got != want[i] {
 				t.Errorf("broken_tags: %s: text %d: %s, want %s", brokenTags, i+1, got, want[i])
@@ -177,13 +177,14 @@ func TestFiguresAndEntitiesAreOfTheSchemeOfTheFirstFile(t *testing.T) {
 		task.(tasks.Surveyor).Survey(c.first)
 		task.(tasks.Surveyor).Survey(texts("O", "S-x")) // which comes too late
 
-		metrics := task.Judge([]corpus.Target{&outputs.TagsTarget{Tags: tagsOf("B-x I-x")}}, []corpus.Prediction{&outputs.TagsPrediction{Tags: tagsOf("B-x I-x")}})
+		tags := tagsOf("B-x I-x")
+		metrics := task.Judge([]corpus.Target{&outputs.TagsTarget{Tags: tags}}, []corpus.Prediction{&outputs.TagsPrediction{Tags: tags}})
 		at := slices.IndexFunc(metrics, func(m tasks.Metric) bool { return m.Name == "f1_strict" })
 		if got := metrics[at].Value; got != c.strict {
 			t.Errorf("behind %v: f1_strict %v, want %v", c.first[0].Fields, got, c.strict)
 		}
 		e, err := task.Example(ofEntities)
-		if err != nil || strings.Join(outputs.As[outputs.TagsTarget](e.Targets[0]).Tags, " ") != c.tags {
+		if err != nil || strings.Join(tagsIn(e.Targets[0]), " ") != c.tags {
 			t.Errorf("behind %v: entities are %v, %v, want %s", c.first[0].Fields, e.Targets, err, c.tags)
 		}
 	}
@@ -205,7 +206,7 @@ func TestEntitiesAtOffsetsBecomeTagsOfTheScheme(t *testing.T) {
 			if err != nil {
 				t.Fatalf("scheme %s, broken_tags %s: %v", scheme, brokenTags, err)
 			}
-			if got := strings.Join(outputs.As[outputs.TagsTarget](e.Targets[0]).Tags, " "); got != want {
+			if got := strings.Join(tagsIn(e.Targets[0]), " "); got != want {
 				t.Errorf("scheme %s, broken_tags %s: tags %s, want %s", scheme, brokenTags, got, want)
 			}
 		}
@@ -247,7 +248,8 @@ func TestSpansAreJudgedStrictlyInTheSchemeOfTheGoldTags(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			gold := []corpus.Target{&outputs.TagsTarget{Tags: tagsOf(c.gold)}}
 			got := map[string]float64{}
-			for _, m := range nerOf(t, "auto", "keep").Judge(gold, []corpus.Prediction{&outputs.TagsPrediction{Tags: tagsOf(c.predicted)}}) {
+			predicted := []corpus.Prediction{&outputs.TagsPrediction{Tags: tagsOf(c.predicted)}}
+			for _, m := range nerOf(t, "auto", "keep").Judge(gold, predicted) {
 				got[m.Name] = m.Value
 			}
 			f1 := 0.0

@@ -23,6 +23,34 @@ func guessed(labels ...string) (predicted []corpus.Prediction) {
 	return predicted
 }
 
+func tagTargets(texts ...[]string) (gold []corpus.Target) {
+	for _, tags := range texts {
+		gold = append(gold, &outputs.TagsTarget{Tags: tags})
+	}
+	return gold
+}
+
+func tagPredictions(texts ...[]string) (predicted []corpus.Prediction) {
+	for _, tags := range texts {
+		predicted = append(predicted, &outputs.TagsPrediction{Tags: tags})
+	}
+	return predicted
+}
+
+func labelTargets(texts ...[]string) (gold []corpus.Target) {
+	for _, labels := range texts {
+		gold = append(gold, &outputs.LabelsTarget{Labels: labels})
+	}
+	return gold
+}
+
+func labelPredictions(texts ...[]string) (predicted []corpus.Prediction) {
+	for _, labels := range texts {
+		predicted = append(predicted, &outputs.LabelsPrediction{Labels: labels})
+	}
+	return predicted
+}
+
 func TestTablesTellOfEachLabel(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -46,8 +74,8 @@ func TestTablesTellOfEachLabel(t *testing.T) {
 		{
 			"a tag for each word: words without a gold tag are left out",
 			tagging{}.Tables(
-				[]corpus.Target{&outputs.TagsTarget{Tags: []string{"X", "", "Y"}}, &outputs.TagsTarget{Tags: []string{"X"}}},
-				[]corpus.Prediction{&outputs.TagsPrediction{Tags: []string{"X", "Y", "X"}}, &outputs.TagsPrediction{Tags: []string{"X"}}}),
+				tagTargets([]string{"X", "", "Y"}, []string{"X"}),
+				tagPredictions([]string{"X", "Y", "X"}, []string{"X"})),
 			Tables{
 				map[string]LabelScore{"X": {Precision: 2. / 3, Recall: 1, F1: 0.8, Support: 2}, "Y": {Support: 1}},
 				map[string]map[string]int{"X": {"X": 2}, "Y": {"X": 1}},
@@ -56,8 +84,8 @@ func TestTablesTellOfEachLabel(t *testing.T) {
 		{
 			"spans: of each label, with no table of what is taken for what",
 			ner{}.Tables(
-				[]corpus.Target{&outputs.TagsTarget{Tags: []string{"B-x", "I-x", "O", "B-y"}}, &outputs.TagsTarget{Tags: []string{"B-x", "O", "", "B-y"}}},
-				[]corpus.Prediction{&outputs.TagsPrediction{Tags: []string{"B-x", "I-x", "O", "B-x"}}, &outputs.TagsPrediction{Tags: []string{"B-x", "I-x", "B-y", "B-y"}}}),
+				tagTargets([]string{"B-x", "I-x", "O", "B-y"}, []string{"B-x", "O", "", "B-y"}),
+				tagPredictions([]string{"B-x", "I-x", "O", "B-x"}, []string{"B-x", "I-x", "B-y", "B-y"})),
 			Tables{Labels: map[string]LabelScore{
 				"x": {Precision: 1. / 3, Recall: 0.5, F1: 0.4, Support: 2},
 				"y": {Precision: 1, Recall: 0.5, F1: 2. / 3, Support: 2},
@@ -66,8 +94,8 @@ func TestTablesTellOfEachLabel(t *testing.T) {
 		{
 			"many labels: each by itself",
 			multiLabel{}.Tables(
-				[]corpus.Target{&outputs.LabelsTarget{Labels: []string{"a", "b"}}, &outputs.LabelsTarget{Labels: []string{}}, &outputs.LabelsTarget{Labels: []string{"a"}}},
-				[]corpus.Prediction{&outputs.LabelsPrediction{Labels: []string{"a"}}, &outputs.LabelsPrediction{Labels: []string{"b"}}, &outputs.LabelsPrediction{Labels: []string{"a", "c"}}}),
+				labelTargets([]string{"a", "b"}, []string{}, []string{"a"}),
+				labelPredictions([]string{"a"}, []string{"b"}, []string{"a", "c"})),
 			Tables{Labels: map[string]LabelScore{"a": {Precision: 1, Recall: 1, F1: 1, Support: 2}, "b": {Support: 1}, "c": {}}},
 		},
 		{"nothing", classification{}.Tables(nil, nil), Tables{map[string]LabelScore{}, map[string]map[string]int{}}},
@@ -125,19 +153,13 @@ func TestTablesAverageToTheMetrics(t *testing.T) {
 	}
 	for _, c := range g.Many {
 		t.Run("many labels: "+c.Name, func(t *testing.T) {
-			gold, predicted := make([]corpus.Target, len(c.Gold)), make([]corpus.Prediction, len(c.Gold))
-			for i := range gold {
-				gold[i], predicted[i] = &outputs.LabelsTarget{Labels: c.Gold[i]}, &outputs.LabelsPrediction{Labels: c.Predicted[i]}
-			}
+			gold, predicted := labelTargets(c.Gold...), labelPredictions(c.Predicted...)
 			check(t, multiLabel{}.Tables(gold, predicted).Labels, "_macro", c.Want)
 		})
 	}
 	for _, c := range g.Spans {
 		t.Run("spans: "+c.Name, func(t *testing.T) {
-			gold, predicted := make([]corpus.Target, len(c.Gold)), make([]corpus.Prediction, len(c.Gold))
-			for i := range gold {
-				gold[i], predicted[i] = &outputs.TagsTarget{Tags: c.Gold[i]}, &outputs.TagsPrediction{Tags: c.Predicted[i]}
-			}
+			gold, predicted := tagTargets(c.Gold...), tagPredictions(c.Predicted...)
 			check(t, ner{}.Tables(gold, predicted).Labels, "_macro", c.Want)
 		})
 	}

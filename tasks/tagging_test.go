@@ -14,6 +14,8 @@ import (
 func TestTagging(t *testing.T) { parttest.Task(t, "tagging", "") }
 
 // splitSigns divides a text as a WordPiece tokenizer does: at blanks, and each punctuation mark by itself.
+func tagsIn(t corpus.Target) []string { return outputs.As[outputs.TagsTarget](t).Tags }
+
 func splitSigns(text string) []corpus.Span {
 	var words []corpus.Span
 	start := -1
@@ -41,7 +43,7 @@ func TestTagsAreAsManyAsWords(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, want := outputs.As[outputs.TagsTarget](e.Targets[0]).Tags, []string{"NOUN", "PRON"}; !slices.Equal(got, want) || len(e.Words) != 2 {
+		if got, want := tagsIn(e.Targets[0]), []string{"NOUN", "PRON"}; !slices.Equal(got, want) || len(e.Words) != 2 {
 			t.Errorf("tags %q of %d words, want %q", got, len(e.Words), want)
 		}
 	})
@@ -50,7 +52,7 @@ func TestTagsAreAsManyAsWords(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, want := outputs.As[outputs.TagsTarget](e.Targets[0]).Tags, []string{"VERB", ""}; !slices.Equal(got, want) {
+		if got, want := tagsIn(e.Targets[0]), []string{"VERB", ""}; !slices.Equal(got, want) {
 			t.Errorf("tags %q, want %q", got, want)
 		}
 	})

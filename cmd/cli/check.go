@@ -16,53 +16,57 @@ import (
 func (c *commands) checkCommand() *cobra.Command {
 	var set []string
 	cmd := &cobra.Command{
-		Use:     "check [FILE]",
-		Short:   "Say all that is wrong with an experiment file and its data, at once",
-		Long:    "Say all that is wrong with an experiment file and its data, at once. All data is read and the model is built; nothing is trained.",
+		Use:   "check [FILE]",
+		Short: "Say all that is wrong with an experiment file and its data, at once",
+		Long: "Say all that is wrong with an experiment file and its data, at once. All data is read and the model is built; " +
+			"nothing is trained.",
 		Example: "  jenga check\n  jenga check exp.yaml --set model.base_model=models/minilm-l6",
 		Args:    between(0, 1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := c.unpack(fileOf(args)); err != nil {
-				return err
-			}
-			e, err := config.Read(fileOf(args), set)
-			if err != nil {
-				return err
-			}
-			data, err := dataset.Load(e, config.Train, config.Dev, config.Test)
-			if err != nil {
-				return err
-			}
-			built, err := model.New(data)
-			if err != nil {
-				return err
-			}
-			r, err := run.New(built)
-			if err != nil {
-				return err
-			}
-			c.say(r.Remarks)
-			var text strings.Builder
-			for g, group := range data.Groups {
-				for _, task := range built.Model.Groups[g].Tasks {
-					for _, head := range task.Heads {
-						fmt.Fprintf(&text, "%s: %s: %d labels; examples: %d train, %d dev, %d test\n",
-							task.Name, head.Name, len(head.Labels.Names()),
-							len(group.Examples[config.Train]), len(group.Examples[config.Dev]), len(group.Examples[config.Test]))
-					}
-				}
-			}
-			learned := 0
-			for _, w := range built.Model.Params.All() {
-				if !w.Frozen {
-					learned += len(w.Data)
-				}
-			}
-			fmt.Fprintf(&text, "%d parameters learn; nothing is wrong\n", learned)
-			_, err = io.WriteString(c.out, text.String())
-			return err
-		},
+		RunE:    func(cmd *cobra.Command, args []string) error { return c.check(fileOf(args), set) },
 	}
 	cmd.Flags().StringArrayVar(&set, "set", nil, "override `KEY=VALUE` of the file; may be repeated")
 	return cmd
+}
+
+func (c *commands) check(file string, set []string) error {
+	if err := c.unpack(file); err != nil {
+		return err
+	}
+	e, err := config.Read(file, set)
+	if err != nil {
+		return err
+	}
+	data, err := dataset.Load(e, config.Train, config.Dev, config.Test)
+	if err != nil {
+		return err
+	}
+	built, err := model.New(data)
+	if err != nil {
+		return err
+	}
+	ready, err := run.New(built)
+	if err != nil {
+		return err
+	}
+	c.say(ready.Remarks)
+
+	var text strings.Builder
+	for g, group := range data.Groups {
+		for _, task := range built.Model.Groups[g].Tasks {
+			for _, head := range task.Heads {
+				fmt.Fprintf(&text, "%s: %s: %d labels; examples: %d train, %d dev, %d test\n",
+					task.Name, head.Name, len(head.Labels.Names()),
+					len(group.Examples[config.Train]), len(group.Examples[config.Dev]), len(group.Examples[config.Test]))
+			}
+		}
+	}
+	learned := 0
+	for _, w := range built.Model.Params.All() {
+		if !w.Frozen {
+			learned += len(w.Data)
+		}
+	}
+	fmt.Fprintf(&text, "%d parameters learn; nothing is wrong\n", learned)
+	_, err = io.WriteString(c.out, text.String())
+	return err
 }

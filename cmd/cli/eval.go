@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
@@ -9,12 +10,17 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/predict"
 	"github.com/jenga-nlp/jenga/experiments/report"
+	"github.com/jenga-nlp/jenga/multitask"
 )
 
+type evalFlags struct {
+	split, task  string
+	data         []string // TASK=FILE
+	json, labels bool
+}
+
 func (c *commands) evalCommand() *cobra.Command {
-	var split, task string
-	var data []string
-	var asJSON, labels bool
+	var f evalFlags
 	cmd := &cobra.Command{
 		Use:   "eval RUN",
 		Short: "Judge a trained run on its dev, test or train data",
@@ -22,63 +28,69 @@ func (c *commands) evalCommand() *cobra.Command {
   jenga eval runs/snips --labels
   jenga eval runs/snips --task intent --data intent=more.jsonl --json`,
 		Args: between(1, 1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if split != config.Train && split != config.Dev && split != config.Test {
-				return usageError{fmt.Errorf("--split %s: there is train, dev, test", split)}
-			}
-			files, err := dataFlags(data)
-			if err != nil {
-				return err
-			}
-			run, err := predict.Open(args[0])
-			if err != nil {
-				return err
-			}
-			for name := range files {
-				if _, _, err := run.Model.Group(name); err != nil {
-					return fmt.Errorf("--data: %w", err)
-				}
-			}
-			if task != "" {
-				if _, _, err := run.Model.Group(task); err != nil {
-					return fmt.Errorf("--task: %w", err)
-				}
-			}
-			if err := run.Read(split, task, files); err != nil {
-				return err
-			}
-			c.say(run.Remarks)
-
-			all := 0
-			for _, texts := range run.Data.Groups {
-				all += len(texts.Examples[split])
-			}
-			done, clear := func(int) {}, func() {}
-			if !asJSON && onTerminal(c.log) {
-				bar := newBar(c.log, all)
-				done, clear = func(n int) { bar.Add(n) }, func() { bar.Clear() }
-			}
-			scores, err := run.Evaluate(cmd.Context(), split, done)
-			clear()
-			if err != nil {
-				return err
-			}
-			scores = report.Only(scores, task)
-			if asJSON {
-				return writeLine(c.out, report.Scores(split, scores))
-			}
-			if err := writeScores(c.out, scores); err != nil || !labels {
-				return err
-			}
-			return writeLabels(c.out, scores)
-		},
+		RunE: func(cmd *cobra.Command, args []string) error { return c.eval(cmd.Context(), f, args[0]) },
 	}
-	cmd.Flags().StringVar(&split, "split", config.Dev, "which data: dev, test or train")
-	cmd.Flags().StringVar(&task, "task", "", "judge this task alone")
-	cmd.Flags().StringArrayVar(&data, "data", nil, "read `TASK=FILE` in place of the task's own data; may be repeated")
-	cmd.Flags().BoolVar(&labels, "labels", false, "a table of each head's labels, and what they are taken for")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON line on stdout")
+	cmd.Flags().StringVar(&f.split, "split", config.Dev, "which data: dev, test or train")
+	cmd.Flags().StringVar(&f.task, "task", "", "judge this task alone")
+	cmd.Flags().StringArrayVar(&f.data, "data", nil, "read `TASK=FILE` in place of the task's own data; may be repeated")
+	cmd.Flags().BoolVar(&f.labels, "labels", false, "a table of each head's labels, and what they are taken for")
+	cmd.Flags().BoolVar(&f.json, "json", false, "one JSON line on stdout")
 	return cmd
+}
+
+func (c *commands) eval(ctx context.Context, f evalFlags, folder string) error {
+	if f.split != config.Train && f.split != config.Dev && f.split != config.Test {
+		return usageError{fmt.Errorf("--split %s: there is train, dev, test", f.split)}
+	}
+	files, err := dataFlags(f.data)
+	if err != nil {
+		return err
+	}
+	opened, err := predict.Open(folder)
+	if err != nil {
+		return err
+	}
+	for name := range files {
+		if _, _, err := opened.Model.Group(name); err != nil {
+			return fmt.Errorf("--data: %w", err)
+		}
+	}
+	if f.task != "" {
+		if _, _, err := opened.Model.Group(f.task); err != nil {
+			return fmt.Errorf("--task: %w", err)
+		}
+	}
+	if err := opened.Read(f.split, f.task, files); err != nil {
+		return err
+	}
+	c.say(opened.Remarks)
+
+	scores, err := c.evaluate(ctx, opened, f)
+	if err != nil {
+		return err
+	}
+	scores = report.Only(scores, f.task)
+	if f.json {
+		return writeLine(c.out, report.Scores(f.split, scores))
+	}
+	if err := writeScores(c.out, scores); err != nil || !f.labels {
+		return err
+	}
+	return writeLabels(c.out, scores)
+}
+
+// evaluate evaluates the examples that were read, on a terminal with a bar.
+func (c *commands) evaluate(ctx context.Context, opened *predict.Opened, f evalFlags) ([]multitask.GroupScore, error) {
+	if f.json || !onTerminal(c.log) {
+		return opened.Evaluate(ctx, f.split, func(int) {})
+	}
+	all := 0
+	for _, group := range opened.Data.Groups {
+		all += len(group.Examples[f.split])
+	}
+	bar := newBar(c.log, all)
+	defer bar.Clear()
+	return opened.Evaluate(ctx, f.split, func(n int) { bar.Add(n) })
 }
 
 // dataFlags reads TASK=FILE pairs.

@@ -33,14 +33,14 @@ pairs of texts is left out of the answer to a single one.`,
   jenga predict runs/snips texts.jsonl > answers.jsonl`,
 		Args: between(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			run, err := predict.Open(args[0])
+			opened, err := predict.Open(args[0])
 			if err != nil {
 				return err
 			}
-			c.say(run.Remarks)
-			predictor := run.Predictor()
+			c.say(opened.Remarks)
+			predictor := opened.Predictor()
 			defer func() { c.say(predictor.Remarks()) }()
-			return c.eachText(cmd.Context(), args[1:], run.Columns(), func(examples []*corpus.Example) ([]any, error) {
+			return c.eachText(cmd.Context(), args[1:], opened.Columns(), func(examples []*corpus.Example) ([]any, error) {
 				answers, err := predictor.Answer(examples)
 				lines := anys(answers)
 				for i, a := range answers {

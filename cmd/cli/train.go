@@ -78,14 +78,14 @@ func (c *commands) train(ctx context.Context, f trainFlags, file string) error {
 	if err != nil {
 		return err
 	}
-	r, err := run.New(built)
+	ready, err := run.New(built)
 	if err != nil {
 		return err
 	}
-	c.say(r.Remarks)
+	c.say(ready.Remarks)
 
 	show := c.watcher(f.json)
-	done, err := r.Train(ctx, folder, show.event)
+	done, err := ready.Train(ctx, folder, show.event)
 	show.end(err)
 	if err != nil {
 		return err

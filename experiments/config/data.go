@@ -41,7 +41,8 @@ func (d Data) File(split string) File {
 	panic(fmt.Sprintf("config: no split %q", split))
 }
 
-// Split says what is taken from the training examples. Below 1 it is a fraction, from 1 on a number of examples; 0 is none.
+// Split says what is taken from the training examples. Below 1 it is a fraction, from 1 on a number of examples; 0 is
+// none.
 type Split struct {
 	Dev  float64 `yaml:"dev" range:"[0,)" doc:"examples of the training file that dev takes: a fraction below 1, or a number; where it is not given 0.2 of path, 0.1 of train without dev, else none"`
 	Test float64 `yaml:"test" range:"[0,)" doc:"examples that test takes, in the same way"`
@@ -49,16 +50,16 @@ type Split struct {
 	By   string  `yaml:"by,omitempty" doc:"field of which examples with the same value stay together; none: each goes by itself"`
 }
 
-// fieldNames lists the fields of a record whose columns data may name: those that are declared, and those of the targets
-// of other kinds.
-func fieldNames() []string { return append(plugin.KeysOf(columnOptions{}), otherFields()...) }
+// fieldNames lists the fields of a record whose columns data may name: those of columnOptions, and of other kinds of
+// targets.
+func fieldNames() []string { return append(plugin.KeysOf(columnOptions{}), targetFields()...) }
 
-// otherFields lists the fields of targets that columnOptions does not declare.
-func otherFields() []string {
+// targetFields lists the fields of kinds of targets that are none of columnOptions, as of a kind of another module.
+func targetFields() []string {
+	known := plugin.KeysOf(columnOptions{})
 	var names []string
-	declared := plugin.KeysOf(columnOptions{})
 	for _, kind := range outputs.Kinds() {
-		if field := kind.Field(); field != "" && !slices.Contains(declared, field) && !slices.Contains(names, field) {
+		if field := kind.Field(); field != "" && !slices.Contains(known, field) && !slices.Contains(names, field) {
 			names = append(names, field)
 		}
 	}
@@ -68,8 +69,8 @@ func otherFields() []string {
 // shared are the fields that all heads of a task have in common.
 var shared = []string{"text", "pair", "words", "entities", "question", "context", "answers"}
 
-// perHead is what the fields of a head's own begin with in the place of a field: "label." of "label"; "" where no head has
-// one of its own.
+// perHead is what the fields of a head's own begin with in the place of a field: "label." of "label"; "" where no head
+// has one of its own.
 func perHead(field string) string {
 	switch {
 	case slices.Contains(shared, field):
@@ -88,7 +89,7 @@ func (d *decoding) data(owner string, task *Task, s, dataPath, of *plugin.Sectio
 		return Data{}
 	}
 	s = orEmpty(s, of)
-	s.Decode(owner+": data", &raw, &d.mistakes, otherFields()...)
+	s.Decode(owner+": data", &raw, &d.mistakes, targetFields()...)
 
 	var data Data
 	data.Format.Type, data.Format.NoHeader, data.Format.Columns = raw.Format, !raw.Header, raw.Columns
@@ -129,7 +130,8 @@ func (d *decoding) fields(owner string, task *Task, s *plugin.Section) map[strin
 			for _, e := range column.Entries {
 				switch {
 				case !slices.Contains(task.HeadNames(), e.Key):
-					d.mistakes.Add(e.Place, "%s: data: %s: %s", owner, name, plugin.Unknown("head", e.Key, task.HeadNames()))
+					d.mistakes.Add(e.Place, "%s: data: %s: %s", owner, name,
+						plugin.Unknown("head", e.Key, task.HeadNames()))
 				case e.Value.Kind >= plugin.List || e.Value.Kind == plugin.Null:
 					d.mistakes.Add(e.Value.Place, "%s: data: %s: want a column's name, have %s", owner, name, e.Value)
 				default:
@@ -137,7 +139,8 @@ func (d *decoding) fields(owner string, task *Task, s *plugin.Section) map[strin
 				}
 			}
 		case perHead(name) != "":
-			d.mistakes.Add(column.Place, "%s: data: %s: want a column's name, or one for each head, have %s", owner, name, column)
+			d.mistakes.Add(column.Place, "%s: data: %s: want a column's name, or one for each head, have %s", owner,
+				name, column)
 		default:
 			d.mistakes.Add(column.Place, "%s: data: %s: want a column's name, have %s", owner, name, column)
 		}
@@ -164,11 +167,13 @@ func (d *decoding) onlyFields(owner string, s, dataPath *plugin.Section) {
 func (d *decoding) checkFiles(owner string, data Data, s *plugin.Section) {
 	given := func(f File) bool { return f.Place != (plugin.Place{}) }
 	if !given(data.Path) && !given(data.Train) {
-		d.mistakes.Add(s.Place, "%s: no training data; want data: {train: FILE, dev: FILE}, or data_path: FILE to divide", owner)
+		d.mistakes.Add(s.Place,
+			"%s: no training data; want data: {train: FILE, dev: FILE}, or data_path: FILE to divide", owner)
 	}
 	for _, split := range []string{Train, Dev, Test} {
 		if given(data.Path) && given(data.File(split)) {
-			d.mistakes.Add(data.File(split).Place, "%s: data: %s: beside one file that is divided; leave one out", owner, split)
+			d.mistakes.Add(data.File(split).Place, "%s: data: %s: beside one file that is divided; leave one out",
+				owner, split)
 		}
 	}
 	for _, f := range []File{data.Path, data.Train, data.Dev, data.Test} {
@@ -202,9 +207,11 @@ func (d *decoding) split(owner string, data Data, s *plugin.Section) Split {
 		switch {
 		case !s.Has(part.name):
 		case part.value > 1 && part.value != math.Trunc(part.value):
-			d.mistakes.Add(s.At(part.name).Place, "%s: data: split: %s: want a share below 1 or a whole number, have %v", owner, part.name, part.value)
+			d.mistakes.Add(s.At(part.name).Place,
+				"%s: data: split: %s: want a share below 1 or a whole number, have %v", owner, part.name, part.value)
 		case part.value > 0 && part.file.Place != (plugin.Place{}):
-			d.mistakes.Add(s.At(part.name).Place, "%s: data: split: %s: data has a %s file; leave one out", owner, part.name, part.name)
+			d.mistakes.Add(s.At(part.name).Place, "%s: data: split: %s: data has a %s file; leave one out", owner,
+				part.name, part.name)
 		}
 	}
 	if split.Dev < 1 && split.Test < 1 && split.Dev+split.Test >= 1 {
@@ -215,7 +222,8 @@ func (d *decoding) split(owner string, data Data, s *plugin.Section) Split {
 	}
 	for _, key := range []string{"seed", "by"} {
 		if s.Has(key) && d.files { // a run that was trained so answers
-			d.mistakes.Add(s.At(key).Place, "%s: data: split: %s: nothing is divided; leave it out, or say how much goes to dev or test", owner, key)
+			d.mistakes.Add(s.At(key).Place,
+				"%s: data: split: %s: nothing is divided; leave it out, or say how much goes to dev or test", owner, key)
 		}
 	}
 	return Split{}

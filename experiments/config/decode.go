@@ -50,7 +50,8 @@ func (d *decoding) experiment(root *plugin.Section) {
 	d.losses()
 }
 
-// losses wants something that is learned: a head that weighs more than 0, and where pairs of a batch are compared, pairs.
+// losses wants something that is learned: a head that weighs more than 0, and where pairs of a batch are compared,
+// pairs.
 func (d *decoding) losses() {
 	if !d.files { // a run that was trained so answers
 		return
@@ -65,13 +66,15 @@ func (d *decoding) losses() {
 				}
 			}
 			if o, ok := head.Part.Options.(heads.Comparing); ok && o.Compares() && d.e.Training.BatchSize == 1 {
-				d.mistakes.Add(d.e.Place("training.batch_size"), "training: batch_size is 1: head %q of task %q learns by comparing the examples of a batch; want at least 2", head.Name, task.Name)
+				d.mistakes.Add(d.e.Place("training.batch_size"),
+					"training: batch_size is 1: head %q of task %q learns by comparing the examples of a batch; want at least 2", head.Name, task.Name)
 			}
 		}
 	}
 	_, kept := d.e.Training.Weighting.Options.(multitask.KeepsWeights)
 	if learning > 0 && weighty == 0 && kept {
-		d.mistakes.Add(d.e.Tasks[0].Place, "the weights of all heads are 0, so that nothing is learned; leave one above 0")
+		d.mistakes.Add(d.e.Tasks[0].Place,
+			"the weights of all heads are 0, so that nothing is learned; leave one above 0")
 	}
 }
 
@@ -106,11 +109,14 @@ func (d *decoding) model(s *plugin.Section) {
 	case s.Kind == plugin.Mapping && !s.Has("encoder"):
 		d.mistakes.Add(s.Place, "model: neither base_model nor encoder; %s", modelRule())
 	}
-	if n, err := strconv.Atoi(m.Freeze); (err != nil || n < 0) && !slices.Contains([]string{"none", "embeddings", "all"}, m.Freeze) {
-		d.mistakes.Add(s.At("freeze").Place, "model: freeze: want none, embeddings, all or a number of layers, have %q", m.Freeze)
+	words := []string{"none", "embeddings", "all"}
+	if n, err := strconv.Atoi(m.Freeze); (err != nil || n < 0) && !slices.Contains(words, m.Freeze) {
+		d.mistakes.Add(s.At("freeze").Place, "model: freeze: want none, embeddings, all or a number of layers, have %q",
+			m.Freeze)
 	}
 	if m.BackboneType != "text" {
-		d.mistakes.Add(s.At("backbone_type").Place, "model: %s", plugin.Unknown("backbone_type", m.BackboneType, []string{"text"}))
+		d.mistakes.Add(s.At("backbone_type").Place, "model: %s",
+			plugin.Unknown("backbone_type", m.BackboneType, []string{"text"}))
 	}
 	d.e.Model.Dropout, d.e.Model.DropoutSet = m.Dropout, s.Has("dropout") || !s.Has("base_model")
 	d.e.Model.Freeze = m.Freeze
@@ -143,7 +149,8 @@ func (d *decoding) lora(s *plugin.Section) {
 
 // modelRule says what a model section has.
 func modelRule() string {
-	return fmt.Sprintf("base_model is a folder or an .onnx file to start from, encoder: {type: %s} starts from nothing", encoders.Registry().Default())
+	return fmt.Sprintf("base_model is a folder or an .onnx file to start from, encoder: {type: %s} starts from nothing",
+		encoders.Registry().Default())
 }
 
 func (d *decoding) tokenizer(s *plugin.Section) {
@@ -162,7 +169,8 @@ func (d *decoding) tokenizer(s *plugin.Section) {
 	if d.e.Model.BaseModel.Place != (plugin.Place{}) {
 		for _, key := range []string{"train", "type", "vectors"} {
 			if at := s.At(key); s.Has(key) && at.Kind != plugin.Null {
-				d.mistakes.Add(at.Place, "tokenizer: %s: the base model has a tokenizer; leave out one of %s and base_model", key, key)
+				d.mistakes.Add(at.Place,
+					"tokenizer: %s: the base model has a tokenizer; leave out one of %s and base_model", key, key)
 			}
 		}
 		return
@@ -175,7 +183,8 @@ func (d *decoding) tokenizer(s *plugin.Section) {
 	if t.Train != nil && t.Train.Kind != plugin.Null {
 		t.Train.Decode("tokenizer: train", &own.Train, &d.mistakes)
 	}
-	if own.Vectors = d.dataFile(t.Vectors, "tokenizer", "vectors"); own.Vectors.Place != (plugin.Place{}) && t.Type != WholeWords {
+	own.Vectors = d.dataFile(t.Vectors, "tokenizer", "vectors")
+	if own.Vectors.Place != (plugin.Place{}) && t.Type != WholeWords {
 		d.mistakes.Add(own.Vectors.Place, "tokenizer: vectors: they are of whole words; type: words reads texts so")
 	}
 }
@@ -197,7 +206,8 @@ func (d *decoding) training(s *plugin.Section) {
 	}
 	if t.Precision == BF16 && d.files { // a run that was trained so answers anywhere
 		if err := checkBFloat16(); err != nil {
-			d.mistakes.Add(d.e.Place("training.precision"), "training: precision: bf16: %w; leave precision out, or float32", err)
+			d.mistakes.Add(d.e.Place("training.precision"),
+				"training: precision: bf16: %w; leave precision out, or float32", err)
 		}
 	}
 	if s.Has("cache_file") {
@@ -207,10 +217,12 @@ func (d *decoding) training(s *plugin.Section) {
 		d.remark(s.At("device").Place, "device %q is not used: the CPU is", t.Device)
 	}
 	if service := t.Logging.Service; service != "" && service != "none" {
-		d.remark(s.At("logging").Place, "logging service %q is not there: figures go to the run folder's metrics.jsonl", service)
+		d.remark(s.At("logging").Place, "logging service %q is not there: figures go to the run folder's metrics.jsonl",
+			service)
 	}
-	if at := s.At("eval_steps"); s.Has("eval_steps") && t.EvalStrategy != "steps" && d.files { // a run that was trained so answers
-		d.mistakes.Add(at.Place, "training: eval_steps: no effect with eval_strategy: %s; leave it out, or say eval_strategy: steps", t.EvalStrategy)
+	if s.Has("eval_steps") && t.EvalStrategy != "steps" && d.files { // a run that was trained so answers
+		d.mistakes.Add(s.At("eval_steps").Place,
+			"training: eval_steps: no effect with eval_strategy: %s; leave it out, or say eval_strategy: steps", t.EvalStrategy)
 	}
 	d.saving(s, &t)
 	if t.EvalStrategy == "no" {
@@ -235,7 +247,8 @@ func (d *decoding) cacheFile(s *plugin.Section, t *Training) {
 	case plugin.Text:
 		t.CacheFolder = d.relative(s, "training: cache_file")
 		if d.files && t.CacheFolder != "" && !runfolder.IsFolder(t.CacheFolder) {
-			d.mistakes.Add(s.Place, "training: cache_file: no folder %q; it takes one for a temporary file, or true for the run folder, or false", s.Text)
+			d.mistakes.Add(s.Place,
+				"training: cache_file: no folder %q; it takes one for a temporary file, or true for the run folder, or false", s.Text)
 		}
 	default:
 		d.mistakes.Add(s.Place, "training: cache_file: want true, false or a folder, have %s", s)
@@ -249,22 +262,27 @@ func (d *decoding) saving(s *plugin.Section, t *Training) {
 	case !s.Has("save_strategy"):
 		t.SaveStrategy = t.EvalStrategy
 	case t.SaveStrategy != t.EvalStrategy && t.EvalStrategy == "no":
-		d.remark(s.At("save_strategy").Place, "save_strategy: %s has no effect: without evaluations the model is saved once, at the end", t.SaveStrategy)
+		d.remark(s.At("save_strategy").Place,
+			"save_strategy: %s has no effect: without evaluations the model is saved once, at the end", t.SaveStrategy)
 	case t.SaveStrategy != t.EvalStrategy:
-		d.remark(s.At("save_strategy").Place, "save_strategy: %s has no effect: each evaluation saves the model, eval_strategy: %s says when", t.SaveStrategy, t.EvalStrategy)
+		d.remark(s.At("save_strategy").Place,
+			"save_strategy: %s has no effect: each evaluation saves the model, eval_strategy: %s says when", t.SaveStrategy, t.EvalStrategy)
 	}
 	if !t.LoadBestModelAtEnd && t.EvalStrategy != "no" {
-		d.remark(s.At("load_best_model_at_end").Place, "load_best_model_at_end: false has no effect: a run answers by its best model; its folder last holds the last")
+		d.remark(s.At("load_best_model_at_end").Place,
+			"load_best_model_at_end: false has no effect: a run answers by its best model; its folder last holds the last")
 	}
 }
 
 // withoutEvaluation refuses what only evaluations could tell.
 func (d *decoding) withoutEvaluation(s *plugin.Section, t *Training) {
 	if t.LoadBestModelAtEnd && s.Has("load_best_model_at_end") {
-		d.mistakes.Add(s.At("load_best_model_at_end").Place, "training: load_best_model_at_end: no model is the best without evaluations; eval_strategy is no")
+		d.mistakes.Add(s.At("load_best_model_at_end").Place,
+			"training: load_best_model_at_end: no model is the best without evaluations; eval_strategy is no")
 	}
 	if t.EarlyStoppingPatience > 0 {
-		d.mistakes.Add(s.At("early_stopping_patience").Place, "training: early_stopping_patience: nothing to wait for without evaluations; eval_strategy is no")
+		d.mistakes.Add(s.At("early_stopping_patience").Place,
+			"training: early_stopping_patience: nothing to wait for without evaluations; eval_strategy is no")
 	}
 	t.LoadBestModelAtEnd = false
 }

@@ -106,7 +106,8 @@ func (h Head) learns() bool {
 	return !fitted
 }
 
-// Training is the training section. Its tags declare the keys; trainingOptions has those that choose parts or name paths.
+// Training is the training section. Its tags declare the keys; trainingOptions has those that choose parts or name
+// paths.
 type Training struct {
 	LearningRate              float64 `yaml:"learning_rate" range:"(0,)" doc:"at its highest, after the warmup"`
 	WeightDecay               float64 `yaml:"weight_decay" range:"[0,)" doc:"of AdamW, on weight matrices alone"`

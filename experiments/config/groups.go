@@ -7,8 +7,8 @@ import (
 	"github.com/jenga-nlp/jenga/plugin"
 )
 
-// Groups divides the tasks by the texts they read, and lists the numbers of each group's tasks: a task that says same_as
-// belongs to the group of the task it names.
+// Groups divides the tasks by the texts they read, and lists the numbers of each group's tasks: a task that says
+// same_as belongs to the group of the task it names.
 func (e *Experiment) Groups() [][]int {
 	var groups [][]int
 	of := map[string]int{} // task name → its group
@@ -46,23 +46,28 @@ func (d *decoding) follow() {
 			next := byName[from.Data.SameAs]
 			if next == nil {
 				if from == task {
-					others := slices.DeleteFunc(slices.Collect(maps.Keys(byName)), func(name string) bool { return name == task.Name })
-					d.mistakes.Add(task.Place, "task %q: data: same_as: %s", task.Name, plugin.Unknown("task", task.Data.SameAs, others))
+					others := slices.DeleteFunc(slices.Collect(maps.Keys(byName)),
+						func(name string) bool { return name == task.Name })
+					d.mistakes.Add(task.Place, "task %q: data: same_as: %s", task.Name,
+						plugin.Unknown("task", task.Data.SameAs, others))
 				}
 				break
 			}
 			if n == len(d.e.Tasks) {
-				d.mistakes.Add(task.Place, "task %q: data: same_as leads back to itself; one of the tasks has a file", task.Name)
+				d.mistakes.Add(task.Place, "task %q: data: same_as leads back to itself; one of the tasks has a file",
+					task.Name)
 				break
 			}
 			from = next
 		}
 		if from != task && from.Data.SameAs == "" {
 			if task.Cut.Apart != from.Cut.Apart {
-				d.mistakes.Add(task.Place, "task %q: data: same_as: task %q reads pairs in another way: one of them encodes their texts apart; give each files of its own", task.Name, from.Name)
+				d.mistakes.Add(task.Place,
+					"task %q: data: same_as: task %q reads pairs in another way: one of them encodes their texts apart; give each files of its own", task.Name, from.Name)
 			}
 			if task.Hides || from.Hides {
-				d.mistakes.Add(task.Place, "task %q: data: same_as: of tasks %q and %q one hides tokens that the other would read; give each files of its own", task.Name, task.Name, from.Name)
+				d.mistakes.Add(task.Place,
+					"task %q: data: same_as: of tasks %q and %q one hides tokens that the other would read; give each files of its own", task.Name, task.Name, from.Name)
 			}
 			task.Data, task.Cut = from.Data.seenBy(task.Data), from.Cut
 		}

@@ -26,15 +26,17 @@ func (d *decoding) metric(s *plugin.Section) {
 	if !s.Has("greater_is_better") {
 		t.GreaterIsBetter = higher
 	} else if t.GreaterIsBetter != higher {
-		d.remark(s.At("greater_is_better").Place, "greater_is_better: %v with %s chooses the worst model", t.GreaterIsBetter, t.MetricForBestModel)
+		d.remark(s.At("greater_is_better").Place, "greater_is_better: %v with %s chooses the worst model",
+			t.GreaterIsBetter, t.MetricForBestModel)
 	}
-	if m := s.At("metric_for_best_model"); s.Has("metric_for_best_model") && !slices.Contains(names, t.MetricForBestModel) {
-		d.mistakes.Add(m.Place, "training: metric_for_best_model: %s", plugin.Unknown("metric", t.MetricForBestModel, names))
+	if s.Has("metric_for_best_model") && !slices.Contains(names, t.MetricForBestModel) {
+		d.mistakes.Add(s.At("metric_for_best_model").Place, "training: metric_for_best_model: %s",
+			plugin.Unknown("metric", t.MetricForBestModel, names))
 	}
 }
 
-// metrics lists the names of all figures that an evaluation of the tasks has, as report.Figures names them, and those that
-// are better when they are lower. Two figures of one name are a mistake.
+// metrics lists the names of all figures that an evaluation of the tasks has, as report.Figures names them, and those
+// that are better when they are lower. Two figures of one name are a mistake.
 func (d *decoding) metrics() (names []string, lower map[string]bool) {
 	names, lower = []string{report.Loss, report.Overall}, map[string]bool{report.Loss: true}
 	taken := map[string]string{} // figure → whose it is
@@ -101,7 +103,8 @@ func (d *decoding) claim(task Task, names []string, taken map[string]string) {
 			taken[name] = fmt.Sprintf("task %q", task.Name)
 		case !clash:
 			clash = true
-			d.mistakes.Add(task.Place, "task %q: its figure %s has the name of one of %s; rename the task or the head", task.Name, name, first)
+			d.mistakes.Add(task.Place, "task %q: its figure %s has the name of one of %s; rename the task or the head",
+				task.Name, name, first)
 		}
 	}
 }

@@ -7,8 +7,8 @@ import (
 )
 
 // Place returns where the experiment says the value of a key, a path as --set takes it: training.batch_size,
-// tasks.intent.data.split. For a key that is not there it is the place of the nearest section around it, and for one that
-// --set gave, the argument.
+// tasks.intent.data.split. For a key that is not there it is the place of the nearest section around it, and for one
+// that --set gave, the argument.
 func (e *Experiment) Place(key string) plugin.Place {
 	if e.root == nil {
 		return plugin.Place{File: e.Path}

@@ -79,7 +79,8 @@ func (d *decoding) baseModel(s *plugin.Section) File {
 		return File{there, s.Place}
 	}
 	if d.files {
-		d.mistakes.Add(s.Place, "model: base_model: no folder or .onnx file %q%s, nor in the hub's cache", s.Text, beside("JENGA_MODELS", s.Text))
+		d.mistakes.Add(s.Place, "model: base_model: no folder or .onnx file %q%s, nor in the hub's cache", s.Text,
+			beside("JENGA_MODELS", s.Text))
 	}
 	return File{path, s.Place}
 }
@@ -91,28 +92,29 @@ func checkModel(path string) error {
 	case err != nil:
 		return err
 	case runfolder.IsRun(path):
-		return fmt.Errorf("%s is a run; its encoder is %s", path, filepath.Join(path, runfolder.BestDir, runfolder.EncoderDir))
+		return fmt.Errorf("%s is a run; its encoder is %s", path,
+			filepath.Join(path, runfolder.BestDir, runfolder.EncoderDir))
 	case !info.IsDir() && !strings.EqualFold(filepath.Ext(path), ".onnx"):
 		return fmt.Errorf("%s is a file; want a folder, or an .onnx file", path)
 	}
 	return nil
 }
 
-// encoderType returns the type of the encoder that lies in a model's folder: that of its config.json where an encoder is
-// called so, else the default.
+// encoderType returns the type of the encoder that lies in a model's folder: that of its config.json where an encoder
+// is called so, else the default.
 func encoderType(folder string) string {
 	var config struct {
 		Type string `json:"model_type"`
 	}
-	if text, err := os.ReadFile(filepath.Join(folder, "config.json")); err == nil && json.Unmarshal(text, &config) == nil &&
-		slices.Contains(encoders.Registry().Names(), config.Type) {
+	text, err := os.ReadFile(filepath.Join(folder, "config.json"))
+	if err == nil && json.Unmarshal(text, &config) == nil && slices.Contains(encoders.Registry().Names(), config.Type) {
 		return config.Type
 	}
 	return encoders.Registry().Default()
 }
 
-// FindModel returns the folder or file of the weights that a command names: a path, or a name below $JENGA_MODELS or in the
-// hub's local cache. It is "" where there are none.
+// FindModel returns the folder or file of the weights that a command names: a path, or a name below $JENGA_MODELS or in
+// the hub's local cache. It is "" where there are none.
 func FindModel(name string) (path string, err error) {
 	if runfolder.Exists(name) {
 		return name, checkModel(name)
@@ -120,8 +122,8 @@ func FindModel(name string) (path string, err error) {
 	return kept(name), nil
 }
 
-// EncoderIn returns the encoder of a run whose weights lie in a folder: the one that its experiment file names, else the
-// one that the weights say. The base model, which said so when it was trained, may be gone.
+// EncoderIn returns the encoder of a run whose weights lie in a folder: the one that its experiment file names, else
+// the one that the weights say. The base model, which said so when it was trained, may be gone.
 func (e *Experiment) EncoderIn(folder string) (plugin.Choice[encoders.Site, encoders.Encoder], error) {
 	if e.Model.Encoder.Place != (plugin.Place{}) {
 		return e.Model.Encoder, nil
@@ -129,7 +131,8 @@ func (e *Experiment) EncoderIn(folder string) (plugin.Choice[encoders.Site, enco
 	return encoders.Registry().FromString(encoderType(folder), "")
 }
 
-// kept returns the path of a model that is kept below $JENGA_MODELS or in the hub's local cache, "" if it is in neither.
+// kept returns the path of a model that is kept below $JENGA_MODELS or in the hub's local cache, "" if it is in
+// neither.
 func kept(name string) string {
 	if filepath.IsAbs(name) {
 		return ""

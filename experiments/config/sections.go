@@ -117,8 +117,9 @@ type headOptions struct {
 
 var headDefaults = headOptions{Weight: 1}
 
-// dataOptions are the keys of a task's `data`. It names one file that `split` divides (`path`), or a file for each split, or
-// the task whose texts are read (`same_as`). Paths are relative to the experiment file, else below $JENGA_DATA.
+// dataOptions are the keys of a task's `data`. It names one file that `split` divides (`path`), or a file for each
+// split, or the task whose texts are read (`same_as`). Paths are relative to the experiment file, else below
+// $JENGA_DATA.
 type dataOptions struct {
 	SameAs    string          `yaml:"same_as,omitempty" doc:"task whose texts this one reads too: each is encoded once for both; beside it only columns are named"`
 	Path      *plugin.Section `yaml:"path,omitempty" doc:"one file, which split divides"`

@@ -82,7 +82,8 @@ func isPart(key string) bool {
 	return false
 }
 
-// missing is the value of keys[0] where the file has none: an empty mapping, or the one head that a task has by default.
+// missing is the value of keys[0] where the file has none: an empty mapping, or the one head that a task has by
+// default.
 func missing(within *plugin.Section, keys []string, place plugin.Place) *plugin.Section {
 	if keys[0] == "heads" && len(keys) > 1 && within.Has("name") {
 		head := &plugin.Section{Place: place, Kind: plugin.Mapping}

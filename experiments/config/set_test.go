@@ -13,15 +13,23 @@ func TestSet(t *testing.T) {
 		got       func(*Experiment) any
 		want      any
 	}{
-		{"a value of the file is overruled", "training.num_epochs=9", func(e *Experiment) any { return e.Training.NumEpochs }, 9},
-		{"one that it lacks is added", "training.warmup_ratio=.5", func(e *Experiment) any { return e.Training.WarmupRatio }, 0.5},
-		{"lists go by name", "tasks.intent.heads.urgency.weight=3", func(e *Experiment) any { return e.Tasks[0].Heads[1].Weight }, 3.0},
-		{"a default head is there by its name", "tasks.slots.heads.slots.type=mlp", func(e *Experiment) any { return e.Tasks[1].Heads[0].Part.Type }, "mlp"},
-		{"the value is YAML", "tasks.intent.heads.urgency.labels=[a, 'b c']", func(e *Experiment) any { return e.Tasks[0].Heads[1].Labels[1] }, "b c"},
-		{"a value may hold =", "tasks.slots.data.tags=a=b", func(e *Experiment) any { return e.Tasks[1].Data.Format.Fields["tags"] }, "a=b"},
-		{"a part written as its type has options", "training.sampling.type=round_robin", func(e *Experiment) any { return e.Training.Sampling.Type }, "round_robin"},
+		{"a value of the file is overruled", "training.num_epochs=9",
+			func(e *Experiment) any { return e.Training.NumEpochs }, 9},
+		{"one that it lacks is added", "training.warmup_ratio=.5",
+			func(e *Experiment) any { return e.Training.WarmupRatio }, 0.5},
+		{"lists go by name", "tasks.intent.heads.urgency.weight=3",
+			func(e *Experiment) any { return e.Tasks[0].Heads[1].Weight }, 3.0},
+		{"a default head is there by its name", "tasks.slots.heads.slots.type=mlp",
+			func(e *Experiment) any { return e.Tasks[1].Heads[0].Part.Type }, "mlp"},
+		{"the value is YAML", "tasks.intent.heads.urgency.labels=[a, 'b c']",
+			func(e *Experiment) any { return e.Tasks[0].Heads[1].Labels[1] }, "b c"},
+		{"a value may hold =", "tasks.slots.data.tags=a=b",
+			func(e *Experiment) any { return e.Tasks[1].Data.Format.Fields["tags"] }, "a=b"},
+		{"a part written as its type has options", "training.sampling.type=round_robin",
+			func(e *Experiment) any { return e.Training.Sampling.Type }, "round_robin"},
 		{"no value is null", "model.fusion=", func(e *Experiment) any { return e.Model.Fusion.Type }, "none"},
-		{"a section that is missing is made", "training.logging.service=none", func(e *Experiment) any { return e.Training.Logging.Service }, "none"},
+		{"a section that is missing is made", "training.logging.service=none",
+			func(e *Experiment) any { return e.Training.Logging.Service }, "none"},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			if got := test.got(mustRead(t, file, test.set)); got != test.want {

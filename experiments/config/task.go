@@ -77,7 +77,8 @@ func (d *decoding) task(s *plugin.Section, number int) Task {
 	task.Data = d.data(owner, &task, t.Data, t.DataPath, s)
 	windows := t.Long == "windows" || !s.Has("long") && traits.WholeText
 	task.Cut = corpus.Cut{
-		MaxLength: d.e.Tokenizer.MaxLength, Windows: windows, Stride: t.Stride, Context: traits.FromContext, Apart: traits.Separate,
+		MaxLength: d.e.Tokenizer.MaxLength, Windows: windows, Stride: t.Stride,
+		Context: traits.FromContext, Apart: traits.Separate,
 	}
 	d.cut(owner, task, s)
 	d.labels(owner, &task, s)
@@ -125,6 +126,10 @@ func output(task Task) *outputs.Kind {
 // heads reads a task's heads; the default is one with the task's name.
 func (d *decoding) heads(owner string, s, of *plugin.Section, task, missing string) []Head {
 	if s == nil || s.Kind == plugin.Null {
+		if missing == "" {
+			d.mistakes.Add(of.Place, "%s: no registered head has outputs of its kind; name one in heads", owner)
+			return nil
+		}
 		part := heads.Registry().Choose(nil, missing, nil, &d.mistakes)
 		part.Place = of.Place // what is wrong with it is wrong with the task
 		return []Head{{Name: task, Place: of.Place, Part: part, Weight: 1}}

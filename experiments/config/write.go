@@ -59,7 +59,9 @@ func (f *writing) path(path string) *plugin.Section {
 
 func (f *writing) model() *plugin.Section {
 	m := f.e.Model
-	o := modelOptions{BaseModel: f.path(m.BaseModel.Name), Dropout: m.Dropout, Freeze: m.Freeze, Fusion: m.Fusion.Section()}
+	o := modelOptions{
+		BaseModel: f.path(m.BaseModel.Name), Dropout: m.Dropout, Freeze: m.Freeze, Fusion: m.Fusion.Section(),
+	}
 	if m.LoRA.Rank > 0 {
 		o.LoRA = plugin.SectionOf(m.LoRA)
 	}
@@ -88,7 +90,8 @@ func (f *writing) task(task Task) *plugin.Section {
 		heads.Items = append(heads.Items, f.head(head))
 	}
 	o := taskOptions{
-		Name: task.Name, Data: f.data(task.Data), Long: "truncate", Stride: task.Cut.Stride, // some tasks have windows by default
+		Name: task.Name, Data: f.data(task.Data),
+		Long: "truncate", Stride: task.Cut.Stride, // truncate is written too: some tasks have windows by default
 		Labels: task.Labels, LabelMaps: task.LabelMaps, Heads: heads,
 	}
 	switch {

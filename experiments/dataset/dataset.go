@@ -1,5 +1,5 @@
-// Package dataset reads the data of an experiment's tasks and makes it ready for a model: examples by split, the labels of
-// heads, the tokenizer, and the tokens of all texts.
+// Package dataset reads the data of an experiment's tasks and makes it ready for a model: examples by split, the labels
+// of heads, the tokenizer, and the tokens of all texts.
 package dataset
 
 import (

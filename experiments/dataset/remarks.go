@@ -61,7 +61,8 @@ func (d *Dataset) lostAnswers(group *Group) (remarks []string) {
 	return remarks
 }
 
-// CheckTargets returns what the tasks of a group warn of in the targets of a split. tunes tells that heads are tuned on it.
+// CheckTargets returns what the tasks of a group warn of in the targets of a split. tunes tells that heads are tuned on
+// it.
 func (d *Dataset) CheckTargets(group *Group, split string, tunes bool) (warnings []string) {
 	for h, of := range d.Heads(group) {
 		checker, checks := d.Tasks[of.Number].(tasks.TargetChecker)

@@ -26,8 +26,8 @@ func (b *builder) placed(err error) error {
 	case !errors.As(err, &mistake):
 		return err
 	case errors.As(err, &tooLong):
-		err := fmt.Errorf("tokenizer: max_length: %w; want at most %d", mistake.Err, tooLong.Max)
-		return &plugin.Mistake{Place: e.Place("tokenizer.max_length"), Err: err}
+		return &plugin.Mistake{Place: e.Place("tokenizer.max_length"),
+			Err: fmt.Errorf("tokenizer: max_length: %w; want at most %d", mistake.Err, tooLong.Max)}
 	case mistake.Place == (plugin.Place{}) && b.mode == fresh:
 		return &plugin.Mistake{Place: e.Model.BaseModel.Place, Err: mistake.Err}
 	}
@@ -109,7 +109,8 @@ func (b *builder) checkAccepted(task config.Task, head config.Head, h heads.Head
 }
 
 // trainingOf sums up the training data of a head; there is none where the model is not trained.
-func (b *builder) trainingOf(task config.Task, head config.Head, kind *outputs.Kind, labels *corpus.Labels) heads.Training {
+func (b *builder) trainingOf(task config.Task, head config.Head, kind *outputs.Kind,
+	labels *corpus.Labels) heads.Training {
 	t := heads.Training{Counts: make([]int, len(labels.Names())), Deviation: 1}
 	examples, h := b.Data.Targets(dataset.HeadName{Task: task.Name, Head: head.Name})
 

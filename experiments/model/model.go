@@ -54,7 +54,8 @@ type builder struct {
 func assemble(data *dataset.Dataset, mode mode, choice encoderChoice, path string) (*Assembled, error) {
 	e := data.Experiment
 	m := &multitask.Model{Params: nn.NewParams(e.Seed)}
-	b := &builder{Assembled: &Assembled{Data: data, Model: m, EncoderPath: path, Remarks: slices.Clone(data.Remarks)}, mode: mode}
+	built := &Assembled{Data: data, Model: m, EncoderPath: path, Remarks: slices.Clone(data.Remarks)}
+	b := &builder{Assembled: built, mode: mode}
 
 	// encoder
 	if err := b.encoder(choice); err != nil {
@@ -88,7 +89,7 @@ func assemble(data *dataset.Dataset, mode mode, choice encoderChoice, path strin
 	if err := b.mistakes.Err(); err != nil {
 		return nil, err
 	}
-	return b.Assembled, nil
+	return built, nil
 }
 
 // encoder makes the encoder.
@@ -141,14 +142,18 @@ func (b *builder) setVectors(encoder encoders.Encoder) error {
 	place := b.Data.Experiment.Tokenizer.Vectors.Place
 	w := encoder.Describe().WordEmbeddings
 	if w == nil {
-		return &plugin.Mistake{Place: place, Err: errors.New("tokenizer: vectors: the encoder has no word embeddings to begin with them")}
+		return &plugin.Mistake{Place: place,
+			Err: errors.New("tokenizer: vectors: the encoder has no word embeddings to begin with them")}
 	}
 	if w.Shape[1] != b.Data.Vectors.Width {
-		return &plugin.Mistake{Place: place, Err: fmt.Errorf("tokenizer: vectors: they have %d numbers, the encoder's embeddings %d; both must be alike", b.Data.Vectors.Width, w.Shape[1])}
+		return &plugin.Mistake{Place: place, Err: fmt.Errorf(
+			"tokenizer: vectors: they have %d numbers, the encoder's embeddings %d; both must be alike",
+			b.Data.Vectors.Width, w.Shape[1])}
 	}
 	for id := range b.Data.Tokenizer.Size() {
 		copy(w.Data[id*w.Shape[1]:(id+1)*w.Shape[1]], b.Data.Vectors.Of(b.Data.Tokenizer.Token(int32(id))))
 	}
-	b.Remarks = append(b.Remarks, fmt.Sprintf("%s: %d of the vocabulary's %d tokens have vectors", place, len(b.Data.Vectors.Words), b.Data.Tokenizer.Size()))
+	b.Remarks = append(b.Remarks, fmt.Sprintf("%s: %d of the vocabulary's %d tokens have vectors",
+		place, len(b.Data.Vectors.Words), b.Data.Tokenizer.Size()))
 	return nil
 }

@@ -1,10 +1,14 @@
 package model
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/jenga-nlp/jenga/encoders"
+	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/experiments/dataset"
+	"github.com/jenga-nlp/jenga/experiments/internal/sample"
 	"github.com/jenga-nlp/jenga/multitask"
 	"github.com/jenga-nlp/jenga/nn"
 )
@@ -37,5 +41,69 @@ func TestAnEncoderThatLearnsCanBeSaved(t *testing.T) {
 				t.Errorf("checkSaves = %v, want %q", err, test.want)
 			}
 		})
+	}
+}
+
+// assembled writes an experiment of the given tasks and data files, and assembles its model in their folder.
+func assembled(t *testing.T, tasks string, files map[string]string, sets ...string) (*Assembled, error) {
+	t.Helper()
+	sample.Tasks(t, tasks, files)
+	e, err := config.Read("exp.yaml", sets)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := dataset.Load(e, config.Train, config.Dev)
+	if err != nil {
+		return nil, err
+	}
+	return New(data)
+}
+
+func TestAnEqualGoldNumberHasNoDeviation(t *testing.T) {
+	tenth := `{"text": "so good", "value": 0.1}` + "\n"
+	built, err := assembled(t, "  - {name: much, type: regression, data: {train: a.jsonl}, heads: [{type: "+
+		"regression, scale: standard}]}\n", map[string]string{"a.jsonl": tenth + tenth + tenth})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range built.Model.Params.All() {
+		if strings.HasSuffix(w.Name, "unit") && !slices.Equal(w.Data, []float32{0.1, 1}) {
+			t.Errorf("numbers are counted from and in %v, want 0.1 and 1", w.Data)
+		}
+	}
+}
+
+func TestWhatChangesNothingIsRemarkedOn(t *testing.T) {
+	for _, test := range []struct {
+		task string
+		sets []string
+		want string
+	}{
+		{"", []string{"training.recompute=true"}, ""},
+		{"", []string{"training.recompute=true", "model.freeze=all"},
+			"training: recompute has no effect: a frozen encoder keeps nothing of a batch"},
+		{"", []string{"training.warmup_steps=2", "training.warmup_ratio=0.1"},
+			"training: warmup_ratio has no effect: warmup_steps: 2 overrules it"},
+		{"", []string{"model.freeze=embeddings", "model.lora.r=2"},
+			"model: freeze: embeddings has no effect: with lora nothing else of the encoder learns"},
+		{"", []string{"model.freeze=embeddings"}, "model: freeze: embeddings leaves random weights as they are"},
+		{"", []string{"model.freeze=1"}, "model: freeze: 1 leaves random weights as they are"},
+		{"", []string{"model.lora.r=2"}, "model: lora leaves random weights as they are"},
+		{"", []string{"model.encoder={type: bilstm, embedding: 8, layers: 1, hidden: 8}"}, ""},
+		{"", []string{"training.recompute=true", "model.encoder={type: bilstm, embedding: 8, layers: 1, hidden: 8}"},
+			`training: recompute has no effect: encoder "bilstm" keeps all of a batch`},
+		{", label_maps: {mood: {0: good, 1: bad, 2: awful}}", []string{"seed=1"},
+			`task "mood": head "mood": label_maps: no training text has label 2, "awful"`},
+	} {
+		built, err := assembled(t, "  - {name: mood, type: classification, data: {train: a.jsonl}"+test.task+"}\n",
+			map[string]string{"a.jsonl": `{"text": "so good", "label": "good"}` + "\n" +
+				`{"text": "so bad", "label": "bad"}` + "\n"}, test.sets...)
+		if err != nil {
+			t.Fatalf("%v: %v", test.sets, err)
+		}
+		said := strings.Join(built.Remarks, "\n")
+		if strings.Contains(said, "has no effect") && test.want == "" || !strings.Contains(said, test.want) {
+			t.Errorf("%v%s: remarks %q, want %q", test.sets, test.task, said, test.want)
+		}
 	}
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/jenga-nlp/jenga/multitask"
 )
 
-// The losses of 200 steps of each objective are PyTorch's, written by scripts/fixtures/objectives.py: its doc comment says
-// of what.
+// The losses of 200 steps of each objective are PyTorch's, written by scripts/fixtures/objectives.py: its doc comment
+// says of what.
 func TestObjectivesFollowPyTorch(t *testing.T) {
 	shared.SkipUnlessLong(t)
 	dir := shared.Dir(t)
@@ -55,7 +55,8 @@ func followObjective(t *testing.T, name, task string, want []float64) {
 		size, longest = 4, 96
 	}
 	options, file, _ := strings.Cut(task, "/")
-	experiment := fmt.Sprintf("model: {base_model: minilm-l6, dropout: 0}\ntokenizer: {max_length: %d}\ntasks:\n  - {name: task, %s}\n",
+	experiment := fmt.Sprintf("model: {base_model: minilm-l6, dropout: 0}\ntokenizer: {max_length: %d}\ntasks:\n  - "+
+		"{name: task, %s}\n",
 		longest, strings.ReplaceAll(options, "FILE", file))
 	path := filepath.Join(t.TempDir(), "objective.yaml")
 	if err := os.WriteFile(path, []byte(experiment), 0o644); err != nil {

@@ -16,28 +16,37 @@ func (b *builder) remarkIdle() {
 	about := m.Encoder.Describe()
 	switch {
 	case e.Training.Precision == config.BF16 && m.Frozen():
-		say(e.Place("training.precision"), "training: precision: bf16 has no effect: a frozen encoder computes in float32")
+		say(e.Place("training.precision"),
+			"training: precision: bf16 has no effect: a frozen encoder computes in float32")
 	case e.Training.Precision == config.BF16 && !about.MixedPrecision:
-		say(e.Place("training.precision"), "training: precision: bf16 has no effect: encoder %q computes in float32", e.Model.Encoder.Type)
+		say(e.Place("training.precision"), "training: precision: bf16 has no effect: encoder %q computes in float32",
+			e.Model.Encoder.Type)
 	}
 	switch {
 	case e.Training.Recompute && m.Frozen():
-		say(e.Place("training.recompute"), "training: recompute has no effect: a frozen encoder keeps nothing of a batch")
+		say(e.Place("training.recompute"),
+			"training: recompute has no effect: a frozen encoder keeps nothing of a batch")
 	case e.Training.Recompute && !about.Recomputes:
-		say(e.Place("training.recompute"), "training: recompute has no effect: encoder %q keeps all of a batch", e.Model.Encoder.Type)
+		say(e.Place("training.recompute"), "training: recompute has no effect: encoder %q keeps all of a batch",
+			e.Model.Encoder.Type)
 	}
 	if e.Training.WarmupSteps > 0 && e.Training.WarmupRatio > 0 {
-		say(e.Place("training.warmup_ratio"), "training: warmup_ratio has no effect: warmup_steps: %d overrules it", e.Training.WarmupSteps)
+		say(e.Place("training.warmup_ratio"), "training: warmup_ratio has no effect: warmup_steps: %d overrules it",
+			e.Training.WarmupSteps)
 	}
 	if e.Model.Freeze == "embeddings" && e.Model.LoRA.Rank > 0 {
-		say(e.Place("model.freeze"), "model: freeze: embeddings has no effect: with lora nothing else of the encoder learns")
+		say(e.Place("model.freeze"),
+			"model: freeze: embeddings has no effect: with lora nothing else of the encoder learns")
 	}
 	if b.EncoderPath == "" {
 		if e.Model.Freeze != "none" && (e.Model.Freeze != "embeddings" || b.Data.Vectors == nil) {
-			say(e.Place("model.freeze"), "model: freeze: %s leaves random weights as they are: the encoder starts from nothing, not from a base_model", e.Model.Freeze)
+			say(e.Place("model.freeze"),
+				"model: freeze: %s leaves random weights as they are: the encoder starts from nothing, not from a "+
+					"base_model", e.Model.Freeze)
 		}
 		if e.Model.LoRA.Rank > 0 {
-			say(e.Place("model.lora"), "model: lora leaves random weights as they are: the encoder starts from nothing, not from a base_model")
+			say(e.Place("model.lora"),
+				"model: lora leaves random weights as they are: the encoder starts from nothing, not from a base_model")
 		}
 	}
 }

@@ -2,12 +2,12 @@ package predict
 
 import (
 	"context"
-	"os"
 	"testing"
 	"testing/fstest"
 
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/dataset"
+	"github.com/jenga-nlp/jenga/experiments/internal/sample"
 	"github.com/jenga-nlp/jenga/experiments/model"
 	"github.com/jenga-nlp/jenga/experiments/report"
 	"github.com/jenga-nlp/jenga/experiments/run"
@@ -44,16 +44,7 @@ func ready(e *config.Experiment, splits ...string) (trained, error) {
 // prepare writes an experiment of the given tasks and data files, and makes it ready in their folder.
 func prepare(t *testing.T, tasks string, data map[string]string, sets ...string) (trained, error) {
 	t.Helper()
-	t.Chdir(t.TempDir())
-	for name, text := range data {
-		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	text := "model:\n  encoder: {type: transformer, layers: 1, width: 8, heads: 2, feed_forward: 8, max_positions: 32}\ntokenizer: {max_length: 32, train: {vocab_size: 100}}\ntasks:\n" + tasks
-	if err := os.WriteFile("exp.yaml", []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	sample.Tasks(t, tasks, data)
 	e, err := config.Read("exp.yaml", sets)
 	if err != nil {
 		t.Fatal(err)

@@ -13,15 +13,17 @@ import (
 	"github.com/jenga-nlp/jenga/corpus"
 )
 
-// Columns are what files call text, pair and words, in the order in which they are looked for; and question, where a task
-// asks for a part of a context.
+// Columns are what files call text, pair and words, in the order in which they are looked for; and question, where a
+// task asks for a part of a context.
 type Columns map[string][]string
 
 // Columns lists what the data of a run's tasks call texts.
 func (o *Opened) Columns() Columns {
 	columns := Columns{}
 	for t, task := range o.Data.Experiment.Tasks {
-		for _, named := range [][2]string{{"text", "text"}, {"text", "question"}, {"pair", "pair"}, {"pair", "context"}, {"words", "words"}} {
+		for _, named := range [][2]string{
+			{"text", "text"}, {"text", "question"}, {"pair", "pair"}, {"pair", "context"}, {"words", "words"},
+		} {
 			role, theirs := named[0], task.Data.Format.Fields[named[1]]
 			if theirs != "" && !slices.Contains(columns[role], theirs) {
 				columns[role] = append(columns[role], theirs)
@@ -34,9 +36,9 @@ func (o *Opened) Columns() Columns {
 	return columns
 }
 
-// Input makes an example of line number n: plain text, or a JSON object with text, pair or words, by these names or those
-// that columns has, or with question and context, a pair too, which goes before ours where a task asks for it; what else
-// that has is left alone. Errors begin with the line.
+// Input makes an example of line number n: plain text, or a JSON object with text, pair or words, by these names or
+// those that columns has, or with question and context, a pair too, which goes before ours where a task asks for it;
+// what else that has is left alone. Errors begin with the line.
 func Input(line string, n int, columns Columns) (*corpus.Example, error) {
 	place := corpus.Place{File: fmt.Sprintf("line %d", n)}
 	if n == 1 {
@@ -75,13 +77,15 @@ func object(line string, columns Columns) (map[string]any, error) {
 	named := map[string]bool{}  // what columns give
 	for _, role := range []string{"text", "pair", "words"} {
 		names := columns[role]
-		if at := slices.IndexFunc(names, func(name string) bool { return given[name] != nil && !taken[name] }); at >= 0 {
+		free := func(name string) bool { return given[name] != nil && !taken[name] }
+		if at := slices.IndexFunc(names, free); at >= 0 {
 			fields[role], taken[names[at]], named[role] = given[names[at]], true, true
 		}
 	}
-	asked := columns["question"] != nil && given["question"] != nil && given["context"] != nil
-	if asked && !named["text"] && !named["words"] {
-		fields["text"], fields["pair"], fields["words"] = given["question"], given["context"], nil // whatever else there is
+	questioned := columns["question"] != nil && given["question"] != nil && given["context"] != nil
+	if questioned && !named["text"] && !named["words"] {
+		// whatever else there is
+		fields["text"], fields["pair"], fields["words"] = given["question"], given["context"], nil
 	}
 	if fields["text"] == nil && fields["words"] == nil && fields["question"] == nil {
 		return nil, errors.New("a JSON object with no text, words or question")

@@ -25,8 +25,8 @@ type Opened struct {
 	machine run.Machine
 }
 
-// Open opens a trained run to predict and to be judged: a run folder, whose best model it takes, or one checkpoint of it
-// (RUN/last, RUN/tasks/NAME). Its encoder is frozen.
+// Open opens a trained run to predict and to be judged: a run folder, whose best model it takes, or one checkpoint of
+// it (RUN/last, RUN/tasks/NAME). Its encoder is frozen.
 func Open(folder string) (*Opened, error) {
 	file, saved, err := runfolder.Find(folder)
 	if err != nil {
@@ -72,7 +72,8 @@ func Open(folder string) (*Opened, error) {
 	return &Opened{Data: data, Model: m, Remarks: remarks, machine: run.ThisMachine()}, nil
 }
 
-// openData opens the tokenizer and the labels of a checkpoint, which lies in the folder saved, for the experiment in file.
+// openData opens the tokenizer and the labels of a checkpoint, which lies in the folder saved, for the experiment in
+// file.
 func openData(e *config.Experiment, file, saved string, about run.Checkpoint) (*dataset.Dataset, error) {
 	tokenizer, err := corpus.OpenTokenizer(dataset.TokenizerFolder(about.Encoder.Folder))
 	if err != nil {
@@ -82,7 +83,8 @@ func openData(e *config.Experiment, file, saved string, about run.Checkpoint) (*
 	labels := map[dataset.HeadName]*corpus.Labels{}
 	for _, task := range about.Tasks {
 		for _, head := range task.Heads {
-			if labels[dataset.HeadName{Task: task.Name, Head: head.Name}], err = corpus.LabelsOf(head.Labels); err != nil {
+			name := dataset.HeadName{Task: task.Name, Head: head.Name}
+			if labels[name], err = corpus.LabelsOf(head.Labels); err != nil {
 				return nil, fmt.Errorf("%s: task %q: head %q: %w", at, task.Name, head.Name, err)
 			}
 		}
@@ -123,8 +125,8 @@ func (o *Opened) Read(split, task string, files map[string]string) error {
 	return err
 }
 
-// Evaluate judges the model on the examples of a split that have been read, if the machine has the memory. done, if it is
-// not nil, is told how many examples have been answered.
+// Evaluate judges the model on the examples of a split that have been read, if the machine has the memory. done, if it
+// is not nil, is called with how many examples have been evaluated.
 func (o *Opened) Evaluate(ctx context.Context, split string, done func(n int)) ([]multitask.GroupScore, error) {
 	t := o.Data.Experiment.Training
 	var sizes []multitask.Size

@@ -74,7 +74,8 @@ func TestAnOpenedRunRepairsTagsToTheSchemeOfTraining(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, run := range map[string]*Opened{"trained": run.Opened, "opened": opened} {
-		if got := strings.Join(outputs.As[outputs.TagsTarget](run.Data.Groups[0].Examples[config.Test][0].Targets[0]).Tags, " "); got != "O B-x E-x" {
+		target := run.Data.Groups[0].Examples[config.Test][0].Targets[0]
+		if got := strings.Join(outputs.As[outputs.TagsTarget](target).Tags, " "); got != "O B-x E-x" {
 			t.Errorf("%s: tags %s, want O B-x E-x", name, got)
 		}
 	}

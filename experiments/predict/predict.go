@@ -5,7 +5,7 @@ type Answer struct {
 	Err  error  `json:"-"`
 	Text string `json:"text"`
 	Pair string `json:"pair,omitempty"`
-	// Tasks has for each task, and for each of its heads, what the kind of its outputs writes of a prediction; without those
-	// about pairs, of a single text.
+	// Tasks has for each task, and for each of its heads, what the kind of its outputs writes of a prediction; without
+	// those about pairs, of a single text.
 	Tasks map[string]map[string]any `json:"tasks"`
 }

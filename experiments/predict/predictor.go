@@ -24,8 +24,8 @@ type Predictor struct {
 	lost  map[corpus.Cut]int // how many of them lost their end to it
 }
 
-// cutGroup is the tasks whose texts are cut alike: those of groups that ask about words, which read a text word by word,
-// and the others, which read it as it is.
+// cutGroup is the tasks whose texts are cut alike: those of groups that ask about words, which read a text word by
+// word, and the others, which read it as it is.
 type cutGroup struct {
 	cut         corpus.Cut
 	words, text multitask.Group
@@ -33,7 +33,10 @@ type cutGroup struct {
 
 // Predictor returns a predictor of the run's model.
 func (o *Opened) Predictor() *Predictor {
-	p := &Predictor{model: o.Model, tokenizer: o.Data.Tokenizer, machine: o.machine, pass: nn.NewPass(0), lost: map[corpus.Cut]int{}}
+	p := &Predictor{
+		model: o.Model, tokenizer: o.Data.Tokenizer, machine: o.machine,
+		pass: nn.NewPass(0), lost: map[corpus.Cut]int{},
+	}
 	for g := range o.Data.Groups {
 		cut := o.Data.Cut(&o.Data.Groups[g])
 		at := slices.IndexFunc(p.groups, func(c cutGroup) bool { return c.cut == cut })
@@ -154,9 +157,10 @@ func (p *Predictor) predict(g *multitask.Group, examples []*corpus.Example, answ
 	return nil
 }
 
-// predictBatch adds what a group's tasks say of the examples of those numbers. What is asked of pairs has no answer of a
-// single text.
-func (p *Predictor) predictBatch(g *multitask.Group, examples []*corpus.Example, numbers []int, answers []Answer) error {
+// predictBatch adds what a group's tasks say of the examples of those numbers. What is asked of pairs has no answer of
+// a single text.
+func (p *Predictor) predictBatch(g *multitask.Group, examples []*corpus.Example, numbers []int,
+	answers []Answer) error {
 	var batch []*corpus.Example
 	for _, n := range numbers {
 		batch = append(batch, examples[n])

@@ -76,12 +76,19 @@ const dev = "dev"
 func Line(event any) any {
 	switch v := event.(type) {
 	case multitask.Step:
-		line := stepLine{Event: "step", Step: v.Number, Epoch: v.Epoch, Loss: v.Loss, Tasks: map[string]TaskLine{}, Rate: v.Rate, GradientNorm: v.GradientNorm, TokensPerSec: v.TokensPerSecond()}
+		line := stepLine{
+			Event: "step", Step: v.Number, Epoch: v.Epoch, Loss: v.Loss, Tasks: map[string]TaskLine{},
+			Rate: v.Rate, GradientNorm: v.GradientNorm, TokensPerSec: v.TokensPerSecond(),
+		}
 		for _, l := range v.Losses {
 			if line.Tasks[l.Task].Heads == nil {
 				line.Tasks[l.Task] = TaskLine{Heads: map[string]HeadLine{}}
 			}
-			line.Tasks[l.Task].Heads[l.Head] = HeadLine{"loss": l.Mean()}
+			head := HeadLine{"loss": l.Mean()}
+			if l.Factor != l.Weight { // the weighting's, where it is not the experiment's weight
+				head["factor"] = l.Factor
+			}
+			line.Tasks[l.Task].Heads[l.Head] = head
 		}
 		return line
 	case multitask.Evaluation:
@@ -94,7 +101,10 @@ func Line(event any) any {
 		line := doneLine{Event: "done", Seconds: v.Seconds, Folder: v.Folder}
 		if v.Best.Groups != nil {
 			best := Scores(dev, v.Best.Groups)
-			line.Best = &bestLine{Step: v.Best.Step, Epoch: v.Best.Epoch, Metric: v.Metric, Value: v.Value, Tasks: best.Tasks, Groups: best.Groups}
+			line.Best = &bestLine{
+				Step: v.Best.Step, Epoch: v.Best.Epoch, Metric: v.Metric, Value: v.Value,
+				Tasks: best.Tasks, Groups: best.Groups,
+			}
 		}
 		return line
 	}

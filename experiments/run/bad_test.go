@@ -8,8 +8,8 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/internal/sample"
 )
 
-// Each folder of testdata/bad_data has an experiment that is well by itself, and data with mistakes. What a user reads is
-// in its file want.
+// Each folder of testdata/bad_data has an experiment that is well by itself, and data with mistakes. What a user reads
+// is in its file want.
 func TestBadData(t *testing.T) {
 	folders, err := filepath.Glob("testdata/bad_data/*")
 	if err != nil || len(folders) < 15 {

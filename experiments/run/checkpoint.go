@@ -83,7 +83,8 @@ func (r *Run) save(folder string) error {
 		if about.Encoder, err = r.saveEncoder(fresh, filepath.Dir(folder)); err != nil {
 			return err
 		}
-		if err := checkpoint.Write(filepath.Join(fresh, runfolder.TensorsFile), ownParams(r.Model), nn.Params{}); err != nil {
+		tensors := filepath.Join(fresh, runfolder.TensorsFile)
+		if err := checkpoint.Write(tensors, ownParams(r.Model), nn.Params{}); err != nil {
 			return err
 		}
 		text, err := json.MarshalIndent(about, "", "  ")
@@ -101,7 +102,8 @@ func (r *Run) saveEncoder(fresh, run string) (EncoderPlace, error) {
 	named := len(r.Model.Encoder.Describe().Files) > 0 // a run can say where it lies
 	if r.built.EncoderPath != "" && named && (!can || r.Model.Frozen()) {
 		if r.encoderSums == nil {
-			sums, err := sumFiles(dataset.TokenizerFolder(r.built.EncoderPath), EncoderFiles(r.Model.Encoder, r.Data.Tokenizer))
+			sums, err := sumFiles(dataset.TokenizerFolder(r.built.EncoderPath),
+				EncoderFiles(r.Model.Encoder, r.Data.Tokenizer))
 			if err != nil {
 				return EncoderPlace{}, err
 			}
@@ -131,7 +133,8 @@ func ownParams(m *multitask.Model) []*nn.Param {
 	return slices.DeleteFunc(m.Params.All(), func(w *nn.Param) bool { return slices.Contains(encoder, w) })
 }
 
-// ReadCheckpoint reads the model.json of a checkpoint in a run's folder, and checks a frozen encoder's files against it.
+// ReadCheckpoint reads the model.json of a checkpoint in a run's folder, and checks a frozen encoder's files against
+// it.
 func ReadCheckpoint(folder, run string) (Checkpoint, error) {
 	path := filepath.Join(folder, runfolder.ModelFile)
 	text, err := os.ReadFile(path)
@@ -160,7 +163,8 @@ func ReadCheckpoint(folder, run string) (Checkpoint, error) {
 	about.Encoder.Folder = encoder
 	about.Encoder.model = path
 	if _, err := os.Stat(encoder); errors.Is(err, fs.ErrNotExist) {
-		return Checkpoint{}, fmt.Errorf("%s: the frozen encoder it was trained with is not in %s; want it there", path, encoder)
+		return Checkpoint{}, fmt.Errorf("%s: the frozen encoder it was trained with is not in %s; want it there", path,
+			encoder)
 	}
 	for _, name := range slices.Sorted(maps.Keys(about.Encoder.SHA256)) {
 		if !filepath.IsLocal(filepath.FromSlash(name)) {
@@ -174,7 +178,8 @@ func ReadCheckpoint(folder, run string) (Checkpoint, error) {
 		case err != nil:
 			return Checkpoint{}, fmt.Errorf("%s: its frozen encoder: %w", path, err)
 		case sum != about.Encoder.SHA256[name]:
-			return Checkpoint{}, fmt.Errorf("%s: its frozen encoder's file %s is not the one it was trained with", path, file)
+			return Checkpoint{}, fmt.Errorf("%s: its frozen encoder's file %s is not the one it was trained with", path,
+				file)
 		}
 	}
 	return about, nil

@@ -25,8 +25,8 @@ func Folder(e *config.Experiment, out string) string {
 	return filepath.Join("runs", e.ProjectName)
 }
 
-// Claim makes sure that folder can take the run of an experiment: one that holds a run is refused without force, and one
-// that holds other things, or of whose run the experiment's model is made, always.
+// Claim makes sure that folder can take the run of an experiment: one that holds a run is refused without force, and
+// one that holds other things, or of whose run the experiment's model is made, always.
 func Claim(e *config.Experiment, folder string, force bool) error {
 	entries, err := os.ReadDir(folder)
 	switch {
@@ -46,7 +46,11 @@ func Claim(e *config.Experiment, folder string, force bool) error {
 
 // trained are what a run leaves in its folder besides its experiment file.
 var trained = []string{
-	runfolder.ExperimentFile + runfolder.NewSuffix, runfolder.TasksDir, runfolder.BestDir, runfolder.BestDir + runfolder.NewSuffix, runfolder.BestDir + runfolder.OldSuffix, runfolder.LastDir, runfolder.LastDir + runfolder.NewSuffix, runfolder.LastDir + runfolder.OldSuffix, runfolder.MetricsFile,
+	runfolder.ExperimentFile + runfolder.NewSuffix,
+	runfolder.TasksDir,
+	runfolder.BestDir, runfolder.BestDir + runfolder.NewSuffix, runfolder.BestDir + runfolder.OldSuffix,
+	runfolder.LastDir, runfolder.LastDir + runfolder.NewSuffix, runfolder.LastDir + runfolder.OldSuffix,
+	runfolder.MetricsFile,
 }
 
 // checkBase refuses a base model that is part of the run in folder, and would go with it.
@@ -70,8 +74,8 @@ func checkBase(folder, base string) error {
 	return nil
 }
 
-// clearFolder takes away what a run left in folder, and nothing else. The experiment file, which says that there is a run,
-// goes last.
+// clearFolder takes away what a run left in folder, and nothing else. The experiment file, which says that there is a
+// run, goes last.
 func clearFolder(folder string) error {
 	if err := clearStates(folder); err != nil {
 		return err

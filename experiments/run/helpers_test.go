@@ -2,11 +2,11 @@ package run
 
 import (
 	"context"
-	"os"
 	"testing"
 
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/dataset"
+	"github.com/jenga-nlp/jenga/experiments/internal/sample"
 	"github.com/jenga-nlp/jenga/experiments/model"
 	"github.com/jenga-nlp/jenga/experiments/report"
 )
@@ -37,16 +37,7 @@ func mustRead(t *testing.T, path string, sets ...string) *config.Experiment {
 // prepare writes an experiment of the given tasks and data files, and makes it ready in their folder.
 func prepare(t *testing.T, tasks string, data map[string]string, sets ...string) (*Run, error) {
 	t.Helper()
-	t.Chdir(t.TempDir())
-	for name, text := range data {
-		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	text := "model:\n  encoder: {type: transformer, layers: 1, width: 8, heads: 2, feed_forward: 8, max_positions: 32}\ntokenizer: {max_length: 32, train: {vocab_size: 100}}\ntasks:\n" + tasks
-	if err := os.WriteFile("exp.yaml", []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	sample.Tasks(t, tasks, data)
 	return ready(mustRead(t, "exp.yaml", sets...), config.Train, config.Dev, config.Test)
 }
 

@@ -51,8 +51,10 @@ type groupLimits struct {
 }
 
 var (
-	firstLimits  = groupLimits{"sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes", []string{"total_inactive_file", "total_active_file"}}
-	secondLimits = groupLimits{"sys/fs/cgroup", "memory.max", "memory.current", []string{"inactive_file", "active_file"}}
+	firstLimits = groupLimits{"sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes",
+		[]string{"total_inactive_file", "total_active_file"}}
+	secondLimits = groupLimits{"sys/fs/cgroup", "memory.max", "memory.current",
+		[]string{"inactive_file", "active_file"}}
 )
 
 // free returns what the group at a path, and those above it, leave of free bytes.

@@ -20,8 +20,9 @@ type need struct {
 	weights, gradients, optimizer int64
 	activations                   int64 // of batch
 	recomputed                    int64 // what would do for them with training.recompute
-	evaluation                    int64 // of the largest batch of dev, which is encoded while those of training keep their memory
-	states                        int64 // that a frozen encoder's cache keeps
+	// of the largest batch of dev, which is encoded while those of training keep their memory
+	evaluation int64
+	states     int64 // that a frozen encoder's cache keeps
 }
 
 func (n need) model() int64 { return n.weights + n.gradients + n.optimizer }
@@ -55,8 +56,8 @@ func (r *Run) trainingNeed(plan multitask.Plan, data []multitask.Data) (need, er
 		}
 	}
 	if r.Model.Frozen() {
-		ofOneLayer := 4 * tokens * int64(r.Model.Encoder.Describe().Width) // fusions that read all keep more
-		n.states = min(plan.CacheMemory, ofOneLayer)
+		// of one layer: fusions that read all keep more
+		n.states = min(plan.CacheMemory, 4*tokens*int64(r.Model.Encoder.Describe().Width))
 	}
 	return n, nil
 }
@@ -75,8 +76,8 @@ func modelNeed(m *multitask.Model) need {
 	return n
 }
 
-// fits returns an error, at the place of the batch size, where a run needs more memory than the machine has. The weights,
-// which are there already, count on both sides.
+// fits returns an error, at the place of the batch size, where a run needs more memory than the machine has. The
+// weights, which are there already, count on both sides.
 func (m Machine) fits(n need, at plugin.Place) error {
 	free, ok := freeMemory(m.Files)
 	if free -= margin(free); !ok || n.total()-n.weights <= free {
@@ -89,9 +90,11 @@ func (m Machine) fits(n need, at plugin.Place) error {
 	case n.states > 0 && n.total()-n.weights-n.states <= free:
 		remedy = "lower training.cache_memory"
 	case learns:
-		remedy = "lower training.batch_size, for which training.gradient_accumulation_steps can make up, or tokenizer.max_length"
+		remedy = "lower training.batch_size, for which training.gradient_accumulation_steps can make up, or " +
+			"tokenizer.max_length"
 		if n.total()-n.weights-n.activations+n.recomputed <= free {
-			remedy += fmt.Sprintf(", or set training.recompute: true, which takes %s", sizeOf(n.total()-n.activations+n.recomputed))
+			remedy += fmt.Sprintf(", or set training.recompute: true, which takes %s",
+				sizeOf(n.total()-n.activations+n.recomputed))
 		}
 	}
 	what := fmt.Sprintf("a batch of %d texts with %d tokens", n.batch.Texts, n.batch.Tokens)
@@ -100,7 +103,8 @@ func (m Machine) fits(n need, at plugin.Place) error {
 	}
 	return &plugin.Mistake{
 		Place: at,
-		Err:   fmt.Errorf("%s needs %s (%s), the machine has %s; %s", what, sizeOf(n.total()), n.parts(), sizeOf(free+n.weights), remedy),
+		Err: fmt.Errorf("%s needs %s (%s), the machine has %s; %s", what, sizeOf(n.total()), n.parts(),
+			sizeOf(free+n.weights), remedy),
 	}
 }
 
@@ -113,8 +117,8 @@ func (m Machine) FitsEvaluation(of *multitask.Model, sizes []multitask.Size, at 
 	return m.fits(n, at)
 }
 
-// FitsText returns an error where a prediction for a text, which is alone in its batch, takes more memory than the machine
-// has. Heads may keep as much as the encoder.
+// FitsText returns an error where a prediction for a text, which is alone in its batch, takes more memory than the
+// machine has. Heads may keep as much as the encoder.
 func (m Machine) FitsText(of *multitask.Model, e *corpus.Example) error {
 	tokens := e.Tokens()
 	_, bytes := of.Largest([]multitask.Size{{Texts: 1, Tokens: tokens}}, encoders.Load{})
@@ -122,14 +126,15 @@ func (m Machine) FitsText(of *multitask.Model, e *corpus.Example) error {
 	if free -= margin(free); !ok || 2*bytes <= free {
 		return nil
 	}
-	return fmt.Errorf("%s: a text of %d tokens takes %s to answer, the machine has %s; divide it", e.Place, tokens, sizeOf(2*bytes), sizeOf(free))
+	return fmt.Errorf("%s: a text of %d tokens takes %s to answer, the machine has %s; divide it", e.Place, tokens,
+		sizeOf(2*bytes), sizeOf(free))
 }
 
 // margin is what of the free memory is left to what nobody counts.
 func margin(free int64) int64 { return free / 16 }
 
-// limitMemory makes the collector of garbage, which else lets it grow to the size of all that is in use, keep the program
-// within what the machine has. A limit that the user has set by GOMEMLIMIT stays. restore undoes it.
+// limitMemory makes the collector of garbage, which else lets it grow to the size of all that is in use, keep the
+// program within what the machine has. A limit that the user has set by GOMEMLIMIT stays. restore undoes it.
 func (m Machine) limitMemory() (restore func()) {
 	free, ok := freeMemory(m.Files)
 	if !ok || debug.SetMemoryLimit(-1) != math.MaxInt64 {

@@ -1,5 +1,5 @@
-// Package run trains an experiment's model and leaves it in a run folder: checkpoints, metrics, and the experiment as it
-// ran.
+// Package run trains an experiment's model and leaves it in a run folder: checkpoints, metrics, and the experiment as
+// it ran.
 package run
 
 import (
@@ -26,7 +26,10 @@ type Run struct {
 
 // New makes a model ready to be trained, and holds what the best is chosen by against what dev is labelled for.
 func New(built *model.Assembled) (*Run, error) {
-	r := &Run{Data: built.Data, Model: built.Model, Remarks: slices.Clone(built.Remarks), built: built, machine: ThisMachine()}
+	r := &Run{
+		Data: built.Data, Model: built.Model, Remarks: slices.Clone(built.Remarks),
+		built: built, machine: ThisMachine(),
+	}
 	var mistakes plugin.Mistakes
 	if r.experiment().Training.EvalStrategy == "no" {
 		r.remarkUntuned()

@@ -52,7 +52,9 @@ func (r *Run) Train(ctx context.Context, folder string, observe func(event any) 
 	defer metrics.Close()
 
 	// training
-	c := checkpointer{run: r, folder: folder, selection: selectionOf(r.experiment().Training), taskBest: map[string]float64{}}
+	c := checkpointer{
+		run: r, folder: folder, selection: selectionOf(r.experiment().Training), taskBest: map[string]float64{},
+	}
 	lines := json.NewEncoder(metrics)
 	err = multitask.Train(ctx, r.Model, data, plan, func(event any) error {
 		if r.logs(event) {

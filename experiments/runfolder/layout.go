@@ -17,7 +17,8 @@ const (
 	TasksDir       = "tasks"
 )
 
-// IsRun tells whether a folder holds a run: its experiment file, which may be anyone's, and metrics or a model beside it.
+// IsRun tells whether a folder holds a run: its experiment file, which may be anyone's, and metrics or a model beside
+// it.
 func IsRun(folder string) bool {
 	there := func(parts ...string) bool { return Exists(filepath.Join(append([]string{folder}, parts...)...)) }
 	return there(ExperimentFile) && (there(MetricsFile) ||
@@ -32,8 +33,8 @@ const (
 	EncoderDir  = "encoder"
 )
 
-// Relative returns the path to a file or folder from a folder, with slashes; an absolute one where there is no other. Links
-// are followed, so that it is the same by whatever name the folder is called.
+// Relative returns the path to a file or folder from a folder, with slashes; an absolute one where there is no other.
+// Links are followed, so that it is the same by whatever name the folder is called.
 func Relative(from, to string) (string, error) {
 	from, err := RealPath(from)
 	if err != nil {

@@ -114,3 +114,18 @@ func CheckMessage(t testing.TB, err error, file string) {
 		t.Errorf("%s:\n got %swant %s%v", file, got, want, err)
 	}
 }
+
+// Tasks writes exp.yaml, an experiment of the given tasks on a tiny encoder from scratch, and data files into a fresh
+// folder, and goes there.
+func Tasks(t testing.TB, tasks string, data map[string]string) {
+	t.Helper()
+	t.Chdir(t.TempDir())
+	for name, text := range data {
+		Write(t, name, text)
+	}
+	Write(t, "exp.yaml", `model:
+  encoder: {type: transformer, layers: 1, width: 8, heads: 2, feed_forward: 8, max_positions: 32}
+tokenizer: {max_length: 32, train: {vocab_size: 100}}
+tasks:
+`+tasks)
+}

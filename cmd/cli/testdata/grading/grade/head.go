@@ -60,7 +60,8 @@ func (h *thresholds) Units(gold []corpus.Target) float64 {
 	return n
 }
 
-// Loss is the sum of the binary cross entropies, nil if nothing is labelled. An example's loss is the mean over its windows.
+// Loss is the sum of the binary cross entropies, nil if nothing is labelled. An example's loss is the mean over its
+// windows.
 func (h *thresholds) Loss(_ *nn.Pass, scores heads.Scores, gold []corpus.Target) *nn.Node {
 	targets, rows := outputs.Targets[Target](gold), scores.Rows
 	above, labelled := make([]int8, rows.Texts()*(h.grades-1)), false

@@ -1,4 +1,5 @@
-// Package grade adds ordinal regression to jenga: a kind of outputs, grades of an ordered scale, with its task and head.
+// Package grade adds ordinal regression to jenga: a kind of outputs, grades of an ordered scale, with its task and
+// head.
 package grade
 
 import (
@@ -31,7 +32,8 @@ var Kind = outputs.Register(outputs.Spec[Target, Prediction]{
 	Schema: `{
 		"type": "object", "additionalProperties": false, "required": ["grade", "rank", "probability"],
 		"properties": {
-			"grade": {"type": "string"}, "rank": {"type": "integer", "minimum": 0}, "probability": {"type": ["number", "null"]}
+			"grade": {"type": "string"}, "rank": {"type": "integer", "minimum": 0},
+			"probability": {"type": ["number", "null"]}
 		}
 	}`,
 	Marks: func(p *Prediction, _ outputs.Input) []outputs.Mark {

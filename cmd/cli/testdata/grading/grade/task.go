@@ -9,7 +9,9 @@ import (
 )
 
 func init() {
-	tasks.Register("grading", struct{}{}, func(_ struct{}, site tasks.Site) (tasks.Task, error) { return grading{site.Heads}, nil })
+	tasks.Register("grading", struct{}{}, func(_ struct{}, site tasks.Site) (tasks.Task, error) {
+		return grading{site.Heads}, nil
+	})
 }
 
 // grading asks for a grade of a text, which a record has in the field grade. Its metrics are qwk, the kappa that weighs

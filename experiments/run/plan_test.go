@@ -8,6 +8,7 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/internal/sample"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
+	"github.com/jenga-nlp/jenga/multitask"
 )
 
 func TestMaxStepsEndsTrainingAndIsWrittenBack(t *testing.T) {
@@ -40,5 +41,28 @@ func TestMistakesOfSamplersAndWeightingsAreFoundWithoutTraining(t *testing.T) {
 	want := `weighting "pcgrad": it combines the tasks' gradients of the parameters that they share, and none of those learns`
 	if _, err := ready(e, config.Train, config.Dev); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("pcgrad on a frozen encoder: %v, want %s", err, want)
+	}
+}
+
+func TestGradientsByTaskAreCountedInMemory(t *testing.T) {
+	var gradients []int64
+	for _, weighting := range []string{"fixed", "pcgrad"} {
+		run := prepared(t, sample.Small(t, ""), 1<<20, "training.weighting="+weighting)
+		plan, err := run.plan(t.TempDir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		data := []multitask.Data{{Train: run.Data.Groups[0].Examples[config.Train], Dev: run.Data.Groups[0].Examples[config.Dev]}}
+		n, err := run.trainingNeed(plan, data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		gradients = append(gradients, n.gradients-plan.TaskGradients(run.Model))
+		if more := plan.TaskGradients(run.Model); (more > 0) != (weighting == "pcgrad") {
+			t.Errorf("%s: gradients by task take %d bytes", weighting, more)
+		}
+	}
+	if gradients[0] != gradients[1] {
+		t.Errorf("gradients but those by task take %d bytes, and %d", gradients[0], gradients[1])
 	}
 }

@@ -1,0 +1,89 @@
+package multitask
+
+import (
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestSamplersNameSeveralGroupsAtOnce(t *testing.T) {
+	batches := []int{6, 2, 1}
+	for name, s := range map[string]interface {
+		Sampler
+		MultiSampler
+	}{
+		"proportional": Proportional{several{2}}, "uniform": Uniform{several{2}}, "round_robin": RoundRobin{several{2}},
+	} {
+		state := State{Batches: batches, Left: slices.Clone(batches), Last: -1, Rand: rand.New(rand.NewPCG(1, 1))}
+		for turn := range 4 {
+			chosen := s.Next(state)
+			if len(chosen) != 2 || s.Groups() != 2 || chosen[0] == chosen[1] {
+				t.Fatalf("%s: turn %d names groups %v, want two different ones", name, turn+1, chosen)
+			}
+			for _, g := range chosen {
+				state.Left[g]--
+				state.Last = g
+			}
+		}
+		if name == "round_robin" && !slices.Equal(state.Left, []int{2, -1, 0}) {
+			t.Errorf("round_robin leaves %v batches; want 2, -1 and 0: a group begins again to fill a turn", state.Left)
+		}
+	}
+	all := Uniform{several{5}}
+	if chosen := all.Next(State{Batches: batches, Left: batches, Rand: rand.New(rand.NewPCG(1, 1))}); len(chosen) != 3 {
+		t.Errorf("of three groups %v are named, want all", chosen)
+	}
+}
+
+func TestAnEpochIsAllBatchesHoweverManyGroupsATurnHas(t *testing.T) {
+	cases := []struct{ groups, accumulate, steps int }{{1, 1, 16}, {2, 1, 8}, {3, 1, 6}, {3, 2, 3}}
+	for _, c := range cases { // of 8 batches, 2 epochs
+		m, data := threeGroups(t, "none", 10)
+		plan := smallPlan()
+		plan.Sampler, plan.Accumulate = RoundRobin{several{c.groups}}, c.accumulate
+		steps, evaluations := train(t, m, data, plan)
+		if len(steps) != c.steps || steps[len(steps)-1].Epoch != 2 || len(evaluations) != 2 {
+			t.Errorf("%d groups, %d accumulated: %d steps, %d evaluations, %v epochs; want %d, 2, 2",
+				c.groups, c.accumulate, len(steps), len(evaluations), steps[len(steps)-1].Epoch, c.steps)
+		}
+	}
+}
+
+func TestGroupsOfASampler(t *testing.T) {
+	site := SamplerSite{Groups: []string{"a", "b", "c"}}
+	everyGroup := site
+	everyGroup.All = true
+	for _, c := range []struct {
+		options string
+		site    SamplerSite
+		want    int
+		wrong   string
+	}{
+		{"", site, 1, ""},
+		{"", everyGroup, 3, ""},
+		{"groups: 2", everyGroup, 2, ""},
+		{"groups: all", site, 3, ""},
+		{"groups: 4", site, 0, "groups: there are 3 groups of tasks, have 4; want at most as many, or all"},
+		{"groups: 0", site, 0, `groups: want a whole number of at least 1, or all, have "0"`},
+		{"groups: some", site, 0, `groups: want a whole number of at least 1, or all, have "some"`},
+	} {
+		for _, name := range Samplers().Names() {
+			choice, err := Samplers().FromString(name, c.options)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s, err := choice.Build(c.site)
+			switch {
+			case c.wrong != "":
+				if err == nil || !strings.Contains(err.Error(), c.wrong) {
+					t.Errorf("%s, %q: %v, want %s", name, c.options, err, c.wrong)
+				}
+			case err != nil:
+				t.Errorf("%s, %q: %v", name, c.options, err)
+			case s.(MultiSampler).Groups() != c.want:
+				t.Errorf("%s, %q: %d groups, want %d", name, c.options, s.(MultiSampler).Groups(), c.want)
+			}
+		}
+	}
+}

@@ -1,0 +1,104 @@
+package parttest
+
+import (
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/nn"
+	"github.com/jenga-nlp/jenga/outputs"
+)
+
+func checkKinds(t *testing.T, s subject, kind *outputs.Kind, b batch) {
+	scores := s.run(t, b, false, false).scores
+	got := s.Predict(scores)
+	if len(got) != len(b.gold) {
+		t.Fatalf("%d predictions for %d examples", len(got), len(b.gold))
+	}
+	shape, values := []int(scores.Nodes[0].Shape()), nn.Values(scores.Nodes[0])
+	for e, p := range got {
+		if err := kind.Sample().Check(p, b.rows, e, len(labels)); err != nil {
+			t.Errorf("prediction %d: %v", e, err)
+		}
+		checkPredictionBytes(t, kind, p)
+		for _, i := range kind.Logits(p, b.rows, e, shape) {
+			if i < 0 || i >= len(values) {
+				t.Errorf("prediction %d: logit %d of %d", e, i, len(values))
+			}
+		}
+	}
+}
+
+// show writes predictions, which are pointers.
+func show(predictions ...corpus.Prediction) string {
+	all := make([]string, len(predictions))
+	for i, p := range predictions {
+		all[i] = fmt.Sprintf("%+v", p)
+	}
+	return strings.Join(all, "\n")
+}
+
+func checkSaved(t *testing.T, m maker, b batch) {
+	trained := m.subject(t, 1)
+	trained.train(t, b, 3)
+	checkLoaded(t, trained, m.subject(t, 2), b)
+}
+
+// checkLoaded gives loaded the parameters of trained, and compares what they predict.
+func checkLoaded(t *testing.T, trained, loaded subject, b batch) {
+	saved := map[string]*nn.Param{}
+	for _, w := range trained.params {
+		saved[w.Name] = w
+	}
+	if len(loaded.params) != len(trained.params) {
+		t.Fatalf("made twice it has %d and %d parameters", len(trained.params), len(loaded.params))
+	}
+	for _, w := range loaded.params {
+		from := saved[w.Name]
+		if from == nil || !slices.Equal(from.Shape, w.Shape) {
+			t.Fatalf("parameter %s %v is not among those of the same head made before", w.Name, w.Shape)
+		}
+		copy(w.Data, from.Data)
+	}
+	got := loaded.Predict(loaded.run(t, b, false, false).scores)
+	want := trained.Predict(trained.run(t, b, false, false).scores)
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("loaded it predicts\n%s\nwhere the trained one predicts\n%s\nWhat it learns must stand in its site's Params", show(got...), show(want...))
+	}
+}
+
+func checkCompany(t *testing.T, s subject, texts []text) {
+	all := s.Predict(s.run(t, pack(texts...), false, false).scores)
+	backwards := slices.Clone(texts)
+	slices.Reverse(backwards)
+	reversed := s.Predict(s.run(t, pack(backwards...), false, false).scores)
+	slices.Reverse(reversed)
+	for i, x := range texts {
+		alone := s.Predict(s.run(t, pack(x), false, false).scores)[0]
+		if !reflect.DeepEqual(all[i], alone) {
+			t.Errorf("text %d: in a batch %s, alone %s", i, show(all[i]), show(alone))
+		}
+		if !reflect.DeepEqual(all[i], reversed[i]) {
+			t.Errorf("text %d: %s, in a batch of another order %s", i, show(all[i]), show(reversed[i]))
+		}
+	}
+}
+
+func checkNaN(t *testing.T, s subject, b batch) {
+	b.states = slices.Clone(b.states)
+	for i := range b.states {
+		b.states[i] = float32(math.NaN())
+	}
+	p := s.run(t, b, false, true)
+	if got := s.Predict(p.scores); len(got) != len(b.gold) {
+		t.Errorf("%d predictions, want %d", len(got), len(b.gold))
+	}
+}
+
+func sameBits(a, b []float32) bool {
+	return slices.EqualFunc(a, b, func(x, y float32) bool { return math.Float32bits(x) == math.Float32bits(y) })
+}

@@ -1,0 +1,155 @@
+package parttest
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/jenga-nlp/jenga/heads"
+	"github.com/jenga-nlp/jenga/nn"
+)
+
+// maker makes the head under test, with its parameters below the root that it returns.
+type maker func(seed uint64) (heads.Head, nn.Params, error)
+
+// subject is a head under test.
+type subject struct {
+	heads.Head
+	params []*nn.Param
+	layers nn.Wanted
+}
+
+func (m maker) subject(t *testing.T, seed uint64) subject {
+	t.Helper()
+	h, params, err := m(seed)
+	if err != nil {
+		t.Fatalf("made once, but not again: %v", err)
+	}
+	s := subject{Head: h, params: params.All()}
+	if f, ok := h.(*fused); ok {
+		s.layers = f.wanted
+	}
+	return s
+}
+
+// fit fits the head to a batch.
+func (s subject) fit(t *testing.T, b batch) {
+	t.Helper()
+	fitter := s.Head.(heads.Fitter)
+	var rows [][]float32
+	for e, row := range fitter.Features(s.run(t, b, false, false).scores) {
+		if fitter.Fits(b.gold[e]) {
+			rows = append(rows, row)
+		}
+	}
+	if len(rows) == 0 {
+		t.Fatal("no text is one to be fitted to")
+	}
+	fitter.Fit(rows)
+}
+
+// pass is one way of a batch through a head.
+type pass struct {
+	*nn.Pass
+	at     []*nn.Node // the hidden states of each layer that the head sees
+	seen   nn.Hidden
+	scores heads.Scores
+	loss   *nn.Node // nil: nothing is labelled
+}
+
+// run takes a batch through the head, with its loss if there is to be one.
+func (s subject) run(t *testing.T, b batch, training, loss bool) pass {
+	t.Helper()
+	return s.runStep(t, 0, b, training, loss)
+}
+
+// runStep is run with the masks of a step.
+func (s subject) runStep(t *testing.T, step uint64, b batch, training, loss bool) pass {
+	t.Helper()
+	p := pass{Pass: nn.NewPass(7)}
+	p.Reset(step)
+	p.Training = training
+	p.seen.Rows = b.rows
+	given := 1
+	if s.layers == nn.AllLayers {
+		given = layers
+	}
+	for l := range given { // each layer differs from the last one by a factor
+		states := slices.Clone(b.states)
+		for i := range states {
+			states[i] *= 1 + 0.5*float32(given-1-l)
+		}
+		p.at = append(p.at, p.Input(states, b.rows.Tokens(), width))
+	}
+	p.seen.States = p.at[given-1]
+	if s.layers == nn.AllLayers {
+		p.seen.Layers = p.at
+	}
+	if w, watches := s.Head.(heads.Watcher); watches && !training {
+		w.Watch(p.Pass, b.rows)
+		b.showAttention(p.Pass)
+	}
+	p.scores = s.Scores(p.Pass, p.seen)
+	if len(p.scores.Nodes) == 0 {
+		t.Fatal("Scores returns no nodes")
+	}
+	if loss {
+		p.loss = s.Loss(p.Pass, p.scores, b.gold)
+	}
+	if err := p.Forward(); err != nil {
+		t.Fatalf("forward: %v", err)
+	}
+	return p
+}
+
+// value returns the loss, which is there.
+func (p pass) value(t *testing.T) float64 {
+	t.Helper()
+	if p.loss == nil {
+		t.Fatal("Loss is nil, yet the batch is labelled")
+	}
+	v := float64(nn.Values(p.loss)[0])
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		t.Fatalf("the loss is %v", v)
+	}
+	return v
+}
+
+// backward returns the gradients of the loss at the parameters and at the hidden states.
+func (s subject) backward(t *testing.T, p pass) (nn.Gradients, [][]float32) {
+	t.Helper()
+	into, dAt := nn.NewGradients(s.params), make([][]float32, len(p.at))
+	for i, n := range p.at {
+		dAt[i] = make([]float32, len(nn.Values(n)))
+	}
+	if err := p.Backward(p.loss, 1, into, p.at, dAt); err != nil {
+		t.Fatalf("backward: %v", err)
+	}
+	return into, dAt
+}
+
+// train updates the head's parameters; where it has none, what the encoder gives is learned in their place.
+func (s subject) train(t *testing.T, b batch, steps int) {
+	t.Helper()
+	optimizer := nn.NewAdamW(0)
+	if len(s.params) == 0 {
+		states := nn.NewParams(1).Zeros("states", len(b.states))
+		for step := range steps {
+			copy(states.Data, b.states)
+			p := s.runStep(t, uint64(step), b, true, true)
+			p.value(t)
+			_, dAt := s.backward(t, p)
+			into := nn.NewGradients([]*nn.Param{states})
+			copy(into.Of(states), dAt[0])
+			optimizer.Step([]*nn.Param{states}, into, 1, 0.05)
+			copy(b.states, states.Data)
+		}
+		return
+	}
+	for step := range steps {
+		p := s.runStep(t, uint64(step), b, true, true)
+		p.value(t)
+		into, _ := s.backward(t, p)
+		optimizer.Step(s.params, into, 1, 0.05)
+	}
+}
