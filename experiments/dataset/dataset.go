@@ -8,6 +8,7 @@ import (
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/multitask"
 	"github.com/jenga-nlp/jenga/plugin"
 	"github.com/jenga-nlp/jenga/tasks"
 )
@@ -17,7 +18,7 @@ type Dataset struct {
 	Experiment *config.Experiment
 	Tasks      []tasks.Task // of Experiment.Tasks
 	Groups     []Group
-	Labels     map[HeadName]*corpus.Labels
+	Labels     map[multitask.HeadName]*corpus.Labels
 	Tokenizer  corpus.Tokenizer
 	Vectors    *corpus.Vectors // of words, that the encoder's embeddings begin with; nil: none
 	Remarks    []string        // of the experiment and its data
@@ -31,9 +32,6 @@ type Group struct {
 	first map[int]corpus.Record // of the first file, by the number of the task, which names its fields
 }
 
-// HeadName is the name of a head and of its task.
-type HeadName struct{ Task, Head string }
-
 // Head is a head of a group's tasks.
 type Head struct {
 	Number int // of its task, among the experiment's
@@ -43,7 +41,7 @@ type Head struct {
 
 // Load reads the data of an experiment's splits, of which training is one. The error lists all that is wrong.
 func Load(e *config.Experiment, splits ...string) (*Dataset, error) {
-	d := &Dataset{Experiment: e, Remarks: slices.Clone(e.Remarks), Labels: map[HeadName]*corpus.Labels{}}
+	d := &Dataset{Experiment: e, Remarks: slices.Clone(e.Remarks), Labels: map[multitask.HeadName]*corpus.Labels{}}
 	var mistakes plugin.Mistakes
 
 	// texts and targets
@@ -95,7 +93,7 @@ func Load(e *config.Experiment, splits ...string) (*Dataset, error) {
 }
 
 // Open returns the dataset of a trained run, whose tokenizer and labels are known, without examples.
-func Open(e *config.Experiment, tokenizer corpus.Tokenizer, labels map[HeadName]*corpus.Labels) (*Dataset, error) {
+func Open(e *config.Experiment, tokenizer corpus.Tokenizer, labels map[multitask.HeadName]*corpus.Labels) (*Dataset, error) {
 	d := &Dataset{Experiment: e, Labels: labels}
 	return d, d.open(tokenizer)
 }
@@ -129,10 +127,10 @@ func (d *Dataset) Heads(group *Group) []Head {
 }
 
 // Targets returns the training examples of a task, and which of their targets are a head's.
-func (d *Dataset) Targets(name HeadName) (examples []*corpus.Example, h int) {
+func (d *Dataset) Targets(name multitask.HeadName) (examples []*corpus.Example, h int) {
 	for g := range d.Groups {
 		for h, of := range d.Heads(&d.Groups[g]) {
-			if (HeadName{of.Task.Name, of.Head.Name}) == name {
+			if (multitask.HeadName{Task: of.Task.Name, Head: of.Head.Name}) == name {
 				return d.Groups[g].Examples[config.Train], h
 			}
 		}

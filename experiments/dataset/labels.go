@@ -11,6 +11,7 @@ import (
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/multitask"
 	"github.com/jenga-nlp/jenga/outputs"
 	"github.com/jenga-nlp/jenga/plugin"
 )
@@ -26,7 +27,7 @@ func (d *Dataset) label(group *Group, mistakes *plugin.Mistakes) {
 		} else {
 			d.checkNoLabels(of.Task, of.Head, kind, mistakes)
 		}
-		d.Labels[HeadName{of.Task.Name, of.Head.Name}] = corpus.NewLabels(names)
+		d.Labels[multitask.HeadName{Task: of.Task.Name, Head: of.Head.Name}] = corpus.NewLabels(names)
 	}
 	for _, split := range []string{config.Train, config.Dev, config.Test} {
 		d.number(group, group.Examples[split])
@@ -39,7 +40,7 @@ func (d *Dataset) label(group *Group, mistakes *plugin.Mistakes) {
 // number sets the numbers of all targets of a group's examples.
 func (d *Dataset) number(group *Group, examples []*corpus.Example) {
 	for h, of := range d.Heads(group) {
-		kind, labels := d.Tasks[of.Number].Output(), d.Labels[HeadName{of.Task.Name, of.Head.Name}]
+		kind, labels := d.Tasks[of.Number].Output(), d.Labels[multitask.HeadName{Task: of.Task.Name, Head: of.Head.Name}]
 		for _, e := range examples {
 			kind.Number(e.Targets[h], labels)
 		}
