@@ -97,7 +97,7 @@ func (b *builder) encoder(choice encoderChoice) error {
 	e := b.Data.Experiment
 	freeze, lora := e.Model.Freeze, e.Model.LoRA
 	if b.mode == inference { // changes are part of the weights that were saved
-		freeze, lora = "all", encoders.LoRA{}
+		freeze, lora = encoders.FreezeAll, encoders.LoRA{}
 	}
 	encoder, err := choice.Build(encoders.Site{
 		Model:      b.EncoderPath,
