@@ -41,14 +41,28 @@ type Head struct {
 
 // Load reads the data of an experiment's splits, of which training is one. The error lists all that is wrong.
 func Load(e *config.Experiment, splits ...string) (*Dataset, error) {
-	d := &Dataset{Experiment: e, Remarks: slices.Clone(e.Remarks), Labels: map[multitask.HeadName]*corpus.Labels{}}
-	var mistakes plugin.Mistakes
-
-	// texts and targets
 	tokenizer, err := openTokenizer(e)
 	if err != nil {
 		return nil, err
 	}
+	return loadWith(e, tokenizer, nil, splits)
+}
+
+// Resume reads the data of an experiment whose run goes on, as Load does. Tokenizer and labels are the run's.
+func Resume(
+	e *config.Experiment, tokenizer corpus.Tokenizer, labels map[multitask.HeadName]*corpus.Labels, splits ...string,
+) (*Dataset, error) {
+	return loadWith(e, tokenizer, labels, splits)
+}
+
+// loadWith reads data. known are the labels of a run that goes on; nil: labels and vocabulary come from the training data.
+func loadWith(
+	e *config.Experiment, tokenizer corpus.Tokenizer, known map[multitask.HeadName]*corpus.Labels, splits []string,
+) (*Dataset, error) {
+	d := &Dataset{Experiment: e, Remarks: slices.Clone(e.Remarks), Labels: map[multitask.HeadName]*corpus.Labels{}}
+	var mistakes plugin.Mistakes
+
+	// texts and targets
 	if err := d.open(tokenizer); err != nil {
 		return nil, err
 	}
@@ -70,17 +84,27 @@ func Load(e *config.Experiment, splits ...string) (*Dataset, error) {
 
 	// labels
 	for g := range d.Groups {
-		d.label(&d.Groups[g], &mistakes)
+		d.label(&d.Groups[g], known, &mistakes)
 	}
 	slices.Sort(d.Remarks[len(e.Remarks):])
 
 	// tokens
-	if err := d.trainTokenizer(); err != nil {
+	finish := d.trainTokenizer
+	if known != nil {
+		finish = d.openVectors
+	}
+	if err := finish(); err != nil {
 		mistakes.Append(err)
 	}
 	if !mistakes.None() {
 		return nil, mistakes.Err()
 	}
+	d.encodeAll()
+	return d, nil
+}
+
+// encodeAll encodes the examples of all splits.
+func (d *Dataset) encodeAll() {
 	for g := range d.Groups {
 		group := &d.Groups[g]
 		for _, split := range []string{config.Train, config.Dev, config.Test} {
@@ -89,7 +113,6 @@ func Load(e *config.Experiment, splits ...string) (*Dataset, error) {
 		}
 		d.Remarks = append(d.Remarks, d.lostAnswers(group)...)
 	}
-	return d, nil
 }
 
 // Open returns the dataset of a trained run, whose tokenizer and labels are known, without examples.

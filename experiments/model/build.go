@@ -28,7 +28,7 @@ func (b *builder) placed(err error) error {
 	case errors.As(err, &tooLong):
 		return &plugin.Mistake{Place: e.Place("tokenizer.max_length"),
 			Err: fmt.Errorf("tokenizer: max_length: %w; want at most %d", mistake.Err, tooLong.Max)}
-	case mistake.Place == (plugin.Place{}) && b.mode == fresh:
+	case mistake.Place == (plugin.Place{}) && b.mode != inference:
 		return &plugin.Mistake{Place: e.Model.BaseModel.Place, Err: mistake.Err}
 	}
 	return err

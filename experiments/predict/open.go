@@ -80,14 +80,9 @@ func openData(e *config.Experiment, file, saved string, about run.Checkpoint) (*
 		return nil, err
 	}
 	at := filepath.Join(saved, runfolder.ModelFile)
-	labels := map[multitask.HeadName]*corpus.Labels{}
-	for _, task := range about.Tasks {
-		for _, head := range task.Heads {
-			name := multitask.HeadName{Task: task.Name, Head: head.Name}
-			if labels[name], err = corpus.LabelsOf(head.Labels); err != nil {
-				return nil, fmt.Errorf("%s: task %q: head %q: %w", at, task.Name, head.Name, err)
-			}
-		}
+	labels, err := about.Labels()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", at, err)
 	}
 	data, err := dataset.Open(e, tokenizer, labels)
 	if err != nil {
