@@ -41,3 +41,35 @@ func TestGradientsByTaskAreSummedOncePerTask(t *testing.T) {
 		}
 	}
 }
+
+// combining notes the tasks whose gradients it combines.
+type combining struct {
+	PCGrad
+	tasks *[]string
+}
+
+func (c combining) Combine(s State, tasks []string, dots [][]float64) []float64 {
+	*c.tasks = append(*c.tasks, tasks...)
+	return c.PCGrad.Combine(s, tasks, dots)
+}
+
+func TestGradientsOfTasksWithLabelledUnitsAreCombined(t *testing.T) {
+	m := smallModel(t, "none", 0)
+	plan := smallPlan()
+	part := combining{tasks: new([]string)}
+	plan.Weighting = part
+	examples := smallData(m, 4)[0].Train
+	for _, e := range examples {
+		e.Targets[1] = nil // of tags
+	}
+	report, err := stepping(t, m, plan, 1).Update([]Batch{{0, examples}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"topic"}; !slices.Equal(*part.tasks, want) {
+		t.Errorf("gradients of tasks %q are combined, want %q", *part.tasks, want)
+	}
+	if report.Epoch != 0 {
+		t.Errorf("epoch %v of chosen batches, want 0", report.Epoch)
+	}
+}
