@@ -195,6 +195,8 @@ func TestTwoProcessesTrainAsOneDoes(t *testing.T) {
 		{"batches of two groups", [2]int{0, 1}, func(*Model, *Plan) {}},
 		{"learned weighting", [2]int{0, 1}, func(m *Model, p *Plan) { p.Weighting = uncertainty(m) }},
 		{"factors by losses", [2]int{0, 1}, func(_ *Model, p *Plan) { p.Weighting = &scripted{factor: 2} }},
+		{"losses as factors", [2]int{0, 1}, func(_ *Model, p *Plan) { p.Weighting = byLoss{} }},
+		{"losses of one group as factors", [2]int{0, 0}, func(_ *Model, p *Plan) { p.Weighting = byLoss{} }},
 		{"gradients combined", [2]int{0, 1}, func(_ *Model, p *Plan) { p.Weighting = PCGrad{} }},
 	} {
 		t.Run(c.name, func(t *testing.T) {

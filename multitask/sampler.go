@@ -20,7 +20,8 @@ type State struct {
 
 // Sampler says which group's batch trains next. An epoch is as many batches as all groups' examples make.
 type Sampler interface {
-	// Next names the groups of the next batches by number. A group that has none left begins again.
+	// Next names the group of the next batch by number, or as many as a MultiSampler's Groups. A group that has none
+	// left begins again.
 	Next(State) []int
 }
 

@@ -195,6 +195,16 @@ func (t *Training) settings() []setting {
 	add("sampling", fmt.Sprintf("%T", p.Sampler))
 	add("groups at each turn", t.length.groups)
 	add("weighting", fmt.Sprintf("%T", p.Weighting))
+	if w, ok := p.Weighting.(LearnedWeighting); ok {
+		add("learning_rate of the weighting", w.Rate())
+	}
+	for _, group := range t.model.Groups {
+		for _, task := range group.Tasks {
+			for _, head := range task.Heads {
+				add(fmt.Sprintf("weight of task %q head %q", task.Name, head.Name), head.Weight)
+			}
+		}
+	}
 	for g, data := range t.data {
 		name := fmt.Sprintf("task %q", t.model.Groups[g].Name)
 		add("training examples of "+name, len(data.Train))

@@ -244,6 +244,9 @@ func TestASnapshotOfAnotherTrainingIsRefused(t *testing.T) {
 		{"snapshot: it was taken with learning_rate 0.003; the training has 0.1", func(_ *Model, _ []Data, p *Plan) { p.Rate = 0.1 }},
 		{"sampling multitask.Proportional; the training has multitask.RoundRobin", func(_ *Model, _ []Data, p *Plan) { p.Sampler = RoundRobin{} }},
 		{"weighting multitask.Fixed; the training has *multitask.Uncertainty", func(m *Model, _ []Data, p *Plan) { p.Weighting = uncertainty(m) }},
+		{`weight of task "mood" head "mood" 1; the training has 2`, func(m *Model, _ []Data, _ *Plan) {
+			m.Groups[2].Tasks[0].Heads[0].Weight = 2
+		}},
 		{`dev examples of task "mood" 10; the training has 9`, func(_ *Model, data []Data, _ *Plan) { data[2].Dev = data[2].Dev[1:] }},
 		{`a checksum of the training texts of task "topic"`, func(_ *Model, data []Data, _ *Plan) {
 			data[0].Train[0], data[0].Train[1] = data[0].Train[1], data[0].Train[0]

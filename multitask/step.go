@@ -29,8 +29,8 @@ type step struct {
 	reduced *reduction // nil: there is one process
 }
 
-// update takes batches forward and backward and updates the parameters once.
-func (t *Training) update(batches []Batch) (Step, error) {
+// take makes one step of batches: forward and backward, reduce, clip, update.
+func (t *Training) take(batches []Batch) (Step, error) {
 	start := time.Now()
 	report := Step{Number: t.state.Step + 1, Of: t.length.steps}
 	s := &step{Training: t, state: t.state, batches: t.pack(batches)}
@@ -74,18 +74,24 @@ func (t *Training) update(batches []Batch) (Step, error) {
 	}
 
 	// update
-	share := t.schedule.Rate(report.Number)
-	report.Rate = t.plan.Rate * share
-	for _, store := range t.stores {
-		store.Update(factor, report.Rate)
-	}
-	t.learned.update(share)
+	report.Rate = s.update(factor, t.schedule.Rate(report.Number))
 	if err := s.observe(); err != nil {
 		return report, err
 	}
 
 	report.Time = time.Since(start)
 	return report, nil
+}
+
+// update changes all parameters by their gradients times factor, at a part of the highest learning rates. It returns the
+// model's learning rate.
+func (s *step) update(factor float32, part float64) (rate float64) {
+	rate = s.plan.Rate * part
+	for _, store := range s.stores {
+		store.Update(factor, rate)
+	}
+	s.learned.update(part)
+	return rate
 }
 
 // check returns what is not finite.

@@ -66,21 +66,38 @@ func (t *Training) Run(ctx context.Context, observe func(event any) error) error
 		if err != nil {
 			return err
 		}
-		if err := t.report(event, observe); errors.Is(err, ErrStop) {
-			return nil
-		} else if err != nil {
-			return err
+		if err := t.report(event, observe); err != nil {
+			return ended(err)
 		}
 	}
-	return t.Finish(ctx)
+	if err := t.Finish(ctx); err != nil {
+		return err
+	}
+	return ended(t.warn(observe))
+}
+
+// ended returns why training ended, nil where it was stopped.
+func ended(err error) error {
+	if errors.Is(err, ErrStop) {
+		return nil
+	}
+	return err
 }
 
 // report passes warnings to observe, and then an event.
 func (t *Training) report(event any, observe func(event any) error) error {
+	if err := t.warn(observe); err != nil {
+		return err
+	}
+	return observe(event)
+}
+
+// warn passes warnings to observe.
+func (t *Training) warn(observe func(event any) error) error {
 	for _, warning := range t.model.cache.warnings() {
 		if err := observe(warning); err != nil {
 			return err
 		}
 	}
-	return observe(event)
+	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/jenga-nlp/jenga/encoders"
 	"github.com/jenga-nlp/jenga/fusion"
@@ -130,6 +131,11 @@ func (t *Training) allot() error {
 	}
 	if t.plan.Reducer != nil {
 		t.reducing = t.model.reducing(t.host)
+		if tasks > 0 { // those of shared parameters are summed task by task
+			t.reducing = slices.DeleteFunc(t.reducing, func(w *nn.Param) bool {
+				return slices.Contains(t.host.Shared(), w)
+			})
+		}
 	}
 	return nil
 }
@@ -169,7 +175,11 @@ func (t *Training) next() []Batch {
 			t.state.Left = append(t.state.Left[:0], t.state.Batches...)
 		}
 		t.state.Rand = rand.New(t.sampling)
-		for _, g := range t.plan.Sampler.Next(t.state) {
+		chosen := t.plan.Sampler.Next(t.state)
+		if len(chosen) != n.groups {
+			panic(fmt.Sprintf("multitask: sampler %T named %d groups; want %d", t.plan.Sampler, len(chosen), n.groups))
+		}
+		for _, g := range chosen {
 			t.state.Left[g]--
 			t.state.Last = g
 			batches = append(batches, Batch{g, t.iterators[g].next()})
@@ -184,7 +194,7 @@ func (t *Training) Update(batches []Batch) (Step, error) {
 	if t.state.Step == t.length.steps {
 		panic(fmt.Sprintf("multitask: step %d of %d", t.state.Step+1, t.length.steps))
 	}
-	report, err := t.update(batches)
+	report, err := t.take(batches)
 	if err != nil {
 		return report, fmt.Errorf("step %d: %w", t.state.Step+1, err)
 	}

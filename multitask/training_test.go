@@ -2,6 +2,9 @@ package multitask
 
 import (
 	"context"
+	"math"
+	"math/rand/v2"
+	"reflect"
 	"slices"
 	"testing"
 )
@@ -61,4 +64,77 @@ func TestUpdateBeyondTheLastPanics(t *testing.T) {
 		}
 	}()
 	training.Update(batch)
+}
+
+func TestAGradientThatIsNotFiniteUpdatesNothing(t *testing.T) {
+	m := smallModel(t, "none", 0)
+	m.Params.In("heads").In("tags").All()[0].Data[0] = float32(math.NaN())
+	training := stepping(t, m, smallPlan(), 2)
+	bits := func() map[string][]uint32 {
+		all := map[string][]uint32{}
+		for name, values := range values(m) {
+			for _, v := range values {
+				all[name] = append(all[name], math.Float32bits(v))
+			}
+		}
+		return all
+	}
+	before := bits()
+	_, err := training.Update([]Batch{{0, smallData(m, 4)[0].Train}})
+	want := "step 1: the gradient is not finite; a lower training.learning_rate may help"
+	if err == nil || err.Error() != want {
+		t.Errorf("Update = %v, want %s", err, want)
+	}
+	if !reflect.DeepEqual(bits(), before) {
+		t.Error("the step changed parameters")
+	}
+}
+
+// drawing is a sampler and a weighting that note their random numbers.
+type drawing struct {
+	Fixed
+	groups        []int // that Next names
+	sampled, drew *[]uint64
+}
+
+func (d drawing) Next(s State) []int {
+	*d.sampled = append(*d.sampled, s.Rand.Uint64())
+	return d.groups
+}
+
+func (d drawing) Weigh(s State, losses []Loss) []float64 {
+	*d.drew = append(*d.drew, s.Rand.Uint64())
+	return d.Fixed.Weigh(s, losses)
+}
+
+func TestSamplerAndWeightingHaveRandomStreamsOfTheirOwn(t *testing.T) {
+	m, plan := smallModel(t, "none", 0), smallPlan()
+	part := drawing{groups: []int{1}, sampled: new([]uint64), drew: new([]uint64)}
+	plan.Sampler, plan.Weighting, plan.MaxSteps, plan.NeverEvaluate = part, part, 3, true
+	train(t, m, smallData(m, 8), plan)
+	for name, c := range map[string]struct {
+		got    []uint64
+		stream uint64 // of the plan's seed, see docs/architecture.md
+	}{"sampler": {*part.sampled, 1}, "weighting": {*part.drew, 2}} {
+		r := rand.New(rand.NewPCG(plan.Seed, c.stream))
+		if want := []uint64{r.Uint64(), r.Uint64(), r.Uint64()}; !slices.Equal(c.got, want) {
+			t.Errorf("the %s's numbers are %v, want %v", name, c.got, want)
+		}
+	}
+}
+
+func TestASamplerThatNamesOtherThanItsNumberOfGroupsPanics(t *testing.T) {
+	m, plan := smallModel(t, "none", 0), smallPlan()
+	plan.Sampler = drawing{groups: []int{0, 1}, sampled: new([]uint64)}
+	training, err := New(m, smallData(m, 8), plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		want := "multitask: sampler multitask.drawing named 2 groups; want 1"
+		if got := recover(); got != want {
+			t.Errorf("panic %v, want %s", got, want)
+		}
+	}()
+	training.Step(context.Background())
 }

@@ -2,7 +2,7 @@ package multitask
 
 import (
 	"encoding"
-	"errors"
+	"fmt"
 
 	"github.com/jenga-nlp/jenga/nn"
 	"github.com/jenga-nlp/jenga/plugin"
@@ -109,8 +109,8 @@ func (plan Plan) CheckWeighting(m *Model) error {
 			return nil
 		}
 	}
-	return errors.New("it combines the tasks' gradients of the parameters that they share, and none of those learns; " +
-		"want a model.freeze that leaves some of the encoder to learn, or weighting: fixed")
+	return fmt.Errorf("it combines the tasks' gradients of the parameters that they share, and none of those learns; "+
+		"want a model.freeze that leaves some of the encoder to learn, or weighting: %s", weightings.Default())
 }
 
 // TaskGradients returns the bytes that gradients by task take, 0 where the plan's weighting does not ask for them.

@@ -27,7 +27,7 @@ func Encoder(t *testing.T, name, options string) {
 		t.Fatalf("encoder %q with options %q: %v", name, options, err)
 	}
 	m := encoderMaker(choice.Build)
-	e := m.encoder(t, "none", 0.2)
+	e := m.encoder(t, encoders.FreezeNone, 0.2)
 
 	t.Run("it describes what it is", func(t *testing.T) { checkDescription(t, e) })
 	t.Run("it gives the states of the layers asked for", func(t *testing.T) { checkLayers(t, e) })
@@ -201,7 +201,7 @@ func checkThreads(t *testing.T, m encoderMaker) {
 	var want [][]float32
 	for threads := 1; threads <= 2; threads++ {
 		kernel.SetThreads(threads)
-		e := m.encoder(t, "none", 0.2)
+		e := m.encoder(t, encoders.FreezeNone, 0.2)
 		_, got := e.encode(t, tokensOf(lengths...), nn.LastLayer, false)
 		if e.trainable() != nil {
 			into, states := e.gradients(t, tokensOf(lengths...), nn.LastLayer)
@@ -242,7 +242,7 @@ func checkRefused(t *testing.T, e encoder) {
 func checkEncoderGradients(t *testing.T, m encoderMaker) {
 	tokens := tokensOf(1, 5, 3)
 	for _, layers := range []nn.Wanted{nn.LastLayer, nn.AllLayers} {
-		e := m.encoder(t, "none", 0.2)
+		e := m.encoder(t, encoders.FreezeNone, 0.2)
 		into, states := e.gradients(t, tokens, layers)
 		at := upstream(states)
 		loss := func() float64 {
@@ -276,7 +276,7 @@ func checkEncoderGradients(t *testing.T, m encoderMaker) {
 func checkFrozenLayers(t *testing.T, m encoderMaker) {
 	tokens := tokensOf(1, 5, 3)
 	t.Run("all of it", func(t *testing.T) {
-		e := m.encoder(t, "all", 0.5)
+		e := m.encoder(t, encoders.FreezeAll, 0.5)
 		if slices.ContainsFunc(e.params, (*nn.Param).Learns) {
 			t.Error("freeze: all leaves a parameter that learns")
 		}
@@ -290,7 +290,7 @@ func checkFrozenLayers(t *testing.T, m encoderMaker) {
 		e.trainable().Backward(p, upstream(got), nn.NewGradients(e.params)) // there is nothing to do
 	})
 	t.Run("its embeddings and first layer", func(t *testing.T) {
-		whole, part := m.encoder(t, "none", 0), m.encoder(t, "1", 0)
+		whole, part := m.encoder(t, encoders.FreezeNone, 0), m.encoder(t, "1", 0)
 		want, _ := whole.gradients(t, tokens, nn.LastLayer)
 		got, _ := part.gradients(t, tokens, nn.LastLayer)
 		frozen := 0
@@ -346,7 +346,10 @@ func checkMemory(t *testing.T, m encoderMaker) {
 		for _, c := range []struct {
 			layers nn.Wanted
 			freeze string
-		}{{nn.LastLayer, "none"}, {nn.AllLayers, "none"}, {nn.LastLayer, "1"}, {nn.LastLayer, "all"}} {
+		}{
+			{nn.LastLayer, encoders.FreezeNone}, {nn.AllLayers, encoders.FreezeNone},
+			{nn.LastLayer, "1"}, {nn.LastLayer, encoders.FreezeAll},
+		} {
 			layers, e := c.layers, m.encoder(t, c.freeze, 0.2)
 			load := encoders.Load{Tokens: len(tokens.IDs), Layers: layers, Training: training}
 			said := e.Encoder.(encoders.MemoryEstimator).Memory(load)

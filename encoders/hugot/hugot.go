@@ -53,7 +53,7 @@ func New(o Options, site encoders.Site) (encoders.Encoder, error) {
 	if site.Model == "" {
 		return nil, errors.New("it has no weights of its own; name an .onnx file as base_model")
 	}
-	if site.Freeze != "" && site.Freeze != "none" && site.Freeze != "all" {
+	if site.Freeze != "" && site.Freeze != encoders.FreezeNone && site.Freeze != encoders.FreezeAll {
 		return nil, fmt.Errorf("freeze: %q: all of it is frozen; leave freeze out, or set it to \"all\"", site.Freeze)
 	}
 	if site.LoRA.Rank > 0 {

@@ -109,10 +109,10 @@ func (d *decoding) model(s *plugin.Section) {
 	case s.Kind == plugin.Mapping && !s.Has("encoder"):
 		d.mistakes.Add(s.Place, "model: neither base_model nor encoder; %s", modelRule())
 	}
-	words := []string{"none", "embeddings", "all"}
+	words := encoders.FreezeWords()
 	if n, err := strconv.Atoi(m.Freeze); (err != nil || n < 0) && !slices.Contains(words, m.Freeze) {
-		d.mistakes.Add(s.At("freeze").Place, "model: freeze: want none, embeddings, all or a number of layers, have %q",
-			m.Freeze)
+		d.mistakes.Add(s.At("freeze").Place, "model: freeze: want %s or a number of layers, have %q",
+			strings.Join(words, ", "), m.Freeze)
 	}
 	if m.BackboneType != "text" {
 		d.mistakes.Add(s.At("backbone_type").Place, "model: %s",
@@ -138,7 +138,7 @@ func (d *decoding) lora(s *plugin.Section) {
 	}
 	o := loraDefaults
 	s.Decode("model: lora", &o, &d.mistakes)
-	if d.e.Model.Freeze == "all" {
+	if d.e.Model.Freeze == encoders.FreezeAll {
 		d.mistakes.Add(s.Place, "model: lora: freeze: all leaves nothing to learn; leave one of them out")
 	}
 	if o.Targets != nil && len(o.Targets) == 0 {

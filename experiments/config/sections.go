@@ -70,7 +70,7 @@ type modelOptions struct {
 }
 
 var (
-	modelDefaults = modelOptions{Dropout: 0.1, Freeze: "none", BackboneType: "text"}
+	modelDefaults = modelOptions{Dropout: 0.1, Freeze: encoders.FreezeNone, BackboneType: "text"}
 	loraDefaults  = encoders.LoRA{Rank: 8, Alpha: 16, Targets: []string{"query", "value"}}
 )
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/multitask"
 	"github.com/jenga-nlp/jenga/plugin"
 	"github.com/jenga-nlp/jenga/tasks"
 )
@@ -17,7 +18,7 @@ type Dataset struct {
 	Experiment *config.Experiment
 	Tasks      []tasks.Task // of Experiment.Tasks
 	Groups     []Group
-	Labels     map[HeadName]*corpus.Labels
+	Labels     map[multitask.HeadName]*corpus.Labels
 	Tokenizer  corpus.Tokenizer
 	Vectors    *corpus.Vectors // of words, that the encoder's embeddings begin with; nil: none
 	Remarks    []string        // of the experiment and its data
@@ -31,9 +32,6 @@ type Group struct {
 	first map[int]corpus.Record // of the first file, by the number of the task, which names its fields
 }
 
-// HeadName is the name of a head and of its task.
-type HeadName struct{ Task, Head string }
-
 // Head is a head of a group's tasks.
 type Head struct {
 	Number int // of its task, among the experiment's
@@ -43,14 +41,28 @@ type Head struct {
 
 // Load reads the data of an experiment's splits, of which training is one. The error lists all that is wrong.
 func Load(e *config.Experiment, splits ...string) (*Dataset, error) {
-	d := &Dataset{Experiment: e, Remarks: slices.Clone(e.Remarks), Labels: map[HeadName]*corpus.Labels{}}
-	var mistakes plugin.Mistakes
-
-	// texts and targets
 	tokenizer, err := openTokenizer(e)
 	if err != nil {
 		return nil, err
 	}
+	return loadWith(e, tokenizer, nil, splits)
+}
+
+// Resume reads the data of an experiment whose run goes on, as Load does. Tokenizer and labels are the run's.
+func Resume(
+	e *config.Experiment, tokenizer corpus.Tokenizer, labels map[multitask.HeadName]*corpus.Labels, splits ...string,
+) (*Dataset, error) {
+	return loadWith(e, tokenizer, labels, splits)
+}
+
+// loadWith reads data. known are the labels of a run that goes on; nil: labels and vocabulary come from the training data.
+func loadWith(
+	e *config.Experiment, tokenizer corpus.Tokenizer, known map[multitask.HeadName]*corpus.Labels, splits []string,
+) (*Dataset, error) {
+	d := &Dataset{Experiment: e, Remarks: slices.Clone(e.Remarks), Labels: map[multitask.HeadName]*corpus.Labels{}}
+	var mistakes plugin.Mistakes
+
+	// texts and targets
 	if err := d.open(tokenizer); err != nil {
 		return nil, err
 	}
@@ -72,17 +84,27 @@ func Load(e *config.Experiment, splits ...string) (*Dataset, error) {
 
 	// labels
 	for g := range d.Groups {
-		d.label(&d.Groups[g], &mistakes)
+		d.label(&d.Groups[g], known, &mistakes)
 	}
 	slices.Sort(d.Remarks[len(e.Remarks):])
 
 	// tokens
-	if err := d.trainTokenizer(); err != nil {
+	finish := d.trainTokenizer
+	if known != nil {
+		finish = d.openVectors
+	}
+	if err := finish(); err != nil {
 		mistakes.Append(err)
 	}
 	if !mistakes.None() {
 		return nil, mistakes.Err()
 	}
+	d.encodeAll()
+	return d, nil
+}
+
+// encodeAll encodes the examples of all splits.
+func (d *Dataset) encodeAll() {
 	for g := range d.Groups {
 		group := &d.Groups[g]
 		for _, split := range []string{config.Train, config.Dev, config.Test} {
@@ -91,11 +113,10 @@ func Load(e *config.Experiment, splits ...string) (*Dataset, error) {
 		}
 		d.Remarks = append(d.Remarks, d.lostAnswers(group)...)
 	}
-	return d, nil
 }
 
 // Open returns the dataset of a trained run, whose tokenizer and labels are known, without examples.
-func Open(e *config.Experiment, tokenizer corpus.Tokenizer, labels map[HeadName]*corpus.Labels) (*Dataset, error) {
+func Open(e *config.Experiment, tokenizer corpus.Tokenizer, labels map[multitask.HeadName]*corpus.Labels) (*Dataset, error) {
 	d := &Dataset{Experiment: e, Labels: labels}
 	return d, d.open(tokenizer)
 }
@@ -129,10 +150,10 @@ func (d *Dataset) Heads(group *Group) []Head {
 }
 
 // Targets returns the training examples of a task, and which of their targets are a head's.
-func (d *Dataset) Targets(name HeadName) (examples []*corpus.Example, h int) {
+func (d *Dataset) Targets(name multitask.HeadName) (examples []*corpus.Example, h int) {
 	for g := range d.Groups {
 		for h, of := range d.Heads(&d.Groups[g]) {
-			if (HeadName{of.Task.Name, of.Head.Name}) == name {
+			if (multitask.HeadName{Task: of.Task.Name, Head: of.Head.Name}) == name {
 				return d.Groups[g].Examples[config.Train], h
 			}
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/internal/sample"
+	"github.com/jenga-nlp/jenga/multitask"
 )
 
 // load writes an experiment of the given tasks and data files, and loads its data in their folder.
@@ -106,7 +107,7 @@ func TestLabelMapsNumberTheLabels(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := data.Labels[HeadName{"mood", "mood"}].Names(); !slices.Equal(got, test.want) {
+			if got := data.Labels[multitask.HeadName{Task: "mood", Head: "mood"}].Names(); !slices.Equal(got, test.want) {
 				t.Errorf("labels are %q, want %q", got, test.want)
 			}
 		})

@@ -11,12 +11,16 @@ import (
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/multitask"
 	"github.com/jenga-nlp/jenga/outputs"
 	"github.com/jenga-nlp/jenga/plugin"
 )
 
-// label settles the labels of all heads of a group from its training examples, and numbers the targets.
-func (d *Dataset) label(group *Group, mistakes *plugin.Mistakes) {
+// label settles the labels of all heads of a group from its training examples, and numbers the targets. Where known is
+// not nil its labels are taken.
+func (d *Dataset) label(
+	group *Group, known map[multitask.HeadName]*corpus.Labels, mistakes *plugin.Mistakes,
+) {
 	for h, of := range d.Heads(group) {
 		kind := d.Tasks[of.Number].Output()
 		d.checkLabelled(group, h, of, kind, mistakes)
@@ -26,7 +30,11 @@ func (d *Dataset) label(group *Group, mistakes *plugin.Mistakes) {
 		} else {
 			d.checkNoLabels(of.Task, of.Head, kind, mistakes)
 		}
-		d.Labels[HeadName{of.Task.Name, of.Head.Name}] = corpus.NewLabels(names)
+		name := multitask.HeadName{Task: of.Task.Name, Head: of.Head.Name}
+		d.Labels[name] = corpus.NewLabels(names)
+		if known != nil {
+			d.Labels[name] = knownLabels(of, known[name], names, mistakes)
+		}
 	}
 	for _, split := range []string{config.Train, config.Dev, config.Test} {
 		d.number(group, group.Examples[split])
@@ -39,7 +47,7 @@ func (d *Dataset) label(group *Group, mistakes *plugin.Mistakes) {
 // number sets the numbers of all targets of a group's examples.
 func (d *Dataset) number(group *Group, examples []*corpus.Example) {
 	for h, of := range d.Heads(group) {
-		kind, labels := d.Tasks[of.Number].Output(), d.Labels[HeadName{of.Task.Name, of.Head.Name}]
+		kind, labels := d.Tasks[of.Number].Output(), d.Labels[multitask.HeadName{Task: of.Task.Name, Head: of.Head.Name}]
 		for _, e := range examples {
 			kind.Number(e.Targets[h], labels)
 		}
@@ -65,6 +73,22 @@ func (d *Dataset) checkLabelled(group *Group, h int, of Head, kind *outputs.Kind
 		why = fmt.Sprintf(": data: {%s: FIELD} names the field that holds it, there is %s", field, first.Named())
 	}
 	mistakes.Add(of.Head.Place, "task %q: head %q has no %s in its training data, %s%s", of.Task.Name, of.Head.Name, cmp.Or(kind.Field(), "label"), trainingFile(of.Task.Data).Name, why)
+}
+
+// knownLabels returns the labels that a head of a run has, and refuses names that are not among them.
+func knownLabels(of Head, known *corpus.Labels, names []string, mistakes *plugin.Mistakes) *corpus.Labels {
+	what := fmt.Sprintf("task %q: head %q", of.Task.Name, of.Head.Name)
+	if known == nil {
+		mistakes.Add(of.Head.Place, "%s not found in the run", what)
+		return corpus.NewLabels(names)
+	}
+	for _, name := range names {
+		if !slices.Contains(known.Names(), name) {
+			mistakes.Add(of.Head.Place, "%s: unexpected label %q in the training data; the run began with %s", what,
+				name, list(known.Names()))
+		}
+	}
+	return known
 }
 
 // checkNoLabels refuses labels of a head whose targets have none.

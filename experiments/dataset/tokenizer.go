@@ -65,10 +65,32 @@ func (d *Dataset) trainWords(texts iter.Seq[string]) error {
 		return err
 	}
 	if o.Vectors.Name != "" {
-		if d.Vectors, err = corpus.OpenVectors(o.Vectors.Name, trainer.Add); err != nil {
-			return &plugin.Mistake{Place: o.Vectors.Place, Err: fmt.Errorf("tokenizer: vectors: %w", err)}
+		if err := d.readVectors(trainer.Add); err != nil {
+			return err
 		}
 	}
 	d.Tokenizer, err = trainer.Tokenizer()
 	return err
+}
+
+// openVectors reads the vectors of the words that the tokenizer of a run knows. What of an encoder's embeddings does not
+// learn is in no snapshot and begins with them again.
+func (d *Dataset) openVectors() error {
+	if d.Experiment.Tokenizer.Vectors.Name == "" {
+		return nil
+	}
+	known := map[string]bool{}
+	for id := range d.Tokenizer.Size() {
+		known[d.Tokenizer.Token(int32(id))] = true
+	}
+	return d.readVectors(func(word string) bool { return known[word] })
+}
+
+// readVectors reads the vectors of the words that keep takes.
+func (d *Dataset) readVectors(keep func(word string) bool) (err error) {
+	vectors := d.Experiment.Tokenizer.Vectors
+	if d.Vectors, err = corpus.OpenVectors(vectors.Name, keep); err != nil {
+		return &plugin.Mistake{Place: vectors.Place, Err: fmt.Errorf("tokenizer: vectors: %w", err)}
+	}
+	return nil
 }

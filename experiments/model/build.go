@@ -28,7 +28,7 @@ func (b *builder) placed(err error) error {
 	case errors.As(err, &tooLong):
 		return &plugin.Mistake{Place: e.Place("tokenizer.max_length"),
 			Err: fmt.Errorf("tokenizer: max_length: %w; want at most %d", mistake.Err, tooLong.Max)}
-	case mistake.Place == (plugin.Place{}) && b.mode == fresh:
+	case mistake.Place == (plugin.Place{}) && b.mode != inference:
 		return &plugin.Mistake{Place: e.Model.BaseModel.Place, Err: mistake.Err}
 	}
 	return err
@@ -55,7 +55,7 @@ func (b *builder) task(texts *dataset.Group, task config.Task, kind tasks.Task) 
 	train, single := texts.Examples[config.Train], func(e *corpus.Example) bool { return !e.Paired }
 	built := multitask.Task{Name: task.Name, Kind: kind, Pairs: len(train) > 0 && !slices.ContainsFunc(train, single)}
 	for _, head := range task.Heads {
-		set := b.Data.Labels[dataset.HeadName{Task: task.Name, Head: head.Name}]
+		set := b.Data.Labels[multitask.HeadName{Task: task.Name, Head: head.Name}]
 		site := heads.Site{
 			Task: task.Name, Name: head.Name,
 			Output: kind.Output(), Labels: set.Names(),
@@ -100,7 +100,7 @@ func (b *builder) checkAccepted(task config.Task, head config.Head, h heads.Head
 	if !ok {
 		return
 	}
-	examples, number := b.Data.Targets(dataset.HeadName{Task: task.Name, Head: head.Name})
+	examples, number := b.Data.Targets(multitask.HeadName{Task: task.Name, Head: head.Name})
 	for _, e := range examples {
 		if err := accepter.Accepts(e.Targets[number]); err != nil {
 			b.mistakes.Append(fmt.Errorf("%s: task %q: head %q: %w", e.Place, task.Name, head.Name, err))
@@ -112,7 +112,7 @@ func (b *builder) checkAccepted(task config.Task, head config.Head, h heads.Head
 func (b *builder) trainingOf(task config.Task, head config.Head, kind *outputs.Kind,
 	labels *corpus.Labels) heads.Training {
 	t := heads.Training{Counts: make([]int, len(labels.Names())), Deviation: 1}
-	examples, h := b.Data.Targets(dataset.HeadName{Task: task.Name, Head: head.Name})
+	examples, h := b.Data.Targets(multitask.HeadName{Task: task.Name, Head: head.Name})
 
 	// units, labels, and the mean of numbers
 	var numbers []float64

@@ -19,6 +19,7 @@ type mode int
 
 const (
 	fresh     mode = iota // to be trained; its encoder starts from the base model, or from nothing
+	resumed               // to be trained on: as fresh, but of a run that has begun
 	inference             // to predict, of a trained run; nothing of it learns
 )
 
@@ -33,6 +34,13 @@ type Assembled struct {
 // New assembles the model that an experiment trains on its data.
 func New(data *dataset.Dataset) (*Assembled, error) {
 	return assemble(data, fresh, data.Experiment.Model.Encoder, data.Experiment.Model.BaseModel.Name)
+}
+
+// Resume assembles the model of a run that goes on, on its data, which has the labels and the tokenizer of its
+// checkpoint. What learns is to be set by a snapshot. The encoder starts from the base model as that of a fresh run: a
+// checkpoint has LoRA's changes in its weights, and what is frozen is in no snapshot.
+func Resume(data *dataset.Dataset) (*Assembled, error) {
+	return assemble(data, resumed, data.Experiment.Model.Encoder, data.Experiment.Model.BaseModel.Name)
 }
 
 // Open assembles the model of a trained run to predict with, with an encoder that is read from path. The weights of its
@@ -97,7 +105,7 @@ func (b *builder) encoder(choice encoderChoice) error {
 	e := b.Data.Experiment
 	freeze, lora := e.Model.Freeze, e.Model.LoRA
 	if b.mode == inference { // changes are part of the weights that were saved
-		freeze, lora = "all", encoders.LoRA{}
+		freeze, lora = encoders.FreezeAll, encoders.LoRA{}
 	}
 	encoder, err := choice.Build(encoders.Site{
 		Model:      b.EncoderPath,

@@ -3,6 +3,7 @@ package model
 import (
 	"fmt"
 
+	"github.com/jenga-nlp/jenga/encoders"
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/plugin"
 )
@@ -34,12 +35,13 @@ func (b *builder) remarkIdle() {
 		say(e.Place("training.warmup_ratio"), "training: warmup_ratio has no effect: warmup_steps: %d overrules it",
 			e.Training.WarmupSteps)
 	}
-	if e.Model.Freeze == "embeddings" && e.Model.LoRA.Rank > 0 {
+	if e.Model.Freeze == encoders.FreezeEmbeddings && e.Model.LoRA.Rank > 0 {
 		say(e.Place("model.freeze"),
 			"model: freeze: embeddings has no effect: with lora nothing else of the encoder learns")
 	}
 	if b.EncoderPath == "" {
-		if e.Model.Freeze != "none" && (e.Model.Freeze != "embeddings" || b.Data.Vectors == nil) {
+		if e.Model.Freeze != encoders.FreezeNone &&
+			(e.Model.Freeze != encoders.FreezeEmbeddings || b.Data.Vectors == nil) {
 			say(e.Place("model.freeze"),
 				"model: freeze: %s leaves random weights as they are: the encoder starts from nothing, not from a "+
 					"base_model", e.Model.Freeze)

@@ -60,7 +60,7 @@ type Embedder struct {
 // OpenEmbedder opens the encoder of a model or run. Texts are cut at maxLength tokens, for 0 at what the encoder takes.
 func OpenEmbedder(name string, maxLength int) (*Embedder, error) {
 	encoder, tokenizer, err := OpenEncoder(name,
-		encoders.Site{MaxLength: maxLength, Freeze: "all", Params: multitask.EncoderParams(nn.NewParams(0))})
+		encoders.Site{MaxLength: maxLength, Freeze: encoders.FreezeAll, Params: multitask.EncoderParams(nn.NewParams(0))})
 	if err != nil {
 		return nil, err
 	}

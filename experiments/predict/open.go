@@ -80,14 +80,9 @@ func openData(e *config.Experiment, file, saved string, about run.Checkpoint) (*
 		return nil, err
 	}
 	at := filepath.Join(saved, runfolder.ModelFile)
-	labels := map[dataset.HeadName]*corpus.Labels{}
-	for _, task := range about.Tasks {
-		for _, head := range task.Heads {
-			name := dataset.HeadName{Task: task.Name, Head: head.Name}
-			if labels[name], err = corpus.LabelsOf(head.Labels); err != nil {
-				return nil, fmt.Errorf("%s: task %q: head %q: %w", at, task.Name, head.Name, err)
-			}
-		}
+	labels, err := about.Labels()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", at, err)
 	}
 	data, err := dataset.Open(e, tokenizer, labels)
 	if err != nil {
@@ -99,7 +94,7 @@ func openData(e *config.Experiment, file, saved string, about run.Checkpoint) (*
 		kind := data.Tasks[t].Output()
 		learned := corpus.Record{Fields: map[string]any{}} // all labels of training
 		for _, head := range task.Heads {
-			switch set := labels[dataset.HeadName{Task: task.Name, Head: head.Name}]; {
+			switch set := labels[multitask.HeadName{Task: task.Name, Head: head.Name}]; {
 			case set == nil:
 				return nil, fmt.Errorf("%s: no head %q of task %q, which %s names", at, head.Name, task.Name, file)
 			case kind.HasLabels && len(set.Names()) == 0:

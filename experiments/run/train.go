@@ -31,10 +31,7 @@ func (r *Run) Train(ctx context.Context, folder string, observe func(event any) 
 	if err != nil {
 		return report.Done{}, err
 	}
-	data := make([]multitask.Data, len(r.Data.Groups))
-	for g, group := range r.Data.Groups {
-		data[g] = multitask.Data{Train: group.Examples[config.Train], Dev: group.Examples[config.Dev]}
-	}
+	data := r.data()
 	need, err := r.trainingNeed(plan, data)
 	if err != nil {
 		return report.Done{}, err
@@ -83,6 +80,15 @@ func (r *Run) Train(ctx context.Context, folder string, observe func(event any) 
 		return report.Done{}, err
 	}
 	return done, metrics.Close()
+}
+
+// data lists the examples of each group.
+func (r *Run) data() []multitask.Data {
+	data := make([]multitask.Data, len(r.Data.Groups))
+	for g, group := range r.Data.Groups {
+		data[g] = multitask.Data{Train: group.Examples[config.Train], Dev: group.Examples[config.Dev]}
+	}
+	return data
 }
 
 // start makes the run folder, in the place of an earlier run, and opens its metrics.

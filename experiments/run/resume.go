@@ -1,0 +1,74 @@
+package run
+
+import (
+	"fmt"
+	"path/filepath"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/experiments/dataset"
+	"github.com/jenga-nlp/jenga/experiments/model"
+	"github.com/jenga-nlp/jenga/experiments/runfolder"
+	"github.com/jenga-nlp/jenga/multitask"
+)
+
+// Resume makes the run in folder ready to go on, on the data that its experiment names, with the labels and the tokenizer
+// of its checkpoint. Its model is as at the beginning: Training.Restore of a snapshot sets what has been learned since.
+func Resume(folder string) (*Run, error) {
+	// what the run has saved
+	file, saved, err := runfolder.Find(folder)
+	if err != nil {
+		return nil, err
+	}
+	about, err := ReadCheckpoint(saved, filepath.Dir(file))
+	if err != nil {
+		return nil, err
+	}
+	labels, err := about.Labels()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", filepath.Join(saved, runfolder.ModelFile), err)
+	}
+	tokenizer, err := corpus.OpenTokenizer(dataset.TokenizerFolder(about.Encoder.Folder))
+	if err != nil {
+		return nil, err
+	}
+
+	// data and model
+	e, err := config.Read(file, nil)
+	if err != nil {
+		return nil, err
+	}
+	data, err := dataset.Resume(e, tokenizer, labels, config.Train, config.Dev)
+	if err != nil {
+		return nil, err
+	}
+	built, err := model.Resume(data)
+	if err != nil {
+		return nil, err
+	}
+	if err := about.Encoder.Check(EncoderFiles(built.Model.Encoder, tokenizer)); err != nil {
+		return nil, err
+	}
+
+	r, err := New(built)
+	if err != nil {
+		return nil, err
+	}
+	r.encoderSums = about.Encoder.SHA256
+	return r, nil
+}
+
+// Labels returns the labels of each head.
+func (c Checkpoint) Labels() (map[multitask.HeadName]*corpus.Labels, error) {
+	labels := map[multitask.HeadName]*corpus.Labels{}
+	for _, task := range c.Tasks {
+		for _, head := range task.Heads {
+			set, err := corpus.LabelsOf(head.Labels)
+			if err != nil {
+				return nil, fmt.Errorf("task %q: head %q: %w", task.Name, head.Name, err)
+			}
+			labels[multitask.HeadName{Task: task.Name, Head: head.Name}] = set
+		}
+	}
+	return labels, nil
+}

@@ -1,0 +1,154 @@
+package run
+
+import (
+	"bytes"
+	"context"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/experiments/internal/sample"
+	"github.com/jenga-nlp/jenga/experiments/runfolder"
+	"github.com/jenga-nlp/jenga/multitask"
+)
+
+// training makes the training of a run.
+func training(t *testing.T, r *Run) *multitask.Training {
+	t.Helper()
+	plan, err := r.plan(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := multitask.New(r.Model, r.data(), plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(made.Close)
+	return made
+}
+
+// step takes the next step or, where it is due, evaluation first.
+func step(t *testing.T, of *multitask.Training) multitask.Step {
+	t.Helper()
+	if of.Due() {
+		if _, err := of.Evaluate(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s, err := of.Step(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// begun trains some steps of a run into a folder, and returns its training.
+func begun(t *testing.T, folder string, steps int, sets ...string) (*Run, *multitask.Training) {
+	t.Helper()
+	r, err := ready(mustRead(t, sample.Small(t, ""), sets...), config.Train, config.Dev)
+	if err != nil {
+		t.Fatal(err)
+	}
+	metrics, err := r.start(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := metrics.Close(); err != nil {
+		t.Fatal(err)
+	}
+	made := training(t, r)
+	for range steps {
+		step(t, made)
+	}
+	if err := r.save(filepath.Join(folder, runfolder.LastDir)); err != nil {
+		t.Fatal(err)
+	}
+	return r, made
+}
+
+func checkSameParams(t *testing.T, got, want *multitask.Model) {
+	t.Helper()
+	params := got.Params.All()
+	if len(params) != len(want.Params.All()) {
+		t.Fatalf("%d parameters, want %d", len(params), len(want.Params.All()))
+	}
+	for i, w := range want.Params.All() {
+		same := slices.EqualFunc(params[i].Data, w.Data, func(a, b float32) bool {
+			return math.Float32bits(a) == math.Float32bits(b)
+		})
+		if params[i].Name != w.Name || params[i].Frozen != w.Frozen || !same {
+			t.Fatalf("parameter %s differs from %s of the run without a pause", params[i].Name, w.Name)
+		}
+	}
+}
+
+func TestARunGoesOnFromItsFolderAndASnapshot(t *testing.T) {
+	base := filepath.Join(t.TempDir(), "base")
+	trainSmall(t, sample.Small(t, ""), base, "training.num_epochs=1")
+	of := "model.base_model=" + filepath.Join(base, runfolder.BestDir, runfolder.EncoderDir)
+	vectors := filepath.Join(t.TempDir(), "vectors.txt")
+	sample.Write(t, vectors, "card"+strings.Repeat(" 0.5", 16)+"\nmenu"+strings.Repeat(" -0.5", 16)+"\n")
+	for name, sets := range map[string][]string{
+		"from nothing":        nil,
+		"frozen embeddings":   {"model.freeze=embeddings"},
+		"whole words":         {"tokenizer.type=words"},
+		"frozen vectors":      {"tokenizer.type=words", "tokenizer.vectors=" + vectors, "model.freeze=embeddings"},
+		"LoRA":                {"model.encoder=null", "tokenizer.train=null", of, "model.lora.r=2"},
+		"frozen":              {"model.encoder=null", "tokenizer.train=null", of, "model.freeze=all"},
+		"a learned weighting": {"training.weighting=uncertainty"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			folder := filepath.Join(t.TempDir(), "run")
+			r, whole := begun(t, folder, 5, sets...)
+			snapshot, err := whole.Snapshot()
+			if err != nil {
+				t.Fatal(err)
+			}
+			var file bytes.Buffer
+			if _, err := snapshot.WriteTo(&file); err != nil {
+				t.Fatal(err)
+			}
+
+			// another process: the run folder and the snapshot are all it has
+			again, err := Resume(folder)
+			if err != nil {
+				t.Fatal(err)
+			}
+			resumed := training(t, again)
+			if snapshot, err = multitask.ReadSnapshot(&file); err != nil {
+				t.Fatal(err)
+			}
+			if err := resumed.Restore(snapshot); err != nil {
+				t.Fatal(err)
+			}
+			checkSameParams(t, again.Model, r.Model)
+
+			for range 4 {
+				want, got := step(t, whole), step(t, resumed)
+				if got.Number != want.Number || got.Loss != want.Loss || got.GradientNorm != want.GradientNorm {
+					t.Fatalf("step %d has loss %v, want that of step %d, %v", got.Number, got.Loss, want.Number, want.Loss)
+				}
+			}
+			checkSameParams(t, again.Model, r.Model)
+		})
+	}
+}
+
+func TestARunDoesNotGoOnWithOtherLabels(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "run")
+	r, _ := begun(t, folder, 1)
+	data := r.experiment().Tasks[0].Data.Path.Name
+	text, err := os.ReadFile(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sample.Write(t, data, strings.ReplaceAll(string(text), `"billing"`, `"sales"`))
+	const want = `task "team": head "team": unexpected label "sales" in the training data; the run began with billing, support`
+	if _, err := Resume(folder); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("Resume = %v, want %s", err, want)
+	}
+}

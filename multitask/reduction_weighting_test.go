@@ -1,0 +1,75 @@
+package multitask
+
+import (
+	"slices"
+	"testing"
+)
+
+// byLoss weighs each loss by its mean.
+type byLoss struct{ Fixed }
+
+func (byLoss) WeighLosses(_ State, losses []Loss) []float64 {
+	factors := make([]float64, len(losses))
+	for i, l := range losses {
+		factors[i] = l.Mean()
+	}
+	return factors
+}
+
+func TestGradientsByTaskAreSummedOncePerTask(t *testing.T) {
+	m := smallModel(t, "none", 0)
+	reducer := &summing{with: newProcesses(1)}
+	plan := smallPlan()
+	plan.Reducer, plan.Weighting = reducer, PCGrad{}
+	training := stepping(t, m, plan, 1)
+	if _, err := training.Update([]Batch{{1, smallData(m, 4)[1].Train}}); err != nil {
+		t.Fatal(err)
+	}
+	times := map[string]int{}
+	for _, names := range reducer.steps {
+		for _, name := range names {
+			times[name]++
+		}
+	}
+	for _, w := range training.host.Params() {
+		want := 1
+		if slices.Contains(m.shared(), w) {
+			want = len(m.tasks())
+		}
+		if times[w.Name] != want {
+			t.Errorf("the gradient of %s is summed %d times, want %d", w.Name, times[w.Name], want)
+		}
+	}
+}
+
+// combining notes the tasks whose gradients it combines.
+type combining struct {
+	PCGrad
+	tasks *[]string
+}
+
+func (c combining) Combine(s State, tasks []string, dots [][]float64) []float64 {
+	*c.tasks = append(*c.tasks, tasks...)
+	return c.PCGrad.Combine(s, tasks, dots)
+}
+
+func TestGradientsOfTasksWithLabelledUnitsAreCombined(t *testing.T) {
+	m := smallModel(t, "none", 0)
+	plan := smallPlan()
+	part := combining{tasks: new([]string)}
+	plan.Weighting = part
+	examples := smallData(m, 4)[0].Train
+	for _, e := range examples {
+		e.Targets[1] = nil // of tags
+	}
+	report, err := stepping(t, m, plan, 1).Update([]Batch{{0, examples}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"topic"}; !slices.Equal(*part.tasks, want) {
+		t.Errorf("gradients of tasks %q are combined, want %q", *part.tasks, want)
+	}
+	if report.Epoch != 0 {
+		t.Errorf("epoch %v of chosen batches, want 0", report.Epoch)
+	}
+}
