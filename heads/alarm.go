@@ -1,6 +1,7 @@
 package heads
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -29,10 +30,9 @@ func newAlarm(o AlarmOptions, site Site) (alarm, error) {
 	switch {
 	case site.Output != outputs.Anomaly:
 		return alarm{}, site.Refuse(outputs.Anomaly)
-	case !(o.FalseAlarms >= 0 && o.FalseAlarms <= 1):
-		return alarm{}, fmt.Errorf("false_alarms is %v; it is a share from 0 to 1", o.FalseAlarms)
 	case site.Training.Units > 0 && site.Training.Mean == 1:
-		return alarm{}, fmt.Errorf("no training text is normal, so nothing tells what normal is; the task's option normal names the label of normal texts")
+		return alarm{}, errors.New("no training text is normal, so nothing tells what normal is; " +
+			"the task's option normal names the label of normal texts")
 	}
 	a := alarm{site.Params.Zeros("threshold", 1), o.FalseAlarms}
 	a.threshold.Frozen = true

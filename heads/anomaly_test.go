@@ -96,10 +96,10 @@ func TestHeadsOfAnomaliesSayWhatTheyLack(t *testing.T) {
 		"another answer": {"it answers how unlike normal texts a text is, but task", func(s *Site) { s.Output = outputs.Number }, func(s Site) (Head, error) {
 			return NewAttentionPattern(AttentionPatternOptions{FitTexts: 5}, s)
 		}},
-		"a learned pool": {"pool: attention: a learned pool would make texts alike", func(*Site) {}, func(s Site) (Head, error) {
+		"a learned pool": {`pool: want cls, mean or max, have "attention"`, func(*Site) {}, func(s Site) (Head, error) {
 			return NewReconstruction(ReconstructionOptions{Pool: "attention"}, s)
 		}},
-		"a share above 1": {"false_alarms is 2", func(*Site) {}, func(s Site) (Head, error) {
+		"a share above 1": {"false_alarms: want a number in [0, 1], have 2", func(*Site) {}, func(s Site) (Head, error) {
 			return NewReconstruction(ReconstructionOptions{Pool: "mean", AlarmOptions: AlarmOptions{2}}, s)
 		}},
 	} {

@@ -2,12 +2,12 @@ package heads
 
 import (
 	"errors"
-	"fmt"
 	"math"
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/nn"
 	"github.com/jenga-nlp/jenga/outputs"
+	"github.com/jenga-nlp/jenga/plugin"
 )
 
 func init() {
@@ -57,12 +57,13 @@ const (
 
 // NewAttentionPattern makes an attention_pattern head.
 func NewAttentionPattern(o AttentionPatternOptions, site Site) (Head, error) {
+	if err := plugin.Check(o); err != nil {
+		return nil, err
+	}
 	a, err := newAlarm(o.AlarmOptions, site)
 	switch {
 	case err != nil:
 		return nil, err
-	case o.FitTexts < 2:
-		return nil, fmt.Errorf("fit_texts is %d; it is at least 2", o.FitTexts)
 	case site.Attention == Attention{} && len(site.Lenses) == 0:
 		return nil, errors.New("the encoder shows no attention: a transformer does; reconstruction works with any encoder")
 	}

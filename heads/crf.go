@@ -46,6 +46,9 @@ var (
 
 // NewCRF makes a crf head for the tags of site.
 func NewCRF(o CRFOptions, site Site) (Head, error) {
+	if err := plugin.Check(o); err != nil {
+		return nil, err
+	}
 	if site.Output != outputs.Tags {
 		return nil, site.Refuse(outputs.Tags)
 	}
@@ -53,15 +56,11 @@ func NewCRF(o CRFOptions, site Site) (Head, error) {
 		return nil, fmt.Errorf("want at least 2 labels, have %q", site.Labels)
 	}
 	var constraints *nn.Transitions
-	switch o.Constraints {
-	case "none":
-	case "bio":
+	if o.Constraints == "bio" {
 		if constraints = bioTransitions(site.Labels); !allowsAnyLength(constraints, len(site.Labels)) {
 			return nil, fmt.Errorf("constraints: bio: of the tags %s none can stand alone, "+
 				"so that some texts have none that fit; leave constraints out", strings.Join(site.Labels, ", "))
 		}
-	default:
-		return nil, fmt.Errorf("no constraints %q; there is bio, none", o.Constraints)
 	}
 	drop, err := newDropout(o.Dropout, site)
 	if err != nil {

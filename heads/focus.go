@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/jenga-nlp/jenga/nn"
+	"github.com/jenga-nlp/jenga/plugin"
 )
 
 func init() {
@@ -80,14 +81,11 @@ func (o FocusOptions) lstmSize(width int) int {
 
 // NewFocus makes a focus head for the outputs of site.
 func NewFocus(o FocusOptions, site Site) (Head, error) {
-	switch {
-	case o.Normalise != "sum" && o.Normalise != "softmax":
-		return nil, fmt.Errorf("no normalise %q; there is softmax, sum", o.Normalise)
-	case !(o.MinAperture >= 1e-4 && o.MinAperture <= 1):
-		return nil, fmt.Errorf("min_aperture is %v; it is from 0.0001 to 1", o.MinAperture)
-	case o.LSTMLayers < 0 || o.LSTMLayers > 0 && o.LSTMHidden < 1:
-		return nil, fmt.Errorf("lstm_layers is %d of lstm_hidden %d; want 0 layers or more, of 1 feature or more", o.LSTMLayers, o.LSTMHidden)
-	case o.LSTMLayers == 0 && o.LSTMHidden != focusDefaults.LSTMHidden && o.LSTMHidden != 0:
+	o.LossOptions, o.ThresholdOptions = o.LossOptions.filled(), o.ThresholdOptions.filled()
+	if err := plugin.Check(o); err != nil {
+		return nil, err
+	}
+	if o.LSTMLayers == 0 && o.LSTMHidden != focusDefaults.LSTMHidden {
 		return nil, errors.New("lstm_hidden has no effect with lstm_layers: 0")
 	}
 	drop, err := newDropout(o.Dropout, site)
@@ -114,7 +112,7 @@ func NewFocus(o FocusOptions, site Site) (Head, error) {
 		}
 		width = h.lstm[i].Width()
 	}
-	if o.AttentionHeads < 1 || width%o.AttentionHeads != 0 {
+	if width%o.AttentionHeads != 0 {
 		return nil, fmt.Errorf("attention_heads is %d, which does not divide the width, %d", o.AttentionHeads, width)
 	}
 

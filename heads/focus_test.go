@@ -19,7 +19,8 @@ func TestTheLensMovesToWhatTheLabelDependsOn(t *testing.T) {
 		place                = 28 // of 40
 	)
 	site := Site{Output: outputs.Label, Labels: []string{"a", "b"}, Width: width, Params: nn.NewParams(2).In("head")}
-	made, err := NewFocus(FocusOptions{AttentionHeads: 1, MinAperture: 0.02, Normalise: "sum", Pool: "mean"}, site)
+	o := FocusOptions{LSTMHidden: 256, AttentionHeads: 1, MinAperture: 0.02, Normalise: "sum", Pool: "mean"}
+	made, err := NewFocus(o, site)
 	if err != nil {
 		t.Fatal(err)
 	}

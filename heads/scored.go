@@ -38,34 +38,31 @@ type scored struct {
 // newScored makes the objective of the site's kind of outputs. Its rows are pooled by the option pool: cls, mean, max
 // or attention.
 func newScored(pool string, loss LossOptions, threshold ThresholdOptions, site Site) (scored, error) {
-	rows, err := newPool(pool, site)
-	if err != nil {
-		return scored{}, err
-	}
-	s := scored{rows: rows}
+	s := scored{rows: newPool(pool, site)}
 	if site.Output.PerWord {
 		if pool != "cls" {
 			return scored{}, poolsNothing(pool)
 		}
 		s.rows = words
 	}
+	var err error
 	s.Objective, s.outputs, err = newObjective(loss, threshold, site)
 	return s, err
 }
 
 // newPool makes what a text's tokens become one vector by: cls, mean, max or attention.
-func newPool(pool string, site Site) (func(seen nn.Hidden) *nn.Node, error) {
+func newPool(pool string, site Site) func(seen nn.Hidden) *nn.Node {
 	switch pool {
 	case "cls":
-		return nn.ClsPool, nil
+		return nn.ClsPool
 	case "mean":
-		return nn.MeanPool, nil
+		return nn.MeanPool
 	case "max":
-		return nn.MaxPool, nil
+		return nn.MaxPool
 	case "attention":
-		return nn.NewAttentionPool(site.Params.In("pool"), site.Width).Apply, nil
+		return nn.NewAttentionPool(site.Params.In("pool"), site.Width).Apply
 	}
-	return nil, fmt.Errorf("no pool %q; there is attention, cls, max, mean", pool)
+	panic(fmt.Sprintf("heads: unexpected pool %q", pool))
 }
 
 // newObjective makes the objective of the site's kind of outputs, and tells how many scores a text or word has.
@@ -81,7 +78,7 @@ func newObjective(o LossOptions, threshold ThresholdOptions, site Site) (Objecti
 
 // checkThreshold refuses thresholds of a head whose labels exclude each other, or that has none.
 func checkThreshold(o ThresholdOptions, site Site) error {
-	if o != TunedThreshold && o != (ThresholdOptions{}) {
+	if o != TunedThreshold {
 		return fmt.Errorf("it answers %s: threshold and tune are for any number of labels", site.Output)
 	}
 	return nil

@@ -2,12 +2,12 @@ package heads
 
 import (
 	"errors"
-	"fmt"
 	"math"
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/nn"
 	"github.com/jenga-nlp/jenga/outputs"
+	"github.com/jenga-nlp/jenga/plugin"
 )
 
 func init() {
@@ -47,21 +47,19 @@ var (
 
 // NewSimilarity makes a similarity head.
 func NewSimilarity(o SimilarityOptions, site Site) (Head, error) {
+	if err := plugin.Check(o); err != nil {
+		return nil, err
+	}
 	switch {
 	case site.Output != outputs.Similarity:
 		return nil, site.Refuse(outputs.Similarity)
-	case o.Loss != "cosent" && o.Loss != "mse":
-		return nil, fmt.Errorf("no loss %q; there is cosent, mse", o.Loss)
-	case !(o.Scale > 0 && o.Scale <= 1000):
-		return nil, fmt.Errorf("scale is %v; want one above 0 and at most 1000", o.Scale)
 	case o.Loss == "mse" && o.Scale != similarityDefaults.Scale:
 		return nil, errors.New("scale has no effect on loss: mse")
 	}
 	if err := checkLimits(o.Range); err != nil {
 		return nil, err
 	}
-	pool, err := newPool(o.Pool, site)
-	return &similarity{o, pool}, err
+	return &similarity{o, newPool(o.Pool, site)}, nil
 }
 
 // Accepts refuses a gold number that no cosine stands for.

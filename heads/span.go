@@ -2,12 +2,12 @@ package heads
 
 import (
 	"errors"
-	"fmt"
 	"math"
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/nn"
 	"github.com/jenga-nlp/jenga/outputs"
+	"github.com/jenga-nlp/jenga/plugin"
 )
 
 func init() {
@@ -44,11 +44,12 @@ var (
 
 // NewSpan makes a span head.
 func NewSpan(o SpanOptions, site Site) (Head, error) {
+	if err := plugin.Check(o); err != nil {
+		return nil, err
+	}
 	switch {
 	case site.Output != outputs.Span:
 		return nil, site.Refuse(outputs.Span)
-	case o.MaxAnswerTokens < 1:
-		return nil, fmt.Errorf("max_answer_tokens is %d; it is at least 1", o.MaxAnswerTokens)
 	case o.Margin != 0 && !o.NoAnswer:
 		return nil, errors.New("margin has no effect without no_answer: true")
 	}

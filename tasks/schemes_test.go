@@ -215,10 +215,9 @@ func TestEntitiesAtOffsetsBecomeTagsOfTheScheme(t *testing.T) {
 
 func TestOptionsOfNERThatAreNone(t *testing.T) {
 	for want, o := range map[string]tasks.NEROptions{
-		`no scheme "iob"; there is auto, bio, bioes, io`:        {Scheme: "iob"},
-		`no broken_tags "mend"; there is error, keep, repair`:   {BrokenTags: "mend"},
-		`no scheme "BIO"; there is auto, bio, bioes, io`:        {Scheme: "BIO", BrokenTags: "mend"},
-		`no broken_tags "errors"; there is error, keep, repair`: {Scheme: "io", BrokenTags: "errors"},
+		`scheme: want auto, bio, bioes or io, have "iob"`:        {Scheme: "iob"},
+		`broken_tags: want keep, repair or error, have "mend"`:   {BrokenTags: "mend"},
+		`broken_tags: want keep, repair or error, have "errors"`: {Scheme: "io", BrokenTags: "errors"},
 	} {
 		if _, err := tasks.NewNER(o, tasks.Site{}); err == nil || err.Error() != want {
 			t.Errorf("%+v: error %v, want %s", o, err, want)
