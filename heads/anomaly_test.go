@@ -93,8 +93,8 @@ func TestHeadsOfAnomaliesSayWhatTheyLack(t *testing.T) {
 		"no attention": {"the encoder shows no attention", func(s *Site) { s.Attention = Attention{} }, func(s Site) (Head, error) {
 			return NewAttentionPattern(AttentionPatternOptions{FitTexts: 5}, s)
 		}},
-		"another answer": {"it answers how unlike normal texts a text is, but task", func(s *Site) { s.Output = outputs.Number }, func(s Site) (Head, error) {
-			return NewAttentionPattern(AttentionPatternOptions{FitTexts: 5}, s)
+		"another answer": {"it answers how unlike normal texts a text is, and the task asks", func(s *Site) { s.Output = outputs.Number }, func(s Site) (Head, error) {
+			return Registry().Build("attention_pattern", AttentionPatternOptions{FitTexts: 5}, s)
 		}},
 		"a learned pool": {`pool: want cls, mean or max, have "attention"`, func(*Site) {}, func(s Site) (Head, error) {
 			return NewReconstruction(ReconstructionOptions{Pool: "attention"}, s)

@@ -20,8 +20,8 @@ type AttentionPatternOptions struct {
 	AlarmOptions `yaml:",inline"`
 }
 
-// Fitted implements Fitted.
-func (AttentionPatternOptions) Fitted() {}
+// Describe tells that the head is a Fitter.
+func (AttentionPatternOptions) Describe() Traits { return Traits{Fitted: true} }
 
 // attentionPattern finds texts whose attention is unlike that of normal ones. Of the encoder's maps A [T T] it takes for
 // each layer and head, as means over queries i,
@@ -44,10 +44,9 @@ type attentionPattern struct {
 }
 
 var (
-	_ Outputter = (*attentionPattern)(nil)
-	_ Tuner     = (*attentionPattern)(nil)
-	_ Watcher   = (*attentionPattern)(nil)
-	_ Fitter    = (*attentionPattern)(nil)
+	_ Tuner   = (*attentionPattern)(nil)
+	_ Watcher = (*attentionPattern)(nil)
+	_ Fitter  = (*attentionPattern)(nil)
 )
 
 const (

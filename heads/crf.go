@@ -39,7 +39,6 @@ type crf struct {
 }
 
 var (
-	_ Outputter       = (*crf)(nil)
 	_ Accepter        = (*crf)(nil)
 	_ plugin.Remarker = (*crf)(nil)
 )
@@ -48,9 +47,6 @@ var (
 func NewCRF(o CRFOptions, site Site) (Head, error) {
 	if err := plugin.Check(o); err != nil {
 		return nil, err
-	}
-	if site.Output != outputs.Tags {
-		return nil, site.Refuse(outputs.Tags)
 	}
 	if len(site.Labels) < 2 {
 		return nil, fmt.Errorf("want at least 2 labels, have %q", site.Labels)
@@ -70,9 +66,6 @@ func NewCRF(o CRFOptions, site Site) (Head, error) {
 	score := nn.NewLinear(site.Params.In("score"), site.Width, labels)
 	return &crf{drop, score, nn.NewCRF(site.Params.In("chain"), labels, constraints), site.Labels}, nil
 }
-
-// Output says that a word gets one tag.
-func (h *crf) Output() *outputs.Kind { return outputs.Tags }
 
 func (h *crf) Scores(p *nn.Pass, seen nn.Hidden) Scores {
 	return ScoresOf(seen, h.score.Apply(h.drop.Apply(p, words(seen)))) // [W L]

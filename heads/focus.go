@@ -33,16 +33,14 @@ type FocusOptions struct {
 	ThresholdOptions `yaml:",inline"`
 }
 
-// Lenses implements Lensed.
-func (o FocusOptions) Lenses(at nn.Params) Lenses {
+// Describe tells of the lenses.
+func (o FocusOptions) Describe() Traits {
+	lenses := Lenses{Name: "focus", Count: 1}
 	if o.LensPerHead {
-		return Lenses{Name: lensParams(at).Path(), Count: o.AttentionHeads}
+		lenses.Count = o.AttentionHeads
 	}
-	return Lenses{Name: lensParams(at).Path(), Count: 1}
+	return Traits{Lenses: lenses}
 }
-
-// lensParams returns the corner of the lens among the parameters of a head.
-func lensParams(head nn.Params) nn.Params { return head.In("focus") }
 
 // focus scores what attention sees through a Gaussian lens (Focus Mechanism): a query's centre μ and aperture σ say
 // where in the text it looks, and how widely. With p_j = j/(T-1) the place of token j of T, 0 where T is 1, query i of
@@ -117,11 +115,12 @@ func NewFocus(o FocusOptions, site Site) (Head, error) {
 	}
 
 	// lens
-	lenses, at := o.Lenses(site.Params).Count, lensParams(site.Params)
+	lenses := o.Describe().Lenses
+	at := site.Params.In(lenses.Name)
 	h.lens = nn.Focus{Heads: o.AttentionHeads, Dropout: rate, Place: at.In("drop").Path(), Twice: o.Normalise == "softmax", Name: at.Path()}
 	h.query, h.key = nn.NewLinear(at.In("query"), width, width), nn.NewLinear(at.In("key"), width, width)
 	h.value, h.out = nn.NewLinear(at.In("value"), width, width), nn.NewLinear(at.In("out"), width, width)
-	h.centre, h.aperture = nn.NewLinear(at.In("centre"), width, lenses), nn.NewLinear(at.In("aperture"), width, lenses)
+	h.centre, h.aperture = nn.NewLinear(at.In("centre"), width, lenses.Count), nn.NewLinear(at.In("aperture"), width, lenses.Count)
 	for i := range h.aperture.Bias.Data { // σ begins at 1, a lens so wide that it leaves attention nearly as it is
 		h.aperture.Bias.Data[i] = float32(math.Log(math.Expm1(max(1-o.MinAperture, 1e-3))))
 	}
@@ -140,7 +139,7 @@ func NewFocus(o FocusOptions, site Site) (Head, error) {
 		return nil, err
 	}
 	h.score = nn.NewLinear(site.Params.In("score"), width, h.outputs)
-	return h, nil
+	return h.withTuner(h), nil
 }
 
 func (h *focus) Scores(p *nn.Pass, seen nn.Hidden) Scores {

@@ -39,7 +39,7 @@ func NewLinear(o LinearOptions, site Site) (Head, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &linear{s, drop, nn.NewLinear(site.Params.In("score"), site.Width, s.outputs)}, nil
+	return s.withTuner(&linear{s, drop, nn.NewLinear(site.Params.In("score"), site.Width, s.outputs)}), nil
 }
 
 func (h *linear) Scores(p *nn.Pass, seen nn.Hidden) Scores {

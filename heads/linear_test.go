@@ -103,3 +103,23 @@ func TestHeadsAreRefusedBeforeTheyAreMade(t *testing.T) {
 type oneLabel struct{ OneClass }
 
 func (oneLabel) Scores(_ *nn.Pass, seen nn.Hidden) Scores { return ScoresOf(seen, nn.ClsPool(seen)) }
+
+func TestOnlyHeadsOfManyLabelsAreTuned(t *testing.T) {
+	for _, name := range []string{"linear", "mlp", "focus"} {
+		options, _ := Registry().Defaults(name)
+		if o, ok := options.(FocusOptions); ok {
+			o.LSTMHidden = 4 // keeps it quick
+			options = o
+		}
+		for kind, want := range map[*outputs.Kind]bool{outputs.Label: false, outputs.Labels: true, outputs.Number: false} {
+			site := Site{Output: kind, Labels: []string{"a", "b"}, Width: 8, Params: nn.NewParams(1)}
+			h, err := Registry().Build(name, options, site)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, got := h.(Tuner); got != want {
+				t.Errorf("%s of %s is a Tuner: %v, want %v", name, kind, got, want)
+			}
+		}
+	}
+}

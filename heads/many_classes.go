@@ -158,7 +158,7 @@ func (m ManyClasses) Tune(gold []corpus.Target, predicted []corpus.Prediction) {
 	}
 }
 
-// Untuned implements Tuner.
+// Untuned tells of the thresholds.
 func (ManyClasses) Untuned(name string) (what, then string) {
 	return fmt.Sprintf("no evaluation tunes head %q", name), "its labels hold from its threshold on"
 }

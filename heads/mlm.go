@@ -40,8 +40,7 @@ type mlm struct {
 }
 
 var (
-	_ Outputter = (*mlm)(nil)
-	_ Preparer  = (*mlm)(nil)
+	_ Preparer = (*mlm)(nil)
 )
 
 // NewMLM makes an mlm head.
@@ -50,8 +49,6 @@ func NewMLM(o MLMOptions, site Site) (Head, error) {
 		return nil, err
 	}
 	switch {
-	case site.Output != outputs.HiddenTokens:
-		return nil, site.Refuse(outputs.HiddenTokens)
 	case site.Mask < 0:
 		return nil, errors.New("the tokenizer has no mask token to hide others with; a base model that was made by guessing hidden tokens has one")
 	case site.Words == nil:
@@ -68,9 +65,6 @@ func NewMLM(o MLMOptions, site Site) (Head, error) {
 		scores:    nn.Tied{Weight: site.Words, Bias: site.Params.Zeros("bias", site.Words.Shape[0])},
 	}, nil
 }
-
-// Output says that the output is what tokens are hidden.
-func (h *mlm) Output() *outputs.Kind { return outputs.HiddenTokens }
 
 // Prepare implements Preparer.
 func (h *mlm) Prepare(batch *corpus.Batch, source func(example int) rand.Source) *corpus.Batch {

@@ -54,7 +54,7 @@ func NewMLP(o MLPOptions, site Site) (Head, error) {
 	}
 	h.hidden = nn.NewLinear(hidden.Params, site.Width, o.Hidden)
 	h.score = nn.NewLinear(site.Params.In("score"), o.Hidden, s.outputs)
-	return h, nil
+	return h.withTuner(h), nil
 }
 
 func (h *mlp) Scores(p *nn.Pass, seen nn.Hidden) Scores {

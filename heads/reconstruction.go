@@ -33,8 +33,7 @@ type reconstruction struct {
 }
 
 var (
-	_ Outputter = (*reconstruction)(nil)
-	_ Tuner     = (*reconstruction)(nil)
+	_ Tuner = (*reconstruction)(nil)
 )
 
 // NewReconstruction makes a reconstruction head.

@@ -43,9 +43,6 @@ var _ Accepter = (*regression)(nil)
 
 // NewRegression makes a regression head.
 func NewRegression(o RegressionOptions, site Site) (Head, error) {
-	if site.Output != outputs.Number {
-		return nil, site.Refuse(outputs.Number)
-	}
 	if err := plugin.Check(o); err != nil {
 		return nil, err
 	}

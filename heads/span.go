@@ -38,8 +38,7 @@ type span struct {
 }
 
 var (
-	_ Outputter = (*span)(nil)
-	_ Accepter  = (*span)(nil)
+	_ Accepter = (*span)(nil)
 )
 
 // NewSpan makes a span head.
@@ -48,8 +47,6 @@ func NewSpan(o SpanOptions, site Site) (Head, error) {
 		return nil, err
 	}
 	switch {
-	case site.Output != outputs.Span:
-		return nil, site.Refuse(outputs.Span)
 	case o.Margin != 0 && !o.NoAnswer:
 		return nil, errors.New("margin has no effect without no_answer: true")
 	}
@@ -59,9 +56,6 @@ func NewSpan(o SpanOptions, site Site) (Head, error) {
 	}
 	return &span{o, drop, nn.NewLinear(site.Params.In("score"), site.Width, 2)}, nil
 }
-
-// Output says that the output is a part of a context.
-func (h *span) Output() *outputs.Kind { return outputs.Span }
 
 func (h *span) Scores(p *nn.Pass, seen nn.Hidden) Scores {
 	return ScoresOf(seen, h.score.Apply(h.drop.Apply(p, seen.States))) // [T 2]
