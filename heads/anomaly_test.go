@@ -162,10 +162,10 @@ func TestALensIsPartOfThePattern(t *testing.T) {
 	p := nn.NewPass(1)
 	h.Watch(p, rows)
 	scores := h.Scores(p, nn.Hidden{Rows: rows})
-	p.Keep("heads.a.b.focus.centre", 0, []int{2, 1}, []float32{0.2, 0.4})
-	p.Keep("heads.a.b.focus.aperture", 1, []int{1, 1}, []float32{0.7})
-	p.Keep("heads.a.c.focus.centre", 0, []int{2, 2}, []float32{0, 1, 0.5, 1}) // two lenses that look apart
-	p.Keep("heads.a.c.focus.aperture", 1, []int{1, 2}, []float32{0.6, 0.9})
+	p.Keep(nn.FocusCentre("heads.a.b.focus"), 0, []int{2, 1}, []float32{0.2, 0.4})
+	p.Keep(nn.FocusAperture("heads.a.b.focus"), 1, []int{1, 1}, []float32{0.7})
+	p.Keep(nn.FocusCentre("heads.a.c.focus"), 0, []int{2, 2}, []float32{0, 1, 0.5, 1}) // two lenses that look apart
+	p.Keep(nn.FocusAperture("heads.a.c.focus"), 1, []int{1, 2}, []float32{0.6, 0.9})
 	got, want := h.Features(scores), [][]float32{{0.3, 0, 0.25, 0, 1, 0}, {0, 0.7, 0, 0.6, 0, 0.9}}
 	for b := range want {
 		if !slices.EqualFunc(got[b], want[b], func(x, y float32) bool { return math.Abs(float64(x-y)) <= 1e-6 }) {

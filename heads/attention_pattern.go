@@ -86,7 +86,7 @@ func (h *attentionPattern) Watch(p *nn.Pass, rows nn.Rows) {
 	all := p.Floats(rows.Texts() * n) // [B F]
 	p.Put(h, all)
 	if h.maps != (Attention{}) {
-		p.Watch("attention", func(text int, shape []int, maps []float32) {
+		p.Watch(nn.AttentionMaps, func(text int, shape []int, maps []float32) {
 			tokens, into := shape[2], all[text*n:(text+1)*n]
 			separators := separatorsOf(rows, text)
 			for m := range shape[0] * shape[1] {
@@ -97,8 +97,8 @@ func (h *attentionPattern) Watch(p *nn.Pass, rows nn.Rows) {
 	at := h.maps.Layers * h.maps.Heads * perMap
 	for _, lenses := range h.lenses {
 		first := at
-		for k, part := range []string{".centre", ".aperture"} {
-			p.Watch(lenses.Name+part, func(text int, shape []int, values []float32) {
+		for k, name := range []string{nn.FocusCentre(lenses.Name), nn.FocusAperture(lenses.Name)} {
+			p.Watch(name, func(text int, shape []int, values []float32) {
 				for lens := range shape[1] {
 					all[text*n+first+lens*perLens+k] = meanOf(values, lens, shape)
 				}

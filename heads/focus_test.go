@@ -63,8 +63,8 @@ func TestTheLensMovesToWhatTheLabelDependsOn(t *testing.T) {
 				}
 			}
 		}
-		p.Watch(h.lens.Name+".centre", mean(&centre))
-		p.Watch(h.lens.Name+".aperture", mean(&aperture))
+		p.Watch(nn.FocusCentre(h.lens.Name), mean(&centre))
+		p.Watch(nn.FocusAperture(h.lens.Name), mean(&aperture))
 		seen, gold := draw(p)
 		scores := h.Scores(p, seen)
 		loss := h.Loss(p, scores, gold)
