@@ -1,4 +1,3 @@
-// Package fusion turns the hidden states that all tasks share into the ones that a task's heads see.
 package fusion
 
 import (

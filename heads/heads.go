@@ -1,4 +1,3 @@
-// Package heads turns what a task sees into scores, a loss and predictions.
 package heads
 
 import (

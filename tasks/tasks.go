@@ -1,4 +1,3 @@
-// Package tasks knows how examples of a kind are written and judged.
 package tasks
 
 import (
