@@ -92,7 +92,8 @@ func NewFocus(o FocusOptions, site Site) (Head, error) {
 	}
 	const most = 1 << 28 // floats
 	if n := o.lstmSize(site.Width); n > most {
-		return nil, fmt.Errorf("lstm_layers is %d of lstm_hidden %d: they have %d parameters; at most %d are held", o.LSTMLayers, o.LSTMHidden, n, most)
+		return nil, fmt.Errorf("lstm_layers is %d of lstm_hidden %d: they have %d parameters; at most %d are held",
+			o.LSTMLayers, o.LSTMHidden, n, most)
 	}
 	h := &focus{drop: drop, least: float32(o.MinAperture)}
 	rate := site.Dropout
@@ -100,7 +101,7 @@ func NewFocus(o FocusOptions, site Site) (Head, error) {
 		rate = o.Dropout
 	}
 
-	// states
+	// the states that the lens is over
 	width := site.Width
 	for i := range o.LSTMLayers {
 		at := site.Params.In("lstm").In(strconv.Itoa(i))
@@ -113,20 +114,9 @@ func NewFocus(o FocusOptions, site Site) (Head, error) {
 	if width%o.AttentionHeads != 0 {
 		return nil, fmt.Errorf("attention_heads is %d, which does not divide the width, %d", o.AttentionHeads, width)
 	}
+	h.addLens(o, site.Params, width, rate)
 
-	// lens
-	lenses := o.Describe().Lenses
-	at := site.Params.In(lenses.Name)
-	h.lens = nn.Focus{Heads: o.AttentionHeads, Dropout: rate, Place: at.In("drop").Path(), Twice: o.Normalise == "softmax", Name: at.Path()}
-	h.query, h.key = nn.NewLinear(at.In("query"), width, width), nn.NewLinear(at.In("key"), width, width)
-	h.value, h.out = nn.NewLinear(at.In("value"), width, width), nn.NewLinear(at.In("out"), width, width)
-	h.centre, h.aperture = nn.NewLinear(at.In("centre"), width, lenses.Count), nn.NewLinear(at.In("aperture"), width, lenses.Count)
-	for i := range h.aperture.Bias.Data { // σ begins at 1, a lens so wide that it leaves attention nearly as it is
-		h.aperture.Bias.Data[i] = float32(math.Log(math.Expm1(max(1-o.MinAperture, 1e-3))))
-	}
-	h.norm = nn.NewLayerNorm(at.In("norm"), width, 1e-12)
-
-	// scores
+	// the layer of logits
 	site.Width = width
 	pool := o.Pool
 	if site.Output.PerWord {
@@ -140,6 +130,22 @@ func NewFocus(o FocusOptions, site Site) (Head, error) {
 	}
 	h.score = nn.NewLinear(site.Params.In("score"), width, h.outputs)
 	return h.withTuner(h), nil
+}
+
+// addLens makes the attention through a lens over states of a width, below a head's params.
+func (h *focus) addLens(o FocusOptions, params nn.Params, width int, dropout float64) {
+	lenses := o.Describe().Lenses
+	at := params.In(lenses.Name)
+	h.lens = nn.Focus{Heads: o.AttentionHeads, Dropout: dropout, Place: at.In("drop").Path(),
+		Twice: o.Normalise == "softmax", Name: at.Path()}
+	h.query, h.key = nn.NewLinear(at.In("query"), width, width), nn.NewLinear(at.In("key"), width, width)
+	h.value, h.out = nn.NewLinear(at.In("value"), width, width), nn.NewLinear(at.In("out"), width, width)
+	h.centre = nn.NewLinear(at.In("centre"), width, lenses.Count)
+	h.aperture = nn.NewLinear(at.In("aperture"), width, lenses.Count)
+	for i := range h.aperture.Bias.Data { // σ begins at 1, a lens so wide that it leaves attention nearly as it is
+		h.aperture.Bias.Data[i] = float32(math.Log(math.Expm1(max(1-o.MinAperture, 1e-3))))
+	}
+	h.norm = nn.NewLayerNorm(at.In("norm"), width, 1e-12)
 }
 
 func (h *focus) Scores(p *nn.Pass, seen nn.Hidden) Scores {
