@@ -229,3 +229,17 @@ func TestReconstructionLearnsWhatNormalTextsAreLike(t *testing.T) {
 		t.Errorf("anomalies score %v at least, normal texts up to %v", best, worst)
 	}
 }
+
+func TestFittedTextsAreNormalAndLieEvenly(t *testing.T) {
+	odd, ordinary := &outputs.AnomalyTarget{Anomalous: true}, &outputs.AnomalyTarget{}
+	targets := []corpus.Target{odd, ordinary, nil, ordinary, ordinary, odd, ordinary, ordinary, ordinary}
+	for _, c := range []struct {
+		most int
+		want []int
+	}{{9, []int{1, 3, 4, 6, 7, 8}}, {3, []int{1, 4, 7}}, {2, []int{1, 6}}} {
+		h := &attentionPattern{fitTexts: c.most}
+		if got := h.Choose(targets); !slices.Equal(got, c.want) {
+			t.Errorf("at most %d: %v, want %v", c.most, got, c.want)
+		}
+	}
+}

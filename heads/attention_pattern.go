@@ -185,11 +185,20 @@ func (h *attentionPattern) text(scores Scores, b int) []float32 {
 	return nn.Values(scores.Nodes[0])[b*n : (b+1)*n]
 }
 
-// Fits implements Fitter.
-func (h *attentionPattern) Fits(t corpus.Target) bool { return normal(t) }
-
-// FitTexts implements Fitter.
-func (h *attentionPattern) FitTexts() int { return h.fitTexts }
+// Choose lists normal texts, at most fit_texts of them, evenly, as a file may be in some order.
+func (h *attentionPattern) Choose(targets []corpus.Target) []int {
+	var chosen []int
+	for i, t := range targets {
+		if normal(t) {
+			chosen = append(chosen, i)
+		}
+	}
+	n := min(len(chosen), h.fitTexts)
+	for i := range n {
+		chosen[i] = chosen[i*len(chosen)/n]
+	}
+	return chosen[:n]
+}
 
 // Features implements Fitter: the mean over an example's texts.
 func (h *attentionPattern) Features(scores Scores) [][]float32 {

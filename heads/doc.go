@@ -21,7 +21,7 @@
 // nothing from pass to pass but parameters; what one of its methods leaves for another lies in the pass (nn.Pass.Put).
 //
 // Fitted. A Fitter learns nothing by gradients, its loss is nil. Before each evaluation on dev, and at the end of a
-// training without evaluations, its Fit gets the Features of training texts that it Fits.
+// training without evaluations, its Fit gets the Features of those training texts that it chooses by their targets.
 //
 // Tuned. In an evaluation on dev a Tuner chooses its thresholds by its predictions, which it decides anew, before the
 // metrics are computed. Where no evaluation comes, Untuned is the warning.

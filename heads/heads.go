@@ -64,10 +64,8 @@ type Watcher interface {
 // Fitter is a Head that is fitted to features of training texts before each evaluation on dev, in place of learning by
 // gradients. Its options are a Describer that says so.
 type Fitter interface {
-	// Fits tells whether a text with this target is one to be fitted to.
-	Fits(t corpus.Target) bool
-	// FitTexts is how many texts are enough.
-	FitTexts() int
+	// Choose lists the training examples to fit to, rising, by the targets of all, nil where there is none.
+	Choose(targets []corpus.Target) []int
 	// Features copies the features of each example, after p.Forward.
 	Features(scores Scores) [][]float32
 	// Fit sets the head's parameters by the features of some texts, of which there is one at least.

@@ -3,18 +3,14 @@ package parttest_test
 import (
 	"os"
 	"os/exec"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/jenga-nlp/jenga/corpus"
-	"github.com/jenga-nlp/jenga/encoders"
-	"github.com/jenga-nlp/jenga/fusion"
 	"github.com/jenga-nlp/jenga/heads"
 	"github.com/jenga-nlp/jenga/nn"
 	"github.com/jenga-nlp/jenga/outputs"
 	"github.com/jenga-nlp/jenga/parttest"
-	"github.com/jenga-nlp/jenga/tasks"
 )
 
 // broken lists heads that break one rule each, and how the name of the subtest begins that has to say so.
@@ -200,192 +196,6 @@ func init() {
 		}
 		return forgetful{sound, sound.(heads.Fitter), sound.(heads.Watcher), new(float64)}, nil
 	}, outputs.Anomaly)
-}
-
-// brokenEncoders lists encoders likewise.
-var brokenEncoders = map[string]struct {
-	rule  string
-	spoil func(sound bilstm) encoders.Encoder
-}{
-	"shallow":    {"it_gives_the_states", func(e bilstm) encoders.Encoder { return shallow{e} }},
-	"sociable":   {"order_and_company", func(e bilstm) encoders.Encoder { return sociableEncoder{e} }},
-	"trusting":   {"what_it_has_no_embedding_for", func(e bilstm) encoders.Encoder { return trusting{e} }},
-	"halving":    {"gradients_agree", func(e bilstm) encoders.Encoder { return halving{e} }},
-	"restless":   {"what_is_frozen", func(e bilstm) encoders.Encoder { return restless{e} }},
-	"weightless": {"it_counts_the_memory", func(e bilstm) encoders.Encoder { return weightless{e} }},
-	"forgetful":  {"saved_and_opened", nil}, // it is opened with other weights
-}
-
-// bilstm is what is sound of them.
-type bilstm interface {
-	encoders.Trainable
-	encoders.Saver
-	encoders.MemoryEstimator
-}
-
-func init() {
-	for name, b := range brokenEncoders {
-		encoders.Register(name, struct{}{}, func(_ struct{}, site encoders.Site) (encoders.Encoder, error) {
-			if b.spoil == nil {
-				site.Model = ""
-			}
-			sound, err := encoders.NewBiLSTM(encoders.BiLSTMOptions{Embedding: 6, Layers: 2, Hidden: 5}, site)
-			if err != nil || b.spoil == nil {
-				return sound, err
-			}
-			return b.spoil(sound.(bilstm)), nil
-		})
-	}
-}
-
-// shallow gives the last layer alone, whatever is asked for.
-type shallow struct{ bilstm }
-
-func (e shallow) Encode(p *nn.Pass, tokens corpus.Tokens, _ nn.Wanted) ([][]float32, error) {
-	return e.bilstm.Encode(p, tokens, nn.LastLayer)
-}
-
-// sociableEncoder adds to each text's states the first of the batch.
-type sociableEncoder struct{ bilstm }
-
-func (e sociableEncoder) Encode(p *nn.Pass, tokens corpus.Tokens, layers nn.Wanted) ([][]float32, error) {
-	states, err := e.bilstm.Encode(p, tokens, layers)
-	for _, x := range states {
-		first := x[0]
-		for i := range x {
-			x[i] += first
-		}
-	}
-	return states, err
-}
-
-// trusting reads any token outside the vocabulary as the first one.
-type trusting struct{ bilstm }
-
-func (e trusting) Encode(p *nn.Pass, tokens corpus.Tokens, layers nn.Wanted) ([][]float32, error) {
-	tokens.IDs = slices.Clone(tokens.IDs)
-	for i, id := range tokens.IDs {
-		if id < 0 || id >= 20 {
-			tokens.IDs[i] = 0
-		}
-	}
-	return e.bilstm.Encode(p, tokens, layers)
-}
-
-// halving gives half of each gradient.
-type halving struct{ bilstm }
-
-func (e halving) Backward(p *nn.Pass, at [][]float32, into nn.Gradients) {
-	half := make([][]float32, len(at))
-	for l, d := range at {
-		for _, v := range d {
-			half[l] = append(half[l], v/2)
-		}
-	}
-	e.bilstm.Backward(p, half, into)
-}
-
-// restless drops states in training, frozen or not.
-type restless struct{ bilstm }
-
-func (e restless) Encode(p *nn.Pass, tokens corpus.Tokens, layers nn.Wanted) ([][]float32, error) {
-	states, err := e.bilstm.Encode(p, tokens, layers)
-	if p.Training {
-		for _, x := range states {
-			x[0] = 0
-		}
-	}
-	return states, err
-}
-
-// weightless takes no memory, it says.
-type weightless struct{ bilstm }
-
-func (weightless) Memory(encoders.Load) int64 { return 0 }
-
-// mixing is a fusion that shows each text the mean of all.
-type mixing struct{}
-
-func (mixing) Fuse(_ *nn.Pass, shared nn.Hidden, _ string) nn.Hidden {
-	all := nn.Hidden{States: shared.States, Rows: nn.Rows{Starts: []int{0, shared.Rows.Tokens()}}}
-	shared.States = nn.AddRow(shared.States, nn.MeanPool(all))
-	return shared
-}
-
-// cutting is a fusion that loses the last text.
-type cutting struct{}
-
-func (cutting) Fuse(_ *nn.Pass, shared nn.Hidden, _ string) nn.Hidden {
-	seen := shared
-	seen.Rows.Starts = shared.Rows.Starts[:len(shared.Rows.Starts)-1]
-	return seen
-}
-
-// spoiltTask is a classification with one method replaced.
-type spoiltTask struct {
-	tasks.Task
-	example func(corpus.Record) (corpus.Example, error)
-	judge   func([]corpus.Target, []corpus.Prediction) []tasks.Metric
-}
-
-func (s spoiltTask) Example(r corpus.Record) (corpus.Example, error) {
-	if s.example == nil {
-		return s.Task.Example(r)
-	}
-	return s.example(r)
-}
-
-func (s spoiltTask) Judge(gold []corpus.Target, predicted []corpus.Prediction) []tasks.Metric {
-	if s.judge == nil {
-		return s.Task.Judge(gold, predicted)
-	}
-	return s.judge(gold, predicted)
-}
-
-func accuracy(gold []corpus.Target, predicted []corpus.Prediction) float64 {
-	right := 0.0
-	labels := outputs.Predictions[outputs.LabelPrediction](predicted)
-	for i, g := range outputs.Targets[outputs.LabelTarget](gold) {
-		if g.Label == labels[i].Label {
-			right++
-		}
-	}
-	return right / float64(len(gold))
-}
-
-func init() {
-	fusion.Register("mixing", struct{}{}, func(struct{}, fusion.Site) (fusion.Fusion, error) { return mixing{}, nil })
-	fusion.Register("cutting", struct{}{}, func(struct{}, fusion.Site) (fusion.Fusion, error) { return cutting{}, nil })
-	for name, spoil := range map[string]func(sound tasks.Task) tasks.Task{
-		"trusting": func(sound tasks.Task) tasks.Task {
-			return spoiltTask{Task: sound, example: func(r corpus.Record) (corpus.Example, error) {
-				return corpus.Example{Place: r.Place, Targets: make([]corpus.Target, 2), Text: r.Fields["text"].(string)}, nil
-			}}
-		},
-		"hollow": func(sound tasks.Task) tasks.Task {
-			return spoiltTask{Task: sound, example: func(r corpus.Record) (corpus.Example, error) {
-				var target *outputs.LabelTarget // of no label
-				if label, ok, err := r.String("label"); err == nil && ok && label != "" {
-					target = &outputs.LabelTarget{Label: label}
-				}
-				return corpus.Example{Place: r.Place, Targets: []corpus.Target{target, target}}, nil
-			}}
-		},
-		"dividing": func(sound tasks.Task) tasks.Task {
-			return spoiltTask{Task: sound, judge: func(gold []corpus.Target, predicted []corpus.Prediction) []tasks.Metric {
-				return []tasks.Metric{{Name: "accuracy", Value: accuracy(gold, predicted)}}
-			}}
-		},
-		"lenient": func(sound tasks.Task) tasks.Task {
-			return spoiltTask{Task: sound, judge: func(gold []corpus.Target, _ []corpus.Prediction) []tasks.Metric {
-				return []tasks.Metric{{Name: "accuracy", Value: min(1, float64(len(gold)))}}
-			}}
-		},
-	} {
-		tasks.Register(name, struct{}{}, func(_ struct{}, site tasks.Site) (tasks.Task, error) {
-			return spoil(tasks.NewClassification(site)), nil
-		})
-	}
 }
 
 // TestBroken is run in a process of its own by TestRulesAreHeld: it fails.
