@@ -1,6 +1,7 @@
 package parttest
 
 import (
+	"math"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -28,6 +29,7 @@ func Encoder(t *testing.T, name, options string) {
 	m := encoderMaker(choice.Build)
 	e := m.encoder(t, "none", 0.2)
 
+	t.Run("it describes what it is", func(t *testing.T) { checkDescription(t, e) })
 	t.Run("it gives the states of the layers asked for", func(t *testing.T) { checkLayers(t, e) })
 	t.Run("order and company of texts change no bit", func(t *testing.T) { checkEncoderCompany(t, e) })
 	t.Run("threads change no bit", func(t *testing.T) { checkThreads(t, m) })
@@ -44,97 +46,6 @@ func Encoder(t *testing.T, name, options string) {
 	}
 }
 
-// encoderMaker makes the encoder under test.
-type encoderMaker func(encoders.Site) (encoders.Encoder, error)
-
-// encoder is an encoder under test.
-type encoder struct {
-	encoders.Encoder
-	params []*nn.Param
-}
-
-// encoder makes one whose parameters are far from their initial values, so that all its parts matter.
-func (m encoderMaker) encoder(t *testing.T, freeze string, dropout float64) encoder {
-	t.Helper()
-	params := nn.NewParams(3)
-	made, err := m(encoders.Site{Vocabulary: vocabulary, MaxLength: longest, Dropout: dropout, DropoutSet: true, Freeze: freeze,
-		Params: params.In("encoder")})
-	if err != nil {
-		t.Fatalf("freeze %q: %v", freeze, err)
-	}
-	e := encoder{made, params.All()}
-	for i, w := range e.params {
-		for j, x := range direction(uint64(i), len(w.Data)) {
-			w.Data[j] += 0.3 * x
-		}
-		w.Changed()
-	}
-	return e
-}
-
-// trainable is the encoder as one that learns, nil if it does not.
-func (e encoder) trainable() encoders.Trainable {
-	t, _ := e.Encoder.(encoders.Trainable)
-	return t
-}
-
-// tokensOf makes texts of the given lengths.
-func tokensOf(lengths ...int) corpus.Tokens {
-	tokens := corpus.Tokens{Rows: nn.Rows{Starts: []int{0}}}
-	for b, length := range lengths {
-		for i := range length {
-			tokens.IDs = append(tokens.IDs, int32((7*b+3*i+i*i)%vocabulary))
-			tokens.Rows.Segment = append(tokens.Rows.Segment, int8(2*i/length))
-		}
-		tokens.Rows.Starts = append(tokens.Rows.Starts, len(tokens.IDs))
-		tokens.Rows.Example = append(tokens.Rows.Example, b)
-	}
-	return tokens
-}
-
-// ofTexts packs some texts of a batch, in the order they are named in.
-func ofTexts(all corpus.Tokens, texts ...int) corpus.Tokens {
-	tokens := corpus.Tokens{Rows: nn.Rows{Starts: []int{0}}}
-	for b, text := range texts {
-		lo, hi := all.Rows.Starts[text], all.Rows.Starts[text+1]
-		tokens.IDs = append(tokens.IDs, all.IDs[lo:hi]...)
-		tokens.Rows.Segment = append(tokens.Rows.Segment, all.Rows.Segment[lo:hi]...)
-		tokens.Rows.Starts = append(tokens.Rows.Starts, len(tokens.IDs))
-		tokens.Rows.Example = append(tokens.Rows.Example, b)
-	}
-	return tokens
-}
-
-// encode returns the states of the layers asked for, and the pass they live in.
-func (e encoder) encode(t *testing.T, tokens corpus.Tokens, layers nn.Wanted, training bool) (*nn.Pass, [][]float32) {
-	t.Helper()
-	p := nn.NewPass(5)
-	p.Training = training
-	states, err := e.Encode(p, tokens, layers)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p, states
-}
-
-// upstream are gradients that tell all states apart.
-func upstream(states [][]float32) [][]float32 {
-	at := make([][]float32, len(states))
-	for l, x := range states {
-		at[l] = direction(uint64(50+l), len(x))
-	}
-	return at
-}
-
-// gradients returns those of Σ upstream·states in training, and the states.
-func (e encoder) gradients(t *testing.T, tokens corpus.Tokens, layers nn.Wanted) (nn.Gradients, [][]float32) {
-	t.Helper()
-	p, states := e.encode(t, tokens, layers, true)
-	into := nn.NewGradients(e.params)
-	e.trainable().Backward(p, upstream(states), into)
-	return into, states
-}
-
 func checkLayers(t *testing.T, e encoder) {
 	tokens := tokensOf(1, 5, 3)
 	_, last := e.encode(t, tokens, nn.LastLayer, false)
@@ -146,8 +57,8 @@ func checkLayers(t *testing.T, e encoder) {
 		t.Errorf("%d layers where all are asked for, Describe says %d", len(all), want)
 	}
 	for l, x := range slices.Concat(all, last) {
-		if len(x) != len(tokens.IDs)*e.Describe().Width {
-			t.Fatalf("layer %d has %d numbers for %d tokens of width %d", l, len(x), len(tokens.IDs), e.Describe().Width)
+		if width := e.Describe().Width; len(x) != len(tokens.IDs)*width {
+			t.Fatalf("layer %d has %d numbers for %d tokens of width %d", l, len(x), len(tokens.IDs), width)
 		}
 	}
 	if len(all) == 0 || !sameBits(all[len(all)-1], last[0]) {
@@ -222,6 +133,75 @@ func checkRefused(t *testing.T, e encoder) {
 	}
 }
 
+func checkEncoderGradients(t *testing.T, m encoderMaker) {
+	tokens := tokensOf(1, 5, 3)
+	for _, layers := range []nn.Wanted{nn.LastLayer, nn.AllLayers} {
+		e := m.encoder(t, "none", 0.2)
+		into, states := e.gradients(t, tokens, layers)
+		at := upstream(states)
+		loss := func() float64 {
+			for _, w := range e.params {
+				w.Changed()
+			}
+			_, states := e.encode(t, tokens, layers, true)
+			sum := 0.0
+			for l, x := range states {
+				for i, v := range x {
+					sum += float64(v) * float64(at[l][i])
+				}
+			}
+			return sum
+		}
+
+		total := 0.0
+		for _, w := range e.params {
+			total = math.Hypot(total, norm(into.Of(w)))
+		}
+		if total == 0 {
+			t.Fatal("all gradients are 0")
+		}
+		for i, w := range e.params {
+			checkAlong(t, "parameter "+w.Name, w.Data, into.Of(w), into.Of(w), total, loss)
+			checkAlong(t, "parameter "+w.Name, w.Data, into.Of(w), direction(uint64(i), len(w.Data)), total, loss)
+		}
+	}
+}
+
+func checkFrozenLayers(t *testing.T, m encoderMaker) {
+	tokens := tokensOf(1, 5, 3)
+	t.Run("all of it", func(t *testing.T) {
+		e := m.encoder(t, "all", 0.5)
+		if slices.ContainsFunc(e.params, (*nn.Param).Learns) {
+			t.Error("freeze: all leaves a parameter that learns")
+		}
+		_, want := e.encode(t, tokens, nn.AllLayers, false)
+		p, got := e.encode(t, tokens, nn.AllLayers, true)
+		for l := range want {
+			if !sameBits(got[l], want[l]) {
+				t.Errorf("layer %d differs in training", l)
+			}
+		}
+		e.trainable().Backward(p, upstream(got), nn.NewGradients(e.params)) // there is nothing to do
+	})
+	t.Run("its embeddings and first layer", func(t *testing.T) {
+		whole, part := m.encoder(t, "none", 0), m.encoder(t, "1", 0)
+		want, _ := whole.gradients(t, tokens, nn.LastLayer)
+		got, _ := part.gradients(t, tokens, nn.LastLayer)
+		frozen := 0
+		for i, w := range part.params {
+			switch {
+			case w.Frozen:
+				frozen++
+			case !sameBits(got.Of(w), want.Of(whole.params[i])):
+				t.Errorf("parameter %s has another gradient than where nothing is frozen", w.Name)
+			}
+		}
+		if frozen == 0 {
+			t.Error("freeze: 1 freezes nothing")
+		}
+	})
+}
+
 // checkOpened saves the encoder, and opens it without saying its sizes.
 func checkOpened(t *testing.T, name string, e encoder) {
 	folder, tokens := filepath.Join(t.TempDir(), "encoder"), tokensOf(1, 5, 3)
@@ -238,6 +218,9 @@ func checkOpened(t *testing.T, name string, e encoder) {
 	}
 	if opened.Describe().Width != e.Describe().Width {
 		t.Fatalf("opened it has the width %d, saved %d", opened.Describe().Width, e.Describe().Width)
+	}
+	if len(opened.Describe().Files) == 0 {
+		t.Error("opened it does not say from which files")
 	}
 	_, want := e.encode(t, tokens, nn.AllLayers, false)
 	_, got := encoder{Encoder: opened}.encode(t, tokens, nn.AllLayers, false)
