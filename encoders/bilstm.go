@@ -20,8 +20,8 @@ func init() { Register("bilstm", bilstmDefaults, NewBiLSTM) }
 
 var bilstmDefaults = BiLSTMOptions{Embedding: 256, Layers: 2, Hidden: 256}
 
-// BiLSTMOptions are the sizes of an encoder from scratch. One that is opened has those of its config.json, within the same
-// ranges.
+// BiLSTMOptions are the sizes of an encoder from scratch. One that is opened has those of its config.json, within the
+// same ranges.
 type BiLSTMOptions struct {
 	Embedding int `yaml:"embedding" range:"[1,16384]" doc:"width of the word embeddings, in numbers"`
 	Layers    int `yaml:"layers" range:"[1,64]" doc:"number of bidirectional LSTM layers"`
@@ -33,7 +33,8 @@ var _ BaseChecker = BiLSTMOptions{}
 // CheckBase refuses sizes beside a base model, which has its own.
 func (o BiLSTMOptions) CheckBase() error {
 	if o != bilstmDefaults {
-		return errors.New("its sizes are the base model's; leave out what stands beside type, or leave out base_model to start from nothing")
+		return errors.New("its sizes are the base model's; leave out what stands beside type, " +
+			"or leave out base_model to start from nothing")
 	}
 	return nil
 }
@@ -115,7 +116,8 @@ func NewBiLSTM(o BiLSTMOptions, site Site) (Encoder, error) {
 			return nil, err
 		}
 		if site.Vocabulary > c.Vocabulary {
-			return nil, fmt.Errorf("%s: vocab_size is %d, but the tokenizer has %d tokens", site.Model, c.Vocabulary, site.Vocabulary)
+			return nil, fmt.Errorf("%s: vocab_size is %d, but the tokenizer has %d tokens",
+				site.Model, c.Vocabulary, site.Vocabulary)
 		}
 	}
 	if site.DropoutSet {
@@ -155,7 +157,8 @@ func newBiLSTM(c bilstmConfig, site Site) (*bilstm, error) {
 		return nil, err
 	}
 	// Embeddings are drawn from normal(0, 1), as PyTorch's.
-	e := &bilstm{config: c, params: site.Params, words: site.Params.In("embeddings").Table("weight", 1, c.Vocabulary, c.Embedding)}
+	words := site.Params.In("embeddings").Table("weight", 1, c.Vocabulary, c.Embedding)
+	e := &bilstm{config: c, params: site.Params, words: words}
 	e.levels = append(e.levels, []*nn.Param{e.words})
 	width := c.Embedding
 	for i := range c.Layers {

@@ -6,8 +6,8 @@ import (
 	"github.com/jenga-nlp/jenga/corpus"
 )
 
-// CheckTokens returns what an encoder of a vocabulary, for texts of at most so many tokens (0: of any length), cannot take
-// of a batch.
+// CheckTokens returns what an encoder of a vocabulary, for texts of at most so many tokens (0: of any length), cannot
+// take of a batch.
 func CheckTokens(tokens corpus.Tokens, vocabulary, most int) error {
 	for b := range tokens.Rows.Texts() {
 		lo, hi := tokens.Rows.Starts[b], tokens.Rows.Starts[b+1]
@@ -16,7 +16,8 @@ func CheckTokens(tokens corpus.Tokens, vocabulary, most int) error {
 		}
 		for _, id := range tokens.IDs[lo:hi] {
 			if id < 0 || int(id) >= vocabulary {
-				return fmt.Errorf("text %d of the batch: token id %d is outside the encoder's vocabulary of %d", b+1, id, vocabulary)
+				return fmt.Errorf("text %d of the batch: token id %d is outside the encoder's vocabulary of %d",
+					b+1, id, vocabulary)
 			}
 		}
 	}

@@ -10,27 +10,28 @@ import (
 
 // Encoder turns a batch of tokens into hidden states, one vector a token.
 type Encoder interface {
-	// Encode maps packed tokens [T] to the states of the layers asked for, [T Width] each, embeddings first if they have
-	// that width; the last of them are the encoder's output. In evaluation and when frozen, nothing is dropped out. A text's
-	// states are the same bits alone and in any batch. The error names the text and what is wrong with it.
+	// Encode maps packed tokens [T] to the states of the layers asked for, [T Width] each, embeddings first if they
+	// have that width; the last of them are the encoder's output. In evaluation and when frozen, nothing is dropped
+	// out. A text's states are the same bits alone and in any batch. The error names the text and what is wrong with
+	// it.
 	Encode(p *nn.Pass, tokens corpus.Tokens, layers nn.Wanted) ([][]float32, error)
 	// Describe returns what the encoder is, the same at each call.
 	Describe() Description
 }
 
-// Description is what an encoder says of itself. Each field's zero value is right for an encoder that lacks what the field
-// is about.
+// Description is what an encoder says of itself. Each field's zero value is right for an encoder that lacks what the
+// field is about.
 type Description struct {
 	Width int // of the hidden states, in numbers
-	// Layers is how many layers' states Encode gives for nn.AllLayers, the embeddings counted if it gives them; 0: it gives
-	// the last layer's alone.
+	// Layers is how many layers' states Encode gives for nn.AllLayers, the embeddings counted if it gives them; 0: it
+	// gives the last layer's alone.
 	Layers int
 	// Attention is what Encode gives of each text to whoever watches "attention", as [layers heads T T].
 	Attention AttentionMaps
 	// MaxTokens is how long a text may be, in tokens, special ones included; 0: of any length.
 	MaxTokens int
-	// Files are the paths of all files that were read of Site.Model; none of an encoder from scratch. A run does not copy an
-	// encoder that learns nothing: it names these files, with their sums.
+	// Files are the paths of all files that were read of Site.Model; none of an encoder from scratch. A run does not
+	// copy an encoder that learns nothing: it names these files, with their sums.
 	Files []string
 	// WordEmbeddings [V E] may start from vectors of words. Heads may share them where E is Width.
 	WordEmbeddings *nn.Param
@@ -71,8 +72,8 @@ type Saver interface {
 
 // MemoryEstimator is an Encoder that tells how much memory a batch takes, before it takes it.
 type MemoryEstimator interface {
-	// Memory returns the bytes that a batch's Encode and, in training, Backward take of a pass, and what Encode makes of
-	// the parameters once. What the parameters, their gradients and the optimizer take is not counted.
+	// Memory returns the bytes that a batch's Encode and, in training, Backward take of a pass, and what Encode makes
+	// of the parameters once. What the parameters, their gradients and the optimizer take is not counted.
 	Memory(b Load) int64
 }
 

@@ -8,8 +8,8 @@ import (
 	"github.com/jenga-nlp/jenga/nn"
 )
 
-// Lowest returns the lowest of an encoder's levels with a parameter that learns, or one above them all: the embeddings are
-// level 0.
+// Lowest returns the lowest of an encoder's levels with a parameter that learns, or one above them all: the embeddings
+// are level 0.
 func Lowest(levels [][]*nn.Param, learns func(*nn.Param) bool) int {
 	for i, level := range levels {
 		if slices.ContainsFunc(level, learns) {
@@ -32,7 +32,8 @@ func FrozenLevels(freeze string, layers int) (int, error) {
 	}
 	n, err := strconv.Atoi(freeze)
 	if err != nil || n < 0 || n > layers {
-		return 0, fmt.Errorf("freeze: %q is not known; there is none, embeddings, all, and a number of layers from 0 to %d", freeze, layers)
+		return 0, fmt.Errorf("freeze: %q is not known; there is none, embeddings, all, and a number of layers from 0 to %d",
+			freeze, layers)
 	}
 	return n + 1, nil
 }

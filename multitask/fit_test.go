@@ -16,7 +16,8 @@ func patternModel(t *testing.T, freeze string) (*Model, []Data) {
 	m := smallModel(t, freeze, 0)
 	m.Groups = m.Groups[1:]
 	data := smallData(m, 16)
-	addTask(t, m, "anomaly", "attention_pattern", heads.Site{Attention: heads.Attention(m.Encoder.Describe().Attention)})
+	maps := heads.Attention(m.Encoder.Describe().Attention)
+	addTask(t, m, "anomaly", "attention_pattern", heads.Site{Attention: maps})
 	texts := smallData(m, 16)[1].Train
 	for i, e := range texts {
 		e.Targets = []corpus.Target{&outputs.AnomalyTarget{Anomalous: i%4 == 0}}

@@ -35,7 +35,8 @@ func addTask(t *testing.T, m *Model, kind, head string, site heads.Site) *Group 
 	if err != nil {
 		t.Fatal(err)
 	}
-	site.Task, site.Name, site.Output, site.Width, site.Params = kind, kind, task.Output(), m.Encoder.Describe().Width, m.Params.In("heads").In(kind).In(kind)
+	site.Task, site.Name, site.Output, site.Width = kind, kind, task.Output(), m.Encoder.Describe().Width
+	site.Params = m.Params.In("heads").In(kind).In(kind)
 	built, err := choice.Build(site)
 	if err != nil {
 		t.Fatal(err)

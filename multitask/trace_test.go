@@ -108,12 +108,14 @@ func traceModel(t *testing.T, dir, scale string, labels *corpus.Labels) *Model {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fused, err := choice.Build(fusion.Site{Tasks: []string{"trec"}, Width: encoder.Describe().Width, Params: params.In("fusion")})
+	width := encoder.Describe().Width
+	fused, err := choice.Build(fusion.Site{Tasks: []string{"trec"}, Width: width, Params: params.In("fusion")})
 	if err != nil {
 		t.Fatal(err)
 	}
 	head, err := heads.Registry().Build("linear", defaults(heads.Registry().Defaults("linear")), heads.Site{
-		Task: "trec", Name: "trec", Output: outputs.Label, Labels: labels.Names(), Width: encoder.Describe().Width, Params: params.In("heads").In("trec").In("trec"),
+		Task: "trec", Name: "trec", Output: outputs.Label, Labels: labels.Names(), Width: width,
+		Params: params.In("heads").In("trec").In("trec"),
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -13,6 +13,7 @@ var brokenEncoders = map[string]struct {
 	rule  string
 	spoil func(sound bilstm) encoders.Encoder
 }{
+	"boasting":   {"it_describes", func(e bilstm) encoders.Encoder { return boasting{e} }},
 	"shallow":    {"it_gives_the_states", func(e bilstm) encoders.Encoder { return shallow{e} }},
 	"sociable":   {"order_and_company", func(e bilstm) encoders.Encoder { return sociableEncoder{e} }},
 	"trusting":   {"what_it_has_no_embedding_for", func(e bilstm) encoders.Encoder { return trusting{e} }},
@@ -42,6 +43,15 @@ func init() {
 			return b.spoil(sound.(bilstm)), nil
 		})
 	}
+}
+
+// boasting names a parameter as its word embeddings that is none of its own.
+type boasting struct{ bilstm }
+
+func (e boasting) Describe() encoders.Description {
+	d := e.bilstm.Describe()
+	d.WordEmbeddings = nn.NewParams(1).Table("words", 1, 20, d.Width)
+	return d
 }
 
 // shallow gives the last layer alone, whatever is asked for.

@@ -46,6 +46,21 @@ func Encoder(t *testing.T, name, options string) {
 	}
 }
 
+// checkDescription checks what Describe returns of an encoder from scratch, as far as no other check does.
+func checkDescription(t *testing.T, e encoder) {
+	d := e.Describe()
+	if d.Width < 1 || d.Layers < 0 || d.MaxTokens < 0 || (d.Attention.Layers > 0) != (d.Attention.Heads > 0) {
+		t.Errorf("%+v: want a width, and no number below 0", d)
+	}
+	if len(d.Files) > 0 {
+		t.Errorf("an encoder from scratch was read from %q", d.Files)
+	}
+	w := d.WordEmbeddings
+	if w != nil && (len(w.Shape) != 2 || w.Shape[0] < vocabulary || !slices.Contains(e.params, w)) {
+		t.Errorf("word embeddings %q have shape %v; want one of the parameters, [V E]", w.Name, w.Shape)
+	}
+}
+
 func checkLayers(t *testing.T, e encoder) {
 	tokens := tokensOf(1, 5, 3)
 	_, last := e.encode(t, tokens, nn.LastLayer, false)

@@ -1,7 +1,6 @@
 package parttest
 
 import (
-	"slices"
 	"testing"
 
 	"github.com/jenga-nlp/jenga/corpus"
@@ -98,19 +97,4 @@ func (e encoder) gradients(t *testing.T, tokens corpus.Tokens, layers nn.Wanted)
 	into := nn.NewGradients(e.params)
 	e.trainable().Backward(p, upstream(states), into)
 	return into, states
-}
-
-// checkDescription checks what Describe returns of an encoder from scratch, as far as no other check does.
-func checkDescription(t *testing.T, e encoder) {
-	d := e.Describe()
-	if d.Width < 1 || d.Layers < 0 || d.MaxTokens < 0 || (d.Attention.Layers > 0) != (d.Attention.Heads > 0) {
-		t.Errorf("%+v: want a width, and no number below 0", d)
-	}
-	if len(d.Files) > 0 {
-		t.Errorf("an encoder from scratch was read from %q", d.Files)
-	}
-	w := d.WordEmbeddings
-	if w != nil && (len(w.Shape) != 2 || w.Shape[0] < vocabulary || !slices.Contains(e.params, w)) {
-		t.Errorf("word embeddings %q have shape %v; want one of the parameters, [V E]", w.Name, w.Shape)
-	}
 }

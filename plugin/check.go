@@ -10,15 +10,15 @@ import (
 )
 
 // Check returns what is wrong with the options of a part, a struct: each value outside the range or choice that its tag
-// declares, as "dropout: want a number in [0, 1), have 1". A constructor calls it first if Go code may call it without a
-// registry; parts that a registry builds were checked there. The zero value is no exception: "" is wrong where there is a
-// choice, unless the choice has it, or the constructor fills it in before.
+// declares, as "dropout: want a number in [0, 1), have 1". A constructor calls it first if Go code may call it without
+// a registry; parts that a registry builds were checked there. The zero value is no exception: "" is wrong where there
+// is a choice, unless the choice has it, or the constructor fills it in before.
 func Check(options any) error {
 	return checkOptions(options, nil)
 }
 
-// checkOptions is Check, except that an option that is as in defaults is right: a file that is silent gives the same. No
-// defaults are nil.
+// checkOptions is Check, except that an option that is as in defaults is right: a file that is silent gives the same.
+// No defaults are nil.
 func checkOptions(options, defaults any) error {
 	var c checker
 	c.fields("", reflect.ValueOf(options), reflect.ValueOf(defaults))
@@ -71,8 +71,8 @@ func (c *checker) value(key string, v, silent reflect.Value, l limits) {
 	}
 }
 
-// ofItem is what a file gives for each field of a struct in a list or mapping that it does not name: the zero value. Other
-// items have none.
+// ofItem is what a file gives for each field of a struct in a list or mapping that it does not name: the zero value.
+// Other items have none.
 func ofItem(t reflect.Type) reflect.Value {
 	if e := t.Elem(); e.Kind() == reflect.Struct && e != factorsType {
 		return reflect.Zero(e)

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// Factors is an option that is a word of the tag choice, one number for all, unless the tag one says no, or a mapping of
-// names to numbers. Limits in the tag range hold for each number.
+// Factors is an option that is a word of the tag choice, one number for all, unless the tag one says no, or a mapping
+// of names to numbers. Limits in the tag range hold for each number.
 type Factors struct {
 	Word string
 	One  float64            // where Word is "" and Each is nil

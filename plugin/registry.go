@@ -61,8 +61,8 @@ func (r *Registry[S, P]) Defaults(name string) (options any, ok bool) {
 	return p.defaults, ok
 }
 
-// Build makes a part of options, which have the type of its defaults; each is the default, or within the range or choice
-// of its tag. It panics on an unknown name.
+// Build makes a part of options, which have the type of its defaults; each is the default, or within the range or
+// choice of its tag. It panics on an unknown name.
 func (r *Registry[S, P]) Build(name string, options any, site S) (P, error) {
 	p, ok := r.parts[name]
 	if !ok {

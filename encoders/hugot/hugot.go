@@ -110,7 +110,8 @@ func readConfig(path string, site encoders.Site) (config, error) {
 	case c.MaxPositions < 1:
 		return c, fmt.Errorf("%s: max_position_embeddings is %d; want at least 1", name, c.MaxPositions)
 	case site.Vocabulary > c.Vocabulary:
-		return c, fmt.Errorf("%s: vocab_size is %d, but the tokenizer has %d tokens", name, c.Vocabulary, site.Vocabulary)
+		return c, fmt.Errorf("%s: vocab_size is %d, but the tokenizer has %d tokens",
+			name, c.Vocabulary, site.Vocabulary)
 	case site.MaxLength > c.MaxPositions:
 		return c, fmt.Errorf("%s: %w", name, &encoders.LengthError{Max: c.MaxPositions, Length: site.MaxLength})
 	}
@@ -131,7 +132,8 @@ func (e *encoder) load() (err error) {
 		return err
 	}
 	if model.OnnxPath != file { // it looks into the folders below, too
-		return fmt.Errorf("hugot finds %s first; move one of the two to another folder", filepath.Join(folder, model.OnnxPath))
+		first := filepath.Join(folder, model.OnnxPath)
+		return fmt.Errorf("hugot finds %s first; move one of the two to another folder", first)
 	}
 	for _, input := range backends.GetNames(model.InputsMeta) {
 		if !slices.Contains([]string{"input_ids", "attention_mask", "token_type_ids"}, input) {

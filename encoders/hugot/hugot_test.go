@@ -50,8 +50,9 @@ func TestStatesAreThoseOfTheTransformer(t *testing.T) {
 	if e.Describe().Width != ours.Describe().Width {
 		t.Fatalf("Width = %d, want %d", e.Describe().Width, ours.Describe().Width)
 	}
-	if got, want := e.Describe().Files, []string{filepath.Join(model, "config.json"), filepath.Join(model, "model.onnx")}; !slices.Equal(got, want) {
-		t.Errorf("Files() = %v, want %v", got, want)
+	files := []string{filepath.Join(model, "config.json"), filepath.Join(model, "model.onnx")}
+	if got := e.Describe().Files; !slices.Equal(got, files) {
+		t.Errorf("Files are %v, want %v", got, files)
 	}
 	tokens := texts(1, 6, 3, 6)
 	got, want := states(t, e, tokens), states(t, ours, tokens)

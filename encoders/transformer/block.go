@@ -79,8 +79,8 @@ func newBlockGradients(p *nn.Pass, c Config, rows int) blockGradients {
 	return g
 }
 
-// backward writes to dx the gradient at forward's x, given that at its result, and adds the parameters' to into. A dx of
-// nil is not wanted. d is memory.
+// backward writes to dx the gradient at forward's x, given that at its result, and adds the parameters' to into. A dx
+// of nil is not wanted. d is memory.
 func (b block) backward(p *nn.Pass, s blockState, d blockGradients, dx, x, dOut []float32, starts []int, into nn.Gradients) {
 	clear(d.sum)
 	b.outputNorm.backward(d.sum, s.stats[1], s.sums[1], dOut, into)

@@ -20,7 +20,9 @@ func newEmbeddings(at nn.Params, c Config) embeddings {
 	table := func(name string, rows int) *nn.Param {
 		return at.In(name).Table("weight", c.InitializerRange, rows, c.Width)
 	}
-	e := embeddings{words: table("word_embeddings", c.Vocabulary), positions: table("position_embeddings", c.MaxPositions), width: c.Width}
+	e := embeddings{width: c.Width}
+	e.words = table("word_embeddings", c.Vocabulary)
+	e.positions = table("position_embeddings", c.MaxPositions)
 	if c.Types > 0 {
 		e.types = table("token_type_embeddings", c.Types)
 	}

@@ -12,7 +12,10 @@ type feedForward struct {
 }
 
 func newFeedForward(at nn.Params, c Config) feedForward {
-	return feedForward{newLinear(at.In("intermediate.dense"), c.Width, c.FeedForward, c.InitializerRange), newLinear(at.In("output.dense"), c.FeedForward, c.Width, c.InitializerRange)}
+	return feedForward{
+		up:   newLinear(at.In("intermediate.dense"), c.Width, c.FeedForward, c.InitializerRange),
+		down: newLinear(at.In("output.dense"), c.FeedForward, c.Width, c.InitializerRange),
+	}
 }
 
 // fed is what forward keeps for backward, [T F] each.

@@ -14,8 +14,8 @@ import (
 	"github.com/jenga-nlp/jenga/plugin"
 )
 
-// lora is a change of rank r to a weight that stays as it is: W + α/r·A·B (Hu et al. 2022, "LoRA", section 4.1). B begins at
-// zero, so that nothing is changed at first.
+// lora is a change of rank r to a weight that stays as it is: W + α/r·A·B (Hu et al. 2022, "LoRA", section 4.1). B
+// begins at zero, so that nothing is changed at first.
 type lora struct {
 	down, up *nn.Param // A [in r] and B [r out]
 	scale    float32   // α/r
@@ -92,7 +92,8 @@ func (e *Encoder) addLoRA(o encoders.LoRA, at nn.Params) error {
 		w.Frozen = true
 	}
 	if !changes {
-		return fmt.Errorf("lora: freeze leaves none of the %d layers to change; want at most freeze: %d", len(e.blocks), len(e.blocks)-1)
+		return fmt.Errorf("lora: freeze leaves none of the %d layers to change; want at most freeze: %d",
+			len(e.blocks), len(e.blocks)-1)
 	}
 	return nil
 }

@@ -41,7 +41,8 @@ func (e *Encoder) Memory(b encoders.Load) int64 {
 func (e *Encoder) packedMemory(training bool) int64 {
 	bytes := int64(0)
 	for _, b := range e.blocks {
-		for _, l := range []linear{b.attention.query, b.attention.key, b.attention.value, b.attention.output, b.feedForward.up, b.feedForward.down} {
+		a, f := b.attention, b.feedForward
+		for _, l := range []linear{a.query, a.key, a.value, a.output, f.up, f.down} {
 			if !training || !l.learns() {
 				bytes += 4 * int64(len(l.weight.Data))
 			}

@@ -124,7 +124,8 @@ func (e *Encoder) check(tokens corpus.Tokens) error {
 	for b := range rows.Texts() {
 		for _, t := range types[rows.Starts[b]:rows.Starts[b+1]] {
 			if c.Types > 0 && (t < 0 || int(t) >= c.Types) {
-				return fmt.Errorf("text %d of the batch: the encoder has no token type %d; it has %d, counted from 0", b+1, t, c.Types)
+				return fmt.Errorf("text %d of the batch: the encoder has no token type %d; it has %d, counted from 0",
+					b+1, t, c.Types)
 			}
 		}
 	}
@@ -187,8 +188,9 @@ func (e *Encoder) Backward(p *nn.Pass, at [][]float32, into nn.Gradients) {
 		panic("transformer: Backward of a pass that was not training, or to a frozen parameter")
 	}
 	if s.memory.states[0] == nil {
-		size := len(s.tokens.IDs) * e.config.Width
-		s.memory = gradients{[2][]float32{p.Scratch(size), p.Scratch(size)}, newBlockGradients(p, e.config, len(s.tokens.IDs))}
+		rows := len(s.tokens.IDs)
+		size := rows * e.config.Width
+		s.memory = gradients{[2][]float32{p.Scratch(size), p.Scratch(size)}, newBlockGradients(p, e.config, rows)}
 	}
 	above, below := s.memory.states[0], s.memory.states[1]
 	clear(above)

@@ -39,7 +39,8 @@ func open(site encoders.Site) (*Encoder, error) {
 	}
 	if !stat.IsDir() {
 		if filepath.Ext(site.Model) != ".onnx" {
-			return nil, fmt.Errorf("%s: no folder and no .onnx file; give the folder that holds config.json and model.safetensors", site.Model)
+			return nil, fmt.Errorf("%s: no folder and no .onnx file; "+
+				"give the folder that holds config.json and model.safetensors", site.Model)
 		}
 		folder = filepath.Dir(site.Model)
 	}
@@ -52,7 +53,8 @@ func open(site encoders.Site) (*Encoder, error) {
 		return nil, err
 	}
 	if site.Vocabulary > c.Vocabulary {
-		return nil, fmt.Errorf("%s: vocab_size is %d, but the tokenizer has %d tokens", configPath, c.Vocabulary, site.Vocabulary)
+		return nil, fmt.Errorf("%s: vocab_size is %d, but the tokenizer has %d tokens",
+			configPath, c.Vocabulary, site.Vocabulary)
 	}
 	if site.MaxLength > c.MaxPositions {
 		return nil, fmt.Errorf("%s: %w", configPath, &encoders.LengthError{Max: c.MaxPositions, Length: site.MaxLength})
@@ -156,8 +158,8 @@ func load(w *weights, c Config, keys map[string]json.RawMessage, site encoders.S
 
 func notFinite(v float32) bool { return v-v != 0 }
 
-// checkWords reads the word embeddings of tokens, whose ids are in the vocabulary, before the kernels do, where they are
-// part of a file: what the file has there, and whether it still has it, is known only then.
+// checkWords reads the word embeddings of tokens, whose ids are in the vocabulary, before the kernels do, where they
+// are part of a file: what the file has there, and whether it still has it, is known only then.
 func (e *Encoder) checkWords(ids []int32) (err error) {
 	table, width := e.embeddings.words.Data, e.config.Width
 	if table == nil {
@@ -173,7 +175,8 @@ func (e *Encoder) checkWords(ids []int32) (err error) {
 	defer func() {
 		r := recover()
 		if _, fault := r.(interface{ Addr() uintptr }); fault {
-			err = fmt.Errorf("%s: tensor %q is not there any more: the file was cut while it was in use; open the model anew", t.file, t.Name)
+			err = fmt.Errorf("%s: tensor %q is not there any more: the file was cut while it was in use; open the model anew",
+				t.file, t.Name)
 		} else if r != nil {
 			panic(r)
 		}

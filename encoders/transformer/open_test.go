@@ -2,6 +2,7 @@ package transformer
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -269,6 +270,12 @@ func TestAConfigThatIsNotReadIsAnErrorThatSaysWhatIs(t *testing.T) {
 		want := "max_position_embeddings is 12, but max_length is 13"
 		if got := openError(t, tinyModel("bert"), "", encoders.Site{MaxLength: 13}); !strings.HasSuffix(got, want) {
 			t.Errorf("the error is\n%s\nwant\n%s", got, want)
+		}
+
+		_, err := New(Options{}, encoders.Site{Model: tinyModel("bert"), MaxLength: 13, Params: nn.NewParams(1)})
+		var length *encoders.LengthError
+		if !errors.As(err, &length) || *length != (encoders.LengthError{Max: 12, Length: 13}) {
+			t.Errorf("the error %v is no LengthError of 12 and 13 tokens", err)
 		}
 	})
 }

@@ -40,7 +40,8 @@ var _ encoders.BaseChecker = Options{}
 // CheckBase refuses sizes beside a base model, which has its own.
 func (o Options) CheckBase() error {
 	if o != defaults {
-		return errors.New("its sizes are the base model's; leave out what stands beside type, or leave out base_model to start from nothing")
+		return errors.New("its sizes are the base model's; leave out what stands beside type, " +
+			"or leave out base_model to start from nothing")
 	}
 	return nil
 }

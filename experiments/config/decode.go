@@ -122,7 +122,8 @@ func (d *decoding) model(s *plugin.Section) {
 	d.e.Model.Freeze = m.Freeze
 	d.lora(m.LoRA)
 	d.e.Model.Encoder = encoders.Registry().Choose(m.Encoder, encoderType(d.e.Model.BaseModel.Name), nil, &d.mistakes)
-	if options, ok := d.e.Model.Encoder.Options.(encoders.BaseChecker); ok && d.e.Model.BaseModel.Place != (plugin.Place{}) {
+	options, checks := d.e.Model.Encoder.Options.(encoders.BaseChecker)
+	if checks && d.e.Model.BaseModel.Place != (plugin.Place{}) {
 		if err := options.CheckBase(); err != nil {
 			d.mistakes.Add(m.Encoder.Place, "encoder %q: %w", d.e.Model.Encoder.Type, err)
 		}

@@ -76,7 +76,8 @@ func TestWeightsOfABiLSTMMultiplyTokens(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Of each layer and direction, those of four gates for the layer's input, 8 wide, then 16, and for the state before.
+	// Of each layer and direction, those of four gates for the layer's input, 8 wide, then 16, and for the state
+	// before.
 	if got, want := n.Multiplied(), 2*(8+8)*4*8+2*(16+8)*4*8; got != want {
 		t.Errorf("%d numbers multiply tokens, want %d", got, want)
 	}

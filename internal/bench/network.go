@@ -37,7 +37,8 @@ var Sizes = []Size{
 // BERT is a size in BERT's layout.
 func BERT(name string, layers, width, heads, feedForward int) Size {
 	o := transformer.Options{
-		Layers: layers, Width: width, Heads: heads, FeedForward: feedForward, MaxPositions: positions, InitializerRange: 0.02,
+		Layers: layers, Width: width, Heads: heads, FeedForward: feedForward, MaxPositions: positions,
+		InitializerRange: 0.02,
 	}
 	return Size{name, func(site encoders.Site) (encoders.Encoder, error) { return transformer.New(o, site) }}
 }
@@ -114,12 +115,14 @@ func (n *Network) finish(encoder encoders.Encoder, params nn.Params) error {
 	if err != nil {
 		return err
 	}
-	fused, err := shares.Build(fusion.Site{Tasks: []string{"bench"}, Width: encoder.Describe().Width, Params: multitask.FusionParams(params)})
+	width := encoder.Describe().Width
+	fused, err := shares.Build(fusion.Site{Tasks: []string{"bench"}, Width: width, Params: multitask.FusionParams(params)})
 	if err != nil {
 		return err
 	}
-	head, err := heads.NewLinear(heads.LinearOptions{Pool: "cls"},
-		heads.Site{Task: "bench", Name: "label", Output: outputs.Label, Labels: names, Width: encoder.Describe().Width, Params: params.In("heads")})
+	head, err := heads.NewLinear(heads.LinearOptions{Pool: "cls"}, heads.Site{
+		Task: "bench", Name: "label", Output: outputs.Label, Labels: names, Width: width, Params: params.In("heads"),
+	})
 	if err != nil {
 		return err
 	}
@@ -127,7 +130,8 @@ func (n *Network) finish(encoder encoders.Encoder, params nn.Params) error {
 		Name: "bench", Kind: tasks.NewClassification(tasks.Site{Heads: []string{"label"}}),
 		Heads: []multitask.Head{{Name: "label", Head: head, Labels: corpus.NewLabels(names), Weight: 1}},
 	}
-	n.model = &multitask.Model{Encoder: encoder, Fusion: fused, Groups: []multitask.Group{{Name: "bench", Tasks: []multitask.Task{task}}}, Params: params}
+	group := multitask.Group{Name: "bench", Tasks: []multitask.Task{task}}
+	n.model = &multitask.Model{Encoder: encoder, Fusion: fused, Groups: []multitask.Group{group}, Params: params}
 	return nil
 }
 
