@@ -56,10 +56,13 @@ func NewAttention(o AttentionOptions, site Site) (Fusion, error) {
 // Remarks tells of a hidden_size that is not the encoder's width, and of words that exact hides.
 func (f *attention) Remarks() []string { return f.remarks }
 
-// Shared returns the parameters of the attention layer: W, b, v and c.
-func (f *attention) Shared() []*nn.Param {
-	return []*nn.Param{f.states.Weight, f.task.Weight, f.task.Bias, f.score.Weight, f.score.Bias}
+// Describe tells of the parameters of the attention layer: W, b, v and c.
+func (f *attention) Describe() Description {
+	return Description{Shared: []*nn.Param{f.states.Weight, f.task.Weight, f.task.Bias, f.score.Weight, f.score.Bias}}
 }
+
+// AttentionOf is the name that the fusion attention keeps the attention of a task under, [T] of a text.
+func AttentionOf(task string) string { return "fusion." + task }
 
 func (f *attention) Fuse(p *nn.Pass, shared nn.Hidden, task string) nn.Hidden {
 	e := f.embeddings[task]
@@ -68,7 +71,7 @@ func (f *attention) Fuse(p *nn.Pass, shared nn.Hidden, task string) nn.Hidden {
 	}
 	u := nn.Tanh(nn.AddRow(f.states.Apply(shared.States), f.task.Apply(p.Param(e)))) // [T H]
 	a := nn.SoftmaxPerText(f.score.Apply(u), shared.Rows)                            // [T 1]
-	p.KeepPerText("fusion."+task, a, shared.Rows)
+	p.KeepPerText(AttentionOf(task), a, shared.Rows)
 
 	seen := shared
 	if f.scale == "exact" {

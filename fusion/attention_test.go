@@ -73,7 +73,7 @@ func TestAttentionEqualsItsFormula(t *testing.T) {
 
 			p := nn.NewPass(1)
 			var attention []float32
-			p.Watch("fusion.intent", func(_ int, _ []int, values []float32) { attention = append(attention, values...) })
+			p.Watch(AttentionOf("intent"), func(_ int, _ []int, values []float32) { attention = append(attention, values...) })
 			h := p.Input(g.H, g.Starts[len(g.Starts)-1], g.Width)
 			seen := f.Fuse(p, nn.Hidden{States: h, Rows: g.rows()}, "intent")
 			loss := weighted(seen.States, g.Weights)
@@ -155,7 +155,7 @@ func TestAttentionRemarksOnWordsThatItHides(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			said := f.(plugin.Remarker).Remarks()
+			said := plugin.RemarksOf(f)
 			if len(said) != want*len(tagged) {
 				t.Errorf("%s, tasks %q tag words: remarks %q", scale, tagged, said)
 			}

@@ -1,4 +1,3 @@
-// Package fusion turns the hidden states that all tasks share into the ones that a task's heads see.
 package fusion
 
 import (
@@ -12,18 +11,28 @@ type Fusion interface {
 	Fuse(p *nn.Pass, shared nn.Hidden, task string) nn.Hidden
 }
 
-// Layered is a Fusion that reads more than the encoder's last layer.
-type Layered interface {
-	Wanted() nn.Wanted
+// Describer is a Fusion that reads more than the encoder's last layer, or has parameters that all tasks read.
+type Describer interface {
+	// Describe returns what the fusion is, the same at each call.
+	Describe() Description
 }
 
-// Sharing is a Fusion with parameters that all tasks read.
-type Sharing interface {
-	Shared() []*nn.Param
+// Description is what a fusion says of itself. Most fusions say nothing: the zero value.
+type Description struct {
+	Layers nn.Wanted   // whose states it reads
+	Shared []*nn.Param // that all tasks read; a weighting compares the tasks' gradients at them
 }
 
-// Told is a Fusion with figures that evaluations tell of.
-type Told interface {
+// DescriptionOf returns what f says of itself.
+func DescriptionOf(f Fusion) Description {
+	if d, ok := f.(Describer); ok {
+		return d.Describe()
+	}
+	return Description{}
+}
+
+// Reporter is a Fusion with figures that evaluations report.
+type Reporter interface {
 	Figures() map[string][]float32 // by task
 }
 

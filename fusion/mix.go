@@ -25,8 +25,8 @@ type mix struct {
 }
 
 var (
-	_ Layered = (*mix)(nil)
-	_ Told    = (*mix)(nil)
+	_ Describer = (*mix)(nil)
+	_ Reporter  = (*mix)(nil)
 )
 
 // NewMix makes a mix fusion for the tasks of site.
@@ -51,8 +51,8 @@ func NewMix(o MixOptions, site Site) (Fusion, error) {
 	return f, nil
 }
 
-// Wanted says that all layers are read.
-func (f *mix) Wanted() nn.Wanted { return nn.AllLayers }
+// Describe tells that all layers are read.
+func (f *mix) Describe() Description { return Description{Layers: nn.AllLayers} }
 
 func (f *mix) Fuse(_ *nn.Pass, shared nn.Hidden, task string) nn.Hidden {
 	m := f.tasks[task]

@@ -1,6 +1,7 @@
 package heads
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -26,22 +27,15 @@ const never = math.MaxFloat32
 
 // newAlarm makes an alarm, with its threshold in the site's parameters.
 func newAlarm(o AlarmOptions, site Site) (alarm, error) {
-	switch {
-	case site.Output != outputs.Anomaly:
-		return alarm{}, site.Refuse(outputs.Anomaly)
-	case !(o.FalseAlarms >= 0 && o.FalseAlarms <= 1):
-		return alarm{}, fmt.Errorf("false_alarms is %v; it is a share from 0 to 1", o.FalseAlarms)
-	case site.Training.Units > 0 && site.Training.Mean == 1:
-		return alarm{}, fmt.Errorf("no training text is normal, so nothing tells what normal is; the task's option normal names the label of normal texts")
+	if site.Training.Units > 0 && site.Training.Mean == 1 {
+		return alarm{}, errors.New("no training text is normal, so nothing tells what normal is; " +
+			"the task's option normal names the label of normal texts")
 	}
 	a := alarm{site.Params.Zeros("threshold", 1), o.FalseAlarms}
 	a.threshold.Frozen = true
 	a.threshold.Data[0] = never
 	return a, nil
 }
-
-// Output says that the output is how unlike normal texts a text is.
-func (alarm) Output() *outputs.Kind { return outputs.Anomaly }
 
 // Thresholds returns the score above which an alarm is raised; nil until dev has chosen it.
 func (a alarm) Thresholds() []float32 {
@@ -75,7 +69,7 @@ func (a alarm) Tune(gold []corpus.Target, predicted []corpus.Prediction) {
 	}
 }
 
-// Untuned implements Tuner.
+// Untuned tells of the threshold.
 func (alarm) Untuned(name string) (what, then string) {
 	return fmt.Sprintf("no evaluation sets the threshold of head %q", name), "it scores texts, and raises no alarm"
 }

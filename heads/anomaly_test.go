@@ -93,13 +93,13 @@ func TestHeadsOfAnomaliesSayWhatTheyLack(t *testing.T) {
 		"no attention": {"the encoder shows no attention", func(s *Site) { s.Attention = Attention{} }, func(s Site) (Head, error) {
 			return NewAttentionPattern(AttentionPatternOptions{FitTexts: 5}, s)
 		}},
-		"another answer": {"it answers how unlike normal texts a text is, but task", func(s *Site) { s.Output = outputs.Number }, func(s Site) (Head, error) {
-			return NewAttentionPattern(AttentionPatternOptions{FitTexts: 5}, s)
+		"another answer": {"it answers how unlike normal texts a text is, and the task asks", func(s *Site) { s.Output = outputs.Number }, func(s Site) (Head, error) {
+			return Registry().Build("attention_pattern", AttentionPatternOptions{FitTexts: 5}, s)
 		}},
-		"a learned pool": {"pool: attention: a learned pool would make texts alike", func(*Site) {}, func(s Site) (Head, error) {
+		"a learned pool": {`pool: want cls, mean or max, have "attention"`, func(*Site) {}, func(s Site) (Head, error) {
 			return NewReconstruction(ReconstructionOptions{Pool: "attention"}, s)
 		}},
-		"a share above 1": {"false_alarms is 2", func(*Site) {}, func(s Site) (Head, error) {
+		"a share above 1": {"false_alarms: want a number in [0, 1], have 2", func(*Site) {}, func(s Site) (Head, error) {
 			return NewReconstruction(ReconstructionOptions{Pool: "mean", AlarmOptions: AlarmOptions{2}}, s)
 		}},
 	} {
@@ -162,10 +162,10 @@ func TestALensIsPartOfThePattern(t *testing.T) {
 	p := nn.NewPass(1)
 	h.Watch(p, rows)
 	scores := h.Scores(p, nn.Hidden{Rows: rows})
-	p.Keep("heads.a.b.focus.centre", 0, []int{2, 1}, []float32{0.2, 0.4})
-	p.Keep("heads.a.b.focus.aperture", 1, []int{1, 1}, []float32{0.7})
-	p.Keep("heads.a.c.focus.centre", 0, []int{2, 2}, []float32{0, 1, 0.5, 1}) // two lenses that look apart
-	p.Keep("heads.a.c.focus.aperture", 1, []int{1, 2}, []float32{0.6, 0.9})
+	p.Keep(nn.FocusCentre("heads.a.b.focus"), 0, []int{2, 1}, []float32{0.2, 0.4})
+	p.Keep(nn.FocusAperture("heads.a.b.focus"), 1, []int{1, 1}, []float32{0.7})
+	p.Keep(nn.FocusCentre("heads.a.c.focus"), 0, []int{2, 2}, []float32{0, 1, 0.5, 1}) // two lenses that look apart
+	p.Keep(nn.FocusAperture("heads.a.c.focus"), 1, []int{1, 2}, []float32{0.6, 0.9})
 	got, want := h.Features(scores), [][]float32{{0.3, 0, 0.25, 0, 1, 0}, {0, 0.7, 0, 0.6, 0, 0.9}}
 	for b := range want {
 		if !slices.EqualFunc(got[b], want[b], func(x, y float32) bool { return math.Abs(float64(x-y)) <= 1e-6 }) {
@@ -227,5 +227,19 @@ func TestReconstructionLearnsWhatNormalTextsAreLike(t *testing.T) {
 	}
 	if !(best > 2*worst) {
 		t.Errorf("anomalies score %v at least, normal texts up to %v", best, worst)
+	}
+}
+
+func TestFittedTextsAreNormalAndLieEvenly(t *testing.T) {
+	odd, ordinary := &outputs.AnomalyTarget{Anomalous: true}, &outputs.AnomalyTarget{}
+	targets := []corpus.Target{odd, ordinary, nil, ordinary, ordinary, odd, ordinary, ordinary, ordinary}
+	for _, c := range []struct {
+		most int
+		want []int
+	}{{9, []int{1, 3, 4, 6, 7, 8}}, {3, []int{1, 4, 7}}, {2, []int{1, 6}}} {
+		h := &attentionPattern{fitTexts: c.most}
+		if got := h.Choose(targets); !slices.Equal(got, c.want) {
+			t.Errorf("at most %d: %v, want %v", c.most, got, c.want)
+		}
 	}
 }

@@ -2,12 +2,12 @@ package heads
 
 import (
 	"errors"
-	"fmt"
 	"math"
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/nn"
 	"github.com/jenga-nlp/jenga/outputs"
+	"github.com/jenga-nlp/jenga/plugin"
 )
 
 func init() {
@@ -20,8 +20,8 @@ type AttentionPatternOptions struct {
 	AlarmOptions `yaml:",inline"`
 }
 
-// Fitted implements Fitted.
-func (AttentionPatternOptions) Fitted() {}
+// Describe tells that the head is a Fitter.
+func (AttentionPatternOptions) Describe() Traits { return Traits{Fitted: true} }
 
 // attentionPattern finds texts whose attention is unlike that of normal ones. Of the encoder's maps A [T T] it takes for
 // each layer and head, as means over queries i,
@@ -44,10 +44,9 @@ type attentionPattern struct {
 }
 
 var (
-	_ Outputter = (*attentionPattern)(nil)
-	_ Tuner     = (*attentionPattern)(nil)
-	_ Watcher   = (*attentionPattern)(nil)
-	_ Fitter    = (*attentionPattern)(nil)
+	_ Tuner   = (*attentionPattern)(nil)
+	_ Watcher = (*attentionPattern)(nil)
+	_ Fitter  = (*attentionPattern)(nil)
 )
 
 const (
@@ -57,12 +56,13 @@ const (
 
 // NewAttentionPattern makes an attention_pattern head.
 func NewAttentionPattern(o AttentionPatternOptions, site Site) (Head, error) {
+	if err := plugin.Check(o); err != nil {
+		return nil, err
+	}
 	a, err := newAlarm(o.AlarmOptions, site)
 	switch {
 	case err != nil:
 		return nil, err
-	case o.FitTexts < 2:
-		return nil, fmt.Errorf("fit_texts is %d; it is at least 2", o.FitTexts)
 	case site.Attention == Attention{} && len(site.Lenses) == 0:
 		return nil, errors.New("the encoder shows no attention: a transformer does; reconstruction works with any encoder")
 	}
@@ -86,7 +86,7 @@ func (h *attentionPattern) Watch(p *nn.Pass, rows nn.Rows) {
 	all := p.Floats(rows.Texts() * n) // [B F]
 	p.Put(h, all)
 	if h.maps != (Attention{}) {
-		p.Watch("attention", func(text int, shape []int, maps []float32) {
+		p.Watch(nn.AttentionMaps, func(text int, shape []int, maps []float32) {
 			tokens, into := shape[2], all[text*n:(text+1)*n]
 			separators := separatorsOf(rows, text)
 			for m := range shape[0] * shape[1] {
@@ -97,8 +97,8 @@ func (h *attentionPattern) Watch(p *nn.Pass, rows nn.Rows) {
 	at := h.maps.Layers * h.maps.Heads * perMap
 	for _, lenses := range h.lenses {
 		first := at
-		for k, part := range []string{".centre", ".aperture"} {
-			p.Watch(lenses.Name+part, func(text int, shape []int, values []float32) {
+		for k, name := range []string{nn.FocusCentre(lenses.Name), nn.FocusAperture(lenses.Name)} {
+			p.Watch(name, func(text int, shape []int, values []float32) {
 				for lens := range shape[1] {
 					all[text*n+first+lens*perLens+k] = meanOf(values, lens, shape)
 				}
@@ -185,11 +185,20 @@ func (h *attentionPattern) text(scores Scores, b int) []float32 {
 	return nn.Values(scores.Nodes[0])[b*n : (b+1)*n]
 }
 
-// Fits implements Fitter.
-func (h *attentionPattern) Fits(t corpus.Target) bool { return normal(t) }
-
-// FitTexts implements Fitter.
-func (h *attentionPattern) FitTexts() int { return h.fitTexts }
+// Choose lists normal texts, at most fit_texts of them, evenly, as a file may be in some order.
+func (h *attentionPattern) Choose(targets []corpus.Target) []int {
+	var chosen []int
+	for i, t := range targets {
+		if normal(t) {
+			chosen = append(chosen, i)
+		}
+	}
+	n := min(len(chosen), h.fitTexts)
+	for i := range n {
+		chosen[i] = chosen[i*len(chosen)/n]
+	}
+	return chosen[:n]
+}
 
 // Features implements Fitter: the mean over an example's texts.
 func (h *attentionPattern) Features(scores Scores) [][]float32 {

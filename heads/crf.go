@@ -39,29 +39,24 @@ type crf struct {
 }
 
 var (
-	_ Outputter       = (*crf)(nil)
 	_ Accepter        = (*crf)(nil)
 	_ plugin.Remarker = (*crf)(nil)
 )
 
 // NewCRF makes a crf head for the tags of site.
 func NewCRF(o CRFOptions, site Site) (Head, error) {
-	if site.Output != outputs.Tags {
-		return nil, site.Refuse(outputs.Tags)
+	if err := plugin.Check(o); err != nil {
+		return nil, err
 	}
 	if len(site.Labels) < 2 {
 		return nil, fmt.Errorf("want at least 2 labels, have %q", site.Labels)
 	}
 	var constraints *nn.Transitions
-	switch o.Constraints {
-	case "none":
-	case "bio":
+	if o.Constraints == "bio" {
 		if constraints = bioTransitions(site.Labels); !allowsAnyLength(constraints, len(site.Labels)) {
 			return nil, fmt.Errorf("constraints: bio: of the tags %s none can stand alone, "+
 				"so that some texts have none that fit; leave constraints out", strings.Join(site.Labels, ", "))
 		}
-	default:
-		return nil, fmt.Errorf("no constraints %q; there is bio, none", o.Constraints)
 	}
 	drop, err := newDropout(o.Dropout, site)
 	if err != nil {
@@ -71,9 +66,6 @@ func NewCRF(o CRFOptions, site Site) (Head, error) {
 	score := nn.NewLinear(site.Params.In("score"), site.Width, labels)
 	return &crf{drop, score, nn.NewCRF(site.Params.In("chain"), labels, constraints), site.Labels}, nil
 }
-
-// Output says that a word gets one tag.
-func (h *crf) Output() *outputs.Kind { return outputs.Tags }
 
 func (h *crf) Scores(p *nn.Pass, seen nn.Hidden) Scores {
 	return ScoresOf(seen, h.score.Apply(h.drop.Apply(p, words(seen)))) // [W L]

@@ -148,7 +148,7 @@ func TestConstraintsThatLeaveNoTagsAreRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if said := h.(plugin.Remarker).Remarks(); len(said) != 1 {
+	if said := plugin.RemarksOf(h); len(said) != 1 {
 		t.Errorf("remarks %q, want one: nothing is forbidden", said)
 	}
 }

@@ -14,8 +14,8 @@ func newDropout(own float64, site Site) (nn.Dropout, error) {
 	if own == ModelDropout {
 		own = site.Dropout
 	}
-	if !(own >= 0 && own < 1) {
-		return nn.Dropout{}, fmt.Errorf("dropout is %v; it is a share from 0 to below 1, or %d for the model's", own, ModelDropout)
+	if own < 0 {
+		return nn.Dropout{}, fmt.Errorf("dropout is %v; want one in [0, 1), or %d for the model's", own, ModelDropout)
 	}
 	return nn.NewDropout(site.Params.In("drop"), own), nil
 }

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/jenga-nlp/jenga/nn"
+	"github.com/jenga-nlp/jenga/plugin"
 )
 
 func init() {
@@ -32,16 +33,14 @@ type FocusOptions struct {
 	ThresholdOptions `yaml:",inline"`
 }
 
-// Lenses implements Lensed.
-func (o FocusOptions) Lenses(at nn.Params) Lenses {
+// Describe tells of the lenses.
+func (o FocusOptions) Describe() Traits {
+	lenses := Lenses{Name: "focus", Count: 1}
 	if o.LensPerHead {
-		return Lenses{Name: lensParams(at).Path(), Count: o.AttentionHeads}
+		lenses.Count = o.AttentionHeads
 	}
-	return Lenses{Name: lensParams(at).Path(), Count: 1}
+	return Traits{Lenses: lenses}
 }
-
-// lensParams returns the corner of the lens among the parameters of a head.
-func lensParams(head nn.Params) nn.Params { return head.In("focus") }
 
 // focus scores what attention sees through a Gaussian lens (Focus Mechanism): a query's centre μ and aperture σ say
 // where in the text it looks, and how widely. With p_j = j/(T-1) the place of token j of T, 0 where T is 1, query i of
@@ -80,14 +79,11 @@ func (o FocusOptions) lstmSize(width int) int {
 
 // NewFocus makes a focus head for the outputs of site.
 func NewFocus(o FocusOptions, site Site) (Head, error) {
-	switch {
-	case o.Normalise != "sum" && o.Normalise != "softmax":
-		return nil, fmt.Errorf("no normalise %q; there is softmax, sum", o.Normalise)
-	case !(o.MinAperture >= 1e-4 && o.MinAperture <= 1):
-		return nil, fmt.Errorf("min_aperture is %v; it is from 0.0001 to 1", o.MinAperture)
-	case o.LSTMLayers < 0 || o.LSTMLayers > 0 && o.LSTMHidden < 1:
-		return nil, fmt.Errorf("lstm_layers is %d of lstm_hidden %d; want 0 layers or more, of 1 feature or more", o.LSTMLayers, o.LSTMHidden)
-	case o.LSTMLayers == 0 && o.LSTMHidden != focusDefaults.LSTMHidden && o.LSTMHidden != 0:
+	o.LossOptions, o.ThresholdOptions = o.LossOptions.filled(), o.ThresholdOptions.filled()
+	if err := plugin.Check(o); err != nil {
+		return nil, err
+	}
+	if o.LSTMLayers == 0 && o.LSTMHidden != focusDefaults.LSTMHidden {
 		return nil, errors.New("lstm_hidden has no effect with lstm_layers: 0")
 	}
 	drop, err := newDropout(o.Dropout, site)
@@ -96,7 +92,8 @@ func NewFocus(o FocusOptions, site Site) (Head, error) {
 	}
 	const most = 1 << 28 // floats
 	if n := o.lstmSize(site.Width); n > most {
-		return nil, fmt.Errorf("lstm_layers is %d of lstm_hidden %d: they have %d parameters; at most %d are held", o.LSTMLayers, o.LSTMHidden, n, most)
+		return nil, fmt.Errorf("lstm_layers is %d of lstm_hidden %d: they have %d parameters; at most %d are held",
+			o.LSTMLayers, o.LSTMHidden, n, most)
 	}
 	h := &focus{drop: drop, least: float32(o.MinAperture)}
 	rate := site.Dropout
@@ -104,7 +101,7 @@ func NewFocus(o FocusOptions, site Site) (Head, error) {
 		rate = o.Dropout
 	}
 
-	// states
+	// the states that the lens is over
 	width := site.Width
 	for i := range o.LSTMLayers {
 		at := site.Params.In("lstm").In(strconv.Itoa(i))
@@ -114,22 +111,12 @@ func NewFocus(o FocusOptions, site Site) (Head, error) {
 		}
 		width = h.lstm[i].Width()
 	}
-	if o.AttentionHeads < 1 || width%o.AttentionHeads != 0 {
+	if width%o.AttentionHeads != 0 {
 		return nil, fmt.Errorf("attention_heads is %d, which does not divide the width, %d", o.AttentionHeads, width)
 	}
+	h.addLens(o, site.Params, width, rate)
 
-	// lens
-	lenses, at := o.Lenses(site.Params).Count, lensParams(site.Params)
-	h.lens = nn.Focus{Heads: o.AttentionHeads, Dropout: rate, Place: at.In("drop").Path(), Twice: o.Normalise == "softmax", Name: at.Path()}
-	h.query, h.key = nn.NewLinear(at.In("query"), width, width), nn.NewLinear(at.In("key"), width, width)
-	h.value, h.out = nn.NewLinear(at.In("value"), width, width), nn.NewLinear(at.In("out"), width, width)
-	h.centre, h.aperture = nn.NewLinear(at.In("centre"), width, lenses), nn.NewLinear(at.In("aperture"), width, lenses)
-	for i := range h.aperture.Bias.Data { // σ begins at 1, a lens so wide that it leaves attention nearly as it is
-		h.aperture.Bias.Data[i] = float32(math.Log(math.Expm1(max(1-o.MinAperture, 1e-3))))
-	}
-	h.norm = nn.NewLayerNorm(at.In("norm"), width, 1e-12)
-
-	// scores
+	// the layer of logits
 	site.Width = width
 	pool := o.Pool
 	if site.Output.PerWord {
@@ -142,7 +129,23 @@ func NewFocus(o FocusOptions, site Site) (Head, error) {
 		return nil, err
 	}
 	h.score = nn.NewLinear(site.Params.In("score"), width, h.outputs)
-	return h, nil
+	return h.withTuner(h), nil
+}
+
+// addLens makes the attention through a lens over states of a width, below a head's params.
+func (h *focus) addLens(o FocusOptions, params nn.Params, width int, dropout float64) {
+	lenses := o.Describe().Lenses
+	at := params.In(lenses.Name)
+	h.lens = nn.Focus{Heads: o.AttentionHeads, Dropout: dropout, Place: at.In("drop").Path(),
+		Twice: o.Normalise == "softmax", Name: at.Path()}
+	h.query, h.key = nn.NewLinear(at.In("query"), width, width), nn.NewLinear(at.In("key"), width, width)
+	h.value, h.out = nn.NewLinear(at.In("value"), width, width), nn.NewLinear(at.In("out"), width, width)
+	h.centre = nn.NewLinear(at.In("centre"), width, lenses.Count)
+	h.aperture = nn.NewLinear(at.In("aperture"), width, lenses.Count)
+	for i := range h.aperture.Bias.Data { // σ begins at 1, a lens so wide that it leaves attention nearly as it is
+		h.aperture.Bias.Data[i] = float32(math.Log(math.Expm1(max(1-o.MinAperture, 1e-3))))
+	}
+	h.norm = nn.NewLayerNorm(at.In("norm"), width, 1e-12)
 }
 
 func (h *focus) Scores(p *nn.Pass, seen nn.Hidden) Scores {

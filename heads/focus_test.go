@@ -19,7 +19,8 @@ func TestTheLensMovesToWhatTheLabelDependsOn(t *testing.T) {
 		place                = 28 // of 40
 	)
 	site := Site{Output: outputs.Label, Labels: []string{"a", "b"}, Width: width, Params: nn.NewParams(2).In("head")}
-	made, err := NewFocus(FocusOptions{AttentionHeads: 1, MinAperture: 0.02, Normalise: "sum", Pool: "mean"}, site)
+	o := FocusOptions{LSTMHidden: 256, AttentionHeads: 1, MinAperture: 0.02, Normalise: "sum", Pool: "mean"}
+	made, err := NewFocus(o, site)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,8 +63,8 @@ func TestTheLensMovesToWhatTheLabelDependsOn(t *testing.T) {
 				}
 			}
 		}
-		p.Watch(h.lens.Name+".centre", mean(&centre))
-		p.Watch(h.lens.Name+".aperture", mean(&aperture))
+		p.Watch(nn.FocusCentre(h.lens.Name), mean(&centre))
+		p.Watch(nn.FocusAperture(h.lens.Name), mean(&aperture))
 		seen, gold := draw(p)
 		scores := h.Scores(p, seen)
 		loss := h.Loss(p, scores, gold)

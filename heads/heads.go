@@ -1,4 +1,3 @@
-// Package heads turns what a task sees into scores, a loss and predictions.
 package heads
 
 import (
@@ -30,7 +29,8 @@ type Objective interface {
 	Predict(scores Scores) []corpus.Prediction
 }
 
-// Outputter is a Head that says which kind of outputs it has: it is refused where its task asks for another.
+// Outputter is a Head that says which kind of outputs it has, as one that embeds a finished objective does. Only a head
+// that was registered without kinds of outputs is asked for it.
 type Outputter interface {
 	Output() *outputs.Kind
 }
@@ -42,64 +42,70 @@ type Accepter interface {
 	Accepts(t corpus.Target) error
 }
 
-// Tuner is a Head that decides by what it chooses from its predictions on dev, which stands in its parameters.
+// Tuner is a Head that decides by thresholds, which it chooses from its predictions on dev. They are parameters.
 type Tuner interface {
-	// Tune chooses by the targets of dev, nil where there is none, and the predictions, and decides those anew.
+	// Tune chooses the thresholds by the targets of dev, nil where there is none, and the predictions, and decides those
+	// anew.
 	Tune(gold []corpus.Target, predicted []corpus.Prediction)
+	// Thresholds returns the probability from which on each label holds, or the distance above which an alarm is raised;
+	// nil for none.
+	Thresholds() []float32
 	// Untuned says in two sentences without a full stop what is not done where no evaluation tunes the head of a name,
-	// and what holds then; "" for a head that nothing tunes.
+	// and what holds then.
 	Untuned(name string) (what, then string)
 }
 
-// Thresholded is a Head whose labels hold from a probability on, or that raises an alarm above a score.
-type Thresholded interface {
-	Thresholds() []float32 // of each label, or of the alarm; nil for none
-}
-
-// Watcher is a Head that looks at what other parts keep of a batch.
+// Watcher is a Head that reads what other parts keep of a batch.
 type Watcher interface {
 	// Watch asks p for it, before the batch whose rows are given is encoded, except in training.
 	Watch(p *nn.Pass, rows nn.Rows)
 }
 
-// Fitter is a Head that is fitted to what it sees of training texts before each evaluation on dev, in place of learning
-// by gradients.
+// Fitter is a Head that is fitted to features of training texts before each evaluation on dev, in place of learning by
+// gradients. Its options are a Describer that says so.
 type Fitter interface {
-	// Fits tells whether a text with this target is one to be fitted to.
-	Fits(t corpus.Target) bool
-	// FitTexts is how many texts are enough.
-	FitTexts() int
-	// Features copies what is seen of each example, after p.Forward.
+	// Choose lists the training examples to fit to, rising, by the targets of all, nil where there is none.
+	Choose(targets []corpus.Target) []int
+	// Features copies the features of each example, after p.Forward.
 	Features(scores Scores) [][]float32
 	// Fit sets the head's parameters by the features of some texts, of which there is one at least.
 	Fit(features [][]float32)
 }
 
-// Preparer is a Head whose questions are about a batch that it changes.
+// Preparer is a Head whose targets are in a batch that it changes.
 type Preparer interface {
 	// Prepare returns what is read in the place of batch, its targets in copies of the examples.
-	// source gives the randomness of an example by its place in the batch; where it is nil, nothing is changed, and what
-	// the texts themselves hide is asked for.
+	// source gives the randomness of an example by its place in the batch; where it is nil, nothing is changed, and the
+	// targets are what the texts themselves hide.
 	Prepare(batch *corpus.Batch, source func(example int) rand.Source) *corpus.Batch
 }
 
-// Lensed is options of a head that looks at texts through lenses.
-type Lensed interface {
-	// Lenses returns the lenses of the head whose parameters lie at at.
-	Lenses(at nn.Params) Lenses
+// Describer is options of a head that has traits.
+type Describer interface {
+	// Describe returns what the head is with these options, the same at each call.
+	Describe() Traits
+}
+
+// Traits are what has to be known of a head before it is made. Most heads have none, the zero value.
+type Traits struct {
+	Fitted   bool   // it is a Fitter, and so has no loss
+	Compares bool   // its loss is over pairs of a batch's examples, so that one alone has none
+	Lenses   Lenses // it looks at texts through them; Name is that of a corner of its parameters
+}
+
+// TraitsOf returns the traits of the head that options are of.
+func TraitsOf(options any) Traits {
+	if d, ok := options.(Describer); ok {
+		return d.Describe()
+	}
+	return Traits{}
 }
 
 // Lenses are what a head looks at texts through.
 type Lenses struct {
-	Name  string // that nn.Focus shows them by
+	Name  string // see nn.FocusCentre and nn.FocusAperture
 	Count int
 }
-
-// Comparing is options of a head whose loss may be over pairs of a batch's examples, so that one alone has none.
-type Comparing interface{ Compares() bool }
-
-// Fitted is options of a head that is a Fitter and so learns nothing by gradients: it has no loss.
-type Fitted interface{ Fitted() }
 
 // Scores are a head's raw scores for a batch.
 type Scores struct {
@@ -139,16 +145,19 @@ var registry = plugin.NewRegistry[Site, Head]("head")
 func Registry() *plugin.Registry[Site, Head] { return registry }
 
 // Register makes a head known as `type: name`. defaults are its options where a file is silent; New makes it. It can
-// have outputs of the kinds in can: under a task that asks for another it is refused when the file is read. Where none are
-// named, New refuses, or the head does if it is an Outputter.
+// have outputs of the kinds in can: under a task that asks for another it is refused when the file is read. Where none
+// are named, New refuses, or the head does if it is an Outputter.
 func Register[O any](name string, defaults O, New func(O, Site) (Head, error), can ...*outputs.Kind) {
 	plugin.Register(registry, name, defaults, func(o O, s Site) (Head, error) {
+		if err := CheckOutput(name, s.Output); err != nil {
+			return nil, err
+		}
 		h, err := New(o, s)
 		if err != nil {
 			return nil, err
 		}
-		if a, ok := h.(Outputter); ok && a.Output() != s.Output {
-			return nil, s.Refuse(a.Output())
+		if o, ok := h.(Outputter); ok && len(can) == 0 && o.Output() != s.Output {
+			return nil, s.Refuse(o.Output())
 		}
 		return h, nil
 	})

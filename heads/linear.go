@@ -1,6 +1,9 @@
 package heads
 
-import "github.com/jenga-nlp/jenga/nn"
+import (
+	"github.com/jenga-nlp/jenga/nn"
+	"github.com/jenga-nlp/jenga/plugin"
+)
 
 func init() {
 	Register("linear", LinearOptions{Pool: "cls", Dropout: ModelDropout, LossOptions: PlainLoss, ThresholdOptions: TunedThreshold}, NewLinear, scorable()...)
@@ -24,6 +27,10 @@ type linear struct {
 
 // NewLinear makes a linear head for the labels of site.
 func NewLinear(o LinearOptions, site Site) (Head, error) {
+	o.LossOptions, o.ThresholdOptions = o.LossOptions.filled(), o.ThresholdOptions.filled()
+	if err := plugin.Check(o); err != nil {
+		return nil, err
+	}
 	s, err := newScored(o.Pool, o.LossOptions, o.ThresholdOptions, site)
 	if err != nil {
 		return nil, err
@@ -32,7 +39,7 @@ func NewLinear(o LinearOptions, site Site) (Head, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &linear{s, drop, nn.NewLinear(site.Params.In("score"), site.Width, s.outputs)}, nil
+	return s.withTuner(&linear{s, drop, nn.NewLinear(site.Params.In("score"), site.Width, s.outputs)}), nil
 }
 
 func (h *linear) Scores(p *nn.Pass, seen nn.Hidden) Scores {

@@ -37,18 +37,18 @@ func TestOptionsThatCannotWork(t *testing.T) {
 		site  Site
 		want  string
 	}{
-		{linear(LinearOptions{Pool: "first"}), texts, `no pool "first"; there is attention, cls, max, mean`},
+		{linear(LinearOptions{Pool: "first"}), texts, `pool: want cls, mean, max or attention, have "first"`},
 		{linear(LinearOptions{Pool: "mean"}), words, `pool "mean": a head that tags words pools nothing`},
 		{linear(LinearOptions{Pool: "cls"}), alone, `want at least 2 labels, have ["a"]`},
-		{linear(LinearOptions{Pool: "cls", Dropout: 1}), texts, "dropout is 1; it is a share from 0 to below 1, or -1 for the model's"},
-		{linear(LinearOptions{Pool: "cls", Dropout: -0.5}), texts, "dropout is -0.5"},
-		{mlp(MLPOptions{Pool: "cls", Activation: "relu"}), texts, `no activation "relu"; there is gelu, tanh`},
-		{mlp(MLPOptions{Pool: "cls", Activation: "gelu", Hidden: -3}), texts, "hidden is -3; it is at least 1"},
-		{mlp(MLPOptions{Pool: "cls", Activation: "gelu", Hidden: 1 << 30}), texts, "at most 65536"},
-		{mlp(MLPOptions{Pool: "cls", Activation: "gelu", Dropout: 2}), texts, "dropout is 2"},
+		{linear(LinearOptions{Pool: "cls", Dropout: 1}), texts, "dropout: want a number in [-1, 1), have 1"},
+		{linear(LinearOptions{Pool: "cls", Dropout: -0.5}), texts, "dropout is -0.5; want one in [0, 1), or -1 for the model's"},
+		{mlp(MLPOptions{Pool: "cls", Activation: "relu"}), texts, `activation: want gelu or tanh, have "relu"`},
+		{mlp(MLPOptions{Pool: "cls", Activation: "gelu", Hidden: -3}), texts, "hidden: want a whole number in [0, 65536], have -3"},
+		{mlp(MLPOptions{Pool: "cls", Activation: "gelu", Hidden: 1 << 30}), texts, "in [0, 65536], have 1073741824"},
+		{mlp(MLPOptions{Pool: "cls", Activation: "gelu", Dropout: 2}), texts, "dropout: want a number in [-1, 1), have 2"},
 		{focus(func(o *FocusOptions) { o.LSTMLayers, o.LSTMHidden = 0, 17 }), texts, "lstm_hidden has no effect with lstm_layers: 0"},
 		{focus(func(o *FocusOptions) { o.LSTMLayers, o.LSTMHidden = 16, 8192 }), texts, "lstm_layers is 16 of lstm_hidden 8192: they have 24697372672 parameters; at most 268435456 are held"},
-		{focus(func(o *FocusOptions) { o.MinAperture = 2 }), texts, "min_aperture is 2; it is from 0.0001 to 1"},
+		{focus(func(o *FocusOptions) { o.MinAperture = 2 }), texts, "min_aperture: want a number in [0.0001, 1], have 2"},
 		{focus(func(o *FocusOptions) { o.Pool = "cls" }), words, `pool "cls": a head that tags words pools nothing`},
 		{focus(func(o *FocusOptions) { o.Pool = "max" }), words, `pool "max": a head that tags words pools nothing`},
 		{regression(1, 1), numbers, "range is [1 1]; want [LEAST, MOST], from -1e+15 to 1e+15"},
@@ -103,3 +103,23 @@ func TestHeadsAreRefusedBeforeTheyAreMade(t *testing.T) {
 type oneLabel struct{ OneClass }
 
 func (oneLabel) Scores(_ *nn.Pass, seen nn.Hidden) Scores { return ScoresOf(seen, nn.ClsPool(seen)) }
+
+func TestOnlyHeadsOfManyLabelsAreTuned(t *testing.T) {
+	for _, name := range []string{"linear", "mlp", "focus"} {
+		options, _ := Registry().Defaults(name)
+		if o, ok := options.(FocusOptions); ok {
+			o.LSTMHidden = 4 // keeps it quick
+			options = o
+		}
+		for kind, want := range map[*outputs.Kind]bool{outputs.Label: false, outputs.Labels: true, outputs.Number: false} {
+			site := Site{Output: kind, Labels: []string{"a", "b"}, Width: 8, Params: nn.NewParams(1)}
+			h, err := Registry().Build(name, options, site)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, got := h.(Tuner); got != want {
+				t.Errorf("%s of %s is a Tuner: %v, want %v", name, kind, got, want)
+			}
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package heads
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -31,16 +32,10 @@ type labelLoss struct {
 func newLabelLoss(o LossOptions, site Site, many bool) (labelLoss, error) {
 	l := labelLoss{smoothing: o.LabelSmoothing, gamma: o.FocalGamma}
 	switch {
-	case !(l.smoothing >= 0 && l.smoothing < 1):
-		return l, fmt.Errorf("label_smoothing is %v; it is a share from 0 to below 1", l.smoothing)
-	case !(l.gamma >= 0):
-		return l, fmt.Errorf("focal_gamma is %v; it is at least 0", l.gamma)
 	case many && l.smoothing > 0:
-		return l, fmt.Errorf("label_smoothing: each of many labels is a question of its own; it takes pos_weight, focal_gamma")
+		return l, errors.New("label_smoothing: each of many labels is a question of its own; it takes pos_weight, focal_gamma")
 	case many && !isNone(o.ClassWeights):
-		return l, fmt.Errorf("class_weights: each of many labels is a question of its own; pos_weight weighs its answers")
-	case !many && o.ClassWeights.Word == "" && o.ClassWeights.Each == nil && o.ClassWeights.One != 0:
-		return l, fmt.Errorf("class_weights is %v, one factor for all labels, which changes nothing; want balanced or {NAME: FACTOR}", o.ClassWeights.One)
+		return l, errors.New("class_weights: each of many labels is a question of its own; pos_weight weighs its answers")
 	case !many && !isOne(o.PosWeight):
 		return l, fmt.Errorf("pos_weight: it answers %s; class_weights weighs labels", site.Output)
 	}
@@ -77,11 +72,20 @@ func newLabelLoss(o LossOptions, site Site, many bool) (labelLoss, error) {
 	return l, nil
 }
 
-// The zero value of options is plain, too: Go code may leave them out.
-func isNone(f plugin.Factors) bool {
-	return f.Word == "none" || f.Word == "" && f.Each == nil && f.One == 0
+// filled returns the options with plain factors where they are left out, as Go code may do.
+func (o LossOptions) filled() LossOptions {
+	missing := func(f plugin.Factors) bool { return f.Word == "" && f.Each == nil && f.One == 0 }
+	if missing(o.ClassWeights) {
+		o.ClassWeights = PlainLoss.ClassWeights
+	}
+	if missing(o.PosWeight) {
+		o.PosWeight = PlainLoss.PosWeight
+	}
+	return o
 }
-func isOne(f plugin.Factors) bool { return f.Word == "" && f.Each == nil && (f.One == 1 || f.One == 0) }
+
+func isNone(f plugin.Factors) bool { return f.Word == "none" }
+func isOne(f plugin.Factors) bool  { return f.Word == "" && f.Each == nil && f.One == 1 }
 
 // plain tells whether the options leave the loss as it is.
 func (o LossOptions) plain() bool {

@@ -29,18 +29,19 @@ type ThresholdOptions struct {
 // TunedThreshold are the options of one threshold that dev chooses.
 var TunedThreshold = ThresholdOptions{Threshold: 0.5, Tune: "shared"}
 
+// filled returns the options with one tuned threshold where they are left out, as Go code may do.
+func (o ThresholdOptions) filled() ThresholdOptions {
+	if o == (ThresholdOptions{}) {
+		return TunedThreshold
+	}
+	return o
+}
+
 // newManyClasses makes the objective, with its thresholds in the site's parameters.
 func newManyClasses(o ThresholdOptions, loss labelLoss, site Site) (ManyClasses, error) {
-	if o == (ThresholdOptions{}) {
-		o = TunedThreshold
-	}
-	switch {
-	case !(o.Threshold >= 0 && o.Threshold <= 1):
-		return ManyClasses{}, fmt.Errorf("threshold is %v; it is a probability from 0 to 1", o.Threshold)
-	case o.Tune != "shared" && o.Tune != "each" && o.Tune != "none":
-		return ManyClasses{}, fmt.Errorf("no tune %q; there is each, none, shared", o.Tune)
-	case o.Tune != "none" && o.Threshold != TunedThreshold.Threshold:
-		return ManyClasses{}, fmt.Errorf("threshold %v has no effect: tune: %s chooses another on dev; tune: none keeps it", o.Threshold, o.Tune)
+	if o.Tune != "none" && o.Threshold != TunedThreshold.Threshold {
+		return ManyClasses{}, fmt.Errorf("threshold %v has no effect: tune: %s chooses another on dev; tune: none keeps it",
+			o.Threshold, o.Tune)
 	}
 	m := ManyClasses{loss: loss, thresholds: site.Params.Zeros("thresholds", len(site.Labels)), tune: o.Tune}
 	m.thresholds.Frozen = true
@@ -157,7 +158,7 @@ func (m ManyClasses) Tune(gold []corpus.Target, predicted []corpus.Prediction) {
 	}
 }
 
-// Untuned implements Tuner.
+// Untuned tells of the thresholds.
 func (ManyClasses) Untuned(name string) (what, then string) {
 	return fmt.Sprintf("no evaluation tunes head %q", name), "its labels hold from its threshold on"
 }

@@ -132,7 +132,7 @@ func TestLossOptions(t *testing.T) {
 	}
 	weights := func(o LossOptions, answer *outputs.Kind) []float32 {
 		t.Helper()
-		l, err := newLabelLoss(o, site(answer), answer == outputs.Labels)
+		l, err := newLabelLoss(o.filled(), site(answer), answer == outputs.Labels)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -163,22 +163,20 @@ func TestLossOptions(t *testing.T) {
 	}{
 		{LossOptions{ClassWeights: plugin.Factors{Each: map[string]float64{"rar": 3}}}, ThresholdOptions{}, outputs.Label, `class_weights: no label "rar"; did you mean "rare"`},
 		{LossOptions{ClassWeights: plugin.Factors{Each: map[string]float64{"rare": 0, "common": 0}}}, ThresholdOptions{}, outputs.Label, "class_weights: the factors of all labels are 0"},
-		{LossOptions{LabelSmoothing: 1}, ThresholdOptions{}, outputs.Label, "label_smoothing is 1"},
-		{LossOptions{FocalGamma: -1}, ThresholdOptions{}, outputs.Label, "focal_gamma is -1"},
 		{LossOptions{LabelSmoothing: 0.1}, ThresholdOptions{}, outputs.Labels, "each of many labels is a question of its own"},
 		{LossOptions{ClassWeights: plugin.Factors{Word: "balanced"}}, ThresholdOptions{}, outputs.Labels, "pos_weight weighs its answers"},
 		{LossOptions{PosWeight: plugin.Factors{One: 2}}, ThresholdOptions{}, outputs.Label, "class_weights weighs labels"},
 		{LossOptions{FocalGamma: 2}, ThresholdOptions{}, outputs.Number, "it answers a number"},
 		{LossOptions{}, ThresholdOptions{0.3, "none"}, outputs.Label, "threshold and tune are for any number of labels"},
 	} {
-		if _, _, err := newObjective(c.o, c.t, site(c.answer)); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, _, err := newObjective(c.o.filled(), c.t.filled(), site(c.answer)); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: error %v, want %q", c.o, err, c.want)
 		}
 	}
 }
 
 func TestWeightedLossesCountTheirWeights(t *testing.T) {
-	l, err := newLabelLoss(LossOptions{ClassWeights: plugin.Factors{Each: map[string]float64{"b": 3}}}, Site{Labels: []string{"a", "b"}, Params: nn.NewParams(1)}, false)
+	l, err := newLabelLoss(LossOptions{ClassWeights: plugin.Factors{Each: map[string]float64{"b": 3}}}.filled(), Site{Labels: []string{"a", "b"}, Params: nn.NewParams(1)}, false)
 	if err != nil {
 		t.Fatal(err)
 	}

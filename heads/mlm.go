@@ -9,6 +9,7 @@ import (
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/nn"
 	"github.com/jenga-nlp/jenga/outputs"
+	"github.com/jenga-nlp/jenga/plugin"
 )
 
 func init() {
@@ -39,27 +40,23 @@ type mlm struct {
 }
 
 var (
-	_ Outputter = (*mlm)(nil)
-	_ Preparer  = (*mlm)(nil)
+	_ Preparer = (*mlm)(nil)
 )
 
 // NewMLM makes an mlm head.
 func NewMLM(o MLMOptions, site Site) (Head, error) {
+	if err := plugin.Check(o); err != nil {
+		return nil, err
+	}
 	switch {
-	case site.Output != outputs.HiddenTokens:
-		return nil, site.Refuse(outputs.HiddenTokens)
 	case site.Mask < 0:
 		return nil, errors.New("the tokenizer has no mask token to hide others with; a base model that was made by guessing hidden tokens has one")
 	case site.Words == nil:
 		return nil, errors.New("the encoder has no word embeddings of the hidden states' width to score tokens by; a transformer has")
-	case !(o.Share > 0 && o.Share <= 1):
-		return nil, fmt.Errorf("share is %v; it is above 0 and at most 1", o.Share)
-	case !(o.Masked >= 0 && o.Random >= 0 && o.Masked+o.Random <= 1):
-		return nil, fmt.Errorf("masked is %v and random %v; they are shares, together at most 1", o.Masked, o.Random)
+	case o.Masked+o.Random > 1:
+		return nil, fmt.Errorf("masked is %v and random %v; want at most 1 together", o.Masked, o.Random)
 	case o.Masked+o.Random == 0:
 		return nil, errors.New("masked and random are 0: no token would be hidden")
-	case o.Guesses < 1:
-		return nil, fmt.Errorf("guesses is %d; it is at least 1", o.Guesses)
 	}
 	return &mlm{
 		MLMOptions: o, mask: site.Mask,
@@ -68,9 +65,6 @@ func NewMLM(o MLMOptions, site Site) (Head, error) {
 		scores:    nn.Tied{Weight: site.Words, Bias: site.Params.Zeros("bias", site.Words.Shape[0])},
 	}, nil
 }
-
-// Output says that the output is what tokens are hidden.
-func (h *mlm) Output() *outputs.Kind { return outputs.HiddenTokens }
 
 // Prepare implements Preparer.
 func (h *mlm) Prepare(batch *corpus.Batch, source func(example int) rand.Source) *corpus.Batch {

@@ -1,9 +1,8 @@
 package heads
 
 import (
-	"fmt"
-
 	"github.com/jenga-nlp/jenga/nn"
+	"github.com/jenga-nlp/jenga/plugin"
 )
 
 func init() {
@@ -28,10 +27,12 @@ type mlp struct {
 	activation       func(*nn.Node) *nn.Node
 }
 
-const maxHidden = 1 << 16 // features of a hidden layer
-
 // NewMLP makes an mlp head for the labels of site.
 func NewMLP(o MLPOptions, site Site) (Head, error) {
+	o.LossOptions, o.ThresholdOptions = o.LossOptions.filled(), o.ThresholdOptions.filled()
+	if err := plugin.Check(o); err != nil {
+		return nil, err
+	}
 	s, err := newScored(o.Pool, o.LossOptions, o.ThresholdOptions, site)
 	if err != nil {
 		return nil, err
@@ -45,23 +46,15 @@ func NewMLP(o MLPOptions, site Site) (Head, error) {
 	if h.dropHidden, err = newDropout(o.Dropout, hidden); err != nil {
 		return nil, err
 	}
-	switch o.Activation {
-	case "gelu":
-		h.activation = nn.GELU
-	case "tanh":
+	if h.activation = nn.GELU; o.Activation == "tanh" {
 		h.activation = nn.Tanh
-	default:
-		return nil, fmt.Errorf("no activation %q; there is gelu, tanh", o.Activation)
 	}
 	if o.Hidden == 0 {
 		o.Hidden = site.Width
 	}
-	if o.Hidden < 0 || o.Hidden > maxHidden {
-		return nil, fmt.Errorf("hidden is %d; it is at least 1, or 0 for the encoder's width, and at most %d", o.Hidden, maxHidden)
-	}
 	h.hidden = nn.NewLinear(hidden.Params, site.Width, o.Hidden)
 	h.score = nn.NewLinear(site.Params.In("score"), o.Hidden, s.outputs)
-	return h, nil
+	return h.withTuner(h), nil
 }
 
 func (h *mlp) Scores(p *nn.Pass, seen nn.Hidden) Scores {

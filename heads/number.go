@@ -2,10 +2,7 @@ package heads
 
 import (
 	"fmt"
-	"maps"
 	"math"
-	"slices"
-	"strings"
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/nn"
@@ -24,7 +21,7 @@ type Number struct {
 func newNumber(loss string, standard bool, site Site) (Number, error) {
 	distance, known := nn.Distances[loss]
 	if !known {
-		return Number{}, fmt.Errorf("no loss %q; there is %s", loss, strings.Join(slices.Sorted(maps.Keys(nn.Distances)), ", "))
+		panic(fmt.Sprintf("heads: unexpected loss %q", loss))
 	}
 	n := Number{distance: &distance}
 	if standard {

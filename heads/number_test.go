@@ -54,9 +54,4 @@ func TestNumber(t *testing.T) {
 			}
 		}
 	})
-	t.Run("there are three losses", func(t *testing.T) {
-		if _, err := newNumber("mse2", false, Site{}); err == nil || err.Error() != `no loss "mse2"; there is huber, mae, mse` {
-			t.Errorf("error %v", err)
-		}
-	})
 }

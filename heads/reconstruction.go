@@ -1,11 +1,10 @@
 package heads
 
 import (
-	"fmt"
-
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/nn"
 	"github.com/jenga-nlp/jenga/outputs"
+	"github.com/jenga-nlp/jenga/plugin"
 )
 
 func init() {
@@ -13,7 +12,8 @@ func init() {
 	DefaultFor("reconstruction", outputs.Anomaly)
 }
 
-// ReconstructionOptions are the keys that may stand beside `type: reconstruction`.
+// ReconstructionOptions are the keys that may stand beside `type: reconstruction`. A learned pool would make texts
+// alike.
 type ReconstructionOptions struct {
 	Hidden       int    `yaml:"hidden" range:"[0,65536]" doc:"features that a text is squeezed into; 0: an eighth of the encoder's width"`
 	Pool         string `yaml:"pool" choice:"cls|mean|max" doc:"how a text's tokens become one vector: the first, their mean, or maximum"`
@@ -33,30 +33,25 @@ type reconstruction struct {
 }
 
 var (
-	_ Outputter = (*reconstruction)(nil)
-	_ Tuner     = (*reconstruction)(nil)
+	_ Tuner = (*reconstruction)(nil)
 )
 
 // NewReconstruction makes a reconstruction head.
 func NewReconstruction(o ReconstructionOptions, site Site) (Head, error) {
+	if err := plugin.Check(o); err != nil {
+		return nil, err
+	}
 	a, err := newAlarm(o.AlarmOptions, site)
 	if err != nil {
 		return nil, err
 	}
-	if o.Pool == "attention" {
-		return nil, fmt.Errorf("pool: attention: a learned pool would make texts alike; there is cls, max, mean")
-	}
-	pool, err := newPool(o.Pool, site)
-	if err != nil {
-		return nil, err
-	}
+	pool := newPool(o.Pool, site)
 	if o.Hidden == 0 {
 		o.Hidden = max(1, site.Width/8)
 	}
-	if o.Hidden < 0 || o.Hidden > maxHidden {
-		return nil, fmt.Errorf("hidden is %d; it is at least 1, or 0 for an eighth of the encoder's width, and at most %d", o.Hidden, maxHidden)
-	}
-	return &reconstruction{a, pool, nn.NewLinear(site.Params.In("in"), site.Width, o.Hidden), nn.NewLinear(site.Params.In("back"), o.Hidden, site.Width)}, nil
+	in := nn.NewLinear(site.Params.In("in"), site.Width, o.Hidden)
+	back := nn.NewLinear(site.Params.In("back"), o.Hidden, site.Width)
+	return &reconstruction{a, pool, in, back}, nil
 }
 
 func (h *reconstruction) Scores(_ *nn.Pass, seen nn.Hidden) Scores {

@@ -2,11 +2,11 @@ package heads
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/nn"
 	"github.com/jenga-nlp/jenga/outputs"
+	"github.com/jenga-nlp/jenga/plugin"
 )
 
 func init() {
@@ -32,7 +32,8 @@ type RegressionOptions struct {
 //
 // With scale: standard both are counted from the mean of the training numbers, in their standard deviations.
 type regression struct {
-	scored
+	Number
+	pool  func(nn.Hidden) *nn.Node
 	limit []float64 // nil: none
 	drop  nn.Dropout
 	score *nn.Linear
@@ -42,39 +43,37 @@ var _ Accepter = (*regression)(nil)
 
 // NewRegression makes a regression head.
 func NewRegression(o RegressionOptions, site Site) (Head, error) {
-	if site.Output != outputs.Number {
-		return nil, site.Refuse(outputs.Number)
-	}
-	s, err := newScored(o.Pool, LossOptions{}, ThresholdOptions{}, site)
-	if err != nil {
+	if err := plugin.Check(o); err != nil {
 		return nil, err
 	}
-	switch {
-	case o.Scale != "none" && o.Scale != "standard":
-		return nil, fmt.Errorf("no scale %q; there is none, standard", o.Scale)
-	case len(o.Range) > 0 && o.Scale == "standard":
+	if len(o.Range) > 0 && o.Scale == "standard" {
 		return nil, errors.New("range and scale: standard: a sigmoid scales numbers already; leave one out")
 	}
-	if s.Objective, err = newNumber(o.Loss, o.Scale == "standard", site); err != nil {
+	if len(o.Range) > 0 {
+		if err := checkLimits(o.Range); err != nil {
+			return nil, err
+		}
+	}
+
+	pool := newPool(o.Pool, site)
+	number, err := newNumber(o.Loss, o.Scale == "standard", site)
+	if err != nil {
 		return nil, err
 	}
 	drop, err := newDropout(o.Dropout, site)
 	if err != nil {
 		return nil, err
 	}
-	h := &regression{scored: s, drop: drop, score: nn.NewLinear(site.Params.In("score"), site.Width, 1)}
+	h := &regression{Number: number, pool: pool, drop: drop}
 	if len(o.Range) > 0 {
 		h.limit = o.Range
-		err = checkLimits(o.Range)
 	}
-	return h, err
+	h.score = nn.NewLinear(site.Params.In("score"), site.Width, 1)
+	return h, nil
 }
 
-// Output says that a text gets a number.
-func (h *regression) Output() *outputs.Kind { return outputs.Number }
-
 func (h *regression) Scores(p *nn.Pass, seen nn.Hidden) Scores {
-	x := h.score.Apply(h.drop.Apply(p, h.rows(seen))) // [B 1]
+	x := h.score.Apply(h.drop.Apply(p, h.pool(seen))) // [B 1]
 	if h.limit != nil {
 		x = nn.Between(x, float32(h.limit[0]), float32(h.limit[1]))
 	}

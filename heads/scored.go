@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/nn"
 	"github.com/jenga-nlp/jenga/outputs"
 )
@@ -38,34 +37,31 @@ type scored struct {
 // newScored makes the objective of the site's kind of outputs. Its rows are pooled by the option pool: cls, mean, max
 // or attention.
 func newScored(pool string, loss LossOptions, threshold ThresholdOptions, site Site) (scored, error) {
-	rows, err := newPool(pool, site)
-	if err != nil {
-		return scored{}, err
-	}
-	s := scored{rows: rows}
+	s := scored{rows: newPool(pool, site)}
 	if site.Output.PerWord {
 		if pool != "cls" {
 			return scored{}, poolsNothing(pool)
 		}
 		s.rows = words
 	}
+	var err error
 	s.Objective, s.outputs, err = newObjective(loss, threshold, site)
 	return s, err
 }
 
 // newPool makes what a text's tokens become one vector by: cls, mean, max or attention.
-func newPool(pool string, site Site) (func(seen nn.Hidden) *nn.Node, error) {
+func newPool(pool string, site Site) func(seen nn.Hidden) *nn.Node {
 	switch pool {
 	case "cls":
-		return nn.ClsPool, nil
+		return nn.ClsPool
 	case "mean":
-		return nn.MeanPool, nil
+		return nn.MeanPool
 	case "max":
-		return nn.MaxPool, nil
+		return nn.MaxPool
 	case "attention":
-		return nn.NewAttentionPool(site.Params.In("pool"), site.Width).Apply, nil
+		return nn.NewAttentionPool(site.Params.In("pool"), site.Width).Apply
 	}
-	return nil, fmt.Errorf("no pool %q; there is attention, cls, max, mean", pool)
+	panic(fmt.Sprintf("heads: unexpected pool %q", pool))
 }
 
 // newObjective makes the objective of the site's kind of outputs, and tells how many scores a text or word has.
@@ -75,13 +71,12 @@ func newObjective(o LossOptions, threshold ThresholdOptions, site Site) (Objecti
 			return s.objective(o, threshold, site)
 		}
 	}
-	return nil, 0, fmt.Errorf("it answers one label, any number of labels, a tag for each word or a number, "+
-		"but task %q asks for %s", site.Task, site.Output)
+	panic(fmt.Sprintf("heads: unexpected outputs of task %q, %s", site.Task, site.Output))
 }
 
 // checkThreshold refuses thresholds of a head whose labels exclude each other, or that has none.
 func checkThreshold(o ThresholdOptions, site Site) error {
-	if o != TunedThreshold && o != (ThresholdOptions{}) {
+	if o != TunedThreshold {
 		return fmt.Errorf("it answers %s: threshold and tune are for any number of labels", site.Output)
 	}
 	return nil
@@ -136,27 +131,19 @@ func poolsNothing(pool string) error {
 	return fmt.Errorf("pool %q: a head that tags words pools nothing", pool)
 }
 
-// Tune passes on what dev tells, if the objective decides by it.
-func (s scored) Tune(gold []corpus.Target, predicted []corpus.Prediction) {
-	if t, tunes := s.Objective.(Tuner); tunes {
-		t.Tune(gold, predicted)
-	}
+// tuned is a head whose objective is a Tuner.
+type tuned struct {
+	Head
+	Tuner
 }
 
-// Untuned passes on what holds where nothing tunes the objective.
-func (s scored) Untuned(name string) (what, then string) {
-	if t, tunes := s.Objective.(Tuner); tunes {
-		return t.Untuned(name)
+// withTuner returns h, which embeds s, as a Tuner if its objective is one: heads of one label or tag choose no
+// thresholds. A capability of h's own beside those of its objective would be hidden.
+func (s scored) withTuner(h Head) Head {
+	if t, ok := s.Objective.(Tuner); ok {
+		return tuned{h, t}
 	}
-	return "", ""
-}
-
-// Thresholds lists the probability from which on each label holds; nil where the likeliest is predicted.
-func (s scored) Thresholds() []float32 {
-	if t, has := s.Objective.(Thresholded); has {
-		return t.Thresholds()
-	}
-	return nil
+	return h
 }
 
 // words returns the state of each word's first piece, [W D].

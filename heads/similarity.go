@@ -2,12 +2,12 @@ package heads
 
 import (
 	"errors"
-	"fmt"
 	"math"
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/nn"
 	"github.com/jenga-nlp/jenga/outputs"
+	"github.com/jenga-nlp/jenga/plugin"
 )
 
 func init() {
@@ -25,8 +25,8 @@ type SimilarityOptions struct {
 	Pool  string    `yaml:"pool" choice:"cls|mean|max|attention" doc:"how a text's tokens become one vector: the first, their mean, maximum, or a learned mean"`
 }
 
-// Compares implements Comparing: cosent compares pairs of texts.
-func (o SimilarityOptions) Compares() bool { return o.Loss == "cosent" }
+// Describe tells that cosent compares pairs of texts.
+func (o SimilarityOptions) Describe() Traits { return Traits{Compares: o.Loss == "cosent"} }
 
 // similarity says how alike two texts are, each encoded by itself: by the cosine of their pooled states u and v
 // (Reimers & Gurevych 2019, "Sentence-BERT"), cos = u·v/(|u|·|v|). Of the pairs of a batch the loss cosent (Su 2022,
@@ -41,27 +41,21 @@ type similarity struct {
 }
 
 var (
-	_ Outputter = (*similarity)(nil)
-	_ Accepter  = (*similarity)(nil)
+	_ Accepter = (*similarity)(nil)
 )
 
 // NewSimilarity makes a similarity head.
 func NewSimilarity(o SimilarityOptions, site Site) (Head, error) {
-	switch {
-	case site.Output != outputs.Similarity:
-		return nil, site.Refuse(outputs.Similarity)
-	case o.Loss != "cosent" && o.Loss != "mse":
-		return nil, fmt.Errorf("no loss %q; there is cosent, mse", o.Loss)
-	case !(o.Scale > 0 && o.Scale <= 1000):
-		return nil, fmt.Errorf("scale is %v; want one above 0 and at most 1000", o.Scale)
-	case o.Loss == "mse" && o.Scale != similarityDefaults.Scale:
+	if err := plugin.Check(o); err != nil {
+		return nil, err
+	}
+	if o.Loss == "mse" && o.Scale != similarityDefaults.Scale {
 		return nil, errors.New("scale has no effect on loss: mse")
 	}
 	if err := checkLimits(o.Range); err != nil {
 		return nil, err
 	}
-	pool, err := newPool(o.Pool, site)
-	return &similarity{o, pool}, err
+	return &similarity{o, newPool(o.Pool, site)}, nil
 }
 
 // Accepts refuses a gold number that no cosine stands for.
@@ -72,9 +66,6 @@ func (h *similarity) Accepts(t corpus.Target) error {
 	}
 	return checkRange(target.Value, h.Range)
 }
-
-// Output says that the output is how alike two texts are.
-func (h *similarity) Output() *outputs.Kind { return outputs.Similarity }
 
 func (h *similarity) Scores(p *nn.Pass, seen nn.Hidden) Scores {
 	pooled := h.pool(seen) // [B D]

@@ -2,12 +2,12 @@ package heads
 
 import (
 	"errors"
-	"fmt"
 	"math"
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/nn"
 	"github.com/jenga-nlp/jenga/outputs"
+	"github.com/jenga-nlp/jenga/plugin"
 )
 
 func init() {
@@ -38,17 +38,15 @@ type span struct {
 }
 
 var (
-	_ Outputter = (*span)(nil)
-	_ Accepter  = (*span)(nil)
+	_ Accepter = (*span)(nil)
 )
 
 // NewSpan makes a span head.
 func NewSpan(o SpanOptions, site Site) (Head, error) {
+	if err := plugin.Check(o); err != nil {
+		return nil, err
+	}
 	switch {
-	case site.Output != outputs.Span:
-		return nil, site.Refuse(outputs.Span)
-	case o.MaxAnswerTokens < 1:
-		return nil, fmt.Errorf("max_answer_tokens is %d; it is at least 1", o.MaxAnswerTokens)
 	case o.Margin != 0 && !o.NoAnswer:
 		return nil, errors.New("margin has no effect without no_answer: true")
 	}
@@ -58,9 +56,6 @@ func NewSpan(o SpanOptions, site Site) (Head, error) {
 	}
 	return &span{o, drop, nn.NewLinear(site.Params.In("score"), site.Width, 2)}, nil
 }
-
-// Output says that the output is a part of a context.
-func (h *span) Output() *outputs.Kind { return outputs.Span }
 
 func (h *span) Scores(p *nn.Pass, seen nn.Hidden) Scores {
 	return ScoresOf(seen, h.score.Apply(h.drop.Apply(p, seen.States))) // [T 2]

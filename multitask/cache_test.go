@@ -99,7 +99,7 @@ func layered(t *testing.T) *Model {
 
 type everyLayer struct{ fusion.Fusion }
 
-func (everyLayer) Wanted() nn.Wanted { return nn.AllLayers }
+func (everyLayer) Describe() fusion.Description { return fusion.Description{Layers: nn.AllLayers} }
 
 // Fuse takes the states of the first layer for one task, of the second for the others.
 func (f everyLayer) Fuse(p *nn.Pass, shared nn.Hidden, task string) nn.Hidden {
@@ -253,4 +253,4 @@ func TestABatchOfKeptAndNewTextsHasTheStatesOfEach(t *testing.T) {
 	}
 }
 
-var _ fusion.Layered = everyLayer{}
+var _ fusion.Describer = everyLayer{}

@@ -23,19 +23,18 @@ func (m cachedModel) fitAll(ctx context.Context, data []Data, plan Plan) error {
 }
 
 // fit fits head number h of a group.
-func (m cachedModel) fit(ctx context.Context, g *Group, h int, fitter heads.Fitter, train []*corpus.Example, plan Plan) error {
+func (m cachedModel) fit(
+	ctx context.Context, g *Group, h int, fitter heads.Fitter, train []*corpus.Example, plan Plan,
+) error {
+	targets := make([]corpus.Target, len(train))
+	for i, e := range train {
+		targets[i] = e.Targets[h]
+	}
 	var chosen []*corpus.Example
-	for _, e := range train {
-		if fitter.Fits(e.Targets[h]) {
-			chosen = append(chosen, e)
-		}
+	for _, i := range fitter.Choose(targets) {
+		chosen = append(chosen, train[i])
 	}
-	if most := fitter.FitTexts(); len(chosen) > most { // evenly, as a file may be in some order
-		for i := range most {
-			chosen[i] = chosen[i*len(chosen)/most]
-		}
-		chosen = chosen[:most]
-	}
+
 	features := make([][]float32, len(chosen)) // by example, so that batches change nothing
 	err := m.sweep(ctx, g, chosen, plan.BatchSize, plan.BatchTokens, func(pass *nn.Pass, numbers []int, _ *corpus.Batch, a answers) error {
 		if err := pass.Forward(); err != nil {

@@ -98,16 +98,13 @@ func (m cachedModel) forward(p *nn.Pass, g *Group, batch *corpus.Batch) (answers
 }
 
 func (m *Model) wanted() nn.Wanted {
-	if f, ok := m.Fusion.(fusion.Layered); ok {
-		return f.Wanted()
-	}
-	return nn.LastLayer
+	return fusion.DescriptionOf(m.Fusion).Layers
 }
 
 // fusionFigures are what the fusion tells of itself.
 func (m *Model) fusionFigures() map[string][]float32 {
-	if told, ok := m.Fusion.(fusion.Told); ok {
-		return told.Figures()
+	if reporter, ok := m.Fusion.(fusion.Reporter); ok {
+		return reporter.Figures()
 	}
 	return nil
 }

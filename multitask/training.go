@@ -142,11 +142,7 @@ func (t *Training) allot() error {
 
 // shared lists the parameters in the tree that all tasks read.
 func (m *Model) shared() []*nn.Param {
-	all := EncoderParams(m.Params).All()
-	if f, ok := m.Fusion.(fusion.Sharing); ok {
-		all = append(all, f.Shared()...)
-	}
-	return all
+	return append(EncoderParams(m.Params).All(), fusion.DescriptionOf(m.Fusion).Shared...)
 }
 
 // Done tells whether nothing is left to do but Finish.

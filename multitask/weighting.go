@@ -36,7 +36,7 @@ type LearnedWeighting interface {
 }
 
 // GradientWeighting is a Weighting that combines the gradients that each task's loss has at the parameters that all
-// tasks share: those of the encoder, and of a fusion that is fusion.Sharing. Each task's batch costs a backward pass
+// tasks share: those of the encoder, and of a fusion that it describes as shared. Each task's batch costs a backward pass
 // of its own.
 type GradientWeighting interface {
 	// Combine gives the factor of each task's gradient in their sum: dots[t][u] is the dot product of those of tasks t

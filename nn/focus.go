@@ -19,9 +19,20 @@ type Focus struct {
 	Dropout float64 // share of the weights that is dropped in training
 	Place   string  // of the dropout's mask
 	Twice   bool
-	// Name is what the weights [Heads T T], and centres and apertures [T lenses] of a text are shown as: NAME, NAME.centre
-	// and NAME.aperture. "": never.
+	// Name is what the weights of a text [Heads T T] are kept under; FocusCentre and FocusAperture make of it the names of
+	// its centres and apertures. "": none is kept.
 	Name string
+}
+
+// FocusCentre is the name that the Focus called name keeps the centres of a text under, [T lenses].
+func FocusCentre(name string) string { return name + ".centre" }
+
+// FocusAperture is the name that the Focus called name keeps the apertures of a text under, [T lenses].
+func FocusAperture(name string) string { return name + ".aperture" }
+
+// watched tells whether anyone wants to see anything of f.
+func (f Focus) watched(p *Pass) bool {
+	return p.Watches(f.Name) || p.Watches(FocusCentre(f.Name)) || p.Watches(FocusAperture(f.Name))
 }
 
 // Apply returns the weights times V, [T D]: q, k and v [T D], centre and aperture [T 1] for one lens of all heads, or
@@ -49,7 +60,7 @@ func (f Focus) Apply(p *Pass, q, k, v, centre, aperture *Node, rows Rows) *Node 
 		Name: "focus", Shape: []int{tokens, width},
 		Forward: func(in [][]float32, out []float32) {
 			kernel.Parallel(rows.Texts(), 1, func(b, _ int) { l.forward(in, out, b) })
-			if f.Name != "" && (p.Watches(f.Name) || p.Watches(f.Name+".centre") || p.Watches(f.Name+".aperture")) {
+			if f.Name != "" && f.watched(p) {
 				for b := range rows.Texts() {
 					l.show(p, in, b)
 				}
@@ -272,6 +283,6 @@ func (f *focus) show(p *Pass, in [][]float32, b int) {
 		p.Keep(f.Name, b, []int{f.Heads, tokens, tokens}, weights)
 	}
 	lo, hi := f.rows.Starts[b]*f.lenses, f.rows.Starts[b+1]*f.lenses
-	p.Keep(f.Name+".centre", b, []int{tokens, f.lenses}, in[3][lo:hi])
-	p.Keep(f.Name+".aperture", b, []int{tokens, f.lenses}, in[4][lo:hi])
+	p.Keep(FocusCentre(f.Name), b, []int{tokens, f.lenses}, in[3][lo:hi])
+	p.Keep(FocusAperture(f.Name), b, []int{tokens, f.lenses}, in[4][lo:hi])
 }

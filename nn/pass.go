@@ -85,6 +85,9 @@ func (p *Pass) Get(owner any) any    { return p.kept[owner] }
 // Reuse returns what owner put before the last Reset, nil if there is nothing: memory for what it puts now.
 func (p *Pass) Reuse(owner any) any { return p.before[owner] }
 
+// AttentionMaps is the name that an encoder keeps its attention maps under, [layers heads T T] of a text.
+const AttentionMaps = "attention"
+
 // Watcher sees the values of one text, which are valid until it returns.
 type Watcher func(text int, shape []int, values []float32)
 
@@ -96,7 +99,7 @@ func (p *Pass) Watch(name string, see Watcher) {
 	p.watched[name] = append(p.watched[name], see)
 }
 
-// Watches tells whether anyone wants to see the values called name (attention, fusion weights).
+// Watches tells whether anyone wants to see the values called name.
 func (p *Pass) Watches(name string) bool { return len(p.watched[name]) > 0 }
 
 // Keep shows values of one text to whoever watches name.

@@ -46,7 +46,7 @@ func Fusion(t *testing.T, name, options string) {
 			}
 			head, err := heads.NewLinear(heads.LinearOptions{Pool: pool, Dropout: 0.1}, heads.Site{Task: "second",
 				Output: kind, Labels: labels, Width: width, Params: params.In("head")})
-			return &fused{head, f, wanted(f)}, params, err
+			return &fused{head, f, fusion.DescriptionOf(f).Layers}, params, err
 		}
 		t.Run("before a head of "+kind.String(), func(t *testing.T) { checkHead(t, kind, build) })
 	}
@@ -63,18 +63,11 @@ func (f *fused) Scores(p *nn.Pass, shared nn.Hidden) heads.Scores {
 	return f.Head.Scores(p, f.fusion.Fuse(p, shared, "second"))
 }
 
-func wanted(f fusion.Fusion) nn.Wanted {
-	if l, ok := f.(fusion.Layered); ok {
-		return l.Wanted()
-	}
-	return nn.LastLayer
-}
-
 func checkRows(t *testing.T, f fusion.Fusion, task string) {
 	b := pack(labelledTexts(outputs.Tags)...)
 	p := nn.NewPass(1)
 	shared := nn.Hidden{States: p.Input(b.states, b.rows.Tokens(), width), Rows: b.rows}
-	if wanted(f) == nn.AllLayers {
+	if fusion.DescriptionOf(f).Layers == nn.AllLayers {
 		shared.Layers = []*nn.Node{p.Input(b.states, b.rows.Tokens(), width), p.Input(b.states, b.rows.Tokens(), width), shared.States}
 	}
 	seen := f.Fuse(p, shared, task)

@@ -36,11 +36,10 @@ func (m maker) subject(t *testing.T, seed uint64) subject {
 func (s subject) fit(t *testing.T, b batch) {
 	t.Helper()
 	fitter := s.Head.(heads.Fitter)
+	features := fitter.Features(s.run(t, b, false, false).scores)
 	var rows [][]float32
-	for e, row := range fitter.Features(s.run(t, b, false, false).scores) {
-		if fitter.Fits(b.gold[e]) {
-			rows = append(rows, row)
-		}
+	for _, e := range fitter.Choose(b.gold) {
+		rows = append(rows, features[e])
 	}
 	if len(rows) == 0 {
 		t.Fatal("no text is one to be fitted to")

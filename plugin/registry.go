@@ -82,3 +82,11 @@ func (r *Registry[S, P]) Build(name string, options any, site S) (P, error) {
 type Remarker interface {
 	Remarks() []string
 }
+
+// RemarksOf returns what a part has to say; nothing of one that is no Remarker.
+func RemarksOf(part any) []string {
+	if r, ok := part.(Remarker); ok {
+		return r.Remarks()
+	}
+	return nil
+}

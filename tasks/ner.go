@@ -2,10 +2,10 @@ package tasks
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/outputs"
+	"github.com/jenga-nlp/jenga/plugin"
 )
 
 func init() { Register("ner", NEROptions{Scheme: "auto", BrokenTags: "keep"}, NewNER) }
@@ -60,11 +60,8 @@ func NewNER(o NEROptions, site Site) (Task, error) {
 	if o.BrokenTags == "" {
 		o.BrokenTags = "keep"
 	}
-	if !slices.Contains([]string{"auto", "bio", "bioes", "io"}, o.Scheme) {
-		return nil, fmt.Errorf("no scheme %q; there is auto, bio, bioes, io", o.Scheme)
-	}
-	if !slices.Contains([]string{"keep", "repair", "error"}, o.BrokenTags) {
-		return nil, fmt.Errorf("no broken_tags %q; there is error, keep, repair", o.BrokenTags)
+	if err := plugin.Check(o); err != nil {
+		return nil, err
 	}
 	return ner{o, site, &marks{}}, nil
 }

@@ -71,7 +71,7 @@ func TestEntitiesWithinWordsAreRemarkedOn(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	said := task.(plugin.Remarker).Remarks()
+	said := plugin.RemarksOf(task)
 	if want := `2 entities begin or end within a word, and stand for all of it; the first is x "paid" of data.jsonl:7`; len(said) != 1 || said[0] != want {
 		t.Errorf("it says %q, want %q", said, want)
 	}

@@ -67,7 +67,7 @@ func TestListsOfNoHeadAreRemarkedOn(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	said := task.(plugin.Remarker).Remarks()
+	said := plugin.RemarksOf(task)
 	if want := `2 lists of labels are left out: no head "openning"; did you mean "opening"?`; len(said) != 1 || !strings.HasPrefix(said[0], want) {
 		t.Errorf("it says %q, want %q", said, want)
 	}

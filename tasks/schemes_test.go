@@ -125,7 +125,7 @@ func TestSchemeAutoIsSettledByAWholeFile(t *testing.T) {
 		"error":  {"O S-x", `data.jsonl:2: tag 3 is "I-x" behind "B-x"; broken_tags: repair makes it "E-x"`, `data.jsonl:3: tag 2 is "I-x" behind "O"; broken_tags: repair makes it "S-x"`},
 	} {
 		task := nerOf(t, "auto", brokenTags)
-		task.(tasks.Surveyor).Survey(records)
+		tasks.Survey(task, records)
 		for i, r := range records {
 			e, err := task.Example(r)
 			got := ""
@@ -138,7 +138,7 @@ func TestSchemeAutoIsSettledByAWholeFile(t *testing.T) {
 				t.Errorf("broken_tags: %s: text %d: %s, want %s", brokenTags, i+1, got, want[i])
 			}
 		}
-		said := task.(plugin.Remarker).Remarks()
+		said := plugin.RemarksOf(task)
 		if brokenTags != "keep" && len(said) > 0 {
 			t.Errorf("broken_tags: %s: it says %q", brokenTags, said)
 		}
@@ -152,9 +152,9 @@ func TestSchemeAutoIsSettledByAWholeFile(t *testing.T) {
 func TestNoTagBreaksIO(t *testing.T) {
 	for scheme, tags := range map[string][]string{"auto": {"O", "I-x"}, "io": {"B-x", "E-x"}} { // whose f1_strict counts all spans
 		task, r := nerOf(t, scheme, "keep"), record(map[string]any{"words": []any{"a", "b"}, "tags": tags})
-		task.(tasks.Surveyor).Survey([]corpus.Record{r})
-		if _, err := task.Example(r); err != nil || len(task.(plugin.Remarker).Remarks()) > 0 {
-			t.Errorf("scheme %s, %q: %v, it says %q", scheme, tags, err, task.(plugin.Remarker).Remarks())
+		tasks.Survey(task, []corpus.Record{r})
+		if _, err := task.Example(r); err != nil || len(plugin.RemarksOf(task)) > 0 {
+			t.Errorf("scheme %s, %q: %v, it says %q", scheme, tags, err, plugin.RemarksOf(task))
 		}
 	}
 }
@@ -174,8 +174,8 @@ func TestFiguresAndEntitiesAreOfTheSchemeOfTheFirstFile(t *testing.T) {
 		{[]corpus.Record{ofEntities}, 1, "B-x"},
 	} {
 		task := nerOf(t, "auto", "keep")
-		task.(tasks.Surveyor).Survey(c.first)
-		task.(tasks.Surveyor).Survey(texts("O", "S-x")) // which comes too late
+		tasks.Survey(task, c.first)
+		tasks.Survey(task, texts("O", "S-x")) // which comes too late
 
 		tags := tagsOf("B-x I-x")
 		metrics := task.Judge([]corpus.Target{&outputs.TagsTarget{Tags: tags}}, []corpus.Prediction{&outputs.TagsPrediction{Tags: tags}})
@@ -215,10 +215,9 @@ func TestEntitiesAtOffsetsBecomeTagsOfTheScheme(t *testing.T) {
 
 func TestOptionsOfNERThatAreNone(t *testing.T) {
 	for want, o := range map[string]tasks.NEROptions{
-		`no scheme "iob"; there is auto, bio, bioes, io`:        {Scheme: "iob"},
-		`no broken_tags "mend"; there is error, keep, repair`:   {BrokenTags: "mend"},
-		`no scheme "BIO"; there is auto, bio, bioes, io`:        {Scheme: "BIO", BrokenTags: "mend"},
-		`no broken_tags "errors"; there is error, keep, repair`: {Scheme: "io", BrokenTags: "errors"},
+		`scheme: want auto, bio, bioes or io, have "iob"`:        {Scheme: "iob"},
+		`broken_tags: want keep, repair or error, have "mend"`:   {BrokenTags: "mend"},
+		`broken_tags: want keep, repair or error, have "errors"`: {Scheme: "io", BrokenTags: "errors"},
 	} {
 		if _, err := tasks.NewNER(o, tasks.Site{}); err == nil || err.Error() != want {
 			t.Errorf("%+v: error %v, want %s", o, err, want)

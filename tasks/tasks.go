@@ -1,4 +1,3 @@
-// Package tasks knows how examples of a kind are written and judged.
 package tasks
 
 import (
@@ -26,13 +25,21 @@ type Metric struct {
 	Lower bool    // is better
 }
 
-// Surveyor is a Task that looks at all records of a file before it makes examples of them: those of training first, or, of
-// a trained run, one with all labels of each head.
+// Surveyor is a Task that reads all records of a file before it makes examples of them.
 type Surveyor interface {
+	// Survey is called for each file, that of training first; when a trained run is opened, with one record that has all
+	// labels of each head.
 	Survey(records []corpus.Record)
 }
 
-// TargetChecker is a Task that looks at all targets of a split together.
+// Survey calls the Survey of a task that is a Surveyor.
+func Survey(t Task, records []corpus.Record) {
+	if s, ok := t.(Surveyor); ok {
+		s.Survey(records)
+	}
+}
+
+// TargetChecker is a Task that warns of what the targets of a split are together.
 type TargetChecker interface {
 	// CheckTargets returns warnings about the targets of one head in a split, nil where an example has none. tunes tells
 	// that heads are tuned on the split.

@@ -59,13 +59,13 @@ func (d *decoding) losses() {
 	learning, weighty := 0, 0
 	for _, task := range d.e.Tasks {
 		for _, head := range task.Heads {
-			if _, fitted := head.Part.Options.(heads.Fitted); !fitted {
+			if head.learns() {
 				learning++
 				if head.Weight > 0 {
 					weighty++
 				}
 			}
-			if o, ok := head.Part.Options.(heads.Comparing); ok && o.Compares() && d.e.Training.BatchSize == 1 {
+			if heads.TraitsOf(head.Part.Options).Compares && d.e.Training.BatchSize == 1 {
 				d.mistakes.Add(d.e.Place("training.batch_size"),
 					"training: batch_size is 1: head %q of task %q learns by comparing the examples of a batch; want at least 2", head.Name, task.Name)
 			}

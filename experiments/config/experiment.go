@@ -101,10 +101,7 @@ type Head struct {
 }
 
 // learns is whether the head has a loss.
-func (h Head) learns() bool {
-	_, fitted := h.Part.Options.(heads.Fitted)
-	return !fitted
-}
+func (h Head) learns() bool { return !heads.TraitsOf(h.Part.Options).Fitted }
 
 // Training is the training section. Its tags declare the keys; trainingOptions has those that choose parts or name
 // paths.

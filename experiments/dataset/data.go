@@ -121,9 +121,7 @@ func (r *reader) file(texts *Group, path config.File) []*corpus.Example {
 		if _, known := texts.first[number]; !known && len(own) > 0 {
 			texts.first[number] = own[0]
 		}
-		if surveyor, ok := r.kinds[number].(tasks.Surveyor); ok {
-			surveyor.Survey(own)
-		}
+		tasks.Survey(r.kinds[number], own)
 		for i, record := range own {
 			example, err := r.example(number, record)
 			if err != nil {

@@ -75,10 +75,8 @@ func loadWith(
 	}
 	d.Remarks = append(d.Remarks, in.remarks...)
 	for i, task := range e.Tasks {
-		if remarker, ok := d.Tasks[i].(plugin.Remarker); ok {
-			for _, remark := range remarker.Remarks() {
-				d.Remarks = append(d.Remarks, fmt.Sprintf("%s: %s", task.Place, remark))
-			}
+		for _, remark := range plugin.RemarksOf(d.Tasks[i]) {
+			d.Remarks = append(d.Remarks, fmt.Sprintf("%s: %s", task.Place, remark))
 		}
 	}
 

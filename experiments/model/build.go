@@ -87,8 +87,10 @@ func (b *builder) task(texts *dataset.Group, task config.Task, kind tasks.Task) 
 func (b *builder) lenses(texts *dataset.Group) []heads.Lenses {
 	var all []heads.Lenses
 	for _, of := range b.Data.Heads(texts) {
-		if lensed, ok := of.Head.Part.Options.(heads.Lensed); ok {
-			all = append(all, lensed.Lenses(multitask.HeadParams(b.Model.Params, of.Task.Name, of.Head.Name)))
+		lenses := heads.TraitsOf(of.Head.Part.Options).Lenses
+		if lenses.Count > 0 {
+			at := multitask.HeadParams(b.Model.Params, of.Task.Name, of.Head.Name)
+			all = append(all, heads.Lenses{Name: at.In(lenses.Name).Path(), Count: lenses.Count})
 		}
 	}
 	return all

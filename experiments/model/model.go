@@ -138,10 +138,11 @@ func (b *builder) encoder(choice encoderChoice) error {
 
 // remark passes on what a part has to say, where it is to be trained.
 func (b *builder) remark(at plugin.Place, part any) {
-	if remarker, ok := part.(plugin.Remarker); ok && b.mode == fresh {
-		for _, remark := range remarker.Remarks() {
-			b.Remarks = append(b.Remarks, fmt.Sprintf("%s: %s", at, remark))
-		}
+	if b.mode != fresh {
+		return
+	}
+	for _, remark := range plugin.RemarksOf(part) {
+		b.Remarks = append(b.Remarks, fmt.Sprintf("%s: %s", at, remark))
 	}
 }
 

@@ -103,9 +103,7 @@ func openData(e *config.Experiment, file, saved string, about run.Checkpoint) (*
 				learned.Fields[kind.Field()+"."+head.Name] = set.Names()
 			}
 		}
-		if surveyor, ok := data.Tasks[t].(tasks.Surveyor); ok {
-			surveyor.Survey([]corpus.Record{learned})
-		}
+		tasks.Survey(data.Tasks[t], []corpus.Record{learned})
 	}
 	return data, nil
 }

@@ -71,8 +71,8 @@ func (r *Run) save(folder string) error {
 			for h, head := range task.Heads {
 				built := g.Tasks[n].Heads[h]
 				saved := CheckpointHead{Name: head.Name, Type: head.Part.Type, Labels: built.Labels.Names()}
-				if divided, ok := built.Head.(heads.Thresholded); ok {
-					saved.Thresholds = divided.Thresholds()
+				if tuner, ok := built.Head.(heads.Tuner); ok {
+					saved.Thresholds = tuner.Thresholds()
 				}
 				t.Heads = append(t.Heads, saved)
 			}

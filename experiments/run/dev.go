@@ -92,11 +92,8 @@ func (r *Run) remarkUntuned() {
 	for _, g := range r.Model.Groups {
 		for _, task := range g.Tasks {
 			for _, head := range task.Heads {
-				tuner, tunes := head.Head.(heads.Tuner)
-				if !tunes {
-					continue
-				}
-				if what, then := tuner.Untuned(head.Name); what != "" {
+				if tuner, tunes := head.Head.(heads.Tuner); tunes {
+					what, then := tuner.Untuned(head.Name)
 					r.Remarks = append(r.Remarks, fmt.Sprintf("task %q: %s (eval_strategy: no): %s", task.Name, what, then))
 				}
 			}

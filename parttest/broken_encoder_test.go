@@ -1,0 +1,120 @@
+package parttest_test
+
+import (
+	"slices"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/encoders"
+	"github.com/jenga-nlp/jenga/nn"
+)
+
+// brokenEncoders lists encoders likewise.
+var brokenEncoders = map[string]struct {
+	rule  string
+	spoil func(sound bilstm) encoders.Encoder
+}{
+	"boasting":   {"it_describes", func(e bilstm) encoders.Encoder { return boasting{e} }},
+	"shallow":    {"it_gives_the_states", func(e bilstm) encoders.Encoder { return shallow{e} }},
+	"sociable":   {"order_and_company", func(e bilstm) encoders.Encoder { return sociableEncoder{e} }},
+	"trusting":   {"what_it_has_no_embedding_for", func(e bilstm) encoders.Encoder { return trusting{e} }},
+	"halving":    {"gradients_agree", func(e bilstm) encoders.Encoder { return halving{e} }},
+	"restless":   {"what_is_frozen", func(e bilstm) encoders.Encoder { return restless{e} }},
+	"weightless": {"it_counts_the_memory", func(e bilstm) encoders.Encoder { return weightless{e} }},
+	"forgetful":  {"saved_and_opened", nil}, // it is opened with other weights
+}
+
+// bilstm is what is sound of them.
+type bilstm interface {
+	encoders.Trainable
+	encoders.Saver
+	encoders.MemoryEstimator
+}
+
+func init() {
+	for name, b := range brokenEncoders {
+		encoders.Register(name, struct{}{}, func(_ struct{}, site encoders.Site) (encoders.Encoder, error) {
+			if b.spoil == nil {
+				site.Model = ""
+			}
+			sound, err := encoders.NewBiLSTM(encoders.BiLSTMOptions{Embedding: 6, Layers: 2, Hidden: 5}, site)
+			if err != nil || b.spoil == nil {
+				return sound, err
+			}
+			return b.spoil(sound.(bilstm)), nil
+		})
+	}
+}
+
+// boasting names a parameter as its word embeddings that is none of its own.
+type boasting struct{ bilstm }
+
+func (e boasting) Describe() encoders.Description {
+	d := e.bilstm.Describe()
+	d.WordEmbeddings = nn.NewParams(1).Table("words", 1, 20, d.Width)
+	return d
+}
+
+// shallow gives the last layer alone, whatever is asked for.
+type shallow struct{ bilstm }
+
+func (e shallow) Encode(p *nn.Pass, tokens corpus.Tokens, _ nn.Wanted) ([][]float32, error) {
+	return e.bilstm.Encode(p, tokens, nn.LastLayer)
+}
+
+// sociableEncoder adds to each text's states the first of the batch.
+type sociableEncoder struct{ bilstm }
+
+func (e sociableEncoder) Encode(p *nn.Pass, tokens corpus.Tokens, layers nn.Wanted) ([][]float32, error) {
+	states, err := e.bilstm.Encode(p, tokens, layers)
+	for _, x := range states {
+		first := x[0]
+		for i := range x {
+			x[i] += first
+		}
+	}
+	return states, err
+}
+
+// trusting reads any token outside the vocabulary as the first one.
+type trusting struct{ bilstm }
+
+func (e trusting) Encode(p *nn.Pass, tokens corpus.Tokens, layers nn.Wanted) ([][]float32, error) {
+	tokens.IDs = slices.Clone(tokens.IDs)
+	for i, id := range tokens.IDs {
+		if id < 0 || id >= 20 {
+			tokens.IDs[i] = 0
+		}
+	}
+	return e.bilstm.Encode(p, tokens, layers)
+}
+
+// halving gives half of each gradient.
+type halving struct{ bilstm }
+
+func (e halving) Backward(p *nn.Pass, at [][]float32, into nn.Gradients) {
+	half := make([][]float32, len(at))
+	for l, d := range at {
+		for _, v := range d {
+			half[l] = append(half[l], v/2)
+		}
+	}
+	e.bilstm.Backward(p, half, into)
+}
+
+// restless drops states in training, frozen or not.
+type restless struct{ bilstm }
+
+func (e restless) Encode(p *nn.Pass, tokens corpus.Tokens, layers nn.Wanted) ([][]float32, error) {
+	states, err := e.bilstm.Encode(p, tokens, layers)
+	if p.Training {
+		for _, x := range states {
+			x[0] = 0
+		}
+	}
+	return states, err
+}
+
+// weightless takes no memory, it says.
+type weightless struct{ bilstm }
+
+func (weightless) Memory(encoders.Load) int64 { return 0 }
