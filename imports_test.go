@@ -86,7 +86,8 @@ func TestPackagesImportOnlyFromBelow(t *testing.T) {
 		own := layerOf(pkg)
 		for _, name := range imports {
 			for prefix, may := range only {
-				if strings.HasPrefix(name, prefix) && !slices.ContainsFunc(may, func(m string) bool { return within(pkg, m) }) {
+				if strings.HasPrefix(name, prefix) &&
+					!slices.ContainsFunc(may, func(m string) bool { return within(pkg, m) }) {
 					t.Errorf("%s imports %s, which is for %s alone", pkg, name, strings.Join(may, ", "))
 				}
 			}

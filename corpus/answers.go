@@ -14,15 +14,17 @@ type TextSpan struct {
 }
 
 // Answers returns the field answers of a record, each with its place in context: a list of texts, a list of {"text",
-// "answer_start"}, or {"text": […], "answer_start": […]}, starts in characters (code points). Without a start an answer is
-// where it first occurs. ok is false where the field is absent or null; is_impossible: true says that there is none, whatever its case.
+// "answer_start"}, or {"text": […], "answer_start": […]}, starts in characters (code points). Without a start an answer
+// is where it first occurs. ok is false where the field is absent or null; is_impossible: true says that there is none,
+// whatever its case.
 func (r Record) Answers(context string) (answers []TextSpan, ok bool, err error) {
 	switch impossible, _, _ := r.String("is_impossible"); strings.ToLower(impossible) {
 	case "true":
 		return []TextSpan{}, true, nil
 	case "", "false":
 	default:
-		return nil, false, fmt.Errorf("%s: field \"is_impossible\" is %q; want true or false", r.Place, start(impossible))
+		return nil, false, fmt.Errorf("%s: field \"is_impossible\" is %q; want true or false", r.Place,
+			start(impossible))
 	}
 	texts, starts, ok, err := r.answerTexts(context)
 	if err != nil || !ok {
@@ -34,18 +36,22 @@ func (r Record) Answers(context string) (answers []TextSpan, ok bool, err error)
 		from := -1
 		switch {
 		case text == "":
-			return nil, false, fmt.Errorf("%s: answer %d is empty; where there is none, answers is an empty list", r.Place, i+1)
+			return nil, false, fmt.Errorf("%s: answer %d is empty; where there is none, answers is an empty list",
+				r.Place, i+1)
 		case starts[i] == nil:
 			if from = strings.Index(context, text); from < 0 {
-				return nil, false, fmt.Errorf("%s: answer %d is %q, which the context does not hold; an answer is a part of it, letter by letter", r.Place, i+1, start(text))
+				return nil, false, fmt.Errorf("%s: answer %d is %q, which the context does not hold; an answer is a "+
+					"part of it, letter by letter", r.Place, i+1, start(text))
 			}
 		default:
 			n, err := wholeNumber(starts[i])
 			if err != nil || n < 0 || n >= len(at) {
-				return nil, false, fmt.Errorf("%s: answer %d begins at %s; want a character of the context, 0 to %d", r.Place, i+1, shown(starts[i]), len(at)-1)
+				return nil, false, fmt.Errorf("%s: answer %d begins at %s; want a character of the context, 0 to %d",
+					r.Place, i+1, shown(starts[i]), len(at)-1)
 			}
 			if from = at[n]; !strings.HasPrefix(context[from:], text) {
-				return nil, false, fmt.Errorf("%s: answer %d is %q, but the context has %q at character %d%s", r.Place, i+1, start(text), start(context[from:]), n, elsewhere(context, text))
+				return nil, false, fmt.Errorf("%s: answer %d is %q, but the context has %q at character %d%s", r.Place,
+					i+1, start(text), start(context[from:]), n, elsewhere(context, text))
 			}
 		}
 		answers[i] = TextSpan{text, Span{from, from + len(text)}}
@@ -67,11 +73,12 @@ func wholeNumber(v any) (int, error) {
 	return strconv.Atoi(text)
 }
 
-// answerTexts returns the texts of the field answers and where each begins, nil where that is not said. A text that is not in
-// the context may hold them in JSON.
+// answerTexts returns the texts of the field answers and where each begins, nil where that is not said. A text that is
+// not in the context may hold them in JSON.
 func (r Record) answerTexts(context string) (texts []string, starts []any, ok bool, err error) {
 	wrong := func(what string, v any) error {
-		return fmt.Errorf("%s: field \"answers\" %s %s; it takes a list of texts or of {\"text\", \"answer_start\"}", r.Place, what, kind(v))
+		return fmt.Errorf("%s: field \"answers\" %s %s; it takes a list of texts or of {\"text\", \"answer_start\"}",
+			r.Place, what, kind(v))
 	}
 	one := func(v any) error {
 		item, isObject := v.(map[string]any)
@@ -113,9 +120,11 @@ func (r Record) answerTexts(context string) (texts []string, starts []any, ok bo
 		at, isList := v["answer_start"].([]any)
 		switch {
 		case v["answer_start"] != nil && !isList:
-			return nil, nil, false, fmt.Errorf("%s: field \"answers\": its \"answer_start\" is %s; want a list, as long as that of \"text\"", r.Place, kind(v["answer_start"]))
+			return nil, nil, false, fmt.Errorf("%s: field \"answers\": its \"answer_start\" is %s; want a list, as "+
+				"long as that of \"text\"", r.Place, kind(v["answer_start"]))
 		case isList && len(at) != len(list):
-			return nil, nil, false, fmt.Errorf("%s: field \"answers\": %d of \"text\" and %d of \"answer_start\"; want one for each", r.Place, len(list), len(at))
+			return nil, nil, false, fmt.Errorf("%s: field \"answers\": %d of \"text\" and %d of \"answer_start\"; "+
+				"want one for each", r.Place, len(list), len(at))
 		}
 		for i, item := range list {
 			begin := any(nil)

@@ -13,13 +13,14 @@ var badFormats = map[string]Format{
 	"ragged_first_row.csv": {NoHeader: true},
 	"header_count.csv":     {Columns: []string{"text", "label", "more"}},
 	"empty_field.jsonl":    {Fields: map[string]string{"label": "topic"}},
-	"no_field.csv":         {Fields: map[string]string{"text": "sentence", "label": "category", "label.urgency": "urgency"}},
-	"not_latin1.csv":       {Encoding: "latin1"},
-	"no_columns.csv":       {NoHeader: true, Columns: []string{}},
-	"one_piece.txt":        {Delimiter: " ", NoHeader: true, Columns: []string{"label", "text"}},
-	"typed":                {Type: "csv"},
-	"absent":               {Type: "slots"},
-	"slots.txt":            {Type: "slots"},
+	"no_field.csv": {Fields: map[string]string{"text": "sentence", "label": "category",
+		"label.urgency": "urgency"}},
+	"not_latin1.csv": {Encoding: "latin1"},
+	"no_columns.csv": {NoHeader: true, Columns: []string{}},
+	"one_piece.txt":  {Delimiter: " ", NoHeader: true, Columns: []string{"label", "text"}},
+	"typed":          {Type: "csv"},
+	"absent":         {Type: "slots"},
+	"slots.txt":      {Type: "slots"},
 }
 
 // Each file of testdata/bad meets another mistake, and NAME.want beside it has the message it must give.

@@ -34,7 +34,8 @@ func Pack(examples []*Example) *Batch {
 
 // add appends a window of example number i.
 func (b *Batch) add(e *Example, w Encoding, i int) {
-	if n := len(w.IDs); n == 0 || len(w.Types) != n || len(w.Offsets) != n || w.TokenTypes != nil && len(w.TokenTypes) != n {
+	if n := len(w.IDs); n == 0 || len(w.Types) != n || len(w.Offsets) != n || w.TokenTypes != nil &&
+		len(w.TokenTypes) != n {
 		panic("corpus: packing an example that is not encoded")
 	}
 	r, first := &b.Tokens.Rows, len(b.Tokens.IDs)

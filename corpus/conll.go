@@ -17,7 +17,7 @@ func (d *reader) sentences() {
 	var names []string
 	for line, ok := d.next(); ok; line, ok = d.next() {
 		if strings.Trim(line, " \t") == "" {
-			d.keepSentence(&s, names)
+			d.addSentence(&s, names)
 			continue
 		}
 		cells, word := d.word(line)
@@ -39,11 +39,11 @@ func (d *reader) sentences() {
 			s.columns[i] = append(s.columns[i], cells[i])
 		}
 	}
-	d.keepSentence(&s, names)
+	d.addSentence(&s, names)
 }
 
 // keepSentence adds a record of the sentence read so far, if there is one.
-func (d *reader) keepSentence(s *sentence, names []string) {
+func (d *reader) addSentence(s *sentence, names []string) {
 	if s.columns == nil {
 		return
 	}
@@ -63,7 +63,7 @@ func (d *reader) keepSentence(s *sentence, names []string) {
 			fields["tags"] = s.columns[len(names)-1]
 		}
 	}
-	d.keep(s.at, fields)
+	d.addRecord(s.at, fields)
 	*s = sentence{}
 }
 
@@ -102,7 +102,8 @@ func (d *reader) word(line string) (cells []string, ok bool) {
 		return nil, false
 	}
 	if slices.Contains(cells, "") {
-		d.add(d.place, "column %d is empty; want a word and its tags on a line, or an empty line", slices.Index(cells, "")+1)
+		d.add(d.place, "column %d is empty; want a word and its tags on a line, or an empty line",
+			slices.Index(cells, "")+1)
 		return nil, false
 	}
 	return cells, true

@@ -31,7 +31,8 @@ func (d *reader) table() {
 				columnName(names, len(cells)), d.width())
 			continue
 		case len(cells) > n && !extras:
-			d.add(at, "the row goes on after column %s, the last that %s has; put quotes round a cell that holds the delimiter",
+			d.add(at, "the row goes on after column %s, the last that %s has; put quotes round a cell that holds the "+
+				"delimiter",
 				columnName(names, n-1), d.width())
 			continue
 		}
@@ -42,7 +43,7 @@ func (d *reader) table() {
 				fields[name] = cells[i]
 			}
 		}
-		d.keep(at, fields)
+		d.addRecord(at, fields)
 	}
 }
 
@@ -106,7 +107,8 @@ func numbered(n int) []string {
 }
 
 // row reads the next row that is neither empty nor a mistake, and appends its cells to cells; columns is how many a row
-// has, 0 where that is not known. The place is of its first line: it may have several. ok is false at the end of the file.
+// has, 0 where that is not known. The place is of its first line: it may have several. ok is false at the end of the
+// file.
 func (d *reader) row(cells []string, columns int) (at Place, row []string, ok bool) {
 	for line, more := d.next(); more; line, more = d.next() {
 		at = d.place

@@ -16,10 +16,12 @@ var published = []struct {
 	words   int            // 0: not tagged
 	fields  map[string]any // of the first record, as a look at the file shows
 }{
-	{"trec6/TREC.train.all", labelText("latin1"), 5452, 0, map[string]any{"label": "0", "text": "How did serfdom develop in and then leave Russia ?"}},
+	{"trec6/TREC.train.all", labelText("latin1"), 5452, 0,
+		map[string]any{"label": "0", "text": "How did serfdom develop in and then leave Russia ?"}},
 	{"trec6/TREC.test.all", labelText("latin1"), 500, 0, map[string]any{"label": "5"}},
 	{"sst/stsa.binary.train", labelText(""), 6920, 0, map[string]any{"label": "1"}},
-	{"sst/stsa.binary.dev", labelText(""), 872, 0, map[string]any{"label": "0", "text": "one long string of cliches ."}},
+	{"sst/stsa.binary.dev", labelText(""), 872, 0,
+		map[string]any{"label": "0", "text": "one long string of cliches ."}},
 	{"sst/stsa.binary.test", labelText(""), 1821, 0, nil},
 	{"sst/stsa.fine.train", labelText(""), 8544, 0, nil},
 	{"sst/stsa.fine.dev", labelText(""), 1101, 0, nil},
@@ -36,15 +38,18 @@ var published = []struct {
 	{"mrpc/msr-para-train.tsv", mrpc, 3576, 0, map[string]any{"label": "1", "#1 ID": "702876"}},
 	{"mrpc/msr-para-val.tsv", mrpc, 500, 0, nil},
 	{"mrpc/msr-para-test.tsv", mrpc, 1725, 0, map[string]any{"label": "1", "#1 ID": "1089874"}},
-	{"banking77/train.csv", banking, 10003, 0, map[string]any{"text": "I am still waiting on my card?", "label": "card_arrival"}},
+	{"banking77/train.csv", banking, 10003, 0,
+		map[string]any{"text": "I am still waiting on my card?", "label": "card_arrival"}},
 	{"banking77/test.csv", banking, 3080, 0, nil},
-	{"stsb/sts-train.csv", stsb, 5749, 0, map[string]any{"value": "5.000", "text": "A plane is taking off.", "pair": "An air plane is taking off."}},
+	{"stsb/sts-train.csv", stsb, 5749, 0,
+		map[string]any{"value": "5.000", "text": "A plane is taking off.", "pair": "An air plane is taking off."}},
 	{"stsb/sts-dev.csv", stsb, 1500, 0, nil},
 	{"stsb/sts-test.csv", stsb, 1379, 0, nil},
 	{"sick/SICK_train.txt", sick, 4500, 0, nil},
 	{"sick/SICK_trial.txt", sick, 500, 0, map[string]any{"pair_ID": "4", "label": "CONTRADICTION"}},
 	{"sick/SICK_test_annotated.txt", sick, 4927, 0, nil},
-	{"goemotions/train.tsv", goemotions, 43410, 0, map[string]any{"text": "My favourite food is anything I didn't have to cook myself.", "labels": "27"}},
+	{"goemotions/train.tsv", goemotions, 43410, 0,
+		map[string]any{"text": "My favourite food is anything I didn't have to cook myself.", "labels": "27"}},
 	{"goemotions/dev.tsv", goemotions, 5426, 0, nil},
 	{"goemotions/test.tsv", goemotions, 5427, 0, nil},
 }
@@ -54,10 +59,13 @@ func labelText(encoding string) Format {
 }
 
 var (
-	mrpc       = Format{Quote: "none", Fields: map[string]string{"text": "#1 String", "pair": "#2 String", "label": "Quality"}}
-	banking    = Format{Fields: map[string]string{"label": "category"}}
-	stsb       = Format{Delimiter: "\t", Quote: "none", NoHeader: true, Columns: []string{"", "", "", "_", "value", "text", "pair"}}
-	sick       = Format{Type: "tsv", Fields: map[string]string{"text": "sentence_A", "pair": "sentence_B", "label": "entailment_judgment"}}
+	mrpc = Format{Quote: "none", Fields: map[string]string{"text": "#1 String", "pair": "#2 String",
+		"label": "Quality"}}
+	banking = Format{Fields: map[string]string{"label": "category"}}
+	stsb    = Format{Delimiter: "\t", Quote: "none", NoHeader: true,
+		Columns: []string{"", "", "", "_", "value", "text", "pair"}}
+	sick = Format{Type: "tsv", Fields: map[string]string{"text": "sentence_A", "pair": "sentence_B",
+		"label": "entailment_judgment"}}
 	goemotions = Format{Quote: "none", NoHeader: true, Columns: []string{"text", "labels"}}
 )
 
@@ -104,7 +112,10 @@ func TestLatin1ReadsLetters(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The file's only byte above 0x7f is 0xf0.
-	if !slices.ContainsFunc(records, func(r Record) bool { return slices.Contains([]rune(r.Fields["text"].(string)), 'ð') }) {
+	if !slices.ContainsFunc(records, func(r Record) bool {
+		return slices.Contains([]rune(r.Fields["text"].(string)),
+			'ð')
+	}) {
 		t.Error("no ð in any question")
 	}
 }

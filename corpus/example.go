@@ -60,11 +60,12 @@ func (e *Example) Tokens() int {
 // Encoding is the tokens of a text or a pair of texts, special ones included.
 type Encoding struct {
 	IDs        []int32
-	Offsets    []Span  // bytes of Text, or of Pair where Types is 1; special tokens have {0 0}
-	Types      []int8  // 1 in the second text of a pair
-	TokenTypes []int8  // what encoders are told instead, by a tokenizer whose types are not Types; else nil
-	Words      []int32 // number of the word in Example.Words that the token belongs to, -1 for none; nil where it has none
-	Second     bool    // it is the second text of a pair that is encoded apart
+	Offsets    []Span // bytes of Text, or of Pair where Types is 1; special tokens have {0 0}
+	Types      []int8 // 1 in the second text of a pair
+	TokenTypes []int8 // what encoders are told instead, by a tokenizer whose types are not Types; else nil
+	// number of the word in Example.Words that the token belongs to, -1 for none; nil where it has none
+	Words  []int32
+	Second bool // it is the second text of a pair that is encoded apart
 }
 
 // Tokens is a packed batch: the tokens of its texts one after the other, no padding.

@@ -18,8 +18,8 @@ type Format struct {
 	// header, a row may have more columns, which are skipped.
 	Columns []string
 	// Delimiter stands between columns: any string. Unless given it is "," for csv, a tab for tsv, and for conll a tab
-	// in lines that have one, blanks in others. In csv and tsv a blank is for files of a label and a text: any number of
-	// blanks divide columns, and the last column takes the rest of the line as it is.
+	// in lines that have one, blanks in others. In csv and tsv a blank is for files of a label and a text: any number
+	// of blanks divide columns, and the last column takes the rest of the line as it is.
 	Delimiter string
 	// Quote is "" for cells quoted as RFC 4180 says, or none where quotes are letters.
 	Quote string
@@ -61,7 +61,8 @@ func (f Format) Check(path string) error {
 	case f.Delimiter != "" && !table && f.Type != "conll":
 		return fmt.Errorf("format %s has no delimiter; csv, tsv and conll have one", f.Type)
 	case strings.ContainsAny(f.Delimiter, "\r\n") || table && f.quoted() && strings.Contains(f.Delimiter, `"`):
-		return fmt.Errorf("delimiter %q cannot stand between columns; it takes any text without quotes and line ends", f.Delimiter)
+		return fmt.Errorf("delimiter %q cannot stand between columns; it takes any text without quotes and line ends",
+			f.Delimiter)
 	case table && f.blank() && f.NoHeader && len(f.Columns) == 0:
 		return fmt.Errorf("delimiter %q without columns; columns: [label, text] says how many there are", f.Delimiter)
 	}

@@ -11,11 +11,13 @@ import (
 
 func FuzzJSONL(f *testing.F) {
 	fuzzRead(f, "x.jsonl", Format{Fields: map[string]string{"label": "intent", "pair": ""}},
-		`{"text": "a", "intent": 1, "words": ["a"], "entities": [{"start": 0, "end": 1, "label": "X"}]}`, "\ufeff{\"words\": \"a\\ud800 b\"}\r\n[", `{"text": "\u0000`+"\x00\xff\"}")
+		`{"text": "a", "intent": 1, "words": ["a"], "entities": [{"start": 0, "end": 1, "label": "X"}]}`,
+		"\ufeff{\"words\": \"a\\ud800 b\"}\r\n[", `{"text": "\u0000`+"\x00\xff\"}")
 }
 
 func FuzzJSON(f *testing.F) {
-	fuzzRead(f, "x.json", Format{}, "[\n{\"text\": \"a\"},\n{\"words\": [\"b]\\\"\", null]}]", "{\"text\": \"a\"}\n{\"text\": []}", "[{},]]", "[1, [[]",
+	fuzzRead(f, "x.json", Format{}, "[\n{\"text\": \"a\"},\n{\"words\": [\"b]\\\"\", null]}]",
+		"{\"text\": \"a\"}\n{\"text\": []}", "[{},]]", "[1, [[]",
 		`{"version": 2, "data": [{"title": 7, "paragraphs": [{"context": "a kite", "qas": [{"question": "q", "id": 1.5, "answers": [{"text": "kite", "answer_start": 2}]}]}]}]}`)
 }
 
@@ -24,11 +26,13 @@ func FuzzCSV(f *testing.F) {
 }
 
 func FuzzDelimited(f *testing.F) {
-	fuzzRead(f, "x.tsv", Format{NoHeader: true, Columns: []string{"text", "_", "label"}, Delimiter: "||", Quote: "none", Encoding: "latin1"}, "a||b||c||d\n", "\xff\"||\n")
+	fuzzRead(f, "x.tsv", Format{NoHeader: true, Columns: []string{"text", "_", "label"}, Delimiter: "||", Quote: "none",
+		Encoding: "latin1"}, "a||b||c||d\n", "\xff\"||\n")
 }
 
 func FuzzLabelText(f *testing.F) {
-	fuzzRead(f, "x.txt", Format{NoHeader: true, Columns: []string{"label", "text"}, Delimiter: " "}, "1  a b \n", "1 \n 2 \"x\n")
+	fuzzRead(f, "x.txt", Format{NoHeader: true, Columns: []string{"label", "text"}, Delimiter: " "}, "1  a b \n",
+		"1 \n 2 \"x\n")
 }
 
 func FuzzConll(f *testing.F) {
@@ -41,7 +45,8 @@ func FuzzConllu(f *testing.F) {
 }
 
 func FuzzPacked(f *testing.F) {
-	fuzzRead(f, "x.csv.gz", Format{NoHeader: true}, "\x1f\x8b\b\x00\x00\x00\x00\x00\x00\xffK\xd4I\xe2\x02\x00o-\xa7\xd2\x04\x00\x00\x00")
+	fuzzRead(f, "x.csv.gz", Format{NoHeader: true},
+		"\x1f\x8b\b\x00\x00\x00\x00\x00\x00\xffK\xd4I\xe2\x02\x00o-\xa7\xd2\x04\x00\x00\x00")
 }
 
 // fuzzRead holds what is true of any file's records and errors.

@@ -18,13 +18,14 @@ func (d *reader) jsonl() {
 		fields, _, err := object([]byte(line))
 		if err != nil {
 			if d.format.Type == "json" && len(d.records) == 0 {
-				d.add(d.place, "%w; want an array of JSON objects, one object a line, or SQuAD's form, which begins with \"version\" or \"data\"", err)
+				d.add(d.place, "%w; want an array of JSON objects, one object a line, or SQuAD's form, which begins "+
+					"with \"version\" or \"data\"", err)
 				return
 			}
 			d.add(d.place, "%w; want one JSON object a line", err)
 			continue
 		}
-		d.keep(d.place, fields)
+		d.addRecord(d.place, fields)
 	}
 }
 
@@ -72,7 +73,7 @@ func (d *reader) array() {
 			at.Line += lines
 			d.add(at, "%w; want an array of JSON objects", err)
 		} else {
-			d.keep(at, fields)
+			d.addRecord(at, fields)
 		}
 		if c, _ := d.in.ReadByte(); c == ']' {
 			break

@@ -18,8 +18,9 @@ func (e *Example) WordsInWindows() []bool {
 	return there
 }
 
-// TokensOf returns the tokens of the second text that stand for a part of it, End exclusive; none where some are not there.
-// White space, accents of their own and control characters at the part's ends, which tokenizers drop, are not looked for.
+// TokensOf returns the tokens of the second text that stand for a part of it, End exclusive; none where some are not
+// there. White space, accents of their own and control characters at the part's ends, which tokenizers drop, are not
+// looked for.
 func (e Encoding) TokensOf(part Span, text string) Span {
 	extract := text[part.Start:part.End]
 	dropped := func(r rune) bool { return unicode.IsSpace(r) || unicode.In(r, unicode.Mn, unicode.Cc, unicode.Cf) }

@@ -80,7 +80,8 @@ func (f *nativeFile) open(mask tokenName) (*native, error) {
 		return nil, err
 	}
 	if f.Model.Dropout != 0 {
-		return nil, fmt.Errorf("model has dropout %v, which gives a text other tokens each time; want 0", f.Model.Dropout)
+		return nil, fmt.Errorf("model has dropout %v, which gives a text other tokens each time; want 0",
+			f.Model.Dropout)
 	}
 	for _, name := range []tokenName{mask, "<mask>"} {
 		if id, ok := n.vocabulary.id(string(name)); ok && mask != "" {
@@ -88,7 +89,8 @@ func (f *nativeFile) open(mask tokenName) (*native, error) {
 			break
 		}
 	}
-	n.splitter = &WordPiece{normalizer: newNormalizer(true, true, false, false), scratch: sync.Pool{New: func() any { return new(scratch) }}}
+	n.splitter = &WordPiece{normalizer: newNormalizer(true, true, false, false),
+		scratch: sync.Pool{New: func() any { return new(scratch) }}}
 	for _, token := range f.Added {
 		n.splitter.raw.add(token.Content, token)
 	}
@@ -118,7 +120,8 @@ func (n *native) check(added []addedToken) error {
 	for _, token := range added {
 		got, err := n.crate.EncodeWithOptionsErr(token.Content, false)
 		if err == nil && len(got.IDs) == 1 && got.IDs[0] != uint32(token.ID) {
-			return fmt.Errorf("added token %q has id %d, but the crate tokenizers gives it %d", token.Content, token.ID, got.IDs[0])
+			return fmt.Errorf("added token %q has id %d, but the crate tokenizers gives it %d", token.Content, token.ID,
+				got.IDs[0])
 		}
 	}
 	return nil
@@ -153,8 +156,8 @@ func (n *native) Save(folder string) error {
 	return nil
 }
 
-// Encode implements Tokenizer. Words are encoded as transformers encodes split words: where the file's byte pairs tell a
-// word behind a blank from one that goes on, each stands behind a blank (add_prefix_space).
+// Encode implements Tokenizer. Words are encoded as transformers encodes split words: where the file's byte pairs tell
+// a word behind a blank from one that goes on, each stands behind a blank (add_prefix_space).
 func (n *native) Encode(e *Example, maxLength int) Encoding {
 	defer runtime.KeepAlive(n)
 	var text, pair []piece
@@ -195,8 +198,8 @@ func appendTokens(pieces []piece, crate *tokenizers.Tokenizer, text string, part
 	return pieces
 }
 
-// readable returns text as the crate reads it, with U+FFFD for invalid bytes and for NUL, where a text ends in C. If they
-// differ, sources tells where in text each of its bytes, and its end, comes from.
+// readable returns text as the crate reads it, with U+FFFD for invalid bytes and for NUL, where a text ends in C. If
+// they differ, sources tells where in text each of its bytes, and its end, comes from.
 func readable(text string) (clean string, sources []int) {
 	if utf8.ValidString(text) && strings.IndexByte(text, 0) < 0 {
 		return text, nil

@@ -94,8 +94,8 @@ func (f *nativeFile) wantsBlank() bool {
 	return f.PreTokenizer.Type == "ByteLevel" && !f.PreTokenizer.Blank
 }
 
-// crate makes the crate's tokenizer of the file, without padding and truncation; with blank, one that encodes each text as
-// if a blank stood before it.
+// crate makes the crate's tokenizer of the file, without padding and truncation; with blank, one that encodes each text
+// as if a blank stood before it.
 func (f *nativeFile) crate(blank bool) (*tokenizers.Tokenizer, error) {
 	parts := maps.Clone(f.parts)
 	delete(parts, "padding")
@@ -203,7 +203,8 @@ func (p *nativeProcessor) templates(size int) (single, pair template, err error)
 		}
 		return single, pair, nil
 	}
-	return nil, nil, fmt.Errorf("post_processor is of type %q; jenga knows TemplateProcessing, BertProcessing, RobertaProcessing, ByteLevel, Sequence", p.Type)
+	return nil, nil, fmt.Errorf("post_processor is of type %q; jenga knows TemplateProcessing, BertProcessing, "+
+		"RobertaProcessing, ByteLevel, Sequence", p.Type)
 }
 
 // specialPart reads a special token written as [name, id].
@@ -257,7 +258,8 @@ func (p *nativeProcessor) template(pieces []templatePiece, texts string, size in
 		t = append(t, part)
 	}
 	if seen != texts {
-		return nil, fmt.Errorf("it is %q, want the texts %q in it, once each", describe(pieces), strings.Split(texts, ""))
+		return nil, fmt.Errorf("it is %q, want the texts %q in it, once each", describe(pieces),
+			strings.Split(texts, ""))
 	}
 	return t, nil
 }
@@ -274,7 +276,8 @@ func (t template) special() int {
 // encoding puts the tokens of a text and of its pair in place.
 func (t template) encoding(text, pair []piece, words bool) Encoding {
 	n := t.special() + len(text) + len(pair)
-	out := Encoding{IDs: make([]int32, 0, n), Offsets: make([]Span, 0, n), Types: make([]int8, 0, n), TokenTypes: make([]int8, 0, n)}
+	out := Encoding{IDs: make([]int32, 0, n), Offsets: make([]Span, 0, n), Types: make([]int8, 0, n),
+		TokenTypes: make([]int8, 0, n)}
 	if words {
 		out.Words = make([]int32, 0, n)
 	}

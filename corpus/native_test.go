@@ -120,7 +120,8 @@ func TestNativeTokensEqualTheCrates(t *testing.T) {
 					e.Words = append(e.Words, Span{word[0], word[1]})
 				}
 				if got := told(n.Encode(e, c.MaxLength)); got != c.Listing {
-					t.Errorf("%+q, pair %+q, words %v, cut at %d: got\n%swant\n%s", e.Text, e.Pair, e.Words, c.MaxLength, got, c.Listing)
+					t.Errorf("%+q, pair %+q, words %v, cut at %d: got\n%swant\n%s", e.Text, e.Pair, e.Words,
+						c.MaxLength, got, c.Listing)
 				}
 			}
 		})
@@ -199,7 +200,8 @@ func TestNativeEncode(t *testing.T) {
 	})
 
 	t.Run("words of a raw text", func(t *testing.T) {
-		if got, want := n.Split("Isn't <mask>é? 中文"), []Span{{0, 3}, {3, 4}, {4, 5}, {5, 12}, {12, 14}, {14, 15}, {16, 19}, {19, 22}}; !slices.Equal(got, want) {
+		if got, want := n.Split("Isn't <mask>é? 中文"),
+			[]Span{{0, 3}, {3, 4}, {4, 5}, {5, 12}, {12, 14}, {14, 15}, {16, 19}, {19, 22}}; !slices.Equal(got, want) {
 			t.Errorf("words %v, want %v", got, want)
 		}
 	})
@@ -267,7 +269,8 @@ func TestNativeSave(t *testing.T) {
 			if err == nil && !bytes.Equal(saved, source) {
 				t.Errorf("%s/%s differs", name, file)
 			}
-			if err != nil && file == "tokenizer_config.json" && !bytes.Contains(saved, []byte("PreTrainedTokenizerFast")) {
+			if err != nil && file == "tokenizer_config.json" &&
+				!bytes.Contains(saved, []byte("PreTrainedTokenizerFast")) {
 				t.Errorf("%s/%s: %q", name, file, saved)
 			}
 		}
@@ -293,27 +296,38 @@ func TestNativeBadFilesAreErrors(t *testing.T) {
 		{"another version", spoiled("1.0", "2.0"), `Unknown tokenizer version '2.0'`},
 		{"a merge of no tokens", spoiled(`"merges": []`, `"merges": [["a", "c"]]`), "Token `c` out of vocabulary"},
 		{"a merge that is NUL", spoiled(`"merges": []`, `"merges": [["a", "\u0000"]]`), "Token ` ` out of vocabulary"},
-		{"a merge on which the crate panics", spoiled(`"merges": []`, `"continuing_subword_prefix": "##", "merges": [["a", "b"]]`), `the crate tokenizers panics`},
-		{"random tokens", spoiled(`"merges"`, `"dropout": 0.1, "merges"`), `model has dropout 0.1, which gives a text other tokens each time; want 0`},
+		{"a merge on which the crate panics",
+			spoiled(`"merges": []`, `"continuing_subword_prefix": "##", "merges": [["a", "b"]]`),
+			`the crate tokenizers panics`},
+		{"random tokens", spoiled(`"merges"`, `"dropout": 0.1, "merges"`),
+			`model has dropout 0.1, which gives a text other tokens each time; want 0`},
 		{"no unknown token", `{"model": {"type": "Unigram", "vocab": [["a", 0.0]], "unk_id": null}}`,
 			`the model fails on characters that its vocabulary leaves out: it needs an unknown token`},
 		{"no vocabulary", spoiled(`"vocab"`, `"words"`), `model has no vocab`},
-		{"a vocabulary of numbers", `{"model": {"type": "Unigram", "vocab": [[1, 0.5]]}}`, `model.vocab: 1 stands at 0, want a token and its score`},
-		{"a vocabulary of nothing", `{"model": {"type": "Unigram", "vocab": [[]]}}`, `model.vocab: nothing stands at 0, want a token and its score`},
-		{"a vocabulary of another kind", `{"model": {"type": "Unigram", "vocab": "a"}}`, `model.vocab is neither the ids of tokens nor a list of tokens with their scores`},
-		{"an id that asks for gigabytes", spoiled(`"b": 2`, `"b": 2000000000`), `token "b" has id 2000000000, want 0 to 2097151`},
-		{"an added token with another id", spoiled(`"model"`, `"added_tokens": [{"id": 9, "content": "<x>", "single_word": false, "lstrip": false, "rstrip": false, "normalized": false, "special": true}], "model"`),
+		{"a vocabulary of numbers", `{"model": {"type": "Unigram", "vocab": [[1, 0.5]]}}`,
+			`model.vocab: 1 stands at 0, want a token and its score`},
+		{"a vocabulary of nothing", `{"model": {"type": "Unigram", "vocab": [[]]}}`,
+			`model.vocab: nothing stands at 0, want a token and its score`},
+		{"a vocabulary of another kind", `{"model": {"type": "Unigram", "vocab": "a"}}`,
+			`model.vocab is neither the ids of tokens nor a list of tokens with their scores`},
+		{"an id that asks for gigabytes", spoiled(`"b": 2`, `"b": 2000000000`),
+			`token "b" has id 2000000000, want 0 to 2097151`},
+		{"an added token with another id",
+			spoiled(`"model"`, `"added_tokens": [{"id": 9, "content": "<x>", "single_word": false, "lstrip": false, "rstrip": false, "normalized": false, "special": true}], "model"`),
 			`added token "<x>" has id 9, but the crate tokenizers gives it 3`},
-		{"a special token outside the vocabulary", processor(`{"type": "RobertaProcessing", "sep": ["b", 3], "cls": ["a", 1], "trim_offsets": true, "add_prefix_space": false}`),
+		{"a special token outside the vocabulary",
+			processor(`{"type": "RobertaProcessing", "sep": ["b", 3], "cls": ["a", 1], "trim_offsets": true, "add_prefix_space": false}`),
 			`post_processor's sep: id 3 is outside the vocabulary of 3`},
-		{"a special token without an id", processor(`{"type": "BertProcessing", "sep": ["b", 2], "cls": ["a"]}`), `post_processor's cls: [a], want a token and its id`},
+		{"a special token without an id", processor(`{"type": "BertProcessing", "sep": ["b", 2], "cls": ["a"]}`),
+			`post_processor's cls: [a], want a token and its id`},
 		{"a template without its text", processor(`{"type": "TemplateProcessing", "single": [], "pair": [], "special_tokens": {}}`),
 			`post_processor for a text: it is "", want the texts ["A"] in it, once each`},
 		{"a template of one text", processor(`{"type": "TemplateProcessing", "single": [%[1]s], "pair": [%[1]s], "special_tokens": {}}`, `{"Sequence": {"id": "A", "type_id": 0}}`),
 			`post_processor for a pair: it is "$A:0", want the texts ["A" "B"] in it, once each`},
 		{"a type that does not fit", processor(`{"type": "TemplateProcessing", "single": [{"Sequence": {"id": "A", "type_id": 1000}}]}`),
 			`post_processor for a text: "A" has type_id 1000, want 0 to 127`},
-		{"a template of unknown tokens", processor(`{"type": "TemplateProcessing", "single": [{"SpecialToken": {"id": "<s>", "type_id": 0}}], "special_tokens": {}}`),
+		{"a template of unknown tokens",
+			processor(`{"type": "TemplateProcessing", "single": [{"SpecialToken": {"id": "<s>", "type_id": 0}}], "special_tokens": {}}`),
 			`post_processor for a text: special_tokens lacks "<s>"`},
 		{"two templates", processor(`{"type": "Sequence", "processors": [{"type": "BertProcessing", "sep": ["b", 2], "cls": ["a", 1]}, {"type": "ByteLevel"}, {"type": "TemplateProcessing"}]}`),
 			`post_processor: two of its processors place special tokens, want one`},

@@ -63,7 +63,8 @@ func (n *normalized) reset() {
 	n.text, n.spans, n.marks, n.sources = n.text[:0], n.spans[:0], n.marks[:0], n.sources[:0]
 }
 
-// append adds raw, normalised; raw begins at byte base of the text that spans count in. An invalid byte is read as U+FFFD.
+// append adds raw, normalised; raw begins at byte base of the text that spans count in. An invalid byte is read as
+// U+FFFD.
 func (z *normalizer) append(n *normalized, raw string, base int) {
 	n.text = slices.Grow(n.text, len(raw))
 	n.spans = slices.Grow(n.spans, len(raw))

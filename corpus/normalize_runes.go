@@ -30,9 +30,9 @@ var chinese = [][2]rune{
 	{0x2B740, 0x2B81F}, {0x2B920, 0x2CEAF}, {0xF900, 0xFAFF}, {0x2F800, 0x2FA1F},
 }
 
-// classesOfRunes returns the table, made at first use. The crate tokenizers 0.23 has its categories from Unicode 8.0, its
-// decompositions from 9.0, white space and letter case from a current version: Go's tables are cut to what these versions
-// had assigned, and the runes whose category has changed since are put right.
+// classesOfRunes returns the table, made at first use. The crate tokenizers 0.23 has its categories from Unicode 8.0,
+// its decompositions from 9.0, white space and letter case from a current version: Go's tables are cut to what these
+// versions had assigned, and the runes whose category has changed since are put right.
 var classesOfRunes = sync.OnceValue(func() *classes {
 	c := new(classes)
 	set := func(class class, runes *unicode.RangeTable) {
@@ -77,8 +77,8 @@ var classesOfRunes = sync.OnceValue(func() *classes {
 	return c
 })
 
-// next returns where the first word of text at or after byte from begins and ends: a run of runes that are neither white
-// space nor punctuation, or one punctuation mark. Without one, both are the text's end.
+// next returns where the first word of text at or after byte from begins and ends: a run of runes that are neither
+// white space nor punctuation, or one punctuation mark. Without one, both are the text's end.
 func (c *classes) next(text []byte, from int) (lo, hi int) {
 	lo = -1
 	for i := from; i < len(text); {
@@ -106,8 +106,10 @@ func (c *classes) next(text []byte, from int) (lo, hi int) {
 
 // newCapitals is the lower case of capitals that came with Unicode 16 and 17, as first, last, distance.
 var newCapitals = [][3]rune{
-	{0x1C89, 0x1C89, 1}, {0xA7CB, 0xA7CB, 0x264 - 0xA7CB}, {0xA7CC, 0xA7CC, 1}, {0xA7CE, 0xA7CE, 1}, {0xA7D2, 0xA7D2, 1},
-	{0xA7D4, 0xA7D4, 1}, {0xA7DA, 0xA7DA, 1}, {0xA7DC, 0xA7DC, 0x19B - 0xA7DC}, {0x10D50, 0x10D65, 0x20}, {0x16EA0, 0x16EB8, 0x1B},
+	{0x1C89, 0x1C89, 1}, {0xA7CB, 0xA7CB, 0x264 - 0xA7CB}, {0xA7CC, 0xA7CC, 1}, {0xA7CE, 0xA7CE, 1},
+	{0xA7D2, 0xA7D2, 1},
+	{0xA7D4, 0xA7D4, 1}, {0xA7DA, 0xA7DA, 1}, {0xA7DC, 0xA7DC, 0x19B - 0xA7DC}, {0x10D50, 0x10D65, 0x20},
+	{0x16EA0, 0x16EB8, 0x1B},
 }
 
 // lowerCase is unicode.ToLower as of Unicode 17, whatever the version of Go's tables.

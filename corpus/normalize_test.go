@@ -10,9 +10,9 @@ import (
 	"unicode/utf8"
 )
 
-// runeFate tells what becomes of r between two x, in the words of testdata/tokens/runes.txt.gz: `=` the same, `-` nothing,
-// `_` a split, `|=|` the same as a word of its own, +N or -N the rune that much further on, `hangul` its jamo, else the code
-// points, with | for splits.
+// runeFate tells what becomes of r between two x, in the words of testdata/tokens/runes.txt.gz: `=` the same, `-`
+// nothing, `_` a split, `|=|` the same as a word of its own, +N or -N the rune that much further on, `hangul` its jamo,
+// else the code points, with | for splits.
 func runeFate(z *normalizer, n *normalized, r rune) string {
 	n.reset()
 	z.append(n, "x"+string(r)+"x", 0)

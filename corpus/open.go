@@ -154,7 +154,7 @@ func (d *reader) mark() {
 func (d *reader) stop() { d.in.Reset(bytes.NewReader(nil)) }
 
 // keep adds a record that begins at a line.
-func (d *reader) keep(at Place, fields map[string]any) {
+func (d *reader) addRecord(at Place, fields map[string]any) {
 	d.records = append(d.records, Record{at, fields})
 }
 
@@ -169,8 +169,8 @@ func (d *reader) finish(name string) ([]Record, error) {
 	return d.records, nil
 }
 
-// Rename gives records of a file, read without Fields, the names of Fields besides: what Open gives with them. path is the
-// file's. It is an error where no record has a field that Fields names.
+// Rename gives records of a file, read without Fields, the names of Fields besides: what Open gives with them. path is
+// the file's. It is an error where no record has a field that Fields names.
 func (f Format) Rename(path string, records []Record) ([]Record, error) {
 	if len(f.Fields) == 0 || len(records) == 0 {
 		return records, nil
@@ -186,14 +186,16 @@ func (f Format) Rename(path string, records []Record) ([]Record, error) {
 			ours[our] = r.Fields[theirs]
 		}
 		for name, role := range map[string]string{"question": "text", "context": "pair"} {
-			if f.Fields[name] != "" && f.Fields[role] == "" { // else what the file calls text or pair would stand before it
+			// else what the file calls text or pair would stand before it
+			if f.Fields[name] != "" && f.Fields[role] == "" {
 				ours[role] = ours[name]
 			}
 		}
 		if f.Fields["question"] != "" && f.Fields["context"] == "" && ours["pair"] == nil {
 			ours["pair"] = ours["context"] // which may have that name already
 		}
-		if f.Fields["context"] != "" && f.Fields["question"] == "" && f.Fields["text"] == "" && ours["question"] != nil {
+		if f.Fields["context"] != "" && f.Fields["question"] == "" && f.Fields["text"] == "" &&
+			ours["question"] != nil {
 			ours["text"] = ours["question"]
 		}
 		renamed[i] = Record{r.Place, ours}
@@ -211,7 +213,8 @@ func (f Format) missing(path string, records []Record) error {
 		switch {
 		case theirs == "" || slices.ContainsFunc(records, has):
 		case there:
-			all.add(Place{File: path}, "field %q for %s is empty in every record; want a value in one at least", theirs, our)
+			all.add(Place{File: path}, "field %q for %s is empty in every record; want a value in one at least", theirs,
+				our)
 		default:
 			all.add(Place{File: path}, "no field %q for %s; there is %s", theirs, our, listed(records[0].Fields))
 		}

@@ -27,40 +27,72 @@ var readCases = []struct {
 	format           Format
 	want             []row
 }{
-	{"a mark and CRLF are no text", "x.csv", "\ufefftext,label\r\na,x\r\n", Format{}, []row{{2, text{"text": "a", "label": "x"}}}},
-	{"a last line needs no end", "x.tsv", "text\tlabel\na, b\tx", Format{}, []row{{2, text{"text": "a, b", "label": "x"}}}},
-	{"a quoted cell has several lines, and the row its first", "x.csv", "text,label\n\"a\n\nb \"\"c\"\"\",x\n\nd,\"\"\n", Format{},
+	{"a mark and CRLF are no text", "x.csv", "\ufefftext,label\r\na,x\r\n", Format{},
+		[]row{{2, text{"text": "a", "label": "x"}}}},
+	{"a last line needs no end", "x.tsv", "text\tlabel\na, b\tx", Format{},
+		[]row{{2, text{"text": "a, b", "label": "x"}}}},
+	{"a quoted cell has several lines, and the row its first", "x.csv",
+		"text,label\n\"a\n\nb \"\"c\"\"\",x\n\nd,\"\"\n", Format{},
 		[]row{{2, text{"text": "a\n\nb \"c\"", "label": "x"}}, {6, text{"text": "d", "label": ""}}}},
-	{"quote none keeps quotes", "x.tsv", "text\tlabel\n\"a\" b\"\tx\n", Format{Quote: "none"}, []row{{2, text{"text": `"a" b"`, "label": "x"}}}},
+	{"quote none keeps quotes", "x.tsv", "text\tlabel\n\"a\" b\"\tx\n", Format{Quote: "none"},
+		[]row{{2, text{"text": `"a" b"`, "label": "x"}}}},
 	{"columns without a name are skipped", "x.csv", ",text,_,\n0,a,b,c\n", Format{}, []row{{2, text{"text": "a"}}}},
-	{"columns stand in for a header's", "x.csv", "a,b\n1,2\n", Format{Columns: []string{"text", "_"}}, []row{{2, text{"text": "1"}}}},
-	{"without header and columns, columns are numbered", "x.csv", "a,b\nc,d\n", Format{NoHeader: true}, []row{{1, text{"1": "a", "2": "b"}}, {2, text{"1": "c", "2": "d"}}}},
-	{"without a header, a row may go on after the columns", "x.csv", "a,b\nc,d,e\n", Format{NoHeader: true, Columns: []string{"text", "label"}}, []row{{1, text{"text": "a", "label": "b"}}, {2, text{"text": "c", "label": "d"}}}},
-	{"a delimiter is any text", "x.txt", "text||label\n\"a||b\"||x\n", Format{Delimiter: "||"}, []row{{2, text{"text": "a||b", "label": "x"}}}},
-	{"after blanks the last column takes the rest", "x.txt", "1  a \"b\" ,  c \n", Format{Delimiter: " ", NoHeader: true, Columns: []string{"label", "text"}}, []row{{1, text{"label": "1", "text": "a \"b\" ,  c "}}}},
-	{"fields take our names and hide the file's own", "x.csv", "text,body,note\na,b,c\n", Format{Fields: map[string]string{"text": "body", "body": "text", "note": ""}}, []row{{2, text{"text": "b", "body": "a", "note": nil}}}},
-	{"a head's own field may be missing in some records", "x.jsonl", "{\"label\": \"a\"}\n{\"label\": \"b\", \"mood\": \"c\"}\n", Format{Fields: map[string]string{"label.mood": "mood"}},
+	{"columns stand in for a header's", "x.csv", "a,b\n1,2\n", Format{Columns: []string{"text", "_"}},
+		[]row{{2, text{"text": "1"}}}},
+	{"without header and columns, columns are numbered", "x.csv", "a,b\nc,d\n", Format{NoHeader: true},
+		[]row{{1, text{"1": "a", "2": "b"}}, {2, text{"1": "c", "2": "d"}}}},
+	{"without a header, a row may go on after the columns", "x.csv", "a,b\nc,d,e\n",
+		Format{NoHeader: true, Columns: []string{"text", "label"}},
+		[]row{{1, text{"text": "a", "label": "b"}}, {2, text{"text": "c", "label": "d"}}}},
+	{"a delimiter is any text", "x.txt", "text||label\n\"a||b\"||x\n", Format{Delimiter: "||"},
+		[]row{{2, text{"text": "a||b", "label": "x"}}}},
+	{"after blanks the last column takes the rest", "x.txt", "1  a \"b\" ,  c \n",
+		Format{Delimiter: " ", NoHeader: true, Columns: []string{"label", "text"}},
+		[]row{{1, text{"label": "1", "text": "a \"b\" ,  c "}}}},
+	{"fields take our names and hide the file's own", "x.csv", "text,body,note\na,b,c\n",
+		Format{Fields: map[string]string{"text": "body", "body": "text", "note": ""}},
+		[]row{{2, text{"text": "b", "body": "a", "note": nil}}}},
+	{"a head's own field may be missing in some records", "x.jsonl",
+		"{\"label\": \"a\"}\n{\"label\": \"b\", \"mood\": \"c\"}\n",
+		Format{Fields: map[string]string{"label.mood": "mood"}},
 		[]row{{1, text{"label": "a", "label.mood": nil}}, {2, text{"label": "b", "mood": "c", "label.mood": "c"}}}},
-	{"latin1 is read as code points", "x.csv", "text\ncaf\xe9\n", Format{Encoding: "latin1"}, []row{{2, text{"text": "café"}}}},
-	{"latin1 in an array", "x.json", "[{\"text\": \"\xe9\"}]", Format{Encoding: "latin1"}, []row{{1, text{"text": "é"}}}},
-	{"JSON lines skip empty ones and keep numbers as written", "x.jsonl", "\n{\"text\": \"a\", \"label\": 1.50}\n \n{\"text\": null}\n", Format{},
+	{"latin1 is read as code points", "x.csv", "text\ncaf\xe9\n", Format{Encoding: "latin1"},
+		[]row{{2, text{"text": "café"}}}},
+	{"latin1 in an array", "x.json", "[{\"text\": \"\xe9\"}]", Format{Encoding: "latin1"},
+		[]row{{1, text{"text": "é"}}}},
+	{"JSON lines skip empty ones and keep numbers as written", "x.jsonl",
+		"\n{\"text\": \"a\", \"label\": 1.50}\n \n{\"text\": null}\n", Format{},
 		[]row{{2, text{"text": "a", "label": json.Number("1.50")}}, {4, text{"text": nil}}}},
-	{"the last of two equal keys counts", "x.jsonl", `{"text": "a", "text": "b"}`, Format{}, []row{{1, text{"text": "b"}}}},
+	{"the last of two equal keys counts", "x.jsonl", `{"text": "a", "text": "b"}`, Format{},
+		[]row{{1, text{"text": "b"}}}},
 	{"a control byte after a backslash is no JSON", "x.jsonl", "{\"text\": \"a\\\x01\"}\n", Format{}, nil},
-	{"control bytes in strings are text", "x.jsonl", "{\"text\": \"a\x00\tb\\\\\x01\\\"\x1f\"}\n", Format{}, []row{{1, text{"text": "a\x00\tb\\\x01\"\x1f"}}}},
+	{"control bytes in strings are text", "x.jsonl", "{\"text\": \"a\x00\tb\\\\\x01\\\"\x1f\"}\n", Format{},
+		[]row{{1, text{"text": "a\x00\tb\\\x01\"\x1f"}}}},
 	{"a NUL in a cell is text", "x.csv", "text\na\x00b\n", Format{}, []row{{2, text{"text": "a\x00b"}}}},
-	{"records of an array know their line", "x.json", "\n[ {\"text\": \"a, ]\\\"\"},\n\n{\"text\":\n\"b\"}, {\"text\": [\"c\", {}]}\n ]\n", Format{},
+	{"records of an array know their line", "x.json",
+		"\n[ {\"text\": \"a, ]\\\"\"},\n\n{\"text\":\n\"b\"}, {\"text\": [\"c\", {}]}\n ]\n", Format{},
 		[]row{{2, text{"text": "a, ]\""}}, {4, text{"text": "b"}}, {5, text{"text": []any{"c", map[string]any{}}}}}},
-	{"json may be JSON lines", "x.json", "\n {\"text\": \"a\"}\n{\"text\": \"b\"}\n", Format{}, []row{{2, text{"text": "a"}}, {3, text{"text": "b"}}}},
-	{"the first and last column of conll are words and tags", "x.conll", "-DOCSTART- -X- O\n\nEU NNP B-ORG\nrejects VBZ O\n\t \n\nthe DT O", Format{},
-		[]row{{3, text{"1": []string{"EU", "rejects"}, "2": []string{"NNP", "VBZ"}, "3": []string{"B-ORG", "O"}, "words": []string{"EU", "rejects"}, "tags": []string{"B-ORG", "O"}}},
-			{7, text{"1": []string{"the"}, "2": []string{"DT"}, "3": []string{"O"}, "words": []string{"the"}, "tags": []string{"O"}}}}},
-	{"columns name those of conll", "x.conll", "EU\tNNP\tB-ORG\n", Format{Columns: []string{"words", "tags"}}, []row{{1, text{"words": []string{"EU"}, "tags": []string{"NNP"}}}}},
-	{"fields name columns of conll by number", "x.conll", "EU NNP B-ORG\n", Format{Fields: map[string]string{"tags": "2"}},
-		[]row{{1, text{"1": []string{"EU"}, "2": []string{"NNP"}, "3": []string{"B-ORG"}, "words": []string{"EU"}, "tags": []string{"NNP"}}}}},
-	{"a conll of words alone has no tags", "x.conll", "#\nEU\n", Format{}, []row{{1, text{"1": []string{"#", "EU"}, "words": []string{"#", "EU"}}}}},
-	{"with tabs, words of conll may hold blanks", "x.conll", "1 / 2\tO\n", Format{}, []row{{1, text{"1": []string{"1 / 2"}, "2": []string{"O"}, "words": []string{"1 / 2"}, "tags": []string{"O"}}}}},
-	{"a delimiter of conll", "x.conll", "a b|O\n", Format{Delimiter: "|", Columns: []string{"words", "tags"}}, []row{{1, text{"words": []string{"a b"}, "tags": []string{"O"}}}}},
+	{"json may be JSON lines", "x.json", "\n {\"text\": \"a\"}\n{\"text\": \"b\"}\n", Format{},
+		[]row{{2, text{"text": "a"}}, {3, text{"text": "b"}}}},
+	{"the first and last column of conll are words and tags", "x.conll",
+		"-DOCSTART- -X- O\n\nEU NNP B-ORG\nrejects VBZ O\n\t \n\nthe DT O", Format{},
+		[]row{{3, text{"1": []string{"EU", "rejects"}, "2": []string{"NNP", "VBZ"}, "3": []string{"B-ORG", "O"},
+			"words": []string{"EU", "rejects"}, "tags": []string{"B-ORG", "O"}}},
+			{7, text{"1": []string{"the"}, "2": []string{"DT"}, "3": []string{"O"}, "words": []string{"the"},
+				"tags": []string{"O"}}}}},
+	{"columns name those of conll", "x.conll", "EU\tNNP\tB-ORG\n", Format{Columns: []string{"words", "tags"}},
+		[]row{{1, text{"words": []string{"EU"}, "tags": []string{"NNP"}}}}},
+	{"fields name columns of conll by number", "x.conll", "EU NNP B-ORG\n",
+		Format{Fields: map[string]string{"tags": "2"}},
+		[]row{{1, text{"1": []string{"EU"}, "2": []string{"NNP"}, "3": []string{"B-ORG"}, "words": []string{"EU"},
+			"tags": []string{"NNP"}}}}},
+	{"a conll of words alone has no tags", "x.conll", "#\nEU\n", Format{},
+		[]row{{1, text{"1": []string{"#", "EU"}, "words": []string{"#", "EU"}}}}},
+	{"with tabs, words of conll may hold blanks", "x.conll", "1 / 2\tO\n", Format{},
+		[]row{{1, text{"1": []string{"1 / 2"}, "2": []string{"O"}, "words": []string{"1 / 2"},
+			"tags": []string{"O"}}}}},
+	{"a delimiter of conll", "x.conll", "a b|O\n", Format{Delimiter: "|", Columns: []string{"words", "tags"}},
+		[]row{{1, text{"words": []string{"a b"}, "tags": []string{"O"}}}}},
 }
 
 func TestRead(t *testing.T) {
@@ -74,7 +106,8 @@ func TestRead(t *testing.T) {
 				t.Fatalf("got %d records, want %d", len(records), len(c.want))
 			}
 			for i, want := range c.want {
-				if got := records[i]; got.Place.File != c.name || got.Place.Line != want.line || !reflect.DeepEqual(got.Fields, want.fields) {
+				if got := records[i]; got.Place.File != c.name || got.Place.Line != want.line ||
+					!reflect.DeepEqual(got.Fields, want.fields) {
 					t.Errorf("got %v %q, want %v %q", got.Place, got.Fields, want.line, want.fields)
 				}
 			}
@@ -89,7 +122,8 @@ func TestConlluKeepsSyntacticWords(t *testing.T) {
 		"2\tn't\tnot\tPART\t_\t_\t1\tadvmod\t_\t_\n" +
 		"2.1\tgone\tgo\tVERB\t_\t_\t_\t_\t_\t_\n" +
 		"3\t_\t_\t_\t_\t_\t1\tpunct\t_\tSpaceAfter=No\n\n"
-	records, err := Read(strings.NewReader(data), "x.conllu", Format{Fields: map[string]string{"tags.relation": "deprel"}})
+	records, err := Read(strings.NewReader(data), "x.conllu",
+		Format{Fields: map[string]string{"tags.relation": "deprel"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +131,8 @@ func TestConlluKeepsSyntacticWords(t *testing.T) {
 		t.Fatalf("got %v, want one record of line 4", records)
 	}
 	for field, want := range map[string]any{
-		"words": []string{"do", "n't", "_"}, "tags": []string{"AUX", "PART", ""}, "tags.relation": []string{"root", "advmod", "punct"}, "xpos": nil, "feats": nil,
+		"words": []string{"do", "n't", "_"}, "tags": []string{"AUX", "PART", ""},
+		"tags.relation": []string{"root", "advmod", "punct"}, "xpos": nil, "feats": nil,
 	} {
 		if got := records[0].Fields[field]; !reflect.DeepEqual(got, want) {
 			t.Errorf("field %s is %q, want %q", field, got, want)
@@ -114,7 +149,8 @@ func TestPackedFilesReadAsUnpackedOnes(t *testing.T) {
 	path := filepath.Join(dir, "x.csv.gz")
 	write(t, path, packed.String())
 	records, err := Open(path, Format{})
-	if err != nil || len(records) != 1 || records[0].Fields["text"] != "a" || records[0].Place != (Place{File: path, Line: 2}) {
+	if err != nil || len(records) != 1 || records[0].Fields["text"] != "a" ||
+		records[0].Place != (Place{File: path, Line: 2}) {
 		t.Errorf("got %v, %v", records, err)
 	}
 
@@ -142,13 +178,21 @@ func TestSizesAreBounded(t *testing.T) {
 	}
 	z.Close()
 	for name, c := range map[string]struct{ name, data, want string }{
-		"a line":              {"x.jsonl", `{"text": "a"}` + "\n" + long + "\n3\n", "x.jsonl:2: the line has more than 16 MiB; want one record a line\nx.jsonl:3: the record is a number; want one JSON object a line"},
-		"a record":            {"x.json", "[\n\"" + long + `"]`, "x.json:2, record 1: the record has more than 16 MiB; want one record an element"},
-		"a row":               {"x.csv", "text\n\"a\n" + strings.Repeat(long[:1<<20]+"\n", 17), "x.csv:2: the row has a quote that is not closed; close it, or quote: none where quotes are letters"},
-		"columns":             {"x.csv", strings.Repeat(",", maxColumns) + "\n", "x.csv:1: the row has more than 4096 columns; want one record a row"},
-		"columns of conll":    {"x.conll", strings.Repeat("x ", maxColumns+1) + "\n", "x.conll:1: the line has more than 4096 columns; want a word and its tags on a line"},
-		"columns by tab":      {"x.conll", strings.Repeat("x\t", maxColumns+1) + "\n", "x.conll:1: the line has more than 4096 columns; want a word and its tags on a line"},
-		"what a file unpacks": {"x.csv.gz", bomb.String(), "it unpacks to more than 100 times its size; if that is meant, give it unpacked"},
+		"a line": {"x.jsonl", `{"text": "a"}` + "\n" + long + "\n3\n",
+			"x.jsonl:2: the line has more than 16 MiB; want one record a line\nx.jsonl:3: the record is a number; " +
+				"want one JSON object a line"},
+		"a record": {"x.json", "[\n\"" + long + `"]`,
+			"x.json:2, record 1: the record has more than 16 MiB; want one record an element"},
+		"a row": {"x.csv", "text\n\"a\n" + strings.Repeat(long[:1<<20]+"\n", 17),
+			"x.csv:2: the row has a quote that is not closed; close it, or quote: none where quotes are letters"},
+		"columns": {"x.csv", strings.Repeat(",", maxColumns) + "\n",
+			"x.csv:1: the row has more than 4096 columns; want one record a row"},
+		"columns of conll": {"x.conll", strings.Repeat("x ", maxColumns+1) + "\n",
+			"x.conll:1: the line has more than 4096 columns; want a word and its tags on a line"},
+		"columns by tab": {"x.conll", strings.Repeat("x\t", maxColumns+1) + "\n",
+			"x.conll:1: the line has more than 4096 columns; want a word and its tags on a line"},
+		"what a file unpacks": {"x.csv.gz", bomb.String(),
+			"it unpacks to more than 100 times its size; if that is meant, give it unpacked"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := Read(strings.NewReader(c.data), c.name, Format{})
@@ -172,21 +216,27 @@ func TestFormatIsChecked(t *testing.T) {
 		{"x.jsonl.gz", Format{Quote: "none"}, `format jsonl has no quote; csv and tsv have one`},
 		{"x.ndjson", Format{NoHeader: true}, `format jsonl has no header; csv and tsv have one`},
 		{"x.conll", Format{NoHeader: true}, `format conll has no header; csv and tsv have one`},
-		{"x.conllu", Format{Columns: []string{"words"}}, `format conllu has no columns to name; csv, tsv and conll have`},
+		{"x.conllu", Format{Columns: []string{"words"}},
+			`format conllu has no columns to name; csv, tsv and conll have`},
 		{"x.JSON", Format{Delimiter: "\t"}, `format json has no delimiter; csv, tsv and conll have one`},
-		{"x.csv", Format{Delimiter: `"`}, `delimiter "\"" cannot stand between columns; it takes any text without quotes and line ends`},
-		{"x.conll", Format{Delimiter: "\n"}, `delimiter "\n" cannot stand between columns; it takes any text without quotes and line ends`},
-		{"x.train", Format{Delimiter: " ", NoHeader: true}, `delimiter " " without columns; columns: [label, text] says how many there are`},
+		{"x.csv", Format{Delimiter: `"`},
+			`delimiter "\"" cannot stand between columns; it takes any text without quotes and line ends`},
+		{"x.conll", Format{Delimiter: "\n"},
+			`delimiter "\n" cannot stand between columns; it takes any text without quotes and line ends`},
+		{"x.train", Format{Delimiter: " ", NoHeader: true},
+			`delimiter " " without columns; columns: [label, text] says how many there are`},
 		{"x.jsonl", Format{Columns: []string{}}, `format jsonl has no columns to name; csv, tsv and conll have`},
 		{"x.csv", Format{Columns: []string{}}, `columns is empty; name them, or leave columns out`},
-		{"x.csv", Format{Columns: []string{"_", "text", "_", "text"}}, `two columns are named "text"; each has a name of its own, _ skips one`},
+		{"x.csv", Format{Columns: []string{"_", "text", "_", "text"}},
+			`two columns are named "text"; each has a name of its own, _ skips one`},
 	} {
 		if err := c.format.Check(c.path); err == nil || err.Error() != c.want {
 			t.Errorf("Check(%q) of %+v = %v, want %s", c.path, c.format, err, c.want)
 		}
 	}
 	for path, f := range map[string]Format{
-		"x.tab.tsv.gz": {Quote: "none", NoHeader: true}, "x": {Delimiter: "|"}, "x.conll": {Columns: []string{"words", "_", "_", "tags"}}, "x.csv": {Type: "jsonl"},
+		"x.tab.tsv.gz": {Quote: "none", NoHeader: true}, "x": {Delimiter: "|"},
+		"x.conll": {Columns: []string{"words", "_", "_", "tags"}}, "x.csv": {Type: "jsonl"},
 	} {
 		if err := f.Check(path); err != nil {
 			t.Errorf("Check(%q) of %+v = %v, want none", path, f, err)
@@ -204,7 +254,8 @@ func TestOpenNamesWhatIsNoFile(t *testing.T) {
 	}{
 		{"absent.csv", Format{}, "absent.csv: no such file"},
 		{"absent", Format{Type: "slots"}, "absent: no such file"},
-		{"slots.txt", Format{Type: "slots"}, "slots.txt: a file; format slots is a folder with seq.in, seq.out and label"},
+		{"slots.txt", Format{Type: "slots"},
+			"slots.txt: a file; format slots is a folder with seq.in, seq.out and label"},
 		{os.DevNull, Format{Type: "csv"}, os.DevNull + ": not a file; give a file, a pipe or a folder"},
 	} {
 		if _, err := Open(c.path, c.format); err == nil || err.Error() != c.want {
@@ -227,7 +278,8 @@ func write(t *testing.T, path, data string) {
 // A mistake in reading comes with the line that it kept from being read.
 func TestReadSaysWhereReadingEnds(t *testing.T) {
 	gone := errors.New("the disk is gone")
-	for name, data := range map[string]string{"x.csv": "text\na\n\"b", "x.json": "[{\"text\": \"a\"},\n\n{\"text\"", "y.json": "[{\"text\": \"a\"}\n,\n", "x.conll": "a O\n\n"} {
+	for name, data := range map[string]string{"x.csv": "text\na\n\"b", "x.json": "[{\"text\": \"a\"},\n\n{\"text\"",
+		"y.json": "[{\"text\": \"a\"}\n,\n", "x.conll": "a O\n\n"} {
 		_, err := Read(io.MultiReader(strings.NewReader(data), iotest.ErrReader(gone)), name, Format{})
 		if want := name + ":3: the disk is gone"; !errors.Is(err, gone) || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)

@@ -44,15 +44,16 @@ func InJSON(text string) (value any, ok bool) {
 // pythonList is a list of texts as pandas writes it: with quotes of either kind.
 var pythonList = regexp.MustCompile(`(?s)^\s*\[['"].*['"]\]\s*$`)
 
-// Strings returns a field that holds a list of values, which a text may hold in JSON; any other text stands for its parts
-// between blanks, and null in a list for "". ok is false where the field is absent, null or an empty text.
+// Strings returns a field that holds a list of values, which a text may hold in JSON; any other text stands for its
+// parts between blanks, and null in a list for "". ok is false where the field is absent, null or an empty text.
 func (r Record) Strings(field string) (values []string, ok bool, err error) {
 	value := r.Fields[field]
 	if text, isText := value.(string); isText {
 		if list, held := InJSON(text); held {
 			value = list
 		} else if pythonList.MatchString(text) {
-			return nil, false, fmt.Errorf(`%s: field %q is a list in Python, %s; want one in JSON, ["a", "b"], or a b`, r.Place, field, start(strings.TrimSpace(text)))
+			return nil, false, fmt.Errorf(`%s: field %q is a list in Python, %s; want one in JSON, ["a", "b"], or a b`,
+				r.Place, field, start(strings.TrimSpace(text)))
 		}
 	}
 	switch v := value.(type) {
@@ -62,7 +63,8 @@ func (r Record) Strings(field string) (values []string, ok bool, err error) {
 		values = make([]string, len(v))
 		for i := range v {
 			if values[i], ok = scalar(v[i]); !ok {
-				return nil, false, fmt.Errorf("%s: field %q holds %s; it takes a list of texts", r.Place, field, kind(v[i]))
+				return nil, false, fmt.Errorf("%s: field %q holds %s; it takes a list of texts", r.Place, field,
+					kind(v[i]))
 			}
 		}
 		return values, true, nil
@@ -154,8 +156,10 @@ func (r Record) Entities(text string) (entities []Entity, ok bool, err error) {
 	slices.SortStableFunc(entities, func(a, b Entity) int { return a.Span.Start - b.Span.Start })
 	for i := 1; i < len(entities); i++ {
 		if a, b := entities[i-1], entities[i]; b.Span.Start < a.Span.End {
-			return nil, false, fmt.Errorf("%s: entities %s %q and %s %q overlap; a character belongs to one entity at most",
-				r.Place, start(a.Label), start(text[a.Span.Start:a.Span.End]), start(b.Label), start(text[b.Span.Start:b.Span.End]))
+			return nil, false, fmt.Errorf("%s: entities %s %q and %s %q overlap; a character belongs to one entity "+
+				"at most",
+				r.Place, start(a.Label), start(text[a.Span.Start:a.Span.End]), start(b.Label),
+				start(text[b.Span.Start:b.Span.End]))
 		}
 	}
 	return entities, true, nil
@@ -178,7 +182,8 @@ func entity(item any, at []int) (Entity, error) {
 	}
 	start, end := offsets[0], offsets[1]
 	if start < 0 || start >= end || end >= len(at) {
-		return Entity{}, fmt.Errorf("characters %d to %d of a text of %d; want 0 <= start < end <= %[3]d", start, end, len(at)-1)
+		return Entity{}, fmt.Errorf("characters %d to %d of a text of %d; want 0 <= start < end <= %[3]d", start, end,
+			len(at)-1)
 	}
 	label, ok := scalar(fields["label"])
 	if !ok || label == "" {
@@ -242,7 +247,8 @@ func listed(fields map[string]any) string {
 	}
 	for i, name := range names {
 		names[i] = start(name)
-		if strings.TrimSpace(name) != name || strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		if strings.TrimSpace(name) != name ||
+			strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }) {
 			names[i] = strconv.Quote(names[i])
 		}
 	}
@@ -277,14 +283,16 @@ func findWords(text string, words []string) ([]Span, error) {
 	rest := strings.TrimLeftFunc(text, unicode.IsSpace)
 	for i, w := range words {
 		if !strings.HasPrefix(rest, w) {
-			return nil, fmt.Errorf("word %d is %q, but the text has %q there; want text or words, or words that make up the text",
+			return nil, fmt.Errorf("word %d is %q, but the text has %q there; want text or words, or words that make "+
+				"up the text",
 				i+1, start(w), start(rest))
 		}
 		spans[i] = Span{len(text) - len(rest), len(text) - len(rest) + len(w)}
 		rest = strings.TrimLeftFunc(rest[len(w):], unicode.IsSpace)
 	}
 	if rest != "" {
-		return nil, fmt.Errorf("the text goes on with %q after its last word; want text or words, or words that make up the text",
+		return nil, fmt.Errorf("the text goes on with %q after its last word; want text or words, or words that make "+
+			"up the text",
 			start(rest))
 	}
 	return spans, nil

@@ -8,8 +8,10 @@ import (
 )
 
 func TestStringReadsValuesAsWritten(t *testing.T) {
-	r := Record{Fields: map[string]any{"text": "a b", "number": json.Number("1.50"), "yes": true, "null": nil, "empty": ""}}
-	for field, want := range map[string]string{"text": "a b", "number": "1.50", "yes": "true", "null": "", "empty": "", "absent": ""} {
+	r := Record{Fields: map[string]any{"text": "a b", "number": json.Number("1.50"), "yes": true, "null": nil,
+		"empty": ""}}
+	for field, want := range map[string]string{"text": "a b", "number": "1.50", "yes": "true", "null": "", "empty": "",
+		"absent": ""} {
 		got, ok, err := r.String(field)
 		if got != want || ok != (want != "") || err != nil {
 			t.Errorf("String(%q) = %q, %v, %v, want %q", field, got, ok, err, want)
@@ -19,10 +21,12 @@ func TestStringReadsValuesAsWritten(t *testing.T) {
 
 func TestStringsReadsListsAndTextsBetweenBlanks(t *testing.T) {
 	r := Record{Fields: map[string]any{
-		"list": []any{"a b", json.Number("2"), nil}, "text": " a  b\tc\u00a0d ", "column": []string{"x", "y"}, "none": []any{}, "null": nil, "empty": "",
+		"list": []any{"a b", json.Number("2"), nil}, "text": " a  b\tc\u00a0d ", "column": []string{"x", "y"},
+		"none": []any{}, "null": nil, "empty": "",
 	}}
 	for field, want := range map[string][]string{
-		"list": {"a b", "2", ""}, "text": {"a", "b", "c\u00a0d"}, "column": {"x", "y"}, "none": {}, "null": nil, "empty": nil, "absent": nil,
+		"list": {"a b", "2", ""}, "text": {"a", "b", "c\u00a0d"}, "column": {"x", "y"}, "none": {}, "null": nil,
+		"empty": nil, "absent": nil,
 	} {
 		got, ok, err := r.Strings(field)
 		if !reflect.DeepEqual(got, want) || ok != (want != nil) || err != nil {
@@ -41,7 +45,8 @@ func TestCellsMayHoldListsInJSON(t *testing.T) {
 		` ["it's", 'V'] `:    `data.csv:2: field "tags" is a list in Python, ["it's", 'V']; want one in JSON, ["a", "b"], or a b`,
 		`[" go away`:         `["[\"" "go" "away"]`,
 	} {
-		values, _, err := Record{Place: Place{File: "data.csv", Line: 2}, Fields: map[string]any{"tags": cell}}.Strings("tags")
+		values, _, err := Record{Place: Place{File: "data.csv", Line: 2},
+			Fields: map[string]any{"tags": cell}}.Strings("tags")
 		got := fmt.Sprintf("%q", values)
 		if err != nil {
 			got = err.Error()
@@ -59,7 +64,8 @@ func TestCellsMayHoldAnswersInJSON(t *testing.T) {
 		`{"text": ["cat"], "answer_start": [4]}`: `[cat]`,
 		`["dog"]`:                                `data.csv:2: answer 1 is "dog", which the context does not hold; an answer is a part of it, letter by letter`,
 	} {
-		quotes, ok, err := Record{Place: Place{File: "data.csv", Line: 2}, Fields: map[string]any{"answers": cell}}.Answers(context)
+		quotes, ok, err := Record{Place: Place{File: "data.csv", Line: 2},
+			Fields: map[string]any{"answers": cell}}.Answers(context)
 		texts := []string{}
 		for _, q := range quotes {
 			texts = append(texts, q.Text)
@@ -80,16 +86,21 @@ func TestExampleHasTextPairAndWords(t *testing.T) {
 		fields map[string]any
 		want   Example
 	}{
-		"text alone":                 {map[string]any{"text": "a b"}, Example{Text: "a b"}},
-		"an empty text":              {map[string]any{"text": ""}, Example{}},
-		"a number as text":           {map[string]any{"text": json.Number("12")}, Example{Text: "12"}},
-		"a pair":                     {map[string]any{"text": "a", "pair": "b"}, Example{Text: "a", Pair: "b", Paired: true}},
-		"an empty pair is a pair":    {map[string]any{"text": "a", "pair": ""}, Example{Text: "a", Paired: true}},
-		"a null pair is none":        {map[string]any{"text": "a", "pair": nil}, Example{Text: "a"}},
-		"words are joined by blanks": {map[string]any{"words": []any{"Zoë", "is", "in"}}, Example{Text: "Zoë is in", Words: []Span{{0, 4}, {5, 7}, {8, 10}}}},
-		"words may hold blanks":      {map[string]any{"words": []string{"1 / 2", "mile"}}, Example{Text: "1 / 2 mile", Words: []Span{{0, 5}, {6, 10}}}},
-		"no words are words":         {map[string]any{"words": []any{}}, Example{Words: []Span{}}},
-		"words of a text":            {map[string]any{"text": " It's\u00a0Zoë.", "words": []string{"It", "'s", "Zoë", "."}}, Example{Text: " It's\u00a0Zoë.", Words: []Span{{1, 3}, {3, 5}, {7, 11}, {11, 12}}}},
+		"text alone":       {map[string]any{"text": "a b"}, Example{Text: "a b"}},
+		"an empty text":    {map[string]any{"text": ""}, Example{}},
+		"a number as text": {map[string]any{"text": json.Number("12")}, Example{Text: "12"}},
+		"a pair": {map[string]any{"text": "a", "pair": "b"},
+			Example{Text: "a", Pair: "b", Paired: true}},
+		"an empty pair is a pair": {map[string]any{"text": "a", "pair": ""}, Example{Text: "a", Paired: true}},
+		"a null pair is none":     {map[string]any{"text": "a", "pair": nil}, Example{Text: "a"}},
+		"words are joined by blanks": {map[string]any{"words": []any{"Zoë", "is", "in"}},
+			Example{Text: "Zoë is in", Words: []Span{{0, 4}, {5, 7}, {8, 10}}}},
+		"words may hold blanks": {map[string]any{"words": []string{"1 / 2", "mile"}},
+			Example{Text: "1 / 2 mile", Words: []Span{{0, 5}, {6, 10}}}},
+		"no words are words": {map[string]any{"words": []any{}}, Example{Words: []Span{}}},
+		"words of a text": {map[string]any{"text": " It's\u00a0Zoë.",
+			"words": []string{"It", "'s", "Zoë", "."}},
+			Example{Text: " It's\u00a0Zoë.", Words: []Span{{1, 3}, {3, 5}, {7, 11}, {11, 12}}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.want.Place = at
@@ -107,7 +118,8 @@ func TestEntitiesAreBytesInOrder(t *testing.T) {
 	}
 	// Characters: Zoë is 3 (4 bytes), 🏥 is 1 (4 bytes; 2 in UTF-16, which offsets do not count).
 	const text = "Zoë 🏥 Nairobi"
-	r := Record{Fields: map[string]any{"entities": []any{entity("6", "13", "LOC"), entity("0", "3", "PER"), entity("4", "5", "ORG")}}}
+	r := Record{Fields: map[string]any{"entities": []any{entity("6", "13", "LOC"), entity("0", "3", "PER"),
+		entity("4", "5", "ORG")}}}
 	want := []Entity{{"PER", Span{0, 4}}, {"ORG", Span{5, 9}}, {"LOC", Span{10, 17}}}
 	got, ok, err := r.Entities(text)
 	if !reflect.DeepEqual(got, want) || !ok || err != nil {
@@ -117,7 +129,8 @@ func TestEntitiesAreBytesInOrder(t *testing.T) {
 	if got, ok, err := (Record{Fields: map[string]any{"entities": nil}}).Entities("a"); got != nil || ok || err != nil {
 		t.Errorf("of null: got %v, %v, %v, want none", got, ok, err)
 	}
-	if got, ok, err := (Record{Fields: map[string]any{"entities": []any{}}}).Entities("a"); len(got) != 0 || !ok || err != nil {
+	if got, ok, err := (Record{Fields: map[string]any{"entities": []any{}}}).Entities("a"); len(got) != 0 || !ok ||
+		err != nil {
 		t.Errorf("of an empty list: got %v, %v, %v, want a text without entities", got, ok, err)
 	}
 }

@@ -93,7 +93,7 @@ func (d *reader) slot(tags, labels *reader) bool {
 	}
 	switch {
 	case len(words) > 0:
-		d.keep(d.place, map[string]any{"words": words, "tags": wordTags, "label": label})
+		d.addRecord(d.place, map[string]any{"words": words, "tags": wordTags, "label": label})
 	case label != "":
 		d.add(labels.place, "label %q, but no words; want some in %s", start(label), d.place)
 	}

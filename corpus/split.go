@@ -2,9 +2,9 @@ package corpus
 
 import "math/rand/v2"
 
-// SplitGroups moves groups of examples, which are those of one Group, to dev: about n examples, groups as they come in an
-// order that is the same for a seed and a number of groups, as far as each brings dev nearer to n; where none does, the
-// first of the smallest, if there is another.
+// SplitGroups moves groups of examples, which are those of one Group, to dev: about n examples, groups as they come in
+// an order that is the same for a seed and a number of groups, as far as each brings dev nearer to n; where none does,
+// the first of the smallest, if there is another.
 func SplitGroups(all []*Example, n int, seed uint64) (train, dev []*Example) {
 	var names []string
 	sizes := map[string]int{}
@@ -39,8 +39,8 @@ func SplitGroups(all []*Example, n int, seed uint64) (train, dev []*Example) {
 	return train, dev
 }
 
-// SplitN moves n elements, or all if there are fewer, to dev: the same ones for a seed and a number of elements. Both keep
-// the order of all.
+// SplitN moves n elements, or all if there are fewer, to dev: the same ones for a seed and a number of elements. Both
+// keep the order of all.
 func SplitN[E any](all []E, n int, seed uint64) (train, dev []E) {
 	n = min(n, len(all))
 	if n < 0 {

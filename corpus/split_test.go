@@ -12,7 +12,8 @@ func TestSplitNMovesElementsBySeed(t *testing.T) {
 	}
 	train, dev := SplitN(all, 200, 42)
 	if len(train) != 800 || len(dev) != 200 || !slices.IsSorted(train) || !slices.IsSorted(dev) {
-		t.Fatalf("got %d and %d in order %v, %v, want 800 and 200 in order", len(train), len(dev), slices.IsSorted(train), slices.IsSorted(dev))
+		t.Fatalf("got %d and %d in order %v, %v, want 800 and 200 in order", len(train), len(dev),
+			slices.IsSorted(train), slices.IsSorted(dev))
 	}
 	if both := slices.Sorted(slices.Values(append(slices.Clone(train), dev...))); !slices.Equal(both, all) {
 		t.Error("the parts are not the whole")

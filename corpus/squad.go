@@ -37,7 +37,8 @@ type squadParagraph struct {
 }
 
 // squad reads a file in SQuAD's form: a record for each question, with the fields question, context, the article's
-// title, answers and what else the question has. Its place is the line where its paragraph begins, and its id or number.
+// title, answers and what else the question has. Its place is the line where its paragraph begins, and its id or
+// number.
 func (d *reader) squad() {
 	first := Place{File: d.file, Line: 1}
 	raw, err := io.ReadAll(io.LimitReader(d.in, maxSquad+1))
@@ -85,7 +86,7 @@ func (d *reader) paragraph(at Place, title any, raw []byte) {
 		if id, ok := scalar(q["id"]); ok && id != "" {
 			own.Entry = fmt.Sprintf("question %q", id)
 		}
-		d.keep(own, q)
+		d.addRecord(own, q)
 	}
 }
 
@@ -98,14 +99,16 @@ func unmarshal(text []byte, into any) (at int, err error) {
 		return int(syntax.Offset), fmt.Errorf("byte %d: %w", syntax.Offset, err)
 	}
 	if kind, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		return int(kind.Offset), fmt.Errorf("%s has a wrong value, the %s here", cmp.Or(strings.TrimPrefix(kind.Field, "."), "the whole"), kind.Value)
+		return int(kind.Offset), fmt.Errorf("%s has a wrong value, the %s here",
+			cmp.Or(strings.TrimPrefix(kind.Field, "."), "the whole"), kind.Value)
 	}
 	if err != nil {
 		return len(text), err
 	}
 	end := int(decoder.InputOffset())
 	if rest := bytes.TrimSpace(text[end:]); len(rest) > 0 {
-		return len(text) - len(bytes.TrimLeft(text[end:], " \t\r\n")), fmt.Errorf("%q after its end", start(string(rest)))
+		return len(text) - len(bytes.TrimLeft(text[end:], " \t\r\n")),
+			fmt.Errorf("%q after its end", start(string(rest)))
 	}
 	return 0, nil
 }

@@ -43,7 +43,8 @@ func TestSquadsFormGivesARecordAQuestion(t *testing.T) {
 			t.Errorf("question %d: quotes %+v, %v, %v, want %+v", i+1, quotes, ok, err, want.quotes)
 		}
 		if e.Text != want.question || !e.Paired || e.Place.Line != want.line {
-			t.Errorf("question %d is %q of line %d, want %q of line %d", i+1, e.Text, e.Place.Line, want.question, want.line)
+			t.Errorf("question %d is %q of line %d, want %q of line %d", i+1, e.Text, e.Place.Line, want.question,
+				want.line)
 		}
 	}
 }
@@ -51,11 +52,14 @@ func TestSquadsFormGivesARecordAQuestion(t *testing.T) {
 func TestAFileThatIsNearlyInSquadsForm(t *testing.T) {
 	for _, c := range []struct{ from, to, want string }{
 		{`"qas": [{"id": "3"`, `"qas": {"id": "3"`, "kites.json:6: not SQuAD's form"},
-		{`"qas": [` + "\n", `"qas": "none", "others": [` + "\n", "kites.json:3: not SQuAD's form: qas has a wrong value, the string here; a paragraph has a context and qas"},
+		{`"qas": [` + "\n", `"qas": "none", "others": [` + "\n",
+			"kites.json:3: not SQuAD's form: qas has a wrong value, the string here; a paragraph has a context and qas"},
 		{`"data": [`, `"data": [7, `, "kites.json:1: not SQuAD's form: data has a wrong value, the number here"},
 		{`"context": "Zoë saw it."`, `"context": 5, "other": 1`, ""}, // the task says what a context is
-		{`{"id": "3", "question": "Who saw it?", "answers": [{"text": "Zoë", "answer_start": 0}]}`, `null`, "kites.json:6: a question is null"},
-		{`{"id": "3", "question": "Who saw it?", "answers": [{"text": "Zoë", "answer_start": 0}]}`, `7`, "kites.json:6: not SQuAD's form"},
+		{`{"id": "3", "question": "Who saw it?", "answers": [{"text": "Zoë", "answer_start": 0}]}`, `null`,
+			"kites.json:6: a question is null"},
+		{`{"id": "3", "question": "Who saw it?", "answers": [{"text": "Zoë", "answer_start": 0}]}`, `7`,
+			"kites.json:6: not SQuAD's form"},
 		{`"data": [`, `"data": [,`, "kites.json:1: not SQuAD's form: byte 30: invalid character ','"},
 		{"Zoë saw", "Zo\xeb saw", "kites.json:6: byte 0xeb"},
 		{`]}]}]}]}`, `]}]}]}]} {}`, `kites.json:6: not SQuAD's form: "{}" after its end`},
@@ -85,7 +89,8 @@ func TestStartsThatAreNoListBesideTexts(t *testing.T) {
 		`[2, 6]`: `kites.jsonl:1: field "answers": 1 of "text" and 2 of "answer_start"; want one for each`,
 		`[]`:     `kites.jsonl:1: field "answers": 1 of "text" and 0 of "answer_start"; want one for each`,
 	} {
-		records, err := Read(strings.NewReader(`{"answers": {"text": ["red kite"], "answer_start": `+starts+`}}`), "kites.jsonl", Format{})
+		records, err := Read(strings.NewReader(`{"answers": {"text": ["red kite"], "answer_start": `+starts+`}}`),
+			"kites.jsonl", Format{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -97,7 +102,8 @@ func TestStartsThatAreNoListBesideTexts(t *testing.T) {
 }
 
 func TestJSONLinesWithAFieldDataAreNoSquad(t *testing.T) {
-	records, err := Read(strings.NewReader(`{"data": "a text", "label": "x"}`+"\n"), "lines.json", Format{Fields: map[string]string{"text": "data"}})
+	records, err := Read(strings.NewReader(`{"data": "a text", "label": "x"}`+"\n"), "lines.json",
+		Format{Fields: map[string]string{"text": "data"}})
 	if err != nil || len(records) != 1 || records[0].Fields["text"] != "a text" {
 		t.Errorf("%+v, %v", records, err)
 	}
@@ -128,7 +134,8 @@ func TestATextBesideANamedQuestionOrContextIsNeither(t *testing.T) {
 }
 
 func TestWhetherThereIsAnAnswer(t *testing.T) {
-	for said, want := range map[string]string{"True": "", "false": "", "": "", "perhaps": `field "is_impossible" is "perhaps"; want true or false`} {
+	for said, want := range map[string]string{"True": "", "false": "", "": "",
+		"perhaps": `field "is_impossible" is "perhaps"; want true or false`} {
 		r := Record{Fields: map[string]any{"is_impossible": said, "answers": []any{"kite"}}}
 		quotes, ok, err := r.Answers("a kite")
 		switch {
@@ -144,7 +151,7 @@ func TestWhetherThereIsAnAnswer(t *testing.T) {
 
 func TestAnAnswerIsFoundInTheWindowsThatHaveAllOfIt(t *testing.T) {
 	e := Example{Text: "q", Pair: "abc def ghi", Paired: true}
-	e.Windows = Cut{MaxLength: 9, Windows: true, Stride: 2}.Encode(letters{}, &e) // <q|abcde|, <q|defgh|, <q|ghi|
+	e.Windows = Windowing{MaxLength: 9, Windows: true, Stride: 2}.Encode(letters{}, &e) // <q|abcde|, <q|defgh|, <q|ghi|
 	want := []Span{{}, {3, 6}, {}}
 	for w, window := range e.Windows {
 		if got := window.TokensOf(Span{4, 7}, e.Pair); got != want[w] { // def

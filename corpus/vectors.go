@@ -26,11 +26,10 @@ type Vectors struct {
 // Of returns a word's vector [Width], nil if it has none.
 func (v *Vectors) Of(word string) []float32 { return v.of[word] }
 
-// OpenVectors reads a text file of word vectors as GloVe's are written (Pennington et al. 2014): in each line a word and
-// its numbers, divided by single blanks. A first line of two numbers, as word2vec and fastText write it, says how many words
-// and numbers there are.
-// Of the file's words it keeps those that keep says yes to, which is asked for each in order. The error lists all that is
-// wrong with what was read.
+// OpenVectors reads a text file of word vectors as GloVe's are written (Pennington et al. 2014): in each line a word
+// and its numbers, divided by single blanks. A first line of two numbers, as word2vec and fastText write it, says how
+// many words and numbers there are. Of the file's words it keeps those that keep says yes to, which is asked for each
+// in order. The error lists all that is wrong with what was read.
 func OpenVectors(path string, keep func(word string) bool) (*Vectors, error) {
 	file, err := os.Open(path)
 	if err != nil {

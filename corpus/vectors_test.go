@@ -24,16 +24,19 @@ func TestVectors(t *testing.T) {
 			if got := strings.Join(v.Words, " "); got != c.words || v.Width != 3 {
 				t.Errorf("words %q of width %d", got, v.Width)
 			}
-			if !slices.Equal(v.Of("the"), []float32{0.1, -2, 0.03}) || !slices.Equal(v.Of("kite"), []float32{4, 5, 6}) || v.Of("bird") != nil {
+			if !slices.Equal(v.Of("the"), []float32{0.1, -2, 0.03}) ||
+				!slices.Equal(v.Of("kite"), []float32{4, 5, 6}) || v.Of("bird") != nil {
 				t.Errorf("vectors %v and %v", v.Of("the"), v.Of("kite"))
 			}
 		})
 	}
 
-	if v, err := readVectors(strings.NewReader("the 0.5\nof 0.25\n"), "v.txt", all); err != nil || v.Width != 1 || !slices.Equal(v.Words, []string{"the", "of"}) {
+	if v, err := readVectors(strings.NewReader("the 0.5\nof 0.25\n"), "v.txt", all); err != nil || v.Width != 1 ||
+		!slices.Equal(v.Words, []string{"the", "of"}) {
 		t.Errorf("%+v, %v: a first line of a word and a number is a vector", v, err)
 	}
-	v, err := readVectors(strings.NewReader("the 1 2\nkite 3 4\nbad x y\n"), "v.txt", func(word string) bool { return word == "kite" })
+	v, err := readVectors(strings.NewReader("the 1 2\nkite 3 4\nbad x y\n"), "v.txt",
+		func(word string) bool { return word == "kite" })
 	if err != nil || v.Of("the") != nil || v.Of("kite") == nil {
 		t.Errorf("vectors %v, %v: want those asked for, others unread", v, err)
 	}
@@ -44,10 +47,13 @@ func TestWhatIsWrongWithVectors(t *testing.T) {
 		{"empty", "", "v.txt: no vectors; want a word and its numbers in each line"},
 		{"words alone", "the\n", "v.txt:1: a word and 0 numbers; want 1 to 16384"},
 		{"cut off", "the 1 2 3\nkite 4\nbird 1 2 3\n", "v.txt:2: a word and 1 numbers; the lines before have 3"},
-		{"cut off between lines", "3 2\nthe 1 2\nkite 3 4\n", "v.txt: 2 words, where the first line says 3: the file is cut off"},
-		{"no numbers", "the 1 2\nkite x 2\nbird 1 NaN\n", "v.txt:2: \"x\" where a vector has a number\nv.txt:3: \"NaN\" where a vector has a number"},
+		{"cut off between lines", "3 2\nthe 1 2\nkite 3 4\n",
+			"v.txt: 2 words, where the first line says 3: the file is cut off"},
+		{"no numbers", "the 1 2\nkite x 2\nbird 1 NaN\n",
+			"v.txt:2: \"x\" where a vector has a number\nv.txt:3: \"NaN\" where a vector has a number"},
 		{"too large", "the 1 1e99\n", "v.txt:1: \"1e99\" where a vector has a number"},
-		{"too wide", "the" + strings.Repeat(" 1", maxVectorWidth+1), "v.txt:1: a word and 16385 numbers; want 1 to 16384"},
+		{"too wide", "the" + strings.Repeat(" 1", maxVectorWidth+1),
+			"v.txt:1: a word and 16385 numbers; want 1 to 16384"},
 		{"not UTF-8", "the 1 2\nk\xffte 1 2\n", "v.txt:2: "},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -23,7 +23,8 @@ type vocabulary struct {
 
 // newVocabulary returns the vocabulary of tokens by id. Where a token stands twice, its last id counts.
 func newVocabulary(tokens []string, prefix string) *vocabulary {
-	v := &vocabulary{tokens: tokens, prefix: prefix, whole: make(map[string]int32, len(tokens)), inner: make(map[string]int32, len(tokens))}
+	v := &vocabulary{tokens: tokens, prefix: prefix, whole: make(map[string]int32, len(tokens)),
+		inner: make(map[string]int32, len(tokens))}
 	for id, token := range tokens {
 		if token == "" {
 			continue
@@ -203,5 +204,6 @@ func isApart(text string, match Span) bool {
 
 // isWordRune is \w of Unicode's regular expressions (UTS 18, annex C).
 func isWordRune(r rune) bool {
-	return unicode.In(r, unicode.L, unicode.M, unicode.Nd, unicode.Nl, unicode.Pc, unicode.Other_Alphabetic, unicode.Join_Control)
+	return unicode.In(r, unicode.L, unicode.M, unicode.Nd, unicode.Nl, unicode.Pc, unicode.Other_Alphabetic,
+		unicode.Join_Control)
 }

@@ -6,21 +6,22 @@ import (
 )
 
 // Cut says what becomes of texts, and of those that are longer than a length.
-type Cut struct {
-	MaxLength int  // tokens of a text or a pair, special ones included; 0: any number
-	Windows   bool // a longer text is divided into windows; else its end is lost
-	Stride    int  // tokens that two neighbouring windows have both
-	Context   bool // windows move over the second text of a pair, which answers are looked for in; else see Encode
-	Apart     bool // the texts of a pair are encoded each by itself
+type Windowing struct {
+	MaxLength   int  // tokens of a text or a pair, special ones included; 0: any number
+	Windows     bool // a longer text is divided into windows; else its end is lost
+	Stride      int  // tokens that two neighbouring windows have both
+	OverContext bool // windows move over the second text of a pair, which answers are looked for in; else see Encode
+	Separate    bool // the texts of a pair are encoded each by itself
 }
 
 // Check tells what is wrong with a cut.
-func (c Cut) Check() error {
+func (c Windowing) Check() error {
 	if c.Stride < 0 {
 		return fmt.Errorf("stride is %d; it is at least 0", c.Stride)
 	}
 	if most := MostStride(c.MaxLength); c.Windows && c.MaxLength > 0 && c.Stride > most {
-		return fmt.Errorf("stride is %d: two windows of %d tokens, special ones included, share at most half, %d", c.Stride, c.MaxLength, most)
+		return fmt.Errorf("stride is %d: two windows of %d tokens, special ones included, share at most half, %d",
+			c.Stride, c.MaxLength, most)
 	}
 	return nil
 }
@@ -28,10 +29,10 @@ func (c Cut) Check() error {
 // MostStride is how many tokens two windows of a length may share: half of those that are not special.
 func MostStride(maxLength int) int { return max(0, (maxLength-3)/2) }
 
-// Encode returns an example's tokens: one encoding, or one for each window. Windows move over the longer text of a pair, but
-// over the first where its words may have tags and do not all fit beside the second.
-func (c Cut) Encode(t Tokenizer, e *Example) []Encoding {
-	if c.Apart && e.Paired {
+// Encode returns an example's tokens: one encoding, or one for each window. Windows move over the longer text of a
+// pair, but over the first where its words may have tags and do not all fit beside the second.
+func (c Windowing) Encode(t Tokenizer, e *Example) []Encoding {
+	if c.Separate && e.Paired {
 		text, pair := *e, Example{Text: e.Pair}
 		text.Pair, text.Paired = "", false
 		windows := c.windows(t, &text)
@@ -45,7 +46,7 @@ func (c Cut) Encode(t Tokenizer, e *Example) []Encoding {
 }
 
 // Loses tells whether an example that is so encoded has a text whose end none of its windows has.
-func (c Cut) Loses(t Tokenizer, e *Example) bool {
+func (c Windowing) Truncates(t Tokenizer, e *Example) bool {
 	if c.MaxLength == 0 || !slices.ContainsFunc(e.Windows, func(w Encoding) bool { return len(w.IDs) >= c.MaxLength }) {
 		return false
 	}
@@ -61,10 +62,10 @@ func (c Cut) Loses(t Tokenizer, e *Example) bool {
 		}
 		return ends
 	}
-	return ends(e.Windows) != ends(Cut{Apart: c.Apart}.Encode(t, e))
+	return ends(e.Windows) != ends(Windowing{Separate: c.Separate}.Encode(t, e))
 }
 
-func (c Cut) windows(t Tokenizer, e *Example) []Encoding {
+func (c Windowing) windows(t Tokenizer, e *Example) []Encoding {
 	if !c.Windows || c.MaxLength == 0 {
 		return []Encoding{t.Encode(e, c.MaxLength)}
 	}
@@ -75,9 +76,9 @@ func (c Cut) windows(t Tokenizer, e *Example) []Encoding {
 	return c.divide(whole)
 }
 
-// divide cuts an encoding into windows. Each has the special tokens, and of a pair the beginning of the text that they do
-// not move over, half a window at most.
-func (c Cut) divide(whole Encoding) []Encoding {
+// divide cuts an encoding into windows. Each has the special tokens, and of a pair the beginning of the text that they
+// do not move over, half a window at most.
+func (c Windowing) divide(whole Encoding) []Encoding {
 	first, second := whole.text(0), whole.text(1)
 	if second.length() == 0 {
 		second = Span{first.End, first.End}
@@ -86,7 +87,7 @@ func (c Cut) divide(whole Encoding) []Encoding {
 	room := max(0, c.MaxLength-(len(whole.IDs)-first.length()-second.length()))
 	moving, still := &first, &second
 	tagged := whole.Words != nil && first.length() > room/2
-	if c.Context && second.length() > 0 || second.length() > first.length() && !tagged {
+	if c.OverContext && second.length() > 0 || second.length() > first.length() && !tagged {
 		moving, still = still, moving
 	}
 	still.End = min(still.End, still.Start+room/2)

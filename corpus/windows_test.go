@@ -13,7 +13,8 @@ type letters struct{ Tokenizer }
 func (letters) Encode(e *Example, maxLength int) Encoding {
 	var all Encoding
 	special := func(id int32, kind int8) {
-		all.IDs, all.Offsets, all.Types, all.Words = append(all.IDs, id), append(all.Offsets, Span{}), append(all.Types, kind), append(all.Words, -1)
+		all.IDs, all.Offsets, all.Types, all.Words = append(all.IDs, id), append(all.Offsets, Span{}),
+			append(all.Types, kind), append(all.Words, -1)
 	}
 	text := func(text string, kind int8, words []Span) {
 		for i, c := range text {
@@ -67,32 +68,47 @@ func shownWindows(windows []Encoding) []string {
 func TestWindows(t *testing.T) {
 	for _, c := range []struct {
 		rule string
-		cut  Cut
+		cut  Windowing
 		e    Example
 		want []string
 	}{
-		{"a text that fits is one", Cut{MaxLength: 7, Windows: true, Stride: 1}, Example{Text: "abcde"}, []string{"<abcde|"}},
-		{"a longer one is several, that share stride tokens", Cut{MaxLength: 7, Windows: true, Stride: 2}, Example{Text: "abcdefghi"},
+		{"a text that fits is one", Windowing{MaxLength: 7, Windows: true, Stride: 1}, Example{Text: "abcde"},
+			[]string{"<abcde|"}},
+		{"a longer one is several, that share stride tokens", Windowing{MaxLength: 7, Windows: true, Stride: 2},
+			Example{Text: "abcdefghi"},
 			[]string{"<abcde|", "<defgh|", "<ghi|"}},
-		{"windows that share nothing", Cut{MaxLength: 6, Windows: true}, Example{Text: "abcdefghij"}, []string{"<abcd|", "<efgh|", "<ij|"}},
-		{"without windows a text is cut", Cut{MaxLength: 5}, Example{Text: "abcdefgh"}, []string{"<abc|"}},
-		{"without a length nothing is cut", Cut{Windows: true}, Example{Text: "abcdefgh"}, []string{"<abcdefgh|"}},
-		{"of a pair the longer text moves", Cut{MaxLength: 9, Windows: true, Stride: 1}, Example{Text: "ab", Pair: "vwxyz123", Paired: true},
+		{"windows that share nothing", Windowing{MaxLength: 6, Windows: true}, Example{Text: "abcdefghij"},
+			[]string{"<abcd|", "<efgh|", "<ij|"}},
+		{"without windows a text is cut", Windowing{MaxLength: 5}, Example{Text: "abcdefgh"}, []string{"<abc|"}},
+		{"without a length nothing is cut", Windowing{Windows: true}, Example{Text: "abcdefgh"},
+			[]string{"<abcdefgh|"}},
+		{"of a pair the longer text moves", Windowing{MaxLength: 9, Windows: true, Stride: 1},
+			Example{Text: "ab", Pair: "vwxyz123", Paired: true},
 			[]string{"<ab|vwxy|", "<ab|yz12|", "<ab|23|"}},
-		{"be it the first", Cut{MaxLength: 9, Windows: true, Stride: 1}, Example{Text: "vwxyz123", Pair: "ab", Paired: true},
+		{"be it the first", Windowing{MaxLength: 9, Windows: true, Stride: 1},
+			Example{Text: "vwxyz123", Pair: "ab", Paired: true},
 			[]string{"<vwxy|ab|", "<yz12|ab|", "<23|ab|"}},
-		{"the other keeps half at most", Cut{MaxLength: 9, Windows: true, Stride: 1}, Example{Text: "abcdefg", Pair: "vwxyz123", Paired: true},
+		{"the other keeps half at most", Windowing{MaxLength: 9, Windows: true, Stride: 1},
+			Example{Text: "abcdefg", Pair: "vwxyz123", Paired: true},
 			[]string{"<abc|vwx|", "<abc|xyz|", "<abc|z12|", "<abc|23|"}},
-		{"a context moves, be it the shorter", Cut{MaxLength: 9, Windows: true, Stride: 1, Context: true}, Example{Text: "abcdefgh", Pair: "vwxyz", Paired: true},
+		{"a context moves, be it the shorter", Windowing{MaxLength: 9, Windows: true, Stride: 1, OverContext: true},
+			Example{Text: "abcdefgh", Pair: "vwxyz", Paired: true},
 			[]string{"<abc|vwx|", "<abc|xyz|"}},
-		{"a text that has words moves, be it the shorter, where it does not fit", Cut{MaxLength: 9, Windows: true, Stride: 1}, Example{Text: "abcde", Words: []Span{{0, 5}}, Pair: "vwxyz123", Paired: true},
+		{"a text that has words moves, be it the shorter, where it does not fit",
+			Windowing{MaxLength: 9, Windows: true, Stride: 1},
+			Example{Text: "abcde", Words: []Span{{0, 5}}, Pair: "vwxyz123", Paired: true},
 			[]string{"<abc|vwx|", "<cde|vwx|"}},
-		{"one that fits does not", Cut{MaxLength: 9, Windows: true, Stride: 1}, Example{Text: "ab", Words: []Span{{0, 2}}, Pair: "vwxyz123", Paired: true},
+		{"one that fits does not", Windowing{MaxLength: 9, Windows: true, Stride: 1},
+			Example{Text: "ab", Words: []Span{{0, 2}}, Pair: "vwxyz123", Paired: true},
 			[]string{"<ab|vwxy|", "<ab|yz12|", "<ab|23|"}},
-		{"a text without a context moves", Cut{MaxLength: 5, Windows: true, Context: true}, Example{Text: "abcde"}, []string{"<abc|", "<de|"}},
-		{"of an empty text and a long pair", Cut{MaxLength: 6, Windows: true}, Example{Pair: "abcdef", Paired: true}, []string{"<|abc|", "<|def|"}},
-		{"special tokens may leave no room", Cut{MaxLength: 3, Windows: true}, Example{Text: "abc", Pair: "xy", Paired: true}, []string{"<||"}},
-		{"apart, each text by itself", Cut{MaxLength: 5, Windows: true, Apart: true}, Example{Text: "abcd", Pair: "xy", Paired: true},
+		{"a text without a context moves", Windowing{MaxLength: 5, Windows: true, OverContext: true},
+			Example{Text: "abcde"}, []string{"<abc|", "<de|"}},
+		{"of an empty text and a long pair", Windowing{MaxLength: 6, Windows: true},
+			Example{Pair: "abcdef", Paired: true}, []string{"<|abc|", "<|def|"}},
+		{"special tokens may leave no room", Windowing{MaxLength: 3, Windows: true},
+			Example{Text: "abc", Pair: "xy", Paired: true}, []string{"<||"}},
+		{"apart, each text by itself", Windowing{MaxLength: 5, Windows: true, Separate: true},
+			Example{Text: "abcd", Pair: "xy", Paired: true},
 			[]string{"<abc|", "<d|", "<xy|"}},
 	} {
 		t.Run(c.rule, func(t *testing.T) {
@@ -111,29 +127,30 @@ func TestWindows(t *testing.T) {
 
 func TestWhatACutLoses(t *testing.T) {
 	for _, test := range []struct {
-		cut        Cut
+		cut        Windowing
 		text, pair string
 		want       bool
 	}{
-		{Cut{}, "abcdefghij", "", false},
-		{Cut{MaxLength: 12}, "abcdefghij", "", false},
-		{Cut{MaxLength: 8, Windows: true}, "abcdefghij", "", false},
-		{Cut{MaxLength: 9, Windows: true}, "abcdefghij", "xyz", false},
-		{Cut{MaxLength: 9, Windows: true}, "abcdefghij", "uvwxyz", true},
-		{Cut{MaxLength: 9, Windows: true}, "abcdef", "qrstuvwxyz", true},
-		{Cut{MaxLength: 9, Windows: true, Apart: true}, "abcdefghij", "uvwxyz", false},
+		{Windowing{}, "abcdefghij", "", false},
+		{Windowing{MaxLength: 12}, "abcdefghij", "", false},
+		{Windowing{MaxLength: 8, Windows: true}, "abcdefghij", "", false},
+		{Windowing{MaxLength: 9, Windows: true}, "abcdefghij", "xyz", false},
+		{Windowing{MaxLength: 9, Windows: true}, "abcdefghij", "uvwxyz", true},
+		{Windowing{MaxLength: 9, Windows: true}, "abcdef", "qrstuvwxyz", true},
+		{Windowing{MaxLength: 9, Windows: true, Separate: true}, "abcdefghij", "uvwxyz", false},
 	} {
 		e := &Example{Text: test.text, Pair: test.pair, Paired: test.pair != ""}
 		e.Windows = test.cut.Encode(letters{}, e)
-		if got := test.cut.Loses(letters{}, e); got != test.want {
-			t.Errorf("%+v of %q, %q loses an end: %v, want %v: %q", test.cut, test.text, test.pair, got, test.want, shownWindows(e.Windows))
+		if got := test.cut.Truncates(letters{}, e); got != test.want {
+			t.Errorf("%+v of %q, %q loses an end: %v, want %v: %q", test.cut, test.text, test.pair, got, test.want,
+				shownWindows(e.Windows))
 		}
 	}
 }
 
 func TestTheSecondTextOfAPairApartIsMarked(t *testing.T) {
 	e := Example{Text: "ab", Pair: "cd", Paired: true}
-	e.Windows = Cut{Apart: true}.Encode(letters{}, &e)
+	e.Windows = Windowing{Separate: true}.Encode(letters{}, &e)
 	rows := Pack([]*Example{&e}).Tokens.Rows
 	if !reflect.DeepEqual(rows.Second, []bool{false, true}) || !reflect.DeepEqual(rows.Example, []int{0, 0}) {
 		t.Errorf("second %v of examples %v", rows.Second, rows.Example)
@@ -148,7 +165,7 @@ func TestWindowsKeepWhatEncodersAreTold(t *testing.T) {
 	whole := letters{}.Encode(&e, 0)
 	whole.TokenTypes = make([]int8, len(whole.IDs))
 	whole.TokenTypes[2] = 1
-	e.Windows = Cut{MaxLength: 7}.divide(whole) // <ab|xy|, <cd|xy|, <ef|xy|
+	e.Windows = Windowing{MaxLength: 7}.divide(whole) // <ab|xy|, <cd|xy|, <ef|xy|
 	rows := Pack([]*Example{&e}).Tokens.Rows
 	want := make([]int8, 21)
 	want[2] = 1
@@ -162,7 +179,7 @@ func TestWindowsKeepWhatEncodersAreTold(t *testing.T) {
 
 func TestAWordBelongsToTheWindowsThatBeginIt(t *testing.T) {
 	e := Example{Text: "abc def gh", Words: []Span{{0, 3}, {4, 7}, {8, 10}}}
-	e.Windows = Cut{MaxLength: 6, Windows: true, Stride: 0}.Encode(letters{}, &e) // abcd, efgh
+	e.Windows = Windowing{MaxLength: 6, Windows: true, Stride: 0}.Encode(letters{}, &e) // abcd, efgh
 	rows := Pack([]*Example{&e}).Tokens.Rows
 	// d begins the second word in the first window; the second begins with the rest of it, then the third.
 	if want := []int{1, 4, 9}; !reflect.DeepEqual(rows.Words, want) {
@@ -176,7 +193,7 @@ func TestAWordBelongsToTheWindowsThatBeginIt(t *testing.T) {
 func TestExamplesOfSeveralWindowsAreFoundInABatch(t *testing.T) {
 	long, short := Example{Text: "abcdefgh"}, Example{Text: "x"}
 	for _, e := range []*Example{&long, &short} {
-		e.Windows = Cut{MaxLength: 5, Windows: true}.Encode(letters{}, e)
+		e.Windows = Windowing{MaxLength: 5, Windows: true}.Encode(letters{}, e)
 	}
 	b := Pack([]*Example{&long, &short})
 	if from, to := b.Rows(0); from != 0 || to != long.Tokens() {
@@ -189,11 +206,12 @@ func TestExamplesOfSeveralWindowsAreFoundInABatch(t *testing.T) {
 
 func TestAnAnswerIsFoundWithWhiteSpaceAtItsEnds(t *testing.T) {
 	e := Example{Text: "q", Pair: "  ab cd ", Paired: true}
-	e.Windows = Cut{}.Encode(letters{}, &e) // <q|abcd|
+	e.Windows = Windowing{}.Encode(letters{}, &e) // <q|abcd|
 	for _, c := range []struct {
 		part, want Span
 	}{
-		{Span{0, 4}, Span{3, 5}}, {Span{2, 4}, Span{3, 5}}, {Span{5, 8}, Span{5, 7}}, {Span{0, 8}, Span{3, 7}}, {Span{4, 5}, Span{}},
+		{Span{0, 4}, Span{3, 5}}, {Span{2, 4}, Span{3, 5}}, {Span{5, 8}, Span{5, 7}}, {Span{0, 8}, Span{3, 7}},
+		{Span{4, 5}, Span{}},
 	} {
 		if got := e.Windows[0].TokensOf(c.part, e.Pair); got != c.want {
 			t.Errorf("%q is tokens %v, want %v", e.Pair[c.part.Start:c.part.End], got, c.want)
@@ -204,11 +222,12 @@ func TestAnAnswerIsFoundWithWhiteSpaceAtItsEnds(t *testing.T) {
 func TestAnAnswerIsFoundWhereATokenizerDropsItsEnds(t *testing.T) {
 	tokenizer := fixtureTokenizer(t, "uncased")
 	for _, c := range []struct{ context, answer string }{
-		{"it is at the cafe\u0301", "cafe\u0301"}, {"\u200fname it", "\u200fname"}, {"the \u0e1b\u0e35", "\u0e1b\u0e35"},
+		{"it is at the cafe\u0301", "cafe\u0301"}, {"\u200fname it", "\u200fname"},
+		{"the \u0e1b\u0e35", "\u0e1b\u0e35"},
 	} {
 		at := strings.Index(c.context, c.answer)
 		e := Example{Text: "q", Pair: c.context, Paired: true}
-		e.Windows = Cut{}.Encode(tokenizer, &e)
+		e.Windows = Windowing{}.Encode(tokenizer, &e)
 		if e.Windows[0].TokensOf(Span{at, at + len(c.answer)}, c.context) == (Span{}) {
 			t.Errorf("%q is not found in %q: tokens %+v", c.answer, c.context, e.Windows[0])
 		}
@@ -216,13 +235,14 @@ func TestAnAnswerIsFoundWhereATokenizerDropsItsEnds(t *testing.T) {
 }
 
 func TestStrideHasABound(t *testing.T) {
-	if err := (Cut{MaxLength: 64, Windows: true, Stride: 31}).Check(); err == nil || !strings.Contains(err.Error(), "stride is 31: two windows of 64 tokens") {
+	if err := (Windowing{MaxLength: 64, Windows: true, Stride: 31}).Check(); err == nil ||
+		!strings.Contains(err.Error(), "stride is 31: two windows of 64 tokens") {
 		t.Errorf("error %v", err)
 	}
-	if err := (Cut{Stride: -1}).Check(); err == nil {
+	if err := (Windowing{Stride: -1}).Check(); err == nil {
 		t.Error("a stride below 0 passes")
 	}
-	if err := (Cut{MaxLength: 64, Windows: true, Stride: 30}).Check(); err != nil {
+	if err := (Windowing{MaxLength: 64, Windows: true, Stride: 30}).Check(); err != nil {
 		t.Error(err)
 	}
 }
@@ -232,14 +252,15 @@ func FuzzWindows(f *testing.F) {
 	f.Add("", "", 3, 0)
 	f.Add("ab", "cd", 3, 0)
 	f.Fuzz(func(t *testing.T, text, pair string, size, stride int) {
-		cut := Cut{MaxLength: size, Windows: true, Stride: stride, Context: size%2 == 0}
+		cut := Windowing{MaxLength: size, Windows: true, Stride: stride, OverContext: size%2 == 0}
 		if size < 3 || size > 100 || stride < 0 || cut.Check() != nil || len(text)+len(pair) > 1000 {
 			return
 		}
 		e := Example{Text: text, Pair: pair, Paired: pair != ""}
 		for _, w := range cut.Encode(letters{}, &e) {
 			if len(w.IDs) > size || len(w.IDs) == 0 || len(w.Types) != len(w.IDs) || len(w.Offsets) != len(w.IDs) {
-				t.Fatalf("a window of %d tokens, at most %d, with %d types, %d offsets", len(w.IDs), size, len(w.Types), len(w.Offsets))
+				t.Fatalf("a window of %d tokens, at most %d, with %d types, %d offsets", len(w.IDs), size, len(w.Types),
+					len(w.Offsets))
 			}
 		}
 	})

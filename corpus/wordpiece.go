@@ -35,7 +35,8 @@ const (
 )
 
 // newWordPiece puts a tokenizer together and checks that its parts fit.
-func newWordPiece(v *vocabulary, settings bertNormalizer, maxRunes int, config tokenizerConfig, added []addedToken) (*WordPiece, error) {
+func newWordPiece(v *vocabulary, settings bertNormalizer, maxRunes int, config tokenizerConfig,
+	added []addedToken) (*WordPiece, error) {
 	if maxRunes < 1 {
 		return nil, fmt.Errorf("max_input_chars_per_word is %d, want at least 1", maxRunes)
 	}

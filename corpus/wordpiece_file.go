@@ -42,7 +42,8 @@ func openWordPiece(folder string) (*WordPiece, error) {
 		case errors.Is(err, fs.ErrNotExist):
 			return nil, fmt.Errorf("%s: no tokenizer.json and no vocab.txt", folder)
 		case err == nil && noConfig:
-			return nil, fmt.Errorf("%s: no tokenizer_config.json beside it, which says whether do_lower_case is true", path)
+			return nil, fmt.Errorf("%s: no tokenizer_config.json beside it, which says whether do_lower_case is true",
+				path)
 		}
 	}
 	if err != nil {
@@ -106,7 +107,8 @@ func readJSON(path string, data []byte, to any) error {
 	}
 	if kind, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		key := cmp.Or(kind.Field, "the whole")
-		return fmt.Errorf("%s:%d: %s has a wrong value, the %s here", path, lineOf(data, int(kind.Offset)), key, kind.Value)
+		return fmt.Errorf("%s:%d: %s has a wrong value, the %s here", path, lineOf(data, int(kind.Offset)), key,
+			kind.Value)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
@@ -180,7 +182,8 @@ func parseVocabulary(path string, data []byte, config tokenizerConfig) (*WordPie
 	switch strings.TrimSuffix(config.Class, "Fast") {
 	case "", "BertTokenizer", "DistilBertTokenizer", "ElectraTokenizer", "MobileBertTokenizer":
 	default:
-		return nil, fmt.Errorf("%s: the tokenizer_config.json beside it says tokenizer_class %q, whose vocab.txt may be read in another way; want BertTokenizer or DistilBertTokenizer", path, config.Class)
+		return nil, fmt.Errorf("%s: the tokenizer_config.json beside it says tokenizer_class %q, whose vocab.txt may "+
+			"be read in another way; want BertTokenizer or DistilBertTokenizer", path, config.Class)
 	}
 	lines := strings.Split(strings.TrimSuffix(string(data), "\n"), "\n")
 	if len(lines) > maxTokenID {
@@ -191,7 +194,8 @@ func parseVocabulary(path string, data []byte, config tokenizerConfig) (*WordPie
 	}
 
 	orTrue := func(b *bool) bool { return b == nil || *b }
-	settings := bertNormalizer{Clean: true, Chinese: orTrue(config.Chinese), Strip: config.Strip, Lower: orTrue(config.Lower)}
+	settings := bertNormalizer{Clean: true, Chinese: orTrue(config.Chinese), Strip: config.Strip,
+		Lower: orTrue(config.Lower)}
 	v := newVocabulary(lines, innerPrefix)
 	added, err := config.addedTokens(v)
 	if err != nil {

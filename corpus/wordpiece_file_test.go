@@ -53,9 +53,12 @@ func TestBadTokenizerFilesAreErrors(t *testing.T) {
 		want  string // of the message, with FOLDER/ for where the files are
 	}{
 		{"an empty folder", nil, `FOLDER: no tokenizer.json and no vocab.txt`},
-		{"an empty file", []string{"tokenizer.json", ""}, `FOLDER/tokenizer.json:1: not JSON: unexpected end of JSON input`},
-		{"a truncated file", []string{"tokenizer.json", smallTokenizer[:400]}, `FOLDER/tokenizer.json:6: not JSON: unexpected end of JSON input`},
-		{"a list", []string{"tokenizer.json", "[]"}, `FOLDER/tokenizer.json:1: the whole has a wrong value, the array here`},
+		{"an empty file", []string{"tokenizer.json", ""},
+			`FOLDER/tokenizer.json:1: not JSON: unexpected end of JSON input`},
+		{"a truncated file", []string{"tokenizer.json", smallTokenizer[:400]},
+			`FOLDER/tokenizer.json:6: not JSON: unexpected end of JSON input`},
+		{"a list", []string{"tokenizer.json", "[]"},
+			`FOLDER/tokenizer.json:1: the whole has a wrong value, the array here`},
 		{"not UTF-8", []string{"tokenizer.json", spoiled(`"a"`, "\"\xff\"")}, `FOLDER/tokenizer.json:7: not UTF-8`},
 		{"a byte pair encoding", []string{"tokenizer.json", spoiled(`"WordPiece"`, `"BPE"`)},
 			`FOLDER/tokenizer.json: the model is of type "BPE"; this build of jenga reads WordPiece alone; scripts/native.sh makes the library that reads all, for go build -tags native`},
@@ -65,17 +68,22 @@ func TestBadTokenizerFilesAreErrors(t *testing.T) {
 			`FOLDER/tokenizer.json: the normalizer is of type "NFC"; this build of jenga reads BertNormalizer alone; scripts/native.sh makes the library that reads all, for go build -tags native`},
 		{"another split", []string{"tokenizer.json", spoiled(`{"type": "BertPreTokenizer"}`, `null`)},
 			`FOLDER/tokenizer.json: the pre_tokenizer is of type ""; this build of jenga reads BertPreTokenizer alone; scripts/native.sh makes the library that reads all, for go build -tags native`},
-		{"another template", []string{"tokenizer.json", spoiled(bertProcessing, strings.Replace(smallTemplate, `"id": "A", "type_id": 0`, `"id": "A", "type_id": 1`, 1))},
+		{"another template", []string{"tokenizer.json",
+			spoiled(bertProcessing, strings.Replace(smallTemplate, `"id": "A", "type_id": 0`, `"id": "A", "type_id": 1`,
+				1))},
 			`FOLDER/tokenizer.json: post_processor makes "[CLS]:0 $A:1 [SEP]:0" of a text, want "[CLS]:0 $A:0 [SEP]:0"`},
 		{"no template for pairs", []string{"tokenizer.json", spoiled(bertProcessing, smallTemplate)},
 			`FOLDER/tokenizer.json: post_processor makes "" of a pair, want "[CLS]:0 $A:0 [SEP]:0 $B:1 [SEP]:1"`},
-		{"an empty template", []string{"tokenizer.json", spoiled(bertProcessing, `"post_processor": {"type": "TemplateProcessing"}`)},
+		{"an empty template", []string{"tokenizer.json",
+			spoiled(bertProcessing, `"post_processor": {"type": "TemplateProcessing"}`)},
 			`FOLDER/tokenizer.json: post_processor makes "" of a text, want "[CLS]:0 $A:0 [SEP]:0"`},
 		{"nameless special tokens", []string{"tokenizer.json", spoiled(`["[SEP]", 3]`, `[3]`)},
 			`FOLDER/tokenizer.json: post_processor does not name cls and sep`},
-		{"an id at odds with the template", []string{"tokenizer.json", spoiled(`"cls"`, `"special_tokens": {"[CLS]": {"ids": [3]}}, "cls"`)},
+		{"an id at odds with the template",
+			[]string{"tokenizer.json", spoiled(`"cls"`, `"special_tokens": {"[CLS]": {"ids": [3]}}, "cls"`)},
 			`FOLDER/tokenizer.json: post_processor gives "[CLS]" the ids [3], the vocabulary 2`},
-		{"no vocabulary", []string{"tokenizer.json", spoiled(`"vocab"`, `"vocabulary"`)}, `FOLDER/tokenizer.json: model has no vocab`},
+		{"no vocabulary", []string{"tokenizer.json", spoiled(`"vocab"`, `"vocabulary"`)},
+			`FOLDER/tokenizer.json: model has no vocab`},
 		{"no [UNK]", []string{"tokenizer.json", spoiled(`"[UNK]": 1`, `"b": 1`)},
 			`FOLDER/tokenizer.json: no token "[UNK]", which a WordPiece tokenizer needs`},
 		{"no [CLS]", []string{"tokenizer.json", spoiled(`"[CLS]": 2`, `"b": 2`)},
@@ -90,31 +98,45 @@ func TestBadTokenizerFilesAreErrors(t *testing.T) {
 			`FOLDER/tokenizer.json:7: model.vocab has a wrong value, the string here`},
 		{"words of no length", []string{"tokenizer.json", spoiled(`"vocab"`, `"max_input_chars_per_word": 0, "vocab"`)},
 			`FOLDER/tokenizer.json: max_input_chars_per_word is 0, want at least 1`},
-		{"an added token with another's id", []string{"tokenizer.json", spoiled(`"[PAD]", "special"`, `"<x>", "special"`)},
+		{"an added token with another's id",
+			[]string{"tokenizer.json", spoiled(`"[PAD]", "special"`, `"<x>", "special"`)},
 			`FOLDER/tokenizer.json: added token "<x>" has id 0, which is "[PAD]"`},
 		{"an added token with another id", []string{"tokenizer.json", spoiled(`"id": 0`, `"id": 7`)},
 			`FOLDER/tokenizer.json: added token "[PAD]" has id 7, but 0 in the vocabulary`},
-		{"an added token far away", []string{"tokenizer.json", spoiled(`"id": 0, "content": "[PAD]"`, `"id": 2000000000, "content": "<x>"`)},
+		{"an added token far away", []string{"tokenizer.json",
+			spoiled(`"id": 0, "content": "[PAD]"`, `"id": 2000000000, "content": "<x>"`)},
 			`FOLDER/tokenizer.json: added token "<x>" has id 2000000000, want 0 to 2097151`},
-		{"settings at odds", []string{"tokenizer.json", smallTokenizer, "tokenizer_config.json", `{"do_lower_case": false}`},
+		{"settings at odds", []string{"tokenizer.json", smallTokenizer, "tokenizer_config.json",
+			`{"do_lower_case": false}`},
 			`FOLDER/tokenizer.json: the normalizer is at odds with do_lower_case: false in the tokenizer_config.json beside it`},
-		{"settings that are not JSON", []string{"tokenizer.json", smallTokenizer, "tokenizer_config.json", "{\n\"do_lower_case\": yes}"},
+		{"settings that are not JSON", []string{"tokenizer.json", smallTokenizer, "tokenizer_config.json",
+			"{\n\"do_lower_case\": yes}"},
 			`FOLDER/tokenizer_config.json:2: not JSON: invalid character 'y' looking for beginning of value`},
-		{"settings of a wrong kind", []string{"vocab.txt", smallVocabulary, "tokenizer_config.json", `{"do_lower_case": "yes"}`},
+		{"settings of a wrong kind", []string{"vocab.txt", smallVocabulary, "tokenizer_config.json",
+			`{"do_lower_case": "yes"}`},
 			`FOLDER/tokenizer_config.json:1: do_lower_case has a wrong value, the string here`},
 		{"a vocabulary alone", []string{"vocab.txt", smallVocabulary},
 			`FOLDER/vocab.txt: no tokenizer_config.json beside it, which says whether do_lower_case is true`},
-		{"a vocabulary that is read in another way", []string{"vocab.txt", smallVocabulary, "tokenizer_config.json", `{"tokenizer_class": "BertJapaneseTokenizer"}`},
+		{"a vocabulary that is read in another way",
+			[]string{"vocab.txt", smallVocabulary, "tokenizer_config.json",
+				`{"tokenizer_class": "BertJapaneseTokenizer"}`},
 			`FOLDER/vocab.txt: the tokenizer_config.json beside it says tokenizer_class "BertJapaneseTokenizer", whose vocab.txt may be read in another way; want BertTokenizer or DistilBertTokenizer`},
-		{"a vocabulary that is not UTF-8", []string{"vocab.txt", smallVocabulary + "caf\xe9\n", "tokenizer_config.json", `{}`}, `FOLDER/vocab.txt:8: not UTF-8`},
-		{"a vocabulary without [MASK]", []string{"vocab.txt", strings.Replace(smallVocabulary, "[MASK]", "b", 1), "tokenizer_config.json", `{}`},
+		{"a vocabulary that is not UTF-8",
+			[]string{"vocab.txt", smallVocabulary + "caf\xe9\n", "tokenizer_config.json", `{}`},
+			`FOLDER/vocab.txt:8: not UTF-8`},
+		{"a vocabulary without [MASK]", []string{"vocab.txt", strings.Replace(smallVocabulary, "[MASK]", "b", 1),
+			"tokenizer_config.json", `{}`},
 			`FOLDER/vocab.txt: no token "[MASK]", which is a special one`},
-		{"an empty vocabulary", []string{"vocab.txt", "", "tokenizer_config.json", `{}`}, `FOLDER/vocab.txt: no token "[PAD]", which is a special one`},
-		{"a vocabulary without end", []string{"vocab.txt", strings.Repeat("a\n", maxTokenID+1), "tokenizer_config.json", `{}`},
+		{"an empty vocabulary", []string{"vocab.txt", "", "tokenizer_config.json", `{}`},
+			`FOLDER/vocab.txt: no token "[PAD]", which is a special one`},
+		{"a vocabulary without end", []string{"vocab.txt", strings.Repeat("a\n", maxTokenID+1), "tokenizer_config.json",
+			`{}`},
 			`FOLDER/vocab.txt: 2097153 lines, want at most 2097152`},
 		{"no unknown token", []string{"vocab.txt", smallVocabulary, "tokenizer_config.json", `{"unk_token": null}`},
 			`FOLDER/vocab.txt: no token "", which a WordPiece tokenizer needs`},
-		{"an added token without an id", []string{"vocab.txt", smallVocabulary, "tokenizer_config.json", `{"added_tokens_decoder": {"x": {"content": "<x>"}}}`},
+		{"an added token without an id",
+			[]string{"vocab.txt", smallVocabulary, "tokenizer_config.json",
+				`{"added_tokens_decoder": {"x": {"content": "<x>"}}}`},
 			`FOLDER/vocab.txt: added_tokens_decoder of tokenizer_config.json has the key "x", want an id`},
 	} {
 		t.Run(c.rule, func(t *testing.T) {
@@ -160,11 +182,13 @@ func TestOpenWordPiece(t *testing.T) {
 		{"lower case unless the file says otherwise", `{}`, "Aa á 中a", "[CLS] a ##a a [UNK] a [SEP]"},
 		{"cased", `{"do_lower_case": false}`, "Aa á 中a", "[CLS] A ##a á [UNK] a [SEP]"},
 		{"accents kept", `{"strip_accents": false}`, "Aa Á", "[CLS] a ##a á [SEP]"},
-		{"accents dropped from cased letters", `{"do_lower_case": false, "strip_accents": true}`, "Á á", "[CLS] A a [SEP]"},
+		{"accents dropped from cased letters", `{"do_lower_case": false, "strip_accents": true}`, "Á á",
+			"[CLS] A a [SEP]"},
 		{"ideographs not set apart", `{"tokenize_chinese_chars": false}`, "中a", "[CLS] 中a [SEP]"},
 		{"names as objects", `{"cls_token": {"content": "[MASK]", "lstrip": false}}`, "a", "[MASK] a [SEP]"},
 		{"a class of old", `{"tokenizer_class": "DistilBertTokenizerFast"}`, "a", "[CLS] a [SEP]"},
-		{"an added token behind the vocabulary", `{"added_tokens_decoder": {"12": {"content": "<x>"}}}`, "a<x>a", "[CLS] a <x> a [SEP]"},
+		{"an added token behind the vocabulary", `{"added_tokens_decoder": {"12": {"content": "<x>"}}}`, "a<x>a",
+			"[CLS] a <x> a [SEP]"},
 	} {
 		t.Run(c.rule, func(t *testing.T) {
 			if got := encode(t, c.text, "vocab.txt", vocabulary, "tokenizer_config.json", c.config); got != c.want {
@@ -187,7 +211,8 @@ func TestOpenWordPiece(t *testing.T) {
 		for _, files := range [][]string{
 			{"tokenizer.json", strings.Replace(smallTokenizer, `"[MASK]": 4, "a": 5`, `"a": 4`, 1)},
 			{"tokenizer.json", strings.Replace(smallTokenizer, `"[MASK]": 4, `, ``, 1)}, // no token has id 4
-			{"vocab.txt", "[PAD]\n\n" + strings.TrimPrefix(smallVocabulary, "[PAD]\n"), "tokenizer_config.json", `{"mask_token": null}`},
+			{"vocab.txt", "[PAD]\n\n" + strings.TrimPrefix(smallVocabulary, "[PAD]\n"), "tokenizer_config.json",
+				`{"mask_token": null}`},
 		} {
 			w, err := openWordPiece(writeFiles(t, files...))
 			if err != nil {
@@ -283,7 +308,8 @@ func TestSave(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		for _, file := range []string{"tokenizer.json", "vocab.txt", "tokenizer_config.json", "special_tokens_map.json"} {
+		for _, file := range []string{"tokenizer.json", "vocab.txt", "tokenizer_config.json",
+			"special_tokens_map.json"} {
 			a, err := os.ReadFile(filepath.Join(first, file))
 			if err != nil {
 				t.Fatal(err)
@@ -347,7 +373,8 @@ func TestTokenizersOfModels(t *testing.T) {
 
 func FuzzOpenTokenizer(f *testing.F) {
 	f.Add([]byte(smallTokenizer), true)
-	f.Add([]byte(strings.Replace(smallTokenizer, `"special"`, `"normalized": true, "lstrip": true, "single_word": true, "special"`, 1)), true)
+	f.Add([]byte(strings.Replace(smallTokenizer, `"special"`,
+		`"normalized": true, "lstrip": true, "single_word": true, "special"`, 1)), true)
 	f.Add([]byte(smallVocabulary), false)
 	f.Add(readFixture(f, "added/tokenizer.json"), true)
 	f.Fuzz(func(t *testing.T, data []byte, isJSON bool) {

@@ -122,7 +122,8 @@ func (m modelKind) name() string {
 type notWordPiece struct{ path, key, got, want string }
 
 func (e *notWordPiece) Error() string {
-	return fmt.Sprintf("%s: the %s is of type %q; this build of jenga reads %s alone; scripts/native.sh makes the library that reads all, for go build -tags native", e.path, e.key, e.got, e.want)
+	return fmt.Sprintf("%s: the %s is of type %q; this build of jenga reads %s alone; scripts/native.sh makes the "+
+		"library that reads all, for go build -tags native", e.path, e.key, e.got, e.want)
 }
 
 // parseTokenizer makes the tokenizer of a tokenizer.json. The names of tokens that play no part in it are config's.
@@ -190,7 +191,8 @@ func (f *tokenizerFile) tokenizer(config tokenizerConfig) (*WordPiece, error) {
 	} {
 		// transformers would believe the one, the crate tokenizers the other.
 		if setting.config != nil && setting.file != nil && *setting.config != *setting.file {
-			return nil, fmt.Errorf("the normalizer is at odds with %s: %v in the tokenizer_config.json beside it", setting.key, *setting.config)
+			return nil, fmt.Errorf("the normalizer is at odds with %s: %v in the tokenizer_config.json beside it",
+				setting.key, *setting.config)
 		}
 	}
 	config.Unknown, config.Opening, config.Closing = tokenName(f.Model.Unknown), tokenName(opening), tokenName(closing)
@@ -253,7 +255,8 @@ func (w *WordPiece) Save(folder string) error {
 	config.Lower, config.Chinese, config.Strip = &w.settings.Lower, &w.settings.Chinese, w.settings.Strip
 	config.Class = "BertTokenizer"
 	if !w.settings.Clean || w.vocabulary.prefix != innerPrefix || w.maxRunes != bertMaxRunes {
-		config.Class = "PreTrainedTokenizerFast" // which takes all from tokenizer.json; the other knows no such settings
+		// which takes all from tokenizer.json; the other knows no such settings
+		config.Class = "PreTrainedTokenizerFast"
 	}
 	config.Added = make(map[string]addedForm, len(w.added))
 	for _, token := range w.added {
@@ -319,6 +322,7 @@ func (w *WordPiece) file() tokenizerFile {
 			},
 		},
 		Decoder: decoder{"WordPiece", w.vocabulary.prefix, true},
-		Model:   wordPieceModel{"WordPiece", string(w.config.Unknown), w.vocabulary.prefix, w.maxRunes, w.vocabulary.whole},
+		Model: wordPieceModel{"WordPiece", string(w.config.Unknown), w.vocabulary.prefix, w.maxRunes,
+			w.vocabulary.whole},
 	}
 }

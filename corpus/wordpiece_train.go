@@ -15,11 +15,11 @@ import (
 // minVocabulary is the smallest vocabulary that is trained: beside the special tokens it has room for some letters.
 const minVocabulary = 16
 
-// TrainWordPiece makes a tokenizer of up to size tokens from texts: the five special tokens of BERT, the letters, and what
-// comes of merging, time after time, the two neighbours that stand together most often (Sennrich et al. 2016), as the
-// WordPieceTrainer of the crate tokenizers does. Of equally frequent neighbours those with the smaller ids go first,
-// so the same texts in any order give the same vocabulary. Letters take at most half of it; words with one of the
-// rarest that have no room there are unknown.
+// TrainWordPiece makes a tokenizer of up to size tokens from texts: the five special tokens of BERT, the letters, and
+// what comes of merging, time after time, the two neighbours that stand together most often (Sennrich et al. 2016), as
+// the WordPieceTrainer of the crate tokenizers does. Of equally frequent neighbours those with the smaller ids go
+// first, so the same texts in any order give the same vocabulary. Letters take at most half of it; words with one of
+// the rarest that have no room there are unknown.
 func TrainWordPiece(texts iter.Seq[string], size int, lower bool) (*WordPiece, error) {
 	if size < minVocabulary || size > maxTokenID {
 		return nil, fmt.Errorf("vocabulary of %d tokens, want %d to %d", size, minVocabulary, maxTokenID)
@@ -257,7 +257,8 @@ type candidates []candidate
 func (c candidates) Len() int      { return len(c) }
 func (c candidates) Swap(i, j int) { c[i], c[j] = c[j], c[i] }
 func (c candidates) Less(i, j int) bool {
-	return cmp.Or(cmp.Compare(c[j].count, c[i].count), cmp.Compare(c[i].pair.left, c[j].pair.left), cmp.Compare(c[i].pair.right, c[j].pair.right)) < 0
+	return cmp.Or(cmp.Compare(c[j].count, c[i].count), cmp.Compare(c[i].pair.left, c[j].pair.left),
+		cmp.Compare(c[i].pair.right, c[j].pair.right)) < 0
 }
 
 // Push implements heap.Interface.

@@ -17,13 +17,14 @@ type WordTrainer struct {
 	known      map[string]bool
 }
 
-// NewWordTrainer counts the words of texts, for a vocabulary of up to size tokens: the five special ones of BERT and the
-// most frequent words, of equally frequent ones the first by their letters.
+// NewWordTrainer counts the words of texts, for a vocabulary of up to size tokens: the five special ones of BERT and
+// the most frequent words, of equally frequent ones the first by their letters.
 func NewWordTrainer(texts iter.Seq[string], size int, lower bool) (*WordTrainer, error) {
 	if size < minVocabulary || size > maxTokenID {
 		return nil, fmt.Errorf("vocabulary of %d tokens, want %d to %d", size, minVocabulary, maxTokenID)
 	}
-	t := &WordTrainer{lower: lower, normalizer: trainedNormalizer(lower), room: size - len(bertNames.all()), known: map[string]bool{}}
+	t := &WordTrainer{lower: lower, normalizer: trainedNormalizer(lower), room: size - len(bertNames.all()),
+		known: map[string]bool{}}
 	counts, err := countWords(texts, t.normalizer)
 	if err != nil {
 		return nil, err
@@ -37,8 +38,8 @@ func NewWordTrainer(texts iter.Seq[string], size int, lower bool) (*WordTrainer,
 	return t, nil
 }
 
-// Add takes a word that the texts may not have into the vocabulary, where there is room, and tells whether it is there. What
-// the tokenizer would not leave whole is not taken.
+// Add takes a word that the texts may not have into the vocabulary, where there is room, and tells whether it is there.
+// What the tokenizer would not leave whole is not taken.
 func (t *WordTrainer) Add(word string) bool {
 	if t.known[word] {
 		return true
@@ -61,8 +62,8 @@ func (t *WordTrainer) whole(word string) bool {
 	return err == nil && len(counts) == 1 && counts[word] == 1
 }
 
-// Tokenizer returns the tokenizer: WordPiece without pieces that go on in a word, so that each word is one token, and one
-// that is not in the vocabulary is unknown.
+// Tokenizer returns the tokenizer: WordPiece without pieces that go on in a word, so that each word is one token, and
+// one that is not in the vocabulary is unknown.
 func (t *WordTrainer) Tokenizer() (*WordPiece, error) {
 	return newTrained(append(bertNames.all(), t.words...), t.lower)
 }

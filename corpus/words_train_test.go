@@ -12,7 +12,8 @@ func TestWholeWords(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for word, want := range map[string]bool{"kite": true, "blue": true, "Blue": false, "blue kite": false, "don't": false, "##ing": false, "": false} {
+	for word, want := range map[string]bool{"kite": true, "blue": true, "Blue": false, "blue kite": false,
+		"don't": false, "##ing": false, "": false} {
 		if got := trainer.Add(word); got != want {
 			t.Errorf("Add(%q) = %v, want %v", word, got, want)
 		}
@@ -57,7 +58,8 @@ func TestAVocabularyOfWordsHasItsSize(t *testing.T) {
 		size int
 		want string
 	}{{"a", 3, "vocabulary of 3 tokens, want 16 to 2097152"}, {" ", 20, "no words to learn a vocabulary from"}} {
-		if _, err := NewWordTrainer(slices.Values([]string{c.text}), c.size, true); err == nil || err.Error() != c.want {
+		if _, err := NewWordTrainer(slices.Values([]string{c.text}), c.size, true); err == nil ||
+			err.Error() != c.want {
 			t.Errorf("error %v, want %s", err, c.want)
 		}
 	}

@@ -103,31 +103,31 @@ func (c bilstmConfig) parameters() int {
 	return n
 }
 
-// NewBiLSTM makes an encoder: the one saved at site.Model, else one from scratch.
-func NewBiLSTM(o BiLSTMOptions, site Site) (Encoder, error) {
-	if site.LoRA.Rank > 0 {
+// NewBiLSTM makes an encoder: the one saved at env.Model, else one from scratch.
+func NewBiLSTM(o BiLSTMOptions, env Env) (Encoder, error) {
+	if env.LoRA.Rank > 0 {
 		return nil, errors.New("lora: it changes the weights of a transformer; leave it out")
 	}
-	c := bilstmConfig{"bilstm", site.Vocabulary, o.Embedding, o.Layers, o.Hidden, 0.1}
-	config, weights := filepath.Join(site.Model, "config.json"), filepath.Join(site.Model, "model.safetensors")
-	if site.Model != "" {
+	c := bilstmConfig{"bilstm", env.Vocabulary, o.Embedding, o.Layers, o.Hidden, 0.1}
+	config, weights := filepath.Join(env.Model, "config.json"), filepath.Join(env.Model, "model.safetensors")
+	if env.Model != "" {
 		var err error
 		if c, err = readBiLSTMConfig(config); err != nil {
 			return nil, err
 		}
-		if site.Vocabulary > c.Vocabulary {
+		if env.Vocabulary > c.Vocabulary {
 			return nil, fmt.Errorf("%s: vocab_size is %d, but the tokenizer has %d tokens",
-				site.Model, c.Vocabulary, site.Vocabulary)
+				env.Model, c.Vocabulary, env.Vocabulary)
 		}
 	}
-	if site.DropoutSet {
-		c.Dropout = site.Dropout
+	if env.DropoutSet {
+		c.Dropout = env.Dropout
 	}
-	if site.Model != "" { // the sizes in c are not yet known to be those of the file
-		site.Params = site.Params.WithoutValues()
+	if env.Model != "" { // the sizes in c are not yet known to be those of the file
+		env.Params = env.Params.WithoutValues()
 	}
-	e, err := newBiLSTM(c, site)
-	if err != nil || site.Model == "" {
+	e, err := newBiLSTM(c, env)
+	if err != nil || env.Model == "" {
 		return e, err
 	}
 	e.files = []string{config, weights}
@@ -148,21 +148,21 @@ func readBiLSTMConfig(path string) (c bilstmConfig, err error) {
 	return c, nil
 }
 
-func newBiLSTM(c bilstmConfig, site Site) (*bilstm, error) {
+func newBiLSTM(c bilstmConfig, env Env) (*bilstm, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	frozen, err := FrozenLevels(site.Freeze, c.Layers)
+	frozen, err := FrozenLevels(env.Freeze, c.Layers)
 	if err != nil {
 		return nil, err
 	}
 	// Embeddings are drawn from normal(0, 1), as PyTorch's.
-	words := site.Params.In("embeddings").Table("weight", 1, c.Vocabulary, c.Embedding)
-	e := &bilstm{config: c, params: site.Params, words: words}
+	words := env.Params.In("embeddings").Table("weight", 1, c.Vocabulary, c.Embedding)
+	e := &bilstm{config: c, params: env.Params, words: words}
 	e.levels = append(e.levels, []*nn.Param{e.words})
 	width := c.Embedding
 	for i := range c.Layers {
-		at := site.Params.In("layer").In(strconv.Itoa(i))
+		at := env.Params.In("layer").In(strconv.Itoa(i))
 		e.layers = append(e.layers, nn.NewBiLSTM(at, width, c.Hidden))
 		e.drops = append(e.drops, at.In("dropout").Path())
 		e.levels = append(e.levels, at.All())

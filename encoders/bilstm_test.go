@@ -14,7 +14,8 @@ import (
 
 func TestABiLSTMThatCannotBeOpened(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "encoder")
-	e, err := NewBiLSTM(BiLSTMOptions{Embedding: 6, Layers: 2, Hidden: 5}, Site{Vocabulary: 20, Params: nn.NewParams(3).In("encoder")})
+	e, err := NewBiLSTM(BiLSTMOptions{Embedding: 6, Layers: 2, Hidden: 5},
+		Env{Vocabulary: 20, Params: nn.NewParams(3).In("encoder")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,8 +30,10 @@ func TestABiLSTMThatCannotBeOpened(t *testing.T) {
 		"a vocabulary that is not there":    {`{"model_type":"bilstm","vocab_size":8000000,"embedding":64,"layers":2,"hidden":5}`, `tensor "embeddings.weight" has shape [20 6]; config.json asks for [8000000 64]`},
 		"fewer layers":                      {`{"model_type":"bilstm","vocab_size":20,"embedding":6,"layers":1,"hidden":5}`, `tensor "layer.1.forward.input" is none that config.json asks for`},
 		"a smaller vocabulary":              {`{"model_type":"bilstm","vocab_size":19,"embedding":6,"layers":2,"hidden":5}`, "vocab_size is 19, but the tokenizer has 20"},
-		"no JSON":                           {`{`, filepath.Join(folder, "config.json") + ":1: unexpected end of JSON input"},
-		"a size that is no number":          {"{\"model_type\":\"bilstm\",\n\"layers\":\"2\"}", filepath.Join(folder, "config.json") + ":2: layers is a string; want a whole number"},
+		"no JSON": {`{`,
+			filepath.Join(folder, "config.json") + ":1: unexpected end of JSON input"},
+		"a size that is no number": {"{\"model_type\":\"bilstm\",\n\"layers\":\"2\"}",
+			filepath.Join(folder, "config.json") + ":2: layers is a string; want a whole number"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if err := os.WriteFile(filepath.Join(folder, "config.json"), []byte(c.config), 0o644); err != nil {
@@ -38,7 +41,7 @@ func TestABiLSTMThatCannotBeOpened(t *testing.T) {
 			}
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			_, err := NewBiLSTM(bilstmDefaults, Site{Model: folder, Vocabulary: 20, Params: nn.NewParams(9)})
+			_, err := NewBiLSTM(bilstmDefaults, Env{Model: folder, Vocabulary: 20, Params: nn.NewParams(9)})
 			if runtime.ReadMemStats(&after); after.TotalAlloc-before.TotalAlloc > 1<<20 {
 				t.Errorf("it took %d bytes", after.TotalAlloc-before.TotalAlloc)
 			}
@@ -50,9 +53,12 @@ func TestABiLSTMThatCannotBeOpened(t *testing.T) {
 }
 
 func TestABiLSTMsDropout(t *testing.T) {
-	tokens := corpus.Tokens{IDs: []int32{1, 2, 3, 4, 5}, Rows: nn.Rows{Starts: []int{0, 3, 5}, Segment: make([]int8, 5), Example: []int{0, 1}}}
+	tokens := corpus.Tokens{IDs: []int32{1, 2, 3, 4, 5},
+		Rows: nn.Rows{Starts: []int{0, 3, 5}, Segment: make([]int8, 5), Example: []int{0, 1}}}
 	states := func(freeze string, dropout float64, training bool, serial uint64) [][]float32 {
-		e, err := NewBiLSTM(BiLSTMOptions{Embedding: 6, Layers: 3, Hidden: 5}, Site{Vocabulary: 20, Dropout: dropout, DropoutSet: true, Freeze: freeze, Params: nn.NewParams(3).In("encoder")})
+		e, err := NewBiLSTM(BiLSTMOptions{Embedding: 6, Layers: 3, Hidden: 5},
+			Env{Vocabulary: 20, Dropout: dropout, DropoutSet: true, Freeze: freeze,
+				Params: nn.NewParams(3).In("encoder")})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,15 +8,15 @@
 // Chosen. The file's section is decoded over the defaults, each option within the range or choice of its tag (package
 // plugin). Beside a base model, options that are a BaseChecker say what is wrong with them there.
 //
-// Built. The constructor gets the options and a Site: the base model's path, the sizes of tokenizer and texts, what is
+// Built. The constructor gets the options and a Env: the base model's path, the sizes of tokenizer and texts, what is
 // frozen, and the encoder's corner of the tree of parameters, below which it makes all of its own. A base model that
-// takes shorter texts than Site.MaxLength is a *LengthError, wrapped with the name of the file that says so; other
+// takes shorter texts than Env.MaxLength is a *LengthError, wrapped with the name of the file that says so; other
 // mistakes of the user are errors, too.
 //
 // Described. Describe returns a Description, by which the model is assembled: fusion and heads take Width, Layers,
-// Attention and WordEmbeddings into their own sites; vectors of words are copied into WordEmbeddings where the file has
-// some; options of training that the encoder does not heed (MixedPrecision, Recomputes) are warned of; a command that
-// is given no length truncates texts to MaxTokens.
+// Attention and WordEmbeddings into their own environments; vectors of words are copied into WordEmbeddings where the
+// file has some; options of training that the encoder does not heed (MixedPrecision, Recomputes) are warned of; a
+// command that is given no length truncates texts to MaxTokens.
 //
 // Asked for memory. Before training and before prediction a MemoryEstimator says how much the largest batch takes,
 // which must fit the machine. Other encoders are not held to that.
@@ -33,7 +33,7 @@
 // names Description.Files with their sums, in which case it need be no Saver. One that can do neither is an error
 // before training.
 //
-// Opened and used. The same constructor gets the saved folder, or the original files, as Site.Model, with all
+// Opened and used. The same constructor gets the saved folder, or the original files, as Env.Model, with all
 // parameters frozen. Encode may be called by many goroutines at once, each with its own pass: whatever it keeps lies in
 // the pass.
 //

@@ -30,7 +30,7 @@ type Description struct {
 	Attention AttentionMaps
 	// MaxTokens is how long a text may be, in tokens, special ones included; 0: of any length.
 	MaxTokens int
-	// Files are the paths of all files that were read of Site.Model; none of an encoder from scratch. A run does not
+	// Files are the paths of all files that were read of Env.Model; none of an encoder from scratch. A run does not
 	// copy an encoder that learns nothing: it names these files, with their sums.
 	Files []string
 	// WordEmbeddings [V E] may start from vectors of words. Heads may share them where E is Width.
@@ -65,7 +65,7 @@ type Resident interface {
 
 // Saver is an Encoder that can be saved and opened again.
 type Saver interface {
-	// Save writes config.json and model.safetensors to folder, which Site.Model may name then, and which transformers'
+	// Save writes config.json and model.safetensors to folder, which Env.Model may name then, and which transformers'
 	// AutoModel reads where it has such an encoder. The tokenizer writes its own files beside them.
 	Save(folder string) error
 }
@@ -92,7 +92,7 @@ type BaseChecker interface {
 }
 
 // LengthError is the error of an encoder that is opened for longer texts than it takes.
-type LengthError struct{ Max, Length int } // in tokens: what it takes, and Site.MaxLength
+type LengthError struct{ Max, Length int } // in tokens: what it takes, and Env.MaxLength
 
 // Error names the keys of config.json and of an experiment that say the lengths.
 func (e *LengthError) Error() string {
@@ -106,8 +106,8 @@ type LoRA struct {
 	Targets []string `yaml:"targets" choice:"query|key|value|output|up|down" doc:"the weights that are changed: of attention, and up and down of the feed-forward layer"`
 }
 
-// Site is what an encoder is told.
-type Site struct {
+// Env is what an encoder is told.
+type Env struct {
 	Model      string    // folder or .onnx file of the weights, "" from scratch
 	Vocabulary int       // how many token ids the tokenizer has
 	MaxLength  int       // the longest text in tokens
@@ -118,12 +118,12 @@ type Site struct {
 	Params     nn.Params // the encoder's corner of the parameters
 }
 
-var registry = plugin.NewRegistry[Site, Encoder]("encoder")
+var registry = plugin.NewRegistry[Env, Encoder]("encoder")
 
 // Registry lists the registered encoders.
-func Registry() *plugin.Registry[Site, Encoder] { return registry }
+func Registry() *plugin.Registry[Env, Encoder] { return registry }
 
 // Register makes an encoder known as `type: name`. defaults are its options where a file is silent; New makes it.
-func Register[O any](name string, defaults O, New func(O, Site) (Encoder, error)) {
+func Register[O any](name string, defaults O, New func(O, Env) (Encoder, error)) {
 	plugin.Register(registry, name, defaults, New)
 }

@@ -9,14 +9,14 @@ import (
 	"github.com/jenga-nlp/jenga/nn"
 )
 
-// What of an encoder Site.Freeze may name besides a number of layers.
+// What of an encoder Env.Freeze may name besides a number of layers.
 const (
 	FreezeNone       = "none"       // all of it learns
 	FreezeEmbeddings = "embeddings" // the layers learn
 	FreezeAll        = "all"        // nothing learns
 )
 
-// FreezeWords lists the words that Site.Freeze may be.
+// FreezeWords lists the words that Env.Freeze may be.
 func FreezeWords() []string { return []string{FreezeNone, FreezeEmbeddings, FreezeAll} }
 
 // Lowest returns the lowest of an encoder's levels with a parameter that learns, or one above them all: the embeddings
@@ -31,7 +31,7 @@ func Lowest(levels [][]*nn.Param, learns func(*nn.Param) bool) int {
 }
 
 // FrozenLevels returns how many levels of an encoder stay as they are, of its embeddings and the layers above, by what
-// Site.Freeze says.
+// Env.Freeze says.
 func FrozenLevels(freeze string, layers int) (int, error) {
 	switch freeze {
 	case "", FreezeNone:

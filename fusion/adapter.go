@@ -22,15 +22,16 @@ type adapter struct{ tasks map[string]bottleneck }
 
 type bottleneck struct{ down, up *nn.Linear }
 
-// NewAdapter makes an adapter fusion for the tasks of site.
-func NewAdapter(o AdapterOptions, site Site) (Fusion, error) {
+// NewAdapter makes an adapter fusion for the tasks of env.
+func NewAdapter(o AdapterOptions, env Env) (Fusion, error) {
 	if err := plugin.Check(o); err != nil {
 		return nil, err
 	}
 	f := &adapter{map[string]bottleneck{}}
-	for _, task := range site.Tasks {
-		at := site.Params.In(task)
-		f.tasks[task] = bottleneck{nn.NewLinear(at.In("down"), site.Width, o.Size), nn.NewLinear(at.In("up"), o.Size, site.Width)}
+	for _, task := range env.Tasks {
+		at := env.Params.In(task)
+		f.tasks[task] = bottleneck{nn.NewLinear(at.In("down"), env.Width, o.Size),
+			nn.NewLinear(at.In("up"), o.Size, env.Width)}
 	}
 	return f, nil
 }

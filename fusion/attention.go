@@ -20,41 +20,43 @@ type AttentionOptions struct {
 //	u_i = tanh(W·[h_i ; e] + b)    s_i = v·u_i + c    a = softmax(s) over the text    out_i = f·a_i·h_i
 type attention struct {
 	scale      string
-	remarks    []string
+	warnings   []string
 	embeddings map[string]*nn.Param // [1 H] of each task
 	states     *nn.Linear           // the columns of W for h, [D H]
 	task       *nn.Linear           // the columns of W for e, [H H], and b
 	score      *nn.Linear           // v and c, [H 1]
 }
 
-// NewAttention makes an attention fusion for the tasks of site.
-func NewAttention(o AttentionOptions, site Site) (Fusion, error) {
+// NewAttention makes an attention fusion for the tasks of env.
+func NewAttention(o AttentionOptions, env Env) (Fusion, error) {
 	if err := plugin.Check(o); err != nil {
 		return nil, err
 	}
 	if o.HiddenSize == 0 {
-		o.HiddenSize = site.Width
+		o.HiddenSize = env.Width
 	}
 
 	f := &attention{scale: o.Scale, embeddings: map[string]*nn.Param{}}
-	if o.HiddenSize != site.Width {
-		f.remarks = append(f.remarks, fmt.Sprintf("hidden_size is %d, the encoder's width %d: it works, but is seldom meant", o.HiddenSize, site.Width))
+	if o.HiddenSize != env.Width {
+		f.warnings = append(f.warnings, fmt.Sprintf("hidden_size is %d, the encoder's width %d: it works, but is "+
+			"seldom meant", o.HiddenSize, env.Width))
 	}
-	if o.Scale == "exact" && len(site.Tagged) > 0 {
-		f.remarks = append(f.remarks, fmt.Sprintf("scale: exact hides most words from a task that tags them, as %q: it sees a word's states times the word's share "+
-			"of the text, which is near 0 (docs/fusion.md); write scale: residual, or length", site.Tagged[0]))
+	if o.Scale == "exact" && len(env.Tagged) > 0 {
+		f.warnings = append(f.warnings, fmt.Sprintf("scale: exact hides most words from a task that tags them, as "+
+			"%q: it sees a word's states times the word's share "+
+			"of the text, which is near 0 (docs/fusion.md); write scale: residual, or length", env.Tagged[0]))
 	}
-	for _, task := range site.Tasks {
-		f.embeddings[task] = site.Params.In("tasks").Normal(task, 0.02, 1, o.HiddenSize)
+	for _, task := range env.Tasks {
+		f.embeddings[task] = env.Params.In("tasks").Normal(task, 0.02, 1, o.HiddenSize)
 	}
-	f.states = &nn.Linear{Weight: site.Params.In("states").Normal("weight", 0.02, site.Width, o.HiddenSize)}
-	f.task = nn.NewLinear(site.Params.In("task"), o.HiddenSize, o.HiddenSize)
-	f.score = nn.NewLinear(site.Params.In("score"), o.HiddenSize, 1)
+	f.states = &nn.Linear{Weight: env.Params.In("states").Normal("weight", 0.02, env.Width, o.HiddenSize)}
+	f.task = nn.NewLinear(env.Params.In("task"), o.HiddenSize, o.HiddenSize)
+	f.score = nn.NewLinear(env.Params.In("score"), o.HiddenSize, 1)
 	return f, nil
 }
 
-// Remarks tells of a hidden_size that is not the encoder's width, and of words that exact hides.
-func (f *attention) Remarks() []string { return f.remarks }
+// Warnings tells of a hidden_size that is not the encoder's width, and of words that exact hides.
+func (f *attention) Warnings() []string { return f.warnings }
 
 // Describe tells of the parameters of the attention layer: W, b, v and c.
 func (f *attention) Describe() Description {

@@ -62,7 +62,8 @@ func TestAttentionEqualsItsFormula(t *testing.T) {
 	for scale, want := range g.Scales {
 		t.Run(scale, func(t *testing.T) {
 			params := nn.NewParams(1)
-			f, err := NewAttention(AttentionOptions{HiddenSize: g.Hidden, Scale: scale}, Site{Tasks: []string{"slots", "intent"}, Width: g.Width, Params: params})
+			f, err := NewAttention(AttentionOptions{HiddenSize: g.Hidden, Scale: scale},
+				Env{Tasks: []string{"slots", "intent"}, Width: g.Width, Params: params})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -73,7 +74,8 @@ func TestAttentionEqualsItsFormula(t *testing.T) {
 
 			p := nn.NewPass(1)
 			var attention []float32
-			p.Watch(AttentionOf("intent"), func(_ int, _ []int, values []float32) { attention = append(attention, values...) })
+			p.Watch(AttentionOf("intent"),
+				func(_ int, _ []int, values []float32) { attention = append(attention, values...) })
 			h := p.Input(g.H, g.Starts[len(g.Starts)-1], g.Width)
 			seen := f.Fuse(p, nn.Hidden{States: h, Rows: g.rows()}, "intent")
 			loss := weighted(seen.States, g.Weights)
@@ -132,7 +134,7 @@ func compare(t *testing.T, what string, got, want []float32) {
 
 func TestFlatAttentionOfScaleLengthChangesNothing(t *testing.T) {
 	params := nn.NewParams(1)
-	f, err := NewAttention(AttentionOptions{Scale: "length"}, Site{Tasks: []string{"a"}, Width: 2, Params: params})
+	f, err := NewAttention(AttentionOptions{Scale: "length"}, Env{Tasks: []string{"a"}, Width: 2, Params: params})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,16 +150,17 @@ func TestFlatAttentionOfScaleLengthChangesNothing(t *testing.T) {
 	compare(t, "states seen", nn.Values(seen.States), h)
 }
 
-func TestAttentionRemarksOnWordsThatItHides(t *testing.T) {
+func TestAttentionWarningsOnWordsThatItHides(t *testing.T) {
 	for scale, want := range map[string]int{"exact": 1, "length": 0, "residual": 0} {
 		for _, tagged := range [][]string{{"slots"}, nil} {
-			f, err := NewAttention(AttentionOptions{Scale: scale}, Site{Tasks: []string{"intent", "slots"}, Tagged: tagged, Width: 4, Params: nn.NewParams(1)})
+			f, err := NewAttention(AttentionOptions{Scale: scale},
+				Env{Tasks: []string{"intent", "slots"}, Tagged: tagged, Width: 4, Params: nn.NewParams(1)})
 			if err != nil {
 				t.Fatal(err)
 			}
-			said := plugin.RemarksOf(f)
+			said := plugin.WarningsOf(f)
 			if len(said) != want*len(tagged) {
-				t.Errorf("%s, tasks %q tag words: remarks %q", scale, tagged, said)
+				t.Errorf("%s, tasks %q tag words: warnings %q", scale, tagged, said)
 			}
 			if len(said) > 0 && !strings.Contains(said[0], `"slots"`) {
 				t.Errorf("%q does not name the task", said[0])
@@ -167,17 +170,18 @@ func TestAttentionRemarksOnWordsThatItHides(t *testing.T) {
 }
 
 func TestAttentionOptions(t *testing.T) {
-	site := Site{Tasks: []string{"a"}, Width: 4}
+	env := Env{Tasks: []string{"a"}, Width: 4}
 	for _, c := range []struct {
 		AttentionOptions
 		want string
 	}{
 		{AttentionOptions{Scale: "exct"}, `scale: want exact, length or residual, have "exct"`},
 		{AttentionOptions{Scale: "exact", HiddenSize: -1}, "hidden_size: want a whole number in [0, 16384], have -1"},
-		{AttentionOptions{Scale: "exact", HiddenSize: 1 << 40}, "hidden_size: want a whole number in [0, 16384], have 1099511627776"},
+		{AttentionOptions{Scale: "exact", HiddenSize: 1 << 40},
+			"hidden_size: want a whole number in [0, 16384], have 1099511627776"},
 	} {
-		site.Params = nn.NewParams(1)
-		if _, err := NewAttention(c.AttentionOptions, site); err == nil || !strings.Contains(err.Error(), c.want) {
+		env.Params = nn.NewParams(1)
+		if _, err := NewAttention(c.AttentionOptions, env); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: error %v, want %q", c.AttentionOptions, err, c.want)
 		}
 	}

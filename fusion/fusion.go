@@ -7,7 +7,7 @@ import (
 
 // Fusion turns the shared hidden states into the ones that a task's heads see.
 type Fusion interface {
-	// Fuse is given one of the tasks of its site by name. What it returns has the rows of shared.
+	// Fuse is given one of the tasks of its env by name. What it returns has the rows of shared.
 	Fuse(p *nn.Pass, shared nn.Hidden, task string) nn.Hidden
 }
 
@@ -36,8 +36,8 @@ type Reporter interface {
 	Figures() map[string][]float32 // by task
 }
 
-// Site is what a fusion is told.
-type Site struct {
+// Env is what a fusion is told.
+type Env struct {
 	Tasks  []string // the names of all tasks
 	Tagged []string // of those that ask about each word
 	Width  int      // of the hidden states
@@ -45,12 +45,12 @@ type Site struct {
 	Params nn.Params
 }
 
-var registry = plugin.NewRegistry[Site, Fusion]("fusion")
+var registry = plugin.NewRegistry[Env, Fusion]("fusion")
 
 // Registry lists the registered fusions.
-func Registry() *plugin.Registry[Site, Fusion] { return registry }
+func Registry() *plugin.Registry[Env, Fusion] { return registry }
 
 // Register makes a fusion known as `type: name`. defaults are its options where a file is silent; New makes it.
-func Register[O any](name string, defaults O, New func(O, Site) (Fusion, error)) {
+func Register[O any](name string, defaults O, New func(O, Env) (Fusion, error)) {
 	plugin.Register(registry, name, defaults, New)
 }

@@ -29,24 +29,25 @@ var (
 	_ Reporter  = (*mix)(nil)
 )
 
-// NewMix makes a mix fusion for the tasks of site.
-func NewMix(o MixOptions, site Site) (Fusion, error) {
+// NewMix makes a mix fusion for the tasks of env.
+func NewMix(o MixOptions, env Env) (Fusion, error) {
 	if err := plugin.Check(o); err != nil {
 		return nil, err
 	}
-	layers := site.Layers
+	layers := env.Layers
 	if o.Layers > 0 {
 		layers = o.Layers
 	}
 	switch {
-	case site.Layers == 0:
-		return nil, errors.New("the encoder does not give the states of its layers; those of types bilstm and transformer do, and fusion none takes any encoder")
-	case layers > site.Layers:
-		return nil, fmt.Errorf("layers is %d; the encoder gives %d", o.Layers, site.Layers)
+	case env.Layers == 0:
+		return nil, errors.New("the encoder does not give the states of its layers; those of types bilstm and " +
+			"transformer do, and fusion none takes any encoder")
+	case layers > env.Layers:
+		return nil, fmt.Errorf("layers is %d; the encoder gives %d", o.Layers, env.Layers)
 	}
 	f := &mix{layers: layers, tasks: map[string]*nn.LayerMix{}}
-	for _, task := range site.Tasks {
-		f.tasks[task] = nn.NewLayerMix(site.Params.In(task), layers)
+	for _, task := range env.Tasks {
+		f.tasks[task] = nn.NewLayerMix(env.Params.In(task), layers)
 	}
 	return f, nil
 }
@@ -68,7 +69,7 @@ func (f *mix) Fuse(_ *nn.Pass, shared nn.Hidden, task string) nn.Hidden {
 func (f *mix) Figures() map[string][]float32 {
 	shares := map[string][]float32{}
 	for task, m := range f.tasks {
-		shares[task] = m.Shares()
+		shares[task] = m.Weights()
 	}
 	return shares
 }

@@ -3,7 +3,7 @@ package fusion
 import "github.com/jenga-nlp/jenga/nn"
 
 func init() {
-	Register("none", struct{}{}, func(struct{}, Site) (Fusion, error) { return NewNone(), nil })
+	Register("none", struct{}{}, func(struct{}, Env) (Fusion, error) { return NewNone(), nil })
 	Registry().SetDefault("none")
 }
 

@@ -25,13 +25,13 @@ type alarm struct {
 // never is the threshold of an alarm that is never raised: parameters are finite.
 const never = math.MaxFloat32
 
-// newAlarm makes an alarm, with its threshold in the site's parameters.
-func newAlarm(o AlarmOptions, site Site) (alarm, error) {
-	if site.Training.Units > 0 && site.Training.Mean == 1 {
+// newAlarm makes an alarm, with its threshold in the env's parameters.
+func newAlarm(o AlarmOptions, env Env) (alarm, error) {
+	if env.Training.Units > 0 && env.Training.Mean == 1 {
 		return alarm{}, errors.New("no training text is normal, so nothing tells what normal is; " +
 			"the task's option normal names the label of normal texts")
 	}
-	a := alarm{site.Params.Zeros("threshold", 1), o.FalseAlarms}
+	a := alarm{env.Params.Zeros("threshold", 1), o.FalseAlarms}
 	a.threshold.Frozen = true
 	a.threshold.Data[0] = never
 	return a, nil

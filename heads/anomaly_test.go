@@ -11,8 +11,8 @@ import (
 	"github.com/jenga-nlp/jenga/outputs"
 )
 
-func anomalySite() Site {
-	return Site{Task: "odd", Output: outputs.Anomaly, Width: 8, Params: nn.NewParams(1), Attention: Attention{1, 1},
+func anomalySite() Env {
+	return Env{Task: "odd", Output: outputs.Anomaly, Width: 8, Params: nn.NewParams(1), Attention: Attention{1, 1},
 		Training: Training{Units: 4, Mean: 0.25}}
 }
 
@@ -84,29 +84,32 @@ func TestAShareOfAlarmsIsCountedInTexts(t *testing.T) {
 func TestHeadsOfAnomaliesSayWhatTheyLack(t *testing.T) {
 	for name, c := range map[string]struct {
 		want   string
-		change func(*Site)
-		head   func(Site) (Head, error)
+		change func(*Env)
+		head   func(Env) (Head, error)
 	}{
-		"no normal text": {"no training text is normal", func(s *Site) { s.Training.Mean = 1 }, func(s Site) (Head, error) {
-			return NewReconstruction(ReconstructionOptions{Pool: "mean"}, s)
-		}},
-		"no attention": {"the encoder shows no attention", func(s *Site) { s.Attention = Attention{} }, func(s Site) (Head, error) {
-			return NewAttentionPattern(AttentionPatternOptions{FitTexts: 5}, s)
-		}},
-		"another answer": {"it answers how unlike normal texts a text is, and the task asks", func(s *Site) { s.Output = outputs.Number }, func(s Site) (Head, error) {
-			return Registry().Build("attention_pattern", AttentionPatternOptions{FitTexts: 5}, s)
-		}},
-		"a learned pool": {`pool: want cls, mean or max, have "attention"`, func(*Site) {}, func(s Site) (Head, error) {
+		"no normal text": {"no training text is normal", func(s *Env) { s.Training.Mean = 1 },
+			func(s Env) (Head, error) {
+				return NewReconstruction(ReconstructionOptions{Pool: "mean"}, s)
+			}},
+		"no attention": {"the encoder shows no attention", func(s *Env) { s.Attention = Attention{} },
+			func(s Env) (Head, error) {
+				return NewAttentionPattern(AttentionPatternOptions{FitTexts: 5}, s)
+			}},
+		"another answer": {"it answers how unlike normal texts a text is, and the task asks",
+			func(s *Env) { s.Output = outputs.Number }, func(s Env) (Head, error) {
+				return Registry().Build("attention_pattern", AttentionPatternOptions{FitTexts: 5}, s)
+			}},
+		"a learned pool": {`pool: want cls, mean or max, have "attention"`, func(*Env) {}, func(s Env) (Head, error) {
 			return NewReconstruction(ReconstructionOptions{Pool: "attention"}, s)
 		}},
-		"a share above 1": {"false_alarms: want a number in [0, 1], have 2", func(*Site) {}, func(s Site) (Head, error) {
+		"a share above 1": {"false_alarms: want a number in [0, 1], have 2", func(*Env) {}, func(s Env) (Head, error) {
 			return NewReconstruction(ReconstructionOptions{Pool: "mean", AlarmOptions: AlarmOptions{2}}, s)
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			site := anomalySite()
-			c.change(&site)
-			if _, err := c.head(site); err == nil || !strings.HasPrefix(err.Error(), c.want) {
+			env := anomalySite()
+			c.change(&env)
+			if _, err := c.head(env); err == nil || !strings.HasPrefix(err.Error(), c.want) {
 				t.Errorf("error %v, want %q …", err, c.want)
 			}
 		})
@@ -144,16 +147,17 @@ func TestFeaturesOfAttentionMaps(t *testing.T) {
 	if one != [perMap]float32{0, 0, 1, 1, 1} {
 		t.Errorf("features %v of a single token", one)
 	}
-	if got := separatorsOf(nn.Rows{Starts: []int{0, 1, 6}, Segment: []int8{0, 0, 0, 1, 1, 1}}, 1); !slices.Equal(got, []int{1, 4}) {
+	if got := separatorsOf(nn.Rows{Starts: []int{0, 1, 6}, Segment: []int8{0, 0, 0, 1, 1, 1}}, 1); !slices.Equal(got,
+		[]int{1, 4}) {
 		t.Errorf("separators %v, want those behind each segment", got)
 	}
 }
 
 // A lens that reads the same texts has features too, filled in when its head is computed.
 func TestALensIsPartOfThePattern(t *testing.T) {
-	site := anomalySite()
-	site.Attention, site.Lenses = Attention{}, []Lenses{{"heads.a.b.focus", 1}, {"heads.a.c.focus", 2}}
-	made, err := NewAttentionPattern(AttentionPatternOptions{FitTexts: 5}, site)
+	env := anomalySite()
+	env.Attention, env.Lenses = Attention{}, []Lenses{{"heads.a.b.focus", 1}, {"heads.a.c.focus", 2}}
+	made, err := NewAttentionPattern(AttentionPatternOptions{FitTexts: 5}, env)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,7 +165,7 @@ func TestALensIsPartOfThePattern(t *testing.T) {
 	rows := nn.Rows{Starts: []int{0, 2, 3}, Segment: make([]int8, 3), Example: []int{0, 1}}
 	p := nn.NewPass(1)
 	h.Watch(p, rows)
-	scores := h.Scores(p, nn.Hidden{Rows: rows})
+	scores := h.Logits(p, nn.Hidden{Rows: rows})
 	p.Keep(nn.FocusCentre("heads.a.b.focus"), 0, []int{2, 1}, []float32{0.2, 0.4})
 	p.Keep(nn.FocusAperture("heads.a.b.focus"), 1, []int{1, 1}, []float32{0.7})
 	p.Keep(nn.FocusCentre("heads.a.c.focus"), 0, []int{2, 2}, []float32{0, 1, 0.5, 1}) // two lenses that look apart
@@ -177,8 +181,9 @@ func TestALensIsPartOfThePattern(t *testing.T) {
 
 // An autoencoder of normal texts, which lie in a plane, rebuilds others badly; the encoder learns nothing from it.
 func TestReconstructionLearnsWhatNormalTextsAreLike(t *testing.T) {
-	site := anomalySite()
-	made, err := NewReconstruction(ReconstructionOptions{Hidden: 2, Pool: "mean", AlarmOptions: AlarmOptions{0.05}}, site)
+	env := anomalySite()
+	made, err := NewReconstruction(ReconstructionOptions{Hidden: 2, Pool: "mean", AlarmOptions: AlarmOptions{0.05}},
+		env)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,13 +201,13 @@ func TestReconstructionLearnsWhatNormalTextsAreLike(t *testing.T) {
 		}
 		rows.Starts, rows.Example = append(rows.Starts, b+1), append(rows.Example, b)
 	}
-	params := site.Params.All()
+	params := env.Params.All()
 	optimizer, p := nn.NewAdamW(0), nn.NewPass(1)
 	var predicted []corpus.Prediction
 	for range 400 {
 		p.Reset(0)
 		at := p.Input(states, texts, 8)
-		scores := made.Scores(p, nn.Hidden{States: at, Rows: rows})
+		scores := made.Logits(p, nn.Hidden{States: at, Rows: rows})
 		loss := made.Loss(p, scores, gold)
 		if err := p.Forward(); err != nil {
 			t.Fatal(err)

@@ -11,7 +11,8 @@ import (
 )
 
 func init() {
-	Register("attention_pattern", AttentionPatternOptions{FitTexts: 2000, AlarmOptions: AlarmOptions{0.05}}, NewAttentionPattern, outputs.Anomaly)
+	Register("attention_pattern", AttentionPatternOptions{FitTexts: 2000, AlarmOptions: AlarmOptions{0.05}},
+		NewAttentionPattern, outputs.Anomaly)
 }
 
 // AttentionPatternOptions are the keys that may stand beside `type: attention_pattern`.
@@ -23,8 +24,8 @@ type AttentionPatternOptions struct {
 // Describe tells that the head is a Fitter.
 func (AttentionPatternOptions) Describe() Traits { return Traits{Fitted: true} }
 
-// attentionPattern finds texts whose attention is unlike that of normal ones. Of the encoder's maps A [T T] it takes for
-// each layer and head, as means over queries i,
+// attentionPattern finds texts whose attention is unlike that of normal ones. Of the encoder's maps A [T T] it takes
+// for each layer and head, as means over queries i,
 //
 //	entropy      -Σ_j A_ij·log A_ij / log T
 //	distance     Σ_j A_ij·|i-j| / (T-1)
@@ -32,9 +33,9 @@ func (AttentionPatternOptions) Describe() Traits { return Traits{Fitted: true} }
 //	separators   the mass on the last token of each segment, [SEP]
 //	diagonal     A_ii
 //
-// and of each lens of a focus head that reads the same texts the mean centre and aperture. A Gaussian is fitted to these
-// features of normal training texts, its covariance shrunk (Ledoit & Wolf 2004); a text's score is its Mahalanobis
-// distance. Nothing is learned by gradients.
+// and of each lens of a focus head that reads the same texts the mean centre and aperture. A Gaussian is fitted to
+// these features of normal training texts, its covariance shrunk (Ledoit & Wolf 2004); a text's score is its
+// Mahalanobis distance. Nothing is learned by gradients.
 type attentionPattern struct {
 	alarm
 	maps     Attention
@@ -55,19 +56,20 @@ const (
 )
 
 // NewAttentionPattern makes an attention_pattern head.
-func NewAttentionPattern(o AttentionPatternOptions, site Site) (Head, error) {
+func NewAttentionPattern(o AttentionPatternOptions, env Env) (Head, error) {
 	if err := plugin.Check(o); err != nil {
 		return nil, err
 	}
-	a, err := newAlarm(o.AlarmOptions, site)
+	a, err := newAlarm(o.AlarmOptions, env)
 	switch {
 	case err != nil:
 		return nil, err
-	case site.Attention == Attention{} && len(site.Lenses) == 0:
-		return nil, errors.New("the encoder shows no attention: a transformer does; reconstruction works with any encoder")
+	case env.Attention == Attention{} && len(env.Lenses) == 0:
+		return nil, errors.New("the encoder shows no attention: a transformer does; reconstruction works with any " +
+			"encoder")
 	}
-	h := &attentionPattern{alarm: a, maps: site.Attention, lenses: site.Lenses, fitTexts: o.FitTexts}
-	h.normal = newGaussian(site.Params, h.features())
+	h := &attentionPattern{alarm: a, maps: env.Attention, lenses: env.Lenses, fitTexts: o.FitTexts}
+	h.normal = newGaussian(env.Params, h.features())
 	return h, nil
 }
 
@@ -155,23 +157,23 @@ func meanOf(values []float32, column int, shape []int) float32 {
 }
 
 // Scores are the features [B F] that Watch fills in; zeros where it was not asked to.
-func (h *attentionPattern) Scores(p *nn.Pass, seen nn.Hidden) Scores {
+func (h *attentionPattern) Logits(p *nn.Pass, seen nn.Hidden) Logits {
 	n := h.features()
 	features, watched := p.Get(h).([]float32)
 	if !watched {
 		features = p.Floats(seen.Rows.Texts() * n)
 	}
-	return ScoresOf(seen, p.Input(features, seen.Rows.Texts(), n))
+	return LogitsOf(seen, p.Input(features, seen.Rows.Texts(), n))
 }
 
 // Units is 0: nothing is learned by gradients.
 func (h *attentionPattern) Units([]corpus.Target) float64 { return 0 }
 
 // Loss is nil.
-func (h *attentionPattern) Loss(*nn.Pass, Scores, []corpus.Target) *nn.Node { return nil }
+func (h *attentionPattern) Loss(*nn.Pass, Logits, []corpus.Target) *nn.Node { return nil }
 
 // Predict gives each example its distance from normal texts, the mean over its own, and whether that raises an alarm.
-func (h *attentionPattern) Predict(scores Scores) []corpus.Prediction {
+func (h *attentionPattern) Predict(scores Logits) []corpus.Prediction {
 	texts, distances := textsOf(scores.Rows), make([]float64, outputs.Examples(scores.Rows))
 	for b, e := range scores.Rows.Example {
 		distances[e] += h.normal.distance(h.text(scores, b)) / float64(texts[e])
@@ -180,7 +182,7 @@ func (h *attentionPattern) Predict(scores Scores) []corpus.Prediction {
 }
 
 // text returns the features of text b.
-func (h *attentionPattern) text(scores Scores, b int) []float32 {
+func (h *attentionPattern) text(scores Logits, b int) []float32 {
 	n := h.features()
 	return nn.Values(scores.Nodes[0])[b*n : (b+1)*n]
 }
@@ -201,7 +203,7 @@ func (h *attentionPattern) Choose(targets []corpus.Target) []int {
 }
 
 // Features implements Fitter: the mean over an example's texts.
-func (h *attentionPattern) Features(scores Scores) [][]float32 {
+func (h *attentionPattern) Features(scores Logits) [][]float32 {
 	texts := textsOf(scores.Rows)
 	all := make([][]float32, len(texts))
 	for b, e := range scores.Rows.Example {

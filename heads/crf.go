@@ -39,40 +39,40 @@ type crf struct {
 }
 
 var (
-	_ Accepter        = (*crf)(nil)
-	_ plugin.Remarker = (*crf)(nil)
+	_ Accepter      = (*crf)(nil)
+	_ plugin.Warner = (*crf)(nil)
 )
 
-// NewCRF makes a crf head for the tags of site.
-func NewCRF(o CRFOptions, site Site) (Head, error) {
+// NewCRF makes a crf head for the tags of env.
+func NewCRF(o CRFOptions, env Env) (Head, error) {
 	if err := plugin.Check(o); err != nil {
 		return nil, err
 	}
-	if len(site.Labels) < 2 {
-		return nil, fmt.Errorf("want at least 2 labels, have %q", site.Labels)
+	if len(env.Labels) < 2 {
+		return nil, fmt.Errorf("want at least 2 labels, have %q", env.Labels)
 	}
 	var constraints *nn.Transitions
 	if o.Constraints == "bio" {
-		if constraints = bioTransitions(site.Labels); !allowsAnyLength(constraints, len(site.Labels)) {
+		if constraints = bioTransitions(env.Labels); !allowsAnyLength(constraints, len(env.Labels)) {
 			return nil, fmt.Errorf("constraints: bio: of the tags %s none can stand alone, "+
-				"so that some texts have none that fit; leave constraints out", strings.Join(site.Labels, ", "))
+				"so that some texts have none that fit; leave constraints out", strings.Join(env.Labels, ", "))
 		}
 	}
-	drop, err := newDropout(o.Dropout, site)
+	drop, err := newDropout(o.Dropout, env)
 	if err != nil {
 		return nil, err
 	}
-	labels := len(site.Labels)
-	score := nn.NewLinear(site.Params.In("score"), site.Width, labels)
-	return &crf{drop, score, nn.NewCRF(site.Params.In("chain"), labels, constraints), site.Labels}, nil
+	labels := len(env.Labels)
+	score := nn.NewLinear(env.Params.In("score"), env.Width, labels)
+	return &crf{drop, score, nn.NewCRF(env.Params.In("chain"), labels, constraints), env.Labels}, nil
 }
 
-func (h *crf) Scores(p *nn.Pass, seen nn.Hidden) Scores {
-	return ScoresOf(seen, h.score.Apply(h.drop.Apply(p, words(seen)))) // [W L]
+func (h *crf) Logits(p *nn.Pass, seen nn.Hidden) Logits {
+	return LogitsOf(seen, h.score.Apply(h.drop.Apply(p, words(seen)))) // [W L]
 }
 
-// Remarks tells of constraints that forbid nothing.
-func (h *crf) Remarks() []string {
+// Warnings tells of constraints that forbid nothing.
+func (h *crf) Warnings() []string {
 	if h.chain.Constraints == nil || !h.chain.Constraints.AllAllowed() {
 		return nil
 	}
@@ -92,7 +92,7 @@ func (h *crf) Units(gold []corpus.Target) float64 {
 
 // Loss is the sum of -log p(tags) over the examples that have some, nil if none has. Words whose tag is not known may
 // have any. Tags that constraints forbid, which dev may have, have no loss: it would be infinite.
-func (h *crf) Loss(_ *nn.Pass, scores Scores, gold []corpus.Target) *nn.Node {
+func (h *crf) Loss(_ *nn.Pass, scores Logits, gold []corpus.Target) *nn.Node {
 	targets := outputs.Targets[outputs.TagsTarget](gold)
 	var chains []nn.Chain
 	for e, words := range outputs.WordRows(scores.Rows) {
@@ -153,7 +153,7 @@ func (h *crf) possible(ids []int) bool {
 }
 
 // Predict gives each example its likeliest tags together, and each tag's probability at its word.
-func (h *crf) Predict(scores Scores) []corpus.Prediction {
+func (h *crf) Predict(scores Logits) []corpus.Prediction {
 	values := nn.Values(scores.Nodes[0])
 	predictions := make([]outputs.TagsPrediction, outputs.Examples(scores.Rows))
 	for e, words := range outputs.WordRows(scores.Rows) {

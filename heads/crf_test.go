@@ -18,7 +18,8 @@ func TestBIOTransitions(t *testing.T) {
 		allowed, forbidden string // transitions; ^ is the start, $ the end
 	}{
 		{"BIO", []string{"O", "B-x", "I-x", "B-y", "I-y"},
-			"^,O ^,B-x O,$ O,B-x B-x,I-x I-x,I-x I-x,B-x I-x,B-y B-x,B-x B-x,O I-x,O I-x,$ B-x,$", "^,I-x O,I-x B-x,I-y I-y,I-x"},
+			"^,O ^,B-x O,$ O,B-x B-x,I-x I-x,I-x I-x,B-x I-x,B-y B-x,B-x B-x,O I-x,O I-x,$ B-x,$",
+			"^,I-x O,I-x B-x,I-y I-y,I-x"},
 		{"BIOES", []string{"O", "B-x", "I-x", "E-x", "S-x", "S-y"},
 			"^,B-x ^,S-x B-x,I-x B-x,E-x I-x,E-x I-x,I-x E-x,S-x E-x,O S-x,B-x S-y,O E-x,$ S-x,$",
 			"^,I-x ^,E-x B-x,O B-x,B-x B-x,S-y I-x,O O,E-x E-x,I-x B-x,$ I-x,$"},
@@ -48,8 +49,8 @@ func TestBIOTransitions(t *testing.T) {
 }
 
 func TestTagsThatConstraintsForbidAreRefused(t *testing.T) {
-	site := Site{Output: outputs.Tags, Labels: []string{"O", "B-x", "I-x"}, Width: 2, Params: nn.NewParams(1)}
-	made, err := NewCRF(CRFOptions{Constraints: "bio"}, site)
+	env := Env{Output: outputs.Tags, Labels: []string{"O", "B-x", "I-x"}, Width: 2, Params: nn.NewParams(1)}
+	made, err := NewCRF(CRFOptions{Constraints: "bio"}, env)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,8 +74,8 @@ func TestTagsThatConstraintsForbidAreRefused(t *testing.T) {
 }
 
 func TestWordsWithoutATagThatFitsAreRefused(t *testing.T) {
-	site := Site{Output: outputs.Tags, Labels: []string{"O", "B-x", "E-x", "S-x"}, Width: 2, Params: nn.NewParams(1)}
-	h, err := NewCRF(CRFOptions{Constraints: "bio"}, site)
+	env := Env{Output: outputs.Tags, Labels: []string{"O", "B-x", "E-x", "S-x"}, Width: 2, Params: nn.NewParams(1)}
+	h, err := NewCRF(CRFOptions{Constraints: "bio"}, env)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,16 +96,18 @@ func TestTheLossOfConstrainedTagsIsFinite(t *testing.T) {
 		loss   bool
 	}{
 		{"tags that fit", bioes, []int{0, 1, 2, 3, 4}, nil, true},
-		{"a forbidden transition behind a word without a tag", []string{"O", "B-x", "I-x"}, []int{free, 0, 2}, nil, false},
-		{"a tag that training has not, between two that need it", []string{"O", "B-x", "E-x"}, []int{1, corpus.Unknown, 2}, nil, false},
+		{"a forbidden transition behind a word without a tag", []string{"O", "B-x", "I-x"}, []int{free, 0, 2}, nil,
+			false},
+		{"a tag that training has not, between two that need it", []string{"O", "B-x", "E-x"},
+			[]int{1, corpus.Unknown, 2}, nil, false},
 		{"a span that is truncated", bioes, []int{0, 1, free, free}, []int{2, 3}, true},
 		{"a first word that is no text", bioes, []int{free, 2, 3}, []int{0}, true},
 		{"a word within a span that is no text", bioes, []int{1, free, 3}, []int{1}, true},
 		{"nothing that is known", bioes, []int{free, corpus.Unknown}, nil, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			site := Site{Output: outputs.Tags, Labels: c.labels, Width: 2, Params: nn.NewParams(1)}
-			h, err := NewCRF(CRFOptions{Constraints: "bio"}, site)
+			env := Env{Output: outputs.Tags, Labels: c.labels, Width: 2, Params: nn.NewParams(1)}
+			h, err := NewCRF(CRFOptions{Constraints: "bio"}, env)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -139,16 +142,17 @@ func TestTheLossOfConstrainedTagsIsFinite(t *testing.T) {
 }
 
 func TestConstraintsThatLeaveNoTagsAreRefused(t *testing.T) {
-	site := Site{Output: outputs.Tags, Labels: []string{"B-x", "E-x"}, Width: 2, Params: nn.NewParams(1)}
-	if _, err := NewCRF(CRFOptions{Constraints: "bio"}, site); err == nil || !strings.Contains(err.Error(), "none can stand alone") {
+	env := Env{Output: outputs.Tags, Labels: []string{"B-x", "E-x"}, Width: 2, Params: nn.NewParams(1)}
+	if _, err := NewCRF(CRFOptions{Constraints: "bio"}, env); err == nil ||
+		!strings.Contains(err.Error(), "none can stand alone") {
 		t.Errorf("error %v", err)
 	}
-	site.Labels, site.Params = []string{"NOUN", "VERB"}, nn.NewParams(1)
-	h, err := NewCRF(CRFOptions{Constraints: "bio"}, site)
+	env.Labels, env.Params = []string{"NOUN", "VERB"}, nn.NewParams(1)
+	h, err := NewCRF(CRFOptions{Constraints: "bio"}, env)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if said := plugin.RemarksOf(h); len(said) != 1 {
-		t.Errorf("remarks %q, want one: nothing is forbidden", said)
+	if said := plugin.WarningsOf(h); len(said) != 1 {
+		t.Errorf("warnings %q, want one: nothing is forbidden", said)
 	}
 }

@@ -11,14 +11,15 @@
 // plugin). CheckOutput refuses a head whose outputs are of another kind than its task's. TraitsOf asks options that are
 // a Describer whether the head learns by gradients, compares the examples of a batch, and has lenses.
 //
-// Built. The constructor gets the options and a Site: labels, the width of the states, statistics of the training
+// Built. The constructor gets the options and a Env: labels, the width of the states, statistics of the training
 // targets, what the encoder and other heads of the same texts show, and the head's corner of the tree of parameters,
-// below which it makes all of its own. It checks what no tag can say: options beside each other, and beside the site.
-// Mistakes of the user are errors. Then an Accepter sees each target that was read, and a plugin.Remarker warns.
+// below which it makes all of its own. It checks what no tag can say: options beside each other, and beside the env.
+// Mistakes of the user are errors. Then an Accepter sees each target that was read, and a plugin.Warner warns.
 //
-// Trained. A Preparer changes each batch before it is encoded. Scores adds the head's logits to the graph of a pass, and
-// Loss its loss, a sum over labelled units, which the loop divides by the Units of the whole step. The head itself keeps
-// nothing from pass to pass but parameters; what one of its methods leaves for another lies in the pass (nn.Pass.Put).
+// Trained. A Preparer changes each batch before it is encoded. Scores adds the head's logits to the graph of a pass,
+// and Loss its loss, a sum over labelled units, which the loop divides by the Units of the whole step. The head itself
+// keeps nothing from pass to pass but parameters; what one of its methods leaves for another lies in the pass
+// (nn.Pass.Put).
 //
 // Fitted. A Fitter learns nothing by gradients, its loss is nil. Before each evaluation on dev, and at the end of a
 // training without evaluations, its Fit gets the Features of those training texts that it chooses by their targets.
@@ -29,9 +30,9 @@
 // Saved. What was learned, fitted and tuned lies in the parameters, frozen where gradients must not change it; they go
 // into the checkpoint, and the thresholds of a Tuner into its model.json as well.
 //
-// Opened and used. The same constructor gets the options of the run and a Site with the labels of the checkpoint and an
-// empty Training; the parameters are read, and Predict decides by them. In evaluation and prediction a Watcher asks each
-// pass for what other parts keep of a batch, before it is encoded. Many passes may run at once.
+// Opened and used. The same constructor gets the options of the run and a Env with the labels of the checkpoint and an
+// empty Training; the parameters are read, and Predict decides by them. In evaluation and prediction a Watcher asks
+// each pass for what other parts keep of a batch, before it is encoded. Many passes may run at once.
 //
 // Package parttest checks a head's side of this, given its name and options.
 package heads

@@ -10,12 +10,12 @@ import (
 const ModelDropout = -1
 
 // newDropout makes the dropout of a head whose option is own.
-func newDropout(own float64, site Site) (nn.Dropout, error) {
+func newDropout(own float64, env Env) (nn.Dropout, error) {
 	if own == ModelDropout {
-		own = site.Dropout
+		own = env.Dropout
 	}
 	if own < 0 {
 		return nn.Dropout{}, fmt.Errorf("dropout is %v; want one in [0, 1), or %d for the model's", own, ModelDropout)
 	}
-	return nn.NewDropout(site.Params.In("drop"), own), nil
+	return nn.NewDropout(env.Params.In("drop"), own), nil
 }

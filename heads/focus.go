@@ -15,7 +15,8 @@ func init() {
 }
 
 var focusDefaults = FocusOptions{
-	LSTMLayers: 2, LSTMHidden: 256, AttentionHeads: 4, MinAperture: 0.02, Normalise: "sum", Pool: "mean", Dropout: ModelDropout,
+	LSTMLayers: 2, LSTMHidden: 256, AttentionHeads: 4, MinAperture: 0.02, Normalise: "sum", Pool: "mean",
+	Dropout:     ModelDropout,
 	LossOptions: PlainLoss, ThresholdOptions: TunedThreshold,
 }
 
@@ -77,8 +78,8 @@ func (o FocusOptions) lstmSize(width int) int {
 	return n
 }
 
-// NewFocus makes a focus head for the outputs of site.
-func NewFocus(o FocusOptions, site Site) (Head, error) {
+// NewFocus makes a focus head for the outputs of env.
+func NewFocus(o FocusOptions, env Env) (Head, error) {
 	o.LossOptions, o.ThresholdOptions = o.LossOptions.filled(), o.ThresholdOptions.filled()
 	if err := plugin.Check(o); err != nil {
 		return nil, err
@@ -86,25 +87,25 @@ func NewFocus(o FocusOptions, site Site) (Head, error) {
 	if o.LSTMLayers == 0 && o.LSTMHidden != focusDefaults.LSTMHidden {
 		return nil, errors.New("lstm_hidden has no effect with lstm_layers: 0")
 	}
-	drop, err := newDropout(o.Dropout, site)
+	drop, err := newDropout(o.Dropout, env)
 	if err != nil {
 		return nil, err
 	}
 	const most = 1 << 28 // floats
-	if n := o.lstmSize(site.Width); n > most {
+	if n := o.lstmSize(env.Width); n > most {
 		return nil, fmt.Errorf("lstm_layers is %d of lstm_hidden %d: they have %d parameters; at most %d are held",
 			o.LSTMLayers, o.LSTMHidden, n, most)
 	}
 	h := &focus{drop: drop, least: float32(o.MinAperture)}
-	rate := site.Dropout
+	rate := env.Dropout
 	if o.Dropout != ModelDropout {
 		rate = o.Dropout
 	}
 
 	// the states that the lens is over
-	width := site.Width
+	width := env.Width
 	for i := range o.LSTMLayers {
-		at := site.Params.In("lstm").In(strconv.Itoa(i))
+		at := env.Params.In("lstm").In(strconv.Itoa(i))
 		h.lstm = append(h.lstm, nn.NewBiLSTM(at, width, o.LSTMHidden))
 		if i > 0 {
 			h.between = append(h.between, nn.NewDropout(at.In("drop"), rate))
@@ -114,21 +115,21 @@ func NewFocus(o FocusOptions, site Site) (Head, error) {
 	if width%o.AttentionHeads != 0 {
 		return nil, fmt.Errorf("attention_heads is %d, which does not divide the width, %d", o.AttentionHeads, width)
 	}
-	h.addLens(o, site.Params, width, rate)
+	h.addLens(o, env.Params, width, rate)
 
 	// the layer of logits
-	site.Width = width
+	env.Width = width
 	pool := o.Pool
-	if site.Output.PerWord {
+	if env.Output.PerWord {
 		if pool != focusDefaults.Pool {
 			return nil, poolsNothing(pool)
 		}
 		pool = "cls"
 	}
-	if h.scored, err = newScored(pool, o.LossOptions, o.ThresholdOptions, site); err != nil {
+	if h.scored, err = newScored(pool, o.LossOptions, o.ThresholdOptions, env); err != nil {
 		return nil, err
 	}
-	h.score = nn.NewLinear(site.Params.In("score"), width, h.outputs)
+	h.score = nn.NewLinear(env.Params.In("score"), width, h.outputs)
 	return h.withTuner(h), nil
 }
 
@@ -148,7 +149,7 @@ func (h *focus) addLens(o FocusOptions, params nn.Params, width int, dropout flo
 	h.norm = nn.NewLayerNorm(at.In("norm"), width, 1e-12)
 }
 
-func (h *focus) Scores(p *nn.Pass, seen nn.Hidden) Scores {
+func (h *focus) Logits(p *nn.Pass, seen nn.Hidden) Logits {
 	x := seen.States // [T D]
 	for i, layer := range h.lstm {
 		if i > 0 {
@@ -160,5 +161,5 @@ func (h *focus) Scores(p *nn.Pass, seen nn.Hidden) Scores {
 	aperture := nn.Softplus(h.aperture.Apply(x), h.least) // [T 1] or [T heads]
 	y := h.lens.Apply(p, h.query.Apply(x), h.key.Apply(x), h.value.Apply(x), centre, aperture, seen.Rows)
 	seen.States = h.norm.Apply(nn.Sum(x, h.out.Apply(y)))               // [T 2H]
-	return ScoresOf(seen, h.score.Apply(h.drop.Apply(p, h.rows(seen)))) // [B L] or [W L]
+	return LogitsOf(seen, h.score.Apply(h.drop.Apply(p, h.rows(seen)))) // [B L] or [W L]
 }

@@ -24,7 +24,8 @@ func (l *lensPlot) svg(place float64) []byte {
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %g %g" font-family="sans-serif" font-size="12">`+"\n", left+width+130, top+height+40)
 	fmt.Fprintf(&b, `<rect width="100%%" height="100%%" fill="white"/>`+"\n")
 	for _, tick := range []float64{0, 0.25, 0.5, 0.75, 1} {
-		fmt.Fprintf(&b, `<path d="M%g %gh%g" stroke="#ddd"/><text x="%g" y="%g" text-anchor="end">%g</text>`+"\n", left, y(tick), width, left-6, y(tick)+4, tick)
+		fmt.Fprintf(&b, `<path d="M%g %gh%g" stroke="#ddd"/><text x="%g" y="%g" text-anchor="end">%g</text>`+"\n", left,
+			y(tick), width, left-6, y(tick)+4, tick)
 	}
 	for step := 0; step < len(l.centre); step += 100 {
 		fmt.Fprintf(&b, `<text x="%.1f" y="%g" text-anchor="middle">%d</text>`+"\n", x(step), top+height+16, step)
@@ -40,7 +41,8 @@ func (l *lensPlot) svg(place float64) []byte {
 			fmt.Fprintf(&b, "%.1f,%.1f ", x(step), y(line.values[step]))
 		}
 		last := line.values[len(line.values)-1]
-		fmt.Fprintf(&b, `"/><text x="%g" y="%.1f" fill="%s">%s</text>`+"\n", left+width+6, y(last)+8, line.colour, line.name)
+		fmt.Fprintf(&b, `"/><text x="%g" y="%.1f" fill="%s">%s</text>`+"\n", left+width+6, y(last)+8, line.colour,
+			line.name)
 	}
 	b.WriteString("</svg>\n")
 	return b.Bytes()

@@ -18,9 +18,9 @@ func TestTheLensMovesToWhatTheLabelDependsOn(t *testing.T) {
 		tokens, width, texts = 41, 6, 32
 		place                = 28 // of 40
 	)
-	site := Site{Output: outputs.Label, Labels: []string{"a", "b"}, Width: width, Params: nn.NewParams(2).In("head")}
+	env := Env{Output: outputs.Label, Labels: []string{"a", "b"}, Width: width, Params: nn.NewParams(2).In("head")}
 	o := FocusOptions{LSTMHidden: 256, AttentionHeads: 1, MinAperture: 0.02, Normalise: "sum", Pool: "mean"}
-	made, err := NewFocus(o, site)
+	made, err := NewFocus(o, env)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +48,7 @@ func TestTheLensMovesToWhatTheLabelDependsOn(t *testing.T) {
 		return nn.Hidden{States: p.Input(states, texts*tokens, width), Rows: rows}, gold
 	}
 
-	params := site.Params.All()
+	params := env.Params.All()
 	optimizer, p := nn.NewAdamW(0), nn.NewPass(1)
 	right, centre, aperture := 0, 0.0, 0.0
 	var way lensPlot
@@ -66,7 +66,7 @@ func TestTheLensMovesToWhatTheLabelDependsOn(t *testing.T) {
 		p.Watch(nn.FocusCentre(h.lens.Name), mean(&centre))
 		p.Watch(nn.FocusAperture(h.lens.Name), mean(&aperture))
 		seen, gold := draw(p)
-		scores := h.Scores(p, seen)
+		scores := h.Logits(p, seen)
 		loss := h.Loss(p, scores, gold)
 		if err := p.Forward(); err != nil {
 			t.Fatal(err)

@@ -49,7 +49,8 @@ func TestAGaussianIsFittedAsByScikitLearn(t *testing.T) {
 			}
 			for i := range p {
 				for j := range p {
-					if got, want := covariance.At(i, j), c.Covariance[i][j]; !(math.Abs(got-want) <= 1e-9*max(1, math.Abs(want))) {
+					if got, want := covariance.At(i, j),
+						c.Covariance[i][j]; !(math.Abs(got-want) <= 1e-9*max(1, math.Abs(want))) {
 						t.Errorf("covariance[%d %d] = %v, want %v", i, j, got, want)
 					}
 				}
@@ -69,7 +70,8 @@ func TestAGaussianIsFittedAsByScikitLearn(t *testing.T) {
 func TestFeaturesThatAreAlwaysTheSameAreFitted(t *testing.T) {
 	g := newGaussian(nn.NewParams(1), 3)
 	g.fit([][]float32{{1, 5, 5}, {2, 5, 5}, {3, 5, 5}})
-	if near, far := g.distance([]float32{2, 5, 5}), g.distance([]float32{2, 6, 5}); near != 0 || !(far > 0.5) || math.IsInf(far, 0) {
+	if near, far := g.distance([]float32{2, 5, 5}), g.distance([]float32{2, 6, 5}); near != 0 || !(far > 0.5) ||
+		math.IsInf(far, 0) {
 		t.Errorf("distances %v and %v, want 0 and one that counts what never was there", near, far)
 	}
 	beside := math.Nextafter32(5, 6)

@@ -13,7 +13,7 @@ import (
 // Head answers one question about each example: scores, and an objective over them.
 type Head interface {
 	// Scores maps hidden states to raw scores; a head may need several nodes (arcs and labels, start and end).
-	Scores(p *nn.Pass, seen nn.Hidden) Scores
+	Logits(p *nn.Pass, seen nn.Hidden) Logits
 	Objective
 }
 
@@ -24,9 +24,9 @@ type Objective interface {
 	// Loss is the sum over them, nil if there are none. The loop divides by the units of the whole step, accumulation
 	// included. A loss over pairs of examples, of which one is to score higher than the other, is no sum over them: it
 	// is that of the batch times its units, 0 for an example by itself.
-	Loss(p *nn.Pass, scores Scores, gold []corpus.Target) *nn.Node
+	Loss(p *nn.Pass, scores Logits, gold []corpus.Target) *nn.Node
 	// Predict reads scores, after p.Forward, as one prediction an example.
-	Predict(scores Scores) []corpus.Prediction
+	Predict(scores Logits) []corpus.Prediction
 }
 
 // Outputter is a Head that says which kind of outputs it has, as one that embeds a finished objective does. Only a head
@@ -44,11 +44,11 @@ type Accepter interface {
 
 // Tuner is a Head that decides by thresholds, which it chooses from its predictions on dev. They are parameters.
 type Tuner interface {
-	// Tune chooses the thresholds by the targets of dev, nil where there is none, and the predictions, and decides those
-	// anew.
+	// Tune chooses the thresholds by the targets of dev, nil where there is none, and the predictions, and decides
+	// those anew.
 	Tune(gold []corpus.Target, predicted []corpus.Prediction)
-	// Thresholds returns the probability from which on each label holds, or the distance above which an alarm is raised;
-	// nil for none.
+	// Thresholds returns the probability from which on each label holds, or the distance above which an alarm is
+	// raised; nil for none.
 	Thresholds() []float32
 	// Untuned says in two sentences without a full stop what is not done where no evaluation tunes the head of a name,
 	// and what holds then.
@@ -67,7 +67,7 @@ type Fitter interface {
 	// Choose lists the training examples to fit to, rising, by the targets of all, nil where there is none.
 	Choose(targets []corpus.Target) []int
 	// Features copies the features of each example, after p.Forward.
-	Features(scores Scores) [][]float32
+	Features(scores Logits) [][]float32
 	// Fit sets the head's parameters by the features of some texts, of which there is one at least.
 	Fit(features [][]float32)
 }
@@ -108,16 +108,16 @@ type Lenses struct {
 }
 
 // Scores are a head's raw scores for a batch.
-type Scores struct {
+type Logits struct {
 	Nodes []*nn.Node
 	Rows  nn.Rows
 }
 
-// ScoresOf returns the scores that nodes hold of what was seen.
-func ScoresOf(seen nn.Hidden, nodes ...*nn.Node) Scores { return Scores{nodes, seen.Rows} }
+// LogitsOf returns the scores that nodes hold of what was seen.
+func LogitsOf(seen nn.Hidden, nodes ...*nn.Node) Logits { return Logits{nodes, seen.Rows} }
 
-// Site is what a head is told.
-type Site struct {
+// Env is what a head is told.
+type Env struct {
 	Task, Name string        // of the task and of the head
 	Output     *outputs.Kind // what the task asks for
 	Labels     []string      // in the order of their numbers
@@ -135,20 +135,20 @@ type Site struct {
 type Attention struct{ Layers, Heads int }
 
 // Refuse is the error of a head whose outputs are not of the kind that its task asks for.
-func (s Site) Refuse(can *outputs.Kind) error {
+func (s Env) Refuse(can *outputs.Kind) error {
 	return fmt.Errorf("it answers %s, but task %q asks for %s", can, s.Task, s.Output)
 }
 
-var registry = plugin.NewRegistry[Site, Head]("head")
+var registry = plugin.NewRegistry[Env, Head]("head")
 
 // Registry lists the registered heads.
-func Registry() *plugin.Registry[Site, Head] { return registry }
+func Registry() *plugin.Registry[Env, Head] { return registry }
 
 // Register makes a head known as `type: name`. defaults are its options where a file is silent; New makes it. It can
 // have outputs of the kinds in can: under a task that asks for another it is refused when the file is read. Where none
 // are named, New refuses, or the head does if it is an Outputter.
-func Register[O any](name string, defaults O, New func(O, Site) (Head, error), can ...*outputs.Kind) {
-	plugin.Register(registry, name, defaults, func(o O, s Site) (Head, error) {
+func Register[O any](name string, defaults O, New func(O, Env) (Head, error), can ...*outputs.Kind) {
+	plugin.Register(registry, name, defaults, func(o O, s Env) (Head, error) {
 		if err := CheckOutput(name, s.Output); err != nil {
 			return nil, err
 		}

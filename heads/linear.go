@@ -6,7 +6,8 @@ import (
 )
 
 func init() {
-	Register("linear", LinearOptions{Pool: "cls", Dropout: ModelDropout, LossOptions: PlainLoss, ThresholdOptions: TunedThreshold}, NewLinear, scorable()...)
+	Register("linear", LinearOptions{Pool: "cls", Dropout: ModelDropout, LossOptions: PlainLoss,
+		ThresholdOptions: TunedThreshold}, NewLinear, scorable()...)
 	DefaultFor("linear", scorable()...)
 }
 
@@ -25,23 +26,23 @@ type linear struct {
 	score *nn.Linear
 }
 
-// NewLinear makes a linear head for the labels of site.
-func NewLinear(o LinearOptions, site Site) (Head, error) {
+// NewLinear makes a linear head for the labels of env.
+func NewLinear(o LinearOptions, env Env) (Head, error) {
 	o.LossOptions, o.ThresholdOptions = o.LossOptions.filled(), o.ThresholdOptions.filled()
 	if err := plugin.Check(o); err != nil {
 		return nil, err
 	}
-	s, err := newScored(o.Pool, o.LossOptions, o.ThresholdOptions, site)
+	s, err := newScored(o.Pool, o.LossOptions, o.ThresholdOptions, env)
 	if err != nil {
 		return nil, err
 	}
-	drop, err := newDropout(o.Dropout, site)
+	drop, err := newDropout(o.Dropout, env)
 	if err != nil {
 		return nil, err
 	}
-	return s.withTuner(&linear{s, drop, nn.NewLinear(site.Params.In("score"), site.Width, s.outputs)}), nil
+	return s.withTuner(&linear{s, drop, nn.NewLinear(env.Params.In("score"), env.Width, s.outputs)}), nil
 }
 
-func (h *linear) Scores(p *nn.Pass, seen nn.Hidden) Scores {
-	return ScoresOf(seen, h.score.Apply(h.drop.Apply(p, h.rows(seen)))) // [B L] or [W L]
+func (h *linear) Logits(p *nn.Pass, seen nn.Hidden) Logits {
+	return LogitsOf(seen, h.score.Apply(h.drop.Apply(p, h.rows(seen)))) // [B L] or [W L]
 }

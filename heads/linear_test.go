@@ -9,74 +9,81 @@ import (
 )
 
 func TestOptionsThatCannotWork(t *testing.T) {
-	texts := Site{Task: "intent", Output: outputs.Label, Labels: []string{"a", "b"}, Width: 4, Dropout: 0.1}
+	texts := Env{Task: "intent", Output: outputs.Label, Labels: []string{"a", "b"}, Width: 4, Dropout: 0.1}
 	words := texts
 	words.Output = outputs.Tags
 	numbers := texts
 	numbers.Output, numbers.Labels = outputs.Number, nil
 	alone := texts
 	alone.Labels = []string{"a"}
-	linear := func(o LinearOptions) func(Site) (Head, error) {
-		return func(s Site) (Head, error) { return NewLinear(o, s) }
+	linear := func(o LinearOptions) func(Env) (Head, error) {
+		return func(s Env) (Head, error) { return NewLinear(o, s) }
 	}
-	mlp := func(o MLPOptions) func(Site) (Head, error) {
-		return func(s Site) (Head, error) { return NewMLP(o, s) }
+	mlp := func(o MLPOptions) func(Env) (Head, error) {
+		return func(s Env) (Head, error) { return NewMLP(o, s) }
 	}
-	focus := func(change func(*FocusOptions)) func(Site) (Head, error) {
+	focus := func(change func(*FocusOptions)) func(Env) (Head, error) {
 		o := focusDefaults
 		change(&o)
-		return func(s Site) (Head, error) { return NewFocus(o, s) }
+		return func(s Env) (Head, error) { return NewFocus(o, s) }
 	}
-	regression := func(limit ...float64) func(Site) (Head, error) {
-		return func(s Site) (Head, error) {
+	regression := func(limit ...float64) func(Env) (Head, error) {
+		return func(s Env) (Head, error) {
 			return NewRegression(RegressionOptions{Loss: "mse", Scale: "none", Pool: "cls", Range: limit}, s)
 		}
 	}
 	for _, c := range []struct {
-		build func(Site) (Head, error)
-		site  Site
+		build func(Env) (Head, error)
+		env   Env
 		want  string
 	}{
 		{linear(LinearOptions{Pool: "first"}), texts, `pool: want cls, mean, max or attention, have "first"`},
 		{linear(LinearOptions{Pool: "mean"}), words, `pool "mean": a head that tags words pools nothing`},
 		{linear(LinearOptions{Pool: "cls"}), alone, `want at least 2 labels, have ["a"]`},
 		{linear(LinearOptions{Pool: "cls", Dropout: 1}), texts, "dropout: want a number in [-1, 1), have 1"},
-		{linear(LinearOptions{Pool: "cls", Dropout: -0.5}), texts, "dropout is -0.5; want one in [0, 1), or -1 for the model's"},
+		{linear(LinearOptions{Pool: "cls", Dropout: -0.5}), texts,
+			"dropout is -0.5; want one in [0, 1), or -1 for the model's"},
 		{mlp(MLPOptions{Pool: "cls", Activation: "relu"}), texts, `activation: want gelu or tanh, have "relu"`},
-		{mlp(MLPOptions{Pool: "cls", Activation: "gelu", Hidden: -3}), texts, "hidden: want a whole number in [0, 65536], have -3"},
+		{mlp(MLPOptions{Pool: "cls", Activation: "gelu", Hidden: -3}), texts,
+			"hidden: want a whole number in [0, 65536], have -3"},
 		{mlp(MLPOptions{Pool: "cls", Activation: "gelu", Hidden: 1 << 30}), texts, "in [0, 65536], have 1073741824"},
-		{mlp(MLPOptions{Pool: "cls", Activation: "gelu", Dropout: 2}), texts, "dropout: want a number in [-1, 1), have 2"},
-		{focus(func(o *FocusOptions) { o.LSTMLayers, o.LSTMHidden = 0, 17 }), texts, "lstm_hidden has no effect with lstm_layers: 0"},
-		{focus(func(o *FocusOptions) { o.LSTMLayers, o.LSTMHidden = 16, 8192 }), texts, "lstm_layers is 16 of lstm_hidden 8192: they have 24697372672 parameters; at most 268435456 are held"},
-		{focus(func(o *FocusOptions) { o.MinAperture = 2 }), texts, "min_aperture: want a number in [0.0001, 1], have 2"},
+		{mlp(MLPOptions{Pool: "cls", Activation: "gelu", Dropout: 2}), texts,
+			"dropout: want a number in [-1, 1), have 2"},
+		{focus(func(o *FocusOptions) { o.LSTMLayers, o.LSTMHidden = 0, 17 }), texts,
+			"lstm_hidden has no effect with lstm_layers: 0"},
+		{focus(func(o *FocusOptions) { o.LSTMLayers, o.LSTMHidden = 16, 8192 }), texts,
+			"lstm_layers is 16 of lstm_hidden 8192: they have 24697372672 parameters; at most 268435456 are held"},
+		{focus(func(o *FocusOptions) { o.MinAperture = 2 }), texts,
+			"min_aperture: want a number in [0.0001, 1], have 2"},
 		{focus(func(o *FocusOptions) { o.Pool = "cls" }), words, `pool "cls": a head that tags words pools nothing`},
 		{focus(func(o *FocusOptions) { o.Pool = "max" }), words, `pool "max": a head that tags words pools nothing`},
 		{regression(1, 1), numbers, "range is [1 1]; want [LEAST, MOST], from -1e+15 to 1e+15"},
 		{regression(0, 1e40), numbers, "range is [0 1e+40]; want [LEAST, MOST], from -1e+15 to 1e+15"},
 	} {
-		c.site.Params = nn.NewParams(1)
-		if _, err := c.build(c.site); err == nil || !strings.Contains(err.Error(), c.want) {
+		c.env.Params = nn.NewParams(1)
+		if _, err := c.build(c.env); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("error %v, want %q", err, c.want)
 		}
 	}
 }
 
 func TestModelDropoutIsTheDefault(t *testing.T) {
-	site := Site{Output: outputs.Label, Labels: []string{"a", "b"}, Width: 4}
+	env := Env{Output: outputs.Label, Labels: []string{"a", "b"}, Width: 4}
 	for _, c := range []struct{ own, model, want float64 }{{ModelDropout, 0.3, 0.3}, {0, 0.3, 0}, {0.2, 0.3, 0.2}} {
-		site.Params, site.Dropout = nn.NewParams(1), c.model
-		got, err := newDropout(c.own, site)
-		if err != nil || got != nn.NewDropout(site.Params.In("drop"), c.want) {
+		env.Params, env.Dropout = nn.NewParams(1), c.model
+		got, err := newDropout(c.own, env)
+		if err != nil || got != nn.NewDropout(env.Params.In("drop"), c.want) {
 			t.Errorf("dropout %v with the model's %v is %+v, %v", c.own, c.model, got, err)
 		}
 	}
 }
 
 func TestHeadsOfAnotherAnswerAreRefused(t *testing.T) {
-	Register("for one label", struct{}{}, func(struct{}, Site) (Head, error) { return oneLabel{}, nil })
-	site := Site{Task: "slots", Output: outputs.Tags, Labels: []string{"O", "B"}, Params: nn.NewParams(1)}
-	_, err := Registry().Build("for one label", struct{}{}, site)
-	if want := `it answers one label, but task "slots" asks for a tag for each word`; err == nil || err.Error() != want {
+	Register("for one label", struct{}{}, func(struct{}, Env) (Head, error) { return oneLabel{}, nil })
+	env := Env{Task: "slots", Output: outputs.Tags, Labels: []string{"O", "B"}, Params: nn.NewParams(1)}
+	_, err := Registry().Build("for one label", struct{}{}, env)
+	if want := `it answers one label, but task "slots" asks for a tag for each word`; err == nil ||
+		err.Error() != want {
 		t.Errorf("error %v, want %q", err, want)
 	}
 }
@@ -90,8 +97,10 @@ func TestHeadsAreRefusedBeforeTheyAreMade(t *testing.T) {
 		{"crf", outputs.Tags, ""},
 		{"linear", outputs.Number, ""},
 		{"nobody's", outputs.Number, ""}, // nothing is known of it
-		{"crf", outputs.Label, "it answers a tag for each word, and the task asks for one label, as focus, linear, mlp would answer"},
-		{"mlp", outputs.Span, "it answers one label or any number of labels or a tag for each word or a number, and the task asks for a part of a context, as span would answer"},
+		{"crf", outputs.Label, "it answers a tag for each word, and the task asks for one label, as focus, linear, " +
+			"mlp would answer"},
+		{"mlp", outputs.Span, "it answers one label or any number of labels or a tag for each word or a number, and " +
+			"the task asks for a part of a context, as span would answer"},
 	} {
 		err := CheckOutput(c.name, c.answer)
 		if (err == nil) != (c.want == "") || err != nil && err.Error() != c.want {
@@ -102,7 +111,7 @@ func TestHeadsAreRefusedBeforeTheyAreMade(t *testing.T) {
 
 type oneLabel struct{ OneClass }
 
-func (oneLabel) Scores(_ *nn.Pass, seen nn.Hidden) Scores { return ScoresOf(seen, nn.ClsPool(seen)) }
+func (oneLabel) Logits(_ *nn.Pass, seen nn.Hidden) Logits { return LogitsOf(seen, nn.ClsPool(seen)) }
 
 func TestOnlyHeadsOfManyLabelsAreTuned(t *testing.T) {
 	for _, name := range []string{"linear", "mlp", "focus"} {
@@ -111,9 +120,10 @@ func TestOnlyHeadsOfManyLabelsAreTuned(t *testing.T) {
 			o.LSTMHidden = 4 // keeps it quick
 			options = o
 		}
-		for kind, want := range map[*outputs.Kind]bool{outputs.Label: false, outputs.Labels: true, outputs.Number: false} {
-			site := Site{Output: kind, Labels: []string{"a", "b"}, Width: 8, Params: nn.NewParams(1)}
-			h, err := Registry().Build(name, options, site)
+		for kind, want := range map[*outputs.Kind]bool{outputs.Label: false, outputs.Labels: true,
+			outputs.Number: false} {
+			env := Env{Output: kind, Labels: []string{"a", "b"}, Width: 8, Params: nn.NewParams(1)}
+			h, err := Registry().Build(name, options, env)
 			if err != nil {
 				t.Fatal(err)
 			}

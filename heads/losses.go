@@ -29,15 +29,17 @@ type labelLoss struct {
 }
 
 // newLabelLoss reads the options of a head over labels, of which many may hold.
-func newLabelLoss(o LossOptions, site Site, many bool) (labelLoss, error) {
+func newLabelLoss(o LossOptions, env Env, many bool) (labelLoss, error) {
 	l := labelLoss{smoothing: o.LabelSmoothing, gamma: o.FocalGamma}
 	switch {
 	case many && l.smoothing > 0:
-		return l, errors.New("label_smoothing: each of many labels is a question of its own; it takes pos_weight, focal_gamma")
+		return l, errors.New("label_smoothing: each of many labels is a question of its own; it takes pos_weight, " +
+			"focal_gamma")
 	case many && !isNone(o.ClassWeights):
-		return l, errors.New("class_weights: each of many labels is a question of its own; pos_weight weighs its answers")
+		return l, errors.New("class_weights: each of many labels is a question of its own; pos_weight weighs its " +
+			"answers")
 	case !many && !isOne(o.PosWeight):
-		return l, fmt.Errorf("pos_weight: it answers %s; class_weights weighs labels", site.Output)
+		return l, fmt.Errorf("pos_weight: it answers %s; class_weights weighs labels", env.Output)
 	}
 	factors, name := o.ClassWeights, "class_weights"
 	if many {
@@ -48,17 +50,17 @@ func newLabelLoss(o LossOptions, site Site, many bool) (labelLoss, error) {
 	}
 
 	for _, label := range slices.Sorted(maps.Keys(factors.Each)) {
-		if !slices.Contains(site.Labels, label) {
-			return l, fmt.Errorf("%s: %s", name, plugin.Unknown("label", label, site.Labels))
+		if !slices.Contains(env.Labels, label) {
+			return l, fmt.Errorf("%s: %s", name, plugin.Unknown("label", label, env.Labels))
 		}
 	}
-	l.weights = site.Params.Ones(name, len(site.Labels))
+	l.weights = env.Params.Ones(name, len(env.Labels))
 	l.weights.Frozen = true
-	for c, label := range site.Labels {
+	for c, label := range env.Labels {
 		weight, given := factors.Each[label]
 		switch {
 		case factors.Word == "balanced":
-			weight = site.Training.balance(c, many)
+			weight = env.Training.balance(c, many)
 		case factors.Each == nil:
 			weight = factors.One
 		case !given:
@@ -109,8 +111,8 @@ func (l labelLoss) weight(c int) float64 {
 	return float64(l.weights.Data[c])
 }
 
-// windowShares returns 1/n for each text of an example that is n texts; nil where each example is one: an example's loss
-// is the mean over its windows.
+// windowShares returns 1/n for each text of an example that is n texts; nil where each example is one: an example's
+// loss is the mean over its windows.
 func windowShares(rows nn.Rows) []float32 {
 	texts := textsOf(rows)
 	if len(texts) == rows.Texts() {

@@ -37,13 +37,14 @@ func (o ThresholdOptions) filled() ThresholdOptions {
 	return o
 }
 
-// newManyClasses makes the objective, with its thresholds in the site's parameters.
-func newManyClasses(o ThresholdOptions, loss labelLoss, site Site) (ManyClasses, error) {
+// newManyClasses makes the objective, with its thresholds in the env's parameters.
+func newManyClasses(o ThresholdOptions, loss labelLoss, env Env) (ManyClasses, error) {
 	if o.Tune != "none" && o.Threshold != TunedThreshold.Threshold {
-		return ManyClasses{}, fmt.Errorf("threshold %v has no effect: tune: %s chooses another on dev; tune: none keeps it",
+		return ManyClasses{}, fmt.Errorf("threshold %v has no effect: tune: %s chooses another on dev; tune: none "+
+			"keeps it",
 			o.Threshold, o.Tune)
 	}
-	m := ManyClasses{loss: loss, thresholds: site.Params.Zeros("thresholds", len(site.Labels)), tune: o.Tune}
+	m := ManyClasses{loss: loss, thresholds: env.Params.Zeros("thresholds", len(env.Labels)), tune: o.Tune}
 	m.thresholds.Frozen = true
 	for c := range m.thresholds.Data {
 		m.thresholds.Data[c] = float32(o.Threshold)
@@ -58,7 +59,7 @@ func (ManyClasses) Output() *outputs.Kind { return outputs.Labels }
 func (ManyClasses) Units(gold []corpus.Target) float64 { return labelled(gold) }
 
 // Loss is the mean over labels of the binary cross entropy, summed over labelled texts; nil if there are none.
-func (m ManyClasses) Loss(_ *nn.Pass, scores Scores, gold []corpus.Target) *nn.Node {
+func (m ManyClasses) Loss(_ *nn.Pass, scores Logits, gold []corpus.Target) *nn.Node {
 	texts, labels := scores.Rows.Texts(), scores.Nodes[0].Shape()[1]
 	targets := outputs.Targets[outputs.LabelsTarget](gold)
 	answers, labelled := make([]int8, texts*labels), false
@@ -86,7 +87,7 @@ func (m ManyClasses) Loss(_ *nn.Pass, scores Scores, gold []corpus.Target) *nn.N
 }
 
 // Predict gives each example its labels' probabilities, the mean over its texts, and the labels that hold.
-func (m ManyClasses) Predict(scores Scores) []corpus.Prediction {
+func (m ManyClasses) Predict(scores Logits) []corpus.Prediction {
 	all := probabilities(scores, nn.Sigmoids)
 	predictions := make([]outputs.LabelsPrediction, len(all))
 	for e, p := range all {

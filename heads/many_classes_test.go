@@ -42,13 +42,15 @@ func TestManyClasses(t *testing.T) {
 	})
 	t.Run("windows of one example are averaged", func(t *testing.T) {
 		windows := nn.Rows{Starts: rows.Starts, Example: []int{0, 1, 1}}
-		got := outputs.Predictions[outputs.LabelsPrediction](ManyClasses{}.Predict(Scores{scores.Nodes, windows}))
-		if want := (1/(1+math.Exp(-1)) + 1) / 2; len(got) != 2 || !(math.Abs(float64(got[1].Probabilities[0])-want) <= 1e-6) {
+		got := outputs.Predictions[outputs.LabelsPrediction](ManyClasses{}.Predict(Logits{scores.Nodes, windows}))
+		if want := (1/(1+math.Exp(-1)) + 1) / 2; len(got) != 2 ||
+			!(math.Abs(float64(got[1].Probabilities[0])-want) <= 1e-6) {
 			t.Errorf("predictions %+v, want the second's probability of 0 to be %v", got, want)
 		}
 		gold := []corpus.Target{held(), held(0)}
 		want := math.Ln2 + math.Log1p(math.Exp(-1))/2 // both labels of the window
-		if got := lossOf(t, p, ManyClasses{}.Loss(p, Scores{scores.Nodes, windows}, gold)); !(math.Abs(got-want) <= 1e-6) {
+		if got := lossOf(t, p, ManyClasses{}.Loss(p, Logits{scores.Nodes, windows},
+			gold)); !(math.Abs(got-want) <= 1e-6) {
 			t.Errorf("loss %v, want %v: the mean over windows", got, want)
 		}
 	})
@@ -57,7 +59,7 @@ func TestManyClasses(t *testing.T) {
 func TestThresholdsAreTunedOnDev(t *testing.T) {
 	labels := []string{"a", "b"}
 	make := func(tune string) ManyClasses {
-		m, err := newManyClasses(ThresholdOptions{0.5, tune}, labelLoss{}, Site{Labels: labels, Params: nn.NewParams(1)})
+		m, err := newManyClasses(ThresholdOptions{0.5, tune}, labelLoss{}, Env{Labels: labels, Params: nn.NewParams(1)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -114,7 +116,8 @@ func TestATunedThresholdNeedsAnAnswer(t *testing.T) {
 	}
 	lower, upper := math.Nextafter32(0.5, 0), float32(0.5)
 	for range 2 {
-		if best, ok := bestThreshold([]decision{{lower, false}, {upper, true}}); !ok || !(best > lower && best <= upper) {
+		if best, ok := bestThreshold([]decision{{lower, false}, {upper, true}}); !ok ||
+			!(best > lower && best <= upper) {
 			t.Errorf("between the neighbours %v and %v the threshold is %v, %v", lower, upper, best, ok)
 		}
 		lower, upper = math.Nextafter32(lower, 0), lower
@@ -127,12 +130,12 @@ func TestATunedThresholdNeedsAnAnswer(t *testing.T) {
 func TestLossOptions(t *testing.T) {
 	labels := []string{"rare", "common"}
 	training := Training{Units: 100, Counts: []int{10, 90}}
-	site := func(answer *outputs.Kind) Site {
-		return Site{Task: "t", Output: answer, Labels: labels, Width: 4, Training: training, Params: nn.NewParams(1)}
+	env := func(answer *outputs.Kind) Env {
+		return Env{Task: "t", Output: answer, Labels: labels, Width: 4, Training: training, Params: nn.NewParams(1)}
 	}
 	weights := func(o LossOptions, answer *outputs.Kind) []float32 {
 		t.Helper()
-		l, err := newLabelLoss(o.filled(), site(answer), answer == outputs.Labels)
+		l, err := newLabelLoss(o.filled(), env(answer), answer == outputs.Labels)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -161,22 +164,30 @@ func TestLossOptions(t *testing.T) {
 		answer *outputs.Kind
 		want   string
 	}{
-		{LossOptions{ClassWeights: plugin.Factors{Each: map[string]float64{"rar": 3}}}, ThresholdOptions{}, outputs.Label, `class_weights: no label "rar"; did you mean "rare"`},
-		{LossOptions{ClassWeights: plugin.Factors{Each: map[string]float64{"rare": 0, "common": 0}}}, ThresholdOptions{}, outputs.Label, "class_weights: the factors of all labels are 0"},
-		{LossOptions{LabelSmoothing: 0.1}, ThresholdOptions{}, outputs.Labels, "each of many labels is a question of its own"},
-		{LossOptions{ClassWeights: plugin.Factors{Word: "balanced"}}, ThresholdOptions{}, outputs.Labels, "pos_weight weighs its answers"},
-		{LossOptions{PosWeight: plugin.Factors{One: 2}}, ThresholdOptions{}, outputs.Label, "class_weights weighs labels"},
+		{LossOptions{ClassWeights: plugin.Factors{Each: map[string]float64{"rar": 3}}}, ThresholdOptions{},
+			outputs.Label, `class_weights: no label "rar"; did you mean "rare"`},
+		{LossOptions{ClassWeights: plugin.Factors{Each: map[string]float64{"rare": 0, "common": 0}}},
+			ThresholdOptions{}, outputs.Label, "class_weights: the factors of all labels are 0"},
+		{LossOptions{LabelSmoothing: 0.1}, ThresholdOptions{}, outputs.Labels,
+			"each of many labels is a question of its own"},
+		{LossOptions{ClassWeights: plugin.Factors{Word: "balanced"}}, ThresholdOptions{}, outputs.Labels,
+			"pos_weight weighs its answers"},
+		{LossOptions{PosWeight: plugin.Factors{One: 2}}, ThresholdOptions{}, outputs.Label,
+			"class_weights weighs labels"},
 		{LossOptions{FocalGamma: 2}, ThresholdOptions{}, outputs.Number, "it answers a number"},
-		{LossOptions{}, ThresholdOptions{0.3, "none"}, outputs.Label, "threshold and tune are for any number of labels"},
+		{LossOptions{}, ThresholdOptions{0.3, "none"}, outputs.Label,
+			"threshold and tune are for any number of labels"},
 	} {
-		if _, _, err := newObjective(c.o.filled(), c.t.filled(), site(c.answer)); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, _, err := newObjective(c.o.filled(), c.t.filled(), env(c.answer)); err == nil ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: error %v, want %q", c.o, err, c.want)
 		}
 	}
 }
 
 func TestWeightedLossesCountTheirWeights(t *testing.T) {
-	l, err := newLabelLoss(LossOptions{ClassWeights: plugin.Factors{Each: map[string]float64{"b": 3}}}.filled(), Site{Labels: []string{"a", "b"}, Params: nn.NewParams(1)}, false)
+	l, err := newLabelLoss(LossOptions{ClassWeights: plugin.Factors{Each: map[string]float64{"b": 3}}}.filled(),
+		Env{Labels: []string{"a", "b"}, Params: nn.NewParams(1)}, false)
 	if err != nil {
 		t.Fatal(err)
 	}

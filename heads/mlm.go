@@ -25,8 +25,8 @@ type MLMOptions struct {
 	Guesses int     `yaml:"guesses" range:"[1,1000]" doc:"tokens that a prediction names for each hidden one"`
 }
 
-// mlm guesses hidden tokens (masked language modelling, Devlin et al. 2019, section 3.1), its scores tied to the encoder's
-// word embeddings E:
+// mlm guesses hidden tokens (masked language modelling, Devlin et al. 2019, section 3.1), its scores tied to the
+// encoder's word embeddings E:
 //
 //	scores = LayerNorm(gelu(W·h + b))·Eᵀ + c
 //
@@ -44,25 +44,27 @@ var (
 )
 
 // NewMLM makes an mlm head.
-func NewMLM(o MLMOptions, site Site) (Head, error) {
+func NewMLM(o MLMOptions, env Env) (Head, error) {
 	if err := plugin.Check(o); err != nil {
 		return nil, err
 	}
 	switch {
-	case site.Mask < 0:
-		return nil, errors.New("the tokenizer has no mask token to hide others with; a base model that was made by guessing hidden tokens has one")
-	case site.Words == nil:
-		return nil, errors.New("the encoder has no word embeddings of the hidden states' width to score tokens by; a transformer has")
+	case env.Mask < 0:
+		return nil, errors.New("the tokenizer has no mask token to hide others with; a base model that was made by " +
+			"guessing hidden tokens has one")
+	case env.Words == nil:
+		return nil, errors.New("the encoder has no word embeddings of the hidden states' width to score tokens by; a " +
+			"transformer has")
 	case o.Masked+o.Random > 1:
 		return nil, fmt.Errorf("masked is %v and random %v; want at most 1 together", o.Masked, o.Random)
 	case o.Masked+o.Random == 0:
 		return nil, errors.New("masked and random are 0: no token would be hidden")
 	}
 	return &mlm{
-		MLMOptions: o, mask: site.Mask,
-		transform: nn.NewLinear(site.Params.In("transform"), site.Width, site.Width),
-		norm:      nn.NewLayerNorm(site.Params.In("norm"), site.Width, 1e-12),
-		scores:    nn.Tied{Weight: site.Words, Bias: site.Params.Zeros("bias", site.Words.Shape[0])},
+		MLMOptions: o, mask: env.Mask,
+		transform: nn.NewLinear(env.Params.In("transform"), env.Width, env.Width),
+		norm:      nn.NewLayerNorm(env.Params.In("norm"), env.Width, 1e-12),
+		scores:    nn.Tied{Weight: env.Words, Bias: env.Params.Zeros("bias", env.Words.Shape[0])},
 	}, nil
 }
 
@@ -107,7 +109,8 @@ func (h *mlm) Prepare(batch *corpus.Batch, source func(example int) rand.Source)
 	return &hiding
 }
 
-// choose draws which tokens of an example are hidden, rising; special ones, and masks that the text itself has, never are.
+// choose draws which tokens of an example are hidden, rising; special ones, and masks that the text itself has, never
+// are.
 func (h *mlm) choose(r *rand.Rand, e *corpus.Example) []int {
 	var tokens []int
 	first := 0
@@ -125,10 +128,10 @@ func (h *mlm) choose(r *rand.Rand, e *corpus.Example) []int {
 	return tokens[:n]
 }
 
-func (h *mlm) Scores(_ *nn.Pass, seen nn.Hidden) Scores {
+func (h *mlm) Logits(_ *nn.Pass, seen nn.Hidden) Logits {
 	x := nn.GatherRows(seen.States, seen.Rows.Hidden) // [M D]
 	x = h.norm.Apply(nn.GELU(h.transform.Apply(x)))   // [M D]
-	return ScoresOf(seen, h.scores.Apply(x))          // [M V]
+	return LogitsOf(seen, h.scores.Apply(x))          // [M V]
 }
 
 // Units counts the hidden tokens.
@@ -148,7 +151,7 @@ func hiddenIDs(gold []corpus.Target) []int {
 }
 
 // Loss is the cross entropy summed over hidden tokens, nil if there are none.
-func (h *mlm) Loss(_ *nn.Pass, scores Scores, gold []corpus.Target) *nn.Node {
+func (h *mlm) Loss(_ *nn.Pass, scores Logits, gold []corpus.Target) *nn.Node {
 	ids := hiddenIDs(gold)
 	if len(ids) == 0 {
 		return nil
@@ -157,7 +160,7 @@ func (h *mlm) Loss(_ *nn.Pass, scores Scores, gold []corpus.Target) *nn.Node {
 }
 
 // Predict gives each example the likeliest tokens for each hidden one.
-func (h *mlm) Predict(scores Scores) []corpus.Prediction {
+func (h *mlm) Predict(scores Logits) []corpus.Prediction {
 	rows, values := scores.Rows, nn.Values(scores.Nodes[0])
 	predictions := make([]outputs.HiddenPrediction, outputs.Examples(rows))
 	window, text, size := make([]int, len(predictions)), 0, h.scores.Weight.Shape[0]
@@ -168,7 +171,8 @@ func (h *mlm) Predict(scores Scores) []corpus.Prediction {
 		}
 		e := rows.Example[text]
 		predictions[e].Tokens = append(predictions[e].Tokens, outputs.HiddenToken{
-			Window: window[e], Token: row - rows.Starts[text], Guesses: likeliest(nn.Softmax(values[i*size:(i+1)*size]), h.Guesses),
+			Window: window[e], Token: row - rows.Starts[text],
+			Guesses: likeliest(nn.Softmax(values[i*size:(i+1)*size]), h.Guesses),
 		})
 	}
 	return outputs.Erase(predictions)

@@ -16,8 +16,9 @@ const hidingVocabulary = 1000
 func newHiding(t *testing.T) *mlm {
 	t.Helper()
 	params := nn.NewParams(1)
-	site := Site{Output: outputs.HiddenTokens, Width: 4, Mask: 3, Words: params.In("encoder").Normal("words", 1, hidingVocabulary, 4), Params: params.In("head")}
-	made, err := NewMLM(MLMOptions{Share: 0.15, Masked: 0.8, Random: 0.1, Guesses: 3}, site)
+	env := Env{Output: outputs.HiddenTokens, Width: 4, Mask: 3,
+		Words: params.In("encoder").Normal("words", 1, hidingVocabulary, 4), Params: params.In("head")}
+	made, err := NewMLM(MLMOptions{Share: 0.15, Masked: 0.8, Random: 0.1, Guesses: 3}, env)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +104,8 @@ func TestAMaskOfTheTextIsNoAnswer(t *testing.T) {
 		batch := plainBatch(6)
 		w := &batch.Examples[0].Windows[0]
 		w.IDs[2], batch.Tokens.IDs[2] = h.mask, h.mask
-		if got := hiddenIDs(h.Prepare(batch, sources(seed)).Examples[0].Targets); len(got) != 1 || got[0] == int(h.mask) {
+		if got := hiddenIDs(h.Prepare(batch, sources(seed)).Examples[0].Targets); len(got) != 1 ||
+			got[0] == int(h.mask) {
 			t.Fatalf("tokens %v are asked for", got)
 		}
 	}
@@ -125,7 +127,7 @@ func TestGuessesNameTheirPlace(t *testing.T) {
 	rows := nn.Rows{Starts: []int{0, 2, 5, 6}, Example: []int{0, 0, 1}, Hidden: []int{1, 4}}
 	values := make([]float32, 2*hidingVocabulary)
 	values[7], values[9], values[hidingVocabulary+5] = 9, 8, 4
-	scores := ScoresOf(nn.Hidden{Rows: rows}, p.Input(values, 2, hidingVocabulary))
+	scores := LogitsOf(nn.Hidden{Rows: rows}, p.Input(values, 2, hidingVocabulary))
 	predictions := outputs.Predictions[outputs.HiddenPrediction](h.Predict(scores))
 	if len(predictions) != 2 || len(predictions[0].Tokens) != 2 || predictions[1].Tokens != nil {
 		t.Fatalf("predictions %+v", predictions)
@@ -134,7 +136,8 @@ func TestGuessesNameTheirPlace(t *testing.T) {
 	if first.Window != 0 || first.Token != 1 || second.Window != 1 || second.Token != 2 {
 		t.Errorf("guesses at %d %d and %d %d, want 0 1 and 1 2", first.Window, first.Token, second.Window, second.Token)
 	}
-	if len(first.Guesses) != 3 || first.Guesses[0].ID != 7 || first.Guesses[1].ID != 9 || second.Guesses[0].ID != 5 || first.Guesses[0].Probability < first.Guesses[1].Probability {
+	if len(first.Guesses) != 3 || first.Guesses[0].ID != 7 || first.Guesses[1].ID != 9 || second.Guesses[0].ID != 5 ||
+		first.Guesses[0].Probability < first.Guesses[1].Probability {
 		t.Errorf("best %v and %v", first.Guesses, second.Guesses)
 	}
 }

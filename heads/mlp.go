@@ -6,7 +6,8 @@ import (
 )
 
 func init() {
-	Register("mlp", MLPOptions{Activation: "gelu", Pool: "cls", Dropout: ModelDropout, LossOptions: PlainLoss, ThresholdOptions: TunedThreshold}, NewMLP, scorable()...)
+	Register("mlp", MLPOptions{Activation: "gelu", Pool: "cls", Dropout: ModelDropout, LossOptions: PlainLoss,
+		ThresholdOptions: TunedThreshold}, NewMLP, scorable()...)
 }
 
 // MLPOptions are the keys that may stand beside `type: mlp`.
@@ -27,22 +28,22 @@ type mlp struct {
 	activation       func(*nn.Node) *nn.Node
 }
 
-// NewMLP makes an mlp head for the labels of site.
-func NewMLP(o MLPOptions, site Site) (Head, error) {
+// NewMLP makes an mlp head for the labels of env.
+func NewMLP(o MLPOptions, env Env) (Head, error) {
 	o.LossOptions, o.ThresholdOptions = o.LossOptions.filled(), o.ThresholdOptions.filled()
 	if err := plugin.Check(o); err != nil {
 		return nil, err
 	}
-	s, err := newScored(o.Pool, o.LossOptions, o.ThresholdOptions, site)
+	s, err := newScored(o.Pool, o.LossOptions, o.ThresholdOptions, env)
 	if err != nil {
 		return nil, err
 	}
 	h := &mlp{scored: s}
-	if h.drop, err = newDropout(o.Dropout, site); err != nil {
+	if h.drop, err = newDropout(o.Dropout, env); err != nil {
 		return nil, err
 	}
-	hidden := site
-	hidden.Params = site.Params.In("hidden")
+	hidden := env
+	hidden.Params = env.Params.In("hidden")
 	if h.dropHidden, err = newDropout(o.Dropout, hidden); err != nil {
 		return nil, err
 	}
@@ -50,14 +51,14 @@ func NewMLP(o MLPOptions, site Site) (Head, error) {
 		h.activation = nn.Tanh
 	}
 	if o.Hidden == 0 {
-		o.Hidden = site.Width
+		o.Hidden = env.Width
 	}
-	h.hidden = nn.NewLinear(hidden.Params, site.Width, o.Hidden)
-	h.score = nn.NewLinear(site.Params.In("score"), o.Hidden, s.outputs)
+	h.hidden = nn.NewLinear(hidden.Params, env.Width, o.Hidden)
+	h.score = nn.NewLinear(env.Params.In("score"), o.Hidden, s.outputs)
 	return h.withTuner(h), nil
 }
 
-func (h *mlp) Scores(p *nn.Pass, seen nn.Hidden) Scores {
+func (h *mlp) Logits(p *nn.Pass, seen nn.Hidden) Logits {
 	x := h.activation(h.hidden.Apply(h.drop.Apply(p, h.rows(seen)))) // [B H] or [W H]
-	return ScoresOf(seen, h.score.Apply(h.dropHidden.Apply(p, x)))   // [B L] or [W L]
+	return LogitsOf(seen, h.score.Apply(h.dropHidden.Apply(p, x)))   // [B L] or [W L]
 }

@@ -18,18 +18,20 @@ type Number struct {
 
 // newNumber makes the objective of a loss. With standard, scores are counted in deviations of the training numbers from
 // their mean.
-func newNumber(loss string, standard bool, site Site) (Number, error) {
+func newNumber(loss string, standard bool, env Env) (Number, error) {
 	distance, known := nn.Distances[loss]
 	if !known {
 		panic(fmt.Sprintf("heads: unexpected loss %q", loss))
 	}
 	n := Number{distance: &distance}
 	if standard {
-		mean, deviation := site.Training.Mean, site.Training.Deviation
+		mean, deviation := env.Training.Mean, env.Training.Deviation
 		if off := math.Abs(mean - float64(float32(mean))); float32(deviation) == 0 || off > 1e-3*deviation {
-			return Number{}, fmt.Errorf("scale: standard: the training numbers lie %.3g about their mean, %.6g, closer than float32 tells apart; take what they share away from them, or count them in a smaller unit", deviation, mean)
+			return Number{}, fmt.Errorf("scale: standard: the training numbers lie %.3g about their mean, %.6g, "+
+				"closer than float32 tells apart; take what they share away from them, or count them in a smaller unit",
+				deviation, mean)
 		}
-		n.unit = site.Params.Zeros("unit", 2)
+		n.unit = env.Params.Zeros("unit", 2)
 		n.unit.Frozen = true
 		n.unit.Data[0], n.unit.Data[1] = float32(mean), float32(deviation)
 	}
@@ -62,7 +64,7 @@ func (Number) Units(gold []corpus.Target) float64 {
 }
 
 // Loss is the distance summed over texts that have a number, nil if there are none.
-func (n Number) Loss(_ *nn.Pass, scores Scores, gold []corpus.Target) *nn.Node {
+func (n Number) Loss(_ *nn.Pass, scores Logits, gold []corpus.Target) *nn.Node {
 	mean, deviation := n.scale()
 	windows := textsOf(scores.Rows)
 	values, shares, has := make([]float32, scores.Rows.Texts()), make([]float32, scores.Rows.Texts()), false
@@ -82,7 +84,7 @@ func (n Number) Loss(_ *nn.Pass, scores Scores, gold []corpus.Target) *nn.Node {
 }
 
 // Predict gives each example the mean of its texts' numbers.
-func (n Number) Predict(scores Scores) []corpus.Prediction {
+func (n Number) Predict(scores Logits) []corpus.Prediction {
 	mean, deviation := n.scale()
 	return numbers(meanOfTexts(scores, mean, deviation))
 }
@@ -97,7 +99,7 @@ func numbers(values []float64) []corpus.Prediction {
 }
 
 // meanOfTexts gives each example the mean of mean + deviation·score over its texts, of scores [B 1].
-func meanOfTexts(scores Scores, mean, deviation float64) []float64 {
+func meanOfTexts(scores Logits, mean, deviation float64) []float64 {
 	numbers := make([]float64, outputs.Examples(scores.Rows))
 	texts, values := textsOf(scores.Rows), nn.Values(scores.Nodes[0])
 	for b, e := range scores.Rows.Example {

@@ -34,7 +34,7 @@ func TestNumber(t *testing.T) {
 		}
 	})
 	t.Run("in deviations from the mean", func(t *testing.T) {
-		n, err := newNumber("mae", true, Site{Training: Training{Mean: 100, Deviation: 50}, Params: nn.NewParams(1)})
+		n, err := newNumber("mae", true, Env{Training: Training{Mean: 100, Deviation: 50}, Params: nn.NewParams(1)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -48,7 +48,7 @@ func TestNumber(t *testing.T) {
 	})
 	t.Run("numbers that float32 does not tell apart have no deviation", func(t *testing.T) {
 		for _, training := range []Training{{Mean: 1.7e9 + 40, Deviation: 1}, {Mean: 1, Deviation: 1e-50}} {
-			_, err := newNumber("mse", true, Site{Training: training, Params: nn.NewParams(1)})
+			_, err := newNumber("mse", true, Env{Training: training, Params: nn.NewParams(1)})
 			if err == nil || !strings.Contains(err.Error(), "closer than float32 tells apart") {
 				t.Errorf("%+v: error %v", training, err)
 			}

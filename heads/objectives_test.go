@@ -11,12 +11,12 @@ import (
 )
 
 // scoresOf makes a node of rows of scores.
-func scoresOf(p *nn.Pass, rows nn.Rows, scores ...[]float32) Scores {
+func scoresOf(p *nn.Pass, rows nn.Rows, scores ...[]float32) Logits {
 	var all []float32
 	for _, s := range scores {
 		all = append(all, s...)
 	}
-	return Scores{[]*nn.Node{p.Input(all, len(scores), len(scores[0]))}, rows}
+	return Logits{[]*nn.Node{p.Input(all, len(scores), len(scores[0]))}, rows}
 }
 
 func lossOf(t *testing.T, p *nn.Pass, loss *nn.Node) float64 {
@@ -57,7 +57,7 @@ func TestOneClass(t *testing.T) {
 	})
 	t.Run("windows of one example are averaged", func(t *testing.T) {
 		windows := nn.Rows{Starts: rows.Starts, Example: []int{0, 1, 1}}
-		got := outputs.Predictions[outputs.LabelPrediction](OneClass{}.Predict(Scores{scores.Nodes, windows}))
+		got := outputs.Predictions[outputs.LabelPrediction](OneClass{}.Predict(Logits{scores.Nodes, windows}))
 		if len(got) != 2 || got[1].ID != 1 || !(math.Abs(float64(got[1].Probabilities[0])-0.36552928) <= 1e-6) {
 			t.Errorf("predictions %+v, want the second's probability of 0 to be 0.3655", got)
 		}
@@ -75,7 +75,8 @@ func TestOneClass(t *testing.T) {
 func TestTagPerWord(t *testing.T) {
 	p := nn.NewPass(1)
 	// Two texts: [CLS] a b b' [SEP], whose third word was cut off, and [CLS] [SEP] without words.
-	rows := nn.Rows{Starts: []int{0, 5, 7}, Words: []int{1, 2}, WordIndex: []int{0, 1}, WordCount: []int{3, 0}, Example: []int{0, 1}}
+	rows := nn.Rows{Starts: []int{0, 5, 7}, Words: []int{1, 2}, WordIndex: []int{0, 1}, WordCount: []int{3, 0},
+		Example: []int{0, 1}}
 	scores := scoresOf(p, rows, []float32{0, 2, 0}, []float32{0, 0, 3})
 
 	t.Run("the loss counts tagged words that have a row", func(t *testing.T) {
@@ -104,14 +105,16 @@ func TestTagPerWord(t *testing.T) {
 		}
 	})
 	t.Run("of a word in two windows the one inside speaks", func(t *testing.T) {
-		windows := nn.Rows{Starts: []int{0, 4, 9}, Words: []int{2, 6}, WordIndex: []int{0, 0}, WordCount: []int{1, 1}, Example: []int{0, 0}}
-		got := outputs.Predictions[outputs.TagsPrediction](TagPerWord{}.Predict(Scores{scores.Nodes, windows}))
+		windows := nn.Rows{Starts: []int{0, 4, 9}, Words: []int{2, 6}, WordIndex: []int{0, 0}, WordCount: []int{1, 1},
+			Example: []int{0, 0}}
+		got := outputs.Predictions[outputs.TagsPrediction](TagPerWord{}.Predict(Logits{scores.Nodes, windows}))
 		if len(got) != 1 || !reflect.DeepEqual(got[0].IDs, []int{2}) {
 			t.Errorf("predictions %+v, want the second window's tag 2", got)
 		}
 		gold := []corpus.Target{tagged(2)}
 		want := math.Log(1 + 2*math.Exp(-3))
-		if got := lossOf(t, p, TagPerWord{}.Loss(p, Scores{scores.Nodes, windows}, gold)); !(math.Abs(got-want) <= 1e-6) {
+		if got := lossOf(t, p, TagPerWord{}.Loss(p, Logits{scores.Nodes, windows},
+			gold)); !(math.Abs(got-want) <= 1e-6) {
 			t.Errorf("loss = %v, want that of one window, %v", got, want)
 		}
 	})

@@ -25,7 +25,7 @@ func (o OneClass) Units(gold []corpus.Target) float64 {
 }
 
 // Loss is the cross entropy summed over labelled texts, nil if there are none.
-func (o OneClass) Loss(_ *nn.Pass, scores Scores, gold []corpus.Target) *nn.Node {
+func (o OneClass) Loss(_ *nn.Pass, scores Logits, gold []corpus.Target) *nn.Node {
 	targets := outputs.Targets[outputs.LabelTarget](gold)
 	labels, labelled := make([]int, scores.Rows.Texts()), false
 	for b, e := range scores.Rows.Example {
@@ -41,7 +41,7 @@ func (o OneClass) Loss(_ *nn.Pass, scores Scores, gold []corpus.Target) *nn.Node
 }
 
 // Predict gives each example its labels' probabilities, the mean over its texts, and the likeliest label.
-func (OneClass) Predict(scores Scores) []corpus.Prediction {
+func (OneClass) Predict(scores Logits) []corpus.Prediction {
 	all := probabilities(scores, nn.Softmax)
 	predictions := make([]outputs.LabelPrediction, len(all))
 	for e, p := range all {
@@ -51,7 +51,7 @@ func (OneClass) Predict(scores Scores) []corpus.Prediction {
 }
 
 // probabilities gives each example those of its labels: the mean over its texts of what of makes of a text's scores.
-func probabilities(scores Scores, of func(scores []float32) []float32) [][]float32 {
+func probabilities(scores Logits, of func(scores []float32) []float32) [][]float32 {
 	all := make([][]float32, outputs.Examples(scores.Rows))
 	texts, values := textsOf(scores.Rows), nn.Values(scores.Nodes[0])
 	labels := scores.Nodes[0].Shape()[1]

@@ -8,7 +8,8 @@ import (
 )
 
 func init() {
-	Register("reconstruction", ReconstructionOptions{Pool: "mean", AlarmOptions: AlarmOptions{0.05}}, NewReconstruction, outputs.Anomaly)
+	Register("reconstruction", ReconstructionOptions{Pool: "mean", AlarmOptions: AlarmOptions{0.05}}, NewReconstruction,
+		outputs.Anomaly)
 	DefaultFor("reconstruction", outputs.Anomaly)
 }
 
@@ -37,27 +38,27 @@ var (
 )
 
 // NewReconstruction makes a reconstruction head.
-func NewReconstruction(o ReconstructionOptions, site Site) (Head, error) {
+func NewReconstruction(o ReconstructionOptions, env Env) (Head, error) {
 	if err := plugin.Check(o); err != nil {
 		return nil, err
 	}
-	a, err := newAlarm(o.AlarmOptions, site)
+	a, err := newAlarm(o.AlarmOptions, env)
 	if err != nil {
 		return nil, err
 	}
-	pool := newPool(o.Pool, site)
+	pool := newPool(o.Pool, env)
 	if o.Hidden == 0 {
-		o.Hidden = max(1, site.Width/8)
+		o.Hidden = max(1, env.Width/8)
 	}
-	in := nn.NewLinear(site.Params.In("in"), site.Width, o.Hidden)
-	back := nn.NewLinear(site.Params.In("back"), o.Hidden, site.Width)
+	in := nn.NewLinear(env.Params.In("in"), env.Width, o.Hidden)
+	back := nn.NewLinear(env.Params.In("back"), o.Hidden, env.Width)
 	return &reconstruction{a, pool, in, back}, nil
 }
 
-func (h *reconstruction) Scores(_ *nn.Pass, seen nn.Hidden) Scores {
+func (h *reconstruction) Logits(_ *nn.Pass, seen nn.Hidden) Logits {
 	x := nn.Detach(h.pool(seen))                 // [B D]
 	y := h.back.Apply(nn.GELU(h.in.Apply(x)))    // [B D]
-	return ScoresOf(seen, nn.SquaredError(x, y)) // [B 1]
+	return LogitsOf(seen, nn.SquaredError(x, y)) // [B 1]
 }
 
 // Units counts the normal texts.
@@ -72,7 +73,7 @@ func (h *reconstruction) Units(gold []corpus.Target) float64 {
 }
 
 // Loss is the error summed over normal texts, nil if there are none.
-func (h *reconstruction) Loss(_ *nn.Pass, scores Scores, gold []corpus.Target) *nn.Node {
+func (h *reconstruction) Loss(_ *nn.Pass, scores Logits, gold []corpus.Target) *nn.Node {
 	texts := textsOf(scores.Rows)
 	shares, labelled := make([]float32, scores.Rows.Texts()), false
 	for b, e := range scores.Rows.Example {
@@ -87,6 +88,6 @@ func (h *reconstruction) Loss(_ *nn.Pass, scores Scores, gold []corpus.Target) *
 }
 
 // Predict gives each example its error, the mean over its texts, and whether that raises an alarm.
-func (h *reconstruction) Predict(scores Scores) []corpus.Prediction {
+func (h *reconstruction) Predict(scores Logits) []corpus.Prediction {
 	return h.predict(meanOfTexts(scores, 0, 1))
 }

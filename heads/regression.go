@@ -10,7 +10,8 @@ import (
 )
 
 func init() {
-	Register("regression", RegressionOptions{Loss: "mse", Scale: "none", Pool: "cls", Dropout: ModelDropout}, NewRegression, outputs.Number)
+	Register("regression", RegressionOptions{Loss: "mse", Scale: "none", Pool: "cls", Dropout: ModelDropout},
+		NewRegression, outputs.Number)
 }
 
 // RegressionOptions are the keys that may stand beside `type: regression`.
@@ -42,7 +43,7 @@ type regression struct {
 var _ Accepter = (*regression)(nil)
 
 // NewRegression makes a regression head.
-func NewRegression(o RegressionOptions, site Site) (Head, error) {
+func NewRegression(o RegressionOptions, env Env) (Head, error) {
 	if err := plugin.Check(o); err != nil {
 		return nil, err
 	}
@@ -55,12 +56,12 @@ func NewRegression(o RegressionOptions, site Site) (Head, error) {
 		}
 	}
 
-	pool := newPool(o.Pool, site)
-	number, err := newNumber(o.Loss, o.Scale == "standard", site)
+	pool := newPool(o.Pool, env)
+	number, err := newNumber(o.Loss, o.Scale == "standard", env)
 	if err != nil {
 		return nil, err
 	}
-	drop, err := newDropout(o.Dropout, site)
+	drop, err := newDropout(o.Dropout, env)
 	if err != nil {
 		return nil, err
 	}
@@ -68,16 +69,16 @@ func NewRegression(o RegressionOptions, site Site) (Head, error) {
 	if len(o.Range) > 0 {
 		h.limit = o.Range
 	}
-	h.score = nn.NewLinear(site.Params.In("score"), site.Width, 1)
+	h.score = nn.NewLinear(env.Params.In("score"), env.Width, 1)
 	return h, nil
 }
 
-func (h *regression) Scores(p *nn.Pass, seen nn.Hidden) Scores {
+func (h *regression) Logits(p *nn.Pass, seen nn.Hidden) Logits {
 	x := h.score.Apply(h.drop.Apply(p, h.pool(seen))) // [B 1]
 	if h.limit != nil {
 		x = nn.Between(x, float32(h.limit[0]), float32(h.limit[1]))
 	}
-	return ScoresOf(seen, x)
+	return LogitsOf(seen, x)
 }
 
 // Accepts refuses a gold number that the head cannot give.

@@ -9,7 +9,7 @@ import (
 )
 
 // scorer makes the objective of heads that are scored, and tells how many scores a text or word has.
-type scorer func(o LossOptions, threshold ThresholdOptions, site Site) (objective Objective, scores int, err error)
+type scorer func(o LossOptions, threshold ThresholdOptions, env Env) (objective Objective, scores int, err error)
 
 // scorers are the kinds of outputs of heads that are scored.
 var scorers = []struct {
@@ -26,7 +26,7 @@ func scorable() []*outputs.Kind {
 	return kinds
 }
 
-// scored is what a head of one scorer scores for its site's kind of outputs: each text pooled into one row, or each
+// scored is what a head of one scorer scores for its env's kind of outputs: each text pooled into one row, or each
 // word.
 type scored struct {
 	Objective
@@ -34,23 +34,23 @@ type scored struct {
 	outputs int                           // scores a row: the labels', or one for a number
 }
 
-// newScored makes the objective of the site's kind of outputs. Its rows are pooled by the option pool: cls, mean, max
+// newScored makes the objective of the env's kind of outputs. Its rows are pooled by the option pool: cls, mean, max
 // or attention.
-func newScored(pool string, loss LossOptions, threshold ThresholdOptions, site Site) (scored, error) {
-	s := scored{rows: newPool(pool, site)}
-	if site.Output.PerWord {
+func newScored(pool string, loss LossOptions, threshold ThresholdOptions, env Env) (scored, error) {
+	s := scored{rows: newPool(pool, env)}
+	if env.Output.PerWord {
 		if pool != "cls" {
 			return scored{}, poolsNothing(pool)
 		}
 		s.rows = words
 	}
 	var err error
-	s.Objective, s.outputs, err = newObjective(loss, threshold, site)
+	s.Objective, s.outputs, err = newObjective(loss, threshold, env)
 	return s, err
 }
 
 // newPool makes what a text's tokens become one vector by: cls, mean, max or attention.
-func newPool(pool string, site Site) func(seen nn.Hidden) *nn.Node {
+func newPool(pool string, env Env) func(seen nn.Hidden) *nn.Node {
 	switch pool {
 	case "cls":
 		return nn.ClsPool
@@ -59,71 +59,71 @@ func newPool(pool string, site Site) func(seen nn.Hidden) *nn.Node {
 	case "max":
 		return nn.MaxPool
 	case "attention":
-		return nn.NewAttentionPool(site.Params.In("pool"), site.Width).Apply
+		return nn.NewAttentionPool(env.Params.In("pool"), env.Width).Apply
 	}
 	panic(fmt.Sprintf("heads: unexpected pool %q", pool))
 }
 
-// newObjective makes the objective of the site's kind of outputs, and tells how many scores a text or word has.
-func newObjective(o LossOptions, threshold ThresholdOptions, site Site) (Objective, int, error) {
+// newObjective makes the objective of the env's kind of outputs, and tells how many scores a text or word has.
+func newObjective(o LossOptions, threshold ThresholdOptions, env Env) (Objective, int, error) {
 	for _, s := range scorers {
-		if s.kind == site.Output {
-			return s.objective(o, threshold, site)
+		if s.kind == env.Output {
+			return s.objective(o, threshold, env)
 		}
 	}
-	panic(fmt.Sprintf("heads: unexpected outputs of task %q, %s", site.Task, site.Output))
+	panic(fmt.Sprintf("heads: unexpected outputs of task %q, %s", env.Task, env.Output))
 }
 
 // checkThreshold refuses thresholds of a head whose labels exclude each other, or that has none.
-func checkThreshold(o ThresholdOptions, site Site) error {
+func checkThreshold(o ThresholdOptions, env Env) error {
 	if o != TunedThreshold {
-		return fmt.Errorf("it answers %s: threshold and tune are for any number of labels", site.Output)
+		return fmt.Errorf("it answers %s: threshold and tune are for any number of labels", env.Output)
 	}
 	return nil
 }
 
 // newLoss makes the loss of a head that chooses between labels.
-func newLoss(o LossOptions, threshold ThresholdOptions, site Site) (labelLoss, error) {
-	if err := checkThreshold(threshold, site); err != nil {
+func newLoss(o LossOptions, threshold ThresholdOptions, env Env) (labelLoss, error) {
+	if err := checkThreshold(threshold, env); err != nil {
 		return labelLoss{}, err
 	}
-	if len(site.Labels) < 2 {
-		return labelLoss{}, fmt.Errorf("want at least 2 labels, have %q", site.Labels)
+	if len(env.Labels) < 2 {
+		return labelLoss{}, fmt.Errorf("want at least 2 labels, have %q", env.Labels)
 	}
-	return newLabelLoss(o, site, false)
+	return newLabelLoss(o, env, false)
 }
 
-func scoreLabel(o LossOptions, threshold ThresholdOptions, site Site) (Objective, int, error) {
-	loss, err := newLoss(o, threshold, site)
-	return OneClass{loss}, len(site.Labels), err
+func scoreLabel(o LossOptions, threshold ThresholdOptions, env Env) (Objective, int, error) {
+	loss, err := newLoss(o, threshold, env)
+	return OneClass{loss}, len(env.Labels), err
 }
 
-func scoreTags(o LossOptions, threshold ThresholdOptions, site Site) (Objective, int, error) {
-	loss, err := newLoss(o, threshold, site)
-	return TagPerWord{loss}, len(site.Labels), err
+func scoreTags(o LossOptions, threshold ThresholdOptions, env Env) (Objective, int, error) {
+	loss, err := newLoss(o, threshold, env)
+	return TagPerWord{loss}, len(env.Labels), err
 }
 
-func scoreLabels(o LossOptions, threshold ThresholdOptions, site Site) (Objective, int, error) {
-	if len(site.Labels) < 1 {
+func scoreLabels(o LossOptions, threshold ThresholdOptions, env Env) (Objective, int, error) {
+	if len(env.Labels) < 1 {
 		return nil, 0, errors.New("want at least 1 label, have none")
 	}
-	loss, err := newLabelLoss(o, site, true)
+	loss, err := newLabelLoss(o, env, true)
 	if err != nil {
 		return nil, 0, err
 	}
-	objective, err := newManyClasses(threshold, loss, site)
-	return objective, len(site.Labels), err
+	objective, err := newManyClasses(threshold, loss, env)
+	return objective, len(env.Labels), err
 }
 
-func scoreNumber(o LossOptions, threshold ThresholdOptions, site Site) (Objective, int, error) {
+func scoreNumber(o LossOptions, threshold ThresholdOptions, env Env) (Objective, int, error) {
 	if !o.plain() {
 		return nil, 0, errors.New("it answers a number: " +
 			"label_smoothing, focal_gamma, class_weights and pos_weight are for labels")
 	}
-	if err := checkThreshold(threshold, site); err != nil {
+	if err := checkThreshold(threshold, env); err != nil {
 		return nil, 0, err
 	}
-	n, err := newNumber("mse", false, site)
+	n, err := newNumber("mse", false, env)
 	return n, 1, err
 }
 

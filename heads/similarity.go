@@ -45,7 +45,7 @@ var (
 )
 
 // NewSimilarity makes a similarity head.
-func NewSimilarity(o SimilarityOptions, site Site) (Head, error) {
+func NewSimilarity(o SimilarityOptions, env Env) (Head, error) {
 	if err := plugin.Check(o); err != nil {
 		return nil, err
 	}
@@ -55,7 +55,7 @@ func NewSimilarity(o SimilarityOptions, site Site) (Head, error) {
 	if err := checkLimits(o.Range); err != nil {
 		return nil, err
 	}
-	return &similarity{o, newPool(o.Pool, site)}, nil
+	return &similarity{o, newPool(o.Pool, env)}, nil
 }
 
 // Accepts refuses a gold number that no cosine stands for.
@@ -67,10 +67,10 @@ func (h *similarity) Accepts(t corpus.Target) error {
 	return checkRange(target.Value, h.Range)
 }
 
-func (h *similarity) Scores(p *nn.Pass, seen nn.Hidden) Scores {
+func (h *similarity) Logits(p *nn.Pass, seen nn.Hidden) Logits {
 	pooled := h.pool(seen) // [B D]
 	first, second := sides(seen.Rows)
-	return ScoresOf(seen, nn.Cosine(nn.MeanOfRows(pooled, first), nn.MeanOfRows(pooled, second))) // [E 1]
+	return LogitsOf(seen, nn.Cosine(nn.MeanOfRows(pooled, first), nn.MeanOfRows(pooled, second))) // [E 1]
 }
 
 // sides lists the texts, windows of long ones, that each example's first and second text are.
@@ -90,7 +90,7 @@ func sides(rows nn.Rows) (first, second [][]int) {
 func (h *similarity) Units(gold []corpus.Target) float64 { return labelled(gold) }
 
 // Loss compares the cosines with the gold numbers; nil if there are none.
-func (h *similarity) Loss(_ *nn.Pass, scores Scores, gold []corpus.Target) *nn.Node {
+func (h *similarity) Loss(_ *nn.Pass, scores Logits, gold []corpus.Target) *nn.Node {
 	numbers := make([]float64, len(gold))
 	values, weights, has := make([]float32, len(gold)), make([]float32, len(gold)), false
 	for e, t := range gold {
@@ -110,7 +110,7 @@ func (h *similarity) Loss(_ *nn.Pass, scores Scores, gold []corpus.Target) *nn.N
 }
 
 // Predict gives each pair its cosine, in the unit of the gold numbers.
-func (h *similarity) Predict(scores Scores) []corpus.Prediction {
+func (h *similarity) Predict(scores Logits) []corpus.Prediction {
 	values := make([]float64, outputs.Examples(scores.Rows))
 	for e, cosine := range nn.Values(scores.Nodes[0]) {
 		values[e] = h.Range[0] + (h.Range[1]-h.Range[0])*float64(cosine)

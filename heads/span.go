@@ -42,7 +42,7 @@ var (
 )
 
 // NewSpan makes a span head.
-func NewSpan(o SpanOptions, site Site) (Head, error) {
+func NewSpan(o SpanOptions, env Env) (Head, error) {
 	if err := plugin.Check(o); err != nil {
 		return nil, err
 	}
@@ -50,15 +50,15 @@ func NewSpan(o SpanOptions, site Site) (Head, error) {
 	case o.Margin != 0 && !o.NoAnswer:
 		return nil, errors.New("margin has no effect without no_answer: true")
 	}
-	drop, err := newDropout(o.Dropout, site)
+	drop, err := newDropout(o.Dropout, env)
 	if err != nil {
 		return nil, err
 	}
-	return &span{o, drop, nn.NewLinear(site.Params.In("score"), site.Width, 2)}, nil
+	return &span{o, drop, nn.NewLinear(env.Params.In("score"), env.Width, 2)}, nil
 }
 
-func (h *span) Scores(p *nn.Pass, seen nn.Hidden) Scores {
-	return ScoresOf(seen, h.score.Apply(h.drop.Apply(p, seen.States))) // [T 2]
+func (h *span) Logits(p *nn.Pass, seen nn.Hidden) Logits {
+	return LogitsOf(seen, h.score.Apply(h.drop.Apply(p, seen.States))) // [T 2]
 }
 
 // Units counts the windows of questions that have a target, be it that there is no answer.
@@ -72,9 +72,9 @@ func (h *span) Units(gold []corpus.Target) float64 {
 	return n
 }
 
-// Loss is the mean of the cross entropies of start and end, summed over windows; nil if there are none. In a window that
-// has not the answer, the first token is the right one.
-func (h *span) Loss(_ *nn.Pass, scores Scores, gold []corpus.Target) *nn.Node {
+// Loss is the mean of the cross entropies of start and end, summed over windows; nil if there are none. In a window
+// that has not the answer, the first token is the right one.
+func (h *span) Loss(_ *nn.Pass, scores Logits, gold []corpus.Target) *nn.Node {
 	rows := scores.Rows
 	targets := outputs.Targets[outputs.SpanTarget](gold)
 	spans, labelled := make([][2]int, rows.Texts()), false
@@ -118,7 +118,7 @@ func contextTokens(rows nn.Rows) []bool {
 
 // Predict gives each example its best answer over all windows, with its probability there: that of its start times that
 // of its end.
-func (h *span) Predict(scores Scores) []corpus.Prediction {
+func (h *span) Predict(scores Logits) []corpus.Prediction {
 	rows, values := scores.Rows, nn.Values(scores.Nodes[0])
 	may := contextTokens(rows)
 	predictions := make([]outputs.SpanPrediction, outputs.Examples(rows))

@@ -31,7 +31,7 @@ func (w TagPerWord) Units(gold []corpus.Target) float64 {
 }
 
 // Loss is the cross entropy summed over tagged words that have a row, nil if there are none.
-func (w TagPerWord) Loss(_ *nn.Pass, scores Scores, gold []corpus.Target) *nn.Node {
+func (w TagPerWord) Loss(_ *nn.Pass, scores Logits, gold []corpus.Target) *nn.Node {
 	targets := outputs.Targets[outputs.TagsTarget](gold)
 	tags, labelled := make([]int, len(scores.Rows.Words)), false
 	for k := range tags {
@@ -52,7 +52,7 @@ func (w TagPerWord) Loss(_ *nn.Pass, scores Scores, gold []corpus.Target) *nn.No
 }
 
 // Predict gives each word its likeliest tag and that tag's probability.
-func (TagPerWord) Predict(scores Scores) []corpus.Prediction {
+func (TagPerWord) Predict(scores Logits) []corpus.Prediction {
 	predictions := make([]outputs.TagsPrediction, outputs.Examples(scores.Rows))
 	values := nn.Values(scores.Nodes[0])
 	tags := len(values) / max(1, len(scores.Rows.Words))

@@ -18,8 +18,8 @@ type CacheFile interface {
 	io.Closer
 }
 
-// Remark is an event: something about the run that its user should know, in a sentence.
-type Remark struct{ Text string }
+// Warning is an event: something about the run that its user should know, in a sentence.
+type Warning struct{ Text string }
 
 // cache keeps what a frozen encoder makes of texts: in memory as far as there is room, what is beyond in a file.
 // What neither takes is encoded each time.
@@ -159,7 +159,8 @@ func (c *cache) read(r record, layers [][]float32, from, to int) error {
 			continue
 		}
 		raw := bytesOf(layer[from:to])
-		if read, err := c.file.ReadAt(raw, r.at+int64(l*len(raw))); read < len(raw) { // at its end a ReaderAt may say EOF of all that was asked for
+		// at its end a ReaderAt may say EOF of all that was asked for
+		if read, err := c.file.ReadAt(raw, r.at+int64(l*len(raw))); read < len(raw) {
 			return fmt.Errorf("states of a frozen encoder: %w", err)
 		}
 	}
@@ -176,13 +177,13 @@ func (c *cache) giveUp(err error) {
 }
 
 // warnings returns once that the file was given up.
-func (c *cache) warnings() []Remark {
+func (c *cache) warnings() []Warning {
 	if c == nil || c.lost == nil {
 		return nil
 	}
-	warning := Remark{c.lost.Error()}
+	warning := Warning{c.lost.Error()}
 	c.lost = nil
-	return []Remark{warning}
+	return []Warning{warning}
 }
 
 // close ends the file, if there is one. What it held is of no more use, so that an error says nothing.

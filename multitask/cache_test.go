@@ -63,7 +63,7 @@ type cached struct {
 	texts       int // that were encoded
 	values      map[string][]float32
 	evaluations []Evaluation
-	remarks     []string
+	warnings    []string
 	err         error
 }
 
@@ -81,8 +81,8 @@ func trainCached(t *testing.T, m *Model, memory int64, open func() (CacheFile, e
 		switch v := event.(type) {
 		case Evaluation:
 			c.evaluations = append(c.evaluations, v)
-		case Remark:
-			c.remarks = append(c.remarks, v.Text)
+		case Warning:
+			c.warnings = append(c.warnings, v.Text)
 		}
 		return nil
 	})
@@ -135,8 +135,8 @@ func TestATextIsEncodedOnceWhereverItsStatesAreKept(t *testing.T) {
 					open = file.opened(t)
 				}
 				got := trainCached(t, model(t), test.memory, open)
-				if got.err != nil || len(got.remarks) > 0 || len(got.evaluations) != 3 {
-					t.Fatalf("Train = %v, remarks %q, %d evaluations", got.err, got.remarks, len(got.evaluations))
+				if got.err != nil || len(got.warnings) > 0 || len(got.evaluations) != 3 {
+					t.Fatalf("Train = %v, warnings %q, %d evaluations", got.err, got.warnings, len(got.evaluations))
 				}
 				if got.texts != test.texts {
 					t.Errorf("%d texts were encoded, want %d", got.texts, test.texts)
@@ -181,11 +181,14 @@ func TestTrainingGoesOnWithoutAFileThatCannotBeWritten(t *testing.T) {
 			if got.err != nil || len(got.evaluations) != 3 {
 				t.Fatalf("Train = %v after %d evaluations", got.err, len(got.evaluations))
 			}
-			if len(got.remarks) != 1 || !strings.HasPrefix(got.remarks[0], "disk: no") || !strings.Contains(got.remarks[0], "training.cache_memory") {
-				t.Errorf("remarks %q, want one that begins with the error of the disk and names what would help", got.remarks)
+			if len(got.warnings) != 1 || !strings.HasPrefix(got.warnings[0], "disk: no") ||
+				!strings.Contains(got.warnings[0], "training.cache_memory") {
+				t.Errorf("warnings %q, want one that begins with the error of the disk and names what would help",
+					got.warnings)
 			}
 			if got.texts <= want.texts || got.texts >= 3*want.texts {
-				t.Errorf("%d texts were encoded, want more than %d, each once, and less than %d, each three times", got.texts, want.texts, 3*want.texts)
+				t.Errorf("%d texts were encoded, want more than %d, each once, and less than %d, each three times",
+					got.texts, want.texts, 3*want.texts)
 			}
 			for name := range want.values {
 				if !slices.Equal(got.values[name], want.values[name]) {
@@ -246,7 +249,8 @@ func TestABatchOfKeptAndNewTextsHasTheStatesOfEach(t *testing.T) {
 				}
 			}
 			if !slices.EqualFunc(layers, want, slices.Equal[[]float32]) {
-				t.Errorf("%s with %d bytes of memory: the states of a batch, some of whose texts are kept, are others", name, memory)
+				t.Errorf("%s with %d bytes of memory: the states of a batch, some of whose texts are kept, are others",
+					name, memory)
 			}
 			cached.cache.close()
 		}

@@ -6,8 +6,8 @@ func init() {
 	weightings.SetDefault("fixed")
 }
 
-// KeepsWeights is options of a weighting by which a head of weight 0 never learns. Options that are not KeepsWeights may let
-// it learn.
+// KeepsWeights is options of a weighting by which a head of weight 0 never learns. Options that are not KeepsWeights
+// may let it learn.
 type KeepsWeights interface{ KeepsWeights() }
 
 // fixedOptions are the options of weighting fixed: none.

@@ -16,15 +16,15 @@ import (
 )
 
 // GroupScore is how a group's tasks do on some examples.
-type GroupScore struct {
-	Tasks []TaskScore
-	// AllRight is the share of the examples with every head right, of those labelled for every head; it is there where the
-	// group has several heads. Heads whose answers are near or far, as numbers, do not count.
+type GroupMetrics struct {
+	Tasks []TaskMetrics
+	// AllRight is the share of the examples with every head right, of those labelled for every head; it is there where
+	// the group has several heads. Heads whose answers are near or far, as numbers, do not count.
 	AllRight *float64
 }
 
 // Exact names the tasks that AllRight is of.
-func (g GroupScore) Exact() []string {
+func (g GroupMetrics) Exact() []string {
 	var names []string
 	for _, task := range g.Tasks {
 		if task.Exact {
@@ -35,15 +35,15 @@ func (g GroupScore) Exact() []string {
 }
 
 // TaskScore is how one task's heads do.
-type TaskScore struct {
+type TaskMetrics struct {
 	Task     string
 	Exact    bool // its answers are right or wrong: AllRight counts them
 	Examples int  // labelled for one of the heads at least
-	Heads    []HeadScore
+	Heads    []HeadMetrics
 }
 
 // HeadScore is how one head does.
-type HeadScore struct {
+type HeadMetrics struct {
 	Head     string
 	Examples int // labelled for it
 	Loss     Loss
@@ -51,45 +51,48 @@ type HeadScore struct {
 	Tables   *tasks.Tables  // of each label; nil where the task's answers have none, or nothing is labelled
 }
 
-// Evaluate judges group g on examples, whose Windows and numbers of Targets are set. batchSize and batchTokens are those
-// of training: without gradients to keep, twice the texts fit. done, if it is not nil, is told how many examples have
-// been answered.
-func (m *Model) Evaluate(ctx context.Context, g *Group, examples []*corpus.Example, batchSize, batchTokens int, done func(n int)) (GroupScore, error) {
-	asked, predicted, losses, err := cachedModel{Model: m}.answer(ctx, g, examples, batchSize, batchTokens, done)
+// Evaluate judges group g on examples, whose Windows and numbers of Targets are set. batchSize and batchTokens are
+// those of training: without gradients to keep, twice the texts fit. done, if it is not nil, is told how many examples
+// have been answered.
+func (m *Model) Evaluate(ctx context.Context, g *Group, examples []*corpus.Example, batchSize, batchTokens int,
+	done func(n int)) (GroupMetrics, error) {
+	asked, predicted, losses, err := cachedModel{Model: m}.predictAll(ctx, g, examples, batchSize, batchTokens, done)
 	if err != nil {
-		return GroupScore{}, err
+		return GroupMetrics{}, err
 	}
 	return g.judge(asked, predicted, losses), nil
 }
 
 // answer gives what group g predicts about examples, [heads][examples], and its losses. asked are the examples with the
 // gold answers to what was asked: of heads that change batches, those are known only then.
-func (m cachedModel) answer(ctx context.Context, g *Group, examples []*corpus.Example, batchSize, batchTokens int, done func(n int)) (asked []*corpus.Example, predicted [][]corpus.Prediction, losses []Loss, err error) {
+func (m cachedModel) predictAll(ctx context.Context, g *Group, examples []*corpus.Example, batchSize, batchTokens int,
+	done func(n int)) (asked []*corpus.Example, predicted [][]corpus.Prediction, losses []Loss, err error) {
 	losses = g.losses()
 	asked, predicted = slices.Clone(examples), make([][]corpus.Prediction, len(losses))
 	for h := range predicted {
 		predicted[h] = make([]corpus.Prediction, len(examples))
 	}
-	err = m.sweep(ctx, g, examples, batchSize, batchTokens, func(pass *nn.Pass, numbers []int, batch *corpus.Batch, a answers) error {
-		nodes := g.lossNodes(pass, a, batch)
-		if err := pass.Forward(); err != nil {
-			return err
-		}
-		labelled := g.losses(batch)
-		for h, answers := range a.predictions(g, batch.Examples) {
-			losses[h].Units += labelled[h].Units
-			if nodes[h] != nil {
-				losses[h].Sum += float64(nn.Values(nodes[h])[0])
+	err = m.forEachBatch(ctx, g, examples, batchSize, batchTokens,
+		func(pass *nn.Pass, numbers []int, batch *corpus.Batch, a forwarded) error {
+			nodes := g.lossNodes(pass, a, batch)
+			if err := pass.Forward(); err != nil {
+				return err
 			}
-			for i, n := range numbers {
-				asked[n], predicted[h][n] = batch.Examples[i], answers[i]
+			labelled := g.losses(batch)
+			for h, answers := range a.predictions(g, batch.Examples) {
+				losses[h].Units += labelled[h].Units
+				if nodes[h] != nil {
+					losses[h].Sum += float64(nn.Values(nodes[h])[0])
+				}
+				for i, n := range numbers {
+					asked[n], predicted[h][n] = batch.Examples[i], answers[i]
+				}
 			}
-		}
-		if done != nil {
-			done(len(numbers))
-		}
-		return nil
-	})
+			if done != nil {
+				done(len(numbers))
+			}
+			return nil
+		})
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -101,9 +104,10 @@ func (m cachedModel) answer(ctx context.Context, g *Group, examples []*corpus.Ex
 	return asked, predicted, losses, nil
 }
 
-// sweep takes examples through the model in batches, without learning: see is given each, by the examples' numbers, before
-// its pass's Forward.
-func (m cachedModel) sweep(ctx context.Context, g *Group, examples []*corpus.Example, batchSize, batchTokens int, see func(pass *nn.Pass, numbers []int, batch *corpus.Batch, a answers) error) error {
+// sweep takes examples through the model in batches, without learning: see is given each, by the examples' numbers,
+// before its pass's Forward.
+func (m cachedModel) forEachBatch(ctx context.Context, g *Group, examples []*corpus.Example, batchSize, batchTokens int,
+	see func(pass *nn.Pass, numbers []int, batch *corpus.Batch, a forwarded) error) error {
 	pass := nn.NewPass(0)
 	_, bytes := m.Largest(EvaluationSizes(examples, batchSize, batchTokens), encoders.Load{})
 	pass.Reserve(Reserve(bytes))
@@ -136,11 +140,11 @@ func evaluationBatches(lengths []int, batchSize, batchTokens int) [][]int {
 func twice(n int) int { return n + min(n, math.MaxInt-n) }
 
 // judge holds predictions [heads][examples] against the examples' targets.
-func (g *Group) judge(examples []*corpus.Example, predicted [][]corpus.Prediction, losses []Loss) GroupScore {
-	var score GroupScore
+func (g *Group) judge(examples []*corpus.Example, predicted [][]corpus.Prediction, losses []Loss) GroupMetrics {
+	var score GroupMetrics
 	h := 0
 	for _, task := range g.Tasks {
-		ts := TaskScore{Task: task.Name, Exact: task.Kind.Output().Exact()}
+		ts := TaskMetrics{Task: task.Name, Exact: task.Kind.Output().Exact()}
 		for i := range examples {
 			if slices.ContainsFunc(examples[i].Targets[h:h+len(task.Heads)], labelled) {
 				ts.Examples++
@@ -155,10 +159,10 @@ func (g *Group) judge(examples []*corpus.Example, predicted [][]corpus.Predictio
 					answers = append(answers, predicted[h][i])
 				}
 			}
-			judged := HeadScore{Head: head.Name, Examples: len(gold), Loss: losses[h]}
+			judged := HeadMetrics{Head: head.Name, Examples: len(gold), Loss: losses[h]}
 			if len(gold) > 0 {
 				judged.Metrics = task.Kind.Judge(gold, answers)
-				if tabler, has := task.Kind.(tasks.Tabler); has {
+				if tabler, has := task.Kind.(tasks.LabelReporter); has {
 					tables := tabler.Tables(gold, answers)
 					judged.Tables = &tables
 				}
@@ -199,8 +203,8 @@ func (g *Group) kinds() []*outputs.Kind {
 // labelled tells whether there is a target.
 func labelled(t corpus.Target) bool { return t != nil }
 
-// allRight is the share of examples with every head of those numbers right, among those labelled for all of them; nil if
-// there are none.
+// allRight is the share of examples with every head of those numbers right, among those labelled for all of them; nil
+// if there are none.
 func (g *Group) allRight(examples []*corpus.Example, predicted [][]corpus.Prediction, heads []int) *float64 {
 	right, all, kinds := 0, 0, g.kinds()
 	for i, e := range examples {
@@ -240,11 +244,11 @@ func (g *Group) tune(dev []*corpus.Example, predicted [][]corpus.Prediction) {
 }
 
 // evaluateAll judges all groups on dev, by which heads that do so are tuned first.
-func (m cachedModel) evaluateAll(ctx context.Context, data []Data, plan Plan) ([]GroupScore, error) {
-	var scores []GroupScore
+func (m cachedModel) evaluateAll(ctx context.Context, data []Data, plan Plan) ([]GroupMetrics, error) {
+	var scores []GroupMetrics
 	for g := range m.Groups {
 		group := &m.Groups[g]
-		dev, predicted, losses, err := m.answer(ctx, group, data[g].Dev, plan.BatchSize, plan.BatchTokens, nil)
+		dev, predicted, losses, err := m.predictAll(ctx, group, data[g].Dev, plan.BatchSize, plan.BatchTokens, nil)
 		if err != nil {
 			return nil, err
 		}

@@ -60,7 +60,7 @@ func TestAllRightCountsAnswersThatCanBeRight(t *testing.T) {
 		}
 	}
 	extracted := groupOf(outputs.Label, outputs.Span)
-	extracted.Tasks[1].Kind = tasks.NewQuestionAnswering(tasks.Site{Heads: []string{"answer"}})
+	extracted.Tasks[1].Kind = tasks.NewQuestionAnswering(tasks.Env{Heads: []string{"answer"}})
 	gold := &outputs.SpanTarget{Answers: []corpus.TextSpan{{Text: "The cat."}}}
 	examples = []*corpus.Example{{Targets: []corpus.Target{label("a"), gold}}}
 	predicted = [][]corpus.Prediction{

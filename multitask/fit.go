@@ -36,15 +36,16 @@ func (m cachedModel) fit(
 	}
 
 	features := make([][]float32, len(chosen)) // by example, so that batches change nothing
-	err := m.sweep(ctx, g, chosen, plan.BatchSize, plan.BatchTokens, func(pass *nn.Pass, numbers []int, _ *corpus.Batch, a answers) error {
-		if err := pass.Forward(); err != nil {
-			return err
-		}
-		for i, row := range fitter.Features(a.scores[h]) {
-			features[numbers[i]] = row
-		}
-		return nil
-	})
+	err := m.forEachBatch(ctx, g, chosen, plan.BatchSize, plan.BatchTokens,
+		func(pass *nn.Pass, numbers []int, _ *corpus.Batch, a forwarded) error {
+			if err := pass.Forward(); err != nil {
+				return err
+			}
+			for i, row := range fitter.Features(a.logits[h]) {
+				features[numbers[i]] = row
+			}
+			return nil
+		})
 	if err != nil || len(features) == 0 {
 		return err
 	}

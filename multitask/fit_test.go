@@ -10,14 +10,14 @@ import (
 	"github.com/jenga-nlp/jenga/outputs"
 )
 
-// patternModel is a small model with a task that learns, and one that is fitted to attention. Of its texts each fourth is
-// an anomaly.
+// patternModel is a small model with a task that learns, and one that is fitted to attention. Of its texts each fourth
+// is an anomaly.
 func patternModel(t *testing.T, freeze string) (*Model, []Data) {
 	m := smallModel(t, freeze, 0)
 	m.Groups = m.Groups[1:]
 	data := smallData(m, 16)
 	maps := heads.Attention(m.Encoder.Describe().Attention)
-	addTask(t, m, "anomaly", "attention_pattern", heads.Site{Attention: maps})
+	addTask(t, m, "anomaly", "attention_pattern", heads.Env{Attention: maps})
 	texts := smallData(m, 16)[1].Train
 	for i, e := range texts {
 		e.Targets = []corpus.Target{&outputs.AnomalyTarget{Anomalous: i%4 == 0}}
@@ -34,7 +34,8 @@ func TestHeadsAreFittedBeforeEachEvaluation(t *testing.T) {
 		err := Train(context.Background(), m, data, plan, func(event any) error {
 			if evaluation, ok := event.(Evaluation); ok {
 				means = append(means, mean(m))
-				if metrics := evaluation.Groups[1].Tasks[0].Heads[0].Metrics; metrics[0].Name != "auroc" || metrics[3].Name != "specificity" || metrics[3].Value < 0.9 {
+				if metrics := evaluation.Groups[1].Tasks[0].Heads[0].Metrics; metrics[0].Name != "auroc" ||
+					metrics[3].Name != "specificity" || metrics[3].Value < 0.9 {
 					t.Errorf("metrics %+v", metrics)
 				}
 			}

@@ -14,20 +14,20 @@ import (
 )
 
 // addTask adds a group of one task and head to a small model, whose fusion, which does not know it, gives way to none.
-func addTask(t *testing.T, m *Model, kind, head string, site heads.Site) *Group {
+func addTask(t *testing.T, m *Model, kind, head string, env heads.Env) *Group {
 	t.Helper()
 	none, err := fusion.Registry().FromString("none", "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m.Fusion, err = none.Build(fusion.Site{}); err != nil {
+	if m.Fusion, err = none.Build(fusion.Env{}); err != nil {
 		t.Fatal(err)
 	}
 	part, err := tasks.Registry().FromString(kind, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	task, err := part.Build(tasks.Site{Name: kind, Heads: []string{kind}})
+	task, err := part.Build(tasks.Env{Name: kind, Heads: []string{kind}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,13 +35,15 @@ func addTask(t *testing.T, m *Model, kind, head string, site heads.Site) *Group 
 	if err != nil {
 		t.Fatal(err)
 	}
-	site.Task, site.Name, site.Output, site.Width = kind, kind, task.Output(), m.Encoder.Describe().Width
-	site.Params = m.Params.In("heads").In(kind).In(kind)
-	built, err := choice.Build(site)
+	env.Task, env.Name, env.Output, env.Width = kind, kind, task.Output(), m.Encoder.Describe().Width
+	env.Params = m.Params.In("heads").In(kind).In(kind)
+	built, err := choice.Build(env)
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.Groups = append(m.Groups, Group{Name: kind, Tasks: []Task{{Name: kind, Kind: task, Heads: []Head{{Name: kind, Head: built, Labels: corpus.NewLabels(nil), Weight: 1}}}}})
+	m.Groups = append(m.Groups, Group{Name: kind,
+		Tasks: []Task{{Name: kind, Kind: task,
+			Heads: []Head{{Name: kind, Head: built, Labels: corpus.NewLabels(nil), Weight: 1}}}}})
 	return &m.Groups[len(m.Groups)-1]
 }
 
@@ -49,7 +51,7 @@ func addTask(t *testing.T, m *Model, kind, head string, site heads.Site) *Group 
 func hidingModel(t *testing.T, freeze string) (*Model, Data) {
 	m := smallModel(t, freeze, 0)
 	m.Groups = nil
-	addTask(t, m, "mlm", "mlm", heads.Site{Mask: smallVocabulary - 1, Words: m.Encoder.Describe().WordEmbeddings})
+	addTask(t, m, "mlm", "mlm", heads.Env{Mask: smallVocabulary - 1, Words: m.Encoder.Describe().WordEmbeddings})
 	var data Data
 	for i := range 48 {
 		w := corpus.Encoding{IDs: []int32{0}, Offsets: []corpus.Span{{}}, Types: make([]int8, 8)}

@@ -40,10 +40,10 @@ func (g *Group) losses(batches ...*corpus.Batch) []Loss {
 }
 
 // lossNodes makes each head's loss over the batch, nil where nothing is labelled.
-func (g *Group) lossNodes(p *nn.Pass, a answers, batch *corpus.Batch) []*nn.Node {
+func (g *Group) lossNodes(p *nn.Pass, a forwarded, batch *corpus.Batch) []*nn.Node {
 	var nodes []*nn.Node
 	for h, head := range g.Heads() {
-		nodes = append(nodes, head.Head.Loss(p, a.scores[h], gold(batch, h)))
+		nodes = append(nodes, head.Head.Loss(p, a.logits[h], gold(batch, h)))
 	}
 	return nodes
 }

@@ -68,18 +68,18 @@ func (m *Model) Frozen() bool {
 
 // answers is what one pass of a batch gives: the nodes at the encoder's border, and the scores of each head of the
 // group, task after task, as the targets of its examples are ordered.
-type answers struct {
+type forwarded struct {
 	border []*nn.Node
-	scores []heads.Scores
+	logits []heads.Logits
 }
 
 // forward takes a batch of group g through the model: encoder, fusion, heads.
-func (m cachedModel) forward(p *nn.Pass, g *Group, batch *corpus.Batch) (answers, error) {
+func (m cachedModel) forward(p *nn.Pass, g *Group, batch *corpus.Batch) (forwarded, error) {
 	layers, err := m.encode(p, g, batch)
 	if err != nil {
-		return answers{}, err
+		return forwarded{}, err
 	}
-	var a answers
+	var a forwarded
 	for _, states := range layers {
 		a.border = append(a.border, p.Input(states, batch.Tokens.Rows.Tokens(), m.Encoder.Describe().Width)) // [T D]
 	}
@@ -91,7 +91,7 @@ func (m cachedModel) forward(p *nn.Pass, g *Group, batch *corpus.Batch) (answers
 	for _, task := range g.Tasks {
 		seen := m.Fusion.Fuse(p, shared, task.Name) // [T D]
 		for _, head := range task.Heads {
-			a.scores = append(a.scores, head.Head.Scores(p, seen))
+			a.logits = append(a.logits, head.Head.Logits(p, seen))
 		}
 	}
 	return a, nil
@@ -109,8 +109,8 @@ func (m *Model) fusionFigures() map[string][]float32 {
 	return nil
 }
 
-// encode gives the batch's states [T D] of the layers that the fusion wants: from the cache where there is one, unless a
-// head looks at how the encoder comes to them, or hides tokens.
+// encode gives the batch's states [T D] of the layers that the fusion wants: from the cache where there is one, unless
+// a head looks at how the encoder comes to them, or hides tokens.
 func (m cachedModel) encode(p *nn.Pass, g *Group, batch *corpus.Batch) ([][]float32, error) {
 	watched, hides := false, false
 	for _, head := range g.Heads() {
@@ -128,8 +128,8 @@ func (m cachedModel) encode(p *nn.Pass, g *Group, batch *corpus.Batch) ([][]floa
 	return m.cache.encode(p, batch)
 }
 
-// prepared is what the group reads in the place of a batch: one of its heads may change it. source gives the randomness of
-// an example by its place in the batch; nil: there is none.
+// prepared is what the group reads in the place of a batch: one of its heads may change it. source gives the randomness
+// of an example by its place in the batch; nil: there is none.
 func (g *Group) prepared(batch *corpus.Batch, source func(example int) rand.Source) *corpus.Batch {
 	for _, head := range g.Heads() {
 		if p, ok := head.Head.(heads.Preparer); ok {

@@ -3,7 +3,7 @@ package multitask
 import "math/rand/v2"
 
 func init() {
-	RegisterWeighting("pcgrad", NoOptions{}, func(NoOptions, WeightingSite) (Weighting, error) { return PCGrad{}, nil })
+	RegisterWeighting("pcgrad", NoOptions{}, func(NoOptions, WeightingEnv) (Weighting, error) { return PCGrad{}, nil })
 }
 
 // PCGrad takes from each task's gradient of the shared parameters what works against another task's (Yu et al. 2020,

@@ -30,7 +30,8 @@ func TestAHeadsWeightWeighsItsLossAndGradient(t *testing.T) {
 	}
 	one, three := first(1), first(3)
 	if !(math.Abs(three.Loss/one.Loss-3) <= 1e-4) || !(math.Abs(three.GradientNorm/one.GradientNorm-3) <= 1e-4) {
-		t.Errorf("with weight 3 loss %v and gradient %v, with 1 %v and %v", three.Loss, three.GradientNorm, one.Loss, one.GradientNorm)
+		t.Errorf("with weight 3 loss %v and gradient %v, with 1 %v and %v", three.Loss, three.GradientNorm, one.Loss,
+			one.GradientNorm)
 	}
 }
 
@@ -58,7 +59,8 @@ func TestTheRateRisesThroughItsWarmup(t *testing.T) {
 		steps, _ := train(t, m, data, asked)
 		for i, step := range steps[:4] {
 			if i > 0 && !(step.Rate > steps[i-1].Rate) || steps[4].Rate > step.Rate && i == 3 {
-				t.Errorf("ratio %v, steps %d: rate %v in step %d, then %v", plan.WarmupRatio, plan.WarmupSteps, step.Rate, i+1, steps[i+1].Rate)
+				t.Errorf("ratio %v, steps %d: rate %v in step %d, then %v", plan.WarmupRatio, plan.WarmupSteps,
+					step.Rate, i+1, steps[i+1].Rate)
 			}
 		}
 	}

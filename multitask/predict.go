@@ -21,11 +21,11 @@ func (m *Model) Predict(p *nn.Pass, g *Group, examples []*corpus.Example) ([][]c
 }
 
 // predictions reads what all heads of g predict, after the pass's Forward.
-func (a answers) predictions(g *Group, examples []*corpus.Example) [][]corpus.Prediction {
+func (a forwarded) predictions(g *Group, examples []*corpus.Example) [][]corpus.Prediction {
 	var all [][]corpus.Prediction
 	kinds := g.kinds()
 	for h, head := range g.Heads() {
-		predicted := head.Head.Predict(a.scores[h])
+		predicted := head.Head.Predict(a.logits[h])
 		for b, p := range predicted {
 			kinds[h].NamePrediction(p, examples[b], head.Labels)
 		}

@@ -113,8 +113,8 @@ func bilstmModel(t *testing.T) *Model {
 	if err != nil {
 		t.Fatal(err)
 	}
-	site := encoders.Site{Vocabulary: smallVocabulary, DropoutSet: true, Params: params.In("encoder")}
-	m.Encoder, err = choice.Build(site)
+	env := encoders.Env{Vocabulary: smallVocabulary, DropoutSet: true, Params: params.In("encoder")}
+	m.Encoder, err = choice.Build(env)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,7 +155,8 @@ func TestGradientsAreReadyOnceInOneOrder(t *testing.T) {
 			slices.Sort(want)
 			for n, order := range reducer.steps {
 				if !slices.Equal(order, reducer.steps[0]) || !slices.Equal(slices.Sorted(slices.Values(order)), want) {
-					t.Fatalf("step %d: gradients of %q are ready, want %q in the order of the first step", n+1, order, want)
+					t.Fatalf("step %d: gradients of %q are ready, want %q in the order of the first step", n+1, order,
+						want)
 				}
 			}
 			ofEncoder := func(name string) bool { return isIn(m.Params.In("encoder"), &nn.Param{Name: name}) }

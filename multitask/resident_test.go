@@ -79,7 +79,10 @@ func TestAnEncoderWithAMemoryOfItsOwnIsTrainedAsTheHosts(t *testing.T) {
 		{"without clipping", 0, func(_ *Model, p *Plan) { p.ClipNorm = 0 }},
 		{"clipped", 1e-6, func(_ *Model, p *Plan) { p.ClipNorm = 0.1 }},
 		{"learned weighting", 1e-6, func(m *Model, p *Plan) { p.Weighting = uncertainty(m) }},
-		{"gradients combined", 1e-5, func(_ *Model, p *Plan) { p.Weighting, p.Sampler = PCGrad{}, RoundRobin{several{2}} }},
+		{"gradients combined", 1e-5, func(_ *Model, p *Plan) {
+			p.Weighting, p.Sampler = PCGrad{},
+				RoundRobin{several{2}}
+		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			trained := func(m *Model) map[string][]float32 {

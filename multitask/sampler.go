@@ -31,18 +31,18 @@ type MultiSampler interface {
 }
 
 // SamplerSite is what a sampler is made for.
-type SamplerSite struct {
+type SamplerEnv struct {
 	Groups []string
 	All    bool // a step is to have batches of all groups, where a file is silent
 }
 
-var samplers = plugin.NewRegistry[SamplerSite, Sampler]("sampling")
+var samplers = plugin.NewRegistry[SamplerEnv, Sampler]("sampling")
 
 // Samplers lists the registered samplers.
-func Samplers() *plugin.Registry[SamplerSite, Sampler] { return samplers }
+func Samplers() *plugin.Registry[SamplerEnv, Sampler] { return samplers }
 
 // RegisterSampler makes a sampler known as `sampling: {type: name}`.
-func RegisterSampler[O any](name string, defaults O, New func(O, SamplerSite) (Sampler, error)) {
+func RegisterSampler[O any](name string, defaults O, New func(O, SamplerEnv) (Sampler, error)) {
 	plugin.Register(samplers, name, defaults, New)
 }
 
@@ -55,10 +55,10 @@ type SamplerOptions struct {
 }
 
 // count returns how many groups have a batch at each turn.
-func (o SamplerOptions) count(site SamplerSite) (int, error) {
+func (o SamplerOptions) count(env SamplerEnv) (int, error) {
 	switch {
-	case o.Groups == "all", o.Groups == "" && site.All:
-		return max(1, len(site.Groups)), nil
+	case o.Groups == "all", o.Groups == "" && env.All:
+		return max(1, len(env.Groups)), nil
 	case o.Groups == "":
 		return 1, nil
 	}
@@ -66,17 +66,17 @@ func (o SamplerOptions) count(site SamplerSite) (int, error) {
 	if err != nil || k < 1 {
 		return 0, fmt.Errorf("groups: want a whole number of at least 1, or all, have %q", o.Groups)
 	}
-	if k > len(site.Groups) && len(site.Groups) > 0 {
+	if k > len(env.Groups) && len(env.Groups) > 0 {
 		return 0, fmt.Errorf("groups: there are %d groups of tasks, have %d; want at most as many, or all",
-			len(site.Groups), k)
+			len(env.Groups), k)
 	}
 	return k, nil
 }
 
 // sampler makes a sampler of how many groups it names at once.
-func sampler[S Sampler](build func(several) S) func(SamplerOptions, SamplerSite) (Sampler, error) {
-	return func(o SamplerOptions, site SamplerSite) (Sampler, error) {
-		k, err := o.count(site)
+func sampler[S Sampler](build func(several) S) func(SamplerOptions, SamplerEnv) (Sampler, error) {
+	return func(o SamplerOptions, env SamplerEnv) (Sampler, error) {
+		k, err := o.count(env)
 		if err != nil {
 			return nil, err
 		}

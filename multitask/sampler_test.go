@@ -51,29 +51,29 @@ func TestAnEpochIsAllBatchesHoweverManyGroupsATurnHas(t *testing.T) {
 }
 
 func TestGroupsOfASampler(t *testing.T) {
-	site := SamplerSite{Groups: []string{"a", "b", "c"}}
-	everyGroup := site
+	env := SamplerEnv{Groups: []string{"a", "b", "c"}}
+	everyGroup := env
 	everyGroup.All = true
 	for _, c := range []struct {
 		options string
-		site    SamplerSite
+		env     SamplerEnv
 		want    int
 		wrong   string
 	}{
-		{"", site, 1, ""},
+		{"", env, 1, ""},
 		{"", everyGroup, 3, ""},
 		{"groups: 2", everyGroup, 2, ""},
-		{"groups: all", site, 3, ""},
-		{"groups: 4", site, 0, "groups: there are 3 groups of tasks, have 4; want at most as many, or all"},
-		{"groups: 0", site, 0, `groups: want a whole number of at least 1, or all, have "0"`},
-		{"groups: some", site, 0, `groups: want a whole number of at least 1, or all, have "some"`},
+		{"groups: all", env, 3, ""},
+		{"groups: 4", env, 0, "groups: there are 3 groups of tasks, have 4; want at most as many, or all"},
+		{"groups: 0", env, 0, `groups: want a whole number of at least 1, or all, have "0"`},
+		{"groups: some", env, 0, `groups: want a whole number of at least 1, or all, have "some"`},
 	} {
 		for _, name := range Samplers().Names() {
 			choice, err := Samplers().FromString(name, c.options)
 			if err != nil {
 				t.Fatal(err)
 			}
-			s, err := choice.Build(c.site)
+			s, err := choice.Build(c.env)
 			switch {
 			case c.wrong != "":
 				if err == nil || !strings.Contains(err.Error(), c.wrong) {

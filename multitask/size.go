@@ -11,8 +11,8 @@ import (
 // Size is how large a batch is.
 type Size struct{ Texts, Tokens int }
 
-// Sizes lists the batches of a first pass over the training data of all groups. Later passes shuffle anew; their largest
-// batches differ little.
+// Sizes lists the batches of a first pass over the training data of all groups. Later passes shuffle anew; their
+// largest batches differ little.
 func (plan Plan) Sizes(m *Model, data []Data) ([]Size, error) {
 	iterators, err := newBatchIterators(m, data, plan)
 	if err != nil {
@@ -47,8 +47,8 @@ func sizesOf(lengths []int, batches [][]int) []Size {
 	return sizes
 }
 
-// Reserve returns how much is had for batches of which the largest known takes so many bytes: later epochs shuffle anew,
-// and heads have values too.
+// Reserve returns how much is had for batches of which the largest known takes so many bytes: later epochs shuffle
+// anew, and heads have values too.
 func Reserve(bytes int64) int64 { return bytes + bytes/8 }
 
 // Largest returns the one of sizes that takes the encoder the most memory, and how many bytes a pass of it takes; no

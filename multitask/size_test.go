@@ -44,7 +44,8 @@ func TestSizesAreThoseOfTheBatchesThatAreEncoded(t *testing.T) {
 		seen := &sizing{Encoder: m.Encoder}
 		m.Encoder = seen
 		for g := range data {
-			if _, err := m.Evaluate(context.Background(), &m.Groups[g], data[g].Dev, plan.BatchSize, plan.BatchTokens, nil); err != nil {
+			if _, err := m.Evaluate(context.Background(), &m.Groups[g], data[g].Dev, plan.BatchSize, plan.BatchTokens,
+				nil); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -68,8 +69,10 @@ func TestTheLargestBatchIsTheOneThatTakesMost(t *testing.T) {
 	m := smallModel(t, "none", 0)
 	sizes, learning := []Size{{3, 10}, {2, 40}, {9, 20}}, encoders.Load{Training: true}
 	largest, bytes := m.Largest(sizes, learning)
-	if _, evaluating := m.Largest(sizes, encoders.Load{}); largest != sizes[1] || evaluating <= 0 || bytes <= evaluating {
-		t.Errorf("the largest is %v with %d bytes in training and %d in evaluation, want %v", largest, bytes, evaluating, sizes[1])
+	if _, evaluating := m.Largest(sizes, encoders.Load{}); largest != sizes[1] || evaluating <= 0 ||
+		bytes <= evaluating {
+		t.Errorf("the largest is %v with %d bytes in training and %d in evaluation, want %v", largest, bytes,
+			evaluating, sizes[1])
 	}
 	if _, less := m.Largest(sizes, encoders.Load{Training: true, Recompute: true}); less <= 0 || less >= bytes {
 		t.Errorf("%d bytes where states are computed again, %d where they are kept", less, bytes)

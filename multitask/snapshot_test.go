@@ -73,12 +73,15 @@ func resumedTrainings() []resumed {
 	}
 	return []resumed{
 		{"proportional", three("none"), plan(func(_ *Model, p *Plan) {})},
-		{"round robin, batches by tokens", three("1"), plan(func(_ *Model, p *Plan) { p.Sampler, p.BatchTokens = RoundRobin{}, 14 })},
+		{"round robin, batches by tokens", three("1"),
+			plan(func(_ *Model, p *Plan) { p.Sampler, p.BatchTokens = RoundRobin{}, 14 })},
 		{"uniform", three("none"), plan(func(_ *Model, p *Plan) { p.Sampler, p.EvaluateEvery = Uniform{}, 3 })},
-		{"two groups at each turn", three("none"), plan(func(_ *Model, p *Plan) { p.Sampler = Proportional{several{2}} })},
+		{"two groups at each turn", three("none"),
+			plan(func(_ *Model, p *Plan) { p.Sampler = Proportional{several{2}} })},
 		{"so many steps", three("none"), plan(func(_ *Model, p *Plan) { p.MaxSteps = 11 })},
 		{"a frozen encoder", three("all"), plan(func(_ *Model, p *Plan) { p.CacheMemory = mixed })},
-		{"fitted heads", func(t *testing.T) (*Model, []Data) { return patternModel(t, "none") }, plan(func(_ *Model, p *Plan) {})},
+		{"fitted heads", func(t *testing.T) (*Model, []Data) { return patternModel(t, "none") },
+			plan(func(_ *Model, p *Plan) {})},
 		{"heads fitted at the end", func(t *testing.T) (*Model, []Data) { return patternModel(t, "none") },
 			plan(func(_ *Model, p *Plan) { p.NeverEvaluate = true })},
 		{"hidden tokens", func(t *testing.T) (*Model, []Data) {
@@ -94,7 +97,7 @@ func resumedTrainings() []resumed {
 }
 
 func uncertainty(m *Model) Weighting {
-	w, err := NewUncertainty(UncertaintyOptions{LearningRate: 1e-2}, m.WeightingSite(1))
+	w, err := NewUncertainty(UncertaintyOptions{LearningRate: 1e-2}, m.WeightingEnv(1))
 	if err != nil {
 		panic(err)
 	}
@@ -203,7 +206,8 @@ func TestATrainingGoesOnFromAnySnapshotWithTheSameBytes(t *testing.T) {
 						w.Changed()
 					}
 				}
-				for what, into := range map[string]*Training{"the same training": training, "a new one, by a file": fresh} {
+				for what, into := range map[string]*Training{"the same training": training,
+					"a new one, by a file": fresh} {
 					if into == fresh {
 						s = written(t, s)
 					}
@@ -240,21 +244,28 @@ func TestASnapshotOfAnotherTrainingIsRefused(t *testing.T) {
 		change func(m *Model, data []Data, p *Plan)
 	}{
 		{"snapshot: it was taken with seed 5; the training has 6", func(_ *Model, _ []Data, p *Plan) { p.Seed = 6 }},
-		{"snapshot: it was taken with steps 16; the training has 24", func(_ *Model, _ []Data, p *Plan) { p.Epochs = 3 }},
-		{"snapshot: it was taken with learning_rate 0.003; the training has 0.1", func(_ *Model, _ []Data, p *Plan) { p.Rate = 0.1 }},
-		{"sampling multitask.Proportional; the training has multitask.RoundRobin", func(_ *Model, _ []Data, p *Plan) { p.Sampler = RoundRobin{} }},
-		{"weighting multitask.Fixed; the training has *multitask.Uncertainty", func(m *Model, _ []Data, p *Plan) { p.Weighting = uncertainty(m) }},
+		{"snapshot: it was taken with steps 16; the training has 24",
+			func(_ *Model, _ []Data, p *Plan) { p.Epochs = 3 }},
+		{"snapshot: it was taken with learning_rate 0.003; the training has 0.1",
+			func(_ *Model, _ []Data, p *Plan) { p.Rate = 0.1 }},
+		{"sampling multitask.Proportional; the training has multitask.RoundRobin",
+			func(_ *Model, _ []Data, p *Plan) { p.Sampler = RoundRobin{} }},
+		{"weighting multitask.Fixed; the training has *multitask.Uncertainty",
+			func(m *Model, _ []Data, p *Plan) { p.Weighting = uncertainty(m) }},
 		{`weight of task "mood" head "mood" 1; the training has 2`, func(m *Model, _ []Data, _ *Plan) {
 			m.Groups[2].Tasks[0].Heads[0].Weight = 2
 		}},
-		{`dev examples of task "mood" 10; the training has 9`, func(_ *Model, data []Data, _ *Plan) { data[2].Dev = data[2].Dev[1:] }},
+		{`dev examples of task "mood" 10; the training has 9`,
+			func(_ *Model, data []Data, _ *Plan) { data[2].Dev = data[2].Dev[1:] }},
 		{`a checksum of the training texts of task "topic"`, func(_ *Model, data []Data, _ *Plan) {
 			data[0].Train[0], data[0].Train[1] = data[0].Train[1], data[0].Train[0]
 		}},
-		{`snapshot: model: unexpected parameter "encoder.embeddings.word_embeddings.weight"; want`, func(m *Model, _ []Data, _ *Plan) {
-			m.Params.All()[0].Frozen = true
-		}},
-		{`snapshot: model: parameter "other" not found`, func(m *Model, _ []Data, _ *Plan) { m.Params.Zeros("other", 2) }},
+		{`snapshot: model: unexpected parameter "encoder.embeddings.word_embeddings.weight"; want`,
+			func(m *Model, _ []Data, _ *Plan) {
+				m.Params.All()[0].Frozen = true
+			}},
+		{`snapshot: model: parameter "other" not found`,
+			func(m *Model, _ []Data, _ *Plan) { m.Params.Zeros("other", 2) }},
 	} {
 		if err := start(c.change).Restore(s); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("Restore = %v, want %s", err, c.want)
@@ -319,12 +330,15 @@ func TestADamagedSnapshotIsAnError(t *testing.T) {
 	}{
 		{"nothing", nil, "snapshot: unexpected end"},
 		{"another file", bytes.Repeat([]byte("jenga "), 10), `snapshot: it begins with "jenga jenga jenga"; want`},
-		{"another version", append([]byte("jenga snapshot 2\n"), good[len(snapshotMagic):]...), `want "jenga snapshot 1\n"`},
+		{"another version", append([]byte("jenga snapshot 2\n"), good[len(snapshotMagic):]...),
+			`want "jenga snapshot 1\n"`},
 		{"a header without end", header("", 1<<62), "a header of 4611686018427387904 bytes; at most 67108864 are read"},
 		{"a header that is cut", header("{", 1<<20), "it ends after 1 bytes of a header of 1048576"},
 		{"no JSON", header("{", 1), "snapshot: header: unexpected end of JSON input"},
-		{"values without end", header(`{"sections":[{"params":[{"name":"w","values":2147483648}]}]}`, 60), `parameter "w": unexpected end`},
-		{"fewer than no values", header(`{"sections":[{"params":[{"name":"w","values":-1}]}]}        `, 60), `parameter "w": -1 values; want from 0 to`},
+		{"values without end", header(`{"sections":[{"params":[{"name":"w","values":2147483648}]}]}`, 60),
+			`parameter "w": unexpected end`},
+		{"fewer than no values", header(`{"sections":[{"params":[{"name":"w","values":-1}]}]}        `, 60),
+			`parameter "w": -1 values; want from 0 to`},
 		{"an end that is cut", good[:len(good)-2], "unexpected end"},
 		{"a bit that is another", flipped, "it is damaged"},
 	} {

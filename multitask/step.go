@@ -83,8 +83,8 @@ func (t *Training) take(batches []Batch) (Step, error) {
 	return report, nil
 }
 
-// update changes all parameters by their gradients times factor, at a part of the highest learning rates. It returns the
-// model's learning rate.
+// update changes all parameters by their gradients times factor, at a part of the highest learning rates. It returns
+// the model's learning rate.
 func (s *step) update(factor float32, part float64) (rate float64) {
 	rate = s.plan.Rate * part
 	for _, store := range s.stores {
@@ -141,7 +141,7 @@ func (t *Training) clip() (norm float64, factor float32) {
 }
 
 // forward takes a batch through the model and returns its heads' losses, nil of those without labelled units.
-func (s *step) forward(b packed) (answers, []*nn.Node, error) {
+func (s *step) forward(b packed) (forwarded, []*nn.Node, error) {
 	s.pass.Reset(b.serial)
 	s.pass.Training = true
 	g := &s.model.Groups[b.group]
@@ -188,7 +188,7 @@ func (s *step) backward(b packed) error {
 
 // border is memory for the gradients at the encoder's states, [T D] of each layer; nil where the encoder learns
 // nothing.
-func (s *step) border(a answers, b packed) [][]float32 {
+func (s *step) border(a forwarded, b packed) [][]float32 {
 	if s.frozen {
 		return nil
 	}
@@ -206,7 +206,7 @@ func clearAll(d [][]float32) {
 }
 
 // backwardFrom adds the gradients of a part of a batch's loss. last tells that the batch has no further part.
-func (s *step) backwardFrom(t total, a answers, border [][]float32, last bool) error {
+func (s *step) backwardFrom(t total, a forwarded, border [][]float32, last bool) error {
 	if t.task >= 0 {
 		for _, store := range s.stores {
 			store.(nn.TaskStore).Task(t.task)

@@ -95,9 +95,11 @@ func traceExamples(t *testing.T, dir string, labels *corpus.Labels, n int) []*co
 
 func traceModel(t *testing.T, dir, scale string, labels *corpus.Labels) *Model {
 	params := nn.NewParams(1)
-	encoder, err := encoders.Registry().Build("transformer", defaults(encoders.Registry().Defaults("transformer")), encoders.Site{
-		Model: filepath.Join(dir, "models", "minilm-l6"), DropoutSet: true, Freeze: "none", Params: params.In("encoder"),
-	})
+	encoder, err := encoders.Registry().Build("transformer", defaults(encoders.Registry().Defaults("transformer")),
+		encoders.Env{
+			Model: filepath.Join(dir, "models", "minilm-l6"), DropoutSet: true, Freeze: "none",
+			Params: params.In("encoder"),
+		})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,11 +111,11 @@ func traceModel(t *testing.T, dir, scale string, labels *corpus.Labels) *Model {
 		t.Fatal(err)
 	}
 	width := encoder.Describe().Width
-	fused, err := choice.Build(fusion.Site{Tasks: []string{"trec"}, Width: width, Params: params.In("fusion")})
+	fused, err := choice.Build(fusion.Env{Tasks: []string{"trec"}, Width: width, Params: params.In("fusion")})
 	if err != nil {
 		t.Fatal(err)
 	}
-	head, err := heads.Registry().Build("linear", defaults(heads.Registry().Defaults("linear")), heads.Site{
+	head, err := heads.Registry().Build("linear", defaults(heads.Registry().Defaults("linear")), heads.Env{
 		Task: "trec", Name: "trec", Output: outputs.Label, Labels: labels.Names(), Width: width,
 		Params: params.In("heads").In("trec").In("trec"),
 	})

@@ -35,14 +35,14 @@ func (s Step) TokensPerSecond() float64 {
 type Evaluation struct {
 	Step   int
 	Epoch  float64
-	Groups []GroupScore
+	Groups []GroupMetrics
 	Fusion map[string][]float32 // figures of the fusion by task, nil where it has none
 }
 
 // ErrStop is what observe returns to end training early.
 var ErrStop = errors.New("stop")
 
-// Train fits the model to the data, data[g] for group g. It reports each Step, Evaluation and Remark to observe, which
+// Train fits the model to the data, data[g] for group g. It reports each Step, Evaluation and Warning to observe, which
 // may look at the model and end training by an error: ErrStop to end it well. A cancelled context ends it too.
 func Train(ctx context.Context, m *Model, data []Data, plan Plan, observe func(event any) error) error {
 	t, err := New(m, data, plan)

@@ -28,11 +28,13 @@ func smallModel(t testing.TB, freeze string, dropout float64) *Model {
 // smallModelOf is smallModel with its parameters in params, and the encoder's in encoderParams.
 func smallModelOf(t testing.TB, params, encoderParams nn.Params, freeze string, dropout float64) *Model {
 	t.Helper()
-	choice, err := encoders.Registry().FromString("transformer", "{layers: 2, width: 12, heads: 2, feed_forward: 16, max_positions: 32}")
+	choice, err := encoders.Registry().FromString("transformer",
+		"{layers: 2, width: 12, heads: 2, feed_forward: 16, max_positions: 32}")
 	if err != nil {
 		t.Fatal(err)
 	}
-	encoder, err := choice.Build(encoders.Site{Vocabulary: smallVocabulary, MaxLength: 32, Dropout: dropout, DropoutSet: true, Freeze: freeze, Params: encoderParams})
+	encoder, err := choice.Build(encoders.Env{Vocabulary: smallVocabulary, MaxLength: 32, Dropout: dropout,
+		DropoutSet: true, Freeze: freeze, Params: encoderParams})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,11 +43,13 @@ func smallModelOf(t testing.TB, params, encoderParams nn.Params, freeze string, 
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m.Fusion, err = fused.Build(fusion.Site{Tasks: []string{"topic", "tags", "mood"}, Width: 12, Params: params.In("fusion")}); err != nil {
+	if m.Fusion, err = fused.Build(fusion.Env{Tasks: []string{"topic", "tags", "mood"}, Width: 12,
+		Params: params.In("fusion")}); err != nil {
 		t.Fatal(err)
 	}
 	m.Groups = []Group{
-		{Name: "topic", Tasks: []Task{smallTask(t, m, "topic", "classification", dropout), smallTask(t, m, "tags", "tagging", dropout)}},
+		{Name: "topic", Tasks: []Task{smallTask(t, m, "topic", "classification", dropout),
+			smallTask(t, m, "tags", "tagging", dropout)}},
 		{Name: "mood", Tasks: []Task{smallTask(t, m, "mood", "sentiment", dropout)}},
 	}
 	return m
@@ -67,7 +71,7 @@ func smallTaskOf(t testing.TB, m *Model, name, kind string, width int, dropout f
 	if err != nil {
 		t.Fatal(err)
 	}
-	task, err := part.Build(tasks.Site{Name: name, Heads: []string{name}})
+	task, err := part.Build(tasks.Env{Name: name, Heads: []string{name}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,8 +79,9 @@ func smallTaskOf(t testing.TB, m *Model, name, kind string, width int, dropout f
 	if err != nil {
 		t.Fatal(err)
 	}
-	head, err := choice.Build(heads.Site{
-		Task: name, Name: name, Output: task.Output(), Labels: smallLabels.Names(), Width: width, Dropout: dropout, Params: m.Params.In("heads").In(name).In(name),
+	head, err := choice.Build(heads.Env{
+		Task: name, Name: name, Output: task.Output(), Labels: smallLabels.Names(), Width: width, Dropout: dropout,
+		Params: m.Params.In("heads").In(name).In(name),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -84,7 +89,8 @@ func smallTaskOf(t testing.TB, m *Model, name, kind string, width int, dropout f
 	return Task{Name: name, Kind: task, Heads: []Head{{Name: name, Head: head, Labels: smallLabels, Weight: 1}}}
 }
 
-// smallData has n learnable examples for each group: a text's label is the kind of its first word, a word's tag its kind.
+// smallData has n learnable examples for each group: a text's label is the kind of its first word, a word's tag its
+// kind.
 func smallData(m *Model, n int) []Data {
 	r := rand.New(rand.NewPCG(1, 2))
 	data := make([]Data, len(m.Groups))
@@ -131,7 +137,8 @@ func stepping(t *testing.T, m *Model, plan Plan, steps int) *Training {
 }
 
 func smallPlan() Plan {
-	return Plan{Seed: 5, Epochs: 2, BatchSize: 4, Accumulate: 1, Rate: 3e-3, WeightDecay: 0.01, ClipNorm: 1, Sampler: Proportional{}, Weighting: Fixed{}}
+	return Plan{Seed: 5, Epochs: 2, BatchSize: 4, Accumulate: 1, Rate: 3e-3, WeightDecay: 0.01, ClipNorm: 1,
+		Sampler: Proportional{}, Weighting: Fixed{}}
 }
 
 // values lists a copy of all parameters.
@@ -174,7 +181,8 @@ func TestTrainLearnsAllTasks(t *testing.T) {
 	for _, g := range evaluations[len(evaluations)-1].Groups {
 		for _, task := range g.Tasks {
 			if got := task.Heads[0].Metrics[0].Value; got < 0.95 {
-				t.Errorf("task %q: %s %.3f after training, want at least 0.95", task.Task, task.Heads[0].Metrics[0].Name, got)
+				t.Errorf("task %q: %s %.3f after training, want at least 0.95", task.Task,
+					task.Heads[0].Metrics[0].Name, got)
 			}
 		}
 	}

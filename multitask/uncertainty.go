@@ -29,11 +29,11 @@ type Uncertainty struct {
 
 var _ LearnedWeighting = (*Uncertainty)(nil)
 
-// NewUncertainty makes the weighting for the heads of a site.
-func NewUncertainty(o UncertaintyOptions, site WeightingSite) (Weighting, error) {
+// NewUncertainty makes the weighting for the heads of a env.
+func NewUncertainty(o UncertaintyOptions, env WeightingEnv) (Weighting, error) {
 	u := &Uncertainty{rate: o.LearningRate, logVariances: map[HeadName]*nn.Param{}}
-	for _, head := range site.Heads {
-		s := site.Params.In(head.Task).Zeros(head.Head, 1)
+	for _, head := range env.Heads {
+		s := env.Params.In(head.Task).Zeros(head.Head, 1)
 		u.logVariances[head] = s
 		u.params = append(u.params, s)
 	}

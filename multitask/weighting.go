@@ -11,8 +11,8 @@ import (
 // Weighting makes one loss of many. One that needs more than a step's labelled units implements interfaces below
 // besides.
 type Weighting interface {
-	// Weigh gives a factor for the mean of each loss of a step. Their labelled units are known, their sums are not. Heads
-	// without labelled units in this step may be among them.
+	// Weigh gives a factor for the mean of each loss of a step. Their labelled units are known, their sums are not.
+	// Heads without labelled units in this step may be among them.
 	Weigh(s State, losses []Loss) []float64
 }
 
@@ -26,7 +26,7 @@ type LossWeighting interface {
 // LearnedWeighting is a Weighting with parameters of its own that learn. They are updated by an AdamW of their own,
 // without weight decay, and their gradient is not clipped with the model's.
 type LearnedWeighting interface {
-	// Params returns the parameters, made under the site's Params, always in the same order.
+	// Params returns the parameters, made under the env's Params, always in the same order.
 	Params() []*nn.Param
 	// Rate returns their learning rate at its highest: over a run it goes as the model's.
 	Rate() float64
@@ -36,8 +36,8 @@ type LearnedWeighting interface {
 }
 
 // GradientWeighting is a Weighting that combines the gradients that each task's loss has at the parameters that all
-// tasks share: those of the encoder, and of a fusion that it describes as shared. Each task's batch costs a backward pass
-// of its own.
+// tasks share: those of the encoder, and of a fusion that it describes as shared. Each task's batch costs a backward
+// pass of its own.
 type GradientWeighting interface {
 	// Combine gives the factor of each task's gradient in their sum: dots[t][u] is the dot product of those of tasks t
 	// and u. The tasks are those of which the step has labelled units. Parameters that are not shared keep their
@@ -64,7 +64,7 @@ type Stateful interface {
 }
 
 // WeightingSite is what a weighting is made for.
-type WeightingSite struct {
+type WeightingEnv struct {
 	Heads  []HeadName
 	Params nn.Params // the weighting's corner of a tree that no checkpoint holds
 }
@@ -72,31 +72,32 @@ type WeightingSite struct {
 // HeadName names a head of a task.
 type HeadName struct{ Task, Head string }
 
-// WeightingSite returns the site of a weighting of m's losses.
-func (m *Model) WeightingSite(seed uint64) WeightingSite {
-	site := WeightingSite{Params: nn.NewParams(seed).In("weighting")}
+// WeightingSite returns the env of a weighting of m's losses.
+func (m *Model) WeightingEnv(seed uint64) WeightingEnv {
+	env := WeightingEnv{Params: nn.NewParams(seed).In("weighting")}
 	for _, g := range m.Groups {
 		for _, task := range g.Tasks {
 			for _, head := range task.Heads {
-				site.Heads = append(site.Heads, HeadName{task.Name, head.Name})
+				env.Heads = append(env.Heads, HeadName{task.Name, head.Name})
 			}
 		}
 	}
-	return site
+	return env
 }
 
-var weightings = plugin.NewRegistry[WeightingSite, Weighting]("weighting")
+var weightings = plugin.NewRegistry[WeightingEnv, Weighting]("weighting")
 
 // Weightings lists the registered weightings.
-func Weightings() *plugin.Registry[WeightingSite, Weighting] { return weightings }
+func Weightings() *plugin.Registry[WeightingEnv, Weighting] { return weightings }
 
 // RegisterWeighting makes a weighting known as `weighting: {type: name}`.
-func RegisterWeighting[O any](name string, defaults O, New func(O, WeightingSite) (Weighting, error)) {
+func RegisterWeighting[O any](name string, defaults O, New func(O, WeightingEnv) (Weighting, error)) {
 	plugin.Register(weightings, name, defaults, New)
 }
 
 func init() {
-	RegisterWeighting("fixed", fixedOptions{}, func(fixedOptions, WeightingSite) (Weighting, error) { return Fixed{}, nil })
+	RegisterWeighting("fixed", fixedOptions{},
+		func(fixedOptions, WeightingEnv) (Weighting, error) { return Fixed{}, nil })
 }
 
 // CheckWeighting returns why the plan's weighting cannot work on the model.

@@ -67,8 +67,8 @@ func (w weightingTrace) model(t *testing.T) *Model {
 	if err != nil {
 		t.Fatal(err)
 	}
-	site := encoders.Site{Vocabulary: smallVocabulary, DropoutSet: true, Params: params.In("encoder")}
-	encoder, err := choice.Build(site)
+	env := encoders.Env{Vocabulary: smallVocabulary, DropoutSet: true, Params: params.In("encoder")}
+	encoder, err := choice.Build(env)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +77,7 @@ func (w weightingTrace) model(t *testing.T) *Model {
 		t.Fatal(err)
 	}
 	m := &Model{Encoder: encoder, Params: params}
-	if m.Fusion, err = none.Build(fusion.Site{}); err != nil {
+	if m.Fusion, err = none.Build(fusion.Env{}); err != nil {
 		t.Fatal(err)
 	}
 	task := func(name, kind string) Task {
@@ -267,7 +267,8 @@ func TestGradientsOfTasksNeedParametersThatTheyShare(t *testing.T) {
 	for _, w := range m.Params.In("encoder").All() {
 		w.Frozen = true
 	}
-	if _, err := New(m, nil, plan); err == nil || !strings.Contains(err.Error(), "none of those learns; want a model.freeze") {
+	if _, err := New(m, nil, plan); err == nil ||
+		!strings.Contains(err.Error(), "none of those learns; want a model.freeze") {
 		t.Errorf("New = %v", err)
 	}
 }

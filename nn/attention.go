@@ -41,8 +41,8 @@ func Attention(p *Pass, q, k, v *Node, rows Rows, heads int) *Node {
 	}.Apply(q, k, v)
 }
 
-// MultiHead is Concat(head_1 … head_h)·W_O with head_i = Attention(x·W_Qi, x·W_Ki, x·W_Vi) (Vaswani et al. 2017, section
-// 3.2.2), of each text over its own rows.
+// MultiHead is Concat(head_1 … head_h)·W_O with head_i = Attention(x·W_Qi, x·W_Ki, x·W_Vi) (Vaswani et al. 2017,
+// section 3.2.2), of each text over its own rows.
 type MultiHead struct {
 	Query, Key, Value, Out *Linear
 	Heads                  int

@@ -26,7 +26,8 @@ func finite(t *testing.T, what string, x []float32) {
 	}
 }
 
-// attended runs attention over texts and returns its result and the gradients at q, k and v of the sum of its squares/2.
+// attended runs attention over texts and returns its result and the gradients at q, k and v of the sum of its
+// squares/2.
 func attended(t *testing.T, q, k, v []float32, width, heads int, starts []int) (out []float32, d [3][]float32) {
 	t.Helper()
 	p := NewPass(1)
@@ -154,7 +155,8 @@ func TestGradientsPassThroughLongChainsOfAttention(t *testing.T) {
 }
 
 // lensed runs a focus with one lens a query and returns its result and the gradients at centre and aperture.
-func lensed(t *testing.T, tokens int, centre, aperture float32, twice bool) (weights, out []float32, dCentre, dAperture []float32) {
+func lensed(t *testing.T, tokens int, centre, aperture float32, twice bool) (weights, out []float32, dCentre,
+	dAperture []float32) {
 	t.Helper()
 	const width = 4
 	p := NewPass(1)
@@ -166,7 +168,8 @@ func lensed(t *testing.T, tokens int, centre, aperture float32, twice bool) (wei
 	}
 	m, s := input(mu, 1), input(sigma, 1)
 	p.Watch("lens", func(_ int, _ []int, values []float32) { weights = append([]float32(nil), values...) })
-	q, k, v := input(states(1, tokens*width, 1), width), input(states(2, tokens*width, 1), width), input(states(3, tokens*width, 1), width)
+	q, k, v := input(states(1, tokens*width, 1), width), input(states(2, tokens*width, 1), width),
+		input(states(3, tokens*width, 1), width)
 	y := Focus{Heads: 1, Twice: twice, Name: "lens"}.Apply(p, q, k, v, m, s, rows)
 	loss := halfSquares(y)
 	forward(t, p)
@@ -192,7 +195,8 @@ func TestTheLensAtItsBounds(t *testing.T) {
 							sum += float64(w)
 						}
 						if !(math.Abs(sum-1) <= 1e-4) {
-							t.Fatalf("%d tokens, σ %v, μ %v, twice %v: weights of query %d sum to %v", tokens, aperture, centre, twice, i, sum)
+							t.Fatalf("%d tokens, σ %v, μ %v, twice %v: weights of query %d sum to %v", tokens, aperture,
+								centre, twice, i, sum)
 						}
 					}
 				}
@@ -225,7 +229,8 @@ func TestANarrowLensSeesWhereItLooks(t *testing.T) {
 func TestAWideLensIsPlainAttention(t *testing.T) {
 	const tokens, width = 40, 4
 	_, got, _, _ := lensed(t, tokens, 0.5, 1e4, false)
-	want, _ := attended(t, states(1, tokens*width, 1), states(2, tokens*width, 1), states(3, tokens*width, 1), width, 1, []int{0, tokens})
+	want, _ := attended(t, states(1, tokens*width, 1), states(2, tokens*width, 1), states(3, tokens*width, 1), width, 1,
+		[]int{0, tokens})
 	if !near(got, want, 1e-5) {
 		t.Error("focus through a wide lens is not attention")
 	}

@@ -71,7 +71,8 @@ func (l *BiLSTM) Forward(p *Pass, x []float32, rows Rows) *LSTMStates {
 	for d := range packed {
 		s.Gates[d], s.Cells[d] = p.Scratch(tokens*4*hidden), p.Scratch(tokens*hidden)
 		kernel.Product{
-			M: tokens, K: in, N: 4 * hidden, A: kernel.Dense(x, in), B: kernel.Dense(l.Input[d].Data, 4*hidden), C: s.Gates[d],
+			M: tokens, K: in, N: 4 * hidden, A: kernel.Dense(x, in), B: kernel.Dense(l.Input[d].Data, 4*hidden),
+			C:     s.Gates[d],
 			Start: kernel.StartAtBias, Bias: l.Bias[d].Data,
 		}.Multiply()
 		packed[d].Pack(kernel.Dense(l.Recurrent[d].Data, 4*hidden), hidden, 4*hidden)

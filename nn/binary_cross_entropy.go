@@ -6,12 +6,13 @@ import (
 )
 
 // BinaryCrossEntropy returns the sum over scores [N L] of the loss of each as the answer to a question of its own, a
-// number: -log σ(s) where gold [N·L] is above 0, -log(1-σ(s)) where it is 0, nothing where it is below. Weights multiply
-// the terms of answers yes, (1-p)^γ all, p being the right answer's probability; there is no smoothing.
+// number: -log σ(s) where gold [N·L] is above 0, -log(1-σ(s)) where it is 0, nothing where it is below. Weights
+// multiply the terms of answers yes, (1-p)^γ all, p being the right answer's probability; there is no smoothing.
 func (l LabelLoss) BinaryCrossEntropy(scores *Node, gold []int8) *Node {
 	shape := scores.Shape()
 	if len(shape) != 2 || shape[0]*shape[1] != len(gold) || l.Smoothing != 0 {
-		panic(fmt.Sprintf("nn: binary cross entropy of scores %v and %d answers, smoothed by %v", shape, len(gold), l.Smoothing))
+		panic(fmt.Sprintf("nn: binary cross entropy of scores %v and %d answers, smoothed by %v", shape, len(gold),
+			l.Smoothing))
 	}
 	labels := shape[1]
 	l.check("binary cross entropy", shape[0], labels)

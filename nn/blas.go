@@ -15,7 +15,8 @@ func init() { gorgonia.Use(products{}) }
 type products struct{ gonum.Implementation }
 
 // Sgemm computes c = alpha·op(a)·op(b) + beta·c; op(a) is [m k], op(b) [k n].
-func (products) Sgemm(tA, tB blas.Transpose, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int) {
+func (products) Sgemm(tA, tB blas.Transpose, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int,
+	beta float32, c []float32, ldc int) {
 	if m == 0 || n == 0 {
 		return
 	}
@@ -60,7 +61,8 @@ func rescale(c []float32, m, n, stride int, beta float32) {
 }
 
 // Sgemv computes y = alpha·op(a)·x + beta·y, a [m n].
-func (p products) Sgemv(t blas.Transpose, m, n int, alpha float32, a []float32, lda int, x []float32, incX int, beta float32, y []float32, incY int) {
+func (p products) Sgemv(t blas.Transpose, m, n int, alpha float32, a []float32, lda int, x []float32, incX int,
+	beta float32, y []float32, incY int) {
 	rows, columns, down, right := m, n, lda, 1
 	if t != blas.NoTrans {
 		rows, columns, down, right = n, m, 1, lda

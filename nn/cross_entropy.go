@@ -7,10 +7,11 @@ import (
 
 // LabelLoss shapes the loss of labels; its zero value is plain cross entropy.
 type LabelLoss struct {
-	// Smoothing is ε: the gold label's share of the target is 1-ε, and ε is divided among all labels (Szegedy et al. 2016,
-	// "Rethinking the Inception Architecture", section 7).
+	// Smoothing is ε: the gold label's share of the target is 1-ε, and ε is divided among all labels (Szegedy et al.
+	// 2016, "Rethinking the Inception Architecture", section 7).
 	Smoothing float64
-	// Gamma is γ: each label's term is multiplied by (1-p)^γ, p its probability (Lin et al. 2017, "Focal Loss", equation 4).
+	// Gamma is γ: each label's term is multiplied by (1-p)^γ, p its probability (Lin et al. 2017, "Focal Loss",
+	// equation 4).
 	Gamma float64
 	// Weights multiply each label's term, [C]; nil: 1 each.
 	Weights []float32
@@ -36,7 +37,8 @@ func (l LabelLoss) weight(c int) float32 {
 
 func (l LabelLoss) check(operation string, rows, labels int) {
 	if l.Rows != nil && len(l.Rows) != rows || l.Weights != nil && len(l.Weights) != labels {
-		panic(fmt.Sprintf("nn: %s of %d rows and %d labels with %d and %d factors", operation, rows, labels, len(l.Rows), len(l.Weights)))
+		panic(fmt.Sprintf("nn: %s of %d rows and %d labels with %d and %d factors", operation, rows, labels,
+			len(l.Rows), len(l.Weights)))
 	}
 }
 

@@ -19,8 +19,8 @@ type Focus struct {
 	Dropout float64 // share of the weights that is dropped in training
 	Place   string  // of the dropout's mask
 	Twice   bool
-	// Name is what the weights of a text [Heads T T] are kept under; FocusCentre and FocusAperture make of it the names of
-	// its centres and apertures. "": none is kept.
+	// Name is what the weights of a text [Heads T T] are kept under; FocusCentre and FocusAperture make of it the names
+	// of its centres and apertures. "": none is kept.
 	Name string
 }
 
@@ -106,8 +106,10 @@ func (f *focus) blocks(in [][]float32, b int, do func(w *focusBlock)) {
 			to := min(from+focusQueries, tokens)
 			n := (to - from) * tokens
 			w := focusBlock{
-				first: f.rows.Starts[b], tokens: tokens, from: from, to: to, head: h, column: h * f.size(), lens: h * f.lenses / f.Heads,
-				attention: memory[:n], lensed: memory[most*tokens:][:n], dropped: memory[2*most*tokens:][:n], scores: scores,
+				first: f.rows.Starts[b], tokens: tokens, from: from, to: to, head: h, column: h * f.size(),
+				lens:      h * f.lenses / f.Heads,
+				attention: memory[:n], lensed: memory[most*tokens:][:n], dropped: memory[2*most*tokens:][:n],
+				scores: scores,
 			}
 			f.weigh(&w, in, b)
 			do(&w)
@@ -126,12 +128,14 @@ func (f *focus) view(x []float32, w *focusBlock, row int) kernel.Matrix {
 // weigh fills in a block's weights.
 func (f *focus) weigh(w *focusBlock, in [][]float32, b int) {
 	kernel.Product{
-		M: w.to - w.from, K: f.size(), N: w.tokens, A: f.view(in[0], w, w.first+w.from), B: f.view(in[1], w, w.first).T(), C: w.lensed,
+		M: w.to - w.from, K: f.size(), N: w.tokens, A: f.view(in[0], w, w.first+w.from),
+		B: f.view(in[1], w, w.first).T(), C: w.lensed,
 		Start: kernel.StartAtZero,
 	}.Multiply()
 	scale := float32(1 / math.Sqrt(float64(f.size())))
 	for i := w.from; i < w.to; i++ {
-		row, plain := w.lensed[(i-w.from)*w.tokens:(i-w.from+1)*w.tokens], w.attention[(i-w.from)*w.tokens:(i-w.from+1)*w.tokens]
+		row, plain := w.lensed[(i-w.from)*w.tokens:(i-w.from+1)*w.tokens],
+			w.attention[(i-w.from)*w.tokens:(i-w.from+1)*w.tokens]
 		for j := range row {
 			row[j] *= scale
 		}
@@ -182,7 +186,8 @@ func (f *focus) forward(in [][]float32, out []float32, b int) {
 	f.blocks(in, b, func(w *focusBlock) {
 		n, d := w.to-w.from, f.size()
 		part := make([]float32, n*d)
-		kernel.Product{M: n, K: w.tokens, N: d, A: kernel.Dense(w.dropped, w.tokens), B: f.view(in[2], w, w.first), C: part, Start: kernel.StartAtZero}.Multiply()
+		kernel.Product{M: n, K: w.tokens, N: d, A: kernel.Dense(w.dropped, w.tokens), B: f.view(in[2], w, w.first),
+			C: part, Start: kernel.StartAtZero}.Multiply()
 		f.addTo(out, part, w, w.first+w.from)
 	})
 }
@@ -217,7 +222,8 @@ func (f *focus) backward(in [][]float32, dOut []float32, dIn [][]float32, b int)
 		f.addTo(dIn[2], part[:tokens*d], w, w.first)
 
 		// weights, and through dropout and softmax to what they are made of
-		kernel.Product{M: n, K: d, N: tokens, A: dQueries, B: f.view(in[2], w, w.first).T(), C: dw, Start: kernel.StartAtZero}.Multiply()
+		kernel.Product{M: n, K: d, N: tokens, A: dQueries, B: f.view(in[2], w, w.first).T(), C: dw,
+			Start: kernel.StartAtZero}.Multiply()
 		if f.rate > 0 {
 			dropped := dDropped[:copy(dDropped, dw)]
 			clear(dw)
@@ -233,16 +239,18 @@ func (f *focus) backward(in [][]float32, dOut []float32, dIn [][]float32, b int)
 
 		// queries and keys
 		clear(part)
-		kernel.Product{M: n, K: tokens, N: d, A: kernel.Dense(dw, tokens), B: f.view(in[1], w, w.first), C: part}.Multiply()
+		kernel.Product{M: n, K: tokens, N: d, A: kernel.Dense(dw, tokens), B: f.view(in[1], w, w.first),
+			C: part}.Multiply()
 		f.addTo(dIn[0], part[:n*d], w, w.first+w.from)
 		clear(part)
-		kernel.Product{M: tokens, K: n, N: d, A: kernel.Dense(dw, tokens).T(), B: f.view(in[0], w, w.first+w.from), C: part}.Multiply()
+		kernel.Product{M: tokens, K: n, N: d, A: kernel.Dense(dw, tokens).T(), B: f.view(in[0], w, w.first+w.from),
+			C: part}.Multiply()
 		f.addTo(dIn[1], part[:tokens*d], w, w.first)
 	})
 }
 
-// weightsBackward adds to the gradients at the lens of query i, given that at its weights, and makes of that the gradient
-// at q·k/√d. It counts in float64: a narrow lens multiplies what is lost to rounding by 1/σ³.
+// weightsBackward adds to the gradients at the lens of query i, given that at its weights, and makes of that the
+// gradient at q·k/√d. It counts in float64: a narrow lens multiplies what is lost to rounding by 1/σ³.
 func (f *focus) weightsBackward(in, dIn [][]float32, w *focusBlock, i int, d, weights, attention []float32) {
 	mu, sigma := f.lens(in, w, i)
 	mean := 0.0

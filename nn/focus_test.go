@@ -30,7 +30,8 @@ func TestLensesOverLargeScoresDoNotOverflow(t *testing.T) {
 					}
 					var weights []float32
 					p.Watch("lens", func(_ int, _ []int, values []float32) { weights = append(weights, values...) })
-					y := Focus{Heads: 1, Twice: twice, Name: "lens"}.Apply(p, at[0], at[1], at[2], at[3], at[4], Rows{Starts: []int{0, tokens}})
+					y := Focus{Heads: 1, Twice: twice, Name: "lens"}.Apply(p, at[0], at[1], at[2], at[3], at[4],
+						Rows{Starts: []int{0, tokens}})
 					loss := halfSquares(y)
 					forward(t, p)
 					if err := p.Backward(loss, 1, Gradients{}, at, dAt); err != nil {
@@ -73,9 +74,11 @@ func TestGradientsPassThroughLongChainsOfLenses(t *testing.T) {
 		for i := range depth { // as in a head
 			at := params.In(string(rune('a' + i)))
 			linear := func(name string, out int) *Node { return NewLinear(at.In(name), width, out).Apply(y) }
-			seen := Focus{Heads: heads, Twice: twice}.Apply(p, linear("query", width), linear("key", width), linear("value", width),
+			seen := Focus{Heads: heads, Twice: twice}.Apply(p, linear("query", width), linear("key", width),
+				linear("value", width),
 				Sigmoid(linear("centre", 1)), Softplus(linear("aperture", 1), 0.02), rows)
-			y = NewLayerNorm(at.In("norm"), width, 1e-12).Apply(Sum(y, NewLinear(at.In("out"), width, width).Apply(seen)))
+			y = NewLayerNorm(at.In("norm"), width,
+				1e-12).Apply(Sum(y, NewLinear(at.In("out"), width, width).Apply(seen)))
 		}
 		for i, w := range params.All() { // far from where linear layers begin, so that what is seen counts
 			if len(w.Shape) == 2 {
@@ -105,7 +108,8 @@ func TestTheMemoryOfALensGrowsWithTheTextsLength(t *testing.T) {
 	through := func(p *Pass, tokens int, twice bool) (y *Node, at []*Node) {
 		x := func(seed uint64, n int) *Node { return p.Input(states(seed, tokens*n, 0.1), tokens, n) }
 		at = []*Node{x(1, width), x(2, width), x(3, width), x(4, 1), x(5, 1)}
-		return Focus{Heads: heads, Twice: twice, Dropout: 0.1}.Apply(p, at[0], at[1], at[2], at[3], Softplus(at[4], 0.1), Rows{Starts: []int{0, tokens}}), at
+		return Focus{Heads: heads, Twice: twice, Dropout: 0.1}.Apply(p, at[0], at[1], at[2], at[3],
+			Softplus(at[4], 0.1), Rows{Starts: []int{0, tokens}}), at
 	}
 	for _, twice := range []bool{false, true} {
 		growsWithTokens(t, fmt.Sprintf("forward, twice %v", twice), 512, heads, func(tokens int) {

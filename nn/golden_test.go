@@ -52,9 +52,12 @@ func TestLayersEqualPyTorchs(t *testing.T) {
 	}
 	readGolden(t, "testdata/layers.json", &cases)
 	layers := map[string]func(params Params, x *Node, gold []int) *Node{
-		"GELU":                          func(_ Params, x *Node, _ []int) *Node { return GELU(x) },
-		"tanh":                          func(_ Params, x *Node, _ []int) *Node { return Tanh(x) },
-		"layer norm":                    func(w Params, x *Node, _ []int) *Node { return NewLayerNorm(w, 12, 1e-12).Apply(x) },
+		"GELU": func(_ Params, x *Node, _ []int) *Node { return GELU(x) },
+		"tanh": func(_ Params, x *Node, _ []int) *Node { return Tanh(x) },
+		"layer norm": func(w Params, x *Node,
+			_ []int) *Node {
+			return NewLayerNorm(w, 12, 1e-12).Apply(x)
+		},
 		"linear":                        func(w Params, x *Node, _ []int) *Node { return NewLinear(w, 6, 3).Apply(x) },
 		"cross entropy":                 func(_ Params, x *Node, gold []int) *Node { return CrossEntropy(x, gold) },
 		"cross entropy of large scores": func(_ Params, x *Node, gold []int) *Node { return CrossEntropy(x, gold) },

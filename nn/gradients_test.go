@@ -19,7 +19,8 @@ type table struct {
 
 func newTable(decay float64) *table {
 	p := NewParams(1)
-	m := &table{params: p, words: p.Normal("words", 1, 200, 33), other: p.Normal("other", 1, 5, 7), optimizer: NewAdamW(decay)}
+	m := &table{params: p, words: p.Normal("words", 1, 200, 33), other: p.Normal("other", 1, 5, 7),
+		optimizer: NewAdamW(decay)}
 	m.gradients = NewGradients(p.All())
 	return m
 }
@@ -163,7 +164,8 @@ func TestOperationsOnATableAddToItsWholeGradient(t *testing.T) {
 	}
 }
 
-// BenchmarkTable is norm, update and zeroing of word embeddings of MiniLM's size after batches of 32 texts of 12 tokens.
+// BenchmarkTable is norm, update and zeroing of word embeddings of MiniLM's size after batches of 32 texts of 12
+// tokens.
 func BenchmarkTable(b *testing.B) {
 	const vocabulary, width, tokens = 30522, 384, 384
 	for _, name := range []string{"whole", "rows"} {

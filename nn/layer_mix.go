@@ -18,7 +18,7 @@ func NewLayerMix(params Params, layers int) *LayerMix {
 }
 
 // Shares returns softmax(w).
-func (m *LayerMix) Shares() []float32 { return Softmax(m.weights.Data) }
+func (m *LayerMix) Weights() []float32 { return Softmax(m.weights.Data) }
 
 // Apply mixes as many layers as the mix has weights.
 func (m *LayerMix) Apply(layers ...*Node) *Node {

@@ -43,8 +43,8 @@ func sign(d float64) float64 {
 	return d
 }
 
-// NumberLoss returns the sum of the distances between x [N 1] and gold [N], each times its factor of rows [N], a number.
-// Where the factor is 0 there is no gold number.
+// NumberLoss returns the sum of the distances between x [N 1] and gold [N], each times its factor of rows [N], a
+// number. Where the factor is 0 there is no gold number.
 func NumberLoss(x *Node, gold, rows []float32, distance Distance) *Node {
 	if n := rowsOf("number loss", x, 1); n != len(gold) || n != len(rows) {
 		panic(fmt.Sprintf("nn: number loss of %d rows, %d numbers and %d factors", n, len(gold), len(rows)))

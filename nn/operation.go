@@ -13,7 +13,8 @@ import (
 )
 
 // Node is a value in a pass's graph: gorgonia's own, so its operations apply. Rows are better taken by GatherRows than
-// by gorgonia.Slice, which knows starts modulo 256 only: of two that differ by as much the second gives the first's rows.
+// by gorgonia.Slice, which knows starts modulo 256 only: of two that differ by as much the second gives the first's
+// rows.
 type Node = gorgonia.Node
 
 // Operation is a differentiable function of our own.

@@ -59,8 +59,14 @@ var differentiable = map[string]func(p *Pass, params Params, x *Node) *Node{
 		copy(l.Bias.Data, noise(6, 4))
 		return l.Apply(x)
 	},
-	"softmax per text": func(_ *Pass, w Params, x *Node) *Node { return SoftmaxPerText(NewLinear(w, 4, 1).Apply(x), threeTexts) },
-	"times length":     func(_ *Pass, w Params, x *Node) *Node { return TimesLength(NewLinear(w, 4, 1).Apply(x), threeTexts) },
+	"softmax per text": func(_ *Pass, w Params,
+		x *Node) *Node {
+		return SoftmaxPerText(NewLinear(w, 4, 1).Apply(x), threeTexts)
+	},
+	"times length": func(_ *Pass, w Params,
+		x *Node) *Node {
+		return TimesLength(NewLinear(w, 4, 1).Apply(x), threeTexts)
+	},
 	"add row": func(p *Pass, w Params, x *Node) *Node {
 		return AddRow(x, p.Param(w.Normal("row", 1, 1, 4)))
 	},

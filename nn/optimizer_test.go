@@ -84,7 +84,8 @@ func TestClip(t *testing.T) {
 	}{{10, 5, 1}, {1, 5, 0.2}, {math.Inf(1), 5, 1}} {
 		norm, factor, got := clip(params.All(), g, c.limit)
 		if norm != c.norm || !(math.Abs(float64(factor-c.factor)) <= 1e-6) || !slices.Equal(got, moved) {
-			t.Errorf("clip to %v = %v, %v and %d moved, want %v, %v and 2", c.limit, norm, factor, len(got), c.norm, c.factor)
+			t.Errorf("clip to %v = %v, %v and %d moved, want %v, %v and 2", c.limit, norm, factor, len(got), c.norm,
+				c.factor)
 		}
 	}
 	g.Of(a)[0], g.Of(b)[0], g.Of(idle)[2] = 0, 0, 1e-45 // whose square no float32 holds

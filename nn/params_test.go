@@ -43,7 +43,8 @@ func TestParams(t *testing.T) {
 			}
 		}
 		if w := root.In("a").Ones("w", 1); len(root.All()) != 4 || len(w.Data) != 1 {
-			t.Errorf("%d parameters, the last with values %v; want 4 in one tree, and values beside that corner", len(root.All()), w.Data)
+			t.Errorf("%d parameters, the last with values %v; want 4 in one tree, and values beside that corner",
+				len(root.All()), w.Data)
 		}
 	})
 	t.Run("a corner lists what is below it, in the order made", func(t *testing.T) {
@@ -172,7 +173,8 @@ func TestBatchesOfAllSizesShareTheirMemory(t *testing.T) {
 // What an owner put holds the pass's memory: it is forgotten with the memory, or both would be there at once.
 func TestWhatHoldsMemoryThatIsGivenUpIsForgotten(t *testing.T) {
 	p, owner := NewPass(1), "owner"
-	for i, n := range []int{1 << 20, 1 << 20, 2 << 20, 2 << 20} { // the third has a block of its own, beside an idle one
+	// the third has a block of its own, beside an idle one
+	for i, n := range []int{1 << 20, 1 << 20, 2 << 20, 2 << 20} {
 		p.Reset(0)
 		if reused, want := p.Reuse(owner) != nil, i == 1 || i == 2; reused != want {
 			t.Errorf("batch %d: what was put before is there: %v, want %v", i, reused, want)

@@ -20,8 +20,8 @@ type partCase struct {
 	Smoothing, Gamma float64
 	May              []bool   // of each token, whether a span may begin or end with it
 	Spans            [][2]int // of each text, as rows; below 0 for none
-	// Unit is what an input is counted in, if not in ones: its gradient is compared times that. A lens of aperture σ moves
-	// by parts of σ; a float32 gradient at a narrow one holds no more.
+	// Unit is what an input is counted in, if not in ones: its gradient is compared times that. A lens of aperture σ
+	// moves by parts of σ; a float32 gradient at a narrow one holds no more.
 	Unit map[string]float32
 }
 
@@ -86,7 +86,10 @@ var partMakers = map[string]partMaker{
 	"span loss": func(_ *Pass, _ Params, in map[string]*Node, c partCase) *Node {
 		return SpanLoss(in["x"], c.May, c.Spans, Rows{Starts: c.Starts})
 	},
-	"squared error": func(_ *Pass, _ Params, in map[string]*Node, _ partCase) *Node { return SquaredError(in["a"], in["b"]) },
+	"squared error": func(_ *Pass, _ Params, in map[string]*Node,
+		_ partCase) *Node {
+		return SquaredError(in["a"], in["b"])
+	},
 	"tied scores": func(_ *Pass, params Params, in map[string]*Node, _ partCase) *Node {
 		tied := Tied{Weight: params.Normal("weight", 1, 5, 4), Bias: params.Zeros("bias", 5)}
 		return tied.Apply(in["x"])
@@ -117,7 +120,8 @@ func numberLoss(name string) partMaker {
 
 func focused(twice bool) partMaker {
 	return func(p *Pass, _ Params, in map[string]*Node, c partCase) *Node {
-		return Focus{Heads: c.Heads, Twice: twice}.Apply(p, in["q"], in["k"], in["v"], in["mu"], in["sigma"], Rows{Starts: c.Starts})
+		return Focus{Heads: c.Heads, Twice: twice}.Apply(p, in["q"], in["k"], in["v"], in["mu"], in["sigma"],
+			Rows{Starts: c.Starts})
 	}
 }
 

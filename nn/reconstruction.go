@@ -45,8 +45,8 @@ func SquaredError(x, y *Node) *Node {
 	}.Apply(x, y)
 }
 
-// WeightedSum returns the sum of the rows of x [N 1], each times its factor, a number. Rows whose factor is 0 have no part
-// in it, whatever they are.
+// WeightedSum returns the sum of the rows of x [N 1], each times its factor, a number. Rows whose factor is 0 have no
+// part in it, whatever they are.
 func WeightedSum(x *Node, factors []float32) *Node {
 	if n := rowsOf("weighted sum", x, 1); n != len(factors) {
 		panic(fmt.Sprintf("nn: weighted sum of %d rows with %d factors", n, len(factors)))

@@ -163,24 +163,33 @@ func doubled(x []float32) []float32 {
 
 // gorgonias lists operations of gorgonia's on x [6 4], whose elements are positive.
 var gorgonias = map[string]func(p *Pass, x *Node) *Node{
-	"matrix product":        func(p *Pass, x *Node) *Node { return must(gorgonia.Mul(x, p.Input(noise(3, 8), 4, 2))) },
-	"product with itself":   func(p *Pass, x *Node) *Node { return must(gorgonia.Mul(x, must(gorgonia.Transpose(x)))) },
-	"matrix times vector":   func(p *Pass, x *Node) *Node { return must(gorgonia.Mul(x, p.Input(noise(3, 4), 4))) },
-	"sum of equals":         func(p *Pass, x *Node) *Node { return must(gorgonia.Add(x, x)) },
-	"difference":            func(p *Pass, x *Node) *Node { return must(gorgonia.Sub(x, p.Input(noise(3, 24), 6, 4))) },
-	"elementwise product":   func(p *Pass, x *Node) *Node { return must(gorgonia.HadamardProd(x, x)) },
-	"elementwise quotient":  func(p *Pass, x *Node) *Node { return must(gorgonia.HadamardDiv(must(gorgonia.Exp(x)), x)) },
-	"number times matrix":   func(p *Pass, x *Node) *Node { return must(gorgonia.Mul(must(gorgonia.Sum(x)), x)) },
-	"constant times matrix": func(p *Pass, x *Node) *Node { return must(gorgonia.Mul(x, gorgonia.NewConstant(float32(-3)))) },
-	"sum of all":            func(p *Pass, x *Node) *Node { return must(gorgonia.Sum(x)) },
-	"sum along rows":        func(p *Pass, x *Node) *Node { return must(gorgonia.Sum(x, 1)) },
-	"sum along columns":     func(p *Pass, x *Node) *Node { return must(gorgonia.Sum(x, 0)) },
-	"mean":                  func(p *Pass, x *Node) *Node { return must(gorgonia.Mean(x)) },
-	"slice":                 func(p *Pass, x *Node) *Node { return must(gorgonia.Slice(x, gorgonia.S(1, 4))) },
-	"one row":               func(p *Pass, x *Node) *Node { return row(x, 2) },
-	"concatenation":         func(p *Pass, x *Node) *Node { return must(gorgonia.Concat(1, x, must(gorgonia.Square(x)))) },
-	"reshape":               func(p *Pass, x *Node) *Node { return must(gorgonia.Reshape(x, tensor.Shape{4, 6})) },
-	"transpose":             func(p *Pass, x *Node) *Node { return must(gorgonia.Transpose(x)) },
+	"matrix product":      func(p *Pass, x *Node) *Node { return must(gorgonia.Mul(x, p.Input(noise(3, 8), 4, 2))) },
+	"product with itself": func(p *Pass, x *Node) *Node { return must(gorgonia.Mul(x, must(gorgonia.Transpose(x)))) },
+	"matrix times vector": func(p *Pass, x *Node) *Node { return must(gorgonia.Mul(x, p.Input(noise(3, 4), 4))) },
+	"sum of equals":       func(p *Pass, x *Node) *Node { return must(gorgonia.Add(x, x)) },
+	"difference":          func(p *Pass, x *Node) *Node { return must(gorgonia.Sub(x, p.Input(noise(3, 24), 6, 4))) },
+	"elementwise product": func(p *Pass, x *Node) *Node { return must(gorgonia.HadamardProd(x, x)) },
+	"elementwise quotient": func(p *Pass,
+		x *Node) *Node {
+		return must(gorgonia.HadamardDiv(must(gorgonia.Exp(x)), x))
+	},
+	"number times matrix": func(p *Pass, x *Node) *Node { return must(gorgonia.Mul(must(gorgonia.Sum(x)), x)) },
+	"constant times matrix": func(p *Pass,
+		x *Node) *Node {
+		return must(gorgonia.Mul(x, gorgonia.NewConstant(float32(-3))))
+	},
+	"sum of all":        func(p *Pass, x *Node) *Node { return must(gorgonia.Sum(x)) },
+	"sum along rows":    func(p *Pass, x *Node) *Node { return must(gorgonia.Sum(x, 1)) },
+	"sum along columns": func(p *Pass, x *Node) *Node { return must(gorgonia.Sum(x, 0)) },
+	"mean":              func(p *Pass, x *Node) *Node { return must(gorgonia.Mean(x)) },
+	"slice":             func(p *Pass, x *Node) *Node { return must(gorgonia.Slice(x, gorgonia.S(1, 4))) },
+	"one row":           func(p *Pass, x *Node) *Node { return row(x, 2) },
+	"concatenation": func(p *Pass,
+		x *Node) *Node {
+		return must(gorgonia.Concat(1, x, must(gorgonia.Square(x))))
+	},
+	"reshape":   func(p *Pass, x *Node) *Node { return must(gorgonia.Reshape(x, tensor.Shape{4, 6})) },
+	"transpose": func(p *Pass, x *Node) *Node { return must(gorgonia.Transpose(x)) },
 	"transposed and reshaped": func(p *Pass, x *Node) *Node {
 		return must(gorgonia.Reshape(must(gorgonia.Transpose(x)), tensor.Shape{24}))
 	},
@@ -196,8 +205,11 @@ var gorgonias = map[string]func(p *Pass, x *Node) *Node{
 	"broadcast sum": func(p *Pass, x *Node) *Node {
 		return must(gorgonia.BroadcastAdd(x, must(gorgonia.Reshape(row(x, 0), tensor.Shape{1, 4})), nil, []byte{0}))
 	},
-	"vector product":       func(p *Pass, x *Node) *Node { return must(gorgonia.Mul(row(x, 0), row(x, 1))) },
-	"power":                func(p *Pass, x *Node) *Node { return must(gorgonia.Pow(x, gorgonia.NewConstant(float32(3)))) },
+	"vector product": func(p *Pass, x *Node) *Node { return must(gorgonia.Mul(row(x, 0), row(x, 1))) },
+	"power": func(p *Pass,
+		x *Node) *Node {
+		return must(gorgonia.Pow(x, gorgonia.NewConstant(float32(3))))
+	},
 	"power of itself":      func(p *Pass, x *Node) *Node { return must(gorgonia.Pow(x, x)) },
 	"maximum of columns":   func(p *Pass, x *Node) *Node { return must(gorgonia.Max(x, 0)) },
 	"maximum of rows":      func(p *Pass, x *Node) *Node { return must(gorgonia.Max(x, 1)) },
@@ -238,10 +250,12 @@ var gorgonias = map[string]func(p *Pass, x *Node) *Node{
 	"mean of columns": func(p *Pass, x *Node) *Node { return must(gorgonia.Mean(x, 0)) },
 	"mean of rows":    func(p *Pass, x *Node) *Node { return must(gorgonia.Mean(x, 1)) },
 	"broadcast product": func(p *Pass, x *Node) *Node {
-		return must(gorgonia.BroadcastHadamardProd(x, must(gorgonia.Reshape(row(x, 0), tensor.Shape{1, 4})), nil, []byte{0}))
+		return must(gorgonia.BroadcastHadamardProd(x, must(gorgonia.Reshape(row(x, 0), tensor.Shape{1, 4})), nil,
+			[]byte{0}))
 	},
 	"broadcast difference": func(p *Pass, x *Node) *Node {
-		return must(gorgonia.BroadcastSub(x, must(gorgonia.Reshape(must(gorgonia.Slice(x, nil, gorgonia.S(1))), tensor.Shape{6, 1})), nil, []byte{1}))
+		return must(gorgonia.BroadcastSub(x,
+			must(gorgonia.Reshape(must(gorgonia.Slice(x, nil, gorgonia.S(1))), tensor.Shape{6, 1})), nil, []byte{1}))
 	},
 	"transposed times vector": func(p *Pass, x *Node) *Node {
 		return must(gorgonia.Mul(must(gorgonia.Transpose(x)), p.Input(noise(3, 6), 6)))
@@ -252,7 +266,8 @@ var gorgonias = map[string]func(p *Pass, x *Node) *Node{
 	"leaky rectifier": func(p *Pass, x *Node) *Node { return must(gorgonia.LeakyRelu(x, 0.1)) },
 	"contraction":     func(p *Pass, x *Node) *Node { return must(gorgonia.Tensordot([]int{0}, []int{0}, x, x)) },
 	"rows by index": func(p *Pass, x *Node) *Node {
-		i := gorgonia.NewTensor(x.Graph(), tensor.Int, 1, gorgonia.WithShape(2), gorgonia.WithName("i"), gorgonia.WithValue(tensor.New(tensor.WithBacking([]int{5, 1}))))
+		i := gorgonia.NewTensor(x.Graph(), tensor.Int, 1, gorgonia.WithShape(2), gorgonia.WithName("i"),
+			gorgonia.WithValue(tensor.New(tensor.WithBacking([]int{5, 1}))))
 		return must(gorgonia.ByIndices(x, i, 0))
 	},
 	"sparsemax": func(p *Pass, x *Node) *Node { return must(gorgonia.Sparsemax(x)) },

@@ -5,12 +5,13 @@ import (
 	"math"
 )
 
-// SpanLoss returns the sum over texts of the mean of -log p(start) and -log p(end), a number: scores [T 2] of each token
-// as the start and as the end of a span, may [T] the tokens that can be either, gold [B][2] the first and the last token
-// of the span as rows. A text whose gold is negative adds nothing.
+// SpanLoss returns the sum over texts of the mean of -log p(start) and -log p(end), a number: scores [T 2] of each
+// token as the start and as the end of a span, may [T] the tokens that can be either, gold [B][2] the first and the
+// last token of the span as rows. A text whose gold is negative adds nothing.
 func SpanLoss(scores *Node, may []bool, gold [][2]int, rows Rows) *Node {
 	if n := rowsOf("span loss", scores, 2); n != rows.Tokens() || n != len(may) || len(gold) != rows.Texts() {
-		panic(fmt.Sprintf("nn: span loss of %d rows, %d that may be and %d spans for %d tokens and %d texts", n, len(may), len(gold), rows.Tokens(), rows.Texts()))
+		panic(fmt.Sprintf("nn: span loss of %d rows, %d that may be and %d spans for %d tokens and %d texts", n,
+			len(may), len(gold), rows.Tokens(), rows.Texts()))
 	}
 	for b, span := range gold {
 		for _, row := range span {
@@ -26,7 +27,8 @@ func SpanLoss(scores *Node, may []bool, gold [][2]int, rows Rows) *Node {
 			for b, span := range gold {
 				for side, row := range span {
 					if row >= 0 {
-						sum += (logSumSide(in[0], may, rows.Starts[b], rows.Starts[b+1], side) - float64(in[0][2*row+side])) / 2
+						sum += (logSumSide(in[0], may, rows.Starts[b], rows.Starts[b+1],
+							side) - float64(in[0][2*row+side])) / 2
 					}
 				}
 			}

@@ -76,12 +76,18 @@ func TestStateOfAnotherStoreIsRefused(t *testing.T) {
 		want   string
 	}{
 		{func(all []ParamState) []ParamState { return all[:2] }, `parameter "own" not found`},
-		{func(all []ParamState) []ParamState { return append(all, ParamState{Name: "more"}) }, `unexpected parameter "more"`},
-		{func(all []ParamState) []ParamState { all[0].Name = "words"; return all }, `unexpected parameter "words"; want "table"`},
-		{func(all []ParamState) []ParamState { all[1].Values = nil; return all }, `parameter "vector" has 0 values; want 5`},
-		{func(all []ParamState) []ParamState { all[1].Steps = 2; return all }, `parameter "vector" of 5 values has moments of 0 and 0`},
-		{func(all []ParamState) []ParamState { all[1].Steps = -1; return all }, `parameter "vector" was updated -1 times`},
-		{func(all []ParamState) []ParamState { all[1].Mean = make([]float32, 5); return all }, `parameter "vector" has moments`},
+		{func(all []ParamState) []ParamState { return append(all, ParamState{Name: "more"}) },
+			`unexpected parameter "more"`},
+		{func(all []ParamState) []ParamState { all[0].Name = "words"; return all },
+			`unexpected parameter "words"; want "table"`},
+		{func(all []ParamState) []ParamState { all[1].Values = nil; return all },
+			`parameter "vector" has 0 values; want 5`},
+		{func(all []ParamState) []ParamState { all[1].Steps = 2; return all },
+			`parameter "vector" of 5 values has moments of 0 and 0`},
+		{func(all []ParamState) []ParamState { all[1].Steps = -1; return all },
+			`parameter "vector" was updated -1 times`},
+		{func(all []ParamState) []ParamState { all[1].Mean = make([]float32, 5); return all },
+			`parameter "vector" has moments`},
 	} {
 		before := s.State()
 		err := s.SetState(c.change(s.State()))

@@ -40,7 +40,7 @@ type erased struct {
 	number       func(t corpus.Target, labels *corpus.Labels)
 	unknown      func(t corpus.Target) []string
 	locate       func(t corpus.Target, e *corpus.Example)
-	lost         func(t corpus.Target) bool
+	truncated    func(t corpus.Target) bool
 	count        func(t corpus.Target) Count
 	right        func(t corpus.Target, p corpus.Prediction) bool
 	nameIt       func(p corpus.Prediction, e *corpus.Example, labels *corpus.Labels)
@@ -115,7 +115,9 @@ func (k *Kind) Locate(t corpus.Target, e *corpus.Example) {
 }
 
 // Lost tells whether no window of the example has what a located target is about.
-func (k *Kind) Lost(t corpus.Target) bool { return t != nil && k.lost != nil && k.lost(t) }
+func (k *Kind) Truncated(t corpus.Target) bool {
+	return t != nil && k.truncated != nil && k.truncated(t)
+}
 
 // Count returns what the statistics of training data count of a target; nothing of nil.
 func (k *Kind) Count(t corpus.Target) Count {

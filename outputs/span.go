@@ -12,7 +12,7 @@ var Span = Register(Spec[SpanTarget, SpanPrediction]{
 	Name: "span", Description: "a part of a context", Field: "answers",
 	Traits: Traits{WholeText: true, FromContext: true},
 	Locate: locateSpan,
-	Lost: func(t *SpanTarget) bool {
+	Truncated: func(t *SpanTarget) bool {
 		for _, s := range t.Tokens {
 			if s != (corpus.Span{}) {
 				return false

@@ -28,7 +28,7 @@ type Spec[T, P any] struct {
 	// Locate finds where a target, whose labels are numbered, lies in the windows of its example.
 	Locate func(t *T, e *corpus.Example)
 	// Lost tells whether no window of the example has what a located target is about.
-	Lost func(t *T) bool
+	Truncated func(t *T) bool
 	// Count returns what the statistics of training data count of a numbered target; nil: one unit.
 	Count func(t *T) Count
 	// Unlabelled is a warning where n of all training examples have no target.
@@ -85,8 +85,8 @@ func (s Spec[T, P]) eraseTargets(e *erased) {
 	if s.Locate != nil {
 		e.locate = func(t corpus.Target, of *corpus.Example) { s.Locate(As[T](t), of) }
 	}
-	if s.Lost != nil {
-		e.lost = func(t corpus.Target) bool { return s.Lost(As[T](t)) }
+	if s.Truncated != nil {
+		e.truncated = func(t corpus.Target) bool { return s.Truncated(As[T](t)) }
 	}
 	if s.Count != nil {
 		e.count = func(t corpus.Target) Count { return s.Count(As[T](t)) }

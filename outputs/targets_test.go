@@ -68,17 +68,17 @@ func TestTargetsAreLocatedInWindows(t *testing.T) {
 	there := &outputs.SpanTarget{Answers: []corpus.TextSpan{{Text: "b", Span: b}}}
 	outputs.Span.Locate(there, e)
 	want := []corpus.Span{{}, {Start: 1, End: 2}, {Start: 0, End: 1}}
-	if !slices.Equal(there.Tokens, want) || outputs.Span.Lost(there) {
+	if !slices.Equal(there.Tokens, want) || outputs.Span.Truncated(there) {
 		t.Errorf("tokens %v, want %v", there.Tokens, want)
 	}
 	none := &outputs.SpanTarget{Answers: []corpus.TextSpan{}}
 	outputs.Span.Locate(none, e)
-	if len(none.Tokens) != 3 || outputs.Span.Lost(none) {
+	if len(none.Tokens) != 3 || outputs.Span.Truncated(none) {
 		t.Errorf("no answer has the tokens %v", none.Tokens)
 	}
 	e.Windows = e.Windows[:1]
 	outputs.Span.Locate(there, e)
-	if !outputs.Span.Lost(there) {
+	if !outputs.Span.Truncated(there) {
 		t.Errorf("an answer that no window has is at %v", there.Tokens)
 	}
 	p := &outputs.SpanPrediction{Tokens: corpus.Span{Start: 0, End: 1}}

@@ -32,11 +32,11 @@ type bilstm interface {
 
 func init() {
 	for name, b := range brokenEncoders {
-		encoders.Register(name, struct{}{}, func(_ struct{}, site encoders.Site) (encoders.Encoder, error) {
+		encoders.Register(name, struct{}{}, func(_ struct{}, env encoders.Env) (encoders.Encoder, error) {
 			if b.spoil == nil {
-				site.Model = ""
+				env.Model = ""
 			}
-			sound, err := encoders.NewBiLSTM(encoders.BiLSTMOptions{Embedding: 6, Layers: 2, Hidden: 5}, site)
+			sound, err := encoders.NewBiLSTM(encoders.BiLSTMOptions{Embedding: 6, Layers: 2, Hidden: 5}, env)
 			if err != nil || b.spoil == nil {
 				return sound, err
 			}

@@ -59,12 +59,13 @@ func accuracy(gold []corpus.Target, predicted []corpus.Prediction) float64 {
 }
 
 func init() {
-	fusion.Register("mixing", struct{}{}, func(struct{}, fusion.Site) (fusion.Fusion, error) { return mixing{}, nil })
-	fusion.Register("cutting", struct{}{}, func(struct{}, fusion.Site) (fusion.Fusion, error) { return cutting{}, nil })
+	fusion.Register("mixing", struct{}{}, func(struct{}, fusion.Env) (fusion.Fusion, error) { return mixing{}, nil })
+	fusion.Register("cutting", struct{}{}, func(struct{}, fusion.Env) (fusion.Fusion, error) { return cutting{}, nil })
 	for name, spoil := range map[string]func(sound tasks.Task) tasks.Task{
 		"trusting": func(sound tasks.Task) tasks.Task {
 			return spoiltTask{Task: sound, example: func(r corpus.Record) (corpus.Example, error) {
-				return corpus.Example{Place: r.Place, Targets: make([]corpus.Target, 2), Text: r.Fields["text"].(string)}, nil
+				return corpus.Example{Place: r.Place, Targets: make([]corpus.Target, 2),
+					Text: r.Fields["text"].(string)}, nil
 			}}
 		},
 		"hollow": func(sound tasks.Task) tasks.Task {
@@ -77,9 +78,10 @@ func init() {
 			}}
 		},
 		"dividing": func(sound tasks.Task) tasks.Task {
-			return spoiltTask{Task: sound, judge: func(gold []corpus.Target, predicted []corpus.Prediction) []tasks.Metric {
-				return []tasks.Metric{{Name: "accuracy", Value: accuracy(gold, predicted)}}
-			}}
+			return spoiltTask{Task: sound,
+				judge: func(gold []corpus.Target, predicted []corpus.Prediction) []tasks.Metric {
+					return []tasks.Metric{{Name: "accuracy", Value: accuracy(gold, predicted)}}
+				}}
 		},
 		"lenient": func(sound tasks.Task) tasks.Task {
 			return spoiltTask{Task: sound, judge: func(gold []corpus.Target, _ []corpus.Prediction) []tasks.Metric {
@@ -87,8 +89,8 @@ func init() {
 			}}
 		},
 	} {
-		tasks.Register(name, struct{}{}, func(_ struct{}, site tasks.Site) (tasks.Task, error) {
-			return spoil(tasks.NewClassification(site)), nil
+		tasks.Register(name, struct{}{}, func(_ struct{}, env tasks.Env) (tasks.Task, error) {
+			return spoil(tasks.NewClassification(env)), nil
 		})
 	}
 }

@@ -16,27 +16,27 @@ import (
 // broken lists heads that break one rule each, and how the name of the subtest begins that has to say so.
 var broken = map[string]struct {
 	rule  string
-	spoil func(sound heads.Head, site heads.Site) heads.Head
+	spoil func(sound heads.Head, env heads.Env) heads.Head
 }{
-	"constant":  {"it_trains", func(h heads.Head, _ heads.Site) heads.Head { return constant{h} }},
-	"twisted":   {"gradients_agree", func(h heads.Head, _ heads.Site) heads.Head { return twisted{h} }},
-	"averaging": {"the_loss_is_a_sum", func(h heads.Head, _ heads.Site) heads.Head { return averaging{h} }},
-	"eager":     {"where_nothing_is_labelled", func(h heads.Head, _ heads.Site) heads.Head { return eager{h} }},
-	"in_place":  {"the_loss_leaves_the_scores", func(h heads.Head, _ heads.Site) heads.Head { return inPlace{h} }},
+	"constant":  {"it_trains", func(h heads.Head, _ heads.Env) heads.Head { return constant{h} }},
+	"twisted":   {"gradients_agree", func(h heads.Head, _ heads.Env) heads.Head { return twisted{h} }},
+	"averaging": {"the_loss_is_a_sum", func(h heads.Head, _ heads.Env) heads.Head { return averaging{h} }},
+	"eager":     {"where_nothing_is_labelled", func(h heads.Head, _ heads.Env) heads.Head { return eager{h} }},
+	"in_place":  {"the_loss_leaves_the_scores", func(h heads.Head, _ heads.Env) heads.Head { return inPlace{h} }},
 	"hoarding":  {"it_saves,_loads", hoard},
-	"sociable":  {"order_and_company", func(h heads.Head, _ heads.Site) heads.Head { return sociable{h} }},
-	"short":     {"predictions_are_of_the_kind", func(h heads.Head, _ heads.Site) heads.Head { return short{h} }},
-	"narrow":    {"a_text_in_two_windows", func(h heads.Head, _ heads.Site) heads.Head { return narrow{h} }},
+	"sociable":  {"order_and_company", func(h heads.Head, _ heads.Env) heads.Head { return sociable{h} }},
+	"short":     {"predictions_are_of_the_kind", func(h heads.Head, _ heads.Env) heads.Head { return short{h} }},
+	"narrow":    {"a_text_in_two_windows", func(h heads.Head, _ heads.Env) heads.Head { return narrow{h} }},
 }
 
 func init() {
 	for name, b := range broken {
-		heads.Register(name, struct{}{}, func(_ struct{}, site heads.Site) (heads.Head, error) {
-			if site.Output != outputs.Label {
-				return nil, site.Refuse(outputs.Label)
+		heads.Register(name, struct{}{}, func(_ struct{}, env heads.Env) (heads.Head, error) {
+			if env.Output != outputs.Label {
+				return nil, env.Refuse(outputs.Label)
 			}
-			sound, err := heads.NewLinear(heads.LinearOptions{Pool: "mean"}, site)
-			return b.spoil(sound, site), err
+			sound, err := heads.NewLinear(heads.LinearOptions{Pool: "mean"}, env)
+			return b.spoil(sound, env), err
 		})
 	}
 }
@@ -44,15 +44,15 @@ func init() {
 // constant scores without looking at the text.
 type constant struct{ heads.Head }
 
-func (h constant) Scores(p *nn.Pass, seen nn.Hidden) heads.Scores {
+func (h constant) Logits(p *nn.Pass, seen nn.Hidden) heads.Logits {
 	seen.States = nn.Scale(seen.States, 0)
-	return h.Head.Scores(p, seen)
+	return h.Head.Logits(p, seen)
 }
 
 // twisted has a backward that is not its forward's.
 type twisted struct{ heads.Head }
 
-func (h twisted) Scores(p *nn.Pass, seen nn.Hidden) heads.Scores {
+func (h twisted) Logits(p *nn.Pass, seen nn.Hidden) heads.Logits {
 	seen.States = nn.Operation{
 		Name: "square", Shape: seen.States.Shape(),
 		Forward: func(in [][]float32, out []float32) {
@@ -66,13 +66,13 @@ func (h twisted) Scores(p *nn.Pass, seen nn.Hidden) heads.Scores {
 			}
 		},
 	}.Apply(seen.States)
-	return h.Head.Scores(p, seen)
+	return h.Head.Logits(p, seen)
 }
 
 // averaging gives the mean loss of a batch.
 type averaging struct{ heads.Head }
 
-func (h averaging) Loss(p *nn.Pass, scores heads.Scores, gold []corpus.Target) *nn.Node {
+func (h averaging) Loss(p *nn.Pass, scores heads.Logits, gold []corpus.Target) *nn.Node {
 	if loss := h.Head.Loss(p, scores, gold); loss != nil {
 		return nn.Scale(loss, 1/float32(h.Units(gold)))
 	}
@@ -82,7 +82,7 @@ func (h averaging) Loss(p *nn.Pass, scores heads.Scores, gold []corpus.Target) *
 // eager has a loss where nothing is labelled.
 type eager struct{ heads.Head }
 
-func (h eager) Loss(_ *nn.Pass, scores heads.Scores, gold []corpus.Target) *nn.Node {
+func (h eager) Loss(_ *nn.Pass, scores heads.Logits, gold []corpus.Target) *nn.Node {
 	ids := make([]int, len(gold))
 	for i, t := range outputs.Targets[outputs.LabelTarget](gold) {
 		if ids[i] = corpus.Unlabelled; t != nil {
@@ -95,7 +95,7 @@ func (h eager) Loss(_ *nn.Pass, scores heads.Scores, gold []corpus.Target) *nn.N
 // inPlace turns its scores into differences from the gold.
 type inPlace struct{ heads.Head }
 
-func (h inPlace) Loss(p *nn.Pass, scores heads.Scores, gold []corpus.Target) *nn.Node {
+func (h inPlace) Loss(p *nn.Pass, scores heads.Logits, gold []corpus.Target) *nn.Node {
 	loss := h.Head.Loss(p, scores, gold)
 	nn.Operation{
 		Name: "in place", Shape: scores.Nodes[0].Shape(),
@@ -112,29 +112,29 @@ type hoarding struct {
 
 var hoards uint64
 
-func hoard(h heads.Head, site heads.Site) heads.Head {
+func hoard(h heads.Head, env heads.Env) heads.Head {
 	hoards++
-	return hoarding{h, nn.NewLinear(nn.NewParams(hoards), site.Width, site.Width)}
+	return hoarding{h, nn.NewLinear(nn.NewParams(hoards), env.Width, env.Width)}
 }
 
-func (h hoarding) Scores(p *nn.Pass, seen nn.Hidden) heads.Scores {
+func (h hoarding) Logits(p *nn.Pass, seen nn.Hidden) heads.Logits {
 	seen.States = nn.Sum(seen.States, h.layer.Apply(seen.States))
-	return h.Head.Scores(p, seen)
+	return h.Head.Logits(p, seen)
 }
 
 // sociable scores a text by its batch: less the mean of all states.
 type sociable struct{ heads.Head }
 
-func (h sociable) Scores(p *nn.Pass, seen nn.Hidden) heads.Scores {
+func (h sociable) Logits(p *nn.Pass, seen nn.Hidden) heads.Logits {
 	all := nn.Hidden{States: seen.States, Rows: nn.Rows{Starts: []int{0, seen.Rows.Tokens()}}}
 	seen.States = nn.AddRow(seen.States, nn.Scale(nn.MeanPool(all), -1))
-	return h.Head.Scores(p, seen)
+	return h.Head.Logits(p, seen)
 }
 
 // short predicts no probabilities.
 type short struct{ heads.Head }
 
-func (h short) Predict(scores heads.Scores) []corpus.Prediction {
+func (h short) Predict(scores heads.Logits) []corpus.Prediction {
 	predictions := h.Head.Predict(scores)
 	for _, p := range outputs.Predictions[outputs.LabelPrediction](predictions) {
 		p.Probabilities = nil
@@ -145,7 +145,7 @@ func (h short) Predict(scores heads.Scores) []corpus.Prediction {
 // narrow is less sure of an example the more windows it has.
 type narrow struct{ heads.Head }
 
-func (h narrow) Predict(scores heads.Scores) []corpus.Prediction {
+func (h narrow) Predict(scores heads.Logits) []corpus.Prediction {
 	predictions, windows := h.Head.Predict(scores), map[int]int{}
 	for _, e := range scores.Rows.Example {
 		windows[e]++
@@ -161,9 +161,9 @@ func (h narrow) Predict(scores heads.Scores) []corpus.Prediction {
 // grasping finds anomalies, and has the encoder learn to make texts alike.
 type grasping struct{ heads.Head }
 
-func (h grasping) Scores(p *nn.Pass, seen nn.Hidden) heads.Scores {
-	scores, pooled := h.Head.Scores(p, seen), nn.MeanPool(seen)
-	return heads.ScoresOf(seen, nn.Sum(scores.Nodes[0], nn.SquaredError(pooled, nn.Scale(pooled, 2))))
+func (h grasping) Logits(p *nn.Pass, seen nn.Hidden) heads.Logits {
+	scores, pooled := h.Head.Logits(p, seen), nn.MeanPool(seen)
+	return heads.LogitsOf(seen, nn.Sum(scores.Nodes[0], nn.SquaredError(pooled, nn.Scale(pooled, 2))))
 }
 
 // forgetful is fitted in a way that stands in no checkpoint.
@@ -176,7 +176,7 @@ type forgetful struct {
 
 func (h forgetful) Fit(features [][]float32) { *h.fits += float64(len(features)) }
 
-func (h forgetful) Predict(scores heads.Scores) []corpus.Prediction {
+func (h forgetful) Predict(scores heads.Logits) []corpus.Prediction {
 	predictions := h.Head.Predict(scores)
 	for _, p := range outputs.Predictions[outputs.AnomalyPrediction](predictions) {
 		p.Distance += *h.fits
@@ -185,12 +185,12 @@ func (h forgetful) Predict(scores heads.Scores) []corpus.Prediction {
 }
 
 func init() {
-	heads.Register("grasping", struct{}{}, func(_ struct{}, site heads.Site) (heads.Head, error) {
-		sound, err := heads.NewReconstruction(heads.ReconstructionOptions{Pool: "mean"}, site)
+	heads.Register("grasping", struct{}{}, func(_ struct{}, env heads.Env) (heads.Head, error) {
+		sound, err := heads.NewReconstruction(heads.ReconstructionOptions{Pool: "mean"}, env)
 		return grasping{sound}, err
 	}, outputs.Anomaly)
-	heads.Register("forgetful", struct{}{}, func(_ struct{}, site heads.Site) (heads.Head, error) {
-		sound, err := heads.NewAttentionPattern(heads.AttentionPatternOptions{FitTexts: 9}, site)
+	heads.Register("forgetful", struct{}{}, func(_ struct{}, env heads.Env) (heads.Head, error) {
+		sound, err := heads.NewAttentionPattern(heads.AttentionPatternOptions{FitTexts: 9}, env)
 		if err != nil {
 			return nil, err
 		}

@@ -1,5 +1,5 @@
-// Package parttest checks parts: whoever writes a head, a fusion, a task, an encoder or a kind of outputs tests it by one
-// line.
+// Package parttest checks parts: whoever writes a head, a fusion, a task, an encoder or a kind of outputs tests it by
+// one line.
 //
 //	func TestMaxPool(t *testing.T) { parttest.Head(t, "max_pool", "dropout: 0.2") }
 //

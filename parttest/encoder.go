@@ -227,7 +227,8 @@ func checkOpened(t *testing.T, name string, e encoder) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	opened, err := choice.Build(encoders.Site{Model: folder, Vocabulary: vocabulary, MaxLength: longest, Params: nn.NewParams(9).In("encoder")})
+	opened, err := choice.Build(encoders.Env{Model: folder, Vocabulary: vocabulary, MaxLength: longest,
+		Params: nn.NewParams(9).In("encoder")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -264,7 +265,8 @@ func checkMemory(t *testing.T, m encoderMaker) {
 			said := e.Encoder.(encoders.MemoryEstimator).Memory(load)
 			load.Tokens *= 2
 			if twice := e.Encoder.(encoders.MemoryEstimator).Memory(load); said <= 0 || twice <= said {
-				t.Errorf("training %v: %d tokens take %d bytes, twice as many %d", training, len(tokens.IDs), said, twice)
+				t.Errorf("training %v: %d tokens take %d bytes, twice as many %d", training, len(tokens.IDs), said,
+					twice)
 			}
 
 			if training && e.trainable() == nil {
@@ -275,7 +277,8 @@ func checkMemory(t *testing.T, m encoderMaker) {
 				e.trainable().Backward(p, upstream(states), nn.NewGradients(e.params))
 			}
 			if takes := p.Bytes(); said < takes*9/10 || said > takes*2 {
-				t.Errorf("training %v, freeze %s: Memory says %d bytes, a pass takes %d", training, c.freeze, said, takes)
+				t.Errorf("training %v, freeze %s: Memory says %d bytes, a pass takes %d", training, c.freeze, said,
+					takes)
 			}
 		}
 	}

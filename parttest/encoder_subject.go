@@ -9,7 +9,7 @@ import (
 )
 
 // encoderMaker makes the encoder under test.
-type encoderMaker func(encoders.Site) (encoders.Encoder, error)
+type encoderMaker func(encoders.Env) (encoders.Encoder, error)
 
 // encoder is an encoder under test.
 type encoder struct {
@@ -21,7 +21,8 @@ type encoder struct {
 func (m encoderMaker) encoder(t *testing.T, freeze string, dropout float64) encoder {
 	t.Helper()
 	params := nn.NewParams(3)
-	made, err := m(encoders.Site{Vocabulary: vocabulary, MaxLength: longest, Dropout: dropout, DropoutSet: true, Freeze: freeze,
+	made, err := m(encoders.Env{Vocabulary: vocabulary, MaxLength: longest, Dropout: dropout, DropoutSet: true,
+		Freeze: freeze,
 		Params: params.In("encoder")})
 	if err != nil {
 		t.Fatalf("freeze %q: %v", freeze, err)

@@ -20,7 +20,7 @@ func Fusion(t *testing.T, name, options string) {
 	tasks := []string{"first", "second"}
 	fuse := func(seed uint64) (fusion.Fusion, nn.Params, error) {
 		params := nn.NewParams(seed)
-		f, err := choice.Build(fusion.Site{Tasks: tasks, Width: width, Layers: layers, Params: params.In("fusion")})
+		f, err := choice.Build(fusion.Env{Tasks: tasks, Width: width, Layers: layers, Params: params.In("fusion")})
 		return f, params, err
 	}
 	f, _, err := fuse(1)
@@ -44,7 +44,7 @@ func Fusion(t *testing.T, name, options string) {
 			if kind.PerWord {
 				pool = "cls" // no pool at all
 			}
-			head, err := heads.NewLinear(heads.LinearOptions{Pool: pool, Dropout: 0.1}, heads.Site{Task: "second",
+			head, err := heads.NewLinear(heads.LinearOptions{Pool: pool, Dropout: 0.1}, heads.Env{Task: "second",
 				Output: kind, Labels: labels, Width: width, Params: params.In("head")})
 			return &fused{head, f, fusion.DescriptionOf(f).Layers}, params, err
 		}
@@ -59,8 +59,8 @@ type fused struct {
 	wanted nn.Wanted
 }
 
-func (f *fused) Scores(p *nn.Pass, shared nn.Hidden) heads.Scores {
-	return f.Head.Scores(p, f.fusion.Fuse(p, shared, "second"))
+func (f *fused) Logits(p *nn.Pass, shared nn.Hidden) heads.Logits {
+	return f.Head.Logits(p, f.fusion.Fuse(p, shared, "second"))
 }
 
 func checkRows(t *testing.T, f fusion.Fusion, task string) {
@@ -68,7 +68,8 @@ func checkRows(t *testing.T, f fusion.Fusion, task string) {
 	p := nn.NewPass(1)
 	shared := nn.Hidden{States: p.Input(b.states, b.rows.Tokens(), width), Rows: b.rows}
 	if fusion.DescriptionOf(f).Layers == nn.AllLayers {
-		shared.Layers = []*nn.Node{p.Input(b.states, b.rows.Tokens(), width), p.Input(b.states, b.rows.Tokens(), width), shared.States}
+		shared.Layers = []*nn.Node{p.Input(b.states, b.rows.Tokens(), width), p.Input(b.states, b.rows.Tokens(), width),
+			shared.States}
 	}
 	seen := f.Fuse(p, shared, task)
 	if err := p.Forward(); err != nil {

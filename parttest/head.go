@@ -23,13 +23,13 @@ func Head(t *testing.T, name, options string) {
 	for _, kind := range sampled() {
 		build := func(seed uint64) (heads.Head, nn.Params, error) {
 			params := nn.NewParams(seed)
-			site := heads.Site{Task: "task", Name: "head", Output: kind, Labels: labels, Width: width,
+			env := heads.Env{Task: "task", Name: "head", Output: kind, Labels: labels, Width: width,
 				Dropout: 0.1, Training: heads.Training{Units: 6, Counts: []int{2, 2, 2}, Mean: 0.9, Deviation: 0.8},
 				Attention: attention, Params: params.In("heads").In("head")}
 			if kind.HidesTokens {
-				site.Mask, site.Words = 1, params.In("encoder").Normal("words", 1, len(labels), width)
+				env.Mask, env.Words = 1, params.In("encoder").Normal("words", 1, len(labels), width)
 			}
-			h, err := choice.Build(site)
+			h, err := choice.Build(env)
 			return h, params, err
 		}
 		if _, _, err := build(1); err != nil {
@@ -66,7 +66,8 @@ func checkHead(t *testing.T, kind *outputs.Kind, m maker) {
 	})
 	t.Run("the loss is a sum over texts, or compares them", func(t *testing.T) { checkSum(t, m, texts) })
 	t.Run("the loss leaves the scores as they are", func(t *testing.T) { checkScoresStay(t, m, pack(texts...)) })
-	t.Run("predictions are of the kind asked for", func(t *testing.T) { checkKinds(t, m.untrained(t), kind, pack(texts...)) })
+	t.Run("predictions are of the kind asked for",
+		func(t *testing.T) { checkKinds(t, m.untrained(t), kind, pack(texts...)) })
 	t.Run("it saves, loads and predicts alike", func(t *testing.T) { checkSaved(t, m, pack(texts...)) })
 	t.Run("order and company of texts change no bit", func(t *testing.T) { checkCompany(t, m.untrained(t), texts) })
 	if !kind.HidesTokens { // each window hides tokens of its own
@@ -89,8 +90,9 @@ func checkFitter(t *testing.T, kind *outputs.Kind, m maker) {
 	t.Run("fitting changes what it predicts", func(t *testing.T) {
 		b := pack(texts...)
 		without, with := m.untrained(t), fitted(t)
-		if reflect.DeepEqual(without.Predict(without.run(t, b, false, false).scores), with.Predict(with.run(t, b, false, false).scores)) {
-			t.Error("it predicts the same: what it is fitted to must stand in its site's Params")
+		if reflect.DeepEqual(without.Predict(without.run(t, b, false, false).logits),
+			with.Predict(with.run(t, b, false, false).logits)) {
+			t.Error("it predicts the same: what it is fitted to must stand in its env's Params")
 		}
 	})
 	t.Run("it has no loss", func(t *testing.T) {
@@ -100,8 +102,10 @@ func checkFitter(t *testing.T, kind *outputs.Kind, m maker) {
 			t.Error("a head that is fitted learns nothing by gradients")
 		}
 	})
-	t.Run("predictions are of the kind asked for", func(t *testing.T) { checkKinds(t, fitted(t), kind, pack(texts...)) })
-	t.Run("it saves, loads and predicts alike", func(t *testing.T) { checkLoaded(t, fitted(t), m.subject(t, 2), pack(texts...)) })
+	t.Run("predictions are of the kind asked for",
+		func(t *testing.T) { checkKinds(t, fitted(t), kind, pack(texts...)) })
+	t.Run("it saves, loads and predicts alike",
+		func(t *testing.T) { checkLoaded(t, fitted(t), m.subject(t, 2), pack(texts...)) })
 	t.Run("order and company of texts change no bit", func(t *testing.T) { checkCompany(t, fitted(t), texts) })
 	t.Run("a text in two windows is one example", func(t *testing.T) { checkWindows(t, fitted(t), kind, texts) })
 	t.Run("what is no number does not stop it", func(t *testing.T) { checkNaN(t, fitted(t), pack(texts...)) })

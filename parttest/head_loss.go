@@ -17,7 +17,8 @@ func checkTrains(t *testing.T, m maker, b batch) {
 	s.train(t, b, steps)
 	after := s.run(t, b, false, true).value(t)
 	if !(after <= 0.7*before) {
-		t.Errorf("%d steps take the loss from %.4g to %.4g, want at most %.4g: do all parameters stand in Operation.Params or Pass.Param?",
+		t.Errorf("%d steps take the loss from %.4g to %.4g, want at most %.4g: do all parameters stand in "+
+			"Operation.Params or Pass.Param?",
 			steps, before, after, 0.7*before)
 	}
 }
@@ -56,7 +57,8 @@ func checkGradients(t *testing.T, m maker, b batch, through bool) {
 }
 
 // checkAlong compares the slope of the loss along a direction of x with the gradient's. Errors are measured by the
-// gradient's norm, and by a small part of the norm of all gradients: where a gradient is nearly nothing, rounding shows.
+// gradient's norm, and by a small part of the norm of all gradients: where a gradient is nearly nothing, rounding
+// shows.
 func checkAlong(t *testing.T, what string, x, gradient, along []float32, total float64, loss func() float64) {
 	t.Helper()
 	length := norm(along)
@@ -78,7 +80,8 @@ func checkAlong(t *testing.T, what string, x, gradient, along []float32, total f
 		said += float64(g) * float64(along[i]) / length
 	}
 	if !(math.Abs(slope-said) <= 0.01*norm(gradient)+1e-3*total+1e-4) {
-		t.Errorf("gradient of %s: the loss changes by %.5g along a direction where Backward says %.5g", what, slope, said)
+		t.Errorf("gradient of %s: the loss changes by %.5g along a direction where Backward says %.5g", what, slope,
+			said)
 	}
 }
 
@@ -133,7 +136,7 @@ func checkOneToken(t *testing.T, m maker, kind *outputs.Kind) {
 		p.value(t)
 		s.backward(t, p)
 	}
-	if got := s.Predict(p.scores); len(got) != 1 {
+	if got := s.Predict(p.logits); len(got) != 1 {
 		t.Errorf("%d predictions, want 1", len(got))
 	}
 }
@@ -152,7 +155,7 @@ func checkUnlabelled(t *testing.T, m maker, kind *outputs.Kind, texts []text) {
 	if p.loss != nil {
 		t.Error("Loss is not nil")
 	}
-	if got := s.Predict(p.scores); len(got) != len(texts) {
+	if got := s.Predict(p.logits); len(got) != len(texts) {
 		t.Errorf("%d predictions, want %d", len(got), len(texts))
 	}
 	learned := 0
@@ -192,8 +195,9 @@ func checkWindows(t *testing.T, s subject, kind *outputs.Kind, texts []text) {
 	t.Helper()
 	once, twice := pack(texts...), packWindows(kind, 1, texts...)
 	one, two := s.run(t, once, false, true), s.run(t, twice, false, true)
-	if got, want := s.Predict(two.scores), s.Predict(one.scores); !reflect.DeepEqual(got, want) {
-		t.Errorf("of texts in two windows that are alike it predicts\n%s\nof the same in one\n%s", show(got...), show(want...))
+	if got, want := s.Predict(two.logits), s.Predict(one.logits); !reflect.DeepEqual(got, want) {
+		t.Errorf("of texts in two windows that are alike it predicts\n%s\nof the same in one\n%s", show(got...),
+			show(want...))
 	}
 	if (one.loss == nil) != (two.loss == nil) {
 		t.Fatal("in two windows there is a loss, in one there is none, or the other way round")
@@ -212,8 +216,8 @@ func checkScoresStay(t *testing.T, m maker, b batch) {
 	without := s.run(t, b, false, false)
 	with := s.run(t, b, false, true)
 	s.backward(t, with)
-	for i, n := range with.scores.Nodes {
-		if !sameBits(nn.Values(n), nn.Values(without.scores.Nodes[i])) {
+	for i, n := range with.logits.Nodes {
+		if !sameBits(nn.Values(n), nn.Values(without.logits.Nodes[i])) {
 			t.Errorf("scores node %d is not what it is without the loss", i)
 		}
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 func checkKinds(t *testing.T, s subject, kind *outputs.Kind, b batch) {
-	scores := s.run(t, b, false, false).scores
+	scores := s.run(t, b, false, false).logits
 	got := s.Predict(scores)
 	if len(got) != len(b.gold) {
 		t.Fatalf("%d predictions for %d examples", len(got), len(b.gold))
@@ -64,21 +64,22 @@ func checkLoaded(t *testing.T, trained, loaded subject, b batch) {
 		}
 		copy(w.Data, from.Data)
 	}
-	got := loaded.Predict(loaded.run(t, b, false, false).scores)
-	want := trained.Predict(trained.run(t, b, false, false).scores)
+	got := loaded.Predict(loaded.run(t, b, false, false).logits)
+	want := trained.Predict(trained.run(t, b, false, false).logits)
 	if !reflect.DeepEqual(got, want) {
-		t.Errorf("loaded it predicts\n%s\nwhere the trained one predicts\n%s\nWhat it learns must stand in its site's Params", show(got...), show(want...))
+		t.Errorf("loaded it predicts\n%s\nwhere the trained one predicts\n%s\nWhat it learns must stand in its env's "+
+			"Params", show(got...), show(want...))
 	}
 }
 
 func checkCompany(t *testing.T, s subject, texts []text) {
-	all := s.Predict(s.run(t, pack(texts...), false, false).scores)
+	all := s.Predict(s.run(t, pack(texts...), false, false).logits)
 	backwards := slices.Clone(texts)
 	slices.Reverse(backwards)
-	reversed := s.Predict(s.run(t, pack(backwards...), false, false).scores)
+	reversed := s.Predict(s.run(t, pack(backwards...), false, false).logits)
 	slices.Reverse(reversed)
 	for i, x := range texts {
-		alone := s.Predict(s.run(t, pack(x), false, false).scores)[0]
+		alone := s.Predict(s.run(t, pack(x), false, false).logits)[0]
 		if !reflect.DeepEqual(all[i], alone) {
 			t.Errorf("text %d: in a batch %s, alone %s", i, show(all[i]), show(alone))
 		}
@@ -94,7 +95,7 @@ func checkNaN(t *testing.T, s subject, b batch) {
 		b.states[i] = float32(math.NaN())
 	}
 	p := s.run(t, b, false, true)
-	if got := s.Predict(p.scores); len(got) != len(b.gold) {
+	if got := s.Predict(p.logits); len(got) != len(b.gold) {
 		t.Errorf("%d predictions, want %d", len(got), len(b.gold))
 	}
 }

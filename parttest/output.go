@@ -56,7 +56,7 @@ func Input(t *testing.T, i int) outputs.Input {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e.Windows = corpus.Cut{}.Encode(tokenizer, &e)
+	e.Windows = corpus.Windowing{}.Encode(tokenizer, &e)
 	return outputs.Input{Example: &e, Labels: corpus.NewLabels(labels), Tokenizer: tokenizer}
 }
 

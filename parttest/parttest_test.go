@@ -10,7 +10,8 @@ import (
 func TestHeads(t *testing.T) {
 	for name, options := range map[string][]string{
 		"linear": {"", "dropout: 0.2", "{pool: mean, dropout: 0}", "pool: max", "pool: attention",
-			"{label_smoothing: 0.1, class_weights: balanced}", "{focal_gamma: 2, tune: each}", "{pos_weight: balanced, threshold: 0.3, tune: none}"},
+			"{label_smoothing: 0.1, class_weights: balanced}", "{focal_gamma: 2, tune: each}",
+			"{pos_weight: balanced, threshold: 0.3, tune: none}"},
 		"mlp": {"", "{hidden: 5, activation: tanh}", "{pool: mean, dropout: 0.3}"},
 		"crf": {"", "{constraints: bio, dropout: 0.2}"},
 		"focus": {
@@ -22,8 +23,10 @@ func TestHeads(t *testing.T) {
 		"reconstruction":    {"", "{hidden: 3, pool: cls}", "{pool: max, false_alarms: 0}"},
 		"attention_pattern": {"", "fit_texts: 3"},
 		"mlm":               {"", "{share: 0.5, guesses: 2}"},
-		"similarity":        {"range: [0, 2]", "{range: [0, 2], pool: attention, scale: 5}", "{loss: mse, range: [0, 2]}", "{loss: mse, range: [0, 2], pool: max}"},
-		"regression":        {"", "{range: [-1, 4], loss: huber, pool: mean}", "{scale: standard, loss: mae, dropout: 0}"},
+		"similarity": {"range: [0, 2]", "{range: [0, 2], pool: attention, scale: 5}",
+			"{loss: mse, range: [0, 2]}", "{loss: mse, range: [0, 2], pool: max}"},
+		"regression": {"", "{range: [-1, 4], loss: huber, pool: mean}",
+			"{scale: standard, loss: mae, dropout: 0}"},
 	} {
 		for _, o := range options {
 			t.Run(name+" "+o, func(t *testing.T) { parttest.Head(t, name, o) })
@@ -56,7 +59,8 @@ func TestFusions(t *testing.T) {
 }
 
 func TestTasks(t *testing.T) {
-	for _, name := range []string{"classification", "multi_label", "ner", "anomaly", "mlm", "qa_qc", "question_answering", "regression", "sentiment", "similarity", "tagging"} {
+	for _, name := range []string{"classification", "multi_label", "ner", "anomaly", "mlm", "qa_qc",
+		"question_answering", "regression", "sentiment", "similarity", "tagging"} {
 		t.Run(name, func(t *testing.T) { parttest.Task(t, name, "") })
 	}
 }

@@ -36,7 +36,7 @@ func (m maker) subject(t *testing.T, seed uint64) subject {
 func (s subject) fit(t *testing.T, b batch) {
 	t.Helper()
 	fitter := s.Head.(heads.Fitter)
-	features := fitter.Features(s.run(t, b, false, false).scores)
+	features := fitter.Features(s.run(t, b, false, false).logits)
 	var rows [][]float32
 	for _, e := range fitter.Choose(b.gold) {
 		rows = append(rows, features[e])
@@ -52,7 +52,7 @@ type pass struct {
 	*nn.Pass
 	at     []*nn.Node // the hidden states of each layer that the head sees
 	seen   nn.Hidden
-	scores heads.Scores
+	logits heads.Logits
 	loss   *nn.Node // nil: nothing is labelled
 }
 
@@ -88,12 +88,12 @@ func (s subject) runStep(t *testing.T, step uint64, b batch, training, loss bool
 		w.Watch(p.Pass, b.rows)
 		b.showAttention(p.Pass)
 	}
-	p.scores = s.Scores(p.Pass, p.seen)
-	if len(p.scores.Nodes) == 0 {
+	p.logits = s.Logits(p.Pass, p.seen)
+	if len(p.logits.Nodes) == 0 {
 		t.Fatal("Scores returns no nodes")
 	}
 	if loss {
-		p.loss = s.Loss(p.Pass, p.scores, b.gold)
+		p.loss = s.Loss(p.Pass, p.logits, b.gold)
 	}
 	if err := p.Forward(); err != nil {
 		t.Fatalf("forward: %v", err)

@@ -24,7 +24,7 @@ func Task(t *testing.T, name, options string, records ...corpus.Record) {
 		t.Fatalf("task %q with options %q: %v", name, options, err)
 	}
 	taskHeads := []string{"first", "second"}
-	task, err := choice.Build(tasks.Site{Name: "task", Heads: taskHeads, Split: splitBlanks})
+	task, err := choice.Build(tasks.Env{Name: "task", Heads: taskHeads, Split: splitBlanks})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +35,8 @@ func Task(t *testing.T, name, options string, records ...corpus.Record) {
 		records = ownRecords(task.Output())
 	}
 
-	t.Run("an example has a target for each head", func(t *testing.T) { checkExamples(t, task, records, len(taskHeads)) })
+	t.Run("an example has a target for each head",
+		func(t *testing.T) { checkExamples(t, task, records, len(taskHeads)) })
 	t.Run("no record stops it, and its errors name the line", func(t *testing.T) { checkRecords(t, task, records) })
 	t.Run("nothing to judge is judged 0", func(t *testing.T) { checkNoExamples(t, task) })
 	t.Run("gold as prediction is judged best", func(t *testing.T) { checkPerfect(t, task) })
@@ -116,7 +117,8 @@ func checkTarget(t *testing.T, kind *outputs.Kind, target corpus.Target, e *corp
 
 // checkRecords puts strange values into every field of the records, and leaves fields out.
 func checkRecords(t *testing.T, task tasks.Task, records []corpus.Record) {
-	strange := []any{nil, "", "x", json.Number("1e999"), json.Number("-3"), true, []any{}, []any{nil, json.Number("1"), "a"},
+	strange := []any{nil, "", "x", json.Number("1e999"), json.Number("-3"), true, []any{},
+		[]any{nil, json.Number("1"), "a"},
 		[]any{[]any{"deep"}}, map[string]any{}, map[string]any{"a": nil}, "\xff\u200d", strings.Repeat("long ", 1000)}
 	for _, r := range records {
 		for field := range r.Fields {
@@ -125,7 +127,8 @@ func checkRecords(t *testing.T, task tasks.Task, records []corpus.Record) {
 			}
 		}
 	}
-	if _, err := task.Example(corpus.Record{Place: records[0].Place}); err != nil && !strings.HasPrefix(err.Error(), records[0].Place.String()) {
+	if _, err := task.Example(corpus.Record{Place: records[0].Place}); err != nil &&
+		!strings.HasPrefix(err.Error(), records[0].Place.String()) {
 		t.Errorf("the error of an empty record does not begin with its place: %v", err)
 	}
 }

@@ -46,13 +46,18 @@ func TestCheck(t *testing.T) {
 		{"size: want a whole number of at least 1, have 0", func(v *vase) { v.Size = 0 }},
 		{"hours: want a whole number of at most 24, have 25", func(v *vase) { v.Hours = 25 }},
 		{`soils: want sand or clay, have "peat"`, func(v *vase) { v.Soils = []string{"clay", "peat"} }},
-		{"weights: b: want a number of at least 0, have -1", func(v *vase) { v.Weights = map[string]float64{"a": 1, "b": -1} }},
+		{"weights: b: want a number of at least 0, have -1",
+			func(v *vase) { v.Weights = map[string]float64{"a": 1, "b": -1} }},
 		{"waters: litres: want a number above 0, have -1", func(v *vase) { v.Waters = []water{{Litres: -1}} }},
-		{`balance: want none or even, a number in (0, 10] or {NAME: a number in [0, 10]}, have "odd"`, func(v *vase) { v.Balance = Factors{Word: "odd"} }},
-		{"balance: want none or even, a number in (0, 10] or {NAME: a number in [0, 10]}, have 0", func(v *vase) { v.Balance = Factors{} }},
-		{"balance: a: want a number in [0, 10], have 11", func(v *vase) { v.Balance = Factors{Each: map[string]float64{"a": 11}} }},
+		{`balance: want none or even, a number in (0, 10] or {NAME: a number in [0, 10]}, have "odd"`,
+			func(v *vase) { v.Balance = Factors{Word: "odd"} }},
+		{"balance: want none or even, a number in (0, 10] or {NAME: a number in [0, 10]}, have 0",
+			func(v *vase) { v.Balance = Factors{} }},
+		{"balance: a: want a number in [0, 10], have 11",
+			func(v *vase) { v.Balance = Factors{Each: map[string]float64{"a": 11}} }},
 		{"costs: want none or {NAME: a number of at least 0}, have 2", func(v *vase) { v.Costs = Factors{One: 2} }},
-		{"dropout: want a number in [0, 1), have 1\nsize: want a whole number of at least 1, have 0", func(v *vase) { v.Dropout, v.Size = 1, 0 }},
+		{"dropout: want a number in [0, 1), have 1\nsize: want a whole number of at least 1, have 0",
+			func(v *vase) { v.Dropout, v.Size = 1, 0 }},
 	} {
 		v := soundVase()
 		test.change(&v)
@@ -73,7 +78,8 @@ func TestARegistryChecksOptions(t *testing.T) {
 		Size int    `yaml:"size" range:"[1,9]"`
 		Soil string `yaml:"soil" choice:"sand|clay"`
 	}
-	Register(r, "big", options{Size: 0, Soil: ""}, func(o options, _ string) (int, error) { return o.Size, nil }) // a size must be named
+	// a size must be named
+	Register(r, "big", options{Size: 0, Soil: ""}, func(o options, _ string) (int, error) { return o.Size, nil })
 	c, err := r.FromString("big", "")
 	if err != nil {
 		t.Fatal(err)

@@ -18,8 +18,8 @@ type Choice[S, P any] struct {
 }
 
 // Build makes the part. Its errors name the place and the part.
-func (c Choice[S, P]) Build(site S) (P, error) {
-	part, err := c.registry.Build(c.Type, c.Options, site)
+func (c Choice[S, P]) Build(env S) (P, error) {
+	part, err := c.registry.Build(c.Type, c.Options, env)
 	if err != nil {
 		return part, &Mistake{c.Place, fmt.Errorf("%s %q: %w", c.registry.kind, c.Type, err)}
 	}

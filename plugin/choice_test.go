@@ -29,9 +29,10 @@ type light struct {
 
 func pots() *Registry[string, *pot] {
 	r := NewRegistry[string, *pot]("pot")
-	defaults := potOptions{Dropout: 0.1, Soil: "clay", Size: 3, Names: []string{"a"}, Water: water{Litres: 1}, light: light{8}}
-	Register(r, "big", defaults, func(o potOptions, site string) (*pot, error) {
-		if site == "" {
+	defaults := potOptions{Dropout: 0.1, Soil: "clay", Size: 3, Names: []string{"a"}, Water: water{Litres: 1},
+		light: light{8}}
+	Register(r, "big", defaults, func(o potOptions, env string) (*pot, error) {
+		if env == "" {
 			return nil, errors.New("want a place to stand")
 		}
 		return &pot{o.Size * 10}, nil
@@ -43,14 +44,18 @@ func pots() *Registry[string, *pot] {
 }
 
 func TestChoose(t *testing.T) {
-	full := potOptions{Dropout: 0.5, Soil: "peat", Size: 16, Names: []string{"x", "2", "true"}, Water: water{Litres: 2, Rain: true}, light: light{24}}
-	some := potOptions{Dropout: 0.1, Soil: "clay", Size: 7, Names: []string{"a"}, Water: water{Litres: 0.5}, light: light{8}}
-	defaults := potOptions{Dropout: 0.1, Soil: "clay", Size: 3, Names: []string{"a"}, Water: water{Litres: 1}, light: light{8}}
+	full := potOptions{Dropout: 0.5, Soil: "peat", Size: 16, Names: []string{"x", "2", "true"},
+		Water: water{Litres: 2, Rain: true}, light: light{24}}
+	some := potOptions{Dropout: 0.1, Soil: "clay", Size: 7, Names: []string{"a"}, Water: water{Litres: 0.5},
+		light: light{8}}
+	defaults := potOptions{Dropout: 0.1, Soil: "clay", Size: 3, Names: []string{"a"}, Water: water{Litres: 1},
+		light: light{8}}
 	for _, test := range []struct {
 		rule, file string
 		want       potOptions
 	}{
-		{"every option is read", "{type: big, dropout: 5e-1, soil: peat, size: 0x10, names: [x, 2, true], water: {litres: 2, rain: yes}, hours: 24}", full},
+		{"every option is read", "{type: big, dropout: 5e-1, soil: peat, size: 0x10, names: [x, 2, true], water: " +
+			"{litres: 2, rain: yes}, hours: 24}", full},
 		{"what is absent or null keeps its default", "{type: big, size: 7, soil: null, water: {litres: .5}}", some},
 		{"a name alone chooses the part", "big", defaults},
 		{"an alias chooses the part", "large", defaults},
@@ -92,7 +97,8 @@ func TestMistakes(t *testing.T) {
 		{"{type: big, dropout: .nan}", `f:1:22: pot "big": dropout: want a number in [0, 1), have .nan`},
 		{"{type: big, size: 0}", `f:1:19: pot "big": size: want a whole number of at least 1, have 0`},
 		{"{type: big, size: 1.5}", `f:1:19: pot "big": size: want a whole number of at least 1, have 1.5`},
-		{"{type: big, size: 99999999999999999999}", `f:1:19: pot "big": size: want a whole number of at least 1, have 99999999999999999999`},
+		{"{type: big, size: 99999999999999999999}",
+			`f:1:19: pot "big": size: want a whole number of at least 1, have 99999999999999999999`},
 		{"{type: big, size: '3'}", `f:1:19: pot "big": size: want a whole number of at least 1, have text "3"`},
 		{"{type: big, hours: 25}", `f:1:20: pot "big": hours: want a whole number of at most 24, have 25`},
 		{"{type: big, hours: -1}", `f:1:20: pot "big": hours: want a whole number of at most 24, have -1`},
@@ -101,8 +107,9 @@ func TestMistakes(t *testing.T) {
 		{"{type: big, names: x}", `f:1:20: pot "big": names: want a list, have text "x"`},
 		{"{type: big, names: [x, ~]}", `f:1:24: pot "big": names: want text, have nothing`},
 		{"{type: big, water: 1}", `f:1:20: pot "big": water: want a mapping, have 1`},
-		{"{type: big, water: {litres: 0, rain: 1}}", "f:1:29: pot \"big\": water: litres: want a number above 0, have 0\n" +
-			`f:1:38: pot "big": water: rain: want true or false, have 1`},
+		{"{type: big, water: {litres: 0, rain: 1}}",
+			"f:1:29: pot \"big\": water: litres: want a number above 0, have 0\n" +
+				`f:1:38: pot "big": water: rain: want true or false, have 1`},
 	} {
 		var mistakes Mistakes
 		pots().Choose(Parse("f", []byte(test.file), &mistakes), "", []string{"owner"}, &mistakes)

@@ -45,8 +45,8 @@ func (m *Mistake) Unwrap() error { return m.Err }
 
 // Mistakes collects all that is wrong with a file, so that it is said at once. Its zero value holds none.
 type Mistakes struct {
-	found []*Mistake
-	said  map[string]bool
+	found    []*Mistake
+	reported map[string]bool
 }
 
 // maxMistakes is how many mistakes Err lists before it counts the others.
@@ -63,11 +63,11 @@ func (m *Mistakes) Append(err error) {
 	if !errors.As(err, &mistake) {
 		mistake = &Mistake{Err: err}
 	}
-	if text := mistake.Error(); !m.said[text] {
-		if m.said == nil {
-			m.said = map[string]bool{}
+	if text := mistake.Error(); !m.reported[text] {
+		if m.reported == nil {
+			m.reported = map[string]bool{}
 		}
-		m.said[text] = true
+		m.reported[text] = true
 		m.found = append(m.found, mistake)
 	}
 }

@@ -44,7 +44,8 @@ func optionsOf(t reflect.Type) []option {
 				found = append(found, o)
 			}
 		case !tagged || !f.IsExported() || !isKey.MatchString(key):
-			panic(fmt.Sprintf("plugin: option %s.%s wants to be exported and to have a yaml tag in snake_case", t, f.Name))
+			panic(fmt.Sprintf("plugin: option %s.%s wants to be exported and to have a yaml tag in snake_case", t,
+				f.Name))
 		default:
 			checkType(f.Type, t.String()+"."+f.Name)
 			found = []option{{key, f.Tag.Get("doc"), []int{i}, rest == "omitempty", limitsOf(f.Tag)}}

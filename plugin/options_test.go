@@ -35,7 +35,8 @@ func TestRegisterPanics(t *testing.T) {
 	}{
 		{"the name is taken", register("big", struct{}{}), `two parts of kind pot are named "big"`},
 		{"options are no struct", register("x", 3), "options of type int, want a struct"},
-		{"an option has no tag", register("x", struct{ Size int }{}), "Size wants to be exported and to have a yaml tag in snake_case"},
+		{"an option has no tag", register("x", struct{ Size int }{}),
+			"Size wants to be exported and to have a yaml tag in snake_case"},
 		{"an option is not exported", register("x", struct {
 			size int `yaml:"size"`
 		}{}), "size wants to be exported"},
@@ -58,7 +59,8 @@ func TestRegisterPanics(t *testing.T) {
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			defer func() {
-				if text, ok := recover().(string); !ok || !strings.HasPrefix(text, "plugin: ") || !strings.Contains(text, test.want) {
+				if text, ok := recover().(string); !ok || !strings.HasPrefix(text, "plugin: ") ||
+					!strings.Contains(text, test.want) {
 					t.Errorf("panics with %q, want plugin: …%s…", text, test.want)
 				}
 			}()
@@ -106,14 +108,16 @@ func TestBuild(t *testing.T) {
 			t.Errorf("FromString(%q): %v, want %s", options, err, want)
 		}
 	}
-	if _, err := r.FromString("bik", ""); err == nil || err.Error() != `no pot "bik"; did you mean "big"? there is big, small` {
+	if _, err := r.FromString("bik", ""); err == nil ||
+		err.Error() != `no pot "bik"; did you mean "big"? there is big, small` {
 		t.Errorf("FromString of an unknown part: %v", err)
 	}
 }
 
 // Numbers are written so that YAML 1.1, which wants a dot before an exponent, reads them as numbers too.
 func TestNumbersAreWrittenWithADot(t *testing.T) {
-	for value, want := range map[float64]string{2e-5: "2.0e-05", 1: "1.0", 0.25: "0.25", 1.5e300: "1.5e+300", -1: "-1.0"} {
+	for value, want := range map[float64]string{2e-5: "2.0e-05", 1: "1.0", 0.25: "0.25", 1.5e300: "1.5e+300",
+		-1: "-1.0"} {
 		var mistakes Mistakes
 		s := SectionOf(value)
 		var back struct {
@@ -135,7 +139,8 @@ func TestMaps(t *testing.T) {
 	var mistakes Mistakes
 	file := "{names: {10: ten, 2: two}, sizes: {a: 1}}"
 	Parse("f", []byte(file), &mistakes).Decode("shop", &got, &mistakes)
-	if want := (maps{map[int]string{2: "two", 10: "ten"}, map[string]float32{"a": 1}}); !reflect.DeepEqual(got, want) || !mistakes.None() {
+	if want := (maps{map[int]string{2: "two", 10: "ten"}, map[string]float32{"a": 1}}); !reflect.DeepEqual(got, want) ||
+		!mistakes.None() {
 		t.Errorf("%s reads %+v, %v", file, got, mistakes.Err())
 	}
 	if text, want := inline(SectionOf(got)), "names:\n  2: two\n  10: ten\nsizes:\n  a: 1.0"; text != want {

@@ -36,7 +36,8 @@ func parse(at func(line, col int) Place, data []byte, mistakes *Mistakes) *Secti
 	if i := invalidByte(data); i >= 0 {
 		line := 1 + bytes.Count(data[:i], []byte("\n"))
 		start := bytes.LastIndexByte(data[:i], '\n') + 1
-		mistakes.Add(at(line, 1+utf8.RuneCount(data[start:i])), "byte 0x%02x is not UTF-8; save the file as UTF-8", data[i])
+		mistakes.Add(at(line, 1+utf8.RuneCount(data[start:i])), "byte 0x%02x is not UTF-8; save the file as UTF-8",
+			data[i])
 		return nil
 	}
 

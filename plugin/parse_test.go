@@ -7,13 +7,17 @@ import (
 
 func TestParse(t *testing.T) {
 	for _, test := range []struct{ rule, file, want string }{
-		{"scalars are of their kinds", "[1, 1.5, true, ~, text, '1', 2024-01-01, .inf]", "[1, 1.5, true, ~, text, \"1\", \"2024-01-01\", .inf]"},
+		{"scalars are of their kinds", "[1, 1.5, true, ~, text, '1', 2024-01-01, .inf]",
+			"[1, 1.5, true, ~, text, \"1\", \"2024-01-01\", .inf]"},
 		{"a byte order mark and line ends of Windows are no text", "\ufeffa: 1\r\nb: x\r\n", "a: 1\nb: x"},
 		{"aliases are followed", "a: &x {b: 1}\nc: *x", "a:\n  b: 1\nc:\n  b: 1"},
-		{"a key of its own stands before a merged one", "a: &x {b: 1, c: 2}\nd: {<<: *x, b: 3}", "a:\n  b: 1\n  c: 2\nd:\n  b: 3\n  c: 2"},
-		{"of merged mappings the first stands before the second", "a: &x {b: 1}\nc: &y {b: 2, e: 3}\nd: {<<: [*x, *y]}", "a:\n  b: 1\nc:\n  b: 2\n  e: 3\nd:\n  b: 1\n  e: 3"},
+		{"a key of its own stands before a merged one", "a: &x {b: 1, c: 2}\nd: {<<: *x, b: 3}",
+			"a:\n  b: 1\n  c: 2\nd:\n  b: 3\n  c: 2"},
+		{"of merged mappings the first stands before the second", "a: &x {b: 1}\nc: &y {b: 2, e: 3}\nd: {<<: [*x, *y]}",
+			"a:\n  b: 1\nc:\n  b: 2\n  e: 3\nd:\n  b: 1\n  e: 3"},
 		{"an alias may be a key", "- &x a\n- {*x : 1}", "- a\n- a: 1"},
-		{"what reads as something else in YAML 1.1 is quoted", "['no', 'Yes', on, 'null', '1e5', \"a\\nb\", '']", "[\"no\", \"Yes\", \"on\", \"null\", \"1e5\", \"a\\nb\", \"\"]"},
+		{"what reads as something else in YAML 1.1 is quoted", "['no', 'Yes', on, 'null', '1e5', \"a\\nb\", '']",
+			"[\"no\", \"Yes\", \"on\", \"null\", \"1e5\", \"a\\nb\", \"\"]"},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			var mistakes Mistakes
@@ -38,7 +42,8 @@ func TestParseValueIsAtItsPlace(t *testing.T) {
 	if got := s.At("b").Items[1].Place; got != place || s.Entries[0].Place != place {
 		t.Errorf("a value stands at %v, want %v", got, place)
 	}
-	if ParseValue(place, "[", &mistakes) != nil || mistakes.Err().Error() != "--set a=…: not YAML: did not find expected node content" {
+	if ParseValue(place, "[", &mistakes) != nil ||
+		mistakes.Err().Error() != "--set a=…: not YAML: did not find expected node content" {
 		t.Errorf("a syntax error is %v", mistakes.Err())
 	}
 }
@@ -50,7 +55,8 @@ func TestBounds(t *testing.T) {
 		{"more depth", strings.Repeat("[", 66) + strings.Repeat("]", 66), "f:1:66: values nest more than 64 deep"},
 		{"depth beyond the YAML library's", strings.Repeat("[", 1<<19), "f:1: not YAML: exceeded max depth of 10000"},
 		{"values", "[" + strings.Repeat("x,", maxValues-1) + "]", ""},
-		{"more values", "[" + strings.Repeat("x,", maxValues) + "]", "f:1:200000: more than 100000 values, those of aliases counted each time"},
+		{"more values", "[" + strings.Repeat("x,", maxValues) + "]",
+			"f:1:200000: more than 100000 values, those of aliases counted each time"},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			var mistakes Mistakes
@@ -106,7 +112,8 @@ func TestEdits(t *testing.T) {
 	for _, test := range []struct {
 		a, b string
 		want int
-	}{{"", "", 0}, {"", "abc", 3}, {"abc", "", 3}, {"kitten", "sitting", 3}, {"ab", "ba", 1}, {"abcd", "acbd", 1}, {"é", "e", 1}} {
+	}{{"", "", 0}, {"", "abc", 3}, {"abc", "", 3}, {"kitten", "sitting", 3}, {"ab", "ba", 1}, {"abcd", "acbd", 1},
+		{"é", "e", 1}} {
 		if got := edits(test.a, test.b); got != test.want {
 			t.Errorf("edits(%q, %q) = %d, want %d", test.a, test.b, got, test.want)
 		}

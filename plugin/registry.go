@@ -18,7 +18,7 @@ type Registry[S, P any] struct {
 
 type part[S, P any] struct {
 	defaults any // the part's options, a struct, by value
-	build    func(options any, site S) (P, error)
+	build    func(options any, env S) (P, error)
 }
 
 // NewRegistry returns an empty registry; kind is what errors call its parts.
@@ -32,7 +32,7 @@ func Register[O, S, P any](r *Registry[S, P], name string, defaults O, build fun
 		panic(fmt.Sprintf("plugin: two parts of kind %s are named %q", r.kind, name))
 	}
 	optionsOf(reflect.TypeFor[O]()) // panics on a field that no file could set
-	r.parts[name] = part[S, P]{defaults, func(options any, site S) (P, error) { return build(options.(O), site) }}
+	r.parts[name] = part[S, P]{defaults, func(options any, env S) (P, error) { return build(options.(O), env) }}
 }
 
 // Alias lets files call a part by another name, one of an older or foreign format. The part may be registered later.
@@ -63,7 +63,7 @@ func (r *Registry[S, P]) Defaults(name string) (options any, ok bool) {
 
 // Build makes a part of options, which have the type of its defaults; each is the default, or within the range or
 // choice of its tag. It panics on an unknown name.
-func (r *Registry[S, P]) Build(name string, options any, site S) (P, error) {
+func (r *Registry[S, P]) Build(name string, options any, env S) (P, error) {
 	p, ok := r.parts[name]
 	if !ok {
 		panic(fmt.Sprintf("plugin: no %s %q", r.kind, name))
@@ -75,18 +75,18 @@ func (r *Registry[S, P]) Build(name string, options any, site S) (P, error) {
 		var none P
 		return none, err
 	}
-	return p.build(options, site)
+	return p.build(options, env)
 }
 
-// Remarker is a part that has something to say of what it was made of: not wrong, but maybe not what was meant.
-type Remarker interface {
-	Remarks() []string
+// Warner is a part that has something to say of what it was made of: not wrong, but maybe not what was meant.
+type Warner interface {
+	Warnings() []string
 }
 
-// RemarksOf returns what a part has to say; nothing of one that is no Remarker.
-func RemarksOf(part any) []string {
-	if r, ok := part.(Remarker); ok {
-		return r.Remarks()
+// WarningsOf returns what a part has to say; nothing of one that is no Warner.
+func WarningsOf(part any) []string {
+	if r, ok := part.(Warner); ok {
+		return r.Warnings()
 	}
 	return nil
 }

@@ -28,11 +28,11 @@ type anomaly struct {
 
 // NewAnomaly makes a task whose heads each give a score. A record has its label in the field label, or label.HEAD for a
 // head of its own.
-func NewAnomaly(o AnomalyOptions, site Site) (Task, error) {
+func NewAnomaly(o AnomalyOptions, env Env) (Task, error) {
 	if o.Normal == "" {
 		return nil, errors.New("normal is empty; it names the label of normal texts")
 	}
-	return anomaly{site.Heads, o.Normal}, nil
+	return anomaly{env.Heads, o.Normal}, nil
 }
 
 func (a anomaly) Output() *outputs.Kind { return outputs.Anomaly }
@@ -56,9 +56,9 @@ func (a anomaly) Example(r corpus.Record) (corpus.Example, error) {
 	return e, nil
 }
 
-// Judge gives auroc, the chance that an anomaly scores higher than a normal text (Hanley & McNeil 1982); average_precision,
-// the mean precision over the steps of recall; recall, the share of anomalies that raise an alarm; and specificity, the share of
-// normal texts that do not. The first two are 0 where one of the kinds is missing.
+// Judge gives auroc, the chance that an anomaly scores higher than a normal text (Hanley & McNeil 1982);
+// average_precision, the mean precision over the steps of recall; recall, the share of anomalies that raise an alarm;
+// and specificity, the share of normal texts that do not. The first two are 0 where one of the kinds is missing.
 func (a anomaly) Judge(gold []corpus.Target, predicted []corpus.Prediction) []Metric {
 	alike(len(gold), len(predicted), "answers")
 	scores, anomalous := make([]float64, len(gold)), make([]bool, len(gold))

@@ -49,7 +49,7 @@ func TestAlarmsAreCounted(t *testing.T) {
 func anomalous(t corpus.Target) bool { return outputs.As[outputs.AnomalyTarget](t).Anomalous }
 
 func TestOneLabelIsNormal(t *testing.T) {
-	made, err := NewAnomaly(AnomalyOptions{Normal: "ok"}, Site{Heads: []string{"a", "b"}})
+	made, err := NewAnomaly(AnomalyOptions{Normal: "ok"}, Env{Heads: []string{"a", "b"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +71,7 @@ func TestOneLabelIsNormal(t *testing.T) {
 	if got := example(map[string]any{"text": "x"}); got[0] != nil {
 		t.Error("a text without a label is labelled")
 	}
-	if _, err := NewAnomaly(AnomalyOptions{}, Site{}); err == nil {
+	if _, err := NewAnomaly(AnomalyOptions{}, Env{}); err == nil {
 		t.Error("no label is normal, yet there is a task")
 	}
 }

@@ -6,7 +6,8 @@ import (
 )
 
 func init() {
-	Register("classification", struct{}{}, func(_ struct{}, site Site) (Task, error) { return NewClassification(site), nil })
+	Register("classification", struct{}{},
+		func(_ struct{}, env Env) (Task, error) { return NewClassification(env), nil })
 }
 
 // classification asks for one label of a text, or of a pair of texts. Its metrics are accuracy; precision, recall and
@@ -16,7 +17,7 @@ type classification struct{ heads []string }
 
 // NewClassification makes a task whose heads each choose one of several labels. A record has them in the field label,
 // quality_level in files of Jenga-NLP, or label.HEAD for a head of its own.
-func NewClassification(site Site) Task { return classification{site.Heads} }
+func NewClassification(env Env) Task { return classification{env.Heads} }
 
 func (c classification) Example(r corpus.Record) (corpus.Example, error) {
 	e, err := r.Example()

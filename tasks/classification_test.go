@@ -20,7 +20,7 @@ func record(fields map[string]any) corpus.Record {
 }
 
 func TestALabelIsTheHeadsOwnOrTheCommonOne(t *testing.T) {
-	task := tasks.NewClassification(tasks.Site{Heads: []string{"type", "urgency"}})
+	task := tasks.NewClassification(tasks.Env{Heads: []string{"type", "urgency"}})
 	for _, c := range []struct {
 		name   string
 		fields map[string]any
@@ -29,7 +29,8 @@ func TestALabelIsTheHeadsOwnOrTheCommonOne(t *testing.T) {
 		{"one for all heads", map[string]any{"label": "a"}, [2]string{"a", "a"}},
 		{"a number as it is written", map[string]any{"label": json.Number("1")}, [2]string{"1", "1"}},
 		{"a head's own before the common one", map[string]any{"label": "a", "label.urgency": "b"}, [2]string{"a", "b"}},
-		{"a head's own that is null is no label", map[string]any{"label": "a", "label.urgency": nil}, [2]string{"a", ""}},
+		{"a head's own that is null is no label", map[string]any{"label": "a", "label.urgency": nil},
+			[2]string{"a", ""}},
 		{"the column of Jenga-NLP", map[string]any{"quality_level": "good"}, [2]string{"good", "good"}},
 		{"label before quality_level", map[string]any{"label": "a", "quality_level": "good"}, [2]string{"a", "a"}},
 		{"none", map[string]any{}, [2]string{}},
@@ -54,7 +55,7 @@ func TestALabelIsTheHeadsOwnOrTheCommonOne(t *testing.T) {
 }
 
 func TestALabelThatTrainingLacksIsJudgedAsWrong(t *testing.T) {
-	task := tasks.NewClassification(tasks.Site{Heads: []string{"type"}})
+	task := tasks.NewClassification(tasks.Env{Heads: []string{"type"}})
 	gold := []corpus.Target{&outputs.LabelTarget{Label: "a"}, &outputs.LabelTarget{Label: "new", ID: corpus.Unknown}}
 	metrics := task.Judge(gold, outputs.Erase([]outputs.LabelPrediction{{Label: "a"}, {Label: "a"}}))
 	if metrics[0] != (tasks.Metric{Name: "accuracy", Value: 0.5}) {

@@ -8,14 +8,14 @@
 // Chosen. The file's section is decoded over the defaults, each option within the range or choice of its tag (package
 // plugin).
 //
-// Built. The constructor gets the options and a Site: the names of the task's heads, and how a text is divided into
+// Built. The constructor gets the options and a Env: the names of the task's heads, and how a text is divided into
 // words. It checks what no tag can say. Output is the kind of outputs of all the task's heads (package outputs); it
 // settles which heads fit, how targets are numbered, and what is written of predictions.
 //
 // Surveyed. A Surveyor reads all records of a file before the first example is made of it. Training's file comes first.
 //
 // Read. Example makes an example of each record, with a target for each head, nil where the record has none. A mistake
-// in a record is an error that names its place. When all files are read, a plugin.Remarker warns of what it found, and a
+// in a record is an error that names its place. When all files are read, a plugin.Warner warns of what it found, and a
 // TargetChecker of the targets of each split.
 //
 // Judged. Judge compares the predictions of a head with its targets after each evaluation; the first metric is the main

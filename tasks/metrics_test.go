@@ -104,7 +104,8 @@ func TestNumbersAreJudgedAsByScipy(t *testing.T) {
 func TestSpansAreJudgedAsBySeqeval(t *testing.T) {
 	for _, c := range readGoldens(t).Spans {
 		t.Run(c.Name, func(t *testing.T) {
-			compare(t, append(judgeSpans(c.Gold, c.Predicted), schemeOf(c.Gold...).judgeStrictly(c.Gold, c.Predicted)...), c.Want)
+			compare(t, append(judgeSpans(c.Gold, c.Predicted),
+				schemeOf(c.Gold...).judgeStrictly(c.Gold, c.Predicted)...), c.Want)
 			for i, tags := range c.Gold {
 				var want []outputs.TagSpan
 				for _, s := range c.Spans[i] {

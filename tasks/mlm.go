@@ -6,15 +6,15 @@ import (
 )
 
 func init() {
-	Register("mlm", struct{}{}, func(_ struct{}, site Site) (Task, error) { return NewMLM(site), nil })
+	Register("mlm", struct{}{}, func(_ struct{}, env Env) (Task, error) { return NewMLM(env), nil })
 }
 
-// mlm asks what tokens are hidden in a text, of which nobody has to say anything: masked language modelling. Its texts are
-// read by no other task. Its metric is accuracy, the share of hidden tokens whose likeliest guess is right.
+// mlm asks what tokens are hidden in a text, of which nobody has to say anything: masked language modelling. Its texts
+// are read by no other task. Its metric is accuracy, the share of hidden tokens whose likeliest guess is right.
 type mlm struct{ heads int }
 
 // NewMLM makes a task whose heads guess hidden tokens. A record has a text, and no answer.
-func NewMLM(site Site) Task { return mlm{len(site.Heads)} }
+func NewMLM(env Env) Task { return mlm{len(env.Heads)} }
 
 func (m mlm) Output() *outputs.Kind { return outputs.HiddenTokens }
 

@@ -36,11 +36,11 @@ type multiLabel struct {
 // NewMultiLabel makes a task whose heads each find any number of labels. A record has them in the field labels, or
 // label, or label.HEAD for a head of its own: a list of names, names with a separator between, or lists of 0 and 1 for
 // each head, {"opening": [1], "closing": [0, 1]}, whose labels are numbered from 0.
-func NewMultiLabel(o ManyOptions, site Site) (Task, error) {
+func NewMultiLabel(o ManyOptions, env Env) (Task, error) {
 	if o.Separator == "" {
 		return nil, fmt.Errorf("separator is empty; want what stands between two labels")
 	}
-	return multiLabel{site.Heads, o.Separator, false, map[string]int{}, map[string]int{}}, nil
+	return multiLabel{env.Heads, o.Separator, false, map[string]int{}, map[string]int{}}, nil
 }
 
 func (m multiLabel) Output() *outputs.Kind { return outputs.Labels }
@@ -83,7 +83,8 @@ func (m multiLabel) target(r corpus.Record, head string) (corpus.Target, error) 
 	}
 	if m.questions && holdsFlags(value) {
 		if field != "label."+head && len(m.heads) > 1 {
-			return nil, fmt.Errorf("%s: field %q is one list, and there are %d heads; want {%q: [1, 0], …}", r.Place, field, len(m.heads), m.heads[0])
+			return nil, fmt.Errorf("%s: field %q is one list, and there are %d heads; want {%q: [1, 0], …}", r.Place,
+				field, len(m.heads), m.heads[0])
 		}
 		return m.list(r, field, head, value)
 	}
@@ -107,7 +108,8 @@ func (m multiLabel) read(text string) (value any, err error) {
 	switch {
 	case !list && !strings.HasPrefix(trimmed, "{"):
 		if m.questions && trimmed != "" && strings.Trim(trimmed, "01 "+m.separator) == "" {
-			return nil, fmt.Errorf("is %q, names of questions or answers to them; want answers as [1, 0], names as [\"0\"]", trimmed)
+			return nil, fmt.Errorf("is %q, names of questions or answers to them; want answers as [1, 0], names as "+
+				"[\"0\"]", trimmed)
 		}
 		return text, nil
 	case list:
@@ -146,11 +148,12 @@ func (m multiLabel) count(object map[string]any) {
 	}
 }
 
-// Remarks tells of lists of 0 and 1 that were read for no head.
-func (m multiLabel) Remarks() []string {
+// Warnings tells of lists of 0 and 1 that were read for no head.
+func (m multiLabel) Warnings() []string {
 	var all []string
 	for _, name := range slices.Sorted(maps.Keys(m.strangers)) {
-		all = append(all, fmt.Sprintf("%d lists of labels are left out: %s", m.strangers[name], plugin.Unknown("head", name, m.heads)))
+		all = append(all, fmt.Sprintf("%d lists of labels are left out: %s", m.strangers[name],
+			plugin.Unknown("head", name, m.heads)))
 	}
 	return all
 }
@@ -179,9 +182,11 @@ func (m multiLabel) names(r corpus.Record, field string) ([]string, error) {
 	for i, name := range names {
 		switch {
 		case name == "":
-			return nil, fmt.Errorf("%s: field %q: label %d is empty; a label has at least one character", r.Place, field, i+1)
+			return nil, fmt.Errorf("%s: field %q: label %d is empty; a label has at least one character", r.Place,
+				field, i+1)
 		case slices.Contains(names[:i], name):
-			return nil, fmt.Errorf("%s: field %q has label %q twice; want each name once, or lists of 0 and 1 as {HEAD: [1, 0]}", r.Place, field, name)
+			return nil, fmt.Errorf("%s: field %q has label %q twice; want each name once, or lists of 0 and 1 as "+
+				"{HEAD: [1, 0]}", r.Place, field, name)
 		}
 	}
 	return names, nil

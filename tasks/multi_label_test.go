@@ -13,7 +13,7 @@ import (
 
 func newMultiLabel(t *testing.T, heads ...string) tasks.Task {
 	t.Helper()
-	task, err := tasks.NewMultiLabel(tasks.ManyOptions{Separator: ","}, tasks.Site{Heads: heads})
+	task, err := tasks.NewMultiLabel(tasks.ManyOptions{Separator: ","}, tasks.Env{Heads: heads})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +49,8 @@ func TestManyLabelsAreNamesOrListsOfZeroAndOne(t *testing.T) {
 			both(held("27"))},
 		{"a head's own", map[string]any{"labels": []any{"joy"}, "label.closing": []any{"love"}},
 			[2]corpus.Target{held("joy"), held("love")}},
-		{"0 and 1 for each head", map[string]any{"labels": map[string]any{"opening": []any{one}, "closing": []any{zero, one, one}}},
+		{"0 and 1 for each head", map[string]any{"labels": map[string]any{"opening": []any{one},
+			"closing": []any{zero, one, one}}},
 			[2]corpus.Target{flags([]string{"0"}, []string{}), flags([]string{"1", "2"}, []string{"0"})}},
 		{"the same as a text", map[string]any{"labels": `{"opening": [0], "closing": [1, 0, 0]}`},
 			[2]corpus.Target{flags([]string{}, []string{"0"}), flags([]string{"0"}, []string{"1", "2"})}},
@@ -83,7 +84,8 @@ func TestManyLabelsThatCannotBe(t *testing.T) {
 		{[]any{"joy", "joy"}, `data.jsonl:7: field "labels" has label "joy" twice; want each name once, or lists of 0 and 1 as {HEAD: [1, 0]}`},
 		{[]any{"joy", ""}, `data.jsonl:7: field "labels": label 2 is empty`},
 		{"a,,b", `data.jsonl:7: field "labels": label 2 is empty`},
-		{map[string]any{"opening": []any{json.Number("2")}}, `data.jsonl:7: field "labels": opening holds 2 at place 1; want 0 or 1`},
+		{map[string]any{"opening": []any{json.Number("2")}},
+			`data.jsonl:7: field "labels": opening holds 2 at place 1; want 0 or 1`},
 		{map[string]any{"opening": "yes"}, `data.jsonl:7: field "labels": opening holds no list of 0 and 1`},
 		{`{"opening": [1`, `data.jsonl:7: field "labels" begins with {, but is no JSON object`},
 		{`['joy', 'love']`, `data.jsonl:7: field "labels" begins with [, but is no list in JSON; want ["joy", "love"] or joy,love`},
@@ -108,7 +110,8 @@ func TestListsOfZeroAndOneAreOfOneLength(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := task.Example(labels(3))
-	if want := `data.jsonl:7: field "labels": opening holds 3 of 0 and 1, where records before have 2`; err == nil || err.Error() != want {
+	if want := `data.jsonl:7: field "labels": opening holds 3 of 0 and 1, where records before have 2`; err == nil ||
+		err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
 	}
 }

@@ -23,7 +23,7 @@ type NEROptions struct {
 // right tag.
 type ner struct {
 	NEROptions
-	site Site
+	env  Env
 	seen *marks
 }
 
@@ -53,7 +53,7 @@ var (
 
 // NewNER makes a task whose heads find spans of words: names, slots, amounts. A record marks them with a tag for each
 // word in the field tags (tags.HEAD for a head of its own), or with entities at offsets, which become tags.
-func NewNER(o NEROptions, site Site) (Task, error) {
+func NewNER(o NEROptions, env Env) (Task, error) {
 	if o.Scheme == "" {
 		o.Scheme = "auto"
 	}
@@ -63,17 +63,18 @@ func NewNER(o NEROptions, site Site) (Task, error) {
 	if err := plugin.Check(o); err != nil {
 		return nil, err
 	}
-	return ner{o, site, &marks{}}, nil
+	return ner{o, env, &marks{}}, nil
 }
 
-// Survey settles scheme auto by all tags of the first file: a text of its own, and a later file, may have none that tell.
+// Survey settles scheme auto by all tags of the first file: a text of its own, and a later file, may have none that
+// tell.
 func (n ner) Survey(records []corpus.Record) {
 	if n.seen.scheme != "" {
 		return
 	}
 	var texts [][]string
 	for _, r := range records {
-		for _, head := range n.site.Heads {
+		for _, head := range n.env.Heads {
 			field := fieldOf(r, head, "tags", "entities")
 			if r.Fields[field] == nil {
 				continue
@@ -106,11 +107,11 @@ func (n ner) scheme(texts ...[]string) scheme {
 }
 
 func (n ner) Example(r corpus.Record) (corpus.Example, error) {
-	e, err := wordsOf(r, n.site)
+	e, err := wordsOf(r, n.env)
 	if err != nil {
 		return corpus.Example{}, err
 	}
-	for _, head := range n.site.Heads {
+	for _, head := range n.env.Heads {
 		target, err := n.target(r, fieldOf(r, head, "tags", "entities"), e)
 		if err != nil {
 			return corpus.Example{}, err
@@ -161,11 +162,12 @@ func (n ner) countBroken(at corpus.Place, tags []string) {
 	}
 }
 
-// Remarks tells of tags that break their scheme, and of entities that are not made of words.
-func (n ner) Remarks() []string {
+// Warnings tells of tags that break their scheme, and of entities that are not made of words.
+func (n ner) Warnings() []string {
 	var all []string
 	if b := n.seen.broken; b.n > 0 {
-		all = append(all, fmt.Sprintf("%d tags break scheme %s, and f1_strict does not count their spans: broken_tags: repair mends them; the first is %s", b.n, n.scheme(nil), b.first))
+		all = append(all, fmt.Sprintf("%d tags break scheme %s, and f1_strict does not count their spans: "+
+			"broken_tags: repair mends them; the first is %s", b.n, n.scheme(nil), b.first))
 	}
 	if w := n.seen.widened; w.n > 0 {
 		all = append(all, fmt.Sprintf("%d entities begin or end within a word, and stand for all of it; the first is %s", w.n, w.first))

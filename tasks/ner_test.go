@@ -18,7 +18,8 @@ func TestNER(t *testing.T) { parttest.Task(t, "ner", "") }
 
 func TestNERWithEntities(t *testing.T) {
 	parttest.Task(t, "ner", "",
-		record(map[string]any{"text": "Zoë paid 12 euros", "entities": []any{entity(0, 3, "person"), entity(9, 17, "amount")}}),
+		record(map[string]any{"text": "Zoë paid 12 euros",
+			"entities": []any{entity(0, 3, "person"), entity(9, 17, "amount")}}),
 		record(map[string]any{"text": "nobody paid", "entities": []any{}}),
 	)
 }
@@ -29,7 +30,7 @@ func entity(start, end int, label string) map[string]any {
 }
 
 func TestEntitiesBecomeTagsOfTheWordsTheyTouch(t *testing.T) {
-	task := newNER(t, tasks.Site{Heads: []string{"entity"}, Split: splitSigns})
+	task := newNER(t, tasks.Env{Heads: []string{"entity"}, Split: splitSigns})
 	for _, c := range []struct {
 		name, text string
 		entities   []any
@@ -45,7 +46,8 @@ func TestEntitiesBecomeTagsOfTheWordsTheyTouch(t *testing.T) {
 		{"a part of a word", "a Romeward trip", []any{entity(2, 6, "city")}, "O B-city O"},
 		{"two in one word", "a RomeOslo trip", []any{entity(2, 6, "x"), entity(6, 10, "y")},
 			`data.jsonl:7: entities x "Rome" and y "Oslo" share a word; a word has one tag`},
-		{"one that begins in another's last word", "in New YorkOslo Bay", []any{entity(3, 11, "x"), entity(11, 19, "y")},
+		{"one that begins in another's last word", "in New YorkOslo Bay",
+			[]any{entity(3, 11, "x"), entity(11, 19, "y")},
 			`data.jsonl:7: entities x "New York" and y "Oslo Bay" share a word; a word has one tag`},
 		{"nothing but a blank", "a b", []any{entity(1, 2, "x")}, `data.jsonl:7: entity x " " has no word in it`},
 	} {
@@ -64,29 +66,32 @@ func TestEntitiesBecomeTagsOfTheWordsTheyTouch(t *testing.T) {
 	}
 }
 
-func TestEntitiesWithinWordsAreRemarkedOn(t *testing.T) {
-	task := newNER(t, tasks.Site{Heads: []string{"entity"}, Split: splitSigns})
-	for _, part := range [][2]int{{0, 7}, {3, 7}, {0, 5}, {7, 13}} { // the word, its end, its beginning, the next one with a blank
-		if _, err := task.Example(record(map[string]any{"text": "prepaid cards", "entities": []any{entity(part[0], part[1], "x")}})); err != nil {
+func TestEntitiesWithinWordsAreWarnedOf(t *testing.T) {
+	task := newNER(t, tasks.Env{Heads: []string{"entity"}, Split: splitSigns})
+	// the word, its end, its beginning, the next one with a blank
+	for _, part := range [][2]int{{0, 7}, {3, 7}, {0, 5}, {7, 13}} {
+		if _, err := task.Example(record(map[string]any{"text": "prepaid cards",
+			"entities": []any{entity(part[0], part[1], "x")}})); err != nil {
 			t.Fatal(err)
 		}
 	}
-	said := plugin.RemarksOf(task)
+	said := plugin.WarningsOf(task)
 	if want := `2 entities begin or end within a word, and stand for all of it; the first is x "paid" of data.jsonl:7`; len(said) != 1 || said[0] != want {
 		t.Errorf("it says %q, want %q", said, want)
 	}
 }
 
 func TestEntitiesOfATextThatIsItsWords(t *testing.T) {
-	task := newNER(t, tasks.Site{Heads: []string{"entity"}})
-	e, err := task.Example(record(map[string]any{"words": []any{"Ann", "paid"}, "entities": []any{entity(0, 3, "person")}}))
+	task := newNER(t, tasks.Env{Heads: []string{"entity"}})
+	e, err := task.Example(record(map[string]any{"words": []any{"Ann", "paid"},
+		"entities": []any{entity(0, 3, "person")}}))
 	if err != nil || !slices.Equal(tagsIn(e.Targets[0]), []string{"B-person", "O"}) {
 		t.Errorf("targets %+v, error %v", e.Targets, err)
 	}
 }
 
 func TestARecordWithoutEntitiesOrTagsIsNotLabelled(t *testing.T) {
-	task := newNER(t, tasks.Site{Heads: []string{"entity"}, Split: splitSigns})
+	task := newNER(t, tasks.Env{Heads: []string{"entity"}, Split: splitSigns})
 	e, err := task.Example(record(map[string]any{"text": "one, two"}))
 	if err != nil {
 		t.Fatal(err)
@@ -97,7 +102,7 @@ func TestARecordWithoutEntitiesOrTagsIsNotLabelled(t *testing.T) {
 }
 
 func TestAHeadsOwnTagsComeBeforeAllOthers(t *testing.T) {
-	task := newNER(t, tasks.Site{Heads: []string{"places", "people"}})
+	task := newNER(t, tasks.Env{Heads: []string{"places", "people"}})
 	e, err := task.Example(record(map[string]any{
 		"words": "Ada in Rome", "tags": "B-x O O", "tags.places": "O O B-city", "entities": []any{},
 	}))
@@ -112,10 +117,11 @@ func TestAHeadsOwnTagsComeBeforeAllOthers(t *testing.T) {
 }
 
 func TestATagThatMarksNoSpanIsAnError(t *testing.T) {
-	task := newNER(t, tasks.Site{Heads: []string{"entity"}})
+	task := newNER(t, tasks.Env{Heads: []string{"entity"}})
 	for _, tag := range []string{"NOUN", "B-", "Bcity", "b-city", "X-city", "É-city"} {
 		_, err := task.Example(record(map[string]any{"words": "a b", "tags": []any{"O", tag}}))
-		want := fmt.Sprintf("data.jsonl:7: tag 2 is %q; ner takes O, and B-, I-, E- or S- before a label, tagging takes any tag", tag)
+		want := fmt.Sprintf("data.jsonl:7: tag 2 is %q; ner takes O, and B-, I-, E- or S- before a label, tagging "+
+			"takes any tag", tag)
 		if err == nil || err.Error() != want {
 			t.Errorf("tag %q: error %v, want %s", tag, err, want)
 		}
@@ -123,7 +129,7 @@ func TestATagThatMarksNoSpanIsAnError(t *testing.T) {
 }
 
 func TestSpansOfTagsThatAreNoneDoNotStopTheTask(t *testing.T) {
-	task := newNER(t, tasks.Site{Heads: []string{"entity"}}).(outputs.SpanFinder)
+	task := newNER(t, tasks.Env{Heads: []string{"entity"}}).(outputs.SpanFinder)
 	got := task.Spans([]string{"O", "city", "city", "I-city"})
 	want := []outputs.TagSpan{
 		{Label: "city", Start: 1, End: 2}, {Label: "city", Start: 2, End: 3}, {Label: "city", Start: 3, End: 4},
@@ -134,12 +140,13 @@ func TestSpansOfTagsThatAreNoneDoNotStopTheTask(t *testing.T) {
 }
 
 func TestTheFirstMetricIsTheMainOne(t *testing.T) {
-	for name, want := range map[string]string{"classification": "accuracy", "sentiment": "accuracy", "ner": "f1", "tagging": "accuracy"} {
+	for name, want := range map[string]string{"classification": "accuracy", "sentiment": "accuracy", "ner": "f1",
+		"tagging": "accuracy"} {
 		choice, err := tasks.Registry().FromString(name, "")
 		if err != nil {
 			t.Fatal(err)
 		}
-		task, err := choice.Build(tasks.Site{Heads: []string{"head"}})
+		task, err := choice.Build(tasks.Env{Heads: []string{"head"}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -150,9 +157,9 @@ func TestTheFirstMetricIsTheMainOne(t *testing.T) {
 }
 
 // newNER makes the task with its default options.
-func newNER(t *testing.T, site tasks.Site) tasks.Task {
+func newNER(t *testing.T, env tasks.Env) tasks.Task {
 	t.Helper()
-	task, err := tasks.NewNER(tasks.NEROptions{}, site)
+	task, err := tasks.NewNER(tasks.NEROptions{}, env)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,8 @@ import (
 func TestQAQC(t *testing.T) {
 	one, zero := json.Number("1"), json.Number("0")
 	lists := func(first, second []any) corpus.Record {
-		return record(map[string]any{"text": "how may I help?", "labels": map[string]any{"first": first, "second": second}})
+		return record(map[string]any{"text": "how may I help?",
+			"labels": map[string]any{"first": first, "second": second}})
 	}
 	parttest.Task(t, "qa_qc", "", lists([]any{one}, []any{one, zero}), lists([]any{zero}, []any{zero, zero}))
 }
@@ -24,7 +25,7 @@ func TestQAQC(t *testing.T) {
 func TestOneHeadsAnswersMayStandAlone(t *testing.T) {
 	one, zero := json.Number("1"), json.Number("0")
 	example := func(fields map[string]any, heads ...string) (corpus.Example, error) {
-		task, err := tasks.NewQAQC(tasks.ManyOptions{Separator: ","}, tasks.Site{Heads: heads})
+		task, err := tasks.NewQAQC(tasks.ManyOptions{Separator: ","}, tasks.Env{Heads: heads})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -32,57 +33,65 @@ func TestOneHeadsAnswersMayStandAlone(t *testing.T) {
 		return task.Example(record(fields))
 	}
 	want := &outputs.LabelsTarget{Labels: []string{"1"}, Absent: []string{"0"}}
-	for _, fields := range []map[string]any{{"labels": []any{zero, one}}, {"labels": "[0, 1]"}, {"label.opening": []any{zero, one}, "label.closing": []any{one}}} {
+	for _, fields := range []map[string]any{{"labels": []any{zero, one}}, {"labels": "[0, 1]"},
+		{"label.opening": []any{zero, one}, "label.closing": []any{one}}} {
 		heads := []string{"opening", "closing"}[:len(fields)]
 		if e, err := example(fields, heads...); err != nil || !reflect.DeepEqual(e.Targets[0], want) {
 			t.Errorf("targets %+v, %v, want %+v", e.Targets, err, want)
 		}
 	}
 	_, err := example(map[string]any{"labels": []any{zero, one}}, "opening", "closing")
-	if want := `field "labels" is one list, and there are 2 heads; want {"opening": [1, 0], …}`; err == nil || !strings.Contains(err.Error(), want) {
+	if want := `field "labels" is one list, and there are 2 heads; want {"opening": [1, 0], …}`; err == nil ||
+		!strings.Contains(err.Error(), want) {
 		t.Errorf("error %v, want %q", err, want)
 	}
 }
 
 func TestAnswersThatMightBeNamesAreRefused(t *testing.T) {
 	for _, text := range []any{"0, 1", "1", json.Number("1")} {
-		task, err := tasks.NewQAQC(tasks.ManyOptions{Separator: ","}, tasks.Site{Heads: []string{"opening"}})
+		task, err := tasks.NewQAQC(tasks.ManyOptions{Separator: ","}, tasks.Env{Heads: []string{"opening"}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		_, err = task.Example(record(map[string]any{"text": "hello", "labels": text}))
-		if want := `names of questions or answers to them; want answers as [1, 0]`; err == nil || !strings.Contains(err.Error(), want) {
+		if want := `names of questions or answers to them; want answers as [1, 0]`; err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("labels %v: error %v, want %q", text, err, want)
 		}
 	}
 }
 
-func TestListsOfNoHeadAreRemarkedOn(t *testing.T) {
-	task, err := tasks.NewQAQC(tasks.ManyOptions{Separator: ","}, tasks.Site{Heads: []string{"opening", "closing"}})
+func TestListsOfNoHeadAreWarnedOf(t *testing.T) {
+	task, err := tasks.NewQAQC(tasks.ManyOptions{Separator: ","}, tasks.Env{Heads: []string{"opening", "closing"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if _, err := task.Example(record(map[string]any{"text": "hello", "labels": `{"openning": [1], "closing": [0]}`})); err != nil {
+		if _, err := task.Example(record(map[string]any{"text": "hello",
+			"labels": `{"openning": [1], "closing": [0]}`})); err != nil {
 			t.Fatal(err)
 		}
 	}
-	said := plugin.RemarksOf(task)
-	if want := `2 lists of labels are left out: no head "openning"; did you mean "opening"?`; len(said) != 1 || !strings.HasPrefix(said[0], want) {
+	said := plugin.WarningsOf(task)
+	if want := `2 lists of labels are left out: no head "openning"; did you mean "opening"?`; len(said) != 1 ||
+		!strings.HasPrefix(said[0], want) {
 		t.Errorf("it says %q, want %q", said, want)
 	}
 	_, err = task.Example(record(map[string]any{"text": "hello", "labels": `{"opening": [1]} [0]`}))
-	if want := `field "labels" begins with {, but is no JSON object`; err == nil || !strings.Contains(err.Error(), want) {
+	if want := `field "labels" begins with {, but is no JSON object`; err == nil ||
+		!strings.Contains(err.Error(), want) {
 		t.Errorf("error %v, want %q", err, want)
 	}
 }
 
 func TestAHeadAnswersTheQuestionsOfItsName(t *testing.T) {
-	task, err := tasks.NewQAQC(tasks.ManyOptions{Separator: ","}, tasks.Site{Heads: []string{"opening", "listening", "closing"}})
+	task, err := tasks.NewQAQC(tasks.ManyOptions{Separator: ","},
+		tasks.Env{Heads: []string{"opening", "listening", "closing"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := task.Example(record(map[string]any{"text": "hello", "labels": `{"opening": [1], "listening": [1, 0, 1]}`}))
+	e, err := task.Example(record(map[string]any{"text": "hello",
+		"labels": `{"opening": [1], "listening": [1, 0, 1]}`}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +116,7 @@ func TestAHeadAnswersTheQuestionsOfItsName(t *testing.T) {
 			t.Errorf("%s = %v, want %v", name, got[name], want)
 		}
 	}
-	if _, tables := task.(tasks.Tabler); !tables {
+	if _, tables := task.(tasks.LabelReporter); !tables {
 		t.Error("it tells nothing of each question")
 	}
 }

@@ -8,7 +8,8 @@ import (
 )
 
 func init() {
-	Register("question_answering", struct{}{}, func(_ struct{}, site Site) (Task, error) { return NewQuestionAnswering(site), nil })
+	Register("question_answering", struct{}{},
+		func(_ struct{}, env Env) (Task, error) { return NewQuestionAnswering(env), nil })
 }
 
 // questionAnswering asks for the part of a context that answers a question. Its metrics are those of SQuAD (Rajpurkar
@@ -17,10 +18,10 @@ func init() {
 // that have none exact_match_unanswered, which is their f1, too.
 type questionAnswering struct{ heads []string }
 
-// NewQuestionAnswering makes a task whose heads find answers in a context. A record has the fields question, context and
-// answers, as in SQuAD 1.1 and 2.0: texts, or texts and the characters at which they begin; an empty list where the
+// NewQuestionAnswering makes a task whose heads find answers in a context. A record has the fields question, context
+// and answers, as in SQuAD 1.1 and 2.0: texts, or texts and the characters at which they begin; an empty list where the
 // context has no answer.
-func NewQuestionAnswering(site Site) Task { return questionAnswering{site.Heads} }
+func NewQuestionAnswering(env Env) Task { return questionAnswering{env.Heads} }
 
 func (q questionAnswering) Output() *outputs.Kind { return outputs.Span }
 
@@ -31,9 +32,11 @@ func (q questionAnswering) Example(r corpus.Record) (corpus.Example, error) {
 	}
 	switch {
 	case !e.Paired && r.Fields["text"] != nil && r.Fields["question"] != nil && r.Fields["context"] != nil:
-		return corpus.Example{}, fmt.Errorf("%s: field \"text\" stands before question and context; data: {question: question, context: context} says that these are meant", r.Place)
+		return corpus.Example{}, fmt.Errorf("%s: field \"text\" stands before question and context; data: {question: "+
+			"question, context: context} says that these are meant", r.Place)
 	case !e.Paired:
-		return corpus.Example{}, fmt.Errorf("%s: a question without a context; data: {context: FIELD} names the field that holds it", r.Place)
+		return corpus.Example{}, fmt.Errorf("%s: a question without a context; data: {context: FIELD} names the "+
+			"field that holds it", r.Place)
 	}
 	answers, ok, err := r.Answers(e.Pair)
 	if err != nil {

@@ -13,21 +13,23 @@ import (
 	"github.com/jenga-nlp/jenga/tasks"
 )
 
-func newQA() tasks.Task { return tasks.NewQuestionAnswering(tasks.Site{Heads: []string{"answer"}}) }
+func newQA() tasks.Task { return tasks.NewQuestionAnswering(tasks.Env{Heads: []string{"answer"}}) }
 
 func TestATextBeforeAQuestionIsNamed(t *testing.T) {
 	for first, want := range map[string]string{
 		"text":   `data.jsonl:7: field "text" stands before question and context; data: {question: question, context: context} says that these are meant`,
 		"answer": "",
 	} {
-		_, err := newQA().Example(record(map[string]any{first: "a title", "question": "who", "context": "a long day", "answers": []any{"day"}}))
+		_, err := newQA().Example(record(map[string]any{first: "a title", "question": "who", "context": "a long day",
+			"answers": []any{"day"}}))
 		if (err == nil) != (want == "") || err != nil && err.Error() != want {
 			t.Errorf("%s: error %v, want %q", first, err, want)
 		}
 	}
 }
 
-// Goldens are from torchmetrics, which has the functions of SQuAD's official script as its own: scripts/fixtures/squad.py.
+// Goldens are from torchmetrics, which has the functions of SQuAD's official script as its own:
+// scripts/fixtures/squad.py.
 func TestAnswersAreJudgedAsByTorchmetrics(t *testing.T) {
 	data, err := os.ReadFile("testdata/squad.json")
 	if err != nil {
@@ -52,7 +54,8 @@ func TestAnswersAreJudgedAsByTorchmetrics(t *testing.T) {
 			got[m.Name] = m.Value
 		}
 		if got["exact_match"] != c.Exact || !(math.Abs(got["f1"]-c.F1) <= 1e-7) { // the golden F1 is a float32
-			t.Errorf("%q for %q: exact %v, F1 %v, want %v, %v", c.Predicted, c.Gold, got["exact_match"], got["f1"], c.Exact, c.F1)
+			t.Errorf("%q for %q: exact %v, F1 %v, want %v, %v", c.Predicted, c.Gold, got["exact_match"], got["f1"],
+				c.Exact, c.F1)
 		}
 	}
 }
@@ -70,8 +73,10 @@ func TestAnswersAreFoundInTheContext(t *testing.T) {
 	}{
 		{"texts", []any{"red kite", "kite"}, []corpus.TextSpan{at("red kite", 12), at("kite", 16)}},
 		{"one text", "Zoë", []corpus.TextSpan{at("Zoë", 0)}},
-		{"texts and characters", []any{map[string]any{"text": "red", "answer_start": number("23")}}, []corpus.TextSpan{at("red", 24)}},
-		{"in two lists", map[string]any{"text": []any{"red"}, "answer_start": []any{number("11")}}, []corpus.TextSpan{at("red", 12)}},
+		{"texts and characters", []any{map[string]any{"text": "red", "answer_start": number("23")}},
+			[]corpus.TextSpan{at("red", 24)}},
+		{"in two lists", map[string]any{"text": []any{"red"}, "answer_start": []any{number("11")}},
+			[]corpus.TextSpan{at("red", 12)}},
 		{"none", []any{}, []corpus.TextSpan{}},
 		{"not labelled", nil, nil},
 	} {
@@ -107,7 +112,8 @@ func TestAnswersThatCannotBe(t *testing.T) {
 		{map[string]any{"text": "kite"}, `field "answers" is an object`},
 		{[]any{[]any{}}, `field "answers" holds a list`},
 	} {
-		_, err := newQA().Example(record(map[string]any{"question": "what?", "context": "a red kite", "answers": c.answers}))
+		_, err := newQA().Example(record(map[string]any{"question": "what?", "context": "a red kite",
+			"answers": c.answers}))
 		if err == nil || !strings.HasPrefix(err.Error(), "data.jsonl:7: "+c.want) {
 			t.Errorf("%v: error %v, want %s", c.answers, err, c.want)
 		}

@@ -28,11 +28,11 @@ type regression struct {
 
 // NewRegression makes a task whose heads each give a number. A record has it in the field value, or label, or score, or
 // value.HEAD for a head of its own.
-func NewRegression(o RegressionOptions, site Site) (Task, error) {
+func NewRegression(o RegressionOptions, env Env) (Task, error) {
 	if n := len(o.Range); n != 0 && (n != 2 || !(o.Range[0] < o.Range[1])) {
 		return nil, fmt.Errorf("range is %v; want [LEAST, MOST]", o.Range)
 	}
-	return regression{site.Heads, o.Range}, nil
+	return regression{env.Heads, o.Range}, nil
 }
 
 func (t regression) Output() *outputs.Kind { return outputs.Number }
@@ -55,9 +55,12 @@ func (t regression) Example(r corpus.Record) (corpus.Example, error) {
 			case err != nil || math.IsNaN(v) || math.IsInf(v, 0):
 				return corpus.Example{}, fmt.Errorf("%s: field %q is %q; want a number", r.Place, field, text)
 			case math.Abs(v) > outputs.LargestNumber:
-				return corpus.Example{}, fmt.Errorf("%s: field %q is %q; want a number from -%[4]g to %[4]g: count in a larger unit", r.Place, field, text, outputs.LargestNumber)
+				return corpus.Example{},
+					fmt.Errorf("%s: field %q is %q; want a number from -%[4]g to %[4]g: count in a larger unit",
+						r.Place, field, text, outputs.LargestNumber)
 			case len(t.limit) > 0 && (v < t.limit[0] || v > t.limit[1]):
-				return corpus.Example{}, fmt.Errorf("%s: field %q is %v; range says %v to %v", r.Place, field, v, t.limit[0], t.limit[1])
+				return corpus.Example{},
+					fmt.Errorf("%s: field %q is %v; range says %v to %v", r.Place, field, v, t.limit[0], t.limit[1])
 			}
 			target = &outputs.NumberTarget{Value: v}
 		}

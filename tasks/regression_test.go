@@ -13,7 +13,7 @@ import (
 
 func newRegression(t *testing.T, limit ...float64) tasks.Task {
 	t.Helper()
-	task, err := tasks.NewRegression(tasks.RegressionOptions{Range: limit}, tasks.Site{Heads: []string{"amount"}})
+	task, err := tasks.NewRegression(tasks.RegressionOptions{Range: limit}, tasks.Env{Heads: []string{"amount"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +37,8 @@ func guesses(values ...float64) (predicted []corpus.Prediction) {
 
 func TestANumberIsAValueOrALabel(t *testing.T) {
 	for _, fields := range []map[string]any{
-		{"value": json.Number("2.5")}, {"label": "2.5"}, {"value.amount": "2.5", "value": "7"}, {"score": json.Number("25e-1")},
+		{"value": json.Number("2.5")}, {"label": "2.5"}, {"value.amount": "2.5", "value": "7"},
+		{"score": json.Number("25e-1")},
 	} {
 		fields["text"] = "a"
 		e, err := newRegression(t).Example(record(fields))
@@ -52,7 +53,7 @@ func TestANumberIsAValueOrALabel(t *testing.T) {
 }
 
 func TestAnEmptyRangeIsNone(t *testing.T) {
-	task, err := tasks.NewRegression(tasks.RegressionOptions{Range: []float64{}}, tasks.Site{Heads: []string{"amount"}})
+	task, err := tasks.NewRegression(tasks.RegressionOptions{Range: []float64{}}, tasks.Env{Heads: []string{"amount"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +75,7 @@ func TestANumberThatIsNone(t *testing.T) {
 		}
 	}
 	for _, limit := range [][]float64{{1}, {2, 1}, {1, 1}, {0, 1, 2}} {
-		_, err := tasks.NewRegression(tasks.RegressionOptions{Range: limit}, tasks.Site{})
+		_, err := tasks.NewRegression(tasks.RegressionOptions{Range: limit}, tasks.Env{})
 		if err == nil || !strings.Contains(err.Error(), "want [LEAST, MOST]") {
 			t.Errorf("range %v: error %v", limit, err)
 		}

@@ -10,8 +10,8 @@ import (
 // scheme is how tags mark spans: bio, bioes or io.
 type scheme string
 
-// schemeOf is the scheme that the tags of some texts are in: bioes where a tag ends a span, bio where one begins one, io
-// where tags are only inside.
+// schemeOf is the scheme that the tags of some texts are in: bioes where a tag ends a span, bio where one begins one,
+// io where tags are only inside.
 func schemeOf(texts ...[]string) scheme {
 	found := scheme("io")
 	for _, tags := range texts {
@@ -93,8 +93,8 @@ func (s scheme) spans(tags []string) []outputs.TagSpan {
 	return spans
 }
 
-// mend makes tags that mark the same spans, as seqeval's default mode reads them, in the scheme to the letter. Words without
-// a tag, "", stay.
+// mend makes tags that mark the same spans, as seqeval's default mode reads them, in the scheme to the letter. Words
+// without a tag, "", stay.
 func (s scheme) mend(tags []string) []string {
 	mended := s.tags(spansOf(tags), len(tags))
 	for i, tag := range tags {

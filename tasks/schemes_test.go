@@ -27,7 +27,8 @@ func tagsOf(text string) []string {
 
 func nerOf(t *testing.T, scheme, brokenTags string) tasks.Task {
 	t.Helper()
-	task, err := tasks.NewNER(tasks.NEROptions{Scheme: scheme, BrokenTags: brokenTags}, tasks.Site{Heads: []string{"entity"}, Split: splitSigns})
+	task, err := tasks.NewNER(tasks.NEROptions{Scheme: scheme, BrokenTags: brokenTags},
+		tasks.Env{Heads: []string{"entity"}, Split: splitSigns})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,9 +91,11 @@ func TestBrokenTagsAreKeptRepairedOrRefused(t *testing.T) {
 					case brokenTags == "repair":
 						want = tagsOf(c.repaired[s])
 					case brokenTags == "error" && at > 0:
-						wantError = fmt.Sprintf("data.jsonl:7: tag %d is %q %s; broken_tags: repair makes it %q", at, tags[at-1], c.behind[s], tagsOf(c.repaired[s])[at-1])
+						wantError = fmt.Sprintf("data.jsonl:7: tag %d is %q %s; broken_tags: repair makes it %q", at,
+							tags[at-1], c.behind[s], tagsOf(c.repaired[s])[at-1])
 					}
-					e, err := nerOf(t, scheme, brokenTags).Example(record(map[string]any{"words": words, "tags": slices.Clone(tags)}))
+					e, err := nerOf(t, scheme,
+						brokenTags).Example(record(map[string]any{"words": words, "tags": slices.Clone(tags)}))
 					if wantError != "" {
 						if err == nil || err.Error() != wantError {
 							t.Errorf("error %v, want %s", err, wantError)
@@ -122,7 +125,8 @@ func TestSchemeAutoIsSettledByAWholeFile(t *testing.T) {
 	for brokenTags, want := range map[string][]string{
 		"keep":   {"O S-x", "O B-x I-x O", "O I-x"},
 		"repair": {"O S-x", "O B-x E-x O", "O S-x"},
-		"error":  {"O S-x", `data.jsonl:2: tag 3 is "I-x" behind "B-x"; broken_tags: repair makes it "E-x"`, `data.jsonl:3: tag 2 is "I-x" behind "O"; broken_tags: repair makes it "S-x"`},
+		"error": {"O S-x", `data.jsonl:2: tag 3 is "I-x" behind "B-x"; broken_tags: repair makes it "E-x"`,
+			`data.jsonl:3: tag 2 is "I-x" behind "O"; broken_tags: repair makes it "S-x"`},
 	} {
 		task := nerOf(t, "auto", brokenTags)
 		tasks.Survey(task, records)
@@ -138,23 +142,24 @@ func TestSchemeAutoIsSettledByAWholeFile(t *testing.T) {
 				t.Errorf("broken_tags: %s: text %d: %s, want %s", brokenTags, i+1, got, want[i])
 			}
 		}
-		said := plugin.RemarksOf(task)
+		said := plugin.WarningsOf(task)
 		if brokenTags != "keep" && len(said) > 0 {
 			t.Errorf("broken_tags: %s: it says %q", brokenTags, said)
 		}
-		const remark = `2 tags break scheme bioes, and f1_strict does not count their spans: broken_tags: repair mends them; the first is "I-x" for "E-x", tag 3 of data.jsonl:2`
-		if brokenTags == "keep" && (len(said) != 1 || said[0] != remark) {
-			t.Errorf("it says %q, want %q", said, remark)
+		const warning = `2 tags break scheme bioes, and f1_strict does not count their spans: broken_tags: repair mends them; the first is "I-x" for "E-x", tag 3 of data.jsonl:2`
+		if brokenTags == "keep" && (len(said) != 1 || said[0] != warning) {
+			t.Errorf("it says %q, want %q", said, warning)
 		}
 	}
 }
 
 func TestNoTagBreaksIO(t *testing.T) {
-	for scheme, tags := range map[string][]string{"auto": {"O", "I-x"}, "io": {"B-x", "E-x"}} { // whose f1_strict counts all spans
+	// whose f1_strict counts all spans
+	for scheme, tags := range map[string][]string{"auto": {"O", "I-x"}, "io": {"B-x", "E-x"}} {
 		task, r := nerOf(t, scheme, "keep"), record(map[string]any{"words": []any{"a", "b"}, "tags": tags})
 		tasks.Survey(task, []corpus.Record{r})
-		if _, err := task.Example(r); err != nil || len(plugin.RemarksOf(task)) > 0 {
-			t.Errorf("scheme %s, %q: %v, it says %q", scheme, tags, err, plugin.RemarksOf(task))
+		if _, err := task.Example(r); err != nil || len(plugin.WarningsOf(task)) > 0 {
+			t.Errorf("scheme %s, %q: %v, it says %q", scheme, tags, err, plugin.WarningsOf(task))
 		}
 	}
 }
@@ -163,7 +168,8 @@ func TestFiguresAndEntitiesAreOfTheSchemeOfTheFirstFile(t *testing.T) {
 	texts := func(tags ...string) []corpus.Record {
 		return []corpus.Record{record(map[string]any{"words": []any{"a", "b"}, "tags": tags})}
 	}
-	ofEntities := record(map[string]any{"text": "Rome", "entities": []any{map[string]any{"start": json.Number("0"), "end": json.Number("4"), "label": "x"}}})
+	ofEntities := record(map[string]any{"text": "Rome",
+		"entities": []any{map[string]any{"start": json.Number("0"), "end": json.Number("4"), "label": "x"}}})
 	for _, c := range []struct {
 		first  []corpus.Record
 		strict float64 // of a span that bioes has no end of
@@ -178,7 +184,8 @@ func TestFiguresAndEntitiesAreOfTheSchemeOfTheFirstFile(t *testing.T) {
 		tasks.Survey(task, texts("O", "S-x")) // which comes too late
 
 		tags := tagsOf("B-x I-x")
-		metrics := task.Judge([]corpus.Target{&outputs.TagsTarget{Tags: tags}}, []corpus.Prediction{&outputs.TagsPrediction{Tags: tags}})
+		metrics := task.Judge([]corpus.Target{&outputs.TagsTarget{Tags: tags}},
+			[]corpus.Prediction{&outputs.TagsPrediction{Tags: tags}})
 		at := slices.IndexFunc(metrics, func(m tasks.Metric) bool { return m.Name == "f1_strict" })
 		if got := metrics[at].Value; got != c.strict {
 			t.Errorf("behind %v: f1_strict %v, want %v", c.first[0].Fields, got, c.strict)
@@ -219,7 +226,7 @@ func TestOptionsOfNERThatAreNone(t *testing.T) {
 		`broken_tags: want keep, repair or error, have "mend"`:   {BrokenTags: "mend"},
 		`broken_tags: want keep, repair or error, have "errors"`: {Scheme: "io", BrokenTags: "errors"},
 	} {
-		if _, err := tasks.NewNER(o, tasks.Site{}); err == nil || err.Error() != want {
+		if _, err := tasks.NewNER(o, tasks.Env{}); err == nil || err.Error() != want {
 			t.Errorf("%+v: error %v, want %s", o, err, want)
 		}
 	}
@@ -255,7 +262,8 @@ func TestSpansAreJudgedStrictlyInTheSchemeOfTheGoldTags(t *testing.T) {
 			if c.precision > 0 {
 				f1 = 2 * c.precision * c.recall / (c.precision + c.recall)
 			}
-			for name, want := range map[string]float64{"precision_strict": c.precision, "recall_strict": c.recall, "f1_strict": f1} {
+			for name, want := range map[string]float64{"precision_strict": c.precision, "recall_strict": c.recall,
+				"f1_strict": f1} {
 				if v, ok := got[name]; !ok || !(math.Abs(v-want) <= 1e-12) {
 					t.Errorf("%s = %v, want %v", name, v, want)
 				}

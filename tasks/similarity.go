@@ -14,10 +14,10 @@ func init() { Register("similarity", RegressionOptions{}, NewSimilarity) }
 // metrics, of which STS benchmarks compare pearson and spearman (Cer et al. 2017).
 type similarity struct{ regression }
 
-// NewSimilarity makes a task whose heads each give a number about a pair: the fields text, pair, and value, or label, or
-// score, or value.HEAD for a head of its own.
-func NewSimilarity(o RegressionOptions, site Site) (Task, error) {
-	task, err := NewRegression(o, site)
+// NewSimilarity makes a task whose heads each give a number about a pair: the fields text, pair, and value, or label,
+// or score, or value.HEAD for a head of its own.
+func NewSimilarity(o RegressionOptions, env Env) (Task, error) {
+	task, err := NewRegression(o, env)
 	if err != nil {
 		return nil, err
 	}
@@ -29,7 +29,8 @@ func (s similarity) Output() *outputs.Kind { return outputs.Similarity }
 func (s similarity) Example(r corpus.Record) (corpus.Example, error) {
 	e, err := s.regression.Example(r)
 	if err == nil && !e.Paired {
-		return corpus.Example{}, fmt.Errorf("%s: a text without its pair; data: {pair: FIELD} names the field that holds it", r.Place)
+		return corpus.Example{}, fmt.Errorf("%s: a text without its pair; data: {pair: FIELD} names the field that "+
+			"holds it", r.Place)
 	}
 	return e, err
 }

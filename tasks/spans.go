@@ -31,7 +31,8 @@ func cutTag(tag string) (position byte, label string, ok bool) {
 func checkTags(at corpus.Place, tags []string) error {
 	for i, tag := range tags {
 		if _, _, ok := cutTag(tag); !ok {
-			return fmt.Errorf("%s: tag %d is %q; ner takes O, and B-, I-, E- or S- before a label, tagging takes any tag", at, i+1, tag)
+			return fmt.Errorf("%s: tag %d is %q; ner takes O, and B-, I-, E- or S- before a label, tagging takes "+
+				"any tag", at, i+1, tag)
 		}
 	}
 	return nil

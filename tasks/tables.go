@@ -6,14 +6,14 @@ import (
 
 // Tables are what an evaluation tells of each label.
 type Tables struct {
-	Labels map[string]LabelScore `json:"labels"`
-	// Confusion counts how often a gold label, the first name, was taken for a label, the second; pairs that never occur
-	// are left out. nil where a prediction is not one label of several.
+	Labels map[string]LabelMetrics `json:"labels"`
+	// Confusion counts how often a gold label, the first name, was taken for a label, the second; pairs that never
+	// occur are left out. nil where a prediction is not one label of several.
 	Confusion map[string]map[string]int `json:"confusion,omitempty"`
 }
 
 // LabelScore is how one label does, in fractions.
-type LabelScore struct {
+type LabelMetrics struct {
 	Precision float64 `json:"precision"`
 	Recall    float64 `json:"recall"`
 	F1        float64 `json:"f1"`
@@ -21,24 +21,24 @@ type LabelScore struct {
 }
 
 // Tabler is a Task whose targets are made of labels.
-type Tabler interface {
+type LabelReporter interface {
 	// Tables compares the predictions of one head, as Judge does.
 	Tables(gold []corpus.Target, predicted []corpus.Prediction) Tables
 }
 
 var (
-	_ Tabler = classification{}
-	_ Tabler = tagging{}
-	_ Tabler = ner{}
-	_ Tabler = multiLabel{}
+	_ LabelReporter = classification{}
+	_ LabelReporter = tagging{}
+	_ LabelReporter = ner{}
+	_ LabelReporter = multiLabel{}
 )
 
 // table writes the tallies of labels.
-func (ts tallies) table() map[string]LabelScore {
-	labels := map[string]LabelScore{}
+func (ts tallies) table() map[string]LabelMetrics {
+	labels := map[string]LabelMetrics{}
 	for label, t := range ts {
 		s := t.scores()
-		labels[label] = LabelScore{s.precision, s.recall, s.f1, t.gold}
+		labels[label] = LabelMetrics{s.precision, s.recall, s.f1, t.gold}
 	}
 	return labels
 }

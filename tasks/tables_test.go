@@ -59,9 +59,10 @@ func TestTablesTellOfEachLabel(t *testing.T) {
 	}{
 		{
 			"one label: a label that is never predicted has a precision of 0, one that is never right an F1 of 0",
-			classification{}.Tables(labelled("a", "a", "a", "b", "b", "c", "d"), guessed("a", "a", "b", "b", "c", "c", "e")),
+			classification{}.Tables(labelled("a", "a", "a", "b", "b", "c", "d"),
+				guessed("a", "a", "b", "b", "c", "c", "e")),
 			Tables{
-				map[string]LabelScore{
+				map[string]LabelMetrics{
 					"a": {Precision: 1, Recall: 2. / 3, F1: 0.8, Support: 3},
 					"b": {Precision: 0.5, Recall: 0.5, F1: 0.5, Support: 2},
 					"c": {Precision: 0.5, Recall: 1, F1: 2. / 3, Support: 1},
@@ -77,7 +78,7 @@ func TestTablesTellOfEachLabel(t *testing.T) {
 				tagTargets([]string{"X", "", "Y"}, []string{"X"}),
 				tagPredictions([]string{"X", "Y", "X"}, []string{"X"})),
 			Tables{
-				map[string]LabelScore{"X": {Precision: 2. / 3, Recall: 1, F1: 0.8, Support: 2}, "Y": {Support: 1}},
+				map[string]LabelMetrics{"X": {Precision: 2. / 3, Recall: 1, F1: 0.8, Support: 2}, "Y": {Support: 1}},
 				map[string]map[string]int{"X": {"X": 2}, "Y": {"X": 1}},
 			},
 		},
@@ -86,7 +87,7 @@ func TestTablesTellOfEachLabel(t *testing.T) {
 			ner{}.Tables(
 				tagTargets([]string{"B-x", "I-x", "O", "B-y"}, []string{"B-x", "O", "", "B-y"}),
 				tagPredictions([]string{"B-x", "I-x", "O", "B-x"}, []string{"B-x", "I-x", "B-y", "B-y"})),
-			Tables{Labels: map[string]LabelScore{
+			Tables{Labels: map[string]LabelMetrics{
 				"x": {Precision: 1. / 3, Recall: 0.5, F1: 0.4, Support: 2},
 				"y": {Precision: 1, Recall: 0.5, F1: 2. / 3, Support: 2},
 			}},
@@ -96,9 +97,10 @@ func TestTablesTellOfEachLabel(t *testing.T) {
 			multiLabel{}.Tables(
 				labelTargets([]string{"a", "b"}, []string{}, []string{"a"}),
 				labelPredictions([]string{"a"}, []string{"b"}, []string{"a", "c"})),
-			Tables{Labels: map[string]LabelScore{"a": {Precision: 1, Recall: 1, F1: 1, Support: 2}, "b": {Support: 1}, "c": {}}},
+			Tables{Labels: map[string]LabelMetrics{"a": {Precision: 1, Recall: 1, F1: 1, Support: 2}, "b": {Support: 1},
+				"c": {}}},
 		},
-		{"nothing", classification{}.Tables(nil, nil), Tables{map[string]LabelScore{}, map[string]map[string]int{}}},
+		{"nothing", classification{}.Tables(nil, nil), Tables{map[string]LabelMetrics{}, map[string]map[string]int{}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if !reflect.DeepEqual(c.got, c.want) {
@@ -110,21 +112,23 @@ func TestTablesTellOfEachLabel(t *testing.T) {
 
 // The averages over a table's labels are scikit-learn's and seqeval's: testdata/metrics.json.
 func TestTablesAverageToTheMetrics(t *testing.T) {
-	check := func(t *testing.T, labels map[string]LabelScore, plain string, want map[string]float64) {
+	check := func(t *testing.T, labels map[string]LabelMetrics, plain string, want map[string]float64) {
 		t.Helper()
-		var macro, weighted LabelScore
+		var macro, weighted LabelMetrics
 		for _, s := range labels {
 			n := float64(s.Support)
 			macro.Precision, macro.Recall, macro.F1 = macro.Precision+s.Precision, macro.Recall+s.Recall, macro.F1+s.F1
-			weighted.Precision, weighted.Recall, weighted.F1 = weighted.Precision+n*s.Precision, weighted.Recall+n*s.Recall, weighted.F1+n*s.F1
+			weighted.Precision, weighted.Recall, weighted.F1 = weighted.Precision+n*s.Precision,
+				weighted.Recall+n*s.Recall, weighted.F1+n*s.F1
 			weighted.Support += s.Support
 		}
 		for suffix, got := range map[string]struct {
-			LabelScore
+			LabelMetrics
 			of int
 		}{plain: {macro, len(labels)}, "_weighted": {weighted, weighted.Support}} {
 			n := float64(max(1, got.of))
-			for name, v := range map[string]float64{"precision": got.Precision / n, "recall": got.Recall / n, "f1": got.F1 / n} {
+			for name, v := range map[string]float64{"precision": got.Precision / n, "recall": got.Recall / n,
+				"f1": got.F1 / n} {
 				if w, ok := want[name+suffix]; !ok || !(math.Abs(v-w) <= 1e-12) {
 					t.Errorf("the labels' %s%s is %v, want %v", name, suffix, v, w)
 				}
@@ -143,7 +147,8 @@ func TestTablesAverageToTheMetrics(t *testing.T) {
 					support += n
 				}
 				if right += row[gold]; support != tables.Labels[gold].Support {
-					t.Errorf("row %s of what is taken for what has %d, want %d", gold, support, tables.Labels[gold].Support)
+					t.Errorf("row %s of what is taken for what has %d, want %d", gold, support,
+						tables.Labels[gold].Support)
 				}
 			}
 			if got, want := float64(right)/float64(len(c.Gold)), c.Want["accuracy"]; !(math.Abs(got-want) <= 1e-12) {

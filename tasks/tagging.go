@@ -8,22 +8,22 @@ import (
 )
 
 func init() {
-	Register("tagging", struct{}{}, func(_ struct{}, site Site) (Task, error) { return NewTagging(site), nil })
+	Register("tagging", struct{}{}, func(_ struct{}, env Env) (Task, error) { return NewTagging(env), nil })
 }
 
 // tagging asks for a tag for each word. Its metrics are those of a classification, of all words together.
-type tagging struct{ site Site }
+type tagging struct{ env Env }
 
 // NewTagging makes a task whose heads give each word a tag, such as its part of speech. A record has its words in the
 // field words, or its text is split, and their tags in tags, or in tags.HEAD for a head of its own.
-func NewTagging(site Site) Task { return tagging{site} }
+func NewTagging(env Env) Task { return tagging{env} }
 
 func (t tagging) Example(r corpus.Record) (corpus.Example, error) {
-	e, err := wordsOf(r, t.site)
+	e, err := wordsOf(r, t.env)
 	if err != nil {
 		return corpus.Example{}, err
 	}
-	for _, head := range t.site.Heads {
+	for _, head := range t.env.Heads {
 		tags, err := tagsIn(r, fieldOf(r, head, "tags"), len(e.Words))
 		if err != nil {
 			return corpus.Example{}, err
@@ -53,13 +53,13 @@ func wordTags(gold []corpus.Target, predicted []corpus.Prediction) (want, got []
 func (t tagging) Output() *outputs.Kind { return outputs.Tags }
 
 // wordsOf makes an example of r whose words can be tagged.
-func wordsOf(r corpus.Record, site Site) (corpus.Example, error) {
+func wordsOf(r corpus.Record, env Env) (corpus.Example, error) {
 	e, err := r.Example()
 	if err != nil {
 		return corpus.Example{}, err
 	}
 	if e.Words == nil {
-		e.Words = site.Split(e.Text)
+		e.Words = env.Split(e.Text)
 	}
 	return e, nil
 }

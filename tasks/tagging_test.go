@@ -36,7 +36,7 @@ func splitSigns(text string) []corpus.Span {
 }
 
 func TestTagsAreAsManyAsWords(t *testing.T) {
-	task := tasks.NewTagging(tasks.Site{Heads: []string{"pos"}, Split: splitSigns})
+	task := tasks.NewTagging(tasks.Env{Heads: []string{"pos"}, Split: splitSigns})
 
 	t.Run("of given words", func(t *testing.T) {
 		e, err := task.Example(record(map[string]any{"words": []any{"e-mail", "me"}, "tags": "NOUN PRON"}))
@@ -78,7 +78,7 @@ func TestTagsAreAsManyAsWords(t *testing.T) {
 }
 
 func TestOnlyWordsWithAGoldTagCount(t *testing.T) {
-	task := tasks.NewTagging(tasks.Site{Heads: []string{"pos"}})
+	task := tasks.NewTagging(tasks.Env{Heads: []string{"pos"}})
 	gold := []corpus.Target{&outputs.TagsTarget{Tags: []string{"X", "", "Y", "Y"}}}
 	predicted := []corpus.Prediction{&outputs.TagsPrediction{Tags: []string{"X", "X", "Y", "O"}}}
 	if got, want := task.Judge(gold, predicted)[0], (tasks.Metric{Name: "accuracy", Value: 2. / 3}); got != want {

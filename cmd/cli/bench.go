@@ -60,14 +60,19 @@ weights under 16 rows), so that both share the machine with the same others. The
 			return c.bench(cmd.Context(), f, args)
 		},
 	}
-	cmd.Flags().StringVar(&f.size, "size", "distilbert", "`NAME` of the random network's sizes: "+strings.Join(benchSizes(), ", "))
+	cmd.Flags().StringVar(&f.size, "size", "distilbert",
+		"`NAME` of the random network's sizes: "+strings.Join(benchSizes(), ", "))
 	cmd.Flags().StringVar(&f.data, "data", "", "measure on the texts of `FILE` too")
-	cmd.Flags().StringVar(&f.tokenizer, "tokenizer", "", "`MODEL` whose tokenizer cuts the texts (default: MODEL's own)")
-	cmd.Flags().StringVar(&f.order, "order", benchOrders[0], "`ORDER` of the texts of --data: "+strings.Join(benchOrders, ", "))
+	cmd.Flags().StringVar(&f.tokenizer, "tokenizer", "",
+		"`MODEL` whose tokenizer cuts the texts (default: MODEL's own)")
+	cmd.Flags().StringVar(&f.order, "order", benchOrders[0],
+		"`ORDER` of the texts of --data: "+strings.Join(benchOrders, ", "))
 	cmd.Flags().StringSliceVar(&f.work, "work", benchWorks, "what to measure on, `LIST`")
-	cmd.Flags().StringSliceVar(&f.measure, "measure", benchMeasures, "what to measure, `LIST`: train, infer, one (text of 16 tokens), products (of matrices), peak (of the machine)")
+	cmd.Flags().StringSliceVar(&f.measure, "measure", benchMeasures,
+		"what to measure, `LIST`: train, infer, one (text of 16 tokens), products (of matrices), peak (of the machine)")
 	cmd.Flags().IntVar(&f.steps, "steps", 0, "measured `BATCHES` of each work (default 3 of full, 7 of data)")
-	cmd.Flags().StringVar(&f.precision, "precision", benchPrecisions[0], "`PRECISION` of a training step's products: "+strings.Join(benchPrecisions, ", "))
+	cmd.Flags().StringVar(&f.precision, "precision", benchPrecisions[0],
+		"`PRECISION` of a training step's products: "+strings.Join(benchPrecisions, ", "))
 	cmd.Flags().BoolVar(&f.products, "products", false, "list the speed of each product of matrices")
 	cmd.Flags().BoolVar(&f.json, "json", false, "a JSON line for each work on stdout")
 	return cmd
@@ -90,7 +95,9 @@ func (f *benchFlags) check(model bool, given func(flag string) bool) error {
 	for _, list := range []struct {
 		flag       string
 		given, can []string
-	}{{"size", []string{f.size}, benchSizes()}, {"order", []string{f.order}, benchOrders}, {"precision", []string{f.precision}, benchPrecisions}, {"work", f.work, benchWorks}, {"measure", f.measure, benchMeasures}} {
+	}{{"size", []string{f.size}, benchSizes()}, {"order", []string{f.order}, benchOrders},
+		{"precision", []string{f.precision}, benchPrecisions}, {"work", f.work, benchWorks},
+		{"measure", f.measure, benchMeasures}} {
 		for _, name := range list.given {
 			if !slices.Contains(list.can, name) {
 				return fmt.Errorf("--%s %s: there is %s", list.flag, name, strings.Join(list.can, ", "))
@@ -109,7 +116,8 @@ func (f *benchFlags) check(model bool, given func(flag string) bool) error {
 	case f.products && !slices.Contains(f.measure, "products"):
 		return errors.New("--products: --measure leaves products out")
 	case f.data != "" && !model && f.tokenizer == "":
-		return errors.New("--data: a random network has no tokenizer; --tokenizer names a model that has one, or name a MODEL")
+		return errors.New("--data: a random network has no tokenizer; --tokenizer names a model that has one, or " +
+			"name a MODEL")
 	case f.data == "":
 		f.work = []string{"full"}
 	}
@@ -242,7 +250,8 @@ type measured struct {
 	stream   bench.Stream
 	works    []measuredWork
 
-	// Zero too where the kernels have no loop to measure it. That of bfloat16 is measured where a training step multiplies it.
+	// Zero too where the kernels have no loop to measure it. That of bfloat16 is measured where a training step
+	// multiplies it.
 	peak, bfloat16Peak, bandwidth kernel.Rate
 }
 

@@ -50,16 +50,19 @@ func (m *measured) lines() []benchLine {
 	for _, w := range m.works {
 		l := benchLine{
 			Work: w.Name, Model: m.name, StepTokens: digits(w.StepTokens()), PeakMemory: w.peakMemory,
-			Peak: digits(m.peak.Best / 1e9), BF16Peak: digits(m.bfloat16Peak.Best / 1e9), Bandwidth: digits(m.bandwidth.Best / 1e9),
+			Peak: digits(m.peak.Best / 1e9), BF16Peak: digits(m.bfloat16Peak.Best / 1e9),
+			Bandwidth: digits(m.bandwidth.Best / 1e9),
 			Precision: m.precision(), Kernel: kernel.Name(), Threads: kernel.Threads(), CPU: bench.CPU(),
 		}
 		if w.train.Steps > 0 {
 			l.TrainTokens, l.TrainStep = digits(w.train.TokensPerSecond()), digits(w.train.Step().Seconds())
-			l.TrainGFLOPS, l.TrainShare = digits(gflops(m.training(w.train), w.train.Best)), digits(w.train.Share(m.training(w.train)))
+			l.TrainGFLOPS, l.TrainShare = digits(gflops(m.training(w.train), w.train.Best)),
+				digits(w.train.Share(m.training(w.train)))
 		}
 		if w.infer.Steps > 0 {
 			l.InferTokens, l.InferStep = digits(w.infer.TokensPerSecond()), digits(w.infer.Step().Seconds())
-			l.InferGFLOPS, l.InferShare = digits(gflops(m.inference(w.infer), w.infer.Best)), digits(w.infer.Share(m.inference(w.infer)))
+			l.InferGFLOPS, l.InferShare = digits(gflops(m.inference(w.infer), w.infer.Best)),
+				digits(w.infer.Share(m.inference(w.infer)))
 		}
 		if m.one.Steps > 0 {
 			l.OneText = digits(milliseconds(m.one.Step()))
@@ -67,7 +70,8 @@ func (m *measured) lines() []benchLine {
 		if len(m.products) > 0 {
 			operations, together := bench.Together(m.products)
 			l.GEMM, l.GEMMShare = digits(gflops(operations, together.Best)), digits(together.Share(operations))
-			l.Stream, l.StreamOf = digits(gflops(float64(m.stream.Bytes), m.stream.Best)), digits(m.stream.Share(float64(m.stream.Bytes)))
+			l.Stream, l.StreamOf = digits(gflops(float64(m.stream.Bytes), m.stream.Best)),
+				digits(m.stream.Share(float64(m.stream.Bytes)))
 		}
 		lines = append(lines, l)
 	}
@@ -96,8 +100,8 @@ func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Mi
 // gflops is 10⁹ operations a second, or bytes.
 func gflops(operations float64, d time.Duration) float64 { return operations / float64(d) }
 
-// inference and training count the operations of the layers' products: for each weight a token costs one to multiply and
-// one to add, and in training twice as many again backward.
+// inference and training count the operations of the layers' products: for each weight a token costs one to multiply
+// and one to add, and in training twice as many again backward.
 func (m *measured) inference(s bench.Speed) float64 {
 	return 2 * float64(m.network.Multiplied()) * float64(s.Tokens)
 }
@@ -106,7 +110,8 @@ func (m *measured) training(s bench.Speed) float64 { return 3 * m.inference(s) }
 // write writes a table of what was measured, with a line for each product if they are asked for.
 func (m *measured) write(w io.Writer, products bool) error {
 	var t benchTable
-	t.text("%s: %.1fM parameters, %.1fM of them in the layers' products", m.name, float64(m.network.Parameters())/1e6, float64(m.network.Multiplied())/1e6)
+	t.text("%s: %.1fM parameters, %.1fM of them in the layers' products", m.name, float64(m.network.Parameters())/1e6,
+		float64(m.network.Multiplied())/1e6)
 	t.text("%s, %s kernels, threads: %d, training in %s\n", bench.CPU(), kernel.Name(), kernel.Threads(), m.precision())
 
 	t.row("", "tokens/s", "ms", "GFLOP/s", "GB/s", "of peak")
@@ -131,7 +136,8 @@ func (m *measured) write(w io.Writer, products bool) error {
 		t.operations("products of a training step", operations, together)
 		bytes := float64(m.stream.Bytes)
 		t.row("weights under 16 rows", "", number(milliseconds(m.stream.Best), 2),
-			number(gflops(m.stream.Operations, m.stream.Best), 1), number(gflops(bytes, m.stream.Best), 1), share(m.stream.Share(bytes)))
+			number(gflops(m.stream.Operations, m.stream.Best), 1), number(gflops(bytes, m.stream.Best), 1),
+			share(m.stream.Share(bytes)))
 	}
 	t.peak("multiply-adds in registers", m.peak, "", number(m.peak.Best/1e9, 1))
 	t.peak("of bfloat16", m.bfloat16Peak, "", number(m.bfloat16Peak.Best/1e9, 1))
@@ -164,12 +170,14 @@ func (t *benchTable) row(what string, cells ...string) {
 
 // speed is a row of how fast a network is.
 func (t *benchTable) speed(what string, s bench.Speed, operations float64) {
-	t.row(what, number(s.TokensPerSecond(), 0), number(milliseconds(s.Step()), 2), number(gflops(operations, s.Best), 1), "", share(s.Share(operations)))
+	t.row(what, number(s.TokensPerSecond(), 0), number(milliseconds(s.Step()), 2),
+		number(gflops(operations, s.Best), 1), "", share(s.Share(operations)))
 }
 
 // operations is a row of arithmetic.
 func (t *benchTable) operations(what string, operations float64, d bench.Timing) {
-	t.row(what, "", number(milliseconds(d.Best), 2), number(gflops(operations, d.Best), 1), "", share(d.Share(operations)))
+	t.row(what, "", number(milliseconds(d.Best), 2), number(gflops(operations, d.Best), 1), "",
+		share(d.Share(operations)))
 }
 
 // peak is a row of what the machine reaches, where that was measured.

@@ -47,22 +47,26 @@ func TestBenchWritesALineForEachWork(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeVocabulary(t, ".")
 	writeFile(t, ".", "texts.txt", strings.Repeat("play adele now\n\n{\"text\": \"adele\", \"pair\": \"now\"}\n", 40))
-	lines := benchLines(t, "--size", "tiny", "--data", "texts.txt", "--tokenizer", ".", "--steps", "1", "--order", "file")
+	lines := benchLines(t, "--size", "tiny", "--data", "texts.txt", "--tokenizer", ".", "--steps", "1", "--order",
+		"file")
 	if len(lines) != 2 || lines[0]["work"] != "full" || lines[1]["work"] != "data" {
 		t.Fatalf("lines %v, want one of full and one of data", lines)
 	}
 	// A pair and a text of three words have five tokens each, special ones included.
 	for i, tokens := range []float64{16 * 128, 32 * 5} {
 		line := lines[i]
-		if line["step_tokens"] != tokens || line["model"] != "tiny" || line["kernel"] != kernel.Name() || line["cpu"] == "" || line["threads"] != float64(kernel.Threads()) {
+		if line["step_tokens"] != tokens || line["model"] != "tiny" || line["kernel"] != kernel.Name() ||
+			line["cpu"] == "" || line["threads"] != float64(kernel.Threads()) {
 			t.Errorf("%v: want %v tokens a batch, and on what it was measured", line, tokens)
 		}
-		for _, key := range []string{"train_tokens_s", "train_step_s", "train_gflops", "infer_tokens_s", "infer_step_s", "infer_gflops", "one_text_ms", "gemm_gflops", "stream_gb_s"} {
+		for _, key := range []string{"train_tokens_s", "train_step_s", "train_gflops", "infer_tokens_s", "infer_step_s",
+			"infer_gflops", "one_text_ms", "gemm_gflops", "stream_gb_s"} {
 			if x, ok := line[key].(float64); !ok || x <= 0 {
 				t.Errorf("%s: %s is %v, want a speed", line["work"], key, line[key])
 			}
 		}
-		if got, want := line["train_tokens_s"].(float64)*line["train_step_s"].(float64), tokens; !(math.Abs(got/want-1) <= 1e-3) {
+		if got, want := line["train_tokens_s"].(float64)*line["train_step_s"].(float64),
+			tokens; !(math.Abs(got/want-1) <= 1e-3) {
 			t.Errorf("%s: speed times time are %v tokens, want %v", line["work"], got, want)
 		}
 		if line["peak_memory"] == nil && runtime.GOOS == "linux" {
@@ -79,7 +83,8 @@ func TestBenchMeasuresWhatIsAskedFor(t *testing.T) {
 	if len(lines) != 1 || lines[0]["infer_tokens_s"] == nil || lines[0]["one_text_ms"] == nil {
 		t.Fatalf("lines %v, want inference and one text", lines)
 	}
-	for _, key := range []string{"train_tokens_s", "train_step_s", "train_gflops", "gemm_gflops", "stream_gb_s", "peak_gflops", "bandwidth_gb_s"} {
+	for _, key := range []string{"train_tokens_s", "train_step_s", "train_gflops", "gemm_gflops", "stream_gb_s",
+		"peak_gflops", "bandwidth_gb_s"} {
 		if lines[0][key] != nil {
 			t.Errorf("%s is %v, though it was not asked for", key, lines[0][key])
 		}
@@ -96,7 +101,8 @@ func TestBenchOfARun(t *testing.T) {
 	writeFile(t, ".", "texts.txt", "the card was charged twice\nthe button hangs\n")
 	run := filepath.Join("runs", "mails")
 	lines := benchLines(t, run, "--data", "texts.txt", "--work", "data", "--measure", "train,infer")
-	if len(lines) != 1 || lines[0]["model"] != run || lines[0]["train_tokens_s"] == nil || lines[0]["step_tokens"].(float64) < 11 {
+	if len(lines) != 1 || lines[0]["model"] != run || lines[0]["train_tokens_s"] == nil ||
+		lines[0]["step_tokens"].(float64) < 11 {
 		t.Errorf("lines %v, want one of the texts' nine words and four special tokens", lines)
 	}
 }
@@ -109,7 +115,8 @@ func TestBenchWritesATable(t *testing.T) {
 	if status != 0 {
 		t.Fatalf("%d\n%s", status, log)
 	}
-	for _, want := range []string{"tiny: 4.4M parameters", "A·Bᵀ, 2048 × 512 × 128", "products of a training step", "full: 16 texts, 2048 tokens a batch"} {
+	for _, want := range []string{"tiny: 4.4M parameters", "A·Bᵀ, 2048 × 512 × 128", "products of a training step",
+		"full: 16 texts, 2048 tokens a batch"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("nothing of %q in\n%s", want, out)
 		}
@@ -126,11 +133,17 @@ func TestBenchsTable(t *testing.T) {
 	}
 	second := time.Second
 	m := &measured{
-		name: "small", network: network, peak: kernel.Rate{Done: 3e11, Time: 2 * second, Best: 200e9}, bandwidth: kernel.Rate{Done: 20e9, Time: second, Best: 20e9},
-		works:    []measuredWork{{Work: network.Full(2), train: bench.Speed{Steps: 2, Tokens: 4096, Timing: bench.Timing{Best: 4 * second, Mean: 5 * second}}, peakMemory: 3 << 29}},
-		one:      bench.Speed{Steps: 50, Tokens: 800, Timing: bench.Timing{Best: second, Mean: 2 * second, Peak: kernel.Rate{Done: 8192e3, Time: second}}},
-		products: []bench.Product{{Layout: "A·B", M: 1000, K: 1000, N: 1000, Count: 1, Timing: bench.Timing{Best: second / 50, Mean: second / 40, Peak: kernel.Rate{Done: 160e9, Time: second}}}},
-		stream:   bench.Stream{Bytes: 1e9, Operations: 8e9, Timing: bench.Timing{Best: second / 10, Mean: second / 8, Peak: kernel.Rate{Done: 16e9, Time: second}}},
+		name: "small", network: network, peak: kernel.Rate{Done: 3e11, Time: 2 * second, Best: 200e9},
+		bandwidth: kernel.Rate{Done: 20e9, Time: second, Best: 20e9},
+		works: []measuredWork{{Work: network.Full(2),
+			train:      bench.Speed{Steps: 2, Tokens: 4096, Timing: bench.Timing{Best: 4 * second, Mean: 5 * second}},
+			peakMemory: 3 << 29}},
+		one: bench.Speed{Steps: 50, Tokens: 800,
+			Timing: bench.Timing{Best: second, Mean: 2 * second, Peak: kernel.Rate{Done: 8192e3, Time: second}}},
+		products: []bench.Product{{Layout: "A·B", M: 1000, K: 1000, N: 1000, Count: 1,
+			Timing: bench.Timing{Best: second / 50, Mean: second / 40, Peak: kernel.Rate{Done: 160e9, Time: second}}}},
+		stream: bench.Stream{Bytes: 1e9, Operations: 8e9,
+			Timing: bench.Timing{Best: second / 10, Mean: second / 8, Peak: kernel.Rate{Done: 16e9, Time: second}}},
 	}
 	var out strings.Builder
 	if err := m.write(&out, true); err != nil {
@@ -156,7 +169,9 @@ func TestBenchsTable(t *testing.T) {
 		t.Errorf("the table is\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 	l := m.lines()[0]
-	if got, want := fmt.Sprint(l.TrainTokens, l.TrainStep, l.TrainGFLOPS, l.OneText, l.GEMM, l.GEMMShare, l.Stream, l.StreamOf, l.Peak, l.Bandwidth, l.PeakMemory), "1024 2 0.012583 20 100 0.5 10 0.5 200 20 1610612736"; got != want {
+	if got, want := fmt.Sprint(l.TrainTokens, l.TrainStep, l.TrainGFLOPS, l.OneText, l.GEMM, l.GEMMShare, l.Stream,
+		l.StreamOf, l.Peak, l.Bandwidth, l.PeakMemory),
+		"1024 2 0.012583 20 100 0.5 10 0.5 200 20 1610612736"; got != want {
 		t.Errorf("the JSON line has %s, want %s", got, want)
 	}
 }
@@ -168,9 +183,12 @@ func TestBenchsTableOfBF16(t *testing.T) {
 	}
 	network.BFloat16 = true
 	m := &measured{
-		name: "small", network: network, peak: kernel.Rate{Done: 2, Time: 1, Best: 200e9}, bfloat16Peak: kernel.Rate{Done: 4, Time: 1, Best: 400e9},
-		products: []bench.Product{{Layout: "A·B", M: 1000, K: 1000, N: 1000, Count: 1, Timing: bench.Timing{Best: time.Second / 50, Mean: time.Second / 50, Peak: kernel.Rate{Done: 400e9, Time: time.Second}}}},
-		works:    []measuredWork{{Work: network.Full(1)}},
+		name: "small", network: network, peak: kernel.Rate{Done: 2, Time: 1, Best: 200e9},
+		bfloat16Peak: kernel.Rate{Done: 4, Time: 1, Best: 400e9},
+		products: []bench.Product{{Layout: "A·B", M: 1000, K: 1000, N: 1000, Count: 1,
+			Timing: bench.Timing{Best: time.Second / 50, Mean: time.Second / 50,
+				Peak: kernel.Rate{Done: 400e9, Time: time.Second}}}},
+		works: []measuredWork{{Work: network.Full(1)}},
 	}
 	var out strings.Builder
 	if err := m.write(&out, false); err != nil {

@@ -18,7 +18,8 @@ func (c *commands) checkCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check [FILE]",
 		Short: "Say all that is wrong with an experiment file and its data, at once",
-		Long: "Say all that is wrong with an experiment file and its data, at once. All data is read and the model is built; " +
+		Long: "Say all that is wrong with an experiment file and its data, at once. All data is read and the model " +
+			"is built; " +
 			"nothing is trained.",
 		Example: "  jenga check\n  jenga check exp.yaml --set model.base_model=models/minilm-l6",
 		Args:    between(0, 1),
@@ -48,7 +49,7 @@ func (c *commands) check(file string, set []string) error {
 	if err != nil {
 		return err
 	}
-	c.say(ready.Remarks)
+	c.warn(ready.Warnings)
 
 	var text strings.Builder
 	for g, group := range data.Groups {
@@ -56,7 +57,8 @@ func (c *commands) check(file string, set []string) error {
 			for _, head := range task.Heads {
 				fmt.Fprintf(&text, "%s: %s: %d labels; examples: %d train, %d dev, %d test\n",
 					task.Name, head.Name, len(head.Labels.Names()),
-					len(group.Examples[config.Train]), len(group.Examples[config.Dev]), len(group.Examples[config.Test]))
+					len(group.Examples[config.Train]), len(group.Examples[config.Dev]),
+					len(group.Examples[config.Test]))
 			}
 		}
 	}

@@ -50,7 +50,7 @@ func Run(args []string, in io.Reader, out, log io.Writer) int {
 	case errors.Is(err, context.Canceled):
 		fmt.Fprintln(log, "interrupted")
 		return exitInterrupted
-	case errors.Is(err, errAnswered):
+	case errors.Is(err, errReported):
 		return exitMistake
 	case errors.As(err, &usage):
 		fmt.Fprintf(log, "%v\n", err)
@@ -61,7 +61,7 @@ func Run(args []string, in io.Reader, out, log io.Writer) int {
 }
 
 // errAnswered is a mistake that has been reported in the output already.
-var errAnswered = errors.New("answered with errors")
+var errReported = errors.New("answered with errors")
 
 // usageError is a wrong flag or argument.
 type usageError struct{ error }
@@ -118,7 +118,8 @@ which needs no file and no download: the quickstart ships with jenga.`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usageError{fmt.Errorf("%w\n%s --help shows what there is", err, cmd.CommandPath())}
 	})
-	root.AddCommand(c.trainCommand(), c.checkCommand(), c.evalCommand(), c.predictCommand(), c.embedCommand(), c.tokenizeCommand(), c.partsCommand(), c.benchCommand(), c.versionCommand())
+	root.AddCommand(c.trainCommand(), c.checkCommand(), c.evalCommand(), c.predictCommand(), c.embedCommand(),
+		c.tokenizeCommand(), c.partsCommand(), c.benchCommand(), c.versionCommand())
 	return root
 }
 

@@ -121,28 +121,34 @@ func TestTrainEvalPredictEmbedTokenize(t *testing.T) {
 	if status != 0 || !strings.HasPrefix(out, `{"split":"dev","tasks":{"team":{"heads":{"team":{"accuracy":1`) {
 		t.Errorf("eval: %d\n%s%s", status, out, log)
 	}
-	if status, out, log = call("", "eval", "runs/mails", "--split", "test"); status != exitMistake || !strings.Contains(log, "no test data") {
+	if status, out, log = call("", "eval", "runs/mails", "--split", "test"); status != exitMistake ||
+		!strings.Contains(log, "no test data") {
 		t.Errorf("eval without data: %d\n%s%s", status, out, log)
 	}
-	if status, out, log = call("", "eval", "runs/mails", "--split", "test", "--data", "team=mails.csv"); status != 0 || !strings.Contains(out, "team  team  40") {
+	if status, out, log = call("", "eval", "runs/mails", "--split", "test", "--data", "team=mails.csv"); status != 0 ||
+		!strings.Contains(out, "team  team  40") {
 		t.Errorf("eval of a file: %d\n%s%s", status, out, log)
 	}
 
 	// a bad line is answered in its place
-	status, out, _ = call("the card was charged twice\n{\"text\": \n\n{\"text\": \"the button hangs\"}\n", "predict", "runs/mails")
+	status, out, _ = call("the card was charged twice\n{\"text\": \n\n{\"text\": \"the button hangs\"}\n", "predict",
+		"runs/mails")
 	lines := strings.Split(strings.TrimSpace(out), "\n")
-	if status != exitMistake || len(lines) != 3 || !strings.HasPrefix(lines[1], `{"error":"line 2: `) || !strings.Contains(lines[0], `"label":"billing"`) || !strings.Contains(lines[2], `"label":"support"`) {
+	if status != exitMistake || len(lines) != 3 || !strings.HasPrefix(lines[1], `{"error":"line 2: `) ||
+		!strings.Contains(lines[0], `"label":"billing"`) || !strings.Contains(lines[2], `"label":"support"`) {
 		t.Errorf("predict: %d\n%s", status, out)
 	}
 
 	status, out, _ = call("the card\n", "embed", "runs/mails", "--pool", "none")
 	var embedded embedLine
-	if err := json.Unmarshal([]byte(out), &embedded); err != nil || status != 0 || len(embedded.States) != len(embedded.IDs) || len(embedded.States[0]) != 16 {
+	if err := json.Unmarshal([]byte(out), &embedded); err != nil || status != 0 ||
+		len(embedded.States) != len(embedded.IDs) || len(embedded.States[0]) != 16 {
 		t.Errorf("embed: %d, %v\n%s", status, err, out)
 	}
 	status, out, _ = call("the card\n", "tokenize", filepath.Join("runs", "mails"))
 	var cut tokenizeLine
-	if err := json.Unmarshal([]byte(out), &cut); err != nil || status != 0 || cut.Tokens[0] != "[CLS]" || cut.Offsets[0] != [2]int{0, 0} || cut.Offsets[1] != [2]int{0, 3} {
+	if err := json.Unmarshal([]byte(out), &cut); err != nil || status != 0 || cut.Tokens[0] != "[CLS]" ||
+		cut.Offsets[0] != [2]int{0, 0} || cut.Offsets[1] != [2]int{0, 3} {
 		t.Errorf("tokenize: %d, %v\n%s", status, err, out)
 	}
 }
@@ -179,7 +185,8 @@ func TestEvaluationsTellOfEachLabelAndOfTheFusion(t *testing.T) {
 			for _, n := range row {
 				support += n
 			}
-			if s := head.Labels[label]; s.Precision == nil || s.Recall == nil || s.F1 == nil || s.Support == nil || int(*s.Support) != support {
+			if s := head.Labels[label]; s.Precision == nil || s.Recall == nil || s.F1 == nil || s.Support == nil ||
+				int(*s.Support) != support {
 				t.Errorf("label %s has %+v, and %d in its row of what is taken for what: %s", label, s, support, line)
 			}
 			judged, right = judged+support, right+row[label]
@@ -228,7 +235,9 @@ func TestResultsThatCannotBeWrittenAreAnError(t *testing.T) {
 	if status, _, log := call("", "train", "--set", "training.num_epochs=1"); status != 0 {
 		t.Fatal(log)
 	}
-	for _, args := range []string{"version", "parts", "check", "eval runs/mails", "eval runs/mails --json", "predict runs/mails", "embed runs/mails", "tokenize runs/mails", "train --force --set training.num_epochs=1", "train --force --json"} {
+	for _, args := range []string{"version", "parts", "check", "eval runs/mails", "eval runs/mails --json",
+		"predict runs/mails", "embed runs/mails", "tokenize runs/mails", "train --force --set training.num_epochs=1",
+		"train --force --json"} {
 		var log bytes.Buffer
 		status := Run(strings.Fields(args), strings.NewReader("the card\n"), full{}, &log)
 		if status != exitMistake || !strings.Contains(log.String(), syscall.ENOSPC.Error()) {

@@ -70,9 +70,11 @@ training: {learning_rate: 3.0e-3, batch_size: 8, num_epochs: 8}
 // writeModule makes a user's module in dir: jenga's own requirements, and jenga as it lies in root.
 func writeModule(t *testing.T, dir, root, name string) {
 	t.Helper()
-	mod := strings.Replace(readFile(t, filepath.Join(root, "go.mod")), "module github.com/jenga-nlp/jenga", "module "+name, 1)
+	mod := strings.Replace(readFile(t, filepath.Join(root, "go.mod")), "module github.com/jenga-nlp/jenga",
+		"module "+name, 1)
 	mod = regexp.MustCompile(`(?m)^tool .*$`).ReplaceAllString(mod, "")
-	writeFile(t, dir, "go.mod", mod+"\nrequire github.com/jenga-nlp/jenga v0.0.0\nreplace github.com/jenga-nlp/jenga => "+root+"\n")
+	writeFile(t, dir, "go.mod", mod+"\nrequire github.com/jenga-nlp/jenga v0.0.0\nreplace "+
+		"github.com/jenga-nlp/jenga => "+root+"\n")
 	writeFile(t, dir, "go.sum", readFile(t, filepath.Join(root, "go.sum")))
 }
 
@@ -81,12 +83,14 @@ func mails() string {
 	var b strings.Builder
 	b.WriteString("body,team\n")
 	for _, thing := range []string{"invoice", "card", "payment", "bill"} {
-		for _, what := range []string{"was charged twice", "is too high", "came late", "must be refunded", "has the wrong sum"} {
+		for _, what := range []string{"was charged twice", "is too high", "came late", "must be refunded",
+			"has the wrong sum"} {
 			b.WriteString("the " + thing + " " + what + ",billing\n")
 		}
 	}
 	for _, thing := range []string{"program", "window", "button", "update"} {
-		for _, what := range []string{"crashes at start", "does not open", "hangs", "shows an error", "needs a password"} {
+		for _, what := range []string{"crashes at start", "does not open", "hangs", "shows an error",
+			"needs a password"} {
 			b.WriteString("the " + thing + " " + what + ",support\n")
 		}
 	}

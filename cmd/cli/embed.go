@@ -68,8 +68,10 @@ they are read from stdin if no file is named.`,
 			})
 		},
 	}
-	cmd.Flags().StringVar(&pool, "pool", "mean", "one vector a text: mean or cls (the first token's); none: all tokens' states")
-	cmd.Flags().IntVar(&maxLength, "max-length", 0, "`TOKENS` that a text may have, special ones included; longer ones are cut (default: what the encoder takes)")
+	cmd.Flags().StringVar(&pool, "pool", "mean",
+		"one vector a text: mean or cls (the first token's); none: all tokens' states")
+	cmd.Flags().IntVar(&maxLength, "max-length", 0,
+		"`TOKENS` that a text may have, special ones included; longer ones are cut (default: what the encoder takes)")
 	return cmd
 }
 

@@ -32,7 +32,8 @@ func (c *commands) evalCommand() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&f.split, "split", config.Dev, "which data: dev, test or train")
 	cmd.Flags().StringVar(&f.task, "task", "", "judge this task alone")
-	cmd.Flags().StringArrayVar(&f.data, "data", nil, "read `TASK=FILE` in place of the task's own data; may be repeated")
+	cmd.Flags().StringArrayVar(&f.data, "data", nil,
+		"read `TASK=FILE` in place of the task's own data; may be repeated")
 	cmd.Flags().BoolVar(&f.labels, "labels", false, "a table of each head's labels, and what they are taken for")
 	cmd.Flags().BoolVar(&f.json, "json", false, "one JSON line on stdout")
 	return cmd
@@ -63,7 +64,7 @@ func (c *commands) eval(ctx context.Context, f evalFlags, folder string) error {
 	if err := opened.Read(f.split, f.task, files); err != nil {
 		return err
 	}
-	c.say(opened.Remarks)
+	c.warn(opened.Warnings)
 
 	scores, err := c.evaluate(ctx, opened, f)
 	if err != nil {
@@ -71,7 +72,7 @@ func (c *commands) eval(ctx context.Context, f evalFlags, folder string) error {
 	}
 	scores = report.Only(scores, f.task)
 	if f.json {
-		return writeLine(c.out, report.Scores(f.split, scores))
+		return writeLine(c.out, report.Metrics(f.split, scores))
 	}
 	if err := writeScores(c.out, scores); err != nil || !f.labels {
 		return err
@@ -80,7 +81,8 @@ func (c *commands) eval(ctx context.Context, f evalFlags, folder string) error {
 }
 
 // evaluate evaluates the examples that were read, on a terminal with a bar.
-func (c *commands) evaluate(ctx context.Context, opened *predict.Opened, f evalFlags) ([]multitask.GroupScore, error) {
+func (c *commands) evaluate(ctx context.Context, opened *predict.Opened, f evalFlags) ([]multitask.GroupMetrics,
+	error) {
 	if f.json || !onTerminal(c.log) {
 		return opened.Evaluate(ctx, f.split, func(int) {})
 	}

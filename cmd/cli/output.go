@@ -53,14 +53,14 @@ var layouts = []columns{
 
 // writeScores writes a table of scores: a line for each head, and one for each group that is judged together. On a
 // terminal it has what fits into a line.
-func writeScores(w io.Writer, groups []multitask.GroupScore) error {
+func writeScores(w io.Writer, groups []multitask.GroupMetrics) error {
 	_, err := io.WriteString(w, fittingTable(groups, terminalWidth(w)))
 	return err
 }
 
 // fittingTable is the first of the layouts' tables whose lines have at most width characters, the last if none has; the
 // first for 0.
-func fittingTable(groups []multitask.GroupScore, width int) string {
+func fittingTable(groups []multitask.GroupMetrics, width int) string {
 	var table string
 	for _, columns := range layouts {
 		if table = scoreTable(groups, columns); width == 0 || widest(table) <= width {
@@ -79,14 +79,14 @@ func widest(text string) int {
 	return width
 }
 
-// say writes a run's remarks, a line each.
-func (c *commands) say(remarks []string) {
-	for _, remark := range remarks {
-		fmt.Fprintln(c.log, remark)
+// say writes a run's warnings, a line each.
+func (c *commands) warn(warnings []string) {
+	for _, warning := range warnings {
+		fmt.Fprintln(c.log, warning)
 	}
 }
 
-func scoreTable(groups []multitask.GroupScore, show columns) string {
+func scoreTable(groups []multitask.GroupMetrics, show columns) string {
 	var text strings.Builder
 	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 	row := func(task, head, examples, loss, scores string) {
@@ -116,7 +116,7 @@ func scoreTable(groups []multitask.GroupScore, show columns) string {
 }
 
 // scoresOf writes a head's loss and its first metrics, at most so many.
-func scoresOf(head multitask.HeadScore, metrics int) (loss, scores string) {
+func scoresOf(head multitask.HeadMetrics, metrics int) (loss, scores string) {
 	loss = "-"
 	if head.Loss.Units > 0 {
 		loss = fmt.Sprintf("%.4f", head.Loss.Mean())
@@ -139,7 +139,7 @@ func scoresOf(head multitask.HeadScore, metrics int) (loss, scores string) {
 const mostTaken = 3
 
 // writeLabels writes a table of each head's labels: how they do, and which they are most often taken for.
-func writeLabels(w io.Writer, groups []multitask.GroupScore) error {
+func writeLabels(w io.Writer, groups []multitask.GroupMetrics) error {
 	var text strings.Builder
 	for _, g := range groups {
 		for _, task := range g.Tasks {
@@ -152,7 +152,8 @@ func writeLabels(w io.Writer, groups []multitask.GroupScore) error {
 				fmt.Fprintln(table, "label\tprecision\trecall\tf1\tsupport\ttaken for")
 				for _, label := range slices.Sorted(maps.Keys(head.Tables.Labels)) {
 					s := head.Tables.Labels[label]
-					fmt.Fprintf(table, "%s\t%.2f\t%.2f\t%.2f\t%d\t%s\n", label, 100*s.Precision, 100*s.Recall, 100*s.F1, s.Support, takenFor(label, head.Tables.Confusion[label]))
+					fmt.Fprintf(table, "%s\t%.2f\t%.2f\t%.2f\t%d\t%s\n", label, 100*s.Precision, 100*s.Recall, 100*s.F1,
+						s.Support, takenFor(label, head.Tables.Confusion[label]))
 				}
 				table.Flush()
 			}

@@ -9,18 +9,19 @@ import (
 )
 
 // someScores is an evaluation of two tasks on the same texts, and one of a task that nothing is labelled for.
-func someScores() []multitask.GroupScore {
-	metrics := []tasks.Metric{{Name: "accuracy", Value: 0.5}, {Name: "precision", Value: 0.25}, {Name: "recall", Value: 1}, {Name: "f1", Value: 0.125}, {Name: "mcc"}}
-	head := func(name string) multitask.HeadScore {
-		return multitask.HeadScore{Head: name, Examples: 8, Loss: multitask.Loss{Sum: 3, Units: 2}, Metrics: metrics}
+func someScores() []multitask.GroupMetrics {
+	metrics := []tasks.Metric{{Name: "accuracy", Value: 0.5}, {Name: "precision", Value: 0.25},
+		{Name: "recall", Value: 1}, {Name: "f1", Value: 0.125}, {Name: "mcc"}}
+	head := func(name string) multitask.HeadMetrics {
+		return multitask.HeadMetrics{Head: name, Examples: 8, Loss: multitask.Loss{Sum: 3, Units: 2}, Metrics: metrics}
 	}
 	right := 0.25
-	return []multitask.GroupScore{
-		{AllRight: &right, Tasks: []multitask.TaskScore{
-			{Task: "team", Exact: true, Examples: 8, Heads: []multitask.HeadScore{head("team")}},
-			{Task: "things", Exact: true, Examples: 8, Heads: []multitask.HeadScore{head("things")}},
+	return []multitask.GroupMetrics{
+		{AllRight: &right, Tasks: []multitask.TaskMetrics{
+			{Task: "team", Exact: true, Examples: 8, Heads: []multitask.HeadMetrics{head("team")}},
+			{Task: "things", Exact: true, Examples: 8, Heads: []multitask.HeadMetrics{head("things")}},
 		}},
-		{Tasks: []multitask.TaskScore{{Task: "mood", Heads: []multitask.HeadScore{{Head: "mood"}}}}},
+		{Tasks: []multitask.TaskMetrics{{Task: "mood", Heads: []multitask.HeadMetrics{{Head: "mood"}}}}},
 	}
 }
 
@@ -57,14 +58,16 @@ func TestATableShowsWhatNothingIsLabelledOf(t *testing.T) {
 
 func TestTasksWhoseAnswersAreNearOrFarAreNotAllRight(t *testing.T) {
 	scores := someScores()
-	scores[0].Tasks = append(scores[0].Tasks, multitask.TaskScore{Task: "price", Examples: 8})
-	if table := fittingTable(scores, 0); !strings.Contains(table, "\nteam + things ") || strings.Contains(table, "things + price") {
+	scores[0].Tasks = append(scores[0].Tasks, multitask.TaskMetrics{Task: "price", Examples: 8})
+	if table := fittingTable(scores, 0); !strings.Contains(table, "\nteam + things ") ||
+		strings.Contains(table, "things + price") {
 		t.Errorf("all_right is said to be of a number too:\n%s", table)
 	}
 }
 
 func TestABarsDescriptionHasWhatThereIsRoomFor(t *testing.T) {
-	for room, want := range map[int]string{-3: "", 10: "", 11: "loss 0.1234", 24: "loss 0.1234", 25: "loss 0.1234  987 tokens/s", 99: "loss 0.1234  987 tokens/s  epoch 1.5"} {
+	for room, want := range map[int]string{-3: "", 10: "", 11: "loss 0.1234", 24: "loss 0.1234",
+		25: "loss 0.1234  987 tokens/s", 99: "loss 0.1234  987 tokens/s  epoch 1.5"} {
 		if got := fitting(room, "loss 0.1234", "987 tokens/s", "epoch 1.5"); got != want {
 			t.Errorf("fitting(%d) = %q, want %q", room, got, want)
 		}
@@ -73,10 +76,12 @@ func TestABarsDescriptionHasWhatThereIsRoomFor(t *testing.T) {
 
 func TestLabelsAreToldOneByOne(t *testing.T) {
 	tables := tasks.Tables{
-		Labels:    map[string]tasks.LabelScore{"good": {Precision: 0.5, Recall: 1, F1: 2. / 3, Support: 4}, "bad": {Support: 9}},
+		Labels: map[string]tasks.LabelMetrics{"good": {Precision: 0.5, Recall: 1, F1: 2. / 3, Support: 4},
+			"bad": {Support: 9}},
 		Confusion: map[string]map[string]int{"good": {"good": 4}, "bad": {"good": 4, "a": 1, "b": 3, "c": 1}},
 	}
-	groups := []multitask.GroupScore{{Tasks: []multitask.TaskScore{{Task: "mood", Heads: []multitask.HeadScore{{Head: "tone", Tables: &tables}, {Head: "amount"}}}}}}
+	groups := []multitask.GroupMetrics{{Tasks: []multitask.TaskMetrics{{Task: "mood",
+		Heads: []multitask.HeadMetrics{{Head: "tone", Tables: &tables}, {Head: "amount"}}}}}}
 	var out strings.Builder
 	if err := writeLabels(&out, groups); err != nil {
 		t.Fatal(err)

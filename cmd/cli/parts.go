@@ -26,7 +26,8 @@ type kind interface {
 
 // kinds lists all registries in the order of a batch's way, and what stands beside their parts in a file.
 func kinds() []kind {
-	return []kind{tasks.Registry(), encoders.Registry(), fusion.Registry(), heads.Registry(), multitask.Samplers(), multitask.Weightings(), config.Sections{}}
+	return []kind{tasks.Registry(), encoders.Registry(), fusion.Registry(), heads.Registry(), multitask.Samplers(),
+		multitask.Weightings(), config.Sections{}}
 }
 
 func (c *commands) partsCommand() *cobra.Command {

@@ -37,19 +37,20 @@ pairs of texts is left out of the answer to a single one.`,
 			if err != nil {
 				return err
 			}
-			c.say(opened.Remarks)
+			c.warn(opened.Warnings)
 			predictor := opened.Predictor()
-			defer func() { c.say(predictor.Remarks()) }()
-			return c.eachText(cmd.Context(), args[1:], opened.Columns(), func(examples []*corpus.Example) ([]any, error) {
-				answers, err := predictor.Answer(examples)
-				lines := anys(answers)
-				for i, a := range answers {
-					if a.Err != nil {
-						lines[i] = errorLine{a.Err.Error()}
+			defer func() { c.warn(predictor.Warnings()) }()
+			return c.eachText(cmd.Context(), args[1:], opened.Columns(),
+				func(examples []*corpus.Example) ([]any, error) {
+					answers, err := predictor.Predict(examples)
+					lines := anys(answers)
+					for i, a := range answers {
+						if a.Err != nil {
+							lines[i] = errorLine{a.Err.Error()}
+						}
 					}
-				}
-				return lines, err
-			})
+					return lines, err
+				})
 		},
 	}
 }
@@ -68,9 +69,10 @@ const (
 	maxLine    = 16 << 20 // bytes
 )
 
-// eachText reads texts from the file that args names, or stdin, and writes what answer gives for each, a JSON line a text.
-// columns are what JSON lines may call them besides.
-func (c *commands) eachText(ctx context.Context, args []string, columns predict.Columns, answer func([]*corpus.Example) ([]any, error)) error {
+// eachText reads texts from the file that args names, or stdin, and writes what answer gives for each, a JSON line a
+// text. columns are what JSON lines may call them besides.
+func (c *commands) eachText(ctx context.Context, args []string, columns predict.Columns,
+	answer func([]*corpus.Example) ([]any, error)) error {
 	in, name := c.in, "stdin"
 	if len(args) > 0 {
 		name = args[0]
@@ -115,7 +117,7 @@ func (c *commands) eachText(ctx context.Context, args []string, columns predict.
 		}
 	}
 	if wrong {
-		return errAnswered
+		return errReported
 	}
 	return nil
 }

@@ -32,16 +32,19 @@ func TestEachTextIsAnsweredInItsPlace(t *testing.T) {
 		{"nothing", "", nil},
 		{"blank lines", "\n \n\r\n", nil},
 		{"ends of lines", "one\r\ntwo\nthree", []string{`"one"`, `"two"`, `"three"`}},
-		{"a line as long as lines may be", "one\n" + longest + "\ntwo\n", []string{`"one"`, `"` + longest + `"`, `"two"`}},
+		{"a line as long as lines may be", "one\n" + longest + "\ntwo\n",
+			[]string{`"one"`, `"` + longest + `"`, `"two"`}},
 		{"a longer line", "one\n" + longest + "x\ntwo\n", []string{`"one"`, tooLong, `"two"`}},
 		{"a longer last line", "one\n" + longest + "xx", []string{`"one"`, tooLong}},
-		{"more lines than a batch", strings.Repeat("a\n", 3*batchTexts+1), slices.Repeat([]string{`"a"`}, 3*batchTexts+1)},
+		{"more lines than a batch", strings.Repeat("a\n", 3*batchTexts+1),
+			slices.Repeat([]string{`"a"`}, 3*batchTexts+1)},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var out strings.Builder
 			c := &commands{in: strings.NewReader(test.in), out: &out}
 			err := c.eachText(context.Background(), nil, nil, echo)
-			if wrong := slices.Contains(test.want, tooLong); !wrong && err != nil || wrong && !errors.Is(err, errAnswered) {
+			if wrong := slices.Contains(test.want, tooLong); !wrong && err != nil || wrong &&
+				!errors.Is(err, errReported) {
 				t.Errorf("the error is %v", err)
 			}
 			var got []string

@@ -48,6 +48,7 @@ read from stdin if no file is named. Offsets are in bytes.`,
 			})
 		},
 	}
-	cmd.Flags().IntVar(&maxLength, "max-length", 0, "`TOKENS` that a text may have, special ones included; 0: any number")
+	cmd.Flags().IntVar(&maxLength, "max-length", 0,
+		"`TOKENS` that a text may have, special ones included; 0: any number")
 	return cmd
 }

@@ -43,7 +43,8 @@ of figures for each evaluation and each step that is logged (metrics.jsonl), and
 		Args: between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error { return c.train(cmd.Context(), f, fileOf(args)) },
 	}
-	cmd.Flags().StringArrayVar(&f.set, "set", nil, "override `KEY=VALUE` of the file, as training.num_epochs=1; may be repeated")
+	cmd.Flags().StringArrayVar(&f.set, "set", nil,
+		"override `KEY=VALUE` of the file, as training.num_epochs=1; may be repeated")
 	cmd.Flags().StringVar(&f.out, "out", "", "run folder (default runs/PROJECT_NAME)")
 	cmd.Flags().BoolVar(&f.force, "force", false, "replace the run that the folder holds")
 	cmd.Flags().BoolVar(&f.json, "json", false, "events as JSON lines on stdout, no bars")
@@ -67,7 +68,7 @@ func (c *commands) train(ctx context.Context, f trainFlags, file string) error {
 		return err
 	}
 	folder := run.Folder(e, f.out)
-	if err := run.Claim(e, folder, f.force); err != nil {
+	if err := run.CheckFolder(e, folder, f.force); err != nil {
 		return err
 	}
 	data, err := dataset.Load(e, config.Train, config.Dev)
@@ -82,7 +83,7 @@ func (c *commands) train(ctx context.Context, f trainFlags, file string) error {
 	if err != nil {
 		return err
 	}
-	c.say(ready.Remarks)
+	c.warn(ready.Warnings)
 
 	show := c.watcher(f.json)
 	done, err := ready.Train(ctx, folder, show.event)
@@ -99,7 +100,8 @@ func (c *commands) train(ctx context.Context, f trainFlags, file string) error {
 			return err
 		}
 	}
-	_, err = fmt.Fprintf(c.out, "trained in %s; the model is in %s\n", time.Duration(done.Seconds*float64(time.Second)).Round(time.Second/10), done.Folder)
+	_, err = fmt.Fprintf(c.out, "trained in %s; the model is in %s\n",
+		time.Duration(done.Seconds*float64(time.Second)).Round(time.Second/10), done.Folder)
 	return err
 }
 
@@ -143,7 +145,8 @@ func barWatcher(w io.Writer) watcher {
 				loss = smoothed*loss + (1-smoothed)*v.Loss
 				tokens, seconds = smoothed*tokens+float64(v.Tokens), smoothed*seconds+v.Time.Seconds()
 				bar.Describe(fitting(terminalWidth(w)-barWidth(v.Of),
-					fmt.Sprintf("loss %.4f", loss), fmt.Sprintf("%.0f tokens/s", tokens/max(seconds, 1e-9)), fmt.Sprintf("epoch %.1f", v.Epoch)))
+					fmt.Sprintf("loss %.4f", loss), fmt.Sprintf("%.0f tokens/s", tokens/max(seconds, 1e-9)),
+					fmt.Sprintf("epoch %.1f", v.Epoch)))
 				return bar.Add(1)
 			case multitask.Evaluation:
 				bar.Clear()
@@ -152,12 +155,12 @@ func barWatcher(w io.Writer) watcher {
 					return err
 				}
 				return bar.RenderBlank()
-			case multitask.Remark:
+			case multitask.Warning:
 				if bar == nil {
-					return writeRemark(w, v)
+					return writeWarning(w, v)
 				}
 				bar.Clear()
-				if err := writeRemark(w, v); err != nil {
+				if err := writeWarning(w, v); err != nil {
 					return err
 				}
 				return bar.RenderBlank()
@@ -176,7 +179,7 @@ func barWatcher(w io.Writer) watcher {
 	}
 }
 
-func writeRemark(w io.Writer, r multitask.Remark) error {
+func writeWarning(w io.Writer, r multitask.Warning) error {
 	_, err := fmt.Fprintln(w, r.Text)
 	return err
 }
@@ -210,13 +213,14 @@ func lineWatcher(w io.Writer) watcher {
 			case multitask.Step:
 				if time.Since(last) >= every || v.Number == v.Of {
 					last = time.Now()
-					fmt.Fprintf(w, "step %d of %d  epoch %.2f  loss %.4f  rate %.3g  %.0f tokens/s\n", v.Number, v.Of, v.Epoch, v.Loss, v.Rate, v.TokensPerSecond())
+					fmt.Fprintf(w, "step %d of %d  epoch %.2f  loss %.4f  rate %.3g  %.0f tokens/s\n", v.Number, v.Of,
+						v.Epoch, v.Loss, v.Rate, v.TokensPerSecond())
 				}
 			case multitask.Evaluation:
 				fmt.Fprintf(w, "dev after epoch %.4g:\n", v.Epoch)
 				return writeScores(w, v.Groups)
-			case multitask.Remark:
-				return writeRemark(w, v)
+			case multitask.Warning:
+				return writeWarning(w, v)
 			}
 			return nil
 		},

@@ -7,10 +7,10 @@ import (
 	"github.com/jenga-nlp/jenga/multitask"
 )
 
-func TestRemarksAreWritten(t *testing.T) {
+func TestWarningsAreWritten(t *testing.T) {
 	const text = "the disk is full: states are encoded anew"
-	step, remark := multitask.Step{Number: 1, Of: 3, Loss: 1, Tokens: 5}, multitask.Remark{Text: text}
-	for name, events := range map[string][]any{"before the first step": {remark, step}, "after it": {step, remark}} {
+	step, warning := multitask.Step{Number: 1, Of: 3, Loss: 1, Tokens: 5}, multitask.Warning{Text: text}
+	for name, events := range map[string][]any{"before the first step": {warning, step}, "after it": {step, warning}} {
 		var line, bar strings.Builder
 		for _, w := range []watcher{lineWatcher(&line), barWatcher(&bar)} {
 			for _, event := range events {
@@ -21,7 +21,7 @@ func TestRemarksAreWritten(t *testing.T) {
 		}
 		for what, got := range map[string]string{"lines": line.String(), "a bar": bar.String()} {
 			if strings.Count(got, text+"\n") != 1 {
-				t.Errorf("a remark %s is not in a line of its own of %s:\n%s", name, what, got)
+				t.Errorf("a warning %s is not in a line of its own of %s:\n%s", name, what, got)
 			}
 		}
 	}

@@ -17,13 +17,15 @@ func (c *commands) versionCommand() *cobra.Command {
 		Args:  between(0, 0),
 		RunE: func(*cobra.Command, []string) error {
 			info, _ := debug.ReadBuildInfo()
-			_, err := fmt.Fprintf(c.out, "jenga %s%s %s %s/%s\n", run.Version, commitOf(info), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			_, err := fmt.Fprintf(c.out, "jenga %s%s %s %s/%s\n", run.Version, commitOf(info), runtime.Version(),
+				runtime.GOOS, runtime.GOARCH)
 			return err
 		},
 	}
 }
 
-// commitOf is the commit that a binary was built from, with + where files had been changed; "" where the build does not say.
+// commitOf is the commit that a binary was built from, with + where files had been changed; "" where the build does not
+// say.
 func commitOf(info *debug.BuildInfo) string {
 	if info == nil {
 		return ""

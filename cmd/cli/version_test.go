@@ -13,8 +13,10 @@ func TestTheVersionNamesItsCommit(t *testing.T) {
 	}{
 		{nil, ""},
 		{&debug.BuildInfo{}, ""},
-		{&debug.BuildInfo{Settings: []debug.BuildSetting{setting("vcs.revision", "0123456789abcdef"), setting("vcs.modified", "false")}}, " 0123456789ab"},
-		{&debug.BuildInfo{Settings: []debug.BuildSetting{setting("vcs.revision", "0123456789abcdef"), setting("vcs.modified", "true")}}, " 0123456789ab+"},
+		{&debug.BuildInfo{Settings: []debug.BuildSetting{setting("vcs.revision", "0123456789abcdef"),
+			setting("vcs.modified", "false")}}, " 0123456789ab"},
+		{&debug.BuildInfo{Settings: []debug.BuildSetting{setting("vcs.revision", "0123456789abcdef"),
+			setting("vcs.modified", "true")}}, " 0123456789ab+"},
 	} {
 		if got := commitOf(test.info); got != test.want {
 			t.Errorf("commit %q of %+v, want %q", got, test.info, test.want)

@@ -79,7 +79,8 @@ func TestPartsPage(t *testing.T) {
 	}
 	have, err := os.ReadFile(path)
 	if err != nil || string(have) != page.String() {
-		t.Errorf("docs/parts.md is not what the parts say (%v); go test ./cmd/jenga -run PartsPage -update writes it", err)
+		t.Errorf("docs/parts.md is not what the parts say (%v); go test ./cmd/jenga -run PartsPage -update writes it",
+			err)
 	}
 }
 
@@ -145,7 +146,8 @@ func registers(n ast.Node) (name string, ok bool) {
 		function = f.Sel.Name
 	}
 	for _, arg := range call.Args[:2] {
-		if text, isText := arg.(*ast.BasicLit); isText && text.Kind == token.STRING && strings.HasPrefix(function, "Register") {
+		if text, isText := arg.(*ast.BasicLit); isText && text.Kind == token.STRING &&
+			strings.HasPrefix(function, "Register") {
 			return strings.Trim(text.Value, `"`), true
 		}
 	}

@@ -45,27 +45,27 @@ type config struct {
 	MaxPositions int `json:"max_position_embeddings"`
 }
 
-// New opens the graph at site.Model, an .onnx file or a folder with a model.onnx, and runs it once.
-func New(o Options, site encoders.Site) (encoders.Encoder, error) {
+// New opens the graph at env.Model, an .onnx file or a folder with a model.onnx, and runs it once.
+func New(o Options, env encoders.Env) (encoders.Encoder, error) {
 	if err := plugin.Check(o); err != nil {
 		return nil, err
 	}
-	if site.Model == "" {
+	if env.Model == "" {
 		return nil, errors.New("it has no weights of its own; name an .onnx file as base_model")
 	}
-	if site.Freeze != "" && site.Freeze != encoders.FreezeNone && site.Freeze != encoders.FreezeAll {
-		return nil, fmt.Errorf("freeze: %q: all of it is frozen; leave freeze out, or set it to \"all\"", site.Freeze)
+	if env.Freeze != "" && env.Freeze != encoders.FreezeNone && env.Freeze != encoders.FreezeAll {
+		return nil, fmt.Errorf("freeze: %q: all of it is frozen; leave freeze out, or set it to \"all\"", env.Freeze)
 	}
-	if site.LoRA.Rank > 0 {
+	if env.LoRA.Rank > 0 {
 		return nil, errors.New("lora: all of it is frozen; leave lora out")
 	}
-	path := site.Model
+	path := env.Model
 	if stat, err := os.Stat(path); err != nil {
 		return nil, err
 	} else if stat.IsDir() {
 		path = filepath.Join(path, "model.onnx")
 	}
-	c, err := readConfig(path, site)
+	c, err := readConfig(path, env)
 	if err != nil {
 		return nil, err
 	}
@@ -91,7 +91,7 @@ func New(o Options, site encoders.Site) (encoders.Encoder, error) {
 func configOf(path string) string { return filepath.Join(filepath.Dir(path), "config.json") }
 
 // readConfig reads the config.json beside a graph and holds it against what is asked for.
-func readConfig(path string, site encoders.Site) (config, error) {
+func readConfig(path string, env encoders.Env) (config, error) {
 	var c config
 	name := configOf(path)
 	data, err := os.ReadFile(name)
@@ -109,11 +109,11 @@ func readConfig(path string, site encoders.Site) (config, error) {
 		return c, fmt.Errorf("%s: vocab_size is %d; want at least 1", name, c.Vocabulary)
 	case c.MaxPositions < 1:
 		return c, fmt.Errorf("%s: max_position_embeddings is %d; want at least 1", name, c.MaxPositions)
-	case site.Vocabulary > c.Vocabulary:
+	case env.Vocabulary > c.Vocabulary:
 		return c, fmt.Errorf("%s: vocab_size is %d, but the tokenizer has %d tokens",
-			name, c.Vocabulary, site.Vocabulary)
-	case site.MaxLength > c.MaxPositions:
-		return c, fmt.Errorf("%s: %w", name, &encoders.LengthError{Max: c.MaxPositions, Length: site.MaxLength})
+			name, c.Vocabulary, env.Vocabulary)
+	case env.MaxLength > c.MaxPositions:
+		return c, fmt.Errorf("%s: %w", name, &encoders.LengthError{Max: c.MaxPositions, Length: env.MaxLength})
 	}
 	return c, nil
 }

@@ -39,11 +39,11 @@ func states(t *testing.T, e encoders.Encoder, tokens corpus.Tokens) []float32 {
 
 func TestStatesAreThoseOfTheTransformer(t *testing.T) {
 	model := filepath.Join(shared.Dir(t), "models", "distil-l6")
-	e, err := New(Options{Backend: "go"}, encoders.Site{Model: model})
+	e, err := New(Options{Backend: "go"}, encoders.Env{Model: model})
 	if err != nil {
 		t.Fatal(err)
 	}
-	ours, err := transformer.New(transformer.Options{}, encoders.Site{Model: model, Params: nn.NewParams(1)})
+	ours, err := transformer.New(transformer.Options{}, encoders.Env{Model: model, Params: nn.NewParams(1)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +76,8 @@ func TestStatesAreThoseOfTheTransformer(t *testing.T) {
 	t.Run("alone the same bits as in a batch", func(t *testing.T) {
 		for b := range tokens.Rows.Texts() {
 			lo, hi := tokens.Rows.Starts[b], tokens.Rows.Starts[b+1]
-			alone := corpus.Tokens{IDs: tokens.IDs[lo:hi], Rows: nn.Rows{Starts: []int{0, hi - lo}, Segment: tokens.Rows.Segment[lo:hi]}}
+			alone := corpus.Tokens{IDs: tokens.IDs[lo:hi],
+				Rows: nn.Rows{Starts: []int{0, hi - lo}, Segment: tokens.Rows.Segment[lo:hi]}}
 			if !slices.Equal(states(t, e, alone), got[lo*e.Describe().Width:hi*e.Describe().Width]) {
 				t.Errorf("text %d has other states alone", b+1)
 			}
@@ -92,7 +93,8 @@ func TestStatesAreThoseOfTheTransformer(t *testing.T) {
 		}{
 			{texts(2, 513), nn.LastLayer, "text 2 of the batch has 513 tokens; the encoder takes 512"},
 			{bad, nn.LastLayer, "text 2 of the batch: token id 30522 is outside the encoder's vocabulary of 30522"},
-			{texts(2), nn.AllLayers, filepath.Join(model, "model.onnx") + ": hugot gives the last layer's states alone"},
+			{texts(2), nn.AllLayers, filepath.Join(model, "model.onnx") +
+				": hugot gives the last layer's states alone"},
 		} {
 			if _, err := e.Encode(nn.NewPass(1), test.tokens, test.layers); err == nil || err.Error() != test.want {
 				t.Errorf("Encode gives the error %v, want %s", err, test.want)
@@ -107,29 +109,35 @@ func TestWhatCannotBeOpenedIsAnErrorThatNamesTheFile(t *testing.T) {
 		config string
 		graph  string
 		option Options
-		site   encoders.Site
+		env    encoders.Env
 		want   string // FILE and FOLDER stand for the paths
 	}{
-		{name: "no weights", option: Options{"go"}, want: "it has no weights of its own; name an .onnx file as base_model"},
+		{name: "no weights", option: Options{"go"},
+			want: "it has no weights of its own; name an .onnx file as base_model"},
 		{name: "unknown backend", option: Options{"xla"}, want: `backend: want go, have "xla"`},
-		{name: "some layers frozen", option: Options{"go"}, site: encoders.Site{Model: "FILE", Freeze: "2"},
+		{name: "some layers frozen", option: Options{"go"}, env: encoders.Env{Model: "FILE", Freeze: "2"},
 			want: `freeze: "2": all of it is frozen; leave freeze out, or set it to "all"`},
-		{name: "no config", option: Options{"go"}, site: encoders.Site{Model: "FILE"},
+		{name: "no config", option: Options{"go"}, env: encoders.Env{Model: "FILE"},
 			want: "FILE: no config.json beside it, which gives vocab_size and max_position_embeddings"},
-		{name: "no vocabulary", config: `{}`, option: Options{"go"}, site: encoders.Site{Model: "FILE"},
+		{name: "no vocabulary", config: `{}`, option: Options{"go"}, env: encoders.Env{Model: "FILE"},
 			want: "FOLDER/config.json: vocab_size is 0; want at least 1"},
-		{name: "vocabulary that is no number", config: "{\n\"vocab_size\": \"9\"}", option: Options{"go"}, site: encoders.Site{Model: "FILE"},
+		{name: "vocabulary that is no number", config: "{\n\"vocab_size\": \"9\"}", option: Options{"go"},
+			env:  encoders.Env{Model: "FILE"},
 			want: "FOLDER/config.json:2: vocab_size is a string; want a whole number"},
-		{name: "no positions", config: `{"vocab_size": 9}`, option: Options{"go"}, site: encoders.Site{Model: "FILE"},
+		{name: "no positions", config: `{"vocab_size": 9}`, option: Options{"go"}, env: encoders.Env{Model: "FILE"},
 			want: "FOLDER/config.json: max_position_embeddings is 0; want at least 1"},
 		{name: "too many tokens", config: `{"vocab_size": 9, "max_position_embeddings": 9}`, option: Options{"go"},
-			site: encoders.Site{Model: "FOLDER", Vocabulary: 10}, want: "FOLDER/config.json: vocab_size is 9, but the tokenizer has 10 tokens"},
+			env:  encoders.Env{Model: "FOLDER", Vocabulary: 10},
+			want: "FOLDER/config.json: vocab_size is 9, but the tokenizer has 10 tokens"},
 		{name: "too long", config: `{"vocab_size": 9, "max_position_embeddings": 9}`, option: Options{"go"},
-			site: encoders.Site{Model: "FOLDER", MaxLength: 10}, want: "FOLDER/config.json: max_position_embeddings is 9, but max_length is 10"},
-		{name: "no graph", config: `{"vocab_size": 9, "max_position_embeddings": 9}`, graph: "\n\x7f", option: Options{"go"},
-			site: encoders.Site{Model: "FILE"}, want: "FILE: "},
-		{name: "empty graph", config: `{"vocab_size": 9, "max_position_embeddings": 9}`, graph: "\x3a\x00", option: Options{"go"},
-			site: encoders.Site{Model: "FILE"}, want: "FILE: "},
+			env:  encoders.Env{Model: "FOLDER", MaxLength: 10},
+			want: "FOLDER/config.json: max_position_embeddings is 9, but max_length is 10"},
+		{name: "no graph", config: `{"vocab_size": 9, "max_position_embeddings": 9}`, graph: "\n\x7f",
+			option: Options{"go"},
+			env:    encoders.Env{Model: "FILE"}, want: "FILE: "},
+		{name: "empty graph", config: `{"vocab_size": 9, "max_position_embeddings": 9}`, graph: "\x3a\x00",
+			option: Options{"go"},
+			env:    encoders.Env{Model: "FILE"}, want: "FILE: "},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -144,9 +152,9 @@ func TestWhatCannotBeOpenedIsAnErrorThatNamesTheFile(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			test.site.Model = paths.Replace(test.site.Model)
+			test.env.Model = paths.Replace(test.env.Model)
 			want := paths.Replace(test.want)
-			_, err := New(test.option, test.site)
+			_, err := New(test.option, test.env)
 			if err == nil || err.Error() != want && !(test.graph != "" && strings.HasPrefix(err.Error(), want)) {
 				t.Errorf("New gives the error\n %v, want\n %s", err, want)
 			}

@@ -48,10 +48,12 @@ func (a attention) forward(p *nn.Pass, s attended, out, x []float32, starts []in
 
 // backward writes to dx the gradient at forward's x, given that at its result, plus beside, and adds the parameters' to
 // into. A dx of nil is not wanted. d is memory.
-func (a attention) backward(p *nn.Pass, s attended, d attendedGradients, dx, x, dOut, beside []float32, starts []int, drops bool, into nn.Gradients) {
+func (a attention) backward(p *nn.Pass, s attended, d attendedGradients, dx, x, dOut, beside []float32, starts []int,
+	drops bool, into nn.Gradients) {
 	a.output.backward(p, s.context, dOut, into)
 	a.output.backwardTo(p, d.context, dOut, kernel.StartAtZero, kernel.Epilogue{})
-	a.kernel(p, starts, drops).Backward(d.query, d.key, d.value, s.query, s.key, s.value, s.context, s.normalizers, d.context)
+	a.kernel(p, starts, drops).Backward(d.query, d.key, d.value, s.query, s.key, s.value, s.context, s.normalizers,
+		d.context)
 	a.query.backward(p, x, d.query, into)
 	a.key.backward(p, x, d.key, into)
 	a.value.backward(p, x, d.value, into)

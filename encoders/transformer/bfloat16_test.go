@@ -56,7 +56,8 @@ func TestBFloat16ChangesNumbersByItsRounding(t *testing.T) {
 		}
 	}
 	if equal != 1 {
-		t.Errorf("%d gradients are the same, want one: the last norm's bias gets the sum of what Backward is given", equal)
+		t.Errorf("%d gradients are the same, want one: the last norm's bias gets the sum of what Backward is given",
+			equal)
 	}
 }
 

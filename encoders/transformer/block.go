@@ -44,9 +44,11 @@ type blockState struct {
 func newBlockState(p *nn.Pass, c Config, rows int) blockState {
 	size, wide := rows*c.Width, rows*c.FeedForward
 	return blockState{
-		attended: attended{p.Scratch(size), p.Scratch(size), p.Scratch(size), p.Scratch(size), p.Scratch(c.Heads * rows)},
-		fed:      fed{p.Scratch(wide), p.Scratch(wide)},
-		sums:     [2][]float32{p.Scratch(size), p.Scratch(size)}, stats: [2][]float32{p.Scratch(2 * rows), p.Scratch(2 * rows)},
+		attended: attended{p.Scratch(size), p.Scratch(size), p.Scratch(size), p.Scratch(size),
+			p.Scratch(c.Heads * rows)},
+		fed:    fed{p.Scratch(wide), p.Scratch(wide)},
+		sums:   [2][]float32{p.Scratch(size), p.Scratch(size)},
+		stats:  [2][]float32{p.Scratch(2 * rows), p.Scratch(2 * rows)},
 		middle: p.Scratch(size),
 	}
 }
@@ -81,7 +83,8 @@ func newBlockGradients(p *nn.Pass, c Config, rows int) blockGradients {
 
 // backward writes to dx the gradient at forward's x, given that at its result, and adds the parameters' to into. A dx
 // of nil is not wanted. d is memory.
-func (b block) backward(p *nn.Pass, s blockState, d blockGradients, dx, x, dOut []float32, starts []int, into nn.Gradients) {
+func (b block) backward(p *nn.Pass, s blockState, d blockGradients, dx, x, dOut []float32, starts []int,
+	into nn.Gradients) {
 	clear(d.sum)
 	b.outputNorm.backward(d.sum, s.stats[1], s.sums[1], dOut, into)
 	dropped := b.outputDrop.apply(p, s.drops, d.dropped, d.sum)

@@ -103,7 +103,8 @@ func readBERT(path string, data []byte) (Config, []error, error) {
 		return Config{}, nil, err
 	}
 	refused := refuseSizes([]size{
-		{"vocab_size", f.Vocabulary, maxSize}, {"hidden_size", f.Width, maxSize}, {"num_hidden_layers", f.Layers, maxLayers},
+		{"vocab_size", f.Vocabulary, maxSize}, {"hidden_size", f.Width, maxSize},
+		{"num_hidden_layers", f.Layers, maxLayers},
 		{"num_attention_heads", f.Heads, maxSize}, {"intermediate_size", f.FeedForward, maxSize},
 		{"max_position_embeddings", f.MaxPositions, maxSize}, {"type_vocab_size", f.Types, maxTypes},
 	})
@@ -122,7 +123,8 @@ func readBERT(path string, data []byte) (Config, []error, error) {
 		refused = append(refused, errors.New("is_decoder: a decoder is not read; an encoder is"))
 	}
 	return Config{
-		Layout: "bert", Vocabulary: f.Vocabulary, Layers: f.Layers, Width: f.Width, Heads: f.Heads, FeedForward: f.FeedForward,
+		Layout: "bert", Vocabulary: f.Vocabulary, Layers: f.Layers, Width: f.Width, Heads: f.Heads,
+		FeedForward:  f.FeedForward,
 		MaxPositions: f.MaxPositions, Types: f.Types, Epsilon: f.Epsilon, Dropout: f.Dropout,
 		AttentionDropout: f.AttentionDropout, Activation: f.Activation,
 	}, refused, nil
@@ -138,7 +140,8 @@ func readDistilBERT(path string, data []byte) (Config, []error, error) {
 	}
 	refused := refuseSizes([]size{
 		{"vocab_size", f.Vocabulary, maxSize}, {"dim", f.Width, maxSize}, {"n_layers", f.Layers, maxLayers},
-		{"n_heads", f.Heads, maxSize}, {"hidden_dim", f.FeedForward, maxSize}, {"max_position_embeddings", f.MaxPositions, maxSize},
+		{"n_heads", f.Heads, maxSize}, {"hidden_dim", f.FeedForward, maxSize},
+		{"max_position_embeddings", f.MaxPositions, maxSize},
 	})
 	refused = append(refused, refuseNumbers("dim", f.Width, "n_heads", f.Heads, []number{
 		{"dropout", f.Dropout}, {"attention_dropout", f.AttentionDropout}})...)
@@ -149,7 +152,8 @@ func readDistilBERT(path string, data []byte) (Config, []error, error) {
 		refused = append(refused, errors.New("sinusoidal_pos_embds: fixed positions are not read; learned ones are"))
 	}
 	return Config{
-		Layout: "distilbert", Vocabulary: f.Vocabulary, Layers: f.Layers, Width: f.Width, Heads: f.Heads, FeedForward: f.FeedForward,
+		Layout: "distilbert", Vocabulary: f.Vocabulary, Layers: f.Layers, Width: f.Width, Heads: f.Heads,
+		FeedForward:  f.FeedForward,
 		MaxPositions: f.MaxPositions, Epsilon: 1e-12, // DistilBERT's code has it, its files do not
 		Dropout: f.Dropout, AttentionDropout: f.AttentionDropout, Activation: f.Activation,
 	}, refused, nil
@@ -201,7 +205,8 @@ func configKeys(c Config) map[string]json.RawMessage {
 	case "distilbert":
 		file = distilbertFile{
 			Vocabulary: c.Vocabulary, Width: c.Width, Layers: c.Layers, Heads: c.Heads, FeedForward: c.FeedForward,
-			MaxPositions: c.MaxPositions, Activation: c.Activation, Dropout: c.Dropout, AttentionDropout: c.AttentionDropout,
+			MaxPositions: c.MaxPositions, Activation: c.Activation, Dropout: c.Dropout,
+			AttentionDropout: c.AttentionDropout,
 		}
 		keys["architectures"] = json.RawMessage(`["DistilBertModel"]`)
 	default:

@@ -30,7 +30,8 @@ func pack(texts ...[]int32) corpus.Tokens {
 
 // tiny returns the sizes of a small network of a layout, without dropout.
 func tiny(layout string) Config {
-	c := Config{Layout: layout, Vocabulary: 30, Layers: 2, Width: 12, Heads: 3, FeedForward: 20, MaxPositions: 9, Types: 2, Epsilon: 1e-12, Activation: "gelu"}
+	c := Config{Layout: layout, Vocabulary: 30, Layers: 2, Width: 12, Heads: 3, FeedForward: 20, MaxPositions: 9,
+		Types: 2, Epsilon: 1e-12, Activation: "gelu"}
 	if layout == "distilbert" {
 		c.Types = 0
 	}
@@ -41,7 +42,7 @@ func tiny(layout string) Config {
 func network(t testing.TB, c Config, freeze string) (*Encoder, nn.Params) {
 	t.Helper()
 	params := nn.NewParams(1)
-	e, err := newEncoder(c, encoders.Site{Params: params.In("encoder"), Freeze: freeze})
+	e, err := newEncoder(c, encoders.Env{Params: params.In("encoder"), Freeze: freeze})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +110,8 @@ func TestGradientsAreThoseOfPyTorch(t *testing.T) {
 		}
 		for _, w := range params.All() {
 			if d := farthest(into.Of(w), want[w]); !(d <= 1e-4*largest) {
-				t.Errorf("%s: the gradient of %s is up to %v from PyTorch's; the largest of all is %v", layout, w.Name, d, largest)
+				t.Errorf("%s: the gradient of %s is up to %v from PyTorch's; the largest of all is %v", layout, w.Name,
+					d, largest)
 			}
 		}
 	}
@@ -165,7 +167,8 @@ func checkSlope(t *testing.T, w *nn.Param, gradient []float32, largest float64, 
 		}
 		return
 	}
-	for name, direction := range map[string][]float32{"its gradient": slices.Clone(gradient), "a random direction": normal(6, len(gradient))} {
+	for name, direction := range map[string][]float32{"its gradient": slices.Clone(gradient),
+		"a random direction": normal(6, len(gradient))} {
 		unit := 1 / length(direction)
 		var want float64
 		for i := range direction {

@@ -22,7 +22,8 @@ type packed struct {
 }
 
 func newLinear(at nn.Params, in, out int, deviation float64) linear {
-	return linear{weight: at.Normal("weight", deviation, in, out), bias: at.Zeros("bias", out), packed: new(atomic.Pointer[packed])}
+	return linear{weight: at.Normal("weight", deviation, in, out), bias: at.Zeros("bias", out),
+		packed: new(atomic.Pointer[packed])}
 }
 
 // learns tells whether the weight changes from step to step.

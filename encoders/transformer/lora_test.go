@@ -210,8 +210,10 @@ func TestLoRAOptions(t *testing.T) {
 		freeze string
 		want   string
 	}{
-		{encoders.LoRA{Rank: 13, Alpha: 1, Targets: []string{"key"}}, "none", "r is 13; want a rank from 1 to the width, 12"},
-		{encoders.LoRA{Rank: 1, Alpha: 1, Targets: []string{"keys"}}, "none", `targets: want query, key, value, output, up or down, have "keys"`},
+		{encoders.LoRA{Rank: 13, Alpha: 1, Targets: []string{"key"}}, "none",
+			"r is 13; want a rank from 1 to the width, 12"},
+		{encoders.LoRA{Rank: 1, Alpha: 1, Targets: []string{"keys"}}, "none",
+			`targets: want query, key, value, output, up or down, have "keys"`},
 		{encoders.LoRA{Rank: 1, Alpha: 1}, "none", "targets is empty; there is query, key, value, output, up, down"},
 		{encoders.LoRA{Rank: 1, Alpha: 1, Targets: []string{"key", "up", "key"}}, "none", `targets names "key" twice`},
 		{allTargets, "2", "freeze leaves none of the 2 layers to change; want at most freeze: 1"},

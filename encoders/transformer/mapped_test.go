@@ -18,7 +18,7 @@ var _ io.Closer = (*Encoder)(nil)
 // openFrozen opens a model as it is opened to answer.
 func openFrozen(t *testing.T, path, freeze string) *Encoder {
 	t.Helper()
-	e, err := New(Options{}, encoders.Site{Model: path, Freeze: freeze, Params: nn.NewParams(1).In("encoder")})
+	e, err := New(Options{}, encoders.Env{Model: path, Freeze: freeze, Params: nn.NewParams(1).In("encoder")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +91,8 @@ func TestAWordThatIsNoNumberIsFoundWhereItIsRead(t *testing.T) {
 		t.Errorf("words with numbers: %v", err)
 	}
 	err := encode(0, last)
-	if err == nil || !strings.HasPrefix(err.Error(), filepath.Join(dir, "model.safetensors")+": tensor ") || !strings.Contains(err.Error(), "holds +Inf as value") {
+	if err == nil || !strings.HasPrefix(err.Error(), filepath.Join(dir, "model.safetensors")+": tensor ") ||
+		!strings.Contains(err.Error(), "holds +Inf as value") {
 		t.Errorf("a word that is no number gives the error %v", err)
 	}
 }
@@ -105,7 +106,8 @@ func TestAFileThatIsCutInUseIsAnError(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := e.Encode(nn.NewPass(1), pack([]int32{1}), nn.LastLayer)
-	if err == nil || !strings.HasPrefix(err.Error(), path+": tensor ") || !strings.Contains(err.Error(), "was cut while it was in use") {
+	if err == nil || !strings.HasPrefix(err.Error(), path+": tensor ") ||
+		!strings.Contains(err.Error(), "was cut while it was in use") {
 		t.Errorf("a file that was cut gives the error %v", err)
 	}
 }

@@ -26,13 +26,16 @@ func TestMemoryIsWhatAPassTakes(t *testing.T) {
 				for _, recompute := range []bool{false, true} {
 					t.Run(fmt.Sprint(freeze, training, layers, recompute), func(t *testing.T) {
 						params := nn.NewParams(1)
-						o := Options{Layers: 4, Width: 32, Heads: 4, FeedForward: 96, MaxPositions: longest, InitializerRange: 0.02}
-						made, err := New(o, encoders.Site{Vocabulary: 100, MaxLength: longest, Freeze: freeze, Params: params})
+						o := Options{Layers: 4, Width: 32, Heads: 4, FeedForward: 96, MaxPositions: longest,
+							InitializerRange: 0.02}
+						made, err := New(o,
+							encoders.Env{Vocabulary: 100, MaxLength: longest, Freeze: freeze, Params: params})
 						if err != nil {
 							t.Fatal(err)
 						}
 						e, into := made.(*Encoder), nn.NewGradients(params.All())
-						got := e.Memory(encoders.Load{Tokens: len(tokens.IDs), Layers: layers, Training: training, Recompute: recompute}) - e.packedMemory(training)
+						got := e.Memory(encoders.Load{Tokens: len(tokens.IDs), Layers: layers, Training: training,
+							Recompute: recompute}) - e.packedMemory(training)
 
 						p := nn.NewPass(1)
 						p.Training, p.Recompute = training, recompute

@@ -26,23 +26,23 @@ type Encoder struct {
 	levels     [][]*nn.Param // of the embeddings, of each block
 }
 
-// newEncoder makes a network with its parameters under site.Params, named as in BERT.
-func newEncoder(c Config, site encoders.Site) (*Encoder, error) {
+// newEncoder makes a network with its parameters under env.Params, named as in BERT.
+func newEncoder(c Config, env encoders.Env) (*Encoder, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	frozen, err := encoders.FrozenLevels(site.Freeze, c.Layers)
+	frozen, err := encoders.FrozenLevels(env.Freeze, c.Layers)
 	if err != nil {
 		return nil, err
 	}
 	if c.InitializerRange == 0 {
 		c.InitializerRange = 0.02
 	}
-	e := &Encoder{config: c, params: site.Params}
-	e.embeddings = newEmbeddings(site.Params.In("embeddings"), c)
-	e.levels = append(e.levels, site.Params.In("embeddings").All())
+	e := &Encoder{config: c, params: env.Params}
+	e.embeddings = newEmbeddings(env.Params.In("embeddings"), c)
+	e.levels = append(e.levels, env.Params.In("embeddings").All())
 	for i := range c.Layers {
-		at := site.Params.In("encoder.layer." + strconv.Itoa(i))
+		at := env.Params.In("encoder.layer." + strconv.Itoa(i))
 		e.blocks = append(e.blocks, newBlock(at, c))
 		e.levels = append(e.levels, at.All())
 	}

@@ -165,7 +165,8 @@ func TestWhatIsFrozenTakesNoGradientAndDropsNothing(t *testing.T) {
 		got := nn.NewGradients(params.All())
 		e.Backward(p, upstream, got)
 		for i, w := range params.All() {
-			frozen := slices.IndexFunc(e.levels, func(level []*nn.Param) bool { return slices.Contains(level, w) }) < levels
+			frozen := slices.IndexFunc(e.levels,
+				func(level []*nn.Param) bool { return slices.Contains(level, w) }) < levels
 			if w.Frozen != frozen {
 				t.Errorf("freeze %q: %s is frozen: %v", freeze, w.Name, w.Frozen)
 			}
@@ -188,8 +189,9 @@ func TestWhatIsFrozenTakesNoGradientAndDropsNothing(t *testing.T) {
 
 func TestFreezeOfWhatIsNotThere(t *testing.T) {
 	for _, freeze := range []string{"3", "-1", "1.5", "layers"} {
-		_, err := newEncoder(tiny("bert"), encoders.Site{Params: nn.NewParams(1), Freeze: freeze})
-		want := fmt.Sprintf("freeze: %q is not known; there is none, embeddings, all, and a number of layers from 0 to 2", freeze)
+		_, err := newEncoder(tiny("bert"), encoders.Env{Params: nn.NewParams(1), Freeze: freeze})
+		want := fmt.Sprintf("freeze: %q is not known; there is none, embeddings, all, and a number of layers from "+
+			"0 to 2", freeze)
 		if err == nil || err.Error() != want {
 			t.Errorf("freeze %q: %v, want %s", freeze, err, want)
 		}
@@ -235,9 +237,12 @@ func TestTextsThatHaveNoEmbeddingAreErrors(t *testing.T) {
 	typed := pack([]int32{1, 2}, []int32{3, 4})
 	typed.Rows.Segment[3] = 2
 	for want, tokens := range map[string]corpus.Tokens{
-		"text 2 of the batch has 10 tokens; the encoder takes 9":                         pack([]int32{1}, make([]int32, 10)),
-		"text 1 of the batch: token id 30 is outside the encoder's vocabulary of 30":     pack([]int32{1, 30}, []int32{2}),
-		"text 2 of the batch: token id -1 is outside the encoder's vocabulary of 30":     pack([]int32{1, 29}, []int32{-1}),
+		"text 2 of the batch has 10 tokens; the encoder takes 9": pack([]int32{1},
+			make([]int32, 10)),
+		"text 1 of the batch: token id 30 is outside the encoder's vocabulary of 30": pack([]int32{1, 30},
+			[]int32{2}),
+		"text 2 of the batch: token id -1 is outside the encoder's vocabulary of 30": pack([]int32{1, 29},
+			[]int32{-1}),
 		"text 2 of the batch: the encoder has no token type 2; it has 2, counted from 0": typed,
 	} {
 		e, _ := network(t, tiny("bert"), "none")
@@ -311,7 +316,7 @@ func TestParametersHaveBERTsNames(t *testing.T) {
 	c := tiny("distilbert")
 	c.Layers = 1
 	params := nn.NewParams(1)
-	e, err := newEncoder(c, encoders.Site{Params: params.In("encoder")})
+	e, err := newEncoder(c, encoders.Env{Params: params.In("encoder")})
 	if err != nil {
 		t.Fatal(err)
 	}

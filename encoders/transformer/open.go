@@ -30,19 +30,19 @@ type source struct {
 	mapped []*safetensors.Mapping     // holds the word embeddings where they are frozen; none: they are a copy
 }
 
-// open makes an encoder of the model at site.Model, a folder or an .onnx file.
-func open(site encoders.Site) (*Encoder, error) {
-	folder := site.Model
-	stat, err := os.Stat(site.Model)
+// open makes an encoder of the model at env.Model, a folder or an .onnx file.
+func open(env encoders.Env) (*Encoder, error) {
+	folder := env.Model
+	stat, err := os.Stat(env.Model)
 	if err != nil {
 		return nil, err
 	}
 	if !stat.IsDir() {
-		if filepath.Ext(site.Model) != ".onnx" {
+		if filepath.Ext(env.Model) != ".onnx" {
 			return nil, fmt.Errorf("%s: no folder and no .onnx file; "+
-				"give the folder that holds config.json and model.safetensors", site.Model)
+				"give the folder that holds config.json and model.safetensors", env.Model)
 		}
-		folder = filepath.Dir(site.Model)
+		folder = filepath.Dir(env.Model)
 	}
 	configPath := filepath.Join(folder, "config.json")
 	c, keys, err := readConfig(configPath)
@@ -52,23 +52,23 @@ func open(site encoders.Site) (*Encoder, error) {
 	if err != nil {
 		return nil, err
 	}
-	if site.Vocabulary > c.Vocabulary {
+	if env.Vocabulary > c.Vocabulary {
 		return nil, fmt.Errorf("%s: vocab_size is %d, but the tokenizer has %d tokens",
-			configPath, c.Vocabulary, site.Vocabulary)
+			configPath, c.Vocabulary, env.Vocabulary)
 	}
-	if site.MaxLength > c.MaxPositions {
-		return nil, fmt.Errorf("%s: %w", configPath, &encoders.LengthError{Max: c.MaxPositions, Length: site.MaxLength})
+	if env.MaxLength > c.MaxPositions {
+		return nil, fmt.Errorf("%s: %w", configPath, &encoders.LengthError{Max: c.MaxPositions, Length: env.MaxLength})
 	}
-	if site.DropoutSet {
-		c.Dropout, c.AttentionDropout = site.Dropout, site.Dropout
+	if env.DropoutSet {
+		c.Dropout, c.AttentionDropout = env.Dropout, env.Dropout
 	}
 
-	w, err := openWeights(site.Model, folder)
+	w, err := openWeights(env.Model, folder)
 	if err != nil {
 		return nil, err
 	}
 	defer w.close()
-	e, err := load(w, c, keys, site)
+	e, err := load(w, c, keys, env)
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +78,7 @@ func open(site encoders.Site) (*Encoder, error) {
 
 // load makes the encoder of c with the values of w. It checks all shapes first: only then are the sizes in c known to
 // be those of a file.
-func load(w *weights, c Config, keys map[string]json.RawMessage, site encoders.Site) (*Encoder, error) {
+func load(w *weights, c Config, keys map[string]json.RawMessage, env encoders.Env) (*Encoder, error) {
 	var wrong mistakes
 	prefix, err := w.prefix(c.Layout)
 	if err != nil {
@@ -107,8 +107,8 @@ func load(w *weights, c Config, keys map[string]json.RawMessage, site encoders.S
 		return nil, err
 	}
 
-	site.Params = site.Params.WithoutValues()
-	e, err := newEncoder(c, site)
+	env.Params = env.Params.WithoutValues()
+	e, err := newEncoder(c, env)
 	if err != nil {
 		return nil, err
 	}
@@ -175,7 +175,8 @@ func (e *Encoder) checkWords(ids []int32) (err error) {
 	defer func() {
 		r := recover()
 		if _, fault := r.(interface{ Addr() uintptr }); fault {
-			err = fmt.Errorf("%s: tensor %q is not there any more: the file was cut while it was in use; open the model anew",
+			err = fmt.Errorf("%s: tensor %q is not there any more: the file was cut while it was in use; open the "+
+				"model anew",
 				t.file, t.Name)
 		} else if r != nil {
 			panic(r)

@@ -136,7 +136,8 @@ func TestAModelReadsTheSameInEveryForm(t *testing.T) {
 		for _, prefix := range []string{name + ".", "model."} {
 			t.Run(name+" under "+prefix, func(t *testing.T) {
 				dir := folder(t, map[string]string{"config.json": config})
-				writeTensors(t, filepath.Join(dir, "model.safetensors"), renamed(func(n string) string { return prefix + n }))
+				writeTensors(t, filepath.Join(dir, "model.safetensors"),
+					renamed(func(n string) string { return prefix + n }))
 				equalParameters(t, openModel(t, dir), want)
 			})
 		}
@@ -168,13 +169,15 @@ func TestAModelReadsTheSameInEveryForm(t *testing.T) {
 			for _, path := range got.Describe().Files {
 				read = append(read, filepath.Base(path))
 			}
-			if want := "[config.json model.safetensors.index.json model-0.safetensors model-1.safetensors model-2.safetensors]"; fmt.Sprint(read) != want {
+			if want := "[config.json model.safetensors.index.json model-0.safetensors model-1.safetensors " +
+				"model-2.safetensors]"; fmt.Sprint(read) != want {
 				t.Errorf("Files() = %v, want %s", read, want)
 			}
 		})
 		t.Run(name+" from a folder with an ONNX file alone", func(t *testing.T) {
 			dir := folder(t, map[string]string{
-				"config.json": config, "vocab.txt": "", "model.onnx": content(t, filepath.Join(tinyModel(name), "torchscript.onnx"))})
+				"config.json": config, "vocab.txt": "",
+				"model.onnx": content(t, filepath.Join(tinyModel(name), "torchscript.onnx"))})
 			equalParameters(t, openModel(t, dir), want)
 		})
 		t.Run(name+" in bfloat16", func(t *testing.T) {
@@ -201,28 +204,29 @@ func TestAModelReadsTheSameInEveryForm(t *testing.T) {
 }
 
 func TestTheExperimentOverrulesTheConfig(t *testing.T) {
-	open := func(site encoders.Site) Config {
+	open := func(env encoders.Env) Config {
 		t.Helper()
-		site.Model, site.Params = tinyModel("distilbert"), nn.NewParams(1)
-		e, err := New(Options{}, site)
+		env.Model, env.Params = tinyModel("distilbert"), nn.NewParams(1)
+		e, err := New(Options{}, env)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return e.(*Encoder).config
 	}
-	if c := open(encoders.Site{Dropout: 0.3}); c.Dropout != 0.1 || c.AttentionDropout != 0.1 {
-		t.Errorf("without a dropout in the experiment, dropouts are %v and %v, want config.json's 0.1", c.Dropout, c.AttentionDropout)
+	if c := open(encoders.Env{Dropout: 0.3}); c.Dropout != 0.1 || c.AttentionDropout != 0.1 {
+		t.Errorf("without a dropout in the experiment, dropouts are %v and %v, want config.json's 0.1", c.Dropout,
+			c.AttentionDropout)
 	}
-	if c := open(encoders.Site{Dropout: 0.3, DropoutSet: true}); c.Dropout != 0.3 || c.AttentionDropout != 0.3 {
+	if c := open(encoders.Env{Dropout: 0.3, DropoutSet: true}); c.Dropout != 0.3 || c.AttentionDropout != 0.3 {
 		t.Errorf("with dropout 0.3 in the experiment, dropouts are %v and %v", c.Dropout, c.AttentionDropout)
 	}
 }
 
 // openError returns the error of opening a model, with FOLDER for the folder's path.
-func openError(t *testing.T, dir, file string, site encoders.Site) string {
+func openError(t *testing.T, dir, file string, env encoders.Env) string {
 	t.Helper()
-	site.Model, site.Params = filepath.Join(dir, file), nn.NewParams(1)
-	_, err := New(Options{}, site)
+	env.Model, env.Params = filepath.Join(dir, file), nn.NewParams(1)
+	_, err := New(Options{}, env)
 	if err == nil {
 		t.Fatal("no error")
 	}
@@ -235,19 +239,32 @@ func TestAConfigThatIsNotReadIsAnErrorThatSaysWhatIs(t *testing.T) {
 		{"no JSON", "{\n\n\"a\"", "FOLDER/config.json:3: unexpected end of JSON input"},
 		{"a list", `[]`, "FOLDER/config.json: it holds a JSON array; want an object"},
 		{"no type", `{}`, `FOLDER/config.json: no model_type; "bert" and "distilbert" are read`},
-		{"another type", `{"model_type": "roberta"}`, `FOLDER/config.json: model_type "roberta" is not read; "bert" and "distilbert" are`},
-		{"type that is no string", "{\n\"model_type\": 3}", "FOLDER/config.json:2: model_type is a number; want a string"},
-		{"size that is no number", "{\"model_type\": \"bert\",\n\"hidden_size\": \"10\"}", "FOLDER/config.json:2: hidden_size is a string; want a whole number"},
-		{"dropout that is no number", `{"model_type": "bert", "hidden_dropout_prob": true}`, "FOLDER/config.json:1: hidden_dropout_prob is a bool; want a number"},
-		{"flag that is none", `{"model_type": "bert", "is_decoder": 1}`, "FOLDER/config.json:1: is_decoder is a number; want true or false"},
-		{"activation", `{` + bert + `"hidden_act": "gelu_new"}`, `FOLDER/config.json: hidden_act "gelu_new" is not read; "gelu" is`},
-		{"DistilBERT's activation", `{"model_type": "distilbert", "activation": "relu"}`, `FOLDER/config.json: activation "relu" is not read; "gelu" is`},
-		{"positions", `{` + bert + `"position_embedding_type": "relative_key"}`, `FOLDER/config.json: position_embedding_type "relative_key" is not read; "absolute" is`},
-		{"fixed positions", `{"model_type": "distilbert", "sinusoidal_pos_embds": true}`, `FOLDER/config.json: sinusoidal_pos_embds: fixed positions are not read; learned ones are`},
-		{"decoder", `{` + bert + `"is_decoder": true}`, "FOLDER/config.json: is_decoder: a decoder is not read; an encoder is"},
-		{"heads", `{"model_type": "distilbert", "dim": 10, "n_heads": 3}`, "FOLDER/config.json: dim 10 is no multiple of n_heads 3"},
-		{"dropout", `{` + bert + `"hidden_dropout_prob": 1}`, "FOLDER/config.json: hidden_dropout_prob is 1; want a share of at least 0 and below 1"},
-		{"epsilon", `{` + bert + `"layer_norm_eps": 0}`, "FOLDER/config.json: layer_norm_eps is 0; want a number above 0"},
+		{"another type", `{"model_type": "roberta"}`,
+			`FOLDER/config.json: model_type "roberta" is not read; "bert" and "distilbert" are`},
+		{"type that is no string", "{\n\"model_type\": 3}",
+			"FOLDER/config.json:2: model_type is a number; want a string"},
+		{"size that is no number", "{\"model_type\": \"bert\",\n\"hidden_size\": \"10\"}",
+			"FOLDER/config.json:2: hidden_size is a string; want a whole number"},
+		{"dropout that is no number", `{"model_type": "bert", "hidden_dropout_prob": true}`,
+			"FOLDER/config.json:1: hidden_dropout_prob is a bool; want a number"},
+		{"flag that is none", `{"model_type": "bert", "is_decoder": 1}`,
+			"FOLDER/config.json:1: is_decoder is a number; want true or false"},
+		{"activation", `{` + bert + `"hidden_act": "gelu_new"}`,
+			`FOLDER/config.json: hidden_act "gelu_new" is not read; "gelu" is`},
+		{"DistilBERT's activation", `{"model_type": "distilbert", "activation": "relu"}`,
+			`FOLDER/config.json: activation "relu" is not read; "gelu" is`},
+		{"positions", `{` + bert + `"position_embedding_type": "relative_key"}`,
+			`FOLDER/config.json: position_embedding_type "relative_key" is not read; "absolute" is`},
+		{"fixed positions", `{"model_type": "distilbert", "sinusoidal_pos_embds": true}`,
+			`FOLDER/config.json: sinusoidal_pos_embds: fixed positions are not read; learned ones are`},
+		{"decoder", `{` + bert + `"is_decoder": true}`,
+			"FOLDER/config.json: is_decoder: a decoder is not read; an encoder is"},
+		{"heads", `{"model_type": "distilbert", "dim": 10, "n_heads": 3}`,
+			"FOLDER/config.json: dim 10 is no multiple of n_heads 3"},
+		{"dropout", `{` + bert + `"hidden_dropout_prob": 1}`,
+			"FOLDER/config.json: hidden_dropout_prob is 1; want a share of at least 0 and below 1"},
+		{"epsilon", `{` + bert + `"layer_norm_eps": 0}`,
+			"FOLDER/config.json: layer_norm_eps is 0; want a number above 0"},
 		{"several at once", `{` + bert + `"vocab_size": -1, "num_hidden_layers": 2000000000, "hidden_act": "silu"}`,
 			"FOLDER/config.json: vocab_size is -1; want 1 to 16777216\n" +
 				"FOLDER/config.json: num_hidden_layers is 2000000000; want 1 to 1024\n" +
@@ -261,18 +278,18 @@ func TestAConfigThatIsNotReadIsAnErrorThatSaysWhatIs(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			dir := folder(t, map[string]string{"config.json": test.config})
 			writeTensors(t, filepath.Join(dir, "model.safetensors"), nil)
-			if got := openError(t, dir, "", encoders.Site{Vocabulary: 31}); !strings.HasPrefix(got, test.want) {
+			if got := openError(t, dir, "", encoders.Env{Vocabulary: 31}); !strings.HasPrefix(got, test.want) {
 				t.Errorf("the error is\n%s\nwant\n%s", got, test.want)
 			}
 		})
 	}
 	t.Run("texts too long", func(t *testing.T) {
 		want := "max_position_embeddings is 12, but max_length is 13"
-		if got := openError(t, tinyModel("bert"), "", encoders.Site{MaxLength: 13}); !strings.HasSuffix(got, want) {
+		if got := openError(t, tinyModel("bert"), "", encoders.Env{MaxLength: 13}); !strings.HasSuffix(got, want) {
 			t.Errorf("the error is\n%s\nwant\n%s", got, want)
 		}
 
-		_, err := New(Options{}, encoders.Site{Model: tinyModel("bert"), MaxLength: 13, Params: nn.NewParams(1)})
+		_, err := New(Options{}, encoders.Env{Model: tinyModel("bert"), MaxLength: 13, Params: nn.NewParams(1)})
 		var length *encoders.LengthError
 		if !errors.As(err, &length) || *length != (encoders.LengthError{Max: 12, Length: 13}) {
 			t.Errorf("the error %v is no LengthError of 12 and 13 tokens", err)
@@ -294,8 +311,10 @@ func TestFilesThatHoldNoModelAreAnErrorThatSaysWhatIsWrong(t *testing.T) {
 	}{
 		{"no such folder", nil, "x", "stat FOLDER/x: no such file or directory"},
 		{"no folder", map[string]string{"model.safetensors": ""}, "model.safetensors",
-			"FOLDER/model.safetensors: no folder and no .onnx file; give the folder that holds config.json and model.safetensors"},
-		{"no config", map[string]string{"model.safetensors": ""}, "", "FOLDER: no config.json beside the weights, which says what they are"},
+			"FOLDER/model.safetensors: no folder and no .onnx file; give the folder that holds config.json and " +
+				"model.safetensors"},
+		{"no config", map[string]string{"model.safetensors": ""}, "",
+			"FOLDER: no config.json beside the weights, which says what they are"},
 		{"no weights", map[string]string{"config.json": config}, "",
 			"FOLDER: no weights; want model.safetensors, model.safetensors.index.json or model.onnx"},
 		{"a pickle", map[string]string{"config.json": config, "pytorch_model.bin": ""}, "",
@@ -303,28 +322,34 @@ func TestFilesThatHoldNoModelAreAnErrorThatSaysWhatIsWrong(t *testing.T) {
 				`transformers' AutoModel.from_pretrained("FOLDER").save_pretrained("FOLDER") writes a model.safetensors`},
 		{"pickles", map[string]string{"config.json": config, "pytorch_model.bin.index.json": ""}, "",
 			"FOLDER/pytorch_model.bin.index.json: a pickle, which can run code"},
-		{"truncated", map[string]string{"config.json": config, "model.safetensors": "\x08\x00\x00\x00\x00\x00\x00\x00{"}, "",
+		{"truncated", map[string]string{"config.json": config,
+			"model.safetensors": "\x08\x00\x00\x00\x00\x00\x00\x00{"}, "",
 			"FOLDER/model.safetensors: truncated, or no safetensors file: its header claims 8 bytes, 1 follow"},
 		{"index that is no JSON", map[string]string{"config.json": config, "model.safetensors.index.json": "{\n"}, "",
 			"FOLDER/model.safetensors.index.json:2: unexpected end of JSON input"},
-		{"index of a file elsewhere", map[string]string{"config.json": config, "model.safetensors.index.json": index("../a")}, "",
+		{"index of a file elsewhere", map[string]string{"config.json": config,
+			"model.safetensors.index.json": index("../a")}, "",
 			`FOLDER/model.safetensors.index.json: weight_map names "../a"; want a file beside the index`},
-		{"index of a missing file", map[string]string{"config.json": config, "model.safetensors.index.json": index("a")}, "",
+		{"index of a missing file", map[string]string{"config.json": config,
+			"model.safetensors.index.json": index("a")}, "",
 			"open FOLDER/a: no such file or directory"},
-		{"index of a missing tensor", map[string]string{"config.json": config, "model.safetensors.index.json": index("a"), "a": "\x02\x00\x00\x00\x00\x00\x00\x00{}"}, "",
+		{"index of a missing tensor", map[string]string{"config.json": config,
+			"model.safetensors.index.json": index("a"), "a": "\x02\x00\x00\x00\x00\x00\x00\x00{}"}, "",
 			`FOLDER/model.safetensors.index.json: tensor "embeddings.LayerNorm.bias" is not in a, where weight_map has it`},
 		{"ONNX without config", map[string]string{"model.onnx": graph, "vocab.txt": ""}, "model.onnx",
 			"FOLDER: no config.json beside the weights, which says what they are"},
 		{"ONNX without tokenizer", map[string]string{"model.onnx": graph, "config.json": config}, "model.onnx",
 			"FOLDER/model.onnx: no tokenizer beside it; want tokenizer.json or vocab.txt in FOLDER"},
-		{"truncated ONNX", map[string]string{"model.onnx": graph[:5000], "config.json": config, "vocab.txt": ""}, "model.onnx",
+		{"truncated ONNX", map[string]string{"model.onnx": graph[:5000], "config.json": config, "vocab.txt": ""},
+			"model.onnx",
 			"FOLDER/model.onnx: truncated, or no ONNX file: it ends inside a field"},
-		{"ONNX without its data", map[string]string{"model.onnx": content(t, filepath.Join(tinyModel("bert"), "dynamo.onnx")), "config.json": config, "vocab.txt": ""}, "model.onnx",
+		{"ONNX without its data", map[string]string{"model.onnx": content(t,
+			filepath.Join(tinyModel("bert"), "dynamo.onnx")), "config.json": config, "vocab.txt": ""}, "model.onnx",
 			`FOLDER/model.onnx: initializer "embeddings.word_embeddings.weight": stat FOLDER/dynamo.onnx.data: no such file or directory`},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			got := openError(t, folder(t, test.files), test.open, encoders.Site{})
+			got := openError(t, folder(t, test.files), test.open, encoders.Env{})
 			if got != test.want && !(test.name == "pickles" && strings.HasPrefix(got, test.want)) {
 				t.Errorf("the error is\n%s\nwant\n%s", got, test.want)
 			}
@@ -347,7 +372,7 @@ func TestTensorsThatDoNotFitAreListedInOneError(t *testing.T) {
 		}
 		dir := folder(t, map[string]string{"config.json": config})
 		writeTensors(t, filepath.Join(dir, "model.safetensors"), tensors)
-		return openError(t, dir, "", encoders.Site{})
+		return openError(t, dir, "", encoders.Env{})
 	}
 
 	t.Run("names, shapes and types", func(t *testing.T) {

@@ -63,14 +63,16 @@ func TestRecomputingChangesNoBit(t *testing.T) {
 			}
 		}
 		if little >= much {
-			t.Errorf("freeze %s: a pass takes %d bytes where it computes again, %d where it keeps all", freeze, little, much)
+			t.Errorf("freeze %s: a pass takes %d bytes where it computes again, %d where it keeps all", freeze, little,
+				much)
 		}
 	}
 }
 
 func TestRecomputingHalvesTheActivations(t *testing.T) {
-	made, err := New(Options{Layers: 6, Width: 32, Heads: 4, FeedForward: 128, MaxPositions: 512, InitializerRange: 0.02},
-		encoders.Site{Vocabulary: 100, MaxLength: 512, Params: nn.NewParams(1)})
+	made, err := New(Options{Layers: 6, Width: 32, Heads: 4, FeedForward: 128, MaxPositions: 512,
+		InitializerRange: 0.02},
+		encoders.Env{Vocabulary: 100, MaxLength: 512, Params: nn.NewParams(1)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -69,7 +69,8 @@ func (e *Encoder) tensors() []safetensors.Tensor {
 			data = make([]float32, out*in)
 			kernel.Transpose(data, values[s.name], in, out)
 		}
-		tensors = append(tensors, safetensors.Tensor{Name: prefix + s.nameIn(e.config.Layout), Shape: s.shape, Data: data})
+		tensors = append(tensors, safetensors.Tensor{Name: prefix + s.nameIn(e.config.Layout), Shape: s.shape,
+			Data: data})
 	}
 	return e.withPooler(prefix, tensors)
 }

@@ -34,7 +34,8 @@ func byName(t *testing.T, path string) map[string]safetensors.Tensor {
 
 func equalTensors(t *testing.T, name string, got, want safetensors.Tensor) {
 	t.Helper()
-	if got.DType != want.DType || !slices.Equal(got.Shape, want.Shape) || !slices.Equal(got.Data, want.Data) || !bytes.Equal(got.Raw, want.Raw) {
+	if got.DType != want.DType || !slices.Equal(got.Shape, want.Shape) || !slices.Equal(got.Data, want.Data) ||
+		!bytes.Equal(got.Raw, want.Raw) {
 		t.Errorf("tensor %q is not what was read", name)
 	}
 }
@@ -60,8 +61,11 @@ func TestSaveWritesBackWhatWasRead(t *testing.T) {
 			tensors[i].Name = "bert." + oldName(tensors[i].Name)
 		}
 		tensors = append(tensors,
-			safetensors.Tensor{Name: "bert.embeddings.position_ids", Shape: []int{1, 12}, DType: "I64", Raw: bytes.Repeat([]byte{1, 2, 3}, 32)},
-			safetensors.Tensor{Name: "cls.predictions.bias", Shape: []int{3}, DType: "F16", Raw: []byte{0, 0x7e, 1, 2, 3, 4}}) // NaN too
+			safetensors.Tensor{Name: "bert.embeddings.position_ids", Shape: []int{1, 12}, DType: "I64",
+				Raw: bytes.Repeat([]byte{1, 2, 3}, 32)},
+			// NaN too
+			safetensors.Tensor{Name: "cls.predictions.bias", Shape: []int{3}, DType: "F16",
+				Raw: []byte{0, 0x7e, 1, 2, 3, 4}})
 		writeTensors(t, filepath.Join(dir, "model.safetensors"), tensors)
 
 		saved := save(t, openModel(t, dir))
@@ -98,7 +102,7 @@ func TestWhatIsSavedOpensWithTheSameBits(t *testing.T) {
 	}
 	scratch := func(c Config) func(t *testing.T) *Encoder {
 		return func(t *testing.T) *Encoder {
-			e, err := newEncoder(c, encoders.Site{Params: nn.NewParams(7)})
+			e, err := newEncoder(c, encoders.Env{Params: nn.NewParams(7)})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -114,7 +118,10 @@ func TestWhatIsSavedOpensWithTheSameBits(t *testing.T) {
 		make func(t *testing.T) *Encoder
 	}{
 		{"BERT from safetensors", func(t *testing.T) *Encoder { return openModel(t, tinyModel("bert")) }},
-		{"BERT from ONNX", func(t *testing.T) *Encoder { return openModel(t, filepath.Join(tinyModel("bert"), "dynamo.onnx")) }},
+		{"BERT from ONNX", func(t *testing.T) *Encoder {
+			return openModel(t,
+				filepath.Join(tinyModel("bert"), "dynamo.onnx"))
+		}},
 		{"DistilBERT from ONNX", func(t *testing.T) *Encoder {
 			return openModel(t, filepath.Join(tinyModel("distilbert"), "torchscript.onnx"))
 		}},
@@ -146,7 +153,8 @@ func TestWhatIsSavedOpensWithTheSameBits(t *testing.T) {
 }
 
 func TestABERTWithoutAPoolerGetsOneThatHandsOn(t *testing.T) {
-	got := byName(t, filepath.Join(save(t, openModel(t, filepath.Join(tinyModel("bert"), "torchscript.onnx"))), "model.safetensors"))
+	got := byName(t, filepath.Join(save(t, openModel(t, filepath.Join(tinyModel("bert"), "torchscript.onnx"))),
+		"model.safetensors"))
 	pooler := got["pooler.dense.weight"]
 	for i, v := range pooler.Data {
 		if (v == 1) != (i%11 == 0) || v != 0 && v != 1 { // [10 10]: the diagonal
@@ -154,7 +162,8 @@ func TestABERTWithoutAPoolerGetsOneThatHandsOn(t *testing.T) {
 		}
 	}
 	if len(pooler.Data) != 100 || len(got["pooler.dense.bias"].Data) != 10 {
-		t.Errorf("the pooler has %d weights and %d biases, want 100 and 10", len(pooler.Data), len(got["pooler.dense.bias"].Data))
+		t.Errorf("the pooler has %d weights and %d biases, want 100 and 10", len(pooler.Data),
+			len(got["pooler.dense.bias"].Data))
 	}
 	for name := range byName(t, filepath.Join(save(t, openModel(t, tinyModel("distilbert"))), "model.safetensors")) {
 		if strings.HasPrefix(name, "pooler.") {

@@ -39,7 +39,7 @@ func stateTexts(lengths []int, vocabulary int) corpus.Tokens {
 // openModel opens a model for evaluation.
 func openModel(t testing.TB, path string) *Encoder {
 	t.Helper()
-	e, err := New(Options{}, encoders.Site{Model: path, Params: nn.NewParams(1).In("encoder")})
+	e, err := New(Options{}, encoders.Env{Model: path, Params: nn.NewParams(1).In("encoder")})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,11 +14,12 @@ import (
 // of 32 texts of 6 to 18 tokens.
 func BenchmarkTrainStep(b *testing.B) {
 	c := Config{
-		Layout: "bert", Vocabulary: 30522, Layers: 6, Width: 384, Heads: 12, FeedForward: 1536, MaxPositions: 512, Types: 2,
+		Layout: "bert", Vocabulary: 30522, Layers: 6, Width: 384, Heads: 12, FeedForward: 1536, MaxPositions: 512,
+		Types:   2,
 		Epsilon: 1e-12, Dropout: 0.1, AttentionDropout: 0.1, Activation: "gelu",
 	}
 	params := nn.NewParams(1)
-	e, err := newEncoder(c, encoders.Site{Params: params})
+	e, err := newEncoder(c, encoders.Env{Params: params})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -46,7 +47,8 @@ func BenchmarkTrainStep(b *testing.B) {
 	weights := c.Layers * c.Width * (4*c.Width + 2*c.FeedForward)
 	seconds := b.Elapsed().Seconds() / float64(b.N)
 	b.ReportMetric(float64(n)/seconds, "tokens/s")
-	b.ReportMetric(3*2*float64(weights*n)/seconds/1e9, "GFLOP/s") // of the layers' products: forward, and backward twice that
+	// of the layers' products: forward, and backward twice that
+	b.ReportMetric(3*2*float64(weights*n)/seconds/1e9, "GFLOP/s")
 }
 
 // someTexts returns texts of shortest to longest random tokens.

@@ -46,11 +46,11 @@ func (o Options) CheckBase() error {
 	return nil
 }
 
-// New makes an encoder: of the weights at site.Model, else from scratch.
-func New(o Options, site encoders.Site) (encoders.Encoder, error) {
-	e, err := newOrOpened(o, site)
-	if err == nil && site.LoRA.Rank > 0 {
-		err = e.addLoRA(site.LoRA, site.Params.In("lora"))
+// New makes an encoder: of the weights at env.Model, else from scratch.
+func New(o Options, env encoders.Env) (encoders.Encoder, error) {
+	e, err := newOrOpened(o, env)
+	if err == nil && env.LoRA.Rank > 0 {
+		err = e.addLoRA(env.LoRA, env.Params.In("lora"))
 	}
 	if err != nil {
 		return nil, err
@@ -58,21 +58,21 @@ func New(o Options, site encoders.Site) (encoders.Encoder, error) {
 	return e, nil
 }
 
-func newOrOpened(o Options, site encoders.Site) (*Encoder, error) {
-	if site.Model != "" {
-		return open(site)
+func newOrOpened(o Options, env encoders.Env) (*Encoder, error) {
+	if env.Model != "" {
+		return open(env)
 	}
-	if site.MaxLength > o.MaxPositions {
-		return nil, fmt.Errorf("max_positions is %d, but max_length is %d", o.MaxPositions, site.MaxLength)
+	if env.MaxLength > o.MaxPositions {
+		return nil, fmt.Errorf("max_positions is %d, but max_length is %d", o.MaxPositions, env.MaxLength)
 	}
 	c := Config{
-		Layout: "bert", Vocabulary: site.Vocabulary, Layers: o.Layers, Width: o.Width, Heads: o.Heads,
+		Layout: "bert", Vocabulary: env.Vocabulary, Layers: o.Layers, Width: o.Width, Heads: o.Heads,
 		FeedForward: o.FeedForward, MaxPositions: o.MaxPositions, Types: 2,
 		Epsilon: 1e-12, Dropout: 0.1, AttentionDropout: 0.1, Activation: "gelu", // BERT's
 		InitializerRange: o.InitializerRange,
 	}
-	if site.DropoutSet {
-		c.Dropout, c.AttentionDropout = site.Dropout, site.Dropout
+	if env.DropoutSet {
+		c.Dropout, c.AttentionDropout = env.Dropout, env.Dropout
 	}
-	return newEncoder(c, site)
+	return newEncoder(c, env)
 }

@@ -15,8 +15,8 @@ func TestAnEncoderFromScratch(t *testing.T) {
 		t.Fatal("no encoder is registered as transformer")
 	}
 	o := defaults.(Options)
-	site := encoders.Site{Vocabulary: 50, MaxLength: o.MaxPositions, Params: nn.NewParams(1).In("encoder")}
-	built, err := encoders.Registry().Build("transformer", o, site)
+	env := encoders.Env{Vocabulary: 50, MaxLength: o.MaxPositions, Params: nn.NewParams(1).In("encoder")}
+	built, err := encoders.Registry().Build("transformer", o, env)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,8 +32,8 @@ func TestAnEncoderFromScratch(t *testing.T) {
 		t.Errorf("3 tokens have %d numbers, want %d", len(states[0]), 3*o.Width)
 	}
 
-	site.Params, site.Dropout, site.DropoutSet = nn.NewParams(1), 0.25, true
-	built, err = encoders.Registry().Build("transformer", o, site)
+	env.Params, env.Dropout, env.DropoutSet = nn.NewParams(1), 0.25, true
+	built, err = encoders.Registry().Build("transformer", o, env)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,15 +44,21 @@ func TestAnEncoderFromScratch(t *testing.T) {
 
 func TestOptionsOfNoEncoderAreErrors(t *testing.T) {
 	defaults, _ := encoders.Registry().Defaults("transformer")
-	for want, change := range map[string]func(*Options, *encoders.Site){
-		"max_positions is 16, but max_length is 17":    func(o *Options, s *encoders.Site) { o.MaxPositions, s.MaxLength = 16, 17 },
-		"width 256 cannot be shared by 3 heads":        func(o *Options, s *encoders.Site) { o.Heads = 3 },
-		"vocabulary is 0; want 1 to 16777216":          func(o *Options, s *encoders.Site) { s.Vocabulary = 0 },
-		"dropout is 1; want a share from 0 to below 1": func(o *Options, s *encoders.Site) { s.Dropout, s.DropoutSet = 1, true },
+	for want, change := range map[string]func(*Options, *encoders.Env){
+		"max_positions is 16, but max_length is 17": func(o *Options, s *encoders.Env) {
+			o.MaxPositions,
+				s.MaxLength = 16, 17
+		},
+		"width 256 cannot be shared by 3 heads": func(o *Options, s *encoders.Env) { o.Heads = 3 },
+		"vocabulary is 0; want 1 to 16777216":   func(o *Options, s *encoders.Env) { s.Vocabulary = 0 },
+		"dropout is 1; want a share from 0 to below 1": func(o *Options, s *encoders.Env) {
+			s.Dropout, s.DropoutSet = 1,
+				true
+		},
 	} {
-		o, site := defaults.(Options), encoders.Site{Vocabulary: 50, Params: nn.NewParams(1)}
-		change(&o, &site)
-		if _, err := New(o, site); err == nil || err.Error() != want {
+		o, env := defaults.(Options), encoders.Env{Vocabulary: 50, Params: nn.NewParams(1)}
+		change(&o, &env)
+		if _, err := New(o, env); err == nil || err.Error() != want {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}

@@ -59,7 +59,8 @@ func openWeights(model, folder string) (*weights, error) {
 	for _, name := range []string{"pytorch_model.bin", "pytorch_model.bin.index.json"} {
 		if pickle := filepath.Join(folder, name); exists(pickle) {
 			return nil, fmt.Errorf("%s: a pickle, which can run code when it is read, so it is not; in Python, "+
-				"transformers' AutoModel.from_pretrained(%q).save_pretrained(%q) writes a model.safetensors", pickle, folder, folder)
+				"transformers' AutoModel.from_pretrained(%q).save_pretrained(%q) writes a model.safetensors", pickle,
+				folder, folder)
 		}
 	}
 	return nil, fmt.Errorf("%s: no weights; want model.safetensors, model.safetensors.index.json or model.onnx", folder)
@@ -166,7 +167,8 @@ func openONNX(path string) (*weights, error) {
 	w := &weights{path: path, paths: append([]string{path}, f.Outside()...), tensors: map[string]tensor{}}
 	for _, t := range f.Tensors() {
 		w.tensors[t.Name] = tensor{
-			Info: safetensors.Info{Name: t.Name, DType: t.DType, Shape: t.Shape}, file: path, bytes: t.Bytes(), made: t.Derived,
+			Info: safetensors.Info{Name: t.Name, DType: t.DType, Shape: t.Shape}, file: path, bytes: t.Bytes(),
+			made:   t.Derived,
 			floats: t.Floats,
 			raw:    t.Raw,
 		}
@@ -205,7 +207,8 @@ func (w *weights) rest(needed map[string]bool) ([]safetensors.Tensor, error) {
 			continue
 		}
 		if t.bytes > maxKept-total {
-			return nil, fmt.Errorf("%s: more than %d bytes of tensors that the encoder has no use for; remove them", w.path, maxKept)
+			return nil, fmt.Errorf("%s: more than %d bytes of tensors that the encoder has no use for; remove them",
+				w.path, maxKept)
 		}
 		total += t.bytes
 		raw, err := t.raw()

@@ -1,5 +1,5 @@
-// Package claims writes the notes that the quickstart and claims.yaml train on: what members of a health insurance write
-// when they claim, invented from a seed. Each note has a claim type, an urgency and the entities in it; those of
+// Package claims writes the notes that the quickstart and claims.yaml train on: what members of a health insurance
+// write when they claim, invented from a seed. Each note has a claim type, an urgency and the entities in it; those of
 // claims.yaml have more, and come with clauses and questions, too.
 //
 // Most notes name several things, of which one is claimed: the others were settled, declined or put down by mistake. So

@@ -66,7 +66,8 @@ func TestNoSentenceIsInTwoSplits(t *testing.T) {
 	plain := regexp.MustCompile(`[^a-z{}]+`)
 	for _, split := range Splits {
 		p := split.from
-		for _, list := range [][]string{p.openings, p.claims, p.settled, p.contrasts, p.asides, p.urgent, p.soon, p.routine, p.closings} {
+		for _, list := range [][]string{p.openings, p.claims, p.settled, p.contrasts, p.asides, p.urgent, p.soon,
+			p.routine, p.closings} {
 			for _, sentence := range list {
 				for _, each := range variants(sentence) {
 					words := plain.ReplaceAllString(strings.ToLower(each), " ")

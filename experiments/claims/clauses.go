@@ -8,9 +8,10 @@ import (
 
 // Pair is a note and a clause of the policy.
 type Pair struct {
-	Text    string `json:"text"`
-	Clause  string `json:"clause"`
-	Covered string `json:"covered"` // covered | not_covered | unclear: the clause is about something else, or about what the note does not say
+	Text   string `json:"text"`
+	Clause string `json:"clause"`
+	// covered | not_covered | unclear: the clause is about something else, or about what the note does not say
+	Covered string `json:"covered"`
 }
 
 // answers are the labels of pairs.
@@ -36,23 +37,29 @@ func both(sentences [3][]string) [2][3][]string { return [2][3][]string{sentence
 var conditions = []condition{
 	{ // place
 		said: [2][3][]string{{
-			{"I was abroad at the time.", "It happened in another country.", "We were on holiday abroad.", "I was treated in another country.", "It was on a journey abroad."},
+			{"I was abroad at the time.", "It happened in another country.", "We were on holiday abroad.",
+				"I was treated in another country.", "It was on a journey abroad."},
 			{"I was treated abroad.", "We were on holiday in another country."},
-			{"We were abroad when it happened.", "I was on a journey in another country.", "It happened on holiday abroad."},
+			{"We were abroad when it happened.", "I was on a journey in another country.",
+				"It happened on holiday abroad."},
 		}, {
-			{"I was at home at the time.", "It happened at home, in our own country.", "I was treated in our own country.", "We were at home in our own country.", "It was at home."},
+			{"I was at home at the time.", "It happened at home, in our own country.",
+				"I was treated in our own country.", "We were at home in our own country.", "It was at home."},
 			{"I was treated at home.", "We were in our own country."},
-			{"We were at home when it happened.", "I was in our own country at the time.", "It happened in our own country."},
+			{"We were at home when it happened.", "I was in our own country at the time.",
+				"It happened in our own country."},
 		}},
 		when: [2][]string{{"abroad", "in another country"}, {"at home", "in our own country"}},
 	},
 	{ // cause
 		said: [2][3][]string{{
-			{"I had an accident.", "It was an accident at work.", "A car hit me, it was an accident.", "It came from an accident.", "There was an accident on the road."},
+			{"I had an accident.", "It was an accident at work.", "A car hit me, it was an accident.",
+				"It came from an accident.", "There was an accident on the road."},
 			{"It happened in an accident.", "I had an accident with my car."},
 			{"There was an accident at work.", "I had it from an accident.", "The accident was on the road."},
 		}, {
-			{"I had an illness.", "It was an illness.", "I was ill for weeks, it was an illness.", "It came from an illness.", "There was an illness before it."},
+			{"I had an illness.", "It was an illness.", "I was ill for weeks, it was an illness.",
+				"It came from an illness.", "There was an illness before it."},
 			{"It happened in an illness.", "I had an illness for weeks."},
 			{"There was an illness for weeks.", "I had it from an illness.", "The illness came at work."},
 		}},
@@ -60,11 +67,13 @@ var conditions = []condition{
 	},
 	{ // referral
 		said: [2][3][]string{{
-			{"My doctor referred me.", "I had a referral.", "There was a referral from my doctor.", "I went with a referral.", "I have the referral."},
+			{"My doctor referred me.", "I had a referral.", "There was a referral from my doctor.",
+				"I went with a referral.", "I have the referral."},
 			{"My doctor has referred me.", "A doctor had referred me."},
 			{"I came with a referral from my doctor.", "My doctor had referred me.", "There is a referral."},
 		}, {
-			{"No doctor referred me.", "I had no referral.", "There was no referral from my doctor.", "I went without a referral.", "I have no referral."},
+			{"No doctor referred me.", "I had no referral.", "There was no referral from my doctor.",
+				"I went without a referral.", "I have no referral."},
 			{"I was referred by no doctor.", "No doctor had referred me."},
 			{"I came without a referral from my doctor.", "I was not referred by a doctor.", "There is no referral."},
 		}},
@@ -72,24 +81,31 @@ var conditions = []condition{
 	},
 	{ // stay
 		said: [2][3][]string{{
-			{"I stayed overnight.", "They kept me overnight.", "I spent the night there.", "I was kept for the night.", "I had to stay overnight."},
+			{"I stayed overnight.", "They kept me overnight.", "I spent the night there.", "I was kept for the night.",
+				"I had to stay overnight."},
 			{"I was there overnight.", "They kept me for the night."},
 			{"They wanted me to stay overnight.", "I stayed for the night.", "I was kept overnight."},
 		}, {
-			{"I went home the same day.", "They sent me home the same day.", "I was home the same day.", "It was done the same day.", "I came back the same day."},
+			{"I went home the same day.", "They sent me home the same day.", "I was home the same day.",
+				"It was done the same day.", "I came back the same day."},
 			{"I came home the same day.", "The same day they sent me home."},
 			{"They wanted me to go home the same day.", "The same day I was home.", "I was sent home the same day."},
 		}},
-		when: [2][]string{{"with an overnight stay", "when the member stays overnight"}, {"without an overnight stay", "when the member goes home the same day"}},
+		when: [2][]string{{"with an overnight stay", "when the member stays overnight"},
+			{"without an overnight stay", "when the member goes home the same day"}},
 	},
 	{ // waiting period
 		said: both([3][]string{
-			{"I have been a member for {months}.", "I have been with you for {months}.", "My policy is {months} old.", "I was a member for {months} when it happened."},
+			{"I have been a member for {months}.", "I have been with you for {months}.", "My policy is {months} old.",
+				"I was a member for {months} when it happened."},
 			{"I have been with you, as a member, for {months}.", "The policy is {months} old."},
-			{"I have had the policy for {months}.", "For {months} I have been a member.", "I was with you for {months} when it happened."},
+			{"I have had the policy for {months}.", "For {months} I have been a member.",
+				"I was with you for {months} when it happened."},
 		}),
-		when:  [2][]string{{"in the first {wait} of membership", "before {wait} of membership"}, {"after {wait} of membership", "from {wait} of membership on"}},
-		limit: measure{[]int{2, 5, 8}, terms, func(w *writer, limit int) { w.facts["wait"] = fact{"", membership[limit]} }},
+		when: [2][]string{{"in the first {wait} of membership", "before {wait} of membership"},
+			{"after {wait} of membership", "from {wait} of membership on"}},
+		limit: measure{[]int{2, 5, 8}, terms,
+			func(w *writer, limit int) { w.facts["wait"] = fact{"", membership[limit]} }},
 	},
 }
 
@@ -123,14 +139,18 @@ var subjects = map[string][]string{
 // only are clauses that cover one case, never those that leave one out.
 var (
 	only = [3][]string{
-		{"We pay for {subject} only {when}.", "Cover for {subject} is given only {when}.", "For {subject} the member is insured only {when}.", "Only {when} there is cover for {subject}."},
+		{"We pay for {subject} only {when}.", "Cover for {subject} is given only {when}.",
+			"For {subject} the member is insured only {when}.", "Only {when} there is cover for {subject}."},
 		{"For {subject} there is cover only {when}.", "Only {when} we pay for {subject}."},
-		{"The member has cover for {subject} only {when}.", "For {subject} we pay only {when}.", "Only {when} the member is insured for {subject}."},
+		{"The member has cover for {subject} only {when}.", "For {subject} we pay only {when}.",
+			"Only {when} the member is insured for {subject}."},
 	}
 	never = [3][]string{
-		{"We do not pay for {subject} {when}.", "There is no cover for {subject} {when}.", "For {subject} the member is not insured {when}.", "Cover for {subject} is not given {when}."},
+		{"We do not pay for {subject} {when}.", "There is no cover for {subject} {when}.",
+			"For {subject} the member is not insured {when}.", "Cover for {subject} is not given {when}."},
 		{"For {subject} there is no cover {when}.", "We never pay for {subject} {when}."},
-		{"The member has no cover for {subject} {when}.", "For {subject} we do not pay {when}.", "The member is not insured for {subject} {when}."},
+		{"The member has no cover for {subject} {when}.", "For {subject} we do not pay {when}.",
+			"The member is not insured for {subject} {when}."},
 	}
 )
 

@@ -32,7 +32,8 @@ var signs = []sign{
 			},
 		},
 		func(w *writer, fraud bool) {
-			times := pick(w.Rand, [][2]string{{"last year", "this year"}, {"in January", "in June"}, {"in spring", "in autumn"}})
+			times := pick(w.Rand, [][2]string{{"last year", "this year"}, {"in January", "in June"},
+				{"in spring", "in autumn"}})
 			w.swap(fraud, "early", "late", times)
 		},
 	},
@@ -79,7 +80,8 @@ var signs = []sign{
 			} else if !awake {
 				walked = false
 			}
-			states, ways := []string{"unconscious", "not awake", "not conscious"}, []string{"was carried in", "was brought there", "had to be carried"}
+			states, ways := []string{"unconscious", "not awake", "not conscious"},
+				[]string{"was carried in", "was brought there", "had to be carried"}
 			if awake {
 				states = []string{"awake", "conscious", "wide awake"}
 			}
@@ -106,8 +108,8 @@ func (w *writer) sign(fraud bool) string {
 	return pick(w.Rand, s.sentences[w.split.part])
 }
 
-// disorder puts sentences into an order that no member writes: the note neither begins nor ends as notes do, and at most
-// one sentence stands behind the one that it follows. In half of the notes the second half of each sentence stands
+// disorder puts sentences into an order that no member writes: the note neither begins nor ends as notes do, and at
+// most one sentence stands behind the one that it follows. In half of the notes the second half of each sentence stands
 // before the first. Words stay the same, and so does what each sentence says.
 func (w *writer) disorder(sentences []string) []string {
 	last := len(sentences) - 1

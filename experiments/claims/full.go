@@ -57,15 +57,17 @@ func (s Set) Write(w io.Writer, split Split) error {
 
 // Claim is a note of the full data.
 type Claim struct {
-	Text      string           `json:"text"`
-	ClaimType string           `json:"claim_type"`
-	Urgency   string           `json:"urgency"`
-	Fraud     string           `json:"fraud"`     // fraud where the note contradicts itself, else genuine
-	Amount    int              `json:"amount"`    // what is claimed, in euros
-	Codes     []string         `json:"codes"`     // any number of those in codes and settings
-	Structure string           `json:"structure"` // anomalous where the same words stand in an order that no member writes, else normal
-	Quality   map[string][]int `json:"quality"`   // for each check of checks, whether the note names what it asks for: 1 or 0
-	Entities  []Entity         `json:"entities"`
+	Text      string   `json:"text"`
+	ClaimType string   `json:"claim_type"`
+	Urgency   string   `json:"urgency"`
+	Fraud     string   `json:"fraud"`  // fraud where the note contradicts itself, else genuine
+	Amount    int      `json:"amount"` // what is claimed, in euros
+	Codes     []string `json:"codes"`  // any number of those in codes and settings
+	// anomalous where the same words stand in an order that no member writes, else normal
+	Structure string `json:"structure"`
+	// for each check of checks, whether the note names what it asks for: 1 or 0
+	Quality  map[string][]int `json:"quality"`
+	Entities []Entity         `json:"entities"`
 }
 
 // checks are what the quality control of a claims office asks of a note: entities that it should name.

@@ -68,7 +68,8 @@ func sentences(part int) []string {
 // quickstart lists the sentences that the quickstart's notes have by patterns.
 func quickstart(p *patterns) []string {
 	var all []string
-	for _, list := range [][]string{p.openings, p.claims, p.settled, p.contrasts, p.asides, p.urgent, p.soon, p.routine, p.closings} {
+	for _, list := range [][]string{p.openings, p.claims, p.settled, p.contrasts, p.asides, p.urgent, p.soon, p.routine,
+		p.closings} {
 		for _, sentence := range list {
 			all = append(all, variants(sentence)...)
 		}
@@ -187,7 +188,8 @@ func sorted(sentences []string) []string {
 
 func TestAnAnomalousOrderHasTheWordsOfTheNormalOne(t *testing.T) {
 	w := newWriter(rand.New(rand.NewPCG(1, 0)), Splits[0])
-	normal := []string{"Dear team,", "I was seen by {clinic} on {day}.", "Please pay {sum} for {claimed}.", "Thanks, policy {policy}."}
+	normal := []string{"Dear team,", "I was seen by {clinic} on {day}.", "Please pay {sum} for {claimed}.",
+		"Thanks, policy {policy}."}
 	turned := 0
 	for range 100 {
 		got := w.disorder(normal)
@@ -270,7 +272,8 @@ func TestAnswersStandWhereTheirOffsetsSay(t *testing.T) {
 			}
 			a := q.Answers[0]
 			characters := []rune(q.Context)
-			if end := a.Start + len([]rune(a.Text)); a.Text == "" || end > len(characters) || string(characters[a.Start:end]) != a.Text {
+			if end := a.Start + len([]rune(a.Text)); a.Text == "" || end > len(characters) ||
+				string(characters[a.Start:end]) != a.Text {
 				t.Fatalf("%q is not at character %d of %q", a.Text, a.Start, q.Context)
 			}
 		}
@@ -281,7 +284,8 @@ func TestAnswersStandWhereTheirOffsetsSay(t *testing.T) {
 			}
 		}
 		if len(asked) != wordings {
-			t.Errorf("%s asks %d questions, want %d: %q", split.Name, len(asked), wordings, slices.Sorted(maps.Keys(asked)))
+			t.Errorf("%s asks %d questions, want %d: %q", split.Name, len(asked), wordings,
+				slices.Sorted(maps.Keys(asked)))
 		}
 	}
 }

@@ -140,8 +140,8 @@ func (w *writer) settled() string {
 	return strings.ReplaceAll(pick(w.Rand, w.split.from.settled), "{other", "{third")
 }
 
-// euros draws the value of a slot, an amount in [low, high), and returns it. The sum of its digits says which split owns
-// it: if the last one did, as elsewhere, test's amounts would end as none of train's do.
+// euros draws the value of a slot, an amount in [low, high), and returns it. The sum of its digits says which split
+// owns it: if the last one did, as elsewhere, test's amounts would end as none of train's do.
 func (w *writer) euros(slot string, low, high int) int {
 	for {
 		n := low + w.IntN(high-low)

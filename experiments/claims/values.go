@@ -23,42 +23,50 @@ type noun struct {
 var kinds = []kind{
 	{
 		"hospital",
-		[]noun{{"hospital stay", false}, {"hospital bill", false}, {"inpatient bill", false}, {"ward charges", true}, {"hospital admission", false}, {"nights on the ward", true}},
+		[]noun{{"hospital stay", false}, {"hospital bill", false}, {"inpatient bill", false}, {"ward charges", true},
+			{"hospital admission", false}, {"nights on the ward", true}},
 		[]string{"ectomy", "plasty"},
 	},
 	{
 		"dental",
-		[]noun{{"dental bill", false}, {"dentist's invoice", false}, {"dental work", false}, {"visit to the dentist", false}, {"dental fees", true}, {"toothache treatment", false}, {"braces", true}},
+		[]noun{{"dental bill", false}, {"dentist's invoice", false}, {"dental work", false},
+			{"visit to the dentist", false}, {"dental fees", true}, {"toothache treatment", false}, {"braces", true}},
 		[]string{"dontics", "denture"},
 	},
 	{
 		"optical",
-		[]noun{{"optician's bill", false}, {"visit to the optician", false}, {"spectacles", true}, {"contact lenses", true}, {"optical invoice", false}, {"eyewear", false}},
+		[]noun{{"optician's bill", false}, {"visit to the optician", false}, {"spectacles", true},
+			{"contact lenses", true}, {"optical invoice", false}, {"eyewear", false}},
 		[]string{"metry", "vision"},
 	},
 	{
 		"maternity",
-		[]noun{{"maternity bill", false}, {"birth of our baby", false}, {"midwife's fees", true}, {"maternity care", false}, {"pregnancy course", false}, {"maternity fees", true}},
+		[]noun{{"maternity bill", false}, {"birth of our baby", false}, {"midwife's fees", true},
+			{"maternity care", false}, {"pregnancy course", false}, {"maternity fees", true}},
 		[]string{"partum", "natology"},
 	},
 	{
 		"pharmacy",
-		[]noun{{"pharmacy receipt", false}, {"medicines", true}, {"prescription drugs", true}, {"chemist's bill", false}, {"medication", false}, {"pharmacy order", false}},
+		[]noun{{"pharmacy receipt", false}, {"medicines", true}, {"prescription drugs", true},
+			{"chemist's bill", false}, {"medication", false}, {"pharmacy order", false}},
 		[]string{"cillin", "statin"},
 	},
 	{
 		"physiotherapy",
-		[]noun{{"physio sessions", true}, {"physiotherapist's invoice", false}, {"rehab course", false}, {"physio bill", false}, {"exercise course", false}, {"physio course", false}},
+		[]noun{{"physio sessions", true}, {"physiotherapist's invoice", false}, {"rehab course", false},
+			{"physio bill", false}, {"exercise course", false}, {"physio course", false}},
 		[]string{"therapy", "massage"},
 	},
 	{
 		"diagnostics",
-		[]noun{{"laboratory bill", false}, {"laboratory tests", true}, {"lab work", false}, {"imaging invoice", false}, {"lab fees", true}, {"imaging bill", false}},
+		[]noun{{"laboratory bill", false}, {"laboratory tests", true}, {"lab work", false}, {"imaging invoice", false},
+			{"lab fees", true}, {"imaging bill", false}},
 		[]string{"gram", "scopy"},
 	},
 	{
 		"ambulance",
-		[]noun{{"ambulance", false}, {"ambulance ride", false}, {"ambulance bill", false}, {"rescue helicopter", false}, {"paramedics", true}, {"ambulance invoice", false}},
+		[]noun{{"ambulance", false}, {"ambulance ride", false}, {"ambulance bill", false}, {"rescue helicopter", false},
+			{"paramedics", true}, {"ambulance invoice", false}},
 		[]string{"rescue", "transit"},
 	},
 }
@@ -150,11 +158,13 @@ var values = map[string]func(r *rand.Rand, part int) string{
 }
 
 func amount(r *rand.Rand, part int) string {
-	return fmt.Sprintf("%d %s", owned(r, part, 100, pick(r, []int{1000, 1000, 10000})), pick(r, []string{"euros", "dollars", "shillings"}))
+	return fmt.Sprintf("%d %s", owned(r, part, 100, pick(r, []int{1000, 1000, 10000})),
+		pick(r, []string{"euros", "dollars", "shillings"}))
 }
 
 func date(r *rand.Rand, part int) string {
-	day := time.Date(2022+r.IntN(2), 1, 1+owned(r, part, 0, 365), 0, 0, 0, 0, time.UTC) // no leap years: one day, one remainder
+	// no leap years: one day, one remainder
+	day := time.Date(2022+r.IntN(2), 1, 1+owned(r, part, 0, 365), 0, 0, 0, 0, time.UTC)
 	return ordinal(day.Day()) + day.Format(pick(r, []string{" January", " January 2006", " Jan", " of January"}))
 }
 
@@ -196,7 +206,8 @@ func joined(r *rand.Rand, part int, halves [2][]string) string {
 // Halves of the names of providers.
 var (
 	places = [2][]string{
-		{"Lake", "River", "Hill", "Oak", "North", "East", "West", "South", "Green", "Silver", "Rose", "Stone", "Maple", "Ash", "Wood", "Fair"},
+		{"Lake", "River", "Hill", "Oak", "North", "East", "West", "South", "Green", "Silver", "Rose", "Stone", "Maple",
+			"Ash", "Wood", "Fair"},
 		{"side", "bank", "crest", "field", "gate", "view", "brook", "moor", "ford", "stead", "wick", "mere"},
 	}
 	surnames = [2][]string{

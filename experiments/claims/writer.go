@@ -15,12 +15,13 @@ type writer struct {
 	text     strings.Builder
 	runes    int // in text
 	entities []Entity
-	capital  bool              // the next letter is one
-	lower    bool              // the note has no capital letters
-	clean    bool              // there are no slips
-	things   map[string]thing  // what {claimed}, {other} and {third} stand for
-	facts    map[string]fact   // what other slots stand for, each time they are named
-	places   map[string][2]int // where a thing or a fact that is an entity stands: its first character and the one behind it
+	capital  bool             // the next letter is one
+	lower    bool             // the note has no capital letters
+	clean    bool             // there are no slips
+	things   map[string]thing // what {claimed}, {other} and {third} stand for
+	facts    map[string]fact  // what other slots stand for, each time they are named
+	// where a thing or a fact that is an entity stands: its first character and the one behind it
+	places map[string][2]int
 }
 
 // fact is the value of a slot. Without a label it is no entity.
@@ -86,7 +87,8 @@ func (w *writer) body() []string {
 	}
 }
 
-// urgency draws how urgent the note is and the sentences to choose from that say so; most routine ones do not mention it.
+// urgency draws how urgent the note is and the sentences to choose from that say so; most routine ones do not mention
+// it.
 func (w *writer) urgency() (string, []string) {
 	p := w.split.from
 	switch n := w.Float64(); {

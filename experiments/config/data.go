@@ -223,7 +223,8 @@ func (d *decoding) split(owner string, data Data, s *plugin.Section) Split {
 	for _, key := range []string{"seed", "by"} {
 		if s.Has(key) && d.files { // a run that was trained so answers
 			d.mistakes.Add(s.At(key).Place,
-				"%s: data: split: %s: nothing is divided; leave it out, or say how much goes to dev or test", owner, key)
+				"%s: data: split: %s: nothing is divided; leave it out, or say how much goes to dev or test", owner,
+				key)
 		}
 	}
 	return Split{}

@@ -24,8 +24,8 @@ type decoding struct {
 	files    bool // the files that the experiment names must be there
 }
 
-func (d *decoding) remark(at plugin.Place, format string, args ...any) {
-	d.e.Remarks = append(d.e.Remarks, (&plugin.Mistake{Place: at, Err: fmt.Errorf(format, args...)}).Error())
+func (d *decoding) warn(at plugin.Place, format string, args ...any) {
+	d.e.Warnings = append(d.e.Warnings, (&plugin.Mistake{Place: at, Err: fmt.Errorf(format, args...)}).Error())
 }
 
 func (d *decoding) experiment(root *plugin.Section) {
@@ -67,7 +67,8 @@ func (d *decoding) losses() {
 			}
 			if heads.TraitsOf(head.Part.Options).Compares && d.e.Training.BatchSize == 1 {
 				d.mistakes.Add(d.e.Place("training.batch_size"),
-					"training: batch_size is 1: head %q of task %q learns by comparing the examples of a batch; want at least 2", head.Name, task.Name)
+					"training: batch_size is 1: head %q of task %q learns by comparing the examples of a batch; want "+
+						"at least 2", head.Name, task.Name)
 			}
 		}
 	}
@@ -158,11 +159,11 @@ func (d *decoding) tokenizer(s *plugin.Section) {
 	s.Decode("tokenizer", &t, &d.mistakes)
 	d.e.Tokenizer.MaxLength = t.MaxLength
 	if !t.Truncation {
-		d.remark(s.At("truncation").Place, "truncation: false has no effect: texts are cut at max_length")
+		d.warn(s.At("truncation").Place, "truncation: false has no effect: texts are cut at max_length")
 	}
 	for _, key := range []string{"padding", "pad_token_id"} {
 		if s.Has(key) {
-			d.remark(s.At(key).Place, "%s has no effect: nothing is padded", key)
+			d.warn(s.At(key).Place, "%s has no effect: nothing is padded", key)
 		}
 	}
 
@@ -214,15 +215,16 @@ func (d *decoding) training(s *plugin.Section) {
 		d.cacheFile(o.CacheFile, &t)
 	}
 	if t.Device != "auto" && t.Device != "cpu" {
-		d.remark(s.At("device").Place, "device %q is not used: the CPU is", t.Device)
+		d.warn(s.At("device").Place, "device %q is not used: the CPU is", t.Device)
 	}
 	if service := t.Logging.Service; service != "" && service != "none" {
-		d.remark(s.At("logging").Place, "logging service %q is not there: figures go to the run folder's metrics.jsonl",
+		d.warn(s.At("logging").Place, "logging service %q is not there: figures go to the run folder's metrics.jsonl",
 			service)
 	}
 	if s.Has("eval_steps") && t.EvalStrategy != "steps" && d.files { // a run that was trained so answers
 		d.mistakes.Add(s.At("eval_steps").Place,
-			"training: eval_steps: no effect with eval_strategy: %s; leave it out, or say eval_strategy: steps", t.EvalStrategy)
+			"training: eval_steps: no effect with eval_strategy: %s; leave it out, or say eval_strategy: steps",
+			t.EvalStrategy)
 	}
 	d.saving(s, &t)
 	if t.EvalStrategy == "no" {
@@ -248,29 +250,32 @@ func (d *decoding) cacheFile(s *plugin.Section, t *Training) {
 		t.CacheFolder = d.relative(s, "training: cache_file")
 		if d.files && t.CacheFolder != "" && !runfolder.IsFolder(t.CacheFolder) {
 			d.mistakes.Add(s.Place,
-				"training: cache_file: no folder %q; it takes one for a temporary file, or true for the run folder, or false", s.Text)
+				"training: cache_file: no folder %q; it takes one for a temporary file, or true for the run folder, "+
+					"or false", s.Text)
 		}
 	default:
 		d.mistakes.Add(s.Place, "training: cache_file: want true, false or a folder, have %s", s)
 	}
 }
 
-// saving remarks on what a file asks of checkpoints and does not get: each evaluation saves the model, and of a run's
+// saving warns of what a file asks of checkpoints and does not get: each evaluation saves the model, and of a run's
 // checkpoints the best answers.
 func (d *decoding) saving(s *plugin.Section, t *Training) {
 	switch {
 	case !s.Has("save_strategy"):
 		t.SaveStrategy = t.EvalStrategy
 	case t.SaveStrategy != t.EvalStrategy && t.EvalStrategy == "no":
-		d.remark(s.At("save_strategy").Place,
+		d.warn(s.At("save_strategy").Place,
 			"save_strategy: %s has no effect: without evaluations the model is saved once, at the end", t.SaveStrategy)
 	case t.SaveStrategy != t.EvalStrategy:
-		d.remark(s.At("save_strategy").Place,
-			"save_strategy: %s has no effect: each evaluation saves the model, eval_strategy: %s says when", t.SaveStrategy, t.EvalStrategy)
+		d.warn(s.At("save_strategy").Place,
+			"save_strategy: %s has no effect: each evaluation saves the model, eval_strategy: %s says when",
+			t.SaveStrategy, t.EvalStrategy)
 	}
 	if !t.LoadBestModelAtEnd && t.EvalStrategy != "no" {
-		d.remark(s.At("load_best_model_at_end").Place,
-			"load_best_model_at_end: false has no effect: a run answers by its best model; its folder last holds the last")
+		d.warn(s.At("load_best_model_at_end").Place,
+			"load_best_model_at_end: false has no effect: a run answers by its best model; its folder last holds "+
+				"the last")
 	}
 }
 

@@ -27,10 +27,10 @@ type Experiment struct {
 	Tasks       []Task
 	Training    Training
 
-	// Remarks say what has no effect, or another than its author may think, each with its place.
-	Remarks []string
+	// Warnings say what has no effect, or another than its author may think, each with its place.
+	Warnings []string
 	// JengaNLP says that the file uses no key that Jenga-NLP has not: its num_labels are often wrong, and only
-	// remarked on.
+	// warned of.
 	JengaNLP bool
 
 	root *plugin.Section // of the file, with what --set gives; nil where it was not read
@@ -43,8 +43,8 @@ type Model struct {
 	DropoutSet bool          // else the base model's own config holds
 	Freeze     string        // none | embeddings | all | a number of layers
 	LoRA       encoders.LoRA // of rank 0: none
-	Encoder    plugin.Choice[encoders.Site, encoders.Encoder]
-	Fusion     plugin.Choice[fusion.Site, fusion.Fusion]
+	Encoder    plugin.Choice[encoders.Env, encoders.Encoder]
+	Fusion     plugin.Choice[fusion.Env, fusion.Fusion]
 }
 
 // File is a path that an experiment file names. Name is "" where there is none.
@@ -72,12 +72,12 @@ type Vocabulary struct {
 type Task struct {
 	Name      string
 	Place     plugin.Place
-	Part      plugin.Choice[tasks.Site, tasks.Task]
+	Part      plugin.Choice[tasks.Env, tasks.Task]
 	Data      Data
 	Heads     []Head
 	Labels    []string                  // of all its heads that name none; nil: the data's
 	LabelMaps map[string]map[int]string // head → number in the data → label
-	Cut       corpus.Cut                // what becomes of long texts
+	Windowing corpus.Windowing          // what becomes of long texts
 	Hides     bool                      // it hides tokens of its texts
 }
 
@@ -94,7 +94,7 @@ func (t Task) HeadNames() []string {
 type Head struct {
 	Name      string
 	Place     plugin.Place
-	Part      plugin.Choice[heads.Site, heads.Head]
+	Part      plugin.Choice[heads.Env, heads.Head]
 	Weight    float64  // of its loss
 	NumLabels int      // 0: not given
 	Labels    []string // in the order of their numbers; nil: the task's
@@ -119,8 +119,8 @@ type Training struct {
 	Precision                 string  `yaml:"precision" choice:"float32|bf16" doc:"of the encoder's products while it learns; sums and all else are float32"`
 	Recompute                 bool    `yaml:"recompute" doc:"whether the encoder keeps little of a batch and computes the rest again: less memory, more time"`
 
-	Sampling  plugin.Choice[multitask.SamplerSite, multitask.Sampler]     `yaml:"-"`
-	Weighting plugin.Choice[multitask.WeightingSite, multitask.Weighting] `yaml:"-"`
+	Sampling  plugin.Choice[multitask.SamplerEnv, multitask.Sampler]     `yaml:"-"`
+	Weighting plugin.Choice[multitask.WeightingEnv, multitask.Weighting] `yaml:"-"`
 
 	EvalStrategy          string  `yaml:"eval_strategy" choice:"epoch|steps|no" doc:"when the model is evaluated on dev, and saved: after each epoch, each eval_steps, or never"`
 	EvalSteps             int     `yaml:"eval_steps" range:"[1,)" doc:"updates between evaluations, with eval_strategy: steps"`

@@ -48,7 +48,8 @@ training:
 `
 
 func supportDeskFolder(t testing.TB) string {
-	return sample.Folder(t, map[string]string{"exp.yaml": supportDesk}, "models/distil/config.json", "data/train.csv", "data/dev.csv")
+	return sample.Folder(t, map[string]string{"exp.yaml": supportDesk}, "models/distil/config.json", "data/train.csv",
+		"data/dev.csv")
 }
 
 func mustRead(t testing.TB, path string, sets ...string) *Experiment {
@@ -63,27 +64,30 @@ func mustRead(t testing.TB, path string, sets ...string) *Experiment {
 func TestReadGivesEveryValue(t *testing.T) {
 	dir := supportDeskFolder(t)
 	e := mustRead(t, filepath.Join(dir, "exp.yaml"))
-	if len(e.Remarks) > 0 || e.JengaNLP {
-		t.Errorf("remarks %q, of Jenga-NLP's shape %v; want none", e.Remarks, e.JengaNLP)
+	if len(e.Warnings) > 0 || e.JengaNLP {
+		t.Errorf("warnings %q, of Jenga-NLP's shape %v; want none", e.Warnings, e.JengaNLP)
 	}
 	if e.ProjectName != "support-desk" || e.Seed != 7 {
 		t.Errorf("project_name %q, seed %d", e.ProjectName, e.Seed)
 	}
 	m := e.Model
-	if m.BaseModel.Name != filepath.Join(dir, "models/distil") || m.Dropout != 0.2 || !m.DropoutSet || m.Freeze != "2" || m.Encoder.Type != "transformer" || m.Fusion.Type != "attention" {
+	if m.BaseModel.Name != filepath.Join(dir, "models/distil") || m.Dropout != 0.2 || !m.DropoutSet ||
+		m.Freeze != "2" || m.Encoder.Type != "transformer" || m.Fusion.Type != "attention" {
 		t.Errorf("model %+v", m)
 	}
 	if got, want := e.Tokenizer, (Tokenizer{MaxLength: 64}); got != want {
 		t.Errorf("tokenizer %+v, want %+v", got, want)
 	}
 	intent, slots := e.Tasks[0], e.Tasks[1]
-	if intent.Name != "intent" || intent.Part.Type != "classification" || !slices.Equal(intent.Labels, []string{"music", "film", "3"}) {
+	if intent.Name != "intent" || intent.Part.Type != "classification" ||
+		!slices.Equal(intent.Labels, []string{"music", "film", "3"}) {
 		t.Errorf("first task %+v", intent)
 	}
 	if h := intent.Heads[0]; h.Name != "intent" || h.Part.Type != "linear" || h.Weight != 0.5 {
 		t.Errorf("first head %+v", h)
 	}
-	if h := intent.Heads[1]; h.Part.Type != "mlp" || h.Weight != 1 || h.NumLabels != 2 || !slices.Equal(h.Labels, []string{"low", "high"}) {
+	if h := intent.Heads[1]; h.Part.Type != "mlp" || h.Weight != 1 || h.NumLabels != 2 ||
+		!slices.Equal(h.Labels, []string{"low", "high"}) {
 		t.Errorf("second head %+v", h)
 	}
 	if len(slots.Heads) != 1 || slots.Heads[0].Name != "slots" || slots.Heads[0].Part.Type != "linear" {
@@ -93,11 +97,13 @@ func TestReadGivesEveryValue(t *testing.T) {
 	if d.SameAs != "intent" || d.Train != intent.Data.Train || d.File(Dev) != intent.Data.Dev || d.Split != (Split{}) {
 		t.Errorf("data of the second task %+v, want the files of the first", d)
 	}
-	if want := map[string]string{"text": "utterance", "tags": "slots"}; !reflect.DeepEqual(d.Format.Fields, want) || d.Format.Delimiter != ";" || !d.Format.NoHeader {
+	if want := map[string]string{"text": "utterance", "tags": "slots"}; !reflect.DeepEqual(d.Format.Fields, want) ||
+		d.Format.Delimiter != ";" || !d.Format.NoHeader {
 		t.Errorf("format of the second task %+v, want the first's with fields %v", d.Format, want)
 	}
 	r := e.Training
-	if r.LearningRate != 5e-5 || r.NumEpochs != 2 || r.BatchSize != 16 || r.Sampling.Type != "uniform" || r.MetricForBestModel != "eval_slots_slots_f1" || !r.GreaterIsBetter {
+	if r.LearningRate != 5e-5 || r.NumEpochs != 2 || r.BatchSize != 16 || r.Sampling.Type != "uniform" ||
+		r.MetricForBestModel != "eval_slots_slots_f1" || !r.GreaterIsBetter {
 		t.Errorf("training %+v", r)
 	}
 }
@@ -111,7 +117,8 @@ tasks: [{name: kind, type: classification, data: {train: train.jsonl}}]
 	if e.ProjectName != "claims" || e.Seed != 42 {
 		t.Errorf("project_name %q, seed %d; want the file's name and 42", e.ProjectName, e.Seed)
 	}
-	if got, want := e.Tokenizer, (Tokenizer{MaxLength: 128, Type: WordPieces, Train: Vocabulary{VocabSize: 8000, Lowercase: true}}); got != want {
+	if got, want := e.Tokenizer, (Tokenizer{MaxLength: 128, Type: WordPieces,
+		Train: Vocabulary{VocabSize: 8000, Lowercase: true}}); got != want {
 		t.Errorf("tokenizer %+v, want %+v", got, want)
 	}
 	if !e.Model.DropoutSet || e.Model.Dropout != 0.1 || e.Model.Freeze != "none" || e.Model.Fusion.Type != "none" {
@@ -121,10 +128,13 @@ tasks: [{name: kind, type: classification, data: {train: train.jsonl}}]
 		t.Errorf("split %+v, want %+v", got, want)
 	}
 	training := e.Training
-	training.Sampling, training.Weighting = plugin.Choice[multitask.SamplerSite, multitask.Sampler]{}, plugin.Choice[multitask.WeightingSite, multitask.Weighting]{}
+	training.Sampling, training.Weighting = plugin.Choice[multitask.SamplerEnv, multitask.Sampler]{},
+		plugin.Choice[multitask.WeightingEnv, multitask.Weighting]{}
 	want := Training{
-		LearningRate: 2e-5, WeightDecay: 0.01, BatchSize: 16, NumEpochs: 3, MaxGradNorm: 1, GradientAccumulationSteps: 1, Precision: "float32", EvalStrategy: "epoch",
-		EvalSteps: 500, SaveStrategy: "epoch", LoadBestModelAtEnd: true, MetricForBestModel: "eval_overall", GreaterIsBetter: true, CacheMemory: 2048, Device: "auto", LoggingSteps: 10,
+		LearningRate: 2e-5, WeightDecay: 0.01, BatchSize: 16, NumEpochs: 3, MaxGradNorm: 1,
+		GradientAccumulationSteps: 1, Precision: "float32", EvalStrategy: "epoch",
+		EvalSteps: 500, SaveStrategy: "epoch", LoadBestModelAtEnd: true, MetricForBestModel: "eval_overall",
+		GreaterIsBetter: true, CacheMemory: 2048, Device: "auto", LoggingSteps: 10,
 	}
 	if training != want || e.Training.Sampling.Type != "proportional" || e.Training.Weighting.Type != "fixed" {
 		t.Errorf("training\n     %+v\nwant %+v", training, want)
@@ -135,7 +145,7 @@ tasks: [{name: kind, type: classification, data: {train: train.jsonl}}]
 func plain(t *testing.T, e *Experiment) Experiment {
 	t.Helper()
 	c := *e
-	c.Path, c.Remarks, c.root = "", nil, nil
+	c.Path, c.Warnings, c.root = "", nil, nil
 	file := func(f *File) {
 		f.Place = plugin.Place{}
 		if f.Name != "" {
@@ -241,12 +251,16 @@ func TestChoicesBuild(t *testing.T) {
 	dir := supportDeskFolder(t)
 	file := filepath.Join(dir, "exp.yaml")
 	e := mustRead(t, file)
-	if _, err := e.Tasks[1].Part.Build(tasks.Site{Name: "slots", Heads: []string{"slots"}, Split: splitBlanks}); err != nil {
+	if _, err := e.Tasks[1].Part.Build(tasks.Env{Name: "slots", Heads: []string{"slots"},
+		Split: splitBlanks}); err != nil {
 		t.Error(err)
 	}
-	sample.Write(t, file, strings.Replace(supportDesk, "base_model: models/distil", "encoder: {type: transformer, max_positions: 9}", 1))
-	_, err := mustRead(t, file).Model.Encoder.Build(encoders.Site{MaxLength: 64, Vocabulary: 10, Params: nn.NewParams(1)})
-	if want := file + `:5:12: encoder "transformer": max_positions is 9, but max_length is 64`; err == nil || err.Error() != want {
+	sample.Write(t, file, strings.Replace(supportDesk, "base_model: models/distil",
+		"encoder: {type: transformer, max_positions: 9}", 1))
+	_, err := mustRead(t, file).Model.Encoder.Build(encoders.Env{MaxLength: 64, Vocabulary: 10,
+		Params: nn.NewParams(1)})
+	if want := file + `:5:12: encoder "transformer": max_positions is 9, but max_length is 64`; err == nil ||
+		err.Error() != want {
 		t.Errorf("Build: %v, want %s", err, want)
 	}
 }
@@ -304,13 +318,15 @@ func TestCacheFileIsAFolderOrTrueOrFalse(t *testing.T) {
 		}
 		for range 2 { // as it is read, and as it is read again from what a run folder has of it
 			if e.Training.CacheFolder != test.folder || e.Training.NoCacheFile != test.none {
-				t.Errorf("cache_file: %s is folder %q, none: %v", test.value, e.Training.CacheFolder, e.Training.NoCacheFile)
+				t.Errorf("cache_file: %s is folder %q, none: %v", test.value, e.Training.CacheFolder,
+					e.Training.NoCacheFile)
 			}
 			var text strings.Builder
 			if err := e.Write(&text, folder); err != nil {
 				t.Fatal(err)
 			}
-			if e, err = decode(filepath.Join(folder, runfolder.ExperimentFile), []byte(text.String()), nil, true); err != nil {
+			if e, err = decode(filepath.Join(folder, runfolder.ExperimentFile), []byte(text.String()), nil,
+				true); err != nil {
 				t.Fatal(err)
 			}
 		}

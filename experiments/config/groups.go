@@ -61,15 +61,17 @@ func (d *decoding) follow() {
 			from = next
 		}
 		if from != task && from.Data.SameAs == "" {
-			if task.Cut.Apart != from.Cut.Apart {
+			if task.Windowing.Separate != from.Windowing.Separate {
 				d.mistakes.Add(task.Place,
-					"task %q: data: same_as: task %q reads pairs in another way: one of them encodes their texts apart; give each files of its own", task.Name, from.Name)
+					"task %q: data: same_as: task %q reads pairs in another way: one of them encodes their texts "+
+						"apart; give each files of its own", task.Name, from.Name)
 			}
 			if task.Hides || from.Hides {
 				d.mistakes.Add(task.Place,
-					"task %q: data: same_as: of tasks %q and %q one hides tokens that the other would read; give each files of its own", task.Name, task.Name, from.Name)
+					"task %q: data: same_as: of tasks %q and %q one hides tokens that the other would read; give "+
+						"each files of its own", task.Name, task.Name, from.Name)
 			}
-			task.Data, task.Cut = from.Data.seenBy(task.Data), from.Cut
+			task.Data, task.Windowing = from.Data.seenBy(task.Data), from.Windowing
 		}
 	}
 }

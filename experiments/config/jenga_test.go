@@ -59,18 +59,20 @@ func TestJengaNLPFile(t *testing.T) {
 		t.Error("it is not known as a file of Jenga-NLP's")
 	}
 	calls := e.Tasks[0]
-	if calls.Part.Type != "classification" || calls.Heads[1].Part.Type != "linear" || calls.LabelMaps["tone"][2] != "angry" {
+	if calls.Part.Type != "classification" || calls.Heads[1].Part.Type != "linear" ||
+		calls.LabelMaps["tone"][2] != "angry" {
 		t.Errorf("task calls is %+v", calls)
 	}
-	if want := (Split{Dev: 0.2, Seed: 42}); calls.Data.Split != want || calls.Data.Path.Name != filepath.Join(dir, "data/train.csv") {
+	if want := (Split{Dev: 0.2, Seed: 42}); calls.Data.Split != want ||
+		calls.Data.Path.Name != filepath.Join(dir, "data/train.csv") {
 		t.Errorf("data %+v, want a split of %+v", calls.Data, want)
 	}
 	if e.Training.OutputDir != filepath.Join(filepath.Dir(file), "results") {
 		t.Errorf("output_dir %q", e.Training.OutputDir)
 	}
-	var remarks []string
-	for _, r := range e.Remarks {
-		remarks = append(remarks, strings.TrimPrefix(r, file))
+	var warnings []string
+	for _, r := range e.Warnings {
+		warnings = append(warnings, strings.TrimPrefix(r, file))
 	}
 	want := []string{
 		`:23:39: padding has no effect: nothing is padded`,
@@ -80,12 +82,12 @@ func TestJengaNLPFile(t *testing.T) {
 		`:15:11: device "cuda" is not used: the CPU is`,
 		`:16:12: logging service "mlflow" is not there: figures go to the run folder's metrics.jsonl`,
 	}
-	if !slices.Equal(remarks, want) {
-		t.Errorf("remarks\n%s\nwant\n%s", strings.Join(remarks, "\n"), strings.Join(want, "\n"))
+	if !slices.Equal(warnings, want) {
+		t.Errorf("warnings\n%s\nwant\n%s", strings.Join(warnings, "\n"), strings.Join(want, "\n"))
 	}
 }
 
-func TestWhatIsAskedOfCheckpointsAndHasNoEffectIsRemarkedOn(t *testing.T) {
+func TestWhatIsAskedOfCheckpointsAndHasNoEffectIsWarnedOf(t *testing.T) {
 	file := filepath.Join(supportDeskFolder(t), "exp.yaml")
 	for _, test := range []struct {
 		sets []string
@@ -95,22 +97,27 @@ func TestWhatIsAskedOfCheckpointsAndHasNoEffectIsRemarkedOn(t *testing.T) {
 		{[]string{"training.save_strategy=epoch", "training.load_best_model_at_end=true"}, nil},
 		{[]string{"training.eval_strategy=steps", "training.save_strategy=steps"}, nil},
 		{[]string{"training.eval_strategy=no"}, nil},
-		{[]string{"training.eval_strategy=no", "training.save_strategy=no", "training.load_best_model_at_end=false"}, nil},
-		{[]string{"training.save_strategy=no"}, []string{"save_strategy: no has no effect: each evaluation saves the model, eval_strategy: epoch says when"}},
-		{[]string{"training.eval_strategy=no", "training.save_strategy=epoch"}, []string{"save_strategy: epoch has no effect: without evaluations the model is saved once, at the end"}},
-		{[]string{"training.load_best_model_at_end=false"}, []string{"load_best_model_at_end: false has no effect: a run answers by its best model; its folder last holds the last"}},
+		{[]string{"training.eval_strategy=no", "training.save_strategy=no", "training.load_best_model_at_end=false"},
+			nil},
+		{[]string{"training.save_strategy=no"},
+			[]string{"save_strategy: no has no effect: each evaluation saves the model, eval_strategy: epoch says when"}},
+		{[]string{"training.eval_strategy=no", "training.save_strategy=epoch"},
+			[]string{"save_strategy: epoch has no effect: without evaluations the model is saved once, at the end"}},
+		{[]string{"training.load_best_model_at_end=false"},
+			[]string{"load_best_model_at_end: false has no effect: a run answers by its best model; its folder last " +
+				"holds the last"}},
 	} {
 		e := mustRead(t, file, test.sets...)
 		var got []string
-		for _, remark := range e.Remarks {
-			_, what, _ := strings.Cut(strings.TrimPrefix(remark, "--set "), ": ")
+		for _, warning := range e.Warnings {
+			_, what, _ := strings.Cut(strings.TrimPrefix(warning, "--set "), ": ")
 			got = append(got, what)
 		}
 		if !slices.Equal(got, test.want) {
-			t.Errorf("%q: remarks %q, want %q", test.sets, got, test.want)
+			t.Errorf("%q: warnings %q, want %q", test.sets, got, test.want)
 		}
 
-		var text strings.Builder // what a run has of it is remarked on alike
+		var text strings.Builder // what a run has of it is warned of alike
 		if err := e.Write(&text, filepath.Dir(file)); err != nil {
 			t.Fatal(err)
 		}
@@ -118,8 +125,8 @@ func TestWhatIsAskedOfCheckpointsAndHasNoEffectIsRemarkedOn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(again.Remarks) != len(e.Remarks) {
-			t.Errorf("%q: written and read again: remarks %q", test.sets, again.Remarks)
+		if len(again.Warnings) != len(e.Warnings) {
+			t.Errorf("%q: written and read again: warnings %q", test.sets, again.Warnings)
 		}
 	}
 }
@@ -127,14 +134,16 @@ func TestWhatIsAskedOfCheckpointsAndHasNoEffectIsRemarkedOn(t *testing.T) {
 func TestAnyKeyOfOursIsNotJengaNLP(t *testing.T) {
 	dir := supportDeskFolder(t)
 	sample.Write(t, filepath.Join(dir, "calls.yaml"), jengaNLPFile)
-	for _, set := range []string{"seed=42", "model.freeze=none", "model.fusion.scale=exact", "tasks.calls.heads.tone.type=linear", "tokenizer.max_length=9", "training.max_grad_norm=1"} {
+	for _, set := range []string{"seed=42", "model.freeze=none", "model.fusion.scale=exact",
+		"tasks.calls.heads.tone.type=linear", "tokenizer.max_length=9", "training.max_grad_norm=1"} {
 		e, err := Read(filepath.Join(dir, "calls.yaml"), []string{set})
 		switch {
 		case set == "tokenizer.max_length=9":
 			if err != nil || !e.JengaNLP {
 				t.Errorf("with %s: %v; want a file of Jenga-NLP's", set, err)
 			}
-		case err == nil || !strings.Contains(err.Error(), `num_labels is 7, but label_maps has 3; leave one of them out`):
+		case err == nil || !strings.Contains(err.Error(),
+			`num_labels is 7, but label_maps has 3; leave one of them out`):
 			t.Errorf("with %s: %v; want num_labels to be a mistake", set, err)
 		}
 	}

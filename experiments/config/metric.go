@@ -26,7 +26,7 @@ func (d *decoding) metric(s *plugin.Section) {
 	if !s.Has("greater_is_better") {
 		t.GreaterIsBetter = higher
 	} else if t.GreaterIsBetter != higher {
-		d.remark(s.At("greater_is_better").Place, "greater_is_better: %v with %s chooses the worst model",
+		d.warn(s.At("greater_is_better").Place, "greater_is_better: %v with %s chooses the worst model",
 			t.GreaterIsBetter, t.MetricForBestModel)
 	}
 	if s.Has("metric_for_best_model") && !slices.Contains(names, t.MetricForBestModel) {
@@ -45,7 +45,7 @@ func (d *decoding) metrics() (names []string, lower map[string]bool) {
 	}
 	f1, exact := false, map[int]int{} // heads whose predictions are right or wrong, of each task
 	for number, task := range d.e.Tasks {
-		part, err := task.Part.Build(tasks.Site{Name: task.Name, Heads: task.HeadNames(), Split: splitBlanks})
+		part, err := task.Part.Build(tasks.Env{Name: task.Name, Heads: task.HeadNames(), Split: splitBlanks})
 		if err != nil {
 			d.mistakes.Append(err)
 			continue
@@ -109,7 +109,7 @@ func (d *decoding) claim(task Task, names []string, taken map[string]string) {
 	}
 }
 
-// splitBlanks stands in for the tokenizer that a task's site has when it reads data.
+// splitBlanks stands in for the tokenizer that a task's env has when it reads data.
 func splitBlanks(text string) []corpus.Span {
 	var words []corpus.Span
 	at := 0

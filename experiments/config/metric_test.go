@@ -17,13 +17,17 @@ func TestMetricsAreThoseOfEvaluations(t *testing.T) {
 	for _, sets := range [][]string{
 		nil,
 		{"tasks.slots.data={train: data/train.csv, tags: slots}"},
-		{"tasks=[{name: words, type: tagging, data: {train: data/train.csv}}]", "training.metric_for_best_model=eval_words_loss"},
-		{"tasks=[{name: mood, type: classification, data: {train: data/train.csv}}, {name: odd, type: anomaly, data: {same_as: mood}, heads: [{name: pattern, type: attention_pattern}]}]", "training.metric_for_best_model=eval_odd_pattern_auroc"},
-		{"tasks=[{name: mood, type: classification, data: {train: data/train.csv}}, {name: much, type: regression, data: {same_as: mood}}]", "training.metric_for_best_model=eval_much_much_mae"},
+		{"tasks=[{name: words, type: tagging, data: {train: data/train.csv}}]",
+			"training.metric_for_best_model=eval_words_loss"},
+		{"tasks=[{name: mood, type: classification, data: {train: data/train.csv}}, {name: odd, type: anomaly, data: " +
+			"{same_as: mood}, heads: [{name: pattern, type: attention_pattern}]}]",
+			"training.metric_for_best_model=eval_odd_pattern_auroc"},
+		{"tasks=[{name: mood, type: classification, data: {train: data/train.csv}}, {name: much, type: regression, " +
+			"data: {same_as: mood}}]", "training.metric_for_best_model=eval_much_much_mae"},
 	} {
 		t.Chdir(filepath.Dir(file))
 		e := mustRead(t, file, sets...)
-		var groups []multitask.GroupScore
+		var groups []multitask.GroupMetrics
 		for _, texts := range e.Groups() {
 			groups = append(groups, scoreOfNothing(t, e, texts))
 		}
@@ -37,19 +41,19 @@ func TestMetricsAreThoseOfEvaluations(t *testing.T) {
 	}
 }
 
-func scoreOfNothing(t *testing.T, e *Experiment, numbers []int) multitask.GroupScore {
+func scoreOfNothing(t *testing.T, e *Experiment, numbers []int) multitask.GroupMetrics {
 	t.Helper()
-	var group multitask.GroupScore
+	var group multitask.GroupMetrics
 	exact := 0
 	for _, number := range numbers {
 		task := e.Tasks[number]
-		part, err := task.Part.Build(tasks.Site{Name: task.Name, Heads: task.HeadNames(), Split: splitBlanks})
+		part, err := task.Part.Build(tasks.Env{Name: task.Name, Heads: task.HeadNames(), Split: splitBlanks})
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := multitask.TaskScore{Task: task.Name}
+		s := multitask.TaskMetrics{Task: task.Name}
 		for _, head := range task.Heads {
-			score := multitask.HeadScore{Head: head.Name, Metrics: part.Judge(nil, nil)}
+			score := multitask.HeadMetrics{Head: head.Name, Metrics: part.Judge(nil, nil)}
 			if head.Part.Type != "attention_pattern" { // which learns nothing
 				score.Loss.Units = 1
 			}

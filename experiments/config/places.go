@@ -124,7 +124,7 @@ func FindModel(name string) (path string, err error) {
 
 // EncoderIn returns the encoder of a run whose weights lie in a folder: the one that its experiment file names, else
 // the one that the weights say. The base model, which said so when it was trained, may be gone.
-func (e *Experiment) EncoderIn(folder string) (plugin.Choice[encoders.Site, encoders.Encoder], error) {
+func (e *Experiment) EncoderIn(folder string) (plugin.Choice[encoders.Env, encoders.Encoder], error) {
 	if e.Model.Encoder.Place != (plugin.Place{}) {
 		return e.Model.Encoder, nil
 	}

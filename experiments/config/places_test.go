@@ -18,9 +18,11 @@ tasks: [{name: kind, type: classification, data: {train: corpus/train.jsonl, dev
 	t.Setenv("JENGA_MODELS", "")
 	t.Setenv("HF_HUB_CACHE", "")
 	t.Setenv("HF_HOME", t.TempDir())
-	beside := sample.Folder(t, map[string]string{"exp.yaml": file}, "org/small/config.json", "corpus/train.jsonl", "corpus/dev.jsonl")
+	beside := sample.Folder(t, map[string]string{"exp.yaml": file}, "org/small/config.json", "corpus/train.jsonl",
+		"corpus/dev.jsonl")
 	elsewhere := sample.Folder(t, map[string]string{"hub/models--org--small/refs/main": "abc\n"},
-		"org/small/config.json", "hub/models--org--small/snapshots/abc/config.json", "corpus/train.jsonl", "corpus/dev.jsonl")
+		"org/small/config.json", "hub/models--org--small/snapshots/abc/config.json", "corpus/train.jsonl",
+		"corpus/dev.jsonl")
 	alone := filepath.Join(sample.Folder(t, map[string]string{"exp.yaml": file}), "exp.yaml")
 	check := func(t *testing.T, e *Experiment, model, train string) {
 		t.Helper()
@@ -35,21 +37,25 @@ tasks: [{name: kind, type: classification, data: {train: corpus/train.jsonl, dev
 	t.Run("paths are relative to the file", func(t *testing.T) {
 		t.Setenv("JENGA_DATA", elsewhere)
 		t.Setenv("JENGA_MODELS", elsewhere)
-		check(t, mustRead(t, filepath.Join(beside, "exp.yaml")), filepath.Join(beside, "org/small"), filepath.Join(beside, "corpus/train.jsonl"))
+		check(t, mustRead(t, filepath.Join(beside, "exp.yaml")), filepath.Join(beside, "org/small"),
+			filepath.Join(beside, "corpus/train.jsonl"))
 	})
 	t.Run("what is not there is found below JENGA_DATA and JENGA_MODELS", func(t *testing.T) {
 		t.Setenv("JENGA_DATA", elsewhere)
 		t.Setenv("JENGA_MODELS", elsewhere)
-		check(t, mustRead(t, alone), filepath.Join(elsewhere, "org/small"), filepath.Join(elsewhere, "corpus/train.jsonl"))
+		check(t, mustRead(t, alone), filepath.Join(elsewhere, "org/small"),
+			filepath.Join(elsewhere, "corpus/train.jsonl"))
 	})
 	t.Run("a hub name is found in the hub's cache", func(t *testing.T) {
 		t.Setenv("JENGA_DATA", elsewhere)
 		t.Setenv("HF_HUB_CACHE", filepath.Join(elsewhere, "hub"))
-		check(t, mustRead(t, alone), filepath.Join(elsewhere, "hub/models--org--small/snapshots/abc"), filepath.Join(elsewhere, "corpus/train.jsonl"))
+		check(t, mustRead(t, alone), filepath.Join(elsewhere, "hub/models--org--small/snapshots/abc"),
+			filepath.Join(elsewhere, "corpus/train.jsonl"))
 	})
 	t.Run("paths in --set are relative to the working directory", func(t *testing.T) {
 		t.Chdir(elsewhere)
-		e := mustRead(t, filepath.Join(beside, "exp.yaml"), "model.base_model=org/small", "tasks.kind.data.train=corpus/train.jsonl")
+		e := mustRead(t, filepath.Join(beside, "exp.yaml"), "model.base_model=org/small",
+			"tasks.kind.data.train=corpus/train.jsonl")
 		check(t, e, filepath.FromSlash("org/small"), filepath.FromSlash("corpus/train.jsonl"))
 	})
 	t.Run("what is nowhere is a mistake that says where it was looked for", func(t *testing.T) {
@@ -70,7 +76,8 @@ tasks: [{name: kind, type: classification, data: {train: corpus/train.jsonl, dev
 		if err != nil {
 			t.Fatal(err)
 		}
-		check(t, e, filepath.Join(filepath.Dir(alone), "org/small"), filepath.Join(filepath.Dir(alone), "corpus/train.jsonl"))
+		check(t, e, filepath.Join(filepath.Dir(alone), "org/small"),
+			filepath.Join(filepath.Dir(alone), "corpus/train.jsonl"))
 	})
 	t.Run("an unreadable cache is no model", func(t *testing.T) {
 		hub := sample.Folder(t, map[string]string{"models--org--small/refs/main": "gone"})
@@ -90,7 +97,8 @@ tasks: [{name: kind, type: classification, data: {train: corpus/train.jsonl, dev
 func TestABaseModelSaysWhatEncoderItIs(t *testing.T) {
 	folder := t.TempDir()
 	for config, want := range map[string]string{
-		`{"model_type": "bilstm"}`: "bilstm", `{"model_type": "bert"}`: "transformer", `{"model_type": "no such"}`: "transformer", `{`: "transformer",
+		`{"model_type": "bilstm"}`: "bilstm", `{"model_type": "bert"}`: "transformer",
+		`{"model_type": "no such"}`: "transformer", `{`: "transformer",
 	} {
 		if err := os.WriteFile(filepath.Join(folder, "config.json"), []byte(config), 0o644); err != nil {
 			t.Fatal(err)

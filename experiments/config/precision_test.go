@@ -21,7 +21,8 @@ func TestBF16WhereTheProcessorCannotIsAnErrorWithItsPlace(t *testing.T) {
 	processor(t, errors.New("this processor cannot"))
 	path := sample.Small(t, "")
 	_, err := Read(path, []string{"training.precision=bf16"})
-	want := "--set training.precision=bf16: training: precision: bf16: this processor cannot; leave precision out, or float32"
+	want := "--set training.precision=bf16: training: precision: bf16: this processor cannot; leave precision out, " +
+		"or float32"
 	if err == nil || err.Error() != want {
 		t.Errorf("error is %v, want %s", err, want)
 	}
@@ -30,7 +31,8 @@ func TestBF16WhereTheProcessorCannotIsAnErrorWithItsPlace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(path, []byte(strings.Replace(string(text), "batch_size: 8", "precision: bf16", 1)), 0o644); err != nil {
+	if err := os.WriteFile(path, []byte(strings.Replace(string(text), "batch_size: 8", "precision: bf16", 1)),
+		0o644); err != nil {
 		t.Fatal(err)
 	}
 	_, err = Read(path, nil)

@@ -38,7 +38,8 @@ func (d *decoding) unique(kind, name string, s *plugin.Section, taken map[string
 	}
 	key := strings.ToLower(name)
 	if first, twice := taken[key]; twice {
-		d.mistakes.Add(s.At("name").Place, "%s %q: the name is taken, in line %d; another one is needed, not only in case", kind, name, first.Line)
+		d.mistakes.Add(s.At("name").Place,
+			"%s %q: the name is taken, in line %d; another one is needed, not only in case", kind, name, first.Line)
 		return
 	}
 	taken[key] = s.Place
@@ -72,21 +73,22 @@ func (d *decoding) task(s *plugin.Section, number int) Task {
 		traits = kind.Traits
 	}
 	if task.Hides = traits.HidesTokens; task.Hides && len(task.Heads) > 1 {
-		d.mistakes.Add(task.Heads[1].Place, "%s: a second head: one alone says which tokens are hidden; leave the others out", owner)
+		d.mistakes.Add(task.Heads[1].Place,
+			"%s: a second head: one alone says which tokens are hidden; leave the others out", owner)
 	}
 	task.Data = d.data(owner, &task, t.Data, t.DataPath, s)
 	windows := t.Long == "windows" || !s.Has("long") && traits.WholeText
-	task.Cut = corpus.Cut{
+	task.Windowing = corpus.Windowing{
 		MaxLength: d.e.Tokenizer.MaxLength, Windows: windows, Stride: t.Stride,
-		Context: traits.FromContext, Apart: traits.Separate,
+		OverContext: traits.FromContext, Separate: traits.Separate,
 	}
-	d.cut(owner, task, s)
+	d.windowing(owner, task, s)
 	d.labels(owner, &task, s)
 	return task
 }
 
 // cut checks what becomes of long texts.
-func (d *decoding) cut(owner string, task Task, s *plugin.Section) {
+func (d *decoding) windowing(owner string, task Task, s *plugin.Section) {
 	for _, key := range []string{"long", "stride"} {
 		if s.Has(key) && task.Data.SameAs != "" {
 			d.mistakes.Add(s.At(key).Place, "%s: %s: the texts are those of data: same_as; leave it out", owner, key)
@@ -94,10 +96,10 @@ func (d *decoding) cut(owner string, task Task, s *plugin.Section) {
 	}
 	switch at := s.At("stride"); {
 	case !s.Has("stride"):
-	case !task.Cut.Windows:
+	case !task.Windowing.Windows:
 		d.mistakes.Add(at.Place, "%s: stride has no effect without long: windows", owner)
 	default:
-		if err := task.Cut.Check(); err != nil {
+		if err := task.Windowing.Check(); err != nil {
 			d.mistakes.Add(at.Place, "%s: %w", owner, err)
 		}
 	}
@@ -116,7 +118,7 @@ func output(task Task) *outputs.Kind {
 	if task.Part.Options == nil {
 		return nil
 	}
-	made, err := task.Part.Build(tasks.Site{Name: task.Name, Split: splitBlanks})
+	made, err := task.Part.Build(tasks.Env{Name: task.Name, Split: splitBlanks})
 	if err != nil {
 		return nil // said where the task is made
 	}
@@ -160,7 +162,8 @@ func (d *decoding) heads(owner string, s, of *plugin.Section, task, missing stri
 		part := heads.Registry().Choose(item, missing, plugin.KeysOf(headDefaults), &d.mistakes)
 		d.unique(owner+": head", h.Name, item, taken)
 		d.checkLabels(name+": labels", item.At("labels"), h.Labels)
-		all = append(all, Head{Name: h.Name, Place: item.Place, Part: part, Weight: h.Weight, NumLabels: h.NumLabels, Labels: h.Labels})
+		all = append(all, Head{Name: h.Name, Place: item.Place, Part: part, Weight: h.Weight, NumLabels: h.NumLabels,
+			Labels: h.Labels})
 	}
 	return all
 }
@@ -218,8 +221,10 @@ func (d *decoding) countLabels(owner string, task *Task, h Head) {
 	switch {
 	case h.NumLabels == 0 || named == 0 || h.NumLabels == named:
 	case d.e.JengaNLP:
-		d.remark(h.Place, "%s: head %q: num_labels is %d, but %s has %d: they count", owner, h.Name, h.NumLabels, where, named)
+		d.warn(h.Place, "%s: head %q: num_labels is %d, but %s has %d: they count", owner, h.Name, h.NumLabels, where,
+			named)
 	default:
-		d.mistakes.Add(h.Place, "%s: head %q: num_labels is %d, but %s has %d; leave one of them out", owner, h.Name, h.NumLabels, where, named)
+		d.mistakes.Add(h.Place, "%s: head %q: num_labels is %d, but %s has %d; leave one of them out", owner, h.Name,
+			h.NumLabels, where, named)
 	}
 }

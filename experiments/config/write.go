@@ -91,13 +91,13 @@ func (f *writing) task(task Task) *plugin.Section {
 	}
 	o := taskOptions{
 		Name: task.Name, Data: f.data(task.Data),
-		Long: "truncate", Stride: task.Cut.Stride, // truncate is written too: some tasks have windows by default
+		Long: "truncate", Stride: task.Windowing.Stride, // truncate is written too: some tasks have windows by default
 		Labels: task.Labels, LabelMaps: task.LabelMaps, Heads: heads,
 	}
 	switch {
 	case task.Data.SameAs != "":
 		o.Long = ""
-	case task.Cut.Windows:
+	case task.Windowing.Windows:
 		o.Long = "windows"
 	}
 	s := plugin.SectionOf(o)

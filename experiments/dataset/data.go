@@ -19,7 +19,7 @@ type reader struct {
 	e        *config.Experiment
 	kinds    []tasks.Task // of e.Tasks
 	mistakes *plugin.Mistakes
-	remarks  []string
+	warnings []string
 }
 
 // read fills in a group's examples of splits, as far as the experiment names files for them or takes them from the
@@ -53,8 +53,8 @@ func trainingFile(d config.Data) config.File {
 	return d.Train
 }
 
-// divide takes the splits that have no file of their own from the examples of the training file, and says so of those that
-// are asked for.
+// divide takes the splits that have no file of their own from the examples of the training file, and says so of those
+// that are asked for.
 func (r *reader) divide(task config.Task, all []*corpus.Example, asked []string) map[string][]*corpus.Example {
 	d := task.Data
 	parts := map[string][]*corpus.Example{config.Train: all}
@@ -63,14 +63,18 @@ func (r *reader) divide(task config.Task, all []*corpus.Example, asked []string)
 			if d.Split.By != "" {
 				parts[config.Train], parts[split] = corpus.SplitGroups(parts[config.Train], n, d.Split.Seed)
 				if len(parts[split]) == 0 {
-					r.mistakes.Add(r.e.Place("tasks."+task.Name+".data.split"), "task %q: data: split: by: %s leaves none of the %d examples of %s for %s: it has one value alone; name another field",
+					r.mistakes.Add(r.e.Place("tasks."+task.Name+".data.split"),
+						"task %q: data: split: by: %s leaves none of the %d examples of %s for %s: it has one value "+
+							"alone; name another field",
 						task.Name, d.Split.By, len(parts[config.Train]), trainingFile(d).Name, split)
 				}
 			} else {
 				parts[config.Train], parts[split] = corpus.SplitN(parts[config.Train], n, d.Split.Seed)
 			}
 			if slices.Contains(asked, split) {
-				r.remarks = append(r.remarks, fmt.Sprintf("task %q has no %s file: %d of the %d examples of %s are taken (seed %d)", task.Name, split, len(parts[split]), len(all), trainingFile(d).Name, d.Split.Seed))
+				r.warnings = append(r.warnings,
+					fmt.Sprintf("task %q has no %s file: %d of the %d examples of %s are taken (seed %d)", task.Name,
+						split, len(parts[split]), len(all), trainingFile(d).Name, d.Split.Seed))
 			}
 		}
 	}
@@ -81,7 +85,8 @@ func (r *reader) divide(task config.Task, all []*corpus.Example, asked []string)
 		take(config.Dev, d.Split.Dev)
 	}
 	if len(parts[config.Train]) == 0 && len(all) > 0 { // else why is said
-		r.mistakes.Add(r.e.Place("tasks."+task.Name+".data.split"), "task %q: data: split: {dev: %v, test: %v} of the %d examples of %s leaves none to train on; take fewer",
+		r.mistakes.Add(r.e.Place("tasks."+task.Name+".data.split"),
+			"task %q: data: split: {dev: %v, test: %v} of the %d examples of %s leaves none to train on; take fewer",
 			task.Name, d.Split.Dev, d.Split.Test, len(all), trainingFile(d).Name)
 	}
 	if d.Limit > 0 && d.Limit < len(parts[config.Train]) {
@@ -98,8 +103,8 @@ func count(share float64, n int) int {
 	return int(math.Round(share * float64(n)))
 }
 
-// file makes examples of a file's records, with the targets of all tasks of the group; nil where one is wrong. The file is
-// read once: it may be a pipe.
+// file makes examples of a file's records, with the targets of all tasks of the group; nil where one is wrong. The file
+// is read once: it may be a pipe.
 func (r *reader) file(texts *Group, path config.File) []*corpus.Example {
 	first := r.e.Tasks[texts.Tasks[0]]
 	format := first.Data.Format
@@ -134,7 +139,9 @@ func (r *reader) file(texts *Group, path config.File) []*corpus.Example {
 				continue
 			}
 			if what := different(example, *examples[i]); what != "" {
-				r.mistakes.Append(fmt.Errorf("%s: task %q: its %s are not those of task %q, which same_as gives it; leave text, pair, words, question and context out of its data, or give it files of its own", record.Place, task.Name, what, first.Name))
+				r.mistakes.Append(fmt.Errorf("%s: task %q: its %s are not those of task %q, which same_as gives it; "+
+					"leave text, pair, words, question and context out of its data, or give it files of its own",
+					record.Place, task.Name, what, first.Name))
 				return nil // other records would say the same
 			}
 			examples[i].Targets = append(examples[i].Targets, example.Targets...)

@@ -21,7 +21,7 @@ type Dataset struct {
 	Labels     map[multitask.HeadName]*corpus.Labels
 	Tokenizer  corpus.Tokenizer
 	Vectors    *corpus.Vectors // of words, that the encoder's embeddings begin with; nil: none
-	Remarks    []string        // of the experiment and its data
+	Warnings   []string        // of the experiment and its data
 }
 
 // Group is the tasks that read the same texts, and their examples.
@@ -55,11 +55,12 @@ func Resume(
 	return loadWith(e, tokenizer, labels, splits)
 }
 
-// loadWith reads data. known are the labels of a run that goes on; nil: labels and vocabulary come from the training data.
+// loadWith reads data. known are the labels of a run that goes on; nil: labels and vocabulary come from the training
+// data.
 func loadWith(
 	e *config.Experiment, tokenizer corpus.Tokenizer, known map[multitask.HeadName]*corpus.Labels, splits []string,
 ) (*Dataset, error) {
-	d := &Dataset{Experiment: e, Remarks: slices.Clone(e.Remarks), Labels: map[multitask.HeadName]*corpus.Labels{}}
+	d := &Dataset{Experiment: e, Warnings: slices.Clone(e.Warnings), Labels: map[multitask.HeadName]*corpus.Labels{}}
 	var mistakes plugin.Mistakes
 
 	// texts and targets
@@ -73,10 +74,10 @@ func loadWith(
 	if !mistakes.None() {
 		return nil, mistakes.Err()
 	}
-	d.Remarks = append(d.Remarks, in.remarks...)
+	d.Warnings = append(d.Warnings, in.warnings...)
 	for i, task := range e.Tasks {
-		for _, remark := range plugin.RemarksOf(d.Tasks[i]) {
-			d.Remarks = append(d.Remarks, fmt.Sprintf("%s: %s", task.Place, remark))
+		for _, warning := range plugin.WarningsOf(d.Tasks[i]) {
+			d.Warnings = append(d.Warnings, fmt.Sprintf("%s: %s", task.Place, warning))
 		}
 	}
 
@@ -84,7 +85,7 @@ func loadWith(
 	for g := range d.Groups {
 		d.label(&d.Groups[g], known, &mistakes)
 	}
-	slices.Sort(d.Remarks[len(e.Remarks):])
+	slices.Sort(d.Warnings[len(e.Warnings):])
 
 	// tokens
 	finish := d.trainTokenizer
@@ -107,14 +108,15 @@ func (d *Dataset) encodeAll() {
 		group := &d.Groups[g]
 		for _, split := range []string{config.Train, config.Dev, config.Test} {
 			d.encode(group, split)
-			d.Remarks = append(d.Remarks, d.truncated(group, split)...)
+			d.Warnings = append(d.Warnings, d.truncated(group, split)...)
 		}
-		d.Remarks = append(d.Remarks, d.lostAnswers(group)...)
+		d.Warnings = append(d.Warnings, d.truncatedTargets(group)...)
 	}
 }
 
 // Open returns the dataset of a trained run, whose tokenizer and labels are known, without examples.
-func Open(e *config.Experiment, tokenizer corpus.Tokenizer, labels map[multitask.HeadName]*corpus.Labels) (*Dataset, error) {
+func Open(e *config.Experiment, tokenizer corpus.Tokenizer, labels map[multitask.HeadName]*corpus.Labels) (*Dataset,
+	error) {
 	d := &Dataset{Experiment: e, Labels: labels}
 	return d, d.open(tokenizer)
 }
@@ -124,14 +126,15 @@ func (d *Dataset) open(tokenizer corpus.Tokenizer) error {
 	d.Tokenizer = tokenizer
 	var mistakes plugin.Mistakes
 	for _, task := range d.Experiment.Tasks {
-		made, err := task.Part.Build(tasks.Site{Name: task.Name, Heads: task.HeadNames(), Split: tokenizer.Split})
+		made, err := task.Part.Build(tasks.Env{Name: task.Name, Heads: task.HeadNames(), Split: tokenizer.Split})
 		if err != nil {
 			mistakes.Append(err)
 		}
 		d.Tasks = append(d.Tasks, made)
 	}
 	for _, numbers := range d.Experiment.Groups() {
-		d.Groups = append(d.Groups, Group{Tasks: numbers, Examples: map[string][]*corpus.Example{}, first: map[int]corpus.Record{}})
+		d.Groups = append(d.Groups, Group{Tasks: numbers, Examples: map[string][]*corpus.Example{},
+			first: map[int]corpus.Record{}})
 	}
 	return mistakes.Err()
 }
@@ -160,10 +163,12 @@ func (d *Dataset) Targets(name multitask.HeadName) (examples []*corpus.Example, 
 }
 
 // Cut is how the texts of a group are encoded.
-func (d *Dataset) Cut(group *Group) corpus.Cut { return d.Experiment.Tasks[group.Tasks[0]].Cut }
+func (d *Dataset) Windowing(group *Group) corpus.Windowing {
+	return d.Experiment.Tasks[group.Tasks[0]].Windowing
+}
 
 // Encode sets the windows of examples.
-func Encode(tokenizer corpus.Tokenizer, examples []*corpus.Example, cut corpus.Cut) {
+func Encode(tokenizer corpus.Tokenizer, examples []*corpus.Example, cut corpus.Windowing) {
 	for _, e := range examples {
 		e.Windows = cut.Encode(tokenizer, e)
 	}
@@ -172,7 +177,7 @@ func Encode(tokenizer corpus.Tokenizer, examples []*corpus.Example, cut corpus.C
 // encode sets the windows of a group's examples, and finds their targets, which are numbered, in them.
 func (d *Dataset) encode(group *Group, split string) {
 	examples := group.Examples[split]
-	Encode(d.Tokenizer, examples, d.Cut(group))
+	Encode(d.Tokenizer, examples, d.Windowing(group))
 	for h, of := range d.Heads(group) {
 		for _, e := range examples {
 			d.Tasks[of.Number].Output().Locate(e.Targets[h], e)

@@ -21,14 +21,15 @@ func load(t *testing.T, tasks string, files map[string]string, sets ...string) (
 	return Load(e, config.Train, config.Dev, config.Test)
 }
 
-func TestRemarks(t *testing.T) {
+func TestWarnings(t *testing.T) {
 	const train = `{"text": "so good", "label": "good"}` + "\n" + `{"text": "so bad", "label": "bad"}` + "\n"
-	data, err := load(t, "  - {name: mood, type: classification, data: {train: a.jsonl, dev: b.jsonl, split: {test: 1}}}\n",
+	data, err := load(t, "  - {name: mood, type: classification, data: {train: a.jsonl, dev: b.jsonl, split: {test: "+
+		"1}}}\n",
 		map[string]string{"a.jsonl": train + train, "b.jsonl": train + `{"text": "so fair", "label": "fair"}` + "\n"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	said := strings.Join(data.Remarks, "\n")
+	said := strings.Join(data.Warnings, "\n")
 	for _, want := range []string{
 		`task "mood" has no test file: 1 of the 4 examples of a.jsonl are taken (seed `,
 		`task "mood": dev has label "fair" 1 times, which train has not: it is judged as wrong`,
@@ -42,16 +43,17 @@ func TestRemarks(t *testing.T) {
 	}
 }
 
-func TestAnswersBeyondTheWindowsAreRemarkedOn(t *testing.T) {
+func TestAnswersBeyondTheWindowsAreWarnedOf(t *testing.T) {
 	question := `{"question": "who", "context": "it was a very long day with rain and wind and sun and then Zoe", "answers": ["Zoe"]}` + "\n"
 	for long, want := range map[string]bool{"truncate": true, "windows": false} {
-		data, err := load(t, "  - {name: who, type: question_answering, long: "+long+", data: {train: a.jsonl}}\n", map[string]string{"a.jsonl": strings.Repeat(question, 3)}, "tokenizer.max_length=16")
+		data, err := load(t, "  - {name: who, type: question_answering, long: "+long+", data: {train: a.jsonl}}\n",
+			map[string]string{"a.jsonl": strings.Repeat(question, 3)}, "tokenizer.max_length=16")
 		if err != nil {
 			t.Fatal(err)
 		}
 		const said = `task "who": 3 of train's answers are not within 16 tokens of their text, and are learned as none: a larger max_length, or long: windows, holds more`
-		if got := slices.Contains(data.Remarks, said); got != want {
-			t.Errorf("long: %s: remarks %q, want this one %v", long, data.Remarks, want)
+		if got := slices.Contains(data.Warnings, said); got != want {
+			t.Errorf("long: %s: warnings %q, want this one %v", long, data.Warnings, want)
 		}
 	}
 }
@@ -60,33 +62,36 @@ func TestTextsThatAreCutAreCounted(t *testing.T) {
 	text := func(words int) string { return `{"text": "` + strings.Repeat("a ", words) + `", "label": "x"}` + "\n" }
 	data := text(10) + text(3) + text(6) + `{"text": "b", "label": "y"}` + "\n" // 12, 5, 8 and 3 tokens
 	for long, want := range map[string]bool{"truncate": true, "windows": false} {
-		data, err := load(t, "  - {name: mood, type: classification, long: "+long+", data: {train: a.jsonl}}\n", map[string]string{"a.jsonl": data}, "tokenizer.max_length=8")
+		data, err := load(t, "  - {name: mood, type: classification, long: "+long+", data: {train: a.jsonl}}\n",
+			map[string]string{"a.jsonl": data}, "tokenizer.max_length=8")
 		if err != nil {
 			t.Fatal(err)
 		}
 		const said = `task "mood": 1 of 4 texts of train have more than 8 tokens and lose their end: a larger tokenizer.max_length, or long: windows, keeps it`
-		if got := slices.Contains(data.Remarks, said); got != want {
-			t.Errorf("long: %s: remarks %q, want this one %v", long, data.Remarks, want)
+		if got := slices.Contains(data.Warnings, said); got != want {
+			t.Errorf("long: %s: warnings %q, want this one %v", long, data.Warnings, want)
 		}
 	}
 }
 
-func TestQuestionsWithoutAnswersAreRemarkedOn(t *testing.T) {
+func TestQuestionsWithoutAnswersAreWarnedOf(t *testing.T) {
 	for cell, want := range map[string]bool{"": true, "[]": false} {
-		data, err := load(t, "  - {name: who, type: question_answering, data: {train: a.csv}, heads: [{name: who, no_answer: true}]}\n",
+		data, err := load(t, "  - {name: who, type: question_answering, data: {train: a.csv}, heads: [{name: who, "+
+			"no_answer: true}]}\n",
 			map[string]string{"a.csv": "question,context,answers\nwho,so good,good\nwho,so bad," + cell + "\n"})
 		if err != nil {
 			t.Fatal(err)
 		}
-		const remark = `task "who": 1 of 2 training questions have no answers, and teach nothing: an empty list, [], says that the context has none`
-		if got := slices.Contains(data.Remarks, remark); got != want {
-			t.Errorf("answers %q: remarks %q, want %q: %v", cell, data.Remarks, remark, want)
+		const warning = `task "who": 1 of 2 training questions have no answers, and teach nothing: an empty list, [], says that the context has none`
+		if got := slices.Contains(data.Warnings, warning); got != want {
+			t.Errorf("answers %q: warnings %q, want %q: %v", cell, data.Warnings, warning, want)
 		}
 	}
 }
 
 func TestAMissingFieldIsNamedWithThoseThereAre(t *testing.T) {
-	_, err := load(t, "  - {name: mood, type: classification, data: {train: a.csv}}\n", map[string]string{"a.csv": "text, label\nso good,good\n"})
+	_, err := load(t, "  - {name: mood, type: classification, data: {train: a.csv}}\n",
+		map[string]string{"a.csv": "text, label\nso good,good\n"})
 	if want := `task "mood": head "mood" has no label in its training data, a.csv: data: {label: FIELD} names the field that holds it, there is " label", text`; err == nil || !strings.HasSuffix(err.Error(), want) {
 		t.Errorf("error %v, want %s", err, want)
 	}
@@ -97,17 +102,22 @@ func TestLabelMapsNumberTheLabels(t *testing.T) {
 		name, maps string
 		want       []string
 	}{
-		{"all of the data", "{mood: {0: so-so, 1: good, 2: bad}}, heads: [{num_labels: 3}]", []string{"so-so", "good", "bad"}},
-		{"one that the data has not", "{mood: {0: so-so, 1: good, 2: bad, 3: awful}}, heads: [{num_labels: 4}]", []string{"so-so", "good", "bad", "awful"}},
+		{"all of the data", "{mood: {0: so-so, 1: good, 2: bad}}, heads: [{num_labels: 3}]",
+			[]string{"so-so", "good", "bad"}},
+		{"one that the data has not", "{mood: {0: so-so, 1: good, 2: bad, 3: awful}}, heads: [{num_labels: 4}]",
+			[]string{"so-so", "good", "bad", "awful"}},
 		{"one of the data is not there", "{mood: {2: bad, 1: good}}", []string{"good", "bad", "0"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			data, err := load(t, "  - {name: mood, type: classification, data: {train: a.jsonl}, label_maps: "+test.maps+"}\n",
-				map[string]string{"a.jsonl": `{"text": "a", "label": 0}` + "\n" + `{"text": "b", "label": 1}` + "\n" + `{"text": "c", "label": "2"}` + "\n"})
+			data, err := load(t, "  - {name: mood, type: classification, data: {train: a.jsonl}, label_maps: "+
+				test.maps+"}\n",
+				map[string]string{"a.jsonl": `{"text": "a", "label": 0}` + "\n" + `{"text": "b", "label": 1}` + "\n" +
+					`{"text": "c", "label": "2"}` + "\n"})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := data.Labels[multitask.HeadName{Task: "mood", Head: "mood"}].Names(); !slices.Equal(got, test.want) {
+			if got := data.Labels[multitask.HeadName{Task: "mood", Head: "mood"}].Names(); !slices.Equal(got,
+				test.want) {
 				t.Errorf("labels are %q, want %q", got, test.want)
 			}
 		})

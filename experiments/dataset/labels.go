@@ -40,14 +40,15 @@ func (d *Dataset) label(
 		d.number(group, group.Examples[split])
 	}
 	for _, split := range []string{config.Dev, config.Test} {
-		d.Remarks = append(d.Remarks, d.unknownLabels(group, split)...)
+		d.Warnings = append(d.Warnings, d.unknownLabels(group, split)...)
 	}
 }
 
 // number sets the numbers of all targets of a group's examples.
 func (d *Dataset) number(group *Group, examples []*corpus.Example) {
 	for h, of := range d.Heads(group) {
-		kind, labels := d.Tasks[of.Number].Output(), d.Labels[multitask.HeadName{Task: of.Task.Name, Head: of.Head.Name}]
+		kind, labels := d.Tasks[of.Number].Output(),
+			d.Labels[multitask.HeadName{Task: of.Task.Name, Head: of.Head.Name}]
 		for _, e := range examples {
 			kind.Number(e.Targets[h], labels)
 		}
@@ -64,7 +65,7 @@ func (d *Dataset) checkLabelled(group *Group, h int, of Head, kind *outputs.Kind
 	}
 	if labelled > 0 {
 		if warning := kind.Unlabelled(all-labelled, all); warning != "" {
-			d.Remarks = append(d.Remarks, fmt.Sprintf("task %q: %s", of.Task.Name, warning))
+			d.Warnings = append(d.Warnings, fmt.Sprintf("task %q: %s", of.Task.Name, warning))
 		}
 		return
 	}
@@ -72,7 +73,8 @@ func (d *Dataset) checkLabelled(group *Group, h int, of Head, kind *outputs.Kind
 	if field := kind.Field(); field != "" && first.Fields[field] == nil {
 		why = fmt.Sprintf(": data: {%s: FIELD} names the field that holds it, there is %s", field, first.Named())
 	}
-	mistakes.Add(of.Head.Place, "task %q: head %q has no %s in its training data, %s%s", of.Task.Name, of.Head.Name, cmp.Or(kind.Field(), "label"), trainingFile(of.Task.Data).Name, why)
+	mistakes.Add(of.Head.Place, "task %q: head %q has no %s in its training data, %s%s", of.Task.Name, of.Head.Name,
+		cmp.Or(kind.Field(), "label"), trainingFile(of.Task.Data).Name, why)
 }
 
 // knownLabels returns the labels that a head of a run has, and refuses names that are not among them.
@@ -98,7 +100,8 @@ func (d *Dataset) checkNoLabels(task config.Task, head config.Head, kind *output
 	case head.Labels != nil || task.Labels != nil || len(task.LabelMaps[head.Name]) > 0:
 		mistakes.Add(head.Place, "%s; leave labels and label_maps out", what)
 	case head.NumLabels > 1 && d.Experiment.JengaNLP:
-		d.Remarks = append(d.Remarks, fmt.Sprintf("%s: %s: num_labels %d has no effect", head.Place, what, head.NumLabels))
+		d.Warnings = append(d.Warnings, fmt.Sprintf("%s: %s: num_labels %d has no effect", head.Place, what,
+			head.NumLabels))
 	case head.NumLabels > 1:
 		mistakes.Add(head.Place, "%s; leave num_labels out", what)
 	}
@@ -115,7 +118,9 @@ func (d *Dataset) checkLabels(task config.Task, head config.Head, found []string
 	case named != nil:
 		for _, name := range found {
 			if !slices.Contains(named, name) {
-				mistakes.Add(head.Place, "task %q: head %q: the training data has label %q, which labels does not name; it names %s", task.Name, head.Name, name, list(named))
+				mistakes.Add(head.Place,
+					"task %q: head %q: the training data has label %q, which labels does not name; it names %s",
+					task.Name, head.Name, name, list(named))
 			}
 		}
 		found = named
@@ -125,15 +130,19 @@ func (d *Dataset) checkLabels(task config.Task, head config.Head, found []string
 		for _, n := range slices.Sorted(maps.Keys(mapped)) {
 			names = append(names, mapped[n])
 			if !slices.Contains(found, mapped[n]) {
-				d.Remarks = append(d.Remarks, fmt.Sprintf("task %q: head %q: label_maps: no training text has label %d, %q", task.Name, head.Name, n, mapped[n]))
+				d.Warnings = append(d.Warnings,
+					fmt.Sprintf("task %q: head %q: label_maps: no training text has label %d, %q", task.Name, head.Name,
+						n, mapped[n]))
 			}
 		}
-		found = append(names, slices.DeleteFunc(found, func(name string) bool { return slices.Contains(names, name) })...)
+		found = append(names, slices.DeleteFunc(found,
+			func(name string) bool { return slices.Contains(names, name) })...)
 	}
 	if n := head.NumLabels; n != 0 && n != len(found) {
-		what := fmt.Sprintf("task %q: head %q: num_labels is %d, the data has %d labels: %s", task.Name, head.Name, n, len(found), list(found))
+		what := fmt.Sprintf("task %q: head %q: num_labels is %d, the data has %d labels: %s", task.Name, head.Name, n,
+			len(found), list(found))
 		if d.Experiment.JengaNLP {
-			d.Remarks = append(d.Remarks, fmt.Sprintf("%s: %s", head.Place, what))
+			d.Warnings = append(d.Warnings, fmt.Sprintf("%s: %s", head.Place, what))
 		} else {
 			mistakes.Add(head.Place, "%s; without num_labels it has as many as there are", what)
 		}

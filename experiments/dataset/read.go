@@ -10,7 +10,7 @@ import (
 
 // Read reads the examples of a split for all groups that have a file for it, or for one task's group if task is not
 // "". Where data names a file for a task, that is read in place of the experiment's, for all tasks that read the same
-// texts; of another group than task's it is an error. What is worth knowing of the examples is added to Remarks.
+// texts; of another group than task's it is an error. What is worth knowing of the examples is added to Warnings.
 func (d *Dataset) Read(split, task string, data map[string]string) error {
 	if task != "" {
 		if err := d.checkData(task, data); err != nil {
@@ -19,7 +19,7 @@ func (d *Dataset) Read(split, task string, data map[string]string) error {
 	}
 	var mistakes plugin.Mistakes
 	in := reader{e: d.Experiment, kinds: d.Tasks, mistakes: &mistakes}
-	read, said := false, len(d.Remarks)
+	read, said := false, len(d.Warnings)
 	for g := range d.Groups {
 		group := &d.Groups[g]
 		if task != "" && !d.has(group, task) {
@@ -38,17 +38,17 @@ func (d *Dataset) Read(split, task string, data map[string]string) error {
 			continue // the other groups' mistakes are said too
 		}
 		d.number(group, group.Examples[split])
-		d.Remarks = append(d.Remarks, d.unknownLabels(group, split)...)
-		d.Remarks = append(d.Remarks, d.CheckTargets(group, split, false)...)
+		d.Warnings = append(d.Warnings, d.unknownLabels(group, split)...)
+		d.Warnings = append(d.Warnings, d.CheckTargets(group, split, false)...)
 		d.encode(group, split)
-		d.Remarks = append(d.Remarks, d.truncated(group, split)...)
+		d.Warnings = append(d.Warnings, d.truncated(group, split)...)
 		read = read || group.Examples[split] != nil
 	}
 	if mistakes.None() && !read {
 		return fmt.Errorf("%s names no %s data; --data TASK=FILE gives some", d.Experiment.Path, split)
 	}
-	d.Remarks = append(d.Remarks, in.remarks...)
-	slices.Sort(d.Remarks[said:])
+	d.Warnings = append(d.Warnings, in.warnings...)
+	slices.Sort(d.Warnings[said:])
 	return mistakes.Err()
 }
 
@@ -60,7 +60,8 @@ func (d *Dataset) checkData(task string, data map[string]string) error {
 		}
 		for _, number := range d.Groups[g].Tasks {
 			if name := d.Experiment.Tasks[number].Name; data[name] != "" {
-				return fmt.Errorf("--data %s=%s: task %q, which --task judges alone, reads other texts; leave one of them out", name, data[name], task)
+				return fmt.Errorf("--data %s=%s: task %q, which --task judges alone, reads other texts; leave one of "+
+					"them out", name, data[name], task)
 			}
 		}
 	}
@@ -78,7 +79,8 @@ func (d *Dataset) named(group *Group, data map[string]string) (string, error) {
 		case path == "":
 			path, of = own, name
 		default:
-			return "", fmt.Errorf("tasks %q and %q read the same texts, but --data names %s and %s; want one file for both", of, name, path, own)
+			return "", fmt.Errorf("tasks %q and %q read the same texts, but --data names %s and %s; want one file "+
+				"for both", of, name, path, own)
 		}
 	}
 	return path, nil

@@ -73,8 +73,8 @@ func (d *Dataset) trainWords(texts iter.Seq[string]) error {
 	return err
 }
 
-// openVectors reads the vectors of the words that the tokenizer of a run knows. What of an encoder's embeddings does not
-// learn is in no snapshot and begins with them again.
+// openVectors reads the vectors of the words that the tokenizer of a run knows. What of an encoder's embeddings does
+// not learn is in no snapshot and begins with them again.
 func (d *Dataset) openVectors() error {
 	if d.Experiment.Tokenizer.Vectors.Name == "" {
 		return nil

@@ -56,7 +56,7 @@ func (b *builder) task(texts *dataset.Group, task config.Task, kind tasks.Task) 
 	built := multitask.Task{Name: task.Name, Kind: kind, Pairs: len(train) > 0 && !slices.ContainsFunc(train, single)}
 	for _, head := range task.Heads {
 		set := b.Data.Labels[multitask.HeadName{Task: task.Name, Head: head.Name}]
-		site := heads.Site{
+		env := heads.Env{
 			Task: task.Name, Name: head.Name,
 			Output: kind.Output(), Labels: set.Names(),
 			Width: about.Width, Attention: heads.Attention(about.Attention),
@@ -67,17 +67,17 @@ func (b *builder) task(texts *dataset.Group, task config.Task, kind tasks.Task) 
 			Params:   multitask.HeadParams(m.Params, task.Name, head.Name),
 		}
 		if id, ok := b.Data.Tokenizer.Mask(); ok {
-			site.Mask = id
+			env.Mask = id
 		}
 		if w := about.WordEmbeddings; w != nil && w.Shape[1] == about.Width {
-			site.Words = w
+			env.Words = w
 		}
-		h, err := head.Part.Build(site)
+		h, err := head.Part.Build(env)
 		if err != nil {
 			b.mistakes.Append(err)
 		}
 		b.checkAccepted(task, head, h)
-		b.remark(head.Place, h)
+		b.warn(head.Place, h)
 		built.Heads = append(built.Heads, multitask.Head{Name: head.Name, Head: h, Labels: set, Weight: head.Weight})
 	}
 	return built

@@ -28,7 +28,7 @@ type Assembled struct {
 	Data        *dataset.Dataset
 	Model       *multitask.Model
 	EncoderPath string   // what the encoder was read from; "" from nothing
-	Remarks     []string // of the data and the model
+	Warnings    []string // of the data and the model
 }
 
 // New assembles the model that an experiment trains on its data.
@@ -50,7 +50,7 @@ func Open(data *dataset.Dataset, encoder encoderChoice, path string) (*Assembled
 }
 
 // encoderChoice is the encoder that an experiment names.
-type encoderChoice = plugin.Choice[encoders.Site, encoders.Encoder]
+type encoderChoice = plugin.Choice[encoders.Env, encoders.Encoder]
 
 // builder assembles a model.
 type builder struct {
@@ -62,7 +62,7 @@ type builder struct {
 func assemble(data *dataset.Dataset, mode mode, choice encoderChoice, path string) (*Assembled, error) {
 	e := data.Experiment
 	m := &multitask.Model{Params: nn.NewParams(e.Seed)}
-	built := &Assembled{Data: data, Model: m, EncoderPath: path, Remarks: slices.Clone(data.Remarks)}
+	built := &Assembled{Data: data, Model: m, EncoderPath: path, Warnings: slices.Clone(data.Warnings)}
 	b := &builder{Assembled: built, mode: mode}
 
 	// encoder
@@ -72,18 +72,18 @@ func assemble(data *dataset.Dataset, mode mode, choice encoderChoice, path strin
 
 	// fusion
 	about := m.Encoder.Describe()
-	site := fusion.Site{Width: about.Width, Layers: about.Layers, Params: multitask.FusionParams(m.Params)}
+	env := fusion.Env{Width: about.Width, Layers: about.Layers, Params: multitask.FusionParams(m.Params)}
 	for number, task := range e.Tasks {
-		site.Tasks = append(site.Tasks, task.Name)
+		env.Tasks = append(env.Tasks, task.Name)
 		if data.Tasks[number].Output().PerWord {
-			site.Tagged = append(site.Tagged, task.Name)
+			env.Tagged = append(env.Tagged, task.Name)
 		}
 	}
 	var err error
-	if m.Fusion, err = e.Model.Fusion.Build(site); err != nil {
+	if m.Fusion, err = e.Model.Fusion.Build(env); err != nil {
 		b.mistakes.Append(err)
 	}
-	b.remark(e.Model.Fusion.Place, m.Fusion)
+	b.warn(e.Model.Fusion.Place, m.Fusion)
 
 	// tasks and their heads
 	for g := range data.Groups {
@@ -107,7 +107,7 @@ func (b *builder) encoder(choice encoderChoice) error {
 	if b.mode == inference { // changes are part of the weights that were saved
 		freeze, lora = encoders.FreezeAll, encoders.LoRA{}
 	}
-	encoder, err := choice.Build(encoders.Site{
+	encoder, err := choice.Build(encoders.Env{
 		Model:      b.EncoderPath,
 		Vocabulary: b.Data.Tokenizer.Size(),
 		MaxLength:  e.Tokenizer.MaxLength,
@@ -129,20 +129,20 @@ func (b *builder) encoder(choice encoderChoice) error {
 	if err := checkSaves(b.Model, b.EncoderPath); err != nil {
 		b.mistakes.Add(choice.Place, "encoder %q %w", choice.Type, err)
 	}
-	b.remark(choice.Place, encoder)
+	b.warn(choice.Place, encoder)
 	if b.mode == fresh {
-		b.remarkIdle()
+		b.warnIdle()
 	}
 	return nil
 }
 
-// remark passes on what a part has to say, where it is to be trained.
-func (b *builder) remark(at plugin.Place, part any) {
+// warning passes on what a part has to say, where it is to be trained.
+func (b *builder) warn(at plugin.Place, part any) {
 	if b.mode != fresh {
 		return
 	}
-	for _, remark := range plugin.RemarksOf(part) {
-		b.Remarks = append(b.Remarks, fmt.Sprintf("%s: %s", at, remark))
+	for _, warning := range plugin.WarningsOf(part) {
+		b.Warnings = append(b.Warnings, fmt.Sprintf("%s: %s", at, warning))
 	}
 }
 
@@ -162,7 +162,7 @@ func (b *builder) setVectors(encoder encoders.Encoder) error {
 	for id := range b.Data.Tokenizer.Size() {
 		copy(w.Data[id*w.Shape[1]:(id+1)*w.Shape[1]], b.Data.Vectors.Of(b.Data.Tokenizer.Token(int32(id))))
 	}
-	b.Remarks = append(b.Remarks, fmt.Sprintf("%s: %d of the vocabulary's %d tokens have vectors",
+	b.Warnings = append(b.Warnings, fmt.Sprintf("%s: %d of the vocabulary's %d tokens have vectors",
 		place, len(b.Data.Vectors.Words), b.Data.Tokenizer.Size()))
 	return nil
 }

@@ -73,7 +73,7 @@ func TestAnEqualGoldNumberHasNoDeviation(t *testing.T) {
 	}
 }
 
-func TestWhatChangesNothingIsRemarkedOn(t *testing.T) {
+func TestWhatChangesNothingIsWarnedOf(t *testing.T) {
 	for _, test := range []struct {
 		task string
 		sets []string
@@ -101,9 +101,9 @@ func TestWhatChangesNothingIsRemarkedOn(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%v: %v", test.sets, err)
 		}
-		said := strings.Join(built.Remarks, "\n")
+		said := strings.Join(built.Warnings, "\n")
 		if strings.Contains(said, "has no effect") && test.want == "" || !strings.Contains(said, test.want) {
-			t.Errorf("%v%s: remarks %q, want %q", test.sets, test.task, said, test.want)
+			t.Errorf("%v%s: warnings %q, want %q", test.sets, test.task, said, test.want)
 		}
 	}
 }

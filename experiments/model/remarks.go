@@ -8,11 +8,11 @@ import (
 	"github.com/jenga-nlp/jenga/plugin"
 )
 
-// remarkIdle tells of options of model and training that change nothing for the encoder, or nothing for the better.
-func (b *builder) remarkIdle() {
+// warnIdle tells of options of model and training that change nothing for the encoder, or nothing for the better.
+func (b *builder) warnIdle() {
 	e, m := b.Data.Experiment, b.Model
 	say := func(at plugin.Place, format string, args ...any) {
-		b.Remarks = append(b.Remarks, (&plugin.Mistake{Place: at, Err: fmt.Errorf(format, args...)}).Error())
+		b.Warnings = append(b.Warnings, (&plugin.Mistake{Place: at, Err: fmt.Errorf(format, args...)}).Error())
 	}
 	about := m.Encoder.Describe()
 	switch {

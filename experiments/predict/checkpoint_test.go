@@ -37,7 +37,9 @@ func frozenExperiment(t *testing.T) (path, base string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	based := strings.Replace(string(text), "encoder: {type: transformer, layers: 1, width: 16, heads: 2, feed_forward: 32, max_positions: 64}", "base_model: "+base+"\n  freeze: all", 1)
+	based := strings.Replace(string(text),
+		"encoder: {type: transformer, layers: 1, width: 16, heads: 2, feed_forward: 32, max_positions: 64}",
+		"base_model: "+base+"\n  freeze: all", 1)
 	based = strings.Replace(based, ", train: {vocab_size: 200}", "", 1)
 	if err := os.WriteFile(path, []byte(based), 0o644); err != nil {
 		t.Fatal(err)
@@ -56,7 +58,8 @@ func TestAFrozenEncoderIsNotCopied(t *testing.T) {
 		t.Skip(err)
 	}
 	_, done := trainSmall(t, path, filepath.Join(link, "run"))
-	for _, name := range []string{"link/run", "link/run/best", "link/run/last", "link/run/tasks/team", "link/run/tasks/things", "deep/down/run"} {
+	for _, name := range []string{"link/run", "link/run/best", "link/run/last", "link/run/tasks/team",
+		"link/run/tasks/things", "deep/down/run"} {
 		folder := filepath.Join(home, name)
 		if runfolder.Exists(filepath.Join(folder, runfolder.EncoderDir)) {
 			t.Errorf("%s holds a frozen encoder", name)
@@ -94,7 +97,8 @@ func TestAFrozenEncoderIsTheOneOfTheTraining(t *testing.T) {
 	if err := os.RemoveAll(base); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(folder); err == nil || !strings.Contains(err.Error(), "the frozen encoder it was trained with is not in "+base+"; want it there") {
+	if _, err := Open(folder); err == nil ||
+		!strings.Contains(err.Error(), "the frozen encoder it was trained with is not in "+base+"; want it there") {
 		t.Errorf("without the encoder Open = %v", err)
 	}
 }
@@ -107,17 +111,24 @@ func TestAFrozenEncoderIsTheFilesThatAreRead(t *testing.T) {
 		edit func(t *testing.T, base string)
 		want string // BASE is the base model's folder; "": the run opens
 	}{
-		{"values beside a graph change", weights[1:], func(t *testing.T, base string) { flip(t, filepath.Join(base, "model.onnx.data")) },
+		{"values beside a graph change", weights[1:],
+			func(t *testing.T, base string) { flip(t, filepath.Join(base, "model.onnx.data")) },
 			"its frozen encoder's file BASE/model.onnx.data is not the one it was trained with"},
-		{"values beside a graph go", weights[1:], func(t *testing.T, base string) { remove(t, filepath.Join(base, "model.onnx.data")) },
+		{"values beside a graph go", weights[1:],
+			func(t *testing.T, base string) { remove(t, filepath.Join(base, "model.onnx.data")) },
 			"its frozen encoder's file BASE/model.onnx.data is not there"},
 		{"weights that are preferred to a graph come", weights[1:], func(t *testing.T, base string) {
 			sample.Write(t, filepath.Join(base, "model.safetensors"), sample.Files(t, base)["spare"])
 		}, "its frozen encoder is read from BASE/model.safetensors, which it was not trained with"},
-		{"a tokenizer that is preferred to a vocabulary goes", weights[:1], func(t *testing.T, base string) { remove(t, filepath.Join(base, "tokenizer.json")) },
+		{"a tokenizer that is preferred to a vocabulary goes", weights[:1],
+			func(t *testing.T, base string) { remove(t, filepath.Join(base, "tokenizer.json")) },
 			"its frozen encoder's file BASE/tokenizer.json is not there"},
-		{"notes change", weights[:1], func(t *testing.T, base string) { sample.Write(t, filepath.Join(base, "notes.txt"), "more") }, ""},
-		{"a graph that is not read goes", weights, func(t *testing.T, base string) { remove(t, filepath.Join(base, "model.onnx")) }, ""},
+		{"notes change", weights[:1], func(t *testing.T,
+			base string) {
+			sample.Write(t, filepath.Join(base, "notes.txt"), "more")
+		}, ""},
+		{"a graph that is not read goes", weights,
+			func(t *testing.T, base string) { remove(t, filepath.Join(base, "model.onnx")) }, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			path, base := frozenExperiment(t)
@@ -138,7 +149,7 @@ func TestAFrozenEncoderIsTheFilesThatAreRead(t *testing.T) {
 			test.edit(t, base)
 			want := strings.ReplaceAll(test.want, "BASE", base)
 			_, opened := Open(folder)
-			_, _, embedded := OpenEncoder(folder, encoders.Site{Freeze: "all", Params: nn.NewParams(1).In("encoder")})
+			_, _, embedded := OpenEncoder(folder, encoders.Env{Freeze: "all", Params: nn.NewParams(1).In("encoder")})
 			for command, err := range map[string]error{"Open": opened, "OpenEncoder": embedded} {
 				if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 					t.Errorf("%s = %v, want %q", command, err, want)
@@ -174,7 +185,8 @@ func TestSumsOfAHostileCheckpoint(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(base, "sub"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]string{"../../dev/zero": `file "../../dev/zero" is out of its folder`, "sub": "sub: not a file"} {
+	for name, want := range map[string]string{"../../dev/zero": `file "../../dev/zero" is out of its folder`,
+		"sub": "sub: not a file"} {
 		editSums(t, folder, func(sums map[string]any) { sums[name] = "0" })
 		if _, err := Open(folder); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("Open = %v, want %q", err, want)

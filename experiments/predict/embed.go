@@ -33,7 +33,8 @@ func findModel(name string) (place run.EncoderPlace, e *config.Experiment, err e
 	if folder != "" {
 		return run.EncoderPlace{Folder: folder}, nil, err
 	}
-	return run.EncoderPlace{}, nil, fmt.Errorf("%s: no run, no folder or .onnx file, and no model below $JENGA_MODELS or in the hub's local cache", name)
+	return run.EncoderPlace{}, nil, fmt.Errorf("%s: no run, no folder or .onnx file, and no model below "+
+		"$JENGA_MODELS or in the hub's local cache", name)
 }
 
 // OpenTokenizer opens the tokenizer of a model or run.
@@ -60,7 +61,8 @@ type Embedder struct {
 // OpenEmbedder opens the encoder of a model or run. Texts are cut at maxLength tokens, for 0 at what the encoder takes.
 func OpenEmbedder(name string, maxLength int) (*Embedder, error) {
 	encoder, tokenizer, err := OpenEncoder(name,
-		encoders.Site{MaxLength: maxLength, Freeze: encoders.FreezeAll, Params: multitask.EncoderParams(nn.NewParams(0))})
+		encoders.Env{MaxLength: maxLength, Freeze: encoders.FreezeAll,
+			Params: multitask.EncoderParams(nn.NewParams(0))})
 	if err != nil {
 		return nil, err
 	}
@@ -70,8 +72,8 @@ func OpenEmbedder(name string, maxLength int) (*Embedder, error) {
 	return &Embedder{encoder, tokenizer, maxLength, nn.NewPass(0)}, nil
 }
 
-// OpenEncoder opens the encoder of a model or run and its tokenizer. Of site it sets Model and Vocabulary.
-func OpenEncoder(name string, site encoders.Site) (encoders.Encoder, corpus.Tokenizer, error) {
+// OpenEncoder opens the encoder of a model or run and its tokenizer. Of env it sets Model and Vocabulary.
+func OpenEncoder(name string, env encoders.Env) (encoders.Encoder, corpus.Tokenizer, error) {
 	place, e, err := findModel(name)
 	if err != nil {
 		return nil, nil, err
@@ -87,8 +89,8 @@ func OpenEncoder(name string, site encoders.Site) (encoders.Encoder, corpus.Toke
 	if err != nil {
 		return nil, nil, err
 	}
-	site.Model, site.Vocabulary = filepath.Clean(place.Folder), tokenizer.Size()
-	encoder, err := choice.Build(site)
+	env.Model, env.Vocabulary = filepath.Clean(place.Folder), tokenizer.Size()
+	encoder, err := choice.Build(env)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -21,12 +21,14 @@ func TestARunsEncoderIsOpenedAsItWasTrained(t *testing.T) {
 		learns bool
 	}{{"none", true}, {"all", false}} {
 		params := nn.NewParams(0)
-		encoder, tokenizer, err := OpenEncoder(filepath.Join(folder, runfolder.LastDir), encoders.Site{Freeze: test.freeze, Params: params.In("encoder")})
+		encoder, tokenizer, err := OpenEncoder(filepath.Join(folder, runfolder.LastDir),
+			encoders.Env{Freeze: test.freeze, Params: params.In("encoder")})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if _, ok := encoder.(encoders.Trainable); !ok || tokenizer.Size() != run.Data.Tokenizer.Size() {
-			t.Errorf("an encoder that learns: %v, of %d tokens; want one of %d", ok, tokenizer.Size(), run.Data.Tokenizer.Size())
+			t.Errorf("an encoder that learns: %v, of %d tokens; want one of %d", ok, tokenizer.Size(),
+				run.Data.Tokenizer.Size())
 		}
 		trained := run.Model.Params.In("encoder").All()
 		for i, w := range params.All() {
@@ -35,7 +37,8 @@ func TestARunsEncoderIsOpenedAsItWasTrained(t *testing.T) {
 			}
 		}
 	}
-	if _, _, err := OpenEncoder("nowhere", encoders.Site{}); err == nil || !strings.HasPrefix(err.Error(), "nowhere: no run, no folder") {
+	if _, _, err := OpenEncoder("nowhere", encoders.Env{}); err == nil ||
+		!strings.HasPrefix(err.Error(), "nowhere: no run, no folder") {
 		t.Errorf("error %v, want one that says what was looked for", err)
 	}
 }
@@ -43,14 +46,17 @@ func TestARunsEncoderIsOpenedAsItWasTrained(t *testing.T) {
 func TestARunOpensWhenItsBaseModelIsGone(t *testing.T) {
 	path := sample.Small(t, "")
 	first, second := filepath.Join(t.TempDir(), "run"), filepath.Join(t.TempDir(), "run")
-	trainSmall(t, path, first, "training.num_epochs=1", "model.encoder={type: bilstm, embedding: 8, layers: 1, hidden: 8}")
+	trainSmall(t, path, first, "training.num_epochs=1",
+		"model.encoder={type: bilstm, embedding: 8, layers: 1, hidden: 8}")
 
 	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	base := filepath.Join(first, runfolder.BestDir, runfolder.EncoderDir)
-	based := strings.Replace(string(text), "encoder: {type: transformer, layers: 1, width: 16, heads: 2, feed_forward: 32, max_positions: 64}", "base_model: "+base, 1)
+	based := strings.Replace(string(text),
+		"encoder: {type: transformer, layers: 1, width: 16, heads: 2, feed_forward: 32, max_positions: 64}",
+		"base_model: "+base, 1)
 	sample.Write(t, path, strings.Replace(based, ", train: {vocab_size: 200}", "", 1))
 	run, _ := trainSmall(t, path, second, "training.num_epochs=1")
 	if got := run.Data.Experiment.Model.Encoder.Type; got != "bilstm" {
@@ -62,7 +68,8 @@ func TestARunOpensWhenItsBaseModelIsGone(t *testing.T) {
 	if _, err := Open(second); err != nil {
 		t.Errorf("Open: %v", err)
 	}
-	if _, _, err := OpenEncoder(second, encoders.Site{Freeze: "all", Params: nn.NewParams(0).In("encoder")}); err != nil {
+	if _, _, err := OpenEncoder(second, encoders.Env{Freeze: "all",
+		Params: nn.NewParams(0).In("encoder")}); err != nil {
 		t.Errorf("OpenEncoder: %v", err)
 	}
 }

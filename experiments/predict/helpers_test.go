@@ -38,7 +38,7 @@ func ready(e *config.Experiment, splits ...string) (trained, error) {
 	if err != nil {
 		return trained{}, err
 	}
-	return trained{&Opened{Data: data, Model: r.Model, Remarks: r.Remarks, machine: run.ThisMachine()}, r}, nil
+	return trained{&Opened{Data: data, Model: r.Model, Warnings: r.Warnings, machine: run.ThisMachine()}, r}, nil
 }
 
 // prepare writes an experiment of the given tasks and data files, and makes it ready in their folder.

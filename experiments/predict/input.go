@@ -51,7 +51,8 @@ func Input(line string, n int, columns Columns) (*corpus.Example, error) {
 	if strings.HasPrefix(strings.TrimSpace(line), "{") {
 		var err error
 		if record.Fields, err = object(line, columns); err != nil {
-			return nil, fmt.Errorf("%s: %w; want plain text, or a JSON object with text, pair or words, or with question and context", place, err)
+			return nil, fmt.Errorf("%s: %w; want plain text, or a JSON object with text, pair or words, or with "+
+				"question and context", place, err)
 		}
 	}
 	e, err := record.Example()

@@ -18,9 +18,9 @@ import (
 
 // Opened is a trained run, opened to predict and to be judged.
 type Opened struct {
-	Data    *dataset.Dataset
-	Model   *multitask.Model
-	Remarks []string
+	Data     *dataset.Dataset
+	Model    *multitask.Model
+	Warnings []string
 
 	machine run.Machine
 }
@@ -44,9 +44,9 @@ func Open(folder string) (*Opened, error) {
 	if err != nil {
 		return nil, err
 	}
-	var remarks []string
+	var warnings []string
 	if filepath.Dir(saved) == filepath.Clean(folder) && filepath.Base(saved) == runfolder.LastDir {
-		remarks = append(remarks, fmt.Sprintf("%s: there is no best model, so its last is taken", folder))
+		warnings = append(warnings, fmt.Sprintf("%s: there is no best model, so its last is taken", folder))
 	}
 
 	data, err := openData(e, file, saved, about)
@@ -69,7 +69,7 @@ func Open(folder string) (*Opened, error) {
 	if err := run.ReadWeights(saved, m); err != nil {
 		return nil, err
 	}
-	return &Opened{Data: data, Model: m, Remarks: remarks, machine: run.ThisMachine()}, nil
+	return &Opened{Data: data, Model: m, Warnings: warnings, machine: run.ThisMachine()}, nil
 }
 
 // openData opens the tokenizer and the labels of a checkpoint, which lies in the folder saved, for the experiment in
@@ -110,17 +110,17 @@ func openData(e *config.Experiment, file, saved string, about run.Checkpoint) (*
 
 // Read reads the examples of a split for all groups that have a file for it, or for one task's group if task is not "".
 // Where files names a file for a task, that is read in place of the experiment's. What is worth knowing of the examples
-// is added to Remarks.
+// is added to Warnings.
 func (o *Opened) Read(split, task string, files map[string]string) error {
-	said := len(o.Data.Remarks)
+	said := len(o.Data.Warnings)
 	err := o.Data.Read(split, task, files)
-	o.Remarks = append(o.Remarks, o.Data.Remarks[said:]...)
+	o.Warnings = append(o.Warnings, o.Data.Warnings[said:]...)
 	return err
 }
 
 // Evaluate judges the model on the examples of a split that have been read, if the machine has the memory. done, if it
 // is not nil, is called with how many examples have been evaluated.
-func (o *Opened) Evaluate(ctx context.Context, split string, done func(n int)) ([]multitask.GroupScore, error) {
+func (o *Opened) Evaluate(ctx context.Context, split string, done func(n int)) ([]multitask.GroupMetrics, error) {
 	t := o.Data.Experiment.Training
 	var sizes []multitask.Size
 	for _, group := range o.Data.Groups {
@@ -130,7 +130,7 @@ func (o *Opened) Evaluate(ctx context.Context, split string, done func(n int)) (
 		return nil, err
 	}
 
-	var scores []multitask.GroupScore
+	var scores []multitask.GroupMetrics
 	for g, group := range o.Data.Groups {
 		examples := group.Examples[split]
 		if examples == nil {

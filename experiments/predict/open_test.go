@@ -58,7 +58,8 @@ func TestReadSaysAllThatIsWrongWithTheData(t *testing.T) {
 
 func TestAnOpenedRunRepairsTagsToTheSchemeOfTraining(t *testing.T) {
 	const broken = "so O\nbad B-x\nday I-x\n\n" // by itself in bio
-	run, err := prepare(t, "  - {name: slots, type: ner, broken_tags: repair, data: {train: a.conll, dev: b.conll, test: b.conll}}\n",
+	run, err := prepare(t, "  - {name: slots, type: ner, broken_tags: repair, data: {train: a.conll, dev: b.conll, "+
+		"test: b.conll}}\n",
 		map[string]string{"a.conll": "so O\ngood S-x\n\n" + broken, "b.conll": broken})
 	if err != nil {
 		t.Fatal(err)
@@ -84,7 +85,8 @@ func TestAnOpenedRunRepairsTagsToTheSchemeOfTraining(t *testing.T) {
 func TestASplitIsReadWithoutFilesThatAreNotPartOfIt(t *testing.T) {
 	const data = `{"text": "so good", "label": "good"}` + "\n" + `{"text": "so bad", "label": "bad"}` + "\n"
 	run, err := prepare(t, "  - {name: mood, type: classification, data: {train: a.jsonl, dev: a.jsonl}}\n"+
-		"  - {name: tone, type: classification, data: {train: b.jsonl, test: b.jsonl}}\n", map[string]string{"a.jsonl": data, "b.jsonl": data})
+		"  - {name: tone, type: classification, data: {train: b.jsonl, test: b.jsonl}}\n",
+		map[string]string{"a.jsonl": data, "b.jsonl": data})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,8 +100,8 @@ func TestASplitIsReadWithoutFilesThatAreNotPartOfIt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := opened.Read(config.Test, "", nil); err != nil || len(opened.Remarks) > 0 {
-		t.Errorf("Read = %v, and remarks %q: test has neither a file nor a share of a.jsonl", err, opened.Remarks)
+	if err := opened.Read(config.Test, "", nil); err != nil || len(opened.Warnings) > 0 {
+		t.Errorf("Read = %v, and warnings %q: test has neither a file nor a share of a.jsonl", err, opened.Warnings)
 	}
 }
 
@@ -113,8 +115,9 @@ func TestARunWithoutItsBestAnswersByItsLast(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := folder + ": there is no best model, so its last is taken"; len(run.Remarks) != 1 || run.Remarks[0] != want {
-		t.Errorf("remarks %q, want %q", run.Remarks, want)
+	if want := folder + ": there is no best model, so its last is taken"; len(run.Warnings) != 1 ||
+		run.Warnings[0] != want {
+		t.Errorf("warnings %q, want %q", run.Warnings, want)
 	}
 }
 
@@ -131,9 +134,11 @@ func TestTasksOnTheSameTextsReadAPipe(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("a pipe may have no name to open it by")
 	}
-	const data = `{"text": "so good", "label": "good", "tone": "fair"}` + "\n" + `{"text": "so bad", "label": "bad", "tone": "foul"}` + "\n"
+	const data = `{"text": "so good", "label": "good", "tone": "fair"}` + "\n" +
+		`{"text": "so bad", "label": "bad", "tone": "foul"}` + "\n"
 	run, err := prepare(t, "  - {name: mood, type: classification, data: {train: a.jsonl, format: jsonl}}\n"+
-		"  - {name: tone, type: classification, data: {same_as: mood, label: tone}}\n", map[string]string{"a.jsonl": data})
+		"  - {name: tone, type: classification, data: {same_as: mood, label: tone}}\n",
+		map[string]string{"a.jsonl": data})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,7 +156,8 @@ func TestTasksOnTheSameTextsReadAPipe(t *testing.T) {
 	if err := run.Read(config.Dev, "", map[string]string{"mood": fmt.Sprintf("/dev/fd/%d", r.Fd())}); err != nil {
 		t.Fatal(err)
 	}
-	if dev := run.Data.Groups[0].Examples[config.Dev]; len(dev) != 2 || labelOf(dev[1].Targets[0]) != "bad" || labelOf(dev[1].Targets[1]) != "foul" {
+	if dev := run.Data.Groups[0].Examples[config.Dev]; len(dev) != 2 || labelOf(dev[1].Targets[0]) != "bad" ||
+		labelOf(dev[1].Targets[1]) != "foul" {
 		t.Errorf("dev is %+v, want two texts with both tasks' labels", dev)
 	}
 }
@@ -160,7 +166,8 @@ func TestReadRefusesAFileThatATaskAloneDoesNotRead(t *testing.T) {
 	run, err := prepare(t, "  - {name: mood, type: classification, data: {train: a.jsonl, dev: a.jsonl}}\n"+
 		"  - {name: tone, type: classification, data: {same_as: mood}}\n"+
 		"  - {name: kind, type: classification, data: {train: a.jsonl, dev: a.jsonl}}\n",
-		map[string]string{"a.jsonl": `{"text": "so good", "label": "good"}` + "\n" + `{"text": "so bad", "label": "bad"}` + "\n"})
+		map[string]string{"a.jsonl": `{"text": "so good", "label": "good"}` + "\n" +
+			`{"text": "so bad", "label": "bad"}` + "\n"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,7 +184,7 @@ func TestReadRefusesAFileThatATaskAloneDoesNotRead(t *testing.T) {
 	}
 }
 
-func TestReadRemarksOnLabelsThatTrainingHasNot(t *testing.T) {
+func TestReadWarningsOnLabelsThatTrainingHasNot(t *testing.T) {
 	run := openSmall(t)
 	path := filepath.Join(t.TempDir(), "more.jsonl")
 	text := `{"words": ["a", "menu", "hangs"], "team": "Support", "tags": ["O", "B-thing", "O"]}` + "\n"
@@ -188,8 +195,8 @@ func TestReadRemarksOnLabelsThatTrainingHasNot(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := `task "team": test has label "Support" 1 times, which train has not: it is judged as wrong`
-	if got := strings.Join(run.Remarks, "\n"); got != want {
-		t.Errorf("Remarks = %s, want %s", got, want)
+	if got := strings.Join(run.Warnings, "\n"); got != want {
+		t.Errorf("Warnings = %s, want %s", got, want)
 	}
 	scores, err := run.Evaluate(context.Background(), config.Test, nil)
 	if err != nil {
@@ -200,9 +207,10 @@ func TestReadRemarksOnLabelsThatTrainingHasNot(t *testing.T) {
 	}
 }
 
-func TestATestOfOneKindIsRemarkedOn(t *testing.T) {
+func TestATestOfOneKindIsWarnedOf(t *testing.T) {
 	const normal, odd = `{"text": "so good", "label": "normal"}` + "\n", `{"text": "so bad", "label": "odd"}` + "\n"
-	run, err := prepare(t, "  - {name: odd, type: anomaly, data: {train: a.jsonl, dev: a.jsonl, test: b.jsonl}}\n", map[string]string{"a.jsonl": normal + odd, "b.jsonl": odd})
+	run, err := prepare(t, "  - {name: odd, type: anomaly, data: {train: a.jsonl, dev: a.jsonl, test: b.jsonl}}\n",
+		map[string]string{"a.jsonl": normal + odd, "b.jsonl": odd})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -213,8 +221,9 @@ func TestATestOfOneKindIsRemarkedOn(t *testing.T) {
 	if err == nil {
 		err = opened.Read(config.Test, "", nil)
 	}
-	if want := `task "odd": test has no normal text: auroc and specificity of head "odd" are 0`; err != nil || !slices.Contains(opened.Remarks, want) {
-		t.Errorf("remarks %q, %v, want %q", opened.Remarks, err, want)
+	if want := `task "odd": test has no normal text: auroc and specificity of head "odd" are 0`; err != nil ||
+		!slices.Contains(opened.Warnings, want) {
+		t.Errorf("warnings %q, %v, want %q", opened.Warnings, err, want)
 	}
 }
 
@@ -249,7 +258,8 @@ func TestABatchOfEvaluationThatDoesNotFitIsAnError(t *testing.T) {
 	}
 	run.machine = machine(map[string]string{"proc/meminfo": "MemAvailable: 1 kB\n"})
 	_, err := run.Evaluate(context.Background(), config.Dev, nil)
-	if err == nil || !strings.HasPrefix(err.Error(), run.Data.Experiment.Path+":") || !strings.Contains(err.Error(), ": a batch of 8 texts with ") || strings.Contains(err.Error(), "optimizer") {
+	if err == nil || !strings.HasPrefix(err.Error(), run.Data.Experiment.Path+":") ||
+		!strings.Contains(err.Error(), ": a batch of 8 texts with ") || strings.Contains(err.Error(), "optimizer") {
 		t.Errorf("Evaluate = %v, want an error at the batch size's place, without what training takes", err)
 	}
 	run.machine = machine(nil) // of another system
@@ -264,7 +274,8 @@ func TestEvaluationFitsWithWhatItHasToItself(t *testing.T) {
 		t.Fatal(err)
 	}
 	training := run.Data.Experiment.Training
-	_, bytes := run.Model.Largest(multitask.EvaluationSizes(run.Data.Groups[0].Examples[config.Dev], training.BatchSize, training.BatchTokens), encoders.Load{})
+	_, bytes := run.Model.Largest(multitask.EvaluationSizes(run.Data.Groups[0].Examples[config.Dev], training.BatchSize,
+		training.BatchTokens), encoders.Load{})
 	for _, test := range []struct {
 		free int64
 		fits bool

@@ -1,7 +1,7 @@
 package predict
 
 // Answer is what the model says about one text, a line of `predict`, or why it says nothing.
-type Answer struct {
+type Prediction struct {
 	Err  error  `json:"-"`
 	Text string `json:"text"`
 	Pair string `json:"pair,omitempty"`

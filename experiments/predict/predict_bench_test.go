@@ -32,7 +32,7 @@ func BenchmarkPredictMoreHeads(b *testing.B) {
 						examples[k] = &corpus.Example{Text: e.Text}
 					}
 					start := time.Now()
-					if _, err := p.Answer(examples); err != nil {
+					if _, err := p.Predict(examples); err != nil {
 						b.Fatal(err)
 					}
 					least[i] = min(least[i], time.Since(start))
@@ -44,13 +44,15 @@ func BenchmarkPredictMoreHeads(b *testing.B) {
 	}
 }
 
-// headsPredictor answers so many questions with the labels of SNIPS about a text, by linear heads that have not learned.
+// headsPredictor answers so many questions with the labels of SNIPS about a text, by linear heads that have not
+// learned.
 func headsPredictor(b *testing.B, heads int) (*Predictor, *dataset.Dataset) {
 	var list []string
 	for i := range heads {
 		list = append(list, fmt.Sprintf("{name: h%d}", i))
 	}
-	text := "model: {base_model: minilm-l6}\ntokenizer: {max_length: 128}\ntasks:\n  - name: intent\n    type: classification\n" +
+	text := "model: {base_model: minilm-l6}\ntokenizer: {max_length: 128}\ntasks:\n  - name: intent\n    type: " +
+		"classification\n" +
 		"    data: {train: snips/train, dev: snips/valid}\n    heads: [" + strings.Join(list, ", ") + "]\n"
 	path := filepath.Join(b.TempDir(), "heads.yaml")
 	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {

@@ -18,7 +18,8 @@ import (
 )
 
 func TestInputTakesPlainTextAndJSON(t *testing.T) {
-	named, asked := Columns{"text": {"body", "note"}, "pair": {"reply"}}, Columns{"text": {"body"}, "pair": {"context"}, "question": {"question"}}
+	named, asked := Columns{"text": {"body", "note"}, "pair": {"reply"}},
+		Columns{"text": {"body"}, "pair": {"context"}, "question": {"question"}}
 	for _, test := range []struct {
 		line, text, pair, err string
 		columns               Columns
@@ -26,10 +27,13 @@ func TestInputTakesPlainTextAndJSON(t *testing.T) {
 		{line: `{"body": "play", "reply": "adele"}`, text: "play", pair: "adele", columns: named},
 		{line: `{"note": "play", "text": "adele", "pair": "x"}`, text: "play", pair: "x", columns: named},
 		{line: `{"text": "play"}`, text: "play", columns: named},
-		{line: `{"body": "play", "text": "adele"}`, text: "play", pair: "adele", columns: Columns{"text": {"body"}, "pair": {"text"}}},
+		{line: `{"body": "play", "text": "adele"}`, text: "play", pair: "adele",
+			columns: Columns{"text": {"body"}, "pair": {"text"}}},
 		{line: `{"text": "play", "context": "adele"}`, text: "play"},
-		{line: `{"b": "play"}`, text: "play", columns: Columns{"text": {"a", "b"}, "pair": {"b"}}}, // no pair with itself
-		{line: `{"a": "play", "b": "adele"}`, text: "play", pair: "adele", columns: Columns{"text": {"a", "b"}, "pair": {"b"}}},
+		// no pair with itself
+		{line: `{"b": "play"}`, text: "play", columns: Columns{"text": {"a", "b"}, "pair": {"b"}}},
+		{line: `{"a": "play", "b": "adele"}`, text: "play", pair: "adele",
+			columns: Columns{"text": {"a", "b"}, "pair": {"b"}}},
 		{line: "play adele", text: "play adele"},
 		{line: "\ufeffplay adele", text: "play adele"},
 		{line: "[1, 2]", text: "[1, 2]"},
@@ -39,13 +43,20 @@ func TestInputTakesPlainTextAndJSON(t *testing.T) {
 		{line: `{"question": "Who sings?"}`, text: "Who sings?"},
 		{line: `{"question": "Who sings?", "text": "play", "pair": "adele"}`, text: "play", pair: "adele"},
 		{line: `{"question": "Who sings?", "context": "adele sings", "text": "play"}`, text: "play"},
-		{line: `{"question": "Who sings?", "context": "adele sings", "text": "play", "pair": "x"}`, text: "Who sings?", pair: "adele sings", columns: asked},
-		{line: `{"question": "Who sings?", "context": "adele sings", "words": ["play"]}`, text: "Who sings?", pair: "adele sings", columns: asked},
+		{line: `{"question": "Who sings?", "context": "adele sings", "text": "play", "pair": "x"}`, text: "Who sings?",
+			pair: "adele sings", columns: asked},
+		{line: `{"question": "Who sings?", "context": "adele sings", "words": ["play"]}`, text: "Who sings?",
+			pair: "adele sings", columns: asked},
 		{line: `{"question": "Who sings?", "text": "play"}`, text: "play", columns: asked},
-		{line: `{"question": "Who sings?", "context": "adele sings", "body": "play"}`, text: "play", pair: "adele sings", columns: asked},
-		{line: `{"text": "play"`, err: "line 1: unexpected EOF; want plain text, or a JSON object with text, pair or words, or with question and context"},
-		{line: `{"text": "play"} adele`, err: "line 1: the line goes on after the JSON object; want plain text, or a JSON object with text, pair or words, or with question and context"},
-		{line: `{"txt": "play"}`, err: "line 1: a JSON object with no text, words or question; want plain text, or a JSON object with text, pair or words, or with question and context"},
+		{line: `{"question": "Who sings?", "context": "adele sings", "body": "play"}`, text: "play",
+			pair: "adele sings", columns: asked},
+		{line: `{"text": "play"`, err: "line 1: unexpected EOF; want plain text, or a JSON object with text, pair or " +
+			"words, or with question and context"},
+		{line: `{"text": "play"} adele`,
+			err: "line 1: the line goes on after the JSON object; want plain text, or a JSON object with text, pair " +
+				"or words, or with question and context"},
+		{line: `{"txt": "play"}`, err: "line 1: a JSON object with no text, words or question; want plain text, or a " +
+			"JSON object with text, pair or words, or with question and context"},
 		{line: "play \xff", err: "line 1: not UTF-8"},
 	} {
 		e, err := Input(test.line, 1, test.columns)
@@ -63,7 +74,7 @@ func TestInputTakesPlainTextAndJSON(t *testing.T) {
 }
 
 func TestATextWithoutWordsHasNoTags(t *testing.T) {
-	answers, err := openSmall(t).Predictor().Answer([]*corpus.Example{{Text: ""}})
+	answers, err := openSmall(t).Predictor().Predict([]*corpus.Example{{Text: ""}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +108,8 @@ func (c *counted) Encode(p *nn.Pass, tokens corpus.Tokens, layers nn.Wanted) ([]
 }
 
 func TestOnlyTasksAboutWordsReadTextsWordByWord(t *testing.T) {
-	run, err := prepare(t, "  - {name: mood, type: classification, data: {train: a.jsonl}, heads: [{name: mood, pool: mean}]}\n  - {name: names, type: ner, data: {train: b.jsonl}}\n", map[string]string{
+	run, err := prepare(t, "  - {name: mood, type: classification, data: {train: a.jsonl}, heads: [{name: mood, "+
+		"pool: mean}]}\n  - {name: names, type: ner, data: {train: b.jsonl}}\n", map[string]string{
 		"a.jsonl": `{"text": "so good", "label": "good"}` + "\n" + `{"text": "so bad", "label": "bad"}` + "\n",
 		"b.jsonl": `{"words": ["so", "good"], "tags": ["O", "B-name"]}` + "\n",
 	})
@@ -111,10 +123,10 @@ func TestOnlyTasksAboutWordsReadTextsWordByWord(t *testing.T) {
 	}
 	encoder := &counted{Encoder: run.Model.Encoder}
 	run.Model.Encoder = encoder
-	answer := func(e corpus.Example) Answer {
+	answer := func(e corpus.Example) Prediction {
 		t.Helper()
 		encoder.batches = 0
-		answers, err := run.Predictor().Answer([]*corpus.Example{&e})
+		answers, err := run.Predictor().Predict([]*corpus.Example{&e})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -147,7 +159,8 @@ func TestOnlyTasksAboutWordsReadTextsWordByWord(t *testing.T) {
 func TestAnswersAboutHiddenTokensAndAnomalies(t *testing.T) {
 	texts := strings.Repeat(`{"text": "so good", "label": "normal"}`+"\n"+`{"text": "so bad", "label": "odd"}`+"\n", 4)
 	run, err := prepare(t, "  - {name: words, type: mlm, data: {train: a.jsonl, dev: a.jsonl}}\n"+
-		"  - {name: odd, type: anomaly, data: {train: a.jsonl, dev: a.jsonl}, heads: [{name: rebuilt}, {name: pattern, type: attention_pattern}]}\n",
+		"  - {name: odd, type: anomaly, data: {train: a.jsonl, dev: a.jsonl}, heads: [{name: rebuilt}, {name: "+
+		"pattern, type: attention_pattern}]}\n",
 		map[string]string{"a.jsonl": texts})
 	if err != nil {
 		t.Fatal(err)
@@ -159,12 +172,14 @@ func TestAnswersAboutHiddenTokensAndAnomalies(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	answers, err := opened.Predictor().Answer([]*corpus.Example{{Text: "so [MASK]!", Pair: "[MASK]", Paired: true}, {Text: "so good"}})
+	answers, err := opened.Predictor().Predict([]*corpus.Example{{Text: "so [MASK]!", Pair: "[MASK]", Paired: true},
+		{Text: "so good"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	hidden := answers[0].Tasks["words"]["words"].(outputs.HiddenJSON).Hidden
-	if len(hidden) != 2 || hidden[0].Start != 3 || hidden[0].End != 9 || hidden[0].InPair || !hidden[1].InPair || len(hidden[0].Guesses) != 5 {
+	if len(hidden) != 2 || hidden[0].Start != 3 || hidden[0].End != 9 || hidden[0].InPair || !hidden[1].InPair ||
+		len(hidden[0].Guesses) != 5 {
 		t.Errorf("hidden %+v", hidden)
 	}
 	if got, want := jsonOf(t, answers[1].Tasks["words"]), `{"words":{"hidden":[]}}`; got != want {
@@ -184,7 +199,8 @@ func TestAnswersAboutHiddenTokensAndAnomalies(t *testing.T) {
 func TestPredictReadsWhatTrainingReads(t *testing.T) {
 	const line = `{"text": "no", "body": "so good", "reply": "so bad", "question": "who", "note": "a long day", "value": 0.5, "label": "x", "answers": ["day"]}`
 	run, err := prepare(t, "  - {name: alike, type: similarity, data: {train: a.jsonl, text: body, pair: reply}}\n"+
-		"  - {name: who, type: question_answering, data: {train: a.jsonl, question: question, context: note}}\n", map[string]string{"a.jsonl": line + "\n" + line + "\n"})
+		"  - {name: who, type: question_answering, data: {train: a.jsonl, question: question, context: note}}\n",
+		map[string]string{"a.jsonl": line + "\n" + line + "\n"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -200,13 +216,17 @@ func TestPredictReadsWhatTrainingReads(t *testing.T) {
 }
 
 func TestAQuestionAndItsContextGoBeforeATextWhereATaskAsksForThem(t *testing.T) {
-	const data = `{"question": "who", "context": "a long day", "answers": ["day"], "label": "x"}` + "\n" + `{"question": "who", "context": "so bad", "answers": ["bad"], "label": "y"}` + "\n"
-	for kind, want := range map[string]string{"question_answering": "who / a long day", "classification": "a title / so bad"} {
-		run, err := prepare(t, "  - {name: who, type: "+kind+", data: {train: a.jsonl}}\n", map[string]string{"a.jsonl": data})
+	const data = `{"question": "who", "context": "a long day", "answers": ["day"], "label": "x"}` + "\n" +
+		`{"question": "who", "context": "so bad", "answers": ["bad"], "label": "y"}` + "\n"
+	for kind, want := range map[string]string{"question_answering": "who / a long day",
+		"classification": "a title / so bad"} {
+		run, err := prepare(t, "  - {name: who, type: "+kind+", data: {train: a.jsonl}}\n",
+			map[string]string{"a.jsonl": data})
 		if err != nil {
 			t.Fatal(err)
 		}
-		e, err := Input(`{"text": "a title", "question": "who", "context": "a long day", "pair": "so bad"}`, 1, run.Columns())
+		e, err := Input(`{"text": "a title", "question": "who", "context": "a long day", "pair": "so bad"}`, 1,
+			run.Columns())
 		if err != nil || e.Text+" / "+e.Pair != want {
 			t.Errorf("%s reads %+v, %v, want %s", kind, e, err, want)
 		}
@@ -217,8 +237,9 @@ func TestAQuestionAndItsContextGoBeforeATextWhereATaskAsksForThem(t *testing.T) 
 		if err != nil {
 			t.Fatal(err)
 		}
-		answers, err := run.Predictor().Answer([]*corpus.Example{e})
-		const no = "line 1: no pair: the model answers about two texts; want a JSON object with text and pair, or with question and context, and no text or words beside those"
+		answers, err := run.Predictor().Predict([]*corpus.Example{e})
+		const no = "line 1: no pair: the model answers about two texts; want a JSON object with text and pair, or " +
+			"with question and context, and no text or words beside those"
 		if err != nil || answers[0].Err == nil || answers[0].Err.Error() != no {
 			t.Errorf("a text before a question: %+v, %v, want %s", answers, err, no)
 		}
@@ -226,9 +247,11 @@ func TestAQuestionAndItsContextGoBeforeATextWhereATaskAsksForThem(t *testing.T) 
 }
 
 func TestWhatIsAskedOfPairsIsNotAnsweredOfASingleText(t *testing.T) {
-	const pairs = `{"text": "so good", "pair": "so bad", "label": "x", "value": 0.5}` + "\n" + `{"text": "so bad", "pair": "so bad", "label": "y", "value": 1}` + "\n"
+	const pairs = `{"text": "so good", "pair": "so bad", "label": "x", "value": 0.5}` + "\n" +
+		`{"text": "so bad", "pair": "so bad", "label": "y", "value": 1}` + "\n"
 	run, err := prepare(t, "  - {name: follows, type: classification, data: {train: a.jsonl, dev: a.jsonl}}\n"+
-		"  - {name: alike, type: similarity, data: {train: a.jsonl, dev: a.jsonl}}\n  - {name: mood, type: classification, data: {train: b.jsonl, dev: b.jsonl}}\n",
+		"  - {name: alike, type: similarity, data: {train: a.jsonl, dev: a.jsonl}}\n  - {name: mood, type: "+
+		"classification, data: {train: b.jsonl, dev: b.jsonl}}\n",
 		map[string]string{"a.jsonl": pairs, "b.jsonl": pairs + `{"text": "so fair", "label": "x"}` + "\n"})
 	if err != nil {
 		t.Fatal(err)
@@ -241,7 +264,8 @@ func TestWhatIsAskedOfPairsIsNotAnsweredOfASingleText(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, run := range map[string]*Opened{"trained": run.Opened, "opened": opened} {
-		answers, err := run.Predictor().Answer([]*corpus.Example{{Text: "so good"}, {Text: "so good", Pair: "so bad", Paired: true}})
+		answers, err := run.Predictor().Predict([]*corpus.Example{{Text: "so good"},
+			{Text: "so good", Pair: "so bad", Paired: true}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -255,24 +279,27 @@ func TestWhatIsAskedOfPairsIsNotAnsweredOfASingleText(t *testing.T) {
 
 func TestATextThatTheMachineHasNoMemoryForIsLeftOut(t *testing.T) {
 	run, err := prepare(t, "  - {name: mood, type: classification, long: windows, data: {train: a.jsonl}}\n",
-		map[string]string{"a.jsonl": `{"text": "so good", "label": "x"}` + "\n" + `{"text": "so bad", "label": "y"}` + "\n"})
+		map[string]string{"a.jsonl": `{"text": "so good", "label": "x"}` + "\n" + `{"text": "so bad", "label": "y"}` +
+			"\n"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	place := corpus.Place{File: "line 2"}
-	texts := []*corpus.Example{{Text: "so good"}, {Text: strings.Repeat("so bad ", batchTokens), Place: place}, {Text: "so bad"}}
+	texts := []*corpus.Example{{Text: "so good"}, {Text: strings.Repeat("so bad ", batchTokens), Place: place},
+		{Text: "so bad"}}
 	predictor := run.Predictor()
-	whole, err := predictor.Answer(texts)
+	whole, err := predictor.Predict(texts)
 	if err != nil || whole[1].Err != nil || whole[1].Tasks["mood"]["mood"].(outputs.LabelJSON).Label == "" {
 		t.Fatalf("answers %+v, %v", whole[1], err)
 	}
 
 	predictor.machine = machine(map[string]string{"proc/meminfo": "MemAvailable: 1024 kB\n"})
-	answers, err := predictor.Answer(texts)
+	answers, err := predictor.Predict(texts)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := answers[1].Err; err == nil || !strings.HasPrefix(err.Error(), "line 2: a text of ") || !strings.HasSuffix(err.Error(), "the machine has 960 KiB; divide it") {
+	if err := answers[1].Err; err == nil || !strings.HasPrefix(err.Error(), "line 2: a text of ") ||
+		!strings.HasSuffix(err.Error(), "the machine has 960 KiB; divide it") {
 		t.Errorf("of the long text: %v", err)
 	}
 	for _, b := range []int{0, 2} {
@@ -284,28 +311,32 @@ func TestATextThatTheMachineHasNoMemoryForIsLeftOut(t *testing.T) {
 
 func TestPredictSaysHowManyTextsLoseTheirEnd(t *testing.T) {
 	run, err := prepare(t, "  - {name: mood, type: classification, data: {train: a.jsonl}}\n",
-		map[string]string{"a.jsonl": `{"text": "so good", "label": "x"}` + "\n" + `{"text": "so bad", "label": "y"}` + "\n"}, "tokenizer.max_length=8")
+		map[string]string{"a.jsonl": `{"text": "so good", "label": "x"}` + "\n" + `{"text": "so bad", "label": "y"}` +
+			"\n"}, "tokenizer.max_length=8")
 	if err != nil {
 		t.Fatal(err)
 	}
 	predictor := run.Predictor()
 	for range 2 {
-		if _, err := predictor.Answer([]*corpus.Example{{Text: "so good"}, {Text: strings.Repeat("so bad ", 8)}}); err != nil {
+		if _, err := predictor.Predict([]*corpus.Example{{Text: "so good"},
+			{Text: strings.Repeat("so bad ", 8)}}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	const want = "2 of 4 texts have more than 8 tokens and lose their end: a larger tokenizer.max_length, or long: windows, keeps it"
-	if got := predictor.Remarks(); len(got) != 1 || got[0] != want {
-		t.Errorf("remarks %q, want %q", got, want)
+	const want = "2 of 4 texts have more than 8 tokens and lose their end: a larger tokenizer.max_length, or long: " +
+		"windows, keeps it"
+	if got := predictor.Warnings(); len(got) != 1 || got[0] != want {
+		t.Errorf("warnings %q, want %q", got, want)
 	}
 }
 
 func TestThereIsNoAlarmBeforeDevHasChosenItsThreshold(t *testing.T) {
-	run, err := prepare(t, "  - {name: odd, type: anomaly, data: {train: a.jsonl}}\n", map[string]string{"a.jsonl": `{"text": "so good", "label": "normal"}` + "\n"})
+	run, err := prepare(t, "  - {name: odd, type: anomaly, data: {train: a.jsonl}}\n",
+		map[string]string{"a.jsonl": `{"text": "so good", "label": "normal"}` + "\n"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	answers, err := run.Predictor().Answer([]*corpus.Example{{Text: "so good"}})
+	answers, err := run.Predictor().Predict([]*corpus.Example{{Text: "so good"}})
 	if err != nil {
 		t.Fatal(err)
 	}

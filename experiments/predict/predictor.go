@@ -17,17 +17,17 @@ type Predictor struct {
 	model     *multitask.Model
 	tokenizer corpus.Tokenizer
 	machine   run.Machine
-	groups    []cutGroup
+	groups    []windowGroup
 	pass      *nn.Pass
 
-	texts int                // that were answered
-	lost  map[corpus.Cut]int // how many of them lost their end to it
+	texts     int                      // that were answered
+	truncated map[corpus.Windowing]int // how many of them lost their end to it
 }
 
 // cutGroup is the tasks whose texts are cut alike: those of groups that ask about words, which read a text word by
 // word, and the others, which read it as it is.
-type cutGroup struct {
-	cut         corpus.Cut
+type windowGroup struct {
+	windowing   corpus.Windowing
 	words, text multitask.Group
 }
 
@@ -35,14 +35,14 @@ type cutGroup struct {
 func (o *Opened) Predictor() *Predictor {
 	p := &Predictor{
 		model: o.Model, tokenizer: o.Data.Tokenizer, machine: o.machine,
-		pass: nn.NewPass(0), lost: map[corpus.Cut]int{},
+		pass: nn.NewPass(0), truncated: map[corpus.Windowing]int{},
 	}
 	for g := range o.Data.Groups {
-		cut := o.Data.Cut(&o.Data.Groups[g])
-		at := slices.IndexFunc(p.groups, func(c cutGroup) bool { return c.cut == cut })
+		cut := o.Data.Windowing(&o.Data.Groups[g])
+		at := slices.IndexFunc(p.groups, func(c windowGroup) bool { return c.windowing == cut })
 		if at < 0 {
 			at = len(p.groups)
-			p.groups = append(p.groups, cutGroup{cut: cut})
+			p.groups = append(p.groups, windowGroup{windowing: cut})
 		}
 		group, perWord := &p.groups[at].text, func(t multitask.Task) bool { return t.Kind.Output().PerWord }
 		if slices.ContainsFunc(o.Model.Groups[g].Tasks, perWord) {
@@ -54,49 +54,50 @@ func (o *Opened) Predictor() *Predictor {
 }
 
 // Answer answers all tasks about some texts, each encoded once for all that read the same tokens of it.
-func (p *Predictor) Answer(examples []*corpus.Example) ([]Answer, error) {
-	answers := make([]Answer, len(examples))
+func (p *Predictor) Predict(examples []*corpus.Example) ([]Prediction, error) {
+	answers := make([]Prediction, len(examples))
 	for b, e := range examples {
-		answers[b] = Answer{Text: e.Text, Pair: e.Pair, Tasks: map[string]map[string]any{}}
+		answers[b] = Prediction{Text: e.Text, Pair: e.Pair, Tasks: map[string]map[string]any{}}
 	}
 	p.texts += len(examples)
 	for _, g := range p.groups {
-		if err := p.answer(g, examples, answers); err != nil {
+		if err := p.predictGroup(g, examples, answers); err != nil {
 			return nil, err
 		}
 	}
 	for b, e := range examples {
 		if answers[b].Err == nil && len(answers[b].Tasks) == 0 {
-			answers[b].Err = fmt.Errorf("%s: no pair: the model answers about two texts; want a JSON object with text and pair, or with question and context, and no text or words beside those", e.Place)
+			answers[b].Err = fmt.Errorf("%s: no pair: the model answers about two texts; want a JSON object with "+
+				"text and pair, or with question and context, and no text or words beside those", e.Place)
 		}
 	}
 	return answers, nil
 }
 
-// Remarks says how many of the texts so far lost their end.
-func (p *Predictor) Remarks() []string {
-	var remarks []string
+// Warnings says how many of the texts so far lost their end.
+func (p *Predictor) Warnings() []string {
+	var warnings []string
 	for _, g := range p.groups {
-		if n := p.lost[g.cut]; n > 0 {
-			remarks = append(remarks, dataset.Truncated(n, fmt.Sprintf("%d texts", p.texts), g.cut))
+		if n := p.truncated[g.windowing]; n > 0 {
+			warnings = append(warnings, dataset.Truncated(n, fmt.Sprintf("%d texts", p.texts), g.windowing))
 		}
 	}
-	return remarks
+	return warnings
 }
 
 // answer adds what the tasks of a group say.
-func (p *Predictor) answer(g cutGroup, examples []*corpus.Example, answers []Answer) error {
+func (p *Predictor) predictGroup(g windowGroup, examples []*corpus.Example, answers []Prediction) error {
 	var text, words []*corpus.Example
 	if len(g.text.Tasks) > 0 {
-		text = p.read(g.cut, examples, false)
+		text = p.read(g.windowing, examples, false)
 	}
 	if len(g.words.Tasks) > 0 {
-		words = p.read(g.cut, examples, true)
+		words = p.read(g.windowing, examples, true)
 	}
 	for b := range examples {
-		loses := func(read []*corpus.Example) bool { return read != nil && g.cut.Loses(p.tokenizer, read[b]) }
+		loses := func(read []*corpus.Example) bool { return read != nil && g.windowing.Truncates(p.tokenizer, read[b]) }
 		if loses(text) || loses(words) {
-			p.lost[g.cut]++
+			p.truncated[g.windowing]++
 		}
 	}
 	if text != nil && words != nil && slices.EqualFunc(text, words, sameTokens) {
@@ -115,7 +116,7 @@ func (p *Predictor) answer(g cutGroup, examples []*corpus.Example, answers []Ans
 }
 
 // read returns examples encoded, by words also where they have none.
-func (p *Predictor) read(cut corpus.Cut, examples []*corpus.Example, words bool) []*corpus.Example {
+func (p *Predictor) read(cut corpus.Windowing, examples []*corpus.Example, words bool) []*corpus.Example {
 	all := make([]*corpus.Example, len(examples))
 	for b, e := range examples {
 		own := *e
@@ -139,7 +140,7 @@ func sameTokens(a, b *corpus.Example) bool {
 const batchTokens = 1 << 14
 
 // predict adds what a group's tasks say of examples that are encoded, or why a text is left out.
-func (p *Predictor) predict(g *multitask.Group, examples []*corpus.Example, answers []Answer) error {
+func (p *Predictor) predict(g *multitask.Group, examples []*corpus.Example, answers []Prediction) error {
 	lengths := make([]int, len(examples))
 	for b, e := range examples {
 		lengths[b] = e.Tokens()
@@ -160,7 +161,7 @@ func (p *Predictor) predict(g *multitask.Group, examples []*corpus.Example, answ
 // predictBatch adds what a group's tasks say of the examples of those numbers. What is asked of pairs has no answer of
 // a single text.
 func (p *Predictor) predictBatch(g *multitask.Group, examples []*corpus.Example, numbers []int,
-	answers []Answer) error {
+	answers []Prediction) error {
 	var batch []*corpus.Example
 	for _, n := range numbers {
 		batch = append(batch, examples[n])

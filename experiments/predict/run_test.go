@@ -57,9 +57,10 @@ func TestPredictionsDoNotDependOnCompany(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lines := []string{"the invoice was late", `{"words": ["a", "button", "hangs"]}`, "the", `{"text": "a menu hangs", "pair": "often"}`}
+	lines := []string{"the invoice was late", `{"words": ["a", "button", "hangs"]}`, "the",
+		`{"text": "a menu hangs", "pair": "often"}`}
 	var together []*corpus.Example
-	var alone []Answer
+	var alone []Prediction
 	for n, line := range lines {
 		e, err := Input(line, n+1, nil)
 		if err != nil {
@@ -67,13 +68,13 @@ func TestPredictionsDoNotDependOnCompany(t *testing.T) {
 		}
 		together = append(together, e)
 		single, _ := Input(line, n+1, nil)
-		answers, err := run.Predictor().Answer([]*corpus.Example{single})
+		answers, err := run.Predictor().Predict([]*corpus.Example{single})
 		if err != nil {
 			t.Fatal(err)
 		}
 		alone = append(alone, answers[0])
 	}
-	answers, err := run.Predictor().Answer(together)
+	answers, err := run.Predictor().Predict(together)
 	if err != nil {
 		t.Fatal(err)
 	}

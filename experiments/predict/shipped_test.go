@@ -23,7 +23,10 @@ func usesShared(t *testing.T, name string) bool {
 	for _, task := range e.Tasks {
 		needed = append(needed, task.Data.Path, task.Data.Train, task.Data.Dev, task.Data.Test)
 	}
-	return slices.ContainsFunc(needed, func(f config.File) bool { return f.Name != "" && !strings.HasPrefix(f.Name, "claims/") })
+	return slices.ContainsFunc(needed, func(f config.File) bool {
+		return f.Name != "" &&
+			!strings.HasPrefix(f.Name, "claims/")
+	})
 }
 
 func TestShippedExperimentsTrain(t *testing.T) {
@@ -86,7 +89,7 @@ func checkOpened(t *testing.T, folder string) {
 		t.Fatalf("%d scores of %d groups, %v", len(scores), len(run.Data.Groups), err)
 	}
 	example := &corpus.Example{Text: "Who wrote it?", Pair: "Ada wrote it.", Paired: true}
-	answers, err := run.Predictor().Answer([]*corpus.Example{example})
+	answers, err := run.Predictor().Predict([]*corpus.Example{example})
 	if err != nil {
 		t.Fatal(err)
 	}

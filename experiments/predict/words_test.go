@@ -45,8 +45,9 @@ func TestEmbeddingsBeginWithTheVectorsOfWords(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.ContainsFunc(run.Remarks, func(r string) bool { return strings.Contains(r, "2 of the vocabulary's 9 tokens have vectors") }) {
-		t.Errorf("remarks %q", run.Remarks)
+	if !slices.ContainsFunc(run.Warnings,
+		func(r string) bool { return strings.Contains(r, "2 of the vocabulary's 9 tokens have vectors") }) {
+		t.Errorf("warnings %q", run.Warnings)
 	}
 	words := run.Model.Encoder.Describe().WordEmbeddings
 	for id := range run.Data.Tokenizer.Size() {
@@ -77,7 +78,7 @@ func TestEmbeddingsBeginWithTheVectorsOfWords(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := opened.Predictor().Answer([]*corpus.Example{{Text: "so fine, nothing worse"}}); err != nil {
+	if _, err := opened.Predictor().Predict([]*corpus.Example{{Text: "so fine, nothing worse"}}); err != nil {
 		t.Error(err)
 	}
 }
@@ -88,8 +89,10 @@ func TestWhatVectorsDoNotFit(t *testing.T) {
 		replace []string
 		want    string
 	}{
-		{"another width", []string{"embedding: 3", "embedding: 5"}, "exp.yaml:3:35: tokenizer: vectors: they have 3 numbers, the encoder's embeddings 5; both must be alike"},
-		{"pieces of words", []string{"type: words, ", ""}, "exp.yaml:3:22: tokenizer: vectors: they are of whole words; type: words reads texts so"},
+		{"another width", []string{"embedding: 3", "embedding: 5"},
+			"exp.yaml:3:35: tokenizer: vectors: they have 3 numbers, the encoder's embeddings 5; both must be alike"},
+		{"pieces of words", []string{"type: words, ", ""},
+			"exp.yaml:3:22: tokenizer: vectors: they are of whole words; type: words reads texts so"},
 		{"no file", []string{"glove.txt", "globe.txt"}, "exp.yaml:3:35: tokenizer: globe.txt: no such file"},
 		{"no vectors", []string{"glove.txt", "a.jsonl"}, "exp.yaml:3:35: tokenizer: vectors: they have 4 numbers"},
 		{"another type", []string{"type: words", "type: wurds"}, "exp.yaml:3:19: "},

@@ -14,7 +14,7 @@ type Done struct {
 	Folder  string
 }
 
-// stepLine, EvalLine, remarkLine and doneLine are how events are written in metrics.jsonl and by `train --json`.
+// stepLine, EvalLine, warnLine and doneLine are how events are written in metrics.jsonl and by `train --json`.
 type (
 	stepLine struct {
 		Event        string              `json:"event"`
@@ -36,9 +36,9 @@ type (
 		// Fusion has figures of the fusion by task: of a mix, each layer's share.
 		Fusion map[string][]float32 `json:"fusion,omitempty"`
 	}
-	remarkLine struct {
-		Event  string `json:"event"`
-		Remark string `json:"remark"`
+	warningLine struct {
+		Event   string `json:"event"`
+		Warning string `json:"warning"`
 	}
 	doneLine struct {
 		Event   string    `json:"event"`
@@ -72,7 +72,7 @@ type (
 // dev is the split that training evaluates on.
 const dev = "dev"
 
-// Line returns what is written of an event: a stepLine, an EvalLine, a remarkLine or a doneLine.
+// Line returns what is written of an event: a stepLine, an EvalLine, a warnLine or a doneLine.
 func Line(event any) any {
 	switch v := event.(type) {
 	case multitask.Step:
@@ -92,15 +92,15 @@ func Line(event any) any {
 		}
 		return line
 	case multitask.Evaluation:
-		line := Scores(dev, v.Groups)
+		line := Metrics(dev, v.Groups)
 		line.Event, line.Step, line.Epoch, line.Fusion = "eval", v.Step, v.Epoch, v.Fusion
 		return line
-	case multitask.Remark:
-		return remarkLine{Event: "remark", Remark: v.Text}
+	case multitask.Warning:
+		return warningLine{Event: "warning", Warning: v.Text}
 	case Done:
 		line := doneLine{Event: "done", Seconds: v.Seconds, Folder: v.Folder}
 		if v.Best.Groups != nil {
-			best := Scores(dev, v.Best.Groups)
+			best := Metrics(dev, v.Best.Groups)
 			line.Best = &bestLine{
 				Step: v.Best.Step, Epoch: v.Best.Epoch, Metric: v.Metric, Value: v.Value,
 				Tasks: best.Tasks, Groups: best.Groups,
@@ -112,7 +112,7 @@ func Line(event any) any {
 }
 
 // Scores writes what an evaluation on a split gave.
-func Scores(split string, groups []multitask.GroupScore) EvalLine {
+func Metrics(split string, groups []multitask.GroupMetrics) EvalLine {
 	line := EvalLine{Split: split, Tasks: map[string]TaskLine{}}
 	for _, g := range groups {
 		for _, task := range g.Tasks {

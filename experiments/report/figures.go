@@ -14,7 +14,7 @@ type Selection struct {
 }
 
 // Value reads the selected figure from an evaluation.
-func (s Selection) Value(groups []multitask.GroupScore) (float64, error) {
+func (s Selection) Value(groups []multitask.GroupMetrics) (float64, error) {
 	figures := Figures(groups)
 	v, ok := figures[s.Metric]
 	if !ok {
@@ -52,7 +52,7 @@ func HeadMetric(task, head, metric string) string {
 //	eval_all_right         the mean of the groups' shares of texts with every head right
 //
 // A head of which nothing is labelled has no part in them.
-func Figures(groups []multitask.GroupScore) map[string]float64 {
+func Figures(groups []multitask.GroupMetrics) map[string]float64 {
 	figures := map[string]float64{}
 	var losses, mains, f1s, rights mean
 	for _, g := range groups {
@@ -85,7 +85,7 @@ func Figures(groups []multitask.GroupScore) map[string]float64 {
 }
 
 // taskLoss is the sum of the losses of a task's heads, each times its weight; ok is false where nothing is labelled.
-func taskLoss(task multitask.TaskScore) (loss float64, ok bool) {
+func taskLoss(task multitask.TaskMetrics) (loss float64, ok bool) {
 	for _, head := range task.Heads {
 		if head.Loss.Units > 0 {
 			loss += head.Loss.Weight * head.Loss.Mean()
@@ -97,7 +97,7 @@ func taskLoss(task multitask.TaskScore) (loss float64, ok bool) {
 
 // TaskFigure is what a task's own best checkpoint is chosen by: the mean of its heads' main metrics; ok is false where
 // nothing is labelled.
-func TaskFigure(task multitask.TaskScore) (figure float64, ok bool) {
+func TaskFigure(task multitask.TaskMetrics) (figure float64, ok bool) {
 	var m mean
 	for _, head := range task.Heads {
 		if len(head.Metrics) > 0 {
@@ -118,14 +118,14 @@ func (m *mean) into(figures map[string]float64, name string) {
 }
 
 // Only leaves one task's scores; all if task is "".
-func Only(groups []multitask.GroupScore, task string) []multitask.GroupScore {
+func Only(groups []multitask.GroupMetrics, task string) []multitask.GroupMetrics {
 	if task == "" {
 		return groups
 	}
 	for _, g := range groups {
 		for _, t := range g.Tasks {
 			if t.Task == task {
-				return []multitask.GroupScore{{Tasks: []multitask.TaskScore{t}}}
+				return []multitask.GroupMetrics{{Tasks: []multitask.TaskMetrics{t}}}
 			}
 		}
 	}

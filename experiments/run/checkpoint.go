@@ -34,8 +34,9 @@ type Checkpoint struct {
 
 // EncoderPlace is where a checkpoint's encoder lies: in its own folder, or, frozen, where it was read from.
 type EncoderPlace struct {
-	Folder string            `json:"folder"`           // relative to the checkpoint's, a frozen encoder's to the run's
-	SHA256 map[string]string `json:"sha256,omitempty"` // of the files that a frozen encoder is read from, which are not copied
+	Folder string `json:"folder"` // relative to the checkpoint's, a frozen encoder's to the run's
+	// of the files that a frozen encoder is read from, which are not copied
+	SHA256 map[string]string `json:"sha256,omitempty"`
 
 	model string // path of the model.json that says so
 }

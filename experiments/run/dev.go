@@ -15,7 +15,7 @@ import (
 
 // checkDev holds what the best model is chosen by against what dev is labelled for.
 func (r *Run) checkDev(mistakes *plugin.Mistakes) {
-	var groups []multitask.GroupScore // as evaluations will have them
+	var groups []multitask.GroupMetrics // as evaluations will have them
 	var unjudged []string
 	for g, texts := range r.Data.Groups {
 		group := devScore(&r.Model.Groups[g], texts.Examples[config.Dev])
@@ -23,7 +23,8 @@ func (r *Run) checkDev(mistakes *plugin.Mistakes) {
 		for _, task := range group.Tasks {
 			for _, head := range task.Heads {
 				if head.Metrics == nil {
-					unjudged = append(unjudged, fmt.Sprintf("task %q: dev has no label for head %q, which is not judged", task.Task, head.Head))
+					unjudged = append(unjudged,
+						fmt.Sprintf("task %q: dev has no label for head %q, which is not judged", task.Task, head.Head))
 				}
 			}
 		}
@@ -34,27 +35,29 @@ func (r *Run) checkDev(mistakes *plugin.Mistakes) {
 	_, chosen := figures[t.MetricForBestModel]
 	switch r.judged = len(figures) > 0; {
 	case !r.judged && t.EarlyStoppingPatience > 0:
-		mistakes.Add(e.Place("training.early_stopping_patience"), "training: early_stopping_patience: no dev example is labelled, so no model is better than another")
+		mistakes.Add(e.Place("training.early_stopping_patience"),
+			"training: early_stopping_patience: no dev example is labelled, so no model is better than another")
 	case !r.judged:
-		r.Remarks = append(r.Remarks, "no dev example is labelled: nothing is judged, and best/ is the last model")
+		r.Warnings = append(r.Warnings, "no dev example is labelled: nothing is judged, and best/ is the last model")
 	case !chosen:
-		mistakes.Add(e.Place("training.metric_for_best_model"), "training: metric_for_best_model: %s", plugin.Unknown("metric with labels in dev", t.MetricForBestModel, slices.Sorted(maps.Keys(figures))))
+		mistakes.Add(e.Place("training.metric_for_best_model"), "training: metric_for_best_model: %s",
+			plugin.Unknown("metric with labels in dev", t.MetricForBestModel, slices.Sorted(maps.Keys(figures))))
 	default:
-		r.Remarks = append(r.Remarks, unjudged...)
+		r.Warnings = append(r.Warnings, unjudged...)
 	}
 	for g := range r.Data.Groups {
-		r.Remarks = append(r.Remarks, r.Data.CheckTargets(&r.Data.Groups[g], config.Dev, true)...)
+		r.Warnings = append(r.Warnings, r.Data.CheckTargets(&r.Data.Groups[g], config.Dev, true)...)
 	}
 }
 
 // devScore is an evaluation of a group on dev with all figures that it will have, each 0.
-func devScore(g *multitask.Group, dev []*corpus.Example) multitask.GroupScore {
-	var score multitask.GroupScore
+func devScore(g *multitask.Group, dev []*corpus.Example) multitask.GroupMetrics {
+	var score multitask.GroupMetrics
 	h := 0
 	for _, task := range g.Tasks {
-		ts := multitask.TaskScore{Task: task.Name, Exact: task.Kind.Output().Exact()}
+		ts := multitask.TaskMetrics{Task: task.Name, Exact: task.Kind.Output().Exact()}
 		for _, head := range task.Heads {
-			s := multitask.HeadScore{Head: head.Name}
+			s := multitask.HeadMetrics{Head: head.Name}
 			var gold []corpus.Target
 			for _, e := range dev {
 				if e.Targets[h] != nil {
@@ -87,14 +90,15 @@ func unitsOf(head heads.Head, gold []corpus.Target) float64 {
 	return head.Units(gold)
 }
 
-// remarkUntuned says which heads decide by what evaluations on dev choose, where there are none.
-func (r *Run) remarkUntuned() {
+// warnUntuned says which heads decide by what evaluations on dev choose, where there are none.
+func (r *Run) warnUntuned() {
 	for _, g := range r.Model.Groups {
 		for _, task := range g.Tasks {
 			for _, head := range task.Heads {
 				if tuner, tunes := head.Head.(heads.Tuner); tunes {
 					what, then := tuner.Untuned(head.Name)
-					r.Remarks = append(r.Remarks, fmt.Sprintf("task %q: %s (eval_strategy: no): %s", task.Name, what, then))
+					r.Warnings = append(r.Warnings,
+						fmt.Sprintf("task %q: %s (eval_strategy: no): %s", task.Name, what, then))
 				}
 			}
 		}

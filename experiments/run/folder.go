@@ -27,7 +27,7 @@ func Folder(e *config.Experiment, out string) string {
 
 // Claim makes sure that folder can take the run of an experiment: one that holds a run is refused without force, and
 // one that holds other things, or of whose run the experiment's model is made, always.
-func Claim(e *config.Experiment, folder string, force bool) error {
+func CheckFolder(e *config.Experiment, folder string, force bool) error {
 	entries, err := os.ReadDir(folder)
 	switch {
 	case errors.Is(err, fs.ErrNotExist), err == nil && len(entries) == 0:
@@ -68,7 +68,8 @@ func checkBase(folder, base string) error {
 			continue // it is not there
 		}
 		if within, err := filepath.Rel(part, model); err == nil && filepath.IsLocal(within) {
-			return fmt.Errorf("%s holds a run that the base model is part of, %s: name another folder by --out, or copy the model out of it", folder, base)
+			return fmt.Errorf("%s holds a run that the base model is part of, %s: name another folder by --out, or "+
+				"copy the model out of it", folder, base)
 		}
 	}
 	return nil

@@ -47,12 +47,14 @@ func TestFreeMemory(t *testing.T) {
 		}, 0, true},
 		{"groups of the first version", map[string]string{
 			"proc/meminfo": meminfo, "proc/self/cgroup": "7:cpu,cpuacct:/x\n4:memory:/not/seen/from/within\n0::/\n",
-			"sys/fs/cgroup/memory/memory.limit_in_bytes": "1000000\n", "sys/fs/cgroup/memory/memory.usage_in_bytes": "900000\n",
-			"sys/fs/cgroup/memory/memory.stat": "inactive_file 7\ntotal_inactive_file 500000\n",
+			"sys/fs/cgroup/memory/memory.limit_in_bytes": "1000000\n",
+			"sys/fs/cgroup/memory/memory.usage_in_bytes": "900000\n",
+			"sys/fs/cgroup/memory/memory.stat":           "inactive_file 7\ntotal_inactive_file 500000\n",
 		}, 600000, true},
 		{"files that say nothing", map[string]string{"proc/meminfo": "MemAvailable:\n"}, 0, false},
 		{"a group's files that say nothing", map[string]string{
-			"proc/meminfo": meminfo, "proc/self/cgroup": "0::\nx\n\n0::/../..\n", "sys/fs/cgroup/memory.max": "", "sys/fs/cgroup/memory.current": "\n",
+			"proc/meminfo": meminfo, "proc/self/cgroup": "0::\nx\n\n0::/../..\n", "sys/fs/cgroup/memory.max": "",
+			"sys/fs/cgroup/memory.current": "\n",
 		}, free, true},
 	}
 	for _, test := range tests {

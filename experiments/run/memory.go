@@ -15,7 +15,7 @@ import (
 
 // need is the memory that a run takes, in bytes. The heads' own values, which are small beside the encoder's, and what
 // the program has besides are not counted.
-type need struct {
+type estimate struct {
 	batch                         multitask.Size // the largest
 	weights, gradients, optimizer int64
 	activations                   int64 // of batch
@@ -25,15 +25,15 @@ type need struct {
 	states     int64 // that a frozen encoder's cache keeps
 }
 
-func (n need) model() int64 { return n.weights + n.gradients + n.optimizer }
+func (n estimate) model() int64 { return n.weights + n.gradients + n.optimizer }
 
-func (n need) total() int64 { return n.model() + n.activations + n.evaluation + n.states }
+func (n estimate) total() int64 { return n.model() + n.activations + n.evaluation + n.states }
 
 // trainingNeed is what training by a plan takes.
-func (r *Run) trainingNeed(plan multitask.Plan, data []multitask.Data) (need, error) {
+func (r *Run) trainingNeed(plan multitask.Plan, data []multitask.Data) (estimate, error) {
 	sizes, err := plan.Sizes(r.Model, data)
 	if err != nil {
-		return need{}, err
+		return estimate{}, err
 	}
 	n := modelNeed(r.Model)
 	n.batch, n.activations = r.Model.Largest(sizes, encoders.Load{Training: true, Recompute: plan.Recompute})
@@ -63,8 +63,8 @@ func (r *Run) trainingNeed(plan multitask.Plan, data []multitask.Data) (need, er
 }
 
 // modelNeed is what the model's parameters take, and what training adds for those that learn.
-func modelNeed(m *multitask.Model) need {
-	var n need
+func modelNeed(m *multitask.Model) estimate {
+	var n estimate
 	for _, w := range m.Params.All() {
 		bytes := 4 * int64(len(w.Data))
 		n.weights += bytes
@@ -78,7 +78,7 @@ func modelNeed(m *multitask.Model) need {
 
 // fits returns an error, at the place of the batch size, where a run needs more memory than the machine has. The
 // weights, which are there already, count on both sides.
-func (m Machine) fits(n need, at plugin.Place) error {
+func (m Machine) fits(n estimate, at plugin.Place) error {
 	free, ok := freeMemory(m.Files)
 	if free -= margin(free); !ok || n.total()-n.weights <= free {
 		return nil
@@ -111,7 +111,7 @@ func (m Machine) fits(n need, at plugin.Place) error {
 // FitsEvaluation returns an error where the evaluation of a model on batches of some sizes takes more memory than the
 // machine has.
 func (m Machine) FitsEvaluation(of *multitask.Model, sizes []multitask.Size, at plugin.Place) error {
-	n := need{weights: modelNeed(of).weights}
+	n := estimate{weights: modelNeed(of).weights}
 	n.batch, n.activations = of.Largest(sizes, encoders.Load{})
 	n.activations = multitask.Reserve(n.activations)
 	return m.fits(n, at)
@@ -147,7 +147,7 @@ func (m Machine) limitMemory() (restore func()) {
 }
 
 // parts lists what n sums up.
-func (n need) parts() string {
+func (n estimate) parts() string {
 	var parts []string
 	for _, part := range []struct {
 		name  string

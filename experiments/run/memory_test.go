@@ -31,34 +31,50 @@ func prepared(t *testing.T, path string, free int, sets ...string) *Run {
 func TestABatchThatDoesNotFitIsAnErrorWithTheSum(t *testing.T) {
 	const mib = 1 << 20
 	run := prepared(t, sample.Small(t, ""), 320<<10) // of which a sixteenth is kept
-	n := need{
+	n := estimate{
 		batch:   multitask.Size{Texts: 8, Tokens: 76},
-		weights: 100 * mib, gradients: 80 * mib, optimizer: 160 * mib, activations: 50 * mib, recomputed: 50 * mib, evaluation: 10 * mib,
+		weights: 100 * mib, gradients: 80 * mib, optimizer: 160 * mib, activations: 50 * mib, recomputed: 50 * mib,
+		evaluation: 10 * mib,
 	}
 	if err := run.machine.fits(n, run.experiment().Place("training.batch_size")); err != nil {
 		t.Errorf("fits = %v; the weights are there already, and 300 MiB are as many as the rest takes", err)
 	}
 	for _, test := range []struct {
 		name   string
-		change func(n *need)
+		change func(n *estimate)
 		want   string
 	}{
-		{"activations", func(n *need) { n.activations += mib; n.recomputed += mib }, "needs 401 MiB (weights 100 MiB, gradients 80.0 MiB, optimizer 160 MiB, activations 51.0 MiB, evaluation 10.0 MiB), " +
-			"the machine has 400 MiB; lower training.batch_size, for which training.gradient_accumulation_steps can make up, or tokenizer.max_length"},
-		{"activations that need not be kept", func(n *need) { n.activations += 10 * mib }, "needs 410 MiB (weights 100 MiB, gradients 80.0 MiB, optimizer 160 MiB, activations 60.0 MiB, " +
-			"evaluation 10.0 MiB), the machine has 400 MiB; lower training.batch_size, for which training.gradient_accumulation_steps can make up, or tokenizer.max_length, " +
-			"or set training.recompute: true, which takes 400 MiB"},
-		{"cached states", func(n *need) { n.states = 2048 * mib }, "needs 2.39 GiB (weights 100 MiB, gradients 80.0 MiB, optimizer 160 MiB, activations 50.0 MiB, evaluation 10.0 MiB, " +
-			"cached states 2.00 GiB), the machine has 400 MiB; lower training.cache_memory"},
-		{"evaluation alone", func(n *need) { *n = need{batch: n.batch, weights: 100 * mib, activations: 301 * mib} }, "needs 401 MiB (weights 100 MiB, activations 301 MiB), " +
+		{"activations", func(n *estimate) { n.activations += mib; n.recomputed += mib },
+			"needs 401 MiB (weights 100 MiB, gradients 80.0 MiB, optimizer 160 MiB, activations 51.0 MiB, evaluation " +
+				"10.0 MiB), " +
+				"the machine has 400 MiB; lower training.batch_size, for which " +
+				"training.gradient_accumulation_steps can " +
+				"make up, or tokenizer.max_length"},
+		{"activations that need not be kept", func(n *estimate) { n.activations += 10 * mib },
+			"needs 410 MiB (weights 100 MiB, gradients 80.0 MiB, optimizer 160 MiB, activations 60.0 MiB, " +
+				"evaluation 10.0 MiB), the machine has 400 MiB; lower training.batch_size, for which " +
+				"training.gradient_accumulation_steps can make up, or tokenizer.max_length, " +
+				"or set training.recompute: true, which takes 400 MiB"},
+		{"cached states", func(n *estimate) { n.states = 2048 * mib },
+			"needs 2.39 GiB (weights 100 MiB, gradients 80.0 MiB, optimizer 160 MiB, activations 50.0 MiB, " +
+				"evaluation 10.0 MiB, " +
+				"cached states 2.00 GiB), the machine has 400 MiB; lower training.cache_memory"},
+		{"evaluation alone", func(n *estimate) {
+			*n = estimate{batch: n.batch, weights: 100 * mib,
+				activations: 301 * mib}
+		}, "needs 401 MiB (weights 100 MiB, activations 301 MiB), " +
 			"the machine has 400 MiB; lower training.batch_size or tokenizer.max_length"},
-		{"the model", func(n *need) { n.optimizer = 221 * mib }, "needs 461 MiB (weights 100 MiB, gradients 80.0 MiB, optimizer 221 MiB, activations 50.0 MiB, evaluation 10.0 MiB), " +
-			"the machine has 400 MiB; model.freeze leaves layers as they are, without gradients; or take a smaller model"},
+		{"the model", func(n *estimate) { n.optimizer = 221 * mib },
+			"needs 461 MiB (weights 100 MiB, gradients 80.0 MiB, optimizer 221 MiB, activations 50.0 MiB, evaluation " +
+				"10.0 MiB), " +
+				"the machine has 400 MiB; model.freeze leaves layers as they are, without gradients; or take a smaller " +
+				"model"},
 	} {
 		changed := n
 		test.change(&changed)
 		want := run.Data.Experiment.Path + ":13:47: a batch of 8 texts with 76 tokens " + test.want
-		if err := run.machine.fits(changed, run.experiment().Place("training.batch_size")); err == nil || err.Error() != want {
+		if err := run.machine.fits(changed, run.experiment().Place("training.batch_size")); err == nil ||
+			err.Error() != want {
 			t.Errorf("%s: fits =\n%v\nwant\n%s", test.name, err, want)
 		}
 	}
@@ -67,8 +83,10 @@ func TestABatchThatDoesNotFitIsAnErrorWithTheSum(t *testing.T) {
 func TestAModelThatDoesNotFitIsAnErrorWhereItsEncoderDoesNotTell(t *testing.T) {
 	run := prepared(t, sample.Small(t, ""), 320<<10)
 	const mib = 1 << 20
-	err := run.machine.fits(need{weights: 100 * mib, gradients: 100 * mib, optimizer: 201 * mib}, run.experiment().Place("training.batch_size"))
-	want := run.Data.Experiment.Path + ":13:47: the model needs 401 MiB (weights 100 MiB, gradients 100 MiB, optimizer 201 MiB), the machine has 400 MiB; " +
+	err := run.machine.fits(estimate{weights: 100 * mib, gradients: 100 * mib, optimizer: 201 * mib},
+		run.experiment().Place("training.batch_size"))
+	want := run.Data.Experiment.Path + ":13:47: the model needs 401 MiB (weights 100 MiB, gradients 100 MiB, " +
+		"optimizer 201 MiB), the machine has 400 MiB; " +
 		"model.freeze leaves layers as they are, without gradients; or take a smaller model"
 	if err == nil || err.Error() != want {
 		t.Errorf("fits =\n%v\nwant\n%s", err, want)
@@ -96,7 +114,8 @@ func TestWhatTrainingNeeds(t *testing.T) {
 		{[]string{"model.freeze=all", "training.cache_memory=0"}, false},
 	} {
 		run := prepared(t, sample.Small(t, ""), 1<<20, test.sets...)
-		data := []multitask.Data{{Train: run.Data.Groups[0].Examples[config.Train], Dev: run.Data.Groups[0].Examples[config.Dev]}}
+		data := []multitask.Data{{Train: run.Data.Groups[0].Examples[config.Train],
+			Dev: run.Data.Groups[0].Examples[config.Dev]}}
 		plan, err := run.plan(t.TempDir())
 		if err != nil {
 			t.Fatal(err)
@@ -121,7 +140,8 @@ func TestWhatTrainingNeeds(t *testing.T) {
 		if want := 4 * 16 * tokens; test.states != (n.states > 0) || test.states && n.states != want {
 			t.Errorf("%q: cached states take %d bytes; those of %d tokens are %d", test.sets, n.states, tokens, want)
 		}
-		_, evaluation := run.Model.Largest(multitask.EvaluationSizes(data[0].Dev, plan.BatchSize, plan.BatchTokens), encoders.Load{})
+		_, evaluation := run.Model.Largest(multitask.EvaluationSizes(data[0].Dev, plan.BatchSize, plan.BatchTokens),
+			encoders.Load{})
 		if want := multitask.Reserve(evaluation); n.evaluation != want {
 			t.Errorf("%q: evaluation takes %d bytes, but has %d to itself", test.sets, n.evaluation, want)
 		}
@@ -137,7 +157,8 @@ func TestTrainingKeepsWithinTheMachinesMemory(t *testing.T) {
 	}
 	run := prepared(t, sample.Small(t, ""), 1<<20, "training.num_epochs=1")
 	_, err := run.Train(context.Background(), filepath.Join(t.TempDir(), "run"), func(any) error {
-		if limit := debug.SetMemoryLimit(-1); limit < 900<<20 || limit > 5<<30 { // what the test itself takes counts too
+		// what the test itself takes counts too
+		if limit := debug.SetMemoryLimit(-1); limit < 900<<20 || limit > 5<<30 {
 			t.Errorf("the limit is %d bytes on a machine with a GiB free", limit)
 		}
 		return nil
@@ -152,7 +173,8 @@ func TestTrainingKeepsWithinTheMachinesMemory(t *testing.T) {
 
 func TestSizesAreWrittenWithThreeDigits(t *testing.T) {
 	for bytes, want := range map[int64]string{
-		0: "0 B", 999: "999 B", 1000: "0.98 KiB", 1 << 10: "1.00 KiB", 1<<20 - 1: "1.00 MiB", 14 << 30: "14.0 GiB", 700 << 30: "700 GiB", 1<<63 - 1: "8.00 EiB",
+		0: "0 B", 999: "999 B", 1000: "0.98 KiB", 1 << 10: "1.00 KiB", 1<<20 - 1: "1.00 MiB", 14 << 30: "14.0 GiB",
+		700 << 30: "700 GiB", 1<<63 - 1: "8.00 EiB",
 	} {
 		if got := sizeOf(bytes); got != want {
 			t.Errorf("sizeOf(%d) = %s, want %s", bytes, got, want)

@@ -25,7 +25,8 @@ func TestMaxStepsEndsTrainingAndIsWrittenBack(t *testing.T) {
 
 func TestMistakesOfSamplersAndWeightingsAreFoundWithoutTraining(t *testing.T) {
 	for set, want := range map[string]string{
-		"training.max_steps=-1":                         "training: max_steps: want a whole number of at least 0, have -1",
+		"training.max_steps=-1": "training: max_steps: want a whole number of at least 0, " +
+			"have -1",
 		"training.sampling={type: uniform, groups: 99}": `sampling "uniform": groups: there are`,
 		"training.sampling={type: uniform, groups: 0}":  `groups: want a whole number of at least 1, or all, have "0"`,
 	} {
@@ -52,7 +53,8 @@ func TestGradientsByTaskAreCountedInMemory(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		data := []multitask.Data{{Train: run.Data.Groups[0].Examples[config.Train], Dev: run.Data.Groups[0].Examples[config.Dev]}}
+		data := []multitask.Data{{Train: run.Data.Groups[0].Examples[config.Train],
+			Dev: run.Data.Groups[0].Examples[config.Dev]}}
 		n, err := run.trainingNeed(plan, data)
 		if err != nil {
 			t.Fatal(err)

@@ -16,7 +16,8 @@ import (
 )
 
 func TestTasksOnTheSameTextsShareExamples(t *testing.T) {
-	data := `{"words": ["to", "Rome"], "label": "travel", "tags": ["O", "B-city"], "mood": "calm"}` + "\n" + `{"words": ["hi"], "label": "chat", "mood": "glad"}` + "\n"
+	data := `{"words": ["to", "Rome"], "label": "travel", "tags": ["O", "B-city"], "mood": "calm"}` + "\n" +
+		`{"words": ["hi"], "label": "chat", "mood": "glad"}` + "\n"
 	run, err := prepare(t, `
   - {name: slots, type: ner, data: {same_as: intent}}
   - {name: intent, type: classification, data: {train: a.jsonl, labels: {intent: label, mood: mood}}, heads: [{name: intent}, {name: mood}]}
@@ -60,23 +61,27 @@ func TestWhatDevIsNotLabelledForIsNotJudged(t *testing.T) {
 	const (
 		tasks = "  - {name: mood, type: classification, data: {train: a.jsonl, dev: b.jsonl}}\n" +
 			"  - {name: kinds, type: tagging, data: {same_as: mood}}\n"
-		train = `{"text": "so good", "label": "good", "tags": ["R", "A"]}` + "\n" + `{"text": "so bad", "label": "bad", "tags": ["R", "A"]}` + "\n"
-		half  = `{"text": "so fine", "label": "good"}` + "\n"
-		none  = `{"text": "so fine"}` + "\n"
+		train = `{"text": "so good", "label": "good", "tags": ["R", "A"]}` + "\n" +
+			`{"text": "so bad", "label": "bad", "tags": ["R", "A"]}` + "\n"
+		half = `{"text": "so fine", "label": "good"}` + "\n"
+		none = `{"text": "so fine"}` + "\n"
 	)
 	for _, test := range []struct{ name, dev, training, want string }{
-		{"one head, remarked on", half, "{}", `task "kinds": dev has no label for head "kinds", which is not judged`},
-		{"no head, remarked on", none, "{}", "no dev example is labelled: nothing is judged, and best/ is the last model"},
+		{"one head, warned of", half, "{}", `task "kinds": dev has no label for head "kinds", which is not judged`},
+		{"no head, warned of", none, "{}",
+			"no dev example is labelled: nothing is judged, and best/ is the last model"},
 		{"a metric that evaluations will not have", half, "{metric_for_best_model: eval_kinds_kinds_f1}", `exp.yaml:7:35: training: metric_for_best_model: no metric with labels in dev "eval_kinds_kinds_f1"`},
-		{"patience without a judgement", none, "{early_stopping_patience: 2}", "exp.yaml:7:37: training: early_stopping_patience: no dev example is labelled"},
+		{"patience without a judgement", none, "{early_stopping_patience: 2}",
+			"exp.yaml:7:37: training: early_stopping_patience: no dev example is labelled"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			run, err := prepare(t, tasks+"training: "+test.training+"\n", map[string]string{"a.jsonl": train, "b.jsonl": test.dev})
+			run, err := prepare(t, tasks+"training: "+test.training+"\n",
+				map[string]string{"a.jsonl": train, "b.jsonl": test.dev})
 			said := ""
 			if err != nil {
 				said = err.Error()
 			} else {
-				said = strings.Join(run.Remarks, "\n")
+				said = strings.Join(run.Warnings, "\n")
 			}
 			if !strings.HasPrefix(said, test.want) {
 				t.Errorf("Prepare says %q, want %q", said, test.want)
@@ -94,7 +99,8 @@ func TestWhatDevIsNotLabelledForIsNotJudged(t *testing.T) {
 		t.Fatal(err)
 	}
 	figures := report.Figures(done.Best.Groups)
-	if figures["eval_overall"] != figures["eval_mood_mood_accuracy"] || figures["eval_loss"] != figures["eval_mood_loss"] {
+	if figures["eval_overall"] != figures["eval_mood_mood_accuracy"] ||
+		figures["eval_loss"] != figures["eval_mood_loss"] {
 		t.Errorf("figures %v, want the labelled head's alone", figures)
 	}
 	if runfolder.Exists("half/tasks/kinds") || !runfolder.Exists("half/tasks/mood") {
@@ -111,10 +117,12 @@ func TestWhatDevIsNotLabelledForIsNotJudged(t *testing.T) {
 	if len(done.Best.Groups) != 0 || runfolder.Exists("none/tasks") {
 		t.Error("there is an evaluation of nothing")
 	}
-	if got, err := json.Marshal(report.Line(done)); err != nil || !strings.HasPrefix(string(got), `{"event":"done","best":null,`) {
+	if got, err := json.Marshal(report.Line(done)); err != nil ||
+		!strings.HasPrefix(string(got), `{"event":"done","best":null,`) {
 		t.Errorf("the last event is %s", got)
 	}
-	if got, want := sample.Files(t, "none/best")["model.safetensors"], sample.Files(t, "none/last")["model.safetensors"]; got != want {
+	if got, want := sample.Files(t, "none/best")["model.safetensors"],
+		sample.Files(t, "none/last")["model.safetensors"]; got != want {
 		t.Error("the best is not the last")
 	}
 }
@@ -122,50 +130,58 @@ func TestWhatDevIsNotLabelledForIsNotJudged(t *testing.T) {
 // A head has a loss for some of what it is judged by: a metric is refused before training where evaluations lack it.
 func TestTheBestModelIsNotChosenByALossThatDevHasNot(t *testing.T) {
 	const (
-		odd  = "  - {name: odd, type: anomaly, data: {train: a.jsonl, dev: b.jsonl}}\ntraining: {metric_for_best_model: eval_loss}\n"
+		odd = "  - {name: odd, type: anomaly, data: {train: a.jsonl, dev: b.jsonl}}\ntraining: " +
+			"{metric_for_best_model: eval_loss}\n"
 		both = `{"text": "so good", "label": "normal"}` + "\n" + `{"text": "so bad", "label": "odd"}` + "\n"
 	)
 	if _, err := prepare(t, odd, map[string]string{"a.jsonl": both, "b.jsonl": both}); err != nil {
 		t.Fatal(err)
 	}
-	_, err := prepare(t, odd, map[string]string{"a.jsonl": both, "b.jsonl": `{"text": "so bad", "label": "odd"}` + "\n"})
-	if want := `metric_for_best_model: no metric with labels in dev "eval_loss"`; err == nil || !strings.Contains(err.Error(), want) {
+	_, err := prepare(t, odd, map[string]string{"a.jsonl": both,
+		"b.jsonl": `{"text": "so bad", "label": "odd"}` + "\n"})
+	if want := `metric_for_best_model: no metric with labels in dev "eval_loss"`; err == nil ||
+		!strings.Contains(err.Error(), want) {
 		t.Errorf("error %v, want %q", err, want)
 	}
 }
 
-func TestDevOfOneKindIsRemarkedOn(t *testing.T) {
+func TestDevOfOneKindIsWarnedOf(t *testing.T) {
 	const both = `{"text": "so good", "label": "normal"}` + "\n" + `{"text": "so bad", "label": "odd"}` + "\n"
 	for dev, want := range map[string]string{
 		`{"text": "so bad", "label": "odd"}`:     `task "odd": dev has no normal text: auroc and specificity of head "odd" are 0; it has no threshold of alarms`,
 		`{"text": "so good", "label": "normal"}`: `task "odd": dev has no anomaly: auroc, average_precision and recall of head "odd" are 0`,
 	} {
-		run, err := prepare(t, "  - {name: odd, type: anomaly, data: {train: a.jsonl, dev: b.jsonl}}\n", map[string]string{"a.jsonl": both, "b.jsonl": dev + "\n"})
+		run, err := prepare(t, "  - {name: odd, type: anomaly, data: {train: a.jsonl, dev: b.jsonl}}\n",
+			map[string]string{"a.jsonl": both, "b.jsonl": dev + "\n"})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !slices.Contains(run.Remarks, want) {
-			t.Errorf("remarks %q, want %q", run.Remarks, want)
+		if !slices.Contains(run.Warnings, want) {
+			t.Errorf("warnings %q, want %q", run.Warnings, want)
 		}
 	}
 }
 
-func TestWhatNoEvaluationTunesIsRemarkedOn(t *testing.T) {
-	const data = `{"text": "so good", "label": "normal", "labels": ["good"]}` + "\n" + `{"text": "so bad", "label": "odd", "labels": []}` + "\n"
-	experiment := "  - {name: odd, type: anomaly, data: {train: a.jsonl, dev: a.jsonl}}\n  - {name: moods, type: multi_label, data: {train: b.jsonl, dev: b.jsonl, label: labels}}\n"
+func TestWhatNoEvaluationTunesIsWarnedOf(t *testing.T) {
+	const data = `{"text": "so good", "label": "normal", "labels": ["good"]}` + "\n" +
+		`{"text": "so bad", "label": "odd", "labels": []}` + "\n"
+	experiment := "  - {name: odd, type: anomaly, data: {train: a.jsonl, dev: a.jsonl}}\n  - {name: moods, type: " +
+		"multi_label, data: {train: b.jsonl, dev: b.jsonl, label: labels}}\n"
 	for strategy, want := range map[string]int{"no": 2, "epoch": 0} {
-		run, err := prepare(t, experiment, map[string]string{"a.jsonl": data, "b.jsonl": data}, "training.eval_strategy="+strategy)
+		run, err := prepare(t, experiment, map[string]string{"a.jsonl": data, "b.jsonl": data},
+			"training.eval_strategy="+strategy)
 		if err != nil {
 			t.Fatal(err)
 		}
-		said := slices.DeleteFunc(run.Remarks, func(remark string) bool { return !strings.Contains(remark, "(eval_strategy: no)") })
+		said := slices.DeleteFunc(run.Warnings,
+			func(warning string) bool { return !strings.Contains(warning, "(eval_strategy: no)") })
 		if len(said) != want {
-			t.Errorf("eval_strategy: %s: remarks %q", strategy, said)
+			t.Errorf("eval_strategy: %s: warnings %q", strategy, said)
 		}
 	}
 }
 
-func TestBF16OfAFrozenEncoderIsRemarkedOn(t *testing.T) {
+func TestBF16OfAFrozenEncoderIsWarnedOf(t *testing.T) {
 	for freeze, want := range map[string]bool{"all": true, "none": false} {
 		e := mustRead(t, sample.Small(t, ""), "model.freeze="+freeze)
 		e.Training.Precision = config.BF16 // which Read refuses where the processor lacks it
@@ -173,9 +189,9 @@ func TestBF16OfAFrozenEncoderIsRemarkedOn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		remark := func(s string) bool { return strings.Contains(s, "precision: bf16 has no effect") }
-		if slices.ContainsFunc(run.Remarks, remark) != want {
-			t.Errorf("freeze: %s: remarks %q", freeze, run.Remarks)
+		warning := func(s string) bool { return strings.Contains(s, "precision: bf16 has no effect") }
+		if slices.ContainsFunc(run.Warnings, warning) != want {
+			t.Errorf("freeze: %s: warnings %q", freeze, run.Warnings)
 		}
 	}
 }

@@ -12,8 +12,9 @@ import (
 	"github.com/jenga-nlp/jenga/multitask"
 )
 
-// Resume makes the run in folder ready to go on, on the data that its experiment names, with the labels and the tokenizer
-// of its checkpoint. Its model is as at the beginning: Training.Restore of a snapshot sets what has been learned since.
+// Resume makes the run in folder ready to go on, on the data that its experiment names, with the labels and the
+// tokenizer of its checkpoint. Its model is as at the beginning: Training.Restore of a snapshot sets what has been
+// learned since.
 func Resume(folder string) (*Run, error) {
 	// what the run has saved
 	file, saved, err := runfolder.Find(folder)

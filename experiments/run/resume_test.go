@@ -130,7 +130,8 @@ func TestARunGoesOnFromItsFolderAndASnapshot(t *testing.T) {
 			for range 4 {
 				want, got := step(t, whole), step(t, resumed)
 				if got.Number != want.Number || got.Loss != want.Loss || got.GradientNorm != want.GradientNorm {
-					t.Fatalf("step %d has loss %v, want that of step %d, %v", got.Number, got.Loss, want.Number, want.Loss)
+					t.Fatalf("step %d has loss %v, want that of step %d, %v", got.Number, got.Loss, want.Number,
+						want.Loss)
 				}
 			}
 			checkSameParams(t, again.Model, r.Model)

@@ -14,9 +14,9 @@ import (
 
 // Run is a model that is ready to be trained as its experiment says.
 type Run struct {
-	Data    *dataset.Dataset
-	Model   *multitask.Model
-	Remarks []string // of the data, the model and its training
+	Data     *dataset.Dataset
+	Model    *multitask.Model
+	Warnings []string // of the data, the model and its training
 
 	built       *model.Assembled
 	judged      bool              // whether evaluations on dev have anything to judge
@@ -27,12 +27,12 @@ type Run struct {
 // New makes a model ready to be trained, and holds what the best is chosen by against what dev is labelled for.
 func New(built *model.Assembled) (*Run, error) {
 	r := &Run{
-		Data: built.Data, Model: built.Model, Remarks: slices.Clone(built.Remarks),
+		Data: built.Data, Model: built.Model, Warnings: slices.Clone(built.Warnings),
 		built: built, machine: ThisMachine(),
 	}
 	var mistakes plugin.Mistakes
 	if r.experiment().Training.EvalStrategy == "no" {
-		r.remarkUntuned()
+		r.warnUntuned()
 	} else {
 		r.checkDev(&mistakes)
 	}

@@ -46,7 +46,8 @@ func TestTheResolvedFileTrainsTheSameModelAgain(t *testing.T) {
 	first, second := filepath.Join(t.TempDir(), "run"), filepath.Join(t.TempDir(), "again")
 	trainSmall(t, sample.Small(t, ""), first, "training.num_epochs=2")
 	trainSmall(t, filepath.Join(first, runfolder.ExperimentFile), second)
-	got, want := sample.Files(t, filepath.Join(second, runfolder.BestDir)), sample.Files(t, filepath.Join(first, runfolder.BestDir))
+	got, want := sample.Files(t, filepath.Join(second, runfolder.BestDir)),
+		sample.Files(t, filepath.Join(first, runfolder.BestDir))
 	for name := range want {
 		if got[name] != want[name] {
 			t.Errorf("%s differs", name)
@@ -86,25 +87,25 @@ func TestEarlyStoppingEndsAfterItsPatience(t *testing.T) {
 
 func TestClaimRefusesFoldersThatHoldSomething(t *testing.T) {
 	dir, e := t.TempDir(), &config.Experiment{}
-	if err := Claim(e, filepath.Join(dir, "new"), false); err != nil {
+	if err := CheckFolder(e, filepath.Join(dir, "new"), false); err != nil {
 		t.Errorf("a folder that is not there: %v", err)
 	}
 	sample.Write(t, filepath.Join(dir, "thesis.txt"), "")
-	if err := Claim(e, dir, true); err == nil {
+	if err := CheckFolder(e, dir, true); err == nil {
 		t.Error("a folder of other files is taken by force")
 	}
 	sample.Write(t, filepath.Join(dir, runfolder.ExperimentFile), "")
 	if err := os.Mkdir(filepath.Join(dir, runfolder.TasksDir), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := Claim(e, dir, true); err == nil || !strings.Contains(err.Error(), "no run") {
+	if err := CheckFolder(e, dir, true); err == nil || !strings.Contains(err.Error(), "no run") {
 		t.Errorf("a folder with an experiment that never ran: %v", err)
 	}
 	sample.Write(t, filepath.Join(dir, runfolder.MetricsFile), "")
-	if err := Claim(e, dir, false); err == nil || !strings.Contains(err.Error(), "--force") {
+	if err := CheckFolder(e, dir, false); err == nil || !strings.Contains(err.Error(), "--force") {
 		t.Errorf("a folder that holds a run: %v", err)
 	}
-	if err := Claim(e, dir, true); err != nil {
+	if err := CheckFolder(e, dir, true); err != nil {
 		t.Errorf("a run is not replaced by force: %v", err)
 	}
 
@@ -116,7 +117,7 @@ func TestClaimRefusesFoldersThatHoldSomething(t *testing.T) {
 		t.Fatal(err)
 	}
 	sample.Write(t, filepath.Join(dir, runfolder.LastDir+runfolder.OldSuffix, runfolder.ModelFile), "")
-	if err := Claim(e, dir, true); err != nil {
+	if err := CheckFolder(e, dir, true); err != nil {
 		t.Errorf("a run without figures is not replaced by force: %v", err)
 	}
 }
@@ -129,24 +130,27 @@ func TestARunThatTheBaseModelIsPartOfIsNotReplaced(t *testing.T) {
 		t.Fatal(err)
 	}
 	base := filepath.Join(folder, runfolder.BestDir, runfolder.EncoderDir)
-	based := strings.Replace(string(text), "encoder: {type: transformer, layers: 1, width: 16, heads: 2, feed_forward: 32, max_positions: 64}", "base_model: "+base, 1)
+	based := strings.Replace(string(text),
+		"encoder: {type: transformer, layers: 1, width: 16, heads: 2, feed_forward: 32, max_positions: 64}",
+		"base_model: "+base, 1)
 	sample.Write(t, path, strings.Replace(based, ", train: {vocab_size: 200}", "", 1))
 	before := sample.Files(t, folder)
 
 	want := folder + " holds a run that the base model is part of, " + base + ": name another folder by --out"
 	for _, freeze := range []string{"all", "none"} {
 		e := mustRead(t, path, "model.freeze="+freeze)
-		if err := Claim(e, folder, true); err == nil || !strings.HasPrefix(err.Error(), want) {
+		if err := CheckFolder(e, folder, true); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("freeze: %s: Claim = %v, want %s", freeze, err, want)
 		}
 		run, err := ready(e, config.Train, config.Dev)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := run.Train(context.Background(), folder, func(any) error { return nil }); err == nil || !strings.HasPrefix(err.Error(), want) {
+		if _, err := run.Train(context.Background(), folder, func(any) error { return nil }); err == nil ||
+			!strings.HasPrefix(err.Error(), want) {
 			t.Errorf("freeze: %s: Train = %v, want %s", freeze, err, want)
 		}
-		if err := Claim(e, filepath.Join(folder, "next"), true); err != nil {
+		if err := CheckFolder(e, filepath.Join(folder, "next"), true); err != nil {
 			t.Errorf("freeze: %s: a folder beside it: %v", freeze, err)
 		}
 	}
@@ -162,7 +166,8 @@ func TestAForcedRunLeavesNothingOfTheOneBefore(t *testing.T) {
 
 	// a kill, and tasks that the next run has not
 	for _, name := range []string{"best.new", "last.new", "last.old", "tasks/other"} {
-		if err := os.CopyFS(filepath.Join(folder, name), os.DirFS(filepath.Join(folder, runfolder.BestDir))); err != nil {
+		if err := os.CopyFS(filepath.Join(folder, name),
+			os.DirFS(filepath.Join(folder, runfolder.BestDir))); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -182,7 +187,8 @@ func TestTheBestStaysWhenTheLastIsWritten(t *testing.T) {
 	if err := run.save(filepath.Join(folder, runfolder.LastDir)); err != nil {
 		t.Fatal(err)
 	}
-	got, last := sample.Files(t, filepath.Join(folder, runfolder.BestDir)), sample.Files(t, filepath.Join(folder, runfolder.LastDir))
+	got, last := sample.Files(t, filepath.Join(folder, runfolder.BestDir)),
+		sample.Files(t, filepath.Join(folder, runfolder.LastDir))
 	for name := range want {
 		if got[name] != want[name] {
 			t.Errorf("best/%s changed with last/", name)
@@ -204,8 +210,10 @@ func TestAWeightThatIsNoNumberIsRefused(t *testing.T) {
 	if err := run.save(filepath.Join(folder, runfolder.BestDir)); err != nil {
 		t.Fatal(err)
 	}
-	want := filepath.Join(folder, runfolder.BestDir, runfolder.TensorsFile) + `: tensor "heads.team.team.score.bias" has NaN at place 1; want numbers that are finite`
-	if err := ReadWeights(filepath.Join(folder, runfolder.BestDir), run.Model); err == nil || !strings.Contains(err.Error(), want) {
+	want := filepath.Join(folder, runfolder.BestDir, runfolder.TensorsFile) +
+		`: tensor "heads.team.team.score.bias" has NaN at place 1; want numbers that are finite`
+	if err := ReadWeights(filepath.Join(folder, runfolder.BestDir), run.Model); err == nil ||
+		!strings.Contains(err.Error(), want) {
 		t.Errorf("ReadWeights = %v, want %s among it", err, want)
 	}
 }

@@ -38,7 +38,8 @@ func TestAFrozenRunIsTheSameWhereverStatesAreKept(t *testing.T) {
 	} {
 		folder := filepath.Join(t.TempDir(), "run")
 		trainSmall(t, path, folder, append(sets, "model.freeze=all", "training.num_epochs=3")...)
-		if got := entries(t, folder); !slices.Equal(got, []string{"best", "experiment.yaml", "last", "metrics.jsonl", "tasks"}) {
+		if got := entries(t, folder); !slices.Equal(got,
+			[]string{"best", "experiment.yaml", "last", "metrics.jsonl", "tasks"}) {
 			t.Errorf("with %q the run folder holds %q", sets, got)
 		}
 		got := sample.Files(t, filepath.Join(folder, "last"))
@@ -71,7 +72,8 @@ func TestAFileOfStatesIsGoneWhenItIsClosed(t *testing.T) {
 		t.Errorf("ReadAt = %q, %v", got, err)
 	}
 	_, err = f.ReadAt(got, 5)
-	if err == nil || !strings.HasPrefix(err.Error(), filepath.Join(folder, "jenga-states-")) || !strings.HasSuffix(err.Error(), ": it ends at byte 9 of 11") {
+	if err == nil || !strings.HasPrefix(err.Error(), filepath.Join(folder, "jenga-states-")) ||
+		!strings.HasSuffix(err.Error(), ": it ends at byte 9 of 11") {
 		t.Errorf("a read over the end gives the error %v", err)
 	}
 	if err := f.Close(); err != nil {

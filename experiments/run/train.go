@@ -19,7 +19,7 @@ import (
 )
 
 // Train trains the run and leaves it in folder, where an earlier run is replaced, if the machine has the memory. It
-// reports each multitask.Step, multitask.Evaluation and multitask.Remark to observe.
+// reports each multitask.Step, multitask.Evaluation and multitask.Warning to observe.
 func (r *Run) Train(ctx context.Context, folder string, observe func(event any) error) (report.Done, error) {
 	start := time.Now()
 
@@ -129,12 +129,12 @@ func (r *Run) plan(folder string) (multitask.Plan, error) {
 	for _, g := range r.Model.Groups {
 		names = append(names, g.Name)
 	}
-	weighting, err := t.Weighting.Build(r.Model.WeightingSite(r.experiment().Seed))
+	weighting, err := t.Weighting.Build(r.Model.WeightingEnv(r.experiment().Seed))
 	if err != nil {
 		return multitask.Plan{}, err
 	}
 	_, all := weighting.(multitask.GradientWeighting)
-	sampler, err := t.Sampling.Build(multitask.SamplerSite{Groups: names, All: all})
+	sampler, err := t.Sampling.Build(multitask.SamplerEnv{Groups: names, All: all})
 	if err != nil {
 		return multitask.Plan{}, err
 	}
@@ -152,7 +152,8 @@ func (r *Run) plan(folder string) (multitask.Plan, error) {
 		plan.CacheFile = func() (multitask.CacheFile, error) { return openStates(cmp.Or(t.CacheFolder, folder)) }
 	}
 	if err := plan.CheckWeighting(r.Model); err != nil {
-		return multitask.Plan{}, &plugin.Mistake{Place: t.Weighting.Place, Err: fmt.Errorf("weighting %q: %w", t.Weighting.Type, err)}
+		return multitask.Plan{}, &plugin.Mistake{Place: t.Weighting.Place,
+			Err: fmt.Errorf("weighting %q: %w", t.Weighting.Type, err)}
 	}
 	if t.EvalStrategy == "steps" {
 		plan.EvaluateEvery = t.EvalSteps

@@ -84,7 +84,8 @@ func Find(folder string) (file, model string, err error) {
 				return file, model, nil
 			}
 		}
-		return "", "", fmt.Errorf("%s: a model, but no %s above it; want it in the run folder that jenga train has written", folder, ExperimentFile)
+		return "", "", fmt.Errorf("%s: a model, but no %s above it; want it in the run folder that jenga train has "+
+			"written", folder, ExperimentFile)
 	}
 	if !Exists(folder) {
 		return "", "", fmt.Errorf("%s: no such folder", folder)

@@ -110,7 +110,8 @@ func TestTheFirstBatchWarmsUpAndTheFasterRoundCounts(t *testing.T) {
 	var progress []string
 	beside := 0
 	loop := func(time.Duration) kernel.Rate { beside++; return kernel.Rate{Done: 5, Time: time.Second, Best: 7} }
-	s, err := w.measure(context.Background(), loop, func(done, of int) { progress = append(progress, fmt.Sprint(done, "/", of)) },
+	s, err := w.measure(context.Background(), loop,
+		func(done, of int) { progress = append(progress, fmt.Sprint(done, "/", of)) },
 		func(batch []*corpus.Example) error {
 			calls[batch[0]]++
 			switch { // a millisecond in the second round, much more in the warm-up and the first
@@ -125,7 +126,8 @@ func TestTheFirstBatchWarmsUpAndTheFasterRoundCounts(t *testing.T) {
 		t.Fatal(err)
 	}
 	if calls[w.Batches[0][0]] != 1 || calls[w.Batches[3][0]] != 2 {
-		t.Errorf("the first batch was taken %d times, the last %d, want 1 and 2", calls[w.Batches[0][0]], calls[w.Batches[3][0]])
+		t.Errorf("the first batch was taken %d times, the last %d, want 1 and 2", calls[w.Batches[0][0]],
+			calls[w.Batches[3][0]])
 	}
 	if s.Steps != 3 || s.Tokens != 3*16*128 || s.Best >= 3*40*time.Millisecond {
 		t.Errorf("%+v, want 3 steps of 2048 tokens in the second round's time", s)
@@ -176,8 +178,10 @@ func TestTextsComeInBatchesOf32CutAt128(t *testing.T) {
 	if w.Tokens() != want || w.Texts() != 64 || w.StepTokens() != float64(want)/2 {
 		t.Errorf("%d texts of %d tokens measured, want 64 of %d", w.Texts(), w.Tokens(), want)
 	}
-	if all := n.Data(texts, false, 7); len(all.Batches) != 5 || len(all.Batches[4]) != 22 || all.Batches[4][21].Tokens() != 128 {
-		t.Errorf("150 texts make %d batches, want 5, the last of 22 texts, long ones cut at 128 tokens", len(all.Batches))
+	if all := n.Data(texts, false, 7); len(all.Batches) != 5 || len(all.Batches[4]) != 22 ||
+		all.Batches[4][21].Tokens() != 128 {
+		t.Errorf("150 texts make %d batches, want 5, the last of 22 texts, long ones cut at 128 tokens",
+			len(all.Batches))
 	}
 
 	once, again := n.Data(texts, true, 7), n.Data(texts, true, 7)
@@ -267,7 +271,8 @@ func TestAModelIsOpenedToLearn(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n.Parameters() != made.Parameters() || n.longest != positions || !n.Learns() {
-		t.Errorf("%d parameters, texts of %d tokens, learns: %v; want %d, %d, true", n.Parameters(), n.longest, n.Learns(), made.Parameters(), positions)
+		t.Errorf("%d parameters, texts of %d tokens, learns: %v; want %d, %d, true", n.Parameters(), n.longest,
+			n.Learns(), made.Parameters(), positions)
 	}
 	if _, err := n.Train(context.Background(), n.Data(examples(words(3)), false, 1), ignore); err != nil {
 		t.Error(err)
@@ -281,7 +286,8 @@ func TestAModelIsOpenedToLearn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := OpenNetwork(folder, large); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("the tokenizer has %d tokens; ", large.Size())) {
+	if _, err := OpenNetwork(folder, large); err == nil ||
+		!strings.Contains(err.Error(), fmt.Sprintf("the tokenizer has %d tokens; ", large.Size())) {
 		t.Errorf("error %v, want one of too many tokens", err)
 	}
 }

@@ -22,7 +22,7 @@ import (
 // Size is an encoder of random weights, with the sizes of one that was published.
 type Size struct {
 	Name    string
-	encoder func(encoders.Site) (encoders.Encoder, error)
+	encoder func(encoders.Env) (encoders.Encoder, error)
 }
 
 // Sizes are what can be asked for by name.
@@ -40,13 +40,13 @@ func BERT(name string, layers, width, heads, feedForward int) Size {
 		Layers: layers, Width: width, Heads: heads, FeedForward: feedForward, MaxPositions: positions,
 		InitializerRange: 0.02,
 	}
-	return Size{name, func(site encoders.Site) (encoders.Encoder, error) { return transformer.New(o, site) }}
+	return Size{name, func(env encoders.Env) (encoders.Encoder, error) { return transformer.New(o, env) }}
 }
 
 // biLSTM is a size of bidirectional LSTM layers whose embeddings, and each of whose directions, have the width.
 func biLSTM(name string, layers, width int) Size {
 	o := encoders.BiLSTMOptions{Embedding: width, Layers: layers, Hidden: width}
-	return Size{name, func(site encoders.Site) (encoders.Encoder, error) { return encoders.NewBiLSTM(o, site) }}
+	return Size{name, func(env encoders.Env) (encoders.Encoder, error) { return encoders.NewBiLSTM(o, env) }}
 }
 
 // What all of Sizes have of BERT's.
@@ -80,7 +80,7 @@ func NewNetwork(size Size, tokenizer corpus.Tokenizer) (*Network, error) {
 		n.tokenizer, n.vocabulary = tokenizer, max(vocabulary, tokenizer.Size())
 	}
 	params := nn.NewParams(seed)
-	encoder, err := size.encoder(encoders.Site{Vocabulary: n.vocabulary, Params: multitask.EncoderParams(params)})
+	encoder, err := size.encoder(encoders.Env{Vocabulary: n.vocabulary, Params: multitask.EncoderParams(params)})
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +90,7 @@ func NewNetwork(size Size, tokenizer corpus.Tokenizer) (*Network, error) {
 // OpenNetwork opens the encoder of a model or run. It cuts texts with its own tokenizer where the given one is nil.
 func OpenNetwork(name string, tokenizer corpus.Tokenizer) (*Network, error) {
 	params := nn.NewParams(seed)
-	encoder, own, err := predict.OpenEncoder(name, encoders.Site{Params: multitask.EncoderParams(params)})
+	encoder, own, err := predict.OpenEncoder(name, encoders.Env{Params: multitask.EncoderParams(params)})
 	if err != nil {
 		return nil, err
 	}
@@ -116,18 +116,19 @@ func (n *Network) finish(encoder encoders.Encoder, params nn.Params) error {
 		return err
 	}
 	width := encoder.Describe().Width
-	fused, err := shares.Build(fusion.Site{Tasks: []string{"bench"}, Width: width, Params: multitask.FusionParams(params)})
+	fused, err := shares.Build(fusion.Env{Tasks: []string{"bench"}, Width: width,
+		Params: multitask.FusionParams(params)})
 	if err != nil {
 		return err
 	}
-	head, err := heads.NewLinear(heads.LinearOptions{Pool: "cls"}, heads.Site{
+	head, err := heads.NewLinear(heads.LinearOptions{Pool: "cls"}, heads.Env{
 		Task: "bench", Name: "label", Output: outputs.Label, Labels: names, Width: width, Params: params.In("heads"),
 	})
 	if err != nil {
 		return err
 	}
 	task := multitask.Task{
-		Name: "bench", Kind: tasks.NewClassification(tasks.Site{Heads: []string{"label"}}),
+		Name: "bench", Kind: tasks.NewClassification(tasks.Env{Heads: []string{"label"}}),
 		Heads: []multitask.Head{{Name: "label", Head: head, Labels: corpus.NewLabels(names), Weight: 1}},
 	}
 	group := multitask.Group{Name: "bench", Tasks: []multitask.Task{task}}

@@ -82,7 +82,8 @@ func (n *Network) shapes(rows int) []Product {
 func (p *Product) measure(bfloat16 bool, loop kernel.Loop) {
 	r := rand.New(rand.NewPCG(seed, 3))
 	a, b, c := normal(r, p.M*p.K), normal(r, p.K*p.N), make([]float32, p.M*p.N)
-	product := kernel.Product{M: p.M, K: p.K, N: p.N, A: kernel.Dense(a, p.K), B: kernel.Dense(b, p.N), C: c, BFloat16: bfloat16}
+	product := kernel.Product{M: p.M, K: p.K, N: p.N, A: kernel.Dense(a, p.K), B: kernel.Dense(b, p.N), C: c,
+		BFloat16: bfloat16}
 	switch p.Layout {
 	case "A·Bᵀ":
 		product.B = kernel.Dense(b, p.K).T()
@@ -114,7 +115,8 @@ func (n *Network) Stream() Stream {
 		packed := new(kernel.Packed) // as inference packs them, once
 		packed.Pack(kernel.Dense(w.Data, out), in, out)
 		products = append(products, kernel.Product{
-			M: rows, K: in, N: out, A: kernel.Dense(normal(r, rows*in), in), Packed: packed, C: make([]float32, rows*out), Start: kernel.StartAtZero,
+			M: rows, K: in, N: out, A: kernel.Dense(normal(r, rows*in), in), Packed: packed,
+			C: make([]float32, rows*out), Start: kernel.StartAtZero,
 		})
 	}
 	through := func() {

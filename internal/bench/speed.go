@@ -58,7 +58,8 @@ func (n *Network) learningLoop() kernel.Loop {
 // Infer measures how fast the encoder gives the last layer's states.
 func (n *Network) Infer(ctx context.Context, w Work, did func(done, of int)) (Speed, error) {
 	pass := nn.NewPass(seed)
-	return w.measure(ctx, kernel.MultiplyAdds(), did, func(batch []*corpus.Example) error { return n.encode(pass, batch) })
+	return w.measure(ctx, kernel.MultiplyAdds(), did,
+		func(batch []*corpus.Example) error { return n.encode(pass, batch) })
 }
 
 func (n *Network) encode(pass *nn.Pass, batch []*corpus.Example) error {
@@ -71,7 +72,8 @@ func (n *Network) encode(pass *nn.Pass, batch []*corpus.Example) error {
 func (w Work) steps() int { return 1 + rounds*len(w.timed()) }
 
 // measure calls step for the batches, beside a loop.
-func (w Work) measure(ctx context.Context, loop kernel.Loop, did func(done, of int), step func([]*corpus.Example) error) (Speed, error) {
+func (w Work) measure(ctx context.Context, loop kernel.Loop, did func(done, of int),
+	step func([]*corpus.Example) error) (Speed, error) {
 	s := Speed{Steps: len(w.timed()), Tokens: w.Tokens()}
 	done := 0
 	through := func(batches [][]*corpus.Example) (all time.Duration, err error) {

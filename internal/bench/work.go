@@ -100,7 +100,8 @@ func (w *Work) add(batch []*corpus.Example) {
 // random is a text of random tokens.
 func (n *Network) random(r *rand.Rand, tokens int) *corpus.Example {
 	text := corpus.Encoding{
-		IDs: make([]int32, tokens), Types: make([]int8, tokens), Offsets: make([]corpus.Span, tokens), Words: make([]int32, tokens),
+		IDs: make([]int32, tokens), Types: make([]int8, tokens), Offsets: make([]corpus.Span, tokens),
+		Words: make([]int32, tokens),
 	}
 	for i := range tokens {
 		text.IDs[i] = r.Int32N(int32(n.vocabulary))

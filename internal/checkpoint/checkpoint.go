@@ -1,5 +1,5 @@
-// Package checkpoint writes parameters to safetensors files and reads them back. A tensor's name is its parameter's below
-// the corner it was made in.
+// Package checkpoint writes parameters to safetensors files and reads them back. A tensor's name is its parameter's
+// below the corner it was made in.
 package checkpoint
 
 import (
@@ -41,7 +41,8 @@ func Read(path, asker string, params []*nn.Param, corner nn.Params) error {
 			wrong = append(wrong, fmt.Errorf("%s: no tensor %q", path, name))
 			continue
 		case !slices.Equal(info.Shape, w.Shape):
-			wrong = append(wrong, fmt.Errorf("%s: tensor %q has shape %v; %s asks for %v", path, name, info.Shape, asker, w.Shape))
+			wrong = append(wrong, fmt.Errorf("%s: tensor %q has shape %v; %s asks for %v", path, name, info.Shape,
+				asker, w.Shape))
 			continue
 		}
 		values, err := file.Floats(name)
@@ -49,8 +50,10 @@ func Read(path, asker string, params []*nn.Param, corner nn.Params) error {
 			wrong = append(wrong, fmt.Errorf("%s: %w", path, err))
 			continue
 		}
-		if i := slices.IndexFunc(values, func(v float32) bool { return math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) }); i >= 0 {
-			wrong = append(wrong, fmt.Errorf("%s: tensor %q has %v at place %d; want numbers that are finite", path, name, values[i], i))
+		if i := slices.IndexFunc(values,
+			func(v float32) bool { return math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) }); i >= 0 {
+			wrong = append(wrong, fmt.Errorf("%s: tensor %q has %v at place %d; want numbers that are finite", path,
+				name, values[i], i))
 			continue
 		}
 		if w.Data == nil {

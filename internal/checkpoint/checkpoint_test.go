@@ -10,7 +10,8 @@ import (
 
 func TestATensorThatIsNotReadIsAnErrorThatNamesTheFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "model.safetensors")
-	if err := safetensors.Write(path, []safetensors.Tensor{{Name: "w", DType: "I8", Shape: []int{2}, Raw: make([]byte, 2)}}, nil); err != nil {
+	if err := safetensors.Write(path, []safetensors.Tensor{{Name: "w", DType: "I8", Shape: []int{2},
+		Raw: make([]byte, 2)}}, nil); err != nil {
 		t.Fatal(err)
 	}
 	params := nn.NewParams(1)

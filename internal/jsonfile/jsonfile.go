@@ -21,7 +21,8 @@ func Unmarshal(path string, data []byte, into any) error {
 	case errors.As(err, &kind) && kind.Field == "":
 		return fmt.Errorf("%s: it holds a JSON %s; want an object", path, kind.Value)
 	case errors.As(err, &kind):
-		return fmt.Errorf("%s:%d: %s is %s; want %s", path, line(data, kind.Offset), kind.Field, found(kind), wanted(kind))
+		return fmt.Errorf("%s:%d: %s is %s; want %s", path, line(data, kind.Offset), kind.Field, found(kind),
+			wanted(kind))
 	case err != nil:
 		return fmt.Errorf("%s: %w", path, err)
 	}

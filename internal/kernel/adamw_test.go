@@ -69,8 +69,10 @@ func TestAdamWStepsRowsAsItStepsAll(t *testing.T) {
 					}
 				}
 				a.StepRows(w2, m2, v2, g, d, active, 0.5, step)
-				for name, pair := range map[string][2][]float32{"weights": {w, w2}, "means": {m, m2}, "squares": {v, v2}} {
-					if !slices.EqualFunc(pair[0], pair[1], func(a, b float32) bool { return math.Float32bits(a) == math.Float32bits(b) }) {
+				for name, pair := range map[string][2][]float32{"weights": {w, w2}, "means": {m, m2},
+					"squares": {v, v2}} {
+					if !slices.EqualFunc(pair[0], pair[1],
+						func(a, b float32) bool { return math.Float32bits(a) == math.Float32bits(b) }) {
 						t.Fatalf("decay %v, step %d: the %s of rows differ from those of all", decay, step, name)
 					}
 				}

@@ -21,7 +21,8 @@ func (a Attention) Forward(out, normalizers, q, k, v []float32) {
 		a.forwardPlain(out, q, k, v)
 		return
 	}
-	attentionForward.run((len(a.Starts)-1)*a.Heads, 1, attentionArgs{a: a, out: out, normalizers: normalizers, q: q, k: k, v: v})
+	attentionForward.run((len(a.Starts)-1)*a.Heads, 1,
+		attentionArgs{a: a, out: out, normalizers: normalizers, q: q, k: k, v: v})
 }
 
 // Backward writes to dq, dk and dv the gradients at Forward's q, k and v, given that at its result out, and the

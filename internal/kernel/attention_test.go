@@ -58,7 +58,8 @@ func attendsAsTheFormulaSays(t *testing.T, a Attention) {
 	for b := range len(a.Starts) - 1 {
 		lo, hi := a.Starts[b]*a.Width, a.Starts[b+1]*a.Width
 		alone := make([]float32, hi-lo)
-		Attention{Starts: []int{0, (hi - lo) / a.Width}, Heads: a.Heads, Width: a.Width}.Forward(alone, nil, q[lo:hi], k[lo:hi], v[lo:hi])
+		Attention{Starts: []int{0, (hi - lo) / a.Width}, Heads: a.Heads, Width: a.Width}.Forward(alone, nil, q[lo:hi],
+			k[lo:hi], v[lo:hi])
 		if !slices.Equal(alone, got[lo:hi]) {
 			t.Errorf("text %d alone differs from the same among others", b)
 		}
@@ -102,9 +103,12 @@ func attentionBackwardGivesTheSlopes(t *testing.T) {
 			return d
 		}
 		d := backward()
-		near(t, "dq", d[:n], slopes(func(q []float64) []float64 { return plainAttention(a, q, k64, v64, drop) }, q, weights), 1e-5)
-		near(t, "dk", d[n:2*n], slopes(func(k []float64) []float64 { return plainAttention(a, q64, k, v64, drop) }, k, weights), 1e-5)
-		near(t, "dv", d[2*n:], slopes(func(v []float64) []float64 { return plainAttention(a, q64, k64, v, drop) }, v, weights), 1e-5)
+		near(t, "dq", d[:n], slopes(func(q []float64) []float64 { return plainAttention(a, q, k64, v64, drop) }, q,
+			weights), 1e-5)
+		near(t, "dk", d[n:2*n], slopes(func(k []float64) []float64 { return plainAttention(a, q64, k, v64, drop) }, k,
+			weights), 1e-5)
+		near(t, "dv", d[2*n:], slopes(func(v []float64) []float64 { return plainAttention(a, q64, k64, v, drop) }, v,
+			weights), 1e-5)
 		same(t, "Backward", backward)
 	}
 }

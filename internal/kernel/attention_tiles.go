@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// Attention in tiles, with the softmax of a row in pieces (Dao et al. 2022): a block of queries meets a block of keys at
-// a time.
+// Attention in tiles, with the softmax of a row in pieces (Dao et al. 2022): a block of queries meets a block of keys
+// at a time.
 const (
 	queryBlock = 48
 	keyBlock   = 512
@@ -94,9 +94,10 @@ var attentionBackward = tiled(func(x *attentionArgs, unit, _ int) {
 	if h.open(&x.a, unit); h.t == 0 {
 		return
 	}
-	keys, keyRows := h.packColumns(&h.keys, x.k, h.scale), h.packRows(&h.keyRows, x.k, 0, h.t) // panels of [d t], of [t d]
-	values := h.packColumns(&h.values, x.v, 1)                                                 // panels of [d t]
-	dKeys, dValues := h.dKeys.zeros(h.t*h.cols), h.dValues.zeros(h.t*h.cols)                   // [t cols]
+	// panels of [d t], of [t d]
+	keys, keyRows := h.packColumns(&h.keys, x.k, h.scale), h.packRows(&h.keyRows, x.k, 0, h.t)
+	values := h.packColumns(&h.values, x.v, 1)                               // panels of [d t]
+	dKeys, dValues := h.dKeys.zeros(h.t*h.cols), h.dValues.zeros(h.t*h.cols) // [t cols]
 	scores, dropped, dScores, row := h.block(&h.scores), h.block(&h.dropped), h.block(&h.dScores), h.blockRow()
 	dQueries := h.context.of(queryBlock * h.cols)
 	normalizers := x.normalizers[unit%x.a.Heads*(len(x.q)/h.width)+h.at/h.width:]
@@ -175,7 +176,8 @@ func (h *headTile) packRows(m *memory, x []float32, lo, n int) []float32 {
 func (h *headTile) score(out []float32, row int, x, columns []float32, lo, n, j, m int) {
 	for p := 0; p < m; p += use.panel {
 		panel := columns[(j+p)*h.d:][:h.d*use.panel]
-		t := tiles{c: out[p:], cRow: row, from: zeros[:], a: x[h.at+lo*h.width:], aRow: h.width, aCol: 1, panel: panel, k: h.d, next: panel}
+		t := tiles{c: out[p:], cRow: row, from: zeros[:], a: x[h.at+lo*h.width:], aRow: h.width, aCol: 1, panel: panel,
+			k: h.d, next: panel}
 		t.multiplyAll(n)
 	}
 }
@@ -185,7 +187,8 @@ func (h *headTile) score(out []float32, row int, x, columns []float32, lo, n, j,
 func (h *headTile) multiply(c []float32, cRow int, a []float32, aRow, aCol int, b []float32, depth, j, n, m int) {
 	for p := 0; p < h.cols; p += use.panel {
 		panel := b[p*depth+j*use.panel:][:m*use.panel]
-		t := tiles{c: c[p:], cRow: cRow, from: c[p:], fromRow: cRow, a: a, aRow: aRow, aCol: aCol, panel: panel, k: m, next: panel}
+		t := tiles{c: c[p:], cRow: cRow, from: c[p:], fromRow: cRow, a: a, aRow: aRow, aCol: aCol, panel: panel, k: m,
+			next: panel}
 		t.multiplyAll(n)
 	}
 }

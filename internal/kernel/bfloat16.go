@@ -13,14 +13,14 @@ import (
 //
 // Two of them that follow each other along K, a pair, stand in the 32 bits of one float32: the first in the lower half,
 // the second, 0 where K is odd and ends, in the upper one. A matrix of pairs has half the depth and is packed as one of
-// numbers is. What makes pairs and multiplies them treats denormals as zeros and makes none, as the processors that have
-// instructions for it do.
+// numbers is. What makes pairs and multiplies them treats denormals as zeros and makes none, as the processors that
+// have instructions for it do.
 //
 // The instructions are those of AVX512_BF16, of Intel's and AMD's processors alike. AMX, which some of Intel's have
 // besides, is not used.
 
-// CheckBFloat16 returns why products of bfloat16 would not run at speed here: the processor has no instruction for them,
-// or JENGA_KERNEL names a version without. They run then all the same, in plain Go, as a reference.
+// CheckBFloat16 returns why products of bfloat16 would not run at speed here: the processor has no instruction for
+// them, or JENGA_KERNEL names a version without. They run then all the same, in plain Go, as a reference.
 func CheckBFloat16() error {
 	if use.pairTile != nil {
 		return nil
@@ -139,8 +139,8 @@ func (x Matrix) packPairRow(out []float32, i, l, k int) {
 	}
 }
 
-// packPairRows writes to rows of out, outRow apart, the pairs l:l+depth of rows i:i+rows, of a matrix whose columns, k of
-// them, have their numbers side by side.
+// packPairRows writes to rows of out, outRow apart, the pairs l:l+depth of rows i:i+rows, of a matrix whose columns, k
+// of them, have their numbers side by side.
 func (x Matrix) packPairRows(out []float32, outRow, i, l, rows, depth, k int) {
 	from, whole := x.Data[2*l*x.Col+i:], min(depth, k/2-l)
 	if whole > 0 {

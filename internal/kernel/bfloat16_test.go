@@ -35,7 +35,8 @@ func withPairTiles() []*set {
 }
 
 func pairTileInGo(rows, panel int) tileFunc {
-	return func(c, from *float32, cRow, fromRow int, a *float32, aRow, aCol, aTile int, b *float32, k int, _, _ *float32, count int) {
+	return func(c, from *float32, cRow, fromRow int, a *float32, aRow, aCol, aTile int, b *float32, k int, _,
+		_ *float32, count int) {
 		at := func(p *float32, i int) *float32 { return (*float32)(unsafe.Add(unsafe.Pointer(p), 4*i)) }
 		for i := range count * rows {
 			for j := range panel {
@@ -133,7 +134,8 @@ func TestPairsAreThoseOfTheirNumbers(t *testing.T) {
 		for i := range got {
 			r, c := i/cols, i%cols
 			if want := pairOf(x[2*r*cols+c], x[(2*r+1)*cols+c]); math.Float32bits(got[i]) != math.Float32bits(want) {
-				t.Fatalf("%s: pair %d of row %d is %x, want %x", s.name, c, r, math.Float32bits(got[i]), math.Float32bits(want))
+				t.Fatalf("%s: pair %d of row %d is %x, want %x", s.name, c, r, math.Float32bits(got[i]),
+					math.Float32bits(want))
 			}
 		}
 	}
@@ -148,14 +150,16 @@ func TestPairsOfAnyLengthAnywhereInMemory(t *testing.T) {
 				at := 8 + offset%8
 				pairRowPlain(&want[at], &parts[1][0], n)
 				if s.pairRow(&parts[0][0], &parts[1][0], n); !sameBits(whole[0], want) {
-					t.Fatalf("%s: %d pairs of neighbours at offset %d differ, or what is around them was written", s.name, n, offset)
+					t.Fatalf("%s: %d pairs of neighbours at offset %d differ, or what is around them was written",
+						s.name, n, offset)
 				}
 			}
 		}
 		for cols := 1; cols <= s.panel; cols++ {
 			for rows := 1; rows <= 4; rows++ {
 				outRow, xRow := cols+rows%3, cols+rows
-				whole, parts := placed([][]float32{make([]float32, (rows-1)*outRow+cols), normal(uint64(cols), (2*rows-1)*xRow+cols)}, cols%8)
+				whole, parts := placed([][]float32{make([]float32, (rows-1)*outRow+cols),
+					normal(uint64(cols), (2*rows-1)*xRow+cols)}, cols%8)
 				want := slices.Clone(whole[0])
 				at := 8 + cols%8
 				pairRowsPlain(&want[at], &parts[1][0], outRow, xRow, rows, cols)
@@ -219,7 +223,8 @@ func TestProductsOfBFloat16(t *testing.T) {
 	for range random {
 		shapes = append(shapes, [3]int{1 + r.IntN(70), 1 + r.IntN(70), 1 + r.IntN(70)})
 	}
-	shapes = append(shapes, [3]int{5, 2*panelDepth - 1, 40}, [3]int{5, 2*panelDepth + 1, 40}, [3]int{20, 4*panelDepth + 2, 33})
+	shapes = append(shapes, [3]int{5, 2*panelDepth - 1, 40}, [3]int{5, 2*panelDepth + 1, 40},
+		[3]int{20, 4*panelDepth + 2, 33})
 	chosen := use
 	defer func() { use = chosen }()
 	for _, s := range shapes {
@@ -259,7 +264,8 @@ func TestWhereAProductOfBFloat16StartsAndWhatFollowsIt(t *testing.T) {
 		Product{M: m, K: k, N: n, A: Dense(a, k), B: Dense(b, n), C: want, BFloat16: true}.Multiply()
 		Add(want, residual)
 		got := repeated(7, m*n)
-		Product{M: m, K: k, N: n, A: Dense(a, k), B: Dense(b, n), C: got, BFloat16: true, Start: StartAtBias, Bias: bias, After: Epilogue{Residual: residual}}.Multiply()
+		Product{M: m, K: k, N: n, A: Dense(a, k), B: Dense(b, n), C: got, BFloat16: true, Start: StartAtBias,
+			Bias: bias, After: Epilogue{Residual: residual}}.Multiply()
 		if !slices.Equal(got, want) {
 			t.Error("a product that starts at a bias and ends with a residual differs from the three one by one")
 		}

@@ -28,12 +28,13 @@ func FuzzProducts(f *testing.F) {
 		a, b, c := at(0, small(1, m*k)), at(1, small(2, k*n)), small(3, m*n)
 		bias, residual, x := at(3, small(4, n)), at(2, small(5, m*n)), at(3, small(6, m*n))
 		for name, p := range map[string]Product{
-			"A·B":             {A: Dense(a, k), B: Dense(b, n)},
-			"A·Bᵀ, bias":      {A: Dense(a, k), B: Dense(transposed(b, k, n), k).T(), Start: StartAtBias, Bias: bias},
-			"Aᵀ·B":            {A: Dense(transposed(a, m, k), m).T(), B: Dense(b, n), Start: StartAtZero},
-			"A·B, GELU":       {A: Dense(a, k), B: Dense(b, n), After: Epilogue{GELU: make([]float32, m*n)}},
-			"A·B, slope":      {A: Dense(a, k), B: Dense(b, n), After: Epilogue{GELUGradient: x}},
-			"A·B, drop, plus": {A: Dense(a, k), B: Dense(b, n), After: Epilogue{Dropout: Dropped{Key: 3, Rate: 0.3}, Residual: residual}},
+			"A·B":        {A: Dense(a, k), B: Dense(b, n)},
+			"A·Bᵀ, bias": {A: Dense(a, k), B: Dense(transposed(b, k, n), k).T(), Start: StartAtBias, Bias: bias},
+			"Aᵀ·B":       {A: Dense(transposed(a, m, k), m).T(), B: Dense(b, n), Start: StartAtZero},
+			"A·B, GELU":  {A: Dense(a, k), B: Dense(b, n), After: Epilogue{GELU: make([]float32, m*n)}},
+			"A·B, slope": {A: Dense(a, k), B: Dense(b, n), After: Epilogue{GELUGradient: x}},
+			"A·B, drop, plus": {A: Dense(a, k), B: Dense(b, n),
+				After: Epilogue{Dropout: Dropped{Key: 3, Rate: 0.3}, Residual: residual}},
 		} {
 			p.M, p.K, p.N = m, k, n
 			multiply := func(s *set) (c2, gelu []float32) {

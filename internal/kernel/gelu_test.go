@@ -54,9 +54,9 @@ func TestGELUBackwardAddsTheSlope(t *testing.T) {
 	})
 }
 
-// The bounds are what was measured, rounded up. Of torch.nn.functional.gelu (2.15, AVX2) were measured, in float32 and in
-// the same units: 3.8 above 0, 5.4 at -1 to 0, 32 at -2 to -1, 7800 at -4 to -2, all of the value below -6, and 2.4e-7 for
-// the slope.
+// The bounds are what was measured, rounded up. Of torch.nn.functional.gelu (2.15, AVX2) were measured, in float32 and
+// in the same units: 3.8 above 0, 5.4 at -1 to 0, 32 at -2 to -1, 7800 at -4 to -2, all of the value below -6, and
+// 2.4e-7 for the slope.
 func TestVectorGELUIsExact(t *testing.T) {
 	x := numbers(-20, 20)
 	got, slope, from0 := make([]float32, len(x)), make([]float32, len(x)), make([]float32, len(x))
@@ -89,7 +89,8 @@ func TestVectorGELUIsExact(t *testing.T) {
 				if !(off <= max(share*math.Abs(want[i]), math.SmallestNonzeroFloat32)) {
 					t.Fatalf("GELU(%v) = %v, want %v", v, got[i], want[i])
 				}
-				if off := math.Abs(float64(slope[i]) - plainSlope(float64(v))); !(off <= 1.1e-7) || v < 0 && !(off <= 5e-8) {
+				if off := math.Abs(float64(slope[i]) - plainSlope(float64(v))); !(off <= 1.1e-7) || v < 0 &&
+					!(off <= 5e-8) {
 					t.Fatalf("the slope at %v is %v, want %v", v, slope[i], plainSlope(float64(v)))
 				}
 				if from0[i] != slope[i] {
@@ -106,18 +107,21 @@ func TestGELULoopsEqualThePlainOnes(t *testing.T) {
 			s.gelu(x[0], x[1])
 			return nil
 		}},
-		{name: "gelu in place", slices: 1, elementwise: true, bound: 3e-7, run: func(s *set, x [][]float32, _ int) []float32 {
-			s.gelu(x[0], x[0])
-			return nil
-		}},
-		{name: "geluGradient", slices: 2, elementwise: true, bound: 1e-6, run: func(s *set, x [][]float32, _ int) []float32 {
-			s.geluGradient(x[0], x[1])
-			return nil
-		}},
-		{name: "geluBackward", slices: 3, elementwise: true, bound: 1e-6, run: func(s *set, x [][]float32, _ int) []float32 {
-			s.geluBackward(x[0], x[1], x[2])
-			return nil
-		}},
+		{name: "gelu in place", slices: 1, elementwise: true, bound: 3e-7,
+			run: func(s *set, x [][]float32, _ int) []float32 {
+				s.gelu(x[0], x[0])
+				return nil
+			}},
+		{name: "geluGradient", slices: 2, elementwise: true, bound: 1e-6,
+			run: func(s *set, x [][]float32, _ int) []float32 {
+				s.geluGradient(x[0], x[1])
+				return nil
+			}},
+		{name: "geluBackward", slices: 3, elementwise: true, bound: 1e-6,
+			run: func(s *set, x [][]float32, _ int) []float32 {
+				s.geluBackward(x[0], x[1], x[2])
+				return nil
+			}},
 	} {
 		l.check(t)
 	}

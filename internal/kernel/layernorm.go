@@ -5,7 +5,8 @@ import "math"
 // LayerNorm writes (x−μ)/√(σ²+ε)·gain + bias to out [T D], with the mean μ and the variance σ² of each row of x
 // (Ba et al. 2016). stats [T 2] takes μ and 1/√(σ²+ε) for LayerNormBackward.
 func LayerNorm(out, stats, x, gain, bias []float32, epsilon float64) {
-	layerNormTiles.run(len(x)/len(gain), rowTile, layerNormArgs{out, stats, x, gain, bias[:len(gain)], float32(epsilon)})
+	layerNormTiles.run(len(x)/len(gain), rowTile,
+		layerNormArgs{out, stats, x, gain, bias[:len(gain)], float32(epsilon)})
 }
 
 type layerNormArgs struct {

@@ -63,8 +63,10 @@ func testLayerNormBackwardAddsTheSlopes(t *testing.T) {
 
 	LayerNormBackward(dx, dGain, dBias, stats, x, gain, weights)
 	near(t, "dx", dx, slopes(func(x []float64) []float64 { return plainNorm(x, gain64, bias64) }, x, weights), 2e-5)
-	near(t, "dGain", dGain, slopes(func(gain []float64) []float64 { return plainNorm(x64, gain, bias64) }, gain, weights), 2e-5)
-	near(t, "dBias", dBias, slopes(func(bias []float64) []float64 { return plainNorm(x64, gain64, bias) }, bias, weights), 2e-5)
+	near(t, "dGain", dGain, slopes(func(gain []float64) []float64 { return plainNorm(x64, gain, bias64) }, gain,
+		weights), 2e-5)
+	near(t, "dBias", dBias, slopes(func(bias []float64) []float64 { return plainNorm(x64, gain64, bias) }, bias,
+		weights), 2e-5)
 
 	twice := make([]float64, len(dx))
 	for i, v := range dx {

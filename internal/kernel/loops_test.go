@@ -83,7 +83,8 @@ func (l loop) checkLength(t *testing.T, s *set, n int) {
 			}
 			rest := slices.Concat(whole[k])
 			at := 8 + (offset+3*k*offset)%8
-			if rest = slices.Delete(rest, at, at+n); slices.ContainsFunc(rest, func(v float32) bool { return v != guard }) {
+			if rest = slices.Delete(rest, at, at+n); slices.ContainsFunc(rest,
+				func(v float32) bool { return v != guard }) {
 				t.Fatalf("offset %d of %d values: what is around slice %d was written", offset, n, k)
 			}
 		}
@@ -128,7 +129,9 @@ func (l loop) checkSpecial(t *testing.T, s *set) {
 			want, got = append(want, l.run(&plain, want, 3)), append(got, l.run(s, got, 3))
 			for k := range got {
 				for i, v := range got[k] {
-					if v, w := float64(v), float64(want[k][i]); !(math.IsNaN(v) && math.IsNaN(w) || v == w || math.Abs(v-w) <= 1e-5*max(1e5, math.Abs(w))) {
+					if v, w := float64(v),
+						float64(want[k][i]); !(math.IsNaN(v) && math.IsNaN(w) || v == w ||
+						math.Abs(v-w) <= 1e-5*max(1e5, math.Abs(w))) {
 						t.Fatalf("value %d of slice %d for %v is %v, plain %v", i, k, x, v, w)
 					}
 				}
@@ -140,13 +143,14 @@ func (l loop) checkSpecial(t *testing.T, s *set) {
 func TestLoopsEqualThePlainOnes(t *testing.T) {
 	const key, bound = 0x0123456789abcdef, 1 << 30
 	moved := adamWStep{0.5, 0.1, 0.999, 0.001, 0.998, 0.05, 7, 1e-8}
-	// A float32 has a relative distance of 1.2e-7 to the next. Sums of n values in another order differ by n of those at
-	// most; products that are rounded before they are added or not, by one of each.
+	// A float32 has a relative distance of 1.2e-7 to the next. Sums of n values in another order differ by n of those
+	// at most; products that are rounded before they are added or not, by one of each.
 	for _, l := range []loop{
-		{name: "addScaled", slices: 2, elementwise: true, bound: 3e-7, run: func(s *set, x [][]float32, _ int) []float32 {
-			s.addScaled(x[0], x[1], 0.3)
-			return nil
-		}},
+		{name: "addScaled", slices: 2, elementwise: true, bound: 3e-7,
+			run: func(s *set, x [][]float32, _ int) []float32 {
+				s.addScaled(x[0], x[1], 0.3)
+				return nil
+			}},
 		{name: "add", slices: 2, elementwise: true, bound: 0, run: func(s *set, x [][]float32, _ int) []float32 {
 			s.addScaled(x[0], x[1], 1)
 			return nil
@@ -162,14 +166,16 @@ func TestLoopsEqualThePlainOnes(t *testing.T) {
 			s.drop(x[0], x[1], key, 3, bound, 1.25, first)
 			return nil
 		}},
-		{name: "drop in place, far on", slices: 1, elementwise: true, bound: 0, run: func(s *set, x [][]float32, first int) []float32 {
-			s.drop(x[0], x[0], key, 1<<40+7, bound, 1.25, math.MaxInt&^0xffff+first)
-			return nil
-		}},
-		{name: "addDropped", slices: 3, elementwise: true, bound: 0, run: func(s *set, x [][]float32, first int) []float32 {
-			s.addDropped(x[0], x[1], x[2], key, 3, bound, 1.25, first)
-			return nil
-		}},
+		{name: "drop in place, far on", slices: 1, elementwise: true, bound: 0,
+			run: func(s *set, x [][]float32, first int) []float32 {
+				s.drop(x[0], x[0], key, 1<<40+7, bound, 1.25, math.MaxInt&^0xffff+first)
+				return nil
+			}},
+		{name: "addDropped", slices: 3, elementwise: true, bound: 0,
+			run: func(s *set, x [][]float32, first int) []float32 {
+				s.addDropped(x[0], x[1], x[2], key, 3, bound, 1.25, first)
+				return nil
+			}},
 		{name: "adamW", slices: 4, elementwise: true, bound: 1e-6, run: func(s *set, x [][]float32, _ int) []float32 {
 			for i, v := range x[2] {
 				x[2][i] = v * v // a mean square
@@ -191,10 +197,11 @@ func TestLoopsEqualThePlainOnes(t *testing.T) {
 			sum, dot := s.layerNormSums(x[0], x[1], x[2], x[3], x[4], 0.25, 1.5)
 			return []float32{sum, dot}
 		}},
-		{name: "layerNormGradient", slices: 4, elementwise: true, bound: 3e-6, run: func(s *set, x [][]float32, _ int) []float32 {
-			s.layerNormGradient(x[0], x[1], x[2], x[3], 0.25, 1.5, 0.1, 0.2)
-			return nil
-		}},
+		{name: "layerNormGradient", slices: 4, elementwise: true, bound: 3e-6,
+			run: func(s *set, x [][]float32, _ int) []float32 {
+				s.layerNormGradient(x[0], x[1], x[2], x[3], 0.25, 1.5, 0.1, 0.2)
+				return nil
+			}},
 	} {
 		l.check(t)
 	}
@@ -214,9 +221,11 @@ func TestAddRowsEqualsThePlainOne(t *testing.T) {
 					whole, got := placed(x, offset)
 					s.addRows(got[0], got[1])
 					if !slices.Equal(got[0], want[0]) {
-						t.Fatalf("%s: the sum of %d rows of %d at offset %d is not the plain one", s.name, rows, d, offset)
+						t.Fatalf("%s: the sum of %d rows of %d at offset %d is not the plain one", s.name, rows, d,
+							offset)
 					}
-					if at := 8 + offset; slices.ContainsFunc(slices.Concat(whole[0][:at], whole[0][at+d:]), func(v float32) bool { return v != guard }) {
+					if at := 8 + offset; slices.ContainsFunc(slices.Concat(whole[0][:at], whole[0][at+d:]),
+						func(v float32) bool { return v != guard }) {
 						t.Fatalf("%s: what is around the sum of rows of %d was written", s.name, d)
 					}
 				}
@@ -242,9 +251,14 @@ func TestRowLoopsAllocateNothing(t *testing.T) {
 		"SumSquaresOfRows":  func() { SumSquaresOfRows(x, d, y[:rows]) },
 		"LayerNorm":         func() { LayerNorm(y, stats, x, row, row, 1e-5) },
 		"LayerNormBackward": func() { LayerNormBackward(y, row, row, stats, x, row, x) },
-		"Dropout":           func() { Dropout(y, x, 1, 0.1); AddDropped(y, y, x, 1, 0.1); DropoutBackward(y, x, 1, 0.1) },
-		"a mask":            func() { newMask(1, 0.1).of(2).apply(y, x, 3) },
-		"AdamW":             func() { a.Step(x, x, x, x, 1, 1); a.StepRows(x, x, x, x, d, active, 1, 1) },
+		"Dropout": func() {
+			Dropout(y, x, 1, 0.1)
+			AddDropped(y, y, x, 1, 0.1)
+			DropoutBackward(y, x, 1,
+				0.1)
+		},
+		"a mask": func() { newMask(1, 0.1).of(2).apply(y, x, 3) },
+		"AdamW":  func() { a.Step(x, x, x, x, 1, 1); a.StepRows(x, x, x, x, d, active, 1, 1) },
 	} {
 		for n := 1; n <= 2; n++ {
 			SetThreads(n)
@@ -258,7 +272,8 @@ func TestRowLoopsAllocateNothing(t *testing.T) {
 
 func BenchmarkRows(b *testing.B) {
 	const rows, d, large = 2048, 768, 1 << 22
-	x, y, z, row, stats := normal(1, rows*d), normal(2, rows*d), normal(3, rows*d), normal(4, d), make([]float32, 2*rows)
+	x, y, z, row, stats := normal(1, rows*d), normal(2, rows*d), normal(3, rows*d), normal(4, d),
+		make([]float32, 2*rows)
 	w, m, v, g := normal(5, large), make([]float32, large), make([]float32, large), normal(6, large)
 	a := AdamW{Rate: 1e-5, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8, Decay: 0.01}
 	chosen := use

@@ -5,12 +5,14 @@ import (
 	"slices"
 )
 
-// LSTM is the recurrent part of a bidirectional LSTM layer (Hochreiter & Schmidhuber 1997, with forget gates) over texts
-// packed one after the other, each over its own rows. Gates stand in the order input, forget, cell, output, as PyTorch's.
+// LSTM is the recurrent part of a bidirectional LSTM layer (Hochreiter & Schmidhuber 1997, with forget gates) over
+// texts packed one after the other, each over its own rows. Gates stand in the order input, forget, cell, output, as
+// PyTorch's.
 //
 //	i, f, o = σ(z_i), σ(z_f), σ(z_o)    a = tanh(z_a)    c = f·c' + i·a    h = o·tanh(c)
 //
-// with z = x·W + b + h'·R, and h', c' those of the text's row before, or in the other direction behind, zero for its first.
+// with z = x·W + b + h'·R, and h', c' those of the text's row before, or in the other direction behind, zero for its
+// first.
 type LSTM struct {
 	Starts []int // [B+1] text b is rows Starts[b]:Starts[b+1]
 	Hidden int   // H, of each direction
@@ -52,7 +54,8 @@ func (l LSTM) run(s LSTMStates, do func(u *lstmUnit)) {
 
 func (l LSTM) length(text int) int { return l.Starts[text+1] - l.Starts[text] }
 
-// lstmUnit is some texts in one direction, the longest first, so that those that have a row at a step are the first ones.
+// lstmUnit is some texts in one direction, the longest first, so that those that have a row at a step are the first
+// ones.
 type lstmUnit struct {
 	LSTM
 	s         LSTMStates
@@ -95,7 +98,8 @@ func (u *lstmUnit) forward(recurrent *Packed) {
 			return
 		}
 		if step > 0 {
-			Product{M: n, K: h, N: wide, A: Dense(last, h), Packed: recurrent, C: products, Start: StartAtZero}.Multiply()
+			Product{M: n, K: h, N: wide, A: Dense(last, h), Packed: recurrent, C: products,
+				Start: StartAtZero}.Multiply()
 		}
 		for k, text := range u.texts[:n] {
 			t, before := u.row(text, step), none

@@ -1,7 +1,7 @@
 package kernel
 
-// Floats returns n zeros. For many it asks the system for large pages, which are several times as fast to get and to look
-// up.
+// Floats returns n zeros. For many it asks the system for large pages, which are several times as fast to get and to
+// look up.
 func Floats(n int) []float32 {
 	x := make([]float32, n)
 	if n >= largeFloats {

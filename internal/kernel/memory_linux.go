@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// askForLargePages asks for them where x lies, from the first's beginning to the last's end: what else lies there is the
-// heap's too. A system that has none gives small ones.
+// askForLargePages asks for them where x lies, from the first's beginning to the last's end: what else lies there is
+// the heap's too. A system that has none gives small ones.
 func askForLargePages(x []float32) {
 	const page = 2 << 20
 	first := uintptr(unsafe.Pointer(&x[0])) &^ (page - 1)

@@ -28,8 +28,8 @@ func Threads() int {
 	return runtime.GOMAXPROCS(0)
 }
 
-// Parallel calls do for tiles lo:hi of size tile, 1 or more (the last may be smaller), that together are 0:n, and waits.
-// Several goroutines call it at once. It may call Parallel, whose tiles then run one by one.
+// Parallel calls do for tiles lo:hi of size tile, 1 or more (the last may be smaller), that together are 0:n, and
+// waits. Several goroutines call it at once. It may call Parallel, whose tiles then run one by one.
 func Parallel(n, tile int, do func(lo, hi int)) { parallel.run(n, tile, do) }
 
 var parallel = tiled(func(do *func(lo, hi int), lo, hi int) { (*do)(lo, hi) })

@@ -1,8 +1,8 @@
 // Package kernel is float32 arithmetic: products, attention, norms, activations, the optimizer's update. Each exists
 // as a plain version, which reads like its formulas, and as loops in assembly for the processors that most people have
 // (see set); they differ in the last bits. No sum depends on the number of goroutines. What becomes of a row does not
-// depend on the rows beside it: it has the same bits alone and in any batch. Sums over rows (SumRows, LayerNormBackward)
-// run in chunks whose ends are a function of the number of rows.
+// depend on the rows beside it: it has the same bits alone and in any batch. Sums over rows (SumRows,
+// LayerNormBackward) run in chunks whose ends are a function of the number of rows.
 package kernel
 
 // Matrix is a view of values: element i, j is Data[i*Row+j*Col]. One of Row and Col is 1.

@@ -15,10 +15,12 @@ func init() {
 type tileNEON func(c, from *float32, cRow, fromRow int, a *float32, aRow, aCol int, b *float32, k int, next *float32)
 
 // below returns what does count tiles of so many rows, one below the other.
-func (tile tileNEON) below(rows int) func(c, from *float32, cRow, fromRow int, a *float32, aRow, aCol, aTile int, b *float32, k int, next, end *float32, count int) {
+func (tile tileNEON) below(rows int) func(c, from *float32, cRow, fromRow int, a *float32, aRow, aCol, aTile int,
+	b *float32, k int, next, end *float32, count int) {
 	const float = 4 // bytes
 	step := func(x *float32, by int) *float32 { return (*float32)(unsafe.Add(unsafe.Pointer(x), float*by)) }
-	return func(c, from *float32, cRow, fromRow int, a *float32, aRow, aCol, aTile int, b *float32, k int, next, end *float32, count int) {
+	return func(c, from *float32, cRow, fromRow int, a *float32, aRow, aCol, aTile int, b *float32, k int, next,
+		end *float32, count int) {
 		for {
 			tile(c, from, cRow, fromRow, a, aRow, aCol, b, k, next)
 			if count--; count == 0 {
@@ -68,14 +70,14 @@ func tile6NEON(c, from *float32, cRow, fromRow int, a *float32, aRow, aCol int, 
 //go:noescape
 func copyWideNEON(out, x *float32, xRow, rows int)
 
-// copyNarrowNEON copies rows of cols values, at most 8, xRow values apart, to out without gaps. It reads and writes 8 for
-// each.
+// copyNarrowNEON copies rows of cols values, at most 8, xRow values apart, to out without gaps. It reads and writes 8
+// for each.
 //
 //go:noescape
 func copyNarrowNEON(out, x *float32, xRow, rows, cols int)
 
-// transpose8NEON writes 8 rows of x, xRow values apart, to 8 columns of out, whose rows are outRow apart: 8·times columns
-// of x to as many rows.
+// transpose8NEON writes 8 rows of x, xRow values apart, to 8 columns of out, whose rows are outRow apart: 8·times
+// columns of x to as many rows.
 //
 //go:noescape
 func transpose8NEON(out, x *float32, outRow, xRow, times int)

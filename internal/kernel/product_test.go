@@ -8,7 +8,8 @@ import (
 )
 
 // rowSums is MatMul's contract as loops: each element takes its products in ascending order, in float32. In the plain
-// version each is rounded before it is added. In tiles it is not, and those of a block are summed before they are added.
+// version each is rounded before it is added. In tiles it is not, and those of a block are summed before they are
+// added.
 func rowSums(c, a, b []float32, m, k, n int) {
 	if k == 0 {
 		return
@@ -65,7 +66,8 @@ func transposed(x []float32, m, n int) []float32 {
 }
 
 // sizes are m, k, n around the borders of tiles.
-var sizes = [][3]int{{1, 1, 1}, {1, 10, 3}, {3, 5, 10}, {7, 300, 9}, {8, 256, 256}, {9, 257, 257}, {130, 33, 70}, {131, 520, 264}, {0, 3, 4}, {3, 0, 4}, {3, 4, 0},
+var sizes = [][3]int{{1, 1, 1}, {1, 10, 3}, {3, 5, 10}, {7, 300, 9}, {8, 256, 256}, {9, 257, 257}, {130, 33, 70},
+	{131, 520, 264}, {0, 3, 4}, {3, 0, 4}, {3, 4, 0},
 	{13, 192, 16}, {14, 193, 17}, {15, 384, 32}, {16, 577, 31}, {33, 40, 33}}
 
 func TestProductsSumInAscendingOrder(t *testing.T) { inEachSet(t, productsSumInAscendingOrder) }
@@ -135,12 +137,14 @@ func startsAndEpiloguesOfLargeProducts(t *testing.T) {
 					p.C, p.After = slices.Clone(before), Epilogue{GELU: make([]float32, m*n)}
 					p.Multiply()
 					if !slices.Equal(p.C, want) || !slices.Equal(p.After.GELU, gelu) {
-						t.Fatalf("%s of %d rows, start %d, threads %d: GELU follows another result", name, m, start, threads)
+						t.Fatalf("%s of %d rows, start %d, threads %d: GELU follows another result", name, m, start,
+							threads)
 					}
 					p.C, p.After = slices.Clone(before), Epilogue{Dropout: dropped, Residual: residual}
 					p.Multiply()
 					if !slices.Equal(p.C, sum) {
-						t.Fatalf("%s of %d rows, start %d, threads %d: dropout and residual follow another result", name, m, start, threads)
+						t.Fatalf("%s of %d rows, start %d, threads %d: dropout and residual follow another result",
+							name, m, start, threads)
 					}
 				}
 			}
@@ -150,7 +154,8 @@ func startsAndEpiloguesOfLargeProducts(t *testing.T) {
 
 func TestProductsOfTooFewValuesPanic(t *testing.T) {
 	whole := func() Product {
-		return Product{M: 3, K: 4, N: 5, A: Dense(make([]float32, 12), 4), B: Dense(make([]float32, 20), 5), C: make([]float32, 15), Bias: make([]float32, 5), Start: StartAtBias}
+		return Product{M: 3, K: 4, N: 5, A: Dense(make([]float32, 12), 4), B: Dense(make([]float32, 20), 5),
+			C: make([]float32, 15), Bias: make([]float32, 5), Start: StartAtBias}
 	}
 	inEachSet(t, func(t *testing.T) {
 		whole().Multiply()
@@ -246,10 +251,12 @@ func TestTranspose(t *testing.T) {
 func BenchmarkProducts(b *testing.B) {
 	chosen := use
 	defer func() { use = chosen }()
-	for _, s := range [][3]int{{384, 384, 384}, {384, 384, 1536}, {384, 1536, 384}, {2048, 768, 768}, {2048, 768, 3072}, {2048, 3072, 768}, {16, 768, 3072}} {
+	for _, s := range [][3]int{{384, 384, 384}, {384, 384, 1536}, {384, 1536, 384}, {2048, 768, 768}, {2048, 768, 3072},
+		{2048, 3072, 768}, {16, 768, 3072}} {
 		m, k, n := s[0], s[1], s[2]
 		x, y, z := normal(1, m*k), normal(2, k*n), make([]float32, m*n)
-		for name, multiply := range map[string]func(c, a, b []float32, m, k, n int){"MatMul": MatMul, "MatMulBT": MatMulBT, "MatMulAT": MatMulAT} {
+		for name, multiply := range map[string]func(c, a, b []float32, m, k, n int){"MatMul": MatMul,
+			"MatMulBT": MatMulBT, "MatMulAT": MatMulAT} {
 			for _, use = range available() {
 				b.Run(fmt.Sprintf("%s/%dx%dx%d/%s", name, m, k, n, use.name), func(b *testing.B) {
 					for b.Loop() {

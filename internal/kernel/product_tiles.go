@@ -3,11 +3,11 @@ package kernel
 import "sync"
 
 const (
-	// unitRows is how many rows of a one unit of work takes through a panel of b, about: in whole tiles. With panelDepth,
-	// they stay in the second cache, of which another thread of the core may take its part.
+	// unitRows is how many rows of a one unit of work takes through a panel of b, about: in whole tiles. With
+	// panelDepth, they stay in the second cache, of which another thread of the core may take its part.
 	unitRows = 96
-	// leastUnitRows is what a unit has rather than fewer: units share the columns then, and packed rows. It is more than a
-	// tile's: packed together, rows are cut into the same tiles as the units' are only where each unit has two.
+	// leastUnitRows is what a unit has rather than fewer: units share the columns then, and packed rows. It is more
+	// than a tile's: packed together, rows are cut into the same tiles as the units' are only where each unit has two.
 	leastUnitRows = 24
 	groupColumns  = 256 // of c that the epilogue finds in the cache
 )
@@ -80,7 +80,8 @@ var productUnits = tiled(func(u *productUnit, unit, _ int) {
 		}
 		done := j
 		for q := j; q < jEnd; q++ {
-			a.multiply(p, own.edge, b.panel(l, q), b.panel(l, min(q+1, jEnd-1)), i-first, i, iEnd, from, depth, q*use.panel, l == 0)
+			a.multiply(p, own.edge, b.panel(l, q), b.panel(l, min(q+1, jEnd-1)), i-first, i, iEnd, from, depth,
+				q*use.panel, l == 0)
 			if l+depth >= b.depth && ((q+1-done)*use.panel >= groupColumns || q+1 == jEnd) {
 				p.After.apply(p.C, p.N, i, iEnd, done*use.panel, min((q+1)*use.panel, p.N))
 				done = q + 1
@@ -89,9 +90,9 @@ var productUnits = tiled(func(u *productUnit, unit, _ int) {
 	}
 })
 
-// nextTiles returns how many rows the next tiles have, and how many tiles: as many full ones as there are, but where that
-// leaves only a few rows, the last of them and these are shared by two, since a tile of one row runs at the speed of one
-// of four.
+// nextTiles returns how many rows the next tiles have, and how many tiles: as many full ones as there are, but where
+// that leaves only a few rows, the last of them and these are shared by two, since a tile of one row runs at the speed
+// of one of four.
 func nextTiles(left int) (rows, count int) {
 	full := len(use.tile) - 1
 	switch count, rest := left/full, left%full; {
@@ -146,7 +147,8 @@ func (a *packedRows) pack(p *Product, i, iEnd, l, lEnd, most int) {
 	}
 }
 
-// packColumns writes to out [depth rows] the columns l:l+depth of rows i:i+rows, of a matrix whose columns lie together.
+// packColumns writes to out [depth rows] the columns l:l+depth of rows i:i+rows, of a matrix whose columns lie
+// together.
 func (x Matrix) packColumns(out []float32, i, l, rows, depth int) {
 	from, c := x.Data[l*x.Col+i:], 0
 	// A register is wider than a column: as many go so as have room for it on both sides. What is too much, the next
@@ -160,8 +162,8 @@ func (x Matrix) packColumns(out []float32, i, l, rows, depth int) {
 	}
 }
 
-// multiply takes rows i:iEnd of c through one panel: the packed rows from first on, of the block at column l. next is the
-// panel after it, edge memory for a tile.
+// multiply takes rows i:iEnd of c through one panel: the packed rows from first on, of the block at column l. next is
+// the panel after it, edge memory for a tile.
 func (a *packedRows) multiply(p *Product, edge, panel, next []float32, first, i, iEnd, l, depth, j int, begin bool) {
 	t := tiles{
 		c: p.C[j:], cRow: p.N, from: p.C[j:], fromRow: p.N,
@@ -200,7 +202,8 @@ type tiles struct {
 	bfloat16      bool      // a and panel hold pairs
 }
 
-// multiply multiplies count tiles of so many rows, the first at row i of c and at a's value at, the others step further on.
+// multiply multiplies count tiles of so many rows, the first at row i of c and at a's value at, the others step further
+// on.
 func (t *tiles) multiply(rows, count, i, at, step int) {
 	of := use.tile
 	if t.bfloat16 {

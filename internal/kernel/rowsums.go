@@ -32,8 +32,8 @@ func addRowsPlain(sum, x []float32) {
 	}
 }
 
-// chunkSums are sums over chunks of rows, which goroutines make at a time. Where a chunk ends is a function of the number
-// of rows alone, and so is each bit of what the chunks add up to.
+// chunkSums are sums over chunks of rows, which goroutines make at a time. Where a chunk ends is a function of the
+// number of rows alone, and so is each bit of what the chunks add up to.
 type chunkSums struct {
 	rows, width int
 	chunk       int       // rows

@@ -45,9 +45,9 @@ type set struct {
 	// nil: the processor's products are the plain ones.
 	tile  []tileFunc
 	panel int
-	// pairTile is tile for pairs of bfloat16, which pairRow and pairRows make: n of the first two of the 2n values of x,
-	// of the next two and so on; rows of cols, at most panel and outRow apart, of the first two of 2·rows rows of x, which
-	// are xRow apart, of the next two and so on.
+	// pairTile is tile for pairs of bfloat16, which pairRow and pairRows make: n of the first two of the 2n values of
+	// x, of the next two and so on; rows of cols, at most panel and outRow apart, of the first two of 2·rows rows of x,
+	// which are xRow apart, of the next two and so on.
 	pairTile []tileFunc
 	pairRow  func(out, x *float32, n int)
 	pairRows func(out, x *float32, outRow, xRow, rows, cols int)
@@ -58,14 +58,15 @@ type set struct {
 	// transpose8 writes 8 rows of x, xRow values apart, to 8 columns of out: 8·times columns of x to as many rows.
 	transpose8 func(out, x *float32, outRow, xRow, times int)
 
-	// multiplyAdds are rounds of roundFlops operations in registers; pairMultiplyAdds are the same of bfloat16, twice as
-	// many. nil: none.
+	// multiplyAdds are rounds of roundFlops operations in registers; pairMultiplyAdds are the same of bfloat16, twice
+	// as many. nil: none.
 	multiplyAdds, pairMultiplyAdds func(times int)
 	roundFlops                     int
 	readAll                        func(x []float32) // nil: none; of a multiple of 256 values
 }
 
-type tileFunc = func(c, from *float32, cRow, fromRow int, a *float32, aRow, aCol, aTile int, b *float32, k int, next, end *float32, count int)
+type tileFunc = func(c, from *float32, cRow, fromRow int, a *float32, aRow, aCol, aTile int, b *float32, k int, next,
+	end *float32, count int)
 
 // plain is the version in Go alone: the reference, and what processors without a faster one run.
 var plain = set{
@@ -127,7 +128,8 @@ func choose(name string, there []*set) (*set, error) {
 		}
 		names = append(names, s.name)
 	}
-	return &plain, fmt.Errorf("JENGA_KERNEL=%s: this processor has no kernel of that name; it has %s", name, strings.Join(names, ", "))
+	return &plain, fmt.Errorf("JENGA_KERNEL=%s: this processor has no kernel of that name; it has %s", name,
+		strings.Join(names, ", "))
 }
 
 // Name returns the name of the version in use: plain, avx2, avx512 or neon.

@@ -25,7 +25,8 @@ func TestAKernelIsChosenByName(t *testing.T) {
 		}
 	}
 	_, err := choose("fsat", there)
-	if want := `JENGA_KERNEL=fsat: this processor has no kernel of that name; it has slow, fast`; err == nil || err.Error() != want {
+	if want := `JENGA_KERNEL=fsat: this processor has no kernel of that name; it has slow, fast`; err == nil ||
+		err.Error() != want {
 		t.Errorf("error is %v, want %s", err, want)
 	}
 }

@@ -22,7 +22,8 @@ func plainSoftmax(x []float64) []float64 {
 
 func TestSoftmax(t *testing.T) {
 	inEachSet(t, func(t *testing.T) {
-		for _, x := range [][]float32{{3}, normal(1, 5), normal(2, 300), {1e4, -1e4, 9999}, {-3e38, 3e38}, {-1e4, -1e4}, {float32(math.Inf(-1)), 2, 3}} {
+		for _, x := range [][]float32{{3}, normal(1, 5), normal(2, 300), {1e4, -1e4, 9999}, {-3e38, 3e38}, {-1e4, -1e4},
+			{float32(math.Inf(-1)), 2, 3}} {
 			want := plainSoftmax(float64s(x))
 			Softmax(x)
 			near(t, "Softmax", x, want, 2e-7)
@@ -39,7 +40,8 @@ func TestSoftmaxPassesOnWhatIsNoNumber(t *testing.T) {
 					x := normal(1, n)
 					x[at] = float32(bad)
 					Softmax(x)
-					if i := slices.IndexFunc(x, func(v float32) bool { return v == v }); i >= 0 && math.IsNaN(bad) || x[at] == x[at] {
+					if i := slices.IndexFunc(x, func(v float32) bool { return v == v }); i >= 0 && math.IsNaN(bad) ||
+						x[at] == x[at] {
 						t.Fatalf("Softmax with %v at %d gives %v", bad, at, x)
 					}
 				}
@@ -144,11 +146,13 @@ func TestSoftmaxLoopsEqualThePlainOnes(t *testing.T) {
 			s.softmaxBackward(x[0], x[1])
 			return nil
 		}},
-		{name: "dot", slices: 2, bound: 3e-6, run: func(s *set, x [][]float32, _ int) []float32 { return []float32{s.dot(x[0], x[1])} }},
-		{name: "softmaxGradient", slices: 2, elementwise: true, bound: 3e-7, run: func(s *set, x [][]float32, _ int) []float32 {
-			s.softmaxGradient(x[0], x[1], 0.25)
-			return nil
-		}},
+		{name: "dot", slices: 2, bound: 3e-6,
+			run: func(s *set, x [][]float32, _ int) []float32 { return []float32{s.dot(x[0], x[1])} }},
+		{name: "softmaxGradient", slices: 2, elementwise: true, bound: 3e-7,
+			run: func(s *set, x [][]float32, _ int) []float32 {
+				s.softmaxGradient(x[0], x[1], 0.25)
+				return nil
+			}},
 	} {
 		l.check(t)
 	}

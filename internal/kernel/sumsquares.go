@@ -2,9 +2,9 @@ package kernel
 
 import "sync"
 
-// SumSquaresOfRows returns Σx² of rows [V D], of which no square is lost: it is 0 only where all of x is. It is the same at
-// any number of threads. Where touched [V] is not nil, a row is looked at only where that is not 0: the result has the
-// same bits where all others are zeros.
+// SumSquaresOfRows returns Σx² of rows [V D], of which no square is lost: it is 0 only where all of x is. It is the
+// same at any number of threads. Where touched [V] is not nil, a row is looked at only where that is not 0: the result
+// has the same bits where all others are zeros.
 func SumSquaresOfRows(x []float32, d int, touched []float32) float64 {
 	if len(x) == 0 {
 		return 0

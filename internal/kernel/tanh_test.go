@@ -12,7 +12,8 @@ func TestTanh(t *testing.T) {
 		Tanh(got, x)
 		for i, v := range x {
 			// Measured: 1.97 ulp.
-			if want := math.Tanh(float64(v)); !(math.Abs(float64(got[i])-want) <= max(2*ulp*math.Abs(want), 2*math.SmallestNonzeroFloat32)) {
+			if want := math.Tanh(float64(v)); !(math.Abs(float64(got[i])-want) <= max(2*ulp*math.Abs(want),
+				2*math.SmallestNonzeroFloat32)) {
 				t.Fatalf("Tanh(%v) = %v, want %v", v, got[i], want)
 			}
 		}

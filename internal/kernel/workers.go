@@ -27,8 +27,8 @@ type crew struct {
 	finished signal       // given by the member that does the last piece
 }
 
-// share does the pieces 0:pieces of a job with the help of Threads()-1 others, and waits for the last piece. It does not
-// wait for a member that comes late, which finds nothing to take.
+// share does the pieces 0:pieces of a job with the help of Threads()-1 others, and waits for the last piece. It does
+// not wait for a member that comes late, which finds nothing to take.
 func (c *crew) share(j job, pieces int) {
 	helpers := min(Threads(), pieces) - 1
 	if helpers <= 0 || !c.owner.TryLock() {
@@ -93,7 +93,8 @@ type signal struct {
 func (s *signal) init() { s.wake = make(chan struct{}, 1) }
 
 // How many rounds of pauses a goroutine waits before it sleeps: some 0.3 ms, as waking it takes about as long on a
-// machine that is not one's own. Where there are more goroutines than cores, waiting takes the core from one that works.
+// machine that is not one's own. Where there are more goroutines than cores, waiting takes the core from one that
+// works.
 const awake, awakeInCrowd = 2000, 20
 
 // give gives the signal; given twice before it is taken, it is given once.

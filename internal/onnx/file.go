@@ -168,7 +168,8 @@ func (e *external) check(folder string, size int64) error {
 		return err
 	}
 	if !stat.Mode().IsRegular() || e.offset < 0 || e.offset > stat.Size() || size > stat.Size()-e.offset {
-		return fmt.Errorf("%s: truncated: it has %d bytes, values lie at %d to %d", e.path, stat.Size(), e.offset, e.offset+size)
+		return fmt.Errorf("%s: truncated: it has %d bytes, values lie at %d to %d", e.path, stat.Size(), e.offset,
+			e.offset+size)
 	}
 	return nil
 }
@@ -233,7 +234,8 @@ func (i *initializer) bytes() ([]byte, error) {
 
 // quantized are the operators of ONNX whose weights are whole numbers.
 var quantized = []string{
-	"ConvInteger", "DequantizeLinear", "DynamicQuantizeLinear", "MatMulInteger", "QLinearConv", "QLinearMatMul", "QuantizeLinear",
+	"ConvInteger", "DequantizeLinear", "DynamicQuantizeLinear", "MatMulInteger", "QLinearConv", "QLinearMatMul",
+	"QuantizeLinear",
 }
 
 // refuse gives an error that names the operators whose graph does not hold an encoder's plain weights.
@@ -248,7 +250,8 @@ func (g *graph) refuse() error {
 		}
 		for _, factor := range []string{"alpha", "beta"} {
 			if a, ok := n.attributes[factor]; ok && operator == "Gemm" && a.float != 1 {
-				refused = append(refused, fmt.Errorf("operator Gemm: a product times %s %v is not read; want 1", factor, a.float))
+				refused = append(refused,
+					fmt.Errorf("operator Gemm: a product times %s %v is not read; want 1", factor, a.float))
 			}
 		}
 		if seen[operator] {
@@ -257,9 +260,11 @@ func (g *graph) refuse() error {
 		seen[operator] = true
 		switch {
 		case slices.Contains(quantized, n.operator) || strings.HasPrefix(n.operator, "QLinear"):
-			refused = append(refused, fmt.Errorf("operator %s: a quantized graph is not read; export the model in float32", operator))
+			refused = append(refused, fmt.Errorf("operator %s: a quantized graph is not read; export the model in "+
+				"float32", operator))
 		case !own:
-			refused = append(refused, fmt.Errorf("operator %s: a graph with fused operators is not read; export the model without optimization", operator))
+			refused = append(refused, fmt.Errorf("operator %s: a graph with fused operators is not read; export the "+
+				"model without optimization", operator))
 		}
 		if len(refused) == 5 {
 			break // more say nothing new

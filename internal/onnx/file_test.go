@@ -41,50 +41,72 @@ func TestParametersHavePyTorchsNamesAndShapes(t *testing.T) {
 	}{
 		{"by the initializer's name", []message{float32s("a.b.weight", []int{3, 2}, 1, 4, 2, 5, 3, 6)}, weight},
 		{"by the bias its product feeds", []message{in2out3, bias,
-			op("MatMul_1", "MatMul", []string{"x", "onnx::MatMul_7"}, "y"), op("Add_2", "Add", []string{"y", "a.b.bias"}, "z")}, both},
+			op("MatMul_1", "MatMul", []string{"x", "onnx::MatMul_7"}, "y"),
+			op("Add_2", "Add", []string{"y", "a.b.bias"}, "z")}, both},
 		{"by the bias as first operand", []message{in2out3, bias,
-			op("MatMul_1", "MatMul", []string{"x", "onnx::MatMul_7"}, "y"), op("Add_2", "Add", []string{"a.b.bias", "y"}, "z")}, both},
-		{"by the node's name", []message{in2out3, op("/a/b/MatMul", "MatMul", []string{"x", "onnx::MatMul_7"}, "y")}, weight},
-		{"by the node's modules", []message{in2out3, op("node_9", "MatMul", []string{"x", "onnx::MatMul_7"}, "y", scopes)}, weight},
+			op("MatMul_1", "MatMul", []string{"x", "onnx::MatMul_7"}, "y"),
+			op("Add_2", "Add", []string{"a.b.bias", "y"}, "z")}, both},
+		{"by the node's name", []message{in2out3, op("/a/b/MatMul", "MatMul", []string{"x", "onnx::MatMul_7"}, "y")},
+			weight},
+		{"by the node's modules", []message{in2out3,
+			op("node_9", "MatMul", []string{"x", "onnx::MatMul_7"}, "y", scopes)}, weight},
 		{"a product by its own name is turned", []message{float32s("a.b.weight", []int{2, 3}, 1, 2, 3, 4, 5, 6),
 			op("", "MatMul", []string{"x", "a.b.weight"}, "y")}, weight},
 		{"a transposed product is not", []message{out3in2,
 			op("", "Transpose", []string{"onnx::Gemm_7"}, "t", integers("perm", 1, 0)),
 			op("/a/b/MatMul", "MatMul", []string{"x", "t"}, "y")}, weight},
 		{"Gemm with transB", []message{out3in2, bias,
-			op("g", "Gemm", []string{"x", "onnx::Gemm_7", "a.b.bias"}, "y", integer("transB", 1), float("alpha", 1))}, both},
-		{"Gemm without transB", []message{in2out3, bias, op("g", "Gemm", []string{"x", "onnx::MatMul_7", "a.b.bias"}, "y")}, both},
+			op("g", "Gemm", []string{"x", "onnx::Gemm_7", "a.b.bias"}, "y", integer("transB", 1), float("alpha", 1))},
+			both},
+		{"Gemm without transB", []message{in2out3, bias,
+			op("g", "Gemm", []string{"x", "onnx::MatMul_7", "a.b.bias"}, "y")}, both},
 		{"one tensor for equal values, copied by name", []message{float32s("a.bias", []int{1}, 5),
-			op("Identity_1", "Identity", []string{"a.bias"}, "b.bias"), op("Identity_2", "Identity", []string{"b.bias"}, "c.bias")},
+			op("Identity_1", "Identity", []string{"a.bias"}, "b.bias"),
+			op("Identity_2", "Identity", []string{"b.bias"}, "c.bias")},
 			"a.bias [1] [5]\nb.bias [1] [5]\nc.bias [1] [5]"},
 		{"one tensor for equal values, told apart by module", []message{in2out3, float32s("c.bias", []int{3}, 7, 8, 9),
-			op("/a/b/MatMul", "MatMul", []string{"x", "onnx::MatMul_7"}, "y"), op("/a/b/Add", "Add", []string{"y", "c.bias"}, "z"),
+			op("/a/b/MatMul", "MatMul", []string{"x", "onnx::MatMul_7"}, "y"),
+			op("/a/b/Add", "Add", []string{"y", "c.bias"}, "z"),
 			float32s("onnx::MatMul_8", []int{1, 3}, 1, 2, 3),
-			op("/c/MatMul", "MatMul", []string{"z", "onnx::MatMul_8"}, "v"), op("/c/Add", "Add", []string{"v", "c.bias"}, "u")},
+			op("/c/MatMul", "MatMul", []string{"z", "onnx::MatMul_8"}, "v"),
+			op("/c/Add", "Add", []string{"v", "c.bias"}, "u")},
 			both + "\nc.bias [3] [7 8 9]\nc.weight [3 1] [1 2 3]"},
 		{"a bias of two products names neither weight", []message{in2out3, float32s("c.bias", []int{3}, 7, 8, 9),
 			op("", "MatMul", []string{"x", "onnx::MatMul_7"}, "y"), op("", "Add", []string{"y", "c.bias"}, "z"),
-			op("", "MatMul", []string{"z", "onnx::MatMul_7"}, "w"), op("", "Add", []string{"w", "c.bias"}, "v")}, "c.bias [3] [7 8 9]"},
+			op("", "MatMul", []string{"z", "onnx::MatMul_7"}, "w"), op("", "Add", []string{"w", "c.bias"}, "v")},
+			"c.bias [3] [7 8 9]"},
 		{"a module with two weights names neither", []message{in2out3, out3in2,
-			op("/a/b/MatMul", "MatMul", []string{"x", "onnx::MatMul_7"}, "y"), op("/a/b/MatMul_1", "MatMul", []string{"y", "onnx::Gemm_7"}, "z")}, ""},
+			op("/a/b/MatMul", "MatMul", []string{"x", "onnx::MatMul_7"}, "y"),
+			op("/a/b/MatMul_1", "MatMul", []string{"y", "onnx::Gemm_7"}, "z")}, ""},
 		{"norm in one operator", []message{float32s("p", []int{1}, 3), float32s("q", []int{1}, 4),
-			op("/n/LayerNormalization", "LayerNormalization", []string{"x", "p", "q"}, "y")}, "n.bias [1] [4]\nn.weight [1] [3]"},
+			op("/n/LayerNormalization", "LayerNormalization", []string{"x", "p", "q"}, "y")},
+			"n.bias [1] [4]\nn.weight [1] [3]"},
 		{"norm written out", []message{float32s("p", []int{1}, 3), float32s("q", []int{1}, 4),
-			op("/n/Mul", "Mul", []string{"x", "p"}, "y"), op("/n/Add_1", "Add", []string{"y", "q"}, "z")}, "n.bias [1] [4]\nn.weight [1] [3]"},
-		{"table", []message{float32s("p", []int{1, 2}, 3, 4), op("/e/Gather", "Gather", []string{"p", "ids"}, "y")}, "e.weight [1 2] [3 4]"},
+			op("/n/Mul", "Mul", []string{"x", "p"}, "y"), op("/n/Add_1", "Add", []string{"y", "q"}, "z")},
+			"n.bias [1] [4]\nn.weight [1] [3]"},
+		{"table", []message{float32s("p", []int{1, 2}, 3, 4), op("/e/Gather", "Gather", []string{"p", "ids"}, "y")},
+			"e.weight [1 2] [3 4]"},
 		{"constant node", []message{op("", "Constant", nil, "a.bias", message{}.bytes(5, message{}.text(1, "value").
 			bytes(5, message{}.number(1, 1).number(2, 1).bytes(9, bytesOf([]float32{2})))))}, "a.bias [1] [2]"},
-		{"float_data in one piece", []message{tensorOf("a.bias", 1, []int{2}, message{}.bytes(4, bytesOf([]float32{1, 2})))}, "a.bias [2] [1 2]"},
-		{"float_data in several pieces", []message{tensorOf("a.bias", 1, []int{3}, append(message{}.bytes(4, bytesOf([]float32{1, 2})),
-			protowire.AppendFixed32(protowire.AppendTag(nil, 4, protowire.Fixed32Type), math.Float32bits(3))...))}, "a.bias [3] [1 2 3]"},
-		{"half", []message{tensorOf("a.bias", 10, []int{2}, message{}.bytes(9, []byte{0, 0x3c, 0, 0xc0}))}, "a.bias [2] [1 -2]"},
-		{"half in int32_data", []message{tensorOf("a.bias", 10, []int{2}, message{}.number(5, 0x3c00).number(5, 0xc000))}, "a.bias [2] [1 -2]"},
-		{"bfloat", []message{tensorOf("a.bias", 16, []int{2}, message{}.bytes(9, []byte{0x80, 0x3f, 0, 0xc0}))}, "a.bias [2] [1 -2]"},
-		{"half turned", []message{tensorOf("onnx::MatMul_7", 10, []int{2, 1}, message{}.bytes(9, []byte{0, 0x3c, 0, 0xc0})),
+		{"float_data in one piece", []message{tensorOf("a.bias", 1, []int{2},
+			message{}.bytes(4, bytesOf([]float32{1, 2})))}, "a.bias [2] [1 2]"},
+		{"float_data in several pieces",
+			[]message{tensorOf("a.bias", 1, []int{3}, append(message{}.bytes(4, bytesOf([]float32{1, 2})),
+				protowire.AppendFixed32(protowire.AppendTag(nil, 4, protowire.Fixed32Type), math.Float32bits(3))...))},
+			"a.bias [3] [1 2 3]"},
+		{"half", []message{tensorOf("a.bias", 10, []int{2}, message{}.bytes(9, []byte{0, 0x3c, 0, 0xc0}))},
+			"a.bias [2] [1 -2]"},
+		{"half in int32_data", []message{tensorOf("a.bias", 10, []int{2},
+			message{}.number(5, 0x3c00).number(5, 0xc000))}, "a.bias [2] [1 -2]"},
+		{"bfloat", []message{tensorOf("a.bias", 16, []int{2}, message{}.bytes(9, []byte{0x80, 0x3f, 0, 0xc0}))},
+			"a.bias [2] [1 -2]"},
+		{"half turned", []message{tensorOf("onnx::MatMul_7", 10, []int{2, 1},
+			message{}.bytes(9, []byte{0, 0x3c, 0, 0xc0})),
 			op("/a/b/MatMul", "MatMul", []string{"x", "onnx::MatMul_7"}, "y")}, "a.b.weight [1 2] [1 -2]"},
 		{"packed shape", []message{message{}.bytes(5, message{}.bytes(1, []byte{2, 1}).number(2, 1).text(8, "a.weight").
 			bytes(9, bytesOf([]float32{1, 2})))}, "a.weight [2 1] [1 2]"},
-		{"whole numbers are no parameters", []message{tensorOf("a.weight", 7, []int{1}, message{}.bytes(9, make([]byte, 8)))}, ""},
+		{"whole numbers are no parameters",
+			[]message{tensorOf("a.weight", 7, []int{1}, message{}.bytes(9, make([]byte, 8)))}, ""},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -114,7 +136,8 @@ func TestValuesMayLieInAnotherFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := filepath.Join(folder, "model.onnx")
-	if err := os.WriteFile(path, model(outside([]int{2}, "location", "w", "offset", "4", "length", "8")), 0o644); err != nil {
+	if err := os.WriteFile(path, model(outside([]int{2}, "location", "w", "offset", "4", "length", "8")),
+		0o644); err != nil {
 		t.Fatal(err)
 	}
 	f, err := Open(path)
@@ -124,7 +147,8 @@ func TestValuesMayLieInAnotherFile(t *testing.T) {
 	if got, want := describe(t, f), "a.bias [2] [2 3]"; got != want {
 		t.Errorf("parameters are %s, want %s", got, want)
 	}
-	if got, err := Outside(path); err != nil || !slices.Equal(got, f.Outside()) || !slices.Equal(got, []string{filepath.Join(folder, "w")}) {
+	if got, err := Outside(path); err != nil || !slices.Equal(got, f.Outside()) ||
+		!slices.Equal(got, []string{filepath.Join(folder, "w")}) {
 		t.Errorf("Outside(path) = %v, %v, and Outside() = %v, want w of the folder", got, err, f.Outside())
 	}
 	if got := f.Tensors()[0].Bytes(); got != 8 {
@@ -146,23 +170,29 @@ func TestABrokenFileIsAnErrorThatSaysWhatIsWrong(t *testing.T) {
 		{"empty", nil, "no ONNX file: it holds no graph"},
 		{"text", []byte("version https://"), "truncated, or no ONNX file: a field is malformed"},
 		{"truncated", truncated[:len(truncated)-1], "truncated, or no ONNX file: it ends inside a field"},
-		{"lying length", message{}.bytes(7, []byte("\x0a\xff\xff\xff\xff\x0f")), "truncated, or no ONNX file: it ends inside a field"},
-		{"name not UTF-8", model(float32s("\xff", []int{1}, 1)), "truncated, or no ONNX file: initializer \"\": field 8 is no UTF-8 string"},
+		{"lying length", message{}.bytes(7, []byte("\x0a\xff\xff\xff\xff\x0f")),
+			"truncated, or no ONNX file: it ends inside a field"},
+		{"name not UTF-8", model(float32s("\xff", []int{1}, 1)),
+			"truncated, or no ONNX file: initializer \"\": field 8 is no UTF-8 string"},
 		{"shape too large for its values", model(float32s("a.bias", []int{1000, 1000, 1000}, 1)),
 			`initializer "a.bias": F32 of shape [1000 1000 1000] has not the 4 bytes that it is given`},
 		{"negative shape", model(float32s("a.bias", []int{-1}, 1)), `initializer "a.bias": its shape is [-1]`},
 		{"overflowing shape", model(float32s("a.bias", []int{1 << 40, 1 << 40}, 1)),
 			`initializer "a.bias": its shape is [1099511627776 1099511627776]`},
-		{"twice", model(float32s("a.bias", []int{1}, 1), float32s("a.bias", []int{1}, 1)), `initializer "a.bias" stands there twice`},
+		{"twice", model(float32s("a.bias", []int{1}, 1), float32s("a.bias", []int{1}, 1)),
+			`initializer "a.bias" stands there twice`},
 		{"quantized", model(op("", "DynamicQuantizeLinear", nil, ""), op("", "MatMulInteger", nil, "")),
 			"operator DynamicQuantizeLinear: a quantized graph is not read; export the model in float32\n" +
 				"operator MatMulInteger: a quantized graph is not read; export the model in float32"},
 		{"quantized by a linear operator", model(op("", "QLinearMatMul", nil, "")),
 			"operator QLinearMatMul: a quantized graph is not read; export the model in float32"},
 		{"fused", model(op("", "SkipLayerNormalization", nil, "", message{}.text(7, "com.microsoft"))),
-			"operator com.microsoft.SkipLayerNormalization: a graph with fused operators is not read; export the model without optimization"},
-		{"fused and named twice", model(op("", "Attention", nil, "", message{}.text(7, "com.microsoft")), op("", "Attention", nil, "", message{}.text(7, "com.microsoft"))),
-			"operator com.microsoft.Attention: a graph with fused operators is not read; export the model without optimization"},
+			"operator com.microsoft.SkipLayerNormalization: a graph with fused operators is not read; export the " +
+				"model without optimization"},
+		{"fused and named twice", model(op("", "Attention", nil, "", message{}.text(7, "com.microsoft")),
+			op("", "Attention", nil, "", message{}.text(7, "com.microsoft"))),
+			"operator com.microsoft.Attention: a graph with fused operators is not read; export the model without " +
+				"optimization"},
 		{"scaled product", model(op("", "Gemm", []string{"x", "w"}, "", float("alpha", 0.5))),
 			"operator Gemm: a product times alpha 0.5 is not read; want 1"},
 		{"values outside the folder", model(outside([]int{1}, "location", "../w")),
@@ -206,8 +236,10 @@ func TestAGraphOfEmptyPartsTakesLittleMemory(t *testing.T) {
 		want  string // error
 	}{
 		{"nodes", 1, 1_000_000, 160 << 20, ""},
-		{"too many nodes", 1, 1_000_001, 1 << 20, "1000001 nodes; at most 1000000 are read: an encoder's graph has thousands"},
-		{"too many initializers", 5, 1_000_001, 1 << 20, "1000001 initializers; at most 1000000 are read: an encoder's graph has thousands"},
+		{"too many nodes", 1, 1_000_001, 1 << 20,
+			"1000001 nodes; at most 1000000 are read: an encoder's graph has thousands"},
+		{"too many initializers", 5, 1_000_001, 1 << 20,
+			"1000001 initializers; at most 1000000 are read: an encoder's graph has thousands"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			data := message{}.bytes(7, bytes.Repeat(message{}.bytes(test.field, nil), test.parts))
@@ -238,9 +270,11 @@ func TestAnOpenedFileNamesItsPathInErrors(t *testing.T) {
 func FuzzNew(f *testing.F) {
 	f.Add(model(float32s("w", []int{2, 1}, 1, 2), float32s("a.bias", []int{1}, 3),
 		op("/a/MatMul", "MatMul", []string{"x", "w"}, "y"), op("/a/Add", "Add", []string{"y", "a.bias"}, "z"),
-		op("", "Identity", []string{"a.bias"}, "b.bias"), op("", "Transpose", []string{"w"}, "t", integers("perm", 1, 0)),
+		op("", "Identity", []string{"a.bias"}, "b.bias"),
+		op("", "Transpose", []string{"w"}, "t", integers("perm", 1, 0)),
 		op("", "Gemm", []string{"x", "t", "a.bias"}, "v", integer("transB", 1), float("alpha", 1)),
-		op("", "LayerNormalization", []string{"x", "a.bias", "a.bias"}, "u", message{}.entry(9, "pkg.torch.onnx.name_scopes", "['', 'n', 'o']"))))
+		op("", "LayerNormalization", []string{"x", "a.bias", "a.bias"}, "u",
+			message{}.entry(9, "pkg.torch.onnx.name_scopes", "['', 'n', 'o']"))))
 	f.Add(model(outside([]int{1}, "location", "w", "offset", "0", "length", "4")))
 	f.Add(model(tensorOf("a.bias", 10, []int{2}, message{}.number(5, 0x3c00).number(5, 0xc000))))
 	folder := f.TempDir()

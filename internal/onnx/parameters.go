@@ -77,7 +77,8 @@ func (g *graph) parameters() []Tensor {
 			slices.Reverse(shape)
 		}
 		tensors = append(tensors, Tensor{
-			Name: name, DType: p.dtype, Shape: shape, Derived: p.derived, initializer: p.initializer, transposed: p.transposed,
+			Name: name, DType: p.dtype, Shape: shape, Derived: p.derived, initializer: p.initializer,
+			transposed: p.transposed,
 		})
 	}
 	return tensors

@@ -27,7 +27,8 @@ type node struct {
 	operator        string               // 4
 	attributes      map[string]attribute // 5
 	domain          string               // 7
-	scopes          string               // of metadata_props, 9: the modules that the node belongs to, as PyTorch writes them
+	// of metadata_props, 9: the modules that the node belongs to, as PyTorch writes them
+	scopes string
 }
 
 // attribute is an AttributeProto.
@@ -131,8 +132,8 @@ func (f field) ints(to []int64) ([]int64, error) {
 	return to, nil
 }
 
-// maxParts is how many nodes, and how many initializers, a graph has at most: each takes more memory than a file needs to
-// ask for it.
+// maxParts is how many nodes, and how many initializers, a graph has at most: each takes more memory than a file needs
+// to ask for it.
 const maxParts = 1_000_000
 
 // parseModel reads a ModelProto.
@@ -162,7 +163,8 @@ func parseModel(data []byte) (*graph, error) {
 	case nodes > maxParts:
 		return nil, fmt.Errorf("%d nodes; at most %d are read: an encoder's graph has thousands", nodes, maxParts)
 	case initializers > maxParts:
-		return nil, fmt.Errorf("%d initializers; at most %d are read: an encoder's graph has thousands", initializers, maxParts)
+		return nil, fmt.Errorf("%d initializers; at most %d are read: an encoder's graph has thousands", initializers,
+			maxParts)
 	}
 
 	g := &graph{nodes: make([]node, 0, nodes), initializers: make([]*initializer, 0, initializers)}

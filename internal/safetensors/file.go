@@ -88,7 +88,8 @@ func New(r io.ReaderAt, size int64) (*File, error) {
 	}
 	length := binary.LittleEndian.Uint64(prefix[:])
 	if length > uint64(size)-8 {
-		return nil, fmt.Errorf("truncated, or no safetensors file: its header claims %d bytes, %d follow", length, size-8)
+		return nil, fmt.Errorf("truncated, or no safetensors file: its header claims %d bytes, %d follow", length,
+			size-8)
 	}
 	if length > maxHeader {
 		return nil, fmt.Errorf("its header has %d bytes; at most %d are read", length, maxHeader)
@@ -184,7 +185,8 @@ func parseInfo(d *json.Decoder) (Info, error) {
 		return Info{}, err
 	}
 	if n > math.MaxInt64/int64(width) || n*int64(width) != info.Bytes() {
-		return Info{}, fmt.Errorf("%s of shape %v has not the %d bytes that it is given", info.DType, info.Shape, info.Bytes())
+		return Info{}, fmt.Errorf("%s of shape %v has not the %d bytes that it is given", info.DType, info.Shape,
+			info.Bytes())
 	}
 	return info, nil
 }

@@ -25,24 +25,36 @@ func TestABrokenFileIsAnErrorThatSaysWhatIsWrong(t *testing.T) {
 	}{
 		{"empty", nil, "no safetensors file: it has 0 bytes, its header's length alone takes 8"},
 		{"empty header", file("", 0), "header: it is no JSON object"},
-		{"oversized header", []byte("\xff\xff\xff\xff\xff\xff\xff\xff{}"), "truncated, or no safetensors file: its header claims 18446744073709551615 bytes, 2 follow"},
+		{"oversized header", []byte("\xff\xff\xff\xff\xff\xff\xff\xff{}"),
+			"truncated, or no safetensors file: its header claims 18446744073709551615 bytes, 2 follow"},
 		{"truncated header", file(`{"a":{"dtype":"F32"`, 0), "header: tensor \"a\": unexpected EOF"},
 		{"no object", file(`[1]`, 0), "header: it is no JSON object"},
 		{"not UTF-8", file("{\"\xff\":1}", 0), "header: it is not UTF-8"},
 		{"twice", file(`{"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"a":{"dtype":"U8","shape":[1],"data_offsets":[1,2]}}`, 2), `header: "a" stands there twice`},
 		{"text behind", file(`{} {}`, 0), "header: something follows the JSON object"},
-		{"unknown type", file(`{"a":{"dtype":"Q4","shape":[1],"data_offsets":[0,1]}}`, 1), `header: tensor "a": unknown type "Q4"`},
-		{"one offset", file(`{"a":{"dtype":"U8","shape":[1],"data_offsets":[0]}}`, 1), `header: tensor "a": it has 1 data_offsets, want 2`},
-		{"backward", file(`{"a":{"dtype":"U8","shape":[1],"data_offsets":[1,0]}}`, 1), `header: tensor "a": it lies at bytes 1 to 0`},
-		{"negative shape", file(`{"a":{"dtype":"U8","shape":[-1,-1],"data_offsets":[0,1]}}`, 1), `header: tensor "a": its shape is [-1 -1]`},
-		{"overflowing shape", file(`{"a":{"dtype":"F32","shape":[4294967296,4294967296,4],"data_offsets":[0,0]}}`, 0), `header: tensor "a": its shape [4294967296 4294967296 4] is beyond any file`},
-		{"overflowing bytes", file(`{"a":{"dtype":"F32","shape":[4611686018427387904],"data_offsets":[0,0]}}`, 0), `header: tensor "a": F32 of shape [4611686018427387904] has not the 0 bytes that it is given`},
-		{"wrong length", file(`{"a":{"dtype":"F32","shape":[2,2],"data_offsets":[0,12]}}`, 12), `header: tensor "a": F32 of shape [2 2] has not the 12 bytes that it is given`},
-		{"truncated", file(`{"a":{"dtype":"F32","shape":[2,2],"data_offsets":[0,16]}}`, 11), `truncated: tensor "a" ends 5 bytes behind the file`},
+		{"unknown type", file(`{"a":{"dtype":"Q4","shape":[1],"data_offsets":[0,1]}}`, 1),
+			`header: tensor "a": unknown type "Q4"`},
+		{"one offset", file(`{"a":{"dtype":"U8","shape":[1],"data_offsets":[0]}}`, 1),
+			`header: tensor "a": it has 1 data_offsets, want 2`},
+		{"backward", file(`{"a":{"dtype":"U8","shape":[1],"data_offsets":[1,0]}}`, 1),
+			`header: tensor "a": it lies at bytes 1 to 0`},
+		{"negative shape", file(`{"a":{"dtype":"U8","shape":[-1,-1],"data_offsets":[0,1]}}`, 1),
+			`header: tensor "a": its shape is [-1 -1]`},
+		{"overflowing shape", file(`{"a":{"dtype":"F32","shape":[4294967296,4294967296,4],"data_offsets":[0,0]}}`, 0),
+			`header: tensor "a": its shape [4294967296 4294967296 4] is beyond any file`},
+		{"overflowing bytes", file(`{"a":{"dtype":"F32","shape":[4611686018427387904],"data_offsets":[0,0]}}`, 0),
+			`header: tensor "a": F32 of shape [4611686018427387904] has not the 0 bytes that it is given`},
+		{"wrong length", file(`{"a":{"dtype":"F32","shape":[2,2],"data_offsets":[0,12]}}`, 12),
+			`header: tensor "a": F32 of shape [2 2] has not the 12 bytes that it is given`},
+		{"truncated", file(`{"a":{"dtype":"F32","shape":[2,2],"data_offsets":[0,16]}}`, 11),
+			`truncated: tensor "a" ends 5 bytes behind the file`},
 		{"overlap", file(`{"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},"b":{"dtype":"U8","shape":[4],"data_offsets":[3,7]}}`, 7), `tensor "b" overlaps tensor "a"`},
-		{"gap", file(`{"a":{"dtype":"U8","shape":[4],"data_offsets":[2,6]}}`, 6), `2 bytes before tensor "a" belong to no tensor`},
-		{"left over", file(`{"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]}}`, 7), `the last 3 bytes belong to no tensor`},
-		{"metadata", file(`{"__metadata__":{"a":1}}`, 0), `header: "__metadata__": json: cannot unmarshal number into Go value of type string`},
+		{"gap", file(`{"a":{"dtype":"U8","shape":[4],"data_offsets":[2,6]}}`, 6),
+			`2 bytes before tensor "a" belong to no tensor`},
+		{"left over", file(`{"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]}}`, 7),
+			`the last 3 bytes belong to no tensor`},
+		{"metadata", file(`{"__metadata__":{"a":1}}`, 0),
+			`header: "__metadata__": json: cannot unmarshal number into Go value of type string`},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -156,7 +168,8 @@ func TestMisuseOfWritePanics(t *testing.T) {
 	tests := map[string][]Tensor{
 		"wrong shape":  {{Name: "a", Shape: []int{2}, Data: []float32{1}}},
 		"unknown type": {{Name: "a", Shape: []int{1}, DType: "Q4", Raw: []byte{1}}},
-		"twice":        {{Name: "a", Shape: []int{1}, Data: []float32{1}}, {Name: "a", Shape: []int{1}, Data: []float32{1}}},
+		"twice": {{Name: "a", Shape: []int{1}, Data: []float32{1}},
+			{Name: "a", Shape: []int{1}, Data: []float32{1}}},
 	}
 	for name, tensors := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -170,7 +183,8 @@ func TestMisuseOfWritePanics(t *testing.T) {
 	}
 }
 
-// TestHalvesAreExact goes by the definition: (1 + fraction/1024)·2^(exponent-15), without the 1 and at 2^-14 for exponent 0.
+// TestHalvesAreExact goes by the definition: (1 + fraction/1024)·2^(exponent-15), without the 1 and at 2^-14 for
+// exponent 0.
 func TestHalvesAreExact(t *testing.T) {
 	for h := range 1 << 16 {
 		sign, exponent, fraction := 1-2*float64(h>>15), h>>10&0x1f, float64(h&0x3ff)/1024

@@ -30,7 +30,8 @@ func (f *OpenFile) Map() (*Mapping, error) {
 		return nil, fmt.Errorf("%s: it has %d bytes now and had %d when it was opened", f.f.Name(), stat.Size(), f.size)
 	}
 	if f.size > math.MaxInt {
-		return nil, fmt.Errorf("%s: %w: %d bytes are more than this processor has addresses for", f.f.Name(), errors.ErrUnsupported, f.size)
+		return nil, fmt.Errorf("%s: %w: %d bytes are more than this processor has addresses for", f.f.Name(),
+			errors.ErrUnsupported, f.size)
 	}
 	bytes, err := mapFile(f.f, int(f.size))
 	if err != nil {

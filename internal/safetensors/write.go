@@ -115,14 +115,16 @@ func header(tensors []Tensor, metadata map[string]string) []byte {
 		width, ok := widths[t.dtype()]
 		n, err := count(t.Shape)
 		if !ok || err != nil || n*int64(width) != t.bytes() || names[t.Name] || t.Name == "__metadata__" {
-			panic(fmt.Sprintf("safetensors: tensor %q of type %q and shape %v in %d bytes", t.Name, t.dtype(), t.Shape, t.bytes()))
+			panic(fmt.Sprintf("safetensors: tensor %q of type %q and shape %v in %d bytes", t.Name, t.dtype(), t.Shape,
+				t.bytes()))
 		}
 		names[t.Name] = true
 		if b.Len() > 1 {
 			b.WriteByte(',')
 		}
 		shape, _ := json.Marshal(append([]int{}, t.Shape...)) // [] for a single number
-		fmt.Fprintf(&b, `%s:{"dtype":"%s","shape":%s,"data_offsets":[%d,%d]}`, quote(t.Name), t.dtype(), shape, at, at+t.bytes())
+		fmt.Fprintf(&b, `%s:{"dtype":"%s","shape":%s,"data_offsets":[%d,%d]}`, quote(t.Name), t.dtype(), shape, at,
+			at+t.bytes())
 		at += t.bytes()
 	}
 	b.WriteByte('}')

@@ -1,4 +1,5 @@
-// Package shared finds the corpora and models that lie beside the repository, for tests, and says which tests take too long.
+// Package shared finds the corpora and models that lie beside the repository, for tests, and says which tests take too
+// long.
 package shared
 
 import (

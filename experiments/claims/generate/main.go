@@ -43,7 +43,8 @@ func generate() error {
 	return nil
 }
 
-// write writes a file of JSON lines, packed if its name ends in .gz: without a time, so that its bytes are always the same.
+// write writes a file of JSON lines, packed if its name ends in .gz: without a time, so that its bytes are always the
+// same.
 func write(name string, lines func(io.Writer) error) error {
 	var file bytes.Buffer
 	if !strings.HasSuffix(name, ".gz") {

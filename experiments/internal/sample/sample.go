@@ -20,12 +20,14 @@ func Small(t testing.TB, more string) string {
 	var lines strings.Builder
 	for _, thing := range []string{"invoice", "card", "payment", "bill", "fee"} {
 		for _, what := range []string{"was charged twice", "is too high", "came late", "has the wrong sum"} {
-			fmt.Fprintf(&lines, `{"words": ["the", %q, %q], "team": "billing", "tags": ["O", "B-thing", "O"]}`+"\n", thing, strings.ReplaceAll(what, " ", "_"))
+			fmt.Fprintf(&lines, `{"words": ["the", %q, %q], "team": "billing", "tags": ["O", "B-thing", "O"]}`+"\n",
+				thing, strings.ReplaceAll(what, " ", "_"))
 		}
 	}
 	for _, thing := range []string{"program", "window", "button", "update", "menu"} {
 		for _, what := range []string{"crashes at start", "does not open", "hangs", "shows an error"} {
-			fmt.Fprintf(&lines, `{"words": ["a", %q, %q], "team": "support", "tags": ["O", "B-thing", "O"]}`+"\n", thing, strings.ReplaceAll(what, " ", "_"))
+			fmt.Fprintf(&lines, `{"words": ["a", %q, %q], "team": "support", "tags": ["O", "B-thing", "O"]}`+"\n",
+				thing, strings.ReplaceAll(what, " ", "_"))
 		}
 	}
 	if err := os.WriteFile(filepath.Join(dir, "mails.jsonl"), []byte(lines.String()), 0o644); err != nil {

@@ -8,7 +8,8 @@ import (
 // adamW is one pass over weights, moments and gradients. Its divisions and roots, which the processor rounds exactly,
 // take less time than the memory.
 func adamW(a *isa) {
-	a.function("adamW", "(w, m, v, g []float32, c *[8]float32)", "updates weights w and moments m and v by gradients g.")
+	a.function("adamW", "(w, m, v, g []float32, c *[8]float32)",
+		"updates weights w and moments m and v by gradients g.")
 	weights, means, squares, gradients := a.slice("w"), a.slice("m"), a.slice("v"), a.slice("g")
 	n, c := a.length("w"), a.Load(a.Param("c"), a.GP64())
 	field := func(i int) reg.VecVirtual { // in the order of the package's adamWStep

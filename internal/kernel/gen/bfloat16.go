@@ -78,7 +78,8 @@ func (a *isa) pairRow() {
 // pairRows makes pairs of values that stand one above the other.
 func (a *isa) pairRows() {
 	a.function("pairRows", "(out, x *float32, outRow, xRow, rows, cols int)",
-		"writes rows of cols pairs of bfloat16, at most 32, outRow apart: of the first two rows of x, which are xRow values apart, of the next two and so on.")
+		"writes rows of cols pairs of bfloat16, at most 32, outRow apart: of the first two rows of x, which are xRow "+
+			"values apart, of the next two and so on.")
 	out, x := a.Load(a.Param("out"), a.GP64()), a.Load(a.Param("x"), a.GP64())
 	outRow, xRow := a.Load(a.Param("outRow"), a.GP64()), a.Load(a.Param("xRow"), a.GP64())
 	rows, cols := a.Load(a.Param("rows"), a.GP64()), a.Load(a.Param("cols"), a.GP64())

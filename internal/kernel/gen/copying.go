@@ -12,7 +12,8 @@ func copying(a *isa) {
 	a.copies(2, func(out reg.Register) { a.ADDQ(operand.U32(4*2*a.lanes), out) })
 
 	a.function("copyNarrow", "(out, x *float32, xRow, rows, cols int)",
-		"copies rows of cols values, at most a register's, xRow values apart, to out without gaps. It reads and writes a whole register for each.")
+		"copies rows of cols values, at most a register's, xRow values apart, to out without gaps. It reads and "+
+			"writes a whole register for each.")
 	cols := a.Load(a.Param("cols"), a.GP64())
 	a.SHLQ(operand.U8(2), cols)
 	a.copies(1, func(out reg.Register) { a.ADDQ(cols, out) })
@@ -44,7 +45,8 @@ func (a *isa) copies(registers int, next func(out reg.Register)) {
 // transpose8 is the copying of rows to columns.
 func transpose8(a *isa) {
 	a.function("transpose8", "(out, x *float32, outRow, xRow, times int)",
-		"writes 8 rows of x, xRow values apart, to 8 columns of out, whose rows are outRow apart: 8·times columns of x to as many rows.")
+		"writes 8 rows of x, xRow values apart, to 8 columns of out, whose rows are outRow apart: 8·times columns of "+
+			"x to as many rows.")
 	out, x := a.Load(a.Param("out"), a.GP64()), a.Load(a.Param("x"), a.GP64())
 	outRow, xRow := a.Load(a.Param("outRow"), a.GP64()), a.Load(a.Param("xRow"), a.GP64())
 	times := a.Load(a.Param("times"), a.GP64())

@@ -117,8 +117,8 @@ func (a *isa) setMaskBetween(lo, hi reg.Register) {
 	}
 }
 
-// roundKeys returns the keys of the generator's ten rounds, one after the other in each 64 bits: in registers, or on the
-// stack where they are too few.
+// roundKeys returns the keys of the generator's ten rounds, one after the other in each 64 bits: in registers, or on
+// the stack where they are too few.
 func (a *isa) roundKeys() []operand.Op {
 	low, high := a.GP64(), a.Load(a.Param("key"), a.GP64())
 	a.MOVL(high.(reg.GP).As32(), low.As32())

@@ -22,8 +22,8 @@ var encodings = map[string]encoding{
 	"VCVTNE2PS2BF16": {3, 0x72, "AVX512_BF16"},
 }
 
-// encoded writes the instruction called name, which reads inputs and writes out, operands in Go's order. It stands under
-// its name until out's and the inputs' registers are chosen; encode then makes bytes of it.
+// encoded writes the instruction called name, which reads inputs and writes out, operands in Go's order. It stands
+// under its name until out's and the inputs' registers are chosen; encode then makes bytes of it.
 func (a *isa) encoded(name string, inputs []operand.Op, out reg.Register) {
 	operands := append([]operand.Op(nil), inputs[:2]...)
 	a.Instruction(&ir.Instruction{

@@ -69,7 +69,8 @@ func layerNormForward(a *isa) {
 // layerNormSums is the first half of a row's backward.
 func layerNormSums(a *isa) {
 	a.function("layerNormSums", "(dGain, dBias, x, gain, dOut []float32, mean, scale float32) (sum, dot float32)",
-		"adds a row's gradients at gain and bias to dGain and dBias, and returns the sums of g = dOut·gain and of g times the normalised row.")
+		"adds a row's gradients at gain and bias to dGain and dBias, and returns the sums of g = dOut·gain and of g "+
+			"times the normalised row.")
 	dGain, dBias := a.slice("dGain"), a.slice("dBias")
 	x, gain, dOut, n := a.slice("x"), a.slice("gain"), a.slice("dOut"), a.length("x")
 	mean, scale := a.spread("mean"), a.spread("scale")

@@ -31,7 +31,8 @@ func measure(a *isa) {
 // rounds writes the function called name: rounds of as many of an instruction as there are sums, which do not wait for
 // each other. doc is what they are.
 func (a *isa) rounds(sums int, name, doc string, multiplyAdd func(y, x, sum reg.VecVirtual)) {
-	a.function(name, "(times int)", fmt.Sprintf("runs so many rounds of %d %s in registers that do not wait for each other.", sums, doc))
+	a.function(name, "(times int)", fmt.Sprintf("runs so many rounds of %d %s in registers that do not wait for each "+
+		"other.", sums, doc))
 	times := a.Load(a.Param("times"), a.GP64())
 	x, y := a.zero(), a.zero()
 	var sum []reg.VecVirtual

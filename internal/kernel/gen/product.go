@@ -7,8 +7,8 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// tileRows returns how many rows a tile has: as many as leave, of all registers, two for a row of b and two to spread a's
-// elements in, at two sums a row.
+// tileRows returns how many rows a tile has: as many as leave, of all registers, two for a row of b and two to spread
+// a's elements in, at two sums a row.
 func (a *isa) tileRows() int {
 	if a.avx512() {
 		return 14 // 28 sums, 2 of b, 2 of a
@@ -30,15 +30,16 @@ func product(a *isa) {
 }
 
 // tile writes the function for tiles of so many rows, two registers wide, one below the other. All sums stay in
-// registers; each takes its products in ascending order. What a and b hold in 32 bits is multiplied and added to a sum by
-// multiplyAdd.
+// registers; each takes its products in ascending order. What a and b hold in 32 bits is multiplied and added to a sum
+// by multiplyAdd.
 //
-// The sums begin at zero, and what they are added to is read at the end, before anything is written: at the beginning it
-// would lie below what the tile above has just written, often a multiple of 4096 bytes away, and processors that compare
-// the lower bits of addresses would wait for those writes.
+// The sums begin at zero, and what they are added to is read at the end, before anything is written: at the beginning
+// it would lie below what the tile above has just written, often a multiple of 4096 bytes away, and processors that
+// compare the lower bits of addresses would wait for those writes.
 func (a *isa) tile(rows int, name string, multiplyAdd func(y, x, sum reg.VecVirtual)) {
 	a.function(fmt.Sprintf("%s%d", name, rows),
-		"(c, from *float32, cRow, fromRow int, a *float32, aRow, aCol, aTile int, b *float32, k int, next, end *float32, count int)",
+		"(c, from *float32, cRow, fromRow int, a *float32, aRow, aCol, aTile int, b *float32, k int, next, end "+
+			"*float32, count int)",
 		fmt.Sprintf("writes from + a·b to c, count times %d rows of %d: see set.%s.", rows, 2*a.lanes, name))
 	tile := a.label("tile")
 	a.Label(tile)
@@ -101,9 +102,9 @@ func (a *isa) addSums(sums [][2]reg.VecVirtual) {
 
 // addProducts adds a·b to the sums, k ascending, and returns how far it has come in asking the cache for what follows.
 //
-// Several columns of a go by before its pointers move on where they stand side by side in each row, as packed rows do, or
-// where a's columns follow each other without gaps, as packed columns do: a core that two threads share decodes half as
-// many instructions for each, which the sums and what they read leave hardly room for.
+// Several columns of a go by before its pointers move on where they stand side by side in each row, as packed rows do,
+// or where a's columns follow each other without gaps, as packed columns do: a core that two threads share decodes half
+// as many instructions for each, which the sums and what they read leave hardly room for.
 func (a *isa) addProducts(sums [][2]reg.VecVirtual, multiplyAdd func(y, x, sum reg.VecVirtual)) (next reg.Register) {
 	rows := len(sums)
 	pointers, aRow := a.rowsOfA(rows)

@@ -9,7 +9,8 @@ import (
 
 // softmax are the loops over one row of scores: whole, and in the parts that attention in tiles is made of.
 func softmax(a *isa) {
-	a.function("maximum", "(row []float32) float32", "returns the largest element: -Inf of an empty row, NaN where there is one.")
+	a.function("maximum", "(row []float32) float32",
+		"returns the largest element: -Inf of an empty row, NaN where there is one.")
 	a.give(a.maximum(a.slice("row"), a.length("row")), a.ReturnIndex(0))
 	a.end()
 

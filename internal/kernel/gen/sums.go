@@ -24,7 +24,8 @@ func (a *isa) unrolled(n reg.Register, times int, body func(at place, k int)) {
 
 // together is unrolled for a body that takes all registers of a round at once.
 func (a *isa) together(n reg.Register, times int, body func(at []place)) {
-	round, single, loop, rest, done := a.label("round"), a.label("single"), a.label("loop"), a.label("rest"), a.label("done")
+	round, single, loop, rest, done := a.label("round"), a.label("single"), a.label("loop"), a.label("rest"),
+		a.label("done")
 	i, left := a.GP64(), a.GP64()
 	at := make([]place, times)
 	for k := range at {

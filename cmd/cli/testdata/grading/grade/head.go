@@ -29,24 +29,24 @@ type thresholds struct {
 	grades int
 }
 
-// NewHead makes a head for the grades of site.
-func NewHead(o Options, site heads.Site) (heads.Head, error) {
+// NewHead makes a head for the grades of env.
+func NewHead(o Options, env heads.Env) (heads.Head, error) {
 	switch {
-	case site.Output != Kind:
-		return nil, site.Refuse(Kind)
-	case len(site.Labels) < 2:
-		return nil, fmt.Errorf("want at least 2 grades, have %q", site.Labels)
+	case env.Output != Kind:
+		return nil, env.Refuse(Kind)
+	case len(env.Labels) < 2:
+		return nil, fmt.Errorf("want at least 2 grades, have %q", env.Labels)
 	}
-	n := len(site.Labels)
-	score := nn.NewLinear(site.Params.In("score"), site.Width, n-1)
-	return &thresholds{nn.NewDropout(site.Params.In("drop"), o.Dropout), score, n}, nil
+	n := len(env.Labels)
+	score := nn.NewLinear(env.Params.In("score"), env.Width, n-1)
+	return &thresholds{nn.NewDropout(env.Params.In("drop"), o.Dropout), score, n}, nil
 }
 
 // Output says that a text gets a grade.
 func (h *thresholds) Output() *outputs.Kind { return Kind }
 
-func (h *thresholds) Scores(p *nn.Pass, seen nn.Hidden) heads.Scores {
-	return heads.ScoresOf(seen, h.score.Apply(h.drop.Apply(p, nn.MeanPool(seen)))) // [B K-1]
+func (h *thresholds) Logits(p *nn.Pass, seen nn.Hidden) heads.Logits {
+	return heads.LogitsOf(seen, h.score.Apply(h.drop.Apply(p, nn.MeanPool(seen)))) // [B K-1]
 }
 
 // Units counts the texts that have a grade which training knows.
@@ -62,7 +62,7 @@ func (h *thresholds) Units(gold []corpus.Target) float64 {
 
 // Loss is the sum of the binary cross entropies, nil if nothing is labelled. An example's loss is the mean over its
 // windows.
-func (h *thresholds) Loss(_ *nn.Pass, scores heads.Scores, gold []corpus.Target) *nn.Node {
+func (h *thresholds) Loss(_ *nn.Pass, scores heads.Logits, gold []corpus.Target) *nn.Node {
 	targets, rows := outputs.Targets[Target](gold), scores.Rows
 	above, labelled := make([]int8, rows.Texts()*(h.grades-1)), false
 	weights := perWindow(rows)
@@ -86,7 +86,7 @@ func (h *thresholds) Loss(_ *nn.Pass, scores heads.Scores, gold []corpus.Target)
 }
 
 // Predict gives each example the probabilities of its thresholds, the mean over its windows, and its rank.
-func (h *thresholds) Predict(scores heads.Scores) []corpus.Prediction {
+func (h *thresholds) Predict(scores heads.Logits) []corpus.Prediction {
 	predictions := make([]Prediction, outputs.Examples(scores.Rows))
 	values, weights := nn.Values(scores.Nodes[0]), perWindow(scores.Rows)
 	for b, e := range scores.Rows.Example {

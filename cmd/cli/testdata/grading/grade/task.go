@@ -9,8 +9,8 @@ import (
 )
 
 func init() {
-	tasks.Register("grading", struct{}{}, func(_ struct{}, site tasks.Site) (tasks.Task, error) {
-		return grading{site.Heads}, nil
+	tasks.Register("grading", struct{}{}, func(_ struct{}, env tasks.Env) (tasks.Task, error) {
+		return grading{env.Heads}, nil
 	})
 }
 
