@@ -7,16 +7,16 @@ import (
 	"unicode/utf8"
 )
 
-// TextSpan is a part of a text, as of a context that answers a question.
+// TextSpan is a span of a text, such as the answer within a context.
 type TextSpan struct {
 	Text string
 	Span Span // its bytes
 }
 
-// Answers returns the field answers of a record, each with its place in context: a list of texts, a list of {"text",
-// "answer_start"}, or {"text": […], "answer_start": […]}, starts in characters (code points). Without a start an answer
-// is where it first occurs. ok is false where the field is absent or null; is_impossible: true says that there is none,
-// whatever its case.
+// Answers returns the answers in a record's field answers, each with its place in context. The field is a list of
+// texts, a list of {"text", "answer_start"}, or {"text": […], "answer_start": […]}, starts in characters (code points).
+// An answer without a start is at its first occurrence. ok is false if the field is absent or null. If is_impossible is
+// true, in upper or lower case, there are no answers.
 func (r Record) Answers(context string) (answers []TextSpan, ok bool, err error) {
 	switch impossible, _, _ := r.String("is_impossible"); strings.ToLower(impossible) {
 	case "true":
@@ -40,7 +40,7 @@ func (r Record) Answers(context string) (answers []TextSpan, ok bool, err error)
 				r.Place, i+1)
 		case starts[i] == nil:
 			if from = strings.Index(context, text); from < 0 {
-				return nil, false, fmt.Errorf("%s: answer %d is %q, which the context does not hold; an answer is a "+
+				return nil, false, fmt.Errorf("%s: answer %d is %q, which is not in the context; an answer is a "+
 					"part of it, letter by letter", r.Place, i+1, start(text))
 			}
 		default:
@@ -59,11 +59,11 @@ func (r Record) Answers(context string) (answers []TextSpan, ok bool, err error)
 	return answers, true, nil
 }
 
-// elsewhere tells where a text that is not at its place first is.
+// elsewhere describes where a text that is not at its given place first occurs.
 func elsewhere(context, text string) string {
 	at := strings.Index(context, text)
 	if at < 0 {
-		return ", and nowhere the answer"
+		return ", and the answer nowhere"
 	}
 	return fmt.Sprintf("; the answer first is at %d", utf8.RuneCountInString(context[:at]))
 }
@@ -73,8 +73,8 @@ func wholeNumber(v any) (int, error) {
 	return strconv.Atoi(text)
 }
 
-// answerTexts returns the texts of the field answers and where each begins, nil where that is not said. A text that is
-// not in the context may hold them in JSON.
+// answerTexts returns the texts in the field answers and the start of each, nil if it has none. A text that is not in
+// the context may hold them as JSON.
 func (r Record) answerTexts(context string) (texts []string, starts []any, ok bool, err error) {
 	wrong := func(what string, v any) error {
 		return fmt.Errorf("%s: field \"answers\" %s %s; it takes a list of texts or of {\"text\", \"answer_start\"}",

@@ -8,7 +8,7 @@ import (
 	"github.com/jenga-nlp/jenga/nn"
 )
 
-// Pack puts the tokens of examples, which are encoded, one after the other.
+// Pack concatenates the tokens of examples, which must be encoded.
 func Pack(examples []*Example) *Batch {
 	tokens := 0
 	for _, e := range examples {
@@ -32,7 +32,7 @@ func Pack(examples []*Example) *Batch {
 	return b
 }
 
-// add appends a window of example number i.
+// add appends a window of the example of index i.
 func (b *Batch) add(e *Example, w Encoding, i int) {
 	if n := len(w.IDs); n == 0 || len(w.Types) != n || len(w.Offsets) != n || w.TokenTypes != nil &&
 		len(w.TokenTypes) != n {
@@ -52,9 +52,9 @@ func (b *Batch) add(e *Example, w Encoding, i int) {
 	addWords(r, w, first)
 }
 
-// addWords adds the rows of the first pieces of the words in a window, whose tokens begin at row first.
+// addWords appends the row of each word's first piece in a window whose tokens begin at row first.
 func addWords(r *nn.Rows, w Encoding, first int) {
-	last := int32(-1) // words come in order, so a number that grows begins a word
+	last := int32(-1) // words are in order, so a word begins where the number grows
 	for i, word := range w.Words {
 		if word > last {
 			r.Words = append(r.Words, first+i)
@@ -64,10 +64,10 @@ func addWords(r *nn.Rows, w Encoding, first int) {
 	}
 }
 
-// Batches cuts examples of the given lengths in tokens into batches of at most size examples and, if there is a
-// budget, that many tokens; a longer example is a batch of its own. With r the batches are for training, of any
-// lengths: a packed batch has no padding that like lengths would save, and on few examples they teach worse. Without r
-// examples go from short to long.
+// Batches divides examples of the given lengths in tokens into batches of at most size examples and, if budget is over
+// 0, at most budget tokens; a longer example is a batch of its own. With r the examples are shuffled, for training:
+// packed batches have no padding that grouping by length would save, and on small data such batches train worse.
+// Without r they are sorted by length, shortest first.
 func Batches(lengths []int, size, budget int, r *rand.Rand) [][]int {
 	if size < 1 || budget < 0 {
 		panic("corpus: batches of no examples")

@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// sentence gathers the columns of a sentence's words.
+// sentence holds the columns of a sentence's words.
 type sentence struct {
 	at      Place      // of the first word
-	columns [][]string // a list a column
+	columns [][]string // one list per column
 }
 
-// sentences reads a word a line, its columns divided, and an empty line after each sentence.
+// sentences reads lines of one word each, divided into columns, with an empty line after each sentence.
 func (d *reader) sentences() {
 	var s sentence
 	var names []string
@@ -42,7 +42,7 @@ func (d *reader) sentences() {
 	d.addSentence(&s, names)
 }
 
-// keepSentence adds a record of the sentence read so far, if there is one.
+// addSentence adds a record of the sentence read so far, if there is one.
 func (d *reader) addSentence(s *sentence, names []string) {
 	if s.columns == nil {
 		return
@@ -70,7 +70,7 @@ func (d *reader) addSentence(s *sentence, names []string) {
 // conlluColumns are the columns of a CoNLL-U file, https://universaldependencies.org/format.html.
 var conlluColumns = []string{"id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc"}
 
-// columnNames returns the names of the columns, of which the first line has n.
+// columnNames returns the names of the columns of a file whose first line has n.
 func (d *reader) columnNames(n int) []string {
 	if d.format.Type == "conllu" {
 		return conlluColumns
@@ -81,7 +81,7 @@ func (d *reader) columnNames(n int) []string {
 	return numbered(n)
 }
 
-// word returns the columns of a line, and whether it stands for a word.
+// word returns the columns of a line and whether the line is a word.
 func (d *reader) word(line string) (cells []string, ok bool) {
 	if d.format.Type == "conllu" {
 		return d.conlluWord(line)
@@ -109,8 +109,8 @@ func (d *reader) word(line string) (cells []string, ok bool) {
 	return cells, true
 }
 
-// conlluWord returns the columns of a word of a CoNLL-U file, "" for those that are not set. Comments, ranges of words
-// that are written as one (1-2) and words that are not written (1.1) are no words.
+// conlluWord returns the columns of a word of a CoNLL-U file, "" for those that are not set. Comments, multiword tokens
+// (1-2) and empty nodes (1.1) are skipped.
 func (d *reader) conlluWord(line string) (cells []string, ok bool) {
 	if strings.HasPrefix(line, "#") {
 		return nil, false

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// maxColumns is the most columns that a file may have.
+// maxColumns is the largest number of columns of a file.
 const maxColumns = 4096
 
 // table reads a file of rows and columns.
@@ -47,7 +47,7 @@ func (d *reader) table() {
 	}
 }
 
-// header returns the columns' names, nil where the first row is to say how many there are.
+// header returns the columns' names, nil if the first row determines how many there are.
 func (d *reader) header() (names []string, ok bool) {
 	columns := d.format.Columns
 	if d.format.NoHeader {
@@ -78,7 +78,7 @@ func (d *reader) header() (names []string, ok bool) {
 	return names, true
 }
 
-// width is what says how many columns a row has.
+// width names, for an error, what determines the number of columns.
 func (d *reader) width() string {
 	switch {
 	case !d.format.NoHeader:
@@ -89,7 +89,7 @@ func (d *reader) width() string {
 	return "the first row"
 }
 
-// columnName is what an error calls a column.
+// columnName returns the name of a column for an error.
 func columnName(names []string, i int) string {
 	if names[i] == "" || names[i] == "_" {
 		return strconv.Itoa(i + 1)
@@ -97,7 +97,7 @@ func columnName(names []string, i int) string {
 	return strconv.Quote(start(names[i]))
 }
 
-// numbered returns the names of n columns that have none.
+// numbered returns the names 1, 2, … for n columns without a header.
 func numbered(n int) []string {
 	names := make([]string, n)
 	for i := range names {
@@ -106,9 +106,8 @@ func numbered(n int) []string {
 	return names
 }
 
-// row reads the next row that is neither empty nor a mistake, and appends its cells to cells; columns is how many a row
-// has, 0 where that is not known. The place is of its first line: it may have several. ok is false at the end of the
-// file.
+// row reads the next row that is neither empty nor malformed, and appends its cells to cells; columns is the number of
+// columns, 0 if it is not known yet. The place is that of the row's first line. ok is false at the end of the file.
 func (d *reader) row(cells []string, columns int) (at Place, row []string, ok bool) {
 	for line, more := d.next(); more; line, more = d.next() {
 		at = d.place
@@ -125,7 +124,8 @@ func (d *reader) row(cells []string, columns int) (at Place, row []string, ok bo
 	return at, cells, false
 }
 
-// cells appends the cells of a row that begins with a line at a place. ok is false for a mistake, which it notes.
+// cells appends the cells of a row whose first line is line, at a place. ok is false for a malformed row, whose error
+// it adds.
 func (d *reader) cells(cells []string, line string, at Place) (row []string, ok bool) {
 	quoted := d.format.quoted()
 	for rest, more := line, true; more; {
@@ -149,8 +149,8 @@ func (d *reader) cells(cells []string, line string, at Place) (row []string, ok 
 	return cells, true
 }
 
-// quotedCell reads a cell after its opening quote, in the row that begins at a place. left is what is left of the line
-// that it ends in, and more tells whether another cell follows.
+// quotedCell reads a cell after its opening quote, in the row that begins at a place. left is the rest of the line that
+// the cell ends in, and more reports whether another cell follows.
 func (d *reader) quotedCell(rest string, at Place) (cell, left string, more, ok bool) {
 	var b strings.Builder
 	for {
@@ -178,7 +178,7 @@ func (d *reader) quotedCell(rest string, at Place) (cell, left string, more, ok 
 	}
 }
 
-// blankCells appends the parts of a line between blanks to cells, at most n, the last with the rest of the line.
+// blankCells splits a line at blanks and appends at most n parts to cells; the last has the rest of the line.
 func blankCells(cells []string, line string, n int) []string {
 	rest := strings.TrimLeft(line, " ")
 	for i := 1; i < n || n == 0 && i < maxColumns; i++ {

@@ -6,11 +6,11 @@ import (
 	"github.com/jenga-nlp/jenga/nn"
 )
 
-// Place is where in a data file something stands.
+// Place is a position in a data file.
 type Place struct {
 	File  string
 	Line  int    // from 1; 0: the whole file
-	Entry string // of the line, which may hold several: record 3; "" where it holds one
+	Entry string // the entry of a line that holds several, such as "record 3"; else ""
 }
 
 func (p Place) String() string {
@@ -23,14 +23,14 @@ func (p Place) String() string {
 	return fmt.Sprintf("%s:%d, %s", p.File, p.Line, p.Entry)
 }
 
-// Span is a stretch of bytes of a text, End exclusive.
+// Span is a range of bytes of a text, End exclusive.
 type Span struct{ Start, End int }
 
-// Target is what is labelled of an example for one head, a pointer to the target type of an output kind (package
-// outputs); nil where nothing is.
+// Target is an example's target for one head, a pointer to the target type of an output kind (package outputs); nil if
+// the example has none.
 type Target any
 
-// Prediction is what one head predicts of an example, a pointer to the prediction type of an output kind (package
+// Prediction is one head's prediction for an example, a pointer to the prediction type of an output kind (package
 // outputs).
 type Prediction any
 
@@ -38,17 +38,17 @@ type Prediction any
 type Example struct {
 	Place      Place
 	Text, Pair string
-	Paired     bool   // Pair is there, even if empty
-	Group      string // what it has in common with those it stays with when data is divided; "" where that is not asked
-	Words      []Span // of Text: the units that tags belong to; nil where nothing is tagged
-	// Targets has one for each head: a task's heads in their order, and where tasks share texts, task after task.
+	Paired     bool   // the example has a Pair, which may be empty
+	Group      string // examples of one group stay together when data is split; "" without groups
+	Words      []Span // of Text: the units that tags belong to; nil without tags
+	// Targets has one target for each head: a task's heads in order, and if tasks share examples, task after task.
 	Targets []Target
-	// Windows are the tokens, special ones included, set by Cut.Encode: one encoding, or several where the text is long
-	// or its pair is encoded apart.
+	// Windows are the tokens, special ones included, that Windowing.Encode returns: one encoding, or several if the
+	// text is long or its pair is encoded separately.
 	Windows []Encoding
 }
 
-// Tokens counts the tokens of an example that is encoded.
+// Tokens returns the number of tokens of an encoded example.
 func (e *Example) Tokens() int {
 	n := 0
 	for _, w := range e.Windows {
@@ -62,26 +62,26 @@ type Encoding struct {
 	IDs        []int32
 	Offsets    []Span // bytes of Text, or of Pair where Types is 1; special tokens have {0 0}
 	Types      []int8 // 1 in the second text of a pair
-	TokenTypes []int8 // what encoders are told instead, by a tokenizer whose types are not Types; else nil
-	// number of the word in Example.Words that the token belongs to, -1 for none; nil where it has none
+	TokenTypes []int8 // the encoder's token types, if the tokenizer's are not Types; else nil
+	// the index in Example.Words of the word that each token belongs to, -1 for none; nil without words
 	Words  []int32
-	Second bool // it is the second text of a pair that is encoded apart
+	Second bool // it is the second text of a pair whose texts are encoded separately
 }
 
-// Tokens is a packed batch: the tokens of its texts one after the other, no padding.
+// Tokens is a packed batch: the tokens of its texts concatenated, without padding.
 type Tokens struct {
 	IDs  []int32 // [T]
 	Rows nn.Rows
 }
 
-// Batch is some examples of one group of tasks, and their tokens.
+// Batch is a batch of examples of one group of tasks, and their tokens.
 type Batch struct {
 	Examples []*Example
 	Tokens   Tokens
-	texts    []int // [E+1] example b is texts texts[b]:texts[b+1]
+	texts    []int // [E+1] example b has the texts texts[b]:texts[b+1]
 }
 
-// Rows returns where the tokens of example b begin and end.
+// Rows returns the rows of an example's tokens, to exclusive.
 func (b *Batch) Rows(example int) (from, to int) {
 	starts := b.Tokens.Rows.Starts
 	return starts[b.texts[example]], starts[b.texts[example+1]]

@@ -7,21 +7,22 @@ import (
 	"strings"
 )
 
-// Format says how a data file is written and what its columns are called. The zero value goes by the file's extension.
+// Format describes how a data file is written and what its columns are named. The zero value means the format of the
+// file's extension.
 type Format struct {
-	// Type is jsonl, json, csv, tsv, conll, conllu, or slots for a folder with seq.in, seq.out and label; "" goes by
-	// the extension, before a .gz if there is one.
+	// Type is jsonl, json, csv, tsv, conll, conllu, or slots for a folder with seq.in, seq.out and label; "" means that
+	// of the extension, before a .gz if there is one.
 	Type string
-	// NoHeader says that a csv or tsv file begins with its first record. Its columns are called Columns, or 1, 2, ….
+	// NoHeader means that a csv or tsv file begins with its first record. Its columns are named by Columns, or 1, 2, ….
 	NoHeader bool
-	// Columns are the names of columns by position, in place of a header's; "" or "_" skips one. Where there is no
-	// header, a row may have more columns, which are skipped.
+	// Columns are the names of columns by position, in place of a header's; "" or "_" skips one. Without a header a row
+	// may have more columns, which are skipped.
 	Columns []string
-	// Delimiter stands between columns: any string. Unless given it is "," for csv, a tab for tsv, and for conll a tab
-	// in lines that have one, blanks in others. In csv and tsv a blank is for files of a label and a text: any number
-	// of blanks divide columns, and the last column takes the rest of the line as it is.
+	// Delimiter separates columns: any string. The default is "," for csv, a tab for tsv, and for conll a tab in lines
+	// that have one, blanks in others. In csv and tsv a blank is for files of a label and a text: any number of blanks
+	// separate columns, and the last column is the rest of the line, unchanged.
 	Delimiter string
-	// Quote is "" for cells quoted as RFC 4180 says, or none where quotes are letters.
+	// Quote is "" for cells quoted as in RFC 4180, or none if quotes are ordinary characters.
 	Quote string
 	// Encoding is utf-8 or latin1; "" is utf-8.
 	Encoding string
@@ -30,7 +31,7 @@ type Format struct {
 	Fields map[string]string
 }
 
-// formats are the types of files, as errors list them.
+// formats lists the types of files for errors.
 const formats = "jsonl, json, csv, tsv, conll, conllu"
 
 var extensions = map[string]string{
@@ -38,7 +39,7 @@ var extensions = map[string]string{
 	".csv": "csv", ".tsv": "tsv", ".conll": "conll", ".conllu": "conllu",
 }
 
-// Check tells what is wrong with a format for a file, without a look at the file.
+// Check returns an error if f is not a valid format for the file at path. It does not read the file.
 func (f Format) Check(path string) error {
 	f, err := f.settled(path, false)
 	if err != nil {
@@ -49,22 +50,22 @@ func (f Format) Check(path string) error {
 	case f.Encoding != "utf-8" && f.Encoding != "latin1":
 		return fmt.Errorf("no encoding %q; there is utf-8, latin1", f.Encoding)
 	case f.Quote != "" && f.Quote != "none":
-		return fmt.Errorf("no quote %q; there is none, and RFC 4180's where it is not given", f.Quote)
+		return fmt.Errorf("no quote %q; there is none, and without the option RFC 4180's quotes", f.Quote)
 	case f.Quote != "" && !table:
 		return fmt.Errorf("format %s has no quote; csv and tsv have one", f.Type)
 	case f.NoHeader && !table:
 		return fmt.Errorf("format %s has no header; csv and tsv have one", f.Type)
 	case f.Columns != nil && !table && f.Type != "conll":
-		return fmt.Errorf("format %s has no columns to name; csv, tsv and conll have", f.Type)
+		return fmt.Errorf("format %s has no columns option; csv, tsv and conll have one", f.Type)
 	case f.Columns != nil && len(f.Columns) == 0:
 		return errors.New("columns is empty; name them, or leave columns out")
 	case f.Delimiter != "" && !table && f.Type != "conll":
 		return fmt.Errorf("format %s has no delimiter; csv, tsv and conll have one", f.Type)
 	case strings.ContainsAny(f.Delimiter, "\r\n") || table && f.quoted() && strings.Contains(f.Delimiter, `"`):
-		return fmt.Errorf("delimiter %q cannot stand between columns; it takes any text without quotes and line ends",
+		return fmt.Errorf("delimiter %q cannot separate columns; it takes any text without quotes and line ends",
 			f.Delimiter)
 	case table && f.blank() && f.NoHeader && len(f.Columns) == 0:
-		return fmt.Errorf("delimiter %q without columns; columns: [label, text] says how many there are", f.Delimiter)
+		return fmt.Errorf("delimiter %q without columns; columns: [label, text] sets how many there are", f.Delimiter)
 	}
 	seen := map[string]bool{}
 	for _, c := range f.Columns {
@@ -76,7 +77,7 @@ func (f Format) Check(path string) error {
 	return nil
 }
 
-// settled returns f with what was left open filled in.
+// settled returns f with its defaults filled in for the file at path.
 func (f Format) settled(path string, folder bool) (Format, error) {
 	extension := strings.ToLower(filepath.Ext(strings.TrimSuffix(path, ".gz")))
 	if f.Type == "" {
@@ -87,7 +88,8 @@ func (f Format) settled(path string, folder bool) (Format, error) {
 		case f.Type == "" && f.Delimiter != "":
 			f.Type = "csv"
 		case f.Type == "":
-			return f, fmt.Errorf("extension %q tells no format; format: TYPE does, one of %s", extension, formats)
+			return f, fmt.Errorf("extension %q has no known format; format: TYPE sets it, one of %s", extension,
+				formats)
 		}
 	}
 	switch f.Type {
@@ -105,8 +107,8 @@ func (f Format) settled(path string, folder bool) (Format, error) {
 	return f, nil
 }
 
-// blank tells whether columns are divided by blanks.
+// blank reports whether blanks separate columns.
 func (f Format) blank() bool { return f.Delimiter != "" && strings.Trim(f.Delimiter, " ") == "" }
 
-// quoted tells whether cells may be quoted.
+// quoted reports whether cells may be quoted.
 func (f Format) quoted() bool { return f.Quote == "" && !f.blank() }

@@ -8,7 +8,7 @@ import (
 	"io"
 )
 
-// unpacked reads a gzip stream, and refuses one that unpacks to far more than it holds.
+// unpacked decompresses a gzip stream. It is an error if the stream decompresses to far more than its size.
 type unpacked struct {
 	packed  *bufio.Reader
 	in, out int64 // bytes so far
@@ -16,13 +16,13 @@ type unpacked struct {
 	err     error // of the header
 }
 
-// Text packs to a third or a tenth; gzip's limit is a thousandth.
+// Text compresses to a third or a tenth of its size; gzip's limit is a thousandth.
 const (
 	maxRatio = 100
-	freeSize = 64 << 20 // bytes that may be unpacked at any ratio
+	freeSize = 64 << 20 // bytes that may be decompressed at any ratio
 )
 
-// unpack returns the bytes that the gzip stream r holds.
+// unpack returns a reader of the decompressed bytes of the gzip stream r.
 func unpack(r io.Reader) io.Reader {
 	u := &unpacked{}
 	u.packed = bufio.NewReader(counter{r, &u.in})
@@ -33,7 +33,7 @@ func (u *unpacked) Read(b []byte) (int, error) {
 	if u.gzip == nil && u.err == nil {
 		u.gzip, u.err = gzip.NewReader(u.packed)
 		if u.err == gzip.ErrHeader || u.err == io.EOF || u.err == io.ErrUnexpectedEOF {
-			u.err = errors.New("the file is not packed, but its name ends in .gz")
+			u.err = errors.New("the file is not a gzip file, but its name ends in .gz")
 		}
 	}
 	if u.err != nil {
@@ -42,10 +42,11 @@ func (u *unpacked) Read(b []byte) (int, error) {
 	n, err := u.gzip.Read(b)
 	u.out += int64(n)
 	if u.out > freeSize && u.out > maxRatio*u.in {
-		return n, fmt.Errorf("it unpacks to more than %d times its size; if that is meant, give it unpacked", maxRatio)
+		return n, fmt.Errorf("it decompresses to more than %d times its size; if that is intended, decompress it first",
+			maxRatio)
 	}
 	if err == io.ErrUnexpectedEOF {
-		err = errors.New("the gzip file is cut off; want a whole one")
+		err = errors.New("the gzip file is truncated; want a whole one")
 	}
 	return n, err
 }

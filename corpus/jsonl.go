@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// jsonl reads one JSON object a line; empty lines are skipped.
+// jsonl reads one JSON object per line; empty lines are skipped.
 func (d *reader) jsonl() {
 	for line, ok := d.next(); ok; line, ok = d.next() {
 		if strings.TrimSpace(line) == "" {
@@ -29,7 +29,7 @@ func (d *reader) jsonl() {
 	}
 }
 
-// json reads an array of JSON objects, one object a line, or SQuAD's form.
+// json reads an array of JSON objects, one object per line, or SQuAD's form.
 func (d *reader) json() {
 	if d.isSquad() {
 		d.squad()
@@ -68,7 +68,7 @@ func (d *reader) array() {
 			return
 		}
 		if len(text) == 0 {
-			d.add(d.place, "a comma without a record; want one between records alone")
+			d.add(d.place, "a comma without a record; want commas only between records")
 		} else if fields, lines, err := object([]byte(d.decode(text, at))); err != nil {
 			at.Line += lines
 			d.add(at, "%w; want an array of JSON objects", err)
@@ -84,7 +84,7 @@ func (d *reader) array() {
 	}
 }
 
-// skipSpace returns the next byte that is no white space.
+// skipSpace returns the next byte that is not white space.
 func (d *reader) skipSpace() (byte, bool) {
 	for {
 		c, err := d.in.ReadByte()
@@ -102,8 +102,8 @@ func (d *reader) skipSpace() (byte, bool) {
 	}
 }
 
-// element reads up to the comma or bracket that ends an element of the array. It does not look at what is inside but
-// for quotes and brackets, so that a broken record does not hide the next.
+// element reads up to the comma or bracket that ends an element of the array. Of the element it parses only quotes and
+// brackets, so that a malformed record does not hide the next.
 func (d *reader) element(at Place) ([]byte, bool) {
 	d.line = d.line[:0]
 	var depth int
@@ -143,14 +143,14 @@ func (d *reader) element(at Place) ([]byte, bool) {
 	}
 }
 
-// maxDepth is how deep a record's lists and objects may lie in one another.
+// maxDepth is how deep a record's lists and objects may nest.
 const maxDepth = 100
 
-// object reads a JSON object. An error comes with the number of line ends before it.
+// object reads a JSON object. With an error, lines is the number of line ends before it.
 func object(text []byte) (fields map[string]any, lines int, err error) {
 	text, deep := plain(text)
 	if deep {
-		return nil, 0, fmt.Errorf("lists and objects lie more than %d deep", maxDepth)
+		return nil, 0, fmt.Errorf("lists and objects nest more than %d deep", maxDepth)
 	}
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber()
@@ -176,8 +176,8 @@ func object(text []byte) (fields map[string]any, lines int, err error) {
 	return fields, 0, nil
 }
 
-// plain returns text with the control bytes in its strings escaped, as JSON wants them and some writers do not, and
-// tells whether it is nested too deep.
+// plain returns text with the control bytes in its strings escaped, which JSON requires and some writers omit, and
+// reports whether it nests too deep.
 func plain(text []byte) (escaped []byte, deep bool) {
 	var out []byte // text[:done] with its control bytes escaped, once there is one
 	var done, depth int

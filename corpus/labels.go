@@ -6,25 +6,25 @@ import (
 	"slices"
 )
 
-// Labels is the set of a head's labels, in order: a label's number is its place.
+// Labels is the ordered set of a head's labels: a label's number is its index.
 type Labels struct {
 	names   []string
 	numbers map[string]int
 }
 
-// NewLabels returns the set of names, which are all different.
+// NewLabels returns the set of names. It panics on duplicates.
 func NewLabels(names []string) *Labels {
 	l := &Labels{names: slices.Clone(names), numbers: make(map[string]int, len(names))}
 	for i, n := range names {
 		if _, twice := l.numbers[n]; twice {
-			panic(fmt.Sprintf("corpus: label %q twice", n))
+			panic(fmt.Sprintf("corpus: duplicate label %q", n))
 		}
 		l.numbers[n] = i
 	}
 	return l
 }
 
-// LabelsOf returns the set of names that a file holds: empty ones and doubles are an error.
+// LabelsOf returns the set of names that a file holds: empty and duplicate names are errors.
 func LabelsOf(names []string) (*Labels, error) {
 	seen := map[string]bool{}
 	for _, n := range names {
@@ -32,7 +32,7 @@ func LabelsOf(names []string) (*Labels, error) {
 		case n == "":
 			return nil, errors.New("a label is empty")
 		case seen[n]:
-			return nil, fmt.Errorf("label %q is there twice", n)
+			return nil, fmt.Errorf("duplicate label %q", n)
 		}
 		seen[n] = true
 	}
@@ -42,13 +42,13 @@ func LabelsOf(names []string) (*Labels, error) {
 // Names returns the labels in order.
 func (l *Labels) Names() []string { return l.names }
 
-// Numbers of labels that a set does not have.
+// Numbers for labels outside a set.
 const (
-	Unlabelled = -1 // there is no label
-	Unknown    = -2 // the label is not in the set: training does not have it
+	Unlabelled = -1 // no label
+	Unknown    = -2 // a label outside the set, which the training split does not have
 )
 
-// ID returns the number of a label, Unknown where the set does not have it, Unlabelled for "".
+// ID returns the number of a label, Unknown if the set does not have it, Unlabelled for "".
 func (l *Labels) ID(name string) int {
 	if name == "" {
 		return Unlabelled
@@ -71,5 +71,5 @@ func (l *Labels) IDs(names []string) []int {
 	return ids
 }
 
-// Name returns the label of a number of the set.
+// Name returns the label with a number of the set.
 func (l *Labels) Name(id int) string { return l.names[id] }

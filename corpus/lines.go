@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// next returns the next line, in UTF-8 and without its end. A line that is too long, or that holds bytes which are no
-// text, is a mistake; it comes as what can be read of it, so that the lines after it keep their meaning.
+// next returns the next line, in UTF-8 and without its end. A line that is too long or not valid text is a mistake;
+// next returns what can be read of it, so that the lines after it are still parsed correctly.
 func (d *reader) next() (line string, ok bool) {
 	d.line = d.line[:0]
 	long := false
@@ -41,7 +41,7 @@ func (d *reader) next() (line string, ok bool) {
 	return d.decode(bytes.TrimSuffix(text, []byte("\r")), d.place), true
 }
 
-// decode returns text, which begins at a place, as UTF-8.
+// decode returns text, which begins at a place, in UTF-8.
 func (d *reader) decode(text []byte, at Place) string {
 	if d.format.Encoding == "latin1" {
 		return fromLatin1(text)
@@ -62,8 +62,8 @@ func (d *reader) decode(text []byte, at Place) string {
 	return strings.ToValidUTF8(string(text), string(utf8.RuneError))
 }
 
-// isLatin1 tells whether text, which is not UTF-8, reads as Latin-1: without its control codes 0x80 to 0x9f, which
-// no text has.
+// isLatin1 reports whether text, which is not UTF-8, may be Latin-1: it has none of the control codes 0x80 to 0x9f,
+// which do not occur in texts.
 func isLatin1(text []byte) bool {
 	for _, b := range text {
 		if b >= 0x80 && b < 0xa0 {
@@ -73,7 +73,7 @@ func isLatin1(text []byte) bool {
 	return true
 }
 
-// fromLatin1 returns a text of Latin-1, whose bytes are the code points.
+// fromLatin1 converts a text from Latin-1, whose bytes are the code points.
 func fromLatin1(text []byte) string {
 	var b strings.Builder
 	b.Grow(len(text))

@@ -5,7 +5,7 @@ import (
 	"unicode"
 )
 
-// WordsInWindows tells of each word whether a window has a token of it.
+// WordsInWindows reports for each word whether a window has a token of it.
 func (e *Example) WordsInWindows() []bool {
 	there := make([]bool, len(e.Words))
 	for _, window := range e.Windows {
@@ -18,16 +18,16 @@ func (e *Example) WordsInWindows() []bool {
 	return there
 }
 
-// TokensOf returns the tokens of the second text that stand for a part of it, End exclusive; none where some are not
-// there. White space, accents of their own and control characters at the part's ends, which tokenizers drop, are not
-// looked for.
+// TokensOf returns the tokens of a part of the second text, End exclusive, or the zero Span if e lacks some of them.
+// White space, combining marks and control characters at the part's ends, which tokenizers drop, are ignored.
 func (e Encoding) TokensOf(part Span, text string) Span {
 	extract := text[part.Start:part.End]
 	dropped := func(r rune) bool { return unicode.IsSpace(r) || unicode.In(r, unicode.Mn, unicode.Cc, unicode.Cf) }
 	part.Start += len(extract) - len(strings.TrimLeftFunc(extract, dropped))
 	part.End -= len(extract) - len(strings.TrimRightFunc(extract, dropped))
 	var found Span
-	before, after := false, false // the window has tokens that begin at or before the part, end at or behind it
+	// the window has tokens that begin at or before the part's start, end at or after its end
+	before, after := false, false
 	for i, o := range e.Offsets {
 		if e.Types[i] != 1 || o == (Span{}) {
 			continue

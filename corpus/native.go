@@ -17,10 +17,10 @@ import (
 )
 
 // native is a tokenizer.json of any kind, read by the Rust crate tokenizers. Through C the crate encodes one text at a
-// time: the texts of a pair, and words, are encoded each by itself, and the special tokens are put around them here.
+// time: the texts of a pair, and words, are encoded separately, and the special tokens are added here.
 type native struct {
 	crate  *tokenizers.Tokenizer
-	words  *tokenizers.Tokenizer // the same, or what encodes words as if a blank stood before each
+	words  *tokenizers.Tokenizer // crate, or one that encodes each word as if a blank preceded it
 	single template
 	pair   template
 
@@ -28,7 +28,7 @@ type native struct {
 	mask       int32 // -1: none
 	splitter   *WordPiece
 	files      map[string][]byte // what Save writes
-	paths      []string          // of what was read
+	paths      []string          // of the files read
 }
 
 var _ Tokenizer = (*native)(nil)
@@ -52,7 +52,7 @@ func openNative(folder string, _ *notWordPiece) (Tokenizer, error) {
 			return nil, err
 		}
 	} else {
-		// Without it AutoTokenizer goes by the encoder's config.json, which does not know the tokenizer.
+		// Without it AutoTokenizer reads the encoder's config.json, which does not name the tokenizer.
 		files["tokenizer_config.json"] = []byte("{\"tokenizer_class\": \"PreTrainedTokenizerFast\"}\n")
 	}
 
@@ -69,7 +69,7 @@ func openNative(folder string, _ *notWordPiece) (Tokenizer, error) {
 	return n, nil
 }
 
-// open makes the tokenizer of a file; mask is what the token for a hidden one is called.
+// open returns the tokenizer of a file; mask is the name of its mask token.
 func (f *nativeFile) open(mask tokenName) (*native, error) {
 	n := &native{mask: -1}
 	var err error
@@ -100,7 +100,7 @@ func (f *nativeFile) open(mask tokenName) (*native, error) {
 	}
 	runtime.AddCleanup(n, closeCrate, n.crate)
 	n.words = n.crate
-	if f.wantsBlank() {
+	if f.needsBlank() {
 		if n.words, err = f.crate(true); err != nil {
 			return nil, err
 		}
@@ -111,11 +111,11 @@ func (f *nativeFile) open(mask tokenName) (*native, error) {
 
 func closeCrate(t *tokenizers.Tokenizer) { t.Close() }
 
-// check tells what would go wrong only once a text is encoded.
+// check returns errors that would otherwise occur only when a text is encoded.
 func (n *native) check(added []addedToken) error {
 	defer runtime.KeepAlive(n)
 	if _, err := n.crate.EncodeWithOptionsErr("\U0010fffd", false); err != nil {
-		return errors.New("the model fails on characters that its vocabulary leaves out: it needs an unknown token")
+		return errors.New("the model fails on characters outside its vocabulary: it needs an unknown token")
 	}
 	for _, token := range added {
 		got, err := n.crate.EncodeWithOptionsErr(token.Content, false)
@@ -139,11 +139,11 @@ func (n *native) Mask() (id int32, ok bool) { return n.mask, n.mask >= 0 }
 // Files implements Tokenizer.
 func (n *native) Files() []string { return n.paths }
 
-// Split implements Tokenizer. How the file parts a text does not come through C: words are split at white space and
+// Split implements Tokenizer. The file's own split is not available through C: words are split at white space and
 // punctuation, as BERT does, and added tokens are words.
 func (n *native) Split(text string) []Span { return n.splitter.Split(text) }
 
-// Save implements Tokenizer. The files are those that were read.
+// Save implements Tokenizer. It writes the files that were read.
 func (n *native) Save(folder string) error {
 	if err := os.MkdirAll(folder, 0o777); err != nil {
 		return err
@@ -156,8 +156,8 @@ func (n *native) Save(folder string) error {
 	return nil
 }
 
-// Encode implements Tokenizer. Words are encoded as transformers encodes split words: where the file's byte pairs tell
-// a word behind a blank from one that goes on, each stands behind a blank (add_prefix_space).
+// Encode implements Tokenizer. Words are encoded as transformers encodes split words: if the file's byte pairs
+// distinguish a word after a blank from the continuation of one, each word has a blank before it (add_prefix_space).
 func (n *native) Encode(e *Example, maxLength int) Encoding {
 	defer runtime.KeepAlive(n)
 	var text, pair []piece
@@ -179,8 +179,8 @@ func (n *native) Encode(e *Example, maxLength int) Encoding {
 	return t.encoding(text[:keep], pair[:keepPair], e.Words != nil)
 }
 
-// appendTokens appends the tokens of the bytes part of text, as those of word number number. A text on which the crate
-// fails has none.
+// appendTokens appends the tokens of the bytes part of text, as those of the word of index number. A text on which the
+// crate fails has none.
 func appendTokens(pieces []piece, crate *tokenizers.Tokenizer, text string, part Span, number int32) []piece {
 	clean, sources := readable(text[part.Start:part.End])
 	got, _ := crate.EncodeWithOptionsErr(clean, false, tokenizers.WithReturnOffsets())
@@ -198,8 +198,8 @@ func appendTokens(pieces []piece, crate *tokenizers.Tokenizer, text string, part
 	return pieces
 }
 
-// readable returns text as the crate reads it, with U+FFFD for invalid bytes and for NUL, where a text ends in C. If
-// they differ, sources tells where in text each of its bytes, and its end, comes from.
+// readable returns text as the crate reads it, with U+FFFD for invalid bytes and for NUL, which would end a text in C.
+// If they differ, sources holds the offset in text of each byte of clean, and of its end.
 func readable(text string) (clean string, sources []int) {
 	if utf8.ValidString(text) && strings.IndexByte(text, 0) < 0 {
 		return text, nil
@@ -217,8 +217,8 @@ func readable(text string) (clean string, sources []int) {
 	return string(out), append(sources, len(text))
 }
 
-// runeAt returns where the first rune at or after byte i begins. The crate counts blanks off offsets as if all runes
-// were of one byte.
+// runeAt returns the offset of the first rune at or after byte i. The crate subtracts blanks from offsets as if each
+// rune had one byte.
 func runeAt(text string, i int) int {
 	for i > 0 && i < len(text) && !utf8.RuneStart(text[i]) {
 		i++

@@ -13,15 +13,15 @@ import (
 	"github.com/daulet/tokenizers"
 )
 
-// maxAddedTokens bounds the added tokens of a file: the crate looks through all of them for each.
+// maxAddedTokens bounds the added tokens of a file: the crate's time to add them is quadratic.
 const maxAddedTokens = 1 << 15
 
-// nativeFile is what of a tokenizer.json the crate does not tell through C.
+// nativeFile is the part of a tokenizer.json that the crate does not return through C.
 type nativeFile struct {
 	Added        []addedToken `json:"added_tokens"`
 	PreTokenizer struct {
 		typed
-		Blank bool `json:"add_prefix_space"` // ByteLevel puts a blank before a text
+		Blank bool `json:"add_prefix_space"` // ByteLevel adds a blank before a text
 	} `json:"pre_tokenizer"`
 	PostProcessor nativeProcessor `json:"post_processor"`
 	Model         struct {
@@ -40,7 +40,7 @@ func (f *nativeFile) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, &f.parts)
 }
 
-// nativeVocab is the ids of tokens. Unigram's file lists the tokens in their order, each with its score.
+// nativeVocab maps tokens to ids. Unigram's file lists the tokens in the order of their ids, each with its score.
 type nativeVocab map[string]int32
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -53,16 +53,16 @@ func (v *nativeVocab) UnmarshalJSON(data []byte) error {
 	*v = make(nativeVocab, len(pieces))
 	for id, piece := range pieces {
 		if len(piece) == 0 {
-			return fmt.Errorf("model.vocab: nothing stands at %d, want a token and its score", id)
+			return fmt.Errorf("model.vocab: entry %d is empty, want a token and its score", id)
 		}
 		token, ok := piece[0].(string)
 		if !ok {
-			return fmt.Errorf("model.vocab: %v stands at %d, want a token and its score", piece[0], id)
+			return fmt.Errorf("model.vocab: entry %d is %v, want a token and its score", id, piece[0])
 		}
 		(*v)[token] = int32(id)
 	}
 	if err != nil {
-		return errors.New("model.vocab is neither the ids of tokens nor a list of tokens with their scores")
+		return errors.New("model.vocab is neither an object of token ids nor a list of tokens with their scores")
 	}
 	return nil
 }
@@ -88,14 +88,14 @@ func (f *nativeFile) vocabulary() (*vocabulary, error) {
 	return v, nil
 }
 
-// wantsBlank tells whether words are to be encoded behind a blank: byte pairs have other tokens for a word that goes on
-// from the one before, and this file reads the beginning of a text as such.
-func (f *nativeFile) wantsBlank() bool {
+// needsBlank reports whether words must be encoded with a blank before them: byte pairs have different tokens for the
+// continuation of a word, and this file encodes the beginning of a text as a continuation.
+func (f *nativeFile) needsBlank() bool {
 	return f.PreTokenizer.Type == "ByteLevel" && !f.PreTokenizer.Blank
 }
 
-// crate makes the crate's tokenizer of the file, without padding and truncation; with blank, one that encodes each text
-// as if a blank stood before it.
+// crate returns the crate's tokenizer of the file, without padding and truncation; with blank, one that encodes each
+// text as if a blank preceded it.
 func (f *nativeFile) crate(blank bool) (*tokenizers.Tokenizer, error) {
 	parts := maps.Clone(f.parts)
 	delete(parts, "padding")
@@ -116,7 +116,7 @@ func (f *nativeFile) crate(blank bool) (*tokenizers.Tokenizer, error) {
 	}
 	crate, err := tokenizers.FromBytes(data)
 	if err != nil {
-		// The lines of data are not those of the file.
+		// The line and column refer to data, not to the file.
 		message, _, _ := strings.Cut(err.Error(), " at line 1 column ")
 		return nil, errors.New(strings.TrimPrefix(message, "Failed to create tokenizer from bytes: "))
 	}
@@ -143,18 +143,18 @@ type nativeProcessor struct {
 	Processors []nativeProcessor `json:"processors"`
 }
 
-// template is the tokens of a text or a pair, in order.
+// template is the order of the tokens of a text or a pair.
 type template []templatePart
 
-// templatePart is a text's tokens, or special ones.
+// templatePart stands for the tokens of a text, or holds special tokens.
 type templatePart struct {
 	isText  bool
 	special []piece
-	text    int8 // the text, 1 for the second of a pair; of special tokens, the one that stands before them
+	text    int8 // the text, 1 for the second of a pair; for special tokens, the text before them
 	kind    int8 // token type
 }
 
-// templates returns how the tokens of a text and of a pair stand, special ones with them. size bounds ids.
+// templates returns the templates for a text and for a pair, with their special tokens. size bounds ids.
 func (p *nativeProcessor) templates(size int) (single, pair template, err error) {
 	a, b := templatePart{isText: true}, templatePart{isText: true, text: 1, kind: 1}
 	single, pair = template{a}, template{a, b}
@@ -194,7 +194,7 @@ func (p *nativeProcessor) templates(size int) (single, pair template, err error)
 				continue
 			}
 			if found {
-				return nil, nil, errors.New("post_processor: two of its processors place special tokens, want one")
+				return nil, nil, errors.New("post_processor: two of its processors add special tokens, want one")
 			}
 			found = true
 			if single, pair, err = part.templates(size); err != nil {
@@ -203,7 +203,7 @@ func (p *nativeProcessor) templates(size int) (single, pair template, err error)
 		}
 		return single, pair, nil
 	}
-	return nil, nil, fmt.Errorf("post_processor is of type %q; jenga knows TemplateProcessing, BertProcessing, "+
+	return nil, nil, fmt.Errorf("post_processor is of type %q; jenga reads TemplateProcessing, BertProcessing, "+
 		"RobertaProcessing, ByteLevel, Sequence", p.Type)
 }
 
@@ -229,7 +229,7 @@ func specialPieces(ids []int32, size int) ([]piece, error) {
 	return pieces, nil
 }
 
-// template reads a template, in which the texts must stand once each.
+// template reads a template, which must have each text once.
 func (p *nativeProcessor) template(pieces []templatePiece, texts string, size int) (template, error) {
 	var t template
 	var seen string
@@ -258,13 +258,13 @@ func (p *nativeProcessor) template(pieces []templatePiece, texts string, size in
 		t = append(t, part)
 	}
 	if seen != texts {
-		return nil, fmt.Errorf("it is %q, want the texts %q in it, once each", describe(pieces),
+		return nil, fmt.Errorf("the template is %q, want each of the texts %q in it once", describe(pieces),
 			strings.Split(texts, ""))
 	}
 	return t, nil
 }
 
-// special counts the special tokens.
+// special returns the number of special tokens.
 func (t template) special() int {
 	n := 0
 	for _, part := range t {
@@ -273,7 +273,7 @@ func (t template) special() int {
 	return n
 }
 
-// encoding puts the tokens of a text and of its pair in place.
+// encoding fills the template with the tokens of a text and of its pair.
 func (t template) encoding(text, pair []piece, words bool) Encoding {
 	n := t.special() + len(text) + len(pair)
 	out := Encoding{IDs: make([]int32, 0, n), Offsets: make([]Span, 0, n), Types: make([]int8, 0, n),

@@ -8,15 +8,15 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// normalizer rewrites raw text as BERT does (Devlin et al. 2019), in the form and with the Unicode versions of the Rust
-// crate tokenizers: clean, Chinese spacing, NFD without accents, lower case, in this order.
+// normalizer normalises raw text as BERT does (Devlin et al. 2019), in the form and with the Unicode versions of the
+// Rust crate tokenizers: it cleans, spaces CJK ideographs, removes accents by NFD, and lowers case, in this order.
 type normalizer struct {
-	clean   bool // drop control and format characters, make all white space blanks
-	chinese bool // put blanks around CJK ideographs
+	clean   bool // drop control and format characters, replace white space by blanks
+	chinese bool // add blanks around CJK ideographs
 	strip   bool // decompose and drop nonspacing marks
 	lower   bool
 
-	ascii [utf8.RuneSelf]byte // what becomes of each ASCII character; dropped for none
+	ascii [utf8.RuneSelf]byte // the replacement of each ASCII character, or dropped
 	class *classes
 }
 
@@ -39,12 +39,12 @@ func newNormalizer(clean, chinese, strip, lower bool) *normalizer {
 	return z
 }
 
-// normalized is a text after normalisation. Each of its bytes knows the bytes of the raw text that it stands for.
+// normalized is a text after normalisation, with the bytes of the raw text that each of its bytes comes from.
 type normalized struct {
 	text  []byte
 	spans []Span // [len(text)]
 
-	// The run of marks that canonical ordering is not done with, and the raw bytes of those of them that begin the
+	// The run of marks that is not yet in canonical order, and the raw bytes of those marks that begin the
 	// decomposition of a raw rune.
 	marks   []mark
 	sources []Span
@@ -52,7 +52,7 @@ type normalized struct {
 	scratch []byte // one rune's decomposition
 }
 
-// mark is a rune of combining class over 0.
+// mark is a rune with a combining class over 0.
 type mark struct {
 	r     rune
 	class uint8
@@ -63,7 +63,7 @@ func (n *normalized) reset() {
 	n.text, n.spans, n.marks, n.sources = n.text[:0], n.spans[:0], n.marks[:0], n.sources[:0]
 }
 
-// append adds raw, normalised; raw begins at byte base of the text that spans count in. An invalid byte is read as
+// append appends raw, normalised; base is the offset of raw in the text that spans refer to. An invalid byte is read as
 // U+FFFD.
 func (z *normalizer) append(n *normalized, raw string, base int) {
 	n.text = slices.Grow(n.text, len(raw))
@@ -80,12 +80,12 @@ func (z *normalizer) append(n *normalized, raw string, base int) {
 	z.order(n)
 }
 
-// appendASCII adds the run of ASCII characters of raw that begins at byte i, and returns where it ends.
+// appendASCII appends the run of ASCII characters of raw that begins at byte i, and returns its end.
 func (z *normalizer) appendASCII(n *normalized, raw string, i, base int) int {
 	for ; i < len(raw) && raw[i] < utf8.RuneSelf && z.ascii[raw[i]] == dropped; i++ {
 	}
 	if i == len(raw) || raw[i] >= utf8.RuneSelf {
-		return i // nothing that would end a run of marks
+		return i // no character that ends a run of marks
 	}
 	z.order(n)
 
@@ -100,7 +100,7 @@ func (z *normalizer) appendASCII(n *normalized, raw string, i, base int) int {
 	return i
 }
 
-// rune adds a raw rune that is not ASCII.
+// rune appends a raw rune that is not ASCII.
 func (z *normalizer) rune(n *normalized, r rune, at Span) {
 	class := z.class[r]
 	switch {
@@ -118,7 +118,7 @@ func (z *normalizer) rune(n *normalized, r rune, at Span) {
 	}
 }
 
-// decompose adds the canonical decomposition of r. Marks wait for order.
+// decompose appends the canonical decomposition of r, but collects marks for order.
 func (z *normalizer) decompose(n *normalized, r rune, at Span) {
 	if !z.strip || z.class[r]&classDecomposed == 0 {
 		z.order(n)
@@ -143,8 +143,8 @@ func (z *normalizer) decompose(n *normalized, r rune, at Span) {
 	}
 }
 
-// order adds the waiting marks in canonical order. As in the crate, raw bytes are dealt out by position: the k-th rune
-// that begins a decomposition takes the k-th raw rune's, the others their predecessor's.
+// order appends the collected marks in canonical order. As in the crate, raw bytes are assigned by position: the k-th
+// rune that begins a decomposition has those of the k-th raw rune, the others those of their predecessor.
 func (z *normalizer) order(n *normalized) {
 	if len(n.marks) == 0 {
 		return
@@ -160,7 +160,7 @@ func (z *normalizer) order(n *normalized) {
 	n.marks, n.sources = n.marks[:0], n.sources[:0]
 }
 
-// fold adds r in lower case, unless it is an accent to drop.
+// fold appends r, in lower case if z lowers case, unless it is an accent to drop.
 func (z *normalizer) fold(n *normalized, r rune, at Span) {
 	if z.strip && z.class[r]&classMark != 0 {
 		return
@@ -182,7 +182,7 @@ func (n *normalized) add(r rune, at Span) {
 	}
 }
 
-// source returns the raw bytes that text[lo:hi] stands for.
+// source returns the raw bytes that text[lo:hi] comes from.
 func (n *normalized) source(lo, hi int) Span {
 	return Span{n.spans[lo].Start, n.spans[hi-1].End}
 }

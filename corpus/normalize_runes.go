@@ -8,31 +8,31 @@ import (
 	"golang.org/x/text/unicode/rangetable"
 )
 
-// classes says of each rune what BERT's normalisation and its split into words make of it.
+// classes holds the class of each rune in BERT's normalisation and its split into words.
 type classes [unicode.MaxRune + 1]class
 
 type class uint8
 
 const (
-	classOther       class = 1 << iota // control, format, private use, U+FFFD: what cleaning drops
+	classOther       class = 1 << iota // control, format, private use, U+FFFD: dropped by cleaning
 	classSpace                         // white space
 	classPunctuation                   // a word of its own
 	classMark                          // nonspacing mark: an accent
 	classChinese                       // CJK ideograph
-	classDecomposed                    // old enough to be decomposed and ordered
+	classDecomposed                    // assigned in Unicode 9.0: is decomposed and ordered
 	classOld                           // assigned in Unicode 8.0
 )
 
-// chinese is the blocks that BERT's tokenization.py calls Chinese. The crate tokenizers begins the last one at U+2B920,
-// not U+2B820.
+// chinese lists the blocks that BERT's tokenization.py calls Chinese. In the crate tokenizers the block at U+2B820
+// begins at U+2B920.
 var chinese = [][2]rune{
 	{0x4E00, 0x9FFF}, {0x3400, 0x4DBF}, {0x20000, 0x2A6DF}, {0x2A700, 0x2B73F},
 	{0x2B740, 0x2B81F}, {0x2B920, 0x2CEAF}, {0xF900, 0xFAFF}, {0x2F800, 0x2FA1F},
 }
 
-// classesOfRunes returns the table, made at first use. The crate tokenizers 0.23 has its categories from Unicode 8.0,
-// its decompositions from 9.0, white space and letter case from a current version: Go's tables are cut to what these
-// versions had assigned, and the runes whose category has changed since are put right.
+// classesOfRunes returns the table, computed at first use. The crate tokenizers 0.23 uses the categories of Unicode
+// 8.0, the decompositions of 9.0, and white space and letter case of a current version: Go's tables are restricted to
+// the runes assigned in these versions, and runes whose category has changed since are corrected.
 var classesOfRunes = sync.OnceValue(func() *classes {
 	c := new(classes)
 	set := func(class class, runes *unicode.RangeTable) {
@@ -77,8 +77,8 @@ var classesOfRunes = sync.OnceValue(func() *classes {
 	return c
 })
 
-// next returns where the first word of text at or after byte from begins and ends: a run of runes that are neither
-// white space nor punctuation, or one punctuation mark. Without one, both are the text's end.
+// next returns the bounds of the first word of text at or after byte from: a run of runes that are neither white space
+// nor punctuation, or one punctuation mark. If there is none, both are the text's end.
 func (c *classes) next(text []byte, from int) (lo, hi int) {
 	lo = -1
 	for i := from; i < len(text); {
@@ -104,7 +104,7 @@ func (c *classes) next(text []byte, from int) (lo, hi int) {
 	return lo, len(text)
 }
 
-// newCapitals is the lower case of capitals that came with Unicode 16 and 17, as first, last, distance.
+// newCapitals is the lower case of capitals added in Unicode 16 and 17: first, last, distance.
 var newCapitals = [][3]rune{
 	{0x1C89, 0x1C89, 1}, {0xA7CB, 0xA7CB, 0x264 - 0xA7CB}, {0xA7CC, 0xA7CC, 1}, {0xA7CE, 0xA7CE, 1},
 	{0xA7D2, 0xA7D2, 1},

@@ -13,8 +13,8 @@ import (
 	"strings"
 )
 
-// Open reads all records of a file or folder: at least one. It reads on after a mistake: the error lists them all, a
-// line each, at most 20 and then a count.
+// Open reads all records of a file or folder, at least one. It continues after a mistake: the error lists all mistakes,
+// one per line, at most 20 and then a count.
 func Open(path string, f Format) ([]Record, error) {
 	records, err := open(path, f)
 	if err != nil {
@@ -23,7 +23,7 @@ func Open(path string, f Format) ([]Record, error) {
 	return f.Rename(path, records)
 }
 
-// open is Open, with fields as the file names them.
+// open is Open with the file's own field names.
 func open(path string, f Format) ([]Record, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -43,7 +43,7 @@ func open(path string, f Format) ([]Record, error) {
 	return read(file, path, f)
 }
 
-// Read is Open for a file whose bytes come from r; name is its path.
+// Read is Open for a file whose bytes are read from r; name is its path.
 func Read(r io.Reader, name string, f Format) ([]Record, error) {
 	records, err := read(r, name, f)
 	if err != nil {
@@ -74,7 +74,7 @@ func read(r io.Reader, name string, f Format) ([]Record, error) {
 	return d.finish(name)
 }
 
-// fileError says what keeps path from being read, without the name of the call that found it.
+// fileError returns the error that reading path gave, without the name of the system call.
 func fileError(path string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%s: no such file", path)
@@ -85,13 +85,13 @@ func fileError(path string, err error) error {
 	return fmt.Errorf("%s: %w", path, err)
 }
 
-// mistakes collects what is wrong with a file.
+// mistakes collects the errors in a file.
 type mistakes struct {
 	shown []error
 	more  int
 }
 
-// mistakesShown is how many mistakes are listed; the rest are counted.
+// mistakesShown is the number of mistakes that are listed; the others are counted.
 const mistakesShown = 20
 
 func (m *mistakes) add(at Place, format string, args ...any) {
@@ -109,7 +109,7 @@ func (m *mistakes) err(name string) error {
 	return errors.Join(append(m.shown, fmt.Errorf("%s: and %d more mistakes", name, m.more))...)
 }
 
-// maxRecord is the most bytes that a line, and a record, may have.
+// maxRecord is the largest size of a line, and of a record, in bytes.
 const maxRecord = 16 << 20
 
 // reader reads one data file.
@@ -123,7 +123,7 @@ type reader struct {
 	records []Record
 }
 
-// newReader returns a reader of the bytes of r, unpacked where the name ends in .gz. It notes mistakes in m.
+// newReader returns a reader of the bytes of r, decompressed if the name ends in .gz. It adds mistakes to m.
 func newReader(r io.Reader, name string, f Format, m *mistakes) *reader {
 	d := &reader{mistakes: m, file: name, format: f, place: Place{File: name}}
 	if strings.HasSuffix(name, ".gz") {
@@ -134,7 +134,7 @@ func newReader(r io.Reader, name string, f Format, m *mistakes) *reader {
 	return d
 }
 
-// mark reads the byte-order mark, if there is one.
+// mark skips the byte-order mark, if there is one.
 func (d *reader) mark() {
 	head, _ := d.in.Peek(3)
 	first := Place{File: d.file, Line: 1}
@@ -143,22 +143,22 @@ func (d *reader) mark() {
 		d.add(first, "the file is UTF-16; save it as UTF-8")
 		d.stop()
 	case string(head) == "\ufeff" && d.format.Encoding == "latin1":
-		d.add(first, "the file begins with UTF-8's mark; it is read without encoding: latin1")
+		d.add(first, "the file begins with UTF-8's byte-order mark; leave out encoding: latin1")
 		d.stop()
 	case string(head) == "\ufeff":
 		d.in.Discard(3)
 	}
 }
 
-// stop makes the file end here.
+// stop ends the reading: what follows in the file is skipped.
 func (d *reader) stop() { d.in.Reset(bytes.NewReader(nil)) }
 
-// keep adds a record that begins at a line.
+// addRecord adds a record that begins at a place.
 func (d *reader) addRecord(at Place, fields map[string]any) {
 	d.records = append(d.records, Record{at, fields})
 }
 
-// finish returns the records, or what is wrong.
+// finish returns the records, or the mistakes as one error.
 func (d *reader) finish(name string) ([]Record, error) {
 	if err := d.err(name); err != nil {
 		return nil, err
@@ -169,8 +169,8 @@ func (d *reader) finish(name string) ([]Record, error) {
 	return d.records, nil
 }
 
-// Rename gives records of a file, read without Fields, the names of Fields besides: what Open gives with them. path is
-// the file's. It is an error where no record has a field that Fields names.
+// Rename adds the names of Fields to the records of the file at path, which were read without them; Open with Fields
+// returns the same records. It is an error if no record has a field that Fields names.
 func (f Format) Rename(path string, records []Record) ([]Record, error) {
 	if len(f.Fields) == 0 || len(records) == 0 {
 		return records, nil
@@ -180,19 +180,19 @@ func (f Format) Rename(path string, records []Record) ([]Record, error) {
 	}
 	renamed := make([]Record, len(records))
 	for i, r := range records {
-		// A field that is not there is null under our name, whatever else the file calls by it.
+		// A missing field is null under our name, even if the file has another field of that name.
 		ours := maps.Clone(r.Fields)
 		for our, theirs := range f.Fields {
 			ours[our] = r.Fields[theirs]
 		}
 		for name, role := range map[string]string{"question": "text", "context": "pair"} {
-			// else what the file calls text or pair would stand before it
+			// else the file's own field text or pair would take precedence
 			if f.Fields[name] != "" && f.Fields[role] == "" {
 				ours[role] = ours[name]
 			}
 		}
 		if f.Fields["question"] != "" && f.Fields["context"] == "" && ours["pair"] == nil {
-			ours["pair"] = ours["context"] // which may have that name already
+			ours["pair"] = ours["context"] // the file's own field may be called context
 		}
 		if f.Fields["context"] != "" && f.Fields["question"] == "" && f.Fields["text"] == "" &&
 			ours["question"] != nil {
@@ -203,7 +203,7 @@ func (f Format) Rename(path string, records []Record) ([]Record, error) {
 	return renamed, nil
 }
 
-// missing is the error of fields that Fields names and no record has.
+// missing returns an error for the fields that Fields names and no record has.
 func (f Format) missing(path string, records []Record) error {
 	var all mistakes
 	for _, our := range slices.Sorted(maps.Keys(f.Fields)) {

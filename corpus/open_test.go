@@ -192,7 +192,7 @@ func TestSizesAreBounded(t *testing.T) {
 		"columns by tab": {"x.conll", strings.Repeat("x\t", maxColumns+1) + "\n",
 			"x.conll:1: the line has more than 4096 columns; want a word and its tags on a line"},
 		"what a file unpacks": {"x.csv.gz", bomb.String(),
-			"it unpacks to more than 100 times its size; if that is meant, give it unpacked"},
+			"it decompresses to more than 100 times its size; if that is intended, decompress it first"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := Read(strings.NewReader(c.data), c.name, Format{})
@@ -209,23 +209,23 @@ func TestFormatIsChecked(t *testing.T) {
 		format Format
 		want   string
 	}{
-		{"x", Format{}, `extension "" tells no format; format: TYPE does, one of jsonl, json, csv, tsv, conll, conllu`},
+		{"x", Format{}, `extension "" has no known format; format: TYPE sets it, one of jsonl, json, csv, tsv, conll, conllu`},
 		{"x.csv", Format{Type: "xml"}, `no format "xml"; there is jsonl, json, csv, tsv, conll, conllu, and slots for a folder`},
 		{"x.csv", Format{Encoding: "utf8"}, `no encoding "utf8"; there is utf-8, latin1`},
-		{"x.csv", Format{Quote: "'"}, `no quote "'"; there is none, and RFC 4180's where it is not given`},
+		{"x.csv", Format{Quote: "'"}, `no quote "'"; there is none, and without the option RFC 4180's quotes`},
 		{"x.jsonl.gz", Format{Quote: "none"}, `format jsonl has no quote; csv and tsv have one`},
 		{"x.ndjson", Format{NoHeader: true}, `format jsonl has no header; csv and tsv have one`},
 		{"x.conll", Format{NoHeader: true}, `format conll has no header; csv and tsv have one`},
 		{"x.conllu", Format{Columns: []string{"words"}},
-			`format conllu has no columns to name; csv, tsv and conll have`},
+			`format conllu has no columns option; csv, tsv and conll have one`},
 		{"x.JSON", Format{Delimiter: "\t"}, `format json has no delimiter; csv, tsv and conll have one`},
 		{"x.csv", Format{Delimiter: `"`},
-			`delimiter "\"" cannot stand between columns; it takes any text without quotes and line ends`},
+			`delimiter "\"" cannot separate columns; it takes any text without quotes and line ends`},
 		{"x.conll", Format{Delimiter: "\n"},
-			`delimiter "\n" cannot stand between columns; it takes any text without quotes and line ends`},
+			`delimiter "\n" cannot separate columns; it takes any text without quotes and line ends`},
 		{"x.train", Format{Delimiter: " ", NoHeader: true},
-			`delimiter " " without columns; columns: [label, text] says how many there are`},
-		{"x.jsonl", Format{Columns: []string{}}, `format jsonl has no columns to name; csv, tsv and conll have`},
+			`delimiter " " without columns; columns: [label, text] sets how many there are`},
+		{"x.jsonl", Format{Columns: []string{}}, `format jsonl has no columns option; csv, tsv and conll have one`},
 		{"x.csv", Format{Columns: []string{}}, `columns is empty; name them, or leave columns out`},
 		{"x.csv", Format{Columns: []string{"_", "text", "_", "text"}},
 			`two columns are named "text"; each has a name of its own, _ skips one`},

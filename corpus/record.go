@@ -12,15 +12,15 @@ import (
 	"unicode/utf8"
 )
 
-// Record is one entry of a data file: named fields, and where it stands. A field is nil, string, json.Number, bool,
+// Record is one entry of a data file: its named fields and its place. A field is nil, string, json.Number, bool,
 // []string, []any or map[string]any.
 type Record struct {
 	Place  Place
 	Fields map[string]any
 }
 
-// String returns a field that holds one value, numbers and booleans as they are written. ok is false where the field
-// is absent, null or empty.
+// String returns a field that holds one value, numbers and booleans as written in the file. ok is false if the field is
+// absent, null or empty.
 func (r Record) String(field string) (value string, ok bool, err error) {
 	value, ok = scalar(r.Fields[field])
 	if !ok {
@@ -30,7 +30,7 @@ func (r Record) String(field string) (value string, ok bool, err error) {
 	return value, value != "", nil
 }
 
-// InJSON reads a list or an object that a text holds in JSON, as a cell of a table does.
+// InJSON parses a text that holds a list or an object as JSON, such as a cell of a table.
 func InJSON(text string) (value any, ok bool) {
 	text = strings.TrimSpace(text)
 	if !strings.HasPrefix(text, "[") && !strings.HasPrefix(text, "{") || !json.Valid([]byte(text)) {
@@ -41,11 +41,11 @@ func InJSON(text string) (value any, ok bool) {
 	return value, d.Decode(&value) == nil
 }
 
-// pythonList is a list of texts as pandas writes it: with quotes of either kind.
+// pythonList matches a list of texts as pandas writes it, with single or double quotes.
 var pythonList = regexp.MustCompile(`(?s)^\s*\[['"].*['"]\]\s*$`)
 
-// Strings returns a field that holds a list of values, which a text may hold in JSON; any other text stands for its
-// parts between blanks, and null in a list for "". ok is false where the field is absent, null or an empty text.
+// Strings returns a field that holds a list of values. A text may hold the list as JSON; any other text is split at
+// blanks. A null in a list is "". ok is false if the field is absent, null or an empty text.
 func (r Record) Strings(field string) (values []string, ok bool, err error) {
 	value := r.Fields[field]
 	if text, isText := value.(string); isText {
@@ -58,7 +58,7 @@ func (r Record) Strings(field string) (values []string, ok bool, err error) {
 	}
 	switch v := value.(type) {
 	case []string:
-		return slices.Clone(v), true, nil // who has it may change it
+		return slices.Clone(v), true, nil // the caller may change it
 	case []any:
 		values = make([]string, len(v))
 		for i := range v {
@@ -76,11 +76,11 @@ func (r Record) Strings(field string) (values []string, ok bool, err error) {
 	return splitBlanks(text), true, nil
 }
 
-// Named lists the names of the fields there are, for an error.
+// Named lists the names of the record's fields, for an error.
 func (r Record) Named() string { return listed(r.Fields) }
 
-// Example returns the text side of an example: the fields text, pair and words. Words without a text make one, joined
-// by blanks; with a text they are its words, and nothing but white space stands between them.
+// Example returns an example without targets, from the fields text, pair and words. Words without a text are joined by
+// blanks; with a text they are its words, with only white space between them.
 func (r Record) Example() (Example, error) {
 	first, second := r.texts()
 	e := Example{Place: r.Place, Paired: r.Fields[second] != nil}
@@ -116,7 +116,7 @@ func (r Record) Example() (Example, error) {
 	return e, nil
 }
 
-// texts names the fields of the texts: a question and its context are a text and its pair, too.
+// texts returns the names of the fields of the two texts: text and pair, or question and context.
 func (r Record) texts() (first, second string) {
 	first, second = "text", "pair"
 	if r.Fields[first] == nil && r.Fields["words"] == nil && r.Fields["question"] != nil {
@@ -128,14 +128,15 @@ func (r Record) texts() (first, second string) {
 	return first, second
 }
 
-// Entity is a labelled stretch of a record's text.
+// Entity is a labelled span of a record's text.
 type Entity struct {
 	Label string
 	Span  Span // bytes of its text
 }
 
 // Entities returns the field entities, a list of {"start": 13, "end": 21, "label": "PER"} with offsets in characters
-// (code points) of text: in order, none empty or overlapping another. ok is false where the field is absent or null.
+// (code points) of text. They are sorted by start; an empty or overlapping entity is an error. ok is false if the field
+// is absent or null.
 func (r Record) Entities(text string) (entities []Entity, ok bool, err error) {
 	field := r.Fields["entities"]
 	if field == nil {
@@ -165,7 +166,7 @@ func (r Record) Entities(text string) (entities []Entity, ok bool, err error) {
 	return entities, true, nil
 }
 
-// entity reads one entity of a text whose characters begin at the bytes at; at's last element is the text's length.
+// entity reads one entity of a text. at holds the byte offset of each character, and last the text's length.
 func entity(item any, at []int) (Entity, error) {
 	fields, ok := item.(map[string]any)
 	if !ok {
@@ -201,7 +202,7 @@ func characterOffsets(text string) []int {
 	return append(at, len(text))
 }
 
-// scalar returns a single value as it is written, "" for null.
+// scalar returns a single value as written in the file, "" for null.
 func scalar(v any) (string, bool) {
 	switch v := v.(type) {
 	case nil:
@@ -216,7 +217,7 @@ func scalar(v any) (string, bool) {
 	return "", false
 }
 
-// kind is what an error calls a value.
+// kind describes the type of a value for an error.
 func kind(v any) string {
 	switch v.(type) {
 	case nil:
@@ -235,7 +236,7 @@ func kind(v any) string {
 	panic(fmt.Sprintf("corpus: a field of type %T", v))
 }
 
-// listed names the fields there are, for an error.
+// listed lists the names of fields for an error.
 func listed(fields map[string]any) string {
 	const most = 20
 	if len(fields) == 0 {
@@ -255,7 +256,7 @@ func listed(fields map[string]any) string {
 	return strings.Join(names, ", ")
 }
 
-// shown is how an error shows the value of a field that may be absent.
+// shown formats the value of a field, which may be absent, for an error.
 func shown(v any) string {
 	if v == nil {
 		return "absent"
@@ -266,7 +267,7 @@ func shown(v any) string {
 	return kind(v)
 }
 
-// joinWords puts a blank between words and tells where each stands.
+// joinWords joins words by blanks and returns the span of each.
 func joinWords(words []string) (string, []Span) {
 	spans := make([]Span, len(words))
 	start := 0
@@ -277,7 +278,7 @@ func joinWords(words []string) (string, []Span) {
 	return strings.Join(words, " "), spans
 }
 
-// findWords tells where the words of a text stand.
+// findWords returns the span of each word in text.
 func findWords(text string, words []string) ([]Span, error) {
 	spans := make([]Span, len(words))
 	rest := strings.TrimLeftFunc(text, unicode.IsSpace)
@@ -298,7 +299,7 @@ func findWords(text string, words []string) ([]Span, error) {
 	return spans, nil
 }
 
-// start returns the first characters of a text, for an error to show.
+// start returns the first characters of a text, for an error.
 func start(text string) string {
 	const characters = 20
 	n := 0
@@ -311,8 +312,7 @@ func start(text string) string {
 	return text
 }
 
-// splitBlanks returns the parts of a text between blanks and tabs. Other white space, such as a no-break space, may
-// stand within a word.
+// splitBlanks splits a text at blanks and tabs. Other white space, such as a no-break space, may be part of a word.
 func splitBlanks(text string) []string {
 	return strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || r == '\t' })
 }

@@ -62,7 +62,7 @@ func TestCellsMayHoldAnswersInJSON(t *testing.T) {
 	for cell, want := range map[string]string{
 		`cat`: `[cat]`, `["cat", "sat"]`: `[cat sat]`, `[]`: `[]`, `[1]`: `[[1]]`,
 		`{"text": ["cat"], "answer_start": [4]}`: `[cat]`,
-		`["dog"]`:                                `data.csv:2: answer 1 is "dog", which the context does not hold; an answer is a part of it, letter by letter`,
+		`["dog"]`:                                `data.csv:2: answer 1 is "dog", which is not in the context; an answer is a part of it, letter by letter`,
 	} {
 		quotes, ok, err := Record{Place: Place{File: "data.csv", Line: 2},
 			Fields: map[string]any{"answers": cell}}.Answers(context)

@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// slotFiles are the files of a folder of intents and slots: the words, a tag a word, and a label for each line.
+// slotFiles are the files of a folder of intents and slots: the words, one tag per word, and one label per line.
 var slotFiles = [3]string{"seq.in", "seq.out", "label"}
 
-// openFolder reads a folder whose files hold a line each for every record.
+// openFolder reads a folder whose files each have one line per record.
 func openFolder(path string, folder bool, f Format) ([]Record, error) {
 	if !folder {
 		return nil, fmt.Errorf("%s: a file; format slots is a folder with seq.in, seq.out and label", path)
@@ -50,7 +50,7 @@ func slots(folder string, readers [len(slotFiles)]*reader) ([]Record, error) {
 	return words.finish(folder)
 }
 
-// openSlotFile opens a file of a folder, packed if only that is there.
+// openSlotFile opens a file of a folder, or its compressed form if only that exists.
 func openSlotFile(folder, name string) (*os.File, string, error) {
 	path := filepath.Join(folder, name)
 	file, err := os.Open(path)
@@ -66,7 +66,7 @@ func openSlotFile(folder, name string) (*os.File, string, error) {
 	return file, path, nil
 }
 
-// slot reads one record: a line of words, which are d's, a line of tags and a label. It returns false at the end.
+// slot reads one record: a line of words from d, a line of tags and a label. It returns false at the end.
 func (d *reader) slot(tags, labels *reader) bool {
 	text, more := d.next()
 	tagText, moreTags := tags.next()

@@ -2,9 +2,9 @@ package corpus
 
 import "math/rand/v2"
 
-// SplitGroups moves groups of examples, which are those of one Group, to dev: about n examples, groups as they come in
-// an order that is the same for a seed and a number of groups, as far as each brings dev nearer to n; where none does,
-// the first of the smallest, if there is another.
+// SplitGroups moves whole groups, the examples with the same Group, to dev: about n examples. It takes the groups in an
+// order that depends only on the seed and the number of groups, and moves each unless that takes the size of dev
+// further from n. If it moves none and there are several groups, it moves the first of the smallest.
 func SplitGroups(all []*Example, n int, seed uint64) (train, dev []*Example) {
 	var names []string
 	sizes := map[string]int{}
@@ -39,12 +39,12 @@ func SplitGroups(all []*Example, n int, seed uint64) (train, dev []*Example) {
 	return train, dev
 }
 
-// SplitN moves n elements, or all if there are fewer, to dev: the same ones for a seed and a number of elements. Both
-// keep the order of all.
+// SplitN moves n elements, or all if there are fewer, to dev; which ones depends only on the seed and the number of
+// elements. train and dev keep the order of all.
 func SplitN[E any](all []E, n int, seed uint64) (train, dev []E) {
 	n = min(n, len(all))
 	if n < 0 {
-		panic("corpus: fewer than no elements")
+		panic("corpus: negative size of a split")
 	}
 	moved := make([]bool, len(all))
 	for _, i := range rand.New(rand.NewPCG(seed, 0)).Perm(len(all))[:n] {

@@ -11,19 +11,19 @@ import (
 	"strings"
 )
 
-// maxSquad is the most bytes that a file in SQuAD's form may have, which is read at once.
+// maxSquad is the largest size in bytes of a file in SQuAD's form, which is read at once.
 const maxSquad = 256 << 20
 
-// beginsSquad tells a file in the form of SQuAD 1.1 and 2.0 from one of a record a line.
+// beginsSquad matches the beginning of a file in the form of SQuAD 1.1 and 2.0, not of one record per line.
 var beginsSquad = regexp.MustCompile(`^\s*\{\s*("version"\s*:\s*("[^"]*"|[0-9.]+)\s*,\s*)?"data"\s*:\s*\[`)
 
-// isSquad tells whether the file, of which nothing has been read, is in SQuAD's form.
+// isSquad reports whether the file, of which nothing has been read, is in SQuAD's form.
 func (d *reader) isSquad() bool {
 	head, _ := d.in.Peek(1 << 10)
 	return beginsSquad.Match(head)
 }
 
-// squadFile is the part of SQuAD's form that is read: articles, their paragraphs, and the questions about each.
+// squadFile is the part of SQuAD's form that is read: articles and their paragraphs.
 type squadFile struct {
 	Data []struct {
 		Title      any               `json:"title"`
@@ -36,9 +36,8 @@ type squadParagraph struct {
 	Questions []map[string]any `json:"qas"`
 }
 
-// squad reads a file in SQuAD's form: a record for each question, with the fields question, context, the article's
-// title, answers and what else the question has. Its place is the line where its paragraph begins, and its id or
-// number.
+// squad reads a file in SQuAD's form: one record per question, with the fields question, context, the article's title,
+// answers and the question's other fields. Its place is the line where its paragraph begins, and its id or number.
 func (d *reader) squad() {
 	first := Place{File: d.file, Line: 1}
 	raw, err := io.ReadAll(io.LimitReader(d.in, maxSquad+1))
@@ -90,7 +89,7 @@ func (d *reader) paragraph(at Place, title any, raw []byte) {
 	}
 }
 
-// unmarshal is json.Unmarshal, but that numbers stay as they are written. With an error it says at which byte.
+// unmarshal is json.Unmarshal, but keeps numbers as json.Number. With an error it returns the byte where it is.
 func unmarshal(text []byte, into any) (at int, err error) {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber()

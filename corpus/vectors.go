@@ -10,26 +10,26 @@ import (
 	"strings"
 )
 
-// maxVectorWidth bounds the numbers of a word's vector.
+// maxVectorWidth bounds the width of a word's vector.
 const maxVectorWidth = 1 << 14
 
-// counts is a first line that says how many words and numbers there are.
+// counts matches a first line that holds the number of words and the width.
 var counts = regexp.MustCompile(`^[0-9]+ [0-9]+$`)
 
-// Vectors are the vectors of words.
+// Vectors holds the vectors of words.
 type Vectors struct {
 	Width int
-	Words []string // in the order of the file, which is mostly that of their frequency
+	Words []string // in the order of the file, usually by frequency
 	of    map[string][]float32
 }
 
-// Of returns a word's vector [Width], nil if it has none.
+// Of returns a word's vector [Width], nil if there is none.
 func (v *Vectors) Of(word string) []float32 { return v.of[word] }
 
-// OpenVectors reads a text file of word vectors as GloVe's are written (Pennington et al. 2014): in each line a word
-// and its numbers, divided by single blanks. A first line of two numbers, as word2vec and fastText write it, says how
-// many words and numbers there are. Of the file's words it keeps those that keep says yes to, which is asked for each
-// in order. The error lists all that is wrong with what was read.
+// OpenVectors reads a text file of word vectors in GloVe's form (Pennington et al. 2014): on each line a word and its
+// numbers, separated by single blanks. A first line of two numbers, which word2vec and fastText write, is the number of
+// words and the width. It keeps the words for which keep, called for each in order, returns true. The error lists all
+// mistakes in what was read.
 func OpenVectors(path string, keep func(word string) bool) (*Vectors, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -65,7 +65,7 @@ func readVectors(r io.Reader, name string, keep func(word string) bool) (*Vector
 		case numbers < v.Width:
 			d.add(d.place, "a word and %d numbers; the lines before have %d", numbers, v.Width)
 			continue
-		case numbers > v.Width: // a word that has blanks itself is none that a tokenizer gives
+		case numbers > v.Width: // a word with blanks: no tokenizer produces it
 			lines++
 			continue
 		}
@@ -82,7 +82,8 @@ func readVectors(r io.Reader, name string, keep func(word string) bool) (*Vector
 		return nil, fmt.Errorf("%s: no vectors; want a word and its numbers in each line", name)
 	}
 	if lines < promised {
-		return nil, fmt.Errorf("%s: %d words, where the first line says %d: the file is cut off", name, lines, promised)
+		return nil, fmt.Errorf("%s: %d words, where the first line has %d: the file is truncated", name, lines,
+			promised)
 	}
 	return v, nil
 }
@@ -93,7 +94,7 @@ func (d *reader) vector(line string, width int) []float32 {
 	for field := range strings.SplitSeq(line, " ") {
 		x, err := strconv.ParseFloat(field, 32)
 		if err != nil || math.IsNaN(x) || math.IsInf(x, 0) {
-			d.add(d.place, "%s where a vector has a number", shown(field))
+			d.add(d.place, "%s in a vector; want a number", shown(field))
 			break
 		}
 		vector = append(vector, float32(x))

@@ -12,16 +12,16 @@ import (
 // maxTokenID bounds the ids of a vocabulary: the largest in use, LaBSE's, has half a million tokens.
 const maxTokenID = 1 << 21
 
-// vocabulary is the pieces that words are put together from.
+// vocabulary is the pieces that words are divided into.
 type vocabulary struct {
-	tokens  []string         // by id; "" where there is none
+	tokens  []string         // by id; "" for an id without a token
 	whole   map[string]int32 // pieces that begin a word
-	inner   map[string]int32 // pieces that go on in it, without the prefix
-	prefix  string           // of pieces that go on in a word
+	inner   map[string]int32 // pieces inside a word, without the prefix
+	prefix  string           // of pieces inside a word
 	longest int              // bytes of the longest piece
 }
 
-// newVocabulary returns the vocabulary of tokens by id. Where a token stands twice, its last id counts.
+// newVocabulary returns the vocabulary of tokens by id. A duplicate token has its last id.
 func newVocabulary(tokens []string, prefix string) *vocabulary {
 	v := &vocabulary{tokens: tokens, prefix: prefix, whole: make(map[string]int32, len(tokens)),
 		inner: make(map[string]int32, len(tokens))}
@@ -38,7 +38,7 @@ func newVocabulary(tokens []string, prefix string) *vocabulary {
 	return v
 }
 
-// tokensByID puts the tokens of ids in order of their ids, of which none may be had twice.
+// tokensByID returns the tokens of ids by id. Duplicate ids are an error.
 func tokensByID(ids map[string]int32) ([]string, error) {
 	size := int32(0)
 	for token, id := range ids {
@@ -57,7 +57,7 @@ func tokensByID(ids map[string]int32) ([]string, error) {
 	return tokens, nil
 }
 
-// include makes room for an added token, which may have an id of its own.
+// include adds an added token, whose id may lie beyond the vocabulary.
 func (v *vocabulary) include(token addedToken) error {
 	if id, ok := v.whole[token.Content]; ok {
 		if id != token.ID {
@@ -78,19 +78,19 @@ func (v *vocabulary) include(token addedToken) error {
 	return nil
 }
 
-// id returns the id of a token, be it a piece or an added one; 0, false where there is none, and for the empty name.
+// id returns the id of a token, a piece or an added token; 0, false if there is none, and for the empty name.
 func (v *vocabulary) id(token string) (int32, bool) {
 	if id, ok := v.whole[token]; ok {
 		return id, true
 	}
 	id := slices.Index(v.tokens, token)
-	if id < 0 || token == "" { // the empty name is that of holes in the ids
+	if id < 0 || token == "" { // the empty name marks unused ids
 		return 0, false
 	}
 	return int32(id), true
 }
 
-// longestIn returns the length and the id of the longest beginning of text that is in known, or 0.
+// longestIn returns the length and the id of the longest prefix of text that is in known, or 0.
 func longestIn(known map[string]int32, text []byte) (int, int32) {
 	for end := len(text); end > 0; end-- {
 		if id, ok := known[string(text[:end])]; ok {
@@ -100,27 +100,26 @@ func longestIn(known map[string]int32, text []byte) (int, int32) {
 	return 0, 0
 }
 
-// addedToken is a token that is found in the text itself, before it is split into words: in the raw text, or after
-// normalisation.
+// addedToken is a token that is matched before the text is split into words: in the raw text, or after normalisation.
 type addedToken struct {
 	ID int32 `json:"id"`
 	addedForm
 }
 
-// addedForm is an added token but for its id.
+// addedForm is an added token without its id.
 type addedForm struct {
 	Content    string `json:"content"`
-	SingleWord bool   `json:"single_word"` // not within a word
-	LStrip     bool   `json:"lstrip"`      // takes the white space before it
-	RStrip     bool   `json:"rstrip"`      // takes the white space after it
-	Normalized bool   `json:"normalized"`  // is looked for after normalisation, itself normalised
+	SingleWord bool   `json:"single_word"` // matches no part of a word
+	LStrip     bool   `json:"lstrip"`      // includes the white space before it
+	RStrip     bool   `json:"rstrip"`      // includes the white space after it
+	Normalized bool   `json:"normalized"`  // is normalised, and matched after normalisation
 	Special    bool   `json:"special"`
 }
 
-// literals finds added tokens.
+// literals finds added tokens in a text.
 type literals struct {
 	patterns []literal
-	firsts   string // the runes that patterns begin with
+	firsts   string // the first runes of patterns
 }
 
 type literal struct {
@@ -138,7 +137,7 @@ func (l *literals) add(pattern string, token addedToken) {
 	}
 }
 
-// split yields the parts of text in order: the added tokens in it, and with a nil token what stands between them.
+// split yields the parts of text in order: the added tokens in it, and with a nil token the text between them.
 func (l *literals) split(text string) iter.Seq2[Span, *addedToken] {
 	return func(yield func(Span, *addedToken) bool) {
 		done := 0
@@ -148,7 +147,7 @@ func (l *literals) split(text string) iter.Seq2[Span, *addedToken] {
 				break
 			}
 			from = match.End
-			if token.SingleWord && !isApart(text, match) {
+			if token.SingleWord && !isWhole(text, match) {
 				continue
 			}
 			if token.LStrip {
@@ -172,7 +171,7 @@ func (l *literals) split(text string) iter.Seq2[Span, *addedToken] {
 	}
 }
 
-// find returns the first added token at or after byte from, the longest where several begin there, or nil.
+// find returns the first added token at or after byte from, the longest if several begin there, or nil.
 func (l *literals) find(text string, from int) (Span, *addedToken) {
 	for len(l.patterns) > 0 {
 		next := strings.IndexAny(text[from:], l.firsts)
@@ -195,8 +194,8 @@ func (l *literals) find(text string, from int) (Span, *addedToken) {
 	return Span{}, nil
 }
 
-// isApart tells whether no word goes on into the match from before or behind.
-func isApart(text string, match Span) bool {
+// isWhole reports whether the match begins and ends at word boundaries.
+func isWhole(text string, match Span) bool {
 	before, _ := utf8.DecodeLastRuneInString(text[:match.Start])
 	after, _ := utf8.DecodeRuneInString(text[match.End:])
 	return (match.Start == 0 || !isWordRune(before)) && (match.End == len(text) || !isWordRune(after))

@@ -5,16 +5,16 @@ import (
 	"slices"
 )
 
-// Cut says what becomes of texts, and of those that are longer than a length.
+// Windowing defines how texts are encoded, and how texts longer than MaxLength are divided or truncated.
 type Windowing struct {
 	MaxLength   int  // tokens of a text or a pair, special ones included; 0: any number
-	Windows     bool // a longer text is divided into windows; else its end is lost
-	Stride      int  // tokens that two neighbouring windows have both
-	OverContext bool // windows move over the second text of a pair, which answers are looked for in; else see Encode
-	Separate    bool // the texts of a pair are encoded each by itself
+	Windows     bool // a longer text is divided into windows; else it is truncated
+	Stride      int  // tokens that two neighbouring windows share
+	OverContext bool // windows slide over the second text of a pair, the context of a question; else see Encode
+	Separate    bool // the texts of a pair are encoded separately
 }
 
-// Check tells what is wrong with a cut.
+// Check returns an error if the stride is negative or too large for MaxLength.
 func (c Windowing) Check() error {
 	if c.Stride < 0 {
 		return fmt.Errorf("stride is %d; it is at least 0", c.Stride)
@@ -26,11 +26,11 @@ func (c Windowing) Check() error {
 	return nil
 }
 
-// MostStride is how many tokens two windows of a length may share: half of those that are not special.
+// MostStride returns the most tokens that two windows of maxLength may share: half of those that are not special.
 func MostStride(maxLength int) int { return max(0, (maxLength-3)/2) }
 
-// Encode returns an example's tokens: one encoding, or one for each window. Windows move over the longer text of a
-// pair, but over the first where its words may have tags and do not all fit beside the second.
+// Encode returns an example's tokens: one encoding, or one for each window. Windows slide over the longer text of a
+// pair, but over the first if its words may have tags and do not all fit beside the second.
 func (c Windowing) Encode(t Tokenizer, e *Example) []Encoding {
 	if c.Separate && e.Paired {
 		text, pair := *e, Example{Text: e.Pair}
@@ -45,7 +45,7 @@ func (c Windowing) Encode(t Tokenizer, e *Example) []Encoding {
 	return c.windows(t, e)
 }
 
-// Loses tells whether an example that is so encoded has a text whose end none of its windows has.
+// Truncates reports whether c truncated an encoded example: one of its texts ends after all of its windows.
 func (c Windowing) Truncates(t Tokenizer, e *Example) bool {
 	if c.MaxLength == 0 || !slices.ContainsFunc(e.Windows, func(w Encoding) bool { return len(w.IDs) >= c.MaxLength }) {
 		return false
@@ -76,8 +76,8 @@ func (c Windowing) windows(t Tokenizer, e *Example) []Encoding {
 	return c.divide(whole)
 }
 
-// divide cuts an encoding into windows. Each has the special tokens, and of a pair the beginning of the text that they
-// do not move over, half a window at most.
+// divide splits an encoding into windows. Each has the special tokens and, for a pair, the beginning of the text that
+// the windows do not slide over, at most half a window.
 func (c Windowing) divide(whole Encoding) []Encoding {
 	first, second := whole.text(0), whole.text(1)
 	if second.length() == 0 {
@@ -114,7 +114,7 @@ func (c Windowing) divide(whole Encoding) []Encoding {
 	}
 }
 
-// text returns which tokens are those of the first or second text, none of them special.
+// text returns the range of the tokens of the first (0) or second (1) text, without special tokens.
 func (e Encoding) text(number int8) Span {
 	var s Span
 	for i, offset := range e.Offsets {
@@ -129,7 +129,7 @@ func (e Encoding) text(number int8) Span {
 	return s
 }
 
-// add appends some tokens of another encoding.
+// add appends a range of tokens of another encoding.
 func (e *Encoding) add(from Encoding, tokens Span) {
 	e.IDs = append(e.IDs, from.IDs[tokens.Start:tokens.End]...)
 	e.Offsets = append(e.Offsets, from.Offsets[tokens.Start:tokens.End]...)
@@ -142,8 +142,8 @@ func (e *Encoding) add(from Encoding, tokens Span) {
 	}
 }
 
-// forget takes the word from the pieces of one whose first piece is before start, where a window of whole begins: they
-// do not stand for it.
+// forget handles the word that the window of whole beginning at start begins inside: without its first piece, its other
+// pieces do not represent it and get the word -1.
 func (e *Encoding) forget(whole Encoding, start int) {
 	if whole.Words == nil || start == 0 || whole.Words[start] < 0 || whole.Words[start-1] != whole.Words[start] {
 		return

@@ -8,19 +8,19 @@ import (
 )
 
 // WordPiece is the tokenizer of BERT (Devlin et al. 2019): a text is normalised, split at white space and punctuation,
-// and each word is put together from the longest pieces of a vocabulary. It gives the tokens that the Rust crate
-// tokenizers 0.23 gives.
+// and each word is divided into the longest pieces of a vocabulary. Its tokens are those of the Rust crate tokenizers
+// 0.23.
 type WordPiece struct {
 	vocabulary *vocabulary
 	normalizer *normalizer
 	maxRunes   int      // longer words are unknown
-	raw        literals // added tokens that are looked for in raw text
-	folded     literals // those looked for after normalisation
+	raw        literals // added tokens that are matched in raw text
+	folded     literals // those matched after normalisation
 	unknown    int32
 	opening    int32 // before the first text
-	closing    int32 // behind each text
+	closing    int32 // after each text
 
-	settings bertNormalizer // for Save, as the next two
+	settings bertNormalizer // for Save, like the next two
 	config   tokenizerConfig
 	added    []addedToken
 	files    []string
@@ -31,10 +31,10 @@ var _ Tokenizer = (*WordPiece)(nil)
 
 const (
 	bertMaxRunes = 100  // BERT's bound on the length of a word
-	innerPrefix  = "##" // BERT's prefix of pieces that go on in a word
+	innerPrefix  = "##" // BERT's prefix of pieces inside a word
 )
 
-// newWordPiece puts a tokenizer together and checks that its parts fit.
+// newWordPiece returns the tokenizer of its parts, or an error if they do not fit together.
 func newWordPiece(v *vocabulary, settings bertNormalizer, maxRunes int, config tokenizerConfig,
 	added []addedToken) (*WordPiece, error) {
 	if maxRunes < 1 {
@@ -74,7 +74,7 @@ func newWordPiece(v *vocabulary, settings bertNormalizer, maxRunes int, config t
 	}{{config.Unknown, &w.unknown}, {config.Opening, &w.opening}, {config.Closing, &w.closing}} {
 		id, ok := v.id(string(special.name))
 		if !ok {
-			return nil, fmt.Errorf("no token %q, which a WordPiece tokenizer needs", special.name)
+			return nil, fmt.Errorf("no token %q, which a WordPiece tokenizer requires", special.name)
 		}
 		*special.id = id
 	}
@@ -111,7 +111,7 @@ func (w *WordPiece) Files() []string { return w.files }
 // Mask implements Tokenizer.
 func (w *WordPiece) Mask() (id int32, ok bool) { return w.vocabulary.id(string(w.config.Mask)) }
 
-// Encode implements Tokenizer. Where a text names an added token, such as [SEP], it is that token, as in the crate.
+// Encode implements Tokenizer. As in the crate, an added token such as [SEP] that is written in a text is that token.
 func (w *WordPiece) Encode(e *Example, maxLength int) Encoding {
 	s := w.scratch.Get().(*scratch)
 	defer w.scratch.Put(s)
@@ -136,7 +136,7 @@ func (w *WordPiece) Encode(e *Example, maxLength int) Encoding {
 	return w.encoding(e, s.pieces[:keep], s.pieces[text:text+keepPair])
 }
 
-// longestFirst returns how many of the n and pair tokens of two texts stay where there is room for so many together.
+// longestFirst returns how many of the n and pair tokens of two texts remain if both together may have room tokens.
 func longestFirst(n, pair, room int) (int, int) {
 	if n+pair <= room {
 		return n, pair
@@ -146,14 +146,14 @@ func longestFirst(n, pair, room int) (int, int) {
 		return min(n, long), min(pair, long)
 	}
 
-	// Both are cut to half; an odd room's last token is the longer text's, or the second's if they are alike.
+	// Both are truncated to half; if room is odd, the longer text has one more, or the second of two of equal length.
 	if half := room / 2; n <= pair {
 		return half, room - half
 	}
 	return room - room/2, room / 2
 }
 
-// encoding puts the special tokens around the pieces of a text and of its pair.
+// encoding adds the special tokens around the pieces of a text and of its pair.
 func (w *WordPiece) encoding(e *Example, text, pair []piece) Encoding {
 	n := len(text) + 2
 	if e.Paired {
@@ -184,7 +184,7 @@ func (w *WordPiece) encoding(e *Example, text, pair []piece) Encoding {
 	return out
 }
 
-// encode appends the pieces of the bytes part of text, as those of word number number.
+// encode appends the pieces of the bytes part of text, as those of the word of index number.
 func (w *WordPiece) encode(s *scratch, text string, part Span, number int32) {
 	for word := range w.words(&s.normalized, text, part) {
 		if word.token != nil {
@@ -198,7 +198,7 @@ func (w *WordPiece) encode(s *scratch, text string, part Span, number int32) {
 	}
 }
 
-// put appends the pieces of word, the longest at each place, and tells whether they make up all of it.
+// put appends the pieces of word, the longest at each position, and reports whether they cover the whole word.
 func (w *WordPiece) put(s *scratch, word word, number int32) bool {
 	text, v := s.normalized.text, w.vocabulary
 	if utf8.RuneCount(text[word.lo:word.hi]) > w.maxRunes {
@@ -216,14 +216,14 @@ func (w *WordPiece) put(s *scratch, word word, number int32) bool {
 	return true
 }
 
-// word is what is looked up as a whole: a stretch of the normalised text, or an added token.
+// word is a range of the normalised text that is divided into pieces, or an added token.
 type word struct {
 	lo, hi int  // of the normalised text
 	at     Span // of the raw text
 	token  *addedToken
 }
 
-// words yields the words of the bytes part of text. Those that are not added tokens stand in n.
+// words yields the words of the bytes part of text. The text of those that are not added tokens is in n.
 func (w *WordPiece) words(n *normalized, text string, part Span) iter.Seq[word] {
 	return func(yield func(word) bool) {
 		for at, token := range w.raw.split(text[part.Start:part.End]) {
@@ -243,7 +243,7 @@ func (w *WordPiece) words(n *normalized, text string, part Span) iter.Seq[word] 
 	}
 }
 
-// normalizedWords yields the words of n and tells whether to go on.
+// normalizedWords yields the words of n and reports whether to continue.
 func (w *WordPiece) normalizedWords(n *normalized, yield func(word) bool) bool {
 	if len(w.folded.patterns) == 0 {
 		return w.plainWords(n, 0, len(n.text), yield)
@@ -260,7 +260,7 @@ func (w *WordPiece) normalizedWords(n *normalized, yield func(word) bool) bool {
 	return true
 }
 
-// plainWords yields the words of n.text[lo:hi], in which there is no added token, and tells whether to go on.
+// plainWords yields the words of n.text[lo:hi], which has no added token, and reports whether to continue.
 func (w *WordPiece) plainWords(n *normalized, lo, hi int, yield func(word) bool) bool {
 	for {
 		start, end := w.normalizer.class.next(n.text[:hi], lo)

@@ -16,7 +16,7 @@ import (
 	"unicode/utf8"
 )
 
-// maxTokenizerFile bounds the bytes that are read of a tokenizer's file.
+// maxTokenizerFile bounds the size in bytes of a tokenizer's file.
 const maxTokenizerFile = 64 << 20
 
 // openWordPiece reads the WordPiece tokenizer of a folder.
@@ -42,7 +42,7 @@ func openWordPiece(folder string) (*WordPiece, error) {
 		case errors.Is(err, fs.ErrNotExist):
 			return nil, fmt.Errorf("%s: no tokenizer.json and no vocab.txt", folder)
 		case err == nil && noConfig:
-			return nil, fmt.Errorf("%s: no tokenizer_config.json beside it, which says whether do_lower_case is true",
+			return nil, fmt.Errorf("%s: no tokenizer_config.json beside it, which sets do_lower_case",
 				path)
 		}
 	}
@@ -57,7 +57,7 @@ func openWordPiece(folder string) (*WordPiece, error) {
 	return w, nil
 }
 
-// readText returns what stands in a file of UTF-8, without a byte order mark.
+// readText returns the content of a file in UTF-8, without a byte-order mark.
 func readText(path string) ([]byte, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -81,7 +81,7 @@ func readText(path string) ([]byte, error) {
 	return bytes.TrimPrefix(data, []byte("\ufeff")), nil
 }
 
-// invalidAt returns where the first invalid byte of data is.
+// invalidAt returns the offset of the first invalid byte of data, its length if there is none.
 func invalidAt(data []byte) int {
 	at := 0
 	for at < len(data) {
@@ -94,12 +94,12 @@ func invalidAt(data []byte) int {
 	return at
 }
 
-// lineOf returns the number of the line that a byte of data stands in.
+// lineOf returns the number of the line that holds a byte of data.
 func lineOf(data []byte, at int) int {
 	return 1 + bytes.Count(data[:min(at, len(data))], []byte("\n"))
 }
 
-// readJSON reads data into to, with errors that speak of path's lines and keys.
+// readJSON parses data into to. Errors name the file at path, the line and the key.
 func readJSON(path string, data []byte, to any) error {
 	err := json.Unmarshal(data, to)
 	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
@@ -116,7 +116,7 @@ func readJSON(path string, data []byte, to any) error {
 	return nil
 }
 
-// tokenizerConfig is a tokenizer_config.json: what vocab.txt does not say.
+// tokenizerConfig is a tokenizer_config.json: the settings that vocab.txt lacks.
 type tokenizerConfig struct {
 	Class     string `json:"tokenizer_class"`
 	Lower     *bool  `json:"do_lower_case"`          // null: true
@@ -127,7 +127,7 @@ type tokenizerConfig struct {
 	Added map[string]addedForm `json:"added_tokens_decoder,omitempty"` // by id
 }
 
-// specialNames is what the special tokens are called; "" for one that does not exist.
+// specialNames are the names of the special tokens; "" for one that does not exist.
 type specialNames struct {
 	Unknown tokenName `json:"unk_token"`
 	Closing tokenName `json:"sep_token"`
@@ -143,7 +143,7 @@ func (n specialNames) all() []string {
 	return slices.DeleteFunc(names, func(name string) bool { return name == "" })
 }
 
-// tokenName is a token's text; files also write it as an object with the text as content.
+// tokenName is a token's text. In some files it is an object with the text as content.
 type tokenName string
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -177,13 +177,13 @@ func readConfig(path string) (tokenizerConfig, error) {
 	return config, readJSON(path, data, &config)
 }
 
-// parseVocabulary makes the tokenizer of a vocab.txt: a token a line, its id the line's number from 0.
+// parseVocabulary returns the tokenizer of a vocab.txt: one token per line, its id the line's index.
 func parseVocabulary(path string, data []byte, config tokenizerConfig) (*WordPiece, error) {
 	switch strings.TrimSuffix(config.Class, "Fast") {
 	case "", "BertTokenizer", "DistilBertTokenizer", "ElectraTokenizer", "MobileBertTokenizer":
 	default:
-		return nil, fmt.Errorf("%s: the tokenizer_config.json beside it says tokenizer_class %q, whose vocab.txt may "+
-			"be read in another way; want BertTokenizer or DistilBertTokenizer", path, config.Class)
+		return nil, fmt.Errorf("%s: the tokenizer_config.json beside it has tokenizer_class %q, whose vocab.txt may "+
+			"have another format; want BertTokenizer or DistilBertTokenizer", path, config.Class)
 	}
 	lines := strings.Split(strings.TrimSuffix(string(data), "\n"), "\n")
 	if len(lines) > maxTokenID {
@@ -208,7 +208,7 @@ func parseVocabulary(path string, data []byte, config tokenizerConfig) (*WordPie
 	return w, nil
 }
 
-// addedTokens returns the tokens that are found in raw text: the special ones, and what the file lists.
+// addedTokens returns the tokens that are matched in raw text: the special ones and those that the file lists.
 func (c *tokenizerConfig) addedTokens(v *vocabulary) ([]addedToken, error) {
 	var added []addedToken
 	for key, form := range c.Added {
@@ -226,7 +226,7 @@ func (c *tokenizerConfig) addedTokens(v *vocabulary) ([]addedToken, error) {
 		}
 		id, ok := v.whole[name]
 		if !ok {
-			return nil, fmt.Errorf("no token %q, which is a special one", name)
+			return nil, fmt.Errorf("no special token %q", name)
 		}
 		added = append(added, addedToken{id, addedForm{Content: name, Special: true}})
 	}

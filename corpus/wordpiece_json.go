@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// tokenizerFile is a tokenizer.json: the parts of it that matter to WordPiece.
+// tokenizerFile is the part of a tokenizer.json that WordPiece uses.
 type tokenizerFile struct {
 	Version       string         `json:"version"`
 	Truncation    *struct{}      `json:"truncation"`
@@ -37,13 +37,13 @@ type bertNormalizer struct {
 	Lower   bool   `json:"lowercase"`
 }
 
-// postProcessor says which special tokens stand around a text, and around two.
+// postProcessor defines the special tokens around a text and around a pair.
 type postProcessor struct {
 	Type   string                  `json:"type"`
 	Single []templatePiece         `json:"single"`
 	Pair   []templatePiece         `json:"pair"`
 	Tokens map[string]templateUnit `json:"special_tokens"`
-	// BertProcessing names the tokens alone.
+	// BertProcessing has only these two tokens.
 	Closing []any `json:"sep,omitempty"`
 	Opening []any `json:"cls,omitempty"`
 }
@@ -78,7 +78,7 @@ type wordPieceModel struct {
 	Vocab    idMap  `json:"vocab"`
 }
 
-// idMap is the ids of tokens, written in the ids' order.
+// idMap maps tokens to ids. It is written in the order of ids.
 type idMap map[string]int32
 
 // MarshalJSON implements json.Marshaler.
@@ -98,14 +98,14 @@ func (m idMap) MarshalJSON() ([]byte, error) {
 	return append(out, '}'), nil
 }
 
-// modelKind tells the type of a model.
+// modelKind is the part of a model that determines its type.
 type modelKind struct {
 	Type   string          `json:"type"`
 	Merges json.RawMessage `json:"merges"`
 	Vocab  json.RawMessage `json:"vocab"`
 }
 
-// name returns the type; files of old have none.
+// name returns the type, which old files do not name.
 func (m modelKind) name() string {
 	switch {
 	case m.Type != "":
@@ -118,7 +118,7 @@ func (m modelKind) name() string {
 	return "WordPiece"
 }
 
-// notWordPiece says that a tokenizer.json is whole, but not of the kind that WordPiece reads.
+// notWordPiece is the error of a tokenizer.json that is of another kind than WordPiece.
 type notWordPiece struct{ path, key, got, want string }
 
 func (e *notWordPiece) Error() string {
@@ -128,7 +128,7 @@ func (e *notWordPiece) Error() string {
 
 // parseTokenizer makes the tokenizer of a tokenizer.json. The names of tokens that play no part in it are config's.
 func parseTokenizer(path string, data []byte, config tokenizerConfig) (*WordPiece, error) {
-	// Other models keep other things under the same keys, so the types are read first.
+	// Other models have other values under the same keys, so the types are read first.
 	var kinds struct {
 		Normalizer    typed     `json:"normalizer"`
 		PreTokenizer  typed     `json:"pre_tokenizer"`
@@ -189,9 +189,9 @@ func (f *tokenizerFile) tokenizer(config tokenizerConfig) (*WordPiece, error) {
 		{"tokenize_chinese_chars", config.Chinese, &f.Normalizer.Chinese},
 		{"strip_accents", config.Strip, f.Normalizer.Strip},
 	} {
-		// transformers would believe the one, the crate tokenizers the other.
+		// transformers would use the config's setting, the crate tokenizers the file's.
 		if setting.config != nil && setting.file != nil && *setting.config != *setting.file {
-			return nil, fmt.Errorf("the normalizer is at odds with %s: %v in the tokenizer_config.json beside it",
+			return nil, fmt.Errorf("the normalizer contradicts %s: %v in the tokenizer_config.json beside it",
 				setting.key, *setting.config)
 		}
 	}
@@ -199,7 +199,7 @@ func (f *tokenizerFile) tokenizer(config tokenizerConfig) (*WordPiece, error) {
 	return newWordPiece(newVocabulary(tokens, f.Model.Prefix), f.Normalizer, f.Model.MaxRunes, config, f.Added)
 }
 
-// names returns the tokens that stand before the first text and behind each text, if that is how p places them.
+// names returns the tokens before the first text and after each text. It is an error if p places them elsewhere.
 func (p *postProcessor) names() (opening, closing string, err error) {
 	if p.Type == "BertProcessing" {
 		opening, closing = nameIn(p.Opening), nameIn(p.Closing)
@@ -232,7 +232,7 @@ func nameIn(token []any) string {
 	return name
 }
 
-// describe writes a template as tokenizers' own short form does.
+// describe formats a template in the short form of the crate tokenizers.
 func describe(template []templatePiece) string {
 	var parts []string
 	for _, piece := range template {
@@ -255,7 +255,7 @@ func (w *WordPiece) Save(folder string) error {
 	config.Lower, config.Chinese, config.Strip = &w.settings.Lower, &w.settings.Chinese, w.settings.Strip
 	config.Class = "BertTokenizer"
 	if !w.settings.Clean || w.vocabulary.prefix != innerPrefix || w.maxRunes != bertMaxRunes {
-		// which takes all from tokenizer.json; the other knows no such settings
+		// this class reads all settings from tokenizer.json; BertTokenizer lacks these
 		config.Class = "PreTrainedTokenizerFast"
 	}
 	config.Added = make(map[string]addedForm, len(w.added))

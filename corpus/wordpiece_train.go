@@ -12,14 +12,14 @@ import (
 	"unicode/utf8"
 )
 
-// minVocabulary is the smallest vocabulary that is trained: beside the special tokens it has room for some letters.
+// minVocabulary is the smallest size of a trained vocabulary: the special tokens and some letters.
 const minVocabulary = 16
 
-// TrainWordPiece makes a tokenizer of up to size tokens from texts: the five special tokens of BERT, the letters, and
-// what comes of merging, time after time, the two neighbours that stand together most often (Sennrich et al. 2016), as
-// the WordPieceTrainer of the crate tokenizers does. Of equally frequent neighbours those with the smaller ids go
-// first, so the same texts in any order give the same vocabulary. Letters take at most half of it; words with one of
-// the rarest that have no room there are unknown.
+// TrainWordPiece trains a tokenizer of up to size tokens on texts: BERT's five special tokens, the letters, and the
+// tokens that result from repeatedly merging the most frequent pair of neighbouring tokens (Sennrich et al. 2016), as
+// the WordPieceTrainer of the crate tokenizers does. Of equally frequent pairs the one with the smaller ids is merged
+// first, so the vocabulary does not depend on the order of texts. Letters take at most half of the vocabulary; words
+// with a letter too rare to be included are unknown.
 func TrainWordPiece(texts iter.Seq[string], size int, lower bool) (*WordPiece, error) {
 	if size < minVocabulary || size > maxTokenID {
 		return nil, fmt.Errorf("vocabulary of %d tokens, want %d to %d", size, minVocabulary, maxTokenID)
@@ -34,22 +34,22 @@ func TrainWordPiece(texts iter.Seq[string], size int, lower bool) (*WordPiece, e
 	return newTrained(t.tokens, lower)
 }
 
-// trainedNormalizer normalises as the tokenizers that are trained here do.
+// trainedNormalizer returns the normalizer of the tokenizers that are trained here.
 func trainedNormalizer(lower bool) *normalizer { return newNormalizer(true, true, lower, lower) }
 
-// newTrained returns the tokenizer of tokens that begin with BERT's special ones.
+// newTrained returns the tokenizer of tokens, which begin with BERT's special ones.
 func newTrained(tokens []string, lower bool) (*WordPiece, error) {
 	settings := bertNormalizer{Clean: true, Chinese: true, Lower: lower}
 	config := tokenizerConfig{specialNames: bertNames}
 	v := newVocabulary(tokens, innerPrefix)
 	added, err := config.addedTokens(v)
 	if err != nil {
-		panic("corpus: " + err.Error()) // the trainer began with them
+		panic("corpus: " + err.Error()) // the special tokens are in the vocabulary
 	}
 	return newWordPiece(v, settings, bertMaxRunes, config, added)
 }
 
-// countWords counts the words of texts that a tokenizer looks up, of which there is one at least.
+// countWords counts the words of texts that a tokenizer divides into pieces. It is an error if there are none.
 func countWords(texts iter.Seq[string], z *normalizer) (map[string]int, error) {
 	counts := make(map[string]int)
 	var n normalized
@@ -63,22 +63,22 @@ func countWords(texts iter.Seq[string], z *normalizer) (map[string]int, error) {
 		}
 	}
 	if len(counts) == 0 {
-		return nil, errors.New("no words to learn a vocabulary from")
+		return nil, errors.New("no words to train a vocabulary on")
 	}
 	return counts, nil
 }
 
-// trainer is a vocabulary on its way.
+// trainer is a vocabulary in training.
 type trainer struct {
 	tokens []string
 	ids    map[string]int32
 	words  []spelling
 	counts map[neighbours]int
-	where  map[neighbours][]int // words that have, or had, the two side by side
+	where  map[neighbours][]int // indices of words that have, or had, the pair
 	queue  candidates
 }
 
-// spelling is a word as the tokens that it is put together from so far.
+// spelling is a word as its current sequence of tokens.
 type spelling struct {
 	tokens []int32
 	count  int // in the texts
@@ -86,7 +86,7 @@ type spelling struct {
 
 type neighbours struct{ left, right int32 }
 
-// neighbours yields what stands side by side in the word.
+// neighbours yields the pairs of neighbouring tokens in the word.
 func (s *spelling) neighbours() iter.Seq[neighbours] {
 	return func(yield func(neighbours) bool) {
 		for i := range len(s.tokens) - 1 {
@@ -121,8 +121,8 @@ func newTrainer(counts map[string]int, size int) *trainer {
 	return t
 }
 
-// addLetters adds the letters of words, and those that stand within words in that form too, as long as the tokens are
-// no more than most. The rarest are left out.
+// addLetters adds the letters of words, with their form inside a word for those that occur there, up to most tokens in
+// all. The rarest are left out.
 func (t *trainer) addLetters(words map[string]int, most int) {
 	count, within := make(map[rune]int), make(map[rune]bool)
 	for word, times := range words {
@@ -157,7 +157,7 @@ func (t *trainer) addLetters(words map[string]int, most int) {
 	}
 }
 
-// id returns the id of a token, which it adds if it is new.
+// id returns the id of a token, which is added if it is new.
 func (t *trainer) id(token string) int32 {
 	id, ok := t.ids[token]
 	if !ok {
@@ -168,7 +168,7 @@ func (t *trainer) id(token string) int32 {
 	return id
 }
 
-// spell returns the letters of a word, or nil if one of them is not in the vocabulary.
+// spell returns the ids of the letters of a word, or nil if one of them is not in the vocabulary.
 func (t *trainer) spell(word string) []int32 {
 	var tokens []int32
 	for i, r := range word {
@@ -185,7 +185,7 @@ func (t *trainer) spell(word string) []int32 {
 	return tokens
 }
 
-// merge makes a token of the most frequent neighbours, or tells that there are none left.
+// merge makes a token of the most frequent pair. It returns false if there is no pair left.
 func (t *trainer) merge() bool {
 	best, ok := t.best()
 	if !ok {
@@ -217,8 +217,8 @@ func (t *trainer) merge() bool {
 	return true
 }
 
-// best takes the most frequent neighbours off the queue, whose counts may be out of date: too high for neighbours
-// that have been merged away, while those that have become more frequent stand in it once more.
+// best removes the most frequent pair from the queue and returns it. Counts in the queue may be out of date: too high
+// for pairs whose occurrences were merged, while a pair that became more frequent is queued again.
 func (t *trainer) best() (neighbours, bool) {
 	for len(t.queue) > 0 {
 		top := heap.Pop(&t.queue).(candidate)
@@ -231,7 +231,7 @@ func (t *trainer) best() (neighbours, bool) {
 	return neighbours{}, false
 }
 
-// replace puts merged in place of both neighbours, from the left.
+// replace replaces each occurrence of a pair by merged, from left to right.
 func (s *spelling) replace(pair neighbours, merged int32) {
 	out := s.tokens[:0]
 	for i := 0; i < len(s.tokens); i++ {
@@ -245,13 +245,13 @@ func (s *spelling) replace(pair neighbours, merged int32) {
 	s.tokens = out
 }
 
-// candidate is two neighbours that may be merged.
+// candidate is a pair that may be merged.
 type candidate struct {
 	pair  neighbours
 	count int
 }
 
-// candidates is a heap, the most frequent on top.
+// candidates is a heap with the most frequent pair on top.
 type candidates []candidate
 
 func (c candidates) Len() int      { return len(c) }

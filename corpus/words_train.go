@@ -8,17 +8,17 @@ import (
 	"slices"
 )
 
-// WordTrainer makes a tokenizer of whole words from texts.
+// WordTrainer trains a tokenizer of whole words on texts.
 type WordTrainer struct {
 	lower      bool
 	normalizer *normalizer
-	room       int      // for so many more words
+	room       int      // how many more words may be added
 	words      []string // the most frequent first
 	known      map[string]bool
 }
 
-// NewWordTrainer counts the words of texts, for a vocabulary of up to size tokens: the five special ones of BERT and
-// the most frequent words, of equally frequent ones the first by their letters.
+// NewWordTrainer counts the words of texts, for a vocabulary of up to size tokens: BERT's five special tokens and the
+// most frequent words, equally frequent ones in byte order.
 func NewWordTrainer(texts iter.Seq[string], size int, lower bool) (*WordTrainer, error) {
 	if size < minVocabulary || size > maxTokenID {
 		return nil, fmt.Errorf("vocabulary of %d tokens, want %d to %d", size, minVocabulary, maxTokenID)
@@ -38,8 +38,8 @@ func NewWordTrainer(texts iter.Seq[string], size int, lower bool) (*WordTrainer,
 	return t, nil
 }
 
-// Add takes a word that the texts may not have into the vocabulary, where there is room, and tells whether it is there.
-// What the tokenizer would not leave whole is not taken.
+// Add adds a word, which the texts need not contain, to the vocabulary if there is room, and reports whether the
+// vocabulary has it. A word that the tokenizer would split or normalise is not added.
 func (t *WordTrainer) Add(word string) bool {
 	if t.known[word] {
 		return true
@@ -56,14 +56,14 @@ func (t *WordTrainer) take(word string) {
 	t.room--
 }
 
-// whole tells whether a tokenizer looks a word up as it is.
+// whole reports whether the tokenizer looks a word up unchanged.
 func (t *WordTrainer) whole(word string) bool {
 	counts, err := countWords(func(yield func(string) bool) { yield(word) }, t.normalizer)
 	return err == nil && len(counts) == 1 && counts[word] == 1
 }
 
-// Tokenizer returns the tokenizer: WordPiece without pieces that go on in a word, so that each word is one token, and
-// one that is not in the vocabulary is unknown.
+// Tokenizer returns the tokenizer: WordPiece without pieces inside a word, so that each word is one token, and a word
+// outside the vocabulary is the unknown token.
 func (t *WordTrainer) Tokenizer() (*WordPiece, error) {
 	return newTrained(append(bertNames.all(), t.words...), t.lower)
 }

@@ -57,7 +57,7 @@ func TestAVocabularyOfWordsHasItsSize(t *testing.T) {
 		text string
 		size int
 		want string
-	}{{"a", 3, "vocabulary of 3 tokens, want 16 to 2097152"}, {" ", 20, "no words to learn a vocabulary from"}} {
+	}{{"a", 3, "vocabulary of 3 tokens, want 16 to 2097152"}, {" ", 20, "no words to train a vocabulary on"}} {
 		if _, err := NewWordTrainer(slices.Values([]string{c.text}), c.size, true); err == nil ||
 			err.Error() != c.want {
 			t.Errorf("error %v, want %s", err, c.want)

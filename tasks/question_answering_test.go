@@ -103,9 +103,9 @@ func TestAnswersThatCannotBe(t *testing.T) {
 		answers any
 		want    string
 	}{
-		{[]any{"blue"}, `answer 1 is "blue", which the context does not hold`},
+		{[]any{"blue"}, `answer 1 is "blue", which is not in the context`},
 		{at("kite", "2"), `answer 1 is "kite", but the context has "red kite" at character 2; the answer first is at 6`},
-		{at("blue", "2"), `answer 1 is "blue", but the context has "red kite" at character 2, and nowhere the answer`},
+		{at("blue", "2"), `answer 1 is "blue", but the context has "red kite" at character 2, and the answer nowhere`},
 		{at("kite", "99"), `answer 1 begins at "99"; want a character of the context, 0 to 10`},
 		{at("kite", "-1"), `answer 1 begins at "-1"`},
 		{[]any{""}, `answer 1 is empty; where there is none, answers is an empty list`},
