@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// badFormats are the formats of those files of testdata/bad that do not go by their extension.
+// badFormats are the formats of those files of testdata/bad whose extension does not determine it.
 var badFormats = map[string]Format{
 	"ragged_columns.tsv":   {NoHeader: true, Columns: []string{"text", "label"}},
 	"ragged_first_row.csv": {NoHeader: true},
@@ -23,8 +23,8 @@ var badFormats = map[string]Format{
 	"slots.txt":      {Type: "slots"},
 }
 
-// Each file of testdata/bad meets another mistake, and NAME.want beside it has the message it must give.
-func TestBadFilesGiveTheirMessage(t *testing.T) {
+// Each file of testdata/bad has a different mistake, and NAME.want beside it has the expected error.
+func TestBadFilesAreErrors(t *testing.T) {
 	t.Chdir("testdata/bad")
 	entries, err := os.ReadDir(".")
 	if err != nil {
@@ -56,7 +56,7 @@ func TestBadFilesGiveTheirMessage(t *testing.T) {
 	}
 }
 
-// readAll opens a file and reads all that a record may hold.
+// readAll opens a file and reads every kind of field of its records.
 func readAll(name string, f Format) error {
 	records, err := Open(name, f)
 	if err != nil {

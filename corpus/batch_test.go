@@ -9,9 +9,9 @@ import (
 	"github.com/jenga-nlp/jenga/nn"
 )
 
-func TestPackPutsTextsOneAfterTheOther(t *testing.T) {
+func TestPackConcatenatesTexts(t *testing.T) {
 	special, none := Span{}, int32(-1)
-	tagged := &Example{ // [CLS] play ad ##ele [SEP]; the third word is cut off
+	tagged := &Example{ // [CLS] play ad ##ele [SEP]; the third word is truncated
 		Text: "play adele now", Words: []Span{{0, 4}, {5, 10}, {11, 14}},
 		Windows: []Encoding{{IDs: []int32{101, 7, 8, 9, 102}, Types: make([]int8, 5),
 			Offsets: []Span{special, {0, 4}, {5, 7}, {7, 10}, special}, Words: []int32{none, 0, 1, 1, none}}},
@@ -21,7 +21,7 @@ func TestPackPutsTextsOneAfterTheOther(t *testing.T) {
 		Windows: []Encoding{{IDs: []int32{101, 5, 102, 6, 102}, Types: []int8{0, 0, 0, 1, 1},
 			Offsets: []Span{special, {0, 1}, special, {0, 1}, special}, Words: []int32{none, none, none, none, none}}},
 	}
-	gap := &Example{ // the first word has no token, and nothing special opens the text
+	gap := &Example{ // the first word has no token, and the text begins without a special token
 		Text: "\u200d b", Words: []Span{{0, 3}, {4, 5}},
 		Windows: []Encoding{{IDs: []int32{6}, Types: []int8{0}, Offsets: []Span{{4, 5}}, Words: []int32{1}}},
 	}
@@ -77,7 +77,7 @@ func TestBatchesHoldEveryExampleOnceWithinBounds(t *testing.T) {
 	}
 }
 
-func TestBatchesWithoutChanceGoFromShortToLong(t *testing.T) {
+func TestUnshuffledBatchesAreSortedByLength(t *testing.T) {
 	got := Batches([]int{5, 1, 9, 1, 3}, 2, 0, nil)
 	if want := [][]int{{1, 3}, {4, 0}, {2}}; !reflect.DeepEqual(got, want) {
 		t.Errorf("got %v, want %v", got, want)
@@ -88,7 +88,7 @@ func TestBatchesWithoutChanceGoFromShortToLong(t *testing.T) {
 	}
 }
 
-func TestTrainingBatchesAreDrawnByChance(t *testing.T) {
+func TestTrainingBatchesAreShuffled(t *testing.T) {
 	lengths := make([]int, 32*27)
 	for i := range lengths {
 		lengths[i] = 1 + i%50
@@ -108,10 +108,10 @@ func TestTrainingBatchesAreDrawnByChance(t *testing.T) {
 		spread += longest - shortest
 	}
 	if spread < 40*27 {
-		t.Errorf("lengths in a batch differ by %.1f on average; 32 of 50 lengths span some 46", float64(spread)/27)
+		t.Errorf("lengths in a batch differ by %.1f on average, want about 46 for 32 of 50 lengths", float64(spread)/27)
 	}
 
-	// Of 496 pairs in a batch, one in 28 was together in the epoch before.
+	// Of the 496 pairs in a batch, one in 28 was in one batch in the epoch before.
 	together := 0
 	for _, batch := range Batches(lengths, 32, 0, r) {
 		for i, one := range batch {
@@ -123,7 +123,7 @@ func TestTrainingBatchesAreDrawnByChance(t *testing.T) {
 		}
 	}
 	if together > 2*27*496/28 {
-		t.Errorf("%d pairs are together again in the next epoch; by chance %d are", together, 27*496/28)
+		t.Errorf("%d pairs are together again in the next epoch; %d are expected", together, 27*496/28)
 	}
 
 	if again := Batches(lengths, 32, 0, rand.New(rand.NewPCG(3, 3))); !reflect.DeepEqual(first, again) {

@@ -8,13 +8,13 @@ import (
 	"github.com/jenga-nlp/jenga/internal/shared"
 )
 
-// The counts are those that the corpora's own descriptions give; see each folder's SOURCE.txt.
+// The counts are those of the corpora's own descriptions; see each folder's SOURCE.txt.
 var published = []struct {
 	path    string
 	format  Format
 	records int
 	words   int            // 0: not tagged
-	fields  map[string]any // of the first record, as a look at the file shows
+	fields  map[string]any // of the first record, read off the file
 }{
 	{"trec6/TREC.train.all", labelText("latin1"), 5452, 0,
 		map[string]any{"label": "0", "text": "How did serfdom develop in and then leave Russia ?"}},
@@ -69,7 +69,7 @@ var (
 	goemotions = Format{Quote: "none", NoHeader: true, Columns: []string{"text", "labels"}}
 )
 
-func TestPublishedCorporaLoadWhole(t *testing.T) {
+func TestPublishedCorporaHaveAllRecords(t *testing.T) {
 	dir := filepath.Join(shared.Dir(t), "data")
 	for _, c := range published {
 		t.Run(c.path, func(t *testing.T) {

@@ -49,7 +49,7 @@ func FuzzPacked(f *testing.F) {
 		"\x1f\x8b\b\x00\x00\x00\x00\x00\x00\xffK\xd4I\xe2\x02\x00o-\xa7\xd2\x04\x00\x00\x00")
 }
 
-// fuzzRead holds what is true of any file's records and errors.
+// fuzzRead checks what holds for the records and errors of all files.
 func fuzzRead(f *testing.F, name string, format Format, seeds ...string) {
 	for _, s := range seeds {
 		f.Add([]byte(s))
@@ -100,7 +100,7 @@ func checkRecords(t *testing.T, name string, lines int, records []Record, err er
 			t.Fatalf("a record of line %d after one of %d, of %d lines", r.Place.Line, last, lines)
 		}
 		last = r.Place.Line
-		for field := range r.Fields { // whatever it is, it is read or refused
+		for field := range r.Fields { // must not panic
 			r.String(field)
 			r.Strings(field)
 		}
@@ -127,14 +127,14 @@ func checkRecords(t *testing.T, name string, lines int, records []Record, err er
 	}
 }
 
-// Rows that both accept are those that Go's reader of RFC 4180 finds.
+// Rows that this reader and encoding/csv both accept are the same.
 func FuzzCSVAgainstStandard(f *testing.F) {
 	for _, s := range []string{"a,b\n\"c\n\"\"d\",e\n", "a\r\n\r\n\"b\r\nc\"", "a,\"\",\n", "\"a\"b"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, data string) {
 		if strings.HasPrefix(data, "\ufeff") {
-			return // which Go's reader takes for text
+			return // which encoding/csv reads as text
 		}
 		records, err := Read(strings.NewReader(data), "x.csv", Format{NoHeader: true})
 		standard := csv.NewReader(strings.NewReader(data))

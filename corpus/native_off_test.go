@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestATokenizerOfAnotherKindSaysWhatToBuild(t *testing.T) {
+func TestErrorOfAnotherTokenizerNamesTheBuildTag(t *testing.T) {
 	for name, model := range map[string]string{"bpe": "BPE", "unigram": "Unigram"} {
 		folder := filepath.Join("testdata", "native", name)
 		_, err := OpenTokenizer(folder)

@@ -14,7 +14,7 @@ import (
 	"github.com/jenga-nlp/jenga/internal/shared"
 )
 
-// The fixtures are what the crate tokenizers 0.23.3 gives: scripts/fixtures/tokens_native.py writes them.
+// The fixtures are results of the crate tokenizers 0.23.3, written by scripts/fixtures/tokens_native.py.
 const nativeDir = "testdata/native"
 
 func openFixture(t testing.TB, name string) *native {
@@ -26,7 +26,7 @@ func openFixture(t testing.TB, name string) *native {
 	return tokenizer.(*native)
 }
 
-// openNatively opens a tokenizer that jenga would read itself.
+// openNatively opens with the crate a tokenizer that openWordPiece can read.
 func openNatively(t testing.TB, folder string) Tokenizer {
 	t.Helper()
 	n, err := openNative(folder, nil)
@@ -36,8 +36,8 @@ func openNatively(t testing.TB, folder string) Tokenizer {
 	return n
 }
 
-// told is listing with the types that encoders are told.
-func told(e Encoding) string {
+// typedListing is listing with the encoder's token types.
+func typedListing(e Encoding) string {
 	e.Types = e.TokenTypes
 	return listing(e)
 }
@@ -54,7 +54,7 @@ func TestNativeTokensOfWordPieceEqualOurs(t *testing.T) {
 		for i, text := range texts {
 			e, maxLength := crateExample(kind, texts, i)
 			want, got := ours.Encode(e, maxLength), native.Encode(e, maxLength)
-			if listing(got) == listing(want) && told(got) == listing(want) {
+			if listing(got) == listing(want) && typedListing(got) == listing(want) {
 				continue
 			}
 			if wrong++; wrong <= 3 {
@@ -119,8 +119,8 @@ func TestNativeTokensEqualTheCrates(t *testing.T) {
 				for _, word := range c.Words {
 					e.Words = append(e.Words, Span{word[0], word[1]})
 				}
-				if got := told(n.Encode(e, c.MaxLength)); got != c.Listing {
-					t.Errorf("%+q, pair %+q, words %v, cut at %d: got\n%swant\n%s", e.Text, e.Pair, e.Words,
+				if got := typedListing(n.Encode(e, c.MaxLength)); got != c.Listing {
+					t.Errorf("%+q, pair %+q, words %v, truncated to %d: got\n%swant\n%s", e.Text, e.Pair, e.Words,
 						c.MaxLength, got, c.Listing)
 				}
 			}
@@ -138,7 +138,7 @@ func TestNativeEncode(t *testing.T) {
 		return strings.Join(all, " ")
 	}
 
-	t.Run("special tokens of a pair, and whose they are", func(t *testing.T) {
+	t.Run("special tokens of a pair and their types", func(t *testing.T) {
 		e := n.Encode(&Example{Text: "a", Pair: "b", Paired: true}, 0)
 		if got, want := tokens(e), "<s> a </s> </s> b </s>"; got != want {
 			t.Errorf("tokens %s, want %s", got, want)
@@ -151,7 +151,7 @@ func TestNativeEncode(t *testing.T) {
 		}
 	})
 
-	t.Run("they stay whatever the length", func(t *testing.T) {
+	t.Run("special tokens are never removed", func(t *testing.T) {
 		for maxLength := 1; maxLength < 7; maxLength++ {
 			e := n.Encode(&Example{Text: "a b c d", Pair: "e", Paired: true}, maxLength)
 			if got, want := len(e.IDs), max(4, maxLength); got != want {
@@ -160,7 +160,7 @@ func TestNativeEncode(t *testing.T) {
 		}
 	})
 
-	t.Run("a word is behind a blank, a text is not", func(t *testing.T) {
+	t.Run("a word has a blank before it, a text has none", func(t *testing.T) {
 		words := n.Encode(&Example{Text: "the,the", Words: []Span{{0, 3}, {4, 7}}}, 0)
 		behind, text := n.Encode(&Example{Text: " the the"}, 0), n.Encode(&Example{Text: "the the"}, 0)
 		if !slices.Equal(words.IDs, behind.IDs) || slices.Equal(words.IDs, text.IDs) {
@@ -206,7 +206,7 @@ func TestNativeEncode(t *testing.T) {
 		}
 	})
 
-	t.Run("many goroutines may encode", func(t *testing.T) {
+	t.Run("concurrent encoding", func(t *testing.T) {
 		var texts []string
 		readFixtureJSON(t, "texts.json.gz", &texts)
 		results := make(chan string)
@@ -223,7 +223,7 @@ func TestNativeEncode(t *testing.T) {
 		want := <-results
 		for range 3 {
 			if got := <-results; got != want {
-				t.Error("other tokens beside other goroutines")
+				t.Error("concurrent encoding gives other tokens")
 			}
 		}
 	})
@@ -310,7 +310,7 @@ func TestNativeBadFilesAreErrors(t *testing.T) {
 			`model.vocab: entry 0 is empty, want a token and its score`},
 		{"a vocabulary of another kind", `{"model": {"type": "Unigram", "vocab": "a"}}`,
 			`model.vocab is neither an object of token ids nor a list of tokens with their scores`},
-		{"an id that asks for gigabytes", spoiled(`"b": 2`, `"b": 2000000000`),
+		{"an id that requires gigabytes", spoiled(`"b": 2`, `"b": 2000000000`),
 			`token "b" has id 2000000000, want 0 to 2097151`},
 		{"an added token with another id",
 			spoiled(`"model"`, `"added_tokens": [{"id": 9, "content": "<x>", "single_word": false, "lstrip": false, "rstrip": false, "normalized": false, "special": true}], "model"`),

@@ -10,10 +10,10 @@ import (
 	"unicode/utf8"
 )
 
-// runeFate tells what becomes of r between two x, in the words of testdata/tokens/runes.txt.gz: `=` the same, `-`
-// nothing, `_` a split, `|=|` the same as a word of its own, +N or -N the rune that much further on, `hangul` its jamo,
-// else the code points, with | for splits.
-func runeFate(z *normalizer, n *normalized, r rune) string {
+// normalizedRune returns what r between two x is normalised to, in the notation of testdata/tokens/runes.txt.gz: `=`
+// unchanged, `-` dropped, `_` a split, `|=|` unchanged as a separate word, +N or -N the rune at that distance, `hangul`
+// its jamo, else the code points, with | for splits.
+func normalizedRune(z *normalizer, n *normalized, r rune) string {
 	n.reset()
 	z.append(n, "x"+string(r)+"x", 0)
 	var words []string
@@ -49,7 +49,7 @@ func runeFate(z *normalizer, n *normalized, r rune) string {
 	return strings.Join(parts, " ")
 }
 
-// jamo decomposes a syllable as section 3.12 of the Unicode standard does, "" for other runes.
+// jamo decomposes a syllable as in section 3.12 of the Unicode standard; it returns "" for other runes.
 func jamo(r rune) string {
 	s := r - 0xAC00
 	if s < 0 || s > 0xD7A3-0xAC00 {
@@ -85,7 +85,7 @@ func TestEveryRuneIsNormalisedAsTheCrateDoes(t *testing.T) {
 		}
 		for r := rune(first); r <= rune(last); r++ {
 			seen[field[0]]++
-			if got, want := runeFate(z, &n, r), field[3]; got != want && wrong < 20 {
+			if got, want := normalizedRune(z, &n, r), field[3]; got != want && wrong < 20 {
 				wrong++
 				t.Errorf("%s: %U becomes %q, want %q", field[0], r, got, want)
 			}
@@ -98,13 +98,13 @@ func TestEveryRuneIsNormalisedAsTheCrateDoes(t *testing.T) {
 	}
 }
 
-func TestLongRunsOfMarksAreOrderedInTime(t *testing.T) {
-	// A million marks whose order is to be turned round take a sort, not a square.
+func TestLongRunsOfMarksAreOrderedQuickly(t *testing.T) {
+	// Reversing a million marks must take n log n steps, not n².
 	z := newNormalizer(true, true, true, true)
 	var n normalized
 	z.append(&n, "x"+strings.Repeat("\u302e\U0001d165\u0334", 300_000), 0)
 	want := "x" + strings.Repeat("\U0001d165", 300_000) + strings.Repeat("\u302e", 300_000) // classes 216 and 224
 	if got := string(n.text); got != want {
-		t.Errorf("%d bytes, not the marks in order", len(got))
+		t.Errorf("got %d bytes, want the marks in order", len(got))
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"testing/iotest"
 )
 
-// row is a record as tests write it.
+// row is an expected record.
 type row struct {
 	line   int
 	fields map[string]any
@@ -27,21 +27,21 @@ var readCases = []struct {
 	format           Format
 	want             []row
 }{
-	{"a mark and CRLF are no text", "x.csv", "\ufefftext,label\r\na,x\r\n", Format{},
+	{"byte-order mark and CRLF are removed", "x.csv", "\ufefftext,label\r\na,x\r\n", Format{},
 		[]row{{2, text{"text": "a", "label": "x"}}}},
-	{"a last line needs no end", "x.tsv", "text\tlabel\na, b\tx", Format{},
+	{"the last line may have no end", "x.tsv", "text\tlabel\na, b\tx", Format{},
 		[]row{{2, text{"text": "a, b", "label": "x"}}}},
-	{"a quoted cell has several lines, and the row its first", "x.csv",
+	{"a quoted cell may have several lines; the place is the first", "x.csv",
 		"text,label\n\"a\n\nb \"\"c\"\"\",x\n\nd,\"\"\n", Format{},
 		[]row{{2, text{"text": "a\n\nb \"c\"", "label": "x"}}, {6, text{"text": "d", "label": ""}}}},
 	{"quote none keeps quotes", "x.tsv", "text\tlabel\n\"a\" b\"\tx\n", Format{Quote: "none"},
 		[]row{{2, text{"text": `"a" b"`, "label": "x"}}}},
 	{"columns without a name are skipped", "x.csv", ",text,_,\n0,a,b,c\n", Format{}, []row{{2, text{"text": "a"}}}},
-	{"columns stand in for a header's", "x.csv", "a,b\n1,2\n", Format{Columns: []string{"text", "_"}},
+	{"columns replace those of the header", "x.csv", "a,b\n1,2\n", Format{Columns: []string{"text", "_"}},
 		[]row{{2, text{"text": "1"}}}},
 	{"without header and columns, columns are numbered", "x.csv", "a,b\nc,d\n", Format{NoHeader: true},
 		[]row{{1, text{"1": "a", "2": "b"}}, {2, text{"1": "c", "2": "d"}}}},
-	{"without a header, a row may go on after the columns", "x.csv", "a,b\nc,d,e\n",
+	{"without a header, a row may have more columns", "x.csv", "a,b\nc,d,e\n",
 		Format{NoHeader: true, Columns: []string{"text", "label"}},
 		[]row{{1, text{"text": "a", "label": "b"}}, {2, text{"text": "c", "label": "d"}}}},
 	{"a delimiter is any text", "x.txt", "text||label\n\"a||b\"||x\n", Format{Delimiter: "||"},
@@ -49,7 +49,7 @@ var readCases = []struct {
 	{"after blanks the last column takes the rest", "x.txt", "1  a \"b\" ,  c \n",
 		Format{Delimiter: " ", NoHeader: true, Columns: []string{"label", "text"}},
 		[]row{{1, text{"label": "1", "text": "a \"b\" ,  c "}}}},
-	{"fields take our names and hide the file's own", "x.csv", "text,body,note\na,b,c\n",
+	{"renamed fields hide fields of the same name", "x.csv", "text,body,note\na,b,c\n",
 		Format{Fields: map[string]string{"text": "body", "body": "text", "note": ""}},
 		[]row{{2, text{"text": "b", "body": "a", "note": nil}}}},
 	{"a head's own field may be missing in some records", "x.jsonl",
@@ -63,13 +63,13 @@ var readCases = []struct {
 	{"JSON lines skip empty ones and keep numbers as written", "x.jsonl",
 		"\n{\"text\": \"a\", \"label\": 1.50}\n \n{\"text\": null}\n", Format{},
 		[]row{{2, text{"text": "a", "label": json.Number("1.50")}}, {4, text{"text": nil}}}},
-	{"the last of two equal keys counts", "x.jsonl", `{"text": "a", "text": "b"}`, Format{},
+	{"the last of duplicate keys counts", "x.jsonl", `{"text": "a", "text": "b"}`, Format{},
 		[]row{{1, text{"text": "b"}}}},
-	{"a control byte after a backslash is no JSON", "x.jsonl", "{\"text\": \"a\\\x01\"}\n", Format{}, nil},
+	{"a control byte after a backslash is invalid JSON", "x.jsonl", "{\"text\": \"a\\\x01\"}\n", Format{}, nil},
 	{"control bytes in strings are text", "x.jsonl", "{\"text\": \"a\x00\tb\\\\\x01\\\"\x1f\"}\n", Format{},
 		[]row{{1, text{"text": "a\x00\tb\\\x01\"\x1f"}}}},
 	{"a NUL in a cell is text", "x.csv", "text\na\x00b\n", Format{}, []row{{2, text{"text": "a\x00b"}}}},
-	{"records of an array know their line", "x.json",
+	{"records of an array have their line", "x.json",
 		"\n[ {\"text\": \"a, ]\\\"\"},\n\n{\"text\":\n\"b\"}, {\"text\": [\"c\", {}]}\n ]\n", Format{},
 		[]row{{2, text{"text": "a, ]\""}}, {4, text{"text": "b"}}, {5, text{"text": []any{"c", map[string]any{}}}}}},
 	{"json may be JSON lines", "x.json", "\n {\"text\": \"a\"}\n{\"text\": \"b\"}\n", Format{},
@@ -86,7 +86,7 @@ var readCases = []struct {
 		Format{Fields: map[string]string{"tags": "2"}},
 		[]row{{1, text{"1": []string{"EU"}, "2": []string{"NNP"}, "3": []string{"B-ORG"}, "words": []string{"EU"},
 			"tags": []string{"NNP"}}}}},
-	{"a conll of words alone has no tags", "x.conll", "#\nEU\n", Format{},
+	{"a conll file of words alone has no tags", "x.conll", "#\nEU\n", Format{},
 		[]row{{1, text{"1": []string{"#", "EU"}, "words": []string{"#", "EU"}}}}},
 	{"with tabs, words of conll may hold blanks", "x.conll", "1 / 2\tO\n", Format{},
 		[]row{{1, text{"1": []string{"1 / 2"}, "2": []string{"O"}, "words": []string{"1 / 2"},
@@ -140,7 +140,7 @@ func TestConlluKeepsSyntacticWords(t *testing.T) {
 	}
 }
 
-func TestPackedFilesReadAsUnpackedOnes(t *testing.T) {
+func TestCompressedFilesReadLikePlainOnes(t *testing.T) {
 	var packed bytes.Buffer
 	z := gzip.NewWriter(&packed)
 	io.WriteString(z, "text,label\na,x\n")
@@ -154,7 +154,7 @@ func TestPackedFilesReadAsUnpackedOnes(t *testing.T) {
 		t.Errorf("got %v, %v", records, err)
 	}
 
-	// In a folder each file may be packed.
+	// In a folder each file may be compressed.
 	for _, name := range slotFiles {
 		packed.Reset()
 		z.Reset(&packed)
@@ -191,7 +191,7 @@ func TestSizesAreBounded(t *testing.T) {
 			"x.conll:1: the line has more than 4096 columns; want a word and its tags on a line"},
 		"columns by tab": {"x.conll", strings.Repeat("x\t", maxColumns+1) + "\n",
 			"x.conll:1: the line has more than 4096 columns; want a word and its tags on a line"},
-		"what a file unpacks": {"x.csv.gz", bomb.String(),
+		"a decompressed file": {"x.csv.gz", bomb.String(),
 			"it decompresses to more than 100 times its size; if that is intended, decompress it first"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -244,7 +244,7 @@ func TestFormatIsChecked(t *testing.T) {
 	}
 }
 
-func TestOpenNamesWhatIsNoFile(t *testing.T) {
+func TestErrorsOfOpen(t *testing.T) {
 	t.Chdir(t.TempDir())
 	write(t, "slots.txt", "a")
 	for _, c := range []struct {
@@ -264,7 +264,7 @@ func TestOpenNamesWhatIsNoFile(t *testing.T) {
 	}
 }
 
-// write makes a file, and the folder it is in.
+// write creates a file and its folder.
 func write(t *testing.T, path, data string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -275,8 +275,8 @@ func write(t *testing.T, path, data string) {
 	}
 }
 
-// A mistake in reading comes with the line that it kept from being read.
-func TestReadSaysWhereReadingEnds(t *testing.T) {
+// A read error comes with the line that could not be read.
+func TestReadErrorsHaveTheirLine(t *testing.T) {
 	gone := errors.New("the disk is gone")
 	for name, data := range map[string]string{"x.csv": "text\na\n\"b", "x.json": "[{\"text\": \"a\"},\n\n{\"text\"",
 		"y.json": "[{\"text\": \"a\"}\n,\n", "x.conll": "a O\n\n"} {

@@ -92,7 +92,7 @@ func TestExampleHasTextPairAndWords(t *testing.T) {
 		"a pair": {map[string]any{"text": "a", "pair": "b"},
 			Example{Text: "a", Pair: "b", Paired: true}},
 		"an empty pair is a pair": {map[string]any{"text": "a", "pair": ""}, Example{Text: "a", Paired: true}},
-		"a null pair is none":     {map[string]any{"text": "a", "pair": nil}, Example{Text: "a"}},
+		"a null pair is absent":   {map[string]any{"text": "a", "pair": nil}, Example{Text: "a"}},
 		"words are joined by blanks": {map[string]any{"words": []any{"Zoë", "is", "in"}},
 			Example{Text: "Zoë is in", Words: []Span{{0, 4}, {5, 7}, {8, 10}}}},
 		"words may hold blanks": {map[string]any{"words": []string{"1 / 2", "mile"}},
@@ -135,11 +135,11 @@ func TestEntitiesAreBytesInOrder(t *testing.T) {
 	}
 }
 
-func TestStringsAreTheReaders(t *testing.T) {
+func TestStringsReturnsACopy(t *testing.T) {
 	r := Record{Fields: map[string]any{"tags": []string{"1", "2"}}}
 	first, _, _ := r.Strings("tags")
 	first[0] = "changed"
 	if second, _, _ := r.Strings("tags"); second[0] != "1" {
-		t.Errorf("who changes a list changes the record's: %q", second)
+		t.Errorf("changing the returned list changes the record: %q", second)
 	}
 }

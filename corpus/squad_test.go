@@ -17,7 +17,7 @@ func readSquad(t *testing.T, text string) ([]Record, error) {
 	return Read(strings.NewReader(text), "kites.json", Format{})
 }
 
-func TestSquadsFormGivesARecordAQuestion(t *testing.T) {
+func TestSquadsFormHasOneRecordPerQuestion(t *testing.T) {
 	records, err := readSquad(t, smallSquad)
 	if err != nil {
 		t.Fatal(err)
@@ -28,7 +28,7 @@ func TestSquadsFormGivesARecordAQuestion(t *testing.T) {
 	for i, want := range []struct {
 		line     int
 		question string
-		quotes   []TextSpan
+		answers   []TextSpan
 	}{
 		{3, "What flew?", []TextSpan{{"red kite", Span{2, 10}}}},
 		{3, "Who flew?", []TextSpan{}},
@@ -38,9 +38,9 @@ func TestSquadsFormGivesARecordAQuestion(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		quotes, ok, err := records[i].Answers(e.Pair)
-		if err != nil || !ok || len(quotes) != len(want.quotes) || len(quotes) > 0 && quotes[0] != want.quotes[0] {
-			t.Errorf("question %d: quotes %+v, %v, %v, want %+v", i+1, quotes, ok, err, want.quotes)
+		answers, ok, err := records[i].Answers(e.Pair)
+		if err != nil || !ok || len(answers) != len(want.answers) || len(answers) > 0 && answers[0] != want.answers[0] {
+			t.Errorf("question %d: answers %+v, %v, %v, want %+v", i+1, answers, ok, err, want.answers)
 		}
 		if e.Text != want.question || !e.Paired || e.Place.Line != want.line {
 			t.Errorf("question %d is %q of line %d, want %q of line %d", i+1, e.Text, e.Place.Line, want.question,
@@ -49,13 +49,13 @@ func TestSquadsFormGivesARecordAQuestion(t *testing.T) {
 	}
 }
 
-func TestAFileThatIsNearlyInSquadsForm(t *testing.T) {
+func TestMalformedSquadFiles(t *testing.T) {
 	for _, c := range []struct{ from, to, want string }{
 		{`"qas": [{"id": "3"`, `"qas": {"id": "3"`, "kites.json:6: not SQuAD's form"},
 		{`"qas": [` + "\n", `"qas": "none", "others": [` + "\n",
 			"kites.json:3: not SQuAD's form: qas has a wrong value, the string here; a paragraph has a context and qas"},
 		{`"data": [`, `"data": [7, `, "kites.json:1: not SQuAD's form: data has a wrong value, the number here"},
-		{`"context": "Zoë saw it."`, `"context": 5, "other": 1`, ""}, // the task says what a context is
+		{`"context": "Zoë saw it."`, `"context": 5, "other": 1`, ""}, // the task checks the context
 		{`{"id": "3", "question": "Who saw it?", "answers": [{"text": "Zoë", "answer_start": 0}]}`, `null`,
 			"kites.json:6: a question is null"},
 		{`{"id": "3", "question": "Who saw it?", "answers": [{"text": "Zoë", "answer_start": 0}]}`, `7`,
@@ -81,7 +81,7 @@ func TestATitleMayBeANumber(t *testing.T) {
 	}
 }
 
-func TestStartsThatAreNoListBesideTexts(t *testing.T) {
+func TestStartsThatDoNotMatchTheTexts(t *testing.T) {
 	for starts, want := range map[string]string{
 		`[2]`:    "",
 		`null`:   "",
@@ -101,7 +101,7 @@ func TestStartsThatAreNoListBesideTexts(t *testing.T) {
 	}
 }
 
-func TestJSONLinesWithAFieldDataAreNoSquad(t *testing.T) {
+func TestJSONLinesWithAFieldDataAreNotSquad(t *testing.T) {
 	records, err := Read(strings.NewReader(`{"data": "a text", "label": "x"}`+"\n"), "lines.json",
 		Format{Fields: map[string]string{"text": "data"}})
 	if err != nil || len(records) != 1 || records[0].Fields["text"] != "a text" {
@@ -109,18 +109,19 @@ func TestJSONLinesWithAFieldDataAreNoSquad(t *testing.T) {
 	}
 }
 
-func TestNamesOfTheFileMayBeOurs(t *testing.T) {
+func TestARenamedQuestionKeepsTheFilesContext(t *testing.T) {
 	text := `{"q": "What flew?", "context": "A red kite flew.", "answers": ["red kite"]}` + "\n"
 	records, err := Read(strings.NewReader(text), "kites.jsonl", Format{Fields: map[string]string{"question": "q"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if e, err := records[0].Example(); err != nil || e.Text != "What flew?" || e.Pair != "A red kite flew." {
-		t.Errorf("example %+v, %v: where the question has a name of its own, the context may have ours", e, err)
+		t.Errorf("example %+v, %v: if only the question is renamed, the file's own field context is the context", e,
+			err)
 	}
 }
 
-func TestATextBesideANamedQuestionOrContextIsNeither(t *testing.T) {
+func TestRenamedQuestionAndContextHideTextAndPair(t *testing.T) {
 	text := `{"text": "a title", "question": "What flew?", "context": "A red kite flew."}` + "\n"
 	for _, fields := range []map[string]string{{"context": "context"}, {"question": "question"}} {
 		records, err := Read(strings.NewReader(text), "kites.jsonl", Format{Fields: fields})
@@ -133,23 +134,23 @@ func TestATextBesideANamedQuestionOrContextIsNeither(t *testing.T) {
 	}
 }
 
-func TestWhetherThereIsAnAnswer(t *testing.T) {
-	for said, want := range map[string]string{"True": "", "false": "", "": "",
+func TestIsImpossible(t *testing.T) {
+	for impossible, want := range map[string]string{"True": "", "false": "", "": "",
 		"perhaps": `field "is_impossible" is "perhaps"; want true or false`} {
-		r := Record{Fields: map[string]any{"is_impossible": said, "answers": []any{"kite"}}}
-		quotes, ok, err := r.Answers("a kite")
+		r := Record{Fields: map[string]any{"is_impossible": impossible, "answers": []any{"kite"}}}
+		answers, ok, err := r.Answers("a kite")
 		switch {
 		case want != "":
 			if err == nil || !strings.Contains(err.Error(), want) {
-				t.Errorf("%q: error %v, want %q", said, err, want)
+				t.Errorf("%q: error %v, want %q", impossible, err, want)
 			}
-		case err != nil || !ok || (len(quotes) == 0) != (said == "True"):
-			t.Errorf("%q: answers %v, %v, %v", said, quotes, ok, err)
+		case err != nil || !ok || (len(answers) == 0) != (impossible == "True"):
+			t.Errorf("%q: answers %v, %v, %v", impossible, answers, ok, err)
 		}
 	}
 }
 
-func TestAnAnswerIsFoundInTheWindowsThatHaveAllOfIt(t *testing.T) {
+func TestAnswersAreFoundInWindowsThatHaveAllTheirTokens(t *testing.T) {
 	e := Example{Text: "q", Pair: "abc def ghi", Paired: true}
 	e.Windows = Windowing{MaxLength: 9, Windows: true, Stride: 2}.Encode(letters{}, &e) // <q|abcde|, <q|defgh|, <q|ghi|
 	want := []Span{{}, {3, 6}, {}}

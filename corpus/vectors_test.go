@@ -13,7 +13,7 @@ func TestVectors(t *testing.T) {
 		{"as GloVe writes them", "the 0.1 -2 3e-2\nkite 4 5 6\n", "the kite"},
 		{"as fastText does", "2 3 \nthe 0.1 -2 3e-2 \nkite 4 5 6 \n", "the kite"},
 		{"a word with blanks is passed over", "the 0.1 -2 3e-2\n. . . 1 2 3\nkite 4 5 6", "the kite"},
-		{"a word that comes again counts once", "the 0.1 -2 3e-2\nkite 4 5 6\nkite 7 8 9\n", "the kite"},
+		{"duplicate words count once", "the 0.1 -2 3e-2\nkite 4 5 6\nkite 7 8 9\n", "the kite"},
 		{"not ASCII", "the 0.1 -2 3e-2\nkite 4 5 6\nhöß\u00a0x 7 8 9\n", "the kite höß\u00a0x"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -38,16 +38,16 @@ func TestVectors(t *testing.T) {
 	v, err := readVectors(strings.NewReader("the 1 2\nkite 3 4\nbad x y\n"), "v.txt",
 		func(word string) bool { return word == "kite" })
 	if err != nil || v.Of("the") != nil || v.Of("kite") == nil {
-		t.Errorf("vectors %v, %v: want those asked for, others unread", v, err)
+		t.Errorf("vectors %v, %v: want those of the words to keep, others unread", v, err)
 	}
 }
 
-func TestWhatIsWrongWithVectors(t *testing.T) {
+func TestMalformedVectors(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
 		{"empty", "", "v.txt: no vectors; want a word and its numbers in each line"},
 		{"words alone", "the\n", "v.txt:1: a word and 0 numbers; want 1 to 16384"},
-		{"cut off", "the 1 2 3\nkite 4\nbird 1 2 3\n", "v.txt:2: a word and 1 numbers; the lines before have 3"},
-		{"cut off between lines", "3 2\nthe 1 2\nkite 3 4\n",
+		{"truncated", "the 1 2 3\nkite 4\nbird 1 2 3\n", "v.txt:2: a word and 1 numbers; the lines before have 3"},
+		{"truncated between lines", "3 2\nthe 1 2\nkite 3 4\n",
 			"v.txt: 2 words, where the first line has 3: the file is truncated"},
 		{"no numbers", "the 1 2\nkite x 2\nbird 1 NaN\n",
 			"v.txt:2: \"x\" in a vector; want a number\nv.txt:3: \"NaN\" in a vector; want a number"},

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// letters is a tokenizer of one token a character, within [CLS] and [SEP], and words between blanks.
+// letters is a tokenizer with one token per character, between [CLS] and [SEP], and words between blanks.
 type letters struct{ Tokenizer }
 
 func (letters) Encode(e *Example, maxLength int) Encoding {
@@ -45,7 +45,7 @@ func (letters) Encode(e *Example, maxLength int) Encoding {
 func (letters) Split(string) []Span { return nil }
 func (letters) Save(string) error   { return nil }
 
-// shownWindows writes the letters of windows.
+// shownWindows returns the letters of windows.
 func shownWindows(windows []Encoding) []string {
 	var all []string
 	for _, w := range windows {
@@ -67,57 +67,58 @@ func shownWindows(windows []Encoding) []string {
 
 func TestWindows(t *testing.T) {
 	for _, c := range []struct {
-		rule string
-		cut  Windowing
-		e    Example
-		want []string
+		rule      string
+		windowing Windowing
+		e         Example
+		want      []string
 	}{
-		{"a text that fits is one", Windowing{MaxLength: 7, Windows: true, Stride: 1}, Example{Text: "abcde"},
+		{"a text that fits is one window", Windowing{MaxLength: 7, Windows: true, Stride: 1}, Example{Text: "abcde"},
 			[]string{"<abcde|"}},
-		{"a longer one is several, that share stride tokens", Windowing{MaxLength: 7, Windows: true, Stride: 2},
+		{"a longer one is several, which share stride tokens", Windowing{MaxLength: 7, Windows: true, Stride: 2},
 			Example{Text: "abcdefghi"},
 			[]string{"<abcde|", "<defgh|", "<ghi|"}},
 		{"windows that share nothing", Windowing{MaxLength: 6, Windows: true}, Example{Text: "abcdefghij"},
 			[]string{"<abcd|", "<efgh|", "<ij|"}},
-		{"without windows a text is cut", Windowing{MaxLength: 5}, Example{Text: "abcdefgh"}, []string{"<abc|"}},
-		{"without a length nothing is cut", Windowing{Windows: true}, Example{Text: "abcdefgh"},
+		{"without windows a text is truncated", Windowing{MaxLength: 5}, Example{Text: "abcdefgh"}, []string{"<abc|"}},
+		{"without a length nothing is truncated", Windowing{Windows: true}, Example{Text: "abcdefgh"},
 			[]string{"<abcdefgh|"}},
-		{"of a pair the longer text moves", Windowing{MaxLength: 9, Windows: true, Stride: 1},
+		{"windows slide over the longer text of a pair", Windowing{MaxLength: 9, Windows: true, Stride: 1},
 			Example{Text: "ab", Pair: "vwxyz123", Paired: true},
 			[]string{"<ab|vwxy|", "<ab|yz12|", "<ab|23|"}},
-		{"be it the first", Windowing{MaxLength: 9, Windows: true, Stride: 1},
+		{"which may be the first", Windowing{MaxLength: 9, Windows: true, Stride: 1},
 			Example{Text: "vwxyz123", Pair: "ab", Paired: true},
 			[]string{"<vwxy|ab|", "<yz12|ab|", "<23|ab|"}},
-		{"the other keeps half at most", Windowing{MaxLength: 9, Windows: true, Stride: 1},
+		{"the other has at most half of a window", Windowing{MaxLength: 9, Windows: true, Stride: 1},
 			Example{Text: "abcdefg", Pair: "vwxyz123", Paired: true},
 			[]string{"<abc|vwx|", "<abc|xyz|", "<abc|z12|", "<abc|23|"}},
-		{"a context moves, be it the shorter", Windowing{MaxLength: 9, Windows: true, Stride: 1, OverContext: true},
+		{"windows slide over a context, even if it is shorter",
+			Windowing{MaxLength: 9, Windows: true, Stride: 1, OverContext: true},
 			Example{Text: "abcdefgh", Pair: "vwxyz", Paired: true},
 			[]string{"<abc|vwx|", "<abc|xyz|"}},
-		{"a text that has words moves, be it the shorter, where it does not fit",
+		{"windows slide over a text with words that does not fit, even if it is shorter",
 			Windowing{MaxLength: 9, Windows: true, Stride: 1},
 			Example{Text: "abcde", Words: []Span{{0, 5}}, Pair: "vwxyz123", Paired: true},
 			[]string{"<abc|vwx|", "<cde|vwx|"}},
-		{"one that fits does not", Windowing{MaxLength: 9, Windows: true, Stride: 1},
+		{"but not if it fits", Windowing{MaxLength: 9, Windows: true, Stride: 1},
 			Example{Text: "ab", Words: []Span{{0, 2}}, Pair: "vwxyz123", Paired: true},
 			[]string{"<ab|vwxy|", "<ab|yz12|", "<ab|23|"}},
-		{"a text without a context moves", Windowing{MaxLength: 5, Windows: true, OverContext: true},
+		{"windows slide over a text without a context", Windowing{MaxLength: 5, Windows: true, OverContext: true},
 			Example{Text: "abcde"}, []string{"<abc|", "<de|"}},
-		{"of an empty text and a long pair", Windowing{MaxLength: 6, Windows: true},
+		{"an empty text and a long pair", Windowing{MaxLength: 6, Windows: true},
 			Example{Pair: "abcdef", Paired: true}, []string{"<|abc|", "<|def|"}},
 		{"special tokens may leave no room", Windowing{MaxLength: 3, Windows: true},
 			Example{Text: "abc", Pair: "xy", Paired: true}, []string{"<||"}},
-		{"apart, each text by itself", Windowing{MaxLength: 5, Windows: true, Separate: true},
+		{"texts encoded separately", Windowing{MaxLength: 5, Windows: true, Separate: true},
 			Example{Text: "abcd", Pair: "xy", Paired: true},
 			[]string{"<abc|", "<d|", "<xy|"}},
 	} {
 		t.Run(c.rule, func(t *testing.T) {
-			windows := c.cut.Encode(letters{}, &c.e)
+			windows := c.windowing.Encode(letters{}, &c.e)
 			if got := shownWindows(windows); !reflect.DeepEqual(got, c.want) {
 				t.Errorf("got %q, want %q", got, c.want)
 			}
 			for _, w := range windows {
-				if c.cut.Windows && c.cut.MaxLength > 0 && len(w.IDs) > c.cut.MaxLength {
+				if c.windowing.Windows && c.windowing.MaxLength > 0 && len(w.IDs) > c.windowing.MaxLength {
 					t.Errorf("a window of %d tokens", len(w.IDs))
 				}
 			}
@@ -125,9 +126,9 @@ func TestWindows(t *testing.T) {
 	}
 }
 
-func TestWhatACutLoses(t *testing.T) {
+func TestTruncates(t *testing.T) {
 	for _, test := range []struct {
-		cut        Windowing
+		windowing  Windowing
 		text, pair string
 		want       bool
 	}{
@@ -140,15 +141,16 @@ func TestWhatACutLoses(t *testing.T) {
 		{Windowing{MaxLength: 9, Windows: true, Separate: true}, "abcdefghij", "uvwxyz", false},
 	} {
 		e := &Example{Text: test.text, Pair: test.pair, Paired: test.pair != ""}
-		e.Windows = test.cut.Encode(letters{}, e)
-		if got := test.cut.Truncates(letters{}, e); got != test.want {
-			t.Errorf("%+v of %q, %q loses an end: %v, want %v: %q", test.cut, test.text, test.pair, got, test.want,
+		e.Windows = test.windowing.Encode(letters{}, e)
+		if got := test.windowing.Truncates(letters{}, e); got != test.want {
+			t.Errorf("%+v of %q, %q is truncated: %v, want %v: %q", test.windowing, test.text, test.pair, got,
+				test.want,
 				shownWindows(e.Windows))
 		}
 	}
 }
 
-func TestTheSecondTextOfAPairApartIsMarked(t *testing.T) {
+func TestASeparateSecondTextIsMarked(t *testing.T) {
 	e := Example{Text: "ab", Pair: "cd", Paired: true}
 	e.Windows = Windowing{Separate: true}.Encode(letters{}, &e)
 	rows := Pack([]*Example{&e}).Tokens.Rows
@@ -156,11 +158,11 @@ func TestTheSecondTextOfAPairApartIsMarked(t *testing.T) {
 		t.Errorf("second %v of examples %v", rows.Second, rows.Example)
 	}
 	if !reflect.DeepEqual(rows.Segment, make([]int8, 8)) {
-		t.Errorf("segments %v: each text is a first one", rows.Segment)
+		t.Errorf("segments %v, want those of first texts", rows.Segment)
 	}
 }
 
-func TestWindowsKeepWhatEncodersAreTold(t *testing.T) {
+func TestWindowsKeepTokenTypes(t *testing.T) {
 	e := Example{Text: "abcdef", Pair: "xy", Paired: true}
 	whole := letters{}.Encode(&e, 0)
 	whole.TokenTypes = make([]int8, len(whole.IDs))
@@ -177,11 +179,11 @@ func TestWindowsKeepWhatEncodersAreTold(t *testing.T) {
 	}
 }
 
-func TestAWordBelongsToTheWindowsThatBeginIt(t *testing.T) {
+func TestAWordBelongsToWindowsWithItsFirstPiece(t *testing.T) {
 	e := Example{Text: "abc def gh", Words: []Span{{0, 3}, {4, 7}, {8, 10}}}
 	e.Windows = Windowing{MaxLength: 6, Windows: true, Stride: 0}.Encode(letters{}, &e) // abcd, efgh
 	rows := Pack([]*Example{&e}).Tokens.Rows
-	// d begins the second word in the first window; the second begins with the rest of it, then the third.
+	// The first window ends with d, the second word's first piece; the second begins with the rest of that word.
 	if want := []int{1, 4, 9}; !reflect.DeepEqual(rows.Words, want) {
 		t.Errorf("words begin in rows %v, want %v", rows.Words, want)
 	}
@@ -190,7 +192,7 @@ func TestAWordBelongsToTheWindowsThatBeginIt(t *testing.T) {
 	}
 }
 
-func TestExamplesOfSeveralWindowsAreFoundInABatch(t *testing.T) {
+func TestRowsOfExamplesWithSeveralWindows(t *testing.T) {
 	long, short := Example{Text: "abcdefgh"}, Example{Text: "x"}
 	for _, e := range []*Example{&long, &short} {
 		e.Windows = Windowing{MaxLength: 5, Windows: true}.Encode(letters{}, e)
@@ -219,7 +221,7 @@ func TestAnAnswerIsFoundWithWhiteSpaceAtItsEnds(t *testing.T) {
 	}
 }
 
-func TestAnAnswerIsFoundWhereATokenizerDropsItsEnds(t *testing.T) {
+func TestAnAnswerIsFoundIfTheTokenizerDropsItsEnds(t *testing.T) {
 	tokenizer := fixtureTokenizer(t, "uncased")
 	for _, c := range []struct{ context, answer string }{
 		{"it is at the cafe\u0301", "cafe\u0301"}, {"\u200fname it", "\u200fname"},
@@ -240,7 +242,7 @@ func TestStrideHasABound(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	if err := (Windowing{Stride: -1}).Check(); err == nil {
-		t.Error("a stride below 0 passes")
+		t.Error("no error for a negative stride")
 	}
 	if err := (Windowing{MaxLength: 64, Windows: true, Stride: 30}).Check(); err != nil {
 		t.Error(err)
@@ -252,12 +254,12 @@ func FuzzWindows(f *testing.F) {
 	f.Add("", "", 3, 0)
 	f.Add("ab", "cd", 3, 0)
 	f.Fuzz(func(t *testing.T, text, pair string, size, stride int) {
-		cut := Windowing{MaxLength: size, Windows: true, Stride: stride, OverContext: size%2 == 0}
-		if size < 3 || size > 100 || stride < 0 || cut.Check() != nil || len(text)+len(pair) > 1000 {
+		windowing := Windowing{MaxLength: size, Windows: true, Stride: stride, OverContext: size%2 == 0}
+		if size < 3 || size > 100 || stride < 0 || windowing.Check() != nil || len(text)+len(pair) > 1000 {
 			return
 		}
 		e := Example{Text: text, Pair: pair, Paired: pair != ""}
-		for _, w := range cut.Encode(letters{}, &e) {
+		for _, w := range windowing.Encode(letters{}, &e) {
 			if len(w.IDs) > size || len(w.IDs) == 0 || len(w.Types) != len(w.IDs) || len(w.Offsets) != len(w.IDs) {
 				t.Fatalf("a window of %d tokens, at most %d, with %d types, %d offsets", len(w.IDs), size, len(w.Types),
 					len(w.Offsets))

@@ -17,7 +17,7 @@ import (
 	"github.com/jenga-nlp/jenga/internal/shared"
 )
 
-// TestTokensOfCorporaEqualTheCrates reads some 60 MB: scripts/fixtures/tokens_corpora.py says how.
+// TestTokensOfCorporaEqualTheCrates reads about 60 MB: scripts/fixtures/tokens_corpora.py documents how.
 func TestTokensOfCorporaEqualTheCrates(t *testing.T) {
 	shared.SkipUnlessLong(t)
 	w, err := openWordPiece(filepath.Join(shared.Dir(t), "tokenizer", "bert-base-uncased"))
@@ -27,7 +27,7 @@ func TestTokensOfCorporaEqualTheCrates(t *testing.T) {
 	encodeCorpora(t, w)
 }
 
-// encodeCorpora reports files of the corpora that a tokenizer encodes otherwise than the crate.
+// encodeCorpora reports files of the corpora that a tokenizer encodes differently from the crate.
 func encodeCorpora(t *testing.T, tokenizer Tokenizer) {
 	t.Helper()
 	var sums map[string]string
@@ -49,7 +49,7 @@ func encodeCorpora(t *testing.T, tokenizer Tokenizer) {
 	}
 }
 
-// textsOfFile returns what stands in a file, or in each file of an archive.
+// textsOfFile returns the content of a file, or of each file of an archive.
 func textsOfFile(t *testing.T, name string, data []byte) [][]byte {
 	t.Helper()
 	if !strings.HasSuffix(name, ".zip") {

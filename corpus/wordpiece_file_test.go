@@ -12,7 +12,7 @@ import (
 	"github.com/jenga-nlp/jenga/internal/shared"
 )
 
-// A small tokenizer, whose files the tests spoil.
+// A small tokenizer, whose files the tests modify.
 const (
 	smallTokenizer = `{
   "added_tokens": [{"id": 0, "content": "[PAD]", "special": true}],
@@ -27,7 +27,7 @@ const (
  {"Sequence": {"id": "A", "type_id": 0}}, {"SpecialToken": {"id": "[SEP]", "type_id": 0}}], "pair": [], "special_tokens": {}}`
 )
 
-// writeFiles makes a folder of files, given by name and content in turn.
+// writeFiles creates a folder of files, given by name and content in turn.
 func writeFiles(t testing.TB, files ...string) string {
 	t.Helper()
 	folder := t.TempDir()
@@ -50,7 +50,7 @@ func TestBadTokenizerFilesAreErrors(t *testing.T) {
 	for _, c := range []struct {
 		rule  string
 		files []string
-		want  string // of the message, with FOLDER/ for where the files are
+		want  string // the error, with FOLDER/ for the folder of the files
 	}{
 		{"an empty folder", nil, `FOLDER: no tokenizer.json and no vocab.txt`},
 		{"an empty file", []string{"tokenizer.json", ""},
@@ -79,7 +79,7 @@ func TestBadTokenizerFilesAreErrors(t *testing.T) {
 			`FOLDER/tokenizer.json: post_processor makes "" of a text, want "[CLS]:0 $A:0 [SEP]:0"`},
 		{"nameless special tokens", []string{"tokenizer.json", spoiled(`["[SEP]", 3]`, `[3]`)},
 			`FOLDER/tokenizer.json: post_processor does not name cls and sep`},
-		{"an id at odds with the template",
+		{"an id that contradicts the template",
 			[]string{"tokenizer.json", spoiled(`"cls"`, `"special_tokens": {"[CLS]": {"ids": [3]}}, "cls"`)},
 			`FOLDER/tokenizer.json: post_processor gives "[CLS]" the ids [3], the vocabulary 2`},
 		{"no vocabulary", []string{"tokenizer.json", spoiled(`"vocab"`, `"vocabulary"`)},
@@ -88,25 +88,25 @@ func TestBadTokenizerFilesAreErrors(t *testing.T) {
 			`FOLDER/tokenizer.json: no token "[UNK]", which a WordPiece tokenizer requires`},
 		{"no [CLS]", []string{"tokenizer.json", spoiled(`"[CLS]": 2`, `"b": 2`)},
 			`FOLDER/tokenizer.json: no token "[CLS]", which a WordPiece tokenizer requires`},
-		{"an id twice", []string{"tokenizer.json", spoiled(`"a": 5`, `"b": 4`)},
+		{"a duplicate id", []string{"tokenizer.json", spoiled(`"a": 5`, `"b": 4`)},
 			`FOLDER/tokenizer.json: tokens "[MASK]" and "b" both have id 4`},
 		{"an id below 0", []string{"tokenizer.json", spoiled(`"a": 5`, `"a": -5`)},
 			`FOLDER/tokenizer.json: token "a" has id -5, want 0 to 2097151`},
-		{"an id that asks for gigabytes", []string{"tokenizer.json", spoiled(`"a": 5`, `"a": 2000000000`)},
+		{"an id that requires gigabytes", []string{"tokenizer.json", spoiled(`"a": 5`, `"a": 2000000000`)},
 			`FOLDER/tokenizer.json: token "a" has id 2000000000, want 0 to 2097151`},
-		{"an id of no use", []string{"tokenizer.json", spoiled(`"a": 5`, `"a": "5"`)},
+		{"an id that is text", []string{"tokenizer.json", spoiled(`"a": 5`, `"a": "5"`)},
 			`FOLDER/tokenizer.json:7: model.vocab has a wrong value, the string here`},
-		{"words of no length", []string{"tokenizer.json", spoiled(`"vocab"`, `"max_input_chars_per_word": 0, "vocab"`)},
+		{"words of length 0", []string{"tokenizer.json", spoiled(`"vocab"`, `"max_input_chars_per_word": 0, "vocab"`)},
 			`FOLDER/tokenizer.json: max_input_chars_per_word is 0, want at least 1`},
 		{"an added token with another's id",
 			[]string{"tokenizer.json", spoiled(`"[PAD]", "special"`, `"<x>", "special"`)},
 			`FOLDER/tokenizer.json: added token "<x>" has id 0, which is "[PAD]"`},
 		{"an added token with another id", []string{"tokenizer.json", spoiled(`"id": 0`, `"id": 7`)},
 			`FOLDER/tokenizer.json: added token "[PAD]" has id 7, but 0 in the vocabulary`},
-		{"an added token far away", []string{"tokenizer.json",
+		{"an added token with a huge id", []string{"tokenizer.json",
 			spoiled(`"id": 0, "content": "[PAD]"`, `"id": 2000000000, "content": "<x>"`)},
 			`FOLDER/tokenizer.json: added token "<x>" has id 2000000000, want 0 to 2097151`},
-		{"settings at odds", []string{"tokenizer.json", smallTokenizer, "tokenizer_config.json",
+		{"settings that contradict the file", []string{"tokenizer.json", smallTokenizer, "tokenizer_config.json",
 			`{"do_lower_case": false}`},
 			`FOLDER/tokenizer.json: the normalizer contradicts do_lower_case: false in the tokenizer_config.json beside it`},
 		{"settings that are not JSON", []string{"tokenizer.json", smallTokenizer, "tokenizer_config.json",
@@ -117,7 +117,7 @@ func TestBadTokenizerFilesAreErrors(t *testing.T) {
 			`FOLDER/tokenizer_config.json:1: do_lower_case has a wrong value, the string here`},
 		{"a vocabulary alone", []string{"vocab.txt", smallVocabulary},
 			`FOLDER/vocab.txt: no tokenizer_config.json beside it, which sets do_lower_case`},
-		{"a vocabulary that is read in another way",
+		{"a vocabulary in another format",
 			[]string{"vocab.txt", smallVocabulary, "tokenizer_config.json",
 				`{"tokenizer_class": "BertJapaneseTokenizer"}`},
 			`FOLDER/vocab.txt: the tokenizer_config.json beside it has tokenizer_class "BertJapaneseTokenizer", whose vocab.txt may have another format; want BertTokenizer or DistilBertTokenizer`},
@@ -129,7 +129,7 @@ func TestBadTokenizerFilesAreErrors(t *testing.T) {
 			`FOLDER/vocab.txt: no special token "[MASK]"`},
 		{"an empty vocabulary", []string{"vocab.txt", "", "tokenizer_config.json", `{}`},
 			`FOLDER/vocab.txt: no special token "[PAD]"`},
-		{"a vocabulary without end", []string{"vocab.txt", strings.Repeat("a\n", maxTokenID+1), "tokenizer_config.json",
+		{"a huge vocabulary", []string{"vocab.txt", strings.Repeat("a\n", maxTokenID+1), "tokenizer_config.json",
 			`{}`},
 			`FOLDER/vocab.txt: 2097153 lines, want at most 2097152`},
 		{"no unknown token", []string{"vocab.txt", smallVocabulary, "tokenizer_config.json", `{"unk_token": null}`},
@@ -179,15 +179,15 @@ func TestOpenWordPiece(t *testing.T) {
 	}
 	vocabulary := "[PAD]\r\n[UNK]\r\n[CLS]\r\n[SEP]\r\n[MASK]\r\na\r\n##a\r\nA\r\ná\r\n中a\r\n\r\n##\r\n"
 	for _, c := range []struct{ rule, config, text, want string }{
-		{"lower case unless the file says otherwise", `{}`, "Aa á 中a", "[CLS] a ##a a [UNK] a [SEP]"},
+		{"lower case by default", `{}`, "Aa á 中a", "[CLS] a ##a a [UNK] a [SEP]"},
 		{"cased", `{"do_lower_case": false}`, "Aa á 中a", "[CLS] A ##a á [UNK] a [SEP]"},
 		{"accents kept", `{"strip_accents": false}`, "Aa Á", "[CLS] a ##a á [SEP]"},
 		{"accents dropped from cased letters", `{"do_lower_case": false, "strip_accents": true}`, "Á á",
 			"[CLS] A a [SEP]"},
-		{"ideographs not set apart", `{"tokenize_chinese_chars": false}`, "中a", "[CLS] 中a [SEP]"},
+		{"ideographs not spaced", `{"tokenize_chinese_chars": false}`, "中a", "[CLS] 中a [SEP]"},
 		{"names as objects", `{"cls_token": {"content": "[MASK]", "lstrip": false}}`, "a", "[MASK] a [SEP]"},
-		{"a class of old", `{"tokenizer_class": "DistilBertTokenizerFast"}`, "a", "[CLS] a [SEP]"},
-		{"an added token behind the vocabulary", `{"added_tokens_decoder": {"12": {"content": "<x>"}}}`, "a<x>a",
+		{"an old class", `{"tokenizer_class": "DistilBertTokenizerFast"}`, "a", "[CLS] a [SEP]"},
+		{"an added token after the vocabulary", `{"added_tokens_decoder": {"12": {"content": "<x>"}}}`, "a<x>a",
 			"[CLS] a <x> a [SEP]"},
 	} {
 		t.Run(c.rule, func(t *testing.T) {
@@ -197,7 +197,7 @@ func TestOpenWordPiece(t *testing.T) {
 		})
 	}
 
-	t.Run("the last of a token's lines counts", func(t *testing.T) {
+	t.Run("the last of duplicate tokens counts", func(t *testing.T) {
 		w, err := openWordPiece(writeFiles(t, "vocab.txt", smallVocabulary+"a\n", "tokenizer_config.json", "{}"))
 		if err != nil {
 			t.Fatal(err)
@@ -207,7 +207,7 @@ func TestOpenWordPiece(t *testing.T) {
 		}
 	})
 
-	t.Run("without a mask token there is no id of one", func(t *testing.T) {
+	t.Run("without a mask token Mask returns false", func(t *testing.T) {
 		for _, files := range [][]string{
 			{"tokenizer.json", strings.Replace(smallTokenizer, `"[MASK]": 4, "a": 5`, `"a": 4`, 1)},
 			{"tokenizer.json", strings.Replace(smallTokenizer, `"[MASK]": 4, `, ``, 1)}, // no token has id 4
@@ -224,7 +224,7 @@ func TestOpenWordPiece(t *testing.T) {
 		}
 	})
 
-	t.Run("a byte order mark is no token", func(t *testing.T) {
+	t.Run("a byte-order mark is skipped", func(t *testing.T) {
 		if got, want := encode(t, "a", "tokenizer.json", "\ufeff"+smallTokenizer), "[CLS] a [SEP]"; got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
@@ -259,7 +259,7 @@ func TestSave(t *testing.T) {
 			}
 			sameTokens(t, again, w, texts)
 
-			// vocab.txt and its settings alone say the same, where they can.
+			// vocab.txt and its settings alone give the same tokenizer, if they can express it.
 			if !crateSettings[name].Clean {
 				return
 			}
@@ -325,7 +325,7 @@ func TestSave(t *testing.T) {
 	})
 
 	t.Run("a file as the crate writes it", func(t *testing.T) {
-		// What the crate wrote of this tokenizer, but for padding and truncation, which are not kept.
+		// The crate's file of this tokenizer, without padding and truncation, which are not kept.
 		w, err := openWordPiece(filepath.Join(tokensDir, "added"))
 		if err != nil {
 			t.Fatal(err)

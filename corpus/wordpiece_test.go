@@ -17,7 +17,7 @@ import (
 	"github.com/jenga-nlp/jenga/internal/shared"
 )
 
-// The fixtures are what the crate tokenizers 0.23.3 gives: scripts/fixtures/tokens.py writes them.
+// The fixtures are results of the crate tokenizers 0.23.3, written by scripts/fixtures/tokens.py.
 const tokensDir = "testdata/tokens"
 
 // crateSettings are the normalisers of the fixtures.
@@ -33,7 +33,7 @@ var crateSettings = map[string]bertNormalizer{
 
 func ptr(b bool) *bool { return &b }
 
-// crateRuns is the settings, and the ways that texts are given, in the order of sums.bin.
+// crateRuns lists the settings and the forms of input, in the order of sums.bin.
 var crateRuns = [][2]string{
 	{"uncased", "alone"}, {"uncased, accents", "alone"}, {"cased", "alone"}, {"cased, stripped", "alone"},
 	{"chinese together", "alone"}, {"raw", "alone"}, {"not cleaned", "alone"},
@@ -41,7 +41,7 @@ var crateRuns = [][2]string{
 	{"cased", "pairs"}, {"cased", "words"}, {"cased", "cut"},
 }
 
-// readFixture returns what stands in a file of tokensDir.
+// readFixture returns the content of a file of tokensDir.
 func readFixture(t testing.TB, name string) []byte {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(tokensDir, name))
@@ -84,7 +84,7 @@ func fixtureTokenizer(t testing.TB, settings string) *WordPiece {
 	return w
 }
 
-// listing writes an encoding as the fixtures do: a line a token, its id, offsets, type and word.
+// listing formats an encoding like the fixtures: one line per token with its id, offsets, type and word.
 func listing(e Encoding) string {
 	var out strings.Builder
 	for i, id := range e.IDs {
@@ -97,7 +97,7 @@ func listing(e Encoding) string {
 	return out.String()
 }
 
-// splitListing writes words as the fixtures do.
+// splitListing formats words like the fixtures.
 func splitListing(words []Span) string {
 	var out strings.Builder
 	for _, word := range words {
@@ -106,7 +106,7 @@ func splitListing(words []Span) string {
 	return out.String()
 }
 
-// crateExample returns text number i in one of the ways of crateRuns, and the length to cut it to.
+// crateExample returns text number i in one of the forms of crateRuns, and the length to truncate it to.
 func crateExample(kind string, texts []string, i int) (e *Example, maxLength int) {
 	text := texts[i]
 	switch kind {
@@ -125,7 +125,7 @@ func crateExample(kind string, texts []string, i int) (e *Example, maxLength int
 	panic("corpus: unknown kind of run")
 }
 
-// crateListing encodes text number i in one of the ways of crateRuns.
+// crateListing encodes text number i in one of the forms of crateRuns.
 func crateListing(w *WordPiece, kind string, texts []string, i int) string {
 	got := listing(w.Encode(crateExample(kind, texts, i)))
 	if kind == "alone" {
@@ -134,7 +134,7 @@ func crateListing(w *WordPiece, kind string, texts []string, i int) string {
 	return got
 }
 
-// chunks cuts text into words of 1 to 7 runes, as the fixtures' script does.
+// chunks divides text into words of 1 to 7 runes, as the fixtures' script does.
 func chunks(text string, i int) []Span {
 	words := []Span{}
 	for at := 0; at < len(text); {
@@ -214,7 +214,7 @@ func TestAddedTokensAreFoundInTexts(t *testing.T) {
 func TestEncode(t *testing.T) {
 	w := fixtureTokenizer(t, "uncased")
 
-	t.Run("special tokens stay whatever the length", func(t *testing.T) {
+	t.Run("special tokens are never removed", func(t *testing.T) {
 		for maxLength := 1; maxLength < 5; maxLength++ {
 			e := w.Encode(&Example{Text: "a b c d"}, maxLength)
 			if got, want := len(e.IDs), max(2, maxLength); got != want {
@@ -226,7 +226,7 @@ func TestEncode(t *testing.T) {
 		}
 	})
 
-	t.Run("words only where words are given", func(t *testing.T) {
+	t.Run("words only if the example has words", func(t *testing.T) {
 		if e := w.Encode(&Example{Text: "a b", Pair: "c", Paired: true}, 0); e.Words != nil {
 			t.Errorf("words %v without words", e.Words)
 		}
@@ -249,7 +249,7 @@ func TestEncode(t *testing.T) {
 		}
 	})
 
-	t.Run("many goroutines may encode", func(t *testing.T) {
+	t.Run("concurrent encoding", func(t *testing.T) {
 		var texts []string
 		readFixtureJSON(t, "texts.json.gz", &texts)
 		texts = texts[:300]
@@ -266,7 +266,7 @@ func TestEncode(t *testing.T) {
 		want := <-results
 		for range 3 {
 			if got := <-results; got != want {
-				t.Error("other tokens beside other goroutines")
+				t.Error("concurrent encoding gives other tokens")
 			}
 		}
 	})
@@ -295,7 +295,7 @@ func FuzzEncode(f *testing.F) {
 	})
 }
 
-// checkEncoding reports an encoding of e that cannot be.
+// checkEncoding reports an invalid encoding of e.
 func checkEncoding(t *testing.T, w *WordPiece, e *Example, got Encoding) {
 	t.Helper()
 	n := len(got.IDs)

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// trainPlainly is the trainer as its definition reads: all neighbours are counted anew for each merge.
+// trainPlainly is the trainer by its definition: all pairs are counted again for each merge.
 func trainPlainly(t *trainer, size int) []string {
 	for len(t.tokens) < size {
 		counts := make(map[neighbours]int)
@@ -46,7 +46,7 @@ func TestTrainWordPiece(t *testing.T) {
 		texts = append(texts, strings.ToValidUTF8(string(text), "ü"))
 	}
 
-	t.Run("equal to counting anew for each merge", func(t *testing.T) {
+	t.Run("equal to counting again for each merge", func(t *testing.T) {
 		for _, size := range []int{20, 40, 150, 100000} {
 			w, err := TrainWordPiece(slices.Values(texts), size, true)
 			if err != nil {
@@ -80,8 +80,8 @@ func TestTrainWordPiece(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// u-g stands together 4 times, then h-ug 3 times. What is left stands together once; the left ids decide: those
-		// of p, hug and pu.
+		// u-g occurs 4 times, then h-ug 3 times. The other pairs occur once; the left ids decide: those of p, hug and
+		// pu.
 		want := []string{
 			"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "g", "h", "n", "p", "s", "u", "##g", "##n", "##s", "##u",
 			"##ug", "hug", "pu", "pug", "hugs", "pun",
@@ -91,7 +91,7 @@ func TestTrainWordPiece(t *testing.T) {
 		}
 	})
 
-	t.Run("the tokens that the crate's trainer finds", func(t *testing.T) {
+	t.Run("equal to the crate's trainer", func(t *testing.T) {
 		var crate struct {
 			Words  map[string]int
 			Size   int
@@ -142,7 +142,7 @@ func TestTrainWordPiece(t *testing.T) {
 		}
 	})
 
-	t.Run("capitals and accents stay where asked", func(t *testing.T) {
+	t.Run("capitals and accents are kept if cased", func(t *testing.T) {
 		w, err := TrainWordPiece(slices.Values([]string{"Éa Éa"}), 16, false)
 		if err != nil {
 			t.Fatal(err)
@@ -152,7 +152,7 @@ func TestTrainWordPiece(t *testing.T) {
 		}
 	})
 
-	t.Run("what cannot be learned from is an error", func(t *testing.T) {
+	t.Run("no words, or a wrong size, is an error", func(t *testing.T) {
 		if _, err := TrainWordPiece(slices.Values([]string{"", " \t"}), 100, true); err == nil {
 			t.Error("no error without words")
 		}

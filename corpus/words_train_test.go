@@ -22,7 +22,7 @@ func TestWholeWords(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// the most frequent first, of equals by their letters, what was added last
+	// the most frequent first, equally frequent ones in byte order, then added ones
 	want := append(bertNames.all(), "kite", "red", "the", "!", ",", "a", "unfolds", "blue")
 	if !slices.Equal(w.vocabulary.tokens, want) {
 		t.Errorf("tokens %q, want %q", w.vocabulary.tokens, want)
@@ -41,11 +41,11 @@ func TestWholeWords(t *testing.T) {
 	}
 	again, err := OpenTokenizer(folder)
 	if err != nil || !slices.Equal(again.Encode(e, 0).IDs, w.Encode(e, 0).IDs) {
-		t.Errorf("saved and opened it encodes otherwise: %v", err)
+		t.Errorf("a saved and reopened tokenizer encodes differently: %v", err)
 	}
 }
 
-func TestAVocabularyOfWordsHasItsSize(t *testing.T) {
+func TestAWordVocabularyIsBoundedBySize(t *testing.T) {
 	trainer, err := NewWordTrainer(slices.Values([]string{"a b c d e f g h i j k l m n o p q r s t"}), 16, true)
 	if err != nil {
 		t.Fatal(err)
