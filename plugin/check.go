@@ -9,29 +9,29 @@ import (
 	"strconv"
 )
 
-// Check returns what is wrong with the options of a part, a struct: each value outside the range or choice that its tag
-// declares, as "dropout: want a number in [0, 1), have 1". A constructor calls it first if Go code may call it without
-// a registry; parts that a registry builds were checked there. The zero value is no exception: "" is wrong where there
-// is a choice, unless the choice has it, or the constructor fills it in before.
+// Check returns an error for the options of a part, a struct: it lists each value outside the range or choice that its
+// tag declares, such as "dropout: want a number in [0, 1), have 1". A constructor that Go code may call without a
+// registry calls it first; a registry checks the options of the parts it builds. Zero values are checked too: "" is an
+// error for an option with a choice, unless the choice includes it or the constructor sets it before.
 func Check(options any) error {
 	return checkOptions(options, nil)
 }
 
-// checkOptions is Check, except that an option that is as in defaults is right: a file that is silent gives the same.
-// No defaults are nil.
+// checkOptions is Check, except that an option equal to its value in defaults is valid: a file that omits it gives the
+// same. defaults may be nil.
 func checkOptions(options, defaults any) error {
 	var c checker
 	c.fields("", reflect.ValueOf(options), reflect.ValueOf(defaults))
 	return errors.Join(c.found...)
 }
 
-// checker collects the values of options that are out of their limits.
+// checker collects errors for the values of options outside their limits.
 type checker struct{ found []error }
 
-// fields checks a struct. prefix names the mapping that it is: "water: "; defaults may be the zero reflect.Value.
+// fields checks a struct. prefix is the name of its mapping, such as "water: "; defaults may be the zero reflect.Value.
 func (c *checker) fields(prefix string, v, defaults reflect.Value) {
 	for _, o := range optionsOf(v.Type()) {
-		var silent reflect.Value // what a file that does not name the option gives
+		var silent reflect.Value // the value if a file omits the option
 		if defaults.IsValid() {
 			silent = defaults.FieldByIndex(o.index)
 		}
@@ -47,7 +47,7 @@ func (c *checker) value(key string, v, silent reflect.Value, l limits) {
 	}
 	switch {
 	case t == sectionType:
-		// any value of a file
+		// every value is valid
 	case t == factorsType:
 		c.factors(key, v.Interface().(Factors), l)
 	case t.Kind() == reflect.String:
@@ -64,15 +64,15 @@ func (c *checker) value(key string, v, silent reflect.Value, l limits) {
 		}
 	case t.Kind() == reflect.Map:
 		for _, k := range slices.SortedFunc(slices.Values(v.MapKeys()), compareKeys) {
-			c.value(key+": "+cut(fmt.Sprint(k)), v.MapIndex(k), ofItem(t), l)
+			c.value(key+": "+truncate(fmt.Sprint(k)), v.MapIndex(k), ofItem(t), l)
 		}
 	case t.Kind() == reflect.Struct:
 		c.fields(key+": ", v, silent)
 	}
 }
 
-// ofItem is what a file gives for each field of a struct in a list or mapping that it does not name: the zero value.
-// Other items have none.
+// ofItem returns the default of the items of a list or mapping: the zero value for structs, whose fields a file may
+// omit. Other items have none.
 func ofItem(t reflect.Type) reflect.Value {
 	if e := t.Elem(); e.Kind() == reflect.Struct && e != factorsType {
 		return reflect.Zero(e)
@@ -105,7 +105,7 @@ func isFinite(v reflect.Value) bool {
 	return !math.IsNaN(f) && !math.IsInf(f, 0)
 }
 
-// numberText writes a number as Go does: files have 1 and 1.0, and either is meant.
+// numberText formats a number as Go does, since files write both 1 and 1.0.
 func numberText(v reflect.Value) string {
 	if v.CanFloat() {
 		return strconv.FormatFloat(v.Float(), 'g', -1, v.Type().Bits())

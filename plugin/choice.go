@@ -8,16 +8,16 @@ import (
 	"strings"
 )
 
-// Choice is a part that a file chose, with its options filled in.
+// Choice is a part chosen by a file, with all of its options.
 type Choice[S, P any] struct {
 	Type    string
 	Options any   // of the type of the part's defaults
-	Place   Place // of the section that chose it; zero where the choice is a default
+	Place   Place // of the section that chose it; zero if the choice is a default
 
 	registry *Registry[S, P]
 }
 
-// Build makes the part. Its errors name the place and the part.
+// Build returns the part. Its errors name the place and the part.
 func (c Choice[S, P]) Build(env S) (P, error) {
 	part, err := c.registry.Build(c.Type, c.Options, env)
 	if err != nil {
@@ -26,7 +26,7 @@ func (c Choice[S, P]) Build(env S) (P, error) {
 	return part, nil
 }
 
-// Section is what a file says to make the choice, every option filled in.
+// Section returns the section of a file that makes the choice, with all options.
 func (c Choice[S, P]) Section() *Section {
 	s := &Section{Kind: Mapping}
 	s.Put("type", SectionOf(c.Type))
@@ -34,9 +34,9 @@ func (c Choice[S, P]) Section() *Section {
 	return s
 }
 
-// Choose reads the section of a part: a mapping with type and the part's options, or the type alone. Without a type
-// the part is missing; if that is "", having none is a mistake. Keys in beside are somebody else's to read. What it
-// returns is of use only when no mistakes were found.
+// Choose reads the section of a part: a mapping with type and the part's options, or the type alone. Without a type it
+// chooses the part named missing; if that is "", a section without a type is a mistake. Keys in beside are ignored: the
+// caller reads them. The result is valid only if no mistakes were found.
 func (r *Registry[S, P]) Choose(s *Section, missing string, beside []string, mistakes *Mistakes) Choice[S, P] {
 	c := Choice[S, P]{Type: missing, registry: r}
 	place := Place{} // of the type
@@ -92,7 +92,7 @@ func decodeOptions(owner string, s *Section, defaults any, beside []string, mist
 	return options.Elem().Interface()
 }
 
-// FromString chooses the part called name with options written as YAML, "dropout: 0.2"; none is "".
+// FromString chooses the part named name with options written as YAML, such as "dropout: 0.2"; "" means no options.
 func (r *Registry[S, P]) FromString(name, options string) (Choice[S, P], error) {
 	var mistakes Mistakes
 	s := &Section{Kind: Mapping}
@@ -109,15 +109,15 @@ func (r *Registry[S, P]) FromString(name, options string) (Choice[S, P], error) 
 	return r.Choose(s, "", nil, &mistakes), mistakes.Err()
 }
 
-// Field is one option of a part, as a list of parts shows it.
+// Field describes one option of a part, for a list of parts.
 type Field struct {
-	Key     string // within another's mapping: lora.r
-	Type    string // what it takes: "a number in [0, 1)", "cls, mean or max"
-	Default string // as a file would say it
+	Key     string // with the keys of the mappings around it: lora.r
+	Type    string // the valid values: "a number in [0, 1)", "cls, mean or max"
+	Default string // as written in a file
 	Doc     string
 }
 
-// Fields lists the options of a part in the order that its author gave them. It panics on an unknown name.
+// Fields returns the options of a part in the order of their declaration. It panics on an unknown name.
 func (r *Registry[S, P]) Fields(name string) []Field {
 	part, ok := r.parts[name]
 	if !ok {
@@ -126,7 +126,7 @@ func (r *Registry[S, P]) Fields(name string) []Field {
 	return FieldsOf("", part.defaults)
 }
 
-// KeysOf lists the keys of options, a struct.
+// KeysOf returns the keys of options, a struct.
 func KeysOf(options any) []string {
 	var keys []string
 	for _, o := range optionsOf(reflect.TypeOf(options)) {
@@ -135,8 +135,8 @@ func KeysOf(options any) []string {
 	return keys
 }
 
-// FieldsOf lists the fields of options, a struct whose values are the defaults. Their keys are within the mapping that
-// prefix names: "lora.".
+// FieldsOf returns the fields of options, a struct whose values are the defaults. prefix is put before each key, such
+// as "lora.".
 func FieldsOf(prefix string, options any) []Field { return fieldsOf(prefix, reflect.ValueOf(options)) }
 
 func fieldsOf(prefix string, v reflect.Value) []Field {
@@ -152,7 +152,7 @@ func fieldsOf(prefix string, v reflect.Value) []Field {
 	return all
 }
 
-// inline writes a section as YAML on one line.
+// inline returns a section as YAML on one line.
 func inline(s *Section) string {
 	var b bytes.Buffer
 	if err := s.Write(&b); err != nil {

@@ -9,8 +9,8 @@ import (
 )
 
 // Decode sets the fields of the struct that into points to from a mapping's keys, by their yaml tags; a field whose key
-// is absent or null stays as it is. Wrong types, values out of range and unknown keys are mistakes of owner, which is
-// what errors call the section; keys in beside are somebody else's to read.
+// is absent or null is unchanged. Wrong types, values out of range and unknown keys are added to mistakes; owner is the
+// section's name in errors. Keys in beside are ignored: the caller reads them.
 func (s *Section) Decode(owner string, into any, mistakes *Mistakes, beside ...string) {
 	d := decoder{mistakes}
 	d.fields(owner, s, reflect.ValueOf(into).Elem(), beside)
@@ -38,8 +38,8 @@ func (d decoder) fields(owner string, s *Section, v reflect.Value, beside []stri
 	}
 }
 
-// unknownOption says what an owner takes instead of key. It suggests a name where the list is too long to see it or
-// does not hold it.
+// unknownOption returns the error text for a key that owner does not have, with the keys that it has. It suggests a
+// name if the list is long or does not contain the name.
 func unknownOption(owner, key string, options []option, beside []string) string {
 	const longList = 6
 	var own []string
@@ -61,7 +61,7 @@ func unknownOption(owner, key string, options []option, beside []string) string 
 	return text + "it takes none"
 }
 
-// value sets v from s; where says which value of which owner it is.
+// value sets v from s; where names the owner and the value for errors.
 func (d decoder) value(where string, s *Section, v reflect.Value, l limits) {
 	t := v.Type()
 	switch {
@@ -70,7 +70,7 @@ func (d decoder) value(where string, s *Section, v reflect.Value, l limits) {
 	case t == factorsType && s.Kind != Null:
 		d.factors(where, s, v, l)
 	case s.Kind == Null:
-		// as if the key were absent
+		// like an absent key
 	case t.Kind() == reflect.String:
 		d.text(where, s, v, l)
 	case t.Kind() == reflect.Bool:
@@ -98,7 +98,7 @@ func (d decoder) wrong(where string, s *Section, t reflect.Type, l limits) {
 	d.mistakes.Add(s.Place, "%s: want %s, have %s", where, wants(t, l), have)
 }
 
-// text takes any scalar as it is written: a label may be 1, a delimiter may be ~.
+// text sets a string from any scalar as written: a label may be 1, a delimiter may be ~.
 func (d decoder) text(where string, s *Section, v reflect.Value, l limits) {
 	if s.Kind >= List || l.choices != nil && !slices.Contains(l.choices, s.Text) {
 		d.wrong(where, s, v.Type(), l)
@@ -107,7 +107,7 @@ func (d decoder) text(where string, s *Section, v reflect.Value, l limits) {
 	v.SetString(s.Text)
 }
 
-// boolOf reads what YAML 1.1 and 1.2 call true and false.
+// boolOf parses true and false as in YAML 1.1 and 1.2.
 func boolOf(s *Section) (value, ok bool) {
 	if s.Kind != Bool && s.Kind != Text {
 		return false, false
@@ -130,9 +130,9 @@ func (d decoder) number(where string, s *Section, v reflect.Value, l limits) {
 	v.Set(got)
 }
 
-// parseNumber sets a number from a scalar. Numbers that are not finite are none.
+// parseNumber sets a number from a scalar and reports whether it is a finite number of the type.
 func parseNumber(s *Section, into reflect.Value) bool {
-	digits := strings.TrimPrefix(strings.ReplaceAll(s.Text, "_", ""), "+") // YAML groups digits so
+	digits := strings.TrimPrefix(strings.ReplaceAll(s.Text, "_", ""), "+") // YAML 1.1 groups digits with _
 	bits := into.Type().Bits()
 	switch {
 	case s.Kind != Int && (s.Kind != Float || isWhole(into.Kind())):
@@ -146,7 +146,7 @@ func parseNumber(s *Section, into reflect.Value) bool {
 		into.SetUint(n)
 		return err == nil
 	}
-	if n, err := strconv.ParseInt(digits, 0, 64); err == nil { // 0x10 is no float to Go
+	if n, err := strconv.ParseInt(digits, 0, 64); err == nil { // ParseFloat does not read 0x10
 		into.SetFloat(float64(n))
 		return true
 	}
@@ -165,7 +165,7 @@ func asFloat(v reflect.Value) float64 {
 	return v.Float()
 }
 
-// list sets a slice; its limits are those of each item.
+// list sets a slice; l holds for each item.
 func (d decoder) list(where string, s *Section, v reflect.Value, l limits) {
 	if s.Kind != List {
 		d.wrong(where, s, v.Type(), limits{})
@@ -182,7 +182,7 @@ func (d decoder) list(where string, s *Section, v reflect.Value, l limits) {
 	v.Set(items)
 }
 
-// mapping sets a map; its limits are those of each value.
+// mapping sets a map; l holds for each value.
 func (d decoder) mapping(where string, s *Section, v reflect.Value, l limits) {
 	if s.Kind != Mapping {
 		d.wrong(where, s, v.Type(), limits{})
@@ -201,7 +201,7 @@ func (d decoder) mapping(where string, s *Section, v reflect.Value, l limits) {
 			continue
 		}
 		value := reflect.New(t.Elem()).Elem()
-		d.value(where+": "+cut(e.Key), e.Value, value, l)
+		d.value(where+": "+truncate(e.Key), e.Value, value, l)
 		all.SetMapIndex(key, value)
 	}
 	v.Set(all)

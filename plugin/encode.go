@@ -12,7 +12,7 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// SectionOf is the section that Decode would read v from: a scalar, a slice, a map, or a struct with yaml tags.
+// SectionOf returns the section from which Decode reads v: a scalar, a slice, a map, or a struct with yaml tags.
 func SectionOf(v any) *Section { return sectionOf(reflect.ValueOf(v)) }
 
 func sectionOf(v reflect.Value) *Section {
@@ -60,7 +60,7 @@ func sectionOfMap(v reflect.Value) *Section {
 	return s
 }
 
-// compareKeys orders the keys of a map, numbers or texts.
+// compareKeys orders the keys of a map, numbers or strings.
 func compareKeys(a, b reflect.Value) int {
 	if a.CanInt() {
 		return cmp.Compare(a.Int(), b.Int())
@@ -68,7 +68,7 @@ func compareKeys(a, b reflect.Value) int {
 	return cmp.Compare(a.String(), b.String())
 }
 
-// floatText writes a number so that YAML 1.1 reads it as one too: it wants a dot.
+// floatText formats a number with a dot, which YAML 1.1 requires.
 func floatText(f float64, bits int) string {
 	text := strconv.FormatFloat(f, 'g', -1, bits)
 	if strings.Contains(text, ".") {
@@ -106,7 +106,7 @@ func (s *Section) node() *yaml.Node {
 		for _, e := range s.Entries {
 			key := textNode(e.Key)
 			if n, err := strconv.Atoi(e.Key); err == nil && strconv.Itoa(n) == e.Key {
-				key.Tag = "!!int" // label_maps number their labels
+				key.Tag = "!!int" // label_maps have integer keys
 			}
 			n.Content = append(n.Content, key, e.Value.node())
 		}
@@ -120,7 +120,7 @@ func (s *Section) node() *yaml.Node {
 	return &yaml.Node{Kind: yaml.ScalarNode, Value: s.Text}
 }
 
-// textNode quotes text that would read as something else, in YAML 1.1 too.
+// textNode returns a string node, quoted if YAML 1.1 would not read it as a string.
 func textNode(text string) *yaml.Node {
 	n := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: text}
 	switch strings.ToLower(text) {

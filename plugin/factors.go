@@ -6,11 +6,11 @@ import (
 	"slices"
 )
 
-// Factors is an option that is a word of the tag choice, one number for all, unless the tag one says no, or a mapping
-// of names to numbers. Limits in the tag range hold for each number.
+// Factors is an option that is a word of the tag choice, one number for all, unless the tag one is "no", or a mapping
+// of names to numbers. The tag range holds for each number.
 type Factors struct {
 	Word string
-	One  float64            // where Word is "" and Each is nil
+	One  float64            // if Word is "" and Each is nil
 	Each map[string]float64 // nil: not a mapping
 }
 
@@ -33,17 +33,17 @@ func (d decoder) factors(where string, s *Section, v reflect.Value, l limits) {
 	v.Set(reflect.ValueOf(f))
 }
 
-// ofNumbers is l without its words.
+// ofNumbers returns l without its choices.
 func (l limits) ofNumbers() limits { l.choices = nil; return l }
 
-// ofOne is ofNumbers without 0: with that factor for all, nothing would be left.
+// ofOne returns the limits of One: ofNumbers without 0, since a factor of 0 for all would leave nothing.
 func (l limits) ofOne() limits {
 	l = l.ofNumbers()
 	l.openLow = l.openLow || l.low != "" && l.lowValue == 0
 	return l
 }
 
-// section is what a file says to give f.
+// section returns the section of a file that gives f.
 func (f Factors) section() *Section {
 	switch {
 	case f.Word != "":
@@ -54,7 +54,7 @@ func (f Factors) section() *Section {
 	return SectionOf(f.One)
 }
 
-// wantsFactors says what values of the type are.
+// wantsFactors describes the valid values of a Factors.
 func wantsFactors(l limits) string {
 	number := reflect.TypeFor[float64]()
 	if l.noOne {

@@ -9,14 +9,14 @@ import (
 	"unicode/utf8"
 )
 
-// Place is where something stands in an experiment file.
+// Place is a position in an experiment file.
 type Place struct {
-	File string // or the argument that a value comes from, as `--set training.num_epochs=1`
+	File string // or the argument that holds the value, such as `--set training.num_epochs=1`
 	Line int    // from 1; 0: no line of its own
 	Col  int    // in characters from 1; 0: the whole line
 }
 
-// String writes the place as compilers do: exp.yaml:13:9.
+// String formats the place like a compiler: exp.yaml:13:9.
 func (p Place) String() string {
 	switch {
 	case p.Line == 0:
@@ -43,21 +43,21 @@ func (m *Mistake) Error() string {
 // Unwrap returns the error without its place.
 func (m *Mistake) Unwrap() error { return m.Err }
 
-// Mistakes collects all that is wrong with a file, so that it is said at once. Its zero value holds none.
+// Mistakes collects all mistakes in a file, to report them together. The zero value is empty.
 type Mistakes struct {
 	found    []*Mistake
 	reported map[string]bool
 }
 
-// maxMistakes is how many mistakes Err lists before it counts the others.
+// maxMistakes is the number of mistakes that Err lists; the others are counted.
 const maxMistakes = 50
 
-// Add notes a mistake. What has been noted before, as of a value that two aliases name, is not noted again.
+// Add adds a mistake. Duplicates, such as those of a value that two aliases name, are added once.
 func (m *Mistakes) Add(at Place, format string, args ...any) {
 	m.Append(&Mistake{at, fmt.Errorf(format, args...)})
 }
 
-// Append notes an error; a Mistake keeps its place.
+// Append adds an error; a Mistake keeps its place.
 func (m *Mistakes) Append(err error) {
 	var mistake *Mistake
 	if !errors.As(err, &mistake) {
@@ -72,17 +72,17 @@ func (m *Mistakes) Append(err error) {
 	}
 }
 
-// None tells whether nothing is wrong.
+// None reports whether there are no mistakes.
 func (m *Mistakes) None() bool { return len(m.found) == 0 }
 
-// Err returns all mistakes as one error, one a line, in the order of the file; nil if there are none.
+// Err returns all mistakes as one error, one per line, in the order of the file; nil if there are none.
 func (m *Mistakes) Err() error {
 	if m.None() {
 		return nil
 	}
 	return mistakesError(slices.SortedStableFunc(slices.Values(m.found), func(a, b *Mistake) int {
 		return cmp.Or(
-			cmp.Compare(min(b.Place.Line, 1), min(a.Place.Line, 1)), // what comes from arguments goes last
+			cmp.Compare(min(b.Place.Line, 1), min(a.Place.Line, 1)), // mistakes in arguments are last
 			cmp.Compare(a.Place.File, b.Place.File),
 			cmp.Compare(a.Place.Line, b.Place.Line),
 			cmp.Compare(a.Place.Col, b.Place.Col))
@@ -111,10 +111,10 @@ func (e mistakesError) Unwrap() []error {
 	return errs
 }
 
-// quoted is %q, cut where it gets too long for a message.
-func quoted(s string) string { return fmt.Sprintf("%q", cut(s)) }
+// quoted is %q of s, truncated if it is too long for a message.
+func quoted(s string) string { return fmt.Sprintf("%q", truncate(s)) }
 
-func cut(s string) string {
+func truncate(s string) string {
 	const longest = 60 // bytes
 	if len(s) <= longest {
 		return s

@@ -8,22 +8,22 @@ import (
 	"strings"
 )
 
-// option is a field of a struct that a file may set. Its tags say how:
+// option is a field of a struct that a file may set. Its tags define it:
 //
 //	Pool    string  `yaml:"pool" choice:"cls|mean|max" doc:"how a text's states become one"`
-//	Dropout float64 `yaml:"dropout" range:"[0,1)" doc:"share of features hidden from the scorer in training"`
+//	Dropout float64 `yaml:"dropout" range:"[0,1)" doc:"dropout rate of the features in training"`
 //
-// A range is an interval; a missing end is infinite. A struct within is a mapping, or with `yaml:",inline"` more fields
-// of its own. SectionOf leaves an option with `yaml:"pool,omitempty"` out where it has the zero value.
+// A range is an interval; a missing end is infinite. A field that is a struct is a mapping, or with `yaml:",inline"`
+// adds its fields to those of the outer struct. SectionOf omits an option with `yaml:"pool,omitempty"` if it is zero.
 type option struct {
 	key    string
 	doc    string
-	index  []int // of the field, as reflect.Value.FieldByIndex takes it
+	index  []int // of the field, for reflect.Value.FieldByIndex
 	omit   bool  // the zero value is not written
 	limits limits
 }
 
-// optionsOf lists the options of a struct in their order. It panics on a field that no file could set.
+// optionsOf returns the options of a struct in their order. It panics on a field that no file could set.
 func optionsOf(t reflect.Type) []option {
 	if t.Kind() != reflect.Struct {
 		panic(fmt.Sprintf("plugin: options of type %s, want a struct", t))
@@ -44,7 +44,7 @@ func optionsOf(t reflect.Type) []option {
 				found = append(found, o)
 			}
 		case !tagged || !f.IsExported() || !isKey.MatchString(key):
-			panic(fmt.Sprintf("plugin: option %s.%s wants to be exported and to have a yaml tag in snake_case", t,
+			panic(fmt.Sprintf("plugin: option %s.%s must be exported and have a yaml tag in snake_case", t,
 				f.Name))
 		default:
 			checkType(f.Type, t.String()+"."+f.Name)
@@ -84,13 +84,13 @@ func isNumber(k reflect.Kind) bool { return isWhole(k) || k == reflect.Float32 |
 
 func isWhole(k reflect.Kind) bool { return k >= reflect.Int && k <= reflect.Uint64 }
 
-// limits are the values that an option takes.
+// limits are the valid values of an option.
 type limits struct {
 	choices             []string // of text; nil: any
 	low, high           string   // of numbers, as the tag writes them; "" for infinite
 	openLow, openHigh   bool     // the end itself is excluded
 	lowValue, highValue float64
-	noOne               bool // of factors: none for all at once
+	noOne               bool // for Factors: no single number for all
 }
 
 var interval = regexp.MustCompile(`^([\[(])([^,]*),([^,]*)([\])])$`)
@@ -124,7 +124,7 @@ func limitsOf(tag reflect.StructTag) limits {
 	return l
 }
 
-// hold tells whether v is within the range.
+// hold reports whether v is within the range.
 func (l limits) hold(v float64) bool {
 	switch {
 	case l.low != "" && (v < l.lowValue || l.openLow && v == l.lowValue):
@@ -135,7 +135,7 @@ func (l limits) hold(v float64) bool {
 	return true
 }
 
-// String says what the limits let through, as it follows "a number": "above 0", "in [0, 1)", "cls, mean or max".
+// String describes the limits as they follow "a number": "above 0", "in [0, 1)", "cls, mean or max".
 func (l limits) String() string {
 	switch {
 	case l.choices != nil:
@@ -161,7 +161,7 @@ func (l limits) String() string {
 	return "in " + left + l.low + ", " + l.high + right
 }
 
-// wants says what values of type t within limits are: "a number in [0, 1)".
+// wants describes the valid values of type t: "a number in [0, 1)".
 func wants(t reflect.Type, l limits) string {
 	if t == factorsType {
 		return wantsFactors(l)
@@ -172,7 +172,7 @@ func wants(t reflect.Type, l limits) string {
 	return strings.TrimSpace(typeWords(t) + " " + l.String())
 }
 
-// oneOf writes words as a sentence does: cls, mean or max.
+// oneOf joins words with commas and "or": cls, mean or max.
 func oneOf(words []string) string {
 	if len(words) < 2 {
 		return strings.Join(words, "")
@@ -181,7 +181,7 @@ func oneOf(words []string) string {
 	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
 
-// typeWords is what errors and lists of options call the values of a type.
+// typeWords describes the values of a type for errors and lists of options.
 func typeWords(t reflect.Type) string {
 	switch {
 	case t == sectionType:

@@ -36,13 +36,13 @@ func TestRegisterPanics(t *testing.T) {
 		{"the name is taken", register("big", struct{}{}), `two parts of kind pot are named "big"`},
 		{"options are no struct", register("x", 3), "options of type int, want a struct"},
 		{"an option has no tag", register("x", struct{ Size int }{}),
-			"Size wants to be exported and to have a yaml tag in snake_case"},
+			"Size must be exported and have a yaml tag in snake_case"},
 		{"an option is not exported", register("x", struct {
 			size int `yaml:"size"`
-		}{}), "size wants to be exported"},
+		}{}), "size must be exported"},
 		{"a key is not in snake_case", register("x", struct {
 			Size int `yaml:"Size"`
-		}{}), "Size wants to be exported"},
+		}{}), "Size must be exported"},
 		{"two options have one key", register("x", struct {
 			A int `yaml:"size"`
 			B int `yaml:"size"`

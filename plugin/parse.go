@@ -11,19 +11,19 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// What an experiment file may hold. All are far above what one needs; they keep a hostile file cheap.
+// Limits of an experiment file, far above what one needs. They bound the cost of a hostile file.
 const (
 	maxBytes  = 1 << 20
 	maxDepth  = 64
-	maxValues = 100_000 // those that aliases repeat counted each time
+	maxValues = 100_000 // values that aliases repeat are counted each time
 )
 
-// Parse reads the one YAML document of a file. Where there is none it notes why and returns nil.
+// Parse parses the single YAML document of a file. If there is none it adds a mistake and returns nil.
 func Parse(file string, data []byte, mistakes *Mistakes) *Section {
 	return parse(func(line, col int) Place { return Place{file, line, col} }, data, mistakes)
 }
 
-// ParseValue reads YAML that stands somewhere else than in a file: all its values and mistakes are at place.
+// ParseValue parses YAML that is not from a file: all its values and mistakes are at place.
 func ParseValue(place Place, text string, mistakes *Mistakes) *Section {
 	return parse(func(int, int) Place { return place }, []byte(text), mistakes)
 }
@@ -51,7 +51,7 @@ func parse(at func(line, col int) Place, data []byte, mistakes *Mistakes) *Secti
 		return nil
 	}
 	if err := decode(decoder, &second); err == nil {
-		mistakes.Add(at(second.Line, second.Column), "a second document begins; an experiment file is one")
+		mistakes.Add(at(second.Line, second.Column), "a second document begins; an experiment file has one")
 	} else if err != io.EOF {
 		syntaxMistake(at, data, err, mistakes)
 	}
@@ -64,8 +64,8 @@ func parse(at func(line, col int) Place, data []byte, mistakes *Mistakes) *Secti
 	return root
 }
 
-// decode reads the next document. The YAML library has panics left for events that it does not expect: should a file
-// lead to one, the file is what is wrong.
+// decode reads the next document. The YAML library panics on unexpected events; such a panic is returned as an error,
+// since the file caused it.
 func decode(d *yaml.Decoder, into *yaml.Node) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -88,7 +88,7 @@ func invalidByte(data []byte) int {
 
 var yamlError = regexp.MustCompile(`^yaml: (?:line (\d+): )?(.*)$`)
 
-// syntaxMistake gives the YAML library's error our form.
+// syntaxMistake adds the YAML library's error as a mistake with its place.
 func syntaxMistake(at func(line, col int) Place, data []byte, err error, mistakes *Mistakes) {
 	line, text := 1, err.Error()
 	if parts := yamlError.FindStringSubmatch(text); parts != nil {
@@ -104,17 +104,17 @@ func syntaxMistake(at func(line, col int) Place, data []byte, err error, mistake
 	mistakes.Add(at(line, 0), "not YAML: %s", text)
 }
 
-// reader turns YAML nodes into sections.
+// reader converts YAML nodes to sections.
 type reader struct {
 	at       func(line, col int) Place
 	mistakes *Mistakes
 	open     map[*yaml.Node]bool // lists and mappings that are being read
 	alias    *yaml.Node          // the outermost alias that is being followed
 	values   int
-	stopped  bool // by a mistake that leaves nothing to make sense of
+	stopped  bool // by a mistake after which the rest is meaningless
 }
 
-// stop notes a mistake at n, or where an alias led there, and ends the reading.
+// stop adds a mistake at n, or at the alias that led there, and ends the reading.
 func (r *reader) stop(n *yaml.Node, format string, args ...any) {
 	if r.stopped {
 		return
@@ -145,7 +145,7 @@ func (r *reader) section(n *yaml.Node, depth int) *Section {
 	switch n.Kind {
 	case yaml.AliasNode:
 		if r.open[n.Alias] {
-			r.stop(n, "alias %s stands within its own value", quoted("*"+n.Value))
+			r.stop(n, "alias %s is within its own value", quoted("*"+n.Value))
 			return s
 		}
 		if r.alias == nil {
@@ -187,9 +187,9 @@ func scalarKind(n *yaml.Node) Kind {
 	return Text // dates too
 }
 
-// entries reads a mapping. A key of its own stands before one that it merges, an earlier merged one before a later.
+// entries reads a mapping. Its own keys take precedence over merged ones, earlier merged ones over later.
 func (r *reader) entries(s *Section, n *yaml.Node, depth int) {
-	lines := map[string]int{} // where a key was first given
+	lines := map[string]int{} // the first line of each key
 	var merged []*Section
 	for i := 0; i < len(n.Content) && !r.stopped; i += 2 {
 		key := n.Content[i]
@@ -203,11 +203,11 @@ func (r *reader) entries(s *Section, n *yaml.Node, depth int) {
 			key = key.Alias
 		}
 		if key.Kind != yaml.ScalarNode {
-			r.mistakes.Add(place, "a key is text, here it is a list or a mapping")
+			r.mistakes.Add(place, "a key is a list or a mapping; want text")
 			continue
 		}
 		if first, twice := lines[key.Value]; twice {
-			r.mistakes.Add(place, "key %s is given twice, first in line %d", quoted(key.Value), first)
+			r.mistakes.Add(place, "duplicate key %s, first in line %d", quoted(key.Value), first)
 			continue
 		}
 		lines[key.Value] = place.Line
@@ -223,7 +223,7 @@ func (r *reader) entries(s *Section, n *yaml.Node, depth int) {
 	}
 }
 
-// merged reads what a merge key names: a mapping or a list of mappings.
+// merged reads the value of a merge key: a mapping or a list of mappings.
 func (r *reader) merged(n *yaml.Node, depth int) []*Section {
 	s := r.section(n, depth+1)
 	all := []*Section{s}

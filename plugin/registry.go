@@ -8,12 +8,13 @@ import (
 	"slices"
 )
 
-// Registry holds the parts of one kind by name. S is what a part is told when it is made, P is the part.
+// Registry holds the parts of one kind by name. S is the type of a part's environment, which its constructor receives;
+// P is the type of the parts.
 type Registry[S, P any] struct {
 	kind    string
 	parts   map[string]part[S, P]
 	aliases map[string]string
-	missing string // the part of a file that names none; "": there is none
+	missing string // the default part; "" if there is none
 }
 
 type part[S, P any] struct {
@@ -21,7 +22,7 @@ type part[S, P any] struct {
 	build    func(options any, env S) (P, error)
 }
 
-// NewRegistry returns an empty registry; kind is what errors call its parts.
+// NewRegistry returns an empty registry; kind is the name of its parts in errors.
 func NewRegistry[S, P any](kind string) *Registry[S, P] {
 	return &Registry[S, P]{kind: kind, parts: map[string]part[S, P]{}, aliases: map[string]string{}}
 }
@@ -35,10 +36,10 @@ func Register[O, S, P any](r *Registry[S, P], name string, defaults O, build fun
 	r.parts[name] = part[S, P]{defaults, func(options any, env S) (P, error) { return build(options.(O), env) }}
 }
 
-// Alias lets files call a part by another name, one of an older or foreign format. The part may be registered later.
+// Alias adds another name for a part, such as that of an older or foreign format. The part may be registered later.
 func (r *Registry[S, P]) Alias(alias, name string) { r.aliases[alias] = name }
 
-// SetDefault names the part that a file has where it names none. It is called from init, where the part is registered.
+// SetDefault sets the part of files that name none. It is called from init, where the part is registered.
 func (r *Registry[S, P]) SetDefault(name string) {
 	if r.missing != "" {
 		panic(fmt.Sprintf("plugin: two defaults of kind %s, %q and %q", r.kind, r.missing, name))
@@ -46,23 +47,23 @@ func (r *Registry[S, P]) SetDefault(name string) {
 	r.missing = name
 }
 
-// Default returns the part that a file has where it names none; "" where no package that is built in has set one.
+// Default returns the name of the part of files that name none; "" if no linked package has set it.
 func (r *Registry[S, P]) Default() string { return r.missing }
 
-// Kind returns what errors call the parts.
+// Kind returns the name of the parts in errors.
 func (r *Registry[S, P]) Kind() string { return r.kind }
 
 // Names returns the names of all parts, sorted.
 func (r *Registry[S, P]) Names() []string { return slices.Sorted(maps.Keys(r.parts)) }
 
-// Defaults returns the options of a part where a file is silent: a struct. ok is false for an unknown name.
+// Defaults returns the default options of a part, a struct. ok is false for an unknown name.
 func (r *Registry[S, P]) Defaults(name string) (options any, ok bool) {
 	p, ok := r.parts[name]
 	return p.defaults, ok
 }
 
-// Build makes a part of options, which have the type of its defaults; each is the default, or within the range or
-// choice of its tag. It panics on an unknown name.
+// Build returns a part with options, which have the type of its defaults. An option that is neither the default nor
+// within the range or choice of its tag is an error. It panics on an unknown name.
 func (r *Registry[S, P]) Build(name string, options any, env S) (P, error) {
 	p, ok := r.parts[name]
 	if !ok {
@@ -78,12 +79,12 @@ func (r *Registry[S, P]) Build(name string, options any, env S) (P, error) {
 	return p.build(options, env)
 }
 
-// Warner is a part that has something to say of what it was made of: not wrong, but maybe not what was meant.
+// Warner is a part with warnings about its options or environment: they are valid, but maybe not intended.
 type Warner interface {
 	Warnings() []string
 }
 
-// WarningsOf returns what a part has to say; nothing of one that is no Warner.
+// WarningsOf returns the warnings of a part; nil if it is not a Warner.
 func WarningsOf(part any) []string {
 	if r, ok := part.(Warner); ok {
 		return r.Warnings()

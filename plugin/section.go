@@ -5,13 +5,13 @@ import (
 	"slices"
 )
 
-// Section is a value of an experiment file and where it stands: aliases followed, merge keys merged.
+// Section is a value of an experiment file with its place. Aliases are followed and merge keys merged.
 type Section struct {
 	Place   Place
 	Kind    Kind
-	Text    string     // of a scalar, as it is written
+	Text    string     // of a scalar, as written
 	Items   []*Section // of a List
-	Entries []Entry    // of a Mapping, in the order of the file, no key twice
+	Entries []Entry    // of a Mapping, in the order of the file, without duplicate keys
 }
 
 // Entry is one key of a mapping and its value.
@@ -21,7 +21,7 @@ type Entry struct {
 	Value *Section
 }
 
-// Kind is what a value of an experiment file is.
+// Kind is the kind of a value of an experiment file.
 type Kind int
 
 // The kinds. All before List are scalars.
@@ -35,7 +35,7 @@ const (
 	Mapping
 )
 
-// At returns the value of a key of a mapping, nil if s is nil, no mapping, or lacks the key.
+// At returns the value of a key of a mapping, nil if s is nil, not a mapping, or lacks the key.
 func (s *Section) At(key string) *Section {
 	if i := s.index(key); i >= 0 {
 		return s.Entries[i].Value
@@ -43,7 +43,7 @@ func (s *Section) At(key string) *Section {
 	return nil
 }
 
-// Has tells whether a mapping has a key whose value is not null.
+// Has reports whether a mapping has a key whose value is not null.
 func (s *Section) Has(key string) bool {
 	v := s.At(key)
 	return v != nil && v.Kind != Null
@@ -58,7 +58,7 @@ func (s *Section) Put(key string, value *Section) {
 	s.Entries = append(s.Entries, Entry{key, value.Place, value})
 }
 
-// Remove takes keys and their values out of a mapping.
+// Remove removes keys and their values from a mapping.
 func (s *Section) Remove(keys ...string) {
 	s.Entries = slices.DeleteFunc(s.Entries, func(e Entry) bool { return slices.Contains(keys, e.Key) })
 }
@@ -70,7 +70,7 @@ func (s *Section) index(key string) int {
 	return slices.IndexFunc(s.Entries, func(e Entry) bool { return e.Key == key })
 }
 
-// String is what errors call the value.
+// String describes the value for errors.
 func (s *Section) String() string {
 	switch s.Kind {
 	case Null:
@@ -82,7 +82,7 @@ func (s *Section) String() string {
 	case Mapping:
 		return "a mapping"
 	case Bool, Int, Float:
-		return cut(s.Text)
+		return truncate(s.Text)
 	}
 	panic(fmt.Sprintf("plugin: unknown kind %d", s.Kind))
 }

@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// Nearest returns the name that word is most likely a slip for: at most one edit in three characters away. ok is false
-// if there is none.
+// Nearest returns the name that is most similar to word, with at most one edit per three characters. ok is false if
+// there is none.
 func Nearest(word string, names []string) (nearest string, ok bool) {
 	best := 1 + max(1, len([]rune(word))/3)
 	for _, name := range names {
 		if len(name)+len(word) > 200 {
-			continue // nobody's slip
+			continue // not a typing error; bounds the cost
 		}
 		if d := edits(strings.ToLower(word), strings.ToLower(name)); d < best {
 			nearest, best, ok = name, d, true
@@ -45,7 +45,7 @@ func edits(a, b string) int {
 	return last[len(to)]
 }
 
-// Unknown is what an error says of a name that is not among names: `no head "max_pol"; did you mean "max_pool"? there
+// Unknown returns the error text for a name that is not among names: `no head "max_pol"; did you mean "max_pool"? there
 // is crf, linear, max_pool`.
 func Unknown(kind, name string, names []string) string {
 	names = slices.Sorted(slices.Values(names))
