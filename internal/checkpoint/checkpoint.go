@@ -1,5 +1,5 @@
 // Package checkpoint writes parameters to safetensors files and reads them back. A tensor's name is its parameter's
-// below the corner it was made in.
+// name relative to the scope it was created in.
 package checkpoint
 
 import (
@@ -13,18 +13,19 @@ import (
 	"github.com/jenga-nlp/jenga/nn"
 )
 
-// Write writes params, made below corner, to a file.
-func Write(path string, params []*nn.Param, corner nn.Params) error {
+// Write writes params, created in scope, to a file.
+func Write(path string, params []*nn.Param, scope nn.Params) error {
 	var tensors []safetensors.Tensor
 	for _, w := range params {
-		tensors = append(tensors, safetensors.Tensor{Name: name(w, corner), DType: "F32", Shape: w.Shape, Data: w.Data})
+		tensors = append(tensors, safetensors.Tensor{Name: name(w, scope), DType: "F32", Shape: w.Shape, Data: w.Data})
 	}
 	return safetensors.Write(path, tensors, nil)
 }
 
-// Read fills in params, made below corner with or without values, from a file that Write has written; what is missing,
-// too much, of another shape or not finite is one error. asker is what errors call the one who asks for these params.
-func Read(path, asker string, params []*nn.Param, corner nn.Params) error {
+// Read sets params, created in scope with or without values, from a file that Write has written. The error lists
+// missing and unexpected tensors, wrong shapes and values that are not finite. owner is the name, in errors, of what
+// defines the params.
+func Read(path, owner string, params []*nn.Param, scope nn.Params) error {
 	file, err := safetensors.Open(path)
 	if err != nil {
 		return err
@@ -33,16 +34,16 @@ func Read(path, asker string, params []*nn.Param, corner nn.Params) error {
 	var wrong []error
 	known := map[string]bool{}
 	for _, w := range params {
-		name := name(w, corner)
+		name := name(w, scope)
 		known[name] = true
 		info, ok := file.Info(name)
 		switch {
 		case !ok:
-			wrong = append(wrong, fmt.Errorf("%s: no tensor %q", path, name))
+			wrong = append(wrong, fmt.Errorf("%s: tensor %q not found", path, name))
 			continue
 		case !slices.Equal(info.Shape, w.Shape):
-			wrong = append(wrong, fmt.Errorf("%s: tensor %q has shape %v; %s asks for %v", path, name, info.Shape,
-				asker, w.Shape))
+			wrong = append(wrong, fmt.Errorf("%s: tensor %q has shape %v; %s requires %v", path, name, info.Shape,
+				owner, w.Shape))
 			continue
 		}
 		values, err := file.Floats(name)
@@ -52,7 +53,7 @@ func Read(path, asker string, params []*nn.Param, corner nn.Params) error {
 		}
 		if i := slices.IndexFunc(values,
 			func(v float32) bool { return math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) }); i >= 0 {
-			wrong = append(wrong, fmt.Errorf("%s: tensor %q has %v at place %d; want numbers that are finite", path,
+			wrong = append(wrong, fmt.Errorf("%s: tensor %q has %v at index %d; want finite numbers", path,
 				name, values[i], i))
 			continue
 		}
@@ -65,12 +66,13 @@ func Read(path, asker string, params []*nn.Param, corner nn.Params) error {
 	}
 	for _, info := range file.Tensors() {
 		if !known[info.Name] {
-			wrong = append(wrong, fmt.Errorf("%s: tensor %q is none that %s asks for", path, info.Name, asker))
+			wrong = append(wrong, fmt.Errorf("%s: unexpected tensor %q: %s has no such parameter", path, info.Name,
+				owner))
 		}
 	}
 	return errors.Join(wrong...)
 }
 
-func name(w *nn.Param, corner nn.Params) string {
-	return strings.TrimPrefix(strings.TrimPrefix(w.Name, corner.Path()), ".")
+func name(w *nn.Param, scope nn.Params) string {
+	return strings.TrimPrefix(strings.TrimPrefix(w.Name, scope.Path()), ".")
 }

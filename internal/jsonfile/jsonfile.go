@@ -1,5 +1,5 @@
-// Package jsonfile reads the JSON files of models and checkpoints, with errors that tell a user the place and what is
-// wanted there.
+// Package jsonfile parses the JSON files of models and checkpoints, with errors that give the place and the expected
+// value.
 package jsonfile
 
 import (
@@ -10,7 +10,7 @@ import (
 	"reflect"
 )
 
-// Unmarshal reads the data of the file at path, an object, its errors naming the file and the line.
+// Unmarshal parses data, the object in the file at path. Errors name the file and the line.
 func Unmarshal(path string, data []byte, into any) error {
 	err := json.Unmarshal(data, into)
 	var syntax *json.SyntaxError
@@ -33,7 +33,7 @@ func line(data []byte, offset int64) int {
 	return 1 + bytes.Count(data[:min(offset, int64(len(data)))], []byte("\n"))
 }
 
-// found returns what a key holds.
+// found describes the value of a key.
 func found(err *json.UnmarshalTypeError) string {
 	if err.Value == "array" || err.Value == "object" {
 		return "an " + err.Value
@@ -41,7 +41,7 @@ func found(err *json.UnmarshalTypeError) string {
 	return "a " + err.Value
 }
 
-// wanted returns what a key should have held.
+// wanted describes the expected value of a key.
 func wanted(err *json.UnmarshalTypeError) string {
 	switch err.Type.Kind() {
 	case reflect.Int:

@@ -1,6 +1,6 @@
-// Package onnx reads the weights out of ONNX files of transformer encoders: each under the name that PyTorch gives the
-// parameter and in PyTorch's shape, whatever the exporter has made of them. Of the graph it reads only what tells which
-// initializer is which parameter. What a file says of itself is checked before anything of that size is made.
+// Package onnx reads the weights of ONNX files of transformer encoders: each under PyTorch's name of the parameter and
+// in PyTorch's shape, independent of the exporter. Of the graph it reads only what is needed to match initializers to
+// parameters. Sizes in a file are checked before memory of that size is allocated.
 package onnx
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/jenga-nlp/jenga/internal/safetensors"
 )
 
-// maxFile is the longest file in bytes that Protocol Buffers allow.
+// maxFile is the largest size in bytes of a Protocol Buffers message.
 const maxFile = 1<<31 - 1
 
 // Tensor is a parameter's values in a file.
@@ -25,15 +25,15 @@ type Tensor struct {
 	Name  string // PyTorch's, "encoder.layer.0.output.dense.weight"
 	DType string // F32, F16 or BF16
 	Shape []int  // PyTorch's: [out in] of a linear layer
-	// Derived says that the file has no initializer of that name: what the graph does with one shows that it is this
-	// parameter.
+	// Derived means that the file has no initializer of that name: the parameter was identified by its use in the
+	// graph.
 	Derived bool
 
 	initializer *initializer
-	transposed  bool // the file has the other orientation
+	transposed  bool // the file holds the transpose
 }
 
-// Bytes returns how long the tensor is in its file.
+// Bytes returns the size of the tensor in its file.
 func (t Tensor) Bytes() int64 {
 	if t.initializer.external != nil {
 		return t.initializer.external.length
@@ -41,19 +41,19 @@ func (t Tensor) Bytes() int64 {
 	return int64(len(t.initializer.raw))
 }
 
-// File is an ONNX file's parameters.
+// File holds an ONNX file's parameters.
 type File struct {
 	tensors []Tensor
 	outside []string
 }
 
-// Tensors returns the parameters in the order of their names. It is not to be changed.
+// Tensors returns the parameters in the order of their names. The caller must not modify them.
 func (f *File) Tensors() []Tensor { return f.tensors }
 
-// Outside returns the paths of the files beside it that hold values of its.
+// Outside returns the paths of the external files that hold some of its values.
 func (f *File) Outside() []string { return f.outside }
 
-// Outside returns the paths of the files beside the one at path that hold values of its, whatever operators it has.
+// Outside returns the paths of the external files that hold values of the file at path, for graphs of any operators.
 func Outside(path string) ([]string, error) {
 	data, err := readFile(path)
 	if err != nil {
@@ -78,8 +78,8 @@ func pathsOf(initializers []*initializer, folder string) []string {
 	return slices.Compact(paths)
 }
 
-// Open reads the file at path. What it keeps in files beside it, which must lie in the same folder or below, is read by
-// Raw and Floats. Errors name the path.
+// Open reads the file at path. External files, which must be in the same folder or below, are read by Raw and Floats.
+// Errors name the path.
 func Open(path string) (*File, error) {
 	data, err := readFile(path)
 	if err != nil {
@@ -103,7 +103,7 @@ func readFile(path string) ([]byte, error) {
 	return os.ReadFile(path)
 }
 
-// New reads a file whose bytes are data, and which lies in folder. It keeps data.
+// New reads a file in folder whose bytes are data. It retains data.
 func New(data []byte, folder string) (*File, error) {
 	g, err := parseModel(data)
 	if err != nil {
@@ -116,7 +116,7 @@ func New(data []byte, folder string) (*File, error) {
 	var weights []*initializer
 	for _, i := range g.initializers {
 		if names[i.name] {
-			return nil, fmt.Errorf("initializer %q stands there twice", i.name)
+			return nil, fmt.Errorf("duplicate initializer %q", i.name)
 		}
 		names[i.name] = true
 		if !safetensors.IsFloat(i.dtype) {
@@ -130,7 +130,7 @@ func New(data []byte, folder string) (*File, error) {
 	return &File{g.parameters(), pathsOf(weights, folder)}, nil
 }
 
-// check holds the length of an initializer against its shape, and finds its file if it has one.
+// check compares the length of an initializer with its shape, and finds its external file if it has one.
 func (i *initializer) check(folder string) error {
 	size := int64(2)
 	if i.dtype == "F32" {
@@ -146,20 +146,20 @@ func (i *initializer) check(folder string) error {
 	}
 	if i.external == nil {
 		if int64(len(i.raw)) != size {
-			return fmt.Errorf("%s of shape %v has not the %d bytes that it is given", i.dtype, i.dims, len(i.raw))
+			return fmt.Errorf("%s of shape %v does not take the %d bytes of its data", i.dtype, i.dims, len(i.raw))
 		}
 		return nil
 	}
 	return i.external.check(folder, size)
 }
 
-// check finds where an initializer of size bytes lies.
+// check finds the external data of an initializer of size bytes.
 func (e *external) check(folder string, size int64) error {
 	if !filepath.IsLocal(filepath.FromSlash(e.location)) {
 		return fmt.Errorf("its values are in %q; want a file in the folder of the .onnx file", e.location)
 	}
 	if e.length >= 0 && e.length != size {
-		return fmt.Errorf("its shape takes %d bytes, but it is given %d in %q", size, e.length, e.location)
+		return fmt.Errorf("its shape takes %d bytes, but its length is %d in %q", size, e.length, e.location)
 	}
 	e.length = size
 	e.path = filepath.Join(folder, filepath.FromSlash(e.location))
@@ -168,7 +168,8 @@ func (e *external) check(folder string, size int64) error {
 		return err
 	}
 	if !stat.Mode().IsRegular() || e.offset < 0 || e.offset > stat.Size() || size > stat.Size()-e.offset {
-		return fmt.Errorf("%s: truncated: it has %d bytes, values lie at %d to %d", e.path, stat.Size(), e.offset,
+		return fmt.Errorf("%s: truncated: it has %d bytes, the values are at bytes %d to %d", e.path, stat.Size(),
+			e.offset,
 			e.offset+size)
 	}
 	return nil
@@ -212,7 +213,7 @@ func (t Tensor) Floats() ([]float32, error) {
 	return values, nil
 }
 
-// bytes returns an initializer's values as they lie in their file.
+// bytes returns the bytes of an initializer's values, as in its file.
 func (i *initializer) bytes() ([]byte, error) {
 	if i.external == nil {
 		return i.raw, nil
@@ -232,13 +233,13 @@ func (i *initializer) bytes() ([]byte, error) {
 	return raw, nil
 }
 
-// quantized are the operators of ONNX whose weights are whole numbers.
+// quantized are the operators of ONNX whose weights are integers.
 var quantized = []string{
 	"ConvInteger", "DequantizeLinear", "DynamicQuantizeLinear", "MatMulInteger", "QLinearConv", "QLinearMatMul",
 	"QuantizeLinear",
 }
 
-// refuse gives an error that names the operators whose graph does not hold an encoder's plain weights.
+// refuse returns an error that names operators of graphs that do not hold an encoder's plain weights.
 func (g *graph) refuse() error {
 	var refused []error
 	seen := map[string]bool{}
@@ -267,7 +268,7 @@ func (g *graph) refuse() error {
 				"model without optimization", operator))
 		}
 		if len(refused) == 5 {
-			break // more say nothing new
+			break // enough to identify the problem
 		}
 	}
 	return errors.Join(refused...)

@@ -167,20 +167,20 @@ func TestABrokenFileIsAnErrorThatSaysWhatIsWrong(t *testing.T) {
 		data []byte
 		want string
 	}{
-		{"empty", nil, "no ONNX file: it holds no graph"},
-		{"text", []byte("version https://"), "truncated, or no ONNX file: a field is malformed"},
-		{"truncated", truncated[:len(truncated)-1], "truncated, or no ONNX file: it ends inside a field"},
+		{"empty", nil, "not an ONNX file: it holds no graph"},
+		{"text", []byte("version https://"), "truncated, or not an ONNX file: a field is malformed"},
+		{"truncated", truncated[:len(truncated)-1], "truncated, or not an ONNX file: it ends inside a field"},
 		{"lying length", message{}.bytes(7, []byte("\x0a\xff\xff\xff\xff\x0f")),
-			"truncated, or no ONNX file: it ends inside a field"},
+			"truncated, or not an ONNX file: it ends inside a field"},
 		{"name not UTF-8", model(float32s("\xff", []int{1}, 1)),
-			"truncated, or no ONNX file: initializer \"\": field 8 is no UTF-8 string"},
+			"truncated, or not an ONNX file: initializer \"\": field 8 is not a UTF-8 string"},
 		{"shape too large for its values", model(float32s("a.bias", []int{1000, 1000, 1000}, 1)),
-			`initializer "a.bias": F32 of shape [1000 1000 1000] has not the 4 bytes that it is given`},
+			`initializer "a.bias": F32 of shape [1000 1000 1000] does not take the 4 bytes of its data`},
 		{"negative shape", model(float32s("a.bias", []int{-1}, 1)), `initializer "a.bias": its shape is [-1]`},
 		{"overflowing shape", model(float32s("a.bias", []int{1 << 40, 1 << 40}, 1)),
 			`initializer "a.bias": its shape is [1099511627776 1099511627776]`},
 		{"twice", model(float32s("a.bias", []int{1}, 1), float32s("a.bias", []int{1}, 1)),
-			`initializer "a.bias" stands there twice`},
+			`duplicate initializer "a.bias"`},
 		{"quantized", model(op("", "DynamicQuantizeLinear", nil, ""), op("", "MatMulInteger", nil, "")),
 			"operator DynamicQuantizeLinear: a quantized graph is not read; export the model in float32\n" +
 				"operator MatMulInteger: a quantized graph is not read; export the model in float32"},
@@ -200,21 +200,21 @@ func TestABrokenFileIsAnErrorThatSaysWhatIsWrong(t *testing.T) {
 		{"values at an absolute path", model(outside([]int{1}, "location", "/etc/passwd")),
 			`initializer "a.bias": its values are in "/etc/passwd"; want a file in the folder of the .onnx file`},
 		{"values in no file", model(outside([]int{1})),
-			`truncated, or no ONNX file: initializer "a.bias": its values are in another file, which is not named`},
+			`truncated, or not an ONNX file: initializer "a.bias": its values are in another file, which is not named`},
 		{"values in a file that is not there", model(outside([]int{1}, "location", "v")),
 			`initializer "a.bias": stat FOLDER/v: no such file or directory`},
 		{"values in a folder", model(outside([]int{1}, "location", ".")),
 			`initializer "a.bias": FOLDER: truncated: it has`},
 		{"values behind the end", model(outside([]int{1 << 40}, "location", "w")),
-			`initializer "a.bias": FOLDER/w: truncated: it has 16 bytes, values lie at 0 to 4398046511104`},
+			`initializer "a.bias": FOLDER/w: truncated: it has 16 bytes, the values are at bytes 0 to 4398046511104`},
 		{"values far behind the end", model(outside([]int{1}, "location", "w", "offset", "9223372036854775807")),
 			`initializer "a.bias": FOLDER/w: truncated: it has 16 bytes`},
 		{"negative offset", model(outside([]int{1}, "location", "w", "offset", "-4")),
-			`truncated, or no ONNX file: initializer "a.bias": offset "-4" in another file`},
+			`truncated, or not an ONNX file: initializer "a.bias": offset "-4" in another file`},
 		{"length that is no number", model(outside([]int{1}, "location", "w", "length", "x")),
-			`truncated, or no ONNX file: initializer "a.bias": length "x" in another file`},
+			`truncated, or not an ONNX file: initializer "a.bias": length "x" in another file`},
 		{"length that is not the shape's", model(outside([]int{1}, "location", "w", "length", "8")),
-			`initializer "a.bias": its shape takes 4 bytes, but it is given 8 in "w"`},
+			`initializer "a.bias": its shape takes 4 bytes, but its length is 8 in "w"`},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -262,7 +262,7 @@ func TestAnOpenedFileNamesItsPathInErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := Open(path)
-	if want := path + ": no ONNX file: it holds no graph"; err == nil || err.Error() != want {
+	if want := path + ": not an ONNX file: it holds no graph"; err == nil || err.Error() != want {
 		t.Errorf("Open gives the error %v, want %s", err, want)
 	}
 }

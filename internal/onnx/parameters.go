@@ -8,16 +8,16 @@ import (
 	"github.com/jenga-nlp/jenga/internal/safetensors"
 )
 
-// constant is a value of the graph that depends on no input: an initializer, maybe transposed.
+// constant is a value of the graph that does not depend on inputs: an initializer, maybe transposed.
 type constant struct {
 	*initializer
 	transposed bool
 }
 
-// parameter is what the graph tells of a name.
+// parameter is the constant that the graph gives for a name.
 type parameter struct {
 	constant
-	ambiguous bool // it tells two things
+	ambiguous bool // the graph gives two
 	derived   bool
 }
 
@@ -26,17 +26,16 @@ type reader struct {
 	constants map[string]constant  // by value name
 	named     map[string]parameter // initializers' own names, and those of copies of them
 	scoped    map[string]parameter // module and role: "encoder.layer.0.output.dense" ".weight"
-	products  map[string]constant  // a value that is some input times a linear layer's weight [out in]
-	biased    map[string]parameter // the weight that belongs to the bias of a name
-	biasUses  map[string]int       // how many products a bias is added to
+	products  map[string]constant  // by the value that is an input times a linear layer's weight [out in]
+	biased    map[string]parameter // by a bias's name, the weight of the same layer
+	biasUses  map[string]int       // the number of products a bias is added to
 }
 
 // parameters returns the graph's parameters in the order of their names.
-//
-// Exporters keep the names of most initializers, but a linear layer's weight often comes transposed and without its
-// name, folded into a MatMul, and of initializers with equal values one may stand for all. What tells them apart is,
-// in this order: the initializer's own name, the name of a copy of it, the module that its reader belongs to, the name
-// of the bias that is added to its product.
+// Exporters keep the names of most initializers, but a linear layer's weight is often transposed and without its name,
+// folded into a MatMul, and one initializer may replace several with equal values. A parameter is identified by, in
+// this order: the initializer's own name, the name of a copy of it, the module of the node that reads it, the name of
+// the bias that is added to its product.
 func (g *graph) parameters() []Tensor {
 	r := &reader{
 		constants: map[string]constant{}, named: map[string]parameter{}, scoped: map[string]parameter{},
@@ -45,7 +44,7 @@ func (g *graph) parameters() []Tensor {
 	for _, i := range g.initializers {
 		r.name(i.name, i)
 	}
-	for _, n := range g.nodes { // each behind those that it reads
+	for _, n := range g.nodes { // in topological order
 		r.read(n)
 	}
 
@@ -84,14 +83,14 @@ func (g *graph) parameters() []Tensor {
 	return tensors
 }
 
-// isParameter tells the names of parameters from those that exporters make up for constants.
+// isParameter reports whether a name is a parameter's, not one that an exporter invented for a constant.
 func isParameter(name string) bool {
 	return slices.ContainsFunc([]string{".weight", ".bias", ".gamma", ".beta"}, func(end string) bool {
 		return strings.HasSuffix(name, end)
 	})
 }
 
-// name notes an initializer under its own name.
+// name records an initializer under its own name.
 func (r *reader) name(name string, i *initializer) {
 	if safetensors.IsFloat(i.dtype) {
 		r.constants[name] = constant{initializer: i}
@@ -99,7 +98,7 @@ func (r *reader) name(name string, i *initializer) {
 	}
 }
 
-// read notes what a node tells of the initializers that it reads.
+// read records which parameters a node's initializers are.
 func (r *reader) read(n node) {
 	if len(n.inputs) == 0 || len(n.outputs) == 0 {
 		return
@@ -130,7 +129,7 @@ func (r *reader) read(n node) {
 				r.addBias(n.input(i), bias, other, scope)
 			}
 		}
-	case "Mul": // the last but one operation of a layer norm that is written out
+	case "Mul": // the last but one operation of a decomposed layer norm
 		for _, in := range n.inputs {
 			if c, ok := r.constants[in]; ok && len(c.shape) == 1 {
 				note(r.scoped, scope, ".weight", c)
@@ -157,7 +156,7 @@ func (n node) input(i int) string {
 	return ""
 }
 
-// readProduct notes that a node multiplies with a linear layer's weight, as [in out] or, turned, as [out in].
+// readProduct records that a node multiplies by a linear layer's weight, as [in out] or, turned, as [out in].
 func (r *reader) readProduct(n node, scope string, turned bool) {
 	c, ok := r.constants[n.input(1)]
 	if !ok || len(c.shape) != 2 {
@@ -169,12 +168,12 @@ func (r *reader) readProduct(n node, scope string, turned bool) {
 	r.products[n.outputs[0]] = c
 	note(r.scoped, scope, ".weight", c)
 	if p, ok := r.named[n.inputs[1]]; ok && !p.derived {
-		p.transposed = c.transposed // the file has the name for the other orientation
+		p.transposed = c.transposed // in the file the name is that of the transpose
 		r.named[n.inputs[1]] = p
 	}
 }
 
-// addBias notes that a bias is added to a value.
+// addBias records that a bias is added to a value.
 func (r *reader) addBias(name string, bias constant, value, scope string) {
 	note(r.scoped, scope, ".bias", bias)
 	if weight, ok := r.products[value]; ok {
@@ -183,7 +182,7 @@ func (r *reader) addBias(name string, bias constant, value, scope string) {
 	}
 }
 
-// note notes that a module's parameter is c. What is noted twice and differs is ambiguous.
+// note records that a module's parameter is c. A parameter with two different constants is ambiguous.
 func note(notes map[string]parameter, module, role string, c constant) {
 	if module == "" {
 		return

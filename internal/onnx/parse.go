@@ -12,7 +12,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// What is read of the messages of onnx.proto3, by the numbers of their fields there.
+// The fields that are read of the messages of onnx.proto3, with their numbers there.
 
 // graph is a GraphProto.
 type graph struct {
@@ -27,13 +27,13 @@ type node struct {
 	operator        string               // 4
 	attributes      map[string]attribute // 5
 	domain          string               // 7
-	// of metadata_props, 9: the modules that the node belongs to, as PyTorch writes them
+	// of metadata_props, 9: the modules that contain the node, as PyTorch writes them
 	scopes string
 }
 
 // attribute is an AttributeProto.
 type attribute struct {
-	float  float32      // 2; 1 where it is not said, as ONNX has it for all factors
+	float  float32      // 2; 1 by default, as in ONNX for all factors
 	int    int64        // 3
 	tensor *initializer // 5
 	ints   []int64      // 8
@@ -42,18 +42,18 @@ type attribute struct {
 // initializer is a TensorProto.
 type initializer struct {
 	dims     []int64   // 1
-	dtype    string    // 2, as safetensors writes it; "" for a type that no weight has
-	raw      []byte    // 9, or what stands for it in 4 and 5
+	dtype    string    // 2, as in safetensors; "" for a type that no weight has
+	raw      []byte    // 9, or the values of 4 or 5
 	name     string    // 8
-	external *external // 13, where 14 says that it counts
+	external *external // 13, if 14 is EXTERNAL
 
-	shape []int // of a tensor that check has seen
+	shape []int // set by check
 }
 
-// external is where an initializer lies in another file.
+// external is the position of an initializer in an external file.
 type external struct {
 	location       string
-	offset, length int64 // length -1: not said
+	offset, length int64 // length -1: not given
 	path           string
 }
 
@@ -67,7 +67,7 @@ type field struct {
 	bytes  []byte
 }
 
-// fields calls do for the fields of a message. What a message says of a length is held against what is there.
+// fields calls do for the fields of a message. Lengths in the message are checked against its size.
 func fields(message []byte, do func(field) error) error {
 	for len(message) > 0 {
 		number, kind, n := protowire.ConsumeTag(message)
@@ -101,7 +101,7 @@ func fields(message []byte, do func(field) error) error {
 	return nil
 }
 
-// malformed returns the error of a length that protowire gives.
+// malformed returns the error for a negative length from protowire.
 func malformed(n int) error {
 	if errors.Is(protowire.ParseError(n), io.ErrUnexpectedEOF) {
 		return errors.New("it ends inside a field")
@@ -112,12 +112,12 @@ func malformed(n int) error {
 // text returns a field that holds a string.
 func (f field) text() (string, error) {
 	if f.kind != protowire.BytesType || !utf8.Valid(f.bytes) {
-		return "", fmt.Errorf("field %d is no UTF-8 string", f.number)
+		return "", fmt.Errorf("field %d is not a UTF-8 string", f.number)
 	}
 	return string(f.bytes), nil
 }
 
-// ints appends a field of whole numbers, packed or not.
+// ints appends the integers of a field, packed or not.
 func (f field) ints(to []int64) ([]int64, error) {
 	if f.kind != protowire.BytesType {
 		return append(to, int64(f.value)), nil
@@ -132,8 +132,7 @@ func (f field) ints(to []int64) ([]int64, error) {
 	return to, nil
 }
 
-// maxParts is how many nodes, and how many initializers, a graph has at most: each takes more memory than a file needs
-// to ask for it.
+// maxParts bounds the nodes, and the initializers, of a graph: each takes more memory than its bytes in a file.
 const maxParts = 1_000_000
 
 // parseModel reads a ModelProto.
@@ -157,9 +156,9 @@ func parseModel(data []byte) (*graph, error) {
 	})
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("truncated, or no ONNX file: %w", err)
+		return nil, fmt.Errorf("truncated, or not an ONNX file: %w", err)
 	case message == nil:
-		return nil, errors.New("no ONNX file: it holds no graph")
+		return nil, errors.New("not an ONNX file: it holds no graph")
 	case nodes > maxParts:
 		return nil, fmt.Errorf("%d nodes; at most %d are read: an encoder's graph has thousands", nodes, maxParts)
 	case initializers > maxParts:
@@ -169,7 +168,7 @@ func parseModel(data []byte) (*graph, error) {
 
 	g := &graph{nodes: make([]node, 0, nodes), initializers: make([]*initializer, 0, initializers)}
 	if err := g.parse(message); err != nil {
-		return nil, fmt.Errorf("truncated, or no ONNX file: %w", err)
+		return nil, fmt.Errorf("truncated, or not an ONNX file: %w", err)
 	}
 	return g, nil
 }
@@ -301,7 +300,7 @@ func parseInitializer(message []byte) (*initializer, error) {
 	return i, err
 }
 
-// join appends b to a, or takes b as it is if there is no a: most values come in one piece.
+// join appends b to a, or returns b uncopied if a is nil: most values are one field.
 func join(a, b []byte) []byte {
 	if a == nil {
 		return b[:len(b):len(b)]
@@ -309,7 +308,7 @@ func join(a, b []byte) []byte {
 	return append(a, b...)
 }
 
-// parse reads one of the entries that say where an initializer lies.
+// parse reads one entry of an initializer's external_data.
 func (e *external) parse(message []byte) error {
 	key, value, err := parseEntry(message)
 	if err != nil {
@@ -343,8 +342,9 @@ func parseEntry(message []byte) (key, value string, err error) {
 	return key, value, err
 }
 
-// scope returns the path of the module that a node belongs to: as metadata has it, [”, 'encoder', 'encoder.layer.0',
-// …, 'linear'], or as older exporters name the node, /encoder/layer.0/output/dense/MatMul. It is "" if neither does.
+// scope returns the path of the module that contains a node, from its metadata, [”, 'encoder', 'encoder.layer.0', …,
+// 'linear'], or from its name, which older exporters write as /encoder/layer.0/output/dense/MatMul. It is "" if neither
+// has it.
 func (n node) scope() string {
 	if list, ok := strings.CutPrefix(n.scopes, "['"); ok {
 		modules := strings.Split(strings.TrimSuffix(list, "']"), "', '")

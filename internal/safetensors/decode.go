@@ -6,7 +6,7 @@ import (
 	"math"
 )
 
-// IsFloat tells whether Decode reads values of type dtype.
+// IsFloat reports whether Decode reads values of type dtype.
 func IsFloat(dtype string) bool { return dtype == "F32" || dtype == "F16" || dtype == "BF16" }
 
 // Decode fills values from little-endian bytes of type F32, F16 or BF16.

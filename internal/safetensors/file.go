@@ -1,6 +1,6 @@
 // Package safetensors reads and writes files of named tensors in the safetensors format: eight bytes with the length of
-// a JSON header, the header, the tensors' bytes. What a file says of itself is checked before anything of that size is
-// made, so a broken or hostile file is an error.
+// a JSON header, the header, the tensors' bytes. Sizes in a file are checked before memory of that size is allocated,
+// so a broken or hostile file is an error.
 package safetensors
 
 import (
@@ -21,7 +21,7 @@ import (
 // maxHeader is the longest header in bytes that the format allows.
 const maxHeader = 100_000_000
 
-// widths are the bytes that a value takes, by the name of its type.
+// widths holds the bytes per value by the name of its type.
 var widths = map[string]int{
 	"BOOL": 1, "U8": 1, "I8": 1, "F8_E4M3": 1, "F8_E5M2": 1, "F8_E8M0": 1,
 	"U16": 2, "I16": 2, "F16": 2, "BF16": 2,
@@ -29,7 +29,7 @@ var widths = map[string]int{
 	"U64": 8, "I64": 8, "F64": 8, "C64": 8,
 }
 
-// Info is what a file's header says of a tensor.
+// Info describes a tensor as in a file's header.
 type Info struct {
 	Name  string
 	DType string // F32, F16, BF16, I64, …
@@ -38,17 +38,17 @@ type Info struct {
 	begin, end int64 // its bytes in the file
 }
 
-// Bytes returns how long the tensor is in the file.
+// Bytes returns the size of the tensor in the file.
 func (i Info) Bytes() int64 { return i.end - i.begin }
 
-// File is an open file. Tensors are read one by one; many goroutines may do so at once.
+// File is an open file. Its methods are safe for concurrent use.
 type File struct {
 	r       io.ReaderAt
 	tensors []Info // in the order of their bytes
 	byName  map[string]int
 }
 
-// OpenFile is a File that is open on disk.
+// OpenFile is a File on disk.
 type OpenFile struct {
 	*File
 	f    *os.File
@@ -81,14 +81,14 @@ func (f *OpenFile) Close() error { return f.f.Close() }
 func New(r io.ReaderAt, size int64) (*File, error) {
 	var prefix [8]byte
 	if size < int64(len(prefix)) {
-		return nil, fmt.Errorf("no safetensors file: it has %d bytes, its header's length alone takes 8", size)
+		return nil, fmt.Errorf("not a safetensors file: it has %d bytes, its header's length alone takes 8", size)
 	}
 	if err := readAt(r, prefix[:], 0); err != nil {
 		return nil, err
 	}
 	length := binary.LittleEndian.Uint64(prefix[:])
 	if length > uint64(size)-8 {
-		return nil, fmt.Errorf("truncated, or no safetensors file: its header claims %d bytes, %d follow", length,
+		return nil, fmt.Errorf("truncated, or not a safetensors file: its header claims %d bytes, %d follow", length,
 			size-8)
 	}
 	if length > maxHeader {
@@ -109,7 +109,7 @@ func New(r io.ReaderAt, size int64) (*File, error) {
 	return f, nil
 }
 
-// readAt fills b from r at offset, where a ReaderAt may say EOF of a whole b that ends the file.
+// readAt fills b from r at offset. A ReaderAt may return EOF with a full b at the end of the file.
 func readAt(r io.ReaderAt, b []byte, offset int64) error {
 	if n, err := r.ReadAt(b, offset); n < len(b) {
 		return err
@@ -117,14 +117,14 @@ func readAt(r io.ReaderAt, b []byte, offset int64) error {
 	return nil
 }
 
-// parse reads the header. The tensors' places count from the header's end as yet.
+// parse reads the header. The tensors' offsets are still relative to the header's end.
 func (f *File) parse(header []byte) error {
 	if !utf8.Valid(header) {
 		return errors.New("it is not UTF-8")
 	}
 	d := json.NewDecoder(bytes.NewReader(header))
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
-		return errors.New("it is no JSON object")
+		return errors.New("it is not a JSON object")
 	}
 	seen := map[string]bool{}
 	for d.More() {
@@ -132,13 +132,13 @@ func (f *File) parse(header []byte) error {
 		if err != nil {
 			return err
 		}
-		name := key.(string) // what stands before a colon, or Token gives an error
+		name := key.(string) // a key, or Token returns an error
 		if seen[name] {
-			return fmt.Errorf("%q stands there twice", name)
+			return fmt.Errorf("duplicate key %q", name)
 		}
 		seen[name] = true
 		if name == "__metadata__" {
-			var metadata map[string]string // read to refuse what is none
+			var metadata map[string]string // only checked
 			if err := d.Decode(&metadata); err != nil {
 				return fmt.Errorf("%q: %w", name, err)
 			}
@@ -178,14 +178,15 @@ func parseInfo(d *json.Decoder) (Info, error) {
 	}
 	info := Info{DType: entry.DType, Shape: entry.Shape, begin: entry.Offsets[0], end: entry.Offsets[1]}
 	if info.begin < 0 || info.end < info.begin {
-		return Info{}, fmt.Errorf("it lies at bytes %d to %d", info.begin, info.end)
+		return Info{}, fmt.Errorf("its data_offsets are %d to %d", info.begin, info.end)
 	}
 	n, err := count(info.Shape)
 	if err != nil {
 		return Info{}, err
 	}
 	if n > math.MaxInt64/int64(width) || n*int64(width) != info.Bytes() {
-		return Info{}, fmt.Errorf("%s of shape %v has not the %d bytes that it is given", info.DType, info.Shape,
+		return Info{}, fmt.Errorf("%s of shape %v does not take the %d bytes of its data_offsets", info.DType,
+			info.Shape,
 			info.Bytes())
 	}
 	return info, nil
@@ -200,15 +201,15 @@ func count(shape []int) (int64, error) {
 		}
 		hi, lo := bits.Mul64(uint64(n), uint64(d))
 		if hi != 0 || lo > math.MaxInt64 {
-			return 0, fmt.Errorf("its shape %v is beyond any file", shape)
+			return 0, fmt.Errorf("its shape %v is too large", shape)
 		}
 		n = int64(lo)
 	}
 	return n, nil
 }
 
-// place puts the tensors where they lie in a file of size bytes whose header ends at start. They fill the rest of the
-// file without gap or overlap.
+// place sets the tensors' offsets in a file of size bytes whose header ends at start. It is an error if they do not
+// fill the rest of the file without gap or overlap.
 func (f *File) place(start, size int64) error {
 	slices.SortFunc(f.tensors, func(a, b Info) int {
 		if a.begin != b.begin {
@@ -224,7 +225,8 @@ func (f *File) place(start, size int64) error {
 		t := &f.tensors[i]
 		switch {
 		case t.end > size-start:
-			return fmt.Errorf("truncated: tensor %q ends %d bytes behind the file", t.Name, t.end-(size-start))
+			return fmt.Errorf("truncated: tensor %q ends %d bytes after the end of the file", t.Name,
+				t.end-(size-start))
 		case t.begin < at:
 			return fmt.Errorf("tensor %q overlaps tensor %q", t.Name, f.tensors[i-1].Name)
 		case t.begin > at:
@@ -247,10 +249,10 @@ func compare(a, b int64) int {
 	return 1
 }
 
-// Tensors returns what the file holds, in the order in which it lies there. It is not to be changed.
+// Tensors returns the file's tensors, in the order of the file. The caller must not modify them.
 func (f *File) Tensors() []Info { return f.tensors }
 
-// Info returns what the header says of a tensor; ok is false if there is none of that name.
+// Info returns the header's entry for a tensor; ok is false if there is none of that name.
 func (f *File) Info(name string) (info Info, ok bool) {
 	i, ok := f.byName[name]
 	if !ok {
@@ -259,7 +261,7 @@ func (f *File) Info(name string) (info Info, ok bool) {
 	return f.tensors[i], true
 }
 
-// Raw reads a tensor's bytes as they lie in the file. It panics if there is no such tensor.
+// Raw reads a tensor's bytes, unconverted. It panics if there is no such tensor.
 func (f *File) Raw(name string) ([]byte, error) {
 	info := f.mustInfo(name)
 	raw := make([]byte, info.Bytes())
@@ -269,7 +271,7 @@ func (f *File) Raw(name string) ([]byte, error) {
 	return raw, nil
 }
 
-// Floats reads a tensor of type F32, F16 or BF16; all their values are exact in float32. Other types are an error.
+// Floats reads a tensor of type F32, F16 or BF16, whose values are exact in float32. Other types are an error.
 // It panics if there is no such tensor.
 func (f *File) Floats(name string) ([]float32, error) {
 	info := f.mustInfo(name)

@@ -8,19 +8,18 @@ import (
 	"unsafe"
 )
 
-// Mapping is a file's bytes as memory, which the system reads when it is touched and takes back when it needs room.
-//
-// It is read-only: a write to it ends the program. It shows the file that was open, also after another has been renamed
-// to its path, as Write does. But who writes into that very file changes values under their reader, and who makes it
-// shorter ends the program: what lies behind a file's end has no memory, which no check beforehand can rule out.
-// debug.SetPanicOnFault would make a panic of that, but in one goroutine alone, and the kernels have many.
+// Mapping is a file mapped to memory, which the system reads on access and may evict.
+// It is read-only: a write to it ends the program. It maps the file that was open, even after another file has been
+// renamed to its path, as Write does. But a program that writes into the same file changes the values, and one that
+// truncates it ends this program: pages after a file's end have no memory, and no earlier check can prevent that.
+// debug.SetPanicOnFault would turn the fault into a panic, but only in one goroutine, and the kernels have many.
 type Mapping struct {
 	file  *File
 	bytes []byte
 }
 
-// Map maps the file to memory, for as long as the Mapping is open; the file itself may be closed. The error is
-// errors.ErrUnsupported where there is no mapping on this system.
+// Map maps the file to memory until the Mapping is closed; the file itself may be closed before. The error is
+// errors.ErrUnsupported if this system has no mappings.
 func (f *OpenFile) Map() (*Mapping, error) {
 	stat, err := f.f.Stat()
 	if err != nil {
@@ -40,9 +39,9 @@ func (f *OpenFile) Map() (*Mapping, error) {
 	return &Mapping{f.File, bytes}, nil
 }
 
-// Floats returns a tensor's values where they lie in the file. They are not to be written, and not to be read after
-// Close. ok is false where the file's bytes are no float32 values of this processor: of types other than F32, at a
-// place that is no multiple of 4, in another order of bytes. It panics if there is no such tensor.
+// Floats returns a tensor's values in the mapped memory. They must not be written, nor read after Close. ok is false if
+// the file's bytes are not float32 values of this processor: they have another type than F32, an offset that is not a
+// multiple of 4, or another byte order. It panics if there is no such tensor.
 func (m *Mapping) Floats(name string) (values []float32, ok bool) {
 	info := m.file.mustInfo(name)
 	if info.DType != "F32" || info.begin%4 != 0 || !littleEndian {
@@ -51,16 +50,16 @@ func (m *Mapping) Floats(name string) (values []float32, ok bool) {
 	if info.Bytes() == 0 {
 		return []float32{}, true
 	}
-	raw := m.bytes[info.begin:info.end] // within the file: New has seen to it
+	raw := m.bytes[info.begin:info.end] // within the file, as New has checked
 	return unsafe.Slice((*float32)(unsafe.Pointer(&raw[0])), len(raw)/4), true
 }
 
-// Close takes the memory away. What Floats gave must not be used again.
+// Close unmaps the memory. Values that Floats returned must not be used afterwards.
 func (m *Mapping) Close() error {
 	bytes := m.bytes
 	m.bytes = nil
 	return unmapFile(bytes)
 }
 
-// littleEndian tells whether this processor has a number's lowest byte first, as the file does.
+// littleEndian reports whether this processor stores a number's lowest byte first, as the file does.
 var littleEndian = binary.NativeEndian.Uint16([]byte{1, 0}) == 1

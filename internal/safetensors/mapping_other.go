@@ -7,8 +7,8 @@ import (
 	"os"
 )
 
-// mapFile is for systems whose files can be moved and removed only while nobody has them open: a mapping that lives as
-// long as an encoder would be in the way. Tensors are read there.
+// mapFile is for systems where open files cannot be moved or removed: a mapping that lives as long as an encoder would
+// prevent that. There tensors are read instead.
 func mapFile(*os.File, int) ([]byte, error) { return nil, errors.ErrUnsupported }
 
 func unmapFile([]byte) error { panic("safetensors: unmapping on a system without mappings") }

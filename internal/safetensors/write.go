@@ -14,11 +14,11 @@ import (
 	"strings"
 )
 
-// Tensor is a tensor to be written: values, which are written as F32, or bytes of any type as they lie in a file.
+// Tensor is a tensor to be written: values, which are written as F32, or the bytes of a tensor of any type.
 type Tensor struct {
 	Name  string
 	Shape []int
-	Data  []float32 // nil where Raw holds the tensor
+	Data  []float32 // nil if Raw holds the tensor
 	DType string    // of Raw
 	Raw   []byte
 }
@@ -37,9 +37,9 @@ func (t Tensor) bytes() int64 {
 	return int64(len(t.Raw))
 }
 
-// Write writes tensors and metadata to path: beside it first and then renamed, so that a whole file is there at any
-// moment. The same tensors give the same bytes, in whatever order they come. It panics on two tensors of one name, on
-// a tensor whose shape is not its length and on an unknown type.
+// Write writes tensors and metadata to path: to a temporary file that is then renamed, so that path is a complete file
+// at all times. The bytes do not depend on the order of tensors. It panics on duplicate names, on a tensor whose shape
+// does not match its length and on an unknown type.
 func Write(path string, tensors []Tensor, metadata map[string]string) (err error) {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
 	if err != nil {
@@ -71,7 +71,7 @@ func Write(path string, tensors []Tensor, metadata map[string]string) (err error
 	return os.Rename(f.Name(), path)
 }
 
-// Encode writes what Write does to w.
+// Encode writes the content of the file that Write writes to w.
 func Encode(w io.Writer, tensors []Tensor, metadata map[string]string) error {
 	tensors = slices.Clone(tensors)
 	slices.SortFunc(tensors, func(a, b Tensor) int { // wide types first, so that all values are aligned
@@ -95,7 +95,7 @@ func Encode(w io.Writer, tensors []Tensor, metadata map[string]string) error {
 	return nil
 }
 
-// header returns the JSON header of tensors in their order, ended by spaces so that what follows is aligned to 8 bytes.
+// header returns the JSON header of tensors in their order, padded with spaces so that the data is aligned to 8 bytes.
 func header(tensors []Tensor, metadata map[string]string) []byte {
 	var b bytes.Buffer
 	b.WriteByte('{')
@@ -135,7 +135,7 @@ func header(tensors []Tensor, metadata map[string]string) []byte {
 }
 
 func quote(s string) []byte {
-	q, _ := json.Marshal(s) // strings cannot fail
+	q, _ := json.Marshal(s) // Marshal of a string does not fail
 	return q
 }
 
@@ -146,7 +146,7 @@ func (t Tensor) encode(w io.Writer) error {
 	}
 	var b [1 << 12]byte
 	for part := range slices.Chunk(t.Data, len(b)/4) {
-		n, _ := binary.Encode(b[:], binary.LittleEndian, part) // it fits
+		n, _ := binary.Encode(b[:], binary.LittleEndian, part) // b has room for it
 		if _, err := w.Write(b[:n]); err != nil {
 			return err
 		}

@@ -1,5 +1,4 @@
-// Package shared finds the corpora and models that lie beside the repository, for tests, and says which tests take too
-// long.
+// Package shared finds the corpora and models beside the repository, for tests, and skips tests that take long.
 package shared
 
 import (
@@ -23,7 +22,7 @@ func Dir(t testing.TB) string {
 	return dir
 }
 
-// Long says whether tests may take minutes: JENGA_LONG=1 is set.
+// Long reports whether tests may take minutes: whether JENGA_LONG=1 is set.
 func Long() bool { return os.Getenv("JENGA_LONG") == "1" }
 
 // SkipUnlessLong skips a test that takes minutes, unless [Long].
