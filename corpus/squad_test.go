@@ -28,7 +28,7 @@ func TestSquadsFormHasOneRecordPerQuestion(t *testing.T) {
 	for i, want := range []struct {
 		line     int
 		question string
-		answers   []TextSpan
+		answers  []TextSpan
 	}{
 		{3, "What flew?", []TextSpan{{"red kite", Span{2, 10}}}},
 		{3, "Who flew?", []TextSpan{}},

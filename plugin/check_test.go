@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// vase has an option of each kind that has limits.
+// vase has an option of each kind with limits.
 type vase struct {
 	potOptions `yaml:",inline"`
 	Soils      []string           `yaml:"soils" choice:"sand|clay"`
@@ -22,7 +22,7 @@ func soundVase() vase {
 		potOptions: potOptions{Dropout: 0.5, Soil: "clay", Size: 1, Water: water{Litres: 1}, light: light{24}},
 		Soils:      []string{"sand", "clay"},
 		Weights:    map[string]float64{"a": 0, "b": 1},
-		Waters:     []water{{Litres: 2}, {Rain: true}}, // a file that names no litres gives 0 here, too
+		Waters:     []water{{Litres: 2}, {Rain: true}}, // a file that omits litres gives 0 here too
 		Balance:    Factors{One: 2},
 		Costs:      Factors{Each: map[string]float64{"a": 1}},
 	}
@@ -71,7 +71,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// What Choose reads, Build takes; and no options come to a part unchecked.
+// Build accepts the result of Choose, and checks all options.
 func TestARegistryChecksOptions(t *testing.T) {
 	r := NewRegistry[string, int]("pot")
 	type options struct {

@@ -56,12 +56,12 @@ func TestChoose(t *testing.T) {
 	}{
 		{"every option is read", "{type: big, dropout: 5e-1, soil: peat, size: 0x10, names: [x, 2, true], water: " +
 			"{litres: 2, rain: yes}, hours: 24}", full},
-		{"what is absent or null keeps its default", "{type: big, size: 7, soil: null, water: {litres: .5}}", some},
+		{"absent and null options keep their default", "{type: big, size: 7, soil: null, water: {litres: .5}}", some},
 		{"a name alone chooses the part", "big", defaults},
 		{"an alias chooses the part", "large", defaults},
 		{"null is the missing part", "~", defaults},
 		{"a mapping without a type is the missing part", "{size: 3}", defaults},
-		{"keys beside the options are somebody else's", "{owner: me, type: big}", defaults},
+		{"keys in beside are ignored", "{owner: me, type: big}", defaults},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			var mistakes Mistakes

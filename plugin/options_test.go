@@ -26,7 +26,7 @@ func TestFields(t *testing.T) {
 	}
 }
 
-// A part whose options no file could set is its author's mistake, found when the program starts.
+// Options that no file could set are a programming error, found when the program starts.
 func TestRegisterPanics(t *testing.T) {
 	for _, test := range []struct {
 		rule     string
@@ -34,7 +34,7 @@ func TestRegisterPanics(t *testing.T) {
 		want     string
 	}{
 		{"the name is taken", register("big", struct{}{}), `two parts of kind pot are named "big"`},
-		{"options are no struct", register("x", 3), "options of type int, want a struct"},
+		{"options are not a struct", register("x", 3), "options of type int, want a struct"},
 		{"an option has no tag", register("x", struct{ Size int }{}),
 			"Size must be exported and have a yaml tag in snake_case"},
 		{"an option is not exported", register("x", struct {
@@ -47,10 +47,10 @@ func TestRegisterPanics(t *testing.T) {
 			A int `yaml:"size"`
 			B int `yaml:"size"`
 		}{}), `are named "size"`},
-		{"an option has a type that YAML has not", register("x", struct {
+		{"an option has a type unknown to YAML", register("x", struct {
 			Size *int `yaml:"size"`
 		}{}), "has type *int, which no file can set"},
-		{"a range is none", register("x", struct {
+		{"a range is malformed", register("x", struct {
 			Size int `yaml:"size" range:"0-1"`
 		}{}), `range "0-1", want one like [0,1)`},
 		{"a range ends in text", register("x", struct {
@@ -114,7 +114,7 @@ func TestBuild(t *testing.T) {
 	}
 }
 
-// Numbers are written so that YAML 1.1, which wants a dot before an exponent, reads them as numbers too.
+// YAML 1.1 requires a dot before an exponent.
 func TestNumbersAreWrittenWithADot(t *testing.T) {
 	for value, want := range map[float64]string{2e-5: "2.0e-05", 1: "1.0", 0.25: "0.25", 1.5e300: "1.5e+300",
 		-1: "-1.0"} {
@@ -155,7 +155,7 @@ func TestMaps(t *testing.T) {
 	}
 }
 
-func TestAnOptionMayBeLeftOutWhereItIsZero(t *testing.T) {
+func TestOmitempty(t *testing.T) {
 	type options struct {
 		Layers int      `yaml:"layers,omitempty"`
 		Path   *Section `yaml:"path,omitempty"`

@@ -7,16 +7,16 @@ import (
 
 func TestParse(t *testing.T) {
 	for _, test := range []struct{ rule, file, want string }{
-		{"scalars are of their kinds", "[1, 1.5, true, ~, text, '1', 2024-01-01, .inf]",
+		{"scalars have their kinds", "[1, 1.5, true, ~, text, '1', 2024-01-01, .inf]",
 			"[1, 1.5, true, ~, text, \"1\", \"2024-01-01\", .inf]"},
-		{"a byte order mark and line ends of Windows are no text", "\ufeffa: 1\r\nb: x\r\n", "a: 1\nb: x"},
+		{"a byte-order mark and CRLF are skipped", "\ufeffa: 1\r\nb: x\r\n", "a: 1\nb: x"},
 		{"aliases are followed", "a: &x {b: 1}\nc: *x", "a:\n  b: 1\nc:\n  b: 1"},
-		{"a key of its own stands before a merged one", "a: &x {b: 1, c: 2}\nd: {<<: *x, b: 3}",
+		{"a mapping's own key overrides a merged one", "a: &x {b: 1, c: 2}\nd: {<<: *x, b: 3}",
 			"a:\n  b: 1\n  c: 2\nd:\n  b: 3\n  c: 2"},
-		{"of merged mappings the first stands before the second", "a: &x {b: 1}\nc: &y {b: 2, e: 3}\nd: {<<: [*x, *y]}",
+		{"the first of merged mappings overrides the second", "a: &x {b: 1}\nc: &y {b: 2, e: 3}\nd: {<<: [*x, *y]}",
 			"a:\n  b: 1\nc:\n  b: 2\n  e: 3\nd:\n  b: 1\n  e: 3"},
 		{"an alias may be a key", "- &x a\n- {*x : 1}", "- a\n- a: 1"},
-		{"what reads as something else in YAML 1.1 is quoted", "['no', 'Yes', on, 'null', '1e5', \"a\\nb\", '']",
+		{"strings that YAML 1.1 reads as other kinds are quoted", "['no', 'Yes', on, 'null', '1e5', \"a\\nb\", '']",
 			"[\"no\", \"Yes\", \"on\", \"null\", \"1e5\", \"a\\nb\", \"\"]"},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
@@ -29,7 +29,7 @@ func TestParse(t *testing.T) {
 				t.Errorf("%q reads as\n%s\nwant\n%s", test.file, got, test.want)
 			}
 			if got := inline(Parse("f", []byte(test.want), &mistakes)); got != test.want {
-				t.Errorf("what is written reads as\n%s\nwant\n%s", got, test.want)
+				t.Errorf("the written section reads as\n%s\nwant\n%s", got, test.want)
 			}
 		})
 	}
@@ -40,7 +40,7 @@ func TestParseValueIsAtItsPlace(t *testing.T) {
 	place := Place{File: "--set a=…"}
 	s := ParseValue(place, "\n  {b: [1, 2]}", &mistakes)
 	if got := s.At("b").Items[1].Place; got != place || s.Entries[0].Place != place {
-		t.Errorf("a value stands at %v, want %v", got, place)
+		t.Errorf("a value is at %v, want %v", got, place)
 	}
 	if ParseValue(place, "[", &mistakes) != nil ||
 		mistakes.Err().Error() != "--set a=…: not YAML: did not find expected node content" {
@@ -71,7 +71,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-func TestMistakesAreInOrderOnceAndNotTooMany(t *testing.T) {
+func TestMistakesAreSortedUniqueAndBounded(t *testing.T) {
 	var m Mistakes
 	m.Add(Place{File: "--set a=1"}, "last")
 	m.Add(Place{"f", 2, 10}, "third")
@@ -90,7 +90,7 @@ func TestMistakesAreInOrderOnceAndNotTooMany(t *testing.T) {
 	}
 }
 
-func TestQuotedIsCut(t *testing.T) {
+func TestQuotedIsTruncated(t *testing.T) {
 	if got, want := quoted(strings.Repeat("é", 40)), `"`+strings.Repeat("é", 30)+`…"`; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}

@@ -211,7 +211,7 @@ func TestAWeightThatIsNoNumberIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := filepath.Join(folder, runfolder.BestDir, runfolder.TensorsFile) +
-		`: tensor "heads.team.team.score.bias" has NaN at place 1; want numbers that are finite`
+		`: tensor "heads.team.team.score.bias" has NaN at index 1; want finite numbers`
 	if err := ReadWeights(filepath.Join(folder, runfolder.BestDir), run.Model); err == nil ||
 		!strings.Contains(err.Error(), want) {
 		t.Errorf("ReadWeights = %v, want %s among it", err, want)

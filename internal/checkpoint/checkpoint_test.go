@@ -8,7 +8,7 @@ import (
 	"github.com/jenga-nlp/jenga/nn"
 )
 
-func TestATensorThatIsNotReadIsAnErrorThatNamesTheFile(t *testing.T) {
+func TestErrorsOfReadNameTheFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "model.safetensors")
 	if err := safetensors.Write(path, []safetensors.Tensor{{Name: "w", DType: "I8", Shape: []int{2},
 		Raw: make([]byte, 2)}}, nil); err != nil {

@@ -40,7 +40,7 @@ func TestParametersHavePyTorchsNamesAndShapes(t *testing.T) {
 		want  string
 	}{
 		{"by the initializer's name", []message{float32s("a.b.weight", []int{3, 2}, 1, 4, 2, 5, 3, 6)}, weight},
-		{"by the bias its product feeds", []message{in2out3, bias,
+		{"by the bias added to its product", []message{in2out3, bias,
 			op("MatMul_1", "MatMul", []string{"x", "onnx::MatMul_7"}, "y"),
 			op("Add_2", "Add", []string{"y", "a.b.bias"}, "z")}, both},
 		{"by the bias as first operand", []message{in2out3, bias,
@@ -64,7 +64,7 @@ func TestParametersHavePyTorchsNamesAndShapes(t *testing.T) {
 			op("Identity_1", "Identity", []string{"a.bias"}, "b.bias"),
 			op("Identity_2", "Identity", []string{"b.bias"}, "c.bias")},
 			"a.bias [1] [5]\nb.bias [1] [5]\nc.bias [1] [5]"},
-		{"one tensor for equal values, told apart by module", []message{in2out3, float32s("c.bias", []int{3}, 7, 8, 9),
+		{"one tensor for equal values, identified by module", []message{in2out3, float32s("c.bias", []int{3}, 7, 8, 9),
 			op("/a/b/MatMul", "MatMul", []string{"x", "onnx::MatMul_7"}, "y"),
 			op("/a/b/Add", "Add", []string{"y", "c.bias"}, "z"),
 			float32s("onnx::MatMul_8", []int{1, 3}, 1, 2, 3),
@@ -81,7 +81,7 @@ func TestParametersHavePyTorchsNamesAndShapes(t *testing.T) {
 		{"norm in one operator", []message{float32s("p", []int{1}, 3), float32s("q", []int{1}, 4),
 			op("/n/LayerNormalization", "LayerNormalization", []string{"x", "p", "q"}, "y")},
 			"n.bias [1] [4]\nn.weight [1] [3]"},
-		{"norm written out", []message{float32s("p", []int{1}, 3), float32s("q", []int{1}, 4),
+		{"decomposed norm", []message{float32s("p", []int{1}, 3), float32s("q", []int{1}, 4),
 			op("/n/Mul", "Mul", []string{"x", "p"}, "y"), op("/n/Add_1", "Add", []string{"y", "q"}, "z")},
 			"n.bias [1] [4]\nn.weight [1] [3]"},
 		{"table", []message{float32s("p", []int{1, 2}, 3, 4), op("/e/Gather", "Gather", []string{"p", "ids"}, "y")},
@@ -105,7 +105,7 @@ func TestParametersHavePyTorchsNamesAndShapes(t *testing.T) {
 			op("/a/b/MatMul", "MatMul", []string{"x", "onnx::MatMul_7"}, "y")}, "a.b.weight [1 2] [1 -2]"},
 		{"packed shape", []message{message{}.bytes(5, message{}.bytes(1, []byte{2, 1}).number(2, 1).text(8, "a.weight").
 			bytes(9, bytesOf([]float32{1, 2})))}, "a.weight [2 1] [1 2]"},
-		{"whole numbers are no parameters",
+		{"integers are not parameters",
 			[]message{tensorOf("a.weight", 7, []int{1}, message{}.bytes(9, make([]byte, 8)))}, ""},
 	}
 	for _, test := range tests {
@@ -121,7 +121,7 @@ func TestParametersHavePyTorchsNamesAndShapes(t *testing.T) {
 	}
 }
 
-// outside is an initializer in another file, as a part of a graph.
+// outside returns an initializer in an external file, for a graph.
 func outside(shape []int, entries ...string) message {
 	m := message{}.number(14, 1)
 	for i := 0; i < len(entries); i += 2 {
@@ -130,7 +130,7 @@ func outside(shape []int, entries ...string) message {
 	return tensorOf("a.bias", 1, shape, m)
 }
 
-func TestValuesMayLieInAnotherFile(t *testing.T) {
+func TestExternalValues(t *testing.T) {
 	folder := t.TempDir()
 	if err := os.WriteFile(filepath.Join(folder, "w"), bytesOf([]float32{1, 2, 3, 4}), 0o644); err != nil {
 		t.Fatal(err)
@@ -156,7 +156,7 @@ func TestValuesMayLieInAnotherFile(t *testing.T) {
 	}
 }
 
-func TestABrokenFileIsAnErrorThatSaysWhatIsWrong(t *testing.T) {
+func TestBrokenFilesAreErrors(t *testing.T) {
 	folder := t.TempDir()
 	if err := os.WriteFile(filepath.Join(folder, "w"), make([]byte, 16), 0o644); err != nil {
 		t.Fatal(err)
@@ -179,7 +179,7 @@ func TestABrokenFileIsAnErrorThatSaysWhatIsWrong(t *testing.T) {
 		{"negative shape", model(float32s("a.bias", []int{-1}, 1)), `initializer "a.bias": its shape is [-1]`},
 		{"overflowing shape", model(float32s("a.bias", []int{1 << 40, 1 << 40}, 1)),
 			`initializer "a.bias": its shape is [1099511627776 1099511627776]`},
-		{"twice", model(float32s("a.bias", []int{1}, 1), float32s("a.bias", []int{1}, 1)),
+		{"duplicate", model(float32s("a.bias", []int{1}, 1), float32s("a.bias", []int{1}, 1)),
 			`duplicate initializer "a.bias"`},
 		{"quantized", model(op("", "DynamicQuantizeLinear", nil, ""), op("", "MatMulInteger", nil, "")),
 			"operator DynamicQuantizeLinear: a quantized graph is not read; export the model in float32\n" +
@@ -201,17 +201,17 @@ func TestABrokenFileIsAnErrorThatSaysWhatIsWrong(t *testing.T) {
 			`initializer "a.bias": its values are in "/etc/passwd"; want a file in the folder of the .onnx file`},
 		{"values in no file", model(outside([]int{1})),
 			`truncated, or not an ONNX file: initializer "a.bias": its values are in another file, which is not named`},
-		{"values in a file that is not there", model(outside([]int{1}, "location", "v")),
+		{"values in a missing file", model(outside([]int{1}, "location", "v")),
 			`initializer "a.bias": stat FOLDER/v: no such file or directory`},
 		{"values in a folder", model(outside([]int{1}, "location", ".")),
 			`initializer "a.bias": FOLDER: truncated: it has`},
-		{"values behind the end", model(outside([]int{1 << 40}, "location", "w")),
+		{"values after the end", model(outside([]int{1 << 40}, "location", "w")),
 			`initializer "a.bias": FOLDER/w: truncated: it has 16 bytes, the values are at bytes 0 to 4398046511104`},
-		{"values far behind the end", model(outside([]int{1}, "location", "w", "offset", "9223372036854775807")),
+		{"values far after the end", model(outside([]int{1}, "location", "w", "offset", "9223372036854775807")),
 			`initializer "a.bias": FOLDER/w: truncated: it has 16 bytes`},
 		{"negative offset", model(outside([]int{1}, "location", "w", "offset", "-4")),
 			`truncated, or not an ONNX file: initializer "a.bias": offset "-4" in another file`},
-		{"length that is no number", model(outside([]int{1}, "location", "w", "length", "x")),
+		{"length that is not a number", model(outside([]int{1}, "location", "w", "length", "x")),
 			`truncated, or not an ONNX file: initializer "a.bias": length "x" in another file`},
 		{"length that is not the shape's", model(outside([]int{1}, "location", "w", "length", "8")),
 			`initializer "a.bias": its shape takes 4 bytes, but its length is 8 in "w"`},
@@ -256,7 +256,7 @@ func TestAGraphOfEmptyPartsTakesLittleMemory(t *testing.T) {
 	}
 }
 
-func TestAnOpenedFileNamesItsPathInErrors(t *testing.T) {
+func TestErrorsOfOpenNameThePath(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "model.onnx")
 	if err := os.WriteFile(path, nil, 0o644); err != nil {
 		t.Fatal(err)

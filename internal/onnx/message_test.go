@@ -7,7 +7,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// message is a Protocol Buffers message in the making: the tests write their ONNX files with it.
+// message builds a Protocol Buffers message: the tests build their ONNX files with it.
 type message []byte
 
 func (m message) number(field protowire.Number, v int64) message {

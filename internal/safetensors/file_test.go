@@ -11,13 +11,13 @@ import (
 	"testing"
 )
 
-// file returns a file of a header as it stands and some bytes of data.
+// file returns a file with a header, unchanged, and some bytes of data.
 func file(header string, data int) []byte {
 	b := binary.LittleEndian.AppendUint64(nil, uint64(len(header)))
 	return append(append(b, header...), make([]byte, data)...)
 }
 
-func TestABrokenFileIsAnErrorThatSaysWhatIsWrong(t *testing.T) {
+func TestBrokenFilesAreErrors(t *testing.T) {
 	tests := []struct {
 		name string
 		file []byte
@@ -28,10 +28,10 @@ func TestABrokenFileIsAnErrorThatSaysWhatIsWrong(t *testing.T) {
 		{"oversized header", []byte("\xff\xff\xff\xff\xff\xff\xff\xff{}"),
 			"truncated, or not a safetensors file: its header claims 18446744073709551615 bytes, 2 follow"},
 		{"truncated header", file(`{"a":{"dtype":"F32"`, 0), "header: tensor \"a\": unexpected EOF"},
-		{"no object", file(`[1]`, 0), "header: it is not a JSON object"},
+		{"not an object", file(`[1]`, 0), "header: it is not a JSON object"},
 		{"not UTF-8", file("{\"\xff\":1}", 0), "header: it is not UTF-8"},
-		{"twice", file(`{"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"a":{"dtype":"U8","shape":[1],"data_offsets":[1,2]}}`, 2), `header: duplicate key "a"`},
-		{"text behind", file(`{} {}`, 0), "header: something follows the JSON object"},
+		{"duplicate", file(`{"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"a":{"dtype":"U8","shape":[1],"data_offsets":[1,2]}}`, 2), `header: duplicate key "a"`},
+		{"text after the header", file(`{} {}`, 0), "header: something follows the JSON object"},
 		{"unknown type", file(`{"a":{"dtype":"Q4","shape":[1],"data_offsets":[0,1]}}`, 1),
 			`header: tensor "a": unknown type "Q4"`},
 		{"one offset", file(`{"a":{"dtype":"U8","shape":[1],"data_offsets":[0]}}`, 1),
@@ -66,7 +66,7 @@ func TestABrokenFileIsAnErrorThatSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-func TestAnOpenedFileNamesItsPathInErrors(t *testing.T) {
+func TestErrorsOfOpenNameThePath(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "model.safetensors")
 	if err := os.WriteFile(path, file(`{}`, 3), 0o644); err != nil {
 		t.Fatal(err)
@@ -77,7 +77,7 @@ func TestAnOpenedFileNamesItsPathInErrors(t *testing.T) {
 	}
 }
 
-func TestWhatIsWrittenIsReadAgain(t *testing.T) {
+func TestReadReturnsWhatWriteWrote(t *testing.T) {
 	tensors := []Tensor{
 		{Name: "long", Shape: []int{300, 301}, Data: make([]float32, 300*301)}, // more than one chunk
 		{Name: "number", Shape: []int{}, Data: []float32{math.Pi}},
@@ -132,7 +132,7 @@ func TestWhatIsWrittenIsReadAgain(t *testing.T) {
 		t.Errorf("the header does not begin with %s, error %v", want, err)
 	}
 
-	t.Run("the same bytes in whatever order", func(t *testing.T) {
+	t.Run("the same bytes in any order", func(t *testing.T) {
 		slices.Reverse(tensors)
 		if err := Write(filepath.Join(folder, "b"), tensors, metadata); err != nil {
 			t.Fatal(err)
@@ -183,7 +183,7 @@ func TestMisuseOfWritePanics(t *testing.T) {
 	}
 }
 
-// TestHalvesAreExact goes by the definition: (1 + fraction/1024)·2^(exponent-15), without the 1 and at 2^-14 for
+// TestHalvesAreExact uses the definition: (1 + fraction/1024)·2^(exponent-15), without the 1 and with 2^-14 for
 // exponent 0.
 func TestHalvesAreExact(t *testing.T) {
 	for h := range 1 << 16 {
@@ -230,7 +230,7 @@ func FuzzNew(f *testing.F) {
 		}
 		again, err := New(bytes.NewReader(b.Bytes()), int64(b.Len()))
 		if err != nil || len(again.Tensors()) != len(tensors) {
-			t.Fatalf("what is written again has %d of %d tensors: %v", len(again.Tensors()), len(tensors), err)
+			t.Fatalf("the file written again has %d of %d tensors: %v", len(again.Tensors()), len(tensors), err)
 		}
 	})
 }

@@ -29,7 +29,7 @@ func mapped(t *testing.T, path string) (*OpenFile, *Mapping) {
 	return f, m
 }
 
-func TestAMappingHasTheValuesThatAreReadOrNone(t *testing.T) {
+func TestFloatsOfAMappingEqualThoseRead(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "model.safetensors")
 	header := `{"f":{"dtype":"F32","shape":[3,2],"data_offsets":[0,24]},"none":{"dtype":"F32","shape":[0],"data_offsets":[24,24]},` +
 		`"half":{"dtype":"F16","shape":[1],"data_offsets":[24,26]},"uneven":{"dtype":"F32","shape":[1],"data_offsets":[26,30]}}`
@@ -54,12 +54,12 @@ func TestAMappingHasTheValuesThatAreReadOrNone(t *testing.T) {
 	}
 	for _, name := range []string{"half", "uneven"} {
 		if _, ok := m.Floats(name); ok {
-			t.Errorf("Floats(%q) of values that are no aligned float32 gives a view", name)
+			t.Errorf("Floats(%q) of values that are not aligned float32 returns ok", name)
 		}
 	}
 }
 
-// bytesOf writes values as a file has them: NaN is not equal to itself.
+// bytesOf returns the bytes of values, to compare NaN too.
 func bytesOf(t *testing.T, values []float32) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -69,7 +69,7 @@ func bytesOf(t *testing.T, values []float32) []byte {
 	return b.Bytes()
 }
 
-func TestAMappingOutlivesItsFileAndItsName(t *testing.T) {
+func TestAMappingRemainsAfterRenameAndRemoval(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "model.safetensors")
 	write := func(v float32) {
 		if err := Write(path, []Tensor{{Name: "a", Shape: []int{2}, Data: []float32{v, v}}}, nil); err != nil {
@@ -106,13 +106,13 @@ func TestAMappingCannotBeWritten(t *testing.T) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if _, fault := recover().(interface{ Addr() uintptr }); !fault {
-			t.Error("a write to a mapping is no fault")
+			t.Error("a write to a mapping does not fault")
 		}
 	}()
 	values[0] = 3
 }
 
-func TestAFileThatWasCutIsNotMapped(t *testing.T) {
+func TestATruncatedFileIsNotMapped(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "model.safetensors")
 	if err := Write(path, []Tensor{{Name: "a", Shape: []int{2}, Data: []float32{1, 2}}}, nil); err != nil {
 		t.Fatal(err)
@@ -122,6 +122,6 @@ func TestAFileThatWasCutIsNotMapped(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := f.Map(); err == nil || !strings.HasPrefix(err.Error(), path+": it has ") {
-		t.Errorf("Map of a file that was cut gives the error %v", err)
+		t.Errorf("Map of a truncated file gives the error %v", err)
 	}
 }
