@@ -165,7 +165,8 @@ func (d *reader) quotedCell(rest string, at Place) (cell, left string, more, ok 
 		case closed && strings.HasPrefix(after, d.format.Delimiter):
 			return b.String(), after[len(d.format.Delimiter):], true, true
 		case closed:
-			d.add(d.place, `%q after a closing quote; write "" for a quote in a cell, or quote: none where quotes are letters`, start(after))
+			d.add(d.place, `%q after a closing quote; write "" for a quote in a cell, `+
+				"or quote: none where quotes are letters", start(after))
 			return "", "", false, false
 		default:
 			if rest, ok = d.next(); !ok || b.Len()+len(rest) > maxRecord {

@@ -50,7 +50,7 @@ func (f Format) Check(path string) error {
 	case f.Encoding != "utf-8" && f.Encoding != "latin1":
 		return fmt.Errorf("no encoding %q; there is utf-8, latin1", f.Encoding)
 	case f.Quote != "" && f.Quote != "none":
-		return fmt.Errorf("no quote %q; there is none, and without the option RFC 4180's quotes", f.Quote)
+		return fmt.Errorf("no quote %q; want none, or leave it out for the quotes of RFC 4180", f.Quote)
 	case f.Quote != "" && !table:
 		return fmt.Errorf("format %s has no quote; csv and tsv have one", f.Type)
 	case f.NoHeader && !table:

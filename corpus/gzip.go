@@ -8,12 +8,12 @@ import (
 	"io"
 )
 
-// unpacked decompresses a gzip stream. It is an error if the stream decompresses to far more than its size.
-type unpacked struct {
-	packed  *bufio.Reader
-	in, out int64 // bytes so far
-	gzip    *gzip.Reader
-	err     error // of the header
+// gzipReader decompresses a gzip stream. It is an error if the stream decompresses to far more than its size.
+type gzipReader struct {
+	compressed *bufio.Reader
+	in, out    int64 // bytes so far
+	gzip       *gzip.Reader
+	err        error // of the header
 }
 
 // Text compresses to a third or a tenth of its size; gzip's limit is a thousandth.
@@ -22,16 +22,16 @@ const (
 	freeSize = 64 << 20 // bytes that may be decompressed at any ratio
 )
 
-// unpack returns a reader of the decompressed bytes of the gzip stream r.
-func unpack(r io.Reader) io.Reader {
-	u := &unpacked{}
-	u.packed = bufio.NewReader(counter{r, &u.in})
+// decompress returns a reader of the decompressed bytes of the gzip stream r.
+func decompress(r io.Reader) io.Reader {
+	u := &gzipReader{}
+	u.compressed = bufio.NewReader(counter{r, &u.in})
 	return u
 }
 
-func (u *unpacked) Read(b []byte) (int, error) {
+func (u *gzipReader) Read(b []byte) (int, error) {
 	if u.gzip == nil && u.err == nil {
-		u.gzip, u.err = gzip.NewReader(u.packed)
+		u.gzip, u.err = gzip.NewReader(u.compressed)
 		if u.err == gzip.ErrHeader || u.err == io.EOF || u.err == io.ErrUnexpectedEOF {
 			u.err = errors.New("the file is not a gzip file, but its name ends in .gz")
 		}

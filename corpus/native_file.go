@@ -146,7 +146,7 @@ type nativeProcessor struct {
 // template is the order of the tokens of a text or a pair.
 type template []templatePart
 
-// templatePart stands for the tokens of a text, or holds special tokens.
+// templatePart is the tokens of a text, or special tokens.
 type templatePart struct {
 	isText  bool
 	special []piece

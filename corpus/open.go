@@ -127,7 +127,7 @@ type reader struct {
 func newReader(r io.Reader, name string, f Format, m *mistakes) *reader {
 	d := &reader{mistakes: m, file: name, format: f, place: Place{File: name}}
 	if strings.HasSuffix(name, ".gz") {
-		r = unpack(r)
+		r = decompress(r)
 	}
 	d.in = bufio.NewReaderSize(r, 1<<16)
 	d.mark()

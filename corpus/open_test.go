@@ -212,7 +212,7 @@ func TestFormatIsChecked(t *testing.T) {
 		{"x", Format{}, `extension "" has no known format; format: TYPE sets it, one of jsonl, json, csv, tsv, conll, conllu`},
 		{"x.csv", Format{Type: "xml"}, `no format "xml"; there is jsonl, json, csv, tsv, conll, conllu, and slots for a folder`},
 		{"x.csv", Format{Encoding: "utf8"}, `no encoding "utf8"; there is utf-8, latin1`},
-		{"x.csv", Format{Quote: "'"}, `no quote "'"; there is none, and without the option RFC 4180's quotes`},
+		{"x.csv", Format{Quote: "'"}, `no quote "'"; want none, or leave it out for the quotes of RFC 4180`},
 		{"x.jsonl.gz", Format{Quote: "none"}, `format jsonl has no quote; csv and tsv have one`},
 		{"x.ndjson", Format{NoHeader: true}, `format jsonl has no header; csv and tsv have one`},
 		{"x.conll", Format{NoHeader: true}, `format conll has no header; csv and tsv have one`},

@@ -55,8 +55,8 @@ func openSlotFile(folder, name string) (*os.File, string, error) {
 	path := filepath.Join(folder, name)
 	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		if packed, err := os.Open(path + ".gz"); err == nil {
-			return packed, path + ".gz", nil
+		if compressed, err := os.Open(path + ".gz"); err == nil {
+			return compressed, path + ".gz", nil
 		}
 		return nil, "", fmt.Errorf("%s: no file %s; a folder of data holds seq.in, seq.out and label", folder, name)
 	}
