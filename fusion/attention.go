@@ -12,10 +12,10 @@ func init() { Register("attention", AttentionOptions{Scale: "exact"}, NewAttenti
 // AttentionOptions are the keys that may stand beside `type: attention`. A hidden_size of 16384 has 1 GiB of weights.
 type AttentionOptions struct {
 	HiddenSize int    `yaml:"hidden_size" range:"[0,16384]" doc:"size of the tasks' embeddings and of the attention layer; 0: the encoder's width"`
-	Scale      string `yaml:"scale" choice:"exact|length|residual" doc:"factor on a token's share: exact 1, as published; length the text's tokens, so that flat attention changes nothing; residual length, and the state is added"`
+	Scale      string `yaml:"scale" choice:"exact|length|residual" doc:"factor of a token's attention weight: exact 1, as published; length the number of tokens of the text, so that uniform attention changes nothing; residual length, and the state is added"`
 }
 
-// attention is the AttentionFusion of Jenga-NLP: a task's embedding e decides how much of each token the task sees.
+// attention is the AttentionFusion of Jenga-NLP: a task's embedding e determines the weight of each token's state.
 //
 //	u_i = tanh(W·[h_i ; e] + b)    s_i = v·u_i + c    a = softmax(s) over the text    out_i = f·a_i·h_i
 type attention struct {
@@ -39,12 +39,12 @@ func NewAttention(o AttentionOptions, env Env) (Fusion, error) {
 	f := &attention{scale: o.Scale, embeddings: map[string]*nn.Param{}}
 	if o.HiddenSize != env.Width {
 		f.warnings = append(f.warnings, fmt.Sprintf("hidden_size is %d, the encoder's width %d: it works, but is "+
-			"seldom meant", o.HiddenSize, env.Width))
+			"rarely intended", o.HiddenSize, env.Width))
 	}
 	if o.Scale == "exact" && len(env.Tagged) > 0 {
 		f.warnings = append(f.warnings, fmt.Sprintf("scale: exact hides most words from a task that tags them, as "+
-			"%q: it sees a word's states times the word's share "+
-			"of the text, which is near 0 (docs/fusion.md); write scale: residual, or length", env.Tagged[0]))
+			"%q: it receives a word's state times the word's attention "+
+			"weight in the text, which is near 0 (docs/fusion.md); write scale: residual, or length", env.Tagged[0]))
 	}
 	for _, task := range env.Tasks {
 		f.embeddings[task] = env.Params.In("tasks").Normal(task, 0.02, 1, o.HiddenSize)
@@ -55,15 +55,15 @@ func NewAttention(o AttentionOptions, env Env) (Fusion, error) {
 	return f, nil
 }
 
-// Warnings tells of a hidden_size that is not the encoder's width, and of words that exact hides.
+// Warnings reports a hidden_size that is not the encoder's width, and scale exact for tasks that tag words.
 func (f *attention) Warnings() []string { return f.warnings }
 
-// Describe tells of the parameters of the attention layer: W, b, v and c.
+// Describe implements Describer: all tasks share the parameters of the attention layer, W, b, v and c.
 func (f *attention) Describe() Description {
 	return Description{Shared: []*nn.Param{f.states.Weight, f.task.Weight, f.task.Bias, f.score.Weight, f.score.Bias}}
 }
 
-// AttentionOf is the name that the fusion attention keeps the attention of a task under, [T] of a text.
+// AttentionOf is the name under which the fusion attention keeps the attention weights of a task, [T] per text.
 func AttentionOf(task string) string { return "fusion." + task }
 
 func (f *attention) Fuse(p *nn.Pass, shared nn.Hidden, task string) nn.Hidden {

@@ -1,4 +1,4 @@
-// Package fusion turns the hidden states that all tasks share into those that each task's heads get.
+// Package fusion turns the hidden states that all tasks share into those that each task's heads receive.
 //
 // # The life of a fusion
 //
@@ -8,20 +8,21 @@
 // Chosen. The file's section is decoded over the defaults, each option within the range or choice of its tag (package
 // plugin).
 //
-// Built. The constructor gets the options and a Env: the names of all tasks, the width of the states, how many layers'
-// states the encoder gives, and the fusion's corner of the tree of parameters, below which it makes all of its own. It
-// checks what no tag can say. A plugin.Warner warns then.
+// Built. The constructor receives the options and an Env: the names of all tasks, the width of the states, the number
+// of layers whose states the encoder returns, and the fusion's subtree of the parameters, below which it makes all of
+// its own. It checks what a tag cannot express. Then a plugin.Warner returns its warnings.
 //
-// Described. DescriptionOf asks a Describer which layers' states it reads, by which the encoder is called and its
-// states are cached, and which of its parameters all tasks share, at which a weighting compares the tasks' gradients.
+// Described. DescriptionOf returns, for a Describer, which layers' states it reads, which determines how the encoder is
+// called and its states are cached, and which parameters all tasks share, at which a weighting compares the tasks'
+// gradients.
 //
-// Trained. For each task of a batch Fuse adds the states that its heads get to the graph of a pass. The fusion itself
-// keeps nothing from pass to pass but parameters.
+// Trained. For each task of a batch Fuse adds the states of its heads to the graph of a pass. The fusion itself keeps
+// nothing from pass to pass but parameters.
 //
-// Evaluated. After each evaluation the figures of a Reporter stand beside the metrics.
+// Evaluated. Each evaluation reports the figures of a Reporter beside the metrics.
 //
-// Saved, opened and used. The parameters go into the checkpoint. The same constructor gets the options of the run and
-// the same Env; the parameters are read, and Fuse is called as before. Many passes may run at once.
+// Saved, opened and used. The parameters are saved in the checkpoint. The same constructor receives the options of the
+// run and the same Env; the parameters are read, and Fuse is called as before. Many passes may run at once.
 //
-// Package parttest checks a fusion's side of this, given its name and options, in front of a linear head.
+// Package parttest checks that a fusion keeps these rules, given its name and options, in front of a linear head.
 package fusion

@@ -5,25 +5,25 @@ import (
 	"github.com/jenga-nlp/jenga/plugin"
 )
 
-// Fusion turns the shared hidden states into the ones that a task's heads see.
+// Fusion turns the shared hidden states into those that a task's heads receive.
 type Fusion interface {
-	// Fuse is given one of the tasks of its env by name. What it returns has the rows of shared.
+	// Fuse returns the states for one of the tasks of the fusion's env, with the rows of shared.
 	Fuse(p *nn.Pass, shared nn.Hidden, task string) nn.Hidden
 }
 
 // Describer is a Fusion that reads more than the encoder's last layer, or has parameters that all tasks read.
 type Describer interface {
-	// Describe returns what the fusion is, the same at each call.
+	// Describe returns the fusion's description, the same at each call.
 	Describe() Description
 }
 
-// Description is what a fusion says of itself. Most fusions say nothing: the zero value.
+// Description describes a fusion to its callers. For most fusions it is the zero value.
 type Description struct {
 	Layers nn.Wanted   // whose states it reads
 	Shared []*nn.Param // that all tasks read; a weighting compares the tasks' gradients at them
 }
 
-// DescriptionOf returns what f says of itself.
+// DescriptionOf returns the description of f, the zero value if f is not a Describer.
 func DescriptionOf(f Fusion) Description {
 	if d, ok := f.(Describer); ok {
 		return d.Describe()
@@ -36,12 +36,12 @@ type Reporter interface {
 	Figures() map[string][]float32 // by task
 }
 
-// Env is what a fusion is told.
+// Env is what the constructor of a fusion receives beside its options.
 type Env struct {
 	Tasks  []string // the names of all tasks
-	Tagged []string // of those that ask about each word
+	Tagged []string // the names of those with an output for each word
 	Width  int      // of the hidden states
-	Layers int      // whose states the encoder gives
+	Layers int      // number of layers whose states the encoder returns
 	Params nn.Params
 }
 
@@ -50,7 +50,7 @@ var registry = plugin.NewRegistry[Env, Fusion]("fusion")
 // Registry lists the registered fusions.
 func Registry() *plugin.Registry[Env, Fusion] { return registry }
 
-// Register makes a fusion known as `type: name`. defaults are its options where a file is silent; New makes it.
+// Register registers a fusion as `type: name`. defaults are the options that a file leaves out; New makes the fusion.
 func Register[O any](name string, defaults O, New func(O, Env) (Fusion, error)) {
 	plugin.Register(registry, name, defaults, New)
 }

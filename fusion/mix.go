@@ -12,11 +12,11 @@ func init() { Register("mix", MixOptions{}, NewMix) }
 
 // MixOptions are the keys that may stand beside `type: mix`.
 type MixOptions struct {
-	Layers int `yaml:"layers" range:"[0,128]" doc:"how many of the encoder's layers are mixed, the last ones; 0: all that it gives"`
+	Layers int `yaml:"layers" range:"[0,128]" doc:"number of the encoder's layers that are mixed, the last ones; 0: all that it returns"`
 }
 
-// mix shows each task its own mean of the encoder's layers (ScalarMix, Peters et al. 2018, "Deep contextualized word
-// representations", equation 1):
+// mix gives each task its own weighted mean of the encoder's layers (ScalarMix, Peters et al. 2018, "Deep
+// contextualized word representations", equation 1):
 //
 //	out = γ·Σ_l softmax(w)_l·h_l
 type mix struct {
@@ -52,7 +52,7 @@ func NewMix(o MixOptions, env Env) (Fusion, error) {
 	return f, nil
 }
 
-// Describe tells that all layers are read.
+// Describe implements Describer: it reads all layers.
 func (f *mix) Describe() Description { return Description{Layers: nn.AllLayers} }
 
 func (f *mix) Fuse(_ *nn.Pass, shared nn.Hidden, task string) nn.Hidden {
@@ -65,11 +65,11 @@ func (f *mix) Fuse(_ *nn.Pass, shared nn.Hidden, task string) nn.Hidden {
 	return seen
 }
 
-// Figures are each task's share of each layer, first to last.
+// Figures are each task's weights of the layers, first to last.
 func (f *mix) Figures() map[string][]float32 {
-	shares := map[string][]float32{}
+	weights := map[string][]float32{}
 	for task, m := range f.tasks {
-		shares[task] = m.Weights()
+		weights[task] = m.Weights()
 	}
-	return shares
+	return weights
 }

@@ -7,7 +7,7 @@ func init() {
 	Registry().SetDefault("none")
 }
 
-// none shows each task the shared states as they are.
+// none passes the shared states to each task unchanged.
 type none struct{}
 
 // NewNone makes the fusion that changes nothing.

@@ -11,24 +11,24 @@ import (
 	"github.com/jenga-nlp/jenga/outputs"
 )
 
-// AlarmOptions are the keys that say when a head of anomalies raises an alarm.
+// AlarmOptions are the keys that set when a head for anomalies raises an alarm.
 type AlarmOptions struct {
-	FalseAlarms float64 `yaml:"false_alarms" range:"[0,1]" doc:"share of dev's normal texts that an alarm is raised for: it sets the threshold of scores"`
+	FalseAlarms float64 `yaml:"false_alarms" range:"[0,1]" doc:"fraction of dev's normal texts that raise an alarm; it sets the threshold of distances"`
 }
 
-// alarm divides the scores of anomalies: above its threshold an alarm is raised.
+// alarm raises an alarm for distances above its threshold.
 type alarm struct {
-	threshold *nn.Param // [1], does not learn; never until dev has chosen it
-	share     float64   // of normal texts above it
+	threshold   *nn.Param // [1], does not learn; never until Tune has set it
+	falseAlarms float64   // fraction of normal texts above it
 }
 
-// never is the threshold of an alarm that is never raised: parameters are finite.
+// never is the threshold until it is tuned. It is finite, as parameters have to be.
 const never = math.MaxFloat32
 
 // newAlarm makes an alarm, with its threshold in the env's parameters.
 func newAlarm(o AlarmOptions, env Env) (alarm, error) {
 	if env.Training.Units > 0 && env.Training.Mean == 1 {
-		return alarm{}, errors.New("no training text is normal, so nothing tells what normal is; " +
+		return alarm{}, errors.New("no training text is normal; " +
 			"the task's option normal names the label of normal texts")
 	}
 	a := alarm{env.Params.Zeros("threshold", 1), o.FalseAlarms}
@@ -37,7 +37,7 @@ func newAlarm(o AlarmOptions, env Env) (alarm, error) {
 	return a, nil
 }
 
-// Thresholds returns the score above which an alarm is raised; nil until dev has chosen it.
+// Thresholds returns the distance above which an alarm is raised; nil until Tune has set it.
 func (a alarm) Thresholds() []float32 {
 	if a.threshold.Data[0] == never {
 		return nil
@@ -45,36 +45,36 @@ func (a alarm) Thresholds() []float32 {
 	return a.threshold.Data
 }
 
-// Tune sets the threshold by the scores of dev's normal texts, and decides anew for which texts an alarm is raised.
+// Tune sets the threshold from the distances of dev's normal texts, and updates the alarms of the predictions.
 func (a alarm) Tune(gold []corpus.Target, predicted []corpus.Prediction) {
-	distances := outputs.Predictions[outputs.AnomalyPrediction](predicted)
-	var scores []float64 // of normal texts, rising
+	predictions := outputs.Predictions[outputs.AnomalyPrediction](predicted)
+	var distances []float64 // of normal texts, ascending
 	for i, t := range gold {
-		if normal(t) && !math.IsNaN(distances[i].Distance) {
-			scores = append(scores, distances[i].Distance)
+		if normal(t) && !math.IsNaN(predictions[i].Distance) {
+			distances = append(distances, predictions[i].Distance)
 		}
 	}
-	if len(scores) == 0 {
+	if len(distances) == 0 {
 		return
 	}
-	slices.Sort(scores)
-	above := int(a.share*float64(len(scores)) + 1e-9) // 0.29 of 100 is 28.999…
-	if at := len(scores) - 1 - above; at >= 0 {
-		a.threshold.Data[0] = float32(scores[at])
+	slices.Sort(distances)
+	above := int(a.falseAlarms*float64(len(distances)) + 1e-9) // 0.29 of 100 is 28.999…
+	if at := len(distances) - 1 - above; at >= 0 {
+		a.threshold.Data[0] = float32(distances[at])
 	} else {
 		a.threshold.Data[0] = -never
 	}
-	for _, p := range distances {
+	for _, p := range predictions {
 		a.decide(p)
 	}
 }
 
-// Untuned tells of the threshold.
+// Untuned implements Tuner.
 func (alarm) Untuned(name string) (what, then string) {
-	return fmt.Sprintf("no evaluation sets the threshold of head %q", name), "it scores texts, and raises no alarm"
+	return fmt.Sprintf("no evaluation sets the threshold of head %q", name), "it predicts distances and raises no alarm"
 }
 
-// decide says whether an alarm is raised, if dev has said when.
+// decide sets whether p raises an alarm, if the threshold is tuned.
 func (a alarm) decide(p *outputs.AnomalyPrediction) {
 	limit := a.threshold.Data[0]
 	if p.Alarm = nil; limit != never {
@@ -83,7 +83,7 @@ func (a alarm) decide(p *outputs.AnomalyPrediction) {
 	}
 }
 
-// predict gives each example its distance from normal texts, and whether that raises an alarm.
+// predict returns for each example its distance from normal texts, and whether that raises an alarm.
 func (a alarm) predict(distances []float64) []corpus.Prediction {
 	predictions := make([]outputs.AnomalyPrediction, len(distances))
 	for e, distance := range distances {
@@ -93,7 +93,7 @@ func (a alarm) predict(distances []float64) []corpus.Prediction {
 	return outputs.Erase(predictions)
 }
 
-// normal tells whether a target says that its text is normal.
+// normal reports whether a target is that of a normal text.
 func normal(t corpus.Target) bool {
 	target := outputs.As[outputs.AnomalyTarget](t)
 	return target != nil && !target.Anomalous

@@ -11,13 +11,13 @@ import (
 	"github.com/jenga-nlp/jenga/outputs"
 )
 
-func anomalySite() Env {
+func anomalyEnv() Env {
 	return Env{Task: "odd", Output: outputs.Anomaly, Width: 8, Params: nn.NewParams(1), Attention: Attention{1, 1},
 		Training: Training{Units: 4, Mean: 0.25}}
 }
 
 func TestAnAlarmLetsAShareOfNormalTextsPass(t *testing.T) {
-	a, err := newAlarm(AlarmOptions{0.2}, anomalySite())
+	a, err := newAlarm(AlarmOptions{0.2}, anomalyEnv())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,8 +56,8 @@ func TestAShareOfAlarmsIsCountedInTexts(t *testing.T) {
 	for i := range 100 {
 		gold, predicted = append(gold, normalText), append(predicted, distances(float64(i))...)
 	}
-	for share := range 101 { // 0.29 of 100 is less than 29 in floating point
-		a, err := newAlarm(AlarmOptions{float64(share) / 100}, anomalySite())
+	for percent := range 101 { // 0.29 of 100 is less than 29 in floating point
+		a, err := newAlarm(AlarmOptions{float64(percent) / 100}, anomalyEnv())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -68,11 +68,11 @@ func TestAShareOfAlarmsIsCountedInTexts(t *testing.T) {
 				alarms++
 			}
 		}
-		if alarms != share {
-			t.Errorf("false_alarms %v: %d of 100 normal texts", a.share, alarms)
+		if alarms != percent {
+			t.Errorf("false_alarms %v: %d of 100 normal texts", a.falseAlarms, alarms)
 		}
 	}
-	never, err := newAlarm(AlarmOptions{0.05}, anomalySite())
+	never, err := newAlarm(AlarmOptions{0.05}, anomalyEnv())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +81,7 @@ func TestAShareOfAlarmsIsCountedInTexts(t *testing.T) {
 	}
 }
 
-func TestHeadsOfAnomaliesSayWhatTheyLack(t *testing.T) {
+func TestHeadsOfAnomaliesRefuseUnusableEnvs(t *testing.T) {
 	for name, c := range map[string]struct {
 		want   string
 		change func(*Env)
@@ -91,23 +91,24 @@ func TestHeadsOfAnomaliesSayWhatTheyLack(t *testing.T) {
 			func(s Env) (Head, error) {
 				return NewReconstruction(ReconstructionOptions{Pool: "mean"}, s)
 			}},
-		"no attention": {"the encoder shows no attention", func(s *Env) { s.Attention = Attention{} },
+		"no attention": {"the encoder has no attention maps", func(s *Env) { s.Attention = Attention{} },
 			func(s Env) (Head, error) {
 				return NewAttentionPattern(AttentionPatternOptions{FitTexts: 5}, s)
 			}},
-		"another answer": {"it answers how unlike normal texts a text is, and the task asks",
+		"another kind of output": {"its output is how unlike normal texts a text is, but the task requires",
 			func(s *Env) { s.Output = outputs.Number }, func(s Env) (Head, error) {
 				return Registry().Build("attention_pattern", AttentionPatternOptions{FitTexts: 5}, s)
 			}},
 		"a learned pool": {`pool: want cls, mean or max, have "attention"`, func(*Env) {}, func(s Env) (Head, error) {
 			return NewReconstruction(ReconstructionOptions{Pool: "attention"}, s)
 		}},
-		"a share above 1": {"false_alarms: want a number in [0, 1], have 2", func(*Env) {}, func(s Env) (Head, error) {
-			return NewReconstruction(ReconstructionOptions{Pool: "mean", AlarmOptions: AlarmOptions{2}}, s)
-		}},
+		"a fraction above 1": {"false_alarms: want a number in [0, 1], have 2", func(*Env) {},
+			func(s Env) (Head, error) {
+				return NewReconstruction(ReconstructionOptions{Pool: "mean", AlarmOptions: AlarmOptions{2}}, s)
+			}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			env := anomalySite()
+			env := anomalyEnv()
 			c.change(&env)
 			if _, err := c.head(env); err == nil || !strings.HasPrefix(err.Error(), c.want) {
 				t.Errorf("error %v, want %q …", err, c.want)
@@ -155,7 +156,7 @@ func TestFeaturesOfAttentionMaps(t *testing.T) {
 
 // A lens that reads the same texts has features too, filled in when its head is computed.
 func TestALensIsPartOfThePattern(t *testing.T) {
-	env := anomalySite()
+	env := anomalyEnv()
 	env.Attention, env.Lenses = Attention{}, []Lenses{{"heads.a.b.focus", 1}, {"heads.a.c.focus", 2}}
 	made, err := NewAttentionPattern(AttentionPatternOptions{FitTexts: 5}, env)
 	if err != nil {
@@ -168,7 +169,8 @@ func TestALensIsPartOfThePattern(t *testing.T) {
 	scores := h.Logits(p, nn.Hidden{Rows: rows})
 	p.Keep(nn.FocusCentre("heads.a.b.focus"), 0, []int{2, 1}, []float32{0.2, 0.4})
 	p.Keep(nn.FocusAperture("heads.a.b.focus"), 1, []int{1, 1}, []float32{0.7})
-	p.Keep(nn.FocusCentre("heads.a.c.focus"), 0, []int{2, 2}, []float32{0, 1, 0.5, 1}) // two lenses that look apart
+	// two lenses with different centres
+	p.Keep(nn.FocusCentre("heads.a.c.focus"), 0, []int{2, 2}, []float32{0, 1, 0.5, 1})
 	p.Keep(nn.FocusAperture("heads.a.c.focus"), 1, []int{1, 2}, []float32{0.6, 0.9})
 	got, want := h.Features(scores), [][]float32{{0.3, 0, 0.25, 0, 1, 0}, {0, 0.7, 0, 0.6, 0, 0.9}}
 	for b := range want {
@@ -181,7 +183,7 @@ func TestALensIsPartOfThePattern(t *testing.T) {
 
 // An autoencoder of normal texts, which lie in a plane, rebuilds others badly; the encoder learns nothing from it.
 func TestReconstructionLearnsWhatNormalTextsAreLike(t *testing.T) {
-	env := anomalySite()
+	env := anomalyEnv()
 	made, err := NewReconstruction(ReconstructionOptions{Hidden: 2, Pool: "mean", AlarmOptions: AlarmOptions{0.05}},
 		env)
 	if err != nil {

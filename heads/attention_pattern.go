@@ -21,11 +21,11 @@ type AttentionPatternOptions struct {
 	AlarmOptions `yaml:",inline"`
 }
 
-// Describe tells that the head is a Fitter.
+// Describe implements Describer: the head is a Fitter.
 func (AttentionPatternOptions) Describe() Traits { return Traits{Fitted: true} }
 
-// attentionPattern finds texts whose attention is unlike that of normal ones. Of the encoder's maps A [T T] it takes
-// for each layer and head, as means over queries i,
+// attentionPattern detects texts whose attention differs from that of normal ones. Its features of the encoder's maps
+// A [T T] are for each layer and head, as means over queries i,
 //
 //	entropy      -Σ_j A_ij·log A_ij / log T
 //	distance     Σ_j A_ij·|i-j| / (T-1)
@@ -33,8 +33,8 @@ func (AttentionPatternOptions) Describe() Traits { return Traits{Fitted: true} }
 //	separators   the mass on the last token of each segment, [SEP]
 //	diagonal     A_ii
 //
-// and of each lens of a focus head that reads the same texts the mean centre and aperture. A Gaussian is fitted to
-// these features of normal training texts, its covariance shrunk (Ledoit & Wolf 2004); a text's score is its
+// and, for each lens of a focus head that reads the same texts, the mean centre and aperture. A Gaussian is fitted to
+// these features of normal training texts, its covariance shrunk (Ledoit & Wolf 2004); the output for a text is its
 // Mahalanobis distance. Nothing is learned by gradients.
 type attentionPattern struct {
 	alarm
@@ -65,15 +65,15 @@ func NewAttentionPattern(o AttentionPatternOptions, env Env) (Head, error) {
 	case err != nil:
 		return nil, err
 	case env.Attention == Attention{} && len(env.Lenses) == 0:
-		return nil, errors.New("the encoder shows no attention: a transformer does; reconstruction works with any " +
-			"encoder")
+		return nil, errors.New("the encoder has no attention maps; a transformer has, and head reconstruction takes " +
+			"any encoder")
 	}
 	h := &attentionPattern{alarm: a, maps: env.Attention, lenses: env.Lenses, fitTexts: o.FitTexts}
 	h.normal = newGaussian(env.Params, h.features())
 	return h, nil
 }
 
-// features is how many features a text has.
+// features returns the number of features of a text.
 func (h *attentionPattern) features() int {
 	lenses := 0
 	for _, l := range h.lenses {
@@ -82,7 +82,7 @@ func (h *attentionPattern) features() int {
 	return h.maps.Layers*h.maps.Heads*perMap + lenses*perLens
 }
 
-// Watch asks for the encoder's attention and for lenses.
+// Watch requests the encoder's attention maps and the lenses, and computes the features from them.
 func (h *attentionPattern) Watch(p *nn.Pass, rows nn.Rows) {
 	n := h.features()
 	all := p.Floats(rows.Texts() * n) // [B F]
@@ -110,7 +110,7 @@ func (h *attentionPattern) Watch(p *nn.Pass, rows nn.Rows) {
 	}
 }
 
-// separatorsOf lists the last token of each segment of a text, counted from its first.
+// separatorsOf lists the last token of each segment of a text, as indices in the text.
 func separatorsOf(rows nn.Rows, text int) []int {
 	segment := rows.Segment[rows.Starts[text]:rows.Starts[text+1]]
 	var last []int
@@ -156,7 +156,7 @@ func meanOf(values []float32, column int, shape []int) float32 {
 	return float32(sum / float64(shape[0]))
 }
 
-// Scores are the features [B F] that Watch fills in; zeros where it was not asked to.
+// Logits are the features [B F] that Watch fills in; zeros if it was not called.
 func (h *attentionPattern) Logits(p *nn.Pass, seen nn.Hidden) Logits {
 	n := h.features()
 	features, watched := p.Get(h).([]float32)
@@ -172,22 +172,23 @@ func (h *attentionPattern) Units([]corpus.Target) float64 { return 0 }
 // Loss is nil.
 func (h *attentionPattern) Loss(*nn.Pass, Logits, []corpus.Target) *nn.Node { return nil }
 
-// Predict gives each example its distance from normal texts, the mean over its own, and whether that raises an alarm.
-func (h *attentionPattern) Predict(scores Logits) []corpus.Prediction {
-	texts, distances := textsOf(scores.Rows), make([]float64, outputs.Examples(scores.Rows))
-	for b, e := range scores.Rows.Example {
-		distances[e] += h.normal.distance(h.text(scores, b)) / float64(texts[e])
+// Predict returns for each example its distance from normal texts, the mean over its windows, and whether that raises
+// an alarm.
+func (h *attentionPattern) Predict(logits Logits) []corpus.Prediction {
+	texts, distances := textsOf(logits.Rows), make([]float64, outputs.Examples(logits.Rows))
+	for b, e := range logits.Rows.Example {
+		distances[e] += h.normal.distance(h.text(logits, b)) / float64(texts[e])
 	}
 	return h.predict(distances)
 }
 
 // text returns the features of text b.
-func (h *attentionPattern) text(scores Logits, b int) []float32 {
+func (h *attentionPattern) text(logits Logits, b int) []float32 {
 	n := h.features()
-	return nn.Values(scores.Nodes[0])[b*n : (b+1)*n]
+	return nn.Values(logits.Nodes[0])[b*n : (b+1)*n]
 }
 
-// Choose lists normal texts, at most fit_texts of them, evenly, as a file may be in some order.
+// Choose lists normal examples, at most fit_texts of them, evenly spaced, as a file may be sorted.
 func (h *attentionPattern) Choose(targets []corpus.Target) []int {
 	var chosen []int
 	for i, t := range targets {
@@ -203,14 +204,14 @@ func (h *attentionPattern) Choose(targets []corpus.Target) []int {
 }
 
 // Features implements Fitter: the mean over an example's texts.
-func (h *attentionPattern) Features(scores Logits) [][]float32 {
-	texts := textsOf(scores.Rows)
+func (h *attentionPattern) Features(logits Logits) [][]float32 {
+	texts := textsOf(logits.Rows)
 	all := make([][]float32, len(texts))
-	for b, e := range scores.Rows.Example {
+	for b, e := range logits.Rows.Example {
 		if all[e] == nil {
 			all[e] = make([]float32, h.features())
 		}
-		for f, v := range h.text(scores, b) {
+		for f, v := range h.text(logits, b) {
 			all[e][f] += v / texts[e]
 		}
 	}

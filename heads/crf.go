@@ -19,12 +19,12 @@ func init() {
 // CRFOptions are the keys that may stand beside `type: crf`.
 type CRFOptions struct {
 	Constraints string  `yaml:"constraints" choice:"none|bio" doc:"bio: tags that cannot follow each other in BIO or BIOES, as I-x after O, never do"`
-	Dropout     float64 `yaml:"dropout" range:"[-1,1)" doc:"share of features hidden from the scorer in training; -1: model.dropout"`
+	Dropout     float64 `yaml:"dropout" range:"[-1,1)" doc:"dropout rate of the features before the output layer; -1: model.dropout"`
 }
 
-// crf tags the words of a text together, a linear-chain conditional random field (Lafferty et al. 2001): by scores of
-// each word's tags, e_t = W·x_t + b, and learned ones A of each transition from a tag to the next, of the first tag and
-// of the last. The tags y of n words have the probability
+// crf is a linear-chain conditional random field over the tags of a text (Lafferty et al. 2001): with logits of each
+// word's tags, e_t = W·x_t + b, and learned parameters A for each transition from a tag to the next, and for the first
+// and the last tag. The tags y of n words have the probability
 //
 //	p(y | x) = exp(first[y_1] + Σ_t e_t[y_t] + Σ_t A[y_t, y_t+1] + last[y_n]) / Z
 //
@@ -55,7 +55,7 @@ func NewCRF(o CRFOptions, env Env) (Head, error) {
 	if o.Constraints == "bio" {
 		if constraints = bioTransitions(env.Labels); !allowsAnyLength(constraints, len(env.Labels)) {
 			return nil, fmt.Errorf("constraints: bio: of the tags %s none can stand alone, "+
-				"so that some texts have none that fit; leave constraints out", strings.Join(env.Labels, ", "))
+				"so some texts have no allowed tags; leave constraints out", strings.Join(env.Labels, ", "))
 		}
 	}
 	drop, err := newDropout(o.Dropout, env)
@@ -71,7 +71,7 @@ func (h *crf) Logits(p *nn.Pass, seen nn.Hidden) Logits {
 	return LogitsOf(seen, h.score.Apply(h.drop.Apply(p, words(seen)))) // [W L]
 }
 
-// Warnings tells of constraints that forbid nothing.
+// Warnings reports constraints that forbid nothing.
 func (h *crf) Warnings() []string {
 	if h.chain.Constraints == nil || !h.chain.Constraints.AllAllowed() {
 		return nil
@@ -79,7 +79,7 @@ func (h *crf) Warnings() []string {
 	return []string{"constraints: bio forbids nothing among the tags " + strings.Join(h.labels, ", ")}
 }
 
-// Units counts the words that have a tag which training knows, of examples whose tags can be.
+// Units counts the words whose tag occurs in training, of examples whose tags the constraints allow.
 func (h *crf) Units(gold []corpus.Target) float64 {
 	n := 0.0
 	for i, t := range outputs.Targets[outputs.TagsTarget](gold) {
@@ -90,12 +90,12 @@ func (h *crf) Units(gold []corpus.Target) float64 {
 	return n
 }
 
-// Loss is the sum of -log p(tags) over the examples that have some, nil if none has. Words whose tag is not known may
-// have any. Tags that constraints forbid, which dev may have, have no loss: it would be infinite.
-func (h *crf) Loss(_ *nn.Pass, scores Logits, gold []corpus.Target) *nn.Node {
+// Loss is the sum of -log p(tags) over the tagged examples, nil if there are none. Words without a known tag may have
+// any. Examples whose tags the constraints forbid, which dev may have, are left out: their loss would be infinite.
+func (h *crf) Loss(_ *nn.Pass, logits Logits, gold []corpus.Target) *nn.Node {
 	targets := outputs.Targets[outputs.TagsTarget](gold)
 	var chains []nn.Chain
-	for e, words := range outputs.WordRows(scores.Rows) {
+	for e, words := range outputs.WordRows(logits.Rows) {
 		c, at := chainOf(words)
 		known := false
 		for _, w := range at {
@@ -113,11 +113,11 @@ func (h *crf) Loss(_ *nn.Pass, scores Logits, gold []corpus.Target) *nn.Node {
 	if len(chains) == 0 {
 		return nil
 	}
-	return h.chain.Loss(scores.Nodes[0], chains)
+	return h.chain.Loss(logits.Nodes[0], chains)
 }
 
-// chainOf is the chain of those of an example's words that have a row, and their numbers: words that have none, which
-// were truncated or are no text, leave a gap.
+// chainOf returns the chain of an example's words that have a row, and their numbers. Words without a row, which were
+// truncated or have no tokens, leave a gap.
 func chainOf(words []int) (c nn.Chain, at []int) {
 	gap := false
 	for w, k := range words {
@@ -132,7 +132,7 @@ func chainOf(words []int) (c nn.Chain, at []int) {
 	return c, at
 }
 
-// possible tells whether some tags agree with the known ones and make no forbidden transition.
+// possible reports whether some tags agree with the known ones and make no forbidden transition.
 func (h *crf) possible(ids []int) bool {
 	allowed := h.chain.Constraints
 	if allowed == nil {
@@ -152,11 +152,11 @@ func (h *crf) possible(ids []int) bool {
 	return slices.ContainsFunc(reached, func(from int) bool { return allowed.Allowed(from, allowed.End()) })
 }
 
-// Predict gives each example its likeliest tags together, and each tag's probability at its word.
-func (h *crf) Predict(scores Logits) []corpus.Prediction {
-	values := nn.Values(scores.Nodes[0])
-	predictions := make([]outputs.TagsPrediction, outputs.Examples(scores.Rows))
-	for e, words := range outputs.WordRows(scores.Rows) {
+// Predict returns for each example its likeliest sequence of tags, and each tag's marginal probability.
+func (h *crf) Predict(logits Logits) []corpus.Prediction {
+	values := nn.Values(logits.Nodes[0])
+	predictions := make([]outputs.TagsPrediction, outputs.Examples(logits.Rows))
+	for e, words := range outputs.WordRows(logits.Rows) {
 		p := &predictions[e]
 		p.IDs, p.Probabilities = slices.Repeat([]int{-1}, len(words)), make([]float32, len(words))
 		c, at := chainOf(words)
@@ -171,7 +171,7 @@ func (h *crf) Predict(scores Logits) []corpus.Prediction {
 	return outputs.Erase(predictions)
 }
 
-// Accepts refuses gold tags of which one cannot follow another.
+// Accepts refuses gold tags with a forbidden transition.
 func (h *crf) Accepts(t corpus.Target) error {
 	target := outputs.As[outputs.TagsTarget](t)
 	allowed := h.chain.Constraints
@@ -184,20 +184,19 @@ func (h *crf) Accepts(t corpus.Target) error {
 		if w < len(ids) {
 			to = ids[w]
 		}
-		if from >= 0 && to >= 0 && !allowed.Allowed(from, to) { // what is not known may be any tag
-			return fmt.Errorf("%s, which constraints: bio forbids; the task's broken_tags: repair mends it",
+		if from >= 0 && to >= 0 && !allowed.Allowed(from, to) { // an unknown tag may be any
+			return fmt.Errorf("%s, which constraints: bio forbids; the task's broken_tags: repair fixes it",
 				h.transition(from, to, w))
 		}
 		from = to
 	}
 	if !h.possible(ids) {
-		return errors.New("no tags of the words without one fit between the others, " +
-			"as constraints: bio would have them; tag those words")
+		return errors.New("constraints: bio allows no tags for the words without one; tag those words")
 	}
 	return nil
 }
 
-// transition is what an error calls a transition to the tag of word w.
+// transition describes a transition to the tag of word w for errors.
 func (h *crf) transition(from, to, w int) string {
 	switch {
 	case from == h.chain.Constraints.Start():
@@ -205,10 +204,11 @@ func (h *crf) transition(from, to, w int) string {
 	case to == h.chain.Constraints.End():
 		return fmt.Sprintf("the last tag is %q", h.labels[from])
 	}
-	return fmt.Sprintf("tag %d is %q behind %q", w+1, h.labels[to], h.labels[from])
+	return fmt.Sprintf("tag %d is %q after %q", w+1, h.labels[to], h.labels[from])
 }
 
-// allowsAnyLength reports whether texts of any length have tags: one tag may be first, follow itself and be last.
+// allowsAnyLength reports whether texts of any length have allowed tags: one tag may be first, follow itself and be
+// last.
 func allowsAnyLength(t *nn.Transitions, labels int) bool {
 	for i := range labels {
 		if t.Allowed(t.Start(), i) && t.Allowed(i, i) && t.Allowed(i, t.End()) {

@@ -61,10 +61,10 @@ func TestTagsThatConstraintsForbidAreRefused(t *testing.T) {
 	}{
 		{[]int{0, 1, 2, 2}, ""},
 		{nil, ""},
-		{[]int{0, 2}, `tag 2 is "I-x" behind "O", which constraints: bio forbids; the task's broken_tags: repair mends it`},
+		{[]int{0, 2}, `tag 2 is "I-x" after "O", which constraints: bio forbids; the task's broken_tags: repair fixes it`},
 		{[]int{2}, `the first tag is "I-x"`},
 		{[]int{corpus.Unknown, 2}, ""},
-		{[]int{corpus.Unlabelled, 0, 2}, `tag 3 is "I-x" behind "O"`},
+		{[]int{corpus.Unlabelled, 0, 2}, `tag 3 is "I-x" after "O"`},
 	} {
 		err := h.Accepts(tagged(c.ids...))
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
@@ -152,7 +152,7 @@ func TestConstraintsThatLeaveNoTagsAreRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if said := plugin.WarningsOf(h); len(said) != 1 {
-		t.Errorf("warnings %q, want one: nothing is forbidden", said)
+	if warnings := plugin.WarningsOf(h); len(warnings) != 1 {
+		t.Errorf("warnings %q, want one: nothing is forbidden", warnings)
 	}
 }

@@ -6,10 +6,10 @@ import (
 	"github.com/jenga-nlp/jenga/nn"
 )
 
-// ModelDropout as a head's own dropout stands for the model's.
+// ModelDropout as a head's dropout option selects model.dropout.
 const ModelDropout = -1
 
-// newDropout makes the dropout of a head whose option is own.
+// newDropout makes the dropout of a head whose dropout option is own.
 func newDropout(own float64, env Env) (nn.Dropout, error) {
 	if own == ModelDropout {
 		own = env.Dropout

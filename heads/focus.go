@@ -22,19 +22,19 @@ var focusDefaults = FocusOptions{
 
 // FocusOptions are the keys that may stand beside `type: focus`.
 type FocusOptions struct {
-	LSTMLayers       int     `yaml:"lstm_layers" range:"[0,16]" doc:"bidirectional LSTM layers before the lens; 0: it looks at the encoder's states"`
+	LSTMLayers       int     `yaml:"lstm_layers" range:"[0,16]" doc:"bidirectional LSTM layers before the lens; 0: the lens is over the encoder's states"`
 	LSTMHidden       int     `yaml:"lstm_hidden" range:"[1,8192]" doc:"features of each direction"`
-	AttentionHeads   int     `yaml:"attention_heads" range:"[1,256]" doc:"heads of the attention; they divide its width"`
+	AttentionHeads   int     `yaml:"attention_heads" range:"[1,256]" doc:"heads of the attention; their number divides its width"`
 	MinAperture      float64 `yaml:"min_aperture" range:"[0.0001,1]" doc:"the narrowest aperture, in lengths of the text"`
 	LensPerHead      bool    `yaml:"lens_per_head" doc:"whether each attention head has a lens of its own"`
 	Normalise        string  `yaml:"normalise" choice:"sum|softmax" doc:"sum: attention times lens, divided by its sum; softmax: a softmax over the products, which is nearly flat"`
 	Pool             string  `yaml:"pool" choice:"cls|mean|max|attention" doc:"how a text's tokens become one vector: the first, their mean, maximum, or a learned mean; tags need none"`
-	Dropout          float64 `yaml:"dropout" range:"[-1,1)" doc:"share hidden in training between LSTM layers, of the weights, and of features from the scorer; -1: model.dropout"`
+	Dropout          float64 `yaml:"dropout" range:"[-1,1)" doc:"dropout rate between LSTM layers, of the attention weights, and before the output layer; -1: model.dropout"`
 	LossOptions      `yaml:",inline"`
 	ThresholdOptions `yaml:",inline"`
 }
 
-// Describe tells of the lenses.
+// Describe implements Describer: it returns the lenses.
 func (o FocusOptions) Describe() Traits {
 	lenses := Lenses{Name: "focus", Count: 1}
 	if o.LensPerHead {
@@ -43,17 +43,17 @@ func (o FocusOptions) Describe() Traits {
 	return Traits{Lenses: lenses}
 }
 
-// focus scores what attention sees through a Gaussian lens (Focus Mechanism): a query's centre μ and aperture σ say
-// where in the text it looks, and how widely. With p_j = j/(T-1) the place of token j of T, 0 where T is 1, query i of
-// an attention head of width d weighs the values V by
+// focus is attention through a Gaussian lens (Focus Mechanism): a query's centre μ and aperture σ are the mean and
+// deviation of its lens over the text. With p_j = j/(T-1) the position of token j of T, 0 where T is 1, query i of an
+// attention head of width d weighs the values V by
 //
 //	x = BiLSTM(h)    μ = sigmoid(w_μ·x + b_μ)    σ = min_aperture + softplus(w_σ·x + b_σ)
 //	weights_ij = softmax_j(q_i·k_j/√d - (p_j - μ_i)²/(2σ_i²))
 //	y = LayerNorm(x + W_O·Concat_heads(weights·V))
 //
 // which is attention A = softmax(q·k/√d) times lens L = exp(-(p - μ)²/2σ²), divided by the sum. With normalise: softmax
-// they are softmax_j(A_ij·L_ij). All attention heads share a query's μ and σ, unless lens_per_head. A text's y are
-// pooled and scored by one linear layer, or each word's.
+// they are softmax_j(A_ij·L_ij). All attention heads share a query's μ and σ, unless lens_per_head. The logits are one
+// linear layer over a text's pooled y, or over each word's.
 type focus struct {
 	scored
 	lstm             []*nn.BiLSTM
@@ -93,7 +93,7 @@ func NewFocus(o FocusOptions, env Env) (Head, error) {
 	}
 	const most = 1 << 28 // floats
 	if n := o.lstmSize(env.Width); n > most {
-		return nil, fmt.Errorf("lstm_layers is %d of lstm_hidden %d: they have %d parameters; at most %d are held",
+		return nil, fmt.Errorf("lstm_layers is %d of lstm_hidden %d: they have %d parameters; at most %d are possible",
 			o.LSTMLayers, o.LSTMHidden, n, most)
 	}
 	h := &focus{drop: drop, least: float32(o.MinAperture)}

@@ -8,14 +8,14 @@ import (
 
 var plot = flag.String("plot", "", "`FILE` for a plot of the lens on its way, as docs/lens.svg")
 
-// lensPlot is what a lens and its head's answers were at each step.
+// lensPlot is what a lens and its head's predictions were at each step.
 type lensPlot struct{ centre, aperture, right []float64 }
 
 func (l *lensPlot) add(centre, aperture, right float64) {
 	l.centre, l.aperture, l.right = append(l.centre, centre), append(l.aperture, aperture), append(l.right, right)
 }
 
-// svg draws centre, aperture and the share of right answers over the steps, and a line at the place to find.
+// svg draws centre, aperture and the fraction of right predictions over the steps, and a line at the place to find.
 func (l *lensPlot) svg(place float64) []byte {
 	const width, height, left, top = 640.0, 280.0, 44.0, 16.0
 	x := func(step int) float64 { return left + width*float64(step)/float64(len(l.centre)-1) }
@@ -35,7 +35,8 @@ func (l *lensPlot) svg(place float64) []byte {
 	for _, line := range []struct {
 		name, colour string
 		values       []float64
-	}{{"right answers", "#bbb", l.right}, {"aperture σ", "#d95f02", l.aperture}, {"centre μ", "#1b9e77", l.centre}} {
+	}{{"right predictions", "#bbb", l.right}, {"aperture σ", "#d95f02", l.aperture},
+		{"centre μ", "#1b9e77", l.centre}} {
 		fmt.Fprintf(&b, `<polyline fill="none" stroke-width="2" stroke="%s" points="`, line.colour)
 		for step := 0; step < len(line.values); step += 4 {
 			fmt.Fprintf(&b, "%.1f,%.1f ", x(step), y(line.values[step]))

@@ -71,8 +71,8 @@ func TestTheLensMovesToWhatTheLabelDependsOn(t *testing.T) {
 		if err := p.Forward(); err != nil {
 			t.Fatal(err)
 		}
-		for b, answer := range h.Predict(scores) {
-			if outputs.As[outputs.LabelPrediction](answer).ID == outputs.As[outputs.LabelTarget](gold[b]).ID {
+		for b, prediction := range h.Predict(scores) {
+			if outputs.As[outputs.LabelPrediction](prediction).ID == outputs.As[outputs.LabelTarget](gold[b]).ID {
 				right++
 			}
 		}

@@ -14,7 +14,7 @@ type gaussian struct {
 	white *nn.Param // [F F] lower triangular: white·(x-mean) has the identity for covariance
 }
 
-// newGaussian makes the parameters: a distribution at 0 of variance 1 until it is fitted.
+// newGaussian makes the parameters, initially of mean 0 and variance 1.
 func newGaussian(params nn.Params, features int) gaussian {
 	g := gaussian{params.Zeros("mean", features), params.Zeros("white", features, features)}
 	for f := range features {
@@ -37,9 +37,8 @@ func (g gaussian) distance(x []float32) float64 {
 	return math.Sqrt(sum)
 }
 
-// fit sets mean and covariance by rows of features. Each feature is counted in its own deviation, else shrinkage would
-// take those of small ones for noise; one that is always the same is counted as it is. What is no number fits nothing:
-// the distribution stays as it was.
+// fit estimates mean and covariance from rows of features. Features are standardized, else shrinkage would treat those
+// of small deviation as noise; a constant feature keeps its unit. If a feature is NaN, the distribution is unchanged.
 func (g gaussian) fit(rows [][]float32) {
 	n, p := len(rows), len(g.mean.Data)
 	x := mat.NewDense(n, p, nil)
@@ -88,7 +87,7 @@ func (g gaussian) fit(rows [][]float32) {
 }
 
 // ledoitWolf returns the covariance of the rows of x [n p], whose mean is 0, shrunk towards the identity times the mean
-// variance, and the share by which it is, which minimises the expected squared error (Ledoit & Wolf 2004, "A
+// variance, and the shrinkage coefficient in [0, 1], which minimises the expected squared error (Ledoit & Wolf 2004, "A
 // well-conditioned estimator for large-dimensional covariance matrices").
 func ledoitWolf(x *mat.Dense) (covariance *mat.SymDense, shrinkage float64) {
 	n, p := x.Dims()

@@ -10,90 +10,92 @@ import (
 	"github.com/jenga-nlp/jenga/plugin"
 )
 
-// Head answers one question about each example: scores, and an objective over them.
+// Head maps hidden states to logits, with an objective over them.
 type Head interface {
-	// Scores maps hidden states to raw scores; a head may need several nodes (arcs and labels, start and end).
+	// Logits maps hidden states to logits; a head may need several nodes (arcs and labels, start and end).
 	Logits(p *nn.Pass, seen nn.Hidden) Logits
 	Objective
 }
 
-// Objective is what a head's scores are for. Most heads embed a finished one and write only Scores.
+// Objective computes the loss and the predictions from a head's logits. Most heads embed a predefined one and implement
+// only Logits.
 type Objective interface {
-	// Units is how many labelled units (texts, words, spans; class weights counted in) gold holds.
+	// Units is the number of labelled units (texts, words, spans; each times its class weight) in gold.
 	Units(gold []corpus.Target) float64
 	// Loss is the sum over them, nil if there are none. The loop divides by the units of the whole step, accumulation
-	// included. A loss over pairs of examples, of which one is to score higher than the other, is no sum over them: it
-	// is that of the batch times its units, 0 for an example by itself.
-	Loss(p *nn.Pass, scores Logits, gold []corpus.Target) *nn.Node
-	// Predict reads scores, after p.Forward, as one prediction an example.
-	Predict(scores Logits) []corpus.Prediction
+	// included. A ranking loss over pairs of examples is not such a sum: it is the loss of the batch times its units,
+	// 0 for a batch of one example.
+	Loss(p *nn.Pass, logits Logits, gold []corpus.Target) *nn.Node
+	// Predict turns logits, after p.Forward, into one prediction per example.
+	Predict(logits Logits) []corpus.Prediction
 }
 
-// Outputter is a Head that says which kind of outputs it has, as one that embeds a finished objective does. Only a head
-// that was registered without kinds of outputs is asked for it.
+// Outputter is a Head that returns its kind of outputs, like a head that embeds a predefined objective. Output is
+// called only for heads that were registered without kinds of outputs.
 type Outputter interface {
 	Output() *outputs.Kind
 }
 
 // Accepter is a Head that cannot learn every target of its kind.
 type Accepter interface {
-	// Accepts says what is wrong with a target, which may be nil and whose labels are numbered, that the head cannot
-	// predict.
+	// Accepts returns an error for a target that the head cannot predict. The target may be nil; its labels are
+	// numbered.
 	Accepts(t corpus.Target) error
 }
 
-// Tuner is a Head that decides by thresholds, which it chooses from its predictions on dev. They are parameters.
+// Tuner is a Head that predicts by thresholds, which it chooses from its predictions on dev. They are parameters.
 type Tuner interface {
-	// Tune chooses the thresholds by the targets of dev, nil where there is none, and the predictions, and decides
-	// those anew.
+	// Tune chooses the thresholds from the targets of dev, nil where there is none, and the predictions, and updates
+	// the predictions by them.
 	Tune(gold []corpus.Target, predicted []corpus.Prediction)
-	// Thresholds returns the probability from which on each label holds, or the distance above which an alarm is
+	// Thresholds returns the least probability at which each label holds, or the distance above which an alarm is
 	// raised; nil for none.
 	Thresholds() []float32
-	// Untuned says in two sentences without a full stop what is not done where no evaluation tunes the head of a name,
-	// and what holds then.
+	// Untuned returns two sentences without a full stop for a head of a name that no evaluation tunes: what is not
+	// done, and what holds instead.
 	Untuned(name string) (what, then string)
 }
 
-// Watcher is a Head that reads what other parts keep of a batch.
+// Watcher is a Head that reads values that other parts keep of a batch.
 type Watcher interface {
-	// Watch asks p for it, before the batch whose rows are given is encoded, except in training.
+	// Watch requests them from p, before the batch with these rows is encoded. It is not called in training.
 	Watch(p *nn.Pass, rows nn.Rows)
 }
 
-// Fitter is a Head that is fitted to features of training texts before each evaluation on dev, in place of learning by
-// gradients. Its options are a Describer that says so.
+// Fitter is a Head that is fitted to features of training examples before each evaluation on dev, instead of learning
+// by gradients. Its options are a Describer whose Traits are Fitted.
 type Fitter interface {
-	// Choose lists the training examples to fit to, rising, by the targets of all, nil where there is none.
+	// Choose returns the indices of the training examples to fit to, ascending, given the targets of all, nil where
+	// there is none.
 	Choose(targets []corpus.Target) []int
 	// Features copies the features of each example, after p.Forward.
-	Features(scores Logits) [][]float32
-	// Fit sets the head's parameters by the features of some texts, of which there is one at least.
+	Features(logits Logits) [][]float32
+	// Fit sets the head's parameters from the features of one or more examples.
 	Fit(features [][]float32)
 }
 
-// Preparer is a Head whose targets are in a batch that it changes.
+// Preparer is a Head that changes each batch and makes its targets from it.
 type Preparer interface {
-	// Prepare returns what is read in the place of batch, its targets in copies of the examples.
-	// source gives the randomness of an example by its place in the batch; where it is nil, nothing is changed, and the
-	// targets are what the texts themselves hide.
+	// Prepare returns the batch to encode instead of batch, with targets in copies of the examples. source returns the
+	// random source of an example by its index in the batch; if it is nil, no token is changed, and the mask tokens of
+	// the texts are the hidden tokens.
 	Prepare(batch *corpus.Batch, source func(example int) rand.Source) *corpus.Batch
 }
 
-// Describer is options of a head that has traits.
+// Describer is implemented by the options of a head that has traits.
 type Describer interface {
-	// Describe returns what the head is with these options, the same at each call.
+	// Describe returns the traits of the head with these options, the same at each call.
 	Describe() Traits
 }
 
-// Traits are what has to be known of a head before it is made. Most heads have none, the zero value.
+// Traits are the properties of a head that are needed before it is made. Most heads have none, the zero value.
 type Traits struct {
 	Fitted   bool   // it is a Fitter, and so has no loss
-	Compares bool   // its loss is over pairs of a batch's examples, so that one alone has none
-	Lenses   Lenses // it looks at texts through them; Name is that of a corner of its parameters
+	Compares bool   // its loss is over pairs of a batch's examples, so that a single example has none
+	Lenses   Lenses // of its attention; Name is that of a subtree of its parameters
 }
 
-// TraitsOf returns the traits of the head that options are of.
+// TraitsOf returns the traits of a head with these options.
 func TraitsOf(options any) Traits {
 	if d, ok := options.(Describer); ok {
 		return d.Describe()
@@ -101,42 +103,42 @@ func TraitsOf(options any) Traits {
 	return Traits{}
 }
 
-// Lenses are what a head looks at texts through.
+// Lenses are the Gaussian lenses of a focus head's attention.
 type Lenses struct {
 	Name  string // see nn.FocusCentre and nn.FocusAperture
 	Count int
 }
 
-// Scores are a head's raw scores for a batch.
+// Logits are a head's outputs for a batch.
 type Logits struct {
 	Nodes []*nn.Node
 	Rows  nn.Rows
 }
 
-// LogitsOf returns the scores that nodes hold of what was seen.
+// LogitsOf returns nodes as the logits of the hidden states seen.
 func LogitsOf(seen nn.Hidden, nodes ...*nn.Node) Logits { return Logits{nodes, seen.Rows} }
 
-// Env is what a head is told.
+// Env is what the constructor of a head receives beside its options.
 type Env struct {
 	Task, Name string        // of the task and of the head
-	Output     *outputs.Kind // what the task asks for
+	Output     *outputs.Kind // that the task requires
 	Labels     []string      // in the order of their numbers
 	Width      int           // of the hidden states
 	Dropout    float64       // model.dropout: the default of a head's own
-	Training   Training      // what it is told of its training data; empty where a trained head is opened
-	Params     nn.Params     // the head's corner of the parameters
+	Training   Training      // statistics of its training data; empty where a trained head is opened
+	Params     nn.Params     // the head's subtree of the parameters
 	Words      *nn.Param     // the encoder's word embeddings [V D] to tie to, or nil
-	Mask       int32         // token that stands for a hidden one; below 0: there is none
-	Attention  Attention     // that the encoder shows
+	Mask       int32         // the mask token; below 0: there is none
+	Attention  Attention     // maps of the encoder
 	Lenses     []Lenses      // of heads that read the same texts
 }
 
-// Attention is how many attention maps an encoder shows of a text.
+// Attention is the number of attention maps that an encoder returns for a text.
 type Attention struct{ Layers, Heads int }
 
-// Refuse is the error of a head whose outputs are not of the kind that its task asks for.
+// Refuse is the error of a head whose outputs are not of the kind that its task requires.
 func (s Env) Refuse(can *outputs.Kind) error {
-	return fmt.Errorf("it answers %s, but task %q asks for %s", can, s.Task, s.Output)
+	return fmt.Errorf("its output is %s, but task %q requires %s", can, s.Task, s.Output)
 }
 
 var registry = plugin.NewRegistry[Env, Head]("head")
@@ -144,9 +146,9 @@ var registry = plugin.NewRegistry[Env, Head]("head")
 // Registry lists the registered heads.
 func Registry() *plugin.Registry[Env, Head] { return registry }
 
-// Register makes a head known as `type: name`. defaults are its options where a file is silent; New makes it. It can
-// have outputs of the kinds in can: under a task that asks for another it is refused when the file is read. Where none
-// are named, New refuses, or the head does if it is an Outputter.
+// Register registers a head as `type: name`. defaults are the options that a file leaves out; New makes the head. can
+// lists the kinds of outputs that it can have: under a task that requires another kind it is refused when the file is
+// read. If can is empty, New has to check the kind, unless the head is an Outputter.
 func Register[O any](name string, defaults O, New func(O, Env) (Head, error), can ...*outputs.Kind) {
 	plugin.Register(registry, name, defaults, func(o O, s Env) (Head, error) {
 		if err := CheckOutput(name, s.Output); err != nil {

@@ -14,12 +14,13 @@ func init() {
 // LinearOptions are the keys that may stand beside `type: linear`.
 type LinearOptions struct {
 	Pool             string  `yaml:"pool" choice:"cls|mean|max|attention" doc:"how a text's tokens become one vector: the first, their mean, maximum, or a learned mean"`
-	Dropout          float64 `yaml:"dropout" range:"[-1,1)" doc:"share of features hidden from the scorer in training; -1: model.dropout"`
+	Dropout          float64 `yaml:"dropout" range:"[-1,1)" doc:"dropout rate of the features before the output layer; -1: model.dropout"`
 	LossOptions      `yaml:",inline"`
 	ThresholdOptions `yaml:",inline"`
 }
 
-// linear scores a text's pooled state, or each word's first piece, x by dropout and one linear layer: scores = W·x + b.
+// linear is dropout and one linear layer over x, a text's pooled state or the state of each word's first piece: logits
+// = W·x + b.
 type linear struct {
 	scored
 	drop  nn.Dropout

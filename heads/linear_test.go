@@ -38,7 +38,7 @@ func TestOptionsThatCannotWork(t *testing.T) {
 		want  string
 	}{
 		{linear(LinearOptions{Pool: "first"}), texts, `pool: want cls, mean, max or attention, have "first"`},
-		{linear(LinearOptions{Pool: "mean"}), words, `pool "mean": a head that tags words pools nothing`},
+		{linear(LinearOptions{Pool: "mean"}), words, `pool "mean": a head that tags words does not pool`},
 		{linear(LinearOptions{Pool: "cls"}), alone, `want at least 2 labels, have ["a"]`},
 		{linear(LinearOptions{Pool: "cls", Dropout: 1}), texts, "dropout: want a number in [-1, 1), have 1"},
 		{linear(LinearOptions{Pool: "cls", Dropout: -0.5}), texts,
@@ -52,11 +52,11 @@ func TestOptionsThatCannotWork(t *testing.T) {
 		{focus(func(o *FocusOptions) { o.LSTMLayers, o.LSTMHidden = 0, 17 }), texts,
 			"lstm_hidden has no effect with lstm_layers: 0"},
 		{focus(func(o *FocusOptions) { o.LSTMLayers, o.LSTMHidden = 16, 8192 }), texts,
-			"lstm_layers is 16 of lstm_hidden 8192: they have 24697372672 parameters; at most 268435456 are held"},
+			"lstm_layers is 16 of lstm_hidden 8192: they have 24697372672 parameters; at most 268435456 are possible"},
 		{focus(func(o *FocusOptions) { o.MinAperture = 2 }), texts,
 			"min_aperture: want a number in [0.0001, 1], have 2"},
-		{focus(func(o *FocusOptions) { o.Pool = "cls" }), words, `pool "cls": a head that tags words pools nothing`},
-		{focus(func(o *FocusOptions) { o.Pool = "max" }), words, `pool "max": a head that tags words pools nothing`},
+		{focus(func(o *FocusOptions) { o.Pool = "cls" }), words, `pool "cls": a head that tags words does not pool`},
+		{focus(func(o *FocusOptions) { o.Pool = "max" }), words, `pool "max": a head that tags words does not pool`},
 		{regression(1, 1), numbers, "range is [1 1]; want [LEAST, MOST], from -1e+15 to 1e+15"},
 		{regression(0, 1e40), numbers, "range is [0 1e+40]; want [LEAST, MOST], from -1e+15 to 1e+15"},
 	} {
@@ -82,7 +82,7 @@ func TestHeadsOfAnotherAnswerAreRefused(t *testing.T) {
 	Register("for one label", struct{}{}, func(struct{}, Env) (Head, error) { return oneLabel{}, nil })
 	env := Env{Task: "slots", Output: outputs.Tags, Labels: []string{"O", "B"}, Params: nn.NewParams(1)}
 	_, err := Registry().Build("for one label", struct{}{}, env)
-	if want := `it answers one label, but task "slots" asks for a tag for each word`; err == nil ||
+	if want := `its output is one label, but task "slots" requires a tag for each word`; err == nil ||
 		err.Error() != want {
 		t.Errorf("error %v, want %q", err, want)
 	}
@@ -90,21 +90,22 @@ func TestHeadsOfAnotherAnswerAreRefused(t *testing.T) {
 
 func TestHeadsAreRefusedBeforeTheyAreMade(t *testing.T) {
 	for _, c := range []struct {
-		name   string
-		answer *outputs.Kind
-		want   string // of the error; "" for none
+		name string
+		kind *outputs.Kind
+		want string // of the error; "" for none
 	}{
 		{"crf", outputs.Tags, ""},
 		{"linear", outputs.Number, ""},
-		{"nobody's", outputs.Number, ""}, // nothing is known of it
-		{"crf", outputs.Label, "it answers a tag for each word, and the task asks for one label, as focus, linear, " +
-			"mlp would answer"},
-		{"mlp", outputs.Span, "it answers one label or any number of labels or a tag for each word or a number, and " +
-			"the task asks for a part of a context, as span would answer"},
+		{"unregistered", outputs.Number, ""}, // its kinds are unknown
+		{"crf", outputs.Label, "its output is a tag for each word, but the task requires one label, the output of " +
+			"focus, " +
+			"linear, mlp"},
+		{"mlp", outputs.Span, "its output is one label or any number of labels or a tag for each word or a number, but " +
+			"the task requires a part of a context, the output of span"},
 	} {
-		err := CheckOutput(c.name, c.answer)
+		err := CheckOutput(c.name, c.kind)
 		if (err == nil) != (c.want == "") || err != nil && err.Error() != c.want {
-			t.Errorf("%s under a task of %s: error %v, want %q", c.name, c.answer, err, c.want)
+			t.Errorf("%s under a task of %s: error %v, want %q", c.name, c.kind, err, c.want)
 		}
 	}
 }

@@ -11,22 +11,22 @@ import (
 	"github.com/jenga-nlp/jenga/outputs"
 )
 
-// ManyClasses is the objective of a head that gives each text any number of labels: binary cross entropy over scores
-// [B L], a question for each label. A label holds where its probability reaches its threshold, 1/2 unless tuned. Its
-// zero value is ready to be embedded.
+// ManyClasses is the objective of a head that predicts any number of labels for each text: binary cross entropy over
+// logits [B L], a binary decision for each label. A label holds where its probability reaches its threshold, 1/2 unless
+// tuned. Its zero value is ready to be embedded.
 type ManyClasses struct {
 	loss       labelLoss
 	thresholds *nn.Param // [L], do not learn by gradients; nil: 1/2 each
 	tune       string    // none | shared | each
 }
 
-// ThresholdOptions are the keys that say where a head of many labels divides.
+// ThresholdOptions are the keys for the decision thresholds of a head of many labels.
 type ThresholdOptions struct {
-	Threshold float64 `yaml:"threshold" range:"[0,1]" doc:"probability from which on a label holds, for many labels"`
-	Tune      string  `yaml:"tune" choice:"shared|each|none" doc:"what evaluations on dev choose in its place: one threshold for the best micro F1, each label's own for its best F1, or none, which a threshold of one's own needs"`
+	Threshold float64 `yaml:"threshold" range:"[0,1]" doc:"least probability at which a label holds, for many labels"`
+	Tune      string  `yaml:"tune" choice:"shared|each|none" doc:"what evaluations on dev choose instead of threshold: one threshold for the best micro F1, each label's own for its best F1, or none, which keeps threshold"`
 }
 
-// TunedThreshold are the options of one threshold that dev chooses.
+// TunedThreshold are the options of one threshold that is tuned on dev.
 var TunedThreshold = ThresholdOptions{Threshold: 0.5, Tune: "shared"}
 
 // filled returns the options with one tuned threshold where they are left out, as Go code may do.
@@ -52,21 +52,21 @@ func newManyClasses(o ThresholdOptions, loss labelLoss, env Env) (ManyClasses, e
 	return m, nil
 }
 
-// Output says that a text gets any number of labels.
+// Output returns outputs.Labels.
 func (ManyClasses) Output() *outputs.Kind { return outputs.Labels }
 
 // Units counts the labelled texts.
 func (ManyClasses) Units(gold []corpus.Target) float64 { return labelled(gold) }
 
 // Loss is the mean over labels of the binary cross entropy, summed over labelled texts; nil if there are none.
-func (m ManyClasses) Loss(_ *nn.Pass, scores Logits, gold []corpus.Target) *nn.Node {
-	texts, labels := scores.Rows.Texts(), scores.Nodes[0].Shape()[1]
+func (m ManyClasses) Loss(_ *nn.Pass, logits Logits, gold []corpus.Target) *nn.Node {
+	texts, labels := logits.Rows.Texts(), logits.Nodes[0].Shape()[1]
 	targets := outputs.Targets[outputs.LabelsTarget](gold)
-	answers, labelled := make([]int8, texts*labels), false
-	shares, windows := make([]float32, texts), textsOf(scores.Rows)
-	for b, e := range scores.Rows.Example {
-		shares[b] = 1 / (windows[e] * float32(labels))
-		row := answers[b*labels : (b+1)*labels]
+	holds, labelled := make([]int8, texts*labels), false
+	weights, windows := make([]float32, texts), textsOf(logits.Rows)
+	for b, e := range logits.Rows.Example {
+		weights[b] = 1 / (windows[e] * float32(labels))
+		row := holds[b*labels : (b+1)*labels]
 		if targets[e] == nil {
 			for c := range row {
 				row[c] = corpus.Unlabelled
@@ -83,12 +83,13 @@ func (m ManyClasses) Loss(_ *nn.Pass, scores Logits, gold []corpus.Target) *nn.N
 	if !labelled {
 		return nil
 	}
-	return m.loss.over(shares).BinaryCrossEntropy(scores.Nodes[0], answers)
+	return m.loss.over(weights).BinaryCrossEntropy(logits.Nodes[0], holds)
 }
 
-// Predict gives each example its labels' probabilities, the mean over its texts, and the labels that hold.
-func (m ManyClasses) Predict(scores Logits) []corpus.Prediction {
-	all := probabilities(scores, nn.Sigmoids)
+// Predict returns for each example the probabilities of its labels, the mean over its windows, and the labels that
+// hold.
+func (m ManyClasses) Predict(logits Logits) []corpus.Prediction {
+	all := probabilities(logits, nn.Sigmoids)
 	predictions := make([]outputs.LabelsPrediction, len(all))
 	for e, p := range all {
 		predictions[e].Probabilities = p
@@ -114,7 +115,7 @@ func (m ManyClasses) threshold(c int) float32 {
 	return m.thresholds.Data[c]
 }
 
-// Thresholds lists the probability from which on each label holds; nil for the zero value, where it is 1/2 for all.
+// Thresholds lists the least probability at which each label holds; nil for the zero value, where it is 1/2 for all.
 func (m ManyClasses) Thresholds() []float32 {
 	if m.thresholds == nil {
 		return nil
@@ -122,7 +123,7 @@ func (m ManyClasses) Thresholds() []float32 {
 	return m.thresholds.Data
 }
 
-// Tune chooses the thresholds from the answers on dev, and decides those answers anew.
+// Tune chooses the thresholds from the predictions on dev, and updates those predictions.
 func (m ManyClasses) Tune(gold []corpus.Target, predicted []corpus.Prediction) {
 	if m.thresholds == nil {
 		return
@@ -159,24 +160,25 @@ func (m ManyClasses) Tune(gold []corpus.Target, predicted []corpus.Prediction) {
 	}
 }
 
-// Untuned tells of the thresholds.
+// Untuned implements Tuner.
 func (ManyClasses) Untuned(name string) (what, then string) {
 	return fmt.Sprintf("no evaluation tunes head %q", name), "its labels hold from its threshold on"
 }
 
 // decision is a label's probability, and whether it holds.
 type decision struct {
-	share float32
-	holds bool
+	probability float32
+	holds       bool
 }
 
-// bestThreshold returns the probability from which on saying yes gives the best F1, half way between two that occur; of
-// equals the one nearest to 1/2. ok is false where nothing holds, or a probability is no number.
+// bestThreshold returns the threshold of the best F1, half way between two probabilities that occur; of equals the one
+// nearest to 1/2. ok is false if no label holds, or a probability is NaN.
 func bestThreshold(decisions []decision) (best float32, ok bool) {
-	slices.SortFunc(decisions, func(a, b decision) int { return cmp.Compare(b.share, a.share) }) // falling
+	// descending
+	slices.SortFunc(decisions, func(a, b decision) int { return cmp.Compare(b.probability, a.probability) })
 	holding := 0
 	for _, d := range decisions {
-		if d.share != d.share {
+		if d.probability != d.probability {
 			return 0, false
 		}
 		if d.holds {
@@ -190,14 +192,14 @@ func bestThreshold(decisions []decision) (best float32, ok bool) {
 		}
 		next := float32(0)
 		if i+1 < len(decisions) {
-			next = decisions[i+1].share
+			next = decisions[i+1].probability
 		}
-		if next == d.share {
-			continue // both say yes or neither does
+		if next == d.probability {
+			continue // both are at or above a threshold, or neither is
 		}
-		f1, middle := 2*float64(right)/float64(i+1+holding), (d.share+next)/2
-		if middle == next { // the two are neighbours, and the lower one would say yes too
-			middle = d.share
+		f1, middle := 2*float64(right)/float64(i+1+holding), (d.probability+next)/2
+		if middle == next { // adjacent floats: the lower one would be predicted too
+			middle = d.probability
 		}
 		closer := math.Abs(float64(middle)-0.5) < math.Abs(float64(best)-0.5)
 		if f1 > bestF1 || f1 == bestF1 && f1 > 0 && closer {

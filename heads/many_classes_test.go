@@ -58,7 +58,7 @@ func TestManyClasses(t *testing.T) {
 
 func TestThresholdsAreTunedOnDev(t *testing.T) {
 	labels := []string{"a", "b"}
-	make := func(tune string) ManyClasses {
+	build := func(tune string) ManyClasses {
 		m, err := newManyClasses(ThresholdOptions{0.5, tune}, labelLoss{}, Env{Labels: labels, Params: nn.NewParams(1)})
 		if err != nil {
 			t.Fatal(err)
@@ -66,18 +66,18 @@ func TestThresholdsAreTunedOnDev(t *testing.T) {
 		return m
 	}
 	// a holds from 0.3 on, b from 0.7 on, and where both share one threshold 0.3 to 0.4 is best
-	shares := [][]float32{{0.4, 0.4}, {0.3, 0.7}, {0.1, 0.6}, {0.2, 0.8}}
+	probabilities := [][]float32{{0.4, 0.4}, {0.3, 0.7}, {0.1, 0.6}, {0.2, 0.8}}
 	holding := [][]int{{0}, {0, 1}, {}, {1}}
 	for _, c := range []struct {
 		tune string
 		want []float32
 	}{{"each", []float32{0.25, 0.65}}, {"none", []float32{0.5, 0.5}}} {
-		m := make(c.tune)
+		m := build(c.tune)
 		var gold []corpus.Target
 		var predicted []corpus.Prediction
-		for i := range shares {
+		for i := range probabilities {
 			gold = append(gold, held(holding[i]...))
-			predicted = append(predicted, &outputs.LabelsPrediction{Probabilities: shares[i]})
+			predicted = append(predicted, &outputs.LabelsPrediction{Probabilities: probabilities[i]})
 		}
 		m.Tune(gold, predicted)
 		for l, want := range c.want {
@@ -91,7 +91,7 @@ func TestThresholdsAreTunedOnDev(t *testing.T) {
 			}
 		}
 	}
-	shared := make("shared")
+	shared := build("shared")
 	shared.Tune([]corpus.Target{held(0), held()}, []corpus.Prediction{
 		&outputs.LabelsPrediction{Probabilities: []float32{0.3, 0.2}},
 		&outputs.LabelsPrediction{Probabilities: []float32{0.1, 0.1}},
@@ -130,21 +130,21 @@ func TestATunedThresholdNeedsAnAnswer(t *testing.T) {
 func TestLossOptions(t *testing.T) {
 	labels := []string{"rare", "common"}
 	training := Training{Units: 100, Counts: []int{10, 90}}
-	env := func(answer *outputs.Kind) Env {
-		return Env{Task: "t", Output: answer, Labels: labels, Width: 4, Training: training, Params: nn.NewParams(1)}
+	env := func(kind *outputs.Kind) Env {
+		return Env{Task: "t", Output: kind, Labels: labels, Width: 4, Training: training, Params: nn.NewParams(1)}
 	}
-	weights := func(o LossOptions, answer *outputs.Kind) []float32 {
+	weights := func(o LossOptions, kind *outputs.Kind) []float32 {
 		t.Helper()
-		l, err := newLabelLoss(o.filled(), env(answer), answer == outputs.Labels)
+		l, err := newLabelLoss(o.filled(), env(kind), kind == outputs.Labels)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return l.over(nil).Weights
 	}
 	for _, c := range []struct {
-		o      LossOptions
-		answer *outputs.Kind
-		want   []float32
+		o    LossOptions
+		kind *outputs.Kind
+		want []float32
 	}{
 		{PlainLoss, outputs.Label, nil},
 		{LossOptions{}, outputs.Label, nil},
@@ -153,32 +153,32 @@ func TestLossOptions(t *testing.T) {
 		{LossOptions{PosWeight: plugin.Factors{Word: "balanced"}}, outputs.Labels, []float32{9, 10.0 / 90}},
 		{LossOptions{PosWeight: plugin.Factors{One: 4}}, outputs.Labels, []float32{4, 4}},
 	} {
-		if got := weights(c.o, c.answer); !reflect.DeepEqual(got, c.want) {
-			t.Errorf("%+v for %s: weights %v, want %v", c.o, c.answer, got, c.want)
+		if got := weights(c.o, c.kind); !reflect.DeepEqual(got, c.want) {
+			t.Errorf("%+v for %s: weights %v, want %v", c.o, c.kind, got, c.want)
 		}
 	}
 
 	for _, c := range []struct {
-		o      LossOptions
-		t      ThresholdOptions
-		answer *outputs.Kind
-		want   string
+		o    LossOptions
+		t    ThresholdOptions
+		kind *outputs.Kind
+		want string
 	}{
 		{LossOptions{ClassWeights: plugin.Factors{Each: map[string]float64{"rar": 3}}}, ThresholdOptions{},
 			outputs.Label, `class_weights: no label "rar"; did you mean "rare"`},
 		{LossOptions{ClassWeights: plugin.Factors{Each: map[string]float64{"rare": 0, "common": 0}}},
 			ThresholdOptions{}, outputs.Label, "class_weights: the factors of all labels are 0"},
 		{LossOptions{LabelSmoothing: 0.1}, ThresholdOptions{}, outputs.Labels,
-			"each of many labels is a question of its own"},
+			"each of many labels is a binary decision"},
 		{LossOptions{ClassWeights: plugin.Factors{Word: "balanced"}}, ThresholdOptions{}, outputs.Labels,
-			"pos_weight weighs its answers"},
+			"use pos_weight to weigh it"},
 		{LossOptions{PosWeight: plugin.Factors{One: 2}}, ThresholdOptions{}, outputs.Label,
-			"class_weights weighs labels"},
-		{LossOptions{FocalGamma: 2}, ThresholdOptions{}, outputs.Number, "it answers a number"},
+			"use class_weights to weigh labels"},
+		{LossOptions{FocalGamma: 2}, ThresholdOptions{}, outputs.Number, "the output is a number"},
 		{LossOptions{}, ThresholdOptions{0.3, "none"}, outputs.Label,
 			"threshold and tune are for any number of labels"},
 	} {
-		if _, _, err := newObjective(c.o.filled(), c.t.filled(), env(c.answer)); err == nil ||
+		if _, _, err := newObjective(c.o.filled(), c.t.filled(), env(c.kind)); err == nil ||
 			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: error %v, want %q", c.o, err, c.want)
 		}

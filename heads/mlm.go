@@ -19,24 +19,24 @@ func init() {
 
 // MLMOptions are the keys that may stand beside `type: mlm`.
 type MLMOptions struct {
-	Share   float64 `yaml:"share" range:"(0,1]" doc:"of a text's tokens that are to be guessed, at least one"`
-	Masked  float64 `yaml:"masked" range:"[0,1]" doc:"share of them that the mask token stands for"`
-	Random  float64 `yaml:"random" range:"[0,1]" doc:"share of them that a random token stands for; the rest stay as they are"`
-	Guesses int     `yaml:"guesses" range:"[1,1000]" doc:"tokens that a prediction names for each hidden one"`
+	Share   float64 `yaml:"share" range:"(0,1]" doc:"fraction of a text's tokens to predict, at least one token"`
+	Masked  float64 `yaml:"masked" range:"[0,1]" doc:"fraction of them that is replaced by the mask token"`
+	Random  float64 `yaml:"random" range:"[0,1]" doc:"fraction of them that is replaced by a random token; the rest are unchanged"`
+	Guesses int     `yaml:"guesses" range:"[1,1000]" doc:"likeliest tokens that a prediction lists for each hidden one"`
 }
 
-// mlm guesses hidden tokens (masked language modelling, Devlin et al. 2019, section 3.1), its scores tied to the
-// encoder's word embeddings E:
+// mlm predicts hidden tokens (masked language modelling, Devlin et al. 2019, section 3.1). Its output layer is tied to
+// the encoder's word embeddings E:
 //
-//	scores = LayerNorm(gelu(W·h + b))·Eᵀ + c
+//	logits = LayerNorm(gelu(W·h + b))·Eᵀ + c
 //
-// Each batch of training hides other tokens. Predictions are about the mask tokens that a text has.
+// The hidden tokens are drawn anew for each training batch. Predictions are for the mask tokens of a text.
 type mlm struct {
 	MLMOptions
 	mask      int32
 	transform *nn.Linear
 	norm      *nn.LayerNorm
-	scores    nn.Tied
+	output    nn.Tied
 }
 
 var (
@@ -50,11 +50,11 @@ func NewMLM(o MLMOptions, env Env) (Head, error) {
 	}
 	switch {
 	case env.Mask < 0:
-		return nil, errors.New("the tokenizer has no mask token to hide others with; a base model that was made by " +
-			"guessing hidden tokens has one")
+		return nil, errors.New("the tokenizer has no mask token; base models trained by masked language modelling " +
+			"have one")
 	case env.Words == nil:
-		return nil, errors.New("the encoder has no word embeddings of the hidden states' width to score tokens by; a " +
-			"transformer has")
+		return nil, errors.New("the encoder has no word embeddings of the hidden states' width for the output layer; " +
+			"a transformer has")
 	case o.Masked+o.Random > 1:
 		return nil, fmt.Errorf("masked is %v and random %v; want at most 1 together", o.Masked, o.Random)
 	case o.Masked+o.Random == 0:
@@ -64,14 +64,14 @@ func NewMLM(o MLMOptions, env Env) (Head, error) {
 		MLMOptions: o, mask: env.Mask,
 		transform: nn.NewLinear(env.Params.In("transform"), env.Width, env.Width),
 		norm:      nn.NewLayerNorm(env.Params.In("norm"), env.Width, 1e-12),
-		scores:    nn.Tied{Weight: env.Words, Bias: env.Params.Zeros("bias", env.Words.Shape[0])},
+		output:    nn.Tied{Weight: env.Words, Bias: env.Params.Zeros("bias", env.Words.Shape[0])},
 	}, nil
 }
 
 // Prepare implements Preparer.
 func (h *mlm) Prepare(batch *corpus.Batch, source func(example int) rand.Source) *corpus.Batch {
-	hiding := *batch
-	rows := &hiding.Tokens.Rows
+	changed := *batch
+	rows := &changed.Tokens.Rows
 	rows.Hidden = nil
 	if source == nil {
 		for row, id := range batch.Tokens.IDs {
@@ -79,14 +79,14 @@ func (h *mlm) Prepare(batch *corpus.Batch, source func(example int) rand.Source)
 				rows.Hidden = append(rows.Hidden, row)
 			}
 		}
-		return &hiding
+		return &changed
 	}
-	hiding.Examples = slices.Clone(batch.Examples)
-	hiding.Tokens.IDs = slices.Clone(batch.Tokens.IDs)
+	changed.Examples = slices.Clone(batch.Examples)
+	changed.Tokens.IDs = slices.Clone(batch.Tokens.IDs)
 	for b, e := range batch.Examples {
-		asked := *e
-		asked.Targets = slices.Clone(e.Targets)
-		hiding.Examples[b] = &asked
+		prepared := *e
+		prepared.Targets = slices.Clone(e.Targets)
+		changed.Examples[b] = &prepared
 		if len(e.Targets) == 0 || e.Targets[0] == nil {
 			continue
 		}
@@ -94,23 +94,23 @@ func (h *mlm) Prepare(batch *corpus.Batch, source func(example int) rand.Source)
 		r := rand.New(source(b))
 		chosen := h.choose(r, e)
 		target := &outputs.HiddenTarget{IDs: make([]int32, len(chosen))}
-		asked.Targets[0] = target
+		prepared.Targets[0] = target
 		for i, token := range chosen {
 			target.IDs[i] = batch.Tokens.IDs[from+token]
 			rows.Hidden = append(rows.Hidden, from+token)
 			switch x := r.Float64(); {
 			case x < h.Masked:
-				hiding.Tokens.IDs[from+token] = h.mask
+				changed.Tokens.IDs[from+token] = h.mask
 			case x < h.Masked+h.Random:
-				hiding.Tokens.IDs[from+token] = r.Int32N(int32(h.scores.Weight.Shape[0]))
+				changed.Tokens.IDs[from+token] = r.Int32N(int32(h.output.Weight.Shape[0]))
 			}
 		}
 	}
-	return &hiding
+	return &changed
 }
 
-// choose draws which tokens of an example are hidden, rising; special ones, and masks that the text itself has, never
-// are.
+// choose draws the tokens of an example to hide and returns their indices, ascending. Special tokens, and mask tokens
+// of the text itself, are never hidden.
 func (h *mlm) choose(r *rand.Rand, e *corpus.Example) []int {
 	var tokens []int
 	first := 0
@@ -131,7 +131,7 @@ func (h *mlm) choose(r *rand.Rand, e *corpus.Example) []int {
 func (h *mlm) Logits(_ *nn.Pass, seen nn.Hidden) Logits {
 	x := nn.GatherRows(seen.States, seen.Rows.Hidden) // [M D]
 	x = h.norm.Apply(nn.GELU(h.transform.Apply(x)))   // [M D]
-	return LogitsOf(seen, h.scores.Apply(x))          // [M V]
+	return LogitsOf(seen, h.output.Apply(x))          // [M V]
 }
 
 // Units counts the hidden tokens.
@@ -151,19 +151,19 @@ func hiddenIDs(gold []corpus.Target) []int {
 }
 
 // Loss is the cross entropy summed over hidden tokens, nil if there are none.
-func (h *mlm) Loss(_ *nn.Pass, scores Logits, gold []corpus.Target) *nn.Node {
+func (h *mlm) Loss(_ *nn.Pass, logits Logits, gold []corpus.Target) *nn.Node {
 	ids := hiddenIDs(gold)
 	if len(ids) == 0 {
 		return nil
 	}
-	return nn.CrossEntropy(scores.Nodes[0], ids)
+	return nn.CrossEntropy(logits.Nodes[0], ids)
 }
 
-// Predict gives each example the likeliest tokens for each hidden one.
-func (h *mlm) Predict(scores Logits) []corpus.Prediction {
-	rows, values := scores.Rows, nn.Values(scores.Nodes[0])
+// Predict returns for each example the likeliest tokens for each hidden one.
+func (h *mlm) Predict(logits Logits) []corpus.Prediction {
+	rows, values := logits.Rows, nn.Values(logits.Nodes[0])
 	predictions := make([]outputs.HiddenPrediction, outputs.Examples(rows))
-	window, text, size := make([]int, len(predictions)), 0, h.scores.Weight.Shape[0]
+	window, text, size := make([]int, len(predictions)), 0, h.output.Weight.Shape[0]
 	for i, row := range rows.Hidden {
 		for row >= rows.Starts[text+1] {
 			window[rows.Example[text]]++
@@ -178,7 +178,7 @@ func (h *mlm) Predict(scores Logits) []corpus.Prediction {
 	return outputs.Erase(predictions)
 }
 
-// likeliest lists the n largest of probabilities, the first of equals first.
+// likeliest lists the n largest of probabilities, descending; equal ones in the order of their ids.
 func likeliest(probabilities []float32, n int) []outputs.Guess {
 	var best []outputs.Guess
 	for id, probability := range probabilities {

@@ -111,7 +111,7 @@ func TestAMaskOfTheTextIsNoAnswer(t *testing.T) {
 	}
 }
 
-func TestWithoutASourceTheMasksOfTheTextAreAsked(t *testing.T) {
+func TestPrepareWithoutSourceHidesTheMaskTokens(t *testing.T) {
 	h := newHiding(t)
 	batch := plainBatch(4, 5)
 	batch.Tokens.IDs[2], batch.Tokens.IDs[5] = h.mask, h.mask

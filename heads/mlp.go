@@ -15,12 +15,13 @@ type MLPOptions struct {
 	Hidden           int     `yaml:"hidden" range:"[0,65536]" doc:"features of the hidden layer; 0: the encoder's width"`
 	Activation       string  `yaml:"activation" choice:"gelu|tanh" doc:"of the hidden layer"`
 	Pool             string  `yaml:"pool" choice:"cls|mean|max|attention" doc:"how a text's tokens become one vector: the first, their mean, maximum, or a learned mean"`
-	Dropout          float64 `yaml:"dropout" range:"[-1,1)" doc:"share of features hidden from each layer in training; -1: model.dropout"`
+	Dropout          float64 `yaml:"dropout" range:"[-1,1)" doc:"dropout rate of the features before each layer; -1: model.dropout"`
 	LossOptions      `yaml:",inline"`
 	ThresholdOptions `yaml:",inline"`
 }
 
-// mlp scores a text's pooled state, or each word's first piece, x by one hidden layer: scores = W·act(V·x + c) + b.
+// mlp has one hidden layer over x, a text's pooled state or the state of each word's first piece: logits = W·act(V·x +
+// c) + b.
 type mlp struct {
 	scored
 	drop, dropHidden nn.Dropout

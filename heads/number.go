@@ -9,15 +9,15 @@ import (
 	"github.com/jenga-nlp/jenga/outputs"
 )
 
-// Number is the objective of a head that gives each text a number: the distance of scores [B 1] to the gold number,
-// squared unless it is told another. Its zero value is ready to be embedded.
+// Number is the objective of a head that predicts a number for each text: the distance of outputs [B 1] to the gold
+// number, squared by default. Its zero value is ready to be embedded.
 type Number struct {
 	distance *nn.Distance // nil: squared
-	unit     *nn.Param    // [2] mean and deviation that scores are counted from and in, does not learn; nil: 0 and 1
+	unit     *nn.Param    // [2] mean and deviation by which outputs are standardized, does not learn; nil: 0 and 1
 }
 
-// newNumber makes the objective of a loss. With standard, scores are counted in deviations of the training numbers from
-// their mean.
+// newNumber makes the objective of a loss. With standard, outputs are standardized by the mean and deviation of the
+// training numbers.
 func newNumber(loss string, standard bool, env Env) (Number, error) {
 	distance, known := nn.Distances[loss]
 	if !known {
@@ -27,8 +27,8 @@ func newNumber(loss string, standard bool, env Env) (Number, error) {
 	if standard {
 		mean, deviation := env.Training.Mean, env.Training.Deviation
 		if off := math.Abs(mean - float64(float32(mean))); float32(deviation) == 0 || off > 1e-3*deviation {
-			return Number{}, fmt.Errorf("scale: standard: the training numbers lie %.3g about their mean, %.6g, "+
-				"closer than float32 tells apart; take what they share away from them, or count them in a smaller unit",
+			return Number{}, fmt.Errorf("scale: standard: the training numbers have deviation %.3g around their mean, "+
+				"%.6g, which float32 does not resolve; subtract a constant from them, or use a smaller unit",
 				deviation, mean)
 		}
 		n.unit = env.Params.Zeros("unit", 2)
@@ -38,7 +38,7 @@ func newNumber(loss string, standard bool, env Env) (Number, error) {
 	return n, nil
 }
 
-// checkLimits refuses a range that is not [LEAST, MOST], or so far away that its square is no float32.
+// checkLimits refuses a range that is not [LEAST, MOST], or whose square overflows float32.
 func checkLimits(limit []float64) error {
 	const largest = outputs.LargestNumber
 	if len(limit) == 2 && limit[0] < limit[1] && limit[0] >= -largest && limit[1] <= largest {
@@ -52,10 +52,10 @@ func checkRange(number float64, limit []float64) error {
 	if number >= limit[0] && number <= limit[1] {
 		return nil
 	}
-	return fmt.Errorf("the number is %v; the head's range says %v to %v", number, limit[0], limit[1])
+	return fmt.Errorf("the number is %v; the head's range is %v to %v", number, limit[0], limit[1])
 }
 
-// Output says that a text gets a number.
+// Output returns outputs.Number.
 func (Number) Output() *outputs.Kind { return outputs.Number }
 
 // Units counts the texts that have a number.
@@ -64,13 +64,13 @@ func (Number) Units(gold []corpus.Target) float64 {
 }
 
 // Loss is the distance summed over texts that have a number, nil if there are none.
-func (n Number) Loss(_ *nn.Pass, scores Logits, gold []corpus.Target) *nn.Node {
+func (n Number) Loss(_ *nn.Pass, logits Logits, gold []corpus.Target) *nn.Node {
 	mean, deviation := n.scale()
-	windows := textsOf(scores.Rows)
-	values, shares, has := make([]float32, scores.Rows.Texts()), make([]float32, scores.Rows.Texts()), false
-	for b, e := range scores.Rows.Example {
+	windows := textsOf(logits.Rows)
+	values, weights, has := make([]float32, logits.Rows.Texts()), make([]float32, logits.Rows.Texts()), false
+	for b, e := range logits.Rows.Example {
 		if t := outputs.As[outputs.NumberTarget](gold[e]); t != nil {
-			values[b], shares[b], has = float32((t.Value-mean)/deviation), 1/windows[e], true
+			values[b], weights[b], has = float32((t.Value-mean)/deviation), 1/windows[e], true
 		}
 	}
 	if !has {
@@ -80,16 +80,16 @@ func (n Number) Loss(_ *nn.Pass, scores Logits, gold []corpus.Target) *nn.Node {
 	if n.distance != nil {
 		distance = *n.distance
 	}
-	return nn.NumberLoss(scores.Nodes[0], values, shares, distance)
+	return nn.NumberLoss(logits.Nodes[0], values, weights, distance)
 }
 
-// Predict gives each example the mean of its texts' numbers.
-func (n Number) Predict(scores Logits) []corpus.Prediction {
+// Predict returns for each example the mean over its windows.
+func (n Number) Predict(logits Logits) []corpus.Prediction {
 	mean, deviation := n.scale()
-	return numbers(meanOfTexts(scores, mean, deviation))
+	return numbers(meanOfTexts(logits, mean, deviation))
 }
 
-// numbers returns each example's number as its prediction.
+// numbers returns one prediction per number.
 func numbers(values []float64) []corpus.Prediction {
 	predictions := make([]outputs.NumberPrediction, len(values))
 	for e, v := range values {
@@ -98,17 +98,17 @@ func numbers(values []float64) []corpus.Prediction {
 	return outputs.Erase(predictions)
 }
 
-// meanOfTexts gives each example the mean of mean + deviation·score over its texts, of scores [B 1].
-func meanOfTexts(scores Logits, mean, deviation float64) []float64 {
-	numbers := make([]float64, outputs.Examples(scores.Rows))
-	texts, values := textsOf(scores.Rows), nn.Values(scores.Nodes[0])
-	for b, e := range scores.Rows.Example {
+// meanOfTexts returns for each example the mean of mean + deviation·output over its texts, of outputs [B 1].
+func meanOfTexts(logits Logits, mean, deviation float64) []float64 {
+	numbers := make([]float64, outputs.Examples(logits.Rows))
+	texts, values := textsOf(logits.Rows), nn.Values(logits.Nodes[0])
+	for b, e := range logits.Rows.Example {
 		numbers[e] += (mean + deviation*float64(values[b])) / float64(texts[e])
 	}
 	return numbers
 }
 
-// labelled counts the targets there are.
+// labelled counts the targets that are not nil.
 func labelled(gold []corpus.Target) float64 {
 	n := 0.0
 	for _, t := range gold {

@@ -46,10 +46,10 @@ func TestNumber(t *testing.T) {
 			t.Errorf("loss %v of the right number", got)
 		}
 	})
-	t.Run("numbers that float32 does not tell apart have no deviation", func(t *testing.T) {
+	t.Run("numbers that float32 does not resolve have no deviation", func(t *testing.T) {
 		for _, training := range []Training{{Mean: 1.7e9 + 40, Deviation: 1}, {Mean: 1, Deviation: 1e-50}} {
 			_, err := newNumber("mse", true, Env{Training: training, Params: nn.NewParams(1)})
-			if err == nil || !strings.Contains(err.Error(), "closer than float32 tells apart") {
+			if err == nil || !strings.Contains(err.Error(), "which float32 does not resolve") {
 				t.Errorf("%+v: error %v", training, err)
 			}
 		}

@@ -32,7 +32,7 @@ func TestOneClass(t *testing.T) {
 	rows := nn.Rows{Starts: []int{0, 2, 3, 5}, Example: []int{0, 1, 2}}
 	scores := scoresOf(p, rows, []float32{0, 0}, []float32{1, 0}, []float32{-1e4, 1e4})
 
-	t.Run("the loss counts texts with a label that training knows", func(t *testing.T) {
+	t.Run("the loss counts texts with a label that occurs in training", func(t *testing.T) {
 		gold := []corpus.Target{label(1), nil, label(corpus.Unknown)}
 		if got := (OneClass{}).Units(gold); got != 1 {
 			t.Errorf("Units = %v, want 1", got)
@@ -47,10 +47,10 @@ func TestOneClass(t *testing.T) {
 	t.Run("predictions are softmax probabilities", func(t *testing.T) {
 		got := outputs.Predictions[outputs.LabelPrediction](OneClass{}.Predict(scores))
 		for i, want := range []struct {
-			label int
-			share float64 // of label 0
+			label       int
+			probability float64 // of label 0
 		}{{0, 0.5}, {0, 1 / (1 + math.Exp(-1))}, {1, 0}} {
-			if got[i].ID != want.label || !(math.Abs(float64(got[i].Probabilities[0])-want.share) <= 1e-6) {
+			if got[i].ID != want.label || !(math.Abs(float64(got[i].Probabilities[0])-want.probability) <= 1e-6) {
 				t.Errorf("prediction %d = %+v, want %+v", i, got[i], want)
 			}
 		}
@@ -95,10 +95,10 @@ func TestTagPerWord(t *testing.T) {
 	t.Run("every word of an example gets a tag, -1 without a row", func(t *testing.T) {
 		got := outputs.Predictions[outputs.TagsPrediction](TagPerWord{}.Predict(scores))
 		if want := []int{1, 2, -1}; !reflect.DeepEqual(got[0].IDs, want) || got[0].Probabilities[2] != 0 {
-			t.Errorf("tags %v with shares %v, want %v", got[0].IDs, got[0].Probabilities, want)
+			t.Errorf("tags %v with probabilities %v, want %v", got[0].IDs, got[0].Probabilities, want)
 		}
 		if want := 1 / (1 + 2*math.Exp(-2)); !(math.Abs(float64(got[0].Probabilities[0])-want) <= 1e-6) {
-			t.Errorf("share %v, want %v", got[0].Probabilities[0], want)
+			t.Errorf("probability %v, want %v", got[0].Probabilities[0], want)
 		}
 		if got[1].IDs == nil || len(got[1].IDs) != 0 {
 			t.Errorf("an example without words has the tags %v", got[1].IDs)

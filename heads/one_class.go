@@ -6,14 +6,14 @@ import (
 	"github.com/jenga-nlp/jenga/outputs"
 )
 
-// OneClass is the objective of a head that gives each text one label: cross entropy over scores [B L]. Its zero value
-// is ready to be embedded.
+// OneClass is the objective of a head that predicts one label for each text: cross entropy over logits [B L]. Its zero
+// value is ready to be embedded.
 type OneClass struct{ loss labelLoss }
 
-// Output says that a text gets one label.
+// Output returns outputs.Label.
 func (OneClass) Output() *outputs.Kind { return outputs.Label }
 
-// Units counts the texts that have a label which training knows, each as often as its label weighs.
+// Units is the sum of the label weights of texts whose label occurs in training.
 func (o OneClass) Units(gold []corpus.Target) float64 {
 	n := 0.0
 	for _, t := range outputs.Targets[outputs.LabelTarget](gold) {
@@ -25,10 +25,10 @@ func (o OneClass) Units(gold []corpus.Target) float64 {
 }
 
 // Loss is the cross entropy summed over labelled texts, nil if there are none.
-func (o OneClass) Loss(_ *nn.Pass, scores Logits, gold []corpus.Target) *nn.Node {
+func (o OneClass) Loss(_ *nn.Pass, logits Logits, gold []corpus.Target) *nn.Node {
 	targets := outputs.Targets[outputs.LabelTarget](gold)
-	labels, labelled := make([]int, scores.Rows.Texts()), false
-	for b, e := range scores.Rows.Example {
+	labels, labelled := make([]int, logits.Rows.Texts()), false
+	for b, e := range logits.Rows.Example {
 		if labels[b] = corpus.Unlabelled; targets[e] != nil {
 			labels[b] = targets[e].ID
 		}
@@ -37,12 +37,12 @@ func (o OneClass) Loss(_ *nn.Pass, scores Logits, gold []corpus.Target) *nn.Node
 	if !labelled {
 		return nil
 	}
-	return o.loss.over(windowShares(scores.Rows)).CrossEntropy(scores.Nodes[0], labels)
+	return o.loss.over(windowWeights(logits.Rows)).CrossEntropy(logits.Nodes[0], labels)
 }
 
-// Predict gives each example its labels' probabilities, the mean over its texts, and the likeliest label.
-func (OneClass) Predict(scores Logits) []corpus.Prediction {
-	all := probabilities(scores, nn.Softmax)
+// Predict returns for each example the probabilities of its labels, the mean over its windows, and the likeliest label.
+func (OneClass) Predict(logits Logits) []corpus.Prediction {
+	all := probabilities(logits, nn.Softmax)
 	predictions := make([]outputs.LabelPrediction, len(all))
 	for e, p := range all {
 		predictions[e] = outputs.LabelPrediction{ID: largest(p), Probabilities: p}
@@ -50,12 +50,12 @@ func (OneClass) Predict(scores Logits) []corpus.Prediction {
 	return outputs.Erase(predictions)
 }
 
-// probabilities gives each example those of its labels: the mean over its texts of what of makes of a text's scores.
-func probabilities(scores Logits, of func(scores []float32) []float32) [][]float32 {
-	all := make([][]float32, outputs.Examples(scores.Rows))
-	texts, values := textsOf(scores.Rows), nn.Values(scores.Nodes[0])
-	labels := scores.Nodes[0].Shape()[1]
-	for b, e := range scores.Rows.Example {
+// probabilities returns for each example the mean of of(logits) over its texts, [examples][L].
+func probabilities(logits Logits, of func(logits []float32) []float32) [][]float32 {
+	all := make([][]float32, outputs.Examples(logits.Rows))
+	texts, values := textsOf(logits.Rows), nn.Values(logits.Nodes[0])
+	labels := logits.Nodes[0].Shape()[1]
+	for b, e := range logits.Rows.Example {
 		if all[e] == nil {
 			all[e] = make([]float32, labels)
 		}
@@ -66,7 +66,7 @@ func probabilities(scores Logits, of func(scores []float32) []float32) [][]float
 	return all
 }
 
-// largest returns the place of the largest value, the first of equals; 0 where nothing is a number.
+// largest returns the index of the largest value, the first of equals; 0 if all are NaN.
 func largest(x []float32) int {
 	best := 0
 	for i, v := range x {

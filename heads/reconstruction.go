@@ -13,20 +13,20 @@ func init() {
 	DefaultFor("reconstruction", outputs.Anomaly)
 }
 
-// ReconstructionOptions are the keys that may stand beside `type: reconstruction`. A learned pool would make texts
-// alike.
+// ReconstructionOptions are the keys that may stand beside `type: reconstruction`. There is no learned pool: it would
+// learn to make all texts equal.
 type ReconstructionOptions struct {
-	Hidden       int    `yaml:"hidden" range:"[0,65536]" doc:"features that a text is squeezed into; 0: an eighth of the encoder's width"`
+	Hidden       int    `yaml:"hidden" range:"[0,65536]" doc:"size of the bottleneck; 0: an eighth of the encoder's width"`
 	Pool         string `yaml:"pool" choice:"cls|mean|max" doc:"how a text's tokens become one vector: the first, their mean, or maximum"`
 	AlarmOptions `yaml:",inline"`
 }
 
-// reconstruction is an autoencoder over pooled texts (Hinton & Salakhutdinov 2006) that learns normal texts alone: what
-// it rebuilds badly is unlike them. With x the pooled states and W, V learned:
+// reconstruction is an autoencoder over pooled texts (Hinton & Salakhutdinov 2006) that is trained on normal texts
+// alone: a large reconstruction error marks an anomaly. With x the pooled states and W, V learned:
 //
-//	y = V·gelu(W·x)    score = mean((x-y)²)
+//	y = V·gelu(W·x)    distance = mean((x-y)²)
 //
-// The encoder learns nothing from it: states that are all alike would be rebuilt best.
+// The encoder receives no gradient from it: it would learn constant states, which are reconstructed best.
 type reconstruction struct {
 	alarm
 	pool     func(nn.Hidden) *nn.Node
@@ -73,21 +73,21 @@ func (h *reconstruction) Units(gold []corpus.Target) float64 {
 }
 
 // Loss is the error summed over normal texts, nil if there are none.
-func (h *reconstruction) Loss(_ *nn.Pass, scores Logits, gold []corpus.Target) *nn.Node {
-	texts := textsOf(scores.Rows)
-	shares, labelled := make([]float32, scores.Rows.Texts()), false
-	for b, e := range scores.Rows.Example {
+func (h *reconstruction) Loss(_ *nn.Pass, logits Logits, gold []corpus.Target) *nn.Node {
+	texts := textsOf(logits.Rows)
+	weights, labelled := make([]float32, logits.Rows.Texts()), false
+	for b, e := range logits.Rows.Example {
 		if normal(gold[e]) {
-			shares[b], labelled = 1/texts[e], true
+			weights[b], labelled = 1/texts[e], true
 		}
 	}
 	if !labelled {
 		return nil
 	}
-	return nn.WeightedSum(scores.Nodes[0], shares)
+	return nn.WeightedSum(logits.Nodes[0], weights)
 }
 
-// Predict gives each example its error, the mean over its texts, and whether that raises an alarm.
-func (h *reconstruction) Predict(scores Logits) []corpus.Prediction {
-	return h.predict(meanOfTexts(scores, 0, 1))
+// Predict returns for each example its error, the mean over its windows, and whether that raises an alarm.
+func (h *reconstruction) Predict(logits Logits) []corpus.Prediction {
+	return h.predict(meanOfTexts(logits, 0, 1))
 }

@@ -16,14 +16,14 @@ func init() {
 
 // RegressionOptions are the keys that may stand beside `type: regression`.
 type RegressionOptions struct {
-	Loss    string    `yaml:"loss" choice:"mse|mae|huber" doc:"what a number's distance to the gold one costs: squared, as it is, or squared up to 1 and as it is beyond"`
-	Range   []float64 `yaml:"range" doc:"[LEAST, MOST] that a number can be, by a sigmoid; none: any"`
-	Scale   string    `yaml:"scale" choice:"none|standard" doc:"standard: numbers are learned in deviations from the training data's mean, for those that are far from 1"`
+	Loss    string    `yaml:"loss" choice:"mse|mae|huber" doc:"of the distance to the gold number: squared, absolute, or squared up to 1 and absolute beyond"`
+	Range   []float64 `yaml:"range" doc:"[LEAST, MOST] of the predicted numbers, by a sigmoid; none: any"`
+	Scale   string    `yaml:"scale" choice:"none|standard" doc:"standard: numbers are standardized by the mean and deviation of the training data, for numbers far from 1"`
 	Pool    string    `yaml:"pool" choice:"cls|mean|max|attention" doc:"how a text's tokens become one vector: the first, their mean, maximum, or a learned mean"`
-	Dropout float64   `yaml:"dropout" range:"[-1,1)" doc:"share of features hidden from the scorer in training; -1: model.dropout"`
+	Dropout float64   `yaml:"dropout" range:"[-1,1)" doc:"dropout rate of the features before the output layer; -1: model.dropout"`
 }
 
-// regression gives a text a number by one linear layer over its pooled state x, without a range or with one, [a, c]:
+// regression predicts a number for a text by one linear layer over its pooled state x, without a range or with [a, c]:
 //
 //	y = w·x + b    or    y = a + (c-a)·sigmoid(w·x + b)
 //
@@ -31,7 +31,7 @@ type RegressionOptions struct {
 //
 //	mse d²    mae |d|    huber d²/2 where |d| < 1, else |d| - 1/2 (Huber 1964)
 //
-// With scale: standard both are counted from the mean of the training numbers, in their standard deviations.
+// With scale: standard both are standardized by the mean and standard deviation of the training numbers.
 type regression struct {
 	Number
 	pool  func(nn.Hidden) *nn.Node
@@ -81,7 +81,7 @@ func (h *regression) Logits(p *nn.Pass, seen nn.Hidden) Logits {
 	return LogitsOf(seen, x)
 }
 
-// Accepts refuses a gold number that the head cannot give.
+// Accepts refuses a gold number outside the head's range.
 func (h *regression) Accepts(t corpus.Target) error {
 	target := outputs.As[outputs.NumberTarget](t)
 	if h.limit == nil || target == nil {

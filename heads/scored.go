@@ -8,16 +8,16 @@ import (
 	"github.com/jenga-nlp/jenga/outputs"
 )
 
-// scorer makes the objective of heads that are scored, and tells how many scores a text or word has.
-type scorer func(o LossOptions, threshold ThresholdOptions, env Env) (objective Objective, scores int, err error)
+// scorer makes an objective over the logits of texts or words, and returns the number of logits per text or word.
+type scorer func(o LossOptions, threshold ThresholdOptions, env Env) (objective Objective, logits int, err error)
 
-// scorers are the kinds of outputs of heads that are scored.
+// scorers are the objectives of these heads, by kind of outputs.
 var scorers = []struct {
 	kind      *outputs.Kind
 	objective scorer
 }{{outputs.Label, scoreLabel}, {outputs.Labels, scoreLabels}, {outputs.Tags, scoreTags}, {outputs.Number, scoreNumber}}
 
-// scorable lists the kinds of outputs of heads that are scored.
+// scorable lists the kinds of outputs that scorers have.
 func scorable() []*outputs.Kind {
 	var kinds []*outputs.Kind
 	for _, s := range scorers {
@@ -26,12 +26,12 @@ func scorable() []*outputs.Kind {
 	return kinds
 }
 
-// scored is what a head of one scorer scores for its env's kind of outputs: each text pooled into one row, or each
-// word.
+// scored is the objective of a head for its env's kind of outputs, and the input rows of its output layer: each text
+// pooled into one row, or each word.
 type scored struct {
 	Objective
 	rows    func(seen nn.Hidden) *nn.Node // [B D] or [W D]
-	outputs int                           // scores a row: the labels', or one for a number
+	outputs int                           // logits per row: one for each label, or one for a number
 }
 
 // newScored makes the objective of the env's kind of outputs. Its rows are pooled by the option pool: cls, mean, max
@@ -49,7 +49,7 @@ func newScored(pool string, loss LossOptions, threshold ThresholdOptions, env En
 	return s, err
 }
 
-// newPool makes what a text's tokens become one vector by: cls, mean, max or attention.
+// newPool makes the pooling of a text's tokens into one vector: cls, mean, max or attention.
 func newPool(pool string, env Env) func(seen nn.Hidden) *nn.Node {
 	switch pool {
 	case "cls":
@@ -64,7 +64,7 @@ func newPool(pool string, env Env) func(seen nn.Hidden) *nn.Node {
 	panic(fmt.Sprintf("heads: unexpected pool %q", pool))
 }
 
-// newObjective makes the objective of the env's kind of outputs, and tells how many scores a text or word has.
+// newObjective makes the objective of the env's kind of outputs, and returns the number of logits per text or word.
 func newObjective(o LossOptions, threshold ThresholdOptions, env Env) (Objective, int, error) {
 	for _, s := range scorers {
 		if s.kind == env.Output {
@@ -74,15 +74,15 @@ func newObjective(o LossOptions, threshold ThresholdOptions, env Env) (Objective
 	panic(fmt.Sprintf("heads: unexpected outputs of task %q, %s", env.Task, env.Output))
 }
 
-// checkThreshold refuses thresholds of a head whose labels exclude each other, or that has none.
+// checkThreshold refuses threshold options for a head without several labels at once.
 func checkThreshold(o ThresholdOptions, env Env) error {
 	if o != TunedThreshold {
-		return fmt.Errorf("it answers %s: threshold and tune are for any number of labels", env.Output)
+		return fmt.Errorf("the output is %s; threshold and tune are for any number of labels", env.Output)
 	}
 	return nil
 }
 
-// newLoss makes the loss of a head that chooses between labels.
+// newLoss makes the loss of a head that predicts one of several labels.
 func newLoss(o LossOptions, threshold ThresholdOptions, env Env) (labelLoss, error) {
 	if err := checkThreshold(threshold, env); err != nil {
 		return labelLoss{}, err
@@ -117,7 +117,7 @@ func scoreLabels(o LossOptions, threshold ThresholdOptions, env Env) (Objective,
 
 func scoreNumber(o LossOptions, threshold ThresholdOptions, env Env) (Objective, int, error) {
 	if !o.plain() {
-		return nil, 0, errors.New("it answers a number: " +
+		return nil, 0, errors.New("the output is a number; " +
 			"label_smoothing, focal_gamma, class_weights and pos_weight are for labels")
 	}
 	if err := checkThreshold(threshold, env); err != nil {
@@ -128,7 +128,7 @@ func scoreNumber(o LossOptions, threshold ThresholdOptions, env Env) (Objective,
 }
 
 func poolsNothing(pool string) error {
-	return fmt.Errorf("pool %q: a head that tags words pools nothing", pool)
+	return fmt.Errorf("pool %q: a head that tags words does not pool", pool)
 }
 
 // tuned is a head whose objective is a Tuner.
@@ -137,8 +137,8 @@ type tuned struct {
 	Tuner
 }
 
-// withTuner returns h, which embeds s, as a Tuner if its objective is one: heads of one label or tag choose no
-// thresholds. A capability of h's own beside those of its objective would be hidden.
+// withTuner returns h, which embeds s, as a Tuner if its objective is one: heads of one label or tag have no
+// thresholds. The result has no other optional interfaces of h.
 func (s scored) withTuner(h Head) Head {
 	if t, ok := s.Objective.(Tuner); ok {
 		return tuned{h, t}

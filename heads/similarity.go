@@ -19,22 +19,21 @@ var similarityDefaults = SimilarityOptions{Loss: "cosent", Scale: 20, Range: []f
 
 // SimilarityOptions are the keys that may stand beside `type: similarity`.
 type SimilarityOptions struct {
-	Loss  string    `yaml:"loss" choice:"cosent|mse" doc:"cosent: pairs that are more alike get the higher cosine (Su 2022); mse: the squared distance of the cosine to the gold number"`
-	Scale float64   `yaml:"scale" range:"(0,1000]" doc:"what cosent multiplies cosines with"`
+	Loss  string    `yaml:"loss" choice:"cosent|mse" doc:"cosent: pairs of higher gold similarity get the higher cosine (Su 2022); mse: the squared distance of the cosine to the gold number"`
+	Scale float64   `yaml:"scale" range:"(0,1000]" doc:"factor of the cosines in cosent"`
 	Range []float64 `yaml:"range" doc:"[LEAST, MOST]: the gold numbers of a cosine of 0 and of 1"`
 	Pool  string    `yaml:"pool" choice:"cls|mean|max|attention" doc:"how a text's tokens become one vector: the first, their mean, maximum, or a learned mean"`
 }
 
-// Describe tells that cosent compares pairs of texts.
+// Describe implements Describer: cosent compares the examples of a batch.
 func (o SimilarityOptions) Describe() Traits { return Traits{Compares: o.Loss == "cosent"} }
 
-// similarity says how alike two texts are, each encoded by itself: by the cosine of their pooled states u and v
-// (Reimers & Gurevych 2019, "Sentence-BERT"), cos = u·v/(|u|·|v|). Of the pairs of a batch the loss cosent (Su 2022,
-// "CoSENT") is
+// similarity is the cosine of the pooled states u and v of two texts, encoded separately (Reimers & Gurevych 2019,
+// "Sentence-BERT"), cos = u·v/(|u|·|v|). Over the pairs of a batch the loss cosent (Su 2022, "CoSENT") is
 //
-//	log(1 + Σ exp(scale·(cos_i - cos_j)))    over all i, j where pair j is more alike than pair i
+//	log(1 + Σ exp(scale·(cos_i - cos_j)))    over all i, j where the gold similarity of pair j is above that of pair i
 //
-// and mse the mean of (cos - (gold - LEAST)/(MOST - LEAST))². The answer is LEAST + (MOST - LEAST)·cos.
+// and mse the mean of (cos - (gold - LEAST)/(MOST - LEAST))². The prediction is LEAST + (MOST - LEAST)·cos.
 type similarity struct {
 	SimilarityOptions
 	pool func(nn.Hidden) *nn.Node
@@ -58,7 +57,7 @@ func NewSimilarity(o SimilarityOptions, env Env) (Head, error) {
 	return &similarity{o, newPool(o.Pool, env)}, nil
 }
 
-// Accepts refuses a gold number that no cosine stands for.
+// Accepts refuses a gold number outside the head's range.
 func (h *similarity) Accepts(t corpus.Target) error {
 	target := outputs.As[outputs.NumberTarget](t)
 	if target == nil {
@@ -73,7 +72,7 @@ func (h *similarity) Logits(p *nn.Pass, seen nn.Hidden) Logits {
 	return LogitsOf(seen, nn.Cosine(nn.MeanOfRows(pooled, first), nn.MeanOfRows(pooled, second))) // [E 1]
 }
 
-// sides lists the texts, windows of long ones, that each example's first and second text are.
+// sides lists the windows of each example's first and second text.
 func sides(rows nn.Rows) (first, second [][]int) {
 	first, second = make([][]int, outputs.Examples(rows)), make([][]int, outputs.Examples(rows))
 	for b, e := range rows.Example {
@@ -90,7 +89,7 @@ func sides(rows nn.Rows) (first, second [][]int) {
 func (h *similarity) Units(gold []corpus.Target) float64 { return labelled(gold) }
 
 // Loss compares the cosines with the gold numbers; nil if there are none.
-func (h *similarity) Loss(_ *nn.Pass, scores Logits, gold []corpus.Target) *nn.Node {
+func (h *similarity) Loss(_ *nn.Pass, logits Logits, gold []corpus.Target) *nn.Node {
 	numbers := make([]float64, len(gold))
 	values, weights, has := make([]float32, len(gold)), make([]float32, len(gold)), false
 	for e, t := range gold {
@@ -104,15 +103,15 @@ func (h *similarity) Loss(_ *nn.Pass, scores Logits, gold []corpus.Target) *nn.N
 	case !has:
 		return nil
 	case h.SimilarityOptions.Loss == "mse":
-		return nn.NumberLoss(scores.Nodes[0], values, weights, nn.Distances["mse"])
+		return nn.NumberLoss(logits.Nodes[0], values, weights, nn.Distances["mse"])
 	}
-	return nn.CoSENT(scores.Nodes[0], numbers, h.Scale)
+	return nn.CoSENT(logits.Nodes[0], numbers, h.Scale)
 }
 
-// Predict gives each pair its cosine, in the unit of the gold numbers.
-func (h *similarity) Predict(scores Logits) []corpus.Prediction {
-	values := make([]float64, outputs.Examples(scores.Rows))
-	for e, cosine := range nn.Values(scores.Nodes[0]) {
+// Predict returns the cosine of each pair, in the unit of the gold numbers.
+func (h *similarity) Predict(logits Logits) []corpus.Prediction {
+	values := make([]float64, outputs.Examples(logits.Rows))
+	for e, cosine := range nn.Values(logits.Nodes[0]) {
 		values[e] = h.Range[0] + (h.Range[1]-h.Range[0])*float64(cosine)
 	}
 	return numbers(values)

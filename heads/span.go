@@ -17,20 +17,21 @@ func init() {
 
 // SpanOptions are the keys that may stand beside `type: span`.
 type SpanOptions struct {
-	MaxAnswerTokens int     `yaml:"max_answer_tokens" range:"[1,4096]" doc:"tokens of the longest answer"`
-	NoAnswer        bool    `yaml:"no_answer" doc:"whether a context may hold no answer, as in SQuAD 2.0; the score of the first token is that of none"`
-	Margin          float64 `yaml:"margin" doc:"by how much the score of no answer must be above the best answer's, with no_answer; in scores, which are logarithms of probabilities but for a constant"`
-	Dropout         float64 `yaml:"dropout" range:"[-1,1)" doc:"share of features hidden from the scorer in training; -1: model.dropout"`
+	MaxAnswerTokens int     `yaml:"max_answer_tokens" range:"[1,4096]" doc:"largest number of tokens of an answer"`
+	NoAnswer        bool    `yaml:"no_answer" doc:"whether a context may hold no answer, as in SQuAD 2.0; the logits of the first token are those of no answer"`
+	Margin          float64 `yaml:"margin" doc:"with no_answer: by how much the sum of logits of no answer must exceed that of the best answer"`
+	Dropout         float64 `yaml:"dropout" range:"[-1,1)" doc:"dropout rate of the features before the output layer; -1: model.dropout"`
 }
 
-// span scores each token h_i as the first and as the last of an answer (Devlin et al. 2019, section 4.2):
+// span has two logits for each token h_i, as the first and as the last of an answer (Devlin et al. 2019, section 4.2):
 //
 //	s_i = S·h_i    e_i = E·h_i    p(start=i) = softmax(s)_i    p(end=j) = softmax(e)_j
 //
-// over the tokens of the context and the text's first, which stands for no answer (section 4.3). The answer is the span
-// i ≤ j < i + max_answer_tokens with the highest s_i + e_j, of all windows; its probability p(start=i)·p(end=j). The
-// loss of a window is -(log p(start) + log p(end))/2 of the gold span, that of the first token where the window has it
-// not. With no_answer there is none where s + e of the first token is above the answer's by more than margin.
+// over the tokens of the context and the text's first token, which stands for no answer (section 4.3). The answer is
+// the span i ≤ j < i + max_answer_tokens with the highest s_i + e_j, over all windows; its probability is
+// p(start=i)·p(end=j). The loss of a window is -(log p(start) + log p(end))/2 of the gold span, or of the first token
+// if the window does not contain the span. With no_answer the prediction is no answer if s + e of the first token
+// exceeds the answer's by more than margin.
 type span struct {
 	SpanOptions
 	drop  nn.Dropout
@@ -61,7 +62,7 @@ func (h *span) Logits(p *nn.Pass, seen nn.Hidden) Logits {
 	return LogitsOf(seen, h.score.Apply(h.drop.Apply(p, seen.States))) // [T 2]
 }
 
-// Units counts the windows of questions that have a target, be it that there is no answer.
+// Units counts the windows of questions that have a target, including those without an answer.
 func (h *span) Units(gold []corpus.Target) float64 {
 	n := 0.0
 	for _, t := range outputs.Targets[outputs.SpanTarget](gold) {
@@ -73,9 +74,9 @@ func (h *span) Units(gold []corpus.Target) float64 {
 }
 
 // Loss is the mean of the cross entropies of start and end, summed over windows; nil if there are none. In a window
-// that has not the answer, the first token is the right one.
-func (h *span) Loss(_ *nn.Pass, scores Logits, gold []corpus.Target) *nn.Node {
-	rows := scores.Rows
+// that does not contain the answer, the target is the first token.
+func (h *span) Loss(_ *nn.Pass, logits Logits, gold []corpus.Target) *nn.Node {
+	rows := logits.Rows
 	targets := outputs.Targets[outputs.SpanTarget](gold)
 	spans, labelled := make([][2]int, rows.Texts()), false
 	window := make([]int, outputs.Examples(rows))
@@ -95,11 +96,11 @@ func (h *span) Loss(_ *nn.Pass, scores Logits, gold []corpus.Target) *nn.Node {
 	if !labelled {
 		return nil
 	}
-	return nn.SpanLoss(scores.Nodes[0], contextTokens(rows), spans, rows)
+	return nn.SpanLoss(logits.Nodes[0], contextTokens(rows), spans, rows)
 }
 
-// contextTokens are the tokens that an answer may begin or end with, [T]: each text's first, which stands for none, and
-// those of its second segment that are not special.
+// contextTokens reports for each token, [T], whether an answer may begin or end with it: each text's first, which
+// stands for no answer, and those of its second segment that are not special.
 func contextTokens(rows nn.Rows) []bool {
 	may := make([]bool, rows.Tokens())
 	for b := range rows.Texts() {
@@ -116,10 +117,10 @@ func contextTokens(rows nn.Rows) []bool {
 	return may
 }
 
-// Predict gives each example its best answer over all windows, with its probability there: that of its start times that
-// of its end.
-func (h *span) Predict(scores Logits) []corpus.Prediction {
-	rows, values := scores.Rows, nn.Values(scores.Nodes[0])
+// Predict returns for each example its best answer over all windows, with its probability in its window: that of its
+// start times that of its end.
+func (h *span) Predict(logits Logits) []corpus.Prediction {
+	rows, values := logits.Rows, nn.Values(logits.Nodes[0])
 	may := contextTokens(rows)
 	predictions := make([]outputs.SpanPrediction, outputs.Examples(rows))
 	best, none := make([]float32, len(predictions)), make([]float32, len(predictions))
@@ -132,7 +133,7 @@ func (h *span) Predict(scores Logits) []corpus.Prediction {
 		w := window[e]
 		window[e]++
 		p := &predictions[e]
-		starts, ends := shares(values, may, lo, hi, 0), shares(values, may, lo, hi, 1)
+		starts, ends := sideProbabilities(values, may, lo, hi, 0), sideProbabilities(values, may, lo, hi, 1)
 		if null := values[2*lo] + values[2*lo+1]; null < none[e] {
 			if none[e] = null; p.Tokens == (corpus.Span{}) {
 				p.Probability = starts[0] * ends[0]
@@ -157,7 +158,7 @@ func (h *span) Predict(scores Logits) []corpus.Prediction {
 	return outputs.Erase(predictions)
 }
 
-// dropUnlikely takes back answers whose score is below that of none.
+// dropUnlikely replaces answers by no answer where that exceeds them by more than the margin.
 func (h *span) dropUnlikely(predictions []outputs.SpanPrediction, best, none []float32) {
 	for e := range predictions {
 		if margin := none[e] - best[e]; float64(margin) > h.Margin {
@@ -168,22 +169,22 @@ func (h *span) dropUnlikely(predictions []outputs.SpanPrediction, best, none []f
 	}
 }
 
-// shares are the probabilities of the tokens lo:hi as one side of a span, 0 where they cannot be it.
-func shares(values []float32, may []bool, lo, hi, side int) []float32 {
-	shares := make([]float32, hi-lo)
+// sideProbabilities are the probabilities of the tokens lo:hi as one side of a span, 0 for tokens that cannot be it.
+func sideProbabilities(values []float32, may []bool, lo, hi, side int) []float32 {
+	logits := make([]float32, hi-lo)
 	for t := lo; t < hi; t++ {
-		shares[t-lo] = float32(math.Inf(-1))
+		logits[t-lo] = float32(math.Inf(-1))
 		if may[t] {
-			shares[t-lo] = values[2*t+side]
+			logits[t-lo] = values[2*t+side]
 		}
 	}
-	return nn.Softmax(shares)
+	return nn.Softmax(logits)
 }
 
-// Accepts refuses a question without an answer, unless the head may say so.
+// Accepts refuses a question without an answer, unless no_answer is set.
 func (h *span) Accepts(t corpus.Target) error {
 	if target := outputs.As[outputs.SpanTarget](t); target != nil && len(target.Answers) == 0 && !h.NoAnswer {
-		return errors.New("the question has no answer in its context; no_answer: true lets the head say so")
+		return errors.New("the question has no answer in its context; no_answer: true allows that")
 	}
 	return nil
 }

@@ -6,15 +6,15 @@ import (
 	"github.com/jenga-nlp/jenga/outputs"
 )
 
-// TagPerWord is the objective of a head that gives each word one tag: cross entropy over scores [W L], a row for each
-// of seen.Rows.Words. Its zero value is ready to be embedded.
+// TagPerWord is the objective of a head that predicts one tag for each word: cross entropy over logits [W L], a row for
+// each of seen.Rows.Words. Its zero value is ready to be embedded.
 type TagPerWord struct{ loss labelLoss }
 
-// Output says that a word gets one tag.
+// Output returns outputs.Tags.
 func (TagPerWord) Output() *outputs.Kind { return outputs.Tags }
 
-// Units counts the words that have a tag which training knows, each as often as its tag weighs. Words that no window
-// holds have none: see outputs.Tags.
+// Units is the sum of the tag weights of words whose tag occurs in training. Words that are in no window have no tag:
+// see outputs.Tags.
 func (w TagPerWord) Units(gold []corpus.Target) float64 {
 	n := 0.0
 	for _, t := range outputs.Targets[outputs.TagsTarget](gold) {
@@ -31,13 +31,13 @@ func (w TagPerWord) Units(gold []corpus.Target) float64 {
 }
 
 // Loss is the cross entropy summed over tagged words that have a row, nil if there are none.
-func (w TagPerWord) Loss(_ *nn.Pass, scores Logits, gold []corpus.Target) *nn.Node {
+func (w TagPerWord) Loss(_ *nn.Pass, logits Logits, gold []corpus.Target) *nn.Node {
 	targets := outputs.Targets[outputs.TagsTarget](gold)
-	tags, labelled := make([]int, len(scores.Rows.Words)), false
+	tags, labelled := make([]int, len(logits.Rows.Words)), false
 	for k := range tags {
 		tags[k] = corpus.Unlabelled
 	}
-	for e, words := range outputs.WordRows(scores.Rows) {
+	for e, words := range outputs.WordRows(logits.Rows) {
 		for i, k := range words {
 			if t := targets[e]; k >= 0 && t != nil && i < len(t.IDs) {
 				tags[k] = t.IDs[i]
@@ -48,15 +48,15 @@ func (w TagPerWord) Loss(_ *nn.Pass, scores Logits, gold []corpus.Target) *nn.No
 	if !labelled {
 		return nil
 	}
-	return w.loss.over(nil).CrossEntropy(scores.Nodes[0], tags)
+	return w.loss.over(nil).CrossEntropy(logits.Nodes[0], tags)
 }
 
-// Predict gives each word its likeliest tag and that tag's probability.
-func (TagPerWord) Predict(scores Logits) []corpus.Prediction {
-	predictions := make([]outputs.TagsPrediction, outputs.Examples(scores.Rows))
-	values := nn.Values(scores.Nodes[0])
-	tags := len(values) / max(1, len(scores.Rows.Words))
-	for e, words := range outputs.WordRows(scores.Rows) {
+// Predict returns for each word its likeliest tag and that tag's probability.
+func (TagPerWord) Predict(logits Logits) []corpus.Prediction {
+	predictions := make([]outputs.TagsPrediction, outputs.Examples(logits.Rows))
+	values := nn.Values(logits.Nodes[0])
+	tags := len(values) / max(1, len(logits.Rows.Words))
+	for e, words := range outputs.WordRows(logits.Rows) {
 		p := &predictions[e]
 		p.IDs, p.Probabilities = make([]int, len(words)), make([]float32, len(words))
 		for w, k := range words {

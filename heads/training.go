@@ -2,15 +2,15 @@ package heads
 
 import "math"
 
-// Training is what a head is told of its training data.
+// Training is the statistics of a head's training data.
 type Training struct {
-	Units  int   // labelled: texts, or words where words have tags
-	Counts []int // of them each label has
-	// Mean and Deviation are those of the gold numbers, the deviation 1 where all are equal.
+	Units  int   // labelled units: texts, or words where words have tags
+	Counts []int // of the units of each label
+	// Mean and Deviation are those of the gold numbers; the deviation is 1 where all are equal.
 	Mean, Deviation float64
 }
 
-// balance is the factor that makes label c weigh as much as others. Where the data has nothing of it, it is 1.
+// balance is the factor that gives label c the same total weight as the others; 1 for a label without training data.
 func (t Training) balance(c int, many bool) float64 {
 	if c >= len(t.Counts) || t.Counts[c] == 0 {
 		return 1

@@ -7,10 +7,10 @@ import (
 	"github.com/jenga-nlp/jenga/nn"
 )
 
-// Anomaly is the kind of outputs that are how unlike normal texts a text is, a number.
+// Anomaly is the kind of outputs that are the distance of a text from normal texts, a number.
 var Anomaly = Register(Spec[AnomalyTarget, AnomalyPrediction]{
 	Name: "anomaly", Description: "how unlike normal texts a text is", Field: "label",
-	Count: func(t *AnomalyTarget) Count { // the mean of their numbers is the fraction of anomalies
+	Count: func(t *AnomalyTarget) Count { // the mean of these numbers is the fraction of anomalies
 		number := new(float64)
 		if t.Anomalous {
 			*number = 1
@@ -36,7 +36,7 @@ var Anomaly = Register(Spec[AnomalyTarget, AnomalyPrediction]{
 		return oneOfEach(rows, example, 0, 1) // the one of each of the example's texts
 	},
 	Sample: SampleSpec[AnomalyTarget, AnomalyPrediction]{
-		// Of as many texts as there are labels the last is one.
+		// Of each run of as many texts as there are labels, the last is an anomaly.
 		Text: func(i, words int, labels *corpus.Labels) (*AnomalyTarget, SampleText) {
 			v := i % len(labels.Names()) / (len(labels.Names()) - 1)
 			return &AnomalyTarget{v == 1}, sampleSignals(words, v)
@@ -60,13 +60,13 @@ var Anomaly = Register(Spec[AnomalyTarget, AnomalyPrediction]{
 // AnomalyTarget says whether a text is an anomaly.
 type AnomalyTarget struct{ Anomalous bool }
 
-// AnomalyPrediction is how unlike normal texts a text is.
+// AnomalyPrediction is the predicted distance of a text from normal texts.
 type AnomalyPrediction struct {
 	Distance float64 // from normal texts
-	Alarm    *bool   // whether Distance is above what normal texts have; nil where no dev data has told what they have
+	Alarm    *bool   // whether Distance is above the threshold; nil if no threshold was tuned on dev
 }
 
-// AnomalyJSON is what `jenga predict` writes of an anomaly.
+// AnomalyJSON is the JSON of a prediction.
 type AnomalyJSON struct {
 	Value *float64 `json:"value,omitempty"`
 	Alarm *bool    `json:"alarm,omitempty"`

@@ -8,21 +8,21 @@ import (
 	"reflect"
 )
 
-// codec writes structs of one type as bytes, and reads them: field after field, numbers as varints, floats as their
-// bits, so that NaN, nil and what is empty all survive, which encoding/gob and encoding/json do not keep.
+// codec encodes structs of one type as bytes, and decodes them: field after field, integers as varints, floats as their
+// bits. It preserves NaN and distinguishes nil from empty slices, unlike encoding/gob and encoding/json.
 type codec struct{ of reflect.Type }
 
-// newCodec makes a codec. It panics where the type holds what cannot be written.
+// newCodec makes a codec. It panics if the type has a part that cannot be encoded.
 func newCodec(of reflect.Type) codec {
 	checkType(of, nil)
 	return codec{of}
 }
 
-// checkType panics on types that cannot be written, and on ones that hold themselves, of which there is no end.
+// checkType panics on types that cannot be encoded, and on recursive types.
 func checkType(t reflect.Type, within []reflect.Type) {
 	for _, outer := range within {
 		if outer == t {
-			panic(fmt.Sprintf("outputs: type %v holds itself", t))
+			panic(fmt.Sprintf("outputs: type %v is recursive", t))
 		}
 	}
 	switch k := t.Kind(); {
@@ -37,7 +37,7 @@ func checkType(t reflect.Type, within []reflect.Type) {
 		}
 	case k == reflect.Bool, k == reflect.String, isInt(k), isUint(k), isFloat(k):
 	default:
-		panic(fmt.Sprintf("outputs: type %v cannot be written", t))
+		panic(fmt.Sprintf("outputs: type %v cannot be encoded", t))
 	}
 }
 
@@ -45,14 +45,14 @@ func isInt(k reflect.Kind) bool   { return k >= reflect.Int && k <= reflect.Int6
 func isUint(k reflect.Kind) bool  { return k >= reflect.Uint && k <= reflect.Uint64 }
 func isFloat(k reflect.Kind) bool { return k == reflect.Float32 || k == reflect.Float64 }
 
-// marshal writes a pointer to a struct of the type, or nil.
+// marshal encodes a pointer to a struct of the type, or nil.
 func (c codec) marshal(v any) []byte {
 	if v == nil {
 		return []byte{0}
 	}
 	p := reflect.ValueOf(v)
 	if p.Type() != reflect.PointerTo(c.of) {
-		panic(fmt.Sprintf("outputs: %T where *%v belongs", v, c.of))
+		panic(fmt.Sprintf("outputs: unexpected %T, want *%v", v, c.of))
 	}
 	return appendValue([]byte{1}, p.Elem())
 }
@@ -65,7 +65,7 @@ func appendValue(b []byte, v reflect.Value) []byte {
 		return binary.AppendVarint(b, v.Int())
 	case isUint(k):
 		return binary.AppendUvarint(b, v.Uint())
-	case k == reflect.Float32: // a conversion would make another NaN of a signalling one
+	case k == reflect.Float32: // a conversion would quiet a signalling NaN
 		return binary.LittleEndian.AppendUint32(b, math.Float32bits(float32(v.Float())))
 	case k == reflect.Float64:
 		return binary.LittleEndian.AppendUint64(b, math.Float64bits(v.Float()))
@@ -88,7 +88,7 @@ func appendValue(b []byte, v reflect.Value) []byte {
 	return b
 }
 
-// unmarshal reads what marshal wrote.
+// unmarshal decodes the bytes of marshal.
 func (c codec) unmarshal(b []byte) (any, error) {
 	r := valueReader{rest: b}
 	if r.count() == 0 {
@@ -102,7 +102,7 @@ func (c codec) unmarshal(b []byte) (any, error) {
 	return p.Interface(), nil
 }
 
-// valueReader reads values until one is wrong.
+// valueReader decodes values until the first error.
 type valueReader struct {
 	rest []byte
 	err  error
@@ -110,12 +110,12 @@ type valueReader struct {
 
 func (r *valueReader) end() error {
 	if r.err == nil && len(r.rest) > 0 {
-		r.err = fmt.Errorf("%d bytes too many", len(r.rest))
+		r.err = fmt.Errorf("%d unexpected bytes at the end", len(r.rest))
 	}
 	return r.err
 }
 
-// fail gives up what is left to read.
+// fail records the first error and drops the remaining bytes.
 func (r *valueReader) fail(err error) {
 	r.rest = nil
 	if r.err == nil {
@@ -123,7 +123,7 @@ func (r *valueReader) fail(err error) {
 	}
 }
 
-// take returns the next n bytes; zeros where they are not there.
+// take returns the next n bytes; at most 8 zeros if there are fewer.
 func (r *valueReader) take(n int) []byte {
 	if n > len(r.rest) {
 		r.fail(errors.New("the bytes end too early"))
@@ -134,7 +134,7 @@ func (r *valueReader) take(n int) []byte {
 	return taken
 }
 
-// count reads a number that is not negative.
+// count reads an unsigned varint.
 func (r *valueReader) count() uint64 {
 	v, n := binary.Uvarint(r.rest)
 	if n <= 0 {
@@ -167,7 +167,7 @@ func (r *valueReader) read(v reflect.Value) {
 		if n := r.count(); n <= uint64(len(r.rest)) {
 			v.SetString(string(r.take(int(n))))
 		} else {
-			r.fail(errors.New("the bytes end within a text"))
+			r.fail(errors.New("the bytes end within a string"))
 		}
 	case k == reflect.Struct:
 		for i := range v.NumField() {
@@ -183,7 +183,7 @@ func (r *valueReader) read(v reflect.Value) {
 	}
 }
 
-// slice reads a slice. Each of its elements takes a byte at least, so that its length is checked before it is made.
+// slice reads a slice. Each element takes at least one byte, which bounds its length before it is allocated.
 func (r *valueReader) slice(v reflect.Value) {
 	n := r.count()
 	switch {

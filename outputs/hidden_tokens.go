@@ -9,7 +9,7 @@ import (
 	"github.com/jenga-nlp/jenga/nn"
 )
 
-// HiddenTokens is the kind of outputs that are the tokens which are hidden in a text.
+// HiddenTokens is the kind of outputs that are the hidden tokens of a text.
 var HiddenTokens = Register(Spec[HiddenTarget, HiddenPrediction]{
 	Name: "hidden_tokens", Description: "what tokens are hidden", Traits: Traits{HidesTokens: true},
 	JSON: func(p *HiddenPrediction, in Input) any { return HiddenJSON{hiddenTokens(p, in)} },
@@ -35,32 +35,32 @@ var HiddenTokens = Register(Spec[HiddenTarget, HiddenPrediction]{
 	Sample: hiddenSample,
 })
 
-// HiddenTarget is the tokens that a batch hides of a text.
+// HiddenTarget is the hidden tokens of a text.
 type HiddenTarget struct {
-	IDs []int32 // in the order of the example's windows; empty until a batch hides some
+	IDs []int32 // in the order of the example's windows; empty until they are drawn for a batch
 }
 
-// HiddenPrediction is what the hidden tokens of a text are taken for.
+// HiddenPrediction is the predicted tokens of a text.
 type HiddenPrediction struct{ Tokens []HiddenToken }
 
-// HiddenToken is what one hidden token is taken for.
+// HiddenToken is the prediction for one hidden token.
 type HiddenToken struct {
-	Window, Token int     // where it is in the example
+	Window, Token int     // its position in the example
 	Guesses       []Guess // the likeliest first
 }
 
-// Guess is a token of the vocabulary, and how likely it is.
+// Guess is a token of the vocabulary and its probability.
 type Guess struct {
 	ID          int32
 	Probability float32
 }
 
-// HiddenJSON is what `jenga predict` writes of hidden tokens.
+// HiddenJSON is the JSON of a prediction.
 type HiddenJSON struct {
-	Hidden []HiddenTokenJSON `json:"hidden"` // empty where the text hides nothing
+	Hidden []HiddenTokenJSON `json:"hidden"` // empty if the text has no mask token
 }
 
-// HiddenTokenJSON is what a mask token of a text, or of its pair, is taken for.
+// HiddenTokenJSON is the prediction for a mask token of a text, or of its pair.
 type HiddenTokenJSON struct {
 	Start   int         `json:"start"` // of the mask token, in bytes
 	End     int         `json:"end"`
@@ -68,23 +68,23 @@ type HiddenTokenJSON struct {
 	Guesses []GuessJSON `json:"guesses"` // the likeliest first
 }
 
-// GuessJSON is a token, and how likely it is.
+// GuessJSON is a token and its probability.
 type GuessJSON struct {
 	Token       string      `json:"token"`
 	Probability Probability `json:"probability"`
 }
 
-// hiddenTokens lists what the mask tokens of an example are taken for, in their order. Of one that several windows
-// have, it is by the window that has it farthest from its ends.
+// hiddenTokens lists the predictions for the mask tokens of an example, in their order. For a token in several windows,
+// it is that of the window whose ends are farthest from the token.
 func hiddenTokens(p *HiddenPrediction, in Input) []HiddenTokenJSON {
 	type place struct {
 		pair  bool
 		start int
 	}
-	all, rooms, at := []HiddenTokenJSON{}, []int{}, map[place]int{}
+	all, margins, at := []HiddenTokenJSON{}, []int{}, map[place]int{}
 	for _, hidden := range p.Tokens {
 		w := in.Example.Windows[hidden.Window]
-		span, room := w.Offsets[hidden.Token], min(hidden.Token, len(w.IDs)-1-hidden.Token)
+		span, margin := w.Offsets[hidden.Token], min(hidden.Token, len(w.IDs)-1-hidden.Token)
 		h := HiddenTokenJSON{Start: span.Start, End: span.End, InPair: w.Types[hidden.Token] == 1 || w.Second}
 		for _, g := range hidden.Guesses {
 			h.Guesses = append(h.Guesses, GuessJSON{in.Tokenizer.Token(g.ID), Probability(g.Probability)})
@@ -92,9 +92,9 @@ func hiddenTokens(p *HiddenPrediction, in Input) []HiddenTokenJSON {
 		switch i, there := at[place{h.InPair, h.Start}]; {
 		case !there:
 			at[place{h.InPair, h.Start}] = len(all)
-			all, rooms = append(all, h), append(rooms, room)
-		case room > rooms[i]:
-			all[i], rooms[i] = h, room
+			all, margins = append(all, h), append(margins, margin)
+		case margin > margins[i]:
+			all[i], margins[i] = h, margin
 		}
 	}
 	slices.SortFunc(all, func(a, b HiddenTokenJSON) int {
@@ -125,7 +125,7 @@ func markHidden(p *HiddenPrediction, in Input) []Mark {
 	return marks
 }
 
-// hiddenLogits are those of the likeliest token of each hidden one, of [M V].
+// hiddenLogits are the indices in [M V] of the likeliest token of each hidden one.
 func hiddenLogits(p *HiddenPrediction, rows nn.Rows, example int, shape []int) []int {
 	var logits []int
 	text, next := 0, 0
@@ -142,7 +142,7 @@ func hiddenLogits(p *HiddenPrediction, rows nn.Rows, example int, shape []int) [
 }
 
 var hiddenSample = SampleSpec[HiddenTarget, HiddenPrediction]{
-	// The first piece of each word is hidden, of those that are not truncated.
+	// The first piece of each word that is not truncated is hidden.
 	Text: func(i, words int, labels *corpus.Labels) (*HiddenTarget, SampleText) {
 		t := &HiddenTarget{make([]int32, min(words, LongestSample-1))}
 		for w := range t.IDs {

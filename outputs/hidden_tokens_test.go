@@ -8,7 +8,7 @@ import (
 	"github.com/jenga-nlp/jenga/outputs"
 )
 
-func TestAMaskInSeveralWindowsIsAnsweredOnce(t *testing.T) {
+func TestAMaskInSeveralWindowsHasOnePrediction(t *testing.T) {
 	window := func(pair bool, starts ...int) corpus.Encoding {
 		w := corpus.Encoding{Second: pair}
 		for _, start := range starts {

@@ -45,8 +45,8 @@ func TestDuplicateKindsPanic(t *testing.T) {
 
 func TestTargetsOfAnotherKindPanic(t *testing.T) {
 	defer func() {
-		if said, _ := recover().(string); said != "outputs: *outputs.NumberTarget where *outputs.LabelTarget belongs" {
-			t.Errorf("panic %q", said)
+		if message, _ := recover().(string); message != "outputs: unexpected *outputs.NumberTarget, want *outputs.LabelTarget" {
+			t.Errorf("panic %q", message)
 		}
 	}()
 	outputs.Label.Number(&outputs.NumberTarget{}, corpus.NewLabels(nil))
@@ -180,10 +180,10 @@ func TestBytesThatAreWrong(t *testing.T) {
 	}{
 		{nil, "want a number"},
 		{[]byte{1}, "want a number"},
-		{[]byte{0, 7}, "1 bytes too many"},
+		{[]byte{0, 7}, "1 unexpected bytes at the end"},
 		{[]byte{1, 2, 0xff, 0xff, 0xff, 0xff, 0x0f}, "a list of 4294967294 in 0 bytes"},
 		{[]byte{1, 2, 3, 1, 2, 3}, "the bytes end too early"},
-		{[]byte{1, 2, 0, 9, 'a'}, "the bytes end within a text"},
+		{[]byte{1, 2, 0, 9, 'a'}, "the bytes end within a string"},
 	} {
 		if _, err := outputs.Label.UnmarshalPrediction(c.b); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v: error %v, want %q", c.b, err, c.want)

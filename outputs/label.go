@@ -10,7 +10,7 @@ import (
 // Label is the kind of outputs that are one of several labels for a text.
 var Label = Register(Spec[LabelTarget, LabelPrediction]{
 	Name: "label", Description: "one label", Field: "label", Traits: Traits{HasLabels: true},
-	Names:          func(t *LabelTarget, see func(name *string)) { see(&t.Label) },
+	Names:          func(t *LabelTarget, visit func(name *string)) { visit(&t.Label) },
 	Number:         func(t *LabelTarget, labels *corpus.Labels) { t.ID = labels.ID(t.Label) },
 	Unknown:        func(t *LabelTarget) []string { return unknown([]string{t.Label}, []int{t.ID}) },
 	Count:          func(t *LabelTarget) Count { return Count{Units: 1, Labels: []int{t.ID}} },
@@ -30,7 +30,7 @@ var Label = Register(Spec[LabelTarget, LabelPrediction]{
 		return []Mark{{Label: p.Label, Probability: float64(p.Probabilities[p.ID])}}
 	},
 	Logits: func(p *LabelPrediction, rows nn.Rows, example int, shape []int) []int {
-		return oneOfEach(rows, example, p.ID, shape[1]) // that of the label, in each of the example's texts
+		return oneOfEach(rows, example, p.ID, shape[1]) // that of the label, in each of the example's windows
 	},
 	Sample: labelSample,
 })
@@ -38,7 +38,7 @@ var Label = Register(Spec[LabelTarget, LabelPrediction]{
 // LabelTarget is a gold label.
 type LabelTarget struct {
 	Label string
-	ID    int // its number; corpus.Unknown where training has no such label
+	ID    int // its number; corpus.Unknown if it does not occur in training
 }
 
 // LabelPrediction is a predicted label.
@@ -48,7 +48,7 @@ type LabelPrediction struct {
 	Label         string
 }
 
-// LabelJSON is what `jenga predict` writes of a label.
+// LabelJSON is the JSON of a prediction.
 type LabelJSON struct {
 	Label       string      `json:"label"`
 	Probability Probability `json:"probability"`
@@ -59,7 +59,7 @@ func nameLabel(p *LabelPrediction, _ *corpus.Example, labels *corpus.Labels) {
 	p.Label = labels.Name(p.ID)
 }
 
-// unknown lists the names whose numbers say that training does not have them.
+// unknown lists the names whose number is corpus.Unknown.
 func unknown(names []string, ids []int) []string {
 	var all []string
 	for i, id := range ids {
@@ -91,7 +91,7 @@ var labelSample = SampleSpec[LabelTarget, LabelPrediction]{
 	Unseen: func(*LabelTarget) *LabelTarget { return &LabelTarget{"unseen", corpus.Unknown} },
 }
 
-// sureLabel is the prediction of a label that has all probability.
+// sureLabel is the prediction of a label with probability 1.
 func sureLabel(id int, labels *corpus.Labels) *LabelPrediction {
 	p := &LabelPrediction{ID: id, Probabilities: make([]float32, len(labels.Names())), Label: labels.Name(id)}
 	p.Probabilities[id] = 1

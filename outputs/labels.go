@@ -12,10 +12,10 @@ import (
 // Labels is the kind of outputs that are any number of labels for a text.
 var Labels = Register(Spec[LabelsTarget, LabelsPrediction]{
 	Name: "labels", Description: "any number of labels", Field: "labels", Traits: Traits{HasLabels: true},
-	Names: func(t *LabelsTarget, see func(name *string)) {
+	Names: func(t *LabelsTarget, visit func(name *string)) {
 		for _, names := range [][]string{t.Labels, t.Absent} {
 			for i := range names {
-				see(&names[i])
+				visit(&names[i])
 			}
 		}
 	},
@@ -44,7 +44,7 @@ var Labels = Register(Spec[LabelsTarget, LabelsPrediction]{
 		return marks
 	},
 	Logits: func(p *LabelsPrediction, rows nn.Rows, example int, shape []int) []int {
-		var logits []int // those of the labels that hold, in each of the example's texts
+		var logits []int // those of the labels that hold, in each of the example's windows
 		for _, id := range p.IDs {
 			logits = append(logits, oneOfEach(rows, example, id, shape[1])...)
 		}
@@ -55,19 +55,19 @@ var Labels = Register(Spec[LabelsTarget, LabelsPrediction]{
 
 // LabelsTarget is the labels that hold.
 type LabelsTarget struct {
-	Labels []string // those that hold; empty where none does
-	Absent []string // those said not to hold, as in a list of 0 and 1; neither do those that are not named
+	Labels []string // that hold; empty if none does
+	Absent []string // listed as not holding, as in a list of 0 and 1; labels in neither list do not hold either
 	IDs    []int    // numbers of Labels
 }
 
 // LabelsPrediction is the labels that are predicted to hold.
 type LabelsPrediction struct {
-	IDs           []int     // rising; not nil
+	IDs           []int     // ascending; not nil
 	Probabilities []float32 // of each label
 	Labels        []string
 }
 
-// LabelsJSON is what `jenga predict` writes of labels: those that hold, the likeliest first.
+// LabelsJSON is the JSON of a prediction: the labels that hold, the likeliest first.
 type LabelsJSON struct {
 	Labels []LabelJSON `json:"labels"`
 }
@@ -89,7 +89,7 @@ func nameLabels(p *LabelsPrediction, _ *corpus.Example, labels *corpus.Labels) {
 	}
 }
 
-// sameNames tells whether two lists, each without duplicates, hold the same names.
+// sameNames reports whether two lists, each without duplicates, have the same names.
 func sameNames(a, b []string) bool {
 	return len(a) == len(b) && !slices.ContainsFunc(a, func(name string) bool { return !slices.Contains(b, name) })
 }
@@ -111,7 +111,7 @@ var labelsSample = SampleSpec[LabelsTarget, LabelsPrediction]{
 		}
 		for i, id := range p.IDs {
 			if id < 0 || id >= labels || i > 0 && id <= p.IDs[i-1] {
-				return fmt.Errorf("labels %v, want numbers below %d that rise", p.IDs, labels)
+				return fmt.Errorf("labels %v, want ascending numbers below %d", p.IDs, labels)
 			}
 		}
 		return nil
@@ -130,7 +130,7 @@ var labelsSample = SampleSpec[LabelsTarget, LabelsPrediction]{
 	},
 }
 
-// sureLabels is the prediction of the labels that hold, which have all probability.
+// sureLabels is the prediction of the labels that hold, with probability 1.
 func sureLabels(holds func(c int) bool, labels *corpus.Labels) *LabelsPrediction {
 	p := &LabelsPrediction{IDs: []int{}, Probabilities: make([]float32, len(labels.Names()))}
 	for c := range labels.Names() {

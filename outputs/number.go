@@ -18,7 +18,7 @@ var Number = Register(Spec[NumberTarget, NumberPrediction]{
 	Schema: numberSchema,
 	Marks:  markNumber,
 	Logits: func(_ *NumberPrediction, rows nn.Rows, example int, shape []int) []int {
-		return oneOfEach(rows, example, 0, shape[1]) // the one of each of the example's texts
+		return oneOfEach(rows, example, 0, shape[1]) // the one of each of the example's windows
 	},
 	Sample: SampleSpec[NumberTarget, NumberPrediction]{
 		Text: func(i, words int, labels *corpus.Labels) (*NumberTarget, SampleText) {
@@ -41,10 +41,10 @@ type NumberTarget struct{ Value float64 }
 // NumberPrediction is a predicted number.
 type NumberPrediction struct{ Value float64 }
 
-// LargestNumber is the largest gold number, either way: sums of squares of such are numbers in float32.
+// LargestNumber is the largest magnitude of a gold number: sums of squares of such numbers are finite in float32.
 const LargestNumber = 1e15
 
-// NumberJSON is what `jenga predict` writes of a number; nothing of one that is not finite.
+// NumberJSON is the JSON of a prediction; empty if it is not finite.
 type NumberJSON struct {
 	Value *float64 `json:"value,omitempty"`
 }
@@ -62,7 +62,7 @@ func checkNumber(p *NumberPrediction, _ nn.Rows, _, _ int) error { return checkF
 
 func checkFinite(v float64) error {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
-		return fmt.Errorf("the number %v", v)
+		return fmt.Errorf("the number is %v, want a finite one", v)
 	}
 	return nil
 }

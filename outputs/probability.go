@@ -10,7 +10,7 @@ import (
 // Probability is a probability, written with four digits.
 type Probability float64
 
-// MarshalJSON writes a probability as 0.9812; one that is no number as null.
+// MarshalJSON writes a probability as 0.9812; NaN as null.
 func (p Probability) MarshalJSON() ([]byte, error) {
 	if math.IsNaN(float64(p)) {
 		return []byte("null"), nil
@@ -18,7 +18,7 @@ func (p Probability) MarshalJSON() ([]byte, error) {
 	return strconv.AppendFloat(nil, math.Round(float64(p)*1e4)/1e4, 'f', -1, 64), nil
 }
 
-// Finite returns v with seven digits, as float32 has them, for JSON, which has no infinite numbers: nil.
+// Finite returns v rounded to seven digits, the precision of float32; nil if it is not finite, which JSON cannot hold.
 func Finite(v float64) *float64 {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return nil
@@ -27,15 +27,15 @@ func Finite(v float64) *float64 {
 	return &v
 }
 
-// Mark is something that a prediction says of a text, or of a part of one, as a page or a report draws it.
+// Mark is a label that a prediction assigns to a text, or to a part of it, as a page or a report draws it.
 type Mark struct {
-	Label       string      // a label, or what else is said: a number, a token
-	Probability float64     // of it; NaN where there is none
-	In          Part        // which text Span is of; the whole example where there is no span
+	Label       string      // a label, a number or a token
+	Probability float64     // of the label; NaN if there is none
+	In          Part        // which text Span is in; Whole if there is no span
 	Span        corpus.Span // bytes, End exclusive
 }
 
-// Part is what a Mark is on.
+// Part is the part of an example that a Mark is on.
 type Part int
 
 // Parts of an example.
@@ -45,5 +45,5 @@ const (
 	InPair             // a span of Example.Pair
 )
 
-// noProbability is that of a Mark that has none.
+// noProbability is the probability of a Mark without one.
 var noProbability = math.NaN()

@@ -2,7 +2,7 @@ package outputs
 
 import "github.com/jenga-nlp/jenga/nn"
 
-// Examples returns how many examples a batch's texts are of.
+// Examples returns the number of examples in a batch.
 func Examples(rows nn.Rows) int {
 	n := 0
 	for _, e := range rows.Example {
@@ -11,8 +11,8 @@ func Examples(rows nn.Rows) int {
 	return n
 }
 
-// WordRows returns, for each word of each example, its place in rows.Words, -1 for none. Of a word that stands in
-// several texts it is the one with most tokens on its shorter side.
+// WordRows returns, for each word of each example, its index in rows.Words, -1 for none. For a word in several windows
+// it is the one with most tokens on its shorter side.
 func WordRows(rows nn.Rows) [][]int {
 	places := make([][]int, Examples(rows))
 	for b, e := range rows.Example {
@@ -35,7 +35,7 @@ func WordRows(rows nn.Rows) [][]int {
 	return places
 }
 
-// textsOf lists the texts, windows of a long one, of an example.
+// textsOf lists the texts, or windows, of an example.
 func textsOf(rows nn.Rows, example int) []int {
 	var texts []int
 	for b, e := range rows.Example {

@@ -5,37 +5,38 @@ import (
 	"github.com/jenga-nlp/jenga/nn"
 )
 
-// SampleSpec makes the data that package parttest tests tasks and heads of a kind with. Heads read texts whose hidden
-// states signal the target; tasks read records and judge predictions. Text, Right, Wrong, Unseen and Record are needed.
+// SampleSpec makes the data that package parttest tests tasks and heads of a kind with. Heads receive texts whose
+// hidden states signal the target; tasks read records and evaluate predictions. Text, Right, Wrong, Unseen and Record
+// are required.
 type SampleSpec[T, P any] struct {
 	// Text makes text number i, of some words, and its target, numbered and located.
 	Text func(i, words int, labels *corpus.Labels) (*T, SampleText)
-	// InWindows returns a located target of a text that is n windows, all alike; nil: the target itself.
+	// InWindows returns the located target of a text of n equal windows; nil: the target itself.
 	InWindows func(t *T, n int) *T
-	// FirstToken returns a located target of a text of which only the first token is left; nil: the target itself.
+	// FirstToken returns the located target of a text truncated to its first token; nil: the target itself.
 	FirstToken func(t *T) *T
-	// Learned tells whether heads learn from a target; nil: from all.
+	// Learned reports whether heads learn from a target; nil: from all.
 	Learned func(t *T) bool
-	// Detached says that the encoder learns nothing from heads of the kind.
+	// Detached says that the encoder receives no gradient from heads of the kind.
 	Detached bool
-	// Check tells what is wrong with the form of an unnamed prediction about an example of rows, of one window.
+	// Check returns an error if an unnamed prediction for an example of rows, of one window, is malformed.
 	Check func(p *P, rows nn.Rows, example, labels int) error
 
-	// Record makes the fields of record number i as data files hold them, about a label where the kind has some.
+	// Record makes the fields of record number i as in data files, with the label if the kind has labels.
 	Record func(i int, label string, labels []string) map[string]any
-	// CheckTarget tells what is wrong with a target that a task made for an example.
+	// CheckTarget returns an error if a target that a task made for an example is malformed.
 	CheckTarget func(t *T, e *corpus.Example) error
-	// Judged makes the target of a text of some words that tasks judge predictions by; nil: that of Text.
+	// Judged makes the target of a text of some words for evaluation by tasks; nil: that of Text.
 	Judged func(words int, labels *corpus.Labels) *T
-	// Right returns the named prediction that is right where the target is t.
+	// Right returns the named prediction that is right for target t.
 	Right func(t *T, labels *corpus.Labels) *P
-	// Wrong returns a named prediction that is wrong where p is right.
+	// Wrong returns a named prediction that is wrong if p is right.
 	Wrong func(p *P, labels *corpus.Labels) *P
-	// Unseen returns a target for the example of t that no prediction of labels meets.
+	// Unseen returns a target for the example of t that no prediction can match.
 	Unseen func(t *T) *T
 }
 
-// SampleText is a text as an encoder would give it, between an opening and a closing special token.
+// SampleText is a text as an encoder would return it, between an opening and a closing special token.
 type SampleText struct {
 	WordCount int
 	Tokens    []SampleToken
@@ -45,7 +46,7 @@ type SampleText struct {
 // SampleToken is a token of a SampleText.
 type SampleToken struct {
 	Signals []int // features of its hidden state that are raised
-	Word    int   // number of the word whose first piece it is; -1 for none
+	Word    int   // number of the word that it is the first piece of; -1 for none
 	Segment int8  // 1 in the second text of a pair
 	Hidden  bool  // it is to be predicted
 }
@@ -53,7 +54,7 @@ type SampleToken struct {
 // LongestSample is the number of words of the longest text, which is truncated: its last word has no token.
 const LongestSample = 7
 
-// SampleWords makes the tokens of a text of some words, of one and two pieces in turn: ends are the signals of the
+// SampleWords makes the tokens of a text of some words, of one and two pieces alternately: ends are the signals of the
 // special tokens, of returns those of a word.
 func SampleWords(words int, ends []int, of func(word int) []int) SampleText {
 	text := SampleText{WordCount: words, Tokens: []SampleToken{{Signals: ends, Word: -1}}}
@@ -73,12 +74,12 @@ func SampleWords(words int, ends []int, of func(word int) []int) SampleText {
 	return text
 }
 
-// sampleSignals makes a text all tokens of which signal the same.
+// sampleSignals makes a text whose tokens all have the same signals.
 func sampleSignals(words int, signals ...int) SampleText {
 	return SampleWords(words, signals, func(int) []int { return signals })
 }
 
-// Sample is a SampleSpec over any types; its functions are all there.
+// Sample is a SampleSpec with its types erased; no function is nil.
 type Sample struct {
 	Text        func(i, words int, labels *corpus.Labels) (corpus.Target, SampleText)
 	InWindows   func(t corpus.Target, n int) corpus.Target
@@ -94,7 +95,7 @@ type Sample struct {
 	Unseen      func(t corpus.Target) corpus.Target
 }
 
-// erase returns the sample over any types; nil where there is none.
+// erase returns the sample with its types erased; nil if there is none.
 func (s SampleSpec[T, P]) erase() *Sample {
 	if s.Text == nil {
 		return nil
@@ -123,7 +124,7 @@ func (s SampleSpec[T, P]) erase() *Sample {
 	return e
 }
 
-// eraseTexts sets the functions over what heads read.
+// eraseTexts sets the functions over the input of heads.
 func (s SampleSpec[T, P]) eraseTexts(e *Sample) {
 	e.Text = func(i, words int, labels *corpus.Labels) (corpus.Target, SampleText) {
 		t, text := s.Text(i, words, labels)

@@ -8,8 +8,8 @@ import (
 	"github.com/jenga-nlp/jenga/nn"
 )
 
-// Similarity is the kind of outputs that are how alike the texts of a pair are, a number, each text encoded separately.
-// Its targets and predictions are those of Number.
+// Similarity is the kind of outputs that are the similarity of the texts of a pair, a number; the texts are encoded
+// separately. Its targets and predictions are those of Number.
 var Similarity = Register(Spec[NumberTarget, NumberPrediction]{
 	Name: "similarity", Description: "how alike two texts are", Field: "value", Traits: Traits{Separate: true},
 	Count:  countNumber,
@@ -31,7 +31,7 @@ var Similarity = Register(Spec[NumberTarget, NumberPrediction]{
 	},
 })
 
-// similarityText is a text and a second one, of the same signal where they are alike.
+// similarityText is a text and a second one, of the same signal if they are similar.
 func similarityText(i, words int, labels *corpus.Labels) (*NumberTarget, SampleText) {
 	n := len(labels.Names())
 	v := i % n

@@ -7,7 +7,7 @@ import (
 	"github.com/jenga-nlp/jenga/nn"
 )
 
-// Span is the kind of outputs that are an extracted span of a context, which answers a question.
+// Span is the kind of outputs that are a span extracted from a context, the answer to a question.
 var Span = Register(Spec[SpanTarget, SpanPrediction]{
 	Name: "span", Description: "a part of a context", Field: "answers",
 	Traits: Traits{WholeText: true, FromContext: true},
@@ -21,8 +21,8 @@ var Span = Register(Spec[SpanTarget, SpanPrediction]{
 		return len(t.Answers) > 0
 	},
 	Unlabelled: func(n, all int) string {
-		return fmt.Sprintf("%d of %d training questions have no answers, and teach nothing: "+
-			"an empty list, [], says that the context has none", n, all)
+		return fmt.Sprintf("%d of %d training questions have no answers and are not used for training; "+
+			"write an empty list, [], for a context without an answer", n, all)
 	},
 	Right: func(t *SpanTarget, p *SpanPrediction) bool {
 		exact, _ := MatchAnswers(t.Answers, p.Answer.Text)
@@ -46,7 +46,7 @@ var Span = Register(Spec[SpanTarget, SpanPrediction]{
 	}`,
 	Marks: func(p *SpanPrediction, _ Input) []Mark {
 		if p.Answer == (corpus.TextSpan{}) {
-			return []Mark{{Label: "", Probability: float64(p.Probability)}} // that there is no answer
+			return []Mark{{Label: "", Probability: float64(p.Probability)}} // no answer
 		}
 		return []Mark{{Label: p.Answer.Text, Probability: float64(p.Probability), In: InPair, Span: p.Answer.Span}}
 	},
@@ -56,25 +56,25 @@ var Span = Register(Spec[SpanTarget, SpanPrediction]{
 
 // SpanTarget is the gold answers to a question.
 type SpanTarget struct {
-	Answers []corpus.TextSpan // parts of the context, each a right answer; empty where nothing there answers
-	// Tokens are those of the first of Answers in each of the example's windows; {0 0} where they are not there.
+	Answers []corpus.TextSpan // parts of the context, each a right answer; empty if it has no answer
+	// Tokens are those of the first of Answers in each of the example's windows; {0 0} if the window lacks them.
 	Tokens []corpus.Span
 }
 
 // SpanPrediction is a predicted answer.
 type SpanPrediction struct {
-	Window      int             // number of the example's window that has Tokens
+	Window      int             // index of the example's window that Tokens are in
 	Tokens      corpus.Span     // of the window, End exclusive; {0 0} for no answer
-	Probability float32         // of the answer, or of none
-	Answer      corpus.TextSpan // what Tokens are of the context
+	Probability float32         // of the answer, or of no answer
+	Answer      corpus.TextSpan // the text of Tokens in the context
 }
 
-// SpanJSON is what `jenga predict` writes of an extracted span.
+// SpanJSON is the JSON of a prediction.
 type SpanJSON struct {
 	Answer AnswerJSON `json:"answer"`
 }
 
-// AnswerJSON is a part of the second text of a pair, in bytes, End exclusive; empty where the context has no answer.
+// AnswerJSON is a part of the second text of a pair, in bytes, End exclusive; empty if the context has no answer.
 type AnswerJSON struct {
 	Text        string      `json:"text"`
 	Start       int         `json:"start"`
@@ -82,8 +82,7 @@ type AnswerJSON struct {
 	Probability Probability `json:"probability"`
 }
 
-// locateSpan finds the first gold answer, which training learns, in each window: the tokens from its first to its last,
-// if all are there.
+// locateSpan finds the tokens of the first gold answer, the target of training, in each window that has all of them.
 func locateSpan(t *SpanTarget, e *corpus.Example) {
 	t.Tokens = make([]corpus.Span, len(e.Windows))
 	for w, window := range e.Windows {
@@ -93,7 +92,7 @@ func locateSpan(t *SpanTarget, e *corpus.Example) {
 	}
 }
 
-// extractSpan sets the text that the predicted tokens are of an example's context, none where there are none.
+// extractSpan sets the text of the predicted tokens in the example's context, empty for no answer.
 func extractSpan(p *SpanPrediction, e *corpus.Example, _ *corpus.Labels) {
 	p.Answer = corpus.TextSpan{}
 	if p.Tokens == (corpus.Span{}) {
@@ -104,7 +103,7 @@ func extractSpan(p *SpanPrediction, e *corpus.Example, _ *corpus.Labels) {
 	p.Answer = corpus.TextSpan{Text: e.Pair[span.Start:span.End], Span: span}
 }
 
-// spanLogits are those of the first token as start and of the last as end, of [T 2]; of no answer those of the first
+// spanLogits are the indices in [T 2] of the first token as start and of the last as end; for no answer, of the first
 // token of the example's first window, which stands for it.
 func spanLogits(p *SpanPrediction, rows nn.Rows, example int, shape []int) []int {
 	texts := textsOf(rows, example)
@@ -117,7 +116,7 @@ func spanLogits(p *SpanPrediction, rows nn.Rows, example int, shape []int) []int
 }
 
 var spanSample = SampleSpec[SpanTarget, SpanPrediction]{
-	// A question of one token and a context of some, of which one, or two, are the answer.
+	// A question of one token and a context, of which one or two tokens are the answer.
 	Text: func(i, words int, _ *corpus.Labels) (*SpanTarget, SampleText) {
 		const question = 3 // [CLS], the question, [SEP]
 		context, at := words+2, question+i%words

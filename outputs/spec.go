@@ -8,41 +8,41 @@ import (
 	"github.com/jenga-nlp/jenga/nn"
 )
 
-// Spec says what a kind of outputs is: T is the type of its targets, P that of its predictions. Both are structs of
-// exported fields: booleans, numbers, strings, and slices, pointers and structs of those. Functions that are nil mean
-// that there is nothing to do, unless said otherwise; those over targets are given none that is nil.
+// Spec defines a kind of outputs: T is the type of its targets, P that of its predictions. Both are structs of
+// exported fields: booleans, numbers, strings, and slices, pointers and structs of those. A nil function does nothing,
+// unless documented otherwise; functions never receive a nil target.
 type Spec[T, P any] struct {
-	Name        string // what the kind is registered as: "tags"
-	Description string // what errors call an output: "a tag for each word"
-	Field       string // of a record, that holds a target; "": the texts hold it themselves
+	Name        string // that the kind is registered under: "tags"
+	Description string // of an output in errors: "a tag for each word"
+	Field       string // of a record that holds a target; "": targets are made from the texts
 	Traits
 
-	// Names calls see with each label that a target names, "" left out. see may change it.
-	Names func(t *T, see func(name *string))
-	// ByNumber tells whether a target names its labels by their numbers alone, as a list of 0 and 1 does.
+	// Names calls visit with each label that a target names, "" left out. visit may change it.
+	Names func(t *T, visit func(name *string))
+	// ByNumber reports whether a target names its labels by their numbers alone, as a list of 0 and 1 does.
 	ByNumber func(t *T) bool
 	// Number sets the numbers of a target's labels.
 	Number func(t *T, labels *corpus.Labels)
-	// Unknown lists the labels of a numbered target that training does not have, as often as they occur.
+	// Unknown lists the labels of a numbered target that do not occur in training, as often as they occur in it.
 	Unknown func(t *T) []string
-	// Locate finds where a target, whose labels are numbered, lies in the windows of its example.
+	// Locate finds the positions of a numbered target in the windows of its example.
 	Locate func(t *T, e *corpus.Example)
-	// Lost tells whether no window of the example has what a located target is about.
+	// Truncated reports whether no window of the example contains the located target.
 	Truncated func(t *T) bool
-	// Count returns what the statistics of training data count of a numbered target; nil: one unit.
+	// Count returns the contribution of a numbered target to the statistics of training data; nil: one unit.
 	Count func(t *T) Count
-	// Unlabelled is a warning where n of all training examples have no target.
+	// Unlabelled is a warning if n of all training examples have no target.
 	Unlabelled func(n, all int) string
 
-	// Right tells whether a named prediction is right; nil: outputs of the kind are near or far, as numbers.
+	// Right reports whether a named prediction is right; nil: predictions are not right or wrong, as numbers.
 	Right func(t *T, p *P) bool
-	// NamePrediction sets the names of what heads predict as numbers.
+	// NamePrediction sets the names that belong to predicted numbers.
 	NamePrediction func(p *P, e *corpus.Example, labels *corpus.Labels)
-	// JSON returns what `jenga predict` writes of a named prediction; nil: the prediction itself.
+	// JSON returns the value that `jenga predict` writes for a named prediction; nil: the prediction itself.
 	JSON func(p *P, in Input) any
 	// Schema is the JSON Schema of JSON.
 	Schema string
-	// Marks returns how a named prediction is drawn beside its text.
+	// Marks returns the marks that show a named prediction beside its text.
 	Marks func(p *P, in Input) []Mark
 	// Logits returns the indices of the logits behind a prediction: see Kind.Logits.
 	Logits func(p *P, rows nn.Rows, example int, shape []int) []int
@@ -51,7 +51,7 @@ type Spec[T, P any] struct {
 	Sample SampleSpec[T, P]
 }
 
-// Register makes a kind known. It panics where the name is taken.
+// Register registers a kind. It panics if the name is taken.
 func Register[T, P any](s Spec[T, P]) *Kind {
 	switch _, taken := registry[s.Name]; {
 	case s.Name == "" || s.Description == "":
@@ -71,7 +71,7 @@ func Register[T, P any](s Spec[T, P]) *Kind {
 func (s Spec[T, P]) eraseTargets(e *erased) {
 	e.encodeTarget, e.unlabelled = newCodec(reflect.TypeFor[T]()), s.Unlabelled
 	if s.Names != nil {
-		e.names = func(t corpus.Target, see func(name *string)) { s.Names(As[T](t), see) }
+		e.names = func(t corpus.Target, visit func(name *string)) { s.Names(As[T](t), visit) }
 	}
 	if s.ByNumber != nil {
 		e.byNumber = func(t corpus.Target) bool { return s.ByNumber(As[T](t)) }
@@ -104,7 +104,7 @@ func (s Spec[T, P]) erasePredictions(e *erased) {
 		e.right = func(t corpus.Target, p corpus.Prediction) bool { return s.Right(As[T](t), As[P](p)) }
 	}
 	if s.NamePrediction != nil {
-		e.nameIt = func(p corpus.Prediction, of *corpus.Example, labels *corpus.Labels) {
+		e.namePrediction = func(p corpus.Prediction, of *corpus.Example, labels *corpus.Labels) {
 			s.NamePrediction(As[P](p), of, labels)
 		}
 	}

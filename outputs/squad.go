@@ -8,8 +8,8 @@ import (
 )
 
 // MatchAnswers returns the best exact match and F1 of an answer against the gold ones, as SQuAD's official script does:
-// without case, punctuation, articles and white space (Rajpurkar et al. 2016 and 2018). Where the context has no
-// answer, the right one is none.
+// ignoring case, punctuation, articles and white space (Rajpurkar et al. 2016 and 2018). If the context has no answer,
+// the empty answer is right.
 func MatchAnswers(gold []corpus.TextSpan, answer string) (exact, f1 float64) {
 	var texts []string
 	for _, g := range gold {
@@ -18,7 +18,7 @@ func MatchAnswers(gold []corpus.TextSpan, answer string) (exact, f1 float64) {
 		}
 	}
 	if len(texts) == 0 {
-		texts = []string{""} // the right answer is none
+		texts = []string{""} // no answer
 	}
 	words := normalWords(answer)
 	for _, text := range texts {
@@ -30,7 +30,7 @@ func MatchAnswers(gold []corpus.TextSpan, answer string) (exact, f1 float64) {
 	return exact, f1
 }
 
-// overlap is the F1 of the words of an answer against those of the gold one; where one has none, whether both have.
+// overlap is the F1 of the words of an answer against those of the gold one; if one is empty, 1 if both are, else 0.
 func overlap(gold, answer []string) float64 {
 	if len(gold) == 0 || len(answer) == 0 {
 		if len(gold) == len(answer) {
@@ -52,7 +52,7 @@ func overlap(gold, answer []string) float64 {
 	return float64(2*same) / float64(len(gold)+len(answer))
 }
 
-// normalWords are the words of an answer in lower case, without the punctuation of ASCII and the articles a, an, the.
+// normalWords are the words of an answer in lower case, without ASCII punctuation and the articles a, an, the.
 func normalWords(text string) []string {
 	text = strings.Map(func(r rune) rune {
 		if strings.ContainsRune("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~", r) {
@@ -63,7 +63,7 @@ func normalWords(text string) []string {
 	return strings.Fields(withoutArticles(text))
 }
 
-// withoutArticles puts a blank in the place of each a, an and the that stands between what are no letters, digits or _.
+// withoutArticles replaces each word a, an and the by a blank; words are runs of letters, digits and _.
 func withoutArticles(text string) string {
 	inWord := func(r rune) bool { return r == '_' || unicode.IsLetter(r) || unicode.IsNumber(r) }
 	var b strings.Builder

@@ -11,10 +11,10 @@ import (
 // Tags is the kind of outputs that are a tag for each word.
 var Tags = Register(Spec[TagsTarget, TagsPrediction]{
 	Name: "tags", Description: "a tag for each word", Field: "tags", Traits: Traits{PerWord: true, HasLabels: true},
-	Names: func(t *TagsTarget, see func(name *string)) {
+	Names: func(t *TagsTarget, visit func(name *string)) {
 		for i := range t.Tags {
 			if t.Tags[i] != "" {
-				see(&t.Tags[i])
+				visit(&t.Tags[i])
 			}
 		}
 	},
@@ -48,14 +48,14 @@ var Tags = Register(Spec[TagsTarget, TagsPrediction]{
 // TagsTarget is a gold tag for each word of an example.
 type TagsTarget struct {
 	Tags []string // "" for a word without one
-	IDs  []int    // their numbers; corpus.Unlabelled also for a word that no window of the text has
+	IDs  []int    // their numbers; corpus.Unlabelled also for a word that is in no window
 }
 
 // TagsPrediction is a predicted tag for each word of an example.
 type TagsPrediction struct {
-	IDs           []int     // -1 for words that no token stands for
-	Probabilities []float32 // of each of IDs, 0 where that is -1
-	Tags          []string  // words that no token stands for are "O"
+	IDs           []int     // -1 for words without a token
+	Probabilities []float32 // of each of IDs, 0 if that is -1
+	Tags          []string  // "O" for words without a token
 }
 
 // SpanFinder is a task whose tags mark spans of words.
@@ -70,9 +70,9 @@ type TagSpan struct {
 	Start, End int
 }
 
-// TagsJSON is what `jenga predict` writes of tags.
+// TagsJSON is the JSON of a prediction.
 type TagsJSON struct {
-	Spans []TagSpanJSON `json:"spans,omitzero"` // nil where the task's tags mark none, empty where there is none
+	Spans []TagSpanJSON `json:"spans,omitzero"` // nil if the task's tags mark no spans, empty if there are none
 	Tags  []string      `json:"tags,omitzero"`
 }
 
@@ -85,7 +85,7 @@ type TagSpanJSON struct {
 	Probability Probability `json:"probability"` // the mean of its words'
 }
 
-// spansOfTags lists the spans that predicted tags mark; nil where the task does not say which they do.
+// spansOfTags lists the spans that predicted tags mark; nil if the task is not a SpanFinder.
 func spansOfTags(p *TagsPrediction, in Input) []TagSpanJSON {
 	finder, ok := in.Task.(SpanFinder)
 	if !ok {
@@ -103,7 +103,7 @@ func spansOfTags(p *TagsPrediction, in Input) []TagSpanJSON {
 	return all
 }
 
-// markTags marks the spans of tags that mark some, else each word but those outside.
+// markTags marks the spans of tags if the task is a SpanFinder, else each word with a token.
 func markTags(p *TagsPrediction, in Input) []Mark {
 	var marks []Mark
 	if spans := spansOfTags(p, in); spans != nil {
@@ -122,7 +122,7 @@ func markTags(p *TagsPrediction, in Input) []Mark {
 	return marks
 }
 
-// tagLogits are those of each word's tag, at the word's row [W L].
+// tagLogits are the indices in [W L] of each word's tag.
 func tagLogits(p *TagsPrediction, rows nn.Rows, example int, shape []int) []int {
 	var logits []int
 	for w, k := range WordRows(rows)[example] {
@@ -133,7 +133,7 @@ func tagLogits(p *TagsPrediction, rows nn.Rows, example int, shape []int) []int 
 	return logits
 }
 
-// locateTags takes the numbers of words that are in no window, as where a text is truncated: they are not learned.
+// locateTags unlabels words that are in no window, as in a truncated text: they are not learned.
 func locateTags(t *TagsTarget, e *corpus.Example) {
 	there := e.WordsInWindows()
 	for w := range t.IDs {
@@ -143,7 +143,7 @@ func locateTags(t *TagsTarget, e *corpus.Example) {
 	}
 }
 
-// countTags counts the words that have a tag which training knows.
+// countTags counts the words whose tag occurs in training.
 func countTags(t *TagsTarget) Count {
 	c := Count{Labels: t.IDs}
 	for _, id := range t.IDs {
@@ -154,7 +154,7 @@ func countTags(t *TagsTarget) Count {
 	return c
 }
 
-// rightTags tells whether all words with a gold tag have it.
+// rightTags reports whether all words with a gold tag have that tag.
 func rightTags(t *TagsTarget, p *TagsPrediction) bool {
 	for i, tag := range t.Tags {
 		if tag != "" && p.Tags[i] != tag {
@@ -195,7 +195,7 @@ var tagsSample = SampleSpec[TagsTarget, TagsPrediction]{
 		}
 		return nil
 	},
-	Judged: func(words int, labels *corpus.Labels) *TagsTarget { // such as mark spans
+	Judged: func(words int, labels *corpus.Labels) *TagsTarget { // tags that mark spans
 		t := &TagsTarget{Tags: []string{"O", "B-x", "I-x", "O", "B-x", "O", "O"}[:words]}
 		if words < 3 {
 			t.Tags = []string{"B-x", "I-x"}[:words]
@@ -208,7 +208,7 @@ var tagsSample = SampleSpec[TagsTarget, TagsPrediction]{
 		nameTags(p, nil, labels)
 		return p
 	},
-	Wrong: func(p *TagsPrediction, labels *corpus.Labels) *TagsPrediction { // nothing is in a span
+	Wrong: func(p *TagsPrediction, labels *corpus.Labels) *TagsPrediction { // no word is in a span
 		wrong := &TagsPrediction{IDs: slices.Repeat([]int{-1}, len(p.IDs)), Probabilities: make([]float32, len(p.IDs))}
 		nameTags(wrong, nil, labels)
 		return wrong
@@ -220,7 +220,7 @@ var tagsSample = SampleSpec[TagsTarget, TagsPrediction]{
 	},
 }
 
-// checkTags wants a tag for each word, below 0 just where no token stands for it.
+// checkTags requires a tag for each word, below 0 exactly for words without a token.
 func checkTags(p *TagsPrediction, rows nn.Rows, example, labels int) error {
 	if len(p.IDs) != rows.WordCount[example] {
 		return fmt.Errorf("%d tags for %d words", len(p.IDs), rows.WordCount[example])
@@ -233,7 +233,7 @@ func checkTags(p *TagsPrediction, rows nn.Rows, example, labels int) error {
 	}
 	for w, tag := range p.IDs {
 		if tag >= labels || hasRow[w] != (tag >= 0) {
-			return fmt.Errorf("tag %d for word %d; %d tags, -1 where no token stands for the word", tag, w, labels)
+			return fmt.Errorf("tag %d for word %d; %d tags, -1 for words without a token", tag, w, labels)
 		}
 	}
 	return nil

@@ -13,17 +13,17 @@ var brokenEncoders = map[string]struct {
 	rule  string
 	spoil func(sound bilstm) encoders.Encoder
 }{
-	"boasting":   {"it_describes", func(e bilstm) encoders.Encoder { return boasting{e} }},
-	"shallow":    {"it_gives_the_states", func(e bilstm) encoders.Encoder { return shallow{e} }},
-	"sociable":   {"order_and_company", func(e bilstm) encoders.Encoder { return sociableEncoder{e} }},
-	"trusting":   {"what_it_has_no_embedding_for", func(e bilstm) encoders.Encoder { return trusting{e} }},
+	"boasting":   {"its_description", func(e bilstm) encoders.Encoder { return boasting{e} }},
+	"shallow":    {"it_returns_the_states", func(e bilstm) encoders.Encoder { return shallow{e} }},
+	"sociable":   {"states_do_not_depend_on_the_rest", func(e bilstm) encoders.Encoder { return sociableEncoder{e} }},
+	"trusting":   {"tokens_without_an_embedding", func(e bilstm) encoders.Encoder { return trusting{e} }},
 	"halving":    {"gradients_agree", func(e bilstm) encoders.Encoder { return halving{e} }},
-	"restless":   {"what_is_frozen", func(e bilstm) encoders.Encoder { return restless{e} }},
-	"weightless": {"it_counts_the_memory", func(e bilstm) encoders.Encoder { return weightless{e} }},
+	"restless":   {"frozen_layers", func(e bilstm) encoders.Encoder { return restless{e} }},
+	"weightless": {"its_memory_estimate", func(e bilstm) encoders.Encoder { return weightless{e} }},
 	"forgetful":  {"saved_and_opened", nil}, // it is opened with other weights
 }
 
-// bilstm is what is sound of them.
+// bilstm is the sound encoder below them.
 type bilstm interface {
 	encoders.Trainable
 	encoders.Saver

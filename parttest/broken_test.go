@@ -13,7 +13,7 @@ import (
 	"github.com/jenga-nlp/jenga/parttest"
 )
 
-// broken lists heads that break one rule each, and how the name of the subtest begins that has to say so.
+// broken lists heads that break one rule each, with the first words of the subtest that has to fail.
 var broken = map[string]struct {
 	rule  string
 	spoil func(sound heads.Head, env heads.Env) heads.Head
@@ -21,12 +21,13 @@ var broken = map[string]struct {
 	"constant":  {"it_trains", func(h heads.Head, _ heads.Env) heads.Head { return constant{h} }},
 	"twisted":   {"gradients_agree", func(h heads.Head, _ heads.Env) heads.Head { return twisted{h} }},
 	"averaging": {"the_loss_is_a_sum", func(h heads.Head, _ heads.Env) heads.Head { return averaging{h} }},
-	"eager":     {"where_nothing_is_labelled", func(h heads.Head, _ heads.Env) heads.Head { return eager{h} }},
-	"in_place":  {"the_loss_leaves_the_scores", func(h heads.Head, _ heads.Env) heads.Head { return inPlace{h} }},
+	"eager":     {"unlabelled_texts_have", func(h heads.Head, _ heads.Env) heads.Head { return eager{h} }},
+	"in_place":  {"the_loss_does_not_change", func(h heads.Head, _ heads.Env) heads.Head { return inPlace{h} }},
 	"hoarding":  {"it_saves,_loads", hoard},
-	"sociable":  {"order_and_company", func(h heads.Head, _ heads.Env) heads.Head { return sociable{h} }},
-	"short":     {"predictions_are_of_the_kind", func(h heads.Head, _ heads.Env) heads.Head { return short{h} }},
-	"narrow":    {"a_text_in_two_windows", func(h heads.Head, _ heads.Env) heads.Head { return narrow{h} }},
+	"sociable":  {"predictions_do_not_depend", func(h heads.Head, _ heads.Env) heads.Head { return sociable{h} }},
+	"short": {"predictions_are_of_the_required_kind",
+		func(h heads.Head, _ heads.Env) heads.Head { return short{h} }},
+	"narrow": {"a_text_in_two_windows", func(h heads.Head, _ heads.Env) heads.Head { return narrow{h} }},
 }
 
 func init() {
@@ -41,7 +42,7 @@ func init() {
 	}
 }
 
-// constant scores without looking at the text.
+// constant ignores the text.
 type constant struct{ heads.Head }
 
 func (h constant) Logits(p *nn.Pass, seen nn.Hidden) heads.Logits {
@@ -220,12 +221,12 @@ func TestRulesAreHeld(t *testing.T) {
 		"head liner":     `did you mean "linear"?`,
 		"head grasping":  "--- FAIL: TestBroken/how_unlike_normal_texts_a_text_is/gradients_agree",
 		"head forgetful": "--- FAIL: TestBroken/how_unlike_normal_texts_a_text_is/it_saves",
-		"fusion mixing":  "--- FAIL: TestBroken/before_a_head_of_one_label/order_and_company",
-		"fusion cutting": "--- FAIL: TestBroken/task_first_sees_the_rows",
-		"task trusting":  "--- FAIL: TestBroken/no_record_stops_it",
+		"fusion mixing":  "--- FAIL: TestBroken/before_a_head_of_one_label/predictions_do_not_depend",
+		"fusion cutting": "--- FAIL: TestBroken/task_first_receives_the_rows",
+		"task trusting":  "--- FAIL: TestBroken/no_record_makes_it_panic",
 		"task hollow":    "a target is a *outputs.LabelTarget that is nil",
-		"task dividing":  "--- FAIL: TestBroken/nothing_to_judge",
-		"task lenient":   "--- FAIL: TestBroken/what_is_wrong",
+		"task dividing":  "--- FAIL: TestBroken/metrics_of_no_examples",
+		"task lenient":   "--- FAIL: TestBroken/wrong_predictions",
 	}
 	for name, b := range broken {
 		wants["head "+name] = "--- FAIL: TestBroken/one_label/" + b.rule
@@ -234,7 +235,7 @@ func TestRulesAreHeld(t *testing.T) {
 		wants["encoder "+name] = "--- FAIL: TestBroken/" + b.rule
 	}
 	for part, want := range wants {
-		t.Run(part+" fails and is told why", func(t *testing.T) {
+		t.Run(part+" fails with the rule it breaks", func(t *testing.T) {
 			command := exec.Command(os.Args[0], "-test.run=^TestBroken$")
 			command.Env = append(os.Environ(), "JENGA_BROKEN="+part)
 			out, err := command.CombinedOutput()

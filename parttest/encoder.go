@@ -29,24 +29,24 @@ func Encoder(t *testing.T, name, options string) {
 	m := encoderMaker(choice.Build)
 	e := m.encoder(t, encoders.FreezeNone, 0.2)
 
-	t.Run("it describes what it is", func(t *testing.T) { checkDescription(t, e) })
-	t.Run("it gives the states of the layers asked for", func(t *testing.T) { checkLayers(t, e) })
-	t.Run("order and company of texts change no bit", func(t *testing.T) { checkEncoderCompany(t, e) })
-	t.Run("threads change no bit", func(t *testing.T) { checkThreads(t, m) })
-	t.Run("what it has no embedding for is an error that names the text", func(t *testing.T) { checkRefused(t, e) })
+	t.Run("its description is consistent", func(t *testing.T) { checkDescription(t, e) })
+	t.Run("it returns the states of the requested layers", func(t *testing.T) { checkLayers(t, e) })
+	t.Run("states do not depend on the rest of the batch", func(t *testing.T) { checkEncoderCompany(t, e) })
+	t.Run("states do not depend on the number of threads", func(t *testing.T) { checkThreads(t, m) })
+	t.Run("tokens without an embedding are an error that names the text", func(t *testing.T) { checkRefused(t, e) })
 	if e.trainable() != nil {
 		t.Run("gradients agree with differences, dropout on", func(t *testing.T) { checkEncoderGradients(t, m) })
-		t.Run("what is frozen learns nothing and drops nothing", func(t *testing.T) { checkFrozenLayers(t, m) })
+		t.Run("frozen layers do not learn and have no dropout", func(t *testing.T) { checkFrozenLayers(t, m) })
 	}
 	if _, saves := e.Encoder.(encoders.Saver); saves {
-		t.Run("saved and opened it gives the same states", func(t *testing.T) { checkOpened(t, name, e) })
+		t.Run("saved and opened it returns the same states", func(t *testing.T) { checkOpened(t, name, e) })
 	}
 	if _, estimates := e.Encoder.(encoders.MemoryEstimator); estimates {
-		t.Run("it counts the memory that it takes", func(t *testing.T) { checkMemory(t, m) })
+		t.Run("its memory estimate is right", func(t *testing.T) { checkMemory(t, m) })
 	}
 }
 
-// checkDescription checks what Describe returns of an encoder from scratch, as far as no other check does.
+// checkDescription checks the description of an encoder trained from scratch, as far as no other check does.
 func checkDescription(t *testing.T, e encoder) {
 	d := e.Describe()
 	if d.Width < 1 || d.Layers < 0 || d.MaxTokens < 0 || (d.Attention.Layers > 0) != (d.Attention.Heads > 0) {
@@ -66,10 +66,10 @@ func checkLayers(t *testing.T, e encoder) {
 	_, last := e.encode(t, tokens, nn.LastLayer, false)
 	_, all := e.encode(t, tokens, nn.AllLayers, false)
 	if len(last) != 1 {
-		t.Fatalf("%d layers where the last one is asked for", len(last))
+		t.Fatalf("%d layers where the last one is requested", len(last))
 	}
 	if want := max(1, e.Describe().Layers); len(all) != want {
-		t.Errorf("%d layers where all are asked for, Describe says %d", len(all), want)
+		t.Errorf("%d layers where all are requested, Describe returns %d", len(all), want)
 	}
 	for l, x := range slices.Concat(all, last) {
 		if width := e.Describe().Width; len(x) != len(tokens.IDs)*width {
@@ -135,7 +135,7 @@ func checkRefused(t *testing.T, e encoder) {
 		t.Helper()
 		_, err := e.Encode(nn.NewPass(1), tokens, nn.LastLayer)
 		if err == nil || !strings.Contains(err.Error(), "text 3") {
-			t.Errorf("%s in the third text: error %v, want one that says text 3", what, err)
+			t.Errorf("%s in the third text: error %v, want one that names text 3", what, err)
 		}
 	}
 	for what, id := range map[string]int32{"a token outside the vocabulary": vocabulary, "a token below 0": -1} {
@@ -144,7 +144,7 @@ func checkRefused(t *testing.T, e encoder) {
 		refused(what, tokens)
 	}
 	if most := e.Describe().MaxTokens; most > 0 {
-		refused("more tokens than MaxTokens says", tokensOf(1, 2, most+1))
+		refused("more tokens than MaxTokens", tokensOf(1, 2, most+1))
 	}
 }
 
@@ -217,7 +217,7 @@ func checkFrozenLayers(t *testing.T, m encoderMaker) {
 	})
 }
 
-// checkOpened saves the encoder, and opens it without saying its sizes.
+// checkOpened saves the encoder, and opens it without options for its sizes.
 func checkOpened(t *testing.T, name string, e encoder) {
 	folder, tokens := filepath.Join(t.TempDir(), "encoder"), tokensOf(1, 5, 3)
 	if err := e.Encoder.(encoders.Saver).Save(folder); err != nil {
@@ -236,7 +236,7 @@ func checkOpened(t *testing.T, name string, e encoder) {
 		t.Fatalf("opened it has the width %d, saved %d", opened.Describe().Width, e.Describe().Width)
 	}
 	if len(opened.Describe().Files) == 0 {
-		t.Error("opened it does not say from which files")
+		t.Error("opened, its description lists no files")
 	}
 	_, want := e.encode(t, tokens, nn.AllLayers, false)
 	_, got := encoder{Encoder: opened}.encode(t, tokens, nn.AllLayers, false)
@@ -262,10 +262,10 @@ func checkMemory(t *testing.T, m encoderMaker) {
 		} {
 			layers, e := c.layers, m.encoder(t, c.freeze, 0.2)
 			load := encoders.Load{Tokens: len(tokens.IDs), Layers: layers, Training: training}
-			said := e.Encoder.(encoders.MemoryEstimator).Memory(load)
+			estimate := e.Encoder.(encoders.MemoryEstimator).Memory(load)
 			load.Tokens *= 2
-			if twice := e.Encoder.(encoders.MemoryEstimator).Memory(load); said <= 0 || twice <= said {
-				t.Errorf("training %v: %d tokens take %d bytes, twice as many %d", training, len(tokens.IDs), said,
+			if twice := e.Encoder.(encoders.MemoryEstimator).Memory(load); estimate <= 0 || twice <= estimate {
+				t.Errorf("training %v: %d tokens take %d bytes, twice as many %d", training, len(tokens.IDs), estimate,
 					twice)
 			}
 
@@ -276,8 +276,8 @@ func checkMemory(t *testing.T, m encoderMaker) {
 			if training {
 				e.trainable().Backward(p, upstream(states), nn.NewGradients(e.params))
 			}
-			if takes := p.Bytes(); said < takes*9/10 || said > takes*2 {
-				t.Errorf("training %v, freeze %s: Memory says %d bytes, a pass takes %d", training, c.freeze, said,
+			if takes := p.Bytes(); estimate < takes*9/10 || estimate > takes*2 {
+				t.Errorf("training %v, freeze %s: Memory says %d bytes, a pass takes %d", training, c.freeze, estimate,
 					takes)
 			}
 		}

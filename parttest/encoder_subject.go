@@ -17,7 +17,7 @@ type encoder struct {
 	params []*nn.Param
 }
 
-// encoder makes one whose parameters are far from their initial values, so that all its parts matter.
+// encoder makes an encoder whose parameters are far from their initial values, so that all of them have an effect.
 func (m encoderMaker) encoder(t *testing.T, freeze string, dropout float64) encoder {
 	t.Helper()
 	params := nn.NewParams(3)
@@ -70,7 +70,7 @@ func ofTexts(all corpus.Tokens, texts ...int) corpus.Tokens {
 	return tokens
 }
 
-// encode returns the states of the layers asked for, and the pass they live in.
+// encode returns the states of the requested layers, and the pass that holds them.
 func (e encoder) encode(t *testing.T, tokens corpus.Tokens, layers nn.Wanted, training bool) (*nn.Pass, [][]float32) {
 	t.Helper()
 	p := nn.NewPass(5)
@@ -82,7 +82,7 @@ func (e encoder) encode(t *testing.T, tokens corpus.Tokens, layers nn.Wanted, tr
 	return p, states
 }
 
-// upstream are gradients that tell all states apart.
+// upstream are gradients that differ for all states.
 func upstream(states [][]float32) [][]float32 {
 	at := make([][]float32, len(states))
 	for l, x := range states {

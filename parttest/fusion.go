@@ -29,7 +29,7 @@ func Fusion(t *testing.T, name, options string) {
 	}
 
 	for _, task := range tasks {
-		t.Run("task "+task+" sees the rows of the shared states", func(t *testing.T) { checkRows(t, f, task) })
+		t.Run("task "+task+" receives the rows of the shared states", func(t *testing.T) { checkRows(t, f, task) })
 	}
 	for _, kind := range sampled() {
 		if heads.CheckOutput("linear", kind) != nil {

@@ -60,26 +60,27 @@ func checkHead(t *testing.T, kind *outputs.Kind, m maker) {
 		checkGradients(t, m, pack(texts...), !kind.Sample().Detached)
 	})
 	t.Run("a frozen input changes no gradient", func(t *testing.T) { checkFrozen(t, m, pack(texts...)) })
-	t.Run("a text of one token is a text", func(t *testing.T) { checkOneToken(t, m, kind) })
-	t.Run("where nothing is labelled there is no loss, yet predictions", func(t *testing.T) {
+	t.Run("a text of one token has a prediction", func(t *testing.T) { checkOneToken(t, m, kind) })
+	t.Run("unlabelled texts have predictions but no loss", func(t *testing.T) {
 		checkUnlabelled(t, m, kind, texts)
 	})
 	t.Run("the loss is a sum over texts, or compares them", func(t *testing.T) { checkSum(t, m, texts) })
-	t.Run("the loss leaves the scores as they are", func(t *testing.T) { checkScoresStay(t, m, pack(texts...)) })
-	t.Run("predictions are of the kind asked for",
+	t.Run("the loss does not change the logits", func(t *testing.T) { checkLogitsUnchanged(t, m, pack(texts...)) })
+	t.Run("predictions are of the required kind",
 		func(t *testing.T) { checkKinds(t, m.untrained(t), kind, pack(texts...)) })
-	t.Run("it saves, loads and predicts alike", func(t *testing.T) { checkSaved(t, m, pack(texts...)) })
-	t.Run("order and company of texts change no bit", func(t *testing.T) { checkCompany(t, m.untrained(t), texts) })
+	t.Run("it saves, loads and predicts the same", func(t *testing.T) { checkSaved(t, m, pack(texts...)) })
+	t.Run("predictions do not depend on the rest of the batch",
+		func(t *testing.T) { checkCompany(t, m.untrained(t), texts) })
 	if !kind.HidesTokens { // each window hides tokens of its own
 		t.Run("a text in two windows is one example", func(t *testing.T) {
 			checkWindows(t, m.untrained(t), kind, texts)
 			checkGradients(t, m, packWindows(kind, 1.5, texts...), !kind.Sample().Detached)
 		})
 	}
-	t.Run("what is no number does not stop it", func(t *testing.T) { checkNaN(t, m.untrained(t), pack(texts...)) })
+	t.Run("NaN does not make it panic", func(t *testing.T) { checkNaN(t, m.untrained(t), pack(texts...)) })
 }
 
-// checkFitter checks a head that is fitted to texts.
+// checkFitter checks a head that is a Fitter.
 func checkFitter(t *testing.T, kind *outputs.Kind, m maker) {
 	texts := labelledTexts(kind)
 	fitted := func(t *testing.T) subject {
@@ -92,7 +93,7 @@ func checkFitter(t *testing.T, kind *outputs.Kind, m maker) {
 		without, with := m.untrained(t), fitted(t)
 		if reflect.DeepEqual(without.Predict(without.run(t, b, false, false).logits),
 			with.Predict(with.run(t, b, false, false).logits)) {
-			t.Error("it predicts the same: what it is fitted to must stand in its env's Params")
+			t.Error("it predicts the same: fitted values must be in its env's Params")
 		}
 	})
 	t.Run("it has no loss", func(t *testing.T) {
@@ -102,13 +103,14 @@ func checkFitter(t *testing.T, kind *outputs.Kind, m maker) {
 			t.Error("a head that is fitted learns nothing by gradients")
 		}
 	})
-	t.Run("predictions are of the kind asked for",
+	t.Run("predictions are of the required kind",
 		func(t *testing.T) { checkKinds(t, fitted(t), kind, pack(texts...)) })
-	t.Run("it saves, loads and predicts alike",
+	t.Run("it saves, loads and predicts the same",
 		func(t *testing.T) { checkLoaded(t, fitted(t), m.subject(t, 2), pack(texts...)) })
-	t.Run("order and company of texts change no bit", func(t *testing.T) { checkCompany(t, fitted(t), texts) })
+	t.Run("predictions do not depend on the rest of the batch",
+		func(t *testing.T) { checkCompany(t, fitted(t), texts) })
 	t.Run("a text in two windows is one example", func(t *testing.T) { checkWindows(t, fitted(t), kind, texts) })
-	t.Run("what is no number does not stop it", func(t *testing.T) { checkNaN(t, fitted(t), pack(texts...)) })
+	t.Run("NaN does not make it panic", func(t *testing.T) { checkNaN(t, fitted(t), pack(texts...)) })
 }
 
 func isFitter(h heads.Head) bool {

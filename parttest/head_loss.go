@@ -17,18 +17,18 @@ func checkTrains(t *testing.T, m maker, b batch) {
 	s.train(t, b, steps)
 	after := s.run(t, b, false, true).value(t)
 	if !(after <= 0.7*before) {
-		t.Errorf("%d steps take the loss from %.4g to %.4g, want at most %.4g: do all parameters stand in "+
+		t.Errorf("%d steps take the loss from %.4g to %.4g, want at most %.4g: are all parameters in "+
 			"Operation.Params or Pass.Param?",
 			steps, before, after, 0.7*before)
 	}
 }
 
-// checkGradients goes a small way along each parameter's own gradient and along a random direction, and compares how
-// the loss changes with what the gradient says. through tells that the encoder learns from the head.
+// checkGradients compares each parameter's gradient with central differences of the loss, along the gradient and along
+// a random direction. through says that the encoder receives a gradient from the head.
 func checkGradients(t *testing.T, m maker, b batch, through bool) {
 	s := m.subject(t, 1)
 	learning := slices.DeleteFunc(slices.Clone(s.params), func(w *nn.Param) bool { return w.Frozen })
-	for i, w := range learning { // initial values are so small that errors would hide
+	for i, w := range learning { // initial values are so small that errors would not show
 		for j, x := range direction(uint64(i), len(w.Data)) {
 			w.Data[j] += 0.3 * x
 		}
@@ -48,7 +48,7 @@ func checkGradients(t *testing.T, m maker, b batch, through bool) {
 		checkAlong(t, "parameter "+w.Name, w.Data, into.Of(w), direction(uint64(i), len(w.Data)), total, loss)
 	}
 	if !through && norm(dAt[0]) != 0 {
-		t.Error("the encoder has a gradient, from a head that leaves it as it is")
+		t.Error("the encoder has a gradient from a head that is detached")
 	}
 	if len(p.at) == 1 && through {
 		checkAlong(t, "hidden states", b.states, dAt[0], dAt[0], norm(dAt[0]), loss)
@@ -56,9 +56,8 @@ func checkGradients(t *testing.T, m maker, b batch, through bool) {
 	}
 }
 
-// checkAlong compares the slope of the loss along a direction of x with the gradient's. Errors are measured by the
-// gradient's norm, and by a small part of the norm of all gradients: where a gradient is nearly nothing, rounding
-// shows.
+// checkAlong compares the slope of the loss along a direction of x with the gradient's. The tolerance is relative to
+// the gradient's norm, plus a small fraction of the norm of all gradients for rounding where a gradient is nearly 0.
 func checkAlong(t *testing.T, what string, x, gradient, along []float32, total float64, loss func() float64) {
 	t.Helper()
 	length := norm(along)
@@ -66,22 +65,22 @@ func checkAlong(t *testing.T, what string, x, gradient, along []float32, total f
 		along, length = direction(5, len(x)), norm(direction(5, len(x)))
 	}
 	const h = 5e-3
-	was := slices.Clone(x)
+	saved := slices.Clone(x)
 	at := func(step float64) float64 {
 		for i := range x {
-			x[i] = was[i] + float32(step*float64(along[i])/length)
+			x[i] = saved[i] + float32(step*float64(along[i])/length)
 		}
 		return loss()
 	}
 	slope := (at(h) - at(-h)) / (2 * h)
-	copy(x, was)
-	said := 0.0
+	copy(x, saved)
+	predicted := 0.0
 	for i, g := range gradient {
-		said += float64(g) * float64(along[i]) / length
+		predicted += float64(g) * float64(along[i]) / length
 	}
-	if !(math.Abs(slope-said) <= 0.01*norm(gradient)+1e-3*total+1e-4) {
+	if !(math.Abs(slope-predicted) <= 0.01*norm(gradient)+1e-3*total+1e-4) {
 		t.Errorf("gradient of %s: the loss changes by %.5g along a direction where Backward says %.5g", what, slope,
-			said)
+			predicted)
 	}
 }
 
@@ -179,7 +178,7 @@ func checkSum(t *testing.T, m maker, texts []text) {
 	}
 	got := s.run(t, pack(texts...), false, true).value(t)
 	if want == 0 {
-		want = got // of a loss that compares texts: none has one by itself
+		want = got // a loss that compares texts has none for a single one
 	}
 	if !(math.Abs(got-want) <= 1e-4*math.Abs(want)) {
 		t.Errorf("the loss of all texts is %.6g, the sum of each text's %.6g", got, want)
@@ -190,7 +189,7 @@ func checkSum(t *testing.T, m maker, texts []text) {
 	}
 }
 
-// checkWindows compares texts in two windows, which are alike, with the same texts in one.
+// checkWindows compares texts in two equal windows with the same texts in one.
 func checkWindows(t *testing.T, s subject, kind *outputs.Kind, texts []text) {
 	t.Helper()
 	once, twice := pack(texts...), packWindows(kind, 1, texts...)
@@ -211,14 +210,14 @@ func checkWindows(t *testing.T, s subject, kind *outputs.Kind, texts []text) {
 	}
 }
 
-func checkScoresStay(t *testing.T, m maker, b batch) {
+func checkLogitsUnchanged(t *testing.T, m maker, b batch) {
 	s := m.subject(t, 1)
 	without := s.run(t, b, false, false)
 	with := s.run(t, b, false, true)
 	s.backward(t, with)
 	for i, n := range with.logits.Nodes {
 		if !sameBits(nn.Values(n), nn.Values(without.logits.Nodes[i])) {
-			t.Errorf("scores node %d is not what it is without the loss", i)
+			t.Errorf("logits node %d differs from that without the loss", i)
 		}
 	}
 }

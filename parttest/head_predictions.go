@@ -14,12 +14,12 @@ import (
 )
 
 func checkKinds(t *testing.T, s subject, kind *outputs.Kind, b batch) {
-	scores := s.run(t, b, false, false).logits
-	got := s.Predict(scores)
+	logits := s.run(t, b, false, false).logits
+	got := s.Predict(logits)
 	if len(got) != len(b.gold) {
 		t.Fatalf("%d predictions for %d examples", len(got), len(b.gold))
 	}
-	shape, values := []int(scores.Nodes[0].Shape()), nn.Values(scores.Nodes[0])
+	shape, values := []int(logits.Nodes[0].Shape()), nn.Values(logits.Nodes[0])
 	for e, p := range got {
 		if err := kind.Sample().Check(p, b.rows, e, len(labels)); err != nil {
 			t.Errorf("prediction %d: %v", e, err)
@@ -33,7 +33,7 @@ func checkKinds(t *testing.T, s subject, kind *outputs.Kind, b batch) {
 	}
 }
 
-// show writes predictions, which are pointers.
+// show formats predictions, which are pointers.
 func show(predictions ...corpus.Prediction) string {
 	all := make([]string, len(predictions))
 	for i, p := range predictions {
@@ -67,7 +67,7 @@ func checkLoaded(t *testing.T, trained, loaded subject, b batch) {
 	got := loaded.Predict(loaded.run(t, b, false, false).logits)
 	want := trained.Predict(trained.run(t, b, false, false).logits)
 	if !reflect.DeepEqual(got, want) {
-		t.Errorf("loaded it predicts\n%s\nwhere the trained one predicts\n%s\nWhat it learns must stand in its env's "+
+		t.Errorf("loaded it predicts\n%s\nwhere the trained one predicts\n%s\nAll that it learns must be in its env's "+
 			"Params", show(got...), show(want...))
 	}
 }

@@ -26,7 +26,7 @@ func Output(t *testing.T, kind *outputs.Kind) {
 		checkTargetBytes(t, kind, nil)
 	})
 	t.Run("labels can be listed, renamed and numbered", func(t *testing.T) { checkNames(t, kind) })
-	t.Run("what is right is right, what is wrong is not", func(t *testing.T) {
+	t.Run("Right tells right from wrong predictions", func(t *testing.T) {
 		for i := range gold {
 			if kind.Exact() && !kind.Right(gold[i], right[i]) {
 				t.Errorf("target %+v: %+v is not right", gold[i], right[i])
@@ -43,8 +43,8 @@ func Output(t *testing.T, kind *outputs.Kind) {
 	})
 }
 
-// Input is what the predictions of a kind's sample number i can be about: an example of as many words, with a pair,
-// whose tokens are its words.
+// Input is the input of the predictions of a kind's sample number i: an example of as many words, with a pair, whose
+// tokens are its words.
 func Input(t *testing.T, i int) outputs.Input {
 	t.Helper()
 	words := slices.Repeat([]string{"word"}, lengths[i])
@@ -85,7 +85,7 @@ func checkNames(t *testing.T, kind *outputs.Kind) {
 		kind.Names(target, func(name *string) {
 			named++
 			if set.ID(*name) < 0 {
-				t.Errorf("label %q is none of the sample's", *name)
+				t.Errorf("label %q is not one of the sample's", *name)
 			}
 			*name = "renamed"
 		})
@@ -96,7 +96,7 @@ func checkNames(t *testing.T, kind *outputs.Kind) {
 		})
 		kind.Number(target, set)
 		if unknown := kind.Unknown(target); named > 0 && len(unknown) == 0 || len(unknown) > named {
-			t.Errorf("of %d labels that training does not have Unknown lists %q", named, unknown)
+			t.Errorf("of %d labels that do not occur in training Unknown lists %q", named, unknown)
 		}
 		if named > 0 && !kind.HasLabels {
 			t.Error("targets name labels, but the kind has none")

@@ -42,27 +42,27 @@ func (s subject) fit(t *testing.T, b batch) {
 		rows = append(rows, features[e])
 	}
 	if len(rows) == 0 {
-		t.Fatal("no text is one to be fitted to")
+		t.Fatal("Choose returns no text")
 	}
 	fitter.Fit(rows)
 }
 
-// pass is one way of a batch through a head.
+// pass is a forward pass of a batch through a head.
 type pass struct {
 	*nn.Pass
-	at     []*nn.Node // the hidden states of each layer that the head sees
+	at     []*nn.Node // the hidden states of each layer that the head receives
 	seen   nn.Hidden
 	logits heads.Logits
 	loss   *nn.Node // nil: nothing is labelled
 }
 
-// run takes a batch through the head, with its loss if there is to be one.
+// run makes a forward pass of a batch, with the loss if loss is set.
 func (s subject) run(t *testing.T, b batch, training, loss bool) pass {
 	t.Helper()
 	return s.runStep(t, 0, b, training, loss)
 }
 
-// runStep is run with the masks of a step.
+// runStep is run with the dropout masks of a step.
 func (s subject) runStep(t *testing.T, step uint64, b batch, training, loss bool) pass {
 	t.Helper()
 	p := pass{Pass: nn.NewPass(7)}
@@ -90,7 +90,7 @@ func (s subject) runStep(t *testing.T, step uint64, b batch, training, loss bool
 	}
 	p.logits = s.Logits(p.Pass, p.seen)
 	if len(p.logits.Nodes) == 0 {
-		t.Fatal("Scores returns no nodes")
+		t.Fatal("Logits returns no nodes")
 	}
 	if loss {
 		p.loss = s.Loss(p.Pass, p.logits, b.gold)
@@ -101,7 +101,7 @@ func (s subject) runStep(t *testing.T, step uint64, b batch, training, loss bool
 	return p
 }
 
-// value returns the loss, which is there.
+// value returns the loss, which must not be nil.
 func (p pass) value(t *testing.T) float64 {
 	t.Helper()
 	if p.loss == nil {
@@ -127,7 +127,7 @@ func (s subject) backward(t *testing.T, p pass) (nn.Gradients, [][]float32) {
 	return into, dAt
 }
 
-// train updates the head's parameters; where it has none, what the encoder gives is learned in their place.
+// train updates the head's parameters; if it has none, the hidden states are trained instead.
 func (s subject) train(t *testing.T, b batch, steps int) {
 	t.Helper()
 	optimizer := nn.NewAdamW(0)

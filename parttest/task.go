@@ -15,8 +15,8 @@ import (
 	"github.com/jenga-nlp/jenga/tasks"
 )
 
-// Task checks the task registered as name, made with options written as YAML. records are labelled ones as its data
-// files hold them; without any they are those of the sample of the task's kind of outputs.
+// Task checks the task registered as name, made with options written as YAML. records are labelled records as in its
+// data files; without any they are those of the sample of the task's kind of outputs.
 func Task(t *testing.T, name, options string, records ...corpus.Record) {
 	t.Helper()
 	choice, err := tasks.Registry().FromString(name, options)
@@ -37,14 +37,15 @@ func Task(t *testing.T, name, options string, records ...corpus.Record) {
 
 	t.Run("an example has a target for each head",
 		func(t *testing.T) { checkExamples(t, task, records, len(taskHeads)) })
-	t.Run("no record stops it, and its errors name the line", func(t *testing.T) { checkRecords(t, task, records) })
-	t.Run("nothing to judge is judged 0", func(t *testing.T) { checkNoExamples(t, task) })
-	t.Run("gold as prediction is judged best", func(t *testing.T) { checkPerfect(t, task) })
-	t.Run("what is wrong is judged worse", func(t *testing.T) { checkWrong(t, task) })
+	t.Run("no record makes it panic, and its errors name the line",
+		func(t *testing.T) { checkRecords(t, task, records) })
+	t.Run("metrics of no examples are 0", func(t *testing.T) { checkNoExamples(t, task) })
+	t.Run("right predictions have the best metric", func(t *testing.T) { checkPerfect(t, task) })
+	t.Run("wrong predictions have a worse metric", func(t *testing.T) { checkWrong(t, task) })
 	t.Run("the order of examples changes no metric", func(t *testing.T) { checkOrder(t, task) })
 }
 
-// splitBlanks divides a text into what stands between blanks.
+// splitBlanks splits a text at blanks.
 func splitBlanks(text string) []corpus.Span {
 	var words []corpus.Span
 	start := -1
@@ -60,7 +61,7 @@ func splitBlanks(text string) []corpus.Span {
 	return words
 }
 
-// ownRecords are records of a kind's own field.
+// ownRecords are the records of a kind's sample.
 func ownRecords(kind *outputs.Kind) []corpus.Record {
 	var records []corpus.Record
 	for i, label := range labels {
@@ -96,11 +97,11 @@ func checkExamples(t *testing.T, task tasks.Task, records []corpus.Record, targe
 		}
 	}
 	if labelled == 0 {
-		t.Error("no record has a gold answer for any head: give Task records with the fields that the task reads")
+		t.Error("no record has a target for any head: call Task with records that have the fields that the task reads")
 	}
 }
 
-// checkTarget wants nil, or a pointer to the target type of the task's kind of outputs.
+// checkTarget requires nil, or a pointer to the target type of the task's kind of outputs.
 func checkTarget(t *testing.T, kind *outputs.Kind, target corpus.Target, e *corpus.Example) {
 	t.Helper()
 	switch v := reflect.ValueOf(target); {
@@ -156,7 +157,7 @@ func checkRecord(t *testing.T, task tasks.Task, r corpus.Record, field string, v
 	}
 }
 
-// judgedTexts returns targets of all labels, and predictions that are right.
+// judgedTexts returns targets of all labels, and right predictions.
 func judgedTexts(kind *outputs.Kind) (gold []corpus.Target, right []corpus.Prediction) {
 	set := corpus.NewLabels(labels)
 	for i, words := range lengths {
@@ -166,7 +167,7 @@ func judgedTexts(kind *outputs.Kind) (gold []corpus.Target, right []corpus.Predi
 	return gold, right
 }
 
-// judge returns what the task says, the metrics well formed.
+// judge returns the task's metrics, and checks that they are well formed.
 func judge(t *testing.T, task tasks.Task, gold []corpus.Target, predicted []corpus.Prediction) []tasks.Metric {
 	t.Helper()
 	metrics := task.Judge(gold, predicted)
@@ -176,11 +177,11 @@ func judge(t *testing.T, task tasks.Task, gold []corpus.Target, predicted []corp
 	seen := map[string]bool{}
 	for _, m := range metrics {
 		if m.Name == "" || seen[m.Name] {
-			t.Errorf("two metrics are named %q, or one is not", m.Name)
+			t.Errorf("metric name %q is empty or a duplicate", m.Name)
 		}
 		seen[m.Name] = true
 		if math.IsNaN(m.Value) || !m.Lower && (m.Value > 1 || m.Value < -1) {
-			t.Errorf("%s = %v, which is no fraction", m.Name, m.Value)
+			t.Errorf("%s = %v, which is not a fraction", m.Name, m.Value)
 		}
 	}
 	return metrics
@@ -191,11 +192,11 @@ func checkNoExamples(t *testing.T, task tasks.Task) {
 	full, empty := judge(t, task, gold, right), judge(t, task, nil, nil)
 	for _, m := range empty {
 		if m.Value != 0 {
-			t.Errorf("%s of nothing = %v", m.Name, m.Value)
+			t.Errorf("%s of no examples = %v", m.Name, m.Value)
 		}
 	}
 	if empty[0].Name != full[0].Name {
-		t.Errorf("the main metric of nothing is %s, else %s", empty[0].Name, full[0].Name)
+		t.Errorf("the main metric of no examples is %s, else %s", empty[0].Name, full[0].Name)
 	}
 }
 
@@ -213,7 +214,7 @@ func checkWrong(t *testing.T, task tasks.Task) {
 	unknown := slices.Clone(gold)
 	unknown[0] = task.Output().Sample().Unseen(gold[0])
 	if got := judge(t, task, unknown, right)[0]; got.Value >= best.Value {
-		t.Errorf("%s = %v where training has not one of the labels, %v where it has", got.Name, got.Value, best.Value)
+		t.Errorf("%s = %v with a label that does not occur in training, %v without", got.Name, got.Value, best.Value)
 	}
 
 	wrong := slices.Clone(right)

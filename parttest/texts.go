@@ -12,13 +12,13 @@ import (
 
 const (
 	width  = 8 // of the hidden states
-	layers = 3 // whose states a fusion may ask for
+	layers = 3 // whose states a fusion may read
 )
 
-// labels are those of a head: tags of words must be such as mark spans, too.
+// labels are the labels of the heads; as tags of words they mark spans.
 var labels = []string{"O", "B-x", "I-x"}
 
-// text is one text as an encoder would give it, between an opening and a closing special token.
+// text is one text as an encoder would return it, between an opening and a closing special token.
 type text struct {
 	states    []float32 // [T width]
 	words     []int     // row of each word that has one
@@ -79,7 +79,7 @@ func (x *text) add(r *rand.Rand, token outputs.SampleToken) {
 	}
 }
 
-// lone is a text of nothing but its first special token.
+// lone is a text truncated to its first special token.
 func lone(kind *outputs.Kind) text {
 	x := labelledTexts(kind)[0]
 	x.states, x.segment, x.words, x.wordIndex, x.hidden = x.states[:width], x.segment[:1], nil, nil, nil
@@ -93,10 +93,10 @@ func unlabelled(x text) text {
 	return x
 }
 
-// attention is how many maps an encoder shows of a text.
+// attention is the number of attention maps of a text.
 var attention = heads.Attention{Layers: 2, Heads: 1}
 
-// showAttention shows maps of each text that depend on its states.
+// showAttention keeps maps of each text that depend on its states.
 func (b batch) showAttention(p *nn.Pass) {
 	for text := range b.rows.Texts() {
 		lo, hi := b.rows.Starts[text], b.rows.Starts[text+1]

@@ -14,20 +14,21 @@ func init() { Register("anomaly", AnomalyOptions{Normal: "normal"}, NewAnomaly) 
 
 // AnomalyOptions are the keys that may stand beside `type: anomaly`.
 type AnomalyOptions struct {
-	Normal string `yaml:"normal" doc:"label of normal texts; any other one is an anomaly's"`
+	Normal string `yaml:"normal" doc:"label of normal texts; any other label marks an anomaly"`
 }
 
-// anomaly asks how unlike normal texts a text is, as a score. Training learns from normal texts alone; the others tell
-// on dev and test how well the scores part them. Its metrics are auroc, the chance that an anomaly scores above a
-// normal text (Hanley & McNeil 1982), and average_precision, both as scikit-learn has them; recall, the share of
-// anomalies that raise an alarm; and specificity, the share of normal texts that do not.
+// anomaly is anomaly detection: the prediction is the distance of a text from normal texts. Training uses normal texts
+// alone; anomalies are for evaluation on dev and test. Its metrics are auroc, the probability that the distance of an
+// anomaly is above that of a normal text (Hanley & McNeil 1982), and average_precision, both as defined by
+// scikit-learn; recall, the fraction of anomalies that raise an alarm; and specificity, the fraction of normal texts
+// that do not.
 type anomaly struct {
 	heads  []string
 	normal string
 }
 
-// NewAnomaly makes a task whose heads each give a score. A record has its label in the field label, or label.HEAD for a
-// head of its own.
+// NewAnomaly makes a task whose heads each predict a distance. A record has its label in the field label, or label.HEAD
+// for a head of its own.
 func NewAnomaly(o AnomalyOptions, env Env) (Task, error) {
 	if o.Normal == "" {
 		return nil, errors.New("normal is empty; it names the label of normal texts")
@@ -56,11 +57,12 @@ func (a anomaly) Example(r corpus.Record) (corpus.Example, error) {
 	return e, nil
 }
 
-// Judge gives auroc, the chance that an anomaly scores higher than a normal text (Hanley & McNeil 1982);
-// average_precision, the mean precision over the steps of recall; recall, the share of anomalies that raise an alarm;
-// and specificity, the share of normal texts that do not. The first two are 0 where one of the kinds is missing.
+// Judge returns auroc, the probability that the distance of an anomaly is above that of a normal text (Hanley & McNeil
+// 1982); average_precision, the mean precision over the steps of recall; recall, the fraction of anomalies that raise
+// an alarm; and specificity, the fraction of normal texts that do not. The first two are 0 if there are no anomalies or
+// no normal texts.
 func (a anomaly) Judge(gold []corpus.Target, predicted []corpus.Prediction) []Metric {
-	alike(len(gold), len(predicted), "answers")
+	checkLengths(len(gold), len(predicted), "targets")
 	scores, anomalous := make([]float64, len(gold)), make([]bool, len(gold))
 	var alarms, of [2]float64 // of normal texts, of anomalies
 	predictions := outputs.Predictions[outputs.AnomalyPrediction](predicted)
@@ -84,7 +86,7 @@ func (a anomaly) Judge(gold []corpus.Target, predicted []corpus.Prediction) []Me
 	}
 }
 
-// CheckTargets implements TargetChecker: of one kind of texts alone metrics are 0.
+// CheckTargets implements TargetChecker: it warns of metrics that are 0 for lack of anomalies or of normal texts.
 func (a anomaly) CheckTargets(gold []corpus.Target, split, head string, tunes bool) []string {
 	anomalies, normal := 0, 0
 	for _, t := range outputs.Targets[outputs.AnomalyTarget](gold) {
@@ -109,7 +111,7 @@ func (a anomaly) CheckTargets(gold []corpus.Target, split, head string, tunes bo
 	return nil
 }
 
-// auroc is the area under the curve of true over false alarms, by the ranks of scores; 0 where one kind is missing.
+// auroc is the area under the ROC curve, by the ranks of scores; 0 if no score or all are of positives.
 func auroc(scores []float64, positive []bool) float64 {
 	n, sum := 0.0, 0.0
 	for i, rank := range ranks(scores) {
@@ -125,7 +127,7 @@ func auroc(scores []float64, positive []bool) float64 {
 	return (sum - n*(n+1)/2) / (n * rest)
 }
 
-// averagePrecision is Σ (R_k - R_k-1)·P_k over the scores, highest first, as thresholds; 0 where nothing is positive.
+// averagePrecision is Σ (R_k - R_k-1)·P_k over the scores, highest first, as thresholds; 0 if there are no positives.
 func averagePrecision(scores []float64, positive []bool) float64 {
 	order := make([]int, len(scores))
 	for i := range order {

@@ -10,13 +10,13 @@ func init() {
 		func(_ struct{}, env Env) (Task, error) { return NewClassification(env), nil })
 }
 
-// classification asks for one label of a text, or of a pair of texts. Its metrics are accuracy; precision, recall and
-// f1 as plain means over labels, and with _micro and _weighted behind, as scikit-learn's
-// precision_recall_fscore_support has them; and mcc, Matthews' coefficient for any number of labels (Gorodkin 2004).
+// classification assigns one label to a text, or to a pair of texts. Its metrics are accuracy; precision, recall and f1
+// as plain means over labels, and with the suffixes _micro and _weighted, as in scikit-learn's
+// precision_recall_fscore_support; and mcc, Matthews' coefficient for any number of labels (Gorodkin 2004).
 type classification struct{ heads []string }
 
-// NewClassification makes a task whose heads each choose one of several labels. A record has them in the field label,
-// quality_level in files of Jenga-NLP, or label.HEAD for a head of its own.
+// NewClassification makes a task whose heads each predict one of several labels. A record has its label in the field
+// label, quality_level in files of Jenga-NLP, or label.HEAD for a head of its own.
 func NewClassification(env Env) Task { return classification{env.Heads} }
 
 func (c classification) Example(r corpus.Record) (corpus.Example, error) {
@@ -44,7 +44,7 @@ func (c classification) Judge(gold []corpus.Target, predicted []corpus.Predictio
 
 func (c classification) Output() *outputs.Kind { return outputs.Label }
 
-// fieldOf is the first field that r has of the head's own and names; the first of names if there is none.
+// fieldOf returns the first field that r has: the head's own, then names in order; the first of names if it has none.
 func fieldOf(r corpus.Record, head string, names ...string) string {
 	if own := names[0] + "." + head; has(r, own) {
 		return own
@@ -57,7 +57,7 @@ func fieldOf(r corpus.Record, head string, names ...string) string {
 	return names[0]
 }
 
-// has tells whether r has a field, be it null: a head whose own field is null is not labelled by the common one.
+// has reports whether r has a field, even if null: a head whose own field is null is not labelled by the common one.
 func has(r corpus.Record, field string) bool {
 	_, ok := r.Fields[field]
 	return ok

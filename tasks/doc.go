@@ -8,24 +8,25 @@
 // Chosen. The file's section is decoded over the defaults, each option within the range or choice of its tag (package
 // plugin).
 //
-// Built. The constructor gets the options and a Env: the names of the task's heads, and how a text is divided into
-// words. It checks what no tag can say. Output is the kind of outputs of all the task's heads (package outputs); it
-// settles which heads fit, how targets are numbered, and what is written of predictions.
+// Built. The constructor receives the options and an Env: the names of the task's heads, and how a text is split into
+// words. It checks what a tag cannot express. Output is the kind of outputs of all the task's heads (package outputs);
+// it determines which heads fit, how targets are numbered, and how predictions are written.
 //
-// Surveyed. A Surveyor reads all records of a file before the first example is made of it. Training's file comes first.
+// Surveyed. A Surveyor reads all records of a file before the first example is made from it. The training file comes
+// first.
 //
 // Read. Example makes an example of each record, with a target for each head, nil where the record has none. A mistake
-// in a record is an error that names its place. When all files are read, a plugin.Warner warns of what it found, and a
-// TargetChecker of the targets of each split.
+// in a record is an error that names its place. When all files are read, a plugin.Warner returns warnings about the
+// records, and a TargetChecker about the targets of each split.
 //
-// Judged. Judge compares the predictions of a head with its targets after each evaluation; the first metric is the main
-// one. A Tabler adds figures for each label. A task learns nothing and has no parameters.
+// Evaluated. Judge compares the predictions of a head with its targets in each evaluation; the first metric is the main
+// one. A LabelReporter adds metrics for each label. A task learns nothing and has no parameters.
 //
-// Saved. Nothing but the options is. What a survey settles is settled anew when a run is opened: Survey gets one record
-// with all labels of each head in place of the training file.
+// Saved. Only the options are saved. The result of a survey is computed anew when a run is opened: Survey receives one
+// record with all labels of each head in place of the training file.
 //
-// Opened and used. Texts to predict are records without targets, and pass through Example too. A task of tags that mark
-// spans is an outputs.SpanFinder, by which predicted tags are written as spans.
+// Opened and used. Texts to predict are records without targets, and pass through Example too. A task whose tags mark
+// spans is an outputs.SpanFinder, which turns predicted tags into spans.
 //
-// Package parttest checks a task's side of this, given its name and some records.
+// Package parttest checks that a task keeps these rules, given its name and some records.
 package tasks

@@ -10,7 +10,7 @@ import (
 	"github.com/jenga-nlp/jenga/outputs"
 )
 
-// tally counts the decisions about one label.
+// tally counts the predictions of one label.
 type tally struct{ right, gold, predicted int }
 
 // tallies holds a tally for each label that occurs, in gold or predicted.
@@ -25,14 +25,14 @@ func (ts tallies) of(label string) *tally {
 	return t
 }
 
-// scores are the shares of one label, or an average over labels.
-type scores struct{ precision, recall, f1 float64 }
+// rates are the precision, recall and F1 of one label, or an average over labels.
+type rates struct{ precision, recall, f1 float64 }
 
-func (t tally) scores() scores {
-	return scores{share(t.right, t.predicted), share(t.right, t.gold), share(2*t.right, t.gold+t.predicted)}
+func (t tally) rates() rates {
+	return rates{ratio(t.right, t.predicted), ratio(t.right, t.gold), ratio(2*t.right, t.gold+t.predicted)}
 }
 
-// sum pools the decisions about all labels.
+// sum adds the tallies of all labels.
 func (ts tallies) sum() tally {
 	var sum tally
 	for _, t := range ts {
@@ -43,43 +43,43 @@ func (ts tallies) sum() tally {
 	return sum
 }
 
-// macro is the plain mean over the labels that occur.
-func (ts tallies) macro() scores {
+// macro is the unweighted mean over the labels that occur.
+func (ts tallies) macro() rates {
 	return ts.mean(func(tally) int { return 1 })
 }
 
-// weighted is the mean over labels, each as often as it is in gold.
-func (ts tallies) weighted() scores {
+// weighted is the mean over labels, weighted by their counts in gold.
+func (ts tallies) weighted() rates {
 	return ts.mean(func(t tally) int { return t.gold })
 }
 
-func (ts tallies) mean(weight func(tally) int) scores {
-	var sum scores
+func (ts tallies) mean(weight func(tally) int) rates {
+	var sum rates
 	total := 0
 	for _, label := range slices.Sorted(maps.Keys(ts)) { // float sums depend on their order
 		t := *ts[label]
-		s, w := t.scores(), weight(t)
+		s, w := t.rates(), weight(t)
 		sum.precision += float64(w) * s.precision
 		sum.recall += float64(w) * s.recall
 		sum.f1 += float64(w) * s.f1
 		total += w
 	}
 	if total == 0 {
-		return scores{}
+		return rates{}
 	}
 	n := float64(total)
-	return scores{sum.precision / n, sum.recall / n, sum.f1 / n}
+	return rates{sum.precision / n, sum.recall / n, sum.f1 / n}
 }
 
-// share is a/b, and 0 of nothing.
-func share(a, b int) float64 {
+// ratio is a/b, and 0 if b is 0.
+func ratio(a, b int) float64 {
 	if b == 0 {
 		return 0
 	}
 	return float64(a) / float64(b)
 }
 
-// tallyLabels counts the decisions of one label against one label, many times.
+// tallyLabels tallies predictions of one label per text.
 func tallyLabels(gold, predicted []string) tallies {
 	ts := tallies{}
 	for i, g := range gold {
@@ -92,13 +92,13 @@ func tallyLabels(gold, predicted []string) tallies {
 	return ts
 }
 
-// judgeLabels compares one label with one label, many times. The averages are those of scikit-learn's
+// judgeLabels computes the metrics of one label per text. The averages are those of scikit-learn's
 // precision_recall_fscore_support with zero_division 0, over the labels that occur.
 func judgeLabels(gold, predicted []string) []Metric {
 	ts := tallyLabels(gold, predicted)
-	macro, micro, weighted := ts.macro(), ts.sum().scores(), ts.weighted()
+	macro, micro, weighted := ts.macro(), ts.sum().rates(), ts.weighted()
 	return []Metric{
-		{Name: "accuracy", Value: share(ts.sum().right, len(gold))},
+		{Name: "accuracy", Value: ratio(ts.sum().right, len(gold))},
 		{Name: "precision", Value: macro.precision},
 		{Name: "recall", Value: macro.recall},
 		{Name: "f1", Value: macro.f1},
@@ -113,7 +113,7 @@ func judgeLabels(gold, predicted []string) []Metric {
 }
 
 // correlation is Matthews' coefficient for any number of labels (Gorodkin 2004, "Comparing two K-category assignments
-// by a K-category correlation coefficient"), 0 where gold or predicted is all one label.
+// by a K-category correlation coefficient"), 0 if gold or predicted has only one label.
 func (ts tallies) correlation() float64 {
 	var goldSquares, predictedSquares, products float64
 	for _, t := range ts { // whole numbers: any order gives the same sum
@@ -130,7 +130,7 @@ func (ts tallies) correlation() float64 {
 	return (float64(sum.right)*n - products) / math.Sqrt(spread)
 }
 
-// tallySpans counts the spans that tags mark, and of the words with a gold tag those whose tag is right.
+// tallySpans tallies the spans that tags mark, and counts the words with a gold tag and those whose tag is right.
 func tallySpans(gold, predicted [][]string) (ts tallies, right, words int) {
 	ts = tallies{}
 	for i, tags := range gold {
@@ -149,7 +149,7 @@ func tallySpans(gold, predicted [][]string) (ts tallies, right, words int) {
 	return ts, right, words
 }
 
-// judged are the predicted tags of the words that have a gold one, "" of others.
+// judged returns the predicted tags of the words that have a gold tag, "" for others.
 func judged(gold, predicted []string) []string {
 	tags := slices.Clone(predicted)
 	for j, tag := range gold {
@@ -161,11 +161,11 @@ func judged(gold, predicted []string) []string {
 }
 
 // judgeSpans compares the spans that tags mark; a span is right if both its ends and its label are. The averages are
-// those of seqeval's default mode, accuracy is the share of words with the right tag. Words without a gold tag, "", are
-// not judged and end a span.
+// those of seqeval's default mode, accuracy is the fraction of words with the right tag. Words without a gold tag, "",
+// are left out and end a span.
 func judgeSpans(gold, predicted [][]string) []Metric {
 	ts, right, words := tallySpans(gold, predicted)
-	macro, micro, weighted := ts.macro(), ts.sum().scores(), ts.weighted()
+	macro, micro, weighted := ts.macro(), ts.sum().rates(), ts.weighted()
 	return []Metric{
 		{Name: "f1", Value: micro.f1},
 		{Name: "precision", Value: micro.precision},
@@ -176,11 +176,11 @@ func judgeSpans(gold, predicted [][]string) []Metric {
 		{Name: "f1_weighted", Value: weighted.f1},
 		{Name: "precision_weighted", Value: weighted.precision},
 		{Name: "recall_weighted", Value: weighted.recall},
-		{Name: "accuracy", Value: share(right, words)},
+		{Name: "accuracy", Value: ratio(right, words)},
 	}
 }
 
-// addSpans counts the spans of one text.
+// addSpans tallies the spans of one text.
 func (ts tallies) addSpans(gold, predicted []outputs.TagSpan) {
 	there := map[outputs.TagSpan]bool{}
 	for _, s := range gold {
@@ -198,10 +198,10 @@ func (ts tallies) addSpans(gold, predicted []outputs.TagSpan) {
 
 // tagsOf returns the tags of gold and predicted, text by text.
 func tagsOf(gold []corpus.Target, predicted []corpus.Prediction) (want, got [][]string) {
-	alike(len(gold), len(predicted), "answers")
+	checkLengths(len(gold), len(predicted), "targets")
 	predictions := outputs.Predictions[outputs.TagsPrediction](predicted)
 	for i, g := range outputs.Targets[outputs.TagsTarget](gold) {
-		alike(len(g.Tags), len(predictions[i].Tags), "words")
+		checkLengths(len(g.Tags), len(predictions[i].Tags), "words")
 		want = append(want, g.Tags)
 		got = append(got, predictions[i].Tags)
 	}
@@ -210,7 +210,7 @@ func tagsOf(gold []corpus.Target, predicted []corpus.Prediction) (want, got [][]
 
 // labelsOf returns the labels of gold and predicted.
 func labelsOf(gold []corpus.Target, predicted []corpus.Prediction) (want, got []string) {
-	alike(len(gold), len(predicted), "answers")
+	checkLengths(len(gold), len(predicted), "targets")
 	predictions := outputs.Predictions[outputs.LabelPrediction](predicted)
 	for i, g := range outputs.Targets[outputs.LabelTarget](gold) {
 		want = append(want, g.Label)
@@ -219,7 +219,8 @@ func labelsOf(gold []corpus.Target, predicted []corpus.Prediction) (want, got []
 	return want, got
 }
 
-func alike(gold, predicted int, what string) {
+// checkLengths panics unless there are as many predictions as targets.
+func checkLengths(gold, predicted int, what string) {
 	if gold != predicted {
 		panic(fmt.Sprintf("tasks: %d predictions for %d %s", predicted, gold, what))
 	}

@@ -9,11 +9,11 @@ func init() {
 	Register("mlm", struct{}{}, func(_ struct{}, env Env) (Task, error) { return NewMLM(env), nil })
 }
 
-// mlm asks what tokens are hidden in a text, of which nobody has to say anything: masked language modelling. Its texts
-// are read by no other task. Its metric is accuracy, the share of hidden tokens whose likeliest guess is right.
+// mlm is masked language modelling: it predicts the hidden tokens of unlabelled texts. No other task reads its texts.
+// Its metric is accuracy, the fraction of hidden tokens whose likeliest prediction is right.
 type mlm struct{ heads int }
 
-// NewMLM makes a task whose heads guess hidden tokens. A record has a text, and no answer.
+// NewMLM makes a task whose heads predict hidden tokens. A record has a text, and no label.
 func NewMLM(env Env) Task { return mlm{len(env.Heads)} }
 
 func (m mlm) Output() *outputs.Kind { return outputs.HiddenTokens }
@@ -29,9 +29,9 @@ func (m mlm) Example(r corpus.Record) (corpus.Example, error) {
 	return e, nil
 }
 
-// Judge gives accuracy, the share of hidden tokens whose likeliest guess is right.
+// Judge returns accuracy, the fraction of hidden tokens whose likeliest prediction is right.
 func (m mlm) Judge(gold []corpus.Target, predicted []corpus.Prediction) []Metric {
-	alike(len(gold), len(predicted), "answers")
+	checkLengths(len(gold), len(predicted), "targets")
 	right, all := 0.0, 0.0
 	predictions := outputs.Predictions[outputs.HiddenPrediction](predicted)
 	for i, g := range outputs.Targets[outputs.HiddenTarget](gold) {

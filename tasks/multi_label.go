@@ -18,27 +18,27 @@ func init() { Register("multi_label", ManyOptions{Separator: ","}, NewMultiLabel
 
 // ManyOptions are the keys that may stand beside `type: multi_label` and `type: qa_qc`.
 type ManyOptions struct {
-	Separator string `yaml:"separator" doc:"what stands between the labels of a text that holds several: \"joy,love\""`
+	Separator string `yaml:"separator" doc:"between the labels of a field that lists several: \"joy,love\""`
 }
 
-// multiLabel asks for any number of labels of a text. Its metrics are f1, precision and recall of all decisions
-// together, and with _macro and _weighted behind as means over labels; f1_samples, the mean of each text's F1; and
-// exact_match, the share of texts whose labels are all right, which is also scikit-learn's accuracy. All are as
-// scikit-learn has them; means over labels are over those that occur, in gold answers or predicted ones.
+// multiLabel assigns any number of labels to a text. Its metrics are f1, precision and recall, micro averages, and with
+// the suffixes _macro and _weighted as means over labels; f1_samples, the mean of each text's F1; and exact_match, the
+// fraction of texts whose labels are all right, which is also scikit-learn's accuracy. All are defined as in
+// scikit-learn; means over labels are over those that occur, in targets or predictions.
 type multiLabel struct {
 	heads     []string
 	separator string
 	questions bool           // a list of numbers is one of 0 and 1, as of qa_qc, not of names
-	answers   map[string]int // head → how many of 0 and 1 its first list has
-	strangers map[string]int // lists that no head has: name → how many
+	lengths   map[string]int // head → length of its first list of 0 and 1
+	unknown   map[string]int // name that no head has → number of its lists
 }
 
-// NewMultiLabel makes a task whose heads each find any number of labels. A record has them in the field labels, or
+// NewMultiLabel makes a task whose heads each predict any number of labels. A record has them in the field labels, or
 // label, or label.HEAD for a head of its own: a list of names, names with a separator between, or lists of 0 and 1 for
 // each head, {"opening": [1], "closing": [0, 1]}, whose labels are numbered from 0.
 func NewMultiLabel(o ManyOptions, env Env) (Task, error) {
 	if o.Separator == "" {
-		return nil, fmt.Errorf("separator is empty; want what stands between two labels")
+		return nil, fmt.Errorf("separator is empty; want the text between two labels")
 	}
 	return multiLabel{env.Heads, o.Separator, false, map[string]int{}, map[string]int{}}, nil
 }
@@ -98,7 +98,7 @@ func (m multiLabel) target(r corpus.Record, head string) (corpus.Target, error) 
 	return &outputs.LabelsTarget{Labels: names}, nil
 }
 
-// read returns what a text says: an object or a list where it is one in JSON, as in a cell of a table; else itself.
+// read returns the object or list that a text holds as JSON, as in a cell of a table; else the text itself.
 func (m multiLabel) read(text string) (value any, err error) {
 	if value, ok := corpus.InJSON(text); ok {
 		return value, nil
@@ -108,17 +108,17 @@ func (m multiLabel) read(text string) (value any, err error) {
 	switch {
 	case !list && !strings.HasPrefix(trimmed, "{"):
 		if m.questions && trimmed != "" && strings.Trim(trimmed, "01 "+m.separator) == "" {
-			return nil, fmt.Errorf("is %q, names of questions or answers to them; want answers as [1, 0], names as "+
-				"[\"0\"]", trimmed)
+			return nil, fmt.Errorf("is %q, which may be names of questions or answers to them; want answers as "+
+				"[1, 0], names as [\"0\"]", trimmed)
 		}
 		return text, nil
 	case list:
-		return nil, fmt.Errorf(`begins with [, but is no list in JSON; want ["joy", "love"] or joy%slove`, m.separator)
+		return nil, fmt.Errorf(`begins with [, but is not a JSON list; want ["joy", "love"] or joy%slove`, m.separator)
 	}
-	return nil, errors.New(`begins with {, but is no JSON object; want {"HEAD": [1, 0]}`)
+	return nil, errors.New(`begins with {, but is not a JSON object; want {"HEAD": [1, 0]}`)
 }
 
-// holdsFlags tells whether a value is a list of numbers, or of true and false, not of texts.
+// holdsFlags reports whether a value is a list of numbers, or of true and false, not of texts.
 func holdsFlags(value any) bool {
 	list, _ := value.([]any)
 	return len(list) > 0 && !slices.ContainsFunc(list, func(item any) bool {
@@ -139,20 +139,20 @@ func (m multiLabel) list(r corpus.Record, field, head string, value any) (corpus
 	return target, nil
 }
 
-// count counts the lists of an object that no head has.
+// count counts the lists of an object whose names no head has.
 func (m multiLabel) count(object map[string]any) {
 	for name := range object {
 		if !slices.Contains(m.heads, name) {
-			m.strangers[name]++
+			m.unknown[name]++
 		}
 	}
 }
 
-// Warnings tells of lists of 0 and 1 that were read for no head.
+// Warnings reports lists of 0 and 1 whose names no head has.
 func (m multiLabel) Warnings() []string {
 	var all []string
-	for _, name := range slices.Sorted(maps.Keys(m.strangers)) {
-		all = append(all, fmt.Sprintf("%d lists of labels are left out: %s", m.strangers[name],
+	for _, name := range slices.Sorted(maps.Keys(m.unknown)) {
+		all = append(all, fmt.Sprintf("%d lists of labels are left out: %s", m.unknown[name],
 			plugin.Unknown("head", name, m.heads)))
 	}
 	return all
@@ -185,7 +185,7 @@ func (m multiLabel) names(r corpus.Record, field string) ([]string, error) {
 			return nil, fmt.Errorf("%s: field %q: label %d is empty; a label has at least one character", r.Place,
 				field, i+1)
 		case slices.Contains(names[:i], name):
-			return nil, fmt.Errorf("%s: field %q has label %q twice; want each name once, or lists of 0 and 1 as "+
+			return nil, fmt.Errorf("%s: field %q: duplicate label %q; want each name once, or lists of 0 and 1 as "+
 				"{HEAD: [1, 0]}", r.Place, field, name)
 		}
 	}
@@ -196,12 +196,12 @@ func (m multiLabel) names(r corpus.Record, field string) ([]string, error) {
 func (m multiLabel) flags(value any, head string) (corpus.Target, error) {
 	list, ok := value.([]any)
 	if !ok || len(list) == 0 {
-		return nil, fmt.Errorf("%s holds no list of 0 and 1; want {%q: [1, 0]}", head, head)
+		return nil, fmt.Errorf("%s is not a list of 0 and 1; want {%q: [1, 0]}", head, head)
 	}
-	if n, seen := m.answers[head]; seen && n != len(list) {
-		return nil, fmt.Errorf("%s holds %d of 0 and 1, where records before have %d", head, len(list), n)
+	if n, seen := m.lengths[head]; seen && n != len(list) {
+		return nil, fmt.Errorf("%s is a list of %d, where earlier records have %d", head, len(list), n)
 	}
-	m.answers[head] = len(list)
+	m.lengths[head] = len(list)
 	target := &outputs.LabelsTarget{Labels: []string{}, Absent: []string{}}
 	for i, flag := range list {
 		switch name := strconv.Itoa(i); flag {
@@ -210,15 +210,15 @@ func (m multiLabel) flags(value any, head string) (corpus.Target, error) {
 		case json.Number("0"), false:
 			target.Absent = append(target.Absent, name)
 		default:
-			return nil, fmt.Errorf("%s holds %v at place %d; want 0 or 1", head, flag, i+1)
+			return nil, fmt.Errorf("%s has %v at position %d; want 0 or 1", head, flag, i+1)
 		}
 	}
 	return target, nil
 }
 
-// tallyMany counts the decisions about each label.
+// tallyMany tallies predictions of any number of labels per text.
 func tallyMany(gold []corpus.Target, predicted []corpus.Prediction) tallies {
-	alike(len(gold), len(predicted), "answers")
+	checkLengths(len(gold), len(predicted), "targets")
 	ts := tallies{}
 	predictions := outputs.Predictions[outputs.LabelsPrediction](predicted)
 	for i, g := range outputs.Targets[outputs.LabelsTarget](gold) {
@@ -245,13 +245,13 @@ func (m multiLabel) Judge(gold []corpus.Target, predicted []corpus.Prediction) [
 				t.right++
 			}
 		}
-		samples += t.scores().f1
+		samples += t.rates().f1
 		if t.right == t.gold && t.right == t.predicted {
 			right++
 		}
 	}
-	macro, micro, weighted := ts.macro(), ts.sum().scores(), ts.weighted()
-	exact := share(right, len(gold))
+	macro, micro, weighted := ts.macro(), ts.sum().rates(), ts.weighted()
+	exact := ratio(right, len(gold))
 	return []Metric{
 		{Name: "f1", Value: micro.f1},
 		{Name: "precision", Value: micro.precision},

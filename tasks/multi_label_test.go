@@ -81,14 +81,14 @@ func TestManyLabelsThatCannotBe(t *testing.T) {
 		labels any
 		want   string
 	}{
-		{[]any{"joy", "joy"}, `data.jsonl:7: field "labels" has label "joy" twice; want each name once, or lists of 0 and 1 as {HEAD: [1, 0]}`},
+		{[]any{"joy", "joy"}, `data.jsonl:7: field "labels": duplicate label "joy"; want each name once, or lists of 0 and 1 as {HEAD: [1, 0]}`},
 		{[]any{"joy", ""}, `data.jsonl:7: field "labels": label 2 is empty`},
 		{"a,,b", `data.jsonl:7: field "labels": label 2 is empty`},
 		{map[string]any{"opening": []any{json.Number("2")}},
-			`data.jsonl:7: field "labels": opening holds 2 at place 1; want 0 or 1`},
-		{map[string]any{"opening": "yes"}, `data.jsonl:7: field "labels": opening holds no list of 0 and 1`},
-		{`{"opening": [1`, `data.jsonl:7: field "labels" begins with {, but is no JSON object`},
-		{`['joy', 'love']`, `data.jsonl:7: field "labels" begins with [, but is no list in JSON; want ["joy", "love"] or joy,love`},
+			`data.jsonl:7: field "labels": opening has 2 at position 1; want 0 or 1`},
+		{map[string]any{"opening": "yes"}, `data.jsonl:7: field "labels": opening is not a list of 0 and 1`},
+		{`{"opening": [1`, `data.jsonl:7: field "labels" begins with {, but is not a JSON object`},
+		{`['joy', 'love']`, `data.jsonl:7: field "labels" begins with [, but is not a JSON list; want ["joy", "love"] or joy,love`},
 	} {
 		_, err := newMultiLabel(t, "opening").Example(record(map[string]any{"text": "a", "labels": c.labels}))
 		if err == nil || !strings.HasPrefix(err.Error(), c.want) {
@@ -110,7 +110,7 @@ func TestListsOfZeroAndOneAreOfOneLength(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := task.Example(labels(3))
-	if want := `data.jsonl:7: field "labels": opening holds 3 of 0 and 1, where records before have 2`; err == nil ||
+	if want := `data.jsonl:7: field "labels": opening is a list of 3, where earlier records have 2`; err == nil ||
 		err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
 	}

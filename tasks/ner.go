@@ -13,31 +13,30 @@ func init() { Register("ner", NEROptions{Scheme: "auto", BrokenTags: "keep"}, Ne
 // NEROptions are the keys that may stand beside `type: ner`.
 type NEROptions struct {
 	Scheme     string `yaml:"scheme" choice:"auto|bio|bioes|io" doc:"how tags mark spans; auto: bioes where training has tags E- or S-, else bio. Entities at offsets become tags of it"`
-	BrokenTags string `yaml:"broken_tags" choice:"keep|repair|error" doc:"what becomes of tags that break their scheme, as I-x behind O: they stay, mark the same spans in the scheme, or are refused"`
+	BrokenTags string `yaml:"broken_tags" choice:"keep|repair|error" doc:"tags that break their scheme, as I-x after O, are kept, rewritten to mark the same spans in the scheme, or refused"`
 }
 
-// ner asks for spans of words, as tags. Its metrics are f1, precision and recall of spans, right where both ends and
-// the label are: pooled over labels, and with _macro and _weighted behind as means over labels, as seqeval's default
-// mode has them (conlleval's reading of tags, Tjong Kim Sang & De Meulder 2003), and with _strict as its strict mode
-// has them, which counts only spans that the scheme allows; and accuracy, the share of words with the
-// right tag.
+// ner finds spans of words, as tags. Its metrics are f1, precision and recall of spans, right if both ends and the
+// label are: pooled over labels, and with the suffixes _macro and _weighted as means over labels, as in seqeval's
+// default mode (conlleval's reading of tags, Tjong Kim Sang & De Meulder 2003), and with _strict as in its strict mode,
+// which counts only spans that the scheme allows; and accuracy, the fraction of words with the right tag.
 type ner struct {
 	NEROptions
-	env  Env
-	seen *marks
+	env   Env
+	found *findings
 }
 
-// marks are what is seen of a task's data.
-type marks struct {
+// findings are collected while a task's data is read.
+type findings struct {
 	scheme  scheme  // of the first file that has spans; "": of none yet
-	broken  counted // tags that break their scheme and stay
+	broken  counted // tags that break their scheme and are kept
 	widened counted // entities that begin or end within a word
 }
 
-// counted are things of a kind.
+// counted counts cases and describes the first.
 type counted struct {
 	n     int
-	first string // and where it is
+	first string // the first case and its place
 }
 
 func (c *counted) add(format string, args ...any) {
@@ -63,13 +62,13 @@ func NewNER(o NEROptions, env Env) (Task, error) {
 	if err := plugin.Check(o); err != nil {
 		return nil, err
 	}
-	return ner{o, env, &marks{}}, nil
+	return ner{o, env, &findings{}}, nil
 }
 
-// Survey settles scheme auto by all tags of the first file: a text of its own, and a later file, may have none that
-// tell.
+// Survey determines scheme auto from all tags of the first file: a single text, or a later file, may have no tags that
+// distinguish the schemes.
 func (n ner) Survey(records []corpus.Record) {
-	if n.seen.scheme != "" {
+	if n.found.scheme != "" {
 		return
 	}
 	var texts [][]string
@@ -81,27 +80,27 @@ func (n ner) Survey(records []corpus.Record) {
 			}
 			if field == "entities" {
 				texts = append(texts, []string{"B"}) // they become tags that begin spans
-			} else if tags, ok, err := r.Strings(field); ok && err == nil { // else its example says so
+			} else if tags, ok, err := r.Strings(field); ok && err == nil { // Example returns the error
 				texts = append(texts, tags)
 			}
 		}
 	}
 	if len(texts) > 0 {
-		n.seen.scheme = n.scheme(texts...)
+		n.found.scheme = n.scheme(texts...)
 	}
 }
 
-// scheme is the one that is said, else that of the surveyed file, else that of some texts.
+// scheme is that of the options, else that of the surveyed file, else that of some texts.
 func (n ner) scheme(texts ...[]string) scheme {
 	switch {
 	case n.Scheme != "auto":
 		return scheme(n.Scheme)
-	case n.seen.scheme != "":
-		return n.seen.scheme
+	case n.found.scheme != "":
+		return n.found.scheme
 	}
 	s := schemeOf(texts...)
 	if s == "io" && n.BrokenTags != "keep" {
-		return "bio" // tags of io alone are bio's that lack their beginning
+		return "bio" // tags I alone are bio without B
 	}
 	return s
 }
@@ -130,7 +129,7 @@ func (n ner) target(r corpus.Record, field string, e corpus.Example) (corpus.Tar
 		switch {
 		case err != nil || tags == nil:
 		case n.BrokenTags == "repair":
-			tags = n.scheme(tags).mend(tags)
+			tags = n.scheme(tags).repair(tags)
 		case n.BrokenTags == "error":
 			err = n.scheme(tags).check(r.Place, tags)
 		default:
@@ -146,43 +145,44 @@ func (n ner) target(r corpus.Record, field string, e corpus.Example) (corpus.Tar
 	if err != nil {
 		return nil, err
 	}
-	return tagged(n.scheme(tags).mend(tags)), nil
+	return tagged(n.scheme(tags).repair(tags)), nil
 }
 
-// countBroken counts tags whose spans f1_strict does not count: that of io counts all.
+// countBroken counts tags whose spans f1_strict does not count; with scheme io it counts all.
 func (n ner) countBroken(at corpus.Place, tags []string) {
 	s := n.scheme(tags)
 	if s == "io" {
 		return
 	}
-	for i, tag := range s.mend(tags) {
+	for i, tag := range s.repair(tags) {
 		if tag != tags[i] {
-			n.seen.broken.add("%q for %q, tag %d of %s", tags[i], tag, i+1, at)
+			n.found.broken.add("%q for %q, tag %d of %s", tags[i], tag, i+1, at)
 		}
 	}
 }
 
-// Warnings tells of tags that break their scheme, and of entities that are not made of words.
+// Warnings reports tags that break their scheme, and entities that begin or end within a word.
 func (n ner) Warnings() []string {
 	var all []string
-	if b := n.seen.broken; b.n > 0 {
+	if b := n.found.broken; b.n > 0 {
 		all = append(all, fmt.Sprintf("%d tags break scheme %s, and f1_strict does not count their spans: "+
-			"broken_tags: repair mends them; the first is %s", b.n, n.scheme(nil), b.first))
+			"broken_tags: repair fixes them; the first is %s", b.n, n.scheme(nil), b.first))
 	}
-	if w := n.seen.widened; w.n > 0 {
-		all = append(all, fmt.Sprintf("%d entities begin or end within a word, and stand for all of it; the first is %s", w.n, w.first))
+	if w := n.found.widened; w.n > 0 {
+		all = append(all, fmt.Sprintf("%d entities begin or end within a word, and are extended to all of it; the "+
+			"first is %s", w.n, w.first))
 	}
 	return all
 }
 
-// entityTags tags the words that entities touch with BIO. Entities are in order and do not overlap, but may share a
-// word that is longer than they are.
+// entityTags tags the words that entities overlap with BIO. Entities are in order and do not overlap each other, but
+// two may be parts of one word.
 func (n ner) entityTags(entities []corpus.Entity, e corpus.Example) ([]string, error) {
 	tags := make([]string, len(e.Words))
 	for i := range tags {
 		tags[i] = outside
 	}
-	next := 0 // first word behind all entities so far
+	next := 0 // first word after all entities so far
 	for i, entity := range entities {
 		for next < len(e.Words) && e.Words[next].End <= entity.Span.Start {
 			next++
@@ -197,11 +197,11 @@ func (n ner) entityTags(entities []corpus.Entity, e corpus.Example) ([]string, e
 				e.Place, before.Label, textOf(e, before), entity.Label, textOf(e, entity))
 		}
 		if next == first {
-			return nil, fmt.Errorf("%s: entity %s %q has no word in it", e.Place, entity.Label, textOf(e, entity))
+			return nil, fmt.Errorf("%s: entity %s %q contains no word", e.Place, entity.Label, textOf(e, entity))
 		}
 		tags[first] = "B-" + entity.Label
 		if e.Words[first].Start < entity.Span.Start || e.Words[next-1].End > entity.Span.End {
-			n.seen.widened.add("%s %q of %s", entity.Label, textOf(e, entity), e.Place)
+			n.found.widened.add("%s %q of %s", entity.Label, textOf(e, entity), e.Place)
 		}
 	}
 	return tags, nil

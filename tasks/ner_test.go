@@ -49,7 +49,7 @@ func TestEntitiesBecomeTagsOfTheWordsTheyTouch(t *testing.T) {
 		{"one that begins in another's last word", "in New YorkOslo Bay",
 			[]any{entity(3, 11, "x"), entity(11, 19, "y")},
 			`data.jsonl:7: entities x "New York" and y "Oslo Bay" share a word; a word has one tag`},
-		{"nothing but a blank", "a b", []any{entity(1, 2, "x")}, `data.jsonl:7: entity x " " has no word in it`},
+		{"nothing but a blank", "a b", []any{entity(1, 2, "x")}, `data.jsonl:7: entity x " " contains no word`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			e, err := task.Example(record(map[string]any{"text": c.text, "entities": c.entities}))
@@ -76,7 +76,7 @@ func TestEntitiesWithinWordsAreWarnedOf(t *testing.T) {
 		}
 	}
 	said := plugin.WarningsOf(task)
-	if want := `2 entities begin or end within a word, and stand for all of it; the first is x "paid" of data.jsonl:7`; len(said) != 1 || said[0] != want {
+	if want := `2 entities begin or end within a word, and are extended to all of it; the first is x "paid" of data.jsonl:7`; len(said) != 1 || said[0] != want {
 		t.Errorf("it says %q, want %q", said, want)
 	}
 }

@@ -2,18 +2,18 @@ package tasks
 
 func init() { Register("qa_qc", ManyOptions{Separator: ","}, NewQAQC) }
 
-// qaqc asks questions of quality control about a text, each answered yes or no, several lists of them: each head
-// answers the list of its name. A record has the answers in the field labels, or label, as lists of 0 and 1 in the
-// order of the questions, which are numbered from 0:
+// qaqc answers yes-no questions of quality control about a text. There are several lists of questions, one for each
+// head by its name. A record has the answers in the field labels, or label, as lists of 0 and 1 in the order of the
+// questions, which are numbered from 0:
 //
 //	{"text": "…", "labels": {"opening": [1], "listening": [1, 0, 1], "closing": [0]}}
 //
-// or the same as a text, or of one head the list alone; a head whose list is missing is not labelled. All lists of a
-// head are of one length. It is a multi_label, whose metrics it has, under the name that experiment files of Jenga-NLP
-// give it.
+// or the same as a JSON text, or the list alone if there is one head; a head whose list is missing is not labelled. All
+// lists of a head have the same length. It is multi_label, with the same metrics, under the name that it has in
+// experiment files of Jenga-NLP.
 type qaqc struct{ multiLabel }
 
-// NewQAQC makes a task whose heads each answer a list of questions with yes or no.
+// NewQAQC makes a task whose heads each answer a list of yes-no questions.
 func NewQAQC(o ManyOptions, env Env) (Task, error) {
 	task, err := NewMultiLabel(o, env)
 	if err != nil {

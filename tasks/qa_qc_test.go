@@ -54,7 +54,7 @@ func TestAnswersThatMightBeNamesAreRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = task.Example(record(map[string]any{"text": "hello", "labels": text}))
-		if want := `names of questions or answers to them; want answers as [1, 0]`; err == nil ||
+		if want := `which may be names of questions or answers to them; want answers as [1, 0]`; err == nil ||
 			!strings.Contains(err.Error(), want) {
 			t.Errorf("labels %v: error %v, want %q", text, err, want)
 		}
@@ -78,7 +78,7 @@ func TestListsOfNoHeadAreWarnedOf(t *testing.T) {
 		t.Errorf("it says %q, want %q", said, want)
 	}
 	_, err = task.Example(record(map[string]any{"text": "hello", "labels": `{"opening": [1]} [0]`}))
-	if want := `field "labels" begins with {, but is no JSON object`; err == nil ||
+	if want := `field "labels" begins with {, but is not a JSON object`; err == nil ||
 		!strings.Contains(err.Error(), want) {
 		t.Errorf("error %v, want %q", err, want)
 	}

@@ -12,15 +12,15 @@ func init() {
 		func(_ struct{}, env Env) (Task, error) { return NewQuestionAnswering(env), nil })
 }
 
-// questionAnswering asks for the part of a context that answers a question. Its metrics are those of SQuAD (Rajpurkar
-// et al. 2016 and 2018): f1, the overlap of words with the best of the gold answers, and exact_match, both without
-// case, punctuation, articles and white space; the same of the questions that have an answer, _answered; and of those
-// that have none exact_match_unanswered, which is their f1, too.
+// questionAnswering extracts the span of a context that answers a question. Its metrics are those of SQuAD (Rajpurkar
+// et al. 2016 and 2018): f1, the overlap of words with the best of the gold answers, and exact_match, both ignoring
+// case, punctuation, articles and white space; the same over the questions that have an answer, _answered; and over
+// those that have none exact_match_unanswered, which equals their f1.
 type questionAnswering struct{ heads []string }
 
-// NewQuestionAnswering makes a task whose heads find answers in a context. A record has the fields question, context
-// and answers, as in SQuAD 1.1 and 2.0: texts, or texts and the characters at which they begin; an empty list where the
-// context has no answer.
+// NewQuestionAnswering makes a task whose heads extract answers from a context. A record has the fields question,
+// context and answers, as in SQuAD 1.1 and 2.0: texts, or texts and the characters at which they begin; an empty list
+// where the context has no answer.
 func NewQuestionAnswering(env Env) Task { return questionAnswering{env.Heads} }
 
 func (q questionAnswering) Output() *outputs.Kind { return outputs.Span }
@@ -32,8 +32,8 @@ func (q questionAnswering) Example(r corpus.Record) (corpus.Example, error) {
 	}
 	switch {
 	case !e.Paired && r.Fields["text"] != nil && r.Fields["question"] != nil && r.Fields["context"] != nil:
-		return corpus.Example{}, fmt.Errorf("%s: field \"text\" stands before question and context; data: {question: "+
-			"question, context: context} says that these are meant", r.Place)
+		return corpus.Example{}, fmt.Errorf("%s: field \"text\" is read before question and context; write data: "+
+			"{question: question, context: context} to read these", r.Place)
 	case !e.Paired:
 		return corpus.Example{}, fmt.Errorf("%s: a question without a context; data: {context: FIELD} names the "+
 			"field that holds it", r.Place)
@@ -52,10 +52,10 @@ func (q questionAnswering) Example(r corpus.Record) (corpus.Example, error) {
 	return e, nil
 }
 
-// Judge compares answers as SQuAD's official script does: by the best of the gold ones, without case, punctuation,
-// articles and white space. A question without an answer is right where none is given.
+// Judge compares answers as SQuAD's official script does: with the best of the gold ones, ignoring case, punctuation,
+// articles and white space. For a question without an answer, no answer is right.
 func (q questionAnswering) Judge(gold []corpus.Target, predicted []corpus.Prediction) []Metric {
-	alike(len(gold), len(predicted), "answers")
+	checkLengths(len(gold), len(predicted), "targets")
 	type sums struct{ exact, f1, n float64 }
 	var all, with, without sums
 	predictions := outputs.Predictions[outputs.SpanPrediction](predicted)

@@ -15,9 +15,9 @@ import (
 
 func newQA() tasks.Task { return tasks.NewQuestionAnswering(tasks.Env{Heads: []string{"answer"}}) }
 
-func TestATextBeforeAQuestionIsNamed(t *testing.T) {
+func TestATextBeforeAQuestionIsAnError(t *testing.T) {
 	for first, want := range map[string]string{
-		"text":   `data.jsonl:7: field "text" stands before question and context; data: {question: question, context: context} says that these are meant`,
+		"text":   `data.jsonl:7: field "text" is read before question and context; write data: {question: question, context: context} to read these`,
 		"answer": "",
 	} {
 		_, err := newQA().Example(record(map[string]any{first: "a title", "question": "who", "context": "a long day",

@@ -15,19 +15,19 @@ func init() { Register("regression", RegressionOptions{}, NewRegression) }
 
 // RegressionOptions are the keys that may stand beside `type: regression`.
 type RegressionOptions struct {
-	Range []float64 `yaml:"range" doc:"[LEAST, MOST] that a gold number may be; none: any"`
+	Range []float64 `yaml:"range" doc:"[LEAST, MOST] of the gold numbers; none: any"`
 }
 
-// regression asks for a number about a text, or about a pair of texts, which a record has in the field value, label or
+// regression predicts a number for a text, or for a pair of texts, which a record has in the field value, label or
 // score. Its metrics are the correlations pearson (Pearson 1895) and spearman (Spearman 1904, of ranks), and the errors
-// rmse, the root of the mean square, and mae, the mean distance, in the unit of the numbers.
+// rmse, root mean square, and mae, mean absolute, in the unit of the numbers.
 type regression struct {
 	heads []string
 	limit []float64
 }
 
-// NewRegression makes a task whose heads each give a number. A record has it in the field value, or label, or score, or
-// value.HEAD for a head of its own.
+// NewRegression makes a task whose heads each predict a number. A record has it in the field value, or label, or score,
+// or value.HEAD for a head of its own.
 func NewRegression(o RegressionOptions, env Env) (Task, error) {
 	if n := len(o.Range); n != 0 && (n != 2 || !(o.Range[0] < o.Range[1])) {
 		return nil, fmt.Errorf("range is %v; want [LEAST, MOST]", o.Range)
@@ -60,7 +60,7 @@ func (t regression) Example(r corpus.Record) (corpus.Example, error) {
 						r.Place, field, text, outputs.LargestNumber)
 			case len(t.limit) > 0 && (v < t.limit[0] || v > t.limit[1]):
 				return corpus.Example{},
-					fmt.Errorf("%s: field %q is %v; range says %v to %v", r.Place, field, v, t.limit[0], t.limit[1])
+					fmt.Errorf("%s: field %q is %v; range is %v to %v", r.Place, field, v, t.limit[0], t.limit[1])
 			}
 			target = &outputs.NumberTarget{Value: v}
 		}
@@ -70,7 +70,7 @@ func (t regression) Example(r corpus.Record) (corpus.Example, error) {
 }
 
 func (t regression) Judge(gold []corpus.Target, predicted []corpus.Prediction) []Metric {
-	alike(len(gold), len(predicted), "answers")
+	checkLengths(len(gold), len(predicted), "targets")
 	want, got := make([]float64, len(gold)), make([]float64, len(gold))
 	predictions := outputs.Predictions[outputs.NumberPrediction](predicted)
 	for i, g := range outputs.Targets[outputs.NumberTarget](gold) {
@@ -79,7 +79,7 @@ func (t regression) Judge(gold []corpus.Target, predicted []corpus.Prediction) [
 	return judgeNumbers(want, got)
 }
 
-// judgeNumbers compares numbers. The correlations are 0 where one side is all one number, which has none.
+// judgeNumbers compares numbers. The correlations are 0 if all numbers of one side are equal.
 func judgeNumbers(want, got []float64) []Metric {
 	squares, distances := 0.0, 0.0
 	for i, w := range want {
@@ -95,7 +95,7 @@ func judgeNumbers(want, got []float64) []Metric {
 	}
 }
 
-// correlation is Pearson's coefficient.
+// correlation is Pearson's coefficient; 0 if all numbers of one side are equal.
 func correlation(x, y []float64) float64 {
 	mx, my := mean(x), mean(y)
 	var xx, yy, xy float64
@@ -105,14 +105,14 @@ func correlation(x, y []float64) float64 {
 		yy += dy * dy
 		xy += dx * dy
 	}
-	if allAlike(x) || allAlike(y) || xx == 0 || yy == 0 {
+	if allEqual(x) || allEqual(y) || xx == 0 || yy == 0 {
 		return 0
 	}
 	return max(-1, min(1, xy/math.Sqrt(xx)/math.Sqrt(yy)))
 }
 
-// allAlike tells whether numbers are all one, of which rounding may make a mean that is another.
-func allAlike(x []float64) bool { return len(x) == 0 || slices.Min(x) == slices.Max(x) }
+// allEqual reports whether all numbers are equal; by rounding their mean may differ from them.
+func allEqual(x []float64) bool { return len(x) == 0 || slices.Min(x) == slices.Max(x) }
 
 func mean(x []float64) float64 {
 	sum := 0.0
@@ -122,7 +122,7 @@ func mean(x []float64) float64 {
 	return sum / float64(max(1, len(x)))
 }
 
-// ranks gives each number its place in order, from 1; equals share the mean of theirs.
+// ranks returns the rank of each number, from 1; equal numbers have the mean of their ranks.
 func ranks(x []float64) []float64 {
 	order := make([]int, len(x))
 	for i := range order {
@@ -135,7 +135,7 @@ func ranks(x []float64) []float64 {
 		for to < len(order) && x[order[to]] == x[order[from]] {
 			to++
 		}
-		to = max(to, from+1) // what is no number equals nothing
+		to = max(to, from+1) // NaN equals no number
 		for _, i := range order[from:to] {
 			ranks[i] = float64(from+1+to) / 2
 		}

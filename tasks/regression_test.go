@@ -62,12 +62,12 @@ func TestAnEmptyRangeIsNone(t *testing.T) {
 	}
 }
 
-func TestANumberThatIsNone(t *testing.T) {
+func TestInvalidNumbers(t *testing.T) {
 	for value, want := range map[string]string{
 		"many": `data.jsonl:7: field "value" is "many"; want a number`,
 		"NaN":  `data.jsonl:7: field "value" is "NaN"; want a number`,
 		"-inf": `data.jsonl:7: field "value" is "-inf"; want a number`,
-		"5.5":  `data.jsonl:7: field "value" is 5.5; range says 0 to 5`,
+		"5.5":  `data.jsonl:7: field "value" is 5.5; range is 0 to 5`,
 	} {
 		_, err := newRegression(t, 0, 5).Example(record(map[string]any{"text": "a", "value": value}))
 		if err == nil || err.Error() != want {

@@ -10,13 +10,12 @@ import (
 // scheme is how tags mark spans: bio, bioes or io.
 type scheme string
 
-// schemeOf is the scheme that the tags of some texts are in: bioes where a tag ends a span, bio where one begins one,
-// io where tags are only inside.
+// schemeOf is the scheme of the tags of some texts: bioes if a tag is E or S, else bio if one is B, else io.
 func schemeOf(texts ...[]string) scheme {
 	found := scheme("io")
 	for _, tags := range texts {
 		for _, tag := range tags {
-			switch position, _, _ := cutTag(tag); position {
+			switch position, _, _ := splitTag(tag); position {
 			case 'E', 'S':
 				return "bioes"
 			case 'B':
@@ -41,7 +40,7 @@ func (s scheme) tags(spans []outputs.TagSpan, n int) []string {
 	return tags
 }
 
-// tag is that of word i of a span.
+// tag is the tag of word i of a span.
 func (s scheme) tag(span outputs.TagSpan, i int) string {
 	first, last := i == span.Start, i == span.End-1
 	position := "I-"
@@ -59,15 +58,15 @@ func (s scheme) tag(span outputs.TagSpan, i int) string {
 	return position + span.Label
 }
 
-// spans lists the spans that tags mark in the scheme to the letter, as seqeval's strict mode reads them: what does not
-// begin, go on and end as the scheme says marks none.
+// spans lists the spans that tags mark under strict reading of the scheme, as in seqeval's strict mode: tags that do
+// not begin, continue and end a span by the scheme mark none.
 func (s scheme) spans(tags []string) []outputs.TagSpan {
 	if s == "io" {
 		return spansOf(tags)
 	}
 	var spans []outputs.TagSpan
 	for i := 0; i < len(tags); {
-		position, label, _ := cutTag(tags[i])
+		position, label, _ := splitTag(tags[i])
 		span := outputs.TagSpan{Label: label, Start: i, End: i + 1}
 		if i++; position == 'S' && s == "bioes" {
 			spans = append(spans, span)
@@ -78,7 +77,7 @@ func (s scheme) spans(tags []string) []outputs.TagSpan {
 		}
 		ended := s == "bio"
 		for i < len(tags) {
-			position, label, _ := cutTag(tags[i])
+			position, label, _ := splitTag(tags[i])
 			inner := position == 'I' || position == 'E' && s == "bioes"
 			if !inner || label != span.Label || s == "bioes" && ended {
 				break
@@ -93,40 +92,40 @@ func (s scheme) spans(tags []string) []outputs.TagSpan {
 	return spans
 }
 
-// mend makes tags that mark the same spans, as seqeval's default mode reads them, in the scheme to the letter. Words
-// without a tag, "", stay.
-func (s scheme) mend(tags []string) []string {
-	mended := s.tags(spansOf(tags), len(tags))
+// repair returns tags of the scheme that mark the same spans as tags do in seqeval's default mode. Words without a tag,
+// "", stay.
+func (s scheme) repair(tags []string) []string {
+	repaired := s.tags(spansOf(tags), len(tags))
 	for i, tag := range tags {
 		if tag == "" {
-			mended[i] = ""
+			repaired[i] = ""
 		}
 	}
-	return mended
+	return repaired
 }
 
-// check refuses tags that do not begin, go on and end spans as the scheme says.
+// check refuses tags that do not begin, continue and end spans by the scheme.
 func (s scheme) check(at corpus.Place, tags []string) error {
-	mended := s.mend(tags)
+	repaired := s.repair(tags)
 	for i, tag := range tags {
-		if tag != mended[i] {
-			behind := "as the first tag"
+		if tag != repaired[i] {
+			after := "as the first tag"
 			if i > 0 {
-				behind = fmt.Sprintf("behind %q", tags[i-1])
+				after = fmt.Sprintf("after %q", tags[i-1])
 			}
-			return fmt.Errorf("%s: tag %d is %q %s; broken_tags: repair makes it %q", at, i+1, tag, behind, mended[i])
+			return fmt.Errorf("%s: tag %d is %q %s; broken_tags: repair makes it %q", at, i+1, tag, after, repaired[i])
 		}
 	}
 	return nil
 }
 
-// judgeStrictly gives the figures of spans of seqeval's strict mode in the scheme.
+// judgeStrictly returns the metrics of spans in seqeval's strict mode for the scheme.
 func (s scheme) judgeStrictly(gold, predicted [][]string) []Metric {
 	ts := tallies{}
 	for i, tags := range gold {
 		ts.addSpans(s.spans(tags), s.spans(judged(tags, predicted[i])))
 	}
-	micro := ts.sum().scores()
+	micro := ts.sum().rates()
 	return []Metric{
 		{Name: "f1_strict", Value: micro.f1},
 		{Name: "precision_strict", Value: micro.precision},

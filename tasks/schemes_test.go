@@ -44,37 +44,37 @@ func TestBrokenTagsAreKeptRepairedOrRefused(t *testing.T) {
 		// what it says stands before; 0: it takes them
 		repaired [4]string
 		refused  [4]int
-		behind   [4]string
+		after    [4]string
 	}{
 		{
 			"a span that does not begin", "O I-x I-x O",
 			[4]string{"O B-x I-x O", "O B-x I-x O", "O B-x E-x O", "O I-x I-x O"},
-			[4]int{2, 2, 2, 0}, [4]string{`behind "O"`, `behind "O"`, `behind "O"`, ""},
+			[4]int{2, 2, 2, 0}, [4]string{`after "O"`, `after "O"`, `after "O"`, ""},
 		},
 		{
 			"another label inside a span", "B-x I-y O",
 			[4]string{"B-x B-y O", "B-x B-y O", "S-x S-y O", "I-x I-y O"},
-			[4]int{2, 2, 1, 1}, [4]string{`behind "B-x"`, `behind "B-x"`, "as the first tag", "as the first tag"},
+			[4]int{2, 2, 1, 1}, [4]string{`after "B-x"`, `after "B-x"`, "as the first tag", "as the first tag"},
 		},
 		{
 			"spans that end", "B-x E-x O S-y",
 			[4]string{"B-x E-x O S-y", "B-x I-x O B-y", "B-x E-x O S-y", "I-x I-x O I-y"},
-			[4]int{0, 2, 0, 1}, [4]string{"", `behind "B-x"`, "", "as the first tag"},
+			[4]int{0, 2, 0, 1}, [4]string{"", `after "B-x"`, "", "as the first tag"},
 		},
 		{
 			"spans that do not end, beside one that does", "B-x I-x O E-x",
 			[4]string{"B-x E-x O S-x", "B-x I-x O B-x", "B-x E-x O S-x", "I-x I-x O I-x"},
-			[4]int{2, 4, 2, 1}, [4]string{`behind "B-x"`, `behind "O"`, `behind "B-x"`, "as the first tag"},
+			[4]int{2, 4, 2, 1}, [4]string{`after "B-x"`, `after "O"`, `after "B-x"`, "as the first tag"},
 		},
 		{
 			"a word without a tag inside a span", "B-x - I-x",
 			[4]string{"B-x - B-x", "B-x - B-x", "S-x - S-x", "I-x - I-x"},
-			[4]int{3, 3, 1, 1}, [4]string{`behind ""`, `behind ""`, "as the first tag", "as the first tag"},
+			[4]int{3, 3, 1, 1}, [4]string{`after ""`, `after ""`, "as the first tag", "as the first tag"},
 		},
 		{
 			"bare tags", "B I E",
 			[4]string{"B I E", "B I I", "B I E", "I I I"},
-			[4]int{0, 3, 0, 1}, [4]string{"", `behind "I"`, "", "as the first tag"},
+			[4]int{0, 3, 0, 1}, [4]string{"", `after "I"`, "", "as the first tag"},
 		},
 		{"no span", "O - O", [4]string{"O - O", "O - O", "O - O", "O - O"}, [4]int{}, [4]string{}},
 	} {
@@ -92,7 +92,7 @@ func TestBrokenTagsAreKeptRepairedOrRefused(t *testing.T) {
 						want = tagsOf(c.repaired[s])
 					case brokenTags == "error" && at > 0:
 						wantError = fmt.Sprintf("data.jsonl:7: tag %d is %q %s; broken_tags: repair makes it %q", at,
-							tags[at-1], c.behind[s], tagsOf(c.repaired[s])[at-1])
+							tags[at-1], c.after[s], tagsOf(c.repaired[s])[at-1])
 					}
 					e, err := nerOf(t, scheme,
 						brokenTags).Example(record(map[string]any{"words": words, "tags": slices.Clone(tags)}))
@@ -114,7 +114,7 @@ func TestBrokenTagsAreKeptRepairedOrRefused(t *testing.T) {
 	}
 }
 
-func TestSchemeAutoIsSettledByAWholeFile(t *testing.T) {
+func TestSchemeAutoIsDeterminedByAWholeFile(t *testing.T) {
 	file := [][]string{{"O", "S-x"}, {"O", "B-x", "I-x", "O"}, {"O", "I-x"}}
 	var records []corpus.Record
 	for i, tags := range file {
@@ -125,8 +125,8 @@ func TestSchemeAutoIsSettledByAWholeFile(t *testing.T) {
 	for brokenTags, want := range map[string][]string{
 		"keep":   {"O S-x", "O B-x I-x O", "O I-x"},
 		"repair": {"O S-x", "O B-x E-x O", "O S-x"},
-		"error": {"O S-x", `data.jsonl:2: tag 3 is "I-x" behind "B-x"; broken_tags: repair makes it "E-x"`,
-			`data.jsonl:3: tag 2 is "I-x" behind "O"; broken_tags: repair makes it "S-x"`},
+		"error": {"O S-x", `data.jsonl:2: tag 3 is "I-x" after "B-x"; broken_tags: repair makes it "E-x"`,
+			`data.jsonl:3: tag 2 is "I-x" after "O"; broken_tags: repair makes it "S-x"`},
 	} {
 		task := nerOf(t, "auto", brokenTags)
 		tasks.Survey(task, records)
@@ -146,7 +146,7 @@ func TestSchemeAutoIsSettledByAWholeFile(t *testing.T) {
 		if brokenTags != "keep" && len(said) > 0 {
 			t.Errorf("broken_tags: %s: it says %q", brokenTags, said)
 		}
-		const warning = `2 tags break scheme bioes, and f1_strict does not count their spans: broken_tags: repair mends them; the first is "I-x" for "E-x", tag 3 of data.jsonl:2`
+		const warning = `2 tags break scheme bioes, and f1_strict does not count their spans: broken_tags: repair fixes them; the first is "I-x" for "E-x", tag 3 of data.jsonl:2`
 		if brokenTags == "keep" && (len(said) != 1 || said[0] != warning) {
 			t.Errorf("it says %q, want %q", said, warning)
 		}
@@ -220,7 +220,7 @@ func TestEntitiesAtOffsetsBecomeTagsOfTheScheme(t *testing.T) {
 	}
 }
 
-func TestOptionsOfNERThatAreNone(t *testing.T) {
+func TestInvalidOptionsOfNER(t *testing.T) {
 	for want, o := range map[string]tasks.NEROptions{
 		`scheme: want auto, bio, bioes or io, have "iob"`:        {Scheme: "iob"},
 		`broken_tags: want keep, repair or error, have "mend"`:   {BrokenTags: "mend"},

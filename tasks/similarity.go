@@ -9,13 +9,13 @@ import (
 
 func init() { Register("similarity", RegressionOptions{}, NewSimilarity) }
 
-// similarity asks how alike the two texts of a pair are, as a number. Unlike in a regression, each is encoded by
-// itself, so that texts can be compared that were encoded before. It reads the fields of a regression and has its
-// metrics, of which STS benchmarks compare pearson and spearman (Cer et al. 2017).
+// similarity predicts the similarity of the two texts of a pair, a number. Unlike in a regression, they are encoded
+// separately, so that texts encoded before can be compared. It reads the fields of a regression and has its metrics,
+// of which STS benchmarks report pearson and spearman (Cer et al. 2017).
 type similarity struct{ regression }
 
-// NewSimilarity makes a task whose heads each give a number about a pair: the fields text, pair, and value, or label,
-// or score, or value.HEAD for a head of its own.
+// NewSimilarity makes a task whose heads each predict a number for a pair. A record has the fields text, pair, and
+// value, or label, or score, or value.HEAD for a head of its own.
 func NewSimilarity(o RegressionOptions, env Env) (Task, error) {
 	task, err := NewRegression(o, env)
 	if err != nil {

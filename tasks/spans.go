@@ -11,9 +11,9 @@ import (
 // outside is the tag of a word that is in no span.
 const outside = "O"
 
-// cutTag divides a tag into what it says about its word and the span's label: B-city into B and city. ok is false for
-// what is no tag of BIO, BIOES or IO. As in seqeval a bare B is one of the label "_".
-func cutTag(tag string) (position byte, label string, ok bool) {
+// splitTag splits a tag into the position of its word in a span and the span's label: B-city into B and city. ok is
+// false if it is not a tag of BIO, BIOES or IO. As in seqeval, a bare B has the label "_".
+func splitTag(tag string) (position byte, label string, ok bool) {
 	if tag == "" || tag == outside {
 		return 'O', "", true
 	}
@@ -30,7 +30,7 @@ func cutTag(tag string) (position byte, label string, ok bool) {
 // checkTags refuses tags that mark no spans.
 func checkTags(at corpus.Place, tags []string) error {
 	for i, tag := range tags {
-		if _, _, ok := cutTag(tag); !ok {
+		if _, _, ok := splitTag(tag); !ok {
 			return fmt.Errorf("%s: tag %d is %q; ner takes O, and B-, I-, E- or S- before a label, tagging takes "+
 				"any tag", at, i+1, tag)
 		}
@@ -38,13 +38,13 @@ func checkTags(at corpus.Place, tags []string) error {
 	return nil
 }
 
-// spansOf lists the spans that tags mark, as seqeval's default mode reads them, which is conlleval's: a span goes on
-// with I or E of its own label after B or I; any other tag but O begins one. What is no span tag marks its word alone.
+// spansOf lists the spans that tags mark in seqeval's default mode, which is conlleval's: I or E after B or I of the
+// same label continues a span; any other tag but O begins one. A tag that is not a span tag marks its word alone.
 func spansOf(tags []string) []outputs.TagSpan {
 	var spans []outputs.TagSpan
-	open := false // the last span may go on
+	open := false // the last span may continue
 	for i, tag := range tags {
-		position, label, ok := cutTag(tag)
+		position, label, ok := splitTag(tag)
 		if !ok {
 			position, label = 'S', tag
 		}

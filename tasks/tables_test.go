@@ -51,7 +51,7 @@ func labelPredictions(texts ...[]string) (predicted []corpus.Prediction) {
 	return predicted
 }
 
-func TestTablesTellOfEachLabel(t *testing.T) {
+func TestTablesOfEachLabel(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		got  Tables

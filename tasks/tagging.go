@@ -11,11 +11,11 @@ func init() {
 	Register("tagging", struct{}{}, func(_ struct{}, env Env) (Task, error) { return NewTagging(env), nil })
 }
 
-// tagging asks for a tag for each word. Its metrics are those of a classification, of all words together.
+// tagging assigns a tag to each word. Its metrics are those of a classification, over all words.
 type tagging struct{ env Env }
 
-// NewTagging makes a task whose heads give each word a tag, such as its part of speech. A record has its words in the
-// field words, or its text is split, and their tags in tags, or in tags.HEAD for a head of its own.
+// NewTagging makes a task whose heads predict a tag for each word, such as its part of speech. A record has its words
+// in the field words, or its text is split, and their tags in tags, or in tags.HEAD for a head of its own.
 func NewTagging(env Env) Task { return tagging{env} }
 
 func (t tagging) Example(r corpus.Record) (corpus.Example, error) {
@@ -64,7 +64,7 @@ func wordsOf(r corpus.Record, env Env) (corpus.Example, error) {
 	return e, nil
 }
 
-// tagged is the target of tags; none of nil.
+// tagged is the target of tags; nil for nil.
 func tagged(tags []string) corpus.Target {
 	if tags == nil {
 		return nil
@@ -72,7 +72,7 @@ func tagged(tags []string) corpus.Target {
 	return &outputs.TagsTarget{Tags: tags}
 }
 
-// tagsIn reads a field with a tag for each of n words, nil where there is none.
+// tagsIn reads a field with a tag for each of n words; nil if it is missing.
 func tagsIn(r corpus.Record, field string, n int) ([]string, error) {
 	tags, ok, err := r.Strings(field)
 	if err != nil || !ok {
@@ -83,7 +83,7 @@ func tagsIn(r corpus.Record, field string, n int) ([]string, error) {
 	}
 	remedy := "want a tag for each"
 	if !has(r, "words") {
-		remedy = `"words" in the place of "text" says what the words are`
+		remedy = `give the words as "words" in place of "text"`
 	}
 	return nil, fmt.Errorf("%s: %d %s for %d words; %s", r.Place, len(tags), field, n, remedy)
 }

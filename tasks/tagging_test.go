@@ -66,7 +66,7 @@ func TestTagsAreAsManyAsWords(t *testing.T) {
 		},
 		"else an error that says how a text's words can be given": {
 			map[string]any{"text": "e-mail me", "tags": "NOUN PRON"},
-			`data.jsonl:7: 2 tags for 4 words; "words" in the place of "text" says what the words are`,
+			`data.jsonl:7: 2 tags for 4 words; give the words as "words" in place of "text"`,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -6,51 +6,51 @@ import (
 	"github.com/jenga-nlp/jenga/plugin"
 )
 
-// Task makes examples of records and judges predictions.
+// Task makes examples from records and computes metrics of predictions.
 type Task interface {
-	// Example makes an example of a record, with a target for each head of the task's env, in order. The record knows
-	// its file and line; corpus does the files.
+	// Example makes an example from a record, with a target for each head of the task's env, in order. Errors begin
+	// with the record's Place.
 	Example(r corpus.Record) (corpus.Example, error)
-	// Judge compares the predictions of one head with the targets, examples without one left out by the caller; gold
-	// and predicted are of one length. The first metric is the main one. It takes an empty list: all metrics are 0.
+	// Judge compares the predictions of one head with the targets, and returns metrics, the main one first. gold and
+	// predicted have the same length; gold has no nil. If they are empty, all metrics are 0.
 	Judge(gold []corpus.Target, predicted []corpus.Prediction) []Metric
 	// Output is the kind of outputs that the task's heads have.
 	Output() *outputs.Kind
 }
 
-// Metric is a figure that is better when it is higher, unless it says that lower is better.
+// Metric is a figure of an evaluation. Higher is better, unless Lower is set.
 type Metric struct {
 	Name  string
-	Value float64 // a fraction, not per cent; an error, as rmse, in the unit of what is asked for
-	Lower bool    // is better
+	Value float64 // a fraction, not per cent; an error, as rmse, in the unit of the targets
+	Lower bool    // lower is better
 }
 
 // Surveyor is a Task that reads all records of a file before it makes examples of them.
 type Surveyor interface {
-	// Survey is called for each file, that of training first; when a trained run is opened, with one record that has
+	// Survey is called for each file, the training file first; when a trained run is opened, with one record that has
 	// all labels of each head.
 	Survey(records []corpus.Record)
 }
 
-// Survey calls the Survey of a task that is a Surveyor.
+// Survey calls t.Survey if t is a Surveyor.
 func Survey(t Task, records []corpus.Record) {
 	if s, ok := t.(Surveyor); ok {
 		s.Survey(records)
 	}
 }
 
-// TargetChecker is a Task that warns of what the targets of a split are together.
+// TargetChecker is a Task that checks the targets of a split as a whole.
 type TargetChecker interface {
 	// CheckTargets returns warnings about the targets of one head in a split, nil where an example has none. tunes
-	// tells that heads are tuned on the split.
+	// says whether heads are tuned on the split.
 	CheckTargets(gold []corpus.Target, split, head string, tunes bool) []string
 }
 
-// Env is what a task is told.
+// Env is what the constructor of a task receives beside its options.
 type Env struct {
 	Name  string
 	Heads []string
-	// Split divides a raw text into words, as the tokenizer does.
+	// Split splits a raw text into words, as the tokenizer does.
 	Split func(text string) []corpus.Span
 }
 
@@ -59,7 +59,7 @@ var registry = plugin.NewRegistry[Env, Task]("task")
 // Registry lists the registered tasks.
 func Registry() *plugin.Registry[Env, Task] { return registry }
 
-// Register makes a task known as `type: name`. defaults are its options where a file is silent; New makes it.
+// Register registers a task as `type: name`. defaults are the options that a file leaves out; New makes the task.
 func Register[O any](name string, defaults O, New func(O, Env) (Task, error)) {
 	plugin.Register(registry, name, defaults, New)
 }

@@ -82,7 +82,7 @@ func TestQuestionsWithoutAnswersAreWarnedOf(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		const warning = `task "who": 1 of 2 training questions have no answers, and teach nothing: an empty list, [], says that the context has none`
+		const warning = `task "who": 1 of 2 training questions have no answers and are not used for training; write an empty list, [], for a context without an answer`
 		if got := slices.Contains(data.Warnings, warning); got != want {
 			t.Errorf("answers %q: warnings %q, want %q: %v", cell, data.Warnings, warning, want)
 		}

@@ -348,7 +348,7 @@ func TestThereIsNoAlarmBeforeDevHasChosenItsThreshold(t *testing.T) {
 func TestAnomaliesNeedNormalTexts(t *testing.T) {
 	_, err := prepare(t, "  - {name: odd, type: anomaly, normal: fine, data: {train: a.jsonl, dev: a.jsonl}}\n",
 		map[string]string{"a.jsonl": `{"text": "so good", "label": "normal"}` + "\n"})
-	if want := `exp.yaml:5:5: head "reconstruction": no training text is normal, so nothing tells what normal is; the task's option normal names the label of normal texts`; err == nil || err.Error() != want {
+	if want := `exp.yaml:5:5: head "reconstruction": no training text is normal; the task's option normal names the label of normal texts`; err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
 	}
 }

@@ -42,14 +42,14 @@ func NewHead(o Options, env heads.Env) (heads.Head, error) {
 	return &thresholds{nn.NewDropout(env.Params.In("drop"), o.Dropout), score, n}, nil
 }
 
-// Output says that a text gets a grade.
+// Output returns Kind.
 func (h *thresholds) Output() *outputs.Kind { return Kind }
 
 func (h *thresholds) Logits(p *nn.Pass, seen nn.Hidden) heads.Logits {
 	return heads.LogitsOf(seen, h.score.Apply(h.drop.Apply(p, nn.MeanPool(seen)))) // [B K-1]
 }
 
-// Units counts the texts that have a grade which training knows.
+// Units counts the texts whose grade occurs in training.
 func (h *thresholds) Units(gold []corpus.Target) float64 {
 	n := 0.0
 	for _, t := range outputs.Targets[Target](gold) {
@@ -85,7 +85,7 @@ func (h *thresholds) Loss(_ *nn.Pass, scores heads.Logits, gold []corpus.Target)
 	return nn.LabelLoss{Rows: weights}.BinaryCrossEntropy(scores.Nodes[0], above)
 }
 
-// Predict gives each example the probabilities of its thresholds, the mean over its windows, and its rank.
+// Predict returns for each example the probabilities of its thresholds, the mean over its windows, and its rank.
 func (h *thresholds) Predict(scores heads.Logits) []corpus.Prediction {
 	predictions := make([]Prediction, outputs.Examples(scores.Rows))
 	values, weights := nn.Values(scores.Nodes[0]), perWindow(scores.Rows)
@@ -108,7 +108,7 @@ func (h *thresholds) Predict(scores heads.Logits) []corpus.Prediction {
 	return outputs.Erase(predictions)
 }
 
-// perWindow returns 1/n for each text of an example that is n texts.
+// perWindow returns 1/n for each window of an example of n windows.
 func perWindow(rows nn.Rows) []float32 {
 	texts, weights := make([]float32, outputs.Examples(rows)), make([]float32, rows.Texts())
 	for _, e := range rows.Example {

@@ -15,7 +15,7 @@ import (
 // first.
 var Kind = outputs.Register(outputs.Spec[Target, Prediction]{
 	Name: "grade", Description: "a grade of an ordered scale", Field: "grade", Traits: outputs.Traits{HasLabels: true},
-	Names:  func(t *Target, see func(name *string)) { see(&t.Grade) },
+	Names:  func(t *Target, visit func(name *string)) { visit(&t.Grade) },
 	Number: func(t *Target, labels *corpus.Labels) { t.Rank = labels.ID(t.Grade) },
 	Unknown: func(t *Target) []string {
 		if t.Rank == corpus.Unknown {
@@ -39,7 +39,7 @@ var Kind = outputs.Register(outputs.Spec[Target, Prediction]{
 	Marks: func(p *Prediction, _ outputs.Input) []outputs.Mark {
 		return []outputs.Mark{{Label: p.Grade, Probability: p.probability()}}
 	},
-	// The thresholds of each of the example's texts, all of which the grade depends on.
+	// The thresholds of each of the example's windows, all of which the grade depends on.
 	Logits: func(_ *Prediction, rows nn.Rows, example int, shape []int) []int {
 		var logits []int
 		for b, e := range rows.Example {
@@ -55,7 +55,7 @@ var Kind = outputs.Register(outputs.Spec[Target, Prediction]{
 // Target is a gold grade.
 type Target struct {
 	Grade string
-	Rank  int // from 0, the lowest; corpus.Unknown where training has no such grade
+	Rank  int // from 0, the lowest; corpus.Unknown if it does not occur in training
 }
 
 // Prediction is a predicted grade.
@@ -65,7 +65,7 @@ type Prediction struct {
 	Grade string
 }
 
-// probability is P(rank ≥ r) - P(rank ≥ r+1) of the predicted rank r, 0 where the thresholds contradict each other.
+// probability is P(rank ≥ r) - P(rank ≥ r+1) of the predicted rank r, 0 if the thresholds contradict each other.
 func (p *Prediction) probability() float64 {
 	at, above := 1.0, 0.0
 	if p.Rank > 0 {
@@ -77,7 +77,7 @@ func (p *Prediction) probability() float64 {
 	return math.Max(0, at-above)
 }
 
-// JSON is what `jenga predict` writes of a grade.
+// JSON is the JSON of a prediction.
 type JSON struct {
 	Grade       string              `json:"grade"`
 	Rank        int                 `json:"rank"`
@@ -106,7 +106,7 @@ var sample = outputs.SampleSpec[Target, Prediction]{
 	Unseen: func(*Target) *Target { return &Target{"unseen", corpus.Unknown} },
 }
 
-// sure is the prediction of a rank that has all probability.
+// sure is the prediction of a rank with probability 1.
 func sure(rank int, labels *corpus.Labels) *Prediction {
 	p := &Prediction{Rank: rank, Above: make([]float32, len(labels.Names())-1), Grade: labels.Name(rank)}
 	for k := range rank {

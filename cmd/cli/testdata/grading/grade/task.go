@@ -14,7 +14,7 @@ func init() {
 	})
 }
 
-// grading asks for a grade of a text, which a record has in the field grade. Its metrics are qwk, the kappa that weighs
+// grading predicts a grade of a text, which a record has in the field grade. Its metrics are qwk, the kappa that weighs
 // errors by the square of the distance of ranks (Cohen 1968), and mae, the mean distance of ranks.
 type grading struct{ heads []string }
 
@@ -41,7 +41,7 @@ func (g grading) Example(r corpus.Record) (corpus.Example, error) {
 	return e, nil
 }
 
-// Judge compares ranks. A grade that training does not have, whose rank is below 0, is wrong whatever is predicted.
+// Judge compares ranks. A grade that does not occur in training, whose rank is below 0, is never predicted right.
 func (g grading) Judge(gold []corpus.Target, predicted []corpus.Prediction) []tasks.Metric {
 	counts, guesses := map[int]float64{}, map[int]float64{}
 	squares, distances, n := 0.0, 0.0, float64(len(gold))
