@@ -17,7 +17,7 @@ func noise(seed uint64, n int) []float32 {
 	return x
 }
 
-// weigh returns Σ c·x with fixed random c: a loss that tells all elements apart.
+// weigh returns Σ c·x with fixed random c: a loss in which all elements have different gradients.
 func weigh(x *Node) *Node {
 	c := noise(99, x.Shape().TotalSize())
 	return Operation{
