@@ -283,7 +283,7 @@ func must(n *Node, err error) *Node { return gorgonia.Must(n, err) }
 func row(x *Node, i int) *Node { return must(gorgonia.Slice(x, gorgonia.S(i))) }
 
 func TestGorgonia(t *testing.T) {
-	for name, make := range gorgonias {
+	for name, build := range gorgonias {
 		t.Run(name+" has the gradient of central differences", func(t *testing.T) {
 			x := noise(1, 24)
 			for i := range x {
@@ -293,7 +293,7 @@ func TestGorgonia(t *testing.T) {
 			forward := func() (*Node, *Node) {
 				p.Reset(0)
 				at := p.Input(x, 6, 4)
-				loss := make(p, at)
+				loss := build(p, at)
 				if !loss.IsScalar() {
 					loss = weigh(loss)
 				}
