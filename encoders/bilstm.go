@@ -20,8 +20,8 @@ func init() { Register("bilstm", bilstmDefaults, NewBiLSTM) }
 
 var bilstmDefaults = BiLSTMOptions{Embedding: 256, Layers: 2, Hidden: 256}
 
-// BiLSTMOptions are the sizes of an encoder from scratch. One that is opened has those of its config.json, within the
-// same ranges.
+// BiLSTMOptions are the sizes of an encoder that is trained from scratch. An opened encoder has the sizes in its
+// config.json, within the same ranges.
 type BiLSTMOptions struct {
 	Embedding int `yaml:"embedding" range:"[1,16384]" doc:"width of the word embeddings, in numbers"`
 	Layers    int `yaml:"layers" range:"[1,64]" doc:"number of bidirectional LSTM layers"`
@@ -30,11 +30,11 @@ type BiLSTMOptions struct {
 
 var _ BaseChecker = BiLSTMOptions{}
 
-// CheckBase refuses sizes beside a base model, which has its own.
+// CheckBase returns an error for sizes beside a base model, which has its own.
 func (o BiLSTMOptions) CheckBase() error {
 	if o != bilstmDefaults {
-		return errors.New("its sizes are the base model's; leave out what stands beside type, " +
-			"or leave out base_model to start from nothing")
+		return errors.New("its sizes are the base model's; leave out the keys beside type, " +
+			"or leave out base_model to train from scratch")
 	}
 	return nil
 }
@@ -44,16 +44,16 @@ func (o BiLSTMOptions) CheckBase() error {
 //
 //	i, f, o = σ(x·W + h'·R + b)    a = tanh(x·W_a + h'·R_a + b_a)    c = f·c' + i·a    h = o·tanh(c)
 //
-// with W, R and b of each gate its own. A token's state is the h of both directions side by side. Asked for the states
-// of all layers it gives those of the LSTM layers: the embeddings have another width.
+// with W, R and b of each gate its own. A token's state is the h of both directions, concatenated. The states of all
+// layers are those of the LSTM layers, without the embeddings, which have another width.
 type bilstm struct {
 	config bilstmConfig
 	params nn.Params
 	words  *nn.Param // [V E]
 	layers []*nn.BiLSTM
-	drops  []string // place of the dropout before each layer
+	drops  []string // key of the dropout before each layer, see nn.Pass.Key
 	levels [][]*nn.Param
-	files  []string // that it was opened from
+	files  []string // that it was read from
 }
 
 var (
@@ -72,7 +72,7 @@ type bilstmConfig struct {
 	Dropout    float64 `json:"dropout"`
 }
 
-// check refuses sizes that the options do not take, before memory is made for them.
+// check returns an error for sizes outside the options' ranges, before memory is allocated for them.
 func (c bilstmConfig) check() error {
 	if c.Type != "bilstm" {
 		return fmt.Errorf("model_type is %q; want bilstm", c.Type)
@@ -84,14 +84,14 @@ func (c bilstmConfig) check() error {
 	case c.Vocabulary < 1 || c.Vocabulary > 1<<24:
 		return fmt.Errorf("vocab_size is %d; want 1 to %d", c.Vocabulary, 1<<24)
 	case c.parameters() > MaxParameters:
-		return fmt.Errorf("a bilstm of this size has %d parameters; at most %d are held", c.parameters(), MaxParameters)
+		return fmt.Errorf("a bilstm of this size has %d parameters; want at most %d", c.parameters(), MaxParameters)
 	case !(c.Dropout >= 0 && c.Dropout < 1):
 		return fmt.Errorf("dropout is %v; want a rate in [0, 1)", c.Dropout)
 	}
 	return nil
 }
 
-// MaxParameters is how many an encoder has at most, in floats. The largest BERT that was published has 0.3 of it.
+// MaxParameters is the largest number of parameters of an encoder, in floats. The largest published BERT has 0.3 of it.
 const MaxParameters = 1 << 30
 
 func (c bilstmConfig) parameters() int {
@@ -103,7 +103,7 @@ func (c bilstmConfig) parameters() int {
 	return n
 }
 
-// NewBiLSTM makes an encoder: the one saved at env.Model, else one from scratch.
+// NewBiLSTM opens the encoder saved at env.Model, or makes one from scratch where that is "".
 func NewBiLSTM(o BiLSTMOptions, env Env) (Encoder, error) {
 	if env.LoRA.Rank > 0 {
 		return nil, errors.New("lora: it changes the weights of a transformer; leave it out")
@@ -123,7 +123,7 @@ func NewBiLSTM(o BiLSTMOptions, env Env) (Encoder, error) {
 	if env.DropoutSet {
 		c.Dropout = env.Dropout
 	}
-	if env.Model != "" { // the sizes in c are not yet known to be those of the file
+	if env.Model != "" { // the sizes in c have not been compared with the file's yet
 		env.Params = env.Params.WithoutValues()
 	}
 	e, err := newBiLSTM(c, env)
@@ -156,7 +156,7 @@ func newBiLSTM(c bilstmConfig, env Env) (*bilstm, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Embeddings are drawn from normal(0, 1), as PyTorch's.
+	// Embeddings are initialised from normal(0, 1), as in PyTorch.
 	words := env.Params.In("embeddings").Table("weight", 1, c.Vocabulary, c.Embedding)
 	e := &bilstm{config: c, params: env.Params, words: words}
 	e.levels = append(e.levels, []*nn.Param{e.words})
@@ -183,7 +183,7 @@ func (e *bilstm) Describe() Description {
 
 func (e *bilstm) width() int { return 2 * e.config.Hidden }
 
-// bilstmStates are what Encode keeps for Backward.
+// bilstmStates is what Encode keeps for Backward.
 type bilstmStates struct {
 	ids    []int32
 	layers []*nn.LSTMStates
@@ -232,9 +232,9 @@ func (e *bilstm) Backward(p *nn.Pass, at [][]float32, into nn.Gradients) {
 		panic("encoders: Backward of a bilstm's pass that was not encoded")
 	}
 	lowest := Lowest(e.levels, into.Takes)
-	above := p.Floats(len(s.ids) * e.width()) // gradient at the states above the layer
+	above := p.Floats(len(s.ids) * e.width()) // gradient at the layer's states
 	for i := len(e.layers) - 1; i+1 >= max(1, lowest); i-- {
-		// Of one layer at is that of the last, else one for each.
+		// at has one gradient for the last layer, or one for each layer.
 		if j := i - len(e.layers) + len(at); j >= 0 && at[j] != nil {
 			kernel.Add(above, at[j])
 		}
@@ -271,14 +271,14 @@ func (e *bilstm) Memory(b Load) int64 {
 		floats += rows * (width + 2*hidden + 2*4*hidden + 2*hidden) // dropped inputs, states, gates, cells
 		floats += 2 * 4 * hidden * hidden                           // recurrent weights, packed
 		if i+1 >= lowest {
-			floats += rows*(2*width+2*4*hidden+hidden) + 2*4*hidden*hidden // packed for the way back, too
+			floats += rows*(2*width+2*4*hidden+hidden) + 2*4*hidden*hidden // packed for Backward, too
 		}
 		width = 2 * hidden
 	}
 	return 4 * floats
 }
 
-// Save writes config.json and model.safetensors to folder, which it makes.
+// Save writes config.json and model.safetensors to folder, which it creates.
 func (e *bilstm) Save(folder string) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return err

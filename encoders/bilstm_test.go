@@ -24,7 +24,7 @@ func TestABiLSTMThatCannotBeOpened(t *testing.T) {
 	}
 	for name, c := range map[string]struct{ config, want string }{
 		"sizes that are too large":          {`{"model_type":"bilstm","vocab_size":20,"embedding":6,"layers":2,"hidden":1000000000}`, "hidden: want a whole number in [1, 8192], have 1000000000"},
-		"sizes that are too large together": {`{"model_type":"bilstm","vocab_size":20,"embedding":6,"layers":64,"hidden":8192}`, "a bilstm of this size has 102010060920 parameters; at most 1073741824 are held"},
+		"sizes that are too large together": {`{"model_type":"bilstm","vocab_size":20,"embedding":6,"layers":64,"hidden":8192}`, "a bilstm of this size has 102010060920 parameters; want at most 1073741824"},
 		"another model":                     {`{"model_type":"bert"}`, `model_type is "bert"; want bilstm`},
 		"other sizes":                       {`{"model_type":"bilstm","vocab_size":20,"embedding":6,"layers":2,"hidden":7}`, filepath.Join(folder, "model.safetensors") + `: tensor "layer.0.forward.input" has shape [6 20]; config.json requires [6 28]`},
 		"a vocabulary that is not there":    {`{"model_type":"bilstm","vocab_size":8000000,"embedding":64,"layers":2,"hidden":5}`, `tensor "embeddings.weight" has shape [20 6]; config.json requires [8000000 64]`},

@@ -6,8 +6,8 @@ import (
 	"github.com/jenga-nlp/jenga/corpus"
 )
 
-// CheckTokens returns what an encoder of a vocabulary, for texts of at most so many tokens (0: of any length), cannot
-// take of a batch.
+// CheckTokens returns an error if a batch has token ids outside the vocabulary, or a text of more than most tokens (0:
+// of any length).
 func CheckTokens(tokens corpus.Tokens, vocabulary, most int) error {
 	for b := range tokens.Rows.Texts() {
 		lo, hi := tokens.Rows.Starts[b], tokens.Rows.Starts[b+1]

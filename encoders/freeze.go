@@ -9,18 +9,18 @@ import (
 	"github.com/jenga-nlp/jenga/nn"
 )
 
-// What of an encoder Env.Freeze may name besides a number of layers.
+// The values of Env.Freeze besides a number of layers.
 const (
-	FreezeNone       = "none"       // all of it learns
+	FreezeNone       = "none"       // everything learns
 	FreezeEmbeddings = "embeddings" // the layers learn
 	FreezeAll        = "all"        // nothing learns
 )
 
-// FreezeWords lists the words that Env.Freeze may be.
+// FreezeWords lists the values of Env.Freeze that are words.
 func FreezeWords() []string { return []string{FreezeNone, FreezeEmbeddings, FreezeAll} }
 
-// Lowest returns the lowest of an encoder's levels with a parameter that learns, or one above them all: the embeddings
-// are level 0.
+// Lowest returns the lowest of an encoder's levels that has a parameter that learns, or len(levels) if there is none.
+// The embeddings are level 0.
 func Lowest(levels [][]*nn.Param, learns func(*nn.Param) bool) int {
 	for i, level := range levels {
 		if slices.ContainsFunc(level, learns) {
@@ -30,8 +30,7 @@ func Lowest(levels [][]*nn.Param, learns func(*nn.Param) bool) int {
 	return len(levels)
 }
 
-// FrozenLevels returns how many levels of an encoder stay as they are, of its embeddings and the layers above, by what
-// Env.Freeze says.
+// FrozenLevels returns how many of an encoder's levels, the embeddings and the layers above them, Env.Freeze freezes.
 func FrozenLevels(freeze string, layers int) (int, error) {
 	switch freeze {
 	case "", FreezeNone:

@@ -7,26 +7,26 @@ import (
 	"github.com/jenga-nlp/jenga/corpus"
 )
 
-// Batch is examples of one group that go through the model together, encoded and with their targets numbered.
+// Batch is examples of one group that run through the model together, encoded and with the ids of their targets set.
 type Batch struct {
 	Group    int
 	Examples []*corpus.Example
 }
 
-// batchIterator gives one group's training batches, shuffled anew each time they begin again. With BatchTokens a
-// shuffle may make a batch more or less than the first, by which epochs are counted, so that what is left goes over
-// into the next epoch.
+// batchIterator returns one group's training batches, shuffled again after each round. Epochs are counted by the
+// batches of the first shuffle. With BatchTokens later shuffles may make a batch more or less; batches that are left
+// over are used in the next epoch.
 type batchIterator struct {
 	examples []*corpus.Example
 	lengths  []int
 	plan     Plan
 	stream   *rand.PCG
-	before   rand.PCG // stream before the last shuffle, which makes the same batches again
+	before   rand.PCG // stream before the last shuffle, from which the same batches can be made again
 	batches  [][]int  // numbers of examples
-	used     int      // how many of them have been given
+	used     int      // how many of them have been returned
 }
 
-// newBatchIterators makes a batch iterator for each group.
+// newBatchIterators returns a batch iterator for each group.
 func newBatchIterators(m *Model, data []Data, plan Plan) ([]*batchIterator, error) {
 	if plan.Accumulate < 1 || plan.Epochs < 1 || plan.BatchSize < 1 {
 		panic(fmt.Sprintf("multitask: a plan of %d epochs, batches of %d, %d accumulated",

@@ -10,7 +10,7 @@ import (
 	"github.com/jenga-nlp/jenga/nn"
 )
 
-// precisions notes in which precision an encoder is asked to compute.
+// precisions records the precision of each of an encoder's passes.
 type precisions struct {
 	encoders.Trainable
 	training, judging []bool // whether it is bfloat16

@@ -11,43 +11,43 @@ import (
 	"github.com/jenga-nlp/jenga/nn"
 )
 
-// CacheFile holds a frozen encoder's states that memory has no room for. Its errors name it.
+// CacheFile holds the states of a frozen encoder that do not fit in memory. Its errors name the file.
 type CacheFile interface {
 	io.ReaderAt
 	io.WriterAt
 	io.Closer
 }
 
-// Warning is an event: something about the run that its user should know, in a sentence.
+// Warning is an event: a sentence about the run for its user.
 type Warning struct{ Text string }
 
-// cache keeps what a frozen encoder makes of texts: in memory as far as there is room, what is beyond in a file.
-// What neither takes is encoded each time.
+// cache keeps the states that a frozen encoder returns for texts: in memory as far as there is room, then in a file.
+// States that fit in neither are computed each time.
 type cache struct {
 	encoder encoders.Encoder
 	wanted  nn.Wanted
-	layers  int // that the encoder gives of a text; 0: it has not been asked yet
+	layers  int // whose states are kept; 0: no text has been encoded yet
 
 	kept map[*corpus.Example]record
-	room int64                     // how many more numbers memory takes
-	open func() (CacheFile, error) // makes the file when memory is full; nil: there is to be none
-	file CacheFile                 // nil: not yet, or no more
+	room int64                     // free memory, in floats
+	open func() (CacheFile, error) // creates the file when memory is full; nil: no file
+	file CacheFile                 // nil: not opened yet, or given up
 	end  int64                     // of the file, in bytes
-	lost error                     // why the file was given up, until it is told
+	lost error                     // why the file was given up, until warnings returns it
 }
 
-// record is where a text's states [layers L D] are.
+// record is the place of a text's states [layers L D].
 type record struct {
 	states []float32 // nil: they are in the file
 	at     int64     // in the file, in bytes
 }
 
-// newCache makes a cache of what m's encoder gives, with room for so many numbers in memory.
+// newCache returns a cache of the states of m's encoder, with memory for room floats.
 func newCache(m *Model, room int64, open func() (CacheFile, error)) *cache {
 	return &cache{encoder: m.Encoder, wanted: m.wanted(), kept: map[*corpus.Example]record{}, room: room, open: open}
 }
 
-// encode gives a batch's states [T D] of the layers wanted.
+// encode returns a batch's states [T D] of the required layers.
 func (c *cache) encode(p *nn.Pass, batch *corpus.Batch) ([][]float32, error) {
 	var fresh []*corpus.Example
 	var places []int // of fresh in the batch
@@ -60,7 +60,7 @@ func (c *cache) encode(p *nn.Pass, batch *corpus.Batch) ([][]float32, error) {
 		return c.fill(p, batch)
 	}
 
-	// what is kept
+	// texts that are kept
 	width := c.encoder.Describe().Width
 	layers := make([][]float32, c.layers)
 	for l := range layers {
@@ -78,7 +78,7 @@ func (c *cache) encode(p *nn.Pass, batch *corpus.Batch) ([][]float32, error) {
 		return layers, nil
 	}
 
-	// what is not: a text's states are the same in any batch
+	// texts that are not: a text's states are the same in any batch
 	rest := corpus.Pack(fresh)
 	encoded, err := c.fill(p, rest)
 	if err != nil {
@@ -109,7 +109,7 @@ func (c *cache) fill(p *nn.Pass, batch *corpus.Batch) ([][]float32, error) {
 	return layers, nil
 }
 
-// keep keeps an example's states, which are from:to of each layer, where there is room.
+// keep keeps an example's states, from:to of each layer, if there is room.
 func (c *cache) keep(e *corpus.Example, layers [][]float32, from, to int) {
 	n := int64(len(layers)) * int64(to-from)
 	if n <= c.room {
@@ -132,7 +132,7 @@ func (c *cache) keep(e *corpus.Example, layers [][]float32, from, to int) {
 	c.kept[e] = record{at: at}
 }
 
-// write appends from:to of each layer to the file and returns where they begin.
+// write appends from:to of each layer to the file and returns their offset.
 func (c *cache) write(layers [][]float32, from, to int) (at int64, err error) {
 	if c.file == nil {
 		if c.file, err = c.open(); err != nil {
@@ -159,7 +159,7 @@ func (c *cache) read(r record, layers [][]float32, from, to int) error {
 			continue
 		}
 		raw := bytesOf(layer[from:to])
-		// at its end a ReaderAt may say EOF of all that was asked for
+		// at the end of the file a ReaderAt may return io.EOF with a complete read
 		if read, err := c.file.ReadAt(raw, r.at+int64(l*len(raw))); read < len(raw) {
 			return fmt.Errorf("states of a frozen encoder: %w", err)
 		}
@@ -167,16 +167,17 @@ func (c *cache) read(r record, layers [][]float32, from, to int) error {
 	return nil
 }
 
-// giveUp goes on without the file, which frees the disk for what the run has to save.
+// giveUp continues without the file, which frees the disk for the run's checkpoints.
 func (c *cache) giveUp(err error) {
-	c.lost = fmt.Errorf("%w: a frozen encoder's states beyond training.cache_memory are encoded anew each time; "+
-		"a training.cache_file on a disk with more room, or more training.cache_memory, would keep them", err)
+	c.lost = fmt.Errorf("%w: states of the frozen encoder that exceed training.cache_memory are computed again "+
+		"each time; a training.cache_file on a disk with more room, or more training.cache_memory, would keep them",
+		err)
 	maps.DeleteFunc(c.kept, func(_ *corpus.Example, r record) bool { return r.states == nil })
 	c.open = nil
 	c.close()
 }
 
-// warnings returns once that the file was given up.
+// warnings returns a warning, once, if the file was given up.
 func (c *cache) warnings() []Warning {
 	if c == nil || c.lost == nil {
 		return nil
@@ -186,7 +187,7 @@ func (c *cache) warnings() []Warning {
 	return []Warning{warning}
 }
 
-// close ends the file, if there is one. What it held is of no more use, so that an error says nothing.
+// close closes the file, if there is one. Its error is ignored: the contents are not needed any more.
 func (c *cache) close() {
 	if c != nil && c.file != nil {
 		c.file.Close()
@@ -194,7 +195,7 @@ func (c *cache) close() {
 	}
 }
 
-// bytesOf returns the memory of values, in the order of this processor, which reads them again.
+// bytesOf returns the memory of values as bytes, in native byte order: the same process reads them again.
 func bytesOf(values []float32) []byte {
 	if len(values) == 0 {
 		return nil

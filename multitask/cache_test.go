@@ -20,7 +20,7 @@ const (
 	mixed    = 2 << 10 // a few texts
 )
 
-// disk is a file that counts, and that can be full or broken.
+// disk is a file that counts its calls, and that can be full or fail.
 type disk struct {
 	*os.File
 	room         int64 // bytes it takes
@@ -58,7 +58,7 @@ func (d *disk) opened(t *testing.T) func() (CacheFile, error) {
 	}
 }
 
-// cached trains a frozen model with a cache, and tells what came of it.
+// cached is the result of training a frozen model with a cache.
 type cached struct {
 	texts       int // that were encoded
 	values      map[string][]float32
@@ -90,7 +90,7 @@ func trainCached(t *testing.T, m *Model, memory int64, open func() (CacheFile, e
 	return c
 }
 
-// layered is smallModel, frozen, with a fusion that sees the states of all layers.
+// layered is smallModel, frozen, with a fusion that reads the states of all layers.
 func layered(t *testing.T) *Model {
 	m := smallModel(t, "all", 0.1)
 	m.Fusion = everyLayer{m.Fusion}

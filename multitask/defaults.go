@@ -1,13 +1,13 @@
 package multitask
 
-// The sampler and the weighting of an experiment that names none.
+// The default sampler and weighting.
 func init() {
 	samplers.SetDefault("proportional")
 	weightings.SetDefault("fixed")
 }
 
-// KeepsWeights is options of a weighting by which a head of weight 0 never learns. Options that are not KeepsWeights
-// may let it learn.
+// KeepsWeights is implemented by the options of weightings under which a head of weight 0 never learns. Under other
+// weightings it may learn.
 type KeepsWeights interface{ KeepsWeights() }
 
 // fixedOptions are the options of weighting fixed: none.

@@ -15,15 +15,15 @@ import (
 	"github.com/jenga-nlp/jenga/tasks"
 )
 
-// GroupScore is how a group's tasks do on some examples.
+// GroupMetrics are the metrics of a group's tasks on some examples.
 type GroupMetrics struct {
 	Tasks []TaskMetrics
-	// AllRight is the share of the examples with every head right, of those labelled for every head; it is there where
-	// the group has several heads. Heads whose answers are near or far, as numbers, do not count.
+	// AllRight is the fraction of examples with all heads right, among those labelled for all heads; nil where fewer
+	// than two heads count. Heads whose predictions are not right or wrong, such as numbers, do not count.
 	AllRight *float64
 }
 
-// Exact names the tasks that AllRight is of.
+// Exact returns the names of the tasks that AllRight counts.
 func (g GroupMetrics) Exact() []string {
 	var names []string
 	for _, task := range g.Tasks {
@@ -34,41 +34,41 @@ func (g GroupMetrics) Exact() []string {
 	return names
 }
 
-// TaskScore is how one task's heads do.
+// TaskMetrics are the metrics of one task's heads.
 type TaskMetrics struct {
 	Task     string
-	Exact    bool // its answers are right or wrong: AllRight counts them
-	Examples int  // labelled for one of the heads at least
+	Exact    bool // its predictions are right or wrong: AllRight counts them
+	Examples int  // labelled for at least one of the heads
 	Heads    []HeadMetrics
 }
 
-// HeadScore is how one head does.
+// HeadMetrics are the metrics of one head.
 type HeadMetrics struct {
 	Head     string
 	Examples int // labelled for it
 	Loss     Loss
-	Metrics  []tasks.Metric // the main one first; none where nothing is labelled
-	Tables   *tasks.Tables  // of each label; nil where the task's answers have none, or nothing is labelled
+	Metrics  []tasks.Metric // the main one first; none without labelled examples
+	Tables   *tasks.Tables  // by label; nil for a task without labels, and without labelled examples
 }
 
-// Evaluate judges group g on examples, whose Windows and numbers of Targets are set. batchSize and batchTokens are
-// those of training: without gradients to keep, twice the texts fit. done, if it is not nil, is told how many examples
-// have been answered.
+// Evaluate returns the metrics of group g on examples, whose Windows and ids of Targets are set. batchSize and
+// batchTokens are those of training: without gradients, batches twice as large fit. done, if it is not nil, is called
+// after each batch with its number of examples.
 func (m *Model) Evaluate(ctx context.Context, g *Group, examples []*corpus.Example, batchSize, batchTokens int,
 	done func(n int)) (GroupMetrics, error) {
-	asked, predicted, losses, err := cachedModel{Model: m}.predictAll(ctx, g, examples, batchSize, batchTokens, done)
+	prepared, predicted, losses, err := cachedModel{Model: m}.predictAll(ctx, g, examples, batchSize, batchTokens, done)
 	if err != nil {
 		return GroupMetrics{}, err
 	}
-	return g.judge(asked, predicted, losses), nil
+	return g.judge(prepared, predicted, losses), nil
 }
 
-// answer gives what group g predicts about examples, [heads][examples], and its losses. asked are the examples with the
-// gold answers to what was asked: of heads that change batches, those are known only then.
+// predictAll returns the predictions of group g for examples, [heads][examples], and its losses. prepared are the
+// examples as they were read: heads that change batches (heads.Preparer) set their targets there.
 func (m cachedModel) predictAll(ctx context.Context, g *Group, examples []*corpus.Example, batchSize, batchTokens int,
-	done func(n int)) (asked []*corpus.Example, predicted [][]corpus.Prediction, losses []Loss, err error) {
+	done func(n int)) (prepared []*corpus.Example, predicted [][]corpus.Prediction, losses []Loss, err error) {
 	losses = g.losses()
-	asked, predicted = slices.Clone(examples), make([][]corpus.Prediction, len(losses))
+	prepared, predicted = slices.Clone(examples), make([][]corpus.Prediction, len(losses))
 	for h := range predicted {
 		predicted[h] = make([]corpus.Prediction, len(examples))
 	}
@@ -79,13 +79,13 @@ func (m cachedModel) predictAll(ctx context.Context, g *Group, examples []*corpu
 				return err
 			}
 			labelled := g.losses(batch)
-			for h, answers := range a.predictions(g, batch.Examples) {
+			for h, predictions := range a.predictions(g, batch.Examples) {
 				losses[h].Units += labelled[h].Units
 				if nodes[h] != nil {
 					losses[h].Sum += float64(nn.Values(nodes[h])[0])
 				}
 				for i, n := range numbers {
-					asked[n], predicted[h][n] = batch.Examples[i], answers[i]
+					prepared[n], predicted[h][n] = batch.Examples[i], predictions[i]
 				}
 			}
 			if done != nil {
@@ -101,13 +101,13 @@ func (m cachedModel) predictAll(ctx context.Context, g *Group, examples []*corpu
 			return nil, nil, nil, fmt.Errorf("task %q: the loss of head %q is not finite", l.Task, l.Head)
 		}
 	}
-	return asked, predicted, losses, nil
+	return prepared, predicted, losses, nil
 }
 
-// sweep takes examples through the model in batches, without learning: see is given each, by the examples' numbers,
-// before its pass's Forward.
+// forEachBatch runs examples through the model in batches, without learning. It calls visit for each batch, before its
+// pass's Forward, with the indexes of its examples.
 func (m cachedModel) forEachBatch(ctx context.Context, g *Group, examples []*corpus.Example, batchSize, batchTokens int,
-	see func(pass *nn.Pass, numbers []int, batch *corpus.Batch, a forwarded) error) error {
+	visit func(pass *nn.Pass, numbers []int, batch *corpus.Batch, a forwarded) error) error {
 	pass := nn.NewPass(0)
 	_, bytes := m.Largest(EvaluationSizes(examples, batchSize, batchTokens), encoders.Load{})
 	pass.Reserve(Reserve(bytes))
@@ -116,7 +116,7 @@ func (m cachedModel) forEachBatch(ctx context.Context, g *Group, examples []*cor
 			return err
 		}
 		pass.Reset(0)
-		// An example's randomness goes by its number: it is asked the same in any batch.
+		// An example's random stream is a function of its index, so that the same tokens are hidden in any batch.
 		batch := g.prepared(corpus.Pack(pick(examples, numbers)), func(example int) rand.Source {
 			return rand.NewPCG(nn.Key(0, 0, hiding), uint64(numbers[example]))
 		})
@@ -124,24 +124,25 @@ func (m cachedModel) forEachBatch(ctx context.Context, g *Group, examples []*cor
 		if err != nil {
 			return err
 		}
-		if err := see(pass, numbers, batch, a); err != nil {
+		if err := visit(pass, numbers, batch, a); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// evaluationBatches cuts examples of the given lengths in tokens into batches, given the sizes of those of training.
+// evaluationBatches divides examples of the given lengths, in tokens, into batches; batchSize and batchTokens are those
+// of training.
 func evaluationBatches(lengths []int, batchSize, batchTokens int) [][]int {
 	return corpus.Batches(lengths, twice(batchSize), twice(batchTokens), nil)
 }
 
-// twice is 2n, or the largest number there is.
+// twice returns 2n, or math.MaxInt on overflow.
 func twice(n int) int { return n + min(n, math.MaxInt-n) }
 
-// judge holds predictions [heads][examples] against the examples' targets.
+// judge compares predictions [heads][examples] with the examples' targets.
 func (g *Group) judge(examples []*corpus.Example, predicted [][]corpus.Prediction, losses []Loss) GroupMetrics {
-	var score GroupMetrics
+	var metrics GroupMetrics
 	h := 0
 	for _, task := range g.Tasks {
 		ts := TaskMetrics{Task: task.Name, Exact: task.Kind.Output().Exact()}
@@ -152,33 +153,33 @@ func (g *Group) judge(examples []*corpus.Example, predicted [][]corpus.Predictio
 		}
 		for _, head := range task.Heads {
 			var gold []corpus.Target
-			var answers []corpus.Prediction
+			var predictions []corpus.Prediction
 			for i, e := range examples {
 				if labelled(e.Targets[h]) {
 					gold = append(gold, e.Targets[h])
-					answers = append(answers, predicted[h][i])
+					predictions = append(predictions, predicted[h][i])
 				}
 			}
 			judged := HeadMetrics{Head: head.Name, Examples: len(gold), Loss: losses[h]}
 			if len(gold) > 0 {
-				judged.Metrics = task.Kind.Judge(gold, answers)
-				if tabler, has := task.Kind.(tasks.LabelReporter); has {
-					tables := tabler.Tables(gold, answers)
+				judged.Metrics = task.Kind.Judge(gold, predictions)
+				if reporter, ok := task.Kind.(tasks.LabelReporter); ok {
+					tables := reporter.Tables(gold, predictions)
 					judged.Tables = &tables
 				}
 			}
 			ts.Heads = append(ts.Heads, judged)
 			h++
 		}
-		score.Tasks = append(score.Tasks, ts)
+		metrics.Tasks = append(metrics.Tasks, ts)
 	}
 	if exact := g.Exact(); len(exact) > 1 {
-		score.AllRight = g.allRight(examples, predicted, exact)
+		metrics.AllRight = g.allRight(examples, predicted, exact)
 	}
-	return score
+	return metrics
 }
 
-// Exact lists the numbers of the heads whose predictions are right or wrong.
+// Exact returns the indexes of the heads whose predictions are right or wrong.
 func (g *Group) Exact() []int {
 	var exact []int
 	for h, kind := range g.kinds() {
@@ -189,7 +190,7 @@ func (g *Group) Exact() []int {
 	return exact
 }
 
-// kinds lists each head's kind of outputs.
+// kinds returns each head's kind of outputs.
 func (g *Group) kinds() []*outputs.Kind {
 	var kinds []*outputs.Kind
 	for _, task := range g.Tasks {
@@ -200,11 +201,11 @@ func (g *Group) kinds() []*outputs.Kind {
 	return kinds
 }
 
-// labelled tells whether there is a target.
+// labelled reports whether there is a target.
 func labelled(t corpus.Target) bool { return t != nil }
 
-// allRight is the share of examples with every head of those numbers right, among those labelled for all of them; nil
-// if there are none.
+// allRight returns the fraction of examples for which all of the given heads are right, among those labelled for all of
+// them; nil if there are none.
 func (g *Group) allRight(examples []*corpus.Example, predicted [][]corpus.Prediction, heads []int) *float64 {
 	right, all, kinds := 0, 0, g.kinds()
 	for i, e := range examples {
@@ -219,12 +220,12 @@ func (g *Group) allRight(examples []*corpus.Example, predicted [][]corpus.Predic
 	if all == 0 {
 		return nil
 	}
-	share := float64(right) / float64(all)
-	return &share
+	fraction := float64(right) / float64(all)
+	return &fraction
 }
 
-// tune lets the heads of g that do so choose what they decide by from their predictions about dev, which are decided
-// anew.
+// tune makes the heads of g that are heads.Tuners choose their thresholds by their predictions on dev, which are then
+// decided again.
 func (g *Group) tune(dev []*corpus.Example, predicted [][]corpus.Prediction) {
 	kinds := g.kinds()
 	for h, head := range g.Heads() {
@@ -243,9 +244,9 @@ func (g *Group) tune(dev []*corpus.Example, predicted [][]corpus.Prediction) {
 	}
 }
 
-// evaluateAll judges all groups on dev, by which heads that do so are tuned first.
+// evaluateAll evaluates all groups on dev, after tuning the heads that are heads.Tuners.
 func (m cachedModel) evaluateAll(ctx context.Context, data []Data, plan Plan) ([]GroupMetrics, error) {
-	var scores []GroupMetrics
+	var all []GroupMetrics
 	for g := range m.Groups {
 		group := &m.Groups[g]
 		dev, predicted, losses, err := m.predictAll(ctx, group, data[g].Dev, plan.BatchSize, plan.BatchTokens, nil)
@@ -253,7 +254,7 @@ func (m cachedModel) evaluateAll(ctx context.Context, data []Data, plan Plan) ([
 			return nil, err
 		}
 		group.tune(dev, predicted)
-		scores = append(scores, group.judge(dev, predicted, losses))
+		all = append(all, group.judge(dev, predicted, losses))
 	}
-	return scores, nil
+	return all, nil
 }

@@ -25,7 +25,7 @@ func groupOf(kinds ...*outputs.Kind) *Group {
 	return g
 }
 
-func TestAllRightCountsAnswersThatCanBeRight(t *testing.T) {
+func TestAllRightCountsPredictionsThatCanBeRight(t *testing.T) {
 	label := func(name string) corpus.Target { return &outputs.LabelTarget{Label: name} }
 	number := func(v float64) corpus.Target { return &outputs.NumberTarget{Value: v} }
 	tags := func(names ...string) corpus.Target { return &outputs.TagsTarget{Tags: names} }

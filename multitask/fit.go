@@ -8,7 +8,7 @@ import (
 	"github.com/jenga-nlp/jenga/nn"
 )
 
-// fitAll fits the heads that are fitted to training texts as the model now sees them.
+// fitAll fits the heads that are heads.Fitters to features of training texts by the current model.
 func (m cachedModel) fitAll(ctx context.Context, data []Data, plan Plan) error {
 	for g := range m.Groups {
 		for h, head := range m.Groups[g].Heads() {
@@ -22,7 +22,7 @@ func (m cachedModel) fitAll(ctx context.Context, data []Data, plan Plan) error {
 	return nil
 }
 
-// fit fits head number h of a group.
+// fit fits head h of a group.
 func (m cachedModel) fit(
 	ctx context.Context, g *Group, h int, fitter heads.Fitter, train []*corpus.Example, plan Plan,
 ) error {
@@ -35,7 +35,7 @@ func (m cachedModel) fit(
 		chosen = append(chosen, train[i])
 	}
 
-	features := make([][]float32, len(chosen)) // by example, so that batches change nothing
+	features := make([][]float32, len(chosen)) // by example, so that the result does not depend on batches
 	err := m.forEachBatch(ctx, g, chosen, plan.BatchSize, plan.BatchTokens,
 		func(pass *nn.Pass, numbers []int, _ *corpus.Batch, a forwarded) error {
 			if err := pass.Forward(); err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/jenga-nlp/jenga/outputs"
 )
 
-// patternModel is a small model with a task that learns, and one that is fitted to attention. Of its texts each fourth
-// is an anomaly.
+// patternModel is a small model with a task that learns, and one that is fitted to attention. Each fourth text is an
+// anomaly.
 func patternModel(t *testing.T, freeze string) (*Model, []Data) {
 	m := smallModel(t, freeze, 0)
 	m.Groups = m.Groups[1:]

@@ -7,16 +7,16 @@ import (
 	"github.com/jenga-nlp/jenga/nn"
 )
 
-// Loss is what one head got wrong.
+// Loss is the loss of one head.
 type Loss struct {
 	Task, Head string
-	Weight     float64 // of the head, as the experiment gives it
-	Factor     float64 // that its mean had in what a step minimised; 0 in evaluations
+	Weight     float64 // of the head, from the experiment
+	Factor     float64 // of its mean in the loss that a step minimised; 0 in evaluations
 	Sum        float64 // over the labelled units
-	Units      float64 // how many there are
+	Units      float64 // number of labelled units
 }
 
-// Mean is the loss of one labelled unit, 0 where there are none.
+// Mean returns the mean loss of a labelled unit, 0 without labelled units.
 func (l Loss) Mean() float64 {
 	if l.Units == 0 {
 		return 0
@@ -24,7 +24,7 @@ func (l Loss) Mean() float64 {
 	return l.Sum / l.Units
 }
 
-// losses lists the heads of a group with the labelled units that batches hold for each.
+// losses returns a Loss for each head of a group, with the number of labelled units in batches.
 func (g *Group) losses(batches ...*corpus.Batch) []Loss {
 	var all []Loss
 	for _, task := range g.Tasks {
@@ -39,7 +39,7 @@ func (g *Group) losses(batches ...*corpus.Batch) []Loss {
 	return all
 }
 
-// lossNodes makes each head's loss over the batch, nil where nothing is labelled.
+// lossNodes returns the node of each head's loss over the batch, nil without labelled units.
 func (g *Group) lossNodes(p *nn.Pass, a forwarded, batch *corpus.Batch) []*nn.Node {
 	var nodes []*nn.Node
 	for h, head := range g.Heads() {
@@ -48,7 +48,7 @@ func (g *Group) lossNodes(p *nn.Pass, a forwarded, batch *corpus.Batch) []*nn.No
 	return nodes
 }
 
-// weightedSum is the number Σ factors[i]·nodes[i] over the nodes that are not nil; nil if all are.
+// weightedSum returns the scalar Σ factors[i]·nodes[i] over the nodes that are not nil; nil if all are.
 func weightedSum(factors []float64, nodes []*nn.Node) *nn.Node {
 	factors, nodes = slices.Clone(factors), slices.Clone(nodes)
 	for i := len(nodes) - 1; i >= 0; i-- {

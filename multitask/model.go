@@ -1,4 +1,5 @@
-// Package multitask is the model of all parts together, and how it is trained and judged. It knows no files.
+// Package multitask has the model, made of all parts, its training and its evaluation. It reads no files of
+// experiments.
 package multitask
 
 import (
@@ -14,7 +15,7 @@ import (
 	"github.com/jenga-nlp/jenga/tasks"
 )
 
-// Model is one encoder that all tasks share, and what each task makes of its states.
+// Model is one encoder that all tasks share, the fusion, and the heads of each task.
 type Model struct {
 	Encoder encoders.Encoder
 	Fusion  fusion.Fusion
@@ -22,27 +23,27 @@ type Model struct {
 	Params  nn.Params // of all parts
 }
 
-// cachedModel is a model and the cache of its frozen encoder's states, nil where there is none.
+// cachedModel is a model with a cache of its frozen encoder's states; a nil cache for none.
 type cachedModel struct {
 	*Model
 	cache *cache
 }
 
-// Group is the tasks that read the same texts: a batch is one group's and is encoded once.
+// Group is the tasks that read the same texts. A batch belongs to one group and is encoded once.
 type Group struct {
 	Name  string // of its first task
 	Tasks []Task
 }
 
-// Task is what is asked about the texts of a group.
+// Task is one task on the texts of a group.
 type Task struct {
 	Name  string
 	Kind  tasks.Task
 	Heads []Head
-	Pairs bool // it learned from pairs of texts alone
+	Pairs bool // it was trained on pairs of texts only
 }
 
-// Head is one question of a task.
+// Head is one head of a task.
 type Head struct {
 	Name   string
 	Head   heads.Head
@@ -50,7 +51,7 @@ type Head struct {
 	Weight float64 // of its loss
 }
 
-// Frozen tells whether the encoder learns nothing.
+// Frozen reports whether the encoder has no parameter that learns.
 func (m *Model) Frozen() bool {
 	if _, learns := m.Encoder.(encoders.Trainable); !learns {
 		return true
@@ -66,14 +67,14 @@ func (m *Model) Frozen() bool {
 	return true
 }
 
-// answers is what one pass of a batch gives: the nodes at the encoder's border, and the scores of each head of the
-// group, task after task, as the targets of its examples are ordered.
+// forwarded is the result of a forward pass of a batch: the nodes of the encoder's states, and the logits of each head
+// of the group, task after task, in the order of the examples' targets.
 type forwarded struct {
 	border []*nn.Node
 	logits []heads.Logits
 }
 
-// forward takes a batch of group g through the model: encoder, fusion, heads.
+// forward runs a batch of group g through the model: encoder, fusion, heads.
 func (m cachedModel) forward(p *nn.Pass, g *Group, batch *corpus.Batch) (forwarded, error) {
 	layers, err := m.encode(p, g, batch)
 	if err != nil {
@@ -89,9 +90,9 @@ func (m cachedModel) forward(p *nn.Pass, g *Group, batch *corpus.Batch) (forward
 	}
 
 	for _, task := range g.Tasks {
-		seen := m.Fusion.Fuse(p, shared, task.Name) // [T D]
+		hidden := m.Fusion.Fuse(p, shared, task.Name) // [T D]
 		for _, head := range task.Heads {
-			a.logits = append(a.logits, head.Head.Logits(p, seen))
+			a.logits = append(a.logits, head.Head.Logits(p, hidden))
 		}
 	}
 	return a, nil
@@ -101,7 +102,7 @@ func (m *Model) wanted() nn.Wanted {
 	return fusion.DescriptionOf(m.Fusion).Layers
 }
 
-// fusionFigures are what the fusion tells of itself.
+// fusionFigures returns the fusion's figures, nil if it has none.
 func (m *Model) fusionFigures() map[string][]float32 {
 	if reporter, ok := m.Fusion.(fusion.Reporter); ok {
 		return reporter.Figures()
@@ -109,8 +110,8 @@ func (m *Model) fusionFigures() map[string][]float32 {
 	return nil
 }
 
-// encode gives the batch's states [T D] of the layers that the fusion wants: from the cache where there is one, unless
-// a head looks at how the encoder comes to them, or hides tokens.
+// encode returns the batch's states [T D] of the layers that the fusion requires. They come from the cache where there
+// is one, unless a head watches the encoder's internal values, or hides tokens.
 func (m cachedModel) encode(p *nn.Pass, g *Group, batch *corpus.Batch) ([][]float32, error) {
 	watched, hides := false, false
 	for _, head := range g.Heads() {
@@ -128,8 +129,8 @@ func (m cachedModel) encode(p *nn.Pass, g *Group, batch *corpus.Batch) ([][]floa
 	return m.cache.encode(p, batch)
 }
 
-// prepared is what the group reads in the place of a batch: one of its heads may change it. source gives the randomness
-// of an example by its place in the batch; nil: there is none.
+// prepared returns the batch as the group's heads that are heads.Preparers change it. source returns the random source
+// of an example by its index in the batch; nil: nothing is random.
 func (g *Group) prepared(batch *corpus.Batch, source func(example int) rand.Source) *corpus.Batch {
 	for _, head := range g.Heads() {
 		if p, ok := head.Head.(heads.Preparer); ok {
@@ -139,10 +140,10 @@ func (g *Group) prepared(batch *corpus.Batch, source func(example int) rand.Sour
 	return batch
 }
 
-// hiding is the place of the random stream that heads which change batches draw from.
+// hiding is the place of the random stream of heads that change batches.
 const hiding = "hidden tokens"
 
-// Heads lists the heads of a group in the order of its examples' targets.
+// Heads returns the heads of a group in the order of its examples' targets.
 func (g *Group) Heads() []Head {
 	var all []Head
 	for _, task := range g.Tasks {
@@ -151,7 +152,7 @@ func (g *Group) Heads() []Head {
 	return all
 }
 
-// tasks lists the names of all tasks, group after group.
+// tasks returns the names of all tasks, group after group.
 func (m *Model) tasks() []string {
 	var all []string
 	for _, g := range m.Groups {
@@ -162,7 +163,7 @@ func (m *Model) tasks() []string {
 	return all
 }
 
-// gold lists the targets of a batch for the group's head number h.
+// gold returns the targets of a batch for the group's head h.
 func gold(batch *corpus.Batch, h int) []corpus.Target {
 	targets := make([]corpus.Target, len(batch.Examples))
 	for b, e := range batch.Examples {
@@ -173,7 +174,7 @@ func gold(batch *corpus.Batch, h int) []corpus.Target {
 	return targets
 }
 
-// Group returns the group that task belongs to, and the task's place in it.
+// Group returns the group that a task belongs to, and the task's index in it.
 func (m *Model) Group(task string) (*Group, int, error) {
 	var names []string
 	for g := range m.Groups {

@@ -35,7 +35,7 @@ func TestAHeadsWeightWeighsItsLossAndGradient(t *testing.T) {
 	}
 }
 
-func TestEvaluationsComeWhenThePlanSays(t *testing.T) {
+func TestEvaluationsFollowThePlan(t *testing.T) {
 	for every, want := range map[int][]int{0: {5, 10}, 4: {4, 8, 10}} {
 		m, data := oneTask(t, 0, 20)
 		plan := still()
@@ -135,7 +135,7 @@ func TestMaxStepsOverridesEpochs(t *testing.T) {
 	m, data := oneTask(t, 0, 20)
 	plan := still()
 	plan.MaxSteps, plan.Accumulate, plan.Epochs = math.MaxInt, 2, math.MaxInt
-	want := "training.max_steps: 9223372036854775807 updates of 2 batches are more than can be counted"
+	want := "training.max_steps: 9223372036854775807 updates of 2 batches overflow an integer; want fewer updates"
 	if _, err := New(m, data, plan); err == nil || err.Error() != want {
 		t.Errorf("New = %v, want %s", err, want)
 	}

@@ -5,8 +5,8 @@ import (
 	"github.com/jenga-nlp/jenga/nn"
 )
 
-// Predict answers all questions of group g about some examples, whose Windows are set: predictions[h][b] is of the
-// group's head number h and example b. It resets p.
+// Predict returns the predictions of group g for examples, whose Windows are set: predictions[h][b] is that of the
+// group's head h for example b. It resets p.
 func (m *Model) Predict(p *nn.Pass, g *Group, examples []*corpus.Example) ([][]corpus.Prediction, error) {
 	p.Reset(0)
 	p.Training = false
@@ -20,7 +20,7 @@ func (m *Model) Predict(p *nn.Pass, g *Group, examples []*corpus.Example) ([][]c
 	return a.predictions(g, examples), nil
 }
 
-// predictions reads what all heads of g predict, after the pass's Forward.
+// predictions returns the predictions of all heads of g, after the pass's Forward.
 func (a forwarded) predictions(g *Group, examples []*corpus.Example) [][]corpus.Prediction {
 	var all [][]corpus.Prediction
 	kinds := g.kinds()

@@ -9,7 +9,7 @@ import (
 	"github.com/jenga-nlp/jenga/nn"
 )
 
-// asked notes what an encoder is asked for in training.
+// asked records the passes of an encoder in training.
 type asked struct {
 	encoders.Trainable
 	recompute []bool
@@ -37,7 +37,7 @@ func TestRecomputingChangesNoBitOfGradientsByTask(t *testing.T) {
 	}
 }
 
-func TestRecomputingIsAskedOfTheEncoderAndChangesNoBit(t *testing.T) {
+func TestRecomputeIsPassedToTheEncoderAndChangesNoBit(t *testing.T) {
 	var trained []map[string][]float32
 	for _, recompute := range []bool{false, true} {
 		m, plan := smallModel(t, "none", 0.1), smallPlan()

@@ -7,12 +7,12 @@ import (
 	"github.com/jenga-nlp/jenga/nn"
 )
 
-// reduction hands the gradients of a step to a Reducer as they become final, in an order that is the same in each
-// process and step, whatever batches a process has.
+// reduction passes the gradients of a step to a Reducer as they become final, in an order that is the same in each
+// process and step, independent of a process's batches.
 type reduction struct {
 	reducer nn.Reducer
 	order   []*nn.Param
-	at      int                // of order: those before have been handed over
+	at      int                // index in order: those before have been passed on
 	final   map[*nn.Param]bool // nothing is added to their gradients any more
 	host    *nn.HostStore
 }
@@ -21,8 +21,8 @@ func newReduction(reducer nn.Reducer, order []*nn.Param, host *nn.HostStore) *re
 	return &reduction{reducer: reducer, order: order, final: map[*nn.Param]bool{}, host: host}
 }
 
-// reducing lists the parameters of a store in the order in which a Reducer gets them: those of heads and fusion, then
-// the encoder's, the last made first, as its backward pass goes from the last layer down.
+// reducing returns the parameters of a store in the order in which a Reducer receives them: those of heads and fusion,
+// then the encoder's in reverse order of creation, as its backward pass runs from the last layer down.
 func (m *Model) reducing(store *nn.HostStore) []*nn.Param {
 	var outside, encoder []*nn.Param
 	of := EncoderParams(m.Params)
@@ -39,7 +39,7 @@ func (m *Model) reducing(store *nn.HostStore) []*nn.Param {
 
 func isIn(at nn.Params, w *nn.Param) bool { return strings.HasPrefix(w.Name, at.Path()+".") }
 
-// ready notes that a parameter's gradient is final, and hands over all whose turn has come.
+// ready marks a parameter's gradient as final, and passes on all final gradients that are next in order.
 func (r *reduction) ready(w *nn.Param) {
 	r.final[w] = true
 	for r.at < len(r.order) && r.final[r.order[r.at]] {
@@ -49,7 +49,7 @@ func (r *reduction) ready(w *nn.Param) {
 	}
 }
 
-// readyOutside notes that the gradients of all parameters but the encoder's are final.
+// readyOutside marks the gradients of all parameters but the encoder's as final.
 func (r *reduction) readyOutside(encoder nn.Params) {
 	for _, w := range r.order {
 		if !isIn(encoder, w) {
@@ -58,7 +58,7 @@ func (r *reduction) readyOutside(encoder nn.Params) {
 	}
 }
 
-// finish hands over what is left, and waits for the sums.
+// finish passes on the remaining gradients, and waits for the sums.
 func (r *reduction) finish() error {
 	for _, w := range r.order[r.at:] {
 		r.ready(w)

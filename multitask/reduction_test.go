@@ -53,7 +53,7 @@ func (p *processes) add(x []float64) {
 	copy(x, p.result)
 }
 
-// summing is the Reducer of one of the processes. It notes what it is given.
+// summing is the Reducer of one of the processes. It records what it receives.
 type summing struct {
 	with  *processes
 	ready []handed // since the last Wait
@@ -93,7 +93,7 @@ func (s *summing) Wait() error {
 	return nil
 }
 
-// afterBackward notes how many gradients are ready when the encoder's backward pass ends.
+// afterBackward records how many gradients are ready when the encoder's backward pass ends.
 type afterBackward struct {
 	encoders.Trainable
 	reducer *summing

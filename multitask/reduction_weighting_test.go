@@ -42,7 +42,7 @@ func TestGradientsByTaskAreSummedOncePerTask(t *testing.T) {
 	}
 }
 
-// combining notes the tasks whose gradients it combines.
+// combining records the tasks whose gradients it combines.
 type combining struct {
 	PCGrad
 	tasks *[]string

@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// Restore puts the training where the snapshot was taken. It refuses one of another model, other data or another plan.
-// If it fails the training is not to be used.
+// Restore sets the training to the state in the snapshot. A snapshot of another model, other data or another plan is an
+// error. After an error the training must not be used.
 func (t *Training) Restore(s *Snapshot) error {
 	if err := t.restore(s); err != nil {
 		return fmt.Errorf("snapshot: %w", err)
@@ -17,7 +17,7 @@ func (t *Training) Restore(s *Snapshot) error {
 }
 
 func (t *Training) restore(s *Snapshot) error {
-	// what it is of
+	// compare with the training
 	if err := compare(s.header.Of, t.settings()); err != nil {
 		return err
 	}
@@ -60,7 +60,7 @@ func (t *Training) restore(s *Snapshot) error {
 	return nil
 }
 
-// compare names the first setting that differs.
+// compare returns an error that names the first setting that differs.
 func compare(have, want []setting) error {
 	for i, w := range want {
 		switch {

@@ -9,31 +9,31 @@ import (
 	"github.com/jenga-nlp/jenga/plugin"
 )
 
-// State is where training stands when the next batch is chosen.
+// State is the progress of training when the next batch is chosen.
 type State struct {
 	Step, Epoch int        // steps done; epochs done
-	Batches     []int      // how many batches each group's examples make
-	Left        []int      // how many of them this epoch has not used; negative for a group that has begun again
-	Last        int        // the group of the batch before, -1 for the first
+	Batches     []int      // number of batches of each group per epoch
+	Left        []int      // number of them not used in this epoch; negative for a group that started again
+	Last        int        // the group of the previous batch, -1 before the first
 	Rand        *rand.Rand // a function of the seed
 }
 
-// Sampler says which group's batch trains next. An epoch is as many batches as all groups' examples make.
+// Sampler chooses the group of the next training batch. An epoch has as many batches as all groups' examples make.
 type Sampler interface {
-	// Next names the group of the next batch by number, or as many as a MultiSampler's Groups. A group that has none
-	// left begins again.
+	// Next returns the number of the next batch's group, or as many numbers as a MultiSampler's Groups. A group without
+	// batches left starts again.
 	Next(State) []int
 }
 
-// MultiSampler is a Sampler whose Next names several groups at once.
+// MultiSampler is a Sampler whose Next returns several groups at once.
 type MultiSampler interface {
 	Groups() int // how many
 }
 
-// SamplerSite is what a sampler is made for.
+// SamplerEnv is the environment that a sampler is made in.
 type SamplerEnv struct {
 	Groups []string
-	All    bool // a step is to have batches of all groups, where a file is silent
+	All    bool // the default of SamplerOptions.Groups is all
 }
 
 var samplers = plugin.NewRegistry[SamplerEnv, Sampler]("sampling")
@@ -41,7 +41,7 @@ var samplers = plugin.NewRegistry[SamplerEnv, Sampler]("sampling")
 // Samplers lists the registered samplers.
 func Samplers() *plugin.Registry[SamplerEnv, Sampler] { return samplers }
 
-// RegisterSampler makes a sampler known as `sampling: {type: name}`.
+// RegisterSampler registers a sampler as `sampling: {type: name}`.
 func RegisterSampler[O any](name string, defaults O, New func(O, SamplerEnv) (Sampler, error)) {
 	plugin.Register(samplers, name, defaults, New)
 }
@@ -54,7 +54,7 @@ type SamplerOptions struct {
 	Groups string `yaml:"groups" doc:"how many groups of tasks have a batch at each turn, all different: a whole number, or all; where it is not given 1, and all beside a weighting that combines gradients"`
 }
 
-// count returns how many groups have a batch at each turn.
+// count returns the number of groups that have a batch at each turn.
 func (o SamplerOptions) count(env SamplerEnv) (int, error) {
 	switch {
 	case o.Groups == "all", o.Groups == "" && env.All:
@@ -73,7 +73,7 @@ func (o SamplerOptions) count(env SamplerEnv) (int, error) {
 	return k, nil
 }
 
-// sampler makes a sampler of how many groups it names at once.
+// sampler returns a constructor of a sampler, given its build function.
 func sampler[S Sampler](build func(several) S) func(SamplerOptions, SamplerEnv) (Sampler, error) {
 	return func(o SamplerOptions, env SamplerEnv) (Sampler, error) {
 		k, err := o.count(env)
@@ -90,35 +90,36 @@ func init() {
 	RegisterSampler("round_robin", SamplerOptions{}, sampler(func(s several) RoundRobin { return RoundRobin{s} }))
 }
 
-// several is how many groups a sampler names at once.
+// several is the number of groups that a sampler names at once.
 type several struct{ k int }
 
 // Groups implements MultiSampler.
 func (s several) Groups() int { return max(1, s.k) }
 
-// pick names k different groups: each time choose names one of the candidates, which are given as flags of the groups
-// that have a batch left, and where they are not enough, of those that begin again.
+// pick returns k different groups. choose picks each one among the candidates, which are flags of the groups that have
+// a batch left, or where there are too few, of groups that start again.
 func (s several) pick(state State, choose func(candidates []bool) int) []int {
 	var chosen []int
 	for range min(s.Groups(), len(state.Left)) {
-		candidates, some := make([]bool, len(state.Left)), false
+		candidates, found := make([]bool, len(state.Left)), false
 		for g, n := range state.Left {
 			candidates[g] = n > 0 && !slices.Contains(chosen, g)
-			some = some || candidates[g]
+			found = found || candidates[g]
 		}
 		for g := range candidates {
-			candidates[g] = candidates[g] || !some && !slices.Contains(chosen, g)
+			candidates[g] = candidates[g] || !found && !slices.Contains(chosen, g)
 		}
 		chosen = append(chosen, choose(candidates))
 	}
 	return chosen
 }
 
-// Proportional draws each batch of an epoch once, in random order. Where several groups have a batch at each turn, one
-// that has none left begins again.
+// Proportional draws each batch of an epoch once, in random order. Where several groups have a batch at each turn, a
+// group without batches left starts again.
 type Proportional struct{ several }
 
-// Next draws groups with a chance proportional to the batches they have left, or have where they begin again.
+// Next draws groups with probabilities proportional to the batches that they have left, or that they have where they
+// start again.
 func (p Proportional) Next(s State) []int {
 	return p.pick(s, func(candidates []bool) int {
 		weights, sum := make([]int, len(candidates)), 0
@@ -140,10 +141,10 @@ func (p Proportional) Next(s State) []int {
 	})
 }
 
-// Uniform draws all groups equally often: small ones begin again within an epoch.
+// Uniform draws all groups equally often: small ones start again within an epoch.
 type Uniform struct{ several }
 
-// Next draws groups, all with equal chance.
+// Next draws groups, all with equal probability.
 func (u Uniform) Next(s State) []int {
 	rest := make([]int, len(s.Left))
 	for g := range rest {
@@ -158,11 +159,11 @@ func (u Uniform) Next(s State) []int {
 	return chosen
 }
 
-// RoundRobin lets the groups take turns. Each batch of an epoch comes once; a group that has none left is passed over.
-// Where several groups have a batch at each turn, those that have none left begin again to fill it.
+// RoundRobin takes the groups in turn. Each batch of an epoch comes once; a group without batches left is skipped.
+// Where several groups have a batch at each turn, groups without batches left start again to fill it.
 type RoundRobin struct{ several }
 
-// Next names the first groups after the last one that have a batch left.
+// Next returns the first groups after the last one that have a batch left.
 func (r RoundRobin) Next(s State) []int {
 	last := s.Last
 	return r.pick(s, func(candidates []bool) int {

@@ -8,10 +8,10 @@ import (
 	"github.com/jenga-nlp/jenga/encoders"
 )
 
-// Size is how large a batch is.
+// Size is the size of a batch.
 type Size struct{ Texts, Tokens int }
 
-// Sizes lists the batches of a first pass over the training data of all groups. Later passes shuffle anew; their
+// Sizes returns the sizes of the batches of the first epoch of all groups. Later epochs are shuffled again; their
 // largest batches differ little.
 func (plan Plan) Sizes(m *Model, data []Data) ([]Size, error) {
 	iterators, err := newBatchIterators(m, data, plan)
@@ -21,7 +21,7 @@ func (plan Plan) Sizes(m *Model, data []Data) ([]Size, error) {
 	return firstSizes(iterators), nil
 }
 
-// firstSizes lists the batches that batch iterators give first.
+// firstSizes returns the sizes of the batches of the iterators' first shuffle.
 func firstSizes(iterators []*batchIterator) []Size {
 	var sizes []Size
 	for _, it := range iterators {
@@ -30,7 +30,7 @@ func firstSizes(iterators []*batchIterator) []Size {
 	return sizes
 }
 
-// EvaluationSizes lists the batches in which Evaluate takes examples, whose Windows are set.
+// EvaluationSizes returns the sizes of the batches in which Evaluate reads examples, whose Windows are set.
 func EvaluationSizes(examples []*corpus.Example, batchSize, batchTokens int) []Size {
 	n := lengths(examples)
 	return sizesOf(n, evaluationBatches(n, batchSize, batchTokens))
@@ -47,12 +47,12 @@ func sizesOf(lengths []int, batches [][]int) []Size {
 	return sizes
 }
 
-// Reserve returns how much is had for batches of which the largest known takes so many bytes: later epochs shuffle
-// anew, and heads have values too.
+// Reserve returns the memory to allocate where the largest known batch takes so many bytes in the encoder: later epochs
+// have other batches, and heads have values too.
 func Reserve(bytes int64) int64 { return bytes + bytes/8 }
 
-// Largest returns the one of sizes that takes the encoder the most memory, and how many bytes a pass of it takes; no
-// bytes where the encoder does not tell. how says what is done besides the size.
+// Largest returns the one of sizes that takes the most memory in the encoder, and its bytes; 0 bytes where the encoder
+// is not a MemoryEstimator. how has the rest of the Load.
 func (m *Model) Largest(sizes []Size, how encoders.Load) (largest Size, bytes int64) {
 	estimator, ok := m.Encoder.(encoders.MemoryEstimator)
 	if !ok || len(sizes) == 0 {

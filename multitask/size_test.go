@@ -10,7 +10,7 @@ import (
 	"github.com/jenga-nlp/jenga/nn"
 )
 
-// sizing notes the batches that an encoder is given.
+// sizing records the batches that an encoder receives.
 type sizing struct {
 	encoders.Encoder
 	seen []Size

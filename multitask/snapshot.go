@@ -10,30 +10,30 @@ import (
 	"github.com/jenga-nlp/jenga/nn"
 )
 
-// Snapshot is all that a Training needs to go on with the same bytes: parameters and what the optimizer keeps of them,
-// the state of sampler and weighting, random streams, and how far training is. The rows of a table that an optimizer
-// takes for active are not in it, nor are the states of a frozen encoder: both follow from the rest.
+// Snapshot is all that a Training needs to continue with the same bytes: parameters and the optimizer's state, the
+// state of sampler and weighting, random streams, and the progress. It does not hold the active rows of tables, nor a
+// frozen encoder's states: both follow from the rest.
 type Snapshot struct {
 	header   header
 	sections [][]nn.ParamState // of the header's Sections
 }
 
-// header is all of a snapshot but the numbers of its parameters.
+// header is all of a snapshot except the values and moments of its parameters.
 type header struct {
 	Of        []setting `json:"of"`       // model, data and plan
-	Progress  progress  `json:"progress"` // how far training is
+	Progress  progress  `json:"progress"` // progress of the training
 	Sampler   []byte    `json:"sampler,omitempty"`
 	Weighting []byte    `json:"weighting,omitempty"`
 	Sections  []section `json:"sections"`
 }
 
-// setting is something that a snapshot and the training that restores it have in common.
+// setting is a setting that must be the same in a snapshot and in the training that restores it.
 type setting struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`
 }
 
-// progress is how far training is.
+// progress is the progress of a training.
 type progress struct {
 	Step      int        `json:"step"` // updates done
 	Epoch     int        `json:"epoch"`
@@ -47,7 +47,8 @@ type progress struct {
 	Batches   []shuffled `json:"batches"`
 }
 
-// shuffled is where a batch iterator is: the stream that the last shuffle began at gives its batches again.
+// shuffled is the state of a batch iterator: the stream before the last shuffle, which makes the same batches again,
+// and how many are used.
 type shuffled struct {
 	Stream []byte `json:"stream"`
 	Used   int    `json:"used"`
@@ -117,19 +118,19 @@ func bytesOfStream(p *rand.PCG) []byte {
 	return b
 }
 
-// snapshotPart is parameters that a snapshot holds.
+// snapshotPart is a set of parameters in a snapshot.
 type snapshotPart struct {
 	name  string
 	store nn.SnapshotStore
 }
 
-// snapshotParts lists what a snapshot holds, in this order.
+// snapshotParts returns the sets of parameters in a snapshot, in their order.
 func (t *Training) snapshotParts() ([]snapshotPart, error) {
 	parts := []snapshotPart{{"model", t.host}, {"fitted", fitted(t.model.fitted())}}
 	for _, store := range t.stores[1:] {
 		s, ok := store.(nn.SnapshotStore)
 		if !ok {
-			return nil, errors.New("the encoder's memory gives no copy of its parameters")
+			return nil, errors.New("the encoder's store is not an nn.SnapshotStore: its parameters cannot be saved")
 		}
 		parts = append(parts, snapshotPart{"encoder", s})
 	}
@@ -139,10 +140,10 @@ func (t *Training) snapshotParts() ([]snapshotPart, error) {
 	return parts, nil
 }
 
-// fitted are parameters that learn nothing by gradients, but are set before evaluations.
+// fitted are parameters that have no gradients, but are set before evaluations.
 type fitted []*nn.Param
 
-// fitted lists the frozen parameters outside the encoder: some are set by what heads see of training texts or dev.
+// fitted returns the frozen parameters outside the encoder: some are fitted to training texts or tuned on dev.
 func (m *Model) fitted() []*nn.Param {
 	encoder := EncoderParams(m.Params)
 	return slices.DeleteFunc(m.Params.All(), func(w *nn.Param) bool { return !w.Frozen || isIn(encoder, w) })
@@ -163,7 +164,7 @@ func (f fitted) SetState(state []nn.ParamState) error {
 		return err
 	}
 	for i, w := range f {
-		if !slices.Equal(w.Data, state[i].Values) { // what is as it was may be memory that must not be written
+		if !slices.Equal(w.Data, state[i].Values) { // unchanged values may be in read-only memory
 			copy(w.Data, state[i].Values)
 			w.Changed()
 		}
@@ -171,7 +172,7 @@ func (f fitted) SetState(state []nn.ParamState) error {
 	return nil
 }
 
-// settings lists what decides the bytes of a training besides its state.
+// settings returns what the bytes of a training depend on besides its state.
 func (t *Training) settings() []setting {
 	if t.fingerprint != nil {
 		return t.fingerprint
@@ -215,7 +216,7 @@ func (t *Training) settings() []setting {
 	return all
 }
 
-// checksum is a function of the tokens of training texts, in their order.
+// checksum returns a checksum of the tokens of training texts, in their order.
 func checksum(d Data) string {
 	h := fnv.New64a()
 	for _, e := range d.Train {
@@ -223,7 +224,7 @@ func checksum(d Data) string {
 			for _, id := range w.IDs {
 				h.Write([]byte{byte(id), byte(id >> 8), byte(id >> 16), byte(id >> 24)})
 			}
-			h.Write([]byte{0xff, 0xff, 0xff, 0xff}) // no token
+			h.Write([]byte{0xff, 0xff, 0xff, 0xff}) // separator: not a token id
 		}
 	}
 	return fmt.Sprintf("%016x", h.Sum64())

@@ -332,15 +332,15 @@ func TestADamagedSnapshotIsAnError(t *testing.T) {
 		{"another file", bytes.Repeat([]byte("jenga "), 10), `snapshot: it begins with "jenga jenga jenga"; want`},
 		{"another version", append([]byte("jenga snapshot 2\n"), good[len(snapshotMagic):]...),
 			`want "jenga snapshot 1\n"`},
-		{"a header without end", header("", 1<<62), "a header of 4611686018427387904 bytes; at most 67108864 are read"},
-		{"a header that is cut", header("{", 1<<20), "it ends after 1 bytes of a header of 1048576"},
+		{"a header without end", header("", 1<<62), "a header of 4611686018427387904 bytes; want at most 67108864"},
+		{"a truncated header", header("{", 1<<20), "it ends after 1 bytes of a header of 1048576"},
 		{"no JSON", header("{", 1), "snapshot: header: unexpected end of JSON input"},
 		{"values without end", header(`{"sections":[{"params":[{"name":"w","values":2147483648}]}]}`, 60),
 			`parameter "w": unexpected end`},
 		{"fewer than no values", header(`{"sections":[{"params":[{"name":"w","values":-1}]}]}        `, 60),
 			`parameter "w": -1 values; want from 0 to`},
-		{"an end that is cut", good[:len(good)-2], "unexpected end"},
-		{"a bit that is another", flipped, "it is damaged"},
+		{"a truncated end", good[:len(good)-2], "unexpected end"},
+		{"a flipped bit", flipped, "damaged: the checksum is"},
 	} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
@@ -354,7 +354,7 @@ func TestADamagedSnapshotIsAnError(t *testing.T) {
 	}
 }
 
-// FuzzSnapshot reads and restores any file. Its checksum is made right, so that what it says is looked at.
+// FuzzSnapshot reads and restores any file. The checksum is corrected, so that the contents are checked.
 func FuzzSnapshot(f *testing.F) {
 	m := smallModel(f, "none", 0)
 	data := smallData(m, 6)

@@ -22,9 +22,9 @@ import (
 //	header, JSON
 //	numbers of the header's parameters in its order, float32, little-endian: values, and where steps is above 0 the
 //	means and the mean squares of the gradients
-//	CRC-32C of all before, 4 bytes, little-endian
+//	CRC-32C of all preceding bytes, 4 bytes, little-endian
 //
-// The digit is the version: what reads another one refuses it.
+// The digit is the version: reading another version is an error.
 const snapshotMagic = "jenga snapshot 1\n"
 
 const (
@@ -59,7 +59,7 @@ func (s *Snapshot) WriteTo(w io.Writer) (n int64, err error) {
 	return out.n, out.err
 }
 
-// summed writes, and sums up what it writes, up to the first error.
+// summed is a writer that computes a checksum of what it writes, and stops at the first error.
 type summed struct {
 	to   io.Writer
 	sum  hash.Hash32
@@ -78,7 +78,8 @@ func (w *summed) write(b []byte) {
 	w.n += int64(n)
 }
 
-// chunk is how many numbers are read or written at a time: memory grows with what a file holds, not with what it says.
+// chunk is the number of floats read or written at a time, so that memory grows with a file's real length, not with the
+// lengths in its header.
 const chunk = 1 << 16
 
 func (w *summed) floats(x []float32) {
@@ -93,7 +94,7 @@ func (w *summed) floats(x []float32) {
 	}
 }
 
-// ReadSnapshot reads what WriteTo has written, and nothing behind it.
+// ReadSnapshot reads a snapshot written by WriteTo, and no bytes after it.
 func ReadSnapshot(r io.Reader) (*Snapshot, error) {
 	s, err := readSnapshot(r)
 	if err != nil {
@@ -116,7 +117,7 @@ func readSnapshot(r io.Reader) (*Snapshot, error) {
 	}
 	size := binary.LittleEndian.Uint64(start[len(snapshotMagic):])
 	if size > maxHeader {
-		return nil, fmt.Errorf("a header of %d bytes; at most %d are read", size, maxHeader)
+		return nil, fmt.Errorf("a header of %d bytes; want at most %d", size, maxHeader)
 	}
 	var text bytes.Buffer
 	if n, err := io.CopyN(&text, in, int64(size)); err != nil {
@@ -147,7 +148,7 @@ func readSnapshot(r io.Reader) (*Snapshot, error) {
 		return nil, err
 	}
 	if have := binary.LittleEndian.Uint32(end); have != want {
-		return nil, fmt.Errorf("its checksum is %08x; its bytes have %08x: it is damaged", have, want)
+		return nil, fmt.Errorf("damaged: the checksum is %08x, that of the bytes is %08x", have, want)
 	}
 	return s, nil
 }

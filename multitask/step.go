@@ -12,24 +12,24 @@ import (
 	"github.com/jenga-nlp/jenga/nn"
 )
 
-// packed is a batch as the model reads it.
+// packed is a batch in the form that the model reads.
 type packed struct {
 	group  int
 	batch  *corpus.Batch
 	serial uint64 // of its pass
 }
 
-// step is one update in the making.
+// step is the state of one update while it is computed.
 type step struct {
 	*Training
 	state   State // the weighting's
 	batches []packed
 	losses  *stepLosses
-	factors []float64  // of losses; nil: not known before a forward pass
-	reduced *reduction // nil: there is one process
+	factors []float64  // of losses; nil: unknown before a forward pass
+	reduced *reduction // nil: a single process
 }
 
-// take makes one step of batches: forward and backward, reduce, clip, update.
+// take computes one step on batches: forward and backward, reduce, clip, update.
 func (t *Training) take(batches []Batch) (Step, error) {
 	start := time.Now()
 	report := Step{Number: t.state.Step + 1, Of: t.length.steps}
@@ -83,18 +83,18 @@ func (t *Training) take(batches []Batch) (Step, error) {
 	return report, nil
 }
 
-// update changes all parameters by their gradients times factor, at a part of the highest learning rates. It returns
-// the model's learning rate.
-func (s *step) update(factor float32, part float64) (rate float64) {
-	rate = s.plan.Rate * part
+// update changes all parameters by their gradients times factor, at a fraction of the highest learning rates. It
+// returns the model's learning rate.
+func (s *step) update(factor float32, fraction float64) (rate float64) {
+	rate = s.plan.Rate * fraction
 	for _, store := range s.stores {
 		store.Update(factor, rate)
 	}
-	s.learned.update(part)
+	s.learned.update(fraction)
 	return rate
 }
 
-// check returns what is not finite.
+// check returns an error if the gradient or the loss is not finite.
 func (s Step) check() error {
 	for _, f := range []struct {
 		name  string
@@ -107,7 +107,7 @@ func (s Step) check() error {
 	return nil
 }
 
-// pack makes batches what the model reads: heads may change them.
+// pack returns batches in the form that the model reads, after heads have changed them.
 func (t *Training) pack(batches []Batch) []packed {
 	all := make([]packed, len(batches))
 	for i, b := range batches {
@@ -126,7 +126,7 @@ func (t *Training) zero() {
 	}
 }
 
-// clip returns the norm of all gradients together, and the factor that makes it at most what the plan says.
+// clip returns the norm of all gradients together, and the factor that clips it to the plan's ClipNorm.
 func (t *Training) clip() (norm float64, factor float32) {
 	sum := 0.0
 	for _, store := range t.stores {
@@ -140,7 +140,7 @@ func (t *Training) clip() (norm float64, factor float32) {
 	return norm, nn.ClipFactor(norm, limit)
 }
 
-// forward takes a batch through the model and returns its heads' losses, nil of those without labelled units.
+// forward runs a batch through the model and returns its heads' losses, nil for heads without labelled units.
 func (s *step) forward(b packed) (forwarded, []*nn.Node, error) {
 	s.pass.Reset(b.serial)
 	s.pass.Training = true
@@ -152,7 +152,7 @@ func (s *step) forward(b packed) (forwarded, []*nn.Node, error) {
 	return a, g.lossNodes(s.pass, a, b.batch), nil
 }
 
-// backward takes one batch forward and backward: it adds to the gradients and to the sums of the losses.
+// backward runs one batch forward and backward, and adds to the gradients and to the sums of the losses.
 func (s *step) backward(b packed) error {
 	if !s.losses.labelled(b.group) {
 		return nil
@@ -186,8 +186,7 @@ func (s *step) backward(b packed) error {
 	return nil
 }
 
-// border is memory for the gradients at the encoder's states, [T D] of each layer; nil where the encoder learns
-// nothing.
+// border returns zero gradients at the encoder's states, [T D] of each layer; nil where the encoder learns nothing.
 func (s *step) border(a forwarded, b packed) [][]float32 {
 	if s.frozen {
 		return nil
@@ -205,7 +204,7 @@ func clearAll(d [][]float32) {
 	}
 }
 
-// backwardFrom adds the gradients of a part of a batch's loss. last tells that the batch has no further part.
+// backwardFrom adds the gradients of one total of a batch. last is true for the batch's last total.
 func (s *step) backwardFrom(t total, a forwarded, border [][]float32, last bool) error {
 	if t.task >= 0 {
 		for _, store := range s.stores {
@@ -219,11 +218,11 @@ func (s *step) backwardFrom(t total, a forwarded, border [][]float32, last bool)
 	if err := s.pass.Backward(t.node, 1, into, a.border, border); err != nil {
 		return err
 	}
-	if s.reduced != nil && last && t.task < 0 { // gradients by task are summed when all are there
+	if s.reduced != nil && last && t.task < 0 { // gradients by task are summed after all backward passes
 		s.reduced.readyOutside(EncoderParams(s.model.Params))
 		into = into.Observed(s.reduced.ready)
 	}
-	// Heads that leave the encoder as it is, as one that rebuilds its states, send nothing back.
+	// Heads that pass no gradient to the encoder, such as one that reconstructs its states, leave zeros.
 	if slices.ContainsFunc(border, notZero) {
 		s.model.Encoder.(encoders.Trainable).Backward(s.pass, border, into)
 	}
@@ -232,13 +231,13 @@ func (s *step) backwardFrom(t total, a forwarded, border [][]float32, last bool)
 
 func notZero(d []float32) bool { return slices.ContainsFunc(d, func(v float32) bool { return v != 0 }) }
 
-// total is what is minimised of a batch: of all its tasks, or of one where gradients are kept by task.
+// total is a loss of a batch that is minimised: of all its tasks, or of one task where gradients are kept by task.
 type total struct {
 	node *nn.Node
-	task int // its place among all tasks; -1: all of the batch's
+	task int // its index among all tasks; -1: all tasks of the batch
 }
 
-// totals makes what is minimised of a batch of losses; none where nothing is labelled.
+// totals returns the losses of a batch that are minimised; none without labelled units.
 func (s *step) totals(group int, nodes []*nn.Node) []total {
 	factors := s.losses.perUnit(group, s.factors)
 	if _, byTask := s.plan.Weighting.(GradientWeighting); !byTask {

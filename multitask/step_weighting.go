@@ -2,12 +2,12 @@ package multitask
 
 import "github.com/jenga-nlp/jenga/nn"
 
-// weigh gives the losses their factors. Those that depend on the losses themselves wait for the forward pass of a
-// step's only batch; of several batches, another forward pass of each comes first, with the same dropout.
+// weigh sets the factors of the losses. Factors that depend on the losses are computed after the forward pass if the
+// step has one batch; for several batches, another forward pass of each comes first, with the same dropout.
 func (s *step) weigh() error {
-	w, sees := s.plan.Weighting.(LossWeighting)
+	w, ok := s.plan.Weighting.(LossWeighting)
 	switch {
-	case !sees:
+	case !ok:
 		s.factors = s.plan.Weighting.Weigh(s.state, s.losses.all)
 		return nil
 	case len(s.batches) == 1 && s.plan.Reducer == nil && s.losses.labelled(s.batches[0].group):
@@ -21,7 +21,7 @@ func (s *step) weigh() error {
 	return nil
 }
 
-// measure returns the losses of the step's batches as the model is now, over all processes.
+// measure returns the losses of the step's batches by the current model, over all processes.
 func (s *step) measure() ([]Loss, error) {
 	measured := s.losses.empty()
 	for _, b := range s.batches {
@@ -40,7 +40,7 @@ func (s *step) measure() ([]Loss, error) {
 	return measured.all, measured.reduceSums()
 }
 
-// combine makes one gradient of the tasks', for a weighting that combines them.
+// combine combines the tasks' gradients into one, for a weighting that is a GradientWeighting.
 func (s *step) combine() {
 	w, byTask := s.plan.Weighting.(GradientWeighting)
 	if !byTask {
@@ -85,7 +85,7 @@ func (s *step) combine() {
 	}
 }
 
-// observe passes the step's losses to the sampler and the weighting, and those after the update if they are used.
+// observe passes the step's losses to the sampler and the weighting, and the losses after the update to a LossReviewer.
 func (s *step) observe() error {
 	for _, part := range []any{s.plan.Sampler, s.plan.Weighting} {
 		if o, ok := part.(LossObserver); ok {

@@ -7,17 +7,17 @@ import (
 	"github.com/jenga-nlp/jenga/nn"
 )
 
-// stepLosses holds the losses of one step: one for each head of each group that takes part, or of all groups where
+// stepLosses holds the losses of one step: one for each head of each group that has a batch, or of all groups where
 // several processes train.
 type stepLosses struct {
 	all     []Loss
-	group   map[int][]Loss // part of all
-	first   map[int]int    // where that begins
-	reducer nn.Reducer     // nil: there is one process
+	group   map[int][]Loss // subslices of all
+	first   map[int]int    // index of a group's first loss in all
+	reducer nn.Reducer     // nil: a single process
 }
 
-// newStepLosses counts the labelled units of a step, over all processes, so that each batch's share of the mean is
-// known before it runs.
+// newStepLosses counts the labelled units of a step, over all processes, so that the weight of each batch in the mean
+// is known before it runs.
 func newStepLosses(m *Model, batches []packed, reducer nn.Reducer) (*stepLosses, error) {
 	s := &stepLosses{group: map[int][]Loss{}, first: map[int]int{}, reducer: reducer}
 	var order []int // of groups
@@ -43,7 +43,7 @@ func newStepLosses(m *Model, batches []packed, reducer nn.Reducer) (*stepLosses,
 	return s, s.reduce(func(l *Loss) *float64 { return &l.Units })
 }
 
-// reduce sums a number of each loss over all processes.
+// reduce sums one field of each loss over all processes.
 func (s *stepLosses) reduce(number func(*Loss) *float64) error {
 	if s.reducer == nil {
 		return nil
@@ -64,12 +64,12 @@ func (s *stepLosses) reduce(number func(*Loss) *float64) error {
 // reduceSums sums the losses over all processes.
 func (s *stepLosses) reduceSums() error { return s.reduce(func(l *Loss) *float64 { return &l.Sum }) }
 
-// labelled tells whether a group has any labelled units.
+// labelled reports whether a group has any labelled units.
 func (s *stepLosses) labelled(group int) bool {
 	return slices.ContainsFunc(s.group[group], func(l Loss) bool { return l.Units > 0 })
 }
 
-// perUnit is what a group's losses, which are sums, are multiplied with to give their part of what is minimised.
+// perUnit returns the factors of a group's losses, which are sums, in the loss that is minimised.
 func (s *stepLosses) perUnit(group int, factors []float64) []float64 {
 	perUnit := make([]float64, len(s.group[group]))
 	for h, l := range s.group[group] {
@@ -89,7 +89,7 @@ func (s *stepLosses) add(group int, nodes []*nn.Node) {
 	}
 }
 
-// total notes the factors, and returns the sum of the losses by them.
+// total stores the factors in the losses, and returns the weighted sum of their means.
 func (s *stepLosses) total(factors []float64) float64 {
 	sum := 0.0
 	for i := range s.all {
@@ -99,7 +99,7 @@ func (s *stepLosses) total(factors []float64) float64 {
 	return sum
 }
 
-// empty returns the losses with sums of zero.
+// empty returns a copy of the losses with sums of zero.
 func (s *stepLosses) empty() *stepLosses {
 	again := &stepLosses{all: slices.Clone(s.all), group: map[int][]Loss{}, first: s.first, reducer: s.reducer}
 	for i := range again.all {

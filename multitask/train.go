@@ -8,17 +8,17 @@ import (
 	"github.com/jenga-nlp/jenga/corpus"
 )
 
-// Data is the examples of one group of tasks, their Windows and the numbers of their Targets set.
+// Data is the examples of one group of tasks, with their Windows and the ids of their Targets set.
 type Data struct{ Train, Dev []*corpus.Example }
 
 // Step is one update of the parameters.
 type Step struct {
 	Number, Of   int     // from 1
 	Epoch        float64 // epochs done, fractions counted
-	Loss         float64 // what was minimised: the sum over heads of factor times mean over labelled units
+	Loss         float64 // that was minimised: the sum over heads of factor times mean over labelled units
 	Losses       []Loss
 	Rate         float64
-	GradientNorm float64 // before it was cut
+	GradientNorm float64 // before clipping
 	Tokens       int
 	Time         time.Duration
 }
@@ -31,7 +31,7 @@ func (s Step) TokensPerSecond() float64 {
 	return float64(s.Tokens) / s.Time.Seconds()
 }
 
-// Evaluation is how the model does on dev.
+// Evaluation is the metrics of the model on dev.
 type Evaluation struct {
 	Step   int
 	Epoch  float64
@@ -43,7 +43,7 @@ type Evaluation struct {
 var ErrStop = errors.New("stop")
 
 // Train fits the model to the data, data[g] for group g. It reports each Step, Evaluation and Warning to observe, which
-// may look at the model and end training by an error: ErrStop to end it well. A cancelled context ends it too.
+// may read the model and end training by an error: ErrStop ends it without an error. A cancelled context ends it too.
 func Train(ctx context.Context, m *Model, data []Data, plan Plan, observe func(event any) error) error {
 	t, err := New(m, data, plan)
 	if err != nil {
@@ -53,7 +53,7 @@ func Train(ctx context.Context, m *Model, data []Data, plan Plan, observe func(e
 	return t.Run(ctx, observe)
 }
 
-// Run takes all steps and evaluations that are left, as Train does.
+// Run runs all remaining steps and evaluations, as Train does.
 func (t *Training) Run(ctx context.Context, observe func(event any) error) error {
 	for !t.Done() {
 		var event any
@@ -76,7 +76,7 @@ func (t *Training) Run(ctx context.Context, observe func(event any) error) error
 	return ended(t.warn(observe))
 }
 
-// ended returns why training ended, nil where it was stopped.
+// ended returns the error that ended training, nil for ErrStop.
 func ended(err error) error {
 	if errors.Is(err, ErrStop) {
 		return nil

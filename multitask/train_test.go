@@ -227,7 +227,7 @@ func TestAccumulationIsTheMeanOverAllLabelledUnits(t *testing.T) {
 	}
 }
 
-func TestWhatTakesNoPartIsLeftAlone(t *testing.T) {
+func TestParametersOutsideAStepAreNotChanged(t *testing.T) {
 	m := smallModel(t, "none", 0)
 	before := values(m)
 	if _, err := stepping(t, m, smallPlan(), 10).Update([]Batch{{0, smallData(m, 4)[0].Train}}); err != nil {
@@ -351,7 +351,7 @@ func TestARunOfOneStepLearns(t *testing.T) {
 	}
 }
 
-func TestClipNormZeroNeverCuts(t *testing.T) {
+func TestClipNormZeroNeverClips(t *testing.T) {
 	var trained []map[string][]float32
 	for _, norm := range []float64{0, 1e9} {
 		m, plan := smallModel(t, "none", 0), smallPlan()
@@ -366,7 +366,7 @@ func TestClipNormZeroNeverCuts(t *testing.T) {
 	}
 }
 
-func TestALossThatIsNoNumberIsAnError(t *testing.T) {
+func TestALossOfNaNIsAnError(t *testing.T) {
 	m := smallModel(t, "none", 0)
 	m.Params.In("heads").In("tags").All()[0].Data[0] = float32(math.Inf(1))
 	_, err := m.Evaluate(context.Background(), &m.Groups[0], smallData(m, 8)[0].Dev, 4, 0, nil)

@@ -12,7 +12,7 @@ import (
 	"github.com/jenga-nlp/jenga/nn"
 )
 
-// Numbers of the random streams that the plan's seed feeds besides the pass's.
+// Numbers of the random streams of the plan's seed, besides the pass's.
 const (
 	streamSampler   = 1
 	streamWeighting = 2
@@ -30,7 +30,7 @@ const (
 //	}
 //	err := t.Finish(ctx)
 //
-// Between any two of these calls a Snapshot may be taken: a training that Restores it goes on with the same bytes.
+// Between any two of these calls a Snapshot may be taken: a training that Restores it continues with the same bytes.
 type Training struct {
 	model    cachedModel
 	frozen   bool // the encoder learns nothing
@@ -42,23 +42,23 @@ type Training struct {
 
 	host     *nn.HostStore // of the parameters in the model's tree
 	stores   []nn.Store    // host, and that of an encoder with a memory of its own
-	learned  *learned      // the weighting's own parameters; nil: it has none
-	reducing []*nn.Param   // those of host, as they are given to the plan's Reducer
+	learned  *learned      // the weighting's own parameters; nil: none
+	reducing []*nn.Param   // those of host, in the order of the plan's Reducer
 
-	fingerprint []setting // what decides the bytes besides the state; nil: not computed yet
+	fingerprint []setting // what the bytes depend on besides the state; nil: not computed yet
 
-	// A snapshot holds what follows.
+	// A snapshot holds the fields below.
 	state     State
 	used      int    // batches
-	serial    uint64 // of the pass: batches seen
+	serial    uint64 // of the pass: number of batches so far
 	evaluated int    // the step of the last evaluation
 	iterators []*batchIterator
 	sampling  *rand.PCG // the sampler's stream
 	weighing  *rand.PCG // the weighting's
 }
 
-// New makes a training of m on data, data[g] for group g. Without data its caller chooses the batches that Update
-// takes, as many times as plan.MaxSteps says, and the plan's batches, sampler and evaluations have no effect.
+// New returns a training of m on data, data[g] for group g. Without data the caller chooses the batches and calls
+// Update, plan.MaxSteps times; the plan's batches, sampler and evaluations have no effect.
 func New(m *Model, data []Data, plan Plan) (*Training, error) {
 	t := &Training{
 		model: cachedModel{Model: m}, frozen: m.Frozen(), data: data, plan: plan, pass: nn.NewPass(plan.Seed),
@@ -76,7 +76,7 @@ func New(m *Model, data []Data, plan Plan) (*Training, error) {
 	}
 
 	t.pass.Recompute = plan.Recompute
-	t.pass.BFloat16 = plan.BFloat16 && !t.frozen // heads on frozen states learn from those that they will predict by
+	t.pass.BFloat16 = plan.BFloat16 && !t.frozen // heads on frozen states learn from the states that they predict from
 	if data != nil {
 		_, bytes := m.Largest(firstSizes(t.iterators), encoders.Load{Training: true, Recompute: plan.Recompute})
 		t.pass.Reserve(Reserve(bytes))
@@ -101,7 +101,7 @@ func (t *Training) open() (err error) {
 	return err
 }
 
-// allot makes gradients, and room for what the optimizer keeps.
+// allot allocates gradients and the stores of the optimizer's state.
 func (t *Training) allot() error {
 	if err := t.plan.CheckWeighting(t.model.Model); err != nil {
 		return err
@@ -140,20 +140,20 @@ func (t *Training) allot() error {
 	return nil
 }
 
-// shared lists the parameters in the tree that all tasks read.
+// shared returns the parameters in the tree that all tasks share.
 func (m *Model) shared() []*nn.Param {
 	return append(EncoderParams(m.Params).All(), fusion.DescriptionOf(m.Fusion).Shared...)
 }
 
-// Done tells whether nothing is left to do but Finish.
+// Done reports whether only Finish remains to be called.
 func (t *Training) Done() bool { return t.state.Step == t.length.steps && !t.Due() }
 
-// Due tells whether an evaluation comes next.
+// Due reports whether an evaluation comes next.
 func (t *Training) Due() bool {
 	return t.data != nil && t.evaluated != t.state.Step && t.plan.due(t.state.Step, t.used, t.length)
 }
 
-// Step updates the model once, by the batches that come next.
+// Step updates the model once, by the next batches.
 func (t *Training) Step(ctx context.Context) (Step, error) {
 	if err := ctx.Err(); err != nil {
 		return Step{}, err
@@ -161,7 +161,7 @@ func (t *Training) Step(ctx context.Context) (Step, error) {
 	return t.Update(t.next())
 }
 
-// next returns the batches of an update.
+// next returns the batches of the next update.
 func (t *Training) next() []Batch {
 	var batches []Batch
 	n := t.length
@@ -185,7 +185,7 @@ func (t *Training) next() []Batch {
 	return batches
 }
 
-// Update updates the model once, by batches that the caller chooses, of which there is one at least.
+// Update updates the model once, by at least one batch that the caller chooses.
 func (t *Training) Update(batches []Batch) (Step, error) {
 	if t.state.Step == t.length.steps {
 		panic(fmt.Sprintf("multitask: step %d of %d", t.state.Step+1, t.length.steps))
@@ -200,7 +200,7 @@ func (t *Training) Update(batches []Batch) (Step, error) {
 	return report, nil
 }
 
-// epoch is how many epochs are done, fractions counted.
+// epoch returns the number of epochs done, fractions included.
 func (t *Training) epoch() float64 {
 	if t.length.perEpoch == 0 {
 		return 0
@@ -212,21 +212,21 @@ func (t *Training) epoch() float64 {
 	return epoch
 }
 
-// Evaluate fits the heads that are fitted, tunes those that are tuned, and judges all groups on dev.
+// Evaluate fits the heads that are heads.Fitters, tunes those that are heads.Tuners, and evaluates all groups on dev.
 func (t *Training) Evaluate(ctx context.Context) (Evaluation, error) {
 	step := t.state.Step
 	if err := t.model.fitAll(ctx, t.data, t.plan); err != nil {
 		return Evaluation{}, fmt.Errorf("fitting heads after step %d: %w", step, err)
 	}
-	scores, err := t.model.evaluateAll(ctx, t.data, t.plan)
+	groups, err := t.model.evaluateAll(ctx, t.data, t.plan)
 	if err != nil {
 		return Evaluation{}, fmt.Errorf("evaluation after step %d: %w", step, err)
 	}
 	t.evaluated = step
-	return Evaluation{Step: step, Epoch: t.epoch(), Groups: scores, Fusion: t.model.fusionFigures()}, nil
+	return Evaluation{Step: step, Epoch: t.epoch(), Groups: groups, Fusion: t.model.fusionFigures()}, nil
 }
 
-// Finish fits the heads that are fitted where no evaluation has done so.
+// Finish fits the heads that are heads.Fitters if no evaluation has done so.
 func (t *Training) Finish(ctx context.Context) error {
 	if !t.plan.NeverEvaluate || t.data == nil {
 		return nil
@@ -234,5 +234,5 @@ func (t *Training) Finish(ctx context.Context) error {
 	return t.model.fitAll(ctx, t.data, t.plan)
 }
 
-// Close gives up the file of a frozen encoder's states.
+// Close closes the file of a frozen encoder's states.
 func (t *Training) Close() { t.model.cache.close() }

@@ -90,7 +90,7 @@ func TestAGradientThatIsNotFiniteUpdatesNothing(t *testing.T) {
 	}
 }
 
-// drawing is a sampler and a weighting that note their random numbers.
+// drawing is a sampler and a weighting that record their random numbers.
 type drawing struct {
 	Fixed
 	groups        []int // that Next names

@@ -10,16 +10,16 @@ func init() { RegisterWeighting("uncertainty", UncertaintyOptions{LearningRate: 
 
 // UncertaintyOptions are the keys that may stand beside `type: uncertainty`.
 type UncertaintyOptions struct {
-	LearningRate float64 `yaml:"learning_rate" range:"(0,)" doc:"of s, at its highest: it rises and falls as that of the model"`
+	LearningRate float64 `yaml:"learning_rate" range:"(0,)" doc:"highest learning rate of s; it has the schedule of the model's"`
 }
 
 // Uncertainty learns the factors of the losses (Kendall et al. 2018, "Multi-Task Learning Using Uncertainty to Weigh
 // Losses for Scene Geometry and Semantics", section 3): each head has a parameter s, the logarithm of the variance of
-// its labels, which begins at 0, and what a step minimises is
+// its labels, which is 0 at first, and a step minimises
 //
 //	Σ_h ½·exp(-s_h)·L_h + ½·s_h
 //
-// over the heads of which the step has labelled units. L is a head's mean loss times its weight. The s have a learning
+// over the heads that have labelled units in the step. L is a head's mean loss times its weight. The s have a learning
 // rate of their own and no weight decay, and are not clipped with the model's gradient.
 type Uncertainty struct {
 	rate         float64
@@ -29,7 +29,7 @@ type Uncertainty struct {
 
 var _ LearnedWeighting = (*Uncertainty)(nil)
 
-// NewUncertainty makes the weighting for the heads of a env.
+// NewUncertainty makes the weighting for the heads in env.
 func NewUncertainty(o UncertaintyOptions, env WeightingEnv) (Weighting, error) {
 	u := &Uncertainty{rate: o.LearningRate, logVariances: map[HeadName]*nn.Param{}}
 	for _, head := range env.Heads {

@@ -273,7 +273,7 @@ func TestGradientsOfTasksNeedParametersThatTheyShare(t *testing.T) {
 	}
 }
 
-// scripted is a weighting that notes what it sees.
+// scripted is a weighting that records the losses that it receives.
 type scripted struct {
 	Fixed
 	factor              float64
@@ -296,7 +296,7 @@ func (s *scripted) Review(_ State, before, after []Loss) {
 	s.before, s.after = append(s.before, slices.Clone(before)), append(s.after, slices.Clone(after))
 }
 
-func TestAWeightingSeesLossesBeforeAndAfterTheUpdate(t *testing.T) {
+func TestAWeightingReceivesLossesBeforeAndAfterTheUpdate(t *testing.T) {
 	for _, accumulate := range []int{1, 2} {
 		m, data := threeGroups(t, "none", 12) // with dropout, which is the same in all forward passes of a step
 		weighting := &scripted{factor: 2}

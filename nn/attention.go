@@ -6,7 +6,7 @@ import (
 	"github.com/jenga-nlp/jenga/internal/kernel"
 )
 
-// Attention returns softmax(Q·Kᵀ/√d)·V of each text over its own rows, for each of some heads that share the columns
+// Attention returns softmax(Q·Kᵀ/√d)·V of each text over its own rows, for each of the heads, which divide the columns
 // evenly, d each: q, k and v [T D] (Vaswani et al. 2017, equation 1). Its memory grows with the length of a text, not
 // with its square.
 func Attention(p *Pass, q, k, v *Node, rows Rows, heads int) *Node {

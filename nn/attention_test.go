@@ -57,12 +57,12 @@ func halfSquares(x *Node) *Node {
 	}.Apply(x)
 }
 
-// The three things that go wrong where attention is written naively: overflow, memory of T², vanishing gradients.
-func TestAttentionOfLargeScoresDoesNotOverflow(t *testing.T) {
+// The three failures of a naive implementation of attention: overflow, memory of T², vanishing gradients.
+func TestAttentionOfLargeLogitsDoesNotOverflow(t *testing.T) {
 	const tokens, width = 9, 4
 	for _, size := range []float64{1e4, -1e4} {
 		q, k, v := zeros(tokens*width), zeros(tokens*width), states(3, tokens*width, 1)
-		for i := range tokens { // scores of ±size with the token itself, 0 with others
+		for i := range tokens { // logits of ±size with the token itself, 0 with others
 			q[i*width+i%width] = float32(math.Sqrt(math.Abs(size) * math.Sqrt(width)))
 			k[i*width+i%width] = q[i*width+i%width] * float32(math.Copysign(1, size))
 		}
@@ -205,7 +205,7 @@ func TestTheLensAtItsBounds(t *testing.T) {
 	}
 }
 
-func TestANarrowLensSeesWhereItLooks(t *testing.T) {
+func TestANarrowLensSelectsItsCentre(t *testing.T) {
 	const tokens = 512
 	weights, _, _, _ := lensed(t, tokens, 0.25, 0.02, false)
 	near := 0.0
@@ -217,7 +217,7 @@ func TestANarrowLensSeesWhereItLooks(t *testing.T) {
 	if !(near >= 0.999) {
 		t.Errorf("%.4f of the weight is near the centre", near)
 	}
-	// the other reading is nearly flat: products lie in [0, 1]
+	// the other interpretation is nearly flat: products are in [0, 1]
 	weights, _, _, _ = lensed(t, tokens, 0.25, 0.02, true)
 	for j, w := range weights[:tokens] {
 		if !(w <= 3.0/tokens) {

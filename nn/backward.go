@@ -12,22 +12,22 @@ import (
 // It leaves the pass as it is.
 func (p *Pass) Backward(loss *Node, factor float32, into Gradients, at []*Node, dAt [][]float32) error {
 	if !loss.IsScalar() {
-		panic(fmt.Sprintf("nn: Backward from %v: a loss is a number", loss))
+		panic(fmt.Sprintf("nn: Backward from %v: a loss is a scalar", loss))
 	}
-	if err := p.Forward(); err != nil { // what waits to be computed keeps its memory; what is computed below does not
+	if err := p.Forward(); err != nil { // these values keep their memory; those computed below do not
 		return err
 	}
 	mark := p.arena.mark()
 	defer p.arena.release(mark)
 
-	// Below, a node's place in nodes is its ID: gorgonia numbers nodes as they are made.
+	// Below, a node's index in nodes is its ID: gorgonia numbers nodes in the order they are made.
 	nodes := p.graph.AllNodes()[:loss.ID()+1]
-	b := backward{pass: p, into: into, wanted: make([]bool, len(nodes)), gradients: make([][]float32, len(nodes))}
-	b.want(nodes, at)
+	b := backward{pass: p, into: into, required: make([]bool, len(nodes)), gradients: make([][]float32, len(nodes))}
+	b.require(nodes, at)
 	for k, n := range at {
 		switch {
 		case slices.Contains(at[:k], n):
-			panic(fmt.Sprintf("nn: Backward at %v twice", n))
+			panic(fmt.Sprintf("nn: Backward: duplicate node %v", n))
 		case b.isBorder(n):
 			b.gradients[n.ID()] = dAt[k]
 		}
@@ -36,7 +36,7 @@ func (p *Pass) Backward(loss *Node, factor float32, into Gradients, at []*Node, 
 		d[0] += factor
 	}
 	for i := len(nodes) - 1; i >= 0; i-- {
-		if b.gradients[i] == nil || !b.wanted[i] || nodes[i].Op() == nil {
+		if b.gradients[i] == nil || !b.required[i] || nodes[i].Op() == nil {
 			continue
 		}
 		if err := b.step(nodes[i]); err != nil {
@@ -57,33 +57,33 @@ func (p *Pass) Backward(loss *Node, factor float32, into Gradients, at []*Node, 
 	return nil
 }
 
-// backward is one walk from a loss to what it depends on.
+// backward is one traversal from a loss to the nodes that it depends on.
 type backward struct {
 	pass      *Pass
 	into      Gradients
-	wanted    []bool      // somebody wants the gradient at this node or at one it reads
-	gradients [][]float32 // at each node, nil before the first of its readers has added to it
+	required  []bool      // the gradient is required at this node or at one of its inputs
+	gradients [][]float32 // at each node, nil before the first of its consumers has added to it
 }
 
-func (b *backward) want(nodes []*Node, at []*Node) {
+func (b *backward) require(nodes []*Node, at []*Node) {
 	for _, n := range at {
 		if n.ID() < int64(len(nodes)) {
-			b.wanted[n.ID()] = true
+			b.required[n.ID()] = true
 		}
 	}
 	for i, n := range nodes {
 		if w := b.pass.run.behind[n]; w != nil && b.into.Takes(w) {
-			b.wanted[i] = true
+			b.required[i] = true
 		}
 		if op, ours := n.Op().(*operation); ours {
 			for _, w := range op.Params {
-				b.wanted[i] = b.wanted[i] || b.into.Takes(w)
+				b.required[i] = b.required[i] || b.into.Takes(w)
 			}
 		}
 		children := b.pass.children(n)
 		passes := derivatives(n.Op(), len(children))
 		for k, c := range children {
-			b.wanted[i] = b.wanted[i] || b.wanted[c.ID()] && passes[k]
+			b.required[i] = b.required[i] || b.required[c.ID()] && passes[k]
 		}
 	}
 }
@@ -96,13 +96,13 @@ func (b *backward) found(n *Node) []float32 {
 	return b.gradients[n.ID()]
 }
 
-// isBorder tells whether n is an input that is no parameter: nothing lies behind it, so its readers may add to what is
-// asked for without a copy between, which for hidden states is large.
+// isBorder reports whether n is an input, but not a parameter. No gradient goes behind it, so its consumers add to the
+// caller's slice directly, without a copy, which for hidden states is large.
 func (b *backward) isBorder(n *Node) bool {
 	return n.Op() == nil && n.ID() < int64(len(b.gradients)) && b.pass.run.behind[n] == nil
 }
 
-// derivatives tells which of its inputs an operation has a derivative by, or should have.
+// derivatives reports for each input of an operation whether it has, or should have, a derivative by it.
 func derivatives(op gorgonia.Op, inputs int) []bool {
 	if op, ours := op.(*operation); ours && op.Backward == nil {
 		return make([]bool, inputs)
@@ -113,7 +113,7 @@ func derivatives(op gorgonia.Op, inputs int) []bool {
 	return slices.Repeat([]bool{true}, inputs)
 }
 
-// instead names what to use for an operation whose derivative gorgonia v0.9.18 gets wrong; "" for all others.
+// instead names the replacement of an operation whose derivative is wrong in gorgonia v0.9.18; "" for all others.
 func instead(op gorgonia.Op) string {
 	name, _, _ := strings.Cut(op.String(), "(")
 	switch name {
@@ -129,9 +129,9 @@ func instead(op gorgonia.Op) string {
 	return ""
 }
 
-// at returns the gradient at a node for a reader to add to, nil if nobody wants it.
+// at returns the gradient at a node, to which a consumer adds, nil if it is not required.
 func (b *backward) at(n *Node) []float32 {
-	if !b.wanted[n.ID()] {
+	if !b.required[n.ID()] {
 		return nil
 	}
 	if b.gradients[n.ID()] == nil {
@@ -140,7 +140,7 @@ func (b *backward) at(n *Node) []float32 {
 	return b.gradients[n.ID()]
 }
 
-// step adds a node's part to the gradients at what it reads.
+// step adds a node's contribution to the gradients at its inputs.
 func (b *backward) step(n *Node) error {
 	children := b.pass.children(n)
 	op, ours := n.Op().(*operation)
@@ -158,20 +158,20 @@ func (b *backward) step(n *Node) error {
 		dIn = append(dIn, b.into.Of(w))
 	}
 	if op.Backward == nil || !slices.ContainsFunc(dIn, func(d []float32) bool { return d != nil }) {
-		return nil // a node whose own gradient is asked for, and nothing behind it
+		return nil // the gradient at this node is required, that at its inputs is not
 	}
 	op.Backward(op.withParams(valuesOf(children)), Values(n), b.gradients[n.ID()], dIn)
 	return nil
 }
 
-// symbolic is step for an operation of gorgonia's: its derivative is new nodes in the graph, which are computed here.
+// symbolic is step for an operation of gorgonia's. Its derivative is new nodes in the graph, which are computed here.
 func (b *backward) symbolic(n *Node, children []*Node) error {
 	op, ok := n.Op().(gorgonia.SDOp)
 	if !ok {
 		return fmt.Errorf("nn: gorgonia has no derivative of %v", n)
 	}
 	if better := instead(op); better != "" {
-		return fmt.Errorf("nn: gorgonia's derivative of %v is wrong; %s has a right one", n, better)
+		return fmt.Errorf("nn: gorgonia's derivative of %v is wrong; use %s", n, better)
 	}
 	dOut := b.pass.Input(append([]float32(nil), b.gradients[n.ID()]...), n.Shape()...)
 	byInput, err := op.SymDiff(children, n, dOut)

@@ -7,8 +7,8 @@ import (
 	"github.com/jenga-nlp/jenga/internal/kernel"
 )
 
-// BiLSTM is a bidirectional LSTM layer: an LSTM from the first token to the last, one from the last to the first, and
-// the states of both side by side, over each text's own rows.
+// BiLSTM is a bidirectional LSTM layer: one LSTM runs from the first token to the last, one from the last to the first,
+// over each text's own rows. Their states are concatenated.
 //
 //	i, f, o = σ(z_i), σ(z_f), σ(z_o)    a = tanh(z_a)    c = f·c' + i·a    h = o·tanh(c)    z = x·W + b + h'·R
 type BiLSTM struct {
@@ -18,7 +18,7 @@ type BiLSTM struct {
 	Bias      [2]*Param // b [4H]; PyTorch has two, of which this is the sum
 }
 
-// NewBiLSTM makes the parameters, from uniform(-1/√H, 1/√H) as PyTorch does: H is the size of a direction's state.
+// NewBiLSTM makes the parameters, from uniform(-1/√H, 1/√H) as PyTorch does: H is the width of one direction's state.
 func NewBiLSTM(params Params, in, hidden int) *BiLSTM {
 	l := &BiLSTM{}
 	bound := 1 / math.Sqrt(float64(hidden))
@@ -48,7 +48,7 @@ type LSTMStates struct {
 	rows Rows
 }
 
-// lstmPacked is memory for the recurrent weights as products read them, one pass after the other.
+// lstmPacked is memory for the recurrent weights in the layout of products, reused by consecutive passes.
 type lstmPacked struct{ forward, backward [2]kernel.Packed }
 
 func (l *BiLSTM) packed(p *Pass) *lstmPacked {
@@ -81,8 +81,8 @@ func (l *BiLSTM) Forward(p *Pass, x []float32, rows Rows) *LSTMStates {
 	return s
 }
 
-// Backward adds to dx the gradient at Forward's x, unless it is nil, given that at the states, dOut [T 2H]; and to the
-// gradients that of returns for the parameters, nil for one that takes none.
+// Backward takes the gradient at the states, dOut [T 2H]. It adds the gradient at Forward's x to dx, unless dx is nil,
+// and those of the parameters to the slices that of returns, nil for a parameter that takes none.
 func (l *BiLSTM) Backward(p *Pass, s *LSTMStates, dx, dOut []float32, of func(*Param) []float32) {
 	in, hidden, tokens := l.Input[0].Shape[0], l.Recurrent[0].Shape[0], s.rows.Tokens()
 	var dGates [2][]float32
@@ -111,7 +111,7 @@ func (l *BiLSTM) Backward(p *Pass, s *LSTMStates, dx, dOut []float32, of func(*P
 	}
 }
 
-// before writes to out [T H] the state before each row in direction d, zero before a text's first.
+// before writes to out [T H] the previous state of each row in direction d, zero for a text's first row.
 func (s *LSTMStates) before(out []float32, d, hidden int) {
 	for b := range s.rows.Texts() {
 		for t := s.rows.Starts[b]; t < s.rows.Starts[b+1]; t++ {
@@ -145,7 +145,7 @@ func (l *BiLSTM) Apply(p *Pass, x *Node, rows Rows) *Node {
 						return dIn[1+i]
 					}
 				}
-				panic("nn: BiLSTM without " + w.Name)
+				panic("nn: unexpected BiLSTM parameter " + w.Name)
 			})
 		},
 	}.Apply(x)

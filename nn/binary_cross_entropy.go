@@ -5,13 +5,13 @@ import (
 	"math"
 )
 
-// BinaryCrossEntropy returns the sum over scores [N L] of the loss of each as the answer to a question of its own, a
-// number: -log σ(s) where gold [N·L] is above 0, -log(1-σ(s)) where it is 0, nothing where it is below. Weights
-// multiply the terms of answers yes, (1-p)^γ all, p being the right answer's probability; there is no smoothing.
-func (l LabelLoss) BinaryCrossEntropy(scores *Node, gold []int8) *Node {
-	shape := scores.Shape()
+// BinaryCrossEntropy returns the sum over logits [N L] of each one's binary cross entropy, a scalar: -log σ(s) where
+// gold [N·L] is above 0, -log(1-σ(s)) where it is 0, nothing where it is below. Weights multiply the terms of positive
+// labels, (1-p)^γ all terms, p being the gold label's probability; there is no smoothing.
+func (l LabelLoss) BinaryCrossEntropy(logits *Node, gold []int8) *Node {
+	shape := logits.Shape()
 	if len(shape) != 2 || shape[0]*shape[1] != len(gold) || l.Smoothing != 0 {
-		panic(fmt.Sprintf("nn: binary cross entropy of scores %v and %d answers, smoothed by %v", shape, len(gold),
+		panic(fmt.Sprintf("nn: binary cross entropy of logits %v and %d labels, smoothed by %v", shape, len(gold),
 			l.Smoothing))
 	}
 	labels := shape[1]
@@ -49,10 +49,10 @@ func (l LabelLoss) BinaryCrossEntropy(scores *Node, gold []int8) *Node {
 				dIn[0][i] += dOut[0] * float32(factor(i)*towards(float32(slope), gold[i]))
 			}
 		},
-	}.Apply(scores)
+	}.Apply(logits)
 }
 
-// towards is s where the answer is yes, -s where it is no.
+// towards returns s where gold is positive, -s where it is not.
 func towards(s float32, gold int8) float64 {
 	if gold > 0 {
 		return float64(s)
@@ -60,7 +60,7 @@ func towards(s float32, gold int8) float64 {
 	return -float64(s)
 }
 
-// sigmoid is 1/(1 + exp(-x)).
+// sigmoid returns 1/(1 + exp(-x)).
 func sigmoid(x float64) float64 {
 	if x >= 0 {
 		return 1 / (1 + math.Exp(-x))
@@ -69,14 +69,14 @@ func sigmoid(x float64) float64 {
 	return e / (1 + e)
 }
 
-// softplus is log(1 + exp(x)).
+// softplus returns log(1 + exp(x)).
 func softplus(x float64) float64 { return max(x, 0) + math.Log1p(math.Exp(-math.Abs(x))) }
 
 // Sigmoids returns 1/(1 + exp(-x)) of each.
 func Sigmoids(x []float32) []float32 {
-	shares := make([]float32, len(x))
+	probabilities := make([]float32, len(x))
 	for i, v := range x {
-		shares[i] = float32(sigmoid(float64(v)))
+		probabilities[i] = float32(sigmoid(float64(v)))
 	}
-	return shares
+	return probabilities
 }

@@ -10,8 +10,8 @@ import (
 
 func init() { gorgonia.Use(products{}) }
 
-// products is the BLAS that gorgonia multiplies with: gonum's, but for float32 products, whose sums gonum orders by
-// the number of rows and by where the operands lie in memory. Here a row's result depends on that row alone.
+// products is the BLAS that gorgonia multiplies with. It is gonum's except for float32 products: gonum orders their
+// sums by the number of rows and by the operands' addresses. Here a row's result depends on that row alone.
 type products struct{ gonum.Implementation }
 
 // Sgemm computes c = alpha·op(a)·op(b) + beta·c; op(a) is [m k], op(b) [k n].
@@ -37,7 +37,7 @@ func (products) Sgemm(tA, tB blas.Transpose, m, n, k int, alpha float32, a []flo
 	}
 }
 
-// view returns op(a), whose rows are stride values apart in a.
+// view returns op(a); consecutive rows of a have a distance of stride values.
 func view(a []float32, stride int, t blas.Transpose) kernel.Matrix {
 	m := kernel.Dense(a, stride)
 	if t != blas.NoTrans {
@@ -46,7 +46,7 @@ func view(a []float32, stride int, t blas.Transpose) kernel.Matrix {
 	return m
 }
 
-// rescale multiplies c by beta; by 0 even what is not a number.
+// rescale multiplies c by beta; a beta of 0 sets c to zero, NaN included.
 func rescale(c []float32, m, n, stride int, beta float32) {
 	for i := range m {
 		row := c[i*stride : i*stride+n]

@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// MeanOfRows returns for each group the mean of the rows of x [N D] that it names, [G D]; zeros for none.
+// MeanOfRows returns the mean of each group's rows of x [N D], [G D]; zeros for an empty group.
 func MeanOfRows(x *Node, groups [][]int) *Node {
 	d := x.Shape()[1]
 	n := rowsOf("mean of rows", x, d)
@@ -37,7 +37,7 @@ func MeanOfRows(x *Node, groups [][]int) *Node {
 	}.Apply(x)
 }
 
-// leastNorm is what the norm of a vector is taken as at least in a cosine, as PyTorch's.
+// leastNorm is the lower bound of a vector's norm in a cosine, as in PyTorch.
 const leastNorm = 1e-8
 
 // Cosine returns a·b/(|a|·|b|) of each row of a and b [N D], [N 1].
@@ -78,25 +78,25 @@ func Cosine(a, b *Node) *Node {
 	}.Apply(a, b)
 }
 
-// CoSENT returns N·log(1 + Σ exp(scale·(s_i - s_j))) over the pairs of rows whose gold numbers say that j is the higher
-// one, a number: scores [N 1], gold [N], a gold number that is none leaves its row out, N the rows that have one (Su
-// 2022, "CoSENT"). It compares the rows with each other, so that, unlike other losses, it is no sum over them.
-func CoSENT(scores *Node, gold []float64, scale float64) *Node {
-	if n := rowsOf("CoSENT", scores, 1); n != len(gold) {
+// CoSENT returns N·log(1 + Σ exp(scale·(s_i - s_j))) over the pairs of rows with gold_i < gold_j, a scalar:
+// similarities [N 1], gold [N]. A row whose gold is NaN is left out; N is the number of the others (Su 2022, "CoSENT").
+// It compares rows with each other, so that, unlike other losses, it is not a sum over rows.
+func CoSENT(similarities *Node, gold []float64, scale float64) *Node {
+	if n := rowsOf("CoSENT", similarities, 1); n != len(gold) {
 		panic(fmt.Sprintf("nn: CoSENT of %d rows and %d numbers", n, len(gold)))
 	}
-	var order []int // by gold, rising
+	var order []int // rows by ascending gold
 	for i, g := range gold {
 		if !math.IsNaN(g) {
 			order = append(order, i)
 		}
 	}
 	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(gold[i], gold[j]) })
-	terms := func(s []float32, see func(low, high int, x float64)) {
+	terms := func(s []float32, visit func(low, high int, x float64)) {
 		for k, high := range order {
 			for _, low := range order[:k] {
 				if gold[low] < gold[high] {
-					see(low, high, scale*(float64(s[low])-float64(s[high])))
+					visit(low, high, scale*(float64(s[low])-float64(s[high])))
 				}
 			}
 		}
@@ -120,5 +120,5 @@ func CoSENT(scores *Node, gold []float64, scale float64) *Node {
 				dIn[0][high] -= d
 			})
 		},
-	}.Apply(scores)
+	}.Apply(similarities)
 }

@@ -31,7 +31,7 @@ func TestCoSENTComparesPairs(t *testing.T) {
 	}
 }
 
-func TestCosineOfNothingIsNothing(t *testing.T) {
+func TestCosineOfZerosIsZero(t *testing.T) {
 	p := NewPass(1)
 	a, b := p.Input([]float32{0, 0, 3, 4}, 2, 2), p.Input([]float32{1, 0, 6, 8}, 2, 2)
 	cosine := Cosine(a, b)

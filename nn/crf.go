@@ -17,7 +17,7 @@ import (
 type CRF struct {
 	Transitions *Param // [L L] from a tag to the next
 	Start, End  *Param // [L]
-	// Constraints says which transitions are allowed; the others have probability 0. nil allows all.
+	// Constraints are the allowed transitions; all others have probability 0. nil allows all.
 	Constraints *Transitions
 }
 
@@ -37,16 +37,16 @@ func NewCRF(params Params, labels int, constraints *Transitions) *CRF {
 // Chain is the words of one example that have logits.
 type Chain struct {
 	Rows []int // of the logits, word after word; at least one
-	Gold []int // tag of each; negative where it is not known: any tag may be the gold one
-	// Gaps are the places where words without logits lie: Gaps[t] before word t, Gaps[N] after the last, [N+1].
-	// Constraints do not hold for the transition across a gap. nil: there are none.
+	Gold []int // tag of each; negative where it is unknown: any tag may be the gold one
+	// Gaps mark words without logits: Gaps[t] before word t, Gaps[N] after the last, [N+1].
+	// Constraints do not hold for the transition across a gap. nil: no gaps.
 	Gaps []bool
 }
 
 // withoutGold is the chain with all its tags unknown.
 func (c Chain) withoutGold() Chain { c.Gold = nil; return c }
 
-// check panics if the chain does not fit logits of that many rows and labels.
+// check panics if the chain does not fit logits [rows labels].
 func (c Chain) check(rows, labels int) {
 	n := len(c.Rows)
 	if n == 0 || len(c.Gold) != n || c.Gaps != nil && len(c.Gaps) != n+1 {
@@ -59,7 +59,7 @@ func (c Chain) check(rows, labels int) {
 	}
 }
 
-// Loss returns the sum over chains of -log p(gold), a number: logits [N L].
+// Loss returns the sum over chains of -log p(gold), a scalar: logits [N L].
 func (c *CRF) Loss(logits *Node, chains []Chain) *Node {
 	labels := c.Start.Shape[0]
 	rows := rowsOf("CRF", logits, labels)
@@ -116,8 +116,8 @@ func addCounts(d []float32, counts []float64, factor float32) {
 	}
 }
 
-// Decode returns the most probable sequence of tags of a chain of words with logits [N L], whatever its gold tags,
-// and the marginal probability of each of these tags at its word. Where logits are NaN, the tags are some tags.
+// Decode returns the most probable sequence of tags of a chain of words with logits [N L], ignoring its gold tags, and
+// the marginal probability of each of these tags at its word. Where logits are NaN, the tags are arbitrary.
 func (c *CRF) Decode(logits []float32, chain Chain) (tags []int, probabilities []float32) {
 	m := newLattice(c.Transitions.Data, c.Start.Data, c.End.Data, c.Constraints)
 	tags = m.viterbi(logits, chain)
@@ -137,14 +137,14 @@ func (m *lattice) viterbi(logits []float32, chain Chain) []int {
 	delta := make([]float64, words*labels) // [N L] log of the most probable sequence that ends in a tag
 	previous := make([]int, words*labels)  // [N L] the tag before it in that sequence
 	for t, row := range chain.Rows {
-		scores := m.into(chain, t)
+		transitions := m.into(chain, t)
 		for j := range labels {
 			best, from := math.Inf(-1), 0
 			if t == 0 {
-				best = scores.start[j]
+				best = transitions.start[j]
 			} else {
 				for i := range labels {
-					if s := delta[(t-1)*labels+i] + scores.between[i*labels+j]; s > best {
+					if s := delta[(t-1)*labels+i] + transitions.between[i*labels+j]; s > best {
 						best, from = s, i
 					}
 				}

@@ -99,7 +99,7 @@ func (m *lattice) betas(logits []float32, c Chain) []float64 {
 	return beta
 }
 
-// logit returns that of tag j at word t, -Inf where the gold tag is another.
+// logit returns the logit of tag j at word t, -Inf where the gold tag is another.
 func (m *lattice) logit(logits []float32, c Chain, t, j int) float64 {
 	if c.Gold != nil && c.Gold[t] >= 0 && c.Gold[t] != j {
 		return math.Inf(-1)
@@ -107,14 +107,14 @@ func (m *lattice) logit(logits []float32, c Chain, t, j int) float64 {
 	return float64(logits[c.Rows[t]*m.labels+j])
 }
 
-// crfCounts are how often each tag at each word [N L], and each transition [L L], is expected in a chain.
+// crfCounts are the expected counts in a chain of each tag at each word, [N L], and of each transition, [L L].
 type crfCounts struct{ tags, transitions []float64 }
 
 func newCRFCounts(words, labels int) crfCounts {
 	return crfCounts{make([]float64, words*labels), make([]float64, labels*labels)}
 }
 
-// count adds factor times what is expected over all sequences, or over those that agree with the chain's gold tags:
+// count adds factor times the expected counts over all sequences, or over those that agree with the chain's gold tags:
 // exp(alpha + beta - log Z) of a tag, exp(alpha_i + transition_ij + logit_j + beta_j - log Z) of a transition.
 func (m *lattice) count(n *crfCounts, logits []float32, c Chain, factor float64) {
 	labels := m.labels
@@ -152,7 +152,7 @@ func (m *lattice) countTransitions(counts, from, to, exp []float64, factor float
 		return
 	}
 
-	// at such a scale some exponentials are beyond a float64's range: term by term
+	// at such a scale some exponentials overflow float64: term by term
 	for i, f := range from {
 		for j, b := range to {
 			if p := f + m.between[i*labels+j] + b; p > -700 {
@@ -177,7 +177,7 @@ func exponentials(out, x []float64) (highest float64) {
 	return highest
 }
 
-// A sum of exponentials below it may have lost terms to underflow: it is taken again, in log space.
+// A sum of exponentials below smallestSum may lack terms that underflowed: it is computed again, in log space.
 const smallestSum = 1e-280
 
 // stepForward writes to out [L] log Σ_i exp(x_i + between_ij) for each tag j. exp [L] is scratch memory.

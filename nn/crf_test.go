@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// enumerate calls see with every sequence of tags of a chain, whose rows are its words' numbers, and its score.
-func (c *CRF) enumerate(logits []float32, chain Chain, see func(tags []int, score float64)) {
+// enumerate calls visit with every sequence of tags of a chain, whose rows are its words' numbers, and its score.
+func (c *CRF) enumerate(logits []float32, chain Chain, visit func(tags []int, score float64)) {
 	labels, words := c.Start.Shape[0], len(chain.Rows)
 	transition := func(t int, learned float32, from, to int) float64 {
 		if !c.Constraints.Allowed(from, to) && (chain.Gaps == nil || !chain.Gaps[t]) {
@@ -25,7 +25,7 @@ func (c *CRF) enumerate(logits []float32, chain Chain, see func(tags []int, scor
 				score += transition(t, c.Transitions.Data[tags[t-1]*labels+tag], tags[t-1], tag)
 			}
 		}
-		see(tags, score)
+		visit(tags, score)
 		t := 0
 		for ; t < words; t++ {
 			if tags[t]++; tags[t] < labels {
@@ -48,21 +48,21 @@ func chainOf(gold []int) Chain {
 	return c
 }
 
-// crfLoss is the loss of one chain, and its gradient at the scores.
-func crfLoss(t *testing.T, c *CRF, scores []float32, chain Chain) (loss float64, d []float32) {
+// crfLoss returns the loss of one chain, and its gradient at the logits.
+func crfLoss(t *testing.T, c *CRF, logits []float32, chain Chain) (loss float64, d []float32) {
 	t.Helper()
 	p := NewPass(1)
-	x := p.Input(scores, len(chain.Gold), c.Start.Shape[0])
+	x := p.Input(logits, len(chain.Gold), c.Start.Shape[0])
 	node := c.Loss(x, []Chain{chain})
 	forward(t, p)
-	d = zeros(len(scores))
+	d = zeros(len(logits))
 	if err := p.Backward(node, 1, Gradients{}, []*Node{x}, [][]float32{d}); err != nil {
 		t.Fatal(err)
 	}
 	return float64(Values(node)[0]), d
 }
 
-func TestCRFSumsOverAllTagsOrThoseThatMayBeGold(t *testing.T) {
+func TestCRFSumsOverAllTagsOrPossibleGoldTags(t *testing.T) {
 	const labels, words = 3, 4
 	// tag 2 does not follow tag 0, and is not the first
 	constraints := NewTransitions(labels)
@@ -80,12 +80,12 @@ func TestCRFSumsOverAllTagsOrThoseThatMayBeGold(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			c := NewCRF(NewParams(3), labels, test.constraints)
 			copy(c.Transitions.Data, states(1, labels*labels, 1))
-			scores := states(2, words*labels, 1)
+			logits := states(2, words*labels, 1)
 			chain := chainOf([]int{1, -1, 2, -2}) // the second and the last may be anything
 			chain.Gaps = test.gaps
 			all, agreeing := 0.0, 0.0
 			sums := make([]float64, words*labels)
-			c.enumerate(scores, chain, func(tags []int, score float64) {
+			c.enumerate(logits, chain, func(tags []int, score float64) {
 				e := math.Exp(score)
 				all += e
 				for i, tag := range tags {
@@ -95,11 +95,11 @@ func TestCRFSumsOverAllTagsOrThoseThatMayBeGold(t *testing.T) {
 					agreeing += e
 				}
 			})
-			got, _ := crfLoss(t, c, scores, chain)
+			got, _ := crfLoss(t, c, logits, chain)
 			if want := math.Log(all / agreeing); !(math.Abs(got-want) <= 1e-5) {
 				t.Errorf("loss %v, want %v", got, want)
 			}
-			tags, probabilities := c.Decode(scores, chain)
+			tags, probabilities := c.Decode(logits, chain)
 			for i, tag := range tags {
 				if want := sums[i*labels+tag] / all; !(math.Abs(float64(probabilities[i])-want) <= 1e-5) {
 					t.Errorf("word %d: probability %v, want %v", i, probabilities[i], want)
@@ -113,18 +113,18 @@ func TestCRFSumsOverAllTagsOrThoseThatMayBeGold(t *testing.T) {
 	}
 }
 
-func TestCRFOfLargeScores(t *testing.T) {
+func TestCRFOfLargeLogits(t *testing.T) {
 	const labels, words = 4, 30
 	c := NewCRF(NewParams(3), labels, nil)
 	gold := make([]int, words)
 	for _, size := range []float64{1e4, 1e30} {
-		scores := states(7, words*labels, size)
+		logits := states(7, words*labels, size)
 		for i := range gold {
 			gold[i] = i % labels
 		}
-		loss, d := crfLoss(t, c, scores, chainOf(gold))
+		loss, d := crfLoss(t, c, logits, chainOf(gold))
 		if math.IsNaN(loss) || loss < 0 {
-			t.Errorf("loss %v of scores of size %v", loss, size)
+			t.Errorf("loss %v of logits of size %v", loss, size)
 		}
 		finite(t, "gradient", d)
 	}

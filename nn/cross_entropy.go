@@ -5,10 +5,10 @@ import (
 	"math"
 )
 
-// LabelLoss shapes the loss of labels; its zero value is plain cross entropy.
+// LabelLoss holds the options of the loss of labels; its zero value is plain cross entropy.
 type LabelLoss struct {
-	// Smoothing is ε: the gold label's share of the target is 1-ε, and ε is divided among all labels (Szegedy et al.
-	// 2016, "Rethinking the Inception Architecture", section 7).
+	// Smoothing is ε: the gold label has the target probability 1-ε, and ε is divided evenly among all labels (Szegedy
+	// et al. 2016, "Rethinking the Inception Architecture", section 7).
 	Smoothing float64
 	// Gamma is γ: each label's term is multiplied by (1-p)^γ, p its probability (Lin et al. 2017, "Focal Loss",
 	// equation 4).
@@ -42,21 +42,21 @@ func (l LabelLoss) check(operation string, rows, labels int) {
 	}
 }
 
-// CrossEntropy returns the sum over rows of -log softmax(scores)[gold], a number: scores [N C], gold [N]. Rows whose
+// CrossEntropy returns the sum over rows of -log softmax(logits)[gold], a scalar: logits [N C], gold [N]. Rows whose
 // gold is negative have no label and add nothing.
-func CrossEntropy(scores *Node, gold []int) *Node { return LabelLoss{}.CrossEntropy(scores, gold) }
+func CrossEntropy(logits *Node, gold []int) *Node { return LabelLoss{}.CrossEntropy(logits, gold) }
 
-// CrossEntropy returns the sum over rows of Σ_c q_c·w_c·(1-p_c)^γ·(-log p_c), a number: p = softmax(scores), q the
-// target's shares, w the labels' weights. Else it is as the function of its name.
-func (l LabelLoss) CrossEntropy(scores *Node, gold []int) *Node {
-	shape := scores.Shape()
+// CrossEntropy returns the sum over rows of Σ_c q_c·w_c·(1-p_c)^γ·(-log p_c), a scalar: p = softmax(logits), q the
+// target probabilities, w the labels' weights. Otherwise it is as the function CrossEntropy.
+func (l LabelLoss) CrossEntropy(logits *Node, gold []int) *Node {
+	shape := logits.Shape()
 	if len(shape) != 2 || shape[0] != len(gold) {
-		panic(fmt.Sprintf("nn: cross entropy of scores %v and %d labels", shape, len(gold)))
+		panic(fmt.Sprintf("nn: cross entropy of logits %v and %d labels", shape, len(gold)))
 	}
 	c := shape[1]
 	for _, label := range gold {
 		if label >= c {
-			panic(fmt.Sprintf("nn: cross entropy of label %d among %d", label, c))
+			panic(fmt.Sprintf("nn: cross entropy of label %d of %d", label, c))
 		}
 	}
 	l.check("cross entropy", len(gold), c)
@@ -96,37 +96,37 @@ func (l LabelLoss) CrossEntropy(scores *Node, gold []int) *Node {
 				d[label] -= by
 			}
 		},
-	}.Apply(scores)
+	}.Apply(logits)
 }
 
-// value is the loss of a row of scores whose gold label is given.
-func (l LabelLoss) value(scores []float32, gold int) float64 {
-	total, sum := logSumExp(scores), 0.0
-	for c, x := range scores {
-		if share := l.share(c, gold, len(scores)); share != 0 {
+// value returns the loss of a row of logits with a gold label.
+func (l LabelLoss) value(logits []float32, gold int) float64 {
+	total, sum := logSumExp(logits), 0.0
+	for c, x := range logits {
+		if target := l.target(c, gold, len(logits)); target != 0 {
 			logP := float64(x) - total
-			sum -= share * math.Pow(-math.Expm1(logP), l.Gamma) * logP
+			sum -= target * math.Pow(-math.Expm1(logP), l.Gamma) * logP
 		}
 	}
 	return sum
 }
 
-// share is q_c·w_c.
-func (l LabelLoss) share(c, gold, labels int) float64 {
-	share := l.Smoothing / float64(labels)
+// target returns q_c·w_c.
+func (l LabelLoss) target(c, gold, labels int) float64 {
+	target := l.Smoothing / float64(labels)
 	if c == gold {
-		share += 1 - l.Smoothing
+		target += 1 - l.Smoothing
 	}
-	return share * float64(l.weight(c))
+	return target * float64(l.weight(c))
 }
 
-// backward adds by times the gradient of value at the scores to d: with g_c = q_c·w_c·p_c·df/dp_c of the term
+// backward adds by times the gradient of value at the logits to d: with g_c = q_c·w_c·p_c·df/dp_c of the term
 // f(p) = -(1-p)^γ·log p it is g_k - p_k·Σ_c g_c.
-func (l LabelLoss) backward(d, scores []float32, gold int, by float32) {
-	total, sum := logSumExp(scores), 0.0
-	for c, x := range scores {
-		share := l.share(c, gold, len(scores))
-		if share == 0 {
+func (l LabelLoss) backward(d, logits []float32, gold int, by float32) {
+	total, sum := logSumExp(logits), 0.0
+	for c, x := range logits {
+		target := l.target(c, gold, len(logits))
+		if target == 0 {
 			continue
 		}
 		logP := float64(x) - total
@@ -135,11 +135,11 @@ func (l LabelLoss) backward(d, scores []float32, gold int, by float32) {
 		if l.Gamma != 0 && rest > 0 {
 			g += l.Gamma * p * math.Pow(rest, l.Gamma-1) * logP
 		}
-		g *= share
+		g *= target
 		sum += g
 		d[c] += by * float32(g)
 	}
-	for c, x := range scores {
+	for c, x := range logits {
 		d[c] -= by * float32(math.Exp(float64(x)-total)*sum)
 	}
 }

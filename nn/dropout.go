@@ -6,14 +6,15 @@ import (
 	"github.com/jenga-nlp/jenga/internal/kernel"
 )
 
-// Dropout hides a share of its input in training and scales the rest, so that the mean stays.
+// Dropout sets elements of its input to zero with a probability in training and scales the others, so that the mean
+// stays the same.
 type Dropout struct {
 	place string
 	rate  float64
 }
 
-// NewDropout makes a dropout whose mask is a function of the place of params, and of seed and step. Two of one place
-// share a mask.
+// NewDropout makes a dropout whose mask is a function of the path of params, the seed and the step. Two dropouts of one
+// path have the same mask.
 func NewDropout(params Params, rate float64) Dropout {
 	if !(rate >= 0 && rate < 1) {
 		panic(fmt.Sprintf("nn: dropout of %v at %s", rate, params.Path()))

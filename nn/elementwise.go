@@ -19,7 +19,7 @@ func Tanh(x *Node) *Node {
 	}.Apply(x)
 }
 
-// GELU returns x·Φ(x), Φ the normal distribution's (Hendrycks & Gimpel 2016), by the error function as BERT does.
+// GELU returns x·Φ(x), Φ the normal distribution function (Hendrycks & Gimpel 2016), by the error function as in BERT.
 func GELU(x *Node) *Node {
 	return Operation{
 		Name: "GELU", Shape: x.Shape(),
@@ -39,7 +39,7 @@ func Scale(x *Node, by float32) *Node {
 	}.Apply(x)
 }
 
-// Sum returns a + b, of one shape.
+// Sum returns a + b, which have the same shape.
 func Sum(a, b *Node) *Node {
 	if !a.Shape().Eq(b.Shape()) {
 		panic(fmt.Sprintf("nn: sum of %v and %v", a.Shape(), b.Shape()))

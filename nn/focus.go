@@ -7,30 +7,30 @@ import (
 	"github.com/jenga-nlp/jenga/internal/kernel"
 )
 
-// Focus is multi-head attention seen through a Gaussian lens (Focus Mechanism). For query i of a text of T tokens, at
+// Focus is multi-head attention weighted by a Gaussian lens (Focus Mechanism). For query i of a text of T tokens, at
 // positions p_j = j/(T-1), 0 where T is 1, with centre μ_i and aperture σ_i, each head's weights are
 //
 //	softmax_j(q_i·k_j/√d - (p_j-μ_i)²/(2σ_i²))
 //
 // which is attention times lens, normalised. With Twice they are softmax_j(A_ij·L_ij), A = softmax(q·k/√d), L the lens:
-// the other reading of "normalized via softmax". As its products lie in [0, 1], it is nearly flat.
+// the other interpretation of "normalized via softmax". As its products lie in [0, 1], it is nearly flat.
 type Focus struct {
 	Heads   int
-	Dropout float64 // share of the weights that is dropped in training
-	Place   string  // of the dropout's mask
+	Dropout float64 // dropout rate of the weights in training
+	Place   string  // key of the dropout's mask, see Pass.Key
 	Twice   bool
-	// Name is what the weights of a text [Heads T T] are kept under; FocusCentre and FocusAperture make of it the names
-	// of its centres and apertures. "": none is kept.
+	// Name is the name that the weights of a text [Heads T T] are kept under; FocusCentre and FocusAperture derive the
+	// names of centres and apertures from it. "": nothing is kept.
 	Name string
 }
 
-// FocusCentre is the name that the Focus called name keeps the centres of a text under, [T lenses].
+// FocusCentre returns the name under which the Focus called name keeps the centres of a text, [T lenses].
 func FocusCentre(name string) string { return name + ".centre" }
 
-// FocusAperture is the name that the Focus called name keeps the apertures of a text under, [T lenses].
+// FocusAperture returns the name under which the Focus called name keeps the apertures of a text, [T lenses].
 func FocusAperture(name string) string { return name + ".aperture" }
 
-// watched tells whether anyone wants to see anything of f.
+// watched reports whether any values of f have a watcher.
 func (f Focus) watched(p *Pass) bool {
 	return p.Watches(f.Name) || p.Watches(FocusCentre(f.Name)) || p.Watches(FocusAperture(f.Name))
 }
@@ -72,11 +72,11 @@ func (f Focus) Apply(p *Pass, q, k, v, centre, aperture *Node, rows Rows) *Node 
 	}.Apply(q, k, v, centre, aperture)
 }
 
-// focusQueries is how many queries' weights are in memory at a time: it grows with the length of a text, not with its
-// square.
+// focusQueries is the number of queries whose weights are in memory at a time, so that memory grows with the length of
+// a text, not with its square.
 const focusQueries = 32
 
-// focus is one use of a Focus. Inputs are q, k, v, centre and aperture.
+// focus is one application of a Focus. Inputs are q, k, v, centre and aperture.
 type focus struct {
 	Focus
 	rows          Rows
@@ -85,7 +85,7 @@ type focus struct {
 	key           uint64
 }
 
-// focusBlock is some queries of one head and text.
+// focusBlock is a block of queries of one head and text.
 type focusBlock struct {
 	first, tokens      int // row of the text's first token, and how many it has
 	from, to           int // queries
@@ -93,14 +93,14 @@ type focusBlock struct {
 	attention          []float32 // [queries tokens] A, for Twice
 	lensed             []float32 // [queries tokens] the weights
 	dropped            []float32 // [queries tokens] the same after dropout
-	scores             []float64 // [tokens] memory for one query's
+	logits             []float64 // [tokens] memory for one query's logits
 }
 
 // blocks calls do for the blocks of text b, each with its weights.
 func (f *focus) blocks(in [][]float32, b int, do func(w *focusBlock)) {
 	tokens := f.rows.Starts[b+1] - f.rows.Starts[b]
 	most := min(focusQueries, tokens)
-	memory, scores := make([]float32, 3*most*tokens), make([]float64, tokens)
+	memory, logits := make([]float32, 3*most*tokens), make([]float64, tokens)
 	for h := range f.Heads {
 		for from := 0; from < tokens; from += focusQueries {
 			to := min(from+focusQueries, tokens)
@@ -109,7 +109,7 @@ func (f *focus) blocks(in [][]float32, b int, do func(w *focusBlock)) {
 				first: f.rows.Starts[b], tokens: tokens, from: from, to: to, head: h, column: h * f.size(),
 				lens:      h * f.lenses / f.Heads,
 				attention: memory[:n], lensed: memory[most*tokens:][:n], dropped: memory[2*most*tokens:][:n],
-				scores: scores,
+				logits: logits,
 			}
 			f.weigh(&w, in, b)
 			do(&w)
@@ -117,15 +117,15 @@ func (f *focus) blocks(in [][]float32, b int, do func(w *focusBlock)) {
 	}
 }
 
-// size is d, the columns of a head.
+// size returns d, the number of columns of a head.
 func (f *focus) size() int { return f.width / f.Heads }
 
-// view is the columns of a block's head in n rows of x from a row on.
+// view returns the columns of a block's head in x from a row on.
 func (f *focus) view(x []float32, w *focusBlock, row int) kernel.Matrix {
 	return kernel.Matrix{Data: x[row*f.width+w.column:], Row: f.width, Col: 1}
 }
 
-// weigh fills in a block's weights.
+// weigh computes a block's weights.
 func (f *focus) weigh(w *focusBlock, in [][]float32, b int) {
 	kernel.Product{
 		M: w.to - w.from, K: f.size(), N: w.tokens, A: f.view(in[0], w, w.first+w.from),
@@ -151,12 +151,12 @@ func (f *focus) weigh(w *focusBlock, in [][]float32, b int) {
 				row[j] *= float32(math.Exp(-d * d * narrow))
 				continue
 			}
-			w.scores[j] = float64(row[j]) - d*d*narrow
-			top = math.Max(top, w.scores[j])
+			w.logits[j] = float64(row[j]) - d*d*narrow
+			top = math.Max(top, w.logits[j])
 		}
-		if !f.Twice { // what is taken from a score may be so large that float32 keeps little of it beside
-			for j, score := range w.scores {
-				row[j] = float32(score - top)
+		if !f.Twice { // the lens's term may be so large that float32 rounds the logit away
+			for j, logit := range w.logits {
+				row[j] = float32(logit - top)
 			}
 		}
 		kernel.Softmax(row)
@@ -169,7 +169,7 @@ func (f *focus) weigh(w *focusBlock, in [][]float32, b int) {
 
 // mask is the key of a block's dropout.
 func (f *focus) mask(w *focusBlock, b int) uint64 {
-	const odd = 0x9e3779b97f4a7c15 // spreads numbers that are near each other
+	const odd = 0x9e3779b97f4a7c15 // spreads numbers that are close to each other
 	return (f.key^uint64(b))*odd ^ (uint64(w.head)<<32 | uint64(w.from))
 }
 
@@ -192,7 +192,7 @@ func (f *focus) forward(in [][]float32, out []float32, b int) {
 	})
 }
 
-// addTo adds rows of a head's columns to those of x from a row on, if it is wanted.
+// addTo adds rows of a head's columns to those of x from a row on, unless x is nil.
 func (f *focus) addTo(x, part []float32, w *focusBlock, row int) {
 	if x == nil {
 		return
@@ -221,7 +221,7 @@ func (f *focus) backward(in [][]float32, dOut []float32, dIn [][]float32, b int)
 		kernel.Product{M: tokens, K: n, N: d, A: kernel.Dense(w.dropped, tokens).T(), B: dQueries, C: part}.Multiply()
 		f.addTo(dIn[2], part[:tokens*d], w, w.first)
 
-		// weights, and through dropout and softmax to what they are made of
+		// weights, then back through dropout, softmax and lens
 		kernel.Product{M: n, K: d, N: tokens, A: dQueries, B: f.view(in[2], w, w.first).T(), C: dw,
 			Start: kernel.StartAtZero}.Multiply()
 		if f.rate > 0 {
@@ -249,8 +249,8 @@ func (f *focus) backward(in [][]float32, dOut []float32, dIn [][]float32, b int)
 	})
 }
 
-// weightsBackward adds to the gradients at the lens of query i, given that at its weights, and makes of that the
-// gradient at q·k/√d. It counts in float64: a narrow lens multiplies what is lost to rounding by 1/σ³.
+// weightsBackward takes the gradient d at the weights of query i. It adds to the gradients at the query's lens and
+// replaces d by the gradient at q·k/√d. It computes in float64: a narrow lens multiplies rounding errors by 1/σ³.
 func (f *focus) weightsBackward(in, dIn [][]float32, w *focusBlock, i int, d, weights, attention []float32) {
 	mu, sigma := f.lens(in, w, i)
 	mean := 0.0
@@ -260,12 +260,12 @@ func (f *focus) weightsBackward(in, dIn [][]float32, w *focusBlock, i int, d, we
 	var dMu, dSigma float64
 	for j := range d {
 		off := w.position(j) - mu
-		g := float64(weights[j]) * (float64(d[j]) - mean) // at what the weights are the softmax of
+		g := float64(weights[j]) * (float64(d[j]) - mean) // gradient at the input of the softmax
 		d[j] = float32(g)
 		if f.Twice {
 			l := math.Exp(-off * off / (2 * sigma * sigma))
 			d[j] = float32(g * l)
-			g *= float64(attention[j]) * l // at the logarithm of the lens
+			g *= float64(attention[j]) * l // gradient at the logarithm of the lens
 		}
 		dMu += g * off / (sigma * sigma)
 		dSigma += g * off * off / (sigma * sigma * sigma)
@@ -282,7 +282,7 @@ func (f *focus) weightsBackward(in, dIn [][]float32, w *focusBlock, i int, d, we
 	}
 }
 
-// show keeps what text b sees for whoever watches.
+// show keeps text b's weights, centres and apertures for their watchers.
 func (f *focus) show(p *Pass, in [][]float32, b int) {
 	tokens := f.rows.Starts[b+1] - f.rows.Starts[b]
 	if p.Watches(f.Name) {

@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// The three dangers of attention, where it is seen through a lens: overflow, vanishing gradients, memory of T².
+// The three failures of a naive implementation of attention, for a lens: overflow, vanishing gradients, memory of T².
 
-func TestLensesOverLargeScoresDoNotOverflow(t *testing.T) {
+func TestLensesOverLargeLogitsDoNotOverflow(t *testing.T) {
 	const tokens, width = 9, 4
 	for _, twice := range []bool{false, true} {
 		for _, size := range []float64{1e4, -1e4} {
@@ -16,7 +16,7 @@ func TestLensesOverLargeScoresDoNotOverflow(t *testing.T) {
 				t.Run(fmt.Sprintf("twice %v, scores %v, aperture %v", twice, size, aperture), func(t *testing.T) {
 					q, k, v := zeros(tokens*width), zeros(tokens*width), states(3, tokens*width, 1)
 					mu, sigma := zeros(tokens), zeros(tokens)
-					for i := range tokens { // scores of ±size with tokens of the same feature, 0 with others
+					for i := range tokens { // logits of ±size with tokens of the same feature, 0 with others
 						q[i*width+i%width] = float32(math.Sqrt(math.Abs(size) * math.Sqrt(width)))
 						k[i*width+i%width] = q[i*width+i%width] * float32(math.Copysign(1, size))
 						mu[i], sigma[i] = 0.5, aperture

@@ -19,7 +19,7 @@ func readGolden(t *testing.T, file string, into any) {
 	}
 }
 
-// checkGolden wants values within 1e-5 of the largest, or of 1 where that is smaller.
+// checkGolden fails where values differ by more than 1e-5 times the largest, or 1e-5 if that is below 1.
 func checkGolden(t *testing.T, what string, got, want []float32) {
 	t.Helper()
 	size := 1.0
@@ -31,7 +31,7 @@ func checkGolden(t *testing.T, what string, got, want []float32) {
 	}
 }
 
-// weighed is the number that the scripts take gradients of: Σ c·y, or y itself where it is one.
+// weighed returns the scalar that the scripts take gradients of: Σ c·y, or y itself where it is a scalar.
 func weighed(y *Node, c []float32) *Node {
 	if y.IsScalar() {
 		return y

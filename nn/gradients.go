@@ -8,20 +8,20 @@ import (
 
 // Gradients holds a gradient for each parameter that learns.
 //
-// Of a table that AddRows adds to, as of word embeddings, it also knows which rows have a gradient, so that zeroing,
-// norm and update read those alone.
+// For a table that AddRows adds to, such as word embeddings, it also records which rows have a gradient, so that
+// zeroing, norm and update read those alone.
 //
 // The encoder reports the parameters whose gradients are final by Ready, so that what sums gradients over processes may
 // begin before the backward pass ends.
 type Gradients struct {
 	of    map[*Param]*paramGradient
-	ready func(w *Param) // nil: nobody waits
+	ready func(w *Param) // nil: Ready does nothing
 }
 
 // paramGradient is the gradient of one parameter.
 type paramGradient struct {
 	values []float32 // as many as the parameter has
-	// touched is a number for each row of a table, 0 where its gradient is zero; nil where only values tell.
+	// touched has a number for each row of a table, 0 where its gradient is zero; nil where this is not recorded.
 	touched []float32
 }
 
@@ -36,10 +36,10 @@ func NewGradients(params []*Param) Gradients {
 	return g
 }
 
-// Takes tells whether w takes a gradient.
+// Takes reports whether w takes a gradient.
 func (g Gradients) Takes(w *Param) bool { return g.of[w] != nil }
 
-// Observed returns the same gradients, of which ready is called with each parameter that Ready reports.
+// Observed returns the same gradients, whose Ready calls ready with each parameter.
 func (g Gradients) Observed(ready func(w *Param)) Gradients { g.ready = ready; return g }
 
 // Ready reports that nothing more is added to the gradients of params in this backward pass. An encoder's Backward
@@ -55,7 +55,7 @@ func (g Gradients) Ready(params ...*Param) {
 	}
 }
 
-// Of returns w's gradient, of w's length, for who may add to any of its values; nil where w takes none.
+// Of returns w's gradient, of w's length, nil where w takes none. The caller may add to any of its values.
 func (g Gradients) Of(w *Param) []float32 {
 	d := g.of[w]
 	if d == nil {
@@ -134,7 +134,7 @@ func (g Gradients) SumSquares(params []*Param) (sum float64, moved []*Param) {
 			continue
 		}
 		squares := kernel.SumSquaresOfRows(d.values, w.rowLength(), d.touched)
-		if squares != 0 { // no square of a number but 0 is 0, see there
+		if squares != 0 { // only the square of 0 is 0, see SumSquaresOfRows
 			moved = append(moved, w)
 		}
 		sum += squares
@@ -143,7 +143,7 @@ func (g Gradients) SumSquares(params []*Param) (sum float64, moved []*Param) {
 }
 
 // ClipFactor returns the factor that makes a gradient of a norm at most limit, as torch's clip_grad_norm_ has it.
-// Where the norm is not finite the factor is 1: the caller sees it.
+// Where the norm is not finite the factor is 1: the caller checks the norm.
 func ClipFactor(norm, limit float64) float32 {
 	if factor := limit / (norm + 1e-6); factor < 1 && !math.IsInf(norm, 0) {
 		return float32(factor)

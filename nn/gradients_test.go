@@ -99,7 +99,7 @@ func TestRowsOfATableAreUpdatedAsTheWholeIs(t *testing.T) {
 	}
 }
 
-// What lies outside the rows that were added to is not looked at: that is what makes them cheap.
+// Rows that were not added to are not read, which saves their time.
 func TestOnlyRowsThatWereAddedToAreRead(t *testing.T) {
 	m := newTable(0)
 	x := make([]float32, 33)
@@ -141,7 +141,7 @@ func TestAddRowsLeavesAFrozenTable(t *testing.T) {
 	}
 }
 
-// Operations may add to any row: a table that one of them reads has all its rows looked at.
+// Operations may add to any row: all rows of a table that one of them reads are checked.
 func TestOperationsOnATableAddToItsWholeGradient(t *testing.T) {
 	m := newTable(0)
 	x := make([]float32, 33)
@@ -188,7 +188,7 @@ func BenchmarkTable(b *testing.B) {
 				}
 				m.step(1e-5)
 			}
-			step() // memory is had
+			step() // allocates the memory
 			for b.Loop() {
 				step()
 			}

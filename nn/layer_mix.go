@@ -17,7 +17,7 @@ func NewLayerMix(params Params, layers int) *LayerMix {
 	return &LayerMix{params.Zeros("weights", layers), params.Ones("scale", 1)}
 }
 
-// Shares returns softmax(w).
+// Weights returns softmax(w).
 func (m *LayerMix) Weights() []float32 { return Softmax(m.weights.Data) }
 
 // Apply mixes as many layers as the mix has weights.
@@ -34,24 +34,24 @@ func (m *LayerMix) Apply(layers ...*Node) *Node {
 	return Operation{
 		Name: "layer mix", Shape: layers[0].Shape(), Params: []*Param{m.weights, m.scale},
 		Forward: func(in [][]float32, out []float32) {
-			for l, share := range Softmax(in[n]) {
-				addScaled(out, in[l], share*in[n+1][0])
+			for l, weight := range Softmax(in[n]) {
+				addScaled(out, in[l], weight*in[n+1][0])
 			}
 		},
 		Backward: func(in [][]float32, _, dOut []float32, dIn [][]float32) {
-			shares, scale := Softmax(in[n]), in[n+1][0]
+			weights, scale := Softmax(in[n]), in[n+1][0]
 			slopes := make([]float32, n) // Σ x_l·dOut
 			for l := range n {
 				if dIn[l] != nil {
-					addScaled(dIn[l], dOut, shares[l]*scale)
+					addScaled(dIn[l], dOut, weights[l]*scale)
 				}
 				slopes[l] = dot(in[l], dOut)
 			}
 			if dIn[n+1] != nil {
-				dIn[n+1][0] += dot(shares, slopes)
+				dIn[n+1][0] += dot(weights, slopes)
 			}
 			if dIn[n] != nil {
-				kernel.SoftmaxBackward(slopes, shares)
+				kernel.SoftmaxBackward(slopes, weights)
 				addScaled(dIn[n], slopes, scale)
 			}
 		},

@@ -47,18 +47,18 @@ func (l *Linear) Apply(x *Node) *Node {
 	}.Apply(x)
 }
 
-// Tied is x·Wᵀ + b, its weight a table of embeddings that another part has too (Press & Wolf 2017).
+// Tied is x·Wᵀ + b, its weight a table of embeddings that another part shares (Press & Wolf 2017).
 type Tied struct {
 	Weight *Param // [V D]
 	Bias   *Param // [V]
 }
 
-// Apply maps rows [N D] to scores [N V].
+// Apply maps rows [N D] to logits [N V].
 func (l *Tied) Apply(x *Node) *Node {
 	v, d := l.Weight.Shape[0], l.Weight.Shape[1]
-	rows := rowsOf("tied scores", x, d)
+	rows := rowsOf("tied logits", x, d)
 	return Operation{
-		Name: "tied scores", Shape: []int{rows, v}, Params: []*Param{l.Weight, l.Bias},
+		Name: "tied logits", Shape: []int{rows, v}, Params: []*Param{l.Weight, l.Bias},
 		Forward: func(in [][]float32, y []float32) {
 			kernel.Repeat(y, in[2])
 			kernel.MatMulBT(y, in[0], in[1], rows, d, v)
@@ -77,7 +77,7 @@ func (l *Tied) Apply(x *Node) *Node {
 	}.Apply(x)
 }
 
-// rowsOf returns how many rows of a width x has; operation is who asks.
+// rowsOf returns the number of rows of x, and panics if they have another width. operation is the caller's name.
 func rowsOf(operation string, x *Node, width int) int {
 	s := x.Shape()
 	if len(s) != 2 || s[1] != width {

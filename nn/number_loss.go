@@ -5,13 +5,13 @@ import (
 	"math"
 )
 
-// Distance is the loss of a number: of how far it is from the gold one, and its slope.
+// Distance is the loss of a number as a function of its difference d from the gold number, and its slope.
 type Distance struct {
 	Of, Slope func(d float64) float64
 }
 
-// Distances are the losses of a number by name: mse d², mae |d|, and huber (Huber 1964), which is d²/2 up to 1 and
-// |d| - 1/2 beyond.
+// Distances are the losses of a number by name: mse d², mae |d|, and huber (Huber 1964), which is d²/2 for |d| < 1,
+// else |d| - 1/2.
 var Distances = map[string]Distance{
 	"mse": {
 		func(d float64) float64 { return d * d },
@@ -32,7 +32,7 @@ var Distances = map[string]Distance{
 	},
 }
 
-// sign is -1, 0 or 1, and what is no number for that.
+// sign returns -1, 0 or 1, and NaN for NaN.
 func sign(d float64) float64 {
 	switch {
 	case d > 0:
@@ -44,7 +44,7 @@ func sign(d float64) float64 {
 }
 
 // NumberLoss returns the sum of the distances between x [N 1] and gold [N], each times its factor of rows [N], a
-// number. Where the factor is 0 there is no gold number.
+// scalar. Where the factor is 0 there is no gold number.
 func NumberLoss(x *Node, gold, rows []float32, distance Distance) *Node {
 	if n := rowsOf("number loss", x, 1); n != len(gold) || n != len(rows) {
 		panic(fmt.Sprintf("nn: number loss of %d rows, %d numbers and %d factors", n, len(gold), len(rows)))

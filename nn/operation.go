@@ -12,19 +12,19 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Node is a value in a pass's graph: gorgonia's own, so its operations apply. Rows are better taken by GatherRows than
-// by gorgonia.Slice, which knows starts modulo 256 only: of two that differ by as much the second gives the first's
-// rows.
+// Node is a value in a pass's graph: gorgonia's own, so its operations apply. Take rows by GatherRows rather than by
+// gorgonia.Slice, which hashes starts modulo 256: of two slices whose starts differ by 256, the second returns the
+// first's rows.
 type Node = gorgonia.Node
 
 // Operation is a differentiable function of our own.
 type Operation struct {
 	Name   string
-	Shape  []int    // of the result; nil: a number
-	Params []*Param // parameters it reads: they stand behind the nodes in in and dIn
-	// Forward fills out, which is zero before.
+	Shape  []int    // of the result; nil: a scalar
+	Params []*Param // parameters that it reads: they follow the nodes in in and dIn
+	// Forward fills out, which is zero at first.
 	Forward func(in [][]float32, out []float32)
-	// Backward adds to dIn; dIn[i] is nil where nobody wants it. nil: nothing is learned through it.
+	// Backward adds to dIn; dIn[i] is nil where that gradient is not required. nil: the operation passes no gradient.
 	Backward func(in [][]float32, out, dOut []float32, dIn [][]float32)
 }
 
@@ -46,7 +46,7 @@ func (o Operation) Apply(in ...*Node) *Node {
 	for _, x := range in {
 		op.in = append(op.in, x.Type())
 		switch {
-		case x.Graph() == nil: // a constant, which stands in no graph yet
+		case x.Graph() == nil: // a constant, which is in no graph yet
 		case graph == nil:
 			graph = x.Graph()
 		case x.Graph() != graph:
@@ -60,7 +60,7 @@ func (o Operation) Apply(in ...*Node) *Node {
 		gorgonia.WithChildren(append(gorgonia.Nodes(nil), in...)), gorgonia.WithShape(o.Shape...))
 }
 
-// operation is an Operation as gorgonia knows it.
+// operation is an Operation with gorgonia's interface.
 type operation struct {
 	Operation
 	size   int       // of the result
@@ -68,7 +68,7 @@ type operation struct {
 	serial uint32
 }
 
-// gorgonia merges nodes whose operations have one hash: each of ours has a number of its own.
+// gorgonia merges nodes whose operations have the same hash: each of ours has a number of its own.
 var serials atomic.Uint32
 
 func (o *operation) Arity() int            { return len(o.in) }
@@ -79,7 +79,7 @@ func (o *operation) Hashcode() uint32      { return o.serial }
 func (o *operation) WriteHash(h hash.Hash) { binary.Write(h, binary.LittleEndian, o.serial) }
 func (o *operation) String() string        { return o.Name }
 
-// Type is built anew each time: gorgonia takes it apart.
+// Type builds a new type each time: gorgonia modifies it.
 func (o *operation) Type() hm.Type {
 	return hm.NewFnType(append(append([]hm.Type(nil), o.in...), typeOf(o.Shape))...)
 }

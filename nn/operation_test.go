@@ -17,7 +17,7 @@ func noise(seed uint64, n int) []float32 {
 	return x
 }
 
-// weigh returns Σ c·x with fixed random c: a loss that tells all elements apart.
+// weigh returns Σ c·x with fixed random c: a loss in which all elements have different gradients.
 func weigh(x *Node) *Node {
 	c := noise(99, x.Shape().TotalSize())
 	return Operation{
@@ -73,7 +73,7 @@ var differentiable = map[string]func(p *Pass, params Params, x *Node) *Node{
 }
 
 func TestGradients(t *testing.T) {
-	for name, make := range differentiable {
+	for name, build := range differentiable {
 		t.Run(name+" agrees with central differences", func(t *testing.T) {
 			x, params := noise(1, 24), NewParams(3)
 			weights := map[string]*Param{}
@@ -83,7 +83,7 @@ func TestGradients(t *testing.T) {
 				p.Reset(0)
 				tree := NewParams(3)
 				at = p.Input(x, 6, 4)
-				loss = make(p, tree, at)
+				loss = build(p, tree, at)
 				for i, w := range tree.All() { // the same parameters each time, where they can be moved
 					if weights[w.Name] == nil {
 						weights[w.Name] = w

@@ -7,10 +7,10 @@ import (
 	"github.com/jenga-nlp/jenga/internal/kernel"
 )
 
-// Optimizer updates parameters by their gradients. What it keeps of a parameter from step to step a snapshot holds.
+// Optimizer updates parameters by their gradients. A snapshot holds what it keeps of a parameter from step to step.
 type Optimizer interface {
 	// Step updates params by their gradients times factor at a learning rate. A parameter without a gradient, or
-	// frozen, is left alone.
+	// frozen, is not changed.
 	Step(params []*Param, gradients Gradients, factor float32, rate float64)
 	// Moments returns what is kept of w, nil before its first update. It is the optimizer's own: the caller copies it.
 	Moments(w *Param) *Moments
@@ -22,7 +22,7 @@ type Optimizer interface {
 type AdamW struct {
 	Beta1, Beta2 float64
 	Epsilon      float64
-	WeightDecay  float64 // a step's share of the rate that is taken off parameters that decay
+	WeightDecay  float64 // parameters that decay are multiplied by 1 - rate·WeightDecay
 
 	moments map[*Param]*Moments // of each parameter that has been updated
 }
@@ -34,8 +34,9 @@ type Moments struct {
 	Steps        int // updates of this parameter
 	Mean, Square []float32
 
-	// active are the rows that may have a moment other than 0; nil: not known. It is no state: activate finds it in the
-	// moments, and an update of a row whose moments and gradient are 0 is the same bits whether it is active or not.
+	// active are the rows that may have a moment other than 0; nil: unknown. It is not part of the state: activate
+	// derives it from the moments, and updating a row whose moments and gradient are 0 gives the same bits whether it
+	// is active or not.
 	active []bool
 }
 
@@ -44,8 +45,8 @@ func NewAdamW(weightDecay float64) *AdamW {
 	return &AdamW{Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8, WeightDecay: weightDecay, moments: map[*Param]*Moments{}}
 }
 
-// Step implements Optimizer. Of a table whose gradient is known by rows, those that never had one only decay, which for
-// them is all that an update does.
+// Step implements Optimizer. In a table whose gradient is recorded by rows, rows that never had a gradient only decay,
+// which is all that an update does to them.
 func (a *AdamW) Step(params []*Param, gradients Gradients, factor float32, rate float64) {
 	for _, w := range params {
 		g := gradients.of[w]
@@ -86,8 +87,8 @@ func (a *AdamW) SetMoments(w *Param, m *Moments) {
 	a.moments[w] = m
 }
 
-// activate adds the rows touched in this step to those that are active. Those of steps that did not tell are read off
-// the moments.
+// activate adds the rows touched in this step to those that are active. Rows of steps that did not record them are
+// derived from the moments.
 func (s *Moments) activate(touched []float32) {
 	if s.active == nil {
 		s.active = make([]bool, len(touched))
@@ -102,5 +103,5 @@ func (s *Moments) activate(touched []float32) {
 	}
 }
 
-// hasBits tells a number from 0, and from -0 too: what a moment too small for a float32 is rounded to.
+// hasBits reports whether v is not +0. It is true for -0, to which a moment too small for float32 may be rounded.
 func hasBits(v float32) bool { return math.Float32bits(v) != 0 }

@@ -13,15 +13,16 @@ import (
 type Param struct {
 	Name   string
 	Shape  []int
-	Data   []float32 // row-major; of a frozen one it may be memory that must not be written
+	Data   []float32 // row-major; of a frozen parameter it may be read-only memory
 	Decay  bool      // weight decay applies: true for matrices, false for biases, norms and other vectors
-	Frozen bool      // takes no gradient and is left alone by the optimizer
+	Frozen bool      // takes no gradient and is not changed by the optimizer
 	Table  bool      // its rows are looked up by number, as embeddings are: no layer multiplies its input by it
 
 	version uint64
 }
 
-// rowLength is the number of values that belong to one index of the first of several dimensions; else all.
+// rowLength returns the number of values of one row: the product of all dimensions but the first, or the length of a
+// vector.
 func (w *Param) rowLength() int {
 	shape := w.Shape
 	if len(shape) > 1 {
@@ -34,17 +35,17 @@ func (w *Param) rowLength() int {
 	return length
 }
 
-// Learns tells whether w takes a gradient.
+// Learns reports whether w takes a gradient.
 func (w *Param) Learns() bool { return !w.Frozen }
 
-// Changed is called by who has changed w's values after they were used: what was made of them is made again.
+// Changed must be called after a change of values that were already used: what was derived from them is computed again.
 func (w *Param) Changed() { w.version++ }
 
 // Version counts the calls of Changed.
 func (w *Param) Version() uint64 { return w.version }
 
-// Params is a corner of the tree of parameters. In goes down a path; Normal, Table, Uniform, Zeros and Ones make
-// parameters there. A parameter's initial values are a function of the tree's seed and the parameter's name alone.
+// Params is a subtree of the tree of parameters. In returns a subtree below it; Normal, Table, Uniform, Zeros and Ones
+// make parameters in it. A parameter's initial values are a function of the tree's seed and the parameter's name alone.
 type Params struct {
 	tree  *tree
 	path  string
@@ -62,14 +63,14 @@ func NewParams(seed uint64) Params {
 	return Params{tree: &tree{seed: seed, byName: map[string]*Param{}}}
 }
 
-// In returns the corner called name below p.
+// In returns the subtree called name below p.
 func (p Params) In(name string) Params { return Params{p.tree, join(p.path, name), p.unset} }
 
-// WithoutValues returns the same corner, where parameters are made with nil for Data: for who has their values from a
-// file, and sets it.
+// WithoutValues returns the same subtree, in which parameters are made with nil Data, for callers that set Data to
+// values from a file.
 func (p Params) WithoutValues() Params { p.unset = true; return p }
 
-// Path returns the place of p in the tree, its parts joined by dots; the root's is empty.
+// Path returns the path of p in the tree, its names joined by dots; the root's is empty.
 func (p Params) Path() string { return p.path }
 
 // Normal makes a parameter drawn from a normal distribution of mean 0 and standard deviation std. It decays if it has
@@ -86,7 +87,7 @@ func (p Params) Normal(name string, std float64, shape ...int) *Param {
 	return w
 }
 
-// Table makes a table of embeddings [rows width], drawn as Normal draws.
+// Table makes a table of embeddings [rows width], initialised as by Normal.
 func (p Params) Table(name string, std float64, rows, width int) *Param {
 	w := p.Normal(name, std, rows, width)
 	w.Table = true
@@ -142,7 +143,7 @@ func (p Params) make(name string, shape []int) *Param {
 		w.Data = kernel.Floats(n)
 	}
 	if p.tree.byName[w.Name] != nil {
-		panic("nn: two parameters are named " + w.Name)
+		panic("nn: duplicate parameter " + w.Name)
 	}
 	p.tree.byName[w.Name] = w
 	p.tree.params = append(p.tree.params, w)

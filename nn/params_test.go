@@ -170,8 +170,8 @@ func TestBatchesOfAllSizesShareTheirMemory(t *testing.T) {
 	}
 }
 
-// What an owner put holds the pass's memory: it is forgotten with the memory, or both would be there at once.
-func TestWhatHoldsMemoryThatIsGivenUpIsForgotten(t *testing.T) {
+// Values that an owner put reference the pass's memory: they are dropped with it, or both would be in memory at once.
+func TestValuesThatReferenceFreedMemoryAreDropped(t *testing.T) {
 	p, owner := NewPass(1), "owner"
 	// the third has a block of its own, beside an idle one
 	for i, n := range []int{1 << 20, 1 << 20, 2 << 20, 2 << 20} {

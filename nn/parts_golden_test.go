@@ -20,8 +20,8 @@ type partCase struct {
 	Smoothing, Gamma float64
 	May              []bool   // of each token, whether a span may begin or end with it
 	Spans            [][2]int // of each text, as rows; below 0 for none
-	// Unit is what an input is counted in, if not in ones: its gradient is compared times that. A lens of aperture σ
-	// moves by parts of σ; a float32 gradient at a narrow one holds no more.
+	// Unit is what an input is counted in, if not in ones: its gradient is compared times that. A lens of aperture σ is
+	// moved by fractions of σ; the float32 gradient of a narrow one has no more precision.
 	Unit map[string]float32
 }
 
@@ -137,7 +137,7 @@ func TestPartsEqualPyTorchs(t *testing.T) {
 }
 
 // check compares values and gradients.
-func (c partCase) check(t *testing.T, make partMaker) {
+func (c partCase) check(t *testing.T, build partMaker) {
 	p, params := NewPass(1), NewParams(1)
 	var at []*Node
 	var dAt [][]float32
@@ -147,7 +147,7 @@ func (c partCase) check(t *testing.T, make partMaker) {
 		in[name] = p.Input(x.Data, x.Shape...)
 		at, dAt, names = append(at, in[name]), append(dAt, zeros(len(x.Data))), append(names, name)
 	}
-	y := make(p, params, in, c)
+	y := build(p, params, in, c)
 	for _, w := range params.All() {
 		from, ok := c.Params[w.Name]
 		if !ok || !slices.Equal(from.Shape, w.Shape) {

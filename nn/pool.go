@@ -6,18 +6,18 @@ import (
 )
 
 // ClsPool returns the first token's state of each text, [B D].
-func ClsPool(seen Hidden) *Node {
-	return GatherRows(seen.States, seen.Rows.Starts[:seen.Rows.Texts()])
+func ClsPool(hidden Hidden) *Node {
+	return GatherRows(hidden.States, hidden.Rows.Starts[:hidden.Rows.Texts()])
 }
 
 // MeanPool returns the mean of each text's states, [B D].
-func MeanPool(seen Hidden) *Node {
-	return sumPerText("mean pool", seen, func(tokens int) float32 { return 1 / float32(tokens) })
+func MeanPool(hidden Hidden) *Node {
+	return sumPerText("mean pool", hidden, func(tokens int) float32 { return 1 / float32(tokens) })
 }
 
-// sumPerText returns the sum of each text's states, times a factor by the number of its tokens, [B D].
-func sumPerText(operation string, seen Hidden, factor func(tokens int) float32) *Node {
-	starts, d := textsOf(operation, seen)
+// sumPerText returns the sum of each text's states, times a factor that is a function of its number of tokens, [B D].
+func sumPerText(operation string, hidden Hidden, factor func(tokens int) float32) *Node {
+	starts, d := textsOf(operation, hidden)
 	return Operation{
 		Name: operation, Shape: []int{len(starts) - 1, d},
 		Forward: func(in [][]float32, out []float32) {
@@ -36,13 +36,13 @@ func sumPerText(operation string, seen Hidden, factor func(tokens int) float32) 
 				}
 			}
 		},
-	}.Apply(seen.States)
+	}.Apply(hidden.States)
 }
 
 // MaxPool returns the largest value of each feature over each text's tokens, [B D].
-func MaxPool(seen Hidden) *Node {
-	starts, d := textsOf("max pool", seen)
-	from := make([]int32, (len(starts)-1)*d) // the token each maximum is from: the first of equals
+func MaxPool(hidden Hidden) *Node {
+	starts, d := textsOf("max pool", hidden)
+	from := make([]int32, (len(starts)-1)*d) // the token of each maximum, the first of equal ones
 	return Operation{
 		Name: "max pool", Shape: []int{len(starts) - 1, d},
 		Forward: func(in [][]float32, out []float32) {
@@ -62,10 +62,10 @@ func MaxPool(seen Hidden) *Node {
 				dIn[0][int(t)*d+i%d] += dOut[i]
 			}
 		},
-	}.Apply(seen.States)
+	}.Apply(hidden.States)
 }
 
-// takeLarger takes what is larger in x, which is token t's, into row. What is no number is largest.
+// takeLarger sets row to the maximum of row and x, the values of token t. NaN counts as largest.
 func takeLarger(row []float32, source []int32, x []float32, t int32) {
 	for j, v := range x {
 		if v > row[j] || v != v {
@@ -74,7 +74,7 @@ func takeLarger(row []float32, source []int32, x []float32, t int32) {
 	}
 }
 
-// AttentionPool is a learned mean of a text's states: softmax(h·q/√D) weighs its tokens.
+// AttentionPool is a learned weighted mean of a text's states, with the weights softmax(h·q/√D).
 type AttentionPool struct {
 	query *Param // [D 1]
 }
@@ -85,12 +85,12 @@ func NewAttentionPool(params Params, width int) *AttentionPool {
 }
 
 // Apply returns a state for each text, [B D].
-func (a *AttentionPool) Apply(seen Hidden) *Node {
+func (a *AttentionPool) Apply(hidden Hidden) *Node {
 	width := a.query.Shape[0]
-	scores := (&Linear{Weight: a.query}).Apply(seen.States)                                   // [T 1]
-	weights := SoftmaxPerText(Scale(scores, float32(1/math.Sqrt(float64(width)))), seen.Rows) // [T 1]
-	seen.States = ScaleRows(seen.States, weights)                                             // [T D]
-	return sumPerText("attention pool", seen, func(int) float32 { return 1 })
+	logits := (&Linear{Weight: a.query}).Apply(hidden.States)                                   // [T 1]
+	weights := SoftmaxPerText(Scale(logits, float32(1/math.Sqrt(float64(width)))), hidden.Rows) // [T 1]
+	hidden.States = ScaleRows(hidden.States, weights)                                           // [T D]
+	return sumPerText("attention pool", hidden, func(int) float32 { return 1 })
 }
 
 // GatherRows returns the given rows of x [N D], in their order.
@@ -120,13 +120,13 @@ func GatherRows(x *Node, rows []int) *Node {
 	}.Apply(x)
 }
 
-// textsOf returns where the texts begin, and the width of the states.
-func textsOf(operation string, seen Hidden) (starts []int, width int) {
-	s := seen.States.Shape()
-	if len(s) != 2 || s[0] != seen.Rows.Tokens() {
-		panic(fmt.Sprintf("nn: %s of states %v for %d tokens", operation, s, seen.Rows.Tokens()))
+// textsOf returns the first rows of the texts, and the width of the states.
+func textsOf(operation string, hidden Hidden) (starts []int, width int) {
+	s := hidden.States.Shape()
+	if len(s) != 2 || s[0] != hidden.Rows.Tokens() {
+		panic(fmt.Sprintf("nn: %s of states %v for %d tokens", operation, s, hidden.Rows.Tokens()))
 	}
-	return seen.Rows.Starts, s[1]
+	return hidden.Rows.Starts, s[1]
 }
 
 func addScaled(to, from []float32, by float32) {

@@ -2,7 +2,7 @@ package nn
 
 import "fmt"
 
-// Detach returns x as something that nothing is learned through: no gradient goes behind it.
+// Detach returns x without a gradient: none is passed to x.
 func Detach(x *Node) *Node {
 	return Operation{
 		Name: "detach", Shape: x.Shape(),
@@ -45,8 +45,8 @@ func SquaredError(x, y *Node) *Node {
 	}.Apply(x, y)
 }
 
-// WeightedSum returns the sum of the rows of x [N 1], each times its factor, a number. Rows whose factor is 0 have no
-// part in it, whatever they are.
+// WeightedSum returns the sum of the rows of x [N 1], each times its factor, a scalar. Rows whose factor is 0 are left
+// out, NaN included.
 func WeightedSum(x *Node, factors []float32) *Node {
 	if n := rowsOf("weighted sum", x, 1); n != len(factors) {
 		panic(fmt.Sprintf("nn: weighted sum of %d rows with %d factors", n, len(factors)))

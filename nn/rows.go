@@ -1,17 +1,18 @@
 package nn
 
-// Rows tells what the rows of packed states [T D] belong to: the tokens of B texts stand one after the other.
+// Rows describes the rows of packed states [T D], which are the tokens of B texts, one text after the other.
 type Rows struct {
 	Starts    []int  // [B+1] text b is rows Starts[b]:Starts[b+1]
-	Words     []int  // row of the first piece of each word that has one, text after text
-	WordIndex []int  // same length: that word's number in its example; words without a row are judged "O"
-	WordCount []int  // [B] how many words the text's example has, those without a row too; 0 where it has no words
+	Words     []int  // row of the first piece of each word that has one, in the order of texts
+	WordIndex []int  // same length: that word's number in its example; the prediction of words without a row is "O"
+	WordCount []int  // [B] number of words of the text's example, those without a row included
 	Segment   []int8 // [T] 1 in the second text of a pair
-	Special   []bool // [T] the token stands for no part of a text; nil: the first and the last of each text do
-	Types     []int8 // [T] token types, which encoders are told; nil: as Segment
-	Example   []int  // [B] the example a text belongs to; several where it is long, or a pair is encoded apart
-	Second    []bool // [B] the text is the second of a pair that is encoded apart
-	Hidden    []int  // rows of the tokens that are to be guessed, rising
+	Special   []bool // [T] the token is a special token; nil: the first and the last of each text are
+	Types     []int8 // [T] token types, which encoders read; nil: as Segment
+	// [B] the text's example; an example has several texts where it is long, or a pair that is encoded separately
+	Example []int
+	Second  []bool // [B] the text is the second of a pair that is encoded separately
+	Hidden  []int  // rows of the hidden tokens that are predicted, ascending
 }
 
 // Texts returns B.
@@ -20,7 +21,7 @@ func (r Rows) Texts() int { return len(r.Starts) - 1 }
 // Tokens returns T.
 func (r Rows) Tokens() int { return r.Starts[len(r.Starts)-1] }
 
-// TokenTypes returns the token types [T] that an encoder is told.
+// TokenTypes returns the token types [T] that an encoder reads.
 func (r Rows) TokenTypes() []int8 {
 	if r.Types != nil {
 		return r.Types
@@ -28,17 +29,17 @@ func (r Rows) TokenTypes() []int8 {
 	return r.Segment
 }
 
-// Hidden is what fusions and heads see of a batch.
+// Hidden is the hidden states of a batch, which fusions and heads read.
 type Hidden struct {
 	States *Node   // [T D]
-	Layers []*Node // [T D] each, first to last; only when a fusion asked for them
+	Layers []*Node // [T D] each, first to last; only when the fusion requires them
 	Rows   Rows
 }
 
-// Wanted says which layers' states an encoder is to return.
+// Wanted selects the layers whose states an encoder returns.
 type Wanted int
 
 const (
 	LastLayer Wanted = iota // the last layer's alone
-	AllLayers               // all that the encoder gives, first to last
+	AllLayers               // all that the encoder has, first to last
 )

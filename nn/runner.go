@@ -11,13 +11,13 @@ import (
 
 // run is the state of the runner.
 //
-// gorgonia's own machines compute in place and its Grad works once a graph, so a pass walks the graph itself: forward
-// in the order in which nodes were made, which puts inputs before their readers; backward the other way.
+// gorgonia's own machines compute in place and its Grad works once per graph, so a pass walks the graph itself: forward
+// in the order in which nodes were made, which puts inputs before their consumers; backward in reverse.
 type run struct {
 	done   int              // nodes of the graph that have been computed
-	inputs int              // made so far: gorgonia merges inputs of one name
+	inputs int              // made so far, used as names: gorgonia merges inputs of the same name
 	params map[*Param]*Node // made by Param
-	behind map[*Node]*Param // the other way
+	behind map[*Node]*Param // inverse of params
 }
 
 func newRun() run { return run{params: map[*Param]*Node{}, behind: map[*Node]*Param{}} }
@@ -48,8 +48,8 @@ func (p *Pass) Param(w *Param) *Node {
 	return n
 }
 
-// Forward computes the values of all nodes that have none yet, in the order they were made. Values stay as they are
-// for the pass's life.
+// Forward computes the values of all nodes that have none yet, in the order they were made. Values do not change until
+// Reset.
 func (p *Pass) Forward() error {
 	for ; p.run.done < len(p.graph.AllNodes()); p.run.done++ {
 		if err := p.compute(p.graph.AllNodes()[p.run.done]); err != nil {
@@ -73,8 +73,8 @@ func (p *Pass) compute(n *Node) error {
 		return nil
 	}
 
-	// gorgonia turns its inputs' headers over while it multiplies, and may return one of its inputs: it gets headers
-	// of its own, and what it returns is copied.
+	// gorgonia transposes its inputs' headers while it multiplies, and may return one of its inputs: it receives
+	// headers of its own, and its result is copied.
 	in := make([]gorgonia.Value, len(children))
 	for i, c := range children {
 		in[i] = c.Value()
@@ -98,7 +98,7 @@ func (p *Pass) compute(n *Node) error {
 	return gorgonia.UnsafeLet(n, v)
 }
 
-// ownValue returns v, a result of gorgonia's, in memory of its own, row after row.
+// ownValue returns a copy of v, a result of gorgonia's, in row-major order.
 func ownValue(v gorgonia.Value, shape tensor.Shape) (gorgonia.Value, error) {
 	if t, ok := v.(*tensor.Dense); ok && t.RequiresIterator() {
 		v = t.Materialize().(*tensor.Dense)

@@ -283,7 +283,7 @@ func must(n *Node, err error) *Node { return gorgonia.Must(n, err) }
 func row(x *Node, i int) *Node { return must(gorgonia.Slice(x, gorgonia.S(i))) }
 
 func TestGorgonia(t *testing.T) {
-	for name, make := range gorgonias {
+	for name, build := range gorgonias {
 		t.Run(name+" has the gradient of central differences", func(t *testing.T) {
 			x := noise(1, 24)
 			for i := range x {
@@ -293,7 +293,7 @@ func TestGorgonia(t *testing.T) {
 			forward := func() (*Node, *Node) {
 				p.Reset(0)
 				at := p.Input(x, 6, 4)
-				loss := make(p, at)
+				loss := build(p, at)
 				if !loss.IsScalar() {
 					loss = weigh(loss)
 				}
@@ -330,7 +330,7 @@ func TestGorgonia(t *testing.T) {
 				t.Error("Backward finds nothing wrong")
 			}
 			if err := p.Backward(loss, 1, Gradients{}, nil, nil); err != nil {
-				t.Errorf("Backward where nobody wants the gradient: %v", err)
+				t.Errorf("Backward where no gradient is required: %v", err)
 			}
 		})
 	}
@@ -503,7 +503,7 @@ func TestKeepPerText(t *testing.T) {
 	forward(t, p)
 	for text, want := range [][]float32{{1}, {0, 1, 0}, {0.5, 0.5}} {
 		if !near(kept[text], want, 1e-7) {
-			t.Errorf("text %d has shares %v, want %v", text, kept[text], want)
+			t.Errorf("text %d has probabilities %v, want %v", text, kept[text], want)
 		}
 	}
 }
@@ -531,7 +531,7 @@ func TestDropout(t *testing.T) {
 			t.Fatalf("dropout makes 1 to %v", v)
 		}
 	}
-	if kept < 69_275 || kept > 70_725 { // five standard deviations of a share of 0.7 of 100,000
+	if kept < 69_275 || kept > 70_725 { // five standard deviations of 100,000 trials with probability 0.7
 		t.Errorf("kept %d of 100,000, want about 70,000", kept)
 	}
 	was := slices.Clone(Values(y))

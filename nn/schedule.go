@@ -1,12 +1,12 @@
 package nn
 
-// Schedule is how the learning rate goes over a run: linearly up, then linearly down to nothing.
+// Schedule is the learning rate over a run: a linear rise, then a linear fall to 0.
 type Schedule struct {
-	Warmup int // steps of the way up
+	Warmup int // steps of the rise
 	Steps  int // of the run
 }
 
-// Rate returns the share of the full rate at a step: step/Warmup up to Warmup, then down to 0 at Steps.
+// Rate returns the rate at a step as a fraction of the full rate: step/Warmup up to Warmup, then down to 0 at Steps.
 func (s Schedule) Rate(step int) float64 {
 	switch {
 	case step < s.Warmup:

@@ -8,10 +8,10 @@ import (
 	"github.com/jenga-nlp/jenga/internal/kernel"
 )
 
-// SoftmaxPerText makes shares of scores [T 1]: those of each text sum to 1.
-func SoftmaxPerText(scores *Node, rows Rows) *Node {
-	if s := scores.Shape(); len(s) != 2 || s[0] != rows.Tokens() || s[1] != 1 {
-		panic(fmt.Sprintf("nn: softmax per text of scores %v for %d tokens", s, rows.Tokens()))
+// SoftmaxPerText returns the softmax of logits [T 1] over the tokens of each text.
+func SoftmaxPerText(logits *Node, rows Rows) *Node {
+	if s := logits.Shape(); len(s) != 2 || s[0] != rows.Tokens() || s[1] != 1 {
+		panic(fmt.Sprintf("nn: softmax per text of logits %v for %d tokens", s, rows.Tokens()))
 	}
 	starts := rows.Starts
 	return Operation{
@@ -33,10 +33,10 @@ func SoftmaxPerText(scores *Node, rows Rows) *Node {
 				}
 			}
 		},
-	}.Apply(scores)
+	}.Apply(logits)
 }
 
-// KeepPerText shows the values of n [T 1] to whoever watches name, text by text, once they are computed.
+// KeepPerText passes the values of n [T 1] to the watchers of name, text by text, once they are computed.
 func (p *Pass) KeepPerText(name string, n *Node, rows Rows) {
 	if !p.Watches(name) {
 		return
@@ -52,14 +52,14 @@ func (p *Pass) KeepPerText(name string, n *Node, rows Rows) {
 	}.Apply(n) // nothing reads it
 }
 
-// Softmax returns the shares exp(x)/Σ exp(x) of one row of scores.
+// Softmax returns the probabilities exp(x)/Σ exp(x) of one row of logits.
 func Softmax(x []float32) []float32 {
-	shares := slices.Clone(x)
-	kernel.Softmax(shares)
-	return shares
+	probabilities := slices.Clone(x)
+	kernel.Softmax(probabilities)
+	return probabilities
 }
 
-// logSumExp returns log Σ exp(x), the largest taken out first lest it overflow.
+// logSumExp returns log Σ exp(x); the largest x is subtracted first, so that nothing overflows.
 func logSumExp(x []float32) float64 {
 	top := x[0]
 	for _, v := range x {

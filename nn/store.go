@@ -5,25 +5,25 @@ import (
 	"slices"
 )
 
-// Store holds parameters that learn, their gradients and what the optimizer keeps of them, in a memory of its own:
-// that of the host, or of a device.
+// Store holds parameters that learn, their gradients and the optimizer's state, in the memory of the host or of a
+// device.
 type Store interface {
 	// Zero clears all gradients.
 	Zero()
 	// SumSquares returns the sum of the squares of all gradients.
 	SumSquares() float64
-	// Update changes each parameter by its gradient times factor at a learning rate. What the loss of a step does not
-	// depend on, as a head whose task has no batch, is left alone, decay and moments too, as PyTorch leaves a parameter
-	// without a gradient. SumSquares has been called since the gradients changed.
+	// Update changes each parameter by its gradient times factor at a learning rate. Parameters that the loss of a step
+	// does not depend on, such as a head whose task has no batch, keep their values and moments and do not decay, as in
+	// PyTorch parameters without a gradient. SumSquares must have been called since the gradients changed.
 	Update(factor float32, rate float64)
 }
 
-// SnapshotStore is a Store whose parameters and moments a snapshot can hold.
+// SnapshotStore is a Store whose parameters and moments can be saved in a snapshot.
 type SnapshotStore interface {
 	// State copies the parameters and what the optimizer keeps of them, always in the same order.
 	State() []ParamState
-	// SetState puts back what State has given. It changes nothing where it returns an error, that the state is not one
-	// of its parameters.
+	// SetState restores what State returned. It returns an error, and changes nothing, where the state does not fit its
+	// parameters.
 	SetState(state []ParamState) error
 }
 
@@ -40,7 +40,7 @@ type HostStore struct {
 	params    []*Param
 	gradients Gradients
 	optimizer Optimizer
-	moved     []*Param       // whose gradient is not zero, by the last SumSquares
+	moved     []*Param       // parameters whose gradient was not zero in the last SumSquares
 	tasks     *taskGradients // nil: one gradient for all tasks
 }
 
@@ -76,7 +76,7 @@ func (s *HostStore) Update(factor float32, rate float64) {
 	s.optimizer.Step(s.moved, s.gradients, factor, rate)
 }
 
-// Gradients returns the gradients that a backward pass adds to: those of the task chosen by Task, if they are kept by
+// Gradients returns the gradients that a backward pass adds to: those of the task set by Task, if they are kept by
 // task.
 func (s *HostStore) Gradients() Gradients {
 	if s.tasks != nil {
@@ -85,7 +85,7 @@ func (s *HostStore) Gradients() Gradients {
 	return s.gradients
 }
 
-// Total returns the gradients that Update takes.
+// Total returns the gradients that Update applies.
 func (s *HostStore) Total() Gradients { return s.gradients }
 
 // Params returns the parameters that learn.
@@ -125,7 +125,7 @@ func (s *HostStore) SetState(state []ParamState) error {
 	return nil
 }
 
-// CheckState returns what of a state is not that of params: their names and sizes, in their order.
+// CheckState returns an error if the names and sizes in a state are not those of params, in their order.
 func CheckState(params []*Param, state []ParamState) error {
 	for i := range max(len(params), len(state)) {
 		switch {
@@ -146,7 +146,7 @@ func CheckState(params []*Param, state []ParamState) error {
 	return nil
 }
 
-// check returns what is wrong with the moments.
+// check returns an error if the moments do not fit the values.
 func (p ParamState) check() error {
 	switch {
 	case p.Steps < 0:

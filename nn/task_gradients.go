@@ -6,11 +6,11 @@ import (
 	"github.com/jenga-nlp/jenga/internal/kernel"
 )
 
-// TaskStore is a Store that keeps the gradients of shared parameters by task until they are combined. What a weighting
-// may do with them needs their dot products alone: each combination is Σ factors[t]·g[t].
+// TaskStore is a Store that keeps the gradients of shared parameters by task until they are combined. A weighting needs
+// only their dot products: each combination is Σ factors[t]·g[t].
 type TaskStore interface {
-	// Task makes backward passes add to task t's gradients of the shared parameters, from now on; those of all other
-	// parameters have one gradient.
+	// Task makes backward passes add to task t's gradients of the shared parameters, until it is called again; all
+	// other parameters have one gradient.
 	Task(t int)
 	// Dots returns the dot products g[t]·g[u] of all tasks' gradients over the shared parameters.
 	Dots() [][]float64
@@ -21,13 +21,13 @@ type TaskStore interface {
 // taskGradients are a HostStore's gradients by task.
 type taskGradients struct {
 	shared []*Param
-	of     []Gradients // by task: their own of shared, the store's of all others
+	of     []Gradients // by task: own gradients of shared, the store's of all others
 	at     int         // the task whose gradients are added to
 }
 
 var _ TaskStore = (*HostStore)(nil)
 
-// KeepTasks makes zero gradients of shared, those of them that learn, for each of so many tasks.
+// KeepTasks makes zero gradients of those of shared that learn, for each of so many tasks.
 func (s *HostStore) KeepTasks(tasks int, shared []*Param) {
 	learn := slices.DeleteFunc(slices.Clone(shared), func(w *Param) bool { return !s.gradients.Takes(w) })
 	t := &taskGradients{shared: learn}
@@ -73,7 +73,7 @@ func (s *HostStore) Combine(factors []float64) {
 	}
 }
 
-// withOwn returns the gradients g with zero ones of their own for params, which g takes.
+// withOwn returns the gradients g, with new zero gradients for params, all of which g has.
 func (g Gradients) withOwn(params []*Param) Gradients {
 	own := Gradients{of: map[*Param]*paramGradient{}}
 	for w, d := range g.of {
@@ -112,7 +112,7 @@ func (g Gradients) addScaled(w *Param, h Gradients, factor float32) {
 	})
 }
 
-// eachRow calls do for the rows of a gradient that may not be zero: their numbers, and where they begin and end.
+// eachRow calls do for each row of a gradient that may not be zero, with its number and the range of its values.
 func (d *paramGradient) eachRow(w *Param, do func(row, from, to int)) {
 	length := w.rowLength()
 	for row := range len(d.values) / length {
@@ -122,7 +122,7 @@ func (d *paramGradient) eachRow(w *Param, do func(row, from, to int)) {
 	}
 }
 
-// dot64 is Σ a·b in float64, by four sums, which do not wait for each other.
+// dot64 returns Σ a·b in float64, as four independent sums, which run in parallel.
 func dot64(a, b []float32) float64 {
 	var s0, s1, s2, s3 float64
 	b = b[:len(a)]

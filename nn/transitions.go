@@ -2,7 +2,7 @@ package nn
 
 import "slices"
 
-// Transitions says which tags may follow each other in the chain of a CRF. A transition leads from a tag, or from
+// Transitions are the allowed transitions between tags in the chain of a CRF. A transition leads from a tag, or from
 // Start, to a tag, or to End. A nil *Transitions allows all.
 type Transitions struct {
 	tags      int

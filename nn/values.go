@@ -8,7 +8,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Values returns the values of a node after Forward, row-major; a number is one value.
+// Values returns the values of a node after Forward, row-major; a scalar is one value.
 func Values(n *Node) []float32 {
 	v := n.Value()
 	if v == nil && n.Shape().TotalSize() == 0 && !n.IsScalar() {
@@ -38,10 +38,10 @@ func floats(v gorgonia.Value) []float32 {
 			return v.Float32s()
 		}
 	}
-	panic(fmt.Sprintf("nn: %v where float32 values are wanted", v.Dtype()))
+	panic(fmt.Sprintf("nn: want float32 values, have %v", v.Dtype()))
 }
 
-// valueOf makes gorgonia's value of data without copying it; nil if there is none, which gorgonia has no value for.
+// valueOf returns gorgonia's value of data without copying it; nil if data is empty, for which gorgonia has no value.
 func valueOf(data []float32, shape []int) gorgonia.Value {
 	switch {
 	case len(shape) == 0:
@@ -52,7 +52,7 @@ func valueOf(data []float32, shape []int) gorgonia.Value {
 	return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(data))
 }
 
-// bind gives a node its value, if it has one.
+// bind sets a node's value, unless it is nil.
 func bind(n *Node, v gorgonia.Value) {
 	if v == nil {
 		return

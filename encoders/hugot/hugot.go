@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	_ "github.com/gomlx/gomlx/backends/simplego" // what hugot calls its Go backend
+	_ "github.com/gomlx/gomlx/backends/simplego" // hugot's Go backend
 	"github.com/knights-analytics/hugot/backends"
 	"github.com/knights-analytics/hugot/options"
 
@@ -29,17 +29,17 @@ type Options struct {
 	Backend string `yaml:"backend" choice:"go" doc:"what runs the graph"`
 }
 
-// encoder is an ONNX graph of any architecture that hugot runs (github.com/knights-analytics/hugot), frozen.
+// encoder is a frozen ONNX graph of any architecture, run by hugot (github.com/knights-analytics/hugot).
 type encoder struct {
 	path     string   // of the graph
 	files    []string // that it reads
 	config   config
 	pipeline *backends.BasePipeline
-	output   int // which of the graph's outputs the states are
+	output   int // index of the graph's output that has the states
 	width    int
 }
 
-// config is what is read of the config.json beside a graph.
+// config is the part of the config.json beside a graph that is read.
 type config struct {
 	Vocabulary   int `json:"vocab_size"`
 	MaxPositions int `json:"max_position_embeddings"`
@@ -90,7 +90,7 @@ func New(o Options, env encoders.Env) (encoders.Encoder, error) {
 // configOf returns the path of the config.json beside a graph.
 func configOf(path string) string { return filepath.Join(filepath.Dir(path), "config.json") }
 
-// readConfig reads the config.json beside a graph and holds it against what is asked for.
+// readConfig reads the config.json beside a graph and checks it against env.
 func readConfig(path string, env encoders.Env) (config, error) {
 	var c config
 	name := configOf(path)
@@ -131,13 +131,14 @@ func (e *encoder) load() (err error) {
 	if err := backends.CreateModelBackend(context.Background(), model, o); err != nil {
 		return err
 	}
-	if model.OnnxPath != file { // it looks into the folders below, too
+	if model.OnnxPath != file { // hugot searches the folders below, too
 		first := filepath.Join(folder, model.OnnxPath)
 		return fmt.Errorf("hugot finds %s first; move one of the two to another folder", first)
 	}
 	for _, input := range backends.GetNames(model.InputsMeta) {
 		if !slices.Contains([]string{"input_ids", "attention_mask", "token_type_ids"}, input) {
-			return fmt.Errorf("the graph asks for %q; input_ids, attention_mask and token_type_ids can be given", input)
+			return fmt.Errorf("the graph has the input %q; want only input_ids, attention_mask and token_type_ids",
+				input)
 		}
 	}
 	e.output = max(0, slices.Index(backends.GetNames(model.OutputsMeta), "last_hidden_state"))
@@ -146,7 +147,7 @@ func (e *encoder) load() (err error) {
 	return err
 }
 
-// name makes an error of a panic, and names the graph's file in errors.
+// name turns a panic into an error, and adds the graph's file to errors.
 func (e *encoder) name(err *error) {
 	if r := recover(); r != nil {
 		*err = fmt.Errorf("hugot cannot run this graph: %v", r)
@@ -164,7 +165,7 @@ func (e *encoder) Describe() encoders.Description {
 // Encode implements encoders.Encoder. A graph's sums may depend on a batch's shape, so texts are run one by one.
 func (e *encoder) Encode(p *nn.Pass, tokens corpus.Tokens, layers nn.Wanted) ([][]float32, error) {
 	if layers != nn.LastLayer {
-		return nil, fmt.Errorf("%s: hugot gives the last layer's states alone", e.path)
+		return nil, fmt.Errorf("%s: hugot has the states of the last layer only", e.path)
 	}
 	if err := encoders.CheckTokens(tokens, e.config.Vocabulary, e.config.MaxPositions); err != nil {
 		return nil, err
@@ -185,7 +186,7 @@ func (e *encoder) Encode(p *nn.Pass, tokens corpus.Tokens, layers nn.Wanted) ([]
 	return [][]float32{states}, nil
 }
 
-// run returns the states of text b, which has a token.
+// run returns the states of text b, which has at least one token.
 func (e *encoder) run(tokens corpus.Tokens, b int) (states [][]float32, err error) {
 	lo, hi := tokens.Rows.Starts[b], tokens.Rows.Starts[b+1]
 	var input backends.TokenizedInput
@@ -209,7 +210,7 @@ func (e *encoder) run(tokens corpus.Tokens, b int) (states [][]float32, err erro
 	}
 	texts, ok := batch.OutputValues[e.output].([][][]float32) // [1 T D]
 	if !ok || len(texts) != 1 || len(texts[0]) != hi-lo || e.width > 0 && len(texts[0][0]) != e.width {
-		return nil, errors.New("the graph's output is not one state a token")
+		return nil, errors.New("the graph's output is not one state per token")
 	}
 	return texts[0], nil
 }

@@ -94,7 +94,7 @@ func TestStatesAreThoseOfTheTransformer(t *testing.T) {
 			{texts(2, 513), nn.LastLayer, "text 2 of the batch has 513 tokens; the encoder takes 512"},
 			{bad, nn.LastLayer, "text 2 of the batch: token id 30522 is outside the encoder's vocabulary of 30522"},
 			{texts(2), nn.AllLayers, filepath.Join(model, "model.onnx") +
-				": hugot gives the last layer's states alone"},
+				": hugot has the states of the last layer only"},
 		} {
 			if _, err := e.Encode(nn.NewPass(1), test.tokens, test.layers); err == nil || err.Error() != test.want {
 				t.Errorf("Encode gives the error %v, want %s", err, test.want)
@@ -103,7 +103,7 @@ func TestStatesAreThoseOfTheTransformer(t *testing.T) {
 	})
 }
 
-func TestWhatCannotBeOpenedIsAnErrorThatNamesTheFile(t *testing.T) {
+func TestErrorsOfOpeningNameTheFile(t *testing.T) {
 	tests := []struct {
 		name   string
 		config string

@@ -22,7 +22,7 @@ func newAttention(at nn.Params, c Config) attention {
 	}
 }
 
-// attended is what forward keeps for backward.
+// attended is what attention's forward keeps for backward.
 type attended struct {
 	query, key, value, context []float32 // [T D] each
 	normalizers                []float32 // [heads T]
@@ -37,7 +37,7 @@ func (a attention) kernel(p *nn.Pass, starts []int, drops bool) kernel.Attention
 	return k
 }
 
-// forward writes the attention of x [T D] to out [T D], and does to it what follows.
+// forward writes the attention of x [T D] to out [T D], and applies the epilogue after.
 func (a attention) forward(p *nn.Pass, s attended, out, x []float32, starts []int, drops bool, after kernel.Epilogue) {
 	a.query.forward(p, s.query, x, kernel.Epilogue{})
 	a.key.forward(p, s.key, x, kernel.Epilogue{})
@@ -46,8 +46,8 @@ func (a attention) forward(p *nn.Pass, s attended, out, x []float32, starts []in
 	a.output.forward(p, out, s.context, after)
 }
 
-// backward writes to dx the gradient at forward's x, given that at its result, plus beside, and adds the parameters' to
-// into. A dx of nil is not wanted. d is memory.
+// backward takes the gradient at forward's result, dOut. It writes the gradient at x, plus beside, to dx, unless dx is
+// nil, and adds the parameters' gradients to into. d is scratch memory.
 func (a attention) backward(p *nn.Pass, s attended, d attendedGradients, dx, x, dOut, beside []float32, starts []int,
 	drops bool, into nn.Gradients) {
 	a.output.backward(p, s.context, dOut, into)
@@ -65,5 +65,5 @@ func (a attention) backward(p *nn.Pass, s attended, d attendedGradients, dx, x, 
 	a.value.backwardTo(p, dx, d.value, kernel.StartAtC, kernel.Epilogue{})
 }
 
-// attendedGradients is memory for the gradients at what attended keeps, [T D] each.
+// attendedGradients is memory for the gradients at the values in attended, [T D] each.
 type attendedGradients struct{ query, key, value, context []float32 }

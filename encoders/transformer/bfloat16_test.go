@@ -9,7 +9,7 @@ import (
 	"github.com/jenga-nlp/jenga/nn"
 )
 
-// computed is what a pass over a batch gives: states, and the gradient of each parameter.
+// computed returns the results of a pass over a batch: states, and the gradient of each parameter.
 func computed(t *testing.T, bfloat16 bool) (states []float32, gradients [][]float32) {
 	t.Helper()
 	e, params := network(t, tiny("bert"), "none")
@@ -25,8 +25,8 @@ func computed(t *testing.T, bfloat16 bool) (states []float32, gradients [][]floa
 	return states, gradients
 }
 
-// apart is the length of a − b as a share of b's.
-func apart(a, b []float32) float64 {
+// relativeDistance returns the length of a − b divided by that of b.
+func relativeDistance(a, b []float32) float64 {
 	d := slices.Clone(a)
 	for i := range d {
 		d[i] -= b[i]
@@ -38,25 +38,25 @@ func TestBFloat16ChangesNumbersByItsRounding(t *testing.T) {
 	wantStates, want := computed(t, false)
 	states, gradients := computed(t, true)
 	const rounding = 1.0 / (1 << 9) // of one number
-	// Twice what was measured on this network: states 0.86 roundings apart, gradients 0.6 to 3.9.
-	if d := apart(states, wantStates) / rounding; !(d > 0.1 && d < 2) {
-		t.Errorf("states are %.2g roundings apart", d)
+	// Twice the values measured on this network: states differ by 0.86 roundings, gradients by 0.6 to 3.9.
+	if d := relativeDistance(states, wantStates) / rounding; !(d > 0.1 && d < 2) {
+		t.Errorf("states differ by %.2g roundings", d)
 	}
 	equal := 0
 	for i := range want {
 		if length(want[i]) < 1e-3 { // a bias of keys changes no attention
 			continue
 		}
-		d := apart(gradients[i], want[i]) / rounding
+		d := relativeDistance(gradients[i], want[i]) / rounding
 		if d == 0 {
 			equal++
 		}
 		if !(d < 8) {
-			t.Errorf("gradient %d is %.2g roundings apart", i, d)
+			t.Errorf("gradient %d differs by %.2g roundings", i, d)
 		}
 	}
 	if equal != 1 {
-		t.Errorf("%d gradients are the same, want one: the last norm's bias gets the sum of what Backward is given",
+		t.Errorf("%d gradients are the same, want one: the last norm's bias gets the sum of Backward's input",
 			equal)
 	}
 }
@@ -84,6 +84,6 @@ func TestATextInBFloat16HasTheSameStatesAloneAndInABatchAndAtAnyThreads(t *testi
 		}
 	}
 	if slices.ContainsFunc(all, func(v float32) bool { return math.IsNaN(float64(v)) }) {
-		t.Error("a state is no number")
+		t.Error("a state is NaN")
 	}
 }

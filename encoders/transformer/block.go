@@ -5,8 +5,8 @@ import (
 	"github.com/jenga-nlp/jenga/nn"
 )
 
-// block is one layer: attention and feed-forward, each added to what it reads and then normalised (post-norm, Vaswani
-// et al. 2017).
+// block is one layer: attention and feed-forward, each added to its input and then normalised (post-norm, Vaswani et
+// al. 2017).
 type block struct {
 	attention     attention
 	attentionDrop dropout
@@ -26,7 +26,7 @@ func newBlock(at nn.Params, c Config) block {
 		outputNorm:    newNorm(at.In("output.LayerNorm"), c.Width, c.Epsilon),
 	}
 	if c.Layout == "distilbert" {
-		b.attentionDrop.rate = 0 // DistilBERT drops no attention output
+		b.attentionDrop.rate = 0 // DistilBERT has no dropout on attention's output
 	}
 	return b
 }
@@ -63,7 +63,7 @@ func (b block) forward(p *nn.Pass, s blockState, out, x []float32, starts []int)
 	b.outputNorm.forward(out, s.stats[1], s.sums[1])
 }
 
-// blockGradients is memory for a block's backward: gradients at what blockState keeps.
+// blockGradients is memory for a block's backward: gradients at the values in blockState.
 type blockGradients struct {
 	attended     attendedGradients
 	raised       []float32 // [T F]
@@ -76,13 +76,13 @@ func newBlockGradients(p *nn.Pass, c Config, rows int) blockGradients {
 	g := blockGradients{sum: p.Scratch(size), dropped: p.Scratch(size), middle: p.Scratch(size)}
 	wide := p.Scratch(max(rows*c.FeedForward, 3*size))
 	g.raised = wide[:rows*c.FeedForward]
-	// Attention's turn comes when the others are done with their memory.
+	// Attention's backward comes last and uses the memory of the others.
 	g.attended = attendedGradients{wide[:size], wide[size : 2*size], wide[2*size : 3*size], g.middle}
 	return g
 }
 
-// backward writes to dx the gradient at forward's x, given that at its result, and adds the parameters' to into. A dx
-// of nil is not wanted. d is memory.
+// backward takes the gradient at forward's result, dOut. It writes the gradient at x to dx, unless dx is nil, and adds
+// the parameters' gradients to into. d is scratch memory.
 func (b block) backward(p *nn.Pass, s blockState, d blockGradients, dx, x, dOut []float32, starts []int,
 	into nn.Gradients) {
 	clear(d.sum)

@@ -19,13 +19,13 @@ type Config struct {
 	MaxPositions     int // tokens of the longest text
 	Types            int // token types; 0: none, as in DistilBERT
 	Epsilon          float64
-	Dropout          float64 // share of hidden states
-	AttentionDropout float64 // share of attention weights
+	Dropout          float64 // rate for hidden states
+	AttentionDropout float64 // rate for attention weights
 	Activation       string  // "gelu": with erf, not its approximations
 	InitializerRange float64 // standard deviation of initial weights; 0: BERT's, 0.02
 }
 
-// options are the sizes in c as Options has them, whose tags say what a network may have.
+// options returns the sizes in c as Options, whose tags have the allowed ranges.
 func (c Config) options() Options {
 	return Options{
 		Layers: c.Layers, Width: c.Width, Heads: c.Heads, FeedForward: c.FeedForward, MaxPositions: c.MaxPositions,
@@ -33,13 +33,13 @@ func (c Config) options() Options {
 	}
 }
 
-// check returns what is wrong with c: of a configuration that passes, a network can be made.
+// check returns an error if no network can be made of c.
 func (c Config) check() error {
 	if c.Layout != "bert" && c.Layout != "distilbert" {
-		return fmt.Errorf("no network is laid out like %q; there is bert and distilbert", c.Layout)
+		return fmt.Errorf("layout %q not found; want bert or distilbert", c.Layout)
 	}
 	if c.Activation != "gelu" {
-		return fmt.Errorf("activation %q is not known; gelu is, the exact one", c.Activation)
+		return fmt.Errorf("activation %q not found; want gelu, the exact one", c.Activation)
 	}
 	if err := plugin.Check(c.options()); err != nil {
 		return err
@@ -51,23 +51,23 @@ func (c Config) check() error {
 		return fmt.Errorf("token types is %d; want 0 to %d", c.Types, maxTypes)
 	}
 	if c.Width%c.Heads != 0 {
-		return fmt.Errorf("width %d cannot be shared by %d heads", c.Width, c.Heads)
+		return fmt.Errorf("width %d is not a multiple of %d heads", c.Width, c.Heads)
 	}
 	if !(c.Epsilon > 0 && c.Epsilon < 1) {
 		return fmt.Errorf("the norms' epsilon is %v; want a number above 0 and below 1, such as 1e-12", c.Epsilon)
 	}
 	for _, rate := range []float64{c.Dropout, c.AttentionDropout} {
 		if !(rate >= 0 && rate < 1) {
-			return fmt.Errorf("dropout is %v; want a share from 0 to below 1", rate)
+			return fmt.Errorf("dropout is %v; want a rate in [0, 1)", rate)
 		}
 	}
 	if n := c.parameters(); n > encoders.MaxParameters {
-		return fmt.Errorf("a network of this size has %d parameters; at most %d are held", n, encoders.MaxParameters)
+		return fmt.Errorf("a network of this size has %d parameters; want at most %d", n, encoders.MaxParameters)
 	}
 	return nil
 }
 
-// parameters returns how many numbers the network learns, leaving out biases and norms.
+// parameters returns the number of the network's parameters, without biases and norms.
 func (c Config) parameters() int {
 	tables := c.Vocabulary + c.MaxPositions + c.Types
 	return tables*c.Width + c.Layers*c.Width*(4*c.Width+2*c.FeedForward)

@@ -12,15 +12,15 @@ import (
 
 const maxConfigBytes = 16 << 20 // a config.json may list a label for each word of a vocabulary
 
-// What a config.json may say at most, by its own keys. The first two are in the tags of Options, too.
+// The largest values in a config.json. The first two are in the tags of Options, too.
 const (
 	maxLayers = 1 << 10
 	maxSize   = 1 << 24 // of every other number
 	maxTypes  = 128
 )
 
-// bertFile and distilbertFile are what the network depends on in a config.json. A key that a file leaves out has the
-// default of transformers' BertConfig and DistilBertConfig.
+// bertFile and distilbertFile are the keys of a config.json that the network depends on. A missing key has the default
+// of transformers' BertConfig or DistilBertConfig.
 type bertFile struct {
 	Vocabulary       int     `json:"vocab_size"`
 	Width            int     `json:"hidden_size"`
@@ -50,7 +50,7 @@ type distilbertFile struct {
 	Sinusoidal       bool    `json:"sinusoidal_pos_embds"`
 }
 
-// readConfig reads a model's config.json: what the network needs, and all its keys as they stand there.
+// readConfig reads a model's config.json. It returns the network's configuration, and all keys unchanged.
 func readConfig(path string) (Config, map[string]json.RawMessage, error) {
 	data, err := readAll(path, maxConfigBytes)
 	if err != nil {
@@ -154,7 +154,7 @@ func readDistilBERT(path string, data []byte) (Config, []error, error) {
 	return Config{
 		Layout: "distilbert", Vocabulary: f.Vocabulary, Layers: f.Layers, Width: f.Width, Heads: f.Heads,
 		FeedForward:  f.FeedForward,
-		MaxPositions: f.MaxPositions, Epsilon: 1e-12, // DistilBERT's code has it, its files do not
+		MaxPositions: f.MaxPositions, Epsilon: 1e-12, // a constant in DistilBERT's code, not in its files
 		Dropout: f.Dropout, AttentionDropout: f.AttentionDropout, Activation: f.Activation,
 	}, refused, nil
 }
@@ -180,17 +180,17 @@ type number struct {
 
 func refuseNumbers(widthKey string, width int, headsKey string, heads int, dropouts []number) (refused []error) {
 	if heads > 0 && width%heads != 0 {
-		refused = append(refused, fmt.Errorf("%s %d is no multiple of %s %d", widthKey, width, headsKey, heads))
+		refused = append(refused, fmt.Errorf("%s %d is not a multiple of %s %d", widthKey, width, headsKey, heads))
 	}
 	for _, d := range dropouts {
 		if d.value < 0 || d.value >= 1 {
-			refused = append(refused, fmt.Errorf("%s is %v; want a share of at least 0 and below 1", d.key, d.value))
+			refused = append(refused, fmt.Errorf("%s is %v; want a rate in [0, 1)", d.key, d.value))
 		}
 	}
 	return refused
 }
 
-// configKeys returns the config.json of a network that was read from none.
+// configKeys returns the keys of the config.json of a network that was made from scratch.
 func configKeys(c Config) map[string]json.RawMessage {
 	var file any
 	keys := map[string]json.RawMessage{}
@@ -213,24 +213,24 @@ func configKeys(c Config) map[string]json.RawMessage {
 		panic(fmt.Sprintf("transformer: layout %q", c.Layout))
 	}
 	data, _ := json.Marshal(file)   // plain numbers and strings
-	_ = json.Unmarshal(data, &keys) // what Marshal wrote
+	_ = json.Unmarshal(data, &keys) // valid JSON, written by Marshal
 	keys["model_type"], _ = json.Marshal(c.Layout)
 	return keys
 }
 
-// readAll reads a file of at most max bytes.
-func readAll(path string, max int64) ([]byte, error) {
+// readAll reads a file of at most limit bytes.
+func readAll(path string, limit int64) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, max+1))
+	data, err := io.ReadAll(io.LimitReader(f, limit+1))
 	if err != nil {
 		return nil, err
 	}
-	if int64(len(data)) > max {
-		return nil, fmt.Errorf("%s: longer than %d bytes", path, max)
+	if int64(len(data)) > limit {
+		return nil, fmt.Errorf("%s: longer than %d bytes", path, limit)
 	}
 	return data, nil
 }

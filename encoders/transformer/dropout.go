@@ -5,7 +5,8 @@ import (
 	"github.com/jenga-nlp/jenga/nn"
 )
 
-// dropout hides a share of the hidden states in training. Its place tells its mask from those of other dropouts.
+// dropout sets hidden states to zero with a probability, its rate, in training. Its place makes its mask different from
+// those of other dropouts.
 type dropout struct {
 	place string
 	rate  float64
@@ -15,7 +16,7 @@ func newDropout(at nn.Params, rate float64) dropout {
 	return dropout{at.In("dropout").Path(), rate}
 }
 
-// of returns the dropout as it follows a product, none where it does not drop.
+// of returns the dropout for the epilogue of a product; none where nothing is dropped.
 func (d dropout) of(p *nn.Pass, drops bool) kernel.Dropped {
 	if !drops || d.rate == 0 {
 		return kernel.Dropped{}
@@ -23,8 +24,8 @@ func (d dropout) of(p *nn.Pass, drops bool) kernel.Dropped {
 	return kernel.Dropped{Key: p.Key(d.place), Rate: d.rate}
 }
 
-// apply writes to out what is left of x, and returns it: x itself where nothing is dropped. It is its own backward: the
-// same elements of a gradient are dropped, the others scaled alike.
+// apply writes x after dropout to out and returns out; where nothing is dropped it returns x. It is its own backward:
+// the same elements of a gradient are dropped, the others are scaled by the same factor.
 func (d dropout) apply(p *nn.Pass, drops bool, out, x []float32) []float32 {
 	if !drops || d.rate == 0 {
 		return x

@@ -31,7 +31,7 @@ func newEmbeddings(at nn.Params, c Config) embeddings {
 	return e
 }
 
-// embedded is what forward keeps for backward.
+// embedded is what the embeddings' forward keeps for backward.
 type embedded struct {
 	positions []int32   // [T] of each token in its text
 	sum       []float32 // [T D]
@@ -39,7 +39,7 @@ type embedded struct {
 	drops     bool
 }
 
-// forward writes the states of tokens to out [T D]. before is memory.
+// forward writes the states of tokens to out [T D]. The memory of before is used again.
 func (e embeddings) forward(p *nn.Pass, before embedded, out []float32, tokens corpus.Tokens, drops bool) embedded {
 	t := len(tokens.IDs)
 	s := embedded{before.positions[:0], p.Floats(t * e.width), p.Scratch(2 * t), drops}
@@ -58,7 +58,8 @@ func (e embeddings) forward(p *nn.Pass, before embedded, out []float32, tokens c
 	return s
 }
 
-// backward adds the parameters' gradients to into, given that at the result, which it overwrites. dSum [T D] is zero.
+// backward takes the gradient at the result, dOut, which it overwrites, and adds the parameters' gradients to into.
+// dSum [T D] is zero.
 func (e embeddings) backward(p *nn.Pass, s embedded, tokens corpus.Tokens, dSum, dOut []float32, into nn.Gradients) {
 	e.drop.apply(p, s.drops, dOut, dOut)
 	e.norm.backward(dSum, s.stats, s.sum, dOut, into)

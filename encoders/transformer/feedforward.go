@@ -5,7 +5,7 @@ import (
 	"github.com/jenga-nlp/jenga/nn"
 )
 
-// feedForward is linear, GELU, linear, each token for itself.
+// feedForward is linear, GELU, linear, applied to each token separately.
 type feedForward struct {
 	up   linear // [D F]
 	down linear // [F D]
@@ -18,19 +18,19 @@ func newFeedForward(at nn.Params, c Config) feedForward {
 	}
 }
 
-// fed is what forward keeps for backward, [T F] each.
+// fed is what feedForward's forward keeps for backward, [T F] each.
 type fed struct {
 	raised, active []float32 // before and after the activation
 }
 
-// forward writes the result for x [T D] to out [T D], and does to it what follows.
+// forward writes the result for x [T D] to out [T D], and applies the epilogue after.
 func (f feedForward) forward(p *nn.Pass, s fed, out, x []float32, after kernel.Epilogue) {
 	f.up.forward(p, s.raised, x, kernel.Epilogue{GELU: s.active})
 	f.down.forward(p, out, s.active, after)
 }
 
-// backward writes to dx [T D] the gradient at forward's x, given that at its result, plus beside, and adds the
-// parameters' to into. dRaised [T F] is memory.
+// backward takes the gradient at forward's result, dOut. It writes the gradient at x, plus beside, to dx [T D], and
+// adds the parameters' gradients to into. dRaised [T F] is scratch memory.
 func (f feedForward) backward(p *nn.Pass, s fed, dx, x, dOut, beside, dRaised []float32, into nn.Gradients) {
 	f.down.backward(p, s.active, dOut, into)
 	f.down.backwardTo(p, dRaised, dOut, kernel.StartAtZero, kernel.Epilogue{GELUGradient: s.raised})

@@ -161,7 +161,7 @@ func TestGradientsAreSlopes(t *testing.T) {
 func checkSlope(t *testing.T, w *nn.Param, gradient []float32, largest float64, loss func() float64) {
 	t.Helper()
 	if strings.HasSuffix(w.Name, "key.bias") {
-		// A number added to all of a query's scores changes no softmax.
+		// A number added to all of a query's logits changes no softmax.
 		if l := length(gradient); !(l <= 1e-5*largest) {
 			t.Errorf("%s: the gradient is %v long, want 0; the largest of all is %v", w.Name, l, largest)
 		}
@@ -183,7 +183,7 @@ func checkSlope(t *testing.T, w *nn.Param, gradient []float32, largest float64, 
 			}
 			return loss()
 		}
-		// Richardson: the error of the third order goes out.
+		// Richardson extrapolation: the third-order error cancels.
 		wide, narrow := (along(step)-along(-step))/(2*step), (along(step/2)-along(-step/2))/step
 		got := (4*narrow - wide) / 3
 		copy(w.Data, before)

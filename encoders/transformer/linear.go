@@ -11,11 +11,11 @@ import (
 type linear struct {
 	weight *nn.Param // [in out]
 	bias   *nn.Param // [out]
-	lora   *lora     // a change to the weight that learns in its place; nil for none
+	lora   *lora     // a change that is learned instead of the weight; nil for none
 	packed *atomic.Pointer[packed]
 }
 
-// packed is a weight laid out for products, as it was at one of its versions.
+// packed is one version of a weight in the layout of products.
 type packed struct {
 	kernel.Packed
 	version uint64
@@ -26,10 +26,10 @@ func newLinear(at nn.Params, in, out int, deviation float64) linear {
 		packed: new(atomic.Pointer[packed])}
 }
 
-// learns tells whether the weight changes from step to step.
+// learns reports whether the weight changes from step to step.
 func (l linear) learns() bool { return l.weight.Learns() || l.lora != nil }
 
-// values are those that rows are multiplied by, and their version.
+// values returns the weight that rows are multiplied by, with its LoRA change, and its version.
 func (l linear) values() ([]float32, uint64) {
 	if l.lora == nil {
 		return l.weight.Data, l.weight.Version()
@@ -37,14 +37,14 @@ func (l linear) values() ([]float32, uint64) {
 	return l.lora.of(l.weight), l.weight.Version() + l.lora.version()
 }
 
-// forward writes x·W + b to out, and does to it what follows: x [T in], out [T out].
+// forward writes x·W + b to out, and applies the epilogue after: x [T in], out [T out].
 func (l linear) forward(p *nn.Pass, out, x []float32, after kernel.Epilogue) {
 	in, width := l.weight.Shape[0], l.weight.Shape[1]
 	product := kernel.Product{
 		M: len(x) / in, K: in, N: width, A: kernel.Dense(x, in), C: out,
 		Start: kernel.StartAtBias, Bias: l.bias.Data, After: after, BFloat16: p.BFloat16,
 	}
-	if p.BFloat16 || p.Training && l.learns() { // the next step's is another
+	if p.BFloat16 || p.Training && l.learns() { // the weight changes in the next step
 		values, _ := l.values()
 		product.B = kernel.Dense(values, width)
 	} else {
@@ -53,7 +53,7 @@ func (l linear) forward(p *nn.Pass, out, x []float32, after kernel.Epilogue) {
 	product.Multiply()
 }
 
-// pack returns the weight packed, which is done once for each of its versions.
+// pack returns the packed weight, which is made once for each version.
 func (l linear) pack() *kernel.Packed {
 	values, version := l.values()
 	if have := l.packed.Load(); have != nil && have.version == version {
@@ -82,8 +82,8 @@ func (l linear) backward(p *nn.Pass, x, dOut []float32, into nn.Gradients) {
 	}
 }
 
-// backwardTo writes to dx, or adds where start says so, the gradient at forward's x, given that at its result, and does
-// to it what follows.
+// backwardTo takes the gradient at forward's result, dOut. It writes the gradient at x to dx, or adds it, by start, and
+// applies the epilogue after.
 func (l linear) backwardTo(p *nn.Pass, dx, dOut []float32, start kernel.Start, after kernel.Epilogue) {
 	in, width := l.weight.Shape[0], l.weight.Shape[1]
 	values, _ := l.values()

@@ -14,8 +14,8 @@ import (
 	"github.com/jenga-nlp/jenga/plugin"
 )
 
-// lora is a change of rank r to a weight that stays as it is: W + α/r·A·B (Hu et al. 2022, "LoRA", section 4.1). B
-// begins at zero, so that nothing is changed at first.
+// lora is a change of rank r to a weight that stays as it is: W + α/r·A·B (Hu et al. 2022, "LoRA", section 4.1). B is
+// zero at first, so that the weight is unchanged.
 type lora struct {
 	down, up *nn.Param // A [in r] and B [r out]
 	scale    float32   // α/r
@@ -28,7 +28,7 @@ type mergedWeight struct {
 	version uint64
 }
 
-// loraTargets are the weights of a block that may be changed.
+// loraTargets are the names of a block's weights that may be changed.
 var loraTargets = []string{"query", "key", "value", "output", "up", "down"}
 
 // target returns one of a block's linear layers by its name in loraTargets.
@@ -50,7 +50,7 @@ func (b *block) target(name string) *linear {
 	panic("transformer: no linear layer " + name)
 }
 
-// addLoRA freezes all parameters, and gives the targets of the blocks that were not frozen a change that learns.
+// addLoRA freezes all parameters, and adds a change that learns to the targets of the blocks that were not frozen.
 func (e *Encoder) addLoRA(o encoders.LoRA, at nn.Params) error {
 	if err := plugin.Check(o); err != nil {
 		return fmt.Errorf("lora: %w", err)
@@ -63,7 +63,7 @@ func (e *Encoder) addLoRA(o encoders.LoRA, at nn.Params) error {
 	}
 	for i, name := range o.Targets {
 		if slices.Contains(o.Targets[:i], name) {
-			return fmt.Errorf("lora: targets names %q twice", name)
+			return fmt.Errorf("lora: targets: duplicate %q", name)
 		}
 	}
 	changes := false
@@ -76,17 +76,17 @@ func (e *Encoder) addLoRA(o encoders.LoRA, at nn.Params) error {
 			continue
 		}
 		changes = true
-		corner := at.In(strconv.Itoa(i))
+		subtree := at.In(strconv.Itoa(i))
 		for _, name := range o.Targets {
 			l := e.blocks[i].target(name)
 			in, out := l.weight.Shape[0], l.weight.Shape[1]
 			l.lora = &lora{
-				down:  corner.In(name).Uniform("down", 1/math.Sqrt(float64(in)), in, o.Rank),
-				up:    corner.In(name).Zeros("up", o.Rank, out),
+				down:  subtree.In(name).Uniform("down", 1/math.Sqrt(float64(in)), in, o.Rank),
+				up:    subtree.In(name).Zeros("up", o.Rank, out),
 				scale: float32(o.Alpha / float64(o.Rank)),
 			}
 		}
-		e.levels[i+1] = append(e.levels[i+1], corner.All()...)
+		e.levels[i+1] = append(e.levels[i+1], subtree.All()...)
 	}
 	for _, w := range e.levels[0] {
 		w.Frozen = true
@@ -101,7 +101,7 @@ func (e *Encoder) addLoRA(o encoders.LoRA, at nn.Params) error {
 // version counts the changes of A and B.
 func (l *lora) version() uint64 { return l.down.Version() + l.up.Version() }
 
-// of returns weight [in out] with its change, computed once for each version.
+// of returns the merged weight [in out], computed once for each version.
 func (l *lora) of(weight *nn.Param) []float32 {
 	if have := l.merged.Load(); have != nil && have.version == l.version() {
 		return have.data

@@ -13,7 +13,7 @@ import (
 
 var allTargets = encoders.LoRA{Rank: 2, Alpha: 3, Targets: loraTargets}
 
-// changed is a network with changes that are far from nothing.
+// changed returns a network with changes that are far from zero.
 func changed(t *testing.T, o encoders.LoRA, freeze string) (*Encoder, nn.Params) {
 	t.Helper()
 	e, params := network(t, tiny("bert"), freeze)
@@ -80,7 +80,7 @@ func TestLoRAsGradientsAgreeWithDifferences(t *testing.T) {
 	}
 }
 
-// merged is the network that an encoder with LoRA stands for: each target is W + α/r·A·B, by plain sums.
+// merged returns the network that is equivalent to an encoder with LoRA: each target is W + α/r·A·B, by plain sums.
 func merged(t *testing.T, e *Encoder, o encoders.LoRA) *Encoder {
 	t.Helper()
 	plain, _ := network(t, tiny("bert"), "none")
@@ -107,7 +107,7 @@ func merged(t *testing.T, e *Encoder, o encoders.LoRA) *Encoder {
 func TestLoRAIsItsFormula(t *testing.T) {
 	e, params := changed(t, allTargets, "none")
 	p := training(1)
-	for step := range 3 { // each evaluates by weights that are packed, after the step before has changed them
+	for step := range 3 { // each evaluates with packed weights, after the previous step has changed them
 		got := encode(t, e, nn.NewPass(1), loraTexts, nn.LastLayer)[0]
 		want := encode(t, merged(t, e, allTargets), nn.NewPass(1), loraTexts, nn.LastLayer)[0]
 		for i := range want {
@@ -132,7 +132,7 @@ func sineGradients(t *testing.T, e *Encoder, p *nn.Pass, params nn.Params) nn.Gr
 	return into
 }
 
-// descend takes a step down the sum that sineGradients are of.
+// descend takes a step of gradient descent by sineGradients.
 func descend(t *testing.T, e *Encoder, p *nn.Pass, params nn.Params) {
 	t.Helper()
 	p.Reset(1)
@@ -215,7 +215,7 @@ func TestLoRAOptions(t *testing.T) {
 		{encoders.LoRA{Rank: 1, Alpha: 1, Targets: []string{"keys"}}, "none",
 			`targets: want query, key, value, output, up or down, have "keys"`},
 		{encoders.LoRA{Rank: 1, Alpha: 1}, "none", "targets is empty; there is query, key, value, output, up, down"},
-		{encoders.LoRA{Rank: 1, Alpha: 1, Targets: []string{"key", "up", "key"}}, "none", `targets names "key" twice`},
+		{encoders.LoRA{Rank: 1, Alpha: 1, Targets: []string{"key", "up", "key"}}, "none", `targets: duplicate "key"`},
 		{allTargets, "2", "freeze leaves none of the 2 layers to change; want at most freeze: 1"},
 	} {
 		e, params := network(t, tiny("bert"), c.freeze)

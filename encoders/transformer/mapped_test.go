@@ -15,7 +15,7 @@ import (
 
 var _ io.Closer = (*Encoder)(nil)
 
-// openFrozen opens a model as it is opened to answer.
+// openFrozen opens a model as for prediction.
 func openFrozen(t *testing.T, path, freeze string) *Encoder {
 	t.Helper()
 	e, err := New(Options{}, encoders.Env{Model: path, Freeze: freeze, Params: nn.NewParams(1).In("encoder")})
@@ -25,7 +25,7 @@ func openFrozen(t *testing.T, path, freeze string) *Encoder {
 	return e.(*Encoder)
 }
 
-// copyOf copies a tiny model to a folder that may be changed, its tensors as edit leaves their values.
+// copyOf copies a tiny model, its values changed by edit, to a folder that may be changed.
 func copyOf(t *testing.T, name string, edit func(tensor string, values []float32)) string {
 	t.Helper()
 	dir := folder(t, map[string]string{"config.json": content(t, filepath.Join(tinyModel(name), "config.json"))})
@@ -37,7 +37,7 @@ func copyOf(t *testing.T, name string, edit func(tensor string, values []float32
 	return dir
 }
 
-// skipUnmapped skips a test of a mapped encoder on systems whose encoders are not.
+// skipUnmapped skips a test of a mapped encoder on systems without mapping.
 func skipUnmapped(t *testing.T, e *Encoder) {
 	t.Helper()
 	if len(e.source.mapped) == 0 {
@@ -74,7 +74,7 @@ func TestAMappedEncoderIsSavedOverItsOwnFile(t *testing.T) {
 	equalParameters(t, openModel(t, dir), e)
 }
 
-func TestAWordThatIsNoNumberIsFoundWhereItIsRead(t *testing.T) {
+func TestANaNInAWordEmbeddingIsFoundWhenItIsRead(t *testing.T) {
 	dir := copyOf(t, "bert", func(tensor string, values []float32) {
 		if strings.HasSuffix(tensor, "word_embeddings.weight") {
 			values[len(values)-2] = float32(math.Inf(1))
@@ -93,11 +93,11 @@ func TestAWordThatIsNoNumberIsFoundWhereItIsRead(t *testing.T) {
 	err := encode(0, last)
 	if err == nil || !strings.HasPrefix(err.Error(), filepath.Join(dir, "model.safetensors")+": tensor ") ||
 		!strings.Contains(err.Error(), "holds +Inf as value") {
-		t.Errorf("a word that is no number gives the error %v", err)
+		t.Errorf("a word embedding of +Inf gives the error %v", err)
 	}
 }
 
-func TestAFileThatIsCutInUseIsAnError(t *testing.T) {
+func TestAFileThatIsTruncatedInUseIsAnError(t *testing.T) {
 	dir := copyOf(t, "bert", func(string, []float32) {})
 	path := filepath.Join(dir, "model.safetensors")
 	e := openFrozen(t, dir, "all")
@@ -107,8 +107,8 @@ func TestAFileThatIsCutInUseIsAnError(t *testing.T) {
 	}
 	_, err := e.Encode(nn.NewPass(1), pack([]int32{1}), nn.LastLayer)
 	if err == nil || !strings.HasPrefix(err.Error(), path+": tensor ") ||
-		!strings.Contains(err.Error(), "was cut while it was in use") {
-		t.Errorf("a file that was cut gives the error %v", err)
+		!strings.Contains(err.Error(), "was truncated while it was in use") {
+		t.Errorf("a truncated file gives the error %v", err)
 	}
 }
 

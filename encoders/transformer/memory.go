@@ -5,8 +5,8 @@ import (
 	"github.com/jenga-nlp/jenga/nn"
 )
 
-// Memory implements encoders.MemoryEstimator: it counts the floats that Encode and Backward take of a pass, as allot,
-// newBlockState and newBlockGradients do, and the weights that Encode packs and merges, as linear.forward does.
+// Memory implements encoders.MemoryEstimator: it counts the floats that Encode and Backward allocate in a pass (allot,
+// newBlockState, newBlockGradients), and the weights that Encode packs and merges (linear.forward).
 func (e *Encoder) Memory(b encoders.Load) int64 {
 	const float = 4 // bytes
 	rows := int64(b.Tokens)
@@ -21,7 +21,7 @@ func (e *Encoder) Memory(b encoders.Load) int64 {
 	if b.Training {
 		lowest = encoders.Lowest(e.levels, (*nn.Param).Learns)
 	}
-	floats := state + stats + state // the sum of the embeddings, and the states they make
+	floats := state + stats + state // the sum of the embeddings, and the states made of it
 	for i := range e.blocks {
 		learns := i+1 >= lowest
 		if i == 0 || learns || b.Layers == nn.AllLayers {
@@ -37,7 +37,7 @@ func (e *Encoder) Memory(b encoders.Load) int64 {
 	return float*floats + e.packedMemory(b.Training)
 }
 
-// packedMemory is what linear.forward keeps of packed and merged weights, in bytes.
+// packedMemory returns the size of the packed and merged weights that linear.forward keeps, in bytes.
 func (e *Encoder) packedMemory(training bool) int64 {
 	bytes := int64(0)
 	for _, b := range e.blocks {

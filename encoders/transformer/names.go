@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// stored is a parameter as it stands in files of weights.
+// stored is a parameter in a file of weights.
 type stored struct {
-	name  string // below the encoder's corner: BERT's, for either layout
+	name  string // below the encoder's subtree: BERT's name, for either layout
 	shape []int  // in the file
-	// linear says that the file has a layer's weight as [out in], where the network keeps [in out].
+	// linear marks the weight of a linear layer, [out in] in the file and [in out] in the network.
 	linear bool
 }
 
@@ -71,7 +71,8 @@ func (s stored) nameIn(layout string) string {
 	return s.name
 }
 
-// oldName returns what files written from TensorFlow's checkpoints call the parameter of a norm; for others, name.
+// oldName returns the name of a norm's parameter in files converted from TensorFlow's checkpoints; for other
+// parameters, name.
 func oldName(name string) string {
 	layer, isWeight := strings.CutSuffix(name, ".weight")
 	layer, isBias := strings.CutSuffix(layer, ".bias")

@@ -23,7 +23,7 @@ type Encoder struct {
 	source     *source // nil from scratch
 	embeddings embeddings
 	blocks     []block
-	levels     [][]*nn.Param // of the embeddings, of each block
+	levels     [][]*nn.Param // parameters of the embeddings, then of each block
 }
 
 // newEncoder makes a network with its parameters under env.Params, named as in BERT.
@@ -75,8 +75,8 @@ func (e *Encoder) Describe() encoders.Description {
 type encoding struct {
 	tokens   corpus.Tokens
 	wanted   nn.Wanted
-	lowest   int  // level that learns: those below keep nothing
-	again    bool // Backward computes anew what the blocks keep
+	lowest   int  // lowest level that learns: those below keep nothing
+	again    bool // Backward computes the block states again
 	embedded embedded
 	blocks   []blockState
 	states   [][]float32 // [T D] after each level; those below lowest-1 may share memory
@@ -112,7 +112,7 @@ func (e *Encoder) Encode(p *nn.Pass, tokens corpus.Tokens, wanted nn.Wanted) ([]
 	return s.states[len(e.blocks):], nil
 }
 
-// check returns what the network has no embedding for.
+// check returns an error for tokens, positions and types that the network has no embedding for.
 func (e *Encoder) check(tokens corpus.Tokens) error {
 	c, rows, types := e.config, tokens.Rows, tokens.Rows.TokenTypes()
 	if rows.Tokens() != len(tokens.IDs) || len(types) != len(tokens.IDs) {
@@ -132,7 +132,7 @@ func (e *Encoder) check(tokens corpus.Tokens) error {
 	return e.checkWords(tokens.IDs)
 }
 
-// allot gives each level memory. What nobody looks at again is shared.
+// allot allocates memory for each level. Levels share memory whose values are not read again.
 func (e *Encoder) allot(p *nn.Pass, s *encoding) {
 	rows := len(s.tokens.IDs)
 	s.memory, s.held = gradients{}, len(e.blocks)-1
@@ -153,7 +153,7 @@ func (e *Encoder) allot(p *nn.Pass, s *encoding) {
 	}
 }
 
-// showAttention keeps the attention maps of each text, [layers heads t t], one text at a time.
+// showAttention passes the attention maps of each text, [layers heads t t], to their watchers, one text at a time.
 func (e *Encoder) showAttention(p *nn.Pass, s *encoding) {
 	starts := s.tokens.Rows.Starts
 	for b := range s.tokens.Rows.Texts() {
@@ -168,7 +168,7 @@ func (e *Encoder) showAttention(p *nn.Pass, s *encoding) {
 	}
 }
 
-// gradients is memory for Backward, which may be called again.
+// gradients is memory for Backward, which may be called several times.
 type gradients struct {
 	states [2][]float32 // [T D] at the states above and below a block
 	block  blockGradients
@@ -195,7 +195,7 @@ func (e *Encoder) Backward(p *nn.Pass, at [][]float32, into nn.Gradients) {
 	above, below := s.memory.states[0], s.memory.states[1]
 	clear(above)
 	for i := len(e.levels) - 1; i >= lowest; i-- {
-		// Of one layer at is that of the last, else one for each.
+		// at has one gradient for the last layer, or one for each layer.
 		if j := i - len(e.levels) + len(at); j >= 0 && at[j] != nil {
 			kernel.Add(above, at[j])
 		}
@@ -206,7 +206,7 @@ func (e *Encoder) Backward(p *nn.Pass, at [][]float32, into nn.Gradients) {
 			return
 		}
 		if i == lowest {
-			below = nil // nobody below learns
+			below = nil // no level below learns
 		}
 		b, state, starts := e.blocks[i-1], s.blocks[i-1], s.tokens.Rows.Starts
 		if s.again && s.held != i-1 {

@@ -187,7 +187,7 @@ func TestWhatIsFrozenTakesNoGradientAndDropsNothing(t *testing.T) {
 	}
 }
 
-func TestFreezeOfWhatIsNotThere(t *testing.T) {
+func TestFreezeOfMissingLayers(t *testing.T) {
 	for _, freeze := range []string{"3", "-1", "1.5", "layers"} {
 		_, err := newEncoder(tiny("bert"), encoders.Env{Params: nn.NewParams(1), Freeze: freeze})
 		want := fmt.Sprintf("freeze: %q is not known; there is none, embeddings, all, and a number of layers from "+
@@ -233,7 +233,7 @@ func TestGradientsAtAllLayersAddUp(t *testing.T) {
 	}
 }
 
-func TestTextsThatHaveNoEmbeddingAreErrors(t *testing.T) {
+func TestTokensWithoutEmbeddingAreErrors(t *testing.T) {
 	typed := pack([]int32{1, 2}, []int32{3, 4})
 	typed.Rows.Segment[3] = 2
 	for want, tokens := range map[string]corpus.Tokens{
@@ -265,11 +265,11 @@ func TestTokenTypesNeedNotNumberTheTexts(t *testing.T) {
 	}
 	types := []int8{0, 1, 1, 0, 1, 0}
 	if d := farthest(states(make([]int8, 6), types), states(types, nil)); d != 0 {
-		t.Errorf("told of types apart from segments, states are %v away", d)
+		t.Errorf("with types other than segments, states differ by %v", d)
 	}
 }
 
-func TestABatchOfNothingHasNoStates(t *testing.T) {
+func TestAnEmptyBatchHasNoStates(t *testing.T) {
 	e, params := network(t, tiny("bert"), "none")
 	p := training(1)
 	states := encode(t, e, p, pack(), nn.LastLayer)
@@ -279,7 +279,7 @@ func TestABatchOfNothingHasNoStates(t *testing.T) {
 	}
 }
 
-func TestAttentionIsShownToWhoeverWatches(t *testing.T) {
+func TestAttentionIsPassedToWatchers(t *testing.T) {
 	c := tiny("bert")
 	for _, freeze := range []string{"none", "all"} {
 		e, _ := network(t, c, freeze)

@@ -20,8 +20,8 @@ func (n norm) forward(out, stats, x []float32) {
 	kernel.LayerNorm(out, stats, x, n.weight.Data, n.bias.Data, n.epsilon)
 }
 
-// backward adds to dx the gradient at forward's x, given that at its result, and the parameters' to into. A dx of nil
-// is not wanted.
+// backward takes the gradient at forward's result, dOut. It adds the gradient at x to dx, unless dx is nil, and the
+// parameters' gradients to into.
 func (n norm) backward(dx, stats, x, dOut []float32, into nn.Gradients) {
 	kernel.LayerNormBackward(dx, into.Of(n.weight), into.Of(n.bias), stats, x, n.weight.Data, dOut)
 }

@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	maxListed = 20      // mistakes of a file that an error lists
+	maxListed = 20      // problems that an error lists
 	maxKept   = 1 << 30 // bytes of tensors that are kept for Save
 )
 
@@ -25,9 +25,9 @@ type source struct {
 	files  []string                   // all that was read
 	prefix string                     // before the encoder's names: "", "bert." or "distilbert."
 	config map[string]json.RawMessage // all of config.json
-	kept   []safetensors.Tensor       // what the network does not need, a pooler for instance
+	kept   []safetensors.Tensor       // tensors that the network does not use, such as a pooler
 	words  tensor                     // the word embeddings
-	mapped []*safetensors.Mapping     // holds the word embeddings where they are frozen; none: they are a copy
+	mapped []*safetensors.Mapping     // of the word embeddings where they are frozen; none: they are a copy
 }
 
 // open makes an encoder of the model at env.Model, a folder or an .onnx file.
@@ -39,15 +39,15 @@ func open(env encoders.Env) (*Encoder, error) {
 	}
 	if !stat.IsDir() {
 		if filepath.Ext(env.Model) != ".onnx" {
-			return nil, fmt.Errorf("%s: no folder and no .onnx file; "+
-				"give the folder that holds config.json and model.safetensors", env.Model)
+			return nil, fmt.Errorf("%s: not a folder and not an .onnx file; "+
+				"want the folder that holds config.json and model.safetensors", env.Model)
 		}
 		folder = filepath.Dir(env.Model)
 	}
 	configPath := filepath.Join(folder, "config.json")
 	c, keys, err := readConfig(configPath)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("%s: no config.json beside the weights, which says what they are", folder)
+		return nil, fmt.Errorf("%s: config.json not found, which describes the weights", folder)
 	}
 	if err != nil {
 		return nil, err
@@ -76,8 +76,7 @@ func open(env encoders.Env) (*Encoder, error) {
 	return e, nil
 }
 
-// load makes the encoder of c with the values of w. It checks all shapes first: only then are the sizes in c known to
-// be those of a file.
+// load makes the encoder of c with the values of w. It checks all shapes before it allocates memory by the sizes in c.
 func load(w *weights, c Config, keys map[string]json.RawMessage, env encoders.Env) (*Encoder, error) {
 	var wrong mistakes
 	prefix, err := w.prefix(c.Layout)
@@ -97,7 +96,7 @@ func load(w *weights, c Config, keys map[string]json.RawMessage, env encoders.En
 		case !ok:
 			wrong.add(w.path, name, "is missing")
 		case !slices.Equal(t.Shape, s.shape):
-			wrong.add(t.file, t.Name, fmt.Sprintf("has shape %v; config.json asks for %v", t.Shape, s.shape))
+			wrong.add(t.file, t.Name, fmt.Sprintf("has shape %v; config.json requires %v", t.Shape, s.shape))
 		case !safetensors.IsFloat(t.DType):
 			wrong.add(t.file, t.Name, fmt.Sprintf("has type %s; F32, F16 and BF16 are read", t.DType))
 		}
@@ -121,7 +120,7 @@ func load(w *weights, c Config, keys map[string]json.RawMessage, env encoders.En
 		}
 		if p == e.embeddings.words && p.Frozen && t.view != nil {
 			if p.Data, viewed = t.view(); viewed {
-				continue // its values are checked where they are read: a few rows of many
+				continue // its values are checked by checkWords, when rows are read
 			}
 		}
 		values, err := t.floats()
@@ -158,8 +157,8 @@ func load(w *weights, c Config, keys map[string]json.RawMessage, env encoders.En
 
 func notFinite(v float32) bool { return v-v != 0 }
 
-// checkWords reads the word embeddings of tokens, whose ids are in the vocabulary, before the kernels do, where they
-// are part of a file: what the file has there, and whether it still has it, is known only then.
+// checkWords checks the word embeddings of tokens, whose ids are in the vocabulary, where they are mapped from a file.
+// It runs before the kernels: the values, and whether the file still has them, are known only when they are read.
 func (e *Encoder) checkWords(ids []int32) (err error) {
 	table, width := e.embeddings.words.Data, e.config.Width
 	if table == nil {
@@ -170,13 +169,14 @@ func (e *Encoder) checkWords(ids []int32) (err error) {
 	}
 	t := e.source.words
 
-	// A file that has become shorter has no memory for its end. In a kernel's goroutine that would end the program.
+	// Reading beyond the end of a file that became shorter is a fault, which in a kernel's goroutine would end the
+	// program.
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		r := recover()
 		if _, fault := r.(interface{ Addr() uintptr }); fault {
-			err = fmt.Errorf("%s: tensor %q is not there any more: the file was cut while it was in use; open the "+
-				"model anew",
+			err = fmt.Errorf("%s: tensor %q can no longer be read: the file was truncated while it was in use; "+
+				"open the "+"model again",
 				t.file, t.Name)
 		} else if r != nil {
 			panic(r)
@@ -191,9 +191,9 @@ func (e *Encoder) checkWords(ids []int32) (err error) {
 	return nil
 }
 
-// Close gives back the file that a frozen encoder's word embeddings are read from, after which it must not be used. An
-// encoder that is never closed has the file until the program ends; that costs addresses, but no memory that the system
-// could not take back.
+// Close unmaps the file that a frozen encoder's word embeddings are read from. The encoder must not be used afterwards.
+// An encoder that is never closed keeps the file mapped until the program ends; that takes address space, but no memory
+// that the system cannot reclaim.
 func (e *Encoder) Close() error {
 	if e.source == nil || len(e.source.mapped) == 0 {
 		return nil
@@ -204,8 +204,8 @@ func (e *Encoder) Close() error {
 	return closeAll(mapped)
 }
 
-// dropPrefix makes of an encoder under an unusual name one under none, so that transformers finds it. What lies beside
-// the encoder then has no place.
+// dropPrefix removes an unusual prefix from the encoder's names, so that transformers finds it. Tensors outside the
+// encoder are dropped.
 func (s *source) dropPrefix() {
 	var kept []safetensors.Tensor
 	for _, t := range s.kept {
@@ -217,7 +217,7 @@ func (s *source) dropPrefix() {
 	s.prefix, s.kept = "", kept
 }
 
-// mistakes are those of a model's tensors, to be told all at once.
+// mistakes collects the problems of a model's tensors, to be reported together.
 type mistakes struct {
 	listed []error
 	more   int

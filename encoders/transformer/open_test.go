@@ -76,7 +76,7 @@ func writeTensors(t *testing.T, path string, tensors []safetensors.Tensor) {
 	}
 }
 
-// equalParameters tells whether two encoders have the same bits.
+// equalParameters reports whether two encoders have the same bits.
 func equalParameters(t *testing.T, got, want *Encoder) {
 	t.Helper()
 	a, b := got.params.All(), want.params.All()
@@ -260,9 +260,9 @@ func TestAConfigThatIsNotReadIsAnErrorThatSaysWhatIs(t *testing.T) {
 		{"decoder", `{` + bert + `"is_decoder": true}`,
 			"FOLDER/config.json: is_decoder: a decoder is not read; an encoder is"},
 		{"heads", `{"model_type": "distilbert", "dim": 10, "n_heads": 3}`,
-			"FOLDER/config.json: dim 10 is no multiple of n_heads 3"},
+			"FOLDER/config.json: dim 10 is not a multiple of n_heads 3"},
 		{"dropout", `{` + bert + `"hidden_dropout_prob": 1}`,
-			"FOLDER/config.json: hidden_dropout_prob is 1; want a share of at least 0 and below 1"},
+			"FOLDER/config.json: hidden_dropout_prob is 1; want a rate in [0, 1)"},
 		{"epsilon", `{` + bert + `"layer_norm_eps": 0}`,
 			"FOLDER/config.json: layer_norm_eps is 0; want a number above 0"},
 		{"several at once", `{` + bert + `"vocab_size": -1, "num_hidden_layers": 2000000000, "hidden_act": "silu"}`,
@@ -311,17 +311,17 @@ func TestFilesThatHoldNoModelAreAnErrorThatSaysWhatIsWrong(t *testing.T) {
 	}{
 		{"no such folder", nil, "x", "stat FOLDER/x: no such file or directory"},
 		{"no folder", map[string]string{"model.safetensors": ""}, "model.safetensors",
-			"FOLDER/model.safetensors: no folder and no .onnx file; give the folder that holds config.json and " +
+			"FOLDER/model.safetensors: not a folder and not an .onnx file; want the folder that holds config.json and " +
 				"model.safetensors"},
 		{"no config", map[string]string{"model.safetensors": ""}, "",
-			"FOLDER: no config.json beside the weights, which says what they are"},
+			"FOLDER: config.json not found, which describes the weights"},
 		{"no weights", map[string]string{"config.json": config}, "",
 			"FOLDER: no weights; want model.safetensors, model.safetensors.index.json or model.onnx"},
 		{"a pickle", map[string]string{"config.json": config, "pytorch_model.bin": ""}, "",
-			"FOLDER/pytorch_model.bin: a pickle, which can run code when it is read, so it is not; in Python, " +
+			"FOLDER/pytorch_model.bin: a pickle, which is not read because it can run code; in Python, " +
 				`transformers' AutoModel.from_pretrained("FOLDER").save_pretrained("FOLDER") writes a model.safetensors`},
 		{"pickles", map[string]string{"config.json": config, "pytorch_model.bin.index.json": ""}, "",
-			"FOLDER/pytorch_model.bin.index.json: a pickle, which can run code"},
+			"FOLDER/pytorch_model.bin.index.json: a pickle, which is not read because it can run code"},
 		{"truncated", map[string]string{"config.json": config,
 			"model.safetensors": "\x08\x00\x00\x00\x00\x00\x00\x00{"}, "",
 			"FOLDER/model.safetensors: truncated, or not a safetensors file: its header claims 8 bytes, 1 follow"},
@@ -329,7 +329,7 @@ func TestFilesThatHoldNoModelAreAnErrorThatSaysWhatIsWrong(t *testing.T) {
 			"FOLDER/model.safetensors.index.json:2: unexpected end of JSON input"},
 		{"index of a file elsewhere", map[string]string{"config.json": config,
 			"model.safetensors.index.json": index("../a")}, "",
-			`FOLDER/model.safetensors.index.json: weight_map names "../a"; want a file beside the index`},
+			`FOLDER/model.safetensors.index.json: weight_map names "../a"; want the name of a file beside the index`},
 		{"index of a missing file", map[string]string{"config.json": config,
 			"model.safetensors.index.json": index("a")}, "",
 			"open FOLDER/a: no such file or directory"},
@@ -337,7 +337,7 @@ func TestFilesThatHoldNoModelAreAnErrorThatSaysWhatIsWrong(t *testing.T) {
 			"model.safetensors.index.json": index("a"), "a": "\x02\x00\x00\x00\x00\x00\x00\x00{}"}, "",
 			`FOLDER/model.safetensors.index.json: tensor "embeddings.LayerNorm.bias" is not in a, where weight_map has it`},
 		{"ONNX without config", map[string]string{"model.onnx": graph, "vocab.txt": ""}, "model.onnx",
-			"FOLDER: no config.json beside the weights, which says what they are"},
+			"FOLDER: config.json not found, which describes the weights"},
 		{"ONNX without tokenizer", map[string]string{"model.onnx": graph, "config.json": config}, "model.onnx",
 			"FOLDER/model.onnx: no tokenizer beside it; want tokenizer.json or vocab.txt in FOLDER"},
 		{"truncated ONNX", map[string]string{"model.onnx": graph[:5000], "config.json": config, "vocab.txt": ""},
@@ -383,7 +383,7 @@ func TestTensorsThatDoNotFitAreListedInOneError(t *testing.T) {
 				Name: "encoder.layer.1.output.LayerNorm.bias", Shape: []int{10}, DType: "I64", Raw: make([]byte, 80)}
 		})
 		want := `FOLDER/model.safetensors: tensor "embeddings.position_embeddings.weight" is missing
-FOLDER/model.safetensors: tensor "encoder.layer.1.intermediate.dense.weight" has shape [10 14]; config.json asks for [14 10]
+FOLDER/model.safetensors: tensor "encoder.layer.1.intermediate.dense.weight" has shape [10 14]; config.json requires [14 10]
 FOLDER/model.safetensors: tensor "encoder.layer.1.output.LayerNorm.bias" has type I64; F32, F16 and BF16 are read`
 		if got != want {
 			t.Errorf("the error is\n%s\nwant\n%s", got, want)

@@ -46,7 +46,7 @@ func TestRecomputingChangesNoBit(t *testing.T) {
 			encode(t, e, p, tokens, nn.LastLayer)
 			upstream := [][]float32{normal(7, len(tokens.IDs)*e.config.Width)}
 			var all [][]float32
-			for range 2 { // a weighting may want the gradient of each task
+			for range 2 { // a weighting may require the gradient of each task
 				into := nn.NewGradients(params.All())
 				e.Backward(p, upstream, into)
 				for _, w := range params.All() {

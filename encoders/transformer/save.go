@@ -10,8 +10,8 @@ import (
 	"github.com/jenga-nlp/jenga/nn"
 )
 
-// Save writes config.json and model.safetensors to folder, which it makes: float32 values under the names of the
-// network's own layout, and unchanged what else the model held that the encoder was opened from.
+// Save writes config.json and model.safetensors to folder, which it creates: float32 values under the names of the
+// network's own layout, and unchanged all other tensors of the model that the encoder was opened from.
 func (e *Encoder) Save(folder string) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return err
@@ -22,12 +22,12 @@ func (e *Encoder) Save(folder string) error {
 	return safetensors.Write(filepath.Join(folder, "model.safetensors"), e.tensors(), map[string]string{"format": "pt"})
 }
 
-// saveConfig writes the config beside path and renames it.
+// saveConfig writes the config to a file beside path and renames it to path.
 func (e *Encoder) saveConfig(path string) error {
 	keys := configKeys(e.config)
 	if e.source != nil {
 		keys = e.source.config
-		for _, key := range []string{"torch_dtype", "dtype"} { // of the values, which are float32 now
+		for _, key := range []string{"torch_dtype", "dtype"} { // the type of the values, which are float32 now
 			if _, ok := keys[key]; ok {
 				keys[key] = json.RawMessage(`"float32"`)
 			}
@@ -44,7 +44,7 @@ func (e *Encoder) saveConfig(path string) error {
 	return os.Rename(beside, path)
 }
 
-// tensors returns what Save writes of the weights.
+// tensors returns the tensors that Save writes.
 func (e *Encoder) tensors() []safetensors.Tensor {
 	prefix := ""
 	var tensors []safetensors.Tensor
@@ -55,7 +55,7 @@ func (e *Encoder) tensors() []safetensors.Tensor {
 	for _, p := range e.params.All() {
 		values[below(p.Name, e.params)] = p.Data
 	}
-	for i := range e.blocks { // as one weight, which is how others read it
+	for i := range e.blocks { // merged into one weight, which other programs read
 		for _, name := range loraTargets {
 			if l := e.blocks[i].target(name); l.lora != nil {
 				values[below(l.weight.Name, e.params)] = l.lora.of(l.weight)
@@ -75,8 +75,8 @@ func (e *Encoder) tensors() []safetensors.Tensor {
 	return e.withPooler(prefix, tensors)
 }
 
-// withPooler adds a pooler to a BERT without one: transformers' BertModel has one, and would draw its weights at
-// random. The identity hands the first token's state on through tanh.
+// withPooler adds a pooler to a BERT without one: transformers' BertModel has one, and would initialise it randomly.
+// With the identity as weight it passes the first token's state through tanh.
 func (e *Encoder) withPooler(prefix string, tensors []safetensors.Tensor) []safetensors.Tensor {
 	if e.config.Layout != "bert" {
 		return tensors
@@ -96,10 +96,10 @@ func (e *Encoder) withPooler(prefix string, tensors []safetensors.Tensor) []safe
 		safetensors.Tensor{Name: prefix + "pooler.dense.bias", Shape: []int{d}, Data: make([]float32, d)})
 }
 
-// below returns a parameter's name below the corner it was made in.
-func below(name string, corner nn.Params) string {
-	if corner.Path() == "" {
+// below returns a parameter's name below the subtree it was made in.
+func below(name string, subtree nn.Params) string {
+	if subtree.Path() == "" {
 		return name
 	}
-	return name[len(corner.Path())+1:]
+	return name[len(subtree.Path())+1:]
 }

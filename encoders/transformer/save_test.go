@@ -152,7 +152,7 @@ func TestWhatIsSavedOpensWithTheSameBits(t *testing.T) {
 	}
 }
 
-func TestABERTWithoutAPoolerGetsOneThatHandsOn(t *testing.T) {
+func TestABERTWithoutAPoolerGetsTheIdentity(t *testing.T) {
 	got := byName(t, filepath.Join(save(t, openModel(t, filepath.Join(tinyModel("bert"), "torchscript.onnx"))),
 		"model.safetensors"))
 	pooler := got["pooler.dense.weight"]

@@ -92,8 +92,7 @@ func TestStatesAreThoseOfTransformers(t *testing.T) {
 	}
 }
 
-// largestDifference reads a fixture of scripts/fixtures/states.py and compares states [T width] with it. It counts a
-// row's sum with the share that one state has in it.
+// largestDifference reads a fixture of scripts/fixtures/states.py and compares states [T width] with it. The difference of a row's sum is divided by √width.
 func largestDifference(t *testing.T, fixture io.Reader, states []float32, width int) float64 {
 	const step = 16
 	largest := 0.0
@@ -118,7 +117,7 @@ func largestDifference(t *testing.T, fixture io.Reader, states []float32, width 
 	return largest
 }
 
-// difference is infinite where one of two numbers is none.
+// difference is infinite where one of the numbers is NaN.
 func difference(a, b float64) float64 {
 	if d := math.Abs(a - b); !math.IsNaN(d) {
 		return d

@@ -38,7 +38,7 @@ func BenchmarkTrainStep(b *testing.B) {
 		e.Backward(p, upstream, store.Gradients())
 		store.Update(nn.ClipFactor(math.Sqrt(store.SumSquares()), 1), 1e-5)
 	}
-	step(0) // memory is had
+	step(0) // allocates the memory
 
 	b.ReportAllocs()
 	for serial := uint64(1); b.Loop(); serial++ {

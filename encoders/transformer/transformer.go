@@ -6,8 +6,7 @@
 //	y = LayerNorm(a + W_2·GELU(W_1·a))
 //
 // with biases on all W, and dropout in training on the first states, on the softmax, and before each sum; DistilBERT
-// has no types, and drops nothing of attention's output. Each layer is a small type whose forward and backward stand
-// side by side.
+// has no types, and no dropout on attention's output. Each layer is a small type with a forward and a backward method.
 package transformer
 
 import (
@@ -24,29 +23,31 @@ func init() {
 
 var defaults = Options{Layers: 4, Width: 256, Heads: 4, FeedForward: 1024, MaxPositions: 512, InitializerRange: 0.02}
 
-// Options are the sizes of an encoder from scratch. A pretrained one has those of its config.json.
+// Options are the sizes of an encoder that is trained from scratch. A pretrained encoder has the sizes in its
+// config.json.
 type Options struct {
 	Layers       int `yaml:"layers" range:"[1,1024]" doc:"number of layers"`
 	Width        int `yaml:"width" range:"[1,16777216]" doc:"width of the hidden states, in numbers"`
-	Heads        int `yaml:"heads" range:"[1,16777216]" doc:"attention heads of a layer; they divide the width"`
+	Heads        int `yaml:"heads" range:"[1,16777216]" doc:"attention heads of a layer; the width is a multiple of it"`
 	FeedForward  int `yaml:"feed_forward" range:"[1,16777216]" doc:"width of the feed-forward layer, in numbers"`
 	MaxPositions int `yaml:"max_positions" range:"[1,16777216]" doc:"length of the longest text, in tokens"`
-	// A narrow encoder learns the order of words sooner from a wider range than BERT's 0.02, which fits a width of 768.
+	// A narrow encoder learns the order of words sooner with a larger deviation than BERT's 0.02, which fits a width of
+	// 768.
 	InitializerRange float64 `yaml:"initializer_range" range:"(0,1]" doc:"standard deviation of the initial weights"`
 }
 
 var _ encoders.BaseChecker = Options{}
 
-// CheckBase refuses sizes beside a base model, which has its own.
+// CheckBase returns an error for sizes beside a base model, which has its own.
 func (o Options) CheckBase() error {
 	if o != defaults {
-		return errors.New("its sizes are the base model's; leave out what stands beside type, " +
-			"or leave out base_model to start from nothing")
+		return errors.New("its sizes are the base model's; leave out the keys beside type, " +
+			"or leave out base_model to train from scratch")
 	}
 	return nil
 }
 
-// New makes an encoder: of the weights at env.Model, else from scratch.
+// New opens the encoder at env.Model, or makes one from scratch where that is "".
 func New(o Options, env encoders.Env) (encoders.Encoder, error) {
 	e, err := newOrOpened(o, env)
 	if err == nil && env.LoRA.Rank > 0 {

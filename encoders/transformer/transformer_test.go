@@ -49,9 +49,9 @@ func TestOptionsOfNoEncoderAreErrors(t *testing.T) {
 			o.MaxPositions,
 				s.MaxLength = 16, 17
 		},
-		"width 256 cannot be shared by 3 heads": func(o *Options, s *encoders.Env) { o.Heads = 3 },
-		"vocabulary is 0; want 1 to 16777216":   func(o *Options, s *encoders.Env) { s.Vocabulary = 0 },
-		"dropout is 1; want a share from 0 to below 1": func(o *Options, s *encoders.Env) {
+		"width 256 is not a multiple of 3 heads": func(o *Options, s *encoders.Env) { o.Heads = 3 },
+		"vocabulary is 0; want 1 to 16777216":    func(o *Options, s *encoders.Env) { s.Vocabulary = 0 },
+		"dropout is 1; want a rate in [0, 1)": func(o *Options, s *encoders.Env) {
 			s.Dropout, s.DropoutSet = 1,
 				true
 		},

@@ -17,29 +17,30 @@ import (
 
 const maxIndexBytes = 64 << 20
 
-// tensor is one of a model's tensors, in whatever file.
+// tensor is one of a model's tensors, in any of its files.
 type tensor struct {
 	safetensors.Info
 	file   string
 	bytes  int64 // in the file
-	made   bool  // by a reader of a graph: no file has a tensor of that name
+	made   bool  // derived by the reader of a graph: no file has a tensor of that name
 	floats func() ([]float32, error)
 	raw    func() ([]byte, error)
-	// view gives the values where they lie in the mapped file, for as long as the weights' mappings are open, and never
-	// to be written; ok is false where they must be read. It is nil for files that are not mapped.
+	// view returns the values in the mapped file, which are read-only and valid while the weights' mappings are open;
+	// ok is false where they must be read instead. view is nil for files that are not mapped.
 	view func() (values []float32, ok bool)
 }
 
 // weights are the tensors of a model's files.
 type weights struct {
-	path    string   // what errors call all files together
+	path    string   // the name of all files together in errors
 	paths   []string // of all files
 	tensors map[string]tensor
 	files   []*safetensors.OpenFile
-	mapped  []*safetensors.Mapping // those of files whose tensors were viewed; an encoder that keeps a view takes them
+	// mappings of files whose tensors were viewed; an encoder that keeps a view takes them over
+	mapped []*safetensors.Mapping
 }
 
-// openWeights opens the weights of a model: of an .onnx file, or of what a folder holds.
+// openWeights opens the weights of a model: an .onnx file, or a folder.
 func openWeights(model, folder string) (*weights, error) {
 	if model != folder {
 		return openONNX(model)
@@ -58,7 +59,7 @@ func openWeights(model, folder string) (*weights, error) {
 	}
 	for _, name := range []string{"pytorch_model.bin", "pytorch_model.bin.index.json"} {
 		if pickle := filepath.Join(folder, name); exists(pickle) {
-			return nil, fmt.Errorf("%s: a pickle, which can run code when it is read, so it is not; in Python, "+
+			return nil, fmt.Errorf("%s: a pickle, which is not read because it can run code; in Python, "+
 				"transformers' AutoModel.from_pretrained(%q).save_pretrained(%q) writes a model.safetensors", pickle,
 				folder, folder)
 		}
@@ -81,14 +82,14 @@ func (w *weights) add(path string) error {
 	mapping := sync.OnceValue(func() *safetensors.Mapping {
 		m, err := f.Map()
 		if err != nil {
-			return nil // then it is read, which tells what is wrong with it if something is
+			return nil // the tensors are read instead, which reports any error
 		}
 		w.mapped = append(w.mapped, m)
 		return m
 	})
 	for _, info := range f.Tensors() {
-		if other, twice := w.tensors[info.Name]; twice {
-			return fmt.Errorf("%s: tensor %q is in %s too", path, info.Name, other.file)
+		if other, duplicate := w.tensors[info.Name]; duplicate {
+			return fmt.Errorf("%s: duplicate tensor %q, which is in %s too", path, info.Name, other.file)
 		}
 		w.tensors[info.Name] = tensor{
 			Info: info, file: path, bytes: info.Bytes(),
@@ -137,7 +138,7 @@ func openShards(index string) (*weights, error) {
 	for _, shard := range slices.Compact(slices.Sorted(maps.Values(file.Map))) {
 		if shard == "" || shard != filepath.Base(shard) || !filepath.IsLocal(shard) {
 			w.close()
-			return nil, fmt.Errorf("%s: weight_map names %q; want a file beside the index", index, shard)
+			return nil, fmt.Errorf("%s: weight_map names %q; want the name of a file beside the index", index, shard)
 		}
 		if err := w.add(filepath.Join(filepath.Dir(index), shard)); err != nil {
 			w.close()
@@ -153,8 +154,8 @@ func openShards(index string) (*weights, error) {
 	return w, nil
 }
 
-// openONNX opens the weights in an ONNX graph. The tokenizer's files must lie beside it: a graph comes alone often
-// enough, and its ids mean nothing without them.
+// openONNX opens the weights in an ONNX graph. The tokenizer's files must be in the same folder: graphs are often
+// distributed without them, and token ids mean nothing without a tokenizer.
 func openONNX(path string) (*weights, error) {
 	folder := filepath.Dir(path)
 	if !exists(filepath.Join(folder, "tokenizer.json")) && !exists(filepath.Join(folder, "vocab.txt")) {
@@ -176,7 +177,7 @@ func openONNX(path string) (*weights, error) {
 	return w, nil
 }
 
-// prefix returns what stands before an encoder's names: a model for a task keeps its encoder under a name of its own.
+// prefix returns the prefix of the encoder's names: a model for a task has its encoder under a name such as "bert.".
 func (w *weights) prefix(layout string) (string, error) {
 	const words = "embeddings.word_embeddings.weight"
 	var prefixes []string
@@ -197,7 +198,7 @@ func (w *weights) prefix(layout string) (string, error) {
 	return prefixes[0], nil
 }
 
-// rest reads the tensors that are not needed, in the order of their names.
+// rest reads the tensors that the network does not use, in the order of their names.
 func (w *weights) rest(needed map[string]bool) ([]safetensors.Tensor, error) {
 	var kept []safetensors.Tensor
 	total := int64(0)
@@ -207,7 +208,7 @@ func (w *weights) rest(needed map[string]bool) ([]safetensors.Tensor, error) {
 			continue
 		}
 		if t.bytes > maxKept-total {
-			return nil, fmt.Errorf("%s: more than %d bytes of tensors that the encoder has no use for; remove them",
+			return nil, fmt.Errorf("%s: more than %d bytes of tensors that the encoder does not use; remove them",
 				w.path, maxKept)
 		}
 		total += t.bytes

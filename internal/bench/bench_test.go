@@ -163,7 +163,7 @@ func TestAnInterruptEndsMeasuring(t *testing.T) {
 	}
 }
 
-func TestTextsComeInBatchesOf32CutAt128(t *testing.T) {
+func TestTextsComeInBatchesOf32TruncatedTo128(t *testing.T) {
 	n := smallNetwork(t)
 	texts := examples(words(150))
 	w := n.Data(texts, false, 2)
@@ -180,7 +180,7 @@ func TestTextsComeInBatchesOf32CutAt128(t *testing.T) {
 	}
 	if all := n.Data(texts, false, 7); len(all.Batches) != 5 || len(all.Batches[4]) != 22 ||
 		all.Batches[4][21].Tokens() != 128 {
-		t.Errorf("150 texts make %d batches, want 5, the last of 22 texts, long ones cut at 128 tokens",
+		t.Errorf("150 texts make %d batches, want 5, the last of 22 texts, long ones truncated to 128 tokens",
 			len(all.Batches))
 	}
 
@@ -295,7 +295,7 @@ func TestAModelIsOpenedToLearn(t *testing.T) {
 func TestPeakMemoryGrowsWithWhatIsHeld(t *testing.T) {
 	if runtime.GOOS != "linux" && runtime.GOOS != "darwin" {
 		if PeakMemory() != 0 {
-			t.Error("a peak on a system that is not asked")
+			t.Error("a peak on a system where it is not implemented")
 		}
 		return
 	}

@@ -5,7 +5,7 @@ import (
 	"syscall"
 )
 
-// CPU returns the processor's name, its architecture where the system does not tell.
+// CPU returns the processor's name, or its architecture where the system does not report the name.
 func CPU() string {
 	if name, err := syscall.Sysctl("machdep.cpu.brand_string"); err == nil && name != "" {
 		return name
@@ -13,7 +13,7 @@ func CPU() string {
 	return runtime.GOARCH
 }
 
-// PeakMemory returns the most bytes of memory that this process has held so far, 0 where the system does not tell.
+// PeakMemory returns the peak memory of this process so far, in bytes, 0 where the system does not report it.
 func PeakMemory() int64 {
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// CPU returns the processor's name, its architecture where the system does not tell.
+// CPU returns the processor's name, or its architecture where the system does not report the name.
 func CPU() string {
 	if name := field("/proc/cpuinfo", "model name"); name != "" {
 		return name
@@ -17,8 +17,8 @@ func CPU() string {
 	return runtime.GOARCH
 }
 
-// PeakMemory returns the most bytes of memory that this process has held so far, 0 where the system does not tell. It
-// is the process's own figure: getrusage's begins with what the process was forked from.
+// PeakMemory returns the peak memory of this process so far, in bytes, 0 where the system does not report it. It is the
+// process's own peak: getrusage's includes that of the process it was forked from.
 func PeakMemory() int64 {
 	kilobytes, err := strconv.ParseInt(strings.TrimSuffix(field("/proc/self/status", "VmHWM"), " kB"), 10, 64)
 	if err != nil {

@@ -7,5 +7,5 @@ import "runtime"
 // CPU returns the processor's architecture.
 func CPU() string { return runtime.GOARCH }
 
-// PeakMemory returns 0: this system is not asked.
+// PeakMemory returns 0: it is not implemented for this system.
 func PeakMemory() int64 { return 0 }

@@ -1,5 +1,5 @@
 // Package bench measures how fast this machine trains an encoder and encodes texts with it, and how fast its kernels
-// multiply. Times are the best of a few rounds: what else a machine does only adds to them.
+// multiply. Times are the best of a few rounds: other load on the machine only adds to them.
 package bench
 
 import (
@@ -19,13 +19,13 @@ import (
 	"github.com/jenga-nlp/jenga/tasks"
 )
 
-// Size is an encoder of random weights, with the sizes of one that was published.
+// Size is an encoder of random weights, with the sizes of a published one.
 type Size struct {
 	Name    string
 	encoder func(encoders.Env) (encoders.Encoder, error)
 }
 
-// Sizes are what can be asked for by name.
+// Sizes are the encoders that can be named.
 var Sizes = []Size{
 	BERT("tiny", 2, 128, 2, 512),         // Turc et al. 2019
 	BERT("minilm", 6, 384, 12, 1536),     // Wang et al. 2020
@@ -34,7 +34,7 @@ var Sizes = []Size{
 	biLSTM("bilstm", 2, 256),             // the Focus Mechanism's
 }
 
-// BERT is a size in BERT's layout.
+// BERT returns a size in BERT's layout.
 func BERT(name string, layers, width, heads, feedForward int) Size {
 	o := transformer.Options{
 		Layers: layers, Width: width, Heads: heads, FeedForward: feedForward, MaxPositions: positions,
@@ -43,37 +43,37 @@ func BERT(name string, layers, width, heads, feedForward int) Size {
 	return Size{name, func(env encoders.Env) (encoders.Encoder, error) { return transformer.New(o, env) }}
 }
 
-// biLSTM is a size of bidirectional LSTM layers whose embeddings, and each of whose directions, have the width.
+// biLSTM returns a size of bidirectional LSTM layers; width is that of the embeddings and of each direction.
 func biLSTM(name string, layers, width int) Size {
 	o := encoders.BiLSTMOptions{Embedding: width, Layers: layers, Hidden: width}
 	return Size{name, func(env encoders.Env) (encoders.Encoder, error) { return encoders.NewBiLSTM(o, env) }}
 }
 
-// What all of Sizes have of BERT's.
+// BERT's values, which all Sizes have.
 const (
 	vocabulary = 30522 // tokens
 	positions  = 512   // tokens of the longest text
 )
 
-// seed is what random weights, tokens and orders of texts come from.
+// seed is the seed of random weights, tokens and orders of texts.
 const seed = 1
 
-// labels is how many the head tells apart.
+// labels is the number of the head's labels.
 const labels = 7
 
 // Network is an encoder with a head that labels texts by their first token's state.
 type Network struct {
-	// BFloat16 multiplies in bfloat16 what a training step multiplies; see kernel.CheckBFloat16.
+	// BFloat16 makes training steps multiply in bfloat16; see kernel.CheckBFloat16.
 	BFloat16 bool
 
 	model      *multitask.Model
-	tokenizer  corpus.Tokenizer // nil: none
-	vocabulary int              // token ids below it are known
-	longest    int              // text, in tokens
+	tokenizer  corpus.Tokenizer // nil for none
+	vocabulary int              // number of token ids
+	longest    int              // length of the longest text, in tokens
 }
 
-// NewNetwork makes a network of random weights. A tokenizer, which may be nil, gives it a token embedding for each of
-// its tokens at least.
+// NewNetwork makes a network of random weights. If tokenizer is not nil, the network has an embedding for each of its
+// tokens.
 func NewNetwork(size Size, tokenizer corpus.Tokenizer) (*Network, error) {
 	n := &Network{vocabulary: vocabulary, longest: positions}
 	if tokenizer != nil {
@@ -87,7 +87,8 @@ func NewNetwork(size Size, tokenizer corpus.Tokenizer) (*Network, error) {
 	return n, n.finish(encoder, params)
 }
 
-// OpenNetwork opens the encoder of a model or run. It cuts texts with its own tokenizer where the given one is nil.
+// OpenNetwork opens the encoder of a model or run. It tokenizes texts with the model's own tokenizer if the given one
+// is nil.
 func OpenNetwork(name string, tokenizer corpus.Tokenizer) (*Network, error) {
 	params := nn.NewParams(seed)
 	encoder, own, err := predict.OpenEncoder(name, encoders.Env{Params: multitask.EncoderParams(params)})
@@ -96,7 +97,7 @@ func OpenNetwork(name string, tokenizer corpus.Tokenizer) (*Network, error) {
 	}
 	n := &Network{tokenizer: own, vocabulary: own.Size()}
 	if tokenizer != nil && tokenizer.Size() > own.Size() {
-		return nil, fmt.Errorf("the tokenizer has %d tokens; %s knows %d", tokenizer.Size(), name, own.Size())
+		return nil, fmt.Errorf("the tokenizer has %d tokens; %s has %d", tokenizer.Size(), name, own.Size())
 	}
 	if tokenizer != nil {
 		n.tokenizer = tokenizer
@@ -111,12 +112,12 @@ func (n *Network) finish(encoder encoders.Encoder, params nn.Params) error {
 	for i := range names {
 		names[i] = strconv.Itoa(i)
 	}
-	shares, err := fusion.Registry().FromString(fusion.Registry().Default(), "")
+	options, err := fusion.Registry().FromString(fusion.Registry().Default(), "")
 	if err != nil {
 		return err
 	}
 	width := encoder.Describe().Width
-	fused, err := shares.Build(fusion.Env{Tasks: []string{"bench"}, Width: width,
+	fused, err := options.Build(fusion.Env{Tasks: []string{"bench"}, Width: width,
 		Params: multitask.FusionParams(params)})
 	if err != nil {
 		return err
@@ -136,13 +137,13 @@ func (n *Network) finish(encoder encoders.Encoder, params nn.Params) error {
 	return nil
 }
 
-// Learns tells whether the encoder can be trained.
+// Learns reports whether the encoder can be trained.
 func (n *Network) Learns() bool {
 	_, learns := n.model.Encoder.(encoders.Trainable)
 	return learns
 }
 
-// Parameters returns how many numbers the network learns.
+// Parameters returns the number of the network's parameters.
 func (n *Network) Parameters() int {
 	sum := 0
 	for _, w := range n.model.Params.All() {
@@ -151,7 +152,7 @@ func (n *Network) Parameters() int {
 	return sum
 }
 
-// products lists the weights that a layer multiplies its rows by, all layers'. Embeddings are not among them.
+// products returns the weights that layers multiply their rows by. Embeddings are not among them.
 func (n *Network) products() []*nn.Param {
 	var weights []*nn.Param
 	for _, w := range multitask.EncoderParams(n.model.Params).All() {
@@ -162,8 +163,8 @@ func (n *Network) products() []*nn.Param {
 	return weights
 }
 
-// Multiplied returns how many numbers the layers multiply each token by: a token costs twice as many floating-point
-// operations to encode and six times as many to train on, the products within attention aside.
+// Multiplied returns the number of weights that each token is multiplied by: a token costs twice as many floating-point
+// operations to encode and six times as many to train on, without the products within attention.
 func (n *Network) Multiplied() int {
 	sum := 0
 	for _, w := range n.products() {

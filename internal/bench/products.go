@@ -19,14 +19,14 @@ type Product struct {
 // Operations counts multiplications and additions.
 func (p Product) Operations() float64 { return float64(2 * p.M * p.K * p.N) }
 
-// Together is a step's products, all of them: how many operations they have, and how long they take.
+// Together returns the number of operations and the time of all products of a step.
 func Together(products []Product) (operations float64, t Timing) {
 	for _, p := range products {
 		count := time.Duration(p.Count)
 		operations += float64(p.Count) * p.Operations()
 		t.Best += count * p.Best
 		t.Mean += count * p.Mean
-		if p.Peak.Time > 0 { // a loop counts as long as the products beside it
+		if p.Peak.Time > 0 { // a loop is weighted by the time of its products
 			took := count * p.Mean
 			t.Peak.Add(kernel.Rate{Done: p.Peak.Mean() * took.Seconds(), Time: took, Best: p.Peak.Best})
 		}
@@ -34,8 +34,8 @@ func Together(products []Product) (operations float64, t Timing) {
 	return operations, t
 }
 
-// Products measures all shapes of products of a step of the work `full` in all layouts. did is told how many of how
-// many are done.
+// Products measures the products of all shapes and layouts in a step of the work `full`. It calls did after each one
+// with its number and their total.
 func (n *Network) Products(ctx context.Context, did func(done, of int)) ([]Product, error) {
 	const rows = fullTexts * fullTokens
 	products := n.shapes(rows)
@@ -49,7 +49,8 @@ func (n *Network) Products(ctx context.Context, did func(done, of int)) ([]Produ
 	return products, nil
 }
 
-// shapes lists the products of so many rows with all layers' weights, and the two of each one's backward.
+// shapes returns the products of so many rows with all layers' weights, and the two products of the backward pass of
+// each.
 func (n *Network) shapes(rows int) []Product {
 	var shapes []Product
 	add := func(p Product) {
@@ -78,7 +79,7 @@ func (n *Network) shapes(rows int) []Product {
 	return shapes
 }
 
-// measure measures the product beside a loop.
+// measure measures the product in alternation with a loop.
 func (p *Product) measure(bfloat16 bool, loop kernel.Loop) {
 	r := rand.New(rand.NewPCG(seed, 3))
 	a, b, c := normal(r, p.M*p.K), normal(r, p.K*p.N), make([]float32, p.M*p.N)
@@ -94,15 +95,14 @@ func (p *Product) measure(bfloat16 bool, loop kernel.Loop) {
 	p.Timing = timing(loop, product.Multiply)
 }
 
-// Stream is how fast the layers' weights go by where few rows are multiplied by them, so that memory is the limit, or
-// nearly.
+// Stream is the speed of multiplying few rows by the layers' weights, which is limited by memory, or nearly so.
 type Stream struct {
 	Bytes      int     // of all weights
 	Operations float64 // of all products
-	Timing             // its peak is of reading memory
+	Timing             // its peak is that of reading memory
 }
 
-// Stream measures products of 16 rows with the weights of all layers, one after the other as a text goes through them.
+// Stream measures products of 16 rows with the weights of all layers in turn, as when a text is encoded.
 func (n *Network) Stream() Stream {
 	const rows = oneTokens
 	var s Stream
@@ -119,13 +119,13 @@ func (n *Network) Stream() Stream {
 			C: make([]float32, rows*out), Start: kernel.StartAtZero,
 		})
 	}
-	through := func() {
+	run := func() {
 		for _, p := range products {
 			p.Multiply()
 		}
 	}
-	through()
-	s.Timing = timing(kernel.MemoryReads(), through)
+	run()
+	s.Timing = timing(kernel.MemoryReads(), run)
 	return s
 }
 

@@ -11,23 +11,23 @@ import (
 	"github.com/jenga-nlp/jenga/nn"
 )
 
-// rounds is how often a work's batches are gone through; the fastest counts.
+// rounds is the number of times that a work's batches are run; the fastest counts.
 const rounds = 2
 
-// Speed is how fast batches were gone through.
+// Speed is the speed at which batches were run.
 type Speed struct {
 	Steps, Tokens int
 	Timing        // of all steps
 }
 
-// TokensPerSecond is real tokens: nothing is padded.
+// TokensPerSecond returns the number of tokens per second; there is no padding.
 func (s Speed) TokensPerSecond() float64 { return float64(s.Tokens) / s.Best.Seconds() }
 
-// Step is the mean time of a batch in the best round.
+// Step returns the mean time of a batch in the best round.
 func (s Speed) Step() time.Duration { return s.Best / time.Duration(s.Steps) }
 
-// Train measures training steps over all parameters: forward, backward, clipping by the global norm, AdamW. did is
-// told after each step how many of how many are done. The network must learn.
+// Train measures training steps over all parameters: forward, backward, clipping by the global norm, AdamW. It calls
+// did after each step with its number and their total. It panics if the network does not learn.
 func (n *Network) Train(ctx context.Context, w Work, did func(done, of int)) (Speed, error) {
 	if !n.Learns() {
 		panic("bench: training an encoder that does not learn")
@@ -47,7 +47,7 @@ func (n *Network) Train(ctx context.Context, w Work, did func(done, of int)) (Sp
 	})
 }
 
-// learningLoop reaches the peak of what a training step's products multiply.
+// learningLoop returns the loop that reaches the peak of a training step's products.
 func (n *Network) learningLoop() kernel.Loop {
 	if n.BFloat16 {
 		return kernel.BFloat16MultiplyAdds()
@@ -55,7 +55,7 @@ func (n *Network) learningLoop() kernel.Loop {
 	return kernel.MultiplyAdds()
 }
 
-// Infer measures how fast the encoder gives the last layer's states.
+// Infer measures how fast the encoder computes the last layer's states.
 func (n *Network) Infer(ctx context.Context, w Work, did func(done, of int)) (Speed, error) {
 	pass := nn.NewPass(seed)
 	return w.measure(ctx, kernel.MultiplyAdds(), did,
@@ -68,15 +68,15 @@ func (n *Network) encode(pass *nn.Pass, batch []*corpus.Example) error {
 	return err
 }
 
-// steps is how many measure takes.
+// steps returns the number of steps that measure takes.
 func (w Work) steps() int { return 1 + rounds*len(w.timed()) }
 
-// measure calls step for the batches, beside a loop.
+// measure calls step for the batches, in alternation with a loop.
 func (w Work) measure(ctx context.Context, loop kernel.Loop, did func(done, of int),
 	step func([]*corpus.Example) error) (Speed, error) {
 	s := Speed{Steps: len(w.timed()), Tokens: w.Tokens()}
 	done := 0
-	through := func(batches [][]*corpus.Example) (all time.Duration, err error) {
+	run := func(batches [][]*corpus.Example) (all time.Duration, err error) {
 		for _, batch := range batches {
 			if err := ctx.Err(); err != nil {
 				return 0, err
@@ -92,12 +92,12 @@ func (w Work) measure(ctx context.Context, loop kernel.Loop, did func(done, of i
 		return all, nil
 	}
 
-	if _, err := through(w.Batches[:1]); err != nil {
+	if _, err := run(w.Batches[:1]); err != nil {
 		return Speed{}, err
 	}
 	s.Peak = kernel.Rate{}
 	for range rounds {
-		took, err := through(w.timed())
+		took, err := run(w.timed())
 		if err != nil {
 			return Speed{}, err
 		}
@@ -109,10 +109,10 @@ func (w Work) measure(ctx context.Context, loop kernel.Loop, did func(done, of i
 	return s, nil
 }
 
-// oneRuns is how often the text that comes alone is encoded.
+// oneRuns is the number of times that OneText encodes its text.
 const oneRuns = 50
 
-// OneText measures the encoding of a text of 16 random tokens that comes alone, a step for each time.
+// OneText measures the encoding of batches of a single text of 16 random tokens, one step for each.
 func (n *Network) OneText(ctx context.Context) (Speed, error) {
 	w := Work{Batches: make([][]*corpus.Example, 1+oneRuns)}
 	for i := range w.Batches {

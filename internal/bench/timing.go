@@ -6,14 +6,15 @@ import (
 	"github.com/jenga-nlp/jenga/internal/kernel"
 )
 
-// Timing is how long something takes, and what a loop that only a peak of the machine limits reached in alternation
-// with it: both met the same neighbours, so on a shared machine their quotient says more than either.
+// Timing is the time of a computation, and the rate of a loop that is limited only by a peak of the machine, measured
+// in alternation. Both had the same other load, so on a shared machine their quotient is more reliable than either.
 type Timing struct {
 	Best, Mean time.Duration
 	Peak       kernel.Rate // zero where the kernels have no such loop
 }
 
-// Share is what part of the peak so many operations, or bytes, in the mean time are; 0 where the peak is not known.
+// Share returns the fraction of the peak that so many operations, or bytes, in the mean time are; 0 where the peak is
+// unknown.
 func (t Timing) Share(done float64) float64 {
 	if t.Peak.Time == 0 {
 		return 0
@@ -21,13 +22,13 @@ func (t Timing) Share(done float64) float64 {
 	return done / t.Mean.Seconds() / t.Peak.Mean()
 }
 
-// peakShare is how much shorter than what is measured the loop runs after it, peakLongest how long at most.
+// The loop runs 1/peakShare as long as the measured computation before it, and at most peakLongest.
 const (
 	peakShare   = 4
 	peakLongest = 200 * time.Millisecond
 )
 
-// beside runs do, and then loop, whose rate it adds to peak. It returns do's time.
+// beside runs do and then loop, adds the loop's rate to peak, and returns do's time.
 func beside(loop kernel.Loop, peak *kernel.Rate, do func() error) (time.Duration, error) {
 	start := time.Now()
 	if err := do(); err != nil {
@@ -40,14 +41,14 @@ func beside(loop kernel.Loop, peak *kernel.Rate, do func() error) (time.Duration
 	return took, nil
 }
 
-// Something short is measured so long, and so often at least; so long at a time before the loop has its turn.
+// A short computation is measured for at least shortTime and shortTimes times, and for turn before the loop runs.
 const (
 	shortTime  = 300 * time.Millisecond
 	shortTimes = 5
 	turn       = 10 * time.Millisecond
 )
 
-// timing measures do again and again beside loop.
+// timing measures do repeatedly, in alternation with loop.
 func timing(loop kernel.Loop, do func()) Timing {
 	var t Timing
 	var all time.Duration

@@ -8,20 +8,20 @@ import (
 	"github.com/jenga-nlp/jenga/outputs"
 )
 
-// The shapes of the works, those of the peers that jenga is measured against.
+// The shapes of the works, which are those of the programs that jenga is compared with.
 const (
 	fullTexts, fullTokens = 16, 128
-	dataTexts, dataTokens = 32, 128 // texts of a batch, tokens of a text at most
-	oneTokens             = 16      // of the text that comes alone
+	dataTexts, dataTokens = 32, 128 // texts of a batch, at most so many tokens of a text
+	oneTokens             = 16      // of OneText
 )
 
-// Work is batches of texts, each with a label. The first batch warms up, where there are more.
+// Work is batches of texts, each with a label. The first of several batches warms up.
 type Work struct {
 	Name    string
 	Batches [][]*corpus.Example
 }
 
-// timed are the batches that are measured.
+// timed returns the batches that are measured.
 func (w Work) timed() [][]*corpus.Example {
 	if len(w.Batches) > 1 {
 		return w.Batches[1:]
@@ -29,7 +29,7 @@ func (w Work) timed() [][]*corpus.Example {
 	return w.Batches
 }
 
-// Texts returns how many texts the measured batches have, and Tokens how many tokens.
+// Texts returns the number of texts in the measured batches.
 func (w Work) Texts() int {
 	sum := 0
 	for _, batch := range w.timed() {
@@ -38,7 +38,7 @@ func (w Work) Texts() int {
 	return sum
 }
 
-// Tokens returns how many tokens the measured batches have, special ones included.
+// Tokens returns the number of tokens in the measured batches, special ones included.
 func (w Work) Tokens() int {
 	sum := 0
 	for _, batch := range w.timed() {
@@ -49,10 +49,10 @@ func (w Work) Tokens() int {
 	return sum
 }
 
-// StepTokens returns how many tokens a measured batch has on average.
+// StepTokens returns the mean number of tokens of a measured batch.
 func (w Work) StepTokens() float64 { return float64(w.Tokens()) / float64(len(w.timed())) }
 
-// Full is so many measured batches of 16 texts of 128 random tokens, or of what the encoder takes.
+// Full returns so many measured batches of 16 texts of 128 random tokens, or of the encoder's longest length.
 func (n *Network) Full(batches int) Work {
 	r := rand.New(rand.NewPCG(seed, 0))
 	w := Work{Name: "full"}
@@ -66,8 +66,8 @@ func (n *Network) Full(batches int) Work {
 	return w
 }
 
-// Data is so many measured batches of 32 of the texts, or as many as there are texts for, cut at 128 tokens. The
-// texts come in their order, or shuffled.
+// Data returns so many measured batches of 32 of the texts, fewer if there are not enough, truncated to 128 tokens. The
+// texts are in their order, or shuffled.
 func (n *Network) Data(texts []*corpus.Example, shuffled bool, batches int) Work {
 	if n.tokenizer == nil {
 		panic("bench: texts for a network without a tokenizer")
@@ -89,7 +89,7 @@ func (n *Network) Data(texts []*corpus.Example, shuffled bool, batches int) Work
 	return w
 }
 
-// add adds a batch; its labels go round.
+// add adds a batch, with all labels in turn.
 func (w *Work) add(batch []*corpus.Example) {
 	for i, e := range batch {
 		e.Targets = []corpus.Target{&outputs.LabelTarget{ID: i % labels}}
@@ -97,7 +97,7 @@ func (w *Work) add(batch []*corpus.Example) {
 	w.Batches = append(w.Batches, batch)
 }
 
-// random is a text of random tokens.
+// random returns a text of random tokens.
 func (n *Network) random(r *rand.Rand, tokens int) *corpus.Example {
 	text := corpus.Encoding{
 		IDs: make([]int32, tokens), Types: make([]int8, tokens), Offsets: make([]corpus.Span, tokens),

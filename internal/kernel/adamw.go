@@ -7,7 +7,7 @@ type AdamW struct {
 	Rate         float64 // of a step
 	Beta1, Beta2 float64 // what the means keep of themselves in a step
 	Epsilon      float64 // is added to the root; above 0 in float32
-	Decay        float64 // times Rate is the share of a weight that a step takes off
+	Decay        float64 // times Rate is the fraction of a weight that a step subtracts
 }
 
 // Step updates the weights w and their moments m and v, zero before the first step, by the gradient g times scale.

@@ -9,7 +9,7 @@ type Attention struct {
 	Starts  []int   // [B+1] text b is rows Starts[b]:Starts[b+1]
 	Heads   int     // they divide Width
 	Width   int     // D, of all heads together
-	Dropout float64 // share of the weights that is dropped: 0 but in training
+	Dropout float64 // dropout rate of the weights: 0 except in training
 	Key     uint64  // of the dropout's mask
 }
 

@@ -2,8 +2,8 @@ package kernel
 
 import "math/bits"
 
-// Dropout writes x to out with the given share of its elements set to 0 and the others divided by 1−rate. Which ones is
-// a function of key and the element's index. out may be x.
+// Dropout writes x to out with each element set to 0 with probability rate and the others divided by 1−rate. Which ones
+// is a function of key and the element's index. out may be x.
 func Dropout(out, x []float32, key uint64, rate float64) {
 	dropTiles.run(len(x), elementTile, dropArgs{out: out, x: x, mask: newMask(key, rate)})
 }
@@ -28,12 +28,12 @@ var (
 	addDroppedTiles = tiled(func(a *dropArgs, lo, hi int) { a.mask.add(a.out[lo:hi], a.to[lo:hi], a.x[lo:hi], lo) })
 )
 
-// mask says which elements a dropout keeps.
+// mask determines which elements a dropout keeps.
 type mask struct {
-	key   uint64
-	thing uint64 // of those that share the key
-	bound uint32 // an element whose 32 random bits are below is dropped
-	scale float32
+	key     uint64
+	counter uint64 // number of the mask among those of one key
+	bound   uint32 // an element whose 32 random bits are below is dropped
+	scale   float32
 }
 
 func newMask(key uint64, rate float64) mask {
@@ -43,27 +43,27 @@ func newMask(key uint64, rate float64) mask {
 	return mask{key, 0, uint32(rate * (1 << 32)), float32(1 / (1 - rate))}
 }
 
-// of returns the mask of the n-th of the things that share a key.
+// of returns the n-th mask of the key.
 func (m mask) of(n int) mask {
-	m.thing = uint64(n)
+	m.counter = uint64(n)
 	return m
 }
 
 // apply writes to out what the mask leaves of x, whose first element has the given index. out may be x.
 func (m mask) apply(out, x []float32, first int) {
-	use.drop(out[:len(x)], x, m.key, m.thing, m.bound, m.scale, first)
+	use.drop(out[:len(x)], x, m.key, m.counter, m.bound, m.scale, first)
 }
 
 // add writes to out the sum of to and of what the mask leaves of x. out may be either.
 func (m mask) add(out, to, x []float32, first int) {
-	use.addDropped(out[:len(x)], to[:len(x)], x, m.key, m.thing, m.bound, m.scale, first)
+	use.addDropped(out[:len(x)], to[:len(x)], x, m.key, m.counter, m.bound, m.scale, first)
 }
 
-func dropPlain(out, x []float32, key, thing uint64, bound uint32, scale float32, first int) {
+func dropPlain(out, x []float32, key, counter uint64, bound uint32, scale float32, first int) {
 	var words [4]uint32
 	for i, v := range x {
 		if place := first + i; place%4 == 0 || i == 0 {
-			words = philox(key, thing, uint64(place)/4)
+			words = philox(key, counter, uint64(place)/4)
 		}
 		if words[(first+i)%4] >= bound {
 			out[i] = v * scale
@@ -73,11 +73,11 @@ func dropPlain(out, x []float32, key, thing uint64, bound uint32, scale float32,
 	}
 }
 
-func addDroppedPlain(out, to, x []float32, key, thing uint64, bound uint32, scale float32, first int) {
+func addDroppedPlain(out, to, x []float32, key, counter uint64, bound uint32, scale float32, first int) {
 	var dropped [256]float32
 	for i := 0; i < len(x); i += len(dropped) {
 		part := dropped[:min(len(dropped), len(x)-i)]
-		dropPlain(part, x[i:i+len(part)], key, thing, bound, scale, first+i)
+		dropPlain(part, x[i:i+len(part)], key, counter, bound, scale, first+i)
 		for j, v := range part {
 			out[i+j] = to[i+j] + v
 		}
@@ -85,10 +85,10 @@ func addDroppedPlain(out, to, x []float32, key, thing uint64, bound uint32, scal
 }
 
 // philox is Philox4x32-10, a counter-based generator (Salmon et al. 2011): four random words that are a function of the
-// key and of a counter, here the block's number and that of a thing.
-func philox(key, thing, block uint64) [4]uint32 {
+// key and of a counter, here the block's number and the mask's.
+func philox(key, counter, block uint64) [4]uint32 {
 	key0, key1 := uint32(key), uint32(key>>32)
-	x := [4]uint32{uint32(block), uint32(block >> 32), uint32(thing), uint32(thing >> 32)}
+	x := [4]uint32{uint32(block), uint32(block >> 32), uint32(counter), uint32(counter >> 32)}
 	for range 10 {
 		high0, low0 := bits.Mul32(0xd2511f53, x[0])
 		high2, low2 := bits.Mul32(0xcd9e8d57, x[2])

@@ -108,16 +108,16 @@ func testAddDropped(t *testing.T) {
 // The known answers of Random123's Philox4x32-10.
 func TestPhilox(t *testing.T) {
 	for _, c := range []struct {
-		key, thing, block uint64
-		want              [4]uint32
+		key, counter, block uint64
+		want                [4]uint32
 	}{
 		{0, 0, 0, [4]uint32{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}},
 		{1<<64 - 1, 1<<64 - 1, 1<<64 - 1, [4]uint32{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}},
 		{0x299f31d0a4093822, 0x0370734413198a2e, 0x85a308d3243f6a88,
 			[4]uint32{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}},
 	} {
-		if got := philox(c.key, c.thing, c.block); got != c.want {
-			t.Errorf("philox(%x, %x, %x) = %x, want %x", c.key, c.thing, c.block, got, c.want)
+		if got := philox(c.key, c.counter, c.block); got != c.want {
+			t.Errorf("philox(%x, %x, %x) = %x, want %x", c.key, c.counter, c.block, got, c.want)
 		}
 	}
 }
@@ -142,4 +142,4 @@ func TestEachSetDropsByTheSameWords(t *testing.T) {
 	}
 }
 
-func (m mask) keeps(i int) bool { return philox(m.key, m.thing, uint64(i)/4)[i%4] >= m.bound }
+func (m mask) keeps(i int) bool { return philox(m.key, m.counter, uint64(i)/4)[i%4] >= m.bound }

@@ -6,7 +6,7 @@ import "math"
 // 2^n·e^r with n whole and |r| <= ln(2)/2, and e^r by its Taylor series.
 func exp(x float64) float64 {
 	if !(x > -700 && x < 700) {
-		return math.Exp(x) // neither 2^n nor 2^-n fits, or x is no number
+		return math.Exp(x) // neither 2^n nor 2^-n fits, or x is NaN
 	}
 	// Adding 3·2^51 leaves no bits for the fraction: the sum's last bits are the nearest whole number.
 	const whole = 3 << 51

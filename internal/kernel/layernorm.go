@@ -42,7 +42,7 @@ func layerNormPlain(out, x, gain, bias []float32, epsilon float32) (mean, scale 
 }
 
 // LayerNormBackward adds to dx, dGain and dBias the gradients at LayerNorm's x, gain and bias, given that at its
-// result. What is nil is not wanted. A sum over rows is one of chunks, as in SumRows.
+// result. A nil result is not computed. A sum over rows is one of chunks, as in SumRows.
 func LayerNormBackward(dx, dGain, dBias, stats, x, gain, dOut []float32) {
 	if len(x) == 0 {
 		return

@@ -25,7 +25,7 @@ func (r *Rate) Add(more Rate) {
 	r.Done, r.Time, r.Best = r.Done+more.Done, r.Time+more.Time, max(r.Best, more.Best)
 }
 
-// Loop does one thing as fast as the machine can, on all threads together, for a time and at least once.
+// Loop runs one computation at the machine's full speed, on all threads, for a time and at least once.
 type Loop func(time.Duration) Rate
 
 // MultiplyAdds is a loop of nothing but fused multiply-adds of float32 in registers, which counts two operations each:

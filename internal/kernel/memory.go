@@ -17,10 +17,10 @@ func Clear(x []float32) { clears.run(len(x), 1<<16, x) }
 
 var clears = tiled(func(x *[]float32, lo, hi int) { clear((*x)[lo:hi]) })
 
-// memory grows to what is asked of it and is used again.
+// memory grows to the largest length that was required and is used again.
 type memory []float32
 
-// of returns n numbers, whatever they are, which live until the next call.
+// of returns n uninitialised floats, which live until the next call.
 func (m *memory) of(n int) []float32 {
 	if cap(*m) < n {
 		*m = make([]float32, n)

@@ -59,7 +59,7 @@ const (
 	panelGroup = 8   // panels that one goroutine packs at a time
 )
 
-// blockDepth returns how many rows of b a block has, of k rows that are cut into blocks about as deep as each other.
+// blockDepth returns how many rows of b a block has, of k rows that are divided into blocks of about equal depth.
 func blockDepth(k int) int { return evenly(k, pieces(k, panelDepth, 1)) }
 
 type packArgs struct {

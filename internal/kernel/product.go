@@ -39,7 +39,7 @@ type Product struct {
 type Start int
 
 const (
-	StartAtC    Start = iota // what stands there
+	StartAtC    Start = iota // the values of C
 	StartAtZero              // nothing
 	StartAtBias              // its column's bias
 )
@@ -58,7 +58,7 @@ type Dropped struct {
 	Rate float64
 }
 
-// holds tells whether x has all values of a matrix [rows cols].
+// holds reports whether x has all values of a matrix [rows cols].
 func (x Matrix) holds(rows, cols int) bool {
 	return rows == 0 || cols == 0 || (rows-1)*x.Row+(cols-1)*x.Col < len(x.Data)
 }

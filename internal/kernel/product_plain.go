@@ -8,8 +8,8 @@ import (
 
 var blas gonum.Implementation
 
-// A product is cut into tiles that the caches hold. What an element sums up, and in which order, does not depend on
-// its tile.
+// A product is divided into tiles that fit in the caches. What an element sums up, and in which order, does not depend
+// on its tile.
 const (
 	tileRows  = 8   // of c, that one row of b is added to: tileRows*tileCols floats stay in the first cache
 	tileCols  = 512 // of b and c
@@ -44,13 +44,13 @@ func multiply(c []float32, a, b Matrix, m, k, n int) {
 	})
 }
 
-// pieces returns how many pieces of at most limit n is cut into, a multiple of some number.
+// pieces returns the number of pieces of at most limit that n is divided into, a multiple of some number.
 func pieces(n, limit, multiple int) int {
 	p := (n + limit - 1) / limit
 	return (p + multiple - 1) / multiple * multiple
 }
 
-// evenly returns the size of the pieces that n is cut into, a multiple of 8; the last ones may be smaller or empty.
+// evenly returns the size of the pieces that n is divided into, a multiple of 8; the last ones may be smaller or empty.
 func evenly(n, pieces int) int { return (n + 8*pieces - 1) / (8 * pieces) * 8 }
 
 // multiply adds to the rows lo[0]:hi[0] and columns lo[1]:hi[1] of c, whose rows have width n, the products of

@@ -12,7 +12,7 @@ const (
 	groupColumns  = 256 // of c that the epilogue finds in the cache
 )
 
-// productUnit is what a unit of work knows.
+// productUnit is the input of a unit of work.
 type productUnit struct {
 	p        Product
 	b        *Packed
