@@ -9,8 +9,8 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/internal/sample"
 )
 
-// Each file of testdata/bad has one mistake, at another place in the code than all others. The .want file beside it
-// holds what a user reads.
+// Each file of testdata/bad has one mistake, each reported by a different place in the code. The .want file beside it
+// has the message.
 func TestBadFiles(t *testing.T) {
 	t.Setenv("JENGA_DATA", "")
 	t.Setenv("JENGA_MODELS", "")

@@ -11,14 +11,15 @@ import (
 	"github.com/jenga-nlp/jenga/plugin"
 )
 
-// Data says where a task's examples are. Where SameAs names a task, all but the fields of Format are that task's.
+// Data is the location and format of a task's examples. Where SameAs names a task, all except Format.Fields are copied
+// from that task.
 type Data struct {
 	Train, Dev, Test File
 	Path             File // one file that Split divides, instead of the three
 	SameAs           string
 	Format           corpus.Format
 	Split            Split
-	Limit            int // how many training examples are used; 0: all
+	Limit            int // number of training examples that are used; 0: all
 }
 
 // Splits of a task's data.
@@ -28,7 +29,7 @@ const (
 	Test  = "test"
 )
 
-// File returns the file of a split, which has no name if none is given.
+// File returns the file of a split; its Name is "" if none is given.
 func (d Data) File(split string) File {
 	switch split {
 	case Train:
@@ -41,20 +42,20 @@ func (d Data) File(split string) File {
 	panic(fmt.Sprintf("config: no split %q", split))
 }
 
-// Split says what is taken from the training examples. Below 1 it is a fraction, from 1 on a number of examples; 0 is
-// none.
+// Split is how many examples dev and test take from the training examples. A value below 1 is a fraction, from 1 on a
+// number of examples; 0 is none.
 type Split struct {
-	Dev  float64 `yaml:"dev" range:"[0,)" doc:"examples of the training file that dev takes: a fraction below 1, or a number; where it is not given 0.2 of path, 0.1 of train without dev, else none"`
+	Dev  float64 `yaml:"dev" range:"[0,)" doc:"examples of the training file that dev takes: a fraction below 1, or a number; default: 0.2 of path, 0.1 of train without dev, else none"`
 	Test float64 `yaml:"test" range:"[0,)" doc:"examples that test takes, in the same way"`
-	Seed uint64  `yaml:"seed" range:"[0,)" doc:"of the random order that they are taken in; the experiment's where it is not given"`
-	By   string  `yaml:"by,omitempty" doc:"field of which examples with the same value stay together; none: each goes by itself"`
+	Seed uint64  `yaml:"seed" range:"[0,)" doc:"of the random order in which they are taken; default: the experiment's seed"`
+	By   string  `yaml:"by,omitempty" doc:"field whose examples with the same value stay in one split; none: each example by itself"`
 }
 
-// fieldNames lists the fields of a record whose columns data may name: those of columnOptions, and of other kinds of
-// targets.
+// fieldNames returns the fields of a record whose columns data may name: those of columnOptions, and those of other
+// output kinds.
 func fieldNames() []string { return append(plugin.KeysOf(columnOptions{}), targetFields()...) }
 
-// targetFields lists the fields of kinds of targets that are none of columnOptions, as of a kind of another module.
+// targetFields returns the fields of output kinds that are not in columnOptions, as of a kind of another module.
 func targetFields() []string {
 	known := plugin.KeysOf(columnOptions{})
 	var names []string
@@ -66,11 +67,11 @@ func targetFields() []string {
 	return names
 }
 
-// shared are the fields that all heads of a task have in common.
+// shared are the fields that have one column for all heads of a task.
 var shared = []string{"text", "pair", "words", "entities", "question", "context", "answers"}
 
-// perHead is what the fields of a head's own begin with in the place of a field: "label." of "label"; "" where no head
-// has one of its own.
+// perHead returns the prefix of a field for a single head: "label." for "label". It is "" for a field that all heads
+// have in common.
 func perHead(field string) string {
 	switch {
 	case slices.Contains(shared, field):
@@ -104,7 +105,7 @@ func (d *decoding) data(owner string, task *Task, s, dataPath, of *plugin.Sectio
 	path, what := raw.Path, "data: path"
 	if dataPath != nil && dataPath.Kind != plugin.Null {
 		if s.Has("path") {
-			d.mistakes.Add(raw.Path.Place, "%s: data: path and data_path are one; leave one out", owner)
+			d.mistakes.Add(raw.Path.Place, "%s: data: path and data_path mean the same; leave one out", owner)
 		}
 		path, what = dataPath, "data_path"
 	}
@@ -151,7 +152,7 @@ func (d *decoding) fields(owner string, task *Task, s *plugin.Section) map[strin
 	return fields
 }
 
-// onlyFields refuses what a task that reads another's texts cannot say of them.
+// onlyFields rejects all keys of data except columns, for a task with same_as.
 func (d *decoding) onlyFields(owner string, s, dataPath *plugin.Section) {
 	if dataPath != nil && dataPath.Kind != plugin.Null {
 		d.mistakes.Add(dataPath.Place, "%s: data_path: the texts are those of data: same_as; leave one out", owner)
@@ -163,7 +164,7 @@ func (d *decoding) onlyFields(owner string, s, dataPath *plugin.Section) {
 	}
 }
 
-// checkFiles refuses files that contradict one another or their format.
+// checkFiles rejects files that contradict one another or their format.
 func (d *decoding) checkFiles(owner string, data Data, s *plugin.Section) {
 	given := func(f File) bool { return f.Place != (plugin.Place{}) }
 	if !given(data.Path) && !given(data.Train) {
@@ -172,7 +173,7 @@ func (d *decoding) checkFiles(owner string, data Data, s *plugin.Section) {
 	}
 	for _, split := range []string{Train, Dev, Test} {
 		if given(data.Path) && given(data.File(split)) {
-			d.mistakes.Add(data.File(split).Place, "%s: data: %s: beside one file that is divided; leave one out",
+			d.mistakes.Add(data.File(split).Place, "%s: data: %s: unexpected beside path or data_path; leave one out",
 				owner, split)
 		}
 	}
@@ -187,7 +188,7 @@ func (d *decoding) checkFiles(owner string, data Data, s *plugin.Section) {
 	}
 }
 
-// split reads what is taken from the training examples for dev and test.
+// split reads how many training examples dev and test take.
 func (d *decoding) split(owner string, data Data, s *plugin.Section) Split {
 	split := Split{Seed: d.e.Seed}
 	switch {
@@ -208,7 +209,7 @@ func (d *decoding) split(owner string, data Data, s *plugin.Section) Split {
 		case !s.Has(part.name):
 		case part.value > 1 && part.value != math.Trunc(part.value):
 			d.mistakes.Add(s.At(part.name).Place,
-				"%s: data: split: %s: want a share below 1 or a whole number, have %v", owner, part.name, part.value)
+				"%s: data: split: %s: want a fraction below 1 or a whole number, have %v", owner, part.name, part.value)
 		case part.value > 0 && part.file.Place != (plugin.Place{}):
 			d.mistakes.Add(s.At(part.name).Place, "%s: data: split: %s: data has a %s file; leave one out", owner,
 				part.name, part.name)
@@ -221,7 +222,7 @@ func (d *decoding) split(owner string, data Data, s *plugin.Section) Split {
 		return split
 	}
 	for _, key := range []string{"seed", "by"} {
-		if s.Has(key) && d.files { // a run that was trained so answers
+		if s.Has(key) && d.files { // a run trained with it still opens
 			d.mistakes.Add(s.At(key).Place,
 				"%s: data: split: %s: nothing is divided; leave it out, or say how much goes to dev or test", owner,
 				key)

@@ -17,11 +17,11 @@ import (
 	"github.com/jenga-nlp/jenga/plugin"
 )
 
-// decoding makes an experiment of a file's sections.
+// decoding builds an experiment from a file's sections.
 type decoding struct {
 	e        *Experiment
 	mistakes plugin.Mistakes
-	files    bool // the files that the experiment names must be there
+	files    bool // the files that the experiment names must exist
 }
 
 func (d *decoding) warn(at plugin.Place, format string, args ...any) {
@@ -36,7 +36,7 @@ func (d *decoding) experiment(root *plugin.Section) {
 		return
 	}
 	d.e.Seed = top.Seed
-	d.e.JengaNLP = speaksJengaNLP(root)
+	d.e.JengaNLP = isJengaNLP(root)
 	if d.e.ProjectName = top.ProjectName; root.Has("project_name") {
 		d.checkName("project_name", root.At("project_name"))
 	} else if d.e.ProjectName = stem; !isName.MatchString(stem) {
@@ -50,19 +50,19 @@ func (d *decoding) experiment(root *plugin.Section) {
 	d.losses()
 }
 
-// losses wants something that is learned: a head that weighs more than 0, and where pairs of a batch are compared,
-// pairs.
+// losses requires a head with a loss and a weight above 0, and a batch of at least 2 for heads that compare the
+// examples of a batch.
 func (d *decoding) losses() {
-	if !d.files { // a run that was trained so answers
+	if !d.files { // a run trained with it still opens
 		return
 	}
-	learning, weighty := 0, 0
+	learning, weighted := 0, 0
 	for _, task := range d.e.Tasks {
 		for _, head := range task.Heads {
 			if head.learns() {
 				learning++
 				if head.Weight > 0 {
-					weighty++
+					weighted++
 				}
 			}
 			if heads.TraitsOf(head.Part.Options).Compares && d.e.Training.BatchSize == 1 {
@@ -73,13 +73,13 @@ func (d *decoding) losses() {
 		}
 	}
 	_, kept := d.e.Training.Weighting.Options.(multitask.KeepsWeights)
-	if learning > 0 && weighty == 0 && kept {
+	if learning > 0 && weighted == 0 && kept {
 		d.mistakes.Add(d.e.Tasks[0].Place,
 			"the weights of all heads are 0, so that nothing is learned; leave one above 0")
 	}
 }
 
-// orEmpty returns a section that is not nil: one without a value stands where within does.
+// orEmpty returns s, or an empty section at the place of within if s is nil or null.
 func orEmpty(s, within *plugin.Section) *plugin.Section {
 	if s == nil || s.Kind == plugin.Null {
 		return &plugin.Section{Place: within.Place}
@@ -87,7 +87,7 @@ func orEmpty(s, within *plugin.Section) *plugin.Section {
 	return s
 }
 
-// Names become files, keys of checkpoints and parts of --set's paths.
+// isName matches names, which become file names, keys of checkpoints and parts of --set's paths.
 var isName = regexp.MustCompile(`^[\pL\pM\pN_]([\pL\pM\pN_ -]{0,62}[\pL\pM\pN_-])?$`)
 
 const nameRule = "a name has 1 to 64 letters, digits, _, - or blanks within"
@@ -132,7 +132,7 @@ func (d *decoding) model(s *plugin.Section) {
 	d.e.Model.Fusion = fusion.Registry().Choose(m.Fusion, fusion.Registry().Default(), nil, &d.mistakes)
 }
 
-// lora reads what learns in the place of the encoder's weights.
+// lora reads the options of LoRA.
 func (d *decoding) lora(s *plugin.Section) {
 	if s == nil || s.Kind == plugin.Null {
 		return
@@ -148,9 +148,9 @@ func (d *decoding) lora(s *plugin.Section) {
 	d.e.Model.LoRA = o
 }
 
-// modelRule says what a model section has.
+// modelRule describes a model section, for errors.
 func modelRule() string {
-	return fmt.Sprintf("base_model is a folder or an .onnx file to start from, encoder: {type: %s} starts from nothing",
+	return fmt.Sprintf("base_model is a folder or an .onnx file of weights, encoder: {type: %s} is trained from scratch",
 		encoders.Registry().Default())
 }
 
@@ -159,7 +159,7 @@ func (d *decoding) tokenizer(s *plugin.Section) {
 	s.Decode("tokenizer", &t, &d.mistakes)
 	d.e.Tokenizer.MaxLength = t.MaxLength
 	if !t.Truncation {
-		d.warn(s.At("truncation").Place, "truncation: false has no effect: texts are cut at max_length")
+		d.warn(s.At("truncation").Place, "truncation: false has no effect: texts are truncated at max_length")
 	}
 	for _, key := range []string{"padding", "pad_token_id"} {
 		if s.Has(key) {
@@ -186,7 +186,9 @@ func (d *decoding) tokenizer(s *plugin.Section) {
 	}
 	own.Vectors = d.dataFile(t.Vectors, "tokenizer", "vectors")
 	if own.Vectors.Place != (plugin.Place{}) && t.Type != WholeWords {
-		d.mistakes.Add(own.Vectors.Place, "tokenizer: vectors: they are of whole words; type: words reads texts so")
+		d.mistakes.Add(own.Vectors.Place,
+			"tokenizer: vectors: unexpected with type: %s; vectors are of whole words, want type: words",
+			t.Type)
 	}
 }
 
@@ -205,7 +207,7 @@ func (d *decoding) training(s *plugin.Section) {
 	if s.Has("output_dir") {
 		t.OutputDir = d.relative(o.OutputDir, "training: output_dir")
 	}
-	if t.Precision == BF16 && d.files { // a run that was trained so answers anywhere
+	if t.Precision == BF16 && d.files { // a run trained in bf16 predicts on every machine
 		if err := checkBFloat16(); err != nil {
 			d.mistakes.Add(d.e.Place("training.precision"),
 				"training: precision: bf16: %w; leave precision out, or float32", err)
@@ -215,15 +217,16 @@ func (d *decoding) training(s *plugin.Section) {
 		d.cacheFile(o.CacheFile, &t)
 	}
 	if t.Device != "auto" && t.Device != "cpu" {
-		d.warn(s.At("device").Place, "device %q is not used: the CPU is", t.Device)
+		d.warn(s.At("device").Place, "device %q is ignored: training runs on the CPU", t.Device)
 	}
 	if service := t.Logging.Service; service != "" && service != "none" {
-		d.warn(s.At("logging").Place, "logging service %q is not there: figures go to the run folder's metrics.jsonl",
+		d.warn(s.At("logging").Place, "logging service %q is not supported: metrics go to the run folder's "+
+			"metrics.jsonl",
 			service)
 	}
-	if s.Has("eval_steps") && t.EvalStrategy != "steps" && d.files { // a run that was trained so answers
+	if s.Has("eval_steps") && t.EvalStrategy != "steps" && d.files { // a run trained with it still opens
 		d.mistakes.Add(s.At("eval_steps").Place,
-			"training: eval_steps: no effect with eval_strategy: %s; leave it out, or say eval_strategy: steps",
+			"training: eval_steps: no effect with eval_strategy: %s; leave it out, or set eval_strategy: steps",
 			t.EvalStrategy)
 	}
 	d.saving(s, &t)
@@ -237,11 +240,11 @@ func (d *decoding) training(s *plugin.Section) {
 // BF16 is the precision of encoders that learn in bfloat16.
 const BF16 = "bf16"
 
-// checkBFloat16 returns why this machine does not train in BF16. Tests have other machines.
+// checkBFloat16 returns an error if this machine cannot train in BF16. Tests replace it.
 var checkBFloat16 = kernel.CheckBFloat16
 
-// cacheFile reads cache_file: true, false or the folder of a temporary file for the states of a frozen encoder that are
-// beyond cache_memory.
+// cacheFile reads cache_file: true, false or the folder of a temporary file for the states of a frozen encoder beyond
+// cache_memory.
 func (d *decoding) cacheFile(s *plugin.Section, t *Training) {
 	switch s.Kind {
 	case plugin.Bool:
@@ -250,16 +253,16 @@ func (d *decoding) cacheFile(s *plugin.Section, t *Training) {
 		t.CacheFolder = d.relative(s, "training: cache_file")
 		if d.files && t.CacheFolder != "" && !runfolder.IsFolder(t.CacheFolder) {
 			d.mistakes.Add(s.Place,
-				"training: cache_file: no folder %q; it takes one for a temporary file, or true for the run folder, "+
-					"or false", s.Text)
+				"training: cache_file: folder %q not found; want a folder for a temporary file, or true for the run "+
+					"folder, or false", s.Text)
 		}
 	default:
 		d.mistakes.Add(s.Place, "training: cache_file: want true, false or a folder, have %s", s)
 	}
 }
 
-// saving warns of what a file asks of checkpoints and does not get: each evaluation saves the model, and of a run's
-// checkpoints the best answers.
+// saving warns of options of checkpoints that have no effect: each evaluation saves the model, and predictions are made
+// by the best checkpoint.
 func (d *decoding) saving(s *plugin.Section, t *Training) {
 	switch {
 	case !s.Has("save_strategy"):
@@ -269,25 +272,25 @@ func (d *decoding) saving(s *plugin.Section, t *Training) {
 			"save_strategy: %s has no effect: without evaluations the model is saved once, at the end", t.SaveStrategy)
 	case t.SaveStrategy != t.EvalStrategy:
 		d.warn(s.At("save_strategy").Place,
-			"save_strategy: %s has no effect: each evaluation saves the model, eval_strategy: %s says when",
+			"save_strategy: %s has no effect: each evaluation saves the model, by eval_strategy: %s",
 			t.SaveStrategy, t.EvalStrategy)
 	}
 	if !t.LoadBestModelAtEnd && t.EvalStrategy != "no" {
 		d.warn(s.At("load_best_model_at_end").Place,
-			"load_best_model_at_end: false has no effect: a run answers by its best model; its folder last holds "+
-				"the last")
+			"load_best_model_at_end: false has no effect: predictions are made by the best model; the folder last "+
+				"has the last one")
 	}
 }
 
-// withoutEvaluation refuses what only evaluations could tell.
+// withoutEvaluation rejects options that need evaluations.
 func (d *decoding) withoutEvaluation(s *plugin.Section, t *Training) {
 	if t.LoadBestModelAtEnd && s.Has("load_best_model_at_end") {
 		d.mistakes.Add(s.At("load_best_model_at_end").Place,
-			"training: load_best_model_at_end: no model is the best without evaluations; eval_strategy is no")
+			"training: load_best_model_at_end: there is no best model without evaluations; eval_strategy is no")
 	}
 	if t.EarlyStoppingPatience > 0 {
 		d.mistakes.Add(s.At("early_stopping_patience").Place,
-			"training: early_stopping_patience: nothing to wait for without evaluations; eval_strategy is no")
+			"training: early_stopping_patience: no effect without evaluations; eval_strategy is no")
 	}
 	t.LoadBestModelAtEnd = false
 }

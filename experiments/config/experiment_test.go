@@ -17,7 +17,7 @@ import (
 	"github.com/jenga-nlp/jenga/tasks"
 )
 
-// supportDesk is two tasks on the same texts, with values of all sections given.
+// supportDesk has two tasks on the same texts, and values in all sections.
 const supportDesk = `
 project_name: support-desk
 seed: 7
@@ -61,7 +61,7 @@ func mustRead(t testing.TB, path string, sets ...string) *Experiment {
 	return e
 }
 
-func TestReadGivesEveryValue(t *testing.T) {
+func TestReadReturnsEveryValue(t *testing.T) {
 	dir := supportDeskFolder(t)
 	e := mustRead(t, filepath.Join(dir, "exp.yaml"))
 	if len(e.Warnings) > 0 || e.JengaNLP {
@@ -141,7 +141,7 @@ tasks: [{name: kind, type: classification, data: {train: train.jsonl}}]
 	}
 }
 
-// plain returns e without places, with absolute paths.
+// plain returns e without places and with absolute paths.
 func plain(t *testing.T, e *Experiment) Experiment {
 	t.Helper()
 	c := *e
@@ -182,7 +182,7 @@ func absolute(t *testing.T, path string) string {
 	return path
 }
 
-func TestWrittenFileReadsAlike(t *testing.T) {
+func TestWrittenFileIsReadAsTheSameExperiment(t *testing.T) {
 	dir := supportDeskFolder(t)
 	os.WriteFile(filepath.Join(dir, "jenga.yaml"), []byte(jengaNLPFile), 0o666)
 	os.WriteFile(filepath.Join(dir, "scratch.yaml"), []byte(`
@@ -218,7 +218,7 @@ tasks:
 		again := mustRead(t, written.Name())
 
 		want, got := plain(t, e), plain(t, again)
-		want.JengaNLP = false // it has our keys now
+		want.JengaNLP = false // the written file has our keys
 		for i := range want.Tasks {
 			for h := range want.Tasks[i].Heads {
 				if e.JengaNLP {
@@ -316,7 +316,7 @@ func TestCacheFileIsAFolderOrTrueOrFalse(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for range 2 { // as it is read, and as it is read again from what a run folder has of it
+		for range 2 { // as read, and as read again from the file in the run folder
 			if e.Training.CacheFolder != test.folder || e.Training.NoCacheFile != test.none {
 				t.Errorf("cache_file: %s is folder %q, none: %v", test.value, e.Training.CacheFolder,
 					e.Training.NoCacheFile)

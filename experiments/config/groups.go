@@ -7,8 +7,8 @@ import (
 	"github.com/jenga-nlp/jenga/plugin"
 )
 
-// Groups divides the tasks by the texts they read, and lists the numbers of each group's tasks: a task that says
-// same_as belongs to the group of the task it names.
+// Groups groups the tasks that read the same texts, and returns the task numbers of each group. A task with same_as
+// belongs to the group of the task that same_as names.
 func (e *Experiment) Groups() [][]int {
 	var groups [][]int
 	of := map[string]int{} // task name → its group
@@ -17,15 +17,15 @@ func (e *Experiment) Groups() [][]int {
 			if _, done := of[task.Name]; done {
 				continue
 			}
-			g, follows := of[task.Data.SameAs]
+			g, found := of[task.Data.SameAs]
 			switch {
-			case follows:
+			case found:
 				groups[g] = append(groups[g], i)
 			case task.Data.SameAs == "":
 				g = len(groups)
 				groups = append(groups, []int{i})
 			default:
-				continue // the task it follows has no group yet
+				continue // the task of same_as has no group yet
 			}
 			of[task.Name] = g
 		}
@@ -33,8 +33,8 @@ func (e *Experiment) Groups() [][]int {
 	return groups
 }
 
-// follow gives tasks that say same_as the texts of the task they name.
-func (d *decoding) follow() {
+// resolveSameAs copies the data of the task that same_as names to each task with same_as.
+func (d *decoding) resolveSameAs() {
 	byName := map[string]*Task{}
 	for i := range d.e.Tasks {
 		byName[d.e.Tasks[i].Name] = &d.e.Tasks[i]
@@ -63,21 +63,21 @@ func (d *decoding) follow() {
 		if from != task && from.Data.SameAs == "" {
 			if task.Windowing.Separate != from.Windowing.Separate {
 				d.mistakes.Add(task.Place,
-					"task %q: data: same_as: task %q reads pairs in another way: one of them encodes their texts "+
-						"apart; give each files of its own", task.Name, from.Name)
+					"task %q: data: same_as: task %q reads pairs in another way: one of the two encodes the texts of a "+
+						"pair separately; give each files of its own", task.Name, from.Name)
 			}
 			if task.Hides || from.Hides {
 				d.mistakes.Add(task.Place,
 					"task %q: data: same_as: of tasks %q and %q one hides tokens that the other would read; give "+
 						"each files of its own", task.Name, task.Name, from.Name)
 			}
-			task.Data, task.Windowing = from.Data.seenBy(task.Data), from.Windowing
+			task.Data, task.Windowing = from.Data.withFields(task.Data), from.Windowing
 		}
 	}
 }
 
-// seenBy returns the data of a task that reads the texts of d under fields of its own.
-func (d Data) seenBy(own Data) Data {
+// withFields returns d with the fields of own. Fields of the texts that own does not name are those of d.
+func (d Data) withFields(own Data) Data {
 	own.Train, own.Dev, own.Test, own.Path, own.Limit = d.Train, d.Dev, d.Test, d.Path, d.Limit
 	own.Split = d.Split
 	fields := maps.Clone(own.Format.Fields)

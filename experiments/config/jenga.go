@@ -7,7 +7,7 @@ import (
 	"github.com/jenga-nlp/jenga/tasks"
 )
 
-// What Jenga-NLP's files call a type by another name than ours.
+// Names of task types in Jenga-NLP's files that differ from ours.
 func init() {
 	for alias, name := range map[string]string{
 		"single_label_classification":             "classification",
@@ -18,7 +18,7 @@ func init() {
 	}
 }
 
-// jengaNLP lists the keys that Jenga-NLP's files have, by the section they stand in; those of label_maps are heads.
+// jengaNLP lists the keys of Jenga-NLP's files by section. The keys of label_maps are names of heads.
 var jengaNLP = map[string][]string{
 	"":          {"project_name", "tasks", "model", "tokenizer", "training"},
 	"tasks":     {"name", "type", "data_path", "heads", "labels", "label_maps"},
@@ -34,21 +34,22 @@ var jengaNLP = map[string][]string{
 	"logging": {"service", "experiment_name", "tracking_uri"},
 }
 
-// speaksJengaNLP tells whether a file uses only keys that Jenga-NLP's files have.
-func speaksJengaNLP(root *plugin.Section) bool { return speaks("", root) }
+// isJengaNLP reports whether a file uses only keys of Jenga-NLP's files.
+func isJengaNLP(root *plugin.Section) bool { return hasKnownKeys("", root) }
 
-func speaks(section string, s *plugin.Section) bool {
+// hasKnownKeys reports whether a section and those in it use only keys of Jenga-NLP's files.
+func hasKnownKeys(section string, s *plugin.Section) bool {
 	known, ok := jengaNLP[section]
 	if !ok {
-		return true // a value, or a mapping by the author's own names
+		return true // a value, or a mapping with the user's own names as keys
 	}
 	for _, item := range s.Items {
-		if !speaks(section, item) {
+		if !hasKnownKeys(section, item) {
 			return false
 		}
 	}
 	for _, e := range s.Entries {
-		if !slices.Contains(known, e.Key) || !speaks(e.Key, e.Value) {
+		if !slices.Contains(known, e.Key) || !hasKnownKeys(e.Key, e.Value) {
 			return false
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/internal/sample"
 )
 
-// jengaNLPFile has the shape that Jenga-NLP's files have, and no key of ours.
+// jengaNLPFile has only keys of Jenga-NLP's files.
 const jengaNLPFile = `
 training:
   output_dir: ./results
@@ -56,7 +56,7 @@ func TestJengaNLPFile(t *testing.T) {
 	sample.Write(t, file, strings.NewReplacer("models/", dir+"/models/", "data/", dir+"/data/").Replace(jengaNLPFile))
 	e := mustRead(t, file)
 	if !e.JengaNLP {
-		t.Error("it is not known as a file of Jenga-NLP's")
+		t.Error("it is not recognised as a file of Jenga-NLP")
 	}
 	calls := e.Tasks[0]
 	if calls.Part.Type != "classification" || calls.Heads[1].Part.Type != "linear" ||
@@ -77,17 +77,17 @@ func TestJengaNLPFile(t *testing.T) {
 	want := []string{
 		`:23:39: padding has no effect: nothing is padded`,
 		`:23:83: pad_token_id has no effect: nothing is padded`,
-		`:29:9: task "calls": head "tone": num_labels is 7, but label_maps has 3: they count`,
-		`:38:13: task "names": head "names": num_labels is 5, but the task's labels has 3: they count`,
-		`:15:11: device "cuda" is not used: the CPU is`,
-		`:16:12: logging service "mlflow" is not there: figures go to the run folder's metrics.jsonl`,
+		`:29:9: task "calls": head "tone": num_labels 7 is ignored: label_maps has 3`,
+		`:38:13: task "names": head "names": num_labels 5 is ignored: the task's labels has 3`,
+		`:15:11: device "cuda" is ignored: training runs on the CPU`,
+		`:16:12: logging service "mlflow" is not supported: metrics go to the run folder's metrics.jsonl`,
 	}
 	if !slices.Equal(warnings, want) {
 		t.Errorf("warnings\n%s\nwant\n%s", strings.Join(warnings, "\n"), strings.Join(want, "\n"))
 	}
 }
 
-func TestWhatIsAskedOfCheckpointsAndHasNoEffectIsWarnedOf(t *testing.T) {
+func TestIgnoredCheckpointOptionsGiveWarnings(t *testing.T) {
 	file := filepath.Join(supportDeskFolder(t), "exp.yaml")
 	for _, test := range []struct {
 		sets []string
@@ -100,12 +100,12 @@ func TestWhatIsAskedOfCheckpointsAndHasNoEffectIsWarnedOf(t *testing.T) {
 		{[]string{"training.eval_strategy=no", "training.save_strategy=no", "training.load_best_model_at_end=false"},
 			nil},
 		{[]string{"training.save_strategy=no"},
-			[]string{"save_strategy: no has no effect: each evaluation saves the model, eval_strategy: epoch says when"}},
+			[]string{"save_strategy: no has no effect: each evaluation saves the model, by eval_strategy: epoch"}},
 		{[]string{"training.eval_strategy=no", "training.save_strategy=epoch"},
 			[]string{"save_strategy: epoch has no effect: without evaluations the model is saved once, at the end"}},
 		{[]string{"training.load_best_model_at_end=false"},
-			[]string{"load_best_model_at_end: false has no effect: a run answers by its best model; its folder last " +
-				"holds the last"}},
+			[]string{"load_best_model_at_end: false has no effect: predictions are made by the best model; the " +
+				"folder last has the last one"}},
 	} {
 		e := mustRead(t, file, test.sets...)
 		var got []string
@@ -117,7 +117,7 @@ func TestWhatIsAskedOfCheckpointsAndHasNoEffectIsWarnedOf(t *testing.T) {
 			t.Errorf("%q: warnings %q, want %q", test.sets, got, test.want)
 		}
 
-		var text strings.Builder // what a run has of it is warned of alike
+		var text strings.Builder // the file in the run folder gives the same warnings
 		if err := e.Write(&text, filepath.Dir(file)); err != nil {
 			t.Fatal(err)
 		}
@@ -131,7 +131,7 @@ func TestWhatIsAskedOfCheckpointsAndHasNoEffectIsWarnedOf(t *testing.T) {
 	}
 }
 
-func TestAnyKeyOfOursIsNotJengaNLP(t *testing.T) {
+func TestAFileWithAnyOtherKeyIsNotOfJengaNLP(t *testing.T) {
 	dir := supportDeskFolder(t)
 	sample.Write(t, filepath.Join(dir, "calls.yaml"), jengaNLPFile)
 	for _, set := range []string{"seed=42", "model.freeze=none", "model.fusion.scale=exact",

@@ -12,14 +12,14 @@ import (
 	"github.com/jenga-nlp/jenga/tasks"
 )
 
-// metric settles what the best model is chosen by, and refuses a metric that evaluations will not have.
+// metric sets the metric that selects the best model, and rejects one that evaluations will not have.
 func (d *decoding) metric(s *plugin.Section) {
 	t := &d.e.Training
 	if !s.Has("metric_for_best_model") {
 		t.MetricForBestModel = report.Overall
 	}
 	if !d.mistakes.None() {
-		return // the tasks may not be what they should
+		return // the tasks may be incomplete
 	}
 	names, lower := d.metrics()
 	higher := !lower[t.MetricForBestModel]
@@ -35,15 +35,15 @@ func (d *decoding) metric(s *plugin.Section) {
 	}
 }
 
-// metrics lists the names of all figures that an evaluation of the tasks has, as report.Figures names them, and those
-// that are better when they are lower. Two figures of one name are a mistake.
+// metrics returns the names of all metrics of an evaluation of the tasks, as in report.Figures, and those for which
+// lower is better. Two metrics with one name are a mistake.
 func (d *decoding) metrics() (names []string, lower map[string]bool) {
 	names, lower = []string{report.Loss, report.Overall}, map[string]bool{report.Loss: true}
-	taken := map[string]string{} // figure → whose it is
+	taken := map[string]string{} // metric → its owner
 	for _, name := range []string{report.Loss, report.Overall, report.OverallF1, report.AllRight} {
 		taken[name] = "all tasks"
 	}
-	f1, exact := false, map[int]int{} // heads whose predictions are right or wrong, of each task
+	f1, exact := false, map[int]int{} // task number → heads whose predictions are either right or wrong
 	for number, task := range d.e.Tasks {
 		part, err := task.Part.Build(tasks.Env{Name: task.Name, Heads: task.HeadNames(), Split: splitBlanks})
 		if err != nil {
@@ -51,7 +51,7 @@ func (d *decoding) metrics() (names []string, lower map[string]bool) {
 			continue
 		}
 		own, ownLower := taskMetrics(task, part)
-		d.claim(task, own, taken)
+		d.checkDuplicates(task, own, taken)
 		names = append(names, own...)
 		maps.Copy(lower, ownLower)
 		for _, m := range part.Judge(nil, nil) {
@@ -76,7 +76,7 @@ func (d *decoding) metrics() (names []string, lower map[string]bool) {
 	return names, lower
 }
 
-// taskMetrics lists the names of a task's figures, and those that are better when they are lower.
+// taskMetrics returns the names of a task's metrics, and those for which lower is better.
 func taskMetrics(task Task, part tasks.Task) (names []string, lower map[string]bool) {
 	lower = map[string]bool{}
 	if slices.ContainsFunc(task.Heads, Head.learns) {
@@ -93,23 +93,23 @@ func taskMetrics(task Task, part tasks.Task) (names []string, lower map[string]b
 	return names, lower
 }
 
-// claim refuses the first figure of a task that has the name of another.
-func (d *decoding) claim(task Task, names []string, taken map[string]string) {
+// checkDuplicates reports the first metric of a task that has the name of another one.
+func (d *decoding) checkDuplicates(task Task, names []string, taken map[string]string) {
 	clash := false
 	for _, name := range names {
-		first, twice := taken[name]
+		first, duplicate := taken[name]
 		switch {
-		case !twice:
+		case !duplicate:
 			taken[name] = fmt.Sprintf("task %q", task.Name)
 		case !clash:
 			clash = true
-			d.mistakes.Add(task.Place, "task %q: its figure %s has the name of one of %s; rename the task or the head",
+			d.mistakes.Add(task.Place, "task %q: duplicate metric %s, also of %s; rename the task or the head",
 				task.Name, name, first)
 		}
 	}
 }
 
-// splitBlanks stands in for the tokenizer that a task's env has when it reads data.
+// splitBlanks replaces the tokenizer's Split in the Env of a task that reads no data.
 func splitBlanks(text string) []corpus.Span {
 	var words []corpus.Span
 	at := 0

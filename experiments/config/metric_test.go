@@ -11,7 +11,7 @@ import (
 	"github.com/jenga-nlp/jenga/tasks"
 )
 
-// What a file may choose the best model by is what evaluations have, name by name.
+// The metrics that a file may name for the best model are exactly those that evaluations have.
 func TestMetricsAreThoseOfEvaluations(t *testing.T) {
 	file := filepath.Join(supportDeskFolder(t), "exp.yaml")
 	for _, sets := range [][]string{
@@ -29,7 +29,7 @@ func TestMetricsAreThoseOfEvaluations(t *testing.T) {
 		e := mustRead(t, file, sets...)
 		var groups []multitask.GroupMetrics
 		for _, texts := range e.Groups() {
-			groups = append(groups, scoreOfNothing(t, e, texts))
+			groups = append(groups, emptyMetrics(t, e, texts))
 		}
 		d := decoding{e: e}
 		names, _ := d.metrics()
@@ -41,7 +41,7 @@ func TestMetricsAreThoseOfEvaluations(t *testing.T) {
 	}
 }
 
-func scoreOfNothing(t *testing.T, e *Experiment, numbers []int) multitask.GroupMetrics {
+func emptyMetrics(t *testing.T, e *Experiment, numbers []int) multitask.GroupMetrics {
 	t.Helper()
 	var group multitask.GroupMetrics
 	exact := 0
@@ -53,12 +53,13 @@ func scoreOfNothing(t *testing.T, e *Experiment, numbers []int) multitask.GroupM
 		}
 		s := multitask.TaskMetrics{Task: task.Name}
 		for _, head := range task.Heads {
-			score := multitask.HeadMetrics{Head: head.Name, Metrics: part.Judge(nil, nil)}
-			if head.Part.Type != "attention_pattern" { // which learns nothing
-				score.Loss.Units = 1
+			m := multitask.HeadMetrics{Head: head.Name, Metrics: part.Judge(nil, nil)}
+			if head.Part.Type != "attention_pattern" { // which has no loss
+				m.Loss.Units = 1
 			}
-			s.Heads = append(s.Heads, score)
-			if task.Part.Type != "anomaly" && task.Part.Type != "regression" { // whose numbers are near or far
+			s.Heads = append(s.Heads, m)
+			// whose predictions are numbers, neither right nor wrong
+			if task.Part.Type != "anomaly" && task.Part.Type != "regression" {
 				exact++
 			}
 		}

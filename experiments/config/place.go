@@ -6,9 +6,9 @@ import (
 	"github.com/jenga-nlp/jenga/plugin"
 )
 
-// Place returns where the experiment says the value of a key, a path as --set takes it: training.batch_size,
-// tasks.intent.data.split. For a key that is not there it is the place of the nearest section around it, and for one
-// that --set gave, the argument.
+// Place returns the place of a key's value in the experiment file. The key is a path as in --set: training.batch_size,
+// tasks.intent.data.split. For a missing key it is the place of the nearest enclosing section, for a key set by --set
+// the argument.
 func (e *Experiment) Place(key string) plugin.Place {
 	if e.root == nil {
 		return plugin.Place{File: e.Path}

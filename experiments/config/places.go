@@ -15,8 +15,8 @@ import (
 	"github.com/jenga-nlp/jenga/plugin"
 )
 
-// relative returns the path that a section names: relative to the experiment file, or, where --set gave it, to the
-// working directory.
+// relative returns the path in a section: relative to the experiment file, or to the working directory if it is from
+// --set.
 func (d *decoding) relative(s *plugin.Section, what string) string {
 	if s.Kind >= plugin.List || s.Text == "" || strings.ContainsRune(s.Text, 0) {
 		d.mistakes.Add(s.Place, "%s: want a path, have %s", what, s)
@@ -28,7 +28,7 @@ func (d *decoding) relative(s *plugin.Section, what string) string {
 	return filepath.Join(filepath.Dir(d.e.Path), s.Text)
 }
 
-// dataFile finds the data file that a section of a task names, if need be below $JENGA_DATA.
+// dataFile finds the data file that a section of a task names: relative to the experiment file, else below $JENGA_DATA.
 func (d *decoding) dataFile(s *plugin.Section, task, what string) File {
 	if s == nil || s.Kind == plugin.Null {
 		return File{}
@@ -40,19 +40,20 @@ func (d *decoding) dataFile(s *plugin.Section, task, what string) File {
 	if runfolder.Exists(path) {
 		return File{path, s.Place}
 	}
-	if below := os.Getenv("JENGA_DATA"); below != "" && !filepath.IsAbs(s.Text) {
-		if there := filepath.Join(below, s.Text); runfolder.Exists(there) {
-			return File{there, s.Place}
+	if dir := os.Getenv("JENGA_DATA"); dir != "" && !filepath.IsAbs(s.Text) {
+		if found := filepath.Join(dir, s.Text); runfolder.Exists(found) {
+			return File{found, s.Place}
 		}
 	}
 	if d.files {
-		d.mistakes.Add(s.Place, "%s: %s: no such file%s", task, s.Text, beside("JENGA_DATA", s.Text))
+		d.mistakes.Add(s.Place, "%s: %s: no such file%s", task, s.Text, alsoSearched("JENGA_DATA", s.Text))
 	}
 	return File{path, s.Place}
 }
 
-// beside says where else a file of a relative name was looked for.
-func beside(variable, name string) string {
+// alsoSearched returns the end of an error: the directory of an environment variable where a relative name was looked
+// up too.
+func alsoSearched(variable, name string) string {
 	switch dir := os.Getenv(variable); {
 	case filepath.IsAbs(name):
 		return ""
@@ -63,7 +64,8 @@ func beside(variable, name string) string {
 	}
 }
 
-// baseModel finds a folder or file of weights: as data is, else below $JENGA_MODELS or in the hub's local cache.
+// baseModel finds a folder or file of weights: relative to the experiment file, else below $JENGA_MODELS or in the
+// hub's local cache.
 func (d *decoding) baseModel(s *plugin.Section) File {
 	path := d.relative(s, "model: base_model")
 	if path == "" {
@@ -75,17 +77,17 @@ func (d *decoding) baseModel(s *plugin.Section) File {
 		}
 		return File{path, s.Place}
 	}
-	if there := kept(s.Text); there != "" {
-		return File{there, s.Place}
+	if found := findLocal(s.Text); found != "" {
+		return File{found, s.Place}
 	}
 	if d.files {
 		d.mistakes.Add(s.Place, "model: base_model: no folder or .onnx file %q%s, nor in the hub's cache", s.Text,
-			beside("JENGA_MODELS", s.Text))
+			alsoSearched("JENGA_MODELS", s.Text))
 	}
 	return File{path, s.Place}
 }
 
-// checkModel returns why what is there can be no model: a file of another kind, or a run, which has one.
+// checkModel returns an error if path is not a model: a run folder, or a file without the extension .onnx.
 func checkModel(path string) error {
 	info, err := os.Stat(path)
 	switch {
@@ -100,8 +102,8 @@ func checkModel(path string) error {
 	return nil
 }
 
-// encoderType returns the type of the encoder that lies in a model's folder: that of its config.json where an encoder
-// is called so, else the default.
+// encoderType returns the type of the encoder in a model's folder: model_type of its config.json if an encoder of this
+// name is registered, else the default.
 func encoderType(folder string) string {
 	var config struct {
 		Type string `json:"model_type"`
@@ -113,17 +115,17 @@ func encoderType(folder string) string {
 	return encoders.Registry().Default()
 }
 
-// FindModel returns the folder or file of the weights that a command names: a path, or a name below $JENGA_MODELS or in
-// the hub's local cache. It is "" where there are none.
+// FindModel returns the folder or file of a model's weights. name is a path, or a name below $JENGA_MODELS or in the
+// hub's local cache. The path is "" if there is no such model.
 func FindModel(name string) (path string, err error) {
 	if runfolder.Exists(name) {
 		return name, checkModel(name)
 	}
-	return kept(name), nil
+	return findLocal(name), nil
 }
 
-// EncoderIn returns the encoder of a run whose weights lie in a folder: the one that its experiment file names, else
-// the one that the weights say. The base model, which said so when it was trained, may be gone.
+// EncoderIn returns the encoder of a run whose weights are in a folder: the one that the experiment file names, else
+// the one of the weights' config.json. The base model itself may no longer exist.
 func (e *Experiment) EncoderIn(folder string) (plugin.Choice[encoders.Env, encoders.Encoder], error) {
 	if e.Model.Encoder.Place != (plugin.Place{}) {
 		return e.Model.Encoder, nil
@@ -131,21 +133,20 @@ func (e *Experiment) EncoderIn(folder string) (plugin.Choice[encoders.Env, encod
 	return encoders.Registry().FromString(encoderType(folder), "")
 }
 
-// kept returns the path of a model that is kept below $JENGA_MODELS or in the hub's local cache, "" if it is in
-// neither.
-func kept(name string) string {
+// findLocal returns the path of a model below $JENGA_MODELS or in the hub's local cache, "" if it is in neither.
+func findLocal(name string) string {
 	if filepath.IsAbs(name) {
 		return ""
 	}
-	if below := os.Getenv("JENGA_MODELS"); below != "" {
-		if there := filepath.Join(below, name); runfolder.Exists(there) {
-			return there
+	if dir := os.Getenv("JENGA_MODELS"); dir != "" {
+		if found := filepath.Join(dir, name); runfolder.Exists(found) {
+			return found
 		}
 	}
 	return cached(name)
 }
 
-// cached returns the folder of a hub model in the cache that Hugging Face's tools keep, "" if it is not there. A model
+// cached returns the folder of a hub model in the cache of Hugging Face's tools, "" if it is not there. A model
 // ORG/NAME is models--ORG--NAME/snapshots/REVISION, and refs/main holds the revision.
 func cached(name string) string {
 	if !fs.ValidPath(name) || name == "." {

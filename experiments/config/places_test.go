@@ -40,7 +40,7 @@ tasks: [{name: kind, type: classification, data: {train: corpus/train.jsonl, dev
 		check(t, mustRead(t, filepath.Join(beside, "exp.yaml")), filepath.Join(beside, "org/small"),
 			filepath.Join(beside, "corpus/train.jsonl"))
 	})
-	t.Run("what is not there is found below JENGA_DATA and JENGA_MODELS", func(t *testing.T) {
+	t.Run("missing files are found below JENGA_DATA and JENGA_MODELS", func(t *testing.T) {
 		t.Setenv("JENGA_DATA", elsewhere)
 		t.Setenv("JENGA_MODELS", elsewhere)
 		check(t, mustRead(t, alone), filepath.Join(elsewhere, "org/small"),
@@ -58,7 +58,7 @@ tasks: [{name: kind, type: classification, data: {train: corpus/train.jsonl, dev
 			"tasks.kind.data.train=corpus/train.jsonl")
 		check(t, e, filepath.FromSlash("org/small"), filepath.FromSlash("corpus/train.jsonl"))
 	})
-	t.Run("what is nowhere is a mistake that says where it was looked for", func(t *testing.T) {
+	t.Run("a file found nowhere is a mistake with the searched places", func(t *testing.T) {
 		t.Setenv("JENGA_DATA", beside+"/org")
 		t.Setenv("JENGA_MODELS", "")
 		_, err := Read(alone, nil)
@@ -79,7 +79,7 @@ tasks: [{name: kind, type: classification, data: {train: corpus/train.jsonl, dev
 		check(t, e, filepath.Join(filepath.Dir(alone), "org/small"),
 			filepath.Join(filepath.Dir(alone), "corpus/train.jsonl"))
 	})
-	t.Run("an unreadable cache is no model", func(t *testing.T) {
+	t.Run("an unreadable cache has no model", func(t *testing.T) {
 		hub := sample.Folder(t, map[string]string{"models--org--small/refs/main": "gone"})
 		t.Setenv("HF_HUB_CACHE", hub)
 		if got := cached("org/small"); got != "" {
@@ -94,7 +94,7 @@ tasks: [{name: kind, type: classification, data: {train: corpus/train.jsonl, dev
 	})
 }
 
-func TestABaseModelSaysWhatEncoderItIs(t *testing.T) {
+func TestEncoderTypeIsReadFromTheBaseModel(t *testing.T) {
 	folder := t.TempDir()
 	for config, want := range map[string]string{
 		`{"model_type": "bilstm"}`: "bilstm", `{"model_type": "bert"}`: "transformer",

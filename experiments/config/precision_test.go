@@ -9,11 +9,11 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/internal/sample"
 )
 
-// processor makes tests run on one that multiplies bfloat16, or that says why it does not.
-func processor(t *testing.T, why error) {
+// processor replaces the check of the processor: err is nil if it multiplies bfloat16.
+func processor(t *testing.T, err error) {
 	t.Helper()
 	before := checkBFloat16
-	checkBFloat16 = func() error { return why }
+	checkBFloat16 = func() error { return err }
 	t.Cleanup(func() { checkBFloat16 = before })
 }
 
@@ -40,7 +40,7 @@ func TestBF16WhereTheProcessorCannotIsAnErrorWithItsPlace(t *testing.T) {
 	if err == nil || err.Error() != want {
 		t.Errorf("error is %v, want %s", err, want)
 	}
-	if _, err := ReadTrained(path); err != nil { // a run that was trained so predicts on every processor
+	if _, err := ReadTrained(path); err != nil { // a run trained in bf16 predicts on every processor
 		t.Error(err)
 	}
 	if _, err := Read(path, []string{"training.precision=float32"}); err != nil {

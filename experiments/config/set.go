@@ -6,8 +6,8 @@ import (
 	"github.com/jenga-nlp/jenga/plugin"
 )
 
-// override sets one value of an experiment file: KEY=VALUE, where KEY is a path of keys, and of names in lists, with
-// dots between, and VALUE is YAML.
+// override sets one value of an experiment file: KEY=VALUE, where KEY is a path of keys and of names in lists, joined
+// by dots, and VALUE is YAML.
 func override(root *plugin.Section, set string, mistakes *plugin.Mistakes) {
 	place := plugin.Place{File: "--set " + set}
 	path, text, ok := strings.Cut(set, "=")
@@ -23,24 +23,24 @@ func override(root *plugin.Section, set string, mistakes *plugin.Mistakes) {
 	}
 
 	keys := strings.Split(path, ".")
-	at, of := root, "the experiment"
+	at, parent := root, "the experiment"
 	for i, key := range keys {
 		last := i == len(keys)-1
 		if at.Kind == plugin.List {
 			item := named(at, key)
 			switch {
 			case item == nil:
-				mistakes.Add(place, "%s", plugin.Unknown(singular(of), key, names(at)))
+				mistakes.Add(place, "%s", plugin.Unknown(singular(parent), key, names(at)))
 				return
 			case last:
-				mistakes.Add(place, "%s %q is a mapping; name one of its keys", singular(of), key)
+				mistakes.Add(place, "%s %q is a mapping; name one of its keys", singular(parent), key)
 				return
 			}
-			at, of = item, key
+			at, parent = item, key
 			continue
 		}
 		if !asMapping(at, i, keys) {
-			mistakes.Add(place, "%s has no keys: it is %s", of, at)
+			mistakes.Add(place, "%s has no keys: it is %s", parent, at)
 			return
 		}
 		if last {
@@ -52,11 +52,12 @@ func override(root *plugin.Section, set string, mistakes *plugin.Mistakes) {
 			next = missing(at, keys[i:], place)
 			at.Put(key, next)
 		}
-		at, of = next, key
+		at, parent = next, key
 	}
 }
 
-// asMapping makes a mapping of a part that is written as its type alone: fusion: attention is {type: attention}.
+// asMapping turns a part written as its type alone into a mapping: fusion: attention is {type: attention}. It reports
+// whether s is a mapping now.
 func asMapping(s *plugin.Section, depth int, keys []string) bool {
 	switch {
 	case s.Kind == plugin.Mapping:
@@ -73,7 +74,7 @@ func asMapping(s *plugin.Section, depth int, keys []string) bool {
 	return false
 }
 
-// isPart tells whether a key's value may be a part's type alone.
+// isPart reports whether the value of a key may be a part's type alone.
 func isPart(key string) bool {
 	switch key {
 	case "encoder", "fusion", "sampling", "weighting":
@@ -82,8 +83,7 @@ func isPart(key string) bool {
 	return false
 }
 
-// missing is the value of keys[0] where the file has none: an empty mapping, or the one head that a task has by
-// default.
+// missing returns the value of keys[0] where the file has none: an empty mapping, or the default head of a task.
 func missing(within *plugin.Section, keys []string, place plugin.Place) *plugin.Section {
 	if keys[0] == "heads" && len(keys) > 1 && within.Has("name") {
 		head := &plugin.Section{Place: place, Kind: plugin.Mapping}
@@ -93,7 +93,7 @@ func missing(within *plugin.Section, keys []string, place plugin.Place) *plugin.
 	return &plugin.Section{Place: place, Kind: plugin.Mapping}
 }
 
-// named returns the mapping in a list that has the name.
+// named returns the mapping in a list with the given name, nil if there is none.
 func named(list *plugin.Section, name string) *plugin.Section {
 	for _, item := range list.Items {
 		if item.Has("name") && item.At("name").Text == name {
@@ -103,6 +103,7 @@ func named(list *plugin.Section, name string) *plugin.Section {
 	return nil
 }
 
+// names returns the names of the mappings in a list.
 func names(list *plugin.Section) []string {
 	var all []string
 	for _, item := range list.Items {
@@ -113,5 +114,5 @@ func names(list *plugin.Section) []string {
 	return all
 }
 
-// singular names one of a list by the list's key.
+// singular returns the word for one item of the list under key: task for tasks.
 func singular(key string) string { return strings.TrimSuffix(key, "s") }

@@ -28,18 +28,18 @@ func (d *decoding) tasks(s *plugin.Section) {
 		d.unique("task", task.Name, item, taken)
 		d.e.Tasks = append(d.e.Tasks, task)
 	}
-	d.follow()
+	d.resolveSameAs()
 }
 
-// unique refuses a name that another of its kind has, if only in other case: names become files.
+// unique rejects a name that another of its kind has, ignoring case: names become file names.
 func (d *decoding) unique(kind, name string, s *plugin.Section, taken map[string]plugin.Place) {
 	if name == "" {
 		return
 	}
 	key := strings.ToLower(name)
-	if first, twice := taken[key]; twice {
+	if first, duplicate := taken[key]; duplicate {
 		d.mistakes.Add(s.At("name").Place,
-			"%s %q: the name is taken, in line %d; another one is needed, not only in case", kind, name, first.Line)
+			"%s %q: duplicate name, first in line %d; names must differ in more than case", kind, name, first.Line)
 		return
 	}
 	taken[key] = s.Place
@@ -55,7 +55,7 @@ func (d *decoding) task(s *plugin.Section, number int) Task {
 	} else {
 		d.mistakes.Add(s.Place, "%s without a name", owner)
 	}
-	s.Decode(owner, &t, &d.mistakes, keys(s)...) // the part refuses what nobody knows
+	s.Decode(owner, &t, &d.mistakes, keys(s)...) // the part rejects unknown keys
 
 	task := Task{Name: t.Name, Place: s.Place, Labels: t.Labels, LabelMaps: t.LabelMaps}
 	task.Part = tasks.Registry().Choose(s, "", plugin.KeysOf(taskDefaults), &d.mistakes)
@@ -74,7 +74,7 @@ func (d *decoding) task(s *plugin.Section, number int) Task {
 	}
 	if task.Hides = traits.HidesTokens; task.Hides && len(task.Heads) > 1 {
 		d.mistakes.Add(task.Heads[1].Place,
-			"%s: a second head: one alone says which tokens are hidden; leave the others out", owner)
+			"%s: unexpected second head: a task that hides tokens has one head; leave the others out", owner)
 	}
 	task.Data = d.data(owner, &task, t.Data, t.DataPath, s)
 	windows := t.Long == "windows" || !s.Has("long") && traits.WholeText
@@ -87,7 +87,7 @@ func (d *decoding) task(s *plugin.Section, number int) Task {
 	return task
 }
 
-// cut checks what becomes of long texts.
+// windowing checks the options for long texts.
 func (d *decoding) windowing(owner string, task Task, s *plugin.Section) {
 	for _, key := range []string{"long", "stride"} {
 		if s.Has(key) && task.Data.SameAs != "" {
@@ -105,6 +105,7 @@ func (d *decoding) windowing(owner string, task Task, s *plugin.Section) {
 	}
 }
 
+// keys returns the keys of a mapping.
 func keys(s *plugin.Section) []string {
 	all := make([]string, len(s.Entries))
 	for i, e := range s.Entries {
@@ -113,19 +114,20 @@ func keys(s *plugin.Section) []string {
 	return all
 }
 
-// output is the kind of outputs of a task's heads; nil where the task is a mistake itself.
+// output returns the output kind of a task's heads; nil if the task has a mistake.
 func output(task Task) *outputs.Kind {
 	if task.Part.Options == nil {
 		return nil
 	}
 	made, err := task.Part.Build(tasks.Env{Name: task.Name, Split: splitBlanks})
 	if err != nil {
-		return nil // said where the task is made
+		return nil // reported where the task is built
 	}
 	return made.Output()
 }
 
-// heads reads a task's heads; the default is one with the task's name.
+// heads reads a task's heads; the default is one head with the task's name. of is the task's section, missing the
+// default type of a head.
 func (d *decoding) heads(owner string, s, of *plugin.Section, task, missing string) []Head {
 	if s == nil || s.Kind == plugin.Null {
 		if missing == "" {
@@ -133,7 +135,7 @@ func (d *decoding) heads(owner string, s, of *plugin.Section, task, missing stri
 			return nil
 		}
 		part := heads.Registry().Choose(nil, missing, nil, &d.mistakes)
-		part.Place = of.Place // what is wrong with it is wrong with the task
+		part.Place = of.Place // mistakes of the default head are reported at the task
 		return []Head{{Name: task, Place: of.Place, Part: part, Weight: 1}}
 	}
 	if s.Kind != plugin.List || len(s.Items) == 0 {
@@ -168,7 +170,7 @@ func (d *decoding) heads(owner string, s, of *plugin.Section, task, missing stri
 	return all
 }
 
-// labels checks what a task says of its heads' labels.
+// labels checks the labels and label_maps of a task.
 func (d *decoding) labels(owner string, task *Task, s *plugin.Section) {
 	d.checkLabels(owner+": labels", s.At("labels"), task.Labels)
 	section := s.At("label_maps")
@@ -198,9 +200,9 @@ func (d *decoding) checkLabels(what string, s *plugin.Section, labels []string) 
 	for _, label := range labels {
 		switch {
 		case label == "":
-			d.mistakes.Add(s.Place, "%s: a label is not empty", what)
+			d.mistakes.Add(s.Place, "%s: empty label; leave it out or give it a name", what)
 		case seen[label]:
-			d.mistakes.Add(s.Place, "%s: label %q is there twice", what, label)
+			d.mistakes.Add(s.Place, "%s: duplicate label %q", what, label)
 		}
 		seen[label] = true
 	}
@@ -209,7 +211,8 @@ func (d *decoding) checkLabels(what string, s *plugin.Section, labels []string) 
 	}
 }
 
-// countLabels compares num_labels with the labels that the file names. Those of Jenga-NLP's files are often wrong.
+// countLabels compares num_labels with the number of labels in the file. num_labels of Jenga-NLP's files is often
+// wrong.
 func (d *decoding) countLabels(owner string, task *Task, h Head) {
 	named, where := len(h.Labels), "labels"
 	if named == 0 {
@@ -221,7 +224,7 @@ func (d *decoding) countLabels(owner string, task *Task, h Head) {
 	switch {
 	case h.NumLabels == 0 || named == 0 || h.NumLabels == named:
 	case d.e.JengaNLP:
-		d.warn(h.Place, "%s: head %q: num_labels is %d, but %s has %d: they count", owner, h.Name, h.NumLabels, where,
+		d.warn(h.Place, "%s: head %q: num_labels %d is ignored: %s has %d", owner, h.Name, h.NumLabels, where,
 			named)
 	default:
 		d.mistakes.Add(h.Place, "%s: head %q: num_labels is %d, but %s has %d; leave one of them out", owner, h.Name,

@@ -10,8 +10,8 @@ import (
 	"github.com/jenga-nlp/jenga/plugin"
 )
 
-// Write writes the experiment as a file that Read reads alike from folder: every default filled in, paths relative to
-// folder.
+// Write writes the experiment as a file in folder, which Read reads as the same experiment: every default filled in,
+// paths relative to folder.
 func (e *Experiment) Write(w io.Writer, folder string) error {
 	f := writing{e: e, folder: folder}
 	s := f.experiment()
@@ -21,11 +21,11 @@ func (e *Experiment) Write(w io.Writer, folder string) error {
 	return s.Write(w)
 }
 
-// writing makes sections of an experiment.
+// writing builds the sections of an experiment file.
 type writing struct {
 	e      *Experiment
 	folder string
-	err    error // the first path that has no way from folder
+	err    error // of the first path that cannot be made relative to folder
 }
 
 func (f *writing) experiment() *plugin.Section {
@@ -39,7 +39,7 @@ func (f *writing) experiment() *plugin.Section {
 	})
 }
 
-// path is a path from folder, with slashes; nil for none.
+// path returns a path relative to folder, with slashes; nil for none.
 func (f *writing) path(path string) *plugin.Section {
 	if path == "" {
 		return nil
@@ -66,7 +66,7 @@ func (f *writing) model() *plugin.Section {
 		o.LoRA = plugin.SectionOf(m.LoRA)
 	}
 	if m.Encoder.Place != (plugin.Place{}) || m.BaseModel.Name == "" {
-		o.Encoder = m.Encoder.Section() // else its sizes are the base model's
+		o.Encoder = m.Encoder.Section() // else the base model determines its sizes
 	}
 	s := plugin.SectionOf(o)
 	if !m.DropoutSet {
@@ -91,7 +91,8 @@ func (f *writing) task(task Task) *plugin.Section {
 	}
 	o := taskOptions{
 		Name: task.Name, Data: f.data(task.Data),
-		Long: "truncate", Stride: task.Windowing.Stride, // truncate is written too: some tasks have windows by default
+		// written even if truncate: the default of some tasks is windows
+		Long: "truncate", Stride: task.Windowing.Stride,
 		Labels: task.Labels, LabelMaps: task.LabelMaps, Heads: heads,
 	}
 	switch {
@@ -104,13 +105,13 @@ func (f *writing) task(task Task) *plugin.Section {
 	if o.Long != "windows" {
 		s.Remove("stride")
 	}
-	s.Entries = slices.Insert(s.Entries, 1, task.Part.Section().Entries...) // behind the name
+	s.Entries = slices.Insert(s.Entries, 1, task.Part.Section().Entries...) // after the name
 	return s
 }
 
 func (f *writing) head(head Head) *plugin.Section {
 	o := headOptions{Name: head.Name, Weight: head.Weight, NumLabels: head.NumLabels, Labels: head.Labels}
-	if f.e.JengaNLP { // what is written has our keys too, and theirs may be wrong
+	if f.e.JengaNLP { // the written file has our keys, so that a wrong num_labels would be an error
 		o.NumLabels = 0
 	}
 	s := plugin.SectionOf(o)
@@ -135,7 +136,7 @@ func (f *writing) data(d Data) *plugin.Section {
 			continue
 		}
 		if _, both := fields[kind]; both {
-			kind += "s" // label: is the column of the other heads
+			kind += "s" // the singular key has the column of the other heads
 		}
 		if s.At(kind) == nil {
 			s.Put(kind, &plugin.Section{Kind: plugin.Mapping})
@@ -145,7 +146,7 @@ func (f *writing) data(d Data) *plugin.Section {
 	return s
 }
 
-// files are the options of a task's data but for the columns.
+// files returns the options of a task's data without the columns.
 func (f *writing) files(d Data) dataOptions {
 	if d.SameAs != "" {
 		return dataOptions{SameAs: d.SameAs}

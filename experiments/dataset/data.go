@@ -22,30 +22,30 @@ type reader struct {
 	warnings []string
 }
 
-// read fills in a group's examples of splits, as far as the experiment names files for them or takes them from the
-// training file.
-func (r *reader) read(texts *Group, splits ...string) {
-	first := r.e.Tasks[texts.Tasks[0]]
+// read reads the examples of a group's splits: those with a file of their own, and those that are taken from the
+// training file. The others stay nil.
+func (r *reader) read(group *Group, splits ...string) {
+	first := r.e.Tasks[group.Tasks[0]]
 	own := map[string]config.File{config.Dev: first.Data.Dev, config.Test: first.Data.Test}
 	divided := map[string][]*corpus.Example{}
 	for _, split := range splits {
 		if file := own[split]; file.Name != "" {
-			texts.Examples[split] = r.file(texts, file)
+			group.Examples[split] = r.file(group, file)
 			continue
 		}
 		if split == config.Dev && first.Data.Split.Dev == 0 || split == config.Test && first.Data.Split.Test == 0 {
 			continue
 		}
 		if len(divided) == 0 {
-			divided = r.divide(first, r.file(texts, trainingFile(first.Data)), splits)
+			divided = r.divide(first, r.file(group, trainingFile(first.Data)), splits)
 		}
 		if examples := divided[split]; examples != nil {
-			texts.Examples[split] = examples
+			group.Examples[split] = examples
 		}
 	}
 }
 
-// trainingFile is the file that training examples come from.
+// trainingFile returns the file of the training examples.
 func trainingFile(d config.Data) config.File {
 	if d.Path.Name != "" {
 		return d.Path
@@ -53,13 +53,13 @@ func trainingFile(d config.Data) config.File {
 	return d.Train
 }
 
-// divide takes the splits that have no file of their own from the examples of the training file, and says so of those
-// that are asked for.
-func (r *reader) divide(task config.Task, all []*corpus.Example, asked []string) map[string][]*corpus.Example {
+// divide takes the splits without a file of their own from the examples of the training file, and warns of those in
+// requested.
+func (r *reader) divide(task config.Task, all []*corpus.Example, requested []string) map[string][]*corpus.Example {
 	d := task.Data
 	parts := map[string][]*corpus.Example{config.Train: all}
-	take := func(split string, share float64) {
-		if n := count(share, len(all)); n > 0 {
+	take := func(split string, amount float64) {
+		if n := count(amount, len(all)); n > 0 {
 			if d.Split.By != "" {
 				parts[config.Train], parts[split] = corpus.SplitGroups(parts[config.Train], n, d.Split.Seed)
 				if len(parts[split]) == 0 {
@@ -71,7 +71,7 @@ func (r *reader) divide(task config.Task, all []*corpus.Example, asked []string)
 			} else {
 				parts[config.Train], parts[split] = corpus.SplitN(parts[config.Train], n, d.Split.Seed)
 			}
-			if slices.Contains(asked, split) {
+			if slices.Contains(requested, split) {
 				r.warnings = append(r.warnings,
 					fmt.Sprintf("task %q has no %s file: %d of the %d examples of %s are taken (seed %d)", task.Name,
 						split, len(parts[split]), len(all), trainingFile(d).Name, d.Split.Seed))
@@ -84,7 +84,7 @@ func (r *reader) divide(task config.Task, all []*corpus.Example, asked []string)
 	if d.Dev.Name == "" {
 		take(config.Dev, d.Split.Dev)
 	}
-	if len(parts[config.Train]) == 0 && len(all) > 0 { // else why is said
+	if len(parts[config.Train]) == 0 && len(all) > 0 { // otherwise the error is reported already
 		r.mistakes.Add(r.e.Place("tasks."+task.Name+".data.split"),
 			"task %q: data: split: {dev: %v, test: %v} of the %d examples of %s leaves none to train on; take fewer",
 			task.Name, d.Split.Dev, d.Split.Test, len(all), trainingFile(d).Name)
@@ -95,20 +95,20 @@ func (r *reader) divide(task config.Task, all []*corpus.Example, asked []string)
 	return parts
 }
 
-// count is how many of n examples a Split's figure asks for.
-func count(share float64, n int) int {
-	if share >= 1 {
-		return min(int(share), n)
+// count returns the number of n examples for a value of config.Split.
+func count(amount float64, n int) int {
+	if amount >= 1 {
+		return min(int(amount), n)
 	}
-	return int(math.Round(share * float64(n)))
+	return int(math.Round(amount * float64(n)))
 }
 
-// file makes examples of a file's records, with the targets of all tasks of the group; nil where one is wrong. The file
-// is read once: it may be a pipe.
-func (r *reader) file(texts *Group, path config.File) []*corpus.Example {
-	first := r.e.Tasks[texts.Tasks[0]]
+// file returns the examples of a file's records, with the targets of all tasks of the group; nil if one has a mistake.
+// The file is read once: it may be a pipe.
+func (r *reader) file(group *Group, path config.File) []*corpus.Example {
+	first := r.e.Tasks[group.Tasks[0]]
 	format := first.Data.Format
-	format.Fields = nil // each task has its own
+	format.Fields = nil // each task renames its own
 	records, err := corpus.Open(path.Name, format)
 	if err != nil {
 		r.mistakes.Add(path.Place, "task %q: %w", first.Name, err)
@@ -116,15 +116,15 @@ func (r *reader) file(texts *Group, path config.File) []*corpus.Example {
 	}
 	examples := make([]*corpus.Example, len(records))
 	wrong := false
-	for _, number := range texts.Tasks {
+	for _, number := range group.Tasks {
 		task := r.e.Tasks[number]
 		own, err := task.Data.Format.Rename(path.Name, records)
 		if err != nil {
 			r.mistakes.Add(path.Place, "task %q: %w", task.Name, err)
 			return nil
 		}
-		if _, known := texts.first[number]; !known && len(own) > 0 {
-			texts.first[number] = own[0]
+		if _, known := group.first[number]; !known && len(own) > 0 {
+			group.first[number] = own[0]
 		}
 		tasks.Survey(r.kinds[number], own)
 		for i, record := range own {
@@ -139,10 +139,10 @@ func (r *reader) file(texts *Group, path config.File) []*corpus.Example {
 				continue
 			}
 			if what := different(example, *examples[i]); what != "" {
-				r.mistakes.Append(fmt.Errorf("%s: task %q: its %s are not those of task %q, which same_as gives it; "+
+				r.mistakes.Append(fmt.Errorf("%s: task %q: its %s differ from those of task %q, which same_as names; "+
 					"leave text, pair, words, question and context out of its data, or give it files of its own",
 					record.Place, task.Name, what, first.Name))
-				return nil // other records would say the same
+				return nil // other records would give the same error
 			}
 			examples[i].Targets = append(examples[i].Targets, example.Targets...)
 			if examples[i].Words == nil {
@@ -156,13 +156,13 @@ func (r *reader) file(texts *Group, path config.File) []*corpus.Example {
 	return examples
 }
 
-// ofTask puts the name of a task behind the place that an error of one of its records begins with.
+// ofTask inserts the name of a task after the place at the start of an error of one of its records.
 func ofTask(task string, at corpus.Place, err error) error {
 	what, _ := strings.CutPrefix(err.Error(), at.String()+": ")
 	return fmt.Errorf("%s: task %q: %s", at, task, what)
 }
 
-// different names what an example has otherwise than another that was made of the same record, "" for nothing.
+// different returns what differs between two examples of the same record, "" if nothing does.
 func different(a, b corpus.Example) string {
 	switch {
 	case a.Text != b.Text:
@@ -175,7 +175,7 @@ func different(a, b corpus.Example) string {
 	return ""
 }
 
-// example makes what a task asks about of a record.
+// example returns the example of a record for a task.
 func (r *reader) example(number int, record corpus.Record) (corpus.Example, error) {
 	task := r.e.Tasks[number]
 	example, err := r.kinds[number].Example(record)
@@ -195,7 +195,7 @@ func (r *reader) example(number int, record corpus.Record) (corpus.Example, erro
 	return example, nil
 }
 
-// rename gives targets the names that label_maps has for their numbers.
+// rename replaces numbers of labels in targets by their names in label_maps.
 func (r *reader) rename(task config.Task, kind *outputs.Kind, targets []corpus.Target) {
 	for h := range targets {
 		names := task.LabelMaps[task.Heads[h].Name]
@@ -209,7 +209,8 @@ func (r *reader) rename(task config.Task, kind *outputs.Kind, targets []corpus.T
 	}
 }
 
-// byNumber are the labels that a list of 0 and 1 numbers, where the experiment names them in order.
+// byNumber returns the labels of a head by number, in the order of the experiment, for targets that are a list of 0 and
+// 1.
 func byNumber(t config.Task, head config.Head) map[int]string {
 	labels := head.Labels
 	if labels == nil {
@@ -222,6 +223,7 @@ func byNumber(t config.Task, head config.Head) map[int]string {
 	return names
 }
 
+// renamed returns the name of a label that is a number, or the label itself.
 func renamed(names map[int]string, label string) string {
 	if n, err := strconv.Atoi(label); err == nil {
 		if name, ok := names[n]; ok {

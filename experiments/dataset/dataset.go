@@ -1,5 +1,5 @@
-// Package dataset reads the data of an experiment's tasks and makes it ready for a model: examples by split, the labels
-// of heads, the tokenizer, and the tokens of all texts.
+// Package dataset reads and encodes the data of an experiment's tasks: examples by split, the labels of heads, the
+// tokenizer, and the tokens of all examples.
 package dataset
 
 import (
@@ -13,23 +13,23 @@ import (
 	"github.com/jenga-nlp/jenga/tasks"
 )
 
-// Dataset is the data of an experiment's tasks.
+// Dataset has the data of an experiment's tasks.
 type Dataset struct {
 	Experiment *config.Experiment
 	Tasks      []tasks.Task // of Experiment.Tasks
 	Groups     []Group
 	Labels     map[multitask.HeadName]*corpus.Labels
 	Tokenizer  corpus.Tokenizer
-	Vectors    *corpus.Vectors // of words, that the encoder's embeddings begin with; nil: none
+	Vectors    *corpus.Vectors // of words, initial values of the encoder's embeddings; nil: none
 	Warnings   []string        // of the experiment and its data
 }
 
-// Group is the tasks that read the same texts, and their examples.
+// Group has the tasks that read the same texts, and their examples.
 type Group struct {
 	Tasks    []int                        // numbers of the experiment's tasks
 	Examples map[string][]*corpus.Example // by split
 
-	first map[int]corpus.Record // of the first file, by the number of the task, which names its fields
+	first map[int]corpus.Record // task number → first record of the first file, by the task's field names
 }
 
 // Head is a head of a group's tasks.
@@ -39,7 +39,7 @@ type Head struct {
 	Head   config.Head
 }
 
-// Load reads the data of an experiment's splits, of which training is one. The error lists all that is wrong.
+// Load reads the data of an experiment's splits, which include training. The error lists all mistakes.
 func Load(e *config.Experiment, splits ...string) (*Dataset, error) {
 	tokenizer, err := openTokenizer(e)
 	if err != nil {
@@ -48,22 +48,23 @@ func Load(e *config.Experiment, splits ...string) (*Dataset, error) {
 	return loadWith(e, tokenizer, nil, splits)
 }
 
-// Resume reads the data of an experiment whose run goes on, as Load does. Tokenizer and labels are the run's.
+// Resume reads the data of an experiment whose run is continued, as Load does, with the tokenizer and labels of the
+// run.
 func Resume(
 	e *config.Experiment, tokenizer corpus.Tokenizer, labels map[multitask.HeadName]*corpus.Labels, splits ...string,
 ) (*Dataset, error) {
 	return loadWith(e, tokenizer, labels, splits)
 }
 
-// loadWith reads data. known are the labels of a run that goes on; nil: labels and vocabulary come from the training
-// data.
+// loadWith reads data. known are the labels of a run that is continued; if nil, labels and vocabulary come from the
+// training data.
 func loadWith(
 	e *config.Experiment, tokenizer corpus.Tokenizer, known map[multitask.HeadName]*corpus.Labels, splits []string,
 ) (*Dataset, error) {
 	d := &Dataset{Experiment: e, Warnings: slices.Clone(e.Warnings), Labels: map[multitask.HeadName]*corpus.Labels{}}
 	var mistakes plugin.Mistakes
 
-	// texts and targets
+	// examples and targets
 	if err := d.open(tokenizer); err != nil {
 		return nil, err
 	}
@@ -121,16 +122,16 @@ func Open(e *config.Experiment, tokenizer corpus.Tokenizer, labels map[multitask
 	return d, d.open(tokenizer)
 }
 
-// open makes the tasks, which know how examples are written and judged, and their groups.
+// open builds the tasks and their groups.
 func (d *Dataset) open(tokenizer corpus.Tokenizer) error {
 	d.Tokenizer = tokenizer
 	var mistakes plugin.Mistakes
 	for _, task := range d.Experiment.Tasks {
-		made, err := task.Part.Build(tasks.Env{Name: task.Name, Heads: task.HeadNames(), Split: tokenizer.Split})
+		built, err := task.Part.Build(tasks.Env{Name: task.Name, Heads: task.HeadNames(), Split: tokenizer.Split})
 		if err != nil {
 			mistakes.Append(err)
 		}
-		d.Tasks = append(d.Tasks, made)
+		d.Tasks = append(d.Tasks, built)
 	}
 	for _, numbers := range d.Experiment.Groups() {
 		d.Groups = append(d.Groups, Group{Tasks: numbers, Examples: map[string][]*corpus.Example{},
@@ -139,7 +140,7 @@ func (d *Dataset) open(tokenizer corpus.Tokenizer) error {
 	return mistakes.Err()
 }
 
-// Heads lists the heads of a group in the order of its examples' targets: task after task.
+// Heads returns the heads of a group in the order of its examples' targets: task by task.
 func (d *Dataset) Heads(group *Group) []Head {
 	var all []Head
 	for _, number := range group.Tasks {
@@ -150,7 +151,7 @@ func (d *Dataset) Heads(group *Group) []Head {
 	return all
 }
 
-// Targets returns the training examples of a task, and which of their targets are a head's.
+// Targets returns the training examples of a head's task, and the index of the head in their Targets.
 func (d *Dataset) Targets(name multitask.HeadName) (examples []*corpus.Example, h int) {
 	for g := range d.Groups {
 		for h, of := range d.Heads(&d.Groups[g]) {
@@ -162,19 +163,19 @@ func (d *Dataset) Targets(name multitask.HeadName) (examples []*corpus.Example, 
 	panic(fmt.Sprintf("dataset: no head %q of task %q", name.Head, name.Task))
 }
 
-// Cut is how the texts of a group are encoded.
+// Windowing returns how the examples of a group are truncated or split into windows.
 func (d *Dataset) Windowing(group *Group) corpus.Windowing {
 	return d.Experiment.Tasks[group.Tasks[0]].Windowing
 }
 
-// Encode sets the windows of examples.
-func Encode(tokenizer corpus.Tokenizer, examples []*corpus.Example, cut corpus.Windowing) {
+// Encode sets the Windows of examples.
+func Encode(tokenizer corpus.Tokenizer, examples []*corpus.Example, windowing corpus.Windowing) {
 	for _, e := range examples {
-		e.Windows = cut.Encode(tokenizer, e)
+		e.Windows = windowing.Encode(tokenizer, e)
 	}
 }
 
-// encode sets the windows of a group's examples, and finds their targets, which are numbered, in them.
+// encode sets the Windows of a group's examples, and locates their numbered targets in them.
 func (d *Dataset) encode(group *Group, split string) {
 	examples := group.Examples[split]
 	Encode(d.Tokenizer, examples, d.Windowing(group))

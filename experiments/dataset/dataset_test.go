@@ -29,13 +29,13 @@ func TestWarnings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	said := strings.Join(data.Warnings, "\n")
+	warnings := strings.Join(data.Warnings, "\n")
 	for _, want := range []string{
 		`task "mood" has no test file: 1 of the 4 examples of a.jsonl are taken (seed `,
-		`task "mood": dev has label "fair" 1 times, which train has not: it is judged as wrong`,
+		`task "mood": dev has label "fair" 1 times, which train does not have: it counts as wrong`,
 	} {
-		if !strings.Contains(said, want) {
-			t.Errorf("nothing is said of %q:\n%s", want, said)
+		if !strings.Contains(warnings, want) {
+			t.Errorf("no warning %q:\n%s", want, warnings)
 		}
 	}
 	if got, want := len(data.Groups[0].Examples[config.Dev]), 3; got != want {
@@ -43,7 +43,7 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
-func TestAnswersBeyondTheWindowsAreWarnedOf(t *testing.T) {
+func TestTruncatedTargetsGiveAWarning(t *testing.T) {
 	question := `{"question": "who", "context": "it was a very long day with rain and wind and sun and then Zoe", "answers": ["Zoe"]}` + "\n"
 	for long, want := range map[string]bool{"truncate": true, "windows": false} {
 		data, err := load(t, "  - {name: who, type: question_answering, long: "+long+", data: {train: a.jsonl}}\n",
@@ -51,14 +51,14 @@ func TestAnswersBeyondTheWindowsAreWarnedOf(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		const said = `task "who": 3 of train's answers are not within 16 tokens of their text, and are learned as none: a larger max_length, or long: windows, holds more`
-		if got := slices.Contains(data.Warnings, said); got != want {
+		const warning = `task "who": 3 targets of train are not within 16 tokens of their text, and are learned as no answer: a larger max_length, or long: windows, avoids it`
+		if got := slices.Contains(data.Warnings, warning); got != want {
 			t.Errorf("long: %s: warnings %q, want this one %v", long, data.Warnings, want)
 		}
 	}
 }
 
-func TestTextsThatAreCutAreCounted(t *testing.T) {
+func TestTruncatedExamplesAreCounted(t *testing.T) {
 	text := func(words int) string { return `{"text": "` + strings.Repeat("a ", words) + `", "label": "x"}` + "\n" }
 	data := text(10) + text(3) + text(6) + `{"text": "b", "label": "y"}` + "\n" // 12, 5, 8 and 3 tokens
 	for long, want := range map[string]bool{"truncate": true, "windows": false} {
@@ -67,14 +67,14 @@ func TestTextsThatAreCutAreCounted(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		const said = `task "mood": 1 of 4 texts of train have more than 8 tokens and lose their end: a larger tokenizer.max_length, or long: windows, keeps it`
-		if got := slices.Contains(data.Warnings, said); got != want {
+		const warning = `task "mood": 1 of 4 texts of train have more than 8 tokens and are truncated: a larger tokenizer.max_length, or long: windows, avoids it`
+		if got := slices.Contains(data.Warnings, warning); got != want {
 			t.Errorf("long: %s: warnings %q, want this one %v", long, data.Warnings, want)
 		}
 	}
 }
 
-func TestQuestionsWithoutAnswersAreWarnedOf(t *testing.T) {
+func TestQuestionsWithoutAnswersGiveAWarning(t *testing.T) {
 	for cell, want := range map[string]bool{"": true, "[]": false} {
 		data, err := load(t, "  - {name: who, type: question_answering, data: {train: a.csv}, heads: [{name: who, "+
 			"no_answer: true}]}\n",
@@ -89,7 +89,7 @@ func TestQuestionsWithoutAnswersAreWarnedOf(t *testing.T) {
 	}
 }
 
-func TestAMissingFieldIsNamedWithThoseThereAre(t *testing.T) {
+func TestErrorOfAMissingFieldListsTheExistingOnes(t *testing.T) {
 	_, err := load(t, "  - {name: mood, type: classification, data: {train: a.csv}}\n",
 		map[string]string{"a.csv": "text, label\nso good,good\n"})
 	if want := `task "mood": head "mood" has no label in its training data, a.csv: data: {label: FIELD} names the field that holds it, there is " label", text`; err == nil || !strings.HasSuffix(err.Error(), want) {
@@ -104,9 +104,9 @@ func TestLabelMapsNumberTheLabels(t *testing.T) {
 	}{
 		{"all of the data", "{mood: {0: so-so, 1: good, 2: bad}}, heads: [{num_labels: 3}]",
 			[]string{"so-so", "good", "bad"}},
-		{"one that the data has not", "{mood: {0: so-so, 1: good, 2: bad, 3: awful}}, heads: [{num_labels: 4}]",
+		{"one label is not in the data", "{mood: {0: so-so, 1: good, 2: bad, 3: awful}}, heads: [{num_labels: 4}]",
 			[]string{"so-so", "good", "bad", "awful"}},
-		{"one of the data is not there", "{mood: {2: bad, 1: good}}", []string{"good", "bad", "0"}},
+		{"one label of the data has no name", "{mood: {2: bad, 1: good}}", []string{"good", "bad", "0"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			data, err := load(t, "  - {name: mood, type: classification, data: {train: a.jsonl}, label_maps: "+

@@ -16,8 +16,8 @@ import (
 	"github.com/jenga-nlp/jenga/plugin"
 )
 
-// label settles the labels of all heads of a group from its training examples, and numbers the targets. Where known is
-// not nil its labels are taken.
+// label determines the labels of all heads of a group from its training examples, and numbers the targets. If known is
+// not nil, the labels are those of known.
 func (d *Dataset) label(
 	group *Group, known map[multitask.HeadName]*corpus.Labels, mistakes *plugin.Mistakes,
 ) {
@@ -55,7 +55,7 @@ func (d *Dataset) number(group *Group, examples []*corpus.Example) {
 	}
 }
 
-// checkLabelled wants a target for a group's head number h in its training examples.
+// checkLabelled reports a mistake if no training example of a group has a target for its head number h.
 func (d *Dataset) checkLabelled(group *Group, h int, of Head, kind *outputs.Kind, mistakes *plugin.Mistakes) {
 	all, labelled := len(group.Examples[config.Train]), 0
 	for _, e := range group.Examples[config.Train] {
@@ -77,7 +77,7 @@ func (d *Dataset) checkLabelled(group *Group, h int, of Head, kind *outputs.Kind
 		cmp.Or(kind.Field(), "label"), trainingFile(of.Task.Data).Name, why)
 }
 
-// knownLabels returns the labels that a head of a run has, and refuses names that are not among them.
+// knownLabels returns the labels of a run's head, and rejects names that are not among them.
 func knownLabels(of Head, known *corpus.Labels, names []string, mistakes *plugin.Mistakes) *corpus.Labels {
 	what := fmt.Sprintf("task %q: head %q", of.Task.Name, of.Head.Name)
 	if known == nil {
@@ -86,16 +86,16 @@ func knownLabels(of Head, known *corpus.Labels, names []string, mistakes *plugin
 	}
 	for _, name := range names {
 		if !slices.Contains(known.Names(), name) {
-			mistakes.Add(of.Head.Place, "%s: unexpected label %q in the training data; the run began with %s", what,
+			mistakes.Add(of.Head.Place, "%s: unexpected label %q in the training data; the run has %s", what,
 				name, list(known.Names()))
 		}
 	}
 	return known
 }
 
-// checkNoLabels refuses labels of a head whose targets have none.
+// checkNoLabels rejects labels of a head whose output kind has none.
 func (d *Dataset) checkNoLabels(task config.Task, head config.Head, kind *outputs.Kind, mistakes *plugin.Mistakes) {
-	what := fmt.Sprintf("task %q: head %q answers %s, which has no labels", task.Name, head.Name, kind)
+	what := fmt.Sprintf("task %q: the output of head %q is %s, which has no labels", task.Name, head.Name, kind)
 	switch {
 	case head.Labels != nil || task.Labels != nil || len(task.LabelMaps[head.Name]) > 0:
 		mistakes.Add(head.Place, "%s; leave labels and label_maps out", what)
@@ -107,31 +107,32 @@ func (d *Dataset) checkNoLabels(task config.Task, head config.Head, kind *output
 	}
 }
 
-// checkLabels holds the labels that training has against those that the experiment names, and returns the head's.
+// checkLabels compares the labels in the training data with those in the experiment, and returns the head's labels.
 func (d *Dataset) checkLabels(task config.Task, head config.Head, found []string, mistakes *plugin.Mistakes) []string {
 	named, mapped := head.Labels, task.LabelMaps[head.Name]
 	if named == nil && len(mapped) == 0 {
 		named = task.Labels
 	}
 	switch {
-	case len(found) == 0: // said before
+	case len(found) == 0: // reported already
 	case named != nil:
 		for _, name := range found {
 			if !slices.Contains(named, name) {
 				mistakes.Add(head.Place,
-					"task %q: head %q: the training data has label %q, which labels does not name; it names %s",
+					"task %q: head %q: unexpected label %q in the training data; labels has %s",
 					task.Name, head.Name, name, list(named))
 			}
 		}
 		found = named
 	case len(mapped) > 0:
-		// in the order of their numbers, those of the data that have none behind
+		// in the order of their numbers, then labels of the data without a number
 		var names []string
 		for _, n := range slices.Sorted(maps.Keys(mapped)) {
 			names = append(names, mapped[n])
 			if !slices.Contains(found, mapped[n]) {
 				d.Warnings = append(d.Warnings,
-					fmt.Sprintf("task %q: head %q: label_maps: no training text has label %d, %q", task.Name, head.Name,
+					fmt.Sprintf("task %q: head %q: label_maps: no training example has label %d, %q", task.Name,
+						head.Name,
 						n, mapped[n]))
 			}
 		}
@@ -144,13 +145,13 @@ func (d *Dataset) checkLabels(task config.Task, head config.Head, found []string
 		if d.Experiment.JengaNLP {
 			d.Warnings = append(d.Warnings, fmt.Sprintf("%s: %s", head.Place, what))
 		} else {
-			mistakes.Add(head.Place, "%s; without num_labels it has as many as there are", what)
+			mistakes.Add(head.Place, "%s; leave num_labels out to have as many as the data", what)
 		}
 	}
 	return found
 }
 
-// list writes some names for an error, a long list cut short.
+// list joins names for an error; a long list is shortened.
 func list(names []string) string {
 	const most = 12
 	if len(names) > most {
@@ -159,7 +160,7 @@ func list(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// labelNames lists the labels of a group's head number h in its training examples, sorted; numbers by value.
+// labelNames returns the labels of head number h in training examples, in the order of compareLabels.
 func labelNames(kind *outputs.Kind, train []*corpus.Example, h int) []string {
 	seen := map[string]bool{}
 	for _, e := range train {
@@ -173,7 +174,7 @@ func labelNames(kind *outputs.Kind, train []*corpus.Example, h int) []string {
 	return names
 }
 
-// compareLabels orders labels: numbers by value, and before all that are none.
+// compareLabels orders labels: numbers first, by value, then other labels.
 func compareLabels(a, b string) int {
 	number := func(label string) float64 {
 		v, err := strconv.ParseFloat(label, 64)
@@ -185,7 +186,7 @@ func compareLabels(a, b string) int {
 	return cmp.Or(cmp.Compare(number(a), number(b)), strings.Compare(a, b))
 }
 
-// unknown counts the labels of head h in examples that training does not have.
+// unknown counts the labels of head h in examples that do not occur in training.
 func unknown(kind *outputs.Kind, examples []*corpus.Example, h int) map[string]int {
 	counts := map[string]int{}
 	for _, e := range examples {

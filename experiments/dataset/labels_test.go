@@ -9,8 +9,8 @@ import (
 	"github.com/jenga-nlp/jenga/outputs"
 )
 
-// The first of them are sorted otherwise as numbers than as texts, and some are numbers to strconv alone.
-func TestLabelsHaveOneOrder(t *testing.T) {
+// The first ones have another order as numbers than as strings; "0x1p0", "Inf" and "nan" are numbers only for strconv.
+func TestLabelsAreSortedByValueThenByName(t *testing.T) {
 	want := []string{"-1", "0x1p0", "1", "9", "10", "1a", "Inf", "nan"}
 	for range 50 {
 		var train []*corpus.Example

@@ -8,9 +8,9 @@ import (
 	"github.com/jenga-nlp/jenga/plugin"
 )
 
-// Read reads the examples of a split for all groups that have a file for it, or for one task's group if task is not
-// "". Where data names a file for a task, that is read in place of the experiment's, for all tasks that read the same
-// texts; of another group than task's it is an error. What is worth knowing of the examples is added to Warnings.
+// Read reads the examples of a split for all groups that have a file for it, or only for the group of task if task is
+// not "". data maps tasks to files that are read in place of the experiment's, for all tasks of the group; a file for
+// another group than that of task is an error. Warnings about the examples are added to Warnings.
 func (d *Dataset) Read(split, task string, data map[string]string) error {
 	if task != "" {
 		if err := d.checkData(task, data); err != nil {
@@ -19,7 +19,7 @@ func (d *Dataset) Read(split, task string, data map[string]string) error {
 	}
 	var mistakes plugin.Mistakes
 	in := reader{e: d.Experiment, kinds: d.Tasks, mistakes: &mistakes}
-	read, said := false, len(d.Warnings)
+	found, before := false, len(d.Warnings)
 	for g := range d.Groups {
 		group := &d.Groups[g]
 		if task != "" && !d.has(group, task) {
@@ -35,24 +35,24 @@ func (d *Dataset) Read(split, task string, data map[string]string) error {
 			in.read(group, split)
 		}
 		if !mistakes.None() {
-			continue // the other groups' mistakes are said too
+			continue // the mistakes of the other groups are reported too
 		}
 		d.number(group, group.Examples[split])
 		d.Warnings = append(d.Warnings, d.unknownLabels(group, split)...)
 		d.Warnings = append(d.Warnings, d.CheckTargets(group, split, false)...)
 		d.encode(group, split)
 		d.Warnings = append(d.Warnings, d.truncated(group, split)...)
-		read = read || group.Examples[split] != nil
+		found = found || group.Examples[split] != nil
 	}
-	if mistakes.None() && !read {
+	if mistakes.None() && !found {
 		return fmt.Errorf("%s names no %s data; --data TASK=FILE gives some", d.Experiment.Path, split)
 	}
 	d.Warnings = append(d.Warnings, in.warnings...)
-	slices.Sort(d.Warnings[said:])
+	slices.Sort(d.Warnings[before:])
 	return mistakes.Err()
 }
 
-// checkData refuses files for tasks that read other texts than the one that is judged alone.
+// checkData rejects files for tasks of another group than that of the only evaluated task.
 func (d *Dataset) checkData(task string, data map[string]string) error {
 	for g := range d.Groups {
 		if d.has(&d.Groups[g], task) {
@@ -60,7 +60,7 @@ func (d *Dataset) checkData(task string, data map[string]string) error {
 		}
 		for _, number := range d.Groups[g].Tasks {
 			if name := d.Experiment.Tasks[number].Name; data[name] != "" {
-				return fmt.Errorf("--data %s=%s: task %q, which --task judges alone, reads other texts; leave one of "+
+				return fmt.Errorf("--data %s=%s: task %q, which --task selects, reads other texts; leave one of "+
 					"them out", name, data[name], task)
 			}
 		}
@@ -68,8 +68,8 @@ func (d *Dataset) checkData(task string, data map[string]string) error {
 	return nil
 }
 
-// named is the file that data names for the tasks of a group, "" for none. They read the same texts, so two files are
-// an error.
+// named returns the file in data for the tasks of a group, "" for none. They read the same texts, so two files are an
+// error.
 func (d *Dataset) named(group *Group, data map[string]string) (string, error) {
 	path, of := "", ""
 	for _, number := range group.Tasks {
@@ -86,6 +86,7 @@ func (d *Dataset) named(group *Group, data map[string]string) (string, error) {
 	return path, nil
 }
 
+// has reports whether a task belongs to a group.
 func (d *Dataset) has(group *Group, task string) bool {
 	for _, number := range group.Tasks {
 		if d.Experiment.Tasks[number].Name == task {

@@ -12,8 +12,8 @@ import (
 	"github.com/jenga-nlp/jenga/plugin"
 )
 
-// openTokenizer opens the tokenizer of the model that the encoder starts from. One that is still to be trained on the
-// texts knows one word until then: how it splits texts does not depend on its vocabulary.
+// openTokenizer opens the tokenizer of the base model. Without a base model it returns a tokenizer with a vocabulary of
+// one word, until trainTokenizer replaces it: how texts are split into words does not depend on the vocabulary.
 func openTokenizer(e *config.Experiment) (corpus.Tokenizer, error) {
 	base := e.Model.BaseModel
 	if base.Name == "" {
@@ -27,7 +27,7 @@ func openTokenizer(e *config.Experiment) (corpus.Tokenizer, error) {
 	return tokenizer, nil
 }
 
-// TokenizerFolder is where the tokenizer of a model lies: in its folder, or beside its .onnx file.
+// TokenizerFolder returns the folder of a model's tokenizer: the model's folder, or that of its .onnx file.
 func TokenizerFolder(model string) string {
 	if strings.EqualFold(filepath.Ext(model), ".onnx") {
 		return filepath.Dir(model)
@@ -35,7 +35,7 @@ func TokenizerFolder(model string) string {
 	return model
 }
 
-// trainTokenizer makes a vocabulary from the training texts for an encoder that starts from nothing.
+// trainTokenizer trains a tokenizer on the training texts if there is no base model.
 func (d *Dataset) trainTokenizer() (err error) {
 	if d.Experiment.Model.BaseModel.Name != "" {
 		return nil
@@ -57,7 +57,7 @@ func (d *Dataset) trainTokenizer() (err error) {
 	return err
 }
 
-// trainWords makes a vocabulary of whole words: those of texts, and of vectors what else there is room for.
+// trainWords makes a vocabulary of whole words: those of texts, then those of the vectors up to vocab_size.
 func (d *Dataset) trainWords(texts iter.Seq[string]) error {
 	o := d.Experiment.Tokenizer
 	trainer, err := corpus.NewWordTrainer(texts, o.Train.VocabSize, o.Train.Lowercase)
@@ -73,8 +73,8 @@ func (d *Dataset) trainWords(texts iter.Seq[string]) error {
 	return err
 }
 
-// openVectors reads the vectors of the words that the tokenizer of a run knows. What of an encoder's embeddings does
-// not learn is in no snapshot and begins with them again.
+// openVectors reads the vectors of the words in the vocabulary of a run's tokenizer. Frozen embeddings are in no
+// snapshot and are initialised from the vectors again.
 func (d *Dataset) openVectors() error {
 	if d.Experiment.Tokenizer.Vectors.Name == "" {
 		return nil
@@ -86,7 +86,7 @@ func (d *Dataset) openVectors() error {
 	return d.readVectors(func(word string) bool { return known[word] })
 }
 
-// readVectors reads the vectors of the words that keep takes.
+// readVectors reads the vectors of the words for which keep returns true.
 func (d *Dataset) readVectors(keep func(word string) bool) (err error) {
 	vectors := d.Experiment.Tokenizer.Vectors
 	if d.Vectors, err = corpus.OpenVectors(vectors.Name, keep); err != nil {

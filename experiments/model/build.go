@@ -17,7 +17,8 @@ import (
 	"github.com/jenga-nlp/jenga/tasks"
 )
 
-// placed gives an error of the encoder the place that asks for what it has not: a file need not name the encoder.
+// placed returns an error of the encoder with the place of the option that causes it: the file need not name the
+// encoder.
 func (b *builder) placed(err error) error {
 	e := b.Data.Experiment
 	var mistake *plugin.Mistake
@@ -34,25 +35,27 @@ func (b *builder) placed(err error) error {
 	return err
 }
 
-// checkSaves makes sure that a checkpoint can hold the encoder of m, which was read from path, or name it.
+// checkSaves returns an error if a checkpoint can neither hold the encoder of m, which was read from path, nor refer to
+// its files.
 func checkSaves(m *multitask.Model, path string) error {
 	_, saves := m.Encoder.(encoders.Saver)
 	switch {
 	case saves:
 		return nil
 	case path == "":
-		return errors.New("starts from nothing, but cannot be saved; give it a base_model, and freeze: all")
+		return errors.New("is trained from scratch, but cannot be saved; want a base_model, and freeze: all")
 	case !m.Frozen():
-		return errors.New("learns, but cannot be saved; freeze: all leaves it as it is")
+		return errors.New("is trained, but cannot be saved; want freeze: all")
 	case len(m.Encoder.Describe().Files) == 0:
-		return errors.New("can neither be saved nor tell which files it is read from, so a run could not know it again")
+		return errors.New("can neither be saved nor list the files it is read from, so that a run could not check them")
 	}
 	return nil
 }
 
-func (b *builder) task(texts *dataset.Group, task config.Task, kind tasks.Task) multitask.Task {
+// task builds a task of a group and its heads.
+func (b *builder) task(group *dataset.Group, task config.Task, kind tasks.Task) multitask.Task {
 	m, about := b.Model, b.Model.Encoder.Describe()
-	train, single := texts.Examples[config.Train], func(e *corpus.Example) bool { return !e.Paired }
+	train, single := group.Examples[config.Train], func(e *corpus.Example) bool { return !e.Paired }
 	built := multitask.Task{Name: task.Name, Kind: kind, Pairs: len(train) > 0 && !slices.ContainsFunc(train, single)}
 	for _, head := range task.Heads {
 		set := b.Data.Labels[multitask.HeadName{Task: task.Name, Head: head.Name}]
@@ -63,7 +66,7 @@ func (b *builder) task(texts *dataset.Group, task config.Task, kind tasks.Task) 
 			Dropout:  b.Data.Experiment.Model.Dropout,
 			Training: b.trainingOf(task, head, kind.Output(), set),
 			Mask:     -1,
-			Lenses:   b.lenses(texts),
+			Lenses:   b.lenses(group),
 			Params:   multitask.HeadParams(m.Params, task.Name, head.Name),
 		}
 		if id, ok := b.Data.Tokenizer.Mask(); ok {
@@ -83,10 +86,10 @@ func (b *builder) task(texts *dataset.Group, task config.Task, kind tasks.Task) 
 	return built
 }
 
-// lenses lists those of a group's heads.
-func (b *builder) lenses(texts *dataset.Group) []heads.Lenses {
+// lenses returns the lenses of a group's heads.
+func (b *builder) lenses(group *dataset.Group) []heads.Lenses {
 	var all []heads.Lenses
-	for _, of := range b.Data.Heads(texts) {
+	for _, of := range b.Data.Heads(group) {
 		lenses := heads.TraitsOf(of.Head.Part.Options).Lenses
 		if lenses.Count > 0 {
 			at := multitask.HeadParams(b.Model.Params, of.Task.Name, of.Head.Name)
@@ -96,7 +99,7 @@ func (b *builder) lenses(texts *dataset.Group) []heads.Lenses {
 	return all
 }
 
-// checkAccepted holds the gold answers that were read against what a head can learn.
+// checkAccepted reports targets of the training data that a head cannot learn.
 func (b *builder) checkAccepted(task config.Task, head config.Head, h heads.Head) {
 	accepter, ok := h.(heads.Accepter)
 	if !ok {
@@ -110,7 +113,7 @@ func (b *builder) checkAccepted(task config.Task, head config.Head, h heads.Head
 	}
 }
 
-// trainingOf sums up the training data of a head; there is none where the model is not trained.
+// trainingOf summarises the training data of a head; without training data it is empty.
 func (b *builder) trainingOf(task config.Task, head config.Head, kind *outputs.Kind,
 	labels *corpus.Labels) heads.Training {
 	t := heads.Training{Counts: make([]int, len(labels.Names())), Deviation: 1}
@@ -142,7 +145,8 @@ func (b *builder) trainingOf(task config.Task, head config.Head, kind *outputs.K
 	for _, v := range numbers {
 		squares += (v - t.Mean) * (v - t.Mean)
 	}
-	if len(numbers) > 0 && slices.Min(numbers) < slices.Max(numbers) { // else rounding may leave squares
+	// rounding may leave squares above 0 for equal numbers
+	if len(numbers) > 0 && slices.Min(numbers) < slices.Max(numbers) {
 		t.Deviation = math.Sqrt(squares / float64(t.Units))
 	}
 	return t

@@ -1,4 +1,4 @@
-// Package model assembles the model of an experiment and its dataset.
+// Package model builds the model of an experiment for its dataset.
 package model
 
 import (
@@ -14,45 +14,45 @@ import (
 	"github.com/jenga-nlp/jenga/plugin"
 )
 
-// mode is what a model is made for.
+// mode is the purpose for which a model is built.
 type mode int
 
 const (
-	fresh     mode = iota // to be trained; its encoder starts from the base model, or from nothing
-	resumed               // to be trained on: as fresh, but of a run that has begun
-	inference             // to predict, of a trained run; nothing of it learns
+	fresh     mode = iota // for training; the encoder has the weights of the base model, or random ones
+	resumed               // to continue the training of a run; otherwise as fresh
+	inference             // for predictions of a trained run; all weights are frozen
 )
 
-// Assembled is a model and the dataset that it was made for.
+// Assembled is a model and the dataset that it was built for.
 type Assembled struct {
 	Data        *dataset.Dataset
 	Model       *multitask.Model
-	EncoderPath string   // what the encoder was read from; "" from nothing
+	EncoderPath string   // of the encoder's weights; "": initialised randomly
 	Warnings    []string // of the data and the model
 }
 
-// New assembles the model that an experiment trains on its data.
+// New builds the model that an experiment trains on its data.
 func New(data *dataset.Dataset) (*Assembled, error) {
 	return assemble(data, fresh, data.Experiment.Model.Encoder, data.Experiment.Model.BaseModel.Name)
 }
 
-// Resume assembles the model of a run that goes on, on its data, which has the labels and the tokenizer of its
-// checkpoint. What learns is to be set by a snapshot. The encoder starts from the base model as that of a fresh run: a
-// checkpoint has LoRA's changes in its weights, and what is frozen is in no snapshot.
+// Resume builds the model of a run that is continued. data has the labels and the tokenizer of its checkpoint. The
+// caller restores the trained weights from a snapshot. The encoder is read from the base model, not from the
+// checkpoint: a checkpoint has LoRA merged into its weights, and frozen weights are in no snapshot.
 func Resume(data *dataset.Dataset) (*Assembled, error) {
 	return assemble(data, resumed, data.Experiment.Model.Encoder, data.Experiment.Model.BaseModel.Name)
 }
 
-// Open assembles the model of a trained run to predict with, with an encoder that is read from path. The weights of its
-// fusion and heads are still to be read.
+// Open builds the model of a trained run for predictions, with an encoder that is read from path. The caller reads the
+// weights of fusion and heads.
 func Open(data *dataset.Dataset, encoder encoderChoice, path string) (*Assembled, error) {
 	return assemble(data, inference, encoder, path)
 }
 
-// encoderChoice is the encoder that an experiment names.
+// encoderChoice is the encoder of an experiment.
 type encoderChoice = plugin.Choice[encoders.Env, encoders.Encoder]
 
-// builder assembles a model.
+// builder builds a model.
 type builder struct {
 	*Assembled
 	mode     mode
@@ -87,10 +87,10 @@ func assemble(data *dataset.Dataset, mode mode, choice encoderChoice, path strin
 
 	// tasks and their heads
 	for g := range data.Groups {
-		texts := &data.Groups[g]
-		group := multitask.Group{Name: e.Tasks[texts.Tasks[0]].Name}
-		for _, number := range texts.Tasks {
-			group.Tasks = append(group.Tasks, b.task(texts, e.Tasks[number], data.Tasks[number]))
+		of := &data.Groups[g]
+		group := multitask.Group{Name: e.Tasks[of.Tasks[0]].Name}
+		for _, number := range of.Tasks {
+			group.Tasks = append(group.Tasks, b.task(of, e.Tasks[number], data.Tasks[number]))
 		}
 		m.Groups = append(m.Groups, group)
 	}
@@ -100,11 +100,11 @@ func assemble(data *dataset.Dataset, mode mode, choice encoderChoice, path strin
 	return built, nil
 }
 
-// encoder makes the encoder.
+// encoder builds the encoder.
 func (b *builder) encoder(choice encoderChoice) error {
 	e := b.Data.Experiment
 	freeze, lora := e.Model.Freeze, e.Model.LoRA
-	if b.mode == inference { // changes are part of the weights that were saved
+	if b.mode == inference { // LoRA is merged into the saved weights
 		freeze, lora = encoders.FreezeAll, encoders.LoRA{}
 	}
 	encoder, err := choice.Build(encoders.Env{
@@ -136,7 +136,7 @@ func (b *builder) encoder(choice encoderChoice) error {
 	return nil
 }
 
-// warning passes on what a part has to say, where it is to be trained.
+// warn adds the warnings of a part, if the model is built for training.
 func (b *builder) warn(at plugin.Place, part any) {
 	if b.mode != fresh {
 		return
@@ -146,17 +146,17 @@ func (b *builder) warn(at plugin.Place, part any) {
 	}
 }
 
-// setVectors begins the embeddings of an encoder with the vectors of words.
+// setVectors initialises the embeddings of an encoder with the vectors of words.
 func (b *builder) setVectors(encoder encoders.Encoder) error {
 	place := b.Data.Experiment.Tokenizer.Vectors.Place
 	w := encoder.Describe().WordEmbeddings
 	if w == nil {
 		return &plugin.Mistake{Place: place,
-			Err: errors.New("tokenizer: vectors: the encoder has no word embeddings to begin with them")}
+			Err: errors.New("tokenizer: vectors: the encoder has no word embeddings")}
 	}
 	if w.Shape[1] != b.Data.Vectors.Width {
 		return &plugin.Mistake{Place: place, Err: fmt.Errorf(
-			"tokenizer: vectors: they have %d numbers, the encoder's embeddings %d; both must be alike",
+			"tokenizer: vectors: they have %d numbers, the encoder's embeddings %d; want the same width",
 			b.Data.Vectors.Width, w.Shape[1])}
 	}
 	for id := range b.Data.Tokenizer.Size() {

@@ -13,7 +13,7 @@ import (
 	"github.com/jenga-nlp/jenga/nn"
 )
 
-// unsaved is an encoder that learns, but cannot be saved.
+// unsaved is an encoder that is trained, but cannot be saved.
 type unsaved struct {
 	encoders.Trainable
 	files []string // that it was read from
@@ -21,17 +21,17 @@ type unsaved struct {
 
 func (e unsaved) Describe() encoders.Description { return encoders.Description{Files: e.files} }
 
-func TestAnEncoderThatLearnsCanBeSaved(t *testing.T) {
+func TestAnEncoderWithoutSaverMustBeFrozen(t *testing.T) {
 	for _, test := range []struct {
 		name, path string
 		encoder    encoders.Encoder
 		frozen     bool
 		want       string
 	}{
-		{"from nothing", "", unsaved{}, false, "starts from nothing, but cannot be saved"},
-		{"learning", "base", unsaved{}, false, "learns, but cannot be saved"},
+		{"from scratch", "", unsaved{}, false, "is trained from scratch, but cannot be saved"},
+		{"trained", "base", unsaved{}, false, "is trained, but cannot be saved"},
 		{"frozen", "base", unsaved{files: []string{"base/config.json"}}, true, ""},
-		{"frozen, of unknown files", "base", unsaved{}, true, "can neither be saved nor tell"},
+		{"frozen, of unknown files", "base", unsaved{}, true, "can neither be saved nor list"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			m := &multitask.Model{Encoder: test.encoder, Params: nn.NewParams(1)}
@@ -44,7 +44,7 @@ func TestAnEncoderThatLearnsCanBeSaved(t *testing.T) {
 	}
 }
 
-// assembled writes an experiment of the given tasks and data files, and assembles its model in their folder.
+// assembled writes an experiment of the given tasks and data files, and builds its model in their folder.
 func assembled(t *testing.T, tasks string, files map[string]string, sets ...string) (*Assembled, error) {
 	t.Helper()
 	sample.Tasks(t, tasks, files)
@@ -59,7 +59,7 @@ func assembled(t *testing.T, tasks string, files map[string]string, sets ...stri
 	return New(data)
 }
 
-func TestAnEqualGoldNumberHasNoDeviation(t *testing.T) {
+func TestEqualTargetsHaveADeviationOfOne(t *testing.T) {
 	tenth := `{"text": "so good", "value": 0.1}` + "\n"
 	built, err := assembled(t, "  - {name: much, type: regression, data: {train: a.jsonl}, heads: [{type: "+
 		"regression, scale: standard}]}\n", map[string]string{"a.jsonl": tenth + tenth + tenth})
@@ -68,12 +68,12 @@ func TestAnEqualGoldNumberHasNoDeviation(t *testing.T) {
 	}
 	for _, w := range built.Model.Params.All() {
 		if strings.HasSuffix(w.Name, "unit") && !slices.Equal(w.Data, []float32{0.1, 1}) {
-			t.Errorf("numbers are counted from and in %v, want 0.1 and 1", w.Data)
+			t.Errorf("mean and deviation of the numbers are %v, want 0.1 and 1", w.Data)
 		}
 	}
 }
 
-func TestWhatChangesNothingIsWarnedOf(t *testing.T) {
+func TestOptionsWithoutEffectGiveAWarning(t *testing.T) {
 	for _, test := range []struct {
 		task string
 		sets []string
@@ -86,14 +86,14 @@ func TestWhatChangesNothingIsWarnedOf(t *testing.T) {
 			"training: warmup_ratio has no effect: warmup_steps: 2 overrules it"},
 		{"", []string{"model.freeze=embeddings", "model.lora.r=2"},
 			"model: freeze: embeddings has no effect: with lora nothing else of the encoder learns"},
-		{"", []string{"model.freeze=embeddings"}, "model: freeze: embeddings leaves random weights as they are"},
-		{"", []string{"model.freeze=1"}, "model: freeze: 1 leaves random weights as they are"},
-		{"", []string{"model.lora.r=2"}, "model: lora leaves random weights as they are"},
+		{"", []string{"model.freeze=embeddings"}, "model: freeze: embeddings freezes random weights"},
+		{"", []string{"model.freeze=1"}, "model: freeze: 1 freezes random weights"},
+		{"", []string{"model.lora.r=2"}, "model: lora freezes random weights"},
 		{"", []string{"model.encoder={type: bilstm, embedding: 8, layers: 1, hidden: 8}"}, ""},
 		{"", []string{"training.recompute=true", "model.encoder={type: bilstm, embedding: 8, layers: 1, hidden: 8}"},
 			`training: recompute has no effect: encoder "bilstm" keeps all of a batch`},
 		{", label_maps: {mood: {0: good, 1: bad, 2: awful}}", []string{"seed=1"},
-			`task "mood": head "mood": label_maps: no training text has label 2, "awful"`},
+			`task "mood": head "mood": label_maps: no training example has label 2, "awful"`},
 	} {
 		built, err := assembled(t, "  - {name: mood, type: classification, data: {train: a.jsonl}"+test.task+"}\n",
 			map[string]string{"a.jsonl": `{"text": "so good", "label": "good"}` + "\n" +
@@ -101,9 +101,9 @@ func TestWhatChangesNothingIsWarnedOf(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%v: %v", test.sets, err)
 		}
-		said := strings.Join(built.Warnings, "\n")
-		if strings.Contains(said, "has no effect") && test.want == "" || !strings.Contains(said, test.want) {
-			t.Errorf("%v%s: warnings %q, want %q", test.sets, test.task, said, test.want)
+		warnings := strings.Join(built.Warnings, "\n")
+		if strings.Contains(warnings, "has no effect") && test.want == "" || !strings.Contains(warnings, test.want) {
+			t.Errorf("%v%s: warnings %q, want %q", test.sets, test.task, warnings, test.want)
 		}
 	}
 }

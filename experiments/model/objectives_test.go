@@ -16,8 +16,8 @@ import (
 	"github.com/jenga-nlp/jenga/multitask"
 )
 
-// The losses of 200 steps of each objective are PyTorch's, written by scripts/fixtures/objectives.py: its doc comment
-// says of what.
+// The losses of 200 steps of each objective are PyTorch's, written by scripts/fixtures/objectives.py, whose doc comment
+// describes the network and its data.
 func TestObjectivesFollowPyTorch(t *testing.T) {
 	shared.SkipUnlessLong(t)
 	dir := shared.Dir(t)
@@ -48,7 +48,7 @@ func TestObjectivesFollowPyTorch(t *testing.T) {
 	}
 }
 
-// followObjective trains a task, which is written as its options and its file, in the order of its texts.
+// followObjective trains a task, given as OPTIONS/FILE, on its examples in the order of the file.
 func followObjective(t *testing.T, name, task string, want []float64) {
 	size, longest := 8, 64
 	if name == "span" {

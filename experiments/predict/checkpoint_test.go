@@ -50,11 +50,11 @@ func frozenExperiment(t *testing.T) (path, base string) {
 func TestAFrozenEncoderIsNotCopied(t *testing.T) {
 	path, _ := frozenExperiment(t)
 	home := t.TempDir()
-	real, link := filepath.Join(home, "deep", "down"), filepath.Join(home, "link")
-	if err := os.MkdirAll(real, 0o755); err != nil {
+	target, link := filepath.Join(home, "deep", "down"), filepath.Join(home, "link")
+	if err := os.MkdirAll(target, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Symlink(real, link); err != nil {
+	if err := os.Symlink(target, link); err != nil {
 		t.Skip(err)
 	}
 	_, done := trainSmall(t, path, filepath.Join(link, "run"))
@@ -75,11 +75,11 @@ func TestAFrozenEncoderIsNotCopied(t *testing.T) {
 		if err := run.Read(config.Dev, "", nil); err != nil {
 			t.Fatal(err)
 		}
-		scores, err := run.Evaluate(context.Background(), config.Dev, nil)
+		metrics, err := run.Evaluate(context.Background(), config.Dev, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, want := report.Figures(scores)["eval_overall"], done.Value; got != want {
+		if got, want := report.Figures(metrics)["eval_overall"], done.Value; got != want {
 			t.Errorf("eval_overall = %v, want %v", got, want)
 		}
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/jenga-nlp/jenga/nn"
 )
 
-// findModel finds what a command calls MODEL: a run's encoder, a folder or .onnx file, or a model of the hub's cache. e
-// is the run's experiment, nil where it is no run.
+// findModel finds the encoder for the MODEL argument of a command: that of a run, a folder or .onnx file, or a model of
+// the hub's cache. e is the experiment of the run, nil for other models.
 func findModel(name string) (place run.EncoderPlace, e *config.Experiment, err error) {
 	file, saved, err := runfolder.Find(name)
 	switch {
@@ -50,7 +50,7 @@ func OpenTokenizer(name string) (corpus.Tokenizer, error) {
 	return tokenizer, place.Check(tokenizer.Files())
 }
 
-// Embedder gives an encoder's hidden states. It is for one goroutine.
+// Embedder computes the hidden states of an encoder. It is for one goroutine.
 type Embedder struct {
 	encoder   encoders.Encoder
 	tokenizer corpus.Tokenizer
@@ -58,7 +58,8 @@ type Embedder struct {
 	pass      *nn.Pass
 }
 
-// OpenEmbedder opens the encoder of a model or run. Texts are cut at maxLength tokens, for 0 at what the encoder takes.
+// OpenEmbedder opens the encoder of a model or run. Texts are truncated at maxLength tokens, for 0 at the
+// encoder's limit.
 func OpenEmbedder(name string, maxLength int) (*Embedder, error) {
 	encoder, tokenizer, err := OpenEncoder(name,
 		encoders.Env{MaxLength: maxLength, Freeze: encoders.FreezeAll,

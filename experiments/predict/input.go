@@ -13,11 +13,11 @@ import (
 	"github.com/jenga-nlp/jenga/corpus"
 )
 
-// Columns are what files call text, pair and words, in the order in which they are looked for; and question, where a
-// task asks for a part of a context.
+// Columns has the names of the columns for text, pair and words, in the order of lookup, and for question, if a task
+// extracts spans of a context.
 type Columns map[string][]string
 
-// Columns lists what the data of a run's tasks call texts.
+// Columns returns the column names in the data of a run's tasks.
 func (o *Opened) Columns() Columns {
 	columns := Columns{}
 	for t, task := range o.Data.Experiment.Tasks {
@@ -85,7 +85,7 @@ func object(line string, columns Columns) (map[string]any, error) {
 	}
 	questioned := columns["question"] != nil && given["question"] != nil && given["context"] != nil
 	if questioned && !named["text"] && !named["words"] {
-		// whatever else there is
+		// they overrule other fields
 		fields["text"], fields["pair"], fields["words"] = given["question"], given["context"], nil
 	}
 	if fields["text"] == nil && fields["words"] == nil && fields["question"] == nil {

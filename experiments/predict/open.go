@@ -1,4 +1,4 @@
-// Package predict opens trained runs, to predict and to be judged, and the encoders of models.
+// Package predict opens trained runs for predictions and evaluations, and the encoders of models.
 package predict
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/jenga-nlp/jenga/tasks"
 )
 
-// Opened is a trained run, opened to predict and to be judged.
+// Opened is a trained run, opened for predictions and evaluations.
 type Opened struct {
 	Data     *dataset.Dataset
 	Model    *multitask.Model
@@ -25,8 +25,8 @@ type Opened struct {
 	machine run.Machine
 }
 
-// Open opens a trained run to predict and to be judged: a run folder, whose best model it takes, or one checkpoint of
-// it (RUN/last, RUN/tasks/NAME). Its encoder is frozen.
+// Open opens a trained run for predictions and evaluations: a run folder, of which it reads the best model, or one of
+// its checkpoints (RUN/last, RUN/tasks/NAME). The encoder is frozen.
 func Open(folder string) (*Opened, error) {
 	file, saved, err := runfolder.Find(folder)
 	if err != nil {
@@ -89,7 +89,7 @@ func openData(e *config.Experiment, file, saved string, about run.Checkpoint) (*
 		return nil, err
 	}
 
-	// what the tasks learned of the training data
+	// what the tasks read from the training data
 	for t, task := range e.Tasks {
 		kind := data.Tasks[t].Output()
 		learned := corpus.Record{Fields: map[string]any{}} // all labels of training
@@ -109,17 +109,17 @@ func openData(e *config.Experiment, file, saved string, about run.Checkpoint) (*
 }
 
 // Read reads the examples of a split for all groups that have a file for it, or for one task's group if task is not "".
-// Where files names a file for a task, that is read in place of the experiment's. What is worth knowing of the examples
-// is added to Warnings.
+// Where files names a file for a task, that is read in place of the experiment's. Warnings about the examples
+// are added to Warnings.
 func (o *Opened) Read(split, task string, files map[string]string) error {
-	said := len(o.Data.Warnings)
+	before := len(o.Data.Warnings)
 	err := o.Data.Read(split, task, files)
-	o.Warnings = append(o.Warnings, o.Data.Warnings[said:]...)
+	o.Warnings = append(o.Warnings, o.Data.Warnings[before:]...)
 	return err
 }
 
-// Evaluate judges the model on the examples of a split that have been read, if the machine has the memory. done, if it
-// is not nil, is called with how many examples have been evaluated.
+// Evaluate evaluates the model on the examples of a split, which Read has read. It returns an error if the machine has
+// too little memory. done, if not nil, is called with the number of examples evaluated.
 func (o *Opened) Evaluate(ctx context.Context, split string, done func(n int)) ([]multitask.GroupMetrics, error) {
 	t := o.Data.Experiment.Training
 	var sizes []multitask.Size
@@ -130,7 +130,7 @@ func (o *Opened) Evaluate(ctx context.Context, split string, done func(n int)) (
 		return nil, err
 	}
 
-	var scores []multitask.GroupMetrics
+	var metrics []multitask.GroupMetrics
 	for g, group := range o.Data.Groups {
 		examples := group.Examples[split]
 		if examples == nil {
@@ -140,7 +140,7 @@ func (o *Opened) Evaluate(ctx context.Context, split string, done func(n int)) (
 		if err != nil {
 			return nil, err
 		}
-		scores = append(scores, s)
+		metrics = append(metrics, s)
 	}
-	return scores, nil
+	return metrics, nil
 }

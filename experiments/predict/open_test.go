@@ -172,8 +172,8 @@ func TestReadRefusesAFileThatATaskAloneDoesNotRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, test := range []struct{ task, of, want string }{
-		{"mood", "kind", `--data kind=a.jsonl: task "mood", which --task judges alone, reads other texts; leave one of them out`},
-		{"kind", "tone", `--data tone=a.jsonl: task "kind", which --task judges alone, reads other texts; leave one of them out`},
+		{"mood", "kind", `--data kind=a.jsonl: task "mood", which --task selects, reads other texts; leave one of them out`},
+		{"kind", "tone", `--data tone=a.jsonl: task "kind", which --task selects, reads other texts; leave one of them out`},
 		{"mood", "tone", ""},
 		{"", "kind", ""},
 	} {
@@ -194,7 +194,7 @@ func TestReadWarningsOnLabelsThatTrainingHasNot(t *testing.T) {
 	if err := run.Read(config.Test, "", map[string]string{"team": path}); err != nil {
 		t.Fatal(err)
 	}
-	want := `task "team": test has label "Support" 1 times, which train has not: it is judged as wrong`
+	want := `task "team": test has label "Support" 1 times, which train does not have: it counts as wrong`
 	if got := strings.Join(run.Warnings, "\n"); got != want {
 		t.Errorf("Warnings = %s, want %s", got, want)
 	}

@@ -1,11 +1,10 @@
 package predict
 
-// Answer is what the model says about one text, a line of `predict`, or why it says nothing.
+// Prediction is the output of the model for one example, a line of `predict`, or an error.
 type Prediction struct {
 	Err  error  `json:"-"`
 	Text string `json:"text"`
 	Pair string `json:"pair,omitempty"`
-	// Tasks has for each task, and for each of its heads, what the kind of its outputs writes of a prediction; without
-	// those about pairs, of a single text.
+	// Tasks has the JSON of the output kind by task and head. For a single text, tasks that need a pair are missing.
 	Tasks map[string]map[string]any `json:"tasks"`
 }

@@ -238,7 +238,7 @@ func TestAQuestionAndItsContextGoBeforeATextWhereATaskAsksForThem(t *testing.T) 
 			t.Fatal(err)
 		}
 		answers, err := run.Predictor().Predict([]*corpus.Example{e})
-		const no = "line 1: no pair: the model answers about two texts; want a JSON object with text and pair, or " +
+		const no = "line 1: no pair: the model needs two texts; want a JSON object with text and pair, or " +
 			"with question and context, and no text or words beside those"
 		if err != nil || answers[0].Err == nil || answers[0].Err.Error() != no {
 			t.Errorf("a text before a question: %+v, %v, want %s", answers, err, no)
@@ -246,7 +246,7 @@ func TestAQuestionAndItsContextGoBeforeATextWhereATaskAsksForThem(t *testing.T) 
 	}
 }
 
-func TestWhatIsAskedOfPairsIsNotAnsweredOfASingleText(t *testing.T) {
+func TestASingleTextHasNoPredictionsOfTasksOnPairs(t *testing.T) {
 	const pairs = `{"text": "so good", "pair": "so bad", "label": "x", "value": 0.5}` + "\n" +
 		`{"text": "so bad", "pair": "so bad", "label": "y", "value": 1}` + "\n"
 	run, err := prepare(t, "  - {name: follows, type: classification, data: {train: a.jsonl, dev: a.jsonl}}\n"+
@@ -309,7 +309,7 @@ func TestATextThatTheMachineHasNoMemoryForIsLeftOut(t *testing.T) {
 	}
 }
 
-func TestPredictSaysHowManyTextsLoseTheirEnd(t *testing.T) {
+func TestTruncatedTextsGiveAWarning(t *testing.T) {
 	run, err := prepare(t, "  - {name: mood, type: classification, data: {train: a.jsonl}}\n",
 		map[string]string{"a.jsonl": `{"text": "so good", "label": "x"}` + "\n" + `{"text": "so bad", "label": "y"}` +
 			"\n"}, "tokenizer.max_length=8")
@@ -323,8 +323,8 @@ func TestPredictSaysHowManyTextsLoseTheirEnd(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	const want = "2 of 4 texts have more than 8 tokens and lose their end: a larger tokenizer.max_length, or long: " +
-		"windows, keeps it"
+	const want = "2 of 4 texts have more than 8 tokens and are truncated: a larger tokenizer.max_length, or long: " +
+		"windows, avoids it"
 	if got := predictor.Warnings(); len(got) != 1 || got[0] != want {
 		t.Errorf("warnings %q, want %q", got, want)
 	}

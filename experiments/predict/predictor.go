@@ -12,7 +12,7 @@ import (
 	"github.com/jenga-nlp/jenga/outputs"
 )
 
-// Predictor answers questions about texts that are given one by one. It is for one goroutine.
+// Predictor predicts the outputs of all tasks for examples. It is for one goroutine.
 type Predictor struct {
 	model     *multitask.Model
 	tokenizer corpus.Tokenizer
@@ -20,12 +20,12 @@ type Predictor struct {
 	groups    []windowGroup
 	pass      *nn.Pass
 
-	texts     int                      // that were answered
-	truncated map[corpus.Windowing]int // how many of them lost their end to it
+	texts     int                      // number of examples so far
+	truncated map[corpus.Windowing]int // number of them that were truncated
 }
 
-// cutGroup is the tasks whose texts are cut alike: those of groups that ask about words, which read a text word by
-// word, and the others, which read it as it is.
+// windowGroup has the tasks with the same windowing: those of groups with outputs per word, which encode a text word by
+// word, and the others, which encode it as it is.
 type windowGroup struct {
 	windowing   corpus.Windowing
 	words, text multitask.Group
@@ -53,28 +53,28 @@ func (o *Opened) Predictor() *Predictor {
 	return p
 }
 
-// Answer answers all tasks about some texts, each encoded once for all that read the same tokens of it.
+// Predict returns the predictions of all tasks for examples, each encoded once for all tasks that read the same tokens.
 func (p *Predictor) Predict(examples []*corpus.Example) ([]Prediction, error) {
-	answers := make([]Prediction, len(examples))
+	predictions := make([]Prediction, len(examples))
 	for b, e := range examples {
-		answers[b] = Prediction{Text: e.Text, Pair: e.Pair, Tasks: map[string]map[string]any{}}
+		predictions[b] = Prediction{Text: e.Text, Pair: e.Pair, Tasks: map[string]map[string]any{}}
 	}
 	p.texts += len(examples)
 	for _, g := range p.groups {
-		if err := p.predictGroup(g, examples, answers); err != nil {
+		if err := p.predictGroup(g, examples, predictions); err != nil {
 			return nil, err
 		}
 	}
 	for b, e := range examples {
-		if answers[b].Err == nil && len(answers[b].Tasks) == 0 {
-			answers[b].Err = fmt.Errorf("%s: no pair: the model answers about two texts; want a JSON object with "+
+		if predictions[b].Err == nil && len(predictions[b].Tasks) == 0 {
+			predictions[b].Err = fmt.Errorf("%s: no pair: the model needs two texts; want a JSON object with "+
 				"text and pair, or with question and context, and no text or words beside those", e.Place)
 		}
 	}
-	return answers, nil
+	return predictions, nil
 }
 
-// Warnings says how many of the texts so far lost their end.
+// Warnings returns a warning if some of the examples so far were truncated.
 func (p *Predictor) Warnings() []string {
 	var warnings []string
 	for _, g := range p.groups {
@@ -85,8 +85,8 @@ func (p *Predictor) Warnings() []string {
 	return warnings
 }
 
-// answer adds what the tasks of a group say.
-func (p *Predictor) predictGroup(g windowGroup, examples []*corpus.Example, answers []Prediction) error {
+// predictGroup adds the predictions of the tasks of a group.
+func (p *Predictor) predictGroup(g windowGroup, examples []*corpus.Example, predictions []Prediction) error {
 	var text, words []*corpus.Example
 	if len(g.text.Tasks) > 0 {
 		text = p.read(g.windowing, examples, false)
@@ -95,27 +95,30 @@ func (p *Predictor) predictGroup(g windowGroup, examples []*corpus.Example, answ
 		words = p.read(g.windowing, examples, true)
 	}
 	for b := range examples {
-		loses := func(read []*corpus.Example) bool { return read != nil && g.windowing.Truncates(p.tokenizer, read[b]) }
-		if loses(text) || loses(words) {
+		truncates := func(read []*corpus.Example) bool {
+			return read != nil &&
+				g.windowing.Truncates(p.tokenizer, read[b])
+		}
+		if truncates(text) || truncates(words) {
 			p.truncated[g.windowing]++
 		}
 	}
 	if text != nil && words != nil && slices.EqualFunc(text, words, sameTokens) {
 		both := multitask.Group{Tasks: slices.Concat(g.text.Tasks, g.words.Tasks)}
-		return p.predict(&both, words, answers)
+		return p.predict(&both, words, predictions)
 	}
 	if text != nil {
-		if err := p.predict(&g.text, text, answers); err != nil {
+		if err := p.predict(&g.text, text, predictions); err != nil {
 			return err
 		}
 	}
 	if words != nil {
-		return p.predict(&g.words, words, answers)
+		return p.predict(&g.words, words, predictions)
 	}
 	return nil
 }
 
-// read returns examples encoded, by words also where they have none.
+// read returns copies of examples, encoded; if words is true, by words, which are split from the text if need be.
 func (p *Predictor) read(cut corpus.Windowing, examples []*corpus.Example, words bool) []*corpus.Example {
 	all := make([]*corpus.Example, len(examples))
 	for b, e := range examples {
@@ -129,39 +132,39 @@ func (p *Predictor) read(cut corpus.Windowing, examples []*corpus.Example, words
 	return all
 }
 
-// sameTokens tells whether two examples are the same to an encoder.
+// sameTokens reports whether two examples have the same input for an encoder.
 func sameTokens(a, b *corpus.Example) bool {
 	return slices.EqualFunc(a.Windows, b.Windows, func(x, y corpus.Encoding) bool {
 		return slices.Equal(x.IDs, y.IDs) && slices.Equal(x.Offsets, y.Offsets) && slices.Equal(x.Types, y.Types)
 	})
 }
 
-// batchTokens is how many tokens are answered about at once, but for a text that has more.
+// batchTokens is the most tokens of a batch, except for a single longer text.
 const batchTokens = 1 << 14
 
-// predict adds what a group's tasks say of examples that are encoded, or why a text is left out.
-func (p *Predictor) predict(g *multitask.Group, examples []*corpus.Example, answers []Prediction) error {
+// predict adds the predictions of a group's tasks for encoded examples, or the error for one that does not fit.
+func (p *Predictor) predict(g *multitask.Group, examples []*corpus.Example, predictions []Prediction) error {
 	lengths := make([]int, len(examples))
 	for b, e := range examples {
 		lengths[b] = e.Tokens()
 	}
 	for _, numbers := range corpus.Batches(lengths, len(examples), batchTokens, nil) {
 		if n := numbers[0]; lengths[n] > batchTokens {
-			if answers[n].Err = p.machine.FitsText(p.model, examples[n]); answers[n].Err != nil {
+			if predictions[n].Err = p.machine.FitsText(p.model, examples[n]); predictions[n].Err != nil {
 				continue
 			}
 		}
-		if err := p.predictBatch(g, examples, numbers, answers); err != nil {
+		if err := p.predictBatch(g, examples, numbers, predictions); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// predictBatch adds what a group's tasks say of the examples of those numbers. What is asked of pairs has no answer of
-// a single text.
+// predictBatch adds the predictions of a group's tasks for the examples with the given numbers. Tasks that need a pair
+// have none for a single text.
 func (p *Predictor) predictBatch(g *multitask.Group, examples []*corpus.Example, numbers []int,
-	answers []Prediction) error {
+	predictions []Prediction) error {
 	var batch []*corpus.Example
 	for _, n := range numbers {
 		batch = append(batch, examples[n])
@@ -180,7 +183,7 @@ func (p *Predictor) predictBatch(g *multitask.Group, examples []*corpus.Example,
 				h++
 			}
 			if e.Paired || !task.Pairs {
-				answers[numbers[b]].Tasks[task.Name] = all
+				predictions[numbers[b]].Tasks[task.Name] = all
 			}
 		}
 	}

@@ -90,9 +90,10 @@ func TestWhatVectorsDoNotFit(t *testing.T) {
 		want    string
 	}{
 		{"another width", []string{"embedding: 3", "embedding: 5"},
-			"exp.yaml:3:35: tokenizer: vectors: they have 3 numbers, the encoder's embeddings 5; both must be alike"},
+			"exp.yaml:3:35: tokenizer: vectors: they have 3 numbers, the encoder's embeddings 5; want the same width"},
 		{"pieces of words", []string{"type: words, ", ""},
-			"exp.yaml:3:22: tokenizer: vectors: they are of whole words; type: words reads texts so"},
+			"exp.yaml:3:22: tokenizer: vectors: unexpected with type: wordpiece; vectors are of whole words, want " +
+				"type: words"},
 		{"no file", []string{"glove.txt", "globe.txt"}, "exp.yaml:3:35: tokenizer: globe.txt: no such file"},
 		{"no vectors", []string{"glove.txt", "a.jsonl"}, "exp.yaml:3:35: tokenizer: vectors: they have 4 numbers"},
 		{"another type", []string{"type: words", "type: wurds"}, "exp.yaml:3:19: "},

@@ -1,4 +1,4 @@
-// Package report names the figures of evaluations, and writes the events of a training run as JSON lines.
+// Package report names the metrics of evaluations, and writes the events of a training run as JSON lines.
 package report
 
 import (
@@ -7,14 +7,14 @@ import (
 
 // Done is the last event of a training run.
 type Done struct {
-	Best    multitask.Evaluation // the evaluation that best/ was saved at; without dev, empty
-	Metric  string               // what it was chosen by
+	Best    multitask.Evaluation // the evaluation of the checkpoint in best/; empty without dev
+	Metric  string               // name of the metric that selected it
 	Value   float64
 	Seconds float64
 	Folder  string
 }
 
-// stepLine, EvalLine, warnLine and doneLine are how events are written in metrics.jsonl and by `train --json`.
+// stepLine, EvalLine, warningLine and doneLine are the JSON of events in metrics.jsonl and by `train --json`.
 type (
 	stepLine struct {
 		Event        string              `json:"event"`
@@ -33,7 +33,7 @@ type (
 		Epoch  float64             `json:"epoch,omitempty"`
 		Tasks  map[string]TaskLine `json:"tasks"`
 		Groups []GroupLine         `json:"groups,omitempty"`
-		// Fusion has figures of the fusion by task: of a mix, each layer's share.
+		// Fusion has numbers of the fusion by task: for a mix, the weight of each layer.
 		Fusion map[string][]float32 `json:"fusion,omitempty"`
 	}
 	warningLine struct {
@@ -54,15 +54,15 @@ type (
 		Tasks  map[string]TaskLine `json:"tasks"`
 		Groups []GroupLine         `json:"groups,omitempty"`
 	}
-	// TaskLine has each head's metrics by name, its mean loss among them; none of what nothing is labelled of.
+	// TaskLine has the metrics of each head by name, with its mean loss. A head without labelled examples has none.
 	TaskLine struct {
 		Heads    map[string]HeadLine `json:"heads"`
 		Examples int                 `json:"examples,omitempty"`
 	}
-	// HeadLine has metrics by name, "examples", how many are labelled for it, and where answers are labels the tables
-	// "labels" and "confusion".
+	// HeadLine has metrics by name, "examples", the number of labelled examples, and for outputs that are labels the
+	// tables "labels" and "confusion".
 	HeadLine map[string]any
-	// GroupLine judges tasks that read the same texts together.
+	// GroupLine has the metric of all tasks that read the same texts.
 	GroupLine struct {
 		Tasks    []string `json:"tasks"`
 		AllRight float64  `json:"all_right"`
@@ -72,7 +72,7 @@ type (
 // dev is the split that training evaluates on.
 const dev = "dev"
 
-// Line returns what is written of an event: a stepLine, an EvalLine, a warnLine or a doneLine.
+// Line returns the JSON value of an event: a stepLine, an EvalLine, a warningLine or a doneLine.
 func Line(event any) any {
 	switch v := event.(type) {
 	case multitask.Step:
@@ -108,10 +108,10 @@ func Line(event any) any {
 		}
 		return line
 	}
-	panic("report: a line of an unknown event")
+	panic("report: unexpected event")
 }
 
-// Scores writes what an evaluation on a split gave.
+// Metrics returns the line of an evaluation on a split.
 func Metrics(split string, groups []multitask.GroupMetrics) EvalLine {
 	line := EvalLine{Split: split, Tasks: map[string]TaskLine{}}
 	for _, g := range groups {

@@ -7,13 +7,13 @@ import (
 	"github.com/jenga-nlp/jenga/multitask"
 )
 
-// Selection is the figure that the best checkpoint is chosen by.
+// Selection is the metric that selects the best checkpoint.
 type Selection struct {
 	Metric string // eval_overall, eval_loss, eval_TASK_loss, eval_TASK_HEAD_METRIC, …
 	Higher bool   // is better
 }
 
-// Value reads the selected figure from an evaluation.
+// Value returns the selected metric of an evaluation.
 func (s Selection) Value(groups []multitask.GroupMetrics) (float64, error) {
 	figures := Figures(groups)
 	v, ok := figures[s.Metric]
@@ -23,10 +23,10 @@ func (s Selection) Value(groups []multitask.GroupMetrics) (float64, error) {
 	return v, nil
 }
 
-// Better tells whether figure a is better than b.
+// Better reports whether value a is better than b.
 func (s Selection) Better(a, b float64) bool { return s.Higher && a > b || !s.Higher && a < b }
 
-// Names of the figures of all tasks.
+// Names of the metrics of all tasks.
 const (
 	Loss      = "eval_loss"
 	Overall   = "eval_overall"
@@ -34,24 +34,24 @@ const (
 	AllRight  = "eval_all_right"
 )
 
-// TaskLoss names the figure of a task's loss.
+// TaskLoss returns the metric name of a task's loss.
 func TaskLoss(task string) string { return "eval_" + task + "_loss" }
 
-// HeadMetric names the figure of a head's metric.
+// HeadMetric returns the metric name of a head's metric.
 func HeadMetric(task, head, metric string) string {
 	return strings.Join([]string{"eval", task, head, metric}, "_")
 }
 
-// Figures names all figures of an evaluation as metric_for_best_model does:
+// Figures returns all metrics of an evaluation by the names that metric_for_best_model takes:
 //
 //	eval_loss              the mean of the tasks' losses
 //	eval_overall           the mean of all heads' main metrics
 //	eval_overall_f1        the mean of all heads' f1
 //	eval_TASK_loss         the sum of the task's heads' losses, each times its weight
 //	eval_TASK_HEAD_METRIC  a head's metric
-//	eval_all_right         the mean of the groups' shares of texts with every head right
+//	eval_all_right         the mean over groups of the fraction of examples with every head right
 //
-// A head of which nothing is labelled has no part in them.
+// Heads without labelled examples are left out.
 func Figures(groups []multitask.GroupMetrics) map[string]float64 {
 	figures := map[string]float64{}
 	var losses, mains, f1s, rights mean
@@ -84,7 +84,8 @@ func Figures(groups []multitask.GroupMetrics) map[string]float64 {
 	return figures
 }
 
-// taskLoss is the sum of the losses of a task's heads, each times its weight; ok is false where nothing is labelled.
+// taskLoss returns the sum of the losses of a task's heads, each times its weight; ok is false without labelled
+// examples.
 func taskLoss(task multitask.TaskMetrics) (loss float64, ok bool) {
 	for _, head := range task.Heads {
 		if head.Loss.Units > 0 {
@@ -95,8 +96,8 @@ func taskLoss(task multitask.TaskMetrics) (loss float64, ok bool) {
 	return loss, ok
 }
 
-// TaskFigure is what a task's own best checkpoint is chosen by: the mean of its heads' main metrics; ok is false where
-// nothing is labelled.
+// TaskFigure returns the metric that selects a task's own best checkpoint: the mean of its heads' main metrics; ok is
+// false without labelled examples.
 func TaskFigure(task multitask.TaskMetrics) (figure float64, ok bool) {
 	var m mean
 	for _, head := range task.Heads {
@@ -117,7 +118,7 @@ func (m *mean) into(figures map[string]float64, name string) {
 	}
 }
 
-// Only leaves one task's scores; all if task is "".
+// Only returns the metrics of one task; all if task is "".
 func Only(groups []multitask.GroupMetrics, task string) []multitask.GroupMetrics {
 	if task == "" {
 		return groups

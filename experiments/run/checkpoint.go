@@ -24,7 +24,7 @@ import (
 	"github.com/jenga-nlp/jenga/nn"
 )
 
-// Checkpoint is what model.json holds: all that the tensors do not say.
+// Checkpoint is the content of model.json: all of a checkpoint except tensors.
 type Checkpoint struct {
 	Format  int              `json:"format"` // of this file
 	Jenga   string           `json:"jenga"`
@@ -32,19 +32,19 @@ type Checkpoint struct {
 	Tasks   []CheckpointTask `json:"tasks"`
 }
 
-// EncoderPlace is where a checkpoint's encoder lies: in its own folder, or, frozen, where it was read from.
+// EncoderPlace is the location of a checkpoint's encoder: a folder of the checkpoint, or, if frozen, of the base model.
 type EncoderPlace struct {
 	Folder string `json:"folder"` // relative to the checkpoint's, a frozen encoder's to the run's
 	// of the files that a frozen encoder is read from, which are not copied
 	SHA256 map[string]string `json:"sha256,omitempty"`
 
-	model string // path of the model.json that says so
+	model string // path of this model.json
 }
 
 type CheckpointTask struct {
 	Name  string           `json:"name"`
 	Type  string           `json:"type"`
-	Pairs bool             `json:"pairs,omitempty"` // it learned from pairs of texts alone
+	Pairs bool             `json:"pairs,omitempty"` // all its training examples are pairs
 	Heads []CheckpointHead `json:"heads"`
 }
 
@@ -52,14 +52,14 @@ type CheckpointHead struct {
 	Name   string   `json:"name"`
 	Type   string   `json:"type"`
 	Labels []string `json:"labels"`
-	// Thresholds are the probabilities from which on labels hold, for people to read: the tensors hold them too.
+	// Thresholds are the least probabilities of predicted labels, for information: the tensors have them too.
 	Thresholds []float32 `json:"thresholds,omitempty"`
 }
 
 const checkpointFormat = 1
 
-// save writes the model to a folder of the run's: beside it first, then renamed, so that a whole one is there at any
-// moment.
+// save writes the model to a folder of the run: beside it first, then renamed, so that a complete checkpoint exists at
+// any moment.
 func (r *Run) save(folder string) error {
 	return runfolder.Replace(folder, func(fresh string) error {
 		about := Checkpoint{Format: checkpointFormat, Jenga: Version}
@@ -96,11 +96,11 @@ func (r *Run) save(folder string) error {
 	})
 }
 
-// saveEncoder writes the encoder and its tokenizer to fresh, or, where the encoder learns nothing, says where it lies
-// from the run's folder.
+// saveEncoder writes the encoder and its tokenizer to fresh, or, if the encoder is frozen, returns its path relative to
+// the run's folder.
 func (r *Run) saveEncoder(fresh, run string) (EncoderPlace, error) {
 	saver, can := r.Model.Encoder.(encoders.Saver)
-	named := len(r.Model.Encoder.Describe().Files) > 0 // a run can say where it lies
+	named := len(r.Model.Encoder.Describe().Files) > 0 // the run can refer to its files
 	if r.built.EncoderPath != "" && named && (!can || r.Model.Frozen()) {
 		if r.encoderSums == nil {
 			sums, err := sumFiles(dataset.TokenizerFolder(r.built.EncoderPath),
@@ -123,12 +123,12 @@ func (r *Run) saveEncoder(fresh, run string) (EncoderPlace, error) {
 	return EncoderPlace{Folder: runfolder.EncoderDir}, r.Data.Tokenizer.Save(path)
 }
 
-// ReadWeights reads the weights of a checkpoint that are not the encoder's.
+// ReadWeights reads the weights of a checkpoint except the encoder's.
 func ReadWeights(folder string, m *multitask.Model) error {
 	return checkpoint.Read(filepath.Join(folder, runfolder.TensorsFile), "the experiment", ownParams(m), nn.Params{})
 }
 
-// ownParams lists the parameters of a model that are not the encoder's.
+// ownParams returns the parameters of a model except the encoder's.
 func ownParams(m *multitask.Model) []*nn.Param {
 	encoder := multitask.EncoderParams(m.Params).All()
 	return slices.DeleteFunc(m.Params.All(), func(w *nn.Param) bool { return slices.Contains(encoder, w) })
@@ -191,7 +191,7 @@ func EncoderFiles(encoder encoders.Encoder, tokenizer corpus.Tokenizer) []string
 	return slices.Concat(tokenizer.Files(), encoder.Describe().Files)
 }
 
-// sumFiles gives the sha256 of files, by their paths from a folder.
+// sumFiles returns the sha256 of files, by their paths relative to a folder.
 func sumFiles(folder string, files []string) (map[string]string, error) {
 	sums := map[string]string{}
 	for _, file := range files {
@@ -224,8 +224,8 @@ func sumFile(path string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// Check makes sure that the files that a frozen encoder was read from are those whose sums were compared: one that was
-// not there in training may be read in the place of another.
+// Check returns an error if a frozen encoder was read from a file without a sum: a file added since training may be
+// read in place of another.
 func (p EncoderPlace) Check(files []string) error {
 	for _, file := range files {
 		name, err := filepath.Rel(dataset.TokenizerFolder(p.Folder), file)

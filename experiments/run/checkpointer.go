@@ -22,8 +22,8 @@ type checkpointer struct {
 	taskBest    map[string]float64
 }
 
-// evaluated saves the model as the last, and as the best of what it is the best of. It ends training when the best
-// has not been bettered for the experiment's patience.
+// evaluated saves the model as the last, and as the best of the run and of tasks where it is better than before. It
+// returns multitask.ErrStop after early_stopping_patience evaluations without improvement.
 func (c *checkpointer) evaluated(e multitask.Evaluation) error {
 	value, err := c.selection.Value(e.Groups)
 	if err != nil {
@@ -59,7 +59,7 @@ func (c *checkpointer) evaluated(e multitask.Evaluation) error {
 	return nil
 }
 
-// finish saves a model that was never evaluated: the last is the best.
+// finish saves a model that was never evaluated, as the last and the best.
 func (c *checkpointer) finish() error {
 	if c.evaluations > 0 {
 		return nil
@@ -70,7 +70,7 @@ func (c *checkpointer) finish() error {
 	return c.link(runfolder.BestDir)
 }
 
-// done is what training came to.
+// done returns the last event of the run.
 func (c *checkpointer) done() report.Done {
 	return report.Done{Best: c.best, Metric: c.selection.Metric, Value: c.value, Folder: c.folder}
 }
@@ -79,12 +79,12 @@ func (c *checkpointer) saveLast() error {
 	return c.run.save(filepath.Join(c.folder, runfolder.LastDir))
 }
 
-// link makes the last checkpoint known by another name in the run folder.
+// link copies the last checkpoint to another name in the run folder.
 func (c *checkpointer) link(name string) error {
 	return runfolder.Link(filepath.Join(c.folder, runfolder.LastDir), filepath.Join(c.folder, name))
 }
 
-// selectionOf is what the best model is chosen by.
+// selectionOf returns the metric that selects the best model.
 func selectionOf(t config.Training) report.Selection {
 	if t.MetricForBestModel == "" {
 		return report.Selection{Metric: report.Overall, Higher: true}

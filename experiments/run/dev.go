@@ -13,12 +13,12 @@ import (
 	"github.com/jenga-nlp/jenga/plugin"
 )
 
-// checkDev holds what the best model is chosen by against what dev is labelled for.
+// checkDev reports a mistake if dev has no labels for the metric that selects the best model.
 func (r *Run) checkDev(mistakes *plugin.Mistakes) {
 	var groups []multitask.GroupMetrics // as evaluations will have them
 	var unjudged []string
 	for g, texts := range r.Data.Groups {
-		group := devScore(&r.Model.Groups[g], texts.Examples[config.Dev])
+		group := devMetrics(&r.Model.Groups[g], texts.Examples[config.Dev])
 		groups = append(groups, group)
 		for _, task := range group.Tasks {
 			for _, head := range task.Heads {
@@ -50,8 +50,8 @@ func (r *Run) checkDev(mistakes *plugin.Mistakes) {
 	}
 }
 
-// devScore is an evaluation of a group on dev with all figures that it will have, each 0.
-func devScore(g *multitask.Group, dev []*corpus.Example) multitask.GroupMetrics {
+// devMetrics returns the metrics that an evaluation of a group on dev will have, each 0.
+func devMetrics(g *multitask.Group, dev []*corpus.Example) multitask.GroupMetrics {
 	var score multitask.GroupMetrics
 	h := 0
 	for _, task := range g.Tasks {
@@ -82,7 +82,7 @@ func devScore(g *multitask.Group, dev []*corpus.Example) multitask.GroupMetrics 
 	return score
 }
 
-// unitsOf counts what a head has a loss for in targets: of a head that asks about what a batch hides, the texts.
+// unitsOf counts the units of a head's loss in targets: for a head that hides tokens of a batch, the examples.
 func unitsOf(head heads.Head, gold []corpus.Target) float64 {
 	if _, prepares := head.(heads.Preparer); prepares {
 		return float64(len(gold))
@@ -90,7 +90,7 @@ func unitsOf(head heads.Head, gold []corpus.Target) float64 {
 	return head.Units(gold)
 }
 
-// warnUntuned says which heads decide by what evaluations on dev choose, where there are none.
+// warnUntuned warns of heads that are tuned in evaluations on dev, if there are no evaluations.
 func (r *Run) warnUntuned() {
 	for _, g := range r.Model.Groups {
 		for _, task := range g.Tasks {

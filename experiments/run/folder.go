@@ -13,7 +13,7 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 )
 
-// Folder is where the run of an experiment goes: out if it is given, else the file's own output_dir, else
+// Folder returns the run folder of an experiment: out if it is given, else the output_dir of the file, else
 // runs/PROJECT_NAME.
 func Folder(e *config.Experiment, out string) string {
 	switch {
@@ -25,8 +25,8 @@ func Folder(e *config.Experiment, out string) string {
 	return filepath.Join("runs", e.ProjectName)
 }
 
-// Claim makes sure that folder can take the run of an experiment: one that holds a run is refused without force, and
-// one that holds other things, or of whose run the experiment's model is made, always.
+// CheckFolder returns an error if the run of an experiment cannot be written to folder: if it holds a run and force is
+// false, if it holds other files, or if its run has the base model of the experiment.
 func CheckFolder(e *config.Experiment, folder string, force bool) error {
 	entries, err := os.ReadDir(folder)
 	switch {
@@ -44,7 +44,7 @@ func CheckFolder(e *config.Experiment, folder string, force bool) error {
 	return checkBase(folder, e.Model.BaseModel.Name)
 }
 
-// trained are what a run leaves in its folder besides its experiment file.
+// trained are the files and folders that a run writes to its folder besides its experiment file.
 var trained = []string{
 	runfolder.ExperimentFile + runfolder.NewSuffix,
 	runfolder.TasksDir,
@@ -53,7 +53,7 @@ var trained = []string{
 	runfolder.MetricsFile,
 }
 
-// checkBase refuses a base model that is part of the run in folder, and would go with it.
+// checkBase rejects a base model that is part of the run in folder, and would be deleted with it.
 func checkBase(folder, base string) error {
 	if base == "" {
 		return nil
@@ -75,8 +75,8 @@ func checkBase(folder, base string) error {
 	return nil
 }
 
-// clearFolder takes away what a run left in folder, and nothing else. The experiment file, which says that there is a
-// run, goes last.
+// clearFolder deletes the files of a run in folder, and nothing else. The experiment file, which marks a run, is
+// deleted last.
 func clearFolder(folder string) error {
 	if err := clearStates(folder); err != nil {
 		return err

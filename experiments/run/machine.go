@@ -9,16 +9,16 @@ import (
 	"strings"
 )
 
-// Machine tells what memory a machine has.
+// Machine measures the free memory of a machine.
 type Machine struct {
-	Files fs.FS // the machine's, of Linux; others tell nothing
+	Files fs.FS // the machine's root, of Linux; without /proc the memory is unknown
 }
 
-// ThisMachine is the machine that the program runs on.
+// ThisMachine returns the machine that the program runs on.
 func ThisMachine() Machine { return Machine{os.DirFS("/")} }
 
-// freeMemory returns how many bytes a machine has for this process: what it can give without swapping, and what the
-// control groups that the process is in leave it. root is the machine's files, of Linux; ok is false for other systems.
+// freeMemory returns how many bytes this process can allocate without swapping, within the limits of its control
+// groups. root is the root of a Linux file system; ok is false for other systems.
 func freeMemory(root fs.FS) (free int64, ok bool) {
 	if free, ok = figure(root, "proc/meminfo", "MemAvailable:"); !ok {
 		return 0, false
@@ -44,7 +44,7 @@ func freeMemory(root fs.FS) (free int64, ok bool) {
 	return free, true
 }
 
-// groupLimits are the files of a version of control groups that say how much memory a group may have.
+// groupLimits are the files of a version of control groups with the memory limits of a group.
 type groupLimits struct {
 	root, limit, used string
 	cached            []string // keys of memory.stat: pages of files, which the kernel takes back when it needs them
@@ -57,11 +57,11 @@ var (
 		[]string{"inactive_file", "active_file"}}
 )
 
-// free returns what the group at a path, and those above it, leave of free bytes.
+// free returns the least of free bytes and what the limits of the group at a path, and of those above it, leave.
 func (l groupLimits) free(root fs.FS, at string, free int64) int64 {
 	for at = path.Clean("/" + at); ; at = path.Dir(at) {
 		folder := path.Join(l.root, at)
-		limit, limited := figure(root, path.Join(folder, l.limit), "") // "max" is no number
+		limit, limited := figure(root, path.Join(folder, l.limit), "") // "max" is not a number
 		used, known := figure(root, path.Join(folder, l.used), "")
 		if limited && known {
 			for _, key := range l.cached {
@@ -76,7 +76,7 @@ func (l groupLimits) free(root fs.FS, at string, free int64) int64 {
 	}
 }
 
-// figure reads the whole number behind a key at the beginning of one of a file's lines.
+// figure reads the whole number after a key at the start of a line of a file.
 func figure(root fs.FS, name, key string) (n int64, ok bool) {
 	data, err := fs.ReadFile(root, name)
 	if err != nil {

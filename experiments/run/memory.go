@@ -13,23 +13,23 @@ import (
 	"github.com/jenga-nlp/jenga/plugin"
 )
 
-// need is the memory that a run takes, in bytes. The heads' own values, which are small beside the encoder's, and what
-// the program has besides are not counted.
+// estimate is the memory of a run in bytes. The activations of heads, which are small beside the encoder's, and other
+// memory of the program are not counted.
 type estimate struct {
 	batch                         multitask.Size // the largest
 	weights, gradients, optimizer int64
 	activations                   int64 // of batch
-	recomputed                    int64 // what would do for them with training.recompute
-	// of the largest batch of dev, which is encoded while those of training keep their memory
+	recomputed                    int64 // the same with training.recompute
+	// of the largest batch of dev, beside the memory of training
 	evaluation int64
-	states     int64 // that a frozen encoder's cache keeps
+	states     int64 // of a frozen encoder, cached in memory
 }
 
 func (n estimate) model() int64 { return n.weights + n.gradients + n.optimizer }
 
 func (n estimate) total() int64 { return n.model() + n.activations + n.evaluation + n.states }
 
-// trainingNeed is what training by a plan takes.
+// trainingNeed estimates the memory of training by a plan.
 func (r *Run) trainingNeed(plan multitask.Plan, data []multitask.Data) (estimate, error) {
 	sizes, err := plan.Sizes(r.Model, data)
 	if err != nil {
@@ -62,7 +62,7 @@ func (r *Run) trainingNeed(plan multitask.Plan, data []multitask.Data) (estimate
 	return n, nil
 }
 
-// modelNeed is what the model's parameters take, and what training adds for those that learn.
+// modelNeed estimates the memory of the parameters, and of gradients and optimizer for those that are trained.
 func modelNeed(m *multitask.Model) estimate {
 	var n estimate
 	for _, w := range m.Params.All() {
@@ -70,7 +70,7 @@ func modelNeed(m *multitask.Model) estimate {
 		n.weights += bytes
 		if !w.Frozen {
 			n.gradients += bytes
-			n.optimizer += 2 * bytes // two means
+			n.optimizer += 2 * bytes // the two moments of AdamW
 		}
 	}
 	return n
@@ -98,7 +98,7 @@ func (m Machine) fits(n estimate, at plugin.Place) error {
 		}
 	}
 	what := fmt.Sprintf("a batch of %d texts with %d tokens", n.batch.Texts, n.batch.Tokens)
-	if n.batch.Texts == 0 { // the encoder does not tell what a batch takes
+	if n.batch.Texts == 0 { // the encoder has no estimate for batches
 		what = "the model"
 	}
 	return &plugin.Mistake{
@@ -126,15 +126,16 @@ func (m Machine) FitsText(of *multitask.Model, e *corpus.Example) error {
 	if free -= margin(free); !ok || 2*bytes <= free {
 		return nil
 	}
-	return fmt.Errorf("%s: a text of %d tokens takes %s to answer, the machine has %s; divide it", e.Place, tokens,
+	return fmt.Errorf("%s: a text of %d tokens needs %s for a prediction, the machine has %s; divide it", e.Place,
+		tokens,
 		sizeOf(2*bytes), sizeOf(free))
 }
 
-// margin is what of the free memory is left to what nobody counts.
+// margin returns the part of free memory that is reserved for uncounted allocations.
 func margin(free int64) int64 { return free / 16 }
 
-// limitMemory makes the collector of garbage, which else lets it grow to the size of all that is in use, keep the
-// program within what the machine has. A limit that the user has set by GOMEMLIMIT stays. restore undoes it.
+// limitMemory sets the memory limit of the garbage collector to the memory of the machine. A limit that the user has
+// set by GOMEMLIMIT stays. restore undoes it.
 func (m Machine) limitMemory() (restore func()) {
 	free, ok := freeMemory(m.Files)
 	if !ok || debug.SetMemoryLimit(-1) != math.MaxInt64 {
@@ -146,7 +147,7 @@ func (m Machine) limitMemory() (restore func()) {
 	return func() { debug.SetMemoryLimit(math.MaxInt64) }
 }
 
-// parts lists what n sums up.
+// parts lists the addends of n.total.
 func (n estimate) parts() string {
 	var parts []string
 	for _, part := range []struct {

@@ -12,9 +12,9 @@ import (
 	"github.com/jenga-nlp/jenga/multitask"
 )
 
-// Resume makes the run in folder ready to go on, on the data that its experiment names, with the labels and the
-// tokenizer of its checkpoint. Its model is as at the beginning: Training.Restore of a snapshot sets what has been
-// learned since.
+// Resume opens the run in folder to continue its training, on the data of its experiment, with the labels and the
+// tokenizer of its checkpoint. The model has its initial weights; the caller restores the trained ones with
+// Training.Restore.
 func Resume(folder string) (*Run, error) {
 	// what the run has saved
 	file, saved, err := runfolder.Find(folder)

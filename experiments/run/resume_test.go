@@ -148,7 +148,7 @@ func TestARunDoesNotGoOnWithOtherLabels(t *testing.T) {
 		t.Fatal(err)
 	}
 	sample.Write(t, data, strings.ReplaceAll(string(text), `"billing"`, `"sales"`))
-	const want = `task "team": head "team": unexpected label "sales" in the training data; the run began with billing, support`
+	const want = `task "team": head "team": unexpected label "sales" in the training data; the run has billing, support`
 	if _, err := Resume(folder); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("Resume = %v, want %s", err, want)
 	}

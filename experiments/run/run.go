@@ -19,12 +19,12 @@ type Run struct {
 	Warnings []string // of the data, the model and its training
 
 	built       *model.Assembled
-	judged      bool              // whether evaluations on dev have anything to judge
+	judged      bool              // whether evaluations on dev have metrics
 	encoderSums map[string]string // of the encoder's files, where they are not copied
 	machine     Machine
 }
 
-// New makes a model ready to be trained, and holds what the best is chosen by against what dev is labelled for.
+// New prepares a model for training, and checks that dev has labels for the metric that selects the best model.
 func New(built *model.Assembled) (*Run, error) {
 	r := &Run{
 		Data: built.Data, Model: built.Model, Warnings: slices.Clone(built.Warnings),
@@ -36,7 +36,7 @@ func New(built *model.Assembled) (*Run, error) {
 	} else {
 		r.checkDev(&mistakes)
 	}
-	if _, err := r.plan(""); err != nil { // sampler and weighting are made for this model
+	if _, err := r.plan(""); err != nil { // checks sampler and weighting against the model
 		mistakes.Append(err)
 	}
 	if !mistakes.None() {

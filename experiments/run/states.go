@@ -13,14 +13,14 @@ import (
 // statesPattern names the files of a frozen encoder's states, as os.CreateTemp takes it.
 const statesPattern = "jenga-states-*"
 
-// states is a file that is gone when it is closed.
+// states is a temporary file that is deleted when it is closed.
 type states struct {
 	f    *os.File
-	gone bool // it has no name any more
+	gone bool // it is unlinked already
 }
 
-// openStates makes a file in folder. Where a file may lose its name while it is open it does at once: then nothing
-// stays of it, even if the program is killed.
+// openStates creates a file in folder. Where the system allows it, the file is unlinked at once, so that it is deleted
+// even if the program is killed.
 func openStates(folder string) (multitask.CacheFile, error) {
 	f, err := os.CreateTemp(folder, statesPattern)
 	if err != nil {
@@ -47,7 +47,7 @@ func (s *states) Close() error {
 	return err
 }
 
-// clearStates takes away files of states that a killed run left in folder.
+// clearStates deletes the files of states that a killed run left in folder.
 func clearStates(folder string) error {
 	left, err := fs.Glob(os.DirFS(folder), statesPattern)
 	if err != nil {

@@ -18,12 +18,12 @@ import (
 	"github.com/jenga-nlp/jenga/plugin"
 )
 
-// Train trains the run and leaves it in folder, where an earlier run is replaced, if the machine has the memory. It
-// reports each multitask.Step, multitask.Evaluation and multitask.Warning to observe.
+// Train trains the run and writes it to folder, in place of an earlier run. It returns an error if the machine has too
+// little memory. It reports each multitask.Step, multitask.Evaluation and multitask.Warning to observe.
 func (r *Run) Train(ctx context.Context, folder string, observe func(event any) error) (report.Done, error) {
 	start := time.Now()
 
-	// what training takes
+	// memory of training
 	if err := checkBase(folder, r.built.EncoderPath); err != nil {
 		return report.Done{}, err
 	}
@@ -91,7 +91,7 @@ func (r *Run) data() []multitask.Data {
 	return data
 }
 
-// start makes the run folder, in the place of an earlier run, and opens its metrics.
+// start creates the run folder, in place of an earlier run, and its metrics file.
 func (r *Run) start(folder string) (metrics *os.File, err error) {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return nil, err
@@ -103,12 +103,13 @@ func (r *Run) start(folder string) (metrics *os.File, err error) {
 		return nil, err
 	}
 	if err := r.writeExperiment(folder); err != nil {
-		return nil, errors.Join(err, metrics.Close(), clearFolder(folder)) // what is left would be no run, nor empty
+		// otherwise the folder would be neither a run nor empty
+		return nil, errors.Join(err, metrics.Close(), clearFolder(folder))
 	}
 	return metrics, nil
 }
 
-// logs tells whether an event gets a line in metrics.jsonl: steps do each logging_steps.
+// logs reports whether an event gets a line in metrics.jsonl: of steps, one in logging_steps.
 func (r *Run) logs(event any) bool {
 	step, ok := event.(multitask.Step)
 	return !ok || step.Number%r.experiment().Training.LoggingSteps == 0 || step.Number == 1 || step.Number == step.Of
@@ -122,7 +123,7 @@ func (r *Run) writeExperiment(folder string) error {
 	return runfolder.WriteFile(filepath.Join(folder, runfolder.ExperimentFile), text.Bytes())
 }
 
-// plan is how the experiment says to train in a run folder.
+// plan returns the training plan of the experiment for a run folder.
 func (r *Run) plan(folder string) (multitask.Plan, error) {
 	t := r.experiment().Training
 	var names []string

@@ -1,4 +1,4 @@
 package run
 
-// Version is this jenga's, as checkpoints name it.
+// Version is the version of jenga, as written in checkpoints.
 const Version = "0.1.0"

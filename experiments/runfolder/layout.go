@@ -1,5 +1,5 @@
-// Package runfolder says how a run's folder is laid out, finds runs, and replaces files and folders so that at their
-// place a whole one stands at any moment.
+// Package runfolder defines the layout of a run folder, finds runs, and replaces files and folders so that a complete
+// version exists at any moment.
 package runfolder
 
 import (
@@ -17,8 +17,8 @@ const (
 	TasksDir       = "tasks"
 )
 
-// IsRun tells whether a folder holds a run: its experiment file, which may be anyone's, and metrics or a model beside
-// it.
+// IsRun reports whether a folder holds a run: an experiment file, which alone does not make a run, and metrics or a
+// model beside it.
 func IsRun(folder string) bool {
 	there := func(parts ...string) bool { return Exists(filepath.Join(append([]string{folder}, parts...)...)) }
 	return there(ExperimentFile) && (there(MetricsFile) ||
@@ -59,13 +59,13 @@ func RealPath(path string) (string, error) {
 	return filepath.EvalSymlinks(abs)
 }
 
-// What stands beside a folder while it is replaced.
+// Suffixes of the folders beside a folder while it is replaced.
 const (
 	NewSuffix = ".new"
 	OldSuffix = ".old"
 )
 
-// whole is the folder, or what it replaces where a kill came between the two renames of Replace.
+// whole returns the folder, or its old version if the process was killed between the two renames of Replace.
 func whole(folder string) string {
 	if _, err := os.Stat(folder); err != nil {
 		if _, err := os.Stat(folder + OldSuffix); err == nil {
@@ -75,7 +75,7 @@ func whole(folder string) string {
 	return folder
 }
 
-// Find finds the experiment file and the model of a run folder or of one of its checkpoints.
+// Find returns the experiment file and the model of a run folder or of one of its checkpoints.
 func Find(folder string) (file, model string, err error) {
 	if model := whole(folder); Exists(filepath.Join(model, ModelFile)) {
 		// RUN/best, RUN/last or RUN/tasks/NAME
@@ -101,13 +101,13 @@ func Find(folder string) (file, model string, err error) {
 	return "", "", fmt.Errorf("%s: no run; want a folder that jenga train has written", folder)
 }
 
-// Exists tells whether there is a file or folder at path.
+// Exists reports whether there is a file or folder at path.
 func Exists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil
 }
 
-// IsFolder tells whether there is a folder at path.
+// IsFolder reports whether there is a folder at path.
 func IsFolder(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.IsDir()

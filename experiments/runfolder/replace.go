@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 )
 
-// Replace makes a folder anew: write fills a fresh one beside it, which then takes its place.
+// Replace replaces a folder: write fills a new one beside it, which is then renamed.
 func Replace(folder string, write func(fresh string) error) error {
 	fresh, old := folder+NewSuffix, folder+OldSuffix
 	if err := os.RemoveAll(fresh); err != nil {
@@ -20,7 +20,7 @@ func Replace(folder string, write func(fresh string) error) error {
 		os.RemoveAll(fresh)
 		return err
 	}
-	if Exists(folder) { // else old is the whole one
+	if Exists(folder) { // otherwise old is the complete version
 		if err := os.RemoveAll(old); err != nil {
 			return err
 		}
@@ -34,7 +34,7 @@ func Replace(folder string, write func(fresh string) error) error {
 	return os.RemoveAll(old)
 }
 
-// Link makes folder to a copy of from, of hard links where the file system has them.
+// Link makes folder to a copy of from, by hard links where the file system has them.
 func Link(from, to string) error {
 	return Replace(to, func(fresh string) error {
 		return filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
@@ -74,7 +74,7 @@ func copyFile(from, to string) error {
 	return out.Close()
 }
 
-// WriteFile writes a file beside its place first, so that at its place there is a whole one or none.
+// WriteFile writes a file under a temporary name and renames it, so that path is complete or does not change.
 func WriteFile(path string, data []byte) error {
 	if err := os.WriteFile(path+NewSuffix, data, 0o644); err != nil {
 		return err

@@ -13,7 +13,7 @@ import (
 	_ "github.com/jenga-nlp/jenga/encoders/transformer" // the experiments name it
 )
 
-// Small writes an experiment of two tasks on the same texts, from scratch, and returns its path.
+// Small writes an experiment of two tasks on the same texts, trained from scratch, and returns its path.
 func Small(t testing.TB, more string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -100,9 +100,9 @@ func Files(t testing.TB, folder string) map[string]string {
 	return all
 }
 
-var update = flag.Bool("update", false, "write the messages of mistakes anew")
+var update = flag.Bool("update", false, "rewrite the golden files of errors")
 
-// CheckMessage compares what a user reads with a file, or writes the file.
+// CheckMessage compares the message of an error with a golden file, or with -update writes the file.
 func CheckMessage(t testing.TB, err error, file string) {
 	t.Helper()
 	got := err.Error() + "\n"
@@ -117,8 +117,8 @@ func CheckMessage(t testing.TB, err error, file string) {
 	}
 }
 
-// Tasks writes exp.yaml, an experiment of the given tasks on a tiny encoder from scratch, and data files into a fresh
-// folder, and goes there.
+// Tasks writes exp.yaml, an experiment of the given tasks on a tiny encoder trained from scratch, and data files to a
+// new folder, and makes it the working directory.
 func Tasks(t testing.TB, tasks string, data map[string]string) {
 	t.Helper()
 	t.Chdir(t.TempDir())

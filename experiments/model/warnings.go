@@ -8,47 +8,47 @@ import (
 	"github.com/jenga-nlp/jenga/plugin"
 )
 
-// warnIdle tells of options of model and training that change nothing for the encoder, or nothing for the better.
+// warnIdle warns of options of model and training that have no effect on the encoder, or a harmful one.
 func (b *builder) warnIdle() {
 	e, m := b.Data.Experiment, b.Model
-	say := func(at plugin.Place, format string, args ...any) {
+	warn := func(at plugin.Place, format string, args ...any) {
 		b.Warnings = append(b.Warnings, (&plugin.Mistake{Place: at, Err: fmt.Errorf(format, args...)}).Error())
 	}
 	about := m.Encoder.Describe()
 	switch {
 	case e.Training.Precision == config.BF16 && m.Frozen():
-		say(e.Place("training.precision"),
+		warn(e.Place("training.precision"),
 			"training: precision: bf16 has no effect: a frozen encoder computes in float32")
 	case e.Training.Precision == config.BF16 && !about.MixedPrecision:
-		say(e.Place("training.precision"), "training: precision: bf16 has no effect: encoder %q computes in float32",
+		warn(e.Place("training.precision"), "training: precision: bf16 has no effect: encoder %q computes in float32",
 			e.Model.Encoder.Type)
 	}
 	switch {
 	case e.Training.Recompute && m.Frozen():
-		say(e.Place("training.recompute"),
+		warn(e.Place("training.recompute"),
 			"training: recompute has no effect: a frozen encoder keeps nothing of a batch")
 	case e.Training.Recompute && !about.Recomputes:
-		say(e.Place("training.recompute"), "training: recompute has no effect: encoder %q keeps all of a batch",
+		warn(e.Place("training.recompute"), "training: recompute has no effect: encoder %q keeps all of a batch",
 			e.Model.Encoder.Type)
 	}
 	if e.Training.WarmupSteps > 0 && e.Training.WarmupRatio > 0 {
-		say(e.Place("training.warmup_ratio"), "training: warmup_ratio has no effect: warmup_steps: %d overrules it",
+		warn(e.Place("training.warmup_ratio"), "training: warmup_ratio has no effect: warmup_steps: %d overrules it",
 			e.Training.WarmupSteps)
 	}
 	if e.Model.Freeze == encoders.FreezeEmbeddings && e.Model.LoRA.Rank > 0 {
-		say(e.Place("model.freeze"),
+		warn(e.Place("model.freeze"),
 			"model: freeze: embeddings has no effect: with lora nothing else of the encoder learns")
 	}
 	if b.EncoderPath == "" {
 		if e.Model.Freeze != encoders.FreezeNone &&
 			(e.Model.Freeze != encoders.FreezeEmbeddings || b.Data.Vectors == nil) {
-			say(e.Place("model.freeze"),
-				"model: freeze: %s leaves random weights as they are: the encoder starts from nothing, not from a "+
-					"base_model", e.Model.Freeze)
+			warn(e.Place("model.freeze"),
+				"model: freeze: %s freezes random weights: the encoder is initialised randomly, without a base_model",
+				e.Model.Freeze)
 		}
 		if e.Model.LoRA.Rank > 0 {
-			say(e.Place("model.lora"),
-				"model: lora leaves random weights as they are: the encoder starts from nothing, not from a base_model")
+			warn(e.Place("model.lora"),
+				"model: lora freezes random weights: the encoder is initialised randomly, without a base_model")
 		}
 	}
 }
