@@ -40,15 +40,17 @@ func (c *commands) benchCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bench [MODEL]",
 		Short: "Measure how fast this machine trains and encodes",
-		Long: `Measure how fast this machine trains and encodes, in tokens a second. MODEL is as for embed; without one it is a network
-of a published size with random weights. A training step is forward, backward, clipping and an update of all parameters.
+		Long: `Measure how fast this machine trains and encodes, in tokens a second. MODEL is as for embed; without
+one it is a network of a published size with random weights. A training step is forward, backward, clipping and an
+update of all parameters.
 
-The work "full" is batches of 16 texts of 128 random tokens. The work "data", with --data, is batches of 32 texts of the
-file, truncated to 128 tokens: plain lines, or JSON lines with text, pair or words. The first batch of a work warms up; of
-two rounds through the others the faster counts.
+The work "full" is batches of 16 texts of 128 random tokens. The work "data", with --data, is batches of 32 texts of
+the file, truncated to 128 tokens: plain lines, or JSON lines with text, pair or words. The first batch of a work
+warms up; of two rounds through the others the faster counts.
 
-Fractions of the peak are means: each measurement alternates with a loop of multiply-adds in registers (of memory reads, for
-weights under 16 rows), so that other processes slow both alike. The peaks themselves are the best of half a second.`,
+Fractions of the peak are means: each measurement alternates with a loop of multiply-adds in registers (of memory
+reads, for weights under 16 rows), so that other processes slow both alike. The peaks themselves are the best of half
+a second.`,
 		Example: `  jenga bench
   jenga bench models/minilm-l6 --data texts.txt --json
   jenga bench --size minilm --measure products --products --threads 1`,

@@ -18,8 +18,8 @@ func (c *commands) checkCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check [FILE]",
 		Short: "Report all errors of an experiment file and its data, at once",
-		Long: "Report all errors of an experiment file and its data, at once. All data is read and the model is built; " +
-			"nothing is trained.",
+		Long: "Report all errors of an experiment file and its data, at once. All data is read and the model is " +
+			"built; nothing is trained.",
 		Example: "  jenga check\n  jenga check exp.yaml --set model.base_model=models/minilm-l6",
 		Args:    between(0, 1),
 		RunE:    func(cmd *cobra.Command, args []string) error { return c.check(fileOf(args), set) },

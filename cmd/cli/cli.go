@@ -76,8 +76,8 @@ func (c *commands) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "jenga",
 		Short: "Train one shared encoder on many language tasks at once",
-		Long: `jenga trains one shared transformer encoder on many language tasks at once. An experiment file describes the
-training; one model predicts for all tasks in one pass.
+		Long: `jenga trains one shared transformer encoder on many language tasks at once. An experiment file
+describes the training; one model predicts for all tasks in one pass.
 
 Without a command it trains ./experiment.yaml if that exists. To try it, run
 

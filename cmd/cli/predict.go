@@ -25,10 +25,10 @@ func (c *commands) predictCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "predict RUN [FILE]",
 		Short: "Predict for all tasks, a JSON line for each text",
-		Long: `Predict for all tasks, a JSON line for each text, which is encoded once. Texts are plain lines, or JSON lines with text,
-pair or words, or with question and context, or with the column names of the run's data; they are read from stdin if no
-file is named. The output has an error in place of a line that cannot be read, and nothing for an empty one. Tasks trained
-on pairs of texts are left out for a single text.`,
+		Long: `Predict for all tasks, a JSON line for each text, which is encoded once. Texts are plain lines, or JSON
+lines with text, pair or words, or with question and context, or with the column names of the run's data; they are
+read from stdin if no file is named. The output has an error in place of a line that cannot be read, and nothing for
+an empty one. Tasks trained on pairs of texts are left out for a single text.`,
 		Example: `  echo 'play adele on spotify' | jenga predict runs/snips
   jenga predict runs/snips texts.jsonl > predictions.jsonl`,
 		Args: between(1, 2),
