@@ -39,7 +39,7 @@ var layers = [][]string{
 	{"cmd/jenga"},
 }
 
-// only names the packages that alone may import a module, by the beginning of its path.
+// only lists the packages that may import a module, by the prefix of its path.
 var only = map[string][]string{
 	"gorgonia.org/":                   {"nn"},
 	"gopkg.in/yaml.v3":                {"plugin"},
@@ -115,7 +115,7 @@ func layerOf(pkg string) int {
 	return -1
 }
 
-// within tells whether pkg is folder or lies in it.
+// within reports whether pkg is folder or lies in it.
 func within(pkg, folder string) bool { return pkg == folder || strings.HasPrefix(pkg, folder+"/") }
 
 func root(pkg string) string {

@@ -22,12 +22,12 @@ const (
 	tabWidth         = 4
 )
 
-// inTests follows a rule that a test breaks.
+// inTests is appended to a rule that a test file breaks.
 const inTests = ", tests"
 
-// allowances say how many places may still break each rule, over all Go files but generated ones. They only ever fall:
-// who mends a place lowers the number. Tests have numbers of their own, since a table of cases may make a function or a
-// file long.
+// allowances are how many places may still break each rule, in all Go files except generated ones. They may only fall:
+// a change that removes a violation lowers the number. Tests have numbers of their own, since a table of cases may make
+// a function or a file long.
 var allowances = []struct {
 	rule        string
 	code, tests int

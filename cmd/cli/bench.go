@@ -40,15 +40,17 @@ func (c *commands) benchCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bench [MODEL]",
 		Short: "Measure how fast this machine trains and encodes",
-		Long: `Measure how fast this machine trains and encodes, in tokens a second. MODEL is as for embed; without one it is a network
-of a published size with random weights. A training step is forward, backward, clipping and an update of all parameters.
+		Long: `Measure how fast this machine trains and encodes, in tokens a second. MODEL is as for embed; without
+one it is a network of a published size with random weights. A training step is forward, backward, clipping and an
+update of all parameters.
 
-The work "full" is batches of 16 texts of 128 random tokens; with --data "data" is batches of 32 texts of the file, cut at
-128 tokens: plain lines, or JSON lines with text, pair or words. The first batch of a work warms up; of two rounds through
-the others the faster counts.
+The work "full" is batches of 16 texts of 128 random tokens. The work "data", with --data, is batches of 32 texts of
+the file, truncated to 128 tokens: plain lines, or JSON lines with text, pair or words. The first batch of a work
+warms up; of two rounds through the others the faster counts.
 
-Shares of the peak are means: what is measured takes turns with a loop of multiply-adds in registers (of reads, for
-weights under 16 rows), so that both share the machine with the same others. The peaks themselves are the best of half a second.`,
+Fractions of the peak are means: each measurement alternates with a loop of multiply-adds in registers (of memory
+reads, for weights under 16 rows), so that other processes slow both alike. The peaks themselves are the best of half
+a second.`,
 		Example: `  jenga bench
   jenga bench models/minilm-l6 --data texts.txt --json
   jenga bench --size minilm --measure products --products --threads 1`,
@@ -64,7 +66,7 @@ weights under 16 rows), so that both share the machine with the same others. The
 		"`NAME` of the random network's sizes: "+strings.Join(benchSizes(), ", "))
 	cmd.Flags().StringVar(&f.data, "data", "", "measure on the texts of `FILE` too")
 	cmd.Flags().StringVar(&f.tokenizer, "tokenizer", "",
-		"`MODEL` whose tokenizer cuts the texts (default: MODEL's own)")
+		"`MODEL` whose tokenizer encodes the texts (default: MODEL's own)")
 	cmd.Flags().StringVar(&f.order, "order", benchOrders[0],
 		"`ORDER` of the texts of --data: "+strings.Join(benchOrders, ", "))
 	cmd.Flags().StringSliceVar(&f.work, "work", benchWorks, "what to measure on, `LIST`")
@@ -86,21 +88,21 @@ func benchSizes() []string {
 	return names
 }
 
-// check returns what is wrong with the flags, and leaves out the work data where there is none. The arguments tell
-// whether MODEL and a flag are given.
+// check returns an error for flags that are invalid or contradict each other, and removes the work data if there is no
+// --data. model reports whether MODEL is given, given whether a flag is.
 func (f *benchFlags) check(model bool, given func(flag string) bool) error {
 	if model && given("size") {
 		return errors.New("--size is a random network's; MODEL has its own")
 	}
 	for _, list := range []struct {
-		flag       string
-		given, can []string
+		flag         string
+		given, valid []string
 	}{{"size", []string{f.size}, benchSizes()}, {"order", []string{f.order}, benchOrders},
 		{"precision", []string{f.precision}, benchPrecisions}, {"work", f.work, benchWorks},
 		{"measure", f.measure, benchMeasures}} {
 		for _, name := range list.given {
-			if !slices.Contains(list.can, name) {
-				return fmt.Errorf("--%s %s: there is %s", list.flag, name, strings.Join(list.can, ", "))
+			if !slices.Contains(list.valid, name) {
+				return fmt.Errorf("--%s %s: want one of %s", list.flag, name, strings.Join(list.valid, ", "))
 			}
 		}
 	}
@@ -108,13 +110,13 @@ func (f *benchFlags) check(model bool, given func(flag string) bool) error {
 	case f.steps < 0:
 		return fmt.Errorf("--steps %d: want a number from 1 on, or 0 for the default", f.steps)
 	case f.data == "" && given("work") && slices.Contains(f.work, "data"):
-		return errors.New("--work data: --data names the texts")
+		return errors.New("--work data: no texts; --data names the file")
 	case given("order") && (f.data == "" || !slices.Contains(f.work, "data")):
-		return errors.New("--order: it is of the texts of --data, which are not measured on")
+		return errors.New("--order: it applies to the texts of --data, which are not measured")
 	case f.products && f.json:
-		return errors.New("--products: the list is part of the table; --json has the products together")
+		return errors.New("--products: the list is part of the table; --json reports all products together")
 	case f.products && !slices.Contains(f.measure, "products"):
-		return errors.New("--products: --measure leaves products out")
+		return errors.New("--products: --measure does not include products")
 	case f.data != "" && !model && f.tokenizer == "":
 		return errors.New("--data: a random network has no tokenizer; --tokenizer names a model that has one, or " +
 			"name a MODEL")
@@ -124,7 +126,7 @@ func (f *benchFlags) check(model bool, given func(flag string) bool) error {
 	return nil
 }
 
-// bench measures what the flags ask for and writes it.
+// bench takes the measurements that the flags select, and writes them.
 func (c *commands) bench(ctx context.Context, f benchFlags, args []string) error {
 	bfloat16 := f.precision == "bf16"
 	if bfloat16 {
@@ -145,7 +147,7 @@ func (c *commands) bench(ctx context.Context, f benchFlags, args []string) error
 	}
 	network.BFloat16 = bfloat16
 	if slices.Contains(f.measure, "train") && !network.Learns() {
-		return fmt.Errorf("%s: its encoder does not learn; --measure infer,one,products measures what it does", name)
+		return fmt.Errorf("%s: its encoder cannot be trained; --measure infer,one,products leaves training out", name)
 	}
 
 	m := measuring{ctx: ctx, f: f, network: network, progress: c.progress()}
@@ -174,7 +176,7 @@ func (c *commands) bench(ctx context.Context, f benchFlags, args []string) error
 	return nil
 }
 
-// benchNetwork makes the network that is measured, and a name for it.
+// benchNetwork makes the network to measure, and a name for it.
 func benchNetwork(f benchFlags, args []string) (*bench.Network, string, error) {
 	var tokenizer corpus.Tokenizer
 	if f.tokenizer != "" {
@@ -193,7 +195,7 @@ func benchNetwork(f benchFlags, args []string) (*bench.Network, string, error) {
 			return network, f.size, err
 		}
 	}
-	panic("cli: " + plugin.Unknown("size", f.size, benchSizes())) // check has passed it
+	panic("cli: " + plugin.Unknown("size", f.size, benchSizes())) // check accepts no other size
 }
 
 // readTexts reads a file of texts, lines as predict reads them.
@@ -211,8 +213,8 @@ func readTexts(ctx context.Context, name string) ([]*corpus.Example, error) {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 		for _, line := range read {
-			if wrong, ok := line.(errorLine); ok {
-				return nil, fmt.Errorf("%s: %s", name, wrong.Error)
+			if bad, ok := line.(errorLine); ok {
+				return nil, fmt.Errorf("%s: %s", name, bad.Error)
 			}
 		}
 		all = append(all, examples...)
@@ -223,7 +225,7 @@ func readTexts(ctx context.Context, name string) ([]*corpus.Example, error) {
 	return all, nil
 }
 
-// progress returns what shows, on a terminal, what is being done now; "" clears it.
+// progress returns a function that shows the current work on a terminal; "" clears it.
 func (c *commands) progress() func(what string) {
 	if !onTerminal(c.log) {
 		return func(string) {}
@@ -241,7 +243,7 @@ type measuring struct {
 	progress func(what string)
 }
 
-// measured is what was measured. What was not is zero.
+// measured holds all measurements. Those that were not taken are zero.
 type measured struct {
 	name     string // of the network
 	network  *bench.Network
@@ -250,8 +252,8 @@ type measured struct {
 	stream   bench.Stream
 	works    []measuredWork
 
-	// Zero too where the kernels have no loop to measure it. That of bfloat16 is measured where a training step
-	// multiplies it.
+	// A peak is zero too if the kernels have no loop that measures it. The peak of bfloat16 is measured only if
+	// training steps multiply in it.
 	peak, bfloat16Peak, bandwidth kernel.Rate
 }
 
@@ -264,19 +266,19 @@ type measuredWork struct {
 // peakTime is how long a peak is measured at a time.
 const peakTime = time.Second / 4
 
-// all measures works, and what does not depend on them. Training comes first, so that its peak of memory is its own.
+// all measures works, and what does not depend on them. Training comes first, so that the peak memory is training's.
 func (m measuring) all(works []bench.Work) (*measured, error) {
 	all := &measured{network: m.network}
 	for _, work := range works {
 		w := measuredWork{Work: work}
 		var err error
-		if m.asked("train") {
-			if w.train, err = m.network.Train(m.ctx, work, m.did(work.Name+": training step")); err != nil {
+		if m.measures("train") {
+			if w.train, err = m.network.Train(m.ctx, work, m.counter(work.Name+": training step")); err != nil {
 				return nil, err
 			}
 		}
-		if m.asked("infer") {
-			if w.infer, err = m.network.Infer(m.ctx, work, m.did(work.Name+": inference on batch")); err != nil {
+		if m.measures("infer") {
+			if w.infer, err = m.network.Infer(m.ctx, work, m.counter(work.Name+": inference on batch")); err != nil {
 				return nil, err
 			}
 		}
@@ -285,15 +287,15 @@ func (m measuring) all(works []bench.Work) (*measured, error) {
 	}
 
 	var err error
-	if m.asked("one") {
+	if m.measures("one") {
 		m.progress("one text of 16 tokens")
 		if all.one, err = m.network.OneText(m.ctx); err != nil {
 			return nil, err
 		}
 	}
 	m.peaks(all)
-	if m.asked("products") {
-		if all.products, err = m.network.Products(m.ctx, m.did("product")); err != nil {
+	if m.measures("products") {
+		if all.products, err = m.network.Products(m.ctx, m.counter("product")); err != nil {
 			return nil, err
 		}
 		all.stream = m.network.Stream()
@@ -302,28 +304,30 @@ func (m measuring) all(works []bench.Work) (*measured, error) {
 	return all, nil
 }
 
-// peaks measures what the machine can do at most, before the products and after: what else it does comes and goes.
+// peaks measures the machine's peaks. It runs before the products and after them, since other load on the machine
+// varies.
 func (m measuring) peaks(all *measured) {
-	if !m.asked("peak") {
+	if !m.measures("peak") {
 		return
 	}
 	m.progress("peak of processor and memory")
-	reach := func(peak *kernel.Rate, loop kernel.Loop) {
+	measure := func(peak *kernel.Rate, loop kernel.Loop) {
 		if loop != nil {
 			peak.Add(loop(peakTime))
 		}
 	}
-	reach(&all.peak, kernel.MultiplyAdds())
+	measure(&all.peak, kernel.MultiplyAdds())
 	if m.network.BFloat16 {
-		reach(&all.bfloat16Peak, kernel.BFloat16MultiplyAdds())
+		measure(&all.bfloat16Peak, kernel.BFloat16MultiplyAdds())
 	}
-	reach(&all.bandwidth, kernel.MemoryReads())
+	measure(&all.bandwidth, kernel.MemoryReads())
 }
 
-func (m measuring) asked(what string) bool { return slices.Contains(m.f.measure, what) }
+// measures reports whether --measure includes what.
+func (m measuring) measures(what string) bool { return slices.Contains(m.f.measure, what) }
 
-// did shows how many of how many are done.
-func (m measuring) did(what string) func(done, of int) {
+// counter returns a function that shows how many units of what are done.
+func (m measuring) counter(what string) func(done, of int) {
 	m.progress(what)
 	return func(done, of int) { m.progress(fmt.Sprintf("%s %d of %d", what, done, of)) }
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/jenga-nlp/jenga/internal/kernel"
 )
 
-// benchLine is what bench writes of a work. What was not measured is left out; what does not depend on the work is the
-// same in all lines.
+// benchLine is the JSON line of a work. Keys without a measurement are left out; values that do not depend on the work
+// are the same in all lines.
 type benchLine struct {
 	Work       string  `json:"work"`
 	Model      string  `json:"model"`
@@ -22,7 +22,7 @@ type benchLine struct {
 	TrainTokens float64 `json:"train_tokens_s,omitzero"`
 	TrainStep   float64 `json:"train_step_s,omitzero"`
 	TrainGFLOPS float64 `json:"train_gflops,omitzero"` // of the layers' products alone
-	TrainShare  float64 `json:"train_share,omitzero"`  // of the peak beside it: means of both
+	TrainShare  float64 `json:"train_share,omitzero"`  // fraction of the peak measured in turns with it, means of both
 	InferTokens float64 `json:"infer_tokens_s,omitzero"`
 	InferStep   float64 `json:"infer_step_s,omitzero"`
 	InferGFLOPS float64 `json:"infer_gflops,omitzero"`
@@ -33,7 +33,7 @@ type benchLine struct {
 	GEMM      float64 `json:"gemm_gflops,omitzero"` // a training step's products together
 	GEMMShare float64 `json:"gemm_share,omitzero"`
 	Stream    float64 `json:"stream_gb_s,omitzero"`  // weights that products of 16 rows read
-	StreamOf  float64 `json:"stream_share,omitzero"` // of reading memory beside it
+	StreamOf  float64 `json:"stream_share,omitzero"` // fraction of the memory reads measured in turns with it
 	Peak      float64 `json:"peak_gflops,omitzero"`  // of multiply-adds in registers
 	BF16Peak  float64 `json:"bf16_peak_gflops,omitzero"`
 	Bandwidth float64 `json:"bandwidth_gb_s,omitzero"` // of reading memory
@@ -44,7 +44,7 @@ type benchLine struct {
 	CPU       string `json:"cpu"`
 }
 
-// lines are the JSON lines of what was measured.
+// lines returns the JSON lines of the measurements.
 func (m *measured) lines() []benchLine {
 	var lines []benchLine
 	for _, w := range m.works {
@@ -78,7 +78,7 @@ func (m *measured) lines() []benchLine {
 	return lines
 }
 
-// precision is that of a training step's products.
+// precision returns that of a training step's products.
 func (m *measured) precision() string {
 	if m.network.BFloat16 {
 		return "bf16"
@@ -97,7 +97,7 @@ func digits(x float64) float64 {
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// gflops is 10⁹ operations a second, or bytes.
+// gflops returns a rate in 10⁹ operations, or bytes, a second.
 func gflops(operations float64, d time.Duration) float64 { return operations / float64(d) }
 
 // inference and training count the operations of the layers' products: for each weight a token costs one to multiply
@@ -107,7 +107,7 @@ func (m *measured) inference(s bench.Speed) float64 {
 }
 func (m *measured) training(s bench.Speed) float64 { return 3 * m.inference(s) }
 
-// write writes a table of what was measured, with a line for each product if they are asked for.
+// write writes the measurements as a table, with a line for each product if products is set.
 func (m *measured) write(w io.Writer, products bool) error {
 	var t benchTable
 	t.text("%s: %.1fM parameters, %.1fM of them in the layers' products", m.name, float64(m.network.Parameters())/1e6,
@@ -137,7 +137,7 @@ func (m *measured) write(w io.Writer, products bool) error {
 		bytes := float64(m.stream.Bytes)
 		t.row("weights under 16 rows", "", number(milliseconds(m.stream.Best), 2),
 			number(gflops(m.stream.Operations, m.stream.Best), 1), number(gflops(bytes, m.stream.Best), 1),
-			share(m.stream.Share(bytes)))
+			percent(m.stream.Share(bytes)))
 	}
 	t.peak("multiply-adds in registers", m.peak, "", number(m.peak.Best/1e9, 1))
 	t.peak("of bfloat16", m.bfloat16Peak, "", number(m.bfloat16Peak.Best/1e9, 1))
@@ -155,7 +155,7 @@ func (m *measured) write(w io.Writer, products bool) error {
 	return err
 }
 
-// benchTable is a table of speeds, each with its share of the machine's peak where that is known.
+// benchTable is a table of speeds, each with its fraction of the machine's peak where that is known.
 type benchTable struct{ strings.Builder }
 
 func (t *benchTable) text(format string, values ...any) { fmt.Fprintf(t, format+"\n", values...) }
@@ -168,19 +168,19 @@ func (t *benchTable) row(what string, cells ...string) {
 	t.text("%s", strings.TrimRight(line, " "))
 }
 
-// speed is a row of how fast a network is.
+// speed adds a row for a network's speed.
 func (t *benchTable) speed(what string, s bench.Speed, operations float64) {
 	t.row(what, number(s.TokensPerSecond(), 0), number(milliseconds(s.Step()), 2),
-		number(gflops(operations, s.Best), 1), "", share(s.Share(operations)))
+		number(gflops(operations, s.Best), 1), "", percent(s.Share(operations)))
 }
 
-// operations is a row of arithmetic.
+// operations adds a row for arithmetic.
 func (t *benchTable) operations(what string, operations float64, d bench.Timing) {
 	t.row(what, "", number(milliseconds(d.Best), 2), number(gflops(operations, d.Best), 1), "",
-		share(d.Share(operations)))
+		percent(d.Share(operations)))
 }
 
-// peak is a row of what the machine reaches, where that was measured.
+// peak adds a row for a peak of the machine, if it was measured.
 func (t *benchTable) peak(what string, reached kernel.Rate, cells ...string) {
 	if reached.Time > 0 {
 		t.row("peak: "+what, append([]string{""}, cells...)...)
@@ -189,8 +189,8 @@ func (t *benchTable) peak(what string, reached kernel.Rate, cells ...string) {
 
 func number(x float64, decimals int) string { return strconv.FormatFloat(x, 'f', decimals, 64) }
 
-// share is x in per cent, nothing where it is not known.
-func share(x float64) string {
+// percent writes the fraction x in per cent, "" for 0, which is unknown.
+func percent(x float64) string {
 	if x == 0 {
 		return ""
 	}

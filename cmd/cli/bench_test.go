@@ -57,7 +57,7 @@ func TestBenchWritesALineForEachWork(t *testing.T) {
 		line := lines[i]
 		if line["step_tokens"] != tokens || line["model"] != "tiny" || line["kernel"] != kernel.Name() ||
 			line["cpu"] == "" || line["threads"] != float64(kernel.Threads()) {
-			t.Errorf("%v: want %v tokens a batch, and on what it was measured", line, tokens)
+			t.Errorf("%v: want %v tokens a batch, and the machine, kernels and threads", line, tokens)
 		}
 		for _, key := range []string{"train_tokens_s", "train_step_s", "train_gflops", "infer_tokens_s", "infer_step_s",
 			"infer_gflops", "one_text_ms", "gemm_gflops", "stream_gb_s"} {
@@ -78,7 +78,7 @@ func TestBenchWritesALineForEachWork(t *testing.T) {
 	}
 }
 
-func TestBenchMeasuresWhatIsAskedFor(t *testing.T) {
+func TestBenchMeasuresOnlyWhatFlagsSelect(t *testing.T) {
 	lines := benchLines(t, "--size", "tiny", "--measure", "infer,one", "--steps", "1")
 	if len(lines) != 1 || lines[0]["infer_tokens_s"] == nil || lines[0]["one_text_ms"] == nil {
 		t.Fatalf("lines %v, want inference and one text", lines)
@@ -86,7 +86,7 @@ func TestBenchMeasuresWhatIsAskedFor(t *testing.T) {
 	for _, key := range []string{"train_tokens_s", "train_step_s", "train_gflops", "gemm_gflops", "stream_gb_s",
 		"peak_gflops", "bandwidth_gb_s"} {
 		if lines[0][key] != nil {
-			t.Errorf("%s is %v, though it was not asked for", key, lines[0][key])
+			t.Errorf("%s is %v, though --measure does not include it", key, lines[0][key])
 		}
 	}
 }
@@ -103,7 +103,7 @@ func TestBenchOfARun(t *testing.T) {
 	lines := benchLines(t, run, "--data", "texts.txt", "--work", "data", "--measure", "train,infer")
 	if len(lines) != 1 || lines[0]["model"] != run || lines[0]["train_tokens_s"] == nil ||
 		lines[0]["step_tokens"].(float64) < 11 {
-		t.Errorf("lines %v, want one of the texts' nine words and four special tokens", lines)
+		t.Errorf("lines %v, want one, for the texts' nine words and four special tokens", lines)
 	}
 }
 
@@ -118,11 +118,11 @@ func TestBenchWritesATable(t *testing.T) {
 	for _, want := range []string{"tiny: 4.4M parameters", "A·Bᵀ, 2048 × 512 × 128", "products of a training step",
 		"full: 16 texts, 2048 tokens a batch"} {
 		if !strings.Contains(out, want) {
-			t.Errorf("nothing of %q in\n%s", want, out)
+			t.Errorf("%q not found in\n%s", want, out)
 		}
 	}
 	if strings.Contains(out, "full: inference") {
-		t.Errorf("inference is in the table, though it was not asked for\n%s", out)
+		t.Errorf("inference is in the table, though --measure does not include it\n%s", out)
 	}
 }
 
@@ -201,7 +201,7 @@ func TestBenchsTableOfBF16(t *testing.T) {
 		"peak: of bfloat16                                          400.0\n",
 	} {
 		if !strings.Contains(out.String(), want) {
-			t.Errorf("nothing of %q in\n%s", want, out.String())
+			t.Errorf("%q not found in\n%s", want, out.String())
 		}
 	}
 	if l := m.lines()[0]; l.Precision != "bf16" || l.Peak != 200 || l.BF16Peak != 400 {
@@ -223,7 +223,7 @@ func TestBenchInBF16(t *testing.T) {
 	}
 }
 
-func TestBenchRefuses(t *testing.T) {
+func TestBenchRejectsMistakes(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeVocabulary(t, ".")
 	writeFile(t, ".", "bad.txt", "play\n{\"text\": \n")
@@ -231,20 +231,21 @@ func TestBenchRefuses(t *testing.T) {
 	for _, test := range []struct {
 		args   string
 		status int
-		says   string
+		want   string // in the error
 	}{
 		{"a b", exitUsage, "2 arguments"},
 		{"model --size tiny", exitUsage, "--size is a random network's"},
-		{"--size huge", exitUsage, "--size huge: there is tiny, minilm, distilbert, bert"},
-		{"--precision fp16", exitUsage, "--precision fp16: there is float32, bf16"},
-		{"--order sorted", exitUsage, "--order sorted: there is shuffled, file"},
-		{"--order file", exitUsage, "--order: it is of the texts of --data"},
-		{"--order file --data bad.txt --tokenizer . --work full", exitUsage, "--order: it is of the texts of --data"},
+		{"--size huge", exitUsage, "--size huge: want one of tiny, minilm, distilbert, bert"},
+		{"--precision fp16", exitUsage, "--precision fp16: want one of float32, bf16"},
+		{"--order sorted", exitUsage, "--order sorted: want one of shuffled, file"},
+		{"--order file", exitUsage, "--order: it applies to the texts of --data"},
+		{"--order file --data bad.txt --tokenizer . --work full", exitUsage,
+			"--order: it applies to the texts of --data"},
 		{"--products --json", exitUsage, "--products: the list is part of the table"},
-		{"--products --measure peak", exitUsage, "--products: --measure leaves products out"},
-		{"--work snips", exitUsage, "--work snips: there is full, data"},
-		{"--work data", exitUsage, "--data names the texts"},
-		{"--measure speed", exitUsage, "--measure speed: there is train, infer, one, products, peak"},
+		{"--products --measure peak", exitUsage, "--products: --measure does not include products"},
+		{"--work snips", exitUsage, "--work snips: want one of full, data"},
+		{"--work data", exitUsage, "--data names the file"},
+		{"--measure speed", exitUsage, "--measure speed: want one of train, infer, one, products, peak"},
 		{"--steps -1", exitUsage, "--steps -1"},
 		{"--data bad.txt", exitUsage, "--tokenizer"},
 		{"nowhere", exitMistake, "nowhere: no run, no folder"},
@@ -257,8 +258,8 @@ func TestBenchRefuses(t *testing.T) {
 	} {
 		t.Run(test.args, func(t *testing.T) {
 			status, out, log := call("", append([]string{"bench"}, strings.Fields(test.args)...)...)
-			if status != test.status || !strings.Contains(log, test.says) || out != "" {
-				t.Errorf("status %d, want %d, and %q in\n%s%s", status, test.status, test.says, out, log)
+			if status != test.status || !strings.Contains(log, test.want) || out != "" {
+				t.Errorf("status %d, want %d, and %q in\n%s%s", status, test.status, test.want, out, log)
 			}
 		})
 	}

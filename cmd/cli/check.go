@@ -17,10 +17,9 @@ func (c *commands) checkCommand() *cobra.Command {
 	var set []string
 	cmd := &cobra.Command{
 		Use:   "check [FILE]",
-		Short: "Say all that is wrong with an experiment file and its data, at once",
-		Long: "Say all that is wrong with an experiment file and its data, at once. All data is read and the model " +
-			"is built; " +
-			"nothing is trained.",
+		Short: "Report all errors of an experiment file and its data, at once",
+		Long: "Report all errors of an experiment file and its data, at once. All data is read and the model is " +
+			"built; nothing is trained.",
 		Example: "  jenga check\n  jenga check exp.yaml --set model.base_model=models/minilm-l6",
 		Args:    between(0, 1),
 		RunE:    func(cmd *cobra.Command, args []string) error { return c.check(fileOf(args), set) },
@@ -62,13 +61,13 @@ func (c *commands) check(file string, set []string) error {
 			}
 		}
 	}
-	learned := 0
+	trainable := 0
 	for _, w := range built.Model.Params.All() {
 		if !w.Frozen {
-			learned += len(w.Data)
+			trainable += len(w.Data)
 		}
 	}
-	fmt.Fprintf(&text, "%d parameters learn; nothing is wrong\n", learned)
+	fmt.Fprintf(&text, "%d trainable parameters; no errors\n", trainable)
 	_, err = io.WriteString(c.out, text.String())
 	return err
 }

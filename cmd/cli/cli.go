@@ -1,5 +1,5 @@
-// Package cli is jenga's commands. It is public, so that anyone can build a jenga with their own parts: copy
-// cmd/jenga/main.go and import them.
+// Package cli implements jenga's commands. It is public, so that other modules can build a jenga with parts of their
+// own: copy cmd/jenga/main.go and import them.
 package cli
 
 import (
@@ -20,7 +20,7 @@ import (
 
 // Exit statuses.
 const (
-	exitMistake     = 1   // in what the user gave: the message says where and what would work
+	exitMistake     = 1   // a user's mistake: the message has its place and what would work
 	exitUsage       = 2   // wrong flags or arguments
 	exitInterrupted = 130 // by a signal
 )
@@ -34,7 +34,7 @@ func Main() {
 func Run(args []string, in io.Reader, out, log io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	context.AfterFunc(ctx, stop) // what does not heed the first signal ends by the second
+	context.AfterFunc(ctx, stop) // after the first signal the default handling is back: a second one ends the process
 
 	c := &commands{in: in, out: out, log: log}
 	root := c.root()
@@ -60,13 +60,13 @@ func Run(args []string, in io.Reader, out, log io.Writer) int {
 	return exitMistake
 }
 
-// errAnswered is a mistake that has been reported in the output already.
-var errReported = errors.New("answered with errors")
+// errReported is returned where the output already holds the errors, as lines of their own.
+var errReported = errors.New("some lines have errors")
 
 // usageError is a wrong flag or argument.
 type usageError struct{ error }
 
-// commands are the subcommands of one call, and where it reads and writes.
+// commands makes the subcommands of one call, and holds its input and outputs.
 type commands struct {
 	in       io.Reader
 	out, log io.Writer
@@ -76,10 +76,10 @@ func (c *commands) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "jenga",
 		Short: "Train one shared encoder on many language tasks at once",
-		Long: `jenga trains one shared transformer encoder on many language tasks at once: an experiment file says what, and one
-model answers all tasks in one pass.
+		Long: `jenga trains one shared transformer encoder on many language tasks at once. An experiment file
+describes the training; one model predicts for all tasks in one pass.
 
-Without a command it trains ./experiment.yaml where there is one. To see it work, run
+Without a command it trains ./experiment.yaml if that exists. To try it, run
 
   jenga train experiments/quickstart.yaml
 
@@ -110,20 +110,20 @@ which needs no file and no download: the quickstart ships with jenga.`,
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
 		n, err := cmd.Flags().GetInt("threads")
 		if err != nil || n < 0 {
-			return usageError{fmt.Errorf("--threads wants a number from 1 on")}
+			return usageError{fmt.Errorf("--threads: want a number from 1 on, or 0 for all cores")}
 		}
 		kernel.SetThreads(n)
 		return kernel.Check()
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usageError{fmt.Errorf("%w\n%s --help shows what there is", err, cmd.CommandPath())}
+		return usageError{fmt.Errorf("%w\n%s --help lists the flags", err, cmd.CommandPath())}
 	})
 	root.AddCommand(c.trainCommand(), c.checkCommand(), c.evalCommand(), c.predictCommand(), c.embedCommand(),
 		c.tokenizeCommand(), c.partsCommand(), c.benchCommand(), c.versionCommand())
 	return root
 }
 
-// between asks for low to high arguments.
+// between accepts low to high arguments.
 func between(low, high int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) >= low && len(args) <= high {

@@ -24,7 +24,7 @@ func TestExitStatus(t *testing.T) {
 	for _, test := range []struct {
 		args   string
 		status int
-		says   string // on out or log
+		want   string // in out or log
 	}{
 		{"", 0, "experiments/quickstart.yaml"},
 		{"--help", 0, "jenga train"},
@@ -62,17 +62,17 @@ func TestExitStatus(t *testing.T) {
 			if status != test.status {
 				t.Errorf("status %d, want %d\n%s%s", status, test.status, out, log)
 			}
-			if !strings.Contains(out+log, test.says) {
-				t.Errorf("it says nothing of %q:\n%s%s", test.says, out, log)
+			if !strings.Contains(out+log, test.want) {
+				t.Errorf("%q not found in\n%s%s", test.want, out, log)
 			}
 			if status != 0 && out != "" {
-				t.Errorf("a mistake is written to stdout: %s", out)
+				t.Errorf("the error is written to stdout: %s", out)
 			}
 		})
 	}
 }
 
-// smallExperiment trains on mails.
+// smallExperiment trains on the CSV of mails.
 const smallExperiment = `
 project_name: mails
 model:
@@ -130,7 +130,7 @@ func TestTrainEvalPredictEmbedTokenize(t *testing.T) {
 		t.Errorf("eval of a file: %d\n%s%s", status, out, log)
 	}
 
-	// a bad line is answered in its place
+	// the output has an error in place of a bad line
 	status, out, _ = call("the card was charged twice\n{\"text\": \n\n{\"text\": \"the button hangs\"}\n", "predict",
 		"runs/mails")
 	lines := strings.Split(strings.TrimSpace(out), "\n")
@@ -146,14 +146,14 @@ func TestTrainEvalPredictEmbedTokenize(t *testing.T) {
 		t.Errorf("embed: %d, %v\n%s", status, err, out)
 	}
 	status, out, _ = call("the card\n", "tokenize", filepath.Join("runs", "mails"))
-	var cut tokenizeLine
-	if err := json.Unmarshal([]byte(out), &cut); err != nil || status != 0 || cut.Tokens[0] != "[CLS]" ||
-		cut.Offsets[0] != [2]int{0, 0} || cut.Offsets[1] != [2]int{0, 3} {
+	var tokenized tokenizeLine
+	if err := json.Unmarshal([]byte(out), &tokenized); err != nil || status != 0 || tokenized.Tokens[0] != "[CLS]" ||
+		tokenized.Offsets[0] != [2]int{0, 0} || tokenized.Offsets[1] != [2]int{0, 3} {
 		t.Errorf("tokenize: %d, %v\n%s", status, err, out)
 	}
 }
 
-func TestEvaluationsTellOfEachLabelAndOfTheFusion(t *testing.T) {
+func TestEvaluationsReportEachLabelAndTheFusion(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeFile(t, ".", "mails.csv", mails())
 	writeFile(t, ".", "experiment.yaml", smallExperiment)
@@ -187,12 +187,12 @@ func TestEvaluationsTellOfEachLabelAndOfTheFusion(t *testing.T) {
 			}
 			if s := head.Labels[label]; s.Precision == nil || s.Recall == nil || s.F1 == nil || s.Support == nil ||
 				int(*s.Support) != support {
-				t.Errorf("label %s has %+v, and %d in its row of what is taken for what: %s", label, s, support, line)
+				t.Errorf("label %s has %+v, and %d in its row of the confusion matrix: %s", label, s, support, line)
 			}
 			judged, right = judged+support, right+row[label]
 		}
 		if judged != 8 || float64(right)/8 != head.Accuracy { // of dev
-			t.Errorf("%d of %d are taken for what they are, the accuracy is %v: %s", right, judged, head.Accuracy, line)
+			t.Errorf("%d of %d are right, the accuracy is %v: %s", right, judged, head.Accuracy, line)
 		}
 		return e
 	}
@@ -213,9 +213,9 @@ func TestEvaluationsTellOfEachLabelAndOfTheFusion(t *testing.T) {
 			continue
 		}
 		evaluations++
-		shares := e.Fusion["team"] // of the embeddings and the one layer
-		if len(shares) != 2 || !(math.Abs(shares[0]+shares[1]-1) <= 1e-5) {
-			t.Errorf("the mix has the shares %v, want two that make 1: %s", shares, line)
+		weights := e.Fusion["team"] // of the embeddings and the one layer
+		if len(weights) != 2 || !(math.Abs(weights[0]+weights[1]-1) <= 1e-5) {
+			t.Errorf("the mix has the weights %v, want two that sum to 1: %s", weights, line)
 		}
 	}
 	if evaluations != 2 {
@@ -223,10 +223,10 @@ func TestEvaluationsTellOfEachLabelAndOfTheFusion(t *testing.T) {
 	}
 }
 
-// full is a writer without room.
-type full struct{}
+// fullDisk is a writer whose writes fail.
+type fullDisk struct{}
 
-func (full) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
+func (fullDisk) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
 
 func TestResultsThatCannotBeWrittenAreAnError(t *testing.T) {
 	t.Chdir(t.TempDir())
@@ -239,7 +239,7 @@ func TestResultsThatCannotBeWrittenAreAnError(t *testing.T) {
 		"predict runs/mails", "embed runs/mails", "tokenize runs/mails", "train --force --set training.num_epochs=1",
 		"train --force --json"} {
 		var log bytes.Buffer
-		status := Run(strings.Fields(args), strings.NewReader("the card\n"), full{}, &log)
+		status := Run(strings.Fields(args), strings.NewReader("the card\n"), fullDisk{}, &log)
 		if status != exitMistake || !strings.Contains(log.String(), syscall.ENOSPC.Error()) {
 			t.Errorf("%s: status %d, want %d\n%s", args, status, exitMistake, &log)
 		}

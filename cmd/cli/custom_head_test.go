@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// readmeFile finds a Go file that the README shows: its first line is a comment with the file's name.
+// readmeFile returns a Go file that the README shows: its first line is a comment with the file's name.
 func readmeFile(t *testing.T, readme, name string) string {
 	t.Helper()
 	block := regexp.MustCompile("(?s)```go\n// " + regexp.QuoteMeta(name) + "\n(.*?)```").FindStringSubmatch(readme)
@@ -67,7 +67,7 @@ training: {learning_rate: 3.0e-3, batch_size: 8, num_epochs: 8}
 	}
 }
 
-// writeModule makes a user's module in dir: jenga's own requirements, and jenga as it lies in root.
+// writeModule writes a user's module to dir: jenga's own requirements, and jenga replaced by root.
 func writeModule(t *testing.T, dir, root, name string) {
 	t.Helper()
 	mod := strings.Replace(readFile(t, filepath.Join(root, "go.mod")), "module github.com/jenga-nlp/jenga",
@@ -82,16 +82,16 @@ func writeModule(t *testing.T, dir, root, name string) {
 func mails() string {
 	var b strings.Builder
 	b.WriteString("body,team\n")
-	for _, thing := range []string{"invoice", "card", "payment", "bill"} {
-		for _, what := range []string{"was charged twice", "is too high", "came late", "must be refunded",
+	for _, noun := range []string{"invoice", "card", "payment", "bill"} {
+		for _, problem := range []string{"was charged twice", "is too high", "came late", "must be refunded",
 			"has the wrong sum"} {
-			b.WriteString("the " + thing + " " + what + ",billing\n")
+			b.WriteString("the " + noun + " " + problem + ",billing\n")
 		}
 	}
-	for _, thing := range []string{"program", "window", "button", "update"} {
-		for _, what := range []string{"crashes at start", "does not open", "hangs", "shows an error",
+	for _, noun := range []string{"program", "window", "button", "update"} {
+		for _, problem := range []string{"crashes at start", "does not open", "hangs", "shows an error",
 			"needs a password"} {
-			b.WriteString("the " + thing + " " + what + ",support\n")
+			b.WriteString("the " + noun + " " + problem + ",support\n")
 		}
 	}
 	return b.String()

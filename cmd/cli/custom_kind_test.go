@@ -9,28 +9,28 @@ import (
 	"testing"
 )
 
-// A module outside the repository adds a kind of outputs, with its task and head: testdata/grading.
-func TestAKindOfOutputsOfAnotherModuleTrainsAndPredicts(t *testing.T) {
+// A module outside the repository adds an output kind with its task and head: testdata/grading.
+func TestAnOutputKindOfAnotherModuleTrainsAndPredicts(t *testing.T) {
 	grading := buildGrading(t)
 	grading.run("", "train")
 
-	// the run folder loads again, and is judged
-	var judged struct {
+	// the run folder can be opened and evaluated
+	var evaluated struct {
 		Tasks map[string]struct{ Heads map[string]map[string]any }
 	}
 	out := grading.run("", "eval", "runs/notes", "--split", "test", "--json")
-	if err := json.Unmarshal([]byte(out), &judged); err != nil {
+	if err := json.Unmarshal([]byte(out), &evaluated); err != nil {
 		t.Fatal(err)
 	}
-	figures := judged.Tasks["urgency"].Heads["urgency"]
-	qwk, _ := figures["qwk"].(float64)
-	mae, there := figures["mae"].(float64)
-	if !there || !(qwk > 0.5 && mae < 0.5) {
-		t.Errorf("metrics %v: little was learned", figures)
+	metrics := evaluated.Tasks["urgency"].Heads["urgency"]
+	qwk, _ := metrics["qwk"].(float64)
+	mae, ok := metrics["mae"].(float64)
+	if !ok || !(qwk > 0.5 && mae < 0.5) {
+		t.Errorf("metrics %v, want qwk > 0.5 and mae < 0.5", metrics)
 	}
 
 	// it predicts
-	var answer struct {
+	var prediction struct {
 		Tasks map[string]map[string]struct {
 			Grade       string
 			Rank        *int
@@ -38,17 +38,17 @@ func TestAKindOfOutputsOfAnotherModuleTrainsAndPredicts(t *testing.T) {
 		}
 	}
 	line := grading.run("Please pay the dental bill.\n", "predict", "runs/notes")
-	if err := json.Unmarshal([]byte(line), &answer); err != nil {
+	if err := json.Unmarshal([]byte(line), &prediction); err != nil {
 		t.Fatal(err)
 	}
-	got := answer.Tasks["urgency"]["urgency"]
+	got := prediction.Tasks["urgency"]["urgency"]
 	rank := slices.Index([]string{"routine", "soon", "urgent"}, got.Grade)
 	if got.Rank == nil || *got.Rank != rank || got.Probability <= 0 {
 		t.Errorf("predicted %s", line)
 	}
 }
 
-// program is a jenga of a module outside the repository, in the module's folder.
+// program is the binary of a module outside the repository, in the module's folder.
 type program struct {
 	t      *testing.T
 	folder string

@@ -9,14 +9,14 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/predict"
 )
 
-// embedLine is what embed writes of a text.
+// embedLine is the JSON line that embed writes for a text.
 type embedLine struct {
 	IDs    []int32     `json:"ids"`
 	Vector []float32   `json:"vector,omitempty"`
 	States [][]float32 `json:"states,omitempty"`
 }
 
-// checkMaxLength wants room for a token of a text between the special ones, or 0.
+// checkMaxLength returns an error unless n leaves room for a token between the special ones, or is 0.
 func checkMaxLength(n int) error {
 	if n != 0 && n < 3 {
 		return usageError{fmt.Errorf("--max-length %d: want at least 3 tokens, special ones included, or 0", n)}
@@ -29,15 +29,15 @@ func (c *commands) embedCommand() *cobra.Command {
 	var maxLength int
 	cmd := &cobra.Command{
 		Use:   "embed MODEL [FILE]",
-		Short: "Give the encoder's hidden states of texts, a JSON line for each",
-		Long: `Give the encoder's hidden states of texts, a JSON line for each. MODEL is a folder with config.json and weights, an .onnx
-file, a model's name in the hub's local cache, or a run. Texts are plain lines, or JSON lines with text, pair or words;
-they are read from stdin if no file is named.`,
+		Short: "Write the encoder's hidden states of texts, a JSON line for each",
+		Long: `Write the encoder's hidden states of texts, a JSON line for each. MODEL is a folder with config.json
+and weights, an .onnx file, a model's name in the hub's local cache, or a run. Texts are plain lines, or JSON lines
+with text, pair or words; they are read from stdin if no file is named.`,
 		Example: "  echo 'a text' | jenga embed models/minilm-l6\n  jenga embed runs/snips texts.txt --pool none",
 		Args:    between(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if pool != "mean" && pool != "cls" && pool != "none" {
-				return usageError{fmt.Errorf("--pool %s: there is mean, cls, none", pool)}
+				return usageError{fmt.Errorf("--pool %s: want one of mean, cls, none", pool)}
 			}
 			if err := checkMaxLength(maxLength); err != nil {
 				return err
@@ -71,11 +71,11 @@ they are read from stdin if no file is named.`,
 	cmd.Flags().StringVar(&pool, "pool", "mean",
 		"one vector a text: mean or cls (the first token's); none: all tokens' states")
 	cmd.Flags().IntVar(&maxLength, "max-length", 0,
-		"`TOKENS` that a text may have, special ones included; longer ones are cut (default: what the encoder takes)")
+		"most `TOKENS` of a text, special ones included; longer texts are truncated (default: the encoder's limit)")
 	return cmd
 }
 
-// meanOf is the mean of states [L D].
+// meanOf returns the mean [D] of states [T D].
 func meanOf(states [][]float32) []float32 {
 	mean := make([]float32, len(states[0]))
 	for _, state := range states {

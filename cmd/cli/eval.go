@@ -23,25 +23,26 @@ func (c *commands) evalCommand() *cobra.Command {
 	var f evalFlags
 	cmd := &cobra.Command{
 		Use:   "eval RUN",
-		Short: "Judge a trained run on its dev, test or train data",
+		Short: "Evaluate a trained run on its dev, test or train split",
 		Example: `  jenga eval runs/snips --split test
   jenga eval runs/snips --labels
   jenga eval runs/snips --task intent --data intent=more.jsonl --json`,
 		Args: between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error { return c.eval(cmd.Context(), f, args[0]) },
 	}
-	cmd.Flags().StringVar(&f.split, "split", config.Dev, "which data: dev, test or train")
-	cmd.Flags().StringVar(&f.task, "task", "", "judge this task alone")
+	cmd.Flags().StringVar(&f.split, "split", config.Dev, "split to evaluate: dev, test or train")
+	cmd.Flags().StringVar(&f.task, "task", "", "evaluate this task alone")
 	cmd.Flags().StringArrayVar(&f.data, "data", nil,
 		"read `TASK=FILE` in place of the task's own data; may be repeated")
-	cmd.Flags().BoolVar(&f.labels, "labels", false, "a table of each head's labels, and what they are taken for")
+	cmd.Flags().BoolVar(&f.labels, "labels", false,
+		"a table of each head's labels, with the labels most often predicted in their place")
 	cmd.Flags().BoolVar(&f.json, "json", false, "one JSON line on stdout")
 	return cmd
 }
 
 func (c *commands) eval(ctx context.Context, f evalFlags, folder string) error {
 	if f.split != config.Train && f.split != config.Dev && f.split != config.Test {
-		return usageError{fmt.Errorf("--split %s: there is train, dev, test", f.split)}
+		return usageError{fmt.Errorf("--split %s: want one of train, dev, test", f.split)}
 	}
 	files, err := dataFlags(f.data)
 	if err != nil {
@@ -66,21 +67,21 @@ func (c *commands) eval(ctx context.Context, f evalFlags, folder string) error {
 	}
 	c.warn(opened.Warnings)
 
-	scores, err := c.evaluate(ctx, opened, f)
+	metrics, err := c.evaluate(ctx, opened, f)
 	if err != nil {
 		return err
 	}
-	scores = report.Only(scores, f.task)
+	metrics = report.Only(metrics, f.task)
 	if f.json {
-		return writeLine(c.out, report.Metrics(f.split, scores))
+		return writeLine(c.out, report.Metrics(f.split, metrics))
 	}
-	if err := writeScores(c.out, scores); err != nil || !f.labels {
+	if err := writeMetrics(c.out, metrics); err != nil || !f.labels {
 		return err
 	}
-	return writeLabels(c.out, scores)
+	return writeLabels(c.out, metrics)
 }
 
-// evaluate evaluates the examples that were read, on a terminal with a bar.
+// evaluate evaluates the examples that were read, with a progress bar on a terminal.
 func (c *commands) evaluate(ctx context.Context, opened *predict.Opened, f evalFlags) ([]multitask.GroupMetrics,
 	error) {
 	if f.json || !onTerminal(c.log) {

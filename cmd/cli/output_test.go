@@ -8,8 +8,8 @@ import (
 	"github.com/jenga-nlp/jenga/tasks"
 )
 
-// someScores is an evaluation of two tasks on the same texts, and one of a task that nothing is labelled for.
-func someScores() []multitask.GroupMetrics {
+// someMetrics is an evaluation of two tasks on the same examples, and one of a task without labels.
+func someMetrics() []multitask.GroupMetrics {
 	metrics := []tasks.Metric{{Name: "accuracy", Value: 0.5}, {Name: "precision", Value: 0.25},
 		{Name: "recall", Value: 1}, {Name: "f1", Value: 0.125}, {Name: "mcc"}}
 	head := func(name string) multitask.HeadMetrics {
@@ -38,7 +38,7 @@ func TestATableFitsItsTerminal(t *testing.T) {
 		{50, "team           team    8         accuracy 50.00"},
 		{40, "team           team    accuracy 50.00"},
 	} {
-		table := fittingTable(someScores(), test.width)
+		table := fittingTable(someMetrics(), test.width)
 		lines := strings.Split(strings.TrimSuffix(table, "\n"), "\n")
 		if len(lines) != 5 || lines[1] != test.want {
 			t.Errorf("at %d characters the table is\n%s\nwant the line %s", test.width, table, test.want)
@@ -49,23 +49,23 @@ func TestATableFitsItsTerminal(t *testing.T) {
 	}
 }
 
-func TestATableShowsWhatNothingIsLabelledOf(t *testing.T) {
-	lines := strings.Split(fittingTable(someScores(), 0), "\n")
-	if got, want := lines[4], "mood           mood    0         -       nothing labelled"; got != want {
+func TestATableShowsHeadsWithoutLabels(t *testing.T) {
+	lines := strings.Split(fittingTable(someMetrics(), 0), "\n")
+	if got, want := lines[4], "mood           mood    0         -       no labels"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
 
-func TestTasksWhoseAnswersAreNearOrFarAreNotAllRight(t *testing.T) {
-	scores := someScores()
-	scores[0].Tasks = append(scores[0].Tasks, multitask.TaskMetrics{Task: "price", Examples: 8})
-	if table := fittingTable(scores, 0); !strings.Contains(table, "\nteam + things ") ||
+func TestAllRightLeavesOutTasksOfNumbers(t *testing.T) {
+	groups := someMetrics()
+	groups[0].Tasks = append(groups[0].Tasks, multitask.TaskMetrics{Task: "price", Examples: 8})
+	if table := fittingTable(groups, 0); !strings.Contains(table, "\nteam + things ") ||
 		strings.Contains(table, "things + price") {
-		t.Errorf("all_right is said to be of a number too:\n%s", table)
+		t.Errorf("all_right includes the task of a number:\n%s", table)
 	}
 }
 
-func TestABarsDescriptionHasWhatThereIsRoomFor(t *testing.T) {
+func TestABarsDescriptionFitsTheRoom(t *testing.T) {
 	for room, want := range map[int]string{-3: "", 10: "", 11: "loss 0.1234", 24: "loss 0.1234",
 		25: "loss 0.1234  987 tokens/s", 99: "loss 0.1234  987 tokens/s  epoch 1.5"} {
 		if got := fitting(room, "loss 0.1234", "987 tokens/s", "epoch 1.5"); got != want {
@@ -74,7 +74,7 @@ func TestABarsDescriptionHasWhatThereIsRoomFor(t *testing.T) {
 	}
 }
 
-func TestLabelsAreToldOneByOne(t *testing.T) {
+func TestWriteLabels(t *testing.T) {
 	tables := tasks.Tables{
 		Labels: map[string]tasks.LabelMetrics{"good": {Precision: 0.5, Recall: 1, F1: 2. / 3, Support: 4},
 			"bad": {Support: 9}},
@@ -88,7 +88,7 @@ func TestLabelsAreToldOneByOne(t *testing.T) {
 	}
 	want := `
 mood, tone
-label  precision  recall  f1     support  taken for
+label  precision  recall  f1     support  confused with
 bad    0.00       0.00    0.00   9        good 4, b 3, a 1
 good   50.00      100.00  66.67  4        
 `

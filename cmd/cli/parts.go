@@ -17,14 +17,14 @@ import (
 	"github.com/jenga-nlp/jenga/tasks"
 )
 
-// kind is a registry, whatever its parts are.
+// kind is a registry of parts of one kind, or the sections of an experiment file.
 type kind interface {
 	Kind() string
 	Names() []string
 	Fields(name string) []plugin.Field
 }
 
-// kinds lists all registries in the order of a batch's way, and what stands beside their parts in a file.
+// kinds lists all registries in the order in which a batch meets them, and the sections of an experiment file.
 func kinds() []kind {
 	return []kind{tasks.Registry(), encoders.Registry(), fusion.Registry(), heads.Registry(), multitask.Samplers(),
 		multitask.Weightings(), config.Sections{}}
@@ -49,7 +49,7 @@ func (c *commands) partsCommand() *cobra.Command {
 			for _, k := range shown {
 				names := k.Names()
 				if len(args) > 1 {
-					if err := has(k, args[1]); err != nil {
+					if err := checkName(k, args[1]); err != nil {
 						return err
 					}
 					names = args[1:]
@@ -64,6 +64,7 @@ func (c *commands) partsCommand() *cobra.Command {
 	}
 }
 
+// kindOf returns the kind of a name in the singular or the plural.
 func kindOf(name string) (kind, error) {
 	var names []string
 	for _, k := range kinds() {
@@ -75,7 +76,8 @@ func kindOf(name string) (kind, error) {
 	return nil, fmt.Errorf("%s", plugin.Unknown("kind of part", name, names))
 }
 
-func has(k kind, name string) error {
+// checkName returns an error if k has no part of that name.
+func checkName(k kind, name string) error {
 	for _, n := range k.Names() {
 		if n == name {
 			return nil

@@ -16,7 +16,7 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/predict"
 )
 
-// errorLine stands in the place of a line that cannot be answered.
+// errorLine replaces the output for a line that cannot be read or predicted.
 type errorLine struct {
 	Error string `json:"error"`
 }
@@ -24,13 +24,13 @@ type errorLine struct {
 func (c *commands) predictCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "predict RUN [FILE]",
-		Short: "Answer all tasks about texts, a JSON line for each",
-		Long: `Answer all tasks about texts, one pass of the encoder for each. Texts are plain lines, or JSON lines with text, pair or
-words, or with question and context, or by the names that the run's data have for these; they are read from stdin if no
-file is named. A line that cannot be read is answered by an error in its place, an empty one not at all. What learned
-pairs of texts is left out of the answer to a single one.`,
+		Short: "Predict for all tasks, a JSON line for each text",
+		Long: `Predict for all tasks, a JSON line for each text, which is encoded once. Texts are plain lines, or JSON
+lines with text, pair or words, or with question and context, or with the column names of the run's data; they are
+read from stdin if no file is named. The output has an error in place of a line that cannot be read, and nothing for
+an empty one. Tasks trained on pairs of texts are left out for a single text.`,
 		Example: `  echo 'play adele on spotify' | jenga predict runs/snips
-  jenga predict runs/snips texts.jsonl > answers.jsonl`,
+  jenga predict runs/snips texts.jsonl > predictions.jsonl`,
 		Args: between(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			opened, err := predict.Open(args[0])
@@ -42,11 +42,11 @@ pairs of texts is left out of the answer to a single one.`,
 			defer func() { c.warn(predictor.Warnings()) }()
 			return c.eachText(cmd.Context(), args[1:], opened.Columns(),
 				func(examples []*corpus.Example) ([]any, error) {
-					answers, err := predictor.Predict(examples)
-					lines := anys(answers)
-					for i, a := range answers {
-						if a.Err != nil {
-							lines[i] = errorLine{a.Err.Error()}
+					predictions, err := predictor.Predict(examples)
+					lines := anys(predictions)
+					for i, p := range predictions {
+						if p.Err != nil {
+							lines[i] = errorLine{p.Err.Error()}
 						}
 					}
 					return lines, err
@@ -63,16 +63,15 @@ func anys[T any](values []T) []any {
 	return all
 }
 
-// Texts are answered in batches of at most so many: what waits on stdin goes together, a single line goes at once.
 const (
-	batchTexts = 32
+	batchTexts = 32       // texts in a batch at most: lines that wait on stdin share one, a single line does not wait
 	maxLine    = 16 << 20 // bytes
 )
 
-// eachText reads texts from the file that args names, or stdin, and writes what answer gives for each, a JSON line a
-// text. columns are what JSON lines may call them besides.
+// eachText reads texts from the file that args names, or stdin, and writes what process returns for each, a JSON line
+// a text. columns are additional names of a text's parts in JSON lines.
 func (c *commands) eachText(ctx context.Context, args []string, columns predict.Columns,
-	answer func([]*corpus.Example) ([]any, error)) error {
+	process func([]*corpus.Example) ([]any, error)) error {
 	in, name := c.in, "stdin"
 	if len(args) > 0 {
 		name = args[0]
@@ -86,24 +85,24 @@ func (c *commands) eachText(ctx context.Context, args []string, columns predict.
 	lines := texts{reader: bufio.NewReaderSize(interruptible{ctx, in}, 1<<16), columns: columns}
 	out := bufio.NewWriter(c.out)
 
-	wrong := false
+	failed := false
 	for !lines.ended {
 		examples, waiting, err := lines.next()
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
-		var answers []any
+		var results []any
 		if len(examples) > 0 {
-			if answers, err = answer(examples); err != nil {
+			if results, err = process(examples); err != nil {
 				return err
 			}
 		}
 		for _, line := range waiting {
 			if line == nil {
-				line, answers = answers[0], answers[1:]
+				line, results = results[0], results[1:]
 			}
-			if _, refused := line.(errorLine); refused {
-				wrong = true
+			if _, isError := line.(errorLine); isError {
+				failed = true
 			}
 			if err := writeLine(out, line); err != nil {
 				return err
@@ -116,7 +115,7 @@ func (c *commands) eachText(ctx context.Context, args []string, columns predict.
 			return err
 		}
 	}
-	if wrong {
+	if failed {
 		return errReported
 	}
 	return nil
@@ -131,7 +130,7 @@ func openTexts(name string) (*os.File, error) {
 	case err != nil:
 		return nil, err
 	case info.IsDir():
-		return nil, fmt.Errorf("%s: a folder; want a file of texts, a line each", name)
+		return nil, fmt.Errorf("%s is a folder; want a file with a text in each line", name)
 	}
 	return os.Open(name)
 }
@@ -144,8 +143,8 @@ type texts struct {
 	ended   bool
 }
 
-// next returns the texts of as many lines as are there, and for each line that is not blank an errorLine, or nil where
-// the next of the examples is its text.
+// next returns the examples of as many lines as can be read without waiting, and for each line that is not blank an
+// errorLine, or nil if the line is the next of the examples.
 func (t *texts) next() (examples []*corpus.Example, lines []any, err error) {
 	for len(examples) < batchTexts && (len(lines) == 0 || t.reader.Buffered() > 0) {
 		line, err := readLine(t.reader)
@@ -176,7 +175,8 @@ func (t *texts) next() (examples []*corpus.Example, lines []any, err error) {
 
 var errLong = fmt.Errorf("longer than %d bytes", maxLine)
 
-// readLine reads a line without its end; io.EOF where there is none, errLong when it has read over a long one.
+// readLine reads a line without its end. It returns io.EOF after the last line, and errLong after skipping a line that
+// is too long.
 func readLine(r *bufio.Reader) (string, error) {
 	var line []byte
 	long := false
@@ -197,7 +197,7 @@ func readLine(r *bufio.Reader) (string, error) {
 	}
 }
 
-// interruptible is a reader that ends with ctx, though what it reads from may wait on.
+// interruptible is a reader whose Read returns once ctx is done, even if r still blocks.
 type interruptible struct {
 	ctx context.Context
 	r   io.Reader

@@ -13,16 +13,16 @@ import (
 	"github.com/jenga-nlp/jenga/corpus"
 )
 
-// echo answers texts with themselves.
+// echo returns the examples' texts.
 func echo(examples []*corpus.Example) ([]any, error) {
-	var answers []any
+	var results []any
 	for _, e := range examples {
-		answers = append(answers, e.Text)
+		results = append(results, e.Text)
 	}
-	return answers, nil
+	return results, nil
 }
 
-func TestEachTextIsAnsweredInItsPlace(t *testing.T) {
+func TestEachTextHasItsLineOfOutput(t *testing.T) {
 	const tooLong = `{"error":"line 2: longer than 16777216 bytes"}`
 	longest := strings.Repeat("x", maxLine-1) // and the end of the line
 	for _, test := range []struct {
@@ -43,7 +43,7 @@ func TestEachTextIsAnsweredInItsPlace(t *testing.T) {
 			var out strings.Builder
 			c := &commands{in: strings.NewReader(test.in), out: &out}
 			err := c.eachText(context.Background(), nil, nil, echo)
-			if wrong := slices.Contains(test.want, tooLong); !wrong && err != nil || wrong &&
+			if failed := slices.Contains(test.want, tooLong); !failed && err != nil || failed &&
 				!errors.Is(err, errReported) {
 				t.Errorf("the error is %v", err)
 			}
@@ -64,20 +64,20 @@ func TestWaitingForTextsCanBeInterrupted(t *testing.T) {
 	cancel()
 	c := &commands{in: waiting, out: io.Discard}
 	if err := c.eachText(ctx, nil, nil, echo); !errors.Is(err, context.Canceled) {
-		t.Errorf("eachText = %v, want it to be interrupted", err)
+		t.Errorf("eachText = %v, want %v", err, context.Canceled)
 	}
 }
 
-func TestALineGoesAtOnce(t *testing.T) {
+func TestASingleLineDoesNotWaitForOthers(t *testing.T) {
 	in, lines := io.Pipe()
-	answers, out := io.Pipe()
+	results, out := io.Pipe()
 	ended := make(chan error)
 	go func() { ended <- (&commands{in: in, out: out}).eachText(context.Background(), nil, nil, echo) }()
-	got := bufio.NewReader(answers)
+	got := bufio.NewReader(results)
 	for _, text := range []string{"one", "two"} {
 		fmt.Fprintln(lines, text)
-		if answer, err := got.ReadString('\n'); err != nil || answer != `"`+text+`"`+"\n" {
-			t.Fatalf("%q is answered by %q, %v", text, answer, err)
+		if line, err := got.ReadString('\n'); err != nil || line != `"`+text+`"`+"\n" {
+			t.Fatalf("the output for %q is %q, %v", text, line, err)
 		}
 	}
 	lines.Close()

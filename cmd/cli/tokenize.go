@@ -7,7 +7,7 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/predict"
 )
 
-// tokenizeLine is what tokenize writes of a text.
+// tokenizeLine is the JSON line that tokenize writes for a text.
 type tokenizeLine struct {
 	IDs     []int32  `json:"ids"`
 	Tokens  []string `json:"tokens"`
@@ -19,10 +19,10 @@ func (c *commands) tokenizeCommand() *cobra.Command {
 	var maxLength int
 	cmd := &cobra.Command{
 		Use:   "tokenize MODEL [FILE]",
-		Short: "Cut texts into the model's tokens, a JSON line for each",
-		Long: `Cut texts into the model's tokens, a JSON line for each. MODEL is a folder with a tokenizer, an .onnx file beside one, a
-model's name in the hub's local cache, or a run. Texts are plain lines, or JSON lines with text, pair or words; they are
-read from stdin if no file is named. Offsets are in bytes.`,
+		Short: "Split texts into the model's tokens, a JSON line for each",
+		Long: `Split texts into the model's tokens, a JSON line for each. MODEL is a folder with a tokenizer, an .onnx
+file beside one, a model's name in the hub's local cache, or a run. Texts are plain lines, or JSON lines with text,
+pair or words; they are read from stdin if no file is named. Offsets are in bytes.`,
 		Example: "  echo 'a text' | jenga tokenize models/minilm-l6",
 		Args:    between(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -49,6 +49,6 @@ read from stdin if no file is named. Offsets are in bytes.`,
 		},
 	}
 	cmd.Flags().IntVar(&maxLength, "max-length", 0,
-		"`TOKENS` that a text may have, special ones included; 0: any number")
+		"most `TOKENS` of a text, special ones included; longer texts are truncated; 0: no limit")
 	return cmd
 }

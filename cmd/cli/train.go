@@ -34,9 +34,10 @@ func (c *commands) trainCommand() *cobra.Command {
 	var f trainFlags
 	cmd := &cobra.Command{
 		Use:   "train [FILE]",
-		Short: "Train what an experiment file says",
-		Long: `Train what an experiment file says: ./experiment.yaml if none is named. The run folder gets the file as it ran, a line
-of figures for each evaluation and each step that is logged (metrics.jsonl), and the model: best/ and last/.`,
+		Short: "Train the model of an experiment file",
+		Long: `Train the model of an experiment file: of ./experiment.yaml if none is named. The run folder gets the
+file with all defaults, a line of metrics for each evaluation and each logged step (metrics.jsonl), and the model:
+best/ and last/.`,
 		Example: `  jenga train experiments/quickstart.yaml
   jenga train exp.yaml --set training.num_epochs=1 --set tasks.intent.heads.intent.type=mlp
   jenga train exp.yaml --out runs/second --json > events.jsonl`,
@@ -44,14 +45,14 @@ of figures for each evaluation and each step that is logged (metrics.jsonl), and
 		RunE: func(cmd *cobra.Command, args []string) error { return c.train(cmd.Context(), f, fileOf(args)) },
 	}
 	cmd.Flags().StringArrayVar(&f.set, "set", nil,
-		"override `KEY=VALUE` of the file, as training.num_epochs=1; may be repeated")
+		"override `KEY=VALUE` of the file, such as training.num_epochs=1; may be repeated")
 	cmd.Flags().StringVar(&f.out, "out", "", "run folder (default runs/PROJECT_NAME)")
 	cmd.Flags().BoolVar(&f.force, "force", false, "replace the run that the folder holds")
 	cmd.Flags().BoolVar(&f.json, "json", false, "events as JSON lines on stdout, no bars")
 	return cmd
 }
 
-// fileOf is the experiment file of a command's arguments.
+// fileOf returns the experiment file that a command's arguments name, or the default one.
 func fileOf(args []string) string {
 	if len(args) > 0 {
 		return args[0]
@@ -96,7 +97,7 @@ func (c *commands) train(ctx context.Context, f trainFlags, file string) error {
 	}
 	if len(done.Best.Groups) > 0 {
 		fmt.Fprintf(c.out, "best on dev after epoch %.4g, by %s:\n", done.Best.Epoch, done.Metric)
-		if err := writeScores(c.out, done.Best.Groups); err != nil {
+		if err := writeMetrics(c.out, done.Best.Groups); err != nil {
 			return err
 		}
 	}
@@ -105,16 +106,16 @@ func (c *commands) train(ctx context.Context, f trainFlags, file string) error {
 	return err
 }
 
-// unpack writes an experiment that ships with jenga where a file of its name is asked for and there is none.
+// unpack writes file and its data if it does not exist and is one of the experiments that ship with jenga.
 func (c *commands) unpack(file string) error {
 	wrote, err := experiments.Unpack(file)
 	for _, path := range wrote {
-		fmt.Fprintf(c.log, "%s ships with jenga: written\n", path)
+		fmt.Fprintf(c.log, "wrote %s, which ships with jenga\n", path)
 	}
 	return err
 }
 
-// watcher shows the events of a training run. end is told the error that the run ended with.
+// watcher shows the events of a training run. end receives the error that the run ended with.
 type watcher struct {
 	event func(any) error
 	end   func(error)
@@ -130,7 +131,7 @@ func (c *commands) watcher(json bool) watcher {
 	return lineWatcher(c.log)
 }
 
-// barWatcher moves a bar with loss, speed and time left, and writes a table after each evaluation.
+// barWatcher shows a progress bar with loss, speed and time left, and writes a table after each evaluation.
 func barWatcher(w io.Writer) watcher {
 	var bar *progressbar.ProgressBar
 	var loss, tokens, seconds float64 // running
@@ -151,7 +152,7 @@ func barWatcher(w io.Writer) watcher {
 			case multitask.Evaluation:
 				bar.Clear()
 				fmt.Fprintf(w, "dev after epoch %.4g:\n", v.Epoch)
-				if err := writeScores(w, v.Groups); err != nil || bar.IsFinished() {
+				if err := writeMetrics(w, v.Groups); err != nil || bar.IsFinished() {
 					return err
 				}
 				return bar.RenderBlank()
@@ -173,18 +174,18 @@ func barWatcher(w io.Writer) watcher {
 			case err == nil:
 				bar.Clear()
 			default:
-				fmt.Fprintln(w) // the bar stays: it says how far training came
+				fmt.Fprintln(w) // leave the bar in place: it shows how far training came
 			}
 		},
 	}
 }
 
-func writeWarning(w io.Writer, r multitask.Warning) error {
-	_, err := fmt.Fprintln(w, r.Text)
+func writeWarning(w io.Writer, warning multitask.Warning) error {
+	_, err := fmt.Fprintln(w, warning.Text)
 	return err
 }
 
-// fitting joins as many of parts as there is room for, the first ones first.
+// fitting joins as many of the first parts as fit into room characters.
 func fitting(room int, parts ...string) string {
 	for n := len(parts); n > 0; n-- {
 		if text := strings.Join(parts[:n], "  "); len(text) <= room {
@@ -194,16 +195,16 @@ func fitting(room int, parts ...string) string {
 	return ""
 }
 
-// barWidth is how many characters a bar of n things needs at least besides its description: a percentage, the count and
-// two times of hours.
+// barWidth returns how many characters a bar of n steps or examples needs at least besides its description: a
+// percentage, the count and two times of hours.
 func barWidth(n int) int {
 	return len(" 100% || (/) [99h59m59s:99h59m59s] ") + 2*len(strconv.Itoa(n))
 }
 
-// smoothed is the share that a running mean keeps of itself at each step.
+// smoothed is the weight of a running mean's old value at each step.
 const smoothed = 0.95
 
-// lineWatcher writes a line each few seconds, for a log file.
+// lineWatcher writes a line every few seconds, for a log file.
 func lineWatcher(w io.Writer) watcher {
 	const every = 10 * time.Second
 	var last time.Time
@@ -218,7 +219,7 @@ func lineWatcher(w io.Writer) watcher {
 				}
 			case multitask.Evaluation:
 				fmt.Fprintf(w, "dev after epoch %.4g:\n", v.Epoch)
-				return writeScores(w, v.Groups)
+				return writeMetrics(w, v.Groups)
 			case multitask.Warning:
 				return writeWarning(w, v)
 			}
@@ -228,7 +229,8 @@ func lineWatcher(w io.Writer) watcher {
 	}
 }
 
-// newBar shows how far n things are done and the time left, in a line of the terminal w.
+// newBar returns a bar that shows how many of n steps or examples are done and the time left, in a line of the terminal
+// w.
 func newBar(w io.Writer, n int) *progressbar.ProgressBar {
 	return progressbar.NewOptions(n,
 		progressbar.OptionSetWriter(w),

@@ -13,7 +13,7 @@ import (
 func (c *commands) versionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
-		Short: "Say which jenga this is",
+		Short: "Print the version and the commit of this binary",
 		Args:  between(0, 0),
 		RunE: func(*cobra.Command, []string) error {
 			info, _ := debug.ReadBuildInfo()
@@ -24,8 +24,7 @@ func (c *commands) versionCommand() *cobra.Command {
 	}
 }
 
-// commitOf is the commit that a binary was built from, with + where files had been changed; "" where the build does not
-// say.
+// commitOf returns the commit that a binary was built from, with + if files had been changed; "" if it is unknown.
 func commitOf(info *debug.BuildInfo) string {
 	if info == nil {
 		return ""

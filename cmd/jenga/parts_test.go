@@ -20,7 +20,7 @@ import (
 	"github.com/jenga-nlp/jenga/tasks"
 )
 
-var update = flag.Bool("update", false, "write docs/parts.md anew")
+var update = flag.Bool("update", false, "rewrite docs/parts.md")
 
 // kind is a registry, and the folder of its parts.
 type kind struct {
@@ -47,7 +47,7 @@ What each ` + "`type:`" + ` of an experiment file is, with its options. ` + "`je
 This page is written by ` + "`go test ./cmd/jenga -run PartsPage -update`" + ` from the parts' own comments and options.
 `
 
-// The page of the parts is what the registries say.
+// TestPartsPage compares docs/parts.md with the registries and the parts' comments.
 func TestPartsPage(t *testing.T) {
 	var page strings.Builder
 	page.WriteString(preface)
@@ -57,14 +57,14 @@ func TestPartsPage(t *testing.T) {
 		for _, name := range k.registry.Names() {
 			comment := docs[name]
 			if comment == "" {
-				t.Errorf("%s %s: no comment says what it is", k.folder, name)
+				t.Errorf("%s %s has no comment", k.folder, name)
 			}
 			fmt.Fprintf(&page, "\n### %s\n\n%s", name, markdown(comment))
 			writeFields(&page, k.registry.Fields(name))
 		}
 	}
 
-	page.WriteString("\n## What stands beside the parts\n\n`jenga parts section` prints it.\n")
+	page.WriteString("\n## Sections beside the parts\n\n`jenga parts section` prints them.\n")
 	_, types := commentsOf(t, filepath.Join("..", "..", "experiments", "config"))
 	for _, name := range (config.Sections{}).Names() {
 		fmt.Fprintf(&page, "\n### %s\n\n%s", name, markdown(types[name+"options"]))
@@ -79,8 +79,8 @@ func TestPartsPage(t *testing.T) {
 	}
 	have, err := os.ReadFile(path)
 	if err != nil || string(have) != page.String() {
-		t.Errorf("docs/parts.md is not what the parts say (%v); go test ./cmd/jenga -run PartsPage -update writes it",
-			err)
+		t.Errorf("docs/parts.md differs from the parts' comments and options (%v); "+
+			"go test ./cmd/jenga -run PartsPage -update rewrites it", err)
 	}
 }
 
@@ -95,9 +95,9 @@ func writeFields(page *strings.Builder, fields []plugin.Field) {
 	}
 }
 
-// commentsOf returns the comment of each part that the files of a folder register: that of the type of its name, else
-// of the first type of its own, or the function, in the file that does so, else of the package. types are the comments
-// of all types, by their names in lower case.
+// commentsOf returns the comment of each part that the files of a folder register: the comment of the type of its name,
+// else of the first unexported struct or the New function of the file that registers it, else of the package. types are
+// the comments of all types, by their names in lower case.
 func commentsOf(t *testing.T, folder string) (comments, types map[string]string) {
 	t.Helper()
 	comments, types = map[string]string{}, map[string]string{}
@@ -154,6 +154,7 @@ func registers(n ast.Node) (name string, ok bool) {
 	return "", false
 }
 
+// partComment returns the comment of the part that a file registers, unless a type has the part's name.
 func partComment(file *ast.File) string {
 	for _, d := range file.Decls {
 		types, ok := d.(*ast.GenDecl)
@@ -173,7 +174,7 @@ func partComment(file *ast.File) string {
 	return afterName(strings.TrimPrefix(file.Doc.Text(), "Package "))
 }
 
-// afterName is a comment without the name that it begins with, from its verb on.
+// afterName returns a comment without the name that it begins with and a form of "to be" behind that.
 func afterName(comment string) string {
 	_, rest, _ := strings.Cut(comment, " ")
 	if rest = strings.TrimPrefix(strings.TrimPrefix(rest, "is "), "are "); rest == "" {
@@ -185,7 +186,7 @@ func afterName(comment string) string {
 // markdown writes a comment with its indented lines as code.
 func markdown(comment string) string {
 	var b strings.Builder
-	code, blank := false, "" // lines that may be the code's or stand behind it
+	code, blank := false, "" // blank lines that are in the code or behind it
 	for line := range strings.Lines(comment) {
 		if code && strings.TrimSpace(line) == "" {
 			blank += line

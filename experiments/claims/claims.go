@@ -24,7 +24,7 @@ type Note struct {
 	Entities  []Entity `json:"entities"`
 }
 
-// Entity is a stretch of a note's text, in characters, End exclusive.
+// Entity is a span of a note's text, in characters, End exclusive.
 type Entity struct {
 	Start int    `json:"start"`
 	End   int    `json:"end"`

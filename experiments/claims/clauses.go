@@ -14,7 +14,7 @@ type Pair struct {
 	Covered string `json:"covered"`
 }
 
-// answers are the labels of pairs.
+// answers are the labels of pairs of a note and a clause.
 var answers = []string{"covered", "not_covered", "unclear"}
 
 // condition is what cover may depend on. There are two cases, and a clause covers one of them.
@@ -24,7 +24,7 @@ type condition struct {
 	limit measure
 }
 
-// measure tells the cases of a condition that is measured: below and above a limit.
+// measure separates the cases of a condition by a number: below and above a limit.
 type measure struct {
 	limits []int
 	write  func(w *writer, limit, which int) // fills the slots of said
@@ -163,7 +163,8 @@ type clause struct {
 	text      string
 }
 
-// Each clause comes with a note for each answer, and both cases with as many clauses: neither text tells the answer.
+// pairs returns a note for each label of each clause. Both cases have as many clauses, so that neither text alone
+// determines the label.
 func (s Split) pairs() []Pair {
 	r := rand.New(rand.NewPCG(s.seed, 0))
 	var pairs []Pair

@@ -65,18 +65,18 @@ type Claim struct {
 	Codes     []string `json:"codes"`  // any number of those in codes and settings
 	// anomalous where the same words stand in an order that no member writes, else normal
 	Structure string `json:"structure"`
-	// for each check of checks, whether the note names what it asks for: 1 or 0
+	// for each check of checks, 1 if the note names its entity, else 0
 	Quality  map[string][]int `json:"quality"`
 	Entities []Entity         `json:"entities"`
 }
 
-// checks are what the quality control of a claims office asks of a note: entities that it should name.
+// checks are the entities that the quality control of a claims office requires in a note.
 var checks = map[string][]string{
 	"member":    {"policy"},
 	"treatment": {"date", "provider", "procedure"},
 }
 
-// quality answers the checks of a note by its entities.
+// quality returns the results of the checks of a note, by its entities.
 func quality(entities []Entity) map[string][]int {
 	answers := map[string][]int{}
 	for check, labels := range checks {

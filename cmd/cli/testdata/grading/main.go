@@ -1,4 +1,4 @@
-// Command grading is jenga with a kind of outputs of another module: grades of an ordered scale.
+// Command grading is jenga with an output kind of another module: grades of an ordered scale.
 package main
 
 import (

@@ -20,13 +20,13 @@ type Options struct {
 }
 
 // thresholds divides a scale of K grades by K-1 binary classifiers (Niu et al. 2016, "Ordinal regression with multiple
-// output CNN for age estimation"): of a text's mean state x
+// output CNN for age estimation"), with x the mean state of a text and y_k = 1 if its rank is above k, else 0:
 //
-//	P(rank > k) = σ(w_k·x + b_k)    loss = Σ_k -log P(rank > k or not)    rank = how many P(rank > k) are above 1/2
+//	p_k = P(rank > k) = σ(w_k·x + b_k)    loss = -Σ_k log(p_k if y_k = 1, else 1-p_k)    rank = |{k : p_k > 1/2}|
 type thresholds struct {
 	drop   nn.Dropout
-	score  *nn.Linear
-	grades int
+	output *nn.Linear // [D K-1]
+	grades int        // K
 }
 
 // NewHead makes a head for the grades of env.
@@ -38,21 +38,22 @@ func NewHead(o Options, env heads.Env) (heads.Head, error) {
 		return nil, fmt.Errorf("want at least 2 grades, have %q", env.Labels)
 	}
 	n := len(env.Labels)
-	score := nn.NewLinear(env.Params.In("score"), env.Width, n-1)
-	return &thresholds{nn.NewDropout(env.Params.In("drop"), o.Dropout), score, n}, nil
+	output := nn.NewLinear(env.Params.In("score"), env.Width, n-1)
+	return &thresholds{nn.NewDropout(env.Params.In("drop"), o.Dropout), output, n}, nil
 }
 
-// Output returns Kind.
+// Output returns the kind of outputs that are grades.
 func (h *thresholds) Output() *outputs.Kind { return Kind }
 
-func (h *thresholds) Logits(p *nn.Pass, seen nn.Hidden) heads.Logits {
-	return heads.LogitsOf(seen, h.score.Apply(h.drop.Apply(p, nn.MeanPool(seen)))) // [B K-1]
+// Logits returns the logits [B K-1] of the thresholds.
+func (h *thresholds) Logits(p *nn.Pass, states nn.Hidden) heads.Logits {
+	return heads.LogitsOf(states, h.output.Apply(h.drop.Apply(p, nn.MeanPool(states))))
 }
 
-// Units counts the texts whose grade occurs in training.
-func (h *thresholds) Units(gold []corpus.Target) float64 {
+// Units counts the examples with a grade that training has.
+func (h *thresholds) Units(targets []corpus.Target) float64 {
 	n := 0.0
-	for _, t := range outputs.Targets[Target](gold) {
+	for _, t := range outputs.Targets[Target](targets) {
 		if t != nil && t.Rank >= 0 {
 			n++
 		}
@@ -62,14 +63,14 @@ func (h *thresholds) Units(gold []corpus.Target) float64 {
 
 // Loss is the sum of the binary cross entropies, nil if nothing is labelled. An example's loss is the mean over its
 // windows.
-func (h *thresholds) Loss(_ *nn.Pass, scores heads.Logits, gold []corpus.Target) *nn.Node {
-	targets, rows := outputs.Targets[Target](gold), scores.Rows
+func (h *thresholds) Loss(_ *nn.Pass, logits heads.Logits, targets []corpus.Target) *nn.Node {
+	grades, rows := outputs.Targets[Target](targets), logits.Rows
 	above, labelled := make([]int8, rows.Texts()*(h.grades-1)), false
 	weights := perWindow(rows)
 	for b, e := range rows.Example {
 		row := above[b*(h.grades-1) : (b+1)*(h.grades-1)]
 		for k := range row {
-			switch t := targets[e]; {
+			switch t := grades[e]; {
 			case t == nil || t.Rank < 0:
 				row[k] = corpus.Unlabelled
 				continue
@@ -82,14 +83,14 @@ func (h *thresholds) Loss(_ *nn.Pass, scores heads.Logits, gold []corpus.Target)
 	if !labelled {
 		return nil
 	}
-	return nn.LabelLoss{Rows: weights}.BinaryCrossEntropy(scores.Nodes[0], above)
+	return nn.LabelLoss{Rows: weights}.BinaryCrossEntropy(logits.Nodes[0], above)
 }
 
 // Predict returns for each example the probabilities of its thresholds, the mean over its windows, and its rank.
-func (h *thresholds) Predict(scores heads.Logits) []corpus.Prediction {
-	predictions := make([]Prediction, outputs.Examples(scores.Rows))
-	values, weights := nn.Values(scores.Nodes[0]), perWindow(scores.Rows)
-	for b, e := range scores.Rows.Example {
+func (h *thresholds) Predict(logits heads.Logits) []corpus.Prediction {
+	predictions := make([]Prediction, outputs.Examples(logits.Rows))
+	values, weights := nn.Values(logits.Nodes[0]), perWindow(logits.Rows)
+	for b, e := range logits.Rows.Example {
 		p := &predictions[e]
 		if p.Above == nil {
 			p.Above = make([]float32, h.grades-1)
@@ -108,14 +109,14 @@ func (h *thresholds) Predict(scores heads.Logits) []corpus.Prediction {
 	return outputs.Erase(predictions)
 }
 
-// perWindow returns 1/n for each window of an example of n windows.
+// perWindow returns for each window 1/n, where n is the number of its example's windows.
 func perWindow(rows nn.Rows) []float32 {
-	texts, weights := make([]float32, outputs.Examples(rows)), make([]float32, rows.Texts())
+	windows, weights := make([]float32, outputs.Examples(rows)), make([]float32, rows.Texts())
 	for _, e := range rows.Example {
-		texts[e]++
+		windows[e]++
 	}
 	for b, e := range rows.Example {
-		weights[b] = 1 / texts[e]
+		weights[b] = 1 / windows[e]
 	}
 	return weights
 }

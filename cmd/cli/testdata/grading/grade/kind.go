@@ -1,5 +1,4 @@
-// Package grade adds ordinal regression to jenga: a kind of outputs, grades of an ordered scale, with its task and
-// head.
+// Package grade adds ordinal regression to jenga: an output kind, grades of an ordered scale, with its task and head.
 package grade
 
 import (
@@ -11,11 +10,11 @@ import (
 	"github.com/jenga-nlp/jenga/outputs"
 )
 
-// Kind is the kind of outputs that are a grade of an ordered scale, whose grades an experiment lists as labels, lowest
+// Kind is the kind of outputs that are a grade of an ordered scale. An experiment lists the grades as labels, lowest
 // first.
 var Kind = outputs.Register(outputs.Spec[Target, Prediction]{
 	Name: "grade", Description: "a grade of an ordered scale", Field: "grade", Traits: outputs.Traits{HasLabels: true},
-	Names:  func(t *Target, visit func(name *string)) { visit(&t.Grade) },
+	Names:  func(t *Target, see func(name *string)) { see(&t.Grade) },
 	Number: func(t *Target, labels *corpus.Labels) { t.Rank = labels.ID(t.Grade) },
 	Unknown: func(t *Target) []string {
 		if t.Rank == corpus.Unknown {
@@ -39,7 +38,7 @@ var Kind = outputs.Register(outputs.Spec[Target, Prediction]{
 	Marks: func(p *Prediction, _ outputs.Input) []outputs.Mark {
 		return []outputs.Mark{{Label: p.Grade, Probability: p.probability()}}
 	},
-	// The thresholds of each of the example's windows, all of which the grade depends on.
+	// The logits of all thresholds of the example's windows: the grade depends on each.
 	Logits: func(_ *Prediction, rows nn.Rows, example int, shape []int) []int {
 		var logits []int
 		for b, e := range rows.Example {
@@ -52,10 +51,10 @@ var Kind = outputs.Register(outputs.Spec[Target, Prediction]{
 	Sample: sample,
 })
 
-// Target is a gold grade.
+// Target is the grade of a labelled example.
 type Target struct {
 	Grade string
-	Rank  int // from 0, the lowest; corpus.Unknown if it does not occur in training
+	Rank  int // from 0, the lowest; corpus.Unknown where training has no such grade
 }
 
 // Prediction is a predicted grade.
@@ -65,7 +64,7 @@ type Prediction struct {
 	Grade string
 }
 
-// probability is P(rank ≥ r) - P(rank ≥ r+1) of the predicted rank r, 0 if the thresholds contradict each other.
+// probability is P(rank ≥ r) - P(rank ≥ r+1) of the predicted rank r, 0 where the thresholds contradict each other.
 func (p *Prediction) probability() float64 {
 	at, above := 1.0, 0.0
 	if p.Rank > 0 {
@@ -77,7 +76,7 @@ func (p *Prediction) probability() float64 {
 	return math.Max(0, at-above)
 }
 
-// JSON is the JSON of a prediction.
+// JSON is the grade in the output of `jenga predict`.
 type JSON struct {
 	Grade       string              `json:"grade"`
 	Rank        int                 `json:"rank"`
@@ -99,15 +98,15 @@ var sample = outputs.SampleSpec[Target, Prediction]{
 	Record: func(_ int, label string, _ []string) map[string]any {
 		return map[string]any{"text": "a red kite", "grade": label}
 	},
-	Right: func(t *Target, labels *corpus.Labels) *Prediction { return sure(t.Rank, labels) },
+	Right: func(t *Target, labels *corpus.Labels) *Prediction { return certain(t.Rank, labels) },
 	Wrong: func(p *Prediction, labels *corpus.Labels) *Prediction {
-		return sure((p.Rank+1)%len(labels.Names()), labels)
+		return certain((p.Rank+1)%len(labels.Names()), labels)
 	},
 	Unseen: func(*Target) *Target { return &Target{"unseen", corpus.Unknown} },
 }
 
-// sure is the prediction of a rank with probability 1.
-func sure(rank int, labels *corpus.Labels) *Prediction {
+// certain returns the prediction of a rank with probability 1.
+func certain(rank int, labels *corpus.Labels) *Prediction {
 	p := &Prediction{Rank: rank, Above: make([]float32, len(labels.Names())-1), Grade: labels.Name(rank)}
 	for k := range rank {
 		p.Above[k] = 1

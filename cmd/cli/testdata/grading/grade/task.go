@@ -14,11 +14,11 @@ func init() {
 	})
 }
 
-// grading predicts a grade of a text, which a record has in the field grade. Its metrics are qwk, the kappa that weighs
-// errors by the square of the distance of ranks (Cohen 1968), and mae, the mean distance of ranks.
+// grading predicts the grade of a text, whose target is in the field grade of a record. Its metrics are qwk, the kappa
+// that weighs errors by the square of the distance of ranks (Cohen 1968), and mae, the mean distance of ranks.
 type grading struct{ heads []string }
 
-// Output is the kind of outputs of the task's heads.
+// Output returns the kind of outputs of the task's heads.
 func (g grading) Output() *outputs.Kind { return Kind }
 
 // Example makes an example of a record.
@@ -41,21 +41,21 @@ func (g grading) Example(r corpus.Record) (corpus.Example, error) {
 	return e, nil
 }
 
-// Judge compares ranks. A grade that does not occur in training, whose rank is below 0, is never predicted right.
-func (g grading) Judge(gold []corpus.Target, predicted []corpus.Prediction) []tasks.Metric {
-	counts, guesses := map[int]float64{}, map[int]float64{}
-	squares, distances, n := 0.0, 0.0, float64(len(gold))
+// Judge compares ranks. A grade that training does not have, whose rank is below 0, is wrong whatever is predicted.
+func (g grading) Judge(targets []corpus.Target, predicted []corpus.Prediction) []tasks.Metric {
+	targetRanks, predictedRanks := map[int]float64{}, map[int]float64{} // how often each occurs
+	squares, distances, n := 0.0, 0.0, float64(len(targets))
 	predictions := outputs.Predictions[Prediction](predicted)
-	for i, t := range outputs.Targets[Target](gold) {
+	for i, t := range outputs.Targets[Target](targets) {
 		rank := predictions[i].Rank
 		d := math.Abs(float64(t.Rank - rank))
 		squares, distances = squares+d*d, distances+d
-		counts[t.Rank]++
-		guesses[rank]++
+		targetRanks[t.Rank]++
+		predictedRanks[rank]++
 	}
 	expected := 0.0 // of the squares, by chance: whole numbers, so that any order gives the same sum
-	for a, x := range counts {
-		for b, y := range guesses {
+	for a, x := range targetRanks {
+		for b, y := range predictedRanks {
 			expected += x * y * float64((a-b)*(a-b))
 		}
 	}
