@@ -45,7 +45,8 @@ func TestDuplicateKindsPanic(t *testing.T) {
 
 func TestTargetsOfAnotherKindPanic(t *testing.T) {
 	defer func() {
-		if message, _ := recover().(string); message != "outputs: unexpected *outputs.NumberTarget, want *outputs.LabelTarget" {
+		if message, _ := recover().(string); message != "outputs: unexpected *outputs.NumberTarget, want "+
+			"*outputs.LabelTarget" {
 			t.Errorf("panic %q", message)
 		}
 	}()

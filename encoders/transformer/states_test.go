@@ -92,7 +92,8 @@ func TestStatesAreThoseOfTransformers(t *testing.T) {
 	}
 }
 
-// largestDifference reads a fixture of scripts/fixtures/states.py and compares states [T width] with it. The difference of a row's sum is divided by √width.
+// largestDifference reads a fixture of scripts/fixtures/states.py and compares states [T width] with it. The difference
+// of a row's sum is divided by √width.
 func largestDifference(t *testing.T, fixture io.Reader, states []float32, width int) float64 {
 	const step = 16
 	largest := 0.0
