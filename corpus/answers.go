@@ -99,7 +99,7 @@ func (r Record) answerTexts(context string) (texts []string, starts []any, ok bo
 	}
 	answers := r.Fields["answers"]
 	if text, isText := answers.(string); isText && !strings.Contains(context, text) {
-		if list, held := InJSON(text); held {
+		if list, held := ParseJSON(text); held {
 			answers = list
 		}
 	}

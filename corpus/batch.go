@@ -34,14 +34,14 @@ func Pack(examples []*Example) *Batch {
 
 // add appends a window of the example of index i.
 func (b *Batch) add(e *Example, w Encoding, i int) {
-	if n := len(w.IDs); n == 0 || len(w.Types) != n || len(w.Offsets) != n || w.TokenTypes != nil &&
+	if n := len(w.IDs); n == 0 || len(w.Segments) != n || len(w.Offsets) != n || w.TokenTypes != nil &&
 		len(w.TokenTypes) != n {
 		panic("corpus: packing an example that is not encoded")
 	}
 	r, first := &b.Tokens.Rows, len(b.Tokens.IDs)
 	b.Tokens.IDs = append(b.Tokens.IDs, w.IDs...)
 	r.Starts = append(r.Starts, len(b.Tokens.IDs))
-	r.Segment = append(r.Segment, w.Types...)
+	r.Segment = append(r.Segment, w.Segments...)
 	for _, o := range w.Offsets {
 		r.Special = append(r.Special, o == Span{})
 	}

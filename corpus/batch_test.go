@@ -13,17 +13,17 @@ func TestPackConcatenatesTexts(t *testing.T) {
 	special, none := Span{}, int32(-1)
 	tagged := &Example{ // [CLS] play ad ##ele [SEP]; the third word is truncated
 		Text: "play adele now", Words: []Span{{0, 4}, {5, 10}, {11, 14}},
-		Windows: []Encoding{{IDs: []int32{101, 7, 8, 9, 102}, Types: make([]int8, 5),
+		Windows: []Encoding{{IDs: []int32{101, 7, 8, 9, 102}, Segments: make([]int8, 5),
 			Offsets: []Span{special, {0, 4}, {5, 7}, {7, 10}, special}, Words: []int32{none, 0, 1, 1, none}}},
 	}
 	pair := &Example{
 		Text: "a", Pair: "b", Paired: true,
-		Windows: []Encoding{{IDs: []int32{101, 5, 102, 6, 102}, Types: []int8{0, 0, 0, 1, 1},
+		Windows: []Encoding{{IDs: []int32{101, 5, 102, 6, 102}, Segments: []int8{0, 0, 0, 1, 1},
 			Offsets: []Span{special, {0, 1}, special, {0, 1}, special}, Words: []int32{none, none, none, none, none}}},
 	}
 	gap := &Example{ // the first word has no token, and the text begins without a special token
 		Text: "\u200d b", Words: []Span{{0, 3}, {4, 5}},
-		Windows: []Encoding{{IDs: []int32{6}, Types: []int8{0}, Offsets: []Span{{4, 5}}, Words: []int32{1}}},
+		Windows: []Encoding{{IDs: []int32{6}, Segments: []int8{0}, Offsets: []Span{{4, 5}}, Words: []int32{1}}},
 	}
 
 	examples := []*Example{tagged, pair, gap}

@@ -61,7 +61,7 @@ func (e *Example) Tokens() int {
 type Encoding struct {
 	IDs        []int32
 	Offsets    []Span // bytes of Text, or of Pair where Types is 1; special tokens have {0 0}
-	Types      []int8 // 1 in the second text of a pair
+	Segments   []int8 // 1 in the second text of a pair
 	TokenTypes []int8 // the encoder's token types, if the tokenizer's are not Types; else nil
 	// the index in Example.Words of the word that each token belongs to, -1 for none; nil without words
 	Words  []int32

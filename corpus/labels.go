@@ -24,8 +24,8 @@ func NewLabels(names []string) *Labels {
 	return l
 }
 
-// LabelsOf returns the set of names that a file holds: empty and duplicate names are errors.
-func LabelsOf(names []string) (*Labels, error) {
+// ParseLabels returns the set of names that a file holds: empty and duplicate names are errors.
+func ParseLabels(names []string) (*Labels, error) {
 	seen := map[string]bool{}
 	for _, n := range names {
 		switch {

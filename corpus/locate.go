@@ -29,7 +29,7 @@ func (e Encoding) TokensOf(part Span, text string) Span {
 	// the window has tokens that begin at or before the part's start, end at or after its end
 	before, after := false, false
 	for i, o := range e.Offsets {
-		if e.Types[i] != 1 || o == (Span{}) {
+		if e.Segments[i] != 1 || o == (Span{}) {
 			continue
 		}
 		before, after = before || o.Start <= part.Start, after || o.End >= part.End

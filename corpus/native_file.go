@@ -276,7 +276,7 @@ func (t template) special() int {
 // encoding fills the template with the tokens of a text and of its pair.
 func (t template) encoding(text, pair []piece, words bool) Encoding {
 	n := t.special() + len(text) + len(pair)
-	out := Encoding{IDs: make([]int32, 0, n), Offsets: make([]Span, 0, n), Types: make([]int8, 0, n),
+	out := Encoding{IDs: make([]int32, 0, n), Offsets: make([]Span, 0, n), Segments: make([]int8, 0, n),
 		TokenTypes: make([]int8, 0, n)}
 	if words {
 		out.Words = make([]int32, 0, n)
@@ -289,7 +289,7 @@ func (t template) encoding(text, pair []piece, words bool) Encoding {
 		for _, p := range pieces {
 			out.IDs = append(out.IDs, p.id)
 			out.Offsets = append(out.Offsets, p.at)
-			out.Types = append(out.Types, part.text)
+			out.Segments = append(out.Segments, part.text)
 			out.TokenTypes = append(out.TokenTypes, part.kind)
 			if words {
 				out.Words = append(out.Words, p.word)

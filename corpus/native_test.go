@@ -38,7 +38,7 @@ func openNatively(t testing.TB, folder string) Tokenizer {
 
 // typedListing is listing with the encoder's token types.
 func typedListing(e Encoding) string {
-	e.Types = e.TokenTypes
+	e.Segments = e.TokenTypes
 	return listing(e)
 }
 
@@ -143,8 +143,8 @@ func TestNativeEncode(t *testing.T) {
 		if got, want := tokens(e), "<s> a </s> </s> b </s>"; got != want {
 			t.Errorf("tokens %s, want %s", got, want)
 		}
-		if want := []int8{0, 0, 0, 0, 1, 1}; !slices.Equal(e.Types, want) {
-			t.Errorf("types %v, want %v", e.Types, want)
+		if want := []int8{0, 0, 0, 0, 1, 1}; !slices.Equal(e.Segments, want) {
+			t.Errorf("types %v, want %v", e.Segments, want)
 		}
 		if want := make([]int8, 6); !slices.Equal(e.TokenTypes, want) {
 			t.Errorf("token types %v, want %v", e.TokenTypes, want)
@@ -366,7 +366,7 @@ func FuzzNativeOpen(f *testing.F) {
 		got := n.Encode(e, 50)
 		for i, at := range got.Offsets {
 			end := len(e.Text)
-			if got.Types[i] == 1 {
+			if got.Segments[i] == 1 {
 				end = len(e.Pair)
 			}
 			if at.Start < 0 || at.Start > at.End || at.End > end {

@@ -30,8 +30,8 @@ func (r Record) String(field string) (value string, ok bool, err error) {
 	return value, value != "", nil
 }
 
-// InJSON parses a text that holds a list or an object as JSON, such as a cell of a table.
-func InJSON(text string) (value any, ok bool) {
+// ParseJSON parses a text that holds a list or an object as JSON, such as a cell of a table.
+func ParseJSON(text string) (value any, ok bool) {
 	text = strings.TrimSpace(text)
 	if !strings.HasPrefix(text, "[") && !strings.HasPrefix(text, "{") || !json.Valid([]byte(text)) {
 		return nil, false
@@ -49,7 +49,7 @@ var pythonList = regexp.MustCompile(`(?s)^\s*\[['"].*['"]\]\s*$`)
 func (r Record) Strings(field string) (values []string, ok bool, err error) {
 	value := r.Fields[field]
 	if text, isText := value.(string); isText {
-		if list, held := InJSON(text); held {
+		if list, held := ParseJSON(text); held {
 			value = list
 		} else if pythonList.MatchString(text) {
 			return nil, false, fmt.Errorf(`%s: field %q is a list in Python, %s; want one in JSON, ["a", "b"], or a b`,
@@ -76,8 +76,8 @@ func (r Record) Strings(field string) (values []string, ok bool, err error) {
 	return splitBlanks(text), true, nil
 }
 
-// Named lists the names of the record's fields, for an error.
-func (r Record) Named() string { return listed(r.Fields) }
+// FieldNames lists the names of the record's fields, for an error.
+func (r Record) FieldNames() string { return listed(r.Fields) }
 
 // Example returns an example without targets, from the fields text, pair and words. Words without a text are joined by
 // blanks; with a text they are its words, with only white space between them.

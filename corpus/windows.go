@@ -7,11 +7,11 @@ import (
 
 // Windowing defines how texts are encoded, and how texts longer than MaxLength are divided or truncated.
 type Windowing struct {
-	MaxLength   int  // tokens of a text or a pair, special ones included; 0: any number
-	Windows     bool // a longer text is divided into windows; else it is truncated
-	Stride      int  // tokens that two neighbouring windows share
-	OverContext bool // windows slide over the second text of a pair, the context of a question; else see Encode
-	Separate    bool // the texts of a pair are encoded separately
+	MaxLength        int  // tokens of a text or a pair, special ones included; 0: any number
+	Windows          bool // a longer text is divided into windows; else it is truncated
+	Stride           int  // tokens that two neighbouring windows share
+	SlideOverContext bool // windows slide over the second text of a pair, the context of a question; else see Encode
+	Separate         bool // the texts of a pair are encoded separately
 }
 
 // Check returns an error if the stride is negative or too large for MaxLength.
@@ -19,15 +19,15 @@ func (c Windowing) Check() error {
 	if c.Stride < 0 {
 		return fmt.Errorf("stride is %d; it is at least 0", c.Stride)
 	}
-	if most := MostStride(c.MaxLength); c.Windows && c.MaxLength > 0 && c.Stride > most {
+	if most := MaxStride(c.MaxLength); c.Windows && c.MaxLength > 0 && c.Stride > most {
 		return fmt.Errorf("stride is %d: two windows of %d tokens, special ones included, share at most half, %d",
 			c.Stride, c.MaxLength, most)
 	}
 	return nil
 }
 
-// MostStride returns the most tokens that two windows of maxLength may share: half of those that are not special.
-func MostStride(maxLength int) int { return max(0, (maxLength-3)/2) }
+// MaxStride returns the most tokens that two windows of maxLength may share: half of those that are not special.
+func MaxStride(maxLength int) int { return max(0, (maxLength-3)/2) }
 
 // Encode returns an example's tokens: one encoding, or one for each window. Windows slide over the longer text of a
 // pair, but over the first if its words may have tags and do not all fit beside the second.
@@ -53,7 +53,7 @@ func (c Windowing) Truncates(t Tokenizer, e *Example) bool {
 	ends := func(windows []Encoding) (ends [2]int) { // of both texts, in bytes
 		for _, w := range windows {
 			for i, offset := range w.Offsets {
-				text := w.Types[i]
+				text := w.Segments[i]
 				if w.Second {
 					text = 1
 				}
@@ -87,7 +87,7 @@ func (c Windowing) divide(whole Encoding) []Encoding {
 	room := max(0, c.MaxLength-(len(whole.IDs)-first.length()-second.length()))
 	moving, still := &first, &second
 	tagged := whole.Words != nil && first.length() > room/2
-	if c.OverContext && second.length() > 0 || second.length() > first.length() && !tagged {
+	if c.SlideOverContext && second.length() > 0 || second.length() > first.length() && !tagged {
 		moving, still = still, moving
 	}
 	still.End = min(still.End, still.Start+room/2)
@@ -118,7 +118,7 @@ func (c Windowing) divide(whole Encoding) []Encoding {
 func (e Encoding) text(number int8) Span {
 	var s Span
 	for i, offset := range e.Offsets {
-		if offset == (Span{}) || e.Types[i] != number {
+		if offset == (Span{}) || e.Segments[i] != number {
 			continue
 		}
 		if s == (Span{}) {
@@ -133,7 +133,7 @@ func (e Encoding) text(number int8) Span {
 func (e *Encoding) add(from Encoding, tokens Span) {
 	e.IDs = append(e.IDs, from.IDs[tokens.Start:tokens.End]...)
 	e.Offsets = append(e.Offsets, from.Offsets[tokens.Start:tokens.End]...)
-	e.Types = append(e.Types, from.Types[tokens.Start:tokens.End]...)
+	e.Segments = append(e.Segments, from.Segments[tokens.Start:tokens.End]...)
 	if from.TokenTypes != nil {
 		e.TokenTypes = append(e.TokenTypes, from.TokenTypes[tokens.Start:tokens.End]...)
 	}

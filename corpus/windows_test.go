@@ -13,8 +13,8 @@ type letters struct{ Tokenizer }
 func (letters) Encode(e *Example, maxLength int) Encoding {
 	var all Encoding
 	special := func(id int32, kind int8) {
-		all.IDs, all.Offsets, all.Types, all.Words = append(all.IDs, id), append(all.Offsets, Span{}),
-			append(all.Types, kind), append(all.Words, -1)
+		all.IDs, all.Offsets, all.Segments, all.Words = append(all.IDs, id), append(all.Offsets, Span{}),
+			append(all.Segments, kind), append(all.Words, -1)
 	}
 	text := func(text string, kind int8, words []Span) {
 		for i, c := range text {
@@ -23,7 +23,7 @@ func (letters) Encode(e *Example, maxLength int) Encoding {
 			}
 			word := slices.IndexFunc(words, func(w Span) bool { return i >= w.Start && i < w.End })
 			all.IDs, all.Offsets = append(all.IDs, c), append(all.Offsets, Span{i, i + 1})
-			all.Types, all.Words = append(all.Types, kind), append(all.Words, int32(word))
+			all.Segments, all.Words = append(all.Segments, kind), append(all.Words, int32(word))
 		}
 	}
 	special(1, 0)
@@ -92,7 +92,7 @@ func TestWindows(t *testing.T) {
 			Example{Text: "abcdefg", Pair: "vwxyz123", Paired: true},
 			[]string{"<abc|vwx|", "<abc|xyz|", "<abc|z12|", "<abc|23|"}},
 		{"windows slide over a context, even if it is shorter",
-			Windowing{MaxLength: 9, Windows: true, Stride: 1, OverContext: true},
+			Windowing{MaxLength: 9, Windows: true, Stride: 1, SlideOverContext: true},
 			Example{Text: "abcdefgh", Pair: "vwxyz", Paired: true},
 			[]string{"<abc|vwx|", "<abc|xyz|"}},
 		{"windows slide over a text with words that does not fit, even if it is shorter",
@@ -102,7 +102,7 @@ func TestWindows(t *testing.T) {
 		{"but not if it fits", Windowing{MaxLength: 9, Windows: true, Stride: 1},
 			Example{Text: "ab", Words: []Span{{0, 2}}, Pair: "vwxyz123", Paired: true},
 			[]string{"<ab|vwxy|", "<ab|yz12|", "<ab|23|"}},
-		{"windows slide over a text without a context", Windowing{MaxLength: 5, Windows: true, OverContext: true},
+		{"windows slide over a text without a context", Windowing{MaxLength: 5, Windows: true, SlideOverContext: true},
 			Example{Text: "abcde"}, []string{"<abc|", "<de|"}},
 		{"an empty text and a long pair", Windowing{MaxLength: 6, Windows: true},
 			Example{Pair: "abcdef", Paired: true}, []string{"<|abc|", "<|def|"}},
@@ -254,14 +254,15 @@ func FuzzWindows(f *testing.F) {
 	f.Add("", "", 3, 0)
 	f.Add("ab", "cd", 3, 0)
 	f.Fuzz(func(t *testing.T, text, pair string, size, stride int) {
-		windowing := Windowing{MaxLength: size, Windows: true, Stride: stride, OverContext: size%2 == 0}
+		windowing := Windowing{MaxLength: size, Windows: true, Stride: stride, SlideOverContext: size%2 == 0}
 		if size < 3 || size > 100 || stride < 0 || windowing.Check() != nil || len(text)+len(pair) > 1000 {
 			return
 		}
 		e := Example{Text: text, Pair: pair, Paired: pair != ""}
 		for _, w := range windowing.Encode(letters{}, &e) {
-			if len(w.IDs) > size || len(w.IDs) == 0 || len(w.Types) != len(w.IDs) || len(w.Offsets) != len(w.IDs) {
-				t.Fatalf("a window of %d tokens, at most %d, with %d types, %d offsets", len(w.IDs), size, len(w.Types),
+			if len(w.IDs) > size || len(w.IDs) == 0 || len(w.Segments) != len(w.IDs) || len(w.Offsets) != len(w.IDs) {
+				t.Fatalf("a window of %d tokens, at most %d, with %d types, %d offsets", len(w.IDs), size,
+					len(w.Segments),
 					len(w.Offsets))
 			}
 		}

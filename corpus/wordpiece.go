@@ -159,7 +159,7 @@ func (w *WordPiece) encoding(e *Example, text, pair []piece) Encoding {
 	if e.Paired {
 		n += len(pair) + 1
 	}
-	out := Encoding{IDs: make([]int32, 0, n), Offsets: make([]Span, 0, n), Types: make([]int8, 0, n)}
+	out := Encoding{IDs: make([]int32, 0, n), Offsets: make([]Span, 0, n), Segments: make([]int8, 0, n)}
 	if e.Words != nil {
 		out.Words = make([]int32, 0, n)
 	}
@@ -167,7 +167,7 @@ func (w *WordPiece) encoding(e *Example, text, pair []piece) Encoding {
 		for _, p := range pieces {
 			out.IDs = append(out.IDs, p.id)
 			out.Offsets = append(out.Offsets, p.at)
-			out.Types = append(out.Types, segment)
+			out.Segments = append(out.Segments, segment)
 			if e.Words != nil {
 				out.Words = append(out.Words, p.word)
 			}

@@ -92,7 +92,7 @@ func listing(e Encoding) string {
 		if e.Words != nil {
 			word = e.Words[i]
 		}
-		fmt.Fprintf(&out, "%d %d %d %d %d\n", id, e.Offsets[i].Start, e.Offsets[i].End, e.Types[i], word)
+		fmt.Fprintf(&out, "%d %d %d %d %d\n", id, e.Offsets[i].Start, e.Offsets[i].End, e.Segments[i], word)
 	}
 	return out.String()
 }
@@ -234,8 +234,8 @@ func TestEncode(t *testing.T) {
 		if want := []int32{-1, 0, 1, 1, 1, -1, -1, -1}; !slices.Equal(e.Words, want) {
 			t.Errorf("words %v, want %v", e.Words, want)
 		}
-		if want := []int8{0, 0, 0, 0, 0, 0, 1, 1}; !slices.Equal(e.Types, want) {
-			t.Errorf("types %v, want %v", e.Types, want)
+		if want := []int8{0, 0, 0, 0, 0, 0, 1, 1}; !slices.Equal(e.Segments, want) {
+			t.Errorf("types %v, want %v", e.Segments, want)
 		}
 		if e := w.Encode(&Example{Words: []Span{}}, 0); !slices.Equal(e.Words, []int32{-1, -1}) {
 			t.Errorf("words %v of no words", e.Words)
@@ -244,8 +244,8 @@ func TestEncode(t *testing.T) {
 
 	t.Run("an empty pair has its closing token", func(t *testing.T) {
 		e := w.Encode(&Example{Text: "a", Paired: true}, 0)
-		if want := []int8{0, 0, 0, 1}; !slices.Equal(e.Types, want) {
-			t.Errorf("types %v, want %v", e.Types, want)
+		if want := []int8{0, 0, 0, 1}; !slices.Equal(e.Segments, want) {
+			t.Errorf("types %v, want %v", e.Segments, want)
 		}
 	})
 
@@ -299,8 +299,8 @@ func FuzzEncode(f *testing.F) {
 func checkEncoding(t *testing.T, w *WordPiece, e *Example, got Encoding) {
 	t.Helper()
 	n := len(got.IDs)
-	if len(got.Offsets) != n || len(got.Types) != n || e.Words != nil && len(got.Words) != n {
-		t.Fatalf("%d ids, %d offsets, %d types, %d words", n, len(got.Offsets), len(got.Types), len(got.Words))
+	if len(got.Offsets) != n || len(got.Segments) != n || e.Words != nil && len(got.Words) != n {
+		t.Fatalf("%d ids, %d offsets, %d types, %d words", n, len(got.Offsets), len(got.Segments), len(got.Words))
 	}
 	for _, id := range got.IDs {
 		if id < 0 || int(id) >= w.Size() {
@@ -309,7 +309,7 @@ func checkEncoding(t *testing.T, w *WordPiece, e *Example, got Encoding) {
 	}
 	closing := n
 	if e.Paired {
-		closing = slices.Index(got.Types, 1)
+		closing = slices.Index(got.Segments, 1)
 		checkSpans(t, got.Offsets[closing:n-1], len(e.Pair))
 	}
 	checkSpans(t, got.Offsets[1:closing-1], len(e.Text))

@@ -191,14 +191,14 @@ type bilstmStates struct {
 }
 
 // Encode implements Encoder.
-func (e *bilstm) Encode(p *nn.Pass, tokens corpus.Tokens, wanted nn.Wanted) ([][]float32, error) {
+func (e *bilstm) Encode(p *nn.Pass, tokens corpus.Tokens, wanted nn.LayerSet) ([][]float32, error) {
 	if err := CheckTokens(tokens, e.config.Vocabulary, 0); err != nil {
 		return nil, err
 	}
 	s := &bilstmStates{ids: tokens.IDs}
 	learning := len(e.levels)
 	if p.Training {
-		learning = Lowest(e.levels, (*nn.Param).Learns)
+		learning = LowestLearning(e.levels, (*nn.Param).Learns)
 	}
 	x := p.Floats(len(tokens.IDs) * e.config.Embedding) // [T E]
 	kernel.Gather(x, e.words.Data, tokens.IDs, e.config.Embedding)
@@ -231,7 +231,7 @@ func (e *bilstm) Backward(p *nn.Pass, at [][]float32, into nn.Gradients) {
 	if !ok {
 		panic("encoders: Backward of a bilstm's pass that was not encoded")
 	}
-	lowest := Lowest(e.levels, into.Takes)
+	lowest := LowestLearning(e.levels, into.Has)
 	above := p.Floats(len(s.ids) * e.width()) // gradient at the layer's states
 	for i := len(e.layers) - 1; i+1 >= max(1, lowest); i-- {
 		// at has one gradient for the last layer, or one for each layer.
@@ -264,7 +264,7 @@ func (e *bilstm) Memory(b Load) int64 {
 	width := int64(e.config.Embedding)
 	lowest := len(e.levels)
 	if b.Training {
-		lowest = Lowest(e.levels, (*nn.Param).Learns)
+		lowest = LowestLearning(e.levels, (*nn.Param).Learns)
 	}
 	floats := rows * width
 	for i := range e.layers {

@@ -13,7 +13,7 @@ type Encoder interface {
 	// Encode maps packed tokens [T] to the states of the required layers, [T Width] each, embeddings first if they have
 	// that width; the last of them are the encoder's output. In evaluation and when frozen there is no dropout. A
 	// text's states are the same bits alone and in any batch. The error names the text and what is wrong with it.
-	Encode(p *nn.Pass, tokens corpus.Tokens, layers nn.Wanted) ([][]float32, error)
+	Encode(p *nn.Pass, tokens corpus.Tokens, layers nn.LayerSet) ([][]float32, error)
 	// Describe returns the encoder's description, the same at each call.
 	Describe() Description
 }
@@ -78,8 +78,8 @@ type MemoryEstimator interface {
 
 // Load is a batch whose memory is estimated, and how it is encoded.
 type Load struct {
-	Tokens    int       // of all its texts
-	Layers    nn.Wanted // whose states are required
+	Tokens    int         // of all its texts
+	Layers    nn.LayerSet // whose states are required
 	Training  bool
 	Recompute bool // see nn.Pass
 }

@@ -19,9 +19,9 @@ const (
 // FreezeWords lists the values of Env.Freeze that are words.
 func FreezeWords() []string { return []string{FreezeNone, FreezeEmbeddings, FreezeAll} }
 
-// Lowest returns the lowest of an encoder's levels that has a parameter that learns, or len(levels) if there is none.
-// The embeddings are level 0.
-func Lowest(levels [][]*nn.Param, learns func(*nn.Param) bool) int {
+// LowestLearning returns the lowest of an encoder's levels that has a parameter that learns, or len(levels) if there is
+// none. The embeddings are level 0.
+func LowestLearning(levels [][]*nn.Param, learns func(*nn.Param) bool) int {
 	for i, level := range levels {
 		if slices.ContainsFunc(level, learns) {
 			return i

@@ -19,7 +19,7 @@ type Describer interface {
 
 // Description describes a fusion to its callers. For most fusions it is the zero value.
 type Description struct {
-	Layers nn.Wanted   // whose states it reads
+	Layers nn.LayerSet // whose states it reads
 	Shared []*nn.Param // that all tasks read; a weighting compares the tasks' gradients at them
 }
 

@@ -138,7 +138,7 @@ func (h *focus) addLens(o FocusOptions, params nn.Params, width int, dropout flo
 	lenses := o.Describe().Lenses
 	at := params.In(lenses.Name)
 	h.lens = nn.Focus{Heads: o.AttentionHeads, Dropout: dropout, Place: at.In("drop").Path(),
-		Twice: o.Normalise == "softmax", Name: at.Path()}
+		SoftmaxTwice: o.Normalise == "softmax", Name: at.Path()}
 	h.query, h.key = nn.NewLinear(at.In("query"), width, width), nn.NewLinear(at.In("key"), width, width)
 	h.value, h.out = nn.NewLinear(at.In("value"), width, width), nn.NewLinear(at.In("out"), width, width)
 	h.centre = nn.NewLinear(at.In("centre"), width, lenses.Count)

@@ -136,8 +136,8 @@ type Env struct {
 // Attention is the number of attention maps that an encoder returns for a text.
 type Attention struct{ Layers, Heads int }
 
-// Refuse is the error of a head whose outputs are not of the kind that its task requires.
-func (s Env) Refuse(can *outputs.Kind) error {
+// OutputError is the error of a head whose outputs are not of the kind that its task requires.
+func (s Env) OutputError(can *outputs.Kind) error {
 	return fmt.Errorf("its output is %s, but task %q requires %s", can, s.Task, s.Output)
 }
 
@@ -159,7 +159,7 @@ func Register[O any](name string, defaults O, New func(O, Env) (Head, error), ca
 			return nil, err
 		}
 		if o, ok := h.(Outputter); ok && len(can) == 0 && o.Output() != s.Output {
-			return nil, s.Refuse(o.Output())
+			return nil, s.OutputError(o.Output())
 		}
 		return h, nil
 	})

@@ -13,16 +13,16 @@ import (
 )
 
 func init() {
-	Register("mlm", MLMOptions{Share: 0.15, Masked: 0.8, Random: 0.1, Guesses: 5}, NewMLM, outputs.HiddenTokens)
+	Register("mlm", MLMOptions{Fraction: 0.15, Masked: 0.8, Random: 0.1, Guesses: 5}, NewMLM, outputs.HiddenTokens)
 	DefaultFor("mlm", outputs.HiddenTokens)
 }
 
 // MLMOptions are the keys that may stand beside `type: mlm`.
 type MLMOptions struct {
-	Share   float64 `yaml:"share" range:"(0,1]" doc:"fraction of a text's tokens to predict, at least one token"`
-	Masked  float64 `yaml:"masked" range:"[0,1]" doc:"fraction of them that is replaced by the mask token"`
-	Random  float64 `yaml:"random" range:"[0,1]" doc:"fraction of them that is replaced by a random token; the rest are unchanged"`
-	Guesses int     `yaml:"guesses" range:"[1,1000]" doc:"likeliest tokens that a prediction lists for each hidden one"`
+	Fraction float64 `yaml:"share" range:"(0,1]" doc:"fraction of a text's tokens to predict, at least one token"`
+	Masked   float64 `yaml:"masked" range:"[0,1]" doc:"fraction of them that is replaced by the mask token"`
+	Random   float64 `yaml:"random" range:"[0,1]" doc:"fraction of them that is replaced by a random token; the rest are unchanged"`
+	Guesses  int     `yaml:"guesses" range:"[1,1000]" doc:"likeliest tokens that a prediction lists for each hidden one"`
 }
 
 // mlm predicts hidden tokens (masked language modelling, Devlin et al. 2019, section 3.1). Its output layer is tied to
@@ -36,7 +36,7 @@ type mlm struct {
 	mask      int32
 	transform *nn.Linear
 	norm      *nn.LayerNorm
-	output    nn.Tied
+	output    nn.TiedLinear
 }
 
 var (
@@ -64,7 +64,7 @@ func NewMLM(o MLMOptions, env Env) (Head, error) {
 		MLMOptions: o, mask: env.Mask,
 		transform: nn.NewLinear(env.Params.In("transform"), env.Width, env.Width),
 		norm:      nn.NewLayerNorm(env.Params.In("norm"), env.Width, 1e-12),
-		output:    nn.Tied{Weight: env.Words, Bias: env.Params.Zeros("bias", env.Words.Shape[0])},
+		output:    nn.TiedLinear{Weight: env.Words, Bias: env.Params.Zeros("bias", env.Words.Shape[0])},
 	}, nil
 }
 
@@ -122,7 +122,7 @@ func (h *mlm) choose(r *rand.Rand, e *corpus.Example) []int {
 		}
 		first += len(w.IDs)
 	}
-	n := min(len(tokens), max(1, int(h.Share*float64(len(tokens))+0.5)))
+	n := min(len(tokens), max(1, int(h.Fraction*float64(len(tokens))+0.5)))
 	r.Shuffle(len(tokens), func(i, j int) { tokens[i], tokens[j] = tokens[j], tokens[i] })
 	slices.Sort(tokens[:n])
 	return tokens[:n]

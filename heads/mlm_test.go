@@ -18,7 +18,7 @@ func newHiding(t *testing.T) *mlm {
 	params := nn.NewParams(1)
 	env := Env{Output: outputs.HiddenTokens, Width: 4, Mask: 3,
 		Words: params.In("encoder").Normal("words", 1, hidingVocabulary, 4), Params: params.In("head")}
-	made, err := NewMLM(MLMOptions{Share: 0.15, Masked: 0.8, Random: 0.1, Guesses: 3}, env)
+	made, err := NewMLM(MLMOptions{Fraction: 0.15, Masked: 0.8, Random: 0.1, Guesses: 3}, env)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,7 +29,7 @@ func newHiding(t *testing.T) *mlm {
 func plainBatch(lengths ...int) *corpus.Batch {
 	var examples []*corpus.Example
 	for _, n := range lengths {
-		w := corpus.Encoding{Types: make([]int8, n), Offsets: make([]corpus.Span, n)}
+		w := corpus.Encoding{Segments: make([]int8, n), Offsets: make([]corpus.Span, n)}
 		for i := range n {
 			id := int32(10 + i)
 			switch i {

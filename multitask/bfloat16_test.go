@@ -16,7 +16,7 @@ type precisions struct {
 	training, judging []bool // whether it is bfloat16
 }
 
-func (a *precisions) Encode(p *nn.Pass, tokens corpus.Tokens, layers nn.Wanted) ([][]float32, error) {
+func (a *precisions) Encode(p *nn.Pass, tokens corpus.Tokens, layers nn.LayerSet) ([][]float32, error) {
 	if p.Training {
 		a.training = append(a.training, p.BFloat16)
 	} else {

@@ -25,7 +25,7 @@ type Warning struct{ Text string }
 // States that fit in neither are computed each time.
 type cache struct {
 	encoder encoders.Encoder
-	wanted  nn.Wanted
+	wanted  nn.LayerSet
 	layers  int // whose states are kept; 0: no text has been encoded yet
 
 	kept map[*corpus.Example]record

@@ -162,7 +162,7 @@ func (g *Group) judge(examples []*corpus.Example, predicted [][]corpus.Predictio
 			}
 			judged := HeadMetrics{Head: head.Name, Examples: len(gold), Loss: losses[h]}
 			if len(gold) > 0 {
-				judged.Metrics = task.Kind.Judge(gold, predictions)
+				judged.Metrics = task.Kind.Evaluate(gold, predictions)
 				if reporter, ok := task.Kind.(tasks.LabelReporter); ok {
 					tables := reporter.Tables(gold, predictions)
 					judged.Tables = &tables

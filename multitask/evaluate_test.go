@@ -15,7 +15,7 @@ func (k kindOf) Output() *outputs.Kind { return k.kind }
 
 func (kindOf) Example(corpus.Record) (corpus.Example, error) { return corpus.Example{}, nil }
 
-func (kindOf) Judge([]corpus.Target, []corpus.Prediction) []tasks.Metric { return nil }
+func (kindOf) Evaluate([]corpus.Target, []corpus.Prediction) []tasks.Metric { return nil }
 
 func groupOf(kinds ...*outputs.Kind) *Group {
 	g := &Group{}

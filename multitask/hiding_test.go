@@ -54,7 +54,7 @@ func hidingModel(t *testing.T, freeze string) (*Model, Data) {
 	addTask(t, m, "mlm", "mlm", heads.Env{Mask: smallVocabulary - 1, Words: m.Encoder.Describe().WordEmbeddings})
 	var data Data
 	for i := range 48 {
-		w := corpus.Encoding{IDs: []int32{0}, Offsets: []corpus.Span{{}}, Types: make([]int8, 8)}
+		w := corpus.Encoding{IDs: []int32{0}, Offsets: []corpus.Span{{}}, Segments: make([]int8, 8)}
 		for k := range 6 {
 			w.IDs, w.Offsets = append(w.IDs, int32(2+i%16)), append(w.Offsets, corpus.Span{Start: k, End: k + 1})
 		}

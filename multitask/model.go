@@ -98,7 +98,7 @@ func (m cachedModel) forward(p *nn.Pass, g *Group, batch *corpus.Batch) (forward
 	return a, nil
 }
 
-func (m *Model) wanted() nn.Wanted {
+func (m *Model) wanted() nn.LayerSet {
 	return fusion.DescriptionOf(m.Fusion).Layers
 }
 

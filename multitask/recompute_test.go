@@ -15,7 +15,7 @@ type asked struct {
 	recompute []bool
 }
 
-func (a *asked) Encode(p *nn.Pass, tokens corpus.Tokens, layers nn.Wanted) ([][]float32, error) {
+func (a *asked) Encode(p *nn.Pass, tokens corpus.Tokens, layers nn.LayerSet) ([][]float32, error) {
 	if p.Training {
 		a.recompute = append(a.recompute, p.Recompute)
 	}

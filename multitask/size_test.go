@@ -16,7 +16,7 @@ type sizing struct {
 	seen []Size
 }
 
-func (s *sizing) Encode(p *nn.Pass, tokens corpus.Tokens, layers nn.Wanted) ([][]float32, error) {
+func (s *sizing) Encode(p *nn.Pass, tokens corpus.Tokens, layers nn.LayerSet) ([][]float32, error) {
 	s.seen = append(s.seen, Size{tokens.Rows.Texts(), len(tokens.IDs)})
 	return s.Encoder.Encode(p, tokens, layers)
 }

@@ -111,7 +111,7 @@ func smallData(m *Model, n int) []Data {
 			}
 			text.IDs = append(text.IDs, 1)
 			text.Words = append(text.Words, -1)
-			text.Types = make([]int8, words+2)
+			text.Segments = make([]int8, words+2)
 			text.Offsets = make([]corpus.Span, words+2)
 			e.Windows = []corpus.Encoding{text}
 			e.Targets = []corpus.Target{
@@ -271,7 +271,7 @@ type counting struct {
 	texts int
 }
 
-func (c *counting) Encode(p *nn.Pass, tokens corpus.Tokens, layers nn.Wanted) ([][]float32, error) {
+func (c *counting) Encode(p *nn.Pass, tokens corpus.Tokens, layers nn.LayerSet) ([][]float32, error) {
 	c.texts += tokens.Rows.Texts()
 	return c.Encoder.Encode(p, tokens, layers)
 }

@@ -109,7 +109,7 @@ func (w weightingTrace) batches(step int) []Batch {
 				e.Targets[0] = &outputs.LabelTarget{Label: smallLabels.Names()[text.Label], ID: text.Label}
 			}
 			encoded := corpus.Encoding{IDs: text.IDs, Words: []int32{-1}}
-			encoded.Types, encoded.Offsets = make([]int8, words+2), make([]corpus.Span, words+2)
+			encoded.Segments, encoded.Offsets = make([]int8, words+2), make([]corpus.Span, words+2)
 			var tags []string
 			for i, tag := range text.Tags {
 				encoded.Words = append(encoded.Words, int32(i))

@@ -45,7 +45,7 @@ func (p *Pass) Backward(loss *Node, factor float32, into Gradients, at []*Node, 
 	}
 
 	for n, w := range p.run.behind {
-		if d := b.found(n); d != nil && into.Takes(w) {
+		if d := b.found(n); d != nil && into.Has(w) {
 			add(into.Of(w), d)
 		}
 	}
@@ -72,12 +72,12 @@ func (b *backward) require(nodes []*Node, at []*Node) {
 		}
 	}
 	for i, n := range nodes {
-		if w := b.pass.run.behind[n]; w != nil && b.into.Takes(w) {
+		if w := b.pass.run.behind[n]; w != nil && b.into.Has(w) {
 			b.required[i] = true
 		}
 		if op, ours := n.Op().(*operation); ours {
 			for _, w := range op.Params {
-				b.required[i] = b.required[i] || b.into.Takes(w)
+				b.required[i] = b.required[i] || b.into.Has(w)
 			}
 		}
 		children := b.pass.children(n)

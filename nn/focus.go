@@ -15,10 +15,10 @@ import (
 // which is attention times lens, normalised. With Twice they are softmax_j(A_ij·L_ij), A = softmax(q·k/√d), L the lens:
 // the other interpretation of "normalized via softmax". As its products lie in [0, 1], it is nearly flat.
 type Focus struct {
-	Heads   int
-	Dropout float64 // dropout rate of the weights in training
-	Place   string  // key of the dropout's mask, see Pass.Key
-	Twice   bool
+	Heads        int
+	Dropout      float64 // dropout rate of the weights in training
+	Place        string  // key of the dropout's mask, see Pass.Key
+	SoftmaxTwice bool
 	// Name is the name that the weights of a text [Heads T T] are kept under; FocusCentre and FocusAperture derive the
 	// names of centres and apertures from it. "": nothing is kept.
 	Name string
@@ -139,7 +139,7 @@ func (f *focus) weigh(w *focusBlock, in [][]float32, b int) {
 		for j := range row {
 			row[j] *= scale
 		}
-		if f.Twice {
+		if f.SoftmaxTwice {
 			kernel.Softmax(row)
 			copy(plain, row)
 		}
@@ -147,14 +147,14 @@ func (f *focus) weigh(w *focusBlock, in [][]float32, b int) {
 		narrow, top := 1/(2*sigma*sigma), math.Inf(-1)
 		for j := range row {
 			d := w.position(j) - mu
-			if f.Twice {
+			if f.SoftmaxTwice {
 				row[j] *= float32(math.Exp(-d * d * narrow))
 				continue
 			}
 			w.logits[j] = float64(row[j]) - d*d*narrow
 			top = math.Max(top, w.logits[j])
 		}
-		if !f.Twice { // the lens's term may be so large that float32 rounds the logit away
+		if !f.SoftmaxTwice { // the lens's term may be so large that float32 rounds the logit away
 			for j, logit := range w.logits {
 				row[j] = float32(logit - top)
 			}
@@ -262,7 +262,7 @@ func (f *focus) weightsBackward(in, dIn [][]float32, w *focusBlock, i int, d, we
 		off := w.position(j) - mu
 		g := float64(weights[j]) * (float64(d[j]) - mean) // gradient at the input of the softmax
 		d[j] = float32(g)
-		if f.Twice {
+		if f.SoftmaxTwice {
 			l := math.Exp(-off * off / (2 * sigma * sigma))
 			d[j] = float32(g * l)
 			g *= float64(attention[j]) * l // gradient at the logarithm of the lens
@@ -270,7 +270,7 @@ func (f *focus) weightsBackward(in, dIn [][]float32, w *focusBlock, i int, d, we
 		dMu += g * off / (sigma * sigma)
 		dSigma += g * off * off / (sigma * sigma * sigma)
 	}
-	if f.Twice {
+	if f.SoftmaxTwice {
 		kernel.SoftmaxBackward(d, attention)
 	}
 	at := (w.first+i)*f.lenses + w.lens

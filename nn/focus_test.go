@@ -30,7 +30,7 @@ func TestLensesOverLargeLogitsDoNotOverflow(t *testing.T) {
 					}
 					var weights []float32
 					p.Watch("lens", func(_ int, _ []int, values []float32) { weights = append(weights, values...) })
-					y := Focus{Heads: 1, Twice: twice, Name: "lens"}.Apply(p, at[0], at[1], at[2], at[3], at[4],
+					y := Focus{Heads: 1, SoftmaxTwice: twice, Name: "lens"}.Apply(p, at[0], at[1], at[2], at[3], at[4],
 						Rows{Starts: []int{0, tokens}})
 					loss := halfSquares(y)
 					forward(t, p)
@@ -74,7 +74,7 @@ func TestGradientsPassThroughLongChainsOfLenses(t *testing.T) {
 		for i := range depth { // as in a head
 			at := params.In(string(rune('a' + i)))
 			linear := func(name string, out int) *Node { return NewLinear(at.In(name), width, out).Apply(y) }
-			seen := Focus{Heads: heads, Twice: twice}.Apply(p, linear("query", width), linear("key", width),
+			seen := Focus{Heads: heads, SoftmaxTwice: twice}.Apply(p, linear("query", width), linear("key", width),
 				linear("value", width),
 				Sigmoid(linear("centre", 1)), Softplus(linear("aperture", 1), 0.02), rows)
 			y = NewLayerNorm(at.In("norm"), width,
@@ -108,7 +108,7 @@ func TestTheMemoryOfALensGrowsWithTheTextsLength(t *testing.T) {
 	through := func(p *Pass, tokens int, twice bool) (y *Node, at []*Node) {
 		x := func(seed uint64, n int) *Node { return p.Input(states(seed, tokens*n, 0.1), tokens, n) }
 		at = []*Node{x(1, width), x(2, width), x(3, width), x(4, 1), x(5, 1)}
-		return Focus{Heads: heads, Twice: twice, Dropout: 0.1}.Apply(p, at[0], at[1], at[2], at[3],
+		return Focus{Heads: heads, SoftmaxTwice: twice, Dropout: 0.1}.Apply(p, at[0], at[1], at[2], at[3],
 			Softplus(at[4], 0.1), Rows{Starts: []int{0, tokens}}), at
 	}
 	for _, twice := range []bool{false, true} {

@@ -36,8 +36,8 @@ func NewGradients(params []*Param) Gradients {
 	return g
 }
 
-// Takes reports whether w takes a gradient.
-func (g Gradients) Takes(w *Param) bool { return g.of[w] != nil }
+// Has reports whether w takes a gradient.
+func (g Gradients) Has(w *Param) bool { return g.of[w] != nil }
 
 // Observed returns the same gradients, whose Ready calls ready with each parameter.
 func (g Gradients) Observed(ready func(w *Param)) Gradients { g.ready = ready; return g }
@@ -49,7 +49,7 @@ func (g Gradients) Ready(params ...*Param) {
 		return
 	}
 	for _, w := range params {
-		if g.Takes(w) {
+		if g.Has(w) {
 			g.ready(w)
 		}
 	}

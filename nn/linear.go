@@ -47,14 +47,14 @@ func (l *Linear) Apply(x *Node) *Node {
 	}.Apply(x)
 }
 
-// Tied is x·Wᵀ + b, its weight a table of embeddings that another part shares (Press & Wolf 2017).
-type Tied struct {
+// TiedLinear is x·Wᵀ + b, its weight a table of embeddings that another part shares (Press & Wolf 2017).
+type TiedLinear struct {
 	Weight *Param // [V D]
 	Bias   *Param // [V]
 }
 
 // Apply maps rows [N D] to logits [N V].
-func (l *Tied) Apply(x *Node) *Node {
+func (l *TiedLinear) Apply(x *Node) *Node {
 	v, d := l.Weight.Shape[0], l.Weight.Shape[1]
 	rows := rowsOf("tied logits", x, d)
 	return Operation{

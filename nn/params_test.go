@@ -67,7 +67,7 @@ func TestParams(t *testing.T) {
 		w, frozen := root.Zeros("w", 2), root.Zeros("frozen", 2)
 		frozen.Frozen = true
 		g := NewGradients(root.All())
-		if !g.Takes(w) || g.Takes(frozen) {
+		if !g.Has(w) || g.Has(frozen) {
 			t.Errorf("gradients %v", g)
 		}
 		g.Of(w)[1] = 3

@@ -91,7 +91,7 @@ var partMakers = map[string]partMaker{
 		return SquaredError(in["a"], in["b"])
 	},
 	"tied scores": func(_ *Pass, params Params, in map[string]*Node, _ partCase) *Node {
-		tied := Tied{Weight: params.Normal("weight", 1, 5, 4), Bias: params.Zeros("bias", 5)}
+		tied := TiedLinear{Weight: params.Normal("weight", 1, 5, 4), Bias: params.Zeros("bias", 5)}
 		return tied.Apply(in["x"])
 	},
 	"cosine": func(_ *Pass, _ Params, in map[string]*Node, _ partCase) *Node { return Cosine(in["a"], in["b"]) },
@@ -120,7 +120,7 @@ func numberLoss(name string) partMaker {
 
 func focused(twice bool) partMaker {
 	return func(p *Pass, _ Params, in map[string]*Node, c partCase) *Node {
-		return Focus{Heads: c.Heads, Twice: twice}.Apply(p, in["q"], in["k"], in["v"], in["mu"], in["sigma"],
+		return Focus{Heads: c.Heads, SoftmaxTwice: twice}.Apply(p, in["q"], in["k"], in["v"], in["mu"], in["sigma"],
 			Rows{Starts: c.Starts})
 	}
 }

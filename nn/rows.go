@@ -36,10 +36,10 @@ type Hidden struct {
 	Rows   Rows
 }
 
-// Wanted selects the layers whose states an encoder returns.
-type Wanted int
+// LayerSet selects the layers whose states an encoder returns.
+type LayerSet int
 
 const (
-	LastLayer Wanted = iota // the last layer's alone
-	AllLayers               // all that the encoder has, first to last
+	LastLayer LayerSet = iota // the last layer's alone
+	AllLayers                 // all that the encoder has, first to last
 )

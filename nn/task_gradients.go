@@ -29,7 +29,7 @@ var _ TaskStore = (*HostStore)(nil)
 
 // KeepTasks makes zero gradients of those of shared that learn, for each of so many tasks.
 func (s *HostStore) KeepTasks(tasks int, shared []*Param) {
-	learn := slices.DeleteFunc(slices.Clone(shared), func(w *Param) bool { return !s.gradients.Takes(w) })
+	learn := slices.DeleteFunc(slices.Clone(shared), func(w *Param) bool { return !s.gradients.Has(w) })
 	t := &taskGradients{shared: learn}
 	for range tasks {
 		t.of = append(t.of, s.gradients.withOwn(t.shared))

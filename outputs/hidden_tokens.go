@@ -85,7 +85,7 @@ func hiddenTokens(p *HiddenPrediction, in Input) []HiddenTokenJSON {
 	for _, hidden := range p.Tokens {
 		w := in.Example.Windows[hidden.Window]
 		span, margin := w.Offsets[hidden.Token], min(hidden.Token, len(w.IDs)-1-hidden.Token)
-		h := HiddenTokenJSON{Start: span.Start, End: span.End, InPair: w.Types[hidden.Token] == 1 || w.Second}
+		h := HiddenTokenJSON{Start: span.Start, End: span.End, InPair: w.Segments[hidden.Token] == 1 || w.Second}
 		for _, g := range hidden.Guesses {
 			h.Guesses = append(h.Guesses, GuessJSON{in.Tokenizer.Token(g.ID), Probability(g.Probability)})
 		}

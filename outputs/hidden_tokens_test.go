@@ -12,7 +12,7 @@ func TestAMaskInSeveralWindowsHasOnePrediction(t *testing.T) {
 	window := func(pair bool, starts ...int) corpus.Encoding {
 		w := corpus.Encoding{Second: pair}
 		for _, start := range starts {
-			w.IDs, w.Types = append(w.IDs, 3), append(w.Types, 0)
+			w.IDs, w.Segments = append(w.IDs, 3), append(w.Segments, 0)
 			w.Offsets = append(w.Offsets, corpus.Span{Start: start, End: start + 1})
 		}
 		return w

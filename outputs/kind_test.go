@@ -50,7 +50,7 @@ func TestTargetsOfAnotherKindPanic(t *testing.T) {
 			t.Errorf("panic %q", message)
 		}
 	}()
-	outputs.Label.Number(&outputs.NumberTarget{}, corpus.NewLabels(nil))
+	outputs.Label.AssignIDs(&outputs.NumberTarget{}, corpus.NewLabels(nil))
 }
 
 // schemaOf compiles the schema of a kind's JSON.

@@ -11,7 +11,7 @@ import (
 var Label = Register(Spec[LabelTarget, LabelPrediction]{
 	Name: "label", Description: "one label", Field: "label", Traits: Traits{HasLabels: true},
 	Names:          func(t *LabelTarget, visit func(name *string)) { visit(&t.Label) },
-	Number:         func(t *LabelTarget, labels *corpus.Labels) { t.ID = labels.ID(t.Label) },
+	AssignIDs:      func(t *LabelTarget, labels *corpus.Labels) { t.ID = labels.ID(t.Label) },
 	Unknown:        func(t *LabelTarget) []string { return unknown([]string{t.Label}, []int{t.ID}) },
 	Count:          func(t *LabelTarget) Count { return Count{Units: 1, Labels: []int{t.ID}} },
 	Right:          func(t *LabelTarget, p *LabelPrediction) bool { return t.Label == p.Label },

@@ -19,8 +19,8 @@ var Labels = Register(Spec[LabelsTarget, LabelsPrediction]{
 			}
 		}
 	},
-	ByNumber:       func(t *LabelsTarget) bool { return t.Absent != nil },
-	Number:         func(t *LabelsTarget, labels *corpus.Labels) { t.IDs = labels.IDs(t.Labels) },
+	NamedByID:      func(t *LabelsTarget) bool { return t.Absent != nil },
+	AssignIDs:      func(t *LabelsTarget, labels *corpus.Labels) { t.IDs = labels.IDs(t.Labels) },
 	Unknown:        func(t *LabelsTarget) []string { return unknown(t.Labels, t.IDs) },
 	Count:          func(t *LabelsTarget) Count { return Count{Units: 1, Labels: t.IDs} },
 	Right:          func(t *LabelsTarget, p *LabelsPrediction) bool { return sameNames(t.Labels, p.Labels) },

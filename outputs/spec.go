@@ -19,10 +19,10 @@ type Spec[T, P any] struct {
 
 	// Names calls visit with each label that a target names, "" left out. visit may change it.
 	Names func(t *T, visit func(name *string))
-	// ByNumber reports whether a target names its labels by their numbers alone, as a list of 0 and 1 does.
-	ByNumber func(t *T) bool
+	// NamedByID reports whether a target names its labels by their numbers alone, as a list of 0 and 1 does.
+	NamedByID func(t *T) bool
 	// Number sets the numbers of a target's labels.
-	Number func(t *T, labels *corpus.Labels)
+	AssignIDs func(t *T, labels *corpus.Labels)
 	// Unknown lists the labels of a numbered target that do not occur in training, as often as they occur in it.
 	Unknown func(t *T) []string
 	// Locate finds the positions of a numbered target in the windows of its example.
@@ -73,11 +73,11 @@ func (s Spec[T, P]) eraseTargets(e *erased) {
 	if s.Names != nil {
 		e.names = func(t corpus.Target, visit func(name *string)) { s.Names(As[T](t), visit) }
 	}
-	if s.ByNumber != nil {
-		e.byNumber = func(t corpus.Target) bool { return s.ByNumber(As[T](t)) }
+	if s.NamedByID != nil {
+		e.byNumber = func(t corpus.Target) bool { return s.NamedByID(As[T](t)) }
 	}
-	if s.Number != nil {
-		e.number = func(t corpus.Target, labels *corpus.Labels) { s.Number(As[T](t), labels) }
+	if s.AssignIDs != nil {
+		e.number = func(t corpus.Target, labels *corpus.Labels) { s.AssignIDs(As[T](t), labels) }
 	}
 	if s.Unknown != nil {
 		e.unknown = func(t corpus.Target) []string { return s.Unknown(As[T](t)) }

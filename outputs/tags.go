@@ -18,7 +18,7 @@ var Tags = Register(Spec[TagsTarget, TagsPrediction]{
 			}
 		}
 	},
-	Number:         func(t *TagsTarget, labels *corpus.Labels) { t.IDs = labels.IDs(t.Tags) },
+	AssignIDs:      func(t *TagsTarget, labels *corpus.Labels) { t.IDs = labels.IDs(t.Tags) },
 	Unknown:        func(t *TagsTarget) []string { return unknown(t.Tags, t.IDs) },
 	Locate:         locateTags,
 	Count:          countTags,

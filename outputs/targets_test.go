@@ -59,7 +59,7 @@ func TestTargetsAreLocatedInWindows(t *testing.T) {
 	window := func(offsets ...corpus.Span) corpus.Encoding {
 		w := corpus.Encoding{Offsets: offsets, Words: make([]int32, len(offsets))}
 		for range offsets {
-			w.IDs, w.Types = append(w.IDs, 0), append(w.Types, 1)
+			w.IDs, w.Segments = append(w.IDs, 0), append(w.Segments, 1)
 		}
 		return w
 	}

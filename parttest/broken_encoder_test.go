@@ -57,14 +57,14 @@ func (e boasting) Describe() encoders.Description {
 // shallow gives the last layer alone, whatever is asked for.
 type shallow struct{ bilstm }
 
-func (e shallow) Encode(p *nn.Pass, tokens corpus.Tokens, _ nn.Wanted) ([][]float32, error) {
+func (e shallow) Encode(p *nn.Pass, tokens corpus.Tokens, _ nn.LayerSet) ([][]float32, error) {
 	return e.bilstm.Encode(p, tokens, nn.LastLayer)
 }
 
 // sociableEncoder adds to each text's states the first of the batch.
 type sociableEncoder struct{ bilstm }
 
-func (e sociableEncoder) Encode(p *nn.Pass, tokens corpus.Tokens, layers nn.Wanted) ([][]float32, error) {
+func (e sociableEncoder) Encode(p *nn.Pass, tokens corpus.Tokens, layers nn.LayerSet) ([][]float32, error) {
 	states, err := e.bilstm.Encode(p, tokens, layers)
 	for _, x := range states {
 		first := x[0]
@@ -78,7 +78,7 @@ func (e sociableEncoder) Encode(p *nn.Pass, tokens corpus.Tokens, layers nn.Want
 // trusting reads any token outside the vocabulary as the first one.
 type trusting struct{ bilstm }
 
-func (e trusting) Encode(p *nn.Pass, tokens corpus.Tokens, layers nn.Wanted) ([][]float32, error) {
+func (e trusting) Encode(p *nn.Pass, tokens corpus.Tokens, layers nn.LayerSet) ([][]float32, error) {
 	tokens.IDs = slices.Clone(tokens.IDs)
 	for i, id := range tokens.IDs {
 		if id < 0 || id >= 20 {
@@ -104,7 +104,7 @@ func (e halving) Backward(p *nn.Pass, at [][]float32, into nn.Gradients) {
 // restless drops states in training, frozen or not.
 type restless struct{ bilstm }
 
-func (e restless) Encode(p *nn.Pass, tokens corpus.Tokens, layers nn.Wanted) ([][]float32, error) {
+func (e restless) Encode(p *nn.Pass, tokens corpus.Tokens, layers nn.LayerSet) ([][]float32, error) {
 	states, err := e.bilstm.Encode(p, tokens, layers)
 	if p.Training {
 		for _, x := range states {

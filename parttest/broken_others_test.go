@@ -40,9 +40,9 @@ func (s spoiltTask) Example(r corpus.Record) (corpus.Example, error) {
 	return s.example(r)
 }
 
-func (s spoiltTask) Judge(gold []corpus.Target, predicted []corpus.Prediction) []tasks.Metric {
+func (s spoiltTask) Evaluate(gold []corpus.Target, predicted []corpus.Prediction) []tasks.Metric {
 	if s.judge == nil {
-		return s.Task.Judge(gold, predicted)
+		return s.Task.Evaluate(gold, predicted)
 	}
 	return s.judge(gold, predicted)
 }

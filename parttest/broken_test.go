@@ -34,7 +34,7 @@ func init() {
 	for name, b := range broken {
 		heads.Register(name, struct{}{}, func(_ struct{}, env heads.Env) (heads.Head, error) {
 			if env.Output != outputs.Label {
-				return nil, env.Refuse(outputs.Label)
+				return nil, env.OutputError(outputs.Label)
 			}
 			sound, err := heads.NewLinear(heads.LinearOptions{Pool: "mean"}, env)
 			return b.spoil(sound, env), err

@@ -150,7 +150,7 @@ func checkRefused(t *testing.T, e encoder) {
 
 func checkEncoderGradients(t *testing.T, m encoderMaker) {
 	tokens := tokensOf(1, 5, 3)
-	for _, layers := range []nn.Wanted{nn.LastLayer, nn.AllLayers} {
+	for _, layers := range []nn.LayerSet{nn.LastLayer, nn.AllLayers} {
 		e := m.encoder(t, encoders.FreezeNone, 0.2)
 		into, states := e.gradients(t, tokens, layers)
 		at := upstream(states)
@@ -254,7 +254,7 @@ func checkMemory(t *testing.T, m encoderMaker) {
 	tokens := tokensOf(longest, longest, longest)
 	for _, training := range []bool{false, true} {
 		for _, c := range []struct {
-			layers nn.Wanted
+			layers nn.LayerSet
 			freeze string
 		}{
 			{nn.LastLayer, encoders.FreezeNone}, {nn.AllLayers, encoders.FreezeNone},

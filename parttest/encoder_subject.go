@@ -71,7 +71,7 @@ func ofTexts(all corpus.Tokens, texts ...int) corpus.Tokens {
 }
 
 // encode returns the states of the requested layers, and the pass that holds them.
-func (e encoder) encode(t *testing.T, tokens corpus.Tokens, layers nn.Wanted, training bool) (*nn.Pass, [][]float32) {
+func (e encoder) encode(t *testing.T, tokens corpus.Tokens, layers nn.LayerSet, training bool) (*nn.Pass, [][]float32) {
 	t.Helper()
 	p := nn.NewPass(5)
 	p.Training = training
@@ -92,7 +92,7 @@ func upstream(states [][]float32) [][]float32 {
 }
 
 // gradients returns those of Σ upstream·states in training, and the states.
-func (e encoder) gradients(t *testing.T, tokens corpus.Tokens, layers nn.Wanted) (nn.Gradients, [][]float32) {
+func (e encoder) gradients(t *testing.T, tokens corpus.Tokens, layers nn.LayerSet) (nn.Gradients, [][]float32) {
 	t.Helper()
 	p, states := e.encode(t, tokens, layers, true)
 	into := nn.NewGradients(e.params)

@@ -56,7 +56,7 @@ func Fusion(t *testing.T, name, options string) {
 type fused struct {
 	heads.Head
 	fusion fusion.Fusion
-	wanted nn.Wanted
+	wanted nn.LayerSet
 }
 
 func (f *fused) Logits(p *nn.Pass, shared nn.Hidden) heads.Logits {

@@ -94,7 +94,7 @@ func checkNames(t *testing.T, kind *outputs.Kind) {
 				t.Errorf("label %q stays where it is renamed", *name)
 			}
 		})
-		kind.Number(target, set)
+		kind.AssignIDs(target, set)
 		if unknown := kind.Unknown(target); named > 0 && len(unknown) == 0 || len(unknown) > named {
 			t.Errorf("of %d labels that do not occur in training Unknown lists %q", named, unknown)
 		}

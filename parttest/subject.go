@@ -16,7 +16,7 @@ type maker func(seed uint64) (heads.Head, nn.Params, error)
 type subject struct {
 	heads.Head
 	params []*nn.Param
-	layers nn.Wanted
+	layers nn.LayerSet
 }
 
 func (m maker) subject(t *testing.T, seed uint64) subject {

@@ -170,7 +170,7 @@ func judgedTexts(kind *outputs.Kind) (gold []corpus.Target, right []corpus.Predi
 // judge returns the task's metrics, and checks that they are well formed.
 func judge(t *testing.T, task tasks.Task, gold []corpus.Target, predicted []corpus.Prediction) []tasks.Metric {
 	t.Helper()
-	metrics := task.Judge(gold, predicted)
+	metrics := task.Evaluate(gold, predicted)
 	if len(metrics) == 0 {
 		t.Fatal("Judge returns no metric")
 	}

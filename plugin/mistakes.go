@@ -72,12 +72,12 @@ func (m *Mistakes) Append(err error) {
 	}
 }
 
-// None reports whether there are no mistakes.
-func (m *Mistakes) None() bool { return len(m.found) == 0 }
+// Empty reports whether there are no mistakes.
+func (m *Mistakes) Empty() bool { return len(m.found) == 0 }
 
 // Err returns all mistakes as one error, one per line, in the order of the file; nil if there are none.
 func (m *Mistakes) Err() error {
-	if m.None() {
+	if m.Empty() {
 		return nil
 	}
 	return mistakesError(slices.SortedStableFunc(slices.Values(m.found), func(a, b *Mistake) int {

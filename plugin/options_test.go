@@ -124,7 +124,7 @@ func TestNumbersAreWrittenWithADot(t *testing.T) {
 			V float64 `yaml:"v"`
 		}
 		Parse("f", []byte("v: "+s.Text), &mistakes).Decode("f", &back, &mistakes)
-		if s.Text != want || back.V != value || !mistakes.None() {
+		if s.Text != want || back.V != value || !mistakes.Empty() {
 			t.Errorf("%v is written %s and read %v; want %s", value, s.Text, back.V, want)
 		}
 	}
@@ -140,7 +140,7 @@ func TestMaps(t *testing.T) {
 	file := "{names: {10: ten, 2: two}, sizes: {a: 1}}"
 	Parse("f", []byte(file), &mistakes).Decode("shop", &got, &mistakes)
 	if want := (maps{map[int]string{2: "two", 10: "ten"}, map[string]float32{"a": 1}}); !reflect.DeepEqual(got, want) ||
-		!mistakes.None() {
+		!mistakes.Empty() {
 		t.Errorf("%s reads %+v, %v", file, got, mistakes.Err())
 	}
 	if text, want := inline(SectionOf(got)), "names:\n  2: two\n  10: ten\nsizes:\n  a: 1.0"; text != want {

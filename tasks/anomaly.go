@@ -57,11 +57,11 @@ func (a anomaly) Example(r corpus.Record) (corpus.Example, error) {
 	return e, nil
 }
 
-// Judge returns auroc, the probability that the distance of an anomaly is above that of a normal text (Hanley & McNeil
-// 1982); average_precision, the mean precision over the steps of recall; recall, the fraction of anomalies that raise
-// an alarm; and specificity, the fraction of normal texts that do not. The first two are 0 if there are no anomalies or
-// no normal texts.
-func (a anomaly) Judge(gold []corpus.Target, predicted []corpus.Prediction) []Metric {
+// Evaluate returns auroc, the probability that the distance of an anomaly is above that of a normal text (Hanley &
+// McNeil 1982); average_precision, the mean precision over the steps of recall; recall, the fraction of anomalies that
+// raise an alarm; and specificity, the fraction of normal texts that do not. The first two are 0 if there are no
+// anomalies or no normal texts.
+func (a anomaly) Evaluate(gold []corpus.Target, predicted []corpus.Prediction) []Metric {
 	checkLengths(len(gold), len(predicted), "targets")
 	scores, anomalous := make([]float64, len(gold)), make([]bool, len(gold))
 	var alarms, of [2]float64 // of normal texts, of anomalies

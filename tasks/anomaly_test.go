@@ -17,7 +17,7 @@ func TestAnomaliesAreJudgedAsByScikitLearn(t *testing.T) {
 				gold[i] = &outputs.AnomalyTarget{Anomalous: c.Gold[i] != 0}
 				predicted[i] = &outputs.AnomalyPrediction{Distance: c.Predicted[i]}
 			}
-			for _, m := range task.Judge(gold, predicted)[:2] {
+			for _, m := range task.Evaluate(gold, predicted)[:2] {
 				if !(math.Abs(m.Value-c.Want[m.Name]) <= 1e-12) {
 					t.Errorf("%s = %v, want %v", m.Name, m.Value, c.Want[m.Name])
 				}
@@ -32,14 +32,14 @@ func TestAlarmsAreCounted(t *testing.T) {
 	alarm, silent := &outputs.AnomalyPrediction{Alarm: &yes}, &outputs.AnomalyPrediction{Alarm: &no}
 	gold := []corpus.Target{normal, normal, normal, normal, odd, odd}
 	predicted := []corpus.Prediction{silent, alarm, silent, &outputs.AnomalyPrediction{}, alarm, silent}
-	metrics := anomaly{}.Judge(gold, predicted)
+	metrics := anomaly{}.Evaluate(gold, predicted)
 	if m := metrics[2]; m.Name != "recall" || m.Value != 0.5 {
 		t.Errorf("%+v, want half of the anomalies", m)
 	}
 	if m := metrics[3]; m.Name != "specificity" || m.Value != 0.75 {
 		t.Errorf("%+v, want three quarters of the normal texts", m)
 	}
-	for _, m := range (anomaly{}).Judge(gold[:4], predicted[:4])[:3] {
+	for _, m := range (anomaly{}).Evaluate(gold[:4], predicted[:4])[:3] {
 		if m.Value != 0 {
 			t.Errorf("%s = %v without an anomaly", m.Name, m.Value)
 		}
@@ -93,7 +93,7 @@ func TestHiddenTokensAreJudgedByTheFirstGuess(t *testing.T) {
 		{},
 		{Tokens: []outputs.HiddenToken{guess(7), guess(9)}},
 	})
-	if m := (mlm{}).Judge(gold, predicted)[0]; m.Name != "accuracy" || m.Value != 0.5 {
+	if m := (mlm{}).Evaluate(gold, predicted)[0]; m.Name != "accuracy" || m.Value != 0.5 {
 		t.Errorf("%+v, want 2 of 4", m)
 	}
 }

@@ -38,7 +38,7 @@ func (c classification) Example(r corpus.Record) (corpus.Example, error) {
 	return e, nil
 }
 
-func (c classification) Judge(gold []corpus.Target, predicted []corpus.Prediction) []Metric {
+func (c classification) Evaluate(gold []corpus.Target, predicted []corpus.Prediction) []Metric {
 	return judgeLabels(labelsOf(gold, predicted))
 }
 

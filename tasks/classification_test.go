@@ -57,7 +57,7 @@ func TestALabelIsTheHeadsOwnOrTheCommonOne(t *testing.T) {
 func TestALabelThatTrainingLacksIsJudgedAsWrong(t *testing.T) {
 	task := tasks.NewClassification(tasks.Env{Heads: []string{"type"}})
 	gold := []corpus.Target{&outputs.LabelTarget{Label: "a"}, &outputs.LabelTarget{Label: "new", ID: corpus.Unknown}}
-	metrics := task.Judge(gold, outputs.Erase([]outputs.LabelPrediction{{Label: "a"}, {Label: "a"}}))
+	metrics := task.Evaluate(gold, outputs.Erase([]outputs.LabelPrediction{{Label: "a"}, {Label: "a"}}))
 	if metrics[0] != (tasks.Metric{Name: "accuracy", Value: 0.5}) {
 		t.Errorf("Judge gives %v first, want accuracy 0.5", metrics[0])
 	}

@@ -80,7 +80,7 @@ func TestManyLabelsAreJudgedAsByScikitLearn(t *testing.T) {
 	task := multiLabel{}
 	for _, c := range readGoldens(t).Many {
 		t.Run(c.Name, func(t *testing.T) {
-			compare(t, task.Judge(labelTargets(c.Gold...), labelPredictions(c.Predicted...)), c.Want)
+			compare(t, task.Evaluate(labelTargets(c.Gold...), labelPredictions(c.Predicted...)), c.Want)
 		})
 	}
 }

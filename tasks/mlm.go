@@ -29,8 +29,8 @@ func (m mlm) Example(r corpus.Record) (corpus.Example, error) {
 	return e, nil
 }
 
-// Judge returns accuracy, the fraction of hidden tokens whose likeliest prediction is right.
-func (m mlm) Judge(gold []corpus.Target, predicted []corpus.Prediction) []Metric {
+// Evaluate returns accuracy, the fraction of hidden tokens whose likeliest prediction is right.
+func (m mlm) Evaluate(gold []corpus.Target, predicted []corpus.Prediction) []Metric {
 	checkLengths(len(gold), len(predicted), "targets")
 	right, all := 0.0, 0.0
 	predictions := outputs.Predictions[outputs.HiddenPrediction](predicted)

@@ -14,10 +14,10 @@ import (
 	"github.com/jenga-nlp/jenga/plugin"
 )
 
-func init() { Register("multi_label", ManyOptions{Separator: ","}, NewMultiLabel) }
+func init() { Register("multi_label", MultiLabelOptions{Separator: ","}, NewMultiLabel) }
 
-// ManyOptions are the keys that may stand beside `type: multi_label` and `type: qa_qc`.
-type ManyOptions struct {
+// MultiLabelOptions are the keys that may stand beside `type: multi_label` and `type: qa_qc`.
+type MultiLabelOptions struct {
 	Separator string `yaml:"separator" doc:"between the labels of a field that lists several: \"joy,love\""`
 }
 
@@ -36,7 +36,7 @@ type multiLabel struct {
 // NewMultiLabel makes a task whose heads each predict any number of labels. A record has them in the field labels, or
 // label, or label.HEAD for a head of its own: a list of names, names with a separator between, or lists of 0 and 1 for
 // each head, {"opening": [1], "closing": [0, 1]}, whose labels are numbered from 0.
-func NewMultiLabel(o ManyOptions, env Env) (Task, error) {
+func NewMultiLabel(o MultiLabelOptions, env Env) (Task, error) {
 	if o.Separator == "" {
 		return nil, fmt.Errorf("separator is empty; want the text between two labels")
 	}
@@ -100,7 +100,7 @@ func (m multiLabel) target(r corpus.Record, head string) (corpus.Target, error) 
 
 // read returns the object or list that a text holds as JSON, as in a cell of a table; else the text itself.
 func (m multiLabel) read(text string) (value any, err error) {
-	if value, ok := corpus.InJSON(text); ok {
+	if value, ok := corpus.ParseJSON(text); ok {
 		return value, nil
 	}
 	trimmed := strings.TrimSpace(text)
@@ -235,7 +235,7 @@ func tallyMany(gold []corpus.Target, predicted []corpus.Prediction) tallies {
 	return ts
 }
 
-func (m multiLabel) Judge(gold []corpus.Target, predicted []corpus.Prediction) []Metric {
+func (m multiLabel) Evaluate(gold []corpus.Target, predicted []corpus.Prediction) []Metric {
 	ts, right, samples := tallyMany(gold, predicted), 0, 0.0
 	predictions := outputs.Predictions[outputs.LabelsPrediction](predicted)
 	for i, g := range outputs.Targets[outputs.LabelsTarget](gold) {

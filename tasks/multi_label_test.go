@@ -13,7 +13,7 @@ import (
 
 func newMultiLabel(t *testing.T, heads ...string) tasks.Task {
 	t.Helper()
-	task, err := tasks.NewMultiLabel(tasks.ManyOptions{Separator: ","}, tasks.Env{Heads: heads})
+	task, err := tasks.NewMultiLabel(tasks.MultiLabelOptions{Separator: ","}, tasks.Env{Heads: heads})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -211,7 +211,7 @@ func textOf(e corpus.Example, entity corpus.Entity) string {
 	return e.Text[entity.Span.Start:entity.Span.End]
 }
 
-func (n ner) Judge(gold []corpus.Target, predicted []corpus.Prediction) []Metric {
+func (n ner) Evaluate(gold []corpus.Target, predicted []corpus.Prediction) []Metric {
 	want, got := tagsOf(gold, predicted)
 	return append(judgeSpans(want, got), n.scheme(want...).judgeStrictly(want, got)...)
 }

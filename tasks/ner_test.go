@@ -150,7 +150,7 @@ func TestTheFirstMetricIsTheMainOne(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := task.Judge(nil, nil)[0].Name; got != want {
+		if got := task.Evaluate(nil, nil)[0].Name; got != want {
 			t.Errorf("%s: first metric %s, want %s", name, got, want)
 		}
 	}

@@ -1,6 +1,6 @@
 package tasks
 
-func init() { Register("qa_qc", ManyOptions{Separator: ","}, NewQAQC) }
+func init() { Register("qa_qc", MultiLabelOptions{Separator: ","}, NewQAQC) }
 
 // qaqc answers yes-no questions of quality control about a text. There are several lists of questions, one for each
 // head by its name. A record has the answers in the field labels, or label, as lists of 0 and 1 in the order of the
@@ -14,7 +14,7 @@ func init() { Register("qa_qc", ManyOptions{Separator: ","}, NewQAQC) }
 type qaqc struct{ multiLabel }
 
 // NewQAQC makes a task whose heads each answer a list of yes-no questions.
-func NewQAQC(o ManyOptions, env Env) (Task, error) {
+func NewQAQC(o MultiLabelOptions, env Env) (Task, error) {
 	task, err := NewMultiLabel(o, env)
 	if err != nil {
 		return nil, err

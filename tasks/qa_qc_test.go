@@ -25,7 +25,7 @@ func TestQAQC(t *testing.T) {
 func TestOneHeadsAnswersMayStandAlone(t *testing.T) {
 	one, zero := json.Number("1"), json.Number("0")
 	example := func(fields map[string]any, heads ...string) (corpus.Example, error) {
-		task, err := tasks.NewQAQC(tasks.ManyOptions{Separator: ","}, tasks.Env{Heads: heads})
+		task, err := tasks.NewQAQC(tasks.MultiLabelOptions{Separator: ","}, tasks.Env{Heads: heads})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -49,7 +49,7 @@ func TestOneHeadsAnswersMayStandAlone(t *testing.T) {
 
 func TestAnswersThatMightBeNamesAreRefused(t *testing.T) {
 	for _, text := range []any{"0, 1", "1", json.Number("1")} {
-		task, err := tasks.NewQAQC(tasks.ManyOptions{Separator: ","}, tasks.Env{Heads: []string{"opening"}})
+		task, err := tasks.NewQAQC(tasks.MultiLabelOptions{Separator: ","}, tasks.Env{Heads: []string{"opening"}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -62,7 +62,8 @@ func TestAnswersThatMightBeNamesAreRefused(t *testing.T) {
 }
 
 func TestListsOfNoHeadAreWarnedOf(t *testing.T) {
-	task, err := tasks.NewQAQC(tasks.ManyOptions{Separator: ","}, tasks.Env{Heads: []string{"opening", "closing"}})
+	task, err := tasks.NewQAQC(tasks.MultiLabelOptions{Separator: ","},
+		tasks.Env{Heads: []string{"opening", "closing"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +86,7 @@ func TestListsOfNoHeadAreWarnedOf(t *testing.T) {
 }
 
 func TestAHeadAnswersTheQuestionsOfItsName(t *testing.T) {
-	task, err := tasks.NewQAQC(tasks.ManyOptions{Separator: ","},
+	task, err := tasks.NewQAQC(tasks.MultiLabelOptions{Separator: ","},
 		tasks.Env{Heads: []string{"opening", "listening", "closing"}})
 	if err != nil {
 		t.Fatal(err)
@@ -108,7 +109,7 @@ func TestAHeadAnswersTheQuestionsOfItsName(t *testing.T) {
 	gold := []corpus.Target{held("0", "2"), held("1")}
 	predicted := outputs.Erase([]outputs.LabelsPrediction{{Labels: []string{"0", "2"}}, {Labels: []string{"1", "2"}}})
 	got := map[string]float64{}
-	for _, m := range task.Judge(gold, predicted) {
+	for _, m := range task.Evaluate(gold, predicted) {
 		got[m.Name] = m.Value
 	}
 	for name, want := range map[string]float64{"f1": 6. / 7, "precision": 0.75, "recall": 1, "exact_match": 0.5} {

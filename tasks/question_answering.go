@@ -52,9 +52,9 @@ func (q questionAnswering) Example(r corpus.Record) (corpus.Example, error) {
 	return e, nil
 }
 
-// Judge compares answers as SQuAD's official script does: with the best of the gold ones, ignoring case, punctuation,
-// articles and white space. For a question without an answer, no answer is right.
-func (q questionAnswering) Judge(gold []corpus.Target, predicted []corpus.Prediction) []Metric {
+// Evaluate compares answers as SQuAD's official script does: with the best of the gold ones, ignoring case,
+// punctuation, articles and white space. For a question without an answer, no answer is right.
+func (q questionAnswering) Evaluate(gold []corpus.Target, predicted []corpus.Prediction) []Metric {
 	checkLengths(len(gold), len(predicted), "targets")
 	type sums struct{ exact, f1, n float64 }
 	var all, with, without sums

@@ -50,7 +50,7 @@ func TestAnswersAreJudgedAsByTorchmetrics(t *testing.T) {
 		}
 		got := map[string]float64{}
 		predicted := &outputs.SpanPrediction{Answer: corpus.TextSpan{Text: c.Predicted}}
-		for _, m := range newQA().Judge([]corpus.Target{gold}, []corpus.Prediction{predicted}) {
+		for _, m := range newQA().Evaluate([]corpus.Target{gold}, []corpus.Prediction{predicted}) {
 			got[m.Name] = m.Value
 		}
 		if got["exact_match"] != c.Exact || !(math.Abs(got["f1"]-c.F1) <= 1e-7) { // the golden F1 is a float32

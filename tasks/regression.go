@@ -69,7 +69,7 @@ func (t regression) Example(r corpus.Record) (corpus.Example, error) {
 	return e, nil
 }
 
-func (t regression) Judge(gold []corpus.Target, predicted []corpus.Prediction) []Metric {
+func (t regression) Evaluate(gold []corpus.Target, predicted []corpus.Prediction) []Metric {
 	checkLengths(len(gold), len(predicted), "targets")
 	want, got := make([]float64, len(gold)), make([]float64, len(gold))
 	predictions := outputs.Predictions[outputs.NumberPrediction](predicted)

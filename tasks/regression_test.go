@@ -85,12 +85,12 @@ func TestInvalidNumbers(t *testing.T) {
 func TestNumbersThatAreAllOneHaveNoCorrelation(t *testing.T) {
 	tenth := 0.1 // the mean of three is another number
 	gold, predicted := numbers(tenth, tenth, tenth), guesses(0.7, 0.7, 0.7)
-	for _, m := range newRegression(t).Judge(gold, predicted)[:2] {
+	for _, m := range newRegression(t).Evaluate(gold, predicted)[:2] {
 		if m.Value != 0 {
 			t.Errorf("%s = %v, want 0", m.Name, m.Value)
 		}
 	}
-	for _, m := range newRegression(t).Judge(numbers(1, 1), guesses(1, 3)) {
+	for _, m := range newRegression(t).Evaluate(numbers(1, 1), guesses(1, 3)) {
 		want := map[string]float64{"pearson": 0, "spearman": 0, "rmse": math.Sqrt2, "mae": 1}[m.Name]
 		if !(math.Abs(m.Value-want) <= 1e-12) {
 			t.Errorf("%s = %v, want %v", m.Name, m.Value, want)

@@ -129,7 +129,7 @@ func TestSchemeAutoIsDeterminedByAWholeFile(t *testing.T) {
 			`data.jsonl:3: tag 2 is "I-x" after "O"; broken_tags: repair makes it "S-x"`},
 	} {
 		task := nerOf(t, "auto", brokenTags)
-		tasks.Survey(task, records)
+		tasks.SurveyRecords(task, records)
 		for i, r := range records {
 			e, err := task.Example(r)
 			got := ""
@@ -157,7 +157,7 @@ func TestNoTagBreaksIO(t *testing.T) {
 	// whose f1_strict counts all spans
 	for scheme, tags := range map[string][]string{"auto": {"O", "I-x"}, "io": {"B-x", "E-x"}} {
 		task, r := nerOf(t, scheme, "keep"), record(map[string]any{"words": []any{"a", "b"}, "tags": tags})
-		tasks.Survey(task, []corpus.Record{r})
+		tasks.SurveyRecords(task, []corpus.Record{r})
 		if _, err := task.Example(r); err != nil || len(plugin.WarningsOf(task)) > 0 {
 			t.Errorf("scheme %s, %q: %v, it says %q", scheme, tags, err, plugin.WarningsOf(task))
 		}
@@ -180,11 +180,11 @@ func TestFiguresAndEntitiesAreOfTheSchemeOfTheFirstFile(t *testing.T) {
 		{[]corpus.Record{ofEntities}, 1, "B-x"},
 	} {
 		task := nerOf(t, "auto", "keep")
-		tasks.Survey(task, c.first)
-		tasks.Survey(task, texts("O", "S-x")) // which comes too late
+		tasks.SurveyRecords(task, c.first)
+		tasks.SurveyRecords(task, texts("O", "S-x")) // which comes too late
 
 		tags := tagsOf("B-x I-x")
-		metrics := task.Judge([]corpus.Target{&outputs.TagsTarget{Tags: tags}},
+		metrics := task.Evaluate([]corpus.Target{&outputs.TagsTarget{Tags: tags}},
 			[]corpus.Prediction{&outputs.TagsPrediction{Tags: tags}})
 		at := slices.IndexFunc(metrics, func(m tasks.Metric) bool { return m.Name == "f1_strict" })
 		if got := metrics[at].Value; got != c.strict {
@@ -255,7 +255,7 @@ func TestSpansAreJudgedStrictlyInTheSchemeOfTheGoldTags(t *testing.T) {
 			gold := []corpus.Target{&outputs.TagsTarget{Tags: tagsOf(c.gold)}}
 			got := map[string]float64{}
 			predicted := []corpus.Prediction{&outputs.TagsPrediction{Tags: tagsOf(c.predicted)}}
-			for _, m := range nerOf(t, "auto", "keep").Judge(gold, predicted) {
+			for _, m := range nerOf(t, "auto", "keep").Evaluate(gold, predicted) {
 				got[m.Name] = m.Value
 			}
 			f1 := 0.0

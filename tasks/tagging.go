@@ -33,7 +33,7 @@ func (t tagging) Example(r corpus.Record) (corpus.Example, error) {
 	return e, nil
 }
 
-func (t tagging) Judge(gold []corpus.Target, predicted []corpus.Prediction) []Metric {
+func (t tagging) Evaluate(gold []corpus.Target, predicted []corpus.Prediction) []Metric {
 	return judgeLabels(wordTags(gold, predicted))
 }
 

@@ -81,7 +81,7 @@ func TestOnlyWordsWithAGoldTagCount(t *testing.T) {
 	task := tasks.NewTagging(tasks.Env{Heads: []string{"pos"}})
 	gold := []corpus.Target{&outputs.TagsTarget{Tags: []string{"X", "", "Y", "Y"}}}
 	predicted := []corpus.Prediction{&outputs.TagsPrediction{Tags: []string{"X", "X", "Y", "O"}}}
-	if got, want := task.Judge(gold, predicted)[0], (tasks.Metric{Name: "accuracy", Value: 2. / 3}); got != want {
+	if got, want := task.Evaluate(gold, predicted)[0], (tasks.Metric{Name: "accuracy", Value: 2. / 3}); got != want {
 		t.Errorf("Judge gives %v first, want %v", got, want)
 	}
 }

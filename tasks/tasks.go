@@ -11,9 +11,9 @@ type Task interface {
 	// Example makes an example from a record, with a target for each head of the task's env, in order. Errors begin
 	// with the record's Place.
 	Example(r corpus.Record) (corpus.Example, error)
-	// Judge compares the predictions of one head with the targets, and returns metrics, the main one first. gold and
+	// Evaluate compares the predictions of one head with the targets, and returns metrics, the main one first. gold and
 	// predicted have the same length; gold has no nil. If they are empty, all metrics are 0.
-	Judge(gold []corpus.Target, predicted []corpus.Prediction) []Metric
+	Evaluate(gold []corpus.Target, predicted []corpus.Prediction) []Metric
 	// Output is the kind of outputs that the task's heads have.
 	Output() *outputs.Kind
 }
@@ -32,8 +32,8 @@ type Surveyor interface {
 	Survey(records []corpus.Record)
 }
 
-// Survey calls t.Survey if t is a Surveyor.
-func Survey(t Task, records []corpus.Record) {
+// SurveyRecords calls t.Survey if t is a Surveyor.
+func SurveyRecords(t Task, records []corpus.Record) {
 	if s, ok := t.(Surveyor); ok {
 		s.Survey(records)
 	}

@@ -57,21 +57,21 @@ func (m *measured) lines() []benchLine {
 		if w.train.Steps > 0 {
 			l.TrainTokens, l.TrainStep = digits(w.train.TokensPerSecond()), digits(w.train.Step().Seconds())
 			l.TrainGFLOPS, l.TrainShare = digits(gflops(m.training(w.train), w.train.Best)),
-				digits(w.train.Share(m.training(w.train)))
+				digits(w.train.PeakFraction(m.training(w.train)))
 		}
 		if w.infer.Steps > 0 {
 			l.InferTokens, l.InferStep = digits(w.infer.TokensPerSecond()), digits(w.infer.Step().Seconds())
 			l.InferGFLOPS, l.InferShare = digits(gflops(m.inference(w.infer), w.infer.Best)),
-				digits(w.infer.Share(m.inference(w.infer)))
+				digits(w.infer.PeakFraction(m.inference(w.infer)))
 		}
 		if m.one.Steps > 0 {
 			l.OneText = digits(milliseconds(m.one.Step()))
 		}
 		if len(m.products) > 0 {
-			operations, together := bench.Together(m.products)
-			l.GEMM, l.GEMMShare = digits(gflops(operations, together.Best)), digits(together.Share(operations))
+			operations, together := bench.Total(m.products)
+			l.GEMM, l.GEMMShare = digits(gflops(operations, together.Best)), digits(together.PeakFraction(operations))
 			l.Stream, l.StreamOf = digits(gflops(float64(m.stream.Bytes), m.stream.Best)),
-				digits(m.stream.Share(float64(m.stream.Bytes)))
+				digits(m.stream.PeakFraction(float64(m.stream.Bytes)))
 		}
 		lines = append(lines, l)
 	}
@@ -132,12 +132,12 @@ func (m *measured) write(w io.Writer, products bool) error {
 		}
 	}
 	if len(m.products) > 0 {
-		operations, together := bench.Together(m.products)
+		operations, together := bench.Total(m.products)
 		t.operations("products of a training step", operations, together)
 		bytes := float64(m.stream.Bytes)
 		t.row("weights under 16 rows", "", number(milliseconds(m.stream.Best), 2),
 			number(gflops(m.stream.Operations, m.stream.Best), 1), number(gflops(bytes, m.stream.Best), 1),
-			percent(m.stream.Share(bytes)))
+			percent(m.stream.PeakFraction(bytes)))
 	}
 	t.peak("multiply-adds in registers", m.peak, "", number(m.peak.Best/1e9, 1))
 	t.peak("of bfloat16", m.bfloat16Peak, "", number(m.bfloat16Peak.Best/1e9, 1))
@@ -171,13 +171,13 @@ func (t *benchTable) row(what string, cells ...string) {
 // speed adds a row for a network's speed.
 func (t *benchTable) speed(what string, s bench.Speed, operations float64) {
 	t.row(what, number(s.TokensPerSecond(), 0), number(milliseconds(s.Step()), 2),
-		number(gflops(operations, s.Best), 1), "", percent(s.Share(operations)))
+		number(gflops(operations, s.Best), 1), "", percent(s.PeakFraction(operations)))
 }
 
 // operations adds a row for arithmetic.
 func (t *benchTable) operations(what string, operations float64, d bench.Timing) {
 	t.row(what, "", number(milliseconds(d.Best), 2), number(gflops(operations, d.Best), 1), "",
-		percent(d.Share(operations)))
+		percent(d.PeakFraction(operations)))
 }
 
 // peak adds a row for a peak of the machine, if it was measured.

@@ -73,7 +73,7 @@ func (c *commands) eval(ctx context.Context, f evalFlags, folder string) error {
 	}
 	metrics = report.Only(metrics, f.task)
 	if f.json {
-		return writeLine(c.out, report.Metrics(f.split, metrics))
+		return writeLine(c.out, report.EvalLineOf(f.split, metrics))
 	}
 	if err := writeMetrics(c.out, metrics); err != nil || !f.labels {
 		return err

@@ -37,7 +37,7 @@ pair or words; they are read from stdin if no file is named. Offsets are in byte
 				lines := make([]any, len(examples))
 				for i, e := range examples {
 					encoding := tokenizer.Encode(e, maxLength)
-					line := tokenizeLine{IDs: encoding.IDs, TypeIDs: encoding.Types}
+					line := tokenizeLine{IDs: encoding.IDs, TypeIDs: encoding.Segments}
 					for t, id := range encoding.IDs {
 						line.Tokens = append(line.Tokens, tokenizer.Token(id))
 						line.Offsets = append(line.Offsets, [2]int{encoding.Offsets[t].Start, encoding.Offsets[t].End})

@@ -73,7 +73,7 @@ func New(o Options, env encoders.Env) (encoders.Encoder, error) {
 	if err := e.load(); err != nil {
 		return nil, err
 	}
-	outside, err := onnx.Outside(path)
+	outside, err := onnx.ExternalFiles(path)
 	if err != nil {
 		return nil, err
 	}
@@ -163,7 +163,7 @@ func (e *encoder) Describe() encoders.Description {
 }
 
 // Encode implements encoders.Encoder. A graph's sums may depend on a batch's shape, so texts are run one by one.
-func (e *encoder) Encode(p *nn.Pass, tokens corpus.Tokens, layers nn.Wanted) ([][]float32, error) {
+func (e *encoder) Encode(p *nn.Pass, tokens corpus.Tokens, layers nn.LayerSet) ([][]float32, error) {
 	if layers != nn.LastLayer {
 		return nil, fmt.Errorf("%s: hugot has the states of the last layer only", e.path)
 	}

@@ -88,7 +88,7 @@ func TestStatesAreThoseOfTheTransformer(t *testing.T) {
 		bad.IDs[3] = 30522
 		for _, test := range []struct {
 			tokens corpus.Tokens
-			layers nn.Wanted
+			layers nn.LayerSet
 			want   string
 		}{
 			{texts(2, 513), nn.LastLayer, "text 2 of the batch has 513 tokens; the encoder takes 512"},

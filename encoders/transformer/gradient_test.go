@@ -62,7 +62,7 @@ func training(serial uint64) *nn.Pass {
 	return p
 }
 
-func encode(t testing.TB, e *Encoder, p *nn.Pass, tokens corpus.Tokens, wanted nn.Wanted) [][]float32 {
+func encode(t testing.TB, e *Encoder, p *nn.Pass, tokens corpus.Tokens, wanted nn.LayerSet) [][]float32 {
 	t.Helper()
 	states, err := e.Encode(p, tokens, wanted)
 	if err != nil {

@@ -19,7 +19,7 @@ func (e *Encoder) Memory(b encoders.Load) int64 {
 
 	lowest := len(e.levels)
 	if b.Training {
-		lowest = encoders.Lowest(e.levels, (*nn.Param).Learns)
+		lowest = encoders.LowestLearning(e.levels, (*nn.Param).Learns)
 	}
 	floats := state + stats + state // the sum of the embeddings, and the states made of it
 	for i := range e.blocks {

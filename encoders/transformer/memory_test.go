@@ -22,7 +22,7 @@ func TestMemoryIsWhatAPassTakes(t *testing.T) {
 
 	for _, freeze := range []string{"none", "embeddings", "2", "all"} {
 		for _, training := range []bool{true, false} {
-			for _, layers := range []nn.Wanted{nn.LastLayer, nn.AllLayers} {
+			for _, layers := range []nn.LayerSet{nn.LastLayer, nn.AllLayers} {
 				for _, recompute := range []bool{false, true} {
 					t.Run(fmt.Sprint(freeze, training, layers, recompute), func(t *testing.T) {
 						params := nn.NewParams(1)

@@ -74,7 +74,7 @@ func (e *Encoder) Describe() encoders.Description {
 // encoding is what Encode keeps for Backward. Level 0 is the embeddings, level i block i-1.
 type encoding struct {
 	tokens   corpus.Tokens
-	wanted   nn.Wanted
+	wanted   nn.LayerSet
 	lowest   int  // lowest level that learns: those below keep nothing
 	again    bool // Backward computes the block states again
 	embedded embedded
@@ -85,7 +85,7 @@ type encoding struct {
 }
 
 // Encode implements encoders.Encoder.
-func (e *Encoder) Encode(p *nn.Pass, tokens corpus.Tokens, wanted nn.Wanted) ([][]float32, error) {
+func (e *Encoder) Encode(p *nn.Pass, tokens corpus.Tokens, wanted nn.LayerSet) ([][]float32, error) {
 	if err := e.check(tokens); err != nil {
 		return nil, err
 	}
@@ -95,7 +95,7 @@ func (e *Encoder) Encode(p *nn.Pass, tokens corpus.Tokens, wanted nn.Wanted) ([]
 	}
 	s.tokens, s.wanted, s.lowest, s.again = tokens, wanted, len(e.levels), p.Recompute
 	if p.Training {
-		s.lowest = encoders.Lowest(e.levels, (*nn.Param).Learns)
+		s.lowest = encoders.LowestLearning(e.levels, (*nn.Param).Learns)
 	}
 	e.allot(p, s)
 	s.embedded = e.embeddings.forward(p, s.embedded, s.states[0], tokens, s.lowest == 0)
@@ -180,7 +180,7 @@ func (e *Encoder) Backward(p *nn.Pass, at [][]float32, into nn.Gradients) {
 	if !ok {
 		panic("transformer: Backward of a pass that was not encoded")
 	}
-	lowest := encoders.Lowest(e.levels, into.Takes)
+	lowest := encoders.LowestLearning(e.levels, into.Has)
 	if lowest == len(e.levels) {
 		return
 	}

@@ -165,7 +165,7 @@ func openONNX(path string) (*weights, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &weights{path: path, paths: append([]string{path}, f.Outside()...), tensors: map[string]tensor{}}
+	w := &weights{path: path, paths: append([]string{path}, f.ExternalFiles()...), tensors: map[string]tensor{}}
 	for _, t := range f.Tensors() {
 		w.tensors[t.Name] = tensor{
 			Info: safetensors.Info{Name: t.Name, DType: t.DType, Shape: t.Shape}, file: path, bytes: t.Bytes(),

@@ -70,15 +70,15 @@ type Vocabulary struct {
 
 // Task is one entry of tasks.
 type Task struct {
-	Name      string
-	Place     plugin.Place
-	Part      plugin.Choice[tasks.Env, tasks.Task]
-	Data      Data
-	Heads     []Head
-	Labels    []string                  // for its heads without labels of their own; nil: those of the data
-	LabelMaps map[string]map[int]string // head → label number in the data → label
-	Windowing corpus.Windowing          // how long texts are truncated or split into windows
-	Hides     bool                      // the task masks tokens of its texts
+	Name        string
+	Place       plugin.Place
+	Part        plugin.Choice[tasks.Env, tasks.Task]
+	Data        Data
+	Heads       []Head
+	Labels      []string                  // for its heads without labels of their own; nil: those of the data
+	LabelMaps   map[string]map[int]string // head → label number in the data → label
+	Windowing   corpus.Windowing          // how long texts are truncated or split into windows
+	HidesTokens bool                      // the task masks tokens of its texts
 }
 
 // HeadNames returns the names of the task's heads.

@@ -66,7 +66,7 @@ func (d *decoding) resolveSameAs() {
 					"task %q: data: same_as: task %q reads pairs in another way: one of the two encodes the texts of a "+
 						"pair separately; give each files of its own", task.Name, from.Name)
 			}
-			if task.Hides || from.Hides {
+			if task.HidesTokens || from.HidesTokens {
 				d.mistakes.Add(task.Place,
 					"task %q: data: same_as: of tasks %q and %q one hides tokens that the other would read; give "+
 						"each files of its own", task.Name, task.Name, from.Name)

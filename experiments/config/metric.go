@@ -18,7 +18,7 @@ func (d *decoding) metric(s *plugin.Section) {
 	if !s.Has("metric_for_best_model") {
 		t.MetricForBestModel = report.Overall
 	}
-	if !d.mistakes.None() {
+	if !d.mistakes.Empty() {
 		return // the tasks may be incomplete
 	}
 	names, lower := d.metrics()
@@ -54,7 +54,7 @@ func (d *decoding) metrics() (names []string, lower map[string]bool) {
 		d.checkDuplicates(task, own, taken)
 		names = append(names, own...)
 		maps.Copy(lower, ownLower)
-		for _, m := range part.Judge(nil, nil) {
+		for _, m := range part.Evaluate(nil, nil) {
 			f1 = f1 || m.Name == "f1" && len(task.Heads) > 0
 		}
 		if part.Output().Exact() {
@@ -84,7 +84,7 @@ func taskMetrics(task Task, part tasks.Task) (names []string, lower map[string]b
 		lower[report.TaskLoss(task.Name)] = true
 	}
 	for _, head := range task.Heads {
-		for _, m := range part.Judge(nil, nil) {
+		for _, m := range part.Evaluate(nil, nil) {
 			name := report.HeadMetric(task.Name, head.Name, m.Name)
 			names = append(names, name)
 			lower[name] = m.Lower

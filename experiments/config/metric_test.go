@@ -34,8 +34,8 @@ func TestMetricsAreThoseOfEvaluations(t *testing.T) {
 		d := decoding{e: e}
 		names, _ := d.metrics()
 		got := slices.Sorted(slices.Values(names))
-		want := slices.Sorted(maps.Keys(report.Figures(groups)))
-		if !slices.Equal(got, want) || !d.mistakes.None() {
+		want := slices.Sorted(maps.Keys(report.Metrics(groups)))
+		if !slices.Equal(got, want) || !d.mistakes.Empty() {
 			t.Errorf("with %q a file may name\n%q\nan evaluation has\n%q", sets, got, want)
 		}
 	}
@@ -53,7 +53,7 @@ func emptyMetrics(t *testing.T, e *Experiment, numbers []int) multitask.GroupMet
 		}
 		s := multitask.TaskMetrics{Task: task.Name}
 		for _, head := range task.Heads {
-			m := multitask.HeadMetrics{Head: head.Name, Metrics: part.Judge(nil, nil)}
+			m := multitask.HeadMetrics{Head: head.Name, Metrics: part.Evaluate(nil, nil)}
 			if head.Part.Type != "attention_pattern" { // which has no loss
 				m.Loss.Units = 1
 			}

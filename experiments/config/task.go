@@ -47,7 +47,7 @@ func (d *decoding) unique(kind, name string, s *plugin.Section, taken map[string
 
 func (d *decoding) task(s *plugin.Section, number int) Task {
 	t := taskDefaults
-	t.Stride = min(t.Stride, corpus.MostStride(d.e.Tokenizer.MaxLength))
+	t.Stride = min(t.Stride, corpus.MaxStride(d.e.Tokenizer.MaxLength))
 	owner := fmt.Sprintf("task %d", number)
 	if name := s.At("name"); s.Has("name") {
 		d.checkName(owner+": name", name)
@@ -72,7 +72,7 @@ func (d *decoding) task(s *plugin.Section, number int) Task {
 	if kind != nil {
 		traits = kind.Traits
 	}
-	if task.Hides = traits.HidesTokens; task.Hides && len(task.Heads) > 1 {
+	if task.HidesTokens = traits.HidesTokens; task.HidesTokens && len(task.Heads) > 1 {
 		d.mistakes.Add(task.Heads[1].Place,
 			"%s: unexpected second head: a task that hides tokens has one head; leave the others out", owner)
 	}
@@ -80,7 +80,7 @@ func (d *decoding) task(s *plugin.Section, number int) Task {
 	windows := t.Long == "windows" || !s.Has("long") && traits.WholeText
 	task.Windowing = corpus.Windowing{
 		MaxLength: d.e.Tokenizer.MaxLength, Windows: windows, Stride: t.Stride,
-		OverContext: traits.FromContext, Separate: traits.Separate,
+		SlideOverContext: traits.FromContext, Separate: traits.Separate,
 	}
 	d.windowing(owner, task, s)
 	d.labels(owner, &task, s)

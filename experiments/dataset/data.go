@@ -126,7 +126,7 @@ func (r *reader) file(group *Group, path config.File) []*corpus.Example {
 		if _, known := group.first[number]; !known && len(own) > 0 {
 			group.first[number] = own[0]
 		}
-		tasks.Survey(r.kinds[number], own)
+		tasks.SurveyRecords(r.kinds[number], own)
 		for i, record := range own {
 			example, err := r.example(number, record)
 			if err != nil {
@@ -199,7 +199,7 @@ func (r *reader) example(number int, record corpus.Record) (corpus.Example, erro
 func (r *reader) rename(task config.Task, kind *outputs.Kind, targets []corpus.Target) {
 	for h := range targets {
 		names := task.LabelMaps[task.Heads[h].Name]
-		if names == nil && kind.ByNumber(targets[h]) {
+		if names == nil && kind.NamedByID(targets[h]) {
 			names = byNumber(task, task.Heads[h])
 		}
 		if names == nil {

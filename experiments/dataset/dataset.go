@@ -72,7 +72,7 @@ func loadWith(
 	for g := range d.Groups {
 		in.read(&d.Groups[g], splits...)
 	}
-	if !mistakes.None() {
+	if !mistakes.Empty() {
 		return nil, mistakes.Err()
 	}
 	d.Warnings = append(d.Warnings, in.warnings...)
@@ -96,7 +96,7 @@ func loadWith(
 	if err := finish(); err != nil {
 		mistakes.Append(err)
 	}
-	if !mistakes.None() {
+	if !mistakes.Empty() {
 		return nil, mistakes.Err()
 	}
 	d.encodeAll()

@@ -34,7 +34,7 @@ func (d *Dataset) Read(split, task string, data map[string]string) error {
 		default:
 			in.read(group, split)
 		}
-		if !mistakes.None() {
+		if !mistakes.Empty() {
 			continue // the mistakes of the other groups are reported too
 		}
 		d.number(group, group.Examples[split])
@@ -44,7 +44,7 @@ func (d *Dataset) Read(split, task string, data map[string]string) error {
 		d.Warnings = append(d.Warnings, d.truncated(group, split)...)
 		found = found || group.Examples[split] != nil
 	}
-	if mistakes.None() && !found {
+	if mistakes.Empty() && !found {
 		return fmt.Errorf("%s names no %s data; --data TASK=FILE gives some", d.Experiment.Path, split)
 	}
 	d.Warnings = append(d.Warnings, in.warnings...)

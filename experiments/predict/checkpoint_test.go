@@ -79,7 +79,7 @@ func TestAFrozenEncoderIsNotCopied(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, want := report.Figures(metrics)["eval_overall"], done.Value; got != want {
+		if got, want := report.Metrics(metrics)["eval_overall"], done.Value; got != want {
 			t.Errorf("eval_overall = %v, want %v", got, want)
 		}
 	}

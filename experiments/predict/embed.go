@@ -16,24 +16,24 @@ import (
 
 // findModel finds the encoder for the MODEL argument of a command: that of a run, a folder or .onnx file, or a model of
 // the hub's cache. e is the experiment of the run, nil for other models.
-func findModel(name string) (place run.EncoderPlace, e *config.Experiment, err error) {
+func findModel(name string) (place run.EncoderLocation, e *config.Experiment, err error) {
 	file, saved, err := runfolder.Find(name)
 	switch {
 	case err == nil:
 		about, err := run.ReadCheckpoint(saved, filepath.Dir(file))
 		if err != nil {
-			return run.EncoderPlace{}, nil, err
+			return run.EncoderLocation{}, nil, err
 		}
 		e, err = config.ReadTrained(file)
 		return about.Encoder, e, err
 	case runfolder.Exists(filepath.Join(name, runfolder.ExperimentFile)):
-		return run.EncoderPlace{}, nil, err
+		return run.EncoderLocation{}, nil, err
 	}
 	folder, err := config.FindModel(name)
 	if folder != "" {
-		return run.EncoderPlace{Folder: folder}, nil, err
+		return run.EncoderLocation{Folder: folder}, nil, err
 	}
-	return run.EncoderPlace{}, nil, fmt.Errorf("%s: no run, no folder or .onnx file, and no model below "+
+	return run.EncoderLocation{}, nil, fmt.Errorf("%s: no run, no folder or .onnx file, and no model below "+
 		"$JENGA_MODELS or in the hub's local cache", name)
 }
 

@@ -103,7 +103,7 @@ func openData(e *config.Experiment, file, saved string, about run.Checkpoint) (*
 				learned.Fields[kind.Field()+"."+head.Name] = set.Names()
 			}
 		}
-		tasks.Survey(data.Tasks[t], []corpus.Record{learned})
+		tasks.SurveyRecords(data.Tasks[t], []corpus.Record{learned})
 	}
 	return data, nil
 }

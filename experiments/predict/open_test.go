@@ -202,7 +202,7 @@ func TestReadWarningsOnLabelsThatTrainingHasNot(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := report.Figures(scores)["eval_team_team_accuracy"]; got != 0 {
+	if got := report.Metrics(scores)["eval_team_team_accuracy"]; got != 0 {
 		t.Errorf("accuracy = %v, want 0", got)
 	}
 }

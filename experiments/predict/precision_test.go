@@ -39,7 +39,7 @@ func TestARunTrainedInBF16AnswersOnEveryProcessor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	value := report.Figures(scores)[done.Metric]
+	value := report.Metrics(scores)[done.Metric]
 	if value != done.Value {
 		t.Errorf("judged at %v; in training at %v", value, done.Value)
 	}

@@ -102,7 +102,7 @@ type counted struct {
 	batches int
 }
 
-func (c *counted) Encode(p *nn.Pass, tokens corpus.Tokens, layers nn.Wanted) ([][]float32, error) {
+func (c *counted) Encode(p *nn.Pass, tokens corpus.Tokens, layers nn.LayerSet) ([][]float32, error) {
 	c.batches++
 	return c.Encoder.Encode(p, tokens, layers)
 }

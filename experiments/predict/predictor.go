@@ -135,7 +135,7 @@ func (p *Predictor) read(cut corpus.Windowing, examples []*corpus.Example, words
 // sameTokens reports whether two examples have the same input for an encoder.
 func sameTokens(a, b *corpus.Example) bool {
 	return slices.EqualFunc(a.Windows, b.Windows, func(x, y corpus.Encoding) bool {
-		return slices.Equal(x.IDs, y.IDs) && slices.Equal(x.Offsets, y.Offsets) && slices.Equal(x.Types, y.Types)
+		return slices.Equal(x.IDs, y.IDs) && slices.Equal(x.Offsets, y.Offsets) && slices.Equal(x.Segments, y.Segments)
 	})
 }
 

@@ -28,7 +28,7 @@ func TestARunOpensAsItWasTrained(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, want := report.Figures(scores), report.Figures(done.Best.Groups)
+	got, want := report.Metrics(scores), report.Metrics(done.Best.Groups)
 	for name := range want {
 		if got[name] != want[name] {
 			t.Errorf("%s = %v in the opened run, %v when it was saved", name, got[name], want[name])

@@ -92,7 +92,7 @@ func Line(event any) any {
 		}
 		return line
 	case multitask.Evaluation:
-		line := Metrics(dev, v.Groups)
+		line := EvalLineOf(dev, v.Groups)
 		line.Event, line.Step, line.Epoch, line.Fusion = "eval", v.Step, v.Epoch, v.Fusion
 		return line
 	case multitask.Warning:
@@ -100,7 +100,7 @@ func Line(event any) any {
 	case Done:
 		line := doneLine{Event: "done", Seconds: v.Seconds, Folder: v.Folder}
 		if v.Best.Groups != nil {
-			best := Metrics(dev, v.Best.Groups)
+			best := EvalLineOf(dev, v.Best.Groups)
 			line.Best = &bestLine{
 				Step: v.Best.Step, Epoch: v.Best.Epoch, Metric: v.Metric, Value: v.Value,
 				Tasks: best.Tasks, Groups: best.Groups,
@@ -112,7 +112,7 @@ func Line(event any) any {
 }
 
 // Metrics returns the line of an evaluation on a split.
-func Metrics(split string, groups []multitask.GroupMetrics) EvalLine {
+func EvalLineOf(split string, groups []multitask.GroupMetrics) EvalLine {
 	line := EvalLine{Split: split, Tasks: map[string]TaskLine{}}
 	for _, g := range groups {
 		for _, task := range g.Tasks {

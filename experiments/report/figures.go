@@ -15,7 +15,7 @@ type Selection struct {
 
 // Value returns the selected metric of an evaluation.
 func (s Selection) Value(groups []multitask.GroupMetrics) (float64, error) {
-	figures := Figures(groups)
+	figures := Metrics(groups)
 	v, ok := figures[s.Metric]
 	if !ok {
 		return 0, fmt.Errorf("no metric %q in this evaluation", s.Metric)
@@ -42,7 +42,7 @@ func HeadMetric(task, head, metric string) string {
 	return strings.Join([]string{"eval", task, head, metric}, "_")
 }
 
-// Figures returns all metrics of an evaluation by the names that metric_for_best_model takes:
+// Metrics returns all metrics of an evaluation by the names that metric_for_best_model takes:
 //
 //	eval_loss              the mean of the tasks' losses
 //	eval_overall           the mean of all heads' main metrics
@@ -52,7 +52,7 @@ func HeadMetric(task, head, metric string) string {
 //	eval_all_right         the mean over groups of the fraction of examples with every head right
 //
 // Heads without labelled examples are left out.
-func Figures(groups []multitask.GroupMetrics) map[string]float64 {
+func Metrics(groups []multitask.GroupMetrics) map[string]float64 {
 	figures := map[string]float64{}
 	var losses, mains, f1s, rights mean
 	for _, g := range groups {
@@ -96,9 +96,9 @@ func taskLoss(task multitask.TaskMetrics) (loss float64, ok bool) {
 	return loss, ok
 }
 
-// TaskFigure returns the metric that selects a task's own best checkpoint: the mean of its heads' main metrics; ok is
+// TaskMetric returns the metric that selects a task's own best checkpoint: the mean of its heads' main metrics; ok is
 // false without labelled examples.
-func TaskFigure(task multitask.TaskMetrics) (figure float64, ok bool) {
+func TaskMetric(task multitask.TaskMetrics) (figure float64, ok bool) {
 	var m mean
 	for _, head := range task.Heads {
 		if len(head.Metrics) > 0 {

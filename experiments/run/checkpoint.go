@@ -28,12 +28,13 @@ import (
 type Checkpoint struct {
 	Format  int              `json:"format"` // of this file
 	Jenga   string           `json:"jenga"`
-	Encoder EncoderPlace     `json:"encoder"`
+	Encoder EncoderLocation  `json:"encoder"`
 	Tasks   []CheckpointTask `json:"tasks"`
 }
 
-// EncoderPlace is the location of a checkpoint's encoder: a folder of the checkpoint, or, if frozen, of the base model.
-type EncoderPlace struct {
+// EncoderLocation is the location of a checkpoint's encoder: a folder of the checkpoint, or, if frozen, of the base
+// model.
+type EncoderLocation struct {
 	Folder string `json:"folder"` // relative to the checkpoint's, a frozen encoder's to the run's
 	// of the files that a frozen encoder is read from, which are not copied
 	SHA256 map[string]string `json:"sha256,omitempty"`
@@ -98,7 +99,7 @@ func (r *Run) save(folder string) error {
 
 // saveEncoder writes the encoder and its tokenizer to fresh, or, if the encoder is frozen, returns its path relative to
 // the run's folder.
-func (r *Run) saveEncoder(fresh, run string) (EncoderPlace, error) {
+func (r *Run) saveEncoder(fresh, run string) (EncoderLocation, error) {
 	saver, can := r.Model.Encoder.(encoders.Saver)
 	named := len(r.Model.Encoder.Describe().Files) > 0 // the run can refer to its files
 	if r.built.EncoderPath != "" && named && (!can || r.Model.Frozen()) {
@@ -106,21 +107,21 @@ func (r *Run) saveEncoder(fresh, run string) (EncoderPlace, error) {
 			sums, err := sumFiles(dataset.TokenizerFolder(r.built.EncoderPath),
 				EncoderFiles(r.Model.Encoder, r.Data.Tokenizer))
 			if err != nil {
-				return EncoderPlace{}, err
+				return EncoderLocation{}, err
 			}
 			r.encoderSums = sums
 		}
 		path, err := runfolder.Relative(run, r.built.EncoderPath)
-		return EncoderPlace{Folder: path, SHA256: r.encoderSums}, err
+		return EncoderLocation{Folder: path, SHA256: r.encoderSums}, err
 	}
 	path := filepath.Join(fresh, runfolder.EncoderDir)
 	if err := os.MkdirAll(path, 0o755); err != nil {
-		return EncoderPlace{}, err
+		return EncoderLocation{}, err
 	}
 	if err := saver.Save(path); err != nil {
-		return EncoderPlace{}, err
+		return EncoderLocation{}, err
 	}
-	return EncoderPlace{Folder: runfolder.EncoderDir}, r.Data.Tokenizer.Save(path)
+	return EncoderLocation{Folder: runfolder.EncoderDir}, r.Data.Tokenizer.Save(path)
 }
 
 // ReadWeights reads the weights of a checkpoint except the encoder's.
@@ -226,7 +227,7 @@ func sumFile(path string) (string, error) {
 
 // Check returns an error if a frozen encoder was read from a file without a sum: a file added since training may be
 // read in place of another.
-func (p EncoderPlace) Check(files []string) error {
+func (p EncoderLocation) Check(files []string) error {
 	for _, file := range files {
 		name, err := filepath.Rel(dataset.TokenizerFolder(p.Folder), file)
 		if err != nil {

@@ -43,7 +43,7 @@ func (c *checkpointer) evaluated(e multitask.Evaluation) error {
 	c.evaluations++
 	for _, g := range e.Groups {
 		for _, task := range g.Tasks {
-			figure, judged := report.TaskFigure(task)
+			figure, judged := report.TaskMetric(task)
 			if best, have := c.taskBest[task.Task]; !judged || have && figure <= best {
 				continue
 			}

@@ -31,7 +31,7 @@ func (r *Run) checkDev(mistakes *plugin.Mistakes) {
 	}
 
 	e, t := r.experiment(), r.experiment().Training
-	figures := report.Figures(groups)
+	figures := report.Metrics(groups)
 	_, chosen := figures[t.MetricForBestModel]
 	switch r.judged = len(figures) > 0; {
 	case !r.judged && t.EarlyStoppingPatience > 0:
@@ -65,7 +65,7 @@ func devMetrics(g *multitask.Group, dev []*corpus.Example) multitask.GroupMetric
 				}
 			}
 			if len(gold) > 0 {
-				s.Metrics = task.Kind.Judge(nil, nil)
+				s.Metrics = task.Kind.Evaluate(nil, nil)
 				s.Loss.Units = unitsOf(head.Head, gold)
 			}
 			ts.Heads = append(ts.Heads, s)

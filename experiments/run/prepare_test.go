@@ -98,7 +98,7 @@ func TestWhatDevIsNotLabelledForIsNotJudged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	figures := report.Figures(done.Best.Groups)
+	figures := report.Metrics(done.Best.Groups)
 	if figures["eval_overall"] != figures["eval_mood_mood_accuracy"] ||
 		figures["eval_loss"] != figures["eval_mood_loss"] {
 		t.Errorf("figures %v, want the labelled head's alone", figures)

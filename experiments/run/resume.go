@@ -64,7 +64,7 @@ func (c Checkpoint) Labels() (map[multitask.HeadName]*corpus.Labels, error) {
 	labels := map[multitask.HeadName]*corpus.Labels{}
 	for _, task := range c.Tasks {
 		for _, head := range task.Heads {
-			set, err := corpus.LabelsOf(head.Labels)
+			set, err := corpus.ParseLabels(head.Labels)
 			if err != nil {
 				return nil, fmt.Errorf("task %q: head %q: %w", task.Name, head.Name, err)
 			}

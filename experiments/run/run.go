@@ -39,7 +39,7 @@ func New(built *model.Assembled) (*Run, error) {
 	if _, err := r.plan(""); err != nil { // checks sampler and weighting against the model
 		mistakes.Append(err)
 	}
-	if !mistakes.None() {
+	if !mistakes.Empty() {
 		return nil, mistakes.Err()
 	}
 	return r, nil

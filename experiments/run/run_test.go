@@ -68,7 +68,7 @@ func TestEarlyStoppingEndsAfterItsPatience(t *testing.T) {
 	var values []float64
 	if _, err := run.Train(context.Background(), filepath.Join(t.TempDir(), "run"), func(event any) error {
 		if v, ok := event.(multitask.Evaluation); ok {
-			values = append(values, report.Figures(v.Groups)["eval_overall"])
+			values = append(values, report.Metrics(v.Groups)["eval_overall"])
 		}
 		return nil
 	}); err != nil {

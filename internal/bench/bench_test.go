@@ -238,7 +238,7 @@ func TestProductsTogetherWeighByTime(t *testing.T) {
 	peak := func(rate float64) kernel.Rate {
 		return kernel.Rate{Done: rate / 10, Time: time.Second / 10, Best: rate}
 	}
-	operations, all := Together([]Product{
+	operations, all := Total([]Product{
 		{M: 10, K: 10, N: 10, Count: 3, Timing: Timing{time.Second, 2 * time.Second, peak(1000)}},
 		{M: 10, K: 10, N: 20, Count: 1, Timing: Timing{3 * time.Second, 4 * time.Second, peak(2000)}},
 	})
@@ -249,10 +249,10 @@ func TestProductsTogetherWeighByTime(t *testing.T) {
 	if got := all.Peak.Mean(); !(math.Abs(got-1400) <= 1e-6) || all.Peak.Best != 2000 {
 		t.Errorf("the loops beside them reach %v, at best %v; want 1400, 2000", got, all.Peak.Best)
 	}
-	if got := all.Share(operations); !(math.Abs(got-1000./1400) <= 1e-6) {
+	if got := all.PeakFraction(operations); !(math.Abs(got-1000./1400) <= 1e-6) {
 		t.Errorf("a share of %v, want 1000 of 1400", got)
 	}
-	if got := (Timing{Best: 1, Mean: 1}).Share(1); got != 0 {
+	if got := (Timing{Best: 1, Mean: 1}).PeakFraction(1); got != 0 {
 		t.Errorf("a share of %v of an unknown peak", got)
 	}
 }

@@ -19,8 +19,8 @@ type Product struct {
 // Operations counts multiplications and additions.
 func (p Product) Operations() float64 { return float64(2 * p.M * p.K * p.N) }
 
-// Together returns the number of operations and the time of all products of a step.
-func Together(products []Product) (operations float64, t Timing) {
+// Total returns the number of operations and the time of all products of a step.
+func Total(products []Product) (operations float64, t Timing) {
 	for _, p := range products {
 		count := time.Duration(p.Count)
 		operations += float64(p.Count) * p.Operations()

@@ -15,7 +15,7 @@ type Timing struct {
 
 // Share returns the fraction of the peak that so many operations, or bytes, in the mean time are; 0 where the peak is
 // unknown.
-func (t Timing) Share(done float64) float64 {
+func (t Timing) PeakFraction(done float64) float64 {
 	if t.Peak.Time == 0 {
 		return 0
 	}

@@ -100,7 +100,7 @@ func (w *Work) add(batch []*corpus.Example) {
 // random returns a text of random tokens.
 func (n *Network) random(r *rand.Rand, tokens int) *corpus.Example {
 	text := corpus.Encoding{
-		IDs: make([]int32, tokens), Types: make([]int8, tokens), Offsets: make([]corpus.Span, tokens),
+		IDs: make([]int32, tokens), Segments: make([]int8, tokens), Offsets: make([]corpus.Span, tokens),
 		Words: make([]int32, tokens),
 	}
 	for i := range tokens {

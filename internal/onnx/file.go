@@ -50,11 +50,12 @@ type File struct {
 // Tensors returns the parameters in the order of their names. The caller must not modify them.
 func (f *File) Tensors() []Tensor { return f.tensors }
 
-// Outside returns the paths of the external files that hold some of its values.
-func (f *File) Outside() []string { return f.outside }
+// ExternalFiles returns the paths of the external files that hold some of its values.
+func (f *File) ExternalFiles() []string { return f.outside }
 
-// Outside returns the paths of the external files that hold values of the file at path, for graphs of any operators.
-func Outside(path string) ([]string, error) {
+// ExternalFiles returns the paths of the external files that hold values of the file at path, for graphs of any
+// operators.
+func ExternalFiles(path string) ([]string, error) {
 	data, err := readFile(path)
 	if err != nil {
 		return nil, err

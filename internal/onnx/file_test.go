@@ -147,9 +147,9 @@ func TestExternalValues(t *testing.T) {
 	if got, want := describe(t, f), "a.bias [2] [2 3]"; got != want {
 		t.Errorf("parameters are %s, want %s", got, want)
 	}
-	if got, err := Outside(path); err != nil || !slices.Equal(got, f.Outside()) ||
+	if got, err := ExternalFiles(path); err != nil || !slices.Equal(got, f.ExternalFiles()) ||
 		!slices.Equal(got, []string{filepath.Join(folder, "w")}) {
-		t.Errorf("Outside(path) = %v, %v, and Outside() = %v, want w of the folder", got, err, f.Outside())
+		t.Errorf("Outside(path) = %v, %v, and Outside() = %v, want w of the folder", got, err, f.ExternalFiles())
 	}
 	if got := f.Tensors()[0].Bytes(); got != 8 {
 		t.Errorf("Bytes() = %d, want 8", got)

@@ -197,7 +197,7 @@ func TestHalvesAreExact(t *testing.T) {
 		case exponent == 0x1f:
 			want = math.NaN()
 		}
-		got := float64(Half(uint16(h)))
+		got := float64(Float16(uint16(h)))
 		if got != want && !(math.IsNaN(got) && math.IsNaN(want)) || math.Signbit(got) != (h>>15 == 1) {
 			t.Fatalf("Half(%#x) = %v, want %v", h, got, want)
 		}

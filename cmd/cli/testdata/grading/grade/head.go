@@ -33,7 +33,7 @@ type thresholds struct {
 func NewHead(o Options, env heads.Env) (heads.Head, error) {
 	switch {
 	case env.Output != Kind:
-		return nil, env.Refuse(Kind)
+		return nil, env.OutputError(Kind)
 	case len(env.Labels) < 2:
 		return nil, fmt.Errorf("want at least 2 grades, have %q", env.Labels)
 	}

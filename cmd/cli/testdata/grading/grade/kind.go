@@ -14,8 +14,8 @@ import (
 // first.
 var Kind = outputs.Register(outputs.Spec[Target, Prediction]{
 	Name: "grade", Description: "a grade of an ordered scale", Field: "grade", Traits: outputs.Traits{HasLabels: true},
-	Names:  func(t *Target, see func(name *string)) { see(&t.Grade) },
-	Number: func(t *Target, labels *corpus.Labels) { t.Rank = labels.ID(t.Grade) },
+	Names:     func(t *Target, see func(name *string)) { see(&t.Grade) },
+	AssignIDs: func(t *Target, labels *corpus.Labels) { t.Rank = labels.ID(t.Grade) },
 	Unknown: func(t *Target) []string {
 		if t.Rank == corpus.Unknown {
 			return []string{t.Grade}

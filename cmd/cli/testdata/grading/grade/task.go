@@ -41,8 +41,8 @@ func (g grading) Example(r corpus.Record) (corpus.Example, error) {
 	return e, nil
 }
 
-// Judge compares ranks. A grade that training does not have, whose rank is below 0, is wrong whatever is predicted.
-func (g grading) Judge(targets []corpus.Target, predicted []corpus.Prediction) []tasks.Metric {
+// Evaluate compares ranks. A grade that training does not have, whose rank is below 0, is wrong whatever is predicted.
+func (g grading) Evaluate(targets []corpus.Target, predicted []corpus.Prediction) []tasks.Metric {
 	targetRanks, predictedRanks := map[int]float64{}, map[int]float64{} // how often each occurs
 	squares, distances, n := 0.0, 0.0, float64(len(targets))
 	predictions := outputs.Predictions[Prediction](predicted)
