@@ -92,7 +92,7 @@ func (k *Kind) Names(t corpus.Target, visit func(name *string)) {
 // NamedByID reports whether a target names its labels by their numbers alone, as a list of 0 and 1 does.
 func (k *Kind) NamedByID(t corpus.Target) bool { return t != nil && k.byNumber != nil && k.byNumber(t) }
 
-// Number sets the numbers of a target's labels.
+// AssignIDs sets the numbers of a target's labels.
 func (k *Kind) AssignIDs(t corpus.Target, labels *corpus.Labels) {
 	if t != nil && k.number != nil {
 		k.number(t, labels)

@@ -13,9 +13,9 @@ import (
 
 func TestTagging(t *testing.T) { parttest.Task(t, "tagging", "") }
 
-// splitSigns divides a text as a WordPiece tokenizer does: at blanks, and each punctuation mark by itself.
 func tagsIn(t corpus.Target) []string { return outputs.As[outputs.TagsTarget](t).Tags }
 
+// splitSigns divides a text as a WordPiece tokenizer does: at blanks, and each punctuation mark by itself.
 func splitSigns(text string) []corpus.Span {
 	var words []corpus.Span
 	start := -1

@@ -111,7 +111,7 @@ func Line(event any) any {
 	panic("report: unexpected event")
 }
 
-// Metrics returns the line of an evaluation on a split.
+// EvalLineOf returns the line of an evaluation on a split.
 func EvalLineOf(split string, groups []multitask.GroupMetrics) EvalLine {
 	line := EvalLine{Split: split, Tasks: map[string]TaskLine{}}
 	for _, g := range groups {
