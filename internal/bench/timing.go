@@ -13,8 +13,8 @@ type Timing struct {
 	Peak       kernel.Rate // zero where the kernels have no such loop
 }
 
-// PeakFraction returns the fraction of the peak that so many operations, or bytes, in the mean time are; 0 where the peak is
-// unknown.
+// PeakFraction returns the fraction of the peak that so many operations, or bytes, in the mean time are; 0 where the
+// peak is unknown.
 func (t Timing) PeakFraction(done float64) float64 {
 	if t.Peak.Time == 0 {
 		return 0
