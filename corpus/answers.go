@@ -73,77 +73,97 @@ func wholeNumber(v any) (int, error) {
 	return strconv.Atoi(text)
 }
 
+// answerList is the texts of the field answers and the start of each, nil where it has none.
+type answerList struct {
+	record Record
+	texts  []string
+	starts []any
+}
+
 // answerTexts returns the texts in the field answers and the start of each, nil if it has none. A text that is not in
 // the context may hold them as JSON.
 func (r Record) answerTexts(context string) (texts []string, starts []any, ok bool, err error) {
-	wrong := func(what string, v any) error {
-		return fmt.Errorf("%s: field \"answers\" %s %s; it takes a list of texts or of {\"text\", \"answer_start\"}",
-			r.Place, what, kind(v))
-	}
-	one := func(v any) error {
-		item, isObject := v.(map[string]any)
-		if !isObject {
-			text, single := scalar(v)
-			if !single {
-				return wrong("holds", v)
-			}
-			texts, starts = append(texts, text), append(starts, nil)
-			return nil
-		}
-		text, single := scalar(item["text"])
-		if !single {
-			return wrong("holds a text that is", item["text"])
-		}
-		texts, starts = append(texts, text), append(starts, item["answer_start"])
-		return nil
-	}
 	answers := r.Fields["answers"]
 	if text, isText := answers.(string); isText && !strings.Contains(context, text) {
 		if list, held := ParseJSON(text); held {
 			answers = list
 		}
 	}
+	all := answerList{record: r}
 	switch v := answers.(type) {
 	case nil:
 		return nil, nil, false, nil
 	case []any:
 		for _, item := range v {
-			if err := one(item); err != nil {
+			if err := all.add(item); err != nil {
 				return nil, nil, false, err
 			}
 		}
 	case map[string]any:
-		list, isList := v["text"].([]any)
-		if !isList {
-			return nil, nil, false, wrong("is", v)
-		}
-		at, isList := v["answer_start"].([]any)
-		switch {
-		case v["answer_start"] != nil && !isList:
-			return nil, nil, false, fmt.Errorf("%s: field \"answers\": its \"answer_start\" is %s; want a list, as "+
-				"long as that of \"text\"", r.Place, kind(v["answer_start"]))
-		case isList && len(at) != len(list):
-			return nil, nil, false, fmt.Errorf("%s: field \"answers\": %d of \"text\" and %d of \"answer_start\"; "+
-				"want one for each", r.Place, len(list), len(at))
-		}
-		for i, item := range list {
-			begin := any(nil)
-			if at != nil {
-				begin = at[i]
-			}
-			if err := one(map[string]any{"text": item, "answer_start": begin}); err != nil {
-				return nil, nil, false, err
-			}
+		if err := all.addColumns(v); err != nil {
+			return nil, nil, false, err
 		}
 	default:
 		text, single := scalar(v)
 		if !single {
-			return nil, nil, false, wrong("is", v)
+			return nil, nil, false, all.wrong("is", v)
 		}
 		if text == "" {
 			return nil, nil, false, nil
 		}
-		texts, starts = []string{text}, []any{nil}
+		all.texts, all.starts = []string{text}, []any{nil}
 	}
-	return texts, starts, true, nil
+	return all.texts, all.starts, true, nil
+}
+
+// add appends an answer: a text, or {"text", "answer_start"}.
+func (a *answerList) add(v any) error {
+	item, isObject := v.(map[string]any)
+	if !isObject {
+		text, single := scalar(v)
+		if !single {
+			return a.wrong("holds", v)
+		}
+		a.texts, a.starts = append(a.texts, text), append(a.starts, nil)
+		return nil
+	}
+	text, single := scalar(item["text"])
+	if !single {
+		return a.wrong("holds a text that is", item["text"])
+	}
+	a.texts, a.starts = append(a.texts, text), append(a.starts, item["answer_start"])
+	return nil
+}
+
+// addColumns appends the answers of {"text": […], "answer_start": […]}, whose starts may be missing.
+func (a *answerList) addColumns(v map[string]any) error {
+	list, isList := v["text"].([]any)
+	if !isList {
+		return a.wrong("is", v)
+	}
+	at, isList := v["answer_start"].([]any)
+	switch {
+	case v["answer_start"] != nil && !isList:
+		return fmt.Errorf("%s: field \"answers\": its \"answer_start\" is %s; want a list, as long as that of \"text\"",
+			a.record.Place, kind(v["answer_start"]))
+	case isList && len(at) != len(list):
+		return fmt.Errorf("%s: field \"answers\": %d of \"text\" and %d of \"answer_start\"; want one for each",
+			a.record.Place, len(list), len(at))
+	}
+	for i, item := range list {
+		begin := any(nil)
+		if at != nil {
+			begin = at[i]
+		}
+		if err := a.add(map[string]any{"text": item, "answer_start": begin}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// wrong is the error of a value that is no answer.
+func (a *answerList) wrong(what string, v any) error {
+	return fmt.Errorf("%s: field \"answers\" %s %s; it takes a list of texts or of {\"text\", \"answer_start\"}",
+		a.record.Place, what, kind(v))
 }

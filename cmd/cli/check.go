@@ -8,9 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/jenga-nlp/jenga/experiments/config"
-	"github.com/jenga-nlp/jenga/experiments/dataset"
-	"github.com/jenga-nlp/jenga/experiments/model"
-	"github.com/jenga-nlp/jenga/experiments/run"
 )
 
 func (c *commands) checkCommand() *cobra.Command {
@@ -36,23 +33,14 @@ func (c *commands) check(file string, set []string) error {
 	if err != nil {
 		return err
 	}
-	data, err := dataset.Load(e, config.Train, config.Dev, config.Test)
+	ready, err := c.ready(e, config.Train, config.Dev, config.Test)
 	if err != nil {
 		return err
 	}
-	built, err := model.New(data)
-	if err != nil {
-		return err
-	}
-	ready, err := run.New(built)
-	if err != nil {
-		return err
-	}
-	c.warn(ready.Warnings)
 
 	var text strings.Builder
-	for g, group := range data.Groups {
-		for _, task := range built.Model.Groups[g].Tasks {
+	for g, group := range ready.Data.Groups {
+		for _, task := range ready.Model.Groups[g].Tasks {
 			for _, head := range task.Heads {
 				fmt.Fprintf(&text, "%s: %s: %d labels; examples: %d train, %d dev, %d test\n",
 					task.Name, head.Name, len(head.Labels.Names()),
@@ -62,7 +50,7 @@ func (c *commands) check(file string, set []string) error {
 		}
 	}
 	trainable := 0
-	for _, w := range built.Model.Params.All() {
+	for _, w := range ready.Model.Params.All() {
 		if !w.Frozen {
 			trainable += len(w.Data)
 		}

@@ -72,19 +72,10 @@ func (c *commands) train(ctx context.Context, f trainFlags, file string) error {
 	if err := run.CheckFolder(e, folder, f.force); err != nil {
 		return err
 	}
-	data, err := dataset.Load(e, config.Train, config.Dev)
+	ready, err := c.ready(e, config.Train, config.Dev)
 	if err != nil {
 		return err
 	}
-	built, err := model.New(data)
-	if err != nil {
-		return err
-	}
-	ready, err := run.New(built)
-	if err != nil {
-		return err
-	}
-	c.warn(ready.Warnings)
 
 	show := c.watcher(f.json)
 	done, err := ready.Train(ctx, folder, show.event)
@@ -104,6 +95,24 @@ func (c *commands) train(ctx context.Context, f trainFlags, file string) error {
 	_, err = fmt.Fprintf(c.out, "trained in %s; the model is in %s\n",
 		time.Duration(done.Seconds*float64(time.Second)).Round(time.Second/10), done.Folder)
 	return err
+}
+
+// ready reads the data of an experiment's splits, assembles its model and writes the warnings of both.
+func (c *commands) ready(e *config.Experiment, splits ...string) (*run.Run, error) {
+	data, err := dataset.Load(e, splits...)
+	if err != nil {
+		return nil, err
+	}
+	built, err := model.New(data)
+	if err != nil {
+		return nil, err
+	}
+	ready, err := run.New(built)
+	if err != nil {
+		return nil, err
+	}
+	c.warn(ready.Warnings)
+	return ready, nil
 }
 
 // unpack writes file and its data if it does not exist and is one of the experiments that ship with jenga.

@@ -78,31 +78,12 @@ func open(env encoders.Env) (*Encoder, error) {
 
 // load makes the encoder of c with the values of w. It checks all shapes before it allocates memory by the sizes in c.
 func load(w *weights, c Config, keys map[string]json.RawMessage, env encoders.Env) (*Encoder, error) {
-	var wrong mistakes
 	prefix, err := w.prefix(c.Layout)
 	if err != nil {
 		return nil, err
 	}
-	found := map[string]tensor{}
-	needed := map[string]bool{}
-	linear := map[string]bool{}
-	for s := range storedParameters(c) {
-		name := prefix + s.nameIn(c.Layout)
-		t, ok := w.tensors[name]
-		if !ok {
-			t, ok = w.tensors[oldName(name)]
-		}
-		switch {
-		case !ok:
-			wrong.add(w.path, name, "is missing")
-		case !slices.Equal(t.Shape, s.shape):
-			wrong.add(t.file, t.Name, fmt.Sprintf("has shape %v; config.json requires %v", t.Shape, s.shape))
-		case !safetensors.IsFloat(t.DType):
-			wrong.add(t.file, t.Name, fmt.Sprintf("has type %s; F32, F16 and BF16 are read", t.DType))
-		}
-		found[s.name], needed[t.Name], linear[s.name] = t, true, s.linear
-	}
-	if err := wrong.err(); err != nil {
+	found, err := w.match(c, prefix)
+	if err != nil {
 		return nil, err
 	}
 
@@ -111,6 +92,7 @@ func load(w *weights, c Config, keys map[string]json.RawMessage, env encoders.En
 	if err != nil {
 		return nil, err
 	}
+	var wrong mistakes
 	viewed := false
 	for _, p := range e.params.All() {
 		name := below(p.Name, e.params)
@@ -131,7 +113,7 @@ func load(w *weights, c Config, keys map[string]json.RawMessage, env encoders.En
 			wrong.add(t.file, t.Name, fmt.Sprintf("holds %v as value %d of %d", values[i], i, len(values)))
 			continue
 		}
-		if linear[name] {
+		if t.linear {
 			p.Data = make([]float32, len(values))
 			kernel.Transpose(p.Data, values, t.Shape[0], t.Shape[1])
 		} else {
@@ -142,8 +124,8 @@ func load(w *weights, c Config, keys map[string]json.RawMessage, env encoders.En
 		return nil, err
 	}
 
-	e.source = &source{prefix: prefix, config: keys, words: found["embeddings.word_embeddings.weight"]}
-	if e.source.kept, err = w.rest(needed); err != nil {
+	e.source = &source{prefix: prefix, config: keys, words: found["embeddings.word_embeddings.weight"].tensor}
+	if e.source.kept, err = w.rest(found); err != nil {
 		return nil, err
 	}
 	if viewed {
@@ -153,6 +135,36 @@ func load(w *weights, c Config, keys map[string]json.RawMessage, env encoders.En
 		e.source.dropPrefix()
 	}
 	return e, nil
+}
+
+// matched is the tensor of a parameter.
+type matched struct {
+	tensor
+	linear bool // a layer's weight, which the file has as [out in]
+}
+
+// match returns the tensor of each parameter of a network by the parameter's name. All that are missing, or have
+// another shape or type, are one error.
+func (w *weights) match(c Config, prefix string) (map[string]matched, error) {
+	var wrong mistakes
+	found := map[string]matched{}
+	for s := range storedParameters(c) {
+		name := prefix + s.nameIn(c.Layout)
+		t, ok := w.tensors[name]
+		if !ok {
+			t, ok = w.tensors[oldName(name)]
+		}
+		switch {
+		case !ok:
+			wrong.add(w.path, name, "is missing")
+		case !slices.Equal(t.Shape, s.shape):
+			wrong.add(t.file, t.Name, fmt.Sprintf("has shape %v; config.json requires %v", t.Shape, s.shape))
+		case !safetensors.IsFloat(t.DType):
+			wrong.add(t.file, t.Name, fmt.Sprintf("has type %s; F32, F16 and BF16 are read", t.DType))
+		}
+		found[s.name] = matched{t, s.linear}
+	}
+	return found, wrong.err()
 }
 
 func notFinite(v float32) bool { return v-v != 0 }

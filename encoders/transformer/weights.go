@@ -199,7 +199,11 @@ func (w *weights) prefix(layout string) (string, error) {
 }
 
 // rest reads the tensors that the network does not use, in the order of their names.
-func (w *weights) rest(needed map[string]bool) ([]safetensors.Tensor, error) {
+func (w *weights) rest(used map[string]matched) ([]safetensors.Tensor, error) {
+	needed := map[string]bool{}
+	for _, t := range used {
+		needed[t.Name] = true
+	}
 	var kept []safetensors.Tensor
 	total := int64(0)
 	for _, name := range slices.Sorted(maps.Keys(w.tensors)) {

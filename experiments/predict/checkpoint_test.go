@@ -98,7 +98,8 @@ func TestAFrozenEncoderIsTheOneOfTheTraining(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := Open(folder); err == nil ||
-		!strings.Contains(err.Error(), "the frozen encoder it was trained with is not in "+base+"; want it there") {
+		!strings.Contains(err.Error(), "the frozen encoder it was trained with is not found in "+base+
+			"; put it back there") {
 		t.Errorf("without the encoder Open = %v", err)
 	}
 }

@@ -165,7 +165,8 @@ func ReadCheckpoint(folder, run string) (Checkpoint, error) {
 	about.Encoder.Folder = encoder
 	about.Encoder.model = path
 	if _, err := os.Stat(encoder); errors.Is(err, fs.ErrNotExist) {
-		return Checkpoint{}, fmt.Errorf("%s: the frozen encoder it was trained with is not in %s; want it there", path,
+		return Checkpoint{}, fmt.Errorf("%s: the frozen encoder it was trained with is not found in %s; put it back "+
+			"there", path,
 			encoder)
 	}
 	for _, name := range slices.Sorted(maps.Keys(about.Encoder.SHA256)) {

@@ -32,11 +32,7 @@ func (r *Run) Train(ctx context.Context, folder string, observe func(event any) 
 		return report.Done{}, err
 	}
 	data := r.data()
-	need, err := r.trainingNeed(plan, data)
-	if err != nil {
-		return report.Done{}, err
-	}
-	if err := r.machine.fits(need, r.experiment().Place("training.batch_size")); err != nil {
+	if err := r.checkMemory(plan, data); err != nil {
 		return report.Done{}, err
 	}
 	defer r.machine.limitMemory()()
@@ -80,6 +76,15 @@ func (r *Run) Train(ctx context.Context, folder string, observe func(event any) 
 		return report.Done{}, err
 	}
 	return done, metrics.Close()
+}
+
+// checkMemory returns an error if training takes more memory than the machine has.
+func (r *Run) checkMemory(plan multitask.Plan, data []multitask.Data) error {
+	need, err := r.trainingNeed(plan, data)
+	if err != nil {
+		return err
+	}
+	return r.machine.fits(need, r.experiment().Place("training.batch_size"))
 }
 
 // data lists the examples of each group.
