@@ -74,7 +74,7 @@ func TestAttentionEqualsItsFormula(t *testing.T) {
 
 			p := nn.NewPass(1)
 			var attention []float32
-			p.Watch(AttentionOf("intent"),
+			p.Observe(AttentionOf("intent"),
 				func(_ int, _ []int, values []float32) { attention = append(attention, values...) })
 			h := p.Input(g.H, g.Starts[len(g.Starts)-1], g.Width)
 			seen := f.Fuse(p, nn.Hidden{States: h, Rows: g.rows()}, "intent")

@@ -165,13 +165,13 @@ func TestALensIsPartOfThePattern(t *testing.T) {
 	h := made.(*attentionPattern)
 	rows := nn.Rows{Starts: []int{0, 2, 3}, Segment: make([]int8, 3), Example: []int{0, 1}}
 	p := nn.NewPass(1)
-	h.Watch(p, rows)
+	h.Observe(p, rows)
 	scores := h.Logits(p, nn.Hidden{Rows: rows})
-	p.Keep(nn.FocusCentre("heads.a.b.focus"), 0, []int{2, 1}, []float32{0.2, 0.4})
-	p.Keep(nn.FocusAperture("heads.a.b.focus"), 1, []int{1, 1}, []float32{0.7})
+	p.Emit(nn.FocusCentre("heads.a.b.focus"), 0, []int{2, 1}, []float32{0.2, 0.4})
+	p.Emit(nn.FocusAperture("heads.a.b.focus"), 1, []int{1, 1}, []float32{0.7})
 	// two lenses with different centres
-	p.Keep(nn.FocusCentre("heads.a.c.focus"), 0, []int{2, 2}, []float32{0, 1, 0.5, 1})
-	p.Keep(nn.FocusAperture("heads.a.c.focus"), 1, []int{1, 2}, []float32{0.6, 0.9})
+	p.Emit(nn.FocusCentre("heads.a.c.focus"), 0, []int{2, 2}, []float32{0, 1, 0.5, 1})
+	p.Emit(nn.FocusAperture("heads.a.c.focus"), 1, []int{1, 2}, []float32{0.6, 0.9})
 	got, want := h.Features(scores), [][]float32{{0.3, 0, 0.25, 0, 1, 0}, {0, 0.7, 0, 0.6, 0, 0.9}}
 	for b := range want {
 		if !slices.EqualFunc(got[b], want[b], func(x, y float32) bool { return math.Abs(float64(x-y)) <= 1e-6 }) {

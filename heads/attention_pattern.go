@@ -45,9 +45,9 @@ type attentionPattern struct {
 }
 
 var (
-	_ Tuner   = (*attentionPattern)(nil)
-	_ Watcher = (*attentionPattern)(nil)
-	_ Fitter  = (*attentionPattern)(nil)
+	_ Tuner    = (*attentionPattern)(nil)
+	_ Observer = (*attentionPattern)(nil)
+	_ Fitter   = (*attentionPattern)(nil)
 )
 
 const (
@@ -82,13 +82,13 @@ func (h *attentionPattern) features() int {
 	return h.maps.Layers*h.maps.Heads*perMap + lenses*perLens
 }
 
-// Watch requests the encoder's attention maps and the lenses, and computes the features from them.
-func (h *attentionPattern) Watch(p *nn.Pass, rows nn.Rows) {
+// Observe requests the encoder's attention maps and the lenses, and computes the features from them.
+func (h *attentionPattern) Observe(p *nn.Pass, rows nn.Rows) {
 	n := h.features()
 	all := p.Floats(rows.Texts() * n) // [B F]
 	p.Put(h, all)
 	if h.maps != (Attention{}) {
-		p.Watch(nn.AttentionMaps, func(text int, shape []int, maps []float32) {
+		p.Observe(nn.AttentionMaps, func(text int, shape []int, maps []float32) {
 			tokens, into := shape[2], all[text*n:(text+1)*n]
 			separators := separatorsOf(rows, text)
 			for m := range shape[0] * shape[1] {
@@ -100,7 +100,7 @@ func (h *attentionPattern) Watch(p *nn.Pass, rows nn.Rows) {
 	for _, lenses := range h.lenses {
 		first := at
 		for k, name := range []string{nn.FocusCentre(lenses.Name), nn.FocusAperture(lenses.Name)} {
-			p.Watch(name, func(text int, shape []int, values []float32) {
+			p.Observe(name, func(text int, shape []int, values []float32) {
 				for lens := range shape[1] {
 					all[text*n+first+lens*perLens+k] = meanOf(values, lens, shape)
 				}
@@ -156,11 +156,11 @@ func meanOf(values []float32, column int, shape []int) float32 {
 	return float32(sum / float64(shape[0]))
 }
 
-// Logits are the features [B F] that Watch fills in; zeros if it was not called.
+// Logits are the features [B F] that Observe fills in; zeros if it was not called.
 func (h *attentionPattern) Logits(p *nn.Pass, seen nn.Hidden) Logits {
 	n := h.features()
-	features, watched := p.Get(h).([]float32)
-	if !watched {
+	features, observed := p.Get(h).([]float32)
+	if !observed {
 		features = p.Floats(seen.Rows.Texts() * n)
 	}
 	return LogitsOf(seen, p.Input(features, seen.Rows.Texts(), n))

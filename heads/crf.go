@@ -39,7 +39,7 @@ type crf struct {
 }
 
 var (
-	_ Accepter      = (*crf)(nil)
+	_ TargetChecker = (*crf)(nil)
 	_ plugin.Warner = (*crf)(nil)
 )
 
@@ -171,8 +171,8 @@ func (h *crf) Predict(logits Logits) []corpus.Prediction {
 	return outputs.Erase(predictions)
 }
 
-// Accepts refuses gold tags with a forbidden transition.
-func (h *crf) Accepts(t corpus.Target) error {
+// CheckTarget refuses gold tags with a forbidden transition.
+func (h *crf) CheckTarget(t corpus.Target) error {
 	target := outputs.As[outputs.TagsTarget](t)
 	allowed := h.chain.Constraints
 	if allowed == nil || target == nil {

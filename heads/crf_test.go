@@ -54,7 +54,7 @@ func TestTagsThatConstraintsForbidAreRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := made.(Accepter)
+	h := made.(TargetChecker)
 	for _, c := range []struct {
 		ids  []int
 		want string
@@ -66,7 +66,7 @@ func TestTagsThatConstraintsForbidAreRefused(t *testing.T) {
 		{[]int{corpus.Unknown, 2}, ""},
 		{[]int{corpus.Unlabelled, 0, 2}, `tag 3 is "I-x" after "O"`},
 	} {
-		err := h.Accepts(tagged(c.ids...))
+		err := h.CheckTarget(tagged(c.ids...))
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("tags %v: error %v, want %q", c.ids, err, c.want)
 		}
@@ -80,7 +80,7 @@ func TestWordsWithoutATagThatFitsAreRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	between := tagged(1, corpus.Unlabelled, 2) // of x, without a tag for what is within it
-	if err := h.(Accepter).Accepts(between); err == nil || !strings.Contains(err.Error(), "tag those words") {
+	if err := h.(TargetChecker).CheckTarget(between); err == nil || !strings.Contains(err.Error(), "tag those words") {
 		t.Errorf("error %v of tags that are never learned", err)
 	}
 }

@@ -14,7 +14,7 @@
 // Built. The constructor receives the options and an Env: labels, the width of the states, statistics of the training
 // targets, the attention maps of the encoder, the lenses of other heads on the same texts, and the head's subtree of
 // the parameters, below which it makes all of its own. It checks what a tag cannot express: options against each other,
-// and against the Env. Mistakes of the user are errors. Then an Accepter receives each target that was read, and a
+// and against the Env. Mistakes of the user are errors. Then a TargetChecker receives each target that was read, and a
 // plugin.Warner returns its warnings.
 //
 // Trained. A Preparer changes each batch before it is encoded. Logits adds the head's logits to the graph of a pass,
@@ -33,8 +33,8 @@
 // saved in the checkpoint, and the thresholds of a Tuner in its model.json as well.
 //
 // Opened and used. The same constructor receives the options of the run and an Env with the labels of the checkpoint
-// and an empty Training; the parameters are read, and Predict uses them. In evaluation and prediction a Watcher
-// requests from each pass values that other parts keep of a batch, before it is encoded. Many passes may run at once.
+// and an empty Training; the parameters are read, and Predict uses them. In evaluation and prediction an Observer
+// requests from each pass values that other parts emit for a batch, before it is encoded. Many passes may run at once.
 //
 // Package parttest checks that a head keeps these rules, given its name and options.
 package heads

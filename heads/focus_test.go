@@ -63,8 +63,8 @@ func TestTheLensMovesToWhatTheLabelDependsOn(t *testing.T) {
 				}
 			}
 		}
-		p.Watch(nn.FocusCentre(h.lens.Name), mean(&centre))
-		p.Watch(nn.FocusAperture(h.lens.Name), mean(&aperture))
+		p.Observe(nn.FocusCentre(h.lens.Name), mean(&centre))
+		p.Observe(nn.FocusAperture(h.lens.Name), mean(&aperture))
 		seen, gold := draw(p)
 		scores := h.Logits(p, seen)
 		loss := h.Loss(p, scores, gold)

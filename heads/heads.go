@@ -36,11 +36,11 @@ type Outputter interface {
 	Output() *outputs.Kind
 }
 
-// Accepter is a Head that cannot learn every target of its kind.
-type Accepter interface {
-	// Accepts returns an error for a target that the head cannot predict. The target may be nil; its labels are
+// TargetChecker is a Head that cannot learn every target of its kind.
+type TargetChecker interface {
+	// CheckTarget returns an error for a target that the head cannot predict. The target may be nil; its labels are
 	// numbered.
-	Accepts(t corpus.Target) error
+	CheckTarget(t corpus.Target) error
 }
 
 // Tuner is a Head that predicts by thresholds, which it chooses from its predictions on dev. They are parameters.
@@ -56,10 +56,10 @@ type Tuner interface {
 	Untuned(name string) (what, then string)
 }
 
-// Watcher is a Head that reads values that other parts keep of a batch.
-type Watcher interface {
-	// Watch requests them from p, before the batch with these rows is encoded. It is not called in training.
-	Watch(p *nn.Pass, rows nn.Rows)
+// Observer is a Head that reads values that other parts emit for a batch, such as attention maps.
+type Observer interface {
+	// Observe requests them from p, before the batch with these rows is encoded. It is not called in training.
+	Observe(p *nn.Pass, rows nn.Rows)
 }
 
 // Fitter is a Head that is fitted to features of training examples before each evaluation on dev, instead of learning

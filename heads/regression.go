@@ -40,7 +40,7 @@ type regression struct {
 	score *nn.Linear
 }
 
-var _ Accepter = (*regression)(nil)
+var _ TargetChecker = (*regression)(nil)
 
 // NewRegression makes a regression head.
 func NewRegression(o RegressionOptions, env Env) (Head, error) {
@@ -81,8 +81,8 @@ func (h *regression) Logits(p *nn.Pass, seen nn.Hidden) Logits {
 	return LogitsOf(seen, x)
 }
 
-// Accepts refuses a gold number outside the head's range.
-func (h *regression) Accepts(t corpus.Target) error {
+// CheckTarget refuses a gold number outside the head's range.
+func (h *regression) CheckTarget(t corpus.Target) error {
 	target := outputs.As[outputs.NumberTarget](t)
 	if h.limit == nil || target == nil {
 		return nil

@@ -40,7 +40,7 @@ type similarity struct {
 }
 
 var (
-	_ Accepter = (*similarity)(nil)
+	_ TargetChecker = (*similarity)(nil)
 )
 
 // NewSimilarity makes a similarity head.
@@ -57,8 +57,8 @@ func NewSimilarity(o SimilarityOptions, env Env) (Head, error) {
 	return &similarity{o, newPool(o.Pool, env)}, nil
 }
 
-// Accepts refuses a gold number outside the head's range.
-func (h *similarity) Accepts(t corpus.Target) error {
+// CheckTarget refuses a gold number outside the head's range.
+func (h *similarity) CheckTarget(t corpus.Target) error {
 	target := outputs.As[outputs.NumberTarget](t)
 	if target == nil {
 		return nil

@@ -39,7 +39,7 @@ type span struct {
 }
 
 var (
-	_ Accepter = (*span)(nil)
+	_ TargetChecker = (*span)(nil)
 )
 
 // NewSpan makes a span head.
@@ -181,8 +181,8 @@ func sideProbabilities(values []float32, may []bool, lo, hi, side int) []float32
 	return nn.Softmax(logits)
 }
 
-// Accepts refuses a question without an answer, unless no_answer is set.
-func (h *span) Accepts(t corpus.Target) error {
+// CheckTarget refuses a question without an answer, unless no_answer is set.
+func (h *span) CheckTarget(t corpus.Target) error {
 	if target := outputs.As[outputs.SpanTarget](t); target != nil && len(target.Answers) == 0 && !h.NoAnswer {
 		return errors.New("the question has no answer in its context; no_answer: true allows that")
 	}

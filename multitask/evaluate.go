@@ -11,45 +11,7 @@ import (
 	"github.com/jenga-nlp/jenga/encoders"
 	"github.com/jenga-nlp/jenga/heads"
 	"github.com/jenga-nlp/jenga/nn"
-	"github.com/jenga-nlp/jenga/outputs"
-	"github.com/jenga-nlp/jenga/tasks"
 )
-
-// GroupMetrics are the metrics of a group's tasks on some examples.
-type GroupMetrics struct {
-	Tasks []TaskMetrics
-	// AllRight is the fraction of examples with all heads right, among those labelled for all heads; nil where fewer
-	// than two heads count. Heads whose predictions are not right or wrong, such as numbers, do not count.
-	AllRight *float64
-}
-
-// Exact returns the names of the tasks that AllRight counts.
-func (g GroupMetrics) Exact() []string {
-	var names []string
-	for _, task := range g.Tasks {
-		if task.Exact {
-			names = append(names, task.Task)
-		}
-	}
-	return names
-}
-
-// TaskMetrics are the metrics of one task's heads.
-type TaskMetrics struct {
-	Task     string
-	Exact    bool // its predictions are right or wrong: AllRight counts them
-	Examples int  // labelled for at least one of the heads
-	Heads    []HeadMetrics
-}
-
-// HeadMetrics are the metrics of one head.
-type HeadMetrics struct {
-	Head     string
-	Examples int // labelled for it
-	Loss     Loss
-	Metrics  []tasks.Metric // the main one first; none without labelled examples
-	Tables   *tasks.Tables  // by label; nil for a task without labels, and without labelled examples
-}
 
 // Evaluate returns the metrics of group g on examples, whose Windows and ids of Targets are set. batchSize and
 // batchTokens are those of training: without gradients, batches twice as large fit. done, if it is not nil, is called
@@ -140,90 +102,6 @@ func evaluationBatches(lengths []int, batchSize, batchTokens int) [][]int {
 // twice returns 2n, or math.MaxInt on overflow.
 func twice(n int) int { return n + min(n, math.MaxInt-n) }
 
-// judge compares predictions [heads][examples] with the examples' targets.
-func (g *Group) judge(examples []*corpus.Example, predicted [][]corpus.Prediction, losses []Loss) GroupMetrics {
-	var metrics GroupMetrics
-	h := 0
-	for _, task := range g.Tasks {
-		ts := TaskMetrics{Task: task.Name, Exact: task.Kind.Output().Exact()}
-		for i := range examples {
-			if slices.ContainsFunc(examples[i].Targets[h:h+len(task.Heads)], labelled) {
-				ts.Examples++
-			}
-		}
-		for _, head := range task.Heads {
-			var gold []corpus.Target
-			var predictions []corpus.Prediction
-			for i, e := range examples {
-				if labelled(e.Targets[h]) {
-					gold = append(gold, e.Targets[h])
-					predictions = append(predictions, predicted[h][i])
-				}
-			}
-			judged := HeadMetrics{Head: head.Name, Examples: len(gold), Loss: losses[h]}
-			if len(gold) > 0 {
-				judged.Metrics = task.Kind.Evaluate(gold, predictions)
-				if reporter, ok := task.Kind.(tasks.LabelReporter); ok {
-					tables := reporter.Tables(gold, predictions)
-					judged.Tables = &tables
-				}
-			}
-			ts.Heads = append(ts.Heads, judged)
-			h++
-		}
-		metrics.Tasks = append(metrics.Tasks, ts)
-	}
-	if exact := g.Exact(); len(exact) > 1 {
-		metrics.AllRight = g.allRight(examples, predicted, exact)
-	}
-	return metrics
-}
-
-// Exact returns the indexes of the heads whose predictions are right or wrong.
-func (g *Group) Exact() []int {
-	var exact []int
-	for h, kind := range g.kinds() {
-		if kind.Exact() {
-			exact = append(exact, h)
-		}
-	}
-	return exact
-}
-
-// kinds returns each head's kind of outputs.
-func (g *Group) kinds() []*outputs.Kind {
-	var kinds []*outputs.Kind
-	for _, task := range g.Tasks {
-		for range task.Heads {
-			kinds = append(kinds, task.Kind.Output())
-		}
-	}
-	return kinds
-}
-
-// labelled reports whether there is a target.
-func labelled(t corpus.Target) bool { return t != nil }
-
-// allRight returns the fraction of examples for which all of the given heads are right, among those labelled for all of
-// them; nil if there are none.
-func (g *Group) allRight(examples []*corpus.Example, predicted [][]corpus.Prediction, heads []int) *float64 {
-	right, all, kinds := 0, 0, g.kinds()
-	for i, e := range examples {
-		if slices.ContainsFunc(heads, func(h int) bool { return !labelled(e.Targets[h]) }) {
-			continue
-		}
-		all++
-		if !slices.ContainsFunc(heads, func(h int) bool { return !kinds[h].Right(e.Targets[h], predicted[h][i]) }) {
-			right++
-		}
-	}
-	if all == 0 {
-		return nil
-	}
-	fraction := float64(right) / float64(all)
-	return &fraction
-}
-
 // tune makes the heads of g that are heads.Tuners choose their thresholds by their predictions on dev, which are then
 // decided again.
 func (g *Group) tune(dev []*corpus.Example, predicted [][]corpus.Prediction) {
@@ -233,13 +111,9 @@ func (g *Group) tune(dev []*corpus.Example, predicted [][]corpus.Prediction) {
 		if !tunes {
 			continue
 		}
-		gold := make([]corpus.Target, len(dev))
-		for i, e := range dev {
-			gold[i] = e.Targets[h]
-		}
-		tuner.Tune(gold, predicted[h])
+		tuner.Tune(gold(dev, h), predicted[h])
 		for i := range predicted[h] {
-			kinds[h].NamePrediction(predicted[h][i], dev[i], head.Labels)
+			kinds[h].Output().NamePrediction(predicted[h][i], dev[i], head.Labels)
 		}
 	}
 }

@@ -26,12 +26,8 @@ func (m cachedModel) fitAll(ctx context.Context, data []Data, plan Plan) error {
 func (m cachedModel) fit(
 	ctx context.Context, g *Group, h int, fitter heads.Fitter, train []*corpus.Example, plan Plan,
 ) error {
-	targets := make([]corpus.Target, len(train))
-	for i, e := range train {
-		targets[i] = e.Targets[h]
-	}
 	var chosen []*corpus.Example
-	for _, i := range fitter.Choose(targets) {
+	for _, i := range fitter.Choose(gold(train, h)) {
 		chosen = append(chosen, train[i])
 	}
 

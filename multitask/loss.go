@@ -31,7 +31,7 @@ func (g *Group) losses(batches ...*corpus.Batch) []Loss {
 		for _, head := range task.Heads {
 			l := Loss{Task: task.Name, Head: head.Name, Weight: head.Weight}
 			for _, batch := range batches {
-				l.Units += head.Head.Units(gold(batch, len(all)))
+				l.Units += head.Head.Units(gold(batch.Examples, len(all)))
 			}
 			all = append(all, l)
 		}
@@ -43,7 +43,7 @@ func (g *Group) losses(batches ...*corpus.Batch) []Loss {
 func (g *Group) lossNodes(p *nn.Pass, a forwarded, batch *corpus.Batch) []*nn.Node {
 	var nodes []*nn.Node
 	for h, head := range g.Heads() {
-		nodes = append(nodes, head.Head.Loss(p, a.logits[h], gold(batch, h)))
+		nodes = append(nodes, head.Head.Loss(p, a.logits[h], gold(batch.Examples, h)))
 	}
 	return nodes
 }

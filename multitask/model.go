@@ -113,17 +113,17 @@ func (m *Model) fusionFigures() map[string][]float32 {
 // encode returns the batch's states [T D] of the layers that the fusion requires. They come from the cache where there
 // is one, unless a head watches the encoder's internal values, or hides tokens.
 func (m cachedModel) encode(p *nn.Pass, g *Group, batch *corpus.Batch) ([][]float32, error) {
-	watched, hides := false, false
+	observed, hides := false, false
 	for _, head := range g.Heads() {
-		if w, ok := head.Head.(heads.Watcher); ok && !p.Training {
-			w.Watch(p, batch.Tokens.Rows)
-			watched = true
+		if w, ok := head.Head.(heads.Observer); ok && !p.Training {
+			w.Observe(p, batch.Tokens.Rows)
+			observed = true
 		}
 		if _, ok := head.Head.(heads.Preparer); ok {
 			hides = true
 		}
 	}
-	if m.cache == nil || watched || hides {
+	if m.cache == nil || observed || hides {
 		return m.Encoder.Encode(p, batch.Tokens, m.wanted())
 	}
 	return m.cache.encode(p, batch)
@@ -163,12 +163,12 @@ func (m *Model) tasks() []string {
 	return all
 }
 
-// gold returns the targets of a batch for the group's head h.
-func gold(batch *corpus.Batch, h int) []corpus.Target {
-	targets := make([]corpus.Target, len(batch.Examples))
-	for b, e := range batch.Examples {
+// gold returns the targets of examples for the group's head h, nil where there is none.
+func gold(examples []*corpus.Example, h int) []corpus.Target {
+	targets := make([]corpus.Target, len(examples))
+	for i, e := range examples {
 		if e.Targets != nil {
-			targets[b] = e.Targets[h]
+			targets[i] = e.Targets[h]
 		}
 	}
 	return targets

@@ -27,7 +27,7 @@ func (a forwarded) predictions(g *Group, examples []*corpus.Example) [][]corpus.
 	for h, head := range g.Heads() {
 		predicted := head.Head.Predict(a.logits[h])
 		for b, p := range predicted {
-			kinds[h].NamePrediction(p, examples[b], head.Labels)
+			kinds[h].Output().NamePrediction(p, examples[b], head.Labels)
 		}
 		all = append(all, predicted)
 	}

@@ -23,7 +23,7 @@ func (r *resident) Learns() bool { return true }
 func (r *resident) Store(weightDecay float64, tasks int) nn.Store {
 	r.store = &residentStore{nn.NewHostStore(r.params.All(), nn.NewAdamW(weightDecay))}
 	if tasks > 0 {
-		r.store.memory.KeepTasks(tasks, r.params.All())
+		r.store.memory.SeparateTasks(tasks, r.params.All())
 	}
 	return r.store
 }
@@ -45,7 +45,7 @@ var (
 func (s *residentStore) Zero()                                { s.memory.Zero() }
 func (s *residentStore) SumSquares() float64                  { return s.memory.SumSquares() }
 func (s *residentStore) Update(factor float32, rate float64)  { s.memory.Update(factor, rate) }
-func (s *residentStore) Task(t int)                           { s.memory.Task(t) }
+func (s *residentStore) SelectTask(t int)                     { s.memory.SelectTask(t) }
 func (s *residentStore) Dots() [][]float64                    { return s.memory.Dots() }
 func (s *residentStore) Combine(factors []float64)            { s.memory.Combine(factors) }
 func (s *residentStore) State() []nn.ParamState               { return s.memory.State() }

@@ -208,7 +208,7 @@ func clearAll(d [][]float32) {
 func (s *step) backwardFrom(t total, a forwarded, border [][]float32, last bool) error {
 	if t.task >= 0 {
 		for _, store := range s.stores {
-			store.(nn.TaskStore).Task(t.task)
+			store.(nn.TaskStore).SelectTask(t.task)
 		}
 	}
 	into := s.host.Gradients()

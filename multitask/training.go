@@ -112,7 +112,7 @@ func (t *Training) allot() error {
 	}
 	t.host = nn.NewHostStore(t.model.Params.All(), nn.NewAdamW(t.plan.WeightDecay))
 	if tasks > 0 {
-		t.host.KeepTasks(tasks, t.model.shared())
+		t.host.SeparateTasks(tasks, t.model.shared())
 	}
 	t.stores = []nn.Store{t.host}
 

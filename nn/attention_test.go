@@ -167,7 +167,7 @@ func lensed(t *testing.T, tokens int, centre, aperture float32, twice bool) (wei
 		mu[i], sigma[i] = centre, aperture
 	}
 	m, s := input(mu, 1), input(sigma, 1)
-	p.Watch("lens", func(_ int, _ []int, values []float32) { weights = append([]float32(nil), values...) })
+	p.Observe("lens", func(_ int, _ []int, values []float32) { weights = append([]float32(nil), values...) })
 	q, k, v := input(states(1, tokens*width, 1), width), input(states(2, tokens*width, 1), width),
 		input(states(3, tokens*width, 1), width)
 	y := Focus{Heads: 1, SoftmaxTwice: twice, Name: "lens"}.Apply(p, q, k, v, m, s, rows)

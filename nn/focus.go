@@ -19,20 +19,20 @@ type Focus struct {
 	Dropout      float64 // dropout rate of the weights in training
 	Place        string  // key of the dropout's mask, see Pass.Key
 	SoftmaxTwice bool
-	// Name is the name that the weights of a text [Heads T T] are kept under; FocusCentre and FocusAperture derive the
-	// names of centres and apertures from it. "": nothing is kept.
+	// Name is the name that the weights of a text [Heads T T] are emitted under; FocusCentre and FocusAperture derive the
+	// names of centres and apertures from it. "": nothing is emitted.
 	Name string
 }
 
-// FocusCentre returns the name under which the Focus called name keeps the centres of a text, [T lenses].
+// FocusCentre returns the name under which the Focus called name emits the centres of a text, [T lenses].
 func FocusCentre(name string) string { return name + ".centre" }
 
-// FocusAperture returns the name under which the Focus called name keeps the apertures of a text, [T lenses].
+// FocusAperture returns the name under which the Focus called name emits the apertures of a text, [T lenses].
 func FocusAperture(name string) string { return name + ".aperture" }
 
-// watched reports whether any values of f have a watcher.
-func (f Focus) watched(p *Pass) bool {
-	return p.Watches(f.Name) || p.Watches(FocusCentre(f.Name)) || p.Watches(FocusAperture(f.Name))
+// observed reports whether any values of f have an observer.
+func (f Focus) observed(p *Pass) bool {
+	return p.Observed(f.Name) || p.Observed(FocusCentre(f.Name)) || p.Observed(FocusAperture(f.Name))
 }
 
 // Apply returns the weights times V, [T D]: q, k and v [T D], centre and aperture [T 1] for one lens of all heads, or
@@ -60,7 +60,7 @@ func (f Focus) Apply(p *Pass, q, k, v, centre, aperture *Node, rows Rows) *Node 
 		Name: "focus", Shape: []int{tokens, width},
 		Forward: func(in [][]float32, out []float32) {
 			kernel.Parallel(rows.Texts(), 1, func(b, _ int) { l.forward(in, out, b) })
-			if f.Name != "" && f.watched(p) {
+			if f.Name != "" && f.observed(p) {
 				for b := range rows.Texts() {
 					l.show(p, in, b)
 				}
@@ -285,12 +285,12 @@ func (f *focus) weightsBackward(in, dIn [][]float32, w *focusBlock, i int, d, we
 // show keeps text b's weights, centres and apertures for their watchers.
 func (f *focus) show(p *Pass, in [][]float32, b int) {
 	tokens := f.rows.Starts[b+1] - f.rows.Starts[b]
-	if p.Watches(f.Name) {
+	if p.Observed(f.Name) {
 		weights := make([]float32, f.Heads*tokens*tokens)
 		f.blocks(in, b, func(w *focusBlock) { copy(weights[(w.head*tokens+w.from)*tokens:], w.lensed) })
-		p.Keep(f.Name, b, []int{f.Heads, tokens, tokens}, weights)
+		p.Emit(f.Name, b, []int{f.Heads, tokens, tokens}, weights)
 	}
 	lo, hi := f.rows.Starts[b]*f.lenses, f.rows.Starts[b+1]*f.lenses
-	p.Keep(FocusCentre(f.Name), b, []int{tokens, f.lenses}, in[3][lo:hi])
-	p.Keep(FocusAperture(f.Name), b, []int{tokens, f.lenses}, in[4][lo:hi])
+	p.Emit(FocusCentre(f.Name), b, []int{tokens, f.lenses}, in[3][lo:hi])
+	p.Emit(FocusAperture(f.Name), b, []int{tokens, f.lenses}, in[4][lo:hi])
 }

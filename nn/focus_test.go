@@ -29,7 +29,7 @@ func TestLensesOverLargeLogitsDoNotOverflow(t *testing.T) {
 						dAt = append(dAt, zeros(len(x)))
 					}
 					var weights []float32
-					p.Watch("lens", func(_ int, _ []int, values []float32) { weights = append(weights, values...) })
+					p.Observe("lens", func(_ int, _ []int, values []float32) { weights = append(weights, values...) })
 					y := Focus{Heads: 1, SoftmaxTwice: twice, Name: "lens"}.Apply(p, at[0], at[1], at[2], at[3], at[4],
 						Rows{Starts: []int{0, tokens}})
 					loss := halfSquares(y)

@@ -18,7 +18,7 @@ type Pass struct {
 	graph        *gorgonia.ExprGraph
 	arena        arena
 	kept, before map[any]any // values of this batch, of the previous one
-	watched      map[string][]Watcher
+	observers    map[string][]Observer
 	run          run
 }
 
@@ -33,7 +33,7 @@ func NewPass(seed uint64) *Pass {
 func (p *Pass) Reset(serial uint64) {
 	p.serial = serial
 	p.graph, p.run = gorgonia.NewGraph(), newRun()
-	clear(p.watched)
+	clear(p.observers)
 	p.kept, p.before = p.before, p.kept
 	clear(p.kept)
 	if p.arena.outgrown() {
@@ -85,26 +85,26 @@ func (p *Pass) Get(owner any) any    { return p.kept[owner] }
 // Reuse returns what owner put before the last Reset, nil if nothing was put: its memory can be used again.
 func (p *Pass) Reuse(owner any) any { return p.before[owner] }
 
-// AttentionMaps is the name that an encoder keeps its attention maps under, [layers heads T T] of a text.
+// AttentionMaps is the name that an encoder emits its attention maps under, [layers heads T T] of a text.
 const AttentionMaps = "attention"
 
-// Watcher receives the values of one text, which are valid until it returns.
-type Watcher func(text int, shape []int, values []float32)
+// Observer receives the values of one text, which are valid until it returns.
+type Observer func(text int, shape []int, values []float32)
 
-// Watch makes watcher receive the values of each text that are kept under name, until Reset.
-func (p *Pass) Watch(name string, watcher Watcher) {
-	if p.watched == nil {
-		p.watched = map[string][]Watcher{}
+// Observe makes observer receive the values of each text that are emitted under name, until Reset.
+func (p *Pass) Observe(name string, observer Observer) {
+	if p.observers == nil {
+		p.observers = map[string][]Observer{}
 	}
-	p.watched[name] = append(p.watched[name], watcher)
+	p.observers[name] = append(p.observers[name], observer)
 }
 
-// Watches reports whether name has a watcher.
-func (p *Pass) Watches(name string) bool { return len(p.watched[name]) > 0 }
+// Observed reports whether name has an observer.
+func (p *Pass) Observed(name string) bool { return len(p.observers[name]) > 0 }
 
-// Keep passes values of one text to the watchers of name.
-func (p *Pass) Keep(name string, text int, shape []int, values []float32) {
-	for _, watcher := range p.watched[name] {
-		watcher(text, shape, values)
+// Emit passes values of one text to the observers of name.
+func (p *Pass) Emit(name string, text int, shape []int, values []float32) {
+	for _, observer := range p.observers[name] {
+		observer(text, shape, values)
 	}
 }

@@ -496,7 +496,7 @@ func TestPassesAtOnce(t *testing.T) {
 func TestKeepPerText(t *testing.T) {
 	p := NewPass(1)
 	kept := map[int][]float32{}
-	p.Watch("shares", func(text int, shape []int, values []float32) { kept[text] = slices.Clone(values) })
+	p.Observe("shares", func(text int, shape []int, values []float32) { kept[text] = slices.Clone(values) })
 	scores := p.Input([]float32{1e4, -1e4, 1e4, 0, 3, 3}, 6, 1)
 	p.KeepPerText("shares", SoftmaxPerText(scores, threeTexts), threeTexts)
 	p.KeepPerText("others", scores, threeTexts)

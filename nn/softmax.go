@@ -38,7 +38,7 @@ func SoftmaxPerText(logits *Node, rows Rows) *Node {
 
 // KeepPerText passes the values of n [T 1] to the watchers of name, text by text, once they are computed.
 func (p *Pass) KeepPerText(name string, n *Node, rows Rows) {
-	if !p.Watches(name) {
+	if !p.Observed(name) {
 		return
 	}
 	Operation{
@@ -46,7 +46,7 @@ func (p *Pass) KeepPerText(name string, n *Node, rows Rows) {
 		Forward: func(in [][]float32, _ []float32) {
 			for b := range rows.Texts() {
 				text := in[0][rows.Starts[b]:rows.Starts[b+1]]
-				p.Keep(name, b, []int{len(text)}, text)
+				p.Emit(name, b, []int{len(text)}, text)
 			}
 		},
 	}.Apply(n) // nothing reads it

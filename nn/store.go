@@ -76,7 +76,7 @@ func (s *HostStore) Update(factor float32, rate float64) {
 	s.optimizer.Step(s.moved, s.gradients, factor, rate)
 }
 
-// Gradients returns the gradients that a backward pass adds to: those of the task set by Task, if they are kept by
+// Gradients returns the gradients that a backward pass adds to: those of the selected task, if they are kept by
 // task.
 func (s *HostStore) Gradients() Gradients {
 	if s.tasks != nil {

@@ -14,7 +14,7 @@ func twoTasks() (*HostStore, []*Param) {
 	shared := []*Param{params.Normal("table", 1, 40, 3), params.Normal("vector", 1, 5)}
 	params.Normal("own", 1, 2)
 	s := NewHostStore(params.All(), NewAdamW(0.01))
-	s.KeepTasks(2, shared)
+	s.SeparateTasks(2, shared)
 	return s, shared
 }
 
@@ -29,7 +29,7 @@ func TestGradientsByTaskAreThoseOfTheWhole(t *testing.T) {
 		want := make([][]float64, 2) // of each task: table, then vector
 		for task := range want {
 			want[task] = make([]float64, 40*3+5)
-			s.Task(task)
+			s.SelectTask(task)
 			rows := []int32{int32(task), 3, int32(10 + task)} // row 3 is both's
 			x := make([]float32, 9)
 			for i := range x {

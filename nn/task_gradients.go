@@ -9,9 +9,9 @@ import (
 // TaskStore is a Store that keeps the gradients of shared parameters by task until they are combined. A weighting needs
 // only their dot products: each combination is Σ factors[t]·g[t].
 type TaskStore interface {
-	// Task makes backward passes add to task t's gradients of the shared parameters, until it is called again; all
+	// SelectTask makes backward passes add to task t's gradients of the shared parameters, until it is called again; all
 	// other parameters have one gradient.
-	Task(t int)
+	SelectTask(t int)
 	// Dots returns the dot products g[t]·g[u] of all tasks' gradients over the shared parameters.
 	Dots() [][]float64
 	// Combine makes Σ factors[t]·g[t] the gradient of the shared parameters.
@@ -27,8 +27,8 @@ type taskGradients struct {
 
 var _ TaskStore = (*HostStore)(nil)
 
-// KeepTasks makes zero gradients of those of shared that learn, for each of so many tasks.
-func (s *HostStore) KeepTasks(tasks int, shared []*Param) {
+// SeparateTasks makes zero gradients for each of so many tasks, of those of shared that learn.
+func (s *HostStore) SeparateTasks(tasks int, shared []*Param) {
 	learn := slices.DeleteFunc(slices.Clone(shared), func(w *Param) bool { return !s.gradients.Has(w) })
 	t := &taskGradients{shared: learn}
 	for range tasks {
@@ -37,8 +37,8 @@ func (s *HostStore) KeepTasks(tasks int, shared []*Param) {
 	s.tasks = t
 }
 
-// Task implements TaskStore.
-func (s *HostStore) Task(t int) { s.tasks.at = t }
+// SelectTask implements TaskStore.
+func (s *HostStore) SelectTask(t int) { s.tasks.at = t }
 
 // TaskGradients returns task t's gradients.
 func (s *HostStore) TaskGradients(t int) Gradients { return s.tasks.of[t] }

@@ -76,10 +76,10 @@ func (k *Kind) Name() string { return k.name }
 // Field is the field of a record that holds a target; "" if targets are made from the texts.
 func (k *Kind) Field() string { return k.field }
 
-// Exact reports whether predictions are right or wrong, unlike numbers.
-func (k *Kind) Exact() bool { return k.right != nil }
+// Discrete reports whether predictions are right or wrong, unlike numbers.
+func (k *Kind) Discrete() bool { return k.right != nil }
 
-// Right reports whether a prediction is right. The kind must be Exact and the example labelled.
+// Right reports whether a prediction is right. The kind must be Discrete and the example labelled.
 func (k *Kind) Right(t corpus.Target, p corpus.Prediction) bool { return k.right(t, p) }
 
 // Names calls visit with each label that a target names. visit may change it.

@@ -21,7 +21,7 @@ type Spec[T, P any] struct {
 	Names func(t *T, visit func(name *string))
 	// NamedByID reports whether a target names its labels by their numbers alone, as a list of 0 and 1 does.
 	NamedByID func(t *T) bool
-	// Number sets the numbers of a target's labels.
+	// AssignIDs sets the numbers of a target's labels.
 	AssignIDs func(t *T, labels *corpus.Labels)
 	// Unknown lists the labels of a numbered target that do not occur in training, as often as they occur in it.
 	Unknown func(t *T) []string

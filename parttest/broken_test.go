@@ -171,7 +171,7 @@ func (h grasping) Logits(p *nn.Pass, seen nn.Hidden) heads.Logits {
 type forgetful struct {
 	heads.Head
 	heads.Fitter
-	heads.Watcher
+	heads.Observer
 	fits *float64
 }
 
@@ -195,7 +195,7 @@ func init() {
 		if err != nil {
 			return nil, err
 		}
-		return forgetful{sound, sound.(heads.Fitter), sound.(heads.Watcher), new(float64)}, nil
+		return forgetful{sound, sound.(heads.Fitter), sound.(heads.Observer), new(float64)}, nil
 	}, outputs.Anomaly)
 }
 

@@ -28,10 +28,10 @@ func Output(t *testing.T, kind *outputs.Kind) {
 	t.Run("labels can be listed, renamed and numbered", func(t *testing.T) { checkNames(t, kind) })
 	t.Run("Right tells right from wrong predictions", func(t *testing.T) {
 		for i := range gold {
-			if kind.Exact() && !kind.Right(gold[i], right[i]) {
+			if kind.Discrete() && !kind.Right(gold[i], right[i]) {
 				t.Errorf("target %+v: %+v is not right", gold[i], right[i])
 			}
-			if wrong := wrongOf(kind, right[i]); kind.Exact() && kind.Right(gold[i], wrong) {
+			if wrong := wrongOf(kind, right[i]); kind.Discrete() && kind.Right(gold[i], wrong) {
 				t.Errorf("target %+v: %+v is right", gold[i], wrong)
 			}
 		}

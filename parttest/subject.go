@@ -84,8 +84,8 @@ func (s subject) runStep(t *testing.T, step uint64, b batch, training, loss bool
 	if s.layers == nn.AllLayers {
 		p.seen.Layers = p.at
 	}
-	if w, watches := s.Head.(heads.Watcher); watches && !training {
-		w.Watch(p.Pass, b.rows)
+	if w, watches := s.Head.(heads.Observer); watches && !training {
+		w.Observe(p.Pass, b.rows)
 		b.showAttention(p.Pass)
 	}
 	p.logits = s.Logits(p.Pass, p.seen)

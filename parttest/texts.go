@@ -111,7 +111,7 @@ func (b batch) showAttention(p *nn.Pass) {
 				maps = append(maps, nn.Softmax(row)...)
 			}
 		}
-		p.Keep(nn.AttentionMaps, text, []int{attention.Layers, attention.Heads, tokens, tokens}, maps)
+		p.Emit(nn.AttentionMaps, text, []int{attention.Layers, attention.Heads, tokens, tokens}, maps)
 	}
 }
 

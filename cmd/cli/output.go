@@ -108,7 +108,7 @@ func metricsTable(groups []multitask.GroupMetrics, show columns) string {
 			}
 		}
 		if g.AllRight != nil {
-			row(strings.Join(g.Exact(), " + "), "", "", "", fmt.Sprintf("all_right %.2f", 100**g.AllRight))
+			row(strings.Join(g.DiscreteTasks(), " + "), "", "", "", fmt.Sprintf("all_right %.2f", 100**g.AllRight))
 		}
 	}
 	table.Flush()

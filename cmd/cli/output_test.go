@@ -18,8 +18,8 @@ func someMetrics() []multitask.GroupMetrics {
 	right := 0.25
 	return []multitask.GroupMetrics{
 		{AllRight: &right, Tasks: []multitask.TaskMetrics{
-			{Task: "team", Exact: true, Examples: 8, Heads: []multitask.HeadMetrics{head("team")}},
-			{Task: "things", Exact: true, Examples: 8, Heads: []multitask.HeadMetrics{head("things")}},
+			{Task: "team", Discrete: true, Examples: 8, Heads: []multitask.HeadMetrics{head("team")}},
+			{Task: "things", Discrete: true, Examples: 8, Heads: []multitask.HeadMetrics{head("things")}},
 		}},
 		{Tasks: []multitask.TaskMetrics{{Task: "mood", Heads: []multitask.HeadMetrics{{Head: "mood"}}}}},
 	}

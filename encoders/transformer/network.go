@@ -102,7 +102,7 @@ func (e *Encoder) Encode(p *nn.Pass, tokens corpus.Tokens, wanted nn.LayerSet) (
 	for i, b := range e.blocks {
 		b.forward(p, s.blocks[i], s.states[i+1], s.states[i], tokens.Rows.Starts)
 	}
-	if p.Watches(nn.AttentionMaps) {
+	if p.Observed(nn.AttentionMaps) {
 		e.showAttention(p, s)
 	}
 	p.Put(e, s)
@@ -144,7 +144,7 @@ func (e *Encoder) allot(p *nn.Pass, s *encoding) {
 		} else {
 			s.states[i+1] = p.Scratch(rows * e.config.Width)
 		}
-		if i > 0 && (!learns || s.again) && !p.Watches(nn.AttentionMaps) {
+		if i > 0 && (!learns || s.again) && !p.Observed(nn.AttentionMaps) {
 			s.blocks[i] = s.blocks[i-1]
 		} else {
 			s.blocks[i] = newBlockState(p, e.config, rows)
@@ -164,7 +164,7 @@ func (e *Encoder) showAttention(p *nn.Pass, s *encoding) {
 			a := s.blocks[i].attended
 			block.attention.kernel(p, starts, false).Weights(maps[i*size:(i+1)*size], a.query, a.key, b)
 		}
-		p.Keep(nn.AttentionMaps, b, []int{len(e.blocks), e.config.Heads, t, t}, maps)
+		p.Emit(nn.AttentionMaps, b, []int{len(e.blocks), e.config.Heads, t, t}, maps)
 	}
 }
 

@@ -286,7 +286,7 @@ func TestAttentionIsPassedToWatchers(t *testing.T) {
 		p := nn.NewPass(1)
 		tokens := someBatch()
 		var texts []int
-		p.Watch(nn.AttentionMaps, func(text int, shape []int, maps []float32) {
+		p.Observe(nn.AttentionMaps, func(text int, shape []int, maps []float32) {
 			texts = append(texts, text)
 			n := tokens.Rows.Starts[text+1] - tokens.Rows.Starts[text]
 			if want := []int{c.Layers, c.Heads, n, n}; !slices.Equal(shape, want) || len(maps) != c.Layers*c.Heads*n*n {

@@ -57,7 +57,7 @@ func (d *decoding) metrics() (names []string, lower map[string]bool) {
 		for _, m := range part.Evaluate(nil, nil) {
 			f1 = f1 || m.Name == "f1" && len(task.Heads) > 0
 		}
-		if part.Output().Exact() {
+		if part.Output().Discrete() {
 			exact[number] = len(task.Heads)
 		}
 	}

@@ -101,13 +101,13 @@ func (b *builder) lenses(group *dataset.Group) []heads.Lenses {
 
 // checkAccepted reports targets of the training data that a head cannot learn.
 func (b *builder) checkAccepted(task config.Task, head config.Head, h heads.Head) {
-	accepter, ok := h.(heads.Accepter)
+	accepter, ok := h.(heads.TargetChecker)
 	if !ok {
 		return
 	}
 	examples, number := b.Data.Targets(multitask.HeadName{Task: task.Name, Head: head.Name})
 	for _, e := range examples {
-		if err := accepter.Accepts(e.Targets[number]); err != nil {
+		if err := accepter.CheckTarget(e.Targets[number]); err != nil {
 			b.mistakes.Append(fmt.Errorf("%s: task %q: head %q: %w", e.Place, task.Name, head.Name, err))
 		}
 	}

@@ -139,7 +139,7 @@ func EvalLineOf(split string, groups []multitask.GroupMetrics) EvalLine {
 			line.Tasks[task.Task] = t
 		}
 		if g.AllRight != nil {
-			line.Groups = append(line.Groups, GroupLine{Tasks: g.Exact(), AllRight: *g.AllRight})
+			line.Groups = append(line.Groups, GroupLine{Tasks: g.DiscreteTasks(), AllRight: *g.AllRight})
 		}
 	}
 	return line

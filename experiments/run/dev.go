@@ -5,7 +5,6 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/report"
 	"github.com/jenga-nlp/jenga/heads"
@@ -18,7 +17,7 @@ func (r *Run) checkDev(mistakes *plugin.Mistakes) {
 	var groups []multitask.GroupMetrics // as evaluations will have them
 	var unjudged []string
 	for g, texts := range r.Data.Groups {
-		group := devMetrics(&r.Model.Groups[g], texts.Examples[config.Dev])
+		group := r.Model.Groups[g].ExpectedMetrics(texts.Examples[config.Dev])
 		groups = append(groups, group)
 		for _, task := range group.Tasks {
 			for _, head := range task.Heads {
@@ -48,46 +47,6 @@ func (r *Run) checkDev(mistakes *plugin.Mistakes) {
 	for g := range r.Data.Groups {
 		r.Warnings = append(r.Warnings, r.Data.CheckTargets(&r.Data.Groups[g], config.Dev, true)...)
 	}
-}
-
-// devMetrics returns the metrics that an evaluation of a group on dev will have, each 0.
-func devMetrics(g *multitask.Group, dev []*corpus.Example) multitask.GroupMetrics {
-	var score multitask.GroupMetrics
-	h := 0
-	for _, task := range g.Tasks {
-		ts := multitask.TaskMetrics{Task: task.Name, Exact: task.Kind.Output().Exact()}
-		for _, head := range task.Heads {
-			s := multitask.HeadMetrics{Head: head.Name}
-			var gold []corpus.Target
-			for _, e := range dev {
-				if e.Targets[h] != nil {
-					gold = append(gold, e.Targets[h])
-				}
-			}
-			if len(gold) > 0 {
-				s.Metrics = task.Kind.Evaluate(nil, nil)
-				s.Loss.Units = unitsOf(head.Head, gold)
-			}
-			ts.Heads = append(ts.Heads, s)
-			h++
-		}
-		score.Tasks = append(score.Tasks, ts)
-	}
-	exact := g.Exact()
-	if len(exact) > 1 && slices.ContainsFunc(dev, func(e *corpus.Example) bool {
-		return !slices.ContainsFunc(exact, func(h int) bool { return e.Targets[h] == nil })
-	}) {
-		score.AllRight = new(float64)
-	}
-	return score
-}
-
-// unitsOf counts the units of a head's loss in targets: for a head that hides tokens of a batch, the examples.
-func unitsOf(head heads.Head, gold []corpus.Target) float64 {
-	if _, prepares := head.(heads.Preparer); prepares {
-		return float64(len(gold))
-	}
-	return head.Units(gold)
 }
 
 // warnUntuned warns of heads that are tuned in evaluations on dev, if there are no evaluations.
