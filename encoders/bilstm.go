@@ -259,7 +259,7 @@ func (e *bilstm) Backward(p *nn.Pass, at [][]float32, into nn.Gradients) {
 }
 
 // Memory implements MemoryEstimator.
-func (e *bilstm) Memory(b Load) int64 {
+func (e *bilstm) Memory(b Workload) int64 {
 	rows, hidden := int64(b.Tokens), int64(e.config.Hidden)
 	width := int64(e.config.Embedding)
 	lowest := len(e.levels)

@@ -24,7 +24,7 @@ type Description struct {
 	// Layers is the number of layers whose states Encode returns for nn.AllLayers, embeddings included if it returns
 	// them; 0: it returns those of the last layer only.
 	Layers int
-	// Attention is the number of attention maps that Encode passes for each text to the watchers of nn.AttentionMaps,
+	// Attention is the number of attention maps that Encode passes for each text to the observers of nn.AttentionMaps,
 	// [layers heads T T].
 	Attention AttentionMaps
 	// MaxTokens is the largest length of a text, in tokens, special ones included; 0: any length.
@@ -73,11 +73,11 @@ type Saver interface {
 type MemoryEstimator interface {
 	// Memory returns the bytes that a batch's Encode and, in training, Backward take of a pass, and what Encode makes
 	// of the parameters once. Parameters, their gradients and the optimizer's state are not counted.
-	Memory(b Load) int64
+	Memory(b Workload) int64
 }
 
-// Load is a batch whose memory is estimated, and how it is encoded.
-type Load struct {
+// Workload is a batch whose memory is estimated, and how it is encoded.
+type Workload struct {
 	Tokens    int         // of all its texts
 	Layers    nn.LayerSet // whose states are required
 	Training  bool

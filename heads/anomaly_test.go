@@ -95,7 +95,7 @@ func TestHeadsOfAnomaliesRefuseUnusableEnvs(t *testing.T) {
 			func(s Env) (Head, error) {
 				return NewAttentionPattern(AttentionPatternOptions{FitTexts: 5}, s)
 			}},
-		"another kind of output": {"its output is how unlike normal texts a text is, but the task requires",
+		"another kind of output": {"its output is an anomaly score, but the task requires",
 			func(s *Env) { s.Output = outputs.Number }, func(s Env) (Head, error) {
 				return Registry().Build("attention_pattern", AttentionPatternOptions{FitTexts: 5}, s)
 			}},

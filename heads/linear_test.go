@@ -101,7 +101,7 @@ func TestHeadsAreRefusedBeforeTheyAreMade(t *testing.T) {
 			"focus, " +
 			"linear, mlp"},
 		{"mlp", outputs.Span, "its output is one label or any number of labels or a tag for each word or a number, but " +
-			"the task requires a part of a context, the output of span"},
+			"the task requires a span of a context, the output of span"},
 	} {
 		err := CheckOutput(c.name, c.kind)
 		if (err == nil) != (c.want == "") || err != nil && err.Error() != c.want {

@@ -71,7 +71,7 @@ func (m cachedModel) predictAll(ctx context.Context, g *Group, examples []*corpu
 func (m cachedModel) forEachBatch(ctx context.Context, g *Group, examples []*corpus.Example, batchSize, batchTokens int,
 	visit func(pass *nn.Pass, numbers []int, batch *corpus.Batch, a forwarded) error) error {
 	pass := nn.NewPass(0)
-	_, bytes := m.Largest(EvaluationSizes(examples, batchSize, batchTokens), encoders.Load{})
+	_, bytes := m.Largest(EvaluationSizes(examples, batchSize, batchTokens), encoders.Workload{})
 	pass.Reserve(Reserve(bytes))
 	for _, numbers := range evaluationBatches(lengths(examples), batchSize, batchTokens) {
 		if err := ctx.Err(); err != nil {

@@ -53,7 +53,7 @@ func Reserve(bytes int64) int64 { return bytes + bytes/8 }
 
 // Largest returns the one of sizes that takes the most memory in the encoder, and its bytes; 0 bytes where the encoder
 // is not a MemoryEstimator. how has the rest of the Load.
-func (m *Model) Largest(sizes []Size, how encoders.Load) (largest Size, bytes int64) {
+func (m *Model) Largest(sizes []Size, how encoders.Workload) (largest Size, bytes int64) {
 	estimator, ok := m.Encoder.(encoders.MemoryEstimator)
 	if !ok || len(sizes) == 0 {
 		return Size{}, 0

@@ -67,14 +67,14 @@ func TestSizesAreThoseOfTheBatchesThatAreEncoded(t *testing.T) {
 
 func TestTheLargestBatchIsTheOneThatTakesMost(t *testing.T) {
 	m := smallModel(t, "none", 0)
-	sizes, learning := []Size{{3, 10}, {2, 40}, {9, 20}}, encoders.Load{Training: true}
+	sizes, learning := []Size{{3, 10}, {2, 40}, {9, 20}}, encoders.Workload{Training: true}
 	largest, bytes := m.Largest(sizes, learning)
-	if _, evaluating := m.Largest(sizes, encoders.Load{}); largest != sizes[1] || evaluating <= 0 ||
+	if _, evaluating := m.Largest(sizes, encoders.Workload{}); largest != sizes[1] || evaluating <= 0 ||
 		bytes <= evaluating {
 		t.Errorf("the largest is %v with %d bytes in training and %d in evaluation, want %v", largest, bytes,
 			evaluating, sizes[1])
 	}
-	if _, less := m.Largest(sizes, encoders.Load{Training: true, Recompute: true}); less <= 0 || less >= bytes {
+	if _, less := m.Largest(sizes, encoders.Workload{Training: true, Recompute: true}); less <= 0 || less >= bytes {
 		t.Errorf("%d bytes where states are computed again, %d where they are kept", less, bytes)
 	}
 	if _, bytes := m.Largest(nil, learning); bytes != 0 {

@@ -9,7 +9,7 @@ import (
 
 // Anomaly is the kind of outputs that are the distance of a text from normal texts, a number.
 var Anomaly = Register(Spec[AnomalyTarget, AnomalyPrediction]{
-	Name: "anomaly", Description: "how unlike normal texts a text is", Field: "label",
+	Name: "anomaly", Description: "an anomaly score", Field: "label",
 	Count: func(t *AnomalyTarget) Count { // the mean of these numbers is the fraction of anomalies
 		number := new(float64)
 		if t.Anomalous {

@@ -11,7 +11,7 @@ import (
 
 // HiddenTokens is the kind of outputs that are the hidden tokens of a text.
 var HiddenTokens = Register(Spec[HiddenTarget, HiddenPrediction]{
-	Name: "hidden_tokens", Description: "what tokens are hidden", Traits: Traits{HidesTokens: true},
+	Name: "hidden_tokens", Description: "the hidden tokens", Traits: Traits{HidesTokens: true},
 	JSON: func(p *HiddenPrediction, in Input) any { return HiddenJSON{hiddenTokens(p, in)} },
 	Schema: `{
 		"type": "object", "additionalProperties": false, "required": ["hidden"],

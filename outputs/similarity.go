@@ -11,7 +11,7 @@ import (
 // Similarity is the kind of outputs that are the similarity of the texts of a pair, a number; the texts are encoded
 // separately. Its targets and predictions are those of Number.
 var Similarity = Register(Spec[NumberTarget, NumberPrediction]{
-	Name: "similarity", Description: "how alike two texts are", Field: "value", Traits: Traits{Separate: true},
+	Name: "similarity", Description: "a similarity", Field: "value", Traits: Traits{Separate: true},
 	Count:  countNumber,
 	JSON:   func(p *NumberPrediction, _ Input) any { return NumberJSON{Finite(p.Value)} },
 	Schema: numberSchema,

@@ -117,4 +117,4 @@ func (e restless) Encode(p *nn.Pass, tokens corpus.Tokens, layers nn.LayerSet) (
 // weightless takes no memory, it says.
 type weightless struct{ bilstm }
 
-func (weightless) Memory(encoders.Load) int64 { return 0 }
+func (weightless) Memory(encoders.Workload) int64 { return 0 }

@@ -219,8 +219,8 @@ func TestBroken(t *testing.T) {
 func TestRulesAreHeld(t *testing.T) {
 	wants := map[string]string{ // part: what the failure says
 		"head liner":     `did you mean "linear"?`,
-		"head grasping":  "--- FAIL: TestBroken/how_unlike_normal_texts_a_text_is/gradients_agree",
-		"head forgetful": "--- FAIL: TestBroken/how_unlike_normal_texts_a_text_is/it_saves",
+		"head grasping":  "--- FAIL: TestBroken/an_anomaly_score/gradients_agree",
+		"head forgetful": "--- FAIL: TestBroken/an_anomaly_score/it_saves",
 		"fusion mixing":  "--- FAIL: TestBroken/before_a_head_of_one_label/predictions_do_not_depend",
 		"fusion cutting": "--- FAIL: TestBroken/task_first_receives_the_rows",
 		"task trusting":  "--- FAIL: TestBroken/no_record_makes_it_panic",

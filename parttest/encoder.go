@@ -261,7 +261,7 @@ func checkMemory(t *testing.T, m encoderMaker) {
 			{nn.LastLayer, "1"}, {nn.LastLayer, encoders.FreezeAll},
 		} {
 			layers, e := c.layers, m.encoder(t, c.freeze, 0.2)
-			load := encoders.Load{Tokens: len(tokens.IDs), Layers: layers, Training: training}
+			load := encoders.Workload{Tokens: len(tokens.IDs), Layers: layers, Training: training}
 			estimate := e.Encoder.(encoders.MemoryEstimator).Memory(load)
 			load.Tokens *= 2
 			if twice := e.Encoder.(encoders.MemoryEstimator).Memory(load); estimate <= 0 || twice <= estimate {

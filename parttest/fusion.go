@@ -10,7 +10,8 @@ import (
 	"github.com/jenga-nlp/jenga/outputs"
 )
 
-// Fusion checks the fusion registered as name, made with options written as YAML, in front of a linear head.
+// Fusion checks the fusion registered as name, made with options written as YAML, before the head
+// that is the default of most kinds of outputs.
 func Fusion(t *testing.T, name, options string) {
 	t.Helper()
 	choice, err := fusion.Registry().FromString(name, options)
@@ -31,21 +32,23 @@ func Fusion(t *testing.T, name, options string) {
 	for _, task := range tasks {
 		t.Run("task "+task+" receives the rows of the shared states", func(t *testing.T) { checkRows(t, f, task) })
 	}
+	common := heads.Default(nil)
+	headChoice, err := heads.Registry().FromString(common, "")
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, kind := range sampled() {
-		if heads.CheckOutput("linear", kind) != nil {
-			continue
+		if heads.Default(kind) != common {
+			continue // heads of other kinds may have no parameters, or change their input
 		}
 		build := func(seed uint64) (heads.Head, nn.Params, error) {
 			f, params, err := fuse(seed)
 			if err != nil {
 				return nil, params, err
 			}
-			pool := "mean"
-			if kind.PerWord {
-				pool = "cls" // no pool at all
-			}
-			head, err := heads.NewLinear(heads.LinearOptions{Pool: pool, Dropout: 0.1}, heads.Env{Task: "second",
-				Output: kind, Labels: labels, Width: width, Params: params.In("head")})
+			env := headEnv(kind, params)
+			env.Task = tasks[1]
+			head, err := headChoice.Build(env)
 			return &fused{head, f, fusion.DescriptionOf(f).Layers}, params, err
 		}
 		t.Run("before a head of "+kind.String(), func(t *testing.T) { checkHead(t, kind, build) })

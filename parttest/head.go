@@ -23,13 +23,7 @@ func Head(t *testing.T, name, options string) {
 	for _, kind := range sampled() {
 		build := func(seed uint64) (heads.Head, nn.Params, error) {
 			params := nn.NewParams(seed)
-			env := heads.Env{Task: "task", Name: "head", Output: kind, Labels: labels, Width: width,
-				Dropout: 0.1, Training: heads.Training{Units: 6, Counts: []int{2, 2, 2}, Mean: 0.9, Deviation: 0.8},
-				Attention: attention, Params: params.In("heads").In("head")}
-			if kind.HidesTokens {
-				env.Mask, env.Words = 1, params.In("encoder").Normal("words", 1, len(labels), width)
-			}
-			h, err := choice.Build(env)
+			h, err := choice.Build(headEnv(kind, params))
 			return h, params, err
 		}
 		if _, _, err := build(1); err != nil {
@@ -46,6 +40,17 @@ func Head(t *testing.T, name, options string) {
 	if served == 0 {
 		t.Fatalf("head %q has no kind of outputs:\n%s", name, strings.Join(refusals, "\n"))
 	}
+}
+
+// headEnv returns the env of a head for a kind of outputs.
+func headEnv(kind *outputs.Kind, params nn.Params) heads.Env {
+	env := heads.Env{Task: "task", Name: "head", Output: kind, Labels: labels, Width: width,
+		Dropout: 0.1, Training: heads.Training{Units: 6, Counts: []int{2, 2, 2}, Mean: 0.9, Deviation: 0.8},
+		Attention: attention, Params: params.In("heads").In("head")}
+	if kind.HidesTokens {
+		env.Mask, env.Words = 1, params.In("encoder").Normal("words", 1, len(labels), width)
+	}
+	return env
 }
 
 // sampled lists the kinds of outputs that have test data.

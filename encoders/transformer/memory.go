@@ -7,7 +7,7 @@ import (
 
 // Memory implements encoders.MemoryEstimator: it counts the floats that Encode and Backward allocate in a pass (allot,
 // newBlockState, newBlockGradients), and the weights that Encode packs and merges (linear.forward).
-func (e *Encoder) Memory(b encoders.Load) int64 {
+func (e *Encoder) Memory(b encoders.Workload) int64 {
 	const float = 4 // bytes
 	rows := int64(b.Tokens)
 	state := rows * int64(e.config.Width)      // [T D]

@@ -34,7 +34,7 @@ func TestMemoryIsWhatAPassTakes(t *testing.T) {
 							t.Fatal(err)
 						}
 						e, into := made.(*Encoder), nn.NewGradients(params.All())
-						got := e.Memory(encoders.Load{Tokens: len(tokens.IDs), Layers: layers, Training: training,
+						got := e.Memory(encoders.Workload{Tokens: len(tokens.IDs), Layers: layers, Training: training,
 							Recompute: recompute}) - e.packedMemory(training)
 
 						p := nn.NewPass(1)

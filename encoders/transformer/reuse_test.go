@@ -76,7 +76,7 @@ func TestRecomputingHalvesTheActivations(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	load := encoders.Load{Tokens: 2048, Training: true}
+	load := encoders.Workload{Tokens: 2048, Training: true}
 	all := made.(*Encoder).Memory(load)
 	load.Recompute = true
 	if half := made.(*Encoder).Memory(load); half > all/2 {

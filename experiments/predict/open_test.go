@@ -275,7 +275,7 @@ func TestEvaluationFitsWithWhatItHasToItself(t *testing.T) {
 	}
 	training := run.Data.Experiment.Training
 	_, bytes := run.Model.Largest(multitask.EvaluationSizes(run.Data.Groups[0].Examples[config.Dev], training.BatchSize,
-		training.BatchTokens), encoders.Load{})
+		training.BatchTokens), encoders.Workload{})
 	for _, test := range []struct {
 		free int64
 		fits bool

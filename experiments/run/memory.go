@@ -36,8 +36,8 @@ func (r *Run) trainingNeed(plan multitask.Plan, data []multitask.Data) (estimate
 		return estimate{}, err
 	}
 	n := modelNeed(r.Model)
-	n.batch, n.activations = r.Model.Largest(sizes, encoders.Load{Training: true, Recompute: plan.Recompute})
-	_, n.recomputed = r.Model.Largest(sizes, encoders.Load{Training: true, Recompute: true})
+	n.batch, n.activations = r.Model.Largest(sizes, encoders.Workload{Training: true, Recompute: plan.Recompute})
+	_, n.recomputed = r.Model.Largest(sizes, encoders.Workload{Training: true, Recompute: true})
 	n.gradients += plan.TaskGradients(r.Model)
 	n.activations, n.recomputed = multitask.Reserve(n.activations), multitask.Reserve(n.recomputed)
 	tokens := int64(0)
@@ -49,7 +49,7 @@ func (r *Run) trainingNeed(plan multitask.Plan, data []multitask.Data) (estimate
 		for _, d := range data {
 			dev = append(dev, multitask.EvaluationSizes(d.Dev, plan.BatchSize, plan.BatchTokens)...)
 		}
-		_, n.evaluation = r.Model.Largest(dev, encoders.Load{})
+		_, n.evaluation = r.Model.Largest(dev, encoders.Workload{})
 		n.evaluation = multitask.Reserve(n.evaluation)
 		for _, s := range dev {
 			tokens += int64(s.Tokens)
@@ -112,7 +112,7 @@ func (m Machine) fits(n estimate, at plugin.Place) error {
 // machine has.
 func (m Machine) FitsEvaluation(of *multitask.Model, sizes []multitask.Size, at plugin.Place) error {
 	n := estimate{weights: modelNeed(of).weights}
-	n.batch, n.activations = of.Largest(sizes, encoders.Load{})
+	n.batch, n.activations = of.Largest(sizes, encoders.Workload{})
 	n.activations = multitask.Reserve(n.activations)
 	return m.fits(n, at)
 }
@@ -121,7 +121,7 @@ func (m Machine) FitsEvaluation(of *multitask.Model, sizes []multitask.Size, at 
 // machine has. Heads may keep as much as the encoder.
 func (m Machine) FitsText(of *multitask.Model, e *corpus.Example) error {
 	tokens := e.Tokens()
-	_, bytes := of.Largest([]multitask.Size{{Texts: 1, Tokens: tokens}}, encoders.Load{})
+	_, bytes := of.Largest([]multitask.Size{{Texts: 1, Tokens: tokens}}, encoders.Workload{})
 	free, ok := freeMemory(m.Files)
 	if free -= margin(free); !ok || 2*bytes <= free {
 		return nil

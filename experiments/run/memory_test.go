@@ -141,7 +141,7 @@ func TestWhatTrainingNeeds(t *testing.T) {
 			t.Errorf("%q: cached states take %d bytes; those of %d tokens are %d", test.sets, n.states, tokens, want)
 		}
 		_, evaluation := run.Model.Largest(multitask.EvaluationSizes(data[0].Dev, plan.BatchSize, plan.BatchTokens),
-			encoders.Load{})
+			encoders.Workload{})
 		if want := multitask.Reserve(evaluation); n.evaluation != want {
 			t.Errorf("%q: evaluation takes %d bytes, but has %d to itself", test.sets, n.evaluation, want)
 		}
