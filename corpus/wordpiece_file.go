@@ -6,14 +6,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/jenga-nlp/jenga/internal/regular"
 )
 
 // maxTokenizerFile bounds the size in bytes of a tokenizer's file.
@@ -59,19 +59,7 @@ func openWordPiece(folder string) (*WordPiece, error) {
 
 // readText returns the content of a file in UTF-8, without a byte-order mark.
 func readText(path string) ([]byte, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	info, err := file.Stat()
-	if err != nil {
-		return nil, err
-	}
-	if info.Size() > maxTokenizerFile {
-		return nil, fmt.Errorf("%s: %d bytes, want at most %d of a tokenizer", path, info.Size(), maxTokenizerFile)
-	}
-	data, err := io.ReadAll(io.LimitReader(file, maxTokenizerFile))
+	data, err := regular.ReadFile(path, maxTokenizerFile)
 	if err != nil {
 		return nil, err
 	}

@@ -135,11 +135,7 @@ func NewBiLSTM(o BiLSTMOptions, env Env) (Encoder, error) {
 }
 
 func readBiLSTMConfig(path string) (c bilstmConfig, err error) {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return c, err
-	}
-	if err := jsonfile.Unmarshal(path, text, &c); err != nil {
+	if err := jsonfile.Read(path, jsonfile.MaxConfig, &c); err != nil {
 		return c, err
 	}
 	if err := c.check(); err != nil {

@@ -8,7 +8,21 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+
+	"github.com/jenga-nlp/jenga/internal/regular"
 )
+
+// MaxConfig bounds the size in bytes of a model's config.json, which may list a label for each word of a vocabulary.
+const MaxConfig = 16 << 20
+
+// Read parses the object in the regular file at path, of at most limit bytes. Errors name the file and the line.
+func Read(path string, limit int64, into any) error {
+	data, err := regular.ReadFile(path, limit)
+	if err != nil {
+		return err
+	}
+	return Unmarshal(path, data, into)
+}
 
 // Unmarshal parses data, the object in the file at path. Errors name the file and the line.
 func Unmarshal(path string, data []byte, into any) error {

@@ -1,6 +1,10 @@
 package jsonfile
 
-import "testing"
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
 
 func TestErrorsHavePlaceAndExpectedValue(t *testing.T) {
 	for _, test := range []struct{ name, data, want string }{
@@ -37,5 +41,20 @@ func TestErrorsHavePlaceAndExpectedValue(t *testing.T) {
 				t.Errorf("the error is %q, want %q", got, test.want)
 			}
 		})
+	}
+}
+
+func TestReadIsBounded(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.json")
+	if err := os.WriteFile(path, []byte(`{"size": 3}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var into struct{ Size int }
+	if err := Read(path, 11, &into); err != nil || into.Size != 3 {
+		t.Errorf("Read: %v and size %d, want 3", err, into.Size)
+	}
+	want := path + ": more than 10 bytes, which is the most that is read"
+	if err := Read(path, 10, &into); err == nil || err.Error() != want {
+		t.Errorf("Read: %v, want %s", err, want)
 	}
 }

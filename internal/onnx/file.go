@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/jenga-nlp/jenga/internal/regular"
 	"github.com/jenga-nlp/jenga/internal/safetensors"
 )
 
@@ -56,7 +57,7 @@ func (f *File) ExternalFiles() []string { return f.outside }
 // ExternalFiles returns the paths of the external files that hold values of the file at path, for graphs of any
 // operators.
 func ExternalFiles(path string) ([]string, error) {
-	data, err := readFile(path)
+	data, err := regular.ReadFile(path, maxFile)
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +83,7 @@ func pathsOf(initializers []*initializer, folder string) []string {
 // Open reads the file at path. External files, which must be in the same folder or below, are read by Raw and Floats.
 // Errors name the path.
 func Open(path string) (*File, error) {
-	data, err := readFile(path)
+	data, err := regular.ReadFile(path, maxFile)
 	if err != nil {
 		return nil, err
 	}
@@ -91,17 +92,6 @@ func Open(path string) (*File, error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return f, nil
-}
-
-func readFile(path string) ([]byte, error) {
-	stat, err := os.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	if stat.Size() > maxFile {
-		return nil, fmt.Errorf("%s: %d bytes; an ONNX file has at most %d", path, stat.Size(), maxFile)
-	}
-	return os.ReadFile(path)
 }
 
 // New reads a file in folder whose bytes are data. It retains data.
@@ -219,7 +209,7 @@ func (i *initializer) bytes() ([]byte, error) {
 	if i.external == nil {
 		return i.raw, nil
 	}
-	f, err := os.Open(i.external.path)
+	f, err := regular.Open(i.external.path)
 	if err != nil {
 		return nil, err
 	}

@@ -16,6 +16,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/jenga-nlp/jenga/internal/regular"
 )
 
 // maxHeader is the longest header in bytes that the format allows.
@@ -57,7 +59,7 @@ type OpenFile struct {
 
 // Open opens the file at path and reads its header. Errors name the path.
 func Open(path string) (*OpenFile, error) {
-	f, err := os.Open(path)
+	f, err := regular.Open(path)
 	if err != nil {
 		return nil, err
 	}
