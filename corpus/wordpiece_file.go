@@ -2,7 +2,6 @@ package corpus
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,6 +12,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/jenga-nlp/jenga/internal/jsonfile"
 	"github.com/jenga-nlp/jenga/internal/regular"
 )
 
@@ -87,23 +87,6 @@ func lineOf(data []byte, at int) int {
 	return 1 + bytes.Count(data[:min(at, len(data))], []byte("\n"))
 }
 
-// readJSON parses data into to. Errors name the file at path, the line and the key.
-func readJSON(path string, data []byte, to any) error {
-	err := json.Unmarshal(data, to)
-	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
-		return fmt.Errorf("%s:%d: not JSON: %w", path, lineOf(data, int(syntax.Offset)), err)
-	}
-	if kind, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		key := cmp.Or(kind.Field, "the whole")
-		return fmt.Errorf("%s:%d: %s has a wrong value, the %s here", path, lineOf(data, int(kind.Offset)), key,
-			kind.Value)
-	}
-	if err != nil {
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	return nil
-}
-
 // tokenizerConfig is a tokenizer_config.json: the settings that vocab.txt lacks.
 type tokenizerConfig struct {
 	Class     string `json:"tokenizer_class"`
@@ -162,7 +145,7 @@ func readConfig(path string) (tokenizerConfig, error) {
 	if err != nil {
 		return config, err
 	}
-	return config, readJSON(path, data, &config)
+	return config, jsonfile.Unmarshal(path, data, &config)
 }
 
 // parseVocabulary returns the tokenizer of a vocab.txt: one token per line, its id the line's index.

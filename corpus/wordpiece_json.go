@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/jenga-nlp/jenga/internal/jsonfile"
 )
 
 // tokenizerFile is the part of a tokenizer.json that WordPiece uses.
@@ -135,7 +137,7 @@ func parseTokenizer(path string, data []byte, config tokenizerConfig) (*WordPiec
 		PostProcessor typed     `json:"post_processor"`
 		Model         modelKind `json:"model"`
 	}
-	if err := readJSON(path, data, &kinds); err != nil {
+	if err := jsonfile.Unmarshal(path, data, &kinds); err != nil {
 		return nil, err
 	}
 	for _, part := range []struct {
@@ -153,7 +155,7 @@ func parseTokenizer(path string, data []byte, config tokenizerConfig) (*WordPiec
 	}
 
 	file := tokenizerFile{Model: wordPieceModel{Unknown: "[UNK]", Prefix: innerPrefix, MaxRunes: bertMaxRunes}}
-	if err := readJSON(path, data, &file); err != nil {
+	if err := jsonfile.Unmarshal(path, data, &file); err != nil {
 		return nil, err
 	}
 	w, err := file.tokenizer(config)

@@ -1,5 +1,5 @@
-// Package jsonfile parses the JSON files of models and checkpoints, with errors that give the place and the expected
-// value.
+// Package jsonfile parses the JSON files of models, tokenizers and checkpoints, with errors that give the place and the
+// expected value.
 package jsonfile
 
 import (
@@ -31,7 +31,7 @@ func Unmarshal(path string, data []byte, into any) error {
 	var kind *json.UnmarshalTypeError
 	switch {
 	case errors.As(err, &syntax):
-		return fmt.Errorf("%s:%d: %w", path, line(data, syntax.Offset), err)
+		return fmt.Errorf("%s:%d: not JSON: %w", path, line(data, syntax.Offset), err)
 	case errors.As(err, &kind) && kind.Field == "":
 		return fmt.Errorf("%s: it holds a JSON %s; want an object", path, kind.Value)
 	case errors.As(err, &kind):
@@ -58,7 +58,7 @@ func found(err *json.UnmarshalTypeError) string {
 // wanted describes the expected value of a key.
 func wanted(err *json.UnmarshalTypeError) string {
 	switch err.Type.Kind() {
-	case reflect.Int:
+	case reflect.Int, reflect.Int32:
 		return "a whole number"
 	case reflect.Float32, reflect.Float64:
 		return "a number"
