@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -57,7 +56,7 @@ a second.`,
 		Args: between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := f.check(len(args) > 0, cmd.Flags().Changed); err != nil {
-				return usageError{err}
+				return err
 			}
 			return c.bench(cmd.Context(), f, args)
 		},
@@ -92,7 +91,7 @@ func benchSizes() []string {
 // --data. model reports whether MODEL is given, given whether a flag is.
 func (f *benchFlags) check(model bool, given func(flag string) bool) error {
 	if model && given("size") {
-		return errors.New("--size is a random network's; MODEL has its own")
+		return usageErrorf("--size %q: MODEL has sizes of its own; leave out one of the two", f.size)
 	}
 	for _, list := range []struct {
 		flag         string
@@ -101,25 +100,25 @@ func (f *benchFlags) check(model bool, given func(flag string) bool) error {
 		{"precision", []string{f.precision}, benchPrecisions}, {"work", f.work, benchWorks},
 		{"measure", f.measure, benchMeasures}} {
 		for _, name := range list.given {
-			if !slices.Contains(list.valid, name) {
-				return fmt.Errorf("--%s %s: want one of %s", list.flag, name, strings.Join(list.valid, ", "))
+			if err := checkOneOf(list.flag, name, list.valid...); err != nil {
+				return err
 			}
 		}
 	}
 	switch {
 	case f.steps < 0:
-		return fmt.Errorf("--steps %d: want a number from 1 on, or 0 for the default", f.steps)
+		return usageErrorf("--steps %d: want a number from 1 on, or 0 for the default", f.steps)
 	case f.data == "" && given("work") && slices.Contains(f.work, "data"):
-		return errors.New("--work data: no texts; --data names the file")
+		return usageErrorf("--work data: no texts; want --data FILE")
 	case given("order") && (f.data == "" || !slices.Contains(f.work, "data")):
-		return errors.New("--order: it applies to the texts of --data, which are not measured")
+		return usageErrorf("--order %q: no texts to order; want --data FILE, and data in --work", f.order)
 	case f.products && f.json:
-		return errors.New("--products: the list is part of the table; --json reports all products together")
+		return usageErrorf("--products: the list is part of the table; leave out --json, which has one figure for " +
+			"all products")
 	case f.products && !slices.Contains(f.measure, "products"):
-		return errors.New("--products: --measure does not include products")
+		return usageErrorf("--products: --measure %q lacks products; add it to the list", strings.Join(f.measure, ","))
 	case f.data != "" && !model && f.tokenizer == "":
-		return errors.New("--data: a random network has no tokenizer; --tokenizer names a model that has one, or " +
-			"name a MODEL")
+		return usageErrorf("--data: a random network has no tokenizer; want --tokenizer MODEL, or a MODEL to measure")
 	case f.data == "":
 		f.work = []string{"full"}
 	}
