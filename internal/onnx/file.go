@@ -4,7 +4,6 @@
 package onnx
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -12,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/jenga-nlp/jenga/internal/regular"
 	"github.com/jenga-nlp/jenga/internal/safetensors"
@@ -222,45 +220,4 @@ func (i *initializer) bytes() ([]byte, error) {
 		return nil, err
 	}
 	return raw, nil
-}
-
-// quantized are the operators of ONNX whose weights are integers.
-var quantized = []string{
-	"ConvInteger", "DequantizeLinear", "DynamicQuantizeLinear", "MatMulInteger", "QLinearConv", "QLinearMatMul",
-	"QuantizeLinear",
-}
-
-// refuse returns an error that names operators of graphs that do not hold an encoder's plain weights.
-func (g *graph) refuse() error {
-	var refused []error
-	seen := map[string]bool{}
-	for _, n := range g.nodes {
-		own := n.domain == "" || n.domain == "ai.onnx"
-		operator := n.operator
-		if !own {
-			operator = n.domain + "." + operator
-		}
-		for _, factor := range []string{"alpha", "beta"} {
-			if a, ok := n.attributes[factor]; ok && operator == "Gemm" && a.float != 1 {
-				refused = append(refused,
-					fmt.Errorf("operator Gemm: a product times %s %v is not read; want 1", factor, a.float))
-			}
-		}
-		if seen[operator] {
-			continue
-		}
-		seen[operator] = true
-		switch {
-		case slices.Contains(quantized, n.operator) || strings.HasPrefix(n.operator, "QLinear"):
-			refused = append(refused, fmt.Errorf("operator %s: a quantized graph is not read; export the model in "+
-				"float32", operator))
-		case !own:
-			refused = append(refused, fmt.Errorf("operator %s: a graph with fused operators is not read; export the "+
-				"model without optimization", operator))
-		}
-		if len(refused) == 5 {
-			break // enough to identify the problem
-		}
-	}
-	return errors.Join(refused...)
 }
