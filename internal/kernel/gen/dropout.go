@@ -92,8 +92,8 @@ func (a *isa) firstRegister(skip, n reg.Register, bases []reg.Register, body fun
 	a.SUBQ(operand.U8(a.lanes), n)
 }
 
-// generator writes the generator of a mask's words, Philox4x32-10 (Salmon et al. 2011). A register holds a word for each
-// of its lanes.
+// generator writes the generator of a mask's words, Philox4x32-10 (Salmon et al. 2011). A register holds a word for
+// each of its lanes.
 type generator struct {
 	*isa
 	keys             []operand.Op // of the rounds
