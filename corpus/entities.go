@@ -23,7 +23,7 @@ func (r Record) Entities(text string) (entities []Entity, ok bool, err error) {
 	}
 	list, ok := field.([]any)
 	if !ok {
-		return nil, false, fmt.Errorf("%s: field \"entities\" is %s; it takes a list of {\"start\", \"end\", \"label\"}",
+		return nil, false, fmt.Errorf(`%s: field "entities" is %s; it takes a list of {"start", "end", "label"}`,
 			r.Place, kind(field))
 	}
 	at := characterOffsets(text)

@@ -54,9 +54,9 @@ type external struct {
 
 var dtypes = map[uint64]string{1: "F32", 10: "F16", 16: "BF16"}
 
-// scope returns the path of the module that contains a node. Its metadata lists the modules from the outermost on, as in
-// ['model', 'encoder', 'encoder.layer.0', …, 'linear'], where the outermost has an empty name; older exporters write
-// the path in the node's name, as in /encoder/layer.0/output/dense/MatMul. It is "" if neither has it.
+// scope returns the path of the module that contains a node. Its metadata lists the modules from the outermost, which
+// has no name, to the operation: encoder, encoder.layer.0, …, linear. Older exporters write the path in the node's
+// name, as in /encoder/layer.0/output/dense/MatMul. It is "" if neither has it.
 func (n node) scope() string {
 	if list, ok := strings.CutPrefix(n.scopes, "['"); ok {
 		modules := strings.Split(strings.TrimSuffix(list, "']"), "', '")
