@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/jenga-nlp/jenga/internal/jsonfile"
 	"github.com/jenga-nlp/jenga/internal/shared"
 )
 
@@ -355,7 +356,7 @@ func FuzzNativeOpen(f *testing.F) {
  "model": {"type": "BPE", "unk_token": "a", "continuing_subword_prefix": "#", "vocab": {"a": 0, "#b": 1, "ab": 2}, "merges": [["a", "#b"]]}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var file nativeFile
-		if readJSON("file", data, &file) != nil {
+		if jsonfile.Unmarshal("file", data, &file) != nil {
 			return
 		}
 		n, err := file.open("<mask>")

@@ -4,13 +4,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 
 	"github.com/jenga-nlp/jenga/internal/jsonfile"
+	"github.com/jenga-nlp/jenga/internal/regular"
 )
-
-const maxConfigBytes = 16 << 20 // a config.json may list a label for each word of a vocabulary
 
 // The largest values in a config.json. The first two are in the tags of Options, too.
 const (
@@ -52,7 +49,7 @@ type distilbertFile struct {
 
 // readConfig reads a model's config.json. It returns the network's configuration, and all keys unchanged.
 func readConfig(path string) (Config, map[string]json.RawMessage, error) {
-	data, err := readAll(path, maxConfigBytes)
+	data, err := regular.ReadFile(path, jsonfile.MaxConfig)
 	if err != nil {
 		return Config{}, nil, err
 	}
@@ -216,21 +213,4 @@ func configKeys(c Config) map[string]json.RawMessage {
 	_ = json.Unmarshal(data, &keys) // valid JSON, written by Marshal
 	keys["model_type"], _ = json.Marshal(c.Layout)
 	return keys
-}
-
-// readAll reads a file of at most limit bytes.
-func readAll(path string, limit int64) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, limit+1))
-	if err != nil {
-		return nil, err
-	}
-	if int64(len(data)) > limit {
-		return nil, fmt.Errorf("%s: longer than %d bytes", path, limit)
-	}
-	return data, nil
 }

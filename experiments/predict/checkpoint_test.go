@@ -187,7 +187,7 @@ func TestSumsOfAHostileCheckpoint(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{"../../dev/zero": `file "../../dev/zero" is out of its folder`,
-		"sub": "sub: not a file"} {
+		"sub": "sub: a folder; want a regular file"} {
 		editSums(t, folder, func(sums map[string]any) { sums[name] = "0" })
 		if _, err := Open(folder); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("Open = %v, want %q", err, want)

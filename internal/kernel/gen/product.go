@@ -107,81 +107,98 @@ func (a *isa) addSums(sums [][2]reg.VecVirtual) {
 // as many instructions for each, which the sums and what they read leave hardly room for.
 func (a *isa) addProducts(sums [][2]reg.VecVirtual, multiplyAdd func(y, x, sum reg.VecVirtual)) (next reg.Register) {
 	rows := len(sums)
-	pointers, aRow := a.rowsOfA(rows)
-	aCol := a.bytes("aCol")
-	b, k, next := a.argument("b"), a.argument("k"), a.argument("next")
-	width := 4 * a.lanes // bytes
-	// step adds the products of a column further on than the pointers, by so many bytes in each row.
-	step := func(column, bytes int) {
-		b0, b1 := a.vector(), a.vector()
-		a.VMOVUPS(operand.Mem{Base: b, Disp: 2 * width * column}, b0)
-		a.VMOVUPS(operand.Mem{Base: b, Disp: 2*width*column + width}, b1)
-		for r, s := range sums {
-			at := operand.Mem{Base: pointers[r/3], Disp: bytes}
-			if r%3 > 0 {
-				at.Index, at.Scale = aRow, uint8(r%3)
-			}
-			x := a.vector()
-			a.VBROADCASTSS(at, x)
-			multiplyAdd(b0, x, s[0])
-			multiplyAdd(b1, x, s[1])
-		}
-	}
-	rest, one, done := a.label("rest"), a.label("one"), a.label("done")
-	unroll := 8
+	p := products{isa: a, sums: sums, multiplyAdd: multiplyAdd, unroll: 8}
 	if a.avx512() {
-		unroll = 4
+		p.unroll = 4
 	}
-	// loop goes over columns that are so many bytes apart.
-	loop := func(bytes int) {
-		loop := a.label("loop")
-		a.SUBQ(operand.U8(unroll), k)
-		a.JL(operand.LabelRef(rest))
-		a.Label(loop)
-		for line := range unroll / 2 {
-			a.PREFETCHT1(operand.Mem{Base: next, Disp: 64 * line})
-		}
-		a.ADDQ(operand.U32(64*unroll/2), next)
-		for column := range unroll {
-			step(column, bytes*column)
-		}
-		for _, p := range pointers {
-			a.ADDQ(operand.U32(uint32(bytes*unroll)), p)
-		}
-		a.ADDQ(operand.U32(uint32(unroll*2*width)), b)
-		a.SUBQ(operand.U8(unroll), k)
-		a.JGE(operand.LabelRef(loop))
-		a.JMP(operand.LabelRef(rest))
-	}
+	p.pointers, p.aRow = a.rowsOfA(rows)
+	aCol := a.bytes("aCol")
+	p.b, p.k, p.next = a.argument("b"), a.argument("k"), a.argument("next")
+
+	rest, one, done := a.label("rest"), a.label("one"), a.label("done")
 	columns := a.label("columns")
 	a.CMPQ(aCol, operand.U8(4))
 	a.JNE(operand.LabelRef(columns))
-	loop(4)
+	p.columns(4, rest)
 	if rows > 1 {
 		a.Label(columns)
-		a.CMPQ(aRow, operand.U8(4))
+		a.CMPQ(p.aRow, operand.U8(4))
 		a.JNE(operand.LabelRef(one))
 		a.CMPQ(aCol, operand.U8(4*rows))
 		a.JNE(operand.LabelRef(one))
-		loop(4 * rows)
+		p.columns(4*rows, rest)
 	}
 
+	// what is left, or columns that are anywhere, one at a time
 	a.Label(rest)
-	a.ADDQ(operand.U8(unroll), k)
+	a.ADDQ(operand.U8(p.unroll), p.k)
 	a.JZ(operand.LabelRef(done))
 	if rows == 1 {
 		a.Label(columns)
 	}
 	a.Label(one)
-	step(0, 0)
-	for _, p := range pointers {
-		a.ADDQ(aCol, p)
+	p.column(0, 0)
+	for _, pointer := range p.pointers {
+		a.ADDQ(aCol, pointer)
 	}
-	a.ADDQ(operand.U32(uint32(2*width)), b)
-	a.DECQ(k)
+	a.ADDQ(operand.U32(uint32(p.rowOfB())), p.b)
+	a.DECQ(p.k)
 	a.JNZ(operand.LabelRef(one))
 	a.Label(done)
-	return next
+	return p.next
+}
+
+// products writes the loops over a's columns and b's rows that add their products to a tile's sums.
+type products struct {
+	*isa
+	sums        [][2]reg.VecVirtual
+	multiplyAdd func(y, x, sum reg.VecVirtual)
+	unroll      int            // columns that go by before the pointers move on
+	pointers    []reg.Register // to a, one for three rows each
+	aRow        reg.Register
+	b, k, next  reg.Register
+}
+
+// rowOfB returns the bytes of a row of b.
+func (p *products) rowOfB() int { return 2 * 4 * p.lanes }
+
+// column adds the products of a column further on than the pointers, by so many bytes in each row.
+func (p *products) column(column, bytes int) {
+	b0, b1 := p.vector(), p.vector()
+	p.VMOVUPS(operand.Mem{Base: p.b, Disp: p.rowOfB() * column}, b0)
+	p.VMOVUPS(operand.Mem{Base: p.b, Disp: p.rowOfB()*column + 4*p.lanes}, b1)
+	for r, s := range p.sums {
+		at := operand.Mem{Base: p.pointers[r/3], Disp: bytes}
+		if r%3 > 0 {
+			at.Index, at.Scale = p.aRow, uint8(r%3)
+		}
+		x := p.vector()
+		p.VBROADCASTSS(at, x)
+		p.multiplyAdd(b0, x, s[0])
+		p.multiplyAdd(b1, x, s[1])
+	}
+}
+
+// columns goes over columns that are so many bytes apart, as long as p.unroll are left, and on to the label rest.
+func (p *products) columns(bytes int, rest string) {
+	loop := p.label("loop")
+	p.SUBQ(operand.U8(p.unroll), p.k)
+	p.JL(operand.LabelRef(rest))
+	p.Label(loop)
+	for line := range p.unroll / 2 {
+		p.PREFETCHT1(operand.Mem{Base: p.next, Disp: 64 * line})
+	}
+	p.ADDQ(operand.U32(64*p.unroll/2), p.next)
+	for column := range p.unroll {
+		p.column(column, bytes*column)
+	}
+	for _, pointer := range p.pointers {
+		p.ADDQ(operand.U32(uint32(bytes*p.unroll)), pointer)
+	}
+	p.ADDQ(operand.U32(uint32(p.unroll*p.rowOfB())), p.b)
+	p.SUBQ(operand.U8(p.unroll), p.k)
+	p.JGE(operand.LabelRef(loop))
+	p.JMP(operand.LabelRef(rest))
 }
 
 // rowsOfA returns pointers to a, one for three rows each, and the bytes from one row to the next.
