@@ -236,7 +236,7 @@ func sameTokens(t *testing.T, got, want *WordPiece, texts []string) {
 	t.Helper()
 	for _, text := range texts {
 		e := &Example{Text: text, Pair: text, Paired: true}
-		if got, want := listing(got.Encode(e, 0)), listing(want.Encode(e, 0)); got != want {
+		if got, want := formatEncoding(got.Encode(e, 0)), formatEncoding(want.Encode(e, 0)); got != want {
 			t.Fatalf("%q: got\n%s\nwant\n%s", text, got, want)
 		}
 	}

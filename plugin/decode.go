@@ -48,7 +48,7 @@ func unknownOption(owner, key string, options []option, beside []string) string 
 	}
 	slices.Sort(own)
 	text := owner + " has no option " + quoted(key) + "; "
-	if near, ok := Nearest(key, append(slices.Clone(own), beside...)); ok &&
+	if near, ok := nearest(key, append(slices.Clone(own), beside...)); ok &&
 		(len(own) >= longList || !slices.Contains(own, near)) {
 		text += "did you mean " + quoted(near) + "? "
 	}

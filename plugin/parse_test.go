@@ -102,8 +102,8 @@ func TestNearest(t *testing.T) {
 		"droput": "dropout", "dorpout": "dropout", "Dropout": "dropout", "max_pol": "max_pool", "maxpool": "max_pool",
 		"cfr": "crf", "cr": "crf", "xyz": "", "bilinear": "linear", "focus": "", "": "", strings.Repeat("x", 1<<20): "",
 	} {
-		if got, ok := Nearest(word, names); got != want || ok != (want != "") {
-			t.Errorf("Nearest(%.20q) = %q, %v; want %q", word, got, ok, want)
+		if got, ok := nearest(word, names); got != want || ok != (want != "") {
+			t.Errorf("nearest(%.20q) = %q, %v; want %q", word, got, ok, want)
 		}
 	}
 }

@@ -5,19 +5,19 @@ import (
 	"strings"
 )
 
-// Nearest returns the name that is most similar to word, with at most one edit per three characters. ok is false if
+// nearest returns the name that is most similar to word, with at most one edit per three characters. ok is false if
 // there is none.
-func Nearest(word string, names []string) (nearest string, ok bool) {
+func nearest(word string, names []string) (similar string, ok bool) {
 	best := 1 + max(1, len([]rune(word))/3)
 	for _, name := range names {
 		if len(name)+len(word) > 200 {
 			continue // not a typing error; bounds the cost
 		}
 		if d := edits(strings.ToLower(word), strings.ToLower(name)); d < best {
-			nearest, best, ok = name, d, true
+			similar, best, ok = name, d, true
 		}
 	}
-	return nearest, ok
+	return similar, ok
 }
 
 // edits counts the insertions, deletions, changes and swaps of neighbours between a and b (optimal string alignment).
@@ -50,7 +50,7 @@ func edits(a, b string) int {
 func Unknown(kind, name string, names []string) string {
 	names = slices.Sorted(slices.Values(names))
 	text := "no " + kind + " " + quoted(name) + "; "
-	if near, ok := Nearest(name, names); ok {
+	if near, ok := nearest(name, names); ok {
 		text += "did you mean " + quoted(near) + "? "
 	}
 	if len(names) == 0 {

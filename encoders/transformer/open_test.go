@@ -77,7 +77,7 @@ func writeTensors(t *testing.T, path string, tensors []safetensors.Tensor) {
 }
 
 // equalParameters reports whether two encoders have the same bits.
-func equalParameters(t *testing.T, got, want *Encoder) {
+func equalParameters(t *testing.T, got, want *encoder) {
 	t.Helper()
 	a, b := got.params.All(), want.params.All()
 	if len(a) != len(b) {
@@ -204,14 +204,14 @@ func TestAModelReadsTheSameInEveryForm(t *testing.T) {
 }
 
 func TestTheExperimentOverrulesTheConfig(t *testing.T) {
-	open := func(env encoders.Env) Config {
+	open := func(env encoders.Env) config {
 		t.Helper()
 		env.Model, env.Params = tinyModel("distilbert"), nn.NewParams(1)
 		e, err := New(Options{}, env)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return e.(*Encoder).config
+		return e.(*encoder).config
 	}
 	if c := open(encoders.Env{Dropout: 0.3}); c.Dropout != 0.1 || c.AttentionDropout != 0.1 {
 		t.Errorf("without a dropout in the experiment, dropouts are %v and %v, want config.json's 0.1", c.Dropout,
