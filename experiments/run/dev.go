@@ -49,16 +49,28 @@ func (r *Run) checkDev(mistakes *plugin.Mistakes) {
 	}
 }
 
-// warnUntuned warns of heads that are tuned in evaluations on dev, if there are no evaluations.
+// warnUntuned warns of heads that are tuned in evaluations on dev, where there are no evaluations or dev has no label
+// for the head.
 func (r *Run) warnUntuned() {
-	for _, g := range r.Model.Groups {
-		for _, task := range g.Tasks {
-			for _, head := range task.Heads {
-				if tuner, tunes := head.Head.(heads.Tuner); tunes {
-					what, then := tuner.Untuned(head.Name)
-					r.Warnings = append(r.Warnings,
-						fmt.Sprintf("task %q: %s (eval_strategy: no): %s", task.Name, what, then))
+	for g, texts := range r.Data.Groups {
+		group := &r.Model.Groups[g]
+		expected := group.ExpectedMetrics(texts.Examples[config.Dev])
+		for t, task := range group.Tasks {
+			for h, head := range task.Heads {
+				tuner, tunes := head.Head.(heads.Tuner)
+				cause := ""
+				switch {
+				case !tunes:
+					continue
+				case r.experiment().Training.EvalStrategy == "no":
+					cause = "eval_strategy: no"
+				case expected.Tasks[t].Heads[h].Examples == 0:
+					cause = "dev has no label for it"
+				default:
+					continue
 				}
+				what, then := tuner.Untuned(head.Name)
+				r.Warnings = append(r.Warnings, fmt.Sprintf("task %q: %s (%s): %s", task.Name, what, cause, then))
 			}
 		}
 	}

@@ -163,20 +163,40 @@ func TestDevOfOneKindIsWarnedOf(t *testing.T) {
 }
 
 func TestWhatNoEvaluationTunesIsWarnedOf(t *testing.T) {
-	const data = `{"text": "so good", "label": "normal", "labels": ["good"]}` + "\n" +
-		`{"text": "so bad", "label": "odd", "labels": []}` + "\n"
-	experiment := "  - {name: odd, type: anomaly, data: {train: a.jsonl, dev: a.jsonl}}\n  - {name: moods, type: " +
-		"multi_label, data: {train: b.jsonl, dev: b.jsonl, label: labels}}\n"
-	for strategy, want := range map[string]int{"no": 2, "epoch": 0} {
-		run, err := prepare(t, experiment, map[string]string{"a.jsonl": data, "b.jsonl": data},
-			"training.eval_strategy="+strategy)
+	const (
+		data = `{"text": "so good", "label": "normal", "labels": ["good"]}` + "\n" +
+			`{"text": "so bad", "label": "odd", "labels": []}` + "\n"
+		half       = `{"text": "so good", "labels": ["good"]}` + "\n"
+		none       = `{"text": "so good"}` + "\n"
+		experiment = "  - {name: odd, type: anomaly, data: {train: a.jsonl, dev: dev.jsonl}}\n" +
+			"  - {name: moods, type: multi_label, data: {train: a.jsonl, dev: dev.jsonl}}\n"
+	)
+	odd := func(cause string) string {
+		return `task "odd": no evaluation sets the threshold of head "odd" (` + cause +
+			"): it predicts distances and raises no alarm"
+	}
+	moods := func(cause string) string {
+		return `task "moods": no evaluation tunes head "moods" (` + cause + "): its labels hold from its threshold on"
+	}
+	const never, unlabelled = "eval_strategy: no", "dev has no label for it"
+	for _, test := range []struct {
+		strategy, dev string
+		want          []string
+	}{
+		{"no", data, []string{odd(never), moods(never)}},
+		{"epoch", data, nil},
+		{"epoch", half, []string{odd(unlabelled)}},
+		{"epoch", none, []string{odd(unlabelled), moods(unlabelled)}},
+	} {
+		run, err := prepare(t, experiment, map[string]string{"a.jsonl": data, "dev.jsonl": test.dev},
+			"training.eval_strategy="+test.strategy)
 		if err != nil {
 			t.Fatal(err)
 		}
-		said := slices.DeleteFunc(run.Warnings,
-			func(warning string) bool { return !strings.Contains(warning, "(eval_strategy: no)") })
-		if len(said) != want {
-			t.Errorf("eval_strategy: %s: warnings %q", strategy, said)
+		got := slices.DeleteFunc(run.Warnings,
+			func(warning string) bool { return !strings.Contains(warning, ": no evaluation ") })
+		if !slices.Equal(got, test.want) {
+			t.Errorf("eval_strategy: %s, dev %s: warnings %q, want %q", test.strategy, test.dev, got, test.want)
 		}
 	}
 }

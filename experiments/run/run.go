@@ -31,11 +31,10 @@ func New(built *model.Assembled) (*Run, error) {
 		built: built, machine: ThisMachine(),
 	}
 	var mistakes plugin.Mistakes
-	if r.experiment().Training.EvalStrategy == "no" {
-		r.warnUntuned()
-	} else {
+	if r.experiment().Training.EvalStrategy != "no" {
 		r.checkDev(&mistakes)
 	}
+	r.warnUntuned()
 	if _, err := r.plan(""); err != nil { // checks sampler and weighting against the model
 		mistakes.Append(err)
 	}
