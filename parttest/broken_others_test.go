@@ -88,6 +88,14 @@ func init() {
 				return []tasks.Metric{{Name: "accuracy", Value: min(1, float64(len(gold)))}}
 			}}
 		},
+		"reversed": func(sound tasks.Task) tasks.Task {
+			return spoiltTask{Task: sound,
+				judge: func(gold []corpus.Target, predicted []corpus.Prediction) []tasks.Metric {
+					metrics := sound.Evaluate(gold, predicted)
+					metrics[0].Lower = true
+					return metrics
+				}}
+		},
 	} {
 		tasks.Register(name, struct{}{}, func(_ struct{}, env tasks.Env) (tasks.Task, error) {
 			return spoil(tasks.NewClassification(env)), nil

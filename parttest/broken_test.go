@@ -227,6 +227,7 @@ func TestRulesAreHeld(t *testing.T) {
 		"task hollow":    "a target is a *outputs.LabelTarget that is nil",
 		"task dividing":  "--- FAIL: TestBroken/metrics_of_no_examples",
 		"task lenient":   "--- FAIL: TestBroken/wrong_predictions",
+		"task reversed":  "lower is better for the main metric, accuracy",
 	}
 	for name, b := range broken {
 		wants["head "+name] = "--- FAIL: TestBroken/one_label/" + b.rule

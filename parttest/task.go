@@ -172,7 +172,11 @@ func judge(t *testing.T, task tasks.Task, gold []corpus.Target, predicted []corp
 	t.Helper()
 	metrics := task.Evaluate(gold, predicted)
 	if len(metrics) == 0 {
-		t.Fatal("Judge returns no metric")
+		t.Fatal("Evaluate returns no metric")
+	}
+	if metrics[0].Lower {
+		t.Errorf("lower is better for the main metric, %s, but the highest selects the best model; want another first",
+			metrics[0].Name)
 	}
 	seen := map[string]bool{}
 	for _, m := range metrics {

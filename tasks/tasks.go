@@ -11,7 +11,8 @@ type Task interface {
 	// Example makes an example from a record, with a target for each head of the task's env, in order. Errors begin
 	// with the record's Place.
 	Example(r corpus.Record) (corpus.Example, error)
-	// Evaluate compares the predictions of one head with the targets, and returns metrics, the main one first. gold and
+	// Evaluate compares the predictions of one head with the targets, and returns metrics, the main one first. The main
+	// one is never Lower, since the highest selects the best model; eval_overall is its mean over heads. gold and
 	// predicted have the same length; gold has no nil. If they are empty, all metrics are 0.
 	Evaluate(gold []corpus.Target, predicted []corpus.Prediction) []Metric
 	// Output is the kind of outputs that the task's heads have.

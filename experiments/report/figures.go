@@ -45,7 +45,7 @@ func HeadMetric(task, head, metric string) string {
 // Metrics returns all metrics of an evaluation by the names that metric_for_best_model takes:
 //
 //	eval_loss              the mean of the tasks' losses
-//	eval_overall           the mean of all heads' main metrics
+//	eval_overall           the mean of all heads' main metrics, for all of which higher is better
 //	eval_overall_f1        the mean of all heads' f1
 //	eval_TASK_loss         the sum of the task's heads' losses, each times its weight
 //	eval_TASK_HEAD_METRIC  a head's metric
