@@ -29,13 +29,7 @@ an empty one. Tasks trained on pairs of texts are left out for a single text.`,
 			return c.eachText(cmd.Context(), args[1:], opened.Columns(),
 				func(examples []*corpus.Example) ([]any, error) {
 					predictions, err := predictor.Predict(examples)
-					lines := anys(predictions)
-					for i, p := range predictions {
-						if p.Err != nil {
-							lines[i] = errorLine{p.Err.Error()}
-						}
-					}
-					return lines, err
+					return anys(predictions), err
 				})
 		},
 	}

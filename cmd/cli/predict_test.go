@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/experiments/predict"
 )
 
 // echo returns the examples' texts.
@@ -55,6 +56,18 @@ func TestEachTextHasItsLineOfOutput(t *testing.T) {
 				t.Errorf("got %.100q, want %.100q", got, test.want)
 			}
 		})
+	}
+}
+
+func TestALineWithoutAPredictionIsAnError(t *testing.T) {
+	var out strings.Builder
+	c := &commands{in: strings.NewReader("one\ntwo\n"), out: &out}
+	err := c.eachText(context.Background(), nil, nil, func([]*corpus.Example) ([]any, error) {
+		return anys([]predict.Prediction{{Text: "one"}, {Text: "two", Err: errors.New("line 2: too long")}}), nil
+	})
+	const want = `{"text":"one","tasks":null}` + "\n" + `{"error":"line 2: too long"}` + "\n"
+	if !errors.Is(err, errReported) || out.String() != want {
+		t.Errorf("eachText = %v with lines\n%swant %v with\n%s", err, out.String(), errReported, want)
 	}
 }
 

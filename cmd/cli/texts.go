@@ -14,9 +14,18 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/predict"
 )
 
-// errorLine replaces the output for a line that cannot be read or predicted.
+// errorLine replaces the output for a line that cannot be read.
 type errorLine struct {
 	Error string `json:"error"`
+}
+
+// isError reports whether a line of output is an error.
+func isError(line any) bool {
+	if prediction, ok := line.(predict.Prediction); ok {
+		return prediction.Err != nil
+	}
+	_, ok := line.(errorLine)
+	return ok
 }
 
 const (
@@ -57,9 +66,7 @@ func (c *commands) eachText(ctx context.Context, args []string, columns predict.
 			if line == nil {
 				line, results = results[0], results[1:]
 			}
-			if _, isError := line.(errorLine); isError {
-				failed = true
-			}
+			failed = failed || isError(line)
 			if err := writeLine(out, line); err != nil {
 				return err
 			}
