@@ -1,0 +1,142 @@
+package run
+
+import (
+	"fmt"
+	"maps"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/experiments/internal/sample"
+	"github.com/jenga-nlp/jenga/multitask"
+)
+
+// planFields are fields of a multitask.Plan by name: of CacheFile the folder of the file, of parts their types.
+type planFields map[string]any
+
+// planOf returns the fields of the plan of a run in folder.
+func planOf(t *testing.T, e *config.Experiment, folder string) planFields {
+	t.Helper()
+	r, err := ready(e, config.Train, config.Dev)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := r.plan(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fields := planFields{}
+	for field, v := range reflect.ValueOf(plan).Fields() {
+		switch v := v.Interface().(type) {
+		case func() (multitask.CacheFile, error):
+			fields[field.Name] = cacheFolder(t, v)
+		case multitask.Sampler, multitask.Weighting:
+			fields[field.Name] = fmt.Sprintf("%T", v)
+		default:
+			fields[field.Name] = v
+		}
+	}
+	return fields
+}
+
+// cacheFolder returns the folder of the files that open makes, "" where it is nil.
+func cacheFolder(t *testing.T, open func() (multitask.CacheFile, error)) string {
+	t.Helper()
+	if open == nil {
+		return ""
+	}
+	f, err := open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	return filepath.Dir(f.(*states).f.Name())
+}
+
+// planKey is keys of an experiment, and the fields of the plan that they change.
+type planKey struct {
+	field string // of config.Training, "" for a key outside the section
+	sets  []string
+	want  planFields
+}
+
+// notInPlan are the fields of config.Training that leave the plan as it is.
+var notInPlan = []string{
+	"MetricForBestModel", "GreaterIsBetter", "EarlyStoppingPatience", // of the checkpointer
+	"OutputDir", "LoggingSteps", // of Folder, of metrics.jsonl
+	"SaveStrategy", "LoadBestModelAtEnd", "Device", "Logging", // of Jenga-NLP, without effect
+}
+
+// Every key of the training section changes its own fields of the plan, and nothing else.
+func TestEachKeyOfTrainingIsInThePlan(t *testing.T) {
+	folder, states := t.TempDir(), t.TempDir()
+	path := sample.Small(t, "")
+	keys := []planKey{
+		{"", []string{"seed=7"}, planFields{"Seed": uint64(7)}},
+		{"LearningRate", []string{"training.learning_rate=0.5"}, planFields{"Rate": 0.5}},
+		{"WeightDecay", []string{"training.weight_decay=0.25"}, planFields{"WeightDecay": 0.25}},
+		{"BatchSize", []string{"training.batch_size=3"}, planFields{"BatchSize": 3}},
+		{"BatchTokens", []string{"training.batch_tokens=99"}, planFields{"BatchTokens": 99}},
+		{"NumEpochs", []string{"training.num_epochs=4"}, planFields{"Epochs": 4}},
+		{"MaxSteps", []string{"training.max_steps=11"}, planFields{"MaxSteps": 11}},
+		{"WarmupSteps", []string{"training.warmup_steps=5"}, planFields{"WarmupSteps": 5}},
+		{"WarmupRatio", []string{"training.warmup_ratio=0.125"}, planFields{"WarmupRatio": 0.125}},
+		{"MaxGradNorm", []string{"training.max_grad_norm=2"}, planFields{"ClipNorm": 2.0}},
+		{"GradientAccumulationSteps", []string{"training.gradient_accumulation_steps=6"}, planFields{"Accumulate": 6}},
+		{"Recompute", []string{"training.recompute=true"}, planFields{"Recompute": true}},
+		{"Sampling", []string{"training.sampling=uniform"}, planFields{"Sampler": "multitask.Uniform"}},
+		{"Weighting", []string{"training.weighting=uncertainty"}, planFields{"Weighting": "*multitask.Uncertainty"}},
+		{"EvalStrategy", []string{"training.eval_strategy=no"}, planFields{"NeverEvaluate": true}},
+		{"EvalStrategy", []string{"training.eval_strategy=steps"}, planFields{"EvaluateEvery": 500}},
+		{"EvalSteps", []string{"training.eval_strategy=steps", "training.eval_steps=9"},
+			planFields{"EvaluateEvery": 9}},
+		{"CacheMemory", []string{"training.cache_memory=3"}, planFields{"CacheMemory": int64(3 << 20)}},
+		{"NoCacheFile", []string{"training.cache_file=false"}, planFields{"CacheFile": ""}},
+		{"CacheFolder", []string{"training.cache_file=" + states}, planFields{"CacheFile": states}},
+	}
+
+	defaults := planOf(t, mustRead(t, path), folder)
+	rows, changed := map[string]bool{}, map[string]bool{}
+	for _, key := range keys {
+		checkPlan(t, key.sets, planOf(t, mustRead(t, path, key.sets...), folder), defaults, key.want)
+		rows[key.field] = true
+		for field := range key.want {
+			changed[field] = true
+		}
+	}
+
+	// bf16, which Read refuses where the processor lacks it
+	e := mustRead(t, path)
+	e.Training.Precision = config.BF16
+	checkPlan(t, []string{"training.precision=bf16"}, planOf(t, e, folder), defaults, planFields{"BFloat16": true})
+	rows["Precision"], changed["BFloat16"] = true, true
+
+	// all fields
+	for field := range reflect.TypeFor[config.Training]().Fields() {
+		if rows[field.Name] == slices.Contains(notInPlan, field.Name) {
+			t.Errorf("%s of config.Training: want a row above, or an entry of notInPlan", field.Name)
+		}
+	}
+	for field := range reflect.TypeFor[multitask.Plan]().Fields() {
+		if !changed[field.Name] && field.Name != "Reducer" { // a run is one process
+			t.Errorf("no row changes %s of multitask.Plan", field.Name)
+		}
+	}
+}
+
+// checkPlan requires of a plan the wanted fields, which differ from the defaults, and the defaults of all others.
+func checkPlan(t *testing.T, sets []string, got, defaults, want planFields) {
+	t.Helper()
+	all := maps.Clone(defaults)
+	maps.Copy(all, want)
+	for name := range all {
+		if !reflect.DeepEqual(got[name], all[name]) {
+			t.Errorf("with %q the plan's %s is %v, want %v", sets, name, got[name], all[name])
+		}
+		if _, changes := want[name]; changes && reflect.DeepEqual(want[name], defaults[name]) {
+			t.Errorf("%q is the default of %s, which shows nothing", sets, name)
+		}
+	}
+}
