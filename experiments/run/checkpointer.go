@@ -14,54 +14,80 @@ type checkpointer struct {
 	run       *Run
 	folder    string
 	selection report.Selection
+	bests     bests
+}
 
-	evaluations int
-	best        multitask.Evaluation
-	value       float64 // of the best
-	worse       int     // evaluations since
-	taskBest    map[string]float64
+// bests are the best evaluations so far, data that JSON can hold.
+type bests struct {
+	Evaluations int                  `json:"evaluations"` // so far
+	Best        multitask.Evaluation `json:"best"`
+	Value       float64              `json:"value"` // of Best
+	Worse       int                  `json:"worse"` // evaluations since Best
+	TaskBest    map[string]float64   `json:"task_best"`
+}
+
+// newCheckpointer returns the checkpointer of a run in folder.
+func (r *Run) newCheckpointer(folder string) *checkpointer {
+	return &checkpointer{run: r, folder: folder, selection: selectionOf(r.experiment().Training)}
 }
 
 // evaluated saves the model as the last, and as the best of the run and of tasks where it is better than before. It
 // returns multitask.ErrStop after early_stopping_patience evaluations without improvement.
 func (c *checkpointer) evaluated(e multitask.Evaluation) error {
-	value, err := c.selection.Value(e.Groups)
+	names, err := c.bests.add(e, c.selection)
 	if err != nil {
 		return err
 	}
 	if err := c.saveLast(); err != nil {
 		return err
 	}
-	if c.evaluations == 0 || c.selection.Better(value, c.value) {
-		c.best, c.value, c.worse = e, value, 0
-		if err := c.link(runfolder.BestDir); err != nil {
+	for _, name := range names {
+		if err := c.link(name); err != nil {
 			return err
 		}
-	} else {
-		c.worse++
 	}
-	c.evaluations++
-	for _, g := range e.Groups {
-		for _, task := range g.Tasks {
-			figure, judged := report.TaskMetric(task)
-			if best, have := c.taskBest[task.Task]; !judged || have && figure <= best {
-				continue
-			}
-			c.taskBest[task.Task] = figure
-			if err := c.link(filepath.Join(runfolder.TasksDir, task.Task)); err != nil {
-				return err
-			}
-		}
-	}
-	if patience := c.run.experiment().Training.EarlyStoppingPatience; patience > 0 && c.worse >= patience {
+	if patience := c.run.experiment().Training.EarlyStoppingPatience; patience > 0 && c.bests.Worse >= patience {
 		return multitask.ErrStop
 	}
 	return nil
 }
 
+// add adds an evaluation. It returns the checkpoints that its model replaces: the best of the run and of tasks.
+func (b *bests) add(e multitask.Evaluation, by report.Selection) (names []string, err error) {
+	value, err := by.Value(e.Groups)
+	if err != nil {
+		return nil, err
+	}
+
+	// best of the run
+	if b.Evaluations == 0 || by.Better(value, b.Value) {
+		b.Best, b.Value, b.Worse = e, value, 0
+		names = append(names, runfolder.BestDir)
+	} else {
+		b.Worse++
+	}
+	b.Evaluations++
+
+	// best of each task
+	if b.TaskBest == nil {
+		b.TaskBest = map[string]float64{}
+	}
+	for _, g := range e.Groups {
+		for _, task := range g.Tasks {
+			figure, judged := report.TaskMetric(task)
+			if best, have := b.TaskBest[task.Task]; !judged || have && figure <= best {
+				continue
+			}
+			b.TaskBest[task.Task] = figure
+			names = append(names, filepath.Join(runfolder.TasksDir, task.Task))
+		}
+	}
+	return names, nil
+}
+
 // finish saves a model that was never evaluated, as the last and the best.
 func (c *checkpointer) finish() error {
-	if c.evaluations > 0 {
+	if c.bests.Evaluations > 0 {
 		return nil
 	}
 	if err := c.saveLast(); err != nil {
@@ -72,7 +98,7 @@ func (c *checkpointer) finish() error {
 
 // done returns the last event of the run.
 func (c *checkpointer) done() report.Done {
-	return report.Done{Best: c.best, Metric: c.selection.Metric, Value: c.value, Folder: c.folder}
+	return report.Done{Best: c.bests.Best, Metric: c.selection.Metric, Value: c.bests.Value, Folder: c.folder}
 }
 
 func (c *checkpointer) saveLast() error {

@@ -45,9 +45,7 @@ func (r *Run) Train(ctx context.Context, folder string, observe func(event any) 
 	defer metrics.Close()
 
 	// training
-	c := checkpointer{
-		run: r, folder: folder, selection: selectionOf(r.experiment().Training), taskBest: map[string]float64{},
-	}
+	c := r.newCheckpointer(folder)
 	lines := json.NewEncoder(metrics)
 	err = multitask.Train(ctx, r.Model, data, plan, func(event any) error {
 		if r.logs(event) {
