@@ -37,5 +37,8 @@
 // parameters frozen. Encode may be called by many goroutines at once, each with its own pass: whatever it keeps is in
 // the pass.
 //
+// Closed. An encoder that holds files is an io.Closer. It is closed when the run or model that was opened is no longer
+// used, and not while a call of Encode lasts.
+//
 // Package parttest tests that an encoder does all this, given its name and options that make it small.
 package encoders

@@ -2,6 +2,7 @@ package encoders
 
 import (
 	"fmt"
+	"io"
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/nn"
@@ -74,6 +75,15 @@ type MemoryEstimator interface {
 	// Memory returns the bytes that a batch's Encode and, in training, Backward take of a pass, and what Encode makes
 	// of the parameters once. Parameters, their gradients and the optimizer's state are not counted.
 	Memory(b Workload) int64
+}
+
+// Close releases what an encoder holds, such as mapped files, if it is an io.Closer. The encoder must not be used
+// afterwards.
+func Close(e Encoder) error {
+	if c, ok := e.(io.Closer); ok {
+		return c.Close()
+	}
+	return nil
 }
 
 // Workload is a batch whose memory is estimated, and how it is encoded.

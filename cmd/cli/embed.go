@@ -36,6 +36,7 @@ with text, pair or words; they are read from stdin if no file is named.`,
 			if err != nil {
 				return err
 			}
+			defer embedder.Close()
 			return c.eachText(cmd.Context(), args[1:], nil, func(examples []*corpus.Example) ([]any, error) {
 				states, err := embedder.States(examples)
 				if err != nil {

@@ -52,6 +52,7 @@ func (c *commands) eval(ctx context.Context, f evalFlags, folder string) error {
 	if err != nil {
 		return err
 	}
+	defer opened.Close()
 	for name := range files {
 		if _, _, err := opened.Model.Group(name); err != nil {
 			return fmt.Errorf("--data: %w", err)

@@ -23,6 +23,7 @@ an empty one. Tasks trained on pairs of texts are left out for a single text.`,
 			if err != nil {
 				return err
 			}
+			defer opened.Close()
 			c.warn(opened.Warnings)
 			predictor := opened.Predictor()
 			defer func() { c.warn(predictor.Warnings()) }()

@@ -59,7 +59,7 @@ type Embedder struct {
 }
 
 // OpenEmbedder opens the encoder of a model or run. Texts are truncated at maxLength tokens, for 0 at the
-// encoder's limit.
+// encoder's limit. The caller closes the embedder.
 func OpenEmbedder(name string, maxLength int) (*Embedder, error) {
 	encoder, tokenizer, err := OpenEncoder(name,
 		encoders.Env{MaxLength: maxLength, Freeze: encoders.FreezeAll,
@@ -73,7 +73,11 @@ func OpenEmbedder(name string, maxLength int) (*Embedder, error) {
 	return &Embedder{encoder, tokenizer, maxLength, nn.NewPass(0)}, nil
 }
 
-// OpenEncoder opens the encoder of a model or run and its tokenizer. Of env it sets Model and Vocabulary.
+// Close releases the files that the encoder holds. The embedder must not be used afterwards.
+func (m *Embedder) Close() error { return encoders.Close(m.encoder) }
+
+// OpenEncoder opens the encoder of a model or run and its tokenizer. Of env it sets Model and Vocabulary. The caller
+// closes the encoder (encoders.Close).
 func OpenEncoder(name string, env encoders.Env) (encoders.Encoder, corpus.Tokenizer, error) {
 	place, e, err := findModel(name)
 	if err != nil {
@@ -95,7 +99,11 @@ func OpenEncoder(name string, env encoders.Env) (encoders.Encoder, corpus.Tokeni
 	if err != nil {
 		return nil, nil, err
 	}
-	return encoder, tokenizer, place.Check(run.EncoderFiles(encoder, tokenizer))
+	if err := place.Check(run.EncoderFiles(encoder, tokenizer)); err != nil {
+		encoders.Close(encoder)
+		return nil, nil, err
+	}
+	return encoder, tokenizer, nil
 }
 
 // States returns the last layer's states [L D] of each example, whose Windows it sets.

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/encoders"
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/dataset"
 	"github.com/jenga-nlp/jenga/experiments/model"
@@ -26,7 +27,7 @@ type Opened struct {
 }
 
 // Open opens a trained run for predictions and evaluations: a run folder, of which it reads the best model, or one of
-// its checkpoints (RUN/last, RUN/tasks/NAME). The encoder is frozen.
+// its checkpoints (RUN/last, RUN/tasks/NAME). The encoder is frozen. The caller closes the run.
 func Open(folder string) (*Opened, error) {
 	file, saved, err := runfolder.Find(folder)
 	if err != nil {
@@ -57,20 +58,29 @@ func Open(folder string) (*Opened, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := built.Model
-	if err := about.Encoder.Check(run.EncoderFiles(m.Encoder, data.Tokenizer)); err != nil {
+	o := &Opened{Data: data, Model: built.Model, Warnings: warnings, machine: run.ThisMachine()}
+	if err := o.load(saved, about); err != nil {
+		o.Close()
 		return nil, err
 	}
+	return o, nil
+}
+
+// load sets the model to a checkpoint, which lies in the folder saved, and checks the files of its encoder.
+func (o *Opened) load(saved string, about run.Checkpoint) error {
+	if err := about.Encoder.Check(run.EncoderFiles(o.Model.Encoder, o.Data.Tokenizer)); err != nil {
+		return err
+	}
 	for _, task := range about.Tasks {
-		if g, t, err := m.Group(task.Name); err == nil {
+		if g, t, err := o.Model.Group(task.Name); err == nil {
 			g.Tasks[t].Pairs = task.Pairs
 		}
 	}
-	if err := run.ReadWeights(saved, m); err != nil {
-		return nil, err
-	}
-	return &Opened{Data: data, Model: m, Warnings: warnings, machine: run.ThisMachine()}, nil
+	return run.ReadWeights(saved, o.Model)
 }
+
+// Close releases the files that the encoder holds. Neither the run nor its predictors must be used afterwards.
+func (o *Opened) Close() error { return encoders.Close(o.Model.Encoder) }
 
 // openData opens the tokenizer and the labels of a checkpoint, which lies in the folder saved, for the experiment in
 // file.
