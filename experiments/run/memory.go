@@ -29,8 +29,9 @@ func (n estimate) model() int64 { return n.weights + n.gradients + n.optimizer }
 
 func (n estimate) total() int64 { return n.model() + n.activations + n.evaluation + n.states }
 
-// trainingNeed estimates the memory of training by a plan.
-func (r *Run) trainingNeed(plan multitask.Plan, data []multitask.Data) (estimate, error) {
+// trainingNeed estimates the memory of training.
+func (r *Run) trainingNeed(data []multitask.Data) (estimate, error) {
+	plan := r.plan
 	sizes, err := plan.Sizes(r.Model, data)
 	if err != nil {
 		return estimate{}, err

@@ -116,11 +116,7 @@ func TestWhatTrainingNeeds(t *testing.T) {
 		run := prepared(t, sample.Small(t, ""), 1<<20, test.sets...)
 		data := []multitask.Data{{Train: run.Data.Groups[0].Examples[config.Train],
 			Dev: run.Data.Groups[0].Examples[config.Dev]}}
-		plan, err := run.plan(t.TempDir())
-		if err != nil {
-			t.Fatal(err)
-		}
-		n, err := run.trainingNeed(plan, data)
+		n, err := run.trainingNeed(data)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -140,8 +136,8 @@ func TestWhatTrainingNeeds(t *testing.T) {
 		if want := 4 * 16 * tokens; test.states != (n.states > 0) || test.states && n.states != want {
 			t.Errorf("%q: cached states take %d bytes; those of %d tokens are %d", test.sets, n.states, tokens, want)
 		}
-		_, evaluation := run.Model.Largest(multitask.EvaluationSizes(data[0].Dev, plan.BatchSize, plan.BatchTokens),
-			encoders.Workload{})
+		dev := multitask.EvaluationSizes(data[0].Dev, run.plan.BatchSize, run.plan.BatchTokens)
+		_, evaluation := run.Model.Largest(dev, encoders.Workload{})
 		if want := multitask.Reserve(evaluation); n.evaluation != want {
 			t.Errorf("%q: evaluation takes %d bytes, but has %d to itself", test.sets, n.evaluation, want)
 		}

@@ -23,12 +23,8 @@ func planOf(t *testing.T, e *config.Experiment, folder string) planFields {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan, err := r.plan(folder)
-	if err != nil {
-		t.Fatal(err)
-	}
 	fields := planFields{}
-	for field, v := range reflect.ValueOf(plan).Fields() {
+	for field, v := range reflect.ValueOf(r.planIn(folder)).Fields() {
 		switch v := v.Interface().(type) {
 		case func() (multitask.CacheFile, error):
 			fields[field.Name] = cacheFolder(t, v)

@@ -45,22 +45,39 @@ func TestMistakesOfSamplersAndWeightingsAreFoundWithoutTraining(t *testing.T) {
 	}
 }
 
+// built counts how often the weighting counted_test is built.
+var built int
+
+func init() {
+	multitask.RegisterWeighting("counted_test", multitask.NoOptions{},
+		func(multitask.NoOptions, multitask.WeightingEnv) (multitask.Weighting, error) {
+			built++
+			return multitask.Fixed{}, nil
+		})
+}
+
+// Two plans would be two samplers and weightings, each with a state of its own.
+func TestAPlanIsBuiltOnce(t *testing.T) {
+	built = 0
+	folder := filepath.Join(t.TempDir(), "run")
+	trainSmall(t, sample.Small(t, ""), folder, "training.max_steps=1", "training.weighting=counted_test")
+	if built != 1 {
+		t.Errorf("the weighting is built %d times, want once", built)
+	}
+}
+
 func TestGradientsByTaskAreCountedInMemory(t *testing.T) {
 	var gradients []int64
 	for _, weighting := range []string{"fixed", "pcgrad"} {
 		run := prepared(t, sample.Small(t, ""), 1<<20, "training.weighting="+weighting)
-		plan, err := run.plan(t.TempDir())
-		if err != nil {
-			t.Fatal(err)
-		}
 		data := []multitask.Data{{Train: run.Data.Groups[0].Examples[config.Train],
 			Dev: run.Data.Groups[0].Examples[config.Dev]}}
-		n, err := run.trainingNeed(plan, data)
+		n, err := run.trainingNeed(data)
 		if err != nil {
 			t.Fatal(err)
 		}
-		gradients = append(gradients, n.gradients-plan.TaskGradients(run.Model))
-		if more := plan.TaskGradients(run.Model); (more > 0) != (weighting == "pcgrad") {
+		gradients = append(gradients, n.gradients-run.plan.TaskGradients(run.Model))
+		if more := run.plan.TaskGradients(run.Model); (more > 0) != (weighting == "pcgrad") {
 			t.Errorf("%s: gradients by task take %d bytes", weighting, more)
 		}
 	}

@@ -16,14 +16,10 @@ import (
 	"github.com/jenga-nlp/jenga/multitask"
 )
 
-// training makes the training of a run.
+// training makes the training of a run, once.
 func training(t *testing.T, r *Run) *multitask.Training {
 	t.Helper()
-	plan, err := r.plan(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	made, err := multitask.New(r.Model, r.data(), plan)
+	made, err := multitask.New(r.Model, r.data(), r.planIn(t.TempDir()))
 	if err != nil {
 		t.Fatal(err)
 	}

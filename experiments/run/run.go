@@ -20,6 +20,7 @@ type Run struct {
 
 	built       *model.Assembled
 	judged      bool              // whether evaluations on dev have metrics
+	plan        multitask.Plan    // without CacheFile
 	encoderSums map[string]string // of the encoder's files, where they are not copied
 	machine     Machine
 }
@@ -35,7 +36,8 @@ func New(built *model.Assembled) (*Run, error) {
 		r.checkDev(&mistakes)
 	}
 	r.warnUntuned()
-	if _, err := r.plan(""); err != nil { // checks sampler and weighting against the model
+	var err error
+	if r.plan, err = r.newPlan(); err != nil {
 		mistakes.Append(err)
 	}
 	if !mistakes.Empty() {

@@ -2,11 +2,9 @@ package run
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"time"
@@ -15,11 +13,10 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/report"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/multitask"
-	"github.com/jenga-nlp/jenga/plugin"
 )
 
-// Train trains the run and writes it to folder, in place of an earlier run. It returns an error if the machine has too
-// little memory. It reports each multitask.Step, multitask.Evaluation and multitask.Warning to observe.
+// Train trains the run, once, and writes it to folder, in place of an earlier run. It returns an error if the machine
+// has too little memory. It reports each multitask.Step, multitask.Evaluation and multitask.Warning to observe.
 func (r *Run) Train(ctx context.Context, folder string, observe func(event any) error) (report.Done, error) {
 	start := time.Now()
 
@@ -27,12 +24,8 @@ func (r *Run) Train(ctx context.Context, folder string, observe func(event any) 
 	if err := checkBase(folder, r.built.EncoderPath); err != nil {
 		return report.Done{}, err
 	}
-	plan, err := r.plan(folder)
-	if err != nil {
-		return report.Done{}, err
-	}
 	data := r.data()
-	if err := r.checkMemory(plan, data); err != nil {
+	if err := r.checkMemory(data); err != nil {
 		return report.Done{}, err
 	}
 	defer r.machine.limitMemory()()
@@ -45,23 +38,13 @@ func (r *Run) Train(ctx context.Context, folder string, observe func(event any) 
 	defer metrics.Close()
 
 	// training
-	c := r.newCheckpointer(folder)
-	lines := json.NewEncoder(metrics)
-	err = multitask.Train(ctx, r.Model, data, plan, func(event any) error {
-		if r.logs(event) {
-			if err := lines.Encode(report.Line(event)); err != nil {
-				return err
-			}
-		}
-		if err := observe(event); err != nil {
-			return err
-		}
-		if evaluation, ok := event.(multitask.Evaluation); ok {
-			return c.evaluated(evaluation)
-		}
-		return nil
-	})
+	training, err := multitask.New(r.Model, data, r.planIn(folder))
 	if err != nil {
+		return report.Done{}, err
+	}
+	defer training.Close()
+	c, lines := r.newCheckpointer(folder), json.NewEncoder(metrics)
+	if err := training.Run(ctx, r.recorder(lines, observe, c.evaluated)); err != nil {
 		return report.Done{}, err
 	}
 	if err := c.finish(); err != nil {
@@ -76,9 +59,30 @@ func (r *Run) Train(ctx context.Context, folder string, observe func(event any) 
 	return done, metrics.Close()
 }
 
+// recorder returns a function that writes a line of metrics.jsonl for an event, and passes it to observe, and then an
+// evaluation to evaluated.
+func (r *Run) recorder(
+	lines *json.Encoder, observe func(event any) error, evaluated func(multitask.Evaluation) error,
+) func(event any) error {
+	return func(event any) error {
+		if r.logs(event) {
+			if err := lines.Encode(report.Line(event)); err != nil {
+				return err
+			}
+		}
+		if err := observe(event); err != nil {
+			return err
+		}
+		if evaluation, ok := event.(multitask.Evaluation); ok {
+			return evaluated(evaluation)
+		}
+		return nil
+	}
+}
+
 // checkMemory returns an error if training takes more memory than the machine has.
-func (r *Run) checkMemory(plan multitask.Plan, data []multitask.Data) error {
-	need, err := r.trainingNeed(plan, data)
+func (r *Run) checkMemory(data []multitask.Data) error {
+	need, err := r.trainingNeed(data)
 	if err != nil {
 		return err
 	}
@@ -124,43 +128,4 @@ func (r *Run) writeExperiment(folder string) error {
 		return err
 	}
 	return runfolder.WriteFile(filepath.Join(folder, runfolder.ExperimentFile), text.Bytes())
-}
-
-// plan returns the training plan of the experiment for a run folder.
-func (r *Run) plan(folder string) (multitask.Plan, error) {
-	t := r.experiment().Training
-	var names []string
-	for _, g := range r.Model.Groups {
-		names = append(names, g.Name)
-	}
-	weighting, err := t.Weighting.Build(r.Model.WeightingEnv(r.experiment().Seed))
-	if err != nil {
-		return multitask.Plan{}, err
-	}
-	_, all := weighting.(multitask.GradientWeighting)
-	sampler, err := t.Sampling.Build(multitask.SamplerEnv{Groups: names, All: all})
-	if err != nil {
-		return multitask.Plan{}, err
-	}
-	plan := multitask.Plan{
-		Seed: r.experiment().Seed, Epochs: t.NumEpochs, MaxSteps: t.MaxSteps,
-		BatchSize: t.BatchSize, BatchTokens: t.BatchTokens, Accumulate: t.GradientAccumulationSteps,
-		Recompute: t.Recompute, BFloat16: t.Precision == config.BF16,
-		Rate: t.LearningRate, WeightDecay: t.WeightDecay, ClipNorm: t.MaxGradNorm,
-		WarmupRatio: t.WarmupRatio, WarmupSteps: t.WarmupSteps,
-		Sampler: sampler, Weighting: weighting,
-		NeverEvaluate: t.EvalStrategy == "no" || !r.judged,
-		CacheMemory:   int64(t.CacheMemory) << 20,
-	}
-	if !t.NoCacheFile {
-		plan.CacheFile = func() (multitask.CacheFile, error) { return openStates(cmp.Or(t.CacheFolder, folder)) }
-	}
-	if err := plan.CheckWeighting(r.Model); err != nil {
-		return multitask.Plan{}, &plugin.Mistake{Place: t.Weighting.Place,
-			Err: fmt.Errorf("weighting %q: %w", t.Weighting.Type, err)}
-	}
-	if t.EvalStrategy == "steps" {
-		plan.EvaluateEvery = t.EvalSteps
-	}
-	return plan, nil
 }

@@ -1,0 +1,60 @@
+package run
+
+import (
+	"cmp"
+	"fmt"
+
+	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/plugin"
+)
+
+// newPlan returns the training plan of the experiment, without the file for a frozen encoder's states, which is in the
+// run folder. It checks sampler and weighting against the model.
+func (r *Run) newPlan() (multitask.Plan, error) {
+	t := r.experiment().Training
+
+	// weighting and sampler
+	var names []string
+	for _, g := range r.Model.Groups {
+		names = append(names, g.Name)
+	}
+	weighting, err := t.Weighting.Build(r.Model.WeightingEnv(r.experiment().Seed))
+	if err != nil {
+		return multitask.Plan{}, err
+	}
+	_, all := weighting.(multitask.GradientWeighting)
+	sampler, err := t.Sampling.Build(multitask.SamplerEnv{Groups: names, All: all})
+	if err != nil {
+		return multitask.Plan{}, err
+	}
+
+	// numbers and flags
+	plan := multitask.Plan{
+		Seed: r.experiment().Seed, Epochs: t.NumEpochs, MaxSteps: t.MaxSteps,
+		BatchSize: t.BatchSize, BatchTokens: t.BatchTokens, Accumulate: t.GradientAccumulationSteps,
+		Recompute: t.Recompute, BFloat16: t.Precision == config.BF16,
+		Rate: t.LearningRate, WeightDecay: t.WeightDecay, ClipNorm: t.MaxGradNorm,
+		WarmupRatio: t.WarmupRatio, WarmupSteps: t.WarmupSteps,
+		Sampler: sampler, Weighting: weighting,
+		NeverEvaluate: t.EvalStrategy == "no" || !r.judged,
+		CacheMemory:   int64(t.CacheMemory) << 20,
+	}
+	if t.EvalStrategy == "steps" {
+		plan.EvaluateEvery = t.EvalSteps
+	}
+	if err := plan.CheckWeighting(r.Model); err != nil {
+		return multitask.Plan{}, &plugin.Mistake{Place: t.Weighting.Place,
+			Err: fmt.Errorf("weighting %q: %w", t.Weighting.Type, err)}
+	}
+	return plan, nil
+}
+
+// planIn returns the training plan of the run in folder.
+func (r *Run) planIn(folder string) multitask.Plan {
+	plan, t := r.plan, r.experiment().Training
+	if !t.NoCacheFile {
+		plan.CacheFile = func() (multitask.CacheFile, error) { return openStates(cmp.Or(t.CacheFolder, folder)) }
+	}
+	return plan
+}
