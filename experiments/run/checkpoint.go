@@ -3,7 +3,6 @@ package run
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -17,7 +16,6 @@ import (
 	"github.com/jenga-nlp/jenga/encoders"
 	"github.com/jenga-nlp/jenga/experiments/dataset"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
-	"github.com/jenga-nlp/jenga/heads"
 	"github.com/jenga-nlp/jenga/internal/checkpoint"
 	"github.com/jenga-nlp/jenga/internal/jsonfile"
 	"github.com/jenga-nlp/jenga/internal/regular"
@@ -25,7 +23,7 @@ import (
 	"github.com/jenga-nlp/jenga/nn"
 )
 
-// Checkpoint is the content of model.json: all of a checkpoint except tensors.
+// Checkpoint is the content of model.json, the description of a model: all of a checkpoint except tensors.
 type Checkpoint struct {
 	Format  int              `json:"format"` // of this file
 	Jenga   string           `json:"jenga"`
@@ -63,70 +61,8 @@ const checkpointFormat = 1
 // maxCheckpointFile bounds the size in bytes of a model.json, which lists all labels.
 const maxCheckpointFile = 256 << 20
 
-// save writes the model to a folder of the run: beside it first, then renamed, so that a complete checkpoint exists at
-// any moment.
-func (r *Run) save(folder string) error {
-	return runfolder.Replace(folder, func(fresh string) error {
-		about := Checkpoint{Format: checkpointFormat, Jenga: Version}
-		for _, task := range r.experiment().Tasks {
-			g, n, err := r.Model.Group(task.Name)
-			if err != nil {
-				return err
-			}
-			t := CheckpointTask{Name: task.Name, Type: task.Part.Type, Pairs: g.Tasks[n].Pairs}
-			for h, head := range task.Heads {
-				built := g.Tasks[n].Heads[h]
-				saved := CheckpointHead{Name: head.Name, Type: head.Part.Type, Labels: built.Labels.Names()}
-				if tuner, ok := built.Head.(heads.Tuner); ok {
-					saved.Thresholds = tuner.Thresholds()
-				}
-				t.Heads = append(t.Heads, saved)
-			}
-			about.Tasks = append(about.Tasks, t)
-		}
-
-		var err error
-		if about.Encoder, err = r.saveEncoder(fresh, filepath.Dir(folder)); err != nil {
-			return err
-		}
-		tensors := filepath.Join(fresh, runfolder.TensorsFile)
-		if err := checkpoint.Write(tensors, ownParams(r.Model), nn.Params{}); err != nil {
-			return err
-		}
-		text, err := json.MarshalIndent(about, "", "  ")
-		if err != nil {
-			return err
-		}
-		return os.WriteFile(filepath.Join(fresh, runfolder.ModelFile), append(text, '\n'), 0o644)
-	})
-}
-
-// saveEncoder writes the encoder and its tokenizer to fresh, or, if the encoder is frozen, returns its path relative to
-// the run's folder.
-func (r *Run) saveEncoder(fresh, run string) (EncoderLocation, error) {
-	saver, can := r.Model.Encoder.(encoders.Saver)
-	named := len(r.Model.Encoder.Describe().Files) > 0 // the run can refer to its files
-	if r.built.EncoderPath != "" && named && (!can || r.Model.Frozen()) {
-		if r.encoderSums == nil {
-			sums, err := sumFiles(dataset.TokenizerFolder(r.built.EncoderPath),
-				EncoderFiles(r.Model.Encoder, r.Data.Tokenizer))
-			if err != nil {
-				return EncoderLocation{}, err
-			}
-			r.encoderSums = sums
-		}
-		path, err := runfolder.Relative(run, r.built.EncoderPath)
-		return EncoderLocation{Folder: path, SHA256: r.encoderSums}, err
-	}
-	path := filepath.Join(fresh, runfolder.EncoderDir)
-	if err := os.MkdirAll(path, 0o755); err != nil {
-		return EncoderLocation{}, err
-	}
-	if err := saver.Save(path); err != nil {
-		return EncoderLocation{}, err
-	}
-	return EncoderLocation{Folder: runfolder.EncoderDir}, r.Data.Tokenizer.Save(path)
-}
+// copied reports whether the encoder and its tokenizer are in a folder of the checkpoint.
+func (p EncoderLocation) copied() bool { return p.SHA256 == nil }
 
 // ReadWeights reads the weights of a checkpoint except the encoder's.
 func ReadWeights(folder string, m *multitask.Model) error {
@@ -150,7 +86,7 @@ func ReadCheckpoint(folder, run string) (Checkpoint, error) {
 	if about.Format != checkpointFormat {
 		return Checkpoint{}, fmt.Errorf("%s: format %d; this jenga reads %d", path, about.Format, checkpointFormat)
 	}
-	if about.Encoder.SHA256 == nil {
+	if about.Encoder.copied() {
 		about.Encoder.Folder = filepath.Join(folder, filepath.FromSlash(about.Encoder.Folder))
 		return about, nil
 	}

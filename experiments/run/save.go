@@ -1,0 +1,112 @@
+package run
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+
+	"github.com/jenga-nlp/jenga/encoders"
+	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/experiments/dataset"
+	"github.com/jenga-nlp/jenga/experiments/runfolder"
+	"github.com/jenga-nlp/jenga/heads"
+	"github.com/jenga-nlp/jenga/internal/checkpoint"
+	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/nn"
+)
+
+// save writes the model to a folder of the run: beside it first, then renamed, so that a complete checkpoint exists at
+// any moment.
+func (r *Run) save(folder string) error {
+	return runfolder.Replace(folder, func(fresh string) error {
+		about, err := r.describe(filepath.Dir(folder))
+		if err != nil {
+			return err
+		}
+		if err := r.writeWeights(fresh, about.Encoder.copied()); err != nil {
+			return err
+		}
+		return r.writeDescription(fresh, about)
+	})
+}
+
+// describe returns the description of the model for a checkpoint of the run in folder.
+func (r *Run) describe(folder string) (Checkpoint, error) {
+	encoder, err := r.locateEncoder(folder)
+	if err != nil {
+		return Checkpoint{}, err
+	}
+	about := Checkpoint{Format: checkpointFormat, Jenga: Version, Encoder: encoder}
+	for _, task := range r.experiment().Tasks {
+		g, t, err := r.Model.Group(task.Name)
+		if err != nil {
+			return Checkpoint{}, err
+		}
+		about.Tasks = append(about.Tasks, describeTask(task, g.Tasks[t]))
+	}
+	return about, nil
+}
+
+// describeTask describes a task that is built with its heads.
+func describeTask(task config.Task, built multitask.Task) CheckpointTask {
+	about := CheckpointTask{Name: task.Name, Type: task.Part.Type, Pairs: built.Pairs}
+	for h, head := range task.Heads {
+		of := CheckpointHead{Name: head.Name, Type: head.Part.Type, Labels: built.Heads[h].Labels.Names()}
+		if tuner, ok := built.Heads[h].Head.(heads.Tuner); ok {
+			of.Thresholds = tuner.Thresholds()
+		}
+		about.Heads = append(about.Heads, of)
+	}
+	return about
+}
+
+// locateEncoder returns the location of the encoder for a checkpoint of the run in folder.
+func (r *Run) locateEncoder(folder string) (EncoderLocation, error) {
+	_, saves := r.Model.Encoder.(encoders.Saver)
+	named := len(r.Model.Encoder.Describe().Files) > 0 // the run can refer to its files
+	if r.built.EncoderPath == "" || !named || saves && !r.Model.Frozen() {
+		return EncoderLocation{Folder: runfolder.EncoderDir}, nil
+	}
+	if r.encoderSums == nil {
+		sums, err := sumFiles(dataset.TokenizerFolder(r.built.EncoderPath),
+			EncoderFiles(r.Model.Encoder, r.Data.Tokenizer))
+		if err != nil {
+			return EncoderLocation{}, err
+		}
+		r.encoderSums = sums
+	}
+	path, err := runfolder.Relative(folder, r.built.EncoderPath)
+	return EncoderLocation{Folder: path, SHA256: r.encoderSums}, err
+}
+
+// writeDescription writes a description to a checkpoint's folder: model.json, and the tokenizer if it is copied.
+func (r *Run) writeDescription(folder string, about Checkpoint) error {
+	if about.Encoder.copied() {
+		path := filepath.Join(folder, runfolder.EncoderDir)
+		if err := os.MkdirAll(path, 0o755); err != nil {
+			return err
+		}
+		if err := r.Data.Tokenizer.Save(path); err != nil {
+			return err
+		}
+	}
+	text, err := json.MarshalIndent(about, "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(folder, runfolder.ModelFile), append(text, '\n'), 0o644)
+}
+
+// writeWeights writes the weights of fusion and heads to a checkpoint's folder, and the encoder if it is copied.
+func (r *Run) writeWeights(folder string, copied bool) error {
+	if copied {
+		path := filepath.Join(folder, runfolder.EncoderDir)
+		if err := os.MkdirAll(path, 0o755); err != nil {
+			return err
+		}
+		if err := r.Model.Encoder.(encoders.Saver).Save(path); err != nil {
+			return err
+		}
+	}
+	return checkpoint.Write(filepath.Join(folder, runfolder.TensorsFile), ownParams(r.Model), nn.Params{})
+}

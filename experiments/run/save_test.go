@@ -1,0 +1,66 @@
+package run
+
+import (
+	"path/filepath"
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/experiments/internal/sample"
+	"github.com/jenga-nlp/jenga/experiments/runfolder"
+)
+
+// Labels and tokenizer are those of a checkpoint before there are weights to save.
+func TestADescriptionHasLabelsAndTokenizer(t *testing.T) {
+	base := filepath.Join(t.TempDir(), "base")
+	trainSmall(t, sample.Small(t, ""), base, "training.num_epochs=1")
+	encoder := filepath.Join(base, runfolder.BestDir, runfolder.EncoderDir)
+	for name, sets := range map[string][]string{
+		"an encoder in the checkpoint": nil,
+		"a frozen encoder elsewhere": {"model.encoder=null", "tokenizer.train=null", "model.base_model=" + encoder,
+			"model.freeze=all"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, err := ready(mustRead(t, sample.Small(t, ""), sets...), config.Train, config.Dev)
+			if err != nil {
+				t.Fatal(err)
+			}
+			folder := t.TempDir()
+			about, err := r.describe(folder)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := r.writeDescription(folder, about); err != nil {
+				t.Fatal(err)
+			}
+
+			read, err := ReadCheckpoint(folder, folder)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := read.Encoder.copied(); got != (sets == nil) {
+				t.Errorf("the encoder is copied: %v", got)
+			}
+			labels, err := read.Labels()
+			if err != nil || len(labels) != len(r.Data.Labels) {
+				t.Fatalf("labels of %d heads, %v; want %d", len(labels), err, len(r.Data.Labels))
+			}
+			for head, want := range r.Data.Labels {
+				if got := labels[head]; got == nil || !slices.Equal(got.Names(), want.Names()) {
+					t.Errorf("labels of %v are %v, want %v", head, got, want.Names())
+				}
+			}
+			tokenizer, err := corpus.OpenTokenizer(read.Encoder.Folder)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text := &corpus.Example{Text: "the invoice was charged twice"}
+			got, want := tokenizer.Encode(text, 0), r.Data.Tokenizer.Encode(text, 0)
+			if !reflect.DeepEqual(got, want) {
+				t.Errorf("tokens %v, want %v", got, want)
+			}
+		})
+	}
+}
