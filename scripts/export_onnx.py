@@ -5,7 +5,7 @@
 Writes to OUT_FOLDER model.onnx (the dynamo exporter writes the weights to model.onnx.data) and copies of config.json
 and the tokenizer's files, which jenga requires beside an .onnx file.
 
-Needs: onnx==1.23.2 onnxscript==0.7.2 torch==2.15.0 transformers==5.23.0
+Requires: onnx==1.23.2 onnxscript==0.7.2 torch==2.15.0 transformers==5.23.0
 """
 
 import argparse
