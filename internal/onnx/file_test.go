@@ -149,8 +149,7 @@ func TestExternalValues(t *testing.T) {
 	}
 	if got, err := ExternalFiles(path); err != nil || !slices.Equal(got, f.ExternalFiles()) ||
 		!slices.Equal(got, []string{filepath.Join(folder, "w")}) {
-		t.Errorf("ExternalFiles(path) = %v, %v, and ExternalFiles() = %v, want w of the folder", got, err,
-			f.ExternalFiles())
+		t.Errorf("ExternalFiles(path) = %v, %v, f.ExternalFiles() = %v, want w", got, err, f.ExternalFiles())
 	}
 	if got := f.Tensors()[0].Bytes(); got != 8 {
 		t.Errorf("Bytes() = %d, want 8", got)
