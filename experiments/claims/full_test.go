@@ -131,20 +131,20 @@ func TestClaimsHaveTheRatesTheyShould(t *testing.T) {
 				t.Errorf("%q is fraud and anomalous", c.Text)
 			}
 		}
-		share := func(label string) float64 { return float64(counts[label]) / float64(len(all)) }
-		if got := share("fraud"); got < 0.03 || got > 0.05 {
-			t.Errorf("%s: a share of %v is fraud, want 0.03 to 0.05", split.Name, got)
+		fraction := func(label string) float64 { return float64(counts[label]) / float64(len(all)) }
+		if got := fraction("fraud"); got < 0.03 || got > 0.05 {
+			t.Errorf("%s: a fraction of %v is fraud, want 0.03 to 0.05", split.Name, got)
 		}
 		least, most := 0.09, 0.11
 		if split.Name == "train" {
 			least, most = 0.01, 0.03
 		}
-		if got := share("anomalous"); got < least || got > most {
-			t.Errorf("%s: a share of %v is anomalous, want %v to %v", split.Name, got, least, most)
+		if got := fraction("anomalous"); got < least || got > most {
+			t.Errorf("%s: a fraction of %v is anomalous, want %v to %v", split.Name, got, least, most)
 		}
 		for _, c := range slices.Concat(settings, codes) {
-			if got := share(c.name); got < 0.05 || got > 0.8 {
-				t.Errorf("%s: a share of %v has code %s, want 0.05 to 0.8", split.Name, got, c.name)
+			if got := fraction(c.name); got < 0.05 || got > 0.8 {
+				t.Errorf("%s: a fraction of %v has code %s, want 0.05 to 0.8", split.Name, got, c.name)
 			}
 		}
 	}

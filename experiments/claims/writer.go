@@ -31,16 +31,16 @@ func newWriter(r *rand.Rand, split Split) *writer {
 	return &writer{Rand: r, split: split, entities: []Entity{}, facts: map[string]fact{}, places: map[string][2]int{}}
 }
 
-// typoRate is the share of words of five letters or more with a slip of the keyboard. Entities are spelt right: members
-// copy them from their papers.
+// typoRate is the probability of a typo in a word of five letters or more. Entities have none: members copy them from
+// their papers.
 const typoRate = 0.03
 
 // note writes a note of a claim of the kind.
 func (w *writer) note(claimed kind) Note {
 	p := w.split.from
 	var sentences []string
-	add := func(share float64, patterns []string) {
-		if len(patterns) > 0 && w.Float64() < share {
+	add := func(probability float64, patterns []string) {
+		if len(patterns) > 0 && w.Float64() < probability {
 			sentences = append(sentences, pick(w.Rand, patterns))
 		}
 	}
@@ -220,11 +220,11 @@ func (w *writer) mistyped(s string) string {
 		}
 		i := 1 + w.IntN(len(word)-2)
 		switch w.IntN(3) {
-		case 0: // two letters change places
+		case 0: // two letters are swapped
 			return word[:i] + word[i+1:i+2] + word[i:i+1] + word[i+2:]
 		case 1: // one is missing
 			return word[:i] + word[i+1:]
-		default: // one is there twice
+		default: // one is duplicated
 			return word[:i] + word[i:i+1] + word[i:]
 		}
 	})
