@@ -1,10 +1,10 @@
-// Package claims writes the notes that the quickstart and claims.yaml train on: what members of a health insurance
-// write when they claim, invented from a seed. Each note has a claim type, an urgency and the entities in it; those of
-// claims.yaml have more, and come with clauses and questions, too.
+// Package claims generates the notes that the quickstart and claims.yaml train on: synthetic claims of members of a
+// health insurance, from a seed. Each note has a claim type, an urgency and entities; the notes of claims.yaml have
+// more labels, and there are clauses of a policy and questions.
 //
-// Most notes name several things, of which one is claimed: the others were settled, declined or put down by mistake. So
-// the claim type depends on who does what in a sentence, not on the words in it. Sentences and entity values of the dev
-// and test notes are not among those of the train notes, though their words are.
+// Most notes mention several items, of which one is claimed: the others were settled, declined or listed by mistake. So
+// the claim type depends on the structure of a sentence, not only on its words. The dev and test notes have other
+// sentences and entity values than the train notes, in the same words.
 package claims
 
 import (
@@ -47,8 +47,7 @@ var Splits = []Split{
 	{"test", 500, 3, 2, &testPatterns},
 }
 
-// File is the name of the file of a split's notes. Those of train are packed; those of dev and test are text, so that
-// people can read some.
+// File is the name of the file of a split's notes. Train is compressed; dev and test are plain text, to be read.
 func (s Split) File() string {
 	if s.Name == "train" {
 		return "train.jsonl.gz"
@@ -56,7 +55,7 @@ func (s Split) File() string {
 	return s.Name + ".jsonl"
 }
 
-// Write writes a split's notes as JSON lines: always the same ones.
+// Write writes a split's notes as JSON lines. They are the same in every call.
 func Write(w io.Writer, split Split) error {
 	out := json.NewEncoder(w)
 	out.SetEscapeHTML(false)

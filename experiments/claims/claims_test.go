@@ -10,19 +10,19 @@ import (
 	"testing"
 )
 
-func TestTheNotesAreWhatTheGeneratorWrites(t *testing.T) {
+func TestTheFilesOfNotesAreUpToDate(t *testing.T) {
 	for _, split := range Splits {
 		var want bytes.Buffer
 		if err := Write(&want, split); err != nil {
 			t.Fatal(err)
 		}
 		if !bytes.Equal(content(t, split.File()), want.Bytes()) {
-			t.Errorf("%s is not what the generator writes: go generate ./...", split.File())
+			t.Errorf("%s differs from the generator's output: run go generate ./...", split.File())
 		}
 	}
 }
 
-// content returns what is in a file, unpacked where its name ends in .gz.
+// content returns the content of a file, decompressed if its name ends in .gz.
 func content(t *testing.T, name string) []byte {
 	t.Helper()
 	file, err := os.ReadFile(name)

@@ -10,33 +10,33 @@ import (
 type Pair struct {
 	Text   string `json:"text"`
 	Clause string `json:"clause"`
-	// covered | not_covered | unclear: the clause is about something else, or about what the note does not say
+	// covered | not_covered | unclear: the clause is about another item, or about a case that the note does not state
 	Covered string `json:"covered"`
 }
 
 // answers are the labels of pairs of a note and a clause.
 var answers = []string{"covered", "not_covered", "unclear"}
 
-// condition is what cover may depend on. There are two cases, and a clause covers one of them.
+// condition is a condition of cover. It has two cases, of which a clause covers one.
 type condition struct {
-	said  [2][3][]string // sentences of notes for either case, by split
-	when  [2][]string    // what clauses call the cases
-	limit measure
+	stated [2][3][]string // sentences of notes that state a case, by split
+	when   [2][]string    // phrases of clauses for a case
+	limit  measure
 }
 
 // measure separates the cases of a condition by a number: below and above a limit.
 type measure struct {
 	limits []int
-	write  func(w *writer, limit, which int) // fills the slots of said
-	ask    func(w *writer, limit int)        // fills those of when
+	write  func(w *writer, limit, which int) // fills the slots of stated
+	ask    func(w *writer, limit int)        // fills the slots of when
 }
 
-// both are sentences that say either case, by what fills their slots.
+// both are sentences that state either case, depending on the values of their slots.
 func both(sentences [3][]string) [2][3][]string { return [2][3][]string{sentences, sentences} }
 
 var conditions = []condition{
 	{ // place
-		said: [2][3][]string{{
+		stated: [2][3][]string{{
 			{"I was abroad at the time.", "It happened in another country.", "We were on holiday abroad.",
 				"I was treated in another country.", "It was on a journey abroad."},
 			{"I was treated abroad.", "We were on holiday in another country."},
@@ -52,7 +52,7 @@ var conditions = []condition{
 		when: [2][]string{{"abroad", "in another country"}, {"at home", "in our own country"}},
 	},
 	{ // cause
-		said: [2][3][]string{{
+		stated: [2][3][]string{{
 			{"I had an accident.", "It was an accident at work.", "A car hit me, it was an accident.",
 				"It came from an accident.", "There was an accident on the road."},
 			{"It happened in an accident.", "I had an accident with my car."},
@@ -66,7 +66,7 @@ var conditions = []condition{
 		when: [2][]string{{"after an accident", "in case of an accident"}, {"in an illness", "in case of an illness"}},
 	},
 	{ // referral
-		said: [2][3][]string{{
+		stated: [2][3][]string{{
 			{"My doctor referred me.", "I had a referral.", "There was a referral from my doctor.",
 				"I went with a referral.", "I have the referral."},
 			{"My doctor has referred me.", "A doctor had referred me."},
@@ -80,7 +80,7 @@ var conditions = []condition{
 		when: [2][]string{{"with a referral", "after a referral"}, {"without a referral", "when there is no referral"}},
 	},
 	{ // stay
-		said: [2][3][]string{{
+		stated: [2][3][]string{{
 			{"I stayed overnight.", "They kept me overnight.", "I spent the night there.", "I was kept for the night.",
 				"I had to stay overnight."},
 			{"I was there overnight.", "They kept me for the night."},
@@ -95,7 +95,7 @@ var conditions = []condition{
 			{"without an overnight stay", "when the member goes home the same day"}},
 	},
 	{ // waiting period
-		said: both([3][]string{
+		stated: both([3][]string{
 			{"I have been a member for {months}.", "I have been with you for {months}.", "My policy is {months} old.",
 				"I was a member for {months} when it happened."},
 			{"I have been with you, as a member, for {months}.", "The policy is {months} old."},
@@ -115,7 +115,7 @@ var membership = []string{
 	"nine months", "ten months", "eleven months", "a year", "two years", "five years",
 }
 
-// terms draws a membership shorter or longer than the one at limit.
+// terms chooses a membership at random, shorter or longer than the one at limit.
 func terms(w *writer, limit, which int) {
 	list := membership[:limit]
 	if which == 1 {
@@ -124,7 +124,7 @@ func terms(w *writer, limit, which int) {
 	w.facts["months"] = fact{"", pick(w.Rand, list)}
 }
 
-// subjects are what clauses call the kinds.
+// subjects are the phrases of clauses for the kinds.
 var subjects = map[string][]string{
 	"hospital":      {"hospital care", "inpatient care"},
 	"dental":        {"dental care", "the dentist"},
@@ -136,7 +136,7 @@ var subjects = map[string][]string{
 	"ambulance":     {"the ambulance", "rescue"},
 }
 
-// only are clauses that cover one case, never those that leave one out.
+// only are clauses that cover one case, never clauses that exclude one.
 var (
 	only = [3][]string{
 		{"We pay for {subject} only {when}.", "Cover for {subject} is given only {when}.",
@@ -154,7 +154,7 @@ var (
 	}
 )
 
-// clause is one of a policy: what it is about, and which case of a condition it covers.
+// clause is a clause of a policy: the kind of claim it is about, and the case of a condition that it covers.
 type clause struct {
 	kind      int // of kinds
 	condition int // of conditions
@@ -163,8 +163,8 @@ type clause struct {
 	text      string
 }
 
-// pairs returns a note for each label of each clause. Both cases have as many clauses, so that neither text alone
-// determines the label.
+// pairs returns a note for each label of each clause. Both cases have the same number of clauses, so that neither
+// text alone determines the label.
 func (s Split) pairs() []Pair {
 	r := rand.New(rand.NewPCG(s.seed, 0))
 	var pairs []Pair
@@ -197,7 +197,7 @@ func (w *writer) clause(kind, condition int) clause {
 	return c
 }
 
-// about writes a note that has the answer to a clause: what is claimed, and the case of a condition.
+// about writes a note with the given label for a clause: the claimed item, and the case of a condition.
 func (w *writer) about(c clause, answer string) string {
 	w.lower = w.Float64() < 0.15
 	kind, which, silent := c.kind, c.covers, false
@@ -212,23 +212,23 @@ func (w *writer) about(c clause, answer string) string {
 		}
 	}
 
-	w.things = map[string]thing{"claimed": w.noun(kinds[kind])}
-	said := []string{w.bare()}
+	w.items = map[string]item{"claimed": w.noun(kinds[kind])}
+	sentences := []string{w.claimSentence()}
 	if silent {
-		said = append(said, w.say(pick(w.Rand, others), which, 0))
+		sentences = append(sentences, w.conditionSentence(pick(w.Rand, others), which, 0))
 	} else {
-		said = append(said, w.say(c.condition, which, c.limit))
+		sentences = append(sentences, w.conditionSentence(c.condition, which, c.limit))
 	}
-	w.Shuffle(len(said), func(i, j int) { said[i], said[j] = said[j], said[i] })
+	w.Shuffle(len(sentences), func(i, j int) { sentences[i], sentences[j] = sentences[j], sentences[i] })
 	if w.IntN(3) == 0 {
-		said = append([]string{pick(w.Rand, w.split.from.openings)}, said...)
+		sentences = append([]string{pick(w.Rand, w.split.from.openings)}, sentences...)
 	}
-	w.write(said)
+	w.write(sentences)
 	return w.text.String()
 }
 
-// say returns a sentence for a case of a condition, with a limit, or any limit if that is 0.
-func (w *writer) say(number, which, limit int) string {
+// conditionSentence returns a sentence that states a case of a condition, with the limit, or a random one if it is 0.
+func (w *writer) conditionSentence(number, which, limit int) string {
 	c := conditions[number]
 	if m := c.limit; m.write != nil {
 		if limit == 0 {
@@ -236,13 +236,13 @@ func (w *writer) say(number, which, limit int) string {
 		}
 		m.write(w, limit, which)
 	}
-	return pick(w.Rand, c.said[which][w.split.part])
+	return pick(w.Rand, c.stated[which][w.split.part])
 }
 
-// noun returns something of the kind under one of its nouns, without an entity.
-func (w *writer) noun(k kind) thing {
+// noun returns an item of the kind as one of its nouns, without an entity.
+func (w *writer) noun(k kind) item {
 	for {
-		if t := w.plain(k); t.procedure == "" {
+		if t := w.plainItem(k); t.procedure == "" {
 			return t
 		}
 	}

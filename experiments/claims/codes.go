@@ -1,18 +1,18 @@
 package claims
 
-// code is a sub-code, and the sentences that say and that deny it.
+// code is a sub-code, and the sentences that state and that deny it.
 type code struct {
-	name         string
-	said, denied [3][]string
+	name           string
+	stated, denied [3][]string
 }
 
-// implied are the codes that follow from what is claimed, by its kind.
+// implied are the codes that follow from the claimed item, by its kind.
 var implied = map[string]string{
 	"hospital": "inpatient", "dental": "outpatient", "optical": "outpatient", "physiotherapy": "outpatient",
 	"pharmacy": "prescription",
 }
 
-// settings are said where what is claimed implies no code.
+// settings are codes for notes whose claimed item implies none.
 var settings = []code{
 	{"inpatient", [3][]string{
 		{"I stayed overnight.", "They kept me for [two|three] nights.", "I spent the night on the ward.",
@@ -96,7 +96,7 @@ var codes = []code{
 	}},
 }
 
-// codes draws the codes of a note that claims something of the kind, and the sentences about them.
+// codes chooses the codes of a note that claims an item of the kind, and sentences about them.
 func (w *writer) codes(claimed kind) (names, sentences []string) {
 	part := w.split.part
 	names = []string{}
@@ -104,7 +104,7 @@ func (w *writer) codes(claimed kind) (names, sentences []string) {
 		names = append(names, name)
 	} else if w.Float64() < 0.6 {
 		setting := pick(w.Rand, settings)
-		names, sentences = append(names, setting.name), append(sentences, pick(w.Rand, setting.said[part]))
+		names, sentences = append(names, setting.name), append(sentences, pick(w.Rand, setting.stated[part]))
 	}
 	for _, c := range codes {
 		if c.name == implied[claimed.name] || len(sentences) == 3 {
@@ -112,7 +112,7 @@ func (w *writer) codes(claimed kind) (names, sentences []string) {
 		}
 		switch n := w.Float64(); {
 		case n < 0.16:
-			names, sentences = append(names, c.name), append(sentences, pick(w.Rand, c.said[part]))
+			names, sentences = append(names, c.name), append(sentences, pick(w.Rand, c.stated[part]))
 		case n < 0.23:
 			sentences = append(sentences, pick(w.Rand, c.denied[part]))
 		}

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// sign is a way in which a note can contradict itself. Genuine notes have the same sentences, and the same fillings of
-// their slots: what tells is which of them stand together.
+// sign is a kind of contradiction within a note. Genuine notes have the same sentences and the same values of slots:
+// only their combination distinguishes fraud.
 type sign struct {
 	sentences [3][]string
 	fill      func(w *writer, fraud bool)
@@ -93,7 +93,7 @@ var signs = []sign{
 	},
 }
 
-// swap fills two slots, the other way about in fraud.
+// swap fills two slots, in reverse order in fraud.
 func (w *writer) swap(fraud bool, first, second string, with [2]string) {
 	if fraud {
 		first, second = second, first
@@ -108,9 +108,9 @@ func (w *writer) sign(fraud bool) string {
 	return pick(w.Rand, s.sentences[w.split.part])
 }
 
-// disorder puts sentences into an order that no member writes: the note neither begins nor ends as notes do, and at
-// most one sentence stands behind the one that it follows. In half of the notes the second half of each sentence stands
-// before the first. Words stay the same, and so does what each sentence says.
+// disorder puts sentences into an unnatural order: neither the first nor the last sentence keeps its position, and at
+// most one sentence follows the one that it followed. In half of the notes the halves of each sentence are swapped,
+// too. The words stay the same.
 func (w *writer) disorder(sentences []string) []string {
 	last := len(sentences) - 1
 	order := w.Perm(len(sentences))
@@ -129,7 +129,7 @@ func (w *writer) disorder(sentences []string) []string {
 	return disordered
 }
 
-// followers counts the numbers that stand behind the one below them.
+// followers counts the numbers that follow their predecessor.
 func followers(order []int) int {
 	n := 0
 	for i := range order[1:] {
@@ -140,10 +140,10 @@ func followers(order []int) int {
 	return n
 }
 
-// unit is a word or a slot, with what adheres to it.
+// unit is a word or a slot, with adjacent punctuation.
 var unit = regexp.MustCompile(`(?:\{[^}]*\}|[^\s{])+`)
 
-// turned returns a pattern with its second half before the first; what it ends with stays at the end.
+// turned returns a pattern with its second half before the first; final punctuation stays at the end.
 func turned(pattern string) string {
 	text := strings.TrimRight(pattern, ".?!:,")
 	units := unit.FindAllString(text, -1)

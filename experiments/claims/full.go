@@ -8,15 +8,15 @@ import (
 	"slices"
 )
 
-// Set is a folder of records of one kind, in three files that are packed: train.jsonl.gz, dev.jsonl.gz, test.jsonl.gz.
+// Set is a folder of records of one kind, in three compressed files: train.jsonl.gz, dev.jsonl.gz, test.jsonl.gz.
 type Set struct {
 	Folder  string
 	Splits  []Split
 	records func(Split) []any
 }
 
-// Sets are what claims.yaml trains on beside a note's type, urgency and entities. As in the quickstart's notes, dev and
-// test have sentences and entity values of their own, in the words of train.
+// Sets are the data of claims.yaml. As in the quickstart's notes, dev and test have sentences and entity values of
+// their own, in the words of train.
 var Sets = []Set{
 	{"full", resized(11, 5000, 300, 500), records(Split.claims)},         // notes with all their labels
 	{"clauses", resized(21, 6000, 300, 501), records(Split.pairs)},       // notes, each with a clause of the policy
@@ -32,7 +32,7 @@ func resized(seed uint64, notes ...int) []Split {
 	return splits
 }
 
-// records returns what of makes of a split, as values of any type.
+// records returns a function that returns the records of a split as values of any type.
 func records[R any](of func(Split) []R) func(Split) []any {
 	return func(split Split) []any {
 		var all []any
@@ -43,7 +43,7 @@ func records[R any](of func(Split) []R) func(Split) []any {
 	}
 }
 
-// Write writes a split's records as JSON lines: always the same ones.
+// Write writes a split's records as JSON lines: the same ones in every call.
 func (s Set) Write(w io.Writer, split Split) error {
 	out := json.NewEncoder(w)
 	out.SetEscapeHTML(false)
@@ -60,10 +60,10 @@ type Claim struct {
 	Text      string   `json:"text"`
 	ClaimType string   `json:"claim_type"`
 	Urgency   string   `json:"urgency"`
-	Fraud     string   `json:"fraud"`  // fraud where the note contradicts itself, else genuine
+	Fraud     string   `json:"fraud"`  // fraud if the note contradicts itself, else genuine
 	Amount    int      `json:"amount"` // what is claimed, in euros
 	Codes     []string `json:"codes"`  // any number of those in codes and settings
-	// anomalous where the same words stand in an order that no member writes, else normal
+	// anomalous if sentences are in an unnatural order, else normal
 	Structure string `json:"structure"`
 	// for each check of checks, 1 if the note names its entity, else 0
 	Quality  map[string][]int `json:"quality"`
@@ -78,20 +78,21 @@ var checks = map[string][]string{
 
 // quality returns the results of the checks of a note, by its entities.
 func quality(entities []Entity) map[string][]int {
-	answers := map[string][]int{}
+	results := map[string][]int{}
 	for check, labels := range checks {
 		for _, label := range labels {
 			named := 0
 			if slices.ContainsFunc(entities, func(e Entity) bool { return e.Label == label }) {
 				named = 1
 			}
-			answers[check] = append(answers[check], named)
+			results[check] = append(results[check], named)
 		}
 	}
-	return answers
+	return results
 }
 
-// Of 25 notes one is fraud. Anomalous are 10 in a hundred of dev and test, and 2 of train. No note is both.
+// claims returns notes with all labels. One in 25 is fraud; 10% of dev and test and 2% of train are anomalous. No note
+// is both.
 func (s Split) claims() []Claim {
 	anomalies := 10
 	if s.Name == "train" {
@@ -116,9 +117,9 @@ func (s Split) claims() []Claim {
 func (w *writer) claim(claimed kind, fraud, anomalous bool) Claim {
 	p, part := w.split.from, w.split.part
 	w.lower = w.Float64() < 0.15
-	w.things = w.cast(claimed, w.plain)
+	w.items = w.chooseItems(claimed, w.plainItem)
 	w.facts["clinic"] = fact{"provider", place(w.Rand, part)}
-	w.know("date", "day")
+	w.fillSlots("date", "day")
 
 	codes, happened := w.codes(claimed)
 	if w.Float64() < 0.6 {
@@ -160,34 +161,34 @@ func either(is bool, yes, no string) string {
 	return no
 }
 
-// know draws the values of slots, each another one.
-func (w *writer) know(label string, slots ...string) {
+// fillSlots fills slots with random values, all different.
+func (w *writer) fillSlots(label string, slots ...string) {
 	for _, slot := range slots {
 		for w.facts[slot] == (fact{}) {
-			drawn := fact{label, values[label](w.Rand, w.split.part)}
-			known := false
+			value := fact{label, values[label](w.Rand, w.split.part)}
+			used := false
 			for _, f := range w.facts {
-				known = known || f == drawn
+				used = used || f == value
 			}
-			if !known {
-				w.facts[slot] = drawn
+			if !used {
+				w.facts[slot] = value
 			}
 		}
 	}
 }
 
-// plain returns something of the kind, in words that hold no entity but a procedure.
-func (w *writer) plain(k kind) thing {
+// plainItem returns an item of the kind, in words without an entity except a procedure.
+func (w *writer) plainItem(k kind) item {
 	for {
-		t := w.thing(k)
+		t := w.item(k)
 		if slots := slot.FindAllString(t.pattern, -1); len(slots) == 0 || len(slots) == 1 && t.procedure != "" {
 			return t
 		}
 	}
 }
 
-// bare returns a sentence that says what is claimed, without an amount.
-func (w *writer) bare() string {
+// claimSentence returns a sentence with the claimed item, without an amount.
+func (w *writer) claimSentence() string {
 	for {
 		if s := pick(w.Rand, w.split.from.claims); !slotted(s, "{amount}") {
 			return s

@@ -23,7 +23,7 @@ func splitsOf(t *testing.T, folder string) []Split {
 	return nil
 }
 
-func TestThePackedNotesAreWhatTheGeneratorWrites(t *testing.T) {
+func TestTheFilesOfSetsAreUpToDate(t *testing.T) {
 	for _, set := range Sets {
 		for _, split := range set.Splits {
 			var want bytes.Buffer
@@ -32,23 +32,23 @@ func TestThePackedNotesAreWhatTheGeneratorWrites(t *testing.T) {
 			}
 			name := filepath.Join(set.Folder, split.Name+".jsonl.gz")
 			if !bytes.Equal(content(t, name), want.Bytes()) {
-				t.Errorf("%s is not what the generator writes: go generate ./...", name)
+				t.Errorf("%s differs from the generator's output: run go generate ./...", name)
 			}
 		}
 	}
 }
 
-// sentences lists the sentences of the sets that a split alone has.
+// sentences lists the sentences of the sets that belong to one split.
 func sentences(part int) []string {
 	lists := [][3][]string{treatments, direct, sums, shares, rests, elsewhere, only, never}
 	for _, c := range slices.Concat(settings, codes) {
-		lists = append(lists, c.said, c.denied)
+		lists = append(lists, c.stated, c.denied)
 	}
 	for _, s := range signs {
 		lists = append(lists, s.sentences)
 	}
 	for _, c := range conditions {
-		lists = append(lists, c.said[0], c.said[1])
+		lists = append(lists, c.stated[0], c.stated[1])
 	}
 	for _, s := range statements {
 		lists = append(lists, s.sentences)
@@ -65,7 +65,7 @@ func sentences(part int) []string {
 	return all
 }
 
-// quickstart lists the sentences that the quickstart's notes have by patterns.
+// quickstart lists the sentences of the quickstart's patterns.
 func quickstart(p *patterns) []string {
 	var all []string
 	for _, list := range [][]string{p.openings, p.claims, p.settled, p.contrasts, p.asides, p.urgent, p.soon, p.routine,
@@ -114,7 +114,7 @@ func TestWordsOfDevAndTestAreInTrain(t *testing.T) {
 	}
 }
 
-func TestClaimsHaveTheRatesTheyShould(t *testing.T) {
+func TestRatesOfLabelsInClaims(t *testing.T) {
 	for _, split := range splitsOf(t, "full") {
 		counts := map[string]int{}
 		all := split.claims()
@@ -197,18 +197,18 @@ func TestAnAnomalousOrderHasTheWordsOfTheNormalOne(t *testing.T) {
 			t.Fatalf("disorder(%q) = %q", normal, got)
 		}
 		if strings.HasSuffix(got[len(got)-1], normal[3]) || got[0] == normal[0] {
-			t.Errorf("disorder(%q) = %q, which begins or ends as it did", normal, got)
+			t.Errorf("disorder(%q) = %q, which starts or ends like it", normal, got)
 		}
 		if slices.Contains(got, "{sum} for {claimed} Please pay.") {
 			turned++
 		}
 	}
 	if turned < 30 || turned > 70 {
-		t.Errorf("the sentences of %d notes in 100 are turned, want about 50", turned)
+		t.Errorf("the sentences of %d%% of the notes are turned, want about 50%%", turned)
 	}
 }
 
-func TestNeitherNoteNorClauseTellsTheAnswer(t *testing.T) {
+func TestNeitherNoteNorClauseDeterminesTheLabel(t *testing.T) {
 	for _, split := range splitsOf(t, "clauses") {
 		byClause := map[string]map[string]int{}
 		pairs := split.pairs()
@@ -235,15 +235,14 @@ func TestNeitherNoteNorClauseTellsTheAnswer(t *testing.T) {
 			continue
 		}
 		for _, c := range conditions {
-			for _, sentence := range slices.Concat(c.said[0][0], c.said[1][0]) {
+			for _, sentence := range slices.Concat(c.stated[0][0], c.stated[1][0]) {
 				checkEven(t, sentence, pairs)
 			}
 		}
 	}
 }
 
-// checkEven tells whether the answers of notes with a sentence are a third each, as far as chance lets them: by less
-// than four standard deviations.
+// checkEven checks that each label has a third of the notes with a sentence, to within four standard deviations.
 func checkEven(t *testing.T, sentence string, pairs []Pair) {
 	t.Helper()
 	start, _, _ := strings.Cut(sentence, "{")
@@ -262,7 +261,7 @@ func checkEven(t *testing.T, sentence string, pairs []Pair) {
 	}
 }
 
-func TestAnswersStandWhereTheirOffsetsSay(t *testing.T) {
+func TestAnswersAreAtTheirOffsets(t *testing.T) {
 	for _, split := range splitsOf(t, "questions") {
 		asked := map[string]bool{}
 		for _, q := range split.questions() {
@@ -284,7 +283,7 @@ func TestAnswersStandWhereTheirOffsetsSay(t *testing.T) {
 			}
 		}
 		if len(asked) != wordings {
-			t.Errorf("%s asks %d questions, want %d: %q", split.Name, len(asked), wordings,
+			t.Errorf("%s has %d wordings of questions, want %d: %q", split.Name, len(asked), wordings,
 				slices.Sorted(maps.Keys(asked)))
 		}
 	}

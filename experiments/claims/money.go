@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// Lists of sentences are for train, dev and test, in this order, here and in the files beside this one.
+// Lists of sentences are for train, dev and test, in this order, here and in the other files of this package.
 
-// treatments say who treated the member, and when.
+// treatments state who treated the member, and when.
 var treatments = [3][]string{
 	{
 		"I was seen by {clinic} on {day}.",
@@ -65,7 +65,7 @@ var sums = [3][]string{
 	},
 }
 
-// shares name the whole of an invoice and the member's own share; what is left of it is claimed.
+// shares name the total of an invoice and the member's own share; the rest is claimed.
 var shares = [3][]string{
 	{
 		"The invoice comes to {total}, of which {share} is my own share.",
@@ -83,7 +83,7 @@ var shares = [3][]string{
 	},
 }
 
-// rests claim what is left.
+// rests claim the rest.
 var rests = [3][]string{
 	{
 		"I claim the rest for {claimed}.",
@@ -117,21 +117,21 @@ var elsewhere = [3][]string{
 	},
 }
 
-// money draws what is claimed, in euros, and the sentences that say so.
+// money chooses the claimed amount in euros, and sentences that state it.
 func (w *writer) money() (amount int, sentences []string) {
 	part := w.split.part
 	switch n := w.Float64(); {
 	case n < 0.4:
 		return w.euros("sum", 60, 2000), []string{pick(w.Rand, direct[part])}
 	case n < 0.6:
-		return w.euros("sum", 60, 2000), []string{w.bare(), pick(w.Rand, sums[part])}
+		return w.euros("sum", 60, 2000), []string{w.claimSentence(), pick(w.Rand, sums[part])}
 	}
 	share := w.euros("share", 20, 600)
 	total := w.euros("total", share+60, 2000)
 	return total - share, []string{pick(w.Rand, shares[part]), pick(w.Rand, rests[part])}
 }
 
-// settled returns a sentence about a thing that is not claimed, with its amount or without.
+// settled returns a sentence about an item that is not claimed, with its amount or without.
 func (w *writer) settled() string {
 	if w.IntN(2) == 0 {
 		w.euros("else", 60, 2000)
@@ -140,8 +140,8 @@ func (w *writer) settled() string {
 	return strings.ReplaceAll(pick(w.Rand, w.split.from.settled), "{other", "{third")
 }
 
-// euros draws the value of a slot, an amount in [low, high), and returns it. The sum of its digits says which split
-// owns it: if the last one did, as elsewhere, test's amounts would end as none of train's do.
+// euros fills a slot with a random amount in [low, high), and returns it. The sum of its digits determines its split:
+// by the last digit, as for other values, amounts of test would have endings that no amount of train has.
 func (w *writer) euros(slot string, low, high int) int {
 	for {
 		n := low + w.IntN(high-low)
@@ -156,5 +156,5 @@ func (w *writer) euros(slot string, low, high int) int {
 	}
 }
 
-// slotted tells whether a pattern has a slot.
+// slotted reports whether a pattern has a slot.
 func slotted(pattern, slot string) bool { return strings.Contains(pattern, slot) }

@@ -1,13 +1,13 @@
 package claims
 
-// patterns are the sentences of a split. {claimed} is what the member wants to be paid, {other} something else;
-// {claimed is} is the verb that agrees with it; [a|b] is a choice.
+// patterns are the sentences of a split. {claimed} is the claimed item, {other} another one; {claimed is} is the verb
+// that agrees with it; [a|b] is a choice.
 type patterns struct {
 	openings  []string
-	claims    []string // say what is claimed
-	settled   []string // say that something else is not
-	contrasts []string // say both
-	asides    []string // say nothing of interest, with entities
+	claims    []string // name the claimed item
+	settled   []string // name another item, which is not claimed
+	contrasts []string // name both
+	asides    []string // irrelevant, with entities
 	urgent    []string
 	soon      []string
 	routine   []string

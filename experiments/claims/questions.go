@@ -5,33 +5,33 @@ import (
 	"slices"
 )
 
-// Question is one about a note, with its answer, in the form of SQuAD's.
+// Question is a question about a note, with its answer, in SQuAD's format.
 type Question struct {
 	Question string   `json:"question"`
 	Context  string   `json:"context"`
 	Answers  []Answer `json:"answers"`
 }
 
-// Answer is a stretch of the context.
+// Answer is a span of the context.
 type Answer struct {
 	Text  string `json:"text"`
 	Start int    `json:"answer_start"` // in characters
 }
 
-// statement is what a note may say, in one sentence, and what can be asked about it.
+// statement is a fact of a note, in one sentence, and questions about it.
 type statement struct {
 	sentences [3][]string // none: a claim, in the words of the quickstart's notes
 	asks      []ask
 }
 
-// ask is the wordings of a question whose answer is what stands in a slot.
+// ask is the wordings of a question whose answer is the value of a slot.
 type ask struct {
 	slot     string
 	wordings [3][]string
 }
 
 var statements = []statement{
-	{ // the policy, which a note begins with
+	{ // the policy, always the first sentence of a note
 		[3][]string{
 			{"My policy is {policy}.", "Policy {policy}.", "I am writing about policy {policy}.",
 				"My policy number is {policy}."},
@@ -159,7 +159,7 @@ var statements = []statement{
 	},
 }
 
-// questions asks about each slot as often.
+// questions returns equally many questions about each slot.
 func (s Split) questions() []Question {
 	r := rand.New(rand.NewPCG(s.seed, 0))
 	type place struct{ statement, ask int }
@@ -183,28 +183,28 @@ func (s Split) questions() []Question {
 	return questions
 }
 
-// question writes a note of a statement and four others, and asks about the first.
+// question writes a note of five statements, with a question about one of them.
 func (w *writer) question(about, asked int) Question {
 	w.lower = w.Float64() < 0.15
-	w.things = w.cast(pick(w.Rand, kinds), w.plain)
-	w.know("policy", "policy")
-	w.know("date", "day", "sent", "billed")
-	w.know("provider", "clinic", "keeper", "doctor")
+	w.items = w.chooseItems(pick(w.Rand, kinds), w.plainItem)
+	w.fillSlots("policy", "policy")
+	w.fillSlots("date", "day", "sent", "billed")
+	w.fillSlots("provider", "clinic", "keeper", "doctor")
 	w.euros("total", 100, 2000)
 	w.euros("share", 20, 100)
 
-	said := []int{about}
+	chosen := []int{about}
 	for _, i := range w.Perm(len(statements)) {
-		if i != about && len(said) < 5 {
-			said = append(said, i)
+		if i != about && len(chosen) < 5 {
+			chosen = append(chosen, i)
 		}
 	}
-	w.Shuffle(len(said), func(i, j int) { said[i], said[j] = said[j], said[i] })
-	if i := slices.Index(said, 0); i > 0 {
-		said[0], said[i] = said[i], said[0]
+	w.Shuffle(len(chosen), func(i, j int) { chosen[i], chosen[j] = chosen[j], chosen[i] })
+	if i := slices.Index(chosen, 0); i > 0 {
+		chosen[0], chosen[i] = chosen[i], chosen[0]
 	}
 	var sentences []string
-	for _, i := range said {
+	for _, i := range chosen {
 		sentences = append(sentences, w.state(statements[i]))
 	}
 	w.write(sentences)
@@ -222,7 +222,7 @@ func (w *writer) state(s statement) string {
 		return pick(w.Rand, list)
 	}
 	if w.IntN(2) == 0 {
-		return w.bare()
+		return w.claimSentence()
 	}
 	for {
 		if s := pick(w.Rand, w.split.from.contrasts); !slotted(s, "{date}") {

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// kind is a claim type and how members call what they claim: by a noun that they all use, or by a procedure, a learned
-// word made up for this data, whose ending tells the kind.
+// kind is a claim type and the words for its items: common nouns, or a procedure, an invented technical term whose
+// ending determines the kind.
 type kind struct {
 	name    string
 	nouns   []noun
@@ -71,7 +71,7 @@ var kinds = []kind{
 	},
 }
 
-// stems are what procedures begin with.
+// stems are the first parts of procedures.
 var stems = func() []string {
 	var stems []string
 	for _, part := range []string{
@@ -85,24 +85,24 @@ var stems = func() []string {
 	return stems
 }()
 
-// thing is what a member talks about, as one note calls it.
-type thing struct {
+// item is an item of a claim, in the words of one note.
+type item struct {
 	pattern   string
-	procedure string // what {procedure} in pattern stands for
+	procedure string // value of {procedure} in pattern
 	plural    bool
 }
 
 // verb returns the form of is, was or has that agrees.
-func (t thing) verb(singular string) string {
+func (t item) verb(singular string) string {
 	if !t.plural {
 		return singular
 	}
 	return map[string]string{"is": "are", "was": "were", "has": "have"}[singular]
 }
 
-// things are the ways to call one: {noun} by its kind, {procedure} by what was done. The verb agrees with either of
-// them, or else with a bill.
-var things = []struct {
+// itemPatterns are phrases for an item: {noun} by its kind, {procedure} by its procedure. The verb agrees with them if
+// agrees is set, else it is singular.
+var itemPatterns = []struct {
 	pattern string
 	agrees  bool
 }{
@@ -126,10 +126,10 @@ var things = []struct {
 	{"the {amount} for the {noun}", false},
 }
 
-// thing returns something of the kind, in words to choose from.
-func (w *writer) thing(k kind) thing {
-	how, n := pick(w.Rand, things), pick(w.Rand, k.nouns)
-	t := thing{pattern: strings.ReplaceAll(w.choose(how.pattern), "{noun}", n.text), plural: how.agrees && n.plural}
+// item returns an item of the kind, in a random phrase.
+func (w *writer) item(k kind) item {
+	how, n := pick(w.Rand, itemPatterns), pick(w.Rand, k.nouns)
+	t := item{pattern: strings.ReplaceAll(w.choose(how.pattern), "{noun}", n.text), plural: how.agrees && n.plural}
 	if strings.Contains(how.pattern, "{procedure}") {
 		t.procedure = joined(w.Rand, w.split.part, [2][]string{stems, k.endings})
 		t.plural = false
@@ -137,7 +137,8 @@ func (w *writer) thing(k kind) thing {
 	return t
 }
 
-// A split owns whole numbers by their remainder: 0 to 5 are train's, then two each are dev's and test's.
+// owned returns a random number of a split's part. Numbers belong to parts by their last digit: 0 to 5 to train, 6 and
+// 7 to dev, 8 and 9 to test.
 func owned(r *rand.Rand, part, low, high int) int {
 	for {
 		if n := low + r.IntN(high-low); partOf(n) == part {
@@ -146,10 +147,10 @@ func owned(r *rand.Rand, part, low, high int) int {
 	}
 }
 
-// partOf is the part that owns a number.
+// partOf returns the part that a number belongs to.
 func partOf(n int) int { return max(0, n%10-4) / 2 }
 
-// values draw an entity value of a split's part.
+// values return a random entity value of a split's part.
 var values = map[string]func(r *rand.Rand, part int) string{
 	"amount":   amount,
 	"date":     date,
@@ -181,7 +182,7 @@ func policy(r *rand.Rand, part int) string {
 	return fmt.Sprintf("%s%d", pick(r, []string{"HK", "MED", "POL"}), owned(r, part, 10000, 100000))
 }
 
-// provider draws a place or a doctor.
+// provider returns a random place or doctor.
 func provider(r *rand.Rand, part int) string {
 	if r.IntN(3) == 0 {
 		return "Dr " + joined(r, part, surnames)
@@ -193,7 +194,7 @@ func place(r *rand.Rand, part int) string {
 	return joined(r, part, places) + pick(r, []string{" Clinic", " Clinic", " Hospital", " Health Centre"})
 }
 
-// joined makes a name of two halves. Which pairs a part has, no other has; the halves are in all.
+// joined makes a name of two halves. Each pair belongs to one part only; the halves occur in all parts.
 func joined(r *rand.Rand, part int, halves [2][]string) string {
 	for {
 		i, j := r.IntN(len(halves[0])), r.IntN(len(halves[1]))

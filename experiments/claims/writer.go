@@ -15,16 +15,16 @@ type writer struct {
 	text     strings.Builder
 	runes    int // in text
 	entities []Entity
-	capital  bool             // the next letter is one
-	lower    bool             // the note has no capital letters
-	clean    bool             // there are no slips
-	things   map[string]thing // what {claimed}, {other} and {third} stand for
-	facts    map[string]fact  // what other slots stand for, each time they are named
-	// where a thing or a fact that is an entity stands: its first character and the one behind it
+	capital  bool            // the next letter is a capital
+	lower    bool            // the note has no capital letters
+	clean    bool            // there are no typos
+	items    map[string]item // values of {claimed}, {other} and {third}
+	facts    map[string]fact // values of other slots, the same at each use
+	// start and end, in characters, of items and of facts that are entities
 	places map[string][2]int
 }
 
-// fact is the value of a slot. Without a label it is no entity.
+// fact is the value of a slot. Without a label it is not an entity.
 type fact struct{ label, value string }
 
 func newWriter(r *rand.Rand, split Split) *writer {
@@ -35,7 +35,7 @@ func newWriter(r *rand.Rand, split Split) *writer {
 // their papers.
 const typoRate = 0.03
 
-// note writes a note of a claim of the kind.
+// note writes a note that claims an item of the kind.
 func (w *writer) note(claimed kind) Note {
 	p := w.split.from
 	var sentences []string
@@ -59,12 +59,12 @@ func (w *writer) note(claimed kind) Note {
 	add(0.25, p.closings)
 
 	w.lower = w.Float64() < 0.15
-	w.things = w.cast(claimed, w.thing)
+	w.items = w.chooseItems(claimed, w.item)
 	w.write(sentences)
 	return Note{w.text.String(), claimed.name, urgency, w.entities}
 }
 
-// body draws the sentences that say what is claimed and what is not.
+// body chooses the sentences about the claimed item and others.
 func (w *writer) body() []string {
 	p := w.split.from
 	claim, settled := pick(w.Rand, p.claims), pick(w.Rand, p.settled)
@@ -87,8 +87,7 @@ func (w *writer) body() []string {
 	}
 }
 
-// urgency draws how urgent the note is and the sentences to choose from that say so; most routine ones do not mention
-// it.
+// urgency chooses the urgency of a note, and returns the sentences that state it; most routine notes do not mention it.
 func (w *writer) urgency() (string, []string) {
 	p := w.split.from
 	switch n := w.Float64(); {
@@ -102,8 +101,8 @@ func (w *writer) urgency() (string, []string) {
 	return "routine", nil
 }
 
-// cast chooses what a note talks about, by draw: the claimed thing and two others, all of different kinds.
-func (w *writer) cast(claimed kind, draw func(kind) thing) map[string]thing {
+// chooseItems returns the items of a note: the claimed one and two others, all of different kinds.
+func (w *writer) chooseItems(claimed kind, newItem func(kind) item) map[string]item {
 	var others []kind
 	for _, k := range kinds {
 		if k.name != claimed.name {
@@ -111,23 +110,23 @@ func (w *writer) cast(claimed kind, draw func(kind) thing) map[string]thing {
 		}
 	}
 	w.Shuffle(len(others), func(i, j int) { others[i], others[j] = others[j], others[i] })
-	return map[string]thing{
-		"claimed": draw(claimed),
-		"other":   draw(others[0]),
-		"third":   draw(others[1]),
+	return map[string]item{
+		"claimed": newItem(claimed),
+		"other":   newItem(others[0]),
+		"third":   newItem(others[1]),
 	}
 }
 
 // alternatives are words to choose from: [paid|settled|].
 var alternatives = regexp.MustCompile(`\[[^\]]*\]`)
 
-// longWord is a word long enough for a slip.
+// longWord is a word long enough for a typo.
 var longWord = regexp.MustCompile(`[a-z]{5,}`)
 
-// slot is a place to fill: {amount}, {claimed}, or {claimed is} for the verb that agrees with it.
+// slot is a slot of a pattern: {amount}, {claimed}, or {claimed is} for the verb that agrees with it.
 var slot = regexp.MustCompile(`\{(\w+)(?: (\w+))?\}`)
 
-// write writes patterns, a blank between two.
+// write writes patterns, separated by spaces.
 func (w *writer) write(sentences []string) {
 	for i, s := range sentences {
 		if i > 0 {
@@ -137,7 +136,7 @@ func (w *writer) write(sentences []string) {
 	}
 }
 
-// sentence writes a pattern, its first letter as a capital.
+// sentence writes a pattern with a capital first letter.
 func (w *writer) sentence(pattern string) {
 	w.capital = true
 	w.fill(w.choose(pattern), "")
@@ -151,7 +150,7 @@ func (w *writer) choose(pattern string) string {
 	return strings.Join(strings.Fields(pattern), " ")
 }
 
-// fill writes a pattern without alternatives. procedure is what its {procedure} stands for.
+// fill writes a pattern without alternatives. procedure is the value of {procedure}.
 func (w *writer) fill(pattern, procedure string) {
 	for {
 		at := slot.FindStringSubmatchIndex(pattern)
@@ -161,13 +160,13 @@ func (w *writer) fill(pattern, procedure string) {
 		}
 		w.put(w.mistyped(pattern[:at[0]]))
 		name := pattern[at[2]:at[3]]
-		t, isThing := w.things[name]
+		t, isItem := w.items[name]
 		f, isFact := w.facts[name]
 		from := w.runes
 		switch {
-		case isThing && at[4] >= 0:
+		case isItem && at[4] >= 0:
 			w.put(t.verb(pattern[at[4]:at[5]]))
-		case isThing:
+		case isItem:
 			w.fill(t.pattern, t.procedure)
 			w.places[name] = [2]int{from, w.runes}
 		case isFact && f.label == "":
@@ -186,7 +185,7 @@ func (w *writer) fill(pattern, procedure string) {
 	}
 }
 
-// entity writes a value and notes where it stands.
+// entity writes a value and records its span.
 func (w *writer) entity(label, value string) {
 	start := w.runes
 	w.put(value)
@@ -230,7 +229,7 @@ func (w *writer) mistyped(s string) string {
 	})
 }
 
-// numbers are those that are no entity.
+// numbers are the values of {number}, which is not an entity.
 var numbers = []string{"two", "three", "four", "five", "six", "seven", "ten", "twelve"}
 
 // pick chooses one of list.
