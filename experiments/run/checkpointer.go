@@ -74,8 +74,8 @@ func (b *bests) add(e multitask.Evaluation, by report.Selection) (names []string
 	}
 	for _, g := range e.Groups {
 		for _, task := range g.Tasks {
-			figure, judged := report.TaskMetric(task)
-			if best, have := b.TaskBest[task.Task]; !judged || have && figure <= best {
+			figure, evaluated := report.TaskMetric(task)
+			if best, have := b.TaskBest[task.Task]; !evaluated || have && figure <= best {
 				continue
 			}
 			b.TaskBest[task.Task] = figure

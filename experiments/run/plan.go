@@ -15,16 +15,11 @@ func (r *Run) newPlan() (multitask.Plan, error) {
 	t := r.experiment().Training
 
 	// weighting and sampler
-	var names []string
-	for _, g := range r.Model.Groups {
-		names = append(names, g.Name)
-	}
 	weighting, err := t.Weighting.Build(r.Model.WeightingEnv(r.experiment().Seed))
 	if err != nil {
 		return multitask.Plan{}, err
 	}
-	_, all := weighting.(multitask.GradientWeighting)
-	sampler, err := t.Sampling.Build(multitask.SamplerEnv{Groups: names, All: all})
+	sampler, err := t.Sampling.Build(r.Model.SamplerEnv(weighting))
 	if err != nil {
 		return multitask.Plan{}, err
 	}
@@ -37,7 +32,7 @@ func (r *Run) newPlan() (multitask.Plan, error) {
 		Rate: t.LearningRate, WeightDecay: t.WeightDecay, ClipNorm: t.MaxGradNorm,
 		WarmupRatio: t.WarmupRatio, WarmupSteps: t.WarmupSteps,
 		Sampler: sampler, Weighting: weighting,
-		NeverEvaluate: t.EvalStrategy == "no" || !r.judged,
+		NeverEvaluate: t.EvalStrategy == "no" || !r.evaluated,
 		CacheMemory:   int64(t.CacheMemory) << 20,
 	}
 	if t.EvalStrategy == "steps" {
