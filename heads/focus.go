@@ -25,7 +25,7 @@ type FocusOptions struct {
 	LSTMLayers       int     `yaml:"lstm_layers" range:"[0,16]" doc:"bidirectional LSTM layers before the lens; 0: the lens is over the encoder's states"`
 	LSTMHidden       int     `yaml:"lstm_hidden" range:"[1,8192]" doc:"features of each direction"`
 	AttentionHeads   int     `yaml:"attention_heads" range:"[1,256]" doc:"heads of the attention; their number divides its width"`
-	MinAperture      float64 `yaml:"min_aperture" range:"[0.0001,1]" doc:"the narrowest aperture, in lengths of the text"`
+	MinAperture      float64 `yaml:"min_aperture" range:"[0.0001,1]" doc:"narrowest aperture, in lengths of the text"`
 	LensPerHead      bool    `yaml:"lens_per_head" doc:"whether each attention head has a lens of its own"`
 	Normalise        string  `yaml:"normalise" choice:"sum|softmax" doc:"sum: attention times lens, divided by its sum; softmax: a softmax over the products, which is nearly flat"`
 	Pool             string  `yaml:"pool" choice:"cls|mean|max|attention" doc:"how a text's tokens become one vector: the first, their mean, maximum, or a learned mean; tags need none"`

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/jenga-nlp/jenga/docs"
 	"github.com/jenga-nlp/jenga/encoders"
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/fusion"
@@ -26,6 +27,7 @@ var update = flag.Bool("update", false, "rewrite docs/parts.md")
 type kind struct {
 	title, folder string
 	registry      interface {
+		Kind() string
 		Names() []string
 		Fields(name string) []plugin.Field
 	}
@@ -78,9 +80,41 @@ func TestPartsPage(t *testing.T) {
 		}
 	}
 	have, err := os.ReadFile(path)
-	if err != nil || string(have) != page.String() {
-		t.Errorf("docs/parts.md differs from the parts' comments and options (%v); "+
-			"go test ./cmd/jenga -run PartsPage -update rewrites it", err)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(have) != page.String() {
+		t.Error("docs/parts.md differs from the parts' comments and options; " +
+			"go test ./cmd/jenga -run PartsPage -update rewrites it")
+	}
+}
+
+// TestEveryPartIsDescribed requires of each part that `jenga parts` says what it is, and which values an option takes.
+func TestEveryPartIsDescribed(t *testing.T) {
+	check := func(kind, name string, fields []plugin.Field) {
+		if docs.Part(kind, name) == "" {
+			t.Errorf("docs/parts.md does not say what %s %s is", kind, name)
+		}
+		for _, f := range fields {
+			switch f.Type {
+			case "a value", "text", "a list", "a mapping":
+				t.Errorf("%s %s: option %s takes %s; describe its values in a tag takes", kind, name, f.Key, f.Type)
+			}
+			if f.Doc == "" {
+				t.Errorf("%s %s: option %s has no tag doc", kind, name, f.Key)
+			}
+		}
+	}
+	for _, k := range kinds {
+		for _, name := range k.registry.Names() {
+			check(k.registry.Kind(), name, k.registry.Fields(name))
+		}
+	}
+	for _, name := range (config.Sections{}).Names() {
+		check("section", name, config.Sections{}.Fields(name))
+	}
+	if text := docs.Part("head", "max_pool"); text != "" {
+		t.Errorf("a part that does not ship is described as %q", text)
 	}
 }
 
@@ -91,7 +125,11 @@ func writeFields(page *strings.Builder, fields []plugin.Field) {
 	page.WriteString("\n| option | default | takes | |\n|---|---|---|---|\n")
 	for _, f := range fields {
 		cell := strings.NewReplacer("|", `\|`, "\n", " ")
-		fmt.Fprintf(page, "| `%s` | `%s` | %s | %s |\n", f.Key, f.Default, cell.Replace(f.Type), cell.Replace(f.Doc))
+		byDefault := f.Default
+		if byDefault != "" && !strings.HasPrefix(byDefault, "(") {
+			byDefault = "`" + byDefault + "`"
+		}
+		fmt.Fprintf(page, "| `%s` | %s | %s | %s |\n", f.Key, byDefault, cell.Replace(f.Type), cell.Replace(f.Doc))
 	}
 }
 

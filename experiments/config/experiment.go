@@ -64,7 +64,7 @@ type Tokenizer struct {
 
 // Vocabulary has the options of training a tokenizer.
 type Vocabulary struct {
-	VocabSize int  `yaml:"vocab_size" range:"[100,1000000]" doc:"tokens, special tokens included; default for words: 30000"`
+	VocabSize int  `yaml:"vocab_size" range:"[100,1000000]" default:"(8000 or 30000)" doc:"tokens, special tokens included; default: 8000, with type: words 30000"`
 	Lowercase bool `yaml:"lowercase" doc:"whether text is lowercased"`
 }
 
@@ -123,11 +123,11 @@ type Training struct {
 	Weighting plugin.Choice[multitask.WeightingEnv, multitask.Weighting] `yaml:"-"`
 
 	EvalStrategy          string  `yaml:"eval_strategy" choice:"epoch|steps|no" doc:"when the model is evaluated on dev, and saved: after each epoch, each eval_steps, or never"`
-	EvalSteps             int     `yaml:"eval_steps" range:"[1,)" doc:"updates between evaluations, with eval_strategy: steps"`
+	EvalSteps             int     `yaml:"eval_steps" range:"[1,)" doc:"updates between evaluations by steps"`
 	SaveStrategy          string  `yaml:"save_strategy" choice:"epoch|steps|no"`
 	LoadBestModelAtEnd    bool    `yaml:"load_best_model_at_end"`
-	MetricForBestModel    string  `yaml:"metric_for_best_model" doc:"metric of dev that selects the best checkpoint: eval_loss, eval_overall, eval_TASK_loss, eval_TASK_HEAD_METRIC, …; default: eval_overall"`
-	GreaterIsBetter       bool    `yaml:"greater_is_better" doc:"whether a higher metric_for_best_model is better; default: as the metric defines it"`
+	MetricForBestModel    string  `yaml:"metric_for_best_model" takes:"a metric's name" default:"eval_overall" doc:"metric of dev that selects the best checkpoint: eval_overall, the mean of all heads' main metrics, eval_loss, eval_all_right, eval_TASK_loss, eval_TASK_HEAD_METRIC, …"`
+	GreaterIsBetter       bool    `yaml:"greater_is_better" default:"(by the metric)" doc:"whether a higher metric_for_best_model is better; default: false for losses and errors, else true"`
 	EarlyStoppingPatience int     `yaml:"early_stopping_patience" range:"[0,)" doc:"evaluations without improvement after which training ends; 0: no early stopping"`
 	OutputDir             string  `yaml:"-"` // run folder; "": runs/PROJECT_NAME
 	CacheMemory           int     `yaml:"cache_memory" range:"[0,16777216]" doc:"MiB of memory for the states of a frozen encoder, so that each text is encoded once"`
@@ -135,7 +135,7 @@ type Training struct {
 	CacheFolder           string  `yaml:"-"` // of the file for states beyond CacheMemory; "": the run folder
 	Device                string  `yaml:"device"`
 	Logging               Logging `yaml:"logging"`
-	LoggingSteps          int     `yaml:"logging_steps" range:"[1,)" doc:"updates between lines of the run folder's metrics.jsonl"`
+	LoggingSteps          int     `yaml:"logging_steps" range:"[1,)" doc:"updates between lines of metrics.jsonl"`
 }
 
 // Logging is the logging section of Jenga-NLP's files: the service that receives the metrics.
