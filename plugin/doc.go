@@ -29,6 +29,6 @@
 //	default  for the same: what is listed in place of the registered default, if that stands for another value; in
 //	         parentheses if it depends on others: "(the encoder's width)"
 //
-// The registered default of an option is valid even outside its choice or range. What tags cannot express, such as options
-// that exclude each other, the part's constructor checks.
+// The registered default of an option is valid even outside its choice or range. What tags cannot express, such as
+// options that exclude each other, the part's constructor checks.
 package plugin

@@ -34,8 +34,10 @@ func kinds() []kind {
 
 func (c *commands) partsCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:     "parts [KIND [TYPE]]",
-		Short:   "List the parts that an experiment file can name, with option, default and valid values",
+		Use:   "parts [KIND [TYPE]]",
+		Short: "List the parts that an experiment file can name, with option, default and valid values",
+		Long: "Lists the parts that an experiment file can name. Each line is an option, its default, the valid values,\n" +
+			"and what it is. A default in parentheses depends on other values; - is none.",
 		Example: "  jenga parts\n  jenga parts head\n  jenga parts head linear\n  jenga parts section tokenizer",
 		Args:    between(0, 2),
 		RunE: func(_ *cobra.Command, args []string) error {

@@ -42,17 +42,23 @@ var kinds = []kind{
 	{"Weightings: many losses into one", "multitask", multitask.Weightings()},
 }
 
+// preface begins the page, with ' for a backtick.
 const preface = `# The parts
 
-What each ` + "`type:`" + ` of an experiment file is, with its options. ` + "`jenga parts`" + ` prints the options of the parts that a binary has.
+What each 'type:' of an experiment file is, with its options. 'jenga parts' prints the same of the parts that a binary
+has. A default in parentheses depends on other values; an option without a default is not set. An option 'a.b' is the
+key b of the mapping a.
 
-This page is written by ` + "`go test ./cmd/jenga -run PartsPage -update`" + ` from the parts' own comments and options.
+[README.md](../README.md#metrics) describes the metrics of an evaluation as a whole, [jenga-nlp.md](jenga-nlp.md) the
+keys of files of Jenga-NLP.
+
+This page is written by 'go test ./cmd/jenga -run PartsPage -update' from the comments and options of the parts.
 `
 
 // TestPartsPage compares docs/parts.md with the registries and the parts' comments.
 func TestPartsPage(t *testing.T) {
 	var page strings.Builder
-	page.WriteString(preface)
+	page.WriteString(strings.ReplaceAll(preface, "'", "`"))
 	for _, k := range kinds {
 		fmt.Fprintf(&page, "\n## %s\n", k.title)
 		docs, _ := commentsOf(t, filepath.Join("..", "..", k.folder))
@@ -122,7 +128,7 @@ func writeFields(page *strings.Builder, fields []plugin.Field) {
 	if len(fields) == 0 {
 		return
 	}
-	page.WriteString("\n| option | default | takes | |\n|---|---|---|---|\n")
+	page.WriteString("\n| option | default | takes | description |\n|---|---|---|---|\n")
 	for _, f := range fields {
 		cell := strings.NewReplacer("|", `\|`, "\n", " ")
 		byDefault := f.Default

@@ -17,12 +17,14 @@ func (Sections) Kind() string { return "section" }
 
 // Names returns the names of the listed sections.
 func (Sections) Names() []string {
-	return []string{"model", "tokenizer", "task", "data", "head", "training"}
+	return []string{"experiment", "model", "tokenizer", "task", "data", "head", "training"}
 }
 
 // Fields returns the keys of a section. It panics if name is not one of Names.
 func (Sections) Fields(name string) []plugin.Field {
 	switch name {
+	case "experiment":
+		return documented(experimentDefaults)
 	case "model":
 		return slices.Concat(documented(modelDefaults), plugin.FieldsOf("lora.", loraDefaults))
 	case "tokenizer":
@@ -66,10 +68,11 @@ func dataFields() []plugin.Field {
 	return append(fields, plugin.FieldsOf("split.", Split{})...)
 }
 
-// experimentOptions are the keys of an experiment file.
+// experimentOptions are the keys of an experiment file beside the sections `model`, `tokenizer`, `tasks`, a list, and
+// `training`.
 type experimentOptions struct {
-	ProjectName string          `yaml:"project_name"`
-	Seed        uint64          `yaml:"seed" range:"[0,)"`
+	ProjectName string          `yaml:"project_name" takes:"a name" default:"(the file's name)" doc:"of the experiment"`
+	Seed        uint64          `yaml:"seed" range:"[0,)" doc:"of all random numbers"`
 	Model       *plugin.Section `yaml:"model"`
 	Tokenizer   *plugin.Section `yaml:"tokenizer"`
 	Tasks       *plugin.Section `yaml:"tasks"`
