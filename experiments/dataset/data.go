@@ -17,7 +17,7 @@ import (
 // reader reads the data of an experiment's tasks.
 type reader struct {
 	e        *config.Experiment
-	kinds    []tasks.Task // of e.Tasks
+	types    []tasks.Task // of e.Tasks
 	mistakes *plugin.Mistakes
 	warnings []string
 }
@@ -126,7 +126,7 @@ func (r *reader) file(group *Group, path config.File) []*corpus.Example {
 		if _, known := group.first[number]; !known && len(own) > 0 {
 			group.first[number] = own[0]
 		}
-		tasks.SurveyRecords(r.kinds[number], own)
+		tasks.SurveyRecords(r.types[number], own)
 		for i, record := range own {
 			example, err := r.example(number, record)
 			if err != nil {
@@ -178,7 +178,7 @@ func different(a, b corpus.Example) string {
 // example returns the example of a record for a task.
 func (r *reader) example(number int, record corpus.Record) (corpus.Example, error) {
 	task := r.e.Tasks[number]
-	example, err := r.kinds[number].Example(record)
+	example, err := r.types[number].Example(record)
 	if err != nil {
 		return example, err
 	}
@@ -191,7 +191,7 @@ func (r *reader) example(number int, record corpus.Record) (corpus.Example, erro
 			return example, err
 		}
 	}
-	r.rename(task, r.kinds[number].Output(), example.Targets)
+	r.rename(task, r.types[number].Output(), example.Targets)
 	return example, nil
 }
 

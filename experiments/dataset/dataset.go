@@ -68,7 +68,7 @@ func loadWith(
 	if err := d.open(tokenizer); err != nil {
 		return nil, err
 	}
-	in := reader{e: e, kinds: d.Tasks, mistakes: &mistakes}
+	in := reader{e: e, types: d.Tasks, mistakes: &mistakes}
 	for g := range d.Groups {
 		in.read(&d.Groups[g], splits...)
 	}

@@ -53,18 +53,19 @@ func checkSaves(m *multitask.Model, path string) error {
 }
 
 // task builds a task of a group and its heads.
-func (b *builder) task(group *dataset.Group, task config.Task, kind tasks.Task) multitask.Task {
+func (b *builder) task(group *dataset.Group, task config.Task, taskType tasks.Task) multitask.Task {
 	m, about := b.Model, b.Model.Encoder.Describe()
 	train, single := group.Examples[config.Train], func(e *corpus.Example) bool { return !e.Paired }
-	built := multitask.Task{Name: task.Name, Type: kind, Pairs: len(train) > 0 && !slices.ContainsFunc(train, single)}
+	pairs := len(train) > 0 && !slices.ContainsFunc(train, single)
+	built := multitask.Task{Name: task.Name, Type: taskType, Pairs: pairs}
 	for _, head := range task.Heads {
 		set := b.Data.Labels[multitask.HeadName{Task: task.Name, Head: head.Name}]
 		env := heads.Env{
 			Task: task.Name, Name: head.Name,
-			Output: kind.Output(), Labels: set.Names(),
+			Output: taskType.Output(), Labels: set.Names(),
 			Width: about.Width, Attention: heads.Attention(about.Attention),
 			Dropout:  b.Data.Experiment.Model.Dropout,
-			Training: b.trainingOf(task, head, kind.Output(), set),
+			Training: b.trainingOf(task, head, taskType.Output(), set),
 			Mask:     -1,
 			Lenses:   b.lenses(group),
 			Params:   multitask.HeadParams(m.Params, task.Name, head.Name),
