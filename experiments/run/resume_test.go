@@ -149,3 +149,39 @@ func TestResumeRejectsOtherLabels(t *testing.T) {
 		t.Errorf("Resume = %v, want %s", err, want)
 	}
 }
+
+func TestAResumedRunRejectsOtherData(t *testing.T) {
+	for name, test := range map[string]struct{ old, edited, want string }{
+		"another text": {`"invoice"`, `"fee"`,
+			`snapshot: it was taken with a checksum of the training texts of task "team" `},
+		"a line less": {`{"words": ["the", "invoice", "came_late"], "team": "billing", "tags": ["O", "B-thing", "O"]}` +
+			"\n", "", `snapshot: it was taken with training examples of task "team" 24; the training has 23`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			folder := filepath.Join(t.TempDir(), "run")
+			r, whole := begun(t, folder, 1)
+			snapshot, err := whole.Snapshot()
+			if err != nil {
+				t.Fatal(err)
+			}
+			data := r.experiment().Tasks[0].Data.Path.Name
+			text, err := os.ReadFile(data)
+			if err != nil {
+				t.Fatal(err)
+			}
+			edited := strings.ReplaceAll(string(text), test.old, test.edited)
+			if edited == string(text) {
+				t.Fatalf("the data has no %s", test.old)
+			}
+			sample.Write(t, data, edited)
+
+			resumed, err := Resume(folder)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := training(t, resumed).Restore(snapshot); err == nil || !strings.HasPrefix(err.Error(), test.want) {
+				t.Errorf("Restore = %v, want %s", err, test.want)
+			}
+		})
+	}
+}
