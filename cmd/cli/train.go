@@ -13,8 +13,6 @@ import (
 
 	"github.com/jenga-nlp/jenga/experiments"
 	"github.com/jenga-nlp/jenga/experiments/config"
-	"github.com/jenga-nlp/jenga/experiments/dataset"
-	"github.com/jenga-nlp/jenga/experiments/model"
 	"github.com/jenga-nlp/jenga/experiments/report"
 	"github.com/jenga-nlp/jenga/experiments/run"
 	"github.com/jenga-nlp/jenga/multitask"
@@ -97,17 +95,9 @@ func (c *commands) train(ctx context.Context, f trainFlags, file string) error {
 	return err
 }
 
-// ready reads the data of an experiment's splits, assembles its model and writes the warnings of both.
+// ready prepares an experiment for training and writes the warnings.
 func (c *commands) ready(e *config.Experiment, splits ...string) (*run.Run, error) {
-	data, err := dataset.Load(e, splits...)
-	if err != nil {
-		return nil, err
-	}
-	built, err := model.New(data)
-	if err != nil {
-		return nil, err
-	}
-	ready, err := run.New(built)
+	ready, err := run.Prepare(e, splits...)
 	if err != nil {
 		return nil, err
 	}

@@ -6,9 +6,7 @@ import (
 	"testing/fstest"
 
 	"github.com/jenga-nlp/jenga/experiments/config"
-	"github.com/jenga-nlp/jenga/experiments/dataset"
 	"github.com/jenga-nlp/jenga/experiments/internal/sample"
-	"github.com/jenga-nlp/jenga/experiments/model"
 	"github.com/jenga-nlp/jenga/experiments/report"
 	"github.com/jenga-nlp/jenga/experiments/run"
 )
@@ -26,19 +24,11 @@ func (t trained) Train(ctx context.Context, folder string, observe func(event an
 
 // ready loads an experiment's splits and prepares its model for training.
 func ready(e *config.Experiment, splits ...string) (trained, error) {
-	data, err := dataset.Load(e, splits...)
+	r, err := run.Prepare(e, splits...)
 	if err != nil {
 		return trained{}, err
 	}
-	built, err := model.New(data)
-	if err != nil {
-		return trained{}, err
-	}
-	r, err := run.New(built)
-	if err != nil {
-		return trained{}, err
-	}
-	return trained{&Opened{Data: data, Model: r.Model, Warnings: r.Warnings, machine: run.ThisMachine()}, r}, nil
+	return trained{&Opened{Data: r.Data, Model: r.Model, Warnings: r.Warnings, machine: run.ThisMachine()}, r}, nil
 }
 
 // prepare writes an experiment of the given tasks and data files, and prepares it in their folder.

@@ -5,24 +5,9 @@ import (
 	"testing"
 
 	"github.com/jenga-nlp/jenga/experiments/config"
-	"github.com/jenga-nlp/jenga/experiments/dataset"
 	"github.com/jenga-nlp/jenga/experiments/internal/sample"
-	"github.com/jenga-nlp/jenga/experiments/model"
 	"github.com/jenga-nlp/jenga/experiments/report"
 )
-
-// ready loads an experiment's splits and prepares its model for training.
-func ready(e *config.Experiment, splits ...string) (*Run, error) {
-	data, err := dataset.Load(e, splits...)
-	if err != nil {
-		return nil, err
-	}
-	built, err := model.New(data)
-	if err != nil {
-		return nil, err
-	}
-	return New(built)
-}
 
 // mustRead reads an experiment file.
 func mustRead(t *testing.T, path string, sets ...string) *config.Experiment {
@@ -38,13 +23,13 @@ func mustRead(t *testing.T, path string, sets ...string) *config.Experiment {
 func prepare(t *testing.T, tasks string, data map[string]string, sets ...string) (*Run, error) {
 	t.Helper()
 	sample.Tasks(t, tasks, data)
-	return ready(mustRead(t, "exp.yaml", sets...), config.Train, config.Dev, config.Test)
+	return Prepare(mustRead(t, "exp.yaml", sets...), config.Train, config.Dev, config.Test)
 }
 
 // trainSmall trains an experiment into a folder.
 func trainSmall(t *testing.T, path, folder string, sets ...string) (*Run, report.Done) {
 	t.Helper()
-	run, err := ready(mustRead(t, path, sets...), config.Train, config.Dev)
+	run, err := Prepare(mustRead(t, path, sets...), config.Train, config.Dev)
 	if err != nil {
 		t.Fatal(err)
 	}

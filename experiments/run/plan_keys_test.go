@@ -19,7 +19,7 @@ type planFields map[string]any
 // planOf returns the fields of the plan of a run in folder.
 func planOf(t *testing.T, e *config.Experiment, folder string) planFields {
 	t.Helper()
-	r, err := ready(e, config.Train, config.Dev)
+	r, err := Prepare(e, config.Train, config.Dev)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -32,7 +32,7 @@ func TestMistakesOfSamplersAndWeightingsAreFoundWithoutTraining(t *testing.T) {
 	} {
 		e, err := config.Read(sample.Small(t, ""), []string{set})
 		if err == nil {
-			_, err = ready(e, config.Train, config.Dev)
+			_, err = Prepare(e, config.Train, config.Dev)
 		}
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", set, err, want)
@@ -40,7 +40,7 @@ func TestMistakesOfSamplersAndWeightingsAreFoundWithoutTraining(t *testing.T) {
 	}
 	e := mustRead(t, sample.Small(t, ""), "training.weighting=pcgrad", "model.freeze=all", "model.fusion=none")
 	want := `weighting "pcgrad": it combines the tasks' gradients of the parameters that they share, and none of those learns`
-	if _, err := ready(e, config.Train, config.Dev); err == nil || !strings.Contains(err.Error(), want) {
+	if _, err := Prepare(e, config.Train, config.Dev); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("pcgrad on a frozen encoder: %v, want %s", err, want)
 	}
 }

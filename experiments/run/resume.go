@@ -51,7 +51,7 @@ func Resume(folder string) (*Run, error) {
 		return nil, err
 	}
 
-	r, err := New(built)
+	r, err := newRun(built)
 	if err != nil {
 		return nil, err
 	}

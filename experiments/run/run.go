@@ -25,8 +25,21 @@ type Run struct {
 	machine     Machine
 }
 
-// New prepares a model for training, and checks that dev has labels for the metric that selects the best model.
-func New(built *model.Assembled) (*Run, error) {
+// Prepare reads the data of an experiment's splits, builds its model and prepares it for training.
+func Prepare(e *config.Experiment, splits ...string) (*Run, error) {
+	data, err := dataset.Load(e, splits...)
+	if err != nil {
+		return nil, err
+	}
+	built, err := model.New(data)
+	if err != nil {
+		return nil, err
+	}
+	return newRun(built)
+}
+
+// newRun prepares a model for training, and checks that dev has labels for the metric that selects the best model.
+func newRun(built *model.Assembled) (*Run, error) {
 	r := &Run{
 		Data: built.Data, Model: built.Model, Warnings: slices.Clone(built.Warnings),
 		built: built, machine: ThisMachine(),

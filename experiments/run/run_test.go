@@ -61,7 +61,7 @@ func TestEarlyStoppingEndsAfterItsPatience(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	run, err := ready(e, config.Train, config.Dev)
+	run, err := Prepare(e, config.Train, config.Dev)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +142,7 @@ func TestARunThatContainsTheBaseModelIsNotReplaced(t *testing.T) {
 		if err := CheckFolder(e, folder, true); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("freeze: %s: CheckFolder = %v, want %s", freeze, err, want)
 		}
-		run, err := ready(e, config.Train, config.Dev)
+		run, err := Prepare(e, config.Train, config.Dev)
 		if err != nil {
 			t.Fatal(err)
 		}
