@@ -44,6 +44,8 @@ func TestExitStatus(t *testing.T) {
 		{"embed x --pool max", exitUsage, "mean, cls, none"},
 		{"version --threads -1", exitUsage, "--threads"},
 		{"train nowhere.yaml", exitMistake, "nowhere.yaml: no such file"},
+		{"train", exitMistake, "experiment.yaml: no such file; name a file, or try jenga train experiments/quickstart.yaml"},
+		{"train .", exitMistake, ". is a folder; want an experiment file, such as experiment.yaml"},
 		{"check broken.yaml", exitMistake, `"base_model"`},
 		{"parts heat", exitMistake, `did you mean "head"`},
 		{"parts head liner", exitMistake, `did you mean "linear"`},

@@ -7,9 +7,11 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/encoders"
+	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/fusion"
 	"github.com/jenga-nlp/jenga/heads"
 	"github.com/jenga-nlp/jenga/multitask"
@@ -186,13 +188,19 @@ func decode(path string, data []byte, sets []string, files bool) (*Experiment, e
 func readStart(path string) ([]byte, error) {
 	const limit = 16 << 20 // bytes
 	f, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
+	switch {
+	case path == "":
+		return nil, errors.New("the name of the experiment file is empty; want a file such as experiment.yaml")
+	case errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("%s: no such file", path)
-	}
-	if err != nil {
+	case err != nil:
 		return nil, err
 	}
 	defer f.Close()
+	if runfolder.IsFolder(path) {
+		return nil, fmt.Errorf("%s is a folder; want an experiment file, such as %s", path,
+			filepath.Join(path, runfolder.ExperimentFile))
+	}
 	data, err := io.ReadAll(io.LimitReader(f, limit))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, pathless(err))
