@@ -18,6 +18,7 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/report"
 	"github.com/jenga-nlp/jenga/experiments/run"
 	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/plugin"
 )
 
 // defaultFile is the experiment that commands take where none is named.
@@ -190,7 +191,7 @@ func barWatcher(w io.Writer) watcher {
 }
 
 func writeWarning(w io.Writer, warning multitask.Warning) error {
-	_, err := fmt.Fprintln(w, warning.Text)
+	_, err := fmt.Fprintln(w, plugin.Warning(plugin.Place{}, "%s", warning.Text))
 	return err
 }
 

@@ -20,7 +20,7 @@ func TestWarningsAreWritten(t *testing.T) {
 			}
 		}
 		for what, got := range map[string]string{"lines": line.String(), "a bar": bar.String()} {
-			if strings.Count(got, text+"\n") != 1 {
+			if strings.Count(got, "warning: "+text+"\n") != 1 {
 				t.Errorf("a warning %s has no line of its own in %s:\n%s", name, what, got)
 			}
 		}

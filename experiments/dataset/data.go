@@ -59,7 +59,13 @@ func (r *reader) divide(task config.Task, all []*corpus.Example, requested []str
 	d := task.Data
 	parts := map[string][]*corpus.Example{config.Train: all}
 	take := func(split string, amount float64) {
-		if n := count(amount, len(all)); n > 0 {
+		n := count(amount, len(all))
+		if n == 0 && amount > 0 && len(all) > 0 && slices.Contains(requested, split) {
+			r.warnings = append(r.warnings, plugin.Warning(r.e.Place("tasks."+task.Name+".data.split"),
+				"task %q: data: split: %s has no examples: %v of the %d examples of %s rounds to 0", task.Name, split,
+				amount, len(all), trainingFile(d).Name))
+		}
+		if n > 0 {
 			if d.Split.By != "" {
 				parts[config.Train], parts[split] = corpus.SplitGroups(parts[config.Train], n, d.Split.Seed)
 				if len(parts[split]) == 0 {
@@ -72,9 +78,9 @@ func (r *reader) divide(task config.Task, all []*corpus.Example, requested []str
 				parts[config.Train], parts[split] = corpus.SplitN(parts[config.Train], n, d.Split.Seed)
 			}
 			if slices.Contains(requested, split) {
-				r.warnings = append(r.warnings,
-					fmt.Sprintf("task %q has no %s file: %d of the %d examples of %s are taken (seed %d)", task.Name,
-						split, len(parts[split]), len(all), trainingFile(d).Name, d.Split.Seed))
+				r.warnings = append(r.warnings, plugin.Warning(plugin.Place{},
+					"task %q has no %s file: %d of the %d examples of %s are taken (seed %d)", task.Name, split,
+					len(parts[split]), len(all), trainingFile(d).Name, d.Split.Seed))
 			}
 		}
 	}

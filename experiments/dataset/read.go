@@ -41,7 +41,7 @@ func (d *Dataset) Read(split, task string, data map[string]string) error {
 		d.Warnings = append(d.Warnings, d.unknownLabels(group, split)...)
 		d.Warnings = append(d.Warnings, d.CheckTargets(group, split, false)...)
 		d.encode(group, split)
-		d.Warnings = append(d.Warnings, d.truncated(group, split)...)
+		d.Warnings = append(d.Warnings, d.checkTexts(group, split)...)
 		found = found || group.Examples[split] != nil
 	}
 	if mistakes.Empty() && !found {

@@ -115,7 +115,7 @@ func TestARunWithoutItsBestAnswersByItsLast(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := folder + ": there is no best model, so its last is taken"; len(run.Warnings) != 1 ||
+	if want := folder + ": warning: there is no best model; using last"; len(run.Warnings) != 1 ||
 		run.Warnings[0] != want {
 		t.Errorf("warnings %q, want %q", run.Warnings, want)
 	}
@@ -194,7 +194,7 @@ func TestReadWarningsOnLabelsThatTrainingHasNot(t *testing.T) {
 	if err := run.Read(config.Test, "", map[string]string{"team": path}); err != nil {
 		t.Fatal(err)
 	}
-	want := `task "team": test has label "Support" 1 times, which train does not have: it counts as wrong`
+	want := `warning: task "team": test has label "Support" 1 time, which train does not have: it counts as wrong`
 	if got := strings.Join(run.Warnings, "\n"); got != want {
 		t.Errorf("Warnings = %s, want %s", got, want)
 	}
@@ -221,7 +221,7 @@ func TestATestOfOneKindIsWarnedOf(t *testing.T) {
 	if err == nil {
 		err = opened.Read(config.Test, "", nil)
 	}
-	if want := `task "odd": test has no normal text: auroc and specificity of head "odd" are 0`; err != nil ||
+	if want := `warning: task "odd": test has no normal text: auroc and specificity of head "odd" are 0`; err != nil ||
 		!slices.Contains(opened.Warnings, want) {
 		t.Errorf("warnings %q, %v, want %q", opened.Warnings, err, want)
 	}

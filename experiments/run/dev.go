@@ -1,7 +1,6 @@
 package run
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 
@@ -16,14 +15,16 @@ import (
 func (r *Run) checkDev(mistakes *plugin.Mistakes) {
 	var groups []multitask.GroupMetrics // as evaluations will have them
 	var unjudged []string
+	examples := 0
 	for g, texts := range r.Data.Groups {
 		group := r.Model.Groups[g].ExpectedMetrics(texts.Examples[config.Dev])
 		groups = append(groups, group)
+		examples += len(texts.Examples[config.Dev])
 		for _, task := range group.Tasks {
 			for _, head := range task.Heads {
 				if head.Metrics == nil {
-					unjudged = append(unjudged,
-						fmt.Sprintf("task %q: dev has no label for head %q, which is not judged", task.Task, head.Head))
+					unjudged = append(unjudged, plugin.Warning(plugin.Place{},
+						"task %q: dev has no label for head %q, which is not evaluated", task.Task, head.Head))
 				}
 			}
 		}
@@ -37,7 +38,12 @@ func (r *Run) checkDev(mistakes *plugin.Mistakes) {
 		mistakes.Add(e.Place("training.early_stopping_patience"),
 			"training: early_stopping_patience: no dev example is labelled, so no model is better than another")
 	case !r.judged:
-		r.Warnings = append(r.Warnings, "no dev example is labelled: nothing is judged, and best/ is the last model")
+		why := "no dev example is labelled"
+		if examples == 0 {
+			why = "dev has no examples"
+		}
+		r.Warnings = append(r.Warnings, plugin.Warning(plugin.Place{},
+			"%s: no evaluation; best/ will be the last checkpoint", why))
 	case !chosen:
 		mistakes.Add(e.Place("training.metric_for_best_model"), "training: metric_for_best_model: %s",
 			plugin.Unknown("metric with labels in dev", t.MetricForBestModel, slices.Sorted(maps.Keys(figures))))
@@ -56,8 +62,8 @@ func (r *Run) warnUntuned() {
 			for _, head := range task.Heads {
 				if tuner, tunes := head.Head.(heads.Tuner); tunes {
 					what, then := tuner.Untuned(head.Name)
-					r.Warnings = append(r.Warnings,
-						fmt.Sprintf("task %q: %s (eval_strategy: no): %s", task.Name, what, then))
+					r.Warnings = append(r.Warnings, plugin.Warning(plugin.Place{},
+						"task %q: %s (eval_strategy: no): %s", task.Name, what, then))
 				}
 			}
 		}
