@@ -153,6 +153,15 @@ func TestTrainEvalPredictEmbedTokenize(t *testing.T) {
 		tokenized.Offsets[0] != [2]int{0, 0} || tokenized.Offsets[1] != [2]int{0, 3} {
 		t.Errorf("tokenize: %d, %v\n%s", status, err, out)
 	}
+
+	// a run whose data is gone
+	if err := os.Remove("mails.csv"); err != nil {
+		t.Fatal(err)
+	}
+	want := "mails.csv: no such file; pass the data with --data team=FILE\n"
+	if status, _, log = call("", "eval", "runs/mails"); status != exitMistake || !strings.HasSuffix(log, want) {
+		t.Errorf("eval of a run whose data is gone: %d\n%s", status, log)
+	}
 }
 
 func TestCheckCountsLabelledExamples(t *testing.T) {
