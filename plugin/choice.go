@@ -126,11 +126,13 @@ func (r *Registry[S, P]) Fields(name string) []Field {
 	return FieldsOf("", part.defaults)
 }
 
-// KeysOf returns the keys of options, a struct.
+// KeysOf returns the keys of options, a struct, except those that are not listed.
 func KeysOf(options any) []string {
 	var keys []string
 	for _, o := range optionsOf(reflect.TypeOf(options)) {
-		keys = append(keys, o.key)
+		if o.listed {
+			keys = append(keys, o.key)
+		}
 	}
 	return keys
 }

@@ -42,13 +42,17 @@ func (d decoder) fields(owner string, s *Section, v reflect.Value, beside []stri
 // name if the list is long or does not contain the name.
 func unknownOption(owner, key string, options []option, beside []string) string {
 	const longList = 6
-	var own []string
+	var own, unlisted []string
 	for _, o := range options {
-		own = append(own, o.key)
+		if o.listed {
+			own = append(own, o.key)
+		} else {
+			unlisted = append(unlisted, o.key)
+		}
 	}
 	slices.Sort(own)
 	text := owner + " has no option " + quoted(key) + "; "
-	if near, ok := Nearest(key, append(slices.Clone(own), beside...)); ok &&
+	if near, ok := Nearest(key, slices.Concat(own, unlisted, beside)); ok &&
 		(len(own) >= longList || !slices.Contains(own, near)) {
 		text += "did you mean " + quoted(near) + "? "
 	}

@@ -20,6 +20,7 @@ type option struct {
 	doc    string
 	index  []int // of the field, for reflect.Value.FieldByIndex
 	omit   bool  // the zero value is not written
+	listed bool  // false by `listed:"no"`, of options for files of another program: lists leave it out
 	limits limits
 }
 
@@ -48,7 +49,10 @@ func optionsOf(t reflect.Type) []option {
 				f.Name))
 		default:
 			checkType(f.Type, t.String()+"."+f.Name)
-			found = []option{{key, f.Tag.Get("doc"), []int{i}, rest == "omitempty", limitsOf(f.Tag)}}
+			found = []option{{
+				key: key, doc: f.Tag.Get("doc"), index: []int{i}, omit: rest == "omitempty",
+				listed: f.Tag.Get("listed") != "no", limits: limitsOf(f.Tag),
+			}}
 		}
 		for _, o := range found {
 			if taken[o.key] {

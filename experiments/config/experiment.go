@@ -126,8 +126,8 @@ type Training struct {
 
 	EvalStrategy          string  `yaml:"eval_strategy" choice:"epoch|steps|no" doc:"when the model is evaluated on dev, and saved: after each epoch, each eval_steps, or never"`
 	EvalSteps             int     `yaml:"eval_steps" range:"[1,)" doc:"updates between evaluations, with eval_strategy: steps"`
-	SaveStrategy          string  `yaml:"save_strategy" choice:"epoch|steps|no"`
-	LoadBestModelAtEnd    bool    `yaml:"load_best_model_at_end"`
+	SaveStrategy          string  `yaml:"save_strategy" choice:"epoch|steps|no" listed:"no"`
+	LoadBestModelAtEnd    bool    `yaml:"load_best_model_at_end" listed:"no"`
 	MetricForBestModel    string  `yaml:"metric_for_best_model" doc:"metric of dev that selects the best checkpoint: eval_loss, eval_overall, eval_TASK_loss, eval_TASK_HEAD_METRIC, …; default: eval_overall"`
 	GreaterIsBetter       bool    `yaml:"greater_is_better" doc:"whether a higher metric_for_best_model is better; default: as the metric defines it"`
 	EarlyStoppingPatience int     `yaml:"early_stopping_patience" range:"[0,)" doc:"evaluations without improvement after which training ends; 0: no early stopping"`
@@ -135,8 +135,8 @@ type Training struct {
 	CacheMemory           int     `yaml:"cache_memory" range:"[0,16777216]" doc:"MiB of memory for the states of a frozen encoder, so that each text is encoded once"`
 	NoCacheFile           bool    `yaml:"-"` // cache_file: false: states beyond CacheMemory are computed each time
 	CacheFolder           string  `yaml:"-"` // of the file for states beyond CacheMemory; "": the run folder
-	Device                string  `yaml:"device"`
-	Logging               Logging `yaml:"logging"`
+	Device                string  `yaml:"device" listed:"no"`
+	Logging               Logging `yaml:"logging" listed:"no"`
 	LoggingSteps          int     `yaml:"logging_steps" range:"[1,)" doc:"updates between lines of the run folder's metrics.jsonl"`
 }
 

@@ -66,7 +66,7 @@ type modelOptions struct {
 	LoRA         *plugin.Section `yaml:"lora,omitempty"`
 	Encoder      *plugin.Section `yaml:"encoder,omitempty"`
 	Fusion       *plugin.Section `yaml:"fusion"`
-	BackboneType string          `yaml:"backbone_type,omitempty"`
+	BackboneType string          `yaml:"backbone_type,omitempty" listed:"no"`
 }
 
 var (
@@ -83,9 +83,9 @@ type tokenizerOptions struct {
 	Type       string          `yaml:"type,omitempty" choice:"wordpiece|words" doc:"of an encoder that is trained from scratch; wordpiece: a token is a piece of a word; words: a token is a word"`
 	Vectors    *plugin.Section `yaml:"vectors,omitempty" doc:"text file of words and their vectors, as GloVe's (Pennington et al. 2014), with which the embeddings of type: words are initialised; none: they are initialised randomly"`
 	Train      *plugin.Section `yaml:"train,omitempty"`
-	Truncation bool            `yaml:"truncation,omitempty"`
-	Padding    *plugin.Section `yaml:"padding,omitempty"`
-	PadTokenID *plugin.Section `yaml:"pad_token_id,omitempty"`
+	Truncation bool            `yaml:"truncation,omitempty" listed:"no"`
+	Padding    *plugin.Section `yaml:"padding,omitempty" listed:"no"`
+	PadTokenID *plugin.Section `yaml:"pad_token_id,omitempty" listed:"no"`
 }
 
 var (
@@ -96,7 +96,7 @@ var (
 // taskOptions are the keys of an entry of `tasks` beside `type`, which names the part, and `data`.
 type taskOptions struct {
 	Name      string                    `yaml:"name" doc:"of the task: 1 to 64 letters, digits, _, - or blanks within"`
-	DataPath  *plugin.Section           `yaml:"data_path,omitempty"`
+	DataPath  *plugin.Section           `yaml:"data_path,omitempty" listed:"no"`
 	Data      *plugin.Section           `yaml:"data"`
 	Long      string                    `yaml:"long,omitempty" choice:"truncate|windows" doc:"texts of more than max_length tokens are truncated, or read in windows whose predictions are merged: the mean of labels and numbers, for a word the tag of the window where it is furthest from the ends, the best answer to a question; default for question_answering: windows"`
 	Stride    int                       `yaml:"stride" range:"[0,)" doc:"tokens that two windows have in common, at most half of a window; default: 64, or half of a window if that is less"`
