@@ -44,9 +44,13 @@ func Run(args []string, in io.Reader, out, log io.Writer) int {
 	root.SetErr(log)
 	err := root.ExecuteContext(ctx)
 	var usage usageError
+	var stopped interruption
 	switch {
 	case err == nil:
 		return 0
+	case errors.As(err, &stopped):
+		fmt.Fprintln(log, stopped)
+		return exitInterrupted
 	case errors.Is(err, context.Canceled):
 		fmt.Fprintln(log, "interrupted")
 		return exitInterrupted

@@ -21,6 +21,10 @@ func call(in string, args ...string) (status int, out, log string) {
 func TestExitStatus(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeFile(t, ".", "broken.yaml", "model: {base_modl: x}\n")
+	if err := os.Mkdir("untrained", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, "untrained", "experiment.yaml", smallExperiment)
 	for _, test := range []struct {
 		args   string
 		status int
@@ -51,6 +55,7 @@ func TestExitStatus(t *testing.T) {
 		{"parts head liner", exitMistake, `did you mean "linear"`},
 		{"eval nowhere", exitMistake, "nowhere: no such folder"},
 		{"predict .", exitMistake, "no run"},
+		{"predict untrained", exitMistake, "no best/ or last/ in untrained; train the experiment first"},
 		{"tokenize nowhere", exitMistake, "nowhere"},
 		{"embed nowhere", exitMistake, "nowhere"},
 		{"eval x --data a=b.csv --data a=c.csv", exitUsage, "two files for task a, b.csv and c.csv"},
