@@ -17,7 +17,8 @@ const module = "github.com/jenga-nlp/jenga/"
 // layers are the packages from the lowest up: a package imports only from layers below its own. A package's
 // subfolders belong to its layer, but for those that have one of their own.
 var layers = [][]string{
-	{"internal/kernel", "internal/safetensors", "internal/onnx", "internal/jsonfile", "internal/shared"},
+	{"internal/kernel", "internal/regular", "internal/safetensors", "internal/onnx", "internal/jsonfile",
+		"internal/shared", "internal/suggest"},
 	{"nn"},
 	{"internal/checkpoint"},
 	{"corpus"},

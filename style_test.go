@@ -32,9 +32,9 @@ var allowances = []struct {
 	rule        string
 	code, tests int
 }{
-	{"lines over 120 columns", 83, 94},
-	{"functions over 60 lines", 2, 24},
-	{"files over 300 lines", 6, 15},
+	{"lines over 120 columns", 16, 93},
+	{"functions over 60 lines", 0, 24},
+	{"files over 300 lines", 0, 15},
 }
 
 func TestStyle(t *testing.T) {

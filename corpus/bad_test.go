@@ -17,7 +17,7 @@ var badFormats = map[string]Format{
 		"label.urgency": "urgency"}},
 	"not_latin1.csv": {Encoding: "latin1"},
 	"no_columns.csv": {NoHeader: true, Columns: []string{}},
-	"one_piece.txt":  {Delimiter: " ", NoHeader: true, Columns: []string{"label", "text"}},
+	"one_column.txt": {Delimiter: " ", NoHeader: true, Columns: []string{"label", "text"}},
 	"typed":          {Type: "csv"},
 	"absent":         {Type: "slots"},
 	"slots.txt":      {Type: "slots"},
@@ -64,14 +64,14 @@ func readAll(name string, f Format) error {
 	}
 	var all []error
 	for _, r := range records {
-		e, ofExample := r.Example()
-		_, _, ofLabel := r.String("label")
-		_, _, ofTags := r.Strings("tags")
-		var ofEntities error
-		if ofExample == nil {
-			_, _, ofEntities = r.Entities(e.Text)
+		e, exampleErr := r.Example()
+		_, _, labelErr := r.String("label")
+		_, _, tagsErr := r.Strings("tags")
+		var entitiesErr error
+		if exampleErr == nil {
+			_, _, entitiesErr = r.Entities(e.Text)
 		}
-		all = append(all, ofExample, ofLabel, ofTags, ofEntities)
+		all = append(all, exampleErr, labelErr, tagsErr, entitiesErr)
 	}
 	return errors.Join(all...)
 }

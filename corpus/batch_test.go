@@ -10,23 +10,24 @@ import (
 )
 
 func TestPackConcatenatesTexts(t *testing.T) {
-	special, none := Span{}, int32(-1)
+	special, noWord := Span{}, int32(-1)
 	tagged := &Example{ // [CLS] play ad ##ele [SEP]; the third word is truncated
 		Text: "play adele now", Words: []Span{{0, 4}, {5, 10}, {11, 14}},
 		Windows: []Encoding{{IDs: []int32{101, 7, 8, 9, 102}, Segments: make([]int8, 5),
-			Offsets: []Span{special, {0, 4}, {5, 7}, {7, 10}, special}, Words: []int32{none, 0, 1, 1, none}}},
+			Offsets: []Span{special, {0, 4}, {5, 7}, {7, 10}, special}, Words: []int32{noWord, 0, 1, 1, noWord}}},
 	}
 	pair := &Example{
 		Text: "a", Pair: "b", Paired: true,
 		Windows: []Encoding{{IDs: []int32{101, 5, 102, 6, 102}, Segments: []int8{0, 0, 0, 1, 1},
-			Offsets: []Span{special, {0, 1}, special, {0, 1}, special}, Words: []int32{none, none, none, none, none}}},
+			Offsets: []Span{special, {0, 1}, special, {0, 1}, special},
+			Words:   []int32{noWord, noWord, noWord, noWord, noWord}}},
 	}
-	gap := &Example{ // the first word has no token, and the text begins without a special token
+	untokenized := &Example{ // the first word has no token, and the text begins without a special token
 		Text: "\u200d b", Words: []Span{{0, 3}, {4, 5}},
 		Windows: []Encoding{{IDs: []int32{6}, Segments: []int8{0}, Offsets: []Span{{4, 5}}, Words: []int32{1}}},
 	}
 
-	examples := []*Example{tagged, pair, gap}
+	examples := []*Example{tagged, pair, untokenized}
 	got := Pack(examples)
 	want := &Batch{examples, Tokens{[]int32{101, 7, 8, 9, 102, 101, 5, 102, 6, 102, 6}, nn.Rows{
 		Starts: []int{0, 5, 10, 11}, Words: []int{1, 2, 10}, WordIndex: []int{0, 1, 1}, WordCount: []int{3, 0, 2},
@@ -38,7 +39,7 @@ func TestPackConcatenatesTexts(t *testing.T) {
 	}
 }
 
-func TestPackPanicsOnAnExampleWithoutTokens(t *testing.T) {
+func TestPackPanicsOnExampleWithoutTokens(t *testing.T) {
 	defer func() {
 		if got := recover(); got != "corpus: packing an example that is not encoded" {
 			t.Errorf("panic %v", got)
@@ -47,7 +48,7 @@ func TestPackPanicsOnAnExampleWithoutTokens(t *testing.T) {
 	Pack([]*Example{{Text: "a"}})
 }
 
-func TestBatchesHoldEveryExampleOnceWithinBounds(t *testing.T) {
+func TestBatchesHaveEveryExampleOnceWithinLimits(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	for range 300 {
 		lengths := make([]int, r.IntN(400))
@@ -70,7 +71,7 @@ func TestBatchesHoldEveryExampleOnceWithinBounds(t *testing.T) {
 			slices.Sort(all)
 			for i := range lengths {
 				if len(all) != len(lengths) || all[i] != i {
-					t.Fatalf("%d examples in %d places", len(lengths), len(all))
+					t.Fatalf("%d examples, %d in batches", len(lengths), len(all))
 				}
 			}
 		}
@@ -111,7 +112,7 @@ func TestTrainingBatchesAreShuffled(t *testing.T) {
 		t.Errorf("lengths in a batch differ by %.1f on average, want about 46 for 32 of 50 lengths", float64(spread)/27)
 	}
 
-	// Of the 496 pairs in a batch, one in 28 was in one batch in the epoch before.
+	// of the 496 pairs of examples in a batch, one in 28 is expected to have shared a batch in the epoch before
 	together := 0
 	for _, batch := range Batches(lengths, 32, 0, r) {
 		for i, one := range batch {
@@ -123,7 +124,7 @@ func TestTrainingBatchesAreShuffled(t *testing.T) {
 		}
 	}
 	if together > 2*27*496/28 {
-		t.Errorf("%d pairs are together again in the next epoch; %d are expected", together, 27*496/28)
+		t.Errorf("%d pairs share a batch again in the next epoch, want about %d", together, 27*496/28)
 	}
 
 	if again := Batches(lengths, 32, 0, rand.New(rand.NewPCG(3, 3))); !reflect.DeepEqual(first, again) {

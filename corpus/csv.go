@@ -137,7 +137,8 @@ func (d *reader) cells(cells []string, line string, at Place) (row []string, ok 
 		} else {
 			cell, rest, more = strings.Cut(rest, d.format.Delimiter)
 			if quoted && strings.Contains(cell, `"`) {
-				d.add(at, `a quote within the cell %q; write "" in a quoted cell, or quote: none where quotes are letters`, start(cell))
+				d.add(at, `a quote within the cell %q; write "" in a quoted cell, or quote: none where quotes are `+
+					`letters`, start(cell))
 				return cells, false
 			}
 		}

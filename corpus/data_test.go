@@ -8,24 +8,24 @@ import (
 	"github.com/jenga-nlp/jenga/internal/shared"
 )
 
-// The counts are those of the corpora's own descriptions; see each folder's SOURCE.txt.
-var published = []struct {
+// publishedCorpora have the counts of their own descriptions, see SOURCE.txt in each folder.
+var publishedCorpora = []struct {
 	path    string
 	format  Format
 	records int
-	words   int            // 0: not tagged
-	fields  map[string]any // of the first record, read off the file
+	words   int            // 0: without tags
+	fields  map[string]any // of the first record
 }{
-	{"trec6/TREC.train.all", labelText("latin1"), 5452, 0,
+	{"trec6/TREC.train.all", labelTextFormat("latin1"), 5452, 0,
 		map[string]any{"label": "0", "text": "How did serfdom develop in and then leave Russia ?"}},
-	{"trec6/TREC.test.all", labelText("latin1"), 500, 0, map[string]any{"label": "5"}},
-	{"sst/stsa.binary.train", labelText(""), 6920, 0, map[string]any{"label": "1"}},
-	{"sst/stsa.binary.dev", labelText(""), 872, 0,
+	{"trec6/TREC.test.all", labelTextFormat("latin1"), 500, 0, map[string]any{"label": "5"}},
+	{"sst/stsa.binary.train", labelTextFormat(""), 6920, 0, map[string]any{"label": "1"}},
+	{"sst/stsa.binary.dev", labelTextFormat(""), 872, 0,
 		map[string]any{"label": "0", "text": "one long string of cliches ."}},
-	{"sst/stsa.binary.test", labelText(""), 1821, 0, nil},
-	{"sst/stsa.fine.train", labelText(""), 8544, 0, nil},
-	{"sst/stsa.fine.dev", labelText(""), 1101, 0, nil},
-	{"sst/stsa.fine.test", labelText(""), 2210, 0, nil},
+	{"sst/stsa.binary.test", labelTextFormat(""), 1821, 0, nil},
+	{"sst/stsa.fine.train", labelTextFormat(""), 8544, 0, nil},
+	{"sst/stsa.fine.dev", labelTextFormat(""), 1101, 0, nil},
+	{"sst/stsa.fine.test", labelTextFormat(""), 2210, 0, nil},
 	{"snips/train", Format{}, 13084, 117700, nil},
 	{"snips/valid", Format{}, 700, 6384, map[string]any{"label": "AddToPlaylist"}},
 	{"snips/test", Format{}, 700, 6354, nil},
@@ -54,7 +54,8 @@ var published = []struct {
 	{"goemotions/test.tsv", goemotions, 5427, 0, nil},
 }
 
-func labelText(encoding string) Format {
+// labelTextFormat is the format of lines that are a label and a text.
+func labelTextFormat(encoding string) Format {
 	return Format{Delimiter: " ", NoHeader: true, Columns: []string{"label", "text"}, Encoding: encoding}
 }
 
@@ -69,9 +70,9 @@ var (
 	goemotions = Format{Quote: "none", NoHeader: true, Columns: []string{"text", "labels"}}
 )
 
-func TestPublishedCorporaHaveAllRecords(t *testing.T) {
+func TestPublishedCorpora(t *testing.T) {
 	dir := filepath.Join(shared.Dir(t), "data")
-	for _, c := range published {
+	for _, c := range publishedCorpora {
 		t.Run(c.path, func(t *testing.T) {
 			records, err := Open(filepath.Join(dir, filepath.FromSlash(c.path)), c.format)
 			if err != nil {
@@ -107,11 +108,11 @@ func TestPublishedCorporaHaveAllRecords(t *testing.T) {
 }
 
 func TestLatin1ReadsLetters(t *testing.T) {
-	records, err := Open(filepath.Join(shared.Dir(t), "data/trec6/TREC.train.all"), labelText("latin1"))
+	records, err := Open(filepath.Join(shared.Dir(t), "data/trec6/TREC.train.all"), labelTextFormat("latin1"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The file's only byte above 0x7f is 0xf0.
+	// the only byte of the file above 0x7f is 0xf0
 	if !slices.ContainsFunc(records, func(r Record) bool {
 		return slices.Contains([]rune(r.Fields["text"].(string)),
 			'ð')

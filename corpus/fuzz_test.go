@@ -49,7 +49,7 @@ func FuzzPacked(f *testing.F) {
 		"\x1f\x8b\b\x00\x00\x00\x00\x00\x00\xffK\xd4I\xe2\x02\x00o-\xa7\xd2\x04\x00\x00\x00")
 }
 
-// fuzzRead checks what holds for the records and errors of all files.
+// fuzzRead fuzzes Read of a file of the format and checks the records and errors by checkRecords.
 func fuzzRead(f *testing.F, name string, format Format, seeds ...string) {
 	for _, s := range seeds {
 		f.Add([]byte(s))
@@ -78,6 +78,7 @@ func FuzzSlots(f *testing.F) {
 	})
 }
 
+// checkRecords checks what holds for the records and errors of all files.
 func checkRecords(t *testing.T, name string, lines int, records []Record, err error) {
 	if (err == nil) != (len(records) > 0) {
 		t.Fatalf("%d records and error %v", len(records), err)
@@ -86,11 +87,11 @@ func checkRecords(t *testing.T, name string, lines int, records []Record, err er
 		messages := strings.Split(err.Error(), "\n")
 		for _, m := range messages {
 			if !strings.HasPrefix(m, name) || !utf8.ValidString(m) || len(m) > 1000 {
-				t.Fatalf("message %q", m)
+				t.Fatalf("error %q, want a short valid string that begins with the file", m)
 			}
 		}
 		if len(messages) > mistakesShown+1 {
-			t.Fatalf("%d messages", len(messages))
+			t.Fatalf("%d errors, want at most %d", len(messages), mistakesShown+1)
 		}
 		return
 	}
@@ -119,8 +120,8 @@ func checkRecords(t *testing.T, name string, lines int, records []Record, err er
 			end = w.End
 		}
 		entities, _, _ := r.Entities(e.Text)
-		for _, of := range entities {
-			if s := of.Span; s.Start < 0 || s.End <= s.Start || !utf8.ValidString(e.Text[s.Start:s.End]) {
+		for _, entity := range entities {
+			if s := entity.Span; s.Start < 0 || s.End <= s.Start || !utf8.ValidString(e.Text[s.Start:s.End]) {
 				t.Fatalf("entities %v of %q", entities, e.Text)
 			}
 		}
@@ -134,13 +135,13 @@ func FuzzCSVAgainstStandard(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data string) {
 		if strings.HasPrefix(data, "\ufeff") {
-			return // which encoding/csv reads as text
+			return // encoding/csv reads a byte-order mark as text
 		}
 		records, err := Read(strings.NewReader(data), "x.csv", Format{NoHeader: true})
 		standard := csv.NewReader(strings.NewReader(data))
 		want, wantErr := standard.ReadAll()
 		if err == nil && wantErr != nil {
-			t.Fatalf("no error, but Go's reader: %v", wantErr)
+			t.Fatalf("no error, but encoding/csv: %v", wantErr)
 		}
 		if err != nil || wantErr != nil {
 			return

@@ -14,6 +14,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/daulet/tokenizers"
+
+	"github.com/jenga-nlp/jenga/internal/jsonfile"
 )
 
 // native is a tokenizer.json of any kind, read by the Rust crate tokenizers. Through C the crate encodes one text at a
@@ -48,7 +50,7 @@ func openNative(folder string, _ *notWordPiece) (Tokenizer, error) {
 	}
 	config := tokenizerConfig{specialNames: bertNames}
 	if data, ok := files["tokenizer_config.json"]; ok {
-		if err := readJSON(filepath.Join(folder, "tokenizer_config.json"), data, &config); err != nil {
+		if err := jsonfile.Unmarshal(filepath.Join(folder, "tokenizer_config.json"), data, &config); err != nil {
 			return nil, err
 		}
 	} else {
@@ -58,7 +60,7 @@ func openNative(folder string, _ *notWordPiece) (Tokenizer, error) {
 
 	path := filepath.Join(folder, "tokenizer.json")
 	var file nativeFile
-	if err := readJSON(path, files["tokenizer.json"], &file); err != nil {
+	if err := jsonfile.Unmarshal(path, files["tokenizer.json"], &file); err != nil {
 		return nil, err
 	}
 	n, err := file.open(config.Mask)

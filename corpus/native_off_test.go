@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestErrorOfAnotherTokenizerNamesTheBuildTag(t *testing.T) {
+func TestErrorOfOtherTokenizersNamesBuildTag(t *testing.T) {
 	for name, model := range map[string]string{"bpe": "BPE", "unigram": "Unigram"} {
 		folder := filepath.Join("testdata", "native", name)
 		_, err := OpenTokenizer(folder)

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/jenga-nlp/jenga/internal/jsonfile"
 	"github.com/jenga-nlp/jenga/internal/shared"
 )
 
@@ -36,13 +37,13 @@ func openNatively(t testing.TB, folder string) Tokenizer {
 	return n
 }
 
-// typedListing is listing with the encoder's token types.
-func typedListing(e Encoding) string {
+// formatWithTokenTypes is formatEncoding with the token types of the encoder.
+func formatWithTokenTypes(e Encoding) string {
 	e.Segments = e.TokenTypes
-	return listing(e)
+	return formatEncoding(e)
 }
 
-func TestNativeTokensOfWordPieceEqualOurs(t *testing.T) {
+func TestNativeTokensMatchWordPiece(t *testing.T) {
 	var texts []string
 	readFixtureJSON(t, "texts.json.gz", &texts)
 	compare := func(t *testing.T, ours *WordPiece, native Tokenizer, kind string, texts []string) {
@@ -54,11 +55,11 @@ func TestNativeTokensOfWordPieceEqualOurs(t *testing.T) {
 		for i, text := range texts {
 			e, maxLength := crateExample(kind, texts, i)
 			want, got := ours.Encode(e, maxLength), native.Encode(e, maxLength)
-			if listing(got) == listing(want) && typedListing(got) == listing(want) {
+			if formatEncoding(got) == formatEncoding(want) && formatWithTokenTypes(got) == formatEncoding(want) {
 				continue
 			}
 			if wrong++; wrong <= 3 {
-				t.Errorf("text %d, %+q: got\n%swant\n%s", i, text, listing(got), listing(want))
+				t.Errorf("text %d, %+q: got\n%swant\n%s", i, text, formatEncoding(got), formatEncoding(want))
 			}
 		}
 		if wrong > 0 {
@@ -92,12 +93,12 @@ func TestNativeTokensOfWordPieceEqualOurs(t *testing.T) {
 	})
 }
 
-func TestNativeTokensOfCorporaEqualTheCrates(t *testing.T) {
+func TestNativeTokensOfCorporaMatchTokenizersCrate(t *testing.T) {
 	shared.SkipUnlessLong(t)
 	encodeCorpora(t, openNatively(t, filepath.Join(shared.Dir(t), "tokenizer", "bert-base-uncased")))
 }
 
-func TestNativeTokensEqualTheCrates(t *testing.T) {
+func TestNativeTokensMatchTokenizersCrate(t *testing.T) {
 	for _, name := range []string{"bpe", "unigram"} {
 		t.Run(name, func(t *testing.T) {
 			n := openFixture(t, name)
@@ -119,7 +120,7 @@ func TestNativeTokensEqualTheCrates(t *testing.T) {
 				for _, word := range c.Words {
 					e.Words = append(e.Words, Span{word[0], word[1]})
 				}
-				if got := typedListing(n.Encode(e, c.MaxLength)); got != c.Listing {
+				if got := formatWithTokenTypes(n.Encode(e, c.MaxLength)); got != c.Listing {
 					t.Errorf("%+q, pair %+q, words %v, truncated to %d: got\n%swant\n%s", e.Text, e.Pair, e.Words,
 						c.MaxLength, got, c.Listing)
 				}
@@ -215,7 +216,7 @@ func TestNativeEncode(t *testing.T) {
 				var all strings.Builder
 				for _, text := range texts[:300] {
 					e := &Example{Text: text, Words: []Span{{0, len(text)}}}
-					all.WriteString(listing(n.Encode(e, 0)))
+					all.WriteString(formatEncoding(n.Encode(e, 0)))
 				}
 				results <- all.String()
 			}()
@@ -355,7 +356,7 @@ func FuzzNativeOpen(f *testing.F) {
  "model": {"type": "BPE", "unk_token": "a", "continuing_subword_prefix": "#", "vocab": {"a": 0, "#b": 1, "ab": 2}, "merges": [["a", "#b"]]}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var file nativeFile
-		if readJSON("file", data, &file) != nil {
+		if jsonfile.Unmarshal("file", data, &file) != nil {
 			return
 		}
 		n, err := file.open("<mask>")

@@ -62,7 +62,7 @@ func jamo(r rune) string {
 	return string(letters)
 }
 
-func TestEveryRuneIsNormalisedAsTheCrateDoes(t *testing.T) {
+func TestNormalizedRunesMatchTokenizersCrate(t *testing.T) {
 	normalizers := make(map[string]*normalizer)
 	seen := make(map[string]int)
 	var n normalized
@@ -98,8 +98,8 @@ func TestEveryRuneIsNormalisedAsTheCrateDoes(t *testing.T) {
 	}
 }
 
-func TestLongRunsOfMarksAreOrderedQuickly(t *testing.T) {
-	// Reversing a million marks must take n log n steps, not n².
+func TestLongRunsOfMarksAreSorted(t *testing.T) {
+	// sorting a million marks must take n log n steps, not n²
 	z := newNormalizer(true, true, true, true)
 	var n normalized
 	z.append(&n, "x"+strings.Repeat("\u302e\U0001d165\u0334", 300_000), 0)

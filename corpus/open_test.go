@@ -20,6 +20,7 @@ type row struct {
 	fields map[string]any
 }
 
+// text is the fields of a record.
 type text = map[string]any
 
 var readCases = []struct {
@@ -46,13 +47,13 @@ var readCases = []struct {
 		[]row{{1, text{"text": "a", "label": "b"}}, {2, text{"text": "c", "label": "d"}}}},
 	{"a delimiter is any text", "x.txt", "text||label\n\"a||b\"||x\n", Format{Delimiter: "||"},
 		[]row{{2, text{"text": "a||b", "label": "x"}}}},
-	{"after blanks the last column takes the rest", "x.txt", "1  a \"b\" ,  c \n",
+	{"with a blank as delimiter, the last column has the rest of the line", "x.txt", "1  a \"b\" ,  c \n",
 		Format{Delimiter: " ", NoHeader: true, Columns: []string{"label", "text"}},
 		[]row{{1, text{"label": "1", "text": "a \"b\" ,  c "}}}},
 	{"renamed fields hide fields of the same name", "x.csv", "text,body,note\na,b,c\n",
 		Format{Fields: map[string]string{"text": "body", "body": "text", "note": ""}},
 		[]row{{2, text{"text": "b", "body": "a", "note": nil}}}},
-	{"a head's own field may be missing in some records", "x.jsonl",
+	{"the field of a head may be missing in some records", "x.jsonl",
 		"{\"label\": \"a\"}\n{\"label\": \"b\", \"mood\": \"c\"}\n",
 		Format{Fields: map[string]string{"label.mood": "mood"}},
 		[]row{{1, text{"label": "a", "label.mood": nil}}, {2, text{"label": "b", "mood": "c", "label.mood": "c"}}}},
@@ -140,7 +141,7 @@ func TestConlluKeepsSyntacticWords(t *testing.T) {
 	}
 }
 
-func TestCompressedFilesReadLikePlainOnes(t *testing.T) {
+func TestOpenDecompressesFiles(t *testing.T) {
 	var packed bytes.Buffer
 	z := gzip.NewWriter(&packed)
 	io.WriteString(z, "text,label\na,x\n")
@@ -154,7 +155,7 @@ func TestCompressedFilesReadLikePlainOnes(t *testing.T) {
 		t.Errorf("got %v, %v", records, err)
 	}
 
-	// In a folder each file may be compressed.
+	// each file of a folder may be compressed
 	for _, name := range slotFiles {
 		packed.Reset()
 		z.Reset(&packed)
@@ -169,7 +170,7 @@ func TestCompressedFilesReadLikePlainOnes(t *testing.T) {
 	}
 }
 
-func TestSizesAreBounded(t *testing.T) {
+func TestSizeLimits(t *testing.T) {
 	long := strings.Repeat("x", maxRecord+1)
 	var bomb bytes.Buffer
 	z := gzip.NewWriter(&bomb)
@@ -275,13 +276,13 @@ func write(t *testing.T, path, data string) {
 	}
 }
 
-// A read error comes with the line that could not be read.
-func TestReadErrorsHaveTheirLine(t *testing.T) {
-	gone := errors.New("the disk is gone")
+// A read error has the line that could not be read.
+func TestReadErrorsHaveLine(t *testing.T) {
+	diskError := errors.New("disk failure")
 	for name, data := range map[string]string{"x.csv": "text\na\n\"b", "x.json": "[{\"text\": \"a\"},\n\n{\"text\"",
 		"y.json": "[{\"text\": \"a\"}\n,\n", "x.conll": "a O\n\n"} {
-		_, err := Read(io.MultiReader(strings.NewReader(data), iotest.ErrReader(gone)), name, Format{})
-		if want := name + ":3: the disk is gone"; !errors.Is(err, gone) || !strings.HasPrefix(err.Error(), want) {
+		_, err := Read(io.MultiReader(strings.NewReader(data), iotest.ErrReader(diskError)), name, Format{})
+		if want := name + ":3: disk failure"; !errors.Is(err, diskError) || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestStringReadsValuesAsWritten(t *testing.T) {
+func TestString(t *testing.T) {
 	r := Record{Fields: map[string]any{"text": "a b", "number": json.Number("1.50"), "yes": true, "null": nil,
 		"empty": ""}}
 	for field, want := range map[string]string{"text": "a b", "number": "1.50", "yes": "true", "null": "", "empty": "",
@@ -19,7 +19,7 @@ func TestStringReadsValuesAsWritten(t *testing.T) {
 	}
 }
 
-func TestStringsReadsListsAndTextsBetweenBlanks(t *testing.T) {
+func TestStrings(t *testing.T) {
 	r := Record{Fields: map[string]any{
 		"list": []any{"a b", json.Number("2"), nil}, "text": " a  b\tc\u00a0d ", "column": []string{"x", "y"},
 		"none": []any{}, "null": nil, "empty": "",
@@ -35,7 +35,7 @@ func TestStringsReadsListsAndTextsBetweenBlanks(t *testing.T) {
 	}
 }
 
-func TestCellsMayHoldListsInJSON(t *testing.T) {
+func TestStringsOfJSONCells(t *testing.T) {
 	for cell, want := range map[string]string{
 		`["to", "New York"]`: `["to" "New York"]`,
 		`[3, 0, null]`:       `["3" "0" ""]`,
@@ -57,18 +57,18 @@ func TestCellsMayHoldListsInJSON(t *testing.T) {
 	}
 }
 
-func TestCellsMayHoldAnswersInJSON(t *testing.T) {
+func TestAnswersOfJSONCells(t *testing.T) {
 	const context = "the cat sat [1]"
 	for cell, want := range map[string]string{
 		`cat`: `[cat]`, `["cat", "sat"]`: `[cat sat]`, `[]`: `[]`, `[1]`: `[[1]]`,
 		`{"text": ["cat"], "answer_start": [4]}`: `[cat]`,
 		`["dog"]`:                                `data.csv:2: answer 1 is "dog", which is not in the context; an answer is a part of it, letter by letter`,
 	} {
-		quotes, ok, err := Record{Place: Place{File: "data.csv", Line: 2},
+		answers, ok, err := Record{Place: Place{File: "data.csv", Line: 2},
 			Fields: map[string]any{"answers": cell}}.Answers(context)
 		texts := []string{}
-		for _, q := range quotes {
-			texts = append(texts, q.Text)
+		for _, answer := range answers {
+			texts = append(texts, answer.Text)
 		}
 		got := fmt.Sprint(texts)
 		if err != nil {
@@ -80,7 +80,7 @@ func TestCellsMayHoldAnswersInJSON(t *testing.T) {
 	}
 }
 
-func TestExampleHasTextPairAndWords(t *testing.T) {
+func TestExample(t *testing.T) {
 	at := Place{File: "file", Line: 7}
 	for name, c := range map[string]struct {
 		fields map[string]any
@@ -97,7 +97,7 @@ func TestExampleHasTextPairAndWords(t *testing.T) {
 			Example{Text: "Zoë is in", Words: []Span{{0, 4}, {5, 7}, {8, 10}}}},
 		"words may hold blanks": {map[string]any{"words": []string{"1 / 2", "mile"}},
 			Example{Text: "1 / 2 mile", Words: []Span{{0, 5}, {6, 10}}}},
-		"no words are words": {map[string]any{"words": []any{}}, Example{Words: []Span{}}},
+		"an empty list of words": {map[string]any{"words": []any{}}, Example{Words: []Span{}}},
 		"words of a text": {map[string]any{"text": " It's\u00a0Zoë.",
 			"words": []string{"It", "'s", "Zoë", "."}},
 			Example{Text: " It's\u00a0Zoë.", Words: []Span{{1, 3}, {3, 5}, {7, 11}, {11, 12}}}},
@@ -112,7 +112,7 @@ func TestExampleHasTextPairAndWords(t *testing.T) {
 	}
 }
 
-func TestEntitiesAreBytesInOrder(t *testing.T) {
+func TestEntitiesAreByteSpansInOrder(t *testing.T) {
 	entity := func(start, end, label string) any {
 		return map[string]any{"start": json.Number(start), "end": json.Number(end), "label": label}
 	}

@@ -18,7 +18,7 @@ func TestSplitNMovesElementsBySeed(t *testing.T) {
 	if both := slices.Sorted(slices.Values(append(slices.Clone(train), dev...))); !slices.Equal(both, all) {
 		t.Error("train and dev are not all elements")
 	}
-	// About half of dev is expected from the first half.
+	// about half of dev is expected to be from the first half
 	if n, _ := slices.BinarySearch(dev, 500); n < 70 || n > 130 {
 		t.Errorf("%d of 200 are of the first half, want about 100", n)
 	}
@@ -30,7 +30,7 @@ func TestSplitNMovesElementsBySeed(t *testing.T) {
 	}
 }
 
-func TestGroupsStayTogether(t *testing.T) {
+func TestSplitGroupsKeepsGroupsTogether(t *testing.T) {
 	var all []*Example
 	for i, size := range []int{3, 1, 40, 5, 2, 9, 4, 6, 8, 7, 15} {
 		for range size {
@@ -55,7 +55,7 @@ func TestGroupsStayTogether(t *testing.T) {
 	}
 }
 
-func TestTheSmallestGroupIsMovedIfNoneFits(t *testing.T) {
+func TestSmallestGroupIsMovedIfNoneFits(t *testing.T) {
 	var all []*Example
 	for _, g := range []struct {
 		name string
@@ -75,7 +75,7 @@ func TestTheSmallestGroupIsMovedIfNoneFits(t *testing.T) {
 	}
 }
 
-func TestSplitNOfMoreThanAllMovesAll(t *testing.T) {
+func TestSplitNOfMoreThanAll(t *testing.T) {
 	for n, want := range map[int]int{0: 0, 3: 3, 7: 5} {
 		if train, dev := SplitN(make([]int, 5), n, 1); len(dev) != want || len(train) != 5-want {
 			t.Errorf("SplitN of 5 by %d gives %d and %d, want %d in dev", n, len(train), len(dev), want)

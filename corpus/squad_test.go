@@ -17,7 +17,7 @@ func readSquad(t *testing.T, text string) ([]Record, error) {
 	return Read(strings.NewReader(text), "kites.json", Format{})
 }
 
-func TestSquadsFormHasOneRecordPerQuestion(t *testing.T) {
+func TestSquadFileHasRecordPerQuestion(t *testing.T) {
 	records, err := readSquad(t, smallSquad)
 	if err != nil {
 		t.Fatal(err)
@@ -71,7 +71,7 @@ func TestMalformedSquadFiles(t *testing.T) {
 	}
 }
 
-func TestATitleMayBeANumber(t *testing.T) {
+func TestSquadTitleMayBeNumber(t *testing.T) {
 	records, err := readSquad(t, strings.Replace(smallSquad, `"Kites"`, "7.50", 1))
 	if err != nil {
 		t.Fatal(err)
@@ -81,7 +81,7 @@ func TestATitleMayBeANumber(t *testing.T) {
 	}
 }
 
-func TestStartsThatDoNotMatchTheTexts(t *testing.T) {
+func TestAnswerStartsMustMatchTexts(t *testing.T) {
 	for starts, want := range map[string]string{
 		`[2]`:    "",
 		`null`:   "",
@@ -101,22 +101,22 @@ func TestStartsThatDoNotMatchTheTexts(t *testing.T) {
 	}
 }
 
-func TestJSONLinesWithAFieldDataAreNotSquad(t *testing.T) {
+func TestJSONLinesWithFieldDataAreNotSquad(t *testing.T) {
 	records, err := Read(strings.NewReader(`{"data": "a text", "label": "x"}`+"\n"), "lines.json",
 		Format{Fields: map[string]string{"text": "data"}})
 	if err != nil || len(records) != 1 || records[0].Fields["text"] != "a text" {
-		t.Errorf("%+v, %v", records, err)
+		t.Errorf("records %+v, error %v", records, err)
 	}
 }
 
-func TestARenamedQuestionKeepsTheFilesContext(t *testing.T) {
+func TestRenamedQuestionKeepsContext(t *testing.T) {
 	text := `{"q": "What flew?", "context": "A red kite flew.", "answers": ["red kite"]}` + "\n"
 	records, err := Read(strings.NewReader(text), "kites.jsonl", Format{Fields: map[string]string{"question": "q"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if e, err := records[0].Example(); err != nil || e.Text != "What flew?" || e.Pair != "A red kite flew." {
-		t.Errorf("example %+v, %v: if only the question is renamed, the file's own field context is the context", e,
+		t.Errorf("example %+v, %v: want the field context as the context if only the question is renamed", e,
 			err)
 	}
 }
@@ -150,13 +150,14 @@ func TestIsImpossible(t *testing.T) {
 	}
 }
 
-func TestAnswersAreFoundInWindowsThatHaveAllTheirTokens(t *testing.T) {
+func TestTokensOfWindows(t *testing.T) {
 	e := Example{Text: "q", Pair: "abc def ghi", Paired: true}
-	e.Windows = Windowing{MaxLength: 9, Windows: true, Stride: 2}.Encode(letters{}, &e) // <q|abcde|, <q|defgh|, <q|ghi|
+	// <q|abcde|, <q|defgh|, <q|ghi|
+	e.Windows = Windowing{MaxLength: 9, Windows: true, Stride: 2}.Encode(letterTokenizer{}, &e)
 	want := []Span{{}, {3, 6}, {}}
 	for w, window := range e.Windows {
 		if got := window.TokensOf(Span{4, 7}, e.Pair); got != want[w] { // def
-			t.Errorf("windows %q: tokens %v of window %d, want %v", shownWindows(e.Windows), got, w, want[w])
+			t.Errorf("windows %q: tokens %v of window %d, want %v", formatWindows(e.Windows), got, w, want[w])
 		}
 	}
 }

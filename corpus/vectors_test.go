@@ -8,16 +8,16 @@ import (
 )
 
 func TestVectors(t *testing.T) {
-	all := func(string) bool { return true }
+	keepAll := func(string) bool { return true }
 	for _, c := range []struct{ name, text, words string }{
-		{"as GloVe writes them", "the 0.1 -2 3e-2\nkite 4 5 6\n", "the kite"},
-		{"as fastText does", "2 3 \nthe 0.1 -2 3e-2 \nkite 4 5 6 \n", "the kite"},
-		{"a word with blanks is passed over", "the 0.1 -2 3e-2\n. . . 1 2 3\nkite 4 5 6", "the kite"},
+		{"the format of GloVe", "the 0.1 -2 3e-2\nkite 4 5 6\n", "the kite"},
+		{"the format of fastText, with a header", "2 3 \nthe 0.1 -2 3e-2 \nkite 4 5 6 \n", "the kite"},
+		{"a word with blanks is skipped", "the 0.1 -2 3e-2\n. . . 1 2 3\nkite 4 5 6", "the kite"},
 		{"duplicate words count once", "the 0.1 -2 3e-2\nkite 4 5 6\nkite 7 8 9\n", "the kite"},
 		{"not ASCII", "the 0.1 -2 3e-2\nkite 4 5 6\nhöß\u00a0x 7 8 9\n", "the kite höß\u00a0x"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			v, err := readVectors(strings.NewReader(c.text), "v.txt", all)
+			v, err := readVectors(strings.NewReader(c.text), "v.txt", keepAll)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -31,21 +31,21 @@ func TestVectors(t *testing.T) {
 		})
 	}
 
-	if v, err := readVectors(strings.NewReader("the 0.5\nof 0.25\n"), "v.txt", all); err != nil || v.Width != 1 ||
+	if v, err := readVectors(strings.NewReader("the 0.5\nof 0.25\n"), "v.txt", keepAll); err != nil || v.Width != 1 ||
 		!slices.Equal(v.Words, []string{"the", "of"}) {
 		t.Errorf("%+v, %v: a first line of a word and a number is a vector", v, err)
 	}
 	v, err := readVectors(strings.NewReader("the 1 2\nkite 3 4\nbad x y\n"), "v.txt",
 		func(word string) bool { return word == "kite" })
 	if err != nil || v.Of("the") != nil || v.Of("kite") == nil {
-		t.Errorf("vectors %v, %v: want those of the words to keep, others unread", v, err)
+		t.Errorf("vectors %v, %v: want only those of the words to keep", v, err)
 	}
 }
 
 func TestMalformedVectors(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
 		{"empty", "", "v.txt: no vectors; want a word and its numbers in each line"},
-		{"words alone", "the\n", "v.txt:1: a word and 0 numbers; want 1 to 16384"},
+		{"words without numbers", "the\n", "v.txt:1: a word and 0 numbers; want 1 to 16384"},
 		{"truncated", "the 1 2 3\nkite 4\nbird 1 2 3\n", "v.txt:2: a word and 1 numbers; the lines before have 3"},
 		{"truncated between lines", "3 2\nthe 1 2\nkite 3 4\n",
 			"v.txt: 2 words, where the first line has 3: the file is truncated"},

@@ -7,31 +7,31 @@ import (
 	"testing"
 )
 
-// letters is a tokenizer with one token per character, between [CLS] and [SEP], and words between blanks.
-type letters struct{ Tokenizer }
+// letterTokenizer is a tokenizer with one token per character, between [CLS] and [SEP], and words between blanks.
+type letterTokenizer struct{ Tokenizer }
 
-func (letters) Encode(e *Example, maxLength int) Encoding {
+func (letterTokenizer) Encode(e *Example, maxLength int) Encoding {
 	var all Encoding
-	special := func(id int32, kind int8) {
+	addSpecial := func(id int32, segment int8) {
 		all.IDs, all.Offsets, all.Segments, all.Words = append(all.IDs, id), append(all.Offsets, Span{}),
-			append(all.Segments, kind), append(all.Words, -1)
+			append(all.Segments, segment), append(all.Words, -1)
 	}
-	text := func(text string, kind int8, words []Span) {
+	addText := func(text string, segment int8, words []Span) {
 		for i, c := range text {
 			if c == ' ' {
 				continue
 			}
 			word := slices.IndexFunc(words, func(w Span) bool { return i >= w.Start && i < w.End })
 			all.IDs, all.Offsets = append(all.IDs, c), append(all.Offsets, Span{i, i + 1})
-			all.Segments, all.Words = append(all.Segments, kind), append(all.Words, int32(word))
+			all.Segments, all.Words = append(all.Segments, segment), append(all.Words, int32(word))
 		}
 	}
-	special(1, 0)
-	text(e.Text, 0, e.Words)
-	special(2, 0)
+	addSpecial(1, 0)
+	addText(e.Text, 0, e.Words)
+	addSpecial(2, 0)
 	if e.Paired {
-		text(e.Pair, 1, nil)
-		special(2, 1)
+		addText(e.Pair, 1, nil)
+		addSpecial(2, 1)
 	}
 	if e.Words == nil {
 		all.Words = nil
@@ -42,11 +42,11 @@ func (letters) Encode(e *Example, maxLength int) Encoding {
 	return all
 }
 
-func (letters) Split(string) []Span { return nil }
-func (letters) Save(string) error   { return nil }
+func (letterTokenizer) Split(string) []Span { return nil }
+func (letterTokenizer) Save(string) error   { return nil }
 
-// shownWindows returns the letters of windows.
-func shownWindows(windows []Encoding) []string {
+// formatWindows returns the characters of windows, with < for [CLS] and | for [SEP].
+func formatWindows(windows []Encoding) []string {
 	var all []string
 	for _, w := range windows {
 		var b strings.Builder
@@ -74,10 +74,10 @@ func TestWindows(t *testing.T) {
 	}{
 		{"a text that fits is one window", Windowing{MaxLength: 7, Windows: true, Stride: 1}, Example{Text: "abcde"},
 			[]string{"<abcde|"}},
-		{"a longer one is several, which share stride tokens", Windowing{MaxLength: 7, Windows: true, Stride: 2},
+		{"a longer text has windows that overlap by stride", Windowing{MaxLength: 7, Windows: true, Stride: 2},
 			Example{Text: "abcdefghi"},
 			[]string{"<abcde|", "<defgh|", "<ghi|"}},
-		{"windows that share nothing", Windowing{MaxLength: 6, Windows: true}, Example{Text: "abcdefghij"},
+		{"windows without overlap", Windowing{MaxLength: 6, Windows: true}, Example{Text: "abcdefghij"},
 			[]string{"<abcd|", "<efgh|", "<ij|"}},
 		{"without windows a text is truncated", Windowing{MaxLength: 5}, Example{Text: "abcdefgh"}, []string{"<abc|"}},
 		{"without a length nothing is truncated", Windowing{Windows: true}, Example{Text: "abcdefgh"},
@@ -85,10 +85,10 @@ func TestWindows(t *testing.T) {
 		{"windows slide over the longer text of a pair", Windowing{MaxLength: 9, Windows: true, Stride: 1},
 			Example{Text: "ab", Pair: "vwxyz123", Paired: true},
 			[]string{"<ab|vwxy|", "<ab|yz12|", "<ab|23|"}},
-		{"which may be the first", Windowing{MaxLength: 9, Windows: true, Stride: 1},
+		{"which may be the first text of the pair", Windowing{MaxLength: 9, Windows: true, Stride: 1},
 			Example{Text: "vwxyz123", Pair: "ab", Paired: true},
 			[]string{"<vwxy|ab|", "<yz12|ab|", "<23|ab|"}},
-		{"the other has at most half of a window", Windowing{MaxLength: 9, Windows: true, Stride: 1},
+		{"the other text has at most half of a window", Windowing{MaxLength: 9, Windows: true, Stride: 1},
 			Example{Text: "abcdefg", Pair: "vwxyz123", Paired: true},
 			[]string{"<abc|vwx|", "<abc|xyz|", "<abc|z12|", "<abc|23|"}},
 		{"windows slide over a context, even if it is shorter",
@@ -99,22 +99,22 @@ func TestWindows(t *testing.T) {
 			Windowing{MaxLength: 9, Windows: true, Stride: 1},
 			Example{Text: "abcde", Words: []Span{{0, 5}}, Pair: "vwxyz123", Paired: true},
 			[]string{"<abc|vwx|", "<cde|vwx|"}},
-		{"but not if it fits", Windowing{MaxLength: 9, Windows: true, Stride: 1},
+		{"windows do not slide over a text with words that fits", Windowing{MaxLength: 9, Windows: true, Stride: 1},
 			Example{Text: "ab", Words: []Span{{0, 2}}, Pair: "vwxyz123", Paired: true},
 			[]string{"<ab|vwxy|", "<ab|yz12|", "<ab|23|"}},
 		{"windows slide over a text without a context", Windowing{MaxLength: 5, Windows: true, SlideOverContext: true},
 			Example{Text: "abcde"}, []string{"<abc|", "<de|"}},
-		{"an empty text and a long pair", Windowing{MaxLength: 6, Windows: true},
+		{"an empty text and a long second text", Windowing{MaxLength: 6, Windows: true},
 			Example{Pair: "abcdef", Paired: true}, []string{"<|abc|", "<|def|"}},
-		{"special tokens may leave no room", Windowing{MaxLength: 3, Windows: true},
+		{"special tokens fill the window", Windowing{MaxLength: 3, Windows: true},
 			Example{Text: "abc", Pair: "xy", Paired: true}, []string{"<||"}},
 		{"texts encoded separately", Windowing{MaxLength: 5, Windows: true, Separate: true},
 			Example{Text: "abcd", Pair: "xy", Paired: true},
 			[]string{"<abc|", "<d|", "<xy|"}},
 	} {
 		t.Run(c.rule, func(t *testing.T) {
-			windows := c.windowing.Encode(letters{}, &c.e)
-			if got := shownWindows(windows); !reflect.DeepEqual(got, c.want) {
+			windows := c.windowing.Encode(letterTokenizer{}, &c.e)
+			if got := formatWindows(windows); !reflect.DeepEqual(got, c.want) {
 				t.Errorf("got %q, want %q", got, c.want)
 			}
 			for _, w := range windows {
@@ -141,21 +141,21 @@ func TestTruncates(t *testing.T) {
 		{Windowing{MaxLength: 9, Windows: true, Separate: true}, "abcdefghij", "uvwxyz", false},
 	} {
 		e := &Example{Text: test.text, Pair: test.pair, Paired: test.pair != ""}
-		e.Windows = test.windowing.Encode(letters{}, e)
-		if got := test.windowing.Truncates(letters{}, e); got != test.want {
+		e.Windows = test.windowing.Encode(letterTokenizer{}, e)
+		if got := test.windowing.Truncates(letterTokenizer{}, e); got != test.want {
 			t.Errorf("%+v of %q, %q is truncated: %v, want %v: %q", test.windowing, test.text, test.pair, got,
 				test.want,
-				shownWindows(e.Windows))
+				formatWindows(e.Windows))
 		}
 	}
 }
 
-func TestASeparateSecondTextIsMarked(t *testing.T) {
+func TestSeparateWindowsMarkSecondText(t *testing.T) {
 	e := Example{Text: "ab", Pair: "cd", Paired: true}
-	e.Windows = Windowing{Separate: true}.Encode(letters{}, &e)
+	e.Windows = Windowing{Separate: true}.Encode(letterTokenizer{}, &e)
 	rows := Pack([]*Example{&e}).Tokens.Rows
 	if !reflect.DeepEqual(rows.Second, []bool{false, true}) || !reflect.DeepEqual(rows.Example, []int{0, 0}) {
-		t.Errorf("second %v of examples %v", rows.Second, rows.Example)
+		t.Errorf("Second %v and Example %v, want true for the second window of example 0", rows.Second, rows.Example)
 	}
 	if !reflect.DeepEqual(rows.Segment, make([]int8, 8)) {
 		t.Errorf("segments %v, want those of first texts", rows.Segment)
@@ -164,7 +164,7 @@ func TestASeparateSecondTextIsMarked(t *testing.T) {
 
 func TestWindowsKeepTokenTypes(t *testing.T) {
 	e := Example{Text: "abcdef", Pair: "xy", Paired: true}
-	whole := letters{}.Encode(&e, 0)
+	whole := letterTokenizer{}.Encode(&e, 0)
 	whole.TokenTypes = make([]int8, len(whole.IDs))
 	whole.TokenTypes[2] = 1
 	e.Windows = Windowing{MaxLength: 7}.divide(whole) // <ab|xy|, <cd|xy|, <ef|xy|
@@ -179,23 +179,23 @@ func TestWindowsKeepTokenTypes(t *testing.T) {
 	}
 }
 
-func TestAWordBelongsToWindowsWithItsFirstPiece(t *testing.T) {
+func TestWordBelongsToWindowOfFirstPiece(t *testing.T) {
 	e := Example{Text: "abc def gh", Words: []Span{{0, 3}, {4, 7}, {8, 10}}}
-	e.Windows = Windowing{MaxLength: 6, Windows: true, Stride: 0}.Encode(letters{}, &e) // abcd, efgh
+	e.Windows = Windowing{MaxLength: 6, Windows: true, Stride: 0}.Encode(letterTokenizer{}, &e) // abcd, efgh
 	rows := Pack([]*Example{&e}).Tokens.Rows
-	// The first window ends with d, the second word's first piece; the second begins with the rest of that word.
+	// the first window ends with d, the first token of the second word; the second window begins with the rest of it
 	if want := []int{1, 4, 9}; !reflect.DeepEqual(rows.Words, want) {
 		t.Errorf("words begin in rows %v, want %v", rows.Words, want)
 	}
 	if want := []int{0, 1, 2}; !reflect.DeepEqual(rows.WordIndex, want) {
-		t.Errorf("they are words %v, want %v", rows.WordIndex, want)
+		t.Errorf("word indices %v, want %v", rows.WordIndex, want)
 	}
 }
 
 func TestRowsOfExamplesWithSeveralWindows(t *testing.T) {
 	long, short := Example{Text: "abcdefgh"}, Example{Text: "x"}
 	for _, e := range []*Example{&long, &short} {
-		e.Windows = Windowing{MaxLength: 5, Windows: true}.Encode(letters{}, e)
+		e.Windows = Windowing{MaxLength: 5, Windows: true}.Encode(letterTokenizer{}, e)
 	}
 	b := Pack([]*Example{&long, &short})
 	if from, to := b.Rows(0); from != 0 || to != long.Tokens() {
@@ -206,9 +206,9 @@ func TestRowsOfExamplesWithSeveralWindows(t *testing.T) {
 	}
 }
 
-func TestAnAnswerIsFoundWithWhiteSpaceAtItsEnds(t *testing.T) {
+func TestTokensOfIgnoresSpaceAtEnds(t *testing.T) {
 	e := Example{Text: "q", Pair: "  ab cd ", Paired: true}
-	e.Windows = Windowing{}.Encode(letters{}, &e) // <q|abcd|
+	e.Windows = Windowing{}.Encode(letterTokenizer{}, &e) // <q|abcd|
 	for _, c := range []struct {
 		part, want Span
 	}{
@@ -216,12 +216,12 @@ func TestAnAnswerIsFoundWithWhiteSpaceAtItsEnds(t *testing.T) {
 		{Span{4, 5}, Span{}},
 	} {
 		if got := e.Windows[0].TokensOf(c.part, e.Pair); got != c.want {
-			t.Errorf("%q is tokens %v, want %v", e.Pair[c.part.Start:c.part.End], got, c.want)
+			t.Errorf("TokensOf(%q) = %v, want %v", e.Pair[c.part.Start:c.part.End], got, c.want)
 		}
 	}
 }
 
-func TestAnAnswerIsFoundIfTheTokenizerDropsItsEnds(t *testing.T) {
+func TestTokensOfIgnoresDroppedCharacters(t *testing.T) {
 	tokenizer := fixtureTokenizer(t, "uncased")
 	for _, c := range []struct{ context, answer string }{
 		{"it is at the cafe\u0301", "cafe\u0301"}, {"\u200fname it", "\u200fname"},
@@ -236,7 +236,7 @@ func TestAnAnswerIsFoundIfTheTokenizerDropsItsEnds(t *testing.T) {
 	}
 }
 
-func TestStrideHasABound(t *testing.T) {
+func TestStrideLimit(t *testing.T) {
 	if err := (Windowing{MaxLength: 64, Windows: true, Stride: 31}).Check(); err == nil ||
 		!strings.Contains(err.Error(), "stride is 31: two windows of 64 tokens") {
 		t.Errorf("error %v", err)
@@ -259,7 +259,7 @@ func FuzzWindows(f *testing.F) {
 			return
 		}
 		e := Example{Text: text, Pair: pair, Paired: pair != ""}
-		for _, w := range windowing.Encode(letters{}, &e) {
+		for _, w := range windowing.Encode(letterTokenizer{}, &e) {
 			if len(w.IDs) > size || len(w.IDs) == 0 || len(w.Segments) != len(w.IDs) || len(w.Offsets) != len(w.IDs) {
 				t.Fatalf("a window of %d tokens, at most %d, with %d types, %d offsets", len(w.IDs), size,
 					len(w.Segments),

@@ -17,8 +17,8 @@ import (
 	"github.com/jenga-nlp/jenga/internal/shared"
 )
 
-// TestTokensOfCorporaEqualTheCrates reads about 60 MB: scripts/fixtures/tokens_corpora.py documents how.
-func TestTokensOfCorporaEqualTheCrates(t *testing.T) {
+// TestTokensOfCorporaMatchTokenizersCrate reads about 60 MB: scripts/fixtures/tokens_corpora.py documents how.
+func TestTokensOfCorporaMatchTokenizersCrate(t *testing.T) {
 	shared.SkipUnlessLong(t)
 	w, err := openWordPiece(filepath.Join(shared.Dir(t), "tokenizer", "bert-base-uncased"))
 	if err != nil {

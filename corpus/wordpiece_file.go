@@ -2,18 +2,18 @@ package corpus
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/jenga-nlp/jenga/internal/jsonfile"
+	"github.com/jenga-nlp/jenga/internal/regular"
 )
 
 // maxTokenizerFile bounds the size in bytes of a tokenizer's file.
@@ -59,19 +59,7 @@ func openWordPiece(folder string) (*WordPiece, error) {
 
 // readText returns the content of a file in UTF-8, without a byte-order mark.
 func readText(path string) ([]byte, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	info, err := file.Stat()
-	if err != nil {
-		return nil, err
-	}
-	if info.Size() > maxTokenizerFile {
-		return nil, fmt.Errorf("%s: %d bytes, want at most %d of a tokenizer", path, info.Size(), maxTokenizerFile)
-	}
-	data, err := io.ReadAll(io.LimitReader(file, maxTokenizerFile))
+	data, err := regular.ReadFile(path, maxTokenizerFile)
 	if err != nil {
 		return nil, err
 	}
@@ -97,23 +85,6 @@ func invalidAt(data []byte) int {
 // lineOf returns the number of the line that holds a byte of data.
 func lineOf(data []byte, at int) int {
 	return 1 + bytes.Count(data[:min(at, len(data))], []byte("\n"))
-}
-
-// readJSON parses data into to. Errors name the file at path, the line and the key.
-func readJSON(path string, data []byte, to any) error {
-	err := json.Unmarshal(data, to)
-	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
-		return fmt.Errorf("%s:%d: not JSON: %w", path, lineOf(data, int(syntax.Offset)), err)
-	}
-	if kind, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		key := cmp.Or(kind.Field, "the whole")
-		return fmt.Errorf("%s:%d: %s has a wrong value, the %s here", path, lineOf(data, int(kind.Offset)), key,
-			kind.Value)
-	}
-	if err != nil {
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	return nil
 }
 
 // tokenizerConfig is a tokenizer_config.json: the settings that vocab.txt lacks.
@@ -174,7 +145,7 @@ func readConfig(path string) (tokenizerConfig, error) {
 	if err != nil {
 		return config, err
 	}
-	return config, readJSON(path, data, &config)
+	return config, jsonfile.Unmarshal(path, data, &config)
 }
 
 // parseVocabulary returns the tokenizer of a vocab.txt: one token per line, its id the line's index.

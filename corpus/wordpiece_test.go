@@ -33,7 +33,7 @@ var crateSettings = map[string]bertNormalizer{
 
 func ptr(b bool) *bool { return &b }
 
-// crateRuns lists the settings and the forms of input, in the order of sums.bin.
+// crateRuns are the settings and forms of input of the fixtures, in the order of sums.bin.
 var crateRuns = [][2]string{
 	{"uncased", "alone"}, {"uncased, accents", "alone"}, {"cased", "alone"}, {"cased, stripped", "alone"},
 	{"chinese together", "alone"}, {"raw", "alone"}, {"not cleaned", "alone"},
@@ -61,6 +61,7 @@ func readFixture(t testing.TB, name string) []byte {
 	return data
 }
 
+// readFixtureJSON decodes a JSON file of tokensDir.
 func readFixtureJSON(t testing.TB, name string, to any) {
 	t.Helper()
 	if err := json.Unmarshal(readFixture(t, name), to); err != nil {
@@ -84,8 +85,8 @@ func fixtureTokenizer(t testing.TB, settings string) *WordPiece {
 	return w
 }
 
-// listing formats an encoding like the fixtures: one line per token with its id, offsets, type and word.
-func listing(e Encoding) string {
+// formatEncoding formats an encoding like the fixtures: one line per token with its id, offsets, type and word.
+func formatEncoding(e Encoding) string {
 	var out strings.Builder
 	for i, id := range e.IDs {
 		word := int32(-1)
@@ -97,8 +98,8 @@ func listing(e Encoding) string {
 	return out.String()
 }
 
-// splitListing formats words like the fixtures.
-func splitListing(words []Span) string {
+// formatSpans formats words like the fixtures.
+func formatSpans(words []Span) string {
 	var out strings.Builder
 	for _, word := range words {
 		fmt.Fprintf(&out, "%d %d\n", word.Start, word.End)
@@ -125,11 +126,11 @@ func crateExample(kind string, texts []string, i int) (e *Example, maxLength int
 	panic("corpus: unknown kind of run")
 }
 
-// crateListing encodes text number i in one of the forms of crateRuns.
-func crateListing(w *WordPiece, kind string, texts []string, i int) string {
-	got := listing(w.Encode(crateExample(kind, texts, i)))
+// formatCrateExample encodes text number i in one of the forms of crateRuns.
+func formatCrateExample(w *WordPiece, kind string, texts []string, i int) string {
+	got := formatEncoding(w.Encode(crateExample(kind, texts, i)))
 	if kind == "alone" {
-		got += splitListing(w.Split(texts[i]))
+		got += formatSpans(w.Split(texts[i]))
 	}
 	return got
 }
@@ -149,12 +150,13 @@ func chunks(text string, i int) []Span {
 	return words
 }
 
-func TestTokensEqualTheCrates(t *testing.T) {
+func TestTokensMatchTokenizersCrate(t *testing.T) {
 	var texts []string
 	readFixtureJSON(t, "texts.json.gz", &texts)
 	sums := readFixture(t, "sums.bin")
 	if len(texts) < 2000 || len(sums) != 4*len(crateRuns)*len(texts) {
-		t.Fatalf("%d texts, %d bytes of sums", len(texts), len(sums))
+		t.Fatalf("%d texts, %d bytes of sums; want 2000 texts or more, and four bytes per run and text", len(texts),
+			len(sums))
 	}
 	for run, names := range crateRuns {
 		settings, kind := names[0], names[1]
@@ -162,13 +164,13 @@ func TestTokensEqualTheCrates(t *testing.T) {
 			w := fixtureTokenizer(t, settings)
 			wrong := 0
 			for i, text := range texts {
-				got := crateListing(w, kind, texts, i)
+				got := formatCrateExample(w, kind, texts, i)
 				sum := sha256.Sum256([]byte(got))
 				if want := sums[4*(run*len(texts)+i):][:4]; bytes.Equal(sum[:4], want) {
 					continue
 				}
 				if wrong++; wrong <= 3 {
-					t.Errorf("text %d, %+q: other tokens than\n%s", i, text, got)
+					t.Errorf("text %d, %+q: the fixture differs from\n%s", i, text, got)
 				}
 			}
 			if wrong > 0 {
@@ -178,7 +180,7 @@ func TestTokensEqualTheCrates(t *testing.T) {
 	}
 }
 
-func TestTokensOfSentences(t *testing.T) {
+func TestEncodedSentences(t *testing.T) {
 	var golden []struct{ Text, Tokens, Listing string }
 	readFixtureJSON(t, "golden.json", &golden)
 	w := fixtureTokenizer(t, "uncased")
@@ -191,13 +193,13 @@ func TestTokensOfSentences(t *testing.T) {
 		if got := strings.Join(tokens, " "); got != sentence.Tokens {
 			t.Errorf("%q: got %q, want %q", sentence.Text, got, sentence.Tokens)
 		}
-		if got := listing(e) + splitListing(w.Split(sentence.Text)); got != sentence.Listing {
+		if got := formatEncoding(e) + formatSpans(w.Split(sentence.Text)); got != sentence.Listing {
 			t.Errorf("%q: got\n%s\nwant\n%s", sentence.Text, got, sentence.Listing)
 		}
 	}
 }
 
-func TestAddedTokensAreFoundInTexts(t *testing.T) {
+func TestAddedTokens(t *testing.T) {
 	w, err := OpenTokenizer(filepath.Join(tokensDir, "added"))
 	if err != nil {
 		t.Fatal(err)
@@ -205,7 +207,7 @@ func TestAddedTokensAreFoundInTexts(t *testing.T) {
 	var cases []struct{ Text, Listing string }
 	readFixtureJSON(t, "added/texts.json", &cases)
 	for _, c := range cases {
-		if got := listing(w.Encode(&Example{Text: c.Text}, 0)); got != c.Listing {
+		if got := formatEncoding(w.Encode(&Example{Text: c.Text}, 0)); got != c.Listing {
 			t.Errorf("%q: got\n%s\nwant\n%s", c.Text, got, c.Listing)
 		}
 	}
@@ -258,7 +260,7 @@ func TestEncode(t *testing.T) {
 			go func() {
 				var all strings.Builder
 				for _, text := range texts {
-					all.WriteString(listing(w.Encode(&Example{Text: text}, 0)))
+					all.WriteString(formatEncoding(w.Encode(&Example{Text: text}, 0)))
 				}
 				results <- all.String()
 			}()
@@ -285,8 +287,8 @@ func FuzzEncode(f *testing.F) {
 			example := &Example{Text: text, Pair: pair, Paired: paired}
 			e := w.Encode(example, int(maxLength))
 			checkEncoding(t, w, example, e)
-			if again := w.Encode(example, int(maxLength)); listing(again) != listing(e) {
-				t.Errorf("%s: got\n%s\nthen\n%s", name, listing(e), listing(again))
+			if again := w.Encode(example, int(maxLength)); formatEncoding(again) != formatEncoding(e) {
+				t.Errorf("%s: got\n%s\nthen\n%s", name, formatEncoding(e), formatEncoding(again))
 			}
 			example.Words = w.Split(text)
 			checkSpans(t, example.Words, len(text))

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// trainPlainly is the trainer by its definition: all pairs are counted again for each merge.
-func trainPlainly(t *trainer, size int) []string {
+// trainByDefinition trains by the definition: it counts all pairs again for each merge.
+func trainByDefinition(t *trainer, size int) []string {
 	for len(t.tokens) < size {
 		counts := make(map[neighbours]int)
 		for _, word := range t.words {
@@ -46,14 +46,14 @@ func TestTrainWordPiece(t *testing.T) {
 		texts = append(texts, strings.ToValidUTF8(string(text), "ü"))
 	}
 
-	t.Run("equal to counting again for each merge", func(t *testing.T) {
+	t.Run("equal to training by the definition", func(t *testing.T) {
 		for _, size := range []int{20, 40, 150, 100000} {
 			w, err := TrainWordPiece(slices.Values(texts), size, true)
 			if err != nil {
 				t.Fatal(err)
 			}
 			counts, _ := countWords(slices.Values(texts), w.normalizer)
-			want := trainPlainly(newTrainer(counts, size), size)
+			want := trainByDefinition(newTrainer(counts, size), size)
 			if got := w.vocabulary.tokens; !slices.Equal(got, want) {
 				t.Errorf("size %d: got %q, want %q", size, got, want)
 			}
@@ -75,7 +75,7 @@ func TestTrainWordPiece(t *testing.T) {
 		}
 	})
 
-	t.Run("words by hand", func(t *testing.T) {
+	t.Run("a vocabulary computed by hand", func(t *testing.T) {
 		w, err := TrainWordPiece(slices.Values([]string{"Hug hug hugs pug Pún"}), 40, true)
 		if err != nil {
 			t.Fatal(err)
@@ -91,7 +91,7 @@ func TestTrainWordPiece(t *testing.T) {
 		}
 	})
 
-	t.Run("equal to the crate's trainer", func(t *testing.T) {
+	t.Run("equal to the trainer of the tokenizers crate", func(t *testing.T) {
 		var crate struct {
 			Words  map[string]int
 			Size   int
@@ -114,7 +114,7 @@ func TestTrainWordPiece(t *testing.T) {
 		}
 	})
 
-	t.Run("no word of its texts is unknown", func(t *testing.T) {
+	t.Run("no word of the texts is unknown", func(t *testing.T) {
 		w, err := TrainWordPiece(slices.Values(texts), 60, true)
 		if err != nil {
 			t.Fatal(err)
@@ -152,7 +152,7 @@ func TestTrainWordPiece(t *testing.T) {
 		}
 	})
 
-	t.Run("no words, or a wrong size, is an error", func(t *testing.T) {
+	t.Run("errors of texts without words and of invalid sizes", func(t *testing.T) {
 		if _, err := TrainWordPiece(slices.Values([]string{"", " \t"}), 100, true); err == nil {
 			t.Error("no error without words")
 		}

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestWholeWords(t *testing.T) {
+func TestWordTrainer(t *testing.T) {
 	texts := slices.Values([]string{"The red kite, the kite!", "A red kite unfolds"})
 	trainer, err := NewWordTrainer(texts, 16, true)
 	if err != nil {
@@ -45,13 +45,13 @@ func TestWholeWords(t *testing.T) {
 	}
 }
 
-func TestAWordVocabularyIsBoundedBySize(t *testing.T) {
+func TestWordTrainerLimitsSize(t *testing.T) {
 	trainer, err := NewWordTrainer(slices.Values([]string{"a b c d e f g h i j k l m n o p q r s t"}), 16, true)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if w, err := trainer.Tokenizer(); err != nil || w.Size() != 16 || trainer.Add("more") {
-		t.Errorf("%d tokens, %v; want 16 and no more", w.Size(), err)
+		t.Errorf("%d tokens, error %v; want 16, and no token added", w.Size(), err)
 	}
 	for _, c := range []struct {
 		text string

@@ -25,7 +25,7 @@ var bilstmDefaults = BiLSTMOptions{Embedding: 256, Layers: 2, Hidden: 256}
 type BiLSTMOptions struct {
 	Embedding int `yaml:"embedding" range:"[1,16384]" doc:"width of the word embeddings, in numbers"`
 	Layers    int `yaml:"layers" range:"[1,64]" doc:"number of bidirectional LSTM layers"`
-	Hidden    int `yaml:"hidden" range:"[1,8192]" doc:"width of each direction's states, in numbers; the hidden states have both"`
+	Hidden    int `yaml:"hidden" range:"[1,8192]" doc:"width of each direction's states; the hidden states have both"`
 }
 
 var _ BaseChecker = BiLSTMOptions{}
@@ -135,11 +135,7 @@ func NewBiLSTM(o BiLSTMOptions, env Env) (Encoder, error) {
 }
 
 func readBiLSTMConfig(path string) (c bilstmConfig, err error) {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return c, err
-	}
-	if err := jsonfile.Unmarshal(path, text, &c); err != nil {
+	if err := jsonfile.Read(path, jsonfile.MaxConfig, &c); err != nil {
 		return c, err
 	}
 	if err := c.check(); err != nil {

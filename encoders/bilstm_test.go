@@ -31,7 +31,7 @@ func TestABiLSTMThatCannotBeOpened(t *testing.T) {
 		"fewer layers":                      {`{"model_type":"bilstm","vocab_size":20,"embedding":6,"layers":1,"hidden":5}`, `unexpected tensor "layer.1.forward.input": config.json has no such parameter`},
 		"a smaller vocabulary":              {`{"model_type":"bilstm","vocab_size":19,"embedding":6,"layers":2,"hidden":5}`, "vocab_size is 19, but the tokenizer has 20"},
 		"no JSON": {`{`,
-			filepath.Join(folder, "config.json") + ":1: unexpected end of JSON input"},
+			filepath.Join(folder, "config.json") + ":1: not JSON: unexpected end of JSON input"},
 		"a size that is no number": {"{\"model_type\":\"bilstm\",\n\"layers\":\"2\"}",
 			filepath.Join(folder, "config.json") + ":2: layers is a string; want a whole number"},
 	} {

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
-	"github.com/jenga-nlp/jenga/plugin"
+	"github.com/jenga-nlp/jenga/internal/suggest"
 )
 
 // shippedFolder is the name of the folder that shipped experiments are written to: a path with another parent folder
@@ -78,7 +78,7 @@ func checkThere(path string) error {
 	for _, file := range files {
 		names = append(names, stem(file))
 	}
-	switch near, ok := plugin.Nearest(stem(path), names); {
+	switch near, ok := suggest.Nearest(stem(path), names); {
 	case !ok:
 		return nil
 	case near == stem(path):

@@ -11,7 +11,7 @@ func init() { Register("attention", AttentionOptions{Scale: "exact"}, NewAttenti
 
 // AttentionOptions are the keys that may stand beside `type: attention`. A hidden_size of 16384 has 1 GiB of weights.
 type AttentionOptions struct {
-	HiddenSize int    `yaml:"hidden_size" range:"[0,16384]" doc:"size of the tasks' embeddings and of the attention layer; 0: the encoder's width"`
+	HiddenSize int    `yaml:"hidden_size" range:"[0,16384]" doc:"of embeddings and attention; 0: the encoder's width"`
 	Scale      string `yaml:"scale" choice:"exact|length|residual" doc:"factor of a token's attention weight: exact 1, as published; length the number of tokens of the text, so that uniform attention changes nothing; residual length, and the state is added"`
 }
 

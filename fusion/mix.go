@@ -12,7 +12,7 @@ func init() { Register("mix", MixOptions{}, NewMix) }
 
 // MixOptions are the keys that may stand beside `type: mix`.
 type MixOptions struct {
-	Layers int `yaml:"layers" range:"[0,128]" doc:"number of the encoder's layers that are mixed, the last ones; 0: all that it returns"`
+	Layers int `yaml:"layers" range:"[0,128]" doc:"how many of the encoder's last layers are mixed; 0: all"`
 }
 
 // mix gives each task its own weighted mean of the encoder's layers (ScalarMix, Peters et al. 2018, "Deep

@@ -16,41 +16,41 @@ func anomalyEnv() Env {
 		Training: Training{Units: 4, Mean: 0.25}}
 }
 
-func TestAnAlarmLetsAShareOfNormalTextsPass(t *testing.T) {
+func TestTuneChoosesAlarmThreshold(t *testing.T) {
 	a, err := newAlarm(AlarmOptions{0.2}, anomalyEnv())
 	if err != nil {
 		t.Fatal(err)
 	}
 	var gold []corpus.Target
 	var predicted []corpus.Prediction
-	for i := range 10 { // normal texts score 1 to 10, anomalies as much and a half
+	for i := range 10 { // distances of normal texts are 1 to 10, of anomalies 1.5 to 10.5
 		gold = append(gold, normalText, anomaly)
 		predicted = append(predicted, distances(float64(i+1), float64(i)+1.5)...)
 	}
 	gold, predicted = append(gold, nil), append(predicted, distances(math.NaN())...)
 	if a.Thresholds() != nil {
-		t.Error("a threshold before dev has chosen it")
+		t.Error("there is a threshold before Tune")
 	}
 	decided := func(p corpus.Prediction) bool { return outputs.As[outputs.AnomalyPrediction](p).Alarm != nil }
 	if slices.ContainsFunc(a.predict([]float64{1, 2}), decided) {
-		t.Error("an alarm before there is a threshold")
+		t.Error("a prediction has an alarm before Tune")
 	}
 	a.Tune(gold, predicted)
 	if got := a.Thresholds(); len(got) != 1 || got[0] != 8 {
-		t.Errorf("threshold %v, want 8: two of ten normal texts are above", got)
+		t.Errorf("threshold %v, want 8: two of ten normal texts are above it", got)
 	}
 	for i, p := range outputs.Predictions[outputs.AnomalyPrediction](predicted) {
 		if p.Alarm == nil || *p.Alarm != (p.Distance > 8) {
-			t.Errorf("prediction %d of %v: alarm %v", i, p.Distance, p.Alarm)
+			t.Errorf("prediction %d, distance %v: alarm %v", i, p.Distance, p.Alarm)
 		}
 	}
 	a.Tune([]corpus.Target{anomaly}, predicted[:1])
 	if a.Thresholds()[0] != 8 {
-		t.Error("anomalies alone moved the threshold")
+		t.Error("Tune without normal texts changed the threshold")
 	}
 }
 
-func TestAShareOfAlarmsIsCountedInTexts(t *testing.T) {
+func TestFalseAlarmsAreCountedInTexts(t *testing.T) {
 	var gold []corpus.Target
 	var predicted []corpus.Prediction
 	for i := range 100 {
@@ -69,19 +69,20 @@ func TestAShareOfAlarmsIsCountedInTexts(t *testing.T) {
 			}
 		}
 		if alarms != percent {
-			t.Errorf("false_alarms %v: %d of 100 normal texts", a.falseAlarms, alarms)
+			t.Errorf("false_alarms %v: %d alarms for 100 normal texts", a.falseAlarms, alarms)
 		}
 	}
-	never, err := newAlarm(AlarmOptions{0.05}, anomalyEnv())
+	untuned, err := newAlarm(AlarmOptions{0.05}, anomalyEnv())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if beyond := never.predict([]float64{math.Inf(1), 1e300}); alarmed(beyond[0]) || alarmed(beyond[1]) {
-		t.Error("an alarm before there is a threshold")
+	predictions := untuned.predict([]float64{math.Inf(1), 1e300})
+	if alarmed(predictions[0]) || alarmed(predictions[1]) {
+		t.Error("a prediction has an alarm before Tune")
 	}
 }
 
-func TestHeadsOfAnomaliesRefuseUnusableEnvs(t *testing.T) {
+func TestInvalidEnvsOfAnomalyHeads(t *testing.T) {
 	for name, c := range map[string]struct {
 		want   string
 		change func(*Env)
@@ -119,20 +120,21 @@ func TestHeadsOfAnomaliesRefuseUnusableEnvs(t *testing.T) {
 
 func TestFeaturesOfAttentionMaps(t *testing.T) {
 	const tokens = 4
-	even, own, first := make([]float32, tokens*tokens), make([]float32, tokens*tokens), make([]float32, tokens*tokens)
+	const size = tokens * tokens
+	even, diagonal, first := make([]float32, size), make([]float32, size), make([]float32, size)
 	for i := range tokens {
 		for j := range tokens {
 			even[i*tokens+j] = 1. / tokens
 		}
-		own[i*tokens+i], first[i*tokens] = 1, 1
+		diagonal[i*tokens+i], first[i*tokens] = 1, 1
 	}
 	for name, c := range map[string]struct {
 		weights []float32
 		want    [perMap]float32 // entropy, distance, first, separators, diagonal
 	}{
-		"even":         {even, [perMap]float32{1, 1.25 / 3, 0.25, 0.5, 0.25}},
-		"to itself":    {own, [perMap]float32{0, 0, 0.25, 0.5, 1}},
-		"to the first": {first, [perMap]float32{0, 1.5 / 3, 1, 0, 0.25}},
+		"uniform":        {even, [perMap]float32{1, 1.25 / 3, 0.25, 0.5, 0.25}},
+		"diagonal":       {diagonal, [perMap]float32{0, 0, 0.25, 0.5, 1}},
+		"to first token": {first, [perMap]float32{0, 1.5 / 3, 1, 0, 0.25}},
 	} {
 		var got [perMap]float32
 		describeMap(got[:], c.weights, tokens, []int{1, 3})
@@ -150,29 +152,29 @@ func TestFeaturesOfAttentionMaps(t *testing.T) {
 	}
 	if got := separatorsOf(nn.Rows{Starts: []int{0, 1, 6}, Segment: []int8{0, 0, 0, 1, 1, 1}}, 1); !slices.Equal(got,
 		[]int{1, 4}) {
-		t.Errorf("separators %v, want those behind each segment", got)
+		t.Errorf("separators %v, want the last tokens of the segments", got)
 	}
 }
 
-// A lens that reads the same texts has features too, filled in when its head is computed.
-func TestALensIsPartOfThePattern(t *testing.T) {
+// Lenses over the same texts have features, too, which are set when the head of the lens is computed.
+func TestFeaturesOfLenses(t *testing.T) {
 	env := anomalyEnv()
 	env.Attention, env.Lenses = Attention{}, []Lenses{{"heads.a.b.focus", 1}, {"heads.a.c.focus", 2}}
-	made, err := NewAttentionPattern(AttentionPatternOptions{FitTexts: 5}, env)
+	head, err := NewAttentionPattern(AttentionPatternOptions{FitTexts: 5}, env)
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := made.(*attentionPattern)
+	h := head.(*attentionPattern)
 	rows := nn.Rows{Starts: []int{0, 2, 3}, Segment: make([]int8, 3), Example: []int{0, 1}}
 	p := nn.NewPass(1)
 	h.Observe(p, rows)
-	scores := h.Logits(p, nn.Hidden{Rows: rows})
+	logits := h.Logits(p, nn.Hidden{Rows: rows})
 	p.Emit(nn.FocusCentre("heads.a.b.focus"), 0, []int{2, 1}, []float32{0.2, 0.4})
 	p.Emit(nn.FocusAperture("heads.a.b.focus"), 1, []int{1, 1}, []float32{0.7})
 	// two lenses with different centres
 	p.Emit(nn.FocusCentre("heads.a.c.focus"), 0, []int{2, 2}, []float32{0, 1, 0.5, 1})
 	p.Emit(nn.FocusAperture("heads.a.c.focus"), 1, []int{1, 2}, []float32{0.6, 0.9})
-	got, want := h.Features(scores), [][]float32{{0.3, 0, 0.25, 0, 1, 0}, {0, 0.7, 0, 0.6, 0, 0.9}}
+	got, want := h.Features(logits), [][]float32{{0.3, 0, 0.25, 0, 1, 0}, {0, 0.7, 0, 0.6, 0, 0.9}}
 	for b := range want {
 		if !slices.EqualFunc(got[b], want[b], func(x, y float32) bool { return math.Abs(float64(x-y)) <= 1e-6 }) {
 			t.Errorf("features %v, want %v", got, want)
@@ -181,10 +183,11 @@ func TestALensIsPartOfThePattern(t *testing.T) {
 	}
 }
 
-// An autoencoder of normal texts, which lie in a plane, rebuilds others badly; the encoder learns nothing from it.
-func TestReconstructionLearnsWhatNormalTextsAreLike(t *testing.T) {
+// An autoencoder that is trained on normal texts, which are in a plane, reconstructs others badly. The encoder has no
+// gradient from it.
+func TestReconstructionSeparatesAnomalies(t *testing.T) {
 	env := anomalyEnv()
-	made, err := NewReconstruction(ReconstructionOptions{Hidden: 2, Pool: "mean", AlarmOptions: AlarmOptions{0.05}},
+	head, err := NewReconstruction(ReconstructionOptions{Hidden: 2, Pool: "mean", AlarmOptions: AlarmOptions{0.05}},
 		env)
 	if err != nil {
 		t.Fatal(err)
@@ -198,7 +201,7 @@ func TestReconstructionLearnsWhatNormalTextsAreLike(t *testing.T) {
 		row[0], row[1] = float32(math.Cos(angle)), float32(math.Sin(angle))
 		row[2], row[3] = row[0]+row[1], row[0]-row[1]
 		gold[b] = normalText
-		if b%6 == 0 { // the same sizes, not of the plane
+		if b%6 == 0 { // of the same length, but not in the plane
 			row[2], row[3], gold[b] = -row[2], -row[3], anomaly
 		}
 		rows.Starts, rows.Example = append(rows.Starts, b+1), append(rows.Example, b)
@@ -209,8 +212,8 @@ func TestReconstructionLearnsWhatNormalTextsAreLike(t *testing.T) {
 	for range 400 {
 		p.Reset(0)
 		at := p.Input(states, texts, 8)
-		scores := made.Logits(p, nn.Hidden{States: at, Rows: rows})
-		loss := made.Loss(p, scores, gold)
+		logits := head.Logits(p, nn.Hidden{States: at, Rows: rows})
+		loss := head.Loss(p, logits, gold)
 		if err := p.Forward(); err != nil {
 			t.Fatal(err)
 		}
@@ -222,24 +225,24 @@ func TestReconstructionLearnsWhatNormalTextsAreLike(t *testing.T) {
 			t.Fatal("the encoder has a gradient")
 		}
 		optimizer.Step(params, into, 1, 0.02)
-		predicted = made.Predict(scores)
+		predicted = head.Predict(logits)
 	}
-	worst, best := 0.0, math.Inf(1) // of normal texts, of anomalies
+	farthestNormal, nearestAnomaly := 0.0, math.Inf(1)
 	for b, p := range outputs.Predictions[outputs.AnomalyPrediction](predicted) {
 		if normal(gold[b]) {
-			worst = max(worst, p.Distance)
+			farthestNormal = max(farthestNormal, p.Distance)
 		} else {
-			best = min(best, p.Distance)
+			nearestAnomaly = min(nearestAnomaly, p.Distance)
 		}
 	}
-	if !(best > 2*worst) {
-		t.Errorf("anomalies score %v at least, normal texts up to %v", best, worst)
+	if !(nearestAnomaly > 2*farthestNormal) {
+		t.Errorf("anomalies have distances from %v on, normal texts up to %v", nearestAnomaly, farthestNormal)
 	}
 }
 
-func TestFittedTextsAreNormalAndLieEvenly(t *testing.T) {
-	odd, ordinary := &outputs.AnomalyTarget{Anomalous: true}, &outputs.AnomalyTarget{}
-	targets := []corpus.Target{odd, ordinary, nil, ordinary, ordinary, odd, ordinary, ordinary, ordinary}
+func TestChooseTakesNormalTextsEvenly(t *testing.T) {
+	unusual, usual := &outputs.AnomalyTarget{Anomalous: true}, &outputs.AnomalyTarget{}
+	targets := []corpus.Target{unusual, usual, nil, usual, usual, unusual, usual, usual, usual}
 	for _, c := range []struct {
 		most int
 		want []int

@@ -17,7 +17,8 @@ func init() {
 
 // AttentionPatternOptions are the keys that may stand beside `type: attention_pattern`.
 type AttentionPatternOptions struct {
-	FitTexts     int `yaml:"fit_texts" range:"[2,)" doc:"normal training texts that the Gaussian is fitted to before each evaluation"`
+	FitTexts int `yaml:"fit_texts" range:"[2,)" doc:"normal training texts that each evaluation fits the Gaussian to"`
+
 	AlarmOptions `yaml:",inline"`
 }
 

@@ -18,8 +18,8 @@ func init() {
 
 // CRFOptions are the keys that may stand beside `type: crf`.
 type CRFOptions struct {
-	Constraints string  `yaml:"constraints" choice:"none|bio" doc:"bio: tags that cannot follow each other in BIO or BIOES, as I-x after O, never do"`
-	Dropout     float64 `yaml:"dropout" range:"[-1,1)" doc:"dropout rate of the features before the output layer; -1: model.dropout"`
+	Constraints string  `yaml:"constraints" choice:"none|bio" doc:"bio: no transition that BIO or BIOES forbids"`
+	Dropout     float64 `yaml:"dropout" range:"[-1,1)" doc:"dropout rate before the output layer; -1: model.dropout"`
 }
 
 // crf is a linear-chain conditional random field over the tags of a text (Lafferty et al. 2001): with logits of each

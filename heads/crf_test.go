@@ -40,7 +40,7 @@ func TestBIOTransitions(t *testing.T) {
 				for pair := range strings.FieldsSeq(pairs) {
 					from, to, _ := strings.Cut(pair, ",")
 					if got := transitions.Allowed(state(from), state(to)); got != want {
-						t.Errorf("transition %s is allowed: %v", pair, got)
+						t.Errorf("transition %s allowed: %v, want %v", pair, got, want)
 					}
 				}
 			}
@@ -48,7 +48,7 @@ func TestBIOTransitions(t *testing.T) {
 	}
 }
 
-func TestTagsThatConstraintsForbidAreRefused(t *testing.T) {
+func TestForbiddenTransitionsOfTargetsAreErrors(t *testing.T) {
 	env := Env{Output: outputs.Tags, Labels: []string{"O", "B-x", "I-x"}, Width: 2, Params: nn.NewParams(1)}
 	made, err := NewCRF(CRFOptions{Constraints: "bio"}, env)
 	if err != nil {
@@ -73,37 +73,37 @@ func TestTagsThatConstraintsForbidAreRefused(t *testing.T) {
 	}
 }
 
-func TestWordsWithoutATagThatFitsAreRefused(t *testing.T) {
+func TestUntaggedWordsWithoutAllowedTagAreErrors(t *testing.T) {
 	env := Env{Output: outputs.Tags, Labels: []string{"O", "B-x", "E-x", "S-x"}, Width: 2, Params: nn.NewParams(1)}
 	h, err := NewCRF(CRFOptions{Constraints: "bio"}, env)
 	if err != nil {
 		t.Fatal(err)
 	}
-	between := tagged(1, corpus.Unlabelled, 2) // of x, without a tag for what is within it
+	between := tagged(1, corpus.Unlabelled, 2) // a span of x without tags inside
 	if err := h.(TargetChecker).CheckTarget(between); err == nil || !strings.Contains(err.Error(), "tag those words") {
-		t.Errorf("error %v of tags that are never learned", err)
+		t.Errorf("error %v, want one: no sequence of tags is allowed", err)
 	}
 }
 
-func TestTheLossOfConstrainedTagsIsFinite(t *testing.T) {
+func TestConstrainedLossIsFinite(t *testing.T) {
 	bioes := []string{"O", "B-x", "I-x", "E-x", "S-x"}
 	const free = corpus.Unlabelled
 	for _, c := range []struct {
 		name   string
 		labels []string
-		ids    []int // of the words
-		gone   []int // words without a row
+		ids    []int // of the tags of the words
+		noRow  []int // words without a row
 		loss   bool
 	}{
-		{"tags that fit", bioes, []int{0, 1, 2, 3, 4}, nil, true},
-		{"a forbidden transition behind a word without a tag", []string{"O", "B-x", "I-x"}, []int{free, 0, 2}, nil,
+		{"allowed tags", bioes, []int{0, 1, 2, 3, 4}, nil, true},
+		{"a forbidden transition after a word without a tag", []string{"O", "B-x", "I-x"}, []int{free, 0, 2}, nil,
 			false},
-		{"a tag that training has not, between two that need it", []string{"O", "B-x", "E-x"},
+		{"a tag that is not in training, between two that require it", []string{"O", "B-x", "E-x"},
 			[]int{1, corpus.Unknown, 2}, nil, false},
 		{"a span that is truncated", bioes, []int{0, 1, free, free}, []int{2, 3}, true},
-		{"a first word that is no text", bioes, []int{free, 2, 3}, []int{0}, true},
-		{"a word within a span that is no text", bioes, []int{1, free, 3}, []int{1}, true},
-		{"nothing that is known", bioes, []int{free, corpus.Unknown}, nil, false},
+		{"a first word without a token", bioes, []int{free, 2, 3}, []int{0}, true},
+		{"a word without a token inside a span", bioes, []int{1, free, 3}, []int{1}, true},
+		{"no known tag", bioes, []int{free, corpus.Unknown}, nil, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			env := Env{Output: outputs.Tags, Labels: c.labels, Width: 2, Params: nn.NewParams(1)}
@@ -112,28 +112,28 @@ func TestTheLossOfConstrainedTagsIsFinite(t *testing.T) {
 				t.Fatal(err)
 			}
 			rows := nn.Rows{Starts: []int{0, len(c.ids) + 2}, Example: []int{0}, WordCount: []int{len(c.ids)}}
-			var scores [][]float32
+			var logits [][]float32
 			for w := range c.ids {
-				if !slices.Contains(c.gone, w) {
+				if !slices.Contains(c.noRow, w) {
 					rows.Words, rows.WordIndex = append(rows.Words, 1+w), append(rows.WordIndex, w)
-					scores = append(scores, make([]float32, len(c.labels)))
+					logits = append(logits, make([]float32, len(c.labels)))
 				}
 			}
 			p := nn.NewPass(1)
-			all, gold := scoresOf(p, rows, scores...), []corpus.Target{tagged(c.ids...)}
+			all, gold := scoresOf(p, rows, logits...), []corpus.Target{tagged(c.ids...)}
 			loss := h.Loss(p, all, gold)
 			if units := h.Units(gold); (loss != nil) != c.loss || (units > 0) != c.loss {
-				t.Fatalf("a loss: %v, of %v units; want one: %v", loss != nil, units, c.loss)
+				t.Fatalf("has a loss: %v, of %v units; want %v", loss != nil, units, c.loss)
 			}
 			if loss == nil {
 				return
 			}
 			if got := lossOf(t, p, loss); !(got > 0 && got < 100) {
-				t.Errorf("loss %v", got)
+				t.Errorf("loss %v, want a finite one", got)
 			}
 			tags := outputs.As[outputs.TagsPrediction](h.Predict(all)[0]).IDs
 			for w, tag := range tags {
-				if (tag < 0) != slices.Contains(c.gone, w) {
+				if (tag < 0) != slices.Contains(c.noRow, w) {
 					t.Errorf("word %d has tag %d", w, tag)
 				}
 			}
@@ -141,7 +141,7 @@ func TestTheLossOfConstrainedTagsIsFinite(t *testing.T) {
 	}
 }
 
-func TestConstraintsThatLeaveNoTagsAreRefused(t *testing.T) {
+func TestConstraintsWithoutAllowedTagsAreErrors(t *testing.T) {
 	env := Env{Output: outputs.Tags, Labels: []string{"B-x", "E-x"}, Width: 2, Params: nn.NewParams(1)}
 	if _, err := NewCRF(CRFOptions{Constraints: "bio"}, env); err == nil ||
 		!strings.Contains(err.Error(), "none can stand alone") {

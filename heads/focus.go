@@ -22,14 +22,16 @@ var focusDefaults = FocusOptions{
 
 // FocusOptions are the keys that may stand beside `type: focus`.
 type FocusOptions struct {
-	LSTMLayers       int     `yaml:"lstm_layers" range:"[0,16]" doc:"bidirectional LSTM layers before the lens; 0: the lens is over the encoder's states"`
-	LSTMHidden       int     `yaml:"lstm_hidden" range:"[1,8192]" doc:"features of each direction"`
-	AttentionHeads   int     `yaml:"attention_heads" range:"[1,256]" doc:"heads of the attention; their number divides its width"`
-	MinAperture      float64 `yaml:"min_aperture" range:"[0.0001,1]" doc:"the narrowest aperture, in lengths of the text"`
-	LensPerHead      bool    `yaml:"lens_per_head" doc:"whether each attention head has a lens of its own"`
-	Normalise        string  `yaml:"normalise" choice:"sum|softmax" doc:"sum: attention times lens, divided by its sum; softmax: a softmax over the products, which is nearly flat"`
-	Pool             string  `yaml:"pool" choice:"cls|mean|max|attention" doc:"how a text's tokens become one vector: the first, their mean, maximum, or a learned mean; tags need none"`
-	Dropout          float64 `yaml:"dropout" range:"[-1,1)" doc:"dropout rate between LSTM layers, of the attention weights, and before the output layer; -1: model.dropout"`
+	LSTMLayers     int     `yaml:"lstm_layers" range:"[0,16]" doc:"bidirectional LSTM layers before the lens; 0: none"`
+	LSTMHidden     int     `yaml:"lstm_hidden" range:"[1,8192]" doc:"features of each direction"`
+	AttentionHeads int     `yaml:"attention_heads" range:"[1,256]" doc:"heads of the attention; a divisor of its width"`
+	MinAperture    float64 `yaml:"min_aperture" range:"[0.0001,1]" doc:"the narrowest aperture, in lengths of the text"`
+	LensPerHead    bool    `yaml:"lens_per_head" doc:"whether each attention head has a lens of its own"`
+	Normalise      string  `yaml:"normalise" choice:"sum|softmax" doc:"of attention times lens; softmax is nearly flat"`
+
+	Pool    string  `yaml:"pool" choice:"cls|mean|max|attention" doc:"cls: the first token; attention: a learned mean"`
+	Dropout float64 `yaml:"dropout" range:"[-1,1)" doc:"dropout rate of LSTMs, attention and output; -1: model.dropout"`
+
 	LossOptions      `yaml:",inline"`
 	ThresholdOptions `yaml:",inline"`
 }

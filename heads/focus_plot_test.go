@@ -6,16 +6,17 @@ import (
 	"fmt"
 )
 
-var plot = flag.String("plot", "", "`FILE` for a plot of the lens on its way, as docs/lens.svg")
+var plot = flag.String("plot", "", "`FILE` for a plot of the lens during training, as docs/lens.svg")
 
-// lensPlot is what a lens and its head's predictions were at each step.
+// lensPlot has, for each step, the means of a lens and the fraction of right predictions of its head.
 type lensPlot struct{ centre, aperture, right []float64 }
 
 func (l *lensPlot) add(centre, aperture, right float64) {
 	l.centre, l.aperture, l.right = append(l.centre, centre), append(l.aperture, aperture), append(l.right, right)
 }
 
-// svg draws centre, aperture and the fraction of right predictions over the steps, and a line at the place to find.
+// svg draws centre, aperture and the fraction of right predictions over the steps, and a line at the position that
+// determines the label.
 func (l *lensPlot) svg(place float64) []byte {
 	const width, height, left, top = 640.0, 280.0, 44.0, 16.0
 	x := func(step int) float64 { return left + width*float64(step)/float64(len(l.centre)-1) }
@@ -31,7 +32,7 @@ func (l *lensPlot) svg(place float64) []byte {
 		fmt.Fprintf(&b, `<text x="%.1f" y="%g" text-anchor="middle">%d</text>`+"\n", x(step), top+height+16, step)
 	}
 	fmt.Fprintf(&b, `<text x="%g" y="%g" text-anchor="middle">training step</text>`+"\n", left+width/2, top+height+34)
-	fmt.Fprintf(&b, `<path d="M%g %gh%g" stroke="#999" stroke-dasharray="5 4"/><text x="%g" y="%g" fill="#777">the place</text>`+"\n", left, y(place), width, left+width+6, y(place)-8)
+	fmt.Fprintf(&b, `<path d="M%g %gh%g" stroke="#999" stroke-dasharray="5 4"/><text x="%g" y="%g" fill="#777">the token</text>`+"\n", left, y(place), width, left+width+6, y(place)-8)
 	for _, line := range []struct {
 		name, colour string
 		values       []float64

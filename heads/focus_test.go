@@ -11,8 +11,8 @@ import (
 	"github.com/jenga-nlp/jenga/outputs"
 )
 
-// A text's label stands at one place of it, seven tenths on, and decoys everywhere else: the same signals, drawn at
-// random. The lens has to move there, and to close.
+// The label of a text depends on the signal at one position, seven tenths of its length. All other positions have
+// random signals of the same form. The lens has to move to that position, and its aperture to become small.
 func TestTheLensMovesToWhatTheLabelDependsOn(t *testing.T) {
 	const (
 		tokens, width, texts = 41, 6, 32
@@ -20,13 +20,13 @@ func TestTheLensMovesToWhatTheLabelDependsOn(t *testing.T) {
 	)
 	env := Env{Output: outputs.Label, Labels: []string{"a", "b"}, Width: width, Params: nn.NewParams(2).In("head")}
 	o := FocusOptions{LSTMHidden: 256, AttentionHeads: 1, MinAperture: 0.02, Normalise: "sum", Pool: "mean"}
-	made, err := NewFocus(o, env)
+	head, err := NewFocus(o, env)
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := made.(*focus)
+	h := head.(*focus)
 	r := rand.New(rand.NewPCG(1, 1))
-	draw := func(p *nn.Pass) (nn.Hidden, []corpus.Target) {
+	randomBatch := func(p *nn.Pass) (nn.Hidden, []corpus.Target) {
 		states, gold := make([]float32, texts*tokens*width), make([]corpus.Target, texts)
 		rows := nn.Rows{Starts: []int{0}}
 		for b := range texts {
@@ -51,7 +51,7 @@ func TestTheLensMovesToWhatTheLabelDependsOn(t *testing.T) {
 	params := env.Params.All()
 	optimizer, p := nn.NewAdamW(0), nn.NewPass(1)
 	right, centre, aperture := 0, 0.0, 0.0
-	var way lensPlot
+	var course lensPlot
 	for step := range 400 {
 		p.Reset(uint64(step))
 		p.Training = true
@@ -65,13 +65,13 @@ func TestTheLensMovesToWhatTheLabelDependsOn(t *testing.T) {
 		}
 		p.Observe(nn.FocusCentre(h.lens.Name), mean(&centre))
 		p.Observe(nn.FocusAperture(h.lens.Name), mean(&aperture))
-		seen, gold := draw(p)
-		scores := h.Logits(p, seen)
-		loss := h.Loss(p, scores, gold)
+		hidden, gold := randomBatch(p)
+		logits := h.Logits(p, hidden)
+		loss := h.Loss(p, logits, gold)
 		if err := p.Forward(); err != nil {
 			t.Fatal(err)
 		}
-		for b, prediction := range h.Predict(scores) {
+		for b, prediction := range h.Predict(logits) {
 			if outputs.As[outputs.LabelPrediction](prediction).ID == outputs.As[outputs.LabelTarget](gold[b]).ID {
 				right++
 			}
@@ -81,17 +81,18 @@ func TestTheLensMovesToWhatTheLabelDependsOn(t *testing.T) {
 			t.Fatal(err)
 		}
 		optimizer.Step(params, into, 1, 0.02)
-		way.add(centre, aperture, float64(right)/texts)
+		course.add(centre, aperture, float64(right)/texts)
 	}
 	if *plot != "" {
-		if err := os.WriteFile(*plot, way.svg(place/float64(tokens-1)), 0o644); err != nil {
+		if err := os.WriteFile(*plot, course.svg(place/float64(tokens-1)), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if want := place / float64(tokens-1); !(math.Abs(centre-want) <= 0.05) || !(aperture <= 0.1) {
-		t.Errorf("the lens looks at %.3f with an aperture of %.3f; the label stands at %.3f", centre, aperture, want)
+		t.Errorf("the lens has centre %.3f and aperture %.3f, want a centre of %.3f and a small aperture", centre,
+			aperture, want)
 	}
 	if right < texts*9/10 {
-		t.Errorf("%d of %d right", right, texts)
+		t.Errorf("%d of %d predictions are right, want nine in ten", right, texts)
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/jenga-nlp/jenga/nn"
 )
 
-// scripts/fixtures/gaussian.py
-func TestAGaussianIsFittedAsByScikitLearn(t *testing.T) {
+// The goldens are from scikit-learn: scripts/fixtures/gaussian.py.
+func TestGaussianMatchesScikitLearn(t *testing.T) {
 	text, err := os.ReadFile("testdata/gaussian.json")
 	if err != nil {
 		t.Fatal(err)
@@ -67,28 +67,28 @@ func TestAGaussianIsFittedAsByScikitLearn(t *testing.T) {
 	}
 }
 
-func TestFeaturesThatAreAlwaysTheSameAreFitted(t *testing.T) {
+func TestGaussianOfConstantFeatures(t *testing.T) {
 	g := newGaussian(nn.NewParams(1), 3)
 	g.fit([][]float32{{1, 5, 5}, {2, 5, 5}, {3, 5, 5}})
 	if near, far := g.distance([]float32{2, 5, 5}), g.distance([]float32{2, 6, 5}); near != 0 || !(far > 0.5) ||
 		math.IsInf(far, 0) {
-		t.Errorf("distances %v and %v, want 0 and one that counts what never was there", near, far)
+		t.Errorf("distances %v and %v, want 0 and a finite one above 0.5: the second feature never varied", near, far)
 	}
-	beside := math.Nextafter32(5, 6)
-	g.fit([][]float32{{1, 5, 5}, {2, beside, 5}, {3, 5, beside}})
+	nextTo5 := math.Nextafter32(5, 6)
+	g.fit([][]float32{{1, 5, 5}, {2, nextTo5, 5}, {3, 5, nextTo5}})
 	if d := g.distance([]float32{2, 5.001, 5}); !(d < 0.01) {
-		t.Errorf("distance %v: what float32 rounds is taken for a spread", d)
+		t.Errorf("distance %v, want less than 0.01: rounding of float32 is not a deviation", d)
 	}
 	g.fit([][]float32{{7, 7, 7}})
 	if d := g.distance([]float32{7, 7, 8}); math.IsNaN(d) || math.IsInf(d, 0) || d == 0 {
-		t.Errorf("distance %v where all was the same", d)
+		t.Errorf("distance %v of constant features, want a finite one above 0", d)
 	}
 }
 
-func TestWhatIsNoNumberFitsNothing(t *testing.T) {
+func TestGaussianOfNaNIsNotFitted(t *testing.T) {
 	g := newGaussian(nn.NewParams(1), 2)
 	g.fit([][]float32{{1, 2}, {float32(math.NaN()), 3}, {3, 4}})
 	if d := g.distance([]float32{3, 4}); d != 5 {
-		t.Errorf("distance %v, want 5: that of a Gaussian that was never fitted", d)
+		t.Errorf("distance %v, want 5: that of a Gaussian that is not fitted", d)
 	}
 }

@@ -13,8 +13,9 @@ func init() {
 
 // LinearOptions are the keys that may stand beside `type: linear`.
 type LinearOptions struct {
-	Pool             string  `yaml:"pool" choice:"cls|mean|max|attention" doc:"how a text's tokens become one vector: the first, their mean, maximum, or a learned mean"`
-	Dropout          float64 `yaml:"dropout" range:"[-1,1)" doc:"dropout rate of the features before the output layer; -1: model.dropout"`
+	Pool    string  `yaml:"pool" choice:"cls|mean|max|attention" doc:"cls: the first token; attention: a learned mean"`
+	Dropout float64 `yaml:"dropout" range:"[-1,1)" doc:"dropout rate before the output layer; -1: model.dropout"`
+
 	LossOptions      `yaml:",inline"`
 	ThresholdOptions `yaml:",inline"`
 }

@@ -8,14 +8,14 @@ import (
 	"github.com/jenga-nlp/jenga/outputs"
 )
 
-func TestOptionsThatCannotWork(t *testing.T) {
+func TestInvalidOptions(t *testing.T) {
 	texts := Env{Task: "intent", Output: outputs.Label, Labels: []string{"a", "b"}, Width: 4, Dropout: 0.1}
 	words := texts
 	words.Output = outputs.Tags
 	numbers := texts
 	numbers.Output, numbers.Labels = outputs.Number, nil
-	alone := texts
-	alone.Labels = []string{"a"}
+	singleLabel := texts
+	singleLabel.Labels = []string{"a"}
 	linear := func(o LinearOptions) func(Env) (Head, error) {
 		return func(s Env) (Head, error) { return NewLinear(o, s) }
 	}
@@ -39,7 +39,7 @@ func TestOptionsThatCannotWork(t *testing.T) {
 	}{
 		{linear(LinearOptions{Pool: "first"}), texts, `pool: want cls, mean, max or attention, have "first"`},
 		{linear(LinearOptions{Pool: "mean"}), words, `pool "mean": a head that tags words does not pool`},
-		{linear(LinearOptions{Pool: "cls"}), alone, `want at least 2 labels, have ["a"]`},
+		{linear(LinearOptions{Pool: "cls"}), singleLabel, `want at least 2 labels, have ["a"]`},
 		{linear(LinearOptions{Pool: "cls", Dropout: 1}), texts, "dropout: want a number in [-1, 1), have 1"},
 		{linear(LinearOptions{Pool: "cls", Dropout: -0.5}), texts,
 			"dropout is -0.5; want one in [0, 1), or -1 for the model's"},
@@ -73,12 +73,12 @@ func TestModelDropoutIsTheDefault(t *testing.T) {
 		env.Params, env.Dropout = nn.NewParams(1), c.model
 		got, err := newDropout(c.own, env)
 		if err != nil || got != nn.NewDropout(env.Params.In("drop"), c.want) {
-			t.Errorf("dropout %v with the model's %v is %+v, %v", c.own, c.model, got, err)
+			t.Errorf("dropout rate %v, model.dropout %v: %+v, error %v", c.own, c.model, got, err)
 		}
 	}
 }
 
-func TestHeadsOfAnotherAnswerAreRefused(t *testing.T) {
+func TestBuildChecksOutputKind(t *testing.T) {
 	Register("for one label", struct{}{}, func(struct{}, Env) (Head, error) { return oneLabel{}, nil })
 	env := Env{Task: "slots", Output: outputs.Tags, Labels: []string{"O", "B"}, Params: nn.NewParams(1)}
 	_, err := Registry().Build("for one label", struct{}{}, env)
@@ -88,11 +88,11 @@ func TestHeadsOfAnotherAnswerAreRefused(t *testing.T) {
 	}
 }
 
-func TestHeadsAreRefusedBeforeTheyAreMade(t *testing.T) {
+func TestCheckOutput(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		kind *outputs.Kind
-		want string // of the error; "" for none
+		want string // the error; "" for none
 	}{
 		{"crf", outputs.Tags, ""},
 		{"linear", outputs.Number, ""},
@@ -105,7 +105,7 @@ func TestHeadsAreRefusedBeforeTheyAreMade(t *testing.T) {
 	} {
 		err := CheckOutput(c.name, c.kind)
 		if (err == nil) != (c.want == "") || err != nil && err.Error() != c.want {
-			t.Errorf("%s under a task of %s: error %v, want %q", c.name, c.kind, err, c.want)
+			t.Errorf("%s for a task of %s: error %v, want %q", c.name, c.kind, err, c.want)
 		}
 	}
 }
@@ -114,11 +114,11 @@ type oneLabel struct{ OneClass }
 
 func (oneLabel) Logits(_ *nn.Pass, seen nn.Hidden) Logits { return LogitsOf(seen, nn.ClsPool(seen)) }
 
-func TestOnlyHeadsOfManyLabelsAreTuned(t *testing.T) {
+func TestOnlyMultiLabelHeadsAreTuners(t *testing.T) {
 	for _, name := range []string{"linear", "mlp", "focus"} {
 		options, _ := Registry().Defaults(name)
 		if o, ok := options.(FocusOptions); ok {
-			o.LSTMHidden = 4 // keeps it quick
+			o.LSTMHidden = 4 // so that the test is fast
 			options = o
 		}
 		for kind, want := range map[*outputs.Kind]bool{outputs.Label: false, outputs.Labels: true,

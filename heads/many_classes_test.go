@@ -17,8 +17,8 @@ func TestManyClasses(t *testing.T) {
 	rows := nn.Rows{Starts: []int{0, 2, 3, 5}, Example: []int{0, 1, 2}}
 	scores := scoresOf(p, rows, []float32{0, 0}, []float32{1, -1}, []float32{1e4, -1e4})
 
-	t.Run("the loss is the mean over labels of each's cross entropy", func(t *testing.T) {
-		gold := []corpus.Target{held(1), nil, held(0, corpus.Unknown)}
+	t.Run("the loss is the mean of the labels' cross entropies", func(t *testing.T) {
+		gold := []corpus.Target{labelSet(1), nil, labelSet(0, corpus.Unknown)}
 		if got := (ManyClasses{}).Units(gold); got != 2 {
 			t.Errorf("Units = %v, want 2", got)
 		}
@@ -26,10 +26,10 @@ func TestManyClasses(t *testing.T) {
 			t.Errorf("loss = %v, want log 2 of the first text, 0 of the third", got)
 		}
 		if (ManyClasses{}).Loss(p, scores, make([]corpus.Target, 3)) != nil {
-			t.Error("a loss of nothing")
+			t.Error("texts without a label have a loss, want none")
 		}
 	})
-	t.Run("labels hold from their threshold on", func(t *testing.T) {
+	t.Run("labels with probabilities of at least the threshold are predicted", func(t *testing.T) {
 		got := outputs.Predictions[outputs.LabelsPrediction](ManyClasses{}.Predict(scores))
 		for i, want := range [][]int{{0, 1}, {0}, {0}} {
 			if !reflect.DeepEqual(got[i].IDs, want) {
@@ -47,7 +47,7 @@ func TestManyClasses(t *testing.T) {
 			!(math.Abs(float64(got[1].Probabilities[0])-want) <= 1e-6) {
 			t.Errorf("predictions %+v, want the second's probability of 0 to be %v", got, want)
 		}
-		gold := []corpus.Target{held(), held(0)}
+		gold := []corpus.Target{labelSet(), labelSet(0)}
 		want := math.Ln2 + math.Log1p(math.Exp(-1))/2 // both labels of the window
 		if got := lossOf(t, p, ManyClasses{}.Loss(p, Logits{scores.Nodes, windows},
 			gold)); !(math.Abs(got-want) <= 1e-6) {
@@ -65,7 +65,7 @@ func TestThresholdsAreTunedOnDev(t *testing.T) {
 		}
 		return m
 	}
-	// a holds from 0.3 on, b from 0.7 on, and where both share one threshold 0.3 to 0.4 is best
+	// gold has a from probability 0.3 on and b from 0.7 on; the best shared threshold is between 0.3 and 0.4
 	probabilities := [][]float32{{0.4, 0.4}, {0.3, 0.7}, {0.1, 0.6}, {0.2, 0.8}}
 	holding := [][]int{{0}, {0, 1}, {}, {1}}
 	for _, c := range []struct {
@@ -76,7 +76,7 @@ func TestThresholdsAreTunedOnDev(t *testing.T) {
 		var gold []corpus.Target
 		var predicted []corpus.Prediction
 		for i := range probabilities {
-			gold = append(gold, held(holding[i]...))
+			gold = append(gold, labelSet(holding[i]...))
 			predicted = append(predicted, &outputs.LabelsPrediction{Probabilities: probabilities[i]})
 		}
 		m.Tune(gold, predicted)
@@ -92,7 +92,7 @@ func TestThresholdsAreTunedOnDev(t *testing.T) {
 		}
 	}
 	shared := build("shared")
-	shared.Tune([]corpus.Target{held(0), held()}, []corpus.Prediction{
+	shared.Tune([]corpus.Target{labelSet(0), labelSet()}, []corpus.Prediction{
 		&outputs.LabelsPrediction{Probabilities: []float32{0.3, 0.2}},
 		&outputs.LabelsPrediction{Probabilities: []float32{0.1, 0.1}},
 	})
@@ -101,29 +101,29 @@ func TestThresholdsAreTunedOnDev(t *testing.T) {
 	}
 }
 
-func TestATunedThresholdNeedsAnAnswer(t *testing.T) {
+func TestBestThreshold(t *testing.T) {
 	for _, c := range []struct {
 		rule      string
 		decisions []decision
 	}{
-		{"nothing", nil},
-		{"nothing holds", []decision{{0.5, false}, {0.9, false}}},
-		{"a probability is no number", []decision{{float32(math.NaN()), true}, {0.9, true}}},
+		{"no decisions", nil},
+		{"no label holds", []decision{{0.5, false}, {0.9, false}}},
+		{"a probability is NaN", []decision{{float32(math.NaN()), true}, {0.9, true}}},
 	} {
 		if best, ok := bestThreshold(c.decisions); ok {
-			t.Errorf("%s: threshold %v", c.rule, best)
+			t.Errorf("%s: threshold %v, want none", c.rule, best)
 		}
 	}
 	lower, upper := math.Nextafter32(0.5, 0), float32(0.5)
 	for range 2 {
 		if best, ok := bestThreshold([]decision{{lower, false}, {upper, true}}); !ok ||
 			!(best > lower && best <= upper) {
-			t.Errorf("between the neighbours %v and %v the threshold is %v, %v", lower, upper, best, ok)
+			t.Errorf("between adjacent floats %v and %v: threshold %v, %v", lower, upper, best, ok)
 		}
 		lower, upper = math.Nextafter32(lower, 0), lower
 	}
 	if best, ok := bestThreshold([]decision{{0.9, true}, {0.2, true}}); !ok || best != 0.1 {
-		t.Errorf("where all hold the threshold is %v, %v", best, ok)
+		t.Errorf("where all labels hold: threshold %v, %v, want 0.1", best, ok)
 	}
 }
 
@@ -185,7 +185,7 @@ func TestLossOptions(t *testing.T) {
 	}
 }
 
-func TestWeightedLossesCountTheirWeights(t *testing.T) {
+func TestUnitsOfWeightedLoss(t *testing.T) {
 	l, err := newLabelLoss(LossOptions{ClassWeights: plugin.Factors{Each: map[string]float64{"b": 3}}}.filled(),
 		Env{Labels: []string{"a", "b"}, Params: nn.NewParams(1)}, false)
 	if err != nil {

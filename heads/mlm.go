@@ -20,9 +20,9 @@ func init() {
 // MLMOptions are the keys that may stand beside `type: mlm`.
 type MLMOptions struct {
 	Fraction float64 `yaml:"share" range:"(0,1]" doc:"fraction of a text's tokens to predict, at least one token"`
-	Masked   float64 `yaml:"masked" range:"[0,1]" doc:"fraction of them that is replaced by the mask token"`
-	Random   float64 `yaml:"random" range:"[0,1]" doc:"fraction of them that is replaced by a random token; the rest are unchanged"`
-	Guesses  int     `yaml:"guesses" range:"[1,1000]" doc:"likeliest tokens that a prediction lists for each hidden one"`
+	Masked   float64 `yaml:"masked" range:"[0,1]" doc:"fraction of them replaced by the mask token"`
+	Random   float64 `yaml:"random" range:"[0,1]" doc:"fraction of them replaced by random tokens; the rest unchanged"`
+	Guesses  int     `yaml:"guesses" range:"[1,1000]" doc:"likeliest tokens a prediction lists for each hidden one"`
 }
 
 // mlm predicts hidden tokens (masked language modelling, Devlin et al. 2019, section 3.1). Its output layer is tied to

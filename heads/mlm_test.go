@@ -18,14 +18,14 @@ func newHiding(t *testing.T) *mlm {
 	params := nn.NewParams(1)
 	env := Env{Output: outputs.HiddenTokens, Width: 4, Mask: 3,
 		Words: params.In("encoder").Normal("words", 1, hidingVocabulary, 4), Params: params.In("head")}
-	made, err := NewMLM(MLMOptions{Fraction: 0.15, Masked: 0.8, Random: 0.1, Guesses: 3}, env)
+	head, err := NewMLM(MLMOptions{Fraction: 0.15, Masked: 0.8, Random: 0.1, Guesses: 3}, env)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return made.(*mlm)
+	return head.(*mlm)
 }
 
-// plainBatch is texts of the given numbers of tokens, two of them special.
+// plainBatch returns a batch of texts with these numbers of tokens, of which two are special.
 func plainBatch(lengths ...int) *corpus.Batch {
 	var examples []*corpus.Example
 	for _, n := range lengths {
@@ -48,17 +48,17 @@ func plainBatch(lengths ...int) *corpus.Batch {
 	return corpus.Pack(examples)
 }
 
-func sources(seed uint64) func(int) rand.Source {
+func randomSources(seed uint64) func(int) rand.Source {
 	return func(example int) rand.Source { return rand.NewPCG(seed, uint64(example)) }
 }
 
-func TestTokensAreHiddenAsBERTDoes(t *testing.T) {
+func TestTokensAreHiddenAsInBERT(t *testing.T) {
 	h := newHiding(t)
 	batch := plainBatch(402, 202, 3)
 	masked, random, kept := 0, 0, 0
 	for seed := range uint64(40) {
-		hiding := h.Prepare(batch, sources(seed))
-		asked := 0
+		hiding := h.Prepare(batch, randomSources(seed))
+		hidden := 0
 		for b, e := range hiding.Examples {
 			from, to := hiding.Rows(b)
 			n := len(hiddenIDs(e.Targets[:1]))
@@ -66,10 +66,10 @@ func TestTokensAreHiddenAsBERTDoes(t *testing.T) {
 				t.Fatalf("%d of %d tokens are hidden, want %d", n, to-from-2, want)
 			}
 			for _, id := range outputs.As[outputs.HiddenTarget](e.Targets[0]).IDs {
-				row := hiding.Tokens.Rows.Hidden[asked]
-				asked++
+				row := hiding.Tokens.Rows.Hidden[hidden]
+				hidden++
 				if row <= from || row >= to-1 || id != batch.Tokens.IDs[row] {
-					t.Fatalf("row %d of %d to %d is hidden for token %d", row, from, to, id)
+					t.Fatalf("row %d of %d to %d is hidden with target %d", row, from, to, id)
 				}
 				switch hiding.Tokens.IDs[row] {
 				case h.mask:
@@ -81,54 +81,55 @@ func TestTokensAreHiddenAsBERTDoes(t *testing.T) {
 				}
 			}
 		}
-		if asked != len(hiding.Tokens.Rows.Hidden) || !slices.IsSorted(hiding.Tokens.Rows.Hidden) {
-			t.Fatalf("rows %v for %d tokens", hiding.Tokens.Rows.Hidden, asked)
+		if hidden != len(hiding.Tokens.Rows.Hidden) || !slices.IsSorted(hiding.Tokens.Rows.Hidden) {
+			t.Fatalf("hidden rows %v for %d hidden tokens", hiding.Tokens.Rows.Hidden, hidden)
 		}
 	}
-	all := float64(masked + random + kept)
-	if !(math.Abs(float64(masked)/all-0.8) <= 0.03 && math.Abs(float64(random)/all-0.1) <= 0.02) {
-		t.Errorf("of %v hidden tokens %d are masked, %d random, %d kept", all, masked, random, kept)
+	total := float64(masked + random + kept)
+	if !(math.Abs(float64(masked)/total-0.8) <= 0.03 && math.Abs(float64(random)/total-0.1) <= 0.02) {
+		t.Errorf("of %v hidden tokens %d are masked, %d random, %d kept", total, masked, random, kept)
 	}
 	if len(hiddenIDs(batch.Examples[0].Targets)) != 0 || batch.Tokens.IDs[5] != 15 {
-		t.Error("the batch itself was changed")
+		t.Error("Prepare changed its argument")
 	}
-	a, b, c := h.Prepare(batch, sources(1)), h.Prepare(batch, sources(1)), h.Prepare(batch, sources(2))
+	a, b := h.Prepare(batch, randomSources(1)), h.Prepare(batch, randomSources(1))
+	c := h.Prepare(batch, randomSources(2))
 	if !slices.Equal(a.Tokens.IDs, b.Tokens.IDs) || slices.Equal(a.Tokens.IDs, c.Tokens.IDs) {
-		t.Error("what is hidden is no function of the source")
+		t.Error("the hidden tokens are not a function of the source")
 	}
 }
 
-func TestAMaskOfTheTextIsNoAnswer(t *testing.T) {
+func TestMaskTokensOfTextAreNotHidden(t *testing.T) {
 	h := newHiding(t)
 	for seed := range uint64(20) {
 		batch := plainBatch(6)
 		w := &batch.Examples[0].Windows[0]
 		w.IDs[2], batch.Tokens.IDs[2] = h.mask, h.mask
-		if got := hiddenIDs(h.Prepare(batch, sources(seed)).Examples[0].Targets); len(got) != 1 ||
+		if got := hiddenIDs(h.Prepare(batch, randomSources(seed)).Examples[0].Targets); len(got) != 1 ||
 			got[0] == int(h.mask) {
-			t.Fatalf("tokens %v are asked for", got)
+			t.Fatalf("hidden tokens %v, want one that is not the mask token", got)
 		}
 	}
 }
 
-func TestPrepareWithoutSourceHidesTheMaskTokens(t *testing.T) {
+func TestPrepareWithoutSourceTakesMaskTokens(t *testing.T) {
 	h := newHiding(t)
 	batch := plainBatch(4, 5)
 	batch.Tokens.IDs[2], batch.Tokens.IDs[5] = h.mask, h.mask
-	asked := h.Prepare(batch, nil)
-	if !slices.Equal(asked.Tokens.Rows.Hidden, []int{2, 5}) || !slices.Equal(asked.Tokens.IDs, batch.Tokens.IDs) {
-		t.Errorf("rows %v are asked for", asked.Tokens.Rows.Hidden)
+	hidden := h.Prepare(batch, nil)
+	if !slices.Equal(hidden.Tokens.Rows.Hidden, []int{2, 5}) || !slices.Equal(hidden.Tokens.IDs, batch.Tokens.IDs) {
+		t.Errorf("hidden rows %v, want those of the mask tokens, 2 and 5", hidden.Tokens.Rows.Hidden)
 	}
 }
 
-func TestGuessesNameTheirPlace(t *testing.T) {
+func TestGuessesHaveWindowAndToken(t *testing.T) {
 	h := newHiding(t)
 	p := nn.NewPass(1)
 	rows := nn.Rows{Starts: []int{0, 2, 5, 6}, Example: []int{0, 0, 1}, Hidden: []int{1, 4}}
 	values := make([]float32, 2*hidingVocabulary)
 	values[7], values[9], values[hidingVocabulary+5] = 9, 8, 4
-	scores := LogitsOf(nn.Hidden{Rows: rows}, p.Input(values, 2, hidingVocabulary))
-	predictions := outputs.Predictions[outputs.HiddenPrediction](h.Predict(scores))
+	logits := LogitsOf(nn.Hidden{Rows: rows}, p.Input(values, 2, hidingVocabulary))
+	predictions := outputs.Predictions[outputs.HiddenPrediction](h.Predict(logits))
 	if len(predictions) != 2 || len(predictions[0].Tokens) != 2 || predictions[1].Tokens != nil {
 		t.Fatalf("predictions %+v", predictions)
 	}
@@ -138,6 +139,6 @@ func TestGuessesNameTheirPlace(t *testing.T) {
 	}
 	if len(first.Guesses) != 3 || first.Guesses[0].ID != 7 || first.Guesses[1].ID != 9 || second.Guesses[0].ID != 5 ||
 		first.Guesses[0].Probability < first.Guesses[1].Probability {
-		t.Errorf("best %v and %v", first.Guesses, second.Guesses)
+		t.Errorf("guesses %v and %v", first.Guesses, second.Guesses)
 	}
 }

@@ -12,10 +12,12 @@ func init() {
 
 // MLPOptions are the keys that may stand beside `type: mlp`.
 type MLPOptions struct {
-	Hidden           int     `yaml:"hidden" range:"[0,65536]" doc:"features of the hidden layer; 0: the encoder's width"`
-	Activation       string  `yaml:"activation" choice:"gelu|tanh" doc:"of the hidden layer"`
-	Pool             string  `yaml:"pool" choice:"cls|mean|max|attention" doc:"how a text's tokens become one vector: the first, their mean, maximum, or a learned mean"`
-	Dropout          float64 `yaml:"dropout" range:"[-1,1)" doc:"dropout rate of the features before each layer; -1: model.dropout"`
+	Hidden     int    `yaml:"hidden" range:"[0,65536]" doc:"features of the hidden layer; 0: the encoder's width"`
+	Activation string `yaml:"activation" choice:"gelu|tanh" doc:"of the hidden layer"`
+
+	Pool    string  `yaml:"pool" choice:"cls|mean|max|attention" doc:"cls: the first token; attention: a learned mean"`
+	Dropout float64 `yaml:"dropout" range:"[-1,1)" doc:"dropout rate before each layer; -1: model.dropout"`
+
 	LossOptions      `yaml:",inline"`
 	ThresholdOptions `yaml:",inline"`
 }

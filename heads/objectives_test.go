@@ -10,7 +10,7 @@ import (
 	"github.com/jenga-nlp/jenga/outputs"
 )
 
-// scoresOf makes a node of rows of scores.
+// scoresOf returns logits with a row of values per row.
 func scoresOf(p *nn.Pass, rows nn.Rows, scores ...[]float32) Logits {
 	var all []float32
 	for _, s := range scores {
@@ -19,6 +19,7 @@ func scoresOf(p *nn.Pass, rows nn.Rows, scores ...[]float32) Logits {
 	return Logits{[]*nn.Node{p.Input(all, len(scores), len(scores[0]))}, rows}
 }
 
+// lossOf computes the value of a loss.
 func lossOf(t *testing.T, p *nn.Pass, loss *nn.Node) float64 {
 	t.Helper()
 	if err := p.Forward(); err != nil {
@@ -41,7 +42,7 @@ func TestOneClass(t *testing.T) {
 			t.Errorf("loss = %v, want log 2", got)
 		}
 		if OneClass.Loss(OneClass{}, p, scores, []corpus.Target{gold[1], gold[1], gold[2]}) != nil {
-			t.Error("a loss of nothing")
+			t.Error("examples without a known label have a loss, want none")
 		}
 	})
 	t.Run("predictions are softmax probabilities", func(t *testing.T) {
@@ -62,7 +63,7 @@ func TestOneClass(t *testing.T) {
 			t.Errorf("predictions %+v, want the second's probability of 0 to be 0.3655", got)
 		}
 	})
-	t.Run("scores that are no numbers are predicted as something", func(t *testing.T) {
+	t.Run("NaN logits predict label 0", func(t *testing.T) {
 		p, nan := nn.NewPass(1), float32(math.NaN())
 		one := nn.Rows{Starts: []int{0, 1}, Example: []int{0}}
 		got := outputs.Predictions[outputs.LabelPrediction](OneClass{}.Predict(scoresOf(p, one, []float32{nan, nan})))
@@ -74,13 +75,13 @@ func TestOneClass(t *testing.T) {
 
 func TestTagPerWord(t *testing.T) {
 	p := nn.NewPass(1)
-	// Two texts: [CLS] a b b' [SEP], whose third word was cut off, and [CLS] [SEP] without words.
+	// two texts: [CLS] a b b' [SEP], whose third word is truncated, and [CLS] [SEP] without words
 	rows := nn.Rows{Starts: []int{0, 5, 7}, Words: []int{1, 2}, WordIndex: []int{0, 1}, WordCount: []int{3, 0},
 		Example: []int{0, 1}}
 	scores := scoresOf(p, rows, []float32{0, 2, 0}, []float32{0, 0, 3})
 
 	t.Run("the loss counts tagged words that have a row", func(t *testing.T) {
-		gold := []corpus.Target{tagged(1, corpus.Unknown, corpus.Unlabelled), nil} // of the word that is cut off none
+		gold := []corpus.Target{tagged(1, corpus.Unknown, corpus.Unlabelled), nil} // the truncated word has no tag
 		if got := (TagPerWord{}).Units(gold); got != 1 {
 			t.Errorf("Units = %v, want 1", got)
 		}
@@ -89,10 +90,10 @@ func TestTagPerWord(t *testing.T) {
 			t.Errorf("loss = %v, want %v", got, want)
 		}
 		if (TagPerWord{}).Loss(p, scores, make([]corpus.Target, 2)) != nil {
-			t.Error("a loss of nothing")
+			t.Error("examples without a known label have a loss, want none")
 		}
 	})
-	t.Run("every word of an example gets a tag, -1 without a row", func(t *testing.T) {
+	t.Run("every word of an example has a tag, -1 without a row", func(t *testing.T) {
 		got := outputs.Predictions[outputs.TagsPrediction](TagPerWord{}.Predict(scores))
 		if want := []int{1, 2, -1}; !reflect.DeepEqual(got[0].IDs, want) || got[0].Probabilities[2] != 0 {
 			t.Errorf("tags %v with probabilities %v, want %v", got[0].IDs, got[0].Probabilities, want)
@@ -101,10 +102,10 @@ func TestTagPerWord(t *testing.T) {
 			t.Errorf("probability %v, want %v", got[0].Probabilities[0], want)
 		}
 		if got[1].IDs == nil || len(got[1].IDs) != 0 {
-			t.Errorf("an example without words has the tags %v", got[1].IDs)
+			t.Errorf("tags %v of an example without words, want none", got[1].IDs)
 		}
 	})
-	t.Run("of a word in two windows the one inside speaks", func(t *testing.T) {
+	t.Run("the tag of a word in two windows is from the window with more context", func(t *testing.T) {
 		windows := nn.Rows{Starts: []int{0, 4, 9}, Words: []int{2, 6}, WordIndex: []int{0, 0}, WordCount: []int{1, 1},
 			Example: []int{0, 0}}
 		got := outputs.Predictions[outputs.TagsPrediction](TagPerWord{}.Predict(Logits{scores.Nodes, windows}))

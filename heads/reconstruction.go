@@ -16,8 +16,9 @@ func init() {
 // ReconstructionOptions are the keys that may stand beside `type: reconstruction`. There is no learned pool: it would
 // learn to make all texts equal.
 type ReconstructionOptions struct {
-	Hidden       int    `yaml:"hidden" range:"[0,65536]" doc:"size of the bottleneck; 0: an eighth of the encoder's width"`
-	Pool         string `yaml:"pool" choice:"cls|mean|max" doc:"how a text's tokens become one vector: the first, their mean, or maximum"`
+	Hidden int    `yaml:"hidden" range:"[0,65536]" doc:"size of the bottleneck; 0: an eighth of the encoder's width"`
+	Pool   string `yaml:"pool" choice:"cls|mean|max" doc:"a text's vector: of its first token, the mean, the maximum"`
+
 	AlarmOptions `yaml:",inline"`
 }
 

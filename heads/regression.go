@@ -16,11 +16,12 @@ func init() {
 
 // RegressionOptions are the keys that may stand beside `type: regression`.
 type RegressionOptions struct {
-	Loss    string    `yaml:"loss" choice:"mse|mae|huber" doc:"of the distance to the gold number: squared, absolute, or squared up to 1 and absolute beyond"`
-	Range   []float64 `yaml:"range" doc:"[LEAST, MOST] of the predicted numbers, by a sigmoid; none: any"`
-	Scale   string    `yaml:"scale" choice:"none|standard" doc:"standard: numbers are standardized by the mean and deviation of the training data, for numbers far from 1"`
-	Pool    string    `yaml:"pool" choice:"cls|mean|max|attention" doc:"how a text's tokens become one vector: the first, their mean, maximum, or a learned mean"`
-	Dropout float64   `yaml:"dropout" range:"[-1,1)" doc:"dropout rate of the features before the output layer; -1: model.dropout"`
+	Loss  string    `yaml:"loss" choice:"mse|mae|huber" doc:"of the distance; huber: squared up to 1, then absolute"`
+	Range []float64 `yaml:"range" doc:"[LEAST, MOST] of the predicted numbers, by a sigmoid; none: any"`
+	Scale string    `yaml:"scale" choice:"none|standard" doc:"standard: by the training data's mean and deviation"`
+
+	Pool    string  `yaml:"pool" choice:"cls|mean|max|attention" doc:"cls: the first token; attention: a learned mean"`
+	Dropout float64 `yaml:"dropout" range:"[-1,1)" doc:"dropout rate before the output layer; -1: model.dropout"`
 }
 
 // regression predicts a number for a text by one linear layer over its pooled state x, without a range or with [a, c]:

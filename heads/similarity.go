@@ -19,10 +19,11 @@ var similarityDefaults = SimilarityOptions{Loss: "cosent", Scale: 20, Range: []f
 
 // SimilarityOptions are the keys that may stand beside `type: similarity`.
 type SimilarityOptions struct {
-	Loss  string    `yaml:"loss" choice:"cosent|mse" doc:"cosent: pairs of higher gold similarity get the higher cosine (Su 2022); mse: the squared distance of the cosine to the gold number"`
+	Loss  string    `yaml:"loss" choice:"cosent|mse" doc:"cosent: the order of cosines (Su 2022); mse: their distance"`
 	Scale float64   `yaml:"scale" range:"(0,1000]" doc:"factor of the cosines in cosent"`
 	Range []float64 `yaml:"range" doc:"[LEAST, MOST]: the gold numbers of a cosine of 0 and of 1"`
-	Pool  string    `yaml:"pool" choice:"cls|mean|max|attention" doc:"how a text's tokens become one vector: the first, their mean, maximum, or a learned mean"`
+
+	Pool string `yaml:"pool" choice:"cls|mean|max|attention" doc:"cls: the first token; attention: a learned mean"`
 }
 
 // Describe implements Describer: cosent compares the examples of a batch.

@@ -18,9 +18,10 @@ func init() {
 // SpanOptions are the keys that may stand beside `type: span`.
 type SpanOptions struct {
 	MaxAnswerTokens int     `yaml:"max_answer_tokens" range:"[1,4096]" doc:"largest number of tokens of an answer"`
-	NoAnswer        bool    `yaml:"no_answer" doc:"whether a context may hold no answer, as in SQuAD 2.0; the logits of the first token are those of no answer"`
-	Margin          float64 `yaml:"margin" doc:"with no_answer: by how much the sum of logits of no answer must exceed that of the best answer"`
-	Dropout         float64 `yaml:"dropout" range:"[-1,1)" doc:"dropout rate of the features before the output layer; -1: model.dropout"`
+	NoAnswer        bool    `yaml:"no_answer" doc:"whether a context may hold no answer, as in SQuAD 2.0"`
+	Margin          float64 `yaml:"margin" doc:"by how much no answer's logits must exceed the best answer's"`
+
+	Dropout float64 `yaml:"dropout" range:"[-1,1)" doc:"dropout rate before the output layer; -1: model.dropout"`
 }
 
 // span has two logits for each token h_i, as the first and as the last of an answer (Devlin et al. 2019, section 4.2):

@@ -55,7 +55,8 @@ func (g *Group) ExpectedMetrics(examples []*corpus.Example) GroupMetrics {
 		}
 	}
 	discrete := g.discrete()
-	if len(discrete) > 1 && slices.ContainsFunc(examples, func(e *corpus.Example) bool { return labelledForAll(e, discrete) }) {
+	labelled := func(e *corpus.Example) bool { return labelledForAll(e, discrete) }
+	if len(discrete) > 1 && slices.ContainsFunc(examples, labelled) {
 		metrics.AllRight = new(float64)
 	}
 	return metrics
@@ -94,7 +95,8 @@ func (g *Group) newMetrics(examples []*corpus.Example) GroupMetrics {
 	var metrics GroupMetrics
 	h := 0
 	for _, task := range g.Tasks {
-		m := TaskMetrics{Task: task.Name, Discrete: task.Kind.Output().Discrete(), Heads: make([]HeadMetrics, len(task.Heads))}
+		m := TaskMetrics{Task: task.Name, Discrete: task.Kind.Output().Discrete()}
+		m.Heads = make([]HeadMetrics, len(task.Heads))
 		for i, head := range task.Heads {
 			m.Heads[i].Head = head.Name
 		}
@@ -173,7 +175,8 @@ func (g *Group) allRight(examples []*corpus.Example, predicted [][]corpus.Predic
 			continue
 		}
 		all++
-		if !slices.ContainsFunc(heads, func(h int) bool { return !kinds[h].Output().Right(e.Targets[h], predicted[h][i]) }) {
+		wrong := func(h int) bool { return !kinds[h].Output().Right(e.Targets[h], predicted[h][i]) }
+		if !slices.ContainsFunc(heads, wrong) {
 			right++
 		}
 	}

@@ -10,7 +10,7 @@ func init() { RegisterWeighting("uncertainty", UncertaintyOptions{LearningRate: 
 
 // UncertaintyOptions are the keys that may stand beside `type: uncertainty`.
 type UncertaintyOptions struct {
-	LearningRate float64 `yaml:"learning_rate" range:"(0,)" doc:"highest learning rate of s; it has the schedule of the model's"`
+	LearningRate float64 `yaml:"learning_rate" range:"(0,)" doc:"highest learning rate of s, scheduled as the model's"`
 }
 
 // Uncertainty learns the factors of the losses (Kendall et al. 2018, "Multi-Task Learning Using Uncertainty to Weigh

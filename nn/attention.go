@@ -45,7 +45,7 @@ func Attention(p *Pass, q, k, v *Node, rows Rows, heads int) *Node {
 // section 3.2.2), of each text over its own rows.
 type MultiHead struct {
 	Query, Key, Value, Out *Linear
-	Heads                  int
+	heads                  int
 }
 
 // NewMultiHead makes four linear layers, "query", "key", "value" and "out". The number of heads divides the width.
@@ -53,12 +53,12 @@ func NewMultiHead(params Params, width, heads int) *MultiHead {
 	return &MultiHead{
 		Query: NewLinear(params.In("query"), width, width), Key: NewLinear(params.In("key"), width, width),
 		Value: NewLinear(params.In("value"), width, width), Out: NewLinear(params.In("out"), width, width),
-		Heads: heads,
+		heads: heads,
 	}
 }
 
 // Apply maps states [T D] to [T D].
 func (m *MultiHead) Apply(p *Pass, x *Node, rows Rows) *Node {
 	q, k, v := m.Query.Apply(x), m.Key.Apply(x), m.Value.Apply(x) // [T D] each
-	return m.Out.Apply(Attention(p, q, k, v, rows, m.Heads))
+	return m.Out.Apply(Attention(p, q, k, v, rows, m.heads))
 }

@@ -19,8 +19,8 @@ type Focus struct {
 	Dropout      float64 // dropout rate of the weights in training
 	Place        string  // key of the dropout's mask, see Pass.Key
 	SoftmaxTwice bool
-	// Name is the name that the weights of a text [Heads T T] are emitted under; FocusCentre and FocusAperture derive the
-	// names of centres and apertures from it. "": nothing is emitted.
+	// Name is the name that the weights of a text [Heads T T] are emitted under; FocusCentre and FocusAperture derive
+	// the names of centres and apertures from it. "": nothing is emitted.
 	Name string
 }
 

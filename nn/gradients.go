@@ -96,8 +96,8 @@ func mark(touched, d []float32) {
 	}
 }
 
-// Zero clears all gradients.
-func (g Gradients) Zero() {
+// zeroAll clears all gradients.
+func (g Gradients) zeroAll() {
 	for w, d := range g.of {
 		d.zero(w)
 	}
@@ -125,9 +125,9 @@ func (d *paramGradient) zero(w *Param) {
 	clear(d.touched)
 }
 
-// SumSquares returns the sum of the squares of params' gradients, in the order of params, so that it is the same each
+// sumSquares returns the sum of the squares of params' gradients, in the order of params, so that it is the same each
 // time, and those of params whose gradient is not zero.
-func (g Gradients) SumSquares(params []*Param) (sum float64, moved []*Param) {
+func (g Gradients) sumSquares(params []*Param) (sum float64, moved []*Param) {
 	for _, w := range params {
 		d := g.of[w]
 		if d == nil {

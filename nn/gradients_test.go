@@ -29,7 +29,7 @@ func newTable(decay float64) *table {
 func (m *table) step(rate float64) float64 {
 	norm, factor, moved := clip(m.params.All(), m.gradients, 1)
 	m.optimizer.Step(moved, m.gradients, factor, rate)
-	m.gradients.Zero()
+	m.gradients.zeroAll()
 	return norm
 }
 

@@ -5,12 +5,12 @@ import "github.com/jenga-nlp/jenga/internal/kernel"
 // LayerNorm is γ·(x - mean)/√(variance + ε) + β over each row (Ba et al. 2016).
 type LayerNorm struct {
 	Weight, Bias *Param // γ and β, [D]
-	Epsilon      float64
+	epsilon      float64
 }
 
 // NewLayerNorm makes the parameters "weight", one, and "bias", zero.
 func NewLayerNorm(params Params, width int, epsilon float64) *LayerNorm {
-	return &LayerNorm{Weight: params.Ones("weight", width), Bias: params.Zeros("bias", width), Epsilon: epsilon}
+	return &LayerNorm{Weight: params.Ones("weight", width), Bias: params.Zeros("bias", width), epsilon: epsilon}
 }
 
 // Apply normalises rows [N D].
@@ -21,7 +21,7 @@ func (l *LayerNorm) Apply(x *Node) *Node {
 	return Operation{
 		Name: "layer norm", Shape: []int{n, d}, Params: []*Param{l.Weight, l.Bias},
 		Forward: func(in [][]float32, out []float32) {
-			kernel.LayerNorm(out, stats, in[0], in[1], in[2], l.Epsilon)
+			kernel.LayerNorm(out, stats, in[0], in[1], in[2], l.epsilon)
 		},
 		Backward: func(in [][]float32, _, dOut []float32, dIn [][]float32) {
 			kernel.LayerNormBackward(dIn[0], dIn[1], dIn[2], stats, in[0], in[1], dOut)

@@ -71,7 +71,7 @@ func TestParams(t *testing.T) {
 			t.Errorf("gradients %v", g)
 		}
 		g.Of(w)[1] = 3
-		g.Zero()
+		g.zeroAll()
 		if g.Of(w)[1] != 0 {
 			t.Error("Zero leaves a gradient")
 		}

@@ -56,7 +56,7 @@ func NewHostStore(params []*Param, optimizer Optimizer) *HostStore {
 
 // Zero implements Store.
 func (s *HostStore) Zero() {
-	s.gradients.Zero()
+	s.gradients.zeroAll()
 	if s.tasks == nil {
 		return
 	}
@@ -67,7 +67,7 @@ func (s *HostStore) Zero() {
 
 // SumSquares implements Store.
 func (s *HostStore) SumSquares() (sum float64) {
-	sum, s.moved = s.gradients.SumSquares(s.params)
+	sum, s.moved = s.gradients.sumSquares(s.params)
 	return sum
 }
 

@@ -9,8 +9,8 @@ import (
 // TaskStore is a Store that keeps the gradients of shared parameters by task until they are combined. A weighting needs
 // only their dot products: each combination is Σ factors[t]·g[t].
 type TaskStore interface {
-	// SelectTask makes backward passes add to task t's gradients of the shared parameters, until it is called again; all
-	// other parameters have one gradient.
+	// SelectTask makes backward passes add to task t's gradients of the shared parameters, until it is called again;
+	// all other parameters have one gradient.
 	SelectTask(t int)
 	// Dots returns the dot products g[t]·g[u] of all tasks' gradients over the shared parameters.
 	Dots() [][]float64

@@ -8,7 +8,7 @@ import (
 	"github.com/jenga-nlp/jenga/outputs"
 )
 
-func TestAMaskInSeveralWindowsHasOnePrediction(t *testing.T) {
+func TestMaskInSeveralWindowsHasOnePrediction(t *testing.T) {
 	window := func(pair bool, starts ...int) corpus.Encoding {
 		w := corpus.Encoding{Second: pair}
 		for _, start := range starts {
@@ -35,14 +35,14 @@ func TestAMaskInSeveralWindowsHasOnePrediction(t *testing.T) {
 		start       int
 		pair        bool
 		probability float32
-	}{{2, false, 0.3}, {3, false, 0.4}, {7, true, 0.1}} // each from the window that has more beside it
+	}{{2, false, 0.3}, {3, false, 0.4}, {7, true, 0.1}} // each from the window with more context
 	if len(got) != len(want) {
-		t.Fatalf("%d masks are answered, want %d: %+v", len(got), len(want), got)
+		t.Fatalf("%d predictions, want %d: %+v", len(got), len(want), got)
 	}
 	for i, w := range want {
 		probability := got[i].Guesses[0].Probability
 		if got[i].Start != w.start || got[i].InPair != w.pair || probability != outputs.Probability(w.probability) {
-			t.Errorf("answer %d is %+v, want %+v", i, got[i], w)
+			t.Errorf("prediction %d is %+v, want %+v", i, got[i], w)
 		}
 	}
 }

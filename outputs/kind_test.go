@@ -35,15 +35,15 @@ func TestKindsAreListedByName(t *testing.T) {
 
 func TestDuplicateKindsPanic(t *testing.T) {
 	defer func() {
-		if said, _ := recover().(string); said != `outputs: duplicate kind "label"` {
-			t.Errorf("panic %q", said)
+		if message, _ := recover().(string); message != `outputs: duplicate kind "label"` {
+			t.Errorf("panic %q", message)
 		}
 	}()
 	another := outputs.Spec[outputs.LabelTarget, outputs.LabelPrediction]{Name: "label", Description: "another label"}
 	outputs.Register(another)
 }
 
-func TestTargetsOfAnotherKindPanic(t *testing.T) {
+func TestTargetsOfOtherKindsPanic(t *testing.T) {
 	defer func() {
 		if message, _ := recover().(string); message != "outputs: unexpected *outputs.NumberTarget, want "+
 			"*outputs.LabelTarget" {
@@ -71,7 +71,7 @@ func schemaOf(t *testing.T, kind *outputs.Kind) *jsonschema.Schema {
 	return schema
 }
 
-func TestJSONMeetsItsSchema(t *testing.T) {
+func TestJSONMatchesSchema(t *testing.T) {
 	set := corpus.NewLabels([]string{"O", "B-x", "I-x"})
 	for _, kind := range outputs.Kinds() {
 		t.Run(kind.Name(), func(t *testing.T) {
@@ -98,21 +98,21 @@ func TestJSONMeetsItsSchema(t *testing.T) {
 			}
 			for _, wrong := range []any{map[string]any{"else": 1}, []any{}, nil} {
 				if valid(wrong) == nil {
-					t.Errorf("%v is valid", wrong)
+					t.Errorf("%v is valid, want an error", wrong)
 				}
 			}
 		})
 	}
 }
 
-// spans finds one span of the first two words.
-type spans struct{}
+// fixedSpans finds one span of the first two words.
+type fixedSpans struct{}
 
-func (spans) Spans([]string) []outputs.TagSpan {
+func (fixedSpans) Spans([]string) []outputs.TagSpan {
 	return []outputs.TagSpan{{Label: "x", Start: 0, End: 2}}
 }
 
-func TestJSONIsWrittenAsBefore(t *testing.T) {
+func TestJSON(t *testing.T) {
 	e := &corpus.Example{Text: "red kite", Words: []corpus.Span{{Start: 0, End: 3}, {Start: 4, End: 8}}}
 	alarm, nan := true, float32(math.NaN())
 	labels := &outputs.LabelsPrediction{
@@ -133,7 +133,7 @@ func TestJSONIsWrittenAsBefore(t *testing.T) {
 			`{"labels":[{"label":"b","probability":0.75},{"label":"a","probability":0.6}]}`},
 		{outputs.Labels, &outputs.LabelsPrediction{IDs: []int{}}, nil, `{"labels":[]}`},
 		{outputs.Tags, tags, nil, `{"tags":["B-x","I-x"]}`},
-		{outputs.Tags, tags, spans{},
+		{outputs.Tags, tags, fixedSpans{},
 			`{"spans":[{"label":"x","start":0,"end":8,"text":"red kite","probability":0.75}],"tags":["B-x","I-x"]}`},
 		{outputs.Number, &outputs.NumberPrediction{Value: 1. / 3}, nil, `{"value":0.3333333}`},
 		{outputs.Number, &outputs.NumberPrediction{Value: math.Inf(1)}, nil, `{}`},
@@ -150,8 +150,8 @@ func TestJSONIsWrittenAsBefore(t *testing.T) {
 	}
 }
 
-// What encoding/gob and encoding/json do not keep survives: NaN, nil beside what is empty, pointers to zero.
-func TestBytesKeepAllThatIsSet(t *testing.T) {
+// Values that encoding/gob or encoding/json do not preserve: NaN, nil beside empty slices, pointers to zero values.
+func TestUnmarshalRestoresPredictions(t *testing.T) {
 	alarm := false
 	for _, c := range []struct {
 		kind *outputs.Kind
@@ -164,17 +164,17 @@ func TestBytesKeepAllThatIsSet(t *testing.T) {
 	} {
 		got, err := c.kind.UnmarshalPrediction(c.kind.MarshalPrediction(c.p))
 		if err != nil || !reflect.DeepEqual(got, c.p) {
-			t.Errorf("%+v is read back as %+v, %v", c.p, got, err)
+			t.Errorf("%+v is decoded as %+v, %v", c.p, got, err)
 		}
 	}
 	nan := &outputs.LabelPrediction{Probabilities: []float32{math.Float32frombits(0x7fc00001)}}
 	got, err := outputs.Label.UnmarshalPrediction(outputs.Label.MarshalPrediction(nan))
 	if err != nil || math.Float32bits(outputs.As[outputs.LabelPrediction](got).Probabilities[0]) != 0x7fc00001 {
-		t.Errorf("NaN is read back as %+v, %v", got, err)
+		t.Errorf("NaN is decoded as %+v, %v", got, err)
 	}
 }
 
-func TestBytesThatAreWrong(t *testing.T) {
+func TestUnmarshalErrors(t *testing.T) {
 	for _, c := range []struct {
 		b    []byte
 		want string
@@ -192,7 +192,7 @@ func TestBytesThatAreWrong(t *testing.T) {
 	}
 }
 
-// FuzzUnmarshal reads any bytes as a prediction; what is read is written as bytes that read the same.
+// FuzzUnmarshal decodes any bytes as a prediction. A decoded prediction has an encoding that decodes to the same.
 func FuzzUnmarshal(f *testing.F) {
 	for i, kind := range outputs.Kinds() {
 		sample, set := kind.Sample(), corpus.NewLabels([]string{"O", "B-x", "I-x"})
@@ -205,10 +205,10 @@ func FuzzUnmarshal(f *testing.F) {
 		if err != nil {
 			return
 		}
-		once := kind.MarshalPrediction(p)
-		again, err := kind.UnmarshalPrediction(once)
-		if err != nil || !bytes.Equal(kind.MarshalPrediction(again), once) {
-			t.Errorf("%+v is read back as %+v, %v", p, again, err)
+		first := kind.MarshalPrediction(p)
+		second, err := kind.UnmarshalPrediction(first)
+		if err != nil || !bytes.Equal(kind.MarshalPrediction(second), first) {
+			t.Errorf("%+v is decoded as %+v, %v", p, second, err)
 		}
 	})
 }

@@ -10,13 +10,14 @@ import (
 	"github.com/jenga-nlp/jenga/outputs"
 )
 
-// Two examples: the first of two windows, [CLS] a b [SEP] and [CLS] b c [SEP], the second of one, [CLS] d [SEP].
+// rows are those of two examples: the first has two windows, [CLS] a b [SEP] and [CLS] b c [SEP], the second one,
+// [CLS] d [SEP].
 var rows = nn.Rows{
 	Starts: []int{0, 4, 8, 11}, Example: []int{0, 0, 1}, Hidden: []int{2, 6, 9},
 	Words: []int{1, 2, 5, 6, 9}, WordIndex: []int{0, 1, 1, 2, 0}, WordCount: []int{3, 3, 1},
 }
 
-func TestLogitsBehindPredictions(t *testing.T) {
+func TestLogitsOfPredictions(t *testing.T) {
 	guess := func(ids ...int32) *outputs.HiddenPrediction {
 		p := &outputs.HiddenPrediction{}
 		for _, id := range ids {
@@ -26,36 +27,36 @@ func TestLogitsBehindPredictions(t *testing.T) {
 	}
 	extracted := &outputs.SpanPrediction{Window: 1, Tokens: corpus.Span{Start: 1, End: 3}}
 	for _, c := range []struct {
-		what    string
+		name    string
 		kind    *outputs.Kind
 		p       corpus.Prediction
 		example int
 		shape   []int
 		want    []int
 	}{
-		{"the label's, in each window", outputs.Label, &outputs.LabelPrediction{ID: 2}, 0, []int{3, 4}, []int{2, 6}},
-		{"that of the second example", outputs.Label, &outputs.LabelPrediction{ID: 2}, 1, []int{3, 4}, []int{10}},
-		{"labels that hold", outputs.Labels, &outputs.LabelsPrediction{IDs: []int{0, 3}}, 1, []int{3, 4}, []int{8, 11}},
-		// b by its first window
-		{"each word's tag", outputs.Tags, &outputs.TagsPrediction{IDs: []int{1, 0, 1}}, 0, []int{5, 2}, []int{1, 2, 7}},
-		{"no row", outputs.Tags, &outputs.TagsPrediction{IDs: []int{-1}}, 1, []int{5, 2}, nil},
-		{"the number's, in each window", outputs.Number, &outputs.NumberPrediction{}, 0, []int{3, 1}, []int{0, 1}},
-		{"the pair's", outputs.Similarity, &outputs.NumberPrediction{}, 1, []int{2, 1}, []int{1}},
-		{"the distance's", outputs.Anomaly, &outputs.AnomalyPrediction{}, 1, []int{3, 1}, []int{2}},
-		{"features are no logits", outputs.Anomaly, &outputs.AnomalyPrediction{}, 1, []int{3, 9}, nil},
+		{"the label in each window", outputs.Label, &outputs.LabelPrediction{ID: 2}, 0, []int{3, 4}, []int{2, 6}},
+		{"the label of the second example", outputs.Label, &outputs.LabelPrediction{ID: 2}, 1, []int{3, 4}, []int{10}},
+		{"the labels", outputs.Labels, &outputs.LabelsPrediction{IDs: []int{0, 3}}, 1, []int{3, 4}, []int{8, 11}},
+		// the tag of b is from its first window
+		{"tags of words", outputs.Tags, &outputs.TagsPrediction{IDs: []int{1, 0, 1}}, 0, []int{5, 2}, []int{1, 2, 7}},
+		{"a word without a row", outputs.Tags, &outputs.TagsPrediction{IDs: []int{-1}}, 1, []int{5, 2}, nil},
+		{"the number in each window", outputs.Number, &outputs.NumberPrediction{}, 0, []int{3, 1}, []int{0, 1}},
+		{"the similarity of the pair", outputs.Similarity, &outputs.NumberPrediction{}, 1, []int{2, 1}, []int{1}},
+		{"the distance", outputs.Anomaly, &outputs.AnomalyPrediction{}, 1, []int{3, 1}, []int{2}},
+		{"a node of features", outputs.Anomaly, &outputs.AnomalyPrediction{}, 1, []int{3, 9}, nil},
 		{"start and end", outputs.Span, extracted, 0, []int{11, 2}, []int{10, 13}},
 		{"no answer", outputs.Span, &outputs.SpanPrediction{}, 1, []int{11, 2}, []int{16, 17}},
 		{"the likeliest tokens", outputs.HiddenTokens, guess(7, 3), 0, []int{3, 9}, []int{7, 12}},
 		{"the likeliest token of the second example", outputs.HiddenTokens, guess(4), 1, []int{3, 9}, []int{22}},
-		{"a node of another form", outputs.Label, &outputs.LabelPrediction{}, 0, []int{3}, nil},
+		{"a node of another shape", outputs.Label, &outputs.LabelPrediction{}, 0, []int{3}, nil},
 	} {
 		if got := c.kind.Logits(c.p, rows, c.example, c.shape); !slices.Equal(got, c.want) {
-			t.Errorf("%s: logits %v, want %v", c.what, got, c.want)
+			t.Errorf("%s: logits %v, want %v", c.name, got, c.want)
 		}
 	}
 }
 
-func TestTargetsAreLocatedInWindows(t *testing.T) {
+func TestLocate(t *testing.T) {
 	window := func(offsets ...corpus.Span) corpus.Encoding {
 		w := corpus.Encoding{Offsets: offsets, Words: make([]int32, len(offsets))}
 		for range offsets {
@@ -65,21 +66,21 @@ func TestTargetsAreLocatedInWindows(t *testing.T) {
 	}
 	a, b, c := corpus.Span{Start: 0, End: 1}, corpus.Span{Start: 2, End: 3}, corpus.Span{Start: 4, End: 5}
 	e := &corpus.Example{Pair: "a b c", Windows: []corpus.Encoding{window(a), window(a, b), window(b, c)}}
-	there := &outputs.SpanTarget{Answers: []corpus.TextSpan{{Text: "b", Span: b}}}
-	outputs.Span.Locate(there, e)
+	present := &outputs.SpanTarget{Answers: []corpus.TextSpan{{Text: "b", Span: b}}}
+	outputs.Span.Locate(present, e)
 	want := []corpus.Span{{}, {Start: 1, End: 2}, {Start: 0, End: 1}}
-	if !slices.Equal(there.Tokens, want) || outputs.Span.Truncated(there) {
-		t.Errorf("tokens %v, want %v", there.Tokens, want)
+	if !slices.Equal(present.Tokens, want) || outputs.Span.Truncated(present) {
+		t.Errorf("tokens %v, want %v", present.Tokens, want)
 	}
-	none := &outputs.SpanTarget{Answers: []corpus.TextSpan{}}
-	outputs.Span.Locate(none, e)
-	if len(none.Tokens) != 3 || outputs.Span.Truncated(none) {
-		t.Errorf("no answer has the tokens %v", none.Tokens)
+	absent := &outputs.SpanTarget{Answers: []corpus.TextSpan{}}
+	outputs.Span.Locate(absent, e)
+	if len(absent.Tokens) != 3 || outputs.Span.Truncated(absent) {
+		t.Errorf("tokens %v without an answer, want an empty span per window", absent.Tokens)
 	}
 	e.Windows = e.Windows[:1]
-	outputs.Span.Locate(there, e)
-	if !outputs.Span.Truncated(there) {
-		t.Errorf("an answer that no window has is at %v", there.Tokens)
+	outputs.Span.Locate(present, e)
+	if !outputs.Span.Truncated(present) {
+		t.Errorf("an answer outside all windows has tokens %v and is not truncated", present.Tokens)
 	}
 	p := &outputs.SpanPrediction{Tokens: corpus.Span{Start: 0, End: 1}}
 	outputs.Span.NamePrediction(p, e, nil)
@@ -87,7 +88,7 @@ func TestTargetsAreLocatedInWindows(t *testing.T) {
 		t.Errorf("extracted %+v, want %+v", p.Answer, want)
 	}
 
-	// the first word alone has a token
+	// only the first word has a token
 	words := &corpus.Example{Words: []corpus.Span{a, b}, Windows: []corpus.Encoding{{Words: []int32{-1, 0, -1}}}}
 	tags := &outputs.TagsTarget{Tags: []string{"x", "x"}, IDs: []int{1, 1}}
 	outputs.Tags.Locate(tags, words)
@@ -96,7 +97,7 @@ func TestTargetsAreLocatedInWindows(t *testing.T) {
 	}
 }
 
-func TestWhatStatisticsCount(t *testing.T) {
+func TestCount(t *testing.T) {
 	number := func(v float64) *float64 { return &v }
 	for _, c := range []struct {
 		kind   *outputs.Kind

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/jenga-nlp/jenga/internal/suggest"
 )
 
 // Decode sets the fields of the struct that into points to from a mapping's keys, by their yaml tags; a field whose key
@@ -52,7 +54,7 @@ func unknownOption(owner, key string, options []option, beside []string) string 
 	}
 	slices.Sort(own)
 	text := owner + " has no option " + quoted(key) + "; "
-	if near, ok := Nearest(key, slices.Concat(own, unlisted, beside)); ok &&
+	if near, ok := suggest.Nearest(key, slices.Concat(own, unlisted, beside)); ok &&
 		(len(own) >= longList || !slices.Contains(own, near)) {
 		text += "did you mean " + quoted(near) + "? "
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/jenga-nlp/jenga/outputs"
 )
 
-func TestAnomaliesAreJudgedAsByScikitLearn(t *testing.T) {
+func TestAnomalyMetricsMatchScikitLearn(t *testing.T) {
 	task := anomaly{}
 	for _, c := range readGoldens(t).Anomalies {
 		t.Run(c.Name, func(t *testing.T) {
@@ -26,57 +26,58 @@ func TestAnomaliesAreJudgedAsByScikitLearn(t *testing.T) {
 	}
 }
 
-func TestAlarmsAreCounted(t *testing.T) {
-	normal, odd := &outputs.AnomalyTarget{}, &outputs.AnomalyTarget{Anomalous: true}
+func TestAlarmMetrics(t *testing.T) {
+	normal, unusual := &outputs.AnomalyTarget{}, &outputs.AnomalyTarget{Anomalous: true}
 	yes, no := true, false
 	alarm, silent := &outputs.AnomalyPrediction{Alarm: &yes}, &outputs.AnomalyPrediction{Alarm: &no}
-	gold := []corpus.Target{normal, normal, normal, normal, odd, odd}
+	gold := []corpus.Target{normal, normal, normal, normal, unusual, unusual}
 	predicted := []corpus.Prediction{silent, alarm, silent, &outputs.AnomalyPrediction{}, alarm, silent}
 	metrics := anomaly{}.Evaluate(gold, predicted)
 	if m := metrics[2]; m.Name != "recall" || m.Value != 0.5 {
-		t.Errorf("%+v, want half of the anomalies", m)
+		t.Errorf("third metric %+v, want recall 0.5: an alarm for one of two anomalies", m)
 	}
 	if m := metrics[3]; m.Name != "specificity" || m.Value != 0.75 {
-		t.Errorf("%+v, want three quarters of the normal texts", m)
+		t.Errorf("fourth metric %+v, want specificity 0.75: no alarm for three of four normal texts", m)
 	}
 	for _, m := range (anomaly{}).Evaluate(gold[:4], predicted[:4])[:3] {
 		if m.Value != 0 {
-			t.Errorf("%s = %v without an anomaly", m.Name, m.Value)
+			t.Errorf("%s without an anomaly = %v, want 0", m.Name, m.Value)
 		}
 	}
 }
 
+// anomalous reports whether a target is an anomaly.
 func anomalous(t corpus.Target) bool { return outputs.As[outputs.AnomalyTarget](t).Anomalous }
 
-func TestOneLabelIsNormal(t *testing.T) {
-	made, err := NewAnomaly(AnomalyOptions{Normal: "ok"}, Env{Heads: []string{"a", "b"}})
+func TestAnomalyTargets(t *testing.T) {
+	task, err := NewAnomaly(AnomalyOptions{Normal: "ok"}, Env{Heads: []string{"a", "b"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	example := func(fields map[string]any) []corpus.Target {
+	targets := func(fields map[string]any) []corpus.Target {
 		t.Helper()
-		e, err := made.Example(corpus.Record{Fields: fields})
+		e, err := task.Example(corpus.Record{Fields: fields})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return e.Targets
 	}
-	if got := example(map[string]any{"text": "x", "label": "ok"}); anomalous(got[0]) || anomalous(got[1]) {
-		t.Error("a normal text is none")
+	if got := targets(map[string]any{"text": "x", "label": "ok"}); anomalous(got[0]) || anomalous(got[1]) {
+		t.Error("label ok is anomalous, want normal")
 	}
-	odd := example(map[string]any{"text": "x", "label": "odd", "label.b": "ok"})
-	if !anomalous(odd[0]) || anomalous(odd[1]) {
-		t.Error("an anomaly is none, or a head's own label does not count")
+	got := targets(map[string]any{"text": "x", "label": "odd", "label.b": "ok"})
+	if !anomalous(got[0]) || anomalous(got[1]) {
+		t.Error("label odd with label.b ok: want an anomaly for head a, a normal text for head b")
 	}
-	if got := example(map[string]any{"text": "x"}); got[0] != nil {
-		t.Error("a text without a label is labelled")
+	if got := targets(map[string]any{"text": "x"}); got[0] != nil {
+		t.Error("a text without a label has a target")
 	}
 	if _, err := NewAnomaly(AnomalyOptions{}, Env{}); err == nil {
-		t.Error("no label is normal, yet there is a task")
+		t.Error("NewAnomaly without a normal label succeeds, want an error")
 	}
 }
 
-func TestHiddenTokensAreJudgedByTheFirstGuess(t *testing.T) {
+func TestMLMAccuracyIsOfFirstGuesses(t *testing.T) {
 	guess := func(ids ...int32) (g outputs.HiddenToken) {
 		for _, id := range ids {
 			g.Guesses = append(g.Guesses, outputs.Guess{ID: id})
@@ -94,6 +95,6 @@ func TestHiddenTokensAreJudgedByTheFirstGuess(t *testing.T) {
 		{Tokens: []outputs.HiddenToken{guess(7), guess(9)}},
 	})
 	if m := (mlm{}).Evaluate(gold, predicted)[0]; m.Name != "accuracy" || m.Value != 0.5 {
-		t.Errorf("%+v, want 2 of 4", m)
+		t.Errorf("first metric %+v, want accuracy 0.5: the first guess is right for 2 of 4 tokens", m)
 	}
 }

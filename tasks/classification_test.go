@@ -14,22 +14,23 @@ func TestClassification(t *testing.T) { parttest.Task(t, "classification", "") }
 
 func TestSentiment(t *testing.T) { parttest.Task(t, "sentiment", "") }
 
-// record is a record of a made-up file.
+// record returns a record at line 7 of a file data.jsonl.
 func record(fields map[string]any) corpus.Record {
 	return corpus.Record{Place: corpus.Place{File: "data.jsonl", Line: 7}, Fields: fields}
 }
 
-func TestALabelIsTheHeadsOwnOrTheCommonOne(t *testing.T) {
+func TestHeadLabelPrecedesTaskLabel(t *testing.T) {
 	task := tasks.NewClassification(tasks.Env{Heads: []string{"type", "urgency"}})
 	for _, c := range []struct {
 		name   string
 		fields map[string]any
 		want   [2]string
 	}{
-		{"one for all heads", map[string]any{"label": "a"}, [2]string{"a", "a"}},
-		{"a number as it is written", map[string]any{"label": json.Number("1")}, [2]string{"1", "1"}},
-		{"a head's own before the common one", map[string]any{"label": "a", "label.urgency": "b"}, [2]string{"a", "b"}},
-		{"a head's own that is null is no label", map[string]any{"label": "a", "label.urgency": nil},
+		{"the label of the task is that of all heads", map[string]any{"label": "a"}, [2]string{"a", "a"}},
+		{"a number keeps its spelling", map[string]any{"label": json.Number("1")}, [2]string{"1", "1"}},
+		{"the label of a head precedes that of the task", map[string]any{"label": "a", "label.urgency": "b"},
+			[2]string{"a", "b"}},
+		{"a null label of a head", map[string]any{"label": "a", "label.urgency": nil},
 			[2]string{"a", ""}},
 		{"the column of Jenga-NLP", map[string]any{"quality_level": "good"}, [2]string{"good", "good"}},
 		{"label before quality_level", map[string]any{"label": "a", "quality_level": "good"}, [2]string{"a", "a"}},
@@ -54,11 +55,11 @@ func TestALabelIsTheHeadsOwnOrTheCommonOne(t *testing.T) {
 	}
 }
 
-func TestALabelThatTrainingLacksIsJudgedAsWrong(t *testing.T) {
+func TestUnknownLabelCountsAsWrong(t *testing.T) {
 	task := tasks.NewClassification(tasks.Env{Heads: []string{"type"}})
 	gold := []corpus.Target{&outputs.LabelTarget{Label: "a"}, &outputs.LabelTarget{Label: "new", ID: corpus.Unknown}}
 	metrics := task.Evaluate(gold, outputs.Erase([]outputs.LabelPrediction{{Label: "a"}, {Label: "a"}}))
 	if metrics[0] != (tasks.Metric{Name: "accuracy", Value: 0.5}) {
-		t.Errorf("Judge gives %v first, want accuracy 0.5", metrics[0])
+		t.Errorf("first metric %v, want accuracy 0.5", metrics[0])
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/jenga-nlp/jenga/outputs"
 )
 
-// goldens are judged by scikit-learn, scipy and seqeval: scripts/fixtures/metrics.py.
+// goldens are metrics computed by scikit-learn, scipy and seqeval: scripts/fixtures/metrics.py.
 type goldens struct {
 	Labels []struct {
 		Name            string
@@ -57,35 +57,36 @@ func readGoldens(t *testing.T) goldens {
 	return g
 }
 
-func compare(t *testing.T, metrics []Metric, want map[string]float64) {
+// compareMetrics checks that metrics have the names and values of want.
+func compareMetrics(t *testing.T, metrics []Metric, want map[string]float64) {
 	t.Helper()
 	if len(metrics) != len(want) {
 		t.Errorf("%d metrics, want %d", len(metrics), len(want))
 	}
 	for _, m := range metrics {
-		// Both sides sum some ten float64 shares.
+		// both sides sum about ten float64 fractions
 		if w, ok := want[m.Name]; !ok || !(math.Abs(m.Value-w) <= 1e-14) {
 			t.Errorf("%s = %v, want %v", m.Name, m.Value, w)
 		}
 	}
 }
 
-func TestLabelsAreJudgedAsByScikitLearn(t *testing.T) {
+func TestLabelMetricsMatchScikitLearn(t *testing.T) {
 	for _, c := range readGoldens(t).Labels {
-		t.Run(c.Name, func(t *testing.T) { compare(t, judgeLabels(c.Gold, c.Predicted), c.Want) })
+		t.Run(c.Name, func(t *testing.T) { compareMetrics(t, judgeLabels(c.Gold, c.Predicted), c.Want) })
 	}
 }
 
-func TestManyLabelsAreJudgedAsByScikitLearn(t *testing.T) {
+func TestMultiLabelMetricsMatchScikitLearn(t *testing.T) {
 	task := multiLabel{}
 	for _, c := range readGoldens(t).Many {
 		t.Run(c.Name, func(t *testing.T) {
-			compare(t, task.Evaluate(labelTargets(c.Gold...), labelPredictions(c.Predicted...)), c.Want)
+			compareMetrics(t, task.Evaluate(labelTargets(c.Gold...), labelPredictions(c.Predicted...)), c.Want)
 		})
 	}
 }
 
-func TestNumbersAreJudgedAsByScipy(t *testing.T) {
+func TestNumberMetricsMatchScipy(t *testing.T) {
 	for _, c := range readGoldens(t).Numbers {
 		t.Run(c.Name, func(t *testing.T) {
 			metrics := judgeNumbers(c.Gold, c.Predicted)
@@ -101,10 +102,10 @@ func TestNumbersAreJudgedAsByScipy(t *testing.T) {
 	}
 }
 
-func TestSpansAreJudgedAsBySeqeval(t *testing.T) {
+func TestSpanMetricsMatchSeqeval(t *testing.T) {
 	for _, c := range readGoldens(t).Spans {
 		t.Run(c.Name, func(t *testing.T) {
-			compare(t, append(judgeSpans(c.Gold, c.Predicted),
+			compareMetrics(t, append(judgeSpans(c.Gold, c.Predicted),
 				schemeOf(c.Gold...).judgeStrictly(c.Gold, c.Predicted)...), c.Want)
 			for i, tags := range c.Gold {
 				var want []outputs.TagSpan
@@ -120,7 +121,7 @@ func TestSpansAreJudgedAsBySeqeval(t *testing.T) {
 	}
 }
 
-func TestNothingToJudgeIsZeroForEveryMetric(t *testing.T) {
+func TestMetricsOfNothingAreZero(t *testing.T) {
 	for _, metrics := range [][]Metric{judgeLabels(nil, nil), judgeSpans(nil, nil)} {
 		for _, m := range metrics {
 			if m.Value != 0 {
@@ -130,7 +131,7 @@ func TestNothingToJudgeIsZeroForEveryMetric(t *testing.T) {
 	}
 }
 
-func TestWordsWithoutAGoldTagAreNotJudged(t *testing.T) {
+func TestWordsWithoutGoldTagDoNotCount(t *testing.T) {
 	gold := [][]string{{"B-a", "", "I-a", "O"}}
 	predicted := [][]string{{"B-a", "B-b", "I-a", "O"}}
 	for _, m := range judgeSpans(gold, predicted) {

@@ -20,19 +20,20 @@ func newMultiLabel(t *testing.T, heads ...string) tasks.Task {
 	return task
 }
 
-// held is the target of labels that hold, flags that of a list of 0 and 1.
-func held(labels ...string) corpus.Target {
+// presentLabels is the target of a list of labels.
+func presentLabels(labels ...string) corpus.Target {
 	return &outputs.LabelsTarget{Labels: append([]string{}, labels...)}
 }
 
-func flags(labels, absent []string) corpus.Target {
+// binaryLabels is the target of a list of 0 and 1.
+func binaryLabels(labels, absent []string) corpus.Target {
 	return &outputs.LabelsTarget{Labels: labels, Absent: absent}
 }
 
-// both are the same target of two heads.
-func both(t corpus.Target) [2]corpus.Target { return [2]corpus.Target{t, t} }
+// sameForBoth returns a target for each of two heads.
+func sameForBoth(t corpus.Target) [2]corpus.Target { return [2]corpus.Target{t, t} }
 
-func TestManyLabelsAreNamesOrListsOfZeroAndOne(t *testing.T) {
+func TestMultiLabelTargets(t *testing.T) {
 	one, zero := json.Number("1"), json.Number("0")
 	for _, c := range []struct {
 		rule   string
@@ -40,26 +41,28 @@ func TestManyLabelsAreNamesOrListsOfZeroAndOne(t *testing.T) {
 		want   [2]corpus.Target // of the heads opening and closing
 	}{
 		{"a list of names", map[string]any{"labels": []any{"joy", "love"}},
-			both(held("joy", "love"))},
-		{"an empty list: none holds", map[string]any{"labels": []any{}},
-			both(held())},
+			sameForBoth(presentLabels("joy", "love"))},
+		{"an empty list: no label holds", map[string]any{"labels": []any{}},
+			sameForBoth(presentLabels())},
 		{"names with a separator", map[string]any{"label": "2, 5"},
-			both(held("2", "5"))},
+			sameForBoth(presentLabels("2", "5"))},
 		{"a number", map[string]any{"label": json.Number("27")},
-			both(held("27"))},
-		{"a head's own", map[string]any{"labels": []any{"joy"}, "label.closing": []any{"love"}},
-			[2]corpus.Target{held("joy"), held("love")}},
+			sameForBoth(presentLabels("27"))},
+		{"the labels of a head precede those of the task",
+			map[string]any{"labels": []any{"joy"}, "label.closing": []any{"love"}},
+			[2]corpus.Target{presentLabels("joy"), presentLabels("love")}},
 		{"0 and 1 for each head", map[string]any{"labels": map[string]any{"opening": []any{one},
 			"closing": []any{zero, one, one}}},
-			[2]corpus.Target{flags([]string{"0"}, []string{}), flags([]string{"1", "2"}, []string{"0"})}},
-		{"the same as a text", map[string]any{"labels": `{"opening": [0], "closing": [1, 0, 0]}`},
-			[2]corpus.Target{flags([]string{}, []string{"0"}), flags([]string{"0"}, []string{"1", "2"})}},
+			[2]corpus.Target{binaryLabels([]string{"0"}, []string{}), binaryLabels([]string{"1", "2"}, []string{"0"})}},
+		{"0 and 1 for each head, as JSON in a string",
+			map[string]any{"labels": `{"opening": [0], "closing": [1, 0, 0]}`},
+			[2]corpus.Target{binaryLabels([]string{}, []string{"0"}), binaryLabels([]string{"0"}, []string{"1", "2"})}},
 		{"a head may be missing", map[string]any{"labels": map[string]any{"opening": []any{true}}},
-			[2]corpus.Target{flags([]string{"0"}, []string{}), nil}},
-		{"a list of names as a text", map[string]any{"labels": ` ["joy", "true love, and more"]`},
-			both(held("joy", "true love, and more"))},
-		{"an empty list as a text", map[string]any{"label": "[]"},
-			both(held())},
+			[2]corpus.Target{binaryLabels([]string{"0"}, []string{}), nil}},
+		{"a list of names, as JSON in a string", map[string]any{"labels": ` ["joy", "true love, and more"]`},
+			sameForBoth(presentLabels("joy", "true love, and more"))},
+		{"an empty list, as JSON in a string", map[string]any{"label": "[]"},
+			sameForBoth(presentLabels())},
 		{"no field", map[string]any{}, [2]corpus.Target{}},
 		{"an empty cell", map[string]any{"label": ""}, [2]corpus.Target{}},
 	} {
@@ -76,7 +79,7 @@ func TestManyLabelsAreNamesOrListsOfZeroAndOne(t *testing.T) {
 	}
 }
 
-func TestManyLabelsThatCannotBe(t *testing.T) {
+func TestInvalidMultiLabels(t *testing.T) {
 	for _, c := range []struct {
 		labels any
 		want   string
@@ -97,7 +100,7 @@ func TestManyLabelsThatCannotBe(t *testing.T) {
 	}
 }
 
-func TestListsOfZeroAndOneAreOfOneLength(t *testing.T) {
+func TestBinaryListsHaveOneLength(t *testing.T) {
 	task := newMultiLabel(t, "opening")
 	labels := func(n int) corpus.Record {
 		list := make([]any, n)

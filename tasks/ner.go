@@ -12,14 +12,18 @@ func init() { Register("ner", NEROptions{Scheme: "auto", BrokenTags: "keep"}, Ne
 
 // NEROptions are the keys that may stand beside `type: ner`.
 type NEROptions struct {
-	Scheme     string `yaml:"scheme" choice:"auto|bio|bioes|io" doc:"how tags mark spans; auto: bioes where training has tags E- or S-, else bio. Entities at offsets become tags of it"`
-	BrokenTags string `yaml:"broken_tags" choice:"keep|repair|error" doc:"tags that break their scheme, as I-x after O, are kept, rewritten to mark the same spans in the scheme, or refused"`
+	Scheme string `yaml:"scheme" choice:"auto|bio|bioes|io" doc:"auto: bioes if training has tags E- or S-, else bio"`
+
+	BrokenTags string `yaml:"broken_tags" choice:"keep|repair|error" doc:"tags that break their scheme, as I-x after O"`
 }
 
 // ner finds spans of words, as tags. Its metrics are f1, precision and recall of spans, right if both ends and the
 // label are: pooled over labels, and with the suffixes _macro and _weighted as means over labels, as in seqeval's
 // default mode (conlleval's reading of tags, Tjong Kim Sang & De Meulder 2003), and with _strict as in its strict mode,
 // which counts only spans that the scheme allows; and accuracy, the fraction of words with the right tag.
+//
+// The scheme is how tags mark spans; entities at offsets become tags of it. Tags that break it are kept, rewritten to
+// mark the same spans in the scheme (repair), or refused (error).
 type ner struct {
 	NEROptions
 	env   Env

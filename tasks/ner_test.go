@@ -24,29 +24,29 @@ func TestNERWithEntities(t *testing.T) {
 	)
 }
 
-// entity is one of a record's, at characters of its text.
+// entity is an entity of a record, at characters of its text.
 func entity(start, end int, label string) map[string]any {
 	return map[string]any{"start": json.Number(fmt.Sprint(start)), "end": json.Number(fmt.Sprint(end)), "label": label}
 }
 
-func TestEntitiesBecomeTagsOfTheWordsTheyTouch(t *testing.T) {
-	task := newNER(t, tasks.Env{Heads: []string{"entity"}, Split: splitSigns})
+func TestEntitiesBecomeTags(t *testing.T) {
+	task := newNER(t, tasks.Env{Heads: []string{"entity"}, Split: splitAtPunctuation})
 	for _, c := range []struct {
 		name, text string
 		entities   []any
-		want       string // tags, or an error
+		want       string // the tags, or the error
 	}{
-		{"none", "all is well", []any{}, "O O O"},
+		{"no entity", "all is well", []any{}, "O O O"},
 		{"one of several words", "to New York now", []any{entity(3, 11, "city")}, "O B-city I-city O"},
 		{"offsets in characters", "Zoë saw Rome", []any{entity(8, 12, "city")}, "O O B-city"},
 		{"side by side", "Rome Oslo", []any{entity(0, 4, "city"), entity(5, 9, "city")}, "B-city B-city"},
 		{"out of order", "Rome Oslo", []any{entity(5, 9, "x"), entity(0, 4, "y")}, "B-y B-x"},
-		{"at the end, with a full stop behind", "on 3.5.", []any{entity(3, 6, "date")}, "O B-date I-date I-date O"},
+		{"followed by a full stop", "on 3.5.", []any{entity(3, 6, "date")}, "O B-date I-date I-date O"},
 		{"blanks at its ends", "to Rome now", []any{entity(2, 8, "city")}, "O B-city O"},
 		{"a part of a word", "a Romeward trip", []any{entity(2, 6, "city")}, "O B-city O"},
 		{"two in one word", "a RomeOslo trip", []any{entity(2, 6, "x"), entity(6, 10, "y")},
 			`data.jsonl:7: entities x "Rome" and y "Oslo" share a word; a word has one tag`},
-		{"one that begins in another's last word", "in New YorkOslo Bay",
+		{"one that begins in the last word of another", "in New YorkOslo Bay",
 			[]any{entity(3, 11, "x"), entity(11, 19, "y")},
 			`data.jsonl:7: entities x "New York" and y "Oslo Bay" share a word; a word has one tag`},
 		{"nothing but a blank", "a b", []any{entity(1, 2, "x")}, `data.jsonl:7: entity x " " contains no word`},
@@ -59,49 +59,51 @@ func TestEntitiesBecomeTagsOfTheWordsTheyTouch(t *testing.T) {
 				}
 				return
 			}
-			if got := strings.Join(tagsIn(e.Targets[0]), " "); got != c.want || e.Targets[0] == nil {
+			if got := strings.Join(targetTags(e.Targets[0]), " "); got != c.want || e.Targets[0] == nil {
 				t.Errorf("tags %s, want %s", got, c.want)
 			}
 		})
 	}
 }
 
-func TestEntitiesWithinWordsAreWarnedOf(t *testing.T) {
-	task := newNER(t, tasks.Env{Heads: []string{"entity"}, Split: splitSigns})
-	// the word, its end, its beginning, the next one with a blank
+func TestEntitiesWithinWordsWarn(t *testing.T) {
+	task := newNER(t, tasks.Env{Heads: []string{"entity"}, Split: splitAtPunctuation})
+	// a whole word, the end of it, its beginning, the next word with the blank before it
 	for _, part := range [][2]int{{0, 7}, {3, 7}, {0, 5}, {7, 13}} {
 		if _, err := task.Example(record(map[string]any{"text": "prepaid cards",
 			"entities": []any{entity(part[0], part[1], "x")}})); err != nil {
 			t.Fatal(err)
 		}
 	}
-	said := plugin.WarningsOf(task)
-	if want := `2 entities begin or end within a word, and are extended to all of it; the first is x "paid" of data.jsonl:7`; len(said) != 1 || said[0] != want {
-		t.Errorf("it says %q, want %q", said, want)
+	warnings := plugin.WarningsOf(task)
+	want := `2 entities begin or end within a word, and are extended to all of it; ` +
+		`the first is x "paid" of data.jsonl:7`
+	if len(warnings) != 1 || warnings[0] != want {
+		t.Errorf("warnings %q, want %q", warnings, want)
 	}
 }
 
-func TestEntitiesOfATextThatIsItsWords(t *testing.T) {
+func TestEntitiesOfGivenWords(t *testing.T) {
 	task := newNER(t, tasks.Env{Heads: []string{"entity"}})
 	e, err := task.Example(record(map[string]any{"words": []any{"Ann", "paid"},
 		"entities": []any{entity(0, 3, "person")}}))
-	if err != nil || !slices.Equal(tagsIn(e.Targets[0]), []string{"B-person", "O"}) {
+	if err != nil || !slices.Equal(targetTags(e.Targets[0]), []string{"B-person", "O"}) {
 		t.Errorf("targets %+v, error %v", e.Targets, err)
 	}
 }
 
-func TestARecordWithoutEntitiesOrTagsIsNotLabelled(t *testing.T) {
-	task := newNER(t, tasks.Env{Heads: []string{"entity"}, Split: splitSigns})
+func TestRecordWithoutEntitiesOrTagsHasNoTarget(t *testing.T) {
+	task := newNER(t, tasks.Env{Heads: []string{"entity"}, Split: splitAtPunctuation})
 	e, err := task.Example(record(map[string]any{"text": "one, two"}))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if e.Targets[0] != nil || len(e.Words) != 3 {
-		t.Errorf("target %+v, %d words; want no answer, 3 words", e.Targets[0], len(e.Words))
+		t.Errorf("target %+v, %d words; want no target, 3 words", e.Targets[0], len(e.Words))
 	}
 }
 
-func TestAHeadsOwnTagsComeBeforeAllOthers(t *testing.T) {
+func TestHeadTagsPrecedeTaskTags(t *testing.T) {
 	task := newNER(t, tasks.Env{Heads: []string{"places", "people"}})
 	e, err := task.Example(record(map[string]any{
 		"words": "Ada in Rome", "tags": "B-x O O", "tags.places": "O O B-city", "entities": []any{},
@@ -110,13 +112,13 @@ func TestAHeadsOwnTagsComeBeforeAllOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, want := range [][]string{{"O", "O", "B-city"}, {"B-x", "O", "O"}} {
-		if got := tagsIn(e.Targets[i]); !slices.Equal(got, want) {
+		if got := targetTags(e.Targets[i]); !slices.Equal(got, want) {
 			t.Errorf("head %d: tags %q, want %q", i, got, want)
 		}
 	}
 }
 
-func TestATagThatMarksNoSpanIsAnError(t *testing.T) {
+func TestTagWithoutSpanPrefixIsAnError(t *testing.T) {
 	task := newNER(t, tasks.Env{Heads: []string{"entity"}})
 	for _, tag := range []string{"NOUN", "B-", "Bcity", "b-city", "X-city", "É-city"} {
 		_, err := task.Example(record(map[string]any{"words": "a b", "tags": []any{"O", tag}}))
@@ -128,7 +130,7 @@ func TestATagThatMarksNoSpanIsAnError(t *testing.T) {
 	}
 }
 
-func TestSpansOfTagsThatAreNoneDoNotStopTheTask(t *testing.T) {
+func TestSpansOfTagsWithoutPrefix(t *testing.T) {
 	task := newNER(t, tasks.Env{Heads: []string{"entity"}}).(outputs.SpanFinder)
 	got := task.Spans([]string{"O", "city", "city", "I-city"})
 	want := []outputs.TagSpan{
@@ -139,7 +141,7 @@ func TestSpansOfTagsThatAreNoneDoNotStopTheTask(t *testing.T) {
 	}
 }
 
-func TestTheFirstMetricIsTheMainOne(t *testing.T) {
+func TestFirstMetricIsTheMainMetric(t *testing.T) {
 	for name, want := range map[string]string{"classification": "accuracy", "sentiment": "accuracy", "ner": "f1",
 		"tagging": "accuracy"} {
 		choice, err := tasks.Registry().FromString(name, "")

@@ -22,7 +22,7 @@ func TestQAQC(t *testing.T) {
 	parttest.Task(t, "qa_qc", "", lists([]any{one}, []any{one, zero}), lists([]any{zero}, []any{zero, zero}))
 }
 
-func TestOneHeadsAnswersMayStandAlone(t *testing.T) {
+func TestQAQCListOfSingleHead(t *testing.T) {
 	one, zero := json.Number("1"), json.Number("0")
 	example := func(fields map[string]any, heads ...string) (corpus.Example, error) {
 		task, err := tasks.NewQAQC(tasks.MultiLabelOptions{Separator: ","}, tasks.Env{Heads: heads})
@@ -47,7 +47,7 @@ func TestOneHeadsAnswersMayStandAlone(t *testing.T) {
 	}
 }
 
-func TestAnswersThatMightBeNamesAreRefused(t *testing.T) {
+func TestAmbiguousQAQCAnswersAreErrors(t *testing.T) {
 	for _, text := range []any{"0, 1", "1", json.Number("1")} {
 		task, err := tasks.NewQAQC(tasks.MultiLabelOptions{Separator: ","}, tasks.Env{Heads: []string{"opening"}})
 		if err != nil {
@@ -61,7 +61,7 @@ func TestAnswersThatMightBeNamesAreRefused(t *testing.T) {
 	}
 }
 
-func TestListsOfNoHeadAreWarnedOf(t *testing.T) {
+func TestQAQCListsOfUnknownHeadsWarn(t *testing.T) {
 	task, err := tasks.NewQAQC(tasks.MultiLabelOptions{Separator: ","},
 		tasks.Env{Heads: []string{"opening", "closing"}})
 	if err != nil {
@@ -73,10 +73,10 @@ func TestListsOfNoHeadAreWarnedOf(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	said := plugin.WarningsOf(task)
-	if want := `2 lists of labels are left out: no head "openning"; did you mean "opening"?`; len(said) != 1 ||
-		!strings.HasPrefix(said[0], want) {
-		t.Errorf("it says %q, want %q", said, want)
+	warnings := plugin.WarningsOf(task)
+	if want := `2 lists of labels are left out: no head "openning"; did you mean "opening"?`; len(warnings) != 1 ||
+		!strings.HasPrefix(warnings[0], want) {
+		t.Errorf("warnings %q, want %q", warnings, want)
 	}
 	_, err = task.Example(record(map[string]any{"text": "hello", "labels": `{"opening": [1]} [0]`}))
 	if want := `field "labels" begins with {, but is not a JSON object`; err == nil ||
@@ -85,7 +85,7 @@ func TestListsOfNoHeadAreWarnedOf(t *testing.T) {
 	}
 }
 
-func TestAHeadAnswersTheQuestionsOfItsName(t *testing.T) {
+func TestQAQCTargetsAndMetrics(t *testing.T) {
 	task, err := tasks.NewQAQC(tasks.MultiLabelOptions{Separator: ","},
 		tasks.Env{Heads: []string{"opening", "listening", "closing"}})
 	if err != nil {
@@ -105,8 +105,8 @@ func TestAHeadAnswersTheQuestionsOfItsName(t *testing.T) {
 		t.Errorf("targets %+v, want %+v", e.Targets, want)
 	}
 
-	// of two texts with three questions each, one answer is wrong
-	gold := []corpus.Target{held("0", "2"), held("1")}
+	// the predictions for two texts with three questions each have one wrong answer
+	gold := []corpus.Target{presentLabels("0", "2"), presentLabels("1")}
 	predicted := outputs.Erase([]outputs.LabelsPrediction{{Labels: []string{"0", "2"}}, {Labels: []string{"1", "2"}}})
 	got := map[string]float64{}
 	for _, m := range task.Evaluate(gold, predicted) {
@@ -117,7 +117,7 @@ func TestAHeadAnswersTheQuestionsOfItsName(t *testing.T) {
 			t.Errorf("%s = %v, want %v", name, got[name], want)
 		}
 	}
-	if _, tables := task.(tasks.LabelReporter); !tables {
-		t.Error("it tells nothing of each question")
+	if _, ok := task.(tasks.LabelReporter); !ok {
+		t.Error("qa_qc does not implement LabelReporter, which has metrics for each question")
 	}
 }

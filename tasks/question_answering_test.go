@@ -15,7 +15,7 @@ import (
 
 func newQA() tasks.Task { return tasks.NewQuestionAnswering(tasks.Env{Heads: []string{"answer"}}) }
 
-func TestATextBeforeAQuestionIsAnError(t *testing.T) {
+func TestTextBesideQuestionIsAnError(t *testing.T) {
 	for first, want := range map[string]string{
 		"text":   `data.jsonl:7: field "text" is read before question and context; write data: {question: question, context: context} to read these`,
 		"answer": "",
@@ -28,9 +28,9 @@ func TestATextBeforeAQuestionIsAnError(t *testing.T) {
 	}
 }
 
-// Goldens are from torchmetrics, which has the functions of SQuAD's official script as its own:
+// The goldens are from torchmetrics, which copies the functions of the official script of SQuAD:
 // scripts/fixtures/squad.py.
-func TestAnswersAreJudgedAsByTorchmetrics(t *testing.T) {
+func TestAnswerMetricsMatchTorchmetrics(t *testing.T) {
 	data, err := os.ReadFile("testdata/squad.json")
 	if err != nil {
 		t.Fatal(err)
@@ -60,7 +60,7 @@ func TestAnswersAreJudgedAsByTorchmetrics(t *testing.T) {
 	}
 }
 
-func TestAnswersAreFoundInTheContext(t *testing.T) {
+func TestAnswersAreLocatedInContext(t *testing.T) {
 	const context = "Zoë flew a red kite, a red one."
 	number := func(n string) any { return json.Number(n) }
 	at := func(text string, start int) corpus.TextSpan {
@@ -71,13 +71,13 @@ func TestAnswersAreFoundInTheContext(t *testing.T) {
 		answers any
 		want    []corpus.TextSpan
 	}{
-		{"texts", []any{"red kite", "kite"}, []corpus.TextSpan{at("red kite", 12), at("kite", 16)}},
+		{"a list of texts", []any{"red kite", "kite"}, []corpus.TextSpan{at("red kite", 12), at("kite", 16)}},
 		{"one text", "Zoë", []corpus.TextSpan{at("Zoë", 0)}},
-		{"texts and characters", []any{map[string]any{"text": "red", "answer_start": number("23")}},
+		{"texts with start characters", []any{map[string]any{"text": "red", "answer_start": number("23")}},
 			[]corpus.TextSpan{at("red", 24)}},
-		{"in two lists", map[string]any{"text": []any{"red"}, "answer_start": []any{number("11")}},
+		{"texts and starts in two lists", map[string]any{"text": []any{"red"}, "answer_start": []any{number("11")}},
 			[]corpus.TextSpan{at("red", 12)}},
-		{"none", []any{}, []corpus.TextSpan{}},
+		{"no answer", []any{}, []corpus.TextSpan{}},
 		{"not labelled", nil, nil},
 	} {
 		e, err := newQA().Example(record(map[string]any{"question": "what?", "context": context, "answers": c.answers}))
@@ -95,7 +95,7 @@ func TestAnswersAreFoundInTheContext(t *testing.T) {
 	}
 }
 
-func TestAnswersThatCannotBe(t *testing.T) {
+func TestInvalidAnswers(t *testing.T) {
 	at := func(text, start string) any {
 		return []any{map[string]any{"text": text, "answer_start": json.Number(start)}}
 	}

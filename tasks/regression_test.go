@@ -20,22 +20,23 @@ func newRegression(t *testing.T, limit ...float64) tasks.Task {
 	return task
 }
 
-// numbers are targets, guesses predictions.
-func numbers(values ...float64) (gold []corpus.Target) {
+// numberTargets returns a target for each value.
+func numberTargets(values ...float64) (gold []corpus.Target) {
 	for _, v := range values {
 		gold = append(gold, &outputs.NumberTarget{Value: v})
 	}
 	return gold
 }
 
-func guesses(values ...float64) (predicted []corpus.Prediction) {
+// numberPredictions returns a prediction for each value.
+func numberPredictions(values ...float64) (predicted []corpus.Prediction) {
 	for _, v := range values {
 		predicted = append(predicted, &outputs.NumberPrediction{Value: v})
 	}
 	return predicted
 }
 
-func TestANumberIsAValueOrALabel(t *testing.T) {
+func TestNumberTargets(t *testing.T) {
 	for _, fields := range []map[string]any{
 		{"value": json.Number("2.5")}, {"label": "2.5"}, {"value.amount": "2.5", "value": "7"},
 		{"score": json.Number("25e-1")},
@@ -52,7 +53,7 @@ func TestANumberIsAValueOrALabel(t *testing.T) {
 	}
 }
 
-func TestAnEmptyRangeIsNone(t *testing.T) {
+func TestEmptyRangeHasNoLimits(t *testing.T) {
 	task, err := tasks.NewRegression(tasks.RegressionOptions{Range: []float64{}}, tasks.Env{Heads: []string{"amount"}})
 	if err != nil {
 		t.Fatal(err)
@@ -82,15 +83,15 @@ func TestInvalidNumbers(t *testing.T) {
 	}
 }
 
-func TestNumbersThatAreAllOneHaveNoCorrelation(t *testing.T) {
-	tenth := 0.1 // the mean of three is another number
-	gold, predicted := numbers(tenth, tenth, tenth), guesses(0.7, 0.7, 0.7)
+func TestConstantNumbersHaveNoCorrelation(t *testing.T) {
+	tenth := 0.1 // the mean of three is rounded to another number
+	gold, predicted := numberTargets(tenth, tenth, tenth), numberPredictions(0.7, 0.7, 0.7)
 	for _, m := range newRegression(t).Evaluate(gold, predicted)[:2] {
 		if m.Value != 0 {
 			t.Errorf("%s = %v, want 0", m.Name, m.Value)
 		}
 	}
-	for _, m := range newRegression(t).Evaluate(numbers(1, 1), guesses(1, 3)) {
+	for _, m := range newRegression(t).Evaluate(numberTargets(1, 1), numberPredictions(1, 3)) {
 		want := map[string]float64{"pearson": 0, "spearman": 0, "rmse": math.Sqrt2, "mae": 1}[m.Name]
 		if !(math.Abs(m.Value-want) <= 1e-12) {
 			t.Errorf("%s = %v, want %v", m.Name, m.Value, want)

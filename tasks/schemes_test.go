@@ -14,8 +14,8 @@ import (
 	"github.com/jenga-nlp/jenga/tasks"
 )
 
-// Tags are written with blanks between them; - is a word without one.
-func tagsOf(text string) []string {
+// parseTags returns tags that are separated by blanks; - stands for a word without a tag.
+func parseTags(text string) []string {
 	tags := strings.Fields(text)
 	for i, tag := range tags {
 		if tag == "-" {
@@ -25,10 +25,10 @@ func tagsOf(text string) []string {
 	return tags
 }
 
-func nerOf(t *testing.T, scheme, brokenTags string) tasks.Task {
+func newNERWithScheme(t *testing.T, scheme, brokenTags string) tasks.Task {
 	t.Helper()
 	task, err := tasks.NewNER(tasks.NEROptions{Scheme: scheme, BrokenTags: brokenTags},
-		tasks.Env{Heads: []string{"entity"}, Split: splitSigns})
+		tasks.Env{Heads: []string{"entity"}, Split: splitAtPunctuation})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,14 +37,13 @@ func nerOf(t *testing.T, scheme, brokenTags string) tasks.Task {
 
 var schemes = []string{"auto", "bio", "bioes", "io"}
 
-func TestBrokenTagsAreKeptRepairedOrRefused(t *testing.T) {
+func TestBrokenTags(t *testing.T) {
 	for _, c := range []struct {
 		name, tags string
-		// by the order of schemes: what repair makes of the tags, and the tag at which error refuses them, from 1, with
-		// what it says stands before; 0: it takes them
-		repaired [4]string
-		refused  [4]int
-		after    [4]string
+		// in the order of schemes
+		repaired [4]string // by broken_tags: repair
+		broken   [4]int    // the number of the tag that is an error with broken_tags: error, from 1; 0: no error
+		context  [4]string // of the broken tag, in the error
 	}{
 		{
 			"a span that does not begin", "O I-x I-x O",
@@ -78,7 +77,7 @@ func TestBrokenTagsAreKeptRepairedOrRefused(t *testing.T) {
 		},
 		{"no span", "O - O", [4]string{"O - O", "O - O", "O - O", "O - O"}, [4]int{}, [4]string{}},
 	} {
-		tags := tagsOf(c.tags)
+		tags := parseTags(c.tags)
 		words := make([]any, len(tags))
 		for i := range words {
 			words[i] = fmt.Sprint("word", i)
@@ -87,14 +86,14 @@ func TestBrokenTagsAreKeptRepairedOrRefused(t *testing.T) {
 			for _, brokenTags := range []string{"keep", "repair", "error"} {
 				t.Run(fmt.Sprintf("%s, scheme %s, broken_tags %s", c.name, scheme, brokenTags), func(t *testing.T) {
 					want, wantError := tags, ""
-					switch at := c.refused[s]; {
+					switch at := c.broken[s]; {
 					case brokenTags == "repair":
-						want = tagsOf(c.repaired[s])
+						want = parseTags(c.repaired[s])
 					case brokenTags == "error" && at > 0:
 						wantError = fmt.Sprintf("data.jsonl:7: tag %d is %q %s; broken_tags: repair makes it %q", at,
-							tags[at-1], c.after[s], tagsOf(c.repaired[s])[at-1])
+							tags[at-1], c.context[s], parseTags(c.repaired[s])[at-1])
 					}
-					e, err := nerOf(t, scheme,
+					e, err := newNERWithScheme(t, scheme,
 						brokenTags).Example(record(map[string]any{"words": words, "tags": slices.Clone(tags)}))
 					if wantError != "" {
 						if err == nil || err.Error() != wantError {
@@ -105,7 +104,7 @@ func TestBrokenTagsAreKeptRepairedOrRefused(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					if got := tagsIn(e.Targets[0]); !slices.Equal(got, want) {
+					if got := targetTags(e.Targets[0]); !slices.Equal(got, want) {
 						t.Errorf("tags %q, want %q", got, want)
 					}
 				})
@@ -114,7 +113,7 @@ func TestBrokenTagsAreKeptRepairedOrRefused(t *testing.T) {
 	}
 }
 
-func TestSchemeAutoIsDeterminedByAWholeFile(t *testing.T) {
+func TestSchemeAutoIsDeterminedByWholeFile(t *testing.T) {
 	file := [][]string{{"O", "S-x"}, {"O", "B-x", "I-x", "O"}, {"O", "I-x"}}
 	var records []corpus.Record
 	for i, tags := range file {
@@ -128,7 +127,7 @@ func TestSchemeAutoIsDeterminedByAWholeFile(t *testing.T) {
 		"error": {"O S-x", `data.jsonl:2: tag 3 is "I-x" after "B-x"; broken_tags: repair makes it "E-x"`,
 			`data.jsonl:3: tag 2 is "I-x" after "O"; broken_tags: repair makes it "S-x"`},
 	} {
-		task := nerOf(t, "auto", brokenTags)
+		task := newNERWithScheme(t, "auto", brokenTags)
 		tasks.SurveyRecords(task, records)
 		for i, r := range records {
 			e, err := task.Example(r)
@@ -136,68 +135,68 @@ func TestSchemeAutoIsDeterminedByAWholeFile(t *testing.T) {
 			if err != nil {
 				got = err.Error()
 			} else {
-				got = strings.Join(tagsIn(e.Targets[0]), " ")
+				got = strings.Join(targetTags(e.Targets[0]), " ")
 			}
 			if got != want[i] {
 				t.Errorf("broken_tags: %s: text %d: %s, want %s", brokenTags, i+1, got, want[i])
 			}
 		}
-		said := plugin.WarningsOf(task)
-		if brokenTags != "keep" && len(said) > 0 {
-			t.Errorf("broken_tags: %s: it says %q", brokenTags, said)
+		warnings := plugin.WarningsOf(task)
+		if brokenTags != "keep" && len(warnings) > 0 {
+			t.Errorf("broken_tags: %s: warnings %q, want none", brokenTags, warnings)
 		}
 		const warning = `2 tags break scheme bioes, and f1_strict does not count their spans: broken_tags: repair fixes them; the first is "I-x" for "E-x", tag 3 of data.jsonl:2`
-		if brokenTags == "keep" && (len(said) != 1 || said[0] != warning) {
-			t.Errorf("it says %q, want %q", said, warning)
+		if brokenTags == "keep" && (len(warnings) != 1 || warnings[0] != warning) {
+			t.Errorf("warnings %q, want %q", warnings, warning)
 		}
 	}
 }
 
-func TestNoTagBreaksIO(t *testing.T) {
-	// whose f1_strict counts all spans
+func TestSchemeIOHasNoBrokenTags(t *testing.T) {
+	// in IO, f1_strict counts all spans
 	for scheme, tags := range map[string][]string{"auto": {"O", "I-x"}, "io": {"B-x", "E-x"}} {
-		task, r := nerOf(t, scheme, "keep"), record(map[string]any{"words": []any{"a", "b"}, "tags": tags})
+		task, r := newNERWithScheme(t, scheme, "keep"), record(map[string]any{"words": []any{"a", "b"}, "tags": tags})
 		tasks.SurveyRecords(task, []corpus.Record{r})
 		if _, err := task.Example(r); err != nil || len(plugin.WarningsOf(task)) > 0 {
-			t.Errorf("scheme %s, %q: %v, it says %q", scheme, tags, err, plugin.WarningsOf(task))
+			t.Errorf("scheme %s, %q: error %v, warnings %q; want none", scheme, tags, err, plugin.WarningsOf(task))
 		}
 	}
 }
 
-func TestFiguresAndEntitiesAreOfTheSchemeOfTheFirstFile(t *testing.T) {
+func TestSchemeAutoIsDeterminedByFirstFile(t *testing.T) {
 	texts := func(tags ...string) []corpus.Record {
 		return []corpus.Record{record(map[string]any{"words": []any{"a", "b"}, "tags": tags})}
 	}
-	ofEntities := record(map[string]any{"text": "Rome",
+	entityRecord := record(map[string]any{"text": "Rome",
 		"entities": []any{map[string]any{"start": json.Number("0"), "end": json.Number("4"), "label": "x"}}})
 	for _, c := range []struct {
 		first  []corpus.Record
-		strict float64 // of a span that bioes has no end of
+		strict float64 // f1_strict of a span without an end in bioes
 		tags   string
 	}{
 		{texts("S-x", "O"), 0, "S-x"},
 		{texts("B-x", "O"), 1, "B-x"},
-		{[]corpus.Record{ofEntities}, 1, "B-x"},
+		{[]corpus.Record{entityRecord}, 1, "B-x"},
 	} {
-		task := nerOf(t, "auto", "keep")
+		task := newNERWithScheme(t, "auto", "keep")
 		tasks.SurveyRecords(task, c.first)
-		tasks.SurveyRecords(task, texts("O", "S-x")) // which comes too late
+		tasks.SurveyRecords(task, texts("O", "S-x")) // does not change the scheme
 
-		tags := tagsOf("B-x I-x")
+		tags := parseTags("B-x I-x")
 		metrics := task.Evaluate([]corpus.Target{&outputs.TagsTarget{Tags: tags}},
 			[]corpus.Prediction{&outputs.TagsPrediction{Tags: tags}})
 		at := slices.IndexFunc(metrics, func(m tasks.Metric) bool { return m.Name == "f1_strict" })
 		if got := metrics[at].Value; got != c.strict {
-			t.Errorf("behind %v: f1_strict %v, want %v", c.first[0].Fields, got, c.strict)
+			t.Errorf("after %v: f1_strict %v, want %v", c.first[0].Fields, got, c.strict)
 		}
-		e, err := task.Example(ofEntities)
-		if err != nil || strings.Join(tagsIn(e.Targets[0]), " ") != c.tags {
-			t.Errorf("behind %v: entities are %v, %v, want %s", c.first[0].Fields, e.Targets, err, c.tags)
+		e, err := task.Example(entityRecord)
+		if err != nil || strings.Join(targetTags(e.Targets[0]), " ") != c.tags {
+			t.Errorf("after %v: targets %v, error %v, want %s", c.first[0].Fields, e.Targets, err, c.tags)
 		}
 	}
 }
 
-func TestEntitiesAtOffsetsBecomeTagsOfTheScheme(t *testing.T) {
+func TestEntitiesBecomeTagsOfScheme(t *testing.T) {
 	fields := map[string]any{
 		"text":     "Rome Oslo, New York Bay",
 		"entities": []any{entity(0, 4, "city"), entity(5, 9, "city"), entity(11, 23, "bay")},
@@ -208,12 +207,12 @@ func TestEntitiesAtOffsetsBecomeTagsOfTheScheme(t *testing.T) {
 		"bioes": "S-city S-city O B-bay I-bay E-bay",
 		"io":    "I-city I-city O I-bay I-bay I-bay",
 	} {
-		for _, brokenTags := range []string{"keep", "repair", "error"} { // of which none has anything to do
-			e, err := nerOf(t, scheme, brokenTags).Example(record(fields))
+		for _, brokenTags := range []string{"keep", "repair", "error"} { // the tags are not broken
+			e, err := newNERWithScheme(t, scheme, brokenTags).Example(record(fields))
 			if err != nil {
 				t.Fatalf("scheme %s, broken_tags %s: %v", scheme, brokenTags, err)
 			}
-			if got := strings.Join(tagsIn(e.Targets[0]), " "); got != want {
+			if got := strings.Join(targetTags(e.Targets[0]), " "); got != want {
 				t.Errorf("scheme %s, broken_tags %s: tags %s, want %s", scheme, brokenTags, got, want)
 			}
 		}
@@ -232,30 +231,30 @@ func TestInvalidOptionsOfNER(t *testing.T) {
 	}
 }
 
-// What seqeval's strict mode says of BIOES: only spans that begin, go on and end as the scheme says count.
-func TestSpansAreJudgedStrictlyInTheSchemeOfTheGoldTags(t *testing.T) {
+// As in the strict mode of seqeval, only spans whose first, inner and last tags are those of the scheme count.
+func TestStrictSpanMetrics(t *testing.T) {
 	for _, c := range []struct {
 		name, gold, predicted string
 		precision, recall     float64
 	}{
-		{"as gold", "B-x I-x E-x O S-y", "B-x I-x E-x O S-y", 1, 1},
+		{"equal to gold", "B-x I-x E-x O S-y", "B-x I-x E-x O S-y", 1, 1},
 		{"a span that does not end", "B-x I-x E-x O S-y", "B-x I-x I-x O S-y", 1, 0.5},
-		{"a span of one word that would go on", "B-x I-x E-x O S-y", "B-x I-x E-x O B-y", 1, 0.5},
+		{"B- on a span of one word", "B-x I-x E-x O S-y", "B-x I-x E-x O B-y", 1, 0.5},
 		{"a span that does not begin", "B-x I-x E-x O S-y", "I-x I-x E-x O S-y", 1, 0.5},
-		{"a span that goes on behind its end", "B-x I-x E-x O S-y", "B-x E-x E-x O S-y", 0.5, 0.5},
-		{"spans of one word in the place of one", "B-x I-x E-x O S-y", "S-x S-x S-x O S-y", 0.25, 0.5},
+		{"a span that continues after its end", "B-x I-x E-x O S-y", "B-x E-x E-x O S-y", 0.5, 0.5},
+		{"spans of one word instead of a longer one", "B-x I-x E-x O S-y", "S-x S-x S-x O S-y", 0.25, 0.5},
 		{"another label inside", "B-x I-x E-x O S-y", "B-x I-y E-x O S-y", 1, 0.5},
-		{"nothing", "B-x I-x E-x O S-y", "O O O O O", 0, 0},
-		{"a word without a gold tag is not judged", "S-x - S-y", "S-x S-z S-y", 1, 1},
+		{"no span", "B-x I-x E-x O S-y", "O O O O O", 0, 0},
+		{"a word without a gold tag does not count", "S-x - S-y", "S-x S-z S-y", 1, 1},
 		{"in BIO a span needs no end", "B-x I-x I-x O B-y", "B-x I-x I-x O B-y", 1, 1},
 		{"in BIO a span begins", "B-x I-x I-x O B-y", "I-x I-x I-x O B-y", 1, 0.5},
-		{"in IO there is nothing to be strict about", "I-x I-x O I-y", "I-x I-x O I-y", 1, 1},
+		{"in IO all spans are strict", "I-x I-x O I-y", "I-x I-x O I-y", 1, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			gold := []corpus.Target{&outputs.TagsTarget{Tags: tagsOf(c.gold)}}
+			gold := []corpus.Target{&outputs.TagsTarget{Tags: parseTags(c.gold)}}
 			got := map[string]float64{}
-			predicted := []corpus.Prediction{&outputs.TagsPrediction{Tags: tagsOf(c.predicted)}}
-			for _, m := range nerOf(t, "auto", "keep").Evaluate(gold, predicted) {
+			predicted := []corpus.Prediction{&outputs.TagsPrediction{Tags: parseTags(c.predicted)}}
+			for _, m := range newNERWithScheme(t, "auto", "keep").Evaluate(gold, predicted) {
 				got[m.Name] = m.Value
 			}
 			f1 := 0.0

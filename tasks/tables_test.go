@@ -9,14 +9,14 @@ import (
 	"github.com/jenga-nlp/jenga/outputs"
 )
 
-func labelled(labels ...string) (gold []corpus.Target) {
+func singleLabelTargets(labels ...string) (gold []corpus.Target) {
 	for _, label := range labels {
 		gold = append(gold, &outputs.LabelTarget{Label: label})
 	}
 	return gold
 }
 
-func guessed(labels ...string) (predicted []corpus.Prediction) {
+func singleLabelPredictions(labels ...string) (predicted []corpus.Prediction) {
 	for _, label := range labels {
 		predicted = append(predicted, &outputs.LabelPrediction{Label: label})
 	}
@@ -51,7 +51,7 @@ func labelPredictions(texts ...[]string) (predicted []corpus.Prediction) {
 	return predicted
 }
 
-func TestTablesOfEachLabel(t *testing.T) {
+func TestTables(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		got  Tables
@@ -59,8 +59,8 @@ func TestTablesOfEachLabel(t *testing.T) {
 	}{
 		{
 			"one label: a label that is never predicted has a precision of 0, one that is never right an F1 of 0",
-			classification{}.Tables(labelled("a", "a", "a", "b", "b", "c", "d"),
-				guessed("a", "a", "b", "b", "c", "c", "e")),
+			classification{}.Tables(singleLabelTargets("a", "a", "a", "b", "b", "c", "d"),
+				singleLabelPredictions("a", "a", "b", "b", "c", "c", "e")),
 			Tables{
 				map[string]LabelMetrics{
 					"a": {Precision: 1, Recall: 2. / 3, F1: 0.8, Support: 3},
@@ -73,7 +73,7 @@ func TestTablesOfEachLabel(t *testing.T) {
 			},
 		},
 		{
-			"a tag for each word: words without a gold tag are left out",
+			"a tag for each word: words without a gold tag do not count",
 			tagging{}.Tables(
 				tagTargets([]string{"X", "", "Y"}, []string{"X"}),
 				tagPredictions([]string{"X", "Y", "X"}, []string{"X"})),
@@ -83,7 +83,7 @@ func TestTablesOfEachLabel(t *testing.T) {
 			},
 		},
 		{
-			"spans: of each label, with no table of what is taken for what",
+			"spans: no confusion matrix",
 			ner{}.Tables(
 				tagTargets([]string{"B-x", "I-x", "O", "B-y"}, []string{"B-x", "O", "", "B-y"}),
 				tagPredictions([]string{"B-x", "I-x", "O", "B-x"}, []string{"B-x", "I-x", "B-y", "B-y"})),
@@ -93,14 +93,15 @@ func TestTablesOfEachLabel(t *testing.T) {
 			}},
 		},
 		{
-			"many labels: each by itself",
+			"many labels: no confusion matrix",
 			multiLabel{}.Tables(
 				labelTargets([]string{"a", "b"}, []string{}, []string{"a"}),
 				labelPredictions([]string{"a"}, []string{"b"}, []string{"a", "c"})),
 			Tables{Labels: map[string]LabelMetrics{"a": {Precision: 1, Recall: 1, F1: 1, Support: 2}, "b": {Support: 1},
 				"c": {}}},
 		},
-		{"nothing", classification{}.Tables(nil, nil), Tables{map[string]LabelMetrics{}, map[string]map[string]int{}}},
+		{"no examples", classification{}.Tables(nil, nil),
+			Tables{map[string]LabelMetrics{}, map[string]map[string]int{}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if !reflect.DeepEqual(c.got, c.want) {
@@ -110,7 +111,7 @@ func TestTablesOfEachLabel(t *testing.T) {
 	}
 }
 
-// The averages over a table's labels are scikit-learn's and seqeval's: testdata/metrics.json.
+// The means over the labels of a table are the averages of scikit-learn and seqeval in testdata/metrics.json.
 func TestTablesAverageToTheMetrics(t *testing.T) {
 	check := func(t *testing.T, labels map[string]LabelMetrics, plain string, want map[string]float64) {
 		t.Helper()
@@ -130,7 +131,7 @@ func TestTablesAverageToTheMetrics(t *testing.T) {
 			for name, v := range map[string]float64{"precision": got.Precision / n, "recall": got.Recall / n,
 				"f1": got.F1 / n} {
 				if w, ok := want[name+suffix]; !ok || !(math.Abs(v-w) <= 1e-12) {
-					t.Errorf("the labels' %s%s is %v, want %v", name, suffix, v, w)
+					t.Errorf("mean %s%s of the labels = %v, want %v", name, suffix, v, w)
 				}
 			}
 		}
@@ -138,7 +139,7 @@ func TestTablesAverageToTheMetrics(t *testing.T) {
 	g := readGoldens(t)
 	for _, c := range g.Labels {
 		t.Run("labels: "+c.Name, func(t *testing.T) {
-			tables := classification{}.Tables(labelled(c.Gold...), guessed(c.Predicted...))
+			tables := classification{}.Tables(singleLabelTargets(c.Gold...), singleLabelPredictions(c.Predicted...))
 			check(t, tables.Labels, "", c.Want)
 			right := 0
 			for gold, row := range tables.Confusion {
@@ -147,12 +148,12 @@ func TestTablesAverageToTheMetrics(t *testing.T) {
 					support += n
 				}
 				if right += row[gold]; support != tables.Labels[gold].Support {
-					t.Errorf("row %s of what is taken for what has %d, want %d", gold, support,
+					t.Errorf("row %s of the confusion matrix sums to %d, want %d", gold, support,
 						tables.Labels[gold].Support)
 				}
 			}
 			if got, want := float64(right)/float64(len(c.Gold)), c.Want["accuracy"]; !(math.Abs(got-want) <= 1e-12) {
-				t.Errorf("the share taken for what they are is %v, the accuracy %v", got, want)
+				t.Errorf("the diagonal of the confusion matrix has a fraction of %v, the accuracy is %v", got, want)
 			}
 		})
 	}

@@ -13,10 +13,11 @@ import (
 
 func TestTagging(t *testing.T) { parttest.Task(t, "tagging", "") }
 
-func tagsIn(t corpus.Target) []string { return outputs.As[outputs.TagsTarget](t).Tags }
+// targetTags returns the tags of a target.
+func targetTags(t corpus.Target) []string { return outputs.As[outputs.TagsTarget](t).Tags }
 
-// splitSigns divides a text as a WordPiece tokenizer does: at blanks, and each punctuation mark by itself.
-func splitSigns(text string) []corpus.Span {
+// splitAtPunctuation divides a text as a WordPiece tokenizer does: at blanks, and each punctuation mark by itself.
+func splitAtPunctuation(text string) []corpus.Span {
 	var words []corpus.Span
 	start := -1
 	for i, r := range text + " " {
@@ -35,24 +36,25 @@ func splitSigns(text string) []corpus.Span {
 	return words
 }
 
-func TestTagsAreAsManyAsWords(t *testing.T) {
-	task := tasks.NewTagging(tasks.Env{Heads: []string{"pos"}, Split: splitSigns})
+func TestTagCountMatchesWordCount(t *testing.T) {
+	task := tasks.NewTagging(tasks.Env{Heads: []string{"pos"}, Split: splitAtPunctuation})
 
-	t.Run("of given words", func(t *testing.T) {
+	t.Run("tags of given words", func(t *testing.T) {
 		e, err := task.Example(record(map[string]any{"words": []any{"e-mail", "me"}, "tags": "NOUN PRON"}))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, want := tagsIn(e.Targets[0]), []string{"NOUN", "PRON"}; !slices.Equal(got, want) || len(e.Words) != 2 {
+		got, want := targetTags(e.Targets[0]), []string{"NOUN", "PRON"}
+		if !slices.Equal(got, want) || len(e.Words) != 2 {
 			t.Errorf("tags %q of %d words, want %q", got, len(e.Words), want)
 		}
 	})
-	t.Run("of a text's words", func(t *testing.T) {
+	t.Run("tags of the words of a text", func(t *testing.T) {
 		e, err := task.Example(record(map[string]any{"text": "stop.", "tags": []any{"VERB", nil}}))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, want := tagsIn(e.Targets[0]), []string{"VERB", ""}; !slices.Equal(got, want) {
+		if got, want := targetTags(e.Targets[0]), []string{"VERB", ""}; !slices.Equal(got, want) {
 			t.Errorf("tags %q, want %q", got, want)
 		}
 	})
@@ -60,11 +62,11 @@ func TestTagsAreAsManyAsWords(t *testing.T) {
 		fields map[string]any
 		want   string
 	}{
-		"else an error": {
+		"fewer tags than words": {
 			map[string]any{"words": []any{"a", "b"}, "tags": []any{"X"}},
 			"data.jsonl:7: 1 tags for 2 words; want a tag for each",
 		},
-		"else an error that says how a text's words can be given": {
+		"fewer tags than words of a text": {
 			map[string]any{"text": "e-mail me", "tags": "NOUN PRON"},
 			`data.jsonl:7: 2 tags for 4 words; give the words as "words" in place of "text"`,
 		},
@@ -77,11 +79,11 @@ func TestTagsAreAsManyAsWords(t *testing.T) {
 	}
 }
 
-func TestOnlyWordsWithAGoldTagCount(t *testing.T) {
+func TestTaggingAccuracySkipsWordsWithoutGoldTag(t *testing.T) {
 	task := tasks.NewTagging(tasks.Env{Heads: []string{"pos"}})
 	gold := []corpus.Target{&outputs.TagsTarget{Tags: []string{"X", "", "Y", "Y"}}}
 	predicted := []corpus.Prediction{&outputs.TagsPrediction{Tags: []string{"X", "X", "Y", "O"}}}
 	if got, want := task.Evaluate(gold, predicted)[0], (tasks.Metric{Name: "accuracy", Value: 2. / 3}); got != want {
-		t.Errorf("Judge gives %v first, want %v", got, want)
+		t.Errorf("first metric %v, want %v", got, want)
 	}
 }

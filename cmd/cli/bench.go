@@ -1,14 +1,11 @@
 package cli
 
 import (
-	"bufio"
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -49,15 +46,15 @@ the file, truncated to 128 tokens: plain lines, or JSON lines with text, pair or
 warms up; of two rounds through the others the faster counts.
 
 Fractions of the peak are means: each measurement alternates with a loop of multiply-adds in registers (of memory
-reads, for weights under 16 rows), so that other processes slow both alike. The peaks themselves are the best of half
-a second.`,
+reads, for weights in products of 16 rows), so that other processes slow both alike. The peaks themselves are the best
+of half a second.`,
 		Example: `  jenga bench
   jenga bench models/minilm-l6 --data texts.txt --json
   jenga bench --size minilm --measure products --products --threads 1`,
 		Args: between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := f.check(len(args) > 0, cmd.Flags().Changed); err != nil {
-				return usageError{err}
+				return err
 			}
 			return c.bench(cmd.Context(), f, args)
 		},
@@ -92,7 +89,7 @@ func benchSizes() []string {
 // --data. model reports whether MODEL is given, given whether a flag is.
 func (f *benchFlags) check(model bool, given func(flag string) bool) error {
 	if model && given("size") {
-		return errors.New("--size is a random network's; MODEL has its own")
+		return usageErrorf("--size %q: MODEL has sizes of its own; leave out one of the two", f.size)
 	}
 	for _, list := range []struct {
 		flag         string
@@ -101,25 +98,25 @@ func (f *benchFlags) check(model bool, given func(flag string) bool) error {
 		{"precision", []string{f.precision}, benchPrecisions}, {"work", f.work, benchWorks},
 		{"measure", f.measure, benchMeasures}} {
 		for _, name := range list.given {
-			if !slices.Contains(list.valid, name) {
-				return fmt.Errorf("--%s %s: want one of %s", list.flag, name, strings.Join(list.valid, ", "))
+			if err := checkOneOf(list.flag, name, list.valid...); err != nil {
+				return err
 			}
 		}
 	}
 	switch {
 	case f.steps < 0:
-		return fmt.Errorf("--steps %d: want a number from 1 on, or 0 for the default", f.steps)
+		return usageErrorf("--steps %d: want a number from 1 on, or 0 for the default", f.steps)
 	case f.data == "" && given("work") && slices.Contains(f.work, "data"):
-		return errors.New("--work data: no texts; --data names the file")
+		return usageErrorf("--work data: no texts; want --data FILE")
 	case given("order") && (f.data == "" || !slices.Contains(f.work, "data")):
-		return errors.New("--order: it applies to the texts of --data, which are not measured")
+		return usageErrorf("--order %q: no texts to order; want --data FILE, and data in --work", f.order)
 	case f.products && f.json:
-		return errors.New("--products: the list is part of the table; --json reports all products together")
+		return usageErrorf("--products: the list is part of the table; leave out --json, which has one figure for " +
+			"all products")
 	case f.products && !slices.Contains(f.measure, "products"):
-		return errors.New("--products: --measure does not include products")
+		return usageErrorf("--products: --measure %q lacks products; add it to the list", strings.Join(f.measure, ","))
 	case f.data != "" && !model && f.tokenizer == "":
-		return errors.New("--data: a random network has no tokenizer; --tokenizer names a model that has one, or " +
-			"name a MODEL")
+		return usageErrorf("--data: a random network has no tokenizer; want --tokenizer MODEL, or a MODEL to measure")
 	case f.data == "":
 		f.work = []string{"full"}
 	}
@@ -196,138 +193,4 @@ func benchNetwork(f benchFlags, args []string) (*bench.Network, string, error) {
 		}
 	}
 	panic("cli: " + plugin.Unknown("size", f.size, benchSizes())) // check accepts no other size
-}
-
-// readTexts reads a file of texts, lines as predict reads them.
-func readTexts(ctx context.Context, name string) ([]*corpus.Example, error) {
-	file, err := openTexts(name)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	lines := texts{reader: bufio.NewReaderSize(interruptible{ctx, file}, 1<<16)}
-	var all []*corpus.Example
-	for !lines.ended {
-		examples, read, err := lines.next()
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
-		for _, line := range read {
-			if bad, ok := line.(errorLine); ok {
-				return nil, fmt.Errorf("%s: %s", name, bad.Error)
-			}
-		}
-		all = append(all, examples...)
-	}
-	if len(all) == 0 {
-		return nil, fmt.Errorf("%s: no texts", name)
-	}
-	return all, nil
-}
-
-// progress returns a function that shows the current work on a terminal; "" clears it.
-func (c *commands) progress() func(what string) {
-	if !onTerminal(c.log) {
-		return func(string) {}
-	}
-	return func(what string) {
-		fmt.Fprintf(c.log, "\r\x1b[K%s", fitting(terminalWidth(c.log), what))
-	}
-}
-
-// measuring measures a network.
-type measuring struct {
-	ctx      context.Context
-	f        benchFlags
-	network  *bench.Network
-	progress func(what string)
-}
-
-// measured holds all measurements. Those that were not taken are zero.
-type measured struct {
-	name     string // of the network
-	network  *bench.Network
-	one      bench.Speed
-	products []bench.Product
-	stream   bench.Stream
-	works    []measuredWork
-
-	// A peak is zero too if the kernels have no loop that measures it. The peak of bfloat16 is measured only if
-	// training steps multiply in it.
-	peak, bfloat16Peak, bandwidth kernel.Rate
-}
-
-type measuredWork struct {
-	bench.Work
-	train, infer bench.Speed
-	peakMemory   int64 // of the process so far, in bytes
-}
-
-// peakTime is how long a peak is measured at a time.
-const peakTime = time.Second / 4
-
-// all measures works, and what does not depend on them. Training comes first, so that the peak memory is training's.
-func (m measuring) all(works []bench.Work) (*measured, error) {
-	all := &measured{network: m.network}
-	for _, work := range works {
-		w := measuredWork{Work: work}
-		var err error
-		if m.measures("train") {
-			if w.train, err = m.network.Train(m.ctx, work, m.counter(work.Name+": training step")); err != nil {
-				return nil, err
-			}
-		}
-		if m.measures("infer") {
-			if w.infer, err = m.network.Infer(m.ctx, work, m.counter(work.Name+": inference on batch")); err != nil {
-				return nil, err
-			}
-		}
-		w.peakMemory = bench.PeakMemory()
-		all.works = append(all.works, w)
-	}
-
-	var err error
-	if m.measures("one") {
-		m.progress("one text of 16 tokens")
-		if all.one, err = m.network.OneText(m.ctx); err != nil {
-			return nil, err
-		}
-	}
-	m.peaks(all)
-	if m.measures("products") {
-		if all.products, err = m.network.Products(m.ctx, m.counter("product")); err != nil {
-			return nil, err
-		}
-		all.stream = m.network.Stream()
-	}
-	m.peaks(all)
-	return all, nil
-}
-
-// peaks measures the machine's peaks. It runs before the products and after them, since other load on the machine
-// varies.
-func (m measuring) peaks(all *measured) {
-	if !m.measures("peak") {
-		return
-	}
-	m.progress("peak of processor and memory")
-	measure := func(peak *kernel.Rate, loop kernel.Loop) {
-		if loop != nil {
-			peak.Add(loop(peakTime))
-		}
-	}
-	measure(&all.peak, kernel.MultiplyAdds())
-	if m.network.BFloat16 {
-		measure(&all.bfloat16Peak, kernel.BFloat16MultiplyAdds())
-	}
-	measure(&all.bandwidth, kernel.MemoryReads())
-}
-
-// measures reports whether --measure includes what.
-func (m measuring) measures(what string) bool { return slices.Contains(m.f.measure, what) }
-
-// counter returns a function that shows how many units of what are done.
-func (m measuring) counter(what string) func(done, of int) {
-	m.progress(what)
-	return func(done, of int) { m.progress(fmt.Sprintf("%s %d of %d", what, done, of)) }
 }

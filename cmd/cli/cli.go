@@ -67,9 +67,6 @@ func Run(args []string, in io.Reader, out, log io.Writer) int {
 // errReported is returned where the output already holds the errors, as lines of their own.
 var errReported = errors.New("some lines have errors")
 
-// usageError is a wrong flag or argument.
-type usageError struct{ error }
-
 // commands makes the subcommands of one call, and holds its input and outputs.
 type commands struct {
 	in       io.Reader
@@ -114,25 +111,15 @@ which needs no file and no download: the quickstart ships with jenga.`,
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
 		n, err := cmd.Flags().GetInt("threads")
 		if err != nil || n < 0 {
-			return usageError{fmt.Errorf("--threads: want a number from 1 on, or 0 for all cores")}
+			return usageErrorf("--threads %d: want a number from 1 on, or 0 for all cores", n)
 		}
 		kernel.SetThreads(n)
 		return kernel.Check()
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usageError{fmt.Errorf("%w\n%s --help lists the flags", err, cmd.CommandPath())}
+		return usageErrorf("%w\n%s --help lists the flags", err, cmd.CommandPath())
 	})
 	root.AddCommand(c.trainCommand(), c.checkCommand(), c.evalCommand(), c.predictCommand(), c.embedCommand(),
 		c.tokenizeCommand(), c.partsCommand(), c.benchCommand(), c.versionCommand())
 	return root
-}
-
-// between accepts low to high arguments.
-func between(low, high int) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if len(args) >= low && len(args) <= high {
-			return nil
-		}
-		return usageError{fmt.Errorf("%s has %d arguments; usage: %s", cmd.CommandPath(), len(args), cmd.UseLine())}
-	}
 }

@@ -21,10 +21,6 @@ func call(in string, args ...string) (status int, out, log string) {
 func TestExitStatus(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeFile(t, ".", "broken.yaml", "model: {base_modl: x}\n")
-	if err := os.Mkdir("untrained", 0o755); err != nil {
-		t.Fatal(err)
-	}
-	writeFile(t, "untrained", "experiment.yaml", smallExperiment)
 	for _, test := range []struct {
 		args   string
 		status int
@@ -41,24 +37,22 @@ func TestExitStatus(t *testing.T) {
 		{"parts section task", 0, "stride"},
 		{"train --no-such-flag", exitUsage, "--help"},
 		{"frain", exitUsage, "train"},
-		{"train a b", exitUsage, "2 arguments"},
-		{"eval", exitUsage, "jenga eval RUN"},
-		{"eval x --split tst", exitUsage, "train, dev, test"},
-		{"eval x --data intent", exitUsage, "TASK=FILE"},
-		{"embed x --pool max", exitUsage, "mean, cls, none"},
-		{"version --threads -1", exitUsage, "--threads"},
+		{"train a b", exitUsage, `jenga train: unexpected argument "b"; usage: jenga train [FILE]`},
+		{"eval", exitUsage, "jenga eval: an argument is missing; usage: jenga eval RUN"},
+		{"eval x --split tst", exitUsage, `--split "tst": want one of train, dev, test`},
+		{"eval x --data intent", exitUsage, `--data "intent": want TASK=FILE`},
+		{"embed x --pool max", exitUsage, `--pool "max": want one of mean, cls, none`},
+		{"version --threads -1", exitUsage, "--threads -1: want a number from 1 on, or 0 for all cores"},
 		{"train nowhere.yaml", exitMistake, "nowhere.yaml: no such file"},
-		{"train", exitMistake, "experiment.yaml: no such file; name a file, or try jenga train experiments/quickstart.yaml"},
-		{"train .", exitMistake, ". is a folder; want an experiment file, such as experiment.yaml"},
 		{"check broken.yaml", exitMistake, `"base_model"`},
 		{"parts heat", exitMistake, `did you mean "head"`},
 		{"parts head liner", exitMistake, `did you mean "linear"`},
 		{"eval nowhere", exitMistake, "nowhere: no such folder"},
 		{"predict .", exitMistake, "no run"},
-		{"predict untrained", exitMistake, "no best/ or last/ in untrained; train the experiment first"},
 		{"tokenize nowhere", exitMistake, "nowhere"},
 		{"embed nowhere", exitMistake, "nowhere"},
-		{"eval x --data a=b.csv --data a=c.csv", exitUsage, "two files for task a, b.csv and c.csv"},
+		{"eval x --data a=b.csv --data a=c.csv", exitUsage,
+			`--data: two files for task "a", "b.csv" and "c.csv"; want one`},
 		{"embed . --max-length 2", exitUsage, "at least 3 tokens"},
 		{"embed broken.yaml", exitMistake, "broken.yaml is a file; want a folder, or an .onnx file"},
 		{"embed . --max-length -1", exitUsage, "--max-length -1"},
@@ -76,6 +70,30 @@ func TestExitStatus(t *testing.T) {
 				t.Errorf("the error is written to stdout: %s", out)
 			}
 		})
+	}
+}
+
+func TestErrorsSayWhatWouldWork(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeFile(t, "untrained", "experiment.yaml", smallExperiment)
+	for _, test := range []struct {
+		args   []string
+		status int
+		want   string
+	}{
+		{[]string{"train"}, exitMistake,
+			"experiment.yaml: no such file; name a file, or try jenga train experiments/quickstart.yaml\n"},
+		{[]string{"train", ""}, exitMistake,
+			"the name of the experiment file is empty; want a file such as experiment.yaml\n"},
+		{[]string{"train", "untrained"}, exitMistake,
+			"untrained is a folder; want an experiment file, such as untrained/experiment.yaml\n"},
+		{[]string{"predict", "untrained"}, exitMistake,
+			"no best/ or last/ in untrained; train the experiment first\n"},
+	} {
+		status, out, log := call("", test.args...)
+		if status != test.status || out != "" || log != test.want {
+			t.Errorf("%q: status %d, %s%s\nwant %d, %s", test.args, status, out, log, test.status, test.want)
+		}
 	}
 }
 
@@ -214,7 +232,7 @@ func TestEvaluationsReportEachLabelAndTheFusion(t *testing.T) {
 		if e.Event != "" && e.Event != "eval" {
 			return e
 		}
-		head, judged, right := e.Tasks["team"].Heads["team"], 0, 0
+		head, labelled, right := e.Tasks["team"].Heads["team"], 0, 0
 		for label, row := range head.Confusion {
 			support := 0
 			for _, n := range row {
@@ -224,10 +242,10 @@ func TestEvaluationsReportEachLabelAndTheFusion(t *testing.T) {
 				int(*s.Support) != support {
 				t.Errorf("label %s has %+v, and %d in its row of the confusion matrix: %s", label, s, support, line)
 			}
-			judged, right = judged+support, right+row[label]
+			labelled, right = labelled+support, right+row[label]
 		}
-		if judged != 8 || float64(right)/8 != head.Accuracy { // of dev
-			t.Errorf("%d of %d are right, the accuracy is %v: %s", right, judged, head.Accuracy, line)
+		if labelled != 8 || float64(right)/8 != head.Accuracy { // of dev
+			t.Errorf("%d of %d are right, the accuracy is %v: %s", right, labelled, head.Accuracy, line)
 		}
 		return e
 	}

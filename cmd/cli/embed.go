@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"fmt"
-
 	"github.com/spf13/cobra"
 
 	"github.com/jenga-nlp/jenga/corpus"
@@ -14,14 +12,6 @@ type embedLine struct {
 	IDs    []int32     `json:"ids"`
 	Vector []float32   `json:"vector,omitempty"`
 	States [][]float32 `json:"states,omitempty"`
-}
-
-// checkMaxLength returns an error unless n leaves room for a token between the special ones, or is 0.
-func checkMaxLength(n int) error {
-	if n != 0 && n < 3 {
-		return usageError{fmt.Errorf("--max-length %d: want at least 3 tokens, special ones included, or 0", n)}
-	}
-	return nil
 }
 
 func (c *commands) embedCommand() *cobra.Command {
@@ -36,8 +26,8 @@ with text, pair or words; they are read from stdin if no file is named.`,
 		Example: "  echo 'a text' | jenga embed models/minilm-l6\n  jenga embed runs/snips texts.txt --pool none",
 		Args:    between(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if pool != "mean" && pool != "cls" && pool != "none" {
-				return usageError{fmt.Errorf("--pool %s: want one of mean, cls, none", pool)}
+			if err := checkOneOf("pool", pool, "mean", "cls", "none"); err != nil {
+				return err
 			}
 			if err := checkMaxLength(maxLength); err != nil {
 				return err

@@ -41,8 +41,8 @@ func (c *commands) evalCommand() *cobra.Command {
 }
 
 func (c *commands) eval(ctx context.Context, f evalFlags, folder string) error {
-	if f.split != config.Train && f.split != config.Dev && f.split != config.Test {
-		return usageError{fmt.Errorf("--split %s: want one of train, dev, test", f.split)}
+	if err := checkOneOf("split", f.split, config.Train, config.Dev, config.Test); err != nil {
+		return err
 	}
 	files, err := dataFlags(f.data)
 	if err != nil {
@@ -102,10 +102,10 @@ func dataFlags(pairs []string) (map[string]string, error) {
 	for _, pair := range pairs {
 		task, file, ok := strings.Cut(pair, "=")
 		if !ok || task == "" || file == "" {
-			return nil, usageError{fmt.Errorf("--data %s: want TASK=FILE", pair)}
+			return nil, usageErrorf("--data %q: want TASK=FILE", pair)
 		}
 		if before, twice := files[task]; twice {
-			return nil, usageError{fmt.Errorf("--data names two files for task %s, %s and %s", task, before, file)}
+			return nil, usageErrorf("--data: two files for task %q, %q and %q; want one", task, before, file)
 		}
 		files[task] = file
 	}

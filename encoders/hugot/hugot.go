@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -69,15 +70,14 @@ func New(o Options, env encoders.Env) (encoders.Encoder, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &encoder{path: path, config: c}
-	if err := e.load(); err != nil {
-		return nil, err
-	}
 	outside, err := onnx.ExternalFiles(path)
 	if err != nil {
 		return nil, err
 	}
-	e.files = append([]string{configOf(path), path}, outside...)
+	e := &encoder{path: path, config: c, files: append([]string{configOf(path), path}, outside...)}
+	if err := e.load(); err != nil {
+		return nil, err
+	}
 	probe := corpus.Tokens{IDs: []int32{0}, Rows: nn.Rows{Starts: []int{0, 1}, Segment: []int8{0}}}
 	states, err := e.run(probe, 0)
 	if err != nil {
@@ -94,14 +94,11 @@ func configOf(path string) string { return filepath.Join(filepath.Dir(path), "co
 func readConfig(path string, env encoders.Env) (config, error) {
 	var c config
 	name := configOf(path)
-	data, err := os.ReadFile(name)
-	if errors.Is(err, os.ErrNotExist) {
+	err := jsonfile.Read(name, jsonfile.MaxConfig, &c)
+	if errors.Is(err, fs.ErrNotExist) {
 		return c, fmt.Errorf("%s: no config.json beside it, which gives vocab_size and max_position_embeddings", path)
 	}
 	if err != nil {
-		return c, err
-	}
-	if err := jsonfile.Unmarshal(name, data, &c); err != nil {
 		return c, err
 	}
 	switch {
@@ -121,9 +118,6 @@ func readConfig(path string, env encoders.Env) (config, error) {
 // load reads the graph.
 func (e *encoder) load() (err error) {
 	defer e.name(&err)
-	if _, err := os.Stat(e.path); err != nil {
-		return err
-	}
 	o := options.Defaults()
 	o.Backend = "GO"
 	folder, file := filepath.Split(e.path)

@@ -13,7 +13,7 @@ type attention struct {
 	drop              dropout // of the weights
 }
 
-func newAttention(at nn.Params, c Config) attention {
+func newAttention(at nn.Params, c config) attention {
 	linear := func(name string) linear { return newLinear(at.In(name), c.Width, c.Width, c.InitializerRange) }
 	return attention{
 		query: linear("self.query"), key: linear("self.key"), value: linear("self.value"),

@@ -16,7 +16,7 @@ type block struct {
 	outputNorm    norm
 }
 
-func newBlock(at nn.Params, c Config) block {
+func newBlock(at nn.Params, c config) block {
 	b := block{
 		attention:     newAttention(at.In("attention"), c),
 		attentionDrop: newDropout(at.In("attention.output"), c.Dropout),
@@ -41,7 +41,7 @@ type blockState struct {
 	drops    bool
 }
 
-func newBlockState(p *nn.Pass, c Config, rows int) blockState {
+func newBlockState(p *nn.Pass, c config, rows int) blockState {
 	size, wide := rows*c.Width, rows*c.FeedForward
 	return blockState{
 		attended: attended{p.Scratch(size), p.Scratch(size), p.Scratch(size), p.Scratch(size),
@@ -71,7 +71,7 @@ type blockGradients struct {
 	middle       []float32 // [T D]
 }
 
-func newBlockGradients(p *nn.Pass, c Config, rows int) blockGradients {
+func newBlockGradients(p *nn.Pass, c config, rows int) blockGradients {
 	size := rows * c.Width
 	g := blockGradients{sum: p.Scratch(size), dropped: p.Scratch(size), middle: p.Scratch(size)}
 	wide := p.Scratch(max(rows*c.FeedForward, 3*size))

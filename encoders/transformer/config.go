@@ -8,8 +8,8 @@ import (
 	"github.com/jenga-nlp/jenga/plugin"
 )
 
-// Config is a network's sizes and constants, of either layout.
-type Config struct {
+// config is a network's sizes and constants, of either layout.
+type config struct {
 	Layout           string // "bert" or "distilbert"
 	Vocabulary       int    // token ids
 	Layers           int
@@ -26,7 +26,7 @@ type Config struct {
 }
 
 // options returns the sizes in c as Options, whose tags have the allowed ranges.
-func (c Config) options() Options {
+func (c config) options() Options {
 	return Options{
 		Layers: c.Layers, Width: c.Width, Heads: c.Heads, FeedForward: c.FeedForward, MaxPositions: c.MaxPositions,
 		InitializerRange: cmp.Or(c.InitializerRange, defaults.InitializerRange),
@@ -34,7 +34,7 @@ func (c Config) options() Options {
 }
 
 // check returns an error if no network can be made of c.
-func (c Config) check() error {
+func (c config) check() error {
 	if c.Layout != "bert" && c.Layout != "distilbert" {
 		return fmt.Errorf("layout %q not found; want bert or distilbert", c.Layout)
 	}
@@ -68,7 +68,7 @@ func (c Config) check() error {
 }
 
 // parameters returns the number of the network's parameters, without biases and norms.
-func (c Config) parameters() int {
+func (c config) parameters() int {
 	tables := c.Vocabulary + c.MaxPositions + c.Types
 	return tables*c.Width + c.Layers*c.Width*(4*c.Width+2*c.FeedForward)
 }

@@ -4,13 +4,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 
 	"github.com/jenga-nlp/jenga/internal/jsonfile"
+	"github.com/jenga-nlp/jenga/internal/regular"
 )
-
-const maxConfigBytes = 16 << 20 // a config.json may list a label for each word of a vocabulary
 
 // The largest values in a config.json. The first two are in the tags of Options, too.
 const (
@@ -51,26 +48,26 @@ type distilbertFile struct {
 }
 
 // readConfig reads a model's config.json. It returns the network's configuration, and all keys unchanged.
-func readConfig(path string) (Config, map[string]json.RawMessage, error) {
-	data, err := readAll(path, maxConfigBytes)
+func readConfig(path string) (config, map[string]json.RawMessage, error) {
+	data, err := regular.ReadFile(path, jsonfile.MaxConfig)
 	if err != nil {
-		return Config{}, nil, err
+		return config{}, nil, err
 	}
 	var keys map[string]json.RawMessage
 	var kind struct {
 		Type *string `json:"model_type"`
 	}
 	if err := jsonfile.Unmarshal(path, data, &keys); err != nil {
-		return Config{}, nil, err
+		return config{}, nil, err
 	}
 	if err := jsonfile.Unmarshal(path, data, &kind); err != nil {
-		return Config{}, nil, err
+		return config{}, nil, err
 	}
 	if kind.Type == nil {
-		return Config{}, nil, fmt.Errorf("%s: no model_type; \"bert\" and \"distilbert\" are read", path)
+		return config{}, nil, fmt.Errorf("%s: no model_type; \"bert\" and \"distilbert\" are read", path)
 	}
 
-	var c Config
+	var c config
 	var refused []error
 	switch *kind.Type {
 	case "bert":
@@ -81,7 +78,7 @@ func readConfig(path string) (Config, map[string]json.RawMessage, error) {
 		err = fmt.Errorf("%s: model_type %q is not read; \"bert\" and \"distilbert\" are", path, *kind.Type)
 	}
 	if err != nil {
-		return Config{}, nil, err
+		return config{}, nil, err
 	}
 	if len(refused) == 0 {
 		if err := c.check(); err != nil {
@@ -94,13 +91,13 @@ func readConfig(path string) (Config, map[string]json.RawMessage, error) {
 	return c, keys, errors.Join(refused...)
 }
 
-func readBERT(path string, data []byte) (Config, []error, error) {
+func readBERT(path string, data []byte) (config, []error, error) {
 	f := bertFile{
 		Vocabulary: 30522, Width: 768, Layers: 12, Heads: 12, FeedForward: 3072, MaxPositions: 512, Types: 2,
 		Activation: "gelu", Dropout: 0.1, AttentionDropout: 0.1, Epsilon: 1e-12, Positions: "absolute",
 	}
 	if err := jsonfile.Unmarshal(path, data, &f); err != nil {
-		return Config{}, nil, err
+		return config{}, nil, err
 	}
 	refused := refuseSizes([]size{
 		{"vocab_size", f.Vocabulary, maxSize}, {"hidden_size", f.Width, maxSize},
@@ -122,7 +119,7 @@ func readBERT(path string, data []byte) (Config, []error, error) {
 	if f.IsDecoder {
 		refused = append(refused, errors.New("is_decoder: a decoder is not read; an encoder is"))
 	}
-	return Config{
+	return config{
 		Layout: "bert", Vocabulary: f.Vocabulary, Layers: f.Layers, Width: f.Width, Heads: f.Heads,
 		FeedForward:  f.FeedForward,
 		MaxPositions: f.MaxPositions, Types: f.Types, Epsilon: f.Epsilon, Dropout: f.Dropout,
@@ -130,13 +127,13 @@ func readBERT(path string, data []byte) (Config, []error, error) {
 	}, refused, nil
 }
 
-func readDistilBERT(path string, data []byte) (Config, []error, error) {
+func readDistilBERT(path string, data []byte) (config, []error, error) {
 	f := distilbertFile{
 		Vocabulary: 30522, Width: 768, Layers: 6, Heads: 12, FeedForward: 3072, MaxPositions: 512,
 		Activation: "gelu", Dropout: 0.1, AttentionDropout: 0.1,
 	}
 	if err := jsonfile.Unmarshal(path, data, &f); err != nil {
-		return Config{}, nil, err
+		return config{}, nil, err
 	}
 	refused := refuseSizes([]size{
 		{"vocab_size", f.Vocabulary, maxSize}, {"dim", f.Width, maxSize}, {"n_layers", f.Layers, maxLayers},
@@ -151,7 +148,7 @@ func readDistilBERT(path string, data []byte) (Config, []error, error) {
 	if f.Sinusoidal {
 		refused = append(refused, errors.New("sinusoidal_pos_embds: fixed positions are not read; learned ones are"))
 	}
-	return Config{
+	return config{
 		Layout: "distilbert", Vocabulary: f.Vocabulary, Layers: f.Layers, Width: f.Width, Heads: f.Heads,
 		FeedForward:  f.FeedForward,
 		MaxPositions: f.MaxPositions, Epsilon: 1e-12, // a constant in DistilBERT's code, not in its files
@@ -191,7 +188,7 @@ func refuseNumbers(widthKey string, width int, headsKey string, heads int, dropo
 }
 
 // configKeys returns the keys of the config.json of a network that was made from scratch.
-func configKeys(c Config) map[string]json.RawMessage {
+func configKeys(c config) map[string]json.RawMessage {
 	var file any
 	keys := map[string]json.RawMessage{}
 	switch c.Layout {
@@ -216,21 +213,4 @@ func configKeys(c Config) map[string]json.RawMessage {
 	_ = json.Unmarshal(data, &keys) // valid JSON, written by Marshal
 	keys["model_type"], _ = json.Marshal(c.Layout)
 	return keys
-}
-
-// readAll reads a file of at most limit bytes.
-func readAll(path string, limit int64) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, limit+1))
-	if err != nil {
-		return nil, err
-	}
-	if int64(len(data)) > limit {
-		return nil, fmt.Errorf("%s: longer than %d bytes", path, limit)
-	}
-	return data, nil
 }

@@ -16,7 +16,7 @@ type embeddings struct {
 	width     int
 }
 
-func newEmbeddings(at nn.Params, c Config) embeddings {
+func newEmbeddings(at nn.Params, c config) embeddings {
 	table := func(name string, rows int) *nn.Param {
 		return at.In(name).Table("weight", c.InitializerRange, rows, c.Width)
 	}

@@ -11,7 +11,7 @@ type feedForward struct {
 	down linear // [F D]
 }
 
-func newFeedForward(at nn.Params, c Config) feedForward {
+func newFeedForward(at nn.Params, c config) feedForward {
 	return feedForward{
 		up:   newLinear(at.In("intermediate.dense"), c.Width, c.FeedForward, c.InitializerRange),
 		down: newLinear(at.In("output.dense"), c.FeedForward, c.Width, c.InitializerRange),

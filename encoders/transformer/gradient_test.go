@@ -29,8 +29,8 @@ func pack(texts ...[]int32) corpus.Tokens {
 }
 
 // tiny returns the sizes of a small network of a layout, without dropout.
-func tiny(layout string) Config {
-	c := Config{Layout: layout, Vocabulary: 30, Layers: 2, Width: 12, Heads: 3, FeedForward: 20, MaxPositions: 9,
+func tiny(layout string) config {
+	c := config{Layout: layout, Vocabulary: 30, Layers: 2, Width: 12, Heads: 3, FeedForward: 20, MaxPositions: 9,
 		Types: 2, Epsilon: 1e-12, Activation: "gelu"}
 	if layout == "distilbert" {
 		c.Types = 0
@@ -39,7 +39,7 @@ func tiny(layout string) Config {
 }
 
 // network makes an encoder of c whose parameters are all far from their initial values, so that all its parts matter.
-func network(t testing.TB, c Config, freeze string) (*Encoder, nn.Params) {
+func network(t testing.TB, c config, freeze string) (*encoder, nn.Params) {
 	t.Helper()
 	params := nn.NewParams(1)
 	e, err := newEncoder(c, encoders.Env{Params: params.In("encoder"), Freeze: freeze})
@@ -62,7 +62,7 @@ func training(serial uint64) *nn.Pass {
 	return p
 }
 
-func encode(t testing.TB, e *Encoder, p *nn.Pass, tokens corpus.Tokens, wanted nn.LayerSet) [][]float32 {
+func encode(t testing.TB, e *encoder, p *nn.Pass, tokens corpus.Tokens, wanted nn.LayerSet) [][]float32 {
 	t.Helper()
 	states, err := e.Encode(p, tokens, wanted)
 	if err != nil {

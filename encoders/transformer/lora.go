@@ -51,7 +51,7 @@ func (b *block) target(name string) *linear {
 }
 
 // addLoRA freezes all parameters, and adds a change that learns to the targets of the blocks that were not frozen.
-func (e *Encoder) addLoRA(o encoders.LoRA, at nn.Params) error {
+func (e *encoder) addLoRA(o encoders.LoRA, at nn.Params) error {
 	if err := plugin.Check(o); err != nil {
 		return fmt.Errorf("lora: %w", err)
 	}

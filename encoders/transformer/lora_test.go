@@ -14,7 +14,7 @@ import (
 var allTargets = encoders.LoRA{Rank: 2, Alpha: 3, Targets: loraTargets}
 
 // changed returns a network with changes that are far from zero.
-func changed(t *testing.T, o encoders.LoRA, freeze string) (*Encoder, nn.Params) {
+func changed(t *testing.T, o encoders.LoRA, freeze string) (*encoder, nn.Params) {
 	t.Helper()
 	e, params := network(t, tiny("bert"), freeze)
 	if err := e.addLoRA(o, params.In("encoder").In("lora")); err != nil {
@@ -81,7 +81,7 @@ func TestLoRAsGradientsAgreeWithDifferences(t *testing.T) {
 }
 
 // merged returns the network that is equivalent to an encoder with LoRA: each target is W + α/r·A·B, by plain sums.
-func merged(t *testing.T, e *Encoder, o encoders.LoRA) *Encoder {
+func merged(t *testing.T, e *encoder, o encoders.LoRA) *encoder {
 	t.Helper()
 	plain, _ := network(t, tiny("bert"), "none")
 	for i := range plain.blocks {
@@ -120,7 +120,7 @@ func TestLoRAIsItsFormula(t *testing.T) {
 }
 
 // sineGradients are those of the sum of the states, each times the sine of its number.
-func sineGradients(t *testing.T, e *Encoder, p *nn.Pass, params nn.Params) nn.Gradients {
+func sineGradients(t *testing.T, e *encoder, p *nn.Pass, params nn.Params) nn.Gradients {
 	t.Helper()
 	states := encode(t, e, p, loraTexts, nn.LastLayer)[0]
 	at := make([]float32, len(states))
@@ -133,7 +133,7 @@ func sineGradients(t *testing.T, e *Encoder, p *nn.Pass, params nn.Params) nn.Gr
 }
 
 // descend takes a step of gradient descent by sineGradients.
-func descend(t *testing.T, e *Encoder, p *nn.Pass, params nn.Params) {
+func descend(t *testing.T, e *encoder, p *nn.Pass, params nn.Params) {
 	t.Helper()
 	p.Reset(1)
 	into := sineGradients(t, e, p, params)

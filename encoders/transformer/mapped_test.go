@@ -13,16 +13,16 @@ import (
 	"github.com/jenga-nlp/jenga/nn"
 )
 
-var _ io.Closer = (*Encoder)(nil)
+var _ io.Closer = (*encoder)(nil)
 
 // openFrozen opens a model as for prediction.
-func openFrozen(t *testing.T, path, freeze string) *Encoder {
+func openFrozen(t *testing.T, path, freeze string) *encoder {
 	t.Helper()
 	e, err := New(Options{}, encoders.Env{Model: path, Freeze: freeze, Params: nn.NewParams(1).In("encoder")})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return e.(*Encoder)
+	return e.(*encoder)
 }
 
 // copyOf copies a tiny model, its values changed by edit, to a folder that may be changed.
@@ -38,7 +38,7 @@ func copyOf(t *testing.T, name string, edit func(tensor string, values []float32
 }
 
 // skipUnmapped skips a test of a mapped encoder on systems without mapping.
-func skipUnmapped(t *testing.T, e *Encoder) {
+func skipUnmapped(t *testing.T, e *encoder) {
 	t.Helper()
 	if len(e.source.mapped) == 0 {
 		t.Skip("this system or processor does not use mapped values")

@@ -7,7 +7,7 @@ import (
 
 // Memory implements encoders.MemoryEstimator: it counts the floats that Encode and Backward allocate in a pass (allot,
 // newBlockState, newBlockGradients), and the weights that Encode packs and merges (linear.forward).
-func (e *Encoder) Memory(b encoders.Workload) int64 {
+func (e *encoder) Memory(b encoders.Workload) int64 {
 	const float = 4 // bytes
 	rows := int64(b.Tokens)
 	state := rows * int64(e.config.Width)      // [T D]
@@ -38,7 +38,7 @@ func (e *Encoder) Memory(b encoders.Workload) int64 {
 }
 
 // packedMemory returns the size of the packed and merged weights that linear.forward keeps, in bytes.
-func (e *Encoder) packedMemory(training bool) int64 {
+func (e *encoder) packedMemory(training bool) int64 {
 	bytes := int64(0)
 	for _, b := range e.blocks {
 		a, f := b.attention, b.feedForward

@@ -33,7 +33,7 @@ func TestMemoryIsWhatAPassTakes(t *testing.T) {
 						if err != nil {
 							t.Fatal(err)
 						}
-						e, into := made.(*Encoder), nn.NewGradients(params.All())
+						e, into := made.(*encoder), nn.NewGradients(params.All())
 						got := e.Memory(encoders.Workload{Tokens: len(tokens.IDs), Layers: layers, Training: training,
 							Recompute: recompute}) - e.packedMemory(training)
 

@@ -15,7 +15,7 @@ type stored struct {
 }
 
 // storedParameters yields the parameters of a network of either layout.
-func storedParameters(c Config) iter.Seq[stored] {
+func storedParameters(c config) iter.Seq[stored] {
 	return func(yield func(stored) bool) {
 		more := true
 		table := func(name string, rows int) {

@@ -11,14 +11,14 @@ import (
 )
 
 var (
-	_ encoders.Trainable       = (*Encoder)(nil)
-	_ encoders.Saver           = (*Encoder)(nil)
-	_ encoders.MemoryEstimator = (*Encoder)(nil)
+	_ encoders.Trainable       = (*encoder)(nil)
+	_ encoders.Saver           = (*encoder)(nil)
+	_ encoders.MemoryEstimator = (*encoder)(nil)
 )
 
-// Encoder is a transformer: embeddings and blocks, one after the other.
-type Encoder struct {
-	config     Config
+// encoder is a transformer: embeddings and blocks, one after the other.
+type encoder struct {
+	config     config
 	params     nn.Params
 	source     *source // nil from scratch
 	embeddings embeddings
@@ -27,7 +27,7 @@ type Encoder struct {
 }
 
 // newEncoder makes a network with its parameters under env.Params, named as in BERT.
-func newEncoder(c Config, env encoders.Env) (*Encoder, error) {
+func newEncoder(c config, env encoders.Env) (*encoder, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
@@ -38,7 +38,7 @@ func newEncoder(c Config, env encoders.Env) (*Encoder, error) {
 	if c.InitializerRange == 0 {
 		c.InitializerRange = 0.02
 	}
-	e := &Encoder{config: c, params: env.Params}
+	e := &encoder{config: c, params: env.Params}
 	e.embeddings = newEmbeddings(env.Params.In("embeddings"), c)
 	e.levels = append(e.levels, env.Params.In("embeddings").All())
 	for i := range c.Layers {
@@ -55,7 +55,7 @@ func newEncoder(c Config, env encoders.Env) (*Encoder, error) {
 }
 
 // Describe implements encoders.Encoder. The layers are the embeddings and the blocks.
-func (e *Encoder) Describe() encoders.Description {
+func (e *encoder) Describe() encoders.Description {
 	d := encoders.Description{
 		Width:          e.config.Width,
 		Layers:         len(e.levels),
@@ -85,7 +85,7 @@ type encoding struct {
 }
 
 // Encode implements encoders.Encoder.
-func (e *Encoder) Encode(p *nn.Pass, tokens corpus.Tokens, wanted nn.LayerSet) ([][]float32, error) {
+func (e *encoder) Encode(p *nn.Pass, tokens corpus.Tokens, wanted nn.LayerSet) ([][]float32, error) {
 	if err := e.check(tokens); err != nil {
 		return nil, err
 	}
@@ -113,7 +113,7 @@ func (e *Encoder) Encode(p *nn.Pass, tokens corpus.Tokens, wanted nn.LayerSet) (
 }
 
 // check returns an error for tokens, positions and types that the network has no embedding for.
-func (e *Encoder) check(tokens corpus.Tokens) error {
+func (e *encoder) check(tokens corpus.Tokens) error {
 	c, rows, types := e.config, tokens.Rows, tokens.Rows.TokenTypes()
 	if rows.Tokens() != len(tokens.IDs) || len(types) != len(tokens.IDs) {
 		panic("transformer: rows do not fit the tokens")
@@ -133,7 +133,7 @@ func (e *Encoder) check(tokens corpus.Tokens) error {
 }
 
 // allot allocates memory for each level. Levels share memory whose values are not read again.
-func (e *Encoder) allot(p *nn.Pass, s *encoding) {
+func (e *encoder) allot(p *nn.Pass, s *encoding) {
 	rows := len(s.tokens.IDs)
 	s.memory, s.held = gradients{}, len(e.blocks)-1
 	s.states[0] = p.Scratch(rows * e.config.Width)
@@ -154,7 +154,7 @@ func (e *Encoder) allot(p *nn.Pass, s *encoding) {
 }
 
 // showAttention passes the attention maps of each text, [layers heads t t], to their watchers, one text at a time.
-func (e *Encoder) showAttention(p *nn.Pass, s *encoding) {
+func (e *encoder) showAttention(p *nn.Pass, s *encoding) {
 	starts := s.tokens.Rows.Starts
 	for b := range s.tokens.Rows.Texts() {
 		t := starts[b+1] - starts[b]
@@ -175,7 +175,7 @@ type gradients struct {
 }
 
 // Backward implements encoders.Trainable.
-func (e *Encoder) Backward(p *nn.Pass, at [][]float32, into nn.Gradients) {
+func (e *encoder) Backward(p *nn.Pass, at [][]float32, into nn.Gradients) {
 	s, ok := p.Get(e).(*encoding)
 	if !ok {
 		panic("transformer: Backward of a pass that was not encoded")

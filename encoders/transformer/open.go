@@ -31,7 +31,7 @@ type source struct {
 }
 
 // open makes an encoder of the model at env.Model, a folder or an .onnx file.
-func open(env encoders.Env) (*Encoder, error) {
+func open(env encoders.Env) (*encoder, error) {
 	folder := env.Model
 	stat, err := os.Stat(env.Model)
 	if err != nil {
@@ -77,7 +77,7 @@ func open(env encoders.Env) (*Encoder, error) {
 }
 
 // load makes the encoder of c with the values of w. It checks all shapes before it allocates memory by the sizes in c.
-func load(w *weights, c Config, keys map[string]json.RawMessage, env encoders.Env) (*Encoder, error) {
+func load(w *weights, c config, keys map[string]json.RawMessage, env encoders.Env) (*encoder, error) {
 	prefix, err := w.prefix(c.Layout)
 	if err != nil {
 		return nil, err
@@ -145,7 +145,7 @@ type matched struct {
 
 // match returns the tensor of each parameter of a network by the parameter's name. All that are missing, or have
 // another shape or type, are one error.
-func (w *weights) match(c Config, prefix string) (map[string]matched, error) {
+func (w *weights) match(c config, prefix string) (map[string]matched, error) {
 	var wrong mistakes
 	found := map[string]matched{}
 	for s := range storedParameters(c) {
@@ -171,7 +171,7 @@ func notFinite(v float32) bool { return v-v != 0 }
 
 // checkWords checks the word embeddings of tokens, whose ids are in the vocabulary, where they are mapped from a file.
 // It runs before the kernels: the values, and whether the file still has them, are known only when they are read.
-func (e *Encoder) checkWords(ids []int32) (err error) {
+func (e *encoder) checkWords(ids []int32) (err error) {
 	table, width := e.embeddings.words.Data, e.config.Width
 	if table == nil {
 		panic("transformer: an encoder is used after Close")
@@ -206,7 +206,7 @@ func (e *Encoder) checkWords(ids []int32) (err error) {
 // Close unmaps the file that a frozen encoder's word embeddings are read from. The encoder must not be used afterwards.
 // An encoder that is never closed keeps the file mapped until the program ends; that takes address space, but no memory
 // that the system cannot reclaim.
-func (e *Encoder) Close() error {
+func (e *encoder) Close() error {
 	if e.source == nil || len(e.source.mapped) == 0 {
 		return nil
 	}

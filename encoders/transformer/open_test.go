@@ -77,7 +77,7 @@ func writeTensors(t *testing.T, path string, tensors []safetensors.Tensor) {
 }
 
 // equalParameters reports whether two encoders have the same bits.
-func equalParameters(t *testing.T, got, want *Encoder) {
+func equalParameters(t *testing.T, got, want *encoder) {
 	t.Helper()
 	a, b := got.params.All(), want.params.All()
 	if len(a) != len(b) {
@@ -204,14 +204,14 @@ func TestAModelReadsTheSameInEveryForm(t *testing.T) {
 }
 
 func TestTheExperimentOverrulesTheConfig(t *testing.T) {
-	open := func(env encoders.Env) Config {
+	open := func(env encoders.Env) config {
 		t.Helper()
 		env.Model, env.Params = tinyModel("distilbert"), nn.NewParams(1)
 		e, err := New(Options{}, env)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return e.(*Encoder).config
+		return e.(*encoder).config
 	}
 	if c := open(encoders.Env{Dropout: 0.3}); c.Dropout != 0.1 || c.AttentionDropout != 0.1 {
 		t.Errorf("without a dropout in the experiment, dropouts are %v and %v, want config.json's 0.1", c.Dropout,
@@ -236,7 +236,7 @@ func openError(t *testing.T, dir, file string, env encoders.Env) string {
 func TestAConfigThatIsNotReadIsAnErrorThatSaysWhatIs(t *testing.T) {
 	const bert = `"model_type": "bert", "vocab_size": 30, "hidden_size": 10, "num_hidden_layers": 2, "num_attention_heads": 2, `
 	tests := []struct{ name, config, want string }{
-		{"no JSON", "{\n\n\"a\"", "FOLDER/config.json:3: unexpected end of JSON input"},
+		{"no JSON", "{\n\n\"a\"", "FOLDER/config.json:3: not JSON: unexpected end of JSON input"},
 		{"a list", `[]`, "FOLDER/config.json: it holds a JSON array; want an object"},
 		{"no type", `{}`, `FOLDER/config.json: no model_type; "bert" and "distilbert" are read`},
 		{"another type", `{"model_type": "roberta"}`,
@@ -326,7 +326,7 @@ func TestFilesThatHoldNoModelAreAnErrorThatSaysWhatIsWrong(t *testing.T) {
 			"model.safetensors": "\x08\x00\x00\x00\x00\x00\x00\x00{"}, "",
 			"FOLDER/model.safetensors: truncated, or not a safetensors file: its header claims 8 bytes, 1 follow"},
 		{"index that is no JSON", map[string]string{"config.json": config, "model.safetensors.index.json": "{\n"}, "",
-			"FOLDER/model.safetensors.index.json:2: unexpected end of JSON input"},
+			"FOLDER/model.safetensors.index.json:2: not JSON: unexpected end of JSON input"},
 		{"index of a file elsewhere", map[string]string{"config.json": config,
 			"model.safetensors.index.json": index("../a")}, "",
 			`FOLDER/model.safetensors.index.json: weight_map names "../a"; want the name of a file beside the index`},

@@ -77,9 +77,9 @@ func TestRecomputingHalvesTheActivations(t *testing.T) {
 		t.Fatal(err)
 	}
 	load := encoders.Workload{Tokens: 2048, Training: true}
-	all := made.(*Encoder).Memory(load)
+	all := made.(*encoder).Memory(load)
 	load.Recompute = true
-	if half := made.(*Encoder).Memory(load); half > all/2 {
+	if half := made.(*encoder).Memory(load); half > all/2 {
 		t.Errorf("a batch takes %d bytes where the blocks are computed again, %d where all is kept", half, all)
 	}
 }

@@ -12,7 +12,7 @@ import (
 
 // Save writes config.json and model.safetensors to folder, which it creates: float32 values under the names of the
 // network's own layout, and unchanged all other tensors of the model that the encoder was opened from.
-func (e *Encoder) Save(folder string) error {
+func (e *encoder) Save(folder string) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return err
 	}
@@ -23,7 +23,7 @@ func (e *Encoder) Save(folder string) error {
 }
 
 // saveConfig writes the config to a file beside path and renames it to path.
-func (e *Encoder) saveConfig(path string) error {
+func (e *encoder) saveConfig(path string) error {
 	keys := configKeys(e.config)
 	if e.source != nil {
 		keys = e.source.config
@@ -45,7 +45,7 @@ func (e *Encoder) saveConfig(path string) error {
 }
 
 // tensors returns the tensors that Save writes.
-func (e *Encoder) tensors() []safetensors.Tensor {
+func (e *encoder) tensors() []safetensors.Tensor {
 	prefix := ""
 	var tensors []safetensors.Tensor
 	if s := e.source; s != nil {
@@ -77,7 +77,7 @@ func (e *Encoder) tensors() []safetensors.Tensor {
 
 // withPooler adds a pooler to a BERT without one: transformers' BertModel has one, and would initialise it randomly.
 // With the identity as weight it passes the first token's state through tanh.
-func (e *Encoder) withPooler(prefix string, tensors []safetensors.Tensor) []safetensors.Tensor {
+func (e *encoder) withPooler(prefix string, tensors []safetensors.Tensor) []safetensors.Tensor {
 	if e.config.Layout != "bert" {
 		return tensors
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 // save writes an encoder to a new folder.
-func save(t *testing.T, e *Encoder) string {
+func save(t *testing.T, e *encoder) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "encoder")
 	if err := e.Save(dir); err != nil {
@@ -92,7 +92,7 @@ func TestSaveWritesBackWhatWasRead(t *testing.T) {
 }
 
 func TestWhatIsSavedOpensWithTheSameBits(t *testing.T) {
-	learned := func(t *testing.T, e *Encoder) *Encoder { // no value as it was
+	learned := func(t *testing.T, e *encoder) *encoder { // no value as it was
 		for _, w := range e.params.All() {
 			for i := range w.Data {
 				w.Data[i] = w.Data[i]*1.25 + 0.125
@@ -100,8 +100,8 @@ func TestWhatIsSavedOpensWithTheSameBits(t *testing.T) {
 		}
 		return e
 	}
-	scratch := func(c Config) func(t *testing.T) *Encoder {
-		return func(t *testing.T) *Encoder {
+	scratch := func(c config) func(t *testing.T) *encoder {
+		return func(t *testing.T) *encoder {
 			e, err := newEncoder(c, encoders.Env{Params: nn.NewParams(7)})
 			if err != nil {
 				t.Fatal(err)
@@ -109,20 +109,20 @@ func TestWhatIsSavedOpensWithTheSameBits(t *testing.T) {
 			return e
 		}
 	}
-	c := Config{Layout: "bert", Vocabulary: 9, Layers: 1, Width: 6, Heads: 3, FeedForward: 5, MaxPositions: 4, Types: 2,
+	c := config{Layout: "bert", Vocabulary: 9, Layers: 1, Width: 6, Heads: 3, FeedForward: 5, MaxPositions: 4, Types: 2,
 		Epsilon: 1e-6, Dropout: 0.25, AttentionDropout: 0.5, Activation: "gelu"}
 	d := c
 	d.Layout, d.Types, d.Epsilon = "distilbert", 0, 1e-12
 	tests := []struct {
 		name string
-		make func(t *testing.T) *Encoder
+		make func(t *testing.T) *encoder
 	}{
-		{"BERT from safetensors", func(t *testing.T) *Encoder { return openModel(t, tinyModel("bert")) }},
-		{"BERT from ONNX", func(t *testing.T) *Encoder {
+		{"BERT from safetensors", func(t *testing.T) *encoder { return openModel(t, tinyModel("bert")) }},
+		{"BERT from ONNX", func(t *testing.T) *encoder {
 			return openModel(t,
 				filepath.Join(tinyModel("bert"), "dynamo.onnx"))
 		}},
-		{"DistilBERT from ONNX", func(t *testing.T) *Encoder {
+		{"DistilBERT from ONNX", func(t *testing.T) *encoder {
 			return openModel(t, filepath.Join(tinyModel("distilbert"), "torchscript.onnx"))
 		}},
 		{"BERT from scratch", scratch(c)},

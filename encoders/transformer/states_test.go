@@ -37,17 +37,17 @@ func stateTexts(lengths []int, vocabulary int) corpus.Tokens {
 }
 
 // openModel opens a model for evaluation.
-func openModel(t testing.TB, path string) *Encoder {
+func openModel(t testing.TB, path string) *encoder {
 	t.Helper()
 	e, err := New(Options{}, encoders.Env{Model: path, Params: nn.NewParams(1).In("encoder")})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return e.(*Encoder)
+	return e.(*encoder)
 }
 
 // evaluate returns the states [T D] of all texts, encoded as one batch.
-func evaluate(t testing.TB, e *Encoder, tokens corpus.Tokens) []float32 {
+func evaluate(t testing.TB, e *encoder, tokens corpus.Tokens) []float32 {
 	t.Helper()
 	states, err := e.Encode(nn.NewPass(1), tokens, nn.LastLayer)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 // BenchmarkTrainStep is forward, backward and update of a network of MiniLM-L6's sizes with random weights, on a batch
 // of 32 texts of 6 to 18 tokens.
 func BenchmarkTrainStep(b *testing.B) {
-	c := Config{
+	c := config{
 		Layout: "bert", Vocabulary: 30522, Layers: 6, Width: 384, Heads: 12, FeedForward: 1536, MaxPositions: 512,
 		Types:   2,
 		Epsilon: 1e-12, Dropout: 0.1, AttentionDropout: 0.1, Activation: "gelu",

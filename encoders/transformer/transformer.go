@@ -59,14 +59,14 @@ func New(o Options, env encoders.Env) (encoders.Encoder, error) {
 	return e, nil
 }
 
-func newOrOpened(o Options, env encoders.Env) (*Encoder, error) {
+func newOrOpened(o Options, env encoders.Env) (*encoder, error) {
 	if env.Model != "" {
 		return open(env)
 	}
 	if env.MaxLength > o.MaxPositions {
 		return nil, fmt.Errorf("max_positions is %d, but max_length is %d", o.MaxPositions, env.MaxLength)
 	}
-	c := Config{
+	c := config{
 		Layout: "bert", Vocabulary: env.Vocabulary, Layers: o.Layers, Width: o.Width, Heads: o.Heads,
 		FeedForward: o.FeedForward, MaxPositions: o.MaxPositions, Types: 2,
 		Epsilon: 1e-12, Dropout: 0.1, AttentionDropout: 0.1, Activation: "gelu", // BERT's

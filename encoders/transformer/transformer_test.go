@@ -20,7 +20,7 @@ func TestAnEncoderFromScratch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := built.(*Encoder)
+	e := built.(*encoder)
 	if e.config.Width != o.Width || e.config.Vocabulary != 50 || len(e.blocks) != o.Layers {
 		t.Errorf("%+v makes %+v", o, e.config)
 	}
@@ -37,7 +37,7 @@ func TestAnEncoderFromScratch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c := built.(*Encoder).config; c.Dropout != 0.25 || c.AttentionDropout != 0.25 {
+	if c := built.(*encoder).config; c.Dropout != 0.25 || c.AttentionDropout != 0.25 {
 		t.Errorf("dropouts are %v and %v, want the experiment's 0.25", c.Dropout, c.AttentionDropout)
 	}
 }

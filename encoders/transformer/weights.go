@@ -124,14 +124,10 @@ func closeAll(mappings []*safetensors.Mapping) error {
 
 // openShards opens the files that an index names.
 func openShards(index string) (*weights, error) {
-	data, err := readAll(index, maxIndexBytes)
-	if err != nil {
-		return nil, err
-	}
 	var file struct {
 		Map map[string]string `json:"weight_map"` // tensor to file
 	}
-	if err := jsonfile.Unmarshal(index, data, &file); err != nil {
+	if err := jsonfile.Read(index, maxIndexBytes, &file); err != nil {
 		return nil, err
 	}
 	w := &weights{path: index, paths: []string{index}, tensors: map[string]tensor{}}

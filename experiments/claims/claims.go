@@ -1,10 +1,11 @@
-// Package claims writes the notes that the quickstart and claims.yaml train on: what members of a health insurance
-// write when they claim, invented from a seed. Each note has a claim type, an urgency and the entities in it; those of
-// claims.yaml have more, and come with clauses and questions, too.
+// Package claims generates the data that experiments/quickstart.yaml and experiments/claims.yaml train on: notes that
+// members of a health insurance write when they claim expenses, drawn at random from a fixed seed. Each note has a
+// claim type, an urgency and its entities. The notes of claims.yaml have more labels, and come with policy clauses and
+// questions, too.
 //
-// Most notes name several things, of which one is claimed: the others were settled, declined or put down by mistake. So
-// the claim type depends on who does what in a sentence, not on the words in it. Sentences and entity values of the dev
-// and test notes are not among those of the train notes, though their words are.
+// Many notes mention several expenses of which one is claimed; the others were settled, declined or mentioned by
+// mistake. So the claim type depends on the sentence structure, not on the words alone. Sentence patterns and entity
+// values of the dev and test splits do not occur in the train split, though their words do.
 package claims
 
 import (
@@ -16,39 +17,24 @@ import (
 
 //go:generate go run ./generate
 
-// Note is one claim.
-type Note struct {
-	Text      string   `json:"text"`
-	ClaimType string   `json:"claim_type"`
-	Urgency   string   `json:"urgency"`
-	Entities  []Entity `json:"entities"`
-}
-
-// Entity is a span of a note's text, in characters, End exclusive.
-type Entity struct {
-	Start int    `json:"start"`
-	End   int    `json:"end"`
-	Label string `json:"label"`
-}
-
-// Split names a file of notes and how many it has.
+// Split is one of the three splits of a data set.
 type Split struct {
-	Name  string
-	Notes int
-	seed  uint64
-	part  int // of the entity values
-	from  *patterns
+	Name     string // train, dev or test
+	size     int    // number of records
+	seed     uint64
+	index    int // 0 train, 1 dev, 2 test: the index of its sentences and the owner of its entity values
+	patterns *patterns
 }
 
-// Splits are the three files of the quickstart.
+// Splits are the splits of the quickstart's notes.
 var Splits = []Split{
 	{"train", 4000, 1, 0, &trainPatterns},
 	{"dev", 300, 2, 1, &devPatterns},
 	{"test", 500, 3, 2, &testPatterns},
 }
 
-// File is the name of the file of a split's notes. Those of train are packed; those of dev and test are text, so that
-// people can read some.
+// File is the name of the file of a split of the quickstart's notes. The train split is compressed; dev and test are
+// plain text, so that people can read some notes.
 func (s Split) File() string {
 	if s.Name == "train" {
 		return "train.jsonl.gz"
@@ -56,29 +42,39 @@ func (s Split) File() string {
 	return s.Name + ".jsonl"
 }
 
-// Write writes a split's notes as JSON lines: always the same ones.
+// Write writes a split of the quickstart's notes as JSON lines. The bytes are the same in each call.
 func Write(w io.Writer, split Split) error {
-	out := json.NewEncoder(w)
-	out.SetEscapeHTML(false)
-	for _, note := range split.notes() {
-		if err := out.Encode(note); err != nil {
-			return fmt.Errorf("%s notes: %w", split.Name, err)
+	if err := writeLines(w, split.notes()); err != nil {
+		return fmt.Errorf("%s notes: %w", split.Name, err)
+	}
+	return nil
+}
+
+// writeLines writes a JSON line per record.
+func writeLines[R any](w io.Writer, records []R) error {
+	lines := json.NewEncoder(w)
+	lines.SetEscapeHTML(false)
+	for _, record := range records {
+		if err := lines.Encode(record); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-func (s Split) notes() []Note {
+// distinctRecords returns the records of a split in random order. It calls generate with the number of records so far
+// and drops a record whose text an earlier one has.
+func distinctRecords[R any](s Split, generate func(w *writer, n int) R, text func(R) string) []R {
 	r := rand.New(rand.NewPCG(s.seed, 0))
-	written := map[string]bool{}
-	var notes []Note
-	for len(notes) < s.Notes {
-		note := newWriter(r, s).note(kinds[len(notes)%len(kinds)])
-		if !written[note.Text] {
-			written[note.Text] = true
-			notes = append(notes, note)
+	seen := map[string]bool{}
+	var records []R
+	for len(records) < s.size {
+		record := generate(newWriter(r, s), len(records))
+		if !seen[text(record)] {
+			seen[text(record)] = true
+			records = append(records, record)
 		}
 	}
-	r.Shuffle(len(notes), func(i, j int) { notes[i], notes[j] = notes[j], notes[i] })
-	return notes
+	r.Shuffle(len(records), func(i, j int) { records[i], records[j] = records[j], records[i] })
+	return records
 }

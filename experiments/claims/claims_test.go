@@ -10,20 +10,20 @@ import (
 	"testing"
 )
 
-func TestTheNotesAreWhatTheGeneratorWrites(t *testing.T) {
+func TestQuickstartFilesAreGenerated(t *testing.T) {
 	for _, split := range Splits {
 		var want bytes.Buffer
 		if err := Write(&want, split); err != nil {
 			t.Fatal(err)
 		}
-		if !bytes.Equal(content(t, split.File()), want.Bytes()) {
+		if !bytes.Equal(readFile(t, split.File()), want.Bytes()) {
 			t.Errorf("%s is not what the generator writes: go generate ./...", split.File())
 		}
 	}
 }
 
-// content returns what is in a file, unpacked where its name ends in .gz.
-func content(t *testing.T, name string) []byte {
+// readFile returns the content of a file, decompressed if its name ends in .gz.
+func readFile(t *testing.T, name string) []byte {
 	t.Helper()
 	file, err := os.ReadFile(name)
 	if err != nil {
@@ -32,18 +32,18 @@ func content(t *testing.T, name string) []byte {
 	if !strings.HasSuffix(name, ".gz") {
 		return file
 	}
-	packed, err := gzip.NewReader(bytes.NewReader(file))
+	r, err := gzip.NewReader(bytes.NewReader(file))
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := io.ReadAll(packed)
+	text, err := io.ReadAll(r)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return text
 }
 
-func TestNoEntityValueIsInTwoSplits(t *testing.T) {
+func TestEntityValuesBelongToOneSplit(t *testing.T) {
 	owner := map[string]string{}
 	for _, split := range Splits {
 		for _, note := range split.notes() {
@@ -61,29 +61,35 @@ func TestNoEntityValueIsInTwoSplits(t *testing.T) {
 	}
 }
 
-func TestNoSentenceIsInTwoSplits(t *testing.T) {
+func TestSentencesBelongToOneSplit(t *testing.T) {
 	owner := map[string]string{}
-	plain := regexp.MustCompile(`[^a-z{}]+`)
+	nonWords := regexp.MustCompile(`[^a-z{}]+`)
 	for _, split := range Splits {
-		p := split.from
-		for _, list := range [][]string{p.openings, p.claims, p.settled, p.contrasts, p.asides, p.urgent, p.soon,
-			p.routine, p.closings} {
-			for _, sentence := range list {
-				for _, each := range variants(sentence) {
-					words := plain.ReplaceAllString(strings.ToLower(each), " ")
-					if first, taken := owner[words]; taken && first != split.Name {
-						t.Errorf("%q is in %s and in %s", each, first, split.Name)
-					}
-					owner[words] = split.Name
-				}
+		for _, sentence := range quickstartSentences(split.patterns) {
+			words := nonWords.ReplaceAllString(strings.ToLower(sentence), " ")
+			if first, taken := owner[words]; taken && first != split.Name {
+				t.Errorf("%q is in %s and in %s", sentence, first, split.Name)
 			}
+			owner[words] = split.Name
 		}
 	}
 }
 
-// variants lists the sentences that a pattern's alternatives make.
+// quickstartSentences lists the sentences of patterns, with each choice of alternatives.
+func quickstartSentences(p *patterns) []string {
+	var all []string
+	for _, list := range [][]string{p.openings, p.claims, p.settled, p.contrasts, p.asides, p.urgent, p.soon, p.routine,
+		p.closings} {
+		for _, pattern := range list {
+			all = append(all, variants(pattern)...)
+		}
+	}
+	return all
+}
+
+// variants lists the sentences that the alternatives of a pattern make.
 func variants(pattern string) []string {
-	at := alternatives.FindStringIndex(pattern)
+	at := alternativesPattern.FindStringIndex(pattern)
 	if at == nil {
 		return []string{pattern}
 	}
@@ -94,13 +100,13 @@ func variants(pattern string) []string {
 	return all
 }
 
-func TestNotesHaveALabelEachAndWholeEntities(t *testing.T) {
+func TestNotesAreWellFormed(t *testing.T) {
 	types := map[string]int{}
 	for _, split := range Splits {
 		for _, note := range split.notes() {
 			types[note.ClaimType]++
 			if note.Text != strings.TrimSpace(note.Text) || note.Text == "" || strings.ContainsAny(note.Text, "{}[]|") {
-				t.Fatalf("a note reads %q", note.Text)
+				t.Fatalf("note %q, want no slots, alternatives or surrounding blanks", note.Text)
 			}
 			end := 0
 			for _, e := range note.Entities {
@@ -111,7 +117,7 @@ func TestNotesHaveALabelEachAndWholeEntities(t *testing.T) {
 			}
 		}
 	}
-	if len(types) != len(kinds) {
-		t.Errorf("claim types %v, want %d", types, len(kinds))
+	if len(types) != len(claimTypes) {
+		t.Errorf("claim types %v, want %d", types, len(claimTypes))
 	}
 }

@@ -1,19 +1,19 @@
 package claims
 
-// code is a sub-code, and the sentences that say and that deny it.
+// code is a code of a claim beside its type, with the sentences that assert and that deny it.
 type code struct {
-	name         string
-	said, denied [3][]string
+	name               string
+	asserting, denying [3][]string
 }
 
-// implied are the codes that follow from what is claimed, by its kind.
-var implied = map[string]string{
+// impliedCodes are the codes that follow from a claim type.
+var impliedCodes = map[string]string{
 	"hospital": "inpatient", "dental": "outpatient", "optical": "outpatient", "physiotherapy": "outpatient",
 	"pharmacy": "prescription",
 }
 
-// settings are said where what is claimed implies no code.
-var settings = []code{
+// settingCodes are the codes of which a note has at most one, if its claim type implies no code.
+var settingCodes = []code{
 	{"inpatient", [3][]string{
 		{"I stayed overnight.", "They kept me for [two|three] nights.", "I spent the night on the ward.",
 			"I was kept in for {number} days.", "I had to spend {number} nights there."},
@@ -28,7 +28,8 @@ var settings = []code{
 	}, [3][]string{}},
 }
 
-var codes = []code{
+// otherCodes are the codes of which a note has any number.
+var otherCodes = []code{
 	{"abroad", [3][]string{
 		{"It happened abroad.", "I was on holiday abroad.", "We were travelling in another country.",
 			"I was treated in a foreign country.", "I fell ill on a journey abroad."},
@@ -96,25 +97,25 @@ var codes = []code{
 	}},
 }
 
-// codes draws the codes of a note that claims something of the kind, and the sentences about them.
-func (w *writer) codes(claimed kind) (names, sentences []string) {
-	part := w.split.part
+// drawCodes draws the codes of a note with the claim type, and the sentences about them: three at most.
+func (w *writer) drawCodes(claimed claimType) (names, sentences []string) {
+	split := w.split.index
 	names = []string{}
-	if name := implied[claimed.name]; name != "" {
+	if name := impliedCodes[claimed.name]; name != "" {
 		names = append(names, name)
 	} else if w.Float64() < 0.6 {
-		setting := pick(w.Rand, settings)
-		names, sentences = append(names, setting.name), append(sentences, pick(w.Rand, setting.said[part]))
+		setting := pick(w.Rand, settingCodes)
+		names, sentences = append(names, setting.name), append(sentences, pick(w.Rand, setting.asserting[split]))
 	}
-	for _, c := range codes {
-		if c.name == implied[claimed.name] || len(sentences) == 3 {
+	for _, c := range otherCodes {
+		if c.name == impliedCodes[claimed.name] || len(sentences) == 3 {
 			continue
 		}
 		switch n := w.Float64(); {
 		case n < 0.16:
-			names, sentences = append(names, c.name), append(sentences, pick(w.Rand, c.said[part]))
+			names, sentences = append(names, c.name), append(sentences, pick(w.Rand, c.asserting[split]))
 		case n < 0.23:
-			sentences = append(sentences, pick(w.Rand, c.denied[part]))
+			sentences = append(sentences, pick(w.Rand, c.denying[split]))
 		}
 	}
 	w.Shuffle(len(sentences), func(i, j int) { sentences[i], sentences[j] = sentences[j], sentences[i] })

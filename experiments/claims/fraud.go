@@ -1,19 +1,15 @@
 package claims
 
-import (
-	"regexp"
-	"strings"
-)
-
-// sign is a way in which a note can contradict itself. Genuine notes have the same sentences, and the same fillings of
-// their slots: what tells is which of them stand together.
-type sign struct {
+// circumstance is a sentence with two facts that agree in a genuine note and contradict each other in fraud. Genuine
+// notes have the same sentences and slot values: only the combination differs.
+type circumstance struct {
 	sentences [3][]string
-	fill      func(w *writer, fraud bool)
+	fill      func(w *writer, fraud bool) // sets the slots of sentences
 }
 
-var signs = []sign{
-	{ // a clinic treats while it is closed
+// circumstances are all circumstances.
+var circumstances = []circumstance{
+	{ // in fraud, a clinic treats while it is closed
 		[3][]string{
 			{
 				"{clinic} closed {late}, I was treated there {early}.",
@@ -31,13 +27,9 @@ var signs = []sign{
 				"{early} I was treated at {clinic}, {late} it closed.",
 			},
 		},
-		func(w *writer, fraud bool) {
-			times := pick(w.Rand, [][2]string{{"last year", "this year"}, {"in January", "in June"},
-				{"in spring", "in autumn"}})
-			w.swap(fraud, "early", "late", times)
-		},
+		fillTimes,
 	},
-	{ // papers come before what they are about
+	{ // in fraud, a document has a date before what it is about
 		[3][]string{
 			{
 				"The invoice was written [a day|two days|a week] {after} the treatment.",
@@ -55,102 +47,66 @@ var signs = []sign{
 				"It was [a day|a week] {after} I was admitted that they sent me home.",
 			},
 		},
-		func(w *writer, fraud bool) { w.swap(fraud, "before", "after", [2]string{"before", "after"}) },
+		func(w *writer, fraud bool) { w.fillTwo(fraud, "before", "after", [2]string{"before", "after"}) },
 	},
-	{ // the unconscious walk
+	{ // in fraud, the unconscious walk
 		[3][]string{
 			{
-				"I was {awake} and {came}.",
-				"I {came}, I was {awake} at the time.",
-				"When they saw me I was {awake}, I {came}.",
-				"I {came} and was {awake}.",
+				"I was {awake} and {arrival}.",
+				"I {arrival}, I was {awake} at the time.",
+				"When they saw me I was {awake}, I {arrival}.",
+				"I {arrival} and was {awake}.",
 			}, {
-				"I was {awake} when they saw me and I {came}.",
-				"I was {awake}, I {came}.",
+				"I was {awake} when they saw me and I {arrival}.",
+				"I was {awake}, I {arrival}.",
 			}, {
-				"At the time I was {awake} and {came}.",
-				"I {came}, and they saw me {awake}.",
-				"I {came} when I was {awake}.",
+				"At the time I was {awake} and {arrival}.",
+				"I {arrival}, and they saw me {awake}.",
+				"I {arrival} when I was {awake}.",
 			},
 		},
-		func(w *writer, fraud bool) {
-			awake, walked := w.IntN(3) > 0, w.IntN(2) == 0
-			if fraud {
-				awake, walked = false, true
-			} else if !awake {
-				walked = false
-			}
-			states, ways := []string{"unconscious", "not awake", "not conscious"},
-				[]string{"was carried in", "was brought there", "had to be carried"}
-			if awake {
-				states = []string{"awake", "conscious", "wide awake"}
-			}
-			if walked {
-				ways = []string{"walked in by myself", "drove there myself", "went there on foot"}
-			}
-			w.facts["awake"], w.facts["came"] = fact{"", pick(w.Rand, states)}, fact{"", pick(w.Rand, ways)}
-		},
+		fillArrival,
 	},
 }
 
-// swap fills two slots, the other way about in fraud.
-func (w *writer) swap(fraud bool, first, second string, with [2]string) {
+// circumstance draws a sentence of one of the circumstances and sets its slots.
+func (w *writer) circumstance(fraud bool) string {
+	c := pick(w.Rand, circumstances)
+	c.fill(w, fraud)
+	return pick(w.Rand, c.sentences[w.split.index])
+}
+
+// fillTwo sets two slots to two texts, swapped in fraud.
+func (w *writer) fillTwo(fraud bool, first, second string, texts [2]string) {
 	if fraud {
 		first, second = second, first
 	}
-	w.facts[first], w.facts[second] = fact{"", with[0]}, fact{"", with[1]}
+	w.slotValues[first], w.slotValues[second] = slotValue{"", texts[0]}, slotValue{"", texts[1]}
 }
 
-// sign returns a sentence of one of the signs, and fills its slots.
-func (w *writer) sign(fraud bool) string {
-	s := pick(w.Rand, signs)
-	s.fill(w, fraud)
-	return pick(w.Rand, s.sentences[w.split.part])
+// fillTimes sets {early} and {late}.
+func fillTimes(w *writer, fraud bool) {
+	times := [][2]string{{"last year", "this year"}, {"in January", "in June"}, {"in spring", "in autumn"}}
+	w.fillTwo(fraud, "early", "late", pick(w.Rand, times))
 }
 
-// disorder puts sentences into an order that no member writes: the note neither begins nor ends as notes do, and at
-// most one sentence stands behind the one that it follows. In half of the notes the second half of each sentence stands
-// before the first. Words stay the same, and so does what each sentence says.
-func (w *writer) disorder(sentences []string) []string {
-	last := len(sentences) - 1
-	order := w.Perm(len(sentences))
-	for order[0] == 0 || order[last] == last || followers(order) > 1 {
-		order = w.Perm(len(sentences))
+// fillArrival sets {awake} and {arrival}. The unconscious are carried in, except in fraud.
+func fillArrival(w *writer, fraud bool) {
+	awake, walked := w.IntN(3) > 0, w.IntN(2) == 0
+	if fraud {
+		awake, walked = false, true
+	} else if !awake {
+		walked = false
 	}
-	turn := w.IntN(2) == 0
-	var disordered []string
-	for _, i := range order {
-		s := sentences[i]
-		if turn {
-			s = turned(w.choose(s))
-		}
-		disordered = append(disordered, s)
-	}
-	return disordered
-}
 
-// followers counts the numbers that stand behind the one below them.
-func followers(order []int) int {
-	n := 0
-	for i := range order[1:] {
-		if order[i+1] == order[i]+1 {
-			n++
-		}
+	states := []string{"unconscious", "not awake", "not conscious"}
+	if awake {
+		states = []string{"awake", "conscious", "wide awake"}
 	}
-	return n
-}
-
-// unit is a word or a slot, with what adheres to it.
-var unit = regexp.MustCompile(`(?:\{[^}]*\}|[^\s{])+`)
-
-// turned returns a pattern with its second half before the first; what it ends with stays at the end.
-func turned(pattern string) string {
-	text := strings.TrimRight(pattern, ".?!:,")
-	units := unit.FindAllString(text, -1)
-	half := len(units) / 2
-	first, second := strings.Join(units[:half], " "), strings.Join(units[half:], " ")
-	if before, comma := strings.CutSuffix(first, ","); comma {
-		first, second = before, second+","
+	arrivals := []string{"was carried in", "was brought there", "had to be carried"}
+	if walked {
+		arrivals = []string{"walked in by myself", "drove there myself", "went there on foot"}
 	}
-	return strings.TrimSpace(second+" "+first) + pattern[len(text):]
+	w.slotValues["awake"] = slotValue{"", pick(w.Rand, states)}
+	w.slotValues["arrival"] = slotValue{"", pick(w.Rand, arrivals)}
 }

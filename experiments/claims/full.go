@@ -1,137 +1,78 @@
 package claims
 
-import (
-	"encoding/json"
-	"fmt"
-	"io"
-	"math/rand/v2"
-	"slices"
-)
+import "slices"
 
-// Set is a folder of records of one kind, in three files that are packed: train.jsonl.gz, dev.jsonl.gz, test.jsonl.gz.
-type Set struct {
-	Folder  string
-	Splits  []Split
-	records func(Split) []any
-}
-
-// Sets are what claims.yaml trains on beside a note's type, urgency and entities. As in the quickstart's notes, dev and
-// test have sentences and entity values of their own, in the words of train.
-var Sets = []Set{
-	{"full", resized(11, 5000, 300, 500), records(Split.claims)},         // notes with all their labels
-	{"clauses", resized(21, 6000, 300, 501), records(Split.pairs)},       // notes, each with a clause of the policy
-	{"questions", resized(31, 3000, 300, 500), records(Split.questions)}, // notes, each with a question about it
-}
-
-// resized returns the splits with other numbers of records, and seeds of their own from seed on.
-func resized(seed uint64, notes ...int) []Split {
-	splits := slices.Clone(Splits)
-	for i := range splits {
-		splits[i].Notes, splits[i].seed = notes[i], seed+uint64(i)
-	}
-	return splits
-}
-
-// records returns what of makes of a split, as values of any type.
-func records[R any](of func(Split) []R) func(Split) []any {
-	return func(split Split) []any {
-		var all []any
-		for _, record := range of(split) {
-			all = append(all, record)
-		}
-		return all
-	}
-}
-
-// Write writes a split's records as JSON lines: always the same ones.
-func (s Set) Write(w io.Writer, split Split) error {
-	out := json.NewEncoder(w)
-	out.SetEscapeHTML(false)
-	for _, record := range s.records(split) {
-		if err := out.Encode(record); err != nil {
-			return fmt.Errorf("%s of %s: %w", split.Name, s.Folder, err)
-		}
-	}
-	return nil
-}
-
-// Claim is a note of the full data.
-type Claim struct {
+// fullNote is a note with all its labels.
+type fullNote struct {
 	Text      string   `json:"text"`
 	ClaimType string   `json:"claim_type"`
 	Urgency   string   `json:"urgency"`
-	Fraud     string   `json:"fraud"`  // fraud where the note contradicts itself, else genuine
-	Amount    int      `json:"amount"` // what is claimed, in euros
-	Codes     []string `json:"codes"`  // any number of those in codes and settings
-	// anomalous where the same words stand in an order that no member writes, else normal
+	Fraud     string   `json:"fraud"`  // fraud if the note contradicts itself, otherwise genuine
+	Amount    int      `json:"amount"` // claimed, in euros
+	Codes     []string `json:"codes"`  // names of any of settingCodes and otherCodes
+	// anomalous if its words are in an order that no member writes, otherwise normal
 	Structure string `json:"structure"`
-	// for each check of checks, 1 if the note names its entity, else 0
+	// results of qualityChecks: for each label of a check, 1 if the note has such an entity, otherwise 0
 	Quality  map[string][]int `json:"quality"`
-	Entities []Entity         `json:"entities"`
+	Entities []entity         `json:"entities"`
 }
 
-// checks are the entities that the quality control of a claims office requires in a note.
-var checks = map[string][]string{
+// qualityChecks are the entity labels that the quality control of a claims office requires in a note, by check.
+var qualityChecks = map[string][]string{
 	"member":    {"policy"},
 	"treatment": {"date", "provider", "procedure"},
 }
 
-// quality returns the results of the checks of a note, by its entities.
-func quality(entities []Entity) map[string][]int {
-	answers := map[string][]int{}
-	for check, labels := range checks {
+// checkQuality returns the results of qualityChecks for a note with these entities.
+func checkQuality(entities []entity) map[string][]int {
+	results := map[string][]int{}
+	for check, labels := range qualityChecks {
 		for _, label := range labels {
-			named := 0
-			if slices.ContainsFunc(entities, func(e Entity) bool { return e.Label == label }) {
-				named = 1
+			present := 0
+			if slices.ContainsFunc(entities, func(e entity) bool { return e.Label == label }) {
+				present = 1
 			}
-			answers[check] = append(answers[check], named)
+			results[check] = append(results[check], present)
 		}
 	}
-	return answers
+	return results
 }
 
-// Of 25 notes one is fraud. Anomalous are 10 in a hundred of dev and test, and 2 of train. No note is both.
-func (s Split) claims() []Claim {
-	anomalies := 10
+// fullNotes generates the full notes of a split. One of 25 is fraud. One of 10 in dev and test is anomalous, but one of
+// 50 in train, where a detector learns what is normal. No note is both.
+func (s Split) fullNotes() []fullNote {
+	anomalyPeriod := 10
 	if s.Name == "train" {
-		anomalies = 50
+		anomalyPeriod = 50
 	}
-	r := rand.New(rand.NewPCG(s.seed, 0))
-	written := map[string]bool{}
-	var all []Claim
-	for len(all) < s.Notes {
-		n := len(all)
-		claim := newWriter(r, s).claim(kinds[n%len(kinds)], n%25 == 7, n%anomalies == 3)
-		if !written[claim.Text] {
-			written[claim.Text] = true
-			all = append(all, claim)
-		}
-	}
-	r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
-	return all
+	return distinctRecords(s, func(w *writer, n int) fullNote {
+		return w.fullNote(claimTypes[n%len(claimTypes)], n%25 == 7, n%anomalyPeriod == 3)
+	}, func(n fullNote) string { return n.Text })
 }
 
-// claim writes a note: a greeting, what happened, what is claimed, how urgent it is, a farewell.
-func (w *writer) claim(claimed kind, fraud, anomalous bool) Claim {
-	p, part := w.split.from, w.split.part
-	w.lower = w.Float64() < 0.15
-	w.things = w.cast(claimed, w.plain)
-	w.facts["clinic"] = fact{"provider", place(w.Rand, part)}
-	w.know("date", "day")
+// fullNote writes a note: an opening, what happened, what is claimed, how urgent it is, a closing.
+func (w *writer) fullNote(claimed claimType, fraud, anomalous bool) fullNote {
+	p, split := w.split.patterns, w.split.index
+	w.lowercase = w.drawLowercase()
+	w.expenses = w.drawExpenses(claimed, w.expenseWithoutDetails)
+	w.slotValues["clinic"] = slotValue{"provider", drawFacility(w.Rand, split)}
+	w.fillDistinct("date", "day")
 
-	codes, happened := w.codes(claimed)
+	// what happened, with a contradiction if it is fraud
+	codes, happened := w.drawCodes(claimed)
 	if w.Float64() < 0.6 {
-		happened = append([]string{pick(w.Rand, treatments[part])}, happened...)
+		happened = append([]string{pick(w.Rand, treatmentSentences[split])}, happened...)
 	}
 	if fraud || w.Float64() < 0.3 {
-		happened = append(happened, w.sign(fraud))
+		happened = append(happened, w.circumstance(fraud))
 	}
-	amount, claims := w.money()
+
+	// what is claimed
+	amount, claims := w.drawClaim()
 	if w.Float64() < 0.2 {
-		claims = append(claims, w.settled())
+		claims = append(claims, w.settledSentence())
 	}
-	urgency, urgent := w.urgency()
+	urgency, urgencyPatterns := w.drawUrgency()
 
 	sentences := []string{pick(w.Rand, p.openings)}
 	if w.IntN(4) == 0 {
@@ -139,58 +80,48 @@ func (w *writer) claim(claimed kind, fraud, anomalous bool) Claim {
 	} else {
 		sentences = slices.Concat(sentences, happened, claims)
 	}
-	if len(urgent) > 0 {
-		sentences = append(sentences, pick(w.Rand, urgent))
+	if len(urgencyPatterns) > 0 {
+		sentences = append(sentences, pick(w.Rand, urgencyPatterns))
 	}
 	sentences = append(sentences, pick(w.Rand, p.closings))
 	if anomalous {
 		sentences = w.disorder(sentences)
 	}
-	w.write(sentences)
-	return Claim{
-		w.text.String(), claimed.name, urgency, either(fraud, "fraud", "genuine"), amount, codes,
-		either(anomalous, "anomalous", "normal"), quality(w.entities), w.entities,
+	w.writeSentences(sentences)
+
+	return fullNote{
+		Text:      w.text.String(),
+		ClaimType: claimed.name,
+		Urgency:   urgency,
+		Fraud:     labelIf(fraud, "fraud", "genuine"),
+		Amount:    amount,
+		Codes:     codes,
+		Structure: labelIf(anomalous, "anomalous", "normal"),
+		Quality:   checkQuality(w.entities),
+		Entities:  w.entities,
 	}
 }
 
-func either(is bool, yes, no string) string {
-	if is {
+// labelIf returns yes if the condition holds, otherwise no.
+func labelIf(condition bool, yes, no string) string {
+	if condition {
 		return yes
 	}
 	return no
 }
 
-// know draws the values of slots, each another one.
-func (w *writer) know(label string, slots ...string) {
+// fillDistinct sets slots to entity values with the label, all different.
+func (w *writer) fillDistinct(label string, slots ...string) {
 	for _, slot := range slots {
-		for w.facts[slot] == (fact{}) {
-			drawn := fact{label, values[label](w.Rand, w.split.part)}
-			known := false
-			for _, f := range w.facts {
-				known = known || f == drawn
+		for w.slotValues[slot] == (slotValue{}) {
+			drawn := slotValue{label, entityGenerators[label](w.Rand, w.split.index)}
+			duplicate := false
+			for _, value := range w.slotValues {
+				duplicate = duplicate || value == drawn
 			}
-			if !known {
-				w.facts[slot] = drawn
+			if !duplicate {
+				w.slotValues[slot] = drawn
 			}
-		}
-	}
-}
-
-// plain returns something of the kind, in words that hold no entity but a procedure.
-func (w *writer) plain(k kind) thing {
-	for {
-		t := w.thing(k)
-		if slots := slot.FindAllString(t.pattern, -1); len(slots) == 0 || len(slots) == 1 && t.procedure != "" {
-			return t
-		}
-	}
-}
-
-// bare returns a sentence that says what is claimed, without an amount.
-func (w *writer) bare() string {
-	for {
-		if s := pick(w.Rand, w.split.from.claims); !slotted(s, "{amount}") {
-			return s
 		}
 	}
 }

@@ -23,7 +23,7 @@ func splitsOf(t *testing.T, folder string) []Split {
 	return nil
 }
 
-func TestThePackedNotesAreWhatTheGeneratorWrites(t *testing.T) {
+func TestSetFilesAreGenerated(t *testing.T) {
 	for _, set := range Sets {
 		for _, split := range set.Splits {
 			var want bytes.Buffer
@@ -31,58 +31,47 @@ func TestThePackedNotesAreWhatTheGeneratorWrites(t *testing.T) {
 				t.Fatal(err)
 			}
 			name := filepath.Join(set.Folder, split.Name+".jsonl.gz")
-			if !bytes.Equal(content(t, name), want.Bytes()) {
+			if !bytes.Equal(readFile(t, name), want.Bytes()) {
 				t.Errorf("%s is not what the generator writes: go generate ./...", name)
 			}
 		}
 	}
 }
 
-// sentences lists the sentences of the sets that a split alone has.
-func sentences(part int) []string {
-	lists := [][3][]string{treatments, direct, sums, shares, rests, elsewhere, only, never}
-	for _, c := range slices.Concat(settings, codes) {
-		lists = append(lists, c.said, c.denied)
+// setSentences lists the sentences that only the sets have, of the split with the index.
+func setSentences(index int) []string {
+	lists := [][3][]string{treatmentSentences, claimsWithAmount, amountSentences, copaymentSentences, remainderClaims,
+		otherAmountSentences, inclusions, exclusions}
+	for _, c := range slices.Concat(settingCodes, otherCodes) {
+		lists = append(lists, c.asserting, c.denying)
 	}
-	for _, s := range signs {
+	for _, s := range circumstances {
 		lists = append(lists, s.sentences)
 	}
 	for _, c := range conditions {
-		lists = append(lists, c.said[0], c.said[1])
+		lists = append(lists, c.noteSentences[0], c.noteSentences[1])
 	}
 	for _, s := range statements {
 		lists = append(lists, s.sentences)
-		for _, a := range s.asks {
-			lists = append(lists, a.wordings)
+		for _, q := range s.questions {
+			lists = append(lists, q.wordings)
 		}
 	}
 	var all []string
 	for _, list := range lists {
-		for _, sentence := range list[part] {
+		for _, sentence := range list[index] {
 			all = append(all, variants(sentence)...)
 		}
 	}
 	return all
 }
 
-// quickstart lists the sentences that the quickstart's notes have by patterns.
-func quickstart(p *patterns) []string {
-	var all []string
-	for _, list := range [][]string{p.openings, p.claims, p.settled, p.contrasts, p.asides, p.urgent, p.soon, p.routine,
-		p.closings} {
-		for _, sentence := range list {
-			all = append(all, variants(sentence)...)
-		}
-	}
-	return all
-}
-
-func TestNoSentenceOfTheSetsIsInTwoSplits(t *testing.T) {
+func TestSetSentencesBelongToOneSplit(t *testing.T) {
 	owner := map[string]string{}
-	plain := regexp.MustCompile(`[^a-z{}]+`)
+	nonWords := regexp.MustCompile(`[^a-z{}]+`)
 	for _, split := range Splits {
-		for _, s := range sentences(split.part) {
-			words := strings.TrimSpace(plain.ReplaceAllString(strings.ToLower(s), " "))
+		for _, s := range setSentences(split.index) {
+			words := strings.TrimSpace(nonWords.ReplaceAllString(strings.ToLower(s), " "))
 			if first, taken := owner[words]; taken && first != split.Name {
 				t.Errorf("%q is in %s and in %s", s, first, split.Name)
 			}
@@ -98,13 +87,13 @@ func TestWordsOfDevAndTestAreInTrain(t *testing.T) {
 		return word.FindAllString(slots.ReplaceAllString(strings.ToLower(s), " "), -1)
 	}
 	known := map[string]bool{}
-	for _, s := range slices.Concat(sentences(0), quickstart(&trainPatterns)) {
+	for _, s := range slices.Concat(setSentences(0), quickstartSentences(&trainPatterns)) {
 		for _, w := range words(s) {
 			known[w] = true
 		}
 	}
 	for _, split := range Splits[1:] {
-		for _, s := range sentences(split.part) {
+		for _, s := range setSentences(split.index) {
 			for _, w := range words(s) {
 				if !known[w] {
 					t.Errorf("%q of %s: %q is not in train", s, split.Name, w)
@@ -114,10 +103,10 @@ func TestWordsOfDevAndTestAreInTrain(t *testing.T) {
 	}
 }
 
-func TestClaimsHaveTheRatesTheyShould(t *testing.T) {
+func TestFullNoteLabelRates(t *testing.T) {
 	for _, split := range splitsOf(t, "full") {
 		counts := map[string]int{}
-		all := split.claims()
+		all := split.fullNotes()
 		for _, c := range all {
 			counts[c.Fraud]++
 			counts[c.Structure]++
@@ -131,29 +120,29 @@ func TestClaimsHaveTheRatesTheyShould(t *testing.T) {
 				t.Errorf("%q is fraud and anomalous", c.Text)
 			}
 		}
-		share := func(label string) float64 { return float64(counts[label]) / float64(len(all)) }
-		if got := share("fraud"); got < 0.03 || got > 0.05 {
-			t.Errorf("%s: a share of %v is fraud, want 0.03 to 0.05", split.Name, got)
+		rate := func(label string) float64 { return float64(counts[label]) / float64(len(all)) }
+		if got := rate("fraud"); got < 0.03 || got > 0.05 {
+			t.Errorf("%s: fraud rate %v, want 0.03 to 0.05", split.Name, got)
 		}
 		least, most := 0.09, 0.11
 		if split.Name == "train" {
 			least, most = 0.01, 0.03
 		}
-		if got := share("anomalous"); got < least || got > most {
-			t.Errorf("%s: a share of %v is anomalous, want %v to %v", split.Name, got, least, most)
+		if got := rate("anomalous"); got < least || got > most {
+			t.Errorf("%s: anomaly rate %v, want %v to %v", split.Name, got, least, most)
 		}
-		for _, c := range slices.Concat(settings, codes) {
-			if got := share(c.name); got < 0.05 || got > 0.8 {
-				t.Errorf("%s: a share of %v has code %s, want 0.05 to 0.8", split.Name, got, c.name)
+		for _, c := range slices.Concat(settingCodes, otherCodes) {
+			if got := rate(c.name); got < 0.05 || got > 0.8 {
+				t.Errorf("%s: rate of code %s is %v, want 0.05 to 0.8", split.Name, c.name, got)
 			}
 		}
 	}
 }
 
-func TestNoEntityValueOfTheClaimsIsInTwoSplits(t *testing.T) {
+func TestFullNoteEntityValuesBelongToOneSplit(t *testing.T) {
 	owner := map[string]string{}
 	for _, split := range splitsOf(t, "full") {
-		for _, c := range split.claims() {
+		for _, c := range split.fullNotes() {
 			end := 0
 			for _, e := range c.Entities {
 				if e.Start < end || e.End <= e.Start || e.End > len([]rune(c.Text)) {
@@ -167,7 +156,7 @@ func TestNoEntityValueOfTheClaimsIsInTwoSplits(t *testing.T) {
 				owner[value] = split.Name
 			}
 			if strings.ContainsAny(c.Text, "{}[]|") {
-				t.Fatalf("a note reads %q", c.Text)
+				t.Fatalf("note %q, want no slots or alternatives", c.Text)
 			}
 		}
 	}
@@ -176,9 +165,9 @@ func TestNoEntityValueOfTheClaimsIsInTwoSplits(t *testing.T) {
 	}
 }
 
-// sorted returns the words of sentences in order of the alphabet.
-func sorted(sentences []string) []string {
-	words := unit.FindAllString(strings.ToLower(strings.Join(sentences, " ")), -1)
+// sortedWords returns the words of sentences in alphabetical order.
+func sortedWords(sentences []string) []string {
+	words := wordPattern.FindAllString(strings.ToLower(strings.Join(sentences, " ")), -1)
 	for i := range words {
 		words[i] = strings.TrimRight(words[i], ".?!:,")
 	}
@@ -186,34 +175,34 @@ func sorted(sentences []string) []string {
 	return words
 }
 
-func TestAnAnomalousOrderHasTheWordsOfTheNormalOne(t *testing.T) {
+func TestDisorderKeepsWords(t *testing.T) {
 	w := newWriter(rand.New(rand.NewPCG(1, 0)), Splits[0])
 	normal := []string{"Dear team,", "I was seen by {clinic} on {day}.", "Please pay {sum} for {claimed}.",
 		"Thanks, policy {policy}."}
-	turned := 0
+	swapped := 0
 	for range 100 {
 		got := w.disorder(normal)
-		if !slices.Equal(sorted(got), sorted(normal)) {
+		if !slices.Equal(sortedWords(got), sortedWords(normal)) {
 			t.Fatalf("disorder(%q) = %q", normal, got)
 		}
 		if strings.HasSuffix(got[len(got)-1], normal[3]) || got[0] == normal[0] {
-			t.Errorf("disorder(%q) = %q, which begins or ends as it did", normal, got)
+			t.Errorf("disorder(%q) = %q, want another first and last sentence", normal, got)
 		}
 		if slices.Contains(got, "{sum} for {claimed} Please pay.") {
-			turned++
+			swapped++
 		}
 	}
-	if turned < 30 || turned > 70 {
-		t.Errorf("the sentences of %d notes in 100 are turned, want about 50", turned)
+	if swapped < 30 || swapped > 70 {
+		t.Errorf("the halves are swapped in %d notes of 100, want about 50", swapped)
 	}
 }
 
-func TestNeitherNoteNorClauseTellsTheAnswer(t *testing.T) {
+func TestNeitherNoteNorClauseAloneDeterminesLabel(t *testing.T) {
 	for _, split := range splitsOf(t, "clauses") {
 		byClause := map[string]map[string]int{}
-		pairs := split.pairs()
-		if len(pairs) != split.Notes {
-			t.Errorf("%s has %d pairs, want %d", split.Name, len(pairs), split.Notes)
+		pairs := split.clausePairs()
+		if len(pairs) != split.size {
+			t.Errorf("%s has %d pairs, want %d", split.Name, len(pairs), split.size)
 		}
 		for _, p := range pairs {
 			if byClause[p.Clause] == nil {
@@ -221,13 +210,13 @@ func TestNeitherNoteNorClauseTellsTheAnswer(t *testing.T) {
 			}
 			byClause[p.Clause][p.Covered]++
 			if strings.ContainsAny(p.Text+p.Clause, "{}[]|") {
-				t.Fatalf("a pair reads %q, %q", p.Text, p.Clause)
+				t.Fatalf("pair %q, %q: want no slots or alternatives", p.Text, p.Clause)
 			}
 		}
 		for clause, counts := range byClause {
-			for _, answer := range answers {
-				if counts[answer] != counts[answers[0]] {
-					t.Errorf("%s: %q has answers %v, want as many of each", split.Name, clause, counts)
+			for _, label := range coverLabels {
+				if counts[label] != counts[coverLabels[0]] {
+					t.Errorf("%s: %q has labels %v, want as many of each", split.Name, clause, counts)
 				}
 			}
 		}
@@ -235,16 +224,16 @@ func TestNeitherNoteNorClauseTellsTheAnswer(t *testing.T) {
 			continue
 		}
 		for _, c := range conditions {
-			for _, sentence := range slices.Concat(c.said[0][0], c.said[1][0]) {
-				checkEven(t, sentence, pairs)
+			for _, sentence := range slices.Concat(c.noteSentences[0][0], c.noteSentences[1][0]) {
+				checkLabelsEven(t, sentence, pairs)
 			}
 		}
 	}
 }
 
-// checkEven tells whether the answers of notes with a sentence are a third each, as far as chance lets them: by less
-// than four standard deviations.
-func checkEven(t *testing.T, sentence string, pairs []Pair) {
+// checkLabelsEven checks that each label has a third of the notes with a sentence, up to four standard deviations: the
+// variance of the number is n·1/3·2/3.
+func checkLabelsEven(t *testing.T, sentence string, pairs []clausePair) {
 	t.Helper()
 	start, _, _ := strings.Cut(sentence, "{")
 	counts, n := map[string]int{}, 0
@@ -254,19 +243,19 @@ func checkEven(t *testing.T, sentence string, pairs []Pair) {
 			n++
 		}
 	}
-	for _, answer := range answers {
-		off := float64(counts[answer]) - float64(n)/3
+	for _, label := range coverLabels {
+		off := float64(counts[label]) - float64(n)/3
 		if n < 20 || off*off > 16*float64(n)*2/9 {
-			t.Errorf("notes with %q have answers %v", sentence, counts)
+			t.Errorf("notes with %q have labels %v, want a third each", sentence, counts)
 		}
 	}
 }
 
-func TestAnswersStandWhereTheirOffsetsSay(t *testing.T) {
+func TestAnswerSpansMatchContext(t *testing.T) {
 	for _, split := range splitsOf(t, "questions") {
-		asked := map[string]bool{}
-		for _, q := range split.questions() {
-			asked[q.Question] = true
+		found := map[string]bool{}
+		for _, q := range split.questionRecords() {
+			found[q.Question] = true
 			if strings.ContainsAny(q.Question+q.Context, "{}[]|") || len(q.Answers) != 1 {
 				t.Fatalf("%+v", q)
 			}
@@ -274,18 +263,18 @@ func TestAnswersStandWhereTheirOffsetsSay(t *testing.T) {
 			characters := []rune(q.Context)
 			if end := a.Start + len([]rune(a.Text)); a.Text == "" || end > len(characters) ||
 				string(characters[a.Start:end]) != a.Text {
-				t.Fatalf("%q is not at character %d of %q", a.Text, a.Start, q.Context)
+				t.Fatalf("answer %q is not at character %d of %q", a.Text, a.Start, q.Context)
 			}
 		}
 		wordings := 0
 		for _, s := range statements {
-			for _, a := range s.asks {
-				wordings += len(a.wordings[split.part])
+			for _, q := range s.questions {
+				wordings += len(q.wordings[split.index])
 			}
 		}
-		if len(asked) != wordings {
-			t.Errorf("%s asks %d questions, want %d: %q", split.Name, len(asked), wordings,
-				slices.Sorted(maps.Keys(asked)))
+		if len(found) != wordings {
+			t.Errorf("%s has %d different questions, want %d: %q", split.Name, len(found), wordings,
+				slices.Sorted(maps.Keys(found)))
 		}
 	}
 }

@@ -8,230 +8,163 @@ import (
 	"unicode/utf8"
 )
 
-// writer writes one note.
+// writer writes the text of one note, clause or question.
 type writer struct {
 	*rand.Rand
-	split    Split
-	text     strings.Builder
-	runes    int // in text
-	entities []Entity
-	capital  bool             // the next letter is one
-	lower    bool             // the note has no capital letters
-	clean    bool             // there are no slips
-	things   map[string]thing // what {claimed}, {other} and {third} stand for
-	facts    map[string]fact  // what other slots stand for, each time they are named
-	// where a thing or a fact that is an entity stands: its first character and the one behind it
-	places map[string][2]int
+	split          Split
+	text           strings.Builder
+	length         int // of text, in characters
+	entities       []entity
+	capitalizeNext bool                 // the next letter is a capital
+	lowercase      bool                 // the text has no capital letters
+	withoutTypos   bool                 // the text has no typos
+	expenses       map[string]expense   // by slot: claimed, other and third
+	slotValues     map[string]slotValue // of slots that have the same value wherever they occur
+	positions      map[string]span      // of the expenses and entities written so far, by slot
 }
 
-// fact is the value of a slot. Without a label it is no entity.
-type fact struct{ label, value string }
+// slotValue is what a slot is replaced by. Without a label it is not an entity.
+type slotValue struct{ label, text string }
+
+// span is a part of a text, in characters, end exclusive.
+type span struct{ start, end int }
 
 func newWriter(r *rand.Rand, split Split) *writer {
-	return &writer{Rand: r, split: split, entities: []Entity{}, facts: map[string]fact{}, places: map[string][2]int{}}
-}
-
-// typoRate is the share of words of five letters or more with a slip of the keyboard. Entities are spelt right: members
-// copy them from their papers.
-const typoRate = 0.03
-
-// note writes a note of a claim of the kind.
-func (w *writer) note(claimed kind) Note {
-	p := w.split.from
-	var sentences []string
-	add := func(share float64, patterns []string) {
-		if len(patterns) > 0 && w.Float64() < share {
-			sentences = append(sentences, pick(w.Rand, patterns))
-		}
-	}
-
-	add(0.35, p.openings)
-	body := w.body()
-	urgency, patterns := w.urgency()
-	if w.IntN(4) == 0 {
-		add(1, patterns)
-		sentences = append(sentences, body...)
-	} else {
-		sentences = append(sentences, body...)
-		add(0.4, p.asides)
-		add(1, patterns)
-	}
-	add(0.25, p.closings)
-
-	w.lower = w.Float64() < 0.15
-	w.things = w.cast(claimed, w.thing)
-	w.write(sentences)
-	return Note{w.text.String(), claimed.name, urgency, w.entities}
-}
-
-// body draws the sentences that say what is claimed and what is not.
-func (w *writer) body() []string {
-	p := w.split.from
-	claim, settled := pick(w.Rand, p.claims), pick(w.Rand, p.settled)
-	switch n := w.Float64(); {
-	case n < 0.85:
-		return []string{claim}
-	case n < 0.9:
-		return []string{claim, settled}
-	case n < 0.95:
-		return []string{settled, claim}
-	case n < 0.99:
-		return []string{pick(w.Rand, p.contrasts)}
-	default:
-		third := strings.ReplaceAll(pick(w.Rand, p.settled), "{other", "{third")
-		contrast := pick(w.Rand, p.contrasts)
-		if w.IntN(2) == 0 {
-			return []string{third, contrast}
-		}
-		return []string{contrast, third}
+	return &writer{
+		Rand:       r,
+		split:      split,
+		entities:   []entity{},
+		slotValues: map[string]slotValue{},
+		positions:  map[string]span{},
 	}
 }
 
-// urgency draws how urgent the note is and the sentences to choose from that say so; most routine ones do not mention
-// it.
-func (w *writer) urgency() (string, []string) {
-	p := w.split.from
-	switch n := w.Float64(); {
-	case n < 0.25:
-		return "urgent", p.urgent
-	case n < 0.5:
-		return "soon", p.soon
-	case n < 0.7:
-		return "routine", p.routine
-	}
-	return "routine", nil
-}
-
-// cast chooses what a note talks about, by draw: the claimed thing and two others, all of different kinds.
-func (w *writer) cast(claimed kind, draw func(kind) thing) map[string]thing {
-	var others []kind
-	for _, k := range kinds {
-		if k.name != claimed.name {
-			others = append(others, k)
-		}
-	}
-	w.Shuffle(len(others), func(i, j int) { others[i], others[j] = others[j], others[i] })
-	return map[string]thing{
-		"claimed": draw(claimed),
-		"other":   draw(others[0]),
-		"third":   draw(others[1]),
-	}
-}
-
-// alternatives are words to choose from: [paid|settled|].
-var alternatives = regexp.MustCompile(`\[[^\]]*\]`)
-
-// longWord is a word long enough for a slip.
-var longWord = regexp.MustCompile(`[a-z]{5,}`)
-
-// slot is a place to fill: {amount}, {claimed}, or {claimed is} for the verb that agrees with it.
-var slot = regexp.MustCompile(`\{(\w+)(?: (\w+))?\}`)
-
-// write writes patterns, a blank between two.
-func (w *writer) write(sentences []string) {
-	for i, s := range sentences {
+// writeSentences writes sentence patterns, separated by blanks.
+func (w *writer) writeSentences(patterns []string) {
+	for i, pattern := range patterns {
 		if i > 0 {
-			w.put(" ")
+			w.writeText(" ")
 		}
-		w.sentence(s)
+		w.writeSentence(pattern)
 	}
 }
 
-// sentence writes a pattern, its first letter as a capital.
-func (w *writer) sentence(pattern string) {
-	w.capital = true
-	w.fill(w.choose(pattern), "")
+// writeSentence writes a sentence pattern. Its first letter becomes a capital.
+func (w *writer) writeSentence(pattern string) {
+	w.capitalizeNext = true
+	w.writePattern(w.chooseAlternatives(pattern), "")
 }
 
-// choose returns a pattern with one of its alternatives at each place.
-func (w *writer) choose(pattern string) string {
-	pattern = alternatives.ReplaceAllStringFunc(pattern, func(a string) string {
-		return pick(w.Rand, strings.Split(a[1:len(a)-1], "|"))
+// chooseAlternatives returns a pattern with one of its alternatives drawn at each place.
+func (w *writer) chooseAlternatives(pattern string) string {
+	pattern = alternativesPattern.ReplaceAllStringFunc(pattern, func(alternatives string) string {
+		return pick(w.Rand, strings.Split(alternatives[1:len(alternatives)-1], "|"))
 	})
 	return strings.Join(strings.Fields(pattern), " ")
 }
 
-// fill writes a pattern without alternatives. procedure is what its {procedure} stands for.
-func (w *writer) fill(pattern, procedure string) {
+// writePattern writes a pattern without alternatives. procedure is the value of its slot {procedure}.
+func (w *writer) writePattern(pattern, procedure string) {
 	for {
-		at := slot.FindStringSubmatchIndex(pattern)
+		at := slotPattern.FindStringSubmatchIndex(pattern)
 		if at == nil {
-			w.put(w.mistyped(pattern))
+			w.writeText(w.addTypos(pattern))
 			return
 		}
-		w.put(w.mistyped(pattern[:at[0]]))
-		name := pattern[at[2]:at[3]]
-		t, isThing := w.things[name]
-		f, isFact := w.facts[name]
-		from := w.runes
-		switch {
-		case isThing && at[4] >= 0:
-			w.put(t.verb(pattern[at[4]:at[5]]))
-		case isThing:
-			w.fill(t.pattern, t.procedure)
-			w.places[name] = [2]int{from, w.runes}
-		case isFact && f.label == "":
-			w.put(f.value)
-		case isFact:
-			w.entity(f.label, f.value)
-			w.places[name] = [2]int{from, w.runes}
-		case name == "number":
-			w.put(pick(w.Rand, numbers))
-		case name == "procedure":
-			w.entity(name, procedure)
-		default:
-			w.entity(name, values[name](w.Rand, w.split.part))
+		w.writeText(w.addTypos(pattern[:at[0]]))
+
+		verb := ""
+		if at[4] >= 0 {
+			verb = pattern[at[4]:at[5]]
 		}
+		w.writeSlot(pattern[at[2]:at[3]], verb, procedure)
 		pattern = pattern[at[1]:]
 	}
 }
 
-// entity writes a value and notes where it stands.
-func (w *writer) entity(label, value string) {
-	start := w.runes
-	w.put(value)
-	w.entities = append(w.entities, Entity{start, w.runes, label})
+// writeSlot writes the value of a slot, or the verb that agrees with it if verb is not empty.
+func (w *writer) writeSlot(slot, verb, procedure string) {
+	start := w.length
+	if e, ok := w.expenses[slot]; ok {
+		if verb != "" {
+			w.writeText(e.verbForm(verb))
+			return
+		}
+		w.writePattern(e.pattern, e.procedure)
+		w.positions[slot] = span{start, w.length}
+		return
+	}
+	if value, ok := w.slotValues[slot]; ok {
+		if value.label == "" {
+			w.writeText(value.text)
+			return
+		}
+		w.writeEntity(value.label, value.text)
+		w.positions[slot] = span{start, w.length}
+		return
+	}
+
+	switch slot {
+	case "number":
+		w.writeText(pick(w.Rand, numbersWithoutLabel))
+	case "procedure":
+		w.writeEntity(slot, procedure)
+	default:
+		w.writeEntity(slot, entityGenerators[slot](w.Rand, w.split.index))
+	}
 }
 
-func (w *writer) put(s string) {
+// writeEntity writes a value and appends it to the entities.
+func (w *writer) writeEntity(label, value string) {
+	start := w.length
+	w.writeText(value)
+	w.entities = append(w.entities, entity{start, w.length, label})
+}
+
+// writeText writes s with the capital and lowercase letters that it needs.
+func (w *writer) writeText(s string) {
 	if s == "" {
 		return
 	}
-	if w.capital {
+	if w.capitalizeNext {
 		first, size := utf8.DecodeRuneInString(s)
 		s = string(unicode.ToUpper(first)) + s[size:]
-		w.capital = false
+		w.capitalizeNext = false
 	}
-	if w.lower {
+	if w.lowercase {
 		s = strings.ToLower(s)
 	}
 	w.text.WriteString(s)
-	w.runes += utf8.RuneCountInString(s)
+	w.length += utf8.RuneCountInString(s)
 }
 
-// mistyped returns s with typos.
-func (w *writer) mistyped(s string) string {
-	if w.clean {
+// typoRate is the fraction of words of five letters or more that have a typo. Entities have none: members copy them
+// from their papers.
+const typoRate = 0.03
+
+// longWordPattern matches a word long enough for a typo.
+var longWordPattern = regexp.MustCompile(`[a-z]{5,}`)
+
+// addTypos returns s with typos at random.
+func (w *writer) addTypos(s string) string {
+	if w.withoutTypos {
 		return s
 	}
-	return longWord.ReplaceAllStringFunc(s, func(word string) string {
+	return longWordPattern.ReplaceAllStringFunc(s, func(word string) string {
 		if w.Float64() >= typoRate {
 			return word
 		}
 		i := 1 + w.IntN(len(word)-2)
 		switch w.IntN(3) {
-		case 0: // two letters change places
+		case 0: // two letters swapped
 			return word[:i] + word[i+1:i+2] + word[i:i+1] + word[i+2:]
-		case 1: // one is missing
+		case 1: // a letter omitted
 			return word[:i] + word[i+1:]
-		default: // one is there twice
+		default: // a letter doubled
 			return word[:i] + word[i:i+1] + word[i:]
 		}
 	})
 }
 
-// numbers are those that are no entity.
-var numbers = []string{"two", "three", "four", "five", "six", "seven", "ten", "twelve"}
-
-// pick chooses one of list.
+// pick draws an element of list.
 func pick[E any](r *rand.Rand, list []E) E { return list[r.IntN(len(list))] }

@@ -47,8 +47,8 @@ func (d Data) File(split string) File {
 type Split struct {
 	Dev  float64 `yaml:"dev" range:"[0,)" doc:"examples of the training file that dev takes: a fraction below 1, or a number; default: 0.2 of path, 0.1 of train without dev, else none"`
 	Test float64 `yaml:"test" range:"[0,)" doc:"examples that test takes, in the same way"`
-	Seed uint64  `yaml:"seed" range:"[0,)" doc:"of the random order in which they are taken; default: the experiment's seed"`
-	By   string  `yaml:"by,omitempty" doc:"field whose examples with the same value stay in one split; none: each example by itself"`
+	Seed uint64  `yaml:"seed" range:"[0,)" doc:"of the order in which they are taken; default: the experiment's seed"`
+	By   string  `yaml:"by,omitempty" doc:"field; examples with the same value stay in one split; none: each by itself"`
 }
 
 // fieldNames returns the fields of a record whose columns data may name: those of columnOptions, and those of other

@@ -150,8 +150,8 @@ func (d *decoding) lora(s *plugin.Section) {
 
 // modelRule describes a model section, for errors.
 func modelRule() string {
-	return fmt.Sprintf("base_model is a folder or an .onnx file of weights, encoder: {type: %s} is trained from scratch",
-		encoders.Registry().Default())
+	const rule = "base_model is a folder or an .onnx file of weights, encoder: {type: %s} is trained from scratch"
+	return fmt.Sprintf(rule, encoders.Registry().Default())
 }
 
 func (d *decoding) tokenizer(s *plugin.Section) {

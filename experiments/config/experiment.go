@@ -66,7 +66,7 @@ type Tokenizer struct {
 
 // Vocabulary has the options of training a tokenizer.
 type Vocabulary struct {
-	VocabSize int  `yaml:"vocab_size" range:"[100,1000000]" doc:"tokens, special tokens included; default for words: 30000"`
+	VocabSize int  `yaml:"vocab_size" range:"[100,1000000]" doc:"tokens, special ones too; default for words: 30000"`
 	Lowercase bool `yaml:"lowercase" doc:"whether text is lowercased"`
 }
 
@@ -108,36 +108,42 @@ func (h Head) learns() bool { return !heads.TraitsOf(h.Part.Options).Fitted }
 // Training is the training section. Its tags declare the keys, except those that choose parts or name paths, which
 // trainingOptions declares.
 type Training struct {
-	LearningRate              float64 `yaml:"learning_rate" range:"(0,)" doc:"peak value, after the warmup"`
-	WeightDecay               float64 `yaml:"weight_decay" range:"[0,)" doc:"of AdamW, for weight matrices only"`
-	BatchSize                 int     `yaml:"batch_size" range:"[1,)" doc:"texts of a batch"`
-	BatchTokens               int     `yaml:"batch_tokens" range:"[0,)" doc:"most tokens in a batch; 0: no limit"`
-	NumEpochs                 int     `yaml:"num_epochs" range:"[1,)" doc:"passes over the training data"`
-	MaxSteps                  int     `yaml:"max_steps" range:"[0,)" doc:"updates to make, overrules num_epochs; 0: num_epochs applies"`
-	WarmupSteps               int     `yaml:"warmup_steps" range:"[0,)" doc:"updates over which the learning rate rises; overrules warmup_ratio"`
-	WarmupRatio               float64 `yaml:"warmup_ratio" range:"[0,1]" doc:"fraction of all updates over which the learning rate rises"`
-	MaxGradNorm               float64 `yaml:"max_grad_norm" range:"[0,)" doc:"norm to which gradients are clipped; 0: no clipping"`
-	GradientAccumulationSteps int     `yaml:"gradient_accumulation_steps" range:"[1,)" doc:"batches whose gradients are summed for one update"`
-	Precision                 string  `yaml:"precision" choice:"float32|bf16" doc:"of the encoder's matrix products in training; sums and all else are float32"`
-	Recompute                 bool    `yaml:"recompute" doc:"whether the encoder recomputes activations in the backward pass: less memory, more time"`
+	LearningRate float64 `yaml:"learning_rate" range:"(0,)" doc:"peak value, after the warmup"`
+	WeightDecay  float64 `yaml:"weight_decay" range:"[0,)" doc:"of AdamW, for weight matrices only"`
+	BatchSize    int     `yaml:"batch_size" range:"[1,)" doc:"texts of a batch"`
+	BatchTokens  int     `yaml:"batch_tokens" range:"[0,)" doc:"most tokens in a batch; 0: no limit"`
+	NumEpochs    int     `yaml:"num_epochs" range:"[1,)" doc:"passes over the training data"`
+	MaxSteps     int     `yaml:"max_steps" range:"[0,)" doc:"updates to make, overrules num_epochs; 0: num_epochs"`
+	WarmupSteps  int     `yaml:"warmup_steps" range:"[0,)" doc:"updates until the peak; overrules warmup_ratio"`
+	WarmupRatio  float64 `yaml:"warmup_ratio" range:"[0,1]" doc:"fraction of all updates until the peak"`
+	MaxGradNorm  float64 `yaml:"max_grad_norm" range:"[0,)" doc:"norm to which gradients are clipped; 0: no clipping"`
+
+	GradientAccumulationSteps int `yaml:"gradient_accumulation_steps" range:"[1,)" doc:"batches summed for one update"`
+
+	Precision string `yaml:"precision" choice:"float32|bf16" doc:"of encoder products in training; sums are float32"`
+	Recompute bool   `yaml:"recompute" doc:"whether activations are recomputed in backward: less memory, more time"`
 
 	Sampling  plugin.Choice[multitask.SamplerEnv, multitask.Sampler]     `yaml:"-"`
 	Weighting plugin.Choice[multitask.WeightingEnv, multitask.Weighting] `yaml:"-"`
 
-	EvalStrategy          string  `yaml:"eval_strategy" choice:"epoch|steps|no" doc:"when the model is evaluated on dev, and saved: after each epoch, each eval_steps, or never"`
-	EvalSteps             int     `yaml:"eval_steps" range:"[1,)" doc:"updates between evaluations, with eval_strategy: steps"`
-	SaveStrategy          string  `yaml:"save_strategy" choice:"epoch|steps|no" listed:"no"`
-	LoadBestModelAtEnd    bool    `yaml:"load_best_model_at_end" listed:"no"`
-	MetricForBestModel    string  `yaml:"metric_for_best_model" doc:"metric of dev that selects the best checkpoint: eval_loss, eval_overall, eval_TASK_loss, eval_TASK_HEAD_METRIC, …; default: eval_overall"`
-	GreaterIsBetter       bool    `yaml:"greater_is_better" doc:"whether a higher metric_for_best_model is better; default: as the metric defines it"`
-	EarlyStoppingPatience int     `yaml:"early_stopping_patience" range:"[0,)" doc:"evaluations without improvement after which training ends; 0: no early stopping"`
-	OutputDir             string  `yaml:"-"` // run folder; "": runs/PROJECT_NAME
-	CacheMemory           int     `yaml:"cache_memory" range:"[0,16777216]" doc:"MiB of memory for the states of a frozen encoder, so that each text is encoded once"`
-	NoCacheFile           bool    `yaml:"-"` // cache_file: false: states beyond CacheMemory are computed each time
-	CacheFolder           string  `yaml:"-"` // of the file for states beyond CacheMemory; "": the run folder
-	Device                string  `yaml:"device" listed:"no"`
-	Logging               Logging `yaml:"logging" listed:"no"`
-	LoggingSteps          int     `yaml:"logging_steps" range:"[1,)" doc:"updates between lines of the run folder's metrics.jsonl"`
+	EvalStrategy string `yaml:"eval_strategy" choice:"epoch|steps|no" doc:"when dev is evaluated and the model saved"`
+	EvalSteps    int    `yaml:"eval_steps" range:"[1,)" doc:"updates between evaluations, with eval_strategy: steps"`
+	SaveStrategy string `yaml:"save_strategy" choice:"epoch|steps|no" listed:"no"`
+
+	LoadBestModelAtEnd bool   `yaml:"load_best_model_at_end" listed:"no"`
+	MetricForBestModel string `yaml:"metric_for_best_model" doc:"metric of dev that selects the best checkpoint: eval_loss, eval_overall, eval_TASK_loss, eval_TASK_HEAD_METRIC, …; default: eval_overall"`
+	GreaterIsBetter    bool   `yaml:"greater_is_better" doc:"whether higher is better; default: as the metric defines"`
+
+	EarlyStoppingPatience int `yaml:"early_stopping_patience" range:"[0,)" doc:"evaluations without a new best; 0: off"`
+
+	OutputDir   string `yaml:"-"` // run folder; "": runs/PROJECT_NAME
+	CacheMemory int    `yaml:"cache_memory" range:"[0,16777216]" doc:"MiB for a frozen encoder's states, computed once"`
+	NoCacheFile bool   `yaml:"-"` // cache_file: false: states beyond CacheMemory are computed each time
+	CacheFolder string `yaml:"-"` // of the file for states beyond CacheMemory; "": the run folder
+
+	Device       string  `yaml:"device" listed:"no"`
+	Logging      Logging `yaml:"logging" listed:"no"`
+	LoggingSteps int     `yaml:"logging_steps" range:"[1,)" doc:"updates between lines of the run's metrics.jsonl"`
 }
 
 // Logging is the logging section of Jenga-NLP's files: the service that receives the metrics.

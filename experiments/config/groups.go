@@ -63,8 +63,8 @@ func (d *decoding) resolveSameAs() {
 		if from != task && from.Data.SameAs == "" {
 			if task.Windowing.Separate != from.Windowing.Separate {
 				d.mistakes.Add(task.Place,
-					"task %q: data: same_as: task %q reads pairs in another way: one of the two encodes the texts of a "+
-						"pair separately; give each files of its own", task.Name, from.Name)
+					"task %q: data: same_as: task %q reads pairs in another way: one of the two encodes the texts of "+
+						"a pair separately; give each files of its own", task.Name, from.Name)
 			}
 			if task.HidesTokens || from.HidesTokens {
 				d.mistakes.Add(task.Place,

@@ -2,7 +2,6 @@ package config
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"io/fs"
 	"os"
@@ -12,6 +11,8 @@ import (
 
 	"github.com/jenga-nlp/jenga/encoders"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
+	"github.com/jenga-nlp/jenga/internal/jsonfile"
+	"github.com/jenga-nlp/jenga/internal/regular"
 	"github.com/jenga-nlp/jenga/plugin"
 )
 
@@ -108,8 +109,8 @@ func encoderType(folder string) string {
 	var config struct {
 		Type string `json:"model_type"`
 	}
-	text, err := os.ReadFile(filepath.Join(folder, "config.json"))
-	if err == nil && json.Unmarshal(text, &config) == nil && slices.Contains(encoders.Registry().Names(), config.Type) {
+	err := jsonfile.Read(filepath.Join(folder, "config.json"), jsonfile.MaxConfig, &config)
+	if err == nil && slices.Contains(encoders.Registry().Names(), config.Type) {
 		return config.Type
 	}
 	return encoders.Registry().Default()
@@ -164,7 +165,7 @@ func cached(name string) string {
 		hub = filepath.Join(cmp.Or(os.Getenv("XDG_CACHE_HOME"), filepath.Join(home, ".cache")), "huggingface", "hub")
 	}
 	model := filepath.Join(hub, "models--"+strings.ReplaceAll(name, "/", "--"))
-	revision, err := os.ReadFile(filepath.Join(model, "refs", "main"))
+	revision, err := regular.ReadFile(filepath.Join(model, "refs", "main"), 1<<10) // a hash
 	if err != nil {
 		return ""
 	}

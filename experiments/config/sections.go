@@ -77,10 +77,12 @@ var (
 // tokenizerOptions are the keys of `tokenizer`. A base model's tokenizer is beside its weights: WordPiece, or in a
 // jenga built with -tags native any tokenizer.json of byte pairs (BPE) or Unigram (see scripts/native.sh). For an
 // encoder that is trained from scratch the vocabulary is learned from the training texts: pieces of words, by merging
-// the most frequent pair of neighbours (Sennrich et al. 2016), or the most frequent whole words.
+// the most frequent pair of neighbours (Sennrich et al. 2016), or the most frequent whole words. Texts of more than
+// `max_length` tokens are truncated or divided, as their task's `long` says.
 type tokenizerOptions struct {
-	MaxLength  int             `yaml:"max_length" range:"[3,65536]" doc:"most tokens of a text or pair, special tokens included; longer ones are truncated, see long"`
-	Type       string          `yaml:"type,omitempty" choice:"wordpiece|words" doc:"of an encoder that is trained from scratch; wordpiece: a token is a piece of a word; words: a token is a word"`
+	MaxLength int    `yaml:"max_length" range:"[3,65536]" doc:"most tokens of a text or pair, special ones included"`
+	Type      string `yaml:"type,omitempty" choice:"wordpiece|words" doc:"what a token is, for training from scratch"`
+
 	Vectors    *plugin.Section `yaml:"vectors,omitempty" doc:"text file of words and their vectors, as GloVe's (Pennington et al. 2014), with which the embeddings of type: words are initialised; none: they are initialised randomly"`
 	Train      *plugin.Section `yaml:"train,omitempty"`
 	Truncation bool            `yaml:"truncation,omitempty" listed:"no"`
@@ -95,14 +97,17 @@ var (
 
 // taskOptions are the keys of an entry of `tasks` beside `type`, which names the part, and `data`.
 type taskOptions struct {
-	Name      string                    `yaml:"name" doc:"of the task: 1 to 64 letters, digits, _, - or blanks within"`
-	DataPath  *plugin.Section           `yaml:"data_path,omitempty" listed:"no"`
-	Data      *plugin.Section           `yaml:"data"`
-	Long      string                    `yaml:"long,omitempty" choice:"truncate|windows" doc:"texts of more than max_length tokens are truncated, or read in windows whose predictions are merged: the mean of labels and numbers, for a word the tag of the window where it is furthest from the ends, the best answer to a question; default for question_answering: windows"`
-	Stride    int                       `yaml:"stride" range:"[0,)" doc:"tokens that two windows have in common, at most half of a window; default: 64, or half of a window if that is less"`
-	Labels    []string                  `yaml:"labels,omitempty" doc:"for its heads without labels of their own, in the order of their numbers; none: those of the training data"`
-	LabelMaps map[string]map[int]string `yaml:"label_maps,omitempty" doc:"names of labels that are numbers in the data: {HEAD: {0: NAME, 1: NAME}}"`
-	Heads     *plugin.Section           `yaml:"heads" doc:"list of its heads; none: one, with the task's name and the default type for its outputs"`
+	Name     string          `yaml:"name" doc:"of the task: 1 to 64 letters, digits, _, - or blanks within"`
+	DataPath *plugin.Section `yaml:"data_path,omitempty" listed:"no"`
+	Data     *plugin.Section `yaml:"data"`
+
+	Long   string   `yaml:"long,omitempty" choice:"truncate|windows" doc:"texts of more than max_length tokens are truncated, or read in windows whose predictions are merged: the mean of labels and numbers, for a word the tag of the window where it is furthest from the ends, the best answer to a question; default for question_answering: windows"`
+	Stride int      `yaml:"stride" range:"[0,)" doc:"common tokens of two windows; default: 64, at most half a window"`
+	Labels []string `yaml:"labels,omitempty" doc:"for heads without their own, in order; none: the training data's"`
+
+	LabelMaps map[string]map[int]string `yaml:"label_maps,omitempty" doc:"names of numbered labels: {HEAD: {0: NAME}}"`
+
+	Heads *plugin.Section `yaml:"heads" doc:"list; none: one of the default type for its outputs, named as the task"`
 }
 
 var taskDefaults = taskOptions{Long: "truncate", Stride: 64}
@@ -111,7 +116,7 @@ var taskDefaults = taskOptions{Long: "truncate", Stride: 64}
 type headOptions struct {
 	Name      string   `yaml:"name" doc:"of the head; default for a single head: the task's name"`
 	Weight    float64  `yaml:"weight" range:"[0,)" doc:"factor of its loss"`
-	NumLabels int      `yaml:"num_labels,omitempty" range:"[1,)" doc:"expected number of labels in the data; an error if it differs"`
+	NumLabels int      `yaml:"num_labels,omitempty" range:"[1,)" doc:"number of labels that the data must have"`
 	Labels    []string `yaml:"labels,omitempty" doc:"in the order of their numbers; none: the task's"`
 }
 
@@ -120,19 +125,24 @@ var headDefaults = headOptions{Weight: 1}
 // dataOptions are the keys of a task's `data`: one file that `split` divides (`path`), or a file for each split, or the
 // task whose texts are read (`same_as`). Paths are relative to the experiment file, else to $JENGA_DATA.
 type dataOptions struct {
-	SameAs    string          `yaml:"same_as,omitempty" doc:"task whose texts this one reads too: each is encoded once for both; only columns may be given beside it"`
-	Path      *plugin.Section `yaml:"path,omitempty" doc:"one file, which split divides"`
-	Train     *plugin.Section `yaml:"train,omitempty" doc:"file of the training examples"`
-	Dev       *plugin.Section `yaml:"dev,omitempty" doc:"file of the examples that select the best checkpoint"`
-	Test      *plugin.Section `yaml:"test,omitempty" doc:"file of the examples for the final evaluation"`
-	Format    string          `yaml:"format,omitempty" doc:"of the files: csv, tsv, json, jsonl, conll, conllu, or slots for a folder with seq.in, seq.out and label; none: by file extension"`
-	Delimiter string          `yaml:"delimiter,omitempty" doc:"between columns, any string; none: a comma in csv, a tab in tsv, a tab or blanks in conll"`
-	Quote     string          `yaml:"quote,omitempty" doc:"of csv and tsv cells: none leaves quotation marks as they are; default: quoting of RFC 4180"`
-	Encoding  string          `yaml:"encoding,omitempty" doc:"of the characters: utf-8 or latin1; default: utf-8"`
-	Header    bool            `yaml:"header" doc:"whether the first line of csv and tsv names the columns"`
-	Columns   []string        `yaml:"columns,omitempty" doc:"names of the columns by position, in place of a header; _ is a column that is not read"`
-	Split     *plugin.Section `yaml:"split,omitempty"`
-	Limit     int             `yaml:"limit,omitempty" range:"[0,)" doc:"number of training examples that are used, the first ones; 0: all"`
+	SameAs string `yaml:"same_as,omitempty" doc:"task whose texts it reads, each encoded once; beside it only columns"`
+
+	Path  *plugin.Section `yaml:"path,omitempty" doc:"one file, which split divides"`
+	Train *plugin.Section `yaml:"train,omitempty" doc:"file of the training examples"`
+	Dev   *plugin.Section `yaml:"dev,omitempty" doc:"file of the examples that select the best checkpoint"`
+	Test  *plugin.Section `yaml:"test,omitempty" doc:"file of the examples for the final evaluation"`
+
+	Format    string `yaml:"format,omitempty" doc:"of the files: csv, tsv, json, jsonl, conll, conllu, or slots for a folder with seq.in, seq.out and label; none: by file extension"`
+	Delimiter string `yaml:"delimiter,omitempty" doc:"of columns; none: comma (csv), tab (tsv), tab or blanks (conll)"`
+	Quote     string `yaml:"quote,omitempty" doc:"of cells; none: quotation marks are letters; default: as RFC 4180"`
+	Encoding  string `yaml:"encoding,omitempty" doc:"of the characters: utf-8 or latin1; default: utf-8"`
+
+	Header  bool     `yaml:"header" doc:"whether the first line of csv and tsv names the columns"`
+	Columns []string `yaml:"columns,omitempty" doc:"names by position, in place of a header; _: a column not read"`
+
+	Split *plugin.Section `yaml:"split,omitempty"`
+
+	Limit int `yaml:"limit,omitempty" range:"[0,)" doc:"training examples that are used, the first ones; 0: all"`
 
 	columnOptions `yaml:",inline"`
 }

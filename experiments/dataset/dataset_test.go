@@ -53,7 +53,7 @@ func TestTruncatedTargetsGiveAWarning(t *testing.T) {
 		}
 		const warning = `warning: task "who": 3 targets of train are not within 16 tokens of their text, and are learned as no answer: a larger max_length, or long: windows, avoids it`
 		if got := slices.Contains(data.Warnings, warning); got != want {
-			t.Errorf("long: %s: warnings %q, want this one %v", long, data.Warnings, want)
+			t.Errorf("long: %s: warnings %q, want this one: %v", long, data.Warnings, want)
 		}
 	}
 }
@@ -69,7 +69,7 @@ func TestTruncatedExamplesAreCounted(t *testing.T) {
 		}
 		const warning = `warning: task "mood": 1 of 4 texts of train have more than 8 tokens and are truncated: a larger tokenizer.max_length, or long: windows, avoids it`
 		if got := slices.Contains(data.Warnings, warning); got != want {
-			t.Errorf("long: %s: warnings %q, want this one %v", long, data.Warnings, want)
+			t.Errorf("long: %s: warnings %q, want this one: %v", long, data.Warnings, want)
 		}
 	}
 }
@@ -97,11 +97,13 @@ func TestExamplesThatTeachNothingGiveAWarning(t *testing.T) {
 	for tasks, want := range map[string][]string{
 		one + "\n": {
 			`warning: task "mood": 2 of 5 training examples have no label and are not used for training`,
-			`warning: task "mood": 1 of 5 texts of dev are empty`, `warning: task "mood": 1 of 5 texts of train are empty`,
+			`warning: task "mood": 1 of 5 texts of dev are empty`,
+			`warning: task "mood": 1 of 5 texts of train are empty`,
 		},
 		both: { // the third text has a label for one of the tasks
 			`warning: task "mood": 1 of 5 training examples have no label and are not used for training`,
-			`warning: task "mood": 1 of 5 texts of dev are empty`, `warning: task "mood": 1 of 5 texts of train are empty`,
+			`warning: task "mood": 1 of 5 texts of dev are empty`,
+			`warning: task "mood": 1 of 5 texts of train are empty`,
 		},
 	} {
 		data, err := load(t, tasks, map[string]string{"a.csv": data})
@@ -121,7 +123,8 @@ func TestAFractionThatIsLessThanAnExampleGivesAWarning(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const want = `exp.yaml:5:67: warning: task "mood": data: split: dev has no examples: 0.1 of the 2 examples of a.csv rounds to 0`
+	const want = `exp.yaml:5:67: warning: task "mood": data: split: dev has no examples: 0.1 of the 2 examples of ` +
+		"a.csv rounds to 0"
 	if !slices.Equal(data.Warnings, []string{want}) {
 		t.Errorf("warnings %q, want %q", data.Warnings, want)
 	}

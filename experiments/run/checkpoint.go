@@ -20,6 +20,7 @@ import (
 	"github.com/jenga-nlp/jenga/heads"
 	"github.com/jenga-nlp/jenga/internal/checkpoint"
 	"github.com/jenga-nlp/jenga/internal/jsonfile"
+	"github.com/jenga-nlp/jenga/internal/regular"
 	"github.com/jenga-nlp/jenga/multitask"
 	"github.com/jenga-nlp/jenga/nn"
 )
@@ -58,6 +59,9 @@ type CheckpointHead struct {
 }
 
 const checkpointFormat = 1
+
+// maxCheckpointFile bounds the size in bytes of a model.json, which lists all labels.
+const maxCheckpointFile = 256 << 20
 
 // save writes the model to a folder of the run: beside it first, then renamed, so that a complete checkpoint exists at
 // any moment.
@@ -139,12 +143,8 @@ func ownParams(m *multitask.Model) []*nn.Param {
 // it.
 func ReadCheckpoint(folder, run string) (Checkpoint, error) {
 	path := filepath.Join(folder, runfolder.ModelFile)
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return Checkpoint{}, err
-	}
 	var about Checkpoint
-	if err := jsonfile.Unmarshal(path, text, &about); err != nil {
+	if err := jsonfile.Read(path, maxCheckpointFile, &about); err != nil {
 		return Checkpoint{}, err
 	}
 	if about.Format != checkpointFormat {
@@ -157,7 +157,8 @@ func ReadCheckpoint(folder, run string) (Checkpoint, error) {
 
 	encoder := filepath.FromSlash(about.Encoder.Folder)
 	if !filepath.IsAbs(encoder) {
-		if run, err = runfolder.RealPath(run); err != nil {
+		run, err := runfolder.RealPath(run)
+		if err != nil {
 			return Checkpoint{}, err
 		}
 		encoder = filepath.Join(run, encoder)
@@ -209,12 +210,7 @@ func sumFiles(folder string, files []string) (map[string]string, error) {
 }
 
 func sumFile(path string) (string, error) {
-	if info, err := os.Stat(path); err != nil {
-		return "", err
-	} else if !info.Mode().IsRegular() {
-		return "", fmt.Errorf("%s: not a file", path)
-	}
-	file, err := os.Open(path)
+	file, err := regular.Open(path)
 	if err != nil {
 		return "", err
 	}

@@ -14,7 +14,7 @@ import (
 // checkDev reports a mistake if dev has no labels for the metric that selects the best model.
 func (r *Run) checkDev(mistakes *plugin.Mistakes) {
 	var groups []multitask.GroupMetrics // as evaluations will have them
-	var unjudged []string
+	var unevaluated []string
 	examples := 0
 	for g, texts := range r.Data.Groups {
 		group := r.Model.Groups[g].ExpectedMetrics(texts.Examples[config.Dev])
@@ -23,7 +23,7 @@ func (r *Run) checkDev(mistakes *plugin.Mistakes) {
 		for _, task := range group.Tasks {
 			for _, head := range task.Heads {
 				if head.Metrics == nil {
-					unjudged = append(unjudged, plugin.Warning(plugin.Place{},
+					unevaluated = append(unevaluated, plugin.Warning(plugin.Place{},
 						"task %q: dev has no label for head %q, which is not evaluated", task.Task, head.Head))
 				}
 			}
@@ -33,11 +33,11 @@ func (r *Run) checkDev(mistakes *plugin.Mistakes) {
 	e, t := r.experiment(), r.experiment().Training
 	figures := report.Metrics(groups)
 	_, chosen := figures[t.MetricForBestModel]
-	switch r.judged = len(figures) > 0; {
-	case !r.judged && t.EarlyStoppingPatience > 0:
+	switch r.evaluated = len(figures) > 0; {
+	case !r.evaluated && t.EarlyStoppingPatience > 0:
 		mistakes.Add(e.Place("training.early_stopping_patience"),
 			"training: early_stopping_patience: no dev example is labelled, so no model is better than another")
-	case !r.judged:
+	case !r.evaluated:
 		why := "no dev example is labelled"
 		if examples == 0 {
 			why = "dev has no examples"
@@ -48,7 +48,7 @@ func (r *Run) checkDev(mistakes *plugin.Mistakes) {
 		mistakes.Add(e.Place("training.metric_for_best_model"), "training: metric_for_best_model: %s",
 			plugin.Unknown("metric with labels in dev", t.MetricForBestModel, slices.Sorted(maps.Keys(figures))))
 	default:
-		r.Warnings = append(r.Warnings, unjudged...)
+		r.Warnings = append(r.Warnings, unevaluated...)
 	}
 	for g := range r.Data.Groups {
 		r.Warnings = append(r.Warnings, r.Data.CheckTargets(&r.Data.Groups[g], config.Dev, true)...)

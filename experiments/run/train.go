@@ -151,7 +151,7 @@ func (r *Run) plan(folder string) (multitask.Plan, error) {
 		Rate: t.LearningRate, WeightDecay: t.WeightDecay, ClipNorm: t.MaxGradNorm,
 		WarmupRatio: t.WarmupRatio, WarmupSteps: t.WarmupSteps,
 		Sampler: sampler, Weighting: weighting,
-		NeverEvaluate: t.EvalStrategy == "no" || !r.judged,
+		NeverEvaluate: t.EvalStrategy == "no" || !r.evaluated,
 		CacheMemory:   int64(t.CacheMemory) << 20,
 	}
 	if !t.NoCacheFile {

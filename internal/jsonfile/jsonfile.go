@@ -1,5 +1,5 @@
-// Package jsonfile parses the JSON files of models and checkpoints, with errors that give the place and the expected
-// value.
+// Package jsonfile parses the JSON files of models, tokenizers and checkpoints, with errors that give the place and the
+// expected value.
 package jsonfile
 
 import (
@@ -8,7 +8,21 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+
+	"github.com/jenga-nlp/jenga/internal/regular"
 )
+
+// MaxConfig bounds the size in bytes of a model's config.json, which may list a label for each word of a vocabulary.
+const MaxConfig = 16 << 20
+
+// Read parses the object in the regular file at path, of at most limit bytes. Errors name the file and the line.
+func Read(path string, limit int64, into any) error {
+	data, err := regular.ReadFile(path, limit)
+	if err != nil {
+		return err
+	}
+	return Unmarshal(path, data, into)
+}
 
 // Unmarshal parses data, the object in the file at path. Errors name the file and the line.
 func Unmarshal(path string, data []byte, into any) error {
@@ -17,7 +31,7 @@ func Unmarshal(path string, data []byte, into any) error {
 	var kind *json.UnmarshalTypeError
 	switch {
 	case errors.As(err, &syntax):
-		return fmt.Errorf("%s:%d: %w", path, line(data, syntax.Offset), err)
+		return fmt.Errorf("%s:%d: not JSON: %w", path, line(data, syntax.Offset), err)
 	case errors.As(err, &kind) && kind.Field == "":
 		return fmt.Errorf("%s: it holds a JSON %s; want an object", path, kind.Value)
 	case errors.As(err, &kind):
@@ -44,7 +58,7 @@ func found(err *json.UnmarshalTypeError) string {
 // wanted describes the expected value of a key.
 func wanted(err *json.UnmarshalTypeError) string {
 	switch err.Type.Kind() {
-	case reflect.Int:
+	case reflect.Int, reflect.Int32:
 		return "a whole number"
 	case reflect.Float32, reflect.Float64:
 		return "a number"

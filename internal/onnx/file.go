@@ -4,7 +4,6 @@
 package onnx
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -12,8 +11,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
+	"github.com/jenga-nlp/jenga/internal/regular"
 	"github.com/jenga-nlp/jenga/internal/safetensors"
 )
 
@@ -56,7 +55,7 @@ func (f *File) ExternalFiles() []string { return f.outside }
 // ExternalFiles returns the paths of the external files that hold values of the file at path, for graphs of any
 // operators.
 func ExternalFiles(path string) ([]string, error) {
-	data, err := readFile(path)
+	data, err := regular.ReadFile(path, maxFile)
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +81,7 @@ func pathsOf(initializers []*initializer, folder string) []string {
 // Open reads the file at path. External files, which must be in the same folder or below, are read by Raw and Floats.
 // Errors name the path.
 func Open(path string) (*File, error) {
-	data, err := readFile(path)
+	data, err := regular.ReadFile(path, maxFile)
 	if err != nil {
 		return nil, err
 	}
@@ -91,17 +90,6 @@ func Open(path string) (*File, error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return f, nil
-}
-
-func readFile(path string) ([]byte, error) {
-	stat, err := os.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	if stat.Size() > maxFile {
-		return nil, fmt.Errorf("%s: %d bytes; an ONNX file has at most %d", path, stat.Size(), maxFile)
-	}
-	return os.ReadFile(path)
 }
 
 // New reads a file in folder whose bytes are data. It retains data.
@@ -219,7 +207,7 @@ func (i *initializer) bytes() ([]byte, error) {
 	if i.external == nil {
 		return i.raw, nil
 	}
-	f, err := os.Open(i.external.path)
+	f, err := regular.Open(i.external.path)
 	if err != nil {
 		return nil, err
 	}
@@ -232,45 +220,4 @@ func (i *initializer) bytes() ([]byte, error) {
 		return nil, err
 	}
 	return raw, nil
-}
-
-// quantized are the operators of ONNX whose weights are integers.
-var quantized = []string{
-	"ConvInteger", "DequantizeLinear", "DynamicQuantizeLinear", "MatMulInteger", "QLinearConv", "QLinearMatMul",
-	"QuantizeLinear",
-}
-
-// refuse returns an error that names operators of graphs that do not hold an encoder's plain weights.
-func (g *graph) refuse() error {
-	var refused []error
-	seen := map[string]bool{}
-	for _, n := range g.nodes {
-		own := n.domain == "" || n.domain == "ai.onnx"
-		operator := n.operator
-		if !own {
-			operator = n.domain + "." + operator
-		}
-		for _, factor := range []string{"alpha", "beta"} {
-			if a, ok := n.attributes[factor]; ok && operator == "Gemm" && a.float != 1 {
-				refused = append(refused,
-					fmt.Errorf("operator Gemm: a product times %s %v is not read; want 1", factor, a.float))
-			}
-		}
-		if seen[operator] {
-			continue
-		}
-		seen[operator] = true
-		switch {
-		case slices.Contains(quantized, n.operator) || strings.HasPrefix(n.operator, "QLinear"):
-			refused = append(refused, fmt.Errorf("operator %s: a quantized graph is not read; export the model in "+
-				"float32", operator))
-		case !own:
-			refused = append(refused, fmt.Errorf("operator %s: a graph with fused operators is not read; export the "+
-				"model without optimization", operator))
-		}
-		if len(refused) == 5 {
-			break // enough to identify the problem
-		}
-	}
-	return errors.Join(refused...)
 }

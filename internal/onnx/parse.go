@@ -3,134 +3,11 @@ package onnx
 import (
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"strconv"
-	"strings"
-	"unicode/utf8"
 
 	"google.golang.org/protobuf/encoding/protowire"
 )
-
-// The fields that are read of the messages of onnx.proto3, with their numbers there.
-
-// graph is a GraphProto.
-type graph struct {
-	nodes        []node         // 1
-	initializers []*initializer // 5
-}
-
-// node is a NodeProto.
-type node struct {
-	inputs, outputs []string             // 1, 2
-	name            string               // 3
-	operator        string               // 4
-	attributes      map[string]attribute // 5
-	domain          string               // 7
-	// of metadata_props, 9: the modules that contain the node, as PyTorch writes them
-	scopes string
-}
-
-// attribute is an AttributeProto.
-type attribute struct {
-	float  float32      // 2; 1 by default, as in ONNX for all factors
-	int    int64        // 3
-	tensor *initializer // 5
-	ints   []int64      // 8
-}
-
-// initializer is a TensorProto.
-type initializer struct {
-	dims     []int64   // 1
-	dtype    string    // 2, as in safetensors; "" for a type that no weight has
-	raw      []byte    // 9, or the values of 4 or 5
-	name     string    // 8
-	external *external // 13, if 14 is EXTERNAL
-
-	shape []int // set by check
-}
-
-// external is the position of an initializer in an external file.
-type external struct {
-	location       string
-	offset, length int64 // length -1: not given
-	path           string
-}
-
-var dtypes = map[uint64]string{1: "F32", 10: "F16", 16: "BF16"}
-
-// field is a field of a message: a number, or bytes.
-type field struct {
-	number protowire.Number
-	kind   protowire.Type
-	value  uint64
-	bytes  []byte
-}
-
-// fields calls do for the fields of a message. Lengths in the message are checked against its size.
-func fields(message []byte, do func(field) error) error {
-	for len(message) > 0 {
-		number, kind, n := protowire.ConsumeTag(message)
-		if n < 0 {
-			return malformed(n)
-		}
-		message = message[n:]
-		f := field{number: number, kind: kind}
-		switch kind {
-		case protowire.VarintType:
-			f.value, n = protowire.ConsumeVarint(message)
-		case protowire.Fixed32Type:
-			var v uint32
-			v, n = protowire.ConsumeFixed32(message)
-			f.value = uint64(v)
-		case protowire.Fixed64Type:
-			f.value, n = protowire.ConsumeFixed64(message)
-		case protowire.BytesType:
-			f.bytes, n = protowire.ConsumeBytes(message)
-		default:
-			n = protowire.ConsumeFieldValue(number, kind, message)
-		}
-		if n < 0 {
-			return malformed(n)
-		}
-		message = message[n:]
-		if err := do(f); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// malformed returns the error for a negative length from protowire.
-func malformed(n int) error {
-	if errors.Is(protowire.ParseError(n), io.ErrUnexpectedEOF) {
-		return errors.New("it ends inside a field")
-	}
-	return errors.New("a field is malformed")
-}
-
-// text returns a field that holds a string.
-func (f field) text() (string, error) {
-	if f.kind != protowire.BytesType || !utf8.Valid(f.bytes) {
-		return "", fmt.Errorf("field %d is not a UTF-8 string", f.number)
-	}
-	return string(f.bytes), nil
-}
-
-// ints appends the integers of a field, packed or not.
-func (f field) ints(to []int64) ([]int64, error) {
-	if f.kind != protowire.BytesType {
-		return append(to, int64(f.value)), nil
-	}
-	for b := f.bytes; len(b) > 0; {
-		v, n := protowire.ConsumeVarint(b)
-		if n < 0 {
-			return nil, malformed(n)
-		}
-		to, b = append(to, int64(v)), b[n:]
-	}
-	return to, nil
-}
 
 // maxParts bounds the nodes, and the initializers, of a graph: each takes more memory than its bytes in a file.
 const maxParts = 1_000_000
@@ -340,22 +217,4 @@ func parseEntry(message []byte) (key, value string, err error) {
 		return err
 	})
 	return key, value, err
-}
-
-// scope returns the path of the module that contains a node, from its metadata, [”, 'encoder', 'encoder.layer.0', …,
-// 'linear'], or from its name, which older exporters write as /encoder/layer.0/output/dense/MatMul. It is "" if neither
-// has it.
-func (n node) scope() string {
-	if list, ok := strings.CutPrefix(n.scopes, "['"); ok {
-		modules := strings.Split(strings.TrimSuffix(list, "']"), "', '")
-		if len(modules) > 1 {
-			return modules[len(modules)-2] // the last is the operation
-		}
-	}
-	path, ok := strings.CutPrefix(n.name, "/")
-	end := strings.LastIndexByte(path, '/')
-	if !ok || end < 0 {
-		return ""
-	}
-	return strings.ReplaceAll(path[:end], "/", ".")
 }

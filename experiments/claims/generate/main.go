@@ -1,5 +1,5 @@
-// Generate writes the notes, in the folder it is run in: those of the quickstart, and in folders of their own those of
-// claims.yaml. Files whose names end in .gz are packed.
+// Generate writes the data sets of the quickstart, and in subfolders those of claims.yaml, to the current folder. Files
+// whose names end in .gz are compressed.
 package main
 
 import (
@@ -43,8 +43,8 @@ func generate() error {
 	return nil
 }
 
-// write writes a file of JSON lines, packed if its name ends in .gz: without a time, so that its bytes are always the
-// same.
+// write writes a file of JSON lines, compressed if its name ends in .gz: without a modification time, so that the bytes
+// depend on the lines alone.
 func write(name string, lines func(io.Writer) error) error {
 	var file bytes.Buffer
 	if !strings.HasSuffix(name, ".gz") {
@@ -53,14 +53,14 @@ func write(name string, lines func(io.Writer) error) error {
 		}
 		return os.WriteFile(name, file.Bytes(), 0o644)
 	}
-	packed, err := gzip.NewWriterLevel(&file, gzip.BestCompression)
+	compressed, err := gzip.NewWriterLevel(&file, gzip.BestCompression)
 	if err != nil {
 		return err
 	}
-	if err := lines(packed); err != nil {
+	if err := lines(compressed); err != nil {
 		return err
 	}
-	if err := packed.Close(); err != nil {
+	if err := compressed.Close(); err != nil {
 		return err
 	}
 	return os.WriteFile(name, file.Bytes(), 0o644)

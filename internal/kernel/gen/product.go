@@ -7,8 +7,8 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// tileRows returns how many rows a tile has: as many as leave, of all registers, two for a row of b and two to spread
-// a's elements in, at two sums a row.
+// tileRows returns the number of rows of a tile: the most with two registers of sums a row that leave two registers for
+// a row of b and two for elements of a.
 func (a *isa) tileRows() int {
 	if a.avx512() {
 		return 14 // 28 sums, 2 of b, 2 of a
@@ -29,13 +29,13 @@ func product(a *isa) {
 	}
 }
 
-// tile writes the function for tiles of so many rows, two registers wide, one below the other. All sums stay in
-// registers; each takes its products in ascending order. What a and b hold in 32 bits is multiplied and added to a sum
-// by multiplyAdd.
+// tile writes the function for tiles of the given rows, two registers wide, one below the other. All sums stay in
+// registers; each adds its products in ascending order. multiplyAdd multiplies 32 bits of a and b and adds the result
+// to a sum.
 //
-// The sums begin at zero, and what they are added to is read at the end, before anything is written: at the beginning
-// it would lie below what the tile above has just written, often a multiple of 4096 bytes away, and processors that
-// compare the lower bits of addresses would wait for those writes.
+// The sums start at zero, and c's previous values are added at the end, before anything is written: at the start, they
+// would be read just after the tile above was written, often at a distance of a multiple of 4096 bytes, and processors
+// that compare the lower bits of addresses would wait for those writes (4K aliasing).
 func (a *isa) tile(rows int, name string, multiplyAdd func(y, x, sum reg.VecVirtual)) {
 	a.function(fmt.Sprintf("%s%d", name, rows),
 		"(c, from *float32, cRow, fromRow int, a *float32, aRow, aCol, aTile int, b *float32, k int, next, end "+
@@ -51,7 +51,7 @@ func (a *isa) tile(rows int, name string, multiplyAdd func(y, x, sum reg.VecVirt
 	next := a.addProducts(sums, multiplyAdd)
 	a.addSums(sums)
 
-	// on to the next tile
+	// advance to the next tile
 	a.ADDQ(a.bytes("aTile"), a.address("a"))
 	end := a.argument("end")
 	a.CMPQ(next, end)
@@ -62,7 +62,7 @@ func (a *isa) tile(rows int, name string, multiplyAdd func(y, x, sum reg.VecVirt
 	a.end()
 }
 
-// argument loads a parameter that is one word, bytes one that counts float32 values as so many bytes.
+// argument loads a parameter of one word; bytes loads one that counts float32 values, in bytes.
 func (a *isa) argument(name string) reg.Register { return a.Load(a.Param(name), a.GP64()) }
 
 func (a *isa) bytes(name string) reg.Register {
@@ -71,7 +71,7 @@ func (a *isa) bytes(name string) reg.Register {
 	return r
 }
 
-// prefetch asks the cache for the tile of c.
+// prefetch prefetches the tile of c.
 func (a *isa) prefetch(rows int) {
 	c, cRow := a.argument("c"), a.bytes("cRow")
 	for r := range rows {
@@ -82,7 +82,7 @@ func (a *isa) prefetch(rows int) {
 	}
 }
 
-// addSums writes from plus the sums to c, two registers a row, and moves both on to the next tile's place.
+// addSums writes from plus the sums to c, two registers a row, and advances both to the next tile.
 func (a *isa) addSums(sums [][2]reg.VecVirtual) {
 	from, fromRow := a.argument("from"), a.bytes("fromRow")
 	for _, s := range sums {
@@ -100,91 +100,108 @@ func (a *isa) addSums(sums [][2]reg.VecVirtual) {
 	a.MOVQ(c, a.address("c"))
 }
 
-// addProducts adds a·b to the sums, k ascending, and returns how far it has come in asking the cache for what follows.
+// addProducts adds a·b to the sums, k ascending, and returns the address up to which the next panel was prefetched.
 //
-// Several columns of a go by before its pointers move on where they stand side by side in each row, as packed rows do,
-// or where a's columns follow each other without gaps, as packed columns do: a core that two threads share decodes half
-// as many instructions for each, which the sums and what they read leave hardly room for.
+// The loop is unrolled over several columns of a where they are adjacent in each row, as in packed rows, or follow each
+// other without gaps, as packed columns do, so that pointers advance once for them: a core that is shared by two
+// threads decodes half as many instructions for each, which is hardly enough for the multiply-adds and loads.
 func (a *isa) addProducts(sums [][2]reg.VecVirtual, multiplyAdd func(y, x, sum reg.VecVirtual)) (next reg.Register) {
 	rows := len(sums)
-	pointers, aRow := a.rowsOfA(rows)
-	aCol := a.bytes("aCol")
-	b, k, next := a.argument("b"), a.argument("k"), a.argument("next")
-	width := 4 * a.lanes // bytes
-	// step adds the products of a column further on than the pointers, by so many bytes in each row.
-	step := func(column, bytes int) {
-		b0, b1 := a.vector(), a.vector()
-		a.VMOVUPS(operand.Mem{Base: b, Disp: 2 * width * column}, b0)
-		a.VMOVUPS(operand.Mem{Base: b, Disp: 2*width*column + width}, b1)
-		for r, s := range sums {
-			at := operand.Mem{Base: pointers[r/3], Disp: bytes}
-			if r%3 > 0 {
-				at.Index, at.Scale = aRow, uint8(r%3)
-			}
-			x := a.vector()
-			a.VBROADCASTSS(at, x)
-			multiplyAdd(b0, x, s[0])
-			multiplyAdd(b1, x, s[1])
-		}
-	}
-	rest, one, done := a.label("rest"), a.label("one"), a.label("done")
-	unroll := 8
+	p := products{isa: a, sums: sums, multiplyAdd: multiplyAdd, unroll: 8}
 	if a.avx512() {
-		unroll = 4
+		p.unroll = 4
 	}
-	// loop goes over columns that are so many bytes apart.
-	loop := func(bytes int) {
-		loop := a.label("loop")
-		a.SUBQ(operand.U8(unroll), k)
-		a.JL(operand.LabelRef(rest))
-		a.Label(loop)
-		for line := range unroll / 2 {
-			a.PREFETCHT1(operand.Mem{Base: next, Disp: 64 * line})
-		}
-		a.ADDQ(operand.U32(64*unroll/2), next)
-		for column := range unroll {
-			step(column, bytes*column)
-		}
-		for _, p := range pointers {
-			a.ADDQ(operand.U32(uint32(bytes*unroll)), p)
-		}
-		a.ADDQ(operand.U32(uint32(unroll*2*width)), b)
-		a.SUBQ(operand.U8(unroll), k)
-		a.JGE(operand.LabelRef(loop))
-		a.JMP(operand.LabelRef(rest))
-	}
+	p.pointers, p.aRow = a.rowsOfA(rows)
+	aCol := a.bytes("aCol")
+	p.b, p.k, p.next = a.argument("b"), a.argument("k"), a.argument("next")
+
+	rest, one, done := a.label("rest"), a.label("one"), a.label("done")
 	columns := a.label("columns")
 	a.CMPQ(aCol, operand.U8(4))
 	a.JNE(operand.LabelRef(columns))
-	loop(4)
+	p.columns(4, rest)
 	if rows > 1 {
 		a.Label(columns)
-		a.CMPQ(aRow, operand.U8(4))
+		a.CMPQ(p.aRow, operand.U8(4))
 		a.JNE(operand.LabelRef(one))
 		a.CMPQ(aCol, operand.U8(4*rows))
 		a.JNE(operand.LabelRef(one))
-		loop(4 * rows)
+		p.columns(4*rows, rest)
 	}
 
+	// what is left, or columns that are anywhere, one at a time
 	a.Label(rest)
-	a.ADDQ(operand.U8(unroll), k)
+	a.ADDQ(operand.U8(p.unroll), p.k)
 	a.JZ(operand.LabelRef(done))
 	if rows == 1 {
 		a.Label(columns)
 	}
 	a.Label(one)
-	step(0, 0)
-	for _, p := range pointers {
-		a.ADDQ(aCol, p)
+	p.column(0, 0)
+	for _, pointer := range p.pointers {
+		a.ADDQ(aCol, pointer)
 	}
-	a.ADDQ(operand.U32(uint32(2*width)), b)
-	a.DECQ(k)
+	a.ADDQ(operand.U32(uint32(p.rowOfB())), p.b)
+	a.DECQ(p.k)
 	a.JNZ(operand.LabelRef(one))
 	a.Label(done)
-	return next
+	return p.next
 }
 
-// rowsOfA returns pointers to a, one for three rows each, and the bytes from one row to the next.
+// products writes the loops over a's columns and b's rows that add their products to a tile's sums.
+type products struct {
+	*isa
+	sums        [][2]reg.VecVirtual
+	multiplyAdd func(y, x, sum reg.VecVirtual)
+	unroll      int            // columns between two steps of the pointers
+	pointers    []reg.Register // to a, one for three rows each
+	aRow        reg.Register
+	b, k, next  reg.Register
+}
+
+// rowOfB returns the bytes of a row of b.
+func (p *products) rowOfB() int { return 2 * 4 * p.lanes }
+
+// column adds the products of the column at an offset in bytes from the pointers.
+func (p *products) column(column, bytes int) {
+	b0, b1 := p.vector(), p.vector()
+	p.VMOVUPS(operand.Mem{Base: p.b, Disp: p.rowOfB() * column}, b0)
+	p.VMOVUPS(operand.Mem{Base: p.b, Disp: p.rowOfB()*column + 4*p.lanes}, b1)
+	for r, s := range p.sums {
+		at := operand.Mem{Base: p.pointers[r/3], Disp: bytes}
+		if r%3 > 0 {
+			at.Index, at.Scale = p.aRow, uint8(r%3)
+		}
+		x := p.vector()
+		p.VBROADCASTSS(at, x)
+		p.multiplyAdd(b0, x, s[0])
+		p.multiplyAdd(b1, x, s[1])
+	}
+}
+
+// columns loops over columns with a stride in bytes while p.unroll are left, and jumps to the label rest.
+func (p *products) columns(bytes int, rest string) {
+	loop := p.label("loop")
+	p.SUBQ(operand.U8(p.unroll), p.k)
+	p.JL(operand.LabelRef(rest))
+	p.Label(loop)
+	for line := range p.unroll / 2 {
+		p.PREFETCHT1(operand.Mem{Base: p.next, Disp: 64 * line})
+	}
+	p.ADDQ(operand.U32(64*p.unroll/2), p.next)
+	for column := range p.unroll {
+		p.column(column, bytes*column)
+	}
+	for _, pointer := range p.pointers {
+		p.ADDQ(operand.U32(uint32(bytes*p.unroll)), pointer)
+	}
+	p.ADDQ(operand.U32(uint32(p.unroll*p.rowOfB())), p.b)
+	p.SUBQ(operand.U8(p.unroll), p.k)
+	p.JGE(operand.LabelRef(loop))
+	p.JMP(operand.LabelRef(rest))
+}
+
+// rowsOfA returns pointers to a, one for every three rows, and the row stride in bytes.
 func (a *isa) rowsOfA(rows int) (pointers []reg.Register, aRow reg.Register) {
 	aRow = a.bytes("aRow")
 	pointers = []reg.Register{a.argument("a")}

@@ -1,0 +1,44 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// usageError is a wrong flag or argument.
+type usageError struct{ error }
+
+// usageErrorf returns a usageError. It puts the user's words in quotation marks, and says what would work.
+func usageErrorf(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+
+// between accepts low to high arguments.
+func between(low, high int) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		switch {
+		case len(args) < low:
+			return usageErrorf("%s: an argument is missing; usage: %s", cmd.CommandPath(), cmd.UseLine())
+		case len(args) > high:
+			return usageErrorf("%s: unexpected argument %q; usage: %s", cmd.CommandPath(), args[high], cmd.UseLine())
+		}
+		return nil
+	}
+}
+
+// checkOneOf returns an error if value, of a flag, is none of valid.
+func checkOneOf(flag, value string, valid ...string) error {
+	if slices.Contains(valid, value) {
+		return nil
+	}
+	return usageErrorf("--%s %q: want one of %s", flag, value, strings.Join(valid, ", "))
+}
+
+// checkMaxLength returns an error unless n leaves room for a token between the special ones, or is 0.
+func checkMaxLength(n int) error {
+	if n != 0 && n < 3 {
+		return usageErrorf("--max-length %d: want at least 3 tokens, special ones included, or 0", n)
+	}
+	return nil
+}

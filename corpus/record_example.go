@@ -1,0 +1,89 @@
+package corpus
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// Example returns an example without targets, from the fields text, pair and words. Words without a text are joined by
+// blanks; with a text they are its words, with only white space between them.
+func (r Record) Example() (Example, error) {
+	first, second := r.texts()
+	e := Example{Place: r.Place, Paired: r.Fields[second] != nil}
+	text, _, err := r.String(first)
+	if err != nil {
+		return e, err
+	}
+	if e.Pair, _, err = r.String(second); err != nil {
+		return e, err
+	}
+	words, given, err := r.Strings("words")
+	if err != nil {
+		return e, err
+	}
+	if i := slices.Index(words, ""); i >= 0 {
+		return e, fmt.Errorf("%s: word %d is empty; a word has at least one character", r.Place, i+1)
+	}
+
+	switch {
+	case !given && r.Fields[first] == nil:
+		return e, fmt.Errorf("%s: no text; data: {text: FIELD} names the field that holds it, there is %s",
+			r.Place, listed(r.Fields))
+	case !given:
+		e.Text = text
+	case r.Fields[first] == nil:
+		e.Text, e.Words = joinWords(words)
+	default:
+		e.Text = text
+		if e.Words, err = findWords(text, words); err != nil {
+			return e, fmt.Errorf("%s: %w", r.Place, err)
+		}
+	}
+	return e, nil
+}
+
+// texts returns the names of the fields of the two texts: text and pair, or question and context.
+func (r Record) texts() (first, second string) {
+	first, second = "text", "pair"
+	if r.Fields[first] == nil && r.Fields["words"] == nil && r.Fields["question"] != nil {
+		first = "question"
+		if r.Fields[second] == nil {
+			second = "context"
+		}
+	}
+	return first, second
+}
+
+// joinWords joins words by blanks and returns the span of each.
+func joinWords(words []string) (string, []Span) {
+	spans := make([]Span, len(words))
+	start := 0
+	for i, w := range words {
+		spans[i] = Span{start, start + len(w)}
+		start += len(w) + 1
+	}
+	return strings.Join(words, " "), spans
+}
+
+// findWords returns the span of each word in text.
+func findWords(text string, words []string) ([]Span, error) {
+	spans := make([]Span, len(words))
+	rest := strings.TrimLeftFunc(text, unicode.IsSpace)
+	for i, w := range words {
+		if !strings.HasPrefix(rest, w) {
+			return nil, fmt.Errorf("word %d is %q, but the text has %q there; want text or words, or words that make "+
+				"up the text",
+				i+1, start(w), start(rest))
+		}
+		spans[i] = Span{len(text) - len(rest), len(text) - len(rest) + len(w)}
+		rest = strings.TrimLeftFunc(rest[len(w):], unicode.IsSpace)
+	}
+	if rest != "" {
+		return nil, fmt.Errorf("the text goes on with %q after its last word; want text or words, or words that make "+
+			"up the text",
+			start(rest))
+	}
+	return spans, nil
+}

@@ -1,0 +1,63 @@
+// Package regular opens and reads regular files, such as those of a model that was downloaded. Other files may block
+// their reader for ever or have no end.
+package regular
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+)
+
+// Open opens the file at path, which must be a regular file or a link to one.
+func Open(path string) (*os.File, error) {
+	// os.Open itself blocks on a named pipe until another process writes to it. Errors of Stat are os.Open's too.
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s: %s; want a regular file", path, kind(info.Mode()))
+	}
+	return os.Open(path)
+}
+
+// kind describes a file that is not regular.
+func kind(mode fs.FileMode) string {
+	switch {
+	case mode.IsDir():
+		return "a folder"
+	case mode&fs.ModeNamedPipe != 0:
+		return "a named pipe"
+	case mode&fs.ModeSocket != 0:
+		return "a socket"
+	case mode&fs.ModeDevice != 0:
+		return "a device"
+	}
+	return "a special file"
+}
+
+// ReadFile returns the content of the regular file at path. A file of more than limit bytes is an error, whatever size
+// the system reports: that of a file in /proc is 0, and a file may grow while it is read.
+func ReadFile(path string, limit int64) ([]byte, error) {
+	f, err := Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	tooLong := fmt.Errorf("%s: more than %d bytes, which is the most that is read", path, limit)
+	if info.Size() > limit {
+		return nil, tooLong
+	}
+
+	// Room for the reported size, and for the read that finds the end.
+	data := bytes.NewBuffer(make([]byte, 0, info.Size()+bytes.MinRead))
+	if _, err := data.ReadFrom(io.LimitReader(f, limit+1)); err != nil {
+		return nil, err
+	}
+	if int64(data.Len()) > limit {
+		return nil, tooLong
+	}
+	return data.Bytes(), nil
+}
