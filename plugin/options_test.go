@@ -109,7 +109,7 @@ func TestBuild(t *testing.T) {
 		}
 	}
 	if _, err := r.FromString("bik", ""); err == nil ||
-		err.Error() != `no pot "bik"; did you mean "big"? there is big, small` {
+		err.Error() != `no pot "bik"; did you mean "big"? available: big, small` {
 		t.Errorf("FromString of an unknown part: %v", err)
 	}
 }

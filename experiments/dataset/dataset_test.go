@@ -133,7 +133,7 @@ func TestAFractionThatIsLessThanAnExampleGivesAWarning(t *testing.T) {
 func TestErrorOfAMissingFieldListsTheExistingOnes(t *testing.T) {
 	_, err := load(t, "  - {name: mood, type: classification, data: {train: a.csv}}\n",
 		map[string]string{"a.csv": "text, label\nso good,good\n"})
-	if want := `task "mood": head "mood" has no label in its training data, a.csv: data: {label: FIELD} names the field that holds it, there is " label", text`; err == nil || !strings.HasSuffix(err.Error(), want) {
+	if want := `task "mood": head "mood" has no label in its training data, a.csv: data: {label: FIELD} names the field that holds it; available: " label", text`; err == nil || !strings.HasSuffix(err.Error(), want) {
 		t.Errorf("error %v, want %s", err, want)
 	}
 }

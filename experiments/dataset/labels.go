@@ -72,7 +72,7 @@ func (d *Dataset) checkLabelled(group *Group, h int, of Head, kind *outputs.Kind
 	}
 	why, first := "", group.first[of.Number]
 	if field := kind.Field(); field != "" && first.Fields[field] == nil {
-		why = fmt.Sprintf(": data: {%s: FIELD} names the field that holds it, there is %s", field, first.FieldNames())
+		why = fmt.Sprintf(": data: {%s: FIELD} names the field that holds it; available: %s", field, first.FieldNames())
 	}
 	mistakes.Add(of.Head.Place, "task %q: head %q has no %s in its training data, %s%s", of.Task.Name, of.Head.Name,
 		cmp.Or(kind.Field(), "label"), trainingFile(of.Task.Data).Name, why)

@@ -237,6 +237,7 @@ func TestAnOlderModelFileIsRefused(t *testing.T) {
 	}
 	for _, test := range []struct{ text, want string }{
 		{"{", "unexpected end of JSON input"},
+		{"{}", `model.json: no field "format"; want a file that jenga train has written`},
 		{strings.Replace(string(good), `"format": 1`, `"format": 9`, 1), "format 9; this jenga reads 1"},
 		{strings.Replace(string(good), `"billing"`, `""`, 1), "empty"},
 		{strings.Replace(string(good), `"billing",`, `"billing", "sales",`, 1), "has shape"},
@@ -248,6 +249,13 @@ func TestAnOlderModelFileIsRefused(t *testing.T) {
 		if _, err := Open(folder); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("Open = %v, want an error with %q", err, test.want)
 		}
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	want := path + ": no such file: the checkpoint is incomplete; train the experiment again"
+	if _, err := Open(folder); err == nil || err.Error() != want {
+		t.Errorf("Open = %v, want %s", err, want)
 	}
 }
 
