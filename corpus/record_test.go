@@ -63,7 +63,7 @@ func TestAnswersOfJSONCells(t *testing.T) {
 	for cell, want := range map[string]string{
 		`cat`: `[cat]`, `["cat", "sat"]`: `[cat sat]`, `[]`: `[]`, `[1]`: `[[1]]`,
 		`{"text": ["cat"], "answer_start": [4]}`: `[cat]`,
-		`["dog"]`:                                `data.csv:2: answer 1 is "dog", which is not in the context; an answer is a part of it, letter by letter`,
+		`["dog"]`:                                `data.csv:2: answer 1 is "dog", which is not in the context; an answer is a verbatim part of it`,
 	} {
 		answers, ok, err := Record{Place: Place{File: "data.csv", Line: 2},
 			Fields: map[string]any{"answers": cell}}.Answers(context)

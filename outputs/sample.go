@@ -17,7 +17,7 @@ type SampleSpec[T, P any] struct {
 	FirstToken func(t *T) *T
 	// Learned reports whether heads learn from a target; nil: from all.
 	Learned func(t *T) bool
-	// Detached says that the encoder receives no gradient from heads of the kind.
+	// Detached reports that the encoder receives no gradient from heads of the kind.
 	Detached bool
 	// Check returns an error if an unnamed prediction for an example of rows, of one window, is malformed.
 	Check func(p *P, rows nn.Rows, example, labels int) error

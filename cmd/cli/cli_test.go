@@ -73,32 +73,6 @@ func TestExitStatus(t *testing.T) {
 	}
 }
 
-func TestErrorsSayWhatWouldWork(t *testing.T) {
-	t.Chdir(t.TempDir())
-	writeFile(t, "untrained", "experiment.yaml", smallExperiment)
-	for _, test := range []struct {
-		args   []string
-		status int
-		want   string
-	}{
-		{[]string{"train"}, exitMistake,
-			"experiment.yaml: no such file; name a file, or try jenga train experiments/quickstart.yaml\n"},
-		{[]string{"train", ""}, exitMistake,
-			"the name of the experiment file is empty; want a file such as experiment.yaml\n"},
-		{[]string{"train", "untrained"}, exitMistake,
-			"untrained is a folder; want an experiment file, such as untrained/experiment.yaml\n"},
-		{[]string{"help", "trian"}, exitUsage, `no command "trian"; did you mean "train"? available: bench, check, ` +
-			"embed, eval, parts, predict, tokenize, train, version\n"},
-		{[]string{"predict", "untrained"}, exitMistake,
-			"no best/ or last/ in untrained; train the experiment first\n"},
-	} {
-		status, out, log := call("", test.args...)
-		if status != test.status || out != "" || log != test.want {
-			t.Errorf("%q: status %d, %s%s\nwant %d, %s", test.args, status, out, log, test.status, test.want)
-		}
-	}
-}
-
 // smallExperiment trains on the CSV of mails.
 const smallExperiment = `
 project_name: mails
@@ -186,25 +160,6 @@ func TestTrainEvalPredictEmbedTokenize(t *testing.T) {
 	want := "mails.csv: no such file; pass the data with --data team=FILE\n"
 	if status, _, log = call("", "eval", "runs/mails"); status != exitMistake || !strings.HasSuffix(log, want) {
 		t.Errorf("eval of a run whose data is gone: %d\n%s", status, log)
-	}
-}
-
-func TestCheckCountsLabelledExamples(t *testing.T) {
-	t.Chdir(t.TempDir())
-	writeFile(t, ".", "mails.csv", "body,team,size\nso good,a,1\nso bad,,2\nso fair,b,\n")
-	writeFile(t, ".", "experiment.yaml", `
-project_name: mails
-model: {encoder: {type: transformer, layers: 1, width: 16, heads: 2, feed_forward: 32}}
-tokenizer: {train: {vocab_size: 200}}
-tasks:
-  - {name: team, type: classification, data: {train: mails.csv, dev: mails.csv, text: body, label: team}}
-  - {name: size, type: regression, data: {same_as: team, value: size}}
-`)
-	want := `task team, head team: 2 labels; examples: 3 train (2 labelled), 3 dev (2 labelled), 0 test
-task size, head size: a number; examples: 3 train (2 labelled), 3 dev (2 labelled), 0 test
-`
-	if status, out, log := call("", "check"); status != 0 || !strings.HasPrefix(out, want) {
-		t.Errorf("check: %d\n%s%s\nwant\n%s", status, out, log, want)
 	}
 }
 

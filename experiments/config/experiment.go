@@ -157,7 +157,7 @@ type Logging struct {
 // tasks.intent.heads.intent.type=linear. The error lists all mistakes in both.
 //
 // Paths are relative to the file, those in sets to the working directory. Data files not found there are looked up
-// below $JENGA_DATA, base models below $JENGA_MODELS and in the hub's local cache.
+// below $JENGA_DATA, base models below $JENGA_MODELS and in the Hugging Face cache.
 func Read(path string, sets []string) (*Experiment, error) { return read(path, sets, true) }
 
 // ReadTrained reads the experiment file of a trained run. The data it was trained on may be gone.

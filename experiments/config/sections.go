@@ -60,7 +60,7 @@ var experimentDefaults = experimentOptions{Seed: 42}
 // weights, sizes and tokenizer are those of a trained model. With `lora: {}` its weights W are frozen, and A and B of
 // rank r are trained, with W + alpha/r·A·B in place of W (Hu et al. 2022, "LoRA"); checkpoints have the merged weight.
 type modelOptions struct {
-	BaseModel    *plugin.Section `yaml:"base_model,omitempty" doc:"folder or .onnx file of the initial weights, or a model's name in the hub's local cache; none: the encoder is trained from scratch"`
+	BaseModel    *plugin.Section `yaml:"base_model,omitempty" doc:"folder or .onnx file of the initial weights, or a model's name in the Hugging Face cache; none: the encoder is trained from scratch"`
 	Dropout      float64         `yaml:"dropout" range:"[0,1)" doc:"dropout rate of the encoder's states and attention weights, and of the inputs of heads without a dropout of their own; where it is not given, the encoder of a base model has that of its config.json"`
 	Freeze       string          `yaml:"freeze" doc:"frozen weights of the encoder: none, embeddings, all, or a number N: the embeddings and the first N layers. An encoder that is frozen as a whole has no dropout and encodes each text once"`
 	LoRA         *plugin.Section `yaml:"lora,omitempty"`

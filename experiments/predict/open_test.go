@@ -50,7 +50,7 @@ func TestReadReportsAllMistakesOfTheData(t *testing.T) {
 	}
 	err := run.Read(config.Dev, "", map[string]string{"team": path})
 	want := path + `:1: task "team": field "label" is a list; it takes a text, a number, true or false` + "\n" +
-		path + `:2: task "things": 1 tags for 2 words; want a tag for each`
+		path + `:2: task "things": field "tags" has 1 tag for 2 words; want a tag for each`
 	if err == nil || err.Error() != want {
 		t.Errorf("Read =\n%v\nwant\n%s", err, want)
 	}
