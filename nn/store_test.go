@@ -83,21 +83,38 @@ func TestStateOfAnotherStoreIsRefused(t *testing.T) {
 		{func(all []ParamState) []ParamState { all[1].Values = nil; return all },
 			`parameter "vector" has 0 values; want 5`},
 		{func(all []ParamState) []ParamState { all[1].Steps = 2; return all },
-			`parameter "vector" of 5 values has moments of 0 and 0`},
+			`parameter "vector": 2 updates and 0 slots of the optimizer's state; AdamW has 2 after an update`},
 		{func(all []ParamState) []ParamState { all[1].Steps = -1; return all },
-			`parameter "vector" was updated -1 times`},
-		{func(all []ParamState) []ParamState { all[1].Mean = make([]float32, 5); return all },
-			`parameter "vector" has moments`},
+			`parameter "vector": -1 updates and 0 slots`},
+		{func(all []ParamState) []ParamState { all[1].Slots = make([]Slot, 2); return all },
+			`parameter "vector": 0 updates and 2 slots`},
+		{func(all []ParamState) []ParamState {
+			all[1].Steps, all[1].Slots = 1, []Slot{{"square", make([]float32, 5)}, {"mean", make([]float32, 5)}}
+			return all
+		}, `parameter "vector": slot "square" of the optimizer's state has 5 values; want "mean" with 5`},
+		{func(all []ParamState) []ParamState {
+			all[1].Steps, all[1].Slots = 1, []Slot{{"mean", make([]float32, 5)}, {"square", make([]float32, 4)}}
+			return all
+		}, `parameter "vector": slot "square" of the optimizer's state has 4 values; want "square" with 5`},
 	} {
-		before := s.State()
-		err := s.SetState(c.change(s.State()))
+		before := stateOf(t, s)
+		err := s.SetState(c.change(stateOf(t, s)))
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("SetState = %v, want %s", err, c.want)
 		}
-		for i, p := range s.State() {
+		for i, p := range stateOf(t, s) {
 			if !slices.Equal(p.Values, before[i].Values) {
 				t.Errorf("%s: a state that is refused changes %s", c.want, p.Name)
 			}
 		}
 	}
+}
+
+func stateOf(t *testing.T, s *HostStore) []ParamState {
+	t.Helper()
+	state, err := s.State()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return state
 }

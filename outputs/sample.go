@@ -22,7 +22,8 @@ type SampleSpec[T, P any] struct {
 	// Check returns an error if an unnamed prediction for an example of rows, of one window, is malformed.
 	Check func(p *P, rows nn.Rows, example, labels int) error
 
-	// Record makes the fields of record number i as in data files, with the label if the kind has labels.
+	// Record makes the fields of record number i as in data files: the text, as text, as words, or as question and
+	// context, and in the kind's Field a target, with the label if the kind has labels.
 	Record func(i int, label string, labels []string) map[string]any
 	// CheckTarget returns an error if a target that a task made for an example is malformed.
 	CheckTarget func(t *T, e *corpus.Example) error

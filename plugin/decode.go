@@ -44,17 +44,17 @@ func (d decoder) fields(owner string, s *Section, v reflect.Value, beside []stri
 // name if the list is long or does not contain the name.
 func unknownOption(owner, key string, options []option, beside []string) string {
 	const longList = 6
-	var own, unlisted []string
+	var own, hidden []string
 	for _, o := range options {
-		if o.listed {
-			own = append(own, o.key)
+		if o.listed.hidden {
+			hidden = append(hidden, o.key)
 		} else {
-			unlisted = append(unlisted, o.key)
+			own = append(own, o.key)
 		}
 	}
 	slices.Sort(own)
 	text := owner + " has no option " + quoted(key) + "; "
-	if near, ok := suggest.Nearest(key, slices.Concat(own, unlisted, beside)); ok &&
+	if near, ok := suggest.Nearest(key, slices.Concat(own, hidden, beside)); ok &&
 		(len(own) >= longList || !slices.Contains(own, near)) {
 		text += "did you mean " + quoted(near) + "? "
 	}

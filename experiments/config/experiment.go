@@ -66,7 +66,7 @@ type Tokenizer struct {
 
 // Vocabulary has the options of training a tokenizer.
 type Vocabulary struct {
-	VocabSize int  `yaml:"vocab_size" range:"[100,1000000]" doc:"tokens, special ones too; default for words: 30000"`
+	VocabSize int  `yaml:"vocab_size" range:"[100,1000000]" default:"(8000 or 30000)" doc:"tokens, special tokens included; default: 8000, with type: words 30000"`
 	Lowercase bool `yaml:"lowercase" doc:"whether text is lowercased"`
 }
 
@@ -131,8 +131,8 @@ type Training struct {
 	SaveStrategy string `yaml:"save_strategy" choice:"epoch|steps|no" listed:"no"`
 
 	LoadBestModelAtEnd bool   `yaml:"load_best_model_at_end" listed:"no"`
-	MetricForBestModel string `yaml:"metric_for_best_model" doc:"metric of dev that selects the best checkpoint: eval_loss, eval_overall, eval_TASK_loss, eval_TASK_HEAD_METRIC, …; default: eval_overall"`
-	GreaterIsBetter    bool   `yaml:"greater_is_better" doc:"whether higher is better; default: as the metric defines"`
+	MetricForBestModel string `yaml:"metric_for_best_model" takes:"a metric's name" default:"eval_overall" doc:"metric of dev that selects the best checkpoint: eval_overall, the mean of all heads' main metrics, eval_loss, eval_all_right, eval_TASK_loss, eval_TASK_HEAD_METRIC, …"`
+	GreaterIsBetter    bool   `yaml:"greater_is_better" default:"(by the metric)" doc:"whether higher is better"`
 
 	EarlyStoppingPatience int `yaml:"early_stopping_patience" range:"[0,)" doc:"evaluations without a new best; 0: off"`
 
