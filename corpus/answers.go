@@ -41,7 +41,7 @@ func (r Record) Answers(context string) (answers []TextSpan, ok bool, err error)
 		case starts[i] == nil:
 			if from = strings.Index(context, text); from < 0 {
 				return nil, false, fmt.Errorf("%s: answer %d is %q, which is not in the context; an answer is a "+
-					"part of it, letter by letter", r.Place, i+1, start(text))
+					"verbatim part of it", r.Place, i+1, start(text))
 			}
 		default:
 			n, err := wholeNumber(starts[i])

@@ -48,7 +48,7 @@ func (f Format) Check(path string) error {
 	table := f.Type == "csv" || f.Type == "tsv"
 	switch {
 	case f.Encoding != "utf-8" && f.Encoding != "latin1":
-		return fmt.Errorf("no encoding %q; there is utf-8, latin1", f.Encoding)
+		return fmt.Errorf("no encoding %q; available: utf-8, latin1", f.Encoding)
 	case f.Quote != "" && f.Quote != "none":
 		return fmt.Errorf("no quote %q; want none, or leave it out for the quotes of RFC 4180", f.Quote)
 	case f.Quote != "" && !table:
@@ -99,7 +99,7 @@ func (f Format) settled(path string, folder bool) (Format, error) {
 			f.Delimiter = map[string]string{"csv": ",", "tsv": "\t"}[f.Type]
 		}
 	default:
-		return f, fmt.Errorf("no format %q; there is %s, and slots for a folder", f.Type, formats)
+		return f, fmt.Errorf("no format %q; available: %s, and slots for a folder", f.Type, formats)
 	}
 	if f.Encoding == "" {
 		f.Encoding = "utf-8"

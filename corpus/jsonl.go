@@ -146,6 +146,12 @@ func (d *reader) element(at Place) ([]byte, bool) {
 // maxDepth is how deep a record's lists and objects may nest.
 const maxDepth = 100
 
+// ParseObject parses a text that is a JSON object, as a line of a jsonl file is parsed.
+func ParseObject(text string) (map[string]any, error) {
+	fields, _, err := object([]byte(text))
+	return fields, err
+}
+
 // object reads a JSON object. With an error, lines is the number of line ends before it.
 func object(text []byte) (fields map[string]any, lines int, err error) {
 	text, deep := plain(text)

@@ -11,6 +11,8 @@ import (
 	"os"
 	"slices"
 	"strings"
+
+	"github.com/jenga-nlp/jenga/internal/suggest"
 )
 
 // Open reads all records of a file or folder, at least one. It continues after a mistake: the error lists all mistakes,
@@ -155,7 +157,7 @@ func (d *reader) stop() { d.in.Reset(bytes.NewReader(nil)) }
 
 // addRecord adds a record that begins at a place.
 func (d *reader) addRecord(at Place, fields map[string]any) {
-	d.records = append(d.records, Record{at, fields})
+	d.records = append(d.records, Record{Place: at, Fields: fields})
 }
 
 // finish returns the records, or the mistakes as one error.
@@ -198,7 +200,7 @@ func (f Format) Rename(path string, records []Record) ([]Record, error) {
 			ours["question"] != nil {
 			ours["text"] = ours["question"]
 		}
-		renamed[i] = Record{r.Place, ours}
+		renamed[i] = Record{r.Place, ours, r.Fields}
 	}
 	return renamed, nil
 }
@@ -216,7 +218,13 @@ func (f Format) missing(path string, records []Record) error {
 			all.add(Place{File: path}, "field %q for %s is empty in every record; want a value in one at least", theirs,
 				our)
 		default:
-			all.add(Place{File: path}, "no field %q for %s; there is %s", theirs, our, listed(records[0].Fields))
+			mean := ""
+			names := slices.Collect(maps.Keys(records[0].Fields))
+			if near, ok := suggest.Nearest(theirs, names); ok {
+				mean = fmt.Sprintf("did you mean %q? ", start(near))
+			}
+			all.add(Place{File: path}, "no field %q for %s; %savailable: %s", theirs, our, mean,
+				listed(records[0].Fields))
 		}
 	}
 	return all.err(path)

@@ -211,8 +211,8 @@ func TestFormatIsChecked(t *testing.T) {
 		want   string
 	}{
 		{"x", Format{}, `extension "" has no known format; format: TYPE sets it, one of jsonl, json, csv, tsv, conll, conllu`},
-		{"x.csv", Format{Type: "xml"}, `no format "xml"; there is jsonl, json, csv, tsv, conll, conllu, and slots for a folder`},
-		{"x.csv", Format{Encoding: "utf8"}, `no encoding "utf8"; there is utf-8, latin1`},
+		{"x.csv", Format{Type: "xml"}, `no format "xml"; available: jsonl, json, csv, tsv, conll, conllu, and slots for a folder`},
+		{"x.csv", Format{Encoding: "utf8"}, `no encoding "utf8"; available: utf-8, latin1`},
 		{"x.csv", Format{Quote: "'"}, `no quote "'"; want none, or leave it out for the quotes of RFC 4180`},
 		{"x.jsonl.gz", Format{Quote: "none"}, `format jsonl has no quote; csv and tsv have one`},
 		{"x.ndjson", Format{NoHeader: true}, `format jsonl has no header; csv and tsv have one`},

@@ -13,6 +13,9 @@ import (
 type Record struct {
 	Place  Place
 	Fields map[string]any
+
+	// The fields by the file's own names, if Format.Rename added ours to Fields; else nil.
+	inFile map[string]any
 }
 
 // String returns a field that holds one value, numbers and booleans as written in the file. ok is false if the field is
@@ -72,5 +75,10 @@ func (r Record) Strings(field string) (values []string, ok bool, err error) {
 	return splitBlanks(text), true, nil
 }
 
-// FieldNames lists the names of the record's fields, for an error.
-func (r Record) FieldNames() string { return listed(r.Fields) }
+// FieldNames lists the names of the record's fields in its file, for an error.
+func (r Record) FieldNames() string {
+	if r.inFile != nil {
+		return listed(r.inFile)
+	}
+	return listed(r.Fields)
+}

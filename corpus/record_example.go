@@ -29,8 +29,8 @@ func (r Record) Example() (Example, error) {
 
 	switch {
 	case !given && r.Fields[first] == nil:
-		return e, fmt.Errorf("%s: no text; data: {text: FIELD} names the field that holds it, there is %s",
-			r.Place, listed(r.Fields))
+		return e, fmt.Errorf("%s: no text; data: {text: FIELD} names the field that holds it; available: %s",
+			r.Place, r.FieldNames())
 	case !given:
 		e.Text = text
 	case r.Fields[first] == nil:

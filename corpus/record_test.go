@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"strings"
 	"testing"
 )
 
@@ -62,7 +63,7 @@ func TestAnswersOfJSONCells(t *testing.T) {
 	for cell, want := range map[string]string{
 		`cat`: `[cat]`, `["cat", "sat"]`: `[cat sat]`, `[]`: `[]`, `[1]`: `[[1]]`,
 		`{"text": ["cat"], "answer_start": [4]}`: `[cat]`,
-		`["dog"]`:                                `data.csv:2: answer 1 is "dog", which is not in the context; an answer is a part of it, letter by letter`,
+		`["dog"]`:                                `data.csv:2: answer 1 is "dog", which is not in the context; an answer is a verbatim part of it`,
 	} {
 		answers, ok, err := Record{Place: Place{File: "data.csv", Line: 2},
 			Fields: map[string]any{"answers": cell}}.Answers(context)
@@ -104,7 +105,7 @@ func TestExample(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.want.Place = at
-			got, err := Record{at, c.fields}.Example()
+			got, err := Record{Place: at, Fields: c.fields}.Example()
 			if err != nil || !reflect.DeepEqual(got, c.want) {
 				t.Errorf("got %+v, %v, want %+v", got, err, c.want)
 			}
@@ -141,5 +142,24 @@ func TestStringsReturnsACopy(t *testing.T) {
 	first[0] = "changed"
 	if second, _, _ := r.Strings("tags"); second[0] != "1" {
 		t.Errorf("changing the returned list changes the record: %q", second)
+	}
+}
+
+func TestErrorsNameTheFieldsOfTheFile(t *testing.T) {
+	const table = "body,team\na,b\n"
+	read := func(fields map[string]string) ([]Record, error) {
+		return Read(strings.NewReader(table), "a.csv", Format{Fields: fields})
+	}
+	_, err := read(map[string]string{"text": "body", "label": "tem"})
+	const want = `a.csv: no field "tem" for label; did you mean "team"? available: body, team`
+	if err == nil || err.Error() != want {
+		t.Errorf("error %v, want %s", err, want)
+	}
+	records, err := read(map[string]string{"text": "body", "label": "team"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := records[0].FieldNames(), "body, team"; got != want {
+		t.Errorf("FieldNames = %s, want %s", got, want)
 	}
 }

@@ -42,7 +42,7 @@ func FrozenLevels(freeze string, layers int) (int, error) {
 	}
 	n, err := strconv.Atoi(freeze)
 	if err != nil || n < 0 || n > layers {
-		return 0, fmt.Errorf("freeze: %q is not known; there is %s, and a number of layers from 0 to %d", freeze,
+		return 0, fmt.Errorf("freeze: %q is not known; available: %s, and a number of layers from 0 to %d", freeze,
 			strings.Join(FreezeWords(), ", "), layers)
 	}
 	return n + 1, nil

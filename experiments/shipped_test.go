@@ -4,6 +4,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/jenga-nlp/jenga/encoders"
@@ -84,13 +85,14 @@ func TestWhatUnpackWritesIsWholeOrNotThere(t *testing.T) {
 		}
 	}
 
-	// one that cannot be written leaves none in its place
+	// one that cannot be written leaves none in its place, and is not reported as written
 	t.Chdir(t.TempDir())
 	if err := os.MkdirAll(train+runfolder.NewSuffix, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Unpack(filepath.Join("experiments", "quickstart.yaml")); err == nil || runfolder.Exists(train) {
-		t.Errorf("Unpack over a folder = %v, and a file is there: %v", err, runfolder.Exists(train))
+	wrote, err := Unpack(filepath.Join("experiments", "quickstart.yaml"))
+	if err == nil || runfolder.Exists(train) || slices.Contains(wrote, train) {
+		t.Errorf("Unpack over a folder = %v, %v, and a file is there: %v", wrote, err, runfolder.Exists(train))
 	}
 }
 
@@ -116,5 +118,50 @@ func TestUnpackWritesAnExperimentWhereThereIsNone(t *testing.T) {
 	}
 	if wrote, err := Unpack("experiments/mine.yaml"); err != nil || wrote != nil {
 		t.Errorf("Unpack of no shipped file wrote %v, %v", wrote, err)
+	}
+}
+
+func TestUnpackWritesOnlyToAFolderNamedExperiments(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for path, want := range map[string]string{
+		"quickstart.yaml": "quickstart.yaml: no such file; jenga train experiments/quickstart.yaml writes and trains " +
+			"the shipped experiment of that name",
+		"conf/mlp.yaml": "conf/mlp.yaml: no such file; jenga train experiments/mlp.yaml writes and trains the " +
+			"shipped experiment of that name",
+		"experiments/quikstart.yaml": "experiments/quikstart.yaml: no such file; did you mean " +
+			"experiments/quickstart.yaml, which ships with jenga?",
+		"experiment.yaml": "experiment.yaml: no such file; name a file, or try jenga train experiments/quickstart.yaml",
+	} {
+		wrote, err := Unpack(path)
+		if err == nil || err.Error() != want || wrote != nil {
+			t.Errorf("Unpack(%s) = %v, %v, want the error %s", path, wrote, err, want)
+		}
+	}
+	if got := sample.Files(t, "."); len(got) > 0 {
+		t.Errorf("files are written: %v", got)
+	}
+}
+
+func TestUnpackRestoresMissingDataOfAnUnchangedExperiment(t *testing.T) {
+	t.Chdir(t.TempDir())
+	path := filepath.Join("experiments", "quickstart.yaml")
+	train := filepath.Join("experiments", "claims", "train.jsonl.gz")
+	unpack := func() []string {
+		t.Helper()
+		wrote, err := Unpack(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return wrote
+	}
+	unpack()
+	if err := os.Remove(train); err != nil {
+		t.Fatal(err)
+	}
+	if wrote := unpack(); !slices.Equal(wrote, []string{train}) {
+		t.Errorf("Unpack wrote %v, want the missing %s", wrote, train)
+	}
+	if wrote := unpack(); wrote != nil {
+		t.Errorf("Unpack with all files there wrote %v", wrote)
 	}
 }

@@ -42,9 +42,8 @@ func NewAttention(o AttentionOptions, env Env) (Fusion, error) {
 			"rarely intended", o.HiddenSize, env.Width))
 	}
 	if o.Scale == "exact" && len(env.Tagged) > 0 {
-		f.warnings = append(f.warnings, fmt.Sprintf("scale: exact hides most words from a task that tags them, as "+
-			"%q: it receives a word's state times the word's attention "+
-			"weight in the text, which is near 0 (docs/fusion.md); write scale: residual, or length", env.Tagged[0]))
+		f.warnings = append(f.warnings, fmt.Sprintf("scale: exact gives most words a weight near 0 (docs/fusion.md), "+
+			"which harms tagging tasks such as %q; write scale: residual, or length", env.Tagged[0]))
 	}
 	for _, task := range env.Tasks {
 		f.embeddings[task] = env.Params.In("tasks").Normal(task, 0.02, 1, o.HiddenSize)

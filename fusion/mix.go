@@ -40,10 +40,11 @@ func NewMix(o MixOptions, env Env) (Fusion, error) {
 	}
 	switch {
 	case env.Layers == 0:
-		return nil, errors.New("the encoder does not give the states of its layers; those of types bilstm and " +
+		return nil, errors.New("the encoder does not return the states of its layers; those of types bilstm and " +
 			"transformer do, and fusion none takes any encoder")
 	case layers > env.Layers:
-		return nil, fmt.Errorf("layers is %d; the encoder gives %d", o.Layers, env.Layers)
+		return nil, fmt.Errorf("layers is %d; the encoder returns %d states (embeddings and %s)", o.Layers, env.Layers,
+			plugin.Count(env.Layers-1, "layer"))
 	}
 	f := &mix{layers: layers, tasks: map[string]*nn.LayerMix{}}
 	for _, task := range env.Tasks {

@@ -52,7 +52,8 @@ func checkRange(number float64, limit []float64) error {
 	if number >= limit[0] && number <= limit[1] {
 		return nil
 	}
-	return fmt.Errorf("the number is %v; the head's range is %v to %v", number, limit[0], limit[1])
+	return fmt.Errorf("the number is %v; the head's range is %v to %v; its option range: [LEAST, MOST] sets another",
+		number, limit[0], limit[1])
 }
 
 // Output returns outputs.Number.

@@ -77,8 +77,8 @@ func (o SamplerOptions) count(env SamplerEnv) (int, error) {
 		return 0, fmt.Errorf("groups: want a whole number of at least 1, or all, have %q", o.Groups)
 	}
 	if k > len(env.Groups) && len(env.Groups) > 0 {
-		return 0, fmt.Errorf("groups: there are %d groups of tasks, have %d; want at most as many, or all",
-			len(env.Groups), k)
+		return 0, fmt.Errorf("groups: the experiment has %s of tasks, but groups is %d; want at most as many, "+
+			"or all", plugin.Count(len(env.Groups), "group"), k)
 	}
 	return k, nil
 }

@@ -64,7 +64,8 @@ func TestGroupsOfASampler(t *testing.T) {
 		{"", everyGroup, 3, ""},
 		{"groups: 2", everyGroup, 2, ""},
 		{"groups: all", env, 3, ""},
-		{"groups: 4", env, 0, "groups: there are 3 groups of tasks, have 4; want at most as many, or all"},
+		{"groups: 4", env, 0,
+			"groups: the experiment has 3 groups of tasks, but groups is 4; want at most as many, or all"},
 		{"groups: 0", env, 0, `groups: want a whole number of at least 1, or all, have "0"`},
 		{"groups: some", env, 0, `groups: want a whole number of at least 1, or all, have "some"`},
 	} {

@@ -60,7 +60,7 @@ func (r *Registry[S, P]) Choose(s *Section, missing string, beside []string, mis
 	}
 
 	if c.Type == "" {
-		mistakes.Add(place, "%s without a type; there is %s", r.kind, strings.Join(r.Names(), ", "))
+		mistakes.Add(place, "%s without a type; available: %s", r.kind, strings.Join(r.Names(), ", "))
 		return c
 	}
 	if _, ok := r.parts[r.aliases[c.Type]]; ok {

@@ -84,11 +84,11 @@ func TestChoose(t *testing.T) {
 func TestMistakes(t *testing.T) {
 	const takes = "dropout, hours, names, size, soil, water"
 	for _, test := range []struct{ file, want string }{
-		{"bigg", `f:1:1: no pot "bigg"; did you mean "big"? there is big, small`},
-		{"huge", `f:1:1: no pot "huge"; there is big, small`},
+		{"bigg", `f:1:1: no pot "bigg"; did you mean "big"? available: big, small`},
+		{"huge", `f:1:1: no pot "huge"; available: big, small`},
 		{"[big]", `f:1:1: pot: want a type or a mapping, have a list`},
 		{"type: [big]", `f:1:7: type of pot: want a name, have a list`},
-		{"owner: me", `f:1:1: pot without a type; there is big, small`},
+		{"owner: me", `f:1:1: pot without a type; available: big, small`},
 		{"{type: big, sise: 3}", `f:1:13: pot "big" has no option "sise"; did you mean "size"? it takes ` + takes},
 		{"{type: big, owne: 3}", `f:1:13: pot "big" has no option "owne"; did you mean "owner"? it takes ` + takes},
 		{"{type: big, water: {liters: 3}}", `f:1:21: pot "big": water has no option "liters"; it takes litres, rain`},

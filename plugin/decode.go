@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/jenga-nlp/jenga/internal/suggest"
 )
 
 // Decode sets the fields of the struct that into points to from a mapping's keys, by their yaml tags; a field whose key
@@ -42,13 +44,17 @@ func (d decoder) fields(owner string, s *Section, v reflect.Value, beside []stri
 // name if the list is long or does not contain the name.
 func unknownOption(owner, key string, options []option, beside []string) string {
 	const longList = 6
-	var own []string
+	var own, hidden []string
 	for _, o := range options {
-		own = append(own, o.key)
+		if o.listed.hidden {
+			hidden = append(hidden, o.key)
+		} else {
+			own = append(own, o.key)
+		}
 	}
 	slices.Sort(own)
 	text := owner + " has no option " + quoted(key) + "; "
-	if near, ok := nearest(key, append(slices.Clone(own), beside...)); ok &&
+	if near, ok := suggest.Nearest(key, slices.Concat(own, hidden, beside)); ok &&
 		(len(own) >= longList || !slices.Contains(own, near)) {
 		text += "did you mean " + quoted(near) + "? "
 	}

@@ -28,6 +28,7 @@
 //	takes    for the same: a description of the valid values, if type, choice and range do not describe them
 //	default  for the same: what is listed in place of the registered default, if that stands for another value; in
 //	         parentheses if it depends on others: "(the encoder's width)"
+//	listed   "no": errors that list keys leave it out, as one that is read for files of another program alone
 //
 // The registered default of an option is valid even outside its choice or range. What tags cannot express, such as
 // options that exclude each other, the part's constructor checks.

@@ -24,11 +24,13 @@ func (r *Registry[S, P]) Fields(name string) []Field {
 	return FieldsOf("", part.defaults)
 }
 
-// KeysOf returns the keys of options, a struct.
+// KeysOf returns the keys of options, a struct, except those that are not listed.
 func KeysOf(options any) []string {
 	var keys []string
 	for _, o := range optionsOf(reflect.TypeOf(options)) {
-		keys = append(keys, o.key)
+		if !o.listed.hidden {
+			keys = append(keys, o.key)
+		}
 	}
 	return keys
 }
@@ -63,10 +65,11 @@ type listed struct {
 	takes       string // "" if the type and the limits describe the valid values
 	defaultText string
 	hasDefault  bool // defaultText is listed in place of the registered value, even if it is ""
+	hidden      bool // not listed in errors
 }
 
 func listedOf(tag reflect.StructTag) listed {
-	l := listed{doc: tag.Get("doc"), takes: tag.Get("takes")}
+	l := listed{doc: tag.Get("doc"), takes: tag.Get("takes"), hidden: tag.Get("listed") == "no"}
 	l.defaultText, l.hasDefault = tag.Lookup("default")
 	return l
 }

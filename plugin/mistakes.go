@@ -43,6 +43,11 @@ func (m *Mistake) Error() string {
 // Unwrap returns the error without its place.
 func (m *Mistake) Unwrap() error { return m.Err }
 
+// Warning returns the text of a warning, after its place if it has one: `exp.yaml:3:9: warning: …`.
+func Warning(at Place, format string, args ...any) string {
+	return (&Mistake{at, fmt.Errorf("warning: "+format, args...)}).Error()
+}
+
 // Mistakes collects all mistakes in a file, to report them together. The zero value is empty.
 type Mistakes struct {
 	found    []*Mistake
@@ -109,6 +114,14 @@ func (e mistakesError) Unwrap() []error {
 		errs[i] = m
 	}
 	return errs
+}
+
+// Count returns a number of things, one of which has the given name: "1 label", "2 labels".
+func Count(n int, name string) string {
+	if n == 1 {
+		return "1 " + name
+	}
+	return fmt.Sprintf("%d %ss", n, name)
 }
 
 // quoted is %q of s, truncated if it is too long for a message.

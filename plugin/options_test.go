@@ -109,7 +109,7 @@ func TestBuild(t *testing.T) {
 		}
 	}
 	if _, err := r.FromString("bik", ""); err == nil ||
-		err.Error() != `no pot "bik"; did you mean "big"? there is big, small` {
+		err.Error() != `no pot "bik"; did you mean "big"? available: big, small` {
 		t.Errorf("FromString of an unknown part: %v", err)
 	}
 }
@@ -175,5 +175,23 @@ func TestOmitempty(t *testing.T) {
 	}
 	if got, want := KeysOf(options{}), []string{"layers", "path", "labels", "width"}; !slices.Equal(got, want) {
 		t.Errorf("KeysOf = %q, want %q", got, want)
+	}
+}
+
+func TestUnlistedOptionsAreReadButNotListed(t *testing.T) {
+	type options struct {
+		Layers int    `yaml:"layers"`
+		Device string `yaml:"device" listed:"no"`
+	}
+	if got, want := KeysOf(options{}), []string{"layers"}; !slices.Equal(got, want) {
+		t.Errorf("KeysOf = %q, want %q", got, want)
+	}
+	var mistakes Mistakes
+	section := Parse("exp.yaml", []byte("device: cpu\nlayer: 2\n"), &mistakes)
+	var got options
+	section.Decode("model", &got, &mistakes)
+	const want = `exp.yaml:2:1: model has no option "layer"; it takes layers`
+	if err := mistakes.Err(); err == nil || err.Error() != want || got.Device != "cpu" {
+		t.Errorf("read %+v, %v, want device cpu and the error %s", got, err, want)
 	}
 }

@@ -99,7 +99,7 @@ func syntaxMistake(at func(line, col int) Place, data []byte, err error, mistake
 	}
 	lines := bytes.Split(data, []byte("\n"))
 	if line <= len(lines) && bytes.HasPrefix(bytes.TrimLeft(lines[line-1], " "), []byte("\t")) {
-		text += "; indent with blanks, not with a tab"
+		text += "; indent with spaces, not with a tab"
 	}
 	mistakes.Add(at(line, 0), "not YAML: %s", text)
 }

@@ -160,7 +160,7 @@ func (n ner) countBroken(at corpus.Place, tags []string) {
 	}
 	for i, tag := range s.repair(tags) {
 		if tag != tags[i] {
-			n.found.broken.add("%q for %q, tag %d of %s", tags[i], tag, i+1, at)
+			n.found.broken.add("%s, tag %d is %q, should be %q", at, i+1, tags[i], tag)
 		}
 	}
 }
@@ -169,12 +169,12 @@ func (n ner) countBroken(at corpus.Place, tags []string) {
 func (n ner) Warnings() []string {
 	var all []string
 	if b := n.found.broken; b.n > 0 {
-		all = append(all, fmt.Sprintf("%d tags break scheme %s, and f1_strict does not count their spans: "+
-			"broken_tags: repair fixes them; the first is %s", b.n, n.scheme(nil), b.first))
+		all = append(all, fmt.Sprintf("tags that break scheme %s, whose spans f1_strict does not count: %d; "+
+			"broken_tags: repair fixes them; first: %s", n.scheme(nil), b.n, b.first))
 	}
 	if w := n.found.widened; w.n > 0 {
-		all = append(all, fmt.Sprintf("%d entities begin or end within a word, and are extended to all of it; the "+
-			"first is %s", w.n, w.first))
+		all = append(all, fmt.Sprintf("entities that begin or end within a word, and are extended to all of it: %d; "+
+			"first: %s", w.n, w.first))
 	}
 	return all
 }
@@ -205,7 +205,7 @@ func (n ner) entityTags(entities []corpus.Entity, e corpus.Example) ([]string, e
 		}
 		tags[first] = "B-" + entity.Label
 		if e.Words[first].Start < entity.Span.Start || e.Words[next-1].End > entity.Span.End {
-			n.found.widened.add("%s %q of %s", entity.Label, textOf(e, entity), e.Place)
+			n.found.widened.add("%s, %s %q", e.Place, entity.Label, textOf(e, entity))
 		}
 	}
 	return tags, nil

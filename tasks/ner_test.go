@@ -76,8 +76,8 @@ func TestEntitiesWithinWordsWarn(t *testing.T) {
 		}
 	}
 	warnings := plugin.WarningsOf(task)
-	want := `2 entities begin or end within a word, and are extended to all of it; ` +
-		`the first is x "paid" of data.jsonl:7`
+	want := `entities that begin or end within a word, and are extended to all of it: 2; ` +
+		`first: data.jsonl:7, x "paid"`
 	if len(warnings) != 1 || warnings[0] != want {
 		t.Errorf("warnings %q, want %q", warnings, want)
 	}

@@ -56,7 +56,7 @@ func (t regression) Example(r corpus.Record) (corpus.Example, error) {
 				return corpus.Example{}, fmt.Errorf("%s: field %q is %q; want a number", r.Place, field, text)
 			case math.Abs(v) > outputs.LargestNumber:
 				return corpus.Example{},
-					fmt.Errorf("%s: field %q is %q; want a number from -%[4]g to %[4]g: count in a larger unit",
+					fmt.Errorf("%s: field %q is %q; want a number from -%[4]g to %[4]g: rescale the numbers",
 						r.Place, field, text, outputs.LargestNumber)
 			case len(t.limit) > 0 && (v < t.limit[0] || v > t.limit[1]):
 				return corpus.Example{},

@@ -145,7 +145,8 @@ func TestSchemeAutoIsDeterminedByWholeFile(t *testing.T) {
 		if brokenTags != "keep" && len(warnings) > 0 {
 			t.Errorf("broken_tags: %s: warnings %q, want none", brokenTags, warnings)
 		}
-		const warning = `2 tags break scheme bioes, and f1_strict does not count their spans: broken_tags: repair fixes them; the first is "I-x" for "E-x", tag 3 of data.jsonl:2`
+		const warning = `tags that break scheme bioes, whose spans f1_strict does not count: 2; ` +
+			`broken_tags: repair fixes them; first: data.jsonl:2, tag 3 is "I-x", should be "E-x"`
 		if brokenTags == "keep" && (len(warnings) != 1 || warnings[0] != warning) {
 			t.Errorf("warnings %q, want %q", warnings, warning)
 		}

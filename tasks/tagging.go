@@ -5,6 +5,7 @@ import (
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/outputs"
+	"github.com/jenga-nlp/jenga/plugin"
 )
 
 func init() {
@@ -85,5 +86,6 @@ func tagsIn(r corpus.Record, field string, n int) ([]string, error) {
 	if !has(r, "words") {
 		remedy = `give the words as "words" in place of "text"`
 	}
-	return nil, fmt.Errorf("%s: %d %s for %d words; %s", r.Place, len(tags), field, n, remedy)
+	return nil, fmt.Errorf("%s: field %q has %s for %s; %s", r.Place, field, plugin.Count(len(tags), "tag"),
+		plugin.Count(n, "word"), remedy)
 }

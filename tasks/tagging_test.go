@@ -64,11 +64,11 @@ func TestTagCountMatchesWordCount(t *testing.T) {
 	}{
 		"fewer tags than words": {
 			map[string]any{"words": []any{"a", "b"}, "tags": []any{"X"}},
-			"data.jsonl:7: 1 tags for 2 words; want a tag for each",
+			`data.jsonl:7: field "tags" has 1 tag for 2 words; want a tag for each`,
 		},
 		"fewer tags than words of a text": {
 			map[string]any{"text": "e-mail me", "tags": "NOUN PRON"},
-			`data.jsonl:7: 2 tags for 4 words; give the words as "words" in place of "text"`,
+			`data.jsonl:7: field "tags" has 2 tags for 4 words; give the words as "words" in place of "text"`,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

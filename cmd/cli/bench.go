@@ -41,9 +41,9 @@ func (c *commands) benchCommand() *cobra.Command {
 one it is a network of a published size with random weights. A training step is forward, backward, clipping and an
 update of all parameters.
 
-The work "full" is batches of 16 texts of 128 random tokens. The work "data", with --data, is batches of 32 texts of
-the file, truncated to 128 tokens: plain lines, or JSON lines with text, pair or words. The first batch of a work
-warms up; of two rounds through the others the faster counts.
+The workload "full" is batches of 16 texts of 128 random tokens. The workload "data", with --data, is batches of
+32 texts of the file, truncated to 128 tokens: plain lines, or JSON lines with text, pair or words. The first batch
+of a workload is a warm-up and not counted; the faster of two rounds through the others is reported.
 
 Fractions of the peak are means: each measurement alternates with a loop of multiply-adds in registers (of memory
 reads, for weights in products of 16 rows), so that other processes slow both alike. The peaks themselves are the best

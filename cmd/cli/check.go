@@ -7,7 +7,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/experiments/dataset"
+	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/plugin"
 )
 
 func (c *commands) checkCommand() *cobra.Command {
@@ -39,15 +43,8 @@ func (c *commands) check(file string, set []string) error {
 	}
 
 	var text strings.Builder
-	for g, group := range ready.Data.Groups {
-		for _, task := range ready.Model.Groups[g].Tasks {
-			for _, head := range task.Heads {
-				fmt.Fprintf(&text, "%s: %s: %d labels; examples: %d train, %d dev, %d test\n",
-					task.Name, head.Name, len(head.Labels.Names()),
-					len(group.Examples[config.Train]), len(group.Examples[config.Dev]),
-					len(group.Examples[config.Test]))
-			}
-		}
+	for g := range ready.Data.Groups {
+		writeHeads(&text, ready.Data, &ready.Data.Groups[g])
 	}
 	trainable := 0
 	for _, w := range ready.Model.Params.All() {
@@ -58,4 +55,37 @@ func (c *commands) check(file string, set []string) error {
 	fmt.Fprintf(&text, "%d trainable parameters; no errors\n", trainable)
 	_, err = io.WriteString(c.out, text.String())
 	return err
+}
+
+// writeHeads writes a line for each head of a group: its labels, and the examples of each split.
+func writeHeads(w io.Writer, data *dataset.Dataset, group *dataset.Group) {
+	for h, of := range data.Heads(group) {
+		output := data.Tasks[of.Number].Output()
+		labels := output.String()
+		if output.HasLabels {
+			name := multitask.HeadName{Task: of.Task.Name, Head: of.Head.Name}
+			labels = plugin.Count(len(data.Labels[name].Names()), "label")
+		}
+		var counts []string
+		for _, split := range []string{config.Train, config.Dev, config.Test} {
+			count := fmt.Sprintf("%d %s", len(group.Examples[split]), split)
+			if n := labelled(group.Examples[split], h); n < len(group.Examples[split]) {
+				count += fmt.Sprintf(" (%d labelled)", n)
+			}
+			counts = append(counts, count)
+		}
+		fmt.Fprintf(w, "task %s, head %s: %s; examples: %s\n", of.Task.Name, of.Head.Name, labels,
+			strings.Join(counts, ", "))
+	}
+}
+
+// labelled returns how many examples have a target for head number h of their group.
+func labelled(examples []*corpus.Example, h int) int {
+	n := 0
+	for _, e := range examples {
+		if e.Targets[h] != nil {
+			n++
+		}
+	}
+	return n
 }

@@ -15,7 +15,6 @@ import (
 
 	_ "github.com/jenga-nlp/jenga/encoders/transformer" // the encoder that an experiment file need not name
 	"github.com/jenga-nlp/jenga/internal/kernel"
-	"github.com/jenga-nlp/jenga/plugin"
 )
 
 // Exit statuses.
@@ -44,9 +43,13 @@ func Run(args []string, in io.Reader, out, log io.Writer) int {
 	root.SetErr(log)
 	err := root.ExecuteContext(ctx)
 	var usage usageError
+	var stopped interruption
 	switch {
 	case err == nil:
 		return 0
+	case errors.As(err, &stopped):
+		fmt.Fprintln(log, stopped)
+		return exitInterrupted
 	case errors.Is(err, context.Canceled):
 		fmt.Fprintln(log, "interrupted")
 		return exitInterrupted
@@ -85,13 +88,7 @@ which needs no file and no download: the quickstart ships with jenga.`,
 			if len(args) == 0 {
 				return nil
 			}
-			var names []string
-			for _, c := range cmd.Commands() {
-				if c.IsAvailableCommand() {
-					names = append(names, c.Name())
-				}
-			}
-			return usageError{errors.New(plugin.Unknown("command", args[0], names))}
+			return unknownCommand(cmd, args[0])
 		},
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -103,6 +100,7 @@ which needs no file and no download: the quickstart ships with jenga.`,
 		},
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
+	root.SetHelpCommand(helpCommand())
 	root.PersistentFlags().Int("threads", 0, "how many processor cores to use (default: all; no result depends on it)")
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
 		n, err := cmd.Flags().GetInt("threads")

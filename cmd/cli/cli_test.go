@@ -91,7 +91,7 @@ func TestTrainEvalPredictEmbedTokenize(t *testing.T) {
 	writeFile(t, ".", "mails.csv", mails())
 	writeFile(t, ".", "experiment.yaml", smallExperiment)
 	status, out, log := call("", "check")
-	if status != 0 || !strings.Contains(out, "team: team: 2 labels; examples: 32 train, 8 dev") {
+	if status != 0 || !strings.Contains(out, "task team, head team: 2 labels; examples: 32 train, 8 dev, 0 test\n") {
 		t.Fatalf("check: %d\n%s%s", status, out, log)
 	}
 
@@ -151,6 +151,15 @@ func TestTrainEvalPredictEmbedTokenize(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &tokenized); err != nil || status != 0 || tokenized.Tokens[0] != "[CLS]" ||
 		tokenized.Offsets[0] != [2]int{0, 0} || tokenized.Offsets[1] != [2]int{0, 3} {
 		t.Errorf("tokenize: %d, %v\n%s", status, err, out)
+	}
+
+	// a run whose data is gone
+	if err := os.Remove("mails.csv"); err != nil {
+		t.Fatal(err)
+	}
+	want := "mails.csv: no such file; pass the data with --data team=FILE\n"
+	if status, _, log = call("", "eval", "runs/mails"); status != exitMistake || !strings.HasSuffix(log, want) {
+		t.Errorf("eval of a run whose data is gone: %d\n%s", status, log)
 	}
 }
 

@@ -18,7 +18,14 @@ import (
 )
 
 // onTerminal reports whether w is a terminal that can show progress bars.
-func onTerminal(w io.Writer) bool { return terminalWidth(w) > 0 && os.Getenv("TERM") != "dumb" }
+func onTerminal(w io.Writer) bool { return showsBars(terminalWidth(w), os.Getenv("TERM")) }
+
+// showsBars reports whether a bar fits into a line of a terminal with a number of columns, and can be redrawn there. A
+// bar that is wrapped leaves its parts behind.
+func showsBars(columns int, term string) bool {
+	const steps = 9999 // a usual training has fewer
+	return columns >= barWidth(steps) && term != "dumb"
+}
 
 // terminalWidth returns how many characters a line of w has, 0 if w is not a terminal.
 func terminalWidth(w io.Writer) int {
@@ -131,6 +138,9 @@ func metricsOf(head multitask.HeadMetrics, n int) (loss, metrics string) {
 			continue
 		}
 		shown = append(shown, fmt.Sprintf("%s %.2f", m.Name, 100*m.Value))
+	}
+	if n < layouts[0].metrics && n < len(head.Metrics) {
+		shown = append(shown, "…") // the terminal is too narrow for the others
 	}
 	return loss, strings.Join(shown, "  ")
 }

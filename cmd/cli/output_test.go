@@ -32,11 +32,11 @@ func TestATableFitsItsTerminal(t *testing.T) {
 	}{
 		{0, "team           team    8         1.5000  accuracy 50.00  precision 25.00  recall 100.00  f1 12.50"},
 		{200, "team           team    8         1.5000  accuracy 50.00  precision 25.00  recall 100.00  f1 12.50"},
-		{90, "team           team    8         1.5000  accuracy 50.00  precision 25.00  recall 100.00"},
-		{80, "team           team    8         1.5000  accuracy 50.00  precision 25.00"},
-		{60, "team           team    8         1.5000  accuracy 50.00"},
-		{50, "team           team    8         accuracy 50.00"},
-		{40, "team           team    accuracy 50.00"},
+		{90, "team           team    8         1.5000  accuracy 50.00  precision 25.00  recall 100.00  …"},
+		{80, "team           team    8         1.5000  accuracy 50.00  precision 25.00  …"},
+		{60, "team           team    8         1.5000  accuracy 50.00  …"},
+		{50, "team           team    8         accuracy 50.00  …"},
+		{40, "team           team    accuracy 50.00  …"},
 	} {
 		table := fittingTable(someMetrics(), test.width)
 		lines := strings.Split(strings.TrimSuffix(table, "\n"), "\n")
@@ -62,6 +62,17 @@ func TestAllRightLeavesOutTasksOfNumbers(t *testing.T) {
 	if table := fittingTable(groups, 0); !strings.Contains(table, "\nteam + things ") ||
 		strings.Contains(table, "things + price") {
 		t.Errorf("all_right includes the task of a number:\n%s", table)
+	}
+}
+
+func TestABarNeedsATerminalThatFits(t *testing.T) {
+	for columns, want := range map[int]bool{0: false, 32: false, 40: false, 80: true} {
+		if got := showsBars(columns, "xterm"); got != want {
+			t.Errorf("bars in %d columns: %v, want %v", columns, got, want)
+		}
+	}
+	if showsBars(80, "dumb") {
+		t.Error("a bar on a terminal that cannot redraw its line")
 	}
 }
 

@@ -21,7 +21,7 @@ func (c *commands) tokenizeCommand() *cobra.Command {
 		Use:   "tokenize MODEL [FILE]",
 		Short: "Split texts into the model's tokens, a JSON line for each",
 		Long: `Split texts into the model's tokens, a JSON line for each. MODEL is a folder with a tokenizer, an .onnx
-file beside one, a model's name in the hub's local cache, or a run. Texts are plain lines, or JSON lines with text,
+file beside one, a model's name in the Hugging Face cache, or a run. Texts are plain lines, or JSON lines with text,
 pair or words; they are read from stdin if no file is named. Offsets are in bytes.`,
 		Example: "  echo 'a text' | jenga tokenize models/minilm-l6",
 		Args:    between(1, 2),

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -15,7 +16,9 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/report"
 	"github.com/jenga-nlp/jenga/experiments/run"
+	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/plugin"
 )
 
 // defaultFile is the experiment that commands take where none is named.
@@ -76,9 +79,18 @@ func (c *commands) train(ctx context.Context, f trainFlags, file string) error {
 	}
 
 	show := c.watcher(f.json)
-	done, err := ready.Train(ctx, folder, show.event)
+	var last multitask.Step
+	done, err := ready.Train(ctx, folder, func(event any) error {
+		if step, ok := event.(multitask.Step); ok {
+			last = step
+		}
+		return show.event(event)
+	})
 	show.end(err)
-	if err != nil {
+	switch {
+	case errors.Is(err, context.Canceled):
+		return interruption{last, folder}
+	case err != nil:
 		return err
 	}
 	if f.json {
@@ -93,6 +105,26 @@ func (c *commands) train(ctx context.Context, f trainFlags, file string) error {
 	_, err = fmt.Fprintf(c.out, "trained in %s; the model is in %s\n",
 		time.Duration(done.Seconds*float64(time.Second)).Round(time.Second/10), done.Folder)
 	return err
+}
+
+// interruption is the error of a training that a signal ended: it names the last step, and the checkpoint that is left.
+type interruption struct {
+	last   multitask.Step
+	folder string
+}
+
+func (i interruption) Error() string {
+	text := "interrupted before the first step"
+	if i.last.Number > 0 {
+		text = fmt.Sprintf("interrupted after step %d of %d", i.last.Number, i.last.Of)
+	}
+	switch _, checkpoint, err := runfolder.Find(i.folder); {
+	case i.last.Number > 0 && err == nil:
+		return fmt.Sprintf("%s; the best checkpoint so far is %s", text, checkpoint)
+	case runfolder.IsRun(i.folder):
+		return text + "; no checkpoint yet; train again with --force"
+	}
+	return text
 }
 
 // ready prepares an experiment for training and writes the warnings.
@@ -180,7 +212,7 @@ func barWatcher(w io.Writer) watcher {
 }
 
 func writeWarning(w io.Writer, warning multitask.Warning) error {
-	_, err := fmt.Fprintln(w, warning.Text)
+	_, err := fmt.Fprintln(w, plugin.Warning(plugin.Place{}, "%s", warning.Text))
 	return err
 }
 

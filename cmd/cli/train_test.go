@@ -1,6 +1,9 @@
 package cli
 
 import (
+	"bytes"
+	"context"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -20,9 +23,48 @@ func TestWarningsAreWritten(t *testing.T) {
 			}
 		}
 		for what, got := range map[string]string{"lines": line.String(), "a bar": bar.String()} {
-			if strings.Count(got, text+"\n") != 1 {
+			if strings.Count(got, "warning: "+text+"\n") != 1 {
 				t.Errorf("a warning %s has no line of its own in %s:\n%s", name, what, got)
 			}
 		}
+	}
+}
+
+// interrupter cancels a context when it has seen a number of events of a kind.
+type interrupter struct {
+	event  string
+	left   int
+	cancel context.CancelFunc
+}
+
+func (i *interrupter) Write(p []byte) (int, error) {
+	if bytes.Contains(p, []byte(`"event":"`+i.event+`"`)) {
+		if i.left--; i.left == 0 {
+			i.cancel()
+		}
+	}
+	return len(p), nil
+}
+
+func TestAnInterruptionNamesTheStepAndTheCheckpoint(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeFile(t, ".", "mails.csv", mails())
+	writeFile(t, ".", "experiment.yaml", smallExperiment)
+	best := filepath.Join("runs", "mails", "best")
+	for _, test := range []struct {
+		event string
+		n     int
+		want  string
+	}{
+		{"step", 2, "interrupted after step 2 of 80; no checkpoint yet; train again with --force"},
+		{"eval", 1, "interrupted after step 4 of 80; the best checkpoint so far is " + best},
+	} {
+		ctx, cancel := context.WithCancel(context.Background())
+		c := &commands{out: &interrupter{test.event, test.n, cancel}, log: new(strings.Builder)}
+		err := c.train(ctx, trainFlags{json: true, force: true}, defaultFile)
+		if err == nil || err.Error() != test.want {
+			t.Errorf("after %d events %s: %v, want %s", test.n, test.event, err, test.want)
+		}
+		cancel()
 	}
 }

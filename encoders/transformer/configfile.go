@@ -64,7 +64,7 @@ func readConfig(path string) (config, map[string]json.RawMessage, error) {
 		return config{}, nil, err
 	}
 	if kind.Type == nil {
-		return config{}, nil, fmt.Errorf("%s: no model_type; \"bert\" and \"distilbert\" are read", path)
+		return config{}, nil, fmt.Errorf("%s: no model_type; \"bert\" and \"distilbert\" are supported", path)
 	}
 
 	var c config
@@ -75,7 +75,8 @@ func readConfig(path string) (config, map[string]json.RawMessage, error) {
 	case "distilbert":
 		c, refused, err = readDistilBERT(path, data)
 	default:
-		err = fmt.Errorf("%s: model_type %q is not read; \"bert\" and \"distilbert\" are", path, *kind.Type)
+		err = fmt.Errorf("%s: model_type %q is not supported; \"bert\" and \"distilbert\" are. Exported to "+
+			"ONNX, another encoder can be used frozen, by encoder: {type: hugot}", path, *kind.Type)
 	}
 	if err != nil {
 		return config{}, nil, err
@@ -108,16 +109,17 @@ func readBERT(path string, data []byte) (config, []error, error) {
 	refused = append(refused, refuseNumbers("hidden_size", f.Width, "num_attention_heads", f.Heads, []number{
 		{"hidden_dropout_prob", f.Dropout}, {"attention_probs_dropout_prob", f.AttentionDropout}})...)
 	if f.Activation != "gelu" {
-		refused = append(refused, fmt.Errorf("hidden_act %q is not read; \"gelu\" is", f.Activation))
+		refused = append(refused, fmt.Errorf("hidden_act %q is not supported; \"gelu\" is", f.Activation))
 	}
 	if f.Epsilon <= 0 {
 		refused = append(refused, fmt.Errorf("layer_norm_eps is %v; want a number above 0", f.Epsilon))
 	}
 	if f.Positions != "absolute" {
-		refused = append(refused, fmt.Errorf("position_embedding_type %q is not read; \"absolute\" is", f.Positions))
+		refused = append(refused, fmt.Errorf("position_embedding_type %q is not supported; \"absolute\" is",
+			f.Positions))
 	}
 	if f.IsDecoder {
-		refused = append(refused, errors.New("is_decoder: a decoder is not read; an encoder is"))
+		refused = append(refused, errors.New("is_decoder: decoders are not supported; the model must be an encoder"))
 	}
 	return config{
 		Layout: "bert", Vocabulary: f.Vocabulary, Layers: f.Layers, Width: f.Width, Heads: f.Heads,
@@ -143,10 +145,11 @@ func readDistilBERT(path string, data []byte) (config, []error, error) {
 	refused = append(refused, refuseNumbers("dim", f.Width, "n_heads", f.Heads, []number{
 		{"dropout", f.Dropout}, {"attention_dropout", f.AttentionDropout}})...)
 	if f.Activation != "gelu" {
-		refused = append(refused, fmt.Errorf("activation %q is not read; \"gelu\" is", f.Activation))
+		refused = append(refused, fmt.Errorf("activation %q is not supported; \"gelu\" is", f.Activation))
 	}
 	if f.Sinusoidal {
-		refused = append(refused, errors.New("sinusoidal_pos_embds: fixed positions are not read; learned ones are"))
+		refused = append(refused, errors.New("sinusoidal_pos_embds: fixed positions are not supported; "+
+			"learned ones are"))
 	}
 	return config{
 		Layout: "distilbert", Vocabulary: f.Vocabulary, Layers: f.Layers, Width: f.Width, Heads: f.Heads,

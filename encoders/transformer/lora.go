@@ -59,7 +59,7 @@ func (e *encoder) addLoRA(o encoders.LoRA, at nn.Params) error {
 		return fmt.Errorf("lora: r is %d; want a rank from 1 to the width, %d", o.Rank, e.config.Width)
 	}
 	if len(o.Targets) == 0 {
-		return fmt.Errorf("lora: targets is empty; there is %s", strings.Join(loraTargets, ", "))
+		return fmt.Errorf("lora: targets is empty; available: %s", strings.Join(loraTargets, ", "))
 	}
 	for i, name := range o.Targets {
 		if slices.Contains(o.Targets[:i], name) {

@@ -214,7 +214,7 @@ func TestLoRAOptions(t *testing.T) {
 			"r is 13; want a rank from 1 to the width, 12"},
 		{encoders.LoRA{Rank: 1, Alpha: 1, Targets: []string{"keys"}}, "none",
 			`targets: want query, key, value, output, up or down, have "keys"`},
-		{encoders.LoRA{Rank: 1, Alpha: 1}, "none", "targets is empty; there is query, key, value, output, up, down"},
+		{encoders.LoRA{Rank: 1, Alpha: 1}, "none", "targets is empty; available: query, key, value, output, up, down"},
 		{encoders.LoRA{Rank: 1, Alpha: 1, Targets: []string{"key", "up", "key"}}, "none", `targets: duplicate "key"`},
 		{allTargets, "2", "freeze leaves none of the 2 layers to change; want at most freeze: 1"},
 	} {

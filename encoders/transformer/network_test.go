@@ -190,7 +190,7 @@ func TestWhatIsFrozenTakesNoGradientAndDropsNothing(t *testing.T) {
 func TestFreezeOfMissingLayers(t *testing.T) {
 	for _, freeze := range []string{"3", "-1", "1.5", "layers"} {
 		_, err := newEncoder(tiny("bert"), encoders.Env{Params: nn.NewParams(1), Freeze: freeze})
-		want := fmt.Sprintf("freeze: %q is not known; there is none, embeddings, all, and a number of layers from "+
+		want := fmt.Sprintf("freeze: %q is not known; available: none, embeddings, all, and a number of layers from "+
 			"0 to 2", freeze)
 		if err == nil || err.Error() != want {
 			t.Errorf("freeze %q: %v, want %s", freeze, err, want)

@@ -169,7 +169,7 @@ func (d *decoding) checkFiles(owner string, data Data, s *plugin.Section) {
 	given := func(f File) bool { return f.Place != (plugin.Place{}) }
 	if !given(data.Path) && !given(data.Train) {
 		d.mistakes.Add(s.Place,
-			"%s: no training data; want data: {train: FILE, dev: FILE}, or data_path: FILE to divide", owner)
+			"%s: no training data; want data: {train: FILE, dev: FILE}, or data: {path: FILE} to divide", owner)
 	}
 	for _, split := range []string{Train, Dev, Test} {
 		if given(data.Path) && given(data.File(split)) {

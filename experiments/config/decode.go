@@ -25,7 +25,7 @@ type decoding struct {
 }
 
 func (d *decoding) warn(at plugin.Place, format string, args ...any) {
-	d.e.Warnings = append(d.e.Warnings, (&plugin.Mistake{Place: at, Err: fmt.Errorf(format, args...)}).Error())
+	d.e.Warnings = append(d.e.Warnings, plugin.Warning(at, format, args...))
 }
 
 func (d *decoding) experiment(root *plugin.Section) {

@@ -7,9 +7,11 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/encoders"
+	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/fusion"
 	"github.com/jenga-nlp/jenga/heads"
 	"github.com/jenga-nlp/jenga/multitask"
@@ -126,9 +128,9 @@ type Training struct {
 
 	EvalStrategy string `yaml:"eval_strategy" choice:"epoch|steps|no" doc:"when dev is evaluated and the model saved"`
 	EvalSteps    int    `yaml:"eval_steps" range:"[1,)" doc:"updates between evaluations, with eval_strategy: steps"`
-	SaveStrategy string `yaml:"save_strategy" choice:"epoch|steps|no"`
+	SaveStrategy string `yaml:"save_strategy" choice:"epoch|steps|no" listed:"no"`
 
-	LoadBestModelAtEnd bool   `yaml:"load_best_model_at_end"`
+	LoadBestModelAtEnd bool   `yaml:"load_best_model_at_end" listed:"no"`
 	MetricForBestModel string `yaml:"metric_for_best_model" takes:"a metric's name" default:"eval_overall" doc:"metric of dev that selects the best checkpoint: eval_overall, the mean of all heads' main metrics, eval_loss, eval_all_right, eval_TASK_loss, eval_TASK_HEAD_METRIC, …"`
 	GreaterIsBetter    bool   `yaml:"greater_is_better" default:"(by the metric)" doc:"whether higher is better"`
 
@@ -139,8 +141,8 @@ type Training struct {
 	NoCacheFile bool   `yaml:"-"` // cache_file: false: states beyond CacheMemory are computed each time
 	CacheFolder string `yaml:"-"` // of the file for states beyond CacheMemory; "": the run folder
 
-	Device       string  `yaml:"device"`
-	Logging      Logging `yaml:"logging"`
+	Device       string  `yaml:"device" listed:"no"`
+	Logging      Logging `yaml:"logging" listed:"no"`
 	LoggingSteps int     `yaml:"logging_steps" range:"[1,)" doc:"updates between lines of the run's metrics.jsonl"`
 }
 
@@ -192,13 +194,19 @@ func decode(path string, data []byte, sets []string, files bool) (*Experiment, e
 func readStart(path string) ([]byte, error) {
 	const limit = 16 << 20 // bytes
 	f, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
+	switch {
+	case path == "":
+		return nil, errors.New("the name of the experiment file is empty; want a file such as experiment.yaml")
+	case errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("%s: no such file", path)
-	}
-	if err != nil {
+	case err != nil:
 		return nil, err
 	}
 	defer f.Close()
+	if runfolder.IsFolder(path) {
+		return nil, fmt.Errorf("%s is a folder; want an experiment file, such as %s", path,
+			filepath.Join(path, runfolder.ExperimentFile))
+	}
 	data, err := io.ReadAll(io.LimitReader(f, limit))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, pathless(err))

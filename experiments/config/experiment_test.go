@@ -239,7 +239,8 @@ func TestTooLargeOrMissingFiles(t *testing.T) {
 	for path, want := range map[string]string{
 		nested:                             nested + ": 10485767 bytes; an experiment file has at most 1048576",
 		filepath.Join(dir, "nowhere.yaml"): filepath.Join(dir, "nowhere.yaml") + ": no such file",
-		dir:                                dir + ": is a directory",
+		dir: dir + " is a folder; want an experiment file, such as " +
+			filepath.Join(dir, "experiment.yaml"),
 	} {
 		if _, err := Read(path, nil); err == nil || err.Error() != want {
 			t.Errorf("Read: %v, want %s", err, want)

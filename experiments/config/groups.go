@@ -54,7 +54,7 @@ func (d *decoding) resolveSameAs() {
 				break
 			}
 			if n == len(d.e.Tasks) {
-				d.mistakes.Add(task.Place, "task %q: data: same_as leads back to itself; one of the tasks has a file",
+				d.mistakes.Add(task.Place, "task %q: data: same_as is circular; one of these tasks must have files",
 					task.Name)
 				break
 			}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/experiments/report"
+	"github.com/jenga-nlp/jenga/internal/suggest"
 	"github.com/jenga-nlp/jenga/plugin"
 	"github.com/jenga-nlp/jenga/tasks"
 )
@@ -31,8 +32,30 @@ func (d *decoding) metric(s *plugin.Section) {
 	}
 	if s.Has("metric_for_best_model") && !slices.Contains(names, t.MetricForBestModel) {
 		d.mistakes.Add(s.At("metric_for_best_model").Place, "training: metric_for_best_model: %s",
-			plugin.Unknown("metric", t.MetricForBestModel, names))
+			plugin.UnknownLike("metric", t.MetricForBestModel, d.nearestMetric(t.MetricForBestModel, names), names))
 	}
+}
+
+// nearestMetric returns the name that is most similar to a metric's, whose head may have been left out: eval_team_f1
+// for eval_team_team_f1. It is "" if there is none.
+func (d *decoding) nearestMetric(metric string, names []string) string {
+	whole := map[string]string{} // a name, also without its head → the name
+	for _, name := range names {
+		whole[name] = name
+	}
+	for _, task := range d.e.Tasks {
+		for _, head := range task.Heads {
+			for _, name := range names {
+				of, ok := strings.CutPrefix(name, report.HeadMetric(task.Name, head.Name, ""))
+				short := "eval_" + task.Name + "_" + of
+				if ok && whole[short] == "" {
+					whole[short] = name
+				}
+			}
+		}
+	}
+	near, _ := suggest.Nearest(metric, slices.Sorted(maps.Keys(whole)))
+	return whole[near]
 }
 
 // metrics returns the names of all metrics of an evaluation of the tasks, as in report.Figures, and those for which

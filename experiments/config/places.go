@@ -66,7 +66,7 @@ func alsoSearched(variable, name string) string {
 }
 
 // baseModel finds a folder or file of weights: relative to the experiment file, else below $JENGA_MODELS or in the
-// hub's local cache.
+// Hugging Face cache.
 func (d *decoding) baseModel(s *plugin.Section) File {
 	path := d.relative(s, "model: base_model")
 	if path == "" {
@@ -82,8 +82,8 @@ func (d *decoding) baseModel(s *plugin.Section) File {
 		return File{found, s.Place}
 	}
 	if d.files {
-		d.mistakes.Add(s.Place, "model: base_model: no folder or .onnx file %q%s, nor in the hub's cache", s.Text,
-			alsoSearched("JENGA_MODELS", s.Text))
+		d.mistakes.Add(s.Place, "model: base_model: no folder or .onnx file %q%s, nor in the Hugging Face cache",
+			s.Text, alsoSearched("JENGA_MODELS", s.Text))
 	}
 	return File{path, s.Place}
 }
@@ -117,7 +117,7 @@ func encoderType(folder string) string {
 }
 
 // FindModel returns the folder or file of a model's weights. name is a path, or a name below $JENGA_MODELS or in the
-// hub's local cache. The path is "" if there is no such model.
+// Hugging Face cache. The path is "" if there is no such model.
 func FindModel(name string) (path string, err error) {
 	if runfolder.Exists(name) {
 		return name, checkModel(name)
@@ -134,7 +134,7 @@ func (e *Experiment) EncoderIn(folder string) (plugin.Choice[encoders.Env, encod
 	return encoders.Registry().FromString(encoderType(folder), "")
 }
 
-// findLocal returns the path of a model below $JENGA_MODELS or in the hub's local cache, "" if it is in neither.
+// findLocal returns the path of a model below $JENGA_MODELS or in the Hugging Face cache, "" if it is in neither.
 func findLocal(name string) string {
 	if filepath.IsAbs(name) {
 		return ""

@@ -63,7 +63,7 @@ tasks: [{name: kind, type: classification, data: {train: corpus/train.jsonl, dev
 		t.Setenv("JENGA_MODELS", "")
 		_, err := Read(alone, nil)
 		want := []string{
-			alone + `:2:21: model: base_model: no folder or .onnx file "org/small", nor below $JENGA_MODELS, which is not set, nor in the hub's cache`,
+			alone + `:2:21: model: base_model: no folder or .onnx file "org/small", nor below $JENGA_MODELS, which is not set, nor in the Hugging Face cache`,
 			alone + `:3:58: task "kind": corpus/train.jsonl: no such file, nor below $JENGA_DATA, ` + beside + "/org",
 			alone + `:3:83: task "kind": corpus/dev.jsonl: no such file, nor below $JENGA_DATA, ` + beside + "/org",
 		}

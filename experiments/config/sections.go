@@ -91,7 +91,7 @@ type modelOptions struct {
 	LoRA         *plugin.Section `yaml:"lora,omitempty"`
 	Encoder      *plugin.Section `yaml:"encoder,omitempty"`
 	Fusion       *plugin.Section `yaml:"fusion"`
-	BackboneType string          `yaml:"backbone_type,omitempty"`
+	BackboneType string          `yaml:"backbone_type,omitempty" listed:"no"`
 }
 
 var (
@@ -110,9 +110,9 @@ type tokenizerOptions struct {
 
 	Vectors    *plugin.Section `yaml:"vectors,omitempty" takes:"a path" doc:"text file of words and their vectors, as GloVe's (Pennington et al. 2014), with which the embeddings of type: words are initialised; their width is that of the encoder's embeddings. Words of the file that training texts lack enter the vocabulary too, as far as train.vocab_size allows. None: all embeddings are initialised randomly"`
 	Train      *plugin.Section `yaml:"train,omitempty"`
-	Truncation bool            `yaml:"truncation,omitempty"`
-	Padding    *plugin.Section `yaml:"padding,omitempty"`
-	PadTokenID *plugin.Section `yaml:"pad_token_id,omitempty"`
+	Truncation bool            `yaml:"truncation,omitempty" listed:"no"`
+	Padding    *plugin.Section `yaml:"padding,omitempty" listed:"no"`
+	PadTokenID *plugin.Section `yaml:"pad_token_id,omitempty" listed:"no"`
 }
 
 var (
@@ -123,7 +123,7 @@ var (
 // taskOptions are the keys of an entry of `tasks` beside `type`, which names the part, and `data`.
 type taskOptions struct {
 	Name     string          `yaml:"name" takes:"a name" doc:"1 to 64 letters, digits, _, - or spaces within; required"`
-	DataPath *plugin.Section `yaml:"data_path,omitempty"`
+	DataPath *plugin.Section `yaml:"data_path,omitempty" listed:"no"`
 	Data     *plugin.Section `yaml:"data"`
 
 	Long   string   `yaml:"long,omitempty" choice:"truncate|windows" default:"(by type)" doc:"texts of more than max_length tokens are truncated, or divided into windows whose predictions are merged: the mean of labels and numbers, for a word the tag of the window where it is furthest from the ends, the best answer to a question. Default: windows for question_answering, else truncate"`

@@ -54,10 +54,10 @@ func TestSetMistakes(t *testing.T) {
 		"training.num_epochs=[":            "not YAML: did not find expected node content",
 		"seed=1\n---\n2":                   "a second document begins",
 		"seed.of.all=1":                    "seed has no keys: it is 7",
-		"tasks.intend.type=ner":            `no task "intend"; did you mean "intent"? there is intent, slots`,
+		"tasks.intend.type=ner":            `no task "intend"; did you mean "intent"? available: intent, slots`,
 		"tasks.intent=ner":                 `task "intent" is a mapping; name one of its keys`,
-		"tasks.slots.heads.slot.type=mlp":  `no head "slot"; did you mean "slots"? there is slots`,
-		"tasks.intent.heads.tone.type=mlp": `no head "tone"; there is intent, urgency`,
+		"tasks.slots.heads.slot.type=mlp":  `no head "slot"; did you mean "slots"? available: slots`,
+		"tasks.intent.heads.tone.type=mlp": `no head "tone"; available: intent, urgency`,
 		"tasks.intent.data.train=no.csv":   `task "intent": no.csv: no such file`,
 	} {
 		_, err := Read(file, []string{set})

@@ -58,7 +58,10 @@ func (d *decoding) task(s *plugin.Section, number int) Task {
 	s.Decode(owner, &t, &d.mistakes, keys(s)...) // the part rejects unknown keys
 
 	task := Task{Name: t.Name, Place: s.Place, Labels: t.Labels, LabelMaps: t.LabelMaps}
-	task.Part = tasks.Registry().Choose(s, "", plugin.KeysOf(taskDefaults), &d.mistakes)
+	part := *s
+	part.Entries = slices.Clone(s.Entries)
+	part.Remove("data_path") // not one of the keys that errors list
+	task.Part = tasks.Registry().Choose(&part, "", plugin.KeysOf(taskDefaults), &d.mistakes)
 	kind := output(task)
 	task.Heads = d.heads(owner, t.Heads, s, t.Name, heads.Default(kind))
 	for _, h := range task.Heads {

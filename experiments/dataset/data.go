@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/experiments/config"
@@ -18,6 +17,7 @@ import (
 type reader struct {
 	e        *config.Experiment
 	types    []tasks.Task // of e.Tasks
+	trained  bool         // the run is trained: a missing file may be replaced by another
 	mistakes *plugin.Mistakes
 	warnings []string
 }
@@ -59,7 +59,13 @@ func (r *reader) divide(task config.Task, all []*corpus.Example, requested []str
 	d := task.Data
 	parts := map[string][]*corpus.Example{config.Train: all}
 	take := func(split string, amount float64) {
-		if n := count(amount, len(all)); n > 0 {
+		n := count(amount, len(all))
+		if n == 0 && amount > 0 && len(all) > 0 && slices.Contains(requested, split) {
+			r.warnings = append(r.warnings, plugin.Warning(r.e.Place("tasks."+task.Name+".data.split"),
+				"task %q: data: split: %s has no examples: %v of the %d examples of %s rounds to 0", task.Name, split,
+				amount, len(all), trainingFile(d).Name))
+		}
+		if n > 0 {
 			if d.Split.By != "" {
 				parts[config.Train], parts[split] = corpus.SplitGroups(parts[config.Train], n, d.Split.Seed)
 				if len(parts[split]) == 0 {
@@ -72,9 +78,9 @@ func (r *reader) divide(task config.Task, all []*corpus.Example, requested []str
 				parts[config.Train], parts[split] = corpus.SplitN(parts[config.Train], n, d.Split.Seed)
 			}
 			if slices.Contains(requested, split) {
-				r.warnings = append(r.warnings,
-					fmt.Sprintf("task %q has no %s file: %d of the %d examples of %s are taken (seed %d)", task.Name,
-						split, len(parts[split]), len(all), trainingFile(d).Name, d.Split.Seed))
+				r.warnings = append(r.warnings, plugin.Warning(plugin.Place{},
+					"task %q has no %s file: %d of the %d examples of %s are taken (seed %d)", task.Name, split,
+					len(parts[split]), len(all), trainingFile(d).Name, d.Split.Seed))
 			}
 		}
 	}
@@ -111,7 +117,7 @@ func (r *reader) file(group *Group, path config.File) []*corpus.Example {
 	format.Fields = nil // each task renames its own
 	records, err := corpus.Open(path.Name, format)
 	if err != nil {
-		r.mistakes.Add(path.Place, "task %q: %w", first.Name, err)
+		r.fileMistakes(first, path, err)
 		return nil
 	}
 	examples := make([]*corpus.Example, len(records))
@@ -120,35 +126,21 @@ func (r *reader) file(group *Group, path config.File) []*corpus.Example {
 		task := r.e.Tasks[number]
 		own, err := task.Data.Format.Rename(path.Name, records)
 		if err != nil {
-			r.mistakes.Add(path.Place, "task %q: %w", task.Name, err)
+			r.fileMistakes(task, path, err)
 			return nil
 		}
 		if _, known := group.first[number]; !known && len(own) > 0 {
 			group.first[number] = own[0]
 		}
 		tasks.SurveyRecords(r.types[number], own)
-		for i, record := range own {
-			example, err := r.example(number, record)
-			if err != nil {
-				r.mistakes.Append(ofTask(task.Name, record.Place, err))
-				wrong = true
-				continue
-			}
-			if examples[i] == nil {
-				examples[i] = &example
-				continue
-			}
-			if what := different(example, *examples[i]); what != "" {
-				r.mistakes.Append(fmt.Errorf("%s: task %q: its %s differ from those of task %q, which same_as names; "+
-					"leave text, pair, words, question and context out of its data, or give it files of its own",
-					record.Place, task.Name, what, first.Name))
-				return nil // other records would give the same error
-			}
-			examples[i].Targets = append(examples[i].Targets, example.Targets...)
-			if examples[i].Words == nil {
-				examples[i].Words = example.Words
-			}
+
+		errs, differ := r.addExamples(examples, number, own, first.Name)
+		r.recordMistakes(task, path.Name, errs, len(own))
+		if differ != nil {
+			r.mistakes.Append(differ)
+			return nil // other records would give the same error
 		}
+		wrong = wrong || len(errs) > 0
 	}
 	if wrong {
 		return nil
@@ -156,10 +148,31 @@ func (r *reader) file(group *Group, path config.File) []*corpus.Example {
 	return examples
 }
 
-// ofTask inserts the name of a task after the place at the start of an error of one of its records.
-func ofTask(task string, at corpus.Place, err error) error {
-	what, _ := strings.CutPrefix(err.Error(), at.String()+": ")
-	return fmt.Errorf("%s: task %q: %s", at, task, what)
+// addExamples adds the examples of a task's records, or the targets of the task to examples that other tasks of the
+// group have made. errs are the errors of records; differ is the error of a text that is not that of the first task.
+func (r *reader) addExamples(examples []*corpus.Example, number int, records []corpus.Record, first string) (
+	errs []recordError, differ error) {
+	for i, record := range records {
+		example, err := r.example(number, record)
+		if err != nil {
+			errs = append(errs, recordError{record.Place, err})
+			continue
+		}
+		if examples[i] == nil {
+			examples[i] = &example
+			continue
+		}
+		if what := different(example, *examples[i]); what != "" {
+			return errs, fmt.Errorf("%s: task %q: its %s differ from those of task %q, which same_as names; leave "+
+				"text, pair, words, question and context out of its data, or give it files of its own",
+				record.Place, r.e.Tasks[number].Name, what, first)
+		}
+		examples[i].Targets = append(examples[i].Targets, example.Targets...)
+		if examples[i].Words == nil {
+			examples[i].Words = example.Words
+		}
+	}
+	return errs, nil
 }
 
 // different returns what differs between two examples of the same record, "" if nothing does.

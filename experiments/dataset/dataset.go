@@ -78,7 +78,7 @@ func loadWith(
 	d.Warnings = append(d.Warnings, in.warnings...)
 	for i, task := range e.Tasks {
 		for _, warning := range plugin.WarningsOf(d.Tasks[i]) {
-			d.Warnings = append(d.Warnings, fmt.Sprintf("%s: %s", task.Place, warning))
+			d.Warnings = append(d.Warnings, plugin.Warning(task.Place, "%s", warning))
 		}
 	}
 
@@ -109,7 +109,7 @@ func (d *Dataset) encodeAll() {
 		group := &d.Groups[g]
 		for _, split := range []string{config.Train, config.Dev, config.Test} {
 			d.encode(group, split)
-			d.Warnings = append(d.Warnings, d.truncated(group, split)...)
+			d.Warnings = append(d.Warnings, d.checkTexts(group, split)...)
 		}
 		d.Warnings = append(d.Warnings, d.truncatedTargets(group)...)
 	}

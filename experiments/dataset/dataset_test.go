@@ -32,7 +32,7 @@ func TestWarnings(t *testing.T) {
 	warnings := strings.Join(data.Warnings, "\n")
 	for _, want := range []string{
 		`task "mood" has no test file: 1 of the 4 examples of a.jsonl are taken (seed `,
-		`task "mood": dev has label "fair" 1 times, which train does not have: it counts as wrong`,
+		`task "mood": dev has label "fair" 1 time, which train does not have: it counts as wrong`,
 	} {
 		if !strings.Contains(warnings, want) {
 			t.Errorf("no warning %q:\n%s", want, warnings)
@@ -51,7 +51,7 @@ func TestTruncatedTargetsGiveAWarning(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		const warning = `task "who": 3 targets of train are not within 16 tokens of their text, and are learned as no answer: a larger max_length, or long: windows, avoids it`
+		const warning = `warning: task "who": 3 targets of train are not within 16 tokens of their text, and are learned as no answer: a larger max_length, or long: windows, avoids it`
 		if got := slices.Contains(data.Warnings, warning); got != want {
 			t.Errorf("long: %s: warnings %q, want this one: %v", long, data.Warnings, want)
 		}
@@ -67,7 +67,7 @@ func TestTruncatedExamplesAreCounted(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		const warning = `task "mood": 1 of 4 texts of train have more than 8 tokens and are truncated: a larger tokenizer.max_length, or long: windows, avoids it`
+		const warning = `warning: task "mood": 1 of 4 texts of train have more than 8 tokens and are truncated: a larger tokenizer.max_length, or long: windows, avoids it`
 		if got := slices.Contains(data.Warnings, warning); got != want {
 			t.Errorf("long: %s: warnings %q, want this one: %v", long, data.Warnings, want)
 		}
@@ -82,17 +82,58 @@ func TestQuestionsWithoutAnswersGiveAWarning(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		const warning = `task "who": 1 of 2 training questions have no answers and are not used for training; write an empty list, [], for a context without an answer`
+		const warning = `warning: task "who": 1 of 2 training questions have no answers and are not used for training; write an empty list, [], for a context without an answer`
 		if got := slices.Contains(data.Warnings, warning); got != want {
 			t.Errorf("answers %q: warnings %q, want %q: %v", cell, data.Warnings, warning, want)
 		}
 	}
 }
 
+func TestExamplesThatTeachNothingGiveAWarning(t *testing.T) {
+	const both = "  - {name: mood, type: classification, data: {train: a.csv, dev: a.csv}}\n" +
+		"  - {name: tone, type: classification, data: {same_as: mood, label: tone}}\n"
+	one, _, _ := strings.Cut(both, "\n")
+	const data = "text,label,tone\nso good,good,calm\nso bad,bad,\nso so,,calm\nso fair,,\n ,good,calm\n"
+	for tasks, want := range map[string][]string{
+		one + "\n": {
+			`warning: task "mood": 2 of 5 training examples have no label and are not used for training`,
+			`warning: task "mood": 1 of 5 texts of dev are empty`,
+			`warning: task "mood": 1 of 5 texts of train are empty`,
+		},
+		both: { // the third text has a label for one of the tasks
+			`warning: task "mood": 1 of 5 training examples have no label and are not used for training`,
+			`warning: task "mood": 1 of 5 texts of dev are empty`,
+			`warning: task "mood": 1 of 5 texts of train are empty`,
+		},
+	} {
+		data, err := load(t, tasks, map[string]string{"a.csv": data})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := slices.Sorted(slices.Values(data.Warnings))
+		if slices.Sort(want); !slices.Equal(got, want) {
+			t.Errorf("%s\nwarnings %q\nwant %q", tasks, got, want)
+		}
+	}
+}
+
+func TestAFractionThatIsLessThanAnExampleGivesAWarning(t *testing.T) {
+	data, err := load(t, "  - {name: mood, type: classification, data: {path: a.csv, split: {dev: 0.1}}}\n",
+		map[string]string{"a.csv": "text,label\nso good,good\nso bad,bad\n"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `exp.yaml:5:67: warning: task "mood": data: split: dev has no examples: 0.1 of the 2 examples of ` +
+		"a.csv rounds to 0"
+	if !slices.Equal(data.Warnings, []string{want}) {
+		t.Errorf("warnings %q, want %q", data.Warnings, want)
+	}
+}
+
 func TestErrorOfAMissingFieldListsTheExistingOnes(t *testing.T) {
 	_, err := load(t, "  - {name: mood, type: classification, data: {train: a.csv}}\n",
 		map[string]string{"a.csv": "text, label\nso good,good\n"})
-	if want := `task "mood": head "mood" has no label in its training data, a.csv: data: {label: FIELD} names the field that holds it, there is " label", text`; err == nil || !strings.HasSuffix(err.Error(), want) {
+	if want := `task "mood": head "mood" has no label in its training data, a.csv: data: {label: FIELD} names the field that holds it; available: " label", text`; err == nil || !strings.HasSuffix(err.Error(), want) {
 		t.Errorf("error %v, want %s", err, want)
 	}
 }

@@ -39,6 +39,7 @@ func (d *Dataset) label(
 	for _, split := range []string{config.Train, config.Dev, config.Test} {
 		d.number(group, group.Examples[split])
 	}
+	d.Warnings = append(d.Warnings, d.unlabelled(group)...)
 	for _, split := range []string{config.Dev, config.Test} {
 		d.Warnings = append(d.Warnings, d.unknownLabels(group, split)...)
 	}
@@ -65,13 +66,13 @@ func (d *Dataset) checkLabelled(group *Group, h int, of Head, kind *outputs.Kind
 	}
 	if labelled > 0 {
 		if warning := kind.Unlabelled(all-labelled, all); warning != "" {
-			d.Warnings = append(d.Warnings, fmt.Sprintf("task %q: %s", of.Task.Name, warning))
+			d.Warnings = append(d.Warnings, taskWarning(of.Task, "%s", warning))
 		}
 		return
 	}
 	why, first := "", group.first[of.Number]
 	if field := kind.Field(); field != "" && first.Fields[field] == nil {
-		why = fmt.Sprintf(": data: {%s: FIELD} names the field that holds it, there is %s", field, first.FieldNames())
+		why = fmt.Sprintf(": data: {%s: FIELD} names the field that holds it; available: %s", field, first.FieldNames())
 	}
 	mistakes.Add(of.Head.Place, "task %q: head %q has no %s in its training data, %s%s", of.Task.Name, of.Head.Name,
 		cmp.Or(kind.Field(), "label"), trainingFile(of.Task.Data).Name, why)
@@ -100,7 +101,7 @@ func (d *Dataset) checkNoLabels(task config.Task, head config.Head, kind *output
 	case head.Labels != nil || task.Labels != nil || len(task.LabelMaps[head.Name]) > 0:
 		mistakes.Add(head.Place, "%s; leave labels and label_maps out", what)
 	case head.NumLabels > 1 && d.Experiment.JengaNLP:
-		d.Warnings = append(d.Warnings, fmt.Sprintf("%s: %s: num_labels %d has no effect", head.Place, what,
+		d.Warnings = append(d.Warnings, plugin.Warning(head.Place, "%s: num_labels %d has no effect", what,
 			head.NumLabels))
 	case head.NumLabels > 1:
 		mistakes.Add(head.Place, "%s; leave num_labels out", what)
@@ -130,10 +131,8 @@ func (d *Dataset) checkLabels(task config.Task, head config.Head, found []string
 		for _, n := range slices.Sorted(maps.Keys(mapped)) {
 			names = append(names, mapped[n])
 			if !slices.Contains(found, mapped[n]) {
-				d.Warnings = append(d.Warnings,
-					fmt.Sprintf("task %q: head %q: label_maps: no training example has label %d, %q", task.Name,
-						head.Name,
-						n, mapped[n]))
+				d.Warnings = append(d.Warnings, taskWarning(task,
+					"head %q: label_maps: no training example has label %d, %q", head.Name, n, mapped[n]))
 			}
 		}
 		found = append(names, slices.DeleteFunc(found,
@@ -143,7 +142,7 @@ func (d *Dataset) checkLabels(task config.Task, head config.Head, found []string
 		what := fmt.Sprintf("task %q: head %q: num_labels is %d, the data has %d labels: %s", task.Name, head.Name, n,
 			len(found), list(found))
 		if d.Experiment.JengaNLP {
-			d.Warnings = append(d.Warnings, fmt.Sprintf("%s: %s", head.Place, what))
+			d.Warnings = append(d.Warnings, plugin.Warning(head.Place, "%s", what))
 		} else {
 			mistakes.Add(head.Place, "%s; leave num_labels out to have as many as the data", what)
 		}

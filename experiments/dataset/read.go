@@ -18,7 +18,7 @@ func (d *Dataset) Read(split, task string, data map[string]string) error {
 		}
 	}
 	var mistakes plugin.Mistakes
-	in := reader{e: d.Experiment, types: d.Tasks, mistakes: &mistakes}
+	in := reader{e: d.Experiment, types: d.Tasks, trained: true, mistakes: &mistakes}
 	found, before := false, len(d.Warnings)
 	for g := range d.Groups {
 		group := &d.Groups[g]
@@ -41,11 +41,11 @@ func (d *Dataset) Read(split, task string, data map[string]string) error {
 		d.Warnings = append(d.Warnings, d.unknownLabels(group, split)...)
 		d.Warnings = append(d.Warnings, d.CheckTargets(group, split, false)...)
 		d.encode(group, split)
-		d.Warnings = append(d.Warnings, d.truncated(group, split)...)
+		d.Warnings = append(d.Warnings, d.checkTexts(group, split)...)
 		found = found || group.Examples[split] != nil
 	}
 	if mistakes.Empty() && !found {
-		return fmt.Errorf("%s names no %s data; --data TASK=FILE gives some", d.Experiment.Path, split)
+		return fmt.Errorf("%s has no %s data; pass --data TASK=FILE", d.Experiment.Path, split)
 	}
 	d.Warnings = append(d.Warnings, in.warnings...)
 	slices.Sort(d.Warnings[before:])

@@ -1,10 +1,14 @@
 package dataset
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/plugin"
 	"github.com/jenga-nlp/jenga/tasks"
 )
 
@@ -12,11 +16,50 @@ import (
 func (d *Dataset) unknownLabels(group *Group, split string) (warnings []string) {
 	for h, of := range d.Heads(group) {
 		for name, n := range unknown(d.Tasks[of.Number].Output(), group.Examples[split], h) {
-			warnings = append(warnings, fmt.Sprintf("task %q: %s has label %q %d times, which train does not have: it "+
-				"counts as wrong", of.Task.Name, split, name, n))
+			warnings = append(warnings, taskWarning(of.Task,
+				"%s has label %q %s, which train does not have: it counts as wrong", split, name,
+				plugin.Count(n, "time")))
 		}
 	}
 	return warnings
+}
+
+// unlabelled warns of training examples without a target for any head of their group: nothing is learned from them.
+func (d *Dataset) unlabelled(group *Group) (warnings []string) {
+	examples, n := group.Examples[config.Train], 0
+	for _, e := range examples {
+		if !slices.ContainsFunc(e.Targets, func(t corpus.Target) bool { return t != nil }) {
+			n++
+		}
+	}
+	heads := d.Heads(group)
+	first := heads[0]
+	kind := d.Tasks[first.Number].Output()
+	if n == 0 || n == len(examples) || len(heads) == 1 && kind.Unlabelled(n, len(examples)) != "" {
+		return nil // the last two are reported with the head
+	}
+	return []string{taskWarning(first.Task, "%d of %d training examples have no %s and are not used for training", n,
+		len(examples), cmp.Or(kind.Field(), "label"))}
+}
+
+// checkTexts warns of examples of a split that are empty or truncated.
+func (d *Dataset) checkTexts(group *Group, split string) []string {
+	empty := 0
+	for _, e := range group.Examples[split] {
+		if strings.TrimSpace(e.Text) == "" || e.Paired && strings.TrimSpace(e.Pair) == "" {
+			empty++
+		}
+	}
+	if empty == 0 {
+		return d.truncated(group, split)
+	}
+	return append([]string{taskWarning(d.Experiment.Tasks[group.Tasks[0]], "%d of %d texts of %s are empty", empty,
+		len(group.Examples[split]), split)}, d.truncated(group, split)...)
+}
+
+// taskWarning returns a warning about a task's data.
+func taskWarning(task config.Task, format string, args ...any) string {
+	return plugin.Warning(plugin.Place{}, "task %q: "+format, append([]any{task.Name}, args...)...)
 }
 
 // truncated warns of examples of a split that are truncated.
@@ -29,7 +72,7 @@ func (d *Dataset) truncated(group *Group, split string) (warnings []string) {
 	}
 	if n > 0 {
 		task := d.Experiment.Tasks[group.Tasks[0]]
-		warnings = append(warnings, fmt.Sprintf("task %q: %s", task.Name,
+		warnings = append(warnings, taskWarning(task, "%s",
 			Truncated(n, fmt.Sprintf("%d texts of %s", len(examples), split), windowing)))
 	}
 	return warnings
@@ -59,9 +102,8 @@ func (d *Dataset) truncatedTargets(group *Group) (warnings []string) {
 			}
 		}
 		if truncated > 0 {
-			warnings = append(warnings, fmt.Sprintf("task %q: %d targets of train are not within %d tokens of "+
-				"their text, and are learned as no answer: %s avoids it", of.Task.Name, truncated, windowing.MaxLength,
-				remedy))
+			warnings = append(warnings, taskWarning(of.Task, "%d targets of train are not within %d tokens of their "+
+				"text, and are learned as no answer: %s avoids it", truncated, windowing.MaxLength, remedy))
 		}
 	}
 	return warnings
@@ -80,7 +122,7 @@ func (d *Dataset) CheckTargets(group *Group, split string, tunes bool) (warnings
 			targets = append(targets, e.Targets[h])
 		}
 		for _, warning := range checker.CheckTargets(targets, split, of.Head.Name, tunes) {
-			warnings = append(warnings, fmt.Sprintf("task %q: %s", of.Task.Name, warning))
+			warnings = append(warnings, taskWarning(of.Task, "%s", warning))
 		}
 	}
 	return warnings

@@ -142,7 +142,7 @@ func (b *builder) warn(at plugin.Place, part any) {
 		return
 	}
 	for _, warning := range plugin.WarningsOf(part) {
-		b.Warnings = append(b.Warnings, fmt.Sprintf("%s: %s", at, warning))
+		b.Warnings = append(b.Warnings, plugin.Warning(at, "%s", warning))
 	}
 }
 
@@ -162,7 +162,7 @@ func (b *builder) setVectors(encoder encoders.Encoder) error {
 	for id := range b.Data.Tokenizer.Size() {
 		copy(w.Data[id*w.Shape[1]:(id+1)*w.Shape[1]], b.Data.Vectors.Of(b.Data.Tokenizer.Token(int32(id))))
 	}
-	b.Warnings = append(b.Warnings, fmt.Sprintf("%s: %d of the vocabulary's %d tokens have vectors",
-		place, len(b.Data.Vectors.Words), b.Data.Tokenizer.Size()))
+	b.Warnings = append(b.Warnings, plugin.Warning(place, "%d of the vocabulary's %d tokens have vectors",
+		len(b.Data.Vectors.Words), b.Data.Tokenizer.Size()))
 	return nil
 }

@@ -1,8 +1,6 @@
 package model
 
 import (
-	"fmt"
-
 	"github.com/jenga-nlp/jenga/encoders"
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/plugin"
@@ -12,7 +10,7 @@ import (
 func (b *builder) warnIdle() {
 	e, m := b.Data.Experiment, b.Model
 	warn := func(at plugin.Place, format string, args ...any) {
-		b.Warnings = append(b.Warnings, (&plugin.Mistake{Place: at, Err: fmt.Errorf(format, args...)}).Error())
+		b.Warnings = append(b.Warnings, plugin.Warning(at, format, args...))
 	}
 	about := m.Encoder.Describe()
 	switch {

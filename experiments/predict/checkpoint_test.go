@@ -99,7 +99,7 @@ func TestAFrozenEncoderMustBeTheOneOfTraining(t *testing.T) {
 	}
 	if _, err := Open(folder); err == nil ||
 		!strings.Contains(err.Error(), "the frozen encoder it was trained with is not found in "+base+
-			"; put it back there") {
+			"; restore it there") {
 		t.Errorf("without the encoder Open = %v", err)
 	}
 }
@@ -117,13 +117,13 @@ func TestAFrozenEncodersSumsAreOfTheFilesThatAreRead(t *testing.T) {
 			"its frozen encoder's file BASE/model.onnx.data is not the one it was trained with"},
 		{"external values of a graph are removed", weights[1:],
 			func(t *testing.T, base string) { remove(t, filepath.Join(base, "model.onnx.data")) },
-			"its frozen encoder's file BASE/model.onnx.data is not there"},
+			"its frozen encoder's file BASE/model.onnx.data does not exist"},
 		{"weights that take precedence over a graph are added", weights[1:], func(t *testing.T, base string) {
 			sample.Write(t, filepath.Join(base, "model.safetensors"), sample.Files(t, base)["spare"])
 		}, "its frozen encoder is read from BASE/model.safetensors, which it was not trained with"},
 		{"a tokenizer that takes precedence over a vocabulary is removed", weights[:1],
 			func(t *testing.T, base string) { remove(t, filepath.Join(base, "tokenizer.json")) },
-			"its frozen encoder's file BASE/tokenizer.json is not there"},
+			"its frozen encoder's file BASE/tokenizer.json does not exist"},
 		{"other files change", weights[:1], func(t *testing.T,
 			base string) {
 			sample.Write(t, filepath.Join(base, "notes.txt"), "more")

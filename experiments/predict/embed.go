@@ -15,7 +15,7 @@ import (
 )
 
 // findModel finds the encoder for the MODEL argument of a command: that of a run, a folder or .onnx file, or a model of
-// the hub's cache. e is the experiment of the run, nil for other models.
+// the Hugging Face cache. e is the experiment of the run, nil for other models.
 func findModel(name string) (place run.EncoderLocation, e *config.Experiment, err error) {
 	file, saved, err := runfolder.Find(name)
 	switch {
@@ -34,7 +34,7 @@ func findModel(name string) (place run.EncoderLocation, e *config.Experiment, er
 		return run.EncoderLocation{Folder: folder}, nil, err
 	}
 	return run.EncoderLocation{}, nil, fmt.Errorf("%s: no run, no folder or .onnx file, and no model below "+
-		"$JENGA_MODELS or in the hub's local cache", name)
+		"$JENGA_MODELS or in the Hugging Face cache", name)
 }
 
 // OpenTokenizer opens the tokenizer of a model or run.

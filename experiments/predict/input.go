@@ -1,10 +1,7 @@
 package predict
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -64,14 +61,9 @@ func Input(line string, n int, columns Columns) (*corpus.Example, error) {
 
 // object reads a line's JSON object, which has a text, words or a question.
 func object(line string, columns Columns) (map[string]any, error) {
-	var fields map[string]any
-	d := json.NewDecoder(strings.NewReader(line))
-	d.UseNumber()
-	if err := d.Decode(&fields); err != nil {
+	fields, err := corpus.ParseObject(line)
+	if err != nil {
 		return nil, err
-	}
-	if _, err := d.Token(); err != io.EOF {
-		return nil, errors.New("the line goes on after the JSON object")
 	}
 	given := maps.Clone(fields) // a column of one may have the name of another
 	taken := map[string]bool{}  // a field is one text, though several tasks may name it
@@ -89,7 +81,8 @@ func object(line string, columns Columns) (map[string]any, error) {
 		fields["text"], fields["pair"], fields["words"] = given["question"], given["context"], nil
 	}
 	if fields["text"] == nil && fields["words"] == nil && fields["question"] == nil {
-		return nil, errors.New("a JSON object with no text, words or question")
+		return nil, fmt.Errorf("a JSON object with no text, words or question, its keys: %s",
+			corpus.Record{Fields: given}.FieldNames())
 	}
 	return fields, nil
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/run"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/plugin"
 	"github.com/jenga-nlp/jenga/tasks"
 )
 
@@ -47,7 +48,8 @@ func Open(folder string) (*Opened, error) {
 	}
 	var warnings []string
 	if filepath.Dir(saved) == filepath.Clean(folder) && filepath.Base(saved) == runfolder.LastDir {
-		warnings = append(warnings, fmt.Sprintf("%s: there is no best model, so its last is taken", folder))
+		warnings = append(warnings, plugin.Warning(plugin.Place{File: folder},
+			"there is no best model; using %s", runfolder.LastDir))
 	}
 
 	data, err := openData(e, file, saved, about)

@@ -50,7 +50,7 @@ func TestReadReportsAllMistakesOfTheData(t *testing.T) {
 	}
 	err := run.Read(config.Dev, "", map[string]string{"team": path})
 	want := path + `:1: task "team": field "label" is a list; it takes a text, a number, true or false` + "\n" +
-		path + `:2: task "things": 1 tags for 2 words; want a tag for each`
+		path + `:2: task "things": field "tags" has 1 tag for 2 words; want a tag for each`
 	if err == nil || err.Error() != want {
 		t.Errorf("Read =\n%v\nwant\n%s", err, want)
 	}
@@ -115,7 +115,7 @@ func TestARunWithoutItsBestModelOpensItsLast(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := folder + ": there is no best model, so its last is taken"; len(run.Warnings) != 1 ||
+	if want := folder + ": warning: there is no best model; using last"; len(run.Warnings) != 1 ||
 		run.Warnings[0] != want {
 		t.Errorf("warnings %q, want %q", run.Warnings, want)
 	}
@@ -194,7 +194,7 @@ func TestLabelsThatTrainDoesNotHaveGiveAWarning(t *testing.T) {
 	if err := run.Read(config.Test, "", map[string]string{"team": path}); err != nil {
 		t.Fatal(err)
 	}
-	want := `task "team": test has label "Support" 1 times, which train does not have: it counts as wrong`
+	want := `warning: task "team": test has label "Support" 1 time, which train does not have: it counts as wrong`
 	if got := strings.Join(run.Warnings, "\n"); got != want {
 		t.Errorf("Warnings = %s, want %s", got, want)
 	}
@@ -221,7 +221,7 @@ func TestATestSplitOfOneKindGivesAWarning(t *testing.T) {
 	if err == nil {
 		err = opened.Read(config.Test, "", nil)
 	}
-	if want := `task "odd": test has no normal text: auroc and specificity of head "odd" are 0`; err != nil ||
+	if want := `warning: task "odd": test has no normal text: auroc and specificity of head "odd" are 0`; err != nil ||
 		!slices.Contains(opened.Warnings, want) {
 		t.Errorf("warnings %q, %v, want %q", opened.Warnings, err, want)
 	}
@@ -237,6 +237,7 @@ func TestAnOlderModelFileIsRefused(t *testing.T) {
 	}
 	for _, test := range []struct{ text, want string }{
 		{"{", "unexpected end of JSON input"},
+		{"{}", `model.json: no field "format"; want a file that jenga train has written`},
 		{strings.Replace(string(good), `"format": 1`, `"format": 9`, 1), "format 9; this jenga reads 1"},
 		{strings.Replace(string(good), `"billing"`, `""`, 1), "empty"},
 		{strings.Replace(string(good), `"billing",`, `"billing", "sales",`, 1), "has shape"},
@@ -248,6 +249,13 @@ func TestAnOlderModelFileIsRefused(t *testing.T) {
 		if _, err := Open(folder); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("Open = %v, want an error with %q", err, test.want)
 		}
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	want := path + ": no such file: the checkpoint is incomplete; train the experiment again"
+	if _, err := Open(folder); err == nil || err.Error() != want {
+		t.Errorf("Open = %v, want %s", err, want)
 	}
 }
 

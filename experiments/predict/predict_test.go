@@ -50,13 +50,13 @@ func TestInputParsesPlainTextAndJSON(t *testing.T) {
 		{line: `{"question": "Who sings?", "text": "play"}`, text: "play", columns: questions},
 		{line: `{"question": "Who sings?", "context": "adele sings", "body": "play"}`, text: "play",
 			pair: "adele sings", columns: questions},
-		{line: `{"text": "play"`, err: "line 1: unexpected EOF; want plain text, or a JSON object with text, pair or " +
-			"words, or with question and context"},
+		{line: `{"text": "play"`, err: "line 1: the record ends early; want plain text, or a JSON object with text, " +
+			"pair or words, or with question and context"},
 		{line: `{"text": "play"} adele`,
-			err: "line 1: the line goes on after the JSON object; want plain text, or a JSON object with text, pair " +
+			err: `line 1: "adele" after the record's end; want plain text, or a JSON object with text, pair ` +
 				"or words, or with question and context"},
-		{line: `{"txt": "play"}`, err: "line 1: a JSON object with no text, words or question; want plain text, or a " +
-			"JSON object with text, pair or words, or with question and context"},
+		{line: `{"txt": "play"}`, err: "line 1: a JSON object with no text, words or question, its keys: txt; want " +
+			"plain text, or a JSON object with text, pair or words, or with question and context"},
 		{line: "play \xff", err: "line 1: not UTF-8"},
 	} {
 		e, err := Input(test.line, 1, test.columns)
@@ -324,8 +324,8 @@ func TestTruncatedTextsGiveAWarning(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	const want = "2 of 4 texts have more than 8 tokens and are truncated: a larger tokenizer.max_length, or long: " +
-		"windows, avoids it"
+	const want = "warning: 2 of 4 texts have more than 8 tokens and are truncated: a larger tokenizer.max_length, or " +
+		"long: windows, avoids it"
 	if got := predictor.Warnings(); len(got) != 1 || got[0] != want {
 		t.Errorf("warnings %q, want %q", got, want)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/jenga-nlp/jenga/multitask"
 	"github.com/jenga-nlp/jenga/nn"
 	"github.com/jenga-nlp/jenga/outputs"
+	"github.com/jenga-nlp/jenga/plugin"
 )
 
 // Predictor predicts the outputs of all tasks for examples. It is for one goroutine.
@@ -79,7 +80,8 @@ func (p *Predictor) Warnings() []string {
 	var warnings []string
 	for _, g := range p.groups {
 		if n := p.truncated[g.windowing]; n > 0 {
-			warnings = append(warnings, dataset.Truncated(n, fmt.Sprintf("%d texts", p.texts), g.windowing))
+			warnings = append(warnings, plugin.Warning(plugin.Place{}, "%s",
+				dataset.Truncated(n, fmt.Sprintf("%d texts", p.texts), g.windowing)))
 		}
 	}
 	return warnings

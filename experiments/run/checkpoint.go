@@ -80,10 +80,16 @@ func ownParams(m *multitask.Model) []*nn.Param {
 func ReadCheckpoint(folder, run string) (Checkpoint, error) {
 	path := filepath.Join(folder, runfolder.ModelFile)
 	var about Checkpoint
-	if err := jsonfile.Read(path, maxCheckpointFile, &about); err != nil {
+	err := jsonfile.Read(path, maxCheckpointFile, &about)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return Checkpoint{}, fmt.Errorf("%s: no such file: the checkpoint is incomplete; train the experiment again",
+			path)
+	case err != nil:
 		return Checkpoint{}, err
-	}
-	if about.Format != checkpointFormat {
+	case about.Format == 0:
+		return Checkpoint{}, fmt.Errorf("%s: no field \"format\"; want a file that jenga train has written", path)
+	case about.Format != checkpointFormat:
 		return Checkpoint{}, fmt.Errorf("%s: format %d; this jenga reads %d", path, about.Format, checkpointFormat)
 	}
 	if about.Encoder.copied() {
@@ -102,9 +108,8 @@ func ReadCheckpoint(folder, run string) (Checkpoint, error) {
 	about.Encoder.Folder = encoder
 	about.Encoder.model = path
 	if _, err := os.Stat(encoder); errors.Is(err, fs.ErrNotExist) {
-		return Checkpoint{}, fmt.Errorf("%s: the frozen encoder it was trained with is not found in %s; put it back "+
-			"there", path,
-			encoder)
+		return Checkpoint{}, fmt.Errorf("%s: the frozen encoder it was trained with is not found in %s; restore it "+
+			"there", path, encoder)
 	}
 	for _, name := range slices.Sorted(maps.Keys(about.Encoder.SHA256)) {
 		if !filepath.IsLocal(filepath.FromSlash(name)) {
@@ -114,7 +119,7 @@ func ReadCheckpoint(folder, run string) (Checkpoint, error) {
 		sum, err := sumFile(file)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			return Checkpoint{}, fmt.Errorf("%s: its frozen encoder's file %s is not there", path, file)
+			return Checkpoint{}, fmt.Errorf("%s: its frozen encoder's file %s does not exist", path, file)
 		case err != nil:
 			return Checkpoint{}, fmt.Errorf("%s: its frozen encoder: %w", path, err)
 		case sum != about.Encoder.SHA256[name]:

@@ -1,7 +1,6 @@
 package run
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 
@@ -16,15 +15,16 @@ import (
 func (r *Run) checkDev(mistakes *plugin.Mistakes) {
 	var groups []multitask.GroupMetrics // as evaluations will have them
 	var unevaluated []string
+	examples := 0
 	for g, texts := range r.Data.Groups {
 		group := r.Model.Groups[g].ExpectedMetrics(texts.Examples[config.Dev])
 		groups = append(groups, group)
+		examples += len(texts.Examples[config.Dev])
 		for _, task := range group.Tasks {
 			for _, head := range task.Heads {
 				if head.Metrics == nil {
-					unevaluated = append(unevaluated,
-						fmt.Sprintf("task %q: dev has no label for head %q, which is not evaluated", task.Task,
-							head.Head))
+					unevaluated = append(unevaluated, plugin.Warning(plugin.Place{},
+						"task %q: dev has no label for head %q, which is not evaluated", task.Task, head.Head))
 				}
 			}
 		}
@@ -38,7 +38,12 @@ func (r *Run) checkDev(mistakes *plugin.Mistakes) {
 		mistakes.Add(e.Place("training.early_stopping_patience"),
 			"training: early_stopping_patience: no dev example is labelled, so no model is better than another")
 	case !r.evaluated:
-		r.Warnings = append(r.Warnings, "no dev example is labelled: no head is evaluated, and best/ is the last model")
+		why := "no dev example is labelled"
+		if examples == 0 {
+			why = "dev has no examples"
+		}
+		r.Warnings = append(r.Warnings, plugin.Warning(plugin.Place{},
+			"%s: no evaluation; best/ will be the last checkpoint", why))
 	case !chosen:
 		mistakes.Add(e.Place("training.metric_for_best_model"), "training: metric_for_best_model: %s",
 			plugin.Unknown("metric with labels in dev", t.MetricForBestModel, slices.Sorted(maps.Keys(figures))))
@@ -71,7 +76,8 @@ func (r *Run) warnUntuned() {
 					continue
 				}
 				what, then := tuner.Untuned(head.Name)
-				r.Warnings = append(r.Warnings, fmt.Sprintf("task %q: %s (%s): %s", task.Name, what, cause, then))
+				r.Warnings = append(r.Warnings,
+					plugin.Warning(plugin.Place{}, "task %q: %s (%s): %s", task.Name, what, cause, then))
 			}
 		}
 	}

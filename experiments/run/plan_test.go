@@ -27,7 +27,7 @@ func TestMistakesOfSamplersAndWeightingsAreFoundWithoutTraining(t *testing.T) {
 	for set, want := range map[string]string{
 		"training.max_steps=-1": "training: max_steps: want a whole number of at least 0, " +
 			"have -1",
-		"training.sampling={type: uniform, groups: 99}": `sampling "uniform": groups: there are`,
+		"training.sampling={type: uniform, groups: 99}": `sampling "uniform": groups: the experiment has 1 group of tasks`,
 		"training.sampling={type: uniform, groups: 0}":  `groups: want a whole number of at least 1, or all, have "0"`,
 	} {
 		e, err := config.Read(sample.Small(t, ""), []string{set})

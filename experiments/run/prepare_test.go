@@ -68,9 +68,9 @@ func TestHeadsWithoutLabelsInDevAreNotEvaluated(t *testing.T) {
 	)
 	for _, test := range []struct{ name, dev, training, want string }{
 		{"one head, with a warning", half, "{}",
-			`task "kinds": dev has no label for head "kinds", which is not evaluated`},
-		{"no head, warned of", none, "{}",
-			"no dev example is labelled: no head is evaluated, and best/ is the last model"},
+			`warning: task "kinds": dev has no label for head "kinds", which is not evaluated`},
+		{"no head, with a warning", none, "{}",
+			"warning: no dev example is labelled: no evaluation; best/ will be the last checkpoint"},
 		{"a metric that evaluations will not have", half, "{metric_for_best_model: eval_kinds_kinds_f1}", `exp.yaml:7:35: training: metric_for_best_model: no metric with labels in dev "eval_kinds_kinds_f1"`},
 		{"patience without a judgement", none, "{early_stopping_patience: 2}",
 			"exp.yaml:7:37: training: early_stopping_patience: no dev example is labelled"},
@@ -150,8 +150,8 @@ func TestTheBestModelIsNotChosenByALossThatDevHasNot(t *testing.T) {
 func TestDevOfOneKindGivesAWarning(t *testing.T) {
 	const both = `{"text": "so good", "label": "normal"}` + "\n" + `{"text": "so bad", "label": "odd"}` + "\n"
 	for dev, want := range map[string]string{
-		`{"text": "so bad", "label": "odd"}`:     `task "odd": dev has no normal text: auroc and specificity of head "odd" are 0; it has no threshold of alarms`,
-		`{"text": "so good", "label": "normal"}`: `task "odd": dev has no anomaly: auroc, average_precision and recall of head "odd" are 0`,
+		`{"text": "so bad", "label": "odd"}`:     `warning: task "odd": dev has no normal text: auroc and specificity of head "odd" are 0; it has no threshold of alarms`,
+		`{"text": "so good", "label": "normal"}`: `warning: task "odd": dev has no anomaly: auroc, average_precision and recall of head "odd" are 0`,
 	} {
 		run, err := prepare(t, "  - {name: odd, type: anomaly, data: {train: a.jsonl, dev: b.jsonl}}\n",
 			map[string]string{"a.jsonl": both, "b.jsonl": dev + "\n"})
@@ -161,6 +161,18 @@ func TestDevOfOneKindGivesAWarning(t *testing.T) {
 		if !slices.Contains(run.Warnings, want) {
 			t.Errorf("warnings %q, want %q", run.Warnings, want)
 		}
+	}
+}
+
+func TestDevWithoutExamplesGivesAWarning(t *testing.T) {
+	run, err := prepare(t, "  - {name: mood, type: classification, data: {path: a.csv, split: {dev: 0.1}}}\n",
+		map[string]string{"a.csv": "text,label\nso good,good\nso bad,bad\n"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = "warning: dev has no examples: no evaluation; best/ will be the last checkpoint"
+	if !slices.Contains(run.Warnings, want) {
+		t.Errorf("warnings %q, want %q", run.Warnings, want)
 	}
 }
 
@@ -174,11 +186,11 @@ func TestUntunedHeadsGiveAWarning(t *testing.T) {
 			"  - {name: moods, type: multi_label, data: {train: a.jsonl, dev: dev.jsonl}}\n"
 	)
 	odd := func(cause string) string {
-		return `task "odd": no evaluation sets the threshold of head "odd" (` + cause +
+		return `warning: task "odd": no evaluation sets the threshold of head "odd" (` + cause +
 			"): it predicts distances and raises no alarm"
 	}
 	moods := func(cause string) string {
-		return `task "moods": no evaluation tunes head "moods" (` + cause + "): its labels hold from its threshold on"
+		return `warning: task "moods": no evaluation tunes head "moods" (` + cause + "): its labels hold from its threshold on"
 	}
 	const never, unlabelled = "eval_strategy: no", "dev has no label for it"
 	for _, test := range []struct {

@@ -96,7 +96,11 @@ func Find(folder string) (file, model string, err error) {
 				return file, model, nil
 			}
 		}
-		return "", "", fmt.Errorf("%s: the run has no model yet", folder)
+		if !IsRun(folder) {
+			return "", "", fmt.Errorf("no %s/ or %s/ in %s; train the experiment first", BestDir, LastDir, folder)
+		}
+		return "", "", fmt.Errorf("%s: a run without a checkpoint: no %s/ or %s/; train it again with --force", folder,
+			BestDir, LastDir)
 	}
 	return "", "", fmt.Errorf("%s: no run; want a folder that jenga train has written", folder)
 }

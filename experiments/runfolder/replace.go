@@ -76,8 +76,13 @@ func copyFile(from, to string) error {
 
 // WriteFile writes a file under a temporary name and renames it, so that path is complete or does not change.
 func WriteFile(path string, data []byte) error {
-	if err := os.WriteFile(path+NewSuffix, data, 0o644); err != nil {
-		return err
+	fresh := path + NewSuffix
+	err := os.WriteFile(fresh, data, 0o644)
+	if err == nil {
+		err = os.Rename(fresh, path)
 	}
-	return os.Rename(path+NewSuffix, path)
+	if err != nil {
+		os.Remove(fresh) // a part of the file, on a full disk
+	}
+	return err
 }

@@ -38,3 +38,17 @@ func TestReplaceLeavesAWholeFolderAtAnyMoment(t *testing.T) {
 		t.Errorf("after the next write there is %q", got)
 	}
 }
+
+func TestWriteFileLeavesNoPartWhereItFails(t *testing.T) {
+	folder := t.TempDir()
+	path := filepath.Join(folder, "a")
+	if err := os.Mkdir(path, 0o755); err != nil { // a file cannot replace it
+		t.Fatal(err)
+	}
+	if err := WriteFile(path, []byte("text")); err == nil {
+		t.Error("a folder is replaced by a file")
+	}
+	if Exists(path + NewSuffix) {
+		t.Error("the file under its temporary name is left")
+	}
+}

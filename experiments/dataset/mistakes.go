@@ -1,0 +1,71 @@
+package dataset
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"regexp"
+	"strings"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/experiments/config"
+)
+
+// recordError is an error of one record.
+type recordError struct {
+	at  corpus.Place
+	err error
+}
+
+// sameShown is how many errors of one kind are listed for a task's file; the others are counted.
+const sameShown = 5
+
+// values matches what differs between errors of one kind: quoted words and numbers.
+var values = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|[0-9]+`)
+
+// recordMistakes reports the errors of a task's records in a file. If all records have one of the same kind, the task
+// has a wrong type or the data wrong columns: one error at the task's type has the first of them.
+func (r *reader) recordMistakes(task config.Task, file string, errs []recordError, records int) {
+	text := func(e recordError) string {
+		return strings.TrimPrefix(e.err.Error(), e.at.String()+": ")
+	}
+	kind := func(e recordError) string { return values.ReplaceAllString(text(e), "_") }
+	counts := map[string]int{}
+	for _, e := range errs {
+		counts[kind(e)]++
+	}
+
+	seen := map[string]int{}
+	for _, e := range errs {
+		all := counts[kind(e)]
+		if all == records && all > sameShown {
+			r.mistakes.Add(r.e.Place("tasks."+task.Name+".type"),
+				"task %q: type %s: all %d records of %s have the same mistake; the first, %s: %s", task.Name,
+				task.Part.Type, records, file, e.at, text(e))
+			return
+		}
+		if seen[kind(e)]++; seen[kind(e)] > sameShown {
+			continue
+		}
+		r.mistakes.Append(fmt.Errorf("%s: task %q: %s", e.at, task.Name, text(e)))
+		if seen[kind(e)] == sameShown && all > sameShown {
+			r.mistakes.Append(fmt.Errorf("%s: task %q: and %d more records like %s", file, task.Name, all-sameShown,
+				e.at))
+		}
+	}
+}
+
+// fileMistakes reports the error of opening a task's file, or each of several that are joined.
+func (r *reader) fileMistakes(task config.Task, file config.File, err error) {
+	if _, missing := os.Stat(file.Name); r.trained && errors.Is(missing, fs.ErrNotExist) {
+		err = fmt.Errorf("%w; pass the data with --data %s=FILE", err, task.Name)
+	}
+	errs := []error{err}
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		errs = joined.Unwrap()
+	}
+	for _, err := range errs {
+		r.mistakes.Add(file.Place, "task %q: %w", task.Name, err)
+	}
+}
