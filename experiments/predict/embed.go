@@ -7,7 +7,6 @@ import (
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/encoders"
 	"github.com/jenga-nlp/jenga/experiments/config"
-	"github.com/jenga-nlp/jenga/experiments/dataset"
 	"github.com/jenga-nlp/jenga/experiments/run"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/multitask"
@@ -43,7 +42,7 @@ func OpenTokenizer(name string) (corpus.Tokenizer, error) {
 	if err != nil {
 		return nil, err
 	}
-	tokenizer, err := corpus.OpenTokenizer(dataset.TokenizerFolder(place.Folder))
+	tokenizer, err := place.OpenTokenizer()
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +82,7 @@ func OpenEncoder(name string, env encoders.Env) (encoders.Encoder, corpus.Tokeni
 	if err != nil {
 		return nil, nil, err
 	}
-	tokenizer, err := corpus.OpenTokenizer(dataset.TokenizerFolder(place.Folder))
+	tokenizer, err := place.OpenTokenizer()
 	if err != nil {
 		return nil, nil, err
 	}

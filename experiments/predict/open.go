@@ -87,14 +87,13 @@ func (o *Opened) Close() error { return encoders.Close(o.Model.Encoder) }
 // openData opens the tokenizer and the labels of a checkpoint, which lies in the folder saved, for the experiment in
 // file.
 func openData(e *config.Experiment, file, saved string, about run.Checkpoint) (*dataset.Dataset, error) {
-	tokenizer, err := corpus.OpenTokenizer(dataset.TokenizerFolder(about.Encoder.Folder))
+	tokenizer, err := about.Encoder.OpenTokenizer()
 	if err != nil {
 		return nil, err
 	}
-	at := filepath.Join(saved, runfolder.ModelFile)
 	labels, err := about.Labels()
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", at, err)
+		return nil, err
 	}
 	data, err := dataset.Open(e, tokenizer, labels)
 	if err != nil {
@@ -102,6 +101,7 @@ func openData(e *config.Experiment, file, saved string, about run.Checkpoint) (*
 	}
 
 	// what the tasks read from the training data
+	at := filepath.Join(saved, runfolder.ModelFile)
 	for t, task := range e.Tasks {
 		kind := data.Tasks[t].Output()
 		learned := corpus.Record{Fields: map[string]any{}} // all labels of training

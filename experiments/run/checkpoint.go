@@ -29,6 +29,8 @@ type Checkpoint struct {
 	Jenga   string           `json:"jenga"`
 	Encoder EncoderLocation  `json:"encoder"`
 	Tasks   []CheckpointTask `json:"tasks"`
+
+	path string // of this file
 }
 
 // EncoderLocation is the location of a checkpoint's encoder: a folder of the checkpoint, or, if frozen, of the base
@@ -63,6 +65,11 @@ const maxCheckpointFile = 256 << 20
 
 // copied reports whether the encoder and its tokenizer are in a folder of the checkpoint.
 func (p EncoderLocation) copied() bool { return p.SHA256 == nil }
+
+// OpenTokenizer opens the tokenizer beside the encoder.
+func (p EncoderLocation) OpenTokenizer() (corpus.Tokenizer, error) {
+	return corpus.OpenTokenizer(dataset.TokenizerFolder(p.Folder))
+}
 
 // ReadWeights reads the weights of a checkpoint except the encoder's.
 func ReadWeights(folder string, m *multitask.Model) error {

@@ -27,9 +27,9 @@ func Resume(folder string) (*Run, error) {
 	}
 	labels, err := about.Labels()
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", filepath.Join(saved, runfolder.ModelFile), err)
+		return nil, err
 	}
-	tokenizer, err := corpus.OpenTokenizer(dataset.TokenizerFolder(about.Encoder.Folder))
+	tokenizer, err := about.Encoder.OpenTokenizer()
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +66,7 @@ func (c Checkpoint) Labels() (map[multitask.HeadName]*corpus.Labels, error) {
 		for _, head := range task.Heads {
 			set, err := corpus.ParseLabels(head.Labels)
 			if err != nil {
-				return nil, fmt.Errorf("task %q: head %q: %w", task.Name, head.Name, err)
+				return nil, fmt.Errorf("%s: task %q: head %q: %w", c.path, task.Name, head.Name, err)
 			}
 			labels[multitask.HeadName{Task: task.Name, Head: head.Name}] = set
 		}
