@@ -72,8 +72,7 @@ func (d *decoding) losses() {
 			}
 		}
 	}
-	_, kept := d.e.Training.Weighting.Options.(multitask.KeepsWeights)
-	if learning > 0 && weighted == 0 && kept {
+	if learning > 0 && weighted == 0 {
 		d.mistakes.Add(d.e.Tasks[0].Place,
 			"the weights of all heads are 0, so that nothing is learned; leave one above 0")
 	}
