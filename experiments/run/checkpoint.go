@@ -77,7 +77,7 @@ func (r *Run) save(folder string) error {
 			for h, head := range task.Heads {
 				built := g.Tasks[n].Heads[h]
 				saved := CheckpointHead{Name: head.Name, Type: head.Part.Type, Labels: built.Labels.Names()}
-				if tuner, ok := built.Head.(heads.Tuner); ok {
+				if tuner := heads.TunerOf(built.Head); tuner != nil {
 					saved.Thresholds = tuner.Thresholds()
 				}
 				t.Heads = append(t.Heads, saved)

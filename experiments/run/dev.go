@@ -54,7 +54,7 @@ func (r *Run) warnUntuned() {
 	for _, g := range r.Model.Groups {
 		for _, task := range g.Tasks {
 			for _, head := range task.Heads {
-				if tuner, tunes := head.Head.(heads.Tuner); tunes {
+				if tuner := heads.TunerOf(head.Head); tuner != nil {
 					what, then := tuner.Untuned(head.Name)
 					r.Warnings = append(r.Warnings,
 						fmt.Sprintf("task %q: %s (eval_strategy: no): %s", task.Name, what, then))
