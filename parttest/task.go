@@ -172,7 +172,7 @@ func judge(t *testing.T, task tasks.Task, gold []corpus.Target, predicted []corp
 	t.Helper()
 	metrics := task.Evaluate(gold, predicted)
 	if len(metrics) == 0 {
-		t.Fatal("Judge returns no metric")
+		t.Fatal("Evaluate returns no metric")
 	}
 	seen := map[string]bool{}
 	for _, m := range metrics {

@@ -19,8 +19,8 @@
 // in a record is an error that names its place. When all files are read, a plugin.Warner returns warnings about the
 // records, and a TargetChecker about the targets of each split.
 //
-// Evaluated. Judge compares the predictions of a head with its targets in each evaluation; the first metric is the main
-// one. A LabelReporter adds metrics for each label. A task learns nothing and has no parameters.
+// Evaluated. Evaluate compares the predictions of a head with its targets in each evaluation; the first metric is the
+// main one. A LabelReporter adds metrics for each label. A task learns nothing and has no parameters.
 //
 // Saved. Only the options are saved. The result of a survey is computed anew when a run is opened: Survey receives one
 // record with all labels of each head in place of the training file.

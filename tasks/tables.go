@@ -22,7 +22,7 @@ type LabelMetrics struct {
 
 // LabelReporter is a Task with metrics for each label.
 type LabelReporter interface {
-	// Tables compares the predictions of one head, as Judge does.
+	// Tables compares the predictions of one head, as Evaluate does.
 	Tables(gold []corpus.Target, predicted []corpus.Prediction) Tables
 }
 

@@ -79,8 +79,8 @@ func asMapping(s *plugin.Section, depth int, keys []string) bool {
 // partKeys are the keys whose value may be a part's type alone.
 var partKeys = slices.Concat(keysOfChoices(Model{}, modelDefaults), keysOfChoices(Training{}, trainingDefaults))
 
-// keysOfChoices returns the keys of the fields of section that are a plugin.Choice. options declares the keys, in fields
-// of the same names.
+// keysOfChoices returns the keys of the fields of section that are a plugin.Choice. options declares the keys, in
+// fields of the same names.
 func keysOfChoices(section, options any) []string {
 	var all []string
 	choice := reflect.TypeFor[interface{ Section() *plugin.Section }]()
