@@ -29,3 +29,28 @@ func TestWeightsOfZeroAreAMistakeUnderEachWeighting(t *testing.T) {
 		}
 	}
 }
+
+func TestTrainingOptionsOutOfRange(t *testing.T) {
+	for option, want := range map[string]string{
+		"max_grad_norm: -1":                   "max_grad_norm: want a number of at least 0, have -1",
+		"warmup_ratio: 1.5":                   "warmup_ratio: want a number in [0, 1], have 1.5",
+		"warmup_ratio: -0.1":                  "warmup_ratio: want a number in [0, 1], have -0.1",
+		"eval_strategy: steps, eval_steps: 0": "eval_steps: want a whole number of at least 1, have 0",
+		"learning_rate: 0":                    "learning_rate: want a number above 0, have 0",
+		"weight_decay: -1":                    "weight_decay: want a number of at least 0, have -1",
+		"batch_size: 0":                       "batch_size: want a whole number of at least 1, have 0",
+		"batch_tokens: -1":                    "batch_tokens: want a whole number of at least 0, have -1",
+		"max_steps: -1":                       "max_steps: want a whole number of at least 0, have -1",
+		"warmup_steps: -1":                    "warmup_steps: want a whole number of at least 0, have -1",
+		"gradient_accumulation_steps: 0":      "gradient_accumulation_steps: want a whole number of at least 1, have 0",
+		"early_stopping_patience: -1":         "early_stopping_patience: want a whole number of at least 0, have -1",
+		"logging_steps: 0":                    "logging_steps: want a whole number of at least 1, have 0",
+		"cache_memory: 16777217":              "cache_memory: want a whole number in [0, 16777216], have 16777217",
+		"precision: float16":                  "precision: want float32 or bf16, have \"float16\"",
+	} {
+		_, err := Read(scratchFile(t, "", option), nil)
+		if err == nil || !strings.HasSuffix(err.Error(), "training: "+want) {
+			t.Errorf("%s: %v, want %s", option, err, want)
+		}
+	}
+}

@@ -199,7 +199,12 @@ tasks:
   - {name: other answer, type: question_answering, stride: 20, data: {train: data/train.csv}}
   - {name: whole, type: classification, long: windows, data: {train: data/train.csv}}
 `), 0o666)
-	for _, file := range []string{"exp.yaml", "scratch.yaml", "jenga.yaml"} {
+	os.WriteFile(filepath.Join(dir, "plain.yaml"), []byte(`
+model: {base_model: models/distil}
+tasks: [{name: kind, type: classification, data: {train: data/train.csv}}]
+training: {eval_strategy: steps, eval_steps: 7}
+`), 0o666)
+	for _, file := range []string{"exp.yaml", "scratch.yaml", "jenga.yaml", "plain.yaml"} {
 		e := mustRead(t, filepath.Join(dir, file))
 		run := filepath.Join(t.TempDir(), "runs", "desk")
 		if err := os.MkdirAll(run, 0o777); err != nil {
