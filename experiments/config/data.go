@@ -29,8 +29,8 @@ const (
 	Test  = "test"
 )
 
-// File returns the file of a split; its Name is "" if none is given.
-func (d Data) File(split string) File {
+// file returns the file of a split; its Name is "" if none is given.
+func (d Data) file(split string) File {
 	switch split {
 	case Train:
 		return d.Train
@@ -171,8 +171,8 @@ func (d *decoding) checkFiles(owner string, data Data, s *plugin.Section) {
 			"%s: no training data; want data: {train: FILE, dev: FILE}, or data_path: FILE to divide", owner)
 	}
 	for _, split := range []string{Train, Dev, Test} {
-		if data.Path.given() && data.File(split).given() {
-			d.mistakes.Add(data.File(split).Place, "%s: data: %s: unexpected beside path or data_path; leave one out",
+		if data.Path.given() && data.file(split).given() {
+			d.mistakes.Add(data.file(split).Place, "%s: data: %s: unexpected beside path or data_path; leave one out",
 				owner, split)
 		}
 	}

@@ -94,7 +94,7 @@ func TestReadReturnsEveryValue(t *testing.T) {
 		t.Errorf("a task without heads has %+v, want one linear head with the task's name", slots.Heads)
 	}
 	d := slots.Data
-	if d.SameAs != "intent" || d.Train != intent.Data.Train || d.File(Dev) != intent.Data.Dev || d.Split != (Split{}) {
+	if d.SameAs != "intent" || d.Train != intent.Data.Train || d.file(Dev) != intent.Data.Dev || d.Split != (Split{}) {
 		t.Errorf("data of the second task %+v, want the files of the first", d)
 	}
 	if want := map[string]string{"text": "utterance", "tags": "slots"}; !reflect.DeepEqual(d.Format.Fields, want) ||
