@@ -1,11 +1,11 @@
-"""Trains variants of shipped experiments with several seeds, and compares their test scores: the scales of AttentionFusion, and
+"""Trains variants of shipped experiments with several seeds, and compares their metrics on test: the scales of AttentionFusion, and
 heads for tags.
 
     python bench/variants.py ./jenga fusion --data DATA --models MODELS --out fusion.jsonl
     python bench/variants.py ./jenga heads --data DATA --models MODELS --out heads.jsonl
 
-Each training is a row of the file: called again, the script goes on where it was stopped. --at-once trainings run side by side, on a
-thread each. --table prints what the rows say, as Markdown.
+Each training run is a row of the file, and a run that is there is not repeated, so that a stopped script can be started again.
+--at-once runs train in parallel, on one thread each. --table prints means and standard deviations as Markdown.
 """
 
 import argparse
@@ -25,28 +25,28 @@ EXPERIMENTS = pathlib.Path(__file__).parent.parent / "experiments"
 FOUR = ["training.num_epochs=4", "training.learning_rate=1.0e-4"]
 
 
-def fused(scale):
+def fusion_settings(scale):
     return ["model.fusion.type=attention", f"model.fusion.scale={scale}"] if scale else []
 
 
-def tagged(task, *options):
+def head_settings(task, *options):
     return [f"tasks.{task}.heads.{task}.{option}" for option in options]
 
 
-# Each study: variants of experiments (file and settings), and the figures that are shown: task and metric, or a group's all_right.
+# Each study: variants of experiments (file and settings), and the columns of its table: task and metric, or a group's all_right.
 STUDIES = {
     "fusion": (
-        {("three_tasks", scale or "off"): fused(scale) for scale in (None, "exact", "length", "residual")},
+        {("three_tasks", scale or "off"): fusion_settings(scale) for scale in (None, "exact", "length", "residual")},
         {"three_tasks": [("intent", "accuracy"), ("slots", "f1"), ("intent", "all_right"), ("question", "accuracy"), ("sentiment", "accuracy")]},
     ),
     "heads": (
         {
             ("wnut17", "linear"): [],
-            ("wnut17", "crf"): tagged("entities", "type=crf"),
-            ("wnut17", "focus"): tagged("entities", "type=focus", "lstm_layers=0"),
+            ("wnut17", "crf"): head_settings("entities", "type=crf"),
+            ("wnut17", "focus"): head_settings("entities", "type=focus", "lstm_layers=0"),
             ("snips", "linear"): FOUR,
-            ("snips", "crf"): [*FOUR, *tagged("slots", "type=crf")],
-            ("snips", "focus"): [*FOUR, *tagged("slots", "type=focus", "lstm_layers=0")],
+            ("snips", "crf"): [*FOUR, *head_settings("slots", "type=crf")],
+            ("snips", "focus"): [*FOUR, *head_settings("slots", "type=focus", "lstm_layers=0")],
         },
         {"wnut17": [("entities", "f1"), ("entities", "f1_strict")], "snips": [("intent", "accuracy"), ("slots", "f1"), ("intent", "all_right")]},
     ),
@@ -58,14 +58,14 @@ def options():
     parser.add_argument("jenga", type=pathlib.Path, help="the built binary")
     parser.add_argument("study", choices=list(STUDIES))
     parser.add_argument("--data", default=os.environ.get("JENGA_DATA"), help="folder of corpora (default $JENGA_DATA)")
-    parser.add_argument("--models", default=os.environ.get("JENGA_MODELS"), help="of models (default $JENGA_MODELS)")
+    parser.add_argument("--models", default=os.environ.get("JENGA_MODELS"), help="folder of models (default $JENGA_MODELS)")
     parser.add_argument("--seeds", nargs="+", type=int, default=[1, 2, 3])
-    parser.add_argument("--at-once", type=int, default=2, help="trainings, each on one thread")
-    parser.add_argument("--out", type=pathlib.Path, required=True, help="file that keeps a JSON line for each training")
-    parser.add_argument("--table", action="store_true", help="train nothing: print what the rows say")
+    parser.add_argument("--at-once", type=int, default=2, help="number of parallel training runs, each on one thread")
+    parser.add_argument("--out", type=pathlib.Path, required=True, help="file of a JSON line for each training run")
+    parser.add_argument("--table", action="store_true", help="only print the table of the rows")
     args = parser.parse_args()
     if not args.table and (args.data is None or args.models is None):
-        parser.error("--data and --models name the corpora and the models")
+        parser.error("--data and --models are required, or JENGA_DATA and JENGA_MODELS in the environment")
     return args
 
 
@@ -81,7 +81,7 @@ def train(args, file, settings, seed):
     def jenga(*words):
         done = subprocess.run([args.jenga.resolve(), *map(str, words), "--threads", "1"], env=environment, capture_output=True, text=True)
         if done.returncode != 0:
-            raise SystemExit(f"jenga {' '.join(map(str, words))} ended with {done.returncode}:\n{done.stderr}")
+            raise SystemExit(f"jenga {' '.join(map(str, words))} exited with {done.returncode}:\n{done.stderr}")
         return json.loads(done.stdout.splitlines()[-1])
 
     with tempfile.TemporaryDirectory() as folder:
@@ -91,20 +91,20 @@ def train(args, file, settings, seed):
         return jenga("eval", pathlib.Path(folder) / "run", "--split", "test", "--json"), round(time.time() - start)
 
 
-def figure(line, task, metric):
-    """Reads a figure from a line of eval --json."""
+def value_of(line, task, metric):
+    """Reads a metric from a line of eval --json."""
     if metric == "all_right":
         return next(g["all_right"] for g in line["groups"] if task in g["tasks"])
     heads = line["tasks"][task]["heads"]
     return heads[next(iter(heads))][metric]
 
 
-def table(study, have):
+def table(study, measured):
     for file, names in STUDIES[study][1].items():
         print(f"| {file} | seeds | " + " | ".join(f"{task} {metric}" for task, metric in names) + " |")
         print("|---|---|" + "---|" * len(names))
         variants = collections.defaultdict(list)
-        for row in have:
+        for row in measured:
             if row["file"] == file:
                 variants[row["variant"]].append(row["test"])
         for variant, tests in variants.items():
@@ -125,7 +125,7 @@ def main():
     def work(job):
         (file, variant), settings, seed = job
         line, seconds = train(args, file, settings, seed)
-        test = {f"{task} {metric}": figure(line, task, metric) for task, metric in names[file]}
+        test = {f"{task} {metric}": value_of(line, task, metric) for task, metric in names[file]}
         row = {"study": args.study, "file": file, "variant": variant, "seed": seed, "test": test, "seconds": seconds, "version": version}
         with lock, open(args.out, "a", encoding="utf-8") as out:
             print(json.dumps(row), file=out)

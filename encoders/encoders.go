@@ -58,7 +58,8 @@ type Resident interface {
 	// Learns reports whether any of its parameters learns.
 	Learns() bool
 	// Store makes zero gradients and an optimizer, AdamW with that weight decay, for the parameters that learn. With
-	// tasks above 0 the gradients of each task are kept separately, and the store is an nn.TaskStore.
+	// tasks above 0 the gradients of each task are kept separately, and the store is an nn.TaskStore. Each training has
+	// a store of its own, which it closes if that is an io.Closer.
 	Store(weightDecay float64, tasks int) nn.Store
 }
 

@@ -32,7 +32,7 @@ func (l *lensPlot) svg(place float64) []byte {
 		fmt.Fprintf(&b, `<text x="%.1f" y="%g" text-anchor="middle">%d</text>`+"\n", x(step), top+height+16, step)
 	}
 	fmt.Fprintf(&b, `<text x="%g" y="%g" text-anchor="middle">training step</text>`+"\n", left+width/2, top+height+34)
-	fmt.Fprintf(&b, `<path d="M%g %gh%g" stroke="#999" stroke-dasharray="5 4"/><text x="%g" y="%g" fill="#777">the place</text>`+"\n", left, y(place), width, left+width+6, y(place)-8)
+	fmt.Fprintf(&b, `<path d="M%g %gh%g" stroke="#999" stroke-dasharray="5 4"/><text x="%g" y="%g" fill="#777">the token</text>`+"\n", left, y(place), width, left+width+6, y(place)-8)
 	for _, line := range []struct {
 		name, colour string
 		values       []float64

@@ -105,7 +105,7 @@ func twice(n int) int { return n + min(n, math.MaxInt-n) }
 // tune makes the heads of g that have a heads.Tuner choose their thresholds by their predictions on dev, which are then
 // decided again.
 func (g *Group) tune(dev []*corpus.Example, predicted [][]corpus.Prediction) {
-	kinds := g.kinds()
+	types := g.types()
 	for h, head := range g.Heads() {
 		tuner := heads.TunerOf(head.Head)
 		if tuner == nil {
@@ -113,7 +113,7 @@ func (g *Group) tune(dev []*corpus.Example, predicted [][]corpus.Prediction) {
 		}
 		tuner.Tune(gold(dev, h), predicted[h])
 		for i := range predicted[h] {
-			kinds[h].Output().NamePrediction(predicted[h][i], dev[i], head.Labels)
+			types[h].Output().NamePrediction(predicted[h][i], dev[i], head.Labels)
 		}
 	}
 }

@@ -20,7 +20,7 @@ func (kindOf) Evaluate([]corpus.Target, []corpus.Prediction) []tasks.Metric { re
 func groupOf(kinds ...*outputs.Kind) *Group {
 	g := &Group{}
 	for _, k := range kinds {
-		g.Tasks = append(g.Tasks, Task{Kind: kindOf{k}, Heads: []Head{{}}})
+		g.Tasks = append(g.Tasks, Task{Type: kindOf{k}, Heads: []Head{{}}})
 	}
 	return g
 }
@@ -60,7 +60,7 @@ func TestAllRightCountsPredictionsThatCanBeRight(t *testing.T) {
 		}
 	}
 	extracted := groupOf(outputs.Label, outputs.Span)
-	extracted.Tasks[1].Kind = tasks.NewQuestionAnswering(tasks.Env{Heads: []string{"answer"}})
+	extracted.Tasks[1].Type = tasks.NewQuestionAnswering(tasks.Env{Heads: []string{"answer"}})
 	gold := &outputs.SpanTarget{Answers: []corpus.TextSpan{{Text: "The cat."}}}
 	examples = []*corpus.Example{{Targets: []corpus.Target{label("a"), gold}}}
 	predicted = [][]corpus.Prediction{

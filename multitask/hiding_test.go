@@ -43,7 +43,7 @@ func addTask(t *testing.T, m *Model, kind, head string, env heads.Env) *Group {
 		t.Fatal(err)
 	}
 	m.Groups = append(m.Groups, Group{Name: kind,
-		Tasks: []Task{{Name: kind, Kind: task,
+		Tasks: []Task{{Name: kind, Type: task,
 			Heads: []Head{{Name: kind, Head: built, Labels: corpus.NewLabels(nil), Weight: 1}}}}})
 	return &m.Groups[len(m.Groups)-1]
 }

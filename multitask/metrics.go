@@ -47,10 +47,10 @@ type HeadMetrics struct {
 // ExpectedMetrics returns the metrics that an evaluation on examples will have, each 0.
 func (g *Group) ExpectedMetrics(examples []*corpus.Example) GroupMetrics {
 	metrics := g.newMetrics(examples)
-	kinds, heads := g.kinds(), g.Heads()
+	types, heads := g.types(), g.Heads()
 	for h, m := range metrics.heads() {
 		if m.Examples > 0 {
-			m.Metrics = kinds[h].Evaluate(nil, nil)
+			m.Metrics = types[h].Evaluate(nil, nil)
 			m.Loss.Units = expectedUnits(heads[h].Head, gold(examples, h))
 		}
 	}
@@ -64,7 +64,7 @@ func (g *Group) ExpectedMetrics(examples []*corpus.Example) GroupMetrics {
 
 // judge compares predictions [heads][examples] with the examples' targets.
 func (g *Group) judge(examples []*corpus.Example, predicted [][]corpus.Prediction, losses []Loss) GroupMetrics {
-	metrics, kinds := g.newMetrics(examples), g.kinds()
+	metrics, types := g.newMetrics(examples), g.types()
 	for h, m := range metrics.heads() {
 		m.Loss = losses[h]
 		if m.Examples == 0 {
@@ -78,8 +78,8 @@ func (g *Group) judge(examples []*corpus.Example, predicted [][]corpus.Predictio
 				predictions = append(predictions, predicted[h][i])
 			}
 		}
-		m.Metrics = kinds[h].Evaluate(gold, predictions)
-		if reporter, ok := kinds[h].(tasks.LabelReporter); ok {
+		m.Metrics = types[h].Evaluate(gold, predictions)
+		if reporter, ok := types[h].(tasks.LabelReporter); ok {
 			tables := reporter.Tables(gold, predictions)
 			m.Tables = &tables
 		}
@@ -95,7 +95,7 @@ func (g *Group) newMetrics(examples []*corpus.Example) GroupMetrics {
 	var metrics GroupMetrics
 	h := 0
 	for _, task := range g.Tasks {
-		m := TaskMetrics{Task: task.Name, Discrete: task.Kind.Output().Discrete()}
+		m := TaskMetrics{Task: task.Name, Discrete: task.Type.Output().Discrete()}
 		m.Heads = make([]HeadMetrics, len(task.Heads))
 		for i, head := range task.Heads {
 			m.Heads[i].Head = head.Name
@@ -144,22 +144,22 @@ func (m GroupMetrics) heads() []*HeadMetrics {
 	return all
 }
 
-// kinds returns the task that each head belongs to.
-func (g *Group) kinds() []tasks.Task {
-	var kinds []tasks.Task
+// types returns the task that each head belongs to.
+func (g *Group) types() []tasks.Task {
+	var types []tasks.Task
 	for _, task := range g.Tasks {
 		for range task.Heads {
-			kinds = append(kinds, task.Kind)
+			types = append(types, task.Type)
 		}
 	}
-	return kinds
+	return types
 }
 
 // discrete returns the indexes of the heads whose predictions are right or wrong.
 func (g *Group) discrete() []int {
 	var discrete []int
-	for h, kind := range g.kinds() {
-		if kind.Output().Discrete() {
+	for h, t := range g.types() {
+		if t.Output().Discrete() {
 			discrete = append(discrete, h)
 		}
 	}
@@ -169,13 +169,13 @@ func (g *Group) discrete() []int {
 // allRight returns the fraction of examples for which all of the given heads are right, among those labelled for all of
 // them; nil if there are none.
 func (g *Group) allRight(examples []*corpus.Example, predicted [][]corpus.Prediction, heads []int) *float64 {
-	right, all, kinds := 0, 0, g.kinds()
+	right, all, types := 0, 0, g.types()
 	for i, e := range examples {
 		if !labelledForAll(e, heads) {
 			continue
 		}
 		all++
-		wrong := func(h int) bool { return !kinds[h].Output().Right(e.Targets[h], predicted[h][i]) }
+		wrong := func(h int) bool { return !types[h].Output().Right(e.Targets[h], predicted[h][i]) }
 		if !slices.ContainsFunc(heads, wrong) {
 			right++
 		}

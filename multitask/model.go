@@ -38,7 +38,7 @@ type Group struct {
 // Task is one task on the texts of a group.
 type Task struct {
 	Name  string
-	Kind  tasks.Task
+	Type  tasks.Task
 	Heads []Head
 	Pairs bool // it was trained on pairs of texts only
 }

@@ -23,11 +23,11 @@ func (m *Model) Predict(p *nn.Pass, g *Group, examples []*corpus.Example) ([][]c
 // predictions returns the predictions of all heads of g, after the pass's Forward.
 func (a forwarded) predictions(g *Group, examples []*corpus.Example) [][]corpus.Prediction {
 	var all [][]corpus.Prediction
-	kinds := g.kinds()
+	types := g.types()
 	for h, head := range g.Heads() {
 		predicted := head.Head.Predict(a.logits[h])
 		for b, p := range predicted {
-			kinds[h].Output().NamePrediction(p, examples[b], head.Labels)
+			types[h].Output().NamePrediction(p, examples[b], head.Labels)
 		}
 		all = append(all, predicted)
 	}

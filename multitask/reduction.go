@@ -68,18 +68,18 @@ func (r *reduction) finish() error {
 
 // reduce sums gradients and losses over all processes.
 func (s *step) reduce() error {
-	if s.plan.Reducer == nil {
+	if s.reduced == nil {
 		return nil
 	}
 	if err := s.reduced.finish(); err != nil {
 		return err
 	}
-	if _, byTask := s.plan.Weighting.(GradientWeighting); byTask {
-		for t := range s.model.tasks() {
-			for _, w := range s.host.Shared() {
-				s.plan.Reducer.Ready(w, s.host.TaskGradients(t).Of(w))
+	if s.training.weighting.byGradients != nil {
+		for t := range s.training.model.tasks() {
+			for _, w := range s.training.host.Shared() {
+				s.training.plan.Reducer.Ready(w, s.training.host.TaskGradients(t).Of(w))
 			}
-			if err := s.plan.Reducer.Wait(); err != nil {
+			if err := s.training.plan.Reducer.Wait(); err != nil {
 				return err
 			}
 		}

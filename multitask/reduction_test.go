@@ -56,6 +56,7 @@ func (p *processes) add(x []float64) {
 // summing is the Reducer of one of the processes. It records what it receives.
 type summing struct {
 	with  *processes
+	rank  int
 	ready []handed // since the last Wait
 	steps [][]string
 	wrong []string // parameters whose gradients changed after they were ready
@@ -66,6 +67,8 @@ type handed struct {
 	gradient []float32
 	then     []float32
 }
+
+func (s *summing) Rank() (rank, processes int) { return s.rank, s.with.n }
 
 func (s *summing) Sum(values []float64) error { s.with.add(values); return nil }
 
@@ -216,14 +219,14 @@ func TestTwoProcessesTrainAsOneDoes(t *testing.T) {
 				return both
 			}
 			start := func(reducer nn.Reducer) *Training {
-				m := smallModel(t, "none", 0)
+				m := smallModel(t, "none", 0.1)
 				plan := smallPlan()
 				plan.Reducer = reducer
 				c.change(m, &plan)
 				return stepping(t, m, plan, steps)
 			}
 			whole, with := start(nil), newProcesses(2)
-			halves := []*Training{start(&summing{with: with}), start(&summing{with: with})}
+			halves := []*Training{start(&summing{with: with}), start(&summing{with: with, rank: 1})}
 			for n := range steps {
 				want, err := whole.Update(batches(whole.model.Model, n))
 				if err != nil {
@@ -233,7 +236,7 @@ func TestTwoProcessesTrainAsOneDoes(t *testing.T) {
 				var errs [2]error
 				var both sync.WaitGroup
 				for p, half := range halves {
-					both.Go(func() { got[p], errs[p] = half.Update(batches(half.model.Model, n)[p : p+1]) })
+					both.Go(func() { got[p], errs[p] = half.Update(batches(half.model.Model, n)) })
 				}
 				both.Wait()
 				for p, half := range halves {

@@ -42,13 +42,15 @@ var (
 	_ nn.SnapshotStore = (*residentStore)(nil)
 )
 
-func (s *residentStore) Zero()                                { s.memory.Zero() }
-func (s *residentStore) SumSquares() float64                  { return s.memory.SumSquares() }
-func (s *residentStore) Update(factor float32, rate float64)  { s.memory.Update(factor, rate) }
+func (s *residentStore) Zero()               { s.memory.Zero() }
+func (s *residentStore) SumSquares() float64 { return s.memory.SumSquares() }
+func (s *residentStore) Update(factor float32, rate float64) error {
+	return s.memory.Update(factor, rate)
+}
 func (s *residentStore) SelectTask(t int)                     { s.memory.SelectTask(t) }
 func (s *residentStore) Dots() [][]float64                    { return s.memory.Dots() }
 func (s *residentStore) Combine(factors []float64)            { s.memory.Combine(factors) }
-func (s *residentStore) State() []nn.ParamState               { return s.memory.State() }
+func (s *residentStore) State() ([]nn.ParamState, error)      { return s.memory.State() }
 func (s *residentStore) SetState(state []nn.ParamState) error { return s.memory.SetState(state) }
 
 // residentModel is smallModel with a resident encoder.

@@ -36,6 +36,16 @@ type SamplerEnv struct {
 	All    bool // the default of SamplerOptions.Groups is all
 }
 
+// SamplerEnv returns the environment of a sampler of m's groups. Beside a weighting that combines gradients, each step
+// has batches of all groups unless the options have another number.
+func (m *Model) SamplerEnv(weighting Weighting) SamplerEnv {
+	env := SamplerEnv{All: Plan{Weighting: weighting}.combinesGradients()}
+	for _, g := range m.Groups {
+		env.Groups = append(env.Groups, g.Name)
+	}
+	return env
+}
+
 var samplers = plugin.NewRegistry[SamplerEnv, Sampler]("sampling")
 
 // Samplers lists the registered samplers.

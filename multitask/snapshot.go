@@ -3,7 +3,9 @@ package multitask
 import (
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"hash/fnv"
+	"io"
 	"math/rand/v2"
 	"slices"
 
@@ -18,7 +20,7 @@ type Snapshot struct {
 	sections [][]nn.ParamState // of the header's Sections
 }
 
-// header is all of a snapshot except the values and moments of its parameters.
+// header is all of a snapshot except the numbers of its parameters and of the optimizer.
 type header struct {
 	Of        []setting `json:"of"`       // model, data and plan
 	Progress  progress  `json:"progress"` // progress of the training
@@ -61,9 +63,24 @@ type section struct {
 }
 
 type paramShape struct {
+	Name   string      `json:"name"`
+	Values int         `json:"values"`
+	Steps  int         `json:"steps"` // updates
+	Slots  []slotShape `json:"slots,omitempty"`
+}
+
+// slotShape is a slot of the optimizer's state.
+type slotShape struct {
 	Name   string `json:"name"`
 	Values int    `json:"values"`
-	Steps  int    `json:"steps"` // updates; above 0 there are moments
+}
+
+func shapeOf(p nn.ParamState) paramShape {
+	shape := paramShape{Name: p.Name, Values: len(p.Values), Steps: p.Steps}
+	for _, slot := range p.Slots {
+		shape.Slots = append(shape.Slots, slotShape{slot.Name, len(slot.Values)})
+	}
+	return shape
 }
 
 // Snapshot copies the state of the training.
@@ -76,10 +93,13 @@ func (t *Training) Snapshot() (*Snapshot, error) {
 		return nil, fmt.Errorf("snapshot: %w", err)
 	}
 	for _, part := range parts {
-		state := part.store.State()
+		state, err := part.store.State()
+		if err != nil {
+			return nil, fmt.Errorf("snapshot: %s: %w", part.name, err)
+		}
 		names := section{Name: part.name}
 		for _, p := range state {
-			names.Params = append(names.Params, paramShape{p.Name, len(p.Values), p.Steps})
+			names.Params = append(names.Params, shapeOf(p))
 		}
 		s.header.Sections, s.sections = append(s.header.Sections, names), append(s.sections, state)
 	}
@@ -134,8 +154,8 @@ func (t *Training) snapshotParts() ([]snapshotPart, error) {
 		}
 		parts = append(parts, snapshotPart{"encoder", s})
 	}
-	if t.learned != nil {
-		parts = append(parts, snapshotPart{"weighting", t.learned.store})
+	if learned := t.weighting.learned; learned != nil {
+		parts = append(parts, snapshotPart{"weighting", learned.store})
 	}
 	return parts, nil
 }
@@ -150,12 +170,12 @@ func (m *Model) fitted() []*nn.Param {
 }
 
 // State implements nn.SnapshotStore.
-func (f fitted) State() []nn.ParamState {
+func (f fitted) State() ([]nn.ParamState, error) {
 	var all []nn.ParamState
 	for _, w := range f {
 		all = append(all, nn.ParamState{Name: w.Name, Values: slices.Clone(w.Data)})
 	}
-	return all
+	return all, nil
 }
 
 // SetState implements nn.SnapshotStore.
@@ -196,9 +216,10 @@ func (t *Training) settings() []setting {
 	add("sampling", fmt.Sprintf("%T", p.Sampler))
 	add("groups at each turn", t.length.groups)
 	add("weighting", fmt.Sprintf("%T", p.Weighting))
-	if w, ok := p.Weighting.(LearnedWeighting); ok {
-		add("learning_rate of the weighting", w.Rate())
+	if learned := t.weighting.learned; learned != nil {
+		add("learning_rate of the weighting", learned.Rate())
 	}
+	add("a checksum of the encoder's frozen parameters", t.model.frozenSum())
 	for _, group := range t.model.Groups {
 		for _, task := range group.Tasks {
 			for _, head := range task.Heads {
@@ -214,6 +235,17 @@ func (t *Training) settings() []setting {
 	}
 	t.fingerprint = all
 	return all
+}
+
+// frozenSum returns a checksum of the encoder's parameters that do not learn, which no snapshot holds.
+func (m *Model) frozenSum() string {
+	sum := &summed{to: io.Discard, sum: crc32.New(castagnoli)}
+	for _, w := range EncoderParams(m.Params).All() {
+		if w.Frozen {
+			sum.floats(w.Data)
+		}
+	}
+	return fmt.Sprintf("%08x", sum.sum.Sum32())
 }
 
 // checksum returns a checksum of the tokens of training texts, in their order.

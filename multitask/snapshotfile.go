@@ -20,8 +20,8 @@ import (
 //	"jenga snapshot 1\n"
 //	length of the header in bytes, 8 bytes, little-endian
 //	header, JSON
-//	numbers of the header's parameters in its order, float32, little-endian: values, and where steps is above 0 the
-//	means and the mean squares of the gradients
+//	numbers of the header's parameters in its order, float32, little-endian: values, then those of each slot of the
+//	optimizer's state
 //	CRC-32C of all preceding bytes, 4 bytes, little-endian
 //
 // The digit is the version: reading another version is an error.
@@ -29,16 +29,21 @@ const snapshotMagic = "jenga snapshot 1\n"
 
 const (
 	maxHeader = 64 << 20 // bytes
-	maxValues = 1 << 31  // of a parameter
+	maxValues = 1 << 31  // of a parameter or a slot
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// WriteTo writes the snapshot so that ReadSnapshot reads it.
+// WriteTo writes the snapshot so that ReadSnapshot reads it. It returns an error before it writes anything if the
+// state of sampler and weighting is too large.
 func (s *Snapshot) WriteTo(w io.Writer) (n int64, err error) {
 	text, err := json.Marshal(s.header)
 	if err != nil {
-		return 0, err
+		return 0, fmt.Errorf("snapshot: header: %w", err)
+	}
+	if len(text) > maxHeader {
+		return 0, fmt.Errorf("snapshot: a header of %d bytes, with %d of the sampler's state and %d of the weighting's; "+
+			"want at most %d", len(text), len(s.header.Sampler), len(s.header.Weighting), maxHeader)
 	}
 	buffered := bufio.NewWriterSize(w, 1<<16)
 	out := &summed{to: buffered, sum: crc32.New(castagnoli)}
@@ -48,8 +53,9 @@ func (s *Snapshot) WriteTo(w io.Writer) (n int64, err error) {
 	for _, section := range s.sections {
 		for _, p := range section {
 			out.floats(p.Values)
-			out.floats(p.Mean)
-			out.floats(p.Square)
+			for _, slot := range p.Slots {
+				out.floats(slot.Values)
+			}
 		}
 	}
 	out.write(binary.LittleEndian.AppendUint32(nil, out.sum.Sum32()))
@@ -121,7 +127,7 @@ func readSnapshot(r io.Reader) (*Snapshot, error) {
 	}
 	var text bytes.Buffer
 	if n, err := io.CopyN(&text, in, int64(size)); err != nil {
-		return nil, fmt.Errorf("it ends after %d bytes of a header of %d", n, size)
+		return nil, fmt.Errorf("byte %d of a header of %d: %w", n, size, unexpectedEnd(err))
 	}
 	s := &Snapshot{}
 	if err := json.Unmarshal(text.Bytes(), &s.header); err != nil {
@@ -154,24 +160,24 @@ func readSnapshot(r io.Reader) (*Snapshot, error) {
 }
 
 func readParam(r io.Reader, shape paramShape) (p nn.ParamState, err error) {
-	switch {
-	case shape.Values < 0 || shape.Values > maxValues:
-		return p, fmt.Errorf("%d values; want from 0 to %d", shape.Values, maxValues)
-	case shape.Steps < 0:
-		return p, fmt.Errorf("%d updates", shape.Steps)
-	}
-	p = nn.ParamState{Name: shape.Name, Steps: shape.Steps}
-	if p.Values, err = readFloats(r, shape.Values); err != nil || shape.Steps == 0 {
+	p = nn.ParamState{Name: shape.Name, OptimizerState: nn.OptimizerState{Steps: shape.Steps}}
+	if p.Values, err = readFloats(r, shape.Values); err != nil {
 		return p, err
 	}
-	if p.Mean, err = readFloats(r, shape.Values); err != nil {
-		return p, err
+	for _, slot := range shape.Slots {
+		values, err := readFloats(r, slot.Values)
+		if err != nil {
+			return p, fmt.Errorf("slot %q: %w", slot.Name, err)
+		}
+		p.Slots = append(p.Slots, nn.Slot{Name: slot.Name, Values: values})
 	}
-	p.Square, err = readFloats(r, shape.Values)
-	return p, err
+	return p, nil
 }
 
 func readFloats(r io.Reader, n int) ([]float32, error) {
+	if n < 0 || n > maxValues {
+		return nil, fmt.Errorf("%d values; want from 0 to %d", n, maxValues)
+	}
 	x := make([]float32, 0, min(n, chunk))
 	raw := make([]byte, 4*min(n, chunk))
 	for len(x) < n {
@@ -188,6 +194,11 @@ func readFloats(r io.Reader, n int) ([]float32, error) {
 
 func readFull(r io.Reader, b []byte) error {
 	_, err := io.ReadFull(r, b)
+	return unexpectedEnd(err)
+}
+
+// unexpectedEnd returns err, or an error in plain words if it is that the input has ended.
+func unexpectedEnd(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return errors.New("unexpected end")
 	}

@@ -19,27 +19,30 @@ type packed struct {
 	serial uint64 // of its pass
 }
 
-// step is the state of one update while it is computed.
+// step computes one update.
 type step struct {
-	*Training
-	state   State // the weighting's
-	batches []packed
-	losses  *stepLosses
-	factors []float64  // of losses; nil: unknown before a forward pass
-	reduced *reduction // nil: a single process
+	training *Training
+	state    State    // the weighting's
+	batches  []packed // of this process
+	losses   *stepLosses
+	factors  []float64  // of losses; nil: unknown before a forward pass
+	reduced  *reduction // nil: a single process
 }
 
-// take computes one step on batches: forward and backward, reduce, clip, update.
-func (t *Training) take(batches []Batch) (Step, error) {
+// compute computes one update from batches: forward and backward, reduce, clip, update.
+func (t *Training) compute(batches []Batch) (Step, error) {
 	start := time.Now()
 	report := Step{Number: t.state.Step + 1, Of: t.length.steps}
-	s := &step{Training: t, state: t.state, batches: t.pack(batches)}
+	s := &step{training: t, state: t.state, batches: t.pack(batches)}
 	s.state.Rand = rand.New(t.weighing)
+	if t.plan.Reducer != nil {
+		s.reduced = newReduction(t.plan.Reducer, t.reducing, t.host)
+	}
 	t.zero()
 
 	// The labelled units of the whole step come first: a batch's losses are divided by them.
 	var err error
-	if s.losses, err = newStepLosses(t.model.Model, s.batches, t.plan.Reducer); err != nil {
+	if s.losses, err = newStepLosses(t.model.Model, groupsOf(batches), s.batches, t.plan.Reducer); err != nil {
 		return report, err
 	}
 	if err := s.weigh(); err != nil {
@@ -48,15 +51,12 @@ func (t *Training) take(batches []Batch) (Step, error) {
 
 	// forward and backward
 	for i, b := range s.batches {
-		if t.plan.Reducer != nil && i == len(s.batches)-1 {
-			s.reduced = newReduction(t.plan.Reducer, t.reducing, t.host)
-		}
-		if err := s.backward(b); err != nil {
+		if err := s.backward(b, i == len(s.batches)-1); err != nil {
 			return report, err
 		}
 		report.Tokens += len(b.batch.Tokens.IDs)
 	}
-	t.serial += uint64(len(s.batches))
+	t.serial += uint64(len(batches))
 
 	// reduce
 	if err := s.reduce(); err != nil {
@@ -68,13 +68,15 @@ func (t *Training) take(batches []Batch) (Step, error) {
 	var factor float32
 	report.GradientNorm, factor = t.clip()
 	report.Losses, report.Loss = s.losses.all, s.losses.total(s.factors)
-	report.Loss += t.learned.differentiate(report.Losses)
+	report.Loss += t.weighting.learned.differentiate(report.Losses)
 	if err := report.check(); err != nil {
 		return report, err
 	}
 
 	// update
-	report.Rate = s.update(factor, t.schedule.Rate(report.Number))
+	if report.Rate, err = t.updateAll(factor, t.schedule.Rate(report.Number)); err != nil {
+		return report, err
+	}
 	if err := s.observe(); err != nil {
 		return report, err
 	}
@@ -83,15 +85,16 @@ func (t *Training) take(batches []Batch) (Step, error) {
 	return report, nil
 }
 
-// update changes all parameters by their gradients times factor, at a fraction of the highest learning rates. It
+// updateAll changes all parameters by their gradients times factor, at a fraction of the highest learning rates. It
 // returns the model's learning rate.
-func (s *step) update(factor float32, fraction float64) (rate float64) {
-	rate = s.plan.Rate * fraction
-	for _, store := range s.stores {
-		store.Update(factor, rate)
+func (t *Training) updateAll(factor float32, fraction float64) (rate float64, err error) {
+	rate = t.plan.Rate * fraction
+	for _, store := range t.stores {
+		if err := store.Update(factor, rate); err != nil {
+			return rate, err
+		}
 	}
-	s.learned.update(fraction)
-	return rate
+	return rate, t.weighting.learned.update(fraction)
 }
 
 // check returns an error if the gradient or the loss is not finite.
@@ -107,17 +110,33 @@ func (s Step) check() error {
 	return nil
 }
 
-// pack returns batches in the form that the model reads, after heads have changed them.
+// pack returns this process's part of a step's batches in the form that the model reads, after heads have changed them.
+// A batch's random streams depend on its place in the step, not on the process.
 func (t *Training) pack(batches []Batch) []packed {
-	all := make([]packed, len(batches))
-	for i, b := range batches {
-		serial := t.serial + 1 + uint64(i)
+	rank, processes := 0, 1
+	if t.plan.Reducer != nil {
+		rank, processes = t.plan.Reducer.Rank()
+	}
+	var part []packed
+	for i := rank; i < len(batches); i += processes {
+		b, serial := batches[i], t.serial+1+uint64(i)
 		batch := t.model.Groups[b.Group].prepared(corpus.Pack(b.Examples), func(example int) rand.Source {
 			return rand.NewPCG(nn.Key(t.plan.Seed, serial, hiding), uint64(example))
 		})
-		all[i] = packed{b.Group, batch, serial}
+		part = append(part, packed{b.Group, batch, serial})
 	}
-	return all
+	return part
+}
+
+// groupsOf returns the different groups of batches, in their order.
+func groupsOf(batches []Batch) []int {
+	var groups []int
+	for _, b := range batches {
+		if !slices.Contains(groups, b.Group) {
+			groups = append(groups, b.Group)
+		}
+	}
+	return groups
 }
 
 func (t *Training) zero() {
@@ -142,18 +161,19 @@ func (t *Training) clip() (norm float64, factor float32) {
 
 // forward runs a batch through the model and returns its heads' losses, nil for heads without labelled units.
 func (s *step) forward(b packed) (forwarded, []*nn.Node, error) {
-	s.pass.Reset(b.serial)
-	s.pass.Training = true
-	g := &s.model.Groups[b.group]
-	a, err := s.model.forward(s.pass, g, b.batch)
+	s.training.pass.Reset(b.serial)
+	s.training.pass.Training = true
+	g := &s.training.model.Groups[b.group]
+	a, err := s.training.model.forward(s.training.pass, g, b.batch)
 	if err != nil {
 		return a, nil, err
 	}
-	return a, g.lossNodes(s.pass, a, b.batch), nil
+	return a, g.lossNodes(s.training.pass, a, b.batch), nil
 }
 
-// backward runs one batch forward and backward, and adds to the gradients and to the sums of the losses.
-func (s *step) backward(b packed) error {
+// backward runs one batch forward and backward, and adds to the gradients and to the sums of the losses. After the last
+// batch of the step the gradients are final.
+func (s *step) backward(b packed, last bool) error {
 	if !s.losses.labelled(b.group) {
 		return nil
 	}
@@ -165,12 +185,12 @@ func (s *step) backward(b packed) error {
 	if s.factors != nil {
 		totals = s.totals(b.group, nodes)
 	}
-	if err := s.pass.Forward(); err != nil {
+	if err := s.training.pass.Forward(); err != nil {
 		return err
 	}
 	s.losses.add(b.group, nodes)
 	if s.factors == nil {
-		s.factors = s.plan.Weighting.(LossWeighting).WeighLosses(s.state, s.losses.all)
+		s.factors = s.training.weighting.factors(s.state, s.losses.all)
 		totals = s.totals(b.group, nodes)
 	}
 
@@ -179,7 +199,7 @@ func (s *step) backward(b packed) error {
 		if i > 0 {
 			clearAll(border)
 		}
-		if err := s.backwardFrom(total, a, border, i == len(totals)-1); err != nil {
+		if err := s.backwardFrom(total, a, border, last); err != nil {
 			return err
 		}
 	}
@@ -188,12 +208,12 @@ func (s *step) backward(b packed) error {
 
 // border returns zero gradients at the encoder's states, [T D] of each layer; nil where the encoder learns nothing.
 func (s *step) border(a forwarded, b packed) [][]float32 {
-	if s.frozen {
+	if s.training.frozen {
 		return nil
 	}
 	d := make([][]float32, len(a.border))
 	for i := range d {
-		d[i] = s.pass.Floats(len(b.batch.Tokens.IDs) * s.model.Encoder.Describe().Width)
+		d[i] = s.training.pass.Floats(len(b.batch.Tokens.IDs) * s.training.model.Encoder.Describe().Width)
 	}
 	return d
 }
@@ -204,27 +224,27 @@ func clearAll(d [][]float32) {
 	}
 }
 
-// backwardFrom adds the gradients of one total of a batch. last is true for the batch's last total.
-func (s *step) backwardFrom(t total, a forwarded, border [][]float32, last bool) error {
+// backwardFrom adds the gradients of one total of a batch. final: no other batch adds to them.
+func (s *step) backwardFrom(t total, a forwarded, border [][]float32, final bool) error {
 	if t.task >= 0 {
-		for _, store := range s.stores {
+		for _, store := range s.training.stores {
 			store.(nn.TaskStore).SelectTask(t.task)
 		}
 	}
-	into := s.host.Gradients()
+	into := s.training.host.Gradients()
 	if border == nil {
-		return s.pass.Backward(t.node, 1, into, nil, nil)
+		return s.training.pass.Backward(t.node, 1, into, nil, nil)
 	}
-	if err := s.pass.Backward(t.node, 1, into, a.border, border); err != nil {
+	if err := s.training.pass.Backward(t.node, 1, into, a.border, border); err != nil {
 		return err
 	}
-	if s.reduced != nil && last && t.task < 0 { // gradients by task are summed after all backward passes
-		s.reduced.readyOutside(EncoderParams(s.model.Params))
+	if s.reduced != nil && final && t.task < 0 { // gradients by task are summed after all backward passes
+		s.reduced.readyOutside(EncoderParams(s.training.model.Params))
 		into = into.Observed(s.reduced.ready)
 	}
 	// Heads that pass no gradient to the encoder, such as one that reconstructs its states, leave zeros.
 	if slices.ContainsFunc(border, notZero) {
-		s.model.Encoder.(encoders.Trainable).Backward(s.pass, border, into)
+		s.training.model.Encoder.(encoders.Trainable).Backward(s.training.pass, border, into)
 	}
 	return nil
 }
@@ -240,7 +260,7 @@ type total struct {
 // totals returns the losses of a batch that are minimised; none without labelled units.
 func (s *step) totals(group int, nodes []*nn.Node) []total {
 	factors := s.losses.perUnit(group, s.factors)
-	if _, byTask := s.plan.Weighting.(GradientWeighting); !byTask {
+	if s.training.weighting.byGradients == nil {
 		if node := weightedSum(factors, nodes); node != nil {
 			return []total{{node, -1}}
 		}
@@ -248,10 +268,10 @@ func (s *step) totals(group int, nodes []*nn.Node) []total {
 	}
 	task := 0
 	for g := range group {
-		task += len(s.model.Groups[g].Tasks)
+		task += len(s.training.model.Groups[g].Tasks)
 	}
 	var all []total
-	for _, part := range s.model.Groups[group].Tasks {
+	for _, part := range s.training.model.Groups[group].Tasks {
 		n := len(part.Heads)
 		if node := weightedSum(factors[:n], nodes[:n]); node != nil {
 			all = append(all, total{node, task})

@@ -5,20 +5,23 @@ import "github.com/jenga-nlp/jenga/nn"
 // weigh sets the factors of the losses. Factors that depend on the losses are computed after the forward pass if the
 // step has one batch; for several batches, another forward pass of each comes first, with the same dropout.
 func (s *step) weigh() error {
-	w, ok := s.plan.Weighting.(LossWeighting)
-	switch {
-	case !ok:
-		s.factors = s.plan.Weighting.Weigh(s.state, s.losses.all)
-		return nil
-	case len(s.batches) == 1 && s.plan.Reducer == nil && s.losses.labelled(s.batches[0].group):
-		return nil
+	losses := s.losses.all
+	if s.training.weighting.byLosses != nil {
+		if s.isSingle() {
+			return nil
+		}
+		var err error
+		if losses, err = s.measure(); err != nil {
+			return err
+		}
 	}
-	losses, err := s.measure()
-	if err != nil {
-		return err
-	}
-	s.factors = w.WeighLosses(s.state, losses)
+	s.factors = s.training.weighting.factors(s.state, losses)
 	return nil
+}
+
+// isSingle reports whether the losses of the step are those of one batch, which has labelled units.
+func (s *step) isSingle() bool {
+	return s.training.plan.Reducer == nil && len(s.batches) == 1 && s.losses.labelled(s.batches[0].group)
 }
 
 // measure returns the losses of the step's batches by the current model, over all processes.
@@ -32,7 +35,7 @@ func (s *step) measure() ([]Loss, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := s.pass.Forward(); err != nil {
+		if err := s.training.pass.Forward(); err != nil {
 			return nil, err
 		}
 		measured.add(b.group, nodes)
@@ -42,8 +45,8 @@ func (s *step) measure() ([]Loss, error) {
 
 // combine combines the tasks' gradients into one, for a weighting that is a GradientWeighting.
 func (s *step) combine() {
-	w, byTask := s.plan.Weighting.(GradientWeighting)
-	if !byTask {
+	w := s.training.weighting
+	if w.byGradients == nil {
 		return
 	}
 
@@ -52,7 +55,7 @@ func (s *step) combine() {
 	for _, l := range s.losses.all {
 		labelled[l.Task] = labelled[l.Task] || l.Units > 0
 	}
-	all := s.model.tasks()
+	all := s.training.model.tasks()
 	var tasks []string
 	var places []int // in all
 	for t, name := range all {
@@ -66,7 +69,7 @@ func (s *step) combine() {
 	for i := range dots {
 		dots[i] = make([]float64, len(tasks))
 	}
-	for _, store := range s.stores {
+	for _, store := range s.training.stores {
 		part := store.(nn.TaskStore).Dots()
 		for i, t := range places {
 			for j, u := range places {
@@ -76,30 +79,33 @@ func (s *step) combine() {
 	}
 
 	// their sum
+	combined := w.byGradients.Combine(s.state, tasks, dots)
+	w.count(len(combined), len(tasks), "gradients")
 	factors := make([]float64, len(all))
-	for i, factor := range w.Combine(s.state, tasks, dots) {
+	for i, factor := range combined {
 		factors[places[i]] = factor
 	}
-	for _, store := range s.stores {
+	for _, store := range s.training.stores {
 		store.(nn.TaskStore).Combine(factors)
 	}
 }
 
 // observe passes the step's losses to the sampler and the weighting, and the losses after the update to a LossReviewer.
 func (s *step) observe() error {
-	for _, part := range []any{s.plan.Sampler, s.plan.Weighting} {
-		if o, ok := part.(LossObserver); ok {
-			o.Observe(s.state, s.losses.all)
-		}
+	w := s.training.weighting
+	if o, ok := s.training.plan.Sampler.(LossObserver); ok {
+		o.Observe(s.state, s.losses.all)
 	}
-	r, ok := s.plan.Weighting.(LossReviewer)
-	if !ok {
+	if w.observer != nil {
+		w.observer.Observe(s.state, s.losses.all)
+	}
+	if w.reviewer == nil {
 		return nil
 	}
 	after, err := s.measure()
 	if err != nil {
 		return err
 	}
-	r.Review(s.state, s.losses.all, after)
+	w.reviewer.Review(s.state, s.losses.all, after)
 	return nil
 }

@@ -7,8 +7,7 @@ import (
 	"github.com/jenga-nlp/jenga/nn"
 )
 
-// stepLosses holds the losses of one step: one for each head of each group that has a batch, or of all groups where
-// several processes train.
+// stepLosses holds the losses of one step: one for each head of each group that has a batch in any process.
 type stepLosses struct {
 	all     []Loss
 	group   map[int][]Loss // subslices of all
@@ -16,26 +15,17 @@ type stepLosses struct {
 	reducer nn.Reducer     // nil: a single process
 }
 
-// newStepLosses counts the labelled units of a step, over all processes, so that the weight of each batch in the mean
-// is known before it runs.
-func newStepLosses(m *Model, batches []packed, reducer nn.Reducer) (*stepLosses, error) {
+// newStepLosses counts the labelled units of the groups of a step, over all processes, so that the weight of each batch
+// in the mean is known before it runs. batches are those of this process.
+func newStepLosses(m *Model, groups []int, batches []packed, reducer nn.Reducer) (*stepLosses, error) {
 	s := &stepLosses{group: map[int][]Loss{}, first: map[int]int{}, reducer: reducer}
-	var order []int // of groups
 	byGroup := map[int][]*corpus.Batch{}
 	for _, b := range batches {
-		order, byGroup[b.group] = append(order, b.group), append(byGroup[b.group], b.batch)
+		byGroup[b.group] = append(byGroup[b.group], b.batch)
 	}
-	if reducer != nil { // the same in each process
-		order = order[:0]
-		for g := range m.Groups {
-			order = append(order, g)
-		}
-	}
-	for _, g := range order {
-		if _, have := s.first[g]; !have {
-			s.first[g] = len(s.all)
-			s.all = append(s.all, m.Groups[g].losses(byGroup[g]...)...)
-		}
+	for _, g := range groups {
+		s.first[g] = len(s.all)
+		s.all = append(s.all, m.Groups[g].losses(byGroup[g]...)...)
 	}
 	for g, first := range s.first {
 		s.group[g] = s.all[first : first+len(m.Groups[g].Heads())]

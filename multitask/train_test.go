@@ -86,7 +86,7 @@ func smallTaskOf(t testing.TB, m *Model, name, kind string, width int, dropout f
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Task{Name: name, Kind: task, Heads: []Head{{Name: name, Head: head, Labels: smallLabels, Weight: 1}}}
+	return Task{Name: name, Type: task, Heads: []Head{{Name: name, Head: head, Labels: smallLabels, Weight: 1}}}
 }
 
 // smallData has n learnable examples for each group: a text's label is the kind of its first word, a word's tag its

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"slices"
 
@@ -40,10 +41,10 @@ type Training struct {
 	schedule nn.Schedule
 	pass     *nn.Pass
 
-	host     *nn.HostStore // of the parameters in the model's tree
-	stores   []nn.Store    // host, and that of an encoder with a memory of its own
-	learned  *learned      // the weighting's own parameters; nil: none
-	reducing []*nn.Param   // those of host, in the order of the plan's Reducer
+	host      *nn.HostStore // of the parameters in the model's tree
+	stores    []nn.Store    // host, and that of an encoder with a memory of its own
+	weighting *weighting
+	reducing  []*nn.Param // those of host, in the order of the plan's Reducer
 
 	fingerprint []setting // what the bytes depend on besides the state; nil: not computed yet
 
@@ -58,20 +59,23 @@ type Training struct {
 }
 
 // New returns a training of m on data, data[g] for group g. Without data the caller chooses the batches and calls
-// Update, plan.MaxSteps times; the plan's batches, sampler and evaluations have no effect.
+// Update, plan.MaxSteps times, in place of Step; the plan's batches, sampler and evaluations have no effect.
 func New(m *Model, data []Data, plan Plan) (*Training, error) {
 	t := &Training{
 		model: cachedModel{Model: m}, frozen: m.Frozen(), data: data, plan: plan, pass: nn.NewPass(plan.Seed),
-		state:    State{Last: -1},
+		weighting: newWeighting(plan.Weighting), state: State{Last: -1},
 		sampling: rand.NewPCG(plan.Seed, streamSampler), weighing: rand.NewPCG(plan.Seed, streamWeighting),
 	}
 	if data == nil {
+		if plan.MaxSteps < 1 {
+			panic("multitask: a training without data needs plan.MaxSteps")
+		}
 		t.length.steps = plan.MaxSteps
-	} else if err := t.open(); err != nil {
+	} else if err := t.shuffle(); err != nil {
 		return nil, err
 	}
 	t.schedule = plan.schedule(t.length.steps)
-	if err := t.allot(); err != nil {
+	if err := t.makeStores(); err != nil {
 		return nil, err
 	}
 
@@ -87,8 +91,8 @@ func New(m *Model, data []Data, plan Plan) (*Training, error) {
 	return t, nil
 }
 
-// open shuffles the data into batches and counts them.
-func (t *Training) open() (err error) {
+// shuffle shuffles the data into batches and counts them.
+func (t *Training) shuffle() (err error) {
 	if t.iterators, err = newBatchIterators(t.model.Model, t.data, t.plan); err != nil {
 		return err
 	}
@@ -101,13 +105,13 @@ func (t *Training) open() (err error) {
 	return err
 }
 
-// allot allocates gradients and the stores of the optimizer's state.
-func (t *Training) allot() error {
+// makeStores allocates gradients and the stores of the optimizer's state.
+func (t *Training) makeStores() error {
 	if err := t.plan.CheckWeighting(t.model.Model); err != nil {
 		return err
 	}
 	tasks := 0
-	if _, ok := t.plan.Weighting.(GradientWeighting); ok {
+	if t.weighting.byGradients != nil {
 		tasks = len(t.model.tasks())
 	}
 	t.host = nn.NewHostStore(t.model.Params.All(), nn.NewAdamW(t.plan.WeightDecay))
@@ -125,9 +129,6 @@ func (t *Training) allot() error {
 			return errors.New("the encoder does not keep gradients by task, which the weighting combines")
 		}
 		t.stores = append(t.stores, store)
-	}
-	if w, ok := t.plan.Weighting.(LearnedWeighting); ok {
-		t.learned = newLearned(w)
 	}
 	if t.plan.Reducer != nil {
 		t.reducing = t.model.reducing(t.host)
@@ -155,13 +156,21 @@ func (t *Training) Due() bool {
 
 // Step updates the model once, by the next batches.
 func (t *Training) Step(ctx context.Context) (Step, error) {
+	t.needsData("Step")
 	if err := ctx.Err(); err != nil {
 		return Step{}, err
 	}
 	return t.Update(t.next())
 }
 
-// next returns the batches of the next update.
+// needsData panics if the caller chooses the batches.
+func (t *Training) needsData(method string) {
+	if t.data == nil {
+		panic("multitask: " + method + " of a training without data; call Update")
+	}
+}
+
+// next returns the batches of the next update, those of all processes.
 func (t *Training) next() []Batch {
 	var batches []Batch
 	n := t.length
@@ -185,12 +194,16 @@ func (t *Training) next() []Batch {
 	return batches
 }
 
-// Update updates the model once, by at least one batch that the caller chooses.
+// Update updates the model once, by at least one batch that the caller chooses. Where several processes train, all call
+// it with the same batches: each runs its part of them.
 func (t *Training) Update(batches []Batch) (Step, error) {
-	if t.state.Step == t.length.steps {
+	switch {
+	case t.state.Step == t.length.steps:
 		panic(fmt.Sprintf("multitask: step %d of %d", t.state.Step+1, t.length.steps))
+	case len(batches) == 0:
+		panic("multitask: an update without batches")
 	}
-	report, err := t.take(batches)
+	report, err := t.compute(batches)
 	if err != nil {
 		return report, fmt.Errorf("step %d: %w", t.state.Step+1, err)
 	}
@@ -214,6 +227,7 @@ func (t *Training) epoch() float64 {
 
 // Evaluate fits the heads that are heads.Fitters, tunes those that are heads.Tuners, and evaluates all groups on dev.
 func (t *Training) Evaluate(ctx context.Context) (Evaluation, error) {
+	t.needsData("Evaluate")
 	step := t.state.Step
 	if err := t.model.fitAll(ctx, t.data, t.plan); err != nil {
 		return Evaluation{}, fmt.Errorf("fitting heads after step %d: %w", step, err)
@@ -234,5 +248,13 @@ func (t *Training) Finish(ctx context.Context) error {
 	return t.model.fitAll(ctx, t.data, t.plan)
 }
 
-// Close closes the file of a frozen encoder's states.
-func (t *Training) Close() { t.model.cache.close() }
+// Close frees what is outside Go's memory: the file of a frozen encoder's states, and stores that are io.Closers. The
+// results of the training are elsewhere, so that a failure has no consequence.
+func (t *Training) Close() {
+	t.model.cache.close()
+	for _, store := range t.stores {
+		if c, ok := store.(io.Closer); ok {
+			c.Close()
+		}
+	}
+}

@@ -3,6 +3,7 @@ package multitask
 import (
 	"encoding"
 	"fmt"
+	"slices"
 
 	"github.com/jenga-nlp/jenga/nn"
 	"github.com/jenga-nlp/jenga/plugin"
@@ -99,15 +100,16 @@ func init() {
 		func(fixedOptions, WeightingEnv) (Weighting, error) { return Fixed{}, nil })
 }
 
+// combinesGradients reports whether the plan's weighting is a GradientWeighting.
+func (plan Plan) combinesGradients() bool {
+	_, combines := plan.Weighting.(GradientWeighting)
+	return combines
+}
+
 // CheckWeighting returns an error if the plan's weighting cannot be used with the model.
 func (plan Plan) CheckWeighting(m *Model) error {
-	if _, ok := plan.Weighting.(GradientWeighting); !ok || !m.Frozen() {
+	if !plan.combinesGradients() || !m.Frozen() || slices.ContainsFunc(m.shared(), (*nn.Param).Learns) {
 		return nil
-	}
-	for _, w := range m.shared() {
-		if w.Learns() {
-			return nil
-		}
 	}
 	return fmt.Errorf("it combines the tasks' gradients of the parameters that they share, and none of those learns; "+
 		"want a model.freeze that leaves some of the encoder to learn, or weighting: %s", weightings.Default())
@@ -115,7 +117,7 @@ func (plan Plan) CheckWeighting(m *Model) error {
 
 // TaskGradients returns the bytes that gradients by task take, 0 where the plan's weighting does not use them.
 func (plan Plan) TaskGradients(m *Model) int64 {
-	if _, ok := plan.Weighting.(GradientWeighting); !ok {
+	if !plan.combinesGradients() {
 		return 0
 	}
 	bytes := int64(0)
@@ -142,6 +144,47 @@ func (Fixed) Weigh(_ State, losses []Loss) []float64 {
 	return factors
 }
 
+// weighting is a plan's Weighting and what else it implements; nil: it does not.
+type weighting struct {
+	Weighting
+	byLosses    LossWeighting
+	byGradients GradientWeighting
+	learned     *learned
+	observer    LossObserver
+	reviewer    LossReviewer
+}
+
+func newWeighting(of Weighting) *weighting {
+	w := &weighting{Weighting: of}
+	w.byLosses, _ = of.(LossWeighting)
+	w.byGradients, _ = of.(GradientWeighting)
+	w.observer, _ = of.(LossObserver)
+	w.reviewer, _ = of.(LossReviewer)
+	if l, ok := of.(LearnedWeighting); ok {
+		w.learned = newLearned(l)
+	}
+	return w
+}
+
+// factors returns the factor of each loss: by their sums for a LossWeighting, else by their labelled units alone.
+func (w *weighting) factors(s State, losses []Loss) []float64 {
+	var factors []float64
+	if w.byLosses != nil {
+		factors = w.byLosses.WeighLosses(s, losses)
+	} else {
+		factors = w.Weigh(s, losses)
+	}
+	w.count(len(factors), len(losses), "losses")
+	return factors
+}
+
+// count panics if a weighting returned another number of factors than it was given things to weigh.
+func (w *weighting) count(have, want int, of string) {
+	if have != want {
+		panic(fmt.Sprintf("multitask: weighting %T returned %d factors of %d %s", w.Weighting, have, want, of))
+	}
+}
+
 // learned is the parameters of a LearnedWeighting.
 type learned struct {
 	LearnedWeighting
@@ -157,12 +200,12 @@ func newLearned(w LearnedWeighting) *learned {
 }
 
 // update updates the parameters by the gradients from differentiate, at a fraction of their highest rate.
-func (l *learned) update(fraction float64) {
+func (l *learned) update(fraction float64) error {
 	if l == nil {
-		return
+		return nil
 	}
 	l.store.SumSquares()
-	l.store.Update(1, l.Rate()*fraction)
+	return l.store.Update(1, l.Rate()*fraction)
 }
 
 // differentiate computes the gradients for a step's losses, and returns the weighting's own terms of the loss.

@@ -267,6 +267,7 @@ func TestGradientsOfTasksNeedParametersThatTheyShare(t *testing.T) {
 	for _, w := range m.Params.In("encoder").All() {
 		w.Frozen = true
 	}
+	plan.MaxSteps = 1
 	if _, err := New(m, nil, plan); err == nil ||
 		!strings.Contains(err.Error(), "none of those learns; want a model.freeze") {
 		t.Errorf("New = %v", err)

@@ -35,10 +35,12 @@ func (m *table) step(rate float64) float64 {
 
 // resume goes on with a new optimizer that has what a checkpoint holds.
 func (m *table) resume() {
-	old := m.optimizer.moments
-	m.optimizer = NewAdamW(m.optimizer.WeightDecay)
-	for w, s := range old {
-		m.optimizer.SetMoments(w, &Moments{Steps: s.Steps, Mean: slices.Clone(s.Mean), Square: slices.Clone(s.Square)})
+	old := m.optimizer
+	m.optimizer = NewAdamW(old.WeightDecay)
+	for w := range old.moments {
+		if err := m.optimizer.SetState([]*Param{w}, []OptimizerState{old.State(w)}); err != nil {
+			panic(err)
+		}
 	}
 	m.gradients = NewGradients(m.params.All())
 }
@@ -82,8 +84,8 @@ func TestRowsOfATableAreUpdatedAsTheWholeIs(t *testing.T) {
 			}
 			for _, w := range []string{"weights", "means", "squares"} {
 				of := func(m *table) []float32 {
-					s := m.optimizer.Moments(m.words)
-					return map[string][]float32{"weights": m.words.Data, "means": s.Mean, "squares": s.Square}[w]
+					s := m.optimizer.moments[m.words]
+					return map[string][]float32{"weights": m.words.Data, "means": s.mean, "squares": s.square}[w]
 				}
 				if !sameBits(of(byRows), of(whole)) {
 					t.Fatalf("decay %v, step %d: the %s of the table differ", decay, step, w)

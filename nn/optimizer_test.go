@@ -45,7 +45,8 @@ func TestAdamWEqualsPyTorchs(t *testing.T) {
 		}
 	}
 	for _, w := range params.All() {
-		if s := optimizer.Moments(w); s == nil || len(s.Mean) != len(w.Data) || w.Name == "idle" && s.Steps != 7 {
+		s := optimizer.State(w)
+		if len(s.Slots) != 2 || len(s.Slots[0].Values) != len(w.Data) || w.Name == "idle" && s.Steps != 7 {
 			t.Errorf("state of %s is %+v", w.Name, s)
 		}
 	}

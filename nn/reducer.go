@@ -1,9 +1,11 @@
 package nn
 
-// Reducer sums numbers over the processes that train one model together, each on its own batches. All processes call
-// its methods in the same order, with equally many numbers. Gradients that are kept by task are passed task by task,
+// Reducer sums numbers over the processes that train one model together, each on its part of a step's batches. All
+// processes call its methods in the same order, with equally many numbers. Gradients that are kept by task are passed task by task,
 // each task with a Wait of its own.
 type Reducer interface {
+	// Rank returns the number of this process, from 0, and how many processes there are.
+	Rank() (rank, processes int)
 	// Sum replaces each value by its sum over all processes: labelled units before the backward pass, losses after it.
 	Sum(values []float64) error
 	// Ready receives each parameter whose gradient is final, and the gradient, once per step and always in the same

@@ -14,14 +14,15 @@ type Store interface {
 	SumSquares() float64
 	// Update changes each parameter by its gradient times factor at a learning rate. Parameters that the loss of a step
 	// does not depend on, such as a head whose task has no batch, keep their values and moments and do not decay, as in
-	// PyTorch parameters without a gradient. SumSquares must have been called since the gradients changed.
-	Update(factor float32, rate float64)
+	// PyTorch parameters without a gradient. SumSquares must have been called since the gradients changed. A failure of
+	// a device since the last Update, in a backward pass too, is an error here.
+	Update(factor float32, rate float64) error
 }
 
 // SnapshotStore is a Store whose parameters and moments can be saved in a snapshot.
 type SnapshotStore interface {
 	// State copies the parameters and what the optimizer keeps of them, always in the same order.
-	State() []ParamState
+	State() ([]ParamState, error)
 	// SetState restores what State returned. It returns an error, and changes nothing, where the state does not fit its
 	// parameters.
 	SetState(state []ParamState) error
@@ -29,10 +30,9 @@ type SnapshotStore interface {
 
 // ParamState is a parameter and what the optimizer keeps of it.
 type ParamState struct {
-	Name         string
-	Values       []float32
-	Steps        int       // updates
-	Mean, Square []float32 // moments; nil where Steps is 0
+	Name   string
+	Values []float32
+	OptimizerState
 }
 
 // HostStore is a Store in the host's memory.
@@ -72,8 +72,9 @@ func (s *HostStore) SumSquares() (sum float64) {
 }
 
 // Update implements Store.
-func (s *HostStore) Update(factor float32, rate float64) {
+func (s *HostStore) Update(factor float32, rate float64) error {
 	s.optimizer.Step(s.moved, s.gradients, factor, rate)
+	return nil
 }
 
 // Gradients returns the gradients that a backward pass adds to: those of the selected task, if they are kept by
@@ -94,16 +95,17 @@ func (s *HostStore) Params() []*Param {
 }
 
 // State implements SnapshotStore.
-func (s *HostStore) State() []ParamState {
+func (s *HostStore) State() ([]ParamState, error) {
 	var all []ParamState
 	for _, w := range s.Params() {
-		p := ParamState{Name: w.Name, Values: slices.Clone(w.Data)}
-		if m := s.optimizer.Moments(w); m != nil {
-			p.Steps, p.Mean, p.Square = m.Steps, slices.Clone(m.Mean), slices.Clone(m.Square)
+		state := s.optimizer.State(w)
+		state.Slots = slices.Clone(state.Slots)
+		for i := range state.Slots {
+			state.Slots[i].Values = slices.Clone(state.Slots[i].Values)
 		}
-		all = append(all, p)
+		all = append(all, ParamState{w.Name, slices.Clone(w.Data), state})
 	}
-	return all
+	return all, nil
 }
 
 // SetState implements SnapshotStore.
@@ -112,15 +114,16 @@ func (s *HostStore) SetState(state []ParamState) error {
 	if err := CheckState(params, state); err != nil {
 		return err
 	}
+	ofOptimizer := make([]OptimizerState, len(state))
+	for i, p := range state {
+		ofOptimizer[i] = p.OptimizerState
+	}
+	if err := s.optimizer.SetState(params, ofOptimizer); err != nil {
+		return err
+	}
 	for i, w := range params {
-		p := state[i]
-		copy(w.Data, p.Values)
+		copy(w.Data, state[i].Values)
 		w.Changed()
-		if p.Steps == 0 {
-			s.optimizer.SetMoments(w, nil)
-			continue
-		}
-		s.optimizer.SetMoments(w, &Moments{Steps: p.Steps, Mean: slices.Clone(p.Mean), Square: slices.Clone(p.Square)})
 	}
 	return nil
 }
@@ -139,23 +142,6 @@ func CheckState(params []*Param, state []ParamState) error {
 			return fmt.Errorf("parameter %q has %d values; want %d",
 				state[i].Name, len(state[i].Values), len(params[i].Data))
 		}
-		if err := state[i].check(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// check returns an error if the moments do not fit the values.
-func (p ParamState) check() error {
-	switch {
-	case p.Steps < 0:
-		return fmt.Errorf("parameter %q was updated %d times", p.Name, p.Steps)
-	case p.Steps == 0 && (p.Mean != nil || p.Square != nil):
-		return fmt.Errorf("parameter %q has moments, but was never updated", p.Name)
-	case p.Steps > 0 && (len(p.Mean) != len(p.Values) || len(p.Square) != len(p.Values)):
-		return fmt.Errorf("parameter %q of %d values has moments of %d and %d",
-			p.Name, len(p.Values), len(p.Mean), len(p.Square))
 	}
 	return nil
 }

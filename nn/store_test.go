@@ -83,18 +83,26 @@ func TestStateOfAnotherStoreIsRefused(t *testing.T) {
 		{func(all []ParamState) []ParamState { all[1].Values = nil; return all },
 			`parameter "vector" has 0 values; want 5`},
 		{func(all []ParamState) []ParamState { all[1].Steps = 2; return all },
-			`parameter "vector" of 5 values has moments of 0 and 0`},
+			`parameter "vector": 2 updates and 0 slots of the optimizer's state; AdamW has 2 after an update`},
 		{func(all []ParamState) []ParamState { all[1].Steps = -1; return all },
-			`parameter "vector" was updated -1 times`},
-		{func(all []ParamState) []ParamState { all[1].Mean = make([]float32, 5); return all },
-			`parameter "vector" has moments`},
+			`parameter "vector": -1 updates and 0 slots`},
+		{func(all []ParamState) []ParamState { all[1].Slots = make([]Slot, 2); return all },
+			`parameter "vector": 0 updates and 2 slots`},
+		{func(all []ParamState) []ParamState {
+			all[1].OptimizerState = OptimizerState{1, []Slot{{"square", make([]float32, 5)}, {"mean", make([]float32, 5)}}}
+			return all
+		}, `parameter "vector": slot "square" of the optimizer's state has 5 values; want "mean" with 5`},
+		{func(all []ParamState) []ParamState {
+			all[1].OptimizerState = OptimizerState{1, []Slot{{"mean", make([]float32, 5)}, {"square", make([]float32, 4)}}}
+			return all
+		}, `parameter "vector": slot "square" of the optimizer's state has 4 values; want "square" with 5`},
 	} {
-		before := s.State()
-		err := s.SetState(c.change(s.State()))
+		before := stateOf(t, s)
+		err := s.SetState(c.change(stateOf(t, s)))
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("SetState = %v, want %s", err, c.want)
 		}
-		for i, p := range s.State() {
+		for i, p := range stateOf(t, s) {
 			if !slices.Equal(p.Values, before[i].Values) {
 				t.Errorf("%s: a state that is refused changes %s", c.want, p.Name)
 			}
@@ -102,35 +110,19 @@ func TestStateOfAnotherStoreIsRefused(t *testing.T) {
 	}
 }
 
-func TestCombinedGradientsHaveTheRowsOfAllTasks(t *testing.T) {
-	s, shared := twoTasks()
-	table := shared[0]
-	for round := range 2 {
-		s.Zero()
-		for task, row := range []int32{7, 11} {
-			s.SelectTask(task)
-			s.Gradients().AddRows(table, []float32{3, 0, 0}, []int32{row})
-		}
-		s.Combine([]float64{1, 2})
-		if sum := s.SumSquares(); sum != 9+36 {
-			t.Errorf("round %d: the squares sum to %v, want 45", round, sum)
-		}
-		var rows []int
-		for row, touched := range s.gradients.of[table].touched {
-			if touched != 0 {
-				rows = append(rows, row)
-			}
-		}
-		if !slices.Equal(rows, []int{7, 11}) {
-			t.Errorf("round %d: the rows with a gradient are %v, want 7 and 11", round, rows)
-		}
+func stateOf(t *testing.T, s *HostStore) []ParamState {
+	t.Helper()
+	state, err := s.State()
+	if err != nil {
+		t.Fatal(err)
 	}
+	return state
 }
 
 // Copies of a parameter, as in a device's memory, are renewed where its version is another.
 func TestSetStateChangesTheVersion(t *testing.T) {
 	s, _ := twoTasks()
-	state := s.State()
+	state := stateOf(t, s)
 	var before []uint64
 	for _, w := range s.Params() {
 		before = append(before, w.Version())
@@ -142,19 +134,5 @@ func TestSetStateChangesTheVersion(t *testing.T) {
 		if w.Version() == before[i] {
 			t.Errorf("parameter %s has the version of before", w.Name)
 		}
-	}
-}
-
-// One task may have a whole gradient, as of an output layer tied to the table, and another one by rows.
-func TestCombinedGradientsOfRowsAndOfTheWhole(t *testing.T) {
-	s, shared := twoTasks()
-	table := shared[0]
-	s.SelectTask(0)
-	s.Gradients().Of(table)[5*3] = 4
-	s.SelectTask(1)
-	s.Gradients().AddRows(table, []float32{3, 0, 0}, []int32{7})
-	s.Combine([]float64{1, 1})
-	if sum := s.SumSquares(); sum != 16+9 {
-		t.Errorf("the squares sum to %v, want 25", sum)
 	}
 }

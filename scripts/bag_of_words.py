@@ -1,6 +1,6 @@
-"""Says how far words alone answer what the quickstart and claims.yaml ask of a note. Labels and amounts: linear models on TF-IDF, of
-single words and of pairs of neighbours too, their strength chosen on dev. Odd notes: the Mahalanobis distance of word counts from a
-Gaussian fitted with shrinkage to normal training notes, each count in its own deviation.
+"""Prints the metrics of bag-of-words baselines for the tasks of the quickstart and claims.yaml. Labels and amounts: linear models on
+TF-IDF features of words, and of words and bigrams, with the regularisation chosen on dev. Anomalous notes: the Mahalanobis distance of
+word counts, each divided by its standard deviation, from a Gaussian fitted with shrinkage to normal training notes.
 
 Python 3.11, scikit-learn 1.9.1, numpy 2.4.6. Run from the repository's root:
 python scripts/bag_of_words.py
@@ -19,7 +19,7 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MultiLabelBinarizer
 
-STRENGTHS = 0.1, 1, 10, 100, 1000
+INVERSE_REGULARISATION = 0.1, 1, 10, 100, 1000
 SPLITS = "train", "dev", "test"
 
 
@@ -32,18 +32,18 @@ def corpus(folder):
     return notes
 
 
-def linear(name, notes, gold, model, figures):
-    """Prints a model's figures; the first one chooses the strength."""
+def linear(name, notes, gold, model, metrics):
+    """Prints a model's metrics; the first one chooses the regularisation."""
     texts = {split: [note["text"] + " " + note.get("clause", "") for note in notes[split]] for split in SPLITS}
     for words, ngrams in ("words", (1, 1)), ("words and pairs", (1, 2)):
-        fitted = [make_pipeline(TfidfVectorizer(ngram_range=ngrams), model(c)).fit(texts["train"], gold["train"]) for c in STRENGTHS]
-        first = next(iter(figures.values()))
+        fitted = [make_pipeline(TfidfVectorizer(ngram_range=ngrams), model(c)).fit(texts["train"], gold["train"]) for c in INVERSE_REGULARISATION]
+        first = next(iter(metrics.values()))
         best = max(fitted, key=lambda m: first(gold["dev"], m.predict(texts["dev"])))
-        shares = "; ".join(
-            f"{split} " + ", ".join(f"{figure} {100 * of(gold[split], best.predict(texts[split])):.1f}" for figure, of in figures.items())
+        values = "; ".join(
+            f"{split} " + ", ".join(f"{metric} {100 * of(gold[split], best.predict(texts[split])):.1f}" for metric, of in metrics.items())
             for split in SPLITS
         )
-        print(f"{name} from {words}: {shares}")
+        print(f"{name} from {words}: {values}")
 
 
 def labels(notes, column):
@@ -54,7 +54,7 @@ def classifier(weights=None):
     return lambda c: LogisticRegression(C=c, max_iter=5000, class_weight=weights)
 
 
-def odd(notes):
+def anomalies(notes):
     normal = [note["text"] for note in notes["train"] if note["structure"] == "normal"]
     counts = CountVectorizer(min_df=5).fit(normal)
     x = counts.transform(normal).toarray().astype(float)
@@ -62,9 +62,9 @@ def odd(notes):
     gaussian = LedoitWolf(assume_centered=True).fit((x - mean) / deviation)
     for split in SPLITS[1:]:
         gold = [note["structure"] != "normal" for note in notes[split]]
-        far = gaussian.mahalanobis((counts.transform([n["text"] for n in notes[split]]).toarray() - mean) / deviation)
-        print(f"structure from {x.shape[1]} words, {split}: auroc {100 * roc_auc_score(gold, far):.1f}, average precision "
-              f"{100 * average_precision_score(gold, far):.1f}, {sum(gold)} of {len(gold)} notes are odd")
+        distances = gaussian.mahalanobis((counts.transform([n["text"] for n in notes[split]]).toarray() - mean) / deviation)
+        print(f"structure from {x.shape[1]} words, {split}: auroc {100 * roc_auc_score(gold, distances):.1f}, average precision "
+              f"{100 * average_precision_score(gold, distances):.1f}, {sum(gold)} of {len(gold)} notes are anomalous")
 
 
 def main():
@@ -82,7 +82,7 @@ def main():
     linear("codes", full, gold, lambda c: OneVsRestClassifier(classifier()(c)),
            {"f1": lambda a, b: f1_score(a, b, average="micro"), "all right": accuracy_score})
     linear("covered", clauses, labels(clauses, "covered"), classifier(), accuracy)
-    odd(full)
+    anomalies(full)
 
 
 if __name__ == "__main__":

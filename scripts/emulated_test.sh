@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
-# Runs a Go test binary for a CPU that this machine is not: emulated_test.sh ARCH BINARY [ARG...]
+# Runs a Go test binary for another CPU, emulated: emulated_test.sh ARCH BINARY [ARG...]
 #
 #   CGO_ENABLED=0 go test -c -o kernel.test ./internal/kernel && scripts/emulated_test.sh avx512 kernel.test -test.short
 #
 # ARCH  arm64   64-bit Arm with NEON, by qemu-user
-#       avx512  x86 with AVX-512 F, BW, CD, DQ, VL, BF16 and AMX with BF16 (an Intel Sapphire Rapids), by Bochs, which boots a
-#               Linux of its own with one CPU and 1 GiB of memory: BINARY must be linked statically. The folder testdata of
-#               the current folder goes with it, GODEBUG and GOMAXPROCS too. Its clock counts instructions: a benchmark says
-#               nothing there, and a deadline falls late.
+#       avx512  x86 with AVX-512 F, BW, CD, DQ, VL, BF16 and AMX with BF16 (an Intel Sapphire Rapids), by Bochs, which boots its
+#               own Linux with one CPU and 1 GiB of memory: BINARY must be linked statically. The folder testdata of the
+#               current folder is copied, and GODEBUG and GOMAXPROCS are passed on. The emulated clock counts instructions:
+#               benchmarks mean nothing there, and deadlines expire late.
 #
 # Prints the binary's output and exits with its status, or with 124 after JENGA_EMULATED_SECONDS (600 unless set).
-# What it needs is installed by scripts/emulated/install.sh ARCH.
+# scripts/emulated/install.sh ARCH installs what it requires.
 set -euo pipefail
 export PATH=${PATH:-/usr/local/bin:/usr/bin:/bin}
 here=$(cd "$(dirname "$0")" && pwd)
@@ -19,14 +19,14 @@ seconds=${JENGA_EMULATED_SECONDS:-600}
 
 fail() { echo "emulated_test.sh: $*" >&2; exit 2; }
 
-# need FILE PACKAGE stops where a file of a package is not there.
+# need FILE PACKAGE fails where a file of a package is missing.
 need() { [ -e "$1" ] || fail "$1 is missing; install $2: $here/emulated/install.sh $arch, as root"; }
 
 [ $# -ge 2 ] || fail "usage: emulated_test.sh arm64|avx512 BINARY [ARG...]"
 arch=$1 binary=$2
 shift 2
 [ -f "$binary" ] || fail "$binary: no such file; make it with go test -c"
-[[ $seconds =~ ^[1-9][0-9]*$ ]] || fail "JENGA_EMULATED_SECONDS is \"$seconds\"; a whole number of seconds is wanted"
+[[ $seconds =~ ^[1-9][0-9]*$ ]] || fail "JENGA_EMULATED_SECONDS is \"$seconds\"; want a whole number of seconds"
 binary=$(realpath "$binary")
 
 # machine prints the ELF header's number of the CPU that the binary is for: 62 is x86-64, 183 is arm64.
@@ -56,7 +56,7 @@ run_avx512() {
   trap '[ -z "$vm" ] || kill "$vm" 2>/dev/null; rm -rf "$work"' EXIT
   trap 'exit 143' INT TERM
 
-  # The root folder: busybox, the binary, and an init that runs it with its output on the second serial line and its status
+  # The root folder: busybox, the binary, and an init that runs it, with its output on the second serial port and its status
   # on the first, the console.
   mkdir -p "$work"/root/{bin,dev,proc,sys,test,tmp} "$work/cd"
   cp /bin/busybox "$work/root/bin/"
@@ -80,7 +80,7 @@ INIT
   chmod +x "$work/root/init"
   (cd "$work/root" && find . | cpio -o -H newc --quiet) >"$work/cd/initrd"
 
-  # A CD that boots Linux. Bochs's HPET stops Linux's clock.
+  # A CD that boots Linux. hpet=disable: with Bochs's HPET, Linux's clock stops.
   cp "$dir/linux" /usr/lib/ISOLINUX/isolinux.bin /usr/lib/syslinux/modules/bios/ldlinux.c32 "$work/cd/"
   cat >"$work/cd/isolinux.cfg" <<'CFG'
 default linux
@@ -89,11 +89,11 @@ label linux
   append initrd=initrd console=ttyS0,115200 loglevel=4 hpet=disable mitigations=off tsc=reliable
 CFG
   xorriso -as mkisofs -quiet -o "$work/cd.iso" -b isolinux.bin -c boot.cat -no-emul-boot -boot-load-size 4 -boot-info-table \
-    "$work/cd" 2>"$work/log" || { cat "$work/log" >&2; fail "xorriso makes no CD"; }
+    "$work/cd" 2>"$work/log" || { cat "$work/log" >&2; fail "xorriso cannot write the CD image"; }
 
-  # Bochs writes to its log from a signal handler too, and then waits for ever if it was just writing there: it logs no more
-  # than what ends it. ips, instructions a second, is what the emulated clock is made of. la57 is left out because Bochs does not carry its
-  # state through system management mode, which Linux enters to switch ACPI on.
+  # Bochs also writes to its log from a signal handler, which deadlocks if a write is in progress: only fatal errors are
+  # logged. ips, instructions a second, is the rate of the emulated clock. la57 is left out because Bochs does not keep its
+  # state over system management mode, which Linux enters to enable ACPI.
   cat >"$work/bochsrc" <<RC
 cpu: model=sapphire_rapids, count=1, exclude_features="la57", ips=50000000
 memory: guest=1024, host=1024
@@ -118,15 +118,15 @@ RC
   vm=
   wait "$tail"
 
-  # Bochs itself ends with 1 when the machine is switched off; what counts is what init wrote.
+  # Bochs itself exits with 1 when the machine is powered off; the status that init wrote is the result.
   status=$(tr -d '\r' <"$work/console" | sed -n 's/^exit status \([0-9]*\)$/\1/p' | tail -1)
   [ -z "$status" ] || exit "$status"
   tail -n 30 "$work/console" "$work/log" >&2 || true
-  [ "$ended" != 124 ] || { echo "emulated_test.sh: no end after $seconds s; raise JENGA_EMULATED_SECONDS" >&2; exit 124; }
-  fail "the emulated machine stopped with no exit status"
+  [ "$ended" != 124 ] || { echo "emulated_test.sh: not finished after $seconds s; raise JENGA_EMULATED_SECONDS" >&2; exit 124; }
+  fail "the emulated machine stopped without an exit status"
 }
 
 case $arch in
   arm64 | avx512) "run_$arch" "$@" ;;
-  *) fail "unknown architecture \"$arch\"; arm64 and avx512 are known" ;;
+  *) fail "unknown architecture \"$arch\"; want arm64 or avx512" ;;
 esac

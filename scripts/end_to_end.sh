@@ -1,26 +1,26 @@
 #!/usr/bin/env bash
-# Runs a built jenga as its user does: end_to_end.sh JENGA WORK. WORK is an empty folder.
+# Runs the commands of a built jenga: end_to_end.sh JENGA WORK. WORK is an empty folder.
 set -euo pipefail
 jenga=$1 work=$2
 cd "$work"
 say() { printf -- '-- %s\n' "$*"; }
 fail() { echo "end to end: $*" >&2; exit 1; }
-# status WANT COMMAND...: the command must end with that exit status
+# status WANT COMMAND... fails unless the command exits with status WANT.
 status() {
   local want=$1 got=0
   shift
   "$@" >out.txt 2>err.txt || got=$?
-  [ "$got" = "$want" ] || { cat err.txt >&2; fail "$* ended with $got, want $want"; }
+  [ "$got" = "$want" ] || { cat err.txt >&2; fail "$* exited with $got, want $want"; }
 }
 
 say "version, help, parts"
 "$jenga" version
 status 0 "$jenga"
-grep -q quickstart out.txt || fail "the bare command does not name the quickstart"
+grep -q quickstart out.txt || fail "jenga without arguments does not name the quickstart"
 status 0 "$jenga" parts head linear
 grep -q dropout out.txt || fail "parts head linear lists no dropout"
 
-# A minute on two cores, as processor time: what else the machine does changes that less than the clock's.
+# A minute on two cores, as processor time, which other load changes less than elapsed time.
 say "the quickstart trains within 120 s of processor time, twice to the same bytes, with one thread and with two"
 TIMEFORMAT='%R %U %S'
 took=$({ time "$jenga" train experiments/quickstart.yaml --json >events.jsonl 2>err.txt; } 2>&1) || { cat err.txt >&2; fail "the quickstart does not train"; }
@@ -31,42 +31,42 @@ tail -n 1 events.jsonl
 "$jenga" train experiments/quickstart.yaml --out again --threads 1 --json >/dev/null 2>&1
 diff -r runs/quickstart/best again/best || fail "two runs of the quickstart differ"
 
-say "its scores on test"
+say "its metrics on test"
 "$jenga" eval runs/quickstart --split test
-"$jenga" eval runs/quickstart --split test --json >scores.json
-figure() { sed -n "s/.*\"$1\":{\"heads\":{\"$1\":{[^}]*\"$2\":\([0-9.e-]*\).*/\1/p" scores.json; }
+"$jenga" eval runs/quickstart --split test --json >metrics.json
+metric() { sed -n "s/.*\"$1\":{\"heads\":{\"$1\":{[^}]*\"$2\":\([0-9.e-]*\).*/\1/p" metrics.json; }
 at_least() { awk -v got="$1" -v want="$2" 'BEGIN { exit !(got != "" && got + 0 >= want) }' || fail "$3 is $1, want $2"; }
-at_least "$(figure claim_type accuracy)" 0.90 "claim type's accuracy on test"
-at_least "$(figure entities f1)" 0.85 "entity F1 on test"
+at_least "$(metric claim_type accuracy)" 0.90 "claim type's accuracy on test"
+at_least "$(metric entities f1)" 0.85 "entity F1 on test"
 
 say "predict, embed, tokenize"
-echo 'Please refund my cardioectomy at Lakemoor Clinic, 240 euros.' | "$jenga" predict runs/quickstart >answer.json
-grep -q '"tasks"' answer.json || fail "predict gives no tasks"
+echo 'Please refund my cardioectomy at Lakemoor Clinic, 240 euros.' | "$jenga" predict runs/quickstart >prediction.json
+grep -q '"tasks"' prediction.json || fail "predict writes no tasks"
 printf 'fine\n{"text": \nfine again\n' >lines.txt
 status 1 "$jenga" predict runs/quickstart lines.txt
 [ "$(wc -l <out.txt)" = 3 ] || fail "predict skips lines"
 grep -q '"error":"line 2' out.txt || fail "predict does not name the bad line"
-echo 'Please refund my cardioectomy' | "$jenga" embed runs/quickstart | grep -q '"vector"' || fail "embed gives no vector"
-echo 'Please refund my cardioectomy' | "$jenga" tokenize runs/quickstart | grep -q '"offsets"' || fail "tokenize gives no offsets"
+echo 'Please refund my cardioectomy' | "$jenga" embed runs/quickstart | grep -q '"vector"' || fail "embed writes no vector"
+echo 'Please refund my cardioectomy' | "$jenga" tokenize runs/quickstart | grep -q '"offsets"' || fail "tokenize writes no offsets"
 
 say "mistakes"
 status 2 "$jenga" train --no-such-flag
 status 2 "$jenga" frain
 status 1 "$jenga" train nowhere.yaml
-status 1 "$jenga" train experiments/quickstart.yaml # the folder holds a run
+status 1 "$jenga" train experiments/quickstart.yaml # the folder has a run
 status 1 "$jenga" check experiments/quickstart.yaml --set training.num_epoch=2
-grep -q num_epochs err.txt || fail "a slip of a key is not put right"
+grep -q num_epochs err.txt || fail "no suggestion for a misspelt key"
 status 1 "$jenga" eval nowhere
 
 status 1 env JENGA_KERNEL=axv2 "$jenga" version
-grep -q 'JENGA_KERNEL=axv2: this processor has no kernel of that name; it has plain' err.txt || fail "an unknown kernel is not refused with those there are"
+grep -q 'JENGA_KERNEL=axv2: this processor has no kernel of that name; it has plain' err.txt || fail "the error of an unknown kernel does not list the available ones"
 
-say "a training that cannot write its first file leaves nothing in the way"
+say "training that cannot write its first file leaves an empty folder"
 status 1 bash -c "ulimit -f 1; '$jenga' train experiments/quickstart.yaml --out full"
-[ -z "$(ls full)" ] || fail "a training that could not begin left $(ls full)"
+[ -z "$(ls full)" ] || fail "training that could not start left $(ls full)"
 
-say "killed at any moment, the run folder holds a whole model or none"
-# endless starts a training that no machine ends before it is stopped: its first argument is the folder, its process is $pid.
+say "killed at any moment, the run folder has a complete model or none"
+# endless FOLDER starts training that does not end before it is stopped; its process is $pid.
 endless() {
   "$jenga" train experiments/quickstart.yaml --out "$1" --force --set training.num_epochs=10000 >/dev/null 2>err.txt &
   pid=$!
@@ -74,25 +74,25 @@ endless() {
 for after in 1 2 4 6; do
   endless killed
   sleep "$after"
-  kill -9 "$pid" || fail "a training ended before it was killed: $(cat err.txt)"
+  kill -9 "$pid" || fail "training ended before it was killed: $(cat err.txt)"
   wait "$pid" 2>/dev/null || true
   models=$(ls -d killed/{best,best.old,last,last.old}/model.json 2>/dev/null || true)
   evaluations=$(grep -c '"event":"eval"' killed/metrics.jsonl 2>/dev/null || true)
   if [ -n "$models" ]; then
-    "$jenga" eval killed >/dev/null || fail "a killed run cannot be read: it holds $models"
-  elif [ "${evaluations:-0}" -gt 1 ]; then # the first may have been written, and its model not yet
+    "$jenga" eval killed >/dev/null || fail "a killed run cannot be read: it has $models"
+  elif [ "${evaluations:-0}" -gt 1 ]; then # the first may be written before its model
     fail "a killed run has $evaluations evaluations, but no model"
   fi
 done
 
-say "interrupted in the midst of training, it says so by its status"
+say "interrupted training exits with 130"
 endless stopped
 for _ in {1..600}; do
   grep -q '"event":"step"' stopped/metrics.jsonl 2>/dev/null && break
   sleep 0.1
 done
-kill -INT "$pid" || fail "a training ended before it was interrupted: $(cat err.txt)"
+kill -INT "$pid" || fail "training ended before it was interrupted: $(cat err.txt)"
 got=0
 wait "$pid" || got=$?
-[ "$got" = 130 ] || fail "interrupted, it ended with $got, want 130"
-echo "end to end: all is well"
+[ "$got" = 130 ] || fail "interrupted training exited with $got, want 130"
+echo "end to end: all passed"

@@ -1,11 +1,11 @@
-"""Writes the ONNX file of a BERT or DistilBERT encoder, as either of PyTorch's exporters does.
+"""Writes the ONNX file of a BERT or DistilBERT encoder by one of PyTorch's exporters.
 
     python scripts/export_onnx.py MODEL_FOLDER OUT_FOLDER [--exporter torchscript|dynamo]
 
-OUT_FOLDER gets model.onnx (the dynamo exporter keeps weights beside it, in model.onnx.data) and copies of config.json
-and the tokenizer's files: what jenga wants beside an .onnx file.
+Writes to OUT_FOLDER model.onnx (the dynamo exporter writes the weights to model.onnx.data) and copies of config.json
+and the tokenizer's files, which jenga requires beside an .onnx file.
 
-Needs: onnx==1.23.2 onnxscript==0.7.2 torch==2.15.0 transformers==5.23.0
+Requires: onnx==1.23.2 onnxscript==0.7.2 torch==2.15.0 transformers==5.23.0
 """
 
 import argparse
@@ -19,12 +19,12 @@ BESIDE = ["config.json", "tokenizer.json", "tokenizer_config.json", "special_tok
 
 
 class States(torch.nn.Module):
-    """An encoder from ids and mask to the states of its last layer."""
+    """An encoder with inputs ids and mask, and the states of its last layer as output."""
 
     def __init__(self, encoder):
         super().__init__()
-        # The encoder's children are this module's, so that the graph has their names without a prefix; the encoder
-        # itself is none of them.
+        # The encoder's children become this module's, so that their names in the graph have no prefix; __dict__ keeps the
+        # encoder itself from being registered as one.
         self.__dict__["whole"] = encoder
         for name, child in encoder.named_children():
             self.add_module(name, child)
@@ -34,7 +34,7 @@ class States(torch.nn.Module):
 
 
 def export(encoder, path, exporter):
-    """Writes encoder to path. Batch and text may have any size in the graph."""
+    """Writes encoder to path, with dynamic axes for batch and tokens."""
     encoder = encoder.eval()
     ids = torch.ones(2, 7, dtype=torch.long)
     arguments = (ids, torch.ones_like(ids))

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Makes libtokenizers.a, which go build -tags native links: native.sh [FOLDER]
+# Compiles libtokenizers.a, which go build -tags native links: native.sh [FOLDER]
 #
-# FOLDER is where the library goes; without one, a folder for it in the user's cache. It is compiled once, in two minutes on
-# two cores, from the crate that the Go module github.com/daulet/tokenizers holds and crates of crates.io.
+# FOLDER is where the library is written; by default, a folder in the user's cache. It is compiled once, in two minutes on
+# two cores, from the crate in the Go module github.com/daulet/tokenizers and crates of crates.io.
 #
-# Prints the command line that builds jenga with it. Needs Go, cargo (Rust 1.82 or later), a C and a C++ compiler, and patch.
+# Prints the command line that builds jenga with it. Requires Go, cargo (Rust 1.82 or later), a C and a C++ compiler, and patch.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 export PATH=${PATH:-/usr/local/bin:/usr/bin:/bin}:${CARGO_HOME:-$HOME/.cargo}/bin
@@ -23,11 +23,11 @@ folder=${1:-${XDG_CACHE_HOME:-$HOME/.cache}/jenga/native}
 mkdir -p "$folder"
 folder=$(cd "$folder" && pwd)
 
-# Made before, from these very files: nothing to compile.
+# Already compiled from the same files: nothing to do.
 cd "$here/.."
 go mod download "$module"
 source=$(go list -m -f '{{.Dir}}' "$module")
-[ -d "$source/crates/tokenizers" ] || fail "Go's module $module holds no crate; was it vendored?"
+[ -d "$source/crates/tokenizers" ] || fail "the Go module $module has no crate; was it vendored?"
 stamp=$( (echo "$source"; cat scripts/native.sh scripts/native/crate.patch) | cksum)
 if [ ! -e "$folder/libtokenizers.a" ] || [ "$(cat "$folder/stamp" 2>/dev/null)" != "$stamp" ]; then
   work=$(mktemp -d)

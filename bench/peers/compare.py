@@ -2,7 +2,7 @@
 
     python bench/peers/compare.py ./jenga --data DATA --models MODELS
 
-README.md beside this file says what is measured.
+README.md in this folder describes what is measured.
 """
 
 import argparse
@@ -18,8 +18,8 @@ import tempfile
 import time
 
 HERE = pathlib.Path(__file__).parent
-STEPS = {"full": 3, "snips": 7, "sst": 5}  # measured batches; one more warms up
-BATCH = 32  # texts of a batch of snips and sst
+STEPS = {"full": 3, "snips": 7, "sst": 5}  # measured batches, after one for warm-up
+BATCH = 32  # texts in a batch of snips and sst
 ALL = ["jenga", "torch", "onnxruntime"]
 ENGINES = {"train": ["jenga", "torch"], "infer": ALL, "one": ALL}
 SNIPS = {"epochs": 4, "batch": 32, "rate": 1e-4}
@@ -29,23 +29,23 @@ def options():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("jenga", help="the built binary")
     parser.add_argument("--data", default=os.environ.get("JENGA_DATA"), help="folder of corpora (default $JENGA_DATA)")
-    parser.add_argument("--models", default=os.environ.get("JENGA_MODELS"), help="of models (default $JENGA_MODELS)")
+    parser.add_argument("--models", default=os.environ.get("JENGA_MODELS"), help="folder of models (default $JENGA_MODELS)")
     parser.add_argument("--model", nargs="+", default=["distilbert", "minilm"], choices=["distilbert", "minilm", "bilstm"])
     parser.add_argument("--work", nargs="+", default=[*STEPS, "one"], choices=[*STEPS, "one"])
     parser.add_argument("--measure", nargs="+", default=["train", "infer"], choices=["train", "infer"])
-    parser.add_argument("--times", type=int, default=3, help="runs of each; medians are shown")
+    parser.add_argument("--times", type=int, default=3, help="runs of each measurement; medians are printed")
     parser.add_argument("--steps", type=int, help="measured batches of each work")
-    parser.add_argument("--threads", type=int, default=cores(), help="of each engine (default: all cores)")
+    parser.add_argument("--threads", type=int, default=cores(), help="threads of each engine (default: all cores)")
     parser.add_argument("--bf16", action="store_true", help="train with products in bfloat16, PyTorch by autocast")
-    parser.add_argument("--whole-process", action="store_true", help="whole trainings on SNIPS instead")
-    parser.add_argument("--epochs", type=int, default=SNIPS["epochs"], help="of a whole training")
-    parser.add_argument("--limit", type=int, help="training texts that a whole training reads at most")
-    parser.add_argument("--out", default="peers.jsonl", help="file that gets a JSON line for each run")
+    parser.add_argument("--whole-process", action="store_true", help="time whole training runs on SNIPS instead")
+    parser.add_argument("--epochs", type=int, default=SNIPS["epochs"], help="epochs of a whole training run")
+    parser.add_argument("--limit", type=int, help="maximum number of training texts of a whole training run")
+    parser.add_argument("--out", default="peers.jsonl", help="file to which a JSON line is appended for each run")
     args = parser.parse_args()
     for name in ("data", "models"):
         folder = getattr(args, name)
         if folder is None or not pathlib.Path(folder).is_dir():
-            parser.error(f"--{name}: no folder {folder!r}; name it, or set JENGA_{name.upper()}")
+            parser.error(f"--{name}: folder {folder!r} not found; set --{name} or JENGA_{name.upper()}")
         setattr(args, name, pathlib.Path(folder).resolve())
     given = {name for name in vars(args) if getattr(args, name) != parser.get_default(name)}
     other = given & ({"model", "work", "measure", "steps", "bf16"} if args.whole_process else {"epochs", "limit"})
@@ -63,15 +63,15 @@ def cores():
 
 
 def run(command):
-    """Runs a command and returns what it prints."""
+    """Runs a command and returns its output."""
     done = subprocess.run([str(word) for word in command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     if done.returncode != 0:
-        raise SystemExit(f"{' '.join(map(str, command))} ended with {done.returncode}:\n{done.stderr}")
+        raise SystemExit(f"{' '.join(map(str, command))} exited with {done.returncode}:\n{done.stderr}")
     return done.stdout
 
 
 def last_line(command):
-    """Runs a command and reads the last line that it prints, which is JSON."""
+    """Runs a command and decodes the last line of its output, which is JSON."""
     return json.loads(run(command).splitlines()[-1])
 
 
@@ -87,7 +87,7 @@ class Comparison:
         self.exported = folder / f"{model}.onnx"
 
     def prepare(self):
-        """Writes the ONNX file and the texts of each work, shuffled: the same batches for all."""
+        """Writes the ONNX file, and the shuffled texts of each work: the same batches for all engines."""
         if any("onnxruntime" in self.engines(measure) for _, measure in self.cells()):
             run([sys.executable, HERE / "onnxruntime_peer.py", "export", "--model", self.model, "--threads", "1",
                  "--weights", self.args.minilm, "--out", self.exported])
@@ -107,13 +107,13 @@ class Comparison:
         return self.args.steps or STEPS[work]
 
     def cells(self):
-        """Lists what is measured: pairs of work and measure."""
+        """Lists the pairs of work and measure to run."""
         works = [work for work in self.args.work if work != "one"]
         cells = [(work, measure) for work in works for measure in self.args.measure]
         return cells + [("one", "one")] * ("one" in self.args.work)
 
     def engines(self, measure):
-        """Lists who measures; the BiLSTM has no ONNX file."""
+        """Lists the engines for a measure; the BiLSTM has no ONNX file."""
         return [engine for engine in ENGINES[measure] if engine != "onnxruntime" or self.model != "bilstm"]
 
     def run(self, engine, work, measure):
@@ -155,11 +155,11 @@ def read_texts(data, work):
 
 
 class Record:
-    """Writes each run to a file and to stderr, and keeps it for the table."""
+    """Writes each run to a file and to stderr, and keeps its figures for the table."""
 
     def __init__(self, path):
         self.file = open(path, "a", encoding="utf-8")
-        self.runs = collections.defaultdict(list)  # of a row and an engine
+        self.runs = collections.defaultdict(list)  # by row and engine
 
     def add(self, row, engine, figures, **about):
         line = {**about, "engine": engine, **figures}
@@ -172,8 +172,8 @@ class Record:
         return statistics.median(values) if values else None
 
 
-def turned(engines, by):
-    """The engines in another order each time, so that none always comes first."""
+def rotated(engines, by):
+    """Rotates the engines by a number of places, so that each comes first in turn."""
     by %= len(engines)
     return engines[by:] + engines[:by]
 
@@ -188,7 +188,7 @@ def compare(args, record):
         for number in range(args.times):
             for model in models:
                 for work, measure in model.cells():
-                    for engine in turned(model.engines(measure), number):
+                    for engine in rotated(model.engines(measure), number):
                         figures = model.run(engine, work, measure)
                         record.add((model.model, work, measure), engine, figures, model=model.model, work=work,
                                    measure=measure, run=number + 1, threads=args.threads, bf16=args.bf16)
@@ -196,7 +196,7 @@ def compare(args, record):
 
 
 def show_speeds(rows, record):
-    """Prints a line for each row: the engines' medians, jenga's ratios to the others, peaks of memory."""
+    """Prints a line for each row: the engines' medians, jenga's ratios to the others, peak memory."""
     names = f"{'jenga':>9}{'torch':>9}{'ort':>9}"
     print(f"{'':28}{names}{'/ torch':>10}{'/ ort':>8}   GiB:{names}")
     for row in rows:
@@ -216,7 +216,7 @@ def cells(values, width, digits):
 
 
 def experiment(args, seed):
-    """What jenga reads to train on SNIPS as torch_snips.py does. JSON is YAML too."""
+    """Returns an experiment file with the recipe of torch_snips.py. JSON is also YAML."""
     splits = {name: str(args.data / "snips" / split) for name, split in
               {"train": "train", "dev": "valid", "test": "test"}.items()}
     if args.limit:
@@ -235,17 +235,17 @@ def experiment(args, seed):
 
 
 def whole_jenga(args, seed):
-    """Trains and judges the best model on test, as two commands."""
+    """Trains, and evaluates the best model on test, as two commands."""
     with tempfile.TemporaryDirectory() as folder:
         file, run = pathlib.Path(folder) / "snips.yaml", pathlib.Path(folder) / "run"
         file.write_text(experiment(args, seed), encoding="utf-8")
         threads = ["--threads", args.threads]
         last_line([args.jenga, "train", file, "--out", run, "--json", *threads])
-        scores = last_line([args.jenga, "eval", run, "--split", "test", "--json", *threads])
-    tasks = scores["tasks"]
+        metrics = last_line([args.jenga, "eval", run, "--split", "test", "--json", *threads])
+    tasks = metrics["tasks"]
     return {"intent": tasks["intent"]["heads"]["intent"]["accuracy"],
             "slots": tasks["slots"]["heads"]["slots"]["f1"],
-            "all_right": scores["groups"][0]["all_right"]}
+            "all_right": metrics["groups"][0]["all_right"]}
 
 
 def whole_torch(args, seed):
@@ -255,20 +255,20 @@ def whole_torch(args, seed):
 
 
 def compare_whole(args, record):
-    """Times whole trainings, from start to scores on test, with a seed for each time."""
+    """Times whole training runs, from start to metrics on test; each repetition has its own seed."""
     engines = {"jenga": whole_jenga, "torch": whole_torch}
     row = "whole process"
     for number in range(args.times):
-        for engine in turned([*engines], number):
+        for engine in rotated([*engines], number):
             start = time.perf_counter()
-            scores = engines[engine](args, number + 1)
-            figures = {"seconds": time.perf_counter() - start, **scores}
+            metrics = engines[engine](args, number + 1)
+            figures = {"seconds": time.perf_counter() - start, **metrics}
             record.add(row, engine, figures, work="snips, whole process", seed=number + 1, epochs=args.epochs,
                        limit=args.limit, threads=args.threads)
     print(f"{'':12}{'seconds':>9}{'intent':>9}{'slots':>9}{'both':>9}")
     for engine in engines:
-        scores = [100 * record.median(row, engine, key) for key in ("intent", "slots", "all_right")]
-        print(f"{engine:12}" + cells([record.median(row, engine, "seconds")], 9, 1) + cells(scores, 9, 2))
+        metrics = [100 * record.median(row, engine, key) for key in ("intent", "slots", "all_right")]
+        print(f"{engine:12}" + cells([record.median(row, engine, "seconds")], 9, 1) + cells(metrics, 9, 2))
     ratio = record.median(row, "jenga", "seconds") / record.median(row, "torch", "seconds")
     print(f"jenga takes {ratio:.2f} of PyTorch's time")
 

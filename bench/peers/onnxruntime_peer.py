@@ -1,4 +1,4 @@
-"""Times ONNX Runtime: inference, or one text; and exports what it runs."""
+"""Times ONNX Runtime: inference, or one text; and exports the ONNX file that it runs."""
 
 import numpy
 import onnxruntime
@@ -6,7 +6,7 @@ import peer
 
 
 def export(args):
-    """Writes an encoder from ids and mask to the last layer's states, batch and text of any size."""
+    """Writes an encoder with inputs ids and mask and the last layer's states as output, with dynamic axes for batch and tokens."""
     import torch
     import torch_peer
 
@@ -48,10 +48,10 @@ def main():
             peer.VOCABULARY.start, peer.VOCABULARY.stop, (1, peer.ONE_TOKENS))
         figures = peer.one_text(lambda: run((ids, numpy.ones_like(ids))))
     else:
-        cut = peer.batches(args)
-        inputs = [tuple(numpy.array(x, dtype=numpy.int64) for x in peer.padded(batch)) for batch in cut]
-        figures = peer.speed(inputs, [sum(map(len, batch)) for batch in cut], run)
-    peer.answer(figures, onnxruntime.__version__)
+        batches = peer.batches(args)
+        inputs = [tuple(numpy.array(x, dtype=numpy.int64) for x in peer.padded(batch)) for batch in batches]
+        figures = peer.speed(inputs, [sum(map(len, batch)) for batch in batches], run)
+    peer.report(figures, onnxruntime.__version__)
 
 
 if __name__ == "__main__":

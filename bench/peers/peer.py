@@ -1,4 +1,4 @@
-"""What the peers' processes share: options, the batches of a work, the way of timing, the answer in a JSON line."""
+"""Code that the peers' processes share: options, the batches of a work, timing, and the result as a JSON line."""
 
 import argparse
 import json
@@ -15,18 +15,18 @@ MAX_TOKENS = 128
 ONE_TOKENS = 16
 ONE_RUNS = 50
 ROUNDS = 2
-VOCABULARY = range(1000, 30000)  # that random tokens are drawn from
+VOCABULARY = range(1000, 30000)  # range of the random tokens
 
 
 def options(description, measures):
-    """Reads the command line. A peer measures one thing, so that its peak of memory is that thing's."""
+    """Reads the command line. A process makes one measurement, so that its peak memory is that of the measurement."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("measure", choices=measures)
     parser.add_argument("--model", required=True, choices=["distilbert", "minilm", "bilstm"])
     parser.add_argument("--weights", help="folder of minilm's weights, or an .onnx file")
-    parser.add_argument("--tokenizer", help="folder of the tokenizer that cuts the texts")
-    parser.add_argument("--texts", help="JSON lines with text; without: random tokens")
-    parser.add_argument("--steps", type=int, default=3, help="measured batches")
+    parser.add_argument("--tokenizer", help="folder of the tokenizer")
+    parser.add_argument("--texts", help="file of JSON lines with text (default: random tokens)")
+    parser.add_argument("--steps", type=int, default=3, help="number of measured batches")
     parser.add_argument("--threads", type=int, required=True)
     parser.add_argument("--bf16", action="store_true")
     parser.add_argument("--out", help="file to export to")
@@ -34,11 +34,11 @@ def options(description, measures):
 
 
 def batches(args):
-    """Lists the batches as lists of token ids: one to warm up, and args.steps that are measured."""
+    """Lists the batches as lists of token ids: one for warm-up, and args.steps that are measured."""
     if args.texts is None:
-        chance = random.Random(1)
+        rng = random.Random(1)
         size = BATCH["full"] * (args.steps + 1)
-        ids = [chance.choices(VOCABULARY, k=MAX_TOKENS) for _ in range(size)]
+        ids = [rng.choices(VOCABULARY, k=MAX_TOKENS) for _ in range(size)]
         return [ids[i:i + BATCH["full"]] for i in range(0, size, BATCH["full"])]
 
     tokenizer = tokenizers.Tokenizer.from_file(f"{args.tokenizer}/tokenizer.json")
@@ -47,8 +47,8 @@ def batches(args):
     with open(args.texts, encoding="utf-8") as lines:
         texts = [json.loads(line)["text"] for line in lines]
     ids = [encoding.ids for encoding in tokenizer.encode_batch(texts)]
-    cut = [ids[i:i + BATCH["data"]] for i in range(0, len(ids), BATCH["data"])]
-    return cut[:args.steps + 1]
+    result = [ids[i:i + BATCH["data"]] for i in range(0, len(ids), BATCH["data"])]
+    return result[:args.steps + 1]
 
 
 def padded(batch):
@@ -60,8 +60,8 @@ def padded(batch):
 
 
 def speed(inputs, tokens, step):
-    """Times step over inputs, whose real tokens are counted in tokens: the first warms up; of the rounds through the
-    others the fastest counts."""
+    """Times step over inputs; tokens has each input's number of tokens without padding. The first input is a warm-up;
+    the others are timed in several rounds, of which the fastest counts."""
     step(inputs[0])
     best = float("inf")
     for _ in range(ROUNDS):
@@ -73,7 +73,7 @@ def speed(inputs, tokens, step):
 
 
 def one_text(step):
-    """Times step, which encodes a text of ONE_TOKENS tokens: the mean of the fastest of the rounds of ONE_RUNS."""
+    """Times step, which encodes a text of ONE_TOKENS tokens: the mean over ONE_RUNS, in the fastest round."""
     step()
     best = float("inf")
     for _ in range(ROUNDS):
@@ -85,15 +85,15 @@ def one_text(step):
 
 
 def peak_memory():
-    """Returns the most bytes this process has held. Linux's own figure is better than getrusage's, which begins with
-    what the process was forked from."""
+    """Returns the peak resident memory of this process in bytes. Linux's VmHWM is better than getrusage, which starts
+    from the memory of the process that forked this one."""
     try:
         with open("/proc/self/status", encoding="ascii") as status:
             return int(re.search(r"VmHWM:\s*(\d+) kB", status.read()).group(1)) * 1024
     except OSError:
-        held = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        return held if sys.platform == "darwin" else held * 1024
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return peak if sys.platform == "darwin" else peak * 1024
 
 
-def answer(figures, version):
+def report(figures, version):
     print(json.dumps({**figures, "peak_memory": peak_memory(), "version": version}), flush=True)

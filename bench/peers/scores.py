@@ -1,10 +1,11 @@
-"""Trains jenga's shipped experiments with several seeds, and a reference by PyTorch where it is given, and compares test scores.
+"""Trains jenga's shipped experiments with several seeds, and a PyTorch reference if one is given, and compares metrics on test.
 
     python bench/peers/scores.py ./jenga --data DATA --models MODELS --out scores.jsonl
     python bench/peers/scores.py ./jenga --data DATA --models MODELS --out scores.jsonl --reference train_ref.py --shared SHARED
 
-Each training is a row of the file, which keeps what was measured: called again, the script goes on where it was stopped. A reference
-script is run as SHARED TASK SEED and ends with a JSON line that has a dictionary test, in per cent.
+Each training run is a row of the file, and a run that is there is not repeated, so that a stopped script can be started again. A
+reference script is called with the arguments SHARED TASK SEED; its last line of output is a JSON object with an object "test" of
+metrics in per cent.
 """
 
 import argparse
@@ -21,7 +22,8 @@ import tempfile
 import threading
 import time
 
-# Each task: its experiment, and its figures by the reference's names: group, or task, head and metric.
+# Each task: its experiment, and for each metric, by the reference's name, its path in the output of eval: task, then keys of the head's
+# metrics; None is the group's all_right.
 TASKS = {
     "sst2": ("sst", {"accuracy": ("sentiment", "accuracy"), "f1": ("sentiment", "labels", "1", "f1")}),
     "trec6": ("trec6", {"accuracy": ("question", "accuracy")}),
@@ -36,12 +38,12 @@ TASKS = {
     "xquad": ("xquad", {"f1": ("answer", "f1"), "exact_match": ("answer", "exact_match")}),
     "goemotions": ("goemotions", {"micro_f1@.3": ("feelings", "f1"), "macro_f1@.3": ("feelings", "f1_macro")}),
 }
-# What the reference has and a file has not: the same recipe for all, and thresholds that are not tuned.
+# Settings of the reference that differ from the file's: the same recipe for all, and thresholds that are not tuned.
 SETTINGS = {
     "snips": ["training.num_epochs=4", "training.learning_rate=1.0e-4"],
     "goemotions": ["tasks.feelings.heads.feelings.threshold=0.3", "tasks.feelings.heads.feelings.tune=none"],
 }
-# Where the corpus has no dev set, the reference's own: so many lines of a shuffled training file, always the same.
+# The reference's dev set of corpora without one: the first lines of the training file, shuffled with a fixed seed.
 DEV = {"trec6": ("trec6/TREC.train.all", 500), "banking77": ("banking77/train.csv", 1000)}
 HERE = pathlib.Path(__file__).parent
 
@@ -50,20 +52,20 @@ def options():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("jenga", type=pathlib.Path, help="the built binary")
     parser.add_argument("--data", type=pathlib.Path, default=os.environ.get("JENGA_DATA"), help="folder of corpora (default $JENGA_DATA)")
-    parser.add_argument("--models", type=pathlib.Path, default=os.environ.get("JENGA_MODELS"), help="of models (default $JENGA_MODELS)")
+    parser.add_argument("--models", type=pathlib.Path, default=os.environ.get("JENGA_MODELS"), help="folder of models (default $JENGA_MODELS)")
     parser.add_argument("--tasks", nargs="+", default=list(TASKS), choices=list(TASKS))
     parser.add_argument("--seeds", nargs="+", type=int, default=[1, 2, 3])
-    parser.add_argument("--threads", type=int, default=1, help="of each training by jenga")
-    parser.add_argument("--at-once", type=int, default=1, help="trainings side by side")
-    parser.add_argument("--reference", type=pathlib.Path, help="script that trains a task by PyTorch")
-    parser.add_argument("--shared", type=pathlib.Path, help="what the reference script takes first")
-    parser.add_argument("--out", type=pathlib.Path, required=True, help="file that keeps a JSON line for each training")
-    parser.add_argument("--table", action="store_true", help="train nothing: print what the rows say")
+    parser.add_argument("--threads", type=int, default=1, help="threads of each training run of jenga")
+    parser.add_argument("--at-once", type=int, default=1, help="number of parallel training runs")
+    parser.add_argument("--reference", type=pathlib.Path, help="script that trains a task with PyTorch")
+    parser.add_argument("--shared", type=pathlib.Path, help="first argument of the reference script")
+    parser.add_argument("--out", type=pathlib.Path, required=True, help="file of a JSON line for each training run")
+    parser.add_argument("--table", action="store_true", help="only print the table of the rows")
     args = parser.parse_args()
     if args.data is None or args.models is None:
-        parser.error("--data and --models name the corpora and the models")
+        parser.error("--data and --models are required, or JENGA_DATA and JENGA_MODELS in the environment")
     if (args.reference is None) != (args.shared is None):
-        parser.error("--reference and --shared go together")
+        parser.error("--reference requires --shared, and --shared requires --reference")
     return args
 
 
@@ -74,27 +76,27 @@ def rows(path):
 
 
 def split(args, task, folder):
-    """Writes a training file's dev set apart as the reference takes it, and returns the settings that name both parts."""
+    """Splits the reference's dev set off the training file, writes both files, and returns the settings that name them."""
     if task == "xquad":
         return split_articles(args, folder)
     if task not in DEV:
         return []
     name, n = DEV[task]
     path = args.data / name
-    chance = random.Random(0)
+    rng = random.Random(0)
     if path.suffix == ".csv":
         import csv
 
         with open(path, encoding="utf-8", newline="") as f:
             header, *lines = csv.reader(f)
-        chance.shuffle(lines)
+        rng.shuffle(lines)
         parts = {"train.csv": lines[n:], "dev.csv": lines[:n]}
         for part, chosen in parts.items():
             with open(folder / part, "w", encoding="utf-8", newline="") as f:
                 csv.writer(f).writerows([header, *chosen])
     else:
         lines = path.read_bytes().splitlines(keepends=True)
-        chance.shuffle(lines)
+        rng.shuffle(lines)
         parts = {"train": lines[n:], "dev": lines[:n]}
         for part, chosen in parts.items():
             (folder / part).write_bytes(b"".join(chosen))
@@ -103,7 +105,7 @@ def split(args, task, folder):
 
 
 def split_articles(args, folder):
-    """Divides XQuAD by article, always alike: of 48, 34 for training, 5 for dev and 9 for test."""
+    """Splits XQuAD's 48 articles with a fixed seed: 34 for training, 5 for dev and 9 for test."""
     articles = json.loads((args.data / "xquad_en/xquad.en.json").read_text(encoding="utf-8"))["data"]
     random.Random(0).shuffle(articles)
     for name, part in {"train": articles[14:], "dev": articles[:5], "test": articles[5:14]}.items():
@@ -112,12 +114,12 @@ def split_articles(args, folder):
 
 
 def experiment(args, task, seed, folder):
-    """Writes the experiment of a task and seed."""
+    """Writes the experiment of a task, and returns the arguments of jenga train."""
     name, _ = TASKS[task]
     text = (HERE.parent.parent / "experiments" / f"{name}.yaml").read_text(encoding="utf-8")
     if task == "sick_ent":
         text = text[:text.index("  - name: likeness")] + text[text.index("training:"):]
-    if task == "sick_rel":  # the second task, with the first one's files
+    if task == "sick_rel":  # the second task, with the data files of the first
         files = text[text.index("    data:\n"):text.index("      label: entailment")]
         text = text[:text.index("  - name: entailment")] + "  - name: likeness\n    type: regression\n" + files \
             + "      value: relatedness_score\n" + text[text.index("training:"):]
@@ -132,16 +134,16 @@ def experiment(args, task, seed, folder):
     return [path, "--set", f"seed={seed}"] + [word for s in SETTINGS.get(task, []) for word in ("--set", s)]
 
 
-def figures(task, line):
-    """Reads the reference's figures from a line of eval --json."""
+def metrics(task, line):
+    """Reads the metrics of a task, by the reference's names, from a line of eval --json."""
     found = {}
-    for name, way in TASKS[task][1].items():
-        if way is None:
+    for name, keys in TASKS[task][1].items():
+        if keys is None:
             found[name] = line["groups"][0]["all_right"]
             continue
-        heads = line["tasks"][way[0]]["heads"]
+        heads = line["tasks"][keys[0]]["heads"]
         value = heads[next(iter(heads))]
-        for key in way[1:]:
+        for key in keys[1:]:
             value = value[key]
         found[name] = value
     return {name: round(100 * value, 2) for name, value in found.items()}
@@ -155,7 +157,7 @@ def train_jenga(args, task, seed):
         def jenga(*words):
             done = subprocess.run([args.jenga.resolve(), *map(str, words)], env=environment, capture_output=True, text=True)
             if done.returncode != 0:
-                raise SystemExit(f"jenga {' '.join(map(str, words))} ended with {done.returncode}:\n{done.stderr}")
+                raise SystemExit(f"jenga {' '.join(map(str, words))} exited with {done.returncode}:\n{done.stderr}")
             return done.stdout
 
         start = time.time()
@@ -164,29 +166,29 @@ def train_jenga(args, task, seed):
         test = json.loads(jenga("eval", folder / "run", "--split", "test", "--json", "--threads", args.threads))
         dev = json.loads(jenga("eval", folder / "run", "--split", "dev", "--json", "--threads", args.threads))
         version = jenga("version").strip()
-    return {"dev": figures(task, dev), "test": figures(task, test), "seconds": round(seconds), "version": version}
+    return {"dev": metrics(task, dev), "test": metrics(task, test), "seconds": round(seconds), "version": version}
 
 
 def train_reference(args, task, seed):
     with tempfile.TemporaryDirectory() as folder:
         command = [args.reference, args.shared, task]
-        if task == "xquad":  # which the reference script does not know
+        if task == "xquad":  # the reference script does not have it
             split_articles(args, pathlib.Path(folder))
             command = [HERE / "torch_span.py", folder, args.models / "minilm-l6"]
         command = [*map(str, command), str(seed)]
         done = subprocess.run([sys.executable, *command], capture_output=True, text=True)
     if done.returncode != 0:
-        raise SystemExit(f"{' '.join(command)} ended with {done.returncode}:\n{done.stderr}")
+        raise SystemExit(f"{' '.join(command)} exited with {done.returncode}:\n{done.stderr}")
     last = json.loads(done.stdout.splitlines()[-1])
     return {"dev": last["dev"], "test": last["test"], "seconds": last["train_s"]}
 
 
-def table(have):
-    """Prints means and what the distance between them is allowed to be: the larger of 0.7 and twice its standard error."""
-    print(f"{'task':12}{'figure':14}{'jenga':>8}{'seeds':>7}{'torch':>9}{'seeds':>7}{'apart':>8}{'allowed':>9}")
+def table(measured):
+    """Prints means, their difference, and how far jenga's may be below: the larger of 0.7 and twice the standard error."""
+    print(f"{'task':12}{'metric':14}{'jenga':>8}{'seeds':>7}{'torch':>9}{'seeds':>7}{'diff':>8}{'allowed':>9}")
     for task, (_, names) in TASKS.items():
         for name in names:
-            sides = {engine: [r["test"][name] for r in have if r["task"] == task and r["engine"] == engine] for engine in ("jenga", "torch")}
+            sides = {engine: [r["test"][name] for r in measured if r["task"] == task and r["engine"] == engine] for engine in ("jenga", "torch")}
             if not sides["jenga"]:
                 continue
             ours, theirs = sides["jenga"], sides["torch"]
@@ -194,8 +196,8 @@ def table(have):
             if theirs:
                 squares = [statistics.variance(s) / len(s) for s in (ours, theirs) if len(s) > 1]
                 allowed = max(0.7, 2 * math.sqrt(sum(squares)))
-                apart = statistics.mean(ours) - statistics.mean(theirs)
-                words += f"{statistics.mean(theirs):9.2f}{len(theirs):7}{apart:8.2f}{allowed:9.2f}{'' if apart >= -allowed else '  missed'}"
+                difference = statistics.mean(ours) - statistics.mean(theirs)
+                words += f"{statistics.mean(theirs):9.2f}{len(theirs):7}{difference:8.2f}{allowed:9.2f}{'' if difference >= -allowed else '  missed'}"
             print(words)
 
 

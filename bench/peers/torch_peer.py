@@ -11,7 +11,7 @@ LABELS = 7
 
 
 class BiLSTM(torch.nn.Module):
-    """Word embeddings and two bidirectional LSTM layers of 256, on packed sequences: nothing is computed for padding."""
+    """Word embeddings and two bidirectional LSTM layers of 256, on packed sequences, without padding."""
 
     width = 512
 
@@ -76,16 +76,16 @@ def main():
         model.eval()
         figures = peer.one_text(lambda: infer((ids, torch.ones_like(ids))))
     else:
-        cut = peer.batches(args)
-        inputs = [tuple(map(torch.tensor, peer.padded(batch))) for batch in cut]
-        tokens = [sum(map(len, batch)) for batch in cut]
+        batches = peer.batches(args)
+        inputs = [tuple(map(torch.tensor, peer.padded(batch))) for batch in batches]
+        tokens = [sum(map(len, batch)) for batch in batches]
         if args.measure == "train":
             step = trainer(model, autocast)
         else:
             model.eval()
             step = infer
         figures = peer.speed(inputs, tokens, step)
-    peer.answer(figures, torch.__version__)
+    peer.report(figures, torch.__version__)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 """Fine-tunes an encoder on SNIPS, intent and slots together, with PyTorch and transformers, and prints a JSON line of
-scores on test: the peer of `jenga train` with the same recipe. Batches are of like lengths, so that little is padded.
+metrics on test: the peer of `jenga train` with the same recipe. The texts of a batch have similar lengths, for little padding.
 """
 
 import argparse
@@ -15,9 +15,9 @@ from torch import nn
 from transformers import AutoTokenizer, BertModel
 
 MAX_TOKENS = 128
-WINDOW = 50  # batches' worth of texts that are sorted by length
+WINDOW = 50  # batches; texts are sorted by length within a window
 DROPOUT, CLIP, DECAY, WARMUP = 0.1, 1.0, 0.01, 0.1
-NO_TAG = -100  # of tokens that are no word's first piece
+NO_TAG = -100  # target of tokens that are not the first of a word
 
 
 def read(folder, limit, tokenizer):
@@ -26,30 +26,30 @@ def read(folder, limit, tokenizer):
     examples = []
     for words, tags, intent in list(zip(*columns))[:limit]:
         encoding = tokenizer(words.split(), is_split_into_words=True, truncation=True, max_length=MAX_TOKENS)
-        owners = encoding.word_ids()
-        first = [i for i, w in enumerate(owners) if w is not None and w != owners[i - 1]]
+        word_ids = encoding.word_ids()
+        first = [i for i, w in enumerate(word_ids) if w is not None and w != word_ids[i - 1]]
         examples.append({"ids": encoding["input_ids"], "first": first, "tags": tags.split(), "intent": intent.strip()})
     return examples
 
 
-def grouped(examples, size, chance=None):
-    """Yields batches of like lengths: of windows in random order for training, else from short to long."""
+def grouped(examples, size, rng=None):
+    """Lists batches of texts of similar lengths: with rng sorted within windows of a random order, else from short to long."""
     order = list(examples)
     window = len(order)
-    if chance is not None:
-        chance.shuffle(order)
+    if rng is not None:
+        rng.shuffle(order)
         window = WINDOW * size
     batches = []
     for start in range(0, len(order), window):
         part = sorted(order[start:start + window], key=lambda e: len(e["ids"]))
         batches += [part[i:i + size] for i in range(0, len(part), size)]
-    if chance is not None:
-        chance.shuffle(batches)
+    if rng is not None:
+        rng.shuffle(batches)
     return batches
 
 
 class Joint(nn.Module):
-    """An encoder with a scorer of intents and one of tags."""
+    """An encoder with linear layers for intents and tags."""
 
     def __init__(self, weights, intents, tags):
         super().__init__()
@@ -72,42 +72,42 @@ class Joint(nn.Module):
         return self.intent(states[:, 0]), self.tag(states)
 
 
-def loss_of(batch, intent_scores, tag_scores, intents, tags):
+def loss_of(batch, intent_logits, tag_logits, intents, tags):
     gold = torch.tensor([intents[e["intent"]] for e in batch])
-    tagged = torch.full(tag_scores.shape[:2], NO_TAG)
+    tag_ids = torch.full(tag_logits.shape[:2], NO_TAG)
     for row, e in enumerate(batch):
         for place, tag in zip(e["first"], e["tags"]):
-            tagged[row, place] = tags[tag]
-    return (nn.functional.cross_entropy(intent_scores, gold)
-            + nn.functional.cross_entropy(tag_scores.flatten(0, 1), tagged.flatten(), ignore_index=NO_TAG))
+            tag_ids[row, place] = tags[tag]
+    return (nn.functional.cross_entropy(intent_logits, gold)
+            + nn.functional.cross_entropy(tag_logits.flatten(0, 1), tag_ids.flatten(), ignore_index=NO_TAG))
 
 
 @torch.no_grad()
-def judge(model, examples, size, intents, tags):
-    """Scores a split, in shares: intent accuracy, slot F1, texts with both right."""
+def evaluate(model, examples, size, intents, tags):
+    """Evaluates a split: intent accuracy, slot F1, and the fraction of texts with both right, in [0, 1]."""
     model.eval()
     intents, tags = list(intents), list(tags)
-    gold, guessed, right, both = [], [], 0, 0
+    gold, predicted, right, both = [], [], 0, 0
     for batch in grouped(examples, size):
-        intent_scores, tag_scores = model(batch)
+        intent_logits, tag_logits = model(batch)
         for row, e in enumerate(batch):
-            intent = intents[intent_scores[row].argmax()]
-            found = [tags[i] for i in tag_scores[row, e["first"]].argmax(-1)]
-            found += ["O"] * (len(e["tags"]) - len(found))  # words that were cut off
+            intent = intents[intent_logits[row].argmax()]
+            found = [tags[i] for i in tag_logits[row, e["first"]].argmax(-1)]
+            found += ["O"] * (len(e["tags"]) - len(found))  # words that were truncated
             gold.append(e["tags"])
-            guessed.append(found)
+            predicted.append(found)
             right += intent == e["intent"]
             both += intent == e["intent"] and found == e["tags"]
     model.train()
     return {
         "intent": right / len(examples),
-        "slots": float(seqeval.metrics.f1_score(gold, guessed)),
+        "slots": float(seqeval.metrics.f1_score(gold, predicted)),
         "all_right": both / len(examples),
     }
 
 
 def optimizer_of(model, rate):
-    """Decay is for matrices alone."""
+    """Makes AdamW with weight decay for matrices only."""
     named = list(model.named_parameters())
     plain = [p for name, p in named if name.endswith("bias") or "LayerNorm" in name]
     decayed = [p for name, p in named if not (name.endswith("bias") or "LayerNorm" in name)]
@@ -124,11 +124,11 @@ def main():
     parser.add_argument("--epochs", type=int, default=4)
     parser.add_argument("--rate", type=float, default=1e-4)
     parser.add_argument("--batch", type=int, default=32)
-    parser.add_argument("--limit", type=int, help="training texts at most")
+    parser.add_argument("--limit", type=int, help="maximum number of training texts")
     args = parser.parse_args()
     torch.set_num_threads(args.threads)
     torch.manual_seed(args.seed)
-    chance = random.Random(args.seed)
+    rng = random.Random(args.seed)
 
     tokenizer = AutoTokenizer.from_pretrained(args.weights)
     train = read(args.data / "train", args.limit, tokenizer)
@@ -143,20 +143,20 @@ def main():
     schedule = torch.optim.lr_scheduler.LambdaLR(
         optimizer, lambda done: min((done + 1) / warmup, max(0, steps - done - 1) / max(1, steps - warmup)))
 
-    best, kept = -1.0, None
+    best, best_state = -1.0, None
     model.train()
     for _ in range(args.epochs):
-        for batch in grouped(train, args.batch, chance):
+        for batch in grouped(train, args.batch, rng):
             optimizer.zero_grad()
             loss_of(batch, *model(batch), intents, tags).backward()
             nn.utils.clip_grad_norm_(model.parameters(), CLIP)
             optimizer.step()
             schedule.step()
-        score = judge(model, dev, 64, intents, tags)["all_right"]
-        if score > best:
-            best, kept = score, copy.deepcopy(model.state_dict())
-    model.load_state_dict(kept)
-    print(json.dumps(judge(model, test, 64, intents, tags)), flush=True)
+        value = evaluate(model, dev, 64, intents, tags)["all_right"]
+        if value > best:
+            best, best_state = value, copy.deepcopy(model.state_dict())
+    model.load_state_dict(best_state)
+    print(json.dumps(evaluate(model, test, 64, intents, tags)), flush=True)
 
 
 if __name__ == "__main__":

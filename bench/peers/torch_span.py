@@ -1,7 +1,7 @@
-"""Fine-tunes an encoder on questions about texts (SQuAD's form) with PyTorch and transformers, and prints a JSON line of scores
-on dev and test: the peer of `jenga train` on question_answering with the same recipe. The best epoch on dev counts.
+"""Fine-tunes an encoder on extractive question answering (SQuAD's format) with PyTorch and transformers, and prints a JSON line of
+metrics on dev and test: the peer of `jenga train` on question_answering with the same recipe. The best epoch on dev is evaluated.
 
-    python bench/peers/torch_span.py FOLDER WEIGHTS SEED      FOLDER holds train.json, dev.json and test.json
+    python bench/peers/torch_span.py FOLDER WEIGHTS SEED      FOLDER has train.json, dev.json and test.json
 """
 
 import collections
@@ -25,7 +25,7 @@ BATCH, EPOCHS, RATE, WARMUP, DECAY, CLIP, DROPOUT = 32, 4, 1e-4, 0.1, 0.01, 1.0,
 
 
 def read(path, tokenizer):
-    """Reads questions, and cuts each into windows of tokens with the places of the answer."""
+    """Reads questions, and divides each into windows of tokens with the positions of the answer."""
     questions = []
     for article in json.loads(path.read_text(encoding="utf-8"))["data"]:
         for paragraph in article["paragraphs"]:
@@ -48,17 +48,17 @@ def read(path, tokenizer):
 
 
 def normal(text):
-    """SQuAD's normalisation: lower case, without punctuation, articles and what blanks there are too many."""
+    """SQuAD's normalisation: lower case, without punctuation and articles, with single spaces."""
     text = "".join(c for c in text.lower() if c not in string.punctuation)
     return " ".join(re.sub(r"\b(a|an|the)\b", " ", text).split())
 
 
-def f1(answer, gold):
-    answer, gold = normal(answer).split(), normal(gold).split()
-    both = sum((collections.Counter(answer) & collections.Counter(gold)).values())
-    if not answer or not gold:
-        return float(answer == gold)
-    return 2 * both / (len(answer) + len(gold))
+def f1(predicted, gold):
+    predicted, gold = normal(predicted).split(), normal(gold).split()
+    overlap = sum((collections.Counter(predicted) & collections.Counter(gold)).values())
+    if not predicted or not gold:
+        return float(predicted == gold)
+    return 2 * overlap / (len(predicted) + len(gold))
 
 
 class Span(nn.Module):
@@ -80,29 +80,29 @@ class Span(nn.Module):
         return self.score(self.drop(states)).masked_fill(mask[:, :, None] == 0, float("-inf"))
 
 
-def judge(model, questions):
+def evaluate(model, questions):
     model.eval()
-    exact, overlap = 0.0, 0.0
+    exact, total_f1 = 0.0, 0.0
     with torch.no_grad():
         for q in questions:
-            scores = model(q["windows"])
+            logits = model(q["windows"])
             best, answer = -math.inf, ""
-            for w, s in zip(q["windows"], scores.tolist()):
+            for w, s in zip(q["windows"], logits.tolist()):
                 for start in w["context"]:
                     for end in range(start, min(w["context"][-1] + 1, start + ANSWER_TOKENS)):
                         if s[start][0] + s[end][1] > best:
                             best = s[start][0] + s[end][1]
                             answer = q["context"][w["offsets"][start][0]:w["offsets"][end][1]]
             exact += max(normal(answer) == normal(gold) for gold in q["answers"])
-            overlap += max(f1(answer, gold) for gold in q["answers"])
-    return {"f1": round(100 * overlap / len(questions), 2), "exact_match": round(100 * exact / len(questions), 2)}
+            total_f1 += max(f1(answer, gold) for gold in q["answers"])
+    return {"f1": round(100 * total_f1 / len(questions), 2), "exact_match": round(100 * exact / len(questions), 2)}
 
 
 def main():
     folder, weights, seed = pathlib.Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
     torch.set_num_threads(2)
     torch.manual_seed(seed)
-    chance = random.Random(seed)
+    rng = random.Random(seed)
     tokenizer = AutoTokenizer.from_pretrained(weights)
     train, dev, test = (read(folder / f"{name}.json", tokenizer) for name in ("train", "dev", "test"))
     model = Span(weights)
@@ -114,11 +114,11 @@ def main():
     start = time.time()
     for epoch in range(1, EPOCHS + 1):
         model.train()
-        chance.shuffle(train)
+        rng.shuffle(train)
         for at in range(0, len(train), BATCH):
             windows = [w for q in train[at:at + BATCH] for w in q["windows"]]
-            scores = model(windows)
-            loss = sum(F.cross_entropy(scores[:, :, side], torch.tensor([w["span"][side] for w in windows])) for side in (0, 1)) / 2
+            logits = model(windows)
+            loss = sum(F.cross_entropy(logits[:, :, side], torch.tensor([w["span"][side] for w in windows])) for side in (0, 1)) / 2
             optimizer.zero_grad()
             loss.backward()
             nn.utils.clip_grad_norm_(model.parameters(), CLIP)
@@ -126,13 +126,13 @@ def main():
             for group in optimizer.param_groups:
                 group["lr"] = RATE * (done / warmup if done <= warmup else (steps - done) / (steps - warmup))
             optimizer.step()
-        figures = judge(model, dev)
-        print(json.dumps({"epoch": epoch, "dev": figures}), file=sys.stderr)
-        if best is None or figures["f1"] > best[0]["f1"]:
-            best = figures, copy.deepcopy(model.state_dict())
+        metrics = evaluate(model, dev)
+        print(json.dumps({"epoch": epoch, "dev": metrics}), file=sys.stderr)
+        if best is None or metrics["f1"] > best[0]["f1"]:
+            best = metrics, copy.deepcopy(model.state_dict())
     seconds = time.time() - start
     model.load_state_dict(best[1])
-    print(json.dumps({"dev": best[0], "test": judge(model, test), "train_s": round(seconds)}))
+    print(json.dumps({"dev": best[0], "test": evaluate(model, test), "train_s": round(seconds)}))
 
 
 if __name__ == "__main__":

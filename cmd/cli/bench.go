@@ -46,8 +46,8 @@ the file, truncated to 128 tokens: plain lines, or JSON lines with text, pair or
 warms up; of two rounds through the others the faster counts.
 
 Fractions of the peak are means: each measurement alternates with a loop of multiply-adds in registers (of memory
-reads, for weights under 16 rows), so that other processes slow both alike. The peaks themselves are the best of half
-a second.`,
+reads, for weights in products of 16 rows), so that other processes slow both alike. The peaks themselves are the best
+of half a second.`,
 		Example: `  jenga bench
   jenga bench models/minilm-l6 --data texts.txt --json
   jenga bench --size minilm --measure products --products --threads 1`,

@@ -22,7 +22,7 @@ type benchLine struct {
 	TrainTokens float64 `json:"train_tokens_s,omitzero"`
 	TrainStep   float64 `json:"train_step_s,omitzero"`
 	TrainGFLOPS float64 `json:"train_gflops,omitzero"` // of the layers' products alone
-	TrainShare  float64 `json:"train_share,omitzero"`  // fraction of the peak measured in turns with it, means of both
+	TrainShare  float64 `json:"train_share,omitzero"`  // fraction of the peak measured in alternation, from means
 	InferTokens float64 `json:"infer_tokens_s,omitzero"`
 	InferStep   float64 `json:"infer_step_s,omitzero"`
 	InferGFLOPS float64 `json:"infer_gflops,omitzero"`
@@ -33,7 +33,7 @@ type benchLine struct {
 	GEMM      float64 `json:"gemm_gflops,omitzero"` // a training step's products together
 	GEMMShare float64 `json:"gemm_share,omitzero"`
 	Stream    float64 `json:"stream_gb_s,omitzero"`  // weights that products of 16 rows read
-	StreamOf  float64 `json:"stream_share,omitzero"` // fraction of the memory reads measured in turns with it
+	StreamOf  float64 `json:"stream_share,omitzero"` // fraction of the memory reads measured in alternation
 	Peak      float64 `json:"peak_gflops,omitzero"`  // of multiply-adds in registers
 	BF16Peak  float64 `json:"bf16_peak_gflops,omitzero"`
 	Bandwidth float64 `json:"bandwidth_gb_s,omitzero"` // of reading memory
@@ -135,7 +135,7 @@ func (m *measured) write(w io.Writer, products bool) error {
 		operations, together := bench.Total(m.products)
 		t.operations("products of a training step", operations, together)
 		bytes := float64(m.stream.Bytes)
-		t.row("weights under 16 rows", "", number(milliseconds(m.stream.Best), 2),
+		t.row("weights in products of 16 rows", "", number(milliseconds(m.stream.Best), 2),
 			number(gflops(m.stream.Operations, m.stream.Best), 1), number(gflops(bytes, m.stream.Best), 1),
 			percent(m.stream.PeakFraction(bytes)))
 	}

@@ -158,7 +158,7 @@ func TestBenchsTable(t *testing.T) {
 		"one text of 16 tokens                    800     20.00       0.0                 20%",
 		"A·B, 1000 × 1000 × 1000                          20.00     100.0                 50%",
 		"products of a training step                      20.00     100.0                 50%",
-		"weights under 16 rows                           100.00      80.0      10.0       50%",
+		"weights in products of 16 rows                  100.00      80.0      10.0       50%",
 		"peak: multiply-adds in registers                           200.0",
 		"peak: reading memory                                                  20.0",
 		"",

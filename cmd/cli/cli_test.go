@@ -180,7 +180,7 @@ func TestEvaluationsReportEachLabelAndTheFusion(t *testing.T) {
 		if e.Event != "" && e.Event != "eval" {
 			return e
 		}
-		head, judged, right := e.Tasks["team"].Heads["team"], 0, 0
+		head, labelled, right := e.Tasks["team"].Heads["team"], 0, 0
 		for label, row := range head.Confusion {
 			support := 0
 			for _, n := range row {
@@ -190,10 +190,10 @@ func TestEvaluationsReportEachLabelAndTheFusion(t *testing.T) {
 				int(*s.Support) != support {
 				t.Errorf("label %s has %+v, and %d in its row of the confusion matrix: %s", label, s, support, line)
 			}
-			judged, right = judged+support, right+row[label]
+			labelled, right = labelled+support, right+row[label]
 		}
-		if judged != 8 || float64(right)/8 != head.Accuracy { // of dev
-			t.Errorf("%d of %d are right, the accuracy is %v: %s", right, judged, head.Accuracy, line)
+		if labelled != 8 || float64(right)/8 != head.Accuracy { // of dev
+			t.Errorf("%d of %d are right, the accuracy is %v: %s", right, labelled, head.Accuracy, line)
 		}
 		return e
 	}

@@ -53,7 +53,7 @@ func TestTruncatedTargetsGiveAWarning(t *testing.T) {
 		}
 		const warning = `task "who": 3 targets of train are not within 16 tokens of their text, and are learned as no answer: a larger max_length, or long: windows, avoids it`
 		if got := slices.Contains(data.Warnings, warning); got != want {
-			t.Errorf("long: %s: warnings %q, want this one %v", long, data.Warnings, want)
+			t.Errorf("long: %s: warnings %q, want this one: %v", long, data.Warnings, want)
 		}
 	}
 }
@@ -69,7 +69,7 @@ func TestTruncatedExamplesAreCounted(t *testing.T) {
 		}
 		const warning = `task "mood": 1 of 4 texts of train have more than 8 tokens and are truncated: a larger tokenizer.max_length, or long: windows, avoids it`
 		if got := slices.Contains(data.Warnings, warning); got != want {
-			t.Errorf("long: %s: warnings %q, want this one %v", long, data.Warnings, want)
+			t.Errorf("long: %s: warnings %q, want this one: %v", long, data.Warnings, want)
 		}
 	}
 }

@@ -56,7 +56,7 @@ func checkSaves(m *multitask.Model, path string) error {
 func (b *builder) task(group *dataset.Group, task config.Task, kind tasks.Task) multitask.Task {
 	m, about := b.Model, b.Model.Encoder.Describe()
 	train, single := group.Examples[config.Train], func(e *corpus.Example) bool { return !e.Paired }
-	built := multitask.Task{Name: task.Name, Kind: kind, Pairs: len(train) > 0 && !slices.ContainsFunc(train, single)}
+	built := multitask.Task{Name: task.Name, Type: kind, Pairs: len(train) > 0 && !slices.ContainsFunc(train, single)}
 	for _, head := range task.Heads {
 		set := b.Data.Labels[multitask.HeadName{Task: task.Name, Head: head.Name}]
 		env := heads.Env{

@@ -13,7 +13,7 @@ import (
 	"github.com/jenga-nlp/jenga/nn"
 )
 
-// unsaved is an encoder that is trained, but cannot be saved.
+// unsaved is a trainable encoder that cannot be saved.
 type unsaved struct {
 	encoders.Trainable
 	files []string // that it was read from

@@ -103,7 +103,7 @@ func followObjective(t *testing.T, name, task string, want []float64) {
 	t.Logf("largest difference of a loss: %.2g", worst)
 }
 
-// start fills w with the numbers that the script's start gives for a salt.
+// start fills w with the initial values of the script's start for a salt.
 func start(w []float32, salt uint64) {
 	for k := range w {
 		u := (uint64(k)*2654435761 + salt) % (1 << 32)

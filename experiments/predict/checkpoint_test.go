@@ -23,7 +23,7 @@ import (
 	"github.com/jenga-nlp/jenga/nn"
 )
 
-// frozenExperiment writes the small experiment over a frozen encoder that lies in a folder of its own, base.
+// frozenExperiment writes the small experiment with a frozen encoder in a folder of its own, base.
 func frozenExperiment(t *testing.T) (path, base string) {
 	t.Helper()
 	path = sample.Small(t, "")
@@ -62,7 +62,7 @@ func TestAFrozenEncoderIsNotCopied(t *testing.T) {
 		"link/run/tasks/things", "deep/down/run"} {
 		folder := filepath.Join(home, name)
 		if runfolder.Exists(filepath.Join(folder, runfolder.EncoderDir)) {
-			t.Errorf("%s holds a frozen encoder", name)
+			t.Errorf("%s has a copy of the frozen encoder", name)
 		}
 		run, err := Open(folder)
 		if err != nil {
@@ -85,7 +85,7 @@ func TestAFrozenEncoderIsNotCopied(t *testing.T) {
 	}
 }
 
-func TestAFrozenEncoderIsTheOneOfTheTraining(t *testing.T) {
+func TestAFrozenEncoderMustBeTheOneOfTraining(t *testing.T) {
 	path, base := frozenExperiment(t)
 	folder := filepath.Join(t.TempDir(), "run")
 	trainSmall(t, path, folder, "training.num_epochs=1")
@@ -104,7 +104,7 @@ func TestAFrozenEncoderIsTheOneOfTheTraining(t *testing.T) {
 	}
 }
 
-func TestAFrozenEncoderIsTheFilesThatAreRead(t *testing.T) {
+func TestAFrozenEncodersSumsAreOfTheFilesThatAreRead(t *testing.T) {
 	weights := []string{"model.safetensors", "model.onnx", "model.onnx.data"}
 	for _, test := range []struct {
 		name string
@@ -112,23 +112,23 @@ func TestAFrozenEncoderIsTheFilesThatAreRead(t *testing.T) {
 		edit func(t *testing.T, base string)
 		want string // BASE is the base model's folder; "": the run opens
 	}{
-		{"values beside a graph change", weights[1:],
+		{"external values of a graph change", weights[1:],
 			func(t *testing.T, base string) { flip(t, filepath.Join(base, "model.onnx.data")) },
 			"its frozen encoder's file BASE/model.onnx.data is not the one it was trained with"},
-		{"values beside a graph go", weights[1:],
+		{"external values of a graph are removed", weights[1:],
 			func(t *testing.T, base string) { remove(t, filepath.Join(base, "model.onnx.data")) },
 			"its frozen encoder's file BASE/model.onnx.data is not there"},
-		{"weights that are preferred to a graph come", weights[1:], func(t *testing.T, base string) {
+		{"weights that take precedence over a graph are added", weights[1:], func(t *testing.T, base string) {
 			sample.Write(t, filepath.Join(base, "model.safetensors"), sample.Files(t, base)["spare"])
 		}, "its frozen encoder is read from BASE/model.safetensors, which it was not trained with"},
-		{"a tokenizer that is preferred to a vocabulary goes", weights[:1],
+		{"a tokenizer that takes precedence over a vocabulary is removed", weights[:1],
 			func(t *testing.T, base string) { remove(t, filepath.Join(base, "tokenizer.json")) },
 			"its frozen encoder's file BASE/tokenizer.json is not there"},
-		{"notes change", weights[:1], func(t *testing.T,
+		{"other files change", weights[:1], func(t *testing.T,
 			base string) {
 			sample.Write(t, filepath.Join(base, "notes.txt"), "more")
 		}, ""},
-		{"a graph that is not read goes", weights,
+		{"a graph that is not read is removed", weights,
 			func(t *testing.T, base string) { remove(t, filepath.Join(base, "model.onnx")) }, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -196,8 +196,8 @@ func TestSumsOfAHostileCheckpoint(t *testing.T) {
 	}
 }
 
-// Once sums were of all files with some endings in the encoder's folder, read or not.
-func TestAFrozenEncoderWhoseSumsAreOfAnEarlierJengaOpens(t *testing.T) {
+// Earlier versions of jenga wrote sums of all files with some extensions in the encoder's folder, read or not.
+func TestAFrozenEncoderWithSumsOfAnEarlierVersionOpens(t *testing.T) {
 	path, base := frozenExperiment(t)
 	writeGraph(t, base)
 	sample.Write(t, filepath.Join(base, "notes.txt"), "some")
@@ -213,7 +213,7 @@ func TestAFrozenEncoderWhoseSumsAreOfAnEarlierJengaOpens(t *testing.T) {
 	}
 }
 
-// writeGraph writes the weights of a folder's model.safetensors as a graph, its values beside it.
+// writeGraph writes the weights of a folder's model.safetensors as an ONNX graph with external values.
 func writeGraph(t *testing.T, folder string) {
 	t.Helper()
 	f, err := safetensors.Open(filepath.Join(folder, "model.safetensors"))
@@ -267,7 +267,7 @@ func remove(t *testing.T, path string) {
 	}
 }
 
-func TestAModelFileThatIsNotReadSaysWhere(t *testing.T) {
+func TestAnErrorInAModelFileHasItsPlace(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "run")
 	trainSmall(t, sample.Small(t, ""), folder, "training.num_epochs=1")
 	path := filepath.Join(folder, runfolder.BestDir, runfolder.ModelFile)
@@ -277,7 +277,7 @@ func TestAModelFileThatIsNotReadSaysWhere(t *testing.T) {
 	}
 }
 
-func TestACheckpointOpensWhereItsRunIs(t *testing.T) {
+func TestACheckpointOpensWithinItsRun(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "run")
 	trainSmall(t, sample.Small(t, ""), folder, "training.num_epochs=1")
 	for _, name := range []string{"best", "last", "tasks/team"} {
@@ -296,7 +296,7 @@ func TestACheckpointOpensWhereItsRunIs(t *testing.T) {
 		t.Errorf("Open after a kill: %v", err)
 	}
 
-	// an experiment file further up is another's
+	// an experiment file further up belongs to another run
 	alone := filepath.Join(folder, "some", "where", "alone")
 	if err := os.CopyFS(alone, os.DirFS(filepath.Join(folder, runfolder.BestDir))); err != nil {
 		t.Fatal(err)

@@ -13,7 +13,7 @@ import (
 	"github.com/jenga-nlp/jenga/nn"
 )
 
-func TestARunsEncoderIsOpenedAsItWasTrained(t *testing.T) {
+func TestARunsEncoderOpensWithTheTrainedWeights(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "run")
 	run, _ := trainSmall(t, sample.Small(t, ""), folder)
 	for _, test := range []struct {
@@ -27,7 +27,7 @@ func TestARunsEncoderIsOpenedAsItWasTrained(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, ok := encoder.(encoders.Trainable); !ok || tokenizer.Size() != run.Data.Tokenizer.Size() {
-			t.Errorf("an encoder that learns: %v, of %d tokens; want one of %d", ok, tokenizer.Size(),
+			t.Errorf("a trainable encoder: %v, with %d tokens; want one with %d", ok, tokenizer.Size(),
 				run.Data.Tokenizer.Size())
 		}
 		trained := run.Model.Params.In("encoder").All()
@@ -39,7 +39,7 @@ func TestARunsEncoderIsOpenedAsItWasTrained(t *testing.T) {
 	}
 	if _, _, err := OpenEncoder("nowhere", encoders.Env{}); err == nil ||
 		!strings.HasPrefix(err.Error(), "nowhere: no run, no folder") {
-		t.Errorf("error %v, want one that says what was looked for", err)
+		t.Errorf("error %v, want one that lists what was searched", err)
 	}
 }
 

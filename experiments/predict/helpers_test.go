@@ -13,7 +13,7 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/run"
 )
 
-// trained is a run that is ready to train, and predicts as it is.
+// trained is a run that is ready to train, and to predict with its current weights.
 type trained struct {
 	*Opened
 	run *run.Run
@@ -24,7 +24,7 @@ func (t trained) Train(ctx context.Context, folder string, observe func(event an
 	return t.run.Train(ctx, folder, observe)
 }
 
-// ready makes an experiment ready to train on some splits.
+// ready loads an experiment's splits and prepares its model for training.
 func ready(e *config.Experiment, splits ...string) (trained, error) {
 	data, err := dataset.Load(e, splits...)
 	if err != nil {
@@ -41,7 +41,7 @@ func ready(e *config.Experiment, splits ...string) (trained, error) {
 	return trained{&Opened{Data: data, Model: r.Model, Warnings: r.Warnings, machine: run.ThisMachine()}, r}, nil
 }
 
-// prepare writes an experiment of the given tasks and data files, and makes it ready in their folder.
+// prepare writes an experiment of the given tasks and data files, and prepares it in their folder.
 func prepare(t *testing.T, tasks string, data map[string]string, sets ...string) (trained, error) {
 	t.Helper()
 	sample.Tasks(t, tasks, data)
@@ -68,16 +68,17 @@ func train(t *testing.T, e *config.Experiment, folder string) (trained, report.D
 	if err != nil {
 		t.Fatal(err)
 	}
-	done, err := r.Train(context.Background(), folder, nothing)
+	done, err := r.Train(context.Background(), folder, ignore)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return r, done
 }
 
-func nothing(any) error { return nil }
+// ignore is an observer that ignores events.
+func ignore(any) error { return nil }
 
-// machine is a machine with some files.
+// machine returns a machine with the given files.
 func machine(files map[string]string) run.Machine {
 	m := fstest.MapFS{}
 	for name, text := range files {

@@ -39,7 +39,7 @@ func TestAnOpenedRunsEncoderIsFrozen(t *testing.T) {
 	}
 }
 
-func TestReadSaysAllThatIsWrongWithTheData(t *testing.T) {
+func TestReadReportsAllMistakesOfTheData(t *testing.T) {
 	run := openSmall(t)
 	path := filepath.Join(t.TempDir(), "bad.jsonl")
 	text := `{"words": ["a", "menu"], "team": ["support"], "tags": ["O", "O"]}
@@ -57,14 +57,14 @@ func TestReadSaysAllThatIsWrongWithTheData(t *testing.T) {
 }
 
 func TestAnOpenedRunRepairsTagsToTheSchemeOfTraining(t *testing.T) {
-	const broken = "so O\nbad B-x\nday I-x\n\n" // by itself in bio
+	const broken = "so O\nbad B-x\nday I-x\n\n" // BIO in itself
 	run, err := prepare(t, "  - {name: slots, type: ner, broken_tags: repair, data: {train: a.conll, dev: b.conll, "+
 		"test: b.conll}}\n",
 		map[string]string{"a.conll": "so O\ngood S-x\n\n" + broken, "b.conll": broken})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := run.Train(context.Background(), "run", nothing); err != nil {
+	if _, err := run.Train(context.Background(), "run", ignore); err != nil {
 		t.Fatal(err)
 	}
 	opened, err := Open("run")
@@ -101,11 +101,11 @@ func TestASplitIsReadWithoutFilesThatAreNotPartOfIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := opened.Read(config.Test, "", nil); err != nil || len(opened.Warnings) > 0 {
-		t.Errorf("Read = %v, and warnings %q: test has neither a file nor a share of a.jsonl", err, opened.Warnings)
+		t.Errorf("Read = %v, and warnings %q: test has neither a file nor a split of a.jsonl", err, opened.Warnings)
 	}
 }
 
-func TestARunWithoutItsBestAnswersByItsLast(t *testing.T) {
+func TestARunWithoutItsBestModelOpensItsLast(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "run")
 	trainSmall(t, sample.Small(t, ""), folder, "training.num_epochs=1")
 	if err := os.RemoveAll(filepath.Join(folder, runfolder.BestDir)); err != nil {
@@ -132,7 +132,7 @@ func TestReadRefusesTwoFilesForTheSameTexts(t *testing.T) {
 
 func TestTasksOnTheSameTextsReadAPipe(t *testing.T) {
 	if runtime.GOOS != "linux" {
-		t.Skip("a pipe may have no name to open it by")
+		t.Skip("a pipe may have no path")
 	}
 	const data = `{"text": "so good", "label": "good", "tone": "fair"}` + "\n" +
 		`{"text": "so bad", "label": "bad", "tone": "foul"}` + "\n"
@@ -162,7 +162,7 @@ func TestTasksOnTheSameTextsReadAPipe(t *testing.T) {
 	}
 }
 
-func TestReadRefusesAFileThatATaskAloneDoesNotRead(t *testing.T) {
+func TestReadRefusesAFileOfATaskThatIsNotSelected(t *testing.T) {
 	run, err := prepare(t, "  - {name: mood, type: classification, data: {train: a.jsonl, dev: a.jsonl}}\n"+
 		"  - {name: tone, type: classification, data: {same_as: mood}}\n"+
 		"  - {name: kind, type: classification, data: {train: a.jsonl, dev: a.jsonl}}\n",
@@ -184,7 +184,7 @@ func TestReadRefusesAFileThatATaskAloneDoesNotRead(t *testing.T) {
 	}
 }
 
-func TestReadWarningsOnLabelsThatTrainingHasNot(t *testing.T) {
+func TestLabelsThatTrainDoesNotHaveGiveAWarning(t *testing.T) {
 	run := openSmall(t)
 	path := filepath.Join(t.TempDir(), "more.jsonl")
 	text := `{"words": ["a", "menu", "hangs"], "team": "Support", "tags": ["O", "B-thing", "O"]}` + "\n"
@@ -198,16 +198,16 @@ func TestReadWarningsOnLabelsThatTrainingHasNot(t *testing.T) {
 	if got := strings.Join(run.Warnings, "\n"); got != want {
 		t.Errorf("Warnings = %s, want %s", got, want)
 	}
-	scores, err := run.Evaluate(context.Background(), config.Test, nil)
+	metrics, err := run.Evaluate(context.Background(), config.Test, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := report.Metrics(scores)["eval_team_team_accuracy"]; got != 0 {
+	if got := report.Metrics(metrics)["eval_team_team_accuracy"]; got != 0 {
 		t.Errorf("accuracy = %v, want 0", got)
 	}
 }
 
-func TestATestOfOneKindIsWarnedOf(t *testing.T) {
+func TestATestSplitOfOneKindGivesAWarning(t *testing.T) {
 	const normal, odd = `{"text": "so good", "label": "normal"}` + "\n", `{"text": "so bad", "label": "odd"}` + "\n"
 	run, err := prepare(t, "  - {name: odd, type: anomaly, data: {train: a.jsonl, dev: a.jsonl, test: b.jsonl}}\n",
 		map[string]string{"a.jsonl": normal + odd, "b.jsonl": odd})
@@ -260,15 +260,15 @@ func TestABatchOfEvaluationThatDoesNotFitIsAnError(t *testing.T) {
 	_, err := run.Evaluate(context.Background(), config.Dev, nil)
 	if err == nil || !strings.HasPrefix(err.Error(), run.Data.Experiment.Path+":") ||
 		!strings.Contains(err.Error(), ": a batch of 8 texts with ") || strings.Contains(err.Error(), "optimizer") {
-		t.Errorf("Evaluate = %v, want an error at the batch size's place, without what training takes", err)
+		t.Errorf("Evaluate = %v, want an error at the batch size's place, without the memory of training", err)
 	}
 	run.machine = machine(nil) // of another system
 	if _, err := run.Evaluate(context.Background(), config.Dev, nil); err != nil {
-		t.Errorf("Evaluate on a machine that tells nothing = %v", err)
+		t.Errorf("Evaluate on a machine of unknown memory = %v", err)
 	}
 }
 
-func TestEvaluationFitsWithWhatItHasToItself(t *testing.T) {
+func TestEvaluationFitsIntoItsReservedMemory(t *testing.T) {
 	run := openSmall(t)
 	if err := run.Read(config.Dev, "", nil); err != nil {
 		t.Fatal(err)
@@ -280,7 +280,7 @@ func TestEvaluationFitsWithWhatItHasToItself(t *testing.T) {
 		free int64
 		fits bool
 	}{{bytes, false}, {multitask.Reserve(bytes), true}} {
-		kib := (test.free+test.free/15)>>10 + 1 // of which a sixteenth is kept
+		kib := (test.free+test.free/15)>>10 + 1 // of which a sixteenth is reserved
 		run.machine = machine(map[string]string{"proc/meminfo": fmt.Sprintf("MemAvailable: %d kB\n", kib)})
 		if _, err := run.Evaluate(context.Background(), config.Dev, nil); (err == nil) != test.fits {
 			t.Errorf("Evaluate with %d bytes, of %d for a batch = %v", test.free, bytes, err)

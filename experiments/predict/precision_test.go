@@ -12,20 +12,20 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 )
 
-func TestARunTrainedInBF16AnswersOnEveryProcessor(t *testing.T) {
+func TestARunTrainedInBF16PredictsOnEveryProcessor(t *testing.T) {
 	path, folder := sample.Small(t, ""), filepath.Join(t.TempDir(), "run")
 	e, err := config.Read(path, []string{"training.num_epochs=10"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	e.Training.Precision = config.BF16 // which Read refuses where the processor lacks it
+	e.Training.Precision = config.BF16 // which Read rejects if the processor lacks it
 	_, done := train(t, e, folder)
 	if done.Value < 0.7 {
 		t.Errorf("%s is %v: little was learned", done.Metric, done.Value)
 	}
 	text, err := os.ReadFile(filepath.Join(folder, runfolder.ExperimentFile))
 	if err != nil || !strings.Contains(string(text), "precision: bf16") {
-		t.Errorf("%v; the run's experiment.yaml does not say precision: bf16\n%s", err, text)
+		t.Errorf("%v; the run's experiment.yaml does not have precision: bf16\n%s", err, text)
 	}
 
 	run, err := Open(folder)
@@ -35,12 +35,12 @@ func TestARunTrainedInBF16AnswersOnEveryProcessor(t *testing.T) {
 	if err := run.Read(config.Dev, "", nil); err != nil {
 		t.Fatal(err)
 	}
-	scores, err := run.Evaluate(t.Context(), config.Dev, func(int) {})
+	metrics, err := run.Evaluate(t.Context(), config.Dev, func(int) {})
 	if err != nil {
 		t.Fatal(err)
 	}
-	value := report.Metrics(scores)[done.Metric]
+	value := report.Metrics(metrics)[done.Metric]
 	if value != done.Value {
-		t.Errorf("judged at %v; in training at %v", value, done.Value)
+		t.Errorf("evaluated at %v; in training at %v", value, done.Value)
 	}
 }

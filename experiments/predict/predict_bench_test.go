@@ -14,7 +14,8 @@ import (
 	"github.com/jenga-nlp/jenga/internal/shared"
 )
 
-// What more heads cost beside one, in turns: metric ratio, of the least times.
+// BenchmarkPredictMoreHeads measures the time of several heads relative to one, in alternation: the metric ratio, of
+// the least times.
 func BenchmarkPredictMoreHeads(b *testing.B) {
 	dir := shared.Dir(b)
 	b.Setenv("JENGA_DATA", filepath.Join(dir, "data"))
@@ -44,8 +45,7 @@ func BenchmarkPredictMoreHeads(b *testing.B) {
 	}
 }
 
-// headsPredictor answers so many questions with the labels of SNIPS about a text, by linear heads that have not
-// learned.
+// headsPredictor returns a predictor with some untrained linear heads for the intents of SNIPS, and its data.
 func headsPredictor(b *testing.B, heads int) (*Predictor, *dataset.Dataset) {
 	var list []string
 	for i := range heads {

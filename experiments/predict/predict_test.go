@@ -17,8 +17,8 @@ import (
 	"github.com/jenga-nlp/jenga/outputs"
 )
 
-func TestInputTakesPlainTextAndJSON(t *testing.T) {
-	named, asked := Columns{"text": {"body", "note"}, "pair": {"reply"}},
+func TestInputParsesPlainTextAndJSON(t *testing.T) {
+	named, questions := Columns{"text": {"body", "note"}, "pair": {"reply"}},
 		Columns{"text": {"body"}, "pair": {"context"}, "question": {"question"}}
 	for _, test := range []struct {
 		line, text, pair, err string
@@ -44,12 +44,12 @@ func TestInputTakesPlainTextAndJSON(t *testing.T) {
 		{line: `{"question": "Who sings?", "text": "play", "pair": "adele"}`, text: "play", pair: "adele"},
 		{line: `{"question": "Who sings?", "context": "adele sings", "text": "play"}`, text: "play"},
 		{line: `{"question": "Who sings?", "context": "adele sings", "text": "play", "pair": "x"}`, text: "Who sings?",
-			pair: "adele sings", columns: asked},
+			pair: "adele sings", columns: questions},
 		{line: `{"question": "Who sings?", "context": "adele sings", "words": ["play"]}`, text: "Who sings?",
-			pair: "adele sings", columns: asked},
-		{line: `{"question": "Who sings?", "text": "play"}`, text: "play", columns: asked},
+			pair: "adele sings", columns: questions},
+		{line: `{"question": "Who sings?", "text": "play"}`, text: "play", columns: questions},
 		{line: `{"question": "Who sings?", "context": "adele sings", "body": "play"}`, text: "play",
-			pair: "adele sings", columns: asked},
+			pair: "adele sings", columns: questions},
 		{line: `{"text": "play"`, err: "line 1: unexpected EOF; want plain text, or a JSON object with text, pair or " +
 			"words, or with question and context"},
 		{line: `{"text": "play"} adele`,
@@ -74,16 +74,17 @@ func TestInputTakesPlainTextAndJSON(t *testing.T) {
 }
 
 func TestATextWithoutWordsHasNoTags(t *testing.T) {
-	answers, err := openSmall(t).Predictor().Predict([]*corpus.Example{{Text: ""}})
+	predictions, err := openSmall(t).Predictor().Predict([]*corpus.Example{{Text: ""}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := jsonOf(t, answers[0]), `"things":{"things":{"spans":[],"tags":[]}}`; !strings.Contains(got, want) {
+	if got, want := jsonOf(t, predictions[0]),
+		`"things":{"things":{"spans":[],"tags":[]}}`; !strings.Contains(got, want) {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
 
-// byWord is a tokenizer that reads words otherwise than a text as it is.
+// byWord is a tokenizer that encodes words differently from the same text as a string.
 type byWord struct{ corpus.Tokenizer }
 
 func (t byWord) Encode(e *corpus.Example, maxLength int) corpus.Encoding {
@@ -96,7 +97,7 @@ func (t byWord) Encode(e *corpus.Example, maxLength int) corpus.Encoding {
 	return encoding
 }
 
-// counted counts what an encoder encodes.
+// counted counts the batches that an encoder encodes.
 type counted struct {
 	encoders.Encoder
 	batches int
@@ -107,7 +108,7 @@ func (c *counted) Encode(p *nn.Pass, tokens corpus.Tokens, layers nn.LayerSet) (
 	return c.Encoder.Encode(p, tokens, layers)
 }
 
-func TestOnlyTasksAboutWordsReadTextsWordByWord(t *testing.T) {
+func TestOnlyTasksOnWordsEncodeTextsAsWords(t *testing.T) {
 	run, err := prepare(t, "  - {name: mood, type: classification, data: {train: a.jsonl}, heads: [{name: mood, "+
 		"pool: mean}]}\n  - {name: names, type: ner, data: {train: b.jsonl}}\n", map[string]string{
 		"a.jsonl": `{"text": "so good", "label": "good"}` + "\n" + `{"text": "so bad", "label": "bad"}` + "\n",
@@ -117,46 +118,46 @@ func TestOnlyTasksAboutWordsReadTextsWordByWord(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, w := range run.Model.Params.In("heads").All() {
-		for i := range w.Data { // answers that are not all alike
+		for i := range w.Data { // predictions that differ between texts
 			w.Data[i] *= 100
 		}
 	}
 	encoder := &counted{Encoder: run.Model.Encoder}
 	run.Model.Encoder = encoder
-	answer := func(e corpus.Example) Prediction {
+	predict := func(e corpus.Example) Prediction {
 		t.Helper()
 		encoder.batches = 0
-		answers, err := run.Predictor().Predict([]*corpus.Example{&e})
+		predictions, err := run.Predictor().Predict([]*corpus.Example{&e})
 		if err != nil {
 			t.Fatal(err)
 		}
-		return answers[0]
+		return predictions[0]
 	}
 	text := corpus.Example{Text: "so good, so bad"}
-	want := answer(text)
+	want := predict(text)
 	if encoder.batches != 1 {
 		t.Errorf("a text with the same tokens for all tasks is encoded %d times, want once", encoder.batches)
 	}
 	words := text
 	words.Words = run.Data.Tokenizer.Split(text.Text)
 	run.Data.Tokenizer = byWord{run.Data.Tokenizer}
-	got := answer(text)
+	got := predict(text)
 	if encoder.batches != 2 {
 		t.Errorf("a text with two readings is encoded %d times, want 2", encoder.batches)
 	}
 	if got, want := jsonOf(t, got.Tasks["mood"]), jsonOf(t, want.Tasks["mood"]); got != want {
 		t.Errorf("mood is %s, want %s as of the text without words", got, want)
 	}
-	given := answer(words)
-	if got, want := jsonOf(t, got.Tasks["names"]), jsonOf(t, given.Tasks["names"]); got != want {
+	byWords := predict(words)
+	if got, want := jsonOf(t, got.Tasks["names"]), jsonOf(t, byWords.Tasks["names"]); got != want {
 		t.Errorf("names are %s, want %s as of the text in words", got, want)
 	}
-	if got, not := jsonOf(t, given.Tasks["mood"]), jsonOf(t, want.Tasks["mood"]); got == not {
-		t.Errorf("mood is %s of the text and of its words, which say another thing", got)
+	if got, not := jsonOf(t, byWords.Tasks["mood"]), jsonOf(t, want.Tasks["mood"]); got == not {
+		t.Errorf("mood is %s of both the text and its words, which have other tokens", got)
 	}
 }
 
-func TestAnswersAboutHiddenTokensAndAnomalies(t *testing.T) {
+func TestPredictionsOfHiddenTokensAndAnomalies(t *testing.T) {
 	texts := strings.Repeat(`{"text": "so good", "label": "normal"}`+"\n"+`{"text": "so bad", "label": "odd"}`+"\n", 4)
 	run, err := prepare(t, "  - {name: words, type: mlm, data: {train: a.jsonl, dev: a.jsonl}}\n"+
 		"  - {name: odd, type: anomaly, data: {train: a.jsonl, dev: a.jsonl}, heads: [{name: rebuilt}, {name: "+
@@ -172,31 +173,31 @@ func TestAnswersAboutHiddenTokensAndAnomalies(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	answers, err := opened.Predictor().Predict([]*corpus.Example{{Text: "so [MASK]!", Pair: "[MASK]", Paired: true},
+	predictions, err := opened.Predictor().Predict([]*corpus.Example{{Text: "so [MASK]!", Pair: "[MASK]", Paired: true},
 		{Text: "so good"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	hidden := answers[0].Tasks["words"]["words"].(outputs.HiddenJSON).Hidden
+	hidden := predictions[0].Tasks["words"]["words"].(outputs.HiddenJSON).Hidden
 	if len(hidden) != 2 || hidden[0].Start != 3 || hidden[0].End != 9 || hidden[0].InPair || !hidden[1].InPair ||
 		len(hidden[0].Guesses) != 5 {
 		t.Errorf("hidden %+v", hidden)
 	}
-	if got, want := jsonOf(t, answers[1].Tasks["words"]), `{"words":{"hidden":[]}}`; got != want {
+	if got, want := jsonOf(t, predictions[1].Tasks["words"]), `{"words":{"hidden":[]}}`; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	for _, head := range []string{"rebuilt", "pattern"} {
-		if a := answers[0].Tasks["odd"][head].(outputs.AnomalyJSON); a.Value == nil || a.Alarm == nil {
-			t.Errorf("%s answers %+v", head, a)
+		if a := predictions[0].Tasks["odd"][head].(outputs.AnomalyJSON); a.Value == nil || a.Alarm == nil {
+			t.Errorf("%s predicts %+v", head, a)
 		}
 	}
 	text, err := os.ReadFile(filepath.Join("run", "best", runfolder.ModelFile))
 	if err != nil || !strings.Contains(string(text), `"thresholds"`) {
-		t.Errorf("the model's file says nothing of thresholds: %v", err)
+		t.Errorf("the model's file has no thresholds: %v", err)
 	}
 }
 
-func TestPredictReadsWhatTrainingReads(t *testing.T) {
+func TestPredictReadsTheSameFieldsAsTraining(t *testing.T) {
 	const line = `{"text": "no", "body": "so good", "reply": "so bad", "question": "who", "note": "a long day", "value": 0.5, "label": "x", "answers": ["day"]}`
 	run, err := prepare(t, "  - {name: alike, type: similarity, data: {train: a.jsonl, text: body, pair: reply}}\n"+
 		"  - {name: who, type: question_answering, data: {train: a.jsonl, question: question, context: note}}\n",
@@ -209,13 +210,13 @@ func TestPredictReadsWhatTrainingReads(t *testing.T) {
 	if err != nil || e.Text != trained.Text || e.Pair != trained.Pair || e.Text != "so good" {
 		t.Errorf("predict reads %+v, %v; training read %q, %q", e, err, trained.Text, trained.Pair)
 	}
-	// what the file calls text is no question where another field is
-	if asked := run.Data.Groups[1].Examples[config.Train][0]; asked.Text != "who" || asked.Pair != "a long day" {
-		t.Errorf("the question is %q of %q", asked.Text, asked.Pair)
+	// the field named text is not the question if another field is
+	if e := run.Data.Groups[1].Examples[config.Train][0]; e.Text != "who" || e.Pair != "a long day" {
+		t.Errorf("the question is %q of %q", e.Text, e.Pair)
 	}
 }
 
-func TestAQuestionAndItsContextGoBeforeATextWhereATaskAsksForThem(t *testing.T) {
+func TestAQuestionAndItsContextTakePrecedenceIfATaskRequiresThem(t *testing.T) {
 	const data = `{"question": "who", "context": "a long day", "answers": ["day"], "label": "x"}` + "\n" +
 		`{"question": "who", "context": "so bad", "answers": ["bad"], "label": "y"}` + "\n"
 	for kind, want := range map[string]string{"question_answering": "who / a long day",
@@ -237,11 +238,11 @@ func TestAQuestionAndItsContextGoBeforeATextWhereATaskAsksForThem(t *testing.T) 
 		if err != nil {
 			t.Fatal(err)
 		}
-		answers, err := run.Predictor().Predict([]*corpus.Example{e})
+		predictions, err := run.Predictor().Predict([]*corpus.Example{e})
 		const no = "line 1: no pair: the model needs two texts; want a JSON object with text and pair, or " +
 			"with question and context, and no text or words beside those"
-		if err != nil || answers[0].Err == nil || answers[0].Err.Error() != no {
-			t.Errorf("a text before a question: %+v, %v, want %s", answers, err, no)
+		if err != nil || predictions[0].Err == nil || predictions[0].Err.Error() != no {
+			t.Errorf("a text before a question: %+v, %v, want %s", predictions, err, no)
 		}
 	}
 }
@@ -264,20 +265,20 @@ func TestASingleTextHasNoPredictionsOfTasksOnPairs(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, run := range map[string]*Opened{"trained": run.Opened, "opened": opened} {
-		answers, err := run.Predictor().Predict([]*corpus.Example{{Text: "so good"},
+		predictions, err := run.Predictor().Predict([]*corpus.Example{{Text: "so good"},
 			{Text: "so good", Pair: "so bad", Paired: true}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for b, want := range [][]string{{"mood"}, {"alike", "follows", "mood"}} {
-			if got := slices.Sorted(maps.Keys(answers[b].Tasks)); !slices.Equal(got, want) {
-				t.Errorf("%s: text %d is answered by %q, want %q", name, b+1, got, want)
+			if got := slices.Sorted(maps.Keys(predictions[b].Tasks)); !slices.Equal(got, want) {
+				t.Errorf("%s: text %d has predictions of %q, want %q", name, b+1, got, want)
 			}
 		}
 	}
 }
 
-func TestATextThatTheMachineHasNoMemoryForIsLeftOut(t *testing.T) {
+func TestATextThatDoesNotFitIntoMemoryIsAnErrorOfItsOwn(t *testing.T) {
 	run, err := prepare(t, "  - {name: mood, type: classification, long: windows, data: {train: a.jsonl}}\n",
 		map[string]string{"a.jsonl": `{"text": "so good", "label": "x"}` + "\n" + `{"text": "so bad", "label": "y"}` +
 			"\n"})
@@ -290,20 +291,20 @@ func TestATextThatTheMachineHasNoMemoryForIsLeftOut(t *testing.T) {
 	predictor := run.Predictor()
 	whole, err := predictor.Predict(texts)
 	if err != nil || whole[1].Err != nil || whole[1].Tasks["mood"]["mood"].(outputs.LabelJSON).Label == "" {
-		t.Fatalf("answers %+v, %v", whole[1], err)
+		t.Fatalf("predictions %+v, %v", whole[1], err)
 	}
 
 	predictor.machine = machine(map[string]string{"proc/meminfo": "MemAvailable: 1024 kB\n"})
-	answers, err := predictor.Predict(texts)
+	predictions, err := predictor.Predict(texts)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := answers[1].Err; err == nil || !strings.HasPrefix(err.Error(), "line 2: a text of ") ||
+	if err := predictions[1].Err; err == nil || !strings.HasPrefix(err.Error(), "line 2: a text of ") ||
 		!strings.HasSuffix(err.Error(), "the machine has 960 KiB; divide it") {
 		t.Errorf("of the long text: %v", err)
 	}
 	for _, b := range []int{0, 2} {
-		if got, want := jsonOf(t, answers[b]), jsonOf(t, whole[b]); got != want {
+		if got, want := jsonOf(t, predictions[b]), jsonOf(t, whole[b]); got != want {
 			t.Errorf("text %d: %s, want %s", b+1, got, want)
 		}
 	}
@@ -336,12 +337,12 @@ func TestThereIsNoAlarmBeforeDevHasChosenItsThreshold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	answers, err := run.Predictor().Predict([]*corpus.Example{{Text: "so good"}})
+	predictions, err := run.Predictor().Predict([]*corpus.Example{{Text: "so good"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a := answers[0].Tasks["odd"]["odd"].(outputs.AnomalyJSON); a.Value == nil || a.Alarm != nil {
-		t.Errorf("answer %+v, want a value and no alarm", a)
+	if a := predictions[0].Tasks["odd"]["odd"].(outputs.AnomalyJSON); a.Value == nil || a.Alarm != nil {
+		t.Errorf("prediction %+v, want a value and no alarm", a)
 	}
 }
 

@@ -44,7 +44,7 @@ func (o *Opened) Predictor() *Predictor {
 			at = len(p.groups)
 			p.groups = append(p.groups, windowGroup{windowing: cut})
 		}
-		group, perWord := &p.groups[at].text, func(t multitask.Task) bool { return t.Kind.Output().PerWord }
+		group, perWord := &p.groups[at].text, func(t multitask.Task) bool { return t.Type.Output().PerWord }
 		if slices.ContainsFunc(o.Model.Groups[g].Tasks, perWord) {
 			group = &p.groups[at].words
 		}
@@ -178,8 +178,8 @@ func (p *Predictor) predictBatch(g *multitask.Group, examples []*corpus.Example,
 		for _, task := range g.Tasks {
 			all := map[string]any{}
 			for _, head := range task.Heads {
-				in := outputs.Input{Example: e, Labels: head.Labels, Tokenizer: p.tokenizer, Task: task.Kind}
-				all[head.Name] = task.Kind.Output().JSON(predicted[h][b], in)
+				in := outputs.Input{Example: e, Labels: head.Labels, Tokenizer: p.tokenizer, Task: task.Type}
+				all[head.Name] = task.Type.Output().JSON(predicted[h][b], in)
 				h++
 			}
 			if e.Paired || !task.Pairs {

@@ -24,11 +24,11 @@ func TestARunOpensAsItWasTrained(t *testing.T) {
 	if err := run.Read(config.Dev, "", nil); err != nil {
 		t.Fatal(err)
 	}
-	scores, err := run.Evaluate(context.Background(), config.Dev, nil)
+	metrics, err := run.Evaluate(context.Background(), config.Dev, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, want := report.Metrics(scores), report.Metrics(done.Best.Groups)
+	got, want := report.Metrics(metrics), report.Metrics(done.Best.Groups)
 	for name := range want {
 		if got[name] != want[name] {
 			t.Errorf("%s = %v in the opened run, %v when it was saved", name, got[name], want[name])
@@ -50,7 +50,7 @@ func TestARunOpensAsItWasTrained(t *testing.T) {
 	}
 }
 
-func TestPredictionsDoNotDependOnCompany(t *testing.T) {
+func TestPredictionsDoNotDependOnTheBatch(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "run")
 	trainSmall(t, sample.Small(t, ""), folder)
 	run, err := Open(folder)
@@ -68,19 +68,19 @@ func TestPredictionsDoNotDependOnCompany(t *testing.T) {
 		}
 		together = append(together, e)
 		single, _ := Input(line, n+1, nil)
-		answers, err := run.Predictor().Predict([]*corpus.Example{single})
+		predictions, err := run.Predictor().Predict([]*corpus.Example{single})
 		if err != nil {
 			t.Fatal(err)
 		}
-		alone = append(alone, answers[0])
+		alone = append(alone, predictions[0])
 	}
-	answers, err := run.Predictor().Predict(together)
+	predictions, err := run.Predictor().Predict(together)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := range answers {
-		if got, want := fmt.Sprint(jsonOf(t, answers[i])), fmt.Sprint(jsonOf(t, alone[i])); got != want {
-			t.Errorf("in company %s, alone %s", got, want)
+	for i := range predictions {
+		if got, want := fmt.Sprint(jsonOf(t, predictions[i])), fmt.Sprint(jsonOf(t, alone[i])); got != want {
+			t.Errorf("in a batch %s, alone %s", got, want)
 		}
 	}
 }

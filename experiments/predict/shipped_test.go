@@ -12,7 +12,7 @@ import (
 	"github.com/jenga-nlp/jenga/internal/shared"
 )
 
-// usesShared tells whether a shipped file needs corpora or models that do not come with jenga.
+// usesShared reports whether a shipped file requires corpora or models that do not ship with jenga.
 func usesShared(t *testing.T, name string) bool {
 	t.Helper()
 	e, err := config.ReadTrained(name)
@@ -61,7 +61,7 @@ func TestShippedExperimentsTrain(t *testing.T) {
 				}
 			}
 			if testing.Short() && name != "quickstart.yaml" {
-				return // a real encoder
+				return // training with published encoders is slow
 			}
 			if _, err := run.Train(t.Context(), folder, func(any) error { return nil }); err != nil {
 				t.Fatal(err)
@@ -71,7 +71,7 @@ func TestShippedExperimentsTrain(t *testing.T) {
 	}
 }
 
-// checkOpened judges the run in a folder on a few examples of dev, and asks it about one.
+// checkOpened evaluates the run in a folder on a few examples of dev, and predicts for one text.
 func checkOpened(t *testing.T, folder string) {
 	t.Helper()
 	run, err := Open(folder)
@@ -84,16 +84,17 @@ func checkOpened(t *testing.T, folder string) {
 	for _, texts := range run.Data.Groups {
 		texts.Examples[config.Dev] = texts.Examples[config.Dev][:8]
 	}
-	scores, err := run.Evaluate(t.Context(), config.Dev, nil)
-	if err != nil || len(scores) != len(run.Data.Groups) {
-		t.Fatalf("%d scores of %d groups, %v", len(scores), len(run.Data.Groups), err)
+	metrics, err := run.Evaluate(t.Context(), config.Dev, nil)
+	if err != nil || len(metrics) != len(run.Data.Groups) {
+		t.Fatalf("metrics of %d groups, want %d: %v", len(metrics), len(run.Data.Groups), err)
 	}
 	example := &corpus.Example{Text: "Who wrote it?", Pair: "Ada wrote it.", Paired: true}
-	answers, err := run.Predictor().Predict([]*corpus.Example{example})
+	predictions, err := run.Predictor().Predict([]*corpus.Example{example})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := json.Marshal(answers[0]); err != nil || len(answers[0].Tasks) != len(run.Data.Experiment.Tasks) {
-		t.Errorf("answers %+v, %v", answers, err)
+	if _, err := json.Marshal(predictions[0]); err != nil ||
+		len(predictions[0].Tasks) != len(run.Data.Experiment.Tasks) {
+		t.Errorf("predictions %+v, %v", predictions, err)
 	}
 }

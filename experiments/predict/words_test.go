@@ -40,7 +40,7 @@ func wordsRun(t *testing.T, replace ...string) (trained, error) {
 	return ready(e, config.Train, config.Dev)
 }
 
-func TestEmbeddingsBeginWithTheVectorsOfWords(t *testing.T) {
+func TestEmbeddingsAreInitialisedWithTheVectorsOfWords(t *testing.T) {
 	run, err := wordsRun(t)
 	if err != nil {
 		t.Fatal(err)
@@ -55,15 +55,15 @@ func TestEmbeddingsBeginWithTheVectorsOfWords(t *testing.T) {
 		switch run.Data.Tokenizer.Token(int32(id)) {
 		case "so":
 			if !slices.Equal(row, []float32{1, 2, 3}) {
-				t.Errorf("so begins as %v", row)
+				t.Errorf("the initial embedding of so is %v", row)
 			}
-		case "fine": // of the vectors alone
+		case "fine": // only in the file of vectors
 			if !slices.Equal(row, []float32{4, 5, 6}) {
-				t.Errorf("fine begins as %v", row)
+				t.Errorf("the initial embedding of fine is %v", row)
 			}
-		case "good": // whose vector is another word's
+		case "good": // the file has only Good
 			if slices.Equal(row, []float32{7, 8, 9}) || slices.Equal(row, []float32{0, 0, 0}) {
-				t.Errorf("good begins as %v", row)
+				t.Errorf("the initial embedding of good is %v", row)
 			}
 		}
 	}
@@ -71,7 +71,7 @@ func TestEmbeddingsBeginWithTheVectorsOfWords(t *testing.T) {
 	if _, err := run.Train(context.Background(), "run", func(any) error { return nil }); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Remove("glove.txt"); err != nil { // the run has what it needs of it
+	if err := os.Remove("glove.txt"); err != nil { // the run folder has the embeddings
 		t.Fatal(err)
 	}
 	opened, err := Open("run")
@@ -83,7 +83,7 @@ func TestEmbeddingsBeginWithTheVectorsOfWords(t *testing.T) {
 	}
 }
 
-func TestWhatVectorsDoNotFit(t *testing.T) {
+func TestVectorsThatDoNotFit(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		replace []string

@@ -8,8 +8,8 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/internal/sample"
 )
 
-// Each folder of testdata/bad_data has an experiment that is well by itself, and data with mistakes. What a user reads
-// is in its file want.
+// Each folder of testdata/bad_data has a valid experiment, data with mistakes, and the expected message in its file
+// want.
 func TestBadData(t *testing.T) {
 	folders, err := filepath.Glob("testdata/bad_data/*")
 	if err != nil || len(folders) < 15 {
@@ -23,7 +23,7 @@ func TestBadData(t *testing.T) {
 				t.Fatal(err)
 			}
 			if _, err = ready(e, config.Train, config.Dev, config.Test); err == nil {
-				t.Fatal("it is prepared without an error")
+				t.Fatal("ready returned no error")
 			}
 			sample.CheckMessage(t, err, "want")
 		})

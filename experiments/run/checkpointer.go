@@ -43,8 +43,8 @@ func (c *checkpointer) evaluated(e multitask.Evaluation) error {
 	c.evaluations++
 	for _, g := range e.Groups {
 		for _, task := range g.Tasks {
-			figure, judged := report.TaskMetric(task)
-			if best, have := c.taskBest[task.Task]; !judged || have && figure <= best {
+			figure, evaluated := report.TaskMetric(task)
+			if best, have := c.taskBest[task.Task]; !evaluated || have && figure <= best {
 				continue
 			}
 			c.taskBest[task.Task] = figure

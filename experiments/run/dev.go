@@ -15,15 +15,16 @@ import (
 // checkDev reports a mistake if dev has no labels for the metric that selects the best model.
 func (r *Run) checkDev(mistakes *plugin.Mistakes) {
 	var groups []multitask.GroupMetrics // as evaluations will have them
-	var unjudged []string
+	var unevaluated []string
 	for g, texts := range r.Data.Groups {
 		group := r.Model.Groups[g].ExpectedMetrics(texts.Examples[config.Dev])
 		groups = append(groups, group)
 		for _, task := range group.Tasks {
 			for _, head := range task.Heads {
 				if head.Metrics == nil {
-					unjudged = append(unjudged,
-						fmt.Sprintf("task %q: dev has no label for head %q, which is not judged", task.Task, head.Head))
+					unevaluated = append(unevaluated,
+						fmt.Sprintf("task %q: dev has no label for head %q, which is not evaluated", task.Task,
+							head.Head))
 				}
 			}
 		}
@@ -32,17 +33,17 @@ func (r *Run) checkDev(mistakes *plugin.Mistakes) {
 	e, t := r.experiment(), r.experiment().Training
 	figures := report.Metrics(groups)
 	_, chosen := figures[t.MetricForBestModel]
-	switch r.judged = len(figures) > 0; {
-	case !r.judged && t.EarlyStoppingPatience > 0:
+	switch r.evaluated = len(figures) > 0; {
+	case !r.evaluated && t.EarlyStoppingPatience > 0:
 		mistakes.Add(e.Place("training.early_stopping_patience"),
 			"training: early_stopping_patience: no dev example is labelled, so no model is better than another")
-	case !r.judged:
-		r.Warnings = append(r.Warnings, "no dev example is labelled: nothing is judged, and best/ is the last model")
+	case !r.evaluated:
+		r.Warnings = append(r.Warnings, "no dev example is labelled: no head is evaluated, and best/ is the last model")
 	case !chosen:
 		mistakes.Add(e.Place("training.metric_for_best_model"), "training: metric_for_best_model: %s",
 			plugin.Unknown("metric with labels in dev", t.MetricForBestModel, slices.Sorted(maps.Keys(figures))))
 	default:
-		r.Warnings = append(r.Warnings, unjudged...)
+		r.Warnings = append(r.Warnings, unevaluated...)
 	}
 	for g := range r.Data.Groups {
 		r.Warnings = append(r.Warnings, r.Data.CheckTargets(&r.Data.Groups[g], config.Dev, true)...)

@@ -11,7 +11,7 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/report"
 )
 
-// ready makes an experiment ready to train on some splits.
+// ready loads an experiment's splits and prepares its model for training.
 func ready(e *config.Experiment, splits ...string) (*Run, error) {
 	data, err := dataset.Load(e, splits...)
 	if err != nil {
@@ -34,7 +34,7 @@ func mustRead(t *testing.T, path string, sets ...string) *config.Experiment {
 	return e
 }
 
-// prepare writes an experiment of the given tasks and data files, and makes it ready in their folder.
+// prepare writes an experiment of the given tasks and data files, and prepares it in their folder.
 func prepare(t *testing.T, tasks string, data map[string]string, sets ...string) (*Run, error) {
 	t.Helper()
 	sample.Tasks(t, tasks, data)
@@ -48,11 +48,12 @@ func trainSmall(t *testing.T, path, folder string, sets ...string) (*Run, report
 	if err != nil {
 		t.Fatal(err)
 	}
-	done, err := run.Train(context.Background(), folder, nothing)
+	done, err := run.Train(context.Background(), folder, ignore)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return run, done
 }
 
-func nothing(any) error { return nil }
+// ignore is an observer that ignores events.
+func ignore(any) error { return nil }

@@ -7,7 +7,7 @@ import (
 	"testing/fstest"
 )
 
-// machine makes the files of a machine.
+// machine returns the file system of a machine with the given files.
 func machine(files map[string]string) fstest.MapFS {
 	m := fstest.MapFS{}
 	for name, text := range files {
@@ -31,7 +31,7 @@ func TestFreeMemory(t *testing.T) {
 			"proc/meminfo": meminfo, "proc/self/cgroup": "0::/a\n",
 			"sys/fs/cgroup/a/memory.max": "max\n", "sys/fs/cgroup/a/memory.current": "1000\n",
 		}, free, true},
-		{"a group with a limit, pages of files given back", map[string]string{
+		{"a group with a limit, with reclaimable pages of files", map[string]string{
 			"proc/meminfo": meminfo, "proc/self/cgroup": "0::/\n",
 			"sys/fs/cgroup/memory.max": "3000000\n", "sys/fs/cgroup/memory.current": "2000000\n",
 			"sys/fs/cgroup/memory.stat": "anon 1\ninactive_file 300000\nactive_file 50000\n",
@@ -51,8 +51,8 @@ func TestFreeMemory(t *testing.T) {
 			"sys/fs/cgroup/memory/memory.usage_in_bytes": "900000\n",
 			"sys/fs/cgroup/memory/memory.stat":           "inactive_file 7\ntotal_inactive_file 500000\n",
 		}, 600000, true},
-		{"files that say nothing", map[string]string{"proc/meminfo": "MemAvailable:\n"}, 0, false},
-		{"a group's files that say nothing", map[string]string{
+		{"files without values", map[string]string{"proc/meminfo": "MemAvailable:\n"}, 0, false},
+		{"a group's files without values", map[string]string{
 			"proc/meminfo": meminfo, "proc/self/cgroup": "0::\nx\n\n0::/../..\n", "sys/fs/cgroup/memory.max": "",
 			"sys/fs/cgroup/memory.current": "\n",
 		}, free, true},
@@ -68,7 +68,7 @@ func TestFreeMemory(t *testing.T) {
 
 func TestFreeMemoryOfThisMachine(t *testing.T) {
 	if runtime.GOOS != "linux" {
-		t.Skip("other systems are not asked")
+		t.Skip("free memory is only read on Linux")
 	}
 	if free, ok := freeMemory(os.DirFS("/")); !ok || free < 1<<20 {
 		t.Errorf("freeMemory = %d, %v, which this test could not run in", free, ok)

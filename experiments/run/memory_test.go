@@ -17,7 +17,7 @@ import (
 	"github.com/jenga-nlp/jenga/multitask"
 )
 
-// prepared makes an experiment ready on a machine with so many KiB free.
+// prepared prepares an experiment for training on a machine with free KiB of memory.
 func prepared(t *testing.T, path string, free int, sets ...string) *Run {
 	t.Helper()
 	run, err := ready(mustRead(t, path, sets...), config.Train, config.Dev)
@@ -28,16 +28,16 @@ func prepared(t *testing.T, path string, free int, sets ...string) *Run {
 	return run
 }
 
-func TestABatchThatDoesNotFitIsAnErrorWithTheSum(t *testing.T) {
+func TestABatchThatDoesNotFitIsAnErrorWithTheEstimate(t *testing.T) {
 	const mib = 1 << 20
-	run := prepared(t, sample.Small(t, ""), 320<<10) // of which a sixteenth is kept
+	run := prepared(t, sample.Small(t, ""), 320<<10) // of which a sixteenth is reserved
 	n := estimate{
 		batch:   multitask.Size{Texts: 8, Tokens: 76},
 		weights: 100 * mib, gradients: 80 * mib, optimizer: 160 * mib, activations: 50 * mib, recomputed: 50 * mib,
 		evaluation: 10 * mib,
 	}
 	if err := run.machine.fits(n, run.experiment().Place("training.batch_size")); err != nil {
-		t.Errorf("fits = %v; the weights are there already, and 300 MiB are as many as the rest takes", err)
+		t.Errorf("fits = %v; the weights are already allocated, and the rest takes 300 MiB", err)
 	}
 	for _, test := range []struct {
 		name   string
@@ -80,7 +80,7 @@ func TestABatchThatDoesNotFitIsAnErrorWithTheSum(t *testing.T) {
 	}
 }
 
-func TestAModelThatDoesNotFitIsAnErrorWhereItsEncoderDoesNotTell(t *testing.T) {
+func TestAModelThatDoesNotFitIsAnErrorWithoutTheActivations(t *testing.T) {
 	run := prepared(t, sample.Small(t, ""), 320<<10)
 	const mib = 1 << 20
 	err := run.machine.fits(estimate{weights: 100 * mib, gradients: 100 * mib, optimizer: 201 * mib},
@@ -93,9 +93,9 @@ func TestAModelThatDoesNotFitIsAnErrorWhereItsEncoderDoesNotTell(t *testing.T) {
 	}
 }
 
-func TestNothingIsDoneForABatchThatDoesNotFit(t *testing.T) {
+func TestTrainDoesNotStartIfABatchDoesNotFit(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "run")
-	_, err := prepared(t, sample.Small(t, ""), 1).Train(context.Background(), folder, nothing)
+	_, err := prepared(t, sample.Small(t, ""), 1).Train(context.Background(), folder, ignore)
 	if err == nil || !strings.Contains(err.Error(), ":13:47: a batch of 8 texts with ") {
 		t.Errorf("Train with a KiB = %v, want an error at the batch size's place", err)
 	}
@@ -104,7 +104,7 @@ func TestNothingIsDoneForABatchThatDoesNotFit(t *testing.T) {
 	}
 }
 
-func TestWhatTrainingNeeds(t *testing.T) {
+func TestTrainingNeed(t *testing.T) {
 	for _, test := range []struct {
 		sets   []string
 		states bool // of a frozen encoder are cached in memory
@@ -135,7 +135,7 @@ func TestWhatTrainingNeeds(t *testing.T) {
 			tokens += int64(e.Tokens())
 		}
 		if n.weights != 4*weights || n.gradients != 4*learn || n.optimizer != 8*learn {
-			t.Errorf("%q: %+v, want those of %d parameters, of which %d learn", test.sets, n, weights, learn)
+			t.Errorf("%q: %+v, want those of %d parameters, of which %d are trained", test.sets, n, weights, learn)
 		}
 		if want := 4 * 16 * tokens; test.states != (n.states > 0) || test.states && n.states != want {
 			t.Errorf("%q: cached states take %d bytes; those of %d tokens are %d", test.sets, n.states, tokens, want)
@@ -143,10 +143,10 @@ func TestWhatTrainingNeeds(t *testing.T) {
 		_, evaluation := run.Model.Largest(multitask.EvaluationSizes(data[0].Dev, plan.BatchSize, plan.BatchTokens),
 			encoders.Workload{})
 		if want := multitask.Reserve(evaluation); n.evaluation != want {
-			t.Errorf("%q: evaluation takes %d bytes, but has %d to itself", test.sets, n.evaluation, want)
+			t.Errorf("%q: the estimate of evaluation is %d bytes, want %d", test.sets, n.evaluation, want)
 		}
 		if n.batch.Texts != 8 || n.activations <= 0 || n.evaluation <= 0 || n.recomputed > n.activations {
-			t.Errorf("%q: %+v, want a batch of 8 texts and what it takes", test.sets, n)
+			t.Errorf("%q: %+v, want a batch of 8 texts and its memory", test.sets, n)
 		}
 	}
 }
@@ -157,7 +157,7 @@ func TestTrainingKeepsWithinTheMachinesMemory(t *testing.T) {
 	}
 	run := prepared(t, sample.Small(t, ""), 1<<20, "training.num_epochs=1")
 	_, err := run.Train(context.Background(), filepath.Join(t.TempDir(), "run"), func(any) error {
-		// what the test itself takes counts too
+		// the memory of the test itself counts too
 		if limit := debug.SetMemoryLimit(-1); limit < 900<<20 || limit > 5<<30 {
 			t.Errorf("the limit is %d bytes on a machine with a GiB free", limit)
 		}

@@ -57,7 +57,7 @@ func TestATaskReadsTheFieldsThatTheOneItFollowsNames(t *testing.T) {
 	}
 }
 
-func TestWhatDevIsNotLabelledForIsNotJudged(t *testing.T) {
+func TestHeadsWithoutLabelsInDevAreNotEvaluated(t *testing.T) {
 	const (
 		tasks = "  - {name: mood, type: classification, data: {train: a.jsonl, dev: b.jsonl}}\n" +
 			"  - {name: kinds, type: tagging, data: {same_as: mood}}\n"
@@ -67,9 +67,10 @@ func TestWhatDevIsNotLabelledForIsNotJudged(t *testing.T) {
 		none = `{"text": "so fine"}` + "\n"
 	)
 	for _, test := range []struct{ name, dev, training, want string }{
-		{"one head, warned of", half, "{}", `task "kinds": dev has no label for head "kinds", which is not judged`},
+		{"one head, with a warning", half, "{}",
+			`task "kinds": dev has no label for head "kinds", which is not evaluated`},
 		{"no head, warned of", none, "{}",
-			"no dev example is labelled: nothing is judged, and best/ is the last model"},
+			"no dev example is labelled: no head is evaluated, and best/ is the last model"},
 		{"a metric that evaluations will not have", half, "{metric_for_best_model: eval_kinds_kinds_f1}", `exp.yaml:7:35: training: metric_for_best_model: no metric with labels in dev "eval_kinds_kinds_f1"`},
 		{"patience without a judgement", none, "{early_stopping_patience: 2}",
 			"exp.yaml:7:37: training: early_stopping_patience: no dev example is labelled"},
@@ -77,19 +78,19 @@ func TestWhatDevIsNotLabelledForIsNotJudged(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			run, err := prepare(t, tasks+"training: "+test.training+"\n",
 				map[string]string{"a.jsonl": train, "b.jsonl": test.dev})
-			said := ""
+			message := ""
 			if err != nil {
-				said = err.Error()
+				message = err.Error()
 			} else {
-				said = strings.Join(run.Warnings, "\n")
+				message = strings.Join(run.Warnings, "\n")
 			}
-			if !strings.HasPrefix(said, test.want) {
-				t.Errorf("Prepare says %q, want %q", said, test.want)
+			if !strings.HasPrefix(message, test.want) {
+				t.Errorf("the error or the warnings are %q, want %q", message, test.want)
 			}
 		})
 	}
 
-	// the best is chosen by what is judged, and of nothing the last is the best
+	// the best model is selected by the evaluated heads; without any, the last model is the best
 	run, err := prepare(t, tasks, map[string]string{"a.jsonl": train, "b.jsonl": half})
 	if err != nil {
 		t.Fatal(err)
@@ -104,7 +105,7 @@ func TestWhatDevIsNotLabelledForIsNotJudged(t *testing.T) {
 		t.Errorf("figures %v, want the labelled head's alone", figures)
 	}
 	if runfolder.Exists("half/tasks/kinds") || !runfolder.Exists("half/tasks/mood") {
-		t.Error("a task that is not judged has a best model of its own, or one that is has none")
+		t.Error("want a best model of each evaluated task, and of no other")
 	}
 
 	run, err = prepare(t, tasks, map[string]string{"a.jsonl": train, "b.jsonl": none})
@@ -115,7 +116,7 @@ func TestWhatDevIsNotLabelledForIsNotJudged(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(done.Best.Groups) != 0 || runfolder.Exists("none/tasks") {
-		t.Error("there is an evaluation of nothing")
+		t.Error("there is an evaluation without labels")
 	}
 	if got, err := json.Marshal(report.Line(done)); err != nil ||
 		!strings.HasPrefix(string(got), `{"event":"done","best":null,`) {
@@ -127,7 +128,8 @@ func TestWhatDevIsNotLabelledForIsNotJudged(t *testing.T) {
 	}
 }
 
-// A head has a loss for some of what it is judged by: a metric is refused before training where evaluations lack it.
+// A head may have a loss for only part of the targets of its metrics: a metric that evaluations lack is an error before
+// training.
 func TestTheBestModelIsNotChosenByALossThatDevHasNot(t *testing.T) {
 	const (
 		odd = "  - {name: odd, type: anomaly, data: {train: a.jsonl, dev: b.jsonl}}\ntraining: " +
@@ -145,7 +147,7 @@ func TestTheBestModelIsNotChosenByALossThatDevHasNot(t *testing.T) {
 	}
 }
 
-func TestDevOfOneKindIsWarnedOf(t *testing.T) {
+func TestDevOfOneKindGivesAWarning(t *testing.T) {
 	const both = `{"text": "so good", "label": "normal"}` + "\n" + `{"text": "so bad", "label": "odd"}` + "\n"
 	for dev, want := range map[string]string{
 		`{"text": "so bad", "label": "odd"}`:     `task "odd": dev has no normal text: auroc and specificity of head "odd" are 0; it has no threshold of alarms`,
@@ -162,7 +164,7 @@ func TestDevOfOneKindIsWarnedOf(t *testing.T) {
 	}
 }
 
-func TestWhatNoEvaluationTunesIsWarnedOf(t *testing.T) {
+func TestUntunedHeadsGiveAWarning(t *testing.T) {
 	const data = `{"text": "so good", "label": "normal", "labels": ["good"]}` + "\n" +
 		`{"text": "so bad", "label": "odd", "labels": []}` + "\n"
 	experiment := "  - {name: odd, type: anomaly, data: {train: a.jsonl, dev: a.jsonl}}\n  - {name: moods, type: " +
@@ -173,18 +175,18 @@ func TestWhatNoEvaluationTunesIsWarnedOf(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		said := slices.DeleteFunc(run.Warnings,
+		warnings := slices.DeleteFunc(run.Warnings,
 			func(warning string) bool { return !strings.Contains(warning, "(eval_strategy: no)") })
-		if len(said) != want {
-			t.Errorf("eval_strategy: %s: warnings %q", strategy, said)
+		if len(warnings) != want {
+			t.Errorf("eval_strategy: %s: warnings %q", strategy, warnings)
 		}
 	}
 }
 
-func TestBF16OfAFrozenEncoderIsWarnedOf(t *testing.T) {
+func TestBF16OfAFrozenEncoderGivesAWarning(t *testing.T) {
 	for freeze, want := range map[string]bool{"all": true, "none": false} {
 		e := mustRead(t, sample.Small(t, ""), "model.freeze="+freeze)
-		e.Training.Precision = config.BF16 // which Read refuses where the processor lacks it
+		e.Training.Precision = config.BF16 // which Read rejects if the processor lacks it
 		run, err := ready(e, config.Train, config.Dev)
 		if err != nil {
 			t.Fatal(err)

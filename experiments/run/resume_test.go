@@ -16,7 +16,7 @@ import (
 	"github.com/jenga-nlp/jenga/multitask"
 )
 
-// training makes the training of a run.
+// training returns a run's training.
 func training(t *testing.T, r *Run) *multitask.Training {
 	t.Helper()
 	plan, err := r.plan(t.TempDir())
@@ -31,7 +31,7 @@ func training(t *testing.T, r *Run) *multitask.Training {
 	return made
 }
 
-// step takes the next step or, where it is due, evaluation first.
+// step runs the next step, after an evaluation if one is due.
 func step(t *testing.T, of *multitask.Training) multitask.Step {
 	t.Helper()
 	if of.Due() {
@@ -46,7 +46,7 @@ func step(t *testing.T, of *multitask.Training) multitask.Step {
 	return s
 }
 
-// begun trains some steps of a run into a folder, and returns its training.
+// begun trains a run for some steps, saves it into a folder, and returns its training.
 func begun(t *testing.T, folder string, steps int, sets ...string) (*Run, *multitask.Training) {
 	t.Helper()
 	r, err := ready(mustRead(t, sample.Small(t, ""), sets...), config.Train, config.Dev)
@@ -81,19 +81,19 @@ func checkSameParams(t *testing.T, got, want *multitask.Model) {
 			return math.Float32bits(a) == math.Float32bits(b)
 		})
 		if params[i].Name != w.Name || params[i].Frozen != w.Frozen || !same {
-			t.Fatalf("parameter %s differs from %s of the run without a pause", params[i].Name, w.Name)
+			t.Fatalf("parameter %s differs from %s of the uninterrupted run", params[i].Name, w.Name)
 		}
 	}
 }
 
-func TestARunGoesOnFromItsFolderAndASnapshot(t *testing.T) {
+func TestARunResumesFromItsFolderAndASnapshot(t *testing.T) {
 	base := filepath.Join(t.TempDir(), "base")
 	trainSmall(t, sample.Small(t, ""), base, "training.num_epochs=1")
 	of := "model.base_model=" + filepath.Join(base, runfolder.BestDir, runfolder.EncoderDir)
 	vectors := filepath.Join(t.TempDir(), "vectors.txt")
 	sample.Write(t, vectors, "card"+strings.Repeat(" 0.5", 16)+"\nmenu"+strings.Repeat(" -0.5", 16)+"\n")
 	for name, sets := range map[string][]string{
-		"from nothing":        nil,
+		"from scratch":        nil,
 		"frozen embeddings":   {"model.freeze=embeddings"},
 		"whole words":         {"tokenizer.type=words"},
 		"frozen vectors":      {"tokenizer.type=words", "tokenizer.vectors=" + vectors, "model.freeze=embeddings"},
@@ -113,7 +113,7 @@ func TestARunGoesOnFromItsFolderAndASnapshot(t *testing.T) {
 				t.Fatal(err)
 			}
 
-			// another process: the run folder and the snapshot are all it has
+			// as another process, with only the run folder and the snapshot
 			again, err := Resume(folder)
 			if err != nil {
 				t.Fatal(err)
@@ -139,7 +139,7 @@ func TestARunGoesOnFromItsFolderAndASnapshot(t *testing.T) {
 	}
 }
 
-func TestARunDoesNotGoOnWithOtherLabels(t *testing.T) {
+func TestResumeRejectsOtherLabels(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "run")
 	r, _ := begun(t, folder, 1)
 	data := r.experiment().Tasks[0].Data.Path.Name

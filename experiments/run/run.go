@@ -19,7 +19,7 @@ type Run struct {
 	Warnings []string // of the data, the model and its training
 
 	built       *model.Assembled
-	judged      bool              // whether evaluations on dev have metrics
+	evaluated   bool              // whether evaluations on dev have metrics
 	encoderSums map[string]string // of the encoder's files, where they are not copied
 	machine     Machine
 }

@@ -36,7 +36,7 @@ func TestSameFileAndSeedGiveTheSameBytesAtAnyThreads(t *testing.T) {
 		}
 		for name := range want {
 			if got[name] != want[name] {
-				t.Errorf("%d threads wrote another %s than one", threads, name)
+				t.Errorf("%[2]s differs with %[1]d threads", threads, name)
 			}
 		}
 	}
@@ -85,14 +85,14 @@ func TestEarlyStoppingEndsAfterItsPatience(t *testing.T) {
 	}
 }
 
-func TestClaimRefusesFoldersThatHoldSomething(t *testing.T) {
+func TestCheckFolderRefusesFoldersWithOtherFiles(t *testing.T) {
 	dir, e := t.TempDir(), &config.Experiment{}
 	if err := CheckFolder(e, filepath.Join(dir, "new"), false); err != nil {
-		t.Errorf("a folder that is not there: %v", err)
+		t.Errorf("a folder that does not exist: %v", err)
 	}
 	sample.Write(t, filepath.Join(dir, "thesis.txt"), "")
 	if err := CheckFolder(e, dir, true); err == nil {
-		t.Error("a folder of other files is taken by force")
+		t.Error("a folder of other files is replaced with force")
 	}
 	sample.Write(t, filepath.Join(dir, runfolder.ExperimentFile), "")
 	if err := os.Mkdir(filepath.Join(dir, runfolder.TasksDir), 0o755); err != nil {
@@ -103,13 +103,13 @@ func TestClaimRefusesFoldersThatHoldSomething(t *testing.T) {
 	}
 	sample.Write(t, filepath.Join(dir, runfolder.MetricsFile), "")
 	if err := CheckFolder(e, dir, false); err == nil || !strings.Contains(err.Error(), "--force") {
-		t.Errorf("a folder that holds a run: %v", err)
+		t.Errorf("a folder that has a run: %v", err)
 	}
 	if err := CheckFolder(e, dir, true); err != nil {
-		t.Errorf("a run is not replaced by force: %v", err)
+		t.Errorf("a run is not replaced with force: %v", err)
 	}
 
-	// a kill has left no figures, but a model
+	// after a kill: a model without metrics
 	if err := os.Remove(filepath.Join(dir, runfolder.MetricsFile)); err != nil {
 		t.Fatal(err)
 	}
@@ -118,11 +118,11 @@ func TestClaimRefusesFoldersThatHoldSomething(t *testing.T) {
 	}
 	sample.Write(t, filepath.Join(dir, runfolder.LastDir+runfolder.OldSuffix, runfolder.ModelFile), "")
 	if err := CheckFolder(e, dir, true); err != nil {
-		t.Errorf("a run without figures is not replaced by force: %v", err)
+		t.Errorf("a run without metrics is not replaced with force: %v", err)
 	}
 }
 
-func TestARunThatTheBaseModelIsPartOfIsNotReplaced(t *testing.T) {
+func TestARunThatContainsTheBaseModelIsNotReplaced(t *testing.T) {
 	path, folder := sample.Small(t, ""), filepath.Join(t.TempDir(), "run")
 	trainSmall(t, path, folder, "training.num_epochs=1")
 	text, err := os.ReadFile(path)
@@ -140,7 +140,7 @@ func TestARunThatTheBaseModelIsPartOfIsNotReplaced(t *testing.T) {
 	for _, freeze := range []string{"all", "none"} {
 		e := mustRead(t, path, "model.freeze="+freeze)
 		if err := CheckFolder(e, folder, true); err == nil || !strings.HasPrefix(err.Error(), want) {
-			t.Errorf("freeze: %s: Claim = %v, want %s", freeze, err, want)
+			t.Errorf("freeze: %s: CheckFolder = %v, want %s", freeze, err, want)
 		}
 		run, err := ready(e, config.Train, config.Dev)
 		if err != nil {
@@ -155,16 +155,16 @@ func TestARunThatTheBaseModelIsPartOfIsNotReplaced(t *testing.T) {
 		}
 	}
 	if got := sample.Files(t, folder); !maps.Equal(got, before) {
-		t.Error("the run is not what it was")
+		t.Error("the run was changed")
 	}
 }
 
-func TestAForcedRunLeavesNothingOfTheOneBefore(t *testing.T) {
+func TestAForcedRunRemovesTheFilesOfTheOneBefore(t *testing.T) {
 	path, folder := sample.Small(t, ""), filepath.Join(t.TempDir(), "run")
 	trainSmall(t, path, folder, "training.num_epochs=2")
 	want := slices.Sorted(maps.Keys(sample.Files(t, folder)))
 
-	// a kill, and tasks that the next run has not
+	// after a kill, with a task that the next run does not have
 	for _, name := range []string{"best.new", "last.new", "last.old", "tasks/other"} {
 		if err := os.CopyFS(filepath.Join(folder, name),
 			os.DirFS(filepath.Join(folder, runfolder.BestDir))); err != nil {
@@ -201,7 +201,7 @@ func TestTheBestStaysWhenTheLastIsWritten(t *testing.T) {
 	}
 }
 
-func TestAWeightThatIsNoNumberIsRefused(t *testing.T) {
+func TestAWeightThatIsNotFiniteIsRefused(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "run")
 	run, _ := trainSmall(t, sample.Small(t, ""), folder, "training.num_epochs=1")
 	for _, w := range ownParams(run.Model) {
@@ -214,6 +214,6 @@ func TestAWeightThatIsNoNumberIsRefused(t *testing.T) {
 		`: tensor "heads.team.team.score.bias" has NaN at index 1; want finite numbers`
 	if err := ReadWeights(filepath.Join(folder, runfolder.BestDir), run.Model); err == nil ||
 		!strings.Contains(err.Error(), want) {
-		t.Errorf("ReadWeights = %v, want %s among it", err, want)
+		t.Errorf("ReadWeights = %v, want %s in it", err, want)
 	}
 }

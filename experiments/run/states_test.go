@@ -11,7 +11,7 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/internal/sample"
 )
 
-// entries lists what lies in a folder.
+// entries lists the names in a folder.
 func entries(t *testing.T, folder string) []string {
 	t.Helper()
 	found, err := os.ReadDir(folder)
@@ -25,7 +25,7 @@ func entries(t *testing.T, folder string) []string {
 	return names
 }
 
-func TestAFrozenRunIsTheSameWhereverStatesAreKept(t *testing.T) {
+func TestAFrozenRunIsTheSameWithAnyCache(t *testing.T) {
 	path := sample.Small(t, "")
 	elsewhere := t.TempDir()
 	var want map[string]string
@@ -55,14 +55,14 @@ func TestAFrozenRunIsTheSameWhereverStatesAreKept(t *testing.T) {
 	}
 }
 
-func TestAFileOfStatesIsGoneWhenItIsClosed(t *testing.T) {
+func TestAFileOfStatesIsRemovedWhenClosed(t *testing.T) {
 	folder := t.TempDir()
 	f, err := openStates(folder)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if left := entries(t, folder); len(left) > 0 && runtime.GOOS != "windows" {
-		t.Errorf("the folder holds %q while the file is open, which a kill would leave", left)
+		t.Errorf("the folder holds %q while the file is open, which a kill would not remove", left)
 	}
 	if _, err := f.WriteAt([]byte("states"), 3); err != nil {
 		t.Fatal(err)
@@ -74,7 +74,7 @@ func TestAFileOfStatesIsGoneWhenItIsClosed(t *testing.T) {
 	_, err = f.ReadAt(got, 5)
 	if err == nil || !strings.HasPrefix(err.Error(), filepath.Join(folder, "jenga-states-")) ||
 		!strings.HasSuffix(err.Error(), ": it ends at byte 9 of 11") {
-		t.Errorf("a read over the end gives the error %v", err)
+		t.Errorf("a read beyond the end: error %v", err)
 	}
 	if err := f.Close(); err != nil {
 		t.Error(err)
@@ -87,7 +87,7 @@ func TestAFileOfStatesIsGoneWhenItIsClosed(t *testing.T) {
 	}
 }
 
-func TestWhatAKilledRunLeftIsCleared(t *testing.T) {
+func TestFilesOfAKilledRunAreRemoved(t *testing.T) {
 	path, folder := sample.Small(t, ""), filepath.Join(t.TempDir(), "run [1]")
 	trainSmall(t, path, folder, "training.num_epochs=1")
 	if err := os.WriteFile(filepath.Join(folder, "jenga-states-123"), []byte("states"), 0o644); err != nil {

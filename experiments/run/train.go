@@ -131,16 +131,11 @@ func (r *Run) writeExperiment(folder string) error {
 // plan returns the training plan of the experiment for a run folder.
 func (r *Run) plan(folder string) (multitask.Plan, error) {
 	t := r.experiment().Training
-	var names []string
-	for _, g := range r.Model.Groups {
-		names = append(names, g.Name)
-	}
 	weighting, err := t.Weighting.Build(r.Model.WeightingEnv(r.experiment().Seed))
 	if err != nil {
 		return multitask.Plan{}, err
 	}
-	_, all := weighting.(multitask.GradientWeighting)
-	sampler, err := t.Sampling.Build(multitask.SamplerEnv{Groups: names, All: all})
+	sampler, err := t.Sampling.Build(r.Model.SamplerEnv(weighting))
 	if err != nil {
 		return multitask.Plan{}, err
 	}
@@ -151,7 +146,7 @@ func (r *Run) plan(folder string) (multitask.Plan, error) {
 		Rate: t.LearningRate, WeightDecay: t.WeightDecay, ClipNorm: t.MaxGradNorm,
 		WarmupRatio: t.WarmupRatio, WarmupSteps: t.WarmupSteps,
 		Sampler: sampler, Weighting: weighting,
-		NeverEvaluate: t.EvalStrategy == "no" || !r.judged,
+		NeverEvaluate: t.EvalStrategy == "no" || !r.evaluated,
 		CacheMemory:   int64(t.CacheMemory) << 20,
 	}
 	if !t.NoCacheFile {

@@ -18,7 +18,7 @@ import (
 	"github.com/jenga-nlp/jenga/nn"
 )
 
-// small is a network that a test can train in no time.
+// small is a network small enough to be trained in a test.
 var small = BERT("small", 2, 16, 2, 32)
 
 func smallNetwork(t *testing.T) *Network {
@@ -61,7 +61,7 @@ func TestSizesHaveTheParametersThatWerePublished(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// transformers' DistilBertModel(DistilBertConfig()) has 66,362,880. BERT's layout has two token types besides, and
+	// transformers' DistilBertModel(DistilBertConfig()) has 66,362,880. BERT's layout also has two token types, and
 	// the head is 768 x 7 weights and 7 biases.
 	if got, want := n.Parameters(), 66362880+2*768+768*7+7; got != want {
 		t.Errorf("%d parameters, want %d", got, want)
@@ -98,7 +98,7 @@ func TestTrainingMovesEveryParameter(t *testing.T) {
 	}
 	for w, values := range before {
 		if slices.Equal(w.Data, values) {
-			t.Errorf("%s stays as it was", w.Name)
+			t.Errorf("%s was not updated", w.Name)
 		}
 	}
 }
@@ -126,7 +126,7 @@ func TestTheFirstBatchWarmsUpAndTheFasterRoundCounts(t *testing.T) {
 		t.Fatal(err)
 	}
 	if calls[w.Batches[0][0]] != 1 || calls[w.Batches[3][0]] != 2 {
-		t.Errorf("the first batch was taken %d times, the last %d, want 1 and 2", calls[w.Batches[0][0]],
+		t.Errorf("the first batch was used %d times, the last %d, want 1 and 2", calls[w.Batches[0][0]],
 			calls[w.Batches[3][0]])
 	}
 	if s.Steps != 3 || s.Tokens != 3*16*128 || s.Best >= 3*40*time.Millisecond {
@@ -136,7 +136,7 @@ func TestTheFirstBatchWarmsUpAndTheFasterRoundCounts(t *testing.T) {
 		t.Errorf("the mean of both rounds is %v, which is less than was slept", s.Mean)
 	}
 	if s.Peak != (kernel.Rate{Done: 6 * 5, Time: 6 * time.Second, Best: 7}) || beside != 7 {
-		t.Errorf("the loop beside 6 steps and the warm-up ran %d times and reached %+v", beside, s.Peak)
+		t.Errorf("the loop in alternation with 6 steps and the warm-up ran %d times and reached %+v", beside, s.Peak)
 	}
 	if len(progress) != 7 || progress[6] != "7/7" {
 		t.Errorf("progress %q, want 7 steps", progress)
@@ -186,7 +186,7 @@ func TestTextsComeInBatchesOf32TruncatedTo128(t *testing.T) {
 
 	once, again := n.Data(texts, true, 7), n.Data(texts, true, 7)
 	if slices.Equal(once.Batches[0], w.Batches[0]) || !slices.Equal(once.Batches[0], again.Batches[0]) {
-		t.Error("want texts shuffled, and in the same way each time")
+		t.Error("want texts shuffled, in the same order each time")
 	}
 	if texts[0].Text != "adele" {
 		t.Error("the caller's texts are shuffled")
@@ -245,15 +245,15 @@ func TestProductsTogetherWeighByTime(t *testing.T) {
 	if operations != 3*2000+4000 || all.Best != 6*time.Second || all.Mean != 10*time.Second {
 		t.Errorf("%v operations in %v, on average %v; want 10000 in 6s, 10s", operations, all.Best, all.Mean)
 	}
-	// The first is at its loop's speed, the second at half of its: for 6 and 4 seconds of 10.
+	// The first runs at its loop's speed, the second at half of it: for 6 and 4 seconds of 10.
 	if got := all.Peak.Mean(); !(math.Abs(got-1400) <= 1e-6) || all.Peak.Best != 2000 {
-		t.Errorf("the loops beside them reach %v, at best %v; want 1400, 2000", got, all.Peak.Best)
+		t.Errorf("the loops in alternation reach %v, at best %v; want 1400, 2000", got, all.Peak.Best)
 	}
 	if got := all.PeakFraction(operations); !(math.Abs(got-1000./1400) <= 1e-6) {
-		t.Errorf("a share of %v, want 1000 of 1400", got)
+		t.Errorf("a fraction of %v, want 1000 of 1400", got)
 	}
 	if got := (Timing{Best: 1, Mean: 1}).PeakFraction(1); got != 0 {
-		t.Errorf("a share of %v of an unknown peak", got)
+		t.Errorf("a fraction of %v of an unknown peak", got)
 	}
 }
 
@@ -303,14 +303,14 @@ func TestPeakMemoryGrowsWithWhatIsHeld(t *testing.T) {
 	if before <= 0 {
 		t.Fatalf("the peak is %d bytes", before)
 	}
-	held := make([]byte, before+64<<20) // more than ever before
-	for i := 0; i < len(held); i += 4096 {
-		held[i] = 1
+	block := make([]byte, before+64<<20) // more than the peak so far
+	for i := 0; i < len(block); i += 4096 {
+		block[i] = 1
 	}
 	if got := PeakMemory(); got < before+64<<20 {
-		t.Errorf("the peak is %d bytes with %d held", got, len(held))
+		t.Errorf("the peak is %d bytes with a block of %d", got, len(block))
 	}
-	runtime.KeepAlive(held)
+	runtime.KeepAlive(block)
 	if CPU() == "" {
 		t.Error("the processor has no name")
 	}

@@ -130,7 +130,7 @@ func (n *Network) finish(encoder encoders.Encoder, params nn.Params) error {
 		return err
 	}
 	task := multitask.Task{
-		Name: "bench", Kind: tasks.NewClassification(tasks.Env{Heads: []string{"label"}}),
+		Name: "bench", Type: tasks.NewClassification(tasks.Env{Heads: []string{"label"}}),
 		Heads: []multitask.Head{{Name: "label", Head: head, Labels: corpus.NewLabels(names), Weight: 1}},
 	}
 	group := multitask.Group{Name: "bench", Tasks: []multitask.Task{task}}

@@ -22,10 +22,10 @@ func (t Timing) PeakFraction(done float64) float64 {
 	return done / t.Mean.Seconds() / t.Peak.Mean()
 }
 
-// The loop runs 1/peakShare as long as the measured computation before it, and at most peakLongest.
+// The loop runs 1/peakFraction as long as the measured computation before it, and at most peakLongest.
 const (
-	peakShare   = 4
-	peakLongest = 200 * time.Millisecond
+	peakFraction = 4
+	peakLongest  = 200 * time.Millisecond
 )
 
 // beside runs do and then loop, adds the loop's rate to peak, and returns do's time.
@@ -36,7 +36,7 @@ func beside(loop kernel.Loop, peak *kernel.Rate, do func() error) (time.Duration
 	}
 	took := time.Since(start)
 	if loop != nil {
-		peak.Add(loop(min(took/peakShare, peakLongest)))
+		peak.Add(loop(min(took/peakFraction, peakLongest)))
 	}
 	return took, nil
 }

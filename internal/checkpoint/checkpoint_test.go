@@ -18,6 +18,6 @@ func TestErrorsOfReadNameTheFile(t *testing.T) {
 	params.Zeros("w", 2)
 	want := path + `: tensor "w" has type I8; F32, F16 and BF16 are read`
 	if err := Read(path, "the experiment", params.All(), params); err == nil || err.Error() != want {
-		t.Errorf("Read gives the error %v, want %s", err, want)
+		t.Errorf("Read: error %v, want %s", err, want)
 	}
 }

@@ -5,8 +5,8 @@ import "math"
 // AdamW is the optimizer of Loshchilov & Hutter 2019 in torch.optim.AdamW's order of operations.
 type AdamW struct {
 	Rate         float64 // of a step
-	Beta1, Beta2 float64 // what the means keep of themselves in a step
-	Epsilon      float64 // is added to the root; above 0 in float32
+	Beta1, Beta2 float64 // decay rates of the moments
+	Epsilon      float64 // added to the square root; above 0 in float32
 	Decay        float64 // times Rate is the fraction of a weight that a step subtracts
 }
 
@@ -16,15 +16,14 @@ func (a AdamW) Step(w, m, v, g []float32, scale float32, step int) {
 	adamWTiles.run(len(w), elementTile, adamWArgs{w: w, m: m, v: v, g: g, c: a.constants(scale, step)})
 }
 
-// StepRows is Step for rows [V D] of which those not active [V] have neither moments nor a gradient: these decay, and
-// nothing of them but the weights is read. Each bit is as after Step.
+// StepRows is Step for rows [V D] of which those not active [V] have zero moments and a zero gradient: these only
+// decay, and only their weights are read. The result has the same bits as Step's.
 func (a AdamW) StepRows(w, m, v, g []float32, d int, active []bool, scale float32, step int) {
 	adamWRowsTiles.run(len(active), max(1, elementTile/d), adamWArgs{w, m, v, g, active, d, a.constants(scale, step)})
 }
 
-// adamWStep are the numbers of one step, in this order: the gradient's scale; the share of the gradient that the mean
-// takes; what the mean square keeps, and takes of the gradient's square; what a weight keeps; the rate and the root's
-// factor, both with the bias of young means taken out; epsilon.
+// adamWStep are the constants of one step, in this order: the gradient's scale; 1−β₁; β₂; 1−β₂; the factor of weight
+// decay; the rate divided by 1−β₁ᵗ; the factor 1/√(1−β₂ᵗ) of the square root; epsilon.
 type adamWStep [8]float32
 
 func (a AdamW) constants(scale float32, step int) adamWStep {
@@ -53,9 +52,9 @@ func (a *adamWArgs) update(lo, hi int) {
 var adamWTiles = tiled((*adamWArgs).update)
 
 var adamWRowsTiles = tiled(func(a *adamWArgs, row, end int) {
-	keep := a.c[4]
+	decay := a.c[4]
 	for row < end {
-		// rows of one kind
+		// consecutive rows that are all active or all inactive
 		first, active := row, a.active[row]
 		for row < end && a.active[row] == active {
 			row++
@@ -64,24 +63,24 @@ var adamWRowsTiles = tiled(func(a *adamWArgs, row, end int) {
 		switch {
 		case active:
 			a.update(lo, hi)
-		case keep != 1:
-			use.scale(a.w[lo:hi], keep)
+		case decay != 1:
+			use.scale(a.w[lo:hi], decay)
 		}
 	}
 })
 
 func adamWPlain(w, m, v, g []float32, c *[8]float32) {
-	scale, rise1, beta2, rise2 := c[0], c[1], c[2], c[3]
-	keep, size, root, epsilon := c[4], c[5], c[6], c[7]
+	scale, gain1, beta2, gain2 := c[0], c[1], c[2], c[3]
+	decay, rate, root, epsilon := c[4], c[5], c[6], c[7]
 	m, v, g = m[:len(w)], v[:len(w)], g[:len(w)]
 	for i, x := range w {
 		d := g[i] * scale
-		if d == 0 && m[i] == 0 && v[i] == 0 { // no need to divide 0
-			w[i] = x * keep
+		if d == 0 && m[i] == 0 && v[i] == 0 { // without dividing 0
+			w[i] = x * decay
 			continue
 		}
-		m[i] += rise1 * (d - m[i])
-		v[i] = beta2*v[i] + rise2*d*d
-		w[i] = x*keep - size*m[i]/(float32(math.Sqrt(float64(v[i])))*root+epsilon)
+		m[i] += gain1 * (d - m[i])
+		v[i] = beta2*v[i] + gain2*d*d
+		w[i] = x*decay - rate*m[i]/(float32(math.Sqrt(float64(v[i])))*root+epsilon)
 	}
 }

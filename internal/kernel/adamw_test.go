@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-func TestAdamWIsItsFormula(t *testing.T) { inEachSet(t, testAdamWIsItsFormula) }
+func TestAdamWEqualsFormula(t *testing.T) { inEachSet(t, testAdamWEqualsFormula) }
 
-func testAdamWIsItsFormula(t *testing.T) {
+func testAdamWEqualsFormula(t *testing.T) {
 	const n = 20000
 	a := AdamW{Rate: 1e-2, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8, Decay: 0.1}
 	w, m, v := normal(1, n), make([]float32, n), make([]float32, n)
@@ -17,7 +17,7 @@ func testAdamWIsItsFormula(t *testing.T) {
 		g := normal(uint64(step+1), n)
 		clear(g[:n/2])
 		if step > 10 {
-			clear(g[:3*n/4]) // of which a quarter has had gradients before
+			clear(g[:3*n/4]) // a quarter of them had gradients before
 		}
 		a.Step(w, m, v, g, 0.5, step)
 		for i, d := range g {
@@ -33,20 +33,20 @@ func testAdamWIsItsFormula(t *testing.T) {
 	near(t, "AdamW", w, want, 1e-5)
 }
 
-func TestAdamWPassesOnWhatIsNoNumber(t *testing.T) { inEachSet(t, testAdamWPassesOnWhatIsNoNumber) }
+func TestAdamWPropagatesNaN(t *testing.T) { inEachSet(t, testAdamWPropagatesNaN) }
 
-func testAdamWPassesOnWhatIsNoNumber(t *testing.T) {
+func testAdamWPropagatesNaN(t *testing.T) {
 	for _, bad := range []float64{math.NaN(), math.Inf(1)} {
 		w, m, v := []float32{1, 1}, []float32{0, 0}, []float32{0, 0}
 		AdamW{Rate: 1e-2, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8}.Step(w, m, v, []float32{float32(bad), 1}, 1, 1)
 		if w[0] == w[0] || w[1] != w[1] {
-			t.Errorf("a gradient of %v gives %v", bad, w)
+			t.Errorf("after a gradient of %v the weights are %v", bad, w)
 		}
 	}
 }
 
-// Rows that have had no gradient yet are only decayed, to the same bits.
-func TestAdamWStepsRowsAsItStepsAll(t *testing.T) {
+// Rows without a gradient so far are only decayed, with the same bits.
+func TestAdamWStepRowsEqualsStep(t *testing.T) {
 	inEachSet(t, func(t *testing.T) {
 		const rows, d = 500, 37
 		for _, decay := range []float64{0, 0.1} {
@@ -65,7 +65,7 @@ func TestAdamWStepsRowsAsItStepsAll(t *testing.T) {
 				a.Step(w, m, v, g, 0.5, step)
 				for i := range g {
 					if !active[i/d] {
-						g[i] = float32(math.NaN()) // which is not looked at
+						g[i] = float32(math.NaN()) // which must not be read
 					}
 				}
 				a.StepRows(w2, m2, v2, g, d, active, 0.5, step)

@@ -3,18 +3,18 @@ package kernel
 import "math"
 
 // Attention is multi-head attention, softmax(Q·Kᵀ/√d)·V (Vaswani et al. 2017), of each text of a batch over its own
-// rows. Its memory grows with the length of a text, not with its square: the weights of a few queries are held at a
-// time, and Backward computes them anew.
+// rows. Its memory is linear in the length of a text: only the weights of a block of queries are in memory at a time,
+// and Backward computes them again.
 type Attention struct {
 	Starts  []int   // [B+1] text b is rows Starts[b]:Starts[b+1]
-	Heads   int     // they divide Width
+	Heads   int     // a divisor of Width
 	Width   int     // D, of all heads together
 	Dropout float64 // dropout rate of the weights: 0 except in training
 	Key     uint64  // of the dropout's mask
 }
 
-// Forward writes to out the attention of q, k and v, [T D] each. normalizers [Heads T] takes the logarithm of what each
-// softmax divides by, for Backward, which in the plain version does without; nil is not wanted.
+// Forward writes to out the attention of q, k and v, [T D] each, and to normalizers [Heads T] the logarithm of each
+// softmax's denominator, for Backward. normalizers may be nil; the plain version does not use it.
 func (a Attention) Forward(out, normalizers, q, k, v []float32) {
 	a.check(out, q, k, v)
 	if use.tile == nil {
@@ -25,8 +25,8 @@ func (a Attention) Forward(out, normalizers, q, k, v []float32) {
 		attentionArgs{a: a, out: out, normalizers: normalizers, q: q, k: k, v: v})
 }
 
-// Backward writes to dq, dk and dv the gradients at Forward's q, k and v, given that at its result out, and the
-// normalizers that Forward wrote.
+// Backward writes to dq, dk and dv the gradients of q, k and v, given the gradient dOut of Forward's result out, and
+// the normalizers that Forward wrote.
 func (a Attention) Backward(dq, dk, dv, q, k, v, out, normalizers, dOut []float32) {
 	a.check(dq, dk, dv, q, k, v, out, dOut)
 	if use.tile == nil {
@@ -37,7 +37,7 @@ func (a Attention) Backward(dq, dk, dv, q, k, v, out, normalizers, dOut []float3
 		attentionArgs{a: a, out: out, normalizers: normalizers, q: q, k: k, v: v, dq: dq, dk: dk, dv: dv, dOut: dOut})
 }
 
-// check panics where the states do not fit.
+// check panics if the states have fewer rows than the texts.
 func (a *Attention) check(states ...[]float32) {
 	if a.Heads < 1 || a.Width%a.Heads != 0 {
 		panic("kernel: attention heads do not divide the width")

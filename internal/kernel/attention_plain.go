@@ -1,6 +1,6 @@
 package kernel
 
-// queryRows is how many queries' weights are held at a time.
+// queryRows is the number of queries whose weights are computed at a time.
 const queryRows = 16
 
 func (a Attention) forwardPlain(out, q, k, v []float32) {

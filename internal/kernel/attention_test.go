@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// plainAttention is the formula in float64, of one text at a time, with the mask that drop gives to a weight.
+// plainAttention is the formula in float64, of one text at a time, with drop as the mask of the weights.
 func plainAttention(a Attention, q, k, v []float64, drop func(text, head, i, j, t int) float64) []float64 {
 	out := make([]float64, len(q))
 	d := a.Width / a.Heads
@@ -35,7 +35,7 @@ func plainAttention(a Attention, q, k, v []float64, drop func(text, head, i, j, 
 
 func keepAll(_, _, _, _, _ int) float64 { return 1 }
 
-// someAttention has an empty text, one of a token, and one longer than the queries that are held at a time.
+// someAttention has an empty text, one of a token, and one longer than a block of queries.
 var someAttention = Attention{Starts: []int{0, 5, 5, 6, 26}, Heads: 2, Width: 10}
 
 func TestAttention(t *testing.T) {
@@ -76,7 +76,7 @@ func attentionOfLargeScores(t *testing.T) {
 	near(t, "Attention", got, []float64{1, 2, 3}, 1e-6)
 }
 
-func TestAttentionBackwardGivesTheSlopes(t *testing.T) {
+func TestAttentionBackwardEqualsNumericalGradient(t *testing.T) {
 	inEachSet(t, attentionBackwardGivesTheSlopes)
 }
 
@@ -139,8 +139,8 @@ func TestAttentionWeightsAreASoftmaxForEachQuery(t *testing.T) {
 	}
 }
 
-// TestAttentionInPiecesIsAttentionAsAWhole holds the backward of a text with several blocks of keys against the plain
-// version's.
+// TestAttentionInPiecesIsAttentionAsAWhole compares Backward of a text with several blocks of keys with the plain
+// version.
 func TestAttentionInPiecesIsAttentionAsAWhole(t *testing.T) {
 	a := Attention{Starts: []int{0, keyBlock + 100}, Heads: 2, Width: 32, Dropout: 0.1, Key: 5}
 	n := a.Starts[1] * a.Width

@@ -5,18 +5,18 @@ import (
 	"sync"
 )
 
-// Attention in tiles, with the softmax of a row in pieces (Dao et al. 2022): a block of queries meets a block of keys
-// at a time.
+// Attention in tiles, with an online softmax (Dao et al. 2022): a block of queries by a block of keys at a time.
 const (
 	queryBlock = 48
 	keyBlock   = 512
 )
 
-// headTile is the work on one head of one text: the columns of [T D] states from at on, rows of width values.
+// headTile is the state of attention of one head over one text: the columns of [T D] states from at on, in rows of
+// width values.
 type headTile struct {
 	t, d, width int
 	at          int // of the text's first row and the head's first column
-	cols        int // d, filled up to whole panels
+	cols        int // d, rounded up to whole panels
 	scale       float32
 	mask        mask
 	drops       bool
@@ -29,7 +29,7 @@ type headTile struct {
 
 var headTiles = sync.Pool{New: func() any { return new(headTile) }}
 
-// open makes h the work on a unit, one head of one text.
+// open sets h to a unit, one head of one text.
 func (h *headTile) open(a *Attention, unit int) {
 	b, head := unit/a.Heads, unit%a.Heads
 	h.t, h.d, h.width = a.Starts[b+1]-a.Starts[b], a.Width/a.Heads, a.Width
@@ -61,7 +61,7 @@ var attentionForward = tiled(func(x *attentionArgs, unit, _ int) {
 			for i := range n {
 				s := scores[i*row:][:m]
 				top := max(h.top[i], use.maximum(s))
-				if j > 0 { // the sums so far were divided by the exponential of another maximum
+				if j > 0 { // the sums so far were computed with another maximum
 					shrink := float32(math.Exp(float64(h.top[i] - top)))
 					h.sum[i] *= shrink
 					use.scale(context[i*h.cols:(i+1)*h.cols], shrink)
@@ -106,7 +106,7 @@ var attentionBackward = tiled(func(x *attentionArgs, unit, _ int) {
 		queryRows := h.packRows(&h.queryRows, x.q, lo, n) // panels of [n d]
 		dOutRows := h.packRows(&h.dOutRows, x.dOut, lo, n)
 		clear(dQueries[:n*h.cols])
-		for i := range n { // Σ weight·(its gradient) over a row, dropped or not
+		for i := range n { // Σ weight·(its gradient) over a row, with dropout or without
 			at := h.at + (lo+i)*h.width
 			h.sum[i] = use.dot(x.dOut[at:at+h.d], x.out[at:at+h.d])
 		}
@@ -137,7 +137,7 @@ var attentionBackward = tiled(func(x *attentionArgs, unit, _ int) {
 	h.write(x.dv, dValues, 0, h.t, 1)
 })
 
-// block returns memory for the scores of a block of queries and keys, whose rows are blockRow apart.
+// block returns memory for the scores of a block of queries and keys, with a row stride of blockRow.
 func (h *headTile) block(m *memory) []float32 { return m.of(queryBlock * h.blockRow()) }
 
 func (h *headTile) blockRow() int {
@@ -182,8 +182,7 @@ func (h *headTile) score(out []float32, row int, x, columns []float32, lo, n, j,
 	}
 }
 
-// multiply adds a·b to c [n cRow]: a [n m], its rows aRow and its columns aCol values apart, b the rows j:j+m of panels
-// of [depth d].
+// multiply adds a·b to c [n cRow]: a [n m] has the strides aRow and aCol, b is the rows j:j+m of panels of [depth d].
 func (h *headTile) multiply(c []float32, cRow int, a []float32, aRow, aCol int, b []float32, depth, j, n, m int) {
 	for p := 0; p < h.cols; p += use.panel {
 		panel := b[p*depth+j*use.panel:][:m*use.panel]

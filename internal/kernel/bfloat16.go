@@ -11,23 +11,23 @@ import (
 // A bfloat16 is the upper half of a float32: its exponent, and 8 bits of precision. Products of them are exact in
 // float32, in which they are summed.
 //
-// Two of them that follow each other along K, a pair, stand in the 32 bits of one float32: the first in the lower half,
-// the second, 0 where K is odd and ends, in the upper one. A matrix of pairs has half the depth and is packed as one of
-// numbers is. What makes pairs and multiplies them treats denormals as zeros and makes none, as the processors that
-// have instructions for it do.
+// Two consecutive values along K are a pair, stored in the 32 bits of one float32: the first in the lower half, the
+// second, or 0 at the end of an odd K, in the upper one. A matrix of pairs has half the depth and is packed like one of
+// float32. Rounding to pairs and multiplying them treats denormals as zeros and returns none, like the instructions of
+// the processors that have them.
 //
-// The instructions are those of AVX512_BF16, of Intel's and AMD's processors alike. AMX, which some of Intel's have
-// besides, is not used.
+// The instructions are those of AVX512_BF16, which Intel's and AMD's processors have. AMX, which some of Intel's also
+// have, is not used.
 
-// CheckBFloat16 returns why products of bfloat16 would not run at speed here: the processor has no instruction for
-// them, or JENGA_KERNEL names a version without. They run then all the same, in plain Go, as a reference.
+// CheckBFloat16 returns an error if products of bfloat16 are slow here: the processor has no instruction for them, or
+// JENGA_KERNEL selects a version without. They then run in plain Go, as a reference.
 func CheckBFloat16() error {
 	if use.pairTile != nil {
 		return nil
 	}
 	for _, s := range available() {
 		if s.pairTile != nil {
-			return fmt.Errorf("JENGA_KERNEL=%s multiplies no bfloat16; the %s kernel does", use.name, s.name)
+			return fmt.Errorf("JENGA_KERNEL=%s does not multiply bfloat16; the %s kernel does", use.name, s.name)
 		}
 	}
 	return errors.New("this processor has no instruction that multiplies bfloat16 (AVX512_BF16)")
@@ -45,13 +45,13 @@ func toBFloat16(x float32) uint16 {
 	return uint16((bits + 0x7fff + bits>>16&1) >> 16)
 }
 
-// pairOf returns the pair of a first and a second number.
+// pairOf returns the pair of first and second.
 func pairOf(first, second float32) float32 {
 	return math.Float32frombits(uint32(toBFloat16(first)) | uint32(toBFloat16(second))<<16)
 }
 
-// addPairs adds to sum the products of two pairs' second numbers, then of their first ones, each sum rounded once: the
-// order of VDPBF16PS.
+// addPairs adds to sum the product of two pairs' second values, then that of their first ones, each sum rounded once,
+// in the order of VDPBF16PS.
 func addPairs(sum, x, y float32) float32 {
 	a, b := math.Float32bits(x), math.Float32bits(y)
 	sum = withoutDenormals(withoutDenormals(sum) + float32(upper(a)*upper(b)))
@@ -61,7 +61,7 @@ func addPairs(sum, x, y float32) float32 {
 // upper returns the bfloat16 in the upper half of bits.
 func upper(bits uint32) float32 { return withoutDenormals(math.Float32frombits(bits & 0xffff_0000)) }
 
-// withoutDenormals returns x, or the zero of its sign.
+// withoutDenormals returns x, or a zero with its sign if x is denormal.
 func withoutDenormals(x float32) float32 {
 	if bits := math.Float32bits(x); bits&0x7f80_0000 == 0 {
 		return math.Float32frombits(bits & 0x8000_0000)
@@ -85,7 +85,8 @@ func pairRowsPlain(out, x *float32, outRow, xRow, rows, cols int) {
 	}
 }
 
-// multiplyPairs adds a·b to c [m n], both rounded to bfloat16: the reference, without tiles, with their order of sums.
+// multiplyPairs adds a·b to c [m n], both rounded to bfloat16: the reference, without tiles but with their order of
+// summation.
 func multiplyPairs(c []float32, a, b Matrix, m, k, n int) {
 	depth := pairDepth(k)
 	if depth == 0 {
@@ -108,7 +109,7 @@ func multiplyPairs(c []float32, a, b Matrix, m, k, n int) {
 	})
 }
 
-// pairDepth returns how many pairs k numbers make.
+// pairDepth returns the number of pairs of k values.
 func pairDepth(k int) int { return (k + 1) / 2 }
 
 // pairs returns the pairs of each row of x [m k].
@@ -127,7 +128,7 @@ func (x Matrix) pairs(m, k int) []float32 {
 	return out
 }
 
-// packPairRow writes to out the pairs from number l on of row i, which has k numbers side by side.
+// packPairRow writes to out the pairs of row i from pair l on; the row has k adjacent values.
 func (x Matrix) packPairRow(out []float32, i, l, k int) {
 	from := x.Data[i*x.Row+2*l : i*x.Row+min(2*(l+len(out)), k)]
 	whole := len(from) / 2
@@ -139,8 +140,8 @@ func (x Matrix) packPairRow(out []float32, i, l, k int) {
 	}
 }
 
-// packPairRows writes to rows of out, outRow apart, the pairs l:l+depth of rows i:i+rows, of a matrix whose columns, k
-// of them, have their numbers side by side.
+// packPairRows writes to out, with row stride outRow, the pairs l:l+depth of rows i:i+rows, of a matrix of k columns
+// whose values are adjacent within a column.
 func (x Matrix) packPairRows(out []float32, outRow, i, l, rows, depth, k int) {
 	from, whole := x.Data[2*l*x.Col+i:], min(depth, k/2-l)
 	if whole > 0 {
@@ -154,7 +155,7 @@ func (x Matrix) packPairRows(out []float32, outRow, i, l, rows, depth, k int) {
 	}
 }
 
-// packPairPanel is packPanel for pairs of the rows of x, of which there are k numbers: it begins with pair l.
+// packPairPanel is packPanel for pairs along the k rows of x, from pair l on.
 func (x Matrix) packPairPanel(out []float32, l, j, cols, k int) {
 	width := use.panel
 	depth := len(out) / width

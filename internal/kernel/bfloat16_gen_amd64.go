@@ -9,7 +9,7 @@ package kernel
 //go:noescape
 func pairRowAVX512(out *float32, x *float32, n int)
 
-// pairRowsAVX512 writes rows of cols pairs of bfloat16, at most 32, outRow apart: of the first two rows of x, which are xRow values apart, of the next two and so on.
+// pairRowsAVX512 writes rows of cols pairs of bfloat16, at most 32, with row stride outRow: of the first two rows of x, with row stride xRow, of the next two and so on.
 //
 //go:noescape
 func pairRowsAVX512(out *float32, x *float32, outRow int, xRow int, rows int, cols int)

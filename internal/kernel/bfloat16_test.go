@@ -50,7 +50,7 @@ func pairTileInGo(rows, panel int) tileFunc {
 	}
 }
 
-// inEachPairSet runs test with each way of multiplying bfloat16.
+// inEachPairSet runs test with each set that multiplies bfloat16.
 func inEachPairSet(t *testing.T, test func(t *testing.T)) {
 	chosen := use
 	defer func() { use = chosen }()
@@ -60,9 +60,9 @@ func inEachPairSet(t *testing.T, test func(t *testing.T)) {
 	}
 }
 
-func TestBFloat16IsTheNearestAndOfTwoTheEvenOne(t *testing.T) {
+func TestBFloat16RoundsToNearestEven(t *testing.T) {
 	value := func(upper uint32) float64 {
-		if upper&0x7fff == 0x7f80 { // rounding sees infinity as the next power of two
+		if upper&0x7fff == 0x7f80 { // rounding treats infinity as the next power of two
 			return math.Copysign(0x1p128, float64(int32(upper<<16)))
 		}
 		return float64(math.Float32frombits(upper << 16))
@@ -100,7 +100,7 @@ func TestBFloat16IsTheNearestAndOfTwoTheEvenOne(t *testing.T) {
 	}
 }
 
-// halves are float32 numbers of all exponents and ways to be rounded, and what is no number.
+// halves are float32 numbers of all exponents and cases of rounding, and NaN.
 func halves() []float32 {
 	var x []float32
 	for upper := uint32(0); upper < 1<<16; upper += 7 {
@@ -111,12 +111,12 @@ func halves() []float32 {
 	return x
 }
 
-// sameBits tells whether x and y are the same bits: what compares pairs, some of which are NaN as float32.
+// sameBits reports whether x and y have the same bits. It compares pairs, some of which are NaN as float32.
 func sameBits(x, y []float32) bool {
 	return slices.EqualFunc(x, y, func(a, b float32) bool { return math.Float32bits(a) == math.Float32bits(b) })
 }
 
-func TestPairsAreThoseOfTheirNumbers(t *testing.T) {
+func TestPairsOfValues(t *testing.T) {
 	for _, s := range withPairTiles() {
 		x := halves()
 		got, want := make([]float32, len(x)/2), make([]float32, len(x)/2)
@@ -150,7 +150,7 @@ func TestPairsOfAnyLengthAnywhereInMemory(t *testing.T) {
 				at := 8 + offset%8
 				pairRowPlain(&want[at], &parts[1][0], n)
 				if s.pairRow(&parts[0][0], &parts[1][0], n); !sameBits(whole[0], want) {
-					t.Fatalf("%s: %d pairs of neighbours at offset %d differ, or what is around them was written",
+					t.Fatalf("%s: %d pairs of neighbours at offset %d differ, or values around them were written",
 						s.name, n, offset)
 				}
 			}
@@ -164,7 +164,7 @@ func TestPairsOfAnyLengthAnywhereInMemory(t *testing.T) {
 				at := 8 + cols%8
 				pairRowsPlain(&want[at], &parts[1][0], outRow, xRow, rows, cols)
 				if s.pairRows(&parts[0][0], &parts[1][0], outRow, xRow, rows, cols); !sameBits(whole[0], want) {
-					t.Fatalf("%s: %d rows of %d pairs differ, or what is around them was written", s.name, rows, cols)
+					t.Fatalf("%s: %d rows of %d pairs differ, or values around them were written", s.name, rows, cols)
 				}
 			}
 		}
@@ -189,8 +189,8 @@ func rounded(x []float32) []float64 {
 	return y
 }
 
-// exactProduct returns c + a·b of what a and b are in bfloat16, and a bound of the error of each element: each of its k
-// sums is rounded to float32, and is at most the sum of what it sums without signs.
+// exactProduct returns c + a·b with a and b rounded to bfloat16, and a bound of the error of each element: each of its
+// k sums is rounded to float32, and is at most the sum of what it sums without signs.
 func exactProduct(c, a, b []float32, m, k, n int) (want, bound []float64) {
 	x, y := rounded(a), rounded(b)
 	want, bound = float64s(c), make([]float64, m*n)
@@ -255,7 +255,7 @@ func TestProductsOfBFloat16(t *testing.T) {
 	}
 }
 
-func TestWhereAProductOfBFloat16StartsAndWhatFollowsIt(t *testing.T) {
+func TestStartAndEpilogueOfAProductOfBFloat16(t *testing.T) {
 	const m, k, n = 17, 33, 50
 	a, b, bias, residual := normal(1, m*k), normal(2, k*n), normal(3, n), normal(4, m*n)
 	inEachPairSet(t, func(t *testing.T) {
@@ -267,7 +267,7 @@ func TestWhereAProductOfBFloat16StartsAndWhatFollowsIt(t *testing.T) {
 		Product{M: m, K: k, N: n, A: Dense(a, k), B: Dense(b, n), C: got, BFloat16: true, Start: StartAtBias,
 			Bias: bias, After: Epilogue{Residual: residual}}.Multiply()
 		if !slices.Equal(got, want) {
-			t.Error("a product that starts at a bias and ends with a residual differs from the three one by one")
+			t.Error("a product with bias and residual differs from the three separate operations")
 		}
 	})
 }
@@ -305,7 +305,7 @@ func TestThreadsDoNotChangeAProductOfBFloat16(t *testing.T) {
 	})
 }
 
-func TestProductsOfBFloat16PassOnWhatIsNoNumber(t *testing.T) {
+func TestProductsOfBFloat16PropagateNaN(t *testing.T) {
 	nan, inf := float32(math.NaN()), float32(math.Inf(1))
 	tiny := float32(1e-40) // a zero in bfloat16
 	inEachPairSet(t, func(t *testing.T) {
@@ -318,7 +318,7 @@ func TestProductsOfBFloat16PassOnWhatIsNoNumber(t *testing.T) {
 			{"zero times infinity", []float32{0, 1, 2}, []float32{inf, 1, 1}, nan},
 			{"one times infinity, in the second of a pair", []float32{0, 1, 2}, []float32{1, inf, 1}, inf},
 			{"one times infinity, at an odd end", []float32{0, 1, 2}, []float32{1, 1, -inf}, -inf},
-			{"more than float32 holds", []float32{3e38, 1, 2}, []float32{3e38, 1, 1}, inf},
+			{"overflow of float32", []float32{3e38, 1, 2}, []float32{3e38, 1, 1}, inf},
 			{"what rounds up to infinity", []float32{math.MaxFloat32, 0, 0}, []float32{1, 1, 1}, inf},
 			{"a denormal times a large number", []float32{tiny, 1, 0}, []float32{1e38, 2, 1}, 2},
 			{"a product below all normal numbers", []float32{1e-30, 0, 0}, []float32{1e-30, 1, 1}, 0},
@@ -326,7 +326,7 @@ func TestProductsOfBFloat16PassOnWhatIsNoNumber(t *testing.T) {
 			c := []float32{0}
 			Product{M: 1, K: 3, N: 1, A: Dense(test.a, 3), B: Dense(test.b, 1), C: c, BFloat16: true}.Multiply()
 			if !alike(c[0], test.want) {
-				t.Errorf("%s gives %v, want %v", test.what, c[0], test.want)
+				t.Errorf("%s = %v, want %v", test.what, c[0], test.want)
 			}
 		}
 	})
@@ -347,7 +347,7 @@ func TestProductsOfBFloat16AllocateNothing(t *testing.T) {
 	}
 }
 
-func TestWhyThereAreNoFastProductsOfBFloat16(t *testing.T) {
+func TestCheckBFloat16(t *testing.T) {
 	chosen := use
 	defer func() { use = chosen }()
 	sets := available()
@@ -360,7 +360,7 @@ func TestWhyThereAreNoFastProductsOfBFloat16(t *testing.T) {
 	use = &plain
 	want := "this processor has no instruction that multiplies bfloat16 (AVX512_BF16)"
 	if best.pairTile != nil {
-		want = fmt.Sprintf("JENGA_KERNEL=plain multiplies no bfloat16; the %s kernel does", best.name)
+		want = fmt.Sprintf("JENGA_KERNEL=plain does not multiply bfloat16; the %s kernel does", best.name)
 	}
 	if err := CheckBFloat16(); err == nil || err.Error() != want {
 		t.Errorf("error is %v, want %s", err, want)
@@ -391,7 +391,7 @@ func BenchmarkProductsOfBFloat16(b *testing.B) {
 	}
 }
 
-func TestThePeakOfBFloat16IsMeasuredWhereItIsMultiplied(t *testing.T) {
+func TestBFloat16MultiplyAdds(t *testing.T) {
 	loop := BFloat16MultiplyAdds()
 	if err := CheckBFloat16(); (loop != nil) != (err == nil) {
 		t.Fatalf("there is a loop: %v; %v", loop != nil, err)

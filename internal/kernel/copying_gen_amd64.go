@@ -4,27 +4,27 @@
 
 package kernel
 
-// copyWideAVX2 copies rows as wide as two registers, xRow values apart, to out without gaps.
+// copyWideAVX2 copies rows as wide as two registers, with row stride xRow, to out without gaps.
 //
 //go:noescape
 func copyWideAVX2(out *float32, x *float32, xRow int, rows int)
 
-// copyNarrowAVX2 copies rows of cols values, at most a register's, xRow values apart, to out without gaps. It reads and writes a whole register for each.
+// copyNarrowAVX2 copies rows of cols values, at most a register's, with row stride xRow, to out without gaps. It reads and writes a whole register a row.
 //
 //go:noescape
 func copyNarrowAVX2(out *float32, x *float32, xRow int, rows int, cols int)
 
-// transpose8AVX2 writes 8 rows of x, xRow values apart, to 8 columns of out, whose rows are outRow apart: 8·times columns of x to as many rows.
+// transpose8AVX2 writes 8 rows of x, with row stride xRow, to 8 columns of out, with row stride outRow: 8·times columns of x to as many rows.
 //
 //go:noescape
 func transpose8AVX2(out *float32, x *float32, outRow int, xRow int, times int)
 
-// copyWideAVX512 copies rows as wide as two registers, xRow values apart, to out without gaps.
+// copyWideAVX512 copies rows as wide as two registers, with row stride xRow, to out without gaps.
 //
 //go:noescape
 func copyWideAVX512(out *float32, x *float32, xRow int, rows int)
 
-// copyNarrowAVX512 copies rows of cols values, at most a register's, xRow values apart, to out without gaps. It reads and writes a whole register for each.
+// copyNarrowAVX512 copies rows of cols values, at most a register's, with row stride xRow, to out without gaps. It reads and writes a whole register a row.
 //
 //go:noescape
 func copyNarrowAVX512(out *float32, x *float32, xRow int, rows int, cols int)

@@ -2,18 +2,18 @@ package kernel
 
 import "math/bits"
 
-// Dropout writes x to out with each element set to 0 with probability rate and the others divided by 1−rate. Which ones
+// Dropout writes x to out with each element set to 0 with probability rate and the others divided by 1−rate. The choice
 // is a function of key and the element's index. out may be x.
 func Dropout(out, x []float32, key uint64, rate float64) {
 	dropTiles.run(len(x), elementTile, dropArgs{out: out, x: x, mask: newMask(key, rate)})
 }
 
-// addDropped writes to out the sum of to and of what Dropout leaves of x. out may be either.
+// addDropped writes to out the sum of to and Dropout's result for x. out may be either.
 func addDropped(out, to, x []float32, key uint64, rate float64) {
 	addDroppedTiles.run(len(x), elementTile, dropArgs{out, to, x, newMask(key, rate)})
 }
 
-// DropoutBackward adds to dx the gradient at Dropout's x, given that at its result.
+// DropoutBackward adds to dx the gradient of Dropout's x, given the gradient dOut of its result.
 func DropoutBackward(dx, dOut []float32, key uint64, rate float64) {
 	addDropped(dx, dx, dOut, key, rate)
 }
@@ -31,8 +31,8 @@ var (
 // mask determines which elements a dropout keeps.
 type mask struct {
 	key     uint64
-	counter uint64 // number of the mask among those of one key
-	bound   uint32 // an element whose 32 random bits are below is dropped
+	counter uint64 // number of the mask for its key
+	bound   uint32 // elements whose 32 random bits are less are dropped
 	scale   float32
 }
 
@@ -49,12 +49,12 @@ func (m mask) of(n int) mask {
 	return m
 }
 
-// apply writes to out what the mask leaves of x, whose first element has the given index. out may be x.
+// apply writes to out x with the mask applied; the first element of x has the index first. out may be x.
 func (m mask) apply(out, x []float32, first int) {
 	use.drop(out[:len(x)], x, m.key, m.counter, m.bound, m.scale, first)
 }
 
-// add writes to out the sum of to and of what the mask leaves of x. out may be either.
+// add writes to out the sum of to and x with the mask applied. out may be either.
 func (m mask) add(out, to, x []float32, first int) {
 	use.addDropped(out[:len(x)], to[:len(x)], x, m.key, m.counter, m.bound, m.scale, first)
 }
@@ -62,8 +62,8 @@ func (m mask) add(out, to, x []float32, first int) {
 func dropPlain(out, x []float32, key, counter uint64, bound uint32, scale float32, first int) {
 	var words [4]uint32
 	for i, v := range x {
-		if place := first + i; place%4 == 0 || i == 0 {
-			words = philox(key, counter, uint64(place)/4)
+		if index := first + i; index%4 == 0 || i == 0 {
+			words = philox(key, counter, uint64(index)/4)
 		}
 		if words[(first+i)%4] >= bound {
 			out[i] = v * scale

@@ -4,7 +4,7 @@
 
 #include "textflag.h"
 
-// func dropAVX2(out []float32, x []float32, key uint64, thing uint64, bound uint32, scale float32, first int)
+// func dropAVX2(out []float32, x []float32, key uint64, counter uint64, bound uint32, scale float32, first int)
 // Requires: AVX, AVX2
 TEXT ·dropAVX2(SB), NOSPLIT, $320-80
 	MOVQ         out_base+0(FP), AX
@@ -46,7 +46,7 @@ TEXT ·dropAVX2(SB), NOSPLIT, $320-80
 	ANDQ         $0x07, SI
 	SUBQ         SI, BX
 	SHRQ         $0x02, BX
-	MOVQ         thing+56(FP), DI
+	MOVQ         counter+56(FP), DI
 	VMOVQ        BX, X4
 	VMOVQ        DI, X3
 	VPUNPCKLQDQ  X3, X4, X4
@@ -562,7 +562,7 @@ DATA masks<>+56(SB)/4, $0x00000000
 DATA masks<>+60(SB)/4, $0x00000000
 GLOBL masks<>(SB), RODATA|NOPTR, $64
 
-// func addDroppedAVX2(out []float32, to []float32, x []float32, key uint64, thing uint64, bound uint32, scale float32, first int)
+// func addDroppedAVX2(out []float32, to []float32, x []float32, key uint64, counter uint64, bound uint32, scale float32, first int)
 // Requires: AVX, AVX2
 TEXT ·addDroppedAVX2(SB), NOSPLIT, $320-104
 	MOVQ         to_base+24(FP), AX
@@ -605,7 +605,7 @@ TEXT ·addDroppedAVX2(SB), NOSPLIT, $320-104
 	ANDQ         $0x07, DI
 	SUBQ         DI, SI
 	SHRQ         $0x02, SI
-	MOVQ         thing+80(FP), R8
+	MOVQ         counter+80(FP), R8
 	VMOVQ        SI, X4
 	VMOVQ        R8, X3
 	VPUNPCKLQDQ  X3, X4, X4
@@ -1121,7 +1121,7 @@ DATA advance_AVX2_16<>+16(SB)/8, $0x0000000000000002
 DATA advance_AVX2_16<>+24(SB)/8, $0x0000000000000000
 GLOBL advance_AVX2_16<>(SB), RODATA|NOPTR, $32
 
-// func dropAVX512(out []float32, x []float32, key uint64, thing uint64, bound uint32, scale float32, first int)
+// func dropAVX512(out []float32, x []float32, key uint64, counter uint64, bound uint32, scale float32, first int)
 // Requires: AVX, AVX512F
 TEXT ·dropAVX512(SB), NOSPLIT, $0-80
 	MOVQ         out_base+0(FP), AX
@@ -1163,7 +1163,7 @@ TEXT ·dropAVX512(SB), NOSPLIT, $0-80
 	ANDQ         $0x0f, CX
 	SUBQ         CX, SI
 	SHRQ         $0x02, SI
-	MOVQ         thing+56(FP), DI
+	MOVQ         counter+56(FP), DI
 	VMOVQ        SI, X14
 	VMOVQ        DI, X3
 	VPUNPCKLQDQ  X3, X14, X14
@@ -1602,7 +1602,7 @@ DATA advance_AVX512_4<>+48(SB)/8, $0x0000000000000004
 DATA advance_AVX512_4<>+56(SB)/8, $0x0000000000000000
 GLOBL advance_AVX512_4<>(SB), RODATA|NOPTR, $64
 
-// func addDroppedAVX512(out []float32, to []float32, x []float32, key uint64, thing uint64, bound uint32, scale float32, first int)
+// func addDroppedAVX512(out []float32, to []float32, x []float32, key uint64, counter uint64, bound uint32, scale float32, first int)
 // Requires: AVX, AVX512F
 TEXT ·addDroppedAVX512(SB), NOSPLIT, $0-104
 	MOVQ         to_base+24(FP), AX
@@ -1645,7 +1645,7 @@ TEXT ·addDroppedAVX512(SB), NOSPLIT, $0-104
 	ANDQ         $0x0f, CX
 	SUBQ         CX, DI
 	SHRQ         $0x02, DI
-	MOVQ         thing+80(FP), R8
+	MOVQ         counter+80(FP), R8
 	VMOVQ        DI, X14
 	VMOVQ        R8, X3
 	VPUNPCKLQDQ  X3, X14, X14

@@ -2,12 +2,12 @@ package kernel
 
 func init() { neon.drop, neon.addDropped = dropNEON, addDroppedNEON }
 
-// dropNEON writes to out what a mask leaves of x, whose first element has the index first.
+// dropNEON writes to out x with a mask applied; the first element of x has the index first.
 //
 //go:noescape
-func dropNEON(out, x []float32, key, thing uint64, bound uint32, scale float32, first int)
+func dropNEON(out, x []float32, key, counter uint64, bound uint32, scale float32, first int)
 
-// addDroppedNEON writes to out the sum of to and of what a mask leaves of x, whose first element has the index first.
+// addDroppedNEON writes to out the sum of to and x with a mask applied; the first element of x has the index first.
 //
 //go:noescape
-func addDroppedNEON(out, to, x []float32, key, thing uint64, bound uint32, scale float32, first int)
+func addDroppedNEON(out, to, x []float32, key, counter uint64, bound uint32, scale float32, first int)

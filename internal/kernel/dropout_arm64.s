@@ -1,26 +1,26 @@
 #include "textflag.h"
 #include "neon_arm64.h"
 
-// Sixteen elements at a time have their words from four of the generator's blocks, whose words 0 are the lanes of V0,
-// words 1 those of V1, 2 of V2, 3 of V3. Elements that are fewer, or do not begin a block, go through the stack, so that
-// they get what they get anywhere else.
+// Sixteen elements at a time use the words of four of the generator's blocks, whose words 0 are the lanes of V0, words 1
+// those of V1, 2 of V2, 3 of V3. Fewer elements, or elements that do not start a block, are copied through the stack, so
+// that an element's result does not depend on its position.
 //
 //	R0 out      V8 factors of words 0    V16, V17 the keys of the first round
-//	R1 x        V9 and 2                 V18, V19 what they rise by
+//	R1 x        V9 and 2                 V18, V19 their increments
 //	R2 to       V10, V11 the blocks'     V20 bound
 //	R3 left     numbers, two each        V21 scale
 //	R4 skip: elements of the first block that come before x
-//	R5, R6, R7 where the sixteen elements of out, x and to are
-//	R8 how many of them are there; the sixteen are on the stack where it is less
-//	R10 where those that are there begin on the stack
+//	R5, R6, R7 addresses of the sixteen elements of out, x and to
+//	R8 number of elements; if less than sixteen, they are on the stack
+//	R10 address of the first of them on the stack
 
-// NUMBERS spreads the numbers of the generator and begins the blocks.
-#define NUMBERS(key, thing, bound, scale, first) \
+// NUMBERS broadcasts the parameters of the generator and starts the blocks.
+#define NUMBERS(key, counter, bound, scale, first) \
 	MOVD  key, R9;          \
 	VDUP  R9, V16.S4;       \
 	LSR   $32, R9;          \
 	VDUP  R9, V17.S4;       \
-	MOVD  thing, R9;        \
+	MOVD  counter, R9;      \
 	VDUP  R9, V12.S4;       \
 	LSR   $32, R9;          \
 	VDUP  R9, V13.S4;       \
@@ -49,7 +49,7 @@
 	MOVD  $4, R9;           \
 	VDUP  R9, V22.D2        // blocks of sixteen elements
 
-// ROUND is one of the generator's rounds: words 0 and 2 times their factors are two numbers of two words. The next words
+// ROUND is one of the generator's rounds: words 0 and 2 times their factors are two products of two words. The next words
 // are high(2)⊕1⊕key, low(2), high(0)⊕3⊕key, low(0).
 #define ROUND \
 	VUMULL(8, 0, 4);               \
@@ -102,7 +102,7 @@
 	VAND   V2.B16, V26.B16, V26.B16;   \
 	VAND   V3.B16, V27.B16, V27.B16
 
-// PLACE makes R8 how many of the next sixteen elements are there.
+// PLACE sets R8 to the number of elements among the next sixteen.
 #define PLACE \
 	MOVD $16, R8;       \
 	SUB  R4, R8;        \
@@ -120,12 +120,12 @@
 	SUB     $1, R12;    \
 	CBNZ    R12, loop
 
-// func dropNEON(out, x []float32, key, thing uint64, bound uint32, scale float32, first int)
+// func dropNEON(out, x []float32, key, counter uint64, bound uint32, scale float32, first int)
 TEXT ·dropNEON(SB), NOSPLIT, $64-80
 	MOVD out_base+0(FP), R0
 	MOVD x_base+24(FP), R1
 	MOVD x_len+32(FP), R3
-	NUMBERS(key+48(FP), thing+56(FP), bound+64(FP), scale+68(FP), first+72(FP))
+	NUMBERS(key+48(FP), counter+56(FP), bound+64(FP), scale+68(FP), first+72(FP))
 	CBZ  R3, done
 
 next:
@@ -157,13 +157,13 @@ advance:
 done:
 	RET
 
-// func addDroppedNEON(out, to, x []float32, key, thing uint64, bound uint32, scale float32, first int)
+// func addDroppedNEON(out, to, x []float32, key, counter uint64, bound uint32, scale float32, first int)
 TEXT ·addDroppedNEON(SB), NOSPLIT, $128-104
 	MOVD out_base+0(FP), R0
 	MOVD to_base+24(FP), R2
 	MOVD x_base+48(FP), R1
 	MOVD x_len+56(FP), R3
-	NUMBERS(key+72(FP), thing+80(FP), bound+88(FP), scale+92(FP), first+96(FP))
+	NUMBERS(key+72(FP), counter+80(FP), bound+88(FP), scale+92(FP), first+96(FP))
 	CBZ  R3, done
 
 next:

@@ -4,22 +4,22 @@
 
 package kernel
 
-// dropAVX2 writes to out what a mask leaves of x, whose first element has the index first.
+// dropAVX2 writes to out x with a mask applied; the first element of x has the index first.
 //
 //go:noescape
-func dropAVX2(out []float32, x []float32, key uint64, thing uint64, bound uint32, scale float32, first int)
+func dropAVX2(out []float32, x []float32, key uint64, counter uint64, bound uint32, scale float32, first int)
 
-// addDroppedAVX2 writes to out the sum of to and of what a mask leaves of x, whose first element has the index first.
+// addDroppedAVX2 writes to out the sum of to and x with a mask applied; the first element of x has the index first.
 //
 //go:noescape
-func addDroppedAVX2(out []float32, to []float32, x []float32, key uint64, thing uint64, bound uint32, scale float32, first int)
+func addDroppedAVX2(out []float32, to []float32, x []float32, key uint64, counter uint64, bound uint32, scale float32, first int)
 
-// dropAVX512 writes to out what a mask leaves of x, whose first element has the index first.
+// dropAVX512 writes to out x with a mask applied; the first element of x has the index first.
 //
 //go:noescape
-func dropAVX512(out []float32, x []float32, key uint64, thing uint64, bound uint32, scale float32, first int)
+func dropAVX512(out []float32, x []float32, key uint64, counter uint64, bound uint32, scale float32, first int)
 
-// addDroppedAVX512 writes to out the sum of to and of what a mask leaves of x, whose first element has the index first.
+// addDroppedAVX512 writes to out the sum of to and x with a mask applied; the first element of x has the index first.
 //
 //go:noescape
-func addDroppedAVX512(out []float32, to []float32, x []float32, key uint64, thing uint64, bound uint32, scale float32, first int)
+func addDroppedAVX512(out []float32, to []float32, x []float32, key uint64, counter uint64, bound uint32, scale float32, first int)

@@ -6,11 +6,11 @@ import (
 	"testing"
 )
 
-func TestDropoutKeepsItsShareAndTheMean(t *testing.T) {
-	inEachSet(t, testDropoutKeepsItsShareAndTheMean)
+func TestDropoutHasItsRateAndKeepsTheMean(t *testing.T) {
+	inEachSet(t, testDropoutHasItsRateAndKeepsTheMean)
 }
 
-func testDropoutKeepsItsShareAndTheMean(t *testing.T) {
+func testDropoutHasItsRateAndKeepsTheMean(t *testing.T) {
 	const n = 200000
 	ones := slices.Repeat([]float32{1}, n)
 	for _, rate := range []float64{0, 0.1, 0.5, 0.99} {
@@ -31,11 +31,11 @@ func testDropoutKeepsItsShareAndTheMean(t *testing.T) {
 	}
 }
 
-func TestDropoutsOfTwoKeysHaveNothingInCommon(t *testing.T) {
-	inEachSet(t, testDropoutsOfTwoKeysHaveNothingInCommon)
+func TestDropoutsOfTwoKeysAreIndependent(t *testing.T) {
+	inEachSet(t, testDropoutsOfTwoKeysAreIndependent)
 }
 
-func testDropoutsOfTwoKeysHaveNothingInCommon(t *testing.T) {
+func testDropoutsOfTwoKeysAreIndependent(t *testing.T) {
 	const n, rate = 200000, 0.5
 	ones := slices.Repeat([]float32{1}, n)
 	a, b := make([]float32, n), make([]float32, n)
@@ -52,8 +52,8 @@ func testDropoutsOfTwoKeysHaveNothingInCommon(t *testing.T) {
 				both++
 			}
 		}
-		if share := float64(both) / n; !(math.Abs(share-0.25) <= 5*math.Sqrt(0.25*0.75/n)) {
-			t.Errorf("%s keeps %v of what is kept, want a quarter of all", name, share)
+		if fraction := float64(both) / n; !(math.Abs(fraction-0.25) <= 5*math.Sqrt(0.25*0.75/n)) {
+			t.Errorf("%s keeps a fraction of %v in both, want a quarter", name, fraction)
 		}
 	}
 }
@@ -93,19 +93,19 @@ func testAddDropped(t *testing.T) {
 	}
 	addDropped(out, to, x, 7, 0.3)
 	if !slices.Equal(out, want) {
-		t.Errorf("addDropped is not the sum with what Dropout leaves")
+		t.Errorf("addDropped differs from the sum with Dropout's result")
 	}
 	for name, in := range map[string][]float32{"what is added to": to, "what is dropped from": x} {
 		held := slices.Clone(in)
 		addDropped(in, to, x, 7, 0.3)
 		if !slices.Equal(in, want) {
-			t.Errorf("addDropped differs where its result takes the place of %s", name)
+			t.Errorf("addDropped differs where its result overwrites %s", name)
 		}
 		copy(in, held)
 	}
 }
 
-// The known answers of Random123's Philox4x32-10.
+// Random123's test vectors of Philox4x32-10.
 func TestPhilox(t *testing.T) {
 	for _, c := range []struct {
 		key, counter, block uint64
@@ -122,8 +122,8 @@ func TestPhilox(t *testing.T) {
 	}
 }
 
-// A share of 2⁻³² more drops one more of the words: each set's words are those of the plain version to the last bit.
-func TestEachSetDropsByTheSameWords(t *testing.T) {
+// A rate 2⁻³² higher drops one more value of the random words: each set's words equal those of the plain version.
+func TestSetsDropTheSameElements(t *testing.T) {
 	for _, s := range available() {
 		ones, out := slices.Repeat([]float32{1}, 64), make([]float32, 64)
 		for _, first := range []int{0, 3, math.MaxInt - 200} {

@@ -1,9 +1,9 @@
 #include "textflag.h"
 #include "neon_arm64.h"
 
-// The loops are those that gen/softmax.go, gen/gelu.go and gen/tanh.go write for amd64, where the formulas and the sources
-// of the numbers stand: an element gets the same operations here and there. One register is computed at a time. The next
-// ones do not wait for it, so a processor that looks ahead computes several at once.
+// The loops are those that gen/softmax.go, gen/gelu.go and gen/tanh.go, which have the formulas and the sources of the
+// numbers, write for amd64: each element has the same operations. One register is computed at a time. The next ones do not
+// depend on it, so an out-of-order processor computes several at once.
 
 // NUMBER is entry i of numbers<>: four times v.
 #define NUMBER(i, v) \
@@ -22,7 +22,7 @@ NUMBER(4, 0.12011324)
 NUMBER(5, 0.3465736)
 NUMBER(6, 0.5)
 
-// Those of 2^r but for the last, 1.
+// Those of 2^r except the last, 1.
 #define POWER_OF_2 7
 NUMBER(7, 0.000153264686)
 NUMBER(8, 0.00133908063)
@@ -80,7 +80,7 @@ GLOBL numbers<>(SB), RODATA|NOPTR, $608
 	FMOVQ (16*(i)+16)(R20), F2; \
 	VFMLA V0.S4, V3.S4, V2.S4
 
-// SPREAD puts the float32 with the given bits in all lanes of d.
+// SPREAD broadcasts the float32 with the given bits to all lanes of d.
 #define SPREAD(bits, d) \
 	MOVW $(bits), R19; \
 	VDUP R19, d.S4
@@ -90,7 +90,7 @@ GLOBL numbers<>(SB), RODATA|NOPTR, $608
 #define ONE                0x3F800000
 #define TWO                0x40000000
 #define BEYOND             0x41200000 // 10, from where on tanh is 1
-#define FARTHEST           0x41600000 // 14, from where on Q and φ are taken as 0
+#define FARTHEST           0x41600000 // 14, from where on Q and φ are rounded to 0
 #define HIGHEST            0x42B20000 // 89, whose exponential is infinite
 #define LOWEST_POWER       0xC2FA0000 // -125: lowestPower in gen/exp.go
 #define LOG2E              0x3FB8AA3B // 1/ln(2) in two parts
@@ -310,7 +310,7 @@ done:
 	VSSHR31(17, 4);              \
 	VBIT  V4.B16, V3.B16, V2.B16
 
-// SLOPE_NUMBERS sets what SLOPE needs.
+// SLOPE_NUMBERS sets the constants of SLOPE.
 #define SLOPE_NUMBERS \
 	MOVD $numbers<>(SB), R20;      \
 	SPREAD(MINUS_HALF_LOG2E, V22); \
@@ -318,7 +318,7 @@ done:
 	SPREAD(FARTHEST, V25);         \
 	SPREAD(ONE, V27)
 
-// GELU_GRADIENT takes an element, or four, of d at R0 and x at R1.
+// GELU_GRADIENT processes an element, or four, of d at R0 and x at R1.
 #define GELU_GRADIENT(MOVE, bytes) \
 	MOVE.P bytes(R1), F17; \
 	MOVE   (R0), F16;      \
@@ -352,7 +352,7 @@ one:
 done:
 	RET
 
-// GELU_BACKWARD takes an element, or four, of dx at R0, x at R1 and dOut at R3.
+// GELU_BACKWARD processes an element, or four, of dx at R0, x at R1 and dOut at R3.
 #define GELU_BACKWARD(MOVE, bytes) \
 	MOVE.P bytes(R1), F17;        \
 	MOVE.P bytes(R3), F18;        \
@@ -388,7 +388,7 @@ one:
 done:
 	RET
 
-// TANH takes an element, or four: with e = exp(−2|x|), (1 − e)/(1 + e), where of e = 2^n·2^r the difference from 1 is
+// TANH processes an element, or four: with e = exp(−2|x|), (1 − e)/(1 + e), where of e = 2^n·2^r the difference from 1 is
 // computed by itself. V22 and V23 are MINUS_2_LOG2E and its rest, V25 BEYOND, V26 TWO, V27 ONE, V28 MINUS_0.
 #define TANH(MOVE, bytes) \
 	MOVE.P bytes(R1), F17;           \

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// FuzzProducts holds products of any small shape, with operands anywhere in memory, against the plain version. A sum of
+// FuzzProducts compares products of any small shape, with operands anywhere in memory, with the plain version. A sum of
 // k products of numbers of which none is larger than 1 differs by at most k roundings of k.
 func FuzzProducts(f *testing.F) {
 	f.Add(uint8(1), uint8(1), uint8(1), uint8(0), uint8(0))
@@ -41,11 +41,11 @@ func FuzzProducts(f *testing.F) {
 				chosen := use
 				use = s
 				defer func() { use = chosen }()
-				padded := append(at(2, c), 1, 2, 3, 4) // what lies behind stays
+				padded := append(at(2, c), 1, 2, 3, 4) // values after the end stay
 				p.C = padded[:m*n]
 				p.Multiply()
 				if !slices.Equal(padded[m*n:], []float32{1, 2, 3, 4}) {
-					t.Fatalf("%s %s of %d, %d, %d writes behind the result", s.name, name, m, k, n)
+					t.Fatalf("%s %s of %d, %d, %d writes beyond the result", s.name, name, m, k, n)
 				}
 				return p.C, slices.Clone(p.After.GELU)
 			}
@@ -60,7 +60,7 @@ func FuzzProducts(f *testing.F) {
 	})
 }
 
-// FuzzAttention holds attention over texts of any small lengths against the plain version, forward and backward.
+// FuzzAttention compares attention over texts of any small lengths with the plain version, forward and backward.
 func FuzzAttention(f *testing.F) {
 	f.Add(uint8(1), uint8(1), uint8(1), uint8(1), false)
 	f.Add(uint8(70), uint8(0), uint8(3), uint8(33), true)

@@ -8,7 +8,7 @@ func GELU(out, x []float32) { geluTiles.run(len(x), elementTile, [2][]float32{ou
 
 var geluTiles = tiled(func(a *[2][]float32, lo, hi int) { use.gelu(a[0][lo:hi], a[1][lo:hi]) })
 
-// GELUBackward adds to dx the gradient at GELU's x, given that at its result: dOut·(Φ(x) + x·φ(x)).
+// GELUBackward adds to dx the gradient of GELU's x, given the gradient dOut of its result: dOut·(Φ(x) + x·φ(x)).
 func GELUBackward(dx, x, dOut []float32) {
 	geluBackwardTiles.run(len(x), elementTile, [3][]float32{dx, x, dOut})
 }
@@ -36,7 +36,7 @@ func geluBackwardPlain(dx, x, dOut []float32) {
 	}
 }
 
-// geluSlope is Φ(x) + x·φ(x).
+// geluSlope is the derivative of GELU, Φ(x) + x·φ(x).
 func geluSlope(x float32) float32 {
 	density := float32(exp(-0.5*float64(x)*float64(x)) / (math.Sqrt2 * math.SqrtPi))
 	return cumulative(x) + x*density
@@ -45,8 +45,8 @@ func geluSlope(x float32) float32 {
 // cumulative is Φ(x) = (1 + erf(x/√2))/2.
 func cumulative(x float32) float32 { return float32(0.5 + 0.5*erf(float64(x)/math.Sqrt2)) }
 
-// erf is math.Erf to within half the distance of the float32 numbers below 1, and five times as fast:
-// x·p(x²)/q(x²), and ±1 from where the rest is smaller than that. scripts/fixtures/erf.py fits p and q.
+// erf is math.Erf to within half the distance between float32 values just below 1, and five times as fast:
+// x·p(x²)/q(x²), and ±1 where the difference from it is smaller than that. scripts/fixtures/erf.py fits p and q.
 func erf(x float64) float64 {
 	const (
 		p0, p1, p2 = 1.128379022307376, 0.1927651434495736, 0.05306062727949778
@@ -62,7 +62,7 @@ func erf(x float64) float64 {
 		return -1
 	}
 	z := x * x
-	z2, z4 := z*z, z*z*(z*z) // in pairs, which do not wait for each other
+	z2, z4 := z*z, z*z*(z*z) // in independent pairs
 	p := (p0 + p1*z) + (p2+p3*z)*z2 + (p4+p5*z)*z4
 	q := (1 + q1*z) + (q2+q3*z)*z2 + (q4+q5*z)*z4
 	return x * p / q

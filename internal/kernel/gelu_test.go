@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// plainGELU is the formula in float64. It does not subtract from 1 what erfc gives without.
+// plainGELU is the formula in float64, with erfc to avoid cancellation in 1−erf.
 func plainGELU(x []float64) []float64 {
 	y := make([]float64, len(x))
 	for i, v := range x {
@@ -14,7 +14,7 @@ func plainGELU(x []float64) []float64 {
 	return y
 }
 
-// plainSlope is the formula of its slope.
+// plainSlope is the formula of its derivative.
 func plainSlope(x float64) float64 {
 	return math.Erfc(-x/math.Sqrt2)/2 + x*math.Exp(-x*x/2)/math.Sqrt(2*math.Pi)
 }
@@ -42,7 +42,7 @@ func TestGELU(t *testing.T) {
 	})
 }
 
-func TestGELUBackwardAddsTheSlope(t *testing.T) {
+func TestGELUBackwardAddsTheGradient(t *testing.T) {
 	inEachSet(t, func(t *testing.T) {
 		x, weights, dx := normal(1, 300), normal(2, 300), normal(3, 300)
 		want := slopes(plainGELU, x, weights)
@@ -71,22 +71,22 @@ func TestVectorGELUIsExact(t *testing.T) {
 			s.geluBackward(from0, x, repeated(1, len(x)))
 			for i, v := range x {
 				off := math.Abs(float64(got[i]) - want[i])
-				share := 0.0 // of the value
+				relative := 0.0 // bound of the relative error
 				switch {
 				case v >= 0:
-					share = 0.85 * ulp
+					relative = 0.85 * ulp
 				case v > -1:
-					share = 1.3 * ulp
+					relative = 1.3 * ulp
 				case v > -2:
-					share = 2.8 * ulp
+					relative = 2.8 * ulp
 				case v > -4:
-					share = 6.5 * ulp
+					relative = 6.5 * ulp
 				case v > -7:
-					share = 60 * ulp
+					relative = 60 * ulp
 				default: // 1e-11 and less
-					share = 1
+					relative = 1
 				}
-				if !(off <= max(share*math.Abs(want[i]), math.SmallestNonzeroFloat32)) {
+				if !(off <= max(relative*math.Abs(want[i]), math.SmallestNonzeroFloat32)) {
 					t.Fatalf("GELU(%v) = %v, want %v", v, got[i], want[i])
 				}
 				if off := math.Abs(float64(slope[i]) - plainSlope(float64(v))); !(off <= 1.1e-7) || v < 0 &&
@@ -94,7 +94,7 @@ func TestVectorGELUIsExact(t *testing.T) {
 					t.Fatalf("the slope at %v is %v, want %v", v, slope[i], plainSlope(float64(v)))
 				}
 				if from0[i] != slope[i] {
-					t.Fatalf("GELUBackward adds %v at %v, the gradient is %v", from0[i], v, slope[i])
+					t.Fatalf("GELUBackward adds %v at %v, want the gradient %v", from0[i], v, slope[i])
 				}
 			}
 		})
@@ -127,10 +127,10 @@ func TestGELULoopsEqualThePlainOnes(t *testing.T) {
 	}
 }
 
-func TestGELUPassesOnWhatIsNoNumber(t *testing.T) {
+func TestGELUPropagatesNaN(t *testing.T) {
 	inEachSet(t, func(t *testing.T) {
 		nan, inf, zero := float32(math.NaN()), float32(math.Inf(1)), float32(math.Copysign(0, -1))
-		payload := math.Float32frombits(0x7fc001ff) // a NaN with bits that an exponent is made of
+		payload := math.Float32frombits(0x7fc001ff) // a NaN with payload bits that the code uses as an exponent
 		for _, c := range []struct{ x, y, slope float32 }{
 			{nan, nan, nan}, {payload, nan, nan}, {inf, inf, nan}, {-inf, nan, nan}, {0, 0, 0.5}, {zero, zero, 0.5},
 			{3e38, 3e38, 1}, {-3e38, zero, 0}, {1e4, 1e4, 1}, {-1e4, zero, 0}, {20, 20, 1}, {-20, zero, 0},

@@ -3,7 +3,7 @@ package kernel
 import "math"
 
 // LayerNorm writes (x−μ)/√(σ²+ε)·gain + bias to out [T D], with the mean μ and the variance σ² of each row of x
-// (Ba et al. 2016). stats [T 2] takes μ and 1/√(σ²+ε) for LayerNormBackward.
+// (Ba et al. 2016), and μ and 1/√(σ²+ε) to stats [T 2] for LayerNormBackward.
 func LayerNorm(out, stats, x, gain, bias []float32, epsilon float64) {
 	layerNormTiles.run(len(x)/len(gain), rowTile,
 		layerNormArgs{out, stats, x, gain, bias[:len(gain)], float32(epsilon)})
@@ -41,8 +41,8 @@ func layerNormPlain(out, x, gain, bias []float32, epsilon float32) (mean, scale 
 	return mean, scale
 }
 
-// LayerNormBackward adds to dx, dGain and dBias the gradients at LayerNorm's x, gain and bias, given that at its
-// result. A nil result is not computed. A sum over rows is one of chunks, as in SumRows.
+// LayerNormBackward adds to dx, dGain and dBias the gradients of LayerNorm's x, gain and bias, given the gradient dOut
+// of its result. A nil result is not computed. Sums over rows are computed in chunks, as in SumRows.
 func LayerNormBackward(dx, dGain, dBias, stats, x, gain, dOut []float32) {
 	if len(x) == 0 {
 		return
@@ -77,7 +77,7 @@ var layerNormBackwardTiles = tiled(func(a *layerNormBackwardArgs, lo, hi int) {
 	}
 })
 
-// layerNormSumsPlain adds a row's gradients at gain and bias to dGain and dBias, and returns Σg and Σg·n, with n the
+// layerNormSumsPlain adds a row's gradients of gain and bias to dGain and dBias, and returns Σg and Σg·n, with n the
 // normalised row and g = dOut·gain.
 func layerNormSumsPlain(dGain, dBias, x, gain, dOut []float32, mean, scale float32) (sum, dot float32) {
 	dGain, dBias, gain, dOut = dGain[:len(x)], dBias[:len(x)], gain[:len(x)], dOut[:len(x)]

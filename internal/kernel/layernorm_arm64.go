@@ -6,8 +6,8 @@ func init() {
 	neon.layerNorm, neon.layerNormSums, neon.layerNormGradient = layerNormNEON, layerNormSumsNEON, layerNormGradientNEON
 }
 
-// layerNormNEON reads the row three times, which the first cache holds: for a mean, for the sums of what is around it
-// and its squares, which make that mean as exact as a float32 can be and give the variance, and to normalise.
+// layerNormNEON reads the row, which is in the L1 cache, three times: for an approximate mean, for the sums of the
+// deviations from it and of their squares, which give the exact mean and the variance, and to normalise.
 func layerNormNEON(out, x, gain, bias []float32, epsilon float32) (mean, scale float32) {
 	n := float32(len(x))
 	mean = sumNEON(x) / n
@@ -35,7 +35,7 @@ func sumsAroundNEON(x []float32, mean float32) (sum, squares float32)
 //go:noescape
 func normalizeNEON(out, x, gain, bias []float32, mean, scale float32)
 
-// layerNormSumsNEON adds a row's gradients at gain and bias to dGain and dBias, and returns the sums of g = dOut·gain
+// layerNormSumsNEON adds a row's gradients of gain and bias to dGain and dBias, and returns the sums of g = dOut·gain
 // and of g times the normalised row.
 //
 //go:noescape

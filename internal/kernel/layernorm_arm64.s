@@ -91,7 +91,7 @@ sums:
 	FMOVS F16, squares+36(FP)
 	RET
 
-// NORMALIZE takes an element, or four.
+// NORMALIZE processes an element, or four.
 #define NORMALIZE(MOVE, bytes) \
 	MOVE.P bytes(R1), F0;       \
 	MOVE.P bytes(R3), F1;       \
@@ -192,7 +192,7 @@ few:
 
 one:
 	GRADIENT_SUMS(FMOVS, 4)
-	FMOVS F2, F2               // zeros to the other lanes, which hold what became of the mean
+	FMOVS F2, F2               // zeros to the other lanes, which hold the mean
 	VFADD(2, 16, 16)
 	FMOVS F0, F0
 	VFMLA V0.S4, V2.S4, V24.S4
@@ -206,7 +206,7 @@ sums:
 	FMOVS F24, dot+132(FP)
 	RET
 
-// NORM_GRADIENT takes an element, or four.
+// NORM_GRADIENT processes an element, or four.
 #define NORM_GRADIENT(MOVE, bytes) \
 	MOVE.P bytes(R1), F0;        \ // x
 	MOVE.P bytes(R3), F1;        \ // gain

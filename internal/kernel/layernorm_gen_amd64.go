@@ -9,7 +9,7 @@ package kernel
 //go:noescape
 func layerNormAVX2(out []float32, x []float32, gain []float32, bias []float32, epsilon float32) (mean float32, scale float32)
 
-// layerNormSumsAVX2 adds a row's gradients at gain and bias to dGain and dBias, and returns the sums of g = dOut·gain and of g times the normalised row.
+// layerNormSumsAVX2 adds a row's gradients of gain and bias to dGain and dBias, and returns the sums of g = dOut·gain and of g times the normalised row.
 //
 //go:noescape
 func layerNormSumsAVX2(dGain []float32, dBias []float32, x []float32, gain []float32, dOut []float32, mean float32, scale float32) (sum float32, dot float32)
@@ -24,7 +24,7 @@ func layerNormGradientAVX2(dx []float32, x []float32, gain []float32, dOut []flo
 //go:noescape
 func layerNormAVX512(out []float32, x []float32, gain []float32, bias []float32, epsilon float32) (mean float32, scale float32)
 
-// layerNormSumsAVX512 adds a row's gradients at gain and bias to dGain and dBias, and returns the sums of g = dOut·gain and of g times the normalised row.
+// layerNormSumsAVX512 adds a row's gradients of gain and bias to dGain and dBias, and returns the sums of g = dOut·gain and of g times the normalised row.
 //
 //go:noescape
 func layerNormSumsAVX512(dGain []float32, dBias []float32, x []float32, gain []float32, dOut []float32, mean float32, scale float32) (sum float32, dot float32)

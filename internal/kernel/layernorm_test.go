@@ -33,7 +33,7 @@ func testLayerNorm(t *testing.T) {
 	x, gain, bias := normal(1, rows*d), normal(2, d), normal(3, d)
 	clear(x[:d]) // a row without any variance
 	for i := range x[d : 2*d] {
-		x[d+i] += 1e4 // a mean far from 0 loses no more than x has
+		x[d+i] += 1e4 // a mean far from 0 adds no error to that of x
 	}
 	got, stats := make([]float32, len(x)), make([]float32, 2*rows)
 	LayerNorm(got, stats, x, gain, bias, epsilon)
@@ -45,11 +45,11 @@ func testLayerNorm(t *testing.T) {
 	x[d] = float32(math.NaN())
 	LayerNorm(got, stats, x, gain, bias, epsilon)
 	if got[d+1] == got[d+1] || got[0] != got[0] || got[2*d] != got[2*d] {
-		t.Errorf("NaN in one row gives %v", got[:3*d])
+		t.Errorf("with NaN in one row the result is %v", got[:3*d])
 	}
 }
 
-func TestLayerNormBackwardAddsTheSlopes(t *testing.T) {
+func TestLayerNormBackwardEqualsNumericalGradient(t *testing.T) {
 	inEachSet(t, testLayerNormBackwardAddsTheSlopes)
 }
 

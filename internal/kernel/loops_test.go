@@ -10,15 +10,16 @@ import (
 // loop is one of a set's loops over slices of one length, for tests.
 type loop struct {
 	name   string
-	slices int // how many it takes
-	// run does the loop of s on x and returns what it returns. first is the index of the first element.
+	slices int // number of its slices
+	// run runs the loop of s on x and returns its results. first is the index of the first element.
 	run         func(s *set, x [][]float32, first int) []float32
-	elementwise bool // what becomes of an element is a function of its own values and index
-	// bound is how far a value of normal inputs may be from the plain version's, for one of 1 or less; else its share.
+	elementwise bool // an element's result is a function of its own values and index
+	// bound is the largest difference from the plain version, of values for normal inputs: absolute for values up to 1,
+	// else relative.
 	bound float64
 }
 
-// lengths are all around the registers and rounds of each set, and some long ones.
+// lengths are all up to some registers and rounds of each set, and some long ones.
 func lengths() []int {
 	all := []int{127, 128, 129, 384, 768, 1000}
 	for n := range 71 {
@@ -85,7 +86,7 @@ func (l loop) checkLength(t *testing.T, s *set, n int) {
 			at := 8 + (offset+3*k*offset)%8
 			if rest = slices.Delete(rest, at, at+n); slices.ContainsFunc(rest,
 				func(v float32) bool { return v != guard }) {
-				t.Fatalf("offset %d of %d values: what is around slice %d was written", offset, n, k)
+				t.Fatalf("offset %d of %d values: values around slice %d were written", offset, n, k)
 			}
 		}
 	}
@@ -102,13 +103,13 @@ func (l loop) checkLength(t *testing.T, s *set, n int) {
 		}
 		for k := range parts {
 			if !slices.Equal(parts[k], first[k]) {
-				t.Fatalf("slice %d of %d values differs where it is done in pieces", k, n)
+				t.Fatalf("slice %d of %d values differs when computed in pieces", k, n)
 			}
 		}
 	}
 }
 
-// checkSpecial wants infinities and what is no number where the plain version has them.
+// checkSpecial checks that infinities and NaN are where the plain version has them.
 func (l loop) checkSpecial(t *testing.T, s *set) {
 	t.Helper()
 	inf := math.Inf(1)
@@ -226,7 +227,7 @@ func TestAddRowsEqualsThePlainOne(t *testing.T) {
 					}
 					if at := 8 + offset; slices.ContainsFunc(slices.Concat(whole[0][:at], whole[0][at+d:]),
 						func(v float32) bool { return v != guard }) {
-						t.Fatalf("%s: what is around the sum of rows of %d was written", s.name, d)
+						t.Fatalf("%s: values around the sum of rows of %d were written", s.name, d)
 					}
 				}
 			}
@@ -280,7 +281,7 @@ func BenchmarkRows(b *testing.B) {
 	defer func() { use = chosen }()
 	for _, c := range []struct {
 		name  string
-		bytes int // of the memory that is read and written
+		bytes int // read and written
 		do    func()
 	}{
 		{"Add", 3 * 4 * rows * d, func() { Add(y, x) }},
@@ -295,7 +296,7 @@ func BenchmarkRows(b *testing.B) {
 		for _, use = range available() {
 			b.Run(c.name+"/"+use.name, func(b *testing.B) {
 				b.SetBytes(int64(c.bytes))
-				c.do() // memory is had
+				c.do() // allocates the memory
 				for b.Loop() {
 					c.do()
 				}

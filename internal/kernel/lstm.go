@@ -6,19 +6,18 @@ import (
 )
 
 // LSTM is the recurrent part of a bidirectional LSTM layer (Hochreiter & Schmidhuber 1997, with forget gates) over
-// texts packed one after the other, each over its own rows. Gates stand in the order input, forget, cell, output, as
-// PyTorch's.
+// texts packed one after the other, each over its own rows. Gates are in PyTorch's order: input, forget, cell, output.
 //
 //	i, f, o = σ(z_i), σ(z_f), σ(z_o)    a = tanh(z_a)    c = f·c' + i·a    h = o·tanh(c)
 //
-// with z = x·W + b + h'·R, and h', c' those of the text's row before, or in the other direction behind, zero for its
-// first.
+// with z = x·W + b + h'·R, and h', c' those of the text's previous row, in the backward direction the next one; zero
+// for the first.
 type LSTM struct {
 	Starts []int // [B+1] text b is rows Starts[b]:Starts[b+1]
 	Hidden int   // H, of each direction
 }
 
-// LSTMStates are what Forward computes and Backward reads, of the forward and of the backward direction.
+// LSTMStates are the results of Forward, read by Backward, for the forward and the backward direction.
 type LSTMStates struct {
 	Gates [2][]float32 // [T 4H] x·W + b before Forward, the gates after it
 	Cells [2][]float32 // [T H]
@@ -30,7 +29,7 @@ func (l LSTM) Forward(s LSTMStates, recurrent *[2]Packed) {
 	l.run(s, func(u *lstmUnit) { u.forward(&recurrent[u.direction]) })
 }
 
-// Backward writes to dGates [T 4H] the gradients at z, given that at Out and R transposed [4H H], packed.
+// Backward writes to dGates [T 4H] the gradients of z, given the gradient dOut of Out and R transposed [4H H], packed.
 func (l LSTM) Backward(dGates [2][]float32, s LSTMStates, dOut []float32, transposed *[2]Packed) {
 	l.run(s, func(u *lstmUnit) { u.backward(dGates[u.direction], dOut, &transposed[u.direction]) })
 }
@@ -54,8 +53,7 @@ func (l LSTM) run(s LSTMStates, do func(u *lstmUnit)) {
 
 func (l LSTM) length(text int) int { return l.Starts[text+1] - l.Starts[text] }
 
-// lstmUnit is some texts in one direction, the longest first, so that those that have a row at a step are the first
-// ones.
+// lstmUnit is a group of texts in one direction, the longest first, so that the texts with a row at a step come first.
 type lstmUnit struct {
 	LSTM
 	s         LSTMStates
@@ -71,7 +69,7 @@ func (u *lstmUnit) row(text, step int) int {
 	return u.Starts[text] + step
 }
 
-// active returns how many of the texts have a row at a step, of which n have one the step before.
+// active returns the number of texts that have a row at a step; n is that number at the step before.
 func (u *lstmUnit) active(n, step int) int {
 	for n > 0 && u.length(u.texts[n-1]) <= step {
 		n--
@@ -79,7 +77,7 @@ func (u *lstmUnit) active(n, step int) int {
 	return n
 }
 
-// of returns row t of x, whose rows have a width.
+// of returns row t of x, in rows of width values.
 func of(x []float32, t, width int) []float32 { return x[t*width : (t+1)*width] }
 
 // out returns the direction's part of a row of Out or its gradient.
@@ -161,8 +159,8 @@ func (u *lstmUnit) backward(dGates, dOut []float32, transposed *Packed) {
 	}
 }
 
-// lstmCellBackward writes the gradient at z, and replaces that at the cell's state by that at the state before, given
-// the gradient dh at the result, the gates, tanh of the state and the state before.
+// lstmCellBackward writes the gradient dz of z, and replaces dCell, the gradient of the cell's state, by that of the
+// previous state, given the gradient dh of the result, the gates, tanh of the state and the previous state.
 func lstmCellBackward(dz, dCell, dh, gates, bounded, before []float32) {
 	h := len(dh)
 	input, forget, candidate, output := gates[:h], gates[h:2*h], gates[2*h:3*h], gates[3*h:4*h]

@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// Rate is how much was done in a time: operations, or bytes.
+// Rate is an amount, of operations or bytes, and the time it took.
 type Rate struct {
 	Done float64
 	Time time.Duration
-	Best float64 // a second, in the fastest round
+	Best float64 // amount a second of the fastest round
 }
 
-// Mean is how much was done a second, 0 of nothing.
+// Mean returns the amount a second, 0 of a zero Rate.
 func (r Rate) Mean() float64 {
 	if r.Time == 0 {
 		return 0
@@ -20,22 +20,22 @@ func (r Rate) Mean() float64 {
 	return r.Done / r.Time.Seconds()
 }
 
-// Add adds what was done at another time.
+// Add adds the amount and time of another measurement.
 func (r *Rate) Add(more Rate) {
 	r.Done, r.Time, r.Best = r.Done+more.Done, r.Time+more.Time, max(r.Best, more.Best)
 }
 
-// Loop runs one computation at the machine's full speed, on all threads, for a time and at least once.
+// Loop repeats one computation at full speed on all threads, for a time and at least once.
 type Loop func(time.Duration) Rate
 
-// MultiplyAdds is a loop of nothing but fused multiply-adds of float32 in registers, which counts two operations each:
-// the most that any product can reach. It is nil for the plain version, which has no such loop.
+// MultiplyAdds is a loop of only fused multiply-adds of float32 in registers, of two operations each: the upper bound
+// of a product's speed. It is nil for the plain version, which has no such loop.
 func MultiplyAdds() Loop { return multiplyAdds(use.multiplyAdds, use.roundFlops) }
 
 // BFloat16MultiplyAdds is MultiplyAdds of bfloat16, nil where CheckBFloat16 returns an error.
 func BFloat16MultiplyAdds() Loop { return multiplyAdds(use.pairMultiplyAdds, 2*use.roundFlops) }
 
-// multiplyAdds is a loop of rounds that have so many operations. The threads do not wait for each other.
+// multiplyAdds is a loop of rounds of flops operations each. The threads are not synchronised.
 func multiplyAdds(rounds func(times int), flops int) Loop {
 	if rounds == nil {
 		return nil
@@ -56,14 +56,14 @@ func multiplyAdds(rounds func(times int), flops int) Loop {
 	}
 }
 
-// MemoryReads is a loop that reads 256 MiB, which no cache holds, and counts bytes. It is nil for the plain version.
+// MemoryReads is a loop that reads 256 MiB, more than the caches, and counts bytes. It is nil for the plain version.
 func MemoryReads() Loop {
 	if use.readAll == nil {
 		return nil
 	}
 	x := make([]float32, 1<<26)
 	for i := range x {
-		x[i] = 1 // or all pages would be one page of zeros
+		x[i] = 1 // else all pages would be the same page of zeros
 	}
 	return func(d time.Duration) Rate {
 		return repeat(d, func() float64 {
@@ -73,7 +73,7 @@ func MemoryReads() Loop {
 	}
 }
 
-// repeat calls round, which returns how much it does, for a time and at least once.
+// repeat calls round, which returns the amount it did, for a time and at least once.
 func repeat(d time.Duration, round func() float64) Rate {
 	var all Rate
 	for all.Time < d || all.Time == 0 {

@@ -2,12 +2,12 @@ package kernel
 
 func init() { neon.multiplyAdds, neon.roundFlops, neon.readAll = multiplyAddsNEON, 28*4*2, readAllNEON }
 
-// multiplyAddsNEON runs so many rounds of 28 fused multiply-adds of registers that do not wait for each other.
+// multiplyAddsNEON runs rounds of 28 independent fused multiply-adds in registers.
 //
 //go:noescape
 func multiplyAddsNEON(times int)
 
-// readAllNEON reads x, whose length is a multiple of 256, and does nothing with it.
+// readAllNEON reads x, whose length is a multiple of 256.
 //
 //go:noescape
 func readAllNEON(x []float32)

@@ -4,27 +4,27 @@
 
 package kernel
 
-// multiplyAddsAVX2 runs so many rounds of 12 fused multiply-adds in registers that do not wait for each other.
+// multiplyAddsAVX2 runs rounds of 12 independent fused multiply-adds in registers.
 //
 //go:noescape
 func multiplyAddsAVX2(times int)
 
-// readAllAVX2 reads x, whose length is a multiple of 256, and does nothing with it.
+// readAllAVX2 reads x, whose length is a multiple of 256.
 //
 //go:noescape
 func readAllAVX2(x []float32)
 
-// multiplyAddsAVX512 runs so many rounds of 28 fused multiply-adds in registers that do not wait for each other.
+// multiplyAddsAVX512 runs rounds of 28 independent fused multiply-adds in registers.
 //
 //go:noescape
 func multiplyAddsAVX512(times int)
 
-// pairMultiplyAddsAVX512 runs so many rounds of 28 multiply-adds of pairs of bfloat16 in registers that do not wait for each other.
+// pairMultiplyAddsAVX512 runs rounds of 28 independent multiply-adds of pairs of bfloat16 in registers.
 //
 //go:noescape
 func pairMultiplyAddsAVX512(times int)
 
-// readAllAVX512 reads x, whose length is a multiple of 256, and does nothing with it.
+// readAllAVX512 reads x, whose length is a multiple of 256.
 //
 //go:noescape
 func readAllAVX512(x []float32)

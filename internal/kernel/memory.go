@@ -1,23 +1,23 @@
 package kernel
 
-// Floats returns n zeros. For many it asks the system for large pages, which are several times as fast to get and to
-// look up.
+// Floats returns n zeros. For large n it requests large pages from the system, which are several times as fast to
+// allocate and to address.
 func Floats(n int) []float32 {
 	x := make([]float32, n)
 	if n >= largeFloats {
-		askForLargePages(x)
+		requestLargePages(x)
 	}
 	return x
 }
 
-const largeFloats = 1 << 16 // an eighth of a large page: the next one is likely asked for beside it
+const largeFloats = 1 << 16 // an eighth of a large page: the next allocation is likely beside it
 
 // Clear writes zeros to x.
 func Clear(x []float32) { clears.run(len(x), 1<<16, x) }
 
 var clears = tiled(func(x *[]float32, lo, hi int) { clear((*x)[lo:hi]) })
 
-// memory grows to the largest length that was required and is used again.
+// memory is a reusable buffer that grows to the largest length required.
 type memory []float32
 
 // of returns n uninitialised floats, which live until the next call.

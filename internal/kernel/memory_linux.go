@@ -7,9 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// askForLargePages asks for them where x lies, from the first's beginning to the last's end: what else lies there is
-// the heap's too. A system that has none gives small ones.
-func askForLargePages(x []float32) {
+// requestLargePages requests large pages for the memory of x, rounded to whole pages: the rest of them is memory of the
+// heap too. A system without large pages uses small ones.
+func requestLargePages(x []float32) {
 	const page = 2 << 20
 	first := uintptr(unsafe.Pointer(&x[0])) &^ (page - 1)
 	end := (uintptr(unsafe.Pointer(&x[0])) + 4*uintptr(len(x)) + page - 1) &^ (page - 1)

@@ -2,4 +2,4 @@
 
 package kernel
 
-func askForLargePages([]float32) {}
+func requestLargePages([]float32) {}

@@ -1,7 +1,7 @@
-// NEON instructions that Go's assembler does not know, by the numbers of their registers: VFADD(1, 2, 3) is what
+// NEON instructions that Go's assembler does not support, by the numbers of their registers: VFADD(1, 2, 3) is what
 // VFADD V1.S4, V2.S4, V3.S4 would be, V3 = V2 + V1 in each of four float32 lanes. Operands stand in Go's order: what is
 // subtracted or divided by first, the result last. The encodings are those of the Arm Architecture Reference Manual for
-// A-profile, DDI 0487, chapter C7, where each stands under the name in its comment.
+// A-profile, DDI 0487, chapter C7, under the name in each comment.
 
 #define VFADD(m, n, d)  WORD $(0x4E20D400 | (m)<<16 | (n)<<5 | (d)) // FADD (vector): d = n + m
 #define VFSUB(m, n, d)  WORD $(0x4EA0D400 | (m)<<16 | (n)<<5 | (d)) // FSUB (vector): d = n − m

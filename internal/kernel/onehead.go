@@ -3,7 +3,7 @@ package kernel
 import "sync"
 
 // oneHead is one attention head of one text: columns first:first+d of the rows start:start+t of [T D] states, copied
-// out to work on.
+// to separate memory.
 type oneHead struct {
 	head, start, t, first, d, width int
 	scale                           float32 // 1/√d
@@ -72,7 +72,7 @@ func (h *oneHead) weights(queries, keys []float32, lo, n int) []float32 {
 	return w
 }
 
-// drop writes to out what dropout leaves of x, weights of the queries from lo. out may be x.
+// drop writes to out x, weights of the queries from lo on, with dropout. out may be x.
 func (h *oneHead) drop(out, x []float32, lo int) {
 	if h.drops {
 		h.mask.apply(out, x, lo*h.t)

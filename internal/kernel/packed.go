@@ -2,8 +2,8 @@ package kernel
 
 import "sync"
 
-// Packed is a matrix b [k n] laid out for many products a·b: for tiles in panels as wide as a tile, the depth of a
-// block at a time; for the plain version as it is. The zero value is empty.
+// Packed is a matrix b [k n] laid out for many products a·b: for tiles in panels as wide as a tile, block by block; for
+// the plain version unchanged. The zero value is empty.
 type Packed struct {
 	k, n     int
 	bfloat16 bool
@@ -11,7 +11,7 @@ type Packed struct {
 	data     []float32
 }
 
-// Pack lays out b [k n], in the memory of what was there before if it is large enough.
+// Pack lays out b [k n], reusing the memory of the previous matrix if it is large enough.
 func (p *Packed) Pack(b Matrix, k, n int) {
 	p.k, p.n, p.bfloat16, p.depth = k, n, false, k
 	if use.tile == nil {
@@ -43,7 +43,7 @@ func (p *Packed) grow(n int) {
 	p.data = p.data[:n]
 }
 
-// panels returns how many panels the matrix has.
+// panels returns the matrix's number of panels.
 func (p *Packed) panels() int { return pieces(p.n, use.panel, 1) }
 
 // panel returns panel j of the block that begins at row l: [depth panel].
@@ -53,13 +53,13 @@ func (p *Packed) panel(l, j int) []float32 {
 	return p.data[at : at+depth*use.panel]
 }
 
-// A product's blocks: rows of b whose panel stays in the first cache, beside a tile's part of a.
+// A product's blocks: rows of b whose panel stays in the L1 cache, with a tile's part of a.
 const (
 	panelDepth = 384 // at most
 	panelGroup = 8   // panels that one goroutine packs at a time
 )
 
-// blockDepth returns how many rows of b a block has, of k rows that are divided into blocks of about equal depth.
+// blockDepth returns the number of rows of b in a block, with k rows divided into blocks of about equal depth.
 func blockDepth(k int) int { return evenly(k, pieces(k, panelDepth, 1)) }
 
 type packArgs struct {
@@ -80,7 +80,7 @@ var packPanels = tiled(func(a *packArgs, lo, hi int) {
 	}
 })
 
-// packPanel writes to out [depth panel] the columns j:j+cols from row l on, and zeros beside them.
+// packPanel writes to out [depth panel] the columns j:j+cols from row l on, padded with zeros to the panel's width.
 func (x Matrix) packPanel(out []float32, l, j, cols int) {
 	width := use.panel
 	depth := len(out) / width
@@ -101,7 +101,7 @@ func (x Matrix) packPanel(out []float32, l, j, cols int) {
 	}
 }
 
-// transposeTo writes the rows of x [rows cols], stride values apart, to the columns of out, whose rows are width apart.
+// transposeTo writes the rows of x [rows cols], with row stride stride, to the columns of out, with row stride width.
 func transposeTo(out []float32, width int, x []float32, stride, rows, cols int) {
 	r := 0
 	if use.transpose8 != nil && cols >= 8 {

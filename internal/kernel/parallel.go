@@ -8,8 +8,8 @@ import (
 
 var threads atomic.Int64
 
-// SetThreads sets how many goroutines share the work, and the program's GOMAXPROCS: all cores for 0 or less. No result
-// depends on it. Where n is many times the cores, fewer are used: the runtime would be busy with them alone.
+// SetThreads sets the number of goroutines that share the work, and the program's GOMAXPROCS: all cores for 0 or less.
+// No result depends on it. It is limited to four times the cores, since scheduling more would take most of the time.
 func SetThreads(n int) {
 	n = max(0, min(n, 4*runtime.NumCPU()))
 	threads.Store(int64(n))
@@ -20,7 +20,7 @@ func SetThreads(n int) {
 	runtime.GOMAXPROCS(n)
 }
 
-// Threads returns how many goroutines share the work.
+// Threads returns the number of goroutines that share the work.
 func Threads() int {
 	if n := int(threads.Load()); n > 0 {
 		return n
@@ -28,14 +28,14 @@ func Threads() int {
 	return runtime.GOMAXPROCS(0)
 }
 
-// Parallel calls do for tiles lo:hi of size tile, 1 or more (the last may be smaller), that together are 0:n, and
-// waits. Several goroutines call it at once. It may call Parallel, whose tiles then run one by one.
+// Parallel calls do for all tiles lo:hi of 0:n, of size tile, at least 1 (the last may be smaller), and waits. Several
+// goroutines call do at once. do may call Parallel, whose tiles then run one by one.
 func Parallel(n, tile int, do func(lo, hi int)) { parallel.run(n, tile, do) }
 
 var parallel = tiled(func(do *func(lo, hi int), lo, hi int) { (*do)(lo, hi) })
 
-// tiling is a kind of work that goroutines share tile by tile. Its calls allocate nothing once there have been as many
-// at a time as ever: what a loop works on stands in T and not in a closure.
+// tiling is a loop that goroutines share tile by tile. A call reuses the memory of earlier ones and does not allocate:
+// the loop's arguments are in T, not in a closure.
 type tiling[T any] struct {
 	do    func(args *T, lo, hi int)
 	calls sync.Pool // of *tiledCall[T]
@@ -48,7 +48,7 @@ func tiled[T any](do func(args *T, lo, hi int)) *tiling[T] {
 	return t
 }
 
-// run does the loop for tiles of 0:n, and waits.
+// run runs the loop for the tiles of 0:n, and waits.
 func (t *tiling[T]) run(n, tile int, args T) {
 	if n <= 0 {
 		return
@@ -56,17 +56,17 @@ func (t *tiling[T]) run(n, tile int, args T) {
 	c := t.calls.Get().(*tiledCall[T])
 	c.args, c.n, c.tile = args, n, tile
 	workers.share(c, (n+tile-1)/tile)
-	clear1(&c.args)
+	clearValue(&c.args)
 	t.calls.Put(c)
 }
 
-// clear1 forgets what x points to.
-func clear1[T any](x *T) {
+// clearValue sets x to its zero value, so that the pool keeps no reference to the arguments.
+func clearValue[T any](x *T) {
 	var zero T
 	*x = zero
 }
 
-// tiledCall is one run of a tiling.
+// tiledCall is one call of a tiling.
 type tiledCall[T any] struct {
 	tiling  *tiling[T]
 	args    T

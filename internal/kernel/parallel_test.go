@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-func TestParallelTakesEachTileOnce(t *testing.T) {
+func TestParallelRunsEachTileOnce(t *testing.T) {
 	defer SetThreads(0)
 	for threads := 1; threads <= 3; threads++ {
 		SetThreads(threads)
@@ -27,14 +27,14 @@ func TestParallelTakesEachTileOnce(t *testing.T) {
 			})
 			for i, times := range seen {
 				if times != 1 {
-					t.Errorf("of %d with %d threads: %d was taken %d times", n, threads, i, times)
+					t.Errorf("of %d with %d threads: %d was run %d times", n, threads, i, times)
 				}
 			}
 		}
 	}
 }
 
-func TestNoNumberOfThreadsIsTooMany(t *testing.T) {
+func TestThreadsAreLimited(t *testing.T) {
 	defer SetThreads(0)
 	SetThreads(math.MaxInt)
 	if n := Threads(); n < 4 || n > 4*runtime.NumCPU() {

@@ -1,4 +1,4 @@
 package kernel
 
-// pause tells the processor that nothing happens for some hundred cycles, so that its other thread can use them.
+// pause runs PAUSE instructions for some hundred cycles, which leave the core to its other thread.
 func pause()

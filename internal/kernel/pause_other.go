@@ -4,5 +4,5 @@ package kernel
 
 import "runtime"
 
-// pause lets others run.
+// pause yields to other goroutines.
 func pause() { runtime.Gosched() }

@@ -1,8 +1,8 @@
 // Package kernel is float32 arithmetic: products, attention, norms, activations, the optimizer's update. Each exists
-// as a plain version, which reads like its formulas, and as loops in assembly for the processors that most people have
-// (see set); they differ in the last bits. No sum depends on the number of goroutines. What becomes of a row does not
-// depend on the rows beside it: it has the same bits alone and in any batch. Sums over rows (SumRows,
-// LayerNormBackward) run in chunks whose ends are a function of the number of rows.
+// as a plain version, which reads like its formulas, and as loops in assembly for common processors (see set); they
+// differ in the last bits. No sum depends on the number of goroutines. The result of a row does not depend on other
+// rows: it has the same bits alone and in any batch. Sums over rows (SumRows, LayerNormBackward) run in chunks whose
+// ends are a function of the number of rows.
 package kernel
 
 // Matrix is a view of values: element i, j is Data[i*Row+j*Col]. One of Row and Col is 1.
@@ -17,17 +17,17 @@ func Dense(data []float32, width int) Matrix { return Matrix{data, width, 1} }
 // T returns the transpose of x.
 func (x Matrix) T() Matrix { return Matrix{x.Data, x.Col, x.Row} }
 
-// Product is C = A·B, and what is done to C while a tile of it is in the cache.
+// Product is C = A·B, and operations on C while a tile of it is in the cache.
 //
-// Each element of C takes its products one by one, over K ascending; those of bfloat16 in pairs, of each the second
-// first. Tiles sum those of a block of K, whose depth is a function of K, before they add them to C.
+// Each element of C sums its products one by one, over K ascending; in bfloat16 in pairs, of each pair the second
+// first. Tiles sum the products of a block of K, whose depth is a function of K, before they add them to C.
 type Product struct {
 	M, K, N int
 	A       Matrix    // [M K]
 	B       Matrix    // [K N]
 	Packed  *Packed   // B laid out for many products, instead of B
 	C       []float32 // [M N]
-	// BFloat16 rounds what is multiplied to bfloat16; see CheckBFloat16. B is not Packed then.
+	// BFloat16 rounds A and B to bfloat16; see CheckBFloat16. Packed must be nil then.
 	BFloat16 bool
 
 	Start Start
@@ -35,21 +35,21 @@ type Product struct {
 	After Epilogue
 }
 
-// Start is what an element of C adds its products to.
+// Start is the value to which the products of an element of C are added.
 type Start int
 
 const (
 	StartAtC    Start = iota // the values of C
-	StartAtZero              // nothing
+	StartAtZero              // zero
 	StartAtBias              // its column's bias
 )
 
-// Epilogue is what follows a product, in this order. What is zero is left out.
+// Epilogue are the operations after a product, in this order. Zero values are no operation.
 type Epilogue struct {
-	GELU         []float32 // [M N] takes GELU(C); C keeps what it was
-	GELUGradient []float32 // [M N] x: C is the gradient at GELU(x), and becomes that at x
+	GELU         []float32 // [M N] result of GELU(C); C itself is not changed
+	GELUGradient []float32 // [M N] x: turns C from the gradient of GELU(x) into that of x
 	Dropout      Dropped   // of C
-	Residual     []float32 // [M N] is added to C
+	Residual     []float32 // [M N] added to C
 }
 
 // Dropped is a dropout: which elements are dropped is a function of Key and their index. The zero value drops none.
@@ -63,7 +63,8 @@ func (x Matrix) holds(rows, cols int) bool {
 	return rows == 0 || cols == 0 || (rows-1)*x.Row+(cols-1)*x.Col < len(x.Data)
 }
 
-// Multiply computes the product. It panics where a matrix has fewer values than its dimensions, or Packed other ones.
+// Multiply computes the product. It panics if a matrix has fewer values than its dimensions, or Packed has other
+// dimensions.
 func (p Product) Multiply() {
 	if p.Packed != nil && (p.Packed.k != p.K || p.Packed.n != p.N) {
 		panic("kernel: a product with a packed matrix of other dimensions")
@@ -130,7 +131,7 @@ func MatMulAT(c, a, b []float32, m, k, n int) {
 	Product{M: m, K: k, N: n, A: Dense(a, m).T(), B: Dense(b, n), C: c}.Multiply()
 }
 
-// apply does to the rows i:iEnd and columns j:jEnd of c, whose rows have width n, what follows the product.
+// apply applies the epilogue to the rows i:iEnd and columns j:jEnd of c, whose rows have width n.
 func (e *Epilogue) apply(c []float32, n, i, iEnd, j, jEnd int) {
 	if e.GELU == nil && e.GELUGradient == nil && e.Dropout.Rate == 0 && e.Residual == nil {
 		return
@@ -173,7 +174,7 @@ func (x Matrix) pack(out []float32, i, iEnd, j, jEnd int) {
 		return
 	}
 	c := 0
-	for ; c+8 <= cols; c += 8 { // at a time, so that what is written lies together
+	for ; c+8 <= cols; c += 8 { // eight columns at a time, so that writes are adjacent
 		from := x.Data[(j+c)*x.Col+i:]
 		c0, c1, c2, c3 := from[:rows], from[x.Col:][:rows], from[2*x.Col:][:rows], from[3*x.Col:][:rows]
 		c4, c5, c6, c7 := from[4*x.Col:][:rows], from[5*x.Col:][:rows], from[6*x.Col:][:rows], from[7*x.Col:][:rows]

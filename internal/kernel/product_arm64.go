@@ -14,7 +14,7 @@ func init() {
 // tileNEON is one tile of a product.
 type tileNEON func(c, from *float32, cRow, fromRow int, a *float32, aRow, aCol int, b *float32, k int, next *float32)
 
-// below returns what does count tiles of so many rows, one below the other.
+// below returns a function that computes count tiles of the given rows, one below the other.
 func (tile tileNEON) below(rows int) func(c, from *float32, cRow, fromRow int, a *float32, aRow, aCol, aTile int,
 	b *float32, k int, next, end *float32, count int) {
 	const float = 4 // bytes
@@ -34,13 +34,13 @@ func (tile tileNEON) below(rows int) func(c, from *float32, cRow, fromRow int, a
 	}
 }
 
-// tile1NEON writes from + a·b to c, 1 row of 16: a [1 k], its columns aCol values apart, b [k 16] without gaps. It asks
-// the cache for the k/2 lines at next.
+// tile1NEON writes from + a·b to c, 1 row of 16: a [1 k] has column stride aCol, b [k 16] has no gaps. It prefetches
+// the k/2 cache lines at next.
 //
 //go:noescape
 func tile1NEON(c, from *float32, cRow, fromRow int, a *float32, aRow, aCol int, b *float32, k int, next *float32)
 
-// tile2NEON is tile1NEON for 2 rows: cRow, fromRow and aRow values apart.
+// tile2NEON is tile1NEON for 2 rows, with the row strides cRow, fromRow and aRow.
 //
 //go:noescape
 func tile2NEON(c, from *float32, cRow, fromRow int, a *float32, aRow, aCol int, b *float32, k int, next *float32)
@@ -65,19 +65,19 @@ func tile5NEON(c, from *float32, cRow, fromRow int, a *float32, aRow, aCol int, 
 //go:noescape
 func tile6NEON(c, from *float32, cRow, fromRow int, a *float32, aRow, aCol int, b *float32, k int, next *float32)
 
-// copyWideNEON copies rows of 16 values, xRow values apart, to out without gaps.
+// copyWideNEON copies rows of 16 values, with row stride xRow, to out without gaps.
 //
 //go:noescape
 func copyWideNEON(out, x *float32, xRow, rows int)
 
-// copyNarrowNEON copies rows of cols values, at most 8, xRow values apart, to out without gaps. It reads and writes 8
-// for each.
+// copyNarrowNEON copies rows of cols values, at most 8, with row stride xRow, to out without gaps. It reads and writes
+// 8 values a row.
 //
 //go:noescape
 func copyNarrowNEON(out, x *float32, xRow, rows, cols int)
 
-// transpose8NEON writes 8 rows of x, xRow values apart, to 8 columns of out, whose rows are outRow apart: 8·times
-// columns of x to as many rows.
+// transpose8NEON writes 8 rows of x, with row stride xRow, to 8 columns of out, with row stride outRow: 8·times columns
+// of x to as many rows.
 //
 //go:noescape
 func transpose8NEON(out, x *float32, outRow, xRow, times int)

@@ -4,9 +4,9 @@
 // The tiles of a matrix product (Goto & van de Geijn 2008), up to 6 rows of 16 columns: V0 to V23 hold the sums, those of
 // row r from V(4r) on, V24 to V27 a row of b, V28 to V31 what is read of a. A column of a and a row of b take 35
 // instructions for 96 multiply-adds: 24 fused multiply-adds of four lanes, 8 loads (6 of a, 2 of b) and 3 of the loop. The
-// 24 do not wait for each other, and 16 would be enough for four a cycle that take four cycles each.
+// 24 are independent of each other, and 16 would be enough for four a cycle that take four cycles each.
 
-// CLEAR_r makes the sums of the first r rows zeros.
+// CLEAR_r sets the sums of the first r rows to zeros.
 #define CLEAR_1 VEOR V0.B16, V0.B16, V0.B16; VEOR V1.B16, V1.B16, V1.B16; VEOR V2.B16, V2.B16, V2.B16; VEOR V3.B16, V3.B16, V3.B16
 #define CLEAR_2 CLEAR_1; VEOR V4.B16, V4.B16, V4.B16; VEOR V5.B16, V5.B16, V5.B16; VEOR V6.B16, V6.B16, V6.B16; VEOR V7.B16, V7.B16, V7.B16
 #define CLEAR_3 CLEAR_2; VEOR V8.B16, V8.B16, V8.B16; VEOR V9.B16, V9.B16, V9.B16; VEOR V10.B16, V10.B16, V10.B16; VEOR V11.B16, V11.B16, V11.B16
@@ -14,8 +14,8 @@
 #define CLEAR_5 CLEAR_4; VEOR V16.B16, V16.B16, V16.B16; VEOR V17.B16, V17.B16, V17.B16; VEOR V18.B16, V18.B16, V18.B16; VEOR V19.B16, V19.B16, V19.B16
 #define CLEAR_6 CLEAR_5; VEOR V20.B16, V20.B16, V20.B16; VEOR V21.B16, V21.B16, V21.B16; VEOR V22.B16, V22.B16, V22.B16; VEOR V23.B16, V23.B16, V23.B16
 
-// FROM_r adds what R8 points to to the sums of the first r rows, STORE_r writes them to where R0 points; rows are R9 and R1
-// bytes apart.
+// FROM_r adds the rows at R8, with row stride R9 in bytes, to the sums of the first r rows; STORE_r writes the sums to R0,
+// with row stride R1.
 #define FROM(x) VLD1 (R8), [V24.S4, V25.S4, V26.S4, V27.S4]; VFADD(24, x, x); VFADD(25, (x)+1, (x)+1); VFADD(26, (x)+2, (x)+2); VFADD(27, (x)+3, (x)+3)
 #define FROM_1 FROM(0)
 #define FROM_2 FROM_1; ADD R9, R8; FROM(4)
@@ -45,9 +45,8 @@
 #define STEP_5 STEP_4; FMOVS (R12)(R6), F28; ROW(4, 28)
 #define STEP_6 STEP_5; FMOVS (R13)(R6), F29; ROW(5, 29)
 
-// TILE is the function of a tile of so many rows. It asks the cache for its place in c, and, while it multiplies, for a line
-// of the next panel every second row of b. As on amd64, what the sums are added to is read at the end, before anything is
-// written.
+// TILE is the function of a tile of the given rows. It prefetches its part of c and, while it multiplies, a cache line of the
+// next panel for every second row of b. As on amd64, the sums are added to from at the end, before anything is written.
 #define TILE(rows, clear, step, addFrom, store) \
 	MOVD    c+0(FP), R0;        \
 	MOVD    cRow+16(FP), R1;    \
@@ -86,7 +85,7 @@
 	SUBS    $2, R3;             \
 	BGE     loop;               \
 	rest:                       \
-	TBZ     $0, R3, done;       \ // R3 is -2, or -1 where a row of b is left
+	TBZ     $0, R3, done;       \ // R3 is -2, or -1 where a row of b remains
 	FLDPQ.P 32(R2), (F24, F25); \
 	FLDPQ.P 32(R2), (F26, F27); \
 	step;                       \
@@ -159,7 +158,7 @@ loop:
 	CBNZ  R3, loop
 	RET
 
-// QUARTER reads four rows of four values, R3 bytes apart, and writes them as columns, R2 bytes apart.
+// QUARTER reads four rows of four values, with row stride R3 in bytes, and writes them as columns, with row stride R2.
 #define QUARTER(x, out) \
 	MOVD  x, R7;               \
 	MOVD  out, R8;             \

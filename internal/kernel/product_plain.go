@@ -8,13 +8,13 @@ import (
 
 var blas gonum.Implementation
 
-// A product is divided into tiles that fit in the caches. What an element sums up, and in which order, does not depend
-// on its tile.
+// A product is divided into tiles that fit in the caches. The order in which an element is summed does not depend on
+// its tile.
 const (
-	tileRows  = 8   // of c, that one row of b is added to: tileRows*tileCols floats stay in the first cache
+	tileRows  = 8   // of c, that one row of b is added to: tileRows*tileCols floats stay in the L1 cache
 	tileCols  = 512 // of b and c
-	tileDepth = 128 // rows of b: tileDepth*tileCols floats stay in the second cache
-	groupRows = 192 // rows of c that one goroutine takes through the same tile of b
+	tileDepth = 128 // rows of b: tileDepth*tileCols floats stay in the L2 cache
+	groupRows = 192 // rows of c that one goroutine computes with the same tile of b
 )
 
 // copies have no gaps between rows, so that no stride, such as a power of two, makes the caches evict them.

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// rowSums is MatMul's contract as loops: each element takes its products in ascending order, in float32. In the plain
+// rowSums is MatMul's contract as loops: each element adds its products in ascending order, in float32. In the plain
 // version each is rounded before it is added. In tiles it is not, and those of a block are summed before they are
 // added.
 func rowSums(c, a, b []float32, m, k, n int) {
@@ -35,14 +35,14 @@ func rowSums(c, a, b []float32, m, k, n int) {
 }
 
 // multiplyAdd returns a·b + c, rounded once. In float64 the product is exact; where the sum is not, it is rounded to
-// odd, so that rounding it again to float32 gives what rounding the exact sum gives (Boldo & Melquiond 2008).
+// odd, so that rounding it again to float32 equals rounding the exact sum (Boldo & Melquiond 2008).
 func multiplyAdd(a, b, c float32) float32 {
 	x, y := float64(a)*float64(b), float64(c)
 	sum := x + y
 	if math.IsNaN(sum) || math.IsInf(sum, 0) {
 		return float32(sum)
 	}
-	part := sum - x // Knuth's two-sum: rest is what the sum lacks
+	part := sum - x // Knuth's two-sum: rest is the rounding error of the sum
 	rest := (x - (sum - part)) + (y - part)
 	if bits := math.Float64bits(sum); rest != 0 && bits&1 == 0 {
 		if (rest > 0) == (sum > 0) {
@@ -92,8 +92,8 @@ func productsSumInAscendingOrder(t *testing.T) {
 	}
 }
 
-// With more than a block of depth, a group of columns and a unit of rows, each a little: where a product starts, what
-// follows it, how its operands lie and how many threads there are change no bit.
+// With slightly more than a block of depth, a group of columns and a unit of rows: start, epilogue, layout of the
+// operands and number of threads do not change a bit.
 func TestStartsAndEpiloguesOfLargeProducts(t *testing.T) {
 	inEachSet(t, startsAndEpiloguesOfLargeProducts)
 }
@@ -101,7 +101,7 @@ func TestStartsAndEpiloguesOfLargeProducts(t *testing.T) {
 func startsAndEpiloguesOfLargeProducts(t *testing.T) {
 	defer SetThreads(0)
 	const k, n = panelDepth + 3, groupColumns + 37
-	rows := []int{55, 59} // cut into tiles of 6 and 14 rows, unevenly
+	rows := []int{55, 59} // not divisible into tiles of 6 or 14 rows
 	if testing.Short() {
 		rows = rows[:1]
 	}
@@ -137,13 +137,13 @@ func startsAndEpiloguesOfLargeProducts(t *testing.T) {
 					p.C, p.After = slices.Clone(before), Epilogue{GELU: make([]float32, m*n)}
 					p.Multiply()
 					if !slices.Equal(p.C, want) || !slices.Equal(p.After.GELU, gelu) {
-						t.Fatalf("%s of %d rows, start %d, threads %d: GELU follows another result", name, m, start,
+						t.Fatalf("%s of %d rows, start %d, threads %d: GELU of another result", name, m, start,
 							threads)
 					}
 					p.C, p.After = slices.Clone(before), Epilogue{Dropout: dropped, Residual: residual}
 					p.Multiply()
 					if !slices.Equal(p.C, sum) {
-						t.Fatalf("%s of %d rows, start %d, threads %d: dropout and residual follow another result",
+						t.Fatalf("%s of %d rows, start %d, threads %d: dropout and residual of another result",
 							name, m, start, threads)
 					}
 				}
@@ -179,13 +179,13 @@ func TestProductsOfTooFewValuesPanic(t *testing.T) {
 	})
 }
 
-func TestPackingNothing(t *testing.T) {
+func TestPackingAnEmptyMatrix(t *testing.T) {
 	inEachSet(t, func(t *testing.T) {
 		packed, c := new(Packed), []float32{1, 2}
 		packed.Pack(Dense(nil, 2), 0, 2)
 		Product{M: 1, K: 0, N: 2, Packed: packed, C: c}.Multiply()
 		if !slices.Equal(c, []float32{1, 2}) {
-			t.Errorf("a product of nothing is added as %v", c)
+			t.Errorf("a product with K = 0 adds %v", c)
 		}
 	})
 }
@@ -231,7 +231,7 @@ func productsPassOnWhatIsNoNumber(t *testing.T) {
 		c := make([]float32, 4)
 		MatMul(c, []float32{0, 1, 2, 3}, []float32{bad, 1, 1, 1}, 2, 2, 2) // 0·NaN and 0·Inf are NaN
 		if c[0] == c[0] || c[1] != 1 {
-			t.Errorf("a zero times %v gives %v", bad, c)
+			t.Errorf("zero times %v is %v", bad, c)
 		}
 	}
 }

@@ -3,13 +3,14 @@ package kernel
 import "sync"
 
 const (
-	// unitRows is how many rows of a one unit of work takes through a panel of b, about: in whole tiles. With
-	// panelDepth, they stay in the second cache, of which another thread of the core may take its part.
+	// unitRows is the approximate number of rows of a in a unit of work, rounded to whole tiles. At panelDepth columns
+	// they stay in the L2 cache, which the core's other thread may share.
 	unitRows = 96
-	// leastUnitRows is what a unit has rather than fewer: units share the columns then, and packed rows. It is more
-	// than a tile's: packed together, rows are cut into the same tiles as the units' are only where each unit has two.
+	// leastUnitRows is the least number of rows in a unit: with fewer rows, units divide the columns instead and share
+	// packed rows. It is more than a tile's rows, since rows that are packed together have the same tiles as those of
+	// the units only if each unit has two.
 	leastUnitRows = 24
-	groupColumns  = 256 // of c that the epilogue finds in the cache
+	groupColumns  = 256 // columns of c that are still in the cache when the epilogue reads them
 )
 
 // productUnit is the input of a unit of work.
@@ -17,13 +18,13 @@ type productUnit struct {
 	p        Product
 	b        *Packed
 	a        *packedRows // shared by units that share rows; nil: each packs its own
-	rowUnits int         // share so many tiles below each other as evenly as can be
+	rowUnits int         // units that divide the rows' tiles evenly
 	tiles    int
 	panels   int // of a unit
 }
 
-// multiplyTiles is Multiply in tiles. Units of work are rectangles of c; each goes over all of k, so the order in which
-// an element sums does not depend on them.
+// multiplyTiles is Multiply in tiles. Units of work are rectangles of c; each covers all of k, so that the order in
+// which an element is summed does not depend on them.
 func (p *Product) multiplyTiles() {
 	b := p.Packed
 	if b == nil {
@@ -90,9 +91,9 @@ var productUnits = tiled(func(u *productUnit, unit, _ int) {
 	}
 })
 
-// nextTiles returns how many rows the next tiles have, and how many tiles: as many full ones as there are, but where
-// that leaves only a few rows, the last of them and these are shared by two, since a tile of one row runs at the speed
-// of one of four.
+// nextTiles returns the number of rows of the next tiles, and the number of tiles: as many full ones as possible. If
+// only a few rows would remain after them, the last full tile and these rows are divided into two tiles, since a tile
+// of one row takes as long as one of four.
 func nextTiles(left int) (rows, count int) {
 	full := len(use.tile) - 1
 	switch count, rest := left/full, left%full; {
@@ -106,18 +107,18 @@ func nextTiles(left int) (rows, count int) {
 	return (left + 1) / 2, 1
 }
 
-// packedRows are rows of a, laid out for tiles: block after block of columns, in each tile after tile. A
-// tile's rows lie one after the other where a's do, its columns where a's do. Of bfloat16, a column is one of pairs.
+// packedRows are rows of a, laid out for tiles: block after block of columns, and within a block tile after tile. A
+// tile is stored by rows or by columns, as a is. In bfloat16, a column is a column of pairs.
 type packedRows struct {
 	rows, k  int
 	byColumn bool
 	data     []float32
-	edge     []float32 // of the unit that has these rows: a tile that is not as wide as the others
+	edge     []float32 // memory of the unit for a tile at the right edge, narrower than the others
 }
 
 var packedRowsPool = sync.Pool{New: func() any { return &packedRows{edge: make([]float32, 32*32)} }}
 
-// pack lays out rows i:iEnd and columns l:lEnd of the product's a, at most so many columns a block.
+// pack lays out rows i:iEnd and columns l:lEnd of the product's a, in blocks of most columns; the last may have fewer.
 func (a *packedRows) pack(p *Product, i, iEnd, l, lEnd, most int) {
 	x, tile := p.A, len(use.tile)-1
 	a.rows, a.k, a.byColumn = (iEnd-i+tile-1)/tile*tile, lEnd-l, x.Col != 1
@@ -147,12 +148,11 @@ func (a *packedRows) pack(p *Product, i, iEnd, l, lEnd, most int) {
 	}
 }
 
-// packColumns writes to out [depth rows] the columns l:l+depth of rows i:i+rows, of a matrix whose columns lie
-// together.
+// packColumns writes to out [depth rows] the columns l:l+depth of rows i:i+rows, of a matrix stored by columns.
 func (x Matrix) packColumns(out []float32, i, l, rows, depth int) {
 	from, c := x.Data[l*x.Col+i:], 0
-	// A register is wider than a column: as many go so as have room for it on both sides. What is too much, the next
-	// column overwrites.
+	// A register is wider than a column: this copies the columns for which both sides have room for a whole register.
+	// The next column overwrites the excess.
 	if wide := use.panel / 2; len(from) >= wide && len(out) >= wide {
 		c = min(depth, (len(from)-wide)/x.Col+1, (len(out)-wide)/rows+1)
 		use.copyNarrow(&out[0], &from[0], x.Col, c, rows)
@@ -162,8 +162,8 @@ func (x Matrix) packColumns(out []float32, i, l, rows, depth int) {
 	}
 }
 
-// multiply takes rows i:iEnd of c through one panel: the packed rows from first on, of the block at column l. next is
-// the panel after it, edge memory for a tile.
+// multiply multiplies the packed rows from first on, of the block at column l, by one panel, into rows i:iEnd of c.
+// next is the panel after it, edge memory for a tile.
 func (a *packedRows) multiply(p *Product, edge, panel, next []float32, first, i, iEnd, l, depth, j int, begin bool) {
 	t := tiles{
 		c: p.C[j:], cRow: p.N, from: p.C[j:], fromRow: p.N,
@@ -198,12 +198,12 @@ type tiles struct {
 	aRow, aCol    int
 	panel         []float32
 	k             int
-	next          []float32 // what the cache is asked for meanwhile
-	bfloat16      bool      // a and panel hold pairs
+	next          []float32 // is prefetched
+	bfloat16      bool      // a and panel are pairs
 }
 
-// multiply multiplies count tiles of so many rows, the first at row i of c and at a's value at, the others step further
-// on.
+// multiply multiplies count tiles of the given rows: the first at row i of c and at index at of a, the next ones at
+// steps of step in a.
 func (t *tiles) multiply(rows, count, i, at, step int) {
 	of := use.tile
 	if t.bfloat16 {
@@ -213,7 +213,7 @@ func (t *tiles) multiply(rows, count, i, at, step int) {
 		&t.a[at], t.aRow, t.aCol, step, &t.panel[0], t.k, &t.next[0], &t.next[len(t.next)-1], count)
 }
 
-// multiplyNarrow multiplies the rows i:iEnd of a panel that has fewer columns, over memory for one tile.
+// multiplyNarrow multiplies the rows i:iEnd by a panel with fewer columns, through memory for one tile.
 func (t *tiles) multiplyNarrow(edge []float32, cols, first, i, iEnd int, byColumn bool) {
 	for i < iEnd {
 		rows, _ := nextTiles(iEnd - i)
@@ -233,5 +233,5 @@ func (t *tiles) multiplyNarrow(edge []float32, cols, first, i, iEnd int, byColum
 	}
 }
 
-// zeros are what a tile's sums are added to where C starts at nothing.
+// zeros are added to a tile's sums where C starts at zero.
 var zeros [32]float32

@@ -26,7 +26,7 @@ func float64s(x []float32) []float64 {
 	return y
 }
 
-// near fails where got is further from want than tolerance, or one of them is no number.
+// near fails if a value of got differs from want by more than tolerance, or one of them is NaN.
 func near(t *testing.T, what string, got []float32, want []float64, tolerance float64) {
 	t.Helper()
 	if len(got) != len(want) {
@@ -60,7 +60,7 @@ func slopes(f func(x []float64) []float64, x, weights []float32) []float64 {
 	return d
 }
 
-// same fails unless do gives the same numbers at 1, 2 and 3 threads.
+// same fails unless do returns the same numbers with 1, 2 and 3 threads.
 func same(t *testing.T, what string, do func() []float32) {
 	t.Helper()
 	defer SetThreads(0)
@@ -74,7 +74,7 @@ func same(t *testing.T, what string, do func() []float32) {
 	}
 }
 
-// ulp is the largest distance of a float32 to the next, as a share of it.
+// ulp is the largest relative distance of a float32 to the next.
 const ulp = 1.0 / (1 << 23)
 
 // numbers returns float32 numbers from low to high, of all exponents, some 100,000 of each sign.
@@ -93,12 +93,12 @@ func numbers(low, high float32) []float32 {
 
 func repeated(v float32, n int) []float32 { return slices.Repeat([]float32{v}, n) }
 
-// alike tells whether a and b have the same bits, or both are NaN.
+// alike reports whether a and b have the same bits, or both are NaN.
 func alike(a, b float32) bool {
 	return a != a && b != b || math.Float32bits(a) == math.Float32bits(b)
 }
 
-// allocatesNothing fails where one of do allocates after its first call.
+// allocatesNothing fails if one of do allocates after its first call.
 func allocatesNothing(t *testing.T, do map[string]func()) {
 	t.Helper()
 	if raceEnabled {

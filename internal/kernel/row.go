@@ -1,7 +1,7 @@
 package kernel
 
-// rowTile is how many rows of packed states one goroutine takes at a time, columnTile how many columns where sums run
-// down the rows, elementTile how many elements where neither matters.
+// rowTile is the number of rows of packed states in a tile, columnTile of columns for sums over rows, elementTile of
+// elements for elementwise operations.
 const (
 	rowTile     = 16
 	columnTile  = 64
@@ -35,13 +35,13 @@ var repeatTiles = tiled(func(a *[2][]float32, lo, hi int) {
 	}
 })
 
-// named are rows of a table, by their numbers: one of the two is nil.
-type named struct {
+// rowIndices are indices of rows of a table: one of the two is nil.
+type rowIndices struct {
 	small []int8
 	large []int32
 }
 
-func namesOf[I int8 | int32](rows []I) (n named) {
+func indicesOf[I int8 | int32](rows []I) (n rowIndices) {
 	switch rows := any(rows).(type) {
 	case []int8:
 		n.small = rows
@@ -51,25 +51,25 @@ func namesOf[I int8 | int32](rows []I) (n named) {
 	return n
 }
 
-func (n named) len() int { return len(n.small) + len(n.large) }
+func (n rowIndices) len() int { return len(n.small) + len(n.large) }
 
-func (n named) at(i int) int {
+func (n rowIndices) at(i int) int {
 	if n.small != nil {
 		return int(n.small[i])
 	}
 	return int(n.large[i])
 }
 
-// tableArgs are the rows of x [T D] and those of a table [V D] that rows names.
+// tableArgs are the rows of x [T D] and the rows of a table [V D] with the indices rows.
 type tableArgs struct {
 	x, table []float32
-	rows     named
+	rows     rowIndices
 	d        int
 }
 
-// Gather adds to each row of out [T D] the row of table [V D] that rows names.
+// Gather adds to each row of out [T D] the row of table [V D] with its index in rows.
 func Gather[I int8 | int32](out, table []float32, rows []I, d int) {
-	gatherTiles.run(len(rows), rowTile, tableArgs{out, table, namesOf(rows), d})
+	gatherTiles.run(len(rows), rowTile, tableArgs{out, table, indicesOf(rows), d})
 }
 
 var gatherTiles = tiled(func(a *tableArgs, lo, hi int) {
@@ -79,9 +79,9 @@ var gatherTiles = tiled(func(a *tableArgs, lo, hi int) {
 	}
 })
 
-// Scatter adds each row of x [T D] to the row of table [V D] that rows names, first to last.
+// Scatter adds each row of x [T D] to the row of table [V D] with its index in rows, first to last.
 func Scatter[I int8 | int32](table, x []float32, rows []I, d int) {
-	scatterTiles.run(d, columnTile, tableArgs{x, table, namesOf(rows), d})
+	scatterTiles.run(d, columnTile, tableArgs{x, table, indicesOf(rows), d})
 }
 
 var scatterTiles = tiled(func(a *tableArgs, lo, hi int) {

@@ -12,7 +12,7 @@ func testRows(t *testing.T) {
 	x := normal(1, rows*d)
 	names := make([]int32, rows)
 	for i := range names {
-		names[i] = int32(i * i % 7) // several rows of one name
+		names[i] = int32(i * i % 7) // with duplicate indices
 	}
 
 	table := normal(2, 7*d)

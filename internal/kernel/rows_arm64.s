@@ -1,8 +1,9 @@
 #include "textflag.h"
 #include "neon_arm64.h"
 
-// Loops take four elements at a time, or more, and what is left one by one in the lowest lane of the same registers, by
-// the same instructions: FMOVS reads zeros to the other lanes. So the bits of an element do not depend on its place.
+// Loops process four elements at a time, or more, and the remaining ones one by one in the lowest lane of the same
+// registers, by the same instructions: FMOVS sets the other lanes to zeros. So the bits of an element do not depend on its
+// position.
 
 // func addScaledNEON(to, from []float32, by float32)
 TEXT ·addScaledNEON(SB), NOSPLIT, $0-52
@@ -172,7 +173,7 @@ TEXT ·dotNEON(SB), NOSPLIT, $0-52
 	SUBS $32, R2
 	BLT  fours
 
-	// 32 sums: as many as AVX2 has for Σy·d, so that rounding takes no more from long rows.
+	// 32 sums: as many as AVX2 has for Σy·d, so that long rows have no larger rounding error.
 thirtyTwo:
 	FLDPQ.P 32(R0), (F16, F17)
 	FLDPQ.P 32(R1), (F24, F25)
@@ -224,7 +225,7 @@ sum:
 	FMOVS F0, ret+48(FP)
 	RET
 
-// SOFTMAX_GRADIENT takes an element, or four, of d at R0 and y at R1.
+// SOFTMAX_GRADIENT processes an element, or four, of d at R0 and y at R1.
 #define SOFTMAX_GRADIENT(MOVE, bytes) \
 	MOVE   (R0), F0;      \
 	MOVE.P bytes(R1), F1; \
@@ -270,7 +271,7 @@ TEXT ·sumSquaresNEON(SB), NOSPLIT, $0-32
 	SUBS $8, R2
 	BLT  few
 
-	// In float64 the square of no float32 number but 0 is 0, nor is any too large.
+	// In float64 the square of a float32 neither underflows nor overflows.
 eight:
 	FLDPQ.P 32(R0), (F4, F6)
 	VFCVTL2(4, 5)

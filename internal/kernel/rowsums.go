@@ -32,8 +32,8 @@ func addRowsPlain(sum, x []float32) {
 	}
 }
 
-// chunkSums are sums over chunks of rows, which goroutines make at a time. Where a chunk ends is a function of the
-// number of rows alone, and so is each bit of what the chunks add up to.
+// chunkSums are sums over chunks of rows, which goroutines compute concurrently. The chunks' ends are a function of the
+// number of rows alone, so that the bits of the total do not depend on the number of threads.
 type chunkSums struct {
 	rows, width int
 	chunk       int       // rows
@@ -42,7 +42,7 @@ type chunkSums struct {
 
 var chunkSumsPool = sync.Pool{New: func() any { return new(chunkSums) }}
 
-// newChunkSums returns sums of so many rows; it goes back to chunkSumsPool.
+// newChunkSums returns sums for that many rows, to be returned to chunkSumsPool.
 func newChunkSums(rows, width int) *chunkSums {
 	const shortest, most = 32, 64 // rows of a chunk, chunks
 	s := chunkSumsPool.Get().(*chunkSums)
@@ -55,7 +55,7 @@ func newChunkSums(rows, width int) *chunkSums {
 	return s
 }
 
-// of returns zeros to add the rows of the chunk to that begins at a row.
+// of returns the sum, set to zeros, of the chunk that starts at a row.
 func (s *chunkSums) of(row int) []float32 {
 	i := row / s.chunk * s.width
 	sum := s.values[i : i+s.width]

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// set is the inner loops for one kind of processor. Each works on one row or one tile, in one goroutine. A set begins
-// as a copy of the plain version; faster loops take the place of its fields.
+// set is the inner loops for one kind of processor. Each runs on one row or one tile, in one goroutine. A set starts as
+// a copy of the plain version, of which faster loops replace fields.
 type set struct {
 	name string
 
@@ -24,8 +24,8 @@ type set struct {
 	dot             func(x, y []float32) float32       // Σ x·y
 	softmaxGradient func(d, y []float32, mean float32) // d = y·(d − mean)
 
-	drop       func(out, x []float32, key, thing uint64, bound uint32, scale float32, first int)
-	addDropped func(out, to, x []float32, key, thing uint64, bound uint32, scale float32, first int)
+	drop       func(out, x []float32, key, counter uint64, bound uint32, scale float32, first int)
+	addDropped func(out, to, x []float32, key, counter uint64, bound uint32, scale float32, first int)
 
 	adamW func(w, m, v, g []float32, c *[8]float32)
 
@@ -39,36 +39,35 @@ type set struct {
 	softmax         func(row []float32)
 	softmaxBackward func(d, y []float32) // d = y·(d − Σy·d)
 
-	// tile[rows] writes from + a·b to c, count times so many rows and panel columns: the tiles of c and from lie below
-	// each other, those of a aTile values apart. a [rows k] has its rows aRow and its columns aCol values apart, b
-	// [k panel] has no gaps. Meanwhile the cache is asked for the values from next to end, which are likely read soon.
-	// nil: the processor's products are the plain ones.
+	// tile[rows] writes from + a·b to c, count tiles of the given rows and panel columns: the tiles of c and from are
+	// below each other, those of a have the stride aTile. a [rows k] has the strides aRow and aCol, b [k panel] has no
+	// gaps. The values from next to end are prefetched. nil: this set multiplies in plain Go.
 	tile  []tileFunc
 	panel int
-	// pairTile is tile for pairs of bfloat16, which pairRow and pairRows make: n of the first two of the 2n values of
-	// x, of the next two and so on; rows of cols, at most panel and outRow apart, of the first two of 2·rows rows of x,
-	// which are xRow apart, of the next two and so on.
+	// pairTile is tile for pairs of bfloat16. pairRow writes n pairs: of the first two of the 2n values of x, of the
+	// next two and so on. pairRows writes rows of cols pairs, at most panel, with row stride outRow: of the first two
+	// of 2·rows rows of x, with row stride xRow, of the next two and so on.
 	pairTile []tileFunc
 	pairRow  func(out, x *float32, n int)
 	pairRows func(out, x *float32, outRow, xRow, rows, cols int)
-	// copyWide and copyNarrow copy rows, xRow values apart, to out without gaps: of panel values, of cols values. The
-	// latter reads and writes as many values as half a panel has.
+	// copyWide copies rows of panel values, copyNarrow rows of cols values, with row stride xRow, to out without gaps.
+	// copyNarrow reads and writes half a panel a row.
 	copyWide   func(out, x *float32, xRow, rows int)
 	copyNarrow func(out, x *float32, xRow, rows, cols int)
-	// transpose8 writes 8 rows of x, xRow values apart, to 8 columns of out: 8·times columns of x to as many rows.
+	// transpose8 writes 8 rows of x, with row stride xRow, to 8 columns of out: 8·times columns of x to as many rows.
 	transpose8 func(out, x *float32, outRow, xRow, times int)
 
-	// multiplyAdds are rounds of roundFlops operations in registers; pairMultiplyAdds are the same of bfloat16, twice
-	// as many. nil: none.
+	// multiplyAdds runs rounds of roundFlops operations in registers; pairMultiplyAdds is the same in bfloat16, with
+	// twice as many. nil: not available.
 	multiplyAdds, pairMultiplyAdds func(times int)
 	roundFlops                     int
-	readAll                        func(x []float32) // nil: none; of a multiple of 256 values
+	readAll                        func(x []float32) // of a multiple of 256 values; nil: not available
 }
 
 type tileFunc = func(c, from *float32, cRow, fromRow int, a *float32, aRow, aCol, aTile int, b *float32, k int, next,
 	end *float32, count int)
 
-// plain is the version in Go alone: the reference, and what processors without a faster one run.
+// plain is the version in Go only: the reference, and the one for processors without a faster one.
 var plain = set{
 	name:      "plain",
 	addScaled: addScaledPlain,
@@ -111,18 +110,18 @@ func (s set) called(name string) set {
 // use is the set that all arithmetic runs on.
 var use = &plain
 
-// chooseError is what JENGA_KERNEL got wrong.
+// chooseError is the error of an invalid JENGA_KERNEL.
 var chooseError error
 
 func init() { use, chooseError = choose(os.Getenv("JENGA_KERNEL"), available()) }
 
 // choose returns the set called name among those that the processor can run, best last; the best where name is empty.
-func choose(name string, there []*set) (*set, error) {
+func choose(name string, sets []*set) (*set, error) {
 	if name == "" {
-		return there[len(there)-1], nil
+		return sets[len(sets)-1], nil
 	}
 	var names []string
-	for _, s := range there {
+	for _, s := range sets {
 		if s.name == name {
 			return s, nil
 		}
@@ -135,5 +134,5 @@ func choose(name string, there []*set) (*set, error) {
 // Name returns the name of the version in use: plain, avx2, avx512 or neon.
 func Name() string { return use.name }
 
-// Check returns what is wrong with the version that JENGA_KERNEL asks for; the plain one runs then.
+// Check returns an error if JENGA_KERNEL names a version that this processor cannot run; the plain one is then used.
 func Check() error { return chooseError }

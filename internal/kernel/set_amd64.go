@@ -11,14 +11,14 @@ var (
 
 // available lists the sets that this processor can run, the best last.
 func available() []*set {
-	there := []*set{&plain}
+	sets := []*set{&plain}
 	if cpu.X86.HasAVX2 && cpu.X86.HasFMA {
-		there = append(there, &avx2)
+		sets = append(sets, &avx2)
 	}
 	if cpu.X86.HasAVX512F && cpu.X86.HasAVX512BW && cpu.X86.HasAVX512DQ && cpu.X86.HasAVX512VL {
-		there = append(there, &avx512)
+		sets = append(sets, &avx512)
 	}
-	return there
+	return sets
 }
 
 func init() {

@@ -2,15 +2,15 @@ package kernel
 
 import "golang.org/x/sys/cpu"
 
-// neon is the set of the 128-bit registers that all but the rarest of these processors have. Its loops are written by
-// hand: what Go's assembler does not know stands in neon_arm64.h.
+// neon is the set for 128-bit registers, which nearly all arm64 processors have. Its loops are written by hand:
+// neon_arm64.h has the instructions that Go's assembler does not support.
 var neon = plain.called("neon")
 
 // available lists the sets that this processor can run, the best last.
 func available() []*set {
-	there := []*set{&plain}
+	sets := []*set{&plain}
 	if cpu.ARM64.HasASIMD {
-		there = append(there, &neon)
+		sets = append(sets, &neon)
 	}
-	return there
+	return sets
 }

@@ -15,13 +15,13 @@ func inEachSet(t *testing.T, test func(t *testing.T)) {
 	}
 }
 
-func TestAKernelIsChosenByName(t *testing.T) {
+func TestChooseByName(t *testing.T) {
 	a, b := plain.called("slow"), plain.called("fast")
 	there := []*set{&a, &b}
 	for name, want := range map[string]string{"": "fast", "slow": "slow", "fast": "fast"} {
 		got, err := choose(name, there)
 		if err != nil || got.name != want {
-			t.Errorf("%q chooses %s, %v; want %s", name, got.name, err, want)
+			t.Errorf("choose(%q) = %s, %v; want %s", name, got.name, err, want)
 		}
 	}
 	_, err := choose("fsat", there)
@@ -31,7 +31,7 @@ func TestAKernelIsChosenByName(t *testing.T) {
 	}
 }
 
-func TestTheKernelThatIsAskedForRuns(t *testing.T) {
+func TestRequestedKernelIsInUse(t *testing.T) {
 	if err := Check(); err != nil {
 		t.Fatal(err)
 	}

@@ -2,10 +2,10 @@ package kernel
 
 import "math"
 
-// Softmax replaces row by exp(row)/Σexp(row). It subtracts the maximum first, so that nothing overflows.
+// Softmax replaces row by exp(row)/Σexp(row). It subtracts the maximum first, to avoid overflow.
 func Softmax(row []float32) { use.softmax(row) }
 
-// SoftmaxBackward replaces d, the gradient at y = Softmax(x), by the gradient at x: y·(d − Σy·d).
+// SoftmaxBackward replaces d, the gradient of y = Softmax(x), by the gradient of x: y·(d − Σy·d).
 func SoftmaxBackward(d, y []float32) { use.softmaxBackward(d, y[:len(d)]) }
 
 func softmaxPlain(row []float32) {

@@ -32,7 +32,7 @@ func TestSoftmax(t *testing.T) {
 	})
 }
 
-func TestSoftmaxPassesOnWhatIsNoNumber(t *testing.T) {
+func TestSoftmaxPropagatesNaN(t *testing.T) {
 	inEachSet(t, func(t *testing.T) {
 		for _, bad := range []float64{math.NaN(), math.Inf(1)} {
 			for _, n := range []int{3, 8, 21, 100} {
@@ -42,7 +42,7 @@ func TestSoftmaxPassesOnWhatIsNoNumber(t *testing.T) {
 					Softmax(x)
 					if i := slices.IndexFunc(x, func(v float32) bool { return v == v }); i >= 0 && math.IsNaN(bad) ||
 						x[at] == x[at] {
-						t.Fatalf("Softmax with %v at %d gives %v", bad, at, x)
+						t.Fatalf("Softmax with %v at %d is %v", bad, at, x)
 					}
 				}
 			}
@@ -105,7 +105,7 @@ func TestMaximum(t *testing.T) {
 	inEachSet(t, func(t *testing.T) {
 		nan, low := float32(math.NaN()), float32(math.Inf(-1))
 		if got := use.maximum(nil); got != low {
-			t.Errorf("the maximum of nothing is %v", got)
+			t.Errorf("the maximum of an empty row is %v", got)
 		}
 		for _, n := range lengths()[6:] {
 			for at := range n {

@@ -2,9 +2,9 @@ package kernel
 
 import "sync"
 
-// SumSquaresOfRows returns Σx² of rows [V D], of which no square is lost: it is 0 only where all of x is. It is the
-// same at any number of threads. Where touched [V] is not nil, a row is looked at only where that is not 0: the result
-// has the same bits where all others are zeros.
+// SumSquaresOfRows returns Σx² of rows [V D], without underflow: it is 0 only if all of x is. It is the same for any
+// number of threads. If touched [V] is not nil, only the rows where it is not 0 are read: the result has the same bits
+// if all others are zeros.
 func SumSquaresOfRows(x []float32, d int, touched []float32) float64 {
 	if len(x) == 0 {
 		return 0
@@ -40,7 +40,7 @@ var sumSquaresTiles = tiled(func(a *sumSquaresArgs, lo, hi int) {
 	a.sums[lo/a.tile] = sum
 })
 
-// sumSquaresPlain has four sums, which do not wait for each other.
+// sumSquaresPlain has four independent sums.
 func sumSquaresPlain(x []float32) float64 {
 	var s0, s1, s2, s3 float64
 	for ; len(x) >= 4; x = x[4:] {

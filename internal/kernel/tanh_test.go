@@ -20,7 +20,7 @@ func TestTanh(t *testing.T) {
 		same(t, "Tanh", func() []float32 { Tanh(got, x); return got })
 
 		nan, inf, zero := float32(math.NaN()), float32(math.Inf(1)), float32(math.Copysign(0, -1))
-		payload := math.Float32frombits(0x7fc001ff) // a NaN with bits that an exponent is made of
+		payload := math.Float32frombits(0x7fc001ff) // a NaN with payload bits that the code uses as an exponent
 		for x, want := range map[float32]float32{nan: nan, payload: nan, inf: 1, -inf: -1, 10: 1, -10: -1} {
 			y := []float32{x, 0, zero}
 			if use.tanh(y, y); !alike(y[0], want) || !alike(y[1], 0) || !alike(y[2], zero) {

@@ -6,122 +6,122 @@ import (
 	"sync/atomic"
 )
 
-// job is work in pieces that may be done in any order and at once.
+// job is work in pieces that may run in any order and concurrently.
 type job interface{ work(piece int) }
 
 var cores = runtime.NumCPU()
 
-// workers are the goroutines that help whoever shares a job. They live for ever: starting one costs as much as
-// multiplying a small matrix.
-var workers crew
+// workers is the pool of goroutines for all jobs. They never end: starting one takes as long as multiplying a small
+// matrix.
+var workers pool
 
-// crew takes one job at a time. A job that comes meanwhile, or from inside a job, is done by its own goroutine alone.
-type crew struct {
-	owner   sync.Mutex // held while a job is shared
-	members []*signal  // each tells one goroutine to look for work
+// pool runs one job at a time. A job that is shared while another runs, or from inside a job, runs on its caller's
+// goroutine alone.
+type pool struct {
+	owner   sync.Mutex // locked while a job runs
+	workers []*signal  // the start signal of each goroutine
 
-	job      job
-	pieces   int
-	untaken  atomic.Int64 // pieces; below 0 where more were asked for
-	undone   atomic.Int64 // pieces
-	finished signal       // given by the member that does the last piece
+	job        job
+	pieces     int
+	unstarted  atomic.Int64 // pieces; below 0 after more attempts to start one
+	unfinished atomic.Int64 // pieces
+	finished   signal       // sent by the worker that finishes the last piece
 }
 
-// share does the pieces 0:pieces of a job with the help of Threads()-1 others, and waits for the last piece. It does
-// not wait for a member that comes late, which finds nothing to take.
-func (c *crew) share(j job, pieces int) {
+// share runs the pieces 0:pieces of a job on this goroutine and up to Threads()-1 workers, and waits for the last
+// piece. It does not wait for a worker that starts after all pieces have.
+func (p *pool) share(j job, pieces int) {
 	helpers := min(Threads(), pieces) - 1
-	if helpers <= 0 || !c.owner.TryLock() {
+	if helpers <= 0 || !p.owner.TryLock() {
 		for i := range pieces {
 			j.work(i)
 		}
 		return
 	}
-	if c.finished.wake == nil {
-		c.finished.init()
+	if p.finished.wake == nil {
+		p.finished.init()
 	}
-	for len(c.members) < helpers {
-		begin := new(signal)
-		begin.init()
-		c.members = append(c.members, begin)
-		go c.help(begin)
+	for len(p.workers) < helpers {
+		start := new(signal)
+		start.init()
+		p.workers = append(p.workers, start)
+		go p.help(start)
 	}
-	c.job, c.pieces = j, pieces
-	c.undone.Store(int64(pieces))
-	c.untaken.Store(int64(pieces)) // from here on pieces are taken
-	for _, begin := range c.members[:helpers] {
-		begin.give()
+	p.job, p.pieces = j, pieces
+	p.unfinished.Store(int64(pieces))
+	p.unstarted.Store(int64(pieces)) // from here on workers start pieces
+	for _, start := range p.workers[:helpers] {
+		start.send()
 	}
-	if !c.take() {
-		c.finished.await()
+	if !p.run() {
+		p.finished.wait()
 	}
-	c.job = nil
-	c.owner.Unlock() // not deferred: after a panic members may still be at work, so the crew takes no other job
+	p.job = nil
+	p.owner.Unlock() // not deferred: after a panic workers may still be running, so the pool runs no other job
 }
 
-// help is a member's life.
-func (c *crew) help(begin *signal) {
+// help is the loop of a worker.
+func (p *pool) help(start *signal) {
 	for {
-		begin.await()
-		if c.take() {
-			c.finished.give()
+		start.wait()
+		if p.run() {
+			p.finished.send()
 		}
 	}
 }
 
-// take does pieces until none is left to take, and tells whether it did the one that was done last.
-func (c *crew) take() (last bool) {
+// run runs pieces until all have been started, and reports whether it finished the last one.
+func (p *pool) run() (last bool) {
 	for {
-		left := c.untaken.Add(-1)
+		left := p.unstarted.Add(-1)
 		if left < 0 {
 			return last
 		}
-		// The job does not change while a piece of it is undone.
-		c.job.work(c.pieces - 1 - int(left))
-		last = c.undone.Add(-1) == 0
+		// The job does not change while a piece of it is unfinished.
+		p.job.work(p.pieces - 1 - int(left))
+		last = p.unfinished.Add(-1) == 0
 	}
 }
 
-// signal is given by one goroutine to another, which first waits awake: the next product of an encoder follows the last
+// signal is sent by one goroutine to another, which spins before it blocks: the next product of an encoder follows
 // within microseconds, and waking a goroutine takes about as long.
 type signal struct {
-	given  atomic.Bool
+	sent   atomic.Bool
 	asleep atomic.Bool
 	wake   chan struct{}
 }
 
 func (s *signal) init() { s.wake = make(chan struct{}, 1) }
 
-// How many rounds of pauses a goroutine waits before it sleeps: some 0.3 ms, as waking it takes about as long on a
-// machine that is not one's own. Where there are more goroutines than cores, waiting takes the core from one that
-// works.
-const awake, awakeInCrowd = 2000, 20
+// Rounds of pauses that a goroutine spins before it blocks: some 0.3 ms, since waking it takes about as long on a
+// virtual machine. With more goroutines than cores, spinning would take the core from a goroutine that has work.
+const spins, spinsWithoutCores = 2000, 20
 
-// give gives the signal; given twice before it is taken, it is given once.
-func (s *signal) give() {
-	s.given.Store(true)
+// send sends the signal. Sent twice before it is received, it is received once.
+func (s *signal) send() {
+	s.sent.Store(true)
 	if s.asleep.Swap(false) {
 		s.wake <- struct{}{}
 	}
 }
 
-// await returns once the signal has been given, and takes it.
-func (s *signal) await() {
-	rounds := awake
+// wait receives the signal: it returns once it has been sent.
+func (s *signal) wait() {
+	rounds := spins
 	if Threads() > cores {
-		rounds = awakeInCrowd
+		rounds = spinsWithoutCores
 	}
 	for range rounds {
-		if s.given.CompareAndSwap(true, false) {
+		if s.sent.CompareAndSwap(true, false) {
 			return
 		}
 		pause()
 	}
 	s.asleep.Store(true)
-	if s.given.Load() && s.asleep.Swap(false) {
-		s.given.Store(false)
+	if s.sent.Load() && s.asleep.Swap(false) {
+		s.sent.Store(false)
 		return
 	}
 	<-s.wake
-	s.given.Store(false)
+	s.sent.Store(false)
 }

@@ -121,8 +121,8 @@ func TestParametersHavePyTorchsNamesAndShapes(t *testing.T) {
 	}
 }
 
-// outside returns an initializer in an external file, for a graph.
-func outside(shape []int, entries ...string) message {
+// externalTensor returns an initializer in an external file, for a graph.
+func externalTensor(shape []int, entries ...string) message {
 	m := message{}.number(14, 1)
 	for i := 0; i < len(entries); i += 2 {
 		m = m.entry(13, entries[i], entries[i+1])
@@ -136,7 +136,7 @@ func TestExternalValues(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := filepath.Join(folder, "model.onnx")
-	if err := os.WriteFile(path, model(outside([]int{2}, "location", "w", "offset", "4", "length", "8")),
+	if err := os.WriteFile(path, model(externalTensor([]int{2}, "location", "w", "offset", "4", "length", "8")),
 		0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +149,7 @@ func TestExternalValues(t *testing.T) {
 	}
 	if got, err := ExternalFiles(path); err != nil || !slices.Equal(got, f.ExternalFiles()) ||
 		!slices.Equal(got, []string{filepath.Join(folder, "w")}) {
-		t.Errorf("Outside(path) = %v, %v, and Outside() = %v, want w of the folder", got, err, f.ExternalFiles())
+		t.Errorf("ExternalFiles(path) = %v, %v, f.ExternalFiles() = %v, want w", got, err, f.ExternalFiles())
 	}
 	if got := f.Tensors()[0].Bytes(); got != 8 {
 		t.Errorf("Bytes() = %d, want 8", got)
@@ -195,25 +195,25 @@ func TestBrokenFilesAreErrors(t *testing.T) {
 				"optimization"},
 		{"scaled product", model(op("", "Gemm", []string{"x", "w"}, "", float("alpha", 0.5))),
 			"operator Gemm: a product times alpha 0.5 is not read; want 1"},
-		{"values outside the folder", model(outside([]int{1}, "location", "../w")),
+		{"values outside the folder", model(externalTensor([]int{1}, "location", "../w")),
 			`initializer "a.bias": its values are in "../w"; want a file in the folder of the .onnx file`},
-		{"values at an absolute path", model(outside([]int{1}, "location", "/etc/passwd")),
+		{"values at an absolute path", model(externalTensor([]int{1}, "location", "/etc/passwd")),
 			`initializer "a.bias": its values are in "/etc/passwd"; want a file in the folder of the .onnx file`},
-		{"values in no file", model(outside([]int{1})),
+		{"values in no file", model(externalTensor([]int{1})),
 			`truncated, or not an ONNX file: initializer "a.bias": its values are in another file, which is not named`},
-		{"values in a missing file", model(outside([]int{1}, "location", "v")),
+		{"values in a missing file", model(externalTensor([]int{1}, "location", "v")),
 			`initializer "a.bias": stat FOLDER/v: no such file or directory`},
-		{"values in a folder", model(outside([]int{1}, "location", ".")),
+		{"values in a folder", model(externalTensor([]int{1}, "location", ".")),
 			`initializer "a.bias": FOLDER: truncated: it has`},
-		{"values after the end", model(outside([]int{1 << 40}, "location", "w")),
+		{"values after the end", model(externalTensor([]int{1 << 40}, "location", "w")),
 			`initializer "a.bias": FOLDER/w: truncated: it has 16 bytes, the values are at bytes 0 to 4398046511104`},
-		{"values far after the end", model(outside([]int{1}, "location", "w", "offset", "9223372036854775807")),
+		{"values far after the end", model(externalTensor([]int{1}, "location", "w", "offset", "9223372036854775807")),
 			`initializer "a.bias": FOLDER/w: truncated: it has 16 bytes`},
-		{"negative offset", model(outside([]int{1}, "location", "w", "offset", "-4")),
+		{"negative offset", model(externalTensor([]int{1}, "location", "w", "offset", "-4")),
 			`truncated, or not an ONNX file: initializer "a.bias": offset "-4" in another file`},
-		{"length that is not a number", model(outside([]int{1}, "location", "w", "length", "x")),
+		{"length that is not a number", model(externalTensor([]int{1}, "location", "w", "length", "x")),
 			`truncated, or not an ONNX file: initializer "a.bias": length "x" in another file`},
-		{"length that is not the shape's", model(outside([]int{1}, "location", "w", "length", "8")),
+		{"length that is not the shape's", model(externalTensor([]int{1}, "location", "w", "length", "8")),
 			`initializer "a.bias": its shape takes 4 bytes, but its length is 8 in "w"`},
 	}
 	for _, test := range tests {
@@ -221,7 +221,7 @@ func TestBrokenFilesAreErrors(t *testing.T) {
 			_, err := newFile(test.data, folder)
 			want := strings.ReplaceAll(test.want, "FOLDER", folder)
 			if err == nil || !strings.HasPrefix(err.Error(), want) {
-				t.Errorf("newFile gives the error\n %v, want\n %s", err, want)
+				t.Errorf("newFile: error\n %v, want\n %s", err, want)
 			}
 		})
 	}
@@ -250,7 +250,7 @@ func TestAGraphOfEmptyPartsTakesLittleMemory(t *testing.T) {
 				t.Errorf("it took %d bytes, want at most %d", after.TotalAlloc-before.TotalAlloc, test.most)
 			}
 			if (err == nil) != (test.want == "") || err != nil && err.Error() != test.want {
-				t.Errorf("newFile gives the error %v, want %s", err, test.want)
+				t.Errorf("newFile: error %v, want %s", err, test.want)
 			}
 		})
 	}
@@ -263,7 +263,7 @@ func TestErrorsOfOpenNameThePath(t *testing.T) {
 	}
 	_, err := Open(path)
 	if want := path + ": not an ONNX file: it holds no graph"; err == nil || err.Error() != want {
-		t.Errorf("Open gives the error %v, want %s", err, want)
+		t.Errorf("Open: error %v, want %s", err, want)
 	}
 }
 
@@ -275,7 +275,7 @@ func FuzzNew(f *testing.F) {
 		op("", "Gemm", []string{"x", "t", "a.bias"}, "v", integer("transB", 1), float("alpha", 1)),
 		op("", "LayerNormalization", []string{"x", "a.bias", "a.bias"}, "u",
 			message{}.entry(9, "pkg.torch.onnx.name_scopes", "['', 'n', 'o']"))))
-	f.Add(model(outside([]int{1}, "location", "w", "offset", "0", "length", "4")))
+	f.Add(model(externalTensor([]int{1}, "location", "w", "offset", "0", "length", "4")))
 	f.Add(model(tensorOf("a.bias", 10, []int{2}, message{}.number(5, 0x3c00).number(5, 0xc000))))
 	folder := f.TempDir()
 	f.Fuzz(func(t *testing.T, data []byte) {

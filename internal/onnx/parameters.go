@@ -14,10 +14,10 @@ type constant struct {
 	transposed bool
 }
 
-// parameter is the constant that the graph gives for a name.
+// parameter is the constant that the graph has for a name.
 type parameter struct {
 	constant
-	ambiguous bool // the graph gives two
+	ambiguous bool // the graph has two
 	derived   bool
 }
 

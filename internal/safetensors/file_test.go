@@ -60,7 +60,7 @@ func TestBrokenFilesAreErrors(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			_, err := newFile(bytes.NewReader(test.file), int64(len(test.file)))
 			if err == nil || err.Error() != test.want {
-				t.Errorf("newFile gives the error\n %v, want\n %s", err, test.want)
+				t.Errorf("newFile: error\n %v, want\n %s", err, test.want)
 			}
 		})
 	}
@@ -73,7 +73,7 @@ func TestErrorsOfOpenNameThePath(t *testing.T) {
 	}
 	_, err := Open(path)
 	if want := path + ": the last 3 bytes belong to no tensor"; err == nil || err.Error() != want {
-		t.Errorf("Open gives the error %v, want %s", err, want)
+		t.Errorf("Open: error %v, want %s", err, want)
 	}
 }
 
@@ -125,7 +125,7 @@ func TestReadReturnsWhatWriteWrote(t *testing.T) {
 		t.Errorf("Floats(brain) = %v, %v", got, err)
 	}
 	if _, err := f.Floats("ids"); err == nil || err.Error() != `tensor "ids" has type I64; F32, F16 and BF16 are read` {
-		t.Errorf("Floats of an I64 tensor gives the error %v", err)
+		t.Errorf("Floats of an I64 tensor: error %v", err)
 	}
 	data, err := os.ReadFile(path)
 	if want := `{"__metadata__":{"format":"pt","z":"\n"},`; err != nil || !bytes.HasPrefix(data[8:], []byte(want)) {
@@ -143,7 +143,7 @@ func TestReadReturnsWhatWriteWrote(t *testing.T) {
 			t.Errorf("two files of the same tensors differ")
 		}
 	})
-	t.Run("nothing is left beside the file", func(t *testing.T) {
+	t.Run("no other file remains", func(t *testing.T) {
 		if entries, _ := os.ReadDir(folder); len(entries) != 2 {
 			t.Errorf("the folder holds %v, want two files", entries)
 		}
@@ -157,7 +157,7 @@ func TestAFailedWriteLeavesTheOldFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := Write(path, []Tensor{{Name: "a", Shape: []int{1}, Data: []float32{1}}}, nil); err == nil {
-		t.Error("Write over a folder gives no error")
+		t.Error("Write over a folder: no error")
 	}
 	if entries, _ := os.ReadDir(folder); len(entries) != 1 {
 		t.Errorf("the folder holds %v, want the old entry alone", entries)

@@ -122,6 +122,6 @@ func TestATruncatedFileIsNotMapped(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := f.Map(); err == nil || !strings.HasPrefix(err.Error(), path+": it has ") {
-		t.Errorf("Map of a truncated file gives the error %v", err)
+		t.Errorf("Map of a truncated file: error %v", err)
 	}
 }

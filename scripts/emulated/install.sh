@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Installs on Debian 12, as root, what scripts/emulated_test.sh needs: install.sh arm64|avx512...
+# Installs on Debian 12, as root, what scripts/emulated_test.sh requires: install.sh arm64|avx512...
 #
-# avx512 needs Bochs, which emulates a whole PC, and a Linux to boot on it. Debian 12's Bochs is 2.7, which has no bf16 and
-# no AMX, and its Linux 6.1 does not boot there, so both come from Debian 13: the kernel as it is, Bochs compiled, which
-# takes two minutes on two cores, because Debian 13's binary needs its C library and has the slow debugger in it.
+# avx512 requires Bochs, which emulates a whole PC, and a Linux kernel to boot on it. Debian 12's Bochs is 2.7, without bf16
+# and AMX, and its Linux 6.1 does not boot on Bochs, so both come from Debian 13: the kernel as a binary, Bochs as source,
+# which compiles in two minutes on two cores, because Debian 13's binary requires its C library and includes the slow debugger.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 export DEBIAN_FRONTEND=noninteractive PATH=${PATH:-/usr/sbin:/usr/bin:/sbin:/bin}
@@ -14,7 +14,7 @@ fail() { echo "install.sh: $*" >&2; exit 1; }
 install_arm64() { apt-get install -qy --no-install-recommends qemu-user >/dev/null; }
 
 install_avx512() {
-  # Installed before, from these very files: nothing to compile.
+  # Already installed from the same files: nothing to compile.
   local stamp; stamp=$(cat "$here/install.sh" "$here/bochs.patch" | sha256sum)
   apt-get install -qy --no-install-recommends bochsbios vgabios isolinux syslinux-common xorriso cpio busybox-static >/dev/null
   [ "$(cat "$dir/stamp" 2>/dev/null)" != "$stamp" ] || return 0
@@ -24,9 +24,9 @@ install_avx512() {
   trap 'rm -rf "$work"' EXIT
   cd "$work"
 
-  # Package lists of Debian 13 from the mirror that this machine uses, apart from the machine's own lists.
+  # Package lists of Debian 13 from the mirror that this machine uses, kept separate from the machine's own lists.
   local mirror
-  # shellcheck disable=SC2016 # apt-get fills in REPO_URI
+  # shellcheck disable=SC2016 # apt-get expands REPO_URI
   mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Identifier: Packages' 'Codename: bookworm' | head -1)
   [ -n "$mirror" ] || fail "no mirror of Debian 12 (bookworm) among apt's sources; add one"
   printf '%s %s trixie main\n' deb "$mirror" deb-src "$mirror" >sources.list
@@ -35,7 +35,7 @@ install_avx512() {
     -o "Dir::Cache=$work/cache" -o APT::Sandbox::User=root)
   apt-get "${trixie[@]}" update >/dev/null
 
-  # Only the two archives are needed: their checksums are in the signed lists, so a mirror without the .dsc will do.
+  # Only the two archives are required: their checksums are in the signed lists, so a mirror without the .dsc suffices.
   apt-get "${trixie[@]}" source --download-only bochs >source.log 2>&1 || true
   tar xf bochs_3.0+dfsg.orig.tar.xz 2>/dev/null || { cat source.log >&2; fail "no source of Bochs 3.0 at $mirror"; }
   local linux; linux=$(apt-cache "${trixie[@]}" depends linux-image-cloud-amd64 | awk '/Depends: linux-image-/ { print $2; exit }')
@@ -62,6 +62,6 @@ apt-get -q update >/dev/null
 for arch; do
   case $arch in
     arm64 | avx512) "install_$arch" ;;
-    *) fail "unknown architecture \"$arch\"; arm64 and avx512 are known" ;;
+    *) fail "unknown architecture \"$arch\"; want arm64 or avx512" ;;
   esac
 done

@@ -5,8 +5,8 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// adamW is one pass over weights, moments and gradients. Its divisions and roots, which the processor rounds exactly,
-// take less time than the memory.
+// adamW is one pass over weights, moments and gradients. It is bound by memory, not by its divisions and square roots,
+// which the processor rounds exactly.
 func adamW(a *isa) {
 	a.function("adamW", "(w, m, v, g []float32, c *[8]float32)",
 		"updates weights w and moments m and v by gradients g.")

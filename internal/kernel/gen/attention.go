@@ -4,7 +4,7 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// attention are the loops over rows that attention has beside its products and its softmax.
+// attention are the loops over rows of attention, except its products and its softmax.
 func attention(a *isa) {
 	a.function("dot", "(x, y []float32) float32", "returns Σ x·y.")
 	x, y, n := a.slice("x"), a.slice("y"), a.length("x")
@@ -12,7 +12,7 @@ func attention(a *isa) {
 	a.unrolled(n, len(sums), func(at place, k int) {
 		a.VFMADD231PS(a.load(at(x)), a.load(at(y)), sums[k])
 	})
-	a.give(a.sumOf(sums), a.ReturnIndex(0))
+	a.storeResult(a.sumOf(sums), a.ReturnIndex(0))
 	a.end()
 
 	a.function("softmaxGradient", "(d, y []float32, mean float32)", "replaces d by y·(d − mean).")

@@ -6,7 +6,7 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// bfloat16 are the ways in which float32 values become the pairs of bfloat16 that pairTile takes.
+// bfloat16 are the loops that round float32 values to the pairs of bfloat16 that pairTile multiplies.
 func bfloat16(a *isa) {
 	if a.avx512() {
 		a.pairRow()
@@ -26,8 +26,8 @@ func (a *isa) toBFloat16(low, high reg.VecVirtual) reg.VecVirtual {
 	return v
 }
 
-// firstOf32 returns the masks of two registers that together have the first n of 32 lanes, n from 0 to 32. upper is the
-// second one's number.
+// firstOf32 returns the masks of two registers for the first n of their 32 lanes, n from 0 to 32. upper is the number
+// of lanes in the second one.
 func (a *isa) firstOf32(n reg.Register) (low, high, upper reg.Register) {
 	bits, count := a.GP64(), reg.RCX
 	a.MOVQ(n, count)
@@ -41,7 +41,7 @@ func (a *isa) firstOf32(n reg.Register) (low, high, upper reg.Register) {
 	return low, high, bits
 }
 
-// pairRow makes pairs of neighbours: 32 values become 16 pairs, which is the order that they have in memory.
+// pairRow makes pairs of adjacent values: 32 values become 16 pairs, in the same order in memory.
 func (a *isa) pairRow() {
 	a.function("pairRow", "(out, x *float32, n int)",
 		"writes n pairs of bfloat16 to out: of the first two of the 2n values of x, of the next two and so on.")
@@ -75,11 +75,11 @@ func (a *isa) pairRow() {
 	a.end()
 }
 
-// pairRows makes pairs of values that stand one above the other.
+// pairRows makes pairs of values in two rows, one above the other.
 func (a *isa) pairRows() {
 	a.function("pairRows", "(out, x *float32, outRow, xRow, rows, cols int)",
-		"writes rows of cols pairs of bfloat16, at most 32, outRow apart: of the first two rows of x, which are xRow "+
-			"values apart, of the next two and so on.")
+		"writes rows of cols pairs of bfloat16, at most 32, with row stride outRow: of the first two rows of x, with "+
+			"row stride xRow, of the next two and so on.")
 	out, x := a.Load(a.Param("out"), a.GP64()), a.Load(a.Param("x"), a.GP64())
 	outRow, xRow := a.Load(a.Param("outRow"), a.GP64()), a.Load(a.Param("xRow"), a.GP64())
 	rows, cols := a.Load(a.Param("rows"), a.GP64()), a.Load(a.Param("cols"), a.GP64())
@@ -109,7 +109,7 @@ func (a *isa) pairRows() {
 	a.end()
 }
 
-// interleaved returns the order that takes from 32 words the first, the 17th, the second, the 18th and so on.
+// interleaved returns the permutation of 32 words to the first, the 17th, the second, the 18th and so on.
 func (a *isa) interleaved() reg.VecVirtual {
 	words := a.StaticGlobal("interleaved")
 	a.DataAttributes(attr.RODATA | attr.NOPTR)

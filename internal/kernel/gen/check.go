@@ -8,8 +8,8 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// checkAVX2 refuses what AVX2 does not have in a function for it: avo gives out the registers 16 to 31 where a loop
-// needs more than 16, and the assembler makes an instruction of AVX-512 of that without a word.
+// checkAVX2 returns an error for instructions or registers that AVX2 lacks in a function for it: avo allocates the
+// registers 16 to 31 to a loop that requires more than 16, and the assembler then silently emits AVX-512 instructions.
 func checkAVX2(f *ir.Function) error {
 	if !strings.HasSuffix(f.Name, "AVX2") {
 		return nil

@@ -5,25 +5,25 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// copying are the ways in which rows are laid out for tiles.
+// copying are the loops that lay out rows for tiles.
 func copying(a *isa) {
 	a.function("copyWide", "(out, x *float32, xRow, rows int)",
-		"copies rows as wide as two registers, xRow values apart, to out without gaps.")
+		"copies rows as wide as two registers, with row stride xRow, to out without gaps.")
 	a.copies(2, func(out reg.Register) { a.ADDQ(operand.U32(4*2*a.lanes), out) })
 
 	a.function("copyNarrow", "(out, x *float32, xRow, rows, cols int)",
-		"copies rows of cols values, at most a register's, xRow values apart, to out without gaps. It reads and "+
-			"writes a whole register for each.")
+		"copies rows of cols values, at most a register's, with row stride xRow, to out without gaps. It reads and "+
+			"writes a whole register a row.")
 	cols := a.Load(a.Param("cols"), a.GP64())
 	a.SHLQ(operand.U8(2), cols)
 	a.copies(1, func(out reg.Register) { a.ADDQ(cols, out) })
 
-	if !a.avx512() { // memory is the limit: wider registers are of no use
+	if !a.avx512() { // bound by memory: wider registers are not faster
 		transpose8(a)
 	}
 }
 
-// copies writes the loop over rows of so many registers; next moves out to the next row's place.
+// copies writes the loop over rows of some registers; next advances out to the next row.
 func (a *isa) copies(registers int, next func(out reg.Register)) {
 	out, x := a.Load(a.Param("out"), a.GP64()), a.Load(a.Param("x"), a.GP64())
 	xRow, rows := a.Load(a.Param("xRow"), a.GP64()), a.Load(a.Param("rows"), a.GP64())
@@ -42,10 +42,10 @@ func (a *isa) copies(registers int, next func(out reg.Register)) {
 	a.end()
 }
 
-// transpose8 is the copying of rows to columns.
+// transpose8 copies rows to columns.
 func transpose8(a *isa) {
 	a.function("transpose8", "(out, x *float32, outRow, xRow, times int)",
-		"writes 8 rows of x, xRow values apart, to 8 columns of out, whose rows are outRow apart: 8·times columns of "+
+		"writes 8 rows of x, with row stride xRow, to 8 columns of out, with row stride outRow: 8·times columns of "+
 			"x to as many rows.")
 	out, x := a.Load(a.Param("out"), a.GP64()), a.Load(a.Param("x"), a.GP64())
 	outRow, xRow := a.Load(a.Param("outRow"), a.GP64()), a.Load(a.Param("xRow"), a.GP64())
@@ -75,7 +75,7 @@ func transpose8(a *isa) {
 		rows[i] = a.YMM()
 		a.VMOVUPS(m, rows[i])
 	}
-	// Columns of pairs of rows, then of four rows, each half of the register for itself.
+	// Columns of pairs of rows, then of four rows, in each half of the register separately.
 	var pairs, fours [8]reg.VecVirtual
 	for i := 0; i < 8; i += 2 {
 		pairs[i], pairs[i+1] = a.YMM(), a.YMM()

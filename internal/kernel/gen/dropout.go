@@ -6,19 +6,19 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// dropout are the loops that apply a mask: a generator's block of four words is 128 bits of a register, so words stand
-// in the order of the elements that they are for.
+// dropout are the loops that apply a mask: a block of four random words is 128 bits of a register, so words are in the
+// order of their elements.
 func dropout(a *isa) {
-	a.function("drop", "(out, x []float32, key, thing uint64, bound uint32, scale float32, first int)",
-		"writes to out what a mask leaves of x, whose first element has the index first.")
+	a.function("drop", "(out, x []float32, key, counter uint64, bound uint32, scale float32, first int)",
+		"writes to out x with a mask applied; the first element of x has the index first.")
 	drops(a, nil)
-	a.function("addDropped", "(out, to, x []float32, key, thing uint64, bound uint32, scale float32, first int)",
-		"writes to out the sum of to and of what a mask leaves of x, whose first element has the index first.")
+	a.function("addDropped", "(out, to, x []float32, key, counter uint64, bound uint32, scale float32, first int)",
+		"writes to out the sum of to and x with a mask applied; the first element of x has the index first.")
 	to := a.slice("to")
 	drops(a, to)
 }
 
-// drops is the body of both; to is nil where nothing is added.
+// drops is the body of both; to is nil for drop, which has no addend.
 func drops(a *isa, to reg.Register) {
 	out, x, n := a.slice("out"), a.slice("x"), a.length("x")
 	first := a.Load(a.Param("first"), a.GP64())
@@ -29,7 +29,7 @@ func drops(a *isa, to reg.Register) {
 	bound, scale := a.spread("bound"), a.spread("scale")
 	words := a.generator()
 
-	// A register holds the elements from a multiple of its lanes on: skip is how many come before x.
+	// A register has elements from a multiple of its lanes on: skip is the number of them before x.
 	skip, block := a.GP64(), a.GP64()
 	a.MOVQ(first, skip)
 	a.ANDQ(operand.U8(a.lanes-1), skip)
@@ -58,7 +58,7 @@ func drops(a *isa, to reg.Register) {
 	done := a.label("dropped")
 	a.JLE(operand.LabelRef(done))
 	a.Label(whole)
-	a.together(n, 4, body) // each waits long for its own words
+	a.together(n, 4, body) // interleaved, since the generator has a long latency
 	a.Label(done)
 	a.end()
 }
@@ -109,9 +109,9 @@ func (a *isa) generator() *generator {
 }
 
 // startAt makes the next register's words those from a block on. Words 0 and 1 of a counter are the block's number,
-// words 2 and 3 the thing's.
+// words 2 and 3 are the parameter counter, the mask's number.
 func (g *generator) startAt(block reg.Register) {
-	g.counter = g.alternate(block, g.Load(g.Param("thing"), g.GP64()))
+	g.counter = g.alternate(block, g.Load(g.Param("counter"), g.GP64()))
 	places := g.numbers("places", func(i int) uint64 { return uint64((1 - i%2) * (i / 2)) })
 	g.VPADDQ(places, g.counter, g.counter)
 	g.advance = g.vector()
@@ -127,8 +127,8 @@ func (g *generator) next(n int) []reg.VecVirtual {
 		g.VPADDQ(g.advance, g.counter, g.counter)
 	}
 	for _, key := range g.keys {
-		// Words 0 and 2 times their factors are two numbers of two words. The next words are, in this order,
-		// high(2)⊕1⊕key, low(2), high(0)⊕3⊕key, low(0): the four, backwards, and the rest added.
+		// Words 0 and 2 times their factors are two products of two words each. The next words are, in this order,
+		// high(2)⊕1⊕key, low(2), high(0)⊕3⊕key, low(0): the products in reverse order, with the other words xored.
 		for v := range n {
 			g.VPMULUDQ(g.factor, words[v], mixed[v])
 			g.VPSRLQ(operand.U8(32), words[v], words[v])
@@ -153,8 +153,8 @@ func (a *isa) setMaskBetween(lo, hi reg.Register) {
 	}
 }
 
-// roundKeys returns the keys of the generator's ten rounds, one after the other in each 64 bits: in registers, or on
-// the stack where they are too few.
+// roundKeys returns the keys of the generator's ten rounds, repeated in each 64 bits: in registers, or on the stack
+// where there are too few registers.
 func (a *isa) roundKeys() []operand.Op {
 	low, high := a.GP64(), a.Load(a.Param("key"), a.GP64())
 	a.MOVL(high.(reg.GP).As32(), low.As32())
@@ -183,7 +183,7 @@ func (a *isa) roundKeys() []operand.Op {
 	return keys
 }
 
-// alternate returns a register of the 64-bit numbers even and odd in turn.
+// alternate returns a register of the 64-bit values even and odd, alternating.
 func (a *isa) alternate(even, odd reg.Register) reg.VecVirtual {
 	v, other := a.vector(), a.vector()
 	a.VMOVQ(even, v.AsX())
@@ -197,7 +197,7 @@ func (a *isa) alternate(even, odd reg.Register) reg.VecVirtual {
 	return v
 }
 
-// pairs returns a register's worth of the 64-bit constants even and odd in turn.
+// pairs returns a register's worth of the 64-bit constants even and odd, alternating.
 func (a *isa) pairs(name string, even, odd uint64) operand.Mem {
 	return a.numbers(name, func(i int) uint64 { return [2]uint64{even, odd}[i%2] })
 }
@@ -240,7 +240,7 @@ func (a *isa) xor3(x, y operand.Op, z reg.VecVirtual) {
 	}
 }
 
-// keepAtLeast sets the lanes of v to 0 whose word, without a sign, is below bound.
+// keepAtLeast sets the lanes of v to 0 whose word, as an unsigned number, is less than bound.
 func (a *isa) keepAtLeast(words, bound, v reg.VecVirtual) {
 	if a.avx512() {
 		k := a.K()

@@ -8,10 +8,10 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// encoding is what tells apart, in their bytes, instructions that neither avo nor Go's assembler knows. All work on
-// three full AVX-512 registers.
+// encoding has the bytes that distinguish instructions that neither avo nor Go's assembler supports. All have three
+// full AVX-512 registers as operands.
 type encoding struct {
-	prefix byte // the field pp of EVEX: 2 stands for the prefix F3, 3 for F2
+	prefix byte // the field pp of EVEX: 2 is the prefix F3, 3 is F2
 	opcode byte // in the map 0F38
 	isa    string
 }
@@ -22,8 +22,8 @@ var encodings = map[string]encoding{
 	"VCVTNE2PS2BF16": {3, 0x72, "AVX512_BF16"},
 }
 
-// encoded writes the instruction called name, which reads inputs and writes out, operands in Go's order. It stands
-// under its name until out's and the inputs' registers are chosen; encode then makes bytes of it.
+// encoded writes the instruction called name, which reads inputs and writes out, operands in Go's order. It keeps
+// its name until registers are allocated; encode then replaces it by its bytes.
 func (a *isa) encoded(name string, inputs []operand.Op, out reg.Register) {
 	operands := append([]operand.Op(nil), inputs[:2]...)
 	a.Instruction(&ir.Instruction{
@@ -32,7 +32,7 @@ func (a *isa) encoded(name string, inputs []operand.Op, out reg.Register) {
 	})
 }
 
-// encode replaces the instructions that Go's assembler does not know by their bytes.
+// encode replaces the instructions that Go's assembler does not support by their bytes.
 func encode(file *ir.File) {
 	for _, f := range file.Functions() {
 		for _, i := range f.Instructions() {
@@ -52,13 +52,13 @@ func encode(file *ir.File) {
 	}
 }
 
-// number returns that of a register: 0 to 31.
+// number returns the number of a register, 0 to 31.
 func number(r reg.Register) byte { return byte(reg.ToPhysical(r).PhysicalIndex()) }
 
 // bytes returns the instruction on registers of these numbers, in Go's order: the second source, the first, the
 // destination.
 func (e encoding) bytes(second, first, out byte) [6]byte {
-	not := func(x byte, bit int) byte { return ^x >> bit & 1 } // EVEX holds most of the numbers' bits inverted
+	not := func(x byte, bit int) byte { return ^x >> bit & 1 } // EVEX has most of the bits of register numbers inverted
 	return [6]byte{
 		0x62,
 		not(out, 3)<<7 | not(second, 4)<<6 | not(second, 3)<<5 | not(out, 4)<<4 | 0b010, // R X B R', map 0F38

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// The bytes are those of the GNU assembler, Binutils 2.40, whose operands stand the other way round:
+// The bytes are those of the GNU assembler, Binutils 2.40, whose operands are in reverse order:
 // vdpbf16ps zmm0, zmm1, zmm2 is VDPBF16PS Z2, Z1, Z0.
 func TestInstructionsThatGoDoesNotKnow(t *testing.T) {
 	for _, test := range []struct {

@@ -9,14 +9,14 @@ import (
 )
 
 // Exponentials are computed as 2^n·2^r, n the whole number nearest to the exponent and |r| <= 1/2, several registers in
-// step: each instruction needs the last one's result, and those of another register fill the time until it is there.
+// step: each instruction depends on the one before, and those of other registers fill its latency.
 // scripts/fixtures/exponentials.py fits the coefficients, here and in gelu.go.
 
 // powerOf2 are the coefficients of 2^r, r^0 first: to within 2^-28.3 of the value.
 var powerOf2 = []float32{1, 0.693147182, 0.240226477, 0.0555035993, 0.00961850584, 0.00133908063, 0.000153264686}
 
-// lowestPower is the exponent below which a power of two is taken as 0: its half, which halfPowers computes, is the
-// smallest number that is not denormal. Those are slow on some processors.
+// lowestPower is the exponent below which a power of two is rounded to 0: its half, which halfPowers computes, is the
+// smallest normal number. Denormals are slow on some processors.
 const lowestPower = -125
 
 // log2e is 1/ln(2) in two parts: the first is its float32.
@@ -53,8 +53,8 @@ func (a *isa) split(x []reg.VecVirtual, by float32) (whole, rest, product []reg.
 }
 
 // halfPowers returns 2^(power-1), given power as a whole number, which it overwrites, and the rest: 0 where power is
-// below lowestPower, NaN where rest and power are NaN. It is half of 2^power, as 2^128 times a number below 1 would not
-// pass through an exponent's bits.
+// below lowestPower, NaN where rest and power are NaN. It is half of 2^power, because 2^128, times a number below 1, is
+// too large for an exponent's bits.
 func (a *isa) halfPowers(whole, rest, power []reg.VecVirtual) []reg.VecVirtual {
 	var halves []float32
 	for _, c := range powerOf2 {
@@ -69,7 +69,7 @@ func (a *isa) halfPowers(whole, rest, power []reg.VecVirtual) []reg.VecVirtual {
 	return p
 }
 
-// unlessBelow sets the lanes of v to 0 where x is less than bound, and leaves them where x is NaN.
+// unlessBelow sets the lanes of v to 0 where x is less than bound, and keeps them where x is NaN.
 func (a *isa) unlessBelow(x reg.VecVirtual, bound float32, v reg.VecVirtual) {
 	const notLess = 0x15 // NLT_UQ
 	if a.avx512() {
@@ -104,7 +104,7 @@ func (a *isa) withConstant(instruction, broadcast func(...operand.Op), v float32
 	instruction(append([]operand.Op{a.inMemory(v)}, others...)...)
 }
 
-// inMemory is v in memory: eight times for AVX2, whose instructions read as much.
+// inMemory is v in memory: eight times for AVX2, whose instructions read whole registers.
 func (a *isa) inMemory(v float32) operand.Mem {
 	bits := math.Float32bits(v)
 	if m, ok := a.stored[bits]; ok {
@@ -132,7 +132,7 @@ func (a *isa) vectors(n int) []reg.VecVirtual {
 	return v
 }
 
-// loads reads a register from each place after base.
+// loads reads a register at each place after base.
 func (a *isa) loads(at []place, base reg.Register) []reg.VecVirtual {
 	v := make([]reg.VecVirtual, len(at))
 	for i := range v {

@@ -16,11 +16,11 @@ func gelu(a *isa) {
 // geluRegisters are computed in step.
 const geluRegisters = 3
 
-// farthest is where Q and φ are taken as 0: both are below 2^-125.
+// farthest is the distance from which Q and φ are rounded to 0: both are below 2^-125.
 const farthest = 14
 
-// tail are the coefficients of log2(2·Q(a))/a, a^0 first: Q to within 2^-28.8 of itself down to 1/8, from there as much
-// more as Q is smaller, up to 2^-22.8 at a = 7. Beyond 7 they fall faster than Q.
+// tail are the coefficients of log2(2·Q(a))/a, a^0 first: with a relative error of Q of 2^-28.8 down to Q = 1/8, which
+// grows as Q shrinks, up to 2^-22.8 at a = 7. Beyond 7 they fall faster than Q.
 var tail = []float32{-1.15110409, -0.459224492, -0.0524174049, 0.00688453112, 8.34407037e-05, -0.000343677995,
 	0.000106294916, -1.96228284e-05, 2.41157204e-06, -1.93483103e-07, 9.18604304e-09, -1.95723493e-10}
 
@@ -47,7 +47,7 @@ func geluForward(a *isa) {
 			v := a.load(at[i](x))
 			y, above := a.vector(), a.vector()
 			a.VMAXPS(v, none, above) // of a number and NaN, the latter
-			// Not the distance: -Inf·0 is NaN, and +Inf less a number is +Inf.
+			// x, not |x|: -Inf·0 is NaN, and +Inf minus a number is +Inf.
 			a.withConstant(a.VMINPS, a.VMINPS_BCST, farthest, v, y)
 			a.withConstant(a.VANDPS, a.VANDPS_BCST, withoutSign, y, y)
 			a.VFNMADD231PS(y, q[i], above)
@@ -57,7 +57,7 @@ func geluForward(a *isa) {
 	a.end()
 }
 
-// sign is the sign's bit alone, withoutSign all others.
+// sign is the sign bit, withoutSign all others.
 var (
 	sign        = math.Float32frombits(0x80000000)
 	withoutSign = math.Float32frombits(0x7fffffff)
@@ -76,7 +76,7 @@ func (a *isa) distances(x []reg.VecVirtual) []reg.VecVirtual {
 var bend = []float32{1.0, -1.59576845, 0.499985099, -0.265846342, 0.124554552, -0.0521811396, 0.019358987,
 	-0.00613460783, 0.00156899577, -0.00030213772, 4.02120531e-05, -3.24780808e-06, 1.18737979e-07}
 
-// slopes returns Φ(x) + x·φ(x), the slope of x·Φ(x): t = Q(a) − a·φ(a) where x < 0, and 1 − t where not.
+// slopes returns Φ(x) + x·φ(x), the derivative of x·Φ(x): t = Q(a) − a·φ(a) where x < 0, else 1 − t.
 func (a *isa) slopes(at []place, x reg.Register, one reg.VecVirtual) []reg.VecVirtual {
 	far := a.distances(a.loads(at, x))
 	squares := a.vectors(len(at))
@@ -121,7 +121,7 @@ func geluBackward(a *isa) {
 	a.end()
 }
 
-// ifNegative returns the lanes of yes where the sign of x is set, those of no elsewhere. It overwrites no.
+// ifNegative returns the lanes of yes where the sign bit of x is set, elsewhere those of no, which it overwrites.
 func (a *isa) ifNegative(x, yes, no reg.VecVirtual) reg.VecVirtual {
 	if a.avx512() {
 		k := a.K()

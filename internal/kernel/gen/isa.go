@@ -9,11 +9,11 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// isa is an instruction set that loops are written for.
+// isa is an instruction set, for which loops are written.
 type isa struct {
 	*build.Context
 	suffix    string // of the functions' names
-	lanes     int    // float32 values a register holds
+	lanes     int    // float32 values in a register
 	registers int
 
 	mask   operand.Op             // of the elements in a loop's last register, where it is not full; else nil
@@ -29,8 +29,8 @@ func newAVX512(c *build.Context) *isa {
 
 func (a *isa) avx512() bool { return a.lanes == 16 }
 
-// function begins the function name of a signature such as "(out, x []float32)". doc is a sentence that goes on after
-// the function's name.
+// function starts the function name with a signature such as "(out, x []float32)". doc is a sentence without its first
+// word, the function's name.
 func (a *isa) function(name, signature, doc string) {
 	a.Function(name + a.suffix)
 	a.Attributes(attr.NOSPLIT)
@@ -68,14 +68,14 @@ func (a *isa) clear(v reg.VecVirtual) {
 	}
 }
 
-// constant returns a register that holds v in every lane.
+// constant returns a register with v in every lane.
 func (a *isa) constant(v float32) reg.VecVirtual {
 	r := a.vector()
 	a.VBROADCASTSS(a.ConstData(a.label("constant"), operand.F32(v)), r)
 	return r
 }
 
-// spread returns a register that holds the number parameter called name in every lane.
+// spread returns a register with the parameter called name in every lane.
 func (a *isa) spread(name string) reg.VecVirtual {
 	m, err := a.Param(name).Resolve()
 	if err != nil {
@@ -96,7 +96,7 @@ func (a *isa) length(name string) reg.Register {
 	return a.Load(a.Param(name).Len(), a.GP64())
 }
 
-// address returns where a parameter that is one word lies.
+// address returns the address of a parameter of one word.
 func (a *isa) address(name string) operand.Mem {
 	m, err := a.Param(name).Resolve()
 	if err != nil {
@@ -111,8 +111,8 @@ func (a *isa) label(name string) string {
 	return fmt.Sprintf("%s_%s_%d", name, a.suffix, a.count)
 }
 
-// over writes a loop over n elements, a register at a time: body sees the number of the register's first element. In
-// the last register, where it is not full, a.load reads zeros beyond the n and a.store leaves what is there.
+// over writes a loop over n elements, a register at a time: body gets the index of the register's first element. In
+// the last register, where it is not full, a.load reads zeros beyond n and a.store does not write there.
 func (a *isa) over(n reg.Register, body func(i reg.Register)) {
 	loop, rest, done := a.label("loop"), a.label("rest"), a.label("done")
 	i, left := a.GP64(), a.GP64()
@@ -136,7 +136,7 @@ func (a *isa) over(n reg.Register, body func(i reg.Register)) {
 	a.Label(done)
 }
 
-// setMask makes a.mask one of the first n lanes, n from 0 to all of them.
+// setMask sets a.mask to the first n lanes, n from 0 to all of them.
 func (a *isa) setMask(n reg.Register) {
 	if a.avx512() {
 		bits, k, count := a.GP64(), a.K(), reg.RCX

@@ -12,8 +12,8 @@ func layerNorm(a *isa) {
 	layerNormGradient(a)
 }
 
-// layerNormForward reads the row three times, which the first cache holds: for a mean, for the sums of what is around
-// it and its squares, which make that mean as exact as a float32 can be and give the variance, and to normalise.
+// layerNormForward reads the row, which is in the L1 cache, three times: for an approximate mean, for the sums of the
+// deviations from it and of their squares, which give the exact mean and the variance, and to normalise.
 func layerNormForward(a *isa) {
 	a.function("layerNorm", "(out, x, gain, bias []float32, epsilon float32) (mean, scale float32)",
 		"normalises a row to out, and returns its mean and 1/√(variance+epsilon).")
@@ -51,8 +51,8 @@ func layerNormForward(a *isa) {
 	one := a.XMM()
 	a.VMOVSS(a.ConstData(a.label("one"), operand.F32(1)), one)
 	a.VDIVSS(scale.AsX(), one, scale.AsX())
-	a.give(mean, a.Return("mean"))
-	a.give(scale, a.Return("scale"))
+	a.storeResult(mean, a.Return("mean"))
+	a.storeResult(scale, a.Return("scale"))
 	a.spreadLowest(mean)
 	a.spreadLowest(scale)
 
@@ -69,7 +69,7 @@ func layerNormForward(a *isa) {
 // layerNormSums is the first half of a row's backward.
 func layerNormSums(a *isa) {
 	a.function("layerNormSums", "(dGain, dBias, x, gain, dOut []float32, mean, scale float32) (sum, dot float32)",
-		"adds a row's gradients at gain and bias to dGain and dBias, and returns the sums of g = dOut·gain and of g "+
+		"adds a row's gradients of gain and bias to dGain and dBias, and returns the sums of g = dOut·gain and of g "+
 			"times the normalised row.")
 	dGain, dBias := a.slice("dGain"), a.slice("dBias")
 	x, gain, dOut, n := a.slice("x"), a.slice("gain"), a.slice("dOut"), a.length("x")
@@ -90,8 +90,8 @@ func layerNormSums(a *isa) {
 		a.VADDPS(g, sums[k], sums[k])
 		a.VFMADD231PS(g, v, dots[k])
 	})
-	a.give(a.sumOf(sums), a.Return("sum"))
-	a.give(a.sumOf(dots), a.Return("dot"))
+	a.storeResult(a.sumOf(sums), a.Return("sum"))
+	a.storeResult(a.sumOf(dots), a.Return("dot"))
 	a.end()
 }
 

@@ -1,9 +1,9 @@
 // Command gen writes the assembly of package kernel for amd64: each loop once for AVX2 with FMA and once for AVX-512,
-// from one description where they differ in the width of a register alone.
+// from one description where they differ only in the width of a register.
 //
 //	go generate ./internal/kernel
 //
-// It is a module of its own, so that those who use jenga do not fetch the assembler.
+// It is a module of its own, so that programs that import jenga do not download the assembler.
 package main
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/mmcloughlin/avo/printer"
 )
 
-// files are what is written: NAME_amd64.s and, with the declarations, NAME_gen_amd64.go.
+// files are the generated files: NAME_amd64.s and, with the declarations, NAME_gen_amd64.go.
 var files = []struct {
 	name     string
 	describe func(*isa)

@@ -7,16 +7,16 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// measure are the loops that find out how fast the processor is.
+// measure are the loops that measure the processor's peak speed.
 func measure(a *isa) {
-	// As many sums as there are registers for hide the instruction's latency.
+	// Sums in all available registers hide the instruction's latency.
 	sums := a.registers - 4
 	a.rounds(sums, "multiplyAdds", "fused multiply-adds", func(y, x, sum reg.VecVirtual) { a.VFMADD231PS(y, x, sum) })
 	if a.avx512() {
 		a.rounds(sums, "pairMultiplyAdds", "multiply-adds of pairs of bfloat16", a.addPairs)
 	}
 
-	a.function("readAll", "(x []float32)", "reads x, whose length is a multiple of 256, and does nothing with it.")
+	a.function("readAll", "(x []float32)", "reads x, whose length is a multiple of 256.")
 	at, left := a.slice("x"), a.length("x")
 	a.Label("block")
 	for i := range 256 / a.lanes {
@@ -28,11 +28,10 @@ func measure(a *isa) {
 	a.end()
 }
 
-// rounds writes the function called name: rounds of as many of an instruction as there are sums, which do not wait for
-// each other. doc is what they are.
+// rounds writes the function called name: rounds of one instruction for each sum, independent of each other. doc names
+// the instructions.
 func (a *isa) rounds(sums int, name, doc string, multiplyAdd func(y, x, sum reg.VecVirtual)) {
-	a.function(name, "(times int)", fmt.Sprintf("runs so many rounds of %d %s in registers that do not wait for each "+
-		"other.", sums, doc))
+	a.function(name, "(times int)", fmt.Sprintf("runs rounds of %d independent %s in registers.", sums, doc))
 	times := a.Load(a.Param("times"), a.GP64())
 	x, y := a.zero(), a.zero()
 	var sum []reg.VecVirtual

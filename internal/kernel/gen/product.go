@@ -7,8 +7,8 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// tileRows returns how many rows a tile has: as many as leave, of all registers, two for a row of b and two to spread
-// a's elements in, at two sums a row.
+// tileRows returns the number of rows of a tile: the most with two registers of sums a row that leave two registers for
+// a row of b and two for elements of a.
 func (a *isa) tileRows() int {
 	if a.avx512() {
 		return 14 // 28 sums, 2 of b, 2 of a
@@ -29,13 +29,13 @@ func product(a *isa) {
 	}
 }
 
-// tile writes the function for tiles of so many rows, two registers wide, one below the other. All sums stay in
-// registers; each takes its products in ascending order. What a and b hold in 32 bits is multiplied and added to a sum
-// by multiplyAdd.
+// tile writes the function for tiles of the given rows, two registers wide, one below the other. All sums stay in
+// registers; each adds its products in ascending order. multiplyAdd multiplies 32 bits of a and b and adds the result
+// to a sum.
 //
-// The sums begin at zero, and what they are added to is read at the end, before anything is written: at the beginning
-// it would lie below what the tile above has just written, often a multiple of 4096 bytes away, and processors that
-// compare the lower bits of addresses would wait for those writes.
+// The sums start at zero, and c's previous values are added at the end, before anything is written: at the start, they
+// would be read just after the tile above was written, often at a distance of a multiple of 4096 bytes, and processors
+// that compare the lower bits of addresses would wait for those writes (4K aliasing).
 func (a *isa) tile(rows int, name string, multiplyAdd func(y, x, sum reg.VecVirtual)) {
 	a.function(fmt.Sprintf("%s%d", name, rows),
 		"(c, from *float32, cRow, fromRow int, a *float32, aRow, aCol, aTile int, b *float32, k int, next, end "+
@@ -51,7 +51,7 @@ func (a *isa) tile(rows int, name string, multiplyAdd func(y, x, sum reg.VecVirt
 	next := a.addProducts(sums, multiplyAdd)
 	a.addSums(sums)
 
-	// on to the next tile
+	// advance to the next tile
 	a.ADDQ(a.bytes("aTile"), a.address("a"))
 	end := a.argument("end")
 	a.CMPQ(next, end)
@@ -62,7 +62,7 @@ func (a *isa) tile(rows int, name string, multiplyAdd func(y, x, sum reg.VecVirt
 	a.end()
 }
 
-// argument loads a parameter that is one word, bytes one that counts float32 values as so many bytes.
+// argument loads a parameter of one word; bytes loads one that counts float32 values, in bytes.
 func (a *isa) argument(name string) reg.Register { return a.Load(a.Param(name), a.GP64()) }
 
 func (a *isa) bytes(name string) reg.Register {
@@ -71,7 +71,7 @@ func (a *isa) bytes(name string) reg.Register {
 	return r
 }
 
-// prefetch asks the cache for the tile of c.
+// prefetch prefetches the tile of c.
 func (a *isa) prefetch(rows int) {
 	c, cRow := a.argument("c"), a.bytes("cRow")
 	for r := range rows {
@@ -82,7 +82,7 @@ func (a *isa) prefetch(rows int) {
 	}
 }
 
-// addSums writes from plus the sums to c, two registers a row, and moves both on to the next tile's place.
+// addSums writes from plus the sums to c, two registers a row, and advances both to the next tile.
 func (a *isa) addSums(sums [][2]reg.VecVirtual) {
 	from, fromRow := a.argument("from"), a.bytes("fromRow")
 	for _, s := range sums {
@@ -100,11 +100,11 @@ func (a *isa) addSums(sums [][2]reg.VecVirtual) {
 	a.MOVQ(c, a.address("c"))
 }
 
-// addProducts adds a·b to the sums, k ascending, and returns how far it has come in asking the cache for what follows.
+// addProducts adds a·b to the sums, k ascending, and returns the address up to which the next panel was prefetched.
 //
-// Several columns of a go by before its pointers move on where they stand side by side in each row, as packed rows do,
-// or where a's columns follow each other without gaps, as packed columns do: a core that two threads share decodes half
-// as many instructions for each, which the sums and what they read leave hardly room for.
+// The loop is unrolled over several columns of a where they are adjacent in each row, as in packed rows, or follow each
+// other without gaps, as packed columns do, so that pointers advance once for them: a core that is shared by two
+// threads decodes half as many instructions for each, which is hardly enough for the multiply-adds and loads.
 func (a *isa) addProducts(sums [][2]reg.VecVirtual, multiplyAdd func(y, x, sum reg.VecVirtual)) (next reg.Register) {
 	rows := len(sums)
 	p := products{isa: a, sums: sums, multiplyAdd: multiplyAdd, unroll: 8}
@@ -153,7 +153,7 @@ type products struct {
 	*isa
 	sums        [][2]reg.VecVirtual
 	multiplyAdd func(y, x, sum reg.VecVirtual)
-	unroll      int            // columns that go by before the pointers move on
+	unroll      int            // columns between two steps of the pointers
 	pointers    []reg.Register // to a, one for three rows each
 	aRow        reg.Register
 	b, k, next  reg.Register
@@ -162,7 +162,7 @@ type products struct {
 // rowOfB returns the bytes of a row of b.
 func (p *products) rowOfB() int { return 2 * 4 * p.lanes }
 
-// column adds the products of a column further on than the pointers, by so many bytes in each row.
+// column adds the products of the column at an offset in bytes from the pointers.
 func (p *products) column(column, bytes int) {
 	b0, b1 := p.vector(), p.vector()
 	p.VMOVUPS(operand.Mem{Base: p.b, Disp: p.rowOfB() * column}, b0)
@@ -179,7 +179,7 @@ func (p *products) column(column, bytes int) {
 	}
 }
 
-// columns goes over columns that are so many bytes apart, as long as p.unroll are left, and on to the label rest.
+// columns loops over columns with a stride in bytes while p.unroll are left, and jumps to the label rest.
 func (p *products) columns(bytes int, rest string) {
 	loop := p.label("loop")
 	p.SUBQ(operand.U8(p.unroll), p.k)
@@ -201,7 +201,7 @@ func (p *products) columns(bytes int, rest string) {
 	p.JMP(operand.LabelRef(rest))
 }
 
-// rowsOfA returns pointers to a, one for three rows each, and the bytes from one row to the next.
+// rowsOfA returns pointers to a, one for every three rows, and the row stride in bytes.
 func (a *isa) rowsOfA(rows int) (pointers []reg.Register, aRow reg.Register) {
 	aRow = a.bytes("aRow")
 	pointers = []reg.Register{a.argument("a")}

@@ -28,7 +28,7 @@ func rows(a *isa) {
 	addRows(a)
 }
 
-// addRows goes down four rows at a time: a register of the sum is read and written once for them.
+// addRows adds four rows at a time, for which a register of the sum is read and written once.
 func addRows(a *isa) {
 	const together = 4
 	a.function("addRows", "(sum, x []float32)", "adds the rows of x, each as long as sum, to sum, first to last.")

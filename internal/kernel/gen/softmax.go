@@ -7,15 +7,15 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// softmax are the loops over one row of scores: whole, and in the parts that attention in tiles is made of.
+// softmax are the loops over one row of logits: softmax as a whole, and the parts of it that attention in tiles uses.
 func softmax(a *isa) {
 	a.function("maximum", "(row []float32) float32",
 		"returns the largest element: -Inf of an empty row, NaN where there is one.")
-	a.give(a.maximum(a.slice("row"), a.length("row")), a.ReturnIndex(0))
+	a.storeResult(a.maximum(a.slice("row"), a.length("row")), a.ReturnIndex(0))
 	a.end()
 
 	a.function("exps", "(row []float32, shift float32) float32", "replaces row by exp(row−shift) and returns the sum.")
-	a.give(a.exps(a.slice("row"), a.length("row"), a.spread("shift")), a.ReturnIndex(0))
+	a.storeResult(a.exps(a.slice("row"), a.length("row"), a.spread("shift")), a.ReturnIndex(0))
 	a.end()
 
 	a.function("softmax", "(row []float32)", "replaces row by exp(row)/Σexp(row).")
@@ -49,8 +49,8 @@ func softmax(a *isa) {
 	a.end()
 }
 
-// maximum returns the largest of n elements in its lowest lane. The processor's maximum forgets NaN, so lanes in which
-// there was one are kept beside it: all their bits are set, which is a NaN too.
+// maximum returns the largest of n elements in its lowest lane. The processor's maximum drops NaN, so a second register
+// marks the lanes with NaN by setting all their bits, which is a NaN too.
 func (a *isa) maximum(row, n reg.Register) reg.VecVirtual {
 	lowest, lost := a.vector(), a.zero()
 	a.VBROADCASTSS(a.inMemory(float32(math.Inf(-1))), lowest)
@@ -72,7 +72,7 @@ func (a *isa) maximum(row, n reg.Register) reg.VecVirtual {
 	return top[0]
 }
 
-// fold makes one lane, the lowest, of all lanes of v.
+// fold combines all lanes of v into the lowest.
 func (a *isa) fold(v reg.VecVirtual, with func(...operand.Op)) {
 	x, upper := v.AsX(), a.XMM()
 	a.halve(v, with)
@@ -82,7 +82,7 @@ func (a *isa) fold(v reg.VecVirtual, with func(...operand.Op)) {
 	with(upper, x, x)
 }
 
-// loadOr reads a register, in which lanes beyond a loop's end are those of other.
+// loadOr reads a register; its lanes beyond a loop's end are those of other.
 func (a *isa) loadOr(from operand.Mem, other reg.VecVirtual) reg.VecVirtual {
 	v := a.load(from)
 	switch {

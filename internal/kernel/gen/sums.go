@@ -8,12 +8,12 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// place is where a register stands after a base address.
+// place is the offset of a register after a base address.
 type place func(base reg.Register) operand.Mem
 
-// unrolled writes a loop over n elements, times registers in a round, what is left one register at a time, the last one
-// masked as in over. body sees a register's place and its number k in the round: sums that do not wait for each other
-// have one register each. Which element goes to which sum is a function of n alone.
+// unrolled writes a loop over n elements, times registers in a round, the remaining ones one at a time, the last one
+// masked as in over. body gets a register's place and its number k in the round, so that independent sums have one
+// register each. The sum to which an element is added is a function of n and its index.
 func (a *isa) unrolled(n reg.Register, times int, body func(at place, k int)) {
 	a.together(n, times, func(at []place) {
 		for k, at := range at {
@@ -22,7 +22,7 @@ func (a *isa) unrolled(n reg.Register, times int, body func(at place, k int)) {
 	})
 }
 
-// together is unrolled for a body that takes all registers of a round at once.
+// together is unrolled for a body that computes all registers of a round at once.
 func (a *isa) together(n reg.Register, times int, body func(at []place)) {
 	round, single, loop, rest, done := a.label("round"), a.label("single"), a.label("loop"), a.label("rest"),
 		a.label("done")
@@ -62,7 +62,7 @@ func (a *isa) together(n reg.Register, times int, body func(at []place)) {
 	a.Label(done)
 }
 
-// zeros returns so many registers of zeros.
+// zeros returns n registers of zeros.
 func (a *isa) zeros(n int) []reg.VecVirtual {
 	v := make([]reg.VecVirtual, n)
 	for i := range v {
@@ -71,8 +71,8 @@ func (a *isa) zeros(n int) []reg.VecVirtual {
 	return v
 }
 
-// sumOf returns in its lowest lane the sum of the float32 lanes of all v, which it overwrites: two by two, then half a
-// register with the other.
+// sumOf returns in its lowest lane the sum of the float32 lanes of all v, which it overwrites: registers pairwise, then
+// halves of a register.
 func (a *isa) sumOf(v []reg.VecVirtual) reg.VecVirtual {
 	for len(v) > 1 {
 		half := len(v) / 2
@@ -106,7 +106,7 @@ func (a *isa) sumOf64(v []reg.VecVirtual) reg.VecVirtual {
 	return v[0]
 }
 
-// halve adds the upper halves of v to the lower ones until its lowest 128 bits hold all of it.
+// halve adds the upper halves of v to the lower ones until the lowest 128 bits have the sum.
 func (a *isa) halve(v reg.VecVirtual, add func(...operand.Op)) {
 	if a.avx512() {
 		upper := a.YMM()
@@ -121,7 +121,7 @@ func (a *isa) halve(v reg.VecVirtual, add func(...operand.Op)) {
 // spreadLowest copies the lowest lane of v to all.
 func (a *isa) spreadLowest(v reg.VecVirtual) { a.VBROADCASTSS(v.AsX(), v) }
 
-// only sets the lanes of v to 0 that lie beyond a loop's end.
+// only sets the lanes of v beyond a loop's end to 0.
 func (a *isa) only(v reg.VecVirtual) {
 	switch {
 	case a.mask == nil:
@@ -132,9 +132,9 @@ func (a *isa) only(v reg.VecVirtual) {
 	}
 }
 
-// give stores the lowest lane of v as a result. The moves that a.Store would choose are of the old kind, which costs
-// some processors dearly while the upper halves of registers are in use.
-func (a *isa) give(v reg.VecVirtual, result gotypes.Component) {
+// storeResult stores the lowest lane of v as a result. a.Store would choose SSE moves, which are slow on some
+// processors while the upper halves of registers are in use.
+func (a *isa) storeResult(v reg.VecVirtual, result gotypes.Component) {
 	to, err := result.Resolve()
 	if err != nil {
 		panic(err)

@@ -5,7 +5,7 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// sumSquares adds in float64: the square of no float32 number but 0 is 0 there, nor is any too large.
+// sumSquares adds in float64, where the square of a float32 neither underflows nor overflows.
 func sumSquares(a *isa) {
 	a.function("sumSquares", "(x []float32) float64", "returns Σx².")
 	x, n := a.slice("x"), a.length("x")
@@ -15,7 +15,7 @@ func sumSquares(a *isa) {
 			a.VFMADD231PD(v, v, sums[2*k+half])
 		}
 	})
-	a.give(a.sumOf64(sums), a.ReturnIndex(0))
+	a.storeResult(a.sumOf64(sums), a.ReturnIndex(0))
 	a.end()
 }
 

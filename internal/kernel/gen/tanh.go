@@ -2,8 +2,8 @@ package main
 
 import "github.com/mmcloughlin/avo/operand"
 
-// tanh computes (1 − e)/(1 + e) with e = exp(−2|x|), and what e is below 1 without cancellation: of 2^n·2^r the
-// difference of 2^r from 1 by itself.
+// tanh computes (1 − e)/(1 + e) with e = exp(−2|x|) = 2^n·2^r. To compute 1 − e without cancellation, 2^r − 1 has a
+// polynomial of its own.
 func tanh(a *isa) {
 	const beyond = 10 // where the nearest float32 is 1
 	a.function("tanh", "(out, x []float32)", "writes the hyperbolic tangent of x to out, which is not shorter.")

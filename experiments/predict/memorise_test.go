@@ -10,7 +10,7 @@ import (
 	"github.com/jenga-nlp/jenga/internal/shared"
 )
 
-// squad is what a file in SQuAD's form holds, as far as it is divided here.
+// squad has the parts of a file in SQuAD's format that this test selects.
 type squad struct {
 	Data []article `json:"data"`
 }
@@ -21,13 +21,13 @@ type article struct {
 }
 
 type paragraph struct {
-	Context string            `json:"context"`
-	Asked   []json.RawMessage `json:"qas"`
+	Context   string            `json:"context"`
+	Questions []json.RawMessage `json:"qas"`
 }
 
-// Fifty questions can be learned by heart only where no character is lost between the offsets in a file and the answers
-// of a model, over windows that each hold a part of the paragraph.
-func TestQuestionsAreLearnedByHeart(t *testing.T) {
+// A model can overfit fifty questions only if the character offsets in a file are exact up to its predictions, over
+// windows that each have a part of the paragraph.
+func TestQuestionsAreMemorised(t *testing.T) {
 	shared.SkipUnlessLong(t)
 	dir, folder := shared.Dir(t), t.TempDir()
 	t.Setenv("JENGA_MODELS", filepath.Join(dir, "models"))
@@ -43,7 +43,7 @@ func TestQuestionsAreLearnedByHeart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join(folder, "by_heart.yaml")
+	path := filepath.Join(folder, "memorise.yaml")
 	for name, content := range map[string]string{
 		filepath.Join(folder, "questions.json"): string(text),
 		path: `
@@ -65,14 +65,14 @@ training: {learning_rate: 2.0e-4, batch_size: 4, num_epochs: 16, metric_for_best
 	t.Logf("%s %.1f", done.Metric, 100*done.Value)
 }
 
-// short returns paragraphs of at most so many words, with so many questions in all.
+// short returns paragraphs of at most words words, with the given number of questions in all.
 func short(all squad, words, questions int) []paragraph {
 	var chosen []paragraph
 	for _, a := range all.Data {
 		for _, p := range a.Paragraphs {
 			if questions > 0 && len(strings.Fields(p.Context)) <= words {
-				p.Asked = p.Asked[:min(len(p.Asked), questions)]
-				questions -= len(p.Asked)
+				p.Questions = p.Questions[:min(len(p.Questions), questions)]
+				questions -= len(p.Questions)
 				chosen = append(chosen, p)
 			}
 		}
