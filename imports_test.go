@@ -36,6 +36,7 @@ var layers = [][]string{
 	{"experiments"},
 	{"internal/bench"},
 	{"parttest"},
+	{"docs"},
 	{"cmd/cli"},
 	{"cmd/jenga"},
 }

@@ -19,6 +19,13 @@ type Head interface {
 
 // Objective computes the loss and the predictions from a head's logits. Most heads embed a predefined one and implement
 // only Logits.
+//
+// gold has the target of each example of the batch, nil for one without a label. An example has several texts if it is
+// divided into windows or is a pair whose texts are encoded separately: text b of logits.Rows belongs to example
+// logits.Rows.Example[b], that is to gold[logits.Rows.Example[b]]. A long example has the weight of a short one: its
+// loss is the mean over its windows and counts as one unit, and its prediction merges those of its windows, as their
+// mean. Objectives of words count a word once, in one of its windows (outputs.WordRows); of spans, each window is a
+// unit.
 type Objective interface {
 	// Units is the number of labelled units (texts, words, spans; each times its class weight) in gold.
 	Units(gold []corpus.Target) float64

@@ -16,7 +16,7 @@ type LossOptions struct {
 	LabelSmoothing float64 `yaml:"label_smoothing" range:"[0,1)" doc:"probability of the gold label that is divided among all labels (Szegedy 2016); for one label or a tag"`
 	FocalGamma     float64 `yaml:"focal_gamma" range:"[0,16]" doc:"γ of the focal loss: a factor (1-p)^γ (Lin 2017)"`
 
-	ClassWeights plugin.Factors `yaml:"class_weights" choice:"none|balanced" one:"no" range:"[0,)" doc:"factor of each label's loss, for one label or a tag; balanced: the number of units, divided by the number of labels times the units of the label"`
+	ClassWeights plugin.Factors `yaml:"class_weights" choice:"none|balanced" one:"no" range:"[0,)" doc:"factor of each label's loss, for one label or a tag; balanced: the number of labelled texts, or words, divided by the number of labels times those with the label"`
 	PosWeight    plugin.Factors `yaml:"pos_weight" choice:"balanced" range:"(0,)" doc:"factor of the loss where a label holds, for many labels; balanced: how often it does not hold, divided by how often it does"`
 }
 

@@ -17,7 +17,7 @@ func init() {
 // RegressionOptions are the keys that may stand beside `type: regression`.
 type RegressionOptions struct {
 	Loss  string    `yaml:"loss" choice:"mse|mae|huber" doc:"of the distance; huber: squared up to 1, then absolute"`
-	Range []float64 `yaml:"range" doc:"[LEAST, MOST] of the predicted numbers, by a sigmoid; none: any"`
+	Range []float64 `yaml:"range" takes:"[LEAST, MOST]" doc:"[LEAST, MOST] of the predicted numbers, by a sigmoid; none: any"`
 	Scale string    `yaml:"scale" choice:"none|standard" doc:"standard: by the training data's mean and deviation"`
 
 	Pool    string  `yaml:"pool" choice:"cls|mean|max|attention" doc:"cls: the first token; attention: a learned mean"`

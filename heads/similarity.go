@@ -21,7 +21,7 @@ var similarityDefaults = SimilarityOptions{Loss: "cosent", Scale: 20, Range: []f
 type SimilarityOptions struct {
 	Loss  string    `yaml:"loss" choice:"cosent|mse" doc:"cosent: the order of cosines (Su 2022); mse: their distance"`
 	Scale float64   `yaml:"scale" range:"(0,1000]" doc:"factor of the cosines in cosent"`
-	Range []float64 `yaml:"range" doc:"[LEAST, MOST]: the gold numbers of a cosine of 0 and of 1"`
+	Range []float64 `yaml:"range" takes:"[LEAST, MOST]" doc:"[LEAST, MOST]: the gold numbers of a cosine of 0 and of 1"`
 
 	Pool string `yaml:"pool" choice:"cls|mean|max|attention" doc:"cls: the first token; attention: a learned mean"`
 }

@@ -61,7 +61,7 @@ type NoOptions struct{}
 
 // SamplerOptions are the keys that may stand beside `type:` of a sampler.
 type SamplerOptions struct {
-	Groups string `yaml:"groups" doc:"how many groups of tasks have a batch at each turn, all different: a whole number, or all; where it is not given 1, and all beside a weighting that combines gradients"`
+	Groups string `yaml:"groups" takes:"a whole number of at least 1, or all" default:"(1 or all)" doc:"number of groups of tasks that are drawn at once, a batch of each; tasks that share texts (same_as) form one group. A step has this many batches times gradient_accumulation_steps. Default: 1, but all with a weighting that combines gradients"`
 }
 
 // count returns the number of groups that have a batch at each turn.
@@ -124,8 +124,8 @@ func (s several) pick(state State, choose func(candidates []bool) int) []int {
 	return chosen
 }
 
-// Proportional draws each batch of an epoch once, in random order. Where several groups have a batch at each turn, a
-// group without batches left starts again.
+// Proportional draws each batch of an epoch once, in random order. If several groups are drawn at once, a group without
+// batches left starts again.
 type Proportional struct{ several }
 
 // Next draws groups with probabilities proportional to the batches that they have left, or that they have where they
@@ -170,7 +170,7 @@ func (u Uniform) Next(s State) []int {
 }
 
 // RoundRobin takes the groups in turn. Each batch of an epoch comes once; a group without batches left is skipped.
-// Where several groups have a batch at each turn, groups without batches left start again to fill it.
+// If several groups are drawn at once, groups without batches left start again to complete the draw.
 type RoundRobin struct{ several }
 
 // Next returns the first groups after the last one that have a batch left.

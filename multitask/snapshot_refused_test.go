@@ -95,7 +95,8 @@ func TestASnapshotThatCannotBeReadIsNotWritten(t *testing.T) {
 	}
 	var file bytes.Buffer
 	_, err = mustSnapshot(t, training).WriteTo(&file)
-	if want := "67108864 of the weighting's; want at most 67108864"; err == nil || !strings.HasSuffix(err.Error(), want) {
+	want := "67108864 of the weighting's; want at most 67108864"
+	if err == nil || !strings.HasSuffix(err.Error(), want) {
 		t.Errorf("WriteTo = %v, want %s", err, want)
 	}
 	if file.Len() > 0 {
@@ -122,21 +123,24 @@ func TestASnapshotOfAnotherPlanIsRefused(t *testing.T) {
 		want   string // "": the field does not change the results
 		change func(p *Plan)
 	}{
-		"Seed":          {"seed 5; the training has 6", func(p *Plan) { p.Seed = 6 }},
-		"Epochs":        {"steps 16; the training has 24", func(p *Plan) { p.Epochs = 3 }},
-		"MaxSteps":      {"steps 16; the training has 3", func(p *Plan) { p.MaxSteps = 3 }},
-		"BatchSize":     {"batch_size 4; the training has 3", func(p *Plan) { p.BatchSize = 3; p.MaxSteps = 16 }},
-		"BatchTokens":   {"batch_tokens 1000; the training has 900", func(p *Plan) { p.BatchTokens = 900 }},
-		"Accumulate":    {"gradient_accumulation_steps 1; the training has 2", func(p *Plan) { p.Accumulate = 2; p.MaxSteps = 16 }},
-		"Recompute":     {"", func(p *Plan) { p.Recompute = true }},
-		"BFloat16":      {"bfloat16 false; the training has true", func(p *Plan) { p.BFloat16 = true }},
-		"Rate":          {"learning_rate 0.003; the training has 0.1", func(p *Plan) { p.Rate = 0.1 }},
-		"WeightDecay":   {"weight_decay 0.01; the training has 0.1", func(p *Plan) { p.WeightDecay = 0.1 }},
-		"WarmupRatio":   {"warmup_ratio 0; the training has 0.5", func(p *Plan) { p.WarmupRatio = 0.5 }},
-		"WarmupSteps":   {"warmup_steps 1; the training has 2", func(p *Plan) { p.WarmupSteps = 2 }},
-		"ClipNorm":      {"max_grad_norm 1; the training has 0", func(p *Plan) { p.ClipNorm = 0 }},
-		"Sampler":       {"sampling multitask.Proportional; the training has multitask.Uniform", func(p *Plan) { p.Sampler = Uniform{} }},
-		"Weighting":     {"weighting multitask.Fixed; the training has multitask.PCGrad", func(p *Plan) { p.Weighting = PCGrad{} }},
+		"Seed":        {"seed 5; the training has 6", func(p *Plan) { p.Seed = 6 }},
+		"Epochs":      {"steps 16; the training has 24", func(p *Plan) { p.Epochs = 3 }},
+		"MaxSteps":    {"steps 16; the training has 3", func(p *Plan) { p.MaxSteps = 3 }},
+		"BatchSize":   {"batch_size 4; the training has 3", func(p *Plan) { p.BatchSize = 3; p.MaxSteps = 16 }},
+		"BatchTokens": {"batch_tokens 1000; the training has 900", func(p *Plan) { p.BatchTokens = 900 }},
+		"Accumulate": {"gradient_accumulation_steps 1; the training has 2",
+			func(p *Plan) { p.Accumulate, p.MaxSteps = 2, 16 }},
+		"Recompute":   {"", func(p *Plan) { p.Recompute = true }},
+		"BFloat16":    {"bfloat16 false; the training has true", func(p *Plan) { p.BFloat16 = true }},
+		"Rate":        {"learning_rate 0.003; the training has 0.1", func(p *Plan) { p.Rate = 0.1 }},
+		"WeightDecay": {"weight_decay 0.01; the training has 0.1", func(p *Plan) { p.WeightDecay = 0.1 }},
+		"WarmupRatio": {"warmup_ratio 0; the training has 0.5", func(p *Plan) { p.WarmupRatio = 0.5 }},
+		"WarmupSteps": {"warmup_steps 1; the training has 2", func(p *Plan) { p.WarmupSteps = 2 }},
+		"ClipNorm":    {"max_grad_norm 1; the training has 0", func(p *Plan) { p.ClipNorm = 0 }},
+		"Sampler": {"sampling multitask.Proportional; the training has multitask.Uniform",
+			func(p *Plan) { p.Sampler = Uniform{} }},
+		"Weighting": {"weighting multitask.Fixed; the training has multitask.PCGrad",
+			func(p *Plan) { p.Weighting = PCGrad{} }},
 		"Reducer":       {"", func(p *Plan) { p.Reducer = &summing{with: newProcesses(1)} }},
 		"EvaluateEvery": {"steps between evaluations 0; the training has 5", func(p *Plan) { p.EvaluateEvery = 5 }},
 		"NeverEvaluate": {"evaluations true; the training has false", func(p *Plan) { p.NeverEvaluate = true }},

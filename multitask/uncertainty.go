@@ -19,8 +19,8 @@ type UncertaintyOptions struct {
 //
 //	Σ_h ½·exp(-s_h)·L_h + ½·s_h
 //
-// over the heads that have labelled units in the step. L is a head's mean loss times its weight. The s have a learning
-// rate of their own and no weight decay, and are not clipped with the model's gradient.
+// over the heads that have labelled texts or words in the step. L is a head's mean loss times its weight. The s have a
+// learning rate of their own and no weight decay, and are not clipped with the model's gradient.
 type Uncertainty struct {
 	rate         float64
 	params       []*nn.Param

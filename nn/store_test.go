@@ -89,11 +89,11 @@ func TestStateOfAnotherStoreIsRefused(t *testing.T) {
 		{func(all []ParamState) []ParamState { all[1].Slots = make([]Slot, 2); return all },
 			`parameter "vector": 0 updates and 2 slots`},
 		{func(all []ParamState) []ParamState {
-			all[1].OptimizerState = OptimizerState{1, []Slot{{"square", make([]float32, 5)}, {"mean", make([]float32, 5)}}}
+			all[1].Steps, all[1].Slots = 1, []Slot{{"square", make([]float32, 5)}, {"mean", make([]float32, 5)}}
 			return all
 		}, `parameter "vector": slot "square" of the optimizer's state has 5 values; want "mean" with 5`},
 		{func(all []ParamState) []ParamState {
-			all[1].OptimizerState = OptimizerState{1, []Slot{{"mean", make([]float32, 5)}, {"square", make([]float32, 4)}}}
+			all[1].Steps, all[1].Slots = 1, []Slot{{"mean", make([]float32, 5)}, {"square", make([]float32, 4)}}
 			return all
 		}, `parameter "vector": slot "square" of the optimizer's state has 4 values; want "square" with 5`},
 	} {

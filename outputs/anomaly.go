@@ -57,7 +57,7 @@ var Anomaly = Register(Spec[AnomalyTarget, AnomalyPrediction]{
 	},
 })
 
-// AnomalyTarget says whether a text is an anomaly.
+// AnomalyTarget reports whether a text is an anomaly.
 type AnomalyTarget struct{ Anomalous bool }
 
 // AnomalyPrediction is the predicted distance of a text from normal texts.

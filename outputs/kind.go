@@ -73,7 +73,8 @@ func (k *Kind) String() string { return k.description }
 // Name is the name that the kind is registered under.
 func (k *Kind) Name() string { return k.name }
 
-// Field is the field of a record that holds a target; "" if targets are made from the texts.
+// Field is the field of a record that holds a target, and the key of data that names its column; "" if targets are made
+// from the texts.
 func (k *Kind) Field() string { return k.field }
 
 // Discrete reports whether predictions are right or wrong, unlike numbers.

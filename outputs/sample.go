@@ -17,12 +17,13 @@ type SampleSpec[T, P any] struct {
 	FirstToken func(t *T) *T
 	// Learned reports whether heads learn from a target; nil: from all.
 	Learned func(t *T) bool
-	// Detached says that the encoder receives no gradient from heads of the kind.
+	// Detached reports that the encoder receives no gradient from heads of the kind.
 	Detached bool
 	// Check returns an error if an unnamed prediction for an example of rows, of one window, is malformed.
 	Check func(p *P, rows nn.Rows, example, labels int) error
 
-	// Record makes the fields of record number i as in data files, with the label if the kind has labels.
+	// Record makes the fields of record number i as in data files: the text, as text, as words, or as question and
+	// context, and in the kind's Field a target, with the label if the kind has labels.
 	Record func(i int, label string, labels []string) map[string]any
 	// CheckTarget returns an error if a target that a task made for an example is malformed.
 	CheckTarget func(t *T, e *corpus.Example) error

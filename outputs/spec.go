@@ -14,7 +14,10 @@ import (
 type Spec[T, P any] struct {
 	Name        string // that the kind is registered under: "tags"
 	Description string // of an output in errors: "a tag for each word"
-	Field       string // of a record that holds a target; "": targets are made from the texts
+	// Field is the field of a record that holds a target; "": targets are made from the texts. It is also a key of a
+	// task's data, which names the column: {grade: COLUMN}. With {grade: {HEAD: COLUMN}} a record has the target of
+	// head HEAD in the field grade.HEAD, which a task of the kind reads in place of grade.
+	Field string
 	Traits
 
 	// Names calls visit with each label that a target names, "" left out. visit may change it.

@@ -1,7 +1,6 @@
 package plugin
 
 import (
-	"bytes"
 	"fmt"
 	"reflect"
 	"slices"
@@ -107,56 +106,4 @@ func (r *Registry[S, P]) FromString(name, options string) (Choice[S, P], error) 
 	}
 	s.Put("type", SectionOf(name))
 	return r.Choose(s, "", nil, &mistakes), mistakes.Err()
-}
-
-// Field describes one option of a part, for a list of parts.
-type Field struct {
-	Key     string // with the keys of the mappings around it: lora.r
-	Type    string // the valid values: "a number in [0, 1)", "cls, mean or max"
-	Default string // as written in a file
-	Doc     string
-}
-
-// Fields returns the options of a part in the order of their declaration. It panics on an unknown name.
-func (r *Registry[S, P]) Fields(name string) []Field {
-	part, ok := r.parts[name]
-	if !ok {
-		panic(fmt.Sprintf("plugin: no %s %q", r.kind, name))
-	}
-	return FieldsOf("", part.defaults)
-}
-
-// KeysOf returns the keys of options, a struct.
-func KeysOf(options any) []string {
-	var keys []string
-	for _, o := range optionsOf(reflect.TypeOf(options)) {
-		keys = append(keys, o.key)
-	}
-	return keys
-}
-
-// FieldsOf returns the fields of options, a struct whose values are the defaults. prefix is put before each key, such
-// as "lora.".
-func FieldsOf(prefix string, options any) []Field { return fieldsOf(prefix, reflect.ValueOf(options)) }
-
-func fieldsOf(prefix string, v reflect.Value) []Field {
-	var all []Field
-	for _, o := range optionsOf(v.Type()) {
-		value := v.FieldByIndex(o.index)
-		if value.Kind() == reflect.Struct && value.Type() != factorsType {
-			all = append(all, fieldsOf(prefix+o.key+".", value)...)
-			continue
-		}
-		all = append(all, Field{prefix + o.key, wants(value.Type(), o.limits), inline(sectionOf(value)), o.doc})
-	}
-	return all
-}
-
-// inline returns a section as YAML on one line.
-func inline(s *Section) string {
-	var b bytes.Buffer
-	if err := s.Write(&b); err != nil {
-		panic("plugin: " + err.Error())
-	}
-	return strings.TrimSpace(b.String())
 }

@@ -8,19 +8,13 @@ import (
 	"strings"
 )
 
-// option is a field of a struct that a file may set. Its tags define it:
-//
-//	Pool    string  `yaml:"pool" choice:"cls|mean|max" doc:"how a text's states become one"`
-//	Dropout float64 `yaml:"dropout" range:"[0,1)" doc:"dropout rate of the features in training"`
-//
-// A range is an interval; a missing end is infinite. A field that is a struct is a mapping, or with `yaml:",inline"`
-// adds its fields to those of the outer struct. SectionOf omits an option with `yaml:"pool,omitempty"` if it is zero.
+// option is a field of a struct that a file may set. Its tags define it, see the package comment.
 type option struct {
 	key    string
-	doc    string
 	index  []int // of the field, for reflect.Value.FieldByIndex
 	omit   bool  // the zero value is not written
 	limits limits
+	listed listed
 }
 
 // optionsOf returns the options of a struct in their order. It panics on a field that no file could set.
@@ -48,7 +42,7 @@ func optionsOf(t reflect.Type) []option {
 				f.Name))
 		default:
 			checkType(f.Type, t.String()+"."+f.Name)
-			found = []option{{key, f.Tag.Get("doc"), []int{i}, rest == "omitempty", limitsOf(f.Tag)}}
+			found = []option{{key, []int{i}, rest == "omitempty", limitsOf(f.Tag), listedOf(f.Tag)}}
 		}
 		for _, o := range found {
 			if taken[o.key] {

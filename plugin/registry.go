@@ -1,4 +1,3 @@
-// Package plugin holds the registries of parts, and reads their sections of an experiment file into typed options.
 package plugin
 
 import (

@@ -14,7 +14,7 @@ func init() { Register("anomaly", AnomalyOptions{Normal: "normal"}, NewAnomaly) 
 
 // AnomalyOptions are the keys that may stand beside `type: anomaly`.
 type AnomalyOptions struct {
-	Normal string `yaml:"normal" doc:"label of normal texts; any other label marks an anomaly"`
+	Normal string `yaml:"normal" takes:"a label" doc:"label of normal texts; any other label marks an anomaly"`
 }
 
 // anomaly is anomaly detection: the prediction is the distance of a text from normal texts. Training uses normal texts

@@ -18,7 +18,7 @@ func init() { Register("multi_label", MultiLabelOptions{Separator: ","}, NewMult
 
 // MultiLabelOptions are the keys that may stand beside `type: multi_label` and `type: qa_qc`.
 type MultiLabelOptions struct {
-	Separator string `yaml:"separator" doc:"between the labels of a field that lists several: \"joy,love\""`
+	Separator string `yaml:"separator" takes:"any text" doc:"between the labels of a field: \"joy,love\""`
 }
 
 // multiLabel assigns any number of labels to a text. Its metrics are f1, precision and recall, micro averages, and with

@@ -15,7 +15,7 @@ func init() { Register("regression", RegressionOptions{}, NewRegression) }
 
 // RegressionOptions are the keys that may stand beside `type: regression`.
 type RegressionOptions struct {
-	Range []float64 `yaml:"range" doc:"[LEAST, MOST] of the gold numbers; none: any"`
+	Range []float64 `yaml:"range" takes:"[LEAST, MOST]" doc:"of the gold numbers; none: any number"`
 }
 
 // regression predicts a number for a text, or for a pair of texts, which a record has in the field value, label or

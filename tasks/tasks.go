@@ -45,7 +45,7 @@ func SurveyRecords(t Task, records []corpus.Record) {
 // TargetChecker is a Task that checks the targets of a split as a whole.
 type TargetChecker interface {
 	// CheckTargets returns warnings about the targets of one head in a split, nil where an example has none. tunes
-	// says whether heads are tuned on the split.
+	// reports whether heads are tuned on the split.
 	CheckTargets(gold []corpus.Target, split, head string, tunes bool) []string
 }
 

@@ -48,6 +48,15 @@ training: {learning_rate: 3.0e-3, batch_size: 8, num_epochs: 8}
 	goCommand(t, dir, "test", "./maxpool")
 	binary := filepath.Join(dir, "mine")
 	goCommand(t, dir, "build", "-o", binary, ".")
+	list, err := exec.Command(binary, "parts", "head", "max_pool").Output()
+	if err != nil || !strings.Contains(string(list), "a number in [0, 1)  dropout rate of the pooled features") {
+		t.Errorf("the list of options is %q, %v", list, err)
+	}
+	check := exec.Command(binary, "check", "--set", "tasks.team.heads.team.dropout=2")
+	check.Dir = dir
+	if out, err := check.CombinedOutput(); err == nil || !strings.Contains(string(out), "want a number in [0, 1)") {
+		t.Errorf("check of a dropout rate of 2: %v, %s", err, out)
+	}
 	train := exec.Command(binary)
 	train.Dir = dir
 	if out, err := train.CombinedOutput(); err != nil {

@@ -12,6 +12,9 @@ import (
 // A module outside the repository adds an output kind with its task and head: testdata/grading.
 func TestAnOutputKindOfAnotherModuleTrainsAndPredicts(t *testing.T) {
 	grading := buildGrading(t)
+	if list := grading.run("", "parts", "section", "data"); !strings.Contains(list, "column of a grade") {
+		t.Errorf("the kind's field is not among the keys of data:\n%s", list)
+	}
 	grading.run("", "train")
 
 	// the run folder can be opened and evaluated

@@ -3,11 +3,13 @@ package cli
 import (
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
+	"github.com/jenga-nlp/jenga/docs"
 	"github.com/jenga-nlp/jenga/encoders"
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/fusion"
@@ -32,8 +34,10 @@ func kinds() []kind {
 
 func (c *commands) partsCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:     "parts [KIND [TYPE]]",
-		Short:   "List the parts that an experiment file can name, their options, defaults and units",
+		Use:   "parts [KIND [TYPE]]",
+		Short: "List the parts that an experiment file can name, with option, default and valid values",
+		Long: "Lists the parts that an experiment file can name. Each line is an option, its default, the valid\n" +
+			"values, and what it is. A default in parentheses depends on other values; - is none.",
 		Example: "  jenga parts\n  jenga parts head\n  jenga parts head linear\n  jenga parts section tokenizer",
 		Args:    between(0, 2),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -55,7 +59,10 @@ func (c *commands) partsCommand() *cobra.Command {
 					names = args[1:]
 				}
 				for _, name := range names {
-					writePart(&text, k, name)
+					if text.Len() > 0 {
+						text.WriteString("\n")
+					}
+					writePart(&text, k, name, len(args) < 2)
 				}
 			}
 			_, err := io.WriteString(c.out, text.String())
@@ -86,12 +93,53 @@ func checkName(k kind, name string) error {
 	return fmt.Errorf("%s", plugin.Unknown(k.Kind(), name, k.Names()))
 }
 
-// writePart writes a part and a line for each of its options.
-func writePart(w io.Writer, k kind, name string) {
+// writePart writes a part, its description, in a list of parts the start alone, and a line for each of its options.
+func writePart(w io.Writer, k kind, name string, inList bool) {
 	fmt.Fprintf(w, "%s %s\n", k.Kind(), name)
+	text := docs.Part(k.Kind(), name)
+	if inList {
+		writeText(w, start(text))
+	} else if text != "" {
+		writeText(w, text+"\n")
+	}
+
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, f := range k.Fields(name) {
-		fmt.Fprintf(table, "  %s\t%s\t%s\t%s\n", f.Key, f.Default, f.Type, strings.TrimSpace(f.Doc))
+		byDefault := f.Default
+		if byDefault == "" {
+			byDefault = "-"
+		}
+		fmt.Fprintf(table, "  %s\t%s\t%s\t%s\n", f.Key, byDefault, f.Type, strings.TrimSpace(f.Doc))
 	}
 	table.Flush()
+}
+
+// writeText writes Markdown with its lines indented, its code further.
+func writeText(w io.Writer, text string) {
+	if text == "" {
+		return
+	}
+	indent := "  "
+	for line := range strings.SplitSeq(text, "\n") {
+		switch {
+		case line == "```" && indent == "  ":
+			indent = "      "
+		case line == "```":
+			indent = "  "
+		default:
+			fmt.Fprintln(w, strings.TrimRight(indent+line, " "))
+		}
+	}
+}
+
+// startEnd is the end of the start of a text: a colon, a full stop before a capital, which "et al. 2019" is not, or an
+// empty line.
+var startEnd = regexp.MustCompile(`:\s|\.\s+\p{Lu}|\n\n`)
+
+// start returns the first sentence of a text, up to a colon.
+func start(text string) string {
+	if at := startEnd.FindStringIndex(text); at != nil {
+		text = text[:at[0]]
+	}
+	return strings.TrimSuffix(text, ".")
 }

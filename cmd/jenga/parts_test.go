@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/jenga-nlp/jenga/docs"
 	"github.com/jenga-nlp/jenga/encoders"
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/fusion"
@@ -26,6 +27,7 @@ var update = flag.Bool("update", false, "rewrite docs/parts.md")
 type kind struct {
 	title, folder string
 	registry      interface {
+		Kind() string
 		Names() []string
 		Fields(name string) []plugin.Field
 	}
@@ -40,17 +42,23 @@ var kinds = []kind{
 	{"Weightings: many losses into one", "multitask", multitask.Weightings()},
 }
 
+// preface begins the page, with ' for a backtick.
 const preface = `# The parts
 
-What each ` + "`type:`" + ` of an experiment file is, with its options. ` + "`jenga parts`" + ` prints the options of the parts that a binary has.
+What each 'type:' of an experiment file is, with its options. 'jenga parts' prints the same of the parts that a binary
+has. A default in parentheses depends on other values; an option without a default is not set. An option 'a.b' is the
+key b of the mapping a.
 
-This page is written by ` + "`go test ./cmd/jenga -run PartsPage -update`" + ` from the parts' own comments and options.
+[README.md](../README.md#metrics) describes the metrics of an evaluation as a whole, [jenga-nlp.md](jenga-nlp.md) the
+keys of files of Jenga-NLP.
+
+This page is written by 'go test ./cmd/jenga -run PartsPage -update' from the comments and options of the parts.
 `
 
 // TestPartsPage compares docs/parts.md with the registries and the parts' comments.
 func TestPartsPage(t *testing.T) {
 	var page strings.Builder
-	page.WriteString(preface)
+	page.WriteString(strings.ReplaceAll(preface, "'", "`"))
 	for _, k := range kinds {
 		fmt.Fprintf(&page, "\n## %s\n", k.title)
 		docs, _ := commentsOf(t, filepath.Join("..", "..", k.folder))
@@ -78,9 +86,41 @@ func TestPartsPage(t *testing.T) {
 		}
 	}
 	have, err := os.ReadFile(path)
-	if err != nil || string(have) != page.String() {
-		t.Errorf("docs/parts.md differs from the parts' comments and options (%v); "+
-			"go test ./cmd/jenga -run PartsPage -update rewrites it", err)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(have) != page.String() {
+		t.Error("docs/parts.md differs from the parts' comments and options; " +
+			"go test ./cmd/jenga -run PartsPage -update rewrites it")
+	}
+}
+
+// TestEveryPartIsDescribed requires of each part that `jenga parts` says what it is, and which values an option takes.
+func TestEveryPartIsDescribed(t *testing.T) {
+	check := func(kind, name string, fields []plugin.Field) {
+		if docs.Part(kind, name) == "" {
+			t.Errorf("docs/parts.md does not say what %s %s is", kind, name)
+		}
+		for _, f := range fields {
+			switch f.Type {
+			case "a value", "text", "a list", "a mapping":
+				t.Errorf("%s %s: option %s takes %s; describe its values in a tag takes", kind, name, f.Key, f.Type)
+			}
+			if f.Doc == "" {
+				t.Errorf("%s %s: option %s has no tag doc", kind, name, f.Key)
+			}
+		}
+	}
+	for _, k := range kinds {
+		for _, name := range k.registry.Names() {
+			check(k.registry.Kind(), name, k.registry.Fields(name))
+		}
+	}
+	for _, name := range (config.Sections{}).Names() {
+		check("section", name, config.Sections{}.Fields(name))
+	}
+	if text := docs.Part("head", "max_pool"); text != "" {
+		t.Errorf("a part that does not ship is described as %q", text)
 	}
 }
 
@@ -88,10 +128,14 @@ func writeFields(page *strings.Builder, fields []plugin.Field) {
 	if len(fields) == 0 {
 		return
 	}
-	page.WriteString("\n| option | default | takes | |\n|---|---|---|---|\n")
+	page.WriteString("\n| option | default | takes | description |\n|---|---|---|---|\n")
 	for _, f := range fields {
 		cell := strings.NewReplacer("|", `\|`, "\n", " ")
-		fmt.Fprintf(page, "| `%s` | `%s` | %s | %s |\n", f.Key, f.Default, cell.Replace(f.Type), cell.Replace(f.Doc))
+		byDefault := f.Default
+		if byDefault != "" && !strings.HasPrefix(byDefault, "(") {
+			byDefault = "`" + byDefault + "`"
+		}
+		fmt.Fprintf(page, "| `%s` | %s | %s | %s |\n", f.Key, byDefault, cell.Replace(f.Type), cell.Replace(f.Doc))
 	}
 }
 

@@ -69,7 +69,7 @@ type Tokenizer struct {
 
 // Vocabulary has the options of training a tokenizer.
 type Vocabulary struct {
-	VocabSize int  `yaml:"vocab_size" range:"[100,1000000]" doc:"tokens, special ones too; default for words: 30000"`
+	VocabSize int  `yaml:"vocab_size" range:"[100,1000000]" default:"(8000 or 30000)" doc:"tokens, special tokens included; default: 8000, with type: words 30000"`
 	Lowercase bool `yaml:"lowercase" doc:"whether text is lowercased"`
 }
 
@@ -134,8 +134,8 @@ type Training struct {
 	SaveStrategy string `yaml:"save_strategy" choice:"epoch|steps|no"`
 
 	LoadBestModelAtEnd bool   `yaml:"load_best_model_at_end"`
-	MetricForBestModel string `yaml:"metric_for_best_model" doc:"metric of dev that selects the best checkpoint: eval_loss, eval_overall, eval_TASK_loss, eval_TASK_HEAD_METRIC, …; default: eval_overall"`
-	GreaterIsBetter    bool   `yaml:"greater_is_better" doc:"whether higher is better; default: as the metric defines"`
+	MetricForBestModel string `yaml:"metric_for_best_model" takes:"a metric's name" default:"eval_overall" doc:"metric of dev that selects the best checkpoint: eval_overall, the mean of all heads' main metrics, eval_loss, eval_all_right, eval_TASK_loss, eval_TASK_HEAD_METRIC, …"`
+	GreaterIsBetter    bool   `yaml:"greater_is_better" default:"(by the metric)" doc:"whether higher is better"`
 
 	EarlyStoppingPatience int `yaml:"early_stopping_patience" range:"[0,)" doc:"evaluations without a new best; 0: off"`
 
@@ -160,7 +160,7 @@ type Logging struct {
 // tasks.intent.heads.intent.type=linear. The error lists all mistakes in both.
 //
 // Paths are relative to the file, those in sets to the working directory. Data files not found there are looked up
-// below $JENGA_DATA, base models below $JENGA_MODELS and in the hub's local cache.
+// below $JENGA_DATA, base models below $JENGA_MODELS and in the Hugging Face cache.
 func Read(path string, sets []string) (*Experiment, error) { return read(path, sets, true) }
 
 // ReadTrained reads the experiment file of a trained run. The data it was trained on may be gone.

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/jenga-nlp/jenga/encoders"
+	"github.com/jenga-nlp/jenga/outputs"
 	"github.com/jenga-nlp/jenga/plugin"
 )
 
@@ -16,12 +17,14 @@ func (Sections) Kind() string { return "section" }
 
 // Names returns the names of the listed sections.
 func (Sections) Names() []string {
-	return []string{"model", "tokenizer", "task", "data", "head", "training"}
+	return []string{"experiment", "model", "tokenizer", "task", "data", "head", "training"}
 }
 
 // Fields returns the keys of a section. It panics if name is not one of Names.
 func (Sections) Fields(name string) []plugin.Field {
 	switch name {
+	case "experiment":
+		return documented(experimentDefaults)
 	case "model":
 		return slices.Concat(documented(modelDefaults), plugin.FieldsOf("lora.", loraDefaults))
 	case "tokenizer":
@@ -29,7 +32,7 @@ func (Sections) Fields(name string) []plugin.Field {
 	case "task":
 		return documented(taskDefaults)
 	case "data":
-		return slices.Concat(documented(dataDefaults), plugin.FieldsOf("split.", Split{}))
+		return dataFields()
 	case "head":
 		return documented(headDefaults)
 	case "training":
@@ -44,10 +47,32 @@ func documented(options any) []plugin.Field {
 	return slices.DeleteFunc(plugin.FieldsOf("", options), func(f plugin.Field) bool { return f.Doc == "" })
 }
 
-// experimentOptions are the keys of an experiment file.
+// dataFields returns the keys of `data`. One that names a column, as the field of each output kind does, is by default
+// the column of its own name.
+func dataFields() []plugin.Field {
+	fields := documented(dataDefaults)
+	for _, kind := range outputs.Kinds() {
+		if slices.Contains(targetFields(), kind.Field()) {
+			fields = append(fields, plugin.Field{Key: kind.Field(), Doc: "column of " + kind.String()})
+		}
+	}
+	for i, f := range fields {
+		if !slices.Contains(fieldNames(), f.Key) {
+			continue
+		}
+		fields[i].Default, fields[i].Type = f.Key, "a column name"
+		if perHead(f.Key) != "" {
+			fields[i].Type += " or {HEAD: COLUMN}"
+		}
+	}
+	return append(fields, plugin.FieldsOf("split.", Split{})...)
+}
+
+// experimentOptions are the keys of an experiment file beside the sections `model`, `tokenizer`, `tasks`, a list, and
+// `training`.
 type experimentOptions struct {
-	ProjectName string          `yaml:"project_name"`
-	Seed        uint64          `yaml:"seed" range:"[0,)"`
+	ProjectName string          `yaml:"project_name" takes:"a name" default:"(the file's name)" doc:"of the experiment"`
+	Seed        uint64          `yaml:"seed" range:"[0,)" doc:"of all random numbers"`
 	Model       *plugin.Section `yaml:"model"`
 	Tokenizer   *plugin.Section `yaml:"tokenizer"`
 	Tasks       *plugin.Section `yaml:"tasks"`
@@ -60,9 +85,9 @@ var experimentDefaults = experimentOptions{Seed: 42}
 // weights, sizes and tokenizer are those of a trained model. With `lora: {}` its weights W are frozen, and A and B of
 // rank r are trained, with W + alpha/r·A·B in place of W (Hu et al. 2022, "LoRA"); checkpoints have the merged weight.
 type modelOptions struct {
-	BaseModel    *plugin.Section `yaml:"base_model,omitempty" doc:"folder or .onnx file of the initial weights, or a model's name in the hub's local cache; none: the encoder is trained from scratch"`
+	BaseModel    *plugin.Section `yaml:"base_model,omitempty" takes:"a path or a model's name" doc:"folder or .onnx file of the initial weights, or the name of a model in the Hugging Face cache; none: the encoder is trained from scratch"`
 	Dropout      float64         `yaml:"dropout" range:"[0,1)" doc:"dropout rate of the encoder's states and attention weights, and of the inputs of heads without a dropout of their own; where it is not given, the encoder of a base model has that of its config.json"`
-	Freeze       string          `yaml:"freeze" doc:"frozen weights of the encoder: none, embeddings, all, or a number N: the embeddings and the first N layers. An encoder that is frozen as a whole has no dropout and encodes each text once"`
+	Freeze       string          `yaml:"freeze" takes:"none, embeddings, all or a whole number" doc:"frozen weights of the encoder; a number N: the embeddings and the first N layers. An encoder that is frozen as a whole has no dropout and encodes each text once"`
 	LoRA         *plugin.Section `yaml:"lora,omitempty"`
 	Encoder      *plugin.Section `yaml:"encoder,omitempty"`
 	Fusion       *plugin.Section `yaml:"fusion"`
@@ -83,7 +108,7 @@ type tokenizerOptions struct {
 	MaxLength int    `yaml:"max_length" range:"[3,65536]" doc:"most tokens of a text or pair, special ones included"`
 	Type      string `yaml:"type,omitempty" choice:"wordpiece|words" doc:"what a token is, for training from scratch"`
 
-	Vectors    *plugin.Section `yaml:"vectors,omitempty" doc:"text file of words and their vectors, as GloVe's (Pennington et al. 2014), with which the embeddings of type: words are initialised; none: they are initialised randomly"`
+	Vectors    *plugin.Section `yaml:"vectors,omitempty" takes:"a path" doc:"text file of words and their vectors, as GloVe's (Pennington et al. 2014), with which the embeddings of type: words are initialised; their width is that of the encoder's embeddings. Words of the file that training texts lack enter the vocabulary too, as far as train.vocab_size allows. None: all embeddings are initialised randomly"`
 	Train      *plugin.Section `yaml:"train,omitempty"`
 	Truncation bool            `yaml:"truncation,omitempty"`
 	Padding    *plugin.Section `yaml:"padding,omitempty"`
@@ -97,27 +122,27 @@ var (
 
 // taskOptions are the keys of an entry of `tasks` beside `type`, which names the part, and `data`.
 type taskOptions struct {
-	Name     string          `yaml:"name" doc:"of the task: 1 to 64 letters, digits, _, - or blanks within"`
+	Name     string          `yaml:"name" takes:"a name" doc:"1 to 64 letters, digits, _, - or spaces within; required"`
 	DataPath *plugin.Section `yaml:"data_path,omitempty"`
 	Data     *plugin.Section `yaml:"data"`
 
-	Long   string   `yaml:"long,omitempty" choice:"truncate|windows" doc:"texts of more than max_length tokens are truncated, or read in windows whose predictions are merged: the mean of labels and numbers, for a word the tag of the window where it is furthest from the ends, the best answer to a question; default for question_answering: windows"`
-	Stride int      `yaml:"stride" range:"[0,)" doc:"common tokens of two windows; default: 64, at most half a window"`
-	Labels []string `yaml:"labels,omitempty" doc:"for heads without their own, in order; none: the training data's"`
+	Long   string   `yaml:"long,omitempty" choice:"truncate|windows" default:"(by type)" doc:"texts of more than max_length tokens are truncated, or divided into windows whose predictions are merged: the mean of labels and numbers, for a word the tag of the window where it is furthest from the ends, the best answer to a question. Default: windows for question_answering, else truncate"`
+	Stride int      `yaml:"stride" range:"[0,)" default:"(64 or less)" doc:"tokens that two windows have in common, at most half of a window. Default: 64, or half of a window if that is less"`
+	Labels []string `yaml:"labels,omitempty" takes:"a list of labels" doc:"for its heads without labels of their own, in the order of their numbers; none: those of the training data"`
 
-	LabelMaps map[string]map[int]string `yaml:"label_maps,omitempty" doc:"names of numbered labels: {HEAD: {0: NAME}}"`
+	LabelMaps map[string]map[int]string `yaml:"label_maps,omitempty" takes:"{HEAD: {NUMBER: LABEL}}" doc:"names of labels that are numbers in the data, from 0 on"`
 
-	Heads *plugin.Section `yaml:"heads" doc:"list; none: one of the default type for its outputs, named as the task"`
+	Heads *plugin.Section `yaml:"heads" takes:"a list of heads" default:"(one head)" doc:"its heads; none: one, with the task's name and the default type for its outputs"`
 }
 
 var taskDefaults = taskOptions{Long: "truncate", Stride: 64}
 
 // headOptions are the keys of an entry of a task's `heads` beside `type`, which names the part.
 type headOptions struct {
-	Name      string   `yaml:"name" doc:"of the head; default for a single head: the task's name"`
+	Name      string   `yaml:"name" takes:"a name" default:"(the task's)" doc:"of the head; required beside others"`
 	Weight    float64  `yaml:"weight" range:"[0,)" doc:"factor of its loss"`
-	NumLabels int      `yaml:"num_labels,omitempty" range:"[1,)" doc:"number of labels that the data must have"`
-	Labels    []string `yaml:"labels,omitempty" doc:"in the order of their numbers; none: the task's"`
+	NumLabels int      `yaml:"num_labels,omitempty" range:"[1,)" default:"" doc:"expected number of labels in the data; an error if it differs"`
+	Labels    []string `yaml:"labels,omitempty" takes:"a list of labels" doc:"in the order of their numbers; none: the task's"`
 }
 
 var headDefaults = headOptions{Weight: 1}
@@ -125,38 +150,36 @@ var headDefaults = headOptions{Weight: 1}
 // dataOptions are the keys of a task's `data`: one file that `split` divides (`path`), or a file for each split, or the
 // task whose texts are read (`same_as`). Paths are relative to the experiment file, else to $JENGA_DATA.
 type dataOptions struct {
-	SameAs string `yaml:"same_as,omitempty" doc:"task whose texts it reads, each encoded once; beside it only columns"`
+	SameAs string `yaml:"same_as,omitempty" takes:"a task's name" doc:"task whose texts this one reads too: each is encoded once for both; only columns may be given beside it"`
 
-	Path  *plugin.Section `yaml:"path,omitempty" doc:"one file, which split divides"`
-	Train *plugin.Section `yaml:"train,omitempty" doc:"file of the training examples"`
-	Dev   *plugin.Section `yaml:"dev,omitempty" doc:"file of the examples that select the best checkpoint"`
-	Test  *plugin.Section `yaml:"test,omitempty" doc:"file of the examples for the final evaluation"`
+	Path  *plugin.Section `yaml:"path,omitempty" takes:"a path" doc:"one file, which split divides"`
+	Train *plugin.Section `yaml:"train,omitempty" takes:"a path" doc:"file of the training examples"`
+	Dev   *plugin.Section `yaml:"dev,omitempty" takes:"a path" doc:"file of examples that select the best model"`
+	Test  *plugin.Section `yaml:"test,omitempty" takes:"a path" doc:"file of test examples"`
 
-	Format    string `yaml:"format,omitempty" doc:"of the files: csv, tsv, json, jsonl, conll, conllu, or slots for a folder with seq.in, seq.out and label; none: by file extension"`
-	Delimiter string `yaml:"delimiter,omitempty" doc:"of columns; none: comma (csv), tab (tsv), tab or blanks (conll)"`
-	Quote     string `yaml:"quote,omitempty" doc:"of cells; none: quotation marks are letters; default: as RFC 4180"`
-	Encoding  string `yaml:"encoding,omitempty" doc:"of the characters: utf-8 or latin1; default: utf-8"`
-
-	Header  bool     `yaml:"header" doc:"whether the first line of csv and tsv names the columns"`
-	Columns []string `yaml:"columns,omitempty" doc:"names by position, in place of a header; _: a column not read"`
+	Format    string   `yaml:"format,omitempty" takes:"csv, tsv, json, jsonl, conll, conllu or slots" default:"(by file extension)" doc:"of the files; slots is a folder with seq.in, seq.out and label"`
+	Delimiter string   `yaml:"delimiter,omitempty" takes:"any text" default:"(by format)" doc:"between columns; default: a comma in csv, a tab in tsv, a tab or spaces in conll"`
+	Quote     string   `yaml:"quote,omitempty" takes:"the word none" default:"(RFC 4180)" doc:"of csv and tsv cells: none leaves quotation marks as they are; default: they are read as in RFC 4180"`
+	Encoding  string   `yaml:"encoding,omitempty" takes:"utf-8 or latin1" default:"utf-8" doc:"of the files"`
+	Header    bool     `yaml:"header" doc:"whether the first line of csv and tsv names the columns"`
+	Columns   []string `yaml:"columns,omitempty" takes:"a list of column names" doc:"names of the columns by position, in place of a header; _ is a column that is not read"`
 
 	Split *plugin.Section `yaml:"split,omitempty"`
-
-	Limit int `yaml:"limit,omitempty" range:"[0,)" doc:"training examples that are used, the first ones; 0: all"`
+	Limit int             `yaml:"limit,omitempty" range:"[0,)" doc:"training examples to use, the first ones; 0: all"`
 
 	columnOptions `yaml:",inline"`
 }
 
 // columnOptions are the names of the columns, or keys of JSON, that tasks read, where these differ from the defaults.
 type columnOptions struct {
-	Text     *plugin.Section `yaml:"text,omitempty" doc:"column of the text; default here and below: the key itself"`
+	Text     *plugin.Section `yaml:"text,omitempty" doc:"column of the text"`
 	Pair     *plugin.Section `yaml:"pair,omitempty" doc:"column of a second text"`
 	Words    *plugin.Section `yaml:"words,omitempty" doc:"column of the text as a list of words"`
-	Label    *plugin.Section `yaml:"label,omitempty" doc:"column of the label, or {HEAD: COLUMN}"`
-	Labels   *plugin.Section `yaml:"labels,omitempty" doc:"column of a list of labels, or {HEAD: COLUMN}"`
-	Tags     *plugin.Section `yaml:"tags,omitempty" doc:"column of the words' tags, or {HEAD: COLUMN}"`
-	Entities *plugin.Section `yaml:"entities,omitempty" doc:"column of labelled spans"`
-	Value    *plugin.Section `yaml:"value,omitempty" doc:"column of a number, or {HEAD: COLUMN}"`
+	Label    *plugin.Section `yaml:"label,omitempty" doc:"column of the label"`
+	Labels   *plugin.Section `yaml:"labels,omitempty" doc:"column of a list of labels; without it that of label"`
+	Tags     *plugin.Section `yaml:"tags,omitempty" doc:"column of the words' tags"`
+	Entities *plugin.Section `yaml:"entities,omitempty" doc:"column of labelled spans, if there are no tags"`
+	Value    *plugin.Section `yaml:"value,omitempty" doc:"column of a number; without it that of label, else score"`
 	Question *plugin.Section `yaml:"question,omitempty" doc:"column of a question"`
 	Context  *plugin.Section `yaml:"context,omitempty" doc:"column of the text that the question is about"`
 	Answers  *plugin.Section `yaml:"answers,omitempty" doc:"column of the parts of the context that answer it"`
@@ -169,8 +192,8 @@ type trainingOptions struct {
 	Training  `yaml:",inline"`
 	Sampling  *plugin.Section `yaml:"sampling"`
 	Weighting *plugin.Section `yaml:"weighting"`
-	OutputDir *plugin.Section `yaml:"output_dir,omitempty" doc:"run folder; none: runs/PROJECT_NAME"`
-	CacheFile *plugin.Section `yaml:"cache_file" doc:"folder of a temporary file for the states of a frozen encoder beyond cache_memory; true, the default: the run folder; false: no file, they are computed each time"`
+	OutputDir *plugin.Section `yaml:"output_dir,omitempty" takes:"a path" default:"(runs/PROJECT_NAME)" doc:"run folder"`
+	CacheFile *plugin.Section `yaml:"cache_file" takes:"true, false or a path" default:"true" doc:"folder of a temporary file for the states of a frozen encoder beyond cache_memory; true: the run folder; false: no file, they are computed each time"`
 }
 
 var trainingDefaults = trainingOptions{Training: Training{

@@ -14,7 +14,7 @@ func init() {
 	})
 }
 
-// grading predicts the grade of a text, whose target is in the field grade of a record. Its metrics are qwk, the kappa
+// grading predicts the grade of a text, whose target is in the field grade of a record, or grade.HEAD. Its metrics are qwk, the kappa
 // that weighs errors by the square of the distance of ranks (Cohen 1968), and mae, the mean distance of ranks.
 type grading struct{ heads []string }
 
@@ -27,8 +27,12 @@ func (g grading) Example(r corpus.Record) (corpus.Example, error) {
 	if err != nil {
 		return e, err
 	}
-	for range g.heads {
-		grade, ok, err := r.String("grade")
+	for _, head := range g.heads {
+		field := "grade." + head // if data has {grade: {HEAD: COLUMN}}
+		if _, own := r.Fields[field]; !own {
+			field = "grade"
+		}
+		grade, ok, err := r.String(field)
 		if err != nil {
 			return e, err
 		}
