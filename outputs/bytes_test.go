@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A number that does not fit its field is an error: cut to the field's size it would be another one.
+// A number that does not fit its field is an error: truncated to the field's size it would be another one.
 func TestUnmarshalRefusesNumbersThatDoNotFit(t *testing.T) {
 	type wide struct {
 		ID    int64
