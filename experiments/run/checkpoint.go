@@ -43,6 +43,7 @@ type EncoderLocation struct {
 	model string // path of this model.json
 }
 
+// CheckpointTask is a task of a checkpoint, in the order of the experiment.
 type CheckpointTask struct {
 	Name  string           `json:"name"`
 	Type  string           `json:"type"`
@@ -50,6 +51,7 @@ type CheckpointTask struct {
 	Heads []CheckpointHead `json:"heads"`
 }
 
+// CheckpointHead is a head of a task of a checkpoint.
 type CheckpointHead struct {
 	Name   string   `json:"name"`
 	Type   string   `json:"type"`
@@ -77,7 +79,7 @@ func (r *Run) save(folder string) error {
 			for h, head := range task.Heads {
 				built := g.Tasks[n].Heads[h]
 				saved := CheckpointHead{Name: head.Name, Type: head.Part.Type, Labels: built.Labels.Names()}
-				if tuner, ok := built.Head.(heads.Tuner); ok {
+				if tuner := heads.TunerOf(built.Head); tuner != nil {
 					saved.Thresholds = tuner.Thresholds()
 				}
 				t.Heads = append(t.Heads, saved)

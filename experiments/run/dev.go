@@ -60,7 +60,7 @@ func (r *Run) warnUntuned() {
 	for _, g := range r.Model.Groups {
 		for _, task := range g.Tasks {
 			for _, head := range task.Heads {
-				if tuner, tunes := head.Head.(heads.Tuner); tunes {
+				if tuner := heads.TunerOf(head.Head); tuner != nil {
 					what, then := tuner.Untuned(head.Name)
 					r.Warnings = append(r.Warnings, plugin.Warning(plugin.Place{},
 						"task %q: %s (eval_strategy: no): %s", task.Name, what, then))
