@@ -60,9 +60,9 @@ func (e *Example) Tokens() int {
 // Encoding is the tokens of a text or a pair of texts, special ones included.
 type Encoding struct {
 	IDs        []int32
-	Offsets    []Span // bytes of Text, or of Pair where Types is 1; special tokens have {0 0}
+	Offsets    []Span // bytes of Text, or of Pair where Segments is 1; special tokens have {0 0}
 	Segments   []int8 // 1 in the second text of a pair
-	TokenTypes []int8 // the encoder's token types, if the tokenizer's are not Types; else nil
+	TokenTypes []int8 // the encoder's token types, if these are not Segments; else nil
 	// the index in Example.Words of the word that each token belongs to, -1 for none; nil without words
 	Words  []int32
 	Second bool // it is the second text of a pair whose texts are encoded separately

@@ -47,8 +47,8 @@ type Trainable interface {
 	Encoder
 	// Backward adds the parameters' gradients to into, given the loss's gradient at the states that Encode returned for
 	// p (nil for a layer without one). It is called once per step, or once per task where a weighting compares
-	// gradients. It leaves the pass as it is; each call costs a whole backward pass. Parameters whose gradients are
-	// final are reported to into by Ready, level by level from the last layer down.
+	// gradients. It leaves the pass as it is; each call costs a whole backward pass. Each parameter that learns is
+	// reported to into by Ready once, when its gradient is final, level by level from the last layer down.
 	Backward(p *nn.Pass, at [][]float32, into nn.Gradients)
 }
 

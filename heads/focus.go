@@ -132,7 +132,7 @@ func NewFocus(o FocusOptions, env Env) (Head, error) {
 		return nil, err
 	}
 	h.score = nn.NewLinear(env.Params.In("score"), width, h.outputs)
-	return h.withTuner(h), nil
+	return h, nil
 }
 
 // addLens makes the attention through a lens over states of a width, below a head's params.

@@ -51,6 +51,7 @@ type TargetChecker interface {
 }
 
 // Tuner is a Head that predicts by thresholds, which it chooses from its predictions on dev. They are parameters.
+// TunerOf returns the Tuner of a head.
 type Tuner interface {
 	// Tune chooses the thresholds from the targets of dev, nil where there is none, and the predictions, and updates
 	// the predictions by them.
@@ -61,6 +62,16 @@ type Tuner interface {
 	// Untuned returns two sentences without a full stop for a head of a name that no evaluation tunes: what is not
 	// done, and what holds instead.
 	Untuned(name string) (what, then string)
+}
+
+// TunerOf returns the head as a Tuner, or the objective of a head whose outputs determine whether there are thresholds;
+// nil if there are none.
+func TunerOf(h Head) Tuner {
+	if s, ok := h.(interface{ tuner() Tuner }); ok {
+		return s.tuner()
+	}
+	t, _ := h.(Tuner)
+	return t
 }
 
 // Observer is a Head that reads values that other parts emit for a batch, such as attention maps.

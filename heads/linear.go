@@ -42,7 +42,7 @@ func NewLinear(o LinearOptions, env Env) (Head, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.withTuner(&linear{s, drop, nn.NewLinear(env.Params.In("score"), env.Width, s.outputs)}), nil
+	return &linear{s, drop, nn.NewLinear(env.Params.In("score"), env.Width, s.outputs)}, nil
 }
 
 func (h *linear) Logits(p *nn.Pass, seen nn.Hidden) Logits {

@@ -1,6 +1,7 @@
 package heads
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -114,7 +115,7 @@ type oneLabel struct{ OneClass }
 
 func (oneLabel) Logits(_ *nn.Pass, seen nn.Hidden) Logits { return LogitsOf(seen, nn.ClsPool(seen)) }
 
-func TestOnlyMultiLabelHeadsAreTuners(t *testing.T) {
+func TestOnlyMultiLabelHeadsHaveTuners(t *testing.T) {
 	for _, name := range []string{"linear", "mlp", "focus"} {
 		options, _ := Registry().Defaults(name)
 		if o, ok := options.(FocusOptions); ok {
@@ -128,9 +129,25 @@ func TestOnlyMultiLabelHeadsAreTuners(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, got := h.(Tuner); got != want {
-				t.Errorf("%s of %s is a Tuner: %v, want %v", name, kind, got, want)
+			if got := TunerOf(h) != nil; got != want {
+				t.Errorf("%s of %s has a Tuner: %v, want %v", name, kind, got, want)
+			}
+			// A wrapper would hide other optional interfaces of the head.
+			if got, want := fmt.Sprintf("%T", h), "*heads."+name; got != want {
+				t.Errorf("%s of %s is a %s, want %s", name, kind, got, want)
 			}
 		}
+	}
+}
+
+func TestTunerOfAHeadWithThresholdsIsTheHead(t *testing.T) {
+	options, _ := Registry().Defaults("reconstruction")
+	h, err := Registry().Build("reconstruction", options,
+		Env{Output: outputs.Anomaly, Width: 8, Params: nn.NewParams(1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := TunerOf(h); got != h.(Tuner) {
+		t.Errorf("the Tuner of %T is %T", h, got)
 	}
 }

@@ -58,7 +58,7 @@ func NewMLP(o MLPOptions, env Env) (Head, error) {
 	}
 	h.hidden = nn.NewLinear(hidden.Params, env.Width, o.Hidden)
 	h.score = nn.NewLinear(env.Params.In("score"), o.Hidden, s.outputs)
-	return h.withTuner(h), nil
+	return h, nil
 }
 
 func (h *mlp) Logits(p *nn.Pass, seen nn.Hidden) Logits {

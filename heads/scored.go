@@ -131,19 +131,10 @@ func poolsNothing(pool string) error {
 	return fmt.Errorf("pool %q: a head that tags words does not pool", pool)
 }
 
-// tuned is a head whose objective is a Tuner.
-type tuned struct {
-	Head
-	Tuner
-}
-
-// withTuner returns h, which embeds s, as a Tuner if its objective is one: heads of one label or tag have no
-// thresholds. The result has no other optional interfaces of h.
-func (s scored) withTuner(h Head) Head {
-	if t, ok := s.Objective.(Tuner); ok {
-		return tuned{h, t}
-	}
-	return h
+// tuner returns the objective as a Tuner; nil for one label, a tag or a number, which have no thresholds.
+func (s scored) tuner() Tuner {
+	t, _ := s.Objective.(Tuner)
+	return t
 }
 
 // words returns the state of each word's first piece, [W D].

@@ -102,13 +102,13 @@ func evaluationBatches(lengths []int, batchSize, batchTokens int) [][]int {
 // twice returns 2n, or math.MaxInt on overflow.
 func twice(n int) int { return n + min(n, math.MaxInt-n) }
 
-// tune makes the heads of g that are heads.Tuners choose their thresholds by their predictions on dev, which are then
+// tune makes the heads of g that have a heads.Tuner choose their thresholds by their predictions on dev, which are then
 // decided again.
 func (g *Group) tune(dev []*corpus.Example, predicted [][]corpus.Prediction) {
 	types := g.types()
 	for h, head := range g.Heads() {
-		tuner, tunes := head.Head.(heads.Tuner)
-		if !tunes {
+		tuner := heads.TunerOf(head.Head)
+		if tuner == nil {
 			continue
 		}
 		tuner.Tune(gold(dev, h), predicted[h])
@@ -118,7 +118,7 @@ func (g *Group) tune(dev []*corpus.Example, predicted [][]corpus.Prediction) {
 	}
 }
 
-// evaluateAll evaluates all groups on dev, after tuning the heads that are heads.Tuners.
+// evaluateAll evaluates all groups on dev, after tuning the heads that have a heads.Tuner.
 func (m cachedModel) evaluateAll(ctx context.Context, data []Data, plan Plan) ([]GroupMetrics, error) {
 	var all []GroupMetrics
 	for g := range m.Groups {

@@ -3,6 +3,7 @@ package multitask
 import (
 	"context"
 	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/jenga-nlp/jenga/corpus"
@@ -134,5 +135,33 @@ func TestMasksInATextAreGuessed(t *testing.T) {
 	got := outputs.Predictions[outputs.HiddenPrediction](answers[0])
 	if len(got[0].Tokens) != 1 || got[0].Tokens[0].Token != 3 || got[1].Tokens != nil {
 		t.Errorf("guesses %+v and %+v", got[0].Tokens, got[1].Tokens)
+	}
+}
+
+func TestTheSameTokensAreHiddenInOtherBatches(t *testing.T) {
+	m, data := hidingModel(t, "none")
+	hidden := func(batchSize int) (tokens [][]int) {
+		model := cachedModel{Model: m}
+		_, predicted, _, err := model.predictAll(context.Background(), &m.Groups[0], data.Dev, batchSize, 0, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range outputs.Predictions[outputs.HiddenPrediction](predicted[0]) {
+			var of []int
+			for _, token := range p.Tokens {
+				of = append(of, token.Token)
+			}
+			tokens = append(tokens, of)
+		}
+		return tokens
+	}
+	want := hidden(8)
+	if same := slices.Repeat(want[:1], len(want)); reflect.DeepEqual(want, same) {
+		t.Errorf("in all examples the same tokens are hidden: %v", want)
+	}
+	for _, batchSize := range []int{1, 5} {
+		if got := hidden(batchSize); !reflect.DeepEqual(got, want) {
+			t.Errorf("in batches of %d the tokens %v are hidden, in batches of 8 %v", batchSize, got, want)
+		}
 	}
 }

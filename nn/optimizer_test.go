@@ -122,3 +122,24 @@ func TestSchedule(t *testing.T) {
 		}
 	}
 }
+
+// Gradients may be by rows in one step and whole in another.
+func TestRowsOfAWholeGradientStayActive(t *testing.T) {
+	sometimes, whole := newTable(0), newTable(0)
+	x := make([]float32, 33)
+	x[0] = 3
+	for _, m := range []*table{sometimes, whole} {
+		for step, row := range []int32{7, 8, 9} {
+			m.gradients = NewGradients(m.params.All())
+			if m == whole || step == 1 {
+				copy(m.gradients.Of(m.words)[row*33:], x)
+			} else {
+				m.gradients.AddRows(m.words, x, []int32{row})
+			}
+			m.step(0.01)
+		}
+	}
+	if !sameBits(sometimes.words.Data, whole.words.Data) {
+		t.Error("a row of the whole gradient has moments, but is not updated in a step of other rows")
+	}
+}

@@ -118,3 +118,21 @@ func stateOf(t *testing.T, s *HostStore) []ParamState {
 	}
 	return state
 }
+
+// Copies of a parameter, as in a device's memory, are renewed where its version is another.
+func TestSetStateChangesTheVersion(t *testing.T) {
+	s, _ := twoTasks()
+	state := stateOf(t, s)
+	var before []uint64
+	for _, w := range s.Params() {
+		before = append(before, w.Version())
+	}
+	if err := s.SetState(state); err != nil {
+		t.Fatal(err)
+	}
+	for i, w := range s.Params() {
+		if w.Version() == before[i] {
+			t.Errorf("parameter %s has the version of before", w.Name)
+		}
+	}
+}

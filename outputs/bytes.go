@@ -158,7 +158,12 @@ func (r *valueReader) read(v reflect.Value) {
 		r.rest = r.rest[n:]
 		v.SetInt(i)
 	case isUint(k):
-		v.SetUint(r.count())
+		n := r.count()
+		if v.OverflowUint(n) {
+			r.fail(errors.New("want a number"))
+			return
+		}
+		v.SetUint(n)
 	case k == reflect.Float32:
 		v.SetFloat(float64(math.Float32frombits(binary.LittleEndian.Uint32(r.take(4)))))
 	case k == reflect.Float64:

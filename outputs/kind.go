@@ -36,8 +36,8 @@ type Traits struct {
 // erased are the functions of a Spec with their types erased; nil where it has none.
 type erased struct {
 	names          func(t corpus.Target, visit func(name *string))
-	byNumber       func(t corpus.Target) bool
-	number         func(t corpus.Target, labels *corpus.Labels)
+	namedByID      func(t corpus.Target) bool
+	assignIDs      func(t corpus.Target, labels *corpus.Labels)
 	unknown        func(t corpus.Target) []string
 	locate         func(t corpus.Target, e *corpus.Example)
 	truncated      func(t corpus.Target) bool
@@ -91,12 +91,14 @@ func (k *Kind) Names(t corpus.Target, visit func(name *string)) {
 }
 
 // NamedByID reports whether a target names its labels by their numbers alone, as a list of 0 and 1 does.
-func (k *Kind) NamedByID(t corpus.Target) bool { return t != nil && k.byNumber != nil && k.byNumber(t) }
+func (k *Kind) NamedByID(t corpus.Target) bool {
+	return t != nil && k.namedByID != nil && k.namedByID(t)
+}
 
 // AssignIDs sets the numbers of a target's labels.
 func (k *Kind) AssignIDs(t corpus.Target, labels *corpus.Labels) {
-	if t != nil && k.number != nil {
-		k.number(t, labels)
+	if t != nil && k.assignIDs != nil {
+		k.assignIDs(t, labels)
 	}
 }
 

@@ -77,10 +77,10 @@ func (s Spec[T, P]) eraseTargets(e *erased) {
 		e.names = func(t corpus.Target, visit func(name *string)) { s.Names(As[T](t), visit) }
 	}
 	if s.NamedByID != nil {
-		e.byNumber = func(t corpus.Target) bool { return s.NamedByID(As[T](t)) }
+		e.namedByID = func(t corpus.Target) bool { return s.NamedByID(As[T](t)) }
 	}
 	if s.AssignIDs != nil {
-		e.number = func(t corpus.Target, labels *corpus.Labels) { s.AssignIDs(As[T](t), labels) }
+		e.assignIDs = func(t corpus.Target, labels *corpus.Labels) { s.AssignIDs(As[T](t), labels) }
 	}
 	if s.Unknown != nil {
 		e.unknown = func(t corpus.Target) []string { return s.Unknown(As[T](t)) }

@@ -18,6 +18,10 @@ var brokenEncoders = map[string]struct {
 	"sociable":   {"states_do_not_depend_on_the_rest", func(e bilstm) encoders.Encoder { return sociableEncoder{e} }},
 	"trusting":   {"tokens_without_an_embedding", func(e bilstm) encoders.Encoder { return trusting{e} }},
 	"halving":    {"gradients_agree", func(e bilstm) encoders.Encoder { return halving{e} }},
+	"silent":     {"it_reports_final_gradients", func(e bilstm) encoders.Encoder { return silent{e} }},
+	"twofold":    {"it_reports_final_gradients", func(e bilstm) encoders.Encoder { return twofold{e} }},
+	"hasty":      {"it_reports_final_gradients", func(e bilstm) encoders.Encoder { return hasty{e} }},
+	"wavering":   {"it_reports_final_gradients", func(e bilstm) encoders.Encoder { return wavering{e} }},
 	"restless":   {"frozen_layers", func(e bilstm) encoders.Encoder { return restless{e} }},
 	"weightless": {"its_memory_estimate", func(e bilstm) encoders.Encoder { return weightless{e} }},
 	"forgetful":  {"saved_and_opened", nil}, // it is opened with other weights
@@ -92,13 +96,53 @@ func (e trusting) Encode(p *nn.Pass, tokens corpus.Tokens, layers nn.LayerSet) (
 type halving struct{ bilstm }
 
 func (e halving) Backward(p *nn.Pass, at [][]float32, into nn.Gradients) {
+	e.bilstm.Backward(p, halves(at), into)
+}
+
+// silent reports no parameter.
+type silent struct{ bilstm }
+
+func (e silent) Backward(p *nn.Pass, at [][]float32, into nn.Gradients) {
+	e.bilstm.Backward(p, at, into.Observed(nil))
+}
+
+// twofold reports each parameter twice.
+type twofold struct{ bilstm }
+
+func (e twofold) Backward(p *nn.Pass, at [][]float32, into nn.Gradients) {
+	e.bilstm.Backward(p, at, into.Observed(func(w *nn.Param) { into.Ready(w, w) }))
+}
+
+// hasty reports all parameters when half of each gradient is added.
+type hasty struct{ bilstm }
+
+func (e hasty) Backward(p *nn.Pass, at [][]float32, into nn.Gradients) {
+	half := halves(at)
+	e.bilstm.Backward(p, half, into)
+	e.bilstm.Backward(p, half, into.Observed(nil))
+}
+
+// wavering reports parameters in an order that depends on the number of tokens.
+type wavering struct{ bilstm }
+
+func (e wavering) Backward(p *nn.Pass, at [][]float32, into nn.Gradients) {
+	var order []*nn.Param
+	e.bilstm.Backward(p, at, into.Observed(func(w *nn.Param) { order = append(order, w) }))
+	if tokens := len(at[0]) / e.Describe().Width; tokens%3 == 0 {
+		slices.Reverse(order)
+	}
+	into.Ready(order...)
+}
+
+// halves returns half of each number.
+func halves(at [][]float32) [][]float32 {
 	half := make([][]float32, len(at))
 	for l, d := range at {
 		for _, v := range d {
 			half[l] = append(half[l], v/2)
 		}
 	}
-	e.bilstm.Backward(p, half, into)
+	return half
 }
 
 // restless drops states in training, frozen or not.

@@ -36,6 +36,7 @@ func Encoder(t *testing.T, name, options string) {
 	t.Run("tokens without an embedding are an error that names the text", func(t *testing.T) { checkRefused(t, e) })
 	if e.trainable() != nil {
 		t.Run("gradients agree with differences, dropout on", func(t *testing.T) { checkEncoderGradients(t, m) })
+		t.Run("it reports final gradients by Ready", func(t *testing.T) { checkReady(t, m) })
 		t.Run("frozen layers do not learn and have no dropout", func(t *testing.T) { checkFrozenLayers(t, m) })
 	}
 	if _, saves := e.Encoder.(encoders.Saver); saves {

@@ -101,7 +101,7 @@ func judgeLabels(gold, predicted []string) []Metric {
 		{Name: "accuracy", Value: ratio(ts.sum().right, len(gold))},
 		{Name: "precision", Value: macro.precision},
 		{Name: "recall", Value: macro.recall},
-		{Name: "f1", Value: macro.f1},
+		{Name: F1, Value: macro.f1},
 		{Name: "precision_micro", Value: micro.precision},
 		{Name: "recall_micro", Value: micro.recall},
 		{Name: "f1_micro", Value: micro.f1},
@@ -167,7 +167,7 @@ func judgeSpans(gold, predicted [][]string) []Metric {
 	ts, right, words := tallySpans(gold, predicted)
 	macro, micro, weighted := ts.macro(), ts.sum().rates(), ts.weighted()
 	return []Metric{
-		{Name: "f1", Value: micro.f1},
+		{Name: F1, Value: micro.f1},
 		{Name: "precision", Value: micro.precision},
 		{Name: "recall", Value: micro.recall},
 		{Name: "f1_macro", Value: macro.f1},

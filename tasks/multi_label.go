@@ -253,7 +253,7 @@ func (m multiLabel) Evaluate(gold []corpus.Target, predicted []corpus.Prediction
 	macro, micro, weighted := ts.macro(), ts.sum().rates(), ts.weighted()
 	exact := ratio(right, len(gold))
 	return []Metric{
-		{Name: "f1", Value: micro.f1},
+		{Name: F1, Value: micro.f1},
 		{Name: "precision", Value: micro.precision},
 		{Name: "recall", Value: micro.recall},
 		{Name: "exact_match", Value: exact},

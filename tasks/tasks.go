@@ -26,6 +26,9 @@ type Metric struct {
 	Lower bool    // lower is better
 }
 
+// F1 is the name of the metrics whose mean over all heads is a metric of its own, eval_overall_f1.
+const F1 = "f1"
+
 // Surveyor is a Task that reads all records of a file before it makes examples of them.
 type Surveyor interface {
 	// Survey is called for each file, the training file first; when a trained run is opened, with one record that has

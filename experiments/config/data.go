@@ -29,8 +29,8 @@ const (
 	Test  = "test"
 )
 
-// File returns the file of a split; its Name is "" if none is given.
-func (d Data) File(split string) File {
+// file returns the file of a split; its Name is "" if none is given.
+func (d Data) file(split string) File {
 	switch split {
 	case Train:
 		return d.Train
@@ -166,14 +166,13 @@ func (d *decoding) onlyFields(owner string, s, dataPath *plugin.Section) {
 
 // checkFiles rejects files that contradict one another or their format.
 func (d *decoding) checkFiles(owner string, data Data, s *plugin.Section) {
-	given := func(f File) bool { return f.Place != (plugin.Place{}) }
-	if !given(data.Path) && !given(data.Train) {
+	if !data.Path.given() && !data.Train.given() {
 		d.mistakes.Add(s.Place,
 			"%s: no training data; want data: {train: FILE, dev: FILE}, or data: {path: FILE} to divide", owner)
 	}
 	for _, split := range []string{Train, Dev, Test} {
-		if given(data.Path) && given(data.File(split)) {
-			d.mistakes.Add(data.File(split).Place, "%s: data: %s: unexpected beside path or data_path; leave one out",
+		if data.Path.given() && data.file(split).given() {
+			d.mistakes.Add(data.file(split).Place, "%s: data: %s: unexpected beside path or data_path; leave one out",
 				owner, split)
 		}
 	}
@@ -192,9 +191,9 @@ func (d *decoding) checkFiles(owner string, data Data, s *plugin.Section) {
 func (d *decoding) split(owner string, data Data, s *plugin.Section) Split {
 	split := Split{Seed: d.e.Seed}
 	switch {
-	case data.Path.Place != (plugin.Place{}):
+	case data.Path.given():
 		split.Dev = 0.2
-	case data.Dev.Place == (plugin.Place{}):
+	case !data.Dev.given():
 		split.Dev = 0.1
 	}
 	if s != nil && s.Kind != plugin.Null {
@@ -210,7 +209,7 @@ func (d *decoding) split(owner string, data Data, s *plugin.Section) Split {
 		case part.value > 1 && part.value != math.Trunc(part.value):
 			d.mistakes.Add(s.At(part.name).Place,
 				"%s: data: split: %s: want a fraction below 1 or a whole number, have %v", owner, part.name, part.value)
-		case part.value > 0 && part.file.Place != (plugin.Place{}):
+		case part.value > 0 && part.file.given():
 			d.mistakes.Add(s.At(part.name).Place, "%s: data: split: %s: data has a %s file; leave one out", owner,
 				part.name, part.name)
 		}

@@ -72,8 +72,7 @@ func (d *decoding) losses() {
 			}
 		}
 	}
-	_, kept := d.e.Training.Weighting.Options.(multitask.KeepsWeights)
-	if learning > 0 && weighted == 0 && kept {
+	if learning > 0 && weighted == 0 {
 		d.mistakes.Add(d.e.Tasks[0].Place,
 			"the weights of all heads are 0, so that nothing is learned; leave one above 0")
 	}
@@ -123,8 +122,9 @@ func (d *decoding) model(s *plugin.Section) {
 	d.e.Model.Freeze = m.Freeze
 	d.lora(m.LoRA)
 	d.e.Model.Encoder = encoders.Registry().Choose(m.Encoder, encoderType(d.e.Model.BaseModel.Name), nil, &d.mistakes)
+	d.e.Model.EncoderOfBase = d.e.Model.Encoder.Place == (plugin.Place{})
 	options, checks := d.e.Model.Encoder.Options.(encoders.BaseChecker)
-	if checks && d.e.Model.BaseModel.Place != (plugin.Place{}) {
+	if checks && d.e.Model.BaseModel.given() {
 		if err := options.CheckBase(); err != nil {
 			d.mistakes.Add(m.Encoder.Place, "encoder %q: %w", d.e.Model.Encoder.Type, err)
 		}
@@ -167,7 +167,7 @@ func (d *decoding) tokenizer(s *plugin.Section) {
 		}
 	}
 
-	if d.e.Model.BaseModel.Place != (plugin.Place{}) {
+	if d.e.Model.BaseModel.given() {
 		for _, key := range []string{"train", "type", "vectors"} {
 			if at := s.At(key); s.Has(key) && at.Kind != plugin.Null {
 				d.mistakes.Add(at.Place,
@@ -185,7 +185,7 @@ func (d *decoding) tokenizer(s *plugin.Section) {
 		t.Train.Decode("tokenizer: train", &own.Train, &d.mistakes)
 	}
 	own.Vectors = d.dataFile(t.Vectors, "tokenizer", "vectors")
-	if own.Vectors.Place != (plugin.Place{}) && t.Type != WholeWords {
+	if own.Vectors.given() && t.Type != WholeWords {
 		d.mistakes.Add(own.Vectors.Place,
 			"tokenizer: vectors: unexpected with type: %s; vectors are of whole words, want type: words",
 			t.Type)

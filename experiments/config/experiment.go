@@ -47,6 +47,8 @@ type Model struct {
 	LoRA       encoders.LoRA // of rank 0: none
 	Encoder    plugin.Choice[encoders.Env, encoders.Encoder]
 	Fusion     plugin.Choice[fusion.Env, fusion.Fusion]
+
+	EncoderOfBase bool // no encoder is named: Encoder is of the type in the base model's config.json
 }
 
 // File is a path in an experiment file. Name is "" where there is none.
@@ -54,6 +56,9 @@ type File struct {
 	Name  string
 	Place plugin.Place
 }
+
+// given reports whether the experiment file has the key, even if its value is a mistake.
+func (f File) given() bool { return f.Place != (plugin.Place{}) }
 
 // Tokenizer is the tokenizer section.
 type Tokenizer struct {

@@ -94,7 +94,7 @@ func TestReadReturnsEveryValue(t *testing.T) {
 		t.Errorf("a task without heads has %+v, want one linear head with the task's name", slots.Heads)
 	}
 	d := slots.Data
-	if d.SameAs != "intent" || d.Train != intent.Data.Train || d.File(Dev) != intent.Data.Dev || d.Split != (Split{}) {
+	if d.SameAs != "intent" || d.Train != intent.Data.Train || d.file(Dev) != intent.Data.Dev || d.Split != (Split{}) {
 		t.Errorf("data of the second task %+v, want the files of the first", d)
 	}
 	if want := map[string]string{"text": "utterance", "tags": "slots"}; !reflect.DeepEqual(d.Format.Fields, want) ||
@@ -199,7 +199,12 @@ tasks:
   - {name: other answer, type: question_answering, stride: 20, data: {train: data/train.csv}}
   - {name: whole, type: classification, long: windows, data: {train: data/train.csv}}
 `), 0o666)
-	for _, file := range []string{"exp.yaml", "scratch.yaml", "jenga.yaml"} {
+	os.WriteFile(filepath.Join(dir, "plain.yaml"), []byte(`
+model: {base_model: models/distil}
+tasks: [{name: kind, type: classification, data: {train: data/train.csv}}]
+training: {eval_strategy: steps, eval_steps: 7}
+`), 0o666)
+	for _, file := range []string{"exp.yaml", "scratch.yaml", "jenga.yaml", "plain.yaml"} {
 		e := mustRead(t, filepath.Join(dir, file))
 		run := filepath.Join(t.TempDir(), "runs", "desk")
 		if err := os.MkdirAll(run, 0o777); err != nil {

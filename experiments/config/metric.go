@@ -78,7 +78,7 @@ func (d *decoding) metrics() (names []string, lower map[string]bool) {
 		names = append(names, own...)
 		maps.Copy(lower, ownLower)
 		for _, m := range part.Evaluate(nil, nil) {
-			f1 = f1 || m.Name == "f1" && len(task.Heads) > 0
+			f1 = f1 || m.Name == tasks.F1 && len(task.Heads) > 0
 		}
 		if part.Output().Discrete() {
 			exact[number] = len(task.Heads)

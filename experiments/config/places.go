@@ -128,9 +128,14 @@ func FindModel(name string) (path string, err error) {
 // EncoderIn returns the encoder of a run whose weights are in a folder: the one that the experiment file names, else
 // the one of the weights' config.json. The base model itself may no longer exist.
 func (e *Experiment) EncoderIn(folder string) (plugin.Choice[encoders.Env, encoders.Encoder], error) {
-	if e.Model.Encoder.Place != (plugin.Place{}) {
+	if !e.Model.EncoderOfBase {
 		return e.Model.Encoder, nil
 	}
+	return EncoderFor(folder)
+}
+
+// EncoderFor returns the encoder for the weights in a folder: the one of their config.json.
+func EncoderFor(folder string) (plugin.Choice[encoders.Env, encoders.Encoder], error) {
 	return encoders.Registry().FromString(encoderType(folder), "")
 }
 

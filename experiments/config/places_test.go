@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/jenga-nlp/jenga/encoders"
 	"github.com/jenga-nlp/jenga/experiments/internal/sample"
 )
 
@@ -109,5 +110,31 @@ func TestEncoderTypeIsReadFromTheBaseModel(t *testing.T) {
 	}
 	if got := encoderType(filepath.Join(folder, "nowhere")); got != "transformer" {
 		t.Errorf("without a config: %s", got)
+	}
+}
+
+// Go code may choose an encoder that no file names.
+func TestEncoderChosenInGoIsKept(t *testing.T) {
+	e := mustRead(t, filepath.Join(supportDeskFolder(t), "exp.yaml"))
+	choice, err := encoders.Registry().FromString("bilstm", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := e.Model
+	e.Model = Model{BaseModel: m.BaseModel, Encoder: choice, Fusion: m.Fusion, Freeze: m.Freeze}
+
+	if got, err := e.EncoderIn(t.TempDir()); err != nil || got.Type != "bilstm" {
+		t.Errorf("the encoder of a folder is %q, %v; want bilstm", got.Type, err)
+	}
+	var text strings.Builder
+	if err := e.Write(&text, "."); err != nil {
+		t.Fatal(err)
+	}
+	again, err := decode("exp.yaml", []byte(text.String()), nil, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := again.Model.Encoder.Type; got != "bilstm" {
+		t.Errorf("the encoder is read again as %s, want bilstm", got)
 	}
 }

@@ -1,6 +1,8 @@
 package config
 
 import (
+	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/jenga-nlp/jenga/plugin"
@@ -65,7 +67,7 @@ func asMapping(s *plugin.Section, depth int, keys []string) bool {
 	case s.Kind == plugin.Null:
 		s.Kind = plugin.Mapping
 		return true
-	case s.Kind == plugin.Text && depth > 0 && isPart(keys[depth-1]):
+	case s.Kind == plugin.Text && depth > 0 && slices.Contains(partKeys, keys[depth-1]):
 		kind := &plugin.Section{Place: s.Place, Kind: plugin.Text, Text: s.Text}
 		*s = plugin.Section{Place: s.Place, Kind: plugin.Mapping}
 		s.Put("type", kind)
@@ -74,13 +76,26 @@ func asMapping(s *plugin.Section, depth int, keys []string) bool {
 	return false
 }
 
-// isPart reports whether the value of a key may be a part's type alone.
-func isPart(key string) bool {
-	switch key {
-	case "encoder", "fusion", "sampling", "weighting":
-		return true
+// partKeys are the keys whose value may be a part's type alone.
+var partKeys = slices.Concat(keysOfChoices(Model{}, modelDefaults), keysOfChoices(Training{}, trainingDefaults))
+
+// keysOfChoices returns the keys of the fields of section that are a plugin.Choice. options declares the keys, in
+// fields of the same names.
+func keysOfChoices(section, options any) []string {
+	var all []string
+	choice := reflect.TypeFor[interface{ Section() *plugin.Section }]()
+	for field := range reflect.TypeOf(section).Fields() {
+		if !field.Type.Implements(choice) {
+			continue
+		}
+		declared, ok := reflect.TypeOf(options).FieldByName(field.Name)
+		if !ok {
+			panic("config: no key for " + field.Name)
+		}
+		key, _, _ := strings.Cut(declared.Tag.Get("yaml"), ",")
+		all = append(all, key)
 	}
-	return false
+	return all
 }
 
 // missing returns the value of keys[0] where the file has none: an empty mapping, or the default head of a task.

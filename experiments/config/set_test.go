@@ -2,8 +2,12 @@ package config
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/jenga-nlp/jenga/experiments/internal/sample"
+	"github.com/jenga-nlp/jenga/plugin"
 )
 
 func TestSet(t *testing.T) {
@@ -63,6 +67,37 @@ func TestSetMistakes(t *testing.T) {
 		_, err := Read(file, []string{set})
 		if err == nil || !strings.HasPrefix(err.Error(), "--set "+set+": "+want) {
 			t.Errorf("--set %s: %v, want %s", set, err, want)
+		}
+	}
+}
+
+// Each part may be written as its type alone, and keeps that type when --set gives it an option.
+func TestSetAddsAnOptionToAPartWrittenAsItsType(t *testing.T) {
+	if want := []string{"encoder", "fusion", "sampling", "weighting"}; !slices.Equal(partKeys, want) {
+		t.Errorf("keys of parts are %q, want %q", partKeys, want)
+	}
+	dir := sample.Folder(t, map[string]string{"exp.yaml": `
+model: {encoder: transformer, fusion: attention}
+tasks: [{name: mood, type: classification, data: {train: train.jsonl}}]
+training: {sampling: uniform, weighting: uncertainty}
+`}, "train.jsonl")
+	e := mustRead(t, filepath.Join(dir, "exp.yaml"), "model.encoder.layers=3", "model.fusion.hidden_size=24",
+		"training.sampling.groups=2", "training.weighting.learning_rate=0.5")
+	for _, part := range []struct {
+		section   *plugin.Section
+		kind, key string
+		want      string
+	}{
+		{e.Model.Encoder.Section(), "transformer", "layers", "3"},
+		{e.Model.Fusion.Section(), "attention", "hidden_size", "24"},
+		{e.Training.Sampling.Section(), "uniform", "groups", "2"},
+		{e.Training.Weighting.Section(), "uncertainty", "learning_rate", "0.5"},
+	} {
+		if kind := part.section.At("type").Text; kind != part.kind {
+			t.Errorf("the type is %s, want %s", kind, part.kind)
+		}
+		if got := part.section.At(part.key).Text; got != part.want {
+			t.Errorf("%s: %s is %s, want %s", part.kind, part.key, got, part.want)
 		}
 	}
 }

@@ -65,7 +65,7 @@ func (f *writing) model() *plugin.Section {
 	if m.LoRA.Rank > 0 {
 		o.LoRA = plugin.SectionOf(m.LoRA)
 	}
-	if m.Encoder.Place != (plugin.Place{}) || m.BaseModel.Name == "" {
+	if !m.EncoderOfBase || m.BaseModel.Name == "" {
 		o.Encoder = m.Encoder.Section() // else the base model determines its sizes
 	}
 	s := plugin.SectionOf(o)

@@ -107,3 +107,21 @@ func TestOptionsWithoutEffectGiveAWarning(t *testing.T) {
 		}
 	}
 }
+
+func TestTrainingCountsEveryLabel(t *testing.T) {
+	lines := ""
+	for _, label := range []string{"bad", "good", "bad", "bad"} {
+		lines += `{"text": "so so", "label": "` + label + `"}` + "\n"
+	}
+	built, err := assembled(t, "  - {name: mood, type: classification, data: {train: a.jsonl, dev: a.jsonl}, "+
+		"labels: [bad, good]}\n", map[string]string{"a.jsonl": lines})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, task := &builder{Assembled: built}, built.Data.Experiment.Tasks[0]
+	labels := built.Data.Labels[multitask.HeadName{Task: "mood", Head: "mood"}]
+	got := b.trainingOf(task, task.Heads[0], built.Data.Tasks[0].Output(), labels)
+	if got.Units != 4 || !slices.Equal(got.Counts, []int{3, 1}) {
+		t.Errorf("%d units of which %v have a label, want 4 of which 3 are bad and 1 is good", got.Units, got.Counts)
+	}
+}

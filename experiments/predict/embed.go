@@ -86,10 +86,10 @@ func OpenEncoder(name string, env encoders.Env) (encoders.Encoder, corpus.Tokeni
 	if err != nil {
 		return nil, nil, err
 	}
-	if e == nil {
-		e = &config.Experiment{} // which names no encoder
+	choice, err := config.EncoderFor(place.Folder)
+	if e != nil { // of a run, whose experiment may name the encoder
+		choice, err = e.EncoderIn(place.Folder)
 	}
-	choice, err := e.EncoderIn(place.Folder)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/tasks"
 )
 
 // Selection is the metric that selects the best checkpoint.
@@ -65,7 +66,7 @@ func Metrics(groups []multitask.GroupMetrics) map[string]float64 {
 					if i == 0 {
 						mains.add(m.Value)
 					}
-					if m.Name == "f1" {
+					if m.Name == tasks.F1 {
 						f1s.add(m.Value)
 					}
 					figures[HeadMetric(task.Task, head.Head, m.Name)] = m.Value

@@ -43,6 +43,7 @@ type EncoderLocation struct {
 	model string // path of this model.json
 }
 
+// CheckpointTask is a task of a checkpoint, in the order of the experiment.
 type CheckpointTask struct {
 	Name  string           `json:"name"`
 	Type  string           `json:"type"`
@@ -50,6 +51,7 @@ type CheckpointTask struct {
 	Heads []CheckpointHead `json:"heads"`
 }
 
+// CheckpointHead is a head of a task of a checkpoint.
 type CheckpointHead struct {
 	Name   string   `json:"name"`
 	Type   string   `json:"type"`

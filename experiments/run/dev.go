@@ -63,10 +63,9 @@ func (r *Run) warnUntuned() {
 		expected := group.ExpectedMetrics(texts.Examples[config.Dev])
 		for t, task := range group.Tasks {
 			for h, head := range task.Heads {
-				tuner, tunes := head.Head.(heads.Tuner)
-				cause := ""
+				tuner, cause := heads.TunerOf(head.Head), ""
 				switch {
-				case !tunes:
+				case tuner == nil:
 					continue
 				case r.experiment().Training.EvalStrategy == "no":
 					cause = "eval_strategy: no"

@@ -52,7 +52,7 @@ func describeTask(task config.Task, built multitask.Task) CheckpointTask {
 	about := CheckpointTask{Name: task.Name, Type: task.Part.Type, Pairs: built.Pairs}
 	for h, head := range task.Heads {
 		of := CheckpointHead{Name: head.Name, Type: head.Part.Type, Labels: built.Heads[h].Labels.Names()}
-		if tuner, ok := built.Heads[h].Head.(heads.Tuner); ok {
+		if tuner := heads.TunerOf(built.Heads[h].Head); tuner != nil {
 			of.Thresholds = tuner.Thresholds()
 		}
 		about.Heads = append(about.Heads, of)

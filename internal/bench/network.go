@@ -123,7 +123,8 @@ func (n *Network) finish(encoder encoders.Encoder, params nn.Params) error {
 		return err
 	}
 	head, err := heads.NewLinear(heads.LinearOptions{Pool: "cls"}, heads.Env{
-		Task: "bench", Name: "label", Output: outputs.Label, Labels: names, Width: width, Params: params.In("heads"),
+		Task: "bench", Name: "label", Output: outputs.Label, Labels: names, Width: width,
+		Params: multitask.HeadParams(params, "bench", "label"),
 	})
 	if err != nil {
 		return err

@@ -8,14 +8,14 @@ func Dropout(out, x []float32, key uint64, rate float64) {
 	dropTiles.run(len(x), elementTile, dropArgs{out: out, x: x, mask: newMask(key, rate)})
 }
 
-// AddDropped writes to out the sum of to and Dropout's result for x. out may be either.
-func AddDropped(out, to, x []float32, key uint64, rate float64) {
+// addDropped writes to out the sum of to and Dropout's result for x. out may be either.
+func addDropped(out, to, x []float32, key uint64, rate float64) {
 	addDroppedTiles.run(len(x), elementTile, dropArgs{out, to, x, newMask(key, rate)})
 }
 
 // DropoutBackward adds to dx the gradient of Dropout's x, given the gradient dOut of its result.
 func DropoutBackward(dx, dOut []float32, key uint64, rate float64) {
-	AddDropped(dx, dx, dOut, key, rate)
+	addDropped(dx, dx, dOut, key, rate)
 }
 
 type dropArgs struct {

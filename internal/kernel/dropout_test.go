@@ -91,15 +91,15 @@ func testAddDropped(t *testing.T) {
 	for i, v := range to {
 		want[i] += v
 	}
-	AddDropped(out, to, x, 7, 0.3)
+	addDropped(out, to, x, 7, 0.3)
 	if !slices.Equal(out, want) {
-		t.Errorf("AddDropped differs from the sum with Dropout's result")
+		t.Errorf("addDropped differs from the sum with Dropout's result")
 	}
 	for name, in := range map[string][]float32{"what is added to": to, "what is dropped from": x} {
 		held := slices.Clone(in)
-		AddDropped(in, to, x, 7, 0.3)
+		addDropped(in, to, x, 7, 0.3)
 		if !slices.Equal(in, want) {
-			t.Errorf("AddDropped differs where its result overwrites %s", name)
+			t.Errorf("addDropped differs where its result overwrites %s", name)
 		}
 		copy(in, held)
 	}

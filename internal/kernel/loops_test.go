@@ -254,7 +254,7 @@ func TestRowLoopsAllocateNothing(t *testing.T) {
 		"LayerNormBackward": func() { LayerNormBackward(y, row, row, stats, x, row, x) },
 		"Dropout": func() {
 			Dropout(y, x, 1, 0.1)
-			AddDropped(y, y, x, 1, 0.1)
+			addDropped(y, y, x, 1, 0.1)
 			DropoutBackward(y, x, 1,
 				0.1)
 		},
@@ -289,7 +289,7 @@ func BenchmarkRows(b *testing.B) {
 		{"LayerNorm", 2 * 4 * rows * d, func() { LayerNorm(y, stats, x, row, row, 1e-5) }},
 		{"LayerNormBackward", 4 * 4 * rows * d, func() { LayerNormBackward(y, row, row, stats, x, row, z) }},
 		{"Dropout", 2 * 4 * rows * d, func() { Dropout(y, x, 7, 0.1) }},
-		{"AddDropped", 3 * 4 * rows * d, func() { AddDropped(y, z, x, 7, 0.1) }},
+		{"AddDropped", 3 * 4 * rows * d, func() { addDropped(y, z, x, 7, 0.1) }},
 		{"SumSquaresOfRows", 4 * large, func() { SumSquaresOfRows(w, 1024, nil) }},
 		{"AdamW", 7 * 4 * large, func() { a.Step(w, m, v, g, 1, 1) }},
 	} {

@@ -124,7 +124,7 @@ func startsAndEpiloguesOfLargeProducts(t *testing.T) {
 			gelu := make([]float32, m*n)
 			use.gelu(gelu, want)
 			sum := slices.Clone(want)
-			AddDropped(sum, residual, want, dropped.Key, dropped.Rate)
+			addDropped(sum, residual, want, dropped.Key, dropped.Rate)
 			for name, p := range map[string]Product{
 				"A·B":    {A: Dense(a, k), B: Dense(b, n)},
 				"A·Bᵀ":   {A: Dense(a, k), B: Dense(crosswise, k).T()},

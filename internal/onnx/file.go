@@ -85,15 +85,15 @@ func Open(path string) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, err := New(data, filepath.Dir(path))
+	f, err := newFile(data, filepath.Dir(path))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return f, nil
 }
 
-// New reads a file in folder whose bytes are data. It retains data.
-func New(data []byte, folder string) (*File, error) {
+// newFile reads a file in folder whose bytes are data. It retains data.
+func newFile(data []byte, folder string) (*File, error) {
 	g, err := parseModel(data)
 	if err != nil {
 		return nil, err

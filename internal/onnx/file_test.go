@@ -110,7 +110,7 @@ func TestParametersHavePyTorchsNamesAndShapes(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			f, err := New(model(test.parts...), "")
+			f, err := newFile(model(test.parts...), "")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -218,10 +218,10 @@ func TestBrokenFilesAreErrors(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			_, err := New(test.data, folder)
+			_, err := newFile(test.data, folder)
 			want := strings.ReplaceAll(test.want, "FOLDER", folder)
 			if err == nil || !strings.HasPrefix(err.Error(), want) {
-				t.Errorf("New: error\n %v, want\n %s", err, want)
+				t.Errorf("newFile: error\n %v, want\n %s", err, want)
 			}
 		})
 	}
@@ -245,12 +245,12 @@ func TestAGraphOfEmptyPartsTakesLittleMemory(t *testing.T) {
 			data := message{}.bytes(7, bytes.Repeat(message{}.bytes(test.field, nil), test.parts))
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			_, err := New(data, t.TempDir())
+			_, err := newFile(data, t.TempDir())
 			if runtime.ReadMemStats(&after); after.TotalAlloc-before.TotalAlloc > test.most {
 				t.Errorf("it took %d bytes, want at most %d", after.TotalAlloc-before.TotalAlloc, test.most)
 			}
 			if (err == nil) != (test.want == "") || err != nil && err.Error() != test.want {
-				t.Errorf("New: error %v, want %s", err, test.want)
+				t.Errorf("newFile: error %v, want %s", err, test.want)
 			}
 		})
 	}
@@ -279,7 +279,7 @@ func FuzzNew(f *testing.F) {
 	f.Add(model(tensorOf("a.bias", 10, []int{2}, message{}.number(5, 0x3c00).number(5, 0xc000))))
 	folder := f.TempDir()
 	f.Fuzz(func(t *testing.T, data []byte) {
-		file, err := New(slices.Clone(data), folder)
+		file, err := newFile(slices.Clone(data), folder)
 		if err != nil {
 			return
 		}

@@ -18,7 +18,7 @@ func Decode(values []float32, raw []byte, dtype string) {
 		}
 	case "F16":
 		for i := range values {
-			values[i] = Float16(binary.LittleEndian.Uint16(raw[2*i:]))
+			values[i] = float16(binary.LittleEndian.Uint16(raw[2*i:]))
 		}
 	case "BF16": // the upper half of a float32
 		for i := range values {
@@ -29,8 +29,8 @@ func Decode(values []float32, raw []byte, dtype string) {
 	}
 }
 
-// Float16 returns the value of an IEEE 754 half: a sign, 5 bits of exponent, 10 of fraction.
-func Float16(h uint16) float32 {
+// float16 returns the value of an IEEE 754 half: a sign, 5 bits of exponent, 10 of fraction.
+func float16(h uint16) float32 {
 	sign, exponent, fraction := uint32(h>>15)<<31, uint32(h>>10)&0x1f, uint32(h)&0x3ff
 	switch exponent {
 	case 0: // zero and the numbers below 2^-14, which a float32 holds exactly

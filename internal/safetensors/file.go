@@ -37,7 +37,7 @@ func Open(path string) (*OpenFile, error) {
 		f.Close()
 		return nil, err
 	}
-	file, err := New(f, stat.Size())
+	file, err := newFile(f, stat.Size())
 	if err != nil {
 		f.Close()
 		return nil, fmt.Errorf("%s: %w", path, err)
@@ -48,8 +48,8 @@ func Open(path string) (*OpenFile, error) {
 // Close closes the file on disk.
 func (f *OpenFile) Close() error { return f.f.Close() }
 
-// New reads the header of the size bytes of r.
-func New(r io.ReaderAt, size int64) (*File, error) {
+// newFile reads the header of the size bytes of r.
+func newFile(r io.ReaderAt, size int64) (*File, error) {
 	var prefix [8]byte
 	if size < int64(len(prefix)) {
 		return nil, fmt.Errorf("not a safetensors file: it has %d bytes, its header's length alone takes 8", size)

@@ -58,9 +58,9 @@ func TestBrokenFilesAreErrors(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			_, err := New(bytes.NewReader(test.file), int64(len(test.file)))
+			_, err := newFile(bytes.NewReader(test.file), int64(len(test.file)))
 			if err == nil || err.Error() != test.want {
-				t.Errorf("New: error\n %v, want\n %s", err, test.want)
+				t.Errorf("newFile: error\n %v, want\n %s", err, test.want)
 			}
 		})
 	}
@@ -178,7 +178,7 @@ func TestMisuseOfWritePanics(t *testing.T) {
 					t.Errorf("panic %q, want one of safetensors", r)
 				}
 			}()
-			Encode(&bytes.Buffer{}, tensors, nil)
+			encode(&bytes.Buffer{}, tensors, nil)
 		})
 	}
 }
@@ -197,7 +197,7 @@ func TestHalvesAreExact(t *testing.T) {
 		case exponent == 0x1f:
 			want = math.NaN()
 		}
-		got := float64(Float16(uint16(h)))
+		got := float64(float16(uint16(h)))
 		if got != want && !(math.IsNaN(got) && math.IsNaN(want)) || math.Signbit(got) != (h>>15 == 1) {
 			t.Fatalf("Half(%#x) = %v, want %v", h, got, want)
 		}
@@ -209,7 +209,7 @@ func FuzzNew(f *testing.F) {
 	f.Add(file(`{"__metadata__":{"format":"pt"},"a":{"dtype":"BF16","shape":[],"data_offsets":[0,2]},"b":{"dtype":"I64","shape":[0],"data_offsets":[2,2]}}`, 2))
 	f.Add([]byte("\xff\xff\xff\xff\xff\xff\xff\xff{}"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		file, err := New(bytes.NewReader(data), int64(len(data)))
+		file, err := newFile(bytes.NewReader(data), int64(len(data)))
 		if err != nil {
 			return
 		}
@@ -225,10 +225,10 @@ func FuzzNew(f *testing.F) {
 			tensors = append(tensors, Tensor{Name: info.Name, Shape: info.Shape, DType: info.DType, Raw: raw})
 		}
 		var b bytes.Buffer
-		if err := Encode(&b, tensors, nil); err != nil {
+		if err := encode(&b, tensors, nil); err != nil {
 			t.Fatal(err)
 		}
-		again, err := New(bytes.NewReader(b.Bytes()), int64(b.Len()))
+		again, err := newFile(bytes.NewReader(b.Bytes()), int64(b.Len()))
 		if err != nil || len(again.Tensors()) != len(tensors) {
 			t.Fatalf("the file written again has %d of %d tensors: %v", len(again.Tensors()), len(tensors), err)
 		}

@@ -50,7 +50,7 @@ func (m *Mapping) Floats(name string) (values []float32, ok bool) {
 	if info.Bytes() == 0 {
 		return []float32{}, true
 	}
-	raw := m.bytes[info.begin:info.end] // within the file, as New has checked
+	raw := m.bytes[info.begin:info.end] // within the file, as newFile has checked
 	return unsafe.Slice((*float32)(unsafe.Pointer(&raw[0])), len(raw)/4), true
 }
 

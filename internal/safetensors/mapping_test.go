@@ -63,7 +63,7 @@ func TestFloatsOfAMappingEqualThoseRead(t *testing.T) {
 func bytesOf(t *testing.T, values []float32) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if err := Encode(&b, []Tensor{{Name: "a", Shape: []int{len(values)}, Data: values}}, nil); err != nil {
+	if err := encode(&b, []Tensor{{Name: "a", Shape: []int{len(values)}, Data: values}}, nil); err != nil {
 		t.Fatal(err)
 	}
 	return b.Bytes()

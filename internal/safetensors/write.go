@@ -53,7 +53,7 @@ func Write(path string, tensors []Tensor, metadata map[string]string) (err error
 	}()
 
 	w := bufio.NewWriterSize(f, 1<<18)
-	if err := Encode(w, tensors, metadata); err != nil {
+	if err := encode(w, tensors, metadata); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	if err := w.Flush(); err != nil {
@@ -71,8 +71,8 @@ func Write(path string, tensors []Tensor, metadata map[string]string) (err error
 	return os.Rename(f.Name(), path)
 }
 
-// Encode writes the content of the file that Write writes to w.
-func Encode(w io.Writer, tensors []Tensor, metadata map[string]string) error {
+// encode writes the content of the file that Write writes to w.
+func encode(w io.Writer, tensors []Tensor, metadata map[string]string) error {
 	tensors = slices.Clone(tensors)
 	slices.SortFunc(tensors, func(a, b Tensor) int { // wide types first, so that all values are aligned
 		if byWidth := widths[b.dtype()] - widths[a.dtype()]; byWidth != 0 {
