@@ -10,6 +10,7 @@ import (
 
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/internal/sample"
+	"github.com/jenga-nlp/jenga/experiments/report"
 	"github.com/jenga-nlp/jenga/multitask"
 )
 
@@ -58,7 +59,8 @@ type planKey struct {
 	want  planFields
 }
 
-// notInPlan are the fields of config.Training that leave the plan as it is.
+// notInPlan are the fields of config.Training that leave the plan as it is. TestKeysOutsideThePlan and, for the
+// patience, TestEarlyStoppingCountsEvaluationsSinceTheBest check those that have an effect.
 var notInPlan = []string{
 	"MetricForBestModel", "GreaterIsBetter", "EarlyStoppingPatience", // of the checkpointer
 	"OutputDir", "LoggingSteps", // of Folder, of metrics.jsonl
@@ -134,5 +136,54 @@ func checkPlan(t *testing.T, sets []string, got, defaults, want planFields) {
 		if _, changes := want[name]; changes && reflect.DeepEqual(want[name], defaults[name]) {
 			t.Errorf("%q is the default of %s, which shows nothing", sets, name)
 		}
+	}
+}
+
+func TestKeysOutsideThePlan(t *testing.T) {
+	path := sample.Small(t, "")
+
+	// the metric that selects the best model
+	for _, test := range []struct {
+		sets []string
+		want report.Selection
+	}{
+		{nil, report.Selection{Metric: "eval_overall", Higher: true}},
+		{[]string{"training.metric_for_best_model=eval_team_team_f1"},
+			report.Selection{Metric: "eval_team_team_f1", Higher: true}},
+		{[]string{"training.metric_for_best_model=eval_loss"}, report.Selection{Metric: "eval_loss"}},
+		{[]string{"training.metric_for_best_model=eval_loss", "training.greater_is_better=true"},
+			report.Selection{Metric: "eval_loss", Higher: true}},
+	} {
+		if got := selectionOf(mustRead(t, path, test.sets...).Training); got != test.want {
+			t.Errorf("with %q the best is selected by %+v, want %+v", test.sets, got, test.want)
+		}
+	}
+
+	// the run folder
+	out := filepath.Join(t.TempDir(), "out")
+	e := mustRead(t, path, "project_name=mine", "training.output_dir="+out)
+	if got := Folder(e, ""); got != out {
+		t.Errorf("with output_dir %s the run folder is %s", out, got)
+	}
+	if got := Folder(e, "other"); got != "other" {
+		t.Errorf("with --out other the run folder is %s", got)
+	}
+	if got, want := Folder(mustRead(t, path, "project_name=mine"), ""), filepath.Join("runs", "mine"); got != want {
+		t.Errorf("the run folder is %s, want %s", got, want)
+	}
+
+	// the steps in metrics.jsonl
+	r, err := Prepare(mustRead(t, path, "training.logging_steps=3"), config.Train, config.Dev)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var logged []int
+	for n := 1; n <= 8; n++ {
+		if r.logs(multitask.Step{Number: n, Of: 8}) {
+			logged = append(logged, n)
+		}
+	}
+	if want := []int{1, 3, 6, 8}; !slices.Equal(logged, want) || !r.logs(multitask.Evaluation{}) {
+		t.Errorf("steps %v have lines in metrics.jsonl, want %v, and evaluations", logged, want)
 	}
 }
