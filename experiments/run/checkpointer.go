@@ -112,8 +112,5 @@ func (c *checkpointer) link(name string) error {
 
 // selectionOf returns the metric that selects the best model.
 func selectionOf(t config.Training) report.Selection {
-	if t.MetricForBestModel == "" {
-		return report.Selection{Metric: report.Overall, Higher: true}
-	}
 	return report.Selection{Metric: t.MetricForBestModel, Higher: t.GreaterIsBetter}
 }
