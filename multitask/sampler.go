@@ -94,12 +94,6 @@ func sampler[S Sampler](build func(several) S) func(SamplerOptions, SamplerEnv) 
 	}
 }
 
-func init() {
-	RegisterSampler("proportional", SamplerOptions{}, sampler(func(s several) Proportional { return Proportional{s} }))
-	RegisterSampler("uniform", SamplerOptions{}, sampler(func(s several) Uniform { return Uniform{s} }))
-	RegisterSampler("round_robin", SamplerOptions{}, sampler(func(s several) RoundRobin { return RoundRobin{s} }))
-}
-
 // several is the number of groups that a sampler names at once.
 type several struct{ k int }
 
@@ -122,67 +116,4 @@ func (s several) pick(state State, choose func(candidates []bool) int) []int {
 		chosen = append(chosen, choose(candidates))
 	}
 	return chosen
-}
-
-// Proportional draws each batch of an epoch once, in random order. If several groups are drawn at once, a group without
-// batches left starts again.
-type Proportional struct{ several }
-
-// Next draws groups with probabilities proportional to the batches that they have left, or that they have where they
-// start again.
-func (p Proportional) Next(s State) []int {
-	return p.pick(s, func(candidates []bool) int {
-		weights, sum := make([]int, len(candidates)), 0
-		for g, ok := range candidates {
-			if ok && s.Left[g] > 0 {
-				weights[g] = s.Left[g]
-			} else if ok {
-				weights[g] = s.Batches[g]
-			}
-			sum += weights[g]
-		}
-		at := s.Rand.IntN(sum)
-		for g, n := range weights {
-			if at -= n; at < 0 {
-				return g
-			}
-		}
-		panic("multitask: an epoch that has no batch left")
-	})
-}
-
-// Uniform draws all groups equally often: small ones start again within an epoch.
-type Uniform struct{ several }
-
-// Next draws groups, all with equal probability.
-func (u Uniform) Next(s State) []int {
-	rest := make([]int, len(s.Left))
-	for g := range rest {
-		rest[g] = g
-	}
-	var chosen []int
-	for range min(u.Groups(), len(rest)) {
-		at := s.Rand.IntN(len(rest))
-		chosen = append(chosen, rest[at])
-		rest = slices.Delete(rest, at, at+1)
-	}
-	return chosen
-}
-
-// RoundRobin takes the groups in turn. Each batch of an epoch comes once; a group without batches left is skipped.
-// If several groups are drawn at once, groups without batches left start again to complete the draw.
-type RoundRobin struct{ several }
-
-// Next returns the first groups after the last one that have a batch left.
-func (r RoundRobin) Next(s State) []int {
-	last := s.Last
-	return r.pick(s, func(candidates []bool) int {
-		for i := range candidates {
-			if g := (last + 1 + i) % len(candidates); candidates[g] {
-				last = g
-				return g
-			}
-		}
-		panic("multitask: an epoch that has no batch left")
-	})
 }

@@ -1,6 +1,10 @@
 package multitask
 
-import "github.com/jenga-nlp/jenga/nn"
+import (
+	"fmt"
+
+	"github.com/jenga-nlp/jenga/nn"
+)
 
 // weigh sets the factors of the losses. Factors that depend on the losses are computed after the forward pass if the
 // step has one batch; for several batches, another forward pass of each comes first, with the same dropout.
@@ -108,4 +112,77 @@ func (s *step) observe() error {
 	}
 	w.reviewer.Review(s.state, s.losses.all, after)
 	return nil
+}
+
+// weighting is a plan's Weighting and what else it implements; nil: it does not.
+type weighting struct {
+	Weighting
+	byLosses    LossWeighting
+	byGradients GradientWeighting
+	learned     *learned
+	observer    LossObserver
+	reviewer    LossReviewer
+}
+
+func newWeighting(of Weighting) *weighting {
+	w := &weighting{Weighting: of}
+	w.byLosses, _ = of.(LossWeighting)
+	w.byGradients, _ = of.(GradientWeighting)
+	w.observer, _ = of.(LossObserver)
+	w.reviewer, _ = of.(LossReviewer)
+	if l, ok := of.(LearnedWeighting); ok {
+		w.learned = newLearned(l)
+	}
+	return w
+}
+
+// factors returns the factor of each loss: by their sums for a LossWeighting, else by their labelled units alone.
+func (w *weighting) factors(s State, losses []Loss) []float64 {
+	var factors []float64
+	if w.byLosses != nil {
+		factors = w.byLosses.WeighLosses(s, losses)
+	} else {
+		factors = w.Weigh(s, losses)
+	}
+	w.count(len(factors), len(losses), "losses")
+	return factors
+}
+
+// count panics if a weighting returned another number of factors than it was given things to weigh.
+func (w *weighting) count(have, want int, of string) {
+	if have != want {
+		panic(fmt.Sprintf("multitask: weighting %T returned %d factors of %d %s", w.Weighting, have, want, of))
+	}
+}
+
+// learned is the parameters of a LearnedWeighting.
+type learned struct {
+	LearnedWeighting
+	store *nn.HostStore
+}
+
+func newLearned(w LearnedWeighting) *learned {
+	params := w.Params()
+	for _, p := range params {
+		p.Decay = false
+	}
+	return &learned{w, nn.NewHostStore(params, nn.NewAdamW(0))}
+}
+
+// update updates the parameters by the gradients from differentiate, at a fraction of their highest rate.
+func (l *learned) update(fraction float64) error {
+	if l == nil {
+		return nil
+	}
+	l.store.SumSquares()
+	return l.store.Update(1, l.Rate()*fraction)
+}
+
+// differentiate computes the gradients for a step's losses, and returns the weighting's own terms of the loss.
+func (l *learned) differentiate(losses []Loss) float64 {
+	if l == nil {
+		return 0
+	}
+	l.store.Zero()
+	return l.Differentiate(losses, l.store.Gradients())
 }

@@ -95,11 +95,6 @@ func RegisterWeighting[O any](name string, defaults O, New func(O, WeightingEnv)
 	plugin.Register(weightings, name, defaults, New)
 }
 
-func init() {
-	RegisterWeighting("fixed", fixedOptions{},
-		func(fixedOptions, WeightingEnv) (Weighting, error) { return Fixed{}, nil })
-}
-
 // combinesGradients reports whether the plan's weighting is a GradientWeighting.
 func (plan Plan) combinesGradients() bool {
 	_, combines := plan.Weighting.(GradientWeighting)
@@ -127,92 +122,4 @@ func (plan Plan) TaskGradients(m *Model) int64 {
 		}
 	}
 	return int64(len(m.tasks())) * bytes
-}
-
-// Fixed multiplies each loss by its head's weight in the experiment. All losses change one encoder, and the length of a
-// clipped step of AdamW does not depend on their sum: only the ratio of weights matters. Losses that are means over
-// many labels need a larger weight; large losses, such as those of numbers and of rare labels that class_weights
-// raises, need a smaller one.
-type Fixed struct{}
-
-// Weigh returns the heads' weights.
-func (Fixed) Weigh(_ State, losses []Loss) []float64 {
-	factors := make([]float64, len(losses))
-	for i, l := range losses {
-		factors[i] = l.Weight
-	}
-	return factors
-}
-
-// weighting is a plan's Weighting and what else it implements; nil: it does not.
-type weighting struct {
-	Weighting
-	byLosses    LossWeighting
-	byGradients GradientWeighting
-	learned     *learned
-	observer    LossObserver
-	reviewer    LossReviewer
-}
-
-func newWeighting(of Weighting) *weighting {
-	w := &weighting{Weighting: of}
-	w.byLosses, _ = of.(LossWeighting)
-	w.byGradients, _ = of.(GradientWeighting)
-	w.observer, _ = of.(LossObserver)
-	w.reviewer, _ = of.(LossReviewer)
-	if l, ok := of.(LearnedWeighting); ok {
-		w.learned = newLearned(l)
-	}
-	return w
-}
-
-// factors returns the factor of each loss: by their sums for a LossWeighting, else by their labelled units alone.
-func (w *weighting) factors(s State, losses []Loss) []float64 {
-	var factors []float64
-	if w.byLosses != nil {
-		factors = w.byLosses.WeighLosses(s, losses)
-	} else {
-		factors = w.Weigh(s, losses)
-	}
-	w.count(len(factors), len(losses), "losses")
-	return factors
-}
-
-// count panics if a weighting returned another number of factors than it was given things to weigh.
-func (w *weighting) count(have, want int, of string) {
-	if have != want {
-		panic(fmt.Sprintf("multitask: weighting %T returned %d factors of %d %s", w.Weighting, have, want, of))
-	}
-}
-
-// learned is the parameters of a LearnedWeighting.
-type learned struct {
-	LearnedWeighting
-	store *nn.HostStore
-}
-
-func newLearned(w LearnedWeighting) *learned {
-	params := w.Params()
-	for _, p := range params {
-		p.Decay = false
-	}
-	return &learned{w, nn.NewHostStore(params, nn.NewAdamW(0))}
-}
-
-// update updates the parameters by the gradients from differentiate, at a fraction of their highest rate.
-func (l *learned) update(fraction float64) error {
-	if l == nil {
-		return nil
-	}
-	l.store.SumSquares()
-	return l.store.Update(1, l.Rate()*fraction)
-}
-
-// differentiate computes the gradients for a step's losses, and returns the weighting's own terms of the loss.
-func (l *learned) differentiate(losses []Loss) float64 {
-	if l == nil {
-		return 0
-	}
-	l.store.Zero()
-	return l.Differentiate(losses, l.store.Gradients())
 }
