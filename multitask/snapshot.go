@@ -1,6 +1,7 @@
 package multitask
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -9,6 +10,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/nn"
 )
 
@@ -228,10 +230,10 @@ func (t *Training) settings() []setting {
 		}
 	}
 	for g, data := range t.data {
-		name := fmt.Sprintf("task %q", t.model.Groups[g].Name)
-		add("training examples of "+name, len(data.Train))
-		add("dev examples of "+name, len(data.Dev))
-		add("a checksum of the training texts of "+name, checksum(data))
+		group := &t.model.Groups[g]
+		name := fmt.Sprintf("examples of task %q, as number:checksum", group.Name)
+		add("training "+name, group.checksum(data.Train))
+		add("dev "+name, group.checksum(data.Dev))
 	}
 	t.fingerprint = all
 	return all
@@ -248,16 +250,21 @@ func (m *Model) frozenSum() string {
 	return fmt.Sprintf("%08x", sum.sum.Sum32())
 }
 
-// checksum returns a checksum of the tokens of training texts, in their order.
-func checksum(d Data) string {
-	h := fnv.New64a()
-	for _, e := range d.Train {
+// checksum returns the number of examples and a checksum of their tokens and targets, in their order.
+func (g *Group) checksum(examples []*corpus.Example) string {
+	h, types := fnv.New64a(), g.types()
+	for _, e := range examples {
 		for _, w := range e.Windows {
 			for _, id := range w.IDs {
 				h.Write([]byte{byte(id), byte(id >> 8), byte(id >> 16), byte(id >> 24)})
 			}
 			h.Write([]byte{0xff, 0xff, 0xff, 0xff}) // separator: not a token id
 		}
+		for i, t := range e.Targets {
+			target := types[i].Output().MarshalTarget(t)
+			h.Write(binary.LittleEndian.AppendUint64(nil, uint64(len(target))))
+			h.Write(target)
+		}
 	}
-	return fmt.Sprintf("%016x", h.Sum64())
+	return fmt.Sprintf("%d:%016x", len(examples), h.Sum64())
 }

@@ -3,8 +3,12 @@ package multitask
 import (
 	"bytes"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/outputs"
 )
 
 func TestASnapshotOfAnotherTrainingIsRefused(t *testing.T) {
@@ -40,10 +44,21 @@ func TestASnapshotOfAnotherTrainingIsRefused(t *testing.T) {
 		{`weight of task "mood" head "mood" 1; the training has 2`, func(m *Model, _ []Data, _ *Plan) {
 			m.Groups[2].Tasks[0].Heads[0].Weight = 2
 		}},
-		{`dev examples of task "mood" 10; the training has 9`,
+		{`dev examples of task "mood", as number:checksum 10:`,
 			func(_ *Model, data []Data, _ *Plan) { data[2].Dev = data[2].Dev[1:] }},
-		{`a checksum of the training texts of task "topic"`, func(_ *Model, data []Data, _ *Plan) {
+		{`training examples of task "topic"`, func(_ *Model, data []Data, _ *Plan) {
 			data[0].Train[0], data[0].Train[1] = data[0].Train[1], data[0].Train[0]
+		}},
+		{`training examples of task "mood"`, func(_ *Model, data []Data, _ *Plan) {
+			target := *data[2].Train[3].Targets[0].(*outputs.LabelTarget)
+			target.ID = (target.ID + 1) % 3
+			data[2].Train[3].Targets = []corpus.Target{&target}
+		}},
+		{`dev examples of task "topic"`, func(_ *Model, data []Data, _ *Plan) {
+			data[0].Dev = slices.Clone(data[0].Dev)
+			unlabelled := *data[0].Dev[0]
+			unlabelled.Targets = []corpus.Target{nil}
+			data[0].Dev[0] = &unlabelled
 		}},
 		{"a checksum of the encoder's frozen parameters 00000000; the training has",
 			func(m *Model, _ []Data, _ *Plan) { m.Params.All()[0].Frozen = true }},

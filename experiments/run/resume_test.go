@@ -153,9 +153,12 @@ func TestResumeRejectsOtherLabels(t *testing.T) {
 func TestAResumedRunRejectsOtherData(t *testing.T) {
 	for name, test := range map[string]struct{ old, edited, want string }{
 		"another text": {`"invoice"`, `"fee"`,
-			`snapshot: it was taken with a checksum of the training texts of task "team" `},
+			`snapshot: it was taken with training examples of task "team", as number:checksum 24:`},
+		"another label": {`"team": "billing", "tags": ["O", "B-thing", "O"]`,
+			`"team": "support", "tags": ["O", "B-thing", "O"]`,
+			`snapshot: it was taken with training examples of task "team", as number:checksum 24:`},
 		"a line less": {`{"words": ["the", "invoice", "came_late"], "team": "billing", "tags": ["O", "B-thing", "O"]}` +
-			"\n", "", `snapshot: it was taken with training examples of task "team" 24; the training has 23`},
+			"\n", "", `snapshot: it was taken with training examples of task "team", as number:checksum 24:`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			folder := filepath.Join(t.TempDir(), "run")
