@@ -37,6 +37,7 @@ with text, pair or words; they are read from stdin if no file is named.`,
 				return err
 			}
 			defer embedder.Close()
+			defer func() { c.warn(embedder.Warnings()) }()
 			return c.eachText(cmd.Context(), args[1:], nil, func(examples []*corpus.Example) ([]any, error) {
 				states, err := embedder.States(examples)
 				if err != nil {

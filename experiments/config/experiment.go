@@ -151,6 +151,9 @@ type Training struct {
 	LoggingSteps int     `yaml:"logging_steps" range:"[1,)" doc:"updates between lines of the run's metrics.jsonl"`
 }
 
+// DefaultCacheMemory is the default of training.cache_memory, in MiB.
+const DefaultCacheMemory = 2048
+
 // Logging is the logging section of Jenga-NLP's files: the service that receives the metrics.
 type Logging struct {
 	Service        string `yaml:"service"`

@@ -164,3 +164,19 @@ func TestLabelMapsNumberTheLabels(t *testing.T) {
 		})
 	}
 }
+
+func TestErrorsOfLabelsAndVocabularyHaveTheirPlace(t *testing.T) {
+	for _, test := range []struct{ task, data, want string }{
+		{"labels: [bad, good], ", `{"text": "so good", "label": 1}` + "\n" + `{"text": "so bad", "label": 0}` + "\n",
+			`unexpected label "0" in the training data; labels has bad, good; if the data has their numbers, want ` +
+				`label_maps: {mood: {0: bad, …}} instead`},
+		{"", `{"text": " ", "label": "a"}` + "\n" + `{"text": "", "label": "b"}` + "\n",
+			"tokenizer: training on the texts of a.jsonl: no words to train a vocabulary on"},
+	} {
+		_, err := load(t, "  - {name: mood, type: classification, "+test.task+"data: {train: a.jsonl}}\n",
+			map[string]string{"a.jsonl": test.data})
+		if err == nil || !strings.HasPrefix(err.Error(), "exp.yaml:") || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("Load = %v, want %s", err, test.want)
+		}
+	}
+}

@@ -117,11 +117,15 @@ func (d *Dataset) checkLabels(task config.Task, head config.Head, found []string
 	switch {
 	case len(found) == 0: // reported already
 	case named != nil:
+		remedy := ""
+		if !slices.ContainsFunc(found, isNotWhole) {
+			remedy = fmt.Sprintf("; if the data has their numbers, want label_maps: {%s: {%s: %s, …}} instead", head.Name,
+				found[0], named[0])
+		}
 		for _, name := range found {
 			if !slices.Contains(named, name) {
-				mistakes.Add(head.Place,
-					"task %q: head %q: unexpected label %q in the training data; labels has %s",
-					task.Name, head.Name, name, list(named))
+				mistakes.Add(head.Place, "task %q: head %q: unexpected label %q in the training data; labels has %s%s",
+					task.Name, head.Name, name, list(named), remedy)
 			}
 		}
 		found = named
@@ -148,6 +152,12 @@ func (d *Dataset) checkLabels(task config.Task, head config.Head, found []string
 		}
 	}
 	return found
+}
+
+// isNotWhole reports whether a label is not a whole number.
+func isNotWhole(label string) bool {
+	_, err := strconv.Atoi(label)
+	return err != nil
 }
 
 // list joins names for an error; a long list is shortened.

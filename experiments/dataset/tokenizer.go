@@ -53,8 +53,22 @@ func (d *Dataset) trainTokenizer() (err error) {
 	if o.Type == config.WholeWords {
 		return d.trainWords(texts)
 	}
-	d.Tokenizer, err = corpus.TrainWordPiece(texts, o.Train.VocabSize, o.Train.Lowercase)
-	return err
+	if d.Tokenizer, err = corpus.TrainWordPiece(texts, o.Train.VocabSize, o.Train.Lowercase); err != nil {
+		return d.vocabularyError(err)
+	}
+	return nil
+}
+
+// vocabularyError adds the place of the tokenizer's options, and the files, to an error of training a vocabulary.
+func (d *Dataset) vocabularyError(err error) error {
+	var files []string
+	for _, task := range d.Experiment.Tasks {
+		if name := trainingFile(task.Data).Name; name != "" && !slices.Contains(files, name) {
+			files = append(files, name)
+		}
+	}
+	return &plugin.Mistake{Place: d.Experiment.Place("tokenizer"),
+		Err: fmt.Errorf("tokenizer: training on the texts of %s: %w", strings.Join(files, ", "), err)}
 }
 
 // trainWords makes a vocabulary of whole words: those of texts, then those of the vectors up to vocab_size.
@@ -62,7 +76,7 @@ func (d *Dataset) trainWords(texts iter.Seq[string]) error {
 	o := d.Experiment.Tokenizer
 	trainer, err := corpus.NewWordTrainer(texts, o.Train.VocabSize, o.Train.Lowercase)
 	if err != nil {
-		return err
+		return d.vocabularyError(err)
 	}
 	if o.Vectors.Name != "" {
 		if err := d.readVectors(trainer.Add); err != nil {

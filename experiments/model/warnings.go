@@ -29,6 +29,15 @@ func (b *builder) warnIdle() {
 		warn(e.Place("training.recompute"), "training: recompute has no effect: encoder %q keeps all of a batch",
 			e.Model.Encoder.Type)
 	}
+	if !m.Frozen() {
+		const effect = "training: %s has no effect: the encoder learns, so that its states are computed in each step"
+		if e.Training.CacheMemory != config.DefaultCacheMemory {
+			warn(e.Place("training.cache_memory"), effect, "cache_memory")
+		}
+		if e.Training.NoCacheFile || e.Training.CacheFolder != "" {
+			warn(e.Place("training.cache_file"), effect, "cache_file")
+		}
+	}
 	if e.Training.WarmupSteps > 0 && e.Training.WarmupRatio > 0 {
 		warn(e.Place("training.warmup_ratio"), "training: warmup_ratio has no effect: warmup_steps: %d overrules it",
 			e.Training.WarmupSteps)

@@ -11,6 +11,7 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/multitask"
 	"github.com/jenga-nlp/jenga/nn"
+	"github.com/jenga-nlp/jenga/plugin"
 )
 
 // findModel finds the encoder for the MODEL argument of a command: that of a run, a folder or .onnx file, or a model of
@@ -55,6 +56,8 @@ type Embedder struct {
 	tokenizer corpus.Tokenizer
 	maxLength int
 	pass      *nn.Pass
+
+	texts, truncated int // examples so far, and those of them that were truncated
 }
 
 // OpenEmbedder opens the encoder of a model or run. Texts are truncated at maxLength tokens, for 0 at the
@@ -69,11 +72,21 @@ func OpenEmbedder(name string, maxLength int) (*Embedder, error) {
 	if maxLength == 0 {
 		maxLength = encoder.Describe().MaxTokens
 	}
-	return &Embedder{encoder, tokenizer, maxLength, nn.NewPass(0)}, nil
+	return &Embedder{encoder: encoder, tokenizer: tokenizer, maxLength: maxLength, pass: nn.NewPass(0)}, nil
 }
 
 // Close releases the files that the encoder holds. The embedder must not be used afterwards.
 func (m *Embedder) Close() error { return encoders.Close(m.encoder) }
+
+// Warnings returns a warning if some of the examples so far were truncated.
+func (m *Embedder) Warnings() []string {
+	if m.truncated == 0 {
+		return nil
+	}
+	return []string{plugin.Warning(plugin.Place{}, "%d of %s have more than %d tokens and are truncated: "+
+		"a larger --max-length avoids it, up to the encoder's limit", m.truncated, plugin.Count(m.texts, "text"),
+		m.maxLength)}
+}
 
 // OpenEncoder opens the encoder of a model or run and its tokenizer. Of env it sets Model and Vocabulary. The caller
 // closes the encoder (encoders.Close).
@@ -109,7 +122,11 @@ func OpenEncoder(name string, env encoders.Env) (encoders.Encoder, corpus.Tokeni
 func (m *Embedder) States(examples []*corpus.Example) ([][][]float32, error) {
 	for _, e := range examples {
 		e.Windows = []corpus.Encoding{m.tokenizer.Encode(e, m.maxLength)}
+		if (corpus.Windowing{MaxLength: m.maxLength}).Truncates(m.tokenizer, e) {
+			m.truncated++
+		}
 	}
+	m.texts += len(examples)
 	batch := corpus.Pack(examples)
 	m.pass.Reset(0)
 	layers, err := m.encoder.Encode(m.pass, batch.Tokens, nn.LastLayer)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/encoders"
 	"github.com/jenga-nlp/jenga/experiments/internal/sample"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
@@ -71,5 +72,30 @@ func TestARunOpensWhenItsBaseModelIsGone(t *testing.T) {
 	if _, _, err := OpenEncoder(second, encoders.Env{Freeze: "all",
 		Params: nn.NewParams(0).In("encoder")}); err != nil {
 		t.Errorf("OpenEncoder: %v", err)
+	}
+}
+
+func TestAnEmbedderWarnsOfTruncatedTexts(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "run")
+	trainSmall(t, sample.Small(t, ""), folder, "training.num_epochs=1")
+	m, err := OpenEmbedder(folder, 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	for _, step := range []struct {
+		text string
+		want []string
+	}{
+		{"the", nil},
+		{"the card was charged twice", []string{"warning: 1 of 2 texts have more than 4 tokens and are truncated: " +
+			"a larger --max-length avoids it, up to the encoder's limit"}},
+	} {
+		if _, err := m.States([]*corpus.Example{{Text: step.text}}); err != nil {
+			t.Fatal(err)
+		}
+		if got := m.Warnings(); !slices.Equal(got, step.want) {
+			t.Errorf("warnings %q, want %q", got, step.want)
+		}
 	}
 }
