@@ -114,6 +114,28 @@ func TestOnlyBERTDropsTheOutputOfAttention(t *testing.T) {
 	}
 }
 
+// TestEachDropoutHasAPlaceOfItsOwn: two dropouts with the same place would have the same mask in each pass.
+func TestEachDropoutHasAPlaceOfItsOwn(t *testing.T) {
+	e, err := newEncoder(tiny("bert"), encoders.Env{Vocabulary: 30, Freeze: "none", Params: nn.NewParams(1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	places := map[string]string{e.embeddings.drop.place: "the embeddings"}
+	for i, b := range e.blocks {
+		for of, drop := range map[string]dropout{
+			"attention's weights": b.attention.drop, "attention's output": b.attentionDrop, "output": b.outputDrop,
+		} {
+			if other, taken := places[drop.place]; taken {
+				t.Errorf("block %d: %s has the place %q of %s", i, of, drop.place, other)
+			}
+			places[drop.place] = fmt.Sprintf("block %d: %s", i, of)
+		}
+	}
+	if want := 1 + 3*len(e.blocks); len(places) != want {
+		t.Errorf("%d places, want %d", len(places), want)
+	}
+}
+
 func TestBackwardLeavesThePassAsItIs(t *testing.T) {
 	c := tiny("bert")
 	c.Dropout, c.AttentionDropout = 0.2, 0.2

@@ -119,8 +119,8 @@ func (d *Dataset) checkLabels(task config.Task, head config.Head, found []string
 	case named != nil:
 		remedy := ""
 		if !slices.ContainsFunc(found, isNotWhole) {
-			remedy = fmt.Sprintf("; if the data has their numbers, want label_maps: {%s: {%s: %s, …}} instead", head.Name,
-				found[0], named[0])
+			remedy = fmt.Sprintf("; if the data has their numbers, want label_maps: {%s: {%s: %s, …}} instead",
+				head.Name, found[0], named[0])
 		}
 		for _, name := range found {
 			if !slices.Contains(named, name) {
