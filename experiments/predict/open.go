@@ -24,6 +24,7 @@ type Opened struct {
 	Model    *multitask.Model
 	Warnings []string
 
+	encoder run.EncoderLocation
 	machine run.Machine
 }
 
@@ -60,7 +61,8 @@ func Open(folder string) (*Opened, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := &Opened{Data: data, Model: built.Model, Warnings: warnings, machine: run.ThisMachine()}
+	o := &Opened{Data: data, Model: built.Model, Warnings: warnings, encoder: about.Encoder,
+		machine: run.ThisMachine()}
 	if err := o.load(saved, about); err != nil {
 		o.Close()
 		return nil, err
@@ -80,6 +82,10 @@ func (o *Opened) load(saved string, about run.Checkpoint) error {
 	}
 	return run.ReadWeights(saved, o.Model)
 }
+
+// CheckEncoder returns an error if a file of a frozen encoder has another SHA-256 than in training. Open compares the
+// CRC-32C alone, which is faster.
+func (o *Opened) CheckEncoder() error { return o.encoder.CheckSHA256() }
 
 // Close releases the files that the encoder holds. Neither the run nor its predictors must be used afterwards.
 func (o *Opened) Close() error { return encoders.Close(o.Model.Encoder) }

@@ -19,9 +19,9 @@ type Run struct {
 	Warnings []string // of the data, the model and its training
 
 	built       *model.Assembled
-	evaluated   bool              // whether evaluations on dev have metrics
-	plan        multitask.Plan    // without CacheFile
-	encoderSums map[string]string // of the encoder's files, where they are not copied
+	evaluated   bool           // whether evaluations on dev have metrics
+	plan        multitask.Plan // without CacheFile
+	encoderSums fileSums       // of the encoder's files, where they are not copied
 	machine     Machine
 }
 

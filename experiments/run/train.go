@@ -30,6 +30,11 @@ func (r *Run) Train(ctx context.Context, folder string, observe func(event any) 
 	}
 	defer r.machine.limitMemory()()
 
+	// sums of a frozen encoder's files, before they can change
+	if err := r.sumEncoder(); err != nil {
+		return report.Done{}, err
+	}
+
 	// run folder
 	metrics, err := r.start(folder)
 	if err != nil {
