@@ -38,7 +38,7 @@ func (c *commands) trainCommand() *cobra.Command {
 		Short: "Train the model of an experiment file",
 		Long: `Train the model of an experiment file: of ./experiment.yaml if none is named. The run folder gets the
 file with all defaults, a line of metrics for each evaluation and each logged step (metrics.jsonl), and the model:
-best/ and last/.`,
+best/ and last/. A folder that another training writes to is refused.`,
 		Example: `  jenga train experiments/quickstart.yaml
   jenga train exp.yaml --set training.num_epochs=1 --set tasks.intent.heads.intent.type=mlp
   jenga train exp.yaml --out runs/second --json > events.jsonl`,
@@ -78,6 +78,7 @@ func (c *commands) train(ctx context.Context, f trainFlags, file string) error {
 		return err
 	}
 
+	ready.Keep = !f.force // another training may have written a run to the folder meanwhile
 	show := c.watcher(f.json)
 	var last multitask.Step
 	done, err := ready.Train(ctx, folder, func(event any) error {

@@ -17,6 +17,7 @@ type Run struct {
 	Data     *dataset.Dataset
 	Model    *multitask.Model
 	Warnings []string // of the data, the model and its training
+	Keep     bool     // Train returns an error if its folder holds a run
 
 	built       *model.Assembled
 	evaluated   bool           // whether evaluations on dev have metrics

@@ -15,8 +15,9 @@ import (
 	"github.com/jenga-nlp/jenga/multitask"
 )
 
-// Train trains the run, once, and writes it to folder, in place of an earlier run. It returns an error if the machine
-// has too little memory. It reports each multitask.Step, multitask.Evaluation and multitask.Warning to observe.
+// Train trains the run, once, and writes it to folder, in place of an earlier run unless r.Keep is set. It returns an
+// error if the machine has too little memory, or if another training writes to the folder. It reports each
+// multitask.Step, multitask.Evaluation and multitask.Warning to observe.
 func (r *Run) Train(ctx context.Context, folder string, observe func(event any) error) (report.Done, error) {
 	start := time.Now()
 
@@ -35,7 +36,12 @@ func (r *Run) Train(ctx context.Context, folder string, observe func(event any) 
 		return report.Done{}, err
 	}
 
-	// run folder
+	// run folder, which is this training's alone
+	lock, err := runfolder.Acquire(folder)
+	if err != nil {
+		return report.Done{}, err
+	}
+	defer lock.Release()
 	metrics, err := r.start(folder)
 	if err != nil {
 		return report.Done{}, err
@@ -105,8 +111,10 @@ func (r *Run) data() []multitask.Data {
 
 // start creates the run folder, in place of an earlier run, and its metrics file.
 func (r *Run) start(folder string) (metrics *os.File, err error) {
-	if err := os.MkdirAll(folder, 0o755); err != nil {
-		return nil, err
+	if r.Keep {
+		if err := checkFiles(folder, false); err != nil {
+			return nil, err
+		}
 	}
 	if err := clearFolder(folder); err != nil {
 		return nil, err
