@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -48,7 +49,8 @@ best/ and last/. A folder that another training writes to is refused.`,
 	cmd.Flags().StringArrayVar(&f.set, "set", nil,
 		"override `KEY=VALUE` of the file, such as training.num_epochs=1; may be repeated")
 	cmd.Flags().StringVar(&f.out, "out", "", "run folder (default runs/PROJECT_NAME)")
-	cmd.Flags().BoolVar(&f.force, "force", false, "replace the run that the folder holds")
+	cmd.Flags().BoolVar(&f.force, "force", false,
+		"replace the run that the folder holds: it is kept until the new one has its first checkpoint")
 	cmd.Flags().BoolVar(&f.json, "json", false, "events as JSON lines on stdout, no bars")
 	return cmd
 }
@@ -90,7 +92,7 @@ func (c *commands) train(ctx context.Context, f trainFlags, file string) error {
 	show.end(err)
 	switch {
 	case errors.Is(err, context.Canceled):
-		return interruption{last, folder}
+		return interruption{last, done, folder}
 	case err != nil:
 		return err
 	}
@@ -111,6 +113,7 @@ func (c *commands) train(ctx context.Context, f trainFlags, file string) error {
 // interruption is the error of a training that a signal ended: it names the last step, and the checkpoint that is left.
 type interruption struct {
 	last   multitask.Step
+	done   report.Done // so far
 	folder string
 }
 
@@ -119,9 +122,12 @@ func (i interruption) Error() string {
 	if i.last.Number > 0 {
 		text = fmt.Sprintf("interrupted after step %d of %d", i.last.Number, i.last.Of)
 	}
-	switch _, checkpoint, err := runfolder.Find(i.folder); {
-	case i.last.Number > 0 && err == nil:
-		return fmt.Sprintf("%s; the best checkpoint so far is %s", text, checkpoint)
+	switch {
+	case i.done.Best.Step > 0:
+		return fmt.Sprintf("%s; best so far: epoch %.4g in %s", text, i.done.Best.Epoch,
+			filepath.Join(i.folder, runfolder.BestDir))
+	case runfolder.HasModel(i.folder):
+		return fmt.Sprintf("%s; no checkpoint yet; %s holds the run from before", text, i.folder)
 	case runfolder.IsRun(i.folder):
 		return text + "; no checkpoint yet; train again with --force"
 	}

@@ -46,6 +46,9 @@ func (c *checkpointer) evaluated(e multitask.Evaluation) error {
 			return err
 		}
 	}
+	if err := settle(c.folder); err != nil {
+		return err
+	}
 	if patience := c.run.experiment().Training.EarlyStoppingPatience; patience > 0 && c.bests.Worse >= patience {
 		return multitask.ErrStop
 	}

@@ -74,7 +74,7 @@ func checkBase(folder, base string) error {
 	if err != nil {
 		return err
 	}
-	for _, name := range trained {
+	for _, name := range append([]string{runfolder.ReplacedDir}, trained...) {
 		part, err := runfolder.RealPath(filepath.Join(folder, name))
 		if err != nil {
 			continue // it is not there
@@ -93,7 +93,7 @@ func clearFolder(folder string) error {
 	if err := clearStates(folder); err != nil {
 		return err
 	}
-	for _, name := range append(slices.Clone(trained), runfolder.ExperimentFile) {
+	for _, name := range replacedNames {
 		if err := os.RemoveAll(filepath.Join(folder, name)); err != nil {
 			return err
 		}

@@ -15,10 +15,13 @@ import (
 	"github.com/jenga-nlp/jenga/multitask"
 )
 
-// Train trains the run, once, and writes it to folder, in place of an earlier run unless r.Keep is set. It returns an
-// error if the machine has too little memory, or if another training writes to the folder. It reports each
-// multitask.Step, multitask.Evaluation and multitask.Warning to observe.
-func (r *Run) Train(ctx context.Context, folder string, observe func(event any) error) (report.Done, error) {
+// Train trains the run, once, and writes it to folder, in place of an earlier run unless r.Keep is set. The earlier run
+// is removed with the first checkpoint; if training ends before that, it is left as it was. Train returns an error if
+// the machine has too little memory, or if another training writes to the folder; the result is then what the run has
+// come to. It reports each multitask.Step, multitask.Evaluation and multitask.Warning to observe.
+func (r *Run) Train(
+	ctx context.Context, folder string, observe func(event any) error,
+) (done report.Done, err error) {
 	start := time.Now()
 
 	// memory of training
@@ -42,6 +45,11 @@ func (r *Run) Train(ctx context.Context, folder string, observe func(event any) 
 		return report.Done{}, err
 	}
 	defer lock.Release()
+	defer func() {
+		if settled := settle(folder); settled != nil {
+			err = errors.Join(err, settled)
+		}
+	}()
 	metrics, err := r.start(folder)
 	if err != nil {
 		return report.Done{}, err
@@ -49,25 +57,33 @@ func (r *Run) Train(ctx context.Context, folder string, observe func(event any) 
 	defer metrics.Close()
 
 	// training
-	training, err := multitask.New(r.Model, data, r.planIn(folder))
-	if err != nil {
-		return report.Done{}, err
-	}
-	defer training.Close()
-	c, lines := r.newCheckpointer(folder), json.NewEncoder(metrics)
-	if err := training.Run(ctx, r.recorder(lines, observe, c.evaluated)); err != nil {
-		return report.Done{}, err
-	}
-	if err := c.finish(); err != nil {
-		return report.Done{}, err
-	}
-
-	done := c.done()
+	lines := json.NewEncoder(metrics)
+	done, err = r.trainIn(ctx, folder, data, lines, observe)
 	done.Seconds = time.Since(start).Seconds()
+	if err != nil {
+		return done, err
+	}
 	if err := lines.Encode(report.Line(done)); err != nil {
-		return report.Done{}, err
+		return done, err
 	}
 	return done, metrics.Close()
+}
+
+// trainIn trains the run in a folder, with lines of metrics.
+func (r *Run) trainIn(
+	ctx context.Context, folder string, data []multitask.Data, lines *json.Encoder, observe func(event any) error,
+) (report.Done, error) {
+	c := r.newCheckpointer(folder)
+	training, err := multitask.New(r.Model, data, r.planIn(folder))
+	if err != nil {
+		return c.done(), err
+	}
+	defer training.Close()
+	if err := training.Run(ctx, r.recorder(lines, observe, c.evaluated)); err != nil {
+		return c.done(), err
+	}
+	err = c.finish()
+	return c.done(), err
 }
 
 // recorder returns a function that writes a line of metrics.jsonl for an event, and passes it to observe, and then an
@@ -109,14 +125,17 @@ func (r *Run) data() []multitask.Data {
 	return data
 }
 
-// start creates the run folder, in place of an earlier run, and its metrics file.
+// start moves an earlier run in folder aside, and creates the metrics file and the experiment file.
 func (r *Run) start(folder string) (metrics *os.File, err error) {
+	if err := settle(folder); err != nil { // after a kill
+		return nil, err
+	}
 	if r.Keep {
 		if err := checkFiles(folder, false); err != nil {
 			return nil, err
 		}
 	}
-	if err := clearFolder(folder); err != nil {
+	if err := setAside(folder); err != nil {
 		return nil, err
 	}
 	if metrics, err = os.Create(filepath.Join(folder, runfolder.MetricsFile)); err != nil {
