@@ -4,13 +4,16 @@ package predict
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/encoders"
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/dataset"
 	"github.com/jenga-nlp/jenga/experiments/model"
+	"github.com/jenga-nlp/jenga/experiments/report"
 	"github.com/jenga-nlp/jenga/experiments/run"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/multitask"
@@ -47,7 +50,7 @@ func Open(folder string) (*Opened, error) {
 	if err != nil {
 		return nil, err
 	}
-	var warnings []string
+	warnings := unfinished(filepath.Dir(file))
 	if filepath.Dir(saved) == filepath.Clean(folder) && filepath.Base(saved) == runfolder.LastDir {
 		warnings = append(warnings, plugin.Warning(plugin.Place{File: folder},
 			"there is no best model; using %s", runfolder.LastDir))
@@ -68,6 +71,27 @@ func Open(folder string) (*Opened, error) {
 		return nil, err
 	}
 	return o, nil
+}
+
+// unfinished returns a warning if the training of the run in folder did not come to its end, by its metrics file.
+func unfinished(folder string) []string {
+	metrics, err := os.Open(filepath.Join(folder, runfolder.MetricsFile))
+	if err != nil {
+		return nil // copied without it
+	}
+	defer metrics.Close()
+	state, err := report.ReadState(metrics)
+	if err != nil {
+		return []string{plugin.Warning(plugin.Place{File: metrics.Name()}, "%v", err)}
+	}
+	if state.Ended == "done" {
+		return nil
+	}
+	text := state.String()
+	if runfolder.CheckUnlocked(folder) != nil {
+		text = fmt.Sprintf("this run is still being trained (%s)", strings.TrimPrefix(state.After(), "after "))
+	}
+	return []string{plugin.Warning(plugin.Place{File: folder}, "%s", text)}
 }
 
 // load sets the model to a checkpoint, which lies in the folder saved, and checks the files of its encoder.

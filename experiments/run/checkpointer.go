@@ -15,6 +15,8 @@ type checkpointer struct {
 	folder    string
 	selection report.Selection
 	bests     bests
+	saved     bests // those whose checkpoints are written
+	last      multitask.Step
 }
 
 // bests are the best evaluations so far, data that JSON can hold.
@@ -46,6 +48,7 @@ func (c *checkpointer) evaluated(e multitask.Evaluation) error {
 			return err
 		}
 	}
+	c.saved = c.bests
 	if err := settle(c.folder); err != nil {
 		return err
 	}
@@ -99,9 +102,12 @@ func (c *checkpointer) finish() error {
 	return c.link(runfolder.BestDir)
 }
 
-// done returns the last event of the run.
+// done returns the last event of the run, if this is its end.
 func (c *checkpointer) done() report.Done {
-	return report.Done{Best: c.bests.Best, Metric: c.selection.Metric, Value: c.bests.Value, Folder: c.folder}
+	return report.Done{
+		Best: c.saved.Best, Metric: c.selection.Metric, Value: c.saved.Value,
+		Step: c.last.Number, Of: c.last.Of, Folder: c.folder,
+	}
 }
 
 func (c *checkpointer) saveLast() error {

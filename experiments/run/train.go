@@ -61,6 +61,7 @@ func (r *Run) Train(
 	done, err = r.trainIn(ctx, folder, data, lines, observe)
 	done.Seconds = time.Since(start).Seconds()
 	if err != nil {
+		lines.Encode(report.Line(report.Ended{Done: done, Err: err})) // the disk may be full: err is what matters
 		return done, err
 	}
 	if err := lines.Encode(report.Line(done)); err != nil {
@@ -79,17 +80,17 @@ func (r *Run) trainIn(
 		return c.done(), err
 	}
 	defer training.Close()
-	if err := training.Run(ctx, r.recorder(lines, observe, c.evaluated)); err != nil {
+	if err := training.Run(ctx, r.recorder(lines, observe, c)); err != nil {
 		return c.done(), err
 	}
 	err = c.finish()
 	return c.done(), err
 }
 
-// recorder returns a function that writes a line of metrics.jsonl for an event, and passes it to observe, and then an
-// evaluation to evaluated.
+// recorder returns a function that writes a line of metrics.jsonl for an event, and passes it to observe, and then to
+// the checkpointer.
 func (r *Run) recorder(
-	lines *json.Encoder, observe func(event any) error, evaluated func(multitask.Evaluation) error,
+	lines *json.Encoder, observe func(event any) error, c *checkpointer,
 ) func(event any) error {
 	return func(event any) error {
 		if r.logs(event) {
@@ -97,11 +98,14 @@ func (r *Run) recorder(
 				return err
 			}
 		}
+		if step, ok := event.(multitask.Step); ok {
+			c.last = step
+		}
 		if err := observe(event); err != nil {
 			return err
 		}
 		if evaluation, ok := event.(multitask.Evaluation); ok {
-			return evaluated(evaluation)
+			return c.evaluated(evaluation)
 		}
 		return nil
 	}
