@@ -24,6 +24,8 @@ func (c *commands) evalCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "eval RUN",
 		Short: "Evaluate a trained run on its dev, test or train split",
+		Long: `Evaluate a trained run on its dev, test or train split. A frozen encoder must have the SHA-256 that it
+had in training; the other commands that open a run compare the faster CRC-32C of all files alone.`,
 		Example: `  jenga eval runs/snips --split test
   jenga eval runs/snips --labels
   jenga eval runs/snips --task intent --data intent=more.jsonl --json`,
@@ -53,6 +55,9 @@ func (c *commands) eval(ctx context.Context, f evalFlags, folder string) error {
 		return err
 	}
 	defer opened.Close()
+	if err := opened.CheckEncoder(); err != nil {
+		return err
+	}
 	for name := range files {
 		if _, _, err := opened.Model.Group(name); err != nil {
 			return fmt.Errorf("--data: %w", err)

@@ -38,7 +38,10 @@ func (c *commands) trainCommand() *cobra.Command {
 		Short: "Train the model of an experiment file",
 		Long: `Train the model of an experiment file: of ./experiment.yaml if none is named. The run folder gets the
 file with all defaults, a line of metrics for each evaluation and each logged step (metrics.jsonl), and the model:
-best/ and last/.`,
+best/ and last/. A folder that another training writes to is refused.
+
+Ctrl-C and SIGTERM end training after the current step. The checkpoints so far are left, and named; eval and predict
+warn of a run whose training did not come to its end.`,
 		Example: `  jenga train experiments/quickstart.yaml
   jenga train exp.yaml --set training.num_epochs=1 --set tasks.intent.heads.intent.type=mlp
   jenga train exp.yaml --out runs/second --json > events.jsonl`,
@@ -48,8 +51,10 @@ best/ and last/.`,
 	cmd.Flags().StringArrayVar(&f.set, "set", nil,
 		"override `KEY=VALUE` of the file, such as training.num_epochs=1; may be repeated")
 	cmd.Flags().StringVar(&f.out, "out", "", "run folder (default runs/PROJECT_NAME)")
-	cmd.Flags().BoolVar(&f.force, "force", false, "replace the run that the folder holds")
-	cmd.Flags().BoolVar(&f.json, "json", false, "events as JSON lines on stdout, no bars")
+	cmd.Flags().BoolVar(&f.force, "force", false,
+		"replace the run that the folder holds: it is kept until the new one has its first checkpoint")
+	cmd.Flags().BoolVar(&f.json, "json", false,
+		"events as JSON lines on stdout, no bars; the last is done, interrupted or error")
 	return cmd
 }
 
@@ -62,66 +67,74 @@ func fileOf(args []string) string {
 }
 
 func (c *commands) train(ctx context.Context, f trainFlags, file string) error {
+	done, err := c.trainFile(ctx, f, file)
+	if err != nil && f.json {
+		// if stdout is what has failed, err says so
+		writeLine(c.out, report.Line(report.Ended{Done: done, Err: err}))
+	}
+	if err != nil && errors.Is(err, context.Canceled) {
+		return interruption{done}
+	}
+	return err
+}
+
+// trainFile trains the model of an experiment file. It returns how far training came, even with an error.
+func (c *commands) trainFile(ctx context.Context, f trainFlags, file string) (report.Done, error) {
 	if err := c.unpack(file); err != nil {
-		return err
+		return report.Done{}, err
 	}
 	e, err := config.Read(file, f.set)
 	if err != nil {
-		return err
+		return report.Done{}, err
 	}
 	folder := run.Folder(e, f.out)
 	if err := run.CheckFolder(e, folder, f.force); err != nil {
-		return err
+		return report.Done{}, err
 	}
 	ready, err := c.ready(e, config.Train, config.Dev)
 	if err != nil {
-		return err
+		return report.Done{}, err
 	}
 
+	ready.Keep = !f.force // another training may have written a run to the folder meanwhile
 	show := c.watcher(f.json)
-	var last multitask.Step
-	done, err := ready.Train(ctx, folder, func(event any) error {
-		if step, ok := event.(multitask.Step); ok {
-			last = step
-		}
-		return show.event(event)
-	})
+	done, err := ready.Train(ctx, folder, show.event)
 	show.end(err)
 	switch {
-	case errors.Is(err, context.Canceled):
-		return interruption{last, folder}
 	case err != nil:
-		return err
+		return done, err
+	case f.json:
+		return done, writeLine(c.out, report.Line(done))
 	}
-	if f.json {
-		return writeLine(c.out, report.Line(done))
-	}
+	return done, c.writeDone(done)
+}
+
+// writeDone writes the metrics of the best checkpoint, and where it is.
+func (c *commands) writeDone(done report.Done) error {
 	if len(done.Best.Groups) > 0 {
 		fmt.Fprintf(c.out, "best on dev after epoch %.4g, by %s:\n", done.Best.Epoch, done.Metric)
 		if err := writeMetrics(c.out, done.Best.Groups); err != nil {
 			return err
 		}
 	}
-	_, err = fmt.Fprintf(c.out, "trained in %s; the model is in %s\n",
+	_, err := fmt.Fprintf(c.out, "trained in %s; the model is in %s\n",
 		time.Duration(done.Seconds*float64(time.Second)).Round(time.Second/10), done.Folder)
 	return err
 }
 
 // interruption is the error of a training that a signal ended: it names the last step, and the checkpoint that is left.
-type interruption struct {
-	last   multitask.Step
-	folder string
-}
+type interruption struct{ done report.Done } // so far
 
 func (i interruption) Error() string {
-	text := "interrupted before the first step"
-	if i.last.Number > 0 {
-		text = fmt.Sprintf("interrupted after step %d of %d", i.last.Number, i.last.Of)
-	}
-	switch _, checkpoint, err := runfolder.Find(i.folder); {
-	case i.last.Number > 0 && err == nil:
-		return fmt.Sprintf("%s; the best checkpoint so far is %s", text, checkpoint)
-	case runfolder.IsRun(i.folder):
+	text := "interrupted " + report.State{Step: i.done.Step, Of: i.done.Of}.After()
+	switch {
+	case i.done.Checkpoint() != "":
+		return fmt.Sprintf("%s; best so far: epoch %.4g in %s", text, i.done.Best.Epoch, i.done.Checkpoint())
+	case i.done.Folder == "":
+		return text
+	case runfolder.HasModel(i.done.Folder):
+		return fmt.Sprintf("%s; no checkpoint yet; %s holds the run from before", text, i.done.Folder)
+	case runfolder.IsRun(i.done.Folder):
 		return text + "; no checkpoint yet; train again with --force"
 	}
 	return text

@@ -3,8 +3,12 @@ package cli
 import (
 	"bytes"
 	"context"
+	"encoding/json"
+	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/jenga-nlp/jenga/multitask"
@@ -35,9 +39,11 @@ type interrupter struct {
 	event  string
 	left   int
 	cancel context.CancelFunc
+	last   string // what was written last
 }
 
 func (i *interrupter) Write(p []byte) (int, error) {
+	i.last = string(p)
 	if bytes.Contains(p, []byte(`"event":"`+i.event+`"`)) {
 		if i.left--; i.left == 0 {
 			i.cancel()
@@ -51,20 +57,94 @@ func TestAnInterruptionNamesTheStepAndTheCheckpoint(t *testing.T) {
 	writeFile(t, ".", "mails.csv", mails())
 	writeFile(t, ".", "experiment.yaml", smallExperiment)
 	best := filepath.Join("runs", "mails", "best")
-	for _, test := range []struct {
+	for i, test := range []struct {
 		event string
 		n     int
 		want  string
 	}{
 		{"step", 2, "interrupted after step 2 of 80; no checkpoint yet; train again with --force"},
-		{"eval", 1, "interrupted after step 4 of 80; the best checkpoint so far is " + best},
+		{"eval", 1, "interrupted after step 4 of 80; best so far: epoch 1 in " + best},
+		{"step", 3, "interrupted after step 3 of 80; no checkpoint yet; runs/mails holds the run from before"},
+		{"eval", 2, "interrupted after step 8 of 80; best so far: epoch "},
 	} {
 		ctx, cancel := context.WithCancel(context.Background())
-		c := &commands{out: &interrupter{test.event, test.n, cancel}, log: new(strings.Builder)}
+		out := &interrupter{event: test.event, left: test.n, cancel: cancel}
+		c := &commands{out: out, log: new(strings.Builder)}
 		err := c.train(ctx, trainFlags{json: true, force: true}, defaultFile)
-		if err == nil || err.Error() != test.want {
-			t.Errorf("after %d events %s: %v, want %s", test.n, test.event, err, test.want)
+		if err == nil || !strings.HasPrefix(err.Error(), test.want) {
+			t.Errorf("training %d: after %d events %s: %v, want %s", i, test.n, test.event, err, test.want)
+		}
+		var ended struct {
+			Event      string
+			Step, Of   int
+			Checkpoint *string
+		}
+		if err := json.Unmarshal([]byte(out.last), &ended); err != nil || ended.Event != "interrupted" ||
+			ended.Step == 0 || ended.Of != 80 || (ended.Checkpoint != nil) != (test.event == "eval") {
+			t.Errorf("training %d: the last event is %s, %v", i, out.last, err)
 		}
 		cancel()
+	}
+
+	// the run says so
+	const want = "runs/mails: warning: training of this run was interrupted after step 8 of 80\n"
+	for _, command := range []string{"eval runs/mails", "predict runs/mails", "predict runs/mails/last"} {
+		status, _, log := call("the card\n", strings.Fields(command)...)
+		if status != 0 || !strings.HasPrefix(log, want) {
+			t.Errorf("%s: status %d, %swant %s", command, status, log, want)
+		}
+	}
+
+	// a training that came to its end
+	if status, _, log := call("", "train", "--force", "--set", "training.num_epochs=1"); status != 0 {
+		t.Fatal(log)
+	}
+	if status, _, log := call("", "eval", "runs/mails"); status != 0 ||
+		strings.Contains(log, "training of this run") {
+		t.Errorf("eval of a run that is done: status %d, %s", status, log)
+	}
+}
+
+func TestTheLastEventOfATrainingThatFailsIsItsError(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeFile(t, ".", "experiment.yaml", smallExperiment)
+	status, out, log := call("", "train", "--json")
+	var last struct{ Event, Error string }
+	if err := json.Unmarshal([]byte(out), &last); err != nil || status != exitMistake || last.Event != "error" ||
+		last.Error+"\n" != log || !strings.Contains(log, "mails.csv: no such file") {
+		t.Errorf("train without its data: %d\n%s%s", status, out, log)
+	}
+}
+
+// signaller sends this process a signal when it has seen an event.
+type signaller struct {
+	event string
+	last  string // what was written last
+}
+
+func (s *signaller) Write(p []byte) (int, error) {
+	s.last = string(p)
+	if strings.Contains(s.last, `"event":"`+s.event+`"`) {
+		process, err := os.FindProcess(os.Getpid())
+		if err != nil {
+			return 0, err
+		}
+		return len(p), process.Signal(syscall.SIGTERM)
+	}
+	return len(p), nil
+}
+
+func TestSIGTERMEndsATrainingAsCtrlCDoes(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("a process cannot send SIGTERM")
+	}
+	t.Chdir(t.TempDir())
+	writeFile(t, ".", "mails.csv", mails())
+	writeFile(t, ".", "experiment.yaml", smallExperiment)
+	out, log := &signaller{event: "eval"}, new(strings.Builder)
+	status := Run([]string{"train", "--json", "--set", "training.num_epochs=2000"}, strings.NewReader(""), out, log)
+	if status != exitInterrupted || !strings.HasPrefix(out.last, `{"event":"interrupted","step":`) ||
+		!strings.Contains(log.String(), "; best so far: epoch 1 in runs/mails/best") {
+		t.Errorf("status %d, last event %s, %s", status, out.last, log)
 	}
 }

@@ -85,6 +85,80 @@ func TestAFrozenEncoderIsNotCopied(t *testing.T) {
 	}
 }
 
+// A flipped bit changed predictions, and nothing said so.
+func TestADamagedCheckpointDoesNotOpen(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "run")
+	trainSmall(t, sample.Small(t, ""), folder, "training.num_epochs=1")
+	best := filepath.Join(folder, runfolder.BestDir)
+	for name := range sample.Files(t, best) {
+		if err := runfolder.Link(filepath.Join(folder, runfolder.LastDir), best); err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(best, name)
+		remove(t, path) // it may be a link to the last's
+		sample.Write(t, path, sample.Files(t, filepath.Join(folder, runfolder.LastDir))[name])
+		flip(t, path)
+		_, opened := Open(folder)
+		_, _, embedded := OpenEncoder(folder, encoders.Env{Freeze: "all", Params: nn.NewParams(1).In("encoder")})
+		_, tokenized := OpenTokenizer(folder)
+		for command, err := range map[string]error{
+			"Open": opened, "OpenEncoder": embedded, "OpenTokenizer": tokenized,
+		} {
+			if err == nil || !strings.HasPrefix(err.Error(), path+":") {
+				t.Errorf("%s with a flipped bit in %s = %v", command, name, err)
+			}
+		}
+	}
+}
+
+func TestACheckpointWithoutChecksumsOpens(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "run")
+	trainSmall(t, sample.Small(t, ""), folder, "training.num_epochs=1")
+	remove(t, filepath.Join(folder, runfolder.BestDir, runfolder.ChecksumsFile))
+	if _, err := Open(folder); err != nil {
+		t.Errorf("a checkpoint of an earlier version: Open = %v", err)
+	}
+}
+
+func TestAFrozenEncodersSHA256IsCheckedByEvalAlone(t *testing.T) {
+	path, _ := frozenExperiment(t)
+	folder := filepath.Join(t.TempDir(), "run")
+	trainSmall(t, path, folder, "training.num_epochs=1")
+	for name, test := range map[string]struct {
+		key                string
+		opens, checks, old bool
+	}{
+		"as it was trained":                     {"", true, true, false},
+		"another CRC-32C":                       {"crc32c", false, false, false},
+		"another SHA-256":                       {"sha256", true, false, false},
+		"another SHA-256 of an earlier version": {"sha256", false, false, true},
+		"an earlier version":                    {"", true, true, true},
+	} {
+		best, last := filepath.Join(folder, runfolder.BestDir), filepath.Join(folder, runfolder.LastDir)
+		if err := runfolder.Link(last, best); err != nil {
+			t.Fatal(err)
+		}
+		editEncoder(t, folder, func(encoder map[string]any) {
+			if test.key != "" {
+				encoder[test.key].(map[string]any)["model.safetensors"] = strings.Repeat("0", 8)
+			}
+			if test.old {
+				delete(encoder, "crc32c")
+			}
+		})
+		run, err := Open(folder)
+		if (err == nil) != test.opens {
+			t.Errorf("%s: Open = %v", name, err)
+		}
+		if err != nil {
+			continue
+		}
+		if err := run.CheckEncoder(); (err == nil) != test.checks {
+			t.Errorf("%s: CheckEncoder = %v", name, err)
+		}
+	}
+}
+
 func TestAFrozenEncoderMustBeTheOneOfTraining(t *testing.T) {
 	path, base := frozenExperiment(t)
 	folder := filepath.Join(t.TempDir(), "run")
@@ -163,6 +237,16 @@ func TestAFrozenEncodersSumsAreOfTheFilesThatAreRead(t *testing.T) {
 // editSums changes the sums of a frozen encoder's files in the best model of a run.
 func editSums(t *testing.T, folder string, edit func(sums map[string]any)) {
 	t.Helper()
+	editEncoder(t, folder, func(encoder map[string]any) {
+		for _, key := range []string{"sha256", "crc32c"} {
+			edit(encoder[key].(map[string]any))
+		}
+	})
+}
+
+// editEncoder changes the location of the encoder in the best model of a run.
+func editEncoder(t *testing.T, folder string, edit func(encoder map[string]any)) {
+	t.Helper()
 	path := filepath.Join(folder, runfolder.BestDir, runfolder.ModelFile)
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -172,11 +256,15 @@ func editSums(t *testing.T, folder string, edit func(sums map[string]any)) {
 	if err := json.Unmarshal(text, &about); err != nil {
 		t.Fatal(err)
 	}
-	edit(about["encoder"].(map[string]any)["sha256"].(map[string]any))
+	edit(about["encoder"].(map[string]any))
 	if text, err = json.Marshal(about); err != nil {
 		t.Fatal(err)
 	}
+	remove(t, path) // it may be a link to the last's
 	sample.Write(t, path, string(text))
+	if err := runfolder.WriteChecksums(filepath.Dir(path)); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func TestSumsOfAHostileCheckpoint(t *testing.T) {
@@ -204,7 +292,9 @@ func TestAFrozenEncoderWithSumsOfAnEarlierVersionOpens(t *testing.T) {
 	remove(t, filepath.Join(base, "model.safetensors"))
 	folder := filepath.Join(t.TempDir(), "run")
 	trainSmall(t, path, folder, "training.num_epochs=1")
-	editSums(t, folder, func(sums map[string]any) {
+	editEncoder(t, folder, func(encoder map[string]any) {
+		delete(encoder, "crc32c")
+		sums := encoder["sha256"].(map[string]any)
 		delete(sums, "model.onnx.data")
 		sums["notes.txt"] = fmt.Sprintf("%x", sha256.Sum256([]byte("some")))
 	})

@@ -4,13 +4,16 @@ package predict
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/encoders"
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/dataset"
 	"github.com/jenga-nlp/jenga/experiments/model"
+	"github.com/jenga-nlp/jenga/experiments/report"
 	"github.com/jenga-nlp/jenga/experiments/run"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/multitask"
@@ -24,6 +27,7 @@ type Opened struct {
 	Model    *multitask.Model
 	Warnings []string
 
+	encoder run.EncoderLocation
 	machine run.Machine
 }
 
@@ -46,7 +50,7 @@ func Open(folder string) (*Opened, error) {
 	if err != nil {
 		return nil, err
 	}
-	var warnings []string
+	warnings := unfinished(filepath.Dir(file))
 	if filepath.Dir(saved) == filepath.Clean(folder) && filepath.Base(saved) == runfolder.LastDir {
 		warnings = append(warnings, plugin.Warning(plugin.Place{File: folder},
 			"there is no best model; using %s", runfolder.LastDir))
@@ -60,12 +64,34 @@ func Open(folder string) (*Opened, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := &Opened{Data: data, Model: built.Model, Warnings: warnings, machine: run.ThisMachine()}
+	o := &Opened{Data: data, Model: built.Model, Warnings: warnings, encoder: about.Encoder,
+		machine: run.ThisMachine()}
 	if err := o.load(saved, about); err != nil {
 		o.Close()
 		return nil, err
 	}
 	return o, nil
+}
+
+// unfinished returns a warning if the training of the run in folder did not come to its end, by its metrics file.
+func unfinished(folder string) []string {
+	metrics, err := os.Open(filepath.Join(folder, runfolder.MetricsFile))
+	if err != nil {
+		return nil // copied without it
+	}
+	defer metrics.Close()
+	state, err := report.ReadState(metrics)
+	if err != nil {
+		return []string{plugin.Warning(plugin.Place{File: metrics.Name()}, "%v", err)}
+	}
+	if state.Ended == "done" {
+		return nil
+	}
+	text := state.String()
+	if runfolder.CheckUnlocked(folder) != nil {
+		text = fmt.Sprintf("this run is still being trained (%s)", strings.TrimPrefix(state.After(), "after "))
+	}
+	return []string{plugin.Warning(plugin.Place{File: folder}, "%s", text)}
 }
 
 // load sets the model to a checkpoint, which lies in the folder saved, and checks the files of its encoder.
@@ -80,6 +106,10 @@ func (o *Opened) load(saved string, about run.Checkpoint) error {
 	}
 	return run.ReadWeights(saved, o.Model)
 }
+
+// CheckEncoder returns an error if a file of a frozen encoder has another SHA-256 than in training. Open compares the
+// CRC-32C alone, which is faster.
+func (o *Opened) CheckEncoder() error { return o.encoder.CheckSHA256() }
 
 // Close releases the files that the encoder holds. Neither the run nor its predictors must be used afterwards.
 func (o *Opened) Close() error { return encoders.Close(o.Model.Encoder) }

@@ -230,6 +230,7 @@ func TestATestSplitOfOneKindGivesAWarning(t *testing.T) {
 func TestAnOlderModelFileIsRefused(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "run")
 	trainSmall(t, sample.Small(t, ""), folder, "training.num_epochs=1")
+	remove(t, filepath.Join(folder, runfolder.BestDir, runfolder.ChecksumsFile))
 	path := filepath.Join(folder, runfolder.BestDir, runfolder.ModelFile)
 	good, err := os.ReadFile(path)
 	if err != nil {

@@ -2,23 +2,45 @@
 package report
 
 import (
+	"context"
+	"errors"
+	"path/filepath"
+
+	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/multitask"
 )
 
 // Done is the last event of a training run.
 type Done struct {
-	Best    multitask.Evaluation // the evaluation of the checkpoint in best/; empty without dev
-	Metric  string               // name of the metric that selected it
-	Value   float64
-	Seconds float64
-	Folder  string
+	Best     multitask.Evaluation // the evaluation of the checkpoint in best/; empty without dev
+	Metric   string               // name of the metric that selected it
+	Value    float64
+	Step, Of int // the last step, and the number of steps that the plan has
+	Seconds  float64
+	Folder   string
 }
 
-// stepLine, EvalLine, warningLine and doneLine are the JSON of events in metrics.jsonl and by `train --json`.
+// Checkpoint returns the folder of the best checkpoint, "" if no evaluation has selected one.
+func (d Done) Checkpoint() string {
+	if d.Best.Step == 0 {
+		return ""
+	}
+	return filepath.Join(d.Folder, runfolder.BestDir)
+}
+
+// Ended is the last event of a training run that an error has ended: context.Canceled if it was interrupted.
+type Ended struct {
+	Done // so far
+	Err  error
+}
+
+// stepLine, EvalLine, warningLine, doneLine, interruptedLine and errorLine are the JSON of events in metrics.jsonl and
+// by `train --json`.
 type (
 	stepLine struct {
 		Event        string              `json:"event"`
 		Step         int                 `json:"step"`
+		Of           int                 `json:"of"`
 		Epoch        float64             `json:"epoch"`
 		Loss         float64             `json:"loss"`
 		Tasks        map[string]TaskLine `json:"tasks"`
@@ -46,6 +68,18 @@ type (
 		Seconds float64   `json:"seconds"`
 		Folder  string    `json:"folder"`
 	}
+	interruptedLine struct {
+		Event      string  `json:"event"`
+		Step       int     `json:"step"`
+		Of         int     `json:"of"`
+		Checkpoint *string `json:"checkpoint"` // nil where there is none
+	}
+	errorLine struct {
+		Event string `json:"event"`
+		Step  int    `json:"step,omitempty"`
+		Of    int    `json:"of,omitempty"`
+		Error string `json:"error"`
+	}
 	bestLine struct {
 		Step   int                 `json:"step"`
 		Epoch  float64             `json:"epoch"`
@@ -72,12 +106,13 @@ type (
 // dev is the split that training evaluates on.
 const dev = "dev"
 
-// Line returns the JSON value of an event: a stepLine, an EvalLine, a warningLine or a doneLine.
+// Line returns the JSON value of an event: a stepLine, an EvalLine, a warningLine, a doneLine, an interruptedLine or an
+// errorLine.
 func Line(event any) any {
 	switch v := event.(type) {
 	case multitask.Step:
 		line := stepLine{
-			Event: "step", Step: v.Number, Epoch: v.Epoch, Loss: v.Loss, Tasks: map[string]TaskLine{},
+			Event: "step", Step: v.Number, Of: v.Of, Epoch: v.Epoch, Loss: v.Loss, Tasks: map[string]TaskLine{},
 			Rate: v.Rate, GradientNorm: v.GradientNorm, TokensPerSec: v.TokensPerSecond(),
 		}
 		for _, l := range v.Losses {
@@ -105,6 +140,15 @@ func Line(event any) any {
 				Step: v.Best.Step, Epoch: v.Best.Epoch, Metric: v.Metric, Value: v.Value,
 				Tasks: best.Tasks, Groups: best.Groups,
 			}
+		}
+		return line
+	case Ended:
+		if !errors.Is(v.Err, context.Canceled) {
+			return errorLine{Event: "error", Step: v.Step, Of: v.Of, Error: v.Err.Error()}
+		}
+		line := interruptedLine{Event: "interrupted", Step: v.Step, Of: v.Of}
+		if checkpoint := v.Checkpoint(); checkpoint != "" {
+			line.Checkpoint = &checkpoint
 		}
 		return line
 	}

@@ -1,7 +1,11 @@
 package report
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
 	"testing"
 
 	"github.com/jenga-nlp/jenga/multitask"
@@ -11,5 +15,29 @@ func TestAWarningIsALine(t *testing.T) {
 	got, err := json.Marshal(Line(multitask.Warning{Text: "the disk is full"}))
 	if want := `{"event":"warning","warning":"the disk is full"}`; err != nil || string(got) != want {
 		t.Errorf("Line = %s, %v, want %s", got, err, want)
+	}
+}
+
+func TestTheLastLineSaysHowATrainingEnded(t *testing.T) {
+	reached := Done{Step: 7, Of: 80, Folder: "run"}
+	evaluated := reached
+	evaluated.Best.Step = 4
+	best, err := json.Marshal(filepath.Join("run", "best"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	stopped := fmt.Errorf("stopped: %w", context.Canceled)
+	for _, test := range []struct {
+		event Ended
+		want  string
+	}{
+		{Ended{evaluated, stopped}, `{"event":"interrupted","step":7,"of":80,"checkpoint":` + string(best) + `}`},
+		{Ended{reached, stopped}, `{"event":"interrupted","step":7,"of":80,"checkpoint":null}`},
+		{Ended{reached, errors.New("no space")}, `{"event":"error","step":7,"of":80,"error":"no space"}`},
+		{Ended{Done{}, errors.New("no such file")}, `{"event":"error","error":"no such file"}`},
+	} {
+		if got, err := json.Marshal(Line(test.event)); err != nil || string(got) != test.want {
+			t.Errorf("Line = %s, %v, want %s", got, err, test.want)
+		}
 	}
 }

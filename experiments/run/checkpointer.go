@@ -15,6 +15,8 @@ type checkpointer struct {
 	folder    string
 	selection report.Selection
 	bests     bests
+	saved     bests // those whose checkpoints are written
+	last      multitask.Step
 }
 
 // bests are the best evaluations so far, data that JSON can hold.
@@ -45,6 +47,10 @@ func (c *checkpointer) evaluated(e multitask.Evaluation) error {
 		if err := c.link(name); err != nil {
 			return err
 		}
+	}
+	c.saved = c.bests
+	if err := settle(c.folder); err != nil {
+		return err
 	}
 	if patience := c.run.experiment().Training.EarlyStoppingPatience; patience > 0 && c.bests.Worse >= patience {
 		return multitask.ErrStop
@@ -96,9 +102,12 @@ func (c *checkpointer) finish() error {
 	return c.link(runfolder.BestDir)
 }
 
-// done returns the last event of the run.
+// done returns the last event of the run, if this is its end.
 func (c *checkpointer) done() report.Done {
-	return report.Done{Best: c.bests.Best, Metric: c.selection.Metric, Value: c.bests.Value, Folder: c.folder}
+	return report.Done{
+		Best: c.saved.Best, Metric: c.selection.Metric, Value: c.saved.Value,
+		Step: c.last.Number, Of: c.last.Of, Folder: c.folder,
+	}
 }
 
 func (c *checkpointer) saveLast() error {

@@ -25,10 +25,22 @@ func Folder(e *config.Experiment, out string) string {
 	return filepath.Join("runs", e.ProjectName)
 }
 
-// CheckFolder returns an error if the run of an experiment cannot be written to folder: if it holds a run and force is
-// false, if it holds other files, or if its run has the base model of the experiment.
+// CheckFolder returns an error if the run of an experiment cannot be written to folder: if another training writes to
+// it, if it holds a run and force is false, if it holds other files, or if its run has the base model.
 func CheckFolder(e *config.Experiment, folder string, force bool) error {
+	if err := runfolder.CheckUnlocked(folder); err != nil {
+		return err
+	}
+	if err := checkFiles(folder, force); err != nil {
+		return err
+	}
+	return checkBase(folder, e.Model.BaseModel.Name)
+}
+
+// checkFiles returns an error if a folder holds a run and force is false, or if it holds other files.
+func checkFiles(folder string, force bool) error {
 	entries, err := os.ReadDir(folder)
+	entries = slices.DeleteFunc(entries, func(e fs.DirEntry) bool { return e.Name() == runfolder.LockFile })
 	switch {
 	case errors.Is(err, fs.ErrNotExist), err == nil && len(entries) == 0:
 		return nil
@@ -41,7 +53,7 @@ func CheckFolder(e *config.Experiment, folder string, force bool) error {
 	case !force:
 		return fmt.Errorf("%s holds a run: name another folder by --out, or replace it by --force", folder)
 	}
-	return checkBase(folder, e.Model.BaseModel.Name)
+	return nil
 }
 
 // trained are the files and folders that a run writes to its folder besides its experiment file.
@@ -62,7 +74,7 @@ func checkBase(folder, base string) error {
 	if err != nil {
 		return err
 	}
-	for _, name := range trained {
+	for _, name := range append([]string{runfolder.ReplacedDir}, trained...) {
 		part, err := runfolder.RealPath(filepath.Join(folder, name))
 		if err != nil {
 			continue // it is not there
@@ -81,7 +93,7 @@ func clearFolder(folder string) error {
 	if err := clearStates(folder); err != nil {
 		return err
 	}
-	for _, name := range append(slices.Clone(trained), runfolder.ExperimentFile) {
+	for _, name := range replacedNames {
 		if err := os.RemoveAll(filepath.Join(folder, name)); err != nil {
 			return err
 		}

@@ -25,6 +25,9 @@ func Resume(folder string) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := about.Encoder.CheckSHA256(); err != nil {
+		return nil, err
+	}
 	labels, err := about.Labels()
 	if err != nil {
 		return nil, err
@@ -55,7 +58,7 @@ func Resume(folder string) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.encoderSums = about.Encoder.SHA256
+	r.encoderSums = fileSums{about.Encoder.SHA256, about.Encoder.CRC32C}
 	return r, nil
 }
 

@@ -49,6 +49,9 @@ func begun(t *testing.T, folder string, steps int, sets ...string) (*Run, *multi
 	if err != nil {
 		t.Fatal(err)
 	}
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
 	metrics, err := r.start(folder)
 	if err != nil {
 		t.Fatal(err)

@@ -17,11 +17,12 @@ type Run struct {
 	Data     *dataset.Dataset
 	Model    *multitask.Model
 	Warnings []string // of the data, the model and its training
+	Keep     bool     // Train returns an error if its folder holds a run
 
 	built       *model.Assembled
-	evaluated   bool              // whether evaluations on dev have metrics
-	plan        multitask.Plan    // without CacheFile
-	encoderSums map[string]string // of the encoder's files, where they are not copied
+	evaluated   bool           // whether evaluations on dev have metrics
+	plan        multitask.Plan // without CacheFile
+	encoderSums fileSums       // of the encoder's files, where they are not copied
 	machine     Machine
 }
 

@@ -122,6 +122,68 @@ func TestCheckFolderRefusesFoldersWithOtherFiles(t *testing.T) {
 	}
 }
 
+func TestTwoTrainingsDoNotWriteToOneFolder(t *testing.T) {
+	path, folder := sample.Small(t, ""), filepath.Join(t.TempDir(), "run")
+	e := mustRead(t, path, "training.num_epochs=1")
+	ready := func() *Run {
+		r, err := Prepare(e, config.Train, config.Dev)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	first, second, third := ready(), ready(), ready()
+	const want = ": another training writes to it, process "
+	tried := false
+	_, err := first.Train(context.Background(), folder, func(event any) error {
+		if _, ok := event.(multitask.Step); !ok || tried {
+			return nil
+		}
+		tried = true
+		before := sample.Files(t, folder)
+		_, trained := second.Train(context.Background(), folder, ignore)
+		for what, err := range map[string]error{"Train": trained, "CheckFolder": CheckFolder(e, folder, true)} {
+			if err == nil || !strings.HasPrefix(err.Error(), folder+want) {
+				t.Errorf("%s = %v, want %s", what, err, want)
+			}
+		}
+		if got := sample.Files(t, folder); !maps.Equal(got, before) {
+			t.Error("the second training has changed files")
+		}
+		return nil
+	})
+	if err != nil || !tried {
+		t.Fatal(err)
+	}
+
+	// a training that ended while another prepared
+	third.Keep = true
+	before := sample.Files(t, folder)
+	if _, err := third.Train(context.Background(), folder, ignore); err == nil ||
+		!strings.Contains(err.Error(), "holds a run") {
+		t.Errorf("Train that keeps an earlier run = %v", err)
+	}
+	if got := sample.Files(t, folder); !maps.Equal(got, before) {
+		t.Error("the run was changed")
+	}
+}
+
+// A killed training leaves its lock's file.
+func TestAFolderWithALocksFileAloneIsEmpty(t *testing.T) {
+	folder := t.TempDir()
+	sample.Write(t, filepath.Join(folder, runfolder.LockFile), "process 1 on host\n")
+	if runfolder.IsRun(folder) {
+		t.Error("it is a run")
+	}
+	if err := CheckFolder(&config.Experiment{}, folder, false); err != nil {
+		t.Error(err)
+	}
+	trainSmall(t, sample.Small(t, ""), folder, "training.num_epochs=1")
+	if runfolder.Exists(filepath.Join(folder, runfolder.LockFile)) {
+		t.Error("the file is left after the next training")
+	}
+}
+
 func TestARunThatContainsTheBaseModelIsNotReplaced(t *testing.T) {
 	path, folder := sample.Small(t, ""), filepath.Join(t.TempDir(), "run")
 	trainSmall(t, path, folder, "training.num_epochs=1")

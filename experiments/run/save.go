@@ -26,7 +26,10 @@ func (r *Run) save(folder string) error {
 		if err := r.writeWeights(fresh, about.Encoder.copied()); err != nil {
 			return err
 		}
-		return r.writeDescription(fresh, about)
+		if err := r.writeDescription(fresh, about); err != nil {
+			return err
+		}
+		return runfolder.WriteChecksums(fresh)
 	})
 }
 
@@ -62,21 +65,31 @@ func describeTask(task config.Task, built multitask.Task) CheckpointTask {
 
 // locateEncoder returns the location of the encoder for a checkpoint of the run in folder.
 func (r *Run) locateEncoder(folder string) (EncoderLocation, error) {
-	_, saves := r.Model.Encoder.(encoders.Saver)
-	named := len(r.Model.Encoder.Describe().Files) > 0 // the run can refer to its files
-	if r.built.EncoderPath == "" || !named || saves && !r.Model.Frozen() {
+	if r.copiesEncoder() {
 		return EncoderLocation{Folder: runfolder.EncoderDir}, nil
 	}
-	if r.encoderSums == nil {
-		sums, err := sumFiles(dataset.TokenizerFolder(r.built.EncoderPath),
-			EncoderFiles(r.Model.Encoder, r.Data.Tokenizer))
-		if err != nil {
-			return EncoderLocation{}, err
-		}
-		r.encoderSums = sums
+	if err := r.sumEncoder(); err != nil {
+		return EncoderLocation{}, err
 	}
 	path, err := runfolder.Relative(folder, r.built.EncoderPath)
-	return EncoderLocation{Folder: path, SHA256: r.encoderSums}, err
+	return EncoderLocation{Folder: path, SHA256: r.encoderSums.sha256, CRC32C: r.encoderSums.crc32c}, err
+}
+
+// copiesEncoder reports whether checkpoints have the encoder, and do not refer to files of the base model.
+func (r *Run) copiesEncoder() bool {
+	_, saves := r.Model.Encoder.(encoders.Saver)
+	named := len(r.Model.Encoder.Describe().Files) > 0 // the run can refer to its files
+	return r.built.EncoderPath == "" || !named || saves && !r.Model.Frozen()
+}
+
+// sumEncoder computes the sums of the encoder's files, once, if checkpoints refer to them.
+func (r *Run) sumEncoder() (err error) {
+	if r.copiesEncoder() || r.encoderSums.sha256 != nil {
+		return nil
+	}
+	r.encoderSums, err = sumFiles(dataset.TokenizerFolder(r.built.EncoderPath),
+		EncoderFiles(r.Model.Encoder, r.Data.Tokenizer))
+	return err
 }
 
 // writeDescription writes a description to a checkpoint's folder: model.json, and the tokenizer if it is copied.

@@ -15,9 +15,13 @@ import (
 	"github.com/jenga-nlp/jenga/multitask"
 )
 
-// Train trains the run, once, and writes it to folder, in place of an earlier run. It returns an error if the machine
-// has too little memory. It reports each multitask.Step, multitask.Evaluation and multitask.Warning to observe.
-func (r *Run) Train(ctx context.Context, folder string, observe func(event any) error) (report.Done, error) {
+// Train trains the run, once, and writes it to folder, in place of an earlier run unless r.Keep is set. The earlier run
+// is removed with the first checkpoint; if training ends before that, it is left as it was. Train returns an error if
+// the machine has too little memory, or if another training writes to the folder; the result is then what the run has
+// come to. It reports each multitask.Step, multitask.Evaluation and multitask.Warning to observe.
+func (r *Run) Train(
+	ctx context.Context, folder string, observe func(event any) error,
+) (done report.Done, err error) {
 	start := time.Now()
 
 	// memory of training
@@ -30,7 +34,22 @@ func (r *Run) Train(ctx context.Context, folder string, observe func(event any) 
 	}
 	defer r.machine.limitMemory()()
 
-	// run folder
+	// sums of a frozen encoder's files, before they can change
+	if err := r.sumEncoder(); err != nil {
+		return report.Done{}, err
+	}
+
+	// run folder, which is this training's alone
+	lock, err := runfolder.Acquire(folder)
+	if err != nil {
+		return report.Done{}, err
+	}
+	defer lock.Release()
+	defer func() {
+		if settled := settle(folder); settled != nil {
+			err = errors.Join(err, settled)
+		}
+	}()
 	metrics, err := r.start(folder)
 	if err != nil {
 		return report.Done{}, err
@@ -38,31 +57,40 @@ func (r *Run) Train(ctx context.Context, folder string, observe func(event any) 
 	defer metrics.Close()
 
 	// training
-	training, err := multitask.New(r.Model, data, r.planIn(folder))
-	if err != nil {
-		return report.Done{}, err
-	}
-	defer training.Close()
-	c, lines := r.newCheckpointer(folder), json.NewEncoder(metrics)
-	if err := training.Run(ctx, r.recorder(lines, observe, c.evaluated)); err != nil {
-		return report.Done{}, err
-	}
-	if err := c.finish(); err != nil {
-		return report.Done{}, err
-	}
-
-	done := c.done()
+	lines := json.NewEncoder(metrics)
+	done, err = r.trainIn(ctx, folder, data, lines, observe)
 	done.Seconds = time.Since(start).Seconds()
+	if err != nil {
+		lines.Encode(report.Line(report.Ended{Done: done, Err: err})) // the disk may be full: err is what matters
+		return done, err
+	}
 	if err := lines.Encode(report.Line(done)); err != nil {
-		return report.Done{}, err
+		return done, err
 	}
 	return done, metrics.Close()
 }
 
-// recorder returns a function that writes a line of metrics.jsonl for an event, and passes it to observe, and then an
-// evaluation to evaluated.
+// trainIn trains the run in a folder, with lines of metrics.
+func (r *Run) trainIn(
+	ctx context.Context, folder string, data []multitask.Data, lines *json.Encoder, observe func(event any) error,
+) (report.Done, error) {
+	c := r.newCheckpointer(folder)
+	training, err := multitask.New(r.Model, data, r.planIn(folder))
+	if err != nil {
+		return c.done(), err
+	}
+	defer training.Close()
+	if err := training.Run(ctx, r.recorder(lines, observe, c)); err != nil {
+		return c.done(), err
+	}
+	err = c.finish()
+	return c.done(), err
+}
+
+// recorder returns a function that writes a line of metrics.jsonl for an event, and passes it to observe, and then to
+// the checkpointer.
 func (r *Run) recorder(
-	lines *json.Encoder, observe func(event any) error, evaluated func(multitask.Evaluation) error,
+	lines *json.Encoder, observe func(event any) error, c *checkpointer,
 ) func(event any) error {
 	return func(event any) error {
 		if r.logs(event) {
@@ -70,11 +98,14 @@ func (r *Run) recorder(
 				return err
 			}
 		}
+		if step, ok := event.(multitask.Step); ok {
+			c.last = step
+		}
 		if err := observe(event); err != nil {
 			return err
 		}
 		if evaluation, ok := event.(multitask.Evaluation); ok {
-			return evaluated(evaluation)
+			return c.evaluated(evaluation)
 		}
 		return nil
 	}
@@ -98,12 +129,17 @@ func (r *Run) data() []multitask.Data {
 	return data
 }
 
-// start creates the run folder, in place of an earlier run, and its metrics file.
+// start moves an earlier run in folder aside, and creates the metrics file and the experiment file.
 func (r *Run) start(folder string) (metrics *os.File, err error) {
-	if err := os.MkdirAll(folder, 0o755); err != nil {
+	if err := settle(folder); err != nil { // after a kill
 		return nil, err
 	}
-	if err := clearFolder(folder); err != nil {
+	if r.Keep {
+		if err := checkFiles(folder, false); err != nil {
+			return nil, err
+		}
+	}
+	if err := setAside(folder); err != nil {
 		return nil, err
 	}
 	if metrics, err = os.Create(filepath.Join(folder, runfolder.MetricsFile)); err != nil {

@@ -15,15 +15,25 @@ const (
 	BestDir        = "best"
 	LastDir        = "last"
 	TasksDir       = "tasks"
+	// ReplacedDir has the files of a run that is replaced, until the training that replaces it has a checkpoint.
+	ReplacedDir = "replaced-run"
 )
 
 // IsRun reports whether a folder holds a run: an experiment file, which alone does not make a run, and metrics or a
-// model beside it.
+// model beside it; or a run that is being replaced.
 func IsRun(folder string) bool {
-	there := func(parts ...string) bool { return Exists(filepath.Join(append([]string{folder}, parts...)...)) }
-	return there(ExperimentFile) && (there(MetricsFile) ||
-		there(BestDir, ModelFile) || there(BestDir+OldSuffix, ModelFile) ||
-		there(LastDir, ModelFile) || there(LastDir+OldSuffix, ModelFile))
+	return Exists(filepath.Join(folder, ReplacedDir)) || Exists(filepath.Join(folder, ExperimentFile)) &&
+		(Exists(filepath.Join(folder, MetricsFile)) || HasModel(folder))
+}
+
+// HasModel reports whether a run folder has a checkpoint, best or last.
+func HasModel(folder string) bool {
+	for _, name := range []string{BestDir, BestDir + OldSuffix, LastDir, LastDir + OldSuffix} {
+		if Exists(filepath.Join(folder, name, ModelFile)) {
+			return true
+		}
+	}
+	return false
 }
 
 // Files of a checkpoint.
@@ -90,7 +100,12 @@ func Find(folder string) (file, model string, err error) {
 	if !Exists(folder) {
 		return "", "", fmt.Errorf("%s: no such folder", folder)
 	}
-	if file = filepath.Join(folder, ExperimentFile); Exists(file) {
+	file = filepath.Join(folder, ExperimentFile)
+	if replaced := filepath.Join(folder, ReplacedDir); Exists(replaced) && !(Exists(file) && HasModel(folder)) {
+		return "", "", fmt.Errorf("%s: the training that replaces this run has no checkpoint yet; the earlier run is "+
+			"in %s: if the training was killed, move its files back, or train again with --force", folder, replaced)
+	}
+	if Exists(file) {
 		for _, name := range []string{BestDir, LastDir} {
 			if model := whole(filepath.Join(folder, name)); Exists(model) {
 				return file, model, nil

@@ -1,0 +1,46 @@
+package predict
+
+import (
+	"context"
+	"path/filepath"
+	"testing"
+
+	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/experiments/internal/sample"
+	"github.com/jenga-nlp/jenga/experiments/runfolder"
+	"github.com/jenga-nlp/jenga/multitask"
+)
+
+func TestARunThatIsBeingTrainedSaysSo(t *testing.T) {
+	e, err := config.Read(sample.Small(t, ""), []string{"training.num_epochs=2"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	run, err := ready(e, config.Train, config.Dev)
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder, seen := filepath.Join(t.TempDir(), "run"), false
+	want := folder + ": warning: this run is still being trained (step 3 of 6)"
+	if _, err := run.Train(context.Background(), folder, func(event any) error {
+		if step, ok := event.(multitask.Step); ok && step.Number == 4 {
+			seen = true
+			opened, err := Open(folder)
+			if err != nil || len(opened.Warnings) != 1 || opened.Warnings[0] != want {
+				t.Errorf("Open = %v, warnings %q, want %q", err, opened.Warnings, want)
+			}
+		}
+		return nil
+	}); err != nil || !seen {
+		t.Fatal(err)
+	}
+	if opened, err := Open(folder); err != nil || len(opened.Warnings) > 0 {
+		t.Errorf("after training: %v, warnings %q", err, opened.Warnings)
+	}
+
+	// copied without its metrics
+	remove(t, filepath.Join(folder, runfolder.MetricsFile))
+	if opened, err := Open(folder); err != nil || len(opened.Warnings) > 0 {
+		t.Errorf("without metrics: %v, warnings %q", err, opened.Warnings)
+	}
+}

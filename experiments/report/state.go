@@ -1,0 +1,98 @@
+package report
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// State is how far a training run has come, by its metrics file.
+type State struct {
+	Step, Of int    // the last step that the file has, and the number of steps that the plan has, 0 if unknown
+	Ended    string // event of the line that ends the file: done, interrupted, error; "" after a kill
+	Error    string // of an error
+}
+
+// String describes the state of a run that is not done, and that is not being trained.
+func (s State) String() string {
+	text := "training of this run was interrupted " + s.After()
+	if s.Ended == "error" {
+		first, _, _ := strings.Cut(s.Error, "\n")
+		text = fmt.Sprintf("training of this run ended with an error %s: %s", s.After(), first)
+	}
+	return text
+}
+
+// After describes the last step: "after step 3 of 80".
+func (s State) After() string {
+	switch {
+	case s.Step == 0:
+		return "before the first step"
+	case s.Of == 0:
+		return fmt.Sprintf("after step %d", s.Step)
+	}
+	return fmt.Sprintf("after step %d of %d", s.Step, s.Of)
+}
+
+// maxMetricsLine bounds the bytes of a line of a metrics file, which may have a table of all pairs of labels.
+const maxMetricsLine = 256 << 20
+
+// ReadState reads a metrics file. After a kill, the last step that is logged or evaluated may be earlier than the last
+// one of the training.
+func ReadState(metrics io.Reader) (State, error) {
+	// the last line of each event; its name is at the start of the line
+	last, ended := map[string][]byte{}, ""
+	lines := bufio.NewScanner(metrics)
+	lines.Buffer(nil, maxMetricsLine)
+	lines.Split(completeLines)
+	for lines.Scan() {
+		rest, ok := bytes.CutPrefix(lines.Bytes(), []byte(`{"event":"`))
+		name, _, closed := bytes.Cut(rest[:min(len(rest), 16)], []byte(`"`))
+		switch event := string(name); {
+		case !ok || !closed:
+			continue
+		case event == "step" || event == "eval" || event == "interrupted" || event == "error":
+			last[event] = append(last[event][:0], lines.Bytes()...)
+			ended = event
+		default:
+			ended = event
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return State{}, err
+	}
+
+	var state State
+	for event, line := range last {
+		var at struct {
+			Step, Of int
+			Error    string
+		}
+		if err := json.Unmarshal(line, &at); err != nil {
+			return State{}, fmt.Errorf("the last line of event %q: %w", event, err)
+		}
+		state.Step, state.Of = max(state.Step, at.Step), max(state.Of, at.Of)
+		if event == "error" {
+			state.Error = at.Error
+		}
+	}
+	if ended == "done" || ended == "interrupted" || ended == "error" {
+		state.Ended = ended
+	}
+	return state, nil
+}
+
+// completeLines is a bufio.SplitFunc for lines without their ends. The last line is left out if it has no end: it was
+// being written when its process was killed.
+func completeLines(data []byte, atEOF bool) (advance int, token []byte, err error) {
+	if end := bytes.IndexByte(data, '\n'); end >= 0 {
+		return end + 1, data[:end], nil
+	}
+	if atEOF {
+		return len(data), nil, nil
+	}
+	return 0, nil, nil
+}

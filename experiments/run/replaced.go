@@ -1,0 +1,73 @@
+package run
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/jenga-nlp/jenga/experiments/runfolder"
+)
+
+// A training that replaces a run moves it to runfolder.ReplacedDir in its folder, and removes it when the new run has a
+// checkpoint. The experiment file is moved last, and is the first to be moved back: while it is in
+// ReplacedDir, the files outside are the new run's.
+
+// replacedNames are the files and folders of a run, the experiment file last.
+var replacedNames = append(slices.Clone(trained), runfolder.ExperimentFile)
+
+// setAside moves the run in folder aside. A run without a model is removed.
+func setAside(folder string) error {
+	if !runfolder.HasModel(folder) {
+		return clearFolder(folder)
+	}
+	if err := clearStates(folder); err != nil {
+		return err
+	}
+	return moveFiles(folder, filepath.Join(folder, runfolder.ReplacedDir), replacedNames)
+}
+
+// settle ends the replacement of a run in folder: it removes the earlier run if the new one has a model, and else moves
+// it back, in place of what there is of the new one. It does so, too, where a kill has ended a training or settle.
+func settle(folder string) error {
+	aside := filepath.Join(folder, runfolder.ReplacedDir)
+	removed := aside + runfolder.OldSuffix
+	if err := os.RemoveAll(removed); err != nil || !runfolder.Exists(aside) {
+		return err
+	}
+	if runfolder.Exists(filepath.Join(aside, runfolder.ExperimentFile)) {
+		if runfolder.HasModel(folder) {
+			if err := os.Rename(aside, removed); err != nil {
+				return err
+			}
+			return os.RemoveAll(removed)
+		}
+		if err := clearFolder(folder); err != nil {
+			return err
+		}
+	}
+
+	// the experiment file first
+	last := len(replacedNames) - 1
+	for _, names := range [][]string{replacedNames[last:], replacedNames[:last]} {
+		if err := moveFiles(aside, folder, names); err != nil {
+			return err
+		}
+	}
+	return os.Remove(aside)
+}
+
+// moveFiles moves the files and folders that exist, in order, to a folder that it creates if there is none.
+func moveFiles(from, to string, names []string) error {
+	if err := os.MkdirAll(to, 0o755); err != nil {
+		return err
+	}
+	for _, name := range names {
+		err := os.Rename(filepath.Join(from, name), filepath.Join(to, name))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}

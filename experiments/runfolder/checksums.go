@@ -1,0 +1,127 @@
+package runfolder
+
+import (
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/jenga-nlp/jenga/internal/regular"
+)
+
+// ChecksumsFile has the CRC-32C of each other file of a checkpoint: it finds bits that a disk or a copy has changed.
+const ChecksumsFile = "crc32c.txt"
+
+// maxChecksums bounds the size in bytes of a ChecksumsFile.
+const maxChecksums = 1 << 20
+
+// checksum is a line of a ChecksumsFile.
+type checksum struct {
+	crc32c string
+	name   string // of a file relative to the checkpoint, with slashes
+}
+
+func (s checksum) line() string { return s.crc32c + "  " + s.name + "\n" }
+
+// castagnoli is the polynomial of CRC-32C, for which processors have an instruction.
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// CRC32C returns the CRC-32C of a regular file as 8 hexadecimal digits. The file's content is written to more, too.
+func CRC32C(path string, more ...io.Writer) (string, error) {
+	file, err := regular.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	sum := crc32.New(castagnoli)
+	// without WriterTo, which would choose a smaller buffer
+	in := struct{ io.Reader }{file}
+	if _, err := io.CopyBuffer(io.MultiWriter(append(more, sum)...), in, make([]byte, 1<<18)); err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%08x", sum.Sum32()), nil
+}
+
+// WriteChecksums writes the ChecksumsFile of the files in a folder and below.
+func WriteChecksums(folder string) error {
+	var text strings.Builder
+	err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || path == filepath.Join(folder, ChecksumsFile) {
+			return err
+		}
+		name, err := filepath.Rel(folder, path)
+		if err != nil {
+			return err
+		}
+		sum, err := CRC32C(path)
+		text.WriteString(checksum{sum, filepath.ToSlash(name)}.line())
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(folder, ChecksumsFile), []byte(text.String()), 0o644)
+}
+
+// CheckChecksums returns an error if a file of a checkpoint has another CRC-32C than when it was written. A checkpoint
+// of an earlier version of jenga has no ChecksumsFile, and is not checked.
+func CheckChecksums(folder string) error {
+	path := filepath.Join(folder, ChecksumsFile)
+	text, err := regular.ReadFile(path, maxChecksums)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	}
+	sums, err := parseChecksums(path, string(text))
+	if err != nil {
+		return err
+	}
+
+	for _, want := range sums {
+		file := filepath.Join(folder, filepath.FromSlash(want.name))
+		switch got, err := CRC32C(file); {
+		case errors.Is(err, fs.ErrNotExist):
+			return fmt.Errorf("%s: no such file: the checkpoint is incomplete; restore the file from a copy, or train "+
+				"again", file)
+		case err != nil:
+			return err
+		case got != want.crc32c:
+			return fmt.Errorf("%s: its CRC-32C is %s, not %s as when it was written: the file is damaged; restore it "+
+				"from a copy, or train again (if you changed it yourself, remove %s)", file, got, want.crc32c, path)
+		}
+	}
+	return nil
+}
+
+// parseChecksums parses the text of a ChecksumsFile at path.
+func parseChecksums(path, text string) ([]checksum, error) {
+	var sums []checksum
+	number := 0
+	for line := range strings.Lines(text) {
+		number++
+		line, ended := strings.CutSuffix(line, "\n")
+		crc, name, ok := strings.Cut(line, "  ")
+		_, err := strconv.ParseUint(crc, 16, 32)
+		switch {
+		case !ended:
+			return nil, fmt.Errorf("%s:%d: the line has no end: the file is damaged", path, number)
+		case !ok || len(crc) != 8 || err != nil:
+			return nil, fmt.Errorf("%s:%d: want a CRC-32C of 8 hexadecimal digits, two blanks and the name of a file",
+				path, number)
+		case !filepath.IsLocal(filepath.FromSlash(name)):
+			return nil, fmt.Errorf("%s:%d: file %q is out of the checkpoint", path, number, name)
+		}
+		sums = append(sums, checksum{crc, name})
+	}
+	if len(sums) == 0 {
+		return nil, fmt.Errorf("%s: no checksums: the file is damaged", path)
+	}
+	return sums, nil
+}

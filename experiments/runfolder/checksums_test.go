@@ -1,0 +1,105 @@
+package runfolder
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/jenga-nlp/jenga/experiments/internal/sample"
+)
+
+// checkpoint writes a folder of two files with their checksums.
+func checkpoint(t *testing.T) string {
+	t.Helper()
+	folder := sample.Folder(t, map[string]string{"a": "123456789", "sub/b": "text"})
+	if err := WriteChecksums(folder); err != nil {
+		t.Fatal(err)
+	}
+	return folder
+}
+
+func TestChecksumsAreCRC32C(t *testing.T) {
+	// e3069283 is the check value of CRC-32C in RFC 3720, B.4, and in the catalogue of parametrised CRCs (CRC-32/ISCSI)
+	const want = "e3069283  a\n3808f4d7  sub/b\n"
+	if got := sample.Files(t, checkpoint(t))[ChecksumsFile]; !strings.HasPrefix(got, "e3069283  a\n") ||
+		!strings.HasSuffix(got, "  sub/b\n") || len(got) != len(want) {
+		t.Errorf("%s holds\n%s", ChecksumsFile, got)
+	}
+}
+
+func TestEveryFlippedBitIsFound(t *testing.T) {
+	folder := checkpoint(t)
+	if err := CheckChecksums(folder); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range sample.Files(t, folder) {
+		path := filepath.Join(folder, name)
+		for bit := range 8 * len(text) {
+			flipped := []byte(text)
+			flipped[bit/8] ^= 1 << (bit % 8)
+			sample.Write(t, path, string(flipped))
+			if err := CheckChecksums(folder); err == nil {
+				t.Errorf("bit %d of %s is flipped, and there is no error", bit, name)
+			}
+		}
+		sample.Write(t, path, text)
+	}
+}
+
+func TestErrorsOfChecksumsNameTheFile(t *testing.T) {
+	for _, test := range []struct{ name, sums, want string }{
+		{"a damaged file", "00000000  a\n",
+			"FOLDER/a: its CRC-32C is e3069283, not 00000000 as when it was written: the file is damaged; restore " +
+				"it from a copy, or train again (if you changed it yourself, remove FOLDER/crc32c.txt)"},
+		{"a file that is gone", "e3069283  c\n", "FOLDER/c: no such file: the checkpoint is incomplete"},
+		{"a folder", "e3069283  sub\n", "FOLDER/sub: a folder; want a regular file"},
+		{"a file elsewhere", "e3069283  ../a\n", `FOLDER/crc32c.txt:1: file "../a" is out of the checkpoint`},
+		{"no sum", "e3069283  a\nb\n",
+			"FOLDER/crc32c.txt:2: want a CRC-32C of 8 hexadecimal digits, two blanks and the name of a file"},
+		{"a file cut short", "e3069283  a", "FOLDER/crc32c.txt:1: the line has no end"},
+		{"an empty file", "", "FOLDER/crc32c.txt: no checksums"},
+		{"other files", "e3069283  a\n", ""},
+	} {
+		folder := checkpoint(t)
+		sample.Write(t, filepath.Join(folder, ChecksumsFile), test.sums)
+		got, want := "", strings.ReplaceAll(test.want, "FOLDER", folder)
+		if err := CheckChecksums(folder); err != nil {
+			got = err.Error()
+		}
+		if !strings.HasPrefix(got, want) || (got == "") != (want == "") {
+			t.Errorf("%s: error %q, want %q", test.name, got, want)
+		}
+	}
+}
+
+func TestAFolderWithoutChecksumsIsNotChecked(t *testing.T) {
+	folder := checkpoint(t)
+	if err := os.Remove(filepath.Join(folder, ChecksumsFile)); err != nil {
+		t.Fatal(err)
+	}
+	if err := CheckChecksums(folder); err != nil {
+		t.Errorf("a checkpoint of an earlier version: %v", err)
+	}
+}
+
+func FuzzChecksums(f *testing.F) {
+	f.Add("e3069283  a\n")
+	f.Add("e3069283  sub/b\n00000000  ../c")
+	f.Fuzz(func(t *testing.T, text string) {
+		sums, err := parseChecksums("sums", text)
+		if err != nil {
+			return
+		}
+		var again strings.Builder
+		for _, s := range sums {
+			if !filepath.IsLocal(filepath.FromSlash(s.name)) {
+				t.Errorf("the file %q is out of the folder", s.name)
+			}
+			again.WriteString(s.line())
+		}
+		if again.String() != text {
+			t.Errorf("%q is read as %q", text, again.String())
+		}
+	})
+}

@@ -1,0 +1,133 @@
+package runfolder
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"syscall"
+)
+
+// LockFile is the file of a run folder that a training locks while it writes to the folder. The lock is the system's:
+// it ends with the process, however that ends. The content names the process, for messages.
+const LockFile = "training.lock"
+
+// Lock is the lock of a run folder.
+type Lock struct {
+	file *os.File
+	path string
+}
+
+// Acquire locks a folder, which it creates if there is none. It returns an error if another training has locked it.
+func Acquire(folder string) (*Lock, error) {
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return nil, err
+	}
+	path := filepath.Join(folder, LockFile)
+	for {
+		file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+		if err != nil {
+			return nil, err
+		}
+		switch locked, err := lockOpened(file, path); {
+		case err != nil:
+			file.Close()
+			return nil, err
+		case locked:
+			lock := &Lock{file, path}
+			if err := lock.sign(); err != nil {
+				lock.Release()
+				return nil, err
+			}
+			return lock, nil
+		}
+		file.Close() // its last holder has removed it
+	}
+}
+
+// lockOpened locks the opened file at path. It returns false if the file has been removed meanwhile, so that others do
+// not see the lock, and an error if it is locked.
+func lockOpened(file *os.File, path string) (bool, error) {
+	locked, err := tryLock(file, true)
+	if err != nil {
+		return false, fmt.Errorf("%s: %w", path, err)
+	}
+	own, err := file.Stat()
+	if err != nil {
+		return false, err
+	}
+	if there, err := os.Stat(path); err != nil || !os.SameFile(own, there) {
+		return false, nil
+	}
+	if !locked {
+		return false, lockedError(file, filepath.Dir(path))
+	}
+	return true, nil
+}
+
+// sign writes the process that holds the lock to its file.
+func (l *Lock) sign() error {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "this host"
+	}
+	if err := l.file.Truncate(0); err != nil {
+		return err
+	}
+	_, err = l.file.WriteAt(fmt.Appendf(nil, "process %d on %s\n", os.Getpid(), host), 0)
+	return err
+}
+
+// Release removes the file and unlocks it, in the order that the system allows. If that fails the file is left, which
+// the next training locks.
+func (l *Lock) Release() {
+	if runtime.GOOS == "windows" { // an open file cannot be removed, neither by another process
+		l.file.Close()
+		os.Remove(l.path)
+		return
+	}
+	os.Remove(l.path) // while it is locked: afterwards it may be another's
+	l.file.Close()
+}
+
+// CheckUnlocked returns an error if a training has locked a folder.
+func CheckUnlocked(folder string) error {
+	path := filepath.Join(folder, LockFile)
+	file, err := os.Open(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
+		return nil
+	case err != nil:
+		return err
+	}
+	defer file.Close()
+	switch unlocked, err := tryLock(file, false); {
+	case err != nil:
+		return fmt.Errorf("%s: %w", path, err)
+	case !unlocked:
+		return lockedError(file, folder)
+	}
+	return nil
+}
+
+// signature is the content of a LockFile.
+var signature = regexp.MustCompile(`^process \d+ on [\w.-]+`)
+
+// lockedError returns the error of a folder whose LockFile is locked.
+func lockedError(file *os.File, folder string) error {
+	text := make([]byte, 512)
+	n, err := file.ReadAt(text, 0)
+	if err != nil && !errors.Is(err, io.EOF) {
+		n = 0
+	}
+	by := ""
+	if process := signature.Find(text[:n]); process != nil { // the other may not have written it yet
+		by = ", " + string(process)
+	}
+	return fmt.Errorf("%s: another training writes to it%s; wait until it has ended, or name another folder by --out",
+		folder, by)
+}

@@ -1,0 +1,107 @@
+package runfolder
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/jenga-nlp/jenga/experiments/internal/sample"
+)
+
+func mustLock(t *testing.T, folder string) *Lock {
+	t.Helper()
+	lock, err := Acquire(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return lock
+}
+
+func TestALockIsHeldOnce(t *testing.T) {
+	folder := t.TempDir()
+	if err := CheckUnlocked(folder); err != nil {
+		t.Error(err)
+	}
+	lock := mustLock(t, folder)
+	host, _ := os.Hostname()
+	want := fmt.Sprintf("%s: another training writes to it, process %d on %s; wait until it has ended, or name "+
+		"another folder by --out", folder, os.Getpid(), host)
+	_, again := Acquire(folder)
+	for what, err := range map[string]error{"Acquire": again, "CheckUnlocked": CheckUnlocked(folder)} {
+		if err == nil || err.Error() != want {
+			t.Errorf("%s of a locked folder = %v, want %s", what, err, want)
+		}
+	}
+
+	// the file that is locked is gone with the lock
+	lock.Release()
+	if left := sample.Files(t, folder); len(left) > 0 {
+		t.Errorf("after Release the folder holds %v", left)
+	}
+	mustLock(t, folder).Release()
+}
+
+func TestALockOfARemovedFileIsNoLock(t *testing.T) {
+	folder := t.TempDir()
+	first := mustLock(t, folder)
+	// another process opens the file, the first removes and unlocks it, a third locks a new one
+	opened, err := os.OpenFile(filepath.Join(folder, LockFile), os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer opened.Close()
+	first.Release()
+	third := mustLock(t, folder)
+	defer third.Release()
+	if locked, err := lockOpened(opened, filepath.Join(folder, LockFile)); locked || err != nil {
+		t.Errorf("a file that was removed is locked: %v, %v", locked, err)
+	}
+}
+
+// holdLock is set in a process that holds the lock of a folder until it is killed.
+const holdLock = "JENGA_TEST_HOLD_LOCK"
+
+func TestAKilledProcessHoldsNoLock(t *testing.T) {
+	if folder := os.Getenv(holdLock); folder != "" {
+		mustLock(t, folder)
+		fmt.Println("locked")
+		io.Copy(io.Discard, os.Stdin) // until it is killed
+		return
+	}
+
+	folder := t.TempDir()
+	holder := exec.Command(os.Args[0], "-test.run=^TestAKilledProcessHoldsNoLock$")
+	holder.Env = append(os.Environ(), holdLock+"="+folder)
+	if _, err := holder.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	out, err := holder.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := holder.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer holder.Process.Kill()
+	if line, err := bufio.NewReader(out).ReadString('\n'); line != "locked\n" {
+		t.Fatalf("the process wrote %q, %v", line, err)
+	}
+	want := fmt.Sprintf("process %d on ", holder.Process.Pid)
+	if _, err := Acquire(folder); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("Acquire = %v, want an error with %q", err, want)
+	}
+
+	if err := holder.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	holder.Wait()
+	if !Exists(filepath.Join(folder, LockFile)) {
+		t.Error("the file of the killed process is gone: it does not test what a kill leaves")
+	}
+	mustLock(t, folder).Release()
+}
