@@ -29,8 +29,8 @@ var Span = Register(Spec[SpanTarget, SpanPrediction]{
 		return exact == 1
 	},
 	NamePrediction: extractSpan,
-	JSON: func(p *SpanPrediction, _ Input) any {
-		at := p.Answer.Span
+	JSON: func(p *SpanPrediction, in Input) any {
+		at := in.Offsets(InPair, p.Answer.Span)
 		return SpanJSON{AnswerJSON{p.Answer.Text, at.Start, at.End, Probability(p.Probability)}}
 	},
 	Schema: `{
@@ -74,7 +74,7 @@ type SpanJSON struct {
 	Answer AnswerJSON `json:"answer"`
 }
 
-// AnswerJSON is a part of the second text of a pair, in bytes, End exclusive; empty if the context has no answer.
+// AnswerJSON is a part of the second text of a pair, End exclusive; empty if the context has no answer.
 type AnswerJSON struct {
 	Text        string      `json:"text"`
 	Start       int         `json:"start"`

@@ -41,7 +41,8 @@ type Spec[T, P any] struct {
 	Right func(t *T, p *P) bool
 	// NamePrediction sets the names that belong to predicted numbers.
 	NamePrediction func(p *P, e *corpus.Example, labels *corpus.Labels)
-	// JSON returns the value that `jenga predict` writes for a named prediction; nil: the prediction itself.
+	// JSON returns the value that `jenga predict` writes for a named prediction; nil: the prediction itself. Offsets in
+	// it are those of Input.Offsets.
 	JSON func(p *P, in Input) any
 	// Schema is the JSON Schema of JSON.
 	Schema string

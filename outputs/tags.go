@@ -24,7 +24,7 @@ var Tags = Register(Spec[TagsTarget, TagsPrediction]{
 	Count:          countTags,
 	Right:          rightTags,
 	NamePrediction: nameTags,
-	JSON:           func(p *TagsPrediction, in Input) any { return TagsJSON{spansOfTags(p, in), p.Tags} },
+	JSON:           tagsJSON,
 	Schema: `{
 		"type": "object", "additionalProperties": false, "required": ["tags"],
 		"properties": {
@@ -76,7 +76,7 @@ type TagsJSON struct {
 	Tags  []string      `json:"tags,omitzero"`
 }
 
-// TagSpanJSON is a span of a text, in bytes, End exclusive.
+// TagSpanJSON is a span of a text, End exclusive.
 type TagSpanJSON struct {
 	Label       string      `json:"label"`
 	Start       int         `json:"start"`
@@ -85,7 +85,16 @@ type TagSpanJSON struct {
 	Probability Probability `json:"probability"` // the mean of its words'
 }
 
-// spansOfTags lists the spans that predicted tags mark; nil if the task is not a SpanFinder.
+func tagsJSON(p *TagsPrediction, in Input) any {
+	spans := spansOfTags(p, in)
+	for i, s := range spans {
+		at := in.Offsets(InText, corpus.Span{Start: s.Start, End: s.End})
+		spans[i].Start, spans[i].End = at.Start, at.End
+	}
+	return TagsJSON{spans, p.Tags}
+}
+
+// spansOfTags lists the spans that predicted tags mark, with offsets in bytes; nil if the task is not a SpanFinder.
 func spansOfTags(p *TagsPrediction, in Input) []TagSpanJSON {
 	finder, ok := in.Task.(SpanFinder)
 	if !ok {

@@ -15,6 +15,8 @@ import (
 
 // Predictor predicts the outputs of all tasks for examples. It is for one goroutine.
 type Predictor struct {
+	Unit corpus.OffsetUnit // of offsets in predictions; the zero value is characters
+
 	model     *multitask.Model
 	tokenizer corpus.Tokenizer
 	machine   run.Machine
@@ -180,7 +182,9 @@ func (p *Predictor) predictBatch(g *multitask.Group, examples []*corpus.Example,
 		for _, task := range g.Tasks {
 			all := map[string]any{}
 			for _, head := range task.Heads {
-				in := outputs.Input{Example: e, Labels: head.Labels, Tokenizer: p.tokenizer, Task: task.Type}
+				in := outputs.Input{
+					Example: e, Labels: head.Labels, Tokenizer: p.tokenizer, Task: task.Type, Unit: p.Unit,
+				}
 				all[head.Name] = task.Type.Output().JSON(predicted[h][b], in)
 				h++
 			}
