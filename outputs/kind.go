@@ -59,6 +59,8 @@ type Input struct {
 	Tokenizer corpus.Tokenizer  // that encoded the example
 	Task      any               // the task, for type assertions
 	Unit      corpus.OffsetUnit // of offsets in JSON; the zero value is characters
+	// Example.Words were split from its text, so that who reads the JSON does not know them
+	SplitWords bool
 
 	// indices of both texts, made when Offsets needs them; nil outside of Kind.JSON
 	offsets *[InPair + 1]*corpus.Offsets

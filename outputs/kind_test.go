@@ -150,6 +150,31 @@ func TestJSON(t *testing.T) {
 	}
 }
 
+func TestTagsStandBesideTheWordsThatWereSplit(t *testing.T) {
+	e := &corpus.Example{Text: "é 😀!", Words: []corpus.Span{{Start: 0, End: 2}, {Start: 3, End: 7}, {Start: 7, End: 8}}}
+	tags := &outputs.TagsPrediction{
+		IDs: []int{0, 0, 0}, Probabilities: []float32{1, 1, 1}, Tags: []string{"X", "S", "P"},
+	}
+	for _, c := range []struct {
+		in   outputs.Input
+		p    corpus.Prediction
+		want string
+	}{
+		{outputs.Input{Example: e}, tags, `{"tags":["X","S","P"]}`},
+		{outputs.Input{Example: e, SplitWords: true}, tags,
+			`{"words":[[0,1],[2,3],[3,4]],"tags":["X","S","P"]}`},
+		{outputs.Input{Example: e, SplitWords: true, Unit: corpus.UTF16}, tags,
+			`{"words":[[0,1],[2,4],[4,5]],"tags":["X","S","P"]}`},
+		{outputs.Input{Example: &corpus.Example{}, SplitWords: true}, &outputs.TagsPrediction{Tags: []string{}},
+			`{"words":[],"tags":[]}`},
+	} {
+		got, err := json.Marshal(outputs.Tags.JSON(c.p, c.in))
+		if err != nil || string(got) != c.want {
+			t.Errorf("%s, %v, want %s", got, err, c.want)
+		}
+	}
+}
+
 // The emoji takes 4 bytes and 2 code units of UTF-16, é and ü take 2 bytes.
 func TestOffsetsInJSONHaveTheUnitOfTheInput(t *testing.T) {
 	e := &corpus.Example{Text: "é 😀 kite", Pair: "ü 😀 kite", Paired: true, Words: []corpus.Span{

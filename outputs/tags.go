@@ -28,6 +28,9 @@ var Tags = Register(Spec[TagsTarget, TagsPrediction]{
 	Schema: `{
 		"type": "object", "additionalProperties": false, "required": ["tags"],
 		"properties": {
+			"words": {"type": "array", "items": {
+				"type": "array", "items": {"type": "integer", "minimum": 0}, "minItems": 2, "maxItems": 2
+			}},
 			"tags": {"type": "array", "items": {"type": "string"}},
 			"spans": {"type": "array", "items": {
 				"type": "object", "additionalProperties": false,
@@ -73,7 +76,9 @@ type TagSpan struct {
 // TagsJSON is the JSON of a prediction.
 type TagsJSON struct {
 	Spans []TagSpanJSON `json:"spans,omitzero"` // nil if the task's tags mark no spans, empty if there are none
-	Tags  []string      `json:"tags,omitzero"`
+	// Words has the start and end of each word; nil if the words were given.
+	Words [][2]int `json:"words,omitzero"`
+	Tags  []string `json:"tags,omitzero"`
 }
 
 // TagSpanJSON is a span of a text, End exclusive.
@@ -91,7 +96,15 @@ func tagsJSON(p *TagsPrediction, in Input) any {
 		at := in.Offsets(InText, corpus.Span{Start: s.Start, End: s.End})
 		spans[i].Start, spans[i].End = at.Start, at.End
 	}
-	return TagsJSON{spans, p.Tags}
+	var words [][2]int
+	if in.SplitWords {
+		words = make([][2]int, len(in.Example.Words))
+		for w, word := range in.Example.Words {
+			at := in.Offsets(InText, word)
+			words[w] = [2]int{at.Start, at.End}
+		}
+	}
+	return TagsJSON{spans, words, p.Tags}
 }
 
 // spansOfTags lists the spans that predicted tags mark, with offsets in bytes; nil if the task is not a SpanFinder.

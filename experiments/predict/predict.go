@@ -12,6 +12,8 @@ type Prediction struct {
 	Pair string
 	// Tasks has the JSON of the output kind by task and head. For a single text, tasks that need a pair are missing.
 	Tasks map[string]map[string]any
+
+	split bool // the text came without words
 }
 
 // MarshalJSON returns an object with text, pair and tasks, or with error alone.

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -79,8 +80,22 @@ func TestATextWithoutWordsHasNoTags(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, want := jsonOf(t, predictions[0]),
-		`"things":{"things":{"spans":[],"tags":[]}}`; !strings.Contains(got, want) {
+		`"things":{"things":{"spans":[],"words":[],"tags":[]}}`; !strings.Contains(got, want) {
 		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+func TestTagsHaveTheWordsOfATextThatCameWithout(t *testing.T) {
+	given := &corpus.Example{Text: "so good!", Words: []corpus.Span{{Start: 0, End: 2}, {Start: 3, End: 8}}}
+	predictions, err := openSmall(t).Predictor().Predict([]*corpus.Example{{Text: "so good!"}, given})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := jsonOf(t, predictions[0]), `"words":[[0,2],[3,7],[7,8]],"tags":[`; !strings.Contains(got, want) {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	if got := jsonOf(t, predictions[1]); strings.Contains(got, `"words":`) {
+		t.Errorf("the words are written though they were given: %s", got)
 	}
 }
 
@@ -149,8 +164,10 @@ func TestOnlyTasksOnWordsEncodeTextsAsWords(t *testing.T) {
 		t.Errorf("mood is %s, want %s as of the text without words", got, want)
 	}
 	byWords := predict(words)
-	if got, want := jsonOf(t, got.Tasks["names"]), jsonOf(t, byWords.Tasks["names"]); got != want {
-		t.Errorf("names are %s, want %s as of the text in words", got, want)
+	names := func(p Prediction) outputs.TagsJSON { return p.Tasks["names"]["names"].(outputs.TagsJSON) }
+	if got, want := names(got), names(byWords); !reflect.DeepEqual(got.Tags, want.Tags) ||
+		!reflect.DeepEqual(got.Spans, want.Spans) {
+		t.Errorf("names are %+v, want %+v as of the text in words", got, want)
 	}
 	if got, not := jsonOf(t, byWords.Tasks["mood"]), jsonOf(t, want.Tasks["mood"]); got == not {
 		t.Errorf("mood is %s of both the text and its words, which have other tokens", got)

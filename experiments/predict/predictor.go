@@ -60,7 +60,9 @@ func (o *Opened) Predictor() *Predictor {
 func (p *Predictor) Predict(examples []*corpus.Example) ([]Prediction, error) {
 	predictions := make([]Prediction, len(examples))
 	for b, e := range examples {
-		predictions[b] = Prediction{Text: e.Text, Pair: e.Pair, Tasks: map[string]map[string]any{}}
+		predictions[b] = Prediction{
+			Text: e.Text, Pair: e.Pair, Tasks: map[string]map[string]any{}, split: e.Words == nil,
+		}
 	}
 	p.texts += len(examples)
 	for _, g := range p.groups {
@@ -183,7 +185,8 @@ func (p *Predictor) predictBatch(g *multitask.Group, examples []*corpus.Example,
 			all := map[string]any{}
 			for _, head := range task.Heads {
 				in := outputs.Input{
-					Example: e, Labels: head.Labels, Tokenizer: p.tokenizer, Task: task.Type, Unit: p.Unit,
+					Example: e, Labels: head.Labels, Tokenizer: p.tokenizer, Task: task.Type,
+					Unit: p.Unit, SplitWords: predictions[numbers[b]].split,
 				}
 				all[head.Name] = task.Type.Output().JSON(predicted[h][b], in)
 				h++
