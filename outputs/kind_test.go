@@ -155,6 +155,9 @@ func TestTagsStandBesideTheWordsThatWereSplit(t *testing.T) {
 	tags := &outputs.TagsPrediction{
 		IDs: []int{0, 0, 0}, Probabilities: []float32{1, 1, 1}, Tags: []string{"X", "S", "P"},
 	}
+	unread := &outputs.TagsPrediction{
+		IDs: []int{0, -1, -1}, Probabilities: []float32{1, 0, 0}, Tags: []string{"X", "O", "O"},
+	}
 	for _, c := range []struct {
 		in   outputs.Input
 		p    corpus.Prediction
@@ -167,6 +170,7 @@ func TestTagsStandBesideTheWordsThatWereSplit(t *testing.T) {
 			`{"words":[[0,1],[2,4],[4,5]],"tags":["X","S","P"]}`},
 		{outputs.Input{Example: &corpus.Example{}, SplitWords: true}, &outputs.TagsPrediction{Tags: []string{}},
 			`{"words":[],"tags":[]}`},
+		{outputs.Input{Example: e}, unread, `{"tags":["X",null,null]}`}, // "O" need not be a tag of the task
 	} {
 		got, err := json.Marshal(outputs.Tags.JSON(c.p, c.in))
 		if err != nil || string(got) != c.want {

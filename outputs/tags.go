@@ -31,7 +31,7 @@ var Tags = Register(Spec[TagsTarget, TagsPrediction]{
 			"words": {"type": "array", "items": {
 				"type": "array", "items": {"type": "integer", "minimum": 0}, "minItems": 2, "maxItems": 2
 			}},
-			"tags": {"type": "array", "items": {"type": "string"}},
+			"tags": {"type": "array", "items": {"type": ["string", "null"]}},
 			"spans": {"type": "array", "items": {
 				"type": "object", "additionalProperties": false,
 				"required": ["label", "start", "end", "text", "probability"],
@@ -58,7 +58,7 @@ type TagsTarget struct {
 type TagsPrediction struct {
 	IDs           []int     // -1 for words without a token
 	Probabilities []float32 // of each of IDs, 0 if that is -1
-	Tags          []string  // "O" for words without a token
+	Tags          []string  // "O" for words without a token, as metrics count them; null in JSON
 }
 
 // SpanFinder is a task whose tags mark spans of words.
@@ -77,8 +77,8 @@ type TagSpan struct {
 type TagsJSON struct {
 	Spans []TagSpanJSON `json:"spans,omitzero"` // nil if the task's tags mark no spans, empty if there are none
 	// Words has the start and end of each word; nil if the words were given.
-	Words [][2]int `json:"words,omitzero"`
-	Tags  []string `json:"tags,omitzero"`
+	Words [][2]int  `json:"words,omitzero"`
+	Tags  []*string `json:"tags,omitzero"` // nil for a word without a token, as in the rest of a truncated text
 }
 
 // TagSpanJSON is a span of a text, End exclusive.
@@ -104,7 +104,13 @@ func tagsJSON(p *TagsPrediction, in Input) any {
 			words[w] = [2]int{at.Start, at.End}
 		}
 	}
-	return TagsJSON{spans, words, p.Tags}
+	tags := make([]*string, len(p.Tags))
+	for w := range p.Tags {
+		if p.IDs[w] >= 0 {
+			tags[w] = &p.Tags[w]
+		}
+	}
+	return TagsJSON{spans, words, tags}
 }
 
 // spansOfTags lists the spans that predicted tags mark, with offsets in bytes; nil if the task is not a SpanFinder.

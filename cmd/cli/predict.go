@@ -15,8 +15,9 @@ func (c *commands) predictCommand() *cobra.Command {
 		Long: `Predict for all tasks, a JSON line for each text, which is encoded once. Texts are plain lines, or JSON
 lines with text, pair or words, or with question and context, or with the column names of the run's data; they are
 read from stdin if no file is named. The output has an error in place of a line that cannot be read, and nothing for
-an empty one. Tasks trained on pairs of texts are left out for a single text. Offsets (start, end) count characters
-(Unicode code points), as in data files, or what --offsets says.`,
+an empty one. Tasks trained on pairs of texts are left out for a single text; a pair is an error if no task was
+trained on one. truncated is the number of tokens of a long text that were not read; words beyond have the tag null.
+Offsets (start, end) count characters (Unicode code points), as in data files, or what --offsets says.`,
 		Example: `  echo 'play adele on spotify' | jenga predict runs/snips
   jenga predict runs/snips texts.jsonl > predictions.jsonl`,
 		Args: between(1, 2),

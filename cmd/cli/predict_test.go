@@ -65,7 +65,7 @@ func TestALineWithoutAPredictionIsAnError(t *testing.T) {
 	err := c.eachText(context.Background(), nil, nil, func([]*corpus.Example) ([]any, error) {
 		return anys([]predict.Prediction{{Text: "one"}, {Text: "two", Err: errors.New("line 2: too long")}}), nil
 	})
-	const want = `{"text":"one","tasks":null}` + "\n" + `{"error":"line 2: too long"}` + "\n"
+	const want = `{"text":"one","truncated":0,"tasks":null}` + "\n" + `{"error":"line 2: too long"}` + "\n"
 	if !errors.Is(err, errReported) || out.String() != want {
 		t.Errorf("eachText = %v with lines\n%swant %v with\n%s", err, out.String(), errReported, want)
 	}

@@ -75,7 +75,7 @@ func (o *Opened) load(saved string, about run.Checkpoint) error {
 	}
 	for _, task := range about.Tasks {
 		if g, t, err := o.Model.Group(task.Name); err == nil {
-			g.Tasks[t].Pairs = task.Pairs
+			g.Tasks[t].Pairs, g.Tasks[t].Single = task.Pairs, task.Single
 		}
 	}
 	return run.ReadWeights(saved, o.Model)

@@ -10,19 +10,22 @@ type Prediction struct {
 	Err  error // no prediction was made; Tasks may be incomplete
 	Text string
 	Pair string
+	// Truncated is the number of tokens that were not read because the text is too long, for the task that lost most.
+	Truncated int
 	// Tasks has the JSON of the output kind by task and head. For a single text, tasks that need a pair are missing.
 	Tasks map[string]map[string]any
 
 	split bool // the text came without words
 }
 
-// MarshalJSON returns an object with text, pair and tasks, or with error alone.
+// MarshalJSON returns an object with text, pair, truncated and tasks, or with error alone.
 func (p Prediction) MarshalJSON() ([]byte, error) {
 	var line any = struct {
-		Text  string                    `json:"text"`
-		Pair  string                    `json:"pair,omitempty"`
-		Tasks map[string]map[string]any `json:"tasks"`
-	}{p.Text, p.Pair, p.Tasks}
+		Text      string                    `json:"text"`
+		Pair      string                    `json:"pair,omitempty"`
+		Truncated int                       `json:"truncated"`
+		Tasks     map[string]map[string]any `json:"tasks"`
+	}{p.Text, p.Pair, p.Truncated, p.Tasks}
 	if p.Err != nil {
 		line = struct {
 			Error string `json:"error"`

@@ -175,7 +175,8 @@ func TestOnlyTasksOnWordsEncodeTextsAsWords(t *testing.T) {
 }
 
 func TestPredictionsOfHiddenTokensAndAnomalies(t *testing.T) {
-	texts := strings.Repeat(`{"text": "so good", "label": "normal"}`+"\n"+`{"text": "so bad", "label": "odd"}`+"\n", 4)
+	texts := strings.Repeat(`{"text": "so good", "label": "normal"}`+"\n"+
+		`{"text": "so bad", "pair": "so", "label": "odd"}`+"\n", 4)
 	run, err := prepare(t, "  - {name: words, type: mlm, data: {train: a.jsonl, dev: a.jsonl}}\n"+
 		"  - {name: odd, type: anomaly, data: {train: a.jsonl, dev: a.jsonl}, heads: [{name: rebuilt}, {name: "+
 		"pattern, type: attention_pattern}]}\n",

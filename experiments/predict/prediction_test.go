@@ -16,13 +16,13 @@ func TestPredictionsAreMarshalledWithTheirErrors(t *testing.T) {
 	}{
 		{
 			prediction: Prediction{Text: "so <b>", Tasks: tasks},
-			want:       `{"text":"so <b>","tasks":{"mood":{"mood":{"label":"a<b"}}}}`,
-			escaped:    `{"text":"so \u003cb\u003e","tasks":{"mood":{"mood":{"label":"a\u003cb"}}}}`,
+			want:       `{"text":"so <b>","truncated":0,"tasks":{"mood":{"mood":{"label":"a<b"}}}}`,
+			escaped:    `{"text":"so \u003cb\u003e","truncated":0,"tasks":{"mood":{"mood":{"label":"a\u003cb"}}}}`,
 		},
 		{
-			prediction: Prediction{Text: "so", Pair: "fine", Tasks: tasks},
-			want:       `{"text":"so","pair":"fine","tasks":{"mood":{"mood":{"label":"a<b"}}}}`,
-			escaped:    `{"text":"so","pair":"fine","tasks":{"mood":{"mood":{"label":"a\u003cb"}}}}`,
+			prediction: Prediction{Text: "so", Pair: "fine", Truncated: 3, Tasks: tasks},
+			want:       `{"text":"so","pair":"fine","truncated":3,"tasks":{"mood":{"mood":{"label":"a<b"}}}}`,
+			escaped:    `{"text":"so","pair":"fine","truncated":3,"tasks":{"mood":{"mood":{"label":"a\u003cb"}}}}`,
 		},
 		{
 			prediction: Prediction{Err: errors.New(`line 2: "a&b"`), Text: "so", Tasks: tasks},

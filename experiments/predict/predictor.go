@@ -59,24 +59,45 @@ func (o *Opened) Predictor() *Predictor {
 // Predict returns the predictions of all tasks for examples, each encoded once for all tasks that read the same tokens.
 func (p *Predictor) Predict(examples []*corpus.Example) ([]Prediction, error) {
 	predictions := make([]Prediction, len(examples))
+	var accepted []*corpus.Example
+	var made []*Prediction // for accepted
 	for b, e := range examples {
 		predictions[b] = Prediction{
 			Text: e.Text, Pair: e.Pair, Tasks: map[string]map[string]any{}, split: e.Words == nil,
 		}
+		if predictions[b].Err = p.check(e); predictions[b].Err == nil {
+			accepted, made = append(accepted, e), append(made, &predictions[b])
+		}
 	}
-	p.texts += len(examples)
+	if len(accepted) == 0 {
+		return predictions, nil
+	}
+	p.texts += len(accepted)
 	for _, g := range p.groups {
-		if err := p.predictGroup(g, examples, predictions); err != nil {
+		if err := p.predictGroup(g, accepted, made); err != nil {
 			return nil, err
 		}
 	}
-	for b, e := range examples {
-		if predictions[b].Err == nil && len(predictions[b].Tasks) == 0 {
-			predictions[b].Err = fmt.Errorf("%s: no pair: the model needs two texts; want a JSON object with "+
-				"text and pair, or with question and context, and no text or words beside those", e.Place)
+	return predictions, nil
+}
+
+// check returns an error if no task reads an example: all need a pair, or none was trained on one.
+func (p *Predictor) check(e *corpus.Example) error {
+	pairs, single := true, true
+	for _, g := range p.model.Groups {
+		for _, task := range g.Tasks {
+			pairs, single = pairs && task.Pairs, single && task.Single
 		}
 	}
-	return predictions, nil
+	switch {
+	case pairs && !e.Paired:
+		return fmt.Errorf("%s: no pair: the model needs two texts; want a JSON object with text and pair, or with "+
+			"question and context, and no text or words beside those", e.Place)
+	case single && e.Paired:
+		return fmt.Errorf("%s: a pair of texts, but the model was trained on single ones; want text or words alone",
+			e.Place)
+	}
+	return nil
 }
 
 // Warnings returns a warning if some of the examples so far were truncated.
@@ -92,7 +113,7 @@ func (p *Predictor) Warnings() []string {
 }
 
 // predictGroup adds the predictions of the tasks of a group.
-func (p *Predictor) predictGroup(g windowGroup, examples []*corpus.Example, predictions []Prediction) error {
+func (p *Predictor) predictGroup(g windowGroup, examples []*corpus.Example, predictions []*Prediction) error {
 	var text, words []*corpus.Example
 	if len(g.text.Tasks) > 0 {
 		text = p.read(g.windowing, examples, false)
@@ -101,13 +122,16 @@ func (p *Predictor) predictGroup(g windowGroup, examples []*corpus.Example, pred
 		words = p.read(g.windowing, examples, true)
 	}
 	for b := range examples {
-		truncates := func(read []*corpus.Example) bool {
-			return read != nil &&
-				g.windowing.Truncates(p.tokenizer, read[b])
+		n := 0
+		for _, read := range [][]*corpus.Example{text, words} {
+			if read != nil {
+				n = max(n, g.windowing.TruncatedTokens(p.tokenizer, read[b]))
+			}
 		}
-		if truncates(text) || truncates(words) {
+		if n > 0 {
 			p.truncated[g.windowing]++
 		}
+		predictions[b].Truncated = max(predictions[b].Truncated, n)
 	}
 	if text != nil && words != nil && slices.EqualFunc(text, words, sameTokens) {
 		both := multitask.Group{Tasks: slices.Concat(g.text.Tasks, g.words.Tasks)}
@@ -149,7 +173,7 @@ func sameTokens(a, b *corpus.Example) bool {
 const batchTokens = 1 << 14
 
 // predict adds the predictions of a group's tasks for encoded examples, or the error for one that does not fit.
-func (p *Predictor) predict(g *multitask.Group, examples []*corpus.Example, predictions []Prediction) error {
+func (p *Predictor) predict(g *multitask.Group, examples []*corpus.Example, predictions []*Prediction) error {
 	lengths := make([]int, len(examples))
 	for b, e := range examples {
 		lengths[b] = e.Tokens()
@@ -170,7 +194,7 @@ func (p *Predictor) predict(g *multitask.Group, examples []*corpus.Example, pred
 // predictBatch adds the predictions of a group's tasks for the examples with the given numbers. Tasks that need a pair
 // have none for a single text.
 func (p *Predictor) predictBatch(g *multitask.Group, examples []*corpus.Example, numbers []int,
-	predictions []Prediction) error {
+	predictions []*Prediction) error {
 	var batch []*corpus.Example
 	for _, n := range numbers {
 		batch = append(batch, examples[n])

@@ -49,7 +49,7 @@ func (r *Run) describe(folder string) (Checkpoint, error) {
 
 // describeTask describes a task that is built with its heads.
 func describeTask(task config.Task, built multitask.Task) CheckpointTask {
-	about := CheckpointTask{Name: task.Name, Type: task.Part.Type, Pairs: built.Pairs}
+	about := CheckpointTask{Name: task.Name, Type: task.Part.Type, Pairs: built.Pairs, Single: built.Single}
 	for h, head := range task.Heads {
 		of := CheckpointHead{Name: head.Name, Type: head.Part.Type, Labels: built.Heads[h].Labels.Names()}
 		if tuner := heads.TunerOf(built.Heads[h].Head); tuner != nil {
