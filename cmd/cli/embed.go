@@ -3,7 +3,6 @@ package cli
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/experiments/predict"
 )
 
@@ -37,7 +36,8 @@ with text, pair or words; they are read from stdin if no file is named.`,
 				return err
 			}
 			defer embedder.Close()
-			return c.eachText(cmd.Context(), args[1:], nil, func(examples []*corpus.Example) ([]any, error) {
+			return c.eachText(cmd.Context(), inputOf(args[1:], nil), func(read []predict.Line) ([]any, error) {
+				examples := examplesOf(read)
 				states, err := embedder.States(examples)
 				if err != nil {
 					return nil, err

@@ -1,49 +1,147 @@
 package cli
 
 import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
 	"github.com/spf13/cobra"
 
-	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/experiments/predict"
 )
 
+type predictFlags struct {
+	offsets, keep, out string
+	tasks              []string
+}
+
 func (c *commands) predictCommand() *cobra.Command {
-	var offsets string
+	var f predictFlags
 	cmd := &cobra.Command{
 		Use:   "predict RUN [FILE]",
 		Short: "Predict for all tasks, a JSON line for each text",
 		Long: `Predict for all tasks, a JSON line for each text, which is encoded once. Texts are plain lines, or JSON
 lines with text, pair or words, or with question and context, or with the column names of the run's data; they are
-read from stdin if no file is named. The output has an error in place of a line that cannot be read, and nothing for
-an empty one. Tasks trained on pairs of texts are left out for a single text; a pair is an error if no task was
-trained on one. truncated is the number of tokens of a long text that were not read; words beyond have the tag null.
-Offsets (start, end) count characters (Unicode code points), as in data files, or what --offsets says.`,
+read from stdin if no file is named, or -. The output has an error in place of a line that cannot be read, and nothing
+for an empty one. Tasks trained on pairs of texts are left out for a single text; a pair is an error if no task was
+trained on one.
+
+Each output has its line's number, and the other fields of the line, as its id; fields with the name of one of the
+output's are in the object input. truncated is the number of tokens of a long text that were not read; words beyond
+have the tag null. Offsets (start, end) count characters (Unicode code points), as in data files, or what --offsets
+says.`,
 		Example: `  echo 'play adele on spotify' | jenga predict runs/snips
-  jenga predict runs/snips texts.jsonl > predictions.jsonl`,
+  jenga predict runs/snips texts.jsonl > predictions.jsonl
+  jenga predict runs/snips texts.jsonl --task intent --keep id --out predictions.jsonl`,
 		Args: between(1, 2),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			unit, err := offsetUnit(offsets)
-			if err != nil {
-				return err
-			}
-			opened, err := predict.Open(args[0])
-			if err != nil {
-				return err
-			}
-			defer opened.Close()
-			c.warn(opened.Warnings)
-			predictor := opened.Predictor()
-			predictor.Unit = unit
-			defer func() { c.warn(predictor.Warnings()) }()
-			return c.eachText(cmd.Context(), args[1:], opened.Columns(),
-				func(examples []*corpus.Example) ([]any, error) {
-					predictions, err := predictor.Predict(examples)
-					return anys(predictions), err
-				})
-		},
+		RunE: func(cmd *cobra.Command, args []string) error { return c.predict(cmd.Context(), f, args[0], args[1:]) },
 	}
-	offsetsFlag(cmd, &offsets)
+	offsetsFlag(cmd, &f.offsets)
+	cmd.Flags().StringVar(&f.keep, "keep", "all", "fields of the input that pass through: all, none or `FIELD,…`")
+	cmd.Flags().StringArrayVar(&f.tasks, "task", nil, "predict for `TASK` alone; may be repeated")
+	cmd.Flags().StringVar(&f.out, "out", "", "write to `FILE` in place of stdout")
 	return cmd
+}
+
+func (c *commands) predict(ctx context.Context, f predictFlags, folder string, args []string) (err error) {
+	unit, err := offsetUnit(f.offsets)
+	if err != nil {
+		return err
+	}
+	opened, err := predict.Open(folder)
+	if err != nil {
+		return err
+	}
+	defer opened.Close()
+	for _, name := range f.tasks {
+		if _, _, err := opened.Model.Group(name); err != nil {
+			return fmt.Errorf("--task: %w", err)
+		}
+	}
+	c.warn(opened.Warnings)
+
+	// the output
+	own := *c
+	if f.out != "" {
+		file, err := createOutput(f.out, args)
+		if err != nil {
+			return err
+		}
+		defer func() {
+			if closed := file.Close(); err == nil {
+				err = closed
+			}
+		}()
+		own.out = file
+	}
+
+	keep := newKept(f.keep)
+	predictor := opened.Predictor(f.tasks...)
+	predictor.Unit = unit
+	defer func() { c.warn(slices.Concat(predictor.Warnings(), keep.warnings())) }()
+	return own.eachText(ctx, inputOf(args, opened.Columns(f.tasks...)), func(lines []predict.Line) ([]any, error) {
+		predictions, err := predictor.Predict(examplesOf(lines))
+		for i, line := range lines[:len(predictions)] {
+			predictions[i].Line, predictions[i].Fields = line.Number, keep.of(line.Fields)
+		}
+		return anys(predictions), err
+	})
+}
+
+// createOutput creates a file for output, which must not be the input's.
+func createOutput(name string, args []string) (*os.File, error) {
+	if len(args) > 0 {
+		in, inErr := os.Stat(args[0])
+		out, outErr := os.Stat(name)
+		if inErr == nil && outErr == nil && os.SameFile(in, out) {
+			return nil, fmt.Errorf("--out %q: it is the file that is read; want another", name)
+		}
+	}
+	return os.Create(name)
+}
+
+// kept chooses the fields of the input that pass through to the output.
+type kept struct {
+	all   bool
+	names []string
+	found map[string]bool // of names
+}
+
+// newKept reads the flag --keep.
+func newKept(flag string) kept {
+	switch flag {
+	case "all":
+		return kept{all: true}
+	case "none":
+		return kept{}
+	}
+	return kept{names: strings.Split(flag, ","), found: map[string]bool{}}
+}
+
+func (k kept) of(fields map[string]any) map[string]any {
+	if k.all {
+		return fields
+	}
+	chosen := maps.Clone(fields)
+	maps.DeleteFunc(chosen, func(name string, _ any) bool { return !slices.Contains(k.names, name) })
+	for name := range chosen {
+		k.found[name] = true
+	}
+	return chosen
+}
+
+// warnings lists the names that no line had.
+func (k kept) warnings() []string {
+	var all []string
+	for _, name := range k.names {
+		if !k.found[name] {
+			all = append(all, fmt.Sprintf("warning: --keep: no line has a field %q besides its text", name))
+		}
+	}
+	return all
 }
 
 func anys[T any](values []T) []any {

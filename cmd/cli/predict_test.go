@@ -10,21 +10,20 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/experiments/predict"
 )
 
-// echo returns the examples' texts.
-func echo(examples []*corpus.Example) ([]any, error) {
+// echo returns the texts of lines.
+func echo(lines []predict.Line) ([]any, error) {
 	var results []any
-	for _, e := range examples {
-		results = append(results, e.Text)
+	for _, line := range lines {
+		results = append(results, line.Example.Text)
 	}
 	return results, nil
 }
 
 func TestEachTextHasItsLineOfOutput(t *testing.T) {
-	const tooLong = `{"error":"line 2: longer than 16777216 bytes"}`
+	const tooLong = `{"error":"line 2: longer than 16777216 bytes","line":2}`
 	longest := strings.Repeat("x", maxLine-1) // and the end of the line
 	for _, test := range []struct {
 		name, in string
@@ -43,7 +42,7 @@ func TestEachTextHasItsLineOfOutput(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			var out strings.Builder
 			c := &commands{in: strings.NewReader(test.in), out: &out}
-			err := c.eachText(context.Background(), nil, nil, echo)
+			err := c.eachText(context.Background(), textInput{}, echo)
 			if failed := slices.Contains(test.want, tooLong); !failed && err != nil || failed &&
 				!errors.Is(err, errReported) {
 				t.Errorf("the error is %v", err)
@@ -62,7 +61,7 @@ func TestEachTextHasItsLineOfOutput(t *testing.T) {
 func TestALineWithoutAPredictionIsAnError(t *testing.T) {
 	var out strings.Builder
 	c := &commands{in: strings.NewReader("one\ntwo\n"), out: &out}
-	err := c.eachText(context.Background(), nil, nil, func([]*corpus.Example) ([]any, error) {
+	err := c.eachText(context.Background(), textInput{}, func([]predict.Line) ([]any, error) {
 		return anys([]predict.Prediction{{Text: "one"}, {Text: "two", Err: errors.New("line 2: too long")}}), nil
 	})
 	const want = `{"text":"one","truncated":0,"tasks":null}` + "\n" + `{"error":"line 2: too long"}` + "\n"
@@ -76,7 +75,7 @@ func TestWaitingForTextsCanBeInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	c := &commands{in: waiting, out: io.Discard}
-	if err := c.eachText(ctx, nil, nil, echo); !errors.Is(err, context.Canceled) {
+	if err := c.eachText(ctx, textInput{}, echo); !errors.Is(err, context.Canceled) {
 		t.Errorf("eachText = %v, want %v", err, context.Canceled)
 	}
 }
@@ -85,7 +84,7 @@ func TestASingleLineDoesNotWaitForOthers(t *testing.T) {
 	in, lines := io.Pipe()
 	results, out := io.Pipe()
 	ended := make(chan error)
-	go func() { ended <- (&commands{in: in, out: out}).eachText(context.Background(), nil, nil, echo) }()
+	go func() { ended <- (&commands{in: in, out: out}).eachText(context.Background(), textInput{}, echo) }()
 	got := bufio.NewReader(results)
 	for _, text := range []string{"one", "two"} {
 		fmt.Fprintln(lines, text)

@@ -17,6 +17,7 @@ import (
 // errorLine replaces the output for a line that cannot be read.
 type errorLine struct {
 	Error string `json:"error"`
+	Line  int    `json:"line"`
 }
 
 // isError reports whether a line of output is an error.
@@ -33,13 +34,25 @@ const (
 	maxLine    = 16 << 20 // bytes
 )
 
-// eachText reads texts from the file that args names, or stdin, and writes what process returns for each, a JSON line
-// a text. columns are additional names of a text's parts in JSON lines.
-func (c *commands) eachText(ctx context.Context, args []string, columns predict.Columns,
-	process func([]*corpus.Example) ([]any, error)) error {
+// textInput is where a command reads texts.
+type textInput struct {
+	file    string          // "" or "-": stdin
+	columns predict.Columns // additional names of a text's parts in JSON lines
+}
+
+// inputOf returns the input of a command's optional argument FILE.
+func inputOf(args []string, columns predict.Columns) textInput {
+	if len(args) == 0 || args[0] == "-" {
+		return textInput{columns: columns}
+	}
+	return textInput{args[0], columns}
+}
+
+// eachText reads texts and writes what process returns for each, a JSON line a text.
+func (c *commands) eachText(ctx context.Context, from textInput, process func([]predict.Line) ([]any, error)) error {
 	in, name := c.in, "stdin"
-	if len(args) > 0 {
-		name = args[0]
+	if from.file != "" {
+		name = from.file
 		file, err := openTexts(name)
 		if err != nil {
 			return err
@@ -47,25 +60,20 @@ func (c *commands) eachText(ctx context.Context, args []string, columns predict.
 		defer file.Close()
 		in = file
 	}
-	lines := texts{reader: bufio.NewReaderSize(interruptible{ctx, in}, 1<<16), columns: columns}
+	lines := texts{reader: bufio.NewReaderSize(interruptible{ctx, in}, 1<<16), columns: from.columns}
 	out := bufio.NewWriter(c.out)
 
 	failed := false
 	for !lines.ended {
-		examples, waiting, err := lines.next()
+		read, err := lines.next()
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
-		var results []any
-		if len(examples) > 0 {
-			if results, err = process(examples); err != nil {
-				return err
-			}
+		results, err := resultsOf(read, process)
+		if err != nil {
+			return err
 		}
-		for _, line := range waiting {
-			if line == nil {
-				line, results = results[0], results[1:]
-			}
+		for _, line := range results {
 			failed = failed || isError(line)
 			if err := writeLine(out, line); err != nil {
 				return err
@@ -84,6 +92,41 @@ func (c *commands) eachText(ctx context.Context, args []string, columns predict.
 	return nil
 }
 
+// resultsOf returns what process returns for each line, an errorLine for one that could not be read.
+func resultsOf(read []inputLine, process func([]predict.Line) ([]any, error)) ([]any, error) {
+	var lines []predict.Line
+	for _, line := range read {
+		if line.err == nil {
+			lines = append(lines, line.Line)
+		}
+	}
+	var processed []any
+	if len(lines) > 0 {
+		var err error
+		if processed, err = process(lines); err != nil {
+			return nil, err
+		}
+	}
+	results := make([]any, len(read))
+	for i, line := range read {
+		if line.err != nil {
+			results[i] = errorLine{line.err.Error(), line.Number}
+			continue
+		}
+		results[i], processed = processed[0], processed[1:]
+	}
+	return results, nil
+}
+
+// examplesOf returns the examples of lines.
+func examplesOf(lines []predict.Line) []*corpus.Example {
+	examples := make([]*corpus.Example, len(lines))
+	for i, line := range lines {
+		examples[i] = line.Example
+	}
+	return examples
+}
+
 // openTexts opens a file of texts.
 func openTexts(name string) (*os.File, error) {
 	info, err := os.Stat(name)
@@ -98,6 +141,12 @@ func openTexts(name string) (*os.File, error) {
 	return os.Open(name)
 }
 
+// inputLine is a line of input, or the error of one that cannot be read.
+type inputLine struct {
+	predict.Line
+	err error
+}
+
 // texts reads lines of texts.
 type texts struct {
 	reader  *bufio.Reader
@@ -106,34 +155,31 @@ type texts struct {
 	ended   bool
 }
 
-// next returns the examples of as many lines as can be read without waiting, and for each line that is not blank an
-// errorLine, or nil if the line is the next of the examples.
-func (t *texts) next() (examples []*corpus.Example, lines []any, err error) {
-	for len(examples) < batchTexts && (len(lines) == 0 || t.reader.Buffered() > 0) {
-		line, err := readLine(t.reader)
+// next returns as many lines as can be read without waiting, without those that are blank.
+func (t *texts) next() (lines []inputLine, err error) {
+	for len(lines) < batchTexts && (len(lines) == 0 || t.reader.Buffered() > 0) {
+		text, err := readLine(t.reader)
 		if errors.Is(err, io.EOF) {
 			t.ended = true
-			return examples, lines, nil
+			return lines, nil
 		}
 		t.number++
-		var e *corpus.Example
+		line := inputLine{predict.Line{Number: t.number}, nil}
 		switch {
 		case errors.Is(err, errLong):
-			err = fmt.Errorf("line %d: %w", t.number, err)
+			line.err = fmt.Errorf("line %d: %w", t.number, err)
 		case err != nil:
-			return nil, nil, err
-		case strings.TrimSpace(line) == "":
+			return nil, err
+		case strings.TrimSpace(text) == "":
 			continue
 		default:
-			e, err = predict.Input(line, t.number, t.columns)
+			if line.Line, line.err = predict.Input(text, t.number, t.columns); line.err != nil {
+				line.Number = t.number
+			}
 		}
-		if err != nil {
-			lines = append(lines, errorLine{err.Error()})
-			continue
-		}
-		examples, lines = append(examples, e), append(lines, nil)
+		lines = append(lines, line)
 	}
-	return examples, lines, nil
+	return lines, nil
 }
 
 var errLong = fmt.Errorf("longer than %d bytes", maxLine)
@@ -194,16 +240,16 @@ func readTexts(ctx context.Context, name string) ([]*corpus.Example, error) {
 	lines := texts{reader: bufio.NewReaderSize(interruptible{ctx, file}, 1<<16)}
 	var all []*corpus.Example
 	for !lines.ended {
-		examples, read, err := lines.next()
+		read, err := lines.next()
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 		for _, line := range read {
-			if bad, ok := line.(errorLine); ok {
-				return nil, fmt.Errorf("%s: %s", name, bad.Error)
+			if line.err != nil {
+				return nil, fmt.Errorf("%s: %w", name, line.err)
 			}
+			all = append(all, line.Example)
 		}
-		all = append(all, examples...)
 	}
 	if len(all) == 0 {
 		return nil, fmt.Errorf("%s: no texts", name)

@@ -39,10 +39,10 @@ pair or words; they are read from stdin if no file is named. Offsets count chara
 			if err != nil {
 				return err
 			}
-			return c.eachText(cmd.Context(), args[1:], nil, func(examples []*corpus.Example) ([]any, error) {
-				lines := make([]any, len(examples))
-				for i, e := range examples {
-					lines[i] = tokenized(e, tokenizer, maxLength, unit)
+			return c.eachText(cmd.Context(), inputOf(args[1:], nil), func(read []predict.Line) ([]any, error) {
+				lines := make([]any, len(read))
+				for i, line := range read {
+					lines[i] = tokenized(line.Example, tokenizer, maxLength, unit)
 				}
 				return lines, nil
 			})

@@ -68,8 +68,8 @@ func TestInputParsesPlainTextAndJSON(t *testing.T) {
 			}
 		case err != nil:
 			t.Errorf("Input(%q) = %v", test.line, err)
-		case e.Text != test.text || e.Pair != test.pair:
-			t.Errorf("Input(%q) = %q, %q, want %q, %q", test.line, e.Text, e.Pair, test.text, test.pair)
+		case e.Example.Text != test.text || e.Example.Pair != test.pair:
+			t.Errorf("Input(%q) = %q, %q, want %q, %q", test.line, e.Example.Text, e.Example.Pair, test.text, test.pair)
 		}
 	}
 }
@@ -224,7 +224,8 @@ func TestPredictReadsTheSameFieldsAsTraining(t *testing.T) {
 		t.Fatal(err)
 	}
 	trained := run.Data.Groups[0].Examples[config.Train][0]
-	e, err := Input(line, 1, run.Columns())
+	read, err := Input(line, 1, run.Columns())
+	e := read.Example
 	if err != nil || e.Text != trained.Text || e.Pair != trained.Pair || e.Text != "so good" {
 		t.Errorf("predict reads %+v, %v; training read %q, %q", e, err, trained.Text, trained.Pair)
 	}
@@ -244,19 +245,20 @@ func TestAQuestionAndItsContextTakePrecedenceIfATaskRequiresThem(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e, err := Input(`{"text": "a title", "question": "who", "context": "a long day", "pair": "so bad"}`, 1,
+		line, err := Input(`{"text": "a title", "question": "who", "context": "a long day", "pair": "so bad"}`, 1,
 			run.Columns())
+		e := line.Example
 		if err != nil || e.Text+" / "+e.Pair != want {
 			t.Errorf("%s reads %+v, %v, want %s", kind, e, err, want)
 		}
 		if kind == "question_answering" {
 			continue
 		}
-		e, err = Input(`{"text": "a title", "question": "who", "context": "a long day"}`, 1, run.Columns())
+		line, err = Input(`{"text": "a title", "question": "who", "context": "a long day"}`, 1, run.Columns())
 		if err != nil {
 			t.Fatal(err)
 		}
-		predictions, err := run.Predictor().Predict([]*corpus.Example{e})
+		predictions, err := run.Predictor().Predict([]*corpus.Example{line.Example})
 		const no = "line 1: no pair: the model needs two texts; want a JSON object with text and pair, or " +
 			"with question and context, and no text or words beside those"
 		if err != nil || predictions[0].Err == nil || predictions[0].Err.Error() != no {

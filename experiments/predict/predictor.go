@@ -34,13 +34,19 @@ type windowGroup struct {
 	words, text multitask.Group
 }
 
-// Predictor returns a predictor of the run's model.
-func (o *Opened) Predictor() *Predictor {
+// Predictor returns a predictor of the run's tasks with the given names, of all without names.
+func (o *Opened) Predictor(names ...string) *Predictor {
 	p := &Predictor{
 		model: o.Model, tokenizer: o.Data.Tokenizer, machine: o.machine,
 		pass: nn.NewPass(0), truncated: map[corpus.Windowing]int{},
 	}
 	for g := range o.Data.Groups {
+		named := slices.DeleteFunc(slices.Clone(o.Model.Groups[g].Tasks), func(t multitask.Task) bool {
+			return len(names) > 0 && !slices.Contains(names, t.Name)
+		})
+		if len(named) == 0 {
+			continue
+		}
 		cut := o.Data.Windowing(&o.Data.Groups[g])
 		at := slices.IndexFunc(p.groups, func(c windowGroup) bool { return c.windowing == cut })
 		if at < 0 {
@@ -48,10 +54,10 @@ func (o *Opened) Predictor() *Predictor {
 			p.groups = append(p.groups, windowGroup{windowing: cut})
 		}
 		group, perWord := &p.groups[at].text, func(t multitask.Task) bool { return t.Type.Output().PerWord }
-		if slices.ContainsFunc(o.Model.Groups[g].Tasks, perWord) {
+		if slices.ContainsFunc(o.Model.Groups[g].Tasks, perWord) { // also if the named ones are not: as without names
 			group = &p.groups[at].words
 		}
-		group.Tasks = append(group.Tasks, o.Model.Groups[g].Tasks...)
+		group.Tasks = append(group.Tasks, named...)
 	}
 	return p
 }
@@ -84,8 +90,8 @@ func (p *Predictor) Predict(examples []*corpus.Example) ([]Prediction, error) {
 // check returns an error if no task reads an example: all need a pair, or none was trained on one.
 func (p *Predictor) check(e *corpus.Example) error {
 	pairs, single := true, true
-	for _, g := range p.model.Groups {
-		for _, task := range g.Tasks {
+	for _, g := range p.groups {
+		for _, task := range slices.Concat(g.text.Tasks, g.words.Tasks) {
 			pairs, single = pairs && task.Pairs, single && task.Single
 		}
 	}
