@@ -25,9 +25,9 @@ func (c *commands) predictCommand() *cobra.Command {
 		Short: "Predict for all tasks, a JSON line for each text",
 		Long: `Predict for all tasks, a JSON line for each text, which is encoded once. Texts are plain lines, or JSON
 lines with text, pair or words, or with question and context, or with the column names of the run's data; they are
-read from stdin if no file is named, or -. The output has an error in place of a line that cannot be read, and nothing
-for an empty one. Tasks trained on pairs of texts are left out for a single text; a pair is an error if no task was
-trained on one.
+read from stdin if no file is named, or -. A csv, tsv, json, conll or conllu file, or a folder with seq.in, is read
+as the run's data is. The output has an error in place of a line that cannot be read, and nothing for an empty one.
+Tasks trained on pairs of texts are left out for a single text; a pair is an error if no task was trained on one.
 
 Each output has its line's number, and the other fields of the line, as its id; fields with the name of one of the
 output's are in the object input. truncated is the number of tokens of a long text that were not read; words beyond
@@ -35,6 +35,7 @@ have the tag null. Offsets (start, end) count characters (Unicode code points), 
 says.`,
 		Example: `  echo 'play adele on spotify' | jenga predict runs/snips
   jenga predict runs/snips texts.jsonl > predictions.jsonl
+  jenga predict runs/mails new.csv > predictions.jsonl
   jenga predict runs/snips texts.jsonl --task intent --keep id --out predictions.jsonl`,
 		Args: between(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error { return c.predict(cmd.Context(), f, args[0], args[1:]) },
@@ -82,7 +83,9 @@ func (c *commands) predict(ctx context.Context, f predictFlags, folder string, a
 	predictor := opened.Predictor(f.tasks...)
 	predictor.Unit = unit
 	defer func() { c.warn(slices.Concat(predictor.Warnings(), keep.warnings())) }()
-	return own.eachText(ctx, inputOf(args, opened.Columns(f.tasks...)), func(lines []predict.Line) ([]any, error) {
+	input := inputOf(args, opened.Columns(f.tasks...))
+	input.format = opened.Format(input.file, f.tasks...)
+	return own.eachText(ctx, input, func(lines []predict.Line) ([]any, error) {
 		predictions, err := predictor.Predict(examplesOf(lines))
 		for i, line := range lines[:len(predictions)] {
 			predictions[i].Line, predictions[i].Fields = line.Number, keep.of(line.Fields)

@@ -1,8 +1,13 @@
 package cli
 
 import (
+	"bytes"
+	"compress/gzip"
 	"encoding/json"
+	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -75,5 +80,61 @@ func TestPredictionsGoToAFile(t *testing.T) {
 	}
 	if status, _, log := call("", "predict", "runs/mails", "in.txt", "--out", "/dev/full"); status != exitMistake {
 		t.Errorf("a full disk: %d, %s", status, log)
+	}
+}
+
+func TestFilesOfDataAreReadAsDataIs(t *testing.T) {
+	trainMails(t)
+	var gz bytes.Buffer
+	w := gzip.NewWriter(&gz)
+	w.Write([]byte("the card\n"))
+	w.Close()
+	for _, test := range []struct{ name, text, want string }{
+		{"new.csv", "id,body,team\n1,\"the\ncard\",billing\n2,a bug,\n",
+			`2 the|card id=1 team=billing; 4 a bug id=2 team=`},
+		{"new.tsv", "id\tbody\n1\tthe \"card\n", `0 quote`}, // RFC 4180: refused
+		{"ok.tsv", "id\tbody\n1\tthe card\n", `2 the card id=1`},
+		{"new.json", `[{"body": "the card", "id": 1},` + "\n" + `{"body": "a bug", "id": 2}]`,
+			`1 the card id=1; 2 a bug id=2`},
+		{"new.conll", "the X\ncard Y\n\na Z\n", `1 the card 1=[the card] 2=[X Y] tags=[X Y] words=[the card]; ` +
+			`4 a 1=[a] 2=[Z] tags=[Z] words=[a]`},
+		{"new.txt.gz", gz.String(), `1 the card`},
+		{"new.jsonl", `{"body": "the card", "id": "x"}`, `1 the card id=x`},
+		{"bad.csv", "id,txt\n1,a\n",
+			"0 bad.csv: no field for the text; want body or text or words; available: id, txt"},
+		{"bad.txt.gz", "the card\n", "0 bad.txt.gz: not a gzip file, but its name ends in .gz"},
+	} {
+		writeFile(t, ".", test.name, test.text)
+		status, out, log := call("", "predict", "runs/mails", test.name)
+		var got []string
+		for _, line := range linesOf(t, out) {
+			shown := fmt.Sprintf("%v %s", line["line"], strings.ReplaceAll(line["text"].(string), "\n", "|"))
+			for _, key := range slices.Sorted(maps.Keys(line)) {
+				if !slices.Contains([]string{"line", "text", "truncated", "tasks"}, key) {
+					shown += fmt.Sprintf(" %s=%v", key, line[key])
+				}
+			}
+			got = append(got, shown)
+		}
+		if mistake, bad := strings.CutPrefix(test.want, "0 "); bad && (status != exitMistake || out != "" ||
+			!strings.Contains(log, mistake)) || !bad && (status != 0 || strings.Join(got, "; ") != test.want) {
+			t.Errorf("%s: %d, %s\n%s, want %s", test.name, status, strings.Join(got, "; "), log, test.want)
+		}
+	}
+}
+
+func TestFilesAreReadWithTheFormatOfTheRunsData(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeFile(t, ".", "mails.csv", strings.ReplaceAll(mails(), ",", ";"))
+	writeFile(t, ".", "experiment.yaml",
+		strings.Replace(smallExperiment, "text: body,", `text: body, delimiter: ";",`, 1))
+	if status, _, log := call("", "train", "--set", "training.num_epochs=1"); status != 0 {
+		t.Fatal(log)
+	}
+	writeFile(t, ".", "new.csv", "body;id\nthe card, twice;7\n")
+	status, out, log := call("", "predict", "runs/mails", "new.csv")
+	if lines := linesOf(t, out); status != 0 || len(lines) != 1 || lines[0]["text"] != "the card, twice" ||
+		lines[0]["id"] != "7" {
+		t.Errorf("%d, %s%s", status, out, log)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/experiments/config"
 )
 
 // Columns has the names of the columns for text, pair and words, in the order of lookup, and for question, if a task
@@ -37,10 +38,29 @@ func (o *Opened) Columns(names ...string) Columns {
 	return columns
 }
 
+// Format returns the format, without names of fields, in which the run's tasks with the given names, all without names,
+// have files of the same type as the one at path; the zero Format if they have none.
+func (o *Opened) Format(path string, names ...string) corpus.Format {
+	for _, task := range o.Data.Experiment.Tasks {
+		if len(names) > 0 && !slices.Contains(names, task.Name) {
+			continue
+		}
+		f := task.Data.Format
+		for _, file := range []config.File{task.Data.Path, task.Data.Train} {
+			if file.Name != "" && cmp.Or(f.Type, corpus.FileType(file.Name)) == corpus.FileType(path) {
+				f.Fields = nil
+				return f
+			}
+		}
+	}
+	return corpus.Format{}
+}
+
 // Line is a line of input, or a record of a data file: an example, and what it has besides.
 type Line struct {
-	Number  int // from 1, of the line that it begins on
-	Example *corpus.Example
+	Number  int             // from 1, of the line that it begins on
+	Err     error           // it cannot be read; begins with its place
+	Example *corpus.Example // not with Err
 	// Fields are those of a JSON object or record, by their own names, but for the two texts.
 	Fields map[string]any
 }
@@ -58,7 +78,7 @@ func Input(line string, n int, columns Columns) (Line, error) {
 	}
 	if !strings.HasPrefix(strings.TrimSpace(line), "{") {
 		e, err := corpus.Record{Place: place, Fields: map[string]any{"text": line}}.Example()
-		return Line{n, &e, nil}, err
+		return Line{Number: n, Example: &e}, err
 	}
 	const want = "want plain text, or a JSON object with text, pair or words, or with question and context"
 	given, err := corpus.ParseObject(line)
@@ -71,7 +91,31 @@ func Input(line string, n int, columns Columns) (Line, error) {
 			corpus.Record{Fields: given}.FieldNames(), want)
 	}
 	e, err := corpus.Record{Place: place, Fields: fields}.Example()
-	return Line{n, &e, rest}, err
+	return Line{Number: n, Example: &e, Fields: rest}, err
+}
+
+// Lines returns the records of the data file or folder at path as lines.
+func Lines(path string, format corpus.Format, columns Columns) ([]Line, error) {
+	records, err := corpus.Open(path, format)
+	if err != nil {
+		return nil, err
+	}
+	lines := make([]Line, len(records))
+	texts := 0
+	for i, r := range records {
+		fields, rest := columns.apply(r.Fields)
+		if fields["text"] != nil || fields["words"] != nil || fields["question"] != nil {
+			texts++
+		}
+		e, err := corpus.Record{Place: r.Place, Fields: fields}.Example()
+		lines[i] = Line{r.Place.Line, err, &e, rest}
+	}
+	if texts == 0 {
+		names := slices.Concat(columns["text"], columns["words"], columns["question"], []string{"text", "words"})
+		return nil, fmt.Errorf("%s: no field for the text; want %s; available: %s", path,
+			strings.Join(names, " or "), records[0].FieldNames())
+	}
+	return lines, nil
 }
 
 // apply returns given fields with the roles text, pair and words added by their columns, and the given fields that are
