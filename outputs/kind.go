@@ -61,6 +61,7 @@ type Input struct {
 	Unit      corpus.OffsetUnit // of offsets in JSON; the zero value is characters
 	// Example.Words were split from its text, so that who reads the JSON does not know them
 	SplitWords bool
+	Top        int // how many of the likeliest labels JSON lists with their probabilities; 0: none
 
 	// indices of both texts, made when Offsets needs them; nil outside of Kind.JSON
 	offsets *[InPair + 1]*corpus.Offsets

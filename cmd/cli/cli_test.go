@@ -60,6 +60,7 @@ func TestExitStatus(t *testing.T) {
 		{"tokenize --help", 0, "Unicode code points"},
 		{"predict --help", 0, "Unicode code points"},
 		{"tokenize . --offsets runes", exitUsage, `--offsets "runes": want one of characters, bytes, utf16`},
+		{"predict . --top -1", exitUsage, "--top -1: want a number from 1 on"},
 		{"predict . --offsets runes", exitUsage, `--offsets "runes": want one of characters, bytes, utf16`},
 	} {
 		t.Run(test.args, func(t *testing.T) {

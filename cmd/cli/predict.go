@@ -16,6 +16,7 @@ import (
 type predictFlags struct {
 	offsets, keep, out string
 	tasks              []string
+	top                int
 }
 
 func (c *commands) predictCommand() *cobra.Command {
@@ -43,6 +44,7 @@ says.`,
 	offsetsFlag(cmd, &f.offsets)
 	cmd.Flags().StringVar(&f.keep, "keep", "all", "fields of the input that pass through: all, none or `FIELD,…`")
 	cmd.Flags().StringArrayVar(&f.tasks, "task", nil, "predict for `TASK` alone; may be repeated")
+	cmd.Flags().IntVar(&f.top, "top", 0, "list the `K` likeliest labels of a text with their probabilities")
 	cmd.Flags().StringVar(&f.out, "out", "", "write to `FILE` in place of stdout")
 	return cmd
 }
@@ -51,6 +53,9 @@ func (c *commands) predict(ctx context.Context, f predictFlags, folder string, a
 	unit, err := offsetUnit(f.offsets)
 	if err != nil {
 		return err
+	}
+	if f.top < 0 {
+		return usageErrorf("--top %d: want a number from 1 on, or 0 for none", f.top)
 	}
 	opened, err := predict.Open(folder)
 	if err != nil {
@@ -81,7 +86,7 @@ func (c *commands) predict(ctx context.Context, f predictFlags, folder string, a
 
 	keep := newKept(f.keep)
 	predictor := opened.Predictor(f.tasks...)
-	predictor.Unit = unit
+	predictor.Unit, predictor.Top = unit, f.top
 	defer func() { c.warn(slices.Concat(predictor.Warnings(), keep.warnings())) }()
 	input := inputOf(args, opened.Columns(f.tasks...))
 	input.format = opened.Format(input.file, f.tasks...)

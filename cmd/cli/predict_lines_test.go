@@ -45,6 +45,7 @@ func TestPredictionsHaveTheirLineAndItsFields(t *testing.T) {
 		{"--keep all -", `"line":3,"id":"x","text":"a bill","truncated":0,"note":"n","input":{"tasks":1},"tasks":{`},
 		{"--keep none", `"line":3,"text":"a bill","truncated":0,"tasks":{"team":`},
 		{"--keep note,id", `"line":3,"id":"x","text":"a bill","truncated":0,"note":"n","tasks":{"team":`},
+		{"--keep none --top 2 --task team", `"line":3,"text":"a bill","truncated":0,"tasks":{"team":{"team":{"label":`},
 		{"--task team --keep id", `"line":3,"id":"x","text":"a bill","truncated":0,"tasks":{"team":`},
 	} {
 		status, out, log := call(in, append([]string{"predict", "runs/mails"}, strings.Fields(test.flags)...)...)
@@ -53,6 +54,10 @@ func TestPredictionsHaveTheirLineAndItsFields(t *testing.T) {
 			!strings.HasPrefix(lines[1], "{"+test.want) || !strings.HasSuffix(lines[2], `,"line":4}`) {
 			t.Errorf("%s: %d\n%s%s\nwant %s", test.flags, status, out, log, test.want)
 		}
+	}
+	_, out, _ := call("the card\n", "predict", "runs/mails", "--top", "9")
+	if strings.Count(out, `{"label":`) != 3 || !strings.Contains(out, `,"top":[{"label":`) { // and two of two labels
+		t.Errorf("--top 9: %s", out)
 	}
 	if _, _, log := call(in, "predict", "runs/mails", "--keep", "id,nte"); !strings.Contains(log,
 		`warning: --keep: no line has a field "nte" besides its text`) {

@@ -23,8 +23,8 @@ func (c *commands) tokenizeCommand() *cobra.Command {
 		Short: "Split texts into the model's tokens, a JSON line for each",
 		Long: `Split texts into the model's tokens, a JSON line for each. MODEL is a folder with a tokenizer, an .onnx
 file beside one, a model's name in the Hugging Face cache, or a run. Texts are plain lines, or JSON lines with text,
-pair or words; they are read from stdin if no file is named. Offsets count characters (Unicode code points), or what
---offsets says.`,
+pair or words, or a file of data as csv; they are read from stdin if no file is named, or -. Offsets count characters
+(Unicode code points), or what --offsets says.`,
 		Example: "  echo 'a text' | jenga tokenize models/minilm-l6",
 		Args:    between(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -16,6 +16,7 @@ import (
 // Predictor predicts the outputs of all tasks for examples. It is for one goroutine.
 type Predictor struct {
 	Unit corpus.OffsetUnit // of offsets in predictions; the zero value is characters
+	Top  int               // how many of the likeliest labels predictions list; 0: none
 
 	model     *multitask.Model
 	tokenizer corpus.Tokenizer
@@ -216,7 +217,7 @@ func (p *Predictor) predictBatch(g *multitask.Group, examples []*corpus.Example,
 			for _, head := range task.Heads {
 				in := outputs.Input{
 					Example: e, Labels: head.Labels, Tokenizer: p.tokenizer, Task: task.Type,
-					Unit: p.Unit, SplitWords: predictions[numbers[b]].split,
+					Unit: p.Unit, Top: p.Top, SplitWords: predictions[numbers[b]].split,
 				}
 				all[head.Name] = task.Type.Output().JSON(predicted[h][b], in)
 				h++
