@@ -45,6 +45,7 @@ type erased struct {
 	right          func(t corpus.Target, p corpus.Prediction) bool
 	namePrediction func(p corpus.Prediction, e *corpus.Example, labels *corpus.Labels)
 	json           func(p corpus.Prediction, in Input) any
+	data           func(p corpus.Prediction, in Input) any
 	marks          func(p corpus.Prediction, in Input) []Mark
 	logits         func(p corpus.Prediction, rows nn.Rows, example int, shape []int) []int
 	unlabelled     func(n, all int) string
@@ -175,6 +176,15 @@ func (k *Kind) NamePrediction(p corpus.Prediction, e *corpus.Example, labels *co
 func (k *Kind) JSON(p corpus.Prediction, in Input) any {
 	in.offsets = new([InPair + 1]*corpus.Offsets)
 	return k.json(p, in)
+}
+
+// Data returns what a data file has in Field for a target like the named prediction; nil if the kind has none.
+func (k *Kind) Data(p corpus.Prediction, in Input) any {
+	if k.data == nil {
+		return nil
+	}
+	in.Unit = corpus.Characters // as in all data files
+	return k.data(p, in)
 }
 
 // Schema returns the JSON Schema of JSON (draft 2020-12); nil if the kind has none.

@@ -21,6 +21,7 @@ var Label = Register(Spec[LabelTarget, LabelPrediction]{
 	JSON: func(p *LabelPrediction, in Input) any {
 		return LabelJSON{p.Label, Probability(p.Probabilities[p.ID]), topLabels(p.Probabilities, in)}
 	},
+	Data: func(p *LabelPrediction, _ Input) any { return p.Label },
 	Schema: `{
 		"type": "object", "additionalProperties": false, "required": ["label", "probability"],
 		"properties": {

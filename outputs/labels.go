@@ -28,6 +28,7 @@ var Labels = Register(Spec[LabelsTarget, LabelsPrediction]{
 	JSON: func(p *LabelsPrediction, in Input) any {
 		return LabelsJSON{labelsByProbability(p), topLabels(p.Probabilities, in)}
 	},
+	Data: func(p *LabelsPrediction, _ Input) any { return p.Labels },
 	Schema: `{
 		"type": "object", "additionalProperties": false, "required": ["labels"],
 		"properties": {"labels": ` + topSchema + `, "top": ` + topSchema + `}

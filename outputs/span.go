@@ -1,7 +1,9 @@
 package outputs
 
 import (
+	"encoding/json"
 	"fmt"
+	"strconv"
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/nn"
@@ -32,6 +34,13 @@ var Span = Register(Spec[SpanTarget, SpanPrediction]{
 	JSON: func(p *SpanPrediction, in Input) any {
 		at := in.Offsets(InPair, p.Answer.Span)
 		return SpanJSON{AnswerJSON{p.Answer.Text, at.Start, at.End, Probability(p.Probability)}}
+	},
+	Data: func(p *SpanPrediction, in Input) any {
+		if p.Answer == (corpus.TextSpan{}) {
+			return []any{}
+		}
+		start := in.Offsets(InPair, p.Answer.Span).Start
+		return []any{map[string]any{"text": p.Answer.Text, "answer_start": json.Number(strconv.Itoa(start))}}
 	},
 	Schema: `{
 		"type": "object", "additionalProperties": false, "required": ["answer"],

@@ -25,6 +25,7 @@ var Tags = Register(Spec[TagsTarget, TagsPrediction]{
 	Right:          rightTags,
 	NamePrediction: nameTags,
 	JSON:           tagsJSON,
+	Data:           func(p *TagsPrediction, _ Input) any { return readTags(p) },
 	Schema: `{
 		"type": "object", "additionalProperties": false, "required": ["tags"],
 		"properties": {
@@ -104,13 +105,18 @@ func tagsJSON(p *TagsPrediction, in Input) any {
 			words[w] = [2]int{at.Start, at.End}
 		}
 	}
+	return TagsJSON{spans, words, readTags(p)}
+}
+
+// readTags returns the tag of each word, nil for one without a token.
+func readTags(p *TagsPrediction) []*string {
 	tags := make([]*string, len(p.Tags))
 	for w := range p.Tags {
 		if p.IDs[w] >= 0 {
 			tags[w] = &p.Tags[w]
 		}
 	}
-	return TagsJSON{spans, words, tags}
+	return tags
 }
 
 // spansOfTags lists the spans that predicted tags mark, with offsets in bytes; nil if the task is not a SpanFinder.

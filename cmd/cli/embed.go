@@ -56,7 +56,7 @@ with text, pair or words, or a file of data as csv; they are read from stdin if 
 					lines[i] = line
 				}
 				return lines, nil
-			})
+			}, jsonLines{})
 		},
 	}
 	cmd.Flags().StringVar(&pool, "pool", "mean",

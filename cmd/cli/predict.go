@@ -10,11 +10,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/experiments/predict"
 )
 
 type predictFlags struct {
 	offsets, keep, out string
+	format             string
 	tasks              []string
 	top                int
 }
@@ -45,6 +47,8 @@ says.`,
 	cmd.Flags().StringVar(&f.keep, "keep", "all", "fields of the input that pass through: all, none or `FIELD,…`")
 	cmd.Flags().StringArrayVar(&f.tasks, "task", nil, "predict for `TASK` alone; may be repeated")
 	cmd.Flags().IntVar(&f.top, "top", 0, "list the `K` likeliest labels of a text with their probabilities")
+	cmd.Flags().StringVar(&f.format, "format", "jsonl",
+		"`FORMAT` of the output: jsonl, or csv or tsv, the input's columns with predictions in those of the targets")
 	cmd.Flags().StringVar(&f.out, "out", "", "write to `FILE` in place of stdout")
 	return cmd
 }
@@ -52,6 +56,9 @@ says.`,
 func (c *commands) predict(ctx context.Context, f predictFlags, folder string, args []string) (err error) {
 	unit, err := offsetUnit(f.offsets)
 	if err != nil {
+		return err
+	}
+	if err := checkOneOf("format", f.format, "jsonl", "csv", "tsv"); err != nil {
 		return err
 	}
 	if f.top < 0 {
@@ -90,13 +97,43 @@ func (c *commands) predict(ctx context.Context, f predictFlags, folder string, a
 	defer func() { c.warn(slices.Concat(predictor.Warnings(), keep.warnings())) }()
 	input := inputOf(args, opened.Columns(f.tasks...))
 	input.format = opened.Format(input.file, f.tasks...)
+	output, err := own.outputOf(f, opened, input, keep)
+	if err != nil {
+		return err
+	}
 	return own.eachText(ctx, input, func(lines []predict.Line) ([]any, error) {
 		predictions, err := predictor.Predict(examplesOf(lines))
-		for i, line := range lines[:len(predictions)] {
-			predictions[i].Line, predictions[i].Fields = line.Number, keep.of(line.Fields)
+		results := make([]any, len(predictions))
+		for i, p := range predictions {
+			p.Line, p.Fields = lines[i].Number, keep.of(lines[i].Fields)
+			results[i] = predicted{p, lines[i]}
 		}
-		return anys(predictions), err
-	})
+		return results, err
+	}, output)
+}
+
+// outputOf returns the writer of the flag --format.
+func (c *commands) outputOf(f predictFlags, run *predict.Opened, from textInput, keep kept) (resultWriter, error) {
+	if f.format == "jsonl" {
+		return jsonLines{}, nil
+	}
+	t := &table{
+		delimiter: map[string]rune{"csv": ',', "tsv": '\t'}[f.format], text: "text",
+		targets: run.TargetColumns(f.tasks...), keep: keep, log: c.log,
+	}
+	if err := checkTargets(t.targets); err != nil {
+		return nil, err
+	}
+	if names := from.columns["text"]; len(names) > 0 {
+		t.text = names[0]
+	}
+	if kind := corpus.FileType(from.file); kind == "csv" || kind == "tsv" {
+		var err error
+		if t.columns, err = corpus.Columns(from.file, from.format); err != nil {
+			return nil, err
+		}
+	}
+	return t, nil
 }
 
 // createOutput creates a file for output, which must not be the input's.
@@ -129,12 +166,16 @@ func newKept(flag string) kept {
 	return kept{names: strings.Split(flag, ","), found: map[string]bool{}}
 }
 
+// keeps reports whether the field with a name passes through.
+func (k kept) keeps(name string) bool { return k.all || slices.Contains(k.names, name) }
+
+// of returns the fields that pass through.
 func (k kept) of(fields map[string]any) map[string]any {
 	if k.all {
 		return fields
 	}
 	chosen := maps.Clone(fields)
-	maps.DeleteFunc(chosen, func(name string, _ any) bool { return !slices.Contains(k.names, name) })
+	maps.DeleteFunc(chosen, func(name string, _ any) bool { return !k.keeps(name) })
 	for name := range chosen {
 		k.found[name] = true
 	}
@@ -148,14 +189,6 @@ func (k kept) warnings() []string {
 		if !k.found[name] {
 			all = append(all, fmt.Sprintf("warning: --keep: no line has a field %q besides its text", name))
 		}
-	}
-	return all
-}
-
-func anys[T any](values []T) []any {
-	all := make([]any, len(values))
-	for i, v := range values {
-		all[i] = v
 	}
 	return all
 }

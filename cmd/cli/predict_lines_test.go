@@ -143,3 +143,28 @@ func TestFilesAreReadWithTheFormatOfTheRunsData(t *testing.T) {
 		t.Errorf("%d, %s%s", status, out, log)
 	}
 }
+
+func TestPredictionsInTheColumnsOfTheInput(t *testing.T) {
+	trainMails(t)
+	const bill = "billing"
+	writeFile(t, ".", "new.csv", "id,team,body,note\n007,,\"the card, was charged twice\",\"a \"\"b\"\"\"\n"+
+		"2,support,the bill came late,\n")
+	for _, test := range []struct{ in, flags, want string }{
+		{"", "new.csv --format csv", "id,team,body,note\n" +
+			"007,billing,\"the card, was charged twice\",\"a \"\"b\"\"\"\n2,billing,the bill came late,\n"},
+		{"", "new.csv --format tsv --keep id", "id\tbody\tteam\n007\tthe card, was charged twice\tbilling\n" +
+			"2\tthe bill came late\tbilling\n"},
+		{"the bill came late\n", "--format csv", "body,team\nthe bill came late,billing\n"},
+		{`{"text": "the bill came late", "id": 7, "a": [1]}` + "\n" + `{"id": "x"}` + "\n", "--format csv",
+			"a,id,text,team\n[1],7,the bill came late,billing\n"},
+	} {
+		_, out, log := call(test.in, append([]string{"predict", "runs/mails"}, strings.Fields(test.flags)...)...)
+		if out = strings.ReplaceAll(out, "support", bill); out != test.want { // whatever it has learned
+			t.Errorf("%s: %s\n%s, want %s", test.flags, out, log, test.want)
+		}
+	}
+	status, out, log := call("the card\n", "predict", "runs/mails", "--format", "xls")
+	if status != exitUsage || out != "" {
+		t.Errorf("format xls: %d, %s%s", status, out, log)
+	}
+}

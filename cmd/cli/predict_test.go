@@ -42,7 +42,7 @@ func TestEachTextHasItsLineOfOutput(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			var out strings.Builder
 			c := &commands{in: strings.NewReader(test.in), out: &out}
-			err := c.eachText(context.Background(), textInput{}, echo)
+			err := c.eachText(context.Background(), textInput{}, echo, jsonLines{})
 			if failed := slices.Contains(test.want, tooLong); !failed && err != nil || failed &&
 				!errors.Is(err, errReported) {
 				t.Errorf("the error is %v", err)
@@ -62,8 +62,9 @@ func TestALineWithoutAPredictionIsAnError(t *testing.T) {
 	var out strings.Builder
 	c := &commands{in: strings.NewReader("one\ntwo\n"), out: &out}
 	err := c.eachText(context.Background(), textInput{}, func([]predict.Line) ([]any, error) {
-		return anys([]predict.Prediction{{Text: "one"}, {Text: "two", Err: errors.New("line 2: too long")}}), nil
-	})
+		return []any{predicted{Prediction: predict.Prediction{Text: "one"}},
+			predicted{Prediction: predict.Prediction{Text: "two", Err: errors.New("line 2: too long")}}}, nil
+	}, jsonLines{})
 	const want = `{"text":"one","truncated":0,"tasks":null}` + "\n" + `{"error":"line 2: too long"}` + "\n"
 	if !errors.Is(err, errReported) || out.String() != want {
 		t.Errorf("eachText = %v with lines\n%swant %v with\n%s", err, out.String(), errReported, want)
@@ -75,7 +76,7 @@ func TestWaitingForTextsCanBeInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	c := &commands{in: waiting, out: io.Discard}
-	if err := c.eachText(ctx, textInput{}, echo); !errors.Is(err, context.Canceled) {
+	if err := c.eachText(ctx, textInput{}, echo, jsonLines{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("eachText = %v, want %v", err, context.Canceled)
 	}
 }
@@ -84,7 +85,9 @@ func TestASingleLineDoesNotWaitForOthers(t *testing.T) {
 	in, lines := io.Pipe()
 	results, out := io.Pipe()
 	ended := make(chan error)
-	go func() { ended <- (&commands{in: in, out: out}).eachText(context.Background(), textInput{}, echo) }()
+	go func() {
+		ended <- (&commands{in: in, out: out}).eachText(context.Background(), textInput{}, echo, jsonLines{})
+	}()
 	got := bufio.NewReader(results)
 	for _, text := range []string{"one", "two"} {
 		fmt.Fprintln(lines, text)

@@ -20,8 +20,8 @@ type errorLine struct {
 
 // isError reports whether a line of output is an error.
 func isError(line any) bool {
-	if prediction, ok := line.(predict.Prediction); ok {
-		return prediction.Err != nil
+	if p, ok := line.(predicted); ok {
+		return p.Err != nil
 	}
 	_, ok := line.(errorLine)
 	return ok
@@ -32,8 +32,9 @@ const (
 	maxLine    = 16 << 20 // bytes
 )
 
-// eachText reads texts and writes what process returns for each, a JSON line a text.
-func (c *commands) eachText(ctx context.Context, from textInput, process func([]predict.Line) ([]any, error)) error {
+// eachText reads texts and writes what process returns for each.
+func (c *commands) eachText(ctx context.Context, from textInput, process func([]predict.Line) ([]any, error),
+	output resultWriter) error {
 	lines, closeInput, err := from.open(ctx, c.in)
 	if err != nil {
 		return err
@@ -53,7 +54,7 @@ func (c *commands) eachText(ctx context.Context, from textInput, process func([]
 		}
 		for _, line := range results {
 			failed = failed || isError(line)
-			if err := writeLine(out, line); err != nil {
+			if err := output.write(out, line); err != nil {
 				return err
 			}
 		}

@@ -45,7 +45,7 @@ pair or words, or a file of data as csv; they are read from stdin if no file is 
 					lines[i] = tokenized(line.Example, tokenizer, maxLength, unit)
 				}
 				return lines, nil
-			})
+			}, jsonLines{})
 		},
 	}
 	cmd.Flags().IntVar(&maxLength, "max-length", 0,

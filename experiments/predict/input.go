@@ -56,13 +56,38 @@ func (o *Opened) Format(path string, names ...string) corpus.Format {
 	return corpus.Format{}
 }
 
+// TargetColumn is the column of a data file that has the targets of a head.
+type TargetColumn struct{ Task, Head, Column string }
+
+// TargetColumns returns the columns, by the names in their data, of the heads of the run's tasks with the given names,
+// of all without names, except for tasks whose targets are made from the texts.
+func (o *Opened) TargetColumns(names ...string) []TargetColumn {
+	var all []TargetColumn
+	for t, task := range o.Data.Experiment.Tasks {
+		field := o.Data.Tasks[t].Output().Field()
+		if field == "" || len(names) > 0 && !slices.Contains(names, task.Name) {
+			continue
+		}
+		own := field // the prefix of a head's own field
+		if field == "labels" {
+			own = "label"
+		}
+		for _, head := range task.Heads {
+			fields := task.Data.Format.Fields
+			column := cmp.Or(fields[own+"."+head.Name], fields[field], field)
+			all = append(all, TargetColumn{task.Name, head.Name, column})
+		}
+	}
+	return all
+}
+
 // Line is a line of input, or a record of a data file: an example, and what it has besides.
 type Line struct {
 	Number  int             // from 1, of the line that it begins on
 	Err     error           // it cannot be read; begins with its place
 	Example *corpus.Example // not with Err
-	// Fields are those of a JSON object or record, by their own names, but for the two texts.
-	Fields map[string]any
+	Given   map[string]any  // the fields of a JSON object or record, by their own names
+	Fields  map[string]any  // those of Given but for the two texts
 }
 
 // Input parses line number n: plain text, or a JSON object with text, pair or words, by these names or those that
@@ -91,7 +116,7 @@ func Input(line string, n int, columns Columns) (Line, error) {
 			corpus.Record{Fields: given}.FieldNames(), want)
 	}
 	e, err := corpus.Record{Place: place, Fields: fields}.Example()
-	return Line{Number: n, Example: &e, Fields: rest}, err
+	return Line{Number: n, Example: &e, Given: given, Fields: rest}, err
 }
 
 // Lines returns the records of the data file or folder at path as lines.
@@ -108,7 +133,7 @@ func Lines(path string, format corpus.Format, columns Columns) ([]Line, error) {
 			texts++
 		}
 		e, err := corpus.Record{Place: r.Place, Fields: fields}.Example()
-		lines[i] = Line{r.Place.Line, err, &e, rest}
+		lines[i] = Line{r.Place.Line, err, &e, r.Fields, rest}
 	}
 	if texts == 0 {
 		names := slices.Concat(columns["text"], columns["words"], columns["question"], []string{"text", "words"})

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+
+	"github.com/jenga-nlp/jenga/corpus"
 )
 
 // Prediction is the output of the model for one example, or an error. Its JSON is a line of `jenga predict`.
@@ -19,6 +21,11 @@ type Prediction struct {
 	Truncated int
 	// Tasks has the JSON of the output kind by task and head. For a single text, tasks that need a pair are missing.
 	Tasks map[string]map[string]any
+
+	// Data has the value of the output kind's field in data files, by task and head, for those that have one.
+	Data map[string]map[string]any
+	// Words are the words of Text, by which tasks with an output for each word read it; nil if there is no such task.
+	Words []corpus.Span
 
 	split bool // the text came without words
 }

@@ -71,6 +71,7 @@ func (p *Predictor) Predict(examples []*corpus.Example) ([]Prediction, error) {
 	for b, e := range examples {
 		predictions[b] = Prediction{
 			Text: e.Text, Pair: e.Pair, Tasks: map[string]map[string]any{}, split: e.Words == nil,
+			Data: map[string]map[string]any{},
 		}
 		if predictions[b].Err = p.check(e); predictions[b].Err == nil {
 			accepted, made = append(accepted, e), append(made, &predictions[b])
@@ -213,19 +214,33 @@ func (p *Predictor) predictBatch(g *multitask.Group, examples []*corpus.Example,
 	for b, e := range batch {
 		h := 0
 		for _, task := range g.Tasks {
-			all := map[string]any{}
-			for _, head := range task.Heads {
-				in := outputs.Input{
-					Example: e, Labels: head.Labels, Tokenizer: p.tokenizer, Task: task.Type,
-					Unit: p.Unit, Top: p.Top, SplitWords: predictions[numbers[b]].split,
-				}
-				all[head.Name] = task.Type.Output().JSON(predicted[h][b], in)
-				h++
-			}
 			if e.Paired || !task.Pairs {
-				predictions[numbers[b]].Tasks[task.Name] = all
+				p.add(predictions[numbers[b]], task, e,
+					func(head int) corpus.Prediction { return predicted[h+head][b] })
 			}
+			h += len(task.Heads)
 		}
 	}
 	return nil
+}
+
+// add adds the predictions of a task's heads for an encoded example.
+func (p *Predictor) add(to *Prediction, task multitask.Task, e *corpus.Example,
+	predicted func(head int) corpus.Prediction) {
+	kind := task.Type.Output()
+	all, data := map[string]any{}, map[string]any{}
+	for h, head := range task.Heads {
+		in := outputs.Input{
+			Example: e, Labels: head.Labels, Tokenizer: p.tokenizer, Task: task.Type,
+			Unit: p.Unit, Top: p.Top, SplitWords: to.split,
+		}
+		all[head.Name] = kind.JSON(predicted(h), in)
+		if value := kind.Data(predicted(h), in); value != nil {
+			data[head.Name] = value
+		}
+	}
+	to.Tasks[task.Name], to.Data[task.Name] = all, data
+	if kind.PerWord {
+		to.Words = e.Words
+	}
 }
