@@ -25,7 +25,7 @@ var Tags = Register(Spec[TagsTarget, TagsPrediction]{
 	Right:          rightTags,
 	NamePrediction: nameTags,
 	JSON:           tagsJSON,
-	Data:           func(p *TagsPrediction, _ Input) any { return readTags(p) },
+	Data:           tagsData,
 	Schema: `{
 		"type": "object", "additionalProperties": false, "required": ["tags"],
 		"properties": {
@@ -106,6 +106,14 @@ func tagsJSON(p *TagsPrediction, in Input) any {
 		}
 	}
 	return TagsJSON{spans, words, readTags(p)}
+}
+
+// tagsData returns the tag of each word. One that was not read has none, but is outside of spans, as metrics count it.
+func tagsData(p *TagsPrediction, in Input) any {
+	if _, spans := in.Task.(SpanFinder); spans {
+		return p.Tags
+	}
+	return readTags(p)
 }
 
 // readTags returns the tag of each word, nil for one without a token.

@@ -48,25 +48,35 @@ func (i textInput) open(ctx context.Context, stdin io.Reader) (lines lineSource,
 		records, err := predict.Lines(i.file, i.format, i.columns)
 		return &recordLines{records}, closed, err
 	}
-	file, err := openTexts(i.file)
+	in, done, err := openLines(i.file)
 	if err != nil {
 		return nil, nil, err
 	}
-	if !strings.HasSuffix(i.file, ".gz") {
-		return newTexts(ctx, file, i.columns), file.Close, nil
+	return newTexts(ctx, in, i.columns), done, nil
+}
+
+// openLines opens a file of lines, decompressed if its name ends in .gz. done closes it.
+func openLines(name string) (in io.Reader, done func() error, err error) {
+	file, err := openTexts(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	if !strings.HasSuffix(name, ".gz") {
+		return file, file.Close, nil
 	}
 	text, err := gzip.NewReader(file)
 	if err != nil {
 		file.Close()
-		return nil, nil, fmt.Errorf("%s: not a gzip file, but its name ends in .gz", i.file)
+		return nil, nil, fmt.Errorf("%s: not a gzip file, but its name ends in .gz", name)
 	}
-	return newTexts(ctx, text, i.columns), file.Close, nil
+	return text, file.Close, nil
 }
 
 // isSlotFolder reports whether a path is a folder of intents and slots.
 func isSlotFolder(path string) bool {
-	plain, _ := filepath.Glob(filepath.Join(path, "seq.in*"))
-	return len(plain) > 0
+	_, plain := os.Stat(filepath.Join(path, "seq.in"))
+	_, compressed := os.Stat(filepath.Join(path, "seq.in.gz"))
+	return plain == nil || compressed == nil
 }
 
 // recordLines are the lines of a data file that were not read yet.

@@ -48,7 +48,7 @@ says.`,
 	cmd.Flags().StringArrayVar(&f.tasks, "task", nil, "predict for `TASK` alone; may be repeated")
 	cmd.Flags().IntVar(&f.top, "top", 0, "list the `K` likeliest labels of a text with their probabilities")
 	cmd.Flags().StringVar(&f.format, "format", "jsonl",
-		"`FORMAT` of the output: jsonl, or csv or tsv, the input's columns with predictions in those of the targets")
+		"`FORMAT` of the output: jsonl, or with predictions in the input's own columns csv, tsv, conll, conllu")
 	cmd.Flags().StringVar(&f.out, "out", "", "write to `FILE` in place of stdout")
 	return cmd
 }
@@ -58,7 +58,7 @@ func (c *commands) predict(ctx context.Context, f predictFlags, folder string, a
 	if err != nil {
 		return err
 	}
-	if err := checkOneOf("format", f.format, "jsonl", "csv", "tsv"); err != nil {
+	if err := checkOneOf("format", f.format, "jsonl", "csv", "tsv", "conll", "conllu"); err != nil {
 		return err
 	}
 	if f.top < 0 {
@@ -97,10 +97,11 @@ func (c *commands) predict(ctx context.Context, f predictFlags, folder string, a
 	defer func() { c.warn(slices.Concat(predictor.Warnings(), keep.warnings())) }()
 	input := inputOf(args, opened.Columns(f.tasks...))
 	input.format = opened.Format(input.file, f.tasks...)
-	output, err := own.outputOf(f, opened, input, keep)
+	output, done, err := own.outputOf(f, opened, input, keep)
 	if err != nil {
 		return err
 	}
+	defer done()
 	return own.eachText(ctx, input, func(lines []predict.Line) ([]any, error) {
 		predictions, err := predictor.Predict(examplesOf(lines))
 		results := make([]any, len(predictions))
@@ -112,28 +113,33 @@ func (c *commands) predict(ctx context.Context, f predictFlags, folder string, a
 	}, output)
 }
 
-// outputOf returns the writer of the flag --format.
-func (c *commands) outputOf(f predictFlags, run *predict.Opened, from textInput, keep kept) (resultWriter, error) {
-	if f.format == "jsonl" {
-		return jsonLines{}, nil
+// outputOf returns the writer of the flag --format. The caller calls done in the end.
+func (c *commands) outputOf(f predictFlags, run *predict.Opened, from textInput, keep kept) (output resultWriter,
+	done func() error, err error) {
+	done = func() error { return nil }
+	targets := run.TargetColumns(f.tasks...)
+	switch f.format {
+	case "jsonl":
+		return jsonLines{}, done, nil
+	case "conll", "conllu":
+		return newSentences(f.format, from, targets, c.log)
+	}
+	if err := checkTargets(targets); err != nil {
+		return nil, nil, err
 	}
 	t := &table{
 		delimiter: map[string]rune{"csv": ',', "tsv": '\t'}[f.format], text: "text",
-		targets: run.TargetColumns(f.tasks...), keep: keep, log: c.log,
-	}
-	if err := checkTargets(t.targets); err != nil {
-		return nil, err
+		targets: targets, keep: keep, log: c.log,
 	}
 	if names := from.columns["text"]; len(names) > 0 {
 		t.text = names[0]
 	}
 	if kind := corpus.FileType(from.file); kind == "csv" || kind == "tsv" {
-		var err error
 		if t.columns, err = corpus.Columns(from.file, from.format); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
-	return t, nil
+	return t, done, nil
 }
 
 // createOutput creates a file for output, which must not be the input's.

@@ -57,14 +57,18 @@ func (o *Opened) Format(path string, names ...string) corpus.Format {
 }
 
 // TargetColumn is the column of a data file that has the targets of a head.
-type TargetColumn struct{ Task, Head, Column string }
+type TargetColumn struct {
+	Task, Head, Column string
+	PerWord            bool // there is a target for each word
+}
 
 // TargetColumns returns the columns, by the names in their data, of the heads of the run's tasks with the given names,
 // of all without names, except for tasks whose targets are made from the texts.
 func (o *Opened) TargetColumns(names ...string) []TargetColumn {
 	var all []TargetColumn
 	for t, task := range o.Data.Experiment.Tasks {
-		field := o.Data.Tasks[t].Output().Field()
+		kind := o.Data.Tasks[t].Output()
+		field := kind.Field()
 		if field == "" || len(names) > 0 && !slices.Contains(names, task.Name) {
 			continue
 		}
@@ -75,7 +79,7 @@ func (o *Opened) TargetColumns(names ...string) []TargetColumn {
 		for _, head := range task.Heads {
 			fields := task.Data.Format.Fields
 			column := cmp.Or(fields[own+"."+head.Name], fields[field], field)
-			all = append(all, TargetColumn{task.Name, head.Name, column})
+			all = append(all, TargetColumn{task.Name, head.Name, column, kind.PerWord})
 		}
 	}
 	return all
