@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"bytes"
 	"compress/gzip"
 	"context"
 	"errors"
@@ -35,6 +36,31 @@ func inputOf(args []string, columns predict.Columns) textInput {
 // comes with io.EOF.
 type lineSource interface {
 	next() ([]predict.Line, error)
+	read() int // lines or records so far
+}
+
+// lineCount returns the lines of the input that lines was opened from, or its records; 0 if that is not known.
+func (i textInput) lineCount(lines lineSource) int {
+	if records, ok := lines.(*recordLines); ok {
+		return records.taken + len(records.rest)
+	}
+	info, err := os.Stat(i.file)
+	if i.file == "" || err != nil || !info.Mode().IsRegular() || strings.HasSuffix(i.file, ".gz") {
+		return 0
+	}
+	file, err := os.Open(i.file)
+	if err != nil {
+		return 0
+	}
+	defer file.Close()
+	n, part := 0, make([]byte, 1<<16)
+	for {
+		read, err := file.Read(part)
+		n += bytes.Count(part[:read], []byte("\n"))
+		if err != nil {
+			return n
+		}
+	}
 }
 
 // open opens the input for reading: the records of a file of data, or lines. done closes its file.
@@ -46,7 +72,7 @@ func (i textInput) open(ctx context.Context, stdin io.Reader) (lines lineSource,
 	switch kind := corpus.FileType(i.file); {
 	case kind != "" && kind != "jsonl", isSlotFolder(i.file):
 		records, err := predict.Lines(i.file, i.format, i.columns)
-		return &recordLines{records}, closed, err
+		return &recordLines{rest: records}, closed, err
 	}
 	in, done, err := openLines(i.file)
 	if err != nil {
@@ -80,11 +106,16 @@ func isSlotFolder(path string) bool {
 }
 
 // recordLines are the lines of a data file that were not read yet.
-type recordLines struct{ rest []predict.Line }
+type recordLines struct {
+	rest  []predict.Line
+	taken int
+}
+
+func (r *recordLines) read() int { return r.taken }
 
 func (r *recordLines) next() (lines []predict.Line, err error) {
 	n := min(batchTexts, len(r.rest))
-	lines, r.rest = r.rest[:n], r.rest[n:]
+	lines, r.rest, r.taken = r.rest[:n], r.rest[n:], r.taken+n
 	if len(r.rest) == 0 {
 		err = io.EOF
 	}
@@ -115,6 +146,8 @@ type texts struct {
 func newTexts(ctx context.Context, r io.Reader, columns predict.Columns) *texts {
 	return &texts{reader: bufio.NewReaderSize(interruptible{ctx, r}, 1<<16), columns: columns}
 }
+
+func (t *texts) read() int { return t.number }
 
 // next returns as many lines as can be read without waiting.
 func (t *texts) next() (lines []predict.Line, err error) {

@@ -100,3 +100,28 @@ func TestASingleLineDoesNotWaitForOthers(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A bar counts the lines of a file, and the records of a data file.
+func TestLinesOfAFileAreCounted(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeFile(t, ".", "a.txt", strings.Repeat("one\n\n", 50_000))
+	writeFile(t, ".", "a.csv", "text\n\"one\ntwo\"\nthree\n")
+	writeFile(t, ".", "a.txt.gz", "")
+	for name, want := range map[string]int{"a.txt": 100_000, "a.csv": 2, "a.txt.gz": 0, "": 0} {
+		from := textInput{file: name}
+		var lines lineSource = newTexts(context.Background(), strings.NewReader(""), nil)
+		if name == "a.csv" {
+			var err error
+			if lines, _, err = from.open(context.Background(), nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := from.lineCount(lines); got != want {
+			t.Errorf("%q has %d lines, want %d", name, got, want)
+		}
+		if _, err := lines.next(); !errors.Is(err, io.EOF) || name == "a.csv" && (lines.read() != 2 ||
+			from.lineCount(lines) != 2) {
+			t.Errorf("%q: read %d, %v", name, lines.read(), err)
+		}
+	}
+}

@@ -40,6 +40,11 @@ func (c *commands) eachText(ctx context.Context, from textInput, process func([]
 		return err
 	}
 	defer closeInput()
+	if from.file == "" && isTerminal(c.in) {
+		fmt.Fprintln(c.log, "reading texts from the terminal, one a line; Ctrl-D ends them (Ctrl-Z on Windows)")
+	}
+	progress, clearBar := c.textBar(from, lines)
+	defer clearBar()
 	out := bufio.NewWriter(c.out)
 
 	failed, ended := false, false
@@ -61,6 +66,7 @@ func (c *commands) eachText(ctx context.Context, from textInput, process func([]
 		if err := out.Flush(); err != nil {
 			return err
 		}
+		progress(lines.read())
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -69,6 +75,23 @@ func (c *commands) eachText(ctx context.Context, from textInput, process func([]
 		return errReported
 	}
 	return nil
+}
+
+// manyTexts is how many lines a file has at least that is worth a bar.
+const manyTexts = 1000
+
+// textBar returns a function that shows how many lines of a long file were read, if the log is a terminal and the
+// output is not, and one that clears the bar.
+func (c *commands) textBar(from textInput, lines lineSource) (progress func(read int), clearBar func()) {
+	n := 0
+	if onTerminal(c.log) && !isTerminal(c.out) {
+		n = from.lineCount(lines)
+	}
+	if n < manyTexts {
+		return func(int) {}, func() {}
+	}
+	bar := newBar(c.log, n)
+	return func(read int) { bar.Set(min(read, n)) }, func() { bar.Clear() }
 }
 
 // resultsOf returns what process returns for each line, an errorLine for one that could not be read.
