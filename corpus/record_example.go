@@ -23,6 +23,7 @@ func (r Record) Example() (Example, error) {
 	if err != nil {
 		return e, err
 	}
+	e.WordsGiven = given
 	if i := slices.Index(words, ""); i >= 0 {
 		return e, fmt.Errorf("%s: word %d is empty; a word has at least one character", r.Place, i+1)
 	}

@@ -76,6 +76,9 @@ func loadWith(
 		return nil, mistakes.Err()
 	}
 	d.Warnings = append(d.Warnings, in.warnings...)
+	for g := range d.Groups {
+		d.Warnings = append(d.Warnings, d.chooseSplitter(&d.Groups[g])...)
+	}
 	for i, task := range e.Tasks {
 		for _, warning := range plugin.WarningsOf(d.Tasks[i]) {
 			d.Warnings = append(d.Warnings, plugin.Warning(task.Place, "%s", warning))
@@ -127,7 +130,8 @@ func (d *Dataset) open(tokenizer corpus.Tokenizer) error {
 	d.Tokenizer = tokenizer
 	var mistakes plugin.Mistakes
 	for _, task := range d.Experiment.Tasks {
-		built, err := task.Part.Build(tasks.Env{Name: task.Name, Heads: task.HeadNames(), Split: tokenizer.Split})
+		split := corpus.Splitter(task.Data.SplitWords, tokenizer)
+		built, err := task.Part.Build(tasks.Env{Name: task.Name, Heads: task.HeadNames(), Split: split})
 		if err != nil {
 			mistakes.Append(err)
 		}

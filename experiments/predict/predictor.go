@@ -1,6 +1,7 @@
 package predict
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -21,25 +22,26 @@ type Predictor struct {
 	model     *multitask.Model
 	tokenizer corpus.Tokenizer
 	machine   run.Machine
-	groups    []windowGroup
+	groups    []*windowGroup
 	pass      *nn.Pass
 
-	texts     int                      // number of examples so far
-	truncated map[corpus.Windowing]int // number of them that were truncated
+	texts int // number of examples so far
 }
 
 // windowGroup has the tasks with the same windowing: those of groups with outputs per word, which encode a text word by
 // word, and the others, which encode it as it is.
 type windowGroup struct {
 	windowing   corpus.Windowing
+	splitWords  string // the way that texts without words are split
 	words, text multitask.Group
+	truncated   int // number of examples so far that were truncated
 }
 
 // Predictor returns a predictor of the run's tasks with the given names, of all without names.
 func (o *Opened) Predictor(names ...string) *Predictor {
 	p := &Predictor{
 		model: o.Model, tokenizer: o.Data.Tokenizer, machine: o.machine,
-		pass: nn.NewPass(0), truncated: map[corpus.Windowing]int{},
+		pass: nn.NewPass(0),
 	}
 	for g := range o.Data.Groups {
 		named := slices.DeleteFunc(slices.Clone(o.Model.Groups[g].Tasks), func(t multitask.Task) bool {
@@ -49,13 +51,18 @@ func (o *Opened) Predictor(names ...string) *Predictor {
 			continue
 		}
 		cut := o.Data.Windowing(&o.Data.Groups[g])
-		at := slices.IndexFunc(p.groups, func(c windowGroup) bool { return c.windowing == cut })
+		perWord := func(t multitask.Task) bool { return t.Type.Output().PerWord }
+		byWord, way := slices.ContainsFunc(o.Model.Groups[g].Tasks, perWord), corpus.SplitPunctuation
+		if byWord { // also if the named tasks are not: as without names
+			way = cmp.Or(o.Data.Experiment.Tasks[o.Data.Groups[g].Tasks[0]].Data.SplitWords, way)
+		}
+		at := slices.IndexFunc(p.groups, func(c *windowGroup) bool { return c.windowing == cut && c.splitWords == way })
 		if at < 0 {
 			at = len(p.groups)
-			p.groups = append(p.groups, windowGroup{windowing: cut})
+			p.groups = append(p.groups, &windowGroup{windowing: cut, splitWords: way})
 		}
-		group, perWord := &p.groups[at].text, func(t multitask.Task) bool { return t.Type.Output().PerWord }
-		if slices.ContainsFunc(o.Model.Groups[g].Tasks, perWord) { // also if the named ones are not: as without names
+		group := &p.groups[at].text
+		if byWord {
 			group = &p.groups[at].words
 		}
 		group.Tasks = append(group.Tasks, named...)
@@ -111,8 +118,14 @@ func (p *Predictor) check(e *corpus.Example) error {
 // Warnings returns a warning if some of the examples so far were truncated.
 func (p *Predictor) Warnings() []string {
 	var warnings []string
-	for _, g := range p.groups {
-		if n := p.truncated[g.windowing]; n > 0 {
+	for i, g := range p.groups {
+		n, first := 0, true // groups of the same windowing differ in the words of a text alone
+		for j, other := range p.groups {
+			if other.windowing == g.windowing {
+				n, first = max(n, other.truncated), first && j >= i
+			}
+		}
+		if n > 0 && first {
 			warnings = append(warnings, plugin.Warning(plugin.Place{}, "%s",
 				dataset.Truncated(n, fmt.Sprintf("%d texts", p.texts), g.windowing)))
 		}
@@ -121,13 +134,13 @@ func (p *Predictor) Warnings() []string {
 }
 
 // predictGroup adds the predictions of the tasks of a group.
-func (p *Predictor) predictGroup(g windowGroup, examples []*corpus.Example, predictions []*Prediction) error {
+func (p *Predictor) predictGroup(g *windowGroup, examples []*corpus.Example, predictions []*Prediction) error {
 	var text, words []*corpus.Example
 	if len(g.text.Tasks) > 0 {
-		text = p.read(g.windowing, examples, false)
+		text = p.read(g, examples, false)
 	}
 	if len(g.words.Tasks) > 0 {
-		words = p.read(g.windowing, examples, true)
+		words = p.read(g, examples, true)
 	}
 	for b := range examples {
 		n := 0
@@ -137,7 +150,7 @@ func (p *Predictor) predictGroup(g windowGroup, examples []*corpus.Example, pred
 			}
 		}
 		if n > 0 {
-			p.truncated[g.windowing]++
+			g.truncated++
 		}
 		predictions[b].Truncated = max(predictions[b].Truncated, n)
 	}
@@ -157,16 +170,17 @@ func (p *Predictor) predictGroup(g windowGroup, examples []*corpus.Example, pred
 }
 
 // read returns copies of examples, encoded; if words is true, by words, which are split from the text if need be.
-func (p *Predictor) read(cut corpus.Windowing, examples []*corpus.Example, words bool) []*corpus.Example {
+func (p *Predictor) read(g *windowGroup, examples []*corpus.Example, words bool) []*corpus.Example {
+	split := corpus.Splitter(g.splitWords, p.tokenizer)
 	all := make([]*corpus.Example, len(examples))
 	for b, e := range examples {
 		own := *e
 		if words && own.Words == nil {
-			own.Words = p.tokenizer.Split(own.Text)
+			own.Words = split(own.Text)
 		}
 		all[b] = &own
 	}
-	dataset.Encode(p.tokenizer, all, cut)
+	dataset.Encode(p.tokenizer, all, g.windowing)
 	return all
 }
 
