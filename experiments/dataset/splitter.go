@@ -42,6 +42,9 @@ func (d *Dataset) chooseSplitter(group *Group) []string {
 		}
 	}
 	if f1 := agreement(way); f1 < goodAgreement {
+		for _, number := range group.Tasks {
+			d.SplitAgreement[d.Experiment.Tasks[number].Name] = f1
+		}
 		return []string{taskWarning(first, "plain texts are split into words by split_words: %s, which agrees with "+
 			"the words of the training data by F1 %.1f %%; predictions for given words are better", way, 100*f1)}
 	}

@@ -3,6 +3,7 @@ package predict
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/jenga-nlp/jenga/corpus"
@@ -25,7 +26,9 @@ type Predictor struct {
 	groups    []*windowGroup
 	pass      *nn.Pass
 
-	texts int // number of examples so far
+	texts          int                // number of examples so far
+	splitAgreement map[string]float64 // see Opened
+	split          map[string]bool    // tasks of splitAgreement that have split plain texts
 }
 
 // windowGroup has the tasks with the same windowing: those of groups with outputs per word, which encode a text word by
@@ -41,7 +44,7 @@ type windowGroup struct {
 func (o *Opened) Predictor(names ...string) *Predictor {
 	p := &Predictor{
 		model: o.Model, tokenizer: o.Data.Tokenizer, machine: o.machine,
-		pass: nn.NewPass(0),
+		pass: nn.NewPass(0), splitAgreement: o.splitAgreement, split: map[string]bool{},
 	}
 	for g := range o.Data.Groups {
 		named := slices.DeleteFunc(slices.Clone(o.Model.Groups[g].Tasks), func(t multitask.Task) bool {
@@ -115,7 +118,8 @@ func (p *Predictor) check(e *corpus.Example) error {
 	return nil
 }
 
-// Warnings returns a warning if some of the examples so far were truncated.
+// Warnings returns a warning if some of the examples so far were truncated, and one for each task that split plain
+// texts into other words than its training data has.
 func (p *Predictor) Warnings() []string {
 	var warnings []string
 	for i, g := range p.groups {
@@ -128,6 +132,13 @@ func (p *Predictor) Warnings() []string {
 		if n > 0 && first {
 			warnings = append(warnings, plugin.Warning(plugin.Place{}, "%s",
 				dataset.Truncated(n, fmt.Sprintf("%d texts", p.texts), g.windowing)))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.split)) {
+		if p.split[name] {
+			warnings = append(warnings, plugin.Warning(plugin.Place{}, "task %q: texts without words are split into "+
+				"words that agree with those of the training data by F1 %.1f %%; give words for better predictions",
+				name, 100*p.splitAgreement[name]))
 		}
 	}
 	return warnings
@@ -256,5 +267,7 @@ func (p *Predictor) add(to *Prediction, task multitask.Task, e *corpus.Example,
 	to.Tasks[task.Name], to.Data[task.Name] = all, data
 	if kind.PerWord {
 		to.Words = e.Words
+		_, low := p.splitAgreement[task.Name]
+		p.split[task.Name] = p.split[task.Name] || to.split && low
 	}
 }

@@ -77,3 +77,40 @@ func splitByRun(t *testing.T, run trained, text, way string) (words []string) {
 	}
 	return words
 }
+
+func TestPlainTextsWithOtherWordsThanTheDataGiveAWarning(t *testing.T) {
+	const data = `{"words": ["so-good", "a,b"], "tags": "A B"}` + "\n"
+	run, err := prepare(t, "  - {name: pos, type: tagging, data: {train: a.jsonl, split_words: punctuation}}\n",
+		map[string]string{"a.jsonl": data + data}, "training.num_epochs=1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := run.Train(context.Background(), "run", func(any) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	opened, err := Open("run")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer opened.Close()
+	given := &corpus.Example{Text: "so-good", Words: []corpus.Span{{Start: 0, End: 7}}}
+	const want = `warning: task "pos": texts without words are split into words that agree with those of the ` +
+		`training data by F1 0.0 %; give words for better predictions`
+	for _, test := range []struct {
+		texts []*corpus.Example
+		want  []string
+	}{
+		{[]*corpus.Example{given}, nil},
+		{[]*corpus.Example{{Text: "so good"}, given, {Text: "a"}}, []string{want}},
+	} {
+		predictor := opened.Predictor()
+		for range 2 {
+			if _, err := predictor.Predict(test.texts); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := predictor.Warnings(); !slices.Equal(got, test.want) {
+			t.Errorf("warnings %q, want %q", got, test.want)
+		}
+	}
+}

@@ -42,7 +42,11 @@ func (r *Run) describe(folder string) (Checkpoint, error) {
 		if err != nil {
 			return Checkpoint{}, err
 		}
-		about.Tasks = append(about.Tasks, describeTask(task, g.Tasks[t]))
+		described := describeTask(task, g.Tasks[t])
+		if f1, low := r.Data.SplitAgreement[task.Name]; low {
+			described.SplitAgreement = &f1
+		}
+		about.Tasks = append(about.Tasks, described)
 	}
 	return about, nil
 }
