@@ -1,6 +1,8 @@
 package corpus
 
 import (
+	"fmt"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -76,6 +78,27 @@ func (d *reader) header() (names []string, ok bool) {
 		}
 	}
 	return names, true
+}
+
+// Columns returns the names of the columns of the csv or tsv file at path, in their order.
+func Columns(path string, f Format) ([]string, error) {
+	if err := f.Check(path); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	f, _ = f.settled(path, false)
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, fileError(path, err)
+	}
+	defer file.Close()
+	d := newReader(file, path, f, &mistakes{})
+	names, ok := d.header()
+	if ok && names == nil { // the first row determines how many there are
+		var cells []string
+		_, cells, _ = d.row(nil, 0)
+		names = numbered(len(cells))
+	}
+	return names, d.err(path)
 }
 
 // width names, for an error, what determines the number of columns.

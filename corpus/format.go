@@ -39,6 +39,11 @@ var extensions = map[string]string{
 	".csv": "csv", ".tsv": "tsv", ".conll": "conll", ".conllu": "conllu",
 }
 
+// FileType returns the type of the file at path by its extension, before a .gz if there is one; "" if it is not known.
+func FileType(path string) string {
+	return extensions[strings.ToLower(filepath.Ext(strings.TrimSuffix(path, ".gz")))]
+}
+
 // Check returns an error if f is not a valid format for the file at path. It does not read the file.
 func (f Format) Check(path string) error {
 	f, err := f.settled(path, false)
@@ -79,15 +84,15 @@ func (f Format) Check(path string) error {
 
 // settled returns f with its defaults filled in for the file at path.
 func (f Format) settled(path string, folder bool) (Format, error) {
-	extension := strings.ToLower(filepath.Ext(strings.TrimSuffix(path, ".gz")))
 	if f.Type == "" {
-		f.Type = extensions[extension]
+		f.Type = FileType(path)
 		switch {
 		case f.Type == "" && folder:
 			f.Type = "slots"
 		case f.Type == "" && f.Delimiter != "":
 			f.Type = "csv"
 		case f.Type == "":
+			extension := strings.ToLower(filepath.Ext(strings.TrimSuffix(path, ".gz")))
 			return f, fmt.Errorf("extension %q has no known format; format: TYPE sets it, one of %s", extension,
 				formats)
 		}

@@ -10,7 +10,7 @@ import (
 // Example returns an example without targets, from the fields text, pair and words. Words without a text are joined by
 // blanks; with a text they are its words, with only white space between them.
 func (r Record) Example() (Example, error) {
-	first, second := r.texts()
+	first, second := r.TextFields()
 	e := Example{Place: r.Place, Paired: r.Fields[second] != nil}
 	text, _, err := r.String(first)
 	if err != nil {
@@ -23,6 +23,7 @@ func (r Record) Example() (Example, error) {
 	if err != nil {
 		return e, err
 	}
+	e.WordsGiven = given
 	if i := slices.Index(words, ""); i >= 0 {
 		return e, fmt.Errorf("%s: word %d is empty; a word has at least one character", r.Place, i+1)
 	}
@@ -44,8 +45,8 @@ func (r Record) Example() (Example, error) {
 	return e, nil
 }
 
-// texts returns the names of the fields of the two texts: text and pair, or question and context.
-func (r Record) texts() (first, second string) {
+// TextFields returns the names of the fields of the two texts: text and pair, or question and context.
+func (r Record) TextFields() (first, second string) {
 	first, second = "text", "pair"
 	if r.Fields[first] == nil && r.Fields["words"] == nil && r.Fields["question"] != nil {
 		first = "question"

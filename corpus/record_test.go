@@ -104,7 +104,7 @@ func TestExample(t *testing.T) {
 			Example{Text: " It's\u00a0Zoë.", Words: []Span{{1, 3}, {3, 5}, {7, 11}, {11, 12}}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c.want.Place = at
+			c.want.Place, c.want.WordsGiven = at, c.want.Words != nil
 			got, err := Record{Place: at, Fields: c.fields}.Example()
 			if err != nil || !reflect.DeepEqual(got, c.want) {
 				t.Errorf("got %+v, %v, want %+v", got, err, c.want)

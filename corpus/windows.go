@@ -46,23 +46,36 @@ func (c Windowing) Encode(t Tokenizer, e *Example) []Encoding {
 }
 
 // Truncates reports whether c truncated an encoded example: one of its texts ends after all of its windows.
-func (c Windowing) Truncates(t Tokenizer, e *Example) bool {
+func (c Windowing) Truncates(t Tokenizer, e *Example) bool { return c.TruncatedTokens(t, e) > 0 }
+
+// TruncatedTokens returns the number of tokens of an encoded example that lie after all of its windows.
+func (c Windowing) TruncatedTokens(t Tokenizer, e *Example) int {
 	if c.MaxLength == 0 || !slices.ContainsFunc(e.Windows, func(w Encoding) bool { return len(w.IDs) >= c.MaxLength }) {
-		return false
+		return 0
 	}
-	ends := func(windows []Encoding) (ends [2]int) { // of both texts, in bytes
-		for _, w := range windows {
-			for i, offset := range w.Offsets {
-				text := w.Segments[i]
-				if w.Second {
-					text = 1
-				}
-				ends[text] = max(ends[text], offset.End)
+	var ends [2]int // of both texts in the windows, in bytes
+	for _, w := range e.Windows {
+		for i, offset := range w.Offsets {
+			ends[w.textOf(i)] = max(ends[w.textOf(i)], offset.End)
+		}
+	}
+	n := 0
+	for _, w := range (Windowing{Separate: c.Separate}).Encode(t, e) {
+		for i, offset := range w.Offsets {
+			if offset.End > ends[w.textOf(i)] {
+				n++
 			}
 		}
-		return ends
 	}
-	return ends(e.Windows) != ends(Windowing{Separate: c.Separate}.Encode(t, e))
+	return n
+}
+
+// textOf returns 1 for a token of an example's second text, else 0.
+func (e Encoding) textOf(token int) int {
+	if e.Second {
+		return 1
+	}
+	return int(e.Segments[token])
 }
 
 func (c Windowing) windows(t Tokenizer, e *Example) []Encoding {

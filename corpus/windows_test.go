@@ -37,7 +37,10 @@ func (letterTokenizer) Encode(e *Example, maxLength int) Encoding {
 		all.Words = nil
 	}
 	if maxLength > 0 && len(all.IDs) > maxLength {
-		all.IDs = append(all.IDs[:maxLength-1:maxLength-1], 2)
+		whole := all
+		all = Encoding{}
+		all.add(whole, Span{0, maxLength - 1})
+		all.add(whole, Span{len(whole.IDs) - 1, len(whole.IDs)})
 	}
 	return all
 }
@@ -130,22 +133,28 @@ func TestTruncates(t *testing.T) {
 	for _, test := range []struct {
 		windowing  Windowing
 		text, pair string
-		want       bool
+		want       int // tokens
 	}{
-		{Windowing{}, "abcdefghij", "", false},
-		{Windowing{MaxLength: 12}, "abcdefghij", "", false},
-		{Windowing{MaxLength: 8, Windows: true}, "abcdefghij", "", false},
-		{Windowing{MaxLength: 9, Windows: true}, "abcdefghij", "xyz", false},
-		{Windowing{MaxLength: 9, Windows: true}, "abcdefghij", "uvwxyz", true},
-		{Windowing{MaxLength: 9, Windows: true}, "abcdef", "qrstuvwxyz", true},
-		{Windowing{MaxLength: 9, Windows: true, Separate: true}, "abcdefghij", "uvwxyz", false},
+		{Windowing{}, "abcdefghij", "", 0},
+		{Windowing{MaxLength: 12}, "abcdefghij", "", 0}, // with the special ones
+		{Windowing{MaxLength: 11}, "abcdefghij", "", 1},
+		{Windowing{MaxLength: 2}, "abcdefghij", "", 10},
+		{Windowing{MaxLength: 8}, "abc def", "", 0}, // blanks are no tokens
+		{Windowing{MaxLength: 6}, "abc def", "", 2},
+		{Windowing{MaxLength: 10}, "abcdefghij", "xyz", 5},
+		{Windowing{MaxLength: 6, Separate: true}, "abcdefghij", "uvwxyz", 8},
+		{Windowing{MaxLength: 8, Windows: true}, "abcdefghij", "", 0},
+		{Windowing{MaxLength: 9, Windows: true}, "abcdefghij", "xyz", 0},
+		{Windowing{MaxLength: 9, Windows: true}, "abcdefghij", "uvwxyz", 3}, // the pair has half of the 6 tokens
+		{Windowing{MaxLength: 9, Windows: true}, "abcdef", "qrstuvwxyz", 3},
+		{Windowing{MaxLength: 9, Windows: true, Separate: true}, "abcdefghij", "uvwxyz", 0},
 	} {
 		e := &Example{Text: test.text, Pair: test.pair, Paired: test.pair != ""}
 		e.Windows = test.windowing.Encode(letterTokenizer{}, e)
-		if got := test.windowing.Truncates(letterTokenizer{}, e); got != test.want {
-			t.Errorf("%+v of %q, %q is truncated: %v, want %v: %q", test.windowing, test.text, test.pair, got,
-				test.want,
-				formatWindows(e.Windows))
+		got := test.windowing.TruncatedTokens(letterTokenizer{}, e)
+		if truncates := test.windowing.Truncates(letterTokenizer{}, e); got != test.want || truncates != (got > 0) {
+			t.Errorf("%+v of %q, %q: %d tokens are truncated, %v, want %d: %q", test.windowing, test.text, test.pair,
+				got, truncates, test.want, formatWindows(e.Windows))
 		}
 	}
 }

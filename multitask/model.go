@@ -40,7 +40,9 @@ type Task struct {
 	Name  string
 	Type  tasks.Task
 	Heads []Head
-	Pairs bool // it was trained on pairs of texts only
+	// Pairs and Single report that it was trained on pairs of texts only, on single texts only; neither if it is not
+	// known, or on both.
+	Pairs, Single bool
 }
 
 // Head is one head of a task.

@@ -12,7 +12,7 @@ import (
 // HiddenTokens is the kind of outputs that are the hidden tokens of a text.
 var HiddenTokens = Register(Spec[HiddenTarget, HiddenPrediction]{
 	Name: "hidden_tokens", Description: "the hidden tokens", Traits: Traits{HidesTokens: true},
-	JSON: func(p *HiddenPrediction, in Input) any { return HiddenJSON{hiddenTokens(p, in)} },
+	JSON: hiddenJSON,
 	Schema: `{
 		"type": "object", "additionalProperties": false, "required": ["hidden"],
 		"properties": {"hidden": {"type": "array", "items": {
@@ -62,7 +62,7 @@ type HiddenJSON struct {
 
 // HiddenTokenJSON is the prediction for a mask token of a text, or of its pair.
 type HiddenTokenJSON struct {
-	Start   int         `json:"start"` // of the mask token, in bytes
+	Start   int         `json:"start"` // of the mask token
 	End     int         `json:"end"`
 	InPair  bool        `json:"in_pair,omitempty"`
 	Guesses []GuessJSON `json:"guesses"` // the likeliest first
@@ -74,8 +74,21 @@ type GuessJSON struct {
 	Probability Probability `json:"probability"`
 }
 
-// hiddenTokens lists the predictions for the mask tokens of an example, in their order. For a token in several windows,
-// it is that of the window whose ends are farthest from the token.
+func hiddenJSON(p *HiddenPrediction, in Input) any {
+	tokens := hiddenTokens(p, in)
+	for i, token := range tokens {
+		part := InText
+		if token.InPair {
+			part = InPair
+		}
+		at := in.Offsets(part, corpus.Span{Start: token.Start, End: token.End})
+		tokens[i].Start, tokens[i].End = at.Start, at.End
+	}
+	return HiddenJSON{tokens}
+}
+
+// hiddenTokens lists the predictions for the mask tokens of an example, in their order, with offsets in bytes. For a
+// token in several windows, it is that of the window whose ends are farthest from the token.
 func hiddenTokens(p *HiddenPrediction, in Input) []HiddenTokenJSON {
 	type place struct {
 		pair  bool

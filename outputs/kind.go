@@ -45,6 +45,7 @@ type erased struct {
 	right          func(t corpus.Target, p corpus.Prediction) bool
 	namePrediction func(p corpus.Prediction, e *corpus.Example, labels *corpus.Labels)
 	json           func(p corpus.Prediction, in Input) any
+	data           func(p corpus.Prediction, in Input) any
 	marks          func(p corpus.Prediction, in Input) []Mark
 	logits         func(p corpus.Prediction, rows nn.Rows, example int, shape []int) []int
 	unlabelled     func(n, all int) string
@@ -55,9 +56,32 @@ type erased struct {
 // Input is the input of a prediction.
 type Input struct {
 	Example   *corpus.Example
-	Labels    *corpus.Labels   // of the head
-	Tokenizer corpus.Tokenizer // that encoded the example
-	Task      any              // the task, for type assertions
+	Labels    *corpus.Labels    // of the head
+	Tokenizer corpus.Tokenizer  // that encoded the example
+	Task      any               // the task, for type assertions
+	Unit      corpus.OffsetUnit // of offsets in JSON; the zero value is characters
+	// Example.Words were split from its text, so that who reads the JSON does not know them
+	SplitWords bool
+	Top        int // how many of the likeliest labels JSON lists with their probabilities; 0: none
+
+	// indices of both texts, made when Offsets needs them; nil outside of Kind.JSON
+	offsets *[InPair + 1]*corpus.Offsets
+}
+
+// Offsets returns the offsets that JSON has for a span of bytes of one of the example's texts.
+func (in Input) Offsets(of Part, span corpus.Span) corpus.Span {
+	text := in.Example.Text
+	if of == InPair {
+		text = in.Example.Pair
+	}
+	if in.offsets == nil {
+		return corpus.NewOffsets(text, in.Unit).Span(span)
+	}
+	if in.offsets[of] == nil {
+		index := corpus.NewOffsets(text, in.Unit)
+		in.offsets[of] = &index
+	}
+	return in.offsets[of].Span(span)
 }
 
 // Count is the contribution of a target to the statistics of training data.
@@ -149,7 +173,19 @@ func (k *Kind) NamePrediction(p corpus.Prediction, e *corpus.Example, labels *co
 }
 
 // JSON returns the value that `jenga predict` writes for a named prediction, an object that Schema describes.
-func (k *Kind) JSON(p corpus.Prediction, in Input) any { return k.json(p, in) }
+func (k *Kind) JSON(p corpus.Prediction, in Input) any {
+	in.offsets = new([InPair + 1]*corpus.Offsets)
+	return k.json(p, in)
+}
+
+// Data returns what a data file has in Field for a target like the named prediction; nil if the kind has none.
+func (k *Kind) Data(p corpus.Prediction, in Input) any {
+	if k.data == nil {
+		return nil
+	}
+	in.Unit = corpus.Characters // as in all data files
+	return k.data(p, in)
+}
 
 // Schema returns the JSON Schema of JSON (draft 2020-12); nil if the kind has none.
 func (k *Kind) Schema() []byte { return slices.Clone(k.schema) }

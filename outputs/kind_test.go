@@ -90,6 +90,7 @@ func TestJSONMatchesSchema(t *testing.T) {
 			for i := range 6 {
 				in := parttest.Input(t, i)
 				right := sample.Right(sample.Judged(i, len(in.Example.Words), set), set)
+				in.Labels, in.Top = set, i
 				for _, p := range []corpus.Prediction{right, sample.Wrong(right, set)} {
 					if err := valid(kind.JSON(p, in)); err != nil {
 						t.Errorf("%+v: %v", p, err)

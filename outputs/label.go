@@ -1,7 +1,9 @@
 package outputs
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/nn"
@@ -16,14 +18,16 @@ var Label = Register(Spec[LabelTarget, LabelPrediction]{
 	Count:          func(t *LabelTarget) Count { return Count{Units: 1, Labels: []int{t.ID}} },
 	Right:          func(t *LabelTarget, p *LabelPrediction) bool { return t.Label == p.Label },
 	NamePrediction: nameLabel,
-	JSON: func(p *LabelPrediction, _ Input) any {
-		return LabelJSON{p.Label, Probability(p.Probabilities[p.ID])}
+	JSON: func(p *LabelPrediction, in Input) any {
+		return LabelJSON{p.Label, Probability(p.Probabilities[p.ID]), topLabels(p.Probabilities, in)}
 	},
+	Data: func(p *LabelPrediction, _ Input) any { return p.Label },
 	Schema: `{
 		"type": "object", "additionalProperties": false, "required": ["label", "probability"],
 		"properties": {
 			"label": {"type": "string"},
-			"probability": {"type": ["number", "null"], "minimum": 0, "maximum": 1}
+			"probability": {"type": ["number", "null"], "minimum": 0, "maximum": 1},
+			"top": ` + topSchema + `
 		}
 	}`,
 	Marks: func(p *LabelPrediction, _ Input) []Mark {
@@ -52,6 +56,29 @@ type LabelPrediction struct {
 type LabelJSON struct {
 	Label       string      `json:"label"`
 	Probability Probability `json:"probability"`
+	Top         []LabelJSON `json:"top,omitempty"` // the likeliest labels of a prediction, if Input.Top requires them
+}
+
+// topSchema is the JSON Schema of topLabels.
+const topSchema = `{"type": "array", "items": {
+	"type": "object", "additionalProperties": false, "required": ["label", "probability"],
+	"properties": {
+		"label": {"type": "string"},
+		"probability": {"type": ["number", "null"], "minimum": 0, "maximum": 1}
+	}
+}}`
+
+// topLabels lists the in.Top likeliest labels, the likeliest first, of equal ones the first.
+func topLabels(probabilities []float32, in Input) []LabelJSON {
+	if in.Top == 0 {
+		return nil
+	}
+	all := make([]LabelJSON, len(probabilities))
+	for id, probability := range probabilities {
+		all[id] = LabelJSON{Label: in.Labels.Name(id), Probability: Probability(probability)}
+	}
+	slices.SortStableFunc(all, func(x, y LabelJSON) int { return cmp.Compare(y.Probability, x.Probability) })
+	return all[:min(in.Top, len(all))]
 }
 
 // nameLabel sets the name of a predicted label.

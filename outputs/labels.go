@@ -25,16 +25,13 @@ var Labels = Register(Spec[LabelsTarget, LabelsPrediction]{
 	Count:          func(t *LabelsTarget) Count { return Count{Units: 1, Labels: t.IDs} },
 	Right:          func(t *LabelsTarget, p *LabelsPrediction) bool { return sameNames(t.Labels, p.Labels) },
 	NamePrediction: nameLabels,
-	JSON:           func(p *LabelsPrediction, _ Input) any { return LabelsJSON{labelsByProbability(p)} },
+	JSON: func(p *LabelsPrediction, in Input) any {
+		return LabelsJSON{labelsByProbability(p), topLabels(p.Probabilities, in)}
+	},
+	Data: func(p *LabelsPrediction, _ Input) any { return p.Labels },
 	Schema: `{
 		"type": "object", "additionalProperties": false, "required": ["labels"],
-		"properties": {"labels": {"type": "array", "items": {
-			"type": "object", "additionalProperties": false, "required": ["label", "probability"],
-			"properties": {
-				"label": {"type": "string"},
-				"probability": {"type": ["number", "null"], "minimum": 0, "maximum": 1}
-			}
-		}}}
+		"properties": {"labels": ` + topSchema + `, "top": ` + topSchema + `}
 	}`,
 	Marks: func(p *LabelsPrediction, _ Input) []Mark {
 		var marks []Mark
@@ -70,12 +67,13 @@ type LabelsPrediction struct {
 // LabelsJSON is the JSON of a prediction: the labels that hold, the likeliest first.
 type LabelsJSON struct {
 	Labels []LabelJSON `json:"labels"`
+	Top    []LabelJSON `json:"top,omitempty"` // the likeliest labels, if Input.Top requires them
 }
 
 func labelsByProbability(p *LabelsPrediction) []LabelJSON {
 	all := []LabelJSON{}
 	for i, id := range p.IDs {
-		all = append(all, LabelJSON{p.Labels[i], Probability(p.Probabilities[id])})
+		all = append(all, LabelJSON{Label: p.Labels[i], Probability: Probability(p.Probabilities[id])})
 	}
 	slices.SortStableFunc(all, func(x, y LabelJSON) int { return cmp.Compare(y.Probability, x.Probability) })
 	return all

@@ -15,6 +15,7 @@ var Number = Register(Spec[NumberTarget, NumberPrediction]{
 	Name: "number", Description: "a number", Field: "value",
 	Count:  countNumber,
 	JSON:   func(p *NumberPrediction, _ Input) any { return NumberJSON{Finite(p.Value)} },
+	Data:   numberData,
 	Schema: numberSchema,
 	Marks:  markNumber,
 	Logits: func(_ *NumberPrediction, rows nn.Rows, example int, shape []int) []int {
@@ -50,6 +51,13 @@ type NumberJSON struct {
 }
 
 const numberSchema = `{"type": "object", "additionalProperties": false, "properties": {"value": {"type": "number"}}}`
+
+func numberData(p *NumberPrediction, _ Input) any {
+	if Finite(p.Value) == nil {
+		return nil
+	}
+	return json.Number(strconv.FormatFloat(p.Value, 'g', 7, 64))
+}
 
 func countNumber(t *NumberTarget) Count { return Count{Units: 1, Number: &t.Value} }
 

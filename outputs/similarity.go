@@ -14,6 +14,7 @@ var Similarity = Register(Spec[NumberTarget, NumberPrediction]{
 	Name: "similarity", Description: "a similarity", Field: "value", Traits: Traits{Separate: true},
 	Count:  countNumber,
 	JSON:   func(p *NumberPrediction, _ Input) any { return NumberJSON{Finite(p.Value)} },
+	Data:   numberData,
 	Schema: numberSchema,
 	Marks:  markNumber,
 	Logits: func(_ *NumberPrediction, _ nn.Rows, example int, _ []int) []int {

@@ -1,7 +1,9 @@
 package outputs
 
 import (
+	"encoding/json"
 	"fmt"
+	"strconv"
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/nn"
@@ -29,9 +31,16 @@ var Span = Register(Spec[SpanTarget, SpanPrediction]{
 		return exact == 1
 	},
 	NamePrediction: extractSpan,
-	JSON: func(p *SpanPrediction, _ Input) any {
-		at := p.Answer.Span
+	JSON: func(p *SpanPrediction, in Input) any {
+		at := in.Offsets(InPair, p.Answer.Span)
 		return SpanJSON{AnswerJSON{p.Answer.Text, at.Start, at.End, Probability(p.Probability)}}
+	},
+	Data: func(p *SpanPrediction, in Input) any {
+		if p.Answer == (corpus.TextSpan{}) {
+			return []any{}
+		}
+		start := in.Offsets(InPair, p.Answer.Span).Start
+		return []any{map[string]any{"text": p.Answer.Text, "answer_start": json.Number(strconv.Itoa(start))}}
 	},
 	Schema: `{
 		"type": "object", "additionalProperties": false, "required": ["answer"],
@@ -74,7 +83,7 @@ type SpanJSON struct {
 	Answer AnswerJSON `json:"answer"`
 }
 
-// AnswerJSON is a part of the second text of a pair, in bytes, End exclusive; empty if the context has no answer.
+// AnswerJSON is a part of the second text of a pair, End exclusive; empty if the context has no answer.
 type AnswerJSON struct {
 	Text        string      `json:"text"`
 	Start       int         `json:"start"`

@@ -41,8 +41,12 @@ type Spec[T, P any] struct {
 	Right func(t *T, p *P) bool
 	// NamePrediction sets the names that belong to predicted numbers.
 	NamePrediction func(p *P, e *corpus.Example, labels *corpus.Labels)
-	// JSON returns the value that `jenga predict` writes for a named prediction; nil: the prediction itself.
+	// JSON returns the value that `jenga predict` writes for a named prediction; nil: the prediction itself. Offsets in
+	// it are those of Input.Offsets.
 	JSON func(p *P, in Input) any
+	// Data returns what a data file has in Field for a target like the named prediction: a value of a corpus.Record's
+	// fields, or []*string with nil for what is missing; nil: predictions cannot be written as data.
+	Data func(p *P, in Input) any
 	// Schema is the JSON Schema of JSON.
 	Schema string
 	// Marks returns the marks that show a named prediction beside its text.
@@ -102,6 +106,9 @@ func (s Spec[T, P]) erasePredictions(e *erased) {
 	e.json = func(p corpus.Prediction, _ Input) any { return p }
 	if s.JSON != nil {
 		e.json = func(p corpus.Prediction, in Input) any { return s.JSON(As[P](p), in) }
+	}
+	if s.Data != nil {
+		e.data = func(p corpus.Prediction, in Input) any { return s.Data(As[P](p), in) }
 	}
 	if s.Right != nil {
 		e.right = func(t corpus.Target, p corpus.Prediction) bool { return s.Right(As[T](t), As[P](p)) }

@@ -24,11 +24,15 @@ var Tags = Register(Spec[TagsTarget, TagsPrediction]{
 	Count:          countTags,
 	Right:          rightTags,
 	NamePrediction: nameTags,
-	JSON:           func(p *TagsPrediction, in Input) any { return TagsJSON{spansOfTags(p, in), p.Tags} },
+	JSON:           tagsJSON,
+	Data:           tagsData,
 	Schema: `{
 		"type": "object", "additionalProperties": false, "required": ["tags"],
 		"properties": {
-			"tags": {"type": "array", "items": {"type": "string"}},
+			"words": {"type": "array", "items": {
+				"type": "array", "items": {"type": "integer", "minimum": 0}, "minItems": 2, "maxItems": 2
+			}},
+			"tags": {"type": "array", "items": {"type": ["string", "null"]}},
 			"spans": {"type": "array", "items": {
 				"type": "object", "additionalProperties": false,
 				"required": ["label", "start", "end", "text", "probability"],
@@ -55,7 +59,7 @@ type TagsTarget struct {
 type TagsPrediction struct {
 	IDs           []int     // -1 for words without a token
 	Probabilities []float32 // of each of IDs, 0 if that is -1
-	Tags          []string  // "O" for words without a token
+	Tags          []string  // "O" for words without a token, as metrics count them; null in JSON
 }
 
 // SpanFinder is a task whose tags mark spans of words.
@@ -73,10 +77,12 @@ type TagSpan struct {
 // TagsJSON is the JSON of a prediction.
 type TagsJSON struct {
 	Spans []TagSpanJSON `json:"spans,omitzero"` // nil if the task's tags mark no spans, empty if there are none
-	Tags  []string      `json:"tags,omitzero"`
+	// Words has the start and end of each word; nil if the words were given.
+	Words [][2]int  `json:"words,omitzero"`
+	Tags  []*string `json:"tags,omitzero"` // nil for a word without a token, as in the rest of a truncated text
 }
 
-// TagSpanJSON is a span of a text, in bytes, End exclusive.
+// TagSpanJSON is a span of a text, End exclusive.
 type TagSpanJSON struct {
 	Label       string      `json:"label"`
 	Start       int         `json:"start"`
@@ -85,7 +91,43 @@ type TagSpanJSON struct {
 	Probability Probability `json:"probability"` // the mean of its words'
 }
 
-// spansOfTags lists the spans that predicted tags mark; nil if the task is not a SpanFinder.
+func tagsJSON(p *TagsPrediction, in Input) any {
+	spans := spansOfTags(p, in)
+	for i, s := range spans {
+		at := in.Offsets(InText, corpus.Span{Start: s.Start, End: s.End})
+		spans[i].Start, spans[i].End = at.Start, at.End
+	}
+	var words [][2]int
+	if in.SplitWords {
+		words = make([][2]int, len(in.Example.Words))
+		for w, word := range in.Example.Words {
+			at := in.Offsets(InText, word)
+			words[w] = [2]int{at.Start, at.End}
+		}
+	}
+	return TagsJSON{spans, words, readTags(p)}
+}
+
+// tagsData returns the tag of each word. One that was not read has none, but is outside of spans, as metrics count it.
+func tagsData(p *TagsPrediction, in Input) any {
+	if _, spans := in.Task.(SpanFinder); spans {
+		return p.Tags
+	}
+	return readTags(p)
+}
+
+// readTags returns the tag of each word, nil for one without a token.
+func readTags(p *TagsPrediction) []*string {
+	tags := make([]*string, len(p.Tags))
+	for w := range p.Tags {
+		if p.IDs[w] >= 0 {
+			tags[w] = &p.Tags[w]
+		}
+	}
+	return tags
+}
+
+// spansOfTags lists the spans that predicted tags mark, with offsets in bytes; nil if the task is not a SpanFinder.
 func spansOfTags(p *TagsPrediction, in Input) []TagSpanJSON {
 	finder, ok := in.Task.(SpanFinder)
 	if !ok {

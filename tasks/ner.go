@@ -22,8 +22,8 @@ type NEROptions struct {
 // default mode (conlleval's reading of tags, Tjong Kim Sang & De Meulder 2003), and with _strict as in its strict mode,
 // which counts only spans that the scheme allows; and accuracy, the fraction of words with the right tag.
 //
-// The scheme is how tags mark spans; entities at offsets become tags of it. Tags that break it are kept, rewritten to
-// mark the same spans in the scheme (repair), or refused (error).
+// The scheme is how tags mark spans; entities at offsets in characters (code points) become tags of it. Tags that break
+// it are kept, rewritten to mark the same spans in the scheme (repair), or refused (error).
 type ner struct {
 	NEROptions
 	env   Env

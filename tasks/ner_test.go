@@ -7,11 +7,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/outputs"
 	"github.com/jenga-nlp/jenga/parttest"
 	"github.com/jenga-nlp/jenga/plugin"
 	"github.com/jenga-nlp/jenga/tasks"
-
-	"github.com/jenga-nlp/jenga/outputs"
 )
 
 func TestNER(t *testing.T) { parttest.Task(t, "ner", "") }
@@ -80,6 +80,37 @@ func TestEntitiesWithinWordsWarn(t *testing.T) {
 		`first: data.jsonl:7, x "paid"`
 	if len(warnings) != 1 || warnings[0] != want {
 		t.Errorf("warnings %q, want %q", warnings, want)
+	}
+}
+
+// Spans that are predicted are entities of data files with the same offsets: both count characters.
+func TestPredictedSpansAreEntitiesOfTheSameWords(t *testing.T) {
+	task := newNER(t, tasks.Env{Heads: []string{"entity"}, Split: splitAtPunctuation})
+	for _, text := range []string{
+		"play Zoë's Crème 😀 now", "👩‍👩‍👧 saw Ann 👍🏽 there", "e\u0301cole a\u0308 Paris", "أغنية لفيروز من بيروت",
+		"मुंबई में बारिश हुई", "我 想听 周杰伦 的歌", "𠮷野家 in 𝒳 town",
+	} {
+		e, err := task.Example(record(map[string]any{"text": text}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := slices.Repeat([]string{"O"}, len(e.Words))
+		want[1], want[2] = "B-x", "I-x"
+		predicted := &outputs.TagsPrediction{
+			IDs: make([]int, len(want)), Probabilities: make([]float32, len(want)), Tags: want,
+		}
+		line, err := json.Marshal(outputs.Tags.JSON(predicted, outputs.Input{Example: &e, Task: task}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		fields, err := corpus.ParseObject(string(line))
+		if err != nil {
+			t.Fatal(err)
+		}
+		read, err := task.Example(record(map[string]any{"text": text, "entities": fields["spans"]}))
+		if err != nil || !slices.Equal(targetTags(read.Targets[0]), want) {
+			t.Errorf("%s: read back as %v, %v, want %v", line, read.Targets, err, want)
+		}
 	}
 }
 

@@ -57,6 +57,11 @@ func TestExitStatus(t *testing.T) {
 		{"embed broken.yaml", exitMistake, "broken.yaml is a file; want a folder, or an .onnx file"},
 		{"embed . --max-length -1", exitUsage, "--max-length -1"},
 		{"tokenize . --max-length -1", exitUsage, "--max-length -1"},
+		{"tokenize --help", 0, "Unicode code points"},
+		{"predict --help", 0, "Unicode code points"},
+		{"tokenize . --offsets runes", exitUsage, `--offsets "runes": want one of characters, bytes, utf16`},
+		{"predict . --top -1", exitUsage, "--top -1: want a number from 1 on"},
+		{"predict . --offsets runes", exitUsage, `--offsets "runes": want one of characters, bytes, utf16`},
 	} {
 		t.Run(test.args, func(t *testing.T) {
 			status, out, log := call("", strings.Fields(test.args)...)
@@ -151,6 +156,15 @@ func TestTrainEvalPredictEmbedTokenize(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &tokenized); err != nil || status != 0 || tokenized.Tokens[0] != "[CLS]" ||
 		tokenized.Offsets[0] != [2]int{0, 0} || tokenized.Offsets[1] != [2]int{0, 3} {
 		t.Errorf("tokenize: %d, %v\n%s", status, err, out)
+	}
+
+	for unit, want := range map[string]string{
+		"characters": "[0,3],[4,5],[6,10]", "bytes": "[0,3],[4,8],[9,13]", "utf16": "[0,3],[4,6],[7,11]",
+	} {
+		status, out, _ = call("the 😀 card\n", "tokenize", "runs/mails", "--offsets", unit)
+		if want := `"offsets":[[0,0],` + want + `,[0,0]]`; status != 0 || !strings.Contains(out, want) {
+			t.Errorf("tokenize --offsets %s: %d, %s, want %s", unit, status, out, want)
+		}
 	}
 
 	// a run whose data is gone

@@ -49,6 +49,10 @@ func TestAnOutputKindOfAnotherModuleTrainsAndPredicts(t *testing.T) {
 	if got.Rank == nil || *got.Rank != rank || got.Probability <= 0 {
 		t.Errorf("predicted %s", line)
 	}
+	table := grading.run("Please pay the dental bill.\n", "predict", "runs/notes", "--format", "csv")
+	if !strings.HasSuffix(table, "\nPlease pay the dental bill.,"+got.Grade+"\n") {
+		t.Errorf("as csv: %s", table)
+	}
 }
 
 // program is the binary of a module outside the repository, in the module's folder.

@@ -3,7 +3,6 @@ package cli
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/experiments/predict"
 )
 
@@ -22,7 +21,7 @@ func (c *commands) embedCommand() *cobra.Command {
 		Short: "Write the encoder's hidden states of texts, a JSON line for each",
 		Long: `Write the encoder's hidden states of texts, a JSON line for each. MODEL is a folder with config.json
 and weights, an .onnx file, a model's name in the Hugging Face cache, or a run. Texts are plain lines, or JSON lines
-with text, pair or words; they are read from stdin if no file is named.`,
+with text, pair or words, or a file of data as csv; they are read from stdin if no file is named, or -.`,
 		Example: "  echo 'a text' | jenga embed models/minilm-l6\n  jenga embed runs/snips texts.txt --pool none",
 		Args:    between(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -38,7 +37,8 @@ with text, pair or words; they are read from stdin if no file is named.`,
 			}
 			defer embedder.Close()
 			defer func() { c.warn(embedder.Warnings()) }()
-			return c.eachText(cmd.Context(), args[1:], nil, func(examples []*corpus.Example) ([]any, error) {
+			return c.eachText(cmd.Context(), inputOf(args[1:], nil), func(read []predict.Line) ([]any, error) {
+				examples := examplesOf(read)
 				states, err := embedder.States(examples)
 				if err != nil {
 					return nil, err
@@ -57,7 +57,7 @@ with text, pair or words; they are read from stdin if no file is named.`,
 					lines[i] = line
 				}
 				return lines, nil
-			})
+			}, jsonLines{})
 		},
 	}
 	cmd.Flags().StringVar(&pool, "pool", "mean",

@@ -27,6 +27,12 @@ func showsBars(columns int, term string) bool {
 	return columns >= barWidth(steps) && term != "dumb"
 }
 
+// isTerminal reports whether a reader or writer is a terminal.
+func isTerminal(stream any) bool {
+	f, ok := stream.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
 // terminalWidth returns how many characters a line of w has, 0 if w is not a terminal.
 func terminalWidth(w io.Writer) int {
 	f, ok := w.(*os.File)

@@ -1,45 +1,200 @@
 package cli
 
 import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
 	"github.com/spf13/cobra"
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/experiments/predict"
 )
 
+type predictFlags struct {
+	offsets, keep, out string
+	format             string
+	tasks              []string
+	top                int
+}
+
 func (c *commands) predictCommand() *cobra.Command {
-	return &cobra.Command{
+	var f predictFlags
+	cmd := &cobra.Command{
 		Use:   "predict RUN [FILE]",
 		Short: "Predict for all tasks, a JSON line for each text",
 		Long: `Predict for all tasks, a JSON line for each text, which is encoded once. Texts are plain lines, or JSON
 lines with text, pair or words, or with question and context, or with the column names of the run's data; they are
-read from stdin if no file is named. The output has an error in place of a line that cannot be read, and nothing for
-an empty one. Tasks trained on pairs of texts are left out for a single text.`,
+read from stdin if no file is named, or -. A csv, tsv, json, conll or conllu file, or a folder with seq.in, is read
+as the run's data is. The output has an error in place of a line that cannot be read, and nothing for an empty one.
+Tasks trained on pairs of texts are left out for a single text; a pair is an error if no task was trained on one.
+
+Each output has its line's number, and the other fields of the line, as its id; fields with the name of one of the
+output's are in the object input. truncated is the number of tokens of a long text that were not read; words beyond
+have the tag null. Offsets (start, end) count characters (Unicode code points), as in data files, or what --offsets
+says.`,
 		Example: `  echo 'play adele on spotify' | jenga predict runs/snips
-  jenga predict runs/snips texts.jsonl > predictions.jsonl`,
+  jenga predict runs/snips texts.jsonl > predictions.jsonl
+  jenga predict runs/mails new.csv > predictions.jsonl
+  jenga predict runs/snips texts.jsonl --task intent --keep id --out predictions.jsonl`,
 		Args: between(1, 2),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			opened, err := predict.Open(args[0])
-			if err != nil {
-				return err
-			}
-			defer opened.Close()
-			c.warn(opened.Warnings)
-			predictor := opened.Predictor()
-			defer func() { c.warn(predictor.Warnings()) }()
-			return c.eachText(cmd.Context(), args[1:], opened.Columns(),
-				func(examples []*corpus.Example) ([]any, error) {
-					predictions, err := predictor.Predict(examples)
-					return anys(predictions), err
-				})
-		},
+		RunE: func(cmd *cobra.Command, args []string) error { return c.predict(cmd.Context(), f, args[0], args[1:]) },
 	}
+	offsetsFlag(cmd, &f.offsets)
+	cmd.Flags().StringVar(&f.keep, "keep", "all", "fields of the input that pass through: all, none or `FIELD,…`")
+	cmd.Flags().StringArrayVar(&f.tasks, "task", nil, "predict for `TASK` alone; may be repeated")
+	cmd.Flags().IntVar(&f.top, "top", 0, "list the `K` likeliest labels of a text with their probabilities")
+	cmd.Flags().StringVar(&f.format, "format", "jsonl",
+		"`FORMAT` of the output: jsonl, or with predictions in the input's own columns csv, tsv, conll, conllu")
+	cmd.Flags().StringVar(&f.out, "out", "", "write to `FILE` in place of stdout")
+	return cmd
 }
 
-func anys[T any](values []T) []any {
-	all := make([]any, len(values))
-	for i, v := range values {
-		all[i] = v
+func (c *commands) predict(ctx context.Context, f predictFlags, folder string, args []string) (err error) {
+	unit, err := offsetUnit(f.offsets)
+	if err != nil {
+		return err
+	}
+	if err := checkOneOf("format", f.format, "jsonl", "csv", "tsv", "conll", "conllu"); err != nil {
+		return err
+	}
+	if f.top < 0 {
+		return usageErrorf("--top %d: want a number from 1 on, or 0 for none", f.top)
+	}
+	opened, err := predict.Open(folder)
+	if err != nil {
+		return err
+	}
+	defer opened.Close()
+	for _, name := range f.tasks {
+		if _, _, err := opened.Model.Group(name); err != nil {
+			return fmt.Errorf("--task: %w", err)
+		}
+	}
+	c.warn(opened.Warnings)
+
+	// the output
+	own := *c
+	if f.out != "" {
+		file, err := createOutput(f.out, args)
+		if err != nil {
+			return err
+		}
+		defer func() {
+			if closed := file.Close(); err == nil {
+				err = closed
+			}
+		}()
+		own.out = file
+	}
+
+	keep := newKept(f.keep)
+	predictor := opened.Predictor(f.tasks...)
+	predictor.Unit, predictor.Top = unit, f.top
+	defer func() { c.warn(slices.Concat(predictor.Warnings(), keep.warnings())) }()
+	input := inputOf(args, opened.Columns(f.tasks...))
+	input.format = opened.Format(input.file, f.tasks...)
+	output, done, err := own.outputOf(f, opened, input, keep)
+	if err != nil {
+		return err
+	}
+	defer done()
+	return own.eachText(ctx, input, func(lines []predict.Line) ([]any, error) {
+		predictions, err := predictor.Predict(examplesOf(lines))
+		results := make([]any, len(predictions))
+		for i, p := range predictions {
+			p.Line, p.Fields = lines[i].Number, keep.of(lines[i].Fields)
+			results[i] = predicted{p, lines[i]}
+		}
+		return results, err
+	}, output)
+}
+
+// outputOf returns the writer of the flag --format. The caller calls done in the end.
+func (c *commands) outputOf(f predictFlags, run *predict.Opened, from textInput, keep kept) (output resultWriter,
+	done func() error, err error) {
+	done = func() error { return nil }
+	targets := run.TargetColumns(f.tasks...)
+	switch f.format {
+	case "jsonl":
+		return jsonLines{}, done, nil
+	case "conll", "conllu":
+		return newSentences(f.format, from, targets, c.log)
+	}
+	if err := checkTargets(targets); err != nil {
+		return nil, nil, err
+	}
+	t := &table{
+		delimiter: map[string]rune{"csv": ',', "tsv": '\t'}[f.format], text: "text",
+		targets: targets, keep: keep, log: c.log,
+	}
+	if names := from.columns["text"]; len(names) > 0 {
+		t.text = names[0]
+	}
+	if kind := corpus.FileType(from.file); kind == "csv" || kind == "tsv" {
+		if t.columns, err = corpus.Columns(from.file, from.format); err != nil {
+			return nil, nil, err
+		}
+	}
+	return t, done, nil
+}
+
+// createOutput creates a file for output, which must not be the input's.
+func createOutput(name string, args []string) (*os.File, error) {
+	if len(args) > 0 {
+		in, inErr := os.Stat(args[0])
+		out, outErr := os.Stat(name)
+		if inErr == nil && outErr == nil && os.SameFile(in, out) {
+			return nil, fmt.Errorf("--out %q: it is the file that is read; want another", name)
+		}
+	}
+	return os.Create(name)
+}
+
+// kept chooses the fields of the input that pass through to the output.
+type kept struct {
+	all   bool
+	names []string
+	found map[string]bool // of names
+}
+
+// newKept reads the flag --keep.
+func newKept(flag string) kept {
+	switch flag {
+	case "all":
+		return kept{all: true}
+	case "none":
+		return kept{}
+	}
+	return kept{names: strings.Split(flag, ","), found: map[string]bool{}}
+}
+
+// keeps reports whether the field with a name passes through.
+func (k kept) keeps(name string) bool { return k.all || slices.Contains(k.names, name) }
+
+// of returns the fields that pass through.
+func (k kept) of(fields map[string]any) map[string]any {
+	if k.all {
+		return fields
+	}
+	chosen := maps.Clone(fields)
+	maps.DeleteFunc(chosen, func(name string, _ any) bool { return !k.keeps(name) })
+	for name := range chosen {
+		k.found[name] = true
+	}
+	return chosen
+}
+
+// warnings lists the names that no line had.
+func (k kept) warnings() []string {
+	var all []string
+	for _, name := range k.names {
+		if !k.found[name] {
+			all = append(all, fmt.Sprintf("warning: --keep: no line has a field %q besides its text", name))
+		}
 	}
 	return all
 }

@@ -10,21 +10,20 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/experiments/predict"
 )
 
-// echo returns the examples' texts.
-func echo(examples []*corpus.Example) ([]any, error) {
+// echo returns the texts of lines.
+func echo(lines []predict.Line) ([]any, error) {
 	var results []any
-	for _, e := range examples {
-		results = append(results, e.Text)
+	for _, line := range lines {
+		results = append(results, line.Example.Text)
 	}
 	return results, nil
 }
 
 func TestEachTextHasItsLineOfOutput(t *testing.T) {
-	const tooLong = `{"error":"line 2: longer than 16777216 bytes"}`
+	const tooLong = `{"error":"line 2: longer than 16777216 bytes","line":2}`
 	longest := strings.Repeat("x", maxLine-1) // and the end of the line
 	for _, test := range []struct {
 		name, in string
@@ -43,7 +42,7 @@ func TestEachTextHasItsLineOfOutput(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			var out strings.Builder
 			c := &commands{in: strings.NewReader(test.in), out: &out}
-			err := c.eachText(context.Background(), nil, nil, echo)
+			err := c.eachText(context.Background(), textInput{}, echo, jsonLines{})
 			if failed := slices.Contains(test.want, tooLong); !failed && err != nil || failed &&
 				!errors.Is(err, errReported) {
 				t.Errorf("the error is %v", err)
@@ -62,10 +61,11 @@ func TestEachTextHasItsLineOfOutput(t *testing.T) {
 func TestALineWithoutAPredictionIsAnError(t *testing.T) {
 	var out strings.Builder
 	c := &commands{in: strings.NewReader("one\ntwo\n"), out: &out}
-	err := c.eachText(context.Background(), nil, nil, func([]*corpus.Example) ([]any, error) {
-		return anys([]predict.Prediction{{Text: "one"}, {Text: "two", Err: errors.New("line 2: too long")}}), nil
-	})
-	const want = `{"text":"one","tasks":null}` + "\n" + `{"error":"line 2: too long"}` + "\n"
+	err := c.eachText(context.Background(), textInput{}, func([]predict.Line) ([]any, error) {
+		return []any{predicted{Prediction: predict.Prediction{Text: "one"}},
+			predicted{Prediction: predict.Prediction{Text: "two", Err: errors.New("line 2: too long")}}}, nil
+	}, jsonLines{})
+	const want = `{"text":"one","truncated":0,"tasks":null}` + "\n" + `{"error":"line 2: too long"}` + "\n"
 	if !errors.Is(err, errReported) || out.String() != want {
 		t.Errorf("eachText = %v with lines\n%swant %v with\n%s", err, out.String(), errReported, want)
 	}
@@ -76,7 +76,7 @@ func TestWaitingForTextsCanBeInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	c := &commands{in: waiting, out: io.Discard}
-	if err := c.eachText(ctx, nil, nil, echo); !errors.Is(err, context.Canceled) {
+	if err := c.eachText(ctx, textInput{}, echo, jsonLines{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("eachText = %v, want %v", err, context.Canceled)
 	}
 }
@@ -85,7 +85,9 @@ func TestASingleLineDoesNotWaitForOthers(t *testing.T) {
 	in, lines := io.Pipe()
 	results, out := io.Pipe()
 	ended := make(chan error)
-	go func() { ended <- (&commands{in: in, out: out}).eachText(context.Background(), nil, nil, echo) }()
+	go func() {
+		ended <- (&commands{in: in, out: out}).eachText(context.Background(), textInput{}, echo, jsonLines{})
+	}()
 	got := bufio.NewReader(results)
 	for _, text := range []string{"one", "two"} {
 		fmt.Fprintln(lines, text)
@@ -96,5 +98,30 @@ func TestASingleLineDoesNotWaitForOthers(t *testing.T) {
 	lines.Close()
 	if err := <-ended; err != nil {
 		t.Error(err)
+	}
+}
+
+// A bar counts the lines of a file, and the records of a data file.
+func TestLinesOfAFileAreCounted(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeFile(t, ".", "a.txt", strings.Repeat("one\n\n", 50_000))
+	writeFile(t, ".", "a.csv", "text\n\"one\ntwo\"\nthree\n")
+	writeFile(t, ".", "a.txt.gz", "")
+	for name, want := range map[string]int{"a.txt": 100_000, "a.csv": 2, "a.txt.gz": 0, "": 0} {
+		from := textInput{file: name}
+		var lines lineSource = newTexts(context.Background(), strings.NewReader(""), nil)
+		if name == "a.csv" {
+			var err error
+			if lines, _, err = from.open(context.Background(), nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := from.lineCount(lines); got != want {
+			t.Errorf("%q has %d lines, want %d", name, got, want)
+		}
+		if _, err := lines.next(); !errors.Is(err, io.EOF) || name == "a.csv" && (lines.read() != 2 ||
+			from.lineCount(lines) != 2) {
+			t.Errorf("%q: read %d, %v", name, lines.read(), err)
+		}
 	}
 }

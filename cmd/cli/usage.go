@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/jenga-nlp/jenga/corpus"
 )
 
 // usageError is a wrong flag or argument.
@@ -33,6 +35,21 @@ func checkOneOf(flag, value string, valid ...string) error {
 		return nil
 	}
 	return usageErrorf("--%s %q: want one of %s", flag, value, strings.Join(valid, ", "))
+}
+
+// offsetsFlag adds the flag --offsets to a command.
+func offsetsFlag(cmd *cobra.Command, name *string) {
+	cmd.Flags().StringVar(name, "offsets", corpus.Characters.String(),
+		"`UNIT` of offsets: characters (Unicode code points, as in data files), bytes (of UTF-8) or utf16 (code units)")
+}
+
+// offsetUnit returns the unit that the flag --offsets names.
+func offsetUnit(name string) (corpus.OffsetUnit, error) {
+	unit, err := corpus.ParseOffsetUnit(name)
+	if err != nil {
+		return 0, usageErrorf("--offsets %w", err)
+	}
+	return unit, nil
 }
 
 // checkMaxLength returns an error unless n leaves room for a token between the special ones, or is 0.

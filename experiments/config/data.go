@@ -20,7 +20,13 @@ type Data struct {
 	Format           corpus.Format
 	Split            Split
 	Limit            int // number of training examples that are used; 0: all
+	// SplitWords is how texts without words are split into words (corpus.Splitter); "": as agrees best with the words
+	// of the training data
+	SplitWords string
 }
+
+// autoSplit is the value of split_words for Data.SplitWords "".
+const autoSplit = "auto"
 
 // Splits of a task's data.
 const (
@@ -97,6 +103,9 @@ func (d *decoding) data(owner string, task *Task, s, dataPath, of *plugin.Sectio
 	data.Format.Delimiter, data.Format.Quote, data.Format.Encoding = raw.Delimiter, raw.Quote, raw.Encoding
 	data.Format.Fields = d.fields(owner, task, s)
 	data.Limit = raw.Limit
+	if data.SplitWords = raw.SplitWords; raw.SplitWords == autoSplit {
+		data.SplitWords = ""
+	}
 	if data.SameAs = raw.SameAs; raw.SameAs != "" {
 		d.onlyFields(owner, s, dataPath)
 		return data

@@ -149,6 +149,11 @@ var headDefaults = headOptions{Weight: 1}
 
 // dataOptions are the keys of a task's `data`: one file that `split` divides (`path`), or a file for each split, or the
 // task whose texts are read (`same_as`). Paths are relative to the experiment file, else to $JENGA_DATA.
+//
+// `split_words` is where texts without words are split for tasks with an output for each word: at white space and at
+// every punctuation mark (`punctuation`), at white space and the marks at a word's ends (`ends`), there and before
+// English clitics as 's and n't (`clitics`), or at white space alone. `auto` is the way that agrees best with the words
+// that the training data gives, else `punctuation`; the run folder's experiment.yaml has it.
 type dataOptions struct {
 	SameAs string `yaml:"same_as,omitempty" takes:"a task's name" doc:"task whose texts this one reads too: each is encoded once for both; only columns may be given beside it"`
 
@@ -163,6 +168,8 @@ type dataOptions struct {
 	Encoding  string   `yaml:"encoding,omitempty" takes:"utf-8 or latin1" default:"utf-8" doc:"of the files"`
 	Header    bool     `yaml:"header" doc:"whether the first line of csv and tsv names the columns"`
 	Columns   []string `yaml:"columns,omitempty" takes:"a list of column names" doc:"names of the columns by position, in place of a header; _ is a column that is not read"`
+
+	SplitWords string `yaml:"split_words,omitempty" choice:"auto|punctuation|ends|clitics|whitespace"`
 
 	Split *plugin.Section `yaml:"split,omitempty"`
 	Limit int             `yaml:"limit,omitempty" range:"[0,)" doc:"training examples to use, the first ones; 0: all"`
@@ -185,7 +192,7 @@ type columnOptions struct {
 	Answers  *plugin.Section `yaml:"answers,omitempty" doc:"column of the parts of the context that answer it"`
 }
 
-var dataDefaults = dataOptions{Header: true}
+var dataDefaults = dataOptions{Header: true, SplitWords: autoSplit}
 
 // trainingOptions are the keys of `training`. `sampling` and `weighting` name parts.
 type trainingOptions struct {

@@ -155,6 +155,7 @@ func (f *writing) files(d Data) dataOptions {
 		Path: f.path(d.Path.Name), Train: f.path(d.Train.Name), Dev: f.path(d.Dev.Name), Test: f.path(d.Test.Name),
 		Format: d.Format.Type, Delimiter: d.Format.Delimiter, Quote: d.Format.Quote, Encoding: d.Format.Encoding,
 		Header: !d.Format.NoHeader, Columns: d.Format.Columns, Limit: d.Limit,
+		SplitWords: d.SplitWords,
 	}
 	if d.Split != (Split{}) || d.Dev.Name == "" {
 		o.Split = plugin.SectionOf(d.Split)

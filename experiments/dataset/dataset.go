@@ -22,6 +22,9 @@ type Dataset struct {
 	Tokenizer  corpus.Tokenizer
 	Vectors    *corpus.Vectors // of words, initial values of the encoder's embeddings; nil: none
 	Warnings   []string        // of the experiment and its data
+	// SplitAgreement is the F1 of the words of plain texts against those that the training data gives, by task, where
+	// it is low.
+	SplitAgreement map[string]float64
 }
 
 // Group has the tasks that read the same texts, and their examples.
@@ -61,7 +64,8 @@ func Resume(
 func loadWith(
 	e *config.Experiment, tokenizer corpus.Tokenizer, known map[multitask.HeadName]*corpus.Labels, splits []string,
 ) (*Dataset, error) {
-	d := &Dataset{Experiment: e, Warnings: slices.Clone(e.Warnings), Labels: map[multitask.HeadName]*corpus.Labels{}}
+	d := &Dataset{Experiment: e, Warnings: slices.Clone(e.Warnings), Labels: map[multitask.HeadName]*corpus.Labels{},
+		SplitAgreement: map[string]float64{}}
 	var mistakes plugin.Mistakes
 
 	// examples and targets
@@ -76,6 +80,9 @@ func loadWith(
 		return nil, mistakes.Err()
 	}
 	d.Warnings = append(d.Warnings, in.warnings...)
+	for g := range d.Groups {
+		d.Warnings = append(d.Warnings, d.chooseSplitter(&d.Groups[g])...)
+	}
 	for i, task := range e.Tasks {
 		for _, warning := range plugin.WarningsOf(d.Tasks[i]) {
 			d.Warnings = append(d.Warnings, plugin.Warning(task.Place, "%s", warning))
@@ -127,7 +134,8 @@ func (d *Dataset) open(tokenizer corpus.Tokenizer) error {
 	d.Tokenizer = tokenizer
 	var mistakes plugin.Mistakes
 	for _, task := range d.Experiment.Tasks {
-		built, err := task.Part.Build(tasks.Env{Name: task.Name, Heads: task.HeadNames(), Split: tokenizer.Split})
+		split := corpus.Splitter(task.Data.SplitWords, tokenizer)
+		built, err := task.Part.Build(tasks.Env{Name: task.Name, Heads: task.HeadNames(), Split: split})
 		if err != nil {
 			mistakes.Append(err)
 		}

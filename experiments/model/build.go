@@ -55,9 +55,14 @@ func checkSaves(m *multitask.Model, path string) error {
 // task builds a task of a group and its heads.
 func (b *builder) task(group *dataset.Group, task config.Task, taskType tasks.Task) multitask.Task {
 	m, about := b.Model, b.Model.Encoder.Describe()
-	train, single := group.Examples[config.Train], func(e *corpus.Example) bool { return !e.Paired }
-	pairs := len(train) > 0 && !slices.ContainsFunc(train, single)
-	built := multitask.Task{Name: task.Name, Type: taskType, Pairs: pairs}
+	train := group.Examples[config.Train]
+	paired := func(e *corpus.Example) bool { return e.Paired }
+	single := func(e *corpus.Example) bool { return !e.Paired }
+	built := multitask.Task{
+		Name: task.Name, Type: taskType,
+		Pairs:  len(train) > 0 && !slices.ContainsFunc(train, single),
+		Single: len(train) > 0 && !slices.ContainsFunc(train, paired),
+	}
 	for _, head := range task.Heads {
 		set := b.Data.Labels[multitask.HeadName{Task: task.Name, Head: head.Name}]
 		env := heads.Env{

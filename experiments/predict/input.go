@@ -1,6 +1,7 @@
 package predict
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -8,16 +9,20 @@ import (
 	"unicode/utf8"
 
 	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/experiments/config"
 )
 
 // Columns has the names of the columns for text, pair and words, in the order of lookup, and for question, if a task
 // extracts spans of a context.
 type Columns map[string][]string
 
-// Columns returns the column names in the data of a run's tasks.
-func (o *Opened) Columns() Columns {
+// Columns returns the column names in the data of the run's tasks with the given names, of all without names.
+func (o *Opened) Columns(names ...string) Columns {
 	columns := Columns{}
 	for t, task := range o.Data.Experiment.Tasks {
+		if len(names) > 0 && !slices.Contains(names, task.Name) {
+			continue
+		}
 		for _, named := range [][2]string{
 			{"text", "text"}, {"text", "question"}, {"pair", "pair"}, {"pair", "context"}, {"words", "words"},
 		} {
@@ -33,56 +38,136 @@ func (o *Opened) Columns() Columns {
 	return columns
 }
 
-// Input makes an example of line number n: plain text, or a JSON object with text, pair or words, by these names or
-// those that columns has, or with question and context, a pair too, which goes before ours where a task asks for it;
-// what else that has is left alone. Errors begin with the line.
-func Input(line string, n int, columns Columns) (*corpus.Example, error) {
+// Format returns the format, without names of fields, in which the run's tasks with the given names, all without names,
+// have files of the same type as the one at path; the zero Format if they have none.
+func (o *Opened) Format(path string, names ...string) corpus.Format {
+	for _, task := range o.Data.Experiment.Tasks {
+		if len(names) > 0 && !slices.Contains(names, task.Name) {
+			continue
+		}
+		f := task.Data.Format
+		for _, file := range []config.File{task.Data.Path, task.Data.Train} {
+			if file.Name != "" && cmp.Or(f.Type, corpus.FileType(file.Name)) == corpus.FileType(path) {
+				f.Fields = nil
+				return f
+			}
+		}
+	}
+	return corpus.Format{}
+}
+
+// TargetColumn is the column of a data file that has the targets of a head.
+type TargetColumn struct {
+	Task, Head, Column string
+	PerWord            bool // there is a target for each word
+}
+
+// TargetColumns returns the columns, by the names in their data, of the heads of the run's tasks with the given names,
+// of all without names, except for tasks whose targets are made from the texts.
+func (o *Opened) TargetColumns(names ...string) []TargetColumn {
+	var all []TargetColumn
+	for t, task := range o.Data.Experiment.Tasks {
+		kind := o.Data.Tasks[t].Output()
+		field := kind.Field()
+		if field == "" || len(names) > 0 && !slices.Contains(names, task.Name) {
+			continue
+		}
+		own := field // the prefix of a head's own field
+		if field == "labels" {
+			own = "label"
+		}
+		for _, head := range task.Heads {
+			fields := task.Data.Format.Fields
+			column := cmp.Or(fields[own+"."+head.Name], fields[field], field)
+			all = append(all, TargetColumn{task.Name, head.Name, column, kind.PerWord})
+		}
+	}
+	return all
+}
+
+// Line is a line of input, or a record of a data file: an example, and what it has besides.
+type Line struct {
+	Number  int             // from 1, of the line that it begins on
+	Err     error           // it cannot be read; begins with its place
+	Example *corpus.Example // not with Err
+	Given   map[string]any  // the fields of a JSON object or record, by their own names
+	Fields  map[string]any  // those of Given but for the two texts
+}
+
+// Input parses line number n: plain text, or a JSON object with text, pair or words, by these names or those that
+// columns has, or with question and context, a pair too, which goes before ours where a task asks for it. Errors begin
+// with the line.
+func Input(line string, n int, columns Columns) (Line, error) {
 	place := corpus.Place{File: fmt.Sprintf("line %d", n)}
 	if n == 1 {
 		line = strings.TrimPrefix(line, "\ufeff")
 	}
 	if !utf8.ValidString(line) {
-		return nil, fmt.Errorf("%s: not UTF-8", place)
+		return Line{}, fmt.Errorf("%s: not UTF-8", place)
 	}
-	record := corpus.Record{Place: place, Fields: map[string]any{"text": line}}
-	if strings.HasPrefix(strings.TrimSpace(line), "{") {
-		var err error
-		if record.Fields, err = object(line, columns); err != nil {
-			return nil, fmt.Errorf("%s: %w; want plain text, or a JSON object with text, pair or words, or with "+
-				"question and context", place, err)
-		}
+	if !strings.HasPrefix(strings.TrimSpace(line), "{") {
+		e, err := corpus.Record{Place: place, Fields: map[string]any{"text": line}}.Example()
+		return Line{Number: n, Example: &e}, err
 	}
-	e, err := record.Example()
+	const want = "want plain text, or a JSON object with text, pair or words, or with question and context"
+	given, err := corpus.ParseObject(line)
 	if err != nil {
-		return nil, err
+		return Line{}, fmt.Errorf("%s: %w; %s", place, err, want)
 	}
-	return &e, nil
+	fields, rest := columns.apply(given)
+	if fields["text"] == nil && fields["words"] == nil && fields["question"] == nil {
+		return Line{}, fmt.Errorf("%s: a JSON object with no text, words or question, its keys: %s; %s", place,
+			corpus.Record{Fields: given}.FieldNames(), want)
+	}
+	e, err := corpus.Record{Place: place, Fields: fields}.Example()
+	return Line{Number: n, Example: &e, Given: given, Fields: rest}, err
 }
 
-// object reads a line's JSON object, which has a text, words or a question.
-func object(line string, columns Columns) (map[string]any, error) {
-	fields, err := corpus.ParseObject(line)
+// Lines returns the records of the data file or folder at path as lines.
+func Lines(path string, format corpus.Format, columns Columns) ([]Line, error) {
+	records, err := corpus.Open(path, format)
 	if err != nil {
 		return nil, err
 	}
-	given := maps.Clone(fields) // a column of one may have the name of another
-	taken := map[string]bool{}  // a field is one text, though several tasks may name it
-	named := map[string]bool{}  // what columns give
+	lines := make([]Line, len(records))
+	texts := 0
+	for i, r := range records {
+		fields, rest := columns.apply(r.Fields)
+		if fields["text"] != nil || fields["words"] != nil || fields["question"] != nil {
+			texts++
+		}
+		e, err := corpus.Record{Place: r.Place, Fields: fields}.Example()
+		lines[i] = Line{r.Place.Line, err, &e, r.Fields, rest}
+	}
+	if texts == 0 {
+		names := slices.Concat(columns["text"], columns["words"], columns["question"], []string{"text", "words"})
+		return nil, fmt.Errorf("%s: no field for the text; want %s; available: %s", path,
+			strings.Join(names, " or "), records[0].FieldNames())
+	}
+	return lines, nil
+}
+
+// apply returns given fields with the roles text, pair and words added by their columns, and the given fields that are
+// neither of the two texts.
+func (c Columns) apply(given map[string]any) (fields, rest map[string]any) {
+	fields, rest = maps.Clone(given), maps.Clone(given) // a column of one role may have the name of another
+	taken := map[string]bool{}                          // a field is one text, though several tasks may name it
+	column := map[string]string{}                       // role → the field that columns give
 	for _, role := range []string{"text", "pair", "words"} {
-		names := columns[role]
+		names := c[role]
 		free := func(name string) bool { return given[name] != nil && !taken[name] }
 		if at := slices.IndexFunc(names, free); at >= 0 {
-			fields[role], taken[names[at]], named[role] = given[names[at]], true, true
+			fields[role], taken[names[at]], column[role] = given[names[at]], true, names[at]
 		}
 	}
-	questioned := columns["question"] != nil && given["question"] != nil && given["context"] != nil
-	if questioned && !named["text"] && !named["words"] {
+	questioned := c["question"] != nil && given["question"] != nil && given["context"] != nil
+	if questioned && column["text"] == "" && column["words"] == "" {
 		// they overrule other fields
 		fields["text"], fields["pair"], fields["words"] = given["question"], given["context"], nil
+		column["text"], column["pair"] = "question", "context"
 	}
-	if fields["text"] == nil && fields["words"] == nil && fields["question"] == nil {
-		return nil, fmt.Errorf("a JSON object with no text, words or question, its keys: %s",
-			corpus.Record{Fields: given}.FieldNames())
-	}
-	return fields, nil
+	first, second := corpus.Record{Fields: fields}.TextFields()
+	delete(rest, cmp.Or(column["text"], first))
+	delete(rest, cmp.Or(column["pair"], second))
+	return fields, rest
 }

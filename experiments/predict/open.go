@@ -27,8 +27,9 @@ type Opened struct {
 	Model    *multitask.Model
 	Warnings []string
 
-	encoder run.EncoderLocation
-	machine run.Machine
+	encoder        run.EncoderLocation
+	machine        run.Machine
+	splitAgreement map[string]float64 // of tasks that split plain texts otherwise than their training data
 }
 
 // Open opens a trained run for predictions and evaluations: a run folder, of which it reads the best model, or one of
@@ -99,9 +100,13 @@ func (o *Opened) load(saved string, about run.Checkpoint) error {
 	if err := about.Encoder.Check(run.EncoderFiles(o.Model.Encoder, o.Data.Tokenizer)); err != nil {
 		return err
 	}
+	o.splitAgreement = map[string]float64{}
 	for _, task := range about.Tasks {
+		if task.SplitAgreement != nil {
+			o.splitAgreement[task.Name] = *task.SplitAgreement
+		}
 		if g, t, err := o.Model.Group(task.Name); err == nil {
-			g.Tasks[t].Pairs = task.Pairs
+			g.Tasks[t].Pairs, g.Tasks[t].Single = task.Pairs, task.Single
 		}
 	}
 	return run.ReadWeights(saved, o.Model)

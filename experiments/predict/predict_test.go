@@ -5,6 +5,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -67,8 +68,8 @@ func TestInputParsesPlainTextAndJSON(t *testing.T) {
 			}
 		case err != nil:
 			t.Errorf("Input(%q) = %v", test.line, err)
-		case e.Text != test.text || e.Pair != test.pair:
-			t.Errorf("Input(%q) = %q, %q, want %q, %q", test.line, e.Text, e.Pair, test.text, test.pair)
+		case e.Example.Text != test.text || e.Example.Pair != test.pair:
+			t.Errorf("Input(%q) = %q, %q, want %q, %q", test.line, e.Example.Text, e.Example.Pair, test.text, test.pair)
 		}
 	}
 }
@@ -79,8 +80,22 @@ func TestATextWithoutWordsHasNoTags(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, want := jsonOf(t, predictions[0]),
-		`"things":{"things":{"spans":[],"tags":[]}}`; !strings.Contains(got, want) {
+		`"things":{"things":{"spans":[],"words":[],"tags":[]}}`; !strings.Contains(got, want) {
 		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+func TestTagsHaveTheWordsOfATextThatCameWithout(t *testing.T) {
+	given := &corpus.Example{Text: "so good!", Words: []corpus.Span{{Start: 0, End: 2}, {Start: 3, End: 8}}}
+	predictions, err := openSmall(t).Predictor().Predict([]*corpus.Example{{Text: "so good!"}, given})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := jsonOf(t, predictions[0]), `"words":[[0,2],[3,7],[7,8]],"tags":[`; !strings.Contains(got, want) {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	if got := jsonOf(t, predictions[1]); strings.Contains(got, `"words":`) {
+		t.Errorf("the words are written though they were given: %s", got)
 	}
 }
 
@@ -149,8 +164,10 @@ func TestOnlyTasksOnWordsEncodeTextsAsWords(t *testing.T) {
 		t.Errorf("mood is %s, want %s as of the text without words", got, want)
 	}
 	byWords := predict(words)
-	if got, want := jsonOf(t, got.Tasks["names"]), jsonOf(t, byWords.Tasks["names"]); got != want {
-		t.Errorf("names are %s, want %s as of the text in words", got, want)
+	names := func(p Prediction) outputs.TagsJSON { return p.Tasks["names"]["names"].(outputs.TagsJSON) }
+	if got, want := names(got), names(byWords); !reflect.DeepEqual(got.Tags, want.Tags) ||
+		!reflect.DeepEqual(got.Spans, want.Spans) {
+		t.Errorf("names are %+v, want %+v as of the text in words", got, want)
 	}
 	if got, not := jsonOf(t, byWords.Tasks["mood"]), jsonOf(t, want.Tasks["mood"]); got == not {
 		t.Errorf("mood is %s of both the text and its words, which have other tokens", got)
@@ -158,7 +175,8 @@ func TestOnlyTasksOnWordsEncodeTextsAsWords(t *testing.T) {
 }
 
 func TestPredictionsOfHiddenTokensAndAnomalies(t *testing.T) {
-	texts := strings.Repeat(`{"text": "so good", "label": "normal"}`+"\n"+`{"text": "so bad", "label": "odd"}`+"\n", 4)
+	texts := strings.Repeat(`{"text": "so good", "label": "normal"}`+"\n"+
+		`{"text": "so bad", "pair": "so", "label": "odd"}`+"\n", 4)
 	run, err := prepare(t, "  - {name: words, type: mlm, data: {train: a.jsonl, dev: a.jsonl}}\n"+
 		"  - {name: odd, type: anomaly, data: {train: a.jsonl, dev: a.jsonl}, heads: [{name: rebuilt}, {name: "+
 		"pattern, type: attention_pattern}]}\n",
@@ -206,7 +224,8 @@ func TestPredictReadsTheSameFieldsAsTraining(t *testing.T) {
 		t.Fatal(err)
 	}
 	trained := run.Data.Groups[0].Examples[config.Train][0]
-	e, err := Input(line, 1, run.Columns())
+	read, err := Input(line, 1, run.Columns())
+	e := read.Example
 	if err != nil || e.Text != trained.Text || e.Pair != trained.Pair || e.Text != "so good" {
 		t.Errorf("predict reads %+v, %v; training read %q, %q", e, err, trained.Text, trained.Pair)
 	}
@@ -226,19 +245,20 @@ func TestAQuestionAndItsContextTakePrecedenceIfATaskRequiresThem(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e, err := Input(`{"text": "a title", "question": "who", "context": "a long day", "pair": "so bad"}`, 1,
+		line, err := Input(`{"text": "a title", "question": "who", "context": "a long day", "pair": "so bad"}`, 1,
 			run.Columns())
+		e := line.Example
 		if err != nil || e.Text+" / "+e.Pair != want {
 			t.Errorf("%s reads %+v, %v, want %s", kind, e, err, want)
 		}
 		if kind == "question_answering" {
 			continue
 		}
-		e, err = Input(`{"text": "a title", "question": "who", "context": "a long day"}`, 1, run.Columns())
+		line, err = Input(`{"text": "a title", "question": "who", "context": "a long day"}`, 1, run.Columns())
 		if err != nil {
 			t.Fatal(err)
 		}
-		predictions, err := run.Predictor().Predict([]*corpus.Example{e})
+		predictions, err := run.Predictor().Predict([]*corpus.Example{line.Example})
 		const no = "line 1: no pair: the model needs two texts; want a JSON object with text and pair, or " +
 			"with question and context, and no text or words beside those"
 		if err != nil || predictions[0].Err == nil || predictions[0].Err.Error() != no {

@@ -16,13 +16,28 @@ func TestPredictionsAreMarshalledWithTheirErrors(t *testing.T) {
 	}{
 		{
 			prediction: Prediction{Text: "so <b>", Tasks: tasks},
-			want:       `{"text":"so <b>","tasks":{"mood":{"mood":{"label":"a<b"}}}}`,
-			escaped:    `{"text":"so \u003cb\u003e","tasks":{"mood":{"mood":{"label":"a\u003cb"}}}}`,
+			want:       `{"text":"so <b>","truncated":0,"tasks":{"mood":{"mood":{"label":"a<b"}}}}`,
+			escaped:    `{"text":"so \u003cb\u003e","truncated":0,"tasks":{"mood":{"mood":{"label":"a\u003cb"}}}}`,
 		},
 		{
-			prediction: Prediction{Text: "so", Pair: "fine", Tasks: tasks},
-			want:       `{"text":"so","pair":"fine","tasks":{"mood":{"mood":{"label":"a<b"}}}}`,
-			escaped:    `{"text":"so","pair":"fine","tasks":{"mood":{"mood":{"label":"a\u003cb"}}}}`,
+			prediction: Prediction{Text: "so", Pair: "fine", Truncated: 3, Tasks: tasks},
+			want:       `{"text":"so","pair":"fine","truncated":3,"tasks":{"mood":{"mood":{"label":"a<b"}}}}`,
+			escaped:    `{"text":"so","pair":"fine","truncated":3,"tasks":{"mood":{"mood":{"label":"a\u003cb"}}}}`,
+		},
+		{
+			prediction: Prediction{Line: 7, Text: "so", Tasks: tasks, Fields: map[string]any{
+				"id": json.Number("1e400"), "z": []any{nil, "<"}, "a": map[string]any{"y": 1, "b": true}, "tasks": "x",
+				"line": "2",
+			}},
+			want: `{"line":7,"id":1e400,"text":"so","truncated":0,"a":{"b":true,"y":1},"z":[null,"<"],` +
+				`"input":{"line":"2","tasks":"x"},"tasks":{"mood":{"mood":{"label":"a<b"}}}}`,
+			escaped: `{"line":7,"id":1e400,"text":"so","truncated":0,"a":{"b":true,"y":1},"z":[null,"\u003c"],` +
+				`"input":{"line":"2","tasks":"x"},"tasks":{"mood":{"mood":{"label":"a\u003cb"}}}}`,
+		},
+		{
+			prediction: Prediction{Err: errors.New("no"), Line: 2, Fields: map[string]any{"id": "x", "error": "y"}},
+			want:       `{"error":"no","line":2,"id":"x","input":{"error":"y"}}`,
+			escaped:    `{"error":"no","line":2,"id":"x","input":{"error":"y"}}`,
 		},
 		{
 			prediction: Prediction{Err: errors.New(`line 2: "a&b"`), Text: "so", Tasks: tasks},

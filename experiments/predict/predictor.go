@@ -1,7 +1,9 @@
 package predict
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/jenga-nlp/jenga/corpus"
@@ -15,41 +17,58 @@ import (
 
 // Predictor predicts the outputs of all tasks for examples. It is for one goroutine.
 type Predictor struct {
+	Unit corpus.OffsetUnit // of offsets in predictions; the zero value is characters
+	Top  int               // how many of the likeliest labels predictions list; 0: none
+
 	model     *multitask.Model
 	tokenizer corpus.Tokenizer
 	machine   run.Machine
-	groups    []windowGroup
+	groups    []*windowGroup
 	pass      *nn.Pass
 
-	texts     int                      // number of examples so far
-	truncated map[corpus.Windowing]int // number of them that were truncated
+	texts          int                // number of examples so far
+	splitAgreement map[string]float64 // see Opened
+	split          map[string]bool    // tasks of splitAgreement that have split plain texts
 }
 
 // windowGroup has the tasks with the same windowing: those of groups with outputs per word, which encode a text word by
 // word, and the others, which encode it as it is.
 type windowGroup struct {
 	windowing   corpus.Windowing
+	splitWords  string // the way that texts without words are split
 	words, text multitask.Group
+	truncated   int // number of examples so far that were truncated
 }
 
-// Predictor returns a predictor of the run's model.
-func (o *Opened) Predictor() *Predictor {
+// Predictor returns a predictor of the run's tasks with the given names, of all without names.
+func (o *Opened) Predictor(names ...string) *Predictor {
 	p := &Predictor{
 		model: o.Model, tokenizer: o.Data.Tokenizer, machine: o.machine,
-		pass: nn.NewPass(0), truncated: map[corpus.Windowing]int{},
+		pass: nn.NewPass(0), splitAgreement: o.splitAgreement, split: map[string]bool{},
 	}
 	for g := range o.Data.Groups {
+		named := slices.DeleteFunc(slices.Clone(o.Model.Groups[g].Tasks), func(t multitask.Task) bool {
+			return len(names) > 0 && !slices.Contains(names, t.Name)
+		})
+		if len(named) == 0 {
+			continue
+		}
 		cut := o.Data.Windowing(&o.Data.Groups[g])
-		at := slices.IndexFunc(p.groups, func(c windowGroup) bool { return c.windowing == cut })
+		perWord := func(t multitask.Task) bool { return t.Type.Output().PerWord }
+		byWord, way := slices.ContainsFunc(o.Model.Groups[g].Tasks, perWord), corpus.SplitPunctuation
+		if byWord { // also if the named tasks are not: as without names
+			way = cmp.Or(o.Data.Experiment.Tasks[o.Data.Groups[g].Tasks[0]].Data.SplitWords, way)
+		}
+		at := slices.IndexFunc(p.groups, func(c *windowGroup) bool { return c.windowing == cut && c.splitWords == way })
 		if at < 0 {
 			at = len(p.groups)
-			p.groups = append(p.groups, windowGroup{windowing: cut})
+			p.groups = append(p.groups, &windowGroup{windowing: cut, splitWords: way})
 		}
-		group, perWord := &p.groups[at].text, func(t multitask.Task) bool { return t.Type.Output().PerWord }
-		if slices.ContainsFunc(o.Model.Groups[g].Tasks, perWord) {
+		group := &p.groups[at].text
+		if byWord {
 			group = &p.groups[at].words
 		}
-		group.Tasks = append(group.Tasks, o.Model.Groups[g].Tasks...)
+		group.Tasks = append(group.Tasks, named...)
 	}
 	return p
 }
@@ -57,53 +76,94 @@ func (o *Opened) Predictor() *Predictor {
 // Predict returns the predictions of all tasks for examples, each encoded once for all tasks that read the same tokens.
 func (p *Predictor) Predict(examples []*corpus.Example) ([]Prediction, error) {
 	predictions := make([]Prediction, len(examples))
+	var accepted []*corpus.Example
+	var made []*Prediction // for accepted
 	for b, e := range examples {
-		predictions[b] = Prediction{Text: e.Text, Pair: e.Pair, Tasks: map[string]map[string]any{}}
-	}
-	p.texts += len(examples)
-	for _, g := range p.groups {
-		if err := p.predictGroup(g, examples, predictions); err != nil {
-			return nil, err
+		predictions[b] = Prediction{
+			Text: e.Text, Pair: e.Pair, Tasks: map[string]map[string]any{}, split: e.Words == nil,
+			Data: map[string]map[string]any{},
+		}
+		if predictions[b].Err = p.check(e); predictions[b].Err == nil {
+			accepted, made = append(accepted, e), append(made, &predictions[b])
 		}
 	}
-	for b, e := range examples {
-		if predictions[b].Err == nil && len(predictions[b].Tasks) == 0 {
-			predictions[b].Err = fmt.Errorf("%s: no pair: the model needs two texts; want a JSON object with "+
-				"text and pair, or with question and context, and no text or words beside those", e.Place)
+	if len(accepted) == 0 {
+		return predictions, nil
+	}
+	p.texts += len(accepted)
+	for _, g := range p.groups {
+		if err := p.predictGroup(g, accepted, made); err != nil {
+			return nil, err
 		}
 	}
 	return predictions, nil
 }
 
-// Warnings returns a warning if some of the examples so far were truncated.
+// check returns an error if no task reads an example: all need a pair, or none was trained on one.
+func (p *Predictor) check(e *corpus.Example) error {
+	pairs, single := true, true
+	for _, g := range p.groups {
+		for _, task := range slices.Concat(g.text.Tasks, g.words.Tasks) {
+			pairs, single = pairs && task.Pairs, single && task.Single
+		}
+	}
+	switch {
+	case pairs && !e.Paired:
+		return fmt.Errorf("%s: no pair: the model needs two texts; want a JSON object with text and pair, or with "+
+			"question and context, and no text or words beside those", e.Place)
+	case single && e.Paired:
+		return fmt.Errorf("%s: a pair of texts, but the model was trained on single ones; want text or words alone",
+			e.Place)
+	}
+	return nil
+}
+
+// Warnings returns a warning if some of the examples so far were truncated, and one for each task that split plain
+// texts into other words than its training data has.
 func (p *Predictor) Warnings() []string {
 	var warnings []string
-	for _, g := range p.groups {
-		if n := p.truncated[g.windowing]; n > 0 {
+	for i, g := range p.groups {
+		n, first := 0, true // groups of the same windowing differ in the words of a text alone
+		for j, other := range p.groups {
+			if other.windowing == g.windowing {
+				n, first = max(n, other.truncated), first && j >= i
+			}
+		}
+		if n > 0 && first {
 			warnings = append(warnings, plugin.Warning(plugin.Place{}, "%s",
 				dataset.Truncated(n, fmt.Sprintf("%d texts", p.texts), g.windowing)))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.split)) {
+		if p.split[name] {
+			warnings = append(warnings, plugin.Warning(plugin.Place{}, "task %q: texts without words are split into "+
+				"words that agree with those of the training data by F1 %.1f %%; give words for better predictions",
+				name, 100*p.splitAgreement[name]))
 		}
 	}
 	return warnings
 }
 
 // predictGroup adds the predictions of the tasks of a group.
-func (p *Predictor) predictGroup(g windowGroup, examples []*corpus.Example, predictions []Prediction) error {
+func (p *Predictor) predictGroup(g *windowGroup, examples []*corpus.Example, predictions []*Prediction) error {
 	var text, words []*corpus.Example
 	if len(g.text.Tasks) > 0 {
-		text = p.read(g.windowing, examples, false)
+		text = p.read(g, examples, false)
 	}
 	if len(g.words.Tasks) > 0 {
-		words = p.read(g.windowing, examples, true)
+		words = p.read(g, examples, true)
 	}
 	for b := range examples {
-		truncates := func(read []*corpus.Example) bool {
-			return read != nil &&
-				g.windowing.Truncates(p.tokenizer, read[b])
+		n := 0
+		for _, read := range [][]*corpus.Example{text, words} {
+			if read != nil {
+				n = max(n, g.windowing.TruncatedTokens(p.tokenizer, read[b]))
+			}
 		}
-		if truncates(text) || truncates(words) {
-			p.truncated[g.windowing]++
+		if n > 0 {
+			g.truncated++
 		}
+		predictions[b].Truncated = max(predictions[b].Truncated, n)
 	}
 	if text != nil && words != nil && slices.EqualFunc(text, words, sameTokens) {
 		both := multitask.Group{Tasks: slices.Concat(g.text.Tasks, g.words.Tasks)}
@@ -121,16 +181,17 @@ func (p *Predictor) predictGroup(g windowGroup, examples []*corpus.Example, pred
 }
 
 // read returns copies of examples, encoded; if words is true, by words, which are split from the text if need be.
-func (p *Predictor) read(cut corpus.Windowing, examples []*corpus.Example, words bool) []*corpus.Example {
+func (p *Predictor) read(g *windowGroup, examples []*corpus.Example, words bool) []*corpus.Example {
+	split := corpus.Splitter(g.splitWords, p.tokenizer)
 	all := make([]*corpus.Example, len(examples))
 	for b, e := range examples {
 		own := *e
 		if words && own.Words == nil {
-			own.Words = p.tokenizer.Split(own.Text)
+			own.Words = split(own.Text)
 		}
 		all[b] = &own
 	}
-	dataset.Encode(p.tokenizer, all, cut)
+	dataset.Encode(p.tokenizer, all, g.windowing)
 	return all
 }
 
@@ -145,7 +206,7 @@ func sameTokens(a, b *corpus.Example) bool {
 const batchTokens = 1 << 14
 
 // predict adds the predictions of a group's tasks for encoded examples, or the error for one that does not fit.
-func (p *Predictor) predict(g *multitask.Group, examples []*corpus.Example, predictions []Prediction) error {
+func (p *Predictor) predict(g *multitask.Group, examples []*corpus.Example, predictions []*Prediction) error {
 	lengths := make([]int, len(examples))
 	for b, e := range examples {
 		lengths[b] = e.Tokens()
@@ -166,7 +227,7 @@ func (p *Predictor) predict(g *multitask.Group, examples []*corpus.Example, pred
 // predictBatch adds the predictions of a group's tasks for the examples with the given numbers. Tasks that need a pair
 // have none for a single text.
 func (p *Predictor) predictBatch(g *multitask.Group, examples []*corpus.Example, numbers []int,
-	predictions []Prediction) error {
+	predictions []*Prediction) error {
 	var batch []*corpus.Example
 	for _, n := range numbers {
 		batch = append(batch, examples[n])
@@ -178,16 +239,35 @@ func (p *Predictor) predictBatch(g *multitask.Group, examples []*corpus.Example,
 	for b, e := range batch {
 		h := 0
 		for _, task := range g.Tasks {
-			all := map[string]any{}
-			for _, head := range task.Heads {
-				in := outputs.Input{Example: e, Labels: head.Labels, Tokenizer: p.tokenizer, Task: task.Type}
-				all[head.Name] = task.Type.Output().JSON(predicted[h][b], in)
-				h++
-			}
 			if e.Paired || !task.Pairs {
-				predictions[numbers[b]].Tasks[task.Name] = all
+				p.add(predictions[numbers[b]], task, e,
+					func(head int) corpus.Prediction { return predicted[h+head][b] })
 			}
+			h += len(task.Heads)
 		}
 	}
 	return nil
+}
+
+// add adds the predictions of a task's heads for an encoded example.
+func (p *Predictor) add(to *Prediction, task multitask.Task, e *corpus.Example,
+	predicted func(head int) corpus.Prediction) {
+	kind := task.Type.Output()
+	all, data := map[string]any{}, map[string]any{}
+	for h, head := range task.Heads {
+		in := outputs.Input{
+			Example: e, Labels: head.Labels, Tokenizer: p.tokenizer, Task: task.Type,
+			Unit: p.Unit, Top: p.Top, SplitWords: to.split,
+		}
+		all[head.Name] = kind.JSON(predicted(h), in)
+		if value := kind.Data(predicted(h), in); value != nil {
+			data[head.Name] = value
+		}
+	}
+	to.Tasks[task.Name], to.Data[task.Name] = all, data
+	if kind.PerWord {
+		to.Words = e.Words
+		_, low := p.splitAgreement[task.Name]
+		p.split[task.Name] = p.split[task.Name] || to.split && low
+	}
 }

@@ -66,9 +66,9 @@ func TestPredictionsDoNotDependOnTheBatch(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		together = append(together, e)
+		together = append(together, e.Example)
 		single, _ := Input(line, n+1, nil)
-		predictions, err := run.Predictor().Predict([]*corpus.Example{single})
+		predictions, err := run.Predictor().Predict([]*corpus.Example{single.Example})
 		if err != nil {
 			t.Fatal(err)
 		}

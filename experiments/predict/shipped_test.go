@@ -10,6 +10,7 @@ import (
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/internal/shared"
+	"github.com/jenga-nlp/jenga/multitask"
 )
 
 // usesShared reports whether a shipped file requires corpora or models that do not ship with jenga.
@@ -71,7 +72,7 @@ func TestShippedExperimentsTrain(t *testing.T) {
 	}
 }
 
-// checkOpened evaluates the run in a folder on a few examples of dev, and predicts for one text.
+// checkOpened evaluates the run in a folder on a few examples of dev, and predicts for one text, or for a pair.
 func checkOpened(t *testing.T, folder string) {
 	t.Helper()
 	run, err := Open(folder)
@@ -89,6 +90,12 @@ func checkOpened(t *testing.T, folder string) {
 		t.Fatalf("metrics of %d groups, want %d: %v", len(metrics), len(run.Data.Groups), err)
 	}
 	example := &corpus.Example{Text: "Who wrote it?", Pair: "Ada wrote it.", Paired: true}
+	single := func(g multitask.Group) bool {
+		return !slices.ContainsFunc(g.Tasks, func(task multitask.Task) bool { return !task.Single })
+	}
+	if !slices.ContainsFunc(run.Model.Groups, func(g multitask.Group) bool { return !single(g) }) {
+		example = &corpus.Example{Text: "Who wrote it?"}
+	}
 	predictions, err := run.Predictor().Predict([]*corpus.Example{example})
 	if err != nil {
 		t.Fatal(err)

@@ -26,10 +26,13 @@ type Checkpoint struct {
 
 // CheckpointTask is a task of a checkpoint, in the order of the experiment.
 type CheckpointTask struct {
-	Name  string           `json:"name"`
-	Type  string           `json:"type"`
-	Pairs bool             `json:"pairs,omitempty"` // all its training examples are pairs
-	Heads []CheckpointHead `json:"heads"`
+	Name   string `json:"name"`
+	Type   string `json:"type"`
+	Pairs  bool   `json:"pairs,omitempty"`  // all its training examples are pairs
+	Single bool   `json:"single,omitempty"` // none of its training examples is a pair
+	// SplitAgreement is dataset.Dataset's; nil: it is good
+	SplitAgreement *float64         `json:"split_agreement,omitempty"`
+	Heads          []CheckpointHead `json:"heads"`
 }
 
 // CheckpointHead is a head of a task of a checkpoint.

@@ -45,14 +45,18 @@ func (r *Run) describe(folder string) (Checkpoint, error) {
 		if err != nil {
 			return Checkpoint{}, err
 		}
-		about.Tasks = append(about.Tasks, describeTask(task, g.Tasks[t]))
+		described := describeTask(task, g.Tasks[t])
+		if f1, low := r.Data.SplitAgreement[task.Name]; low {
+			described.SplitAgreement = &f1
+		}
+		about.Tasks = append(about.Tasks, described)
 	}
 	return about, nil
 }
 
 // describeTask describes a task that is built with its heads.
 func describeTask(task config.Task, built multitask.Task) CheckpointTask {
-	about := CheckpointTask{Name: task.Name, Type: task.Part.Type, Pairs: built.Pairs}
+	about := CheckpointTask{Name: task.Name, Type: task.Part.Type, Pairs: built.Pairs, Single: built.Single}
 	for h, head := range task.Heads {
 		of := CheckpointHead{Name: head.Name, Type: head.Part.Type, Labels: built.Heads[h].Labels.Names()}
 		if tuner := heads.TunerOf(built.Heads[h].Head); tuner != nil {

@@ -1,0 +1,251 @@
+package cli
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/experiments/predict"
+)
+
+// textInput is where a command reads texts.
+type textInput struct {
+	file    string          // "": stdin
+	columns predict.Columns // additional names of a text's parts in JSON lines and records
+	format  corpus.Format   // of a data file
+}
+
+// inputOf returns the input of a command's optional argument FILE.
+func inputOf(args []string, columns predict.Columns) textInput {
+	if len(args) == 0 || args[0] == "-" {
+		return textInput{columns: columns}
+	}
+	return textInput{file: args[0], columns: columns}
+}
+
+// lineSource reads lines of input, batch by batch, without those that are blank. The last batch, which may be empty,
+// comes with io.EOF.
+type lineSource interface {
+	next() ([]predict.Line, error)
+	read() int // lines or records so far
+}
+
+// lineCount returns the lines of the input that lines was opened from, or its records; 0 if that is not known.
+func (i textInput) lineCount(lines lineSource) int {
+	if records, ok := lines.(*recordLines); ok {
+		return records.taken + len(records.rest)
+	}
+	info, err := os.Stat(i.file)
+	if i.file == "" || err != nil || !info.Mode().IsRegular() || strings.HasSuffix(i.file, ".gz") {
+		return 0
+	}
+	file, err := os.Open(i.file)
+	if err != nil {
+		return 0
+	}
+	defer file.Close()
+	n, part := 0, make([]byte, 1<<16)
+	for {
+		read, err := file.Read(part)
+		n += bytes.Count(part[:read], []byte("\n"))
+		if err != nil {
+			return n
+		}
+	}
+}
+
+// open opens the input for reading: the records of a file of data, or lines. done closes its file.
+func (i textInput) open(ctx context.Context, stdin io.Reader) (lines lineSource, done func() error, err error) {
+	closed := func() error { return nil }
+	if i.file == "" {
+		return newTexts(ctx, stdin, i.columns), closed, nil
+	}
+	switch kind := corpus.FileType(i.file); {
+	case kind != "" && kind != "jsonl", isSlotFolder(i.file):
+		records, err := predict.Lines(i.file, i.format, i.columns)
+		return &recordLines{rest: records}, closed, err
+	}
+	in, done, err := openLines(i.file)
+	if err != nil {
+		return nil, nil, err
+	}
+	return newTexts(ctx, in, i.columns), done, nil
+}
+
+// openLines opens a file of lines, decompressed if its name ends in .gz. done closes it.
+func openLines(name string) (in io.Reader, done func() error, err error) {
+	file, err := openTexts(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	if !strings.HasSuffix(name, ".gz") {
+		return file, file.Close, nil
+	}
+	text, err := gzip.NewReader(file)
+	if err != nil {
+		file.Close()
+		return nil, nil, fmt.Errorf("%s: not a gzip file, but its name ends in .gz", name)
+	}
+	return text, file.Close, nil
+}
+
+// isSlotFolder reports whether a path is a folder of intents and slots.
+func isSlotFolder(path string) bool {
+	_, plain := os.Stat(filepath.Join(path, "seq.in"))
+	_, compressed := os.Stat(filepath.Join(path, "seq.in.gz"))
+	return plain == nil || compressed == nil
+}
+
+// recordLines are the lines of a data file that were not read yet.
+type recordLines struct {
+	rest  []predict.Line
+	taken int
+}
+
+func (r *recordLines) read() int { return r.taken }
+
+func (r *recordLines) next() (lines []predict.Line, err error) {
+	n := min(batchTexts, len(r.rest))
+	lines, r.rest, r.taken = r.rest[:n], r.rest[n:], r.taken+n
+	if len(r.rest) == 0 {
+		err = io.EOF
+	}
+	return lines, err
+}
+
+// openTexts opens a file of texts.
+func openTexts(name string) (*os.File, error) {
+	info, err := os.Stat(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("%s: no such file", name)
+	case err != nil:
+		return nil, err
+	case info.IsDir():
+		return nil, fmt.Errorf("%s is a folder; want a file with a text in each line", name)
+	}
+	return os.Open(name)
+}
+
+// texts reads lines of texts.
+type texts struct {
+	reader  *bufio.Reader
+	columns predict.Columns
+	number  int // of the last line
+}
+
+func newTexts(ctx context.Context, r io.Reader, columns predict.Columns) *texts {
+	return &texts{reader: bufio.NewReaderSize(interruptible{ctx, r}, 1<<16), columns: columns}
+}
+
+func (t *texts) read() int { return t.number }
+
+// next returns as many lines as can be read without waiting.
+func (t *texts) next() (lines []predict.Line, err error) {
+	for len(lines) < batchTexts && (len(lines) == 0 || t.reader.Buffered() > 0) {
+		text, err := readLine(t.reader)
+		if errors.Is(err, io.EOF) {
+			return lines, err
+		}
+		t.number++
+		line := predict.Line{Number: t.number}
+		switch {
+		case errors.Is(err, errLong):
+			line.Err = fmt.Errorf("line %d: %w", t.number, err)
+		case err != nil:
+			return nil, err
+		case strings.TrimSpace(text) == "":
+			continue
+		default:
+			if line, err = predict.Input(text, t.number, t.columns); err != nil {
+				line = predict.Line{Number: t.number, Err: err}
+			}
+		}
+		lines = append(lines, line)
+	}
+	return lines, nil
+}
+
+var errLong = fmt.Errorf("longer than %d bytes", maxLine)
+
+// readLine reads a line without its end. It returns io.EOF after the last line, and errLong after skipping a line that
+// is too long.
+func readLine(r *bufio.Reader) (string, error) {
+	var line []byte
+	long := false
+	for {
+		part, err := r.ReadSlice('\n')
+		if long = long || len(line)+len(part) > maxLine; !long {
+			line = append(line, part...)
+		}
+		switch {
+		case errors.Is(err, bufio.ErrBufferFull):
+			continue
+		case long && (err == nil || errors.Is(err, io.EOF)):
+			return "", errLong
+		case errors.Is(err, io.EOF) && len(line) > 0, err == nil:
+			return strings.TrimRight(string(line), "\r\n"), nil
+		}
+		return "", err
+	}
+}
+
+// interruptible is a reader whose Read returns once ctx is done, even if r still blocks.
+type interruptible struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (i interruptible) Read(p []byte) (int, error) {
+	type result struct {
+		n   int
+		err error
+	}
+	read := make(chan result, 1)
+	go func() {
+		n, err := i.r.Read(p)
+		read <- result{n, err}
+	}()
+	select {
+	case <-i.ctx.Done():
+		return 0, i.ctx.Err()
+	case r := <-read:
+		return r.n, r.err
+	}
+}
+
+// readTexts reads a file of texts, lines as predict reads them.
+func readTexts(ctx context.Context, name string) ([]*corpus.Example, error) {
+	file, err := openTexts(name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	lines := newTexts(ctx, file, nil)
+	var all []*corpus.Example
+	for ended := false; !ended; {
+		read, err := lines.next()
+		if ended = errors.Is(err, io.EOF); err != nil && !ended {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		for _, line := range read {
+			if line.Err != nil {
+				return nil, fmt.Errorf("%s: %w", name, line.Err)
+			}
+			all = append(all, line.Example)
+		}
+	}
+	if len(all) == 0 {
+		return nil, fmt.Errorf("%s: no texts", name)
+	}
+	return all, nil
+}

@@ -1,0 +1,170 @@
+package cli
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// trainMails trains the small experiment on mails in a folder of its own, for an epoch.
+func trainMails(t *testing.T) {
+	t.Helper()
+	t.Chdir(t.TempDir())
+	writeFile(t, ".", "mails.csv", mails())
+	writeFile(t, ".", "experiment.yaml", smallExperiment)
+	if status, _, log := call("", "train", "--set", "training.num_epochs=1"); status != 0 {
+		t.Fatal(log)
+	}
+}
+
+// linesOf parses lines of JSON.
+func linesOf(t *testing.T, out string) []map[string]any {
+	t.Helper()
+	var all []map[string]any
+	for text := range strings.Lines(out) {
+		var line map[string]any
+		if err := json.Unmarshal([]byte(text), &line); err != nil {
+			t.Fatalf("%v: %s", err, text)
+		}
+		all = append(all, line)
+	}
+	return all
+}
+
+func TestPredictionsHaveTheirLineAndItsFields(t *testing.T) {
+	trainMails(t)
+	const in = "the card\n\n" + `{"id": "x", "body": "a bill", "tasks": 1, "note": "n"}` + "\n" + `{"id": 2}` + "\n"
+	for _, test := range []struct{ flags, want string }{
+		{"", `"line":3,"id":"x","text":"a bill","truncated":0,"note":"n","input":{"tasks":1},"tasks":{"team":`},
+		{"--keep all -", `"line":3,"id":"x","text":"a bill","truncated":0,"note":"n","input":{"tasks":1},"tasks":{`},
+		{"--keep none", `"line":3,"text":"a bill","truncated":0,"tasks":{"team":`},
+		{"--keep note,id", `"line":3,"id":"x","text":"a bill","truncated":0,"note":"n","tasks":{"team":`},
+		{"--keep none --top 2 --task team", `"line":3,"text":"a bill","truncated":0,"tasks":{"team":{"team":{"label":`},
+		{"--task team --keep id", `"line":3,"id":"x","text":"a bill","truncated":0,"tasks":{"team":`},
+	} {
+		status, out, log := call(in, append([]string{"predict", "runs/mails"}, strings.Fields(test.flags)...)...)
+		lines := strings.Split(out, "\n")
+		if status != exitMistake || len(lines) != 4 || !strings.HasPrefix(lines[0], `{"line":1,"text":"the card",`) ||
+			!strings.HasPrefix(lines[1], "{"+test.want) || !strings.HasSuffix(lines[2], `,"line":4}`) {
+			t.Errorf("%s: %d\n%s%s\nwant %s", test.flags, status, out, log, test.want)
+		}
+	}
+	_, out, _ := call("the card\n", "predict", "runs/mails", "--top", "9")
+	if strings.Count(out, `{"label":`) != 3 || !strings.Contains(out, `,"top":[{"label":`) { // and two of two labels
+		t.Errorf("--top 9: %s", out)
+	}
+	if _, _, log := call(in, "predict", "runs/mails", "--keep", "id,nte"); !strings.Contains(log,
+		`warning: --keep: no line has a field "nte" besides its text`) {
+		t.Errorf("no warning of a field that no line has: %s", log)
+	}
+	if status, _, log := call(in, "predict", "runs/mails", "--task", "tam"); status != exitMistake ||
+		!strings.Contains(log, "--task: ") {
+		t.Errorf("an unknown task: %d, %s", status, log)
+	}
+}
+
+func TestPredictionsGoToAFile(t *testing.T) {
+	trainMails(t)
+	writeFile(t, ".", "in.txt", "the card\n")
+	status, out, log := call("", "predict", "runs/mails", "in.txt", "--out", "out.jsonl")
+	if text := readFile(t, "out.jsonl"); status != 0 || out != "" || len(linesOf(t, text)) != 1 {
+		t.Errorf("%d, %s%s and in the file %s", status, out, log, text)
+	}
+	if status, _, log := call("", "predict", "runs/mails", "in.txt", "--out", "in.txt"); status != exitMistake ||
+		readFile(t, "in.txt") != "the card\n" {
+		t.Errorf("the input is overwritten: %d, %s", status, log)
+	}
+	if _, err := os.Stat("/dev/full"); err != nil {
+		return
+	}
+	if status, _, log := call("", "predict", "runs/mails", "in.txt", "--out", "/dev/full"); status != exitMistake {
+		t.Errorf("a full disk: %d, %s", status, log)
+	}
+}
+
+func TestFilesOfDataAreReadAsDataIs(t *testing.T) {
+	trainMails(t)
+	var gz bytes.Buffer
+	w := gzip.NewWriter(&gz)
+	w.Write([]byte("the card\n"))
+	w.Close()
+	for _, test := range []struct{ name, text, want string }{
+		{"new.csv", "id,body,team\n1,\"the\ncard\",billing\n2,a bug,\n",
+			`2 the|card id=1 team=billing; 4 a bug id=2 team=`},
+		{"new.tsv", "id\tbody\n1\tthe \"card\n", `0 quote`}, // RFC 4180: refused
+		{"ok.tsv", "id\tbody\n1\tthe card\n", `2 the card id=1`},
+		{"new.json", `[{"body": "the card", "id": 1},` + "\n" + `{"body": "a bug", "id": 2}]`,
+			`1 the card id=1; 2 a bug id=2`},
+		{"new.conll", "the X\ncard Y\n\na Z\n", `1 the card 1=[the card] 2=[X Y] tags=[X Y] words=[the card]; ` +
+			`4 a 1=[a] 2=[Z] tags=[Z] words=[a]`},
+		{"new.txt.gz", gz.String(), `1 the card`},
+		{"new.jsonl", `{"body": "the card", "id": "x"}`, `1 the card id=x`},
+		{"bad.csv", "id,txt\n1,a\n",
+			"0 bad.csv: no field for the text; want body or text or words; available: id, txt"},
+		{"bad.txt.gz", "the card\n", "0 bad.txt.gz: not a gzip file, but its name ends in .gz"},
+	} {
+		writeFile(t, ".", test.name, test.text)
+		status, out, log := call("", "predict", "runs/mails", test.name)
+		var got []string
+		for _, line := range linesOf(t, out) {
+			shown := fmt.Sprintf("%v %s", line["line"], strings.ReplaceAll(line["text"].(string), "\n", "|"))
+			for _, key := range slices.Sorted(maps.Keys(line)) {
+				if !slices.Contains([]string{"line", "text", "truncated", "tasks"}, key) {
+					shown += fmt.Sprintf(" %s=%v", key, line[key])
+				}
+			}
+			got = append(got, shown)
+		}
+		if mistake, bad := strings.CutPrefix(test.want, "0 "); bad && (status != exitMistake || out != "" ||
+			!strings.Contains(log, mistake)) || !bad && (status != 0 || strings.Join(got, "; ") != test.want) {
+			t.Errorf("%s: %d, %s\n%s, want %s", test.name, status, strings.Join(got, "; "), log, test.want)
+		}
+	}
+}
+
+func TestFilesAreReadWithTheFormatOfTheRunsData(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeFile(t, ".", "mails.csv", strings.ReplaceAll(mails(), ",", ";"))
+	writeFile(t, ".", "experiment.yaml",
+		strings.Replace(smallExperiment, "text: body,", `text: body, delimiter: ";",`, 1))
+	if status, _, log := call("", "train", "--set", "training.num_epochs=1"); status != 0 {
+		t.Fatal(log)
+	}
+	writeFile(t, ".", "new.csv", "body;id\nthe card, twice;7\n")
+	status, out, log := call("", "predict", "runs/mails", "new.csv")
+	if lines := linesOf(t, out); status != 0 || len(lines) != 1 || lines[0]["text"] != "the card, twice" ||
+		lines[0]["id"] != "7" {
+		t.Errorf("%d, %s%s", status, out, log)
+	}
+}
+
+func TestPredictionsInTheColumnsOfTheInput(t *testing.T) {
+	trainMails(t)
+	const bill = "billing"
+	writeFile(t, ".", "new.csv", "id,team,body,note\n007,,\"the card, was charged twice\",\"a \"\"b\"\"\"\n"+
+		"2,support,the bill came late,\n")
+	for _, test := range []struct{ in, flags, want string }{
+		{"", "new.csv --format csv", "id,team,body,note\n" +
+			"007,billing,\"the card, was charged twice\",\"a \"\"b\"\"\"\n2,billing,the bill came late,\n"},
+		{"", "new.csv --format tsv --keep id", "id\tbody\tteam\n007\tthe card, was charged twice\tbilling\n" +
+			"2\tthe bill came late\tbilling\n"},
+		{"the bill came late\n", "--format csv", "body,team\nthe bill came late,billing\n"},
+		{`{"text": "the bill came late", "id": 7, "a": [1]}` + "\n" + `{"id": "x"}` + "\n", "--format csv",
+			"a,id,text,team\n[1],7,the bill came late,billing\n"},
+	} {
+		_, out, log := call(test.in, append([]string{"predict", "runs/mails"}, strings.Fields(test.flags)...)...)
+		if out = strings.ReplaceAll(out, "support", bill); out != test.want { // whatever it has learned
+			t.Errorf("%s: %s\n%s, want %s", test.flags, out, log, test.want)
+		}
+	}
+	status, out, log := call("the card\n", "predict", "runs/mails", "--format", "xls")
+	if status != exitUsage || out != "" {
+		t.Errorf("format xls: %d, %s%s", status, out, log)
+	}
+}

@@ -1,0 +1,145 @@
+package corpus
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Ways to split a text without words into words.
+const (
+	SplitPunctuation = "punctuation" // at white space, and each punctuation mark is a word: as the tokenizer does
+	SplitEnds        = "ends"        // at white space, and punctuation marks at both ends of a word are words
+	SplitClitics     = "clitics"     // as SplitEnds, and English clitics ('s, n't) are words, as in treebanks
+	SplitWhitespace  = "whitespace"  // at white space alone
+)
+
+// Splitter returns the function that splits a text in a way; for SplitPunctuation, and for "", that is the tokenizer's.
+func Splitter(way string, t Tokenizer) func(text string) []Span {
+	switch way {
+	case SplitEnds:
+		return splitEnds
+	case SplitClitics:
+		return splitClitics
+	case SplitWhitespace:
+		return splitWhitespace
+	}
+	return t.Split
+}
+
+func splitWhitespace(text string) []Span {
+	words := []Span{}
+	start := -1 // of the word, -1 for none
+	for i, r := range text {
+		switch space := unicode.IsSpace(r); {
+		case !space && start < 0:
+			start = i
+		case space && start >= 0:
+			words, start = append(words, Span{start, i}), -1
+		}
+	}
+	if start >= 0 {
+		words = append(words, Span{start, len(text)})
+	}
+	return words
+}
+
+func splitEnds(text string) []Span {
+	words := []Span{}
+	for _, w := range splitWhitespace(text) {
+		// marks before the word
+		for w.Start < w.End {
+			r, size := utf8.DecodeRuneInString(text[w.Start:w.End])
+			if !unicode.IsPunct(r) {
+				break
+			}
+			words, w.Start = append(words, Span{w.Start, w.Start + size}), w.Start+size
+		}
+		// the word, and the marks after it
+		end := w.Start + len(strings.TrimRightFunc(text[w.Start:w.End], unicode.IsPunct))
+		if end > w.Start {
+			words = append(words, Span{w.Start, end})
+		}
+		for i, r := range text[end:w.End] {
+			words = append(words, Span{end + i, end + i + utf8.RuneLen(r)})
+		}
+	}
+	return words
+}
+
+// clitics are English words that are written without a blank before them.
+var clitics = []string{"'s", "'re", "'ve", "'ll", "'d", "'m", "n't", "’s", "’re", "’ve", "’ll", "’d", "’m", "n’t"}
+
+func splitClitics(text string) []Span {
+	words := []Span{}
+	for _, w := range splitEnds(text) {
+		word := text[w.Start:w.End]
+		at := w.End
+		for _, clitic := range clitics {
+			if n := len(word) - len(clitic); n > 0 && strings.EqualFold(word[n:], clitic) {
+				at = w.Start + n
+			}
+		}
+		words = append(words, Span{w.Start, at})
+		if at < w.End {
+			words = append(words, Span{at, w.End})
+		}
+	}
+	return words
+}
+
+// SplitAgreement returns the F1 of the words that split finds in the texts of examples, against their given words.
+// Where the words were joined by blanks, the text is rebuilt as it is usually written: without a blank before closing
+// punctuation marks and after opening ones.
+func SplitAgreement(split func(text string) []Span, examples []*Example) float64 {
+	same, all := 0, 0
+	for _, e := range examples {
+		text, words := rebuilt(e)
+		found := split(text)
+		all += len(words) + len(found)
+		for i, j := 0, 0; i < len(words) && j < len(found); {
+			switch {
+			case words[i] == found[j]:
+				same, i, j = same+1, i+1, j+1
+			case words[i].Start < found[j].Start || words[i].Start == found[j].Start && words[i].End < found[j].End:
+				i++
+			default:
+				j++
+			}
+		}
+	}
+	if all == 0 {
+		return 1
+	}
+	return float64(2*same) / float64(all)
+}
+
+// rebuilt returns the text of an example and the spans of its words in it.
+func rebuilt(e *Example) (string, []Span) {
+	words := make([]string, len(e.Words))
+	for i, w := range e.Words {
+		words[i] = e.Text[w.Start:w.End]
+	}
+	if strings.Join(words, " ") != e.Text {
+		return e.Text, e.Words // the text came with its words
+	}
+	var text strings.Builder
+	spans := make([]Span, len(words))
+	for i, w := range words {
+		if i > 0 && !closes(w) && !opens(words[i-1]) {
+			text.WriteByte(' ')
+		}
+		spans[i] = Span{text.Len(), text.Len() + len(w)}
+		text.WriteString(w)
+	}
+	return text.String(), spans
+}
+
+// closes reports whether a word stands without a blank after the word before it: a closing mark, or an English clitic.
+func closes(word string) bool {
+	return slices.Contains(clitics, strings.ToLower(word)) || strings.Trim(word, `.,;:!?%)]}…”»،؛؟।。，、！？；：）」』`) == ""
+}
+
+// opens reports whether a word stands without a blank before the word after it.
+func opens(word string) bool { return strings.Trim(word, "([{“«¿¡$€£（「『") == "" }
