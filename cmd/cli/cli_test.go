@@ -42,7 +42,7 @@ func TestExitStatus(t *testing.T) {
 		{"eval x --split tst", exitUsage, `--split "tst": want one of train, dev, test`},
 		{"eval x --data intent", exitUsage, `--data "intent": want TASK=FILE`},
 		{"embed x --pool max", exitUsage, `--pool "max": want one of mean, cls, none`},
-		{"version --threads -1", exitUsage, "--threads -1: want a number from 1 on, or 0 for all cores"},
+		{"version --threads -1", exitUsage, "--threads -1: want a number from 1 on"},
 		{"train nowhere.yaml", exitMistake, "nowhere.yaml: no such file"},
 		{"check broken.yaml", exitMistake, `"base_model"`},
 		{"parts heat", exitMistake, `did you mean "head"`},

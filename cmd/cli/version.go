@@ -16,12 +16,17 @@ func (c *commands) versionCommand() *cobra.Command {
 		Short: "Print the version and the commit of this binary",
 		Args:  between(0, 0),
 		RunE: func(*cobra.Command, []string) error {
-			info, _ := debug.ReadBuildInfo()
-			_, err := fmt.Fprintf(c.out, "jenga %s%s %s %s/%s\n", run.Version, commitOf(info), runtime.Version(),
-				runtime.GOOS, runtime.GOARCH)
+			_, err := fmt.Fprintln(c.out, versionLine())
 			return err
 		},
 	}
+}
+
+// versionLine is what `jenga version` and `jenga --version` print.
+func versionLine() string {
+	info, _ := debug.ReadBuildInfo()
+	return fmt.Sprintf("jenga %s%s %s %s/%s", run.Version, commitOf(info), runtime.Version(), runtime.GOOS,
+		runtime.GOARCH)
 }
 
 // commitOf returns the commit that a binary was built from, with + if files had been changed; "" if it is unknown.
