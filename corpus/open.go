@@ -108,7 +108,7 @@ func (m *mistakes) err(name string) error {
 	if m.more == 0 {
 		return errors.Join(m.shown...)
 	}
-	return errors.Join(append(m.shown, fmt.Errorf("%s: and %d more mistakes", name, m.more))...)
+	return errors.Join(append(m.shown, fmt.Errorf("%s: and %s", name, counted(m.more, "more mistake")))...)
 }
 
 // maxRecord is the largest size of a line, and of a record, in bytes.

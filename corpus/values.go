@@ -88,6 +88,14 @@ func start(text string) string {
 	return text
 }
 
+// counted returns a number of things, one of which has the given name: "1 column", "2 columns".
+func counted(n int, name string) string {
+	if n == 1 {
+		return "1 " + name
+	}
+	return fmt.Sprintf("%d %ss", n, name)
+}
+
 // splitBlanks splits a text at blanks and tabs. Other white space, such as a no-break space, may be part of a word.
 func splitBlanks(text string) []string {
 	return strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || r == '\t' })

@@ -152,7 +152,7 @@ func (m multiLabel) count(object map[string]any) {
 func (m multiLabel) Warnings() []string {
 	var all []string
 	for _, name := range slices.Sorted(maps.Keys(m.unknown)) {
-		all = append(all, fmt.Sprintf("%d lists of labels are left out: %s", m.unknown[name],
+		all = append(all, fmt.Sprintf("%s of labels left out: %s", plugin.Count(m.unknown[name], "list"),
 			plugin.Unknown("head", name, m.heads)))
 	}
 	return all

@@ -74,7 +74,7 @@ func TestQAQCListsOfUnknownHeadsWarn(t *testing.T) {
 		}
 	}
 	warnings := plugin.WarningsOf(task)
-	if want := `2 lists of labels are left out: no head "openning"; did you mean "opening"?`; len(warnings) != 1 ||
+	if want := `2 lists of labels left out: no head "openning"; did you mean "opening"?`; len(warnings) != 1 ||
 		!strings.HasPrefix(warnings[0], want) {
 		t.Errorf("warnings %q, want %q", warnings, want)
 	}
