@@ -17,10 +17,10 @@ type NEROptions struct {
 	BrokenTags string `yaml:"broken_tags" choice:"keep|repair|error" doc:"tags that break their scheme, as I-x after O"`
 }
 
-// ner finds spans of words, as tags. Its metrics are f1, precision and recall of spans, right if both ends and the
-// label are: pooled over labels, and with the suffixes _macro and _weighted as means over labels, as in seqeval's
-// default mode (conlleval's reading of tags, Tjong Kim Sang & De Meulder 2003), and with _strict as in its strict mode,
-// which counts only spans that the scheme allows; and accuracy, the fraction of words with the right tag.
+// ner finds spans of words, as tags. Its metrics are span_f1, span_precision and span_recall, with a span right if both
+// ends and the label are: pooled over labels, and with the suffixes _macro and _weighted as means over labels, as in
+// seqeval's default mode (conlleval's reading of tags, Tjong Kim Sang & De Meulder 2003), and with _strict as in its
+// strict mode, which counts only spans that the scheme allows; and accuracy, the fraction of words with the right tag.
 //
 // The scheme is how tags mark spans; entities at offsets become tags of it. Tags that break it are kept, rewritten to
 // mark the same spans in the scheme (repair), or refused (error).
@@ -152,7 +152,7 @@ func (n ner) target(r corpus.Record, field string, e corpus.Example) (corpus.Tar
 	return tagged(n.scheme(tags).repair(tags)), nil
 }
 
-// countBroken counts tags whose spans f1_strict does not count; with scheme io it counts all.
+// countBroken counts tags whose spans span_f1_strict does not count; with scheme io it counts all.
 func (n ner) countBroken(at corpus.Place, tags []string) {
 	s := n.scheme(tags)
 	if s == "io" {
@@ -169,7 +169,7 @@ func (n ner) countBroken(at corpus.Place, tags []string) {
 func (n ner) Warnings() []string {
 	var all []string
 	if b := n.found.broken; b.n > 0 {
-		all = append(all, fmt.Sprintf("tags that break scheme %s, whose spans f1_strict does not count: %d; "+
+		all = append(all, fmt.Sprintf("tags that break scheme %s, whose spans span_f1_strict does not count: %d; "+
 			"broken_tags: repair fixes them; first: %s", n.scheme(nil), b.n, b.first))
 	}
 	if w := n.found.widened; w.n > 0 {

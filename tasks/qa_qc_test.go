@@ -112,7 +112,8 @@ func TestQAQCTargetsAndMetrics(t *testing.T) {
 	for _, m := range task.Evaluate(gold, predicted) {
 		got[m.Name] = m.Value
 	}
-	for name, want := range map[string]float64{"f1": 6. / 7, "precision": 0.75, "recall": 1, "exact_match": 0.5} {
+	for name, want := range map[string]float64{"f1_micro": 6. / 7, "precision_micro": 0.75, "recall_micro": 1,
+		"exact_match": 0.5} {
 		if got[name] != want {
 			t.Errorf("%s = %v, want %v", name, got[name], want)
 		}

@@ -43,7 +43,7 @@ training:
   num_epochs: 2
   sampling: uniform
   weighting: {type: fixed}
-  metric_for_best_model: eval_slots_slots_f1
+  metric_for_best_model: eval_slots_slots_span_f1
   output_dir: runs/desk
 `
 
@@ -103,7 +103,7 @@ func TestReadReturnsEveryValue(t *testing.T) {
 	}
 	r := e.Training
 	if r.LearningRate != 5e-5 || r.NumEpochs != 2 || r.BatchSize != 16 || r.Sampling.Type != "uniform" ||
-		r.MetricForBestModel != "eval_slots_slots_f1" || !r.GreaterIsBetter {
+		r.MetricForBestModel != "eval_slots_slots_span_f1" || !r.GreaterIsBetter {
 		t.Errorf("training %+v", r)
 	}
 }
