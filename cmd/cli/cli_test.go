@@ -126,8 +126,12 @@ func TestTrainEvalPredictEmbedTokenize(t *testing.T) {
 		!strings.Contains(log, "no test data") {
 		t.Errorf("eval without data: %d\n%s%s", status, out, log)
 	}
-	if status, out, log = call("", "eval", "runs/mails", "--split", "test", "--data", "team=mails.csv"); status != 0 ||
-		!strings.Contains(out, "team  team  40") {
+	if status, out, log = call("", "eval", "runs/mails", "--data", "team=mails.csv"); status != 0 ||
+		!strings.HasPrefix(out, "mails.csv:\ntask") || !strings.Contains(out, "team  team  40") {
+		t.Errorf("eval of a file: %d\n%s%s", status, out, log)
+	}
+	if status, out, log = call("", "eval", "runs/mails", "--data", "team=mails.csv", "--json"); status != 0 ||
+		!strings.HasPrefix(out, `{"split":"mails.csv","tasks":`) {
 		t.Errorf("eval of a file: %d\n%s%s", status, out, log)
 	}
 
