@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/text/transform"
+
 	"github.com/jenga-nlp/jenga/internal/suggest"
 )
 
@@ -123,33 +125,50 @@ type reader struct {
 	place   Place  // of the line read last
 	line    []byte // or record, as its bytes are read
 	records []Record
+
+	decoded   bool // from another encoding than UTF-8
+	marked    bool // begins with UTF-8's byte-order mark
+	multibyte bool // characters beyond ASCII were read
+	invalids  int  // lines or records that are not valid in the encoding
 }
 
-// newReader returns a reader of the bytes of r, decompressed if the name ends in .gz. It adds mistakes to m.
+// newReader returns a reader of the bytes of r, decompressed if the name ends in .gz, as UTF-8. It adds mistakes to m.
 func newReader(r io.Reader, name string, f Format, m *mistakes) *reader {
 	d := &reader{mistakes: m, file: name, format: f, place: Place{File: name}}
 	if strings.HasSuffix(name, ".gz") {
 		r = decompress(r)
 	}
 	d.in = bufio.NewReaderSize(r, 1<<16)
-	d.mark()
+	encoding, err := encodingOf(f.Encoding)
+	if err != nil {
+		panic("corpus: " + err.Error()) // Check rejects it
+	}
+	switch stop := d.mark(encoding != nil); {
+	case stop != nil:
+		d.add(Place{File: d.file, Line: 1}, "%w", stop)
+		d.stop()
+	case encoding != nil:
+		d.decoded = true
+		d.in = bufio.NewReaderSize(transform.NewReader(d.in, encoding.NewDecoder()), 1<<16)
+	}
 	return d
 }
 
-// mark skips the byte-order mark, if there is one.
-func (d *reader) mark() {
+// mark skips UTF-8's byte-order mark, if there is one. It returns an error if the file has another encoding than its
+// format says.
+func (d *reader) mark(decoded bool) error {
 	head, _ := d.in.Peek(3)
-	first := Place{File: d.file, Line: 1}
-	switch {
-	case bytes.HasPrefix(head, []byte("\xff\xfe")) || bytes.HasPrefix(head, []byte("\xfe\xff")):
-		d.add(first, "the file is UTF-16; save it as UTF-8")
-		d.stop()
-	case string(head) == "\ufeff" && d.format.Encoding == "latin1":
-		d.add(first, "the file begins with UTF-8's byte-order mark; leave out encoding: latin1")
-		d.stop()
-	case string(head) == "\ufeff":
+	utf16 := bytes.HasPrefix(head, []byte("\xff\xfe")) || bytes.HasPrefix(head, []byte("\xfe\xff"))
+	switch marked := string(head) == "\ufeff"; {
+	case utf16 && !strings.HasPrefix(strings.ToLower(d.format.Encoding), "utf-16"):
+		return errors.New("the file is UTF-16; encoding: utf-16 reads it")
+	case marked && decoded:
+		return fmt.Errorf("the file begins with UTF-8's byte-order mark; leave out encoding: %s", d.format.Encoding)
+	case marked:
+		d.marked = true
 		d.in.Discard(3)
 	}
+	return nil
 }
 
 // stop ends the reading: what follows in the file is skipped.
@@ -162,6 +181,9 @@ func (d *reader) addRecord(at Place, fields map[string]any) {
 
 // finish returns the records, or the mistakes as one error.
 func (d *reader) finish(name string) ([]Record, error) {
+	if n := d.invalids - 1; n > 0 {
+		d.add(Place{File: d.file}, "%s with such bytes", counted(n, "more line"))
+	}
 	if err := d.err(name); err != nil {
 		return nil, err
 	}

@@ -160,7 +160,7 @@ type dataOptions struct {
 	Format    string   `yaml:"format,omitempty" takes:"csv, tsv, json, jsonl, conll, conllu or slots" default:"(by file extension)" doc:"of the files; slots is a folder with seq.in, seq.out and label"`
 	Delimiter string   `yaml:"delimiter,omitempty" takes:"any text" default:"(by format)" doc:"between columns; default: a comma in csv, a tab in tsv, a tab or spaces in conll"`
 	Quote     string   `yaml:"quote,omitempty" takes:"the word none" default:"(RFC 4180)" doc:"of csv and tsv cells: none leaves quotation marks as they are; default: they are read as in RFC 4180"`
-	Encoding  string   `yaml:"encoding,omitempty" takes:"utf-8 or latin1" default:"utf-8" doc:"of the files"`
+	Encoding  string   `yaml:"encoding,omitempty" takes:"a name" default:"utf-8" doc:"of the files: cp1252, utf-16, …"`
 	Header    bool     `yaml:"header" doc:"whether the first line of csv and tsv names the columns"`
 	Columns   []string `yaml:"columns,omitempty" takes:"a list of column names" doc:"names of the columns by position, in place of a header; _ is a column that is not read"`
 
