@@ -222,18 +222,21 @@ func (f Format) Rename(path string, records []Record) ([]Record, error) {
 			ours["question"] != nil {
 			ours["text"] = ours["question"]
 		}
-		renamed[i] = Record{r.Place, ours, r.Fields}
+		renamed[i] = Record{r.Place, ours, r.Fields, r.headed}
 	}
 	return renamed, nil
 }
 
-// missing returns an error for the fields that Fields names and no record has.
+// missing returns an error for the fields that Fields names and no record has. If a table's header names none of them,
+// that is one error: it may be a record.
 func (f Format) missing(path string, records []Record) error {
 	var all mistakes
+	found := false
 	for _, our := range slices.Sorted(maps.Keys(f.Fields)) {
 		theirs := f.Fields[our]
 		has := func(r Record) bool { return r.Fields[theirs] != nil }
 		_, there := records[0].Fields[theirs]
+		found = found || there
 		switch {
 		case theirs == "" || slices.ContainsFunc(records, has):
 		case there:
@@ -244,10 +247,16 @@ func (f Format) missing(path string, records []Record) error {
 			names := slices.Collect(maps.Keys(records[0].Fields))
 			if near, ok := suggest.Nearest(theirs, names); ok {
 				mean = fmt.Sprintf("did you mean %q? ", start(near))
+				found = true
 			}
 			all.add(Place{File: path}, "no field %q for %s; %savailable: %s", theirs, our, mean,
 				listed(records[0].Fields))
 		}
+	}
+	if len(all.shown) > 0 && !found && records[0].headed {
+		theirs := slices.Sorted(maps.Values(f.Fields))
+		return fmt.Errorf("%s:1: the first line names none of the columns %s; it has %s%s", path,
+			listedCells(slices.Compact(theirs)), listed(records[0].Fields), records[0].noHeader())
 	}
 	return all.err(path)
 }
