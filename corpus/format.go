@@ -27,7 +27,8 @@ type Format struct {
 	// Encoding is the name of an encoding in IANA's registry or the WHATWG's list, as cp1252; "" is utf-8.
 	Encoding string
 	// Fields maps our names (text, pair, words, label, labels, tags, entities, value, question, context, answers, and
-	// label.HEAD, tags.HEAD or value.HEAD for one head's own) to the file's. One that maps to "" is not read.
+	// label.HEAD, tags.HEAD or value.HEAD for one head's own) to the file's: a name, or into an object of a JSON record
+	// a path of names, as user.text. One that maps to "" is not read.
 	Fields map[string]string
 }
 

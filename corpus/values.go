@@ -3,8 +3,6 @@ package corpus
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -61,7 +59,7 @@ func listed(fields map[string]any) string {
 	if len(fields) == 0 {
 		return "none"
 	}
-	names := slices.Sorted(maps.Keys(fields))
+	names := fieldNames(fields)
 	if len(names) > most {
 		names = append(names[:most], "…")
 	}

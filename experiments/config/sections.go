@@ -150,7 +150,8 @@ var headDefaults = headOptions{Weight: 1}
 // dataOptions are the keys of a task's `data`: one file that `split` divides (`path`), or a file for each split, or the
 // task whose texts are read (`same_as`). Paths are relative to the experiment file, else to $JENGA_DATA. A file that is
 // written in another way than the others is a mapping of its path and its own `format`, `delimiter`, `quote`,
-// `encoding`, `header` and `columns`, as `dev: {path: dev.csv, header: false, columns: [text, label]}`.
+// `encoding`, `header` and `columns`, as `dev: {path: dev.csv, header: false, columns: [text, label]}`. A column's name
+// may be a path into JSON: `text: user.text` reads {"user": {"text": "…"}}.
 type dataOptions struct {
 	SameAs string `yaml:"same_as,omitempty" takes:"a task's name" doc:"task whose texts this one reads too: each is encoded once for both; only columns may be given beside it"`
 
@@ -184,7 +185,8 @@ type ownFile struct {
 	fileOptions `yaml:",inline"`
 }
 
-// columnOptions are the names of the columns, or keys of JSON, that tasks read, where these differ from the defaults.
+// columnOptions are the names of the columns, or keys of JSON, that tasks read, where these differ from the defaults. A
+// key of an object within a record is a path: `text: user.text` reads {"user": {"text": "…"}}.
 type columnOptions struct {
 	Text     *plugin.Section `yaml:"text,omitempty" doc:"column of the text"`
 	Pair     *plugin.Section `yaml:"pair,omitempty" doc:"column of a second text"`

@@ -70,9 +70,10 @@ func object(line string, columns Columns) (map[string]any, error) {
 	named := map[string]bool{}  // what columns give
 	for _, role := range []string{"text", "pair", "words"} {
 		names := columns[role]
-		free := func(name string) bool { return given[name] != nil && !taken[name] }
+		free := func(name string) bool { value, _ := corpus.Field(given, name); return value != nil && !taken[name] }
 		if at := slices.IndexFunc(names, free); at >= 0 {
-			fields[role], taken[names[at]], named[role] = given[names[at]], true, true
+			fields[role], _ = corpus.Field(given, names[at])
+			taken[names[at]], named[role] = true, true
 		}
 	}
 	questioned := columns["question"] != nil && given["question"] != nil && given["context"] != nil
