@@ -48,7 +48,7 @@ var only = map[string][]string{
 	"github.com/daulet/tokenizers":    {"corpus"},
 	"github.com/knights-analytics/":   {"encoders/hugot"},
 	"github.com/schollz/progressbar/": {"cmd/cli"},
-	"github.com/spf13/cobra":          {"cmd/cli"},
+	"github.com/spf13/":               {"cmd/cli"},
 }
 
 func TestPackagesImportOnlyFromBelow(t *testing.T) {

@@ -37,7 +37,7 @@ def head_settings(task, *options):
 STUDIES = {
     "fusion": (
         {("three_tasks", scale or "off"): fusion_settings(scale) for scale in (None, "exact", "length", "residual")},
-        {"three_tasks": [("intent", "accuracy"), ("slots", "f1"), ("intent", "all_right"), ("question", "accuracy"), ("sentiment", "accuracy")]},
+        {"three_tasks": [("intent", "accuracy"), ("slots", "span_f1"), ("intent", "all_right"), ("question", "accuracy"), ("sentiment", "accuracy")]},
     ),
     "heads": (
         {
@@ -48,7 +48,7 @@ STUDIES = {
             ("snips", "crf"): [*FOUR, *head_settings("slots", "type=crf")],
             ("snips", "focus"): [*FOUR, *head_settings("slots", "type=focus", "lstm_layers=0")],
         },
-        {"wnut17": [("entities", "f1"), ("entities", "f1_strict")], "snips": [("intent", "accuracy"), ("slots", "f1"), ("intent", "all_right")]},
+        {"wnut17": [("entities", "span_f1"), ("entities", "span_f1_strict")], "snips": [("intent", "accuracy"), ("slots", "span_f1"), ("intent", "all_right")]},
     ),
 }
 

@@ -13,16 +13,27 @@ const maxColumns = 4096
 
 // table reads a file of rows and columns.
 func (d *reader) table() {
+	if !d.format.blank() {
+		if err := d.otherDelimiter(); err != nil {
+			d.add(Place{File: d.file, Line: 1}, "%w", err)
+			return
+		}
+	}
 	names, ok := d.header()
 	if !ok {
 		return
 	}
+	header, repeated := d.place, false // whether a row repeats a cell of the header
+	ownHeader := !d.format.NoHeader && len(d.format.Columns) == 0
 	extras := d.format.NoHeader && len(d.format.Columns) > 0
 	var cells []string
 	for {
 		var at Place
 		if at, cells, ok = d.row(cells[:0], len(names)); !ok {
-			return
+			break
+		}
+		if ownHeader {
+			repeated = repeated || repeats(names, cells)
 		}
 		if names == nil {
 			names = numbered(len(cells))
@@ -46,7 +57,21 @@ func (d *reader) table() {
 			}
 		}
 		d.addRecord(at, fields)
+		d.records[len(d.records)-1].headed = ownHeader
 	}
+	if ownHeader {
+		d.headless(header, names, repeated)
+	}
+}
+
+// repeats reports whether a cell of a row is what the header has in its column.
+func repeats(header, cells []string) bool {
+	for i, cell := range cells[:min(len(cells), len(header))] {
+		if cell == header[i] && cell != "" {
+			return true
+		}
+	}
+	return false
 }
 
 // header returns the columns' names, nil if the first row determines how many there are.
@@ -73,7 +98,8 @@ func (d *reader) header() (names []string, ok bool) {
 			return nil, false
 		}
 		if name != "" && name != "_" && slices.Contains(names[:i], name) {
-			d.add(at, "two columns are named %q; columns: [NAME, …] gives them other names", start(name))
+			d.add(at, "two columns are named %q; columns: [NAME, …] gives them other names, with header: false if "+
+				"the line is a record", start(name))
 			return nil, false
 		}
 	}

@@ -13,10 +13,24 @@ type Entity struct {
 	Span  Span // bytes of its text
 }
 
-// Entities returns the field entities, a list of {"start": 13, "end": 21, "label": "PER"} with offsets in characters
-// (code points) of text. They are sorted by start; an empty or overlapping entity is an error. ok is false if the field
-// is absent or null.
+// Entities returns AllEntities, of which two that overlap are an error.
 func (r Record) Entities(text string) (entities []Entity, ok bool, err error) {
+	entities, ok, err = r.AllEntities(text)
+	for i := 1; i < len(entities); i++ {
+		if a, b := entities[i-1], entities[i]; b.Span.Start < a.Span.End {
+			return nil, false, fmt.Errorf("%s: entities %s %q and %s %q overlap; a character belongs to one entity "+
+				"at most, or overlap: longest or first beside the task's type keeps one of them",
+				r.Place, start(a.Label), start(text[a.Span.Start:a.Span.End]), start(b.Label),
+				start(text[b.Span.Start:b.Span.End]))
+		}
+	}
+	return entities, ok, err
+}
+
+// AllEntities returns the field entities, a list of {"start": 13, "end": 21, "label": "PER"} with offsets in characters
+// (code points) of text. They are sorted by start, and may overlap; an empty entity is an error. ok is false if the
+// field is absent or null.
+func (r Record) AllEntities(text string) (entities []Entity, ok bool, err error) {
 	field := r.Fields["entities"]
 	if field == nil {
 		return nil, false, nil
@@ -34,14 +48,6 @@ func (r Record) Entities(text string) (entities []Entity, ok bool, err error) {
 		}
 	}
 	slices.SortStableFunc(entities, func(a, b Entity) int { return a.Span.Start - b.Span.Start })
-	for i := 1; i < len(entities); i++ {
-		if a, b := entities[i-1], entities[i]; b.Span.Start < a.Span.End {
-			return nil, false, fmt.Errorf("%s: entities %s %q and %s %q overlap; a character belongs to one entity "+
-				"at most",
-				r.Place, start(a.Label), start(text[a.Span.Start:a.Span.End]), start(b.Label),
-				start(text[b.Span.Start:b.Span.End]))
-		}
-	}
 	return entities, true, nil
 }
 

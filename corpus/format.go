@@ -24,10 +24,11 @@ type Format struct {
 	Delimiter string
 	// Quote is "" for cells quoted as in RFC 4180, or none if quotes are ordinary characters.
 	Quote string
-	// Encoding is utf-8 or latin1; "" is utf-8.
+	// Encoding is the name of an encoding in IANA's registry or the WHATWG's list, as cp1252; "" is utf-8.
 	Encoding string
 	// Fields maps our names (text, pair, words, label, labels, tags, entities, value, question, context, answers, and
-	// label.HEAD, tags.HEAD or value.HEAD for one head's own) to the file's. One that maps to "" is not read.
+	// label.HEAD, tags.HEAD or value.HEAD for one head's own) to the file's: a name, or into an object of a JSON record
+	// a path of names, as user.text. One that maps to "" is not read.
 	Fields map[string]string
 }
 
@@ -50,10 +51,11 @@ func (f Format) Check(path string) error {
 	if err != nil {
 		return err
 	}
+	if _, err := encodingOf(f.Encoding); err != nil {
+		return err
+	}
 	table := f.Type == "csv" || f.Type == "tsv"
 	switch {
-	case f.Encoding != "utf-8" && f.Encoding != "latin1":
-		return fmt.Errorf("no encoding %q; available: utf-8, latin1", f.Encoding)
 	case f.Quote != "" && f.Quote != "none":
 		return fmt.Errorf("no quote %q; want none, or leave it out for the quotes of RFC 4180", f.Quote)
 	case f.Quote != "" && !table:

@@ -7,12 +7,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"maps"
 	"os"
-	"slices"
 	"strings"
 
-	"github.com/jenga-nlp/jenga/internal/suggest"
+	"golang.org/x/text/transform"
 )
 
 // Open reads all records of a file or folder, at least one. It continues after a mistake: the error lists all mistakes,
@@ -108,7 +106,7 @@ func (m *mistakes) err(name string) error {
 	if m.more == 0 {
 		return errors.Join(m.shown...)
 	}
-	return errors.Join(append(m.shown, fmt.Errorf("%s: and %d more mistakes", name, m.more))...)
+	return errors.Join(append(m.shown, fmt.Errorf("%s: and %s", name, counted(m.more, "more mistake")))...)
 }
 
 // maxRecord is the largest size of a line, and of a record, in bytes.
@@ -123,33 +121,50 @@ type reader struct {
 	place   Place  // of the line read last
 	line    []byte // or record, as its bytes are read
 	records []Record
+
+	decoded   bool // from another encoding than UTF-8
+	marked    bool // begins with UTF-8's byte-order mark
+	multibyte bool // characters beyond ASCII were read
+	invalids  int  // lines or records that are not valid in the encoding
 }
 
-// newReader returns a reader of the bytes of r, decompressed if the name ends in .gz. It adds mistakes to m.
+// newReader returns a reader of the bytes of r, decompressed if the name ends in .gz, as UTF-8. It adds mistakes to m.
 func newReader(r io.Reader, name string, f Format, m *mistakes) *reader {
 	d := &reader{mistakes: m, file: name, format: f, place: Place{File: name}}
 	if strings.HasSuffix(name, ".gz") {
 		r = decompress(r)
 	}
 	d.in = bufio.NewReaderSize(r, 1<<16)
-	d.mark()
+	encoding, err := encodingOf(f.Encoding)
+	if err != nil {
+		panic("corpus: " + err.Error()) // Check rejects it
+	}
+	switch stop := d.mark(encoding != nil); {
+	case stop != nil:
+		d.add(Place{File: d.file, Line: 1}, "%w", stop)
+		d.stop()
+	case encoding != nil:
+		d.decoded = true
+		d.in = bufio.NewReaderSize(transform.NewReader(d.in, encoding.NewDecoder()), 1<<16)
+	}
 	return d
 }
 
-// mark skips the byte-order mark, if there is one.
-func (d *reader) mark() {
+// mark skips UTF-8's byte-order mark, if there is one. It returns an error if the file has another encoding than its
+// format says.
+func (d *reader) mark(decoded bool) error {
 	head, _ := d.in.Peek(3)
-	first := Place{File: d.file, Line: 1}
-	switch {
-	case bytes.HasPrefix(head, []byte("\xff\xfe")) || bytes.HasPrefix(head, []byte("\xfe\xff")):
-		d.add(first, "the file is UTF-16; save it as UTF-8")
-		d.stop()
-	case string(head) == "\ufeff" && d.format.Encoding == "latin1":
-		d.add(first, "the file begins with UTF-8's byte-order mark; leave out encoding: latin1")
-		d.stop()
-	case string(head) == "\ufeff":
+	utf16 := bytes.HasPrefix(head, []byte("\xff\xfe")) || bytes.HasPrefix(head, []byte("\xfe\xff"))
+	switch marked := string(head) == "\ufeff"; {
+	case utf16 && !strings.HasPrefix(strings.ToLower(d.format.Encoding), "utf-16"):
+		return errors.New("the file is UTF-16; encoding: utf-16 reads it")
+	case marked && decoded:
+		return fmt.Errorf("the file begins with UTF-8's byte-order mark; leave out encoding: %s", d.format.Encoding)
+	case marked:
+		d.marked = true
 		d.in.Discard(3)
 	}
+	return nil
 }
 
 // stop ends the reading: what follows in the file is skipped.
@@ -162,6 +177,9 @@ func (d *reader) addRecord(at Place, fields map[string]any) {
 
 // finish returns the records, or the mistakes as one error.
 func (d *reader) finish(name string) ([]Record, error) {
+	if n := d.invalids - 1; n > 0 {
+		d.add(Place{File: d.file}, "%s with such bytes", counted(n, "more line"))
+	}
 	if err := d.err(name); err != nil {
 		return nil, err
 	}
@@ -169,63 +187,4 @@ func (d *reader) finish(name string) ([]Record, error) {
 		return nil, fmt.Errorf("%s: no records; want at least one", name)
 	}
 	return d.records, nil
-}
-
-// Rename adds the names of Fields to the records of the file at path, which were read without them; Open with Fields
-// returns the same records. It is an error if no record has a field that Fields names.
-func (f Format) Rename(path string, records []Record) ([]Record, error) {
-	if len(f.Fields) == 0 || len(records) == 0 {
-		return records, nil
-	}
-	if err := f.missing(path, records); err != nil {
-		return nil, err
-	}
-	renamed := make([]Record, len(records))
-	for i, r := range records {
-		// A missing field is null under our name, even if the file has another field of that name.
-		ours := maps.Clone(r.Fields)
-		for our, theirs := range f.Fields {
-			ours[our] = r.Fields[theirs]
-		}
-		for name, role := range map[string]string{"question": "text", "context": "pair"} {
-			// else the file's own field text or pair would take precedence
-			if f.Fields[name] != "" && f.Fields[role] == "" {
-				ours[role] = ours[name]
-			}
-		}
-		if f.Fields["question"] != "" && f.Fields["context"] == "" && ours["pair"] == nil {
-			ours["pair"] = ours["context"] // the file's own field may be called context
-		}
-		if f.Fields["context"] != "" && f.Fields["question"] == "" && f.Fields["text"] == "" &&
-			ours["question"] != nil {
-			ours["text"] = ours["question"]
-		}
-		renamed[i] = Record{r.Place, ours, r.Fields}
-	}
-	return renamed, nil
-}
-
-// missing returns an error for the fields that Fields names and no record has.
-func (f Format) missing(path string, records []Record) error {
-	var all mistakes
-	for _, our := range slices.Sorted(maps.Keys(f.Fields)) {
-		theirs := f.Fields[our]
-		has := func(r Record) bool { return r.Fields[theirs] != nil }
-		_, there := records[0].Fields[theirs]
-		switch {
-		case theirs == "" || slices.ContainsFunc(records, has):
-		case there:
-			all.add(Place{File: path}, "field %q for %s is empty in every record; want a value in one at least", theirs,
-				our)
-		default:
-			mean := ""
-			names := slices.Collect(maps.Keys(records[0].Fields))
-			if near, ok := suggest.Nearest(theirs, names); ok {
-				mean = fmt.Sprintf("did you mean %q? ", start(near))
-			}
-			all.add(Place{File: path}, "no field %q for %s; %savailable: %s", theirs, our, mean,
-				listed(records[0].Fields))
-		}
-	}
-	return all.err(path)
 }

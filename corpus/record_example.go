@@ -30,8 +30,8 @@ func (r Record) Example() (Example, error) {
 
 	switch {
 	case !given && r.Fields[first] == nil:
-		return e, fmt.Errorf("%s: no text; data: {text: FIELD} names the field that holds it; available: %s",
-			r.Place, r.FieldNames())
+		return e, fmt.Errorf("%s: no text; data: {text: FIELD} names the field that holds it; available: %s%s",
+			r.Place, r.FieldNames(), r.noHeader())
 	case !given:
 		e.Text = text
 	case r.Fields[first] == nil:
@@ -43,6 +43,14 @@ func (r Record) Example() (Example, error) {
 		}
 	}
 	return e, nil
+}
+
+// noHeader continues an error about missing fields of a table: its first line may be a record.
+func (r Record) noHeader() string {
+	if !r.headed {
+		return ""
+	}
+	return "; " + headerRemedy
 }
 
 // TextFields returns the names of the fields of the two texts: text and pair, or question and context.

@@ -163,3 +163,13 @@ func TestErrorsNameTheFieldsOfTheFile(t *testing.T) {
 		t.Errorf("FieldNames = %s, want %s", got, want)
 	}
 }
+
+func TestMessagesHaveTheSingularForOne(t *testing.T) {
+	var m mistakes
+	for range mistakesShown + 1 {
+		m.add(Place{File: "x"}, "wrong")
+	}
+	if got, want := m.err("x").Error(), "x: and 1 more mistake"; !strings.HasSuffix(got, "\n"+want) {
+		t.Errorf("got\n%s\nwant the last line %s", got, want)
+	}
+}

@@ -3,8 +3,6 @@ package corpus
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -61,7 +59,7 @@ func listed(fields map[string]any) string {
 	if len(fields) == 0 {
 		return "none"
 	}
-	names := slices.Sorted(maps.Keys(fields))
+	names := fieldNames(fields)
 	if len(names) > most {
 		names = append(names[:most], "…")
 	}
@@ -86,6 +84,14 @@ func start(text string) string {
 		n++
 	}
 	return text
+}
+
+// counted returns a number of things, one of which has the given name: "1 column", "2 columns".
+func counted(n int, name string) string {
+	if n == 1 {
+		return "1 " + name
+	}
+	return fmt.Sprintf("%d %ss", n, name)
 }
 
 // splitBlanks splits a text at blanks and tabs. Other white space, such as a no-break space, may be part of a word.

@@ -58,12 +58,12 @@ func readVectors(r io.Reader, name string, keep func(word string) bool) (*Vector
 			promised, _ = strconv.Atoi(n)
 			continue
 		case v.Width == 0 && (numbers == 0 || numbers > maxVectorWidth):
-			d.add(d.place, "a word and %d numbers; want 1 to %d", numbers, maxVectorWidth)
+			d.add(d.place, "a word and %s; want 1 to %d", counted(numbers, "number"), maxVectorWidth)
 			return nil, d.err(name)
 		case v.Width == 0:
 			v.Width = numbers
 		case numbers < v.Width:
-			d.add(d.place, "a word and %d numbers; the lines before have %d", numbers, v.Width)
+			d.add(d.place, "a word and %s; the lines before have %d", counted(numbers, "number"), v.Width)
 			continue
 		case numbers > v.Width: // a word with blanks: no tokenizer produces it
 			lines++
@@ -82,8 +82,8 @@ func readVectors(r io.Reader, name string, keep func(word string) bool) (*Vector
 		return nil, fmt.Errorf("%s: no vectors; want a word and its numbers in each line", name)
 	}
 	if lines < promised {
-		return nil, fmt.Errorf("%s: %d words, where the first line has %d: the file is truncated", name, lines,
-			promised)
+		return nil, fmt.Errorf("%s: %s, where the first line has %d: the file is truncated", name,
+			counted(lines, "word"), promised)
 	}
 	return v, nil
 }

@@ -46,7 +46,7 @@ func TestMalformedVectors(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
 		{"empty", "", "v.txt: no vectors; want a word and its numbers in each line"},
 		{"words without numbers", "the\n", "v.txt:1: a word and 0 numbers; want 1 to 16384"},
-		{"truncated", "the 1 2 3\nkite 4\nbird 1 2 3\n", "v.txt:2: a word and 1 numbers; the lines before have 3"},
+		{"truncated", "the 1 2 3\nkite 4\nbird 1 2 3\n", "v.txt:2: a word and 1 number; the lines before have 3"},
 		{"truncated between lines", "3 2\nthe 1 2\nkite 3 4\n",
 			"v.txt: 2 words, where the first line has 3: the file is truncated"},
 		{"no numbers", "the 1 2\nkite x 2\nbird 1 NaN\n",

@@ -37,7 +37,7 @@ say "its metrics on test"
 metric() { sed -n "s/.*\"$1\":{\"heads\":{\"$1\":{[^}]*\"$2\":\([0-9.e-]*\).*/\1/p" metrics.json; }
 at_least() { awk -v got="$1" -v want="$2" 'BEGIN { exit !(got != "" && got + 0 >= want) }' || fail "$3 is $1, want $2"; }
 at_least "$(metric claim_type accuracy)" 0.90 "claim type's accuracy on test"
-at_least "$(metric entities f1)" 0.85 "entity F1 on test"
+at_least "$(metric entities span_f1)" 0.85 "entity F1 on test"
 
 say "predict, embed, tokenize"
 echo 'Please refund my cardioectomy at Lakemoor Clinic, 240 euros.' | "$jenga" predict runs/quickstart >prediction.json

@@ -10,8 +10,8 @@ func init() {
 		func(_ struct{}, env Env) (Task, error) { return NewClassification(env), nil })
 }
 
-// classification assigns one label to a text, or to a pair of texts. Its metrics are accuracy; precision, recall and f1
-// as plain means over labels, and with the suffixes _micro and _weighted, as in scikit-learn's
+// classification assigns one label to a text, or to a pair of texts. Its metrics are accuracy; precision_macro,
+// recall_macro and f1_macro, plain means over labels, and with the suffixes _micro and _weighted, as in scikit-learn's
 // precision_recall_fscore_support; and mcc, Matthews' coefficient for any number of labels (Gorodkin 2004).
 type classification struct{ heads []string }
 

@@ -21,10 +21,10 @@ type MultiLabelOptions struct {
 	Separator string `yaml:"separator" takes:"any text" doc:"between the labels of a field: \"joy,love\""`
 }
 
-// multiLabel assigns any number of labels to a text. Its metrics are f1, precision and recall, micro averages, and with
-// the suffixes _macro and _weighted as means over labels; f1_samples, the mean of each text's F1; and exact_match, the
-// fraction of texts whose labels are all right, which is also scikit-learn's accuracy. All are defined as in
-// scikit-learn; means over labels are over those that occur, in targets or predictions.
+// multiLabel assigns any number of labels to a text. Its metrics are f1_micro, precision_micro and recall_micro, pooled
+// over labels, and with the suffixes _macro and _weighted as means over labels; f1_samples, the mean of each text's F1;
+// and exact_match, the fraction of texts whose labels are all right, which is also scikit-learn's accuracy. All are
+// defined as in scikit-learn; means over labels are over those that occur, in targets or predictions.
 type multiLabel struct {
 	heads     []string
 	separator string
@@ -152,7 +152,7 @@ func (m multiLabel) count(object map[string]any) {
 func (m multiLabel) Warnings() []string {
 	var all []string
 	for _, name := range slices.Sorted(maps.Keys(m.unknown)) {
-		all = append(all, fmt.Sprintf("%d lists of labels are left out: %s", m.unknown[name],
+		all = append(all, fmt.Sprintf("%s of labels left out: %s", plugin.Count(m.unknown[name], "list"),
 			plugin.Unknown("head", name, m.heads)))
 	}
 	return all
@@ -253,9 +253,9 @@ func (m multiLabel) Evaluate(gold []corpus.Target, predicted []corpus.Prediction
 	macro, micro, weighted := ts.macro(), ts.sum().rates(), ts.weighted()
 	exact := ratio(right, len(gold))
 	return []Metric{
-		{Name: F1, Value: micro.f1},
-		{Name: "precision", Value: micro.precision},
-		{Name: "recall", Value: micro.recall},
+		{Name: "f1_micro", Former: "f1", F1: true, Value: micro.f1},
+		{Name: "precision_micro", Former: "precision", Value: micro.precision},
+		{Name: "recall_micro", Former: "recall", Value: micro.recall},
 		{Name: "exact_match", Value: exact},
 		{Name: "f1_macro", Value: macro.f1},
 		{Name: "precision_macro", Value: macro.precision},

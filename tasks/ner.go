@@ -8,22 +8,28 @@ import (
 	"github.com/jenga-nlp/jenga/plugin"
 )
 
-func init() { Register("ner", NEROptions{Scheme: "auto", BrokenTags: "keep"}, NewNER) }
+func init() {
+	Register("ner", NEROptions{Scheme: "auto", BrokenTags: "keep", Overlap: "error"}, NewNER)
+}
 
 // NEROptions are the keys that may stand beside `type: ner`.
 type NEROptions struct {
 	Scheme string `yaml:"scheme" choice:"auto|bio|bioes|io" doc:"auto: bioes if training has tags E- or S-, else bio"`
 
 	BrokenTags string `yaml:"broken_tags" choice:"keep|repair|error" doc:"tags that break their scheme, as I-x after O"`
+
+	Overlap string `yaml:"overlap" choice:"error|longest|first" doc:"of entities with a word in common, that are kept"`
 }
 
-// ner finds spans of words, as tags. Its metrics are f1, precision and recall of spans, right if both ends and the
-// label are: pooled over labels, and with the suffixes _macro and _weighted as means over labels, as in seqeval's
-// default mode (conlleval's reading of tags, Tjong Kim Sang & De Meulder 2003), and with _strict as in its strict mode,
-// which counts only spans that the scheme allows; and accuracy, the fraction of words with the right tag.
+// ner finds spans of words, as tags. Its metrics are span_f1, span_precision and span_recall, with a span right if both
+// ends and the label are: pooled over labels, and with the suffixes _macro and _weighted as means over labels, as in
+// seqeval's default mode (conlleval's reading of tags, Tjong Kim Sang & De Meulder 2003), and with _strict as in its
+// strict mode, which counts only spans that the scheme allows; and accuracy, the fraction of words with the right tag.
 //
 // The scheme is how tags mark spans; entities at offsets in characters (code points) become tags of it. Tags that break
-// it are kept, rewritten to mark the same spans in the scheme (repair), or refused (error).
+// it are kept, rewritten to mark the same spans in the scheme (repair), or refused (error). A word has one tag: of
+// entities with a word in common the longest is kept, of equally long ones the first, or in their order those that
+// overlap none before (first).
 type ner struct {
 	NEROptions
 	env   Env
@@ -34,6 +40,7 @@ type ner struct {
 type findings struct {
 	scheme  scheme  // of the first file that has spans; "": of none yet
 	broken  counted // tags that break their scheme and are kept
+	dropped counted // entities that overlap one that is kept
 	widened counted // entities that begin or end within a word
 }
 
@@ -62,6 +69,9 @@ func NewNER(o NEROptions, env Env) (Task, error) {
 	}
 	if o.BrokenTags == "" {
 		o.BrokenTags = "keep"
+	}
+	if o.Overlap == "" {
+		o.Overlap = "error"
 	}
 	if err := plugin.Check(o); err != nil {
 		return nil, err
@@ -141,9 +151,16 @@ func (n ner) target(r corpus.Record, field string, e corpus.Example) (corpus.Tar
 		}
 		return tagged(tags), err
 	}
-	entities, ok, err := r.Entities(e.Text)
+	read := corpus.Record.Entities
+	if n.Overlap != "error" {
+		read = corpus.Record.AllEntities
+	}
+	entities, ok, err := read(r, e.Text)
 	if err != nil || !ok {
 		return nil, err
+	}
+	if n.Overlap != "error" {
+		entities = n.withoutOverlap(entities, e)
 	}
 	tags, err := n.entityTags(entities, e)
 	if err != nil {
@@ -152,7 +169,7 @@ func (n ner) target(r corpus.Record, field string, e corpus.Example) (corpus.Tar
 	return tagged(n.scheme(tags).repair(tags)), nil
 }
 
-// countBroken counts tags whose spans f1_strict does not count; with scheme io it counts all.
+// countBroken counts tags whose spans span_f1_strict does not count; with scheme io it counts all.
 func (n ner) countBroken(at corpus.Place, tags []string) {
 	s := n.scheme(tags)
 	if s == "io" {
@@ -169,8 +186,12 @@ func (n ner) countBroken(at corpus.Place, tags []string) {
 func (n ner) Warnings() []string {
 	var all []string
 	if b := n.found.broken; b.n > 0 {
-		all = append(all, fmt.Sprintf("tags that break scheme %s, whose spans f1_strict does not count: %d; "+
+		all = append(all, fmt.Sprintf("tags that break scheme %s, whose spans span_f1_strict does not count: %d; "+
 			"broken_tags: repair fixes them; first: %s", n.scheme(nil), b.n, b.first))
+	}
+	if d := n.found.dropped; d.n > 0 {
+		all = append(all, fmt.Sprintf("entities that overlap others and are left out (overlap: %s): %d; first: %s",
+			n.Overlap, d.n, d.first))
 	}
 	if w := n.found.widened; w.n > 0 {
 		all = append(all, fmt.Sprintf("entities that begin or end within a word, and are extended to all of it: %d; "+

@@ -173,7 +173,7 @@ func TestSpansOfTagsWithoutPrefix(t *testing.T) {
 }
 
 func TestFirstMetricIsTheMainMetric(t *testing.T) {
-	for name, want := range map[string]string{"classification": "accuracy", "sentiment": "accuracy", "ner": "f1",
+	for name, want := range map[string]string{"classification": "accuracy", "sentiment": "accuracy", "ner": "span_f1",
 		"tagging": "accuracy"} {
 		choice, err := tasks.Registry().FromString(name, "")
 		if err != nil {

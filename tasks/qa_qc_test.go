@@ -74,7 +74,7 @@ func TestQAQCListsOfUnknownHeadsWarn(t *testing.T) {
 		}
 	}
 	warnings := plugin.WarningsOf(task)
-	if want := `2 lists of labels are left out: no head "openning"; did you mean "opening"?`; len(warnings) != 1 ||
+	if want := `2 lists of labels left out: no head "openning"; did you mean "opening"?`; len(warnings) != 1 ||
 		!strings.HasPrefix(warnings[0], want) {
 		t.Errorf("warnings %q, want %q", warnings, want)
 	}
@@ -112,7 +112,8 @@ func TestQAQCTargetsAndMetrics(t *testing.T) {
 	for _, m := range task.Evaluate(gold, predicted) {
 		got[m.Name] = m.Value
 	}
-	for name, want := range map[string]float64{"f1": 6. / 7, "precision": 0.75, "recall": 1, "exact_match": 0.5} {
+	for name, want := range map[string]float64{"f1_micro": 6. / 7, "precision_micro": 0.75, "recall_micro": 1,
+		"exact_match": 0.5} {
 		if got[name] != want {
 			t.Errorf("%s = %v, want %v", name, got[name], want)
 		}

@@ -73,7 +73,7 @@ func (q questionAnswering) Evaluate(gold []corpus.Target, predicted []corpus.Pre
 	}
 	of := func(sum float64, s sums) float64 { return sum / max(1, s.n) }
 	return []Metric{
-		{Name: F1, Value: of(all.f1, all)},
+		{Name: "f1", F1: true, Value: of(all.f1, all)},
 		{Name: "exact_match", Value: of(all.exact, all)},
 		{Name: "f1_answered", Value: of(with.f1, with)},
 		{Name: "exact_match_answered", Value: of(with.exact, with)},

@@ -145,7 +145,7 @@ func TestSchemeAutoIsDeterminedByWholeFile(t *testing.T) {
 		if brokenTags != "keep" && len(warnings) > 0 {
 			t.Errorf("broken_tags: %s: warnings %q, want none", brokenTags, warnings)
 		}
-		const warning = `tags that break scheme bioes, whose spans f1_strict does not count: 2; ` +
+		const warning = `tags that break scheme bioes, whose spans span_f1_strict does not count: 2; ` +
 			`broken_tags: repair fixes them; first: data.jsonl:2, tag 3 is "I-x", should be "E-x"`
 		if brokenTags == "keep" && (len(warnings) != 1 || warnings[0] != warning) {
 			t.Errorf("warnings %q, want %q", warnings, warning)
@@ -154,7 +154,7 @@ func TestSchemeAutoIsDeterminedByWholeFile(t *testing.T) {
 }
 
 func TestSchemeIOHasNoBrokenTags(t *testing.T) {
-	// in IO, f1_strict counts all spans
+	// in IO, span_f1_strict counts all spans
 	for scheme, tags := range map[string][]string{"auto": {"O", "I-x"}, "io": {"B-x", "E-x"}} {
 		task, r := newNERWithScheme(t, scheme, "keep"), record(map[string]any{"words": []any{"a", "b"}, "tags": tags})
 		tasks.SurveyRecords(task, []corpus.Record{r})
@@ -172,7 +172,7 @@ func TestSchemeAutoIsDeterminedByFirstFile(t *testing.T) {
 		"entities": []any{map[string]any{"start": json.Number("0"), "end": json.Number("4"), "label": "x"}}})
 	for _, c := range []struct {
 		first  []corpus.Record
-		strict float64 // f1_strict of a span without an end in bioes
+		strict float64 // span_f1_strict of a span without an end in bioes
 		tags   string
 	}{
 		{texts("S-x", "O"), 0, "S-x"},
@@ -186,9 +186,9 @@ func TestSchemeAutoIsDeterminedByFirstFile(t *testing.T) {
 		tags := parseTags("B-x I-x")
 		metrics := task.Evaluate([]corpus.Target{&outputs.TagsTarget{Tags: tags}},
 			[]corpus.Prediction{&outputs.TagsPrediction{Tags: tags}})
-		at := slices.IndexFunc(metrics, func(m tasks.Metric) bool { return m.Name == "f1_strict" })
+		at := slices.IndexFunc(metrics, func(m tasks.Metric) bool { return m.Name == "span_f1_strict" })
 		if got := metrics[at].Value; got != c.strict {
-			t.Errorf("after %v: f1_strict %v, want %v", c.first[0].Fields, got, c.strict)
+			t.Errorf("after %v: span_f1_strict %v, want %v", c.first[0].Fields, got, c.strict)
 		}
 		e, err := task.Example(entityRecord)
 		if err != nil || strings.Join(targetTags(e.Targets[0]), " ") != c.tags {
@@ -262,8 +262,8 @@ func TestStrictSpanMetrics(t *testing.T) {
 			if c.precision > 0 {
 				f1 = 2 * c.precision * c.recall / (c.precision + c.recall)
 			}
-			for name, want := range map[string]float64{"precision_strict": c.precision, "recall_strict": c.recall,
-				"f1_strict": f1} {
+			for name, want := range map[string]float64{"span_precision_strict": c.precision,
+				"span_recall_strict": c.recall, "span_f1_strict": f1} {
 				if v, ok := got[name]; !ok || !(math.Abs(v-want) <= 1e-12) {
 					t.Errorf("%s = %v, want %v", name, v, want)
 				}

@@ -113,7 +113,7 @@ func TestTables(t *testing.T) {
 
 // The means over the labels of a table are the averages of scikit-learn and seqeval in testdata/metrics.json.
 func TestTablesAverageToTheMetrics(t *testing.T) {
-	check := func(t *testing.T, labels map[string]LabelMetrics, plain string, want map[string]float64) {
+	check := func(t *testing.T, labels map[string]LabelMetrics, prefix string, want map[string]float64) {
 		t.Helper()
 		var macro, weighted LabelMetrics
 		for _, s := range labels {
@@ -126,12 +126,12 @@ func TestTablesAverageToTheMetrics(t *testing.T) {
 		for suffix, got := range map[string]struct {
 			LabelMetrics
 			of int
-		}{plain: {macro, len(labels)}, "_weighted": {weighted, weighted.Support}} {
+		}{"_macro": {macro, len(labels)}, "_weighted": {weighted, weighted.Support}} {
 			n := float64(max(1, got.of))
 			for name, v := range map[string]float64{"precision": got.Precision / n, "recall": got.Recall / n,
 				"f1": got.F1 / n} {
-				if w, ok := want[name+suffix]; !ok || !(math.Abs(v-w) <= 1e-12) {
-					t.Errorf("mean %s%s of the labels = %v, want %v", name, suffix, v, w)
+				if w, ok := want[prefix+name+suffix]; !ok || !(math.Abs(v-w) <= 1e-12) {
+					t.Errorf("mean %s%s%s of the labels = %v, want %v", prefix, name, suffix, v, w)
 				}
 			}
 		}
@@ -160,13 +160,13 @@ func TestTablesAverageToTheMetrics(t *testing.T) {
 	for _, c := range g.Many {
 		t.Run("many labels: "+c.Name, func(t *testing.T) {
 			gold, predicted := labelTargets(c.Gold...), labelPredictions(c.Predicted...)
-			check(t, multiLabel{}.Tables(gold, predicted).Labels, "_macro", c.Want)
+			check(t, multiLabel{}.Tables(gold, predicted).Labels, "", c.Want)
 		})
 	}
 	for _, c := range g.Spans {
 		t.Run("spans: "+c.Name, func(t *testing.T) {
 			gold, predicted := tagTargets(c.Gold...), tagPredictions(c.Predicted...)
-			check(t, ner{}.Tables(gold, predicted).Labels, "_macro", c.Want)
+			check(t, ner{}.Tables(gold, predicted).Labels, "span_", c.Want)
 		})
 	}
 }

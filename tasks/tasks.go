@@ -24,10 +24,10 @@ type Metric struct {
 	Name  string
 	Value float64 // a fraction, not per cent; an error, as rmse, in the unit of the targets
 	Lower bool    // lower is better
+	F1    bool    // the head's main F1; eval_overall_f1 is its mean over all heads
+	// Former is the name that the metric had before, which an experiment file may still give; "": it had the same.
+	Former string
 }
-
-// F1 is the name of the metrics whose mean over all heads is a metric of its own, eval_overall_f1.
-const F1 = "f1"
 
 // Surveyor is a Task that reads all records of a file before it makes examples of them.
 type Surveyor interface {

@@ -244,7 +244,7 @@ def whole_jenga(args, seed):
         metrics = last_line([args.jenga, "eval", run, "--split", "test", "--json", *threads])
     tasks = metrics["tasks"]
     return {"intent": tasks["intent"]["heads"]["intent"]["accuracy"],
-            "slots": tasks["slots"]["heads"]["slots"]["f1"],
+            "slots": tasks["slots"]["heads"]["slots"]["span_f1"],
             "all_right": metrics["groups"][0]["all_right"]}
 
 

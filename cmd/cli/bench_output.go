@@ -10,6 +10,7 @@ import (
 
 	"github.com/jenga-nlp/jenga/internal/bench"
 	"github.com/jenga-nlp/jenga/internal/kernel"
+	"github.com/jenga-nlp/jenga/plugin"
 )
 
 // benchLine is the JSON line of a work. Keys without a measurement are left out; values that do not depend on the work
@@ -149,7 +150,8 @@ func (m *measured) write(w io.Writer, products bool) error {
 		if work.peakMemory > 0 {
 			memory = fmt.Sprintf("; memory at most %.2f GiB", float64(work.peakMemory)/(1<<30))
 		}
-		t.text("%s: %d texts, %.0f tokens a batch%s", work.Name, work.Texts(), work.StepTokens(), memory)
+		t.text("%s: %s, %.0f tokens a batch%s", work.Name, plugin.Count(work.Texts(), "text"), work.StepTokens(),
+			memory)
 	}
 	_, err := io.WriteString(w, t.String())
 	return err

@@ -99,21 +99,21 @@ which needs no file and no download: the quickstart ships with jenga.`,
 			return c.train(cmd.Context(), trainFlags{}, defaultFile)
 		},
 	}
-	root.CompletionOptions.HiddenDefaultCmd = true
+	root.Version = versionLine()
+	root.SetVersionTemplate("{{.Version}}\n")
+	root.Flags().Bool("version", false, "print the version and the commit of this binary")
 	root.SetHelpCommand(helpCommand())
 	root.PersistentFlags().Int("threads", 0, "how many processor cores to use (default: all; no result depends on it)")
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
 		n, err := cmd.Flags().GetInt("threads")
-		if err != nil || n < 0 {
-			return usageErrorf("--threads %d: want a number from 1 on, or 0 for all cores", n)
+		if err != nil || n < 1 && cmd.Flags().Changed("threads") {
+			return usageErrorf("--threads %d: want a number from 1 on; without the flag all cores are used", n)
 		}
 		kernel.SetThreads(n)
 		return kernel.Check()
 	}
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usageErrorf("%w\n%s --help lists the flags", err, cmd.CommandPath())
-	})
+	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(c.trainCommand(), c.checkCommand(), c.evalCommand(), c.predictCommand(), c.embedCommand(),
-		c.tokenizeCommand(), c.partsCommand(), c.benchCommand(), c.versionCommand())
+		c.tokenizeCommand(), c.partsCommand(), c.benchCommand(), c.versionCommand(), c.completionCommand())
 	return root
 }

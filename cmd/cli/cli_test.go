@@ -42,7 +42,7 @@ func TestExitStatus(t *testing.T) {
 		{"eval x --split tst", exitUsage, `--split "tst": want one of train, dev, test`},
 		{"eval x --data intent", exitUsage, `--data "intent": want TASK=FILE`},
 		{"embed x --pool max", exitUsage, `--pool "max": want one of mean, cls, none`},
-		{"version --threads -1", exitUsage, "--threads -1: want a number from 1 on, or 0 for all cores"},
+		{"version --threads -1", exitUsage, "--threads -1: want a number from 1 on"},
 		{"train nowhere.yaml", exitMistake, "nowhere.yaml: no such file"},
 		{"check broken.yaml", exitMistake, `"base_model"`},
 		{"parts heat", exitMistake, `did you mean "head"`},
@@ -131,8 +131,12 @@ func TestTrainEvalPredictEmbedTokenize(t *testing.T) {
 		!strings.Contains(log, "no test data") {
 		t.Errorf("eval without data: %d\n%s%s", status, out, log)
 	}
-	if status, out, log = call("", "eval", "runs/mails", "--split", "test", "--data", "team=mails.csv"); status != 0 ||
-		!strings.Contains(out, "team  team  40") {
+	if status, out, log = call("", "eval", "runs/mails", "--data", "team=mails.csv"); status != 0 ||
+		!strings.HasPrefix(out, "mails.csv:\ntask") || !strings.Contains(out, "team  team  40") {
+		t.Errorf("eval of a file: %d\n%s%s", status, out, log)
+	}
+	if status, out, log = call("", "eval", "runs/mails", "--data", "team=mails.csv", "--json"); status != 0 ||
+		!strings.HasPrefix(out, `{"split":"mails.csv","tasks":`) {
 		t.Errorf("eval of a file: %d\n%s%s", status, out, log)
 	}
 

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -24,8 +25,13 @@ func (c *commands) evalCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "eval RUN",
 		Short: "Evaluate a trained run on its dev, test or train split",
-		Long: `Evaluate a trained run on its dev, test or train split. A frozen encoder must have the SHA-256 that it
-had in training; the other commands that open a run compare the faster CRC-32C of all files alone.`,
+		Long: `Evaluate a trained run on its dev, test or train split, or on files of your own (--data). A table has the
+first metrics of each head in per cent, the main one first, and errors such as rmse in the unit of the numbers;
+--json has all metrics, as fractions. The table's title, and "split" in JSON, is the split, or the files that were read
+in its place.
+
+A frozen encoder must have the SHA-256 that it had in training; the other commands that open a run compare the faster
+CRC-32C of all files alone.`,
 		Example: `  jenga eval runs/snips --split test
   jenga eval runs/snips --labels
   jenga eval runs/snips --task intent --data intent=more.jsonl --json`,
@@ -73,23 +79,45 @@ func (c *commands) eval(ctx context.Context, f evalFlags, folder string) error {
 	}
 	c.warn(opened.Warnings)
 
-	metrics, err := c.evaluate(ctx, opened, f)
+	name := dataName(opened, f.split, files)
+	metrics, err := c.evaluate(ctx, opened, f, name)
 	if err != nil {
 		return err
 	}
 	metrics = report.Only(metrics, f.task)
 	if f.json {
-		return writeLine(c.out, report.EvalLineOf(f.split, metrics))
+		return writeLine(c.out, report.EvalLineOf(name, metrics))
 	}
+	fmt.Fprintf(c.out, "%s:\n", name)
 	if err := writeMetrics(c.out, metrics); err != nil || !f.labels {
 		return err
 	}
 	return writeLabels(c.out, metrics)
 }
 
-// evaluate evaluates the examples that were read, with a progress bar on a terminal.
-func (c *commands) evaluate(ctx context.Context, opened *predict.Opened, f evalFlags) ([]multitask.GroupMetrics,
-	error) {
+// dataName names what is evaluated: the split, or the files that are read in its place.
+func dataName(opened *predict.Opened, split string, files map[string]string) string {
+	var names []string
+	for _, group := range opened.Data.Groups {
+		if group.Examples[split] == nil {
+			continue
+		}
+		name := split
+		for _, number := range group.Tasks {
+			if file := files[opened.Data.Experiment.Tasks[number].Name]; file != "" {
+				name = file
+			}
+		}
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// evaluate evaluates the examples that were read, with a progress bar on a terminal that says what they are.
+func (c *commands) evaluate(ctx context.Context, opened *predict.Opened, f evalFlags, what string) (
+	[]multitask.GroupMetrics, error) {
 	if f.json || !onTerminal(c.log) {
 		return opened.Evaluate(ctx, f.split, func(int) {})
 	}
@@ -98,6 +126,7 @@ func (c *commands) evaluate(ctx context.Context, opened *predict.Opened, f evalF
 		all += len(group.Examples[f.split])
 	}
 	bar := newBar(c.log, all)
+	bar.what = what
 	defer bar.Clear()
 	return opened.Evaluate(ctx, f.split, func(n int) { bar.Add(n) })
 }

@@ -5,11 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
-	"strings"
 	"time"
 
-	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
 
 	"github.com/jenga-nlp/jenga/experiments"
@@ -177,7 +174,7 @@ func (c *commands) watcher(json bool) watcher {
 
 // barWatcher shows a progress bar with loss, speed and time left, and writes a table after each evaluation.
 func barWatcher(w io.Writer) watcher {
-	var bar *progressbar.ProgressBar
+	var bar *progress
 	var loss, tokens, seconds float64 // running
 	return watcher{
 		event: func(event any) error {
@@ -185,13 +182,13 @@ func barWatcher(w io.Writer) watcher {
 			case multitask.Step:
 				if bar == nil {
 					bar = newBar(w, v.Of)
+					bar.what = "training"
 					loss = v.Loss
 				}
 				loss = smoothed*loss + (1-smoothed)*v.Loss
 				tokens, seconds = smoothed*tokens+float64(v.Tokens), smoothed*seconds+v.Time.Seconds()
-				bar.Describe(fitting(terminalWidth(w)-barWidth(v.Of),
-					fmt.Sprintf("loss %.4f", loss), fmt.Sprintf("%.0f tokens/s", tokens/max(seconds, 1e-9)),
-					fmt.Sprintf("epoch %.1f", v.Epoch)))
+				bar.notes = []string{fmt.Sprintf("loss %.4f", loss),
+					fmt.Sprintf("%.0f tokens/s", tokens/max(seconds, 1e-9)), fmt.Sprintf("epoch %.1f", v.Epoch)}
 				return bar.Add(1)
 			case multitask.Evaluation:
 				bar.Clear()
@@ -229,22 +226,6 @@ func writeWarning(w io.Writer, warning multitask.Warning) error {
 	return err
 }
 
-// fitting joins as many of the first parts as fit into room characters.
-func fitting(room int, parts ...string) string {
-	for n := len(parts); n > 0; n-- {
-		if text := strings.Join(parts[:n], "  "); len(text) <= room {
-			return text
-		}
-	}
-	return ""
-}
-
-// barWidth returns how many characters a bar of n steps or examples needs at least besides its description: a
-// percentage, the count and two times of hours.
-func barWidth(n int) int {
-	return len(" 100% || (/) [99h59m59s:99h59m59s] ") + 2*len(strconv.Itoa(n))
-}
-
 // smoothed is the weight of a running mean's old value at each step.
 const smoothed = 0.95
 
@@ -271,17 +252,4 @@ func lineWatcher(w io.Writer) watcher {
 		},
 		end: func(error) {},
 	}
-}
-
-// newBar returns a bar that shows how many of n steps or examples are done and the time left, in a line of the terminal
-// w.
-func newBar(w io.Writer, n int) *progressbar.ProgressBar {
-	return progressbar.NewOptions(n,
-		progressbar.OptionSetWriter(w),
-		progressbar.OptionShowCount(),
-		progressbar.OptionSetPredictTime(true),
-		progressbar.OptionFullWidth(),
-		progressbar.OptionUseANSICodes(true),
-		progressbar.OptionThrottle(100*time.Millisecond),
-	)
 }

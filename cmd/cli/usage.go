@@ -1,13 +1,17 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/spf13/pflag"
+
 	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/plugin"
 )
 
 // usageError is a wrong flag or argument.
@@ -58,4 +62,41 @@ func checkMaxLength(n int) error {
 		return usageErrorf("--max-length %d: want at least 3 tokens, special ones included, or 0", n)
 	}
 	return nil
+}
+
+// flagError returns the error of a flag that does not exist or has no valid value.
+func flagError(cmd *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	var invalid *pflag.InvalidValueError
+	switch {
+	case errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() == "":
+		return usageErrorf("%s: %s", cmd.CommandPath(),
+			plugin.Unknown("flag", "--"+unknown.GetSpecifiedName(), flagNames(cmd)))
+	case errors.As(err, &invalid):
+		return usageErrorf("--%s %q: want %s\n%s --help lists the flags", invalid.GetFlag().Name, invalid.GetValue(),
+			flagValues(invalid.GetFlag().Value.Type()), cmd.CommandPath())
+	}
+	return usageErrorf("%w\n%s --help lists the flags", err, cmd.CommandPath())
+}
+
+// flagNames returns the flags of a command, with their dashes.
+func flagNames(cmd *cobra.Command) []string {
+	var names []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden {
+			names = append(names, "--"+f.Name)
+		}
+	})
+	return names
+}
+
+// flagValues describes the valid values of a type of flag.
+func flagValues(kind string) string {
+	switch kind {
+	case "bool":
+		return "true or false"
+	case "int":
+		return "a whole number"
+	}
+	return "a " + kind
 }

@@ -20,12 +20,17 @@ processor's instructions, or those that JENGA_KERNEL names. Two trainings of the
 where the kernels are the same.`,
 		Args: between(0, 0),
 		RunE: func(*cobra.Command, []string) error {
-			info, _ := debug.ReadBuildInfo()
-			_, err := fmt.Fprintf(c.out, "jenga %s%s %s %s/%s, %s kernels\n", run.Version, commitOf(info),
-				runtime.Version(), runtime.GOOS, runtime.GOARCH, kernel.Name())
+			_, err := fmt.Fprintln(c.out, versionLine())
 			return err
 		},
 	}
+}
+
+// versionLine is what `jenga version` and `jenga --version` print.
+func versionLine() string {
+	info, _ := debug.ReadBuildInfo()
+	return fmt.Sprintf("jenga %s%s %s %s/%s, %s kernels", run.Version, commitOf(info), runtime.Version(),
+		runtime.GOOS, runtime.GOARCH, kernel.Name())
 }
 
 // commitOf returns the commit that a binary was built from, with + if files had been changed; "" if it is unknown.

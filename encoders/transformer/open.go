@@ -13,6 +13,7 @@ import (
 	"github.com/jenga-nlp/jenga/encoders"
 	"github.com/jenga-nlp/jenga/internal/kernel"
 	"github.com/jenga-nlp/jenga/internal/safetensors"
+	"github.com/jenga-nlp/jenga/plugin"
 )
 
 const (
@@ -245,7 +246,7 @@ func (m *mistakes) add(file, tensor, what string) {
 
 func (m *mistakes) err() error {
 	if m.more > 0 {
-		return errors.Join(append(m.listed, fmt.Errorf("and %d more tensors", m.more))...)
+		return errors.Join(append(m.listed, fmt.Errorf("and %s", plugin.Count(m.more, "more tensor")))...)
 	}
 	return errors.Join(m.listed...)
 }

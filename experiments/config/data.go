@@ -18,6 +18,7 @@ type Data struct {
 	Path             File // one file that Split divides, instead of the three
 	SameAs           string
 	Format           corpus.Format
+	Formats          map[string]corpus.Format // of files with options of their own, by name; without Fields
 	Split            Split
 	Limit            int // number of training examples that are used; 0: all
 	// SplitWords is how texts without words are split into words (corpus.Splitter); "": as agrees best with the words
@@ -46,6 +47,16 @@ func (d Data) file(split string) File {
 		return d.Test
 	}
 	panic(fmt.Sprintf("config: no split %q", split))
+}
+
+// FormatOf returns the format of a file of the data, or of another file in place of one.
+func (d Data) FormatOf(name string) corpus.Format {
+	format, own := d.Formats[name]
+	if !own {
+		return d.Format
+	}
+	format.Fields = d.Format.Fields
+	return format
 }
 
 // Split is how many examples dev and test take from the training examples. A value below 1 is a fraction, from 1 on a
@@ -99,8 +110,7 @@ func (d *decoding) data(owner string, task *Task, s, dataPath, of *plugin.Sectio
 	s.Decode(owner+": data", &raw, &d.mistakes, targetFields()...)
 
 	var data Data
-	data.Format.Type, data.Format.NoHeader, data.Format.Columns = raw.Format, !raw.Header, raw.Columns
-	data.Format.Delimiter, data.Format.Quote, data.Format.Encoding = raw.Delimiter, raw.Quote, raw.Encoding
+	data.Format = raw.format()
 	data.Format.Fields = d.fields(owner, task, s)
 	data.Limit = raw.Limit
 	if data.SplitWords = raw.SplitWords; raw.SplitWords == autoSplit {
@@ -118,13 +128,44 @@ func (d *decoding) data(owner string, task *Task, s, dataPath, of *plugin.Sectio
 		}
 		path, what = dataPath, "data_path"
 	}
-	data.Path = d.dataFile(path, owner, what)
-	data.Train = d.dataFile(raw.Train, owner, "data: train")
-	data.Dev = d.dataFile(raw.Dev, owner, "data: dev")
-	data.Test = d.dataFile(raw.Test, owner, "data: test")
+	file := func(s *plugin.Section, what string) File { return d.file(&data, raw.fileOptions, s, owner, what) }
+	data.Path = file(path, what)
+	data.Train = file(raw.Train, "data: train")
+	data.Dev = file(raw.Dev, "data: dev")
+	data.Test = file(raw.Test, "data: test")
 	d.checkFiles(owner, data, s)
 	data.Split = d.split(owner, data, raw.Split)
 	return data
+}
+
+// file reads a file's path, or a mapping with its path and options of its own, which are otherwise those of data.
+func (d *decoding) file(data *Data, options fileOptions, s *plugin.Section, owner, what string) File {
+	if s == nil || s.Kind != plugin.Mapping {
+		return d.dataFile(s, owner, what)
+	}
+	own := ownFile{fileOptions: options}
+	s.Decode(owner+": "+what, &own, &d.mistakes)
+	if !s.Has("path") {
+		d.mistakes.Add(s.Place, "%s: %s: no path; want a path, or {path: FILE, header: false} and the like", owner,
+			what)
+		return File{Place: s.Place}
+	}
+	file := d.dataFile(own.Path, owner, what)
+	if file.Name != "" {
+		if data.Formats == nil {
+			data.Formats = map[string]corpus.Format{}
+		}
+		data.Formats[file.Name] = own.format()
+	}
+	return file
+}
+
+// format returns the options as a format without Fields.
+func (o fileOptions) format() corpus.Format {
+	return corpus.Format{
+		Type: o.Format, NoHeader: !o.Header, Columns: o.Columns,
+		Delimiter: o.Delimiter, Quote: o.Quote, Encoding: o.Encoding,
+	}
 }
 
 // fields reads the columns' names.
@@ -189,7 +230,7 @@ func (d *decoding) checkFiles(owner string, data Data, s *plugin.Section) {
 		if f.Name == "" || !runfolder.Exists(f.Name) || runfolder.IsFolder(f.Name) {
 			continue
 		}
-		if err := data.Format.Check(f.Name); err != nil {
+		if err := data.FormatOf(f.Name).Check(f.Name); err != nil {
 			d.mistakes.Add(f.Place, "%s: %s: %w", owner, f.Name, err)
 			return
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/encoders"
 	"github.com/jenga-nlp/jenga/experiments/internal/sample"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
@@ -43,7 +44,7 @@ training:
   num_epochs: 2
   sampling: uniform
   weighting: {type: fixed}
-  metric_for_best_model: eval_slots_slots_f1
+  metric_for_best_model: eval_slots_slots_span_f1
   output_dir: runs/desk
 `
 
@@ -103,7 +104,7 @@ func TestReadReturnsEveryValue(t *testing.T) {
 	}
 	r := e.Training
 	if r.LearningRate != 5e-5 || r.NumEpochs != 2 || r.BatchSize != 16 || r.Sampling.Type != "uniform" ||
-		r.MetricForBestModel != "eval_slots_slots_f1" || !r.GreaterIsBetter {
+		r.MetricForBestModel != "eval_slots_slots_span_f1" || !r.GreaterIsBetter {
 		t.Errorf("training %+v", r)
 	}
 }
@@ -165,6 +166,12 @@ func plain(t *testing.T, e *Experiment) Experiment {
 		for _, f := range []*File{&task.Data.Train, &task.Data.Dev, &task.Data.Test, &task.Data.Path} {
 			file(f)
 		}
+		if formats := task.Data.Formats; formats != nil {
+			task.Data.Formats = map[string]corpus.Format{}
+			for name, format := range formats {
+				task.Data.Formats[absolute(t, name)] = format
+			}
+		}
 		task.Heads = slices.Clone(task.Heads)
 		for h := range task.Heads {
 			task.Heads[h].Place, task.Heads[h].Part.Place = plugin.Place{}, plugin.Place{}
@@ -195,6 +202,10 @@ tasks:
     heads: [{name: "no"}, {name: 2 b}]
     label_maps: {"no": {0: "yes", 1: "~", 10: "a: b"}}
   - {name: all, type: tagging, data: {train: data/train.csv, split: {dev: 0}, tags: {all: t}}}
+  - name: own
+    type: classification
+    data: {train: {path: data/train.csv, header: true, encoding: cp1252}, dev: {path: data/dev.csv, delimiter: "|"},
+      header: false, columns: [a, b]}
   - {name: answer, type: question_answering, long: truncate, data: {train: data/train.csv}}
   - {name: other answer, type: question_answering, stride: 20, data: {train: data/train.csv}}
   - {name: whole, type: classification, long: windows, data: {train: data/train.csv}}

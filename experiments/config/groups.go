@@ -79,7 +79,7 @@ func (d *decoding) resolveSameAs() {
 // withFields returns d with the fields of own. Fields of the texts that own does not name are those of d.
 func (d Data) withFields(own Data) Data {
 	own.Train, own.Dev, own.Test, own.Path, own.Limit = d.Train, d.Dev, d.Test, d.Path, d.Limit
-	own.Split, own.SplitWords = d.Split, d.SplitWords
+	own.Split, own.Formats, own.SplitWords = d.Split, d.Formats, d.SplitWords
 	fields := maps.Clone(own.Format.Fields)
 	own.Format = d.Format
 	for _, name := range []string{"text", "pair", "words", "question", "context"} {

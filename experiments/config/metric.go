@@ -13,6 +13,13 @@ import (
 	"github.com/jenga-nlp/jenga/tasks"
 )
 
+// metricNames are the metrics of an evaluation.
+type metricNames struct {
+	names  []string
+	lower  map[string]bool   // those for which lower is better
+	former map[string]string // names of before → names
+}
+
 // metric sets the metric that selects the best model, and rejects one that evaluations will not have.
 func (d *decoding) metric(s *plugin.Section) {
 	t := &d.e.Training
@@ -22,34 +29,38 @@ func (d *decoding) metric(s *plugin.Section) {
 	if !d.mistakes.Empty() {
 		return // the tasks may be incomplete
 	}
-	names, lower := d.metrics()
-	higher := !lower[t.MetricForBestModel]
+	all := d.metrics()
+	known := slices.Contains(all.names, t.MetricForBestModel)
+	if name := all.former[t.MetricForBestModel]; !known && name != "" {
+		t.MetricForBestModel, known = name, true
+	}
+	higher := !all.lower[t.MetricForBestModel]
 	if !s.Has("greater_is_better") {
 		t.GreaterIsBetter = higher
 	} else if t.GreaterIsBetter != higher {
 		d.warn(s.At("greater_is_better").Place, "greater_is_better: %v with %s chooses the worst model",
 			t.GreaterIsBetter, t.MetricForBestModel)
 	}
-	if s.Has("metric_for_best_model") && !slices.Contains(names, t.MetricForBestModel) {
+	if s.Has("metric_for_best_model") && !known {
 		d.mistakes.Add(s.At("metric_for_best_model").Place, "training: metric_for_best_model: %s",
-			plugin.UnknownLike("metric", t.MetricForBestModel, d.nearestMetric(t.MetricForBestModel, names), names))
+			plugin.UnknownLike("metric", t.MetricForBestModel, d.nearestMetric(t.MetricForBestModel, all), all.names))
 	}
 }
 
 // nearestMetric returns the name that is most similar to a metric's, whose head may have been left out: eval_team_f1
-// for eval_team_team_f1. It is "" if there is none.
-func (d *decoding) nearestMetric(metric string, names []string) string {
-	whole := map[string]string{} // a name, also without its head → the name
-	for _, name := range names {
+// for eval_team_team_f1_macro. It is "" if there is none.
+func (d *decoding) nearestMetric(metric string, all metricNames) string {
+	whole := maps.Clone(all.former) // a name, also of before and without its head → the name
+	for _, name := range all.names {
 		whole[name] = name
 	}
 	for _, task := range d.e.Tasks {
 		for _, head := range task.Heads {
-			for _, name := range names {
+			for _, name := range slices.Sorted(maps.Keys(whole)) {
 				of, ok := strings.CutPrefix(name, report.HeadMetric(task.Name, head.Name, ""))
 				short := "eval_" + task.Name + "_" + of
 				if ok && whole[short] == "" {
-					whole[short] = name
+					whole[short] = whole[name]
 				}
 			}
 		}
@@ -58,10 +69,13 @@ func (d *decoding) nearestMetric(metric string, names []string) string {
 	return whole[near]
 }
 
-// metrics returns the names of all metrics of an evaluation of the tasks, as in report.Figures, and those for which
-// lower is better. Two metrics with one name are a mistake.
-func (d *decoding) metrics() (names []string, lower map[string]bool) {
-	names, lower = []string{report.Loss, report.Overall}, map[string]bool{report.Loss: true}
+// metrics returns the metrics of an evaluation of the tasks, as in report.Metrics. Two metrics with one name are a
+// mistake.
+func (d *decoding) metrics() metricNames {
+	all := metricNames{
+		names: []string{report.Loss, report.Overall},
+		lower: map[string]bool{report.Loss: true}, former: map[string]string{},
+	}
 	taken := map[string]string{} // metric → its owner
 	for _, name := range []string{report.Loss, report.Overall, report.OverallF1, report.AllRight} {
 		taken[name] = "all tasks"
@@ -73,19 +87,18 @@ func (d *decoding) metrics() (names []string, lower map[string]bool) {
 			d.mistakes.Append(err)
 			continue
 		}
-		own, ownLower := taskMetrics(task, part)
-		d.checkDuplicates(task, own, taken)
-		names = append(names, own...)
-		maps.Copy(lower, ownLower)
+		before := len(all.names)
+		all.addTask(task, part)
+		d.checkDuplicates(task, all.names[before:], taken)
 		for _, m := range part.Evaluate(nil, nil) {
-			f1 = f1 || m.Name == tasks.F1 && len(task.Heads) > 0
+			f1 = f1 || m.F1 && len(task.Heads) > 0
 		}
 		if part.Output().Discrete() {
 			exact[number] = len(task.Heads)
 		}
 	}
 	if f1 {
-		names = append(names, report.OverallF1)
+		all.names = append(all.names, report.OverallF1)
 	}
 	if slices.ContainsFunc(d.e.Groups(), func(group []int) bool {
 		n := 0
@@ -94,26 +107,27 @@ func (d *decoding) metrics() (names []string, lower map[string]bool) {
 		}
 		return n > 1
 	}) {
-		names = append(names, report.AllRight)
+		all.names = append(all.names, report.AllRight)
 	}
-	return names, lower
+	return all
 }
 
-// taskMetrics returns the names of a task's metrics, and those for which lower is better.
-func taskMetrics(task Task, part tasks.Task) (names []string, lower map[string]bool) {
-	lower = map[string]bool{}
+// addTask adds the metrics of a task.
+func (n *metricNames) addTask(task Task, part tasks.Task) {
 	if slices.ContainsFunc(task.Heads, Head.learns) {
-		names = append(names, report.TaskLoss(task.Name))
-		lower[report.TaskLoss(task.Name)] = true
+		n.names = append(n.names, report.TaskLoss(task.Name))
+		n.lower[report.TaskLoss(task.Name)] = true
 	}
 	for _, head := range task.Heads {
 		for _, m := range part.Evaluate(nil, nil) {
 			name := report.HeadMetric(task.Name, head.Name, m.Name)
-			names = append(names, name)
-			lower[name] = m.Lower
+			n.names = append(n.names, name)
+			n.lower[name] = m.Lower
+			if m.Former != "" {
+				n.former[report.HeadMetric(task.Name, head.Name, m.Former)] = name
+			}
 		}
 	}
-	return names, lower
 }
 
 // checkDuplicates reports the first metric of a task that has the name of another one.

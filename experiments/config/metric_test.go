@@ -32,8 +32,7 @@ func TestMetricsAreThoseOfEvaluations(t *testing.T) {
 			groups = append(groups, emptyMetrics(t, e, texts))
 		}
 		d := decoding{e: e}
-		names, _ := d.metrics()
-		got := slices.Sorted(slices.Values(names))
+		got := slices.Sorted(slices.Values(d.metrics().names))
 		want := slices.Sorted(maps.Keys(report.Metrics(groups)))
 		if !slices.Equal(got, want) || !d.mistakes.Empty() {
 			t.Errorf("with %q a file may name\n%q\nan evaluation has\n%q", sets, got, want)
@@ -69,4 +68,27 @@ func emptyMetrics(t *testing.T, e *Experiment, numbers []int) multitask.GroupMet
 		group.AllRight = new(float64)
 	}
 	return group
+}
+
+// Files of Jenga-NLP, and those written before metrics were named after their averages, say f1.
+func TestAMetricsFormerNameSelectsTheSame(t *testing.T) {
+	file := filepath.Join(supportDeskFolder(t), "exp.yaml")
+	t.Chdir(filepath.Dir(file))
+	const all = "tasks=[{name: mood, type: classification, data: {train: data/train.csv}}, " +
+		"{name: many, type: multi_label, data: {same_as: mood}}, {name: words, type: ner, data: {same_as: mood}}]"
+	for former, want := range map[string]string{
+		"eval_mood_mood_f1":         "eval_mood_mood_f1_macro",
+		"eval_mood_mood_precision":  "eval_mood_mood_precision_macro",
+		"eval_mood_mood_f1_micro":   "eval_mood_mood_f1_micro",
+		"eval_many_many_f1":         "eval_many_many_f1_micro",
+		"eval_many_many_f1_macro":   "eval_many_many_f1_macro",
+		"eval_words_words_f1":       "eval_words_words_span_f1",
+		"eval_words_words_f1_macro": "eval_words_words_span_f1_macro",
+		"eval_overall_f1":           "eval_overall_f1",
+	} {
+		e := mustRead(t, file, all, "training.metric_for_best_model="+former)
+		if got := e.Training.MetricForBestModel; got != want || !e.Training.GreaterIsBetter {
+			t.Errorf("%s selects %s, greater is better: %v; want %s", former, got, e.Training.GreaterIsBetter, want)
+		}
+	}
 }

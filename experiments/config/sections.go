@@ -148,7 +148,10 @@ type headOptions struct {
 var headDefaults = headOptions{Weight: 1}
 
 // dataOptions are the keys of a task's `data`: one file that `split` divides (`path`), or a file for each split, or the
-// task whose texts are read (`same_as`). Paths are relative to the experiment file, else to $JENGA_DATA.
+// task whose texts are read (`same_as`). Paths are relative to the experiment file, else to $JENGA_DATA. A file that is
+// written in another way than the others is a mapping of its path and its own `format`, `delimiter`, `quote`,
+// `encoding`, `header` and `columns`, as `dev: {path: dev.csv, header: false, columns: [text, label]}`. A column's name
+// may be a path into JSON: `text: user.text` reads {"user": {"text": "…"}}.
 //
 // `split_words` is where texts without words are split for tasks with an output for each word: at white space and at
 // every punctuation mark (`punctuation`), at white space and the marks at a word's ends (`ends`), there and before
@@ -157,17 +160,12 @@ var headDefaults = headOptions{Weight: 1}
 type dataOptions struct {
 	SameAs string `yaml:"same_as,omitempty" takes:"a task's name" doc:"task whose texts this one reads too: each is encoded once for both; only columns may be given beside it"`
 
-	Path  *plugin.Section `yaml:"path,omitempty" takes:"a path" doc:"one file, which split divides"`
-	Train *plugin.Section `yaml:"train,omitempty" takes:"a path" doc:"file of the training examples"`
-	Dev   *plugin.Section `yaml:"dev,omitempty" takes:"a path" doc:"file of examples that select the best model"`
-	Test  *plugin.Section `yaml:"test,omitempty" takes:"a path" doc:"file of test examples"`
+	Path  *plugin.Section `yaml:"path,omitempty" takes:"a path or {path: …}" doc:"one file, which split divides"`
+	Train *plugin.Section `yaml:"train,omitempty" takes:"a path or {path: …}" doc:"file of the training examples"`
+	Dev   *plugin.Section `yaml:"dev,omitempty" takes:"a path or {path: …}" doc:"of examples that select the model"`
+	Test  *plugin.Section `yaml:"test,omitempty" takes:"a path or {path: …}" doc:"file of test examples"`
 
-	Format    string   `yaml:"format,omitempty" takes:"csv, tsv, json, jsonl, conll, conllu or slots" default:"(by file extension)" doc:"of the files; slots is a folder with seq.in, seq.out and label"`
-	Delimiter string   `yaml:"delimiter,omitempty" takes:"any text" default:"(by format)" doc:"between columns; default: a comma in csv, a tab in tsv, a tab or spaces in conll"`
-	Quote     string   `yaml:"quote,omitempty" takes:"the word none" default:"(RFC 4180)" doc:"of csv and tsv cells: none leaves quotation marks as they are; default: they are read as in RFC 4180"`
-	Encoding  string   `yaml:"encoding,omitempty" takes:"utf-8 or latin1" default:"utf-8" doc:"of the files"`
-	Header    bool     `yaml:"header" doc:"whether the first line of csv and tsv names the columns"`
-	Columns   []string `yaml:"columns,omitempty" takes:"a list of column names" doc:"names of the columns by position, in place of a header; _ is a column that is not read"`
+	fileOptions `yaml:",inline"`
 
 	SplitWords string `yaml:"split_words,omitempty" choice:"auto|punctuation|ends|clitics|whitespace"`
 
@@ -177,7 +175,25 @@ type dataOptions struct {
 	columnOptions `yaml:",inline"`
 }
 
-// columnOptions are the names of the columns, or keys of JSON, that tasks read, where these differ from the defaults.
+// fileOptions are how files are written; the keys of a file's mapping beside its path.
+type fileOptions struct {
+	Format    string   `yaml:"format,omitempty" takes:"csv, tsv, json, jsonl, conll, conllu or slots" default:"(by file extension)" doc:"of the files; slots is a folder with seq.in, seq.out and label"`
+	Delimiter string   `yaml:"delimiter,omitempty" takes:"any text" default:"(by format)" doc:"between columns; default: a comma in csv, a tab in tsv, a tab or spaces in conll"`
+	Quote     string   `yaml:"quote,omitempty" takes:"the word none" default:"(RFC 4180)" doc:"of csv and tsv cells: none leaves quotation marks as they are; default: they are read as in RFC 4180"`
+	Encoding  string   `yaml:"encoding,omitempty" takes:"a name" default:"utf-8" doc:"of the files: cp1252, utf-16, …"`
+	Header    bool     `yaml:"header" doc:"whether the first line of csv and tsv names the columns"`
+	Columns   []string `yaml:"columns,omitempty" takes:"a list of column names" doc:"names of the columns by position, in place of a header; _ is a column that is not read"`
+}
+
+// ownFile are the keys of the mapping of a file with options of its own.
+type ownFile struct {
+	Path *plugin.Section `yaml:"path"`
+
+	fileOptions `yaml:",inline"`
+}
+
+// columnOptions are the names of the columns, or keys of JSON, that tasks read, where these differ from the defaults. A
+// key of an object within a record is a path: `text: user.text` reads {"user": {"text": "…"}}.
 type columnOptions struct {
 	Text     *plugin.Section `yaml:"text,omitempty" doc:"column of the text"`
 	Pair     *plugin.Section `yaml:"pair,omitempty" doc:"column of a second text"`
@@ -192,7 +208,7 @@ type columnOptions struct {
 	Answers  *plugin.Section `yaml:"answers,omitempty" doc:"column of the parts of the context that answer it"`
 }
 
-var dataDefaults = dataOptions{Header: true, SplitWords: autoSplit}
+var dataDefaults = dataOptions{fileOptions: fileOptions{Header: true}, SplitWords: autoSplit}
 
 // trainingOptions are the keys of `training`. `sampling` and `weighting` name parts.
 type trainingOptions struct {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/plugin"
 )
 
@@ -146,16 +147,31 @@ func (f *writing) data(d Data) *plugin.Section {
 	return s
 }
 
+// file returns the path of a file of the data, with its options if it has some of its own; nil for none.
+func (f *writing) file(d Data, file File) *plugin.Section {
+	format, own := d.Formats[file.Name]
+	if !own {
+		return f.path(file.Name)
+	}
+	return plugin.SectionOf(ownFile{Path: f.path(file.Name), fileOptions: optionsOf(format)})
+}
+
+// optionsOf returns the options of a format.
+func optionsOf(f corpus.Format) fileOptions {
+	return fileOptions{
+		Format: f.Type, Delimiter: f.Delimiter, Quote: f.Quote, Encoding: f.Encoding, Header: !f.NoHeader,
+		Columns: f.Columns,
+	}
+}
+
 // files returns the options of a task's data without the columns.
 func (f *writing) files(d Data) dataOptions {
 	if d.SameAs != "" {
 		return dataOptions{SameAs: d.SameAs}
 	}
 	o := dataOptions{
-		Path: f.path(d.Path.Name), Train: f.path(d.Train.Name), Dev: f.path(d.Dev.Name), Test: f.path(d.Test.Name),
-		Format: d.Format.Type, Delimiter: d.Format.Delimiter, Quote: d.Format.Quote, Encoding: d.Format.Encoding,
-		Header: !d.Format.NoHeader, Columns: d.Format.Columns, Limit: d.Limit,
-		SplitWords: d.SplitWords,
+		Path: f.file(d, d.Path), Train: f.file(d, d.Train), Dev: f.file(d, d.Dev), Test: f.file(d, d.Test),
+		fileOptions: optionsOf(d.Format), SplitWords: d.SplitWords, Limit: d.Limit,
 	}
 	if d.Split != (Split{}) || d.Dev.Name == "" {
 		o.Split = plugin.SectionOf(d.Split)

@@ -113,7 +113,7 @@ func count(amount float64, n int) int {
 // The file is read once: it may be a pipe.
 func (r *reader) file(group *Group, path config.File) []*corpus.Example {
 	first := r.e.Tasks[group.Tasks[0]]
-	format := first.Data.Format
+	format := first.Data.FormatOf(path.Name)
 	format.Fields = nil // each task renames its own
 	records, err := corpus.Open(path.Name, format)
 	if err != nil {

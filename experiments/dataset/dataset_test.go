@@ -180,3 +180,28 @@ func TestErrorsOfLabelsAndVocabularyHaveTheirPlace(t *testing.T) {
 		}
 	}
 }
+
+// Files of a task may be written in different ways, as published ones often are.
+func TestAFileHasOptionsOfItsOwn(t *testing.T) {
+	data, err := load(t, `
+  - name: mood
+    type: classification
+    data:
+      train: a.csv
+      dev: {path: b.txt, format: csv, header: false, columns: [kind, says], delimiter: ";", encoding: cp1252}
+      test: {path: c.tsv, columns: [kind, says]}
+      label: kind
+      text: says
+  - {name: side, type: classification, data: {same_as: mood, label: kind}}
+`[1:], map[string]string{"a.csv": "kind,says\ngood,so good\nbad,so bad\n", "b.txt": "good;caf\xe9\n",
+		"c.tsv": "feeling\tsentence\nbad\tno\n"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for split, want := range map[string]string{config.Train: "so good", config.Dev: "café", config.Test: "no"} {
+		examples := data.Groups[0].Examples[split]
+		if len(examples) == 0 || examples[0].Text != want || len(examples[0].Targets) != 2 {
+			t.Errorf("%s has %+v, want the text %s", split, examples, want)
+		}
+	}
+}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/plugin"
 )
 
 // recordError is an error of one record.
@@ -50,8 +51,8 @@ func (r *reader) recordMistakes(task config.Task, file string, errs []recordErro
 		}
 		r.mistakes.Append(fmt.Errorf("%s: task %q: %s", e.at, task.Name, text(e)))
 		if seen[kind(e)] == sameShown && all > sameShown {
-			r.mistakes.Append(fmt.Errorf("%s: task %q: and %d more records like %s", file, task.Name, all-sameShown,
-				e.at))
+			r.mistakes.Append(fmt.Errorf("%s: task %q: and %s like %s", file, task.Name,
+				plugin.Count(all-sameShown, "more record"), e.at))
 		}
 	}
 }

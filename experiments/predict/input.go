@@ -45,8 +45,8 @@ func (o *Opened) Format(path string, names ...string) corpus.Format {
 		if len(names) > 0 && !slices.Contains(names, task.Name) {
 			continue
 		}
-		f := task.Data.Format
 		for _, file := range []config.File{task.Data.Path, task.Data.Train} {
+			f := task.Data.FormatOf(file.Name)
 			if file.Name != "" && cmp.Or(f.Type, corpus.FileType(file.Name)) == corpus.FileType(path) {
 				f.Fields = nil
 				return f
@@ -155,9 +155,10 @@ func (c Columns) apply(given map[string]any) (fields, rest map[string]any) {
 	column := map[string]string{}                       // role → the field that columns give
 	for _, role := range []string{"text", "pair", "words"} {
 		names := c[role]
-		free := func(name string) bool { return given[name] != nil && !taken[name] }
+		free := func(name string) bool { value, _ := corpus.Field(given, name); return value != nil && !taken[name] }
 		if at := slices.IndexFunc(names, free); at >= 0 {
-			fields[role], taken[names[at]], column[role] = given[names[at]], true, names[at]
+			fields[role], _ = corpus.Field(given, names[at])
+			taken[names[at]], column[role] = true, names[at]
 		}
 	}
 	questioned := c["question"] != nil && given["question"] != nil && given["context"] != nil

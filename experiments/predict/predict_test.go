@@ -35,6 +35,7 @@ func TestInputParsesPlainTextAndJSON(t *testing.T) {
 		{line: `{"b": "play"}`, text: "play", columns: Columns{"text": {"a", "b"}, "pair": {"b"}}},
 		{line: `{"a": "play", "b": "adele"}`, text: "play", pair: "adele",
 			columns: Columns{"text": {"a", "b"}, "pair": {"b"}}},
+		{line: `{"user": {"text": "play"}}`, text: "play", columns: Columns{"text": {"user.text"}}},
 		{line: "play adele", text: "play adele"},
 		{line: "\ufeffplay adele", text: "play adele"},
 		{line: "[1, 2]", text: "[1, 2]"},

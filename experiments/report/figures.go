@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/jenga-nlp/jenga/multitask"
-	"github.com/jenga-nlp/jenga/tasks"
 )
 
 // Selection is the metric that selects the best checkpoint.
@@ -47,7 +46,7 @@ func HeadMetric(task, head, metric string) string {
 //
 //	eval_loss              the mean of the tasks' losses
 //	eval_overall           the mean of all heads' main metrics, for all of which higher is better
-//	eval_overall_f1        the mean of all heads' f1
+//	eval_overall_f1        the mean of all heads' main F1
 //	eval_TASK_loss         the sum of the task's heads' losses, each times its weight
 //	eval_TASK_HEAD_METRIC  a head's metric
 //	eval_all_right         the mean over groups of the fraction of examples with every head right
@@ -66,7 +65,7 @@ func Metrics(groups []multitask.GroupMetrics) map[string]float64 {
 					if i == 0 {
 						mains.add(m.Value)
 					}
-					if m.Name == tasks.F1 {
+					if m.F1 {
 						f1s.add(m.Value)
 					}
 					figures[HeadMetric(task.Task, head.Head, m.Name)] = m.Value

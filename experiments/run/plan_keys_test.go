@@ -148,8 +148,8 @@ func TestKeysOutsideThePlan(t *testing.T) {
 		want report.Selection
 	}{
 		{nil, report.Selection{Metric: "eval_overall", Higher: true}},
-		{[]string{"training.metric_for_best_model=eval_team_team_f1"},
-			report.Selection{Metric: "eval_team_team_f1", Higher: true}},
+		{[]string{"training.metric_for_best_model=eval_team_team_f1_macro"},
+			report.Selection{Metric: "eval_team_team_f1_macro", Higher: true}},
 		{[]string{"training.metric_for_best_model=eval_loss"}, report.Selection{Metric: "eval_loss"}},
 		{[]string{"training.metric_for_best_model=eval_loss", "training.greater_is_better=true"},
 			report.Selection{Metric: "eval_loss", Higher: true}},

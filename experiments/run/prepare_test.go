@@ -71,7 +71,7 @@ func TestHeadsWithoutLabelsInDevAreNotEvaluated(t *testing.T) {
 			`warning: task "kinds": dev has no label for head "kinds", which is not evaluated`},
 		{"no head, with a warning", none, "{}",
 			"warning: no dev example is labelled: no evaluation; best/ will be the last checkpoint"},
-		{"a metric that evaluations will not have", half, "{metric_for_best_model: eval_kinds_kinds_f1}", `exp.yaml:7:35: training: metric_for_best_model: no metric with labels in dev "eval_kinds_kinds_f1"`},
+		{"a metric that evaluations will not have", half, "{metric_for_best_model: eval_kinds_kinds_f1}", `exp.yaml:7:35: training: metric_for_best_model: no metric with labels in dev "eval_kinds_kinds_f1_macro"`},
 		{"patience without a judgement", none, "{early_stopping_patience: 2}",
 			"exp.yaml:7:37: training: early_stopping_patience: no dev example is labelled"},
 	} {

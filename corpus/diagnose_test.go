@@ -1,0 +1,90 @@
+package corpus
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// A file with one thing wrong gives one error, however many rows it has.
+func TestOneCauseIsOneError(t *testing.T) {
+	rows := func(header, format string) string {
+		text := header
+		for i := range 50 {
+			text += fmt.Sprintf(format, i, []string{"billing", "support"}[i%2])
+		}
+		return text
+	}
+	columns := map[string]string{"text": "body", "label": "team"}
+	const headless = "; header: false with columns: [NAME, …] is for a file without a header"
+	for _, test := range []struct {
+		name, data, file string
+		format           Format
+		want             string
+	}{
+		{"semicolons", rows("text;label\n", "\"say \"\"%d\"\", a, or b\";%s\n"), "x.csv", Format{},
+			`x.csv:1: "text;label" has another delimiter than ","; delimiter: ";" divides it into 2 columns`},
+		{"semicolons without quotes", rows("body;team\r\n", "case %d, once;%s\r\n"), "x.csv", Format{Fields: columns},
+			`x.csv:1: "body;team" has another delimiter than ","; delimiter: ";" divides it into 2 columns`},
+		{"semicolons, all cells quoted", rows("\"body\";\"team\"\n", "\"case, %d\";\"%s\"\n"), "x.csv", Format{},
+			`x.csv:1: "\"body\";\"team\"" has another delimiter than ","; delimiter: ";" divides ` +
+				`it into 2 columns`},
+		{"semicolons without a header", rows("", "case %d;%s\n"), "x.csv",
+			Format{NoHeader: true, Columns: []string{"body", "team"}},
+			`x.csv:1: "case 0;billing" has another delimiter than ","; delimiter: ";" divides ` +
+				`it into 2 columns`},
+		{"tabs", rows("body\tteam\n", "case %d, once\t%s\n"), "x.csv", Format{},
+			`x.csv:1: "body\tteam" has another delimiter than ","; delimiter: "\t" divides it into 2 columns`},
+		{"commas in tsv", rows("body,team\n", "case %d,%s\n"), "x.tsv", Format{},
+			`x.tsv:1: "body,team" has another delimiter than "\t"; delimiter: "," divides it into 2 columns`},
+		{"no header", rows("", "case %d,%s\n"), "x.csv", Format{Fields: columns},
+			`x.csv:1: the first line names none of the columns "body", "team"; it has billing, case 0` + headless},
+		{"no header, and commas", rows("", "case %d,%s\n") + rows("", "a, case %d,%s\n"), "x.csv", Format{},
+			`x.csv:1: the first line, "case 0", "billing", is a record, not the names of columns` + headless},
+		{"no header, of two equal cells", "a,a\nb,c\n", "x.csv", Format{},
+			`x.csv:1: two columns are named "a"; columns: [NAME, …] gives them other names, with header: false if ` +
+				`the line is a record`},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			_, err := Read(strings.NewReader(test.data), test.file, test.format)
+			if err == nil || err.Error() != test.want {
+				t.Errorf("error\n%v\nwant\n%s", err, test.want)
+			}
+		})
+	}
+}
+
+// Files that are as their format says are read, whatever characters they have.
+func TestNoDiagnosisOfGoodFiles(t *testing.T) {
+	for _, test := range []struct {
+		name, data string
+		format     Format
+		records    int
+	}{
+		{"one column", "text\na;b\nc;d\n", Format{}, 2},
+		{"semicolons within cells", "text,label\na;b,x\nc;d,y\n", Format{}, 2},
+		{"one column that is named", "a;b\nc;d\n", Format{NoHeader: true, Columns: []string{"text"}}, 2},
+		{"no header, one column", "a;b\nc;d\n", Format{NoHeader: true}, 2},
+		{"a value that is a column's name", "text,label\na,label\nb,c\n", Format{}, 2},
+		{"the delimiter of the format", "text;label\na,b;x\n", Format{Delimiter: ";"}, 1},
+		{"a header alone with another character", "a;b\nc\nd\n", Format{}, 2},
+	} {
+		records, err := Read(strings.NewReader(test.data), "x.csv", test.format)
+		if err != nil || len(records) != test.records {
+			t.Errorf("%s: %d records, %v", test.name, len(records), err)
+		}
+	}
+}
+
+func TestATableWithoutATextMayHaveNoHeader(t *testing.T) {
+	records, err := Read(strings.NewReader("once,billing\ntwice,billing\n"), "x.csv", Format{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = records[0].Example()
+	want := "x.csv:2: no text; data: {text: FIELD} names the field that holds it; available: billing, once; " +
+		"header: false with columns: [NAME, …] is for a file without a header"
+	if err == nil || err.Error() != want {
+		t.Errorf("error %v, want %s", err, want)
+	}
+}

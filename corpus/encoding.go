@@ -1,0 +1,98 @@
+package corpus
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/text/encoding"
+	"golang.org/x/text/encoding/charmap"
+	"golang.org/x/text/encoding/htmlindex"
+	"golang.org/x/text/encoding/ianaindex"
+	"golang.org/x/text/encoding/unicode"
+)
+
+// encodingOf returns the encoding with a name in the registry of IANA or in the list of the WHATWG, in upper or lower
+// case; nil for UTF-8. A name in both, as latin1, is IANA's.
+func encodingOf(name string) (encoding.Encoding, error) {
+	name = strings.ToLower(strings.TrimSpace(name))
+	switch name {
+	case "", "utf-8", "utf8":
+		return nil, nil
+	case "utf-16":
+		return unicode.UTF16(unicode.LittleEndian, unicode.UseBOM), nil
+	}
+	if e, err := ianaindex.IANA.Encoding(name); err == nil && e != nil {
+		return e, nil
+	}
+	if e, err := htmlindex.Get(name); err == nil && e != encoding.Replacement {
+		return e, nil
+	}
+	return nil, fmt.Errorf("no encoding %q; want a name of IANA or the WHATWG, as utf-8, utf-16, cp1252, latin1, "+
+		"koi8-r, cp850, shift_jis, gbk", start(name))
+}
+
+// decode returns text, which begins at a place and is UTF-8 if the file has no mistake. Of the lines that are not
+// UTF-8, the first one is a mistake; finish counts the others, whose cause is the same.
+func (d *reader) decode(text []byte, at Place) string {
+	switch valid := utf8.Valid(text); {
+	case valid && d.decoded && bytes.ContainsRune(text, utf8.RuneError):
+		bad := bytes.IndexRune(text, utf8.RuneError)
+		d.invalid(text, bad, at, func(column int) string {
+			return fmt.Sprintf("character %d is a byte that encoding %s does not have; another encoding, or correct it",
+				column, d.format.Encoding)
+		})
+		return string(text)
+	case valid:
+		d.multibyte = d.multibyte || utf8.RuneCount(text) < len(text)
+		return string(text)
+	}
+	bad := invalidAt(text)
+	d.invalid(text, bad, at, func(column int) string {
+		return fmt.Sprintf("byte 0x%02x at character %d is not UTF-8; %s", text[bad], column, d.remedy(text, bad))
+	})
+	return strings.ToValidUTF8(string(text), string(utf8.RuneError))
+}
+
+// invalid adds the mistake of the first text with an invalid byte, at offset bad, and counts the others.
+func (d *reader) invalid(text []byte, bad int, at Place, message func(column int) string) {
+	if d.invalids++; d.invalids > 1 {
+		return
+	}
+	at.Line += bytes.Count(text[:bad], []byte("\n"))
+	column := utf8.RuneCount(text[bytes.LastIndexByte(text[:bad], '\n')+1:bad]) + 1
+	d.add(at, "%s", message(column))
+}
+
+// remedy says how a text whose byte at offset bad is not UTF-8 can be read. A file that is UTF-8 elsewhere is not in
+// another encoding: to name one would lead to other characters that are wrong.
+func (d *reader) remedy(text []byte, bad int) string {
+	switch word := wordAround(text, bad); {
+	case d.marked:
+		return "the file begins with UTF-8's byte-order mark: correct the character"
+	case d.multibyte || utf8.RuneCount(text[:bad]) < bad:
+		return "other characters of the file are: correct this one"
+	case slices.ContainsFunc(word, func(b byte) bool { return charmap.Windows1252.DecodeByte(b) == utf8.RuneError }):
+		return "encoding: NAME reads another code page, as cp850, koi8-r or shift_jis"
+	default:
+		as, _ := charmap.Windows1252.NewDecoder().Bytes(word)
+		return fmt.Sprintf("encoding: cp1252 reads it as in %q, encoding: NAME other code pages, as cp850 or koi8-r",
+			as)
+	}
+}
+
+// wordAround returns the word with the byte at an offset of a text, at most eight bytes before and after it.
+func wordAround(text []byte, at int) []byte {
+	const most = 8
+	letter := func(b byte) bool { return b > ' ' && b != '"' && b != ',' && b != ';' }
+	from, to := at, at+1
+	for from > 0 && at-from < most && letter(text[from-1]) {
+		from--
+	}
+	for to < len(text) && to-at <= most && letter(text[to]) {
+		to++
+	}
+	return text[from:to]
+}

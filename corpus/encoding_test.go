@@ -1,0 +1,116 @@
+package corpus
+
+import (
+	"strings"
+	"testing"
+
+	"golang.org/x/text/encoding/charmap"
+	"golang.org/x/text/encoding/ianaindex"
+)
+
+// The bytes of the names' texts are those of Python 3.11's codecs.
+func TestEncodings(t *testing.T) {
+	for _, test := range []struct{ name, data, want string }{
+		{"utf-8", "caf\xc3\xa9", "café"},
+		{"UTF8", "caf\xc3\xa9", "café"},
+		{"latin1", "caf\xe9 \x93", "café \u0093"},
+		{"cp1252", "caf\xe9 \x93a\x94 \x80", "café “a” €"},
+		{"windows-1252", "\x93", "“"},
+		{"ISO-8859-15", "\xa4", "€"},
+		{"cp437", "caf\x82", "café"},
+		{"koi8-r", "\xd0\xd2\xc9\xd7\xc5\xd4", "привет"},
+		{"macintosh", "caf\x8e", "café"},
+		{"shift_jis", "\x83\x5c\x83\x74\x83\x67", "ソフト"}, // a backslash within the first character
+		{"gbk", "\xc4\xe3\xba\xc3", "你好"},
+		{"euc-kr", "\xbe\xc8", "안"},
+	} {
+		for file, data := range map[string]string{"x.csv": "text\n" + test.data + "\n",
+			"x.json": "[{\"text\": \"" + test.data + "\"}]", "x.jsonl": "{\"text\": \"" + test.data + "\"}\r\n"} {
+			records, err := Read(strings.NewReader(data), file, Format{Encoding: test.name})
+			if err != nil || len(records) != 1 || records[0].Fields["text"] != test.want {
+				t.Errorf("%s in %s: %v, %v, want %s", test.name, file, records, err, test.want)
+			}
+		}
+	}
+}
+
+func TestUTF16(t *testing.T) {
+	for name, data := range map[string]string{
+		"utf-16":   "\xff\xfet\x00\n\x00\xe9\x00\n\x00",
+		"UTF-16":   "\xfe\xff\x00t\x00\n\x00\xe9\x00\n",
+		"utf-16le": "t\x00\n\x00\xe9\x00\n\x00",
+		"utf-16be": "\x00t\x00\n\x00\xe9\x00\n",
+	} {
+		records, err := Read(strings.NewReader(data), "x.csv", Format{Encoding: name})
+		if err != nil || len(records) != 1 || records[0].Fields["t"] != "é" {
+			t.Errorf("%s: %v, %v", name, records, err)
+		}
+	}
+}
+
+// Each of x/text's code pages has a name at IANA that is accepted.
+func TestEveryCodePageHasAName(t *testing.T) {
+	named := 0
+	for _, e := range charmap.All {
+		name, err := ianaindex.IANA.Name(e)
+		if err != nil {
+			continue // of no registry
+		}
+		named++
+		if got, err := encodingOf(strings.ToUpper(name)); err != nil || got != e {
+			t.Errorf("%s is %v, %v, want %v", name, got, err, e)
+		}
+	}
+	if named < 35 { // charmap.All has 38 in x/text 0.43
+		t.Errorf("%d code pages have a name, want at least 35", named)
+	}
+}
+
+// The remedy of an error reads the file, or says to correct it.
+func TestInvalidBytes(t *testing.T) {
+	for _, test := range []struct{ name, data, encoding, want string }{
+		{"a Windows code page", "text\na \x97 b\nna\xefve\nx\xe9\n", "",
+			"x.csv:2: byte 0x97 at character 3 is not UTF-8; encoding: cp1252 reads it as in \"—\", encoding: NAME " +
+				"other code pages, as cp850 or koi8-r\nx.csv: 2 more lines with such bytes"},
+		{"not Windows-1252", "text\nna\x8bve \x81x\n\x81\n", "",
+			"x.csv:2: byte 0x8b at character 3 is not UTF-8; encoding: cp1252 reads it as in \"na‹ve\", encoding: " +
+				"NAME other code pages, as cp850 or koi8-r\nx.csv: 1 more line with such bytes"},
+		{"a byte that Windows-1252 lacks", "text\n\x81x\n", "",
+			"x.csv:2: byte 0x81 at character 1 is not UTF-8; encoding: NAME reads another code page, as cp850, " +
+				"koi8-r or shift_jis"},
+		{"a file that is UTF-8", "text\ncafé\nna\xefve\n", "",
+			"x.csv:3: byte 0xef at character 3 is not UTF-8; other characters of the file are: correct this one"},
+		{"a line that is UTF-8", "text\ncafé na\xefve\n", "",
+			"x.csv:2: byte 0xef at character 8 is not UTF-8; other characters of the file are: correct this one"},
+		{"a byte-order mark", "\ufefftext\nna\xefve\n", "",
+			"x.csv:2: byte 0xef at character 3 is not UTF-8; the file begins with UTF-8's byte-order mark: correct " +
+				"the character"},
+		{"a byte that the encoding lacks", "text\na\x81\nb\x81\n", "cp1252",
+			"x.csv:2: character 2 is a byte that encoding cp1252 does not have; another encoding, or correct it\n" +
+				"x.csv: 1 more line with such bytes"},
+		{"UTF-16", "\xff\xfet\x00", "cp1252", "x.csv:1: the file is UTF-16; encoding: utf-16 reads it"},
+		{"UTF-8", "\ufefftext\na\n", "cp1252",
+			"x.csv:1: the file begins with UTF-8's byte-order mark; leave out encoding: cp1252"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			_, err := Read(strings.NewReader(test.data), "x.csv", Format{Encoding: test.encoding})
+			if err == nil || err.Error() != test.want {
+				t.Errorf("error %v, want\n%s", err, test.want)
+			}
+		})
+	}
+}
+
+func FuzzEncodings(f *testing.F) {
+	for _, name := range []string{"cp1252", "shift_jis", "gb18030", "utf-16", "iso-2022-jp", "utf-7"} {
+		f.Add("text\na\x81\xff\n", name)
+	}
+	f.Fuzz(func(t *testing.T, data, name string) {
+		format := Format{Encoding: name}
+		if format.Check("x.csv") != nil {
+			return
+		}
+		records, err := Read(strings.NewReader(data), "x.csv", format)
+		checkRecords(t, "x.csv", 1<<30, records, err)
+	})
+}

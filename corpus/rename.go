@@ -1,0 +1,116 @@
+package corpus
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/jenga-nlp/jenga/internal/suggest"
+)
+
+// Rename adds the names of Fields to the records of the file at path, which were read without them; Open with Fields
+// returns the same records. It is an error if no record has a field that Fields names.
+func (f Format) Rename(path string, records []Record) ([]Record, error) {
+	if len(f.Fields) == 0 || len(records) == 0 {
+		return records, nil
+	}
+	if err := f.missing(path, records); err != nil {
+		return nil, err
+	}
+	renamed := make([]Record, len(records))
+	for i, r := range records {
+		// A missing field is null under our name, even if the file has another field of that name.
+		ours := maps.Clone(r.Fields)
+		for our, theirs := range f.Fields {
+			ours[our], _ = Field(r.Fields, theirs)
+		}
+		for name, role := range map[string]string{"question": "text", "context": "pair"} {
+			// else the file's own field text or pair would take precedence
+			if f.Fields[name] != "" && f.Fields[role] == "" {
+				ours[role] = ours[name]
+			}
+		}
+		if f.Fields["question"] != "" && f.Fields["context"] == "" && ours["pair"] == nil {
+			ours["pair"] = ours["context"] // the file's own field may be called context
+		}
+		if f.Fields["context"] != "" && f.Fields["question"] == "" && f.Fields["text"] == "" &&
+			ours["question"] != nil {
+			ours["text"] = ours["question"]
+		}
+		renamed[i] = Record{r.Place, ours, r.Fields, r.headed}
+	}
+	return renamed, nil
+}
+
+// missing returns an error for the fields that Fields names and no record has. If a table's header names none of them,
+// that is one error: it may be a record.
+func (f Format) missing(path string, records []Record) error {
+	var all mistakes
+	found := false
+	for _, our := range slices.Sorted(maps.Keys(f.Fields)) {
+		theirs := f.Fields[our]
+		has := func(r Record) bool { value, _ := Field(r.Fields, theirs); return value != nil }
+		_, there := Field(records[0].Fields, theirs)
+		found = found || there
+		switch {
+		case theirs == "" || slices.ContainsFunc(records, has):
+		case there:
+			all.add(Place{File: path}, "field %q for %s is empty in every record; want a value in one at least", theirs,
+				our)
+		default:
+			mean := ""
+			names := fieldNames(records[0].Fields)
+			if near, ok := suggest.Nearest(theirs, names); ok {
+				mean = fmt.Sprintf("did you mean %q? ", start(near))
+				found = true
+			}
+			all.add(Place{File: path}, "no field %q for %s; %savailable: %s", theirs, our, mean,
+				listed(records[0].Fields))
+		}
+	}
+	if len(all.shown) > 0 && !found && records[0].headed {
+		theirs := slices.Sorted(maps.Values(f.Fields))
+		return fmt.Errorf("%s:1: the first line names none of the columns %s; it has %s%s", path,
+			listedCells(slices.Compact(theirs)), listed(records[0].Fields), records[0].noHeader())
+	}
+	return all.err(path)
+}
+
+// Field returns the field with a name, or the one that a path of names leads to: user.text for {"user": {"text": …}}.
+// A field of that very name comes first, then the path whose first name is shortest. ok is false if there is none; the
+// value may be null.
+func Field(fields map[string]any, name string) (value any, ok bool) {
+	if value, ok = fields[name]; ok {
+		return value, true
+	}
+	for i := range name {
+		if object, nested := fields[name[:i]].(map[string]any); name[i] == '.' && nested {
+			if value, ok = Field(object, name[i+1:]); ok {
+				return value, true
+			}
+		}
+	}
+	return nil, false
+}
+
+// fieldNames returns the names of fields, and of those in objects as paths, sorted.
+func fieldNames(fields map[string]any) []string {
+	const most = 1000
+	var names []string
+	var add func(prefix string, fields map[string]any)
+	add = func(prefix string, fields map[string]any) {
+		for _, name := range slices.Sorted(maps.Keys(fields)) {
+			switch object, nested := fields[name].(map[string]any); {
+			case len(names) >= most:
+				return
+			case nested && len(object) > 0:
+				add(prefix+name+".", object)
+			default:
+				names = append(names, prefix+name)
+			}
+		}
+	}
+	add("", fields)
+	slices.Sort(names)
+	return names
+}
