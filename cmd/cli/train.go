@@ -38,7 +38,7 @@ func (c *commands) trainCommand() *cobra.Command {
 		Short: "Train the model of an experiment file",
 		Long: `Train the model of an experiment file: of ./experiment.yaml if none is named. The run folder gets the
 file with all defaults, a line of metrics for each evaluation and each logged step (metrics.jsonl), and the model:
-best/ and last/.`,
+best/ and last/. Where split or limit divides a training file, splits.jsonl lists which lines are in which split.`,
 		Example: `  jenga train experiments/quickstart.yaml
   jenga train exp.yaml --set training.num_epochs=1 --set tasks.intent.heads.intent.type=mlp
   jenga train exp.yaml --out runs/second --json > events.jsonl`,

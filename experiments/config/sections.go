@@ -148,7 +148,10 @@ type headOptions struct {
 var headDefaults = headOptions{Weight: 1}
 
 // dataOptions are the keys of a task's `data`: one file that `split` divides (`path`), or a file for each split, or the
-// task whose texts are read (`same_as`). Paths are relative to the experiment file, else to $JENGA_DATA.
+// task whose texts are read (`same_as`). Paths are relative to the experiment file, else to $JENGA_DATA. `split` and
+// `limit` take random examples, the latter by the experiment's seed, and keep the order of the file; where the first
+// head has one label for each text, each label keeps its share, and at least one training example where there are
+// enough. The run folder lists in splits.jsonl which lines of the file are in which split.
 type dataOptions struct {
 	SameAs string `yaml:"same_as,omitempty" takes:"a task's name" doc:"task whose texts this one reads too: each is encoded once for both; only columns may be given beside it"`
 
@@ -165,7 +168,7 @@ type dataOptions struct {
 	Columns   []string `yaml:"columns,omitempty" takes:"a list of column names" doc:"names of the columns by position, in place of a header; _ is a column that is not read"`
 
 	Split *plugin.Section `yaml:"split,omitempty"`
-	Limit int             `yaml:"limit,omitempty" range:"[0,)" doc:"training examples to use, the first ones; 0: all"`
+	Limit int             `yaml:"limit,omitempty" range:"[0,)" doc:"training examples to use, a sample; 0: all"`
 
 	columnOptions `yaml:",inline"`
 }
