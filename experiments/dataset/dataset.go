@@ -88,6 +88,7 @@ func loadWith(
 	// labels
 	for g := range d.Groups {
 		d.label(&d.Groups[g], known, &mistakes)
+		d.Warnings = append(d.Warnings, d.checkQuality(&d.Groups[g])...)
 	}
 	slices.Sort(d.Warnings[len(e.Warnings):])
 
