@@ -39,24 +39,31 @@ func SplitGroups(all []*Example, n int, seed uint64) (train, dev []*Example) {
 	return train, dev
 }
 
-// SplitN moves n elements, or all if there are fewer, to dev; which ones depends only on the seed and the number of
-// elements. train and dev keep the order of all.
-func SplitN[E any](all []E, n int, seed uint64) (train, dev []E) {
+// SplitN moves n elements, or all if there are fewer, to dev; which ones depends only on the seed, the number of
+// elements and their strata. strata[i] is the stratum of element i, such as its label, "" for none; without strata all
+// are one. Each stratum keeps its share, and has at least one element in train where there are enough. train and dev
+// keep the order of all.
+func SplitN[E any](all []E, strata []string, n int, seed uint64) (train, dev []E) {
 	n = min(n, len(all))
 	if n < 0 {
 		panic("corpus: negative size of a split")
 	}
-	moved := make([]bool, len(all))
-	for _, i := range rand.New(rand.NewPCG(seed, 0)).Perm(len(all))[:n] {
-		moved[i] = true
+	s := newStratification(len(all), strata, seed)
+	counts := s.allot(len(all) - n) // of train
+	for i := range counts {
+		counts[i] = s.sizes[i] - counts[i]
 	}
-	train, dev = make([]E, 0, len(all)-n), make([]E, 0, n)
-	for i, e := range all {
-		if moved[i] {
-			dev = append(dev, e)
-		} else {
-			train = append(train, e)
-		}
+	return divide(s, all, counts)
+}
+
+// Sample returns n elements, or all if there are fewer, in their order; which ones depends only on the seed, the number
+// of elements and their strata, which are those of SplitN. Each stratum has its share, and at least one element where n
+// allows. The others are rest.
+func Sample[E any](all []E, strata []string, n int, seed uint64) (sample, rest []E) {
+	if n < 0 {
+		panic("corpus: negative size of a sample")
 	}
-	return train, dev
+	s := newStratification(len(all), strata, seed)
+	rest, sample = divide(s, all, s.allot(min(n, len(all))))
+	return sample, rest
 }

@@ -49,7 +49,7 @@ func NewCRF(o CRFOptions, env Env) (Head, error) {
 		return nil, err
 	}
 	if len(env.Labels) < 2 {
-		return nil, fmt.Errorf("want at least 2 labels, have %q", env.Labels)
+		return nil, &LabelsError{2, env.Labels}
 	}
 	var constraints *nn.Transitions
 	if o.Constraints == "bio" {

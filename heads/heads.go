@@ -159,6 +159,20 @@ func (s Env) OutputError(can *outputs.Kind) error {
 	return fmt.Errorf("its output is %s, but task %q requires %s", can, s.Task, s.Output)
 }
 
+// LabelsError is the error of a head that needs more labels than Env has.
+type LabelsError struct {
+	Want int
+	Have []string
+}
+
+func (e *LabelsError) Error() string {
+	have := "none"
+	if len(e.Have) > 0 {
+		have = fmt.Sprintf("%q", e.Have)
+	}
+	return fmt.Sprintf("want at least %s, have %s", plugin.Count(e.Want, "label"), have)
+}
+
 var registry = plugin.NewRegistry[Env, Head]("head")
 
 // Registry lists the registered heads.

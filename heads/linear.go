@@ -2,13 +2,14 @@ package heads
 
 import (
 	"github.com/jenga-nlp/jenga/nn"
+	"github.com/jenga-nlp/jenga/outputs"
 	"github.com/jenga-nlp/jenga/plugin"
 )
 
 func init() {
 	Register("linear", LinearOptions{Pool: "cls", Dropout: ModelDropout, LossOptions: PlainLoss,
 		ThresholdOptions: TunedThreshold}, NewLinear, scorable()...)
-	DefaultFor("linear", scorable()...)
+	DefaultFor("linear", outputs.Label, outputs.Labels, outputs.Tags)
 }
 
 // LinearOptions are the keys that may stand beside `type: linear`.

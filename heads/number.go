@@ -28,8 +28,8 @@ func newNumber(loss string, standard bool, env Env) (Number, error) {
 		mean, deviation := env.Training.Mean, env.Training.Deviation
 		if off := math.Abs(mean - float64(float32(mean))); float32(deviation) == 0 || off > 1e-3*deviation {
 			return Number{}, fmt.Errorf("scale: standard: the training numbers have deviation %.3g around their mean, "+
-				"%.6g, which float32 does not resolve; subtract a constant from them, or use a smaller unit",
-				deviation, mean)
+				"%.6g, which float32 does not resolve; subtract a constant from them, use a smaller unit, or set "+
+				"scale: none", deviation, mean)
 		}
 		n.unit = env.Params.Zeros("unit", 2)
 		n.unit.Frozen = true

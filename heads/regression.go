@@ -1,8 +1,6 @@
 package heads
 
 import (
-	"errors"
-
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/nn"
 	"github.com/jenga-nlp/jenga/outputs"
@@ -10,8 +8,9 @@ import (
 )
 
 func init() {
-	Register("regression", RegressionOptions{Loss: "mse", Scale: "none", Pool: "cls", Dropout: ModelDropout},
+	Register("regression", RegressionOptions{Loss: "mse", Scale: "standard", Pool: "cls", Dropout: ModelDropout},
 		NewRegression, outputs.Number)
+	DefaultFor("regression", outputs.Number)
 }
 
 // RegressionOptions are the keys that may stand beside `type: regression`.
@@ -32,7 +31,8 @@ type RegressionOptions struct {
 //
 //	mse d²    mae |d|    huber d²/2 where |d| < 1, else |d| - 1/2 (Huber 1964)
 //
-// With scale: standard both are standardized by the mean and standard deviation of the training numbers.
+// With scale: standard both are standardized by the mean and standard deviation of the training numbers; a range takes
+// its place. With scale: none large numbers give gradients much larger than those of other heads.
 type regression struct {
 	Number
 	pool  func(nn.Hidden) *nn.Node
@@ -48,9 +48,6 @@ func NewRegression(o RegressionOptions, env Env) (Head, error) {
 	if err := plugin.Check(o); err != nil {
 		return nil, err
 	}
-	if len(o.Range) > 0 && o.Scale == "standard" {
-		return nil, errors.New("range and scale: standard: a sigmoid scales numbers already; leave one out")
-	}
 	if len(o.Range) > 0 {
 		if err := checkLimits(o.Range); err != nil {
 			return nil, err
@@ -58,7 +55,8 @@ func NewRegression(o RegressionOptions, env Env) (Head, error) {
 	}
 
 	pool := newPool(o.Pool, env)
-	number, err := newNumber(o.Loss, o.Scale == "standard", env)
+	standard := o.Scale == "standard" && len(o.Range) == 0
+	number, err := newNumber(o.Loss, standard, env)
 	if err != nil {
 		return nil, err
 	}

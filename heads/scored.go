@@ -88,7 +88,7 @@ func newLoss(o LossOptions, threshold ThresholdOptions, env Env) (labelLoss, err
 		return labelLoss{}, err
 	}
 	if len(env.Labels) < 2 {
-		return labelLoss{}, fmt.Errorf("want at least 2 labels, have %q", env.Labels)
+		return labelLoss{}, &LabelsError{2, env.Labels}
 	}
 	return newLabelLoss(o, env, false)
 }
@@ -105,7 +105,7 @@ func scoreTags(o LossOptions, threshold ThresholdOptions, env Env) (Objective, i
 
 func scoreLabels(o LossOptions, threshold ThresholdOptions, env Env) (Objective, int, error) {
 	if len(env.Labels) < 1 {
-		return nil, 0, errors.New("want at least 1 label, have none")
+		return nil, 0, &LabelsError{1, env.Labels}
 	}
 	loss, err := newLabelLoss(o, env, true)
 	if err != nil {

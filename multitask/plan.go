@@ -79,6 +79,21 @@ func (plan Plan) length(perEpoch int) (length, error) {
 	return n, nil
 }
 
+// Length returns the numbers of updates and evaluations of a training in which the examples of all groups make perEpoch
+// batches: as many as Sizes returns.
+func (plan Plan) Length(perEpoch int) (steps, evaluations int, err error) {
+	n, err := plan.length(perEpoch)
+	if err != nil {
+		return 0, 0, err
+	}
+	for step := 1; step <= n.steps; step++ {
+		if plan.due(step, min(step*n.rounds*n.groups, n.batches), n) {
+			evaluations++
+		}
+	}
+	return n.steps, evaluations, nil
+}
+
 // divideUp returns a/b, rounded up, for positive a and b.
 func divideUp(a, b int) int { return 1 + (a-1)/b }
 

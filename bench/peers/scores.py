@@ -122,7 +122,8 @@ def experiment(args, task, seed, folder):
     if task == "sick_rel":  # the second task, with the data files of the first
         files = text[text.index("    data:\n"):text.index("      label: entailment")]
         text = text[:text.index("  - name: entailment")] + "  - name: likeness\n    type: regression\n" + files \
-            + "      value: relatedness_score\n" + text[text.index("training:"):]
+            + "      value: relatedness_score\n    heads: [{name: likeness, type: regression, scale: none}]\n" \
+            + text[text.index("training:"):]
     for setting in split(args, task, folder):
         part, path = setting.split("=", 1)
         lines = [line for line in text.splitlines() if not line.strip().startswith((f"{part}:", "path:", "split:"))]

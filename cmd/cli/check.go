@@ -1,39 +1,80 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
+	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/dataset"
+	"github.com/jenga-nlp/jenga/experiments/run"
 	"github.com/jenga-nlp/jenga/multitask"
 	"github.com/jenga-nlp/jenga/plugin"
 )
 
+type checkFlags struct {
+	set  []string
+	json bool
+}
+
 func (c *commands) checkCommand() *cobra.Command {
-	var set []string
+	var f checkFlags
 	cmd := &cobra.Command{
 		Use:   "check [FILE]",
 		Short: "Report all errors of an experiment file and its data, at once",
-		Long: "Report all errors of an experiment file and its data, at once. All data is read and the model is " +
-			"built; nothing is trained.",
-		Example: "  jenga check\n  jenga check exp.yaml --set model.base_model=models/minilm-l6",
+		Long: `Report all errors of an experiment file and its data, at once, and warnings with counts. All data is read
+and the model is built. Without errors it prints the examples, labelled examples and labels of each head and split,
+the steps, and the memory and time that training is expected to take: the latter from up to ten steps, or ten seconds,
+on this machine. Nothing is saved.`,
+		Example: "  jenga check\n  jenga check exp.yaml --set model.base_model=models/minilm-l6 --json",
 		Args:    between(0, 1),
-		RunE:    func(cmd *cobra.Command, args []string) error { return c.check(fileOf(args), set) },
+		RunE:    func(cmd *cobra.Command, args []string) error { return c.check(cmd.Context(), f, fileOf(args)) },
 	}
-	cmd.Flags().StringArrayVar(&set, "set", nil, "override `KEY=VALUE` of the file; may be repeated")
+	cmd.Flags().StringArrayVar(&f.set, "set", nil, "override `KEY=VALUE` of the file; may be repeated")
+	cmd.Flags().BoolVar(&f.json, "json", false, "one JSON object on stdout")
 	return cmd
 }
 
-func (c *commands) check(file string, set []string) error {
+// checked is the JSON of a check.
+type checked struct {
+	Tasks       []checkedTask `json:"tasks"`
+	Parameters  int           `json:"trainable_parameters"`
+	Steps       int           `json:"steps"`
+	Evaluations int           `json:"evaluations"`
+	// Memory is in bytes.
+	Memory struct {
+		Total int64            `json:"total"`
+		Parts map[string]int64 `json:"parts"`
+	} `json:"memory"`
+	Seconds  *float64 `json:"seconds"` // expected; nil where training does not fit into the memory
+	Measured int      `json:"measured_steps"`
+	Warnings []string `json:"warnings"`
+}
+
+type checkedTask struct {
+	Task  string        `json:"task"`
+	Heads []checkedHead `json:"heads"`
+}
+
+type checkedHead struct {
+	Head   string                    `json:"head"`
+	Output string                    `json:"output"`
+	Labels int                       `json:"labels"` // that it learns; 0 where the output has none
+	Splits map[string]dataset.Counts `json:"splits"`
+}
+
+func (c *commands) check(ctx context.Context, f checkFlags, file string) error {
+	// data and model
 	if err := c.unpack(file); err != nil {
 		return err
 	}
-	e, err := config.Read(file, set)
+	e, err := config.Read(file, f.set)
 	if err != nil {
 		return err
 	}
@@ -41,51 +82,109 @@ func (c *commands) check(file string, set []string) error {
 	if err != nil {
 		return err
 	}
-
-	var text strings.Builder
-	for g := range ready.Data.Groups {
-		writeHeads(&text, ready.Data, &ready.Data.Groups[g])
-	}
-	trainable := 0
+	result := checked{Tasks: checkedTasks(ready.Data), Warnings: append([]string{}, ready.Warnings...)}
 	for _, w := range ready.Model.Params.All() {
 		if !w.Frozen {
-			trainable += len(w.Data)
+			result.Parameters += len(w.Data)
 		}
 	}
-	fmt.Fprintf(&text, "%d trainable parameters; no errors\n", trainable)
-	_, err = io.WriteString(c.out, text.String())
+
+	// memory and time
+	expected, tooLarge, err := ready.Expect(ctx)
+	if err != nil {
+		return err
+	}
+	if tooLarge != nil {
+		warning := plugin.Warning(plugin.Place{}, "%s", tooLarge)
+		c.warn([]string{warning})
+		result.Warnings = append(result.Warnings, warning)
+	}
+
+	if f.json {
+		result.add(expected)
+		return writeLine(c.out, result)
+	}
+	return writeCheck(c.out, result, expected)
+}
+
+// checkedTasks counts the examples of each head.
+func checkedTasks(data *dataset.Dataset) []checkedTask {
+	all := make([]checkedTask, len(data.Tasks))
+	for i, task := range data.Experiment.Tasks {
+		all[i].Task = task.Name
+	}
+	for g := range data.Groups {
+		group := &data.Groups[g]
+		for h, of := range data.Heads(group) {
+			head := checkedHead{
+				Head: of.Head.Name, Output: data.Tasks[of.Number].Output().String(),
+				Labels: len(data.Labels[multitask.HeadName{Task: of.Task.Name, Head: of.Head.Name}].Names()),
+				Splits: map[string]dataset.Counts{},
+			}
+			for _, split := range []string{config.Train, config.Dev, config.Test} {
+				head.Splits[split] = data.Count(group, h, split)
+			}
+			all[of.Number].Heads = append(all[of.Number].Heads, head)
+		}
+	}
+	return all
+}
+
+// add sets what training is expected to take.
+func (c *checked) add(e run.Expectation) {
+	c.Steps, c.Evaluations, c.Measured = e.Steps, e.Evaluations, e.Measured
+	c.Memory.Total, c.Memory.Parts = e.Total(), map[string]int64{}
+	for _, part := range e.Memory {
+		c.Memory.Parts[strings.ReplaceAll(part.Name, " ", "_")] = part.Bytes
+	}
+	if e.Measured > 0 {
+		seconds := e.Time.Seconds()
+		c.Seconds = &seconds
+	}
+}
+
+// writeCheck writes a table of the examples, and what training is expected to take.
+func writeCheck(w io.Writer, c checked, e run.Expectation) error {
+	var text strings.Builder
+	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "task\thead\toutput\tsplit\texamples\tlabelled\tlabels")
+	for _, task := range c.Tasks {
+		for _, head := range task.Heads {
+			for _, split := range []string{config.Train, config.Dev, config.Test} {
+				n, labels := head.Splits[split], "-"
+				if head.Labels > 0 {
+					labels = strconv.Itoa(n.Labels)
+				}
+				if n.Examples > 0 {
+					fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%d\t%d\t%s\n", task.Task, head.Head, head.Output, split,
+						n.Examples, n.Labelled, labels)
+				}
+			}
+		}
+	}
+	table.Flush()
+
+	fmt.Fprintf(&text, "%s\n", plugin.Count(c.Parameters, "trainable parameter"))
+	fmt.Fprintf(&text, "%s, %s\n", plugin.Count(e.Steps, "step"), plugin.Count(e.Evaluations, "evaluation"))
+	fmt.Fprintf(&text, "memory: about %s (%s)\n", run.SizeOf(e.Total()), run.Parts(e.Memory))
+	if e.Measured > 0 {
+		fmt.Fprintf(&text, "time: about %s on this machine (by %s)\n", roughly(e.Time),
+			plugin.Count(e.Measured, "measured step"))
+	}
+	fmt.Fprintln(&text, "no errors")
+	_, err := io.WriteString(w, text.String())
 	return err
 }
 
-// writeHeads writes a line for each head of a group: its labels, and the examples of each split.
-func writeHeads(w io.Writer, data *dataset.Dataset, group *dataset.Group) {
-	for h, of := range data.Heads(group) {
-		output := data.Tasks[of.Number].Output()
-		labels := output.String()
-		if output.HasLabels {
-			name := multitask.HeadName{Task: of.Task.Name, Head: of.Head.Name}
-			labels = plugin.Count(len(data.Labels[name].Names()), "label")
-		}
-		var counts []string
-		for _, split := range []string{config.Train, config.Dev, config.Test} {
-			count := fmt.Sprintf("%d %s", len(group.Examples[split]), split)
-			if n := labelled(group.Examples[split], h); n < len(group.Examples[split]) {
-				count += fmt.Sprintf(" (%d labelled)", n)
-			}
-			counts = append(counts, count)
-		}
-		fmt.Fprintf(w, "task %s, head %s: %s; examples: %s\n", of.Task.Name, of.Head.Name, labels,
-			strings.Join(counts, ", "))
+// roughly returns a time with the digits that an estimate has.
+func roughly(d time.Duration) time.Duration {
+	switch {
+	case d < time.Second:
+		return max(d.Round(10*time.Millisecond), 10*time.Millisecond)
+	case d < time.Minute:
+		return d.Round(time.Second)
+	case d < time.Hour:
+		return d.Round(10 * time.Second)
 	}
-}
-
-// labelled returns how many examples have a target for head number h of their group.
-func labelled(examples []*corpus.Example, h int) int {
-	n := 0
-	for _, e := range examples {
-		if e.Targets[h] != nil {
-			n++
-		}
-	}
-	return n
+	return d.Round(10 * time.Minute)
 }

@@ -1,8 +1,12 @@
 package cli
 
 import (
+	"encoding/json"
+	"os"
 	"strings"
 	"testing"
+
+	"github.com/jenga-nlp/jenga/experiments/dataset"
 )
 
 func TestCheckCountsLabelledExamples(t *testing.T) {
@@ -16,10 +20,37 @@ tasks:
   - {name: team, type: classification, data: {train: mails.csv, dev: mails.csv, text: body, label: team}}
   - {name: size, type: regression, data: {same_as: team, value: size}}
 `)
-	want := `task team, head team: 2 labels; examples: 3 train (2 labelled), 3 dev (2 labelled), 0 test
-task size, head size: a number; examples: 3 train (2 labelled), 3 dev (2 labelled), 0 test
+	const want = `task  head  output     split  examples  labelled  labels
+team  team  one label  train  3         2         2
+team  team  one label  dev    3         2         2
+size  size  a number   train  3         2         -
+size  size  a number   dev    3         2         -
 `
-	if status, out, log := call("", "check"); status != 0 || !strings.HasPrefix(out, want) {
+	status, out, log := call("", "check")
+	if status != 0 || !strings.HasPrefix(out, want) {
 		t.Errorf("check: %d\n%s%s\nwant\n%s", status, out, log, want)
+	}
+	for _, line := range []string{"\n3 steps, 3 evaluations\n", "\nmemory: about ", "\ntime: about ", "\nno errors\n"} {
+		if !strings.Contains(out, line) {
+			t.Errorf("no %q in\n%s", line, out)
+		}
+	}
+	if entries, err := os.ReadDir("."); err != nil || len(entries) != 2 {
+		t.Errorf("after check the folder has %v, %v; want two files", entries, err)
+	}
+
+	// as JSON
+	status, out, log = call("", "check", "--json")
+	var got checked
+	if err := json.Unmarshal([]byte(out), &got); status != 0 || err != nil || strings.Count(out, "\n") != 1 {
+		t.Fatalf("check --json: %d, %v\n%s%s", status, err, out, log)
+	}
+	size := got.Tasks[1].Heads[0]
+	if want := (dataset.Counts{Examples: 3, Labelled: 2}); size.Output != "a number" || size.Splits["dev"] != want {
+		t.Errorf("head size: %+v, want %+v of dev", size, want)
+	}
+	if got.Steps != 3 || got.Measured != 3 || got.Seconds == nil || *got.Seconds <= 0 || got.Memory.Total == 0 ||
+		got.Memory.Parts["weights"] == 0 || got.Parameters == 0 || len(got.Warnings) == 0 {
+		t.Errorf("got %s, want steps, time, memory and warnings", out)
 	}
 }

@@ -96,7 +96,9 @@ func TestTrainEvalPredictEmbedTokenize(t *testing.T) {
 	writeFile(t, ".", "mails.csv", mails())
 	writeFile(t, ".", "experiment.yaml", smallExperiment)
 	status, out, log := call("", "check")
-	if status != 0 || !strings.Contains(out, "task team, head team: 2 labels; examples: 32 train, 8 dev, 0 test\n") {
+	const counts = "\nteam  team  one label  train  32        32        2\n" +
+		"team  team  one label  dev    8         8         2\n"
+	if status != 0 || !strings.Contains(out, counts) {
 		t.Fatalf("check: %d\n%s%s", status, out, log)
 	}
 

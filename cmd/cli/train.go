@@ -35,7 +35,8 @@ func (c *commands) trainCommand() *cobra.Command {
 		Short: "Train the model of an experiment file",
 		Long: `Train the model of an experiment file: of ./experiment.yaml if none is named. The run folder gets the
 file with all defaults, a line of metrics for each evaluation and each logged step (metrics.jsonl), and the model:
-best/ and last/. A folder that another training writes to is refused.
+best/ and last/. Where split or limit divides a training file, splits.jsonl lists which lines are in which split. A
+folder that another training writes to is refused.
 
 Ctrl-C and SIGTERM end training after the current step. The checkpoints so far are left, and named; eval and predict
 warn of a run whose training did not come to its end.`,

@@ -153,6 +153,10 @@ var headDefaults = headOptions{Weight: 1}
 // `encoding`, `header` and `columns`, as `dev: {path: dev.csv, header: false, columns: [text, label]}`. A column's name
 // may be a path into JSON: `text: user.text` reads {"user": {"text": "…"}}.
 //
+// `split` and `limit` take random examples, the latter by the experiment's seed, and keep the order of the file; where
+// the first head has one label for each text, each label keeps its share, and at least one training example where there
+// are enough. The run folder lists in splits.jsonl which lines of the file are in which split.
+//
 // `split_words` is where texts without words are split for tasks with an output for each word: at white space and at
 // every punctuation mark (`punctuation`), at white space and the marks at a word's ends (`ends`), there and before
 // English clitics as 's and n't (`clitics`), or at white space alone. `auto` is the way that agrees best with the words
@@ -170,7 +174,7 @@ type dataOptions struct {
 	SplitWords string `yaml:"split_words,omitempty" choice:"auto|punctuation|ends|clitics|whitespace"`
 
 	Split *plugin.Section `yaml:"split,omitempty"`
-	Limit int             `yaml:"limit,omitempty" range:"[0,)" doc:"training examples to use, the first ones; 0: all"`
+	Limit int             `yaml:"limit,omitempty" range:"[0,)" doc:"training examples to use, a sample; 0: all"`
 
 	columnOptions `yaml:",inline"`
 }

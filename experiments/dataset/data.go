@@ -2,7 +2,6 @@ package dataset
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 
@@ -37,76 +36,12 @@ func (r *reader) read(group *Group, splits ...string) {
 			continue
 		}
 		if len(divided) == 0 {
-			divided = r.divide(first, r.file(group, trainingFile(first.Data)), splits)
+			divided = r.divide(group, r.file(group, TrainingFile(first.Data)), splits)
 		}
 		if examples := divided[split]; examples != nil {
 			group.Examples[split] = examples
 		}
 	}
-}
-
-// trainingFile returns the file of the training examples.
-func trainingFile(d config.Data) config.File {
-	if d.Path.Name != "" {
-		return d.Path
-	}
-	return d.Train
-}
-
-// divide takes the splits without a file of their own from the examples of the training file, and warns of those in
-// requested.
-func (r *reader) divide(task config.Task, all []*corpus.Example, requested []string) map[string][]*corpus.Example {
-	d := task.Data
-	parts := map[string][]*corpus.Example{config.Train: all}
-	take := func(split string, amount float64) {
-		n := count(amount, len(all))
-		if n == 0 && amount > 0 && len(all) > 0 && slices.Contains(requested, split) {
-			r.warnings = append(r.warnings, plugin.Warning(r.e.Place("tasks."+task.Name+".data.split"),
-				"task %q: data: split: %s has no examples: %v of the %d examples of %s rounds to 0", task.Name, split,
-				amount, len(all), trainingFile(d).Name))
-		}
-		if n > 0 {
-			if d.Split.By != "" {
-				parts[config.Train], parts[split] = corpus.SplitGroups(parts[config.Train], n, d.Split.Seed)
-				if len(parts[split]) == 0 {
-					r.mistakes.Add(r.e.Place("tasks."+task.Name+".data.split"),
-						"task %q: data: split: by: %s leaves none of the %d examples of %s for %s: it has one value "+
-							"alone; name another field",
-						task.Name, d.Split.By, len(parts[config.Train]), trainingFile(d).Name, split)
-				}
-			} else {
-				parts[config.Train], parts[split] = corpus.SplitN(parts[config.Train], n, d.Split.Seed)
-			}
-			if slices.Contains(requested, split) {
-				r.warnings = append(r.warnings, plugin.Warning(plugin.Place{},
-					"task %q has no %s file: %d of the %d examples of %s are taken (seed %d)", task.Name, split,
-					len(parts[split]), len(all), trainingFile(d).Name, d.Split.Seed))
-			}
-		}
-	}
-	if d.Test.Name == "" {
-		take(config.Test, d.Split.Test)
-	}
-	if d.Dev.Name == "" {
-		take(config.Dev, d.Split.Dev)
-	}
-	if len(parts[config.Train]) == 0 && len(all) > 0 { // otherwise the error is reported already
-		r.mistakes.Add(r.e.Place("tasks."+task.Name+".data.split"),
-			"task %q: data: split: {dev: %v, test: %v} of the %d examples of %s leaves none to train on; take fewer",
-			task.Name, d.Split.Dev, d.Split.Test, len(all), trainingFile(d).Name)
-	}
-	if d.Limit > 0 && d.Limit < len(parts[config.Train]) {
-		parts[config.Train] = parts[config.Train][:d.Limit]
-	}
-	return parts
-}
-
-// count returns the number of n examples for a value of config.Split.
-func count(amount float64, n int) int {
-	if amount >= 1 {
-		return min(int(amount), n)
-	}
-	return int(math.Round(amount * float64(n)))
 }
 
 // file returns the examples of a file's records, with the targets of all tasks of the group; nil if one has a mistake.

@@ -31,6 +31,9 @@ type Dataset struct {
 type Group struct {
 	Tasks    []int                        // numbers of the experiment's tasks
 	Examples map[string][]*corpus.Example // by split
+	// Divided are the places of the training file's examples by split, those that limit leaves out as Unused; nil where
+	// training has all of them.
+	Divided map[string][]corpus.Place
 
 	first map[int]corpus.Record // task number → first record of the first file, by the task's field names
 }
@@ -92,6 +95,7 @@ func loadWith(
 	// labels
 	for g := range d.Groups {
 		d.label(&d.Groups[g], known, &mistakes)
+		d.Warnings = append(d.Warnings, d.checkQuality(&d.Groups[g])...)
 	}
 	slices.Sort(d.Warnings[len(e.Warnings):])
 

@@ -99,11 +99,13 @@ func TestExamplesThatTeachNothingGiveAWarning(t *testing.T) {
 			`warning: task "mood": 2 of 5 training examples have no label and are not used for training`,
 			`warning: task "mood": 1 of 5 texts of dev are empty`,
 			`warning: task "mood": 1 of 5 texts of train are empty`,
+			`warning: task "mood": 4 of 5 texts of dev are in train too: metrics on them say nothing about new texts`,
 		},
 		both: { // the third text has a label for one of the tasks
 			`warning: task "mood": 1 of 5 training examples have no label and are not used for training`,
 			`warning: task "mood": 1 of 5 texts of dev are empty`,
 			`warning: task "mood": 1 of 5 texts of train are empty`,
+			`warning: task "mood": 4 of 5 texts of dev are in train too: metrics on them say nothing about new texts`,
 		},
 	} {
 		data, err := load(t, tasks, map[string]string{"a.csv": data})

@@ -63,7 +63,7 @@ func (d *Dataset) trainTokenizer() (err error) {
 func (d *Dataset) vocabularyError(err error) error {
 	var files []string
 	for _, task := range d.Experiment.Tasks {
-		if name := trainingFile(task.Data).Name; name != "" && !slices.Contains(files, name) {
+		if name := TrainingFile(task.Data).Name; name != "" && !slices.Contains(files, name) {
 			files = append(files, name)
 		}
 	}

@@ -3,6 +3,7 @@ package dataset
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -15,10 +16,16 @@ import (
 // unknownLabels warns of labels of a split that do not occur in training. Its targets are numbered.
 func (d *Dataset) unknownLabels(group *Group, split string) (warnings []string) {
 	for h, of := range d.Heads(group) {
-		for name, n := range unknown(d.Tasks[of.Number].Output(), group.Examples[split], h) {
-			warnings = append(warnings, taskWarning(of.Task,
-				"%s has label %q %s, which train does not have: it counts as wrong", split, name,
-				plugin.Count(n, "time")))
+		counts := unknown(d.Tasks[of.Number].Output(), group.Examples[split], h)
+		names := slices.Sorted(maps.Keys(counts))
+		switch len(names) {
+		case 0:
+		case 1:
+			warnings = append(warnings, taskWarning(of.Task, "%s has label %s, which train does not have: it counts "+
+				"as wrong", split, withCounts(names, counts)))
+		default:
+			warnings = append(warnings, taskWarning(of.Task, "%s has %d labels that train does not have, which count "+
+				"as wrong: %s", split, len(names), withCounts(names, counts)))
 		}
 	}
 	return warnings

@@ -83,13 +83,32 @@ func (b *builder) task(group *dataset.Group, task config.Task, taskType tasks.Ta
 		}
 		h, err := head.Part.Build(env)
 		if err != nil {
-			b.mistakes.Append(err)
+			b.mistakes.Append(b.described(err, task, head))
 		}
 		b.checkAccepted(task, head, h)
 		b.warn(head.Place, h)
 		built.Heads = append(built.Heads, multitask.Head{Name: head.Name, Head: h, Labels: set, Weight: head.Weight})
 	}
 	return built
+}
+
+// described returns an error of a head. Where the head wants other labels, the mistake may be in the data: the error
+// then names the task and the file.
+func (b *builder) described(err error, task config.Task, head config.Head) error {
+	var labels *heads.LabelsError
+	var mistake *plugin.Mistake
+	if !errors.As(err, &labels) || !errors.As(err, &mistake) {
+		return err
+	}
+	examples, h := b.Data.Targets(multitask.HeadName{Task: task.Name, Head: head.Name})
+	n := 0
+	for _, e := range examples {
+		if e.Targets[h] != nil {
+			n++
+		}
+	}
+	return &plugin.Mistake{Place: mistake.Place, Err: fmt.Errorf("task %q: %w in %s of %s", task.Name, mistake.Err,
+		plugin.Count(n, "labelled training example"), dataset.TrainingFile(task.Data).Name)}
 }
 
 // lenses returns the lenses of a group's heads.

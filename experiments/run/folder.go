@@ -62,7 +62,7 @@ var trained = []string{
 	runfolder.TasksDir,
 	runfolder.BestDir, runfolder.BestDir + runfolder.NewSuffix, runfolder.BestDir + runfolder.OldSuffix,
 	runfolder.LastDir, runfolder.LastDir + runfolder.NewSuffix, runfolder.LastDir + runfolder.OldSuffix,
-	runfolder.MetricsFile,
+	runfolder.MetricsFile, runfolder.SplitsFile,
 }
 
 // checkBase rejects a base model that is part of the run in folder, and would be deleted with it.

@@ -95,7 +95,7 @@ func (m Machine) fits(n estimate, at plugin.Place) error {
 			"tokenizer.max_length"
 		if n.total()-n.weights-n.activations+n.recomputed <= free {
 			remedy += fmt.Sprintf(", or set training.recompute: true, which takes %s",
-				sizeOf(n.total()-n.activations+n.recomputed))
+				SizeOf(n.total()-n.activations+n.recomputed))
 		}
 	}
 	what := fmt.Sprintf("a batch of %d texts with %d tokens", n.batch.Texts, n.batch.Tokens)
@@ -104,8 +104,8 @@ func (m Machine) fits(n estimate, at plugin.Place) error {
 	}
 	return &plugin.Mistake{
 		Place: at,
-		Err: fmt.Errorf("%s needs %s (%s), the machine has %s; %s", what, sizeOf(n.total()), n.parts(),
-			sizeOf(free+n.weights), remedy),
+		Err: fmt.Errorf("%s needs %s (%s), the machine has %s; %s", what, SizeOf(n.total()), n.parts(),
+			SizeOf(free+n.weights), remedy),
 	}
 }
 
@@ -129,7 +129,7 @@ func (m Machine) FitsText(of *multitask.Model, e *corpus.Example) error {
 	}
 	return fmt.Errorf("%s: a text of %d tokens needs %s for a prediction, the machine has %s; divide it", e.Place,
 		tokens,
-		sizeOf(2*bytes), sizeOf(free))
+		SizeOf(2*bytes), SizeOf(free))
 }
 
 // margin returns the part of free memory that is reserved for uncounted allocations.
@@ -148,25 +148,34 @@ func (m Machine) limitMemory() (restore func()) {
 	return func() { debug.SetMemoryLimit(math.MaxInt64) }
 }
 
-// parts lists the addends of n.total.
-func (n estimate) parts() string {
-	var parts []string
-	for _, part := range []struct {
-		name  string
-		bytes int64
-	}{
+// list lists the addends of n.total that are not 0.
+func (n estimate) list() []MemoryPart {
+	var list []MemoryPart
+	for _, part := range []MemoryPart{
 		{"weights", n.weights}, {"gradients", n.gradients}, {"optimizer", n.optimizer},
 		{"activations", n.activations}, {"evaluation", n.evaluation}, {"cached states", n.states},
 	} {
-		if part.bytes > 0 {
-			parts = append(parts, part.name+" "+sizeOf(part.bytes))
+		if part.Bytes > 0 {
+			list = append(list, part)
 		}
+	}
+	return list
+}
+
+// parts writes the addends of n.total.
+func (n estimate) parts() string { return Parts(n.list()) }
+
+// Parts writes the memory of parts: weights 13.2 GiB, gradients 1.20 GiB.
+func Parts(list []MemoryPart) string {
+	var parts []string
+	for _, part := range list {
+		parts = append(parts, part.Name+" "+SizeOf(part.Bytes))
 	}
 	return strings.Join(parts, ", ")
 }
 
-// sizeOf writes bytes with three digits: 13.2 GiB.
-func sizeOf(bytes int64) string {
+// SizeOf writes bytes with three digits: 13.2 GiB.
+func SizeOf(bytes int64) string {
 	units := []string{"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"}
 	v, unit := float64(bytes), 0
 	for v >= 999.5 && unit < len(units)-1 {

@@ -172,8 +172,8 @@ func TestSizesAreWrittenWithThreeDigits(t *testing.T) {
 		0: "0 B", 999: "999 B", 1000: "0.98 KiB", 1 << 10: "1.00 KiB", 1<<20 - 1: "1.00 MiB", 14 << 30: "14.0 GiB",
 		700 << 30: "700 GiB", 1<<63 - 1: "8.00 EiB",
 	} {
-		if got := sizeOf(bytes); got != want {
-			t.Errorf("sizeOf(%d) = %s, want %s", bytes, got, want)
+		if got := SizeOf(bytes); got != want {
+			t.Errorf("SizeOf(%d) = %s, want %s", bytes, got, want)
 		}
 	}
 }

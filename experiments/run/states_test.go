@@ -39,7 +39,7 @@ func TestAFrozenRunIsTheSameWithAnyCache(t *testing.T) {
 		folder := filepath.Join(t.TempDir(), "run")
 		trainSmall(t, path, folder, append(sets, "model.freeze=all", "training.num_epochs=3")...)
 		if got := entries(t, folder); !slices.Equal(got,
-			[]string{"best", "experiment.yaml", "last", "metrics.jsonl", "tasks"}) {
+			[]string{"best", "experiment.yaml", "last", "metrics.jsonl", "splits.jsonl", "tasks"}) {
 			t.Errorf("with %q the run folder holds %q", sets, got)
 		}
 		got := sample.Files(t, filepath.Join(folder, "last"))

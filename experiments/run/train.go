@@ -145,7 +145,7 @@ func (r *Run) start(folder string) (metrics *os.File, err error) {
 	if metrics, err = os.Create(filepath.Join(folder, runfolder.MetricsFile)); err != nil {
 		return nil, err
 	}
-	if err := r.writeExperiment(folder); err != nil {
+	if err := errors.Join(r.writeSplits(folder), r.writeExperiment(folder)); err != nil {
 		// otherwise the folder would be neither a run nor empty
 		return nil, errors.Join(err, metrics.Close(), clearFolder(folder))
 	}

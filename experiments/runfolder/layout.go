@@ -12,6 +12,7 @@ import (
 const (
 	ExperimentFile = "experiment.yaml"
 	MetricsFile    = "metrics.jsonl"
+	SplitsFile     = "splits.jsonl" // only of a run that divides a training file
 	BestDir        = "best"
 	LastDir        = "last"
 	TasksDir       = "tasks"

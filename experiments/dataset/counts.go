@@ -1,0 +1,24 @@
+package dataset
+
+// Counts are the numbers of a split's examples for one head.
+type Counts struct {
+	Examples int `json:"examples"`
+	Labelled int `json:"labelled"` // examples with a target for the head
+	Labels   int `json:"labels"`   // different labels of these; 0 where the output has none
+}
+
+// Count counts the examples of a split for head number h of a group.
+func (d *Dataset) Count(group *Group, h int, split string) Counts {
+	kind, labels := d.Tasks[d.Heads(group)[h].Number].Output(), map[string]bool{}
+	c := Counts{Examples: len(group.Examples[split])}
+	for _, e := range group.Examples[split] {
+		if e.Targets[h] != nil {
+			c.Labelled++
+		}
+		if kind.HasLabels {
+			kind.Names(e.Targets[h], func(name *string) { labels[*name] = true })
+		}
+	}
+	c.Labels = len(labels)
+	return c
+}

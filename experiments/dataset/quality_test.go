@@ -1,0 +1,106 @@
+package dataset
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// good is the data of two texts without a doubt.
+const good = "so good,good\nso bad,bad\n"
+
+// texts loads CSV files of texts and labels as train and dev of a task, and returns the sorted warnings about it.
+func texts(t *testing.T, task, train, dev string) []string {
+	t.Helper()
+	data, err := load(t, fmt.Sprintf("  - {name: mood, %s, data: {train: a.csv, dev: b.csv}}\n", task),
+		map[string]string{"a.csv": "text,label\n" + train, "b.csv": "text,label\n" + dev})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var warnings []string
+	for _, warning := range data.Warnings {
+		warnings = append(warnings, strings.TrimPrefix(warning, `warning: task "mood": `))
+	}
+	slices.Sort(warnings)
+	return warnings
+}
+
+func TestDoubtfulDataGivesAWarningOfEachKind(t *testing.T) {
+	for name, test := range map[string]struct {
+		task, train, dev string
+		want             []string
+	}{
+		"nothing": {train: good + "so fair,none\n", dev: "very good,good\n"},
+		"missing values": {
+			train: good + "so fair,NaN\nso so,NaN\nso what,n/a\nand,None\n",
+			dev:   "very good,null\n",
+			want: []string{
+				`dev has label "null" 1 time, which train does not have: it counts as wrong`,
+				`head "mood": labels that may stand for a missing value are learned as labels: "NaN" 2 times, ` +
+					`"None" 1 time, "n/a" 1 time, "null" 1 time; an empty field or null leaves an example unlabelled`,
+			},
+		},
+		"white space and case": {
+			train: good + "so fair,Good\nso so, good\n",
+			dev:   "very bad,BAD\n",
+			want: []string{
+				`dev has label "BAD" 1 time, which train does not have: it counts as wrong`,
+				`head "mood": labels that differ by white space or case only are different labels: ` +
+					`"BAD" 1 time, "bad" 1 time, " good" 1 time, "Good" 1 time, "good" 1 time`,
+			},
+		},
+		"two labels": {
+			train: good + "so good,bad\n so good ,bad\nso bad,bad\nso bad,\n",
+			dev:   "very good,good\nvery good,bad\n",
+			want: []string{
+				`head "mood": different labels for the same text: 2 texts, as that of a.csv:2 and a.csv:4`,
+				"1 of 6 training examples have no label and are not used for training",
+			},
+		},
+		"no contradiction of numbers": {
+			task:  "type: regression",
+			train: "so good,1\nso bad,2\nso bad,1\n", dev: "very good,1\n",
+		},
+		"train and dev alike": {
+			train: good, dev: "so good,good\nvery good,good\n",
+			want: []string{"1 of 2 texts of dev are in train too: metrics on them say nothing about new texts"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := texts(t, cmp.Or(test.task, "type: classification"), test.train, test.dev)
+			if slices.Sort(test.want); !slices.Equal(got, test.want) {
+				t.Errorf("warnings\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(test.want, "\n"))
+			}
+		})
+	}
+}
+
+func TestLabelsThatTrainLacksAreOneWarning(t *testing.T) {
+	dev := "a,x0\nb,x1\nc,x2\nd,x3\ne,x4\nf,x5\ng,x6\nh,x7\ni,x8\nj,x9\nk,y0\nl,y1\nm,y2\nn,y2\n"
+	const want = `dev has 13 labels that train does not have, which count as wrong: "x0" 1 time, "x1" 1 time, ` +
+		`"x2" 1 time, "x3" 1 time, "x4" 1 time, "x5" 1 time, "x6" 1 time, "x7" 1 time, "x8" 1 time, "x9" 1 time, ` +
+		`"y0" 1 time, "y1" 1 time, … 1 more`
+	if got := texts(t, "type: classification", good, dev); !slices.Equal(got, []string{want}) {
+		t.Errorf("warnings %q, want %q", got, want)
+	}
+}
+
+// Tags are compared in their order: those of "a b" differ, those of "c d" do not.
+func TestTagsOfTheSameWordsMayContradict(t *testing.T) {
+	lines := []string{
+		`{"words": ["a", "b"], "tags": ["X", "O"]}`, `{"words": ["a", "b"], "tags": ["O", "X"]}`,
+		`{"words": ["c", "d"], "tags": ["X", "O"]}`, `{"words": ["c", "d"], "tags": ["X", "O"]}`,
+	}
+	data, err := load(t, "  - {name: things, type: tagging, data: {train: a.jsonl, split: {dev: 0}}}\n",
+		map[string]string{"a.jsonl": strings.Join(lines, "\n") + "\n"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `warning: task "things": head "things": different labels for the same text: 1 text, as that of ` +
+		"a.jsonl:1 and a.jsonl:2"
+	if !slices.Contains(data.Warnings, want) {
+		t.Errorf("warnings %q, want %q", data.Warnings, want)
+	}
+}

@@ -1,0 +1,109 @@
+package dataset
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/outputs"
+)
+
+// sorted returns a CSV of texts sorted by label: counts[label] of each.
+func sorted(labels []string, counts ...int) string {
+	var text strings.Builder
+	text.WriteString("text,label\n")
+	for l, label := range labels {
+		for i := range counts[l] {
+			fmt.Fprintf(&text, "text %s %d,%s\n", label, i, label)
+		}
+	}
+	return text.String()
+}
+
+// countLabels counts the labels of a task's only head.
+func countLabels(examples []*corpus.Example) map[string]int {
+	counts := map[string]int{}
+	for _, e := range examples {
+		counts[outputs.As[outputs.LabelTarget](e.Targets[0]).Label]++
+	}
+	return counts
+}
+
+// The first 20 lines of the file have one label alone.
+func TestALimitTakesASampleOfEachLabel(t *testing.T) {
+	const tasks = "  - {name: mood, type: classification, data: {train: a.csv, split: {dev: 0}, limit: 20}}\n"
+	data, err := load(t, tasks,
+		map[string]string{"a.csv": sorted([]string{"bad", "fair", "good"}, 60, 37, 3)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	group := data.Groups[0]
+	train := group.Examples[config.Train]
+	if got := countLabels(train); fmt.Sprint(got) != "map[bad:12 fair:7 good:1]" {
+		t.Errorf("labels %v, want those of the file in their shares", got)
+	}
+	if !slices.IsSortedFunc(train, func(a, b *corpus.Example) int { return a.Place.Line - b.Place.Line }) {
+		t.Error("the examples are not in the order of the file")
+	}
+	const want = `warning: task "mood": limit: 20 of the 100 training examples of a.csv are used ` +
+		"(seed 42, stratified by label)"
+	if !slices.Contains(data.Warnings, want) {
+		t.Errorf("warnings %q, want %q", data.Warnings, want)
+	}
+	if len(group.Divided[config.Train]) != 20 || len(group.Divided[Unused]) != 80 {
+		t.Errorf("%d places of train and %d unused, want 20 and 80", len(group.Divided[config.Train]),
+			len(group.Divided[Unused]))
+	}
+}
+
+func TestALimitIsASampleBySeed(t *testing.T) {
+	lines := map[string][]int{}
+	for _, seed := range []string{"1", "2"} {
+		data, err := load(t, "  - {name: n, type: regression, data: {train: a.csv, split: {dev: 0}, limit: 20}}\n",
+			map[string]string{"a.csv": sorted([]string{"1", "2"}, 50, 50)}, "seed="+seed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range data.Groups[0].Examples[config.Train] {
+			lines[seed] = append(lines[seed], e.Place.Line)
+		}
+	}
+	if len(lines["1"]) != 20 || lines["1"][19] < 50 || slices.Equal(lines["1"], lines["2"]) {
+		t.Errorf("lines by seed %v, want 20 of all lines, others for another seed", lines)
+	}
+}
+
+func TestASplitIsStratifiedByLabel(t *testing.T) {
+	data, err := load(t, "  - {name: mood, type: classification, data: {path: a.csv, split: {dev: 20, test: 0.1}}}\n",
+		map[string]string{"a.csv": sorted([]string{"bad", "fair", "good"}, 60, 38, 2)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for split, want := range map[string][3]int{
+		config.Train: {42, 27, 1}, config.Dev: {12, 7, 1}, config.Test: {6, 4, 0},
+	} {
+		got := countLabels(data.Groups[0].Examples[split])
+		for i, label := range []string{"bad", "fair", "good"} {
+			if diff := got[label] - want[i]; diff < -1 || diff > 1 {
+				t.Errorf("%s has labels %v, want about %v", split, got, want)
+			}
+		}
+		if split == config.Train && got["good"] == 0 {
+			t.Errorf("train has labels %v, want each", got)
+		}
+	}
+}
+
+func TestDataThatIsNotDividedHasNoPlaces(t *testing.T) {
+	data, err := load(t, "  - {name: mood, type: classification, data: {train: a.csv, dev: a.csv, limit: 100}}\n",
+		map[string]string{"a.csv": sorted([]string{"bad", "good"}, 2, 2)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if data.Groups[0].Divided != nil {
+		t.Errorf("places %v, want none", data.Groups[0].Divided)
+	}
+}

@@ -1,0 +1,117 @@
+package run
+
+import (
+	"context"
+	"time"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/multitask"
+)
+
+// Expectation is what a training run takes, as far as that is known before it.
+type Expectation struct {
+	Steps, Evaluations int
+	Memory             []MemoryPart
+	Measured           int           // number of steps that Time comes from
+	Time               time.Duration // of all steps and evaluations; early stopping, or cached states, may shorten it
+}
+
+// MemoryPart is the estimated memory of a part of a run: its weights, gradients, activations.
+type MemoryPart struct {
+	Name  string
+	Bytes int64
+}
+
+// Total returns the memory of all parts in bytes.
+func (e Expectation) Total() int64 {
+	sum := int64(0)
+	for _, part := range e.Memory {
+		sum += part.Bytes
+	}
+	return sum
+}
+
+// Limits of what Expect measures.
+const (
+	mostMeasured    = 10 // steps
+	longestMeasured = 10 * time.Second
+)
+
+// Expect estimates what Train will take, by a few steps that change the weights: the run cannot be trained afterwards.
+// Where the machine has too little memory, nothing is measured, and tooLarge says why.
+func (r *Run) Expect(ctx context.Context) (e Expectation, tooLarge, err error) {
+	// length and memory
+	data := r.data()
+	sizes, err := r.plan.Sizes(r.Model, data)
+	if err != nil {
+		return e, nil, err
+	}
+	if e.Steps, e.Evaluations, err = r.plan.Length(len(sizes)); err != nil {
+		return e, nil, err
+	}
+	need, err := r.trainingNeed(data)
+	if err != nil {
+		return e, nil, err
+	}
+	e.Memory = need.list()
+	if tooLarge = r.checkMemory(data); tooLarge != nil {
+		return e, tooLarge, nil
+	}
+	defer r.machine.limitMemory()()
+
+	// steps; the first one also allocates memory
+	training, err := multitask.New(r.Model, data, r.plan)
+	if err != nil {
+		return e, nil, err
+	}
+	defer training.Close()
+	var step time.Duration // mean
+	for sum := time.Duration(0); e.Measured < min(mostMeasured, e.Steps) && sum < longestMeasured; {
+		done, err := training.Step(ctx)
+		if err != nil {
+			return e, nil, err
+		}
+		if e.Measured++; e.Measured == 2 {
+			sum = 0
+		}
+		sum += done.Time
+		step = sum / time.Duration(max(1, e.Measured-1))
+	}
+
+	// evaluations
+	evaluation, err := r.evaluationTime(ctx, data)
+	if err != nil {
+		return e, nil, err
+	}
+	e.Time = time.Duration(e.Steps)*step + time.Duration(e.Evaluations)*evaluation
+	return e, nil, nil
+}
+
+// evaluationTime estimates the time of an evaluation on dev by a batch of each group.
+func (r *Run) evaluationTime(ctx context.Context, data []multitask.Data) (all time.Duration, err error) {
+	t := r.experiment().Training
+	for g, group := range r.Data.Groups {
+		dev := data[g].Dev
+		if r.plan.NeverEvaluate || len(dev) == 0 {
+			continue
+		}
+		batch, start := dev[:min(len(dev), 2*t.BatchSize)], time.Now()
+		_, err := r.Model.Evaluate(ctx, &r.Model.Groups[g], batch, t.BatchSize, t.BatchTokens, nil)
+		if err != nil {
+			return 0, err
+		}
+		tokens := float64(tokensOf(group.Examples[config.Dev])) / float64(max(1, tokensOf(batch)))
+		all += time.Duration(tokens * float64(time.Since(start)))
+	}
+	return all, nil
+}
+
+// tokensOf counts the tokens of encoded examples.
+func tokensOf(examples []*corpus.Example) int {
+	n := 0
+	for _, e := range examples {
+		n += e.Tokens()
+	}
+	return n
+}

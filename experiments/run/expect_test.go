@@ -1,0 +1,64 @@
+package run
+
+import (
+	"context"
+	"testing"
+
+	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/experiments/internal/sample"
+	"github.com/jenga-nlp/jenga/multitask"
+)
+
+// The steps and evaluations are those that a training of the same file has.
+func TestExpectationsAreThoseOfTheTraining(t *testing.T) {
+	path := sample.Small(t, "")
+	for _, sets := range [][]string{
+		{"training.num_epochs=3"},
+		{"training.num_epochs=3", "training.gradient_accumulation_steps=2"},
+		{"training.max_steps=7", "training.eval_strategy=steps", "training.eval_steps=2"},
+		{"training.num_epochs=1", "training.eval_strategy=no"},
+		{"training.num_epochs=1", "model.freeze=all", "training.load_best_model_at_end=false"},
+	} {
+		run, err := Prepare(mustRead(t, path, sets...), config.Train, config.Dev)
+		if err != nil {
+			t.Fatal(err)
+		}
+		expected, tooLarge, err := run.Expect(context.Background())
+		if err != nil || tooLarge != nil {
+			t.Fatal(err, tooLarge)
+		}
+
+		steps, evaluations := 0, 0
+		trained, err := Prepare(mustRead(t, path, sets...), config.Train, config.Dev)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := trained.Train(context.Background(), t.TempDir(), func(event any) error {
+			switch event.(type) {
+			case multitask.Step:
+				steps++
+			case multitask.Evaluation:
+				evaluations++
+			}
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if expected.Steps != steps || expected.Evaluations != evaluations {
+			t.Errorf("%q: expected %d steps and %d evaluations, training has %d and %d", sets, expected.Steps,
+				expected.Evaluations, steps, evaluations)
+		}
+		if expected.Measured != min(steps, mostMeasured) || expected.Time <= 0 || expected.Total() <= 0 {
+			t.Errorf("%q: expectation %+v, want some time and memory, by %d steps", sets, expected,
+				min(steps, mostMeasured))
+		}
+	}
+}
+
+func TestALackOfMemoryLeavesTheTimeOpen(t *testing.T) {
+	run := prepared(t, sample.Small(t, ""), 100)
+	expected, tooLarge, err := run.Expect(context.Background())
+	if err != nil || tooLarge == nil || expected.Measured != 0 || expected.Steps == 0 || expected.Total() == 0 {
+		t.Errorf("Expect: %+v, %v, %v; want steps and memory, and why nothing is measured", expected, tooLarge, err)
+	}
+}
