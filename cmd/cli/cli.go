@@ -114,6 +114,6 @@ which needs no file and no download: the quickstart ships with jenga.`,
 		return usageErrorf("%w\n%s --help lists the flags", err, cmd.CommandPath())
 	})
 	root.AddCommand(c.trainCommand(), c.checkCommand(), c.evalCommand(), c.predictCommand(), c.embedCommand(),
-		c.tokenizeCommand(), c.partsCommand(), c.benchCommand(), c.versionCommand())
+		c.tokenizeCommand(), c.partsCommand(), c.benchCommand(), c.pullCommand(), c.versionCommand())
 	return root
 }
