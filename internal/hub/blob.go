@@ -112,6 +112,14 @@ func (b blob) newSum() hash.Hash {
 // download writes a blob into the cache. What is there of an earlier download that was cut off is kept, and what this
 // one leaves stays for the next.
 func (c *Client) download(ctx context.Context, repo hubcache.Repo, b blob) error {
+	path := repo.Blob(b.etag)
+	complete := func() bool {
+		size, ok := hubcache.Size(path)
+		return ok && size == b.size
+	}
+	if complete() {
+		return nil // a shared cache may be read-only: nothing is locked
+	}
 	unlock, err := repo.Lock(ctx, b.etag, func() {
 		c.note("%s: another process downloads it; waiting for that", b.name)
 	})
@@ -119,8 +127,7 @@ func (c *Client) download(ctx context.Context, repo hubcache.Repo, b blob) error
 		return err
 	}
 	defer unlock()
-	path := repo.Blob(b.etag)
-	if size, ok := hubcache.Size(path); ok && size == b.size {
+	if complete() { // by the process that held the lock
 		return nil
 	}
 

@@ -1,9 +1,9 @@
 package hub
 
 import (
-	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -119,6 +119,35 @@ func TestPullGoesOnFromWhatIsThere(t *testing.T) {
 	})
 }
 
+// Where all is in the cache, nothing is written: a shared one may be read-only.
+func TestACompleteCacheMayBeReadOnly(t *testing.T) {
+	x := newTest(t, small())
+	if _, err := x.pull(t, "org/small"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(filepath.Join(x.root, ".locks")); err != nil {
+		t.Fatal(err)
+	}
+	times := func() (all []time.Time) {
+		filepath.WalkDir(x.root, func(_ string, d fs.DirEntry, _ error) error {
+			info, err := d.Info()
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, info.ModTime())
+			return nil
+		})
+		return all
+	}
+	before := times()
+	if _, err := x.pull(t, "org/small"); err != nil {
+		t.Fatal(err)
+	}
+	if after := times(); !slices.Equal(before, after) {
+		t.Errorf("times of files and folders %v, before %v", after, before)
+	}
+}
+
 // Without a hash as etag nothing can show that two halves belong together.
 func TestWithoutAChecksumNothingIsResumed(t *testing.T) {
 	x := newTest(t, small())
@@ -173,102 +202,5 @@ func TestAFullDiskKeepsWhatIsThere(t *testing.T) {
 	x.wantStored(t, []string{"config.json", "vocab.txt", "model.safetensors"}, "main")
 	if got, want := x.server.Headers(x.server.Storage, "Range"), []string{"", "bytes=22-"}; !slices.Equal(got, want) {
 		t.Errorf("ranges %q, want %q", got, want)
-	}
-}
-
-func TestAnInterruptedPullCanBeResumed(t *testing.T) {
-	x := newTest(t, small())
-	ctx, cancel := context.WithCancel(t.Context())
-	x.server.Intercept = func(w http.ResponseWriter, r *http.Request) bool {
-		if r.URL.Path != "/model.safetensors" || ctx.Err() != nil {
-			return false
-		}
-		w.Header().Set("Content-Length", fmt.Sprint(len(weights)))
-		w.Write([]byte(weights[:10]))
-		http.NewResponseController(w).Flush()
-		<-r.Context().Done()
-		return true
-	}
-	x.report = func(e Event) {
-		if e.File == "model.safetensors" && e.Done == 10 {
-			cancel()
-		}
-	}
-	m, _ := hubcache.Parse("org/small")
-	if _, err := x.Pull(ctx, m, false); !errors.Is(err, context.Canceled) {
-		t.Fatalf("the error is %v, want context.Canceled", err)
-	}
-	if _, err := x.pull(t, "org/small"); err != nil {
-		t.Fatal(err)
-	}
-	x.wantStored(t, usual, "main")
-	if got, want := x.server.Headers(x.server.Storage, "Range"), []string{"", "bytes=10-"}; !slices.Equal(got, want) {
-		t.Errorf("ranges %q, want %q", got, want)
-	}
-}
-
-func TestAServerThatSendsNothingIsGivenUp(t *testing.T) {
-	for _, path := range []string{"/api/models/org/small/revision/main", "/model.safetensors"} {
-		x := newTest(t, small())
-		x.stall = 100 * time.Millisecond
-		x.server.Intercept = func(w http.ResponseWriter, r *http.Request) bool {
-			if r.URL.Path != path || len(x.pauses) > 0 {
-				return false
-			}
-			w.Header().Set("Content-Length", fmt.Sprint(len(weights)))
-			w.Write([]byte(" "))
-			http.NewResponseController(w).Flush()
-			<-r.Context().Done()
-			return true
-		}
-		if _, err := x.pull(t, "org/small"); err != nil {
-			t.Fatal(err)
-		}
-		if len(x.notes) == 0 || !strings.HasSuffix(x.notes[0], ": the server sends nothing; trying again in 1s") {
-			t.Errorf("%s: notes %q", path, x.notes)
-		}
-	}
-}
-
-// Of two pulls of one blob the second waits for the first, and then finds it.
-func TestTwoPullsAtOnce(t *testing.T) {
-	x := newTest(t, small())
-	waits := make(chan string, 10)
-	begun, release := make(chan bool), make(chan bool)
-	x.server.Intercept = of("GET", "/config.json", times(1, func(http.ResponseWriter, *http.Request) bool {
-		close(begun)
-		<-release
-		return false
-	}))
-	second := x.client(t)
-	second.report = func(e Event) { waits <- e.Note }
-	m, _ := hubcache.Parse("org/small")
-	errs := make(chan error, 2)
-	go func() {
-		_, err := x.Pull(t.Context(), m, false)
-		errs <- err
-	}()
-	<-begun
-	go func() {
-		_, err := second.Pull(t.Context(), m, false)
-		errs <- err
-	}()
-	if got, want := <-waits, "config.json: another process downloads it; waiting for that"; got != want {
-		t.Errorf("the second pull says %q, want %q", got, want)
-	}
-	second.report = func(Event) {}
-	close(release)
-	if err := errors.Join(<-errs, <-errs); err != nil {
-		t.Fatal(err)
-	}
-	x.wantStored(t, usual, "main")
-	n := 0
-	for _, request := range x.server.Requests() {
-		if strings.HasPrefix(request, "GET") && strings.HasSuffix(request, "/config.json") {
-			n++
-		}
-	}
-	if n != 1 {
-		t.Errorf("config.json is downloaded %d times, want once", n)
 	}
 }

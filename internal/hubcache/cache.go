@@ -90,14 +90,20 @@ func (r Repo) ref(revision string) string {
 	return filepath.Join(r.folder, "refs", filepath.FromSlash(revision))
 }
 
+// commitOf returns the commit to which a revision refers, "" if it is no reference.
+func (r Repo) commitOf(revision string) string {
+	const maxHash = 1 << 10
+	text, err := regular.ReadFile(r.ref(revision), maxHash)
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(text))
+}
+
 // Find returns the folder of a revision's files, "" if it is not in the cache. A revision that is no reference is a
 // commit.
 func (r Repo) Find(revision string) string {
-	const maxHash = 1 << 10
-	commit := revision
-	if text, err := regular.ReadFile(r.ref(revision), maxHash); err == nil {
-		commit = strings.TrimSpace(string(text))
-	}
+	commit := cmp.Or(r.commitOf(revision), revision)
 	if CheckFile(commit) != nil || strings.Contains(commit, "/") {
 		return ""
 	}

@@ -87,6 +87,9 @@ func (r Repo) SetCommit(revision, commit string) error {
 		return err
 	}
 	path := r.ref(revision)
+	if r.commitOf(revision) == commit {
+		return nil
+	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 		return err
 	}
