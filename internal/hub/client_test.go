@@ -1,7 +1,11 @@
 package hub
 
 import (
+	"crypto/tls"
+	"errors"
+	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -64,6 +68,25 @@ func TestClientFromTheEnvironment(t *testing.T) {
 			t.Errorf("%v, %v", u, err)
 		}
 	})
+}
+
+// What another attempt would not change is not tried again.
+func TestErrorsThatStay(t *testing.T) {
+	at := &url.URL{Host: "hub.example.com"}
+	for err, want := range map[error]string{
+		&net.DNSError{IsNotFound: true}: "hub.example.com: host not found; want a network, or a proxy in HTTPS_PROXY",
+		&tls.CertificateVerificationError{Err: errors.New("expired")}: "hub.example.com: tls: failed to verify " +
+			"certificate: expired",
+	} {
+		got := requestError(t.Context(), t.Context(), at, &url.Error{Op: "Get", URL: "https://x", Err: err})
+		if _, again := errors.AsType[*temporary](got); again || got.Error() != want {
+			t.Errorf("the error is %v, temporary: %v; want %s", got, again, want)
+		}
+	}
+	got := requestError(t.Context(), t.Context(), at, &net.DNSError{IsTimeout: true})
+	if _, again := errors.AsType[*temporary](got); !again {
+		t.Errorf("%v is not temporary", got)
+	}
 }
 
 func TestRetryAfter(t *testing.T) {

@@ -2,9 +2,11 @@ package hub
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"time"
@@ -124,6 +126,14 @@ func requestError(parent, ctx context.Context, at *url.URL, err error) error {
 	var address *url.Error // which repeats the address, with the signature of a storage host
 	if errors.As(err, &address) {
 		err = address.Err
+	}
+	var lookup *net.DNSError
+	var certificate *tls.CertificateVerificationError
+	switch {
+	case errors.As(err, &lookup) && lookup.IsNotFound:
+		return fmt.Errorf("%s: host not found; want a network, or a proxy in HTTPS_PROXY", at.Host)
+	case errors.As(err, &certificate):
+		return fmt.Errorf("%s: %w", at.Host, err)
 	}
 	return &temporary{err: fmt.Errorf("%s: %w", at.Host, err)}
 }
