@@ -114,6 +114,7 @@ which needs no file and no download: the quickstart ships with jenga.`,
 	}
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(c.trainCommand(), c.checkCommand(), c.evalCommand(), c.predictCommand(), c.embedCommand(),
-		c.tokenizeCommand(), c.partsCommand(), c.benchCommand(), c.versionCommand(), c.completionCommand())
+		c.tokenizeCommand(), c.partsCommand(), c.benchCommand(), c.pullCommand(), c.versionCommand(),
+		c.completionCommand())
 	return root
 }

@@ -1,9 +1,7 @@
 package config
 
 import (
-	"cmp"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,8 +9,8 @@ import (
 
 	"github.com/jenga-nlp/jenga/encoders"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
+	"github.com/jenga-nlp/jenga/internal/hubcache"
 	"github.com/jenga-nlp/jenga/internal/jsonfile"
-	"github.com/jenga-nlp/jenga/internal/regular"
 	"github.com/jenga-nlp/jenga/plugin"
 )
 
@@ -82,8 +80,8 @@ func (d *decoding) baseModel(s *plugin.Section) File {
 		return File{found, s.Place}
 	}
 	if d.files {
-		d.mistakes.Add(s.Place, "model: base_model: no folder or .onnx file %q%s, nor in the Hugging Face cache",
-			s.Text, alsoSearched("JENGA_MODELS", s.Text))
+		d.mistakes.Add(s.Place, "model: base_model: no folder or .onnx file %q%s, nor in the Hugging Face cache%s",
+			s.Text, alsoSearched("JENGA_MODELS", s.Text), PullHint(s.Text))
 	}
 	return File{path, s.Place}
 }
@@ -117,7 +115,7 @@ func encoderType(folder string) string {
 }
 
 // FindModel returns the folder or file of a model's weights. name is a path, or a name below $JENGA_MODELS or in the
-// Hugging Face cache. The path is "" if there is no such model.
+// Hugging Face cache, there with @REVISION for another one than main. The path is "" if there is no such model.
 func FindModel(name string) (path string, err error) {
 	if runfolder.Exists(name) {
 		return name, checkModel(name)
@@ -149,34 +147,14 @@ func findLocal(name string) string {
 			return found
 		}
 	}
-	return cached(name)
+	return hubcache.Find(name)
 }
 
-// cached returns the folder of a hub model in the cache of Hugging Face's tools, "" if it is not there. A model
-// ORG/NAME is models--ORG--NAME/snapshots/REVISION, and refs/main holds the revision.
-func cached(name string) string {
-	if !fs.ValidPath(name) || name == "." {
-		return ""
+// PullHint returns the end of an error about a model that is in no place: the command that downloads it, if name may be
+// that of a hub model.
+func PullHint(name string) string {
+	if m, err := hubcache.Parse(name); err == nil {
+		return fmt.Sprintf("; if it is a model of the hub, %q downloads it", "jenga pull "+m.String())
 	}
-	hub := os.Getenv("HF_HUB_CACHE")
-	if home := os.Getenv("HF_HOME"); hub == "" && home != "" {
-		hub = filepath.Join(home, "hub")
-	}
-	if hub == "" {
-		home, err := os.UserHomeDir()
-		if err != nil {
-			return ""
-		}
-		hub = filepath.Join(cmp.Or(os.Getenv("XDG_CACHE_HOME"), filepath.Join(home, ".cache")), "huggingface", "hub")
-	}
-	model := filepath.Join(hub, "models--"+strings.ReplaceAll(name, "/", "--"))
-	revision, err := regular.ReadFile(filepath.Join(model, "refs", "main"), 1<<10) // a hash
-	if err != nil {
-		return ""
-	}
-	snapshot := filepath.Join(model, "snapshots", strings.TrimSpace(string(revision)))
-	if !runfolder.Exists(snapshot) {
-		return ""
-	}
-	return snapshot
+	return ""
 }

@@ -34,7 +34,7 @@ func findModel(name string) (place run.EncoderLocation, e *config.Experiment, er
 		return run.EncoderLocation{Folder: folder}, nil, err
 	}
 	return run.EncoderLocation{}, nil, fmt.Errorf("%s: no run, no folder or .onnx file, and no model below "+
-		"$JENGA_MODELS or in the Hugging Face cache", name)
+		"$JENGA_MODELS or in the Hugging Face cache%s", name, config.PullHint(name))
 }
 
 // OpenTokenizer opens the tokenizer of a model or run.

@@ -1,0 +1,137 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+	"github.com/spf13/cobra"
+
+	"github.com/jenga-nlp/jenga/internal/hub"
+	"github.com/jenga-nlp/jenga/internal/hubcache"
+)
+
+func (c *commands) pullCommand() *cobra.Command {
+	var onnx bool
+	cmd := &cobra.Command{
+		Use:   "pull NAME[@REVISION]",
+		Short: "Download a model from the Hugging Face hub into the local cache",
+		Long: `Download a model from the Hugging Face hub into the local cache, where base_model and the other
+commands find it by its name: config, weights (safetensors, or with --onnx the ONNX graph) and tokenizer. The cache is
+the one of huggingface_hub: what Python has downloaded is not downloaded again, and Python finds what jenga has
+downloaded. Lengths and checksums are compared. A download that was cut off goes on where it stopped.
+
+REVISION is a branch, a tag, a reference such as refs/pr/1, or a commit's hash (default main). Pickles such as
+pytorch_model.bin, which can run code when they are opened, are never downloaded. The folder of the model is written to
+stdout.
+
+Environment: HF_HOME and HF_HUB_CACHE name the cache, HF_ENDPOINT another hub; HF_TOKEN, or else the file HF_HOME/token
+that "hf auth login" writes, gives access to private models and those with terms to accept; HTTPS_PROXY names a proxy.`,
+		Example: `  jenga pull distilbert-base-uncased
+  jenga pull sentence-transformers/all-MiniLM-L6-v2 --onnx
+  jenga pull distilbert-base-uncased@refs/pr/1      # then base_model: distilbert-base-uncased@refs/pr/1
+  HF_ENDPOINT=https://hub.example.com jenga pull team/private-model`,
+		Args: between(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error { return c.pull(cmd.Context(), args[0], onnx) },
+	}
+	cmd.Flags().BoolVar(&onnx, "onnx", false, "download model.onnx or onnx/model.onnx instead of the safetensors")
+	return cmd
+}
+
+func (c *commands) pull(ctx context.Context, name string, onnx bool) error {
+	m, err := hubcache.Parse(name)
+	if err != nil {
+		return usageError{err}
+	}
+	show := downloads{log: c.log, bars: onTerminal(c.log) && terminalWidth(c.log) >= byteBarWidth}
+	client, err := hub.New(show.event)
+	if err != nil {
+		return err
+	}
+	done, err := client.Pull(ctx, m, onnx)
+	show.end()
+	if errors.Is(err, context.Canceled) {
+		fmt.Fprintln(c.log, "what is there is kept: the same command goes on from it")
+	}
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(c.log, "%s, commit %.8s: %d files, %s; use it as base_model: %s\n", m.Name, done.Commit, done.Files,
+		megabytes(done.Bytes), m)
+	_, err = fmt.Fprintln(c.out, done.Folder)
+	return err
+}
+
+// downloads shows how far downloads are: a bar for each file on a terminal, else a line now and then.
+type downloads struct {
+	log  io.Writer
+	bars bool
+	file string // the current one
+	bar  *progressbar.ProgressBar
+	last time.Time // of the last line
+}
+
+func (d *downloads) event(e hub.Event) {
+	if e.Note != "" {
+		d.end()
+		fmt.Fprintln(d.log, e.Note)
+		return
+	}
+	complete := e.Done == e.Size
+	if d.bars && !complete {
+		if d.bar == nil {
+			d.bar = newByteBar(d.log, e.File, e.Size)
+		}
+		d.bar.Set64(e.Done)
+		return
+	}
+
+	const every = 10 * time.Second
+	if e.File != d.file {
+		d.file, d.last = e.File, time.Now()
+	}
+	switch {
+	case complete:
+		d.end()
+		fmt.Fprintf(d.log, "%s  %s\n", e.File, megabytes(e.Size))
+	case time.Since(d.last) >= every:
+		d.last = time.Now()
+		fmt.Fprintf(d.log, "%s  %s of %s\n", e.File, megabytes(e.Done), megabytes(e.Size))
+	}
+}
+
+// end removes the bar.
+func (d *downloads) end() {
+	if d.bar != nil {
+		d.bar.Clear()
+		d.bar = nil
+	}
+}
+
+// megabytes formats a number of bytes.
+func megabytes(n int64) string {
+	if n < 1e5 {
+		return fmt.Sprintf("%.1f kB", float64(n)/1e3)
+	}
+	return fmt.Sprintf("%.1f MB", float64(n)/1e6)
+}
+
+// byteBarWidth is how many characters a bar of bytes needs besides its description.
+const byteBarWidth = len(" 100% || (999.9/999.9 MB, 999 MB/s) [99h59m59s:99h59m59s] ")
+
+// newByteBar returns a bar that shows how many of a file's bytes are there, and the time left.
+func newByteBar(w io.Writer, file string, size int64) *progressbar.ProgressBar {
+	return progressbar.NewOptions64(size,
+		progressbar.OptionSetWriter(w),
+		progressbar.OptionSetDescription(fitting(terminalWidth(w)-byteBarWidth, file)),
+		progressbar.OptionShowBytes(true),
+		progressbar.OptionShowCount(),
+		progressbar.OptionSetPredictTime(true),
+		progressbar.OptionFullWidth(),
+		progressbar.OptionUseANSICodes(true),
+		progressbar.OptionThrottle(100*time.Millisecond),
+	)
+}

@@ -1,0 +1,202 @@
+package hub
+
+import (
+	"context"
+	"crypto/sha1"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/jenga-nlp/jenga/internal/hubcache"
+)
+
+// blob is the content of a file, as the hub states it.
+type blob struct {
+	file
+	address string
+	etag    string
+	size    int64
+}
+
+// errChanged is the error of a file whose etag differs from one request to the next.
+var errChanged = errors.New("the file changed during the download")
+
+const maxChanges = 3 // of one file, after which the download fails
+
+// fetch downloads a file into the cache unless it is there already.
+func (c *Client) fetch(ctx context.Context, repo hubcache.Repo, address string, f file) (b blob, err error) {
+	for range maxChanges {
+		b, err = c.stat(ctx, address, f)
+		if err != nil {
+			return b, err
+		}
+		err = c.download(ctx, repo, b)
+		if !errors.Is(err, errChanged) {
+			return b, err
+		}
+		c.note("%s: %v; starting again", f.name, errChanged)
+	}
+	return b, fmt.Errorf("%s: it changed %d times during the download", f.name, maxChanges)
+}
+
+// stat asks the hub for the etag and the length of a file.
+func (c *Client) stat(ctx context.Context, address string, f file) (b blob, err error) {
+	b = blob{file: f, address: address}
+	err = c.retry(ctx, func() error {
+		r, err := c.send(ctx, http.MethodHead, address, nil, true)
+		if err != nil {
+			return err
+		}
+		defer r.Body.Close()
+		elsewhere := r.StatusCode >= 300 && r.StatusCode < 400 // to the host that stores the content
+		if !elsewhere {
+			if err := checkStatus(r); err != nil {
+				return err
+			}
+		}
+		b.etag, b.size = etagOf(r.hub), -1
+		if n, err := strconv.ParseInt(r.hub.Get("X-Linked-Size"), 10, 64); err == nil {
+			b.size = n
+		} else if !elsewhere {
+			b.size = r.ContentLength
+		}
+		return nil
+	})
+	switch {
+	case err != nil:
+		return b, fmt.Errorf("%s: %w", f.name, err)
+	case hubcache.CheckETag(b.etag) != nil:
+		return b, fmt.Errorf("%s: %w", f.name, hubcache.CheckETag(b.etag))
+	case b.size < 0:
+		return b, fmt.Errorf("%s: %s states no length of the file", f.name, c.endpoint.Host)
+	case b.size > f.limit:
+		return b, fmt.Errorf("%s: %d bytes; such a file has at most %d", f.name, b.size, f.limit)
+	}
+	return b, nil
+}
+
+// etagOf returns the etag of the file that a header of the hub describes, which may be stored elsewhere.
+func etagOf(h http.Header) string {
+	tag := h.Get("X-Linked-Etag")
+	if tag == "" {
+		tag = h.Get("ETag")
+	}
+	return strings.Trim(strings.TrimPrefix(tag, "W/"), `"`)
+}
+
+// newSum returns the hash whose value is the blob's etag, nil if the etag is no hash of the content: SHA-256 for files
+// in the hub's large file storage, and for those in the git repository SHA-1 as git computes it.
+func (b blob) newSum() hash.Hash {
+	if _, err := hex.DecodeString(b.etag); err != nil {
+		return nil
+	}
+	switch len(b.etag) {
+	case 2 * sha256.Size:
+		return sha256.New()
+	case 2 * sha1.Size:
+		sum := sha1.New()
+		fmt.Fprintf(sum, "blob %d\x00", b.size)
+		return sum
+	}
+	return nil
+}
+
+// download writes a blob into the cache. What is there of an earlier download that was cut off is kept, and what this
+// one leaves stays for the next.
+func (c *Client) download(ctx context.Context, repo hubcache.Repo, b blob) error {
+	path := repo.Blob(b.etag)
+	complete := func() bool {
+		size, ok := hubcache.Size(path)
+		return ok && size == b.size
+	}
+	if complete() {
+		return nil // a shared cache may be read-only: nothing is locked
+	}
+	unlock, err := repo.Lock(ctx, b.etag, func() {
+		c.note("%s: another process downloads it; waiting for that", b.name)
+	})
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if complete() { // by the process that held the lock
+		return nil
+	}
+
+	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+		return err
+	}
+	part := path + ".incomplete"
+	f, err := os.OpenFile(part, os.O_RDWR|os.O_CREATE, 0o666)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	err = c.complete(ctx, f, b)
+	if errors.Is(err, errChanged) || errors.Is(err, errSum) {
+		f.Close()
+		os.Remove(part) // its end will never come
+	}
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(part, path)
+}
+
+// errSum is the error of a file whose checksum is not its etag.
+var errSum = errors.New("wrong checksum")
+
+// complete downloads what a blob's file lacks, and compares the checksum. A wrong one of a file that several responses
+// wrote may be due to an earlier one: then all is downloaded again, once.
+func (c *Client) complete(ctx context.Context, f *os.File, b blob) error {
+	for again := true; ; again = false {
+		joined := false
+		err := c.retry(ctx, func() error {
+			kept, err := f.Seek(0, io.SeekEnd)
+			if err != nil {
+				return err
+			}
+			joined = joined || kept > 0
+			return c.fill(ctx, f, b)
+		})
+		if err != nil {
+			return fmt.Errorf("%s: %w", b.name, err)
+		}
+		got, err := b.sum(f)
+		switch {
+		case err != nil || got == b.etag:
+			return err
+		case !joined || !again:
+			return fmt.Errorf("%s: %w: its hash is %s, but the hub states %s; nothing of it is kept", b.name, errSum,
+				got, b.etag)
+		}
+		c.note("%s: %v; downloading it again from its beginning", b.name, errSum)
+		if err := f.Truncate(0); err != nil {
+			return err
+		}
+	}
+}
+
+// sum returns the hash of a file's content as an etag has it; the etag itself where that is no hash.
+func (b blob) sum(f *os.File) (string, error) {
+	sum := b.newSum()
+	if sum == nil {
+		return b.etag, nil
+	}
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return "", err
+	}
+	_, err := io.Copy(sum, f)
+	return hex.EncodeToString(sum.Sum(nil)), err
+}

@@ -1,0 +1,159 @@
+// Package hub downloads models of the Hugging Face hub into the cache of huggingface_hub (package hubcache). It takes
+// nothing that the server states on trust: lengths and checksums are compared, sizes are bounded, and names of files
+// stay in the cache. Pickles, which run code when they are opened, are never downloaded.
+package hub
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/jenga-nlp/jenga/internal/hubcache"
+	"github.com/jenga-nlp/jenga/internal/regular"
+)
+
+// Event is a step of a download.
+type Event struct {
+	File       string // the file that is downloaded
+	Done, Size int64  // bytes of it
+	Note       string // a line for the user, such as that a request is repeated; the other fields are empty
+}
+
+// Client downloads models from one hub into one cache.
+type Client struct {
+	endpoint *url.URL
+	token    string // "" for none
+	root     string // folder of the cache
+	report   func(Event)
+	http     *http.Client
+
+	// replaced in tests
+	wait  func(ctx context.Context, d time.Duration) error
+	stall time.Duration // a response that sends nothing for so long is given up
+	write func(f *os.File, data []byte) (int, error)
+}
+
+const (
+	defaultEndpoint = "https://huggingface.co"
+	stallTimeout    = time.Minute
+	connectTimeout  = 30 * time.Second
+)
+
+// New returns a client for the hub, token and cache that the variables of huggingface_hub name: HF_ENDPOINT, HF_TOKEN
+// or the file of the token, HF_HOME and HF_HUB_CACHE. report receives the steps of downloads.
+func New(report func(Event)) (*Client, error) {
+	for _, name := range []string{"HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"} {
+		if isTrue(os.Getenv(name)) {
+			return nil, fmt.Errorf("%s=%s forbids downloads; unset it", name, os.Getenv(name))
+		}
+	}
+	endpoint, err := endpointOf(os.Getenv("HF_ENDPOINT"))
+	if err != nil {
+		return nil, err
+	}
+	root, err := hubcache.Root()
+	if err != nil {
+		return nil, err
+	}
+	token, err := findToken()
+	if err != nil {
+		return nil, err
+	}
+
+	transport := http.DefaultTransport.(*http.Transport).Clone() // which takes proxies from the environment
+	transport.DialContext = (&net.Dialer{Timeout: connectTimeout}).DialContext
+	transport.ResponseHeaderTimeout = stallTimeout
+	transport.DisableCompression = true // lengths are those of the files
+	transport.MaxResponseHeaderBytes = 1 << 20
+	return &Client{
+		endpoint: endpoint, token: token, root: root, report: report,
+		http: &http.Client{Transport: transport,
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
+		wait: sleep, stall: stallTimeout, write: (*os.File).Write,
+	}, nil
+}
+
+// isTrue reports whether a variable is set to one of the words that huggingface_hub takes for true.
+func isTrue(text string) bool {
+	switch strings.ToUpper(text) {
+	case "1", "ON", "YES", "TRUE":
+		return true
+	}
+	return false
+}
+
+// endpointOf returns the address of the hub that text, HF_ENDPOINT, states.
+func endpointOf(text string) (*url.URL, error) {
+	if text == "" {
+		text = defaultEndpoint
+	}
+	u, err := url.Parse(strings.TrimRight(text, "/"))
+	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.RawQuery != "" || u.User != nil {
+		return nil, fmt.Errorf("HF_ENDPOINT=%q: want the address of a hub, such as %s", text, defaultEndpoint)
+	}
+	return u, nil
+}
+
+// findToken returns the user's token for the hub, "" if there is none: HF_TOKEN, else the content of the file
+// HF_TOKEN_PATH, which is token in [hubcache.Home] by default.
+func findToken() (string, error) {
+	for _, name := range []string{"HF_TOKEN", "HUGGING_FACE_HUB_TOKEN"} {
+		if token := strings.TrimSpace(os.Getenv(name)); token != "" {
+			return token, checkToken(name, token)
+		}
+	}
+	path := os.Getenv("HF_TOKEN_PATH")
+	if path == "" {
+		home, err := hubcache.Home()
+		if err != nil {
+			return "", err
+		}
+		path = filepath.Join(home, "token")
+	}
+	if isTrue(os.Getenv("HF_HUB_DISABLE_IMPLICIT_TOKEN")) {
+		return "", nil
+	}
+	const maxToken = 4 << 10
+	text, err := regular.ReadFile(path, maxToken)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	token := strings.TrimSpace(string(text))
+	return token, checkToken(path, token)
+}
+
+// checkToken returns an error if a token has characters that a header cannot hold. The error does not repeat the token.
+func checkToken(from, token string) error {
+	if strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return fmt.Errorf("%s: a token has no blanks and none but ASCII characters; want one such as hf_…", from)
+	}
+	return nil
+}
+
+// note reports a line for the user.
+func (c *Client) note(format string, args ...any) {
+	c.report(Event{Note: fmt.Sprintf(format, args...)})
+}
+
+// sleep waits, unless the context ends before.
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}

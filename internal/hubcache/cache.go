@@ -1,0 +1,124 @@
+// Package hubcache reads and writes the cache of models in which huggingface_hub, the Python library, keeps its
+// downloads. Both can use one cache, at the same time:
+//
+//	ROOT/models--ORG--NAME/blobs/ETAG                 a file's content
+//	ROOT/models--ORG--NAME/blobs/ETAG.incomplete      its beginning: a download that was cut off
+//	ROOT/models--ORG--NAME/snapshots/COMMIT/FILE      a relative link to the blob, or a copy
+//	ROOT/models--ORG--NAME/refs/REVISION              the commit of a branch, tag or other reference
+//	ROOT/.locks/models--ORG--NAME/ETAG.lock           locked while the blob is written
+package hubcache
+
+import (
+	"cmp"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/jenga-nlp/jenga/internal/regular"
+)
+
+// Home returns the folder of Hugging Face's tools: $HF_HOME, else huggingface in the user's folder of caches.
+func Home() (string, error) {
+	if home := expand(os.Getenv("HF_HOME")); home != "" {
+		return home, nil
+	}
+	caches := os.Getenv("XDG_CACHE_HOME")
+	if caches == "" {
+		user, err := os.UserHomeDir()
+		if err != nil {
+			return "", err
+		}
+		caches = filepath.Join(user, ".cache")
+	}
+	return expand(filepath.Join(caches, "huggingface")), nil
+}
+
+// Root returns the folder of the cache: $HF_HUB_CACHE, else hub in [Home].
+func Root() (string, error) {
+	// the second name is an older one, which huggingface_hub still reads
+	set := cmp.Or(os.Getenv("HF_HUB_CACHE"), os.Getenv("HUGGINGFACE_HUB_CACHE"))
+	if set != "" {
+		return expand(set), nil
+	}
+	home, err := Home()
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(home, "hub"), nil
+}
+
+// expand replaces variables and a leading ~ in the path of a setting, as huggingface_hub does.
+func expand(path string) string {
+	if rest, ok := strings.CutPrefix(path, "~"); ok && (rest == "" || os.IsPathSeparator(rest[0])) {
+		if home, err := os.UserHomeDir(); err == nil {
+			path = home + rest
+		}
+	}
+	return os.ExpandEnv(path)
+}
+
+// Find returns the folder of the model that [Parse] reads from text, "" if it is not in the cache.
+func Find(text string) string {
+	m, err := Parse(text)
+	if err != nil {
+		return ""
+	}
+	root, err := Root()
+	if err != nil {
+		return ""
+	}
+	return NewRepo(root, m.Name).Find(m.Revision)
+}
+
+// Repo is the part of a cache that belongs to one model.
+type Repo struct{ folder, locks string }
+
+// NewRepo returns the part of the cache at root for the model with a name that [Parse] accepts.
+func NewRepo(root, name string) Repo {
+	folder := "models--" + strings.ReplaceAll(name, "/", "--")
+	return Repo{filepath.Join(root, folder), filepath.Join(root, ".locks", folder)}
+}
+
+// Blob returns the path of a file's content by its etag.
+func (r Repo) Blob(etag string) string { return filepath.Join(r.folder, "blobs", etag) }
+
+// Snapshot returns the folder of a commit's files.
+func (r Repo) Snapshot(commit string) string { return filepath.Join(r.folder, "snapshots", commit) }
+
+// ref returns the path of the file that holds the commit of a revision.
+func (r Repo) ref(revision string) string {
+	return filepath.Join(r.folder, "refs", filepath.FromSlash(revision))
+}
+
+// commitOf returns the commit to which a revision refers, "" if it is no reference.
+func (r Repo) commitOf(revision string) string {
+	const maxHash = 1 << 10
+	text, err := regular.ReadFile(r.ref(revision), maxHash)
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(text))
+}
+
+// Find returns the folder of a revision's files, "" if it is not in the cache. A revision that is no reference is a
+// commit.
+func (r Repo) Find(revision string) string {
+	commit := cmp.Or(r.commitOf(revision), revision)
+	if CheckFile(commit) != nil || strings.Contains(commit, "/") {
+		return ""
+	}
+	snapshot := r.Snapshot(commit)
+	if info, err := os.Stat(snapshot); err != nil || !info.IsDir() {
+		return ""
+	}
+	return snapshot
+}
+
+// Size returns how many bytes the file at path has; ok is false if there is no regular file.
+func Size(path string) (size int64, ok bool) {
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() {
+		return 0, false
+	}
+	return info.Size(), true
+}
