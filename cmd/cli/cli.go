@@ -113,6 +113,7 @@ which needs no file and no download: the quickstart ships with jenga.`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usageErrorf("%w\n%s --help lists the flags", err, cmd.CommandPath())
 	})
+	root.AddCommand(c.initCommand())
 	root.AddCommand(c.trainCommand(), c.checkCommand(), c.evalCommand(), c.predictCommand(), c.embedCommand(),
 		c.tokenizeCommand(), c.partsCommand(), c.benchCommand(), c.versionCommand())
 	return root

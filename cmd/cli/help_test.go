@@ -17,7 +17,7 @@ func TestErrorsSayWhatWouldWork(t *testing.T) {
 		{[]string{"train", "untrained"}, exitMistake,
 			"untrained is a folder; want an experiment file, such as untrained/experiment.yaml\n"},
 		{[]string{"help", "trian"}, exitUsage, `no command "trian"; did you mean "train"? available: bench, check, ` +
-			"embed, eval, parts, predict, tokenize, train, version\n"},
+			"embed, eval, init, parts, predict, tokenize, train, version\n"},
 		{[]string{"predict", "untrained"}, exitMistake,
 			"no best/ or last/ in untrained; train the experiment first\n"},
 	} {
