@@ -28,6 +28,7 @@ var layers = [][]string{
 	{"multitask"},
 	{"experiments/runfolder", "experiments/internal/sample"},
 	{"experiments/report"},
+	{"experiments/guess"},
 	{"experiments/config"},
 	{"experiments/dataset"},
 	{"experiments/model"},

@@ -1,0 +1,97 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/experiments/guess"
+	"github.com/jenga-nlp/jenga/experiments/runfolder"
+	"github.com/jenga-nlp/jenga/plugin"
+)
+
+func (c *commands) initCommand() *cobra.Command {
+	var out string
+	var force bool
+	cmd := &cobra.Command{
+		Use:   "init DATA…",
+		Short: "Look at data files and write an experiment for them",
+		Long: `Look at data files and write an experiment for them: formats, columns, tasks and a dev split, each with
+the reason as a comment. DATA are files (csv, tsv, json, jsonl, conll, conllu, SQuAD's JSON; also .gz) or folders:
+with seq.in, seq.out and label, or with such files. Files whose names differ in train, dev (valid, val) and test are
+the splits of one data set; a file by itself is divided. At most 5000 records of each file are read.
+
+The base model is one that is found below $JENGA_MODELS or in the Hugging Face cache; without one, a small encoder is
+trained from scratch. The guesses can be wrong: read them before you train.`,
+		Example: "  jenga init mails.csv\n  jenga init data/train.jsonl data/dev.jsonl --out ner.yaml\n" +
+			"  jenga init data/ --out - | less",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usageErrorf("%s: an argument is missing; usage: %s", cmd.CommandPath(), cmd.UseLine())
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, args []string) error { return c.initialize(args, out, force) },
+	}
+	cmd.Flags().StringVar(&out, "out", defaultFile, "`FILE` to write; - prints it")
+	cmd.Flags().BoolVar(&force, "force", false, "replace the file that is there")
+	return cmd
+}
+
+// initialize writes an experiment for data files to out.
+func (c *commands) initialize(data []string, out string, force bool) error {
+	if out == "" {
+		return usageErrorf("--out is empty; want a file, or - to print")
+	}
+	prints := out == "-"
+	if !prints && !force {
+		switch _, err := os.Lstat(out); {
+		case err == nil:
+			return fmt.Errorf("%s exists; --force replaces it, --out FILE writes another file, --out - prints", out)
+		case !errors.Is(err, fs.ErrNotExist):
+			return err
+		}
+	}
+
+	e, err := guess.Files(data)
+	if err != nil {
+		return err
+	}
+	folder := "."
+	if !prints {
+		folder = filepath.Dir(out)
+	}
+	text := e.YAML(folder, baseModel())
+	if prints {
+		_, err = c.out.Write(text)
+		return err
+	}
+	if err := runfolder.WriteFile(out, text); err != nil {
+		return err
+	}
+	tasks := 0
+	for _, s := range e.Sets {
+		tasks += len(s.Tasks)
+	}
+	argument := ""
+	if out != defaultFile {
+		argument = " " + out
+	}
+	_, err = fmt.Fprintf(c.out, "wrote %s with %s; read its comments, then: jenga check%[3]s, jenga train%[3]s\n", out,
+		plugin.Count(tasks, "task"), argument)
+	return err
+}
+
+// baseModel returns the smallest model on this machine, and the names of the others.
+func baseModel() guess.Model {
+	var m guess.Model
+	if names := config.LocalModels(); len(names) > 0 {
+		m.Name, m.Others = names[0], names[1:]
+	}
+	return m
+}

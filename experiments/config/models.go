@@ -1,0 +1,83 @@
+package config
+
+import (
+	"cmp"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/jenga-nlp/jenga/internal/jsonfile"
+)
+
+// LocalModels lists the names that base_model may have for models on this machine, the smallest first: folders below
+// $JENGA_MODELS, and models in the Hugging Face cache. It lists those whose weights and tokenizer jenga reads, as far
+// as their files' names and config.json tell.
+func LocalModels() []string {
+	sizes := map[string]int64{}
+	add := func(name string) {
+		if folder := findLocal(name); folder != "" {
+			if size := modelSize(folder); size > 0 {
+				sizes[name] = size
+			}
+		}
+	}
+	if dir := os.Getenv("JENGA_MODELS"); dir != "" {
+		entries, _ := os.ReadDir(dir)
+		for _, e := range entries {
+			add(e.Name())
+		}
+	}
+	entries, _ := os.ReadDir(hubFolder())
+	for _, e := range entries {
+		if name, ok := strings.CutPrefix(e.Name(), "models--"); ok {
+			add(strings.ReplaceAll(name, "--", "/"))
+		}
+	}
+
+	names := make([]string, 0, len(sizes))
+	for name := range sizes {
+		names = append(names, name)
+	}
+	slices.SortFunc(names, func(a, b string) int {
+		return cmp.Or(cmp.Compare(sizes[a], sizes[b]), cmp.Compare(a, b))
+	})
+	return names
+}
+
+// modelSize returns the size of a folder's weights in bytes; 0 if it has no weights, no WordPiece tokenizer, or an
+// architecture other than BERT's and DistilBERT's.
+func modelSize(folder string) int64 {
+	var config struct {
+		Type string `json:"model_type"`
+	}
+	err := jsonfile.Read(filepath.Join(folder, "config.json"), jsonfile.MaxConfig, &config)
+	if err != nil || config.Type != "bert" && config.Type != "distilbert" {
+		return 0
+	}
+	if _, err := os.Stat(filepath.Join(folder, "vocab.txt")); err != nil {
+		if _, err := os.Stat(filepath.Join(folder, "tokenizer.json")); err != nil {
+			return 0
+		}
+	}
+	weights, err := os.Stat(filepath.Join(folder, "model.safetensors"))
+	if err != nil {
+		return 0
+	}
+	return weights.Size()
+}
+
+// hubFolder returns the folder in which Hugging Face's tools cache models; "" without a home.
+func hubFolder() string {
+	if hub := os.Getenv("HF_HUB_CACHE"); hub != "" {
+		return hub
+	}
+	if home := os.Getenv("HF_HOME"); home != "" {
+		return filepath.Join(home, "hub")
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return ""
+	}
+	return filepath.Join(cmp.Or(os.Getenv("XDG_CACHE_HOME"), filepath.Join(home, ".cache")), "huggingface", "hub")
+}

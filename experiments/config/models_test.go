@@ -1,0 +1,47 @@
+package config
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+)
+
+func TestLocalModelsAreThoseThatJengaReadsSmallestFirst(t *testing.T) {
+	hub, models := t.TempDir(), t.TempDir()
+	t.Setenv("HF_HUB_CACHE", hub)
+	t.Setenv("JENGA_MODELS", models)
+	put := func(folder, kind string, bytes int, files ...string) {
+		t.Helper()
+		if err := os.MkdirAll(folder, 0o777); err != nil {
+			t.Fatal(err)
+		}
+		content := map[string]string{"config.json": `{"model_type": "` + kind + `"}`, "vocab.txt": "a\n",
+			"model.safetensors": string(make([]byte, bytes))}
+		for _, name := range files {
+			if err := os.WriteFile(filepath.Join(folder, name), []byte(content[name]), 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	cache := func(name, kind string, bytes int, files ...string) {
+		t.Helper()
+		put(filepath.Join(hub, name, "snapshots", "abc"), kind, bytes, files...)
+		put(filepath.Join(hub, name, "refs"), "", 0)
+		if err := os.WriteFile(filepath.Join(hub, name, "refs", "main"), []byte("abc"), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all := []string{"config.json", "vocab.txt", "model.safetensors"}
+	cache("models--org--medium-size", "bert", 20, all...)
+	cache("models--small", "distilbert", 10, all...)
+	cache("models--org--byte-pairs", "roberta", 5, all...)
+	cache("models--org--half", "bert", 5, all[:2]...)
+	put(filepath.Join(models, "large"), "bert", 30, all...)
+	put(filepath.Join(models, "notes"), "", 0)
+
+	want := []string{"small", "org/medium-size", "large"}
+	if got := LocalModels(); !slices.Equal(got, want) {
+		t.Errorf("LocalModels() = %v, want %v", got, want)
+	}
+}

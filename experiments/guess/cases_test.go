@@ -1,0 +1,110 @@
+package guess
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+const (
+	text  = "this is text number %d"
+	text2 = "this is text number %[1]d"
+)
+
+// guesses are files of 30 records or so, and what they are guessed to be.
+var guesses = []struct {
+	name, file, text string
+	fields, tasks    string
+	format           string // "TYPE DELIMITER QUOTE ENCODING", and the columns of a file without a header
+}{
+	{"a label of a csv", "a.csv", "body,team\n" + rows(30, `"`+text+`, with a comma",%s`),
+		"text=body", "classification label=team", "   "},
+	{"semicolons", "a.csv", "body;team\n" + rows(30, text+", and more;%s"),
+		"text=body", "classification label=team", " ;  "},
+	{"no header, tabs in a csv", "a.csv", rows(30, text+"\t%s"),
+		"text=text", "classification label=label", "tsv    [text label]"},
+	{"rows with more columns than others", "a.tsv", rows(30, text+` "quoted"`+"\t%s") + "one more\tred\tlicence\n",
+		"text=text", "classification label=label", "  none  [text label]"},
+	{"quotes that are characters", "a.tsv", "text\tlabel\n" + rows(30, text+` said "so" and`+"\t%s"),
+		"text=text", "classification label=label", "  none "},
+	{"an index column and dates are no labels", "a.csv",
+		",text,label,created_at,customer_id\n" + rows(30, "%[1]d,"+text2+",%[2]s,2024,%[1]d"),
+		"text=text", "classification label=label", "   "},
+	{"latin1", "a.csv", "text,label\n" + rows(30, text+" caf\xe9,%s"),
+		"text=text", "classification label=label", "   latin1"},
+	{"a label and a text on a line", "a.txt", rows(30, "%[2]s "+text2),
+		"text=text", "classification label=label", "csv    [label text]"},
+	{"two texts by their names", "a.jsonl",
+		rows(30, `{"sentence2": "`+text2+`", "sentence1": "another one of %[1]d", "gold": "%[2]s"}`),
+		"text=sentence1 pair=sentence2", "classification label=gold", "   "},
+	{"a number of a pair", "a.tsv",
+		"text_a\ttext_b\tscore\n" + rows(30, text2+"\tthe other text %[1]d\t%[1]d.5"),
+		"text=text_a pair=text_b", "similarity value=score", "   "},
+	{"a number of a text, and a label", "a.csv", "text,price,kind\n" + rows(30, text2+",%[1]d.25,%[2]s"),
+		"text=text", "regression value=price; classification label=kind", "   "},
+	{"several labels in a cell", "a.csv", "text;topics\n" + rows(30, text2+";%[2]s,big") + rows(6, text2+";%[2]s"),
+		"text=text", "multi_label labels=topics", " ;  "},
+	{"several labels in a list", "a.json",
+		"[" + strings.TrimSuffix(rows(30, `{"text": "`+text2+`", "labels": ["%[2]s", "big"]},`), ",\n") + "]",
+		"text=text", "multi_label labels=labels", "   "},
+	{"entities at offsets", "a.jsonl",
+		rows(30, `{"text": "`+text2+`", "entities": [{"start": 0, "end": 4, "label": "%[2]s"}]}`),
+		"text=text", "ner entities=entities", "   "},
+	{"tags in lists", "a.jsonl",
+		rows(30, `{"tokens": ["item", "%[1]d"], "ner_tags": ["O", "B-%[2]s"], "id": %[1]d}`),
+		"words=tokens", "ner tags=ner_tags", "   "},
+	{"a tag for each word of a text", "a.csv", "text,slots\n" + rows(30, "get item %[1]d,O O B-%[2]s"),
+		"words=text", "ner tags=slots", "   "},
+	{"words and tags on lines", "a.conll", rows(30, "item O\n%[1]d B-%[2]s\n"),
+		"words=words", "ner tags=tags", "   "},
+	{"the same with another extension", "a.bio", rows(30, "item DET\n%[1]d %[2]s\n"),
+		"words=words", "tagging tags=tags", "conll   "},
+	{"conllu", "a.conllu", rows(30, "1\titem\t_\tNOUN\t_\t_\t2\tx\t_\t_\n2\t%[1]d\t_\tNUM\t_\t_\t0\t%[2]s\t_\t_\n"),
+		"words=words", "tagging tags=tags", "   "},
+	{"SQuAD", "a.json", `{"data": [{"title": "A", "paragraphs": [{"context": "It is red.", "qas": [` +
+		`{"id": "1", "question": "What?", "answers": [{"text": "red", "answer_start": 6}]},` +
+		`{"id": "2", "question": "When?", "answers": [], "is_impossible": true}]}]}]}`,
+		"question=question context=context", "question_answering answers=answers", "   "},
+	{"yes or no is no extracted answer", "a.jsonl",
+		rows(30, `{"question": "is it %[1]d", "passage": "`+text2+`", "answer": true, "x": "%[2]s"}`) +
+			rows(9, `{"question": "was it %[1]d", "passage": "`+text2+`", "answer": false, "x": "%[2]s"}`),
+		"text=question pair=passage", "classification label=answer; classification label=x", "   "},
+	{"lists of 0 and 1", "a.jsonl", rows(30, `{"text": "`+text2+` %[2]s", "labels": {"a": [0, 1], "b": [1]}}`),
+		"text=text", "qa_qc labels=labels", "   "},
+	{"texts alone", "a.txt", rows(30, "this is text number %d %s"), "text=text", "mlm", "tsv  none  [text]"},
+	{"compressed", "a.csv.gz", "text,label\n" + rows(30, text2+",%[2]s"),
+		"text=text", "classification label=label", "   "},
+	{"a text that is called pair otherwise", "a.csv", "text,pair,label\n" + rows(30, text2+",x,%[2]s"),
+		"text=text pair=", "classification label=label", "   "},
+}
+
+func TestGuesses(t *testing.T) {
+	for _, test := range guesses {
+		t.Run(test.name, func(t *testing.T) {
+			write(t, map[string]string{test.file: test.text})
+			e, err := Files([]string{test.file})
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := e.Sets[0]
+			var fields []string
+			for _, f := range s.Fields {
+				fields = append(fields, f.Name+"="+f.Column)
+			}
+			if got := strings.Join(fields, " "); got != test.fields {
+				t.Errorf("fields %q, want %q", got, test.fields)
+			}
+			if got := tasksOf(s); got != test.tasks {
+				t.Errorf("tasks %q, want %q", got, test.tasks)
+			}
+			f := s.Format
+			got := fmt.Sprintf("%s %s %s %s", f.Type, strings.Trim(f.Delimiter, " "), f.Quote, f.Encoding)
+			if f.NoHeader {
+				got += fmt.Sprint(" ", f.Columns)
+			}
+			if got != test.format {
+				t.Errorf("format %q, want %q", got, test.format)
+			}
+		})
+	}
+}

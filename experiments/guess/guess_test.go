@@ -1,0 +1,241 @@
+package guess
+
+import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// write writes files to a new folder and makes it the working directory.
+func write(t testing.TB, files map[string]string) {
+	t.Helper()
+	t.Chdir(t.TempDir())
+	for name, text := range files {
+		if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasSuffix(name, ".gz") {
+			var b bytes.Buffer
+			z := gzip.NewWriter(&b)
+			z.Write([]byte(text))
+			z.Close()
+			text = b.String()
+		}
+		if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// rows makes n rows from a format with the row's number and a label of three.
+func rows(n int, format string) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, format+"\n", i, []string{"red", "green", "blue"}[i%3])
+	}
+	return b.String()
+}
+
+// tasksOf formats the tasks of the first data set: TYPE FIELD=COLUMN ….
+func tasksOf(s *Set) string {
+	var all []string
+	for _, task := range s.Tasks {
+		line := task.Type
+		for _, f := range task.Fields {
+			line += " " + f.Name + "=" + f.Column
+		}
+		all = append(all, line)
+	}
+	return strings.Join(all, "; ")
+}
+
+func TestTheYAMLGivesReasons(t *testing.T) {
+	write(t, map[string]string{
+		"data/mails.csv": "nr;body;team;note\n" + rows(60, "%[1]d;this is text number %[1]d;%[2]s;x%[1]d"),
+	})
+	e, err := Files([]string{"data/mails.csv"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `tasks:
+
+  # data/mails.csv: 60 records, all of it
+  # semicolons separate the columns
+  # text: column body, 5 words on average
+  # nr is left out: another number in each of 60 rows
+  # note is left out: 60 different values in 60 rows
+  # team: 3 labels in 60 rows
+  - name: team
+    type: classification
+    data:
+      path: ../data/mails.csv
+      split: {dev: 0.1} # no file is named as dev
+      delimiter: ";"
+      text: body
+      label: team
+
+training:
+`
+	got := string(e.YAML("experiments", Model{Name: "org/small", Others: []string{"large"}}))
+	if _, got, _ = strings.Cut(got, "tasks:\n"); !strings.HasPrefix("tasks:\n"+got, want) {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+
+	// without a model it trains from scratch, and names the command that downloads one
+	scratch := string(e.YAML(".", Model{}))
+	for _, part := range []string{"jenga pull sentence-transformers/all-MiniLM-L6-v2", "type: transformer",
+		"path: data/mails.csv"} {
+		if !strings.Contains(strings.ReplaceAll(scratch, "\n#", ""), part) {
+			t.Errorf("%q not found in\n%s", part, scratch)
+		}
+	}
+}
+
+func TestFilesOfOneDataSet(t *testing.T) {
+	content := "text,label\n" + rows(30, text2+",%[2]s")
+	names := func(files ...string) map[string]string {
+		all := map[string]string{}
+		for _, f := range files {
+			all[f] = content
+		}
+		return all
+	}
+	for _, test := range []struct {
+		files, args []string
+		want        string // NAME: TRAIN DEV TEST of each data set
+	}{
+		{[]string{"d/train.csv", "d/val.csv", "d/test.csv", "d/README.md"}, []string{"d"},
+			"d: d/train.csv d/val.csv d/test.csv"},
+		{[]string{"a_train.csv", "a_dev.csv", "b-train.csv"}, []string{"a_train.csv", "a_dev.csv", "b-train.csv"},
+			"a: a_train.csv a_dev.csv ; b: b-train.csv  "},
+		{[]string{"mails.csv"}, []string{"mails.csv"}, "mails: mails.csv  "},
+		{[]string{"test.csv"}, []string{"./test.csv"}, "data: test.csv  "},
+		{[]string{"x17train.csv", "y.dev.csv"}, []string{"."}, "x17: x17train.csv y.dev.csv "},
+		{[]string{"train/data.csv", "valid/data.csv"}, []string{"train/data.csv", "valid/data.csv"},
+			"data: train/data.csv valid/data.csv "},
+		{[]string{"latest.csv", "contest.csv"}, []string{"latest.csv", "contest.csv"},
+			"latest: latest.csv  ; contest: contest.csv  "},
+	} {
+		write(t, names(test.files...))
+		e, err := Files(test.args)
+		if err != nil {
+			t.Errorf("%v: %v", test.args, err)
+			continue
+		}
+		var got []string
+		for _, s := range e.Sets {
+			if test.args[0] == "./test.csv" {
+				s.Name = "data" // that of the folder
+			}
+			got = append(got, fmt.Sprintf("%s: %s %s %s", s.Name, s.Train, s.Dev, s.Test))
+		}
+		if line := strings.Join(got, "; "); line != test.want {
+			t.Errorf("%v: %q, want %q", test.args, line, test.want)
+		}
+	}
+}
+
+func TestNamesOfTasksDiffer(t *testing.T) {
+	content := "text,label,Label\n" + rows(30, text2+",%[2]s,%[2]s")
+	write(t, map[string]string{"a.csv": content, "b.csv": content})
+	e, err := Files([]string{"a.csv", "b.csv"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, s := range e.Sets {
+		for _, task := range s.Tasks {
+			if slices.Contains(names, folded(task.Name)) {
+				t.Errorf("two tasks are named %s", task.Name)
+			}
+			names = append(names, folded(task.Name))
+		}
+	}
+	if len(names) != 4 {
+		t.Errorf("tasks %v, want 4", names)
+	}
+}
+
+func TestASplitThatDiffersIsLeftOut(t *testing.T) {
+	write(t, map[string]string{
+		"train.csv": "text,team\n" + rows(30, text2+",%[2]s"),
+		"dev.csv":   "text;team\n" + rows(30, text2+";%[2]s"),
+		"test.csv":  "text\n" + rows(30, text2+""),
+	})
+	e, err := Files([]string{"train.csv", "dev.csv", "test.csv"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := e.Sets[0]
+	if notes := strings.Join(s.Notes, "\n"); s.Dev != "" || s.Test != "" ||
+		!strings.Contains(notes, "dev.csv is left out") || !strings.Contains(notes, "test.csv is left out") {
+		t.Errorf("dev %q, test %q, notes\n%s", s.Dev, s.Test, notes)
+	}
+}
+
+func TestOnlyTheBeginningIsRead(t *testing.T) {
+	long := "text,label\n" + rows(200_000, "\"a text, \n of two lines %d\",%s")
+	const record = `{"text": "this is text %d", "label": "%s"}`
+	write(t, map[string]string{
+		"a.csv": long, "b.jsonl": rows(20_000, record), "a.json": "[" + rows(100_000, record+",") + "{}]",
+	})
+	for _, name := range []string{"a.csv", "a.json", "b.jsonl"} {
+		e, err := Files([]string{name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s := e.Sets[0]; s.Records != maxRecords || tasksOf(s) != "classification label=label" {
+			t.Errorf("%s: %d records, %s", name, s.Records, tasksOf(s))
+		}
+	}
+}
+
+func TestErrors(t *testing.T) {
+	write(t, map[string]string{
+		"empty.csv": "", "binary.csv": "a\x00b", "broken.csv": "text,label\nso it is,red\nso it was,red,blue\n",
+		"utf16.csv": "\xff\xfet\x00", "ids.csv": "a,b\n1,2\n3,4\n", "docs/readme.md": "x", "dev.csv": "a,b\n",
+		"test.csv": "a,b\n", "seq/seq.in": "a b\n",
+	})
+	for _, test := range []struct{ args, want string }{
+		{"none.csv", "none.csv: no such file"},
+		{"empty.csv", "empty.csv: no records; want at least one"},
+		{"binary.csv", "binary.csv: the file is no text"},
+		{"utf16.csv", "utf16.csv: the file is UTF-16; save it as UTF-8"},
+		{"broken.csv", `broken.csv:3: the row goes on after column`},
+		{"ids.csv", "ids.csv: no column of texts among a, b; an experiment needs one"},
+		{"docs", "docs: no data in this folder; want files such as train.csv"},
+		{"dev.csv test.csv", "dev.csv: no file of these is named as the training data"},
+		{"seq", "seq: want the files seq.in, seq.out and label"},
+		{"dev.csv dev.csv", "dev.csv and dev.csv: two files of the split dev"},
+	} {
+		_, err := Files(strings.Fields(test.args))
+		if err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: %v, want %s", test.args, err, test.want)
+		}
+	}
+}
+
+// FuzzFiles looks at any file, of each type.
+func FuzzFiles(f *testing.F) {
+	for i, text := range []string{
+		"a,b\nx,1\n", "{\"text\": \"a b\", \"label\": [1]}\n", "a O\n\nb O\n", "[{}]",
+		`{"data": [{"paragraphs": [{"context": "a", "qas": [{"question": "b"}]}]}]}`, "1\ta\t_\t_\t_\t_\t_\t_\t_\t_\n",
+	} {
+		f.Add([]byte(text), i)
+	}
+	f.Fuzz(func(t *testing.T, text []byte, kind int) {
+		types := []string{"csv", "tsv", "json", "jsonl", "conll", "conllu", "txt"}
+		path := filepath.Join(t.TempDir(), "a."+types[(kind%len(types)+len(types))%len(types)])
+		if err := os.WriteFile(path, text, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if e, err := Files([]string{path}); err == nil && len(e.YAML(".", Model{})) == 0 {
+			t.Error("no experiment and no error")
+		}
+	})
+}
