@@ -66,7 +66,7 @@ func (r *reduction) finish() error {
 	return r.reducer.Wait()
 }
 
-// reduce sums gradients and losses over all processes.
+// reduce sums gradients, losses and measured norms over all processes.
 func (s *step) reduce() error {
 	if s.reduced == nil {
 		return nil
@@ -84,5 +84,8 @@ func (s *step) reduce() error {
 			}
 		}
 	}
-	return s.losses.reduceSums()
+	if err := s.losses.reduceSums(); err != nil {
+		return err
+	}
+	return s.reduceSquares()
 }

@@ -27,6 +27,7 @@ type step struct {
 	losses   *stepLosses
 	factors  []float64  // of losses; nil: unknown before a forward pass
 	reduced  *reduction // nil: a single process
+	squares  []float64  // norms² of the gradients of losses at the encoder's states; nil: not measured
 }
 
 // compute computes one update from batches: forward and backward, reduce, clip, update.
@@ -45,6 +46,7 @@ func (t *Training) compute(batches []Batch) (Step, error) {
 	if s.losses, err = newStepLosses(t.model.Model, groupsOf(batches), s.batches, t.plan.Reducer); err != nil {
 		return report, err
 	}
+	s.squares = t.balance.squares(t.state.Step, len(s.losses.all))
 	if err := s.weigh(); err != nil {
 		return report, err
 	}
@@ -195,6 +197,9 @@ func (s *step) backward(b packed, last bool) error {
 	}
 
 	border := s.border(a, b)
+	if err := s.measureHeads(b, nodes, a, border); err != nil {
+		return err
+	}
 	for i, total := range totals {
 		if i > 0 {
 			clearAll(border)

@@ -94,8 +94,10 @@ func (s *step) combine() {
 	}
 }
 
-// observe passes the step's losses to the sampler and the weighting, and the losses after the update to a LossReviewer.
+// observe passes the step's losses to the sampler and the weighting, its gradients to the balance, and the losses after
+// the update to a LossReviewer.
 func (s *step) observe() error {
+	s.training.balance.add(s.losses.all, s.squares)
 	w := s.training.weighting
 	if o, ok := s.training.plan.Sampler.(LossObserver); ok {
 		o.Observe(s.state, s.losses.all)

@@ -92,9 +92,14 @@ func (t *Training) report(event any, observe func(event any) error) error {
 	return observe(event)
 }
 
+// Warnings returns the warnings since the last call. Run reports them itself.
+func (t *Training) Warnings() []Warning {
+	return append(t.model.cache.warnings(), t.balance.warnings(t.state.Step, t.length.steps)...)
+}
+
 // warn passes warnings to observe.
 func (t *Training) warn(observe func(event any) error) error {
-	for _, warning := range t.model.cache.warnings() {
+	for _, warning := range t.Warnings() {
 		if err := observe(warning); err != nil {
 			return err
 		}

@@ -45,6 +45,7 @@ type Training struct {
 	stores    []nn.Store    // host, and that of an encoder with a memory of its own
 	weighting *weighting
 	reducing  []*nn.Param // those of host, in the order of the plan's Reducer
+	balance   *balance    // of the heads' gradients
 
 	fingerprint []setting // what the bytes depend on besides the state; nil: not computed yet
 
@@ -75,6 +76,7 @@ func New(m *Model, data []Data, plan Plan) (*Training, error) {
 		return nil, err
 	}
 	t.schedule = plan.schedule(t.length.steps)
+	t.balance = newBalance(m, t.frozen, t.weighting)
 	if err := t.makeStores(); err != nil {
 		return nil, err
 	}

@@ -6,7 +6,8 @@ package nn
 type Reducer interface {
 	// Rank returns the number of this process, from 0, and how many processes there are.
 	Rank() (rank, processes int)
-	// Sum replaces each value by its sum over all processes: labelled units before the backward pass, losses after it.
+	// Sum replaces each value by its sum over all processes: labelled units before the backward pass, losses after it,
+	// and after that the squared norms of the heads' gradients where a step measures them.
 	Sum(values []float64) error
 	// Ready receives each parameter whose gradient is final, and the gradient, once per step and always in the same
 	// order: those of heads and fusion, then the encoder's from its last layer down. It may replace the gradient by its

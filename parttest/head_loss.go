@@ -125,6 +125,15 @@ func checkFrozen(t *testing.T, m maker, b batch) {
 	if !reflect.DeepEqual(again, dAt) {
 		t.Error("the hidden states have another gradient where the parameters take none")
 	}
+	into, dAt = s.backward(t, p)
+	for _, w := range s.params {
+		if !sameBits(into.Of(w), want.Of(w)) {
+			t.Errorf("parameter %s has another gradient after a backward pass without parameters", w.Name)
+		}
+	}
+	if !reflect.DeepEqual(again, dAt) {
+		t.Error("the hidden states have another gradient after a backward pass without parameters")
+	}
 }
 
 func checkOneToken(t *testing.T, m maker, kind *outputs.Kind) {

@@ -31,7 +31,7 @@ func (c *commands) checkCommand() *cobra.Command {
 		Long: `Report all errors of an experiment file and its data, at once, and warnings with counts. All data is read
 and the model is built. Without errors it prints the examples, labelled examples and labels of each head and split,
 the steps, and the memory and time that training is expected to take: the latter from up to ten steps, or ten seconds,
-on this machine. Nothing is saved.`,
+on this machine. Ten steps also show whether one head's gradient dominates the others. Nothing is saved.`,
 		Example: "  jenga check\n  jenga check exp.yaml --set model.base_model=models/minilm-l6 --json",
 		Args:    between(0, 1),
 		RunE:    func(cmd *cobra.Command, args []string) error { return c.check(cmd.Context(), f, fileOf(args)) },
@@ -94,11 +94,15 @@ func (c *commands) check(ctx context.Context, f checkFlags, file string) error {
 	if err != nil {
 		return err
 	}
+	var warnings []string
 	if tooLarge != nil {
-		warning := plugin.Warning(plugin.Place{}, "%s", tooLarge)
-		c.warn([]string{warning})
-		result.Warnings = append(result.Warnings, warning)
+		warnings = append(warnings, plugin.Warning(plugin.Place{}, "%s", tooLarge))
 	}
+	for _, warning := range expected.Warnings {
+		warnings = append(warnings, plugin.Warning(plugin.Place{}, "%s", warning.Text))
+	}
+	c.warn(warnings)
+	result.Warnings = append(result.Warnings, warnings...)
 
 	if f.json {
 		result.add(expected)

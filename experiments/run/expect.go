@@ -13,7 +13,8 @@ import (
 type Expectation struct {
 	Steps, Evaluations int
 	Memory             []MemoryPart
-	Measured           int           // number of steps that Time comes from
+	Measured           int // number of steps that Time and Warnings come from
+	Warnings           []multitask.Warning
 	Time               time.Duration // of all steps and evaluations; early stopping, or cached states, may shorten it
 }
 
@@ -78,6 +79,7 @@ func (r *Run) Expect(ctx context.Context) (e Expectation, tooLarge, err error) {
 		sum += done.Time
 		step = sum / time.Duration(max(1, e.Measured-1))
 	}
+	e.Warnings = training.Warnings()
 
 	// evaluations
 	evaluation, err := r.evaluationTime(ctx, data)

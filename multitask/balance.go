@@ -1,0 +1,129 @@
+package multitask
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/jenga-nlp/jenga/nn"
+	"github.com/jenga-nlp/jenga/plugin"
+)
+
+// balance compares the gradients of all heads at the states that they share, over the first steps: the encoder learns
+// from their sum, in which a gradient that is much larger than all others leaves those without effect. A nil balance
+// measures nothing.
+type balance struct {
+	norms  []headNorm // in the order in which the heads had a gradient first
+	steps  int        // that were measured
+	warned bool
+}
+
+// headNorm is the sum, over steps, of the norms of a head's gradient.
+type headNorm struct {
+	head  HeadName
+	sum   float64
+	steps int // in which the head had a gradient
+}
+
+func (n headNorm) mean() float64 { return n.sum / float64(n.steps) }
+
+const (
+	balanceSteps = 10 // the first ones, which are measured
+	dominates    = 10 // times the largest gradient of another head
+)
+
+// newBalance returns an empty balance; nil where none is required: the encoder learns nothing, there is one head, or
+// the weighting learns to balance the losses.
+func newBalance(m *Model, frozen bool, w *weighting) *balance {
+	heads := 0
+	for i := range m.Groups {
+		heads += len(m.Groups[i].Heads())
+	}
+	if frozen || heads < 2 || w.learned != nil {
+		return nil
+	}
+	return &balance{}
+}
+
+// squares returns zeros for the squared norms of the next step's losses, nil if that step is not measured.
+func (b *balance) squares(done, losses int) []float64 {
+	if b == nil || done >= balanceSteps {
+		return nil
+	}
+	return make([]float64, losses)
+}
+
+// measureHeads takes each loss of a batch backward alone, as far as the encoder's states, and adds the squared norm of
+// its gradient there to s.squares. Parameters receive nothing, and border is zero before and after.
+func (s *step) measureHeads(b packed, nodes []*nn.Node, a forwarded, border [][]float32) error {
+	if s.squares == nil {
+		return nil
+	}
+	for h, factor := range s.losses.perUnit(b.group, s.factors) {
+		if nodes[h] == nil || factor == 0 {
+			continue
+		}
+		if err := s.training.pass.Backward(nodes[h], float32(factor), nn.Gradients{}, a.border, border); err != nil {
+			return err
+		}
+		square := &s.squares[s.losses.first[b.group]+h]
+		for _, d := range border {
+			for _, v := range d {
+				*square += float64(v) * float64(v)
+			}
+		}
+		clearAll(border)
+	}
+	return nil
+}
+
+// reduceSquares sums the squared norms over all processes: each has measured its own batches.
+func (s *step) reduceSquares() error {
+	if s.squares == nil {
+		return nil
+	}
+	return s.training.plan.Reducer.Sum(s.squares)
+}
+
+// add adds the norms of a step's gradients, by loss.
+func (b *balance) add(losses []Loss, squares []float64) {
+	if squares == nil {
+		return
+	}
+	b.steps++
+	for i, square := range squares {
+		if square == 0 { // without labelled units, or the head passes no gradient to the encoder
+			continue
+		}
+		head := HeadName{losses[i].Task, losses[i].Head}
+		at := slices.IndexFunc(b.norms, func(n headNorm) bool { return n.head == head })
+		if at < 0 {
+			at, b.norms = len(b.norms), append(b.norms, headNorm{head: head})
+		}
+		b.norms[at].sum += math.Sqrt(square)
+		b.norms[at].steps++
+	}
+}
+
+// warnings returns a warning once, after the last measured step of a training, if the mean norm of a head's gradient
+// dominates those of all others.
+func (b *balance) warnings(done, of int) []Warning {
+	if b == nil || b.warned || done < min(balanceSteps, of) {
+		return nil
+	}
+	b.warned = true
+	if len(b.norms) < 2 {
+		return nil
+	}
+	largest := slices.Clone(b.norms)
+	slices.SortStableFunc(largest, func(m, n headNorm) int { return cmp.Compare(n.mean(), m.mean()) })
+	head, times := largest[0].head, largest[0].mean()/largest[1].mean()
+	if times < dominates {
+		return nil
+	}
+	return []Warning{{fmt.Sprintf("task %q: head %q: its gradient at the shared states is %.0f times that of any "+
+		"other head (mean of %s), so the encoder learns little from the others; scale: standard where it predicts raw "+
+		"numbers, a lower weight of the head, or training.weighting: uncertainty balances them",
+		head.Task, head.Head, times, plugin.Count(b.steps, "step"))}}
+}

@@ -1,0 +1,267 @@
+package multitask
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/jenga-nlp/jenga/encoders"
+	"github.com/jenga-nlp/jenga/nn"
+)
+
+// balanced is smallModel, a weight of its head of tags, and a plan with a weighting.
+func balanced(t *testing.T, freeze, weighting string, weight float64) (*Model, Plan) {
+	t.Helper()
+	m, plan := smallModel(t, freeze, 0.1), smallPlan()
+	m.Groups[0].Tasks[1].Heads[0].Weight = weight
+	choice, err := Weightings().FromString(weighting, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if plan.Weighting, err = choice.Build(m.WeightingEnv(1)); err != nil {
+		t.Fatal(err)
+	}
+	return m, plan
+}
+
+// runToEnd runs a training and returns its warnings, each with the number of steps that were reported before.
+func runToEnd(t *testing.T, training *Training) []string {
+	t.Helper()
+	steps, warnings := 0, []string{}
+	err := training.Run(context.Background(), func(event any) error {
+		switch v := event.(type) {
+		case Step:
+			steps++
+		case Warning:
+			warnings = append(warnings, fmt.Sprintf("%d: %s", steps, v.Text))
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return warnings
+}
+
+// A factor of a loss is one of its gradient.
+func TestAHeadThatDominatesTheOthersGivesAWarning(t *testing.T) {
+	for _, test := range []struct {
+		name, weighting, freeze string
+		weight                  float64
+		steps                   int
+		want, steady            string // the beginning and the middle of the only warning; "" for none
+	}{
+		{"equal weights", "fixed", "none", 1, 0, "", ""},
+		{"a large weight", "fixed", "none", 100, 0, "9: ", "(mean of 10 steps)"},
+		{"a small weight", "fixed", "none", 0.001, 0, "", ""},
+		{"a short training", "fixed", "none", 100, 4, "3: ", "(mean of 4 steps)"},
+		{"gradients by task", "pcgrad", "none", 100, 0, "9: ", "(mean of 10 steps)"},
+		{"a weighting that learns", "uncertainty", "none", 100, 0, "", ""},
+		{"a frozen encoder", "fixed", "all", 100, 0, "", ""},
+		{"a weight of 0", "fixed", "none", 0, 0, "", ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			m, plan := balanced(t, test.freeze, test.weighting, test.weight)
+			plan.MaxSteps = test.steps
+			training, err := New(m, smallData(m, 40), plan)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer training.Close()
+			got := runToEnd(t, training)
+			if test.want == "" {
+				if len(got) > 0 {
+					t.Errorf("warnings %q, want none", got)
+				}
+				return
+			}
+			want := test.want + `task "tags": head "tags": its gradient at the shared states is `
+			if len(got) != 1 || !strings.HasPrefix(got[0], want) || !strings.Contains(got[0], test.steady) {
+				t.Errorf("warnings %q, want one that begins with %q and has %q", got, want, test.steady)
+			}
+		})
+	}
+}
+
+// The model learns the same bits whether or not gradients are measured, and only the first steps are measured.
+func TestMeasuringGradientsChangesNothing(t *testing.T) {
+	for _, weighting := range []string{"fixed", "pcgrad"} {
+		for _, model := range []func(*testing.T) *Model{
+			func(t *testing.T) *Model { return smallModel(t, "none", 0.1) },
+			func(t *testing.T) *Model { return residentModel(t, 0.1) },
+		} {
+			var runs []map[string][]float32
+			for _, measures := range []bool{true, false} {
+				m := model(t)
+				_, plan := balanced(t, "none", weighting, 1)
+				plan.Accumulate, plan.MaxSteps = 2, 14
+				training, err := New(m, smallData(m, 20), plan)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if !measures {
+					training.balance = nil
+				}
+				runToEnd(t, training)
+				if measures {
+					checkMeasured(t, training.balance)
+				}
+				training.Close()
+				runs = append(runs, everyValue(m))
+			}
+			for name, measured := range runs[0] {
+				if !slices.Equal(measured, runs[1][name]) {
+					t.Errorf("weighting %s: %s differs where gradients are measured", weighting, name)
+				}
+			}
+		}
+	}
+}
+
+// checkMeasured reports what a balance of smallModel's heads lacks after a training.
+func checkMeasured(t *testing.T, b *balance) {
+	t.Helper()
+	if b.steps != balanceSteps || len(b.norms) != 3 {
+		t.Errorf("%d steps of %d heads are measured, want %d of 3", b.steps, len(b.norms), balanceSteps)
+	}
+	for _, n := range b.norms {
+		if n.steps < 1 || n.steps > balanceSteps || !(n.sum > 0) {
+			t.Errorf("%v: norms of %d steps add up to %v, want up to %d above 0", n.head, n.steps, n.sum, balanceSteps)
+		}
+	}
+}
+
+// The measured norm is that of the gradient that the encoder receives from a batch with one head, here by a learning
+// rate of 0 in each of the steps: three times the weight is three times the norm.
+func TestNormsAreThoseThatTheEncoderReceives(t *testing.T) {
+	var norms []float64
+	for _, weight := range []float64{1, 3} {
+		m, plan := smallModel(t, "none", 0), smallPlan()
+		plan.Rate = 0
+		m.Groups[1].Tasks[0].Heads[0].Weight = weight
+		encoder := &receiving{Trainable: m.Encoder.(encoders.Trainable)}
+		m.Encoder = encoder
+		training := stepping(t, m, plan, balanceSteps)
+		data, sum := smallData(m, 40)[1].Train, 0.0
+		for n := range balanceSteps {
+			if _, err := training.Update([]Batch{{1, data[4*n : 4*n+2]}, {1, data[4*n+2 : 4*n+4]}}); err != nil {
+				t.Fatal(err)
+			}
+			sum += math.Sqrt(encoder.square)
+			encoder.square = 0
+		}
+		got := training.balance.norms[0].sum
+		if !(math.Abs(got/sum-1) < 1e-6) {
+			t.Errorf("weight %v: the norms add up to %v, want the %v of what the encoder receives", weight, got, sum)
+		}
+		norms = append(norms, got)
+	}
+	if !(math.Abs(norms[1]/norms[0]-3) < 1e-5) {
+		t.Errorf("norms %v, want the second to be three times the first", norms)
+	}
+}
+
+// receiving adds up the squares of what it receives.
+type receiving struct {
+	encoders.Trainable
+	square float64
+}
+
+func (r *receiving) Backward(p *nn.Pass, at [][]float32, into nn.Gradients) {
+	for _, d := range at {
+		for _, v := range d {
+			r.square += float64(v) * float64(v)
+		}
+	}
+	r.Trainable.Backward(p, at, into)
+}
+
+// Heads of detached states pass no gradient: none of them is compared.
+func TestAHeadWithoutAGradientIsNotCompared(t *testing.T) {
+	losses := []Loss{{Task: "a", Head: "a"}, {Task: "b", Head: "b"}, {Task: "c", Head: "c"}}
+	for _, test := range []struct {
+		squares []float64
+		want    int
+	}{
+		{[]float64{100, 0, 0}, 0}, {[]float64{100, 1, 0}, 1}, {[]float64{100, 2, 1}, 0}, {[]float64{0, 0, 0}, 0},
+		{[]float64{1, 99, 0}, 0}, {[]float64{1, 101, 1}, 1}, {[]float64{1, 100, 100}, 0},
+	} {
+		b := &balance{}
+		b.add(losses, test.squares)
+		if got := b.warnings(1, 1); len(got) != test.want {
+			t.Errorf("squares %v: warnings %q, want %d", test.squares, got, test.want)
+		}
+		if again := b.warnings(1, 1); len(again) != 0 {
+			t.Errorf("squares %v: warnings %q once more", test.squares, again)
+		}
+	}
+}
+
+// A training that goes on from a snapshot measures what is left of the first steps.
+func TestATrainingThatGoesOnMeasuresTheFirstStepsOnly(t *testing.T) {
+	start := func() *Training {
+		m, plan := balanced(t, "none", "fixed", 100)
+		training, err := New(m, smallData(m, 40), plan)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(training.Close)
+		return training
+	}
+	for done, want := range map[int][]string{4: {"(mean of 6 steps)"}, 10: nil, 15: nil} {
+		whole := start()
+		for range done {
+			advance(t, whole)
+		}
+		again := start()
+		mustRestore(t, again, written(t, mustSnapshot(t, whole)))
+		got := runToEnd(t, again)
+		if len(got) != len(want) || len(want) > 0 && !strings.Contains(got[0], want[0]) {
+			t.Errorf("after %d steps: warnings %q, want %q", done, got, want)
+		}
+	}
+}
+
+// Each of two processes has a batch of another group, so that it measures only the heads of that group itself.
+func TestTwoProcessesMeasureAsOneDoes(t *testing.T) {
+	start := func(reducer nn.Reducer) *Training {
+		m, plan := balanced(t, "none", "fixed", 100)
+		plan.Reducer = reducer
+		return stepping(t, m, plan, balanceSteps)
+	}
+	with := newProcesses(2)
+	whole, halves := start(nil), []*Training{start(&summing{with: with}), start(&summing{with: with, rank: 1})}
+	var all sync.WaitGroup
+	for _, training := range append(halves, whole) {
+		all.Go(func() {
+			data := smallData(training.model.Model, 40)
+			for n := range balanceSteps {
+				batches := []Batch{{0, data[0].Train[4*n : 4*n+4]}, {1, data[1].Train[4*n : 4*n+4]}}
+				if _, err := training.Update(batches); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	checkMeasured(t, whole.balance)
+	want := whole.Warnings()
+	if len(want) != 1 {
+		t.Fatalf("one process has the warnings %q, want one", want)
+	}
+	for rank, half := range halves {
+		checkMeasured(t, half.balance)
+		for i, n := range half.balance.norms {
+			if one := whole.balance.norms[i]; n.head != one.head || !(math.Abs(n.sum/one.sum-1) < 1e-5) {
+				t.Errorf("process %d measures %v, one alone %v", rank, n, one)
+			}
+		}
+		if got := half.Warnings(); !slices.Equal(got, want) {
+			t.Errorf("process %d has the warnings %q, want %q", rank, got, want)
+		}
+	}
+}
