@@ -35,6 +35,18 @@ type TaskMetrics struct {
 	Heads    []HeadMetrics
 }
 
+// Main returns the mean of the main metrics of a task's heads; ok is false without labelled examples.
+func (m TaskMetrics) Main() (mean float64, ok bool) {
+	sum, n := 0.0, 0.0
+	for _, head := range m.Heads {
+		if len(head.Metrics) > 0 {
+			sum += head.Metrics[0].Value
+			n++
+		}
+	}
+	return sum / max(1, n), n > 0
+}
+
 // HeadMetrics are the metrics of one head.
 type HeadMetrics struct {
 	Head     string

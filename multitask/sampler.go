@@ -12,6 +12,9 @@ import (
 // State is the progress of training when the next batch is chosen.
 type State struct {
 	Step, Epoch int        // steps done; epochs done
+	Steps       int        // of the run
+	Epochs      int        // of the run, the last one may be incomplete
+	Examples    []int      // number of training examples of each group
 	Batches     []int      // number of batches of each group per epoch
 	Left        []int      // number of them not used in this epoch; negative for a group that started again
 	Last        int        // the group of the previous batch, -1 before the first
@@ -33,15 +36,22 @@ type MultiSampler interface {
 // SamplerEnv is the environment that a sampler is made in.
 type SamplerEnv struct {
 	Groups []string
-	All    bool // the default of SamplerOptions.Groups is all
+	Tasks  [][]string // of each group
+	All    bool       // the default of SamplerOptions.Groups is all
 }
 
-// SamplerEnv returns the environment of a sampler of m's groups. Beside a weighting that combines gradients, each step
-// has batches of all groups unless the options have another number.
+// SamplerEnv returns the environment of a sampler of m's groups. Beside a weighting that compares tasks, each step has
+// batches of all groups unless the options have another number.
 func (m *Model) SamplerEnv(weighting Weighting) SamplerEnv {
-	env := SamplerEnv{All: Plan{Weighting: weighting}.combinesGradients()}
+	_, comparesLosses := weighting.(LossWeighting)
+	env := SamplerEnv{All: comparesLosses || Plan{Weighting: weighting}.combinesGradients()}
 	for _, g := range m.Groups {
 		env.Groups = append(env.Groups, g.Name)
+		var tasks []string
+		for _, task := range g.Tasks {
+			tasks = append(tasks, task.Name)
+		}
+		env.Tasks = append(env.Tasks, tasks)
 	}
 	return env
 }
@@ -61,7 +71,7 @@ type NoOptions struct{}
 
 // SamplerOptions are the keys that may stand beside `type:` of a sampler.
 type SamplerOptions struct {
-	Groups string `yaml:"groups" takes:"a whole number of at least 1, or all" default:"(1 or all)" doc:"number of groups of tasks that are drawn at once, a batch of each; tasks that share texts (same_as) form one group. A step has this many batches times gradient_accumulation_steps. Default: 1, but all with a weighting that combines gradients"`
+	Groups string `yaml:"groups" takes:"a whole number of at least 1, or all" default:"(1 or all)" doc:"number of groups of tasks that are drawn at once, a batch of each; tasks that share texts (same_as) form one group. A step has this many batches times gradient_accumulation_steps. Default: 1, but all with a weighting that compares the losses or gradients of a step"`
 }
 
 // count returns the number of groups that have a batch at each turn.

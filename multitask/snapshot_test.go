@@ -5,6 +5,8 @@ import (
 	"context"
 	"reflect"
 	"testing"
+
+	"github.com/jenga-nlp/jenga/plugin"
 )
 
 // threeGroups is a small model of three tasks, none of which reads another's texts, and n examples of each.
@@ -66,7 +68,7 @@ func resumedTrainings() []resumed {
 			return p
 		}
 	}
-	return []resumed{
+	all := []resumed{
 		{"proportional", three("none"), plan(func(_ *Model, p *Plan) {})},
 		{"round robin, batches by tokens", three("1"),
 			plan(func(_ *Model, p *Plan) { p.Sampler, p.BatchTokens = RoundRobin{}, 14 })},
@@ -89,6 +91,37 @@ func resumedTrainings() []resumed {
 		{"gradients combined", three("none"),
 			plan(func(_ *Model, p *Plan) { p.Sampler, p.Weighting = RoundRobin{several{3}}, PCGrad{} })},
 	}
+	for _, name := range Samplers().Names() {
+		for _, options := range []string{"", "groups: 2"} {
+			all = append(all, resumed{"sampler " + name + " " + options, three("none"), plan(func(m *Model, p *Plan) {
+				p.Sampler, p.EvaluateEvery = registered(Samplers(), name, options, m.SamplerEnv(Fixed{})), 2
+			})})
+		}
+	}
+	for _, name := range Weightings().Names() {
+		for _, groups := range []string{"1", "2", "all"} {
+			all = append(all, resumed{"weighting " + name + ", groups: " + groups, three("none"),
+				plan(func(m *Model, p *Plan) {
+					p.Weighting = registered(Weightings(), name, "", m.WeightingEnv(1))
+					p.Sampler = registered(Samplers(), "uniform", "groups: "+groups, m.SamplerEnv(p.Weighting))
+					p.Epochs, p.Accumulate = 3, 1
+				})})
+		}
+	}
+	return all
+}
+
+// registered is a sampler or a weighting by its name.
+func registered[E, P any](of *plugin.Registry[E, P], name, options string, env E) P {
+	choice, err := of.FromString(name, options)
+	if err != nil {
+		panic(err)
+	}
+	part, err := choice.Build(env)
+	if err != nil {
+		panic(err)
+	}
+	return part
 }
 
 func uncertainty(m *Model) Weighting {

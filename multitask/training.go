@@ -47,6 +47,8 @@ type Training struct {
 	reducing  []*nn.Param // those of host, in the order of the plan's Reducer
 	balance   *balance    // of the heads' gradients
 
+	probabilities []Probability // of the last step's first group; nil: the sampler is not a ProbabilitySampler
+
 	fingerprint []setting // what the bytes depend on besides the state; nil: not computed yet
 
 	// A snapshot holds the fields below.
@@ -100,11 +102,15 @@ func (t *Training) shuffle() (err error) {
 	}
 	perEpoch := 0
 	for _, it := range t.iterators {
+		t.state.Examples = append(t.state.Examples, len(it.examples))
 		t.state.Batches = append(t.state.Batches, it.count())
 		perEpoch += it.count()
 	}
-	t.length, err = t.plan.length(perEpoch)
-	return err
+	if t.length, err = t.plan.length(perEpoch); err != nil {
+		return err
+	}
+	t.state.Steps, t.state.Epochs = t.length.steps, divideUp(t.length.batches, perEpoch)
+	return nil
 }
 
 // makeStores allocates gradients and the stores of the optimizer's state.
@@ -162,7 +168,10 @@ func (t *Training) Step(ctx context.Context) (Step, error) {
 	if err := ctx.Err(); err != nil {
 		return Step{}, err
 	}
-	return t.Update(t.next())
+	batches := t.next()
+	step, err := t.Update(batches)
+	step.Sampling = t.probabilities
+	return step, err
 }
 
 // needsData panics if the caller chooses the batches.
@@ -176,10 +185,13 @@ func (t *Training) needsData(method string) {
 func (t *Training) next() []Batch {
 	var batches []Batch
 	n := t.length
-	for range min(n.rounds, divideUp(n.batches-t.used, n.groups)) {
+	for round := range min(n.rounds, divideUp(n.batches-t.used, n.groups)) {
 		if epoch := t.used / n.perEpoch; t.used == 0 || epoch > t.state.Epoch {
 			t.state.Epoch = epoch
 			t.state.Left = append(t.state.Left[:0], t.state.Batches...)
+		}
+		if p, ok := t.plan.Sampler.(ProbabilitySampler); ok && round == 0 {
+			t.probabilities = p.Probabilities(t.state)
 		}
 		t.state.Rand = rand.New(t.sampling)
 		chosen := t.plan.Sampler.Next(t.state)
@@ -239,7 +251,11 @@ func (t *Training) Evaluate(ctx context.Context) (Evaluation, error) {
 		return Evaluation{}, fmt.Errorf("evaluation after step %d: %w", step, err)
 	}
 	t.evaluated = step
-	return Evaluation{Step: step, Epoch: t.epoch(), Groups: groups, Fusion: t.model.fusionFigures()}, nil
+	evaluation := Evaluation{Step: step, Epoch: t.epoch(), Groups: groups, Fusion: t.model.fusionFigures()}
+	if o, ok := t.plan.Sampler.(EvaluationObserver); ok {
+		o.ObserveEvaluation(evaluation)
+	}
+	return evaluation, nil
 }
 
 // Finish fits the heads that are heads.Fitters if no evaluation has done so.

@@ -4,6 +4,7 @@ package report
 import (
 	"context"
 	"errors"
+	"maps"
 	"path/filepath"
 
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
@@ -47,6 +48,8 @@ type (
 		Rate         float64             `json:"rate"`
 		GradientNorm float64             `json:"gradient_norm"`
 		TokensPerSec float64             `json:"tokens_per_second"`
+		// Sampling has the probability of each group, by the name of its first task, and the terms of it.
+		Sampling map[string]map[string]float64 `json:"sampling,omitempty"`
 	}
 	EvalLine struct {
 		Event  string              `json:"event,omitempty"`
@@ -125,6 +128,7 @@ func Line(event any) any {
 			}
 			line.Tasks[l.Task].Heads[l.Head] = head
 		}
+		line.Sampling = samplingLine(v.Sampling)
 		return line
 	case multitask.Evaluation:
 		line := EvalLineOf(dev, v.Groups)
@@ -153,6 +157,20 @@ func Line(event any) any {
 		return line
 	}
 	panic("report: unexpected event")
+}
+
+// samplingLine returns the probabilities of groups beside their terms; nil where there are none.
+func samplingLine(probabilities []multitask.Probability) map[string]map[string]float64 {
+	if probabilities == nil {
+		return nil
+	}
+	line := map[string]map[string]float64{}
+	for _, p := range probabilities {
+		terms := maps.Clone(p.Terms)
+		terms["probability"] = p.Value
+		line[p.Group] = terms
+	}
+	return line
 }
 
 // EvalLineOf returns the line of an evaluation on a split.

@@ -98,15 +98,7 @@ func taskLoss(task multitask.TaskMetrics) (loss float64, ok bool) {
 
 // TaskMetric returns the metric that selects a task's own best checkpoint: the mean of its heads' main metrics; ok is
 // false without labelled examples.
-func TaskMetric(task multitask.TaskMetrics) (figure float64, ok bool) {
-	var m mean
-	for _, head := range task.Heads {
-		if len(head.Metrics) > 0 {
-			m.add(head.Metrics[0].Value)
-		}
-	}
-	return m.sum / max(1, m.n), m.n > 0
-}
+func TaskMetric(task multitask.TaskMetrics) (figure float64, ok bool) { return task.Main() }
 
 type mean struct{ sum, n float64 }
 

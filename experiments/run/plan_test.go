@@ -29,6 +29,8 @@ func TestMistakesOfSamplersAndWeightingsAreFoundWithoutTraining(t *testing.T) {
 			"have -1",
 		"training.sampling={type: uniform, groups: 99}": `sampling "uniform": groups: the experiment has 1 group of tasks`,
 		"training.sampling={type: uniform, groups: 0}":  `groups: want a whole number of at least 1, or all, have "0"`,
+		"training.sampling={type: weights, weights: {teem: 2}}": `sampling "weights": weights: no task "teem"; ` +
+			`did you mean "team"? available: `,
 	} {
 		e, err := config.Read(sample.Small(t, ""), []string{set})
 		if err == nil {
@@ -38,7 +40,12 @@ func TestMistakesOfSamplersAndWeightingsAreFoundWithoutTraining(t *testing.T) {
 			t.Errorf("%s: %v, want %s", set, err, want)
 		}
 	}
-	e := mustRead(t, sample.Small(t, ""), "training.weighting=pcgrad", "model.freeze=all", "model.fusion=none")
+	e := mustRead(t, sample.Small(t, ""), "training.sampling=dynamic", "training.eval_strategy=no")
+	if _, err := Prepare(e, config.Train); err == nil ||
+		!strings.Contains(err.Error(), `sampling "dynamic" follows the metrics on dev, and there is no evaluation`) {
+		t.Errorf("dynamic without evaluations: %v", err)
+	}
+	e = mustRead(t, sample.Small(t, ""), "training.weighting=pcgrad", "model.freeze=all", "model.fusion=none")
 	want := `weighting "pcgrad": it combines the tasks' gradients of the parameters that they share, and none of those learns`
 	if _, err := Prepare(e, config.Train, config.Dev); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("pcgrad on a frozen encoder: %v, want %s", err, want)
