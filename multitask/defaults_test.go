@@ -2,6 +2,7 @@ package multitask
 
 import (
 	"math"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/jenga-nlp/jenga/nn"
@@ -20,8 +21,12 @@ func TestWeightZeroHasFactorZero(t *testing.T) {
 			t.Fatal(err)
 		}
 		losses := []Loss{{Task: "mood", Head: "mood", Weight: 0, Sum: 3, Units: 2}}
-		if got := w.Weigh(State{}, losses)[0]; got != 0 {
+		s := State{Rand: rand.New(rand.NewPCG(1, 1))}
+		if got := w.Weigh(s, losses)[0]; got != 0 {
 			t.Errorf("weighting %s multiplies the loss of a head of weight 0 by %v", name, got)
+		}
+		if byLosses, ok := w.(LossWeighting); ok && byLosses.WeighLosses(s, losses)[0] != 0 {
+			t.Errorf("weighting %s multiplies the measured loss of a head of weight 0", name)
 		}
 	}
 }

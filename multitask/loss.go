@@ -24,6 +24,9 @@ func (l Loss) Mean() float64 {
 	return l.Sum / l.Units
 }
 
+// HeadName returns the name of the loss's head.
+func (l Loss) HeadName() HeadName { return HeadName{l.Task, l.Head} }
+
 // losses returns a Loss for each head of a group, with the number of labelled units in batches.
 func (g *Group) losses(batches ...*corpus.Batch) []Loss {
 	var all []Loss

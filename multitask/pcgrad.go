@@ -13,8 +13,8 @@ func init() {
 //	g_i ← g_i - (g_i·g_j / |g_j|²)·g_j    where g_i·g_j < 0, with the original g_j
 //
 // and the update uses Σ_i g_i. Losses are multiplied by the heads' weights; parameters of a single task have that
-// task's gradient. It keeps one gradient of the encoder per task, and takes one backward pass per task. Where a
-// sampler's groups are not set, each step has a batch of all groups.
+// task's gradient. It keeps one gradient of the encoder per task, in the memory that `jenga check` counts, and takes
+// one backward pass per task. Where a sampler's groups are not set, each step has a batch of all groups.
 type PCGrad struct{ Fixed }
 
 var _ GradientWeighting = PCGrad{}

@@ -190,19 +190,7 @@ func addTaskOf(t *testing.T, m *Model, name, kind string) {
 
 func TestTwoProcessesTrainAsOneDoes(t *testing.T) {
 	const steps = 4
-	for _, c := range []struct {
-		name   string
-		groups [2]int // of the batches of the two processes
-		change func(m *Model, p *Plan)
-	}{
-		{"batches of one group", [2]int{0, 0}, func(*Model, *Plan) {}},
-		{"batches of two groups", [2]int{0, 1}, func(*Model, *Plan) {}},
-		{"learned weighting", [2]int{0, 1}, func(m *Model, p *Plan) { p.Weighting = uncertainty(m) }},
-		{"factors by losses", [2]int{0, 1}, func(_ *Model, p *Plan) { p.Weighting = &scripted{factor: 2} }},
-		{"losses as factors", [2]int{0, 1}, func(_ *Model, p *Plan) { p.Weighting = byLoss{} }},
-		{"losses of one group as factors", [2]int{0, 0}, func(_ *Model, p *Plan) { p.Weighting = byLoss{} }},
-		{"gradients combined", [2]int{0, 1}, func(_ *Model, p *Plan) { p.Weighting = PCGrad{} }},
-	} {
+	for _, c := range trainingsOfTwo() {
 		t.Run(c.name, func(t *testing.T) {
 			batches := func(m *Model, step int) []Batch {
 				data := smallData(m, 32)

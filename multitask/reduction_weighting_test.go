@@ -73,3 +73,32 @@ func TestGradientsOfTasksWithLabelledUnitsAreCombined(t *testing.T) {
 		t.Errorf("epoch %v of chosen batches, want 0", report.Epoch)
 	}
 }
+
+// weighted sets a plan's weighting to a registered one.
+func weighted(name, options string) func(m *Model, p *Plan) {
+	return func(m *Model, p *Plan) { p.Weighting = registered(Weightings(), name, options, m.WeightingEnv(1)) }
+}
+
+// trainingOfTwo is what two processes train.
+type trainingOfTwo struct {
+	name   string
+	groups [2]int // of the batches of the two processes
+	change func(m *Model, p *Plan)
+}
+
+func trainingsOfTwo() []trainingOfTwo {
+	return []trainingOfTwo{
+		{"batches of one group", [2]int{0, 0}, func(*Model, *Plan) {}},
+		{"batches of two groups", [2]int{0, 1}, func(*Model, *Plan) {}},
+		{"learned weighting", [2]int{0, 1}, func(m *Model, p *Plan) { p.Weighting = uncertainty(m) }},
+		{"factors by losses", [2]int{0, 1}, func(_ *Model, p *Plan) { p.Weighting = &scripted{factor: 2} }},
+		{"losses as factors", [2]int{0, 1}, func(_ *Model, p *Plan) { p.Weighting = byLoss{} }},
+		{"losses of one group as factors", [2]int{0, 0}, func(_ *Model, p *Plan) { p.Weighting = byLoss{} }},
+		{"gradients combined", [2]int{0, 1}, func(_ *Model, p *Plan) { p.Weighting = PCGrad{} }},
+		{"dwa", [2]int{0, 1}, weighted("dwa", "every: 1")},
+		{"rlw", [2]int{0, 1}, weighted("rlw", "")},
+		{"gradnorm", [2]int{0, 1}, weighted("gradnorm", "initial_steps: 1")},
+		{"cagrad", [2]int{0, 1}, weighted("cagrad", "")},
+		{"famo", [2]int{0, 1}, weighted("famo", "")},
+	}
+}

@@ -81,6 +81,8 @@ func TestAnEncoderWithAMemoryOfItsOwnIsTrainedAsTheHosts(t *testing.T) {
 		{"without clipping", 0, func(_ *Model, p *Plan) { p.ClipNorm = 0 }},
 		{"clipped", 1e-6, func(_ *Model, p *Plan) { p.ClipNorm = 0.1 }},
 		{"learned weighting", 1e-6, func(m *Model, p *Plan) { p.Weighting = uncertainty(m) }},
+		{"gradients balanced", 1e-5, weighted("gradnorm", "{initial_steps: 1, learning_rate: 0.1}")},
+		{"conflicts averted", 1e-5, weighted("cagrad", "")},
 		{"gradients combined", 1e-5, func(_ *Model, p *Plan) {
 			p.Weighting, p.Sampler = PCGrad{},
 				RoundRobin{several{2}}

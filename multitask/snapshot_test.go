@@ -99,7 +99,7 @@ func resumedTrainings() []resumed {
 		}
 	}
 	for _, name := range Weightings().Names() {
-		for _, groups := range []string{"1", "2", "all"} {
+		for _, groups := range []string{"2", "all"} {
 			all = append(all, resumed{"weighting " + name + ", groups: " + groups, three("none"),
 				plan(func(m *Model, p *Plan) {
 					p.Weighting = registered(Weightings(), name, "", m.WeightingEnv(1))

@@ -64,7 +64,7 @@ func (t *Training) compute(batches []Batch) (Step, error) {
 	if err := s.reduce(); err != nil {
 		return report, err
 	}
-	s.combine()
+	report.TaskFactors = s.combine()
 
 	// clip
 	var factor float32

@@ -47,11 +47,12 @@ func (s *step) measure() ([]Loss, error) {
 	return measured.all, measured.reduceSums()
 }
 
-// combine combines the tasks' gradients into one, for a weighting that is a GradientWeighting.
-func (s *step) combine() {
+// combine combines the tasks' gradients into one, for a weighting that is a GradientWeighting. It returns the factors
+// of a FactorReporter.
+func (s *step) combine() map[string]float64 {
 	w := s.training.weighting
 	if w.byGradients == nil {
-		return
+		return nil
 	}
 
 	// the tasks that have labelled units
@@ -92,6 +93,10 @@ func (s *step) combine() {
 	for _, store := range s.training.stores {
 		store.(nn.TaskStore).Combine(factors)
 	}
+	if reporter, ok := w.Weighting.(FactorReporter); ok {
+		return reporter.Factors()
+	}
+	return nil
 }
 
 // observe passes the step's losses to the sampler and the weighting, its gradients to the balance, and the losses after

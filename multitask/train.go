@@ -17,7 +17,8 @@ type Step struct {
 	Epoch        float64 // epochs done, fractions counted
 	Loss         float64 // that was minimised: the sum over heads of factor times mean over labelled units
 	Losses       []Loss
-	Sampling     []Probability // when the first group was drawn; nil: the sampler is not a ProbabilitySampler
+	TaskFactors  map[string]float64 // of the tasks' gradients; nil: the weighting is not a FactorReporter
+	Sampling     []Probability      // when the first group was drawn; nil: the sampler is not a ProbabilitySampler
 	Rate         float64
 	GradientNorm float64 // before clipping
 	Tokens       int

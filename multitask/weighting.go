@@ -45,6 +45,26 @@ type GradientWeighting interface {
 	Combine(s State, tasks []string, dots [][]float64) []float64
 }
 
+// FactorReporter is a GradientWeighting whose factors each Step reports.
+type FactorReporter interface {
+	// Factors returns the factors of the last Combine, by task.
+	Factors() map[string]float64
+}
+
+// combined holds the factors of a FactorReporter.
+type combined struct{ factors map[string]float64 }
+
+// Factors implements FactorReporter.
+func (c *combined) Factors() map[string]float64 { return c.factors }
+
+// report sets the factors of a step.
+func (c *combined) report(tasks []string, factors []float64) {
+	c.factors = map[string]float64{}
+	for t, task := range tasks {
+		c.factors[task] = factors[t]
+	}
+}
+
 // LossObserver is a Weighting or a Sampler that receives the losses of finished steps.
 type LossObserver interface {
 	Observe(s State, losses []Loss)

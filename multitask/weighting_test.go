@@ -19,14 +19,7 @@ import (
 // weightingTrace is testdata/weightings.json, which scripts/fixtures/weightings.py writes by PyTorch: its doc comment
 // says of what.
 type weightingTrace struct {
-	Steps [][]struct {
-		Group int
-		Texts []struct {
-			IDs   []int32
-			Label int // -1: none
-			Tags  []int
-		}
-	}
+	Steps               []stepOfTexts
 	Weights             map[string]float64
 	Start               map[string][]float32
 	Uncertainty, PCGrad struct {
@@ -44,6 +37,16 @@ type weightingTrace struct {
 			Orders [][]int
 			Total  []float64
 		}
+	}
+}
+
+// stepOfTexts is the batches of a step of a fixture.
+type stepOfTexts []struct {
+	Group int
+	Texts []struct {
+		IDs   []int32
+		Label int // -1: none
+		Tags  []int
 	}
 }
 

@@ -95,6 +95,8 @@ type (
 	TaskLine struct {
 		Heads    map[string]HeadLine `json:"heads"`
 		Examples int                 `json:"examples,omitempty"`
+		// Factor is that of the task's gradient of the shared parameters, where a weighting reports it.
+		Factor *float64 `json:"factor,omitempty"`
 	}
 	// HeadLine has metrics by name, "examples", the number of labelled examples, and for outputs that are labels the
 	// tables "labels" and "confusion".
@@ -120,7 +122,11 @@ func Line(event any) any {
 		}
 		for _, l := range v.Losses {
 			if line.Tasks[l.Task].Heads == nil {
-				line.Tasks[l.Task] = TaskLine{Heads: map[string]HeadLine{}}
+				task := TaskLine{Heads: map[string]HeadLine{}}
+				if factor, ok := v.TaskFactors[l.Task]; ok {
+					task.Factor = &factor
+				}
+				line.Tasks[l.Task] = task
 			}
 			head := HeadLine{"loss": l.Mean()}
 			if l.Factor != l.Weight { // the weighting's, where it is not the experiment's weight

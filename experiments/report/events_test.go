@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/jenga-nlp/jenga/multitask"
@@ -39,6 +40,18 @@ func TestALineOfAStepHasTheGroupsProbabilities(t *testing.T) {
 		`"sts":{"examples":100,"exponent":0.5,"probability":0.25}}}`)] + "}"
 	if got, err := json.Marshal(Line(step)); err != nil || string(got) != want {
 		t.Errorf("Line = %s, %v, want %s", got, err, want)
+	}
+}
+
+func TestALineOfAStepHasTheFactorsOfTasks(t *testing.T) {
+	step := multitask.Step{
+		Losses:      []multitask.Loss{{Task: "nli", Head: "nli", Weight: 1, Factor: 1, Sum: 3, Units: 2}},
+		TaskFactors: map[string]float64{"nli": 0},
+	}
+	line, err := json.Marshal(Line(step))
+	want := `"tasks":{"nli":{"heads":{"nli":{"loss":1.5}},"factor":0}}`
+	if err != nil || !strings.Contains(string(line), want) {
+		t.Errorf("Line = %s, %v, want %s in it", line, err, want)
 	}
 }
 
