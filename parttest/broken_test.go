@@ -213,6 +213,10 @@ func TestBroken(t *testing.T) {
 		parttest.Task(t, name, "")
 	case "encoder":
 		parttest.Encoder(t, name, "")
+	case "sampler":
+		parttest.Sampler(t, name, "")
+	case "weighting":
+		parttest.Weighting(t, name, "")
 	}
 }
 
@@ -234,6 +238,12 @@ func TestRulesAreHeld(t *testing.T) {
 	}
 	for name, b := range brokenEncoders {
 		wants["encoder "+name] = "--- FAIL: TestBroken/" + b.rule
+	}
+	for name, b := range brokenSamplers {
+		wants["sampler "+name] = "--- FAIL: TestBroken/" + b.rule
+	}
+	for name, b := range brokenWeightings {
+		wants["weighting "+name] = "--- FAIL: TestBroken/" + b.rule
 	}
 	for part, want := range wants {
 		t.Run(part+" fails with the rule it breaks", func(t *testing.T) {

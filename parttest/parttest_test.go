@@ -64,3 +64,36 @@ func TestTasks(t *testing.T) {
 		t.Run(name, func(t *testing.T) { parttest.Task(t, name, "") })
 	}
 }
+
+func TestSamplers(t *testing.T) {
+	for name, options := range map[string][]string{
+		"proportional": {"", "groups: 2"},
+		"uniform":      {"", "groups: 2"},
+		"round_robin":  {"", "groups: 2"},
+		"temperature":  {"", "{temperature: 4, cap: 50}", "groups: 2"},
+		"weights":      {"", "{weights: {second: 3, beside: 0.5}}", "groups: all"},
+		"annealed":     {"", "end: 0", "groups: 2"},
+		"dynamic":      {"", "{targets: {third: 0.9}, rehearsal: 0.5, tolerance: 0.1}", "groups: 2"},
+	} {
+		for _, o := range options {
+			t.Run(name+" "+o, func(t *testing.T) { parttest.Sampler(t, name, o) })
+		}
+	}
+}
+
+func TestWeightings(t *testing.T) {
+	for name, options := range map[string][]string{
+		"fixed":       {""},
+		"uncertainty": {"", "learning_rate: 0.1"},
+		"pcgrad":      {""},
+		"dwa":         {"", "{every: 4, temperature: 1}"},
+		"rlw":         {""},
+		"gradnorm":    {"", "{alpha: 0.5, learning_rate: 0.1, initial_steps: 1}"},
+		"cagrad":      {"", "c: 0"},
+		"famo":        {"", "{gamma: 0, learning_rate: 0.1}"},
+	} {
+		for _, o := range options {
+			t.Run(name+" "+o, func(t *testing.T) { parttest.Weighting(t, name, o) })
+		}
+	}
+}
