@@ -148,3 +148,44 @@ func TestLossesOfZero(t *testing.T) {
 		d.Observe(State{Step: step}, losses)
 	}
 }
+
+// With accumulation a step's losses and gradients are those of all its batches together, for each weighting.
+func TestWeightingsWithAccumulation(t *testing.T) {
+	for _, name := range Weightings().Names() {
+		trained := func(split bool) (last Step, end map[string][]float32) {
+			m := smallModel(t, "none", 0)
+			plan := smallPlan()
+			plan.Weighting = registered(Weightings(), name, "", m.WeightingEnv(1))
+			if _, ok := plan.Weighting.(*GradNorm); ok {
+				plan.Weighting = registered(Weightings(), name, "initial_steps: 1", m.WeightingEnv(1))
+			}
+			training, data := stepping(t, m, plan, 6), smallData(m, 48)
+			for n := range 6 {
+				first, second := data[0].Train[8*n:8*n+8], data[1].Train[8*n:8*n+8]
+				batches := []Batch{{0, first}, {1, second}}
+				if split {
+					batches = []Batch{{0, first[:3]}, {1, second[:5]}, {0, first[3:]}, {1, second[5:]}}
+				}
+				var err error
+				if last, err = training.Update(batches); err != nil {
+					t.Fatal(err)
+				}
+			}
+			return last, values(m)
+		}
+		want, wantEnd := trained(false)
+		got, gotEnd := trained(true)
+		if !(math.Abs(got.Loss-want.Loss) <= 1e-5) || !(math.Abs(got.GradientNorm-want.GradientNorm) <= 1e-5) {
+			t.Errorf("%s: loss %v and gradient %v of divided batches, want %v and %v",
+				name, got.Loss, got.GradientNorm, want.Loss, want.GradientNorm)
+		}
+		delete(wantEnd, "fusion.score.bias") // softmax ignores it: its gradient is the rounding of zeros
+		for param, w := range wantEnd {
+			for i, v := range w {
+				if !(math.Abs(float64(gotEnd[param][i]-v)) <= 1e-5) {
+					t.Fatalf("%s: %s[%d] is %v with divided batches, want %v", name, param, i, gotEnd[param][i], v)
+				}
+			}
+		}
+	}
+}
