@@ -168,10 +168,7 @@ func (t *Training) Step(ctx context.Context) (Step, error) {
 	if err := ctx.Err(); err != nil {
 		return Step{}, err
 	}
-	batches := t.next()
-	step, err := t.Update(batches)
-	step.Sampling = t.probabilities
-	return step, err
+	return t.Update(t.next())
 }
 
 // needsData panics if the caller chooses the batches.
@@ -223,7 +220,7 @@ func (t *Training) Update(batches []Batch) (Step, error) {
 	}
 	t.state.Step++
 	t.state.Last = batches[len(batches)-1].Group
-	report.Epoch = t.epoch()
+	report.Epoch, report.Sampling = t.epoch(), t.probabilities
 	return report, nil
 }
 

@@ -38,14 +38,14 @@ func (r *Run) newPlan() (multitask.Plan, error) {
 	if t.EvalStrategy == "steps" {
 		plan.EvaluateEvery = t.EvalSteps
 	}
-	if err := plan.CheckWeighting(r.Model); err != nil {
-		return multitask.Plan{}, &plugin.Mistake{Place: t.Weighting.Place,
-			Err: fmt.Errorf("weighting %q: %w", t.Weighting.Type, err)}
-	}
 	if _, observes := sampler.(multitask.EvaluationObserver); observes && plan.NeverEvaluate {
 		return multitask.Plan{}, &plugin.Mistake{Place: t.Sampling.Place,
 			Err: fmt.Errorf("sampling %q follows the metrics on dev, and there is no evaluation; "+
 				"want training.eval_strategy: epoch or steps, and labelled examples in dev", t.Sampling.Type)}
+	}
+	if err := plan.CheckWeighting(r.Model); err != nil {
+		return multitask.Plan{}, &plugin.Mistake{Place: t.Weighting.Place,
+			Err: fmt.Errorf("weighting %q: %w", t.Weighting.Type, err)}
 	}
 	return plan, nil
 }
