@@ -13,6 +13,33 @@ type Batch struct {
 	Examples []*corpus.Example
 }
 
+// next returns the batches of the next update, those of all processes.
+func (t *Training) next() []Batch {
+	var batches []Batch
+	n := t.length
+	for round := range min(n.rounds, divideUp(n.batches-t.used, n.groups)) {
+		if epoch := t.used / n.perEpoch; t.used == 0 || epoch > t.state.Epoch {
+			t.state.Epoch = epoch
+			t.state.Left = append(t.state.Left[:0], t.state.Batches...)
+		}
+		if p, ok := t.plan.Sampler.(ProbabilitySampler); ok && round == 0 {
+			t.probabilities = p.Probabilities(t.state)
+		}
+		t.state.Rand = rand.New(t.sampling)
+		chosen := t.plan.Sampler.Next(t.state)
+		if len(chosen) != n.groups {
+			panic(fmt.Sprintf("multitask: sampler %T named %d groups; want %d", t.plan.Sampler, len(chosen), n.groups))
+		}
+		for _, g := range chosen {
+			t.state.Left[g]--
+			t.state.Last = g
+			batches = append(batches, Batch{g, t.iterators[g].next()})
+			t.used++
+		}
+	}
+	return batches
+}
+
 // batchIterator returns one group's training batches, shuffled again after each round. Epochs are counted by the
 // batches of the first shuffle. With BatchTokens later shuffles may make a batch more or less; batches that are left
 // over are used in the next epoch.
