@@ -38,7 +38,7 @@ var letters = regexp.MustCompile(`\pL+`)
 // candidateOf reads the split in a path's name, else in that of its folder.
 func candidateOf(path string) candidate {
 	base := filepath.Base(path)
-	if base = strings.TrimSuffix(base, ".gz"); corpus.TypeOf(base) != "" || filepath.Ext(base) == ".txt" {
+	if base = strings.TrimSuffix(base, ".gz"); corpus.FileType(base) != "" || filepath.Ext(base) == ".txt" {
 		base = strings.TrimSuffix(base, filepath.Ext(base))
 	}
 	c := candidate{path: path, folder: filepath.Dir(path)}
@@ -102,7 +102,7 @@ func findIn(folder string) (all []candidate, skipped []string, err error) {
 		case entry.IsDir() || strings.HasPrefix(entry.Name(), "."):
 		case split != "" && filepath.Ext(path) != ".zip":
 			all = append(all, c)
-		case corpus.TypeOf(path) != "":
+		case corpus.FileType(path) != "":
 			others = append(others, c)
 		default:
 			skipped = append(skipped, fmt.Sprintf("%s: no data by its name", path))

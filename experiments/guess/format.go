@@ -26,7 +26,7 @@ func (h *head) data() (*data, error) {
 	if err != nil {
 		return nil, err
 	}
-	kind := corpus.TypeOf(h.path)
+	kind := corpus.FileType(h.path)
 	d := &data{format: corpus.Format{Encoding: encoding}}
 	if encoding != "" {
 		d.notes = append(d.notes, fmt.Sprintf("encoding: the file is not UTF-8, and all its bytes are of %s", encoding))

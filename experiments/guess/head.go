@@ -92,7 +92,7 @@ func (h *head) read(f corpus.Format) ([]corpus.Record, error) {
 	}
 	kind := f.Type
 	if kind == "" {
-		kind = corpus.TypeOf(h.path)
+		kind = corpus.FileType(h.path)
 	}
 	text := h.text
 	if kind == "json" {
