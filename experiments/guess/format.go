@@ -77,10 +77,10 @@ func (h *head) sniffed(d *data) (*data, error) {
 	return h.table(d, "")
 }
 
-// lines returns the first n lines, and at least one.
+// lines returns the first n whole lines, and at least one.
 func (h *head) lines(n int) []string {
 	lines := strings.SplitN(string(h.text), "\n", n+1)
-	if len(lines) > n || len(lines) > 1 && lines[len(lines)-1] == "" {
+	if len(lines) > n || len(lines) > 1 && (!h.whole || lines[len(lines)-1] == "") {
 		lines = lines[:len(lines)-1]
 	}
 	for i := range lines {

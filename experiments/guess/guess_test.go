@@ -184,7 +184,15 @@ func TestOnlyTheBeginningIsRead(t *testing.T) {
 	write(t, map[string]string{
 		"a.csv": long, "b.jsonl": rows(20_000, record), "a.json": "[" + rows(100_000, record+",") + "{}]",
 	})
-	for _, name := range []string{"a.csv", "a.json", "b.jsonl"} {
+	// one line, of which maxBytes end within an é
+	line := rows(100_000, strings.Replace(record, "is text", "is téxt", 1)+",")
+	line = "[" + strings.ReplaceAll(line, "\n", " ") + "{}]"
+	at := strings.LastIndex(line[:maxBytes], "é")
+	line = line[:1] + strings.Repeat(" ", maxBytes-1-at) + line[1:]
+	if err := os.WriteFile("line.json", []byte(line), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"a.csv", "a.json", "b.jsonl", "line.json"} {
 		e, err := Files([]string{name})
 		if err != nil {
 			t.Fatal(err)

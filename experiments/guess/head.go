@@ -25,7 +25,7 @@ const (
 // head is the beginning of a data file.
 type head struct {
 	path  string
-	text  []byte // whole lines, decompressed, without a byte-order mark
+	text  []byte // decompressed, without a byte-order mark
 	whole bool   // the text is all of the file
 	slots bool   // a folder of intents and slots; text is empty
 }
@@ -52,7 +52,7 @@ func readHead(path string) (*head, error) {
 	return h, nil
 }
 
-// beginning reads at most maxBytes of a file, up to the end of a line.
+// beginning reads at most maxBytes of a file. It ends with a whole character of UTF-8, if it is that.
 func beginning(path string) (text []byte, whole bool, err error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -79,7 +79,11 @@ func beginning(path string) (text []byte, whole bool, err error) {
 	if len(text) <= maxBytes {
 		return text, true, nil
 	}
-	return text[:bytes.LastIndexByte(text, '\n')+1], false, nil
+	end := maxBytes
+	for end > maxBytes-utf8.UTFMax && !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end], false, nil
 }
 
 // name is the path without .gz: the text is decompressed.
@@ -179,9 +183,12 @@ func readSlots(folder string) ([]corpus.Record, error) {
 		if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
 			path += ".gz"
 		}
-		text, _, err := beginning(path)
+		text, whole, err := beginning(path)
 		if err != nil {
 			return nil, fmt.Errorf("%s: want the files seq.in, seq.out and label: %w", folder, err)
+		}
+		if !whole {
+			text = text[:bytes.LastIndexByte(text, '\n')+1]
 		}
 		lines[i] = strings.Split(strings.TrimRight(string(text), "\n"), "\n")
 	}
