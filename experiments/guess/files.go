@@ -85,6 +85,9 @@ func find(paths []string) (sets []files, skipped []string, err error) {
 	return sets, skipped, err
 }
 
+// otherExtensions are those of files that are no data, although their names may tell a split: train.py.
+var otherExtensions = []string{".cfg", ".ipynb", ".log", ".md", ".py", ".sh", ".toml", ".yaml", ".yml", ".zip"}
+
 // findIn lists the data in a folder: files whose name tells their split, else files of a known extension.
 func findIn(folder string) (all []candidate, skipped []string, err error) {
 	entries, err := os.ReadDir(folder)
@@ -100,7 +103,7 @@ func findIn(folder string) (all []candidate, skipped []string, err error) {
 		case entry.IsDir() && isSlots(path):
 			all = append(all, c)
 		case entry.IsDir() || strings.HasPrefix(entry.Name(), "."):
-		case split != "" && filepath.Ext(path) != ".zip":
+		case split != "" && !slices.Contains(otherExtensions, filepath.Ext(path)):
 			all = append(all, c)
 		case corpus.FileType(path) != "":
 			others = append(others, c)

@@ -111,6 +111,8 @@ func TestFilesOfOneDataSet(t *testing.T) {
 	}{
 		{[]string{"d/train.csv", "d/val.csv", "d/test.csv", "d/README.md"}, []string{"d"},
 			"d: d/train.csv d/val.csv d/test.csv"},
+		{[]string{"d/train.csv", "d/dev.csv", "d/train.py", "d/train.yaml"}, []string{"d"}, "d: d/train.csv d/dev.csv "},
+		{[]string{"d/mails.csv", "d/train.sh"}, []string{"d"}, "mails: d/mails.csv  "},
 		{[]string{"a_train.csv", "a_dev.csv", "b-train.csv"}, []string{"a_train.csv", "a_dev.csv", "b-train.csv"},
 			"a: a_train.csv a_dev.csv ; b: b-train.csv  "},
 		{[]string{"mails.csv"}, []string{"mails.csv"}, "mails: mails.csv  "},
