@@ -71,7 +71,7 @@ func find(paths []string) (sets []files, skipped []string, err error) {
 			return nil, nil, fmt.Errorf("%s: no such file", path)
 		case err != nil:
 			return nil, nil, err
-		case !info.IsDir() || isSlots(path):
+		case !info.IsDir() || corpus.IsSlotFolder(path):
 			all = append(all, candidateOf(filepath.Clean(path)))
 			continue
 		}
@@ -100,7 +100,7 @@ func findIn(folder string) (all []candidate, skipped []string, err error) {
 		c := candidateOf(path)
 		_, split := cutSplit(entry.Name())
 		switch {
-		case entry.IsDir() && isSlots(path):
+		case entry.IsDir() && corpus.IsSlotFolder(path):
 			all = append(all, c)
 		case entry.IsDir() || strings.HasPrefix(entry.Name(), "."):
 		case split != "" && !slices.Contains(otherExtensions, filepath.Ext(path)):
@@ -123,16 +123,6 @@ func findIn(folder string) (all []candidate, skipped []string, err error) {
 			"with seq.in, seq.out and label", folder)
 	}
 	return all, skipped, nil
-}
-
-// isSlots reports whether path is a folder of intents and slots.
-func isSlots(path string) bool {
-	for _, name := range []string{"seq.in", "seq.in.gz"} {
-		if info, err := os.Stat(filepath.Join(path, name)); err == nil && info.Mode().IsRegular() {
-			return true
-		}
-	}
-	return false
 }
 
 // group joins files to data sets: those of a folder with the same name but for the split, or all of a folder with a

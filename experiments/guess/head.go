@@ -32,7 +32,7 @@ type head struct {
 
 // readHead reads the beginning of a file.
 func readHead(path string) (*head, error) {
-	if isSlots(path) {
+	if corpus.IsSlotFolder(path) {
 		return &head{path: path, slots: true, whole: true}, nil
 	}
 	text, whole, err := beginning(path)
