@@ -22,21 +22,18 @@ func (h *head) data() (*data, error) {
 		records, err := h.read(corpus.Format{})
 		return &data{records: records}, err
 	}
-	encoding, err := encodingOf(h.text, h.name())
-	if err != nil {
-		return nil, err
-	}
-	kind := corpus.FileType(h.path)
+	encoding := encodingOf(h.text)
 	d := &data{format: corpus.Format{Encoding: encoding}}
 	if encoding != "" {
 		d.notes = append(d.notes, fmt.Sprintf("encoding: the file is not UTF-8, and all its bytes are of %s", encoding))
 	}
-	switch kind {
+	switch kind := corpus.FileType(h.path); kind {
 	case "":
 		return h.sniffed(d)
 	case "csv", "tsv":
 		return h.table(d, kind)
 	}
+	var err error
 	d.records, err = h.read(d.format)
 	return d, err
 }

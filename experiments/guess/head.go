@@ -208,18 +208,15 @@ func readSlots(folder string) ([]corpus.Record, error) {
 	return records, nil
 }
 
-// encodingOf returns the encoding of a text that may be cut: "" is UTF-8.
-func encodingOf(text []byte, path string) (string, error) {
-	if utf8.Valid(text) {
-		return "", nil
-	}
+// encodingOf returns the encoding of a text: "" is UTF-8.
+func encodingOf(text []byte) string {
 	// in Latin-1 the bytes 0x80 to 0x9f are control codes, which do not occur in texts
 	control := func(b byte) bool { return b >= 0x80 && b < 0xa0 }
-	if !slices.ContainsFunc(text, control) {
-		return "latin1", nil
+	switch {
+	case utf8.Valid(text):
+		return ""
+	case slices.ContainsFunc(text, control):
+		return "cp1252"
 	}
-	if f := (corpus.Format{Type: "csv", Encoding: "cp1252"}); f.Check(path) == nil {
-		return "cp1252", nil
-	}
-	return "", fmt.Errorf("%s: the file is not UTF-8; save it as UTF-8", path)
+	return "latin1"
 }
