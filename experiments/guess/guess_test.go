@@ -209,13 +209,14 @@ func TestErrors(t *testing.T) {
 	write(t, map[string]string{
 		"empty.csv": "", "binary.csv": "a\x00b", "broken.csv": "text,label\nso it is,red\nso it was,red,blue\n",
 		"utf16.csv": "\xff\xfet\x00", "ids.csv": "a,b\n1,2\n3,4\n", "docs/readme.md": "x", "dev.csv": "a,b\n",
-		"test.csv": "a,b\n", "seq/seq.in": "a b\n",
+		"test.csv": "a,b\n", "seq/seq.in": "a b\n", "mixed.csv": "text,label\nthe café is,red\nit is na\xefve,blue\n",
 	})
 	for _, test := range []struct{ args, want string }{
 		{"none.csv", "none.csv: no such file"},
 		{"empty.csv", "empty.csv: no records; want at least one"},
 		{"binary.csv", "binary.csv: the file is no text"},
 		{"utf16.csv", "utf16.csv: the file is UTF-16; save it as UTF-8"},
+		{"mixed.csv", "mixed.csv:3: byte 0xef at character 9 is not UTF-8; other characters of the file are"},
 		{"broken.csv", `broken.csv:3: the row goes on after column`},
 		{"ids.csv", "ids.csv: no column of texts among a, b; an experiment needs one"},
 		{"docs", "docs: no data in this folder; want files such as train.csv"},

@@ -208,12 +208,24 @@ func readSlots(folder string) ([]corpus.Record, error) {
 	return records, nil
 }
 
-// encodingOf returns the encoding of a text: "" is UTF-8.
+// encodingOf returns the encoding of a text: "" is UTF-8. A text most of whose characters beyond ASCII are UTF-8 is that,
+// with bytes that are wrong: in another encoding all the others would be.
 func encodingOf(text []byte) string {
+	valid, invalid := 0, 0
+	for rest := text; len(rest) > 0; {
+		r, size := utf8.DecodeRune(rest)
+		rest = rest[size:]
+		switch {
+		case r == utf8.RuneError && size == 1:
+			invalid++
+		case size > 1:
+			valid++
+		}
+	}
 	// in Latin-1 the bytes 0x80 to 0x9f are control codes, which do not occur in texts
 	control := func(b byte) bool { return b >= 0x80 && b < 0xa0 }
 	switch {
-	case utf8.Valid(text):
+	case invalid == 0 || valid >= invalid:
 		return ""
 	case slices.ContainsFunc(text, control):
 		return "cp1252"
