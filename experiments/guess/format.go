@@ -22,9 +22,12 @@ func (h *head) data() (*data, error) {
 		records, err := h.read(corpus.Format{})
 		return &data{records: records}, err
 	}
-	encoding := encodingOf(h.text)
-	d := &data{format: corpus.Format{Encoding: encoding}}
-	if encoding != "" {
+	d := &data{format: corpus.Format{Encoding: encodingOf(h.text)}}
+	switch encoding := d.format.Encoding; {
+	case h.utf16:
+		d.format.Encoding = nameOfUTF16
+		d.notes = append(d.notes, "encoding: the file begins with UTF-16's byte-order mark")
+	case encoding != "":
 		d.notes = append(d.notes, fmt.Sprintf("encoding: the file is not UTF-8, and all its bytes are of %s", encoding))
 	}
 	switch kind := corpus.FileType(h.path); kind {

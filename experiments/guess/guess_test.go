@@ -3,12 +3,14 @@ package guess
 import (
 	"bytes"
 	"compress/gzip"
+	"encoding/binary"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf16"
 )
 
 // write writes files to a new folder and makes it the working directory.
@@ -111,7 +113,8 @@ func TestFilesOfOneDataSet(t *testing.T) {
 	}{
 		{[]string{"d/train.csv", "d/val.csv", "d/test.csv", "d/README.md"}, []string{"d"},
 			"d: d/train.csv d/val.csv d/test.csv"},
-		{[]string{"d/train.csv", "d/dev.csv", "d/train.py", "d/train.yaml"}, []string{"d"}, "d: d/train.csv d/dev.csv "},
+		{[]string{"d/train.csv", "d/dev.csv", "d/train.py", "d/train.yaml"}, []string{"d"},
+			"d: d/train.csv d/dev.csv "},
 		{[]string{"d/mails.csv", "d/train.sh"}, []string{"d"}, "mails: d/mails.csv  "},
 		{[]string{"a_train.csv", "a_dev.csv", "b-train.csv"}, []string{"a_train.csv", "a_dev.csv", "b-train.csv"},
 			"a: a_train.csv a_dev.csv ; b: b-train.csv  "},
@@ -208,14 +211,13 @@ func TestOnlyTheBeginningIsRead(t *testing.T) {
 func TestErrors(t *testing.T) {
 	write(t, map[string]string{
 		"empty.csv": "", "binary.csv": "a\x00b", "broken.csv": "text,label\nso it is,red\nso it was,red,blue\n",
-		"utf16.csv": "\xff\xfet\x00", "ids.csv": "a,b\n1,2\n3,4\n", "docs/readme.md": "x", "dev.csv": "a,b\n",
+		"ids.csv": "a,b\n1,2\n3,4\n", "docs/readme.md": "x", "dev.csv": "a,b\n",
 		"test.csv": "a,b\n", "seq/seq.in": "a b\n", "mixed.csv": "text,label\nthe café is,red\nit is na\xefve,blue\n",
 	})
 	for _, test := range []struct{ args, want string }{
 		{"none.csv", "none.csv: no such file"},
 		{"empty.csv", "empty.csv: no records; want at least one"},
 		{"binary.csv", "binary.csv: the file is no text"},
-		{"utf16.csv", "utf16.csv: the file is UTF-16; save it as UTF-8"},
 		{"mixed.csv", "mixed.csv:3: byte 0xef at character 9 is not UTF-8; other characters of the file are"},
 		{"broken.csv", `broken.csv:3: the row goes on after column`},
 		{"ids.csv", "ids.csv: no column of texts among a, b; an experiment needs one"},
@@ -227,6 +229,41 @@ func TestErrors(t *testing.T) {
 		_, err := Files(strings.Fields(test.args))
 		if err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: %v, want %s", test.args, err, test.want)
+		}
+	}
+}
+
+// inUTF16 encodes a text as Excel does, little-endian with a byte-order mark.
+func inUTF16(text string) string {
+	b := []byte("\xff\xfe")
+	for _, unit := range utf16.Encode([]rune(text)) {
+		b = binary.LittleEndian.AppendUint16(b, unit)
+	}
+	return string(b)
+}
+
+func TestUTF16(t *testing.T) {
+	content := "text,label\n" + rows(30, "a café with number %d 🎉,%s")
+	write(t, map[string]string{
+		"train.csv": inUTF16(content), "dev.csv": content, "test.csv": inUTF16(content),
+		"long.csv":       inUTF16(content + rows(100_000, "a café with number %d 🎉,%s")),
+		"train.utf8.csv": content,
+	})
+	for _, test := range []struct{ files, want, encoding string }{
+		{"train.csv test.csv", "train.csv test.csv", "utf-16"},
+		{"train.csv dev.csv", "train.csv ", "utf-16"}, // dev.csv is another encoding
+		{"train.utf8.csv test.csv", "train.utf8.csv ", ""},
+		{"long.csv", "long.csv ", "utf-16"},
+	} {
+		e, err := Files(strings.Fields(test.files))
+		if err != nil {
+			t.Errorf("%s: %v", test.files, err)
+			continue
+		}
+		s := e.Sets[0]
+		if got := s.Train + " " + s.Dev + s.Test; got != test.want || s.Format.Encoding != test.encoding ||
+			tasksOf(s) != "classification label=label" {
+			t.Errorf("%s: %q, encoding %q, %s", test.files, got, s.Format.Encoding, tasksOf(s))
 		}
 	}
 }

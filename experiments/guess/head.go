@@ -13,6 +13,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"golang.org/x/text/encoding/unicode"
+
 	"github.com/jenga-nlp/jenga/corpus"
 )
 
@@ -27,8 +29,12 @@ type head struct {
 	path  string
 	text  []byte // decompressed, without a byte-order mark
 	whole bool   // the text is all of the file
+	utf16 bool   // the file is UTF-16, and the text in UTF-8
 	slots bool   // a folder of intents and slots; text is empty
 }
+
+// nameOfUTF16 is the encoding of a file with its byte-order mark.
+const nameOfUTF16 = "utf-16"
 
 // readHead reads the beginning of a file.
 func readHead(path string) (*head, error) {
@@ -40,12 +46,16 @@ func readHead(path string) (*head, error) {
 		return nil, err
 	}
 	h := &head{path: path, whole: whole}
+	if bytes.HasPrefix(text, []byte("\xff\xfe")) || bytes.HasPrefix(text, []byte("\xfe\xff")) {
+		h.utf16 = true
+		if text, err = unicode.UTF16(unicode.LittleEndian, unicode.UseBOM).NewDecoder().Bytes(text); err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+	}
 	h.text = bytes.TrimPrefix(text, []byte("\ufeff"))
 	switch {
 	case len(bytes.TrimSpace(h.text)) == 0:
 		return nil, fmt.Errorf("%s: no records; want at least one", path)
-	case bytes.HasPrefix(h.text, []byte("\xff\xfe")) || bytes.HasPrefix(h.text, []byte("\xfe\xff")):
-		return nil, fmt.Errorf("%s: the file is UTF-16; save it as UTF-8", path)
 	case bytes.IndexByte(h.text, 0) >= 0:
 		return nil, fmt.Errorf("%s: the file is no text; want csv, tsv, jsonl, json, conll or conllu", path)
 	}
@@ -93,6 +103,14 @@ func (h *head) name() string { return strings.TrimSuffix(h.path, ".gz") }
 func (h *head) read(f corpus.Format) ([]corpus.Record, error) {
 	if h.slots {
 		return readSlots(h.path)
+	}
+	switch named := f.Encoding == nameOfUTF16; {
+	case h.utf16 && !named:
+		return nil, fmt.Errorf("%s: the file is UTF-16; encoding: utf-16 reads it", h.path)
+	case named && !h.utf16:
+		return nil, fmt.Errorf("%s: the file is not UTF-16", h.path)
+	case named:
+		f.Encoding = "" // that of the text
 	}
 	kind := f.Type
 	if kind == "" {
@@ -208,8 +226,8 @@ func readSlots(folder string) ([]corpus.Record, error) {
 	return records, nil
 }
 
-// encodingOf returns the encoding of a text: "" is UTF-8. A text most of whose characters beyond ASCII are UTF-8 is that,
-// with bytes that are wrong: in another encoding all the others would be.
+// encodingOf returns the encoding of a text: "" is UTF-8. If most characters beyond ASCII are UTF-8 the text is, and
+// has some wrong bytes: in another encoding all the others would be wrong.
 func encodingOf(text []byte) string {
 	valid, invalid := 0, 0
 	for rest := text; len(rest) > 0; {
