@@ -52,11 +52,16 @@ func (i textInput) lineCount(lines lineSource) int {
 		return 0
 	}
 	defer file.Close()
-	n, part := 0, make([]byte, 1<<16)
+	n, part, last := 0, make([]byte, 1<<16), byte('\n')
 	for {
 		read, err := file.Read(part)
 		n += bytes.Count(part[:read], []byte("\n"))
-		if err != nil {
+		switch {
+		case read > 0:
+			last = part[read-1]
+		case err != nil && last != '\n': // the last line has no end
+			return n + 1
+		case err != nil:
 			return n
 		}
 	}
