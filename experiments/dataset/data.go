@@ -131,8 +131,10 @@ func (r *reader) example(number int, record corpus.Record) (corpus.Example, erro
 		return example, err
 	}
 	if by := task.Data.Split.By; by != "" && task.Data.SameAs == "" {
+		value, _ := corpus.Field(record.Fields, by) // by may be a path
 		var named bool
-		if example.Group, named, err = record.String(by); err == nil && !named {
+		example.Group, named, err = corpus.Record{Place: record.Place, Fields: map[string]any{by: value}}.String(by)
+		if err == nil && !named {
 			err = fmt.Errorf("%s: no field %q, which split: by names", record.Place, by)
 		}
 		if err != nil {

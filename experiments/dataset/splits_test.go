@@ -107,3 +107,30 @@ func TestDataThatIsNotDividedHasNoPlaces(t *testing.T) {
 		t.Errorf("places %v, want none", data.Groups[0].Divided)
 	}
 }
+
+// The field that split: by names may be a path into a record, as that of a text.
+func TestASplitByAPath(t *testing.T) {
+	const tasks = "  - {name: mood, type: classification, data: {path: a.jsonl, text: body.text, label: body.label, " +
+		"split: {dev: 0.2, by: from.user}}}\n"
+	var lines strings.Builder
+	for i := range 40 {
+		fmt.Fprintf(&lines, `{"body": {"text": "text %d", "label": "%s"}, "from": {"user": %d}}`+"\n", i,
+			[]string{"bad", "good"}[i%2], i/4)
+	}
+	data, err := load(t, tasks, map[string]string{"a.jsonl": lines.String()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	users := map[string]string{} // the split of each
+	for split, examples := range data.Groups[0].Examples {
+		for _, e := range examples {
+			if other := users[e.Group]; other != "" && other != split {
+				t.Errorf("user %s is in %s and in %s", e.Group, other, split)
+			}
+			users[e.Group] = split
+		}
+	}
+	if len(users) != 10 || len(data.Groups[0].Examples[config.Dev]) != 8 {
+		t.Errorf("%d users, want 10; %d examples of dev, want 8", len(users), len(data.Groups[0].Examples[config.Dev]))
+	}
+}
