@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf16"
+
+	"github.com/jenga-nlp/jenga/corpus"
 )
 
 // write writes files to a new folder and makes it the working directory.
@@ -163,6 +165,24 @@ func TestOnlyTheBeginningIsRead(t *testing.T) {
 		if s := e.Sets[0]; s.Records != maxRecords || tasksOf(s) != "classification label=label" {
 			t.Errorf("%s: %d records, %s", name, s.Records, tasksOf(s))
 		}
+	}
+}
+
+func TestAColumnIsMissingInRecordsWithoutIt(t *testing.T) {
+	const records, fields = 20, 5
+	all := make([]corpus.Record, records)
+	for i := range all {
+		all[i].Fields = map[string]any{"text": "this is one"}
+		for j := range fields {
+			all[i].Fields[fmt.Sprintf("k%d_%d", i, j)] = "a"
+		}
+	}
+	columns := columnsOf(all, nil)
+	if n := len(columns); n != records*fields+1 {
+		t.Fatalf("%d columns, want %d", n, records*fields+1)
+	}
+	if first := columns[0]; first.n != 1 || first.missing != records-1 {
+		t.Errorf("column %s has %d values and misses %d, want 1 and %d", first.name, first.n, first.missing, records-1)
 	}
 }
 
