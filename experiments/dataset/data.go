@@ -19,10 +19,12 @@ type reader struct {
 	trained  bool         // the run is trained: a missing file may be replaced by another
 	mistakes *plugin.Mistakes
 	warnings []string
+	// trainingRead is called when the training examples of a group are read, before its other files; nil: not called
+	trainingRead func(*Group)
 }
 
 // read reads the examples of a group's splits: those with a file of their own, and those that are taken from the
-// training file. The others stay nil.
+// training file. The others stay nil. Training, if it is among them, is the first.
 func (r *reader) read(group *Group, splits ...string) {
 	first := r.e.Tasks[group.Tasks[0]]
 	own := map[string]config.File{config.Dev: first.Data.Dev, config.Test: first.Data.Test}
@@ -40,6 +42,9 @@ func (r *reader) read(group *Group, splits ...string) {
 		}
 		if examples := divided[split]; examples != nil {
 			group.Examples[split] = examples
+		}
+		if split == config.Train && r.trainingRead != nil {
+			r.trainingRead(group)
 		}
 	}
 }
@@ -131,8 +136,10 @@ func (r *reader) example(number int, record corpus.Record) (corpus.Example, erro
 		return example, err
 	}
 	if by := task.Data.Split.By; by != "" && task.Data.SameAs == "" {
+		value, _ := corpus.Field(record.Fields, by) // by may be a path
 		var named bool
-		if example.Group, named, err = record.String(by); err == nil && !named {
+		example.Group, named, err = corpus.Record{Place: record.Place, Fields: map[string]any{by: value}}.String(by)
+		if err == nil && !named {
 			err = fmt.Errorf("%s: no field %q, which split: by names", record.Place, by)
 		}
 		if err != nil {

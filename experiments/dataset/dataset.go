@@ -25,6 +25,8 @@ type Dataset struct {
 	// SplitAgreement is the F1 of the words of plain texts against those that the training data gives, by task, where
 	// it is low.
 	SplitAgreement map[string]float64
+
+	splitters []func(text string) []corpus.Span // of texts without words, by task
 }
 
 // Group has the tasks that read the same texts, and their examples.
@@ -75,7 +77,9 @@ func loadWith(
 	if err := d.open(tokenizer); err != nil {
 		return nil, err
 	}
-	in := reader{e: e, types: d.Tasks, mistakes: &mistakes}
+	in := reader{e: e, types: d.Tasks, mistakes: &mistakes, trainingRead: func(group *Group) {
+		d.Warnings = append(d.Warnings, d.chooseSplitter(group)...)
+	}}
 	for g := range d.Groups {
 		in.read(&d.Groups[g], splits...)
 	}
@@ -83,9 +87,6 @@ func loadWith(
 		return nil, mistakes.Err()
 	}
 	d.Warnings = append(d.Warnings, in.warnings...)
-	for g := range d.Groups {
-		d.Warnings = append(d.Warnings, d.chooseSplitter(&d.Groups[g])...)
-	}
 	for i, task := range e.Tasks {
 		for _, warning := range plugin.WarningsOf(d.Tasks[i]) {
 			d.Warnings = append(d.Warnings, plugin.Warning(task.Place, "%s", warning))
@@ -137,8 +138,9 @@ func Open(e *config.Experiment, tokenizer corpus.Tokenizer, labels map[multitask
 func (d *Dataset) open(tokenizer corpus.Tokenizer) error {
 	d.Tokenizer = tokenizer
 	var mistakes plugin.Mistakes
-	for _, task := range d.Experiment.Tasks {
-		split := corpus.Splitter(task.Data.SplitWords, tokenizer)
+	for number, task := range d.Experiment.Tasks {
+		d.splitters = append(d.splitters, corpus.Splitter(task.Data.SplitWords, tokenizer))
+		split := func(text string) []corpus.Span { return d.splitters[number](text) } // chooseSplitter may set another
 		built, err := task.Part.Build(tasks.Env{Name: task.Name, Heads: task.HeadNames(), Split: split})
 		if err != nil {
 			mistakes.Append(err)
