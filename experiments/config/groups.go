@@ -76,6 +76,9 @@ func (d *decoding) resolveSameAs() {
 	}
 }
 
+// sameText has the two names of the first text, and of the second.
+var sameText = map[string]string{"text": "question", "question": "text", "pair": "context", "context": "pair"}
+
 // withFields returns d with the fields of own. Fields of the texts that own does not name are those of d.
 func (d Data) withFields(own Data) Data {
 	own.Train, own.Dev, own.Test, own.Path, own.Limit = d.Train, d.Dev, d.Test, d.Path, d.Limit
@@ -83,7 +86,7 @@ func (d Data) withFields(own Data) Data {
 	fields := maps.Clone(own.Format.Fields)
 	own.Format = d.Format
 	for _, name := range []string{"text", "pair", "words", "question", "context"} {
-		if column, named := d.Format.Fields[name]; named && fields[name] == "" {
+		if column, named := d.Format.Fields[name]; named && fields[name] == "" && fields[sameText[name]] == "" {
 			if fields == nil {
 				fields = map[string]string{}
 			}
