@@ -33,6 +33,24 @@ func (e *Experiment) Groups() [][]int {
 	return groups
 }
 
+// Readable returns an experiment with the tasks whose data can be read, of one that Read returned with an error: those
+// without mistakes of their own, apart from files that do not exist.
+func (e *Experiment) Readable() *Experiment {
+	readable := *e
+	readable.Tasks = nil
+	names := map[string]bool{"": true} // same_as may name them
+	for found := true; found; {
+		found = false
+		for _, task := range e.Tasks {
+			if !task.mistaken && !names[task.Name] && names[task.Data.SameAs] {
+				names[task.Name], found = true, true
+				readable.Tasks = append(readable.Tasks, task)
+			}
+		}
+	}
+	return &readable
+}
+
 // resolveSameAs copies the data of the task that same_as names to each task with same_as.
 func (d *decoding) resolveSameAs() {
 	byName := map[string]*Task{}

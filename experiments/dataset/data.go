@@ -35,6 +35,9 @@ func (r *reader) read(group *Group, splits ...string) {
 		if split == config.Dev && first.Data.Split.Dev == 0 || split == config.Test && first.Data.Split.Test == 0 {
 			continue
 		}
+		if TrainingFile(first.Data).Name == "" {
+			continue // it does not exist, which is reported already
+		}
 		if len(divided) == 0 {
 			divided = r.divide(group, r.file(group, TrainingFile(first.Data)), splits)
 		}
