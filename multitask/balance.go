@@ -11,8 +11,8 @@ import (
 )
 
 // balance compares the gradients of all heads at the states that they share, over the first steps: the encoder learns
-// from their sum, in which a gradient that is much larger than all others leaves those without effect. A nil balance
-// measures nothing.
+// from their sum, in which a gradient that is much larger than all others leaves those without effect. Weightings that
+// learn are no exception: their factors follow the losses, not the gradients. A nil balance measures nothing.
 type balance struct {
 	norms  []headNorm // in the order in which the heads had a gradient first
 	steps  int        // that were measured
@@ -21,9 +21,10 @@ type balance struct {
 
 // headNorm is the sum, over steps, of the norms of a head's gradient.
 type headNorm struct {
-	head  HeadName
-	sum   float64
-	steps int // in which the head had a gradient
+	head   HeadName
+	weight float64 // of the head, from the experiment
+	sum    float64
+	steps  int // in which the head had a gradient
 }
 
 func (n headNorm) mean() float64 { return n.sum / float64(n.steps) }
@@ -33,14 +34,13 @@ const (
 	dominates    = 10 // times the largest gradient of another head
 )
 
-// newBalance returns an empty balance; nil where none is required: the encoder learns nothing, there is one head, or
-// the weighting learns to balance the losses.
-func newBalance(m *Model, frozen bool, w *weighting) *balance {
+// newBalance returns an empty balance; nil where none is required: the encoder learns nothing, or there is one head.
+func newBalance(m *Model, frozen bool) *balance {
 	heads := 0
 	for i := range m.Groups {
 		heads += len(m.Groups[i].Heads())
 	}
-	if frozen || heads < 2 || w.learned != nil {
+	if frozen || heads < 2 {
 		return nil
 	}
 	return &balance{}
@@ -99,7 +99,7 @@ func (b *balance) add(losses []Loss, squares []float64) {
 		head := HeadName{losses[i].Task, losses[i].Head}
 		at := slices.IndexFunc(b.norms, func(n headNorm) bool { return n.head == head })
 		if at < 0 {
-			at, b.norms = len(b.norms), append(b.norms, headNorm{head: head})
+			at, b.norms = len(b.norms), append(b.norms, headNorm{head: head, weight: losses[i].Weight})
 		}
 		b.norms[at].sum += math.Sqrt(square)
 		b.norms[at].steps++
@@ -118,12 +118,12 @@ func (b *balance) warnings(done, of int) []Warning {
 	}
 	largest := slices.Clone(b.norms)
 	slices.SortStableFunc(largest, func(m, n headNorm) int { return cmp.Compare(n.mean(), m.mean()) })
-	head, times := largest[0].head, largest[0].mean()/largest[1].mean()
+	first, times := largest[0], largest[0].mean()/largest[1].mean()
 	if times < dominates {
 		return nil
 	}
 	return []Warning{{fmt.Sprintf("task %q: head %q: its gradient at the shared states is %.0f times that of any "+
-		"other head (mean of %s), so the encoder learns little from the others; scale: standard where it predicts raw "+
-		"numbers, a lower weight of the head, or training.weighting: uncertainty balances them",
-		head.Task, head.Head, times, plugin.Count(b.steps, "step"))}}
+		"other head (mean of %s), so the encoder may learn little from the others; scale: standard, if it predicts "+
+		"raw numbers, or weight: %.1g balances them",
+		first.head.Task, first.head.Head, times, plugin.Count(b.steps, "step"), first.weight/times)}}
 }

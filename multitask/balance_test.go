@@ -60,7 +60,7 @@ func TestAHeadThatDominatesTheOthersGivesAWarning(t *testing.T) {
 		{"a small weight", "fixed", "none", 0.001, 0, "", ""},
 		{"a short training", "fixed", "none", 100, 4, "3: ", "(mean of 4 steps)"},
 		{"gradients by task", "pcgrad", "none", 100, 0, "9: ", "(mean of 10 steps)"},
-		{"a weighting that learns", "uncertainty", "none", 100, 0, "", ""},
+		{"a weighting that learns", "uncertainty", "none", 100, 0, "9: ", "(mean of 10 steps)"},
 		{"a frozen encoder", "fixed", "all", 100, 0, "", ""},
 		{"a weight of 0", "fixed", "none", 0, 0, "", ""},
 	} {
@@ -182,18 +182,26 @@ func (r *receiving) Backward(p *nn.Pass, at [][]float32, into nn.Gradients) {
 
 // Heads of detached states pass no gradient: none of them is compared.
 func TestAHeadWithoutAGradientIsNotCompared(t *testing.T) {
-	losses := []Loss{{Task: "a", Head: "a"}, {Task: "b", Head: "b"}, {Task: "c", Head: "c"}}
+	losses := []Loss{
+		{Task: "a", Head: "a", Weight: 1}, {Task: "b", Head: "b", Weight: 2}, {Task: "c", Head: "c", Weight: 1},
+	}
 	for _, test := range []struct {
 		squares []float64
-		want    int
+		want    string // what the warning has; "": no warning
 	}{
-		{[]float64{100, 0, 0}, 0}, {[]float64{100, 1, 0}, 1}, {[]float64{100, 2, 1}, 0}, {[]float64{0, 0, 0}, 0},
-		{[]float64{1, 99, 0}, 0}, {[]float64{1, 101, 1}, 1}, {[]float64{1, 100, 100}, 0},
+		{[]float64{100, 0, 0}, ""},
+		{[]float64{100, 1, 0}, "weight: 0.1 "},
+		{[]float64{100, 2, 1}, ""},
+		{[]float64{0, 0, 0}, ""},
+		{[]float64{1, 99, 0}, ""},
+		{[]float64{1, 101, 1}, "weight: 0.2 "}, // the head has 2
+		{[]float64{1, 100, 100}, ""},
 	} {
 		b := &balance{}
 		b.add(losses, test.squares)
-		if got := b.warnings(1, 1); len(got) != test.want {
-			t.Errorf("squares %v: warnings %q, want %d", test.squares, got, test.want)
+		got := b.warnings(1, 1)
+		if (len(got) == 1) != (test.want != "") || len(got) == 1 && !strings.Contains(got[0].Text, test.want) {
+			t.Errorf("squares %v: warnings %q, want one with %q", test.squares, got, test.want)
 		}
 		if again := b.warnings(1, 1); len(again) != 0 {
 			t.Errorf("squares %v: warnings %q once more", test.squares, again)

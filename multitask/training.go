@@ -76,7 +76,7 @@ func New(m *Model, data []Data, plan Plan) (*Training, error) {
 		return nil, err
 	}
 	t.schedule = plan.schedule(t.length.steps)
-	t.balance = newBalance(m, t.frozen, t.weighting)
+	t.balance = newBalance(m, t.frozen)
 	if err := t.makeStores(); err != nil {
 		return nil, err
 	}

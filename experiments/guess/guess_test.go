@@ -74,7 +74,7 @@ func TestTheYAMLGivesReasons(t *testing.T) {
     type: classification
     data:
       path: ../data/mails.csv
-      split: {dev: 0.1} # no file is named as dev
+      split: {dev: 0.2} # no file is named as dev
       delimiter: ";"
       text: body
       label: team

@@ -199,7 +199,11 @@ func (w *writer) writeFiles(s *Set) {
 		if s.By != "" {
 			by = ", by: " + scalar(s.By)
 		}
-		w.line("      split: {dev: 0.1%s} # no file is named as dev", by)
+		dev := "0.1"
+		if s.Whole && s.Records < 1000 {
+			dev = "0.2" // metrics on fewer than 100 examples tell little
+		}
+		w.line("      split: {dev: %s%s} # no file is named as dev", dev, by)
 	}
 	f := s.Format
 	for _, option := range [][2]string{
