@@ -65,6 +65,27 @@ func (r Record) TextFields() (first, second string) {
 	return first, second
 }
 
+// TwoTexts returns the fields of two texts of a record, of which only the first is read, though Fields names neither: a
+// text, or words, beside a question, or beside a question a pair and a context. ok is false if there are none.
+func (f Format) TwoTexts(r Record) (read, unread string, ok bool) {
+	given := func(name string) bool { return r.Fields[name] != nil }
+	named := func(names ...string) bool {
+		return slices.ContainsFunc(names, func(name string) bool { return f.Fields[name] != "" })
+	}
+	if given("question") && !named("text", "words", "question", "context") {
+		for _, name := range []string{"text", "words"} {
+			if given(name) {
+				return name, "question", true
+			}
+		}
+	}
+	question := named("question") || given("question") && !named("text", "words", "context")
+	if question && !named("pair", "context") && given("pair") && given("context") {
+		return "pair", "context", true
+	}
+	return "", "", false
+}
+
 // joinWords joins words by blanks and returns the span of each.
 func joinWords(words []string) (string, []Span) {
 	spans := make([]Span, len(words))
