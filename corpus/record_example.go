@@ -36,6 +36,7 @@ func (r Record) Example() (Example, error) {
 		e.Text = text
 	case r.Fields[first] == nil:
 		e.Text, e.Words = joinWords(words)
+		e.Written = r.written
 	default:
 		e.Text = text
 		if e.Words, err = findWords(text, words); err != nil {
