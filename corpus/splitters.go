@@ -28,8 +28,34 @@ func Splitter(way string, t Tokenizer) func(text string) []Span {
 	case SplitWhitespace:
 		return splitWhitespace
 	}
-	return t.Split
+	return func(text string) []Span { return withDropped(text, t.Split(text)) }
 }
+
+// withDropped extends the words that a tokenizer finds by the characters beside them that it drops, such as combining
+// marks and joiners: they belong to the word before them, else to the one after, unless white space is between.
+func withDropped(text string, words []Span) []Span {
+	end := 0 // of the word before
+	for i := range words {
+		between := text[end:words[i].Start]
+		if i > 0 {
+			n := strings.IndexFunc(between, unicode.IsSpace)
+			if n < 0 {
+				n = len(between)
+			}
+			words[i-1].End += n
+			between = between[n:]
+		}
+		words[i].Start -= len(between) - len(strings.TrimRightFunc(between, notSpace))
+		end = words[i].End
+	}
+	if n := len(words); n > 0 {
+		rest := text[end:]
+		words[n-1].End += len(rest) - len(strings.TrimLeftFunc(rest, notSpace))
+	}
+	return words
+}
+
+func notSpace(r rune) bool { return !unicode.IsSpace(r) }
 
 func splitWhitespace(text string) []Span {
 	words := []Span{}

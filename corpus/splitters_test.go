@@ -149,3 +149,31 @@ func FuzzSplitters(f *testing.F) {
 		}
 	})
 }
+
+func TestWordsHaveTheCharactersThatTheTokenizerDrops(t *testing.T) {
+	tokenizer, err := TrainWordPiece(slices.Values([]string{"a"}), 100, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ text, want string }{
+		{"में है।", "में|है|।"}, // vowel signs at the end
+		{"أغنيةٌ!", "أغنيةٌ|!"}, // a case ending
+		{"e\u0301cole cafe\u0301", "e\u0301cole|cafe\u0301"},
+		{"\ufeffa\u200d \u200db,\u200d \u200d", "\ufeffa\u200d|\u200db|,\u200d"},
+		{"👩\u200d👩\u200d👧 ❤\ufe0f 我\ufe00想", "👩\u200d👩\u200d👧|❤\ufe0f|我\ufe00|想"},
+		{"\u0301", ""},
+		{"a\u2028b", "a|b"},
+	} {
+		var words []string
+		spans := Splitter(SplitPunctuation, tokenizer)(c.text)
+		for _, w := range spans {
+			words = append(words, c.text[w.Start:w.End])
+		}
+		if found, err := findWords(c.text, words); err != nil || !slices.Equal(found, spans) && len(spans) > 0 {
+			t.Errorf("%q: %v, %v; the words are at %v", c.text, found, err, spans)
+		}
+		if got := strings.Join(words, "|"); got != c.want {
+			t.Errorf("%q: %q, want %q", c.text, got, c.want)
+		}
+	}
+}
