@@ -90,6 +90,8 @@ func TestTreebankWordsOfEnglish(t *testing.T) {
 		{"I cannot, don't, in '67", "I|can|not|,|do|n't|,|in|'67"},
 		{"«مرحبا، عالم» école 😀! हिन्दी में", "«|مرحبا|،|عالم|»|école|😀|!|हिन्दी|में"},
 		{"你好。\U000e0041", "你好。\U000e0041"},
+		{"5pm, 10k at 7:30PM on 01-Feb-02", "5|pm|,|10|k|at|7:30|PM|on|01-Feb-02"},
+		{"Dont 1-800-991-9019", "Do|nt|1-800-991-9019"},
 		{"- ( \" .", "-|(|\"|."},
 		{"(" + strings.Repeat("a-", 300) + "a)", "(|" + strings.Repeat("a-", 300) + "a|)"}, // a long one
 	} {

@@ -110,14 +110,25 @@ func hyphenDivides(before, after string) bool {
 	return letter(before) || letter(after) || len(before) == len(after) || len(before) < 3
 }
 
+// joinedWords are pairs of English words that are written as one.
+var joinedWords = strings.Fields(`can|not gon|na got|ta wan|na do|nt did|nt does|nt is|nt was|nt have|nt could|nt
+	would|nt should|nt i|m i|ve`)
+
+// quantity matches a number and its unit, in lower case.
+var quantity = regexp.MustCompile(`^\d[\d.,:]*([ap]m|k|m|mm|cm|km|g|kg|lbs?|oz|ft|[mg]b|mwh?|hrs?|mins?|yrs?)$`)
+
 // appendClitic appends a word, an English clitic at its end as a word of its own.
 func appendClitic(words []Span, text string, w Span) []Span {
 	word := text[w.Start:w.End]
 	at := w.Start + cliticAt(word)
-	for _, joined := range [][2]string{{"can", "not"}, {"gon", "na"}, {"got", "ta"}, {"wan", "na"}} {
-		if strings.EqualFold(word, joined[0]+joined[1]) {
-			at = w.Start + len(joined[0])
+	lower := strings.ToLower(word)
+	for _, joined := range joinedWords {
+		if first, second, _ := strings.Cut(joined, "|"); lower == first+second {
+			at = w.Start + len(first)
 		}
+	}
+	if m := quantity.FindStringSubmatchIndex(lower); m != nil && len(lower) == len(word) {
+		at = w.Start + m[2] // 5pm, 10k
 	}
 	if r, size := utf8.DecodeRuneInString(word); unicode.Is(unicode.Sc, r) && size < len(word) {
 		words, w.Start = append(words, Span{w.Start, w.Start + size}), w.Start+size // $5
@@ -180,8 +191,14 @@ func abbreviated(word string) bool {
 	return strings.HasSuffix(before, ".") && len(before) < 8 && !isAddress(word)
 }
 
-// isAddress reports whether a word is the address of a page or of mail.
+// figures matches a date or a telephone number.
+var figures = regexp.MustCompile(`^\d+(-\w+)+-\d+$`)
+
+// isAddress reports whether a word is the address of a page or of mail, a date or a telephone number.
 func isAddress(word string) bool {
+	if figures.MatchString(word) {
+		return true
+	}
 	at := strings.Index(word, "@")
 	return strings.Contains(word, "://") || strings.HasPrefix(strings.ToLower(word), "www.") ||
 		at > 0 && strings.Contains(word[at:], ".") && !strings.ContainsAny(word, `<>"`)
