@@ -3,6 +3,7 @@ package corpus
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -176,6 +177,31 @@ func TestWordsHaveTheCharactersThatTheTokenizerDrops(t *testing.T) {
 		}
 		if got := strings.Join(words, "|"); got != c.want {
 			t.Errorf("%q: %q, want %q", c.text, got, c.want)
+		}
+	}
+}
+
+func TestTableOfSplittersIsRight(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "docs", "data.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tokenizer, err := TrainWordPiece(slices.Values([]string{"a"}), 100, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := regexp.MustCompile("(?m)^[|] `([a-z]+)`: .* [|] `(\".*)` [|]$").FindAllStringSubmatch(string(page), -1)
+	if len(rows) != 5 {
+		t.Fatalf("%d rows, want one for each of 5 ways", len(rows))
+	}
+	const text = `"Don't e-mail al-Qaeda...`
+	for _, row := range rows {
+		var words []string
+		for _, w := range Splitter(row[1], tokenizer)(text) {
+			words = append(words, text[w.Start:w.End])
+		}
+		if got := strings.Join(words, " "); got != row[2] {
+			t.Errorf("%s: the page has %s, want %s", row[1], row[2], got)
 		}
 	}
 }
