@@ -32,7 +32,8 @@ func (d *Dataset) chooseSplitter(group *Group) []string {
 	if way == "" {
 		way = corpus.SplitPunctuation
 		best := agreement(way) + clearAdvantage
-		for _, other := range []string{corpus.SplitEnds, corpus.SplitClitics, corpus.SplitWhitespace} {
+		for _, other := range []string{corpus.SplitEnds, corpus.SplitClitics, corpus.SplitTreebank,
+			corpus.SplitWhitespace} {
 			if f1 := agreement(other); f1 > best {
 				way, best = other, f1
 			}
