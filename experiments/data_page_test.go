@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/run"
 	"github.com/jenga-nlp/jenga/outputs"
@@ -27,6 +28,10 @@ func TestDataPage(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join("..", "docs", "data.md"))
 	if err != nil {
 		t.Fatal(err)
+	}
+	blocks, files := strings.Count(string(page), "\n```")/2, len(fileBlock.FindAllString(string(page), -1))
+	if entries := len(yamlBlock.FindAllString(string(page), -1)); blocks != files+entries {
+		t.Errorf("%d blocks: %d files that a sentence names and %d of yaml; want no others", blocks, files, entries)
 	}
 	loaded, types := 0, map[string]bool{}
 	for _, section := range regexp.MustCompile(`(?m)^##+ `).Split(string(page), -1)[1:] {
@@ -53,6 +58,7 @@ func TestDataPage(t *testing.T) {
 			}
 			if title == "Spans at offsets" {
 				checkTags(t, ready, text)
+				checkSplitWords(t, ready.Data.Tokenizer, string(page))
 			}
 		})
 		loaded++
@@ -63,6 +69,26 @@ func TestDataPage(t *testing.T) {
 	for _, name := range tasks.Registry().Names() {
 		if !types[name] {
 			t.Errorf("the page has no example of a task of type %s", name)
+		}
+	}
+}
+
+// checkSplitWords compares the words in the page's table of split_words.
+func checkSplitWords(t *testing.T, tokenizer corpus.Tokenizer, page string) {
+	t.Helper()
+	_, table, _ := strings.Cut(page, "| `split_words` | where | words of `")
+	text, table, _ := strings.Cut(table, "` |\n")
+	rows := regexp.MustCompile("(?m)^\\| `([a-z]+)` \\|[^|]*\\| `([^`]*)` \\|$").FindAllStringSubmatch(table, -1)
+	if len(rows) < 4 {
+		t.Fatalf("%d ways to split words in the table, want 4", len(rows))
+	}
+	for _, row := range rows[:4] {
+		var words []string
+		for _, word := range corpus.Splitter(row[1], tokenizer)(text) {
+			words = append(words, text[word.Start:word.End])
+		}
+		if got := strings.Join(words, " "); got != row[2] {
+			t.Errorf("%s: words %q, want %q", row[1], got, row[2])
 		}
 	}
 }

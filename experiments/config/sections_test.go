@@ -15,7 +15,11 @@ var unit = regexp.MustCompile(`\b(tokens|characters|words|examples|MiB|updates|e
 
 // TestSectionsAreDescribed requires of each key its valid values and a description, of a number also its unit.
 func TestSectionsAreDescribed(t *testing.T) {
+	described := map[string]bool{}
 	for _, section := range (Sections{}).Names() {
+		for _, f := range keysOf(section) {
+			described[section+"."+f.Key] = f.Doc == ""
+		}
 		for _, f := range (Sections{}).Fields(section) {
 			if f.Type == "" || f.Doc == "" {
 				t.Errorf("%s: %s takes %q and is described as %q; want both, in the tags of its field", section, f.Key,
@@ -24,6 +28,11 @@ func TestSectionsAreDescribed(t *testing.T) {
 			if isNumber := strings.Contains(f.Type, " number "); isNumber && !unit.MatchString(f.Doc) {
 				t.Errorf("%s: the description of the number %s has no unit: %q", section, f.Key, f.Doc)
 			}
+		}
+	}
+	for key := range descriptions {
+		if !described[key] {
+			t.Errorf("the description of %s is of no key, or of one with a tag doc", key)
 		}
 	}
 }
