@@ -73,6 +73,33 @@ func TestDataPage(t *testing.T) {
 	}
 }
 
+// TestReadmeCSV loads the tasks of the first experiment in README.md on its CSV, with an encoder from scratch.
+func TestReadmeCSV(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(page), "\n## A first experiment on your own CSV\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	block := yamlBlock.FindStringSubmatch(section)
+	if block == nil {
+		t.Fatal("no experiment in this section")
+	}
+	_, tasks, _ := strings.Cut(block[1], "tasks:\n")
+	tasks, _, _ = strings.Cut(tasks, "training:\n")
+	e, ready := load(t, section, tasks)
+	if len(e.Tasks) != 2 {
+		t.Errorf("%d tasks, want team and tone", len(e.Tasks))
+	}
+	for _, task := range e.Tasks {
+		examples, labelled := count(ready, task.Name)
+		if dev := len(ready.Data.Groups[0].Examples[config.Dev]); examples != 6 || labelled != 6 || dev != 2 {
+			t.Errorf("task %s: %d examples, %d of them labelled, and %d of dev; want 6, 6 and 2 of the 8 rows",
+				task.Name, examples, labelled, dev)
+		}
+	}
+}
+
 // checkSplitWords compares the words in the page's table of split_words.
 func checkSplitWords(t *testing.T, tokenizer corpus.Tokenizer, page string) {
 	t.Helper()
