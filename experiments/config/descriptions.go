@@ -66,7 +66,7 @@ var descriptions = map[string]string{
 		"warmup and falls linearly to 0",
 	"training.weight_decay": "of AdamW, for weight matrices only: the fraction, times the learning rate, by which " +
 		"an update shrinks them",
-	"training.batch_size":   "most examples (texts or pairs; windows of long texts) in a batch",
+	"training.batch_size":   "most examples (texts or pairs, each with all its windows) in a batch",
 	"training.batch_tokens": "most tokens in a batch, all texts together; 0: no limit",
 	"training.max_steps":    "number of updates to make, overrules num_epochs; 0: num_epochs",
 	"training.warmup_steps": "number of updates until the peak; overrules warmup_ratio",
