@@ -3,8 +3,9 @@ package predict
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"os"
+	"io/fs"
 	"path/filepath"
 	"strings"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/report"
 	"github.com/jenga-nlp/jenga/experiments/run"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
+	"github.com/jenga-nlp/jenga/internal/regular"
 	"github.com/jenga-nlp/jenga/multitask"
 	"github.com/jenga-nlp/jenga/plugin"
 	"github.com/jenga-nlp/jenga/tasks"
@@ -76,9 +78,12 @@ func Open(folder string) (*Opened, error) {
 
 // unfinished returns a warning if the training of the run in folder did not come to its end, by its metrics file.
 func unfinished(folder string) []string {
-	metrics, err := os.Open(filepath.Join(folder, runfolder.MetricsFile))
-	if err != nil {
-		return nil // copied without it
+	metrics, err := regular.Open(filepath.Join(folder, runfolder.MetricsFile))
+	switch {
+	case errors.Is(err, fs.ErrNotExist): // copied without it
+		return nil
+	case err != nil:
+		return []string{plugin.Warning(plugin.Place{}, "%v", err)}
 	}
 	defer metrics.Close()
 	state, err := report.ReadState(metrics)
@@ -88,9 +93,12 @@ func unfinished(folder string) []string {
 	if state.Ended == "done" {
 		return nil
 	}
-	text := state.String()
-	if runfolder.CheckUnlocked(folder) != nil {
-		text = fmt.Sprintf("this run is still being trained (%s)", strings.TrimPrefix(state.After(), "after "))
+	text, at := state.String(), strings.TrimPrefix(state.After(), "after ")
+	switch err := runfolder.CheckUnlocked(folder); {
+	case errors.Is(err, runfolder.ErrLocked):
+		text = fmt.Sprintf("this run is still being trained (%s)", at)
+	case err != nil && state.Ended == "":
+		text = fmt.Sprintf("training of this run was interrupted, or still goes on (%s): %v", at, err)
 	}
 	return []string{plugin.Warning(plugin.Place{File: folder}, "%s", text)}
 }
