@@ -97,13 +97,18 @@ func TestAnInterruptionNamesTheStepAndTheCheckpoint(t *testing.T) {
 		}
 	}
 
+	const unfinished = `,"unfinished":{"step":8,"of":80}}`
+	if _, out, _ := call("", "eval", "runs/mails", "--json"); !strings.HasSuffix(out, unfinished+"\n") {
+		t.Errorf("eval --json of a run that was interrupted: %swant %s at its end", out, unfinished)
+	}
+
 	// a training that came to its end
 	if status, _, log := call("", "train", "--force", "--set", "training.num_epochs=1"); status != 0 {
 		t.Fatal(log)
 	}
-	if status, _, log := call("", "eval", "runs/mails"); status != 0 ||
-		strings.Contains(log, "training of this run") {
-		t.Errorf("eval of a run that is done: status %d, %s", status, log)
+	if status, out, log := call("", "eval", "runs/mails", "--json"); status != 0 ||
+		strings.Contains(log, "training of this run") || strings.Contains(out, "unfinished") {
+		t.Errorf("eval of a run that is done: status %d, %s%s", status, out, log)
 	}
 }
 

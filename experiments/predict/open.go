@@ -28,6 +28,8 @@ type Opened struct {
 	Data     *dataset.Dataset
 	Model    *multitask.Model
 	Warnings []string
+	// Unfinished is how far the training came, if it did not come to its end, or still goes on; else nil.
+	Unfinished *report.State
 
 	encoder        run.EncoderLocation
 	machine        run.Machine
@@ -53,7 +55,7 @@ func Open(folder string) (*Opened, error) {
 	if err != nil {
 		return nil, err
 	}
-	warnings := unfinished(filepath.Dir(file))
+	state, warnings := unfinished(filepath.Dir(file))
 	if filepath.Dir(saved) == filepath.Clean(folder) && filepath.Base(saved) == runfolder.LastDir {
 		warnings = append(warnings, plugin.Warning(plugin.Place{File: folder},
 			"there is no best model; using %s", runfolder.LastDir))
@@ -67,8 +69,8 @@ func Open(folder string) (*Opened, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := &Opened{Data: data, Model: built.Model, Warnings: warnings, encoder: about.Encoder,
-		machine: run.ThisMachine()}
+	o := &Opened{Data: data, Model: built.Model, Warnings: warnings, Unfinished: state,
+		encoder: about.Encoder, machine: run.ThisMachine()}
 	if err := o.load(saved, about); err != nil {
 		o.Close()
 		return nil, err
@@ -76,22 +78,23 @@ func Open(folder string) (*Opened, error) {
 	return o, nil
 }
 
-// unfinished returns a warning if the training of the run in folder did not come to its end, by its metrics file.
-func unfinished(folder string) []string {
+// unfinished returns how far the training of the run in folder came, with a warning, if it did not come to its end, by
+// its metrics file.
+func unfinished(folder string) (*report.State, []string) {
 	metrics, err := regular.Open(filepath.Join(folder, runfolder.MetricsFile))
 	switch {
 	case errors.Is(err, fs.ErrNotExist): // copied without it
-		return nil
+		return nil, nil
 	case err != nil:
-		return []string{plugin.Warning(plugin.Place{}, "%v", err)}
+		return nil, []string{plugin.Warning(plugin.Place{}, "%v", err)}
 	}
 	defer metrics.Close()
 	state, err := report.ReadState(metrics)
 	if err != nil {
-		return []string{plugin.Warning(plugin.Place{File: metrics.Name()}, "%v", err)}
+		return nil, []string{plugin.Warning(plugin.Place{File: metrics.Name()}, "%v", err)}
 	}
 	if state.Ended == "done" {
-		return nil
+		return nil, nil
 	}
 	text, at := state.String(), strings.TrimPrefix(state.After(), "after ")
 	switch err := runfolder.CheckUnlocked(folder); {
@@ -100,7 +103,7 @@ func unfinished(folder string) []string {
 	case err != nil && state.Ended == "":
 		text = fmt.Sprintf("training of this run was interrupted, or still goes on (%s): %v", at, err)
 	}
-	return []string{plugin.Warning(plugin.Place{File: folder}, "%s", text)}
+	return &state, []string{plugin.Warning(plugin.Place{File: folder}, "%s", text)}
 }
 
 // load sets the model to a checkpoint, which lies in the folder saved, and checks the files of its encoder.

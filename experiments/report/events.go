@@ -75,6 +75,13 @@ type (
 		Groups []GroupLine         `json:"groups,omitempty"`
 		// Fusion has numbers of the fusion by task: for a mix, the weight of each layer.
 		Fusion map[string][]float32 `json:"fusion,omitempty"`
+		// Unfinished is how far the training of the run came, if it did not come to its end; only by eval.
+		Unfinished *UnfinishedLine `json:"unfinished,omitempty"`
+	}
+	// UnfinishedLine has the last step that the metrics file has, and the number of steps of the plan.
+	UnfinishedLine struct {
+		Step int `json:"step"`
+		Of   int `json:"of,omitempty"`
 	}
 	warningLine struct {
 		Event   string `json:"event"`
