@@ -12,12 +12,16 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/jenga-nlp/jenga/internal/filelock"
 	"github.com/jenga-nlp/jenga/internal/regular"
 )
 
 // LockFile is the file of a run folder that a training locks while it writes to the folder. The lock is the system's:
 // it ends with the process, however that ends. The content names the process, for messages.
 const LockFile = "training.lock"
+
+// lockedByte is the offset of the byte that is locked on Windows, beyond the file's end: the content can be read.
+const lockedByte = 1 << 62
 
 // Lock is the lock of a run folder.
 type Lock struct {
@@ -68,7 +72,7 @@ func Acquire(folder string) (*Lock, error) {
 // lockOpened locks the opened file at path. It returns false if the file has been removed meanwhile, so that others do
 // not see the lock, and an error if it is locked.
 func lockOpened(file *os.File, path string) (bool, error) {
-	locked, err := tryLock(file, true)
+	locked, err := filelock.Try(file, lockedByte, true)
 	if err != nil {
 		return false, fmt.Errorf("%s: %w", path, err)
 	}
@@ -121,7 +125,7 @@ func CheckUnlocked(folder string) error {
 		return err
 	}
 	defer file.Close()
-	switch unlocked, err := tryLock(file, false); {
+	switch unlocked, err := filelock.Try(file, lockedByte, false); {
 	case err != nil:
 		return fmt.Errorf("%s: %w", path, err)
 	case !unlocked:

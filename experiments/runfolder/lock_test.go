@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/jenga-nlp/jenga/experiments/internal/sample"
+	"github.com/jenga-nlp/jenga/internal/filelock"
 )
 
 func mustLock(t *testing.T, folder string) *Lock {
@@ -57,7 +58,7 @@ func TestALockWaitsForAReaderOfTheFolder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if locked, err := tryLock(reader, false); !locked || err != nil {
+	if locked, err := filelock.Try(reader, lockedByte, false); !locked || err != nil {
 		t.Fatalf("a shared lock: %v, %v", locked, err)
 	}
 	time.AfterFunc(2*retryAfter, func() { reader.Close() })
