@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -79,15 +81,11 @@ func (c *commands) predict(ctx context.Context, f predictFlags, folder string, a
 	// the output
 	own := *c
 	if f.out != "" {
-		file, err := createOutput(f.out, args)
-		if err != nil {
+		if err := checkOutput(f.out, args); err != nil {
 			return err
 		}
-		defer func() {
-			if closed := file.Close(); err == nil {
-				err = closed
-			}
-		}()
+		file := &outputFile{name: f.out}
+		defer func() { err = file.end(err) }()
 		own.out = file
 	}
 
@@ -148,16 +146,48 @@ func (c *commands) outputOf(f predictFlags, run *predict.Opened, from textInput,
 	return t, done, nil
 }
 
-// createOutput creates a file for output, which must not be the input's.
-func createOutput(name string, args []string) (*os.File, error) {
+// checkOutput returns an error if the file for output is the input.
+func checkOutput(name string, args []string) error {
 	if len(args) > 0 {
 		in, inErr := os.Stat(args[0])
 		out, outErr := os.Stat(name)
 		if inErr == nil && outErr == nil && os.SameFile(in, out) {
-			return nil, fmt.Errorf("--out %q: it is the file that is read; want another", name)
+			return fmt.Errorf("--out %q: it is the file that is read; want another", name)
 		}
 	}
-	return os.Create(name)
+	return nil
+}
+
+// outputFile is a file that is created, or emptied, when the first line is written: a mistake that is found before
+// leaves the file of an earlier command as it was.
+type outputFile struct {
+	name string
+	file *os.File // nil before
+}
+
+func (o *outputFile) Write(p []byte) (n int, err error) {
+	if o.file == nil {
+		if o.file, err = os.Create(o.name); err != nil {
+			return 0, err
+		}
+	}
+	return o.file.Write(p)
+}
+
+// end closes the file after a command that returns err; without an error and without a line the file is empty. It
+// returns the first error.
+func (o *outputFile) end(err error) error {
+	if o.file == nil {
+		if err != nil && !errors.Is(err, errReported) {
+			return err
+		}
+		file, createErr := os.Create(o.name)
+		if createErr != nil {
+			return cmp.Or(err, createErr)
+		}
+		o.file = file
+	}
+	return cmp.Or(err, o.file.Close())
 }
 
 // kept chooses the fields of the input that pass through to the output.

@@ -80,6 +80,22 @@ func TestPredictionsGoToAFile(t *testing.T) {
 		readFile(t, "in.txt") != "the card\n" {
 		t.Errorf("the input is overwritten: %d, %s", status, log)
 	}
+
+	// a mistake leaves the file of an earlier command
+	before := readFile(t, "out.jsonl")
+	for _, mistake := range []string{"none.txt", ".", "in.txt --format conll"} {
+		args := append(strings.Fields("predict runs/mails --out out.jsonl"), strings.Fields(mistake)...)
+		if status, _, log := call("", args...); status != exitMistake || readFile(t, "out.jsonl") != before {
+			t.Errorf("%s: %d, %sand in the file %q", mistake, status, log, readFile(t, "out.jsonl"))
+		}
+	}
+
+	// without a text
+	writeFile(t, ".", "empty.txt", "\n")
+	if status, _, log := call("", "predict", "runs/mails", "empty.txt", "--out", "out.jsonl"); status != 0 ||
+		readFile(t, "out.jsonl") != "" {
+		t.Errorf("no text: %d, %sand in the file %q", status, log, readFile(t, "out.jsonl"))
+	}
 	if _, err := os.Stat("/dev/full"); err != nil {
 		return
 	}
