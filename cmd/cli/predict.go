@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -211,15 +210,16 @@ func newKept(flag string) kept {
 // keeps reports whether the field with a name passes through.
 func (k kept) keeps(name string) bool { return k.all || slices.Contains(k.names, name) }
 
-// of returns the fields that pass through.
+// of returns the fields that pass through, under the names of --keep, which may be paths into JSON.
 func (k kept) of(fields map[string]any) map[string]any {
 	if k.all {
 		return fields
 	}
-	chosen := maps.Clone(fields)
-	maps.DeleteFunc(chosen, func(name string, _ any) bool { return !k.keeps(name) })
-	for name := range chosen {
-		k.found[name] = true
+	chosen := map[string]any{}
+	for _, name := range k.names {
+		if value, ok := corpus.Field(fields, name); ok {
+			chosen[name], k.found[name] = value, true
+		}
 	}
 	return chosen
 }

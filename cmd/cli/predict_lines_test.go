@@ -63,6 +63,10 @@ func TestPredictionsHaveTheirLineAndItsFields(t *testing.T) {
 		`warning: --keep: no line has a field "nte" besides its text`) {
 		t.Errorf("no warning of a field that no line has: %s", log)
 	}
+	if _, out, _ := call(`{"body": "a bill", "meta": {"id": 7, "by": "me"}}`, "predict", "runs/mails", "--keep",
+		"meta.id"); !strings.Contains(out, `"meta.id":7`) || strings.Contains(out, "me\"") {
+		t.Errorf("--keep with a path into JSON: %s", out)
+	}
 	if status, _, log := call(in, "predict", "runs/mails", "--task", "tam"); status != exitMistake ||
 		!strings.Contains(log, "--task: ") {
 		t.Errorf("an unknown task: %d, %s", status, log)
