@@ -36,8 +36,9 @@ func newSentences(format string, from textInput, targets []predict.TargetColumn,
 		return nil, nil, checkTargets(targets)
 	case corpus.FileType(from.file) != format:
 		return s, done, nil
-	case from.format.Encoding == "latin1":
-		return nil, nil, fmt.Errorf("--format %s: the input is latin1, the output UTF-8; want jsonl or csv", format)
+	case !from.format.IsUTF8():
+		return nil, nil, fmt.Errorf("--format %s: it copies the lines of the input, whose encoding is %s, and the output "+
+			"is UTF-8; want jsonl, csv or tsv, or data in UTF-8", format, from.format.Encoding)
 	}
 	in, done, err := openLines(from.file)
 	if err != nil {

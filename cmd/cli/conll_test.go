@@ -155,3 +155,24 @@ func TestConllNeedsTagsOfWords(t *testing.T) {
 		t.Errorf("%d, %s%s, want %s", status, out, log, want)
 	}
 }
+
+func TestConllOfAnotherEncodingIsAnError(t *testing.T) {
+	trainTags(t, "ner", "a.conll", "Zoe B-a\nhere O\n\nEcole B-b\nthere O\n")
+	experiment := readFile(t, "runs/tags/experiment.yaml")
+	for _, test := range []struct {
+		encoding string
+		refused  bool
+	}{
+		{"cp1252", true}, {"Windows-1252", true}, {"latin1", true}, {"ISO_8859-1:1987", true}, {"utf-16", true},
+		{"utf-16be", true}, {"utf-8", false}, {"csUTF8", false}, {"UTF8", false},
+	} {
+		writeFile(t, ".", "runs/tags/experiment.yaml",
+			strings.Replace(experiment, "split_words: ", "encoding: "+test.encoding+"\n      split_words: ", 1))
+		const want = "--format conll: it copies the lines of the input, whose encoding is "
+		status, out, log := call("", "predict", "runs/tags", "a.conll", "--format", "conll")
+		if refused := status == exitMistake && out == "" && strings.Contains(log, want+test.encoding); refused !=
+			test.refused || !refused && status != 0 {
+			t.Errorf("%s: %d, %s%s, refused %v, want %v", test.encoding, status, out, log, refused, test.refused)
+		}
+	}
+}

@@ -35,7 +35,7 @@ Tasks trained on pairs of texts are left out for a single text; a pair is an err
 Each output has its line's number, and the other fields of the line, as its id; fields with the name of one of the
 output's are in the object input. truncated is the number of tokens of a long text that were not read; words beyond
 have the tag null. Offsets (start, end) count characters (Unicode code points), as in data files, or what --offsets
-says.`,
+says. The output is UTF-8, whatever the encoding of the input is.`,
 		Example: `  echo 'play adele on spotify' | jenga predict runs/snips
   jenga predict runs/snips texts.jsonl > predictions.jsonl
   jenga predict runs/mails new.csv > predictions.jsonl
