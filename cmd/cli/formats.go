@@ -1,13 +1,14 @@
 package cli
 
 import (
-	"encoding/csv"
 	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
 	"slices"
+	"strconv"
 
+	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/experiments/predict"
 )
 
@@ -35,13 +36,13 @@ func (jsonLines) write(w io.Writer, result any) error {
 // table writes rows of csv or tsv: the columns of the input, and predictions in those that the run's data has for
 // targets. Errors go to log.
 type table struct {
-	delimiter rune
-	columns   []string // of the input; nil: those of the first line
-	text      string   // column of the text of plain lines
-	words     string   // column of the words that texts are split into; "" if no target is a tag for each word
-	targets   []predict.TargetColumn
-	keep      kept
-	log       io.Writer
+	format  corpus.Format // of the output, with its Type
+	columns []string      // of the input; nil: those of the first line
+	text    string        // column of the text of plain lines
+	words   string        // column of the words that texts are split into; "" if no target is a tag for each word
+	targets []predict.TargetColumn
+	keep    kept
+	log     io.Writer
 
 	started bool
 }
@@ -55,27 +56,33 @@ func (t *table) write(w io.Writer, result any) error {
 	if p.line.Given == nil {
 		p.line.Given = map[string]any{t.text: p.Text}
 	}
-	rows := csv.NewWriter(w)
-	rows.Comma = t.delimiter
 	if !t.started {
 		t.started = true
 		t.begin(p.line)
-		if err := rows.Write(t.columns); err != nil {
-			return err
+		if !t.format.NoHeader {
+			if err := t.format.WriteRow(w, t.columns); err != nil {
+				return fmt.Errorf("--format %s: header: %w; want jsonl", t.format.Type, err)
+			}
 		}
 	}
 	if p.Err != nil {
 		fmt.Fprintln(t.log, p.Err)
 	}
-	if err := rows.Write(t.row(p)); err != nil {
-		return err
+	if err := t.format.WriteRow(w, t.row(p)); err != nil {
+		return fmt.Errorf("--format %s: line %d: %w; want jsonl", t.format.Type, p.Line, err)
 	}
-	rows.Flush()
-	return rows.Error()
+	return nil
 }
+
+// byPosition reports whether the run's data is read by the positions of columns, which therefore all stay.
+func (t *table) byPosition() bool { return t.format.NoHeader || len(t.format.Columns) > 0 }
 
 // begin chooses the columns by the first line.
 func (t *table) begin(first predict.Line) {
+	if t.byPosition() {
+		t.beginByPosition()
+		return
+	}
 	if t.columns == nil {
 		t.columns = slices.Sorted(maps.Keys(first.Given))
 	}
@@ -93,11 +100,29 @@ func (t *table) begin(first predict.Line) {
 	}
 }
 
+// beginByPosition adds the columns of targets that the input lacks: at their positions if they are named by those.
+func (t *table) beginByPosition() {
+	for _, target := range t.targets {
+		if at, err := strconv.Atoi(target.Column); err == nil && len(t.format.Columns) == 0 {
+			for n := len(t.columns); n < at; n++ {
+				t.columns = append(t.columns, strconv.Itoa(n+1))
+			}
+		}
+	}
+	for _, target := range t.targets {
+		if !slices.Contains(t.columns, target.Column) {
+			t.columns = append(t.columns, target.Column)
+		}
+	}
+}
+
 // row returns the cells of a prediction.
 func (t *table) row(p predicted) []string {
 	cells := make([]string, len(t.columns))
 	for i, name := range t.columns {
-		cells[i] = cell(p.line.Given[name])
+		if _, other := p.line.Fields[name]; !other || t.keep.keeps(name) {
+			cells[i] = cell(p.line.Given[name])
+		}
 		if name == t.words && cells[i] == "" && p.Words != nil {
 			words := make([]string, len(p.Words))
 			for w, at := range p.Words {

@@ -35,7 +35,8 @@ Tasks trained on pairs of texts are left out for a single text; a pair is an err
 Each output has its line's number, and the other fields of the line, as its id; fields with the name of one of the
 output's are in the object input. truncated is the number of tokens of a long text that were not read; words beyond
 have the tag null. Offsets (start, end) count characters (Unicode code points), as in data files, or what --offsets
-says. The output is UTF-8, whatever the encoding of the input is.`,
+says. The output is UTF-8, whatever the encoding of the input is. As csv or tsv, for a file of the same type, it has
+the header, delimiter and quotes that the run's data has.`,
 		Example: `  echo 'play adele on spotify' | jenga predict runs/snips
   jenga predict runs/snips texts.jsonl > predictions.jsonl
   jenga predict runs/mails new.csv > predictions.jsonl
@@ -128,7 +129,7 @@ func (c *commands) outputOf(f predictFlags, run *predict.Opened, from textInput,
 		return nil, nil, err
 	}
 	t := &table{
-		delimiter: map[string]rune{"csv": ',', "tsv": '\t'}[f.format], text: "text",
+		format: corpus.Format{Type: f.format}, text: "text",
 		targets: targets, keep: keep, log: c.log,
 	}
 	if names := from.columns["text"]; len(names) > 0 {
@@ -143,6 +144,10 @@ func (c *commands) outputOf(f predictFlags, run *predict.Opened, from textInput,
 	if kind := corpus.FileType(from.file); kind == "csv" || kind == "tsv" {
 		if t.columns, err = corpus.Columns(from.file, from.format); err != nil {
 			return nil, nil, err
+		}
+		if kind == f.format { // the run's data options read the output too
+			t.format = from.format
+			t.format.Type = kind
 		}
 	}
 	return t, done, nil
