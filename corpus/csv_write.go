@@ -22,7 +22,8 @@ func (f Format) WriteRow(w io.Writer, cells []string) error {
 		case f.quoted() && f.needsQuotes(cell, len(cells)):
 			row[i] = `"` + strings.ReplaceAll(cell, `"`, `""`) + `"`
 		case !f.quoted() && !f.holds(cell, i == len(cells)-1):
-			return fmt.Errorf("cell %q cannot be written without quotes, with the delimiter %q", start(cell), f.Delimiter)
+			return fmt.Errorf("cell %q cannot be written without quotes, with the delimiter %q", start(cell),
+				f.Delimiter)
 		default:
 			row[i] = cell
 		}

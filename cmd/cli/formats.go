@@ -21,17 +21,23 @@ type predicted struct {
 // resultWriter writes the results for lines: each a predicted, or an errorLine for a line that could not be read.
 type resultWriter interface {
 	write(w io.Writer, result any) error
+	end(w io.Writer) error // after the last line
 }
 
 // jsonLines writes results as lines of JSON.
-type jsonLines struct{}
+type jsonLines struct{ keep kept }
 
-func (jsonLines) write(w io.Writer, result any) error {
-	if p, ok := result.(predicted); ok {
-		return writeLine(w, p.Prediction)
+func (j jsonLines) write(w io.Writer, result any) error {
+	switch r := result.(type) {
+	case predicted:
+		return writeLine(w, r.Prediction)
+	case errorLine:
+		return writeLine(w, predict.Prediction{Err: r.Err, Line: r.Number, Fields: j.keep.of(r.Fields)})
 	}
 	return writeLine(w, result)
 }
+
+func (jsonLines) end(io.Writer) error { return nil }
 
 // table writes rows of csv or tsv: the columns of the input, and predictions in those that the run's data has for
 // targets. Errors go to log.
@@ -45,29 +51,65 @@ type table struct {
 	log     io.Writer
 
 	started bool
+	pending []predicted // lines that could not be read before the first that determines the columns
 }
 
 func (t *table) write(w io.Writer, result any) error {
 	p, ok := result.(predicted)
 	if !ok {
-		_, err := fmt.Fprintln(t.log, result.(errorLine).Error) // there is no row to write
-		return err
-	}
-	if p.line.Given == nil {
-		p.line.Given = map[string]any{t.text: p.Text}
-	}
-	if !t.started {
-		t.started = true
-		t.begin(p.line)
-		if !t.format.NoHeader {
-			if err := t.format.WriteRow(w, t.columns); err != nil {
-				return fmt.Errorf("--format %s: header: %w; want jsonl", t.format.Type, err)
-			}
-		}
+		line := result.(errorLine).Line
+		p = predicted{predict.Prediction{Err: line.Err, Line: line.Number, Fields: t.keep.of(line.Fields)}, line}
 	}
 	if p.Err != nil {
 		fmt.Fprintln(t.log, p.Err)
 	}
+	if !t.started && !ok && t.columns == nil { // it may lack the text
+		t.pending = append(t.pending, p)
+		return nil
+	}
+	if p.line.Given == nil {
+		p.line.Given = map[string]any{t.text: p.Text}
+	}
+	if err := t.start(w, p.line); err != nil {
+		return err
+	}
+	return t.writeRow(w, p)
+}
+
+// end writes the rows of an input of which no line could be read.
+func (t *table) end(w io.Writer) error {
+	if len(t.pending) == 0 {
+		return nil
+	}
+	first := t.pending[0].line
+	if first.Given == nil {
+		first.Given = map[string]any{t.text: nil}
+	}
+	return t.start(w, first)
+}
+
+// start writes the header, with the columns of the first line, and the lines that wait for it, if none was written yet.
+func (t *table) start(w io.Writer, first predict.Line) error {
+	if t.started {
+		return nil
+	}
+	t.started = true
+	t.begin(first)
+	if !t.format.NoHeader {
+		if err := t.format.WriteRow(w, t.columns); err != nil {
+			return fmt.Errorf("--format %s: header: %w; want jsonl", t.format.Type, err)
+		}
+	}
+	for _, p := range t.pending {
+		if err := t.writeRow(w, p); err != nil {
+			return err
+		}
+	}
+	t.pending = nil
+	return nil
+}
+
+func (t *table) writeRow(w io.Writer, p predicted) error {
 	if err := t.format.WriteRow(w, t.row(p)); err != nil {
 		return fmt.Errorf("--format %s: line %d: %w; want jsonl", t.format.Type, p.Line, err)
 	}

@@ -90,13 +90,13 @@ type Line struct {
 	Number  int             // from 1, of the line that it begins on
 	Err     error           // it cannot be read; begins with its place
 	Example *corpus.Example // not with Err
-	Given   map[string]any  // the fields of a JSON object or record, by their own names
+	Given   map[string]any  // the fields of a JSON object or record, by their own names; with Err if they can be read
 	Fields  map[string]any  // those of Given but for the two texts
 }
 
 // Input parses line number n: plain text, or a JSON object with text, pair or words, by these names or those that
 // columns has, or with question and context, a pair too, which goes before ours where a task asks for it. Errors begin
-// with the line.
+// with the line, and come with the fields of an object that has no text that can be read.
 func Input(line string, n int, columns Columns) (Line, error) {
 	place := corpus.Place{File: fmt.Sprintf("line %d", n)}
 	if n == 1 {
@@ -116,7 +116,7 @@ func Input(line string, n int, columns Columns) (Line, error) {
 	}
 	fields, rest := columns.apply(given)
 	if fields["text"] == nil && fields["words"] == nil && fields["question"] == nil {
-		return Line{}, fmt.Errorf("%s: a JSON object with no text, words or question, its keys: %s; %s", place,
+		return Line{Number: n, Given: given, Fields: rest}, fmt.Errorf("%s: a JSON object with no text, words or question, its keys: %s; %s", place,
 			corpus.Record{Fields: given}.FieldNames(), want)
 	}
 	e, err := corpus.Record{Place: place, Fields: fields}.Example()
