@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/experiments/predict"
@@ -51,7 +52,9 @@ type table struct {
 	log     io.Writer
 
 	started bool
-	pending []predicted // lines that could not be read before the first that determines the columns
+	pending []predicted     // lines that could not be read before the first that determines the columns
+	byFirst bool            // the columns are those of the first line
+	dropped map[string]bool // fields of other lines that have no column
 }
 
 func (t *table) write(w io.Writer, result any) error {
@@ -76,8 +79,16 @@ func (t *table) write(w io.Writer, result any) error {
 	return t.writeRow(w, p)
 }
 
-// end writes the rows of an input of which no line could be read.
+// end warns of fields that were left out, and writes the rows of an input of which no line could be read.
 func (t *table) end(w io.Writer) error {
+	if len(t.dropped) > 0 {
+		var names []string
+		for _, name := range slices.Sorted(maps.Keys(t.dropped)) {
+			names = append(names, strconv.Quote(name))
+		}
+		fmt.Fprintf(t.log, "warning: --format %s: fields that the first line does not have are left out: %s; jsonl "+
+			"has them\n", t.format.Type, strings.Join(names, ", "))
+	}
 	if len(t.pending) == 0 {
 		return nil
 	}
@@ -110,10 +121,35 @@ func (t *table) start(w io.Writer, first predict.Line) error {
 }
 
 func (t *table) writeRow(w io.Writer, p predicted) error {
+	if t.byFirst {
+		t.fit(&p)
+	}
 	if err := t.format.WriteRow(w, t.row(p)); err != nil {
 		return fmt.Errorf("--format %s: line %d: %w; want jsonl", t.format.Type, p.Line, err)
 	}
 	return nil
+}
+
+// fit moves the text of a line to the column that the first line has for it, and notes the fields without a column.
+func (t *table) fit(p *predicted) {
+	const most = 20 // names in the warning
+	given := maps.Clone(p.line.Given)
+	if slices.Contains(t.columns, t.text) && given[t.text] == nil && p.Text != "" {
+		given[t.text] = p.Text
+		if p.line.Text != t.text {
+			delete(given, p.line.Text)
+		}
+	}
+	p.line.Given = given
+	for name := range given {
+		_, other := p.line.Fields[name]
+		if kept := !other || t.keep.keeps(name); kept && !slices.Contains(t.columns, name) && len(t.dropped) < most {
+			if t.dropped == nil {
+				t.dropped = map[string]bool{}
+			}
+			t.dropped[name] = true
+		}
+	}
 }
 
 // byPosition reports whether the run's data is read by the positions of columns, which therefore all stay.
@@ -125,13 +161,16 @@ func (t *table) begin(first predict.Line) {
 		t.beginByPosition()
 		return
 	}
-	if t.columns == nil {
+	if t.byFirst = t.columns == nil; t.byFirst {
 		t.columns = slices.Sorted(maps.Keys(first.Given))
 	}
 	t.columns = slices.DeleteFunc(slices.Clone(t.columns), func(name string) bool {
 		_, other := first.Fields[name]
 		return name == "" || name == "_" || other && !t.keep.keeps(name)
 	})
+	if t.byFirst && slices.Contains(t.columns, first.Text) {
+		t.text = first.Text
+	}
 	if t.words != "" && first.Example != nil && first.Example.Words == nil && !slices.Contains(t.columns, t.words) {
 		t.columns = append(t.columns, t.words)
 	}

@@ -60,3 +60,28 @@ func TestTablesHaveTheOptionsOfTheRunsData(t *testing.T) {
 		}
 	}
 }
+
+func TestTablesOfJSONLinesKeepTheTextsAndWarnOfOtherFields(t *testing.T) {
+	trainMails(t)
+	const left = "warning: --format csv: fields that the first line does not have are left out: "
+	for _, test := range []struct{ in, flags, want, warning string }{
+		{`{"text": "a", "id": 1}` + "\n" + `{"body": "b", "note": 2}` + "\nc\n" + `{"words": ["d", "e"], "n": 3}` + "\n",
+			"",
+			"id,text,team\n1,a,L\n,b,L\n,c,L\n,d e,L\n",
+			left + `"n", "note", "words"; jsonl has them` + "\n"},
+		{"c\n" + `{"text": "a", "id": 1}` + "\n", "", "body,team\nc,L\na,L\n",
+			left + `"id"; jsonl has them` + "\n"},
+		{"c\n" + `{"text": "a", "id": 1}` + "\n", "--keep none", "body,team\nc,L\na,L\n", ""},
+		{`{"words": ["a"]}` + "\nb c\n", "", "words,team\n\"[\"\"a\"\"]\",L\n,L\n",
+			left + `"body"; jsonl has them` + "\n"},
+	} {
+		status, out, log := call(test.in, append([]string{"predict", "runs/mails", "--format", "csv"},
+			strings.Fields(test.flags)...)...)
+		for _, label := range []string{"billing", "support"} { // whatever it has learned
+			out = strings.ReplaceAll(out, label, "L")
+		}
+		if status != 0 || out != test.want || log != test.warning {
+			t.Errorf("%s: %d, %q, want %q, log %q, want %q", test.in, status, out, test.want, log, test.warning)
+		}
+	}
+}

@@ -162,8 +162,8 @@ func TestPredictionsInTheColumnsOfTheInput(t *testing.T) {
 		{`{"id": "x"}` + "\n" + `{"id": "y"}` + "\n", "--format csv --keep id", "id,team\nx,\ny,\n"},
 		{`{"id": "x", "note": 1}` + "\n", "--keep id",
 			`{"error":"line 1: a JSON object with no text, words or ` +
-				`question, its keys: id, note; want plain text, or a JSON object with text, pair or words, or with question and ` +
-				`context","line":1,"id":"x"}` + "\n"},
+				`question, its keys: id, note; want plain text, or a JSON object with text, pair or words, ` +
+				`or with question and context","line":1,"id":"x"}` + "\n"},
 	} {
 		_, out, log := call(test.in, append([]string{"predict", "runs/mails"}, strings.Fields(test.flags)...)...)
 		if out = strings.ReplaceAll(out, "support", bill); out != test.want { // whatever it has learned
