@@ -24,14 +24,26 @@ func encodingOf(name string) (encoding.Encoding, error) {
 	case "utf-16":
 		return unicode.UTF16(unicode.LittleEndian, unicode.UseBOM), nil
 	}
-	if e, err := ianaindex.IANA.Encoding(name); err == nil && e != nil {
-		return e, nil
+	e, err := ianaindex.IANA.Encoding(name)
+	if err != nil || e == nil {
+		if e, err = htmlindex.Get(name); e == encoding.Replacement {
+			e = nil
+		}
 	}
-	if e, err := htmlindex.Get(name); err == nil && e != encoding.Replacement {
+	switch {
+	case e == unicode.UTF8: // by another of its names, as csUTF8
+		return nil, nil
+	case err == nil && e != nil:
 		return e, nil
 	}
 	return nil, fmt.Errorf("no encoding %q; want a name of IANA or the WHATWG, as utf-8, utf-16, cp1252, latin1, "+
 		"koi8-r, cp850, shift_jis, gbk", start(name))
+}
+
+// IsUTF8 reports whether the encoding of f, by any of its names, is UTF-8.
+func (f Format) IsUTF8() bool {
+	e, err := encodingOf(f.Encoding)
+	return e == nil && err == nil
 }
 
 // decode returns text, which begins at a place and is UTF-8 if the file has no mistake. Of the lines that are not

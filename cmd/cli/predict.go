@@ -30,13 +30,15 @@ func (c *commands) predictCommand() *cobra.Command {
 		Long: `Predict for all tasks, a JSON line for each text, which is encoded once. Texts are plain lines, or JSON
 lines with text, pair or words, or with question and context, or with the column names of the run's data; they are
 read from stdin if no file is named, or -. A csv, tsv, json, conll or conllu file, or a folder with seq.in, is read
-as the run's data is. The output has an error in place of a line that cannot be read, and nothing for an empty one.
+as the run's data is. The output has an error in place of a line that cannot be read, with the fields that can, and
+nothing for an empty one; as csv or tsv a row without predictions, and the error goes to stderr.
 Tasks trained on pairs of texts are left out for a single text; a pair is an error if no task was trained on one.
 
 Each output has its line's number, and the other fields of the line, as its id; fields with the name of one of the
 output's are in the object input. truncated is the number of tokens of a long text that were not read; words beyond
 have the tag null. Offsets (start, end) count characters (Unicode code points), as in data files, or what --offsets
-says.`,
+says. The output is UTF-8, whatever the encoding of the input is. As csv or tsv, for a file of the same type, it has
+the header, delimiter and quotes that the run's data has.`,
 		Example: `  echo 'play adele on spotify' | jenga predict runs/snips
   jenga predict runs/snips texts.jsonl > predictions.jsonl
   jenga predict runs/mails new.csv > predictions.jsonl
@@ -117,7 +119,7 @@ func (c *commands) outputOf(f predictFlags, run *predict.Opened, from textInput,
 	targets := run.TargetColumns(f.tasks...)
 	switch f.format {
 	case "jsonl":
-		return jsonLines{}, done, nil
+		return jsonLines{keep}, done, nil
 	case "conll", "conllu":
 		return newSentences(f.format, from, targets, c.log)
 	}
@@ -125,7 +127,7 @@ func (c *commands) outputOf(f predictFlags, run *predict.Opened, from textInput,
 		return nil, nil, err
 	}
 	t := &table{
-		delimiter: map[string]rune{"csv": ',', "tsv": '\t'}[f.format], text: "text",
+		format: corpus.Format{Type: f.format}, text: "text",
 		targets: targets, keep: keep, log: c.log,
 	}
 	if names := from.columns["text"]; len(names) > 0 {
@@ -140,6 +142,10 @@ func (c *commands) outputOf(f predictFlags, run *predict.Opened, from textInput,
 	if kind := corpus.FileType(from.file); kind == "csv" || kind == "tsv" {
 		if t.columns, err = corpus.Columns(from.file, from.format); err != nil {
 			return nil, nil, err
+		}
+		if kind == f.format { // the run's data options read the output too
+			t.format = from.format
+			t.format.Type = kind
 		}
 	}
 	return t, done, nil
