@@ -18,7 +18,7 @@ const module = "github.com/jenga-nlp/jenga/"
 // subfolders belong to its layer, but for those that have one of their own.
 var layers = [][]string{
 	{"internal/kernel", "internal/regular", "internal/safetensors", "internal/onnx", "internal/jsonfile",
-		"internal/shared", "internal/suggest", "internal/hubcache", "internal/hub"},
+		"internal/files", "internal/shared", "internal/suggest", "internal/hubcache", "internal/hub"},
 	{"nn"},
 	{"internal/checkpoint"},
 	{"corpus"},
