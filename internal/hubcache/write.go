@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"time"
 
 	"github.com/jenga-nlp/jenga/internal/filelock"
+	"github.com/jenga-nlp/jenga/internal/files"
 )
 
 // lockPoll is the time between two attempts to lock a file.
@@ -87,21 +87,7 @@ func linkOrCopy(target, blob, path string) error {
 	if os.Symlink(target, path) == nil || os.Link(blob, path) == nil {
 		return nil
 	}
-	return copyFile(blob, path)
-}
-
-func copyFile(from, to string) error {
-	in, err := os.Open(from)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	out, err := os.Create(to)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(out, in)
-	return errors.Join(err, out.Close())
+	return files.Copy(blob, path)
 }
 
 // SetCommit records the commit of a revision, unless the revision is the commit itself.
