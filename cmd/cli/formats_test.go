@@ -65,7 +65,8 @@ func TestTablesOfJSONLinesKeepTheTextsAndWarnOfOtherFields(t *testing.T) {
 	trainMails(t)
 	const left = "warning: --format csv: fields that the first line does not have are left out: "
 	for _, test := range []struct{ in, flags, want, warning string }{
-		{`{"text": "a", "id": 1}` + "\n" + `{"body": "b", "note": 2}` + "\nc\n" + `{"words": ["d", "e"], "n": 3}` + "\n",
+		{`{"text": "a", "id": 1}` + "\n" + `{"body": "b", "note": 2}` + "\nc\n" +
+			`{"words": ["d", "e"], "n": 3}` + "\n",
 			"",
 			"id,text,team\n1,a,L\n,b,L\n,c,L\n,d e,L\n",
 			left + `"n", "note", "words"; jsonl has them` + "\n"},

@@ -140,8 +140,8 @@ func TestATrainingThatFailsNamesItsCheckpoint(t *testing.T) {
 	writeFile(t, ".", "experiment.yaml", smallExperiment)
 	full, best := errors.New("no space left on device"), filepath.Join("runs", "mails", "best")
 	for _, test := range []struct{ at, want, checkpoint string }{
-		{`{"event":"step","step":2,`, "no space left on device\ntraining ended after step 2 of 80; no checkpoint yet; " +
-			"train again with --force", ""},
+		{`{"event":"step","step":2,`, "no space left on device\ntraining ended after step 2 of 80; no checkpoint " +
+			"yet; train again with --force", ""},
 		{`{"event":"step","step":6,`, "no space left on device\ntraining ended after step 6 of 80; best so far: " +
 			"epoch 1 in " + best, best},
 	} {
