@@ -40,7 +40,7 @@ func TestTablesHaveTheOptionsOfTheRunsData(t *testing.T) {
 	} {
 		trainTable(t, test.options, test.data)
 		writeFile(t, ".", "new.csv", test.in)
-		status, out, log := call("", append([]string{"predict", "runs/mails", "new.csv", "--format", "csv", "--out",
+		status, _, log := call("", append([]string{"predict", "runs/mails", "new.csv", "--format", "csv", "--out",
 			"out.csv"}, strings.Fields(test.flags)...)...)
 		if message, bad := strings.CutPrefix(test.want, "error: "); bad {
 			if status != exitMistake || !strings.Contains(log, message) {
@@ -48,7 +48,7 @@ func TestTablesHaveTheOptionsOfTheRunsData(t *testing.T) {
 			}
 			continue
 		}
-		out = readFile(t, "out.csv")
+		out := readFile(t, "out.csv")
 		for _, label := range []string{"billing", "support"} { // whatever it has learned
 			out = strings.ReplaceAll(out, label, "L")
 		}
