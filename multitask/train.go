@@ -99,6 +99,12 @@ func (t *Training) Warnings() []Warning {
 	return append(t.model.cache.warnings(), t.balance.warnings(t.state.Step, t.length.steps)...)
 }
 
+// FinalWarnings returns the warnings since the last call of a training that does not go on: those too that would need
+// more steps, by the steps that there were.
+func (t *Training) FinalWarnings() []Warning {
+	return append(t.model.cache.warnings(), t.balance.warnings(t.state.Step, t.state.Step)...)
+}
+
 // warn passes warnings to observe.
 func (t *Training) warn(observe func(event any) error) error {
 	for _, warning := range t.Warnings() {

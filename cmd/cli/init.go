@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -30,12 +32,7 @@ The base model is one that is found below $JENGA_MODELS or in the Hugging Face c
 trained from scratch. The guesses can be wrong: read them before you train.`,
 		Example: "  jenga init mails.csv\n  jenga init data/train.jsonl data/dev.jsonl --out ner.yaml\n" +
 			"  jenga init data/ --out - | less",
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return usageErrorf("%s: an argument is missing; usage: %s", cmd.CommandPath(), cmd.UseLine())
-			}
-			return nil
-		},
+		Args: between(1, math.MaxInt),
 		RunE: func(_ *cobra.Command, args []string) error { return c.initialize(args, out, force) },
 	}
 	cmd.Flags().StringVar(&out, "out", defaultFile, "`FILE` to write; - prints it")
@@ -80,11 +77,20 @@ func (c *commands) initialize(data []string, out string, force bool) error {
 	}
 	argument := ""
 	if out != defaultFile {
-		argument = " " + out
+		argument = " " + shellWord(out)
 	}
 	_, err = fmt.Fprintf(c.out, "wrote %s with %s; read its comments, then: jenga check%[3]s, jenga train%[3]s\n", out,
 		plugin.Count(tasks, "task"), argument)
 	return err
+}
+
+// shellWord returns a file name as one word of a shell's command line, in quotes where it has blanks or other characters
+// with a meaning of their own.
+func shellWord(name string) string {
+	if !strings.ContainsAny(name, " \t\n\"'`\\$&|;<>()*?[]{}!#~") {
+		return name
+	}
+	return "'" + strings.ReplaceAll(name, "'", `'\''`) + "'"
 }
 
 // baseModel returns the smallest model on this machine, and the names of the others.

@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 
 	"github.com/jenga-nlp/jenga/corpus"
@@ -62,10 +63,10 @@ func (d Data) FormatOf(name string) corpus.Format {
 // Split is how many examples dev and test take from the training examples. A value below 1 is a fraction, from 1 on a
 // number of examples; 0 is none.
 type Split struct {
-	Dev  float64 `yaml:"dev" range:"[0,)" default:"(0.2, 0.1 or 0)" doc:"examples of the training file that dev takes: a fraction below 1, or a number from 1 on. Default: 0.2 of path, 0.1 of train if there is no dev file, else 0"`
-	Test float64 `yaml:"test" range:"[0,)" doc:"examples that test takes, in the same way"`
-	Seed uint64  `yaml:"seed" range:"[0,)" default:"(seed)" doc:"of the random order in which they are taken; default: the experiment's seed"`
-	By   string  `yaml:"by,omitempty" takes:"a column name" doc:"field whose examples with the same value stay in one split; none: each example by itself"`
+	Dev  float64 `yaml:"dev" range:"[0,)" default:"(0.2, 0.1 or 0)"`
+	Test float64 `yaml:"test" range:"[0,)" doc:"examples that test takes, a fraction or a number of examples as of dev"`
+	Seed uint64  `yaml:"seed" range:"[0,)" default:"(seed)"`
+	By   string  `yaml:"by,omitempty" takes:"a column name"`
 }
 
 // fieldNames returns the fields of a record whose columns data may name: those of columnOptions, and those of other
@@ -128,36 +129,47 @@ func (d *decoding) data(owner string, task *Task, s, dataPath, of *plugin.Sectio
 		}
 		path, what = dataPath, "data_path"
 	}
-	file := func(s *plugin.Section, what string) File { return d.file(&data, raw.fileOptions, s, owner, what) }
+	read, own := map[string]corpus.Format{}, map[string]corpus.Format{} // of the files so far, by name
+	file := func(s *plugin.Section, what string) File {
+		file, format := d.file(raw.fileOptions, s, owner, what)
+		if file.Name == "" {
+			return file
+		}
+		if before, again := read[file.Name]; again && !reflect.DeepEqual(before, format) && d.files { // a run trained with it still opens
+			d.mistakes.Add(file.Place, "%s: %s: %s has other options in another split; give it the same in both",
+				owner, what, file.Name)
+		} else if s.Kind == plugin.Mapping {
+			own[file.Name] = format
+		}
+		read[file.Name] = format
+		return file
+	}
 	data.Path = file(path, what)
 	data.Train = file(raw.Train, "data: train")
 	data.Dev = file(raw.Dev, "data: dev")
 	data.Test = file(raw.Test, "data: test")
+	if len(own) > 0 {
+		data.Formats = own
+	}
 	d.checkFiles(owner, data, s)
 	data.Split = d.split(owner, data, raw.Split)
 	return data
 }
 
-// file reads a file's path, or a mapping with its path and options of its own, which are otherwise those of data.
-func (d *decoding) file(data *Data, options fileOptions, s *plugin.Section, owner, what string) File {
+// file reads a file's path, or a mapping with its path and options of its own, which are otherwise those of data. The
+// format is without Fields.
+func (d *decoding) file(options fileOptions, s *plugin.Section, owner, what string) (File, corpus.Format) {
 	if s == nil || s.Kind != plugin.Mapping {
-		return d.dataFile(s, owner, what)
+		return d.dataFile(s, owner, what), options.format()
 	}
 	own := ownFile{fileOptions: options}
 	s.Decode(owner+": "+what, &own, &d.mistakes)
 	if !s.Has("path") {
 		d.mistakes.Add(s.Place, "%s: %s: no path; want a path, or {path: FILE, header: false} and the like", owner,
 			what)
-		return File{Place: s.Place}
+		return File{Place: s.Place}, corpus.Format{}
 	}
-	file := d.dataFile(own.Path, owner, what)
-	if file.Name != "" {
-		if data.Formats == nil {
-			data.Formats = map[string]corpus.Format{}
-		}
-		data.Formats[file.Name] = own.format()
-	}
-	return file
+	return d.dataFile(own.Path, owner, what), own.format()
 }
 
 // format returns the options as a format without Fields.
@@ -194,6 +206,11 @@ func (d *decoding) fields(owner string, task *Task, s *plugin.Section) map[strin
 				name, column)
 		default:
 			d.mistakes.Add(column.Place, "%s: data: %s: want a column's name, have %s", owner, name, column)
+		}
+	}
+	for _, name := range []string{"question", "context"} {
+		if other := sameText[name]; fields[name] != "" && fields[other] != "" && d.files {
+			d.mistakes.Add(s.At(name).Place, "%s: data: %s: %s names the same text; leave one out", owner, name, other)
 		}
 	}
 	if len(fields) == 0 {

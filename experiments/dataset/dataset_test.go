@@ -67,7 +67,7 @@ func TestTruncatedExamplesAreCounted(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		const warning = `warning: task "mood": 1 of 4 texts of train have more than 8 tokens and are truncated: a larger tokenizer.max_length, or long: windows, avoids it`
+		const warning = `warning: task "mood": 1 of 4 texts of train has more than 8 tokens and is truncated: a larger tokenizer.max_length, or long: windows, avoids it`
 		if got := slices.Contains(data.Warnings, warning); got != want {
 			t.Errorf("long: %s: warnings %q, want this one: %v", long, data.Warnings, want)
 		}
@@ -97,14 +97,14 @@ func TestExamplesThatTeachNothingGiveAWarning(t *testing.T) {
 	for tasks, want := range map[string][]string{
 		one + "\n": {
 			`warning: task "mood": 2 of 5 training examples have no label and are not used for training`,
-			`warning: task "mood": 1 of 5 texts of dev are empty`,
-			`warning: task "mood": 1 of 5 texts of train are empty`,
+			`warning: task "mood": 1 of 5 texts of dev is empty`,
+			`warning: task "mood": 1 of 5 texts of train is empty`,
 			`warning: task "mood": 4 of 5 texts of dev are in train too: metrics on them say nothing about new texts`,
 		},
 		both: { // the third text has a label for one of the tasks
 			`warning: task "mood": 1 of 5 training examples have no label and are not used for training`,
-			`warning: task "mood": 1 of 5 texts of dev are empty`,
-			`warning: task "mood": 1 of 5 texts of train are empty`,
+			`warning: task "mood": 1 of 5 texts of dev is empty`,
+			`warning: task "mood": 1 of 5 texts of train is empty`,
 			`warning: task "mood": 4 of 5 texts of dev are in train too: metrics on them say nothing about new texts`,
 		},
 	} {
@@ -129,6 +129,51 @@ func TestAFractionThatIsLessThanAnExampleGivesAWarning(t *testing.T) {
 		"a.csv rounds to 0"
 	if !slices.Equal(data.Warnings, []string{want}) {
 		t.Errorf("warnings %q, want %q", data.Warnings, want)
+	}
+}
+
+// A task that does not say which of two texts it reads may read the wrong one.
+func TestTwoTextsOfARecordAreNoSilentChoice(t *testing.T) {
+	const (
+		labels  = "type: classification, data: {train: a.jsonl, dev: a.jsonl"
+		answers = "type: question_answering, data: {train: a.jsonl, dev: a.jsonl"
+		record  = `"question": "what is two?", "context": "two is two", "label": "x", "answers": ["two"]}` + "\n"
+		other   = `{"text": "what is one?", "pair": "one and two", ` + record
+	)
+	for _, test := range []struct{ name, task, data, want string }{
+		{"question", labels, `{"text": "a", ` + record + `{` + record, `exp.yaml:5:51: warning: task "t": 1 record of ` +
+			`a.jsonl has fields "text" and "question", of which "text" is read; first: a.jsonl:1; name the one to ` +
+			`read, data: {text: text} or {question: question}`},
+		{"words", labels, `{"words": ["a"], ` + record, `fields "words" and "question", of which "words" is read`},
+		{"pair", labels, `{"pair": "a", ` + record, `fields "pair" and "context", of which "pair" is read`},
+		{"text is named", labels + ", text: text", other, ""},
+		{"question is named", labels + ", question: question, context: context", other, ""},
+		{"neither is there", labels, `{"text": "a", "context": "b", "label": "x"}` + "\n", ""},
+		{"answers", answers, other, `exp.yaml:5:55: task "t": 1 record of a.jsonl has fields "text" and "question"`},
+		{"answers of a named question", answers + ", question: question, context: context", other, ""},
+	} {
+		text := ""
+		data, err := load(t, "  - {name: t, "+test.task+"}}\n", map[string]string{"a.jsonl": test.data})
+		if data != nil {
+			text = strings.Join(data.Warnings, "\n")
+		}
+		if err != nil {
+			text = err.Error()
+		}
+		if !strings.Contains(text, test.want) || strings.Contains(text, "name the one") != (test.want != "") ||
+			(err != nil) != (test.task == answers) {
+			t.Errorf("%s: %s, want %q", test.name, text, test.want)
+		}
+	}
+}
+
+func TestAGroupReadsTheSameTexts(t *testing.T) {
+	_, err := load(t, "  - {name: a, type: classification, data: {train: a.jsonl, dev: a.jsonl, text: body}}\n"+
+		"  - {name: b, type: classification, data: {same_as: a, question: q}}\n",
+		map[string]string{"a.jsonl": `{"body": "so good", "q": "what?", "label": "x"}` + "\n"})
+	if want := `a.jsonl:1: task "b": its texts differ from those of task "a", which same_as names`; err == nil ||
+		!strings.Contains(err.Error(), want) {
+		t.Errorf("error %v, want %q", err, want)
 	}
 }
 
