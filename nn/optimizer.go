@@ -95,6 +95,9 @@ const (
 	slotSquare = "square"
 )
 
+// StateSize returns how many numbers it keeps of a parameter.
+func (a *AdamW) StateSize(w *Param) int { return 2 * len(w.Data) }
+
 // State implements Optimizer.
 func (a *AdamW) State(w *Param) OptimizerState {
 	m := a.moments[w]

@@ -42,6 +42,7 @@ type HostStore struct {
 	optimizer Optimizer
 	moved     []*Param       // parameters whose gradient was not zero in the last SumSquares
 	tasks     *taskGradients // nil: one gradient for all tasks
+	average   *averages      // nil: none
 }
 
 var (
@@ -74,6 +75,7 @@ func (s *HostStore) SumSquares() (sum float64) {
 // Update implements Store.
 func (s *HostStore) Update(factor float32, rate float64) error {
 	s.optimizer.Step(s.moved, s.gradients, factor, rate)
+	s.average.follow()
 	return nil
 }
 
@@ -103,7 +105,11 @@ func (s *HostStore) State() ([]ParamState, error) {
 		for i := range state.Slots {
 			state.Slots[i].Values = slices.Clone(state.Slots[i].Values)
 		}
-		all = append(all, ParamState{w.Name, slices.Clone(w.Data), state})
+		values, mean := s.average.own(w)
+		if mean != nil {
+			state.Slots = append(state.Slots, Slot{slotAverage, slices.Clone(mean)})
+		}
+		all = append(all, ParamState{w.Name, slices.Clone(values), state})
 	}
 	return all, nil
 }
@@ -118,9 +124,15 @@ func (s *HostStore) SetState(state []ParamState) error {
 	for i, p := range state {
 		ofOptimizer[i] = p.OptimizerState
 	}
+	means, err := s.average.split(ofOptimizer)
+	if err != nil {
+		return err
+	}
 	if err := s.optimizer.SetState(params, ofOptimizer); err != nil {
 		return err
 	}
+	s.UseAverage(false)
+	s.average.set(means)
 	for i, w := range params {
 		copy(w.Data, state[i].Values)
 		w.Changed()
