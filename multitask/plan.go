@@ -20,11 +20,13 @@ type Plan struct {
 	// float32, as prediction is.
 	BFloat16 bool
 
-	Rate        float64 // the highest learning rate
-	WeightDecay float64 // of the parameters that decay
-	WarmupRatio float64 // fraction of all steps in which the rate rises
-	WarmupSteps int     // number of these steps; overrides WarmupRatio
-	ClipNorm    float64 // gradients are clipped to this norm; 0: never
+	Rate        float64   // the highest learning rate
+	WeightDecay float64   // of the parameters that decay
+	WarmupRatio float64   // fraction of all steps in which the rate rises
+	WarmupSteps int       // number of these steps; overrides WarmupRatio
+	ClipNorm    float64   // gradients are clipped to this norm; 0: never
+	Optimizer   Optimizer // nil: AdamW
+	Curve       nn.Curve  // of the learning rate after the warmup; nil: linear, to 0
 
 	Sampler   Sampler
 	Weighting Weighting
@@ -121,8 +123,12 @@ func (plan Plan) schedule(steps int) nn.Schedule {
 	if warmup == 0 && plan.WarmupRatio > 0 {
 		warmup = max(1, int(plan.WarmupRatio*float64(steps)))
 	}
-	if steps == 1 && warmup <= 1 { // the last step of a run has rate 0: a run of one step would learn nothing
-		return nn.Schedule{Warmup: 1, Steps: 2}
+	curve := plan.Curve
+	if curve == nil {
+		curve = nn.LinearCurve{}
 	}
-	return nn.Schedule{Warmup: warmup, Steps: steps}
+	if steps == 1 && warmup <= 1 { // the last step of a run has rate 0: a run of one step would learn nothing
+		return nn.Schedule{Warmup: 1, Steps: 2, Curve: curve}
+	}
+	return nn.Schedule{Warmup: warmup, Steps: steps, Curve: curve}
 }

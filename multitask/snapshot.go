@@ -213,6 +213,8 @@ func (t *Training) settings() []setting {
 	add("warmup_ratio", p.WarmupRatio)
 	add("warmup_steps", p.WarmupSteps)
 	add("max_grad_norm", p.ClipNorm)
+	add("optimizer", fmt.Sprintf("%T%+v", p.optimizer(), p.optimizer()))
+	add("lr_scheduler", fmt.Sprintf("%T%+v", t.schedule.Curve, t.schedule.Curve))
 	add("steps between evaluations", p.EvaluateEvery)
 	add("evaluations", !p.NeverEvaluate)
 	add("sampling", fmt.Sprintf("%T", p.Sampler))

@@ -85,9 +85,19 @@ func resumedTrainings() []resumed {
 		}, plan(func(_ *Model, p *Plan) { p.BatchSize = 8 })},
 		{"state of sampler and weighting", three("none"),
 			plan(func(_ *Model, p *Plan) { p.Sampler, p.Weighting = counted{new(byte)}, counted{new(byte)} })},
+		{"sgd", three("none"), plan(func(_ *Model, p *Plan) { p.Optimizer = SGD{Momentum: 0.9} })},
+		{"adafactor", three("1"),
+			plan(func(_ *Model, p *Plan) { p.Optimizer, p.Curve = adafactor(), constant{} })},
 		{"learned weighting", three("none"), plan(func(m *Model, p *Plan) { p.Weighting = uncertainty(m) })},
 		{"gradients combined", three("none"),
 			plan(func(_ *Model, p *Plan) { p.Sampler, p.Weighting = RoundRobin{several{3}}, PCGrad{} })},
+	}
+}
+
+func adafactor() Optimizer {
+	return Adafactor{
+		Epsilon1: 1e-30, Epsilon2: 1e-3, ClipThreshold: 1, DecayRate: -0.8, Beta1: 0.9, ScaleParameter: true,
+		RelativeStep: true,
 	}
 }
 

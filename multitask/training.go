@@ -116,7 +116,7 @@ func (t *Training) makeStores() error {
 	if t.weighting.byGradients != nil {
 		tasks = len(t.model.tasks())
 	}
-	t.host = nn.NewHostStore(t.model.Params.All(), nn.NewAdamW(t.plan.WeightDecay))
+	t.host = nn.NewHostStore(t.model.Params.All(), t.plan.optimizer().New(t.plan.WeightDecay))
 	if tasks > 0 {
 		t.host.SeparateTasks(tasks, t.model.shared())
 	}
@@ -125,6 +125,9 @@ func (t *Training) makeStores() error {
 	if resident, ok := t.model.Encoder.(encoders.Resident); ok && !t.frozen {
 		if t.plan.Reducer != nil {
 			return errors.New("gradients of an encoder with a memory of its own are not summed over processes")
+		}
+		if t.plan.optimizer() != Optimizer(defaultAdamW) {
+			return errors.New("an encoder with a memory of its own is updated by AdamW with its default options")
 		}
 		store := resident.Store(t.plan.WeightDecay, tasks)
 		if _, ok := store.(nn.TaskStore); tasks > 0 && !ok {

@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// optimizersGolden is testdata/optimizers.json, written by scripts/fixtures/optimizers.py: its doc comment says of what.
+// optimizersGolden is testdata/optimizers.json, written by scripts/fixtures/optimizers.py: its doc comment says what it
+// has.
 type optimizersGolden struct {
 	Rate, Decay, Average float64
 	Warmup, Steps        int

@@ -202,6 +202,8 @@ func (d *decoding) training(s *plugin.Section) {
 	o := trainingDefaults
 	s.Decode("training", &o, &d.mistakes)
 	t := o.Training
+	t.Optimizer = multitask.Optimizers().Choose(o.Optimizer, multitask.Optimizers().Default(), nil, &d.mistakes)
+	t.Scheduler = multitask.Schedules().Choose(o.Scheduler, multitask.Schedules().Default(), nil, &d.mistakes)
 	t.Sampling = multitask.Samplers().Choose(o.Sampling, multitask.Samplers().Default(), nil, &d.mistakes)
 	t.Weighting = multitask.Weightings().Choose(o.Weighting, multitask.Weightings().Default(), nil, &d.mistakes)
 	if s.Has("output_dir") {
@@ -229,6 +231,7 @@ func (d *decoding) training(s *plugin.Section) {
 			"training: eval_steps: no effect with eval_strategy: %s; leave it out, or set eval_strategy: steps",
 			t.EvalStrategy)
 	}
+	d.computedRate(s, &t)
 	d.saving(s, &t)
 	if t.EvalStrategy == "no" {
 		d.withoutEvaluation(s, &t)

@@ -15,6 +15,7 @@ import (
 	"github.com/jenga-nlp/jenga/fusion"
 	"github.com/jenga-nlp/jenga/heads"
 	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/nn"
 	"github.com/jenga-nlp/jenga/plugin"
 	"github.com/jenga-nlp/jenga/tasks"
 )
@@ -114,7 +115,7 @@ func (h Head) learns() bool { return !heads.TraitsOf(h.Part.Options).Fitted }
 // trainingOptions declares.
 type Training struct {
 	LearningRate float64 `yaml:"learning_rate" range:"(0,)" doc:"peak value, after the warmup"`
-	WeightDecay  float64 `yaml:"weight_decay" range:"[0,)" doc:"of AdamW, for weight matrices only"`
+	WeightDecay  float64 `yaml:"weight_decay" range:"[0,)" doc:"of weight matrices only, in the way of the optimizer"`
 	BatchSize    int     `yaml:"batch_size" range:"[1,)" doc:"texts of a batch"`
 	BatchTokens  int     `yaml:"batch_tokens" range:"[0,)" doc:"most tokens in a batch; 0: no limit"`
 	NumEpochs    int     `yaml:"num_epochs" range:"[1,)" doc:"passes over the training data"`
@@ -128,6 +129,8 @@ type Training struct {
 	Precision string `yaml:"precision" choice:"float32|bf16" doc:"of encoder products in training; sums are float32"`
 	Recompute bool   `yaml:"recompute" doc:"whether activations are recomputed in backward: less memory, more time"`
 
+	Optimizer plugin.Choice[struct{}, multitask.Optimizer]               `yaml:"-"`
+	Scheduler plugin.Choice[multitask.ScheduleEnv, nn.Curve]             `yaml:"-"`
 	Sampling  plugin.Choice[multitask.SamplerEnv, multitask.Sampler]     `yaml:"-"`
 	Weighting plugin.Choice[multitask.WeightingEnv, multitask.Weighting] `yaml:"-"`
 

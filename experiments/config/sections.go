@@ -214,9 +214,11 @@ type columnOptions struct {
 
 var dataDefaults = dataOptions{fileOptions: fileOptions{Header: true}, SplitWords: autoSplit}
 
-// trainingOptions are the keys of `training`. `sampling` and `weighting` name parts.
+// trainingOptions are the keys of `training`. `optimizer`, `lr_scheduler`, `sampling` and `weighting` name parts.
 type trainingOptions struct {
 	Training  `yaml:",inline"`
+	Optimizer *plugin.Section `yaml:"optimizer"`
+	Scheduler *plugin.Section `yaml:"lr_scheduler"`
 	Sampling  *plugin.Section `yaml:"sampling"`
 	Weighting *plugin.Section `yaml:"weighting"`
 	OutputDir *plugin.Section `yaml:"output_dir,omitempty" takes:"a path" default:"(runs/PROJECT_NAME)" doc:"run folder"`

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/multitask"
 	"github.com/jenga-nlp/jenga/plugin"
 )
 
@@ -185,7 +186,8 @@ func (f *writing) files(d Data) dataOptions {
 func (f *writing) training() *plugin.Section {
 	t := f.e.Training
 	o := trainingOptions{
-		Training: t, Sampling: t.Sampling.Section(), Weighting: t.Weighting.Section(),
+		Training: t, Optimizer: t.Optimizer.Section(), Scheduler: t.Scheduler.Section(),
+		Sampling: t.Sampling.Section(), Weighting: t.Weighting.Section(),
 		OutputDir: f.path(t.OutputDir), CacheFile: f.path(t.CacheFolder),
 	}
 	if t.CacheFolder == "" {
@@ -194,6 +196,11 @@ func (f *writing) training() *plugin.Section {
 	s := plugin.SectionOf(o)
 	if t.EvalStrategy != "steps" {
 		s.Remove("eval_steps")
+	}
+	if multitask.ComputesRate(t.Optimizer.Options) {
+		for _, key := range rateKeys {
+			s.Remove(key)
+		}
 	}
 	return s
 }

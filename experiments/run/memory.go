@@ -37,6 +37,7 @@ func (r *Run) trainingNeed(data []multitask.Data) (estimate, error) {
 		return estimate{}, err
 	}
 	n := modelNeed(r.Model)
+	n.optimizer = plan.OptimizerState(r.Model)
 	n.batch, n.activations = r.Model.Largest(sizes, encoders.Workload{Training: true, Recompute: plan.Recompute})
 	_, n.recomputed = r.Model.Largest(sizes, encoders.Workload{Training: true, Recompute: true})
 	n.gradients += plan.TaskGradients(r.Model)
@@ -63,7 +64,7 @@ func (r *Run) trainingNeed(data []multitask.Data) (estimate, error) {
 	return n, nil
 }
 
-// modelNeed estimates the memory of the parameters, and of gradients and optimizer for those that are trained.
+// modelNeed estimates the memory of the parameters, and of gradients for those that are trained.
 func modelNeed(m *multitask.Model) estimate {
 	var n estimate
 	for _, w := range m.Params.All() {
@@ -71,7 +72,6 @@ func modelNeed(m *multitask.Model) estimate {
 		n.weights += bytes
 		if !w.Frozen {
 			n.gradients += bytes
-			n.optimizer += 2 * bytes // the two moments of AdamW
 		}
 	}
 	return n

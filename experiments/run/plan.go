@@ -10,7 +10,7 @@ import (
 )
 
 // newPlan returns the training plan of the experiment, without the file for a frozen encoder's states, which is in the
-// run folder. It checks sampler and weighting against the model.
+// run folder. It checks the parts that it names against the model.
 func (r *Run) newPlan() (multitask.Plan, error) {
 	t := r.experiment().Training
 
@@ -24,6 +24,16 @@ func (r *Run) newPlan() (multitask.Plan, error) {
 		return multitask.Plan{}, err
 	}
 
+	// optimizer and schedule
+	optimizer, err := t.Optimizer.Build(struct{}{})
+	if err != nil {
+		return multitask.Plan{}, err
+	}
+	curve, err := t.Scheduler.Build(multitask.ScheduleEnv{Rate: t.LearningRate})
+	if err != nil {
+		return multitask.Plan{}, err
+	}
+
 	// numbers and flags
 	plan := multitask.Plan{
 		Seed: r.experiment().Seed, Epochs: t.NumEpochs, MaxSteps: t.MaxSteps,
@@ -31,6 +41,7 @@ func (r *Run) newPlan() (multitask.Plan, error) {
 		Recompute: t.Recompute, BFloat16: t.Precision == config.BF16,
 		Rate: t.LearningRate, WeightDecay: t.WeightDecay, ClipNorm: t.MaxGradNorm,
 		WarmupRatio: t.WarmupRatio, WarmupSteps: t.WarmupSteps,
+		Optimizer: optimizer, Curve: curve,
 		Sampler: sampler, Weighting: weighting,
 		NeverEvaluate: t.EvalStrategy == "no" || !r.evaluated,
 		CacheMemory:   int64(t.CacheMemory) << 20,

@@ -12,6 +12,7 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/internal/sample"
 	"github.com/jenga-nlp/jenga/experiments/report"
 	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/nn"
 )
 
 // planFields are fields of a multitask.Plan by name: of CacheFile the folder of the file, of parts their types.
@@ -29,7 +30,7 @@ func planOf(t *testing.T, e *config.Experiment, folder string) planFields {
 		switch v := v.Interface().(type) {
 		case func() (multitask.CacheFile, error):
 			fields[field.Name] = cacheFolder(t, v)
-		case multitask.Sampler, multitask.Weighting:
+		case multitask.Sampler, multitask.Weighting, multitask.Optimizer, nn.Curve:
 			fields[field.Name] = fmt.Sprintf("%T", v)
 		default:
 			fields[field.Name] = v
@@ -84,6 +85,8 @@ func TestEachKeyOfTrainingIsInThePlan(t *testing.T) {
 		{"MaxGradNorm", []string{"training.max_grad_norm=2"}, planFields{"ClipNorm": 2.0}},
 		{"GradientAccumulationSteps", []string{"training.gradient_accumulation_steps=6"}, planFields{"Accumulate": 6}},
 		{"Recompute", []string{"training.recompute=true"}, planFields{"Recompute": true}},
+		{"Optimizer", []string{"training.optimizer=sgd"}, planFields{"Optimizer": "multitask.SGD"}},
+		{"Scheduler", []string{"training.lr_scheduler=cosine"}, planFields{"Curve": "nn.CosineCurve"}},
 		{"Sampling", []string{"training.sampling=uniform"}, planFields{"Sampler": "multitask.Uniform"}},
 		{"Weighting", []string{"training.weighting=uncertainty"}, planFields{"Weighting": "*multitask.Uncertainty"}},
 		{"EvalStrategy", []string{"training.eval_strategy=no"}, planFields{"NeverEvaluate": true}},
