@@ -58,6 +58,7 @@ type bilstm struct {
 
 var (
 	_ Trainable       = (*bilstm)(nil)
+	_ Layered         = (*bilstm)(nil)
 	_ Saver           = (*bilstm)(nil)
 	_ MemoryEstimator = (*bilstm)(nil)
 )
@@ -176,6 +177,9 @@ func newBiLSTM(c bilstmConfig, env Env) (*bilstm, error) {
 func (e *bilstm) Describe() Description {
 	return Description{Width: e.width(), Layers: len(e.layers), Files: e.files, WordEmbeddings: e.words}
 }
+
+// Levels implements Layered.
+func (e *bilstm) Levels() [][]*nn.Param { return e.levels }
 
 func (e *bilstm) width() int { return 2 * e.config.Hidden }
 

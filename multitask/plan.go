@@ -25,6 +25,8 @@ type Plan struct {
 	WarmupRatio float64   // fraction of all steps in which the rate rises
 	WarmupSteps int       // number of these steps; overrides WarmupRatio
 	ClipNorm    float64   // gradients are clipped to this norm; 0: never
+	LayerDecay  float64   // factor of the rate of each layer of the encoder to that of the layer above; 0: 1
+	HeadRate    float64   // the highest learning rate outside the encoder; 0: Rate
 	Optimizer   Optimizer // nil: AdamW
 	Curve       nn.Curve  // of the learning rate after the warmup; nil: linear, to 0
 

@@ -1,6 +1,7 @@
 package multitask
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -214,6 +215,8 @@ func (t *Training) settings() []setting {
 	add("warmup_steps", p.WarmupSteps)
 	add("max_grad_norm", p.ClipNorm)
 	add("optimizer", fmt.Sprintf("%T%+v", p.optimizer(), p.optimizer()))
+	add("layer_decay", cmp.Or(p.LayerDecay, 1))
+	add("head_learning_rate", cmp.Or(p.HeadRate, p.Rate))
 	add("lr_scheduler", fmt.Sprintf("%T%+v", t.schedule.Curve, t.schedule.Curve))
 	add("steps between evaluations", p.EvaluateEvery)
 	add("evaluations", !p.NeverEvaluate)

@@ -120,6 +120,11 @@ func (t *Training) makeStores() error {
 	if tasks > 0 {
 		t.host.SeparateTasks(tasks, t.model.shared())
 	}
+	rates, err := t.plan.rates(t.model.Model)
+	if err != nil {
+		return err
+	}
+	t.host.SetRates(rates)
 	t.stores = []nn.Store{t.host}
 
 	if resident, ok := t.model.Encoder.(encoders.Resident); ok && !t.frozen {

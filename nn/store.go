@@ -43,6 +43,8 @@ type HostStore struct {
 	moved     []*Param       // parameters whose gradient was not zero in the last SumSquares
 	tasks     *taskGradients // nil: one gradient for all tasks
 	average   *averages      // nil: none
+
+	rates map[*Param]float64 // factors of the learning rate; 1 for all others
 }
 
 var (
@@ -74,9 +76,28 @@ func (s *HostStore) SumSquares() (sum float64) {
 
 // Update implements Store.
 func (s *HostStore) Update(factor float32, rate float64) error {
-	s.optimizer.Step(s.moved, s.gradients, factor, rate)
+	for params := s.moved; len(params) > 0; {
+		// consecutive parameters of one rate
+		of, n := s.rateFactor(params[0]), 1
+		for n < len(params) && s.rateFactor(params[n]) == of {
+			n++
+		}
+		s.optimizer.Step(params[:n], s.gradients, factor, rate*of)
+		params = params[n:]
+	}
 	s.average.follow()
 	return nil
+}
+
+// SetRates makes Update multiply the learning rate of parameters by factors of their own.
+func (s *HostStore) SetRates(factors map[*Param]float64) { s.rates = factors }
+
+// rateFactor returns the factor of w's learning rate.
+func (s *HostStore) rateFactor(w *Param) float64 {
+	if factor, ok := s.rates[w]; ok {
+		return factor
+	}
+	return 1
 }
 
 // Gradients returns the gradients that a backward pass adds to: those of the selected task, if they are kept by

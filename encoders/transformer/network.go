@@ -12,6 +12,7 @@ import (
 
 var (
 	_ encoders.Trainable       = (*encoder)(nil)
+	_ encoders.Layered         = (*encoder)(nil)
 	_ encoders.Saver           = (*encoder)(nil)
 	_ encoders.MemoryEstimator = (*encoder)(nil)
 )
@@ -70,6 +71,9 @@ func (e *encoder) Describe() encoders.Description {
 	}
 	return d
 }
+
+// Levels implements encoders.Layered.
+func (e *encoder) Levels() [][]*nn.Param { return e.levels }
 
 // encoding is what Encode keeps for Backward. Level 0 is the embeddings, level i block i-1.
 type encoding struct {

@@ -115,6 +115,8 @@ func (h Head) learns() bool { return !heads.TraitsOf(h.Part.Options).Fitted }
 // trainingOptions declares.
 type Training struct {
 	LearningRate float64 `yaml:"learning_rate" range:"(0,)" doc:"peak value, after the warmup"`
+	HeadRate     float64 `yaml:"head_learning_rate,omitempty" range:"(0,)" doc:"of heads and fusion; none: the same"`
+	LayerDecay   float64 `yaml:"layer_decay" range:"(0,1]" doc:"a layer's rate over that of the one above; 1: equal"`
 	WeightDecay  float64 `yaml:"weight_decay" range:"[0,)" doc:"of weight matrices only, in the way of the optimizer"`
 	BatchSize    int     `yaml:"batch_size" range:"[1,)" doc:"texts of a batch"`
 	BatchTokens  int     `yaml:"batch_tokens" range:"[0,)" doc:"most tokens in a batch; 0: no limit"`

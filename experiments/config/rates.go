@@ -6,7 +6,8 @@ import (
 )
 
 // rateKeys are the keys of the learning rate.
-var rateKeys = []string{"learning_rate", "lr_scheduler", "warmup_steps", "warmup_ratio"}
+var rateKeys = []string{"learning_rate", "head_learning_rate", "layer_decay", "lr_scheduler", "warmup_steps",
+	"warmup_ratio"}
 
 // computedRate rejects keys of the learning rate beside an optimizer that computes it.
 func (d *decoding) computedRate(s *plugin.Section, t *Training) {

@@ -39,7 +39,8 @@ func (r *Run) newPlan() (multitask.Plan, error) {
 		Seed: r.experiment().Seed, Epochs: t.NumEpochs, MaxSteps: t.MaxSteps,
 		BatchSize: t.BatchSize, BatchTokens: t.BatchTokens, Accumulate: t.GradientAccumulationSteps,
 		Recompute: t.Recompute, BFloat16: t.Precision == config.BF16,
-		Rate: t.LearningRate, WeightDecay: t.WeightDecay, ClipNorm: t.MaxGradNorm,
+		Rate: t.LearningRate, HeadRate: t.HeadRate, LayerDecay: t.LayerDecay,
+		WeightDecay: t.WeightDecay, ClipNorm: t.MaxGradNorm,
 		WarmupRatio: t.WarmupRatio, WarmupSteps: t.WarmupSteps,
 		Optimizer: optimizer, Curve: curve,
 		Sampler: sampler, Weighting: weighting,
@@ -52,6 +53,10 @@ func (r *Run) newPlan() (multitask.Plan, error) {
 	if err := plan.CheckWeighting(r.Model); err != nil {
 		return multitask.Plan{}, &plugin.Mistake{Place: t.Weighting.Place,
 			Err: fmt.Errorf("weighting %q: %w", t.Weighting.Type, err)}
+	}
+	if err := plan.CheckLayerDecay(r.Model); err != nil {
+		return multitask.Plan{}, &plugin.Mistake{Place: r.experiment().Place("training.layer_decay"),
+			Err: fmt.Errorf("training: layer_decay: %w", err)}
 	}
 	return plan, nil
 }

@@ -75,6 +75,8 @@ func TestEachKeyOfTrainingIsInThePlan(t *testing.T) {
 	keys := []planKey{
 		{"", []string{"seed=7"}, planFields{"Seed": uint64(7)}},
 		{"LearningRate", []string{"training.learning_rate=0.5"}, planFields{"Rate": 0.5}},
+		{"HeadRate", []string{"training.head_learning_rate=0.5"}, planFields{"HeadRate": 0.5}},
+		{"LayerDecay", []string{"training.layer_decay=0.5"}, planFields{"LayerDecay": 0.5}},
 		{"WeightDecay", []string{"training.weight_decay=0.25"}, planFields{"WeightDecay": 0.25}},
 		{"BatchSize", []string{"training.batch_size=3"}, planFields{"BatchSize": 3}},
 		{"BatchTokens", []string{"training.batch_tokens=99"}, planFields{"BatchTokens": 99}},
