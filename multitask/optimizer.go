@@ -46,6 +46,20 @@ func (plan Plan) optimizer() Optimizer {
 	return plan.Optimizer
 }
 
+// Averages returns the bytes that running means of the parameters of m take.
+func (plan Plan) Averages(m *Model) int64 {
+	if plan.Average == 0 {
+		return 0
+	}
+	bytes := int64(0)
+	for _, w := range m.Params.All() {
+		if w.Learns() {
+			bytes += 4 * int64(len(w.Data))
+		}
+	}
+	return bytes
+}
+
 // OptimizerState returns the bytes that the optimizer keeps of the parameters of m that learn.
 func (plan Plan) OptimizerState(m *Model) int64 {
 	bytes := int64(0)

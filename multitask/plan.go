@@ -27,6 +27,7 @@ type Plan struct {
 	ClipNorm    float64   // gradients are clipped to this norm; 0: never
 	LayerDecay  float64   // factor of the rate of each layer of the encoder to that of the layer above; 0: 1
 	HeadRate    float64   // the highest learning rate outside the encoder; 0: Rate
+	Average     float64   // decay rate of running means of the parameters, which are evaluated and kept; 0: none
 	Optimizer   Optimizer // nil: AdamW
 	Curve       nn.Curve  // of the learning rate after the warmup; nil: linear, to 0
 

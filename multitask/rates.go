@@ -2,6 +2,8 @@ package multitask
 
 import (
 	"errors"
+	"fmt"
+	"math"
 	"slices"
 
 	"github.com/jenga-nlp/jenga/encoders"
@@ -36,6 +38,22 @@ func (plan Plan) rates(m *Model) (map[*nn.Param]float64, error) {
 		factor *= plan.LayerDecay
 	}
 	return factors, nil
+}
+
+// warnings returns warnings of rates that fit no training of so many steps.
+func (plan Plan) warnings(steps int) []Warning {
+	var all []Warning
+	warmup := plan.schedule(steps).Warmup
+	if warmup > steps && !ComputesRate(plan.optimizer()) {
+		all = append(all, Warning{fmt.Sprintf("training: warmup_steps: the learning rate rises over %d steps, the "+
+			"training has %d: it reaches %.3g", warmup, steps, plan.Rate*plan.schedule(steps).Rate(steps))})
+	}
+	if span := math.Round(1 / (1 - plan.Average)); plan.Average > 0 && span > float64(steps) {
+		all = append(all, Warning{fmt.Sprintf("training: ema: %v averages over about %.0f steps, the training has %d: "+
+			"the model is mostly that of its start; want a smaller number, such as %.2g", plan.Average, span, steps,
+			max(0, 1-10/float64(steps)))})
+	}
+	return all
 }
 
 // layered returns the encoder, or an error if it does not learn or does not list its layers.

@@ -3,6 +3,7 @@ package multitask
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/jenga-nlp/jenga/corpus"
@@ -94,7 +95,9 @@ func (t *Training) report(event any, observe func(event any) error) error {
 
 // Warnings returns the warnings since the last call. Run reports them itself.
 func (t *Training) Warnings() []Warning {
-	return append(t.model.cache.warnings(), t.balance.warnings(t.state.Step, t.length.steps)...)
+	all := slices.Concat(t.pending, t.model.cache.warnings(), t.balance.warnings(t.state.Step, t.length.steps))
+	t.pending = nil
+	return all
 }
 
 // warn passes warnings to observe.

@@ -46,6 +46,7 @@ type Training struct {
 	weighting *weighting
 	reducing  []*nn.Param // those of host, in the order of the plan's Reducer
 	balance   *balance    // of the heads' gradients
+	pending   []Warning   // about the plan, not returned yet
 
 	fingerprint []setting // what the bytes depend on besides the state; nil: not computed yet
 
@@ -76,6 +77,7 @@ func New(m *Model, data []Data, plan Plan) (*Training, error) {
 		return nil, err
 	}
 	t.schedule = plan.schedule(t.length.steps)
+	t.pending = plan.warnings(t.length.steps)
 	t.balance = newBalance(m, t.frozen)
 	if err := t.makeStores(); err != nil {
 		return nil, err
@@ -125,6 +127,9 @@ func (t *Training) makeStores() error {
 		return err
 	}
 	t.host.SetRates(rates)
+	if t.plan.Average > 0 {
+		t.host.Average(t.plan.Average)
+	}
 	t.stores = []nn.Store{t.host}
 
 	if resident, ok := t.model.Encoder.(encoders.Resident); ok && !t.frozen {
@@ -133,6 +138,9 @@ func (t *Training) makeStores() error {
 		}
 		if t.plan.optimizer() != Optimizer(defaultAdamW) {
 			return errors.New("an encoder with a memory of its own is updated by AdamW with its default options")
+		}
+		if t.plan.Average > 0 {
+			return errors.New("an encoder with a memory of its own has no running means of its parameters")
 		}
 		store := resident.Store(t.plan.WeightDecay, tasks)
 		if _, ok := store.(nn.TaskStore); tasks > 0 && !ok {
@@ -213,6 +221,7 @@ func (t *Training) Update(batches []Batch) (Step, error) {
 	case len(batches) == 0:
 		panic("multitask: an update without batches")
 	}
+	t.host.UseAverage(false)
 	report, err := t.compute(batches)
 	if err != nil {
 		return report, fmt.Errorf("step %d: %w", t.state.Step+1, err)
@@ -235,9 +244,15 @@ func (t *Training) epoch() float64 {
 	return epoch
 }
 
+// UseAverage makes the model's parameters hold their running means, if the plan has an Average, until the next update.
+// A Snapshot has their own values too.
+func (t *Training) UseAverage() { t.host.UseAverage(true) }
+
 // Evaluate fits the heads that are heads.Fitters, tunes those that are heads.Tuners, and evaluates all groups on dev.
+// With the plan's Average the model has the running means of its parameters then, and until the next update.
 func (t *Training) Evaluate(ctx context.Context) (Evaluation, error) {
 	t.needsData("Evaluate")
+	t.UseAverage()
 	step := t.state.Step
 	if err := t.model.fitAll(ctx, t.data, t.plan); err != nil {
 		return Evaluation{}, fmt.Errorf("fitting heads after step %d: %w", step, err)
@@ -250,8 +265,10 @@ func (t *Training) Evaluate(ctx context.Context) (Evaluation, error) {
 	return Evaluation{Step: step, Epoch: t.epoch(), Groups: groups, Fusion: t.model.fusionFigures()}, nil
 }
 
-// Finish fits the heads that are heads.Fitters if no evaluation has done so.
+// Finish fits the heads that are heads.Fitters if no evaluation has done so. With the plan's Average the model has the
+// running means of its parameters.
 func (t *Training) Finish(ctx context.Context) error {
+	t.UseAverage()
 	if !t.plan.NeverEvaluate || t.data == nil {
 		return nil
 	}

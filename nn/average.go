@@ -23,7 +23,7 @@ const slotAverage = "average"
 func (s *HostStore) Average(decay float64) { s.average = &averages{decay: decay, params: s.Params()} }
 
 // UseAverage makes the parameters hold their running means, as soon as there are any, or their own values again. Update
-// panics while the means are in use; State and SetState have the parameters' own values.
+// panics while the means are in use. State has the parameters' own values in any case.
 func (s *HostStore) UseAverage(use bool) {
 	a := s.average
 	if a == nil || a.of == nil || use == a.inUse {

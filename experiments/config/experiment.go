@@ -124,6 +124,7 @@ type Training struct {
 	MaxSteps     int     `yaml:"max_steps" range:"[0,)" doc:"updates to make, overrules num_epochs; 0: num_epochs"`
 	WarmupSteps  int     `yaml:"warmup_steps" range:"[0,)" doc:"updates until the peak; overrules warmup_ratio"`
 	WarmupRatio  float64 `yaml:"warmup_ratio" range:"[0,1]" doc:"fraction of all updates until the peak"`
+	EMA          float64 `yaml:"ema" range:"[0,1)" doc:"decay of means of weights, evaluated and saved; 0: none"`
 	MaxGradNorm  float64 `yaml:"max_grad_norm" range:"[0,)" doc:"norm to which gradients are clipped; 0: no clipping"`
 
 	GradientAccumulationSteps int `yaml:"gradient_accumulation_steps" range:"[1,)" doc:"batches summed for one update"`

@@ -40,7 +40,7 @@ func (r *Run) newPlan() (multitask.Plan, error) {
 		BatchSize: t.BatchSize, BatchTokens: t.BatchTokens, Accumulate: t.GradientAccumulationSteps,
 		Recompute: t.Recompute, BFloat16: t.Precision == config.BF16,
 		Rate: t.LearningRate, HeadRate: t.HeadRate, LayerDecay: t.LayerDecay,
-		WeightDecay: t.WeightDecay, ClipNorm: t.MaxGradNorm,
+		WeightDecay: t.WeightDecay, ClipNorm: t.MaxGradNorm, Average: t.EMA,
 		WarmupRatio: t.WarmupRatio, WarmupSteps: t.WarmupSteps,
 		Optimizer: optimizer, Curve: curve,
 		Sampler: sampler, Weighting: weighting,

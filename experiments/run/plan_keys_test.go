@@ -77,6 +77,7 @@ func TestEachKeyOfTrainingIsInThePlan(t *testing.T) {
 		{"LearningRate", []string{"training.learning_rate=0.5"}, planFields{"Rate": 0.5}},
 		{"HeadRate", []string{"training.head_learning_rate=0.5"}, planFields{"HeadRate": 0.5}},
 		{"LayerDecay", []string{"training.layer_decay=0.5"}, planFields{"LayerDecay": 0.5}},
+		{"EMA", []string{"training.ema=0.9"}, planFields{"Average": 0.9}},
 		{"WeightDecay", []string{"training.weight_decay=0.25"}, planFields{"WeightDecay": 0.25}},
 		{"BatchSize", []string{"training.batch_size=3"}, planFields{"BatchSize": 3}},
 		{"BatchTokens", []string{"training.batch_tokens=99"}, planFields{"BatchTokens": 99}},
