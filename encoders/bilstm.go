@@ -198,7 +198,7 @@ func (e *bilstm) Encode(p *nn.Pass, tokens corpus.Tokens, wanted nn.LayerSet) ([
 	s := &bilstmStates{ids: tokens.IDs}
 	learning := len(e.levels)
 	if p.Training {
-		learning = LowestLearning(e.levels, (*nn.Param).Learns)
+		learning = LowestLearning(e.levels, (*nn.Param).LearnsNow)
 	}
 	x := p.Floats(len(tokens.IDs) * e.config.Embedding) // [T E]
 	kernel.Gather(x, e.words.Data, tokens.IDs, e.config.Embedding)

@@ -20,16 +20,20 @@ type Plan struct {
 	// float32, as prediction is.
 	BFloat16 bool
 
-	Rate        float64   // the highest learning rate
-	WeightDecay float64   // of the parameters that decay
-	WarmupRatio float64   // fraction of all steps in which the rate rises
-	WarmupSteps int       // number of these steps; overrides WarmupRatio
-	ClipNorm    float64   // gradients are clipped to this norm; 0: never
-	LayerDecay  float64   // factor of the rate of each layer of the encoder to that of the layer above; 0: 1
-	HeadRate    float64   // the highest learning rate outside the encoder; 0: Rate
-	Average     float64   // decay rate of running means of the parameters, which are evaluated and kept; 0: none
-	Optimizer   Optimizer // nil: AdamW
-	Curve       nn.Curve  // of the learning rate after the warmup; nil: linear, to 0
+	Rate        float64 // the highest learning rate
+	WeightDecay float64 // of the parameters that decay
+	WarmupRatio float64 // fraction of all steps in which the rate rises
+	WarmupSteps int     // number of these steps; overrides WarmupRatio
+	ClipNorm    float64 // gradients are clipped to this norm; 0: never
+	LayerDecay  float64 // factor of the rate of each layer of the encoder to that of the layer above; 0: 1
+	HeadRate    float64 // the highest learning rate outside the encoder; 0: Rate
+	// UnfreezeEvery is the number of epochs after which each layer of the encoder begins to learn, from the last one
+	// down, the embeddings as the lowest; before, fusion and heads learn alone. 0: all learn from the start.
+	UnfreezeEvery float64
+
+	Average   float64   // decay rate of running means of the parameters, which are evaluated and kept; 0: none
+	Optimizer Optimizer // nil: AdamW
+	Curve     nn.Curve  // of the learning rate after the warmup; nil: linear, to 0
 
 	Sampler   Sampler
 	Weighting Weighting

@@ -216,6 +216,7 @@ func (t *Training) settings() []setting {
 	add("max_grad_norm", p.ClipNorm)
 	add("optimizer", fmt.Sprintf("%T%+v", p.optimizer(), p.optimizer()))
 	add("ema", p.Average)
+	add("epochs between unfrozen layers", p.UnfreezeEvery)
 	add("layer_decay", cmp.Or(p.LayerDecay, 1))
 	add("head_learning_rate", cmp.Or(p.HeadRate, p.Rate))
 	add("lr_scheduler", fmt.Sprintf("%T%+v", t.schedule.Curve, t.schedule.Curve))

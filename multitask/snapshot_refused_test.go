@@ -145,7 +145,9 @@ func planChanges() map[string]planChange {
 		"ClipNorm":    {"max_grad_norm 1; the training has 0", func(p *Plan) { p.ClipNorm = 0 }},
 		"LayerDecay":  {"layer_decay 1; the training has 0.5", func(p *Plan) { p.LayerDecay = 0.5 }},
 		"HeadRate":    {"head_learning_rate 0.003; the training has 0.1", func(p *Plan) { p.HeadRate = 0.1 }},
-		"Average":     {"ema 0; the training has 0.9", func(p *Plan) { p.Average = 0.9 }},
+		"UnfreezeEvery": {"epochs between unfrozen layers 0; the training has 0.5",
+			func(p *Plan) { p.UnfreezeEvery = 0.5 }},
+		"Average": {"ema 0; the training has 0.9", func(p *Plan) { p.Average = 0.9 }},
 		"Optimizer": {"{Beta1:0.9 Beta2:0.999 Epsilon:1e-08}; the training has multitask.SGD{Momentum:0.5 " +
 			"Dampening:0 Nesterov:false}", func(p *Plan) { p.Optimizer = SGD{Momentum: 0.5} }},
 		"Curve": {"lr_scheduler nn.LinearCurve{}; the training has nn.CosineCurve{Cycles:0.5}",

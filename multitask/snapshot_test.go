@@ -88,6 +88,8 @@ func resumedTrainings() []resumed {
 		{"sgd", three("none"), plan(func(_ *Model, p *Plan) { p.Optimizer = SGD{Momentum: 0.9} })},
 		{"adafactor", three("1"),
 			plan(func(_ *Model, p *Plan) { p.Optimizer, p.Curve = adafactor(), constant{} })},
+		{"layers unfrozen one by one", three("none"),
+			plan(func(_ *Model, p *Plan) { p.UnfreezeEvery, p.Average = 0.4, 0.5 })},
 		{"running means", three("1"), plan(func(_ *Model, p *Plan) { p.Average, p.EvaluateEvery = 0.8, 3 })},
 		{"running means of heads that are fitted at the end",
 			func(t *testing.T) (*Model, []Data) { return patternModel(t, "none") },

@@ -48,6 +48,8 @@ type Training struct {
 	balance   *balance    // of the heads' gradients
 	pending   []Warning   // about the plan, not returned yet
 
+	unfreezing *unfreezing // nil: all layers learn from the start
+
 	fingerprint []setting // what the bytes depend on besides the state; nil: not computed yet
 
 	// A snapshot holds the fields below.
@@ -78,6 +80,9 @@ func New(m *Model, data []Data, plan Plan) (*Training, error) {
 	}
 	t.schedule = plan.schedule(t.length.steps)
 	t.pending = plan.warnings(t.length.steps)
+	if err := t.startUnfreezing(); err != nil {
+		return nil, err
+	}
 	t.balance = newBalance(m, t.frozen)
 	if err := t.makeStores(); err != nil {
 		return nil, err
@@ -178,6 +183,7 @@ func (t *Training) Step(ctx context.Context) (Step, error) {
 	if err := ctx.Err(); err != nil {
 		return Step{}, err
 	}
+	t.unfreezing.apply(float64(t.used) / float64(t.length.perEpoch))
 	return t.Update(t.next())
 }
 

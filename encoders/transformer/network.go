@@ -99,7 +99,7 @@ func (e *encoder) Encode(p *nn.Pass, tokens corpus.Tokens, wanted nn.LayerSet) (
 	}
 	s.tokens, s.wanted, s.lowest, s.again = tokens, wanted, len(e.levels), p.Recompute
 	if p.Training {
-		s.lowest = encoders.LowestLearning(e.levels, (*nn.Param).Learns)
+		s.lowest = encoders.LowestLearning(e.levels, (*nn.Param).LearnsNow)
 	}
 	e.allot(p, s)
 	s.embedded = e.embeddings.forward(p, s.embedded, s.states[0], tokens, s.lowest == 0)

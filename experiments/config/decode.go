@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"regexp"
-	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/jenga-nlp/jenga/encoders"
@@ -109,17 +107,12 @@ func (d *decoding) model(s *plugin.Section) {
 	case s.Kind == plugin.Mapping && !s.Has("encoder"):
 		d.mistakes.Add(s.Place, "model: neither base_model nor encoder; %s", modelRule())
 	}
-	words := encoders.FreezeWords()
-	if n, err := strconv.Atoi(m.Freeze); (err != nil || n < 0) && !slices.Contains(words, m.Freeze) {
-		d.mistakes.Add(s.At("freeze").Place, "model: freeze: want %s or a number of layers, have %q",
-			strings.Join(words, ", "), m.Freeze)
-	}
 	if m.BackboneType != "text" {
 		d.mistakes.Add(s.At("backbone_type").Place, "model: %s",
 			plugin.Unknown("backbone_type", m.BackboneType, []string{"text"}))
 	}
 	d.e.Model.Dropout, d.e.Model.DropoutSet = m.Dropout, s.Has("dropout") || !s.Has("base_model")
-	d.e.Model.Freeze = m.Freeze
+	d.freeze(m.Freeze)
 	d.lora(m.LoRA)
 	d.e.Model.Encoder = encoders.Registry().Choose(m.Encoder, encoderType(d.e.Model.BaseModel.Name), nil, &d.mistakes)
 	d.e.Model.EncoderOfBase = d.e.Model.Encoder.Place == (plugin.Place{})

@@ -45,6 +45,7 @@ type Model struct {
 	Dropout    float64
 	DropoutSet bool          // else the base model's config.json applies
 	Freeze     string        // none | embeddings | all | a number of layers
+	Unfreeze   float64       // epochs between layers that begin to learn; 0: all learn from the start
 	LoRA       encoders.LoRA // of rank 0: none
 	Encoder    plugin.Choice[encoders.Env, encoders.Encoder]
 	Fusion     plugin.Choice[fusion.Env, fusion.Fusion]

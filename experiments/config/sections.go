@@ -24,33 +24,33 @@ func (Sections) Names() []string {
 func (Sections) Fields(name string) []plugin.Field {
 	switch name {
 	case "experiment":
-		return documented(experimentDefaults)
+		return documented("", experimentDefaults)
 	case "model":
-		return slices.Concat(documented(modelDefaults), plugin.FieldsOf("lora.", loraDefaults))
+		return slices.Concat(documented("", modelDefaults), freezeFields(), plugin.FieldsOf("lora.", loraDefaults))
 	case "tokenizer":
-		return slices.Concat(documented(tokenizerDefaults), plugin.FieldsOf("train.", vocabularyDefaults))
+		return slices.Concat(documented("", tokenizerDefaults), plugin.FieldsOf("train.", vocabularyDefaults))
 	case "task":
-		return documented(taskDefaults)
+		return documented("", taskDefaults)
 	case "data":
 		return dataFields()
 	case "head":
-		return documented(headDefaults)
+		return documented("", headDefaults)
 	case "training":
-		return documented(trainingDefaults)
+		return documented("", trainingDefaults)
 	}
 	panic("config: no section " + name)
 }
 
-// documented returns the keys with a doc tag. The others choose parts, have keys of their own, or are for files of
-// Jenga-NLP and have no effect.
-func documented(options any) []plugin.Field {
-	return slices.DeleteFunc(plugin.FieldsOf("", options), func(f plugin.Field) bool { return f.Doc == "" })
+// documented returns the keys with a doc tag, each after a prefix. The others choose parts, have keys of their own, or
+// are for files of Jenga-NLP and have no effect.
+func documented(prefix string, options any) []plugin.Field {
+	return slices.DeleteFunc(plugin.FieldsOf(prefix, options), func(f plugin.Field) bool { return f.Doc == "" })
 }
 
 // dataFields returns the keys of `data`. One that names a column, as the field of each output kind does, is by default
 // the column of its own name.
 func dataFields() []plugin.Field {
-	fields := documented(dataDefaults)
+	fields := documented("", dataDefaults)
 	for _, kind := range outputs.Kinds() {
 		if slices.Contains(targetFields(), kind.Field()) {
 			fields = append(fields, plugin.Field{Key: kind.Field(), Doc: "column of " + kind.String()})
@@ -84,10 +84,14 @@ var experimentDefaults = experimentOptions{Seed: 42}
 // modelOptions are the keys of `model` beside `encoder` and `fusion`, which name parts. With `base_model` the encoder's
 // weights, sizes and tokenizer are those of a trained model. With `lora: {}` its weights W are frozen, and A and B of
 // rank r are trained, with W + alpha/r·A·B in place of W (Hu et al. 2022, "LoRA"); checkpoints have the merged weight.
+//
+// With `freeze: {unfreeze: {every: 1}}` heads and fusion learn alone in the first epoch, the encoder's last layer from
+// the second epoch on, one layer more in each epoch, and last the embeddings (Howard & Ruder 2018, "Universal Language
+// Model Fine-tuning for Text Classification").
 type modelOptions struct {
 	BaseModel    *plugin.Section `yaml:"base_model,omitempty" takes:"a path or a model's name" doc:"folder or .onnx file of the initial weights, or the name of a model in the Hugging Face cache; none: the encoder is trained from scratch"`
 	Dropout      float64         `yaml:"dropout" range:"[0,1)" doc:"dropout rate of the encoder's states and attention weights, and of the inputs of heads without a dropout of their own; where it is not given, the encoder of a base model has that of its config.json"`
-	Freeze       string          `yaml:"freeze" takes:"none, embeddings, all or a whole number" doc:"frozen weights of the encoder; a number N: the embeddings and the first N layers. An encoder that is frozen as a whole has no dropout and encodes each text once"`
+	Freeze       *plugin.Section `yaml:"freeze" takes:"none, embeddings, all, a whole number or {unfreeze: …}" default:"none" doc:"frozen weights of the encoder; a number N: the embeddings and the first N layers. An encoder that is frozen as a whole has no dropout and encodes each text once"`
 	LoRA         *plugin.Section `yaml:"lora,omitempty"`
 	Encoder      *plugin.Section `yaml:"encoder,omitempty"`
 	Fusion       *plugin.Section `yaml:"fusion"`
@@ -95,7 +99,7 @@ type modelOptions struct {
 }
 
 var (
-	modelDefaults = modelOptions{Dropout: 0.1, Freeze: encoders.FreezeNone, BackboneType: "text"}
+	modelDefaults = modelOptions{Dropout: 0.1, BackboneType: "text"}
 	loraDefaults  = encoders.LoRA{Rank: 8, Alpha: 16, Targets: []string{"query", "value"}}
 )
 

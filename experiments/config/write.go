@@ -62,7 +62,7 @@ func (f *writing) path(path string) *plugin.Section {
 func (f *writing) model() *plugin.Section {
 	m := f.e.Model
 	o := modelOptions{
-		BaseModel: f.path(m.BaseModel.Name), Dropout: m.Dropout, Freeze: m.Freeze, Fusion: m.Fusion.Section(),
+		BaseModel: f.path(m.BaseModel.Name), Dropout: m.Dropout, Freeze: f.freeze(), Fusion: m.Fusion.Section(),
 	}
 	if m.LoRA.Rank > 0 {
 		o.LoRA = plugin.SectionOf(m.LoRA)

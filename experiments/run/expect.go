@@ -62,7 +62,9 @@ func (r *Run) Expect(ctx context.Context) (e Expectation, tooLarge, err error) {
 	defer r.machine.limitMemory()()
 
 	// steps; the first one also allocates memory
-	training, err := multitask.New(r.Model, data, r.plan)
+	plan := r.plan
+	plan.UnfreezeEvery = 0 // the time of a step in which all layers learn
+	training, err := multitask.New(r.Model, data, plan)
 	if err != nil {
 		return e, nil, err
 	}

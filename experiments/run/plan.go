@@ -38,7 +38,8 @@ func (r *Run) newPlan() (multitask.Plan, error) {
 	plan := multitask.Plan{
 		Seed: r.experiment().Seed, Epochs: t.NumEpochs, MaxSteps: t.MaxSteps,
 		BatchSize: t.BatchSize, BatchTokens: t.BatchTokens, Accumulate: t.GradientAccumulationSteps,
-		Recompute: t.Recompute, BFloat16: t.Precision == config.BF16,
+		UnfreezeEvery: r.experiment().Model.Unfreeze,
+		Recompute:     t.Recompute, BFloat16: t.Precision == config.BF16,
 		Rate: t.LearningRate, HeadRate: t.HeadRate, LayerDecay: t.LayerDecay,
 		WeightDecay: t.WeightDecay, ClipNorm: t.MaxGradNorm, Average: t.EMA,
 		WarmupRatio: t.WarmupRatio, WarmupSteps: t.WarmupSteps,
@@ -53,6 +54,10 @@ func (r *Run) newPlan() (multitask.Plan, error) {
 	if err := plan.CheckWeighting(r.Model); err != nil {
 		return multitask.Plan{}, &plugin.Mistake{Place: t.Weighting.Place,
 			Err: fmt.Errorf("weighting %q: %w", t.Weighting.Type, err)}
+	}
+	if err := plan.CheckUnfreezing(r.Model); err != nil {
+		return multitask.Plan{}, &plugin.Mistake{Place: r.experiment().Place("model.freeze"),
+			Err: fmt.Errorf("model: freeze: unfreeze: %w", err)}
 	}
 	if err := plan.CheckLayerDecay(r.Model); err != nil {
 		return multitask.Plan{}, &plugin.Mistake{Place: r.experiment().Place("training.layer_decay"),

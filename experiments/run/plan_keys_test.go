@@ -68,15 +68,14 @@ var notInPlan = []string{
 	"SaveStrategy", "LoadBestModelAtEnd", "Device", "Logging", // of Jenga-NLP, without effect
 }
 
-// Every key of the training section changes its own fields of the plan, and nothing else.
-func TestEachKeyOfTrainingIsInThePlan(t *testing.T) {
-	folder, states := t.TempDir(), t.TempDir()
-	path := sample.Small(t, "")
-	keys := []planKey{
+// planKeys are the keys of training, and others that change the plan; states is a folder.
+func planKeys(states string) []planKey {
+	return []planKey{
 		{"", []string{"seed=7"}, planFields{"Seed": uint64(7)}},
 		{"LearningRate", []string{"training.learning_rate=0.5"}, planFields{"Rate": 0.5}},
 		{"HeadRate", []string{"training.head_learning_rate=0.5"}, planFields{"HeadRate": 0.5}},
 		{"LayerDecay", []string{"training.layer_decay=0.5"}, planFields{"LayerDecay": 0.5}},
+		{"", []string{"model.freeze={unfreeze: {every: 0.5}}"}, planFields{"UnfreezeEvery": 0.5}},
 		{"EMA", []string{"training.ema=0.9"}, planFields{"Average": 0.9}},
 		{"WeightDecay", []string{"training.weight_decay=0.25"}, planFields{"WeightDecay": 0.25}},
 		{"BatchSize", []string{"training.batch_size=3"}, planFields{"BatchSize": 3}},
@@ -100,10 +99,15 @@ func TestEachKeyOfTrainingIsInThePlan(t *testing.T) {
 		{"NoCacheFile", []string{"training.cache_file=false"}, planFields{"CacheFile": ""}},
 		{"CacheFolder", []string{"training.cache_file=" + states}, planFields{"CacheFile": states}},
 	}
+}
 
+// Every key of the training section changes its own fields of the plan, and nothing else.
+func TestEachKeyOfTrainingIsInThePlan(t *testing.T) {
+	folder, states := t.TempDir(), t.TempDir()
+	path := sample.Small(t, "")
 	defaults := planOf(t, mustRead(t, path), folder)
 	rows, changed := map[string]bool{}, map[string]bool{}
-	for _, key := range keys {
+	for _, key := range planKeys(states) {
 		checkPlan(t, key.sets, planOf(t, mustRead(t, path, key.sets...), folder), defaults, key.want)
 		rows[key.field] = true
 		for field := range key.want {
