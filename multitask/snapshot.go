@@ -5,9 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"hash/fnv"
-	"io"
 	"math/rand/v2"
 	"slices"
 
@@ -228,7 +226,7 @@ func (t *Training) settings() []setting {
 	if learned := t.weighting.learned; learned != nil {
 		add("learning_rate of the weighting", learned.Rate())
 	}
-	add("a checksum of the encoder's frozen parameters", t.model.frozenSum())
+	add("a checksum of the encoder's frozen parameters", t.frozenSum)
 	for _, group := range t.model.Groups {
 		for _, task := range group.Tasks {
 			for _, head := range task.Heads {
@@ -244,17 +242,6 @@ func (t *Training) settings() []setting {
 	}
 	t.fingerprint = all
 	return all
-}
-
-// frozenSum returns a checksum of the encoder's parameters that do not learn, which no snapshot holds.
-func (m *Model) frozenSum() string {
-	sum := &summed{to: io.Discard, sum: crc32.New(castagnoli)}
-	for _, w := range EncoderParams(m.Params).All() {
-		if w.Frozen {
-			sum.floats(w.Data)
-		}
-	}
-	return fmt.Sprintf("%08x", sum.sum.Sum32())
 }
 
 // checksum returns the number of examples and a checksum of their tokens and targets, in their order.

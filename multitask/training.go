@@ -49,6 +49,7 @@ type Training struct {
 	pending   []Warning   // about the plan, not returned yet
 
 	unfreezing *unfreezing // nil: all layers learn from the start
+	frozenSum  string      // checksum of the encoder's frozen parameters
 
 	fingerprint []setting // what the bytes depend on besides the state; nil: not computed yet
 
@@ -81,6 +82,10 @@ func New(m *Model, data []Data, plan Plan) (*Training, error) {
 	t.schedule = plan.schedule(t.length.steps)
 	t.pending = plan.warnings(t.length.steps)
 	if err := t.startUnfreezing(); err != nil {
+		return nil, err
+	}
+	var err error
+	if t.frozenSum, err = m.sumFrozen(); err != nil {
 		return nil, err
 	}
 	t.balance = newBalance(m, t.frozen)
