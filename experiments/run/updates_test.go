@@ -6,8 +6,10 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/internal/sample"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
+	"github.com/jenga-nlp/jenga/multitask"
 )
 
 // doneOf returns the last line of a run's metrics.
@@ -66,6 +68,48 @@ func TestUpdatesOfARun(t *testing.T) {
 		trainSmall(t, filepath.Join(folder, runfolder.ExperimentFile), again)
 		if sample.Files(t, filepath.Join(again, "best"))["model.safetensors"] != tensors {
 			t.Errorf("%q: the file of the run trains other weights", sets)
+		}
+	}
+}
+
+// The memory of a run counts the state of its optimizer, and the running means of the weights.
+func TestMemoryOfUpdates(t *testing.T) {
+	needOf := func(sets ...string) estimate {
+		run := prepared(t, sample.Small(t, ""), 1<<20, sets...)
+		n, err := run.trainingNeed([]multitask.Data{{
+			Train: run.Data.Groups[0].Examples[config.Train], Dev: run.Data.Groups[0].Examples[config.Dev],
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	for _, c := range []struct {
+		set     string
+		state   func(weights int64) (least, most int64)
+		average bool
+	}{
+		{"training.optimizer=adamw", func(w int64) (int64, int64) { return 2 * w, 2 * w }, false},
+		{"training.optimizer=sgd", func(w int64) (int64, int64) { return w, w }, false},
+		{"training.optimizer.momentum=0", func(w int64) (int64, int64) { return 0, 0 }, false},
+		{"training.optimizer=adafactor", func(w int64) (int64, int64) { return 1, w / 5 }, false},
+		{"training.ema=0.99", func(w int64) (int64, int64) { return 2 * w, 2 * w }, true},
+	} {
+		sets := []string{c.set}
+		if c.set == "training.optimizer.momentum=0" {
+			sets = []string{"training.optimizer=sgd", c.set}
+		}
+		n := needOf(sets...)
+		least, most := c.state(n.gradients)
+		if n.optimizer < least || n.optimizer > most {
+			t.Errorf("%s: the optimizer takes %d bytes of %d bytes of weights, want %d to %d", c.set, n.optimizer,
+				n.gradients, least, most)
+		}
+		if (n.average == n.gradients) != c.average || !c.average && n.average != 0 {
+			t.Errorf("%s: the means take %d bytes of %d bytes of weights", c.set, n.average, n.gradients)
+		}
+		if sum := n.weights + n.gradients + n.optimizer + n.average; n.model() != sum {
+			t.Errorf("%s: the model takes %d bytes, its parts %d", c.set, n.model(), sum)
 		}
 	}
 }
