@@ -78,6 +78,17 @@ func (u *unfreezing) warnings(n length) []Warning {
 		"the lowest, to learn; want a smaller every than %v", plugin.Count(len(u.levels)-open, "layer"), u.every)}}
 }
 
+// UnfreezingWarnings returns warnings of the plan's UnfreezeEvery, where the examples of all groups make perEpoch
+// batches: those of the training that New returns.
+func (plan Plan) UnfreezingWarnings(m *Model, perEpoch int) ([]Warning, error) {
+	n, err := plan.length(perEpoch)
+	if err != nil {
+		return nil, err
+	}
+	u, err := plan.newUnfreezing(m)
+	return u.warnings(n), err
+}
+
 // startUnfreezing makes the training's unfreezing.
 func (t *Training) startUnfreezing() (err error) {
 	if t.unfreezing, err = t.plan.newUnfreezing(t.model.Model); err != nil {

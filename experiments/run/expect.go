@@ -62,6 +62,9 @@ func (r *Run) Expect(ctx context.Context) (e Expectation, tooLarge, err error) {
 	defer r.machine.limitMemory()()
 
 	// steps; the first one also allocates memory
+	if e.Warnings, err = r.plan.UnfreezingWarnings(r.Model, len(sizes)); err != nil {
+		return e, nil, err
+	}
 	plan := r.plan
 	plan.UnfreezeEvery = 0 // the time of a step in which all layers learn
 	training, err := multitask.New(r.Model, data, plan)
@@ -81,7 +84,7 @@ func (r *Run) Expect(ctx context.Context) (e Expectation, tooLarge, err error) {
 		sum += done.Time
 		step = sum / time.Duration(max(1, e.Measured-1))
 	}
-	e.Warnings = training.Warnings()
+	e.Warnings = append(e.Warnings, training.Warnings()...)
 
 	// evaluations
 	evaluation, err := r.evaluationTime(ctx, data)
