@@ -1,9 +1,6 @@
 package nn
 
 import (
-	"fmt"
-	"slices"
-
 	"github.com/jenga-nlp/jenga/internal/kernel"
 )
 
@@ -14,13 +11,21 @@ type averages struct {
 	params []*Param
 	of     map[*Param][]float32 // the means, or with inUse the parameters' own values; nil before the first update
 	inUse  bool                 // the parameters hold the means
+
+	idle     map[*Param]*idleRows // of tables some of whose rows only decay; see rows
+	followed map[*Param]bool      // means that the optimizer has updated
 }
 
-// slotAverage is the name of the means among the slots of a parameter's state.
-const slotAverage = "average"
-
-// Average makes the store keep a running mean of each parameter that learns, which State has as one more slot.
-func (s *HostStore) Average(decay float64) { s.average = &averages{decay: decay, params: s.Params()} }
+// Average makes the store keep a running mean of each parameter that learns, which State has as more slots. AdamW
+// updates means together with parameters, other optimizers' parameters take another pass.
+func (s *HostStore) Average(decay float64) {
+	s.average = &averages{
+		decay: decay, params: s.Params(), idle: map[*Param]*idleRows{}, followed: map[*Param]bool{},
+	}
+	if a, ok := s.optimizer.(*AdamW); ok {
+		a.averages = s.average
+	}
+}
 
 // UseAverage makes the parameters hold their running means, as soon as there are any, or their own values again. Update
 // panics while the means are in use. State has the parameters' own values in any case.
@@ -30,6 +35,9 @@ func (s *HostStore) UseAverage(use bool) {
 		return
 	}
 	for _, w := range a.params {
+		if use {
+			a.fill(w)
+		}
 		w.Data, a.of[w] = a.of[w], w.Data
 		w.Changed()
 	}
@@ -52,9 +60,20 @@ func (a *averages) follow() {
 		return
 	}
 	for _, w := range a.params {
-		kernel.Follow(a.of[w], w.Data, float32(1-a.decay))
+		idle := a.idle[w]
+		switch {
+		case a.followed[w]:
+		case idle != nil: // a table that this update has not changed
+			kernel.FollowRows(a.of[w], w.Data, w.rowLength(), idle.active, a.gain())
+			idle.decay(a.decay, 1)
+		default:
+			kernel.Follow(a.of[w], w.Data, a.gain())
+		}
 	}
+	clear(a.followed)
 }
+
+func (a *averages) gain() float32 { return float32(1 - a.decay) }
 
 // own returns w's own values and its mean, nil if there is none.
 func (a *averages) own(w *Param) (values, mean []float32) {
@@ -64,44 +83,6 @@ func (a *averages) own(w *Param) (values, mean []float32) {
 	case a.inUse:
 		return a.of[w], w.Data
 	}
+	a.fill(w)
 	return w.Data, a.of[w]
-}
-
-// split removes the means from states, which are those of the parameters in their order, and returns them, nil where
-// there are none. It changes copies of the states.
-func (a *averages) split(states []OptimizerState) (means [][]float32, err error) {
-	if a == nil {
-		return nil, nil
-	}
-	for i, w := range a.params {
-		slots := states[i].Slots
-		last := len(slots) - 1
-		if last < 0 || slots[last].Name != slotAverage {
-			if len(means) > 0 {
-				return nil, fmt.Errorf("parameter %q: slot %q not found", w.Name, slotAverage)
-			}
-			continue
-		}
-		if len(slots[last].Values) != len(w.Data) || len(means) != i {
-			return nil, fmt.Errorf("parameter %q: unexpected slot %q of %d values; want one of %d for each parameter",
-				w.Name, slotAverage, len(slots[last].Values), len(w.Data))
-		}
-		means = append(means, slots[last].Values)
-		states[i].Slots = slots[:last:last]
-	}
-	return means, nil
-}
-
-// set replaces the means by copies.
-func (a *averages) set(means [][]float32) {
-	if a == nil {
-		return
-	}
-	a.of = nil
-	for i, mean := range means {
-		if a.of == nil {
-			a.of = map[*Param][]float32{}
-		}
-		a.of[a.params[i]] = slices.Clone(mean)
-	}
 }

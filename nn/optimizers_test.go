@@ -247,7 +247,7 @@ func TestStatesWithoutAllAveragesAreRefused(t *testing.T) {
 	}{
 		{func(s []ParamState) { s[1].Slots = nil }, `parameter "b": slot "average" not found`},
 		{func(s []ParamState) { s[0].Slots = nil }, `parameter "b": unexpected slot "average"`},
-		{func(s []ParamState) { s[1].Slots[0].Values = []float32{1} }, `parameter "b": unexpected slot "average" of 1`},
+		{func(s []ParamState) { s[1].Slots[0].Values = []float32{1} }, `slot "average" of the optimizer's state has 1`},
 	} {
 		state, err := s.State()
 		if err != nil {

@@ -127,9 +127,7 @@ func (s *HostStore) State() ([]ParamState, error) {
 			state.Slots[i].Values = slices.Clone(state.Slots[i].Values)
 		}
 		values, mean := s.average.own(w)
-		if mean != nil {
-			state.Slots = append(state.Slots, Slot{slotAverage, slices.Clone(mean)})
-		}
+		state.Slots = append(state.Slots, s.average.slots(w, mean)...)
 		all = append(all, ParamState{w.Name, slices.Clone(values), state})
 	}
 	return all, nil

@@ -3,6 +3,7 @@ package bench
 import (
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -21,12 +22,9 @@ func BenchmarkUpdates(b *testing.B) {
 		"adafactor": func(p *multitask.Plan) { p.Optimizer = chosen(b, "adafactor") },
 	} {
 		b.Run(name, func(b *testing.B) {
-			n, err := NewNetwork(Sizes[1], nil)
-			if err != nil {
-				b.Fatal(err)
-			}
+			n := network(b)
 			work := n.Full(2)
-			if name == "ema_short" {
+			if strings.HasSuffix(name, "_short") {
 				work = short(n)
 			}
 			plan := multitask.Plan{
@@ -34,29 +32,36 @@ func BenchmarkUpdates(b *testing.B) {
 			}
 			plain := training(b, n, plan)
 			change(&plan)
-			changed := training(b, n, plan)
+			changed := training(b, network(b), plan) // its own weights
 
-			var times, ratios []float64
-			for i := range b.N + 1 {
-				var took [2]time.Duration
-				for t, training := range []*multitask.Training{plain, changed} {
-					batch := multitask.Batch{Group: 0, Examples: work.Batches[i%len(work.Batches)]}
-					step, err := training.Update([]multitask.Batch{batch})
-					if err != nil {
-						b.Fatal(err)
-					}
-					took[t] = step.Time
-				}
-				if i > 0 { // the first allocates memory
-					times = append(times, took[1].Seconds()*1000)
-					ratios = append(ratios, float64(took[1])/float64(took[0]))
-				}
-			}
+			ms, ratio := inTurns(b, plain, changed, work)
 			b.ReportMetric(0, "ns/op")
-			b.ReportMetric(median(times), "ms")
-			b.ReportMetric(median(ratios), "ratio")
+			b.ReportMetric(ms, "ms")
+			b.ReportMetric(ratio, "ratio")
 		})
 	}
+}
+
+// inTurns takes b.N steps of two trainings in turns. It returns the median milliseconds of the second one's steps, and
+// the median of their times over those of the first one's.
+func inTurns(b *testing.B, plain, changed *multitask.Training, w Work) (ms, ratio float64) {
+	var times, ratios []float64
+	for i := range b.N + 1 {
+		var took [2]time.Duration
+		for t, training := range []*multitask.Training{plain, changed} {
+			batch := multitask.Batch{Group: 0, Examples: w.Batches[i%len(w.Batches)]}
+			step, err := training.Update([]multitask.Batch{batch})
+			if err != nil {
+				b.Fatal(err)
+			}
+			took[t] = step.Time
+		}
+		if i > 0 { // the first allocates memory
+			times = append(times, took[1].Seconds()*1000)
+			ratios = append(ratios, float64(took[1])/float64(took[0]))
+		}
+	}
+	return median(times), median(ratios)
 }
 
 // short returns batches of 32 texts of 12 random tokens, about as many as those of SNIPS have.
@@ -71,6 +76,15 @@ func short(n *Network) Work {
 		w.add(batch)
 	}
 	return w
+}
+
+func network(b *testing.B) *Network {
+	b.Helper()
+	n, err := NewNetwork(Sizes[1], nil) // MiniLM's
+	if err != nil {
+		b.Fatal(err)
+	}
+	return n
 }
 
 func training(b *testing.B, n *Network, plan multitask.Plan) *multitask.Training {
