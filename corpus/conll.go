@@ -9,6 +9,7 @@ import (
 type sentence struct {
 	at      Place      // of the first word
 	columns [][]string // one list per column
+	text    string     // of the comment "# text" of CoNLL-U; "" without one
 }
 
 // sentences reads lines of one word each, divided into columns, with an empty line after each sentence.
@@ -22,6 +23,9 @@ func (d *reader) sentences() {
 		}
 		cells, word := d.word(line)
 		if !word {
+			if text, ok := strings.CutPrefix(line, "# text = "); ok && d.format.Type == "conllu" {
+				s.text = text
+			}
 			continue
 		}
 		if names == nil {
@@ -33,7 +37,7 @@ func (d *reader) sentences() {
 			continue
 		}
 		if s.columns == nil {
-			s = sentence{d.place, make([][]string, len(names))}
+			s.at, s.columns = d.place, make([][]string, len(names))
 		}
 		for i := range names {
 			s.columns[i] = append(s.columns[i], cells[i])
@@ -45,6 +49,7 @@ func (d *reader) sentences() {
 // addSentence adds a record of the sentence read so far, if there is one.
 func (d *reader) addSentence(s *sentence, names []string) {
 	if s.columns == nil {
+		s.text = ""
 		return
 	}
 	fields := make(map[string]any, len(names)+2)
@@ -63,7 +68,7 @@ func (d *reader) addSentence(s *sentence, names []string) {
 			fields["tags"] = s.columns[len(names)-1]
 		}
 	}
-	d.addRecord(s.at, fields)
+	d.records = append(d.records, Record{Place: s.at, Fields: fields, written: s.text})
 	*s = sentence{}
 }
 

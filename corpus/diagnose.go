@@ -13,16 +13,15 @@ var delimiters = []string{";", "\t", "|", ","}
 // otherDelimiter returns an error if only another delimiter divides the first rows of the file, of which nothing has
 // been read, into columns. It is one diagnosis in place of an error for each row.
 func (d *reader) otherDelimiter() error {
-	sample, _ := d.in.Peek(1 << 14)
-	if end := bytes.LastIndexByte(sample, '\n'); end >= 0 && len(sample) == 1<<14 {
-		sample = sample[:end+1] // whole lines
-	}
+	const sampleSize = 1 << 14 // bytes
+	sample, _ := d.in.Peek(sampleSize)
+	truncated := len(sample) == sampleSize
 	want := len(d.format.Columns)
 	divided := func(rows []int) bool { // into the same number of columns, at least two
 		n := rows[0]
 		return n > 1 && (want == 0 || n == want) && !slices.ContainsFunc(rows, func(m int) bool { return m != n })
 	}
-	rows := d.cellCounts(sample, d.format.Delimiter)
+	rows := d.cellCounts(sample, d.format.Delimiter, truncated)
 	switch {
 	case want == 1 || len(rows) < 2 || divided(rows):
 		return nil
@@ -33,7 +32,7 @@ func (d *reader) otherDelimiter() error {
 		if other == d.format.Delimiter {
 			continue
 		}
-		if rows := d.cellCounts(sample, other); len(rows) > 1 && divided(rows) {
+		if rows := d.cellCounts(sample, other, truncated); len(rows) > 1 && divided(rows) {
 			line, _, _ := strings.Cut(string(sample), "\n")
 			return fmt.Errorf("%q has another delimiter than %q; delimiter: %q divides it into %d columns",
 				start(strings.ToValidUTF8(strings.TrimSuffix(line, "\r"), "?")), d.format.Delimiter, other, rows[0])
@@ -43,7 +42,8 @@ func (d *reader) otherDelimiter() error {
 }
 
 // cellCounts returns the number of cells of each row of a sample of the file with a delimiter, -1 for a malformed row.
-func (d *reader) cellCounts(sample []byte, delimiter string) []int {
+// The last row of a truncated sample is not counted: it may end within a cell.
+func (d *reader) cellCounts(sample []byte, delimiter string, truncated bool) []int {
 	format := Format{Type: "csv", Delimiter: delimiter, Quote: d.format.Quote}
 	rows := newReader(bytes.NewReader(sample), "", format, &mistakes{})
 	var counts []int
@@ -57,6 +57,9 @@ func (d *reader) cellCounts(sample []byte, delimiter string) []int {
 			continue
 		}
 		counts = append(counts, len(cells))
+	}
+	if truncated && len(counts) > 0 {
+		counts = counts[:len(counts)-1]
 	}
 	return counts
 }

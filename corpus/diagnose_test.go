@@ -33,6 +33,9 @@ func TestOneCauseIsOneError(t *testing.T) {
 			Format{NoHeader: true, Columns: []string{"body", "team"}},
 			`x.csv:1: "case 0;billing" has another delimiter than ","; delimiter: ";" divides ` +
 				`it into 2 columns`},
+		{"semicolons, and a sample that ends within a cell", rows("body;team\n",
+			"\""+strings.Repeat("a long line\n", 40)+"%d\";%s\n"), "x.csv", Format{},
+			`x.csv:1: "body;team" has another delimiter than ","; delimiter: ";" divides it into 2 columns`},
 		{"tabs", rows("body\tteam\n", "case %d, once\t%s\n"), "x.csv", Format{},
 			`x.csv:1: "body\tteam" has another delimiter than ","; delimiter: "\t" divides it into 2 columns`},
 		{"commas in tsv", rows("body,team\n", "case %d,%s\n"), "x.tsv", Format{},

@@ -35,15 +35,17 @@ func TestEncodings(t *testing.T) {
 }
 
 func TestUTF16(t *testing.T) {
-	for name, data := range map[string]string{
-		"utf-16":   "\xff\xfet\x00\n\x00\xe9\x00\n\x00",
-		"UTF-16":   "\xfe\xff\x00t\x00\n\x00\xe9\x00\n",
-		"utf-16le": "t\x00\n\x00\xe9\x00\n\x00",
-		"utf-16be": "\x00t\x00\n\x00\xe9\x00\n",
+	for _, test := range []struct{ name, data string }{
+		{"utf-16", "\xff\xfet\x00\n\x00\xe9\x00\n\x00"},
+		{"UTF-16", "\xfe\xff\x00t\x00\n\x00\xe9\x00\n"},
+		{"utf-16le", "t\x00\n\x00\xe9\x00\n\x00"},
+		{"utf-16le", "\xff\xfet\x00\n\x00\xe9\x00\n\x00"}, // with a byte-order mark
+		{"utf-16be", "\x00t\x00\n\x00\xe9\x00\n"},
+		{"UTF-16BE", "\xfe\xff\x00t\x00\n\x00\xe9\x00\n"},
 	} {
-		records, err := Read(strings.NewReader(data), "x.csv", Format{Encoding: name})
+		records, err := Read(strings.NewReader(test.data), "x.csv", Format{Encoding: test.name})
 		if err != nil || len(records) != 1 || records[0].Fields["t"] != "é" {
-			t.Errorf("%s: %v, %v", name, records, err)
+			t.Errorf("%s: %v, %v", test.name, records, err)
 		}
 	}
 }

@@ -146,23 +146,29 @@ func newReader(r io.Reader, name string, f Format, m *mistakes) *reader {
 	case encoding != nil:
 		d.decoded = true
 		d.in = bufio.NewReaderSize(transform.NewReader(d.in, encoding.NewDecoder()), 1<<16)
+		if head, _ := d.in.Peek(len(byteOrderMark)); string(head) == byteOrderMark {
+			d.in.Discard(len(byteOrderMark)) // decoders of a given byte order, as utf-16le, leave it
+		}
 	}
 	return d
 }
 
+// byteOrderMark is U+FEFF in UTF-8.
+const byteOrderMark = "\ufeff"
+
 // mark skips UTF-8's byte-order mark, if there is one. It returns an error if the file has another encoding than its
 // format says.
 func (d *reader) mark(decoded bool) error {
-	head, _ := d.in.Peek(3)
+	head, _ := d.in.Peek(len(byteOrderMark))
 	utf16 := bytes.HasPrefix(head, []byte("\xff\xfe")) || bytes.HasPrefix(head, []byte("\xfe\xff"))
-	switch marked := string(head) == "\ufeff"; {
+	switch marked := string(head) == byteOrderMark; {
 	case utf16 && !strings.HasPrefix(strings.ToLower(d.format.Encoding), "utf-16"):
 		return errors.New("the file is UTF-16; encoding: utf-16 reads it")
 	case marked && decoded:
 		return fmt.Errorf("the file begins with UTF-8's byte-order mark; leave out encoding: %s", d.format.Encoding)
 	case marked:
 		d.marked = true
-		d.in.Discard(3)
+		d.in.Discard(len(byteOrderMark))
 	}
 	return nil
 }

@@ -17,6 +17,8 @@ type Record struct {
 	// The fields by the file's own names, if Format.Rename added ours to Fields; else nil.
 	inFile map[string]any
 	headed bool // the first line of the file, a table, has named its fields
+
+	written string // the text that the field words was split from, a comment of CoNLL-U; "": not known
 }
 
 // String returns a field that holds one value, numbers and booleans as written in the file. ok is false if the field is

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
 // Example returns an example without targets, from the fields text, pair and words. Words without a text are joined by
@@ -36,6 +37,7 @@ func (r Record) Example() (Example, error) {
 		e.Text = text
 	case r.Fields[first] == nil:
 		e.Text, e.Words = joinWords(words)
+		e.Written = r.written
 	default:
 		e.Text = text
 		if e.Words, err = findWords(text, words); err != nil {
@@ -65,6 +67,27 @@ func (r Record) TextFields() (first, second string) {
 	return first, second
 }
 
+// TwoTexts returns the fields of two texts of a record, of which only the first is read, though Fields names neither: a
+// text, or words, beside a question, or beside a question a pair and a context. ok is false if there are none.
+func (f Format) TwoTexts(r Record) (read, unread string, ok bool) {
+	given := func(name string) bool { return r.Fields[name] != nil }
+	named := func(names ...string) bool {
+		return slices.ContainsFunc(names, func(name string) bool { return f.Fields[name] != "" })
+	}
+	if given("question") && !named("text", "words", "question", "context") {
+		for _, name := range []string{"text", "words"} {
+			if given(name) {
+				return name, "question", true
+			}
+		}
+	}
+	question := named("question") || given("question") && !named("text", "words", "context")
+	if question && !named("pair", "context") && given("pair") && given("context") {
+		return "pair", "context", true
+	}
+	return "", "", false
+}
+
 // joinWords joins words by blanks and returns the span of each.
 func joinWords(words []string) (string, []Span) {
 	spans := make([]Span, len(words))
@@ -76,23 +99,38 @@ func joinWords(words []string) (string, []Span) {
 	return strings.Join(words, " "), spans
 }
 
-// findWords returns the span of each word in text.
+// findWords returns the span of each word in text. Between words there is white space, and what tokenizers drop.
 func findWords(text string, words []string) ([]Span, error) {
 	spans := make([]Span, len(words))
-	rest := strings.TrimLeftFunc(text, unicode.IsSpace)
+	rest := text
 	for i, w := range words {
+		rest = trimGap(rest, w)
 		if !strings.HasPrefix(rest, w) {
 			return nil, fmt.Errorf("word %d is %q, but the text has %q there; want text or words, or words that make "+
 				"up the text",
 				i+1, start(w), start(rest))
 		}
 		spans[i] = Span{len(text) - len(rest), len(text) - len(rest) + len(w)}
-		rest = strings.TrimLeftFunc(rest[len(w):], unicode.IsSpace)
+		rest = rest[len(w):]
 	}
-	if rest != "" {
+	if rest = trimGap(rest, ""); rest != "" {
 		return nil, fmt.Errorf("the text goes on with %q after its last word; want text or words, or words that make "+
 			"up the text",
 			start(rest))
 	}
 	return spans, nil
+}
+
+// trimGap returns rest from the next word on, "" for the end: without white space, and without the control characters,
+// format characters and combining marks before it, which tokenizers drop.
+func trimGap(rest, word string) string {
+	rest = strings.TrimLeftFunc(rest, unicode.IsSpace)
+	for rest != "" && (word == "" || !strings.HasPrefix(rest, word)) {
+		r, size := utf8.DecodeRuneInString(rest)
+		if !unicode.IsSpace(r) && !unicode.In(r, unicode.Mn, unicode.Cc, unicode.Cf) {
+			break
+		}
+		rest = rest[size:]
+	}
+	return rest
 }

@@ -37,7 +37,7 @@ func (f Format) Rename(path string, records []Record) ([]Record, error) {
 			ours["question"] != nil {
 			ours["text"] = ours["question"]
 		}
-		renamed[i] = Record{r.Place, ours, r.Fields, r.headed}
+		renamed[i] = Record{r.Place, ours, r.Fields, r.headed, r.written}
 	}
 	return renamed, nil
 }

@@ -12,6 +12,16 @@ import (
 // slotFiles are the files of a folder of intents and slots: the words, one tag per word, and one label per line.
 var slotFiles = [3]string{"seq.in", "seq.out", "label"}
 
+// IsSlotFolder reports whether path is a folder of intents and slots: it holds seq.in, or its compressed form.
+func IsSlotFolder(path string) bool {
+	for _, name := range []string{slotFiles[0], slotFiles[0] + ".gz"} {
+		if info, err := os.Stat(filepath.Join(path, name)); err == nil && info.Mode().IsRegular() {
+			return true
+		}
+	}
+	return false
+}
+
 // openFolder reads a folder whose files each have one line per record.
 func openFolder(path string, folder bool, f Format) ([]Record, error) {
 	if !folder {

@@ -11,7 +11,8 @@ import (
 const (
 	SplitPunctuation = "punctuation" // at white space, and each punctuation mark is a word: as the tokenizer does
 	SplitEnds        = "ends"        // at white space, and punctuation marks at both ends of a word are words
-	SplitClitics     = "clitics"     // as SplitEnds, and English clitics ('s, n't) are words, as in treebanks
+	SplitClitics     = "clitics"     // as SplitEnds, and English clitics ('s, n't) are words
+	SplitTreebank    = "treebank"    // as SplitClitics, and at hyphens, by the rules of English treebanks since 2012
 	SplitWhitespace  = "whitespace"  // at white space alone
 )
 
@@ -22,11 +23,39 @@ func Splitter(way string, t Tokenizer) func(text string) []Span {
 		return splitEnds
 	case SplitClitics:
 		return splitClitics
+	case SplitTreebank:
+		return splitTreebank
 	case SplitWhitespace:
 		return splitWhitespace
 	}
-	return t.Split
+	return func(text string) []Span { return withDropped(text, t.Split(text)) }
 }
+
+// withDropped extends the words that a tokenizer finds by the characters beside them that it drops, such as combining
+// marks and joiners: they belong to the word before them, else to the one after, unless white space is between.
+func withDropped(text string, words []Span) []Span {
+	end := 0 // of the word before
+	for i := range words {
+		between := text[end:words[i].Start]
+		if i > 0 {
+			n := strings.IndexFunc(between, unicode.IsSpace)
+			if n < 0 {
+				n = len(between)
+			}
+			words[i-1].End += n
+			between = between[n:]
+		}
+		words[i].Start -= len(between) - len(strings.TrimRightFunc(between, notSpace))
+		end = words[i].End
+	}
+	if n := len(words); n > 0 {
+		rest := text[end:]
+		words[n-1].End += len(rest) - len(strings.TrimLeftFunc(rest, notSpace))
+	}
+	return words
+}
+
+func notSpace(r rune) bool { return !unicode.IsSpace(r) }
 
 func splitWhitespace(text string) []Span {
 	words := []Span{}
@@ -48,22 +77,28 @@ func splitWhitespace(text string) []Span {
 func splitEnds(text string) []Span {
 	words := []Span{}
 	for _, w := range splitWhitespace(text) {
-		// marks before the word
-		for w.Start < w.End {
-			r, size := utf8.DecodeRuneInString(text[w.Start:w.End])
-			if !unicode.IsPunct(r) {
-				break
-			}
-			words, w.Start = append(words, Span{w.Start, w.Start + size}), w.Start+size
+		words = appendEnds(words, text, w)
+	}
+	return words
+}
+
+// appendEnds appends the words of a part of text without white space: the marks at its ends and what is between them.
+func appendEnds(words []Span, text string, w Span) []Span {
+	// marks before the word
+	for w.Start < w.End {
+		r, size := utf8.DecodeRuneInString(text[w.Start:w.End])
+		if !unicode.IsPunct(r) {
+			break
 		}
-		// the word, and the marks after it
-		end := w.Start + len(strings.TrimRightFunc(text[w.Start:w.End], unicode.IsPunct))
-		if end > w.Start {
-			words = append(words, Span{w.Start, end})
-		}
-		for i, r := range text[end:w.End] {
-			words = append(words, Span{end + i, end + i + utf8.RuneLen(r)})
-		}
+		words, w.Start = append(words, Span{w.Start, w.Start + size}), w.Start+size
+	}
+	// the word, and the marks after it
+	end := w.Start + len(strings.TrimRightFunc(text[w.Start:w.End], unicode.IsPunct))
+	if end > w.Start {
+		words = append(words, Span{w.Start, end})
+	}
+	for i, r := range text[end:w.End] {
+		words = append(words, Span{end + i, end + i + utf8.RuneLen(r)})
 	}
 	return words
 }
@@ -74,13 +109,7 @@ var clitics = []string{"'s", "'re", "'ve", "'ll", "'d", "'m", "n't", "â€™s", "â€
 func splitClitics(text string) []Span {
 	words := []Span{}
 	for _, w := range splitEnds(text) {
-		word := text[w.Start:w.End]
-		at := w.End
-		for _, clitic := range clitics {
-			if n := len(word) - len(clitic); n > 0 && strings.EqualFold(word[n:], clitic) {
-				at = w.Start + n
-			}
-		}
+		at := w.Start + cliticAt(text[w.Start:w.End])
 		words = append(words, Span{w.Start, at})
 		if at < w.End {
 			words = append(words, Span{at, w.End})
@@ -89,9 +118,19 @@ func splitClitics(text string) []Span {
 	return words
 }
 
+// cliticAt returns the byte of a word at which a clitic begins, the word's length if none does.
+func cliticAt(word string) int {
+	for _, clitic := range clitics {
+		if n := len(word) - len(clitic); n > 0 && strings.EqualFold(word[n:], clitic) {
+			return n
+		}
+	}
+	return len(word)
+}
+
 // SplitAgreement returns the F1 of the words that split finds in the texts of examples, against their given words.
-// Where the words were joined by blanks, the text is rebuilt as it is usually written: without a blank before closing
-// punctuation marks and after opening ones.
+// Where the words were joined by blanks, the text is the one they were split from, or if that is not known, it is
+// rebuilt as it is usually written: without a blank before closing punctuation marks and after opening ones.
 func SplitAgreement(split func(text string) []Span, examples []*Example) float64 {
 	same, all := 0, 0
 	for _, e := range examples {
@@ -123,6 +162,9 @@ func rebuilt(e *Example) (string, []Span) {
 	}
 	if strings.Join(words, " ") != e.Text {
 		return e.Text, e.Words // the text came with its words
+	}
+	if spans, err := findWords(e.Written, words); err == nil && e.Written != "" {
+		return e.Written, spans // without words that are contracted in the text: "del" of de and el
 	}
 	var text strings.Builder
 	spans := make([]Span, len(words))

@@ -14,14 +14,20 @@ import (
 // maxSquad is the largest size in bytes of a file in SQuAD's form, which is read at once.
 const maxSquad = 256 << 20
 
+// squadHead is how many bytes of a file tell whether it is in SQuAD's form.
+const squadHead = 1 << 10
+
 // beginsSquad matches the beginning of a file in the form of SQuAD 1.1 and 2.0, not of one record per line.
 var beginsSquad = regexp.MustCompile(`^\s*\{\s*("version"\s*:\s*("[^"]*"|[0-9.]+)\s*,\s*)?"data"\s*:\s*\[`)
 
 // isSquad reports whether the file, of which nothing has been read, is in SQuAD's form.
 func (d *reader) isSquad() bool {
-	head, _ := d.in.Peek(1 << 10)
-	return beginsSquad.Match(head)
+	head, _ := d.in.Peek(squadHead)
+	return IsSquad(head)
 }
+
+// IsSquad reports whether a JSON text begins like a file in SQuAD's form.
+func IsSquad(text []byte) bool { return beginsSquad.Match(text[:min(len(text), squadHead)]) }
 
 // squadFile is the part of SQuAD's form that is read: articles and their paragraphs.
 type squadFile struct {

@@ -44,13 +44,14 @@ type HeadMetrics struct {
 	Tables   *tasks.Tables  // by label; nil for a task without labels, and without labelled examples
 }
 
-// ExpectedMetrics returns the metrics that an evaluation on examples will have, each 0.
+// ExpectedMetrics returns the metrics that an evaluation on examples will have, each 0 or undefined.
 func (g *Group) ExpectedMetrics(examples []*corpus.Example) GroupMetrics {
 	metrics := g.newMetrics(examples)
 	types, heads := g.types(), g.Heads()
 	for h, m := range metrics.heads() {
 		if m.Examples > 0 {
 			m.Metrics = types[h].Evaluate(nil, nil)
+			tasks.MarkUndefined(types[h], labelledOnly(gold(examples, h)), m.Metrics)
 			m.Loss.Units = expectedUnits(heads[h].Head, gold(examples, h))
 		}
 	}
@@ -60,6 +61,11 @@ func (g *Group) ExpectedMetrics(examples []*corpus.Example) GroupMetrics {
 		metrics.AllRight = new(float64)
 	}
 	return metrics
+}
+
+// labelledOnly returns the targets that are not nil.
+func labelledOnly(gold []corpus.Target) []corpus.Target {
+	return slices.DeleteFunc(slices.Clone(gold), func(t corpus.Target) bool { return t == nil })
 }
 
 // judge compares predictions [heads][examples] with the examples' targets.
@@ -79,6 +85,7 @@ func (g *Group) judge(examples []*corpus.Example, predicted [][]corpus.Predictio
 			}
 		}
 		m.Metrics = types[h].Evaluate(gold, predictions)
+		tasks.MarkUndefined(types[h], gold, m.Metrics)
 		if reporter, ok := types[h].(tasks.LabelReporter); ok {
 			tables := reporter.Tables(gold, predictions)
 			m.Tables = &tables

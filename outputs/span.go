@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
+	"strings"
+	"unicode"
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/nn"
@@ -101,7 +103,8 @@ func locateSpan(t *SpanTarget, e *corpus.Example) {
 	}
 }
 
-// extractSpan sets the text of the predicted tokens in the example's context, empty for no answer.
+// extractSpan sets the text of the predicted tokens in the example's context, empty for no answer. Combining marks at
+// its end belong to it: tokenizers that drop accents leave them out of the last token.
 func extractSpan(p *SpanPrediction, e *corpus.Example, _ *corpus.Labels) {
 	p.Answer = corpus.TextSpan{}
 	if p.Tokens == (corpus.Span{}) {
@@ -109,6 +112,8 @@ func extractSpan(p *SpanPrediction, e *corpus.Example, _ *corpus.Labels) {
 	}
 	offsets := e.Windows[p.Window].Offsets
 	span := corpus.Span{Start: offsets[p.Tokens.Start].Start, End: offsets[p.Tokens.End-1].End}
+	rest := e.Pair[span.End:]
+	span.End += len(rest) - len(strings.TrimLeftFunc(rest, func(r rune) bool { return unicode.Is(unicode.Mn, r) }))
 	p.Answer = corpus.TextSpan{Text: e.Pair[span.Start:span.End], Span: span}
 }
 

@@ -62,8 +62,18 @@ func (m *Mistakes) Add(at Place, format string, args ...any) {
 	m.Append(&Mistake{at, fmt.Errorf(format, args...)})
 }
 
-// Append adds an error; a Mistake keeps its place.
+// Append adds an error; a Mistake keeps its place, and an error of Err is added mistake by mistake. nil adds
+// nothing.
 func (m *Mistakes) Append(err error) {
+	if err == nil {
+		return
+	}
+	if all, ok := err.(mistakesError); ok {
+		for _, mistake := range all {
+			m.Append(mistake)
+		}
+		return
+	}
 	var mistake *Mistake
 	if !errors.As(err, &mistake) {
 		mistake = &Mistake{Err: err}
@@ -79,6 +89,9 @@ func (m *Mistakes) Append(err error) {
 
 // Empty reports whether there are no mistakes.
 func (m *Mistakes) Empty() bool { return len(m.found) == 0 }
+
+// Len returns the number of mistakes.
+func (m *Mistakes) Len() int { return len(m.found) }
 
 // Err returns all mistakes as one error, one per line, in the order of the file; nil if there are none.
 func (m *Mistakes) Err() error {

@@ -59,8 +59,7 @@ func (a anomaly) Example(r corpus.Record) (corpus.Example, error) {
 
 // Evaluate returns auroc, the probability that the distance of an anomaly is above that of a normal text (Hanley &
 // McNeil 1982); average_precision, the mean precision over the steps of recall; recall, the fraction of anomalies that
-// raise an alarm; and specificity, the fraction of normal texts that do not. The first two are 0 if there are no
-// anomalies or no normal texts.
+// raise an alarm; and specificity, the fraction of normal texts that do not.
 func (a anomaly) Evaluate(gold []corpus.Target, predicted []corpus.Prediction) []Metric {
 	checkLengths(len(gold), len(predicted), "targets")
 	scores, anomalous := make([]float64, len(gold)), make([]bool, len(gold))
@@ -86,20 +85,11 @@ func (a anomaly) Evaluate(gold []corpus.Target, predicted []corpus.Prediction) [
 	}
 }
 
-// CheckTargets implements TargetChecker: it warns of metrics that are 0 for lack of anomalies or of normal texts.
+// CheckTargets implements TargetChecker: it warns of metrics that are undefined without anomalies or normal texts.
 func (a anomaly) CheckTargets(gold []corpus.Target, split, head string, tunes bool) []string {
-	anomalies, normal := 0, 0
-	for _, t := range outputs.Targets[outputs.AnomalyTarget](gold) {
-		switch {
-		case t == nil:
-		case t.Anomalous:
-			anomalies++
-		default:
-			normal++
-		}
-	}
-	const noNormal = "%s has no normal text: auroc and specificity of head %q are 0"
-	const noAnomaly = "%s has no anomaly: auroc, average_precision and recall of head %q are 0"
+	anomalies, normal := countAnomalies(gold)
+	const noNormal = "%s has no normal text: auroc and specificity of head %q are undefined"
+	const noAnomaly = "%s has no anomaly: auroc, average_precision and recall of head %q are undefined"
 	switch {
 	case normal == 0 && anomalies > 0 && tunes:
 		return []string{fmt.Sprintf(noNormal+"; it has no threshold of alarms", split, head)}
@@ -109,6 +99,20 @@ func (a anomaly) CheckTargets(gold []corpus.Target, split, head string, tunes bo
 		return []string{fmt.Sprintf(noAnomaly, split, head)}
 	}
 	return nil
+}
+
+// countAnomalies counts the targets of each kind; nil is of none.
+func countAnomalies(gold []corpus.Target) (anomalies, normal int) {
+	for _, t := range outputs.Targets[outputs.AnomalyTarget](gold) {
+		switch {
+		case t == nil:
+		case t.Anomalous:
+			anomalies++
+		default:
+			normal++
+		}
+	}
+	return anomalies, normal
 }
 
 // auroc is the area under the ROC curve, by the ranks of scores; 0 if no score or all are of positives.

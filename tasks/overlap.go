@@ -2,6 +2,7 @@ package tasks
 
 import (
 	"slices"
+	"unicode/utf8"
 
 	"github.com/jenga-nlp/jenga/corpus"
 )
@@ -15,7 +16,10 @@ func (n ner) withoutOverlap(entities []corpus.Entity, e corpus.Example) []corpus
 		spans[i], order[i] = wholeWords(entity.Span, e.Words), i
 	}
 	if n.Overlap == "longest" {
-		length := func(i int) int { return entities[i].Span.End - entities[i].Span.Start }
+		length := func(i int) int { // in characters
+			span := entities[i].Span
+			return utf8.RuneCountInString(e.Text[span.Start:span.End])
+		}
 		slices.SortStableFunc(order, func(i, j int) int { return length(j) - length(i) })
 	}
 

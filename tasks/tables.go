@@ -1,6 +1,8 @@
 package tasks
 
 import (
+	"encoding/json"
+
 	"github.com/jenga-nlp/jenga/corpus"
 )
 
@@ -12,12 +14,31 @@ type Tables struct {
 	Confusion map[string]map[string]int `json:"confusion,omitempty"`
 }
 
-// LabelMetrics are the metrics of one label, as fractions.
+// LabelMetrics are the metrics of one label that occurs in targets or predictions, as fractions. In means over labels
+// an undefined precision or recall is 0, as in scikit-learn with zero_division 0; in JSON it is null.
 type LabelMetrics struct {
-	Precision float64 `json:"precision"`
-	Recall    float64 `json:"recall"`
+	Precision float64 `json:"precision"` // undefined if Predicted is 0
+	Recall    float64 `json:"recall"`    // undefined if Support is 0
 	F1        float64 `json:"f1"`
-	Support   int     `json:"support"` // number of targets with the label
+	Support   int     `json:"support"`   // number of targets with the label
+	Predicted int     `json:"predicted"` // number of predictions of the label
+}
+
+// MarshalJSON implements json.Marshaler.
+func (m LabelMetrics) MarshalJSON() ([]byte, error) {
+	type plain LabelMetrics // without this method
+	line := struct {
+		Precision *float64 `json:"precision"`
+		Recall    *float64 `json:"recall"`
+		plain
+	}{plain: plain(m)}
+	if m.Predicted > 0 {
+		line.Precision = &m.Precision
+	}
+	if m.Support > 0 {
+		line.Recall = &m.Recall
+	}
+	return json.Marshal(line)
 }
 
 // LabelReporter is a Task with metrics for each label.
@@ -38,7 +59,7 @@ func (ts tallies) table() map[string]LabelMetrics {
 	labels := map[string]LabelMetrics{}
 	for label, t := range ts {
 		s := t.rates()
-		labels[label] = LabelMetrics{s.precision, s.recall, s.f1, t.gold}
+		labels[label] = LabelMetrics{s.precision, s.recall, s.f1, t.gold, t.predicted}
 	}
 	return labels
 }

@@ -63,11 +63,11 @@ func TestTables(t *testing.T) {
 				singleLabelPredictions("a", "a", "b", "b", "c", "c", "e")),
 			Tables{
 				map[string]LabelMetrics{
-					"a": {Precision: 1, Recall: 2. / 3, F1: 0.8, Support: 3},
-					"b": {Precision: 0.5, Recall: 0.5, F1: 0.5, Support: 2},
-					"c": {Precision: 0.5, Recall: 1, F1: 2. / 3, Support: 1},
+					"a": {Precision: 1, Recall: 2. / 3, F1: 0.8, Support: 3, Predicted: 2},
+					"b": {Precision: 0.5, Recall: 0.5, F1: 0.5, Support: 2, Predicted: 2},
+					"c": {Precision: 0.5, Recall: 1, F1: 2. / 3, Support: 1, Predicted: 2},
 					"d": {Support: 1},
-					"e": {},
+					"e": {Predicted: 1},
 				},
 				map[string]map[string]int{"a": {"a": 2, "b": 1}, "b": {"b": 1, "c": 1}, "c": {"c": 1}, "d": {"e": 1}},
 			},
@@ -78,7 +78,8 @@ func TestTables(t *testing.T) {
 				tagTargets([]string{"X", "", "Y"}, []string{"X"}),
 				tagPredictions([]string{"X", "Y", "X"}, []string{"X"})),
 			Tables{
-				map[string]LabelMetrics{"X": {Precision: 2. / 3, Recall: 1, F1: 0.8, Support: 2}, "Y": {Support: 1}},
+				map[string]LabelMetrics{"X": {Precision: 2. / 3, Recall: 1, F1: 0.8, Support: 2, Predicted: 3},
+					"Y": {Support: 1}},
 				map[string]map[string]int{"X": {"X": 2}, "Y": {"X": 1}},
 			},
 		},
@@ -88,8 +89,8 @@ func TestTables(t *testing.T) {
 				tagTargets([]string{"B-x", "I-x", "O", "B-y"}, []string{"B-x", "O", "", "B-y"}),
 				tagPredictions([]string{"B-x", "I-x", "O", "B-x"}, []string{"B-x", "I-x", "B-y", "B-y"})),
 			Tables{Labels: map[string]LabelMetrics{
-				"x": {Precision: 1. / 3, Recall: 0.5, F1: 0.4, Support: 2},
-				"y": {Precision: 1, Recall: 0.5, F1: 2. / 3, Support: 2},
+				"x": {Precision: 1. / 3, Recall: 0.5, F1: 0.4, Support: 2, Predicted: 3},
+				"y": {Precision: 1, Recall: 0.5, F1: 2. / 3, Support: 2, Predicted: 1},
 			}},
 		},
 		{
@@ -97,8 +98,8 @@ func TestTables(t *testing.T) {
 			multiLabel{}.Tables(
 				labelTargets([]string{"a", "b"}, []string{}, []string{"a"}),
 				labelPredictions([]string{"a"}, []string{"b"}, []string{"a", "c"})),
-			Tables{Labels: map[string]LabelMetrics{"a": {Precision: 1, Recall: 1, F1: 1, Support: 2}, "b": {Support: 1},
-				"c": {}}},
+			Tables{Labels: map[string]LabelMetrics{"a": {Precision: 1, Recall: 1, F1: 1, Support: 2, Predicted: 2},
+				"b": {Support: 1, Predicted: 1}, "c": {Predicted: 1}}},
 		},
 		{"no examples", classification{}.Tables(nil, nil),
 			Tables{map[string]LabelMetrics{}, map[string]map[string]int{}}},

@@ -24,7 +24,10 @@ type Metric struct {
 	Name  string
 	Value float64 // a fraction, not per cent; an error, as rmse, in the unit of the targets
 	Lower bool    // lower is better
-	F1    bool    // the head's main F1; eval_overall_f1 is its mean over all heads
+	// Undefined: the targets give the metric no meaning. Value does not count: it is null in JSON, "-" in tables, in no
+	// mean, and selects no model.
+	Undefined bool
+	F1        bool // the head's main F1; eval_overall_f1 is its mean over all heads
 	// Former is the name that the metric had before, which an experiment file may still give; "": it had the same.
 	Former string
 }

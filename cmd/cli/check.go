@@ -28,10 +28,11 @@ func (c *commands) checkCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check [FILE]",
 		Short: "Report all errors of an experiment file and its data, at once",
-		Long: `Report all errors of an experiment file and its data, at once, and warnings with counts. All data is read
-and the model is built. Without errors it prints the examples, labelled examples and labels of each head and split,
-the steps, and the memory and time that training is expected to take: the latter from up to ten steps, or ten seconds,
-on this machine. Ten steps also show whether one head's gradient dominates the others. Nothing is saved.`,
+		Long: `Report all errors of an experiment file, its data and its encoder, at once, and warnings with counts.
+Where the file has errors, the data of all tasks without one is read all the same. Without errors it prints the
+examples, labelled examples and labels of each head and split, the steps, and the memory and time that training is
+expected to take: the latter from up to ten steps, or ten seconds, on this machine. These steps also show whether
+one head's gradient dominates the others. Nothing is saved.`,
 		Example: "  jenga check\n  jenga check exp.yaml --set model.base_model=models/minilm-l6 --json",
 		Args:    between(0, 1),
 		RunE:    func(cmd *cobra.Command, args []string) error { return c.check(cmd.Context(), f, fileOf(args)) },
@@ -76,7 +77,7 @@ func (c *commands) check(ctx context.Context, f checkFlags, file string) error {
 	}
 	e, err := config.Read(file, f.set)
 	if err != nil {
-		return err
+		return run.Mistakes(e, err, config.Train, config.Dev, config.Test)
 	}
 	ready, err := c.ready(e, config.Train, config.Dev, config.Test)
 	if err != nil {

@@ -3,6 +3,7 @@ package cli
 import (
 	"encoding/json"
 	"os"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -52,5 +53,17 @@ size  size  a number   dev    3         2         -
 	if got.Steps != 3 || got.Measured != 3 || got.Seconds == nil || *got.Seconds <= 0 || got.Memory.Total == 0 ||
 		got.Memory.Parts["weights"] == 0 || got.Parameters == 0 || len(got.Warnings) == 0 {
 		t.Errorf("got %s, want steps, time, memory and warnings", out)
+	}
+}
+
+func TestREADMEDescribesTheObjectOfACheck(t *testing.T) {
+	readme, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, field := range reflect.VisibleFields(reflect.TypeFor[checked]()) {
+		if key := field.Tag.Get("json"); !strings.Contains(string(readme), "`"+key+"`") {
+			t.Errorf("README does not describe %q", key)
+		}
 	}
 }

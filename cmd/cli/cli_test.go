@@ -194,8 +194,11 @@ func TestEvaluationsReportEachLabelAndTheFusion(t *testing.T) {
 		Event string
 		Tasks map[string]struct {
 			Heads map[string]struct {
-				Accuracy  float64
-				Labels    map[string]struct{ Precision, Recall, F1, Support *float64 }
+				Accuracy float64
+				Labels   map[string]struct {
+					Precision, Recall, F1, Support *float64
+					Predicted                      int
+				}
 				Confusion map[string]map[string]int
 			}
 		}
@@ -215,8 +218,8 @@ func TestEvaluationsReportEachLabelAndTheFusion(t *testing.T) {
 			for _, n := range row {
 				support += n
 			}
-			if s := head.Labels[label]; s.Precision == nil || s.Recall == nil || s.F1 == nil || s.Support == nil ||
-				int(*s.Support) != support {
+			if s := head.Labels[label]; (s.Precision == nil) != (s.Predicted == 0) || s.Recall == nil || s.F1 == nil ||
+				s.Support == nil || int(*s.Support) != support {
 				t.Errorf("label %s has %+v, and %d in its row of the confusion matrix: %s", label, s, support, line)
 			}
 			labelled, right = labelled+support, right+row[label]

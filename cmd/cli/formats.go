@@ -38,6 +38,7 @@ type table struct {
 	delimiter rune
 	columns   []string // of the input; nil: those of the first line
 	text      string   // column of the text of plain lines
+	words     string   // column of the words that texts are split into; "" if no target is a tag for each word
 	targets   []predict.TargetColumn
 	keep      kept
 	log       io.Writer
@@ -82,6 +83,9 @@ func (t *table) begin(first predict.Line) {
 		_, other := first.Fields[name]
 		return name == "" || name == "_" || other && !t.keep.keeps(name)
 	})
+	if t.words != "" && first.Example != nil && first.Example.Words == nil && !slices.Contains(t.columns, t.words) {
+		t.columns = append(t.columns, t.words)
+	}
 	for _, target := range t.targets {
 		if !slices.Contains(t.columns, target.Column) {
 			t.columns = append(t.columns, target.Column)
@@ -94,6 +98,13 @@ func (t *table) row(p predicted) []string {
 	cells := make([]string, len(t.columns))
 	for i, name := range t.columns {
 		cells[i] = cell(p.line.Given[name])
+		if name == t.words && cells[i] == "" && p.Words != nil {
+			words := make([]string, len(p.Words))
+			for w, at := range p.Words {
+				words[w] = p.Text[at.Start:at.End]
+			}
+			cells[i] = cell(words)
+		}
 	}
 	for _, target := range t.targets {
 		value := p.Data[target.Task][target.Head]

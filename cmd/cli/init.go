@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 
@@ -30,12 +31,7 @@ The base model is one that is found below $JENGA_MODELS or in the Hugging Face c
 trained from scratch. The guesses can be wrong: read them before you train.`,
 		Example: "  jenga init mails.csv\n  jenga init data/train.jsonl data/dev.jsonl --out ner.yaml\n" +
 			"  jenga init data/ --out - | less",
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return usageErrorf("%s: an argument is missing; usage: %s", cmd.CommandPath(), cmd.UseLine())
-			}
-			return nil
-		},
+		Args: between(1, math.MaxInt),
 		RunE: func(_ *cobra.Command, args []string) error { return c.initialize(args, out, force) },
 	}
 	cmd.Flags().StringVar(&out, "out", defaultFile, "`FILE` to write; - prints it")

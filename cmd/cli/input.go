@@ -10,7 +10,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/jenga-nlp/jenga/corpus"
@@ -53,11 +52,16 @@ func (i textInput) lineCount(lines lineSource) int {
 		return 0
 	}
 	defer file.Close()
-	n, part := 0, make([]byte, 1<<16)
+	n, part, last := 0, make([]byte, 1<<16), byte('\n')
 	for {
 		read, err := file.Read(part)
 		n += bytes.Count(part[:read], []byte("\n"))
-		if err != nil {
+		switch {
+		case read > 0:
+			last = part[read-1]
+		case err != nil && last != '\n': // the last line has no end
+			return n + 1
+		case err != nil:
 			return n
 		}
 	}
@@ -70,7 +74,7 @@ func (i textInput) open(ctx context.Context, stdin io.Reader) (lines lineSource,
 		return newTexts(ctx, stdin, i.columns), closed, nil
 	}
 	switch kind := corpus.FileType(i.file); {
-	case kind != "" && kind != "jsonl", isSlotFolder(i.file):
+	case kind != "" && kind != "jsonl", corpus.IsSlotFolder(i.file):
 		records, err := predict.Lines(i.file, i.format, i.columns)
 		return &recordLines{rest: records}, closed, err
 	}
@@ -96,13 +100,6 @@ func openLines(name string) (in io.Reader, done func() error, err error) {
 		return nil, nil, fmt.Errorf("%s: not a gzip file, but its name ends in .gz", name)
 	}
 	return text, file.Close, nil
-}
-
-// isSlotFolder reports whether a path is a folder of intents and slots.
-func isSlotFolder(path string) bool {
-	_, plain := os.Stat(filepath.Join(path, "seq.in"))
-	_, compressed := os.Stat(filepath.Join(path, "seq.in.gz"))
-	return plain == nil || compressed == nil
 }
 
 // recordLines are the lines of a data file that were not read yet.

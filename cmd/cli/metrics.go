@@ -68,6 +68,10 @@ func rowOf(task string, head multitask.HeadMetrics) metricsRow {
 	}
 	for _, m := range head.Metrics {
 		switch {
+		case m.Undefined && !m.Lower && len(row.metrics) < metricsShown:
+			row.metrics = append(row.metrics, m.Name+" -")
+		case m.Undefined && m.Lower:
+			row.errors = append(row.errors, m.Name+" -")
 		case m.Lower:
 			row.errors = append(row.errors, fmt.Sprintf("%s %.4g", m.Name, m.Value))
 		case len(row.metrics) < metricsShown:

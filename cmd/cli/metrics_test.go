@@ -20,7 +20,7 @@ func someMetrics() []multitask.GroupMetrics {
 			{Task: "things", Discrete: true, Heads: []multitask.HeadMetrics{{Head: "things", Examples: 8, Loss: loss,
 				Metrics: []tasks.Metric{{Name: "span_f1", Value: 0.25}}}}},
 			{Task: "price", Heads: []multitask.HeadMetrics{{Head: "price", Examples: 8, Loss: loss,
-				Metrics: []tasks.Metric{{Name: "pearson", Value: 0.5}, {Name: "spearman", Value: 0.25},
+				Metrics: []tasks.Metric{{Name: "pearson", Value: 0.5}, {Name: "spearman", Undefined: true},
 					{Name: "rmse", Value: 12.5, Lower: true}, {Name: "mae", Value: 10, Lower: true}}}}},
 		}},
 		{Tasks: []multitask.TaskMetrics{{Task: "mood", Heads: []multitask.HeadMetrics{{Head: "mood"}}}}},
@@ -31,14 +31,13 @@ func someMetrics() []multitask.GroupMetrics {
 func TestATableFitsItsTerminal(t *testing.T) {
 	const below = "team + things: all_right 25.00\neval_overall 41.67: the mean of each head's first metric\n"
 	for width, want := range map[int]string{
-		80: `task    head    examples  loss    metrics in %           errors, not in %
+		80: `task    head    examples  loss    metrics in %               errors, not in %
 team    team    8         1.5000  accuracy 50.00         
                                   precision_macro 25.00
                                   recall_macro 100.00
                                   f1_macro 12.50
 things  things  8         1.5000  span_f1 25.00
-price   price   8         1.5000  pearson 50.00          rmse 12.5  mae 10
-                                  spearman 25.00
+price   price   8         1.5000  pearson 50.00  spearman -  rmse 12.5  mae 10
 mood    mood    0         -       no labels
 ` + below,
 		60: `team, team: examples 8, loss 1.5000, metrics in %
@@ -47,7 +46,7 @@ mood    mood    0         -       no labels
 things, things: examples 8, loss 1.5000, metrics in %
   span_f1 25.00
 price, price: examples 8, loss 1.5000, metrics in %
-  pearson 50.00  spearman 25.00
+  pearson 50.00  spearman -
  errors, not in %
   rmse 12.5  mae 10
 mood, mood: examples 0, loss -, metrics in %
@@ -70,7 +69,7 @@ mood, mood: examples 0, loss -, metrics in %
 			t.Errorf("at %d characters a line has %d:\n%s", width, n, got)
 		}
 		for _, metric := range []string{"accuracy 50.00", "precision_macro 25.00", "recall_macro 100.00",
-			"f1_macro 12.50", "span_f1 25.00", "pearson 50.00", "spearman 25.00", "rmse 12.5", "mae 10"} {
+			"f1_macro 12.50", "span_f1 25.00", "pearson 50.00", "spearman -", "rmse 12.5", "mae 10"} {
 			if !strings.Contains(got, metric) {
 				t.Errorf("at %d characters the table has no %s:\n%s", width, metric, got)
 			}

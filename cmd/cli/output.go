@@ -65,8 +65,9 @@ func writeLabels(w io.Writer, groups []multitask.GroupMetrics) error {
 				fmt.Fprintln(table, "label\tprecision\trecall\tf1\tsupport\tconfused with")
 				for _, label := range slices.Sorted(maps.Keys(head.Tables.Labels)) {
 					s := head.Tables.Labels[label]
-					fmt.Fprintf(table, "%s\t%.2f\t%.2f\t%.2f\t%d\t%s\n", label, 100*s.Precision, 100*s.Recall, 100*s.F1,
-						s.Support, confusedWith(label, head.Tables.Confusion[label]))
+					fmt.Fprintf(table, "%s\t%s\t%s\t%.2f\t%d\t%s\n", label, fractionText(s.Precision, s.Predicted > 0),
+						fractionText(s.Recall, s.Support > 0), 100*s.F1, s.Support,
+						confusedWith(label, head.Tables.Confusion[label]))
 				}
 				table.Flush()
 			}
@@ -74,6 +75,14 @@ func writeLabels(w io.Writer, groups []multitask.GroupMetrics) error {
 	}
 	_, err := io.WriteString(w, text.String())
 	return err
+}
+
+// fractionText formats a fraction in per cent, "-" if it is undefined.
+func fractionText(fraction float64, defined bool) string {
+	if !defined {
+		return "-"
+	}
+	return fmt.Sprintf("%.2f", 100*fraction)
 }
 
 // confusedWith lists the other labels most often predicted in place of label, with their counts.

@@ -134,6 +134,12 @@ func (c *commands) outputOf(f predictFlags, run *predict.Opened, from textInput,
 	if names := from.columns["text"]; len(names) > 0 {
 		t.text = names[0]
 	}
+	if slices.ContainsFunc(targets, func(target predict.TargetColumn) bool { return target.PerWord }) {
+		t.words = "words"
+		if names := from.columns["words"]; len(names) > 0 {
+			t.words = names[0]
+		}
+	}
 	if kind := corpus.FileType(from.file); kind == "csv" || kind == "tsv" {
 		if t.columns, err = corpus.Columns(from.file, from.format); err != nil {
 			return nil, nil, err

@@ -105,9 +105,13 @@ func TestASingleLineDoesNotWaitForOthers(t *testing.T) {
 func TestLinesOfAFileAreCounted(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeFile(t, ".", "a.txt", strings.Repeat("one\n\n", 50_000))
+	writeFile(t, ".", "open.txt", "one\ntwo") // the last line has no end
+	writeFile(t, ".", "empty.txt", "")
 	writeFile(t, ".", "a.csv", "text\n\"one\ntwo\"\nthree\n")
 	writeFile(t, ".", "a.txt.gz", "")
-	for name, want := range map[string]int{"a.txt": 100_000, "a.csv": 2, "a.txt.gz": 0, "": 0} {
+	for name, want := range map[string]int{
+		"a.txt": 100_000, "open.txt": 2, "empty.txt": 0, "a.csv": 2, "a.txt.gz": 0, "": 0,
+	} {
 		from := textInput{file: name}
 		var lines lineSource = newTexts(context.Background(), strings.NewReader(""), nil)
 		if name == "a.csv" {

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-
 	"github.com/spf13/pflag"
 
 	"github.com/jenga-nlp/jenga/corpus"

@@ -196,6 +196,11 @@ func (d *decoding) fields(owner string, task *Task, s *plugin.Section) map[strin
 			d.mistakes.Add(column.Place, "%s: data: %s: want a column's name, have %s", owner, name, column)
 		}
 	}
+	for _, name := range []string{"question", "context"} {
+		if other := sameText[name]; fields[name] != "" && fields[other] != "" && d.files {
+			d.mistakes.Add(s.At(name).Place, "%s: data: %s: %s names the same text; leave one out", owner, name, other)
+		}
+	}
 	if len(fields) == 0 {
 		return nil
 	}

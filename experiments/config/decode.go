@@ -20,6 +20,7 @@ type decoding struct {
 	e        *Experiment
 	mistakes plugin.Mistakes
 	files    bool // the files that the experiment names must exist
+	absent   int  // mistakes about data files that do not exist
 }
 
 func (d *decoding) warn(at plugin.Place, format string, args ...any) {
@@ -41,8 +42,10 @@ func (d *decoding) experiment(root *plugin.Section) {
 		d.mistakes.Add(root.Place, "experiment without a project_name; %s", nameRule)
 	}
 
+	before := d.mistakes.Len()
 	d.model(orEmpty(top.Model, root))
 	d.tokenizer(orEmpty(top.Tokenizer, root))
+	d.e.ModelMistaken = d.mistakes.Len() > before
 	d.tasks(orEmpty(top.Tasks, root))
 	d.training(orEmpty(top.Training, root))
 	d.losses()

@@ -36,6 +36,9 @@ type Experiment struct {
 	// warnings, not errors.
 	JengaNLP bool
 
+	// ModelMistaken is true if the sections model and tokenizer have mistakes.
+	ModelMistaken bool
+
 	root *plugin.Section // of the file, with the values of --set; nil where it was not read
 }
 
@@ -88,6 +91,8 @@ type Task struct {
 	LabelMaps   map[string]map[int]string // head → label number in the data → label
 	Windowing   corpus.Windowing          // how long texts are truncated or split into windows
 	HidesTokens bool                      // the task masks tokens of its texts
+
+	mistaken bool // its section has mistakes, apart from files that do not exist
 }
 
 // HeadNames returns the names of the task's heads.
@@ -169,7 +174,8 @@ type Logging struct {
 }
 
 // Read reads an experiment file. Each of sets, KEY=VALUE, overrules a value of the file: training.num_epochs=1,
-// tasks.intent.heads.intent.type=linear. The error lists all mistakes in both.
+// tasks.intent.heads.intent.type=linear. The error lists all mistakes in both; the experiment beside it, which may be
+// nil, is only good for finding more mistakes, by its Readable tasks.
 //
 // Paths are relative to the file, those in sets to the working directory. Data files not found there are looked up
 // below $JENGA_DATA, base models below $JENGA_MODELS and in the Hugging Face cache.
@@ -189,7 +195,7 @@ func read(path string, sets []string, files bool) (*Experiment, error) {
 // decode returns the experiment in data, the content of a file at path. If files is true, the files that it names must
 // exist.
 func decode(path string, data []byte, sets []string, files bool) (*Experiment, error) {
-	d := decoding{e: &Experiment{Path: path}, files: files}
+	d := decoding{e: &Experiment{Path: path, ModelMistaken: true}, files: files}
 	root := plugin.Parse(path, data, &d.mistakes)
 	if root == nil {
 		return nil, d.mistakes.Err()
@@ -199,10 +205,7 @@ func decode(path string, data []byte, sets []string, files bool) (*Experiment, e
 	}
 	d.e.root = root
 	d.experiment(root)
-	if err := d.mistakes.Err(); err != nil {
-		return nil, err
-	}
-	return d.e, nil
+	return d.e, d.mistakes.Err()
 }
 
 // readStart reads a file up to a limit above the one that Parse accepts: the file may be endless.

@@ -33,6 +33,24 @@ func (e *Experiment) Groups() [][]int {
 	return groups
 }
 
+// Readable returns an experiment with the tasks whose data can be read, of one that Read returned with an error: those
+// without mistakes of their own, apart from files that do not exist.
+func (e *Experiment) Readable() *Experiment {
+	readable := *e
+	readable.Tasks = nil
+	names := map[string]bool{"": true} // same_as may name them
+	for found := true; found; {
+		found = false
+		for _, task := range e.Tasks {
+			if !task.mistaken && !names[task.Name] && names[task.Data.SameAs] {
+				names[task.Name], found = true, true
+				readable.Tasks = append(readable.Tasks, task)
+			}
+		}
+	}
+	return &readable
+}
+
 // resolveSameAs copies the data of the task that same_as names to each task with same_as.
 func (d *decoding) resolveSameAs() {
 	byName := map[string]*Task{}
@@ -76,6 +94,9 @@ func (d *decoding) resolveSameAs() {
 	}
 }
 
+// sameText has the two names of the first text, and of the second.
+var sameText = map[string]string{"text": "question", "question": "text", "pair": "context", "context": "pair"}
+
 // withFields returns d with the fields of own. Fields of the texts that own does not name are those of d.
 func (d Data) withFields(own Data) Data {
 	own.Train, own.Dev, own.Test, own.Path, own.Limit = d.Train, d.Dev, d.Test, d.Path, d.Limit
@@ -83,7 +104,7 @@ func (d Data) withFields(own Data) Data {
 	fields := maps.Clone(own.Format.Fields)
 	own.Format = d.Format
 	for _, name := range []string{"text", "pair", "words", "question", "context"} {
-		if column, named := d.Format.Fields[name]; named && fields[name] == "" {
+		if column, named := d.Format.Fields[name]; named && fields[name] == "" && fields[sameText[name]] == "" {
 			if fields == nil {
 				fields = map[string]string{}
 			}

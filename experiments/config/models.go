@@ -5,8 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
+	"github.com/jenga-nlp/jenga/internal/hubcache"
 	"github.com/jenga-nlp/jenga/internal/jsonfile"
 )
 
@@ -28,11 +28,8 @@ func LocalModels() []string {
 			add(e.Name())
 		}
 	}
-	entries, _ := os.ReadDir(hubFolder())
-	for _, e := range entries {
-		if name, ok := strings.CutPrefix(e.Name(), "models--"); ok {
-			add(strings.ReplaceAll(name, "--", "/"))
-		}
+	for _, name := range hubcache.Names() {
+		add(name)
 	}
 
 	names := make([]string, 0, len(sizes))
@@ -65,19 +62,4 @@ func modelSize(folder string) int64 {
 		return 0
 	}
 	return weights.Size()
-}
-
-// hubFolder returns the folder in which Hugging Face's tools cache models; "" without a home.
-func hubFolder() string {
-	if hub := os.Getenv("HF_HUB_CACHE"); hub != "" {
-		return hub
-	}
-	if home := os.Getenv("HF_HOME"); home != "" {
-		return filepath.Join(home, "hub")
-	}
-	home, err := os.UserHomeDir()
-	if err != nil {
-		return ""
-	}
-	return filepath.Join(cmp.Or(os.Getenv("XDG_CACHE_HOME"), filepath.Join(home, ".cache")), "huggingface", "hub")
 }

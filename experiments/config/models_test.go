@@ -45,3 +45,39 @@ func TestLocalModelsAreThoseThatJengaReadsSmallestFirst(t *testing.T) {
 		t.Errorf("LocalModels() = %v, want %v", got, want)
 	}
 }
+
+// A name that init finds is one that base_model finds, wherever the variables of huggingface_hub put the cache.
+func TestLocalModelsAreInTheCacheThatBaseModelSearches(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	t.Setenv("USERPROFILE", home) // on Windows
+	snapshot := filepath.Join(home, "cache", "models--small", "snapshots", "abc")
+	refs := filepath.Join(home, "cache", "models--small", "refs")
+	for path, content := range map[string]string{
+		filepath.Join(snapshot, "config.json"):       `{"model_type": "bert"}`,
+		filepath.Join(snapshot, "vocab.txt"):         "a\n",
+		filepath.Join(snapshot, "model.safetensors"): "weights",
+		filepath.Join(refs, "main"):                  "abc",
+	} {
+		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(content), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, value := range map[string]string{
+		"HF_HUB_CACHE": "~/cache", "HUGGINGFACE_HUB_CACHE": filepath.Join(home, "cache"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("JENGA_MODELS", "")
+			t.Setenv("HF_HOME", "")
+			t.Setenv("HF_HUB_CACHE", "")
+			t.Setenv("HUGGINGFACE_HUB_CACHE", "")
+			t.Setenv(name, value)
+			if got := LocalModels(); !slices.Equal(got, []string{"small"}) {
+				t.Errorf("LocalModels() = %v, want [small]", got)
+			}
+		})
+	}
+}

@@ -45,7 +45,10 @@ func (d *decoding) dataFile(s *plugin.Section, task, what string) File {
 		}
 	}
 	if d.files {
+		before := d.mistakes.Len()
 		d.mistakes.Add(s.Place, "%s: %s: no such file%s", task, s.Text, alsoSearched("JENGA_DATA", s.Text))
+		d.absent += d.mistakes.Len() - before
+		return File{Place: s.Place}
 	}
 	return File{path, s.Place}
 }

@@ -146,7 +146,7 @@ type headOptions struct {
 	Name      string   `yaml:"name" takes:"a name" default:"(the task's)" doc:"of the head; required beside others"`
 	Weight    float64  `yaml:"weight" range:"[0,)" doc:"factor of its loss"`
 	NumLabels int      `yaml:"num_labels,omitempty" range:"[1,)" default:"" doc:"expected number of labels in the data; an error if it differs"`
-	Labels    []string `yaml:"labels,omitempty" takes:"a list of labels" doc:"in the order of their numbers; none: the task's"`
+	Labels    []string `yaml:"labels,omitempty" takes:"a list of labels" doc:"ordered by number; none: the task's"`
 }
 
 var headDefaults = headOptions{Weight: 1}
@@ -163,8 +163,9 @@ var headDefaults = headOptions{Weight: 1}
 //
 // `split_words` is where texts without words are split for tasks with an output for each word: at white space and at
 // every punctuation mark (`punctuation`), at white space and the marks at a word's ends (`ends`), there and before
-// English clitics as 's and n't (`clitics`), or at white space alone. `auto` is the way that agrees best with the words
-// that the training data gives, else `punctuation`; the run folder's experiment.yaml has it.
+// English clitics as 's and n't (`clitics`), there and at hyphens, slashes and brackets, where marks that repeat are
+// one word, as treebanks of English do (`treebank`), or at white space alone. `auto` is the way that agrees best with
+// the words that the training data gives, else `punctuation`; the run folder's experiment.yaml has it.
 type dataOptions struct {
 	SameAs string `yaml:"same_as,omitempty" takes:"a task's name" doc:"task whose texts this one reads too: each is encoded once for both; only columns may be given beside it"`
 
@@ -175,7 +176,7 @@ type dataOptions struct {
 
 	fileOptions `yaml:",inline"`
 
-	SplitWords string `yaml:"split_words,omitempty" choice:"auto|punctuation|ends|clitics|whitespace"`
+	SplitWords string `yaml:"split_words,omitempty" choice:"auto|punctuation|ends|clitics|treebank|whitespace" doc:"how texts are split"`
 
 	Split *plugin.Section `yaml:"split,omitempty"`
 	Limit int             `yaml:"limit,omitempty" range:"[0,)" doc:"training examples to use, a sample; 0: all"`

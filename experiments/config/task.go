@@ -24,8 +24,10 @@ func (d *decoding) tasks(s *plugin.Section) {
 			d.mistakes.Add(item.Place, "task %d: want a mapping, have %s", i+1, item)
 			continue
 		}
+		before := d.mistakes.Len() - d.absent
 		task := d.task(item, i+1)
 		d.unique("task", task.Name, item, taken)
+		task.mistaken = d.mistakes.Len()-d.absent > before
 		d.e.Tasks = append(d.e.Tasks, task)
 	}
 	d.resolveSameAs()

@@ -19,10 +19,12 @@ type reader struct {
 	trained  bool         // the run is trained: a missing file may be replaced by another
 	mistakes *plugin.Mistakes
 	warnings []string
+	// trainingRead is called when the training examples of a group are read, before its other files; nil: not called
+	trainingRead func(*Group)
 }
 
 // read reads the examples of a group's splits: those with a file of their own, and those that are taken from the
-// training file. The others stay nil.
+// training file. The others stay nil. Training, if it is among them, is the first.
 func (r *reader) read(group *Group, splits ...string) {
 	first := r.e.Tasks[group.Tasks[0]]
 	own := map[string]config.File{config.Dev: first.Data.Dev, config.Test: first.Data.Test}
@@ -35,11 +37,17 @@ func (r *reader) read(group *Group, splits ...string) {
 		if split == config.Dev && first.Data.Split.Dev == 0 || split == config.Test && first.Data.Split.Test == 0 {
 			continue
 		}
+		if TrainingFile(first.Data).Name == "" {
+			continue // it does not exist, which is reported already
+		}
 		if len(divided) == 0 {
 			divided = r.divide(group, r.file(group, TrainingFile(first.Data)), splits)
 		}
 		if examples := divided[split]; examples != nil {
 			group.Examples[split] = examples
+		}
+		if split == config.Train && r.trainingRead != nil {
+			r.trainingRead(group)
 		}
 	}
 }
@@ -71,6 +79,9 @@ func (r *reader) file(group *Group, path config.File) []*corpus.Example {
 
 		errs, differ := r.addExamples(examples, number, own, first.Name)
 		r.recordMistakes(task, path.Name, errs, len(own))
+		if number == group.Tasks[0] && len(errs) == 0 {
+			r.checkTexts(number, path, records)
+		}
 		if differ != nil {
 			r.mistakes.Append(differ)
 			return nil // other records would give the same error
@@ -81,6 +92,32 @@ func (r *reader) file(group *Group, path config.File) []*corpus.Example {
 		return nil
 	}
 	return examples
+}
+
+// checkTexts warns of records with texts that are not read, because others are read before them. If the task extracts
+// answers from a context, that is a mistake: its answers may be of the other one.
+func (r *reader) checkTexts(number int, path config.File, records []corpus.Record) {
+	task, n, first := r.e.Tasks[number], 0, 0
+	for i, record := range records {
+		if _, _, two := task.Data.Format.TwoTexts(record); two {
+			if n == 0 {
+				first = i
+			}
+			n++
+		}
+	}
+	if n == 0 {
+		return
+	}
+	read, unread, _ := task.Data.Format.TwoTexts(records[first])
+	text := fmt.Sprintf("task %q: %s of %s has fields %q and %q, of which %[4]q is read; first: %[6]s; name the "+
+		"one to read, data: {%[4]s: %[4]s} or {%[5]s: %[5]s}", task.Name, plugin.Count(n, "record"), path.Name, read,
+		unread, records[first].Place)
+	if r.types[number].Output().FromContext {
+		r.mistakes.Add(path.Place, "%s", text)
+		return
+	}
+	r.warnings = append(r.warnings, plugin.Warning(path.Place, "%s", text))
 }
 
 // addExamples adds the examples of a task's records, or the targets of the task to examples that other tasks of the
@@ -131,8 +168,10 @@ func (r *reader) example(number int, record corpus.Record) (corpus.Example, erro
 		return example, err
 	}
 	if by := task.Data.Split.By; by != "" && task.Data.SameAs == "" {
+		value, _ := corpus.Field(record.Fields, by) // by may be a path
 		var named bool
-		if example.Group, named, err = record.String(by); err == nil && !named {
+		example.Group, named, err = corpus.Record{Place: record.Place, Fields: map[string]any{by: value}}.String(by)
+		if err == nil && !named {
 			err = fmt.Errorf("%s: no field %q, which split: by names", record.Place, by)
 		}
 		if err != nil {

@@ -25,6 +25,8 @@ type Dataset struct {
 	// SplitAgreement is the F1 of the words of plain texts against those that the training data gives, by task, where
 	// it is low.
 	SplitAgreement map[string]float64
+
+	splitters []func(text string) []corpus.Span // of texts without words, by task
 }
 
 // Group has the tasks that read the same texts, and their examples.
@@ -47,9 +49,9 @@ type Head struct {
 
 // Load reads the data of an experiment's splits, which include training. The error lists all mistakes.
 func Load(e *config.Experiment, splits ...string) (*Dataset, error) {
-	tokenizer, err := openTokenizer(e)
+	tokenizer, err := OpenTokenizer(e)
 	if err != nil {
-		return nil, err
+		return nil, Check(e, splits...)
 	}
 	return loadWith(e, tokenizer, nil, splits)
 }
@@ -67,37 +69,16 @@ func Resume(
 func loadWith(
 	e *config.Experiment, tokenizer corpus.Tokenizer, known map[multitask.HeadName]*corpus.Labels, splits []string,
 ) (*Dataset, error) {
-	d := &Dataset{Experiment: e, Warnings: slices.Clone(e.Warnings), Labels: map[multitask.HeadName]*corpus.Labels{},
-		SplitAgreement: map[string]float64{}}
-	var mistakes plugin.Mistakes
-
-	// examples and targets
+	d := newDataset(e)
 	if err := d.open(tokenizer); err != nil {
 		return nil, err
 	}
-	in := reader{e: e, types: d.Tasks, mistakes: &mistakes}
-	for g := range d.Groups {
-		in.read(&d.Groups[g], splits...)
-	}
+	var mistakes plugin.Mistakes
+	d.readAll(known, splits, nil, &mistakes)
+	slices.Sort(d.Warnings[len(e.Warnings):])
 	if !mistakes.Empty() {
 		return nil, mistakes.Err()
 	}
-	d.Warnings = append(d.Warnings, in.warnings...)
-	for g := range d.Groups {
-		d.Warnings = append(d.Warnings, d.chooseSplitter(&d.Groups[g])...)
-	}
-	for i, task := range e.Tasks {
-		for _, warning := range plugin.WarningsOf(d.Tasks[i]) {
-			d.Warnings = append(d.Warnings, plugin.Warning(task.Place, "%s", warning))
-		}
-	}
-
-	// labels
-	for g := range d.Groups {
-		d.label(&d.Groups[g], known, &mistakes)
-		d.Warnings = append(d.Warnings, d.checkQuality(&d.Groups[g])...)
-	}
-	slices.Sort(d.Warnings[len(e.Warnings):])
 
 	// tokens
 	finish := d.trainTokenizer
@@ -112,6 +93,77 @@ func loadWith(
 	}
 	d.encodeAll()
 	return d, nil
+}
+
+func newDataset(e *config.Experiment) *Dataset {
+	return &Dataset{
+		Experiment: e, Warnings: slices.Clone(e.Warnings),
+		Labels: map[multitask.HeadName]*corpus.Labels{}, SplitAgreement: map[string]float64{},
+	}
+}
+
+// readAll reads the examples and targets of all groups but those that skip reports, which may be nil, and determines
+// the labels of those without mistakes.
+func (d *Dataset) readAll(known map[multitask.HeadName]*corpus.Labels, splits []string, skip func(*Group) bool,
+	mistakes *plugin.Mistakes) {
+	// examples and targets
+	in := reader{e: d.Experiment, types: d.Tasks, mistakes: mistakes, trainingRead: func(group *Group) {
+		d.Warnings = append(d.Warnings, d.chooseSplitter(group)...)
+	}}
+	var read []*Group
+	for g := range d.Groups {
+		group, before := &d.Groups[g], mistakes.Len()
+		if skip != nil && skip(group) {
+			continue
+		}
+		in.read(group, splits...)
+		exists := TrainingFile(d.Experiment.Tasks[group.Tasks[0]].Data).Name != ""
+		if mistakes.Len() == before && exists {
+			read = append(read, group)
+		}
+	}
+	d.Warnings = append(d.Warnings, in.warnings...)
+	for i, task := range d.Experiment.Tasks {
+		for _, warning := range plugin.WarningsOf(d.Tasks[i]) {
+			d.Warnings = append(d.Warnings, plugin.Warning(task.Place, "%s", warning))
+		}
+	}
+
+	// labels
+	for _, group := range read {
+		d.label(group, known, mistakes)
+		d.Warnings = append(d.Warnings, d.checkQuality(group)...)
+	}
+}
+
+// Check returns the mistakes that Load finds in the data of an experiment which cannot be trained for other mistakes:
+// of the tasks without mistakes of their own. Without the tokenizer of the base model, which splits texts into words,
+// tasks with a target for each word are left out.
+func Check(e *config.Experiment, splits ...string) error {
+	var mistakes plugin.Mistakes
+	d := newDataset(e.Readable())
+	tokenizer, err := OpenTokenizer(e)
+	opened := err == nil
+	if !opened {
+		if !e.ModelMistaken {
+			mistakes.Append(err)
+		}
+		standIn := *e
+		standIn.Model.BaseModel, standIn.Tokenizer.Train = config.File{}, config.Vocabulary{VocabSize: 8000}
+		if tokenizer, err = OpenTokenizer(&standIn); err != nil {
+			panic("dataset: no tokenizer for a word: " + err.Error())
+		}
+	}
+	if err := d.open(tokenizer); err != nil {
+		mistakes.Append(err)
+		return mistakes.Err()
+	}
+	d.readAll(nil, splits, func(group *Group) bool {
+		return !opened && slices.ContainsFunc(group.Tasks, func(number int) bool {
+			return d.Tasks[number].Output().PerWord
+		})
+	}, &mistakes)
+	return mistakes.Err()
 }
 
 // encodeAll encodes the examples of all splits.
@@ -137,8 +189,9 @@ func Open(e *config.Experiment, tokenizer corpus.Tokenizer, labels map[multitask
 func (d *Dataset) open(tokenizer corpus.Tokenizer) error {
 	d.Tokenizer = tokenizer
 	var mistakes plugin.Mistakes
-	for _, task := range d.Experiment.Tasks {
-		split := corpus.Splitter(task.Data.SplitWords, tokenizer)
+	for number, task := range d.Experiment.Tasks {
+		d.splitters = append(d.splitters, corpus.Splitter(task.Data.SplitWords, tokenizer))
+		split := func(text string) []corpus.Span { return d.splitters[number](text) } // chooseSplitter may set another
 		built, err := task.Part.Build(tasks.Env{Name: task.Name, Heads: task.HeadNames(), Split: split})
 		if err != nil {
 			mistakes.Append(err)

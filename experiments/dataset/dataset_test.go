@@ -132,6 +132,51 @@ func TestAFractionThatIsLessThanAnExampleGivesAWarning(t *testing.T) {
 	}
 }
 
+// A task that does not say which of two texts it reads may read the wrong one.
+func TestTwoTextsOfARecordAreNoSilentChoice(t *testing.T) {
+	const (
+		labels  = "type: classification, data: {train: a.jsonl, dev: a.jsonl"
+		answers = "type: question_answering, data: {train: a.jsonl, dev: a.jsonl"
+		record  = `"question": "what is two?", "context": "two is two", "label": "x", "answers": ["two"]}` + "\n"
+		other   = `{"text": "what is one?", "pair": "one and two", ` + record
+	)
+	for _, test := range []struct{ name, task, data, want string }{
+		{"question", labels, `{"text": "a", ` + record + `{` + record, `exp.yaml:5:51: warning: task "t": 1 record of ` +
+			`a.jsonl has fields "text" and "question", of which "text" is read; first: a.jsonl:1; name the one to ` +
+			`read, data: {text: text} or {question: question}`},
+		{"words", labels, `{"words": ["a"], ` + record, `fields "words" and "question", of which "words" is read`},
+		{"pair", labels, `{"pair": "a", ` + record, `fields "pair" and "context", of which "pair" is read`},
+		{"text is named", labels + ", text: text", other, ""},
+		{"question is named", labels + ", question: question, context: context", other, ""},
+		{"neither is there", labels, `{"text": "a", "context": "b", "label": "x"}` + "\n", ""},
+		{"answers", answers, other, `exp.yaml:5:55: task "t": 1 record of a.jsonl has fields "text" and "question"`},
+		{"answers of a named question", answers + ", question: question, context: context", other, ""},
+	} {
+		text := ""
+		data, err := load(t, "  - {name: t, "+test.task+"}}\n", map[string]string{"a.jsonl": test.data})
+		if data != nil {
+			text = strings.Join(data.Warnings, "\n")
+		}
+		if err != nil {
+			text = err.Error()
+		}
+		if !strings.Contains(text, test.want) || strings.Contains(text, "name the one") != (test.want != "") ||
+			(err != nil) != (test.task == answers) {
+			t.Errorf("%s: %s, want %q", test.name, text, test.want)
+		}
+	}
+}
+
+func TestAGroupReadsTheSameTexts(t *testing.T) {
+	_, err := load(t, "  - {name: a, type: classification, data: {train: a.jsonl, dev: a.jsonl, text: body}}\n"+
+		"  - {name: b, type: classification, data: {same_as: a, question: q}}\n",
+		map[string]string{"a.jsonl": `{"body": "so good", "q": "what?", "label": "x"}` + "\n"})
+	if want := `a.jsonl:1: task "b": its texts differ from those of task "a", which same_as names`; err == nil ||
+		!strings.Contains(err.Error(), want) {
+		t.Errorf("error %v, want %q", err, want)
+	}
+}
+
 func TestErrorOfAMissingFieldListsTheExistingOnes(t *testing.T) {
 	_, err := load(t, "  - {name: mood, type: classification, data: {train: a.csv}}\n",
 		map[string]string{"a.csv": "text, label\nso good,good\n"})

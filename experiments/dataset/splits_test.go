@@ -107,3 +107,50 @@ func TestDataThatIsNotDividedHasNoPlaces(t *testing.T) {
 		t.Errorf("places %v, want none", data.Groups[0].Divided)
 	}
 }
+
+// The field that split: by names may be a path into a record, as that of a text.
+func TestASplitByAPath(t *testing.T) {
+	const tasks = "  - {name: mood, type: classification, data: {path: a.jsonl, text: body.text, label: body.label, " +
+		"split: {dev: 0.2, by: from.user}}}\n"
+	var lines strings.Builder
+	for i := range 40 {
+		fmt.Fprintf(&lines, `{"body": {"text": "text %d", "label": "%s"}, "from": {"user": %d}}`+"\n", i,
+			[]string{"bad", "good"}[i%2], i/4)
+	}
+	data, err := load(t, tasks, map[string]string{"a.jsonl": lines.String()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	users := map[string]string{} // the split of each
+	for split, examples := range data.Groups[0].Examples {
+		for _, e := range examples {
+			if other := users[e.Group]; other != "" && other != split {
+				t.Errorf("user %s is in %s and in %s", e.Group, other, split)
+			}
+			users[e.Group] = split
+		}
+	}
+	if len(users) != 10 || len(data.Groups[0].Examples[config.Dev]) != 8 {
+		t.Errorf("%d users, want 10; %d examples of dev, want 8", len(users), len(data.Groups[0].Examples[config.Dev]))
+	}
+}
+
+// The words of a text are the same in training, where split_words is not known before the training file is read, and in
+// the run, where it is.
+func TestTextsOfDevAreSplitAsTheTrainingWords(t *testing.T) {
+	const tasks = "  - {name: name, type: ner, data: {train: a.jsonl, dev: b.jsonl}}\n"
+	data, err := load(t, tasks, map[string]string{
+		"a.jsonl": strings.Repeat(`{"words": ["x-y", "don't", "U.S."], "tags": ["B-a", "O", "O"]}`+"\n", 20),
+		"b.jsonl": `{"text": "we don't x-y", "entities": [{"start": 9, "end": 12, "label": "a"}]}` + "\n",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if way := data.Experiment.Tasks[0].Data.SplitWords; way != corpus.SplitWhitespace {
+		t.Fatalf("split_words: %q, want %q", way, corpus.SplitWhitespace)
+	}
+	want := []corpus.Span{{Start: 0, End: 2}, {Start: 3, End: 8}, {Start: 9, End: 12}}
+	if got := data.Groups[0].Examples[config.Dev][0].Words; !slices.Equal(got, want) {
+		t.Errorf("words of dev at %v, want %v", got, want)
+	}
+}

@@ -14,7 +14,7 @@ const (
 )
 
 // chooseSplitter sets split_words of a group's tasks, if it is not set and the training data gives the words, to the
-// way that agrees best with them. It returns a warning if no way agrees well.
+// way that agrees best with them, before other files are read. It returns a warning if no way agrees well.
 func (d *Dataset) chooseSplitter(group *Group) []string {
 	perWord := func(number int) bool { return d.Tasks[number].Output().PerWord }
 	given := slices.Clone(group.Examples[config.Train])
@@ -32,13 +32,15 @@ func (d *Dataset) chooseSplitter(group *Group) []string {
 	if way == "" {
 		way = corpus.SplitPunctuation
 		best := agreement(way) + clearAdvantage
-		for _, other := range []string{corpus.SplitEnds, corpus.SplitClitics, corpus.SplitWhitespace} {
+		for _, other := range []string{corpus.SplitEnds, corpus.SplitClitics, corpus.SplitTreebank,
+			corpus.SplitWhitespace} {
 			if f1 := agreement(other); f1 > best {
 				way, best = other, f1
 			}
 		}
 		for _, number := range group.Tasks {
 			d.Experiment.Tasks[number].Data.SplitWords = way
+			d.splitters[number] = corpus.Splitter(way, d.Tokenizer)
 		}
 	}
 	if f1 := agreement(way); f1 < goodAgreement {

@@ -12,9 +12,9 @@ import (
 	"github.com/jenga-nlp/jenga/plugin"
 )
 
-// openTokenizer opens the tokenizer of the base model. Without a base model it returns a tokenizer with a vocabulary of
+// OpenTokenizer opens the tokenizer of the base model. Without a base model it returns a tokenizer with a vocabulary of
 // one word, until trainTokenizer replaces it: how texts are split into words does not depend on the vocabulary.
-func openTokenizer(e *config.Experiment) (corpus.Tokenizer, error) {
+func OpenTokenizer(e *config.Experiment) (corpus.Tokenizer, error) {
 	base := e.Model.BaseModel
 	if base.Name == "" {
 		o := e.Tokenizer.Train

@@ -36,12 +36,14 @@ type column struct {
 
 // columnsOf describes the columns of records, in the order of names, or sorted.
 func columnsOf(records []corpus.Record, order []string) []*column {
-	all := map[string]*column{}
+	all, present := map[string]*column{}, map[string]int{}
 	for _, r := range records {
-		for name := range r.Fields {
+		for name, value := range r.Fields {
 			if all[name] == nil {
 				all[name] = &column{name: name, values: map[string]int{}, items: map[string]int{}, increasing: true}
 			}
+			all[name].add(value)
+			present[name]++
 		}
 	}
 	names := slices.Sorted(maps.Keys(all))
@@ -51,9 +53,7 @@ func columnsOf(records []corpus.Record, order []string) []*column {
 	out := make([]*column, len(names))
 	for i, name := range names {
 		out[i] = all[name]
-		for _, r := range records {
-			out[i].add(r.Fields[name])
-		}
+		out[i].missing += len(records) - present[name]
 		out[i].findSeparator()
 	}
 	return out

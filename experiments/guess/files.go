@@ -38,7 +38,7 @@ var letters = regexp.MustCompile(`\pL+`)
 // candidateOf reads the split in a path's name, else in that of its folder.
 func candidateOf(path string) candidate {
 	base := filepath.Base(path)
-	if base = strings.TrimSuffix(base, ".gz"); corpus.TypeOf(base) != "" || filepath.Ext(base) == ".txt" {
+	if base = strings.TrimSuffix(base, ".gz"); corpus.FileType(base) != "" || filepath.Ext(base) == ".txt" {
 		base = strings.TrimSuffix(base, filepath.Ext(base))
 	}
 	c := candidate{path: path, folder: filepath.Dir(path)}
@@ -71,7 +71,7 @@ func find(paths []string) (sets []files, skipped []string, err error) {
 			return nil, nil, fmt.Errorf("%s: no such file", path)
 		case err != nil:
 			return nil, nil, err
-		case !info.IsDir() || isSlots(path):
+		case !info.IsDir() || corpus.IsSlotFolder(path):
 			all = append(all, candidateOf(filepath.Clean(path)))
 			continue
 		}
@@ -85,6 +85,9 @@ func find(paths []string) (sets []files, skipped []string, err error) {
 	return sets, skipped, err
 }
 
+// otherExtensions are those of files that are no data, although their names may tell a split: train.py.
+var otherExtensions = []string{".cfg", ".ipynb", ".log", ".md", ".py", ".sh", ".toml", ".yaml", ".yml", ".zip"}
+
 // findIn lists the data in a folder: files whose name tells their split, else files of a known extension.
 func findIn(folder string) (all []candidate, skipped []string, err error) {
 	entries, err := os.ReadDir(folder)
@@ -97,12 +100,12 @@ func findIn(folder string) (all []candidate, skipped []string, err error) {
 		c := candidateOf(path)
 		_, split := cutSplit(entry.Name())
 		switch {
-		case entry.IsDir() && isSlots(path):
+		case entry.IsDir() && corpus.IsSlotFolder(path):
 			all = append(all, c)
 		case entry.IsDir() || strings.HasPrefix(entry.Name(), "."):
-		case split != "" && filepath.Ext(path) != ".zip":
+		case split != "" && !slices.Contains(otherExtensions, filepath.Ext(path)):
 			all = append(all, c)
-		case corpus.TypeOf(path) != "":
+		case corpus.FileType(path) != "":
 			others = append(others, c)
 		default:
 			skipped = append(skipped, fmt.Sprintf("%s: no data by its name", path))
@@ -120,16 +123,6 @@ func findIn(folder string) (all []candidate, skipped []string, err error) {
 			"with seq.in, seq.out and label", folder)
 	}
 	return all, skipped, nil
-}
-
-// isSlots reports whether path is a folder of intents and slots.
-func isSlots(path string) bool {
-	for _, name := range []string{"seq.in", "seq.in.gz"} {
-		if info, err := os.Stat(filepath.Join(path, name)); err == nil && info.Mode().IsRegular() {
-			return true
-		}
-	}
-	return false
 }
 
 // group joins files to data sets: those of a folder with the same name but for the split, or all of a folder with a

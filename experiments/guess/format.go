@@ -22,21 +22,21 @@ func (h *head) data() (*data, error) {
 		records, err := h.read(corpus.Format{})
 		return &data{records: records}, err
 	}
-	encoding, err := encodingOf(h.text, h.name())
-	if err != nil {
-		return nil, err
-	}
-	kind := corpus.TypeOf(h.path)
-	d := &data{format: corpus.Format{Encoding: encoding}}
-	if encoding != "" {
+	d := &data{format: corpus.Format{Encoding: encodingOf(h.text)}}
+	switch encoding := d.format.Encoding; {
+	case h.utf16:
+		d.format.Encoding = nameOfUTF16
+		d.notes = append(d.notes, "encoding: the file begins with UTF-16's byte-order mark")
+	case encoding != "":
 		d.notes = append(d.notes, fmt.Sprintf("encoding: the file is not UTF-8, and all its bytes are of %s", encoding))
 	}
-	switch kind {
+	switch kind := corpus.FileType(h.path); kind {
 	case "":
 		return h.sniffed(d)
 	case "csv", "tsv":
 		return h.table(d, kind)
 	}
+	var err error
 	d.records, err = h.read(d.format)
 	return d, err
 }
@@ -77,10 +77,10 @@ func (h *head) sniffed(d *data) (*data, error) {
 	return h.table(d, "")
 }
 
-// lines returns the first n lines, and at least one.
+// lines returns the first n whole lines, and at least one.
 func (h *head) lines(n int) []string {
 	lines := strings.SplitN(string(h.text), "\n", n+1)
-	if len(lines) > n || len(lines) > 1 && lines[len(lines)-1] == "" {
+	if len(lines) > n || len(lines) > 1 && (!h.whole || lines[len(lines)-1] == "") {
 		lines = lines[:len(lines)-1]
 	}
 	for i := range lines {

@@ -22,7 +22,7 @@ func (a *assigner) sentences() bool {
 	}
 	a.use("words", words.name)
 	a.note(fmt.Sprintf("words: %s, %s in %s", words.name, plugin.Count(words.listItems, "word"), a.rows(words.n)))
-	kind := corpus.TypeOf(a.Train)
+	kind := corpus.FileType(a.Train)
 	if a.Format.Type != "" {
 		kind = a.Format.Type
 	}

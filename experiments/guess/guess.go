@@ -109,8 +109,8 @@ func (s *Set) other(path string) string {
 		return ""
 	}
 	head, err := readHead(path)
-	if err == nil && s.Format.Type == "" && !head.slots && corpus.TypeOf(path) == "" {
-		s.Format.Type = corpus.TypeOf(s.Train) // this file's extension tells nothing
+	if err == nil && s.Format.Type == "" && !head.slots && corpus.FileType(path) == "" {
+		s.Format.Type = corpus.FileType(s.Train) // this file's extension tells nothing
 	}
 	var records []corpus.Record
 	if err == nil {

@@ -3,12 +3,16 @@ package guess
 import (
 	"bytes"
 	"compress/gzip"
+	"encoding/binary"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf16"
+
+	"github.com/jenga-nlp/jenga/corpus"
 )
 
 // write writes files to a new folder and makes it the working directory.
@@ -54,48 +58,6 @@ func tasksOf(s *Set) string {
 	return strings.Join(all, "; ")
 }
 
-func TestTheYAMLGivesReasons(t *testing.T) {
-	write(t, map[string]string{
-		"data/mails.csv": "nr;body;team;note\n" + rows(60, "%[1]d;this is text number %[1]d;%[2]s;x%[1]d"),
-	})
-	e, err := Files([]string{"data/mails.csv"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := `tasks:
-
-  # data/mails.csv: 60 records, all of it
-  # semicolons separate the columns
-  # text: column body, 5 words on average
-  # nr is left out: another number in each of 60 rows
-  # note is left out: 60 different values in 60 rows
-  # team: 3 labels in 60 rows
-  - name: team
-    type: classification
-    data:
-      path: ../data/mails.csv
-      split: {dev: 0.2} # no file is named as dev
-      delimiter: ";"
-      text: body
-      label: team
-
-training:
-`
-	got := string(e.YAML("experiments", Model{Name: "org/small", Others: []string{"large"}}))
-	if _, got, _ = strings.Cut(got, "tasks:\n"); !strings.HasPrefix("tasks:\n"+got, want) {
-		t.Errorf("got\n%s\nwant\n%s", got, want)
-	}
-
-	// without a model it trains from scratch, and names the command that downloads one
-	scratch := string(e.YAML(".", Model{}))
-	for _, part := range []string{"jenga pull sentence-transformers/all-MiniLM-L6-v2", "type: transformer",
-		"path: data/mails.csv"} {
-		if !strings.Contains(strings.ReplaceAll(scratch, "\n#", ""), part) {
-			t.Errorf("%q not found in\n%s", part, scratch)
-		}
-	}
-}
-
 func TestFilesOfOneDataSet(t *testing.T) {
 	content := "text,label\n" + rows(30, text2+",%[2]s")
 	names := func(files ...string) map[string]string {
@@ -111,6 +73,9 @@ func TestFilesOfOneDataSet(t *testing.T) {
 	}{
 		{[]string{"d/train.csv", "d/val.csv", "d/test.csv", "d/README.md"}, []string{"d"},
 			"d: d/train.csv d/val.csv d/test.csv"},
+		{[]string{"d/train.csv", "d/dev.csv", "d/train.py", "d/train.yaml"}, []string{"d"},
+			"d: d/train.csv d/dev.csv "},
+		{[]string{"d/mails.csv", "d/train.sh"}, []string{"d"}, "mails: d/mails.csv  "},
 		{[]string{"a_train.csv", "a_dev.csv", "b-train.csv"}, []string{"a_train.csv", "a_dev.csv", "b-train.csv"},
 			"a: a_train.csv a_dev.csv ; b: b-train.csv  "},
 		{[]string{"mails.csv"}, []string{"mails.csv"}, "mails: mails.csv  "},
@@ -184,7 +149,15 @@ func TestOnlyTheBeginningIsRead(t *testing.T) {
 	write(t, map[string]string{
 		"a.csv": long, "b.jsonl": rows(20_000, record), "a.json": "[" + rows(100_000, record+",") + "{}]",
 	})
-	for _, name := range []string{"a.csv", "a.json", "b.jsonl"} {
+	// one line, of which maxBytes end within an é
+	line := rows(100_000, strings.Replace(record, "is text", "is téxt", 1)+",")
+	line = "[" + strings.ReplaceAll(line, "\n", " ") + "{}]"
+	at := strings.LastIndex(line[:maxBytes], "é")
+	line = line[:1] + strings.Repeat(" ", maxBytes-1-at) + line[1:]
+	if err := os.WriteFile("line.json", []byte(line), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"a.csv", "a.json", "b.jsonl", "line.json"} {
 		e, err := Files([]string{name})
 		if err != nil {
 			t.Fatal(err)
@@ -195,17 +168,35 @@ func TestOnlyTheBeginningIsRead(t *testing.T) {
 	}
 }
 
+func TestAColumnIsMissingInRecordsWithoutIt(t *testing.T) {
+	const records, fields = 20, 5
+	all := make([]corpus.Record, records)
+	for i := range all {
+		all[i].Fields = map[string]any{"text": "this is one"}
+		for j := range fields {
+			all[i].Fields[fmt.Sprintf("k%d_%d", i, j)] = "a"
+		}
+	}
+	columns := columnsOf(all, nil)
+	if n := len(columns); n != records*fields+1 {
+		t.Fatalf("%d columns, want %d", n, records*fields+1)
+	}
+	if first := columns[0]; first.n != 1 || first.missing != records-1 {
+		t.Errorf("column %s has %d values and misses %d, want 1 and %d", first.name, first.n, first.missing, records-1)
+	}
+}
+
 func TestErrors(t *testing.T) {
 	write(t, map[string]string{
 		"empty.csv": "", "binary.csv": "a\x00b", "broken.csv": "text,label\nso it is,red\nso it was,red,blue\n",
-		"utf16.csv": "\xff\xfet\x00", "ids.csv": "a,b\n1,2\n3,4\n", "docs/readme.md": "x", "dev.csv": "a,b\n",
-		"test.csv": "a,b\n", "seq/seq.in": "a b\n",
+		"ids.csv": "a,b\n1,2\n3,4\n", "docs/readme.md": "x", "dev.csv": "a,b\n",
+		"test.csv": "a,b\n", "seq/seq.in": "a b\n", "mixed.csv": "text,label\nthe café is,red\nit is na\xefve,blue\n",
 	})
 	for _, test := range []struct{ args, want string }{
 		{"none.csv", "none.csv: no such file"},
 		{"empty.csv", "empty.csv: no records; want at least one"},
 		{"binary.csv", "binary.csv: the file is no text"},
-		{"utf16.csv", "utf16.csv: the file is UTF-16; save it as UTF-8"},
+		{"mixed.csv", "mixed.csv:3: byte 0xef at character 9 is not UTF-8; other characters of the file are"},
 		{"broken.csv", `broken.csv:3: the row goes on after column`},
 		{"ids.csv", "ids.csv: no column of texts among a, b; an experiment needs one"},
 		{"docs", "docs: no data in this folder; want files such as train.csv"},
@@ -216,6 +207,41 @@ func TestErrors(t *testing.T) {
 		_, err := Files(strings.Fields(test.args))
 		if err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: %v, want %s", test.args, err, test.want)
+		}
+	}
+}
+
+// inUTF16 encodes a text as Excel does, little-endian with a byte-order mark.
+func inUTF16(text string) string {
+	b := []byte("\xff\xfe")
+	for _, unit := range utf16.Encode([]rune(text)) {
+		b = binary.LittleEndian.AppendUint16(b, unit)
+	}
+	return string(b)
+}
+
+func TestUTF16(t *testing.T) {
+	content := "text,label\n" + rows(30, "a café with number %d 🎉,%s")
+	write(t, map[string]string{
+		"train.csv": inUTF16(content), "dev.csv": content, "test.csv": inUTF16(content),
+		"long.csv":       inUTF16(content + rows(100_000, "a café with number %d 🎉,%s")),
+		"train.utf8.csv": content,
+	})
+	for _, test := range []struct{ files, want, encoding string }{
+		{"train.csv test.csv", "train.csv test.csv", "utf-16"},
+		{"train.csv dev.csv", "train.csv ", "utf-16"}, // dev.csv is another encoding
+		{"train.utf8.csv test.csv", "train.utf8.csv ", ""},
+		{"long.csv", "long.csv ", "utf-16"},
+	} {
+		e, err := Files(strings.Fields(test.files))
+		if err != nil {
+			t.Errorf("%s: %v", test.files, err)
+			continue
+		}
+		s := e.Sets[0]
+		if got := s.Train + " " + s.Dev + s.Test; got != test.want || s.Format.Encoding != test.encoding ||
+			tasksOf(s) != "classification label=label" {
+			t.Errorf("%s: %q, encoding %q, %s", test.files, got, s.Format.Encoding, tasksOf(s))
 		}
 	}
 }
@@ -234,8 +260,14 @@ func FuzzFiles(f *testing.F) {
 		if err := os.WriteFile(path, text, 0o666); err != nil {
 			t.Fatal(err)
 		}
-		if e, err := Files([]string{path}); err == nil && len(e.YAML(".", Model{})) == 0 {
+		e, err := Files([]string{path})
+		if err != nil {
+			return
+		}
+		yaml := e.YAML(".", Model{})
+		if len(yaml) == 0 {
 			t.Error("no experiment and no error")
 		}
+		checkPrintable(t, string(yaml))
 	})
 }

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"golang.org/x/text/encoding/unicode"
+
 	"github.com/jenga-nlp/jenga/corpus"
 )
 
@@ -25,14 +27,18 @@ const (
 // head is the beginning of a data file.
 type head struct {
 	path  string
-	text  []byte // whole lines, decompressed, without a byte-order mark
+	text  []byte // decompressed, without a byte-order mark
 	whole bool   // the text is all of the file
+	utf16 bool   // the file is UTF-16, and the text in UTF-8
 	slots bool   // a folder of intents and slots; text is empty
 }
 
+// nameOfUTF16 is the encoding of a file with its byte-order mark.
+const nameOfUTF16 = "utf-16"
+
 // readHead reads the beginning of a file.
 func readHead(path string) (*head, error) {
-	if isSlots(path) {
+	if corpus.IsSlotFolder(path) {
 		return &head{path: path, slots: true, whole: true}, nil
 	}
 	text, whole, err := beginning(path)
@@ -40,19 +46,23 @@ func readHead(path string) (*head, error) {
 		return nil, err
 	}
 	h := &head{path: path, whole: whole}
+	if bytes.HasPrefix(text, []byte("\xff\xfe")) || bytes.HasPrefix(text, []byte("\xfe\xff")) {
+		h.utf16 = true
+		if text, err = unicode.UTF16(unicode.LittleEndian, unicode.UseBOM).NewDecoder().Bytes(text); err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+	}
 	h.text = bytes.TrimPrefix(text, []byte("\ufeff"))
 	switch {
 	case len(bytes.TrimSpace(h.text)) == 0:
 		return nil, fmt.Errorf("%s: no records; want at least one", path)
-	case bytes.HasPrefix(h.text, []byte("\xff\xfe")) || bytes.HasPrefix(h.text, []byte("\xfe\xff")):
-		return nil, fmt.Errorf("%s: the file is UTF-16; save it as UTF-8", path)
 	case bytes.IndexByte(h.text, 0) >= 0:
 		return nil, fmt.Errorf("%s: the file is no text; want csv, tsv, jsonl, json, conll or conllu", path)
 	}
 	return h, nil
 }
 
-// beginning reads at most maxBytes of a file, up to the end of a line.
+// beginning reads at most maxBytes of a file. It ends with a whole character of UTF-8, if it is that.
 func beginning(path string) (text []byte, whole bool, err error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -79,7 +89,11 @@ func beginning(path string) (text []byte, whole bool, err error) {
 	if len(text) <= maxBytes {
 		return text, true, nil
 	}
-	return text[:bytes.LastIndexByte(text, '\n')+1], false, nil
+	end := maxBytes
+	for end > maxBytes-utf8.UTFMax && !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end], false, nil
 }
 
 // name is the path without .gz: the text is decompressed.
@@ -90,9 +104,17 @@ func (h *head) read(f corpus.Format) ([]corpus.Record, error) {
 	if h.slots {
 		return readSlots(h.path)
 	}
+	switch named := f.Encoding == nameOfUTF16; {
+	case h.utf16 && !named:
+		return nil, fmt.Errorf("%s: the file is UTF-16; encoding: utf-16 reads it", h.path)
+	case named && !h.utf16:
+		return nil, fmt.Errorf("%s: the file is not UTF-16", h.path)
+	case named:
+		f.Encoding = "" // that of the text
+	}
 	kind := f.Type
 	if kind == "" {
-		kind = corpus.TypeOf(h.path)
+		kind = corpus.FileType(h.path)
 	}
 	text := h.text
 	if kind == "json" {
@@ -179,9 +201,12 @@ func readSlots(folder string) ([]corpus.Record, error) {
 		if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
 			path += ".gz"
 		}
-		text, _, err := beginning(path)
+		text, whole, err := beginning(path)
 		if err != nil {
 			return nil, fmt.Errorf("%s: want the files seq.in, seq.out and label: %w", folder, err)
+		}
+		if !whole {
+			text = text[:bytes.LastIndexByte(text, '\n')+1]
 		}
 		lines[i] = strings.Split(strings.TrimRight(string(text), "\n"), "\n")
 	}
@@ -201,18 +226,27 @@ func readSlots(folder string) ([]corpus.Record, error) {
 	return records, nil
 }
 
-// encodingOf returns the encoding of a text that may be cut: "" is UTF-8.
-func encodingOf(text []byte, path string) (string, error) {
-	if utf8.Valid(text) {
-		return "", nil
+// encodingOf returns the encoding of a text: "" is UTF-8. If most characters beyond ASCII are UTF-8 the text is, and
+// has some wrong bytes: in another encoding all the others would be wrong.
+func encodingOf(text []byte) string {
+	valid, invalid := 0, 0
+	for rest := text; len(rest) > 0; {
+		r, size := utf8.DecodeRune(rest)
+		rest = rest[size:]
+		switch {
+		case r == utf8.RuneError && size == 1:
+			invalid++
+		case size > 1:
+			valid++
+		}
 	}
 	// in Latin-1 the bytes 0x80 to 0x9f are control codes, which do not occur in texts
 	control := func(b byte) bool { return b >= 0x80 && b < 0xa0 }
-	if !slices.ContainsFunc(text, control) {
-		return "latin1", nil
+	switch {
+	case invalid == 0 || valid >= invalid:
+		return ""
+	case slices.ContainsFunc(text, control):
+		return "cp1252"
 	}
-	if f := (corpus.Format{Type: "csv", Encoding: "cp1252"}); f.Check(path) == nil {
-		return "cp1252", nil
-	}
-	return "", fmt.Errorf("%s: the file is not UTF-8; save it as UTF-8", path)
+	return "latin1"
 }

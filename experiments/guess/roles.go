@@ -188,7 +188,7 @@ func (a *assigner) nameColumns() {
 
 // rows counts records for a note.
 func (a *assigner) rows(n int) string {
-	switch corpus.TypeOf(a.Train) {
+	switch corpus.FileType(a.Train) {
 	case "csv", "tsv":
 		return plugin.Count(n, "row")
 	case "conll", "conllu":

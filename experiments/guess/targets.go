@@ -224,7 +224,7 @@ func (a *assigner) number(c *column) (*Task, string) {
 	case max(-c.least, c.most) > outputs.LargestNumber:
 		return nil, fmt.Sprintf("numbers up to %g; rescale them", max(-c.least, c.most))
 	}
-	return &Task{Type: "regression", Fields: []Field{{"value", c.name}}, Head: "type: regression, scale: standard"},
+	return &Task{Type: "regression", Fields: []Field{{"value", c.name}}},
 		fmt.Sprintf("%d different numbers from %v to %v in %s", different, c.least, c.most, a.rows(c.n))
 }
 

@@ -1,13 +1,13 @@
 package guess
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/jenga-nlp/jenga/plugin"
 )
@@ -54,11 +54,18 @@ func (e *Experiment) YAML(folder string, model Model) []byte {
 
 func (w *writer) line(format string, args ...any) { fmt.Fprintf(w, format+"\n", args...) }
 
-// comment writes a comment in lines of at most 110 columns.
+// comment writes a comment in lines of at most 110 columns. Characters that are not printable, some of which YAML does
+// not allow, become U+FFFD.
 func (w *writer) comment(indent int, format string, args ...any) {
 	prefix := strings.Repeat(" ", indent) + "#"
 	line := prefix
-	for word := range strings.FieldsSeq(fmt.Sprintf(format, args...)) {
+	text := strings.Map(func(r rune) rune {
+		if unicode.IsSpace(r) || unicode.IsPrint(r) {
+			return r
+		}
+		return unicode.ReplacementChar
+	}, fmt.Sprintf(format, args...))
+	for word := range strings.FieldsSeq(text) {
 		if len(line)+len(word) > 110 && line != prefix {
 			w.line("%s", line)
 			line = prefix
@@ -265,13 +272,23 @@ func scalar(text string) string {
 	return quoted(text)
 }
 
-// quoted writes a text in double quotes: YAML reads JSON's.
+// quoted writes a text in double quotes, as JSON, which YAML reads. Characters that are not printable are escaped.
 func quoted(text string) string {
-	var b bytes.Buffer
-	encoder := json.NewEncoder(&b)
+	var encoded, b strings.Builder
+	encoder := json.NewEncoder(&encoded)
 	encoder.SetEscapeHTML(false)
 	if err := encoder.Encode(text); err != nil {
 		panic("guess: " + err.Error())
 	}
-	return strings.TrimSpace(b.String())
+	for _, r := range strings.TrimSpace(encoded.String()) {
+		switch {
+		case unicode.IsPrint(r):
+			b.WriteRune(r)
+		case r <= 0xffff:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		default:
+			fmt.Fprintf(&b, `\U%08x`, r)
+		}
+	}
+	return b.String()
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/jenga-nlp/jenga/encoders"
+	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/dataset"
 	"github.com/jenga-nlp/jenga/fusion"
 	"github.com/jenga-nlp/jenga/multitask"
@@ -98,6 +99,24 @@ func assemble(data *dataset.Dataset, mode mode, choice encoderChoice, path strin
 		return nil, err
 	}
 	return built, nil
+}
+
+// CheckEncoder returns the mistakes of an experiment's encoder, whose data has mistakes. nil without a tokenizer, whose
+// mistake is one of the data.
+func CheckEncoder(e *config.Experiment) error {
+	tokenizer, err := dataset.OpenTokenizer(e)
+	if err != nil {
+		return nil
+	}
+	b := &builder{mode: fresh, Assembled: &Assembled{
+		Data:        &dataset.Dataset{Experiment: e, Tokenizer: tokenizer},
+		Model:       &multitask.Model{Params: nn.NewParams(e.Seed)},
+		EncoderPath: e.Model.BaseModel.Name,
+	}}
+	if err := b.encoder(e.Model.Encoder); err != nil {
+		b.mistakes.Append(err)
+	}
+	return b.mistakes.Err()
 }
 
 // encoder builds the encoder.

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/experiments/dataset"
@@ -118,8 +120,8 @@ func (p *Predictor) check(e *corpus.Example) error {
 	return nil
 }
 
-// Warnings returns a warning if some of the examples so far were truncated, and one for each task that split plain
-// texts into other words than its training data has.
+// Warnings returns a warning if some of the examples so far were truncated, and one if plain texts were split into
+// other words than the training data has; tasks whose data differ have one each.
 func (p *Predictor) Warnings() []string {
 	var warnings []string
 	for i, g := range p.groups {
@@ -134,12 +136,20 @@ func (p *Predictor) Warnings() []string {
 				dataset.Truncated(n, fmt.Sprintf("%d texts", p.texts), g.windowing)))
 		}
 	}
+	names := map[float64][]string{} // of tasks, which have the same agreement if they read the same texts
 	for _, name := range slices.Sorted(maps.Keys(p.split)) {
-		if p.split[name] {
-			warnings = append(warnings, plugin.Warning(plugin.Place{}, "task %q: texts without words are split into "+
-				"words that agree with those of the training data by F1 %.1f %%; give words for better predictions",
-				name, 100*p.splitAgreement[name]))
+		if f1 := p.splitAgreement[name]; p.split[name] {
+			names[f1] = append(names[f1], strconv.Quote(name))
 		}
+	}
+	for _, f1 := range slices.Sorted(maps.Keys(names)) {
+		of := "task "
+		if len(names[f1]) > 1 {
+			of = "tasks "
+		}
+		warnings = append(warnings, plugin.Warning(plugin.Place{}, "%s: texts without words are split into words "+
+			"that agree with those of the training data by F1 %.1f %%; give words for better predictions",
+			of+strings.Join(names[f1], ", "), 100*f1))
 	}
 	return warnings
 }

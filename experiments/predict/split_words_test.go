@@ -80,7 +80,8 @@ func splitByRun(t *testing.T, run trained, text, way string) (words []string) {
 
 func TestPlainTextsWithOtherWordsThanTheDataGiveAWarning(t *testing.T) {
 	const data = `{"words": ["so-good", "a,b"], "tags": "A B"}` + "\n"
-	run, err := prepare(t, "  - {name: pos, type: tagging, data: {train: a.jsonl, split_words: punctuation}}\n",
+	run, err := prepare(t, "  - {name: pos, type: tagging, data: {train: a.jsonl, split_words: punctuation}}\n"+
+		"  - {name: also, type: tagging, data: {same_as: pos}}\n",
 		map[string]string{"a.jsonl": data + data}, "training.num_epochs=1")
 	if err != nil {
 		t.Fatal(err)
@@ -94,8 +95,8 @@ func TestPlainTextsWithOtherWordsThanTheDataGiveAWarning(t *testing.T) {
 	}
 	defer opened.Close()
 	given := &corpus.Example{Text: "so-good", Words: []corpus.Span{{Start: 0, End: 7}}}
-	const want = `warning: task "pos": texts without words are split into words that agree with those of the ` +
-		`training data by F1 0.0 %; give words for better predictions`
+	const want = `warning: tasks "also", "pos": texts without words are split into words that agree with those of ` +
+		`the training data by F1 0.0 %; give words for better predictions`
 	for _, test := range []struct {
 		texts []*corpus.Example
 		want  []string

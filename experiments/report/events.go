@@ -101,8 +101,8 @@ type (
 		Heads    map[string]HeadLine `json:"heads"`
 		Examples int                 `json:"examples,omitempty"`
 	}
-	// HeadLine has metrics by name, "examples", the number of labelled examples, and for outputs that are labels the
-	// tables "labels" and "confusion".
+	// HeadLine has metrics by name, null where the targets leave one undefined, "examples", the number of labelled
+	// examples, and for outputs that are labels the tables "labels" and "confusion".
 	HeadLine map[string]any
 	// GroupLine has the metric of all tasks that read the same texts.
 	GroupLine struct {
@@ -182,6 +182,9 @@ func EvalLineOf(split string, groups []multitask.GroupMetrics) EvalLine {
 				}
 				for _, m := range head.Metrics {
 					figures[m.Name] = m.Value
+					if m.Undefined {
+						figures[m.Name] = nil
+					}
 				}
 				if head.Tables != nil {
 					figures["labels"] = head.Tables.Labels

@@ -9,12 +9,23 @@ import (
 	"testing"
 
 	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/tasks"
 )
 
 func TestAWarningIsALine(t *testing.T) {
 	got, err := json.Marshal(Line(multitask.Warning{Text: "the disk is full"}))
 	if want := `{"event":"warning","warning":"the disk is full"}`; err != nil || string(got) != want {
 		t.Errorf("Line = %s, %v, want %s", got, err, want)
+	}
+}
+
+func TestAnUndefinedMetricIsNull(t *testing.T) {
+	got, err := json.Marshal(EvalLineOf("dev", []multitask.GroupMetrics{{Tasks: []multitask.TaskMetrics{{
+		Task: "price", Heads: []multitask.HeadMetrics{{Head: "price",
+			Metrics: []tasks.Metric{{Name: "pearson", Undefined: true}, {Name: "rmse", Value: 0, Lower: true}}}}}}}}))
+	const want = `{"split":"dev","tasks":{"price":{"heads":{"price":{"pearson":null,"rmse":0}}}}}`
+	if err != nil || string(got) != want {
+		t.Errorf("line %s, %v, want %s", got, err, want)
 	}
 }
 

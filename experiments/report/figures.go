@@ -51,7 +51,7 @@ func HeadMetric(task, head, metric string) string {
 //	eval_TASK_HEAD_METRIC  a head's metric
 //	eval_all_right         the mean over groups of the fraction of examples with every head right
 //
-// Heads without labelled examples are left out.
+// Heads without labelled examples and undefined metrics are left out.
 func Metrics(groups []multitask.GroupMetrics) map[string]float64 {
 	figures := map[string]float64{}
 	var losses, mains, f1s, rights mean
@@ -62,6 +62,9 @@ func Metrics(groups []multitask.GroupMetrics) map[string]float64 {
 		for _, task := range g.Tasks {
 			for _, head := range task.Heads {
 				for i, m := range head.Metrics {
+					if m.Undefined {
+						continue
+					}
 					if i == 0 {
 						mains.add(m.Value)
 					}
@@ -97,11 +100,11 @@ func taskLoss(task multitask.TaskMetrics) (loss float64, ok bool) {
 }
 
 // TaskMetric returns the metric that selects a task's own best checkpoint: the mean of its heads' main metrics; ok is
-// false without labelled examples.
+// false without labelled examples, or where all are undefined.
 func TaskMetric(task multitask.TaskMetrics) (figure float64, ok bool) {
 	var m mean
 	for _, head := range task.Heads {
-		if len(head.Metrics) > 0 {
+		if len(head.Metrics) > 0 && !head.Metrics[0].Undefined {
 			m.add(head.Metrics[0].Value)
 		}
 	}

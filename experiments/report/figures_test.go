@@ -24,6 +24,7 @@ func TestMetricsOfTwoTasks(t *testing.T) {
 		}}}},
 		{Tasks: []multitask.TaskMetrics{{Task: "spans", Heads: []multitask.HeadMetrics{
 			head("spans", 1, 1, 2, tasks.Metric{Name: "span_f1", Value: 0.5, F1: true}),
+			head("none", 1, 0, 0, tasks.Metric{Name: "span_f1", F1: true, Undefined: true}),
 		}}}},
 	}
 	want := map[string]float64{

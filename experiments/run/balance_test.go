@@ -36,6 +36,16 @@ func TestRawNumbersBesideLabelsGiveAWarning(t *testing.T) {
 			t.Fatal(err, tooLarge)
 		}
 
+		// check, where steps take too long for ten of them
+		slow, err := prepare(t, experiment, files)
+		if err != nil {
+			t.Fatal(err)
+		}
+		short, _, err := slow.expect(context.Background(), 1)
+		if err != nil || short.Measured != 1 {
+			t.Fatalf("measured %d steps, %v; want 1", short.Measured, err)
+		}
+
 		// train
 		trained, err := prepare(t, experiment, files)
 		if err != nil {
@@ -52,7 +62,8 @@ func TestRawNumbersBesideLabelsGiveAWarning(t *testing.T) {
 		}
 
 		const begin, remedy = `task "amount": head "amount": its gradient at the shared states is `, "scale: standard"
-		for from, got := range map[string][]multitask.Warning{"check": expected.Warnings, "train": warnings} {
+		for from, got := range map[string][]multitask.Warning{"check": expected.Warnings, "train": warnings,
+			"check by one step": short.Warnings} {
 			if (len(got) == 1) != want || want && (!strings.HasPrefix(got[0].Text, begin) ||
 				!strings.Contains(got[0].Text, remedy)) {
 				t.Errorf("heads: [{%s}]: %s has the warnings %q, want one: %v", head, from, got, want)

@@ -1,8 +1,10 @@
 package run
 
 import (
+	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/report"
@@ -14,7 +16,8 @@ import (
 // checkDev reports a mistake if dev has no labels for the metric that selects the best model.
 func (r *Run) checkDev(mistakes *plugin.Mistakes) {
 	var groups []multitask.GroupMetrics // as evaluations will have them
-	var unevaluated []string
+	var unevaluated, undefined []string
+	selects := r.experiment().Training.MetricForBestModel
 	examples := 0
 	for g, texts := range r.Data.Groups {
 		group := r.Model.Groups[g].ExpectedMetrics(texts.Examples[config.Dev])
@@ -22,6 +25,7 @@ func (r *Run) checkDev(mistakes *plugin.Mistakes) {
 		examples += len(texts.Examples[config.Dev])
 		for _, task := range group.Tasks {
 			for _, head := range task.Heads {
+				undefined = append(undefined, undefinedMetrics(task.Task, head, selects)...)
 				if head.Metrics == nil {
 					unevaluated = append(unevaluated, plugin.Warning(plugin.Place{},
 						"task %q: dev has no label for head %q, which is not evaluated", task.Task, head.Head))
@@ -44,15 +48,34 @@ func (r *Run) checkDev(mistakes *plugin.Mistakes) {
 		}
 		r.Warnings = append(r.Warnings, plugin.Warning(plugin.Place{},
 			"%s: no evaluation; best/ will be the last checkpoint", why))
+	case !chosen && len(undefined) > 0 && !strings.HasSuffix(selects, "_loss"):
+		mistakes.Add(e.Place("training.metric_for_best_model"), "training: metric_for_best_model: %s has no value: "+
+			"%s; want one that dev defines: %s", t.MetricForBestModel, strings.Join(undefined, ", "),
+			strings.Join(slices.Sorted(maps.Keys(figures)), ", "))
 	case !chosen:
 		mistakes.Add(e.Place("training.metric_for_best_model"), "training: metric_for_best_model: %s",
 			plugin.Unknown("metric with labels in dev", t.MetricForBestModel, slices.Sorted(maps.Keys(figures))))
 	default:
 		r.Warnings = append(r.Warnings, unevaluated...)
+		for _, what := range undefined {
+			r.Warnings = append(r.Warnings, plugin.Warning(plugin.Place{}, "%s, and is left out of means", what))
+		}
 	}
 	for g := range r.Data.Groups {
 		r.Warnings = append(r.Warnings, r.Data.CheckTargets(&r.Data.Groups[g], config.Dev, true)...)
 	}
+}
+
+// undefinedMetrics describes the metrics of a head that dev leaves undefined, of the main one and the one that selects
+// the best model.
+func undefinedMetrics(task string, head multitask.HeadMetrics, selects string) []string {
+	var all []string
+	for i, m := range head.Metrics {
+		if m.Undefined && (i == 0 || report.HeadMetric(task, head.Head, m.Name) == selects) {
+			all = append(all, fmt.Sprintf("task %q: %s of head %q is undefined on dev", task, m.Name, head.Head))
+		}
+	}
+	return all
 }
 
 // warnUntuned warns of heads that are tuned in evaluations on dev, where there are no evaluations or dev has no label

@@ -42,6 +42,11 @@ const (
 // Expect estimates what Train will take, by a few steps that change the weights: the run cannot be trained afterwards.
 // Where the machine has too little memory, nothing is measured, and tooLarge says why.
 func (r *Run) Expect(ctx context.Context) (e Expectation, tooLarge, err error) {
+	return r.expect(ctx, longestMeasured)
+}
+
+// expect is Expect, which measures steps for a time.
+func (r *Run) expect(ctx context.Context, longest time.Duration) (e Expectation, tooLarge, err error) {
 	// length and memory
 	data := r.data()
 	sizes, err := r.plan.Sizes(r.Model, data)
@@ -73,7 +78,7 @@ func (r *Run) Expect(ctx context.Context) (e Expectation, tooLarge, err error) {
 	}
 	defer training.Close()
 	var step time.Duration // mean
-	for sum := time.Duration(0); e.Measured < min(mostMeasured, e.Steps) && sum < longestMeasured; {
+	for sum := time.Duration(0); e.Measured < min(mostMeasured, e.Steps) && sum < longest; {
 		done, err := training.Step(ctx)
 		if err != nil {
 			return e, nil, err
@@ -84,7 +89,7 @@ func (r *Run) Expect(ctx context.Context) (e Expectation, tooLarge, err error) {
 		sum += done.Time
 		step = sum / time.Duration(max(1, e.Measured-1))
 	}
-	e.Warnings = append(e.Warnings, training.Warnings()...)
+	e.Warnings = append(e.Warnings, training.FinalWarnings()...)
 
 	// evaluations
 	evaluation, err := r.evaluationTime(ctx, data)

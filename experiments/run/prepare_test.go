@@ -148,18 +148,33 @@ func TestTheBestModelIsNotChosenByALossThatDevHasNot(t *testing.T) {
 }
 
 func TestDevOfOneKindGivesAWarning(t *testing.T) {
-	const both = `{"text": "so good", "label": "normal"}` + "\n" + `{"text": "so bad", "label": "odd"}` + "\n"
-	for dev, want := range map[string]string{
-		`{"text": "so bad", "label": "odd"}`:     `warning: task "odd": dev has no normal text: auroc and specificity of head "odd" are 0; it has no threshold of alarms`,
-		`{"text": "so good", "label": "normal"}`: `warning: task "odd": dev has no anomaly: auroc, average_precision and recall of head "odd" are 0`,
+	const (
+		both = `{"text": "so good", "label": "normal"}` + "\n" + `{"text": "so bad", "label": "odd"}` + "\n"
+		odd  = "  - {name: odd, type: anomaly, data: {train: a.jsonl, dev: b.jsonl}}\n"
+	)
+	for _, test := range []struct{ dev, defined, want string }{
+		{"odd", "recall", `no normal text: auroc and specificity of head "odd" are undefined; it has no threshold of ` +
+			"alarms"},
+		{"normal", "specificity", `no anomaly: auroc, average_precision and recall of head "odd" are undefined`},
 	} {
-		run, err := prepare(t, "  - {name: odd, type: anomaly, data: {train: a.jsonl, dev: b.jsonl}}\n",
-			map[string]string{"a.jsonl": both, "b.jsonl": dev + "\n"})
+		files := map[string]string{"a.jsonl": both, "b.jsonl": `{"text": "so so", "label": "` + test.dev + `"}` + "\n"}
+
+		// the main metric selects no model
+		_, err := prepare(t, odd, files)
+		if want := `training: metric_for_best_model: eval_overall has no value: task "odd": auroc of head "odd" is ` +
+			"undefined on dev; want one that dev defines: eval_"; err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %s", err, want)
+		}
+
+		run, err := prepare(t, odd+"training: {metric_for_best_model: eval_odd_odd_"+test.defined+"}\n", files)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !slices.Contains(run.Warnings, want) {
-			t.Errorf("warnings %q, want %q", run.Warnings, want)
+		for _, want := range []string{`warning: task "odd": dev has ` + test.want,
+			`warning: task "odd": auroc of head "odd" is undefined on dev, and is left out of means`} {
+			if !slices.Contains(run.Warnings, want) {
+				t.Errorf("warnings %q, want %q", run.Warnings, want)
+			}
 		}
 	}
 }

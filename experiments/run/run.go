@@ -30,13 +30,31 @@ type Run struct {
 func Prepare(e *config.Experiment, splits ...string) (*Run, error) {
 	data, err := dataset.Load(e, splits...)
 	if err != nil {
-		return nil, err
+		var mistakes plugin.Mistakes
+		mistakes.Append(err)
+		mistakes.Append(model.CheckEncoder(e))
+		return nil, mistakes.Err()
 	}
 	built, err := model.New(data)
 	if err != nil {
 		return nil, err
 	}
 	return newRun(built)
+}
+
+// Mistakes returns err, with which config.Read returned e, and the mistakes of data and encoder that can be found all
+// the same. e may be nil.
+func Mistakes(e *config.Experiment, err error, splits ...string) error {
+	if e == nil {
+		return err
+	}
+	var mistakes plugin.Mistakes
+	mistakes.Append(err)
+	mistakes.Append(dataset.Check(e, splits...))
+	if !e.ModelMistaken {
+		mistakes.Append(model.CheckEncoder(e))
+	}
+	return mistakes.Err()
 }
 
 // newRun prepares a model for training, and checks that dev has labels for the metric that selects the best model.

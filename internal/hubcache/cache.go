@@ -70,12 +70,31 @@ func Find(text string) string {
 	return NewRepo(root, m.Name).Find(m.Revision)
 }
 
+// Names lists the models of which the cache has files, whatever they are.
+func Names() []string {
+	root, err := Root()
+	if err != nil {
+		return nil
+	}
+	entries, _ := os.ReadDir(root) // sorted; without a cache there are none
+	var names []string
+	for _, e := range entries {
+		if folder, ok := strings.CutPrefix(e.Name(), folderPrefix); ok {
+			names = append(names, strings.ReplaceAll(folder, "--", "/"))
+		}
+	}
+	return names
+}
+
+// folderPrefix begins the name of each model's folder; a cache has data sets too.
+const folderPrefix = "models--"
+
 // Repo is the part of a cache that belongs to one model.
 type Repo struct{ folder, locks string }
 
 // NewRepo returns the part of the cache at root for the model with a name that [Parse] accepts.
 func NewRepo(root, name string) Repo {
-	folder := "models--" + strings.ReplaceAll(name, "/", "--")
+	folder := folderPrefix + strings.ReplaceAll(name, "/", "--")
 	return Repo{filepath.Join(root, folder), filepath.Join(root, ".locks", folder)}
 }
 
