@@ -47,7 +47,8 @@ within a factor of three may do as well.`,
 	cmd.Flags().StringArrayVar(&f.set, "set", nil, "override `KEY=VALUE` of the file; may be repeated")
 	cmd.Flags().Float64Var(&f.test.From, "from", 1e-7, "`rate` of the first step")
 	cmd.Flags().Float64Var(&f.test.To, "to", 1, "`rate` of the last step")
-	cmd.Flags().IntVar(&f.test.Steps, "steps", 100, "number of steps, at least 10")
+	cmd.Flags().IntVar(&f.test.Steps, "steps", 0,
+		"number of steps, at least 10 (default 100, and 25 more for each further group of tasks that share texts)")
 	cmd.Flags().BoolVar(&f.json, "json", false, "one JSON object on stdout")
 	cmd.Flags().StringVar(&f.svg, "svg", "", "write the curve as an image to `FILE`")
 	return cmd
@@ -60,7 +61,7 @@ func (f lrFindFlags) check() error {
 		return usageErrorf("--from %v: want a rate above 0", f.test.From)
 	case !(f.test.To > f.test.From) || f.test.To > 1e6:
 		return usageErrorf("--to %v: want a rate above that of --from, %v, and at most 1e6", f.test.To, f.test.From)
-	case f.test.Steps < 10 || f.test.Steps > 1e6:
+	case f.test.Steps != 0 && (f.test.Steps < 10 || f.test.Steps > 1e6):
 		return usageErrorf("--steps %d: want a number from 10 to 1000000", f.test.Steps)
 	}
 	if f.svg == "" {
@@ -91,6 +92,9 @@ func (c *commands) lrFind(ctx context.Context, f lrFindFlags, file string) error
 	}
 
 	// test
+	if f.test.Steps == 0 {
+		f.test.Steps = 75 + 25*len(ready.Model.Groups)
+	}
 	did, end := func() {}, func() {}
 	if onTerminal(c.log) {
 		bar := newBar(c.log, f.test.Steps)
