@@ -32,7 +32,10 @@ func (d *reader) otherDelimiter() error {
 		if other == d.format.Delimiter {
 			continue
 		}
-		if rows := d.cellCounts(sample, other, truncated); len(rows) > 1 && divided(rows) {
+		rows := d.cellCounts(sample, other, truncated)
+		// quotes that are letters make rows malformed with any delimiter: most rows are enough
+		wellFormed := slices.DeleteFunc(slices.Clone(rows), func(n int) bool { return n < 0 })
+		if len(wellFormed) > 1 && 2*len(wellFormed) > len(rows) && rows[0] > 0 && divided(wellFormed) {
 			line, _, _ := strings.Cut(string(sample), "\n")
 			return fmt.Errorf("%q has another delimiter than %q; delimiter: %q divides it into %d columns",
 				start(strings.ToValidUTF8(strings.TrimSuffix(line, "\r"), "?")), d.format.Delimiter, other, rows[0])

@@ -29,6 +29,9 @@ func TestOneCauseIsOneError(t *testing.T) {
 		{"semicolons, all cells quoted", rows("\"body\";\"team\"\n", "\"case, %d\";\"%s\"\n"), "x.csv", Format{},
 			`x.csv:1: "\"body\";\"team\"" has another delimiter than ","; delimiter: ";" divides ` +
 				`it into 2 columns`},
+		{"semicolons, and quotes that are letters",
+			rows("text;label\n", "\"a; %d\";%s\n") + "no, \"b\" is it;support\n", "x.csv", Format{},
+			`x.csv:1: "text;label" has another delimiter than ","; delimiter: ";" divides it into 2 columns`},
 		{"semicolons without a header", rows("", "case %d;%s\n"), "x.csv",
 			Format{NoHeader: true, Columns: []string{"body", "team"}},
 			`x.csv:1: "case 0;billing" has another delimiter than ","; delimiter: ";" divides ` +

@@ -117,8 +117,8 @@ func (e *LengthError) Error() string {
 
 // LoRA are the options of low-rank changes that are learned while the weights themselves stay frozen (Hu et al. 2022).
 type LoRA struct {
-	Rank    int      `yaml:"r" range:"[1,1024]" doc:"rank of the changes"`
-	Alpha   float64  `yaml:"alpha" range:"(0,)" doc:"a change is multiplied by alpha / r"`
+	Rank    int      `yaml:"r" range:"[1,1024]" doc:"rank of the changes: number of columns of A"`
+	Alpha   float64  `yaml:"alpha" range:"(0,)" doc:"a change is multiplied by the factor alpha / r"`
 	Targets []string `yaml:"targets" choice:"query|key|value|output|up|down" doc:"the weights that are changed: of attention, and up and down of the feed-forward layer"`
 }
 

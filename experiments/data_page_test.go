@@ -28,6 +28,10 @@ func TestDataPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	blocks, files := strings.Count(string(page), "\n```")/2, len(fileBlock.FindAllString(string(page), -1))
+	if entries := len(yamlBlock.FindAllString(string(page), -1)); blocks != files+entries {
+		t.Errorf("%d blocks: %d files that a sentence names and %d of yaml; want no others", blocks, files, entries)
+	}
 	loaded, types := 0, map[string]bool{}
 	for _, section := range regexp.MustCompile(`(?m)^##+ `).Split(string(page), -1)[1:] {
 		title, text, _ := strings.Cut(section, "\n")
@@ -63,6 +67,33 @@ func TestDataPage(t *testing.T) {
 	for _, name := range tasks.Registry().Names() {
 		if !types[name] {
 			t.Errorf("the page has no example of a task of type %s", name)
+		}
+	}
+}
+
+// TestReadmeCSV loads the tasks of the first experiment in README.md on its CSV, with an encoder from scratch.
+func TestReadmeCSV(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(page), "\n## A first experiment on your own CSV\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	block := yamlBlock.FindStringSubmatch(section)
+	if block == nil {
+		t.Fatal("no experiment in this section")
+	}
+	_, tasks, _ := strings.Cut(block[1], "tasks:\n")
+	tasks, _, _ = strings.Cut(tasks, "training:\n")
+	e, ready := load(t, section, tasks)
+	if len(e.Tasks) != 2 {
+		t.Errorf("%d tasks, want team and tone", len(e.Tasks))
+	}
+	for _, task := range e.Tasks {
+		examples, labelled := count(ready, task.Name)
+		if dev := len(ready.Data.Groups[0].Examples[config.Dev]); examples != 6 || labelled != 6 || dev != 2 {
+			t.Errorf("task %s: %d examples, %d of them labelled, and %d of dev; want 6, 6 and 2 of the 8 rows",
+				task.Name, examples, labelled, dev)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 	"go/ast"
@@ -77,7 +78,8 @@ func TestPartsPage(t *testing.T) {
 	page.WriteString("\n## Sections beside the parts\n\n`jenga parts section` prints them.\n")
 	_, types := commentsOf(t, filepath.Join("..", "..", "experiments", "config"))
 	for _, name := range (config.Sections{}).Names() {
-		fmt.Fprintf(&page, "\n### %s\n\n%s", name, markdown(types[name+"options"]))
+		comment := cmp.Or(types[name+"options"], types[name])
+		fmt.Fprintf(&page, "\n### %s\n\n%s", name, markdown(comment))
 		writeFields(&page, config.Sections{}.Fields(name))
 	}
 

@@ -62,10 +62,10 @@ func (d Data) FormatOf(name string) corpus.Format {
 // Split is how many examples dev and test take from the training examples. A value below 1 is a fraction, from 1 on a
 // number of examples; 0 is none.
 type Split struct {
-	Dev  float64 `yaml:"dev" range:"[0,)" default:"(0.2, 0.1 or 0)" doc:"examples of the training file that dev takes: a fraction below 1, or a number from 1 on. Default: 0.2 of path, 0.1 of train if there is no dev file, else 0"`
-	Test float64 `yaml:"test" range:"[0,)" doc:"examples that test takes, in the same way"`
-	Seed uint64  `yaml:"seed" range:"[0,)" default:"(seed)" doc:"of the random order in which they are taken; default: the experiment's seed"`
-	By   string  `yaml:"by,omitempty" takes:"a column name" doc:"field whose examples with the same value stay in one split; none: each example by itself"`
+	Dev  float64 `yaml:"dev" range:"[0,)" default:"(0.2, 0.1 or 0)"`
+	Test float64 `yaml:"test" range:"[0,)" doc:"examples that test takes, a fraction or a number of examples as of dev"`
+	Seed uint64  `yaml:"seed" range:"[0,)" default:"(seed)"`
+	By   string  `yaml:"by,omitempty" takes:"a column name"`
 }
 
 // fieldNames returns the fields of a record whose columns data may name: those of columnOptions, and those of other

@@ -76,7 +76,7 @@ type Tokenizer struct {
 
 // Vocabulary has the options of training a tokenizer.
 type Vocabulary struct {
-	VocabSize int  `yaml:"vocab_size" range:"[100,1000000]" default:"(8000 or 30000)" doc:"tokens, special tokens included; default: 8000, with type: words 30000"`
+	VocabSize int  `yaml:"vocab_size" range:"[100,1000000]" default:"(8000 or 30000)"`
 	Lowercase bool `yaml:"lowercase" doc:"whether text is lowercased"`
 }
 
@@ -120,23 +120,23 @@ func (h Head) learns() bool { return !heads.TraitsOf(h.Part.Options).Fitted }
 // Training is the training section. Its tags declare the keys, except those that choose parts or name paths, which
 // trainingOptions declares.
 type Training struct {
-	LearningRate float64 `yaml:"learning_rate" range:"(0,)" doc:"peak value, after the warmup"`
-	HeadRate     float64 `yaml:"head_learning_rate,omitempty" range:"(0,)" doc:"of heads and fusion; none: the same"`
-	LayerDecay   float64 `yaml:"layer_decay" range:"(0,1]" doc:"a layer's rate over that of the one above; 1: equal"`
-	WeightDecay  float64 `yaml:"weight_decay" range:"[0,)" doc:"of weight matrices only, in the way of the optimizer"`
-	BatchSize    int     `yaml:"batch_size" range:"[1,)" doc:"texts of a batch"`
-	BatchTokens  int     `yaml:"batch_tokens" range:"[0,)" doc:"most tokens in a batch; 0: no limit"`
-	NumEpochs    int     `yaml:"num_epochs" range:"[1,)" doc:"passes over the training data"`
-	MaxSteps     int     `yaml:"max_steps" range:"[0,)" doc:"updates to make, overrules num_epochs; 0: num_epochs"`
-	WarmupSteps  int     `yaml:"warmup_steps" range:"[0,)" doc:"updates until the peak; overrules warmup_ratio"`
+	LearningRate float64 `yaml:"learning_rate" range:"(0,)"`
+	HeadRate     float64 `yaml:"head_learning_rate,omitempty" range:"(0,)" default:"(learning_rate)"`
+	LayerDecay   float64 `yaml:"layer_decay" range:"(0,1]"`
+	WeightDecay  float64 `yaml:"weight_decay" range:"[0,)"`
+	BatchSize    int     `yaml:"batch_size" range:"[1,)"`
+	BatchTokens  int     `yaml:"batch_tokens" range:"[0,)"`
+	NumEpochs    int     `yaml:"num_epochs" range:"[1,)" doc:"number of passes over the training data"`
+	MaxSteps     int     `yaml:"max_steps" range:"[0,)"`
+	WarmupSteps  int     `yaml:"warmup_steps" range:"[0,)"`
 	WarmupRatio  float64 `yaml:"warmup_ratio" range:"[0,1]" doc:"fraction of all updates until the peak"`
-	EMA          float64 `yaml:"ema" range:"[0,1)" doc:"decay of means of weights, evaluated and saved; 0: none"`
-	MaxGradNorm  float64 `yaml:"max_grad_norm" range:"[0,)" doc:"norm to which gradients are clipped; 0: no clipping"`
+	EMA          float64 `yaml:"ema" range:"[0,1)"`
+	MaxGradNorm  float64 `yaml:"max_grad_norm" range:"[0,)"`
 
-	GradientAccumulationSteps int `yaml:"gradient_accumulation_steps" range:"[1,)" doc:"batches summed for one update"`
+	GradientAccumulationSteps int `yaml:"gradient_accumulation_steps" range:"[1,)"`
 
 	Precision string `yaml:"precision" choice:"float32|bf16" doc:"of encoder products in training; sums are float32"`
-	Recompute bool   `yaml:"recompute" doc:"whether activations are recomputed in backward: less memory, more time"`
+	Recompute bool   `yaml:"recompute"`
 
 	Optimizer plugin.Choice[struct{}, multitask.Optimizer]               `yaml:"-"`
 	Scheduler plugin.Choice[multitask.ScheduleEnv, nn.Curve]             `yaml:"-"`
@@ -144,33 +144,34 @@ type Training struct {
 	Weighting plugin.Choice[multitask.WeightingEnv, multitask.Weighting] `yaml:"-"`
 
 	EvalStrategy string `yaml:"eval_strategy" choice:"epoch|steps|no" doc:"when dev is evaluated and the model saved"`
-	EvalSteps    int    `yaml:"eval_steps" range:"[1,)" doc:"updates between evaluations, with eval_strategy: steps"`
-	SaveStrategy string `yaml:"save_strategy" choice:"epoch|steps|no" listed:"no"`
+	EvalSteps    int    `yaml:"eval_steps" range:"[1,)"`
+	SaveStrategy string `yaml:"save_strategy" choice:"epoch|steps|no" listed:"no" default:"(eval_strategy)"`
 
 	LoadBestModelAtEnd bool   `yaml:"load_best_model_at_end" listed:"no"`
-	MetricForBestModel string `yaml:"metric_for_best_model" takes:"a metric's name" default:"eval_overall" doc:"metric of dev that selects the best checkpoint: eval_overall, the mean of all heads' main metrics, eval_loss, eval_all_right, eval_TASK_loss, eval_TASK_HEAD_METRIC, …"`
-	GreaterIsBetter    bool   `yaml:"greater_is_better" default:"(by the metric)" doc:"whether higher is better"`
+	MetricForBestModel string `yaml:"metric_for_best_model" takes:"a metric's name" default:"eval_overall"`
+	GreaterIsBetter    bool   `yaml:"greater_is_better" default:"(by the metric)"`
 
-	EarlyStoppingPatience int `yaml:"early_stopping_patience" range:"[0,)" doc:"evaluations without a new best; 0: off"`
+	EarlyStoppingPatience int `yaml:"early_stopping_patience" range:"[0,)"`
 
 	OutputDir   string `yaml:"-"` // run folder; "": runs/PROJECT_NAME
-	CacheMemory int    `yaml:"cache_memory" range:"[0,16777216]" doc:"MiB for a frozen encoder's states, computed once"`
+	CacheMemory int    `yaml:"cache_memory" range:"[0,16777216]"`
 	NoCacheFile bool   `yaml:"-"` // cache_file: false: states beyond CacheMemory are computed each time
 	CacheFolder string `yaml:"-"` // of the file for states beyond CacheMemory; "": the run folder
 
-	Device       string  `yaml:"device" listed:"no"`
+	Device       string  `yaml:"device" listed:"no" takes:"a name"`
 	Logging      Logging `yaml:"logging" listed:"no"`
-	LoggingSteps int     `yaml:"logging_steps" range:"[1,)" doc:"updates between lines of the run's metrics.jsonl"`
+	LoggingSteps int     `yaml:"logging_steps" range:"[1,)"`
 }
 
 // DefaultCacheMemory is the default of training.cache_memory, in MiB.
 const DefaultCacheMemory = 2048
 
-// Logging is the logging section of Jenga-NLP's files: the service that receives the metrics.
+// Logging is the mapping `training.logging` of files of Jenga-NLP: the service that receives the metrics. It has no
+// effect here: the metrics are in the run folder's metrics.jsonl. A service other than `none` is a warning.
 type Logging struct {
-	Service        string `yaml:"service"`
-	ExperimentName string `yaml:"experiment_name"`
-	TrackingURI    string `yaml:"tracking_uri"`
+	Service        string `yaml:"service" takes:"a name" doc:"name of the service; no effect"`
+	ExperimentName string `yaml:"experiment_name" takes:"a name" doc:"name of the experiment at the service; no effect"`
+	TrackingURI    string `yaml:"tracking_uri" takes:"a URI" doc:"address of the service; no effect"`
 }
 
 // Read reads an experiment file. Each of sets, KEY=VALUE, overrules a value of the file: training.num_epochs=1,

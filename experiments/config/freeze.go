@@ -11,13 +11,13 @@ import (
 
 // freezeOptions are the keys of `freeze` as a mapping.
 type freezeOptions struct {
-	Always   string          `yaml:"always" takes:"none, embeddings or a whole number" doc:"frozen for good"`
+	Always   string          `yaml:"always" takes:"none, embeddings or a whole number"`
 	Unfreeze *plugin.Section `yaml:"unfreeze"`
 }
 
 // unfreezeOptions are the keys of `unfreeze`.
 type unfreezeOptions struct {
-	Every float64 `yaml:"every" range:"(0,)" doc:"epochs until each layer learns, from the last one down"`
+	Every float64 `yaml:"every" range:"(0,)"`
 }
 
 var (
@@ -27,8 +27,7 @@ var (
 
 // freezeFields returns the keys of `freeze` as a mapping.
 func freezeFields() []plugin.Field {
-	return slices.Concat(documented("freeze.", freezeDefaults),
-		plugin.FieldsOf("freeze.unfreeze.", unfreezeDefaults))
+	return nested(plugin.FieldsOf("freeze.", freezeDefaults), "freeze.unfreeze", unfreezeDefaults)
 }
 
 // freeze reads freeze: what is frozen, or a mapping with layers that are unfrozen.

@@ -1,9 +1,12 @@
 package config
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/jenga-nlp/jenga/encoders"
+	"github.com/jenga-nlp/jenga/fusion"
+	"github.com/jenga-nlp/jenga/multitask"
 	"github.com/jenga-nlp/jenga/outputs"
 	"github.com/jenga-nlp/jenga/plugin"
 )
@@ -17,40 +20,75 @@ func (Sections) Kind() string { return "section" }
 
 // Names returns the names of the listed sections.
 func (Sections) Names() []string {
-	return []string{"experiment", "model", "tokenizer", "task", "data", "head", "training"}
+	return []string{"experiment", "model", "tokenizer", "task", "data", "head", "training", "logging"}
 }
 
 // Fields returns the keys of a section. It panics if name is not one of Names.
 func (Sections) Fields(name string) []plugin.Field {
+	fields := keysOf(name)
+	for i, f := range fields {
+		fields[i].Doc = cmp.Or(f.Doc, descriptions[name+"."+f.Key])
+	}
+	return fields
+}
+
+// keysOf returns the keys of a section, as the tags of their fields describe them.
+func keysOf(name string) []plugin.Field {
 	switch name {
 	case "experiment":
-		return documented("", experimentDefaults)
+		return plugin.FieldsOf("", experimentDefaults)
 	case "model":
-		return slices.Concat(documented("", modelDefaults), freezeFields(), plugin.FieldsOf("lora.", loraDefaults))
+		fields := nested(plugin.FieldsOf("", modelDefaults), "lora", loraDefaults)
+		fields = slices.Insert(fields, indexOf(fields, "freeze")+1, freezeFields()...)
+		field(fields, "fusion").Default = fusion.Registry().Default()
+		return fields
 	case "tokenizer":
-		return slices.Concat(documented("", tokenizerDefaults), plugin.FieldsOf("train.", vocabularyDefaults))
+		return nested(plugin.FieldsOf("", tokenizerDefaults), "train", vocabularyDefaults)
 	case "task":
-		return documented("", taskDefaults)
+		return append([]plugin.Field{typeField("task", "")}, plugin.FieldsOf("", taskDefaults)...)
 	case "data":
 		return dataFields()
 	case "head":
-		return documented("", headDefaults)
+		return append([]plugin.Field{typeField("head", "(by the task)")}, plugin.FieldsOf("", headDefaults)...)
 	case "training":
-		return documented("", trainingDefaults)
+		fields := plugin.FieldsOf("", trainingDefaults)
+		field(fields, "optimizer").Default = multitask.Optimizers().Default()
+		field(fields, "lr_scheduler").Default = multitask.Schedules().Default()
+		field(fields, "sampling").Default = multitask.Samplers().Default()
+		field(fields, "weighting").Default = multitask.Weightings().Default()
+		return fields
+	case "logging":
+		return plugin.FieldsOf("", Logging{})
 	}
 	panic("config: no section " + name)
 }
 
-// documented returns the keys with a doc tag, each after a prefix. The others choose parts, have keys of their own, or
-// are for files of Jenga-NLP and have no effect.
-func documented(prefix string, options any) []plugin.Field {
-	return slices.DeleteFunc(plugin.FieldsOf(prefix, options), func(f plugin.Field) bool { return f.Doc == "" })
+// nested returns fields with the keys of a mapping, whose values are the defaults, in place of its own key.
+func nested(fields []plugin.Field, key string, defaults any) []plugin.Field {
+	at := indexOf(fields, key)
+	return slices.Replace(fields, at, at+1, plugin.FieldsOf(key+".", defaults)...)
+}
+
+// field returns the field of a key.
+func field(fields []plugin.Field, key string) *plugin.Field { return &fields[indexOf(fields, key)] }
+
+func indexOf(fields []plugin.Field, key string) int {
+	return slices.IndexFunc(fields, func(f plugin.Field) bool { return f.Key == key })
+}
+
+// typeField describes the key `type`, which names a part of a kind.
+func typeField(kind, byDefault string) plugin.Field {
+	doc := "the kind of " + kind + ", whose own keys stand beside it: `jenga parts " + kind + "` lists them"
+	if byDefault == "" {
+		doc += "; required"
+	}
+	return plugin.Field{Key: "type", Type: "a type of " + kind, Default: byDefault, Doc: doc}
 }
 
 // dataFields returns the keys of `data`. One that names a column, as the field of each output kind does, is by default
 // the column of its own name.
 func dataFields() []plugin.Field {
-	fields := documented("", dataDefaults)
+	fields := nested(plugin.FieldsOf("", dataDefaults), "split", Split{})
 	for _, kind := range outputs.Kinds() {
 		if slices.Contains(targetFields(), kind.Field()) {
 			fields = append(fields, plugin.Field{Key: kind.Field(), Doc: "column of " + kind.String()})
@@ -65,23 +103,23 @@ func dataFields() []plugin.Field {
 			fields[i].Type += " or {HEAD: COLUMN}"
 		}
 	}
-	return append(fields, plugin.FieldsOf("split.", Split{})...)
+	return fields
 }
 
-// experimentOptions are the keys of an experiment file beside the sections `model`, `tokenizer`, `tasks`, a list, and
-// `training`.
+// experimentOptions are the keys of an experiment file. The sections that it names are described by `jenga parts
+// section NAME`.
 type experimentOptions struct {
-	ProjectName string          `yaml:"project_name" takes:"a name" default:"(the file's name)" doc:"of the experiment"`
-	Seed        uint64          `yaml:"seed" range:"[0,)" doc:"of all random numbers"`
-	Model       *plugin.Section `yaml:"model"`
-	Tokenizer   *plugin.Section `yaml:"tokenizer"`
-	Tasks       *plugin.Section `yaml:"tasks"`
-	Training    *plugin.Section `yaml:"training"`
+	ProjectName string          `yaml:"project_name" takes:"a name" default:"(the file's name)"`
+	Seed        uint64          `yaml:"seed" range:"[0,)" doc:"random seed of all random numbers"`
+	Model       *plugin.Section `yaml:"model" takes:"{KEY: …}" doc:"the section model; required"`
+	Tokenizer   *plugin.Section `yaml:"tokenizer" takes:"{KEY: …}" doc:"the section tokenizer"`
+	Tasks       *plugin.Section `yaml:"tasks" takes:"a list of tasks"`
+	Training    *plugin.Section `yaml:"training" takes:"{KEY: …}" doc:"the section training"`
 }
 
 var experimentDefaults = experimentOptions{Seed: 42}
 
-// modelOptions are the keys of `model` beside `encoder` and `fusion`, which name parts. With `base_model` the encoder's
+// modelOptions are the keys of `model`. With `base_model` the encoder's
 // weights, sizes and tokenizer are those of a trained model. With `lora: {}` its weights W are frozen, and A and B of
 // rank r are trained, with W + alpha/r·A·B in place of W (Hu et al. 2022, "LoRA"); checkpoints have the merged weight.
 //
@@ -89,13 +127,13 @@ var experimentDefaults = experimentOptions{Seed: 42}
 // the second epoch on, one layer more in each epoch, and last the embeddings (Howard & Ruder 2018, "Universal Language
 // Model Fine-tuning for Text Classification").
 type modelOptions struct {
-	BaseModel    *plugin.Section `yaml:"base_model,omitempty" takes:"a path or a model's name" doc:"folder or .onnx file of the initial weights, or the name of a model in the Hugging Face cache; none: the encoder is trained from scratch"`
-	Dropout      float64         `yaml:"dropout" range:"[0,1)" doc:"dropout rate of the encoder's states and attention weights, and of the inputs of heads without a dropout of their own; where it is not given, the encoder of a base model has that of its config.json"`
-	Freeze       *plugin.Section `yaml:"freeze" takes:"none, embeddings, all, a whole number or {unfreeze: …}" default:"none" doc:"frozen weights of the encoder; a number N: the embeddings and the first N layers. An encoder that is frozen as a whole has no dropout and encodes each text once"`
+	BaseModel    *plugin.Section `yaml:"base_model,omitempty" takes:"a path or a model's name"`
+	Dropout      float64         `yaml:"dropout" range:"[0,1)"`
+	Freeze       *plugin.Section `yaml:"freeze" takes:"none, embeddings, all, {…} or a whole number" default:"none"`
 	LoRA         *plugin.Section `yaml:"lora,omitempty"`
-	Encoder      *plugin.Section `yaml:"encoder,omitempty"`
-	Fusion       *plugin.Section `yaml:"fusion"`
-	BackboneType string          `yaml:"backbone_type,omitempty" listed:"no"`
+	Encoder      *plugin.Section `yaml:"encoder,omitempty" takes:"a type or {type: …}" default:"(by base_model)"`
+	Fusion       *plugin.Section `yaml:"fusion" takes:"a type or {type: …}"`
+	BackboneType string          `yaml:"backbone_type,omitempty" listed:"no" takes:"the word text"`
 }
 
 var (
@@ -109,14 +147,14 @@ var (
 // the most frequent pair of neighbours (Sennrich et al. 2016), or the most frequent whole words. Texts of more than
 // `max_length` tokens are truncated or divided, as their task's `long` says.
 type tokenizerOptions struct {
-	MaxLength int    `yaml:"max_length" range:"[3,65536]" doc:"most tokens of a text or pair, special ones included"`
+	MaxLength int    `yaml:"max_length" range:"[3,65536]" doc:"most tokens of a text or pair, special tokens included"`
 	Type      string `yaml:"type,omitempty" choice:"wordpiece|words" doc:"what a token is, for training from scratch"`
 
-	Vectors    *plugin.Section `yaml:"vectors,omitempty" takes:"a path" doc:"text file of words and their vectors, as GloVe's (Pennington et al. 2014), with which the embeddings of type: words are initialised; their width is that of the encoder's embeddings. Words of the file that training texts lack enter the vocabulary too, as far as train.vocab_size allows. None: all embeddings are initialised randomly"`
+	Vectors    *plugin.Section `yaml:"vectors,omitempty" takes:"a path"`
 	Train      *plugin.Section `yaml:"train,omitempty"`
 	Truncation bool            `yaml:"truncation,omitempty" listed:"no"`
-	Padding    *plugin.Section `yaml:"padding,omitempty" listed:"no"`
-	PadTokenID *plugin.Section `yaml:"pad_token_id,omitempty" listed:"no"`
+	Padding    *plugin.Section `yaml:"padding,omitempty" listed:"no" takes:"anything"`
+	PadTokenID *plugin.Section `yaml:"pad_token_id,omitempty" listed:"no" takes:"anything"`
 }
 
 var (
@@ -124,29 +162,29 @@ var (
 	vocabularyDefaults = Vocabulary{VocabSize: 8000, Lowercase: true}
 )
 
-// taskOptions are the keys of an entry of `tasks` beside `type`, which names the part, and `data`.
+// taskOptions are the keys of an entry of `tasks`; those of its `type` stand beside them.
 type taskOptions struct {
 	Name     string          `yaml:"name" takes:"a name" doc:"1 to 64 letters, digits, _, - or spaces within; required"`
-	DataPath *plugin.Section `yaml:"data_path,omitempty" listed:"no"`
-	Data     *plugin.Section `yaml:"data"`
+	DataPath *plugin.Section `yaml:"data_path,omitempty" listed:"no" takes:"a path"`
+	Data     *plugin.Section `yaml:"data" takes:"{KEY: …}"`
 
-	Long   string   `yaml:"long,omitempty" choice:"truncate|windows" default:"(by type)" doc:"texts of more than max_length tokens are truncated, or divided into windows whose predictions are merged: the mean of labels and numbers, for a word the tag of the window where it is furthest from the ends, the best answer to a question. Default: windows for question_answering, else truncate"`
-	Stride int      `yaml:"stride" range:"[0,)" default:"(64 or less)" doc:"tokens that two windows have in common, at most half of a window. Default: 64, or half of a window if that is less"`
-	Labels []string `yaml:"labels,omitempty" takes:"a list of labels" doc:"for its heads without labels of their own, in the order of their numbers; none: those of the training data"`
+	Long   string   `yaml:"long,omitempty" choice:"truncate|windows" default:"(by type)"`
+	Stride int      `yaml:"stride" range:"[0,)" default:"(64 or less)"`
+	Labels []string `yaml:"labels,omitempty" takes:"a list of labels"`
 
-	LabelMaps map[string]map[int]string `yaml:"label_maps,omitempty" takes:"{HEAD: {NUMBER: LABEL}}" doc:"names of labels that are numbers in the data, from 0 on"`
+	LabelMaps map[string]map[int]string `yaml:"label_maps,omitempty" takes:"{HEAD: {NUMBER: LABEL}}"`
 
-	Heads *plugin.Section `yaml:"heads" takes:"a list of heads" default:"(one head)" doc:"its heads; none: one, with the task's name and the default type for its outputs"`
+	Heads *plugin.Section `yaml:"heads" takes:"a list of heads" default:"(one head)"`
 }
 
 var taskDefaults = taskOptions{Long: "truncate", Stride: 64}
 
-// headOptions are the keys of an entry of a task's `heads` beside `type`, which names the part.
+// headOptions are the keys of an entry of a task's `heads`; those of its `type` stand beside them.
 type headOptions struct {
-	Name      string   `yaml:"name" takes:"a name" default:"(the task's)" doc:"of the head; required beside others"`
-	Weight    float64  `yaml:"weight" range:"[0,)" doc:"factor of its loss"`
-	NumLabels int      `yaml:"num_labels,omitempty" range:"[1,)" default:"" doc:"expected number of labels in the data; an error if it differs"`
-	Labels    []string `yaml:"labels,omitempty" takes:"a list of labels" doc:"ordered by number; none: the task's"`
+	Name      string   `yaml:"name" takes:"a name" default:"(the task's)"`
+	Weight    float64  `yaml:"weight" range:"[0,)" doc:"factor of its loss in the sum of all losses"`
+	NumLabels int      `yaml:"num_labels,omitempty" range:"[1,)" default:""`
+	Labels    []string `yaml:"labels,omitempty" takes:"a list of labels"`
 }
 
 var headDefaults = headOptions{Weight: 1}
@@ -167,31 +205,31 @@ var headDefaults = headOptions{Weight: 1}
 // one word, as treebanks of English do (`treebank`), or at white space alone. `auto` is the way that agrees best with
 // the words that the training data gives, else `punctuation`; the run folder's experiment.yaml has it.
 type dataOptions struct {
-	SameAs string `yaml:"same_as,omitempty" takes:"a task's name" doc:"task whose texts this one reads too: each is encoded once for both; only columns may be given beside it"`
+	SameAs string `yaml:"same_as,omitempty" takes:"a task's name"`
 
 	Path  *plugin.Section `yaml:"path,omitempty" takes:"a path or {path: …}" doc:"one file, which split divides"`
 	Train *plugin.Section `yaml:"train,omitempty" takes:"a path or {path: …}" doc:"file of the training examples"`
-	Dev   *plugin.Section `yaml:"dev,omitempty" takes:"a path or {path: …}" doc:"of examples that select the model"`
+	Dev   *plugin.Section `yaml:"dev,omitempty" takes:"a path or {path: …}"`
 	Test  *plugin.Section `yaml:"test,omitempty" takes:"a path or {path: …}" doc:"file of test examples"`
 
 	fileOptions `yaml:",inline"`
 
-	SplitWords string `yaml:"split_words,omitempty" choice:"auto|punctuation|ends|clitics|treebank|whitespace" doc:"how texts are split"`
+	SplitWords string `yaml:"split_words,omitempty" choice:"auto|punctuation|ends|clitics|treebank|whitespace"`
 
 	Split *plugin.Section `yaml:"split,omitempty"`
-	Limit int             `yaml:"limit,omitempty" range:"[0,)" doc:"training examples to use, a sample; 0: all"`
+	Limit int             `yaml:"limit,omitempty" range:"[0,)"`
 
 	columnOptions `yaml:",inline"`
 }
 
 // fileOptions are how files are written; the keys of a file's mapping beside its path.
 type fileOptions struct {
-	Format    string   `yaml:"format,omitempty" takes:"csv, tsv, json, jsonl, conll, conllu or slots" default:"(by file extension)" doc:"of the files; slots is a folder with seq.in, seq.out and label"`
-	Delimiter string   `yaml:"delimiter,omitempty" takes:"any text" default:"(by format)" doc:"between columns; default: a comma in csv, a tab in tsv, a tab or spaces in conll"`
-	Quote     string   `yaml:"quote,omitempty" takes:"the word none" default:"(RFC 4180)" doc:"of csv and tsv cells: none leaves quotation marks as they are; default: they are read as in RFC 4180"`
-	Encoding  string   `yaml:"encoding,omitempty" takes:"a name" default:"utf-8" doc:"of the files: cp1252, utf-16, …"`
+	Format    string   `yaml:"format,omitempty" takes:"csv, tsv, json, jsonl, conll, conllu or slots" default:"(by file extension)"`
+	Delimiter string   `yaml:"delimiter,omitempty" takes:"any text" default:"(by format)"`
+	Quote     string   `yaml:"quote,omitempty" takes:"the word none" default:"(RFC 4180)"`
+	Encoding  string   `yaml:"encoding,omitempty" takes:"a name" default:"utf-8"`
 	Header    bool     `yaml:"header" doc:"whether the first line of csv and tsv names the columns"`
-	Columns   []string `yaml:"columns,omitempty" takes:"a list of column names" doc:"names of the columns by position, in place of a header; _ is a column that is not read"`
+	Columns   []string `yaml:"columns,omitempty" takes:"a list of column names"`
 }
 
 // ownFile are the keys of the mapping of a file with options of its own.
@@ -210,24 +248,24 @@ type columnOptions struct {
 	Label    *plugin.Section `yaml:"label,omitempty" doc:"column of the label"`
 	Labels   *plugin.Section `yaml:"labels,omitempty" doc:"column of a list of labels; without it that of label"`
 	Tags     *plugin.Section `yaml:"tags,omitempty" doc:"column of the words' tags"`
-	Entities *plugin.Section `yaml:"entities,omitempty" doc:"column of labelled spans, if there are no tags"`
+	Entities *plugin.Section `yaml:"entities,omitempty"`
 	Value    *plugin.Section `yaml:"value,omitempty" doc:"column of a number; without it that of label, else score"`
 	Question *plugin.Section `yaml:"question,omitempty" doc:"column of a question"`
 	Context  *plugin.Section `yaml:"context,omitempty" doc:"column of the text that the question is about"`
-	Answers  *plugin.Section `yaml:"answers,omitempty" doc:"column of the parts of the context that answer it"`
+	Answers  *plugin.Section `yaml:"answers,omitempty"`
 }
 
 var dataDefaults = dataOptions{fileOptions: fileOptions{Header: true}, SplitWords: autoSplit}
 
-// trainingOptions are the keys of `training`. `optimizer`, `lr_scheduler`, `sampling` and `weighting` name parts.
+// trainingOptions are the keys of `training`. An update is one step of the optimizer.
 type trainingOptions struct {
 	Training  `yaml:",inline"`
-	Optimizer *plugin.Section `yaml:"optimizer"`
-	Scheduler *plugin.Section `yaml:"lr_scheduler"`
-	Sampling  *plugin.Section `yaml:"sampling"`
-	Weighting *plugin.Section `yaml:"weighting"`
-	OutputDir *plugin.Section `yaml:"output_dir,omitempty" takes:"a path" default:"(runs/PROJECT_NAME)" doc:"run folder"`
-	CacheFile *plugin.Section `yaml:"cache_file" takes:"true, false or a path" default:"true" doc:"folder of a temporary file for the states of a frozen encoder beyond cache_memory; true: the run folder; false: no file, they are computed each time"`
+	Optimizer *plugin.Section `yaml:"optimizer" takes:"a type or {type: …}"`
+	Scheduler *plugin.Section `yaml:"lr_scheduler" takes:"a type or {type: …}"`
+	Sampling  *plugin.Section `yaml:"sampling" takes:"a type or {type: …}"`
+	Weighting *plugin.Section `yaml:"weighting" takes:"a type or {type: …}"`
+	OutputDir *plugin.Section `yaml:"output_dir,omitempty" takes:"a path" default:"(runs/PROJECT_NAME)"`
+	CacheFile *plugin.Section `yaml:"cache_file" takes:"true, false or a path" default:"true"`
 }
 
 var trainingDefaults = trainingOptions{Training: Training{

@@ -37,10 +37,8 @@ type Server struct {
 // New starts a server that has the files of a model, and directs the client of the test to it: HF_ENDPOINT, and HF_HOME
 // as an empty folder.
 func New(t testing.TB, files map[string]string) *Server {
-	s := &Server{Files: files, Intercept: func(http.ResponseWriter, *http.Request) bool { return false }}
-	s.Hub = httptest.NewServer(s.handler(s.serveHub))
+	s := Start(files)
 	t.Cleanup(s.Hub.Close)
-	s.Storage = httptest.NewServer(s.handler(s.serveStorage))
 	t.Cleanup(s.Storage.Close)
 	for _, name := range []string{"HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE", "HF_TOKEN", "HUGGING_FACE_HUB_TOKEN",
 		"HF_TOKEN_PATH", "HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HF_HUB_DISABLE_IMPLICIT_TOKEN", "JENGA_MODELS"} {
@@ -48,6 +46,14 @@ func New(t testing.TB, files map[string]string) *Server {
 	}
 	t.Setenv("HF_ENDPOINT", s.Hub.URL)
 	t.Setenv("HF_HOME", t.TempDir())
+	return s
+}
+
+// Start starts a server that has the files of a model. The caller closes Hub and Storage.
+func Start(files map[string]string) *Server {
+	s := &Server{Files: files, Intercept: func(http.ResponseWriter, *http.Request) bool { return false }}
+	s.Hub = httptest.NewServer(s.handler(s.serveHub))
+	s.Storage = httptest.NewServer(s.handler(s.serveStorage))
 	return s
 }
 
