@@ -5,7 +5,6 @@ go 1.26.0
 require (
 	github.com/chewxy/hm v1.0.0
 	github.com/daulet/tokenizers v1.27.0
-	github.com/gofrs/flock v0.13.0
 	github.com/gomlx/gomlx v0.27.3
 	github.com/knights-analytics/hugot v0.7.5
 	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3
@@ -30,6 +29,7 @@ require (
 	github.com/dustin/go-humanize v1.0.1 // indirect
 	github.com/go-errors/errors v1.5.1 // indirect
 	github.com/go-logr/logr v1.4.3 // indirect
+	github.com/gofrs/flock v0.13.0 // indirect
 	github.com/gogo/protobuf v1.3.2 // indirect
 	github.com/golang/protobuf v1.5.2 // indirect
 	github.com/gomlx/exceptions v0.0.3 // indirect

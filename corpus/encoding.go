@@ -14,37 +14,88 @@ import (
 	"golang.org/x/text/encoding/unicode"
 )
 
-// encodingOf returns the encoding with a name in the registry of IANA or in the list of the WHATWG, in upper or lower
-// case; nil for UTF-8. A name in both, as latin1, is IANA's.
-func encodingOf(name string) (encoding.Encoding, error) {
+// pythonNames has the names of Python's codecs that neither IANA nor the WHATWG has, with - for _.
+var pythonNames = map[string]string{
+	"utf8": "utf-8", "u8": "utf-8", "cp65001": "utf-8",
+	"utf-8-sig": "utf-8", "utf8-sig": "utf-8", // a byte-order mark is skipped
+	"utf16": "utf-16", "u16": "utf-16",
+	"utf-16-le": "utf-16le", "utf16le": "utf-16le", "utf16-le": "utf-16le",
+	"utf-16-be": "utf-16be", "utf16be": "utf-16be", "utf16-be": "utf-16be",
+	"1252": "cp1252", "cp-1252": "cp1252", "latin-1": "latin1", "8859": "latin1",
+	"mac-roman": "macintosh", "macroman": "macintosh",
+	"cp932": "shift_jis", "eucjp": "euc-jp", "cp949": "euc-kr", "latin9": "iso-8859-15",
+}
+
+// encodingName returns the name of an encoding in lower case, as of IANA or the WHATWG if it is one of Python's.
+func encodingName(name string) string {
 	name = strings.ToLower(strings.TrimSpace(name))
+	if known(name) {
+		return name
+	}
+	dashed := strings.ReplaceAll(name, "_", "-")
+	if other, is := pythonNames[dashed]; is {
+		return other
+	}
+	return dashed
+}
+
+// known reports whether IANA or the WHATWG has a name.
+func known(name string) bool {
+	e, err := ianaindex.IANA.Encoding(name)
+	if err == nil && e != nil {
+		return true
+	}
+	_, err = htmlindex.Get(name)
+	return err == nil
+}
+
+// encodingOf returns the encoding with a name in the registry of IANA, in the list of the WHATWG or of Python, in upper
+// or lower case; nil for UTF-8. A name in both, as latin1, is IANA's.
+func encodingOf(name string) (encoding.Encoding, error) {
+	given := name
+	name = encodingName(name)
 	switch name {
 	case "", "utf-8", "utf8":
 		return nil, nil
 	case "utf-16":
 		return unicode.UTF16(unicode.LittleEndian, unicode.UseBOM), nil
 	}
-	if e, err := ianaindex.IANA.Encoding(name); err == nil && e != nil {
-		return e, nil
+	e, err := ianaindex.IANA.Encoding(name)
+	if err != nil || e == nil {
+		if e, err = htmlindex.Get(name); e == encoding.Replacement {
+			e = nil
+		}
 	}
-	if e, err := htmlindex.Get(name); err == nil && e != encoding.Replacement {
+	switch {
+	case e == unicode.UTF8: // by another of its names, as csUTF8
+		return nil, nil
+	case err == nil && e != nil:
 		return e, nil
 	}
 	return nil, fmt.Errorf("no encoding %q; want a name of IANA or the WHATWG, as utf-8, utf-16, cp1252, latin1, "+
-		"koi8-r, cp850, shift_jis, gbk", start(name))
+		"koi8-r, cp850, shift_jis, gbk", start(given))
+}
+
+// IsUTF8 reports whether the encoding of f, by any of its names, is UTF-8.
+func (f Format) IsUTF8() bool {
+	e, err := encodingOf(f.Encoding)
+	return e == nil && err == nil
 }
 
 // decode returns text, which begins at a place and is UTF-8 if the file has no mistake. Of the lines that are not
 // UTF-8, the first one is a mistake; finish counts the others, whose cause is the same.
 func (d *reader) decode(text []byte, at Place) string {
 	switch valid := utf8.Valid(text); {
-	case valid && d.decoded && bytes.ContainsRune(text, utf8.RuneError):
+	case d.decoded && (!valid || !d.utf16 && bytes.ContainsRune(text, utf8.RuneError)):
 		bad := bytes.IndexRune(text, utf8.RuneError)
+		if !valid {
+			bad = invalidAt(text)
+		}
 		d.invalid(text, bad, at, func(column int) string {
 			return fmt.Sprintf("character %d is a byte that encoding %s does not have; another encoding, or correct it",
 				column, d.format.Encoding)
 		})
-		return string(text)
+		return strings.ToValidUTF8(string(text), string(utf8.RuneError))
 	case valid:
 		d.multibyte = d.multibyte || utf8.RuneCount(text) < len(text)
 		return string(text)

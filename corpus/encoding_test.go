@@ -13,6 +13,14 @@ func TestEncodings(t *testing.T) {
 	for _, test := range []struct{ name, data, want string }{
 		{"utf-8", "caf\xc3\xa9", "café"},
 		{"UTF8", "caf\xc3\xa9", "café"},
+		{"utf_8_sig", "caf\xc3\xa9", "café"},
+		{"utf-8-sig", "caf\xc3\xa9", "café"},
+		{"latin-1", "caf\xe9", "café"},
+		{"iso8859_1", "caf\xe9", "café"},
+		{"windows_1252", "\x93", "“"},
+		{"mac_roman", "caf\x8e", "café"},
+		{"cp932", "\x83\x5c\x83\x74\x83\x67", "ソフト"},
+		{"euc_kr", "\xbe\xc8", "안"},
 		{"latin1", "caf\xe9 \x93", "café \u0093"},
 		{"cp1252", "caf\xe9 \x93a\x94 \x80", "café “a” €"},
 		{"windows-1252", "\x93", "“"},
@@ -37,6 +45,7 @@ func TestEncodings(t *testing.T) {
 func TestUTF16(t *testing.T) {
 	for _, test := range []struct{ name, data string }{
 		{"utf-16", "\xff\xfet\x00\n\x00\xe9\x00\n\x00"},
+		{"utf16", "\xff\xfet\x00\n\x00\xe9\x00\n\x00"},
 		{"UTF-16", "\xfe\xff\x00t\x00\n\x00\xe9\x00\n"},
 		{"utf-16le", "t\x00\n\x00\xe9\x00\n\x00"},
 		{"utf-16le", "\xff\xfet\x00\n\x00\xe9\x00\n\x00"}, // with a byte-order mark
@@ -46,6 +55,17 @@ func TestUTF16(t *testing.T) {
 		records, err := Read(strings.NewReader(test.data), "x.csv", Format{Encoding: test.name})
 		if err != nil || len(records) != 1 || records[0].Fields["t"] != "é" {
 			t.Errorf("%s: %v, %v", test.name, records, err)
+		}
+	}
+}
+
+// U+FFFD of the file, and a surrogate pair.
+func TestUTF16Characters(t *testing.T) {
+	for _, name := range []string{"utf-16-le", "utf_16"} {
+		const data = "t\x00\n\x00\xfd\xff\x3d\xd8\x00\xde\n\x00"
+		records, err := Read(strings.NewReader(data), "x.csv", Format{Encoding: name})
+		if err != nil || len(records) != 1 || records[0].Fields["t"] != "\ufffd😀" {
+			t.Errorf("%s: %v, %v", name, records, err)
 		}
 	}
 }
@@ -90,6 +110,10 @@ func TestInvalidBytes(t *testing.T) {
 		{"a byte that the encoding lacks", "text\na\x81\nb\x81\n", "cp1252",
 			"x.csv:2: character 2 is a byte that encoding cp1252 does not have; another encoding, or correct it\n" +
 				"x.csv: 1 more line with such bytes"},
+		{"an unpaired surrogate", "t\x00\n\x00a\x00\x00\xd8b\x00\n\x00", "utf-16le",
+			"x.csv:2: character 2 is a byte that encoding utf-16le does not have; another encoding, or correct it"},
+		{"a file that ends within a character", "t\x00\n\x00a\x00b", "utf-16le",
+			"x.csv:2: character 2 is a byte that encoding utf-16le does not have; another encoding, or correct it"},
 		{"UTF-16", "\xff\xfet\x00", "cp1252", "x.csv:1: the file is UTF-16; encoding: utf-16 reads it"},
 		{"UTF-8", "\ufefftext\na\n", "cp1252",
 			"x.csv:1: the file begins with UTF-8's byte-order mark; leave out encoding: cp1252"},

@@ -123,6 +123,7 @@ type reader struct {
 	records []Record
 
 	decoded   bool // from another encoding than UTF-8
+	utf16     bool // from UTF-16, where invalid units are notUTF8 and U+FFFD is a character of the file
 	marked    bool // begins with UTF-8's byte-order mark
 	multibyte bool // characters beyond ASCII were read
 	invalids  int  // lines or records that are not valid in the encoding
@@ -145,7 +146,12 @@ func newReader(r io.Reader, name string, f Format, m *mistakes) *reader {
 		d.stop()
 	case encoding != nil:
 		d.decoded = true
-		d.in = bufio.NewReaderSize(transform.NewReader(d.in, encoding.NewDecoder()), 1<<16)
+		var decoder transform.Transformer = encoding.NewDecoder()
+		if name := encodingName(f.Encoding); strings.HasPrefix(name, "utf-16") {
+			head, _ := d.in.Peek(2)
+			d.utf16, decoder = true, newUTF16Decoder(name, head)
+		}
+		d.in = bufio.NewReaderSize(transform.NewReader(d.in, decoder), 1<<16)
 		if head, _ := d.in.Peek(len(byteOrderMark)); string(head) == byteOrderMark {
 			d.in.Discard(len(byteOrderMark)) // decoders of a given byte order, as utf-16le, leave it
 		}
@@ -162,7 +168,7 @@ func (d *reader) mark(decoded bool) error {
 	head, _ := d.in.Peek(len(byteOrderMark))
 	utf16 := bytes.HasPrefix(head, []byte("\xff\xfe")) || bytes.HasPrefix(head, []byte("\xfe\xff"))
 	switch marked := string(head) == byteOrderMark; {
-	case utf16 && !strings.HasPrefix(strings.ToLower(d.format.Encoding), "utf-16"):
+	case utf16 && !strings.HasPrefix(encodingName(d.format.Encoding), "utf-16"):
 		return errors.New("the file is UTF-16; encoding: utf-16 reads it")
 	case marked && decoded:
 		return fmt.Errorf("the file begins with UTF-8's byte-order mark; leave out encoding: %s", d.format.Encoding)

@@ -47,6 +47,7 @@ func (f Format) Rename(path string, records []Record) ([]Record, error) {
 func (f Format) missing(path string, records []Record) error {
 	var all mistakes
 	found := false
+	available := someFields(records)
 	for _, our := range slices.Sorted(maps.Keys(f.Fields)) {
 		theirs := f.Fields[our]
 		has := func(r Record) bool { value, _ := Field(r.Fields, theirs); return value != nil }
@@ -59,13 +60,13 @@ func (f Format) missing(path string, records []Record) error {
 				our)
 		default:
 			mean := ""
-			names := fieldNames(records[0].Fields)
+			names := fieldNames(available)
 			if near, ok := suggest.Nearest(theirs, names); ok {
 				mean = fmt.Sprintf("did you mean %q? ", start(near))
 				found = true
 			}
 			all.add(Place{File: path}, "no field %q for %s; %savailable: %s", theirs, our, mean,
-				listed(records[0].Fields))
+				listed(available))
 		}
 	}
 	if len(all.shown) > 0 && !found && records[0].headed {
@@ -74,6 +75,35 @@ func (f Format) missing(path string, records []Record) error {
 			listedCells(slices.Compact(theirs)), listed(records[0].Fields), records[0].noHeader())
 	}
 	return all.err(path)
+}
+
+// someFields returns the fields of the first records together: one record may lack some.
+func someFields(records []Record) map[string]any {
+	const most = 1000 // records
+	all := map[string]any{}
+	for _, r := range records[:min(most, len(records))] {
+		merge(all, r.Fields)
+	}
+	return all
+}
+
+// merge adds fields, and those in its objects, to all.
+func merge(all, fields map[string]any) {
+	for name, value := range fields {
+		object, nested := value.(map[string]any)
+		if !nested {
+			if all[name] == nil {
+				all[name] = value
+			}
+			continue
+		}
+		known, ok := all[name].(map[string]any)
+		if !ok {
+			known = map[string]any{}
+			all[name] = known
+		}
+		merge(known, object)
+	}
 }
 
 // Field returns the field with a name, or the one that a path of names leads to: user.text for {"user": {"text": …}}.

@@ -41,3 +41,17 @@ func TestFieldsOfNestedObjects(t *testing.T) {
 		}
 	}
 }
+
+// The first record may lack fields that others have.
+func TestAvailableFieldsAreThoseOfAllRecords(t *testing.T) {
+	records := []Record{
+		{Fields: map[string]any{"text": "a", "ann": map[string]any{"score": 1.0}}},
+		{Fields: map[string]any{"text": "b", "ann": map[string]any{"emotions": "joy", "score": 2.0}}},
+	}
+	_, err := Format{Fields: map[string]string{"labels": "ann.emotoins"}}.Rename("f.json", records)
+	const want = `f.json: no field "ann.emotoins" for labels; did you mean "ann.emotions"? available: ann.emotions, ` +
+		`ann.score, text`
+	if err == nil || err.Error() != want {
+		t.Errorf("Rename = %v, want %s", err, want)
+	}
+}

@@ -17,7 +17,7 @@ func init() {
 var focusDefaults = FocusOptions{
 	LSTMLayers: 2, LSTMHidden: 256, AttentionHeads: 4, MinAperture: 0.02, Normalise: "sum", Pool: "mean",
 	Dropout:     ModelDropout,
-	LossOptions: PlainLoss, ThresholdOptions: TunedThreshold,
+	LossOptions: PlainLoss, ThresholdOptions: TunedThreshold, ScaleOptions: StandardScale,
 }
 
 // FocusOptions are the keys that may stand beside `type: focus`.
@@ -34,6 +34,7 @@ type FocusOptions struct {
 
 	LossOptions      `yaml:",inline"`
 	ThresholdOptions `yaml:",inline"`
+	ScaleOptions     `yaml:",inline"`
 }
 
 // Describe implements Describer: it returns the lenses.
@@ -82,7 +83,8 @@ func (o FocusOptions) lstmSize(width int) int {
 
 // NewFocus makes a focus head for the outputs of env.
 func NewFocus(o FocusOptions, env Env) (Head, error) {
-	o.LossOptions, o.ThresholdOptions = o.LossOptions.filled(), o.ThresholdOptions.filled()
+	score := scoreOptions{o.LossOptions, o.ThresholdOptions, o.ScaleOptions}.filled()
+	o.LossOptions, o.ThresholdOptions, o.ScaleOptions = score.LossOptions, score.ThresholdOptions, score.ScaleOptions
 	if err := plugin.Check(o); err != nil {
 		return nil, err
 	}
@@ -128,7 +130,7 @@ func NewFocus(o FocusOptions, env Env) (Head, error) {
 		}
 		pool = "cls"
 	}
-	if h.scored, err = newScored(pool, o.LossOptions, o.ThresholdOptions, env); err != nil {
+	if h.scored, err = newScored(pool, score, env); err != nil {
 		return nil, err
 	}
 	h.score = nn.NewLinear(env.Params.In("score"), width, h.outputs)

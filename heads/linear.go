@@ -8,7 +8,7 @@ import (
 
 func init() {
 	Register("linear", LinearOptions{Pool: "cls", Dropout: ModelDropout, LossOptions: PlainLoss,
-		ThresholdOptions: TunedThreshold}, NewLinear, scorable()...)
+		ThresholdOptions: TunedThreshold, ScaleOptions: StandardScale}, NewLinear, scorable()...)
 	DefaultFor("linear", outputs.Label, outputs.Labels, outputs.Tags)
 }
 
@@ -19,6 +19,7 @@ type LinearOptions struct {
 
 	LossOptions      `yaml:",inline"`
 	ThresholdOptions `yaml:",inline"`
+	ScaleOptions     `yaml:",inline"`
 }
 
 // linear is dropout and one linear layer over x, a text's pooled state or the state of each word's first piece: logits
@@ -31,11 +32,12 @@ type linear struct {
 
 // NewLinear makes a linear head for the labels of env.
 func NewLinear(o LinearOptions, env Env) (Head, error) {
-	o.LossOptions, o.ThresholdOptions = o.LossOptions.filled(), o.ThresholdOptions.filled()
+	score := scoreOptions{o.LossOptions, o.ThresholdOptions, o.ScaleOptions}.filled()
+	o.LossOptions, o.ThresholdOptions, o.ScaleOptions = score.LossOptions, score.ThresholdOptions, score.ScaleOptions
 	if err := plugin.Check(o); err != nil {
 		return nil, err
 	}
-	s, err := newScored(o.Pool, o.LossOptions, o.ThresholdOptions, env)
+	s, err := newScored(o.Pool, score, env)
 	if err != nil {
 		return nil, err
 	}

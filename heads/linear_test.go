@@ -30,7 +30,7 @@ func TestInvalidOptions(t *testing.T) {
 	}
 	regression := func(limit ...float64) func(Env) (Head, error) {
 		return func(s Env) (Head, error) {
-			return NewRegression(RegressionOptions{Loss: "mse", Scale: "none", Pool: "cls", Range: limit}, s)
+			return NewRegression(RegressionOptions{Loss: "mse", Pool: "cls", Range: limit}, s)
 		}
 	}
 	for _, c := range []struct {
@@ -58,6 +58,8 @@ func TestInvalidOptions(t *testing.T) {
 			"min_aperture: want a number in [0.0001, 1], have 2"},
 		{focus(func(o *FocusOptions) { o.Pool = "cls" }), words, `pool "cls": a head that tags words does not pool`},
 		{focus(func(o *FocusOptions) { o.Pool = "max" }), words, `pool "max": a head that tags words does not pool`},
+		{linear(LinearOptions{Pool: "cls", ScaleOptions: ScaleOptions{"none"}}), texts,
+			"the output is one label; scale is for numbers"},
 		{regression(1, 1), numbers, "range is [1 1]; want [LEAST, MOST], from -1e+15 to 1e+15"},
 		{regression(0, 1e40), numbers, "range is [0 1e+40]; want [LEAST, MOST], from -1e+15 to 1e+15"},
 	} {
@@ -124,7 +126,8 @@ func TestOnlyMultiLabelHeadsHaveTuners(t *testing.T) {
 		}
 		for kind, want := range map[*outputs.Kind]bool{outputs.Label: false, outputs.Labels: true,
 			outputs.Number: false} {
-			env := Env{Output: kind, Labels: []string{"a", "b"}, Width: 8, Params: nn.NewParams(1)}
+			env := Env{Output: kind, Labels: []string{"a", "b"}, Width: 8, Params: nn.NewParams(1),
+				Training: Training{Deviation: 1}}
 			h, err := Registry().Build(name, options, env)
 			if err != nil {
 				t.Fatal(err)

@@ -7,7 +7,7 @@ import (
 
 func init() {
 	Register("mlp", MLPOptions{Activation: "gelu", Pool: "cls", Dropout: ModelDropout, LossOptions: PlainLoss,
-		ThresholdOptions: TunedThreshold}, NewMLP, scorable()...)
+		ThresholdOptions: TunedThreshold, ScaleOptions: StandardScale}, NewMLP, scorable()...)
 }
 
 // MLPOptions are the keys that may stand beside `type: mlp`.
@@ -20,6 +20,7 @@ type MLPOptions struct {
 
 	LossOptions      `yaml:",inline"`
 	ThresholdOptions `yaml:",inline"`
+	ScaleOptions     `yaml:",inline"`
 }
 
 // mlp has one hidden layer over x, a text's pooled state or the state of each word's first piece: logits = W·act(V·x +
@@ -33,11 +34,12 @@ type mlp struct {
 
 // NewMLP makes an mlp head for the labels of env.
 func NewMLP(o MLPOptions, env Env) (Head, error) {
-	o.LossOptions, o.ThresholdOptions = o.LossOptions.filled(), o.ThresholdOptions.filled()
+	score := scoreOptions{o.LossOptions, o.ThresholdOptions, o.ScaleOptions}.filled()
+	o.LossOptions, o.ThresholdOptions, o.ScaleOptions = score.LossOptions, score.ThresholdOptions, score.ScaleOptions
 	if err := plugin.Check(o); err != nil {
 		return nil, err
 	}
-	s, err := newScored(o.Pool, o.LossOptions, o.ThresholdOptions, env)
+	s, err := newScored(o.Pool, score, env)
 	if err != nil {
 		return nil, err
 	}

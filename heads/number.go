@@ -16,6 +16,22 @@ type Number struct {
 	unit     *nn.Param    // [2] mean and deviation by which outputs are standardized, does not learn; nil: 0 and 1
 }
 
+// ScaleOptions are the keys for the numbers of a head.
+type ScaleOptions struct {
+	Scale string `yaml:"scale" choice:"none|standard" doc:"of numbers; standard: by mean and deviation"`
+}
+
+// StandardScale is the default of ScaleOptions.
+var StandardScale = ScaleOptions{Scale: "standard"}
+
+// filled returns the options with the default if they are left out, as Go code may do.
+func (o ScaleOptions) filled() ScaleOptions {
+	if o.Scale == "" {
+		return StandardScale
+	}
+	return o
+}
+
 // newNumber makes the objective of a loss. With standard, outputs are standardized by the mean and deviation of the
 // training numbers.
 func newNumber(loss string, standard bool, env Env) (Number, error) {

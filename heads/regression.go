@@ -8,8 +8,8 @@ import (
 )
 
 func init() {
-	Register("regression", RegressionOptions{Loss: "mse", Scale: "standard", Pool: "cls", Dropout: ModelDropout},
-		NewRegression, outputs.Number)
+	Register("regression", RegressionOptions{Loss: "mse", ScaleOptions: StandardScale, Pool: "cls",
+		Dropout: ModelDropout}, NewRegression, outputs.Number)
 	DefaultFor("regression", outputs.Number)
 }
 
@@ -17,10 +17,11 @@ func init() {
 type RegressionOptions struct {
 	Loss  string    `yaml:"loss" choice:"mse|mae|huber" doc:"of the distance; huber: squared up to 1, then absolute"`
 	Range []float64 `yaml:"range" takes:"[LEAST, MOST]" doc:"[LEAST, MOST] of the predicted numbers, by a sigmoid; none: any"`
-	Scale string    `yaml:"scale" choice:"none|standard" doc:"standard: by the training data's mean and deviation"`
 
 	Pool    string  `yaml:"pool" choice:"cls|mean|max|attention" doc:"cls: the first token; attention: a learned mean"`
 	Dropout float64 `yaml:"dropout" range:"[-1,1)" doc:"dropout rate before the output layer; -1: model.dropout"`
+
+	ScaleOptions `yaml:",inline"`
 }
 
 // regression predicts a number for a text by one linear layer over its pooled state x, without a range or with [a, c]:
@@ -45,6 +46,7 @@ var _ TargetChecker = (*regression)(nil)
 
 // NewRegression makes a regression head.
 func NewRegression(o RegressionOptions, env Env) (Head, error) {
+	o.ScaleOptions = o.ScaleOptions.filled()
 	if err := plugin.Check(o); err != nil {
 		return nil, err
 	}
@@ -55,7 +57,7 @@ func NewRegression(o RegressionOptions, env Env) (Head, error) {
 	}
 
 	pool := newPool(o.Pool, env)
-	standard := o.Scale == "standard" && len(o.Range) == 0
+	standard := o.ScaleOptions == StandardScale && len(o.Range) == 0
 	number, err := newNumber(o.Loss, standard, env)
 	if err != nil {
 		return nil, err

@@ -29,6 +29,39 @@ func TestRegressionStandardizesUnlessItHasARange(t *testing.T) {
 	}
 }
 
+// Every head that predicts numbers standardizes them unless scale: none.
+func TestHeadsOfNumbersStandardize(t *testing.T) {
+	for _, head := range []string{"regression", "linear", "mlp", "focus"} {
+		for options, want := range map[string][2]float64{
+			"": {10, 5}, "scale: standard": {10, 5}, "scale: none": {0, 1},
+		} {
+			choice, err := Registry().FromString(head, options)
+			if err != nil {
+				t.Fatal(err)
+			}
+			h, err := choice.Build(Env{Output: outputs.Number, Width: 4, Training: Training{Mean: 10, Deviation: 5},
+				Params: nn.NewParams(1)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var number Number
+			switch h := h.(type) {
+			case *regression:
+				number = h.Number
+			case *linear:
+				number = h.Objective.(Number)
+			case *mlp:
+				number = h.Objective.(Number)
+			case *focus:
+				number = h.Objective.(Number)
+			}
+			if mean, deviation := number.scale(); mean != want[0] || deviation != want[1] {
+				t.Errorf("%s, %s: mean %v and deviation %v, want %v", head, options, mean, deviation, want)
+			}
+		}
+	}
+}
+
 func TestRegressionIsTheHeadOfNumbers(t *testing.T) {
 	if got := Default(outputs.Number); got != "regression" {
 		t.Errorf("the default is %s, want regression", got)

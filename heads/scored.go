@@ -9,7 +9,19 @@ import (
 )
 
 // scorer makes an objective over the logits of texts or words, and returns the number of logits per text or word.
-type scorer func(o LossOptions, threshold ThresholdOptions, env Env) (objective Objective, logits int, err error)
+type scorer func(o scoreOptions, env Env) (objective Objective, logits int, err error)
+
+// scoreOptions are the options of these heads for their objective; each kind of outputs rejects those of others.
+type scoreOptions struct {
+	LossOptions
+	ThresholdOptions
+	ScaleOptions
+}
+
+// filled returns the options with the defaults of those left out, as Go code may do.
+func (o scoreOptions) filled() scoreOptions {
+	return scoreOptions{o.LossOptions.filled(), o.ThresholdOptions.filled(), o.ScaleOptions.filled()}
+}
 
 // scorers are the objectives of these heads, by kind of outputs.
 var scorers = []struct {
@@ -36,7 +48,7 @@ type scored struct {
 
 // newScored makes the objective of the env's kind of outputs. Its rows are pooled by the option pool: cls, mean, max
 // or attention.
-func newScored(pool string, loss LossOptions, threshold ThresholdOptions, env Env) (scored, error) {
+func newScored(pool string, o scoreOptions, env Env) (scored, error) {
 	s := scored{rows: newPool(pool, env)}
 	if env.Output.PerWord {
 		if pool != "cls" {
@@ -45,7 +57,7 @@ func newScored(pool string, loss LossOptions, threshold ThresholdOptions, env En
 		s.rows = words
 	}
 	var err error
-	s.Objective, s.outputs, err = newObjective(loss, threshold, env)
+	s.Objective, s.outputs, err = newObjective(o, env)
 	return s, err
 }
 
@@ -65,13 +77,21 @@ func newPool(pool string, env Env) func(seen nn.Hidden) *nn.Node {
 }
 
 // newObjective makes the objective of the env's kind of outputs, and returns the number of logits per text or word.
-func newObjective(o LossOptions, threshold ThresholdOptions, env Env) (Objective, int, error) {
+func newObjective(o scoreOptions, env Env) (Objective, int, error) {
 	for _, s := range scorers {
 		if s.kind == env.Output {
-			return s.objective(o, threshold, env)
+			return s.objective(o, env)
 		}
 	}
 	panic(fmt.Sprintf("heads: unexpected outputs of task %q, %s", env.Task, env.Output))
+}
+
+// checkScale rejects scale: none for a head without numbers.
+func checkScale(o ScaleOptions, env Env) error {
+	if o != StandardScale {
+		return fmt.Errorf("the output is %s; scale is for numbers", env.Output)
+	}
+	return nil
 }
 
 // checkThreshold refuses threshold options for a head without several labels at once.
@@ -83,47 +103,53 @@ func checkThreshold(o ThresholdOptions, env Env) error {
 }
 
 // newLoss makes the loss of a head that predicts one of several labels.
-func newLoss(o LossOptions, threshold ThresholdOptions, env Env) (labelLoss, error) {
-	if err := checkThreshold(threshold, env); err != nil {
+func newLoss(o scoreOptions, env Env) (labelLoss, error) {
+	if err := checkThreshold(o.ThresholdOptions, env); err != nil {
+		return labelLoss{}, err
+	}
+	if err := checkScale(o.ScaleOptions, env); err != nil {
 		return labelLoss{}, err
 	}
 	if len(env.Labels) < 2 {
 		return labelLoss{}, &LabelsError{2, env.Labels}
 	}
-	return newLabelLoss(o, env, false)
+	return newLabelLoss(o.LossOptions, env, false)
 }
 
-func scoreLabel(o LossOptions, threshold ThresholdOptions, env Env) (Objective, int, error) {
-	loss, err := newLoss(o, threshold, env)
+func scoreLabel(o scoreOptions, env Env) (Objective, int, error) {
+	loss, err := newLoss(o, env)
 	return OneClass{loss}, len(env.Labels), err
 }
 
-func scoreTags(o LossOptions, threshold ThresholdOptions, env Env) (Objective, int, error) {
-	loss, err := newLoss(o, threshold, env)
+func scoreTags(o scoreOptions, env Env) (Objective, int, error) {
+	loss, err := newLoss(o, env)
 	return TagPerWord{loss}, len(env.Labels), err
 }
 
-func scoreLabels(o LossOptions, threshold ThresholdOptions, env Env) (Objective, int, error) {
+func scoreLabels(o scoreOptions, env Env) (Objective, int, error) {
 	if len(env.Labels) < 1 {
 		return nil, 0, &LabelsError{1, env.Labels}
 	}
-	loss, err := newLabelLoss(o, env, true)
+	if err := checkScale(o.ScaleOptions, env); err != nil {
+		return nil, 0, err
+	}
+	loss, err := newLabelLoss(o.LossOptions, env, true)
 	if err != nil {
 		return nil, 0, err
 	}
-	objective, err := newManyClasses(threshold, loss, env)
+	objective, err := newManyClasses(o.ThresholdOptions, loss, env)
 	return objective, len(env.Labels), err
 }
 
-func scoreNumber(o LossOptions, threshold ThresholdOptions, env Env) (Objective, int, error) {
+func scoreNumber(o scoreOptions, env Env) (Objective, int, error) {
 	if !o.plain() {
 		return nil, 0, errors.New("the output is a number; " +
 			"label_smoothing, focal_gamma, class_weights and pos_weight are for labels")
 	}
-	if err := checkThreshold(threshold, env); err != nil {
+	if err := checkThreshold(o.ThresholdOptions, env); err != nil {
 		return nil, 0, err
 	}
-	n, err := newNumber("mse", false, env)
+	n, err := newNumber("mse", o.ScaleOptions == StandardScale, env)
 	return n, 1, err
 }
 

@@ -137,6 +137,14 @@ func Count(n int, name string) string {
 	return fmt.Sprintf("%d %ss", n, name)
 }
 
+// Agree returns the form of a verb for n things: one for 1, as "is", else more, as "are".
+func Agree(n int, one, more string) string {
+	if n == 1 {
+		return one
+	}
+	return more
+}
+
 // quoted is %q of s, truncated if it is too long for a message.
 func quoted(s string) string { return fmt.Sprintf("%q", truncate(s)) }
 

@@ -34,7 +34,9 @@ diff -r runs/quickstart/best again/best || fail "two runs of the quickstart diff
 say "its metrics on test"
 "$jenga" eval runs/quickstart --split test
 "$jenga" eval runs/quickstart --split test --json >metrics.json
-metric() { sed -n "s/.*\"$1\":{\"heads\":{\"$1\":{[^}]*\"$2\":\([0-9.e-]*\).*/\1/p" metrics.json; }
+metric() { # TASK METRIC: the first of this name after the task's head
+  grep -o "\"$1\":{\"heads\":{\"$1\":{.*" metrics.json | grep -o "\"$2\":[0-9.e-]*" | sed '1!d; s/.*://'
+}
 at_least() { awk -v got="$1" -v want="$2" 'BEGIN { exit !(got != "" && got + 0 >= want) }' || fail "$3 is $1, want $2"; }
 at_least "$(metric claim_type accuracy)" 0.90 "claim type's accuracy on test"
 at_least "$(metric entities span_f1)" 0.85 "entity F1 on test"

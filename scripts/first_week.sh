@@ -200,7 +200,7 @@ j predict runs/names long.txt
 out '"truncated":54,' # of 100 words, each a token, 48 - 2 are read
 count 1 out.txt '"tags":\["[^]]*"\(,null\)\{54\}\]'
 count 1 out.txt '"truncated":0,'
-err "1 of 2 texts have more than 48 tokens and are truncated"
+err "1 of 2 texts has more than 48 tokens and is truncated"
 echo '{"text":"Bob","pair":"Zoë","id":7}' >pair.jsonl
 refuses predict runs/names pair.jsonl
 out '"error":"line 1: a pair of texts' '"id":7'
@@ -297,7 +297,7 @@ say "doubtful labels: a warning of each kind with its count, in check, check --j
 { echo "text,label"; for n in {1..10}; do echo "text $n,spam"; echo "other $n,ham"; done; } >seen.csv
 experiment doubtful "name: one, type: classification, data: {train: doubtful.csv, dev: seen.csv}"
 doubts=("20 of 20 texts of dev are in train too" "different labels for the same text: 1 text"
-  "differ by white space or case only" "may stand for a missing value" "1 of 64 texts of train are empty")
+  "differ by white space or case only" "may stand for a missing value" "1 of 64 texts of train is empty")
 j check doubtful.yaml
 err "${doubts[@]}"
 count 5 err.txt '^warning: '

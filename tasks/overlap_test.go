@@ -52,3 +52,39 @@ func TestOverlappingEntities(t *testing.T) {
 		}
 	}
 }
+
+// Time is in proportion to the entities and words: of nested ones, and of a chain that begins in each word.
+func TestManyOverlappingEntities(t *testing.T) {
+	const n = 100_000
+	var nested, chain []any
+	for i := range n {
+		chain = append(chain, entity(2*i, min(2*i+3, 2*n-1), "x"))
+		nested = append(nested, entity(2*(i/2), 2*n-1-2*(i/2), "x"))
+	}
+	text := strings.Repeat("a ", n-1) + "a"
+	for overlap, entities := range map[string][]any{"longest": nested, "first": chain} {
+		task, err := tasks.NewNER(tasks.NEROptions{Overlap: overlap},
+			tasks.Env{Heads: []string{"entity"}, Split: splitAtPunctuation})
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := task.Example(record(map[string]any{"text": text, "entities": entities}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := 1 // the outermost
+		if overlap == "first" {
+			want = n / 2 // of two words each
+		}
+		tags := e.Targets[0].(*outputs.TagsTarget).Tags
+		got := 0
+		for _, tag := range tags {
+			if tag == "B-x" {
+				got++
+			}
+		}
+		if len(tags) != n || got != want {
+			t.Errorf("%s: %d entities of %d words, want %d of %d", overlap, got, len(tags), want, n)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -32,7 +33,7 @@ func (c *commands) checkCommand() *cobra.Command {
 Where the file has errors, the data of all tasks without one is read all the same. Without errors it prints the
 examples, labelled examples and labels of each head and split, the steps, and the memory and time that training is
 expected to take: the latter from up to ten steps, or ten seconds, on this machine. These steps also show whether
-one head's gradient dominates the others. Nothing is saved.`,
+one head's gradient dominates the others. A training that does not fit into the memory is an error. Nothing is saved.`,
 		Example: "  jenga check\n  jenga check exp.yaml --set model.base_model=models/minilm-l6 --json",
 		Args:    between(0, 1),
 		RunE:    func(cmd *cobra.Command, args []string) error { return c.check(cmd.Context(), f, fileOf(args)) },
@@ -56,6 +57,7 @@ type checked struct {
 	Seconds  *float64 `json:"seconds"` // expected; nil where training does not fit into the memory
 	Measured int      `json:"measured_steps"`
 	Warnings []string `json:"warnings"`
+	Error    string   `json:"error,omitempty"` // why training does not fit into the memory
 }
 
 type checkedTask struct {
@@ -95,21 +97,25 @@ func (c *commands) check(ctx context.Context, f checkFlags, file string) error {
 	if err != nil {
 		return err
 	}
-	var warnings []string
-	if tooLarge != nil {
-		warnings = append(warnings, plugin.Warning(plugin.Place{}, "%s", tooLarge))
-	}
 	for _, warning := range expected.Warnings {
-		warnings = append(warnings, plugin.Warning(plugin.Place{}, "%s", warning.Text))
+		text := plugin.Warning(plugin.Place{}, "%s", warning.Text)
+		c.warn([]string{text})
+		result.Warnings = append(result.Warnings, text)
 	}
-	c.warn(warnings)
-	result.Warnings = append(result.Warnings, warnings...)
+	return writeChecked(c.out, f.json, result, expected, tooLarge)
+}
 
-	if f.json {
-		result.add(expected)
-		return writeLine(c.out, result)
+// writeChecked writes what a check has found. It returns tooLarge, why training does not fit into the memory: train
+// refuses that too.
+func writeChecked(w io.Writer, asJSON bool, result checked, expected run.Expectation, tooLarge error) error {
+	if !asJSON {
+		return cmp.Or(writeCheck(w, result, expected, tooLarge == nil), tooLarge)
 	}
-	return writeCheck(c.out, result, expected)
+	result.add(expected)
+	if tooLarge != nil {
+		result.Error = tooLarge.Error()
+	}
+	return cmp.Or(writeLine(w, result), tooLarge)
 }
 
 // checkedTasks counts the examples of each head.
@@ -148,8 +154,8 @@ func (c *checked) add(e run.Expectation) {
 	}
 }
 
-// writeCheck writes a table of the examples, and what training is expected to take.
-func writeCheck(w io.Writer, c checked, e run.Expectation) error {
+// writeCheck writes a table of the examples, what training is expected to take, and whether it can be started.
+func writeCheck(w io.Writer, c checked, e run.Expectation, fits bool) error {
 	var text strings.Builder
 	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "task\thead\toutput\tsplit\texamples\tlabelled\tlabels")
@@ -176,7 +182,9 @@ func writeCheck(w io.Writer, c checked, e run.Expectation) error {
 		fmt.Fprintf(&text, "time: about %s on this machine (by %s)\n", roughly(e.Time),
 			plugin.Count(e.Measured, "measured step"))
 	}
-	fmt.Fprintln(&text, "no errors")
+	if fits {
+		fmt.Fprintln(&text, "no errors")
+	}
 	_, err := io.WriteString(w, text.String())
 	return err
 }

@@ -2,12 +2,14 @@ package cli
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/jenga-nlp/jenga/experiments/dataset"
+	"github.com/jenga-nlp/jenga/experiments/run"
 )
 
 func TestCheckCountsLabelledExamples(t *testing.T) {
@@ -56,13 +58,37 @@ size  size  a number   dev    3         2         -
 	}
 }
 
+func TestATrainingThatDoesNotFitIsAnErrorOfACheck(t *testing.T) {
+	tooLarge := errors.New("exp.yaml:3: a batch needs 9 GiB, the machine has 2 GiB")
+	expected := run.Expectation{Steps: 3, Memory: []run.MemoryPart{{Name: "weights", Bytes: 9 << 30}}}
+	for _, asJSON := range []bool{false, true} {
+		var fits, not strings.Builder
+		if err := writeChecked(&fits, asJSON, checked{}, expected, nil); err != nil {
+			t.Error(err)
+		}
+		if err := writeChecked(&not, asJSON, checked{}, expected, tooLarge); err != tooLarge {
+			t.Errorf("JSON %v: %v, want %v", asJSON, err, tooLarge)
+		}
+		var got checked
+		if !asJSON {
+			if fits.String() != not.String()+"no errors\n" ||
+				!strings.Contains(not.String(), "memory: about 9.00 GiB") {
+				t.Errorf("%s\nand, where it does not fit,\n%s", &fits, &not)
+			}
+		} else if err := json.Unmarshal([]byte(not.String()), &got); err != nil || got.Error != tooLarge.Error() ||
+			got.Steps != 3 || got.Seconds != nil || strings.Contains(fits.String(), `"error"`) {
+			t.Errorf("%v: %s\nand, where it fits, %s", err, &not, &fits)
+		}
+	}
+}
+
 func TestREADMEDescribesTheObjectOfACheck(t *testing.T) {
 	readme, err := os.ReadFile("../../README.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, field := range reflect.VisibleFields(reflect.TypeFor[checked]()) {
-		if key := field.Tag.Get("json"); !strings.Contains(string(readme), "`"+key+"`") {
+		if key, _, _ := strings.Cut(field.Tag.Get("json"), ","); !strings.Contains(string(readme), "`"+key+"`") {
 			t.Errorf("README does not describe %q", key)
 		}
 	}

@@ -36,8 +36,9 @@ func newSentences(format string, from textInput, targets []predict.TargetColumn,
 		return nil, nil, checkTargets(targets)
 	case corpus.FileType(from.file) != format:
 		return s, done, nil
-	case from.format.Encoding == "latin1":
-		return nil, nil, fmt.Errorf("--format %s: the input is latin1, the output UTF-8; want jsonl or csv", format)
+	case !from.format.IsUTF8():
+		return nil, nil, fmt.Errorf("--format %s: it copies the lines of the input, whose encoding is %s, and the "+
+			"output is UTF-8; want jsonl, csv or tsv, or data in UTF-8", format, from.format.Encoding)
 	}
 	in, done, err := openLines(from.file)
 	if err != nil {
@@ -53,14 +54,17 @@ func newSentences(format string, from textInput, targets []predict.TargetColumn,
 func (s *sentences) write(w io.Writer, result any) error {
 	p, ok := result.(predicted)
 	if !ok {
-		_, err := fmt.Fprintln(s.log, result.(errorLine).Error)
-		return err
+		p.Err = result.(errorLine).Err
 	}
 	if p.Err != nil {
 		fmt.Fprintln(s.log, p.Err)
+		p.Data = nil
 	}
-	if s.source != nil {
+	switch {
+	case s.source != nil:
 		return s.rewrite(w, p)
+	case !ok: // there are no words
+		return nil
 	}
 	for i, word := range p.Words {
 		text := p.Text[word.Start:word.End]
@@ -81,7 +85,9 @@ func (s *sentences) write(w io.Writer, result any) error {
 	return err
 }
 
-// rewrite copies a sentence of the source with its predicted tags. A prediction with an error has none.
+func (*sentences) end(io.Writer) error { return nil }
+
+// rewrite copies a sentence of the source with its predicted tags. With an error it has none: each is _.
 func (s *sentences) rewrite(w io.Writer, p predicted) error {
 	for words := 0; ; {
 		line, err := s.source.ReadString('\n')
@@ -92,12 +98,10 @@ func (s *sentences) rewrite(w io.Writer, p predicted) error {
 		line = strings.TrimRight(line, "\r\n")
 		blank := strings.Trim(line, " \t") == ""
 		if cells, delimiter := s.cells(line); cells != nil && !blank {
-			if p.Err == nil {
-				if err := s.setTags(&cells, p, words); err != nil {
-					return err
-				}
-				line = strings.Join(cells, delimiter)
+			if err := s.setTags(&cells, p, words); err != nil {
+				return err
 			}
+			line = strings.Join(cells, delimiter)
 			words++
 		}
 		if !ended || line != "" {

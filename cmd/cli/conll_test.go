@@ -1,11 +1,13 @@
 package cli
 
 import (
+	"errors"
 	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/experiments/predict"
 )
 
 // taggedWords are sentences in several scripts, a word and its tags a line.
@@ -153,5 +155,53 @@ func TestConllNeedsTagsOfWords(t *testing.T) {
 	const want = "--format conll: no task predicts a tag for each word; want jsonl or csv"
 	if status != exitMistake || out != "" || !strings.Contains(log, want) {
 		t.Errorf("%d, %s%s, want %s", status, out, log, want)
+	}
+}
+
+func TestConllOfAnotherEncodingIsAnError(t *testing.T) {
+	trainTags(t, "ner", "a.conll", "Zoe B-a\nhere O\n\nEcole B-b\nthere O\n")
+	experiment := readFile(t, "runs/tags/experiment.yaml")
+	for _, test := range []struct {
+		encoding string
+		refused  bool
+	}{
+		{"cp1252", true}, {"Windows-1252", true}, {"latin1", true}, {"ISO_8859-1:1987", true}, {"utf-16", true},
+		{"utf-16be", true}, {"utf-8", false}, {"csUTF8", false}, {"UTF8", false},
+	} {
+		writeFile(t, ".", "runs/tags/experiment.yaml",
+			strings.Replace(experiment, "split_words: ", "encoding: "+test.encoding+"\n      split_words: ", 1))
+		const want = "--format conll: it copies the lines of the input, whose encoding is "
+		status, out, log := call("", "predict", "runs/tags", "a.conll", "--format", "conll")
+		if refused := status == exitMistake && out == "" && strings.Contains(log, want+test.encoding); refused !=
+			test.refused || !refused && status != 0 {
+			t.Errorf("%s: %d, %s%s, refused %v, want %v", test.encoding, status, out, log, refused, test.refused)
+		}
+	}
+}
+
+func TestConlluKeepsTheSentencesThatCannotBeRead(t *testing.T) {
+	t.Chdir(t.TempDir())
+	const word = "\t_\tNOUN\t_\t_\t0\troot\t_\t_\n"
+	writeFile(t, ".", "a.conllu", "# text = a b\n1\ta"+word+"2\tb"+word+"\n1\tc"+word+"\n")
+	targets := []predict.TargetColumn{{Task: "t", Head: "t", Column: "tags", PerWord: true}}
+	var out, log strings.Builder
+	s, done, err := newSentences("conllu", textInput{file: "a.conllu"}, targets, &log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer done()
+	tags := map[string]map[string]any{"t": {"t": []string{"VERB"}}}
+	for _, result := range []any{
+		errorLine{predict.Line{Number: 2, Err: errors.New("line 2: no text")}},
+		predicted{Prediction: predict.Prediction{Line: 5, Data: tags}},
+	} {
+		if err := s.write(&out, result); err != nil {
+			t.Fatal(err)
+		}
+	}
+	none, verb := strings.Replace(word, "NOUN", "_", 1), strings.Replace(word, "NOUN", "VERB", 1)
+	want := "# text = a b\n1\ta" + none + "2\tb" + none + "\n1\tc" + verb + "\n"
+	if out.String() != want || log.String() != "line 2: no text\n" {
+		t.Errorf("%s\n%s, want\n%s", log.String(), out.String(), want)
 	}
 }

@@ -1,9 +1,9 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -27,8 +27,9 @@ func (c *commands) evalCommand() *cobra.Command {
 		Short: "Evaluate a trained run on its dev, test or train split",
 		Long: `Evaluate a trained run on its dev, test or train split, or on files of your own (--data). A table has the
 first metrics of each head in per cent, the main one first, and errors such as rmse in the unit of the numbers;
---json has all metrics, as fractions. The table's title, and "split" in JSON, is the split, or the files that were read
-in its place.
+--json has all metrics, as fractions. The table's title, and "split" in JSON, is the split, or the file that was read
+in its place: "intent: more.csv; others: dev" where that differs between tasks. JSON has "unfinished", with the last
+"step" "of" how many, if the run's training did not come to its end.
 
 A frozen encoder must have the SHA-256 that it had in training; the other commands that open a run compare the faster
 CRC-32C of all files alone.`,
@@ -86,7 +87,11 @@ func (c *commands) eval(ctx context.Context, f evalFlags, folder string) error {
 	}
 	metrics = report.Only(metrics, f.task)
 	if f.json {
-		return writeLine(c.out, report.EvalLineOf(name, metrics))
+		line := report.EvalLineOf(name, metrics)
+		if state := opened.Unfinished; state != nil {
+			line.Unfinished = &report.UnfinishedLine{Step: state.Step, Of: state.Of}
+		}
+		return writeLine(c.out, line)
 	}
 	fmt.Fprintf(c.out, "%s:\n", name)
 	if err := writeMetrics(c.out, metrics); err != nil || !f.labels {
@@ -95,24 +100,47 @@ func (c *commands) eval(ctx context.Context, f evalFlags, folder string) error {
 	return writeLabels(c.out, metrics)
 }
 
-// dataName names what is evaluated: the split, or the files that are read in its place.
+// dataName names what is evaluated: the split, or the file that is read in its place. Where that differs between tasks,
+// it names the tasks of each file.
 func dataName(opened *predict.Opened, split string, files map[string]string) string {
-	var names []string
+	var names []string             // of files, in order
+	tasks := map[string][]string{} // by file
+	others := false                // whether tasks are evaluated on the split
 	for _, group := range opened.Data.Groups {
 		if group.Examples[split] == nil {
 			continue
 		}
-		name := split
+		var file string
+		var members []string
 		for _, number := range group.Tasks {
-			if file := files[opened.Data.Experiment.Tasks[number].Name]; file != "" {
-				name = file
-			}
+			task := opened.Data.Experiment.Tasks[number].Name
+			members = append(members, task)
+			file = cmp.Or(files[task], file)
 		}
-		if !slices.Contains(names, name) {
-			names = append(names, name)
+		if file == "" {
+			others = true
+			continue
 		}
+		if tasks[file] == nil {
+			names = append(names, file)
+		}
+		tasks[file] = append(tasks[file], members...)
 	}
-	return strings.Join(names, ", ")
+
+	switch {
+	case len(names) == 0:
+		return split
+	case len(names) == 1 && !others:
+		return names[0]
+	}
+	var parts []string
+	for _, file := range names {
+		parts = append(parts, strings.Join(tasks[file], ", ")+": "+file)
+	}
+	if others {
+		parts = append(parts, "others: "+split)
+	}
+	return strings.Join(parts, "; ")
 }
 
 // evaluate evaluates the examples that were read, with a progress bar on a terminal that says what they are.

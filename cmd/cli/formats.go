@@ -1,13 +1,15 @@
 package cli
 
 import (
-	"encoding/csv"
 	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
 	"slices"
+	"strconv"
+	"strings"
 
+	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/experiments/predict"
 )
 
@@ -20,71 +22,173 @@ type predicted struct {
 // resultWriter writes the results for lines: each a predicted, or an errorLine for a line that could not be read.
 type resultWriter interface {
 	write(w io.Writer, result any) error
+	end(w io.Writer) error // after the last line
 }
 
 // jsonLines writes results as lines of JSON.
-type jsonLines struct{}
+type jsonLines struct{ keep kept }
 
-func (jsonLines) write(w io.Writer, result any) error {
-	if p, ok := result.(predicted); ok {
-		return writeLine(w, p.Prediction)
+func (j jsonLines) write(w io.Writer, result any) error {
+	switch r := result.(type) {
+	case predicted:
+		return writeLine(w, r.Prediction)
+	case errorLine:
+		return writeLine(w, predict.Prediction{Err: r.Err, Line: r.Number, Fields: j.keep.of(r.Fields)})
 	}
 	return writeLine(w, result)
 }
 
+func (jsonLines) end(io.Writer) error { return nil }
+
 // table writes rows of csv or tsv: the columns of the input, and predictions in those that the run's data has for
 // targets. Errors go to log.
 type table struct {
-	delimiter rune
-	columns   []string // of the input; nil: those of the first line
-	text      string   // column of the text of plain lines
-	words     string   // column of the words that texts are split into; "" if no target is a tag for each word
-	targets   []predict.TargetColumn
-	keep      kept
-	log       io.Writer
+	format  corpus.Format // of the output, with its Type
+	columns []string      // of the input; nil: those of the first line
+	text    string        // column of the text of plain lines
+	words   string        // column of the words that texts are split into; "" if no target is a tag for each word
+	targets []predict.TargetColumn
+	keep    kept
+	log     io.Writer
 
 	started bool
+	pending []predicted     // lines that could not be read before the first that determines the columns
+	byFirst bool            // the columns are those of the first line
+	dropped map[string]bool // fields of other lines that have no column
 }
 
 func (t *table) write(w io.Writer, result any) error {
 	p, ok := result.(predicted)
 	if !ok {
-		_, err := fmt.Fprintln(t.log, result.(errorLine).Error) // there is no row to write
-		return err
-	}
-	if p.line.Given == nil {
-		p.line.Given = map[string]any{t.text: p.Text}
-	}
-	rows := csv.NewWriter(w)
-	rows.Comma = t.delimiter
-	if !t.started {
-		t.started = true
-		t.begin(p.line)
-		if err := rows.Write(t.columns); err != nil {
-			return err
-		}
+		line := result.(errorLine).Line
+		p = predicted{predict.Prediction{Err: line.Err, Line: line.Number, Fields: t.keep.of(line.Fields)}, line}
 	}
 	if p.Err != nil {
 		fmt.Fprintln(t.log, p.Err)
 	}
-	if err := rows.Write(t.row(p)); err != nil {
+	if !t.started && !ok && t.columns == nil { // it may lack the text
+		t.pending = append(t.pending, p)
+		return nil
+	}
+	if p.line.Given == nil {
+		p.line.Given = map[string]any{t.text: p.Text}
+	}
+	if err := t.start(w, p.line); err != nil {
 		return err
 	}
-	rows.Flush()
-	return rows.Error()
+	return t.writeRow(w, p)
 }
+
+// end warns of fields that were left out, and writes the rows of an input of which no line could be read.
+func (t *table) end(w io.Writer) error {
+	if len(t.dropped) > 0 {
+		var names []string
+		for _, name := range slices.Sorted(maps.Keys(t.dropped)) {
+			names = append(names, strconv.Quote(name))
+		}
+		fmt.Fprintf(t.log, "warning: --format %s: fields that the first line does not have are left out: %s; jsonl "+
+			"has them\n", t.format.Type, strings.Join(names, ", "))
+	}
+	if len(t.pending) == 0 {
+		return nil
+	}
+	first := t.pending[0].line
+	if first.Given == nil {
+		first.Given = map[string]any{t.text: nil}
+	}
+	return t.start(w, first)
+}
+
+// start writes the header, with the columns of the first line, and the lines that wait for it, if none was written yet.
+func (t *table) start(w io.Writer, first predict.Line) error {
+	if t.started {
+		return nil
+	}
+	t.started = true
+	t.begin(first)
+	if !t.format.NoHeader {
+		if err := t.format.WriteRow(w, t.columns); err != nil {
+			return fmt.Errorf("--format %s: header: %w; want jsonl", t.format.Type, err)
+		}
+	}
+	for _, p := range t.pending {
+		if err := t.writeRow(w, p); err != nil {
+			return err
+		}
+	}
+	t.pending = nil
+	return nil
+}
+
+func (t *table) writeRow(w io.Writer, p predicted) error {
+	if t.byFirst {
+		t.fit(&p)
+	}
+	if err := t.format.WriteRow(w, t.row(p)); err != nil {
+		return fmt.Errorf("--format %s: line %d: %w; want jsonl", t.format.Type, p.Line, err)
+	}
+	return nil
+}
+
+// fit moves the text of a line to the column that the first line has for it, and notes the fields without a column.
+func (t *table) fit(p *predicted) {
+	const most = 20 // names in the warning
+	given := maps.Clone(p.line.Given)
+	if slices.Contains(t.columns, t.text) && given[t.text] == nil && p.Text != "" {
+		given[t.text] = p.Text
+		if p.line.Text != t.text {
+			delete(given, p.line.Text)
+		}
+	}
+	p.line.Given = given
+	for name := range given {
+		_, other := p.line.Fields[name]
+		if kept := !other || t.keep.keeps(name); kept && !slices.Contains(t.columns, name) && len(t.dropped) < most {
+			if t.dropped == nil {
+				t.dropped = map[string]bool{}
+			}
+			t.dropped[name] = true
+		}
+	}
+}
+
+// byPosition reports whether the run's data is read by the positions of columns, which therefore all stay.
+func (t *table) byPosition() bool { return t.format.NoHeader || len(t.format.Columns) > 0 }
 
 // begin chooses the columns by the first line.
 func (t *table) begin(first predict.Line) {
-	if t.columns == nil {
+	if t.byPosition() {
+		t.beginByPosition()
+		return
+	}
+	if t.byFirst = t.columns == nil; t.byFirst {
 		t.columns = slices.Sorted(maps.Keys(first.Given))
 	}
 	t.columns = slices.DeleteFunc(slices.Clone(t.columns), func(name string) bool {
 		_, other := first.Fields[name]
 		return name == "" || name == "_" || other && !t.keep.keeps(name)
 	})
+	if t.byFirst && slices.Contains(t.columns, first.Text) {
+		t.text = first.Text
+	}
 	if t.words != "" && first.Example != nil && first.Example.Words == nil && !slices.Contains(t.columns, t.words) {
 		t.columns = append(t.columns, t.words)
+	}
+	for _, target := range t.targets {
+		if !slices.Contains(t.columns, target.Column) {
+			t.columns = append(t.columns, target.Column)
+		}
+	}
+}
+
+// beginByPosition adds the columns of targets that the input lacks: at their positions if they are named by those.
+func (t *table) beginByPosition() {
+	for _, target := range t.targets {
+		if at, err := strconv.Atoi(target.Column); err == nil && len(t.format.Columns) == 0 {
+			for n := len(t.columns); n < at; n++ {
+				t.columns = append(t.columns, strconv.Itoa(n+1))
+			}
+		}
 	}
 	for _, target := range t.targets {
 		if !slices.Contains(t.columns, target.Column) {
@@ -97,7 +201,9 @@ func (t *table) begin(first predict.Line) {
 func (t *table) row(p predicted) []string {
 	cells := make([]string, len(t.columns))
 	for i, name := range t.columns {
-		cells[i] = cell(p.line.Given[name])
+		if _, other := p.line.Fields[name]; !other || t.keep.keeps(name) {
+			cells[i] = cell(p.line.Given[name])
+		}
 		if name == t.words && cells[i] == "" && p.Words != nil {
 			words := make([]string, len(p.Words))
 			for w, at := range p.Words {

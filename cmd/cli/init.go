@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -76,11 +77,20 @@ func (c *commands) initialize(data []string, out string, force bool) error {
 	}
 	argument := ""
 	if out != defaultFile {
-		argument = " " + out
+		argument = " " + shellWord(out)
 	}
 	_, err = fmt.Fprintf(c.out, "wrote %s with %s; read its comments, then: jenga check%[3]s, jenga train%[3]s\n", out,
 		plugin.Count(tasks, "task"), argument)
 	return err
+}
+
+// shellWord returns a file name as one word of a shell's command line, in quotes where it has blanks or other characters
+// with a meaning of their own.
+func shellWord(name string) string {
+	if !strings.ContainsAny(name, " \t\n\"'`\\$&|;<>()*?[]{}!#~") {
+		return name
+	}
+	return "'" + strings.ReplaceAll(name, "'", `'\''`) + "'"
 }
 
 // baseModel returns the smallest model on this machine, and the names of the others.

@@ -93,6 +93,15 @@ func TestInitWritesExperimentsThatTrain(t *testing.T) {
 	}
 }
 
+func TestInitQuotesTheNameOfItsFile(t *testing.T) {
+	for name, want := range map[string]string{"a.yaml": "a.yaml", "new/mails-2.yaml": "new/mails-2.yaml",
+		"my mails.yaml": "'my mails.yaml'", "it's.yaml": `'it'\''s.yaml'`, "a$b.yaml": "'a$b.yaml'"} {
+		if got := shellWord(name); got != want {
+			t.Errorf("%q is %s, want %s", name, got, want)
+		}
+	}
+}
+
 // typesOf lists the types of an experiment's tasks.
 func typesOf(e *config.Experiment) []string {
 	var types []string

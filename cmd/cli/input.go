@@ -164,7 +164,7 @@ func (t *texts) next() (lines []predict.Line, err error) {
 			continue
 		default:
 			if line, err = predict.Input(text, t.number, t.columns); err != nil {
-				line = predict.Line{Number: t.number, Err: err}
+				line.Number, line.Err = t.number, err
 			}
 		}
 		lines = append(lines, line)

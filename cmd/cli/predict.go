@@ -1,9 +1,10 @@
 package cli
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -29,13 +30,15 @@ func (c *commands) predictCommand() *cobra.Command {
 		Long: `Predict for all tasks, a JSON line for each text, which is encoded once. Texts are plain lines, or JSON
 lines with text, pair or words, or with question and context, or with the column names of the run's data; they are
 read from stdin if no file is named, or -. A csv, tsv, json, conll or conllu file, or a folder with seq.in, is read
-as the run's data is. The output has an error in place of a line that cannot be read, and nothing for an empty one.
+as the run's data is. The output has an error in place of a line that cannot be read, with the fields that can, and
+nothing for an empty one; as csv or tsv a row without predictions, and the error goes to stderr.
 Tasks trained on pairs of texts are left out for a single text; a pair is an error if no task was trained on one.
 
 Each output has its line's number, and the other fields of the line, as its id; fields with the name of one of the
 output's are in the object input. truncated is the number of tokens of a long text that were not read; words beyond
 have the tag null. Offsets (start, end) count characters (Unicode code points), as in data files, or what --offsets
-says.`,
+says. The output is UTF-8, whatever the encoding of the input is. As csv or tsv, for a file of the same type, it has
+the header, delimiter and quotes that the run's data has.`,
 		Example: `  echo 'play adele on spotify' | jenga predict runs/snips
   jenga predict runs/snips texts.jsonl > predictions.jsonl
   jenga predict runs/mails new.csv > predictions.jsonl
@@ -79,15 +82,11 @@ func (c *commands) predict(ctx context.Context, f predictFlags, folder string, a
 	// the output
 	own := *c
 	if f.out != "" {
-		file, err := createOutput(f.out, args)
-		if err != nil {
+		if err := checkOutput(f.out, args); err != nil {
 			return err
 		}
-		defer func() {
-			if closed := file.Close(); err == nil {
-				err = closed
-			}
-		}()
+		file := &outputFile{name: f.out}
+		defer func() { err = file.end(err) }()
 		own.out = file
 	}
 
@@ -120,7 +119,7 @@ func (c *commands) outputOf(f predictFlags, run *predict.Opened, from textInput,
 	targets := run.TargetColumns(f.tasks...)
 	switch f.format {
 	case "jsonl":
-		return jsonLines{}, done, nil
+		return jsonLines{keep}, done, nil
 	case "conll", "conllu":
 		return newSentences(f.format, from, targets, c.log)
 	}
@@ -128,7 +127,7 @@ func (c *commands) outputOf(f predictFlags, run *predict.Opened, from textInput,
 		return nil, nil, err
 	}
 	t := &table{
-		delimiter: map[string]rune{"csv": ',', "tsv": '\t'}[f.format], text: "text",
+		format: corpus.Format{Type: f.format}, text: "text",
 		targets: targets, keep: keep, log: c.log,
 	}
 	if names := from.columns["text"]; len(names) > 0 {
@@ -144,20 +143,56 @@ func (c *commands) outputOf(f predictFlags, run *predict.Opened, from textInput,
 		if t.columns, err = corpus.Columns(from.file, from.format); err != nil {
 			return nil, nil, err
 		}
+		if kind == f.format { // the run's data options read the output too
+			t.format = from.format
+			t.format.Type = kind
+		}
 	}
 	return t, done, nil
 }
 
-// createOutput creates a file for output, which must not be the input's.
-func createOutput(name string, args []string) (*os.File, error) {
+// checkOutput returns an error if the file for output is the input.
+func checkOutput(name string, args []string) error {
 	if len(args) > 0 {
 		in, inErr := os.Stat(args[0])
 		out, outErr := os.Stat(name)
 		if inErr == nil && outErr == nil && os.SameFile(in, out) {
-			return nil, fmt.Errorf("--out %q: it is the file that is read; want another", name)
+			return fmt.Errorf("--out %q: it is the file that is read; want another", name)
 		}
 	}
-	return os.Create(name)
+	return nil
+}
+
+// outputFile is a file that is created, or emptied, when the first line is written: a mistake that is found before
+// leaves the file of an earlier command as it was.
+type outputFile struct {
+	name string
+	file *os.File // nil before
+}
+
+func (o *outputFile) Write(p []byte) (n int, err error) {
+	if o.file == nil {
+		if o.file, err = os.Create(o.name); err != nil {
+			return 0, err
+		}
+	}
+	return o.file.Write(p)
+}
+
+// end closes the file after a command that returns err; without an error and without a line the file is empty. It
+// returns the first error.
+func (o *outputFile) end(err error) error {
+	if o.file == nil {
+		if err != nil && !errors.Is(err, errReported) {
+			return err
+		}
+		file, createErr := os.Create(o.name)
+		if createErr != nil {
+			return cmp.Or(err, createErr)
+		}
+		o.file = file
+	}
+	return cmp.Or(err, o.file.Close())
 }
 
 // kept chooses the fields of the input that pass through to the output.
@@ -181,15 +216,16 @@ func newKept(flag string) kept {
 // keeps reports whether the field with a name passes through.
 func (k kept) keeps(name string) bool { return k.all || slices.Contains(k.names, name) }
 
-// of returns the fields that pass through.
+// of returns the fields that pass through, under the names of --keep, which may be paths into JSON.
 func (k kept) of(fields map[string]any) map[string]any {
 	if k.all {
 		return fields
 	}
-	chosen := maps.Clone(fields)
-	maps.DeleteFunc(chosen, func(name string, _ any) bool { return !k.keeps(name) })
-	for name := range chosen {
-		k.found[name] = true
+	chosen := map[string]any{}
+	for _, name := range k.names {
+		if value, ok := corpus.Field(fields, name); ok {
+			chosen[name], k.found[name] = value, true
+		}
 	}
 	return chosen
 }

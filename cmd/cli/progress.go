@@ -50,7 +50,7 @@ func (p *progress) Add(n int) error {
 func description(room int, what string, elapsed time.Duration, done, of int, notes []string) string {
 	times := []string{"elapsed " + elapsed.Round(time.Second).String()}
 	if done > 0 {
-		remaining := time.Duration(float64(elapsed) / float64(done) * float64(of-done))
+		remaining := time.Duration(float64(elapsed) / float64(done) * float64(max(of-done, 0)))
 		times = append(times, "remaining "+remaining.Round(time.Second).String())
 	}
 	if what != "" && utf8.RuneCountInString(what+gap+strings.Join(times, gap)) <= room {

@@ -37,6 +37,7 @@ func TestABarLabelsItsTimes(t *testing.T) {
 		{35, 25, "dev  elapsed 1m40s  remaining 5m0s"},
 		{33, 25, "elapsed 1m40s  remaining 5m0s"},
 		{20, 25, "elapsed 1m40s"},
+		{99, 101, "dev  elapsed 1m40s  remaining 0s  loss 0.1234  987 tokens/s"}, // more than planned
 		{99, 100, "dev  elapsed 1m40s  remaining 0s  loss 0.1234  987 tokens/s"},
 	} {
 		if got := description(test.room, "dev", 100*time.Second, test.done, 100, notes); got != test.want {

@@ -10,6 +10,7 @@ import (
 	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
 
+	"github.com/jenga-nlp/jenga/experiments/run"
 	"github.com/jenga-nlp/jenga/internal/hub"
 	"github.com/jenga-nlp/jenga/internal/hubcache"
 )
@@ -60,7 +61,7 @@ func (c *commands) pull(ctx context.Context, name string, onnx bool) error {
 		return err
 	}
 	fmt.Fprintf(c.log, "%s, commit %.8s: %d files, %s; use it as base_model: %s\n", m.Name, done.Commit, done.Files,
-		megabytes(done.Bytes), m)
+		run.SizeOf(done.Bytes), m)
 	_, err = fmt.Fprintln(c.out, done.Folder)
 	return err
 }
@@ -96,10 +97,10 @@ func (d *downloads) event(e hub.Event) {
 	switch {
 	case complete:
 		d.end()
-		fmt.Fprintf(d.log, "%s  %s\n", e.File, megabytes(e.Size))
+		fmt.Fprintf(d.log, "%s  %s\n", e.File, run.SizeOf(e.Size))
 	case time.Since(d.last) >= every:
 		d.last = time.Now()
-		fmt.Fprintf(d.log, "%s  %s of %s\n", e.File, megabytes(e.Done), megabytes(e.Size))
+		fmt.Fprintf(d.log, "%s  %s of %s\n", e.File, run.SizeOf(e.Done), run.SizeOf(e.Size))
 	}
 }
 
@@ -111,16 +112,8 @@ func (d *downloads) end() {
 	}
 }
 
-// megabytes formats a number of bytes.
-func megabytes(n int64) string {
-	if n < 1e5 {
-		return fmt.Sprintf("%.1f kB", float64(n)/1e3)
-	}
-	return fmt.Sprintf("%.1f MB", float64(n)/1e6)
-}
-
 // byteBarWidth is how many characters a bar of bytes needs besides its description.
-const byteBarWidth = len(" 100% || (999.9/999.9 MB, 999 MB/s) [99h59m59s:99h59m59s] ")
+const byteBarWidth = len(" 100% || (999.9/999.9 MiB, 999 MiB/s) [99h59m59s:99h59m59s] ")
 
 // newByteBar returns a bar that shows how many of a file's bytes are there, and the time left.
 func newByteBar(w io.Writer, file string, size int64) *progressbar.ProgressBar {
@@ -128,6 +121,7 @@ func newByteBar(w io.Writer, file string, size int64) *progressbar.ProgressBar {
 		progressbar.OptionSetWriter(w),
 		progressbar.OptionSetDescription(fitting(terminalWidth(w)-byteBarWidth, file)),
 		progressbar.OptionShowBytes(true),
+		progressbar.OptionUseIECUnits(true),
 		progressbar.OptionShowCount(),
 		progressbar.OptionSetPredictTime(true),
 		progressbar.OptionFullWidth(),

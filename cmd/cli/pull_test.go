@@ -32,8 +32,8 @@ func TestPull(t *testing.T) {
 
 	// the folder goes to stdout
 	folder := filepath.Join(os.Getenv("HF_HOME"), "hub", "models--org--small", "snapshots", hubtest.Commit)
-	const files = "config.json  0.0 kB\ntokenizer_config.json  0.0 kB\nvocab.txt  0.0 kB\nmodel.safetensors  1.0 MB\n"
-	const done = "org/small, commit 01234567: 4 files, 1.0 MB; use it as base_model: org/small@v1\n"
+	const files = "config.json  2 B\ntokenizer_config.json  23 B\nvocab.txt  36 B\nmodel.safetensors  977 KiB\n"
+	const done = "org/small, commit 01234567: 4 files, 977 KiB; use it as base_model: org/small@v1\n"
 	status, out, log := call("", "pull", "org/small@v1")
 	if status != 0 || out != folder+"\n" || log != files+done {
 		t.Errorf("pull: %d, %s%s\nwant %s\n%s%s", status, out, log, folder, files, done)
@@ -99,15 +99,15 @@ func TestDownloadsShowABarOrLines(t *testing.T) {
 			d.event(e)
 		}
 		d.end()
-		const want = "again\na  0.2 MB\n"
-		if got := log.String(); !bars && got != want || bars && !strings.Contains(got, "/200 kB)") {
-			t.Errorf("with bars %v: %q, want %q, or a bar of 200 kB", bars, got, want)
+		const want = "again\na  195 KiB\n"
+		if got := log.String(); !bars && got != want || bars && !strings.Contains(got, "/195 KiB)") {
+			t.Errorf("with bars %v: %q, want %q, or a bar of 195 KiB", bars, got, want)
 		}
 	}
 	var log bytes.Buffer
 	d := downloads{log: &log, file: "a", last: time.Now().Add(-time.Minute)}
 	d.event(events[1])
-	if got, want := log.String(), "a  0.1 MB of 0.2 MB\n"; got != want {
+	if got, want := log.String(), "a  97.7 KiB of 195 KiB\n"; got != want {
 		t.Errorf("after a minute: %q, want %q", got, want)
 	}
 }

@@ -13,10 +13,7 @@ import (
 )
 
 // errorLine replaces the output for a line that cannot be read.
-type errorLine struct {
-	Error string `json:"error"`
-	Line  int    `json:"line"`
-}
+type errorLine struct{ predict.Line }
 
 // isError reports whether a line of output is an error.
 func isError(line any) bool {
@@ -71,6 +68,12 @@ func (c *commands) eachText(ctx context.Context, from textInput, process func([]
 			return err
 		}
 	}
+	if err := output.end(out); err != nil {
+		return err
+	}
+	if err := out.Flush(); err != nil {
+		return err
+	}
 	if failed {
 		return errReported
 	}
@@ -112,7 +115,7 @@ func resultsOf(read []predict.Line, process func([]predict.Line) ([]any, error))
 	results := make([]any, len(read))
 	for i, line := range read {
 		if line.Err != nil {
-			results[i] = errorLine{line.Err.Error(), line.Number}
+			results[i] = errorLine{line}
 			continue
 		}
 		results[i], processed = processed[0], processed[1:]

@@ -38,8 +38,8 @@ file with all defaults, a line of metrics for each evaluation and each logged st
 best/ and last/. Where split or limit divides a training file, splits.jsonl lists which lines are in which split. A
 folder that another training writes to is refused.
 
-Ctrl-C and SIGTERM end training after the current step. The checkpoints so far are left, and named; eval and predict
-warn of a run whose training did not come to its end.`,
+Ctrl-C and SIGTERM end training after the current step. The checkpoints so far are left, and named, as they are after
+an error such as a full disk; eval and predict warn of a run whose training did not come to its end.`,
 		Example: `  jenga train experiments/quickstart.yaml
   jenga train exp.yaml --set training.num_epochs=1 --set tasks.intent.heads.intent.type=mlp
   jenga train exp.yaml --out runs/second --json > events.jsonl`,
@@ -70,8 +70,11 @@ func (c *commands) train(ctx context.Context, f trainFlags, file string) error {
 		// if stdout is what has failed, err says so
 		writeLine(c.out, report.Line(report.Ended{Done: done, Err: err}))
 	}
-	if err != nil && errors.Is(err, context.Canceled) {
-		return interruption{done}
+	switch ended := (report.Ended{Done: done, Err: err}); {
+	case errors.Is(err, context.Canceled):
+		return interruption{ended}
+	case err != nil && done.Folder != "":
+		return fmt.Errorf("%w\ntraining ended %s", err, leftBy(done))
 	}
 	return err
 }
@@ -120,19 +123,29 @@ func (c *commands) writeDone(done report.Done) error {
 	return err
 }
 
-// interruption is the error of a training that a signal ended: it names the last step, and the checkpoint that is left.
-type interruption struct{ done report.Done } // so far
+// interruption is the error of a training that a signal ended: it names the last step, the checkpoint that is left, and
+// what has failed besides.
+type interruption struct{ ended report.Ended }
 
 func (i interruption) Error() string {
-	text := "interrupted " + report.State{Step: i.done.Step, Of: i.done.Of}.After()
+	text := "interrupted " + leftBy(i.ended.Done)
+	if failure := i.ended.Failure(); failure != nil {
+		text += "\n" + failure.Error()
+	}
+	return text
+}
+
+// leftBy describes how far a training came that did not come to its end, and the checkpoint that is left.
+func leftBy(done report.Done) string {
+	text := report.State{Step: done.Step, Of: done.Of}.After()
 	switch {
-	case i.done.Checkpoint() != "":
-		return fmt.Sprintf("%s; best so far: epoch %.4g in %s", text, i.done.Best.Epoch, i.done.Checkpoint())
-	case i.done.Folder == "":
+	case done.Checkpoint() != "":
+		return fmt.Sprintf("%s; best so far: epoch %.4g in %s", text, done.Best.Epoch, done.Checkpoint())
+	case done.Folder == "":
 		return text
-	case runfolder.HasModel(i.done.Folder):
-		return fmt.Sprintf("%s; no checkpoint yet; %s holds the run from before", text, i.done.Folder)
-	case runfolder.IsRun(i.done.Folder):
+	case runfolder.HasModel(done.Folder):
+		return fmt.Sprintf("%s; no checkpoint yet; %s holds the run from before", text, done.Folder)
+	case runfolder.IsRun(done.Folder):
 		return text + "; no checkpoint yet; train again with --force"
 	}
 	return text

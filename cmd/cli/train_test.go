@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -96,13 +97,18 @@ func TestAnInterruptionNamesTheStepAndTheCheckpoint(t *testing.T) {
 		}
 	}
 
+	const unfinished = `,"unfinished":{"step":8,"of":80}}`
+	if _, out, _ := call("", "eval", "runs/mails", "--json"); !strings.HasSuffix(out, unfinished+"\n") {
+		t.Errorf("eval --json of a run that was interrupted: %swant %s at its end", out, unfinished)
+	}
+
 	// a training that came to its end
 	if status, _, log := call("", "train", "--force", "--set", "training.num_epochs=1"); status != 0 {
 		t.Fatal(log)
 	}
-	if status, _, log := call("", "eval", "runs/mails"); status != 0 ||
-		strings.Contains(log, "training of this run") {
-		t.Errorf("eval of a run that is done: status %d, %s", status, log)
+	if status, out, log := call("", "eval", "runs/mails", "--json"); status != 0 ||
+		strings.Contains(log, "training of this run") || strings.Contains(out, "unfinished") {
+		t.Errorf("eval of a run that is done: status %d, %s%s", status, out, log)
 	}
 }
 
@@ -114,6 +120,73 @@ func TestTheLastEventOfATrainingThatFailsIsItsError(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &last); err != nil || status != exitMistake || last.Event != "error" ||
 		last.Error+"\n" != log || !strings.Contains(log, "mails.csv: no such file") {
 		t.Errorf("train without its data: %d\n%s%s", status, out, log)
+	}
+}
+
+// hook is a writer that calls a function with each line.
+type hook struct {
+	line func(text string) error
+	last string // what was written last
+}
+
+func (h *hook) Write(p []byte) (int, error) {
+	h.last = string(p)
+	return len(p), h.line(h.last)
+}
+
+func TestATrainingThatFailsNamesItsCheckpoint(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeFile(t, ".", "mails.csv", mails())
+	writeFile(t, ".", "experiment.yaml", smallExperiment)
+	full, best := errors.New("no space left on device"), filepath.Join("runs", "mails", "best")
+	for _, test := range []struct{ at, want, checkpoint string }{
+		{`{"event":"step","step":2,`, "no space left on device\ntraining ended after step 2 of 80; no checkpoint " +
+			"yet; train again with --force", ""},
+		{`{"event":"step","step":6,`, "no space left on device\ntraining ended after step 6 of 80; best so far: " +
+			"epoch 1 in " + best, best},
+	} {
+		out := &hook{line: func(text string) error {
+			if strings.HasPrefix(text, test.at) {
+				return full
+			}
+			return nil
+		}}
+		c := &commands{out: out, log: new(strings.Builder)}
+		err := c.train(t.Context(), trainFlags{json: true, force: true}, defaultFile)
+		if err == nil || err.Error() != test.want || !errors.Is(err, full) {
+			t.Errorf("a full disk at %s: %v, want %s", test.at, err, test.want)
+		}
+		var ended struct{ Event, Error, Checkpoint string }
+		if err := json.Unmarshal([]byte(out.last), &ended); err != nil || ended.Event != "error" ||
+			ended.Error != full.Error() || ended.Checkpoint != test.checkpoint {
+			t.Errorf("the last event is %s, %v; want the checkpoint %q", out.last, err, test.checkpoint)
+		}
+	}
+}
+
+func TestAnInterruptionSaysWhatFailedBesides(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeFile(t, ".", "mails.csv", mails())
+	writeFile(t, ".", "experiment.yaml", smallExperiment)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	replaced := filepath.Join("runs", "mails", "replaced-run")
+	out := &hook{line: func(text string) error {
+		if strings.HasPrefix(text, `{"event":"step","step":2,`) {
+			cancel()
+			writeFile(t, replaced, "notes.txt", "which no run has: the folder is not removed")
+		}
+		return nil
+	}}
+	c := &commands{out: out, log: new(strings.Builder)}
+	err := c.train(ctx, trainFlags{json: true, force: true}, defaultFile)
+	var stopped interruption
+	if !errors.As(err, &stopped) || !strings.HasPrefix(err.Error(), "interrupted after step 2 of 80; ") ||
+		!strings.Contains(err.Error(), "\nremove "+replaced+": ") {
+		t.Errorf("train = %v", err)
+	}
+	if !strings.Contains(out.last, `"event":"interrupted"`) || !strings.Contains(out.last, `"error":"remove `) {
+		t.Errorf("the last event is %s", out.last)
 	}
 }
 

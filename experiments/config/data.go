@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 
 	"github.com/jenga-nlp/jenga/corpus"
@@ -128,36 +129,47 @@ func (d *decoding) data(owner string, task *Task, s, dataPath, of *plugin.Sectio
 		}
 		path, what = dataPath, "data_path"
 	}
-	file := func(s *plugin.Section, what string) File { return d.file(&data, raw.fileOptions, s, owner, what) }
+	read, own := map[string]corpus.Format{}, map[string]corpus.Format{} // of the files so far, by name
+	file := func(s *plugin.Section, what string) File {
+		file, format := d.file(raw.fileOptions, s, owner, what)
+		if file.Name == "" {
+			return file
+		}
+		if before, again := read[file.Name]; again && !reflect.DeepEqual(before, format) && d.files { // a run trained with it still opens
+			d.mistakes.Add(file.Place, "%s: %s: %s has other options in another split; give it the same in both",
+				owner, what, file.Name)
+		} else if s.Kind == plugin.Mapping {
+			own[file.Name] = format
+		}
+		read[file.Name] = format
+		return file
+	}
 	data.Path = file(path, what)
 	data.Train = file(raw.Train, "data: train")
 	data.Dev = file(raw.Dev, "data: dev")
 	data.Test = file(raw.Test, "data: test")
+	if len(own) > 0 {
+		data.Formats = own
+	}
 	d.checkFiles(owner, data, s)
 	data.Split = d.split(owner, data, raw.Split)
 	return data
 }
 
-// file reads a file's path, or a mapping with its path and options of its own, which are otherwise those of data.
-func (d *decoding) file(data *Data, options fileOptions, s *plugin.Section, owner, what string) File {
+// file reads a file's path, or a mapping with its path and options of its own, which are otherwise those of data. The
+// format is without Fields.
+func (d *decoding) file(options fileOptions, s *plugin.Section, owner, what string) (File, corpus.Format) {
 	if s == nil || s.Kind != plugin.Mapping {
-		return d.dataFile(s, owner, what)
+		return d.dataFile(s, owner, what), options.format()
 	}
 	own := ownFile{fileOptions: options}
 	s.Decode(owner+": "+what, &own, &d.mistakes)
 	if !s.Has("path") {
 		d.mistakes.Add(s.Place, "%s: %s: no path; want a path, or {path: FILE, header: false} and the like", owner,
 			what)
-		return File{Place: s.Place}
+		return File{Place: s.Place}, corpus.Format{}
 	}
-	file := d.dataFile(own.Path, owner, what)
-	if file.Name != "" {
-		if data.Formats == nil {
-			data.Formats = map[string]corpus.Format{}
-		}
-		data.Formats[file.Name] = own.format()
-	}
-	return file
+	return d.dataFile(own.Path, owner, what), own.format()
 }
 
 // format returns the options as a format without Fields.

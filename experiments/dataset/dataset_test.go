@@ -67,7 +67,7 @@ func TestTruncatedExamplesAreCounted(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		const warning = `warning: task "mood": 1 of 4 texts of train have more than 8 tokens and are truncated: a larger tokenizer.max_length, or long: windows, avoids it`
+		const warning = `warning: task "mood": 1 of 4 texts of train has more than 8 tokens and is truncated: a larger tokenizer.max_length, or long: windows, avoids it`
 		if got := slices.Contains(data.Warnings, warning); got != want {
 			t.Errorf("long: %s: warnings %q, want this one: %v", long, data.Warnings, want)
 		}
@@ -97,14 +97,14 @@ func TestExamplesThatTeachNothingGiveAWarning(t *testing.T) {
 	for tasks, want := range map[string][]string{
 		one + "\n": {
 			`warning: task "mood": 2 of 5 training examples have no label and are not used for training`,
-			`warning: task "mood": 1 of 5 texts of dev are empty`,
-			`warning: task "mood": 1 of 5 texts of train are empty`,
+			`warning: task "mood": 1 of 5 texts of dev is empty`,
+			`warning: task "mood": 1 of 5 texts of train is empty`,
 			`warning: task "mood": 4 of 5 texts of dev are in train too: metrics on them say nothing about new texts`,
 		},
 		both: { // the third text has a label for one of the tasks
 			`warning: task "mood": 1 of 5 training examples have no label and are not used for training`,
-			`warning: task "mood": 1 of 5 texts of dev are empty`,
-			`warning: task "mood": 1 of 5 texts of train are empty`,
+			`warning: task "mood": 1 of 5 texts of dev is empty`,
+			`warning: task "mood": 1 of 5 texts of train is empty`,
 			`warning: task "mood": 4 of 5 texts of dev are in train too: metrics on them say nothing about new texts`,
 		},
 	} {

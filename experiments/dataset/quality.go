@@ -156,6 +156,7 @@ func overlap(group *Group) string {
 		train[textOf(e)] = true
 	}
 	var found []string
+	shared := 0
 	for _, split := range []string{config.Dev, config.Test} {
 		n := 0
 		for _, e := range group.Examples[split] {
@@ -164,11 +165,14 @@ func overlap(group *Group) string {
 			}
 		}
 		if n > 0 {
-			found = append(found, fmt.Sprintf("%d of %d texts of %s", n, len(group.Examples[split]), split))
+			shared += n
+			texts := plugin.Count(len(group.Examples[split]), "text")
+			found = append(found, fmt.Sprintf("%d of %s of %s", n, texts, split))
 		}
 	}
 	if len(found) == 0 {
 		return ""
 	}
-	return strings.Join(found, " and ") + " are in train too: metrics on them say nothing about new texts"
+	return strings.Join(found, " and ") + plugin.Agree(shared, " is in train too: metrics on it say",
+		" are in train too: metrics on them say") + " nothing about new texts"
 }

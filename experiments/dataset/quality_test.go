@@ -65,7 +65,7 @@ func TestDoubtfulDataGivesAWarningOfEachKind(t *testing.T) {
 		},
 		"train and dev alike": {
 			train: good, dev: "so good,good\nvery good,good\n",
-			want: []string{"1 of 2 texts of dev are in train too: metrics on them say nothing about new texts"},
+			want: []string{"1 of 2 texts of dev is in train too: metrics on it say nothing about new texts"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -60,8 +60,8 @@ func (d *Dataset) checkTexts(group *Group, split string) []string {
 	if empty == 0 {
 		return d.truncated(group, split)
 	}
-	return append([]string{taskWarning(d.Experiment.Tasks[group.Tasks[0]], "%d of %d texts of %s are empty", empty,
-		len(group.Examples[split]), split)}, d.truncated(group, split)...)
+	return append([]string{taskWarning(d.Experiment.Tasks[group.Tasks[0]], "%d of %s of %s %s empty", empty,
+		plugin.Count(len(group.Examples[split]), "text"), split, plugin.Agree(empty, "is", "are"))}, d.truncated(group, split)...)
 }
 
 // taskWarning returns a warning about a task's data.
@@ -80,7 +80,7 @@ func (d *Dataset) truncated(group *Group, split string) (warnings []string) {
 	if n > 0 {
 		task := d.Experiment.Tasks[group.Tasks[0]]
 		warnings = append(warnings, taskWarning(task, "%s",
-			Truncated(n, fmt.Sprintf("%d texts of %s", len(examples), split), windowing)))
+			Truncated(n, plugin.Count(len(examples), "text")+" of "+split, windowing)))
 	}
 	return warnings
 }
@@ -88,11 +88,12 @@ func (d *Dataset) truncated(group *Group, split string) (warnings []string) {
 // Truncated returns a warning that n of some texts are truncated, with the options that avoid it.
 func Truncated(n int, texts string, windowing corpus.Windowing) string {
 	if windowing.Windows {
-		return fmt.Sprintf("%d of %s are pairs whose text outside the windows of %d tokens is truncated: a larger "+
-			"tokenizer.max_length avoids it", n, texts, windowing.MaxLength)
+		return fmt.Sprintf("%d of %s %s whose text outside the windows of %d tokens is truncated: a larger "+
+			"tokenizer.max_length avoids it", n, texts, plugin.Agree(n, "is a pair", "are pairs"), windowing.MaxLength)
 	}
-	return fmt.Sprintf("%d of %s have more than %d tokens and are truncated: a larger tokenizer.max_length, or "+
-		"long: windows, avoids it", n, texts, windowing.MaxLength)
+	return fmt.Sprintf("%d of %s %s more than %d tokens and %s truncated: a larger tokenizer.max_length, or "+
+		"long: windows, avoids it", n, texts, plugin.Agree(n, "has", "have"), windowing.MaxLength,
+		plugin.Agree(n, "is", "are"))
 }
 
 // truncatedTargets warns of targets of training that are in no window of their example.

@@ -55,6 +55,9 @@ func followObjective(t *testing.T, name, task string, want []float64) {
 		size, longest = 4, 96
 	}
 	options, file, _ := strings.Cut(task, "/")
+	if filepath.Ext(file) != ".json" {
+		file = firstRecords(t, file, size*len(want))
+	}
 	experiment := fmt.Sprintf("model: {base_model: minilm-l6, dropout: 0}\ntokenizer: {max_length: %d}\ntasks:\n  - "+
 		"{name: task, %s}\n",
 		longest, strings.ReplaceAll(options, "FILE", file))
@@ -62,7 +65,7 @@ func followObjective(t *testing.T, name, task string, want []float64) {
 	if err := os.WriteFile(path, []byte(experiment), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	e, err := config.Read(path, []string{fmt.Sprintf("tasks.task.data.limit=%d", size*len(want))})
+	e, err := config.Read(path, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,6 +104,25 @@ func followObjective(t *testing.T, name, task string, want []float64) {
 		}
 	}
 	t.Logf("largest difference of a loss: %.2g", worst)
+}
+
+// firstRecords writes the first n records of a file of the corpora, lines or in a conll file sentences, to a new file.
+func firstRecords(t *testing.T, name string, n int) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(os.Getenv("JENGA_DATA"), name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	end := "\n"
+	if filepath.Ext(name) == ".conll" {
+		end = "\n\n"
+	}
+	records := strings.SplitAfterN(string(text), end, n+1)
+	path := filepath.Join(t.TempDir(), filepath.Base(name))
+	if err := os.WriteFile(path, []byte(strings.Join(records[:n], "")), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 // start fills w with the initial values of the script's start for a salt.

@@ -83,9 +83,9 @@ func (m *Embedder) Warnings() []string {
 	if m.truncated == 0 {
 		return nil
 	}
-	return []string{plugin.Warning(plugin.Place{}, "%d of %s have more than %d tokens and are truncated: "+
+	return []string{plugin.Warning(plugin.Place{}, "%d of %s %s more than %d tokens and %s truncated: "+
 		"a larger --max-length avoids it, up to the encoder's limit", m.truncated, plugin.Count(m.texts, "text"),
-		m.maxLength)}
+		plugin.Agree(m.truncated, "has", "have"), m.maxLength, plugin.Agree(m.truncated, "is", "are"))}
 }
 
 // OpenEncoder opens the encoder of a model or run and its tokenizer. Of env it sets Model and Vocabulary. The caller

@@ -9,9 +9,11 @@ import (
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/encoders"
+	"github.com/jenga-nlp/jenga/experiments/dataset"
 	"github.com/jenga-nlp/jenga/experiments/internal/sample"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/nn"
+	"github.com/jenga-nlp/jenga/plugin"
 )
 
 func TestARunsEncoderOpensWithTheTrainedWeights(t *testing.T) {
@@ -88,7 +90,7 @@ func TestAnEmbedderWarnsOfTruncatedTexts(t *testing.T) {
 		want []string
 	}{
 		{"the", nil},
-		{"the card was charged twice", []string{"warning: 1 of 2 texts have more than 4 tokens and are truncated: " +
+		{"the card was charged twice", []string{"warning: 1 of 2 texts has more than 4 tokens and is truncated: " +
 			"a larger --max-length avoids it, up to the encoder's limit"}},
 	} {
 		if _, err := m.States([]*corpus.Example{{Text: step.text}}); err != nil {
@@ -97,5 +99,14 @@ func TestAnEmbedderWarnsOfTruncatedTexts(t *testing.T) {
 		if got := m.Warnings(); !slices.Equal(got, step.want) {
 			t.Errorf("warnings %q, want %q", got, step.want)
 		}
+	}
+}
+
+func TestTheWarningOfOneTextIsInTheSingular(t *testing.T) {
+	got := dataset.Truncated(1, plugin.Count(1, "text"), corpus.Windowing{MaxLength: 4})
+	const want = "1 of 1 text has more than 4 tokens and is truncated: a larger tokenizer.max_length, or " +
+		"long: windows, avoids it"
+	if got != want {
+		t.Errorf("%s, want %s", got, want)
 	}
 }

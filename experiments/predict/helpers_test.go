@@ -65,6 +65,24 @@ func train(t *testing.T, e *config.Experiment, folder string) (trained, report.D
 	return r, done
 }
 
+// trainedRun prepares an experiment as prepare does, trains it into the folder run, and opens that.
+func trainedRun(t *testing.T, tasks string, files map[string]string, settings ...string) (trained, *Opened) {
+	t.Helper()
+	run, err := prepare(t, tasks, files, settings...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := run.Train(context.Background(), "run", ignore); err != nil {
+		t.Fatal(err)
+	}
+	opened, err := Open("run")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { opened.Close() })
+	return run, opened
+}
+
 // ignore is an observer that ignores events.
 func ignore(any) error { return nil }
 

@@ -90,13 +90,14 @@ type Line struct {
 	Number  int             // from 1, of the line that it begins on
 	Err     error           // it cannot be read; begins with its place
 	Example *corpus.Example // not with Err
-	Given   map[string]any  // the fields of a JSON object or record, by their own names
+	Given   map[string]any  // the fields of a JSON object or record, by their own names; with Err if they can be read
 	Fields  map[string]any  // those of Given but for the two texts
+	Text    string          // the name in Given of the text's field; "" if only words are given
 }
 
 // Input parses line number n: plain text, or a JSON object with text, pair or words, by these names or those that
 // columns has, or with question and context, a pair too, which goes before ours where a task asks for it. Errors begin
-// with the line.
+// with the line, and come with the fields of an object that has no text that can be read.
 func Input(line string, n int, columns Columns) (Line, error) {
 	place := corpus.Place{File: fmt.Sprintf("line %d", n)}
 	if n == 1 {
@@ -114,13 +115,13 @@ func Input(line string, n int, columns Columns) (Line, error) {
 	if err != nil {
 		return Line{}, fmt.Errorf("%s: %w; %s", place, err, want)
 	}
-	fields, rest := columns.apply(given)
+	fields, rest, text := columns.apply(given)
 	if fields["text"] == nil && fields["words"] == nil && fields["question"] == nil {
-		return Line{}, fmt.Errorf("%s: a JSON object with no text, words or question, its keys: %s; %s", place,
+		return Line{Number: n, Given: given, Fields: rest}, fmt.Errorf("%s: a JSON object with no text, words or question, its keys: %s; %s", place,
 			corpus.Record{Fields: given}.FieldNames(), want)
 	}
 	e, err := corpus.Record{Place: place, Fields: fields}.Example()
-	return Line{Number: n, Example: &e, Given: given, Fields: rest}, err
+	return Line{Number: n, Example: &e, Given: given, Fields: rest, Text: text}, err
 }
 
 // Lines returns the records of the data file or folder at path as lines.
@@ -132,12 +133,12 @@ func Lines(path string, format corpus.Format, columns Columns) ([]Line, error) {
 	lines := make([]Line, len(records))
 	texts := 0
 	for i, r := range records {
-		fields, rest := columns.apply(r.Fields)
+		fields, rest, text := columns.apply(r.Fields)
 		if fields["text"] != nil || fields["words"] != nil || fields["question"] != nil {
 			texts++
 		}
 		e, err := corpus.Record{Place: r.Place, Fields: fields}.Example()
-		lines[i] = Line{r.Place.Line, err, &e, r.Fields, rest}
+		lines[i] = Line{r.Place.Line, err, &e, r.Fields, rest, text}
 	}
 	if texts == 0 {
 		names := slices.Concat(columns["text"], columns["words"], columns["question"], []string{"text", "words"})
@@ -148,8 +149,8 @@ func Lines(path string, format corpus.Format, columns Columns) ([]Line, error) {
 }
 
 // apply returns given fields with the roles text, pair and words added by their columns, and the given fields that are
-// neither of the two texts.
-func (c Columns) apply(given map[string]any) (fields, rest map[string]any) {
+// neither of the two texts; text is the name of the first one's, "" if there are words alone.
+func (c Columns) apply(given map[string]any) (fields, rest map[string]any, text string) {
 	fields, rest = maps.Clone(given), maps.Clone(given) // a column of one role may have the name of another
 	taken := map[string]bool{}                          // a field is one text, though several tasks may name it
 	column := map[string]string{}                       // role → the field that columns give
@@ -170,5 +171,8 @@ func (c Columns) apply(given map[string]any) (fields, rest map[string]any) {
 	first, second := corpus.Record{Fields: fields}.TextFields()
 	delete(rest, cmp.Or(column["text"], first))
 	delete(rest, cmp.Or(column["pair"], second))
-	return fields, rest
+	if fields[first] != nil {
+		text = cmp.Or(column["text"], first)
+	}
+	return fields, rest, text
 }

@@ -1,7 +1,6 @@
 package predict
 
 import (
-	"context"
 	"encoding/json"
 	"reflect"
 	"strings"
@@ -17,20 +16,9 @@ const taggedTexts = `{"words": ["so", "good"], "tags": ["ADV", "ADJ"], "label": 
 // taggedRun trains a run on words with tags, of texts of up to 8 tokens, and opens it.
 func taggedRun(t *testing.T) *Opened {
 	t.Helper()
-	run, err := prepare(t, "  - {name: mood, type: classification, data: {train: a.jsonl}}\n"+
+	_, opened := trainedRun(t, "  - {name: mood, type: classification, data: {train: a.jsonl}}\n"+
 		"  - {name: pos, type: tagging, data: {train: a.jsonl}}\n", map[string]string{"a.jsonl": taggedTexts},
 		"tokenizer.max_length=8", "training.num_epochs=1")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := run.Train(context.Background(), "run", func(any) error { return nil }); err != nil {
-		t.Fatal(err)
-	}
-	opened, err := Open("run")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { opened.Close() })
 	return opened
 }
 

@@ -3,8 +3,9 @@ package predict
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"os"
+	"io/fs"
 	"path/filepath"
 	"strings"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/report"
 	"github.com/jenga-nlp/jenga/experiments/run"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
+	"github.com/jenga-nlp/jenga/internal/regular"
 	"github.com/jenga-nlp/jenga/multitask"
 	"github.com/jenga-nlp/jenga/plugin"
 	"github.com/jenga-nlp/jenga/tasks"
@@ -26,6 +28,8 @@ type Opened struct {
 	Data     *dataset.Dataset
 	Model    *multitask.Model
 	Warnings []string
+	// Unfinished is how far the training came, if it did not come to its end, or still goes on; else nil.
+	Unfinished *report.State
 
 	encoder        run.EncoderLocation
 	machine        run.Machine
@@ -51,7 +55,7 @@ func Open(folder string) (*Opened, error) {
 	if err != nil {
 		return nil, err
 	}
-	warnings := unfinished(filepath.Dir(file))
+	state, warnings := unfinished(filepath.Dir(file))
 	if filepath.Dir(saved) == filepath.Clean(folder) && filepath.Base(saved) == runfolder.LastDir {
 		warnings = append(warnings, plugin.Warning(plugin.Place{File: folder},
 			"there is no best model; using %s", runfolder.LastDir))
@@ -65,8 +69,8 @@ func Open(folder string) (*Opened, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := &Opened{Data: data, Model: built.Model, Warnings: warnings, encoder: about.Encoder,
-		machine: run.ThisMachine()}
+	o := &Opened{Data: data, Model: built.Model, Warnings: warnings, Unfinished: state,
+		encoder: about.Encoder, machine: run.ThisMachine()}
 	if err := o.load(saved, about); err != nil {
 		o.Close()
 		return nil, err
@@ -74,25 +78,32 @@ func Open(folder string) (*Opened, error) {
 	return o, nil
 }
 
-// unfinished returns a warning if the training of the run in folder did not come to its end, by its metrics file.
-func unfinished(folder string) []string {
-	metrics, err := os.Open(filepath.Join(folder, runfolder.MetricsFile))
-	if err != nil {
-		return nil // copied without it
+// unfinished returns how far the training of the run in folder came, with a warning, if it did not come to its end, by
+// its metrics file.
+func unfinished(folder string) (*report.State, []string) {
+	metrics, err := regular.Open(filepath.Join(folder, runfolder.MetricsFile))
+	switch {
+	case errors.Is(err, fs.ErrNotExist): // copied without it
+		return nil, nil
+	case err != nil:
+		return nil, []string{plugin.Warning(plugin.Place{}, "%v", err)}
 	}
 	defer metrics.Close()
 	state, err := report.ReadState(metrics)
 	if err != nil {
-		return []string{plugin.Warning(plugin.Place{File: metrics.Name()}, "%v", err)}
+		return nil, []string{plugin.Warning(plugin.Place{File: metrics.Name()}, "%v", err)}
 	}
 	if state.Ended == "done" {
-		return nil
+		return nil, nil
 	}
-	text := state.String()
-	if runfolder.CheckUnlocked(folder) != nil {
-		text = fmt.Sprintf("this run is still being trained (%s)", strings.TrimPrefix(state.After(), "after "))
+	text, at := state.String(), strings.TrimPrefix(state.After(), "after ")
+	switch err := runfolder.CheckUnlocked(folder); {
+	case errors.Is(err, runfolder.ErrLocked):
+		text = fmt.Sprintf("this run is still being trained (%s)", at)
+	case err != nil && state.Ended == "":
+		text = fmt.Sprintf("training of this run was interrupted, or still goes on (%s): %v", at, err)
 	}
-	return []string{plugin.Warning(plugin.Place{File: folder}, "%s", text)}
+	return &state, []string{plugin.Warning(plugin.Place{File: folder}, "%s", text)}
 }
 
 // load sets the model to a checkpoint, which lies in the folder saved, and checks the files of its encoder.

@@ -58,19 +58,9 @@ func TestReadReportsAllMistakesOfTheData(t *testing.T) {
 
 func TestAnOpenedRunRepairsTagsToTheSchemeOfTraining(t *testing.T) {
 	const broken = "so O\nbad B-x\nday I-x\n\n" // BIO in itself
-	run, err := prepare(t, "  - {name: slots, type: ner, broken_tags: repair, data: {train: a.conll, dev: b.conll, "+
-		"test: b.conll}}\n",
+	run, opened := trainedRun(t, "  - {name: slots, type: ner, broken_tags: repair, data: {train: a.conll, "+
+		"dev: b.conll, test: b.conll}}\n",
 		map[string]string{"a.conll": "so O\ngood S-x\n\n" + broken, "b.conll": broken})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := run.Train(context.Background(), "run", ignore); err != nil {
-		t.Fatal(err)
-	}
-	opened, err := Open("run")
-	if err != nil {
-		t.Fatal(err)
-	}
 	if err := opened.Read(config.Test, "", nil); err != nil {
 		t.Fatal(err)
 	}
@@ -209,18 +199,9 @@ func TestLabelsThatTrainDoesNotHaveGiveAWarning(t *testing.T) {
 
 func TestATestSplitOfOneKindGivesAWarning(t *testing.T) {
 	const normal, odd = `{"text": "so good", "label": "normal"}` + "\n", `{"text": "so bad", "label": "odd"}` + "\n"
-	run, err := prepare(t, "  - {name: odd, type: anomaly, data: {train: a.jsonl, dev: a.jsonl, test: b.jsonl}}\n",
+	_, opened := trainedRun(t, "  - {name: odd, type: anomaly, data: {train: a.jsonl, dev: a.jsonl, test: b.jsonl}}\n",
 		map[string]string{"a.jsonl": normal + odd, "b.jsonl": odd})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := run.Train(context.Background(), "run", func(any) error { return nil }); err != nil {
-		t.Fatal(err)
-	}
-	opened, err := Open("run")
-	if err == nil {
-		err = opened.Read(config.Test, "", nil)
-	}
+	err := opened.Read(config.Test, "", nil)
 	const want = `warning: task "odd": test has no normal text: auroc and specificity of head "odd" are undefined`
 	if err != nil || !slices.Contains(opened.Warnings, want) {
 		t.Errorf("warnings %q, %v, want %q", opened.Warnings, err, want)

@@ -1,7 +1,6 @@
 package predict
 
 import (
-	"context"
 	"maps"
 	"os"
 	"path/filepath"
@@ -178,20 +177,10 @@ func TestOnlyTasksOnWordsEncodeTextsAsWords(t *testing.T) {
 func TestPredictionsOfHiddenTokensAndAnomalies(t *testing.T) {
 	texts := strings.Repeat(`{"text": "so good", "label": "normal"}`+"\n"+
 		`{"text": "so bad", "pair": "so", "label": "odd"}`+"\n", 4)
-	run, err := prepare(t, "  - {name: words, type: mlm, data: {train: a.jsonl, dev: a.jsonl}}\n"+
+	_, opened := trainedRun(t, "  - {name: words, type: mlm, data: {train: a.jsonl, dev: a.jsonl}}\n"+
 		"  - {name: odd, type: anomaly, data: {train: a.jsonl, dev: a.jsonl}, heads: [{name: rebuilt}, {name: "+
 		"pattern, type: attention_pattern}]}\n",
 		map[string]string{"a.jsonl": texts})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := run.Train(context.Background(), "run", func(any) error { return nil }); err != nil {
-		t.Fatal(err)
-	}
-	opened, err := Open("run")
-	if err != nil {
-		t.Fatal(err)
-	}
 	predictions, err := opened.Predictor().Predict([]*corpus.Example{{Text: "so [MASK]!", Pair: "[MASK]", Paired: true},
 		{Text: "so good"}})
 	if err != nil {
@@ -271,20 +260,10 @@ func TestAQuestionAndItsContextTakePrecedenceIfATaskRequiresThem(t *testing.T) {
 func TestASingleTextHasNoPredictionsOfTasksOnPairs(t *testing.T) {
 	const pairs = `{"text": "so good", "pair": "so bad", "label": "x", "value": 0.5}` + "\n" +
 		`{"text": "so bad", "pair": "so bad", "label": "y", "value": 1}` + "\n"
-	run, err := prepare(t, "  - {name: follows, type: classification, data: {train: a.jsonl, dev: a.jsonl}}\n"+
+	run, opened := trainedRun(t, "  - {name: follows, type: classification, data: {train: a.jsonl, dev: a.jsonl}}\n"+
 		"  - {name: alike, type: similarity, data: {train: a.jsonl, dev: a.jsonl}}\n  - {name: mood, type: "+
 		"classification, data: {train: b.jsonl, dev: b.jsonl}}\n",
 		map[string]string{"a.jsonl": pairs, "b.jsonl": pairs + `{"text": "so fair", "label": "x"}` + "\n"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := run.Train(context.Background(), "run", func(any) error { return nil }); err != nil {
-		t.Fatal(err)
-	}
-	opened, err := Open("run")
-	if err != nil {
-		t.Fatal(err)
-	}
 	for name, run := range map[string]*Opened{"trained": run.Opened, "opened": opened} {
 		predictions, err := run.Predictor().Predict([]*corpus.Example{{Text: "so good"},
 			{Text: "so good", Pair: "so bad", Paired: true}})

@@ -133,7 +133,7 @@ func (p *Predictor) Warnings() []string {
 		}
 		if n > 0 && first {
 			warnings = append(warnings, plugin.Warning(plugin.Place{}, "%s",
-				dataset.Truncated(n, fmt.Sprintf("%d texts", p.texts), g.windowing)))
+				dataset.Truncated(n, plugin.Count(p.texts, "text"), g.windowing)))
 		}
 	}
 	names := map[float64][]string{} // of tasks, which have the same agreement if they read the same texts

@@ -1,7 +1,9 @@
 package predict
 
 import (
+	"bytes"
 	"context"
+	"os"
 	"path/filepath"
 	"testing"
 
@@ -37,6 +39,26 @@ func TestARunThatIsBeingTrainedSaysSo(t *testing.T) {
 	if opened, err := Open(folder); err != nil || len(opened.Warnings) > 0 {
 		t.Errorf("after training: %v, warnings %q", err, opened.Warnings)
 	}
+
+	// a lock that cannot be read
+	metrics, lock := filepath.Join(folder, runfolder.MetricsFile), filepath.Join(folder, runfolder.LockFile)
+	if err := os.Mkdir(lock, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	whole, err := os.ReadFile(metrics)
+	if err != nil {
+		t.Fatal(err)
+	}
+	end := bytes.LastIndex(whole, []byte(`{"event":"done"`))
+	if err := os.WriteFile(metrics, whole[:end], 0o644); err != nil {
+		t.Fatal(err)
+	}
+	want = folder + ": warning: training of this run was interrupted, or still goes on (step 6 of 6): " + lock +
+		": a folder; want a regular file"
+	if opened, err := Open(folder); err != nil || len(opened.Warnings) != 1 || opened.Warnings[0] != want {
+		t.Errorf("Open = %v, warnings %q, want %q", err, opened.Warnings, want)
+	}
+	remove(t, lock)
 
 	// copied without its metrics
 	remove(t, filepath.Join(folder, runfolder.MetricsFile))

@@ -35,6 +35,24 @@ type Ended struct {
 	Err  error
 }
 
+// Failure returns what has failed besides an interruption, nil if nothing has.
+func (e Ended) Failure() error {
+	if !errors.Is(e.Err, context.Canceled) {
+		return e.Err
+	}
+	joined, ok := e.Err.(interface{ Unwrap() []error })
+	if !ok {
+		return nil
+	}
+	var failed []error
+	for _, err := range joined.Unwrap() {
+		if failure := (Ended{Err: err}).Failure(); failure != nil {
+			failed = append(failed, failure)
+		}
+	}
+	return errors.Join(failed...)
+}
+
 // stepLine, EvalLine, warningLine, doneLine, interruptedLine and errorLine are the JSON of events in metrics.jsonl and
 // by `train --json`.
 type (
@@ -58,6 +76,13 @@ type (
 		Groups []GroupLine         `json:"groups,omitempty"`
 		// Fusion has numbers of the fusion by task: for a mix, the weight of each layer.
 		Fusion map[string][]float32 `json:"fusion,omitempty"`
+		// Unfinished is how far the training of the run came, if it did not come to its end; only by eval.
+		Unfinished *UnfinishedLine `json:"unfinished,omitempty"`
+	}
+	// UnfinishedLine has the last step that the metrics file has, and the number of steps of the plan.
+	UnfinishedLine struct {
+		Step int `json:"step"`
+		Of   int `json:"of,omitempty"`
 	}
 	warningLine struct {
 		Event   string `json:"event"`
@@ -81,12 +106,14 @@ type (
 		Step       int     `json:"step"`
 		Of         int     `json:"of"`
 		Checkpoint *string `json:"checkpoint"` // nil where there is none
+		Error      string  `json:"error,omitempty"`
 	}
 	errorLine struct {
-		Event string `json:"event"`
-		Step  int    `json:"step,omitempty"`
-		Of    int    `json:"of,omitempty"`
-		Error string `json:"error"`
+		Event      string `json:"event"`
+		Step       int    `json:"step,omitempty"`
+		Of         int    `json:"of,omitempty"`
+		Checkpoint string `json:"checkpoint,omitempty"`
+		Error      string `json:"error"`
 	}
 	bestLine struct {
 		Step   int                 `json:"step"`
@@ -155,11 +182,14 @@ func Line(event any) any {
 		return line
 	case Ended:
 		if !errors.Is(v.Err, context.Canceled) {
-			return errorLine{Event: "error", Step: v.Step, Of: v.Of, Error: v.Err.Error()}
+			return errorLine{Event: "error", Step: v.Step, Of: v.Of, Checkpoint: v.Checkpoint(), Error: v.Err.Error()}
 		}
 		line := interruptedLine{Event: "interrupted", Step: v.Step, Of: v.Of}
 		if checkpoint := v.Checkpoint(); checkpoint != "" {
 			line.Checkpoint = &checkpoint
+		}
+		if failure := v.Failure(); failure != nil {
+			line.Error = failure.Error()
 		}
 		return line
 	}

@@ -18,7 +18,7 @@ func TestRawNumbersBesideLabelsGiveAWarning(t *testing.T) {
 			strings.Repeat("a ", i%5), 'a'+i%3, i%21)
 	}
 	for head, want := range map[string]bool{
-		"":                              false,
+		"type: linear":                  false,
 		"type: regression":              false,
 		"type: regression, scale: none": true,
 	} {

@@ -10,11 +10,18 @@ import (
 	"regexp"
 	"runtime"
 	"syscall"
+	"time"
+
+	"github.com/jenga-nlp/jenga/internal/filelock"
+	"github.com/jenga-nlp/jenga/internal/regular"
 )
 
 // LockFile is the file of a run folder that a training locks while it writes to the folder. The lock is the system's:
 // it ends with the process, however that ends. The content names the process, for messages.
 const LockFile = "training.lock"
+
+// lockedByte is the offset of the byte that is locked on Windows, beyond the file's end: the content can be read.
+const lockedByte = 1 << 62
 
 // Lock is the lock of a run folder.
 type Lock struct {
@@ -22,18 +29,31 @@ type Lock struct {
 	path string
 }
 
-// Acquire locks a folder, which it creates if there is none. It returns an error if another training has locked it.
+// ErrLocked is wrapped by the errors of a folder that a training has locked.
+var ErrLocked = errors.New("another training writes to it")
+
+// CheckUnlocked locks a file for an instant. Acquire tries again for 100 ms, so that it does not take that for a
+// training.
+const (
+	retries    = 20
+	retryAfter = 5 * time.Millisecond
+)
+
+// Acquire locks a folder, which it creates if there is none. It returns an error that wraps [ErrLocked] if another
+// training has locked it.
 func Acquire(folder string) (*Lock, error) {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return nil, err
 	}
 	path := filepath.Join(folder, LockFile)
-	for {
+	for tried := 0; ; tried++ {
 		file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
 		if err != nil {
 			return nil, err
 		}
 		switch locked, err := lockOpened(file, path); {
+		case errors.Is(err, ErrLocked) && tried < retries:
+			time.Sleep(retryAfter)
 		case err != nil:
 			file.Close()
 			return nil, err
@@ -45,14 +65,14 @@ func Acquire(folder string) (*Lock, error) {
 			}
 			return lock, nil
 		}
-		file.Close() // its last holder has removed it
+		file.Close() // it is locked, or its last holder has removed it
 	}
 }
 
 // lockOpened locks the opened file at path. It returns false if the file has been removed meanwhile, so that others do
 // not see the lock, and an error if it is locked.
 func lockOpened(file *os.File, path string) (bool, error) {
-	locked, err := tryLock(file, true)
+	locked, err := filelock.Try(file, lockedByte, true)
 	if err != nil {
 		return false, fmt.Errorf("%s: %w", path, err)
 	}
@@ -94,10 +114,10 @@ func (l *Lock) Release() {
 	l.file.Close()
 }
 
-// CheckUnlocked returns an error if a training has locked a folder.
+// CheckUnlocked returns an error that wraps [ErrLocked] if a training has locked a folder.
 func CheckUnlocked(folder string) error {
 	path := filepath.Join(folder, LockFile)
-	file, err := os.Open(path)
+	file, err := regular.Open(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
 		return nil
@@ -105,7 +125,7 @@ func CheckUnlocked(folder string) error {
 		return err
 	}
 	defer file.Close()
-	switch unlocked, err := tryLock(file, false); {
+	switch unlocked, err := filelock.Try(file, lockedByte, false); {
 	case err != nil:
 		return fmt.Errorf("%s: %w", path, err)
 	case !unlocked:
@@ -128,6 +148,5 @@ func lockedError(file *os.File, folder string) error {
 	if process := signature.Find(text[:n]); process != nil { // the other may not have written it yet
 		by = ", " + string(process)
 	}
-	return fmt.Errorf("%s: another training writes to it%s; wait until it has ended, or name another folder by --out",
-		folder, by)
+	return fmt.Errorf("%s: %w%s; wait until it has ended, or name another folder by --out", folder, ErrLocked, by)
 }

@@ -2,6 +2,7 @@ package runfolder
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -9,8 +10,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jenga-nlp/jenga/experiments/internal/sample"
+	"github.com/jenga-nlp/jenga/internal/filelock"
 )
 
 func mustLock(t *testing.T, folder string) *Lock {
@@ -33,7 +36,7 @@ func TestALockIsHeldOnce(t *testing.T) {
 		"another folder by --out", folder, os.Getpid(), host)
 	_, again := Acquire(folder)
 	for what, err := range map[string]error{"Acquire": again, "CheckUnlocked": CheckUnlocked(folder)} {
-		if err == nil || err.Error() != want {
+		if err == nil || err.Error() != want || !errors.Is(err, ErrLocked) {
 			t.Errorf("%s of a locked folder = %v, want %s", what, err, want)
 		}
 	}
@@ -44,6 +47,22 @@ func TestALockIsHeldOnce(t *testing.T) {
 		t.Errorf("after Release the folder holds %v", left)
 	}
 	mustLock(t, folder).Release()
+}
+
+func TestALockWaitsForAReaderOfTheFolder(t *testing.T) {
+	path := filepath.Join(t.TempDir(), LockFile) // which a kill has left
+	if err := os.WriteFile(path, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	reader, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if locked, err := filelock.Try(reader, lockedByte, false); !locked || err != nil {
+		t.Fatalf("a shared lock: %v, %v", locked, err)
+	}
+	time.AfterFunc(2*retryAfter, func() { reader.Close() })
+	mustLock(t, filepath.Dir(path)).Release()
 }
 
 func TestALockOfARemovedFileIsNoLock(t *testing.T) {

@@ -1,10 +1,11 @@
 package runfolder
 
 import (
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/jenga-nlp/jenga/internal/files"
 )
 
 // Replace replaces a folder: write fills a new one beside it, which is then renamed.
@@ -52,26 +53,9 @@ func Link(from, to string) error {
 			if err := os.Link(path, target); err == nil {
 				return nil
 			}
-			return copyFile(path, target)
+			return files.Copy(path, target)
 		})
 	})
-}
-
-func copyFile(from, to string) error {
-	in, err := os.Open(from)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	out, err := os.Create(to)
-	if err != nil {
-		return err
-	}
-	if _, err := io.Copy(out, in); err != nil {
-		out.Close()
-		return err
-	}
-	return out.Close()
 }
 
 // WriteFile writes a file under a temporary name and renames it, so that path is complete or does not change.

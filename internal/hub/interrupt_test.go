@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -64,6 +65,22 @@ func TestAServerThatSendsNothingIsGivenUp(t *testing.T) {
 		if len(x.notes) == 0 || !strings.HasSuffix(x.notes[0], ": the server sends nothing; trying again in 1s") {
 			t.Errorf("%s: notes %q", path, x.notes)
 		}
+	}
+}
+
+// A disk that takes longer for a write than a server may take to send is not the server's fault.
+func TestASlowDiskIsNoStalledServer(t *testing.T) {
+	x := newTest(t, small())
+	x.stall = 200 * time.Millisecond
+	x.write = func(f *os.File, data []byte) (int, error) {
+		time.Sleep(2 * x.stall)
+		return f.Write(data)
+	}
+	if _, err := x.pull(t, "org/small"); err != nil {
+		t.Fatal(err)
+	}
+	if len(x.notes) > 0 {
+		t.Errorf("notes %q, want none", x.notes)
 	}
 }
 

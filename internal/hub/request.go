@@ -58,6 +58,7 @@ func (c *Client) send(ctx context.Context, method, address string, header http.H
 			return fail(err)
 		}
 		if next == nil || stay && !c.isHub(next) {
+			guard.Stop() // until the first read
 			r.Body = &guarded{r.Body, func(err error) error { return requestError(parent, ctx, at, err) }, guard,
 				c.stall, cancel}
 			return &response{r, fromHub, hub}, nil
@@ -138,7 +139,8 @@ func requestError(parent, ctx context.Context, at *url.URL, err error) error {
 	return &temporary{err: fmt.Errorf("%s: %w", at.Host, err)}
 }
 
-// guarded is the body of a response. Each read gives the server time anew.
+// guarded is the body of a response. Each read gives the server time anew; between reads there is
+// no limit.
 type guarded struct {
 	body   io.ReadCloser
 	wrap   func(error) error
@@ -150,6 +152,7 @@ type guarded struct {
 func (g *guarded) Read(data []byte) (int, error) {
 	g.guard.Reset(g.stall)
 	n, err := g.body.Read(data)
+	g.guard.Stop() // what the caller does with the data, as a slow disk does, takes time of its own
 	if err != nil && err != io.EOF {
 		err = g.wrap(err)
 	}

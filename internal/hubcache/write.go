@@ -4,17 +4,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"time"
 
-	"github.com/gofrs/flock"
+	"github.com/jenga-nlp/jenga/internal/filelock"
+	"github.com/jenga-nlp/jenga/internal/files"
 )
 
 // lockPoll is the time between two attempts to lock a file.
 const lockPoll = 100 * time.Millisecond
+
+// lockedByte is the offset of the byte that huggingface_hub locks on Windows.
+const lockedByte = 0
 
 // Lock locks a blob against all other processes that write it, those of huggingface_hub included. Where another one
 // holds the lock, waiting is called once. The kernel frees the lock of a process that ends. The file of the lock stays:
@@ -23,16 +26,36 @@ func (r Repo) Lock(ctx context.Context, etag string, waiting func()) (unlock fun
 	if err := os.MkdirAll(r.locks, 0o777); err != nil {
 		return nil, err
 	}
-	lock := flock.New(filepath.Join(r.locks, etag+".lock"))
-	locked, err := lock.TryLock()
-	if err == nil && !locked {
-		waiting()
-		_, err = lock.TryLockContext(ctx, lockPoll)
-	}
+	file, err := os.OpenFile(filepath.Join(r.locks, etag+".lock"), os.O_RDWR|os.O_CREATE, 0o666)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", lock.Path(), err)
+		return nil, err
 	}
-	return func() { lock.Unlock() }, nil
+	for tried := 0; ; tried++ {
+		locked, err := filelock.Try(file, lockedByte, true)
+		switch {
+		case err == nil && locked:
+			return func() { file.Close() }, nil
+		case err == nil && tried == 0:
+			waiting()
+		}
+		if err == nil {
+			err = wait(ctx, lockPoll)
+		}
+		if err != nil {
+			file.Close()
+			return nil, fmt.Errorf("%s: %w", file.Name(), err)
+		}
+	}
+}
+
+// wait waits for a time; it returns the error of ctx if that is done before.
+func wait(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
 }
 
 // Link makes a file of a commit from its blob: a relative symbolic link, or on systems without them a hard link or a
@@ -64,21 +87,7 @@ func linkOrCopy(target, blob, path string) error {
 	if os.Symlink(target, path) == nil || os.Link(blob, path) == nil {
 		return nil
 	}
-	return copyFile(blob, path)
-}
-
-func copyFile(from, to string) error {
-	in, err := os.Open(from)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	out, err := os.Create(to)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(out, in)
-	return errors.Join(err, out.Close())
+	return files.Copy(blob, path)
 }
 
 // SetCommit records the commit of a revision, unless the revision is the commit itself.

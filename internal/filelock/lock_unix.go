@@ -1,6 +1,6 @@
 //go:build darwin || dragonfly || freebsd || illumos || linux || netbsd || openbsd
 
-package runfolder
+package filelock
 
 import (
 	"errors"
@@ -9,9 +9,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// tryLock locks a file, for this process alone or with others, and reports whether it could. Closing the file unlocks
-// it. On a file system without locks it returns true: trainings there are not kept apart.
-func tryLock(file *os.File, alone bool) (bool, error) {
+// Try locks a file, for this process alone or with others, and reports whether it could. Closing the file unlocks it.
+// On Windows, which locks ranges, the one byte at an offset is locked, and cannot be read by others. On a file system
+// without locks Try returns true.
+func Try(file *os.File, _ uint64, alone bool) (bool, error) {
 	how := unix.LOCK_SH
 	if alone {
 		how = unix.LOCK_EX

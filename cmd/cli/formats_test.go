@@ -1,0 +1,88 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+)
+
+// trainTable trains the small experiment on a table of mails with options of its own.
+func trainTable(t *testing.T, options, text string) {
+	t.Helper()
+	t.Chdir(t.TempDir())
+	writeFile(t, ".", "mails.csv", text)
+	writeFile(t, ".", "experiment.yaml", strings.Replace(smallExperiment,
+		"text: body, split: {dev: 0.2}, label: team", "split: {dev: 0.2}, "+options, 1))
+	if status, _, log := call("", "train", "--set", "training.num_epochs=1"); status != 0 {
+		t.Fatal(log)
+	}
+}
+
+func TestTablesHaveTheOptionsOfTheRunsData(t *testing.T) {
+	_, records, _ := strings.Cut(mails(), "\n") // body,team
+	for _, test := range []struct{ options, data, in, flags, want string }{
+		{`header: false, text: "1", label: "2"`, records, "a;b,\n\"c,d\",billing\n", "", "a;b,L\n\"c,d\",L\n"},
+		{`header: false, text: "1", label: "2"`, records, "a\n", "", "a,L\n"},
+		{`header: false, columns: [body, team], text: body, label: team, delimiter: ";"`,
+			strings.ReplaceAll(records, ",", ";"), "\"a;b\";\nc,d;x\n", "", "\"a;b\";L\nc,d;L\n"},
+		{`header: false, columns: [body, _, team], text: body, label: team`,
+			strings.ReplaceAll(records, ",", ",x,"), "a,7,\n", "", "a,,L\n"},
+		{`columns: [body, _, note, team], text: body, label: team`,
+			"a,b,c,d\n" + strings.ReplaceAll(records, ",", ",x,y,"),
+			"a,b,c,d\na,7,8,\n", "--keep none", "body,_,note,team\na,,,L\n"},
+		{`header: false, columns: [body, _, team], delimiter: ";;", quote: none, text: body, label: team`,
+			strings.ReplaceAll(records, ",", ";;x;;"), "a;b;;c;;\n", "", "a;b;;;;L\n"},
+		{`header: false, columns: [team, _, body], delimiter: " ", text: body, label: team`,
+			"support x " + strings.ReplaceAll(strings.ReplaceAll(strings.TrimSuffix(records, "\n"), ",billing", ""),
+				"\n", "\nbilling y ") + "\n",
+			"x y the card\n", "", `error: --format csv: line 1: cell "" cannot be written without quotes`},
+		{`text: body, label: team, delimiter: "||", quote: none`, strings.ReplaceAll(mails(), ",", "||"),
+			"body||team\n\"a\",b||\n", "", "body||team\n\"a\",b||L\n"},
+	} {
+		trainTable(t, test.options, test.data)
+		writeFile(t, ".", "new.csv", test.in)
+		status, _, log := call("", append([]string{"predict", "runs/mails", "new.csv", "--format", "csv", "--out",
+			"out.csv"}, strings.Fields(test.flags)...)...)
+		if message, bad := strings.CutPrefix(test.want, "error: "); bad {
+			if status != exitMistake || !strings.Contains(log, message) {
+				t.Errorf("%s: %d, %s, want %s", test.options, status, log, message)
+			}
+			continue
+		}
+		out := readFile(t, "out.csv")
+		for _, label := range []string{"billing", "support"} { // whatever it has learned
+			out = strings.ReplaceAll(out, label, "L")
+		}
+		if status != 0 || out != test.want {
+			t.Errorf("%s: %d, %q %s, want %q", test.options, status, out, log, test.want)
+		}
+		if status, _, log := call("", "eval", "runs/mails", "--data", "team=out.csv"); status != 0 {
+			t.Errorf("%s: the output is not read again: %s", test.options, log)
+		}
+	}
+}
+
+func TestTablesOfJSONLinesKeepTheTextsAndWarnOfOtherFields(t *testing.T) {
+	trainMails(t)
+	const left = "warning: --format csv: fields that the first line does not have are left out: "
+	for _, test := range []struct{ in, flags, want, warning string }{
+		{`{"text": "a", "id": 1}` + "\n" + `{"body": "b", "note": 2}` + "\nc\n" +
+			`{"words": ["d", "e"], "n": 3}` + "\n",
+			"",
+			"id,text,team\n1,a,L\n,b,L\n,c,L\n,d e,L\n",
+			left + `"n", "note", "words"; jsonl has them` + "\n"},
+		{"c\n" + `{"text": "a", "id": 1}` + "\n", "", "body,team\nc,L\na,L\n",
+			left + `"id"; jsonl has them` + "\n"},
+		{"c\n" + `{"text": "a", "id": 1}` + "\n", "--keep none", "body,team\nc,L\na,L\n", ""},
+		{`{"words": ["a"]}` + "\nb c\n", "", "words,team\n\"[\"\"a\"\"]\",L\n,L\n",
+			left + `"body"; jsonl has them` + "\n"},
+	} {
+		status, out, log := call(test.in, append([]string{"predict", "runs/mails", "--format", "csv"},
+			strings.Fields(test.flags)...)...)
+		for _, label := range []string{"billing", "support"} { // whatever it has learned
+			out = strings.ReplaceAll(out, label, "L")
+		}
+		if status != 0 || out != test.want || log != test.warning {
+			t.Errorf("%s: %d, %q, want %q, log %q, want %q", test.in, status, out, test.want, log, test.warning)
+		}
+	}
+}

@@ -1,0 +1,27 @@
+package filelock
+
+import (
+	"errors"
+	"os"
+
+	"golang.org/x/sys/windows"
+)
+
+// Try locks a file, for this process alone or with others, and reports whether it could. Closing the file unlocks it.
+// On Windows, which locks ranges, the one byte at an offset is locked, and cannot be read by others. On a file system
+// without locks Try returns true.
+func Try(file *os.File, offset uint64, alone bool) (bool, error) {
+	how := uint32(windows.LOCKFILE_FAIL_IMMEDIATELY)
+	if alone {
+		how |= windows.LOCKFILE_EXCLUSIVE_LOCK
+	}
+	at := &windows.Overlapped{Offset: uint32(offset), OffsetHigh: uint32(offset >> 32)}
+	switch err := windows.LockFileEx(windows.Handle(file.Fd()), how, 0, 1, 0, at); {
+	case err == nil, errors.Is(err, errors.ErrUnsupported):
+		return true, nil
+	case errors.Is(err, windows.ERROR_LOCK_VIOLATION):
+		return false, nil
+	default:
+		return false, os.NewSyscallError("LockFileEx", err)
+	}
+}
