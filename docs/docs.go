@@ -12,7 +12,7 @@ var parts string
 // chapters are the headings of the page by kind of part; the registries have these kinds.
 var chapters = map[string]string{
 	"encoder": "Encoders", "fusion": "Fusion", "head": "Heads", "task": "Tasks", "sampling": "Samplers",
-	"weighting": "Weightings", "section": "Sections",
+	"weighting": "Weightings", "optimizer": "Optimizers", "lr_scheduler": "Schedules", "section": "Sections",
 }
 
 // Part returns what the page says of a part, or of a section of an experiment file, without the table of its options:

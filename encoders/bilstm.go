@@ -58,6 +58,7 @@ type bilstm struct {
 
 var (
 	_ Trainable       = (*bilstm)(nil)
+	_ Layered         = (*bilstm)(nil)
 	_ Saver           = (*bilstm)(nil)
 	_ MemoryEstimator = (*bilstm)(nil)
 )
@@ -177,6 +178,9 @@ func (e *bilstm) Describe() Description {
 	return Description{Width: e.width(), Layers: len(e.layers), Files: e.files, WordEmbeddings: e.words}
 }
 
+// Levels implements Layered.
+func (e *bilstm) Levels() [][]*nn.Param { return e.levels }
+
 func (e *bilstm) width() int { return 2 * e.config.Hidden }
 
 // bilstmStates is what Encode keeps for Backward.
@@ -194,7 +198,7 @@ func (e *bilstm) Encode(p *nn.Pass, tokens corpus.Tokens, wanted nn.LayerSet) ([
 	s := &bilstmStates{ids: tokens.IDs}
 	learning := len(e.levels)
 	if p.Training {
-		learning = LowestLearning(e.levels, (*nn.Param).Learns)
+		learning = LowestLearning(e.levels, (*nn.Param).LearnsNow)
 	}
 	x := p.Floats(len(tokens.IDs) * e.config.Embedding) // [T E]
 	kernel.Gather(x, e.words.Data, tokens.IDs, e.config.Embedding)

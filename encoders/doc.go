@@ -26,8 +26,10 @@
 // store and reports each level of parameters as final by nn.Gradients.Ready, last layer first, so that processes sum
 // them while those of the lower layers are still computed. The training has the optimizer that updates them; only a
 // Resident, whose parameters are in a memory of its own, provides a store with an optimizer (Store), and reports
-// whether it learns (Learns), which for others follows from the parameters. The states of an encoder that learns
-// nothing are computed once for each text and cached, as far as there is room.
+// whether it learns (Learns), which for others follows from the parameters. A Layered lists its parameters by layer:
+// layers may have learning rates of their own (training.layer_decay), and may begin to learn later (nn.Param.Later), so
+// that Encode drops out nothing in layers none of whose parameters LearnsNow, and Backward stops above them. The states
+// of an encoder that learns nothing are computed once for each text and cached, as far as there is room.
 //
 // Saved. A Saver writes itself to the folder of each checkpoint. One that learns nothing is not copied: the checkpoint
 // names Description.Files with their checksums, so that it need not be a Saver. An encoder for which neither is

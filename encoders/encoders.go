@@ -52,6 +52,12 @@ type Trainable interface {
 	Backward(p *nn.Pass, at [][]float32, into nn.Gradients)
 }
 
+// Layered is a Trainable that lists its parameters by layer, so that layers may have learning rates of their own.
+type Layered interface {
+	// Levels returns all parameters: those of the embeddings, then those of each layer, from the first one up.
+	Levels() [][]*nn.Param
+}
+
 // Resident is a Trainable whose parameters are in a memory of its own, such as a device's: none that learns is in the
 // tree of parameters, and its Backward adds to the gradients in its store.
 type Resident interface {

@@ -25,6 +25,15 @@ type Plan struct {
 	WarmupRatio float64 // fraction of all steps in which the rate rises
 	WarmupSteps int     // number of these steps; overrides WarmupRatio
 	ClipNorm    float64 // gradients are clipped to this norm; 0: never
+	LayerDecay  float64 // factor of the rate of each layer of the encoder to that of the layer above; 0: 1
+	HeadRate    float64 // the highest learning rate outside the encoder; 0: Rate
+	// UnfreezeEvery is the number of epochs after which each layer of the encoder begins to learn, from the last one
+	// down, the embeddings as the lowest; before, fusion and heads learn alone. 0: all learn from the start.
+	UnfreezeEvery float64
+
+	Average   float64   // decay rate of running means of the parameters, which are evaluated and kept; 0: none
+	Optimizer Optimizer // nil: AdamW
+	Curve     nn.Curve  // of the learning rate after the warmup; nil: linear, to 0
 
 	Sampler   Sampler
 	Weighting Weighting
@@ -121,8 +130,12 @@ func (plan Plan) schedule(steps int) nn.Schedule {
 	if warmup == 0 && plan.WarmupRatio > 0 {
 		warmup = max(1, int(plan.WarmupRatio*float64(steps)))
 	}
-	if steps == 1 && warmup <= 1 { // the last step of a run has rate 0: a run of one step would learn nothing
-		return nn.Schedule{Warmup: 1, Steps: 2}
+	curve := plan.Curve
+	if curve == nil {
+		curve = nn.LinearCurve{}
 	}
-	return nn.Schedule{Warmup: warmup, Steps: steps}
+	if steps == 1 && warmup <= 1 { // the last step of a run has rate 0: a run of one step would learn nothing
+		return nn.Schedule{Warmup: 1, Steps: 2, Curve: curve}
+	}
+	return nn.Schedule{Warmup: warmup, Steps: steps, Curve: curve}
 }

@@ -44,7 +44,9 @@ func (r *reduction) ready(w *nn.Param) {
 	r.final[w] = true
 	for r.at < len(r.order) && r.final[r.order[r.at]] {
 		w := r.order[r.at]
-		r.reducer.Ready(w, r.host.Total().Of(w))
+		if r.host.Total().Has(w) {
+			r.reducer.Ready(w, r.host.Total().Of(w))
+		}
 		r.at++
 	}
 }
@@ -77,7 +79,9 @@ func (s *step) reduce() error {
 	if s.training.weighting.byGradients != nil {
 		for t := range s.training.model.tasks() {
 			for _, w := range s.training.host.Shared() {
-				s.training.plan.Reducer.Ready(w, s.training.host.TaskGradients(t).Of(w))
+				if d := s.training.host.TaskGradients(t).Of(w); d != nil {
+					s.training.plan.Reducer.Ready(w, d)
+				}
 			}
 			if err := s.training.plan.Reducer.Wait(); err != nil {
 				return err

@@ -1,12 +1,11 @@
 package multitask
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"hash/fnv"
-	"io"
 	"math/rand/v2"
 	"slices"
 
@@ -213,6 +212,12 @@ func (t *Training) settings() []setting {
 	add("warmup_ratio", p.WarmupRatio)
 	add("warmup_steps", p.WarmupSteps)
 	add("max_grad_norm", p.ClipNorm)
+	add("optimizer", fmt.Sprintf("%T%+v", p.optimizer(), p.optimizer()))
+	add("ema", p.Average)
+	add("epochs between unfrozen layers", p.UnfreezeEvery)
+	add("layer_decay", cmp.Or(p.LayerDecay, 1))
+	add("head_learning_rate", cmp.Or(p.HeadRate, p.Rate))
+	add("lr_scheduler", fmt.Sprintf("%T%+v", t.schedule.Curve, t.schedule.Curve))
 	add("steps between evaluations", p.EvaluateEvery)
 	add("evaluations", !p.NeverEvaluate)
 	add("sampling", fmt.Sprintf("%T", p.Sampler))
@@ -221,7 +226,7 @@ func (t *Training) settings() []setting {
 	if learned := t.weighting.learned; learned != nil {
 		add("learning_rate of the weighting", learned.Rate())
 	}
-	add("a checksum of the encoder's frozen parameters", t.model.frozenSum())
+	add("a checksum of the encoder's frozen parameters", t.frozenSum)
 	for _, group := range t.model.Groups {
 		for _, task := range group.Tasks {
 			for _, head := range task.Heads {
@@ -237,17 +242,6 @@ func (t *Training) settings() []setting {
 	}
 	t.fingerprint = all
 	return all
-}
-
-// frozenSum returns a checksum of the encoder's parameters that do not learn, which no snapshot holds.
-func (m *Model) frozenSum() string {
-	sum := &summed{to: io.Discard, sum: crc32.New(castagnoli)}
-	for _, w := range EncoderParams(m.Params).All() {
-		if w.Frozen {
-			sum.floats(w.Data)
-		}
-	}
-	return fmt.Sprintf("%08x", sum.sum.Sum32())
 }
 
 // checksum returns the number of examples and a checksum of their tokens and targets, in their order.

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/nn"
 	"github.com/jenga-nlp/jenga/outputs"
 )
 
@@ -119,6 +120,50 @@ func TestASnapshotThatCannotBeReadIsNotWritten(t *testing.T) {
 	}
 }
 
+// planChange is a change of a plan, and the end of the error of a snapshot that was taken without it.
+type planChange struct {
+	want   string // "": the field does not change the results
+	change func(p *Plan)
+}
+
+// planChanges are changes of each field of a plan.
+func planChanges() map[string]planChange {
+	return map[string]planChange{
+		"Seed":        {"seed 5; the training has 6", func(p *Plan) { p.Seed = 6 }},
+		"Epochs":      {"steps 16; the training has 24", func(p *Plan) { p.Epochs = 3 }},
+		"MaxSteps":    {"steps 16; the training has 3", func(p *Plan) { p.MaxSteps = 3 }},
+		"BatchSize":   {"batch_size 4; the training has 3", func(p *Plan) { p.BatchSize = 3; p.MaxSteps = 16 }},
+		"BatchTokens": {"batch_tokens 1000; the training has 900", func(p *Plan) { p.BatchTokens = 900 }},
+		"Accumulate": {"gradient_accumulation_steps 1; the training has 2",
+			func(p *Plan) { p.Accumulate, p.MaxSteps = 2, 16 }},
+		"Recompute":   {"", func(p *Plan) { p.Recompute = true }},
+		"BFloat16":    {"bfloat16 false; the training has true", func(p *Plan) { p.BFloat16 = true }},
+		"Rate":        {"learning_rate 0.003; the training has 0.1", func(p *Plan) { p.Rate = 0.1 }},
+		"WeightDecay": {"weight_decay 0.01; the training has 0.1", func(p *Plan) { p.WeightDecay = 0.1 }},
+		"WarmupRatio": {"warmup_ratio 0; the training has 0.5", func(p *Plan) { p.WarmupRatio = 0.5 }},
+		"WarmupSteps": {"warmup_steps 1; the training has 2", func(p *Plan) { p.WarmupSteps = 2 }},
+		"ClipNorm":    {"max_grad_norm 1; the training has 0", func(p *Plan) { p.ClipNorm = 0 }},
+		"LayerDecay":  {"layer_decay 1; the training has 0.5", func(p *Plan) { p.LayerDecay = 0.5 }},
+		"HeadRate":    {"head_learning_rate 0.003; the training has 0.1", func(p *Plan) { p.HeadRate = 0.1 }},
+		"UnfreezeEvery": {"epochs between unfrozen layers 0; the training has 0.5",
+			func(p *Plan) { p.UnfreezeEvery = 0.5 }},
+		"Average": {"ema 0; the training has 0.9", func(p *Plan) { p.Average = 0.9 }},
+		"Optimizer": {"{Beta1:0.9 Beta2:0.999 Epsilon:1e-08}; the training has multitask.SGD{Momentum:0.5 " +
+			"Dampening:0 Nesterov:false}", func(p *Plan) { p.Optimizer = SGD{Momentum: 0.5} }},
+		"Curve": {"lr_scheduler nn.LinearCurve{}; the training has nn.CosineCurve{Cycles:0.5}",
+			func(p *Plan) { p.Curve = nn.CosineCurve{Cycles: 0.5} }},
+		"Sampler": {"sampling multitask.Proportional; the training has multitask.Uniform",
+			func(p *Plan) { p.Sampler = Uniform{} }},
+		"Weighting": {"weighting multitask.Fixed; the training has multitask.PCGrad",
+			func(p *Plan) { p.Weighting = PCGrad{} }},
+		"Reducer":       {"", func(p *Plan) { p.Reducer = &summing{with: newProcesses(1)} }},
+		"EvaluateEvery": {"steps between evaluations 0; the training has 5", func(p *Plan) { p.EvaluateEvery = 5 }},
+		"NeverEvaluate": {"evaluations true; the training has false", func(p *Plan) { p.NeverEvaluate = true }},
+		"CacheMemory":   {"", func(p *Plan) { p.CacheMemory = 1 << 20 }},
+		"CacheFile":     {"", func(p *Plan) { p.CacheFile = func() (CacheFile, error) { return nil, nil } }},
+	}
+}
+
 // TestASnapshotOfAnotherPlanIsRefused changes each field of the plan: the snapshot either names it, or its field is
 // listed as one that does not change the results.
 func TestASnapshotOfAnotherPlanIsRefused(t *testing.T) {
@@ -134,34 +179,7 @@ func TestASnapshotOfAnotherPlanIsRefused(t *testing.T) {
 		return training
 	}
 	tested := map[string]bool{}
-	for field, c := range map[string]struct {
-		want   string // "": the field does not change the results
-		change func(p *Plan)
-	}{
-		"Seed":        {"seed 5; the training has 6", func(p *Plan) { p.Seed = 6 }},
-		"Epochs":      {"steps 16; the training has 24", func(p *Plan) { p.Epochs = 3 }},
-		"MaxSteps":    {"steps 16; the training has 3", func(p *Plan) { p.MaxSteps = 3 }},
-		"BatchSize":   {"batch_size 4; the training has 3", func(p *Plan) { p.BatchSize = 3; p.MaxSteps = 16 }},
-		"BatchTokens": {"batch_tokens 1000; the training has 900", func(p *Plan) { p.BatchTokens = 900 }},
-		"Accumulate": {"gradient_accumulation_steps 1; the training has 2",
-			func(p *Plan) { p.Accumulate, p.MaxSteps = 2, 16 }},
-		"Recompute":   {"", func(p *Plan) { p.Recompute = true }},
-		"BFloat16":    {"bfloat16 false; the training has true", func(p *Plan) { p.BFloat16 = true }},
-		"Rate":        {"learning_rate 0.003; the training has 0.1", func(p *Plan) { p.Rate = 0.1 }},
-		"WeightDecay": {"weight_decay 0.01; the training has 0.1", func(p *Plan) { p.WeightDecay = 0.1 }},
-		"WarmupRatio": {"warmup_ratio 0; the training has 0.5", func(p *Plan) { p.WarmupRatio = 0.5 }},
-		"WarmupSteps": {"warmup_steps 1; the training has 2", func(p *Plan) { p.WarmupSteps = 2 }},
-		"ClipNorm":    {"max_grad_norm 1; the training has 0", func(p *Plan) { p.ClipNorm = 0 }},
-		"Sampler": {"sampling multitask.Proportional; the training has multitask.Uniform",
-			func(p *Plan) { p.Sampler = Uniform{} }},
-		"Weighting": {"weighting multitask.Fixed; the training has multitask.PCGrad",
-			func(p *Plan) { p.Weighting = PCGrad{} }},
-		"Reducer":       {"", func(p *Plan) { p.Reducer = &summing{with: newProcesses(1)} }},
-		"EvaluateEvery": {"steps between evaluations 0; the training has 5", func(p *Plan) { p.EvaluateEvery = 5 }},
-		"NeverEvaluate": {"evaluations true; the training has false", func(p *Plan) { p.NeverEvaluate = true }},
-		"CacheMemory":   {"", func(p *Plan) { p.CacheMemory = 1 << 20 }},
-		"CacheFile":     {"", func(p *Plan) { p.CacheFile = func() (CacheFile, error) { return nil, nil } }},
-	} {
+	for field, c := range planChanges() {
 		s := mustSnapshot(t, start(func(*Plan) {}))
 		if _, found := reflect.TypeFor[Plan]().FieldByName(field); !found {
 			t.Errorf("Plan has no field %s", field)

@@ -87,6 +87,15 @@ func resumedTrainings() []resumed {
 		}, plan(func(_ *Model, p *Plan) { p.BatchSize = 8 })},
 		{"state of sampler and weighting", three("none"),
 			plan(func(_ *Model, p *Plan) { p.Sampler, p.Weighting = counted{new(byte)}, counted{new(byte)} })},
+		{"sgd", three("none"), plan(func(_ *Model, p *Plan) { p.Optimizer = SGD{Momentum: 0.9} })},
+		{"adafactor", three("1"),
+			plan(func(_ *Model, p *Plan) { p.Optimizer, p.Curve = adafactor(), constant{} })},
+		{"layers unfrozen one by one", three("none"),
+			plan(func(_ *Model, p *Plan) { p.UnfreezeEvery, p.Average = 0.4, 0.5 })},
+		{"running means", three("1"), plan(func(_ *Model, p *Plan) { p.Average, p.EvaluateEvery = 0.8, 3 })},
+		{"running means of heads that are fitted at the end",
+			func(t *testing.T) (*Model, []Data) { return patternModel(t, "none") },
+			plan(func(_ *Model, p *Plan) { p.Average, p.NeverEvaluate = 0.5, true })},
 		{"learned weighting", three("none"), plan(func(m *Model, p *Plan) { p.Weighting = uncertainty(m) })},
 		{"gradients combined", three("none"),
 			plan(func(_ *Model, p *Plan) { p.Sampler, p.Weighting = RoundRobin{several{3}}, PCGrad{} })},
@@ -122,6 +131,13 @@ func registered[E, P any](of *plugin.Registry[E, P], name, options string, env E
 		panic(err)
 	}
 	return part
+}
+
+func adafactor() Optimizer {
+	return Adafactor{
+		Epsilon1: 1e-30, Epsilon2: 1e-3, ClipThreshold: 1, DecayRate: -0.8, Beta1: 0.9, ScaleParameter: true,
+		RelativeStep: true,
+	}
 }
 
 func uncertainty(m *Model) Weighting {

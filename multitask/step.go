@@ -90,13 +90,23 @@ func (t *Training) compute(batches []Batch) (Step, error) {
 // updateAll changes all parameters by their gradients times factor, at a fraction of the highest learning rates. It
 // returns the model's learning rate.
 func (t *Training) updateAll(factor float32, fraction float64) (rate float64, err error) {
-	rate = t.plan.Rate * fraction
+	rate = t.rate(fraction)
 	for _, store := range t.stores {
 		if err := store.Update(factor, rate); err != nil {
 			return rate, err
 		}
 	}
 	return rate, t.weighting.learned.update(fraction)
+}
+
+// rate returns the model's learning rate of the next step, for a report that of an optimizer that computes it.
+func (t *Training) rate(fraction float64) float64 {
+	if c, ok := t.plan.optimizer().(RateComputer); ok {
+		if rate, computed := c.ComputedRate(t.state.Step + 1); computed {
+			return rate
+		}
+	}
+	return t.plan.Rate * fraction
 }
 
 // check returns an error if the gradient or the loss is not finite.

@@ -3,6 +3,7 @@ package multitask
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/jenga-nlp/jenga/corpus"
@@ -95,14 +96,17 @@ func (t *Training) report(event any, observe func(event any) error) error {
 }
 
 // Warnings returns the warnings since the last call. Run reports them itself.
-func (t *Training) Warnings() []Warning {
-	return append(t.model.cache.warnings(), t.balance.warnings(t.state.Step, t.length.steps)...)
-}
+func (t *Training) Warnings() []Warning { return t.warnings(t.length.steps) }
 
 // FinalWarnings returns the warnings since the last call of a training that does not go on: those too that would need
 // more steps, by the steps that there were.
-func (t *Training) FinalWarnings() []Warning {
-	return append(t.model.cache.warnings(), t.balance.warnings(t.state.Step, t.state.Step)...)
+func (t *Training) FinalWarnings() []Warning { return t.warnings(t.state.Step) }
+
+// warnings returns the warnings since the last call of a training of so many steps.
+func (t *Training) warnings(steps int) []Warning {
+	all := slices.Concat(t.pending, t.model.cache.warnings(), t.balance.warnings(t.state.Step, steps))
+	t.pending = nil
+	return all
 }
 
 // warn passes warnings to observe.

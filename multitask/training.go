@@ -46,6 +46,10 @@ type Training struct {
 	weighting *weighting
 	reducing  []*nn.Param // those of host, in the order of the plan's Reducer
 	balance   *balance    // of the heads' gradients
+	pending   []Warning   // about the plan, not returned yet
+
+	unfreezing *unfreezing // nil: all layers learn from the start
+	frozenSum  string      // checksum of the encoder's frozen parameters
 
 	probabilities []Probability // of the last step's first group; nil: the sampler is not a ProbabilitySampler
 
@@ -78,6 +82,14 @@ func New(m *Model, data []Data, plan Plan) (*Training, error) {
 		return nil, err
 	}
 	t.schedule = plan.schedule(t.length.steps)
+	t.pending = plan.warnings(t.length.steps)
+	if err := t.startUnfreezing(); err != nil {
+		return nil, err
+	}
+	var err error
+	if t.frozenSum, err = m.sumFrozen(); err != nil {
+		return nil, err
+	}
 	t.balance = newBalance(m, t.frozen)
 	if err := t.makeStores(); err != nil {
 		return nil, err
@@ -122,15 +134,29 @@ func (t *Training) makeStores() error {
 	if t.weighting.byGradients != nil {
 		tasks = len(t.model.tasks())
 	}
-	t.host = nn.NewHostStore(t.model.Params.All(), nn.NewAdamW(t.plan.WeightDecay))
+	t.host = nn.NewHostStore(t.model.Params.All(), t.plan.optimizer().New(t.plan.WeightDecay))
 	if tasks > 0 {
 		t.host.SeparateTasks(tasks, t.model.shared())
+	}
+	rates, err := t.plan.rates(t.model.Model)
+	if err != nil {
+		return err
+	}
+	t.host.SetRates(rates)
+	if t.plan.Average > 0 {
+		t.host.Average(t.plan.Average)
 	}
 	t.stores = []nn.Store{t.host}
 
 	if resident, ok := t.model.Encoder.(encoders.Resident); ok && !t.frozen {
 		if t.plan.Reducer != nil {
 			return errors.New("gradients of an encoder with a memory of its own are not summed over processes")
+		}
+		if t.plan.optimizer() != Optimizer(defaultAdamW) {
+			return errors.New("an encoder with a memory of its own is updated by AdamW with its default options")
+		}
+		if t.plan.Average > 0 {
+			return errors.New("an encoder with a memory of its own has no running means of its parameters")
 		}
 		store := resident.Store(t.plan.WeightDecay, tasks)
 		if _, ok := store.(nn.TaskStore); tasks > 0 && !ok {
@@ -168,6 +194,7 @@ func (t *Training) Step(ctx context.Context) (Step, error) {
 	if err := ctx.Err(); err != nil {
 		return Step{}, err
 	}
+	t.unfreezing.apply(float64(t.used) / float64(t.length.perEpoch))
 	return t.Update(t.next())
 }
 
@@ -187,6 +214,7 @@ func (t *Training) Update(batches []Batch) (Step, error) {
 	case len(batches) == 0:
 		panic("multitask: an update without batches")
 	}
+	t.host.UseAverage(false)
 	report, err := t.compute(batches)
 	if err != nil {
 		return report, fmt.Errorf("step %d: %w", t.state.Step+1, err)
@@ -209,9 +237,15 @@ func (t *Training) epoch() float64 {
 	return epoch
 }
 
+// UseAverage makes the model's parameters hold their running means, if the plan has an Average, until the next update.
+// A Snapshot has their own values too.
+func (t *Training) UseAverage() { t.host.UseAverage(true) }
+
 // Evaluate fits the heads that are heads.Fitters, tunes those that are heads.Tuners, and evaluates all groups on dev.
+// With the plan's Average the model has the running means of its parameters then, and until the next update.
 func (t *Training) Evaluate(ctx context.Context) (Evaluation, error) {
 	t.needsData("Evaluate")
+	t.UseAverage()
 	step := t.state.Step
 	if err := t.model.fitAll(ctx, t.data, t.plan); err != nil {
 		return Evaluation{}, fmt.Errorf("fitting heads after step %d: %w", step, err)
@@ -228,8 +262,10 @@ func (t *Training) Evaluate(ctx context.Context) (Evaluation, error) {
 	return evaluation, nil
 }
 
-// Finish fits the heads that are heads.Fitters if no evaluation has done so.
+// Finish fits the heads that are heads.Fitters if no evaluation has done so. With the plan's Average the model has the
+// running means of its parameters.
 func (t *Training) Finish(ctx context.Context) error {
+	t.UseAverage()
 	if !t.plan.NeverEvaluate || t.data == nil {
 		return nil
 	}

@@ -36,8 +36,16 @@ func NewGradients(params []*Param) Gradients {
 	return g
 }
 
-// Has reports whether w takes a gradient.
-func (g Gradients) Has(w *Param) bool { return g.of[w] != nil }
+// Has reports whether w takes a gradient now.
+func (g Gradients) Has(w *Param) bool { return g.taken(w) != nil }
+
+// taken returns w's gradient, nil where w takes none now.
+func (g Gradients) taken(w *Param) *paramGradient {
+	if w.Later {
+		return nil
+	}
+	return g.of[w]
+}
 
 // Observed returns the same gradients, whose Ready calls ready with each parameter.
 func (g Gradients) Observed(ready func(w *Param)) Gradients { g.ready = ready; return g }
@@ -57,7 +65,7 @@ func (g Gradients) Ready(params ...*Param) {
 
 // Of returns w's gradient, of w's length, nil where w takes none. The caller may add to any of its values.
 func (g Gradients) Of(w *Param) []float32 {
-	d := g.of[w]
+	d := g.taken(w)
 	if d == nil {
 		return nil
 	}
@@ -69,7 +77,7 @@ func (g Gradients) Of(w *Param) []float32 {
 
 // AddRows adds each row of x [T D] to the row of w's gradient [V D] that rows names, first to last, if w takes one.
 func (g Gradients) AddRows(w *Param, x []float32, rows []int32) {
-	d := g.of[w]
+	d := g.taken(w)
 	if d == nil {
 		return
 	}

@@ -38,7 +38,8 @@ type AdamW struct {
 	Epsilon      float64
 	WeightDecay  float64 // parameters that decay are multiplied by 1 - rate·WeightDecay
 
-	moments map[*Param]*moments // of each parameter that has been updated
+	moments  map[*Param]*moments // of each parameter that has been updated
+	averages *averages           // running means of the parameters, which a step updates; nil: none
 }
 
 var _ Optimizer = (*AdamW)(nil)
@@ -81,11 +82,13 @@ func (a *AdamW) Step(params []*Param, gradients Gradients, factor float32, rate 
 		w.Changed()
 		if g.touched == nil {
 			s.active = nil
+			a.averages.whole(w, &k)
 			k.Step(w.Data, s.mean, s.square, g.values, factor, s.steps)
 			continue
 		}
 		s.activate(g.touched)
-		k.StepRows(w.Data, s.mean, s.square, g.values, w.rowLength(), s.active, factor, s.steps)
+		active := a.averages.rows(w, s.active, &k)
+		k.StepRows(w.Data, s.mean, s.square, g.values, w.rowLength(), active, factor, s.steps)
 	}
 }
 
@@ -94,6 +97,9 @@ const (
 	slotMean   = "mean"
 	slotSquare = "square"
 )
+
+// StateSize returns how many numbers it keeps of a parameter.
+func (a *AdamW) StateSize(w *Param) int { return 2 * len(w.Data) }
 
 // State implements Optimizer.
 func (a *AdamW) State(w *Param) OptimizerState {

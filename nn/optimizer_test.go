@@ -107,15 +107,15 @@ func TestSchedule(t *testing.T) {
 		step int
 		want float64
 	}{
-		{Schedule{10, 30}, 0, 0},
-		{Schedule{10, 30}, 5, 0.5},
-		{Schedule{10, 30}, 10, 1},
-		{Schedule{10, 30}, 20, 0.5},
-		{Schedule{10, 30}, 30, 0},
-		{Schedule{10, 30}, 31, 0},
-		{Schedule{0, 4}, 0, 1},
-		{Schedule{0, 4}, 1, 0.75},
-		{Schedule{4, 4}, 4, 0},
+		{Schedule{Warmup: 10, Steps: 30}, 0, 0},
+		{Schedule{Warmup: 10, Steps: 30}, 5, 0.5},
+		{Schedule{Warmup: 10, Steps: 30}, 10, 1},
+		{Schedule{Warmup: 10, Steps: 30}, 20, 0.5},
+		{Schedule{Warmup: 10, Steps: 30}, 30, 0},
+		{Schedule{Warmup: 10, Steps: 30}, 31, 0},
+		{Schedule{Warmup: 0, Steps: 4}, 0, 1},
+		{Schedule{Warmup: 0, Steps: 4}, 1, 0.75},
+		{Schedule{Warmup: 4, Steps: 4}, 4, 0},
 	} {
 		if got := c.Rate(c.step); got != c.want {
 			t.Errorf("%+v.Rate(%d) = %v, want %v", c.Schedule, c.step, got, c.want)

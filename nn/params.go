@@ -16,6 +16,7 @@ type Param struct {
 	Data   []float32 // row-major; of a frozen parameter it may be read-only memory
 	Decay  bool      // weight decay applies: true for matrices, false for biases, norms and other vectors
 	Frozen bool      // takes no gradient and is not changed by the optimizer
+	Later  bool      // as Frozen, for now: it will learn later in the training
 	Table  bool      // its rows are looked up by number, as embeddings are: no layer multiplies its input by it
 
 	version uint64
@@ -35,8 +36,11 @@ func (w *Param) rowLength() int {
 	return length
 }
 
-// Learns reports whether w takes a gradient.
+// Learns reports whether w takes a gradient, now or later.
 func (w *Param) Learns() bool { return !w.Frozen }
+
+// LearnsNow reports whether w takes a gradient in this step.
+func (w *Param) LearnsNow() bool { return !w.Frozen && !w.Later }
 
 // Changed must be called after a change of values that were already used: what was derived from them is computed again.
 func (w *Param) Changed() { w.version++ }

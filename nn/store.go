@@ -42,6 +42,9 @@ type HostStore struct {
 	optimizer Optimizer
 	moved     []*Param       // parameters whose gradient was not zero in the last SumSquares
 	tasks     *taskGradients // nil: one gradient for all tasks
+	average   *averages      // nil: none
+
+	rates map[*Param]float64 // factors of the learning rate; 1 for all others
 }
 
 var (
@@ -73,8 +76,28 @@ func (s *HostStore) SumSquares() (sum float64) {
 
 // Update implements Store.
 func (s *HostStore) Update(factor float32, rate float64) error {
-	s.optimizer.Step(s.moved, s.gradients, factor, rate)
+	for params := s.moved; len(params) > 0; {
+		// consecutive parameters of one rate
+		of, n := s.rateFactor(params[0]), 1
+		for n < len(params) && s.rateFactor(params[n]) == of {
+			n++
+		}
+		s.optimizer.Step(params[:n], s.gradients, factor, rate*of)
+		params = params[n:]
+	}
+	s.average.follow()
 	return nil
+}
+
+// SetRates makes Update multiply the learning rate of parameters by factors of their own.
+func (s *HostStore) SetRates(factors map[*Param]float64) { s.rates = factors }
+
+// rateFactor returns the factor of w's learning rate.
+func (s *HostStore) rateFactor(w *Param) float64 {
+	if factor, ok := s.rates[w]; ok {
+		return factor
+	}
+	return 1
 }
 
 // Gradients returns the gradients that a backward pass adds to: those of the selected task, if they are kept by
@@ -103,7 +126,9 @@ func (s *HostStore) State() ([]ParamState, error) {
 		for i := range state.Slots {
 			state.Slots[i].Values = slices.Clone(state.Slots[i].Values)
 		}
-		all = append(all, ParamState{w.Name, slices.Clone(w.Data), state})
+		values, mean := s.average.own(w)
+		state.Slots = append(state.Slots, s.average.slots(w, mean)...)
+		all = append(all, ParamState{w.Name, slices.Clone(values), state})
 	}
 	return all, nil
 }
@@ -118,9 +143,15 @@ func (s *HostStore) SetState(state []ParamState) error {
 	for i, p := range state {
 		ofOptimizer[i] = p.OptimizerState
 	}
+	means, err := s.average.split(ofOptimizer)
+	if err != nil {
+		return err
+	}
 	if err := s.optimizer.SetState(params, ofOptimizer); err != nil {
 		return err
 	}
+	s.UseAverage(false)
+	s.average.set(means)
 	for i, w := range params {
 		copy(w.Data, state[i].Values)
 		w.Changed()

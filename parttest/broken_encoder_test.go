@@ -23,6 +23,8 @@ var brokenEncoders = map[string]struct {
 	"hasty":      {"it_reports_final_gradients", func(e bilstm) encoders.Encoder { return hasty{e} }},
 	"wavering":   {"it_reports_final_gradients", func(e bilstm) encoders.Encoder { return wavering{e} }},
 	"restless":   {"frozen_layers", func(e bilstm) encoders.Encoder { return restless{e} }},
+	"impatient":  {"layers_that_learn_later", func(e bilstm) encoders.Encoder { return impatient{e} }},
+	"unlisted":   {"layers_that_learn_later", func(e bilstm) encoders.Encoder { return unlisted{e} }},
 	"weightless": {"its_memory_estimate", func(e bilstm) encoders.Encoder { return weightless{e} }},
 	"forgetful":  {"saved_and_opened", nil}, // it is opened with other weights
 }
@@ -30,6 +32,7 @@ var brokenEncoders = map[string]struct {
 // bilstm is the sound encoder below them.
 type bilstm interface {
 	encoders.Trainable
+	encoders.Layered
 	encoders.Saver
 	encoders.MemoryEstimator
 }
@@ -157,6 +160,24 @@ func (e restless) Encode(p *nn.Pass, tokens corpus.Tokens, layers nn.LayerSet) (
 	}
 	return states, err
 }
+
+// impatient does not know layers that learn later: it drops out in them.
+type impatient struct{ bilstm }
+
+func (e impatient) Encode(p *nn.Pass, tokens corpus.Tokens, layers nn.LayerSet) ([][]float32, error) {
+	for _, level := range e.Levels() {
+		for _, w := range level {
+			defer func(was bool) { w.Later = was }(w.Later)
+			w.Later = false
+		}
+	}
+	return e.bilstm.Encode(p, tokens, layers)
+}
+
+// unlisted leaves out its embeddings.
+type unlisted struct{ bilstm }
+
+func (e unlisted) Levels() [][]*nn.Param { return e.bilstm.Levels()[1:] }
 
 // weightless takes no memory, it says.
 type weightless struct{ bilstm }

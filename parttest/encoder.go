@@ -39,6 +39,9 @@ func Encoder(t *testing.T, name, options string) {
 		t.Run("it reports final gradients by Ready", func(t *testing.T) { checkReady(t, m) })
 		t.Run("frozen layers do not learn and have no dropout", func(t *testing.T) { checkFrozenLayers(t, m) })
 	}
+	if _, layered := e.Encoder.(encoders.Layered); layered {
+		t.Run("layers that learn later are as frozen ones", func(t *testing.T) { checkLaterLayers(t, m) })
+	}
 	if _, saves := e.Encoder.(encoders.Saver); saves {
 		t.Run("saved and opened it returns the same states", func(t *testing.T) { checkOpened(t, name, e) })
 	}

@@ -29,7 +29,7 @@ type kind interface {
 // kinds lists all registries in the order in which a batch meets them, and the sections of an experiment file.
 func kinds() []kind {
 	return []kind{tasks.Registry(), encoders.Registry(), fusion.Registry(), heads.Registry(), multitask.Samplers(),
-		multitask.Weightings(), config.Sections{}}
+		multitask.Weightings(), multitask.Optimizers(), multitask.Schedules(), config.Sections{}}
 }
 
 func (c *commands) partsCommand() *cobra.Command {

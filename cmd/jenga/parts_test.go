@@ -41,6 +41,8 @@ var kinds = []kind{
 	{"Tasks", "tasks", tasks.Registry()},
 	{"Samplers: which task's batch trains next", "multitask", multitask.Samplers()},
 	{"Weightings: many losses into one", "multitask", multitask.Weightings()},
+	{"Optimizers: gradients into new weights", "multitask", multitask.Optimizers()},
+	{"Schedules: the learning rate after the warmup", "multitask", multitask.Schedules()},
 }
 
 // preface begins the page, with ' for a backtick.

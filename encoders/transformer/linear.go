@@ -27,7 +27,7 @@ func newLinear(at nn.Params, in, out int, deviation float64) linear {
 }
 
 // learns reports whether the weight changes from step to step.
-func (l linear) learns() bool { return l.weight.Learns() || l.lora != nil }
+func (l linear) learns() bool { return l.weight.LearnsNow() || l.lora != nil }
 
 // values returns the weight that rows are multiplied by, with its LoRA change, and its version.
 func (l linear) values() ([]float32, uint64) {

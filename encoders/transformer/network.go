@@ -12,6 +12,7 @@ import (
 
 var (
 	_ encoders.Trainable       = (*encoder)(nil)
+	_ encoders.Layered         = (*encoder)(nil)
 	_ encoders.Saver           = (*encoder)(nil)
 	_ encoders.MemoryEstimator = (*encoder)(nil)
 )
@@ -71,6 +72,9 @@ func (e *encoder) Describe() encoders.Description {
 	return d
 }
 
+// Levels implements encoders.Layered.
+func (e *encoder) Levels() [][]*nn.Param { return e.levels }
+
 // encoding is what Encode keeps for Backward. Level 0 is the embeddings, level i block i-1.
 type encoding struct {
 	tokens   corpus.Tokens
@@ -95,7 +99,7 @@ func (e *encoder) Encode(p *nn.Pass, tokens corpus.Tokens, wanted nn.LayerSet) (
 	}
 	s.tokens, s.wanted, s.lowest, s.again = tokens, wanted, len(e.levels), p.Recompute
 	if p.Training {
-		s.lowest = encoders.LowestLearning(e.levels, (*nn.Param).Learns)
+		s.lowest = encoders.LowestLearning(e.levels, (*nn.Param).LearnsNow)
 	}
 	e.allot(p, s)
 	s.embedded = e.embeddings.forward(p, s.embedded, s.states[0], tokens, s.lowest == 0)

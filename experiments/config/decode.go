@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"regexp"
-	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/jenga-nlp/jenga/encoders"
@@ -112,17 +110,12 @@ func (d *decoding) model(s *plugin.Section) {
 	case s.Kind == plugin.Mapping && !s.Has("encoder"):
 		d.mistakes.Add(s.Place, "model: neither base_model nor encoder; %s", modelRule())
 	}
-	words := encoders.FreezeWords()
-	if n, err := strconv.Atoi(m.Freeze); (err != nil || n < 0) && !slices.Contains(words, m.Freeze) {
-		d.mistakes.Add(s.At("freeze").Place, "model: freeze: want %s or a number of layers, have %q",
-			strings.Join(words, ", "), m.Freeze)
-	}
 	if m.BackboneType != "text" {
 		d.mistakes.Add(s.At("backbone_type").Place, "model: %s",
 			plugin.Unknown("backbone_type", m.BackboneType, []string{"text"}))
 	}
 	d.e.Model.Dropout, d.e.Model.DropoutSet = m.Dropout, s.Has("dropout") || !s.Has("base_model")
-	d.e.Model.Freeze = m.Freeze
+	d.freeze(m.Freeze)
 	d.lora(m.LoRA)
 	d.e.Model.Encoder = encoders.Registry().Choose(m.Encoder, encoderType(d.e.Model.BaseModel.Name), nil, &d.mistakes)
 	d.e.Model.EncoderOfBase = d.e.Model.Encoder.Place == (plugin.Place{})
@@ -205,6 +198,8 @@ func (d *decoding) training(s *plugin.Section) {
 	o := trainingDefaults
 	s.Decode("training", &o, &d.mistakes)
 	t := o.Training
+	t.Optimizer = multitask.Optimizers().Choose(o.Optimizer, multitask.Optimizers().Default(), nil, &d.mistakes)
+	t.Scheduler = multitask.Schedules().Choose(o.Scheduler, multitask.Schedules().Default(), nil, &d.mistakes)
 	t.Sampling = multitask.Samplers().Choose(o.Sampling, multitask.Samplers().Default(), nil, &d.mistakes)
 	t.Weighting = multitask.Weightings().Choose(o.Weighting, multitask.Weightings().Default(), nil, &d.mistakes)
 	if s.Has("output_dir") {
@@ -232,6 +227,7 @@ func (d *decoding) training(s *plugin.Section) {
 			"training: eval_steps: no effect with eval_strategy: %s; leave it out, or set eval_strategy: steps",
 			t.EvalStrategy)
 	}
+	d.computedRate(s, &t)
 	d.saving(s, &t)
 	if t.EvalStrategy == "no" {
 		d.withoutEvaluation(s, &t)

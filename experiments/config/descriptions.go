@@ -12,6 +12,10 @@ var descriptions = map[string]string{
 		"config.json",
 	"model.freeze": "frozen weights of the encoder; a number N: the embeddings and the first N layers. An encoder " +
 		"that is frozen as a whole has no dropout and encodes each text once",
+	"model.freeze.always": "with freeze.unfreeze: what stays frozen for the whole training",
+	"model.freeze.unfreeze.every": "number of epochs after which each layer of the encoder begins to learn, from the " +
+		"last one down; before, heads and fusion learn alone",
+
 	"model.encoder":       "encoder and its own keys, as jenga parts encoder lists them; required without base_model",
 	"model.fusion":        "what is between encoder and tasks, with its own keys, as jenga parts fusion lists them",
 	"model.backbone_type": "for files of Jenga-NLP, no effect",
@@ -62,10 +66,18 @@ var descriptions = map[string]string{
 	"head.num_labels": "expected number of labels in the data; an error if it differs",
 	"head.labels":     "its labels, in the order of their numbers; none: the task's",
 
-	"training.learning_rate": "peak learning rate, a factor of AdamW's updates; it rises linearly to it in the " +
-		"warmup and falls linearly to 0",
-	"training.weight_decay": "of AdamW, for weight matrices only: the fraction, times the learning rate, by which " +
-		"an update shrinks them",
+	"training.learning_rate": "peak learning rate, a factor of the optimizer's updates; it rises linearly to it in " +
+		"the warmup, and changes by lr_scheduler then",
+	"training.head_learning_rate": "peak learning rate of heads and fusion",
+	"training.layer_decay": "factor of the learning rate of each layer of the encoder to that of the layer above it; " +
+		"the last layer has learning_rate, the embeddings the smallest rate; 1: all have the same",
+	"training.weight_decay": "for weight matrices only: with AdamW and Adafactor the fraction, times the learning " +
+		"rate, by which an update shrinks them; with SGD the multiple of them that is added to their gradient",
+	"training.ema": "decay rate of running means of the weights, which follow them by 1 minus it at each update; " +
+		"evaluations judge the means and checkpoints hold them; 0: none",
+	"training.optimizer": "how gradients change weights, with its own keys, as jenga parts optimizer lists them",
+	"training.lr_scheduler": "the learning rate after the warmup, with its own keys, as jenga parts lr_scheduler " +
+		"lists them",
 	"training.batch_size":   "most examples (texts or pairs, each with all its windows) in a batch",
 	"training.batch_tokens": "most tokens in a batch, all texts together; 0: no limit",
 	"training.max_steps":    "number of updates to make, overrules num_epochs; 0: num_epochs",

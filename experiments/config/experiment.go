@@ -15,6 +15,7 @@ import (
 	"github.com/jenga-nlp/jenga/fusion"
 	"github.com/jenga-nlp/jenga/heads"
 	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/nn"
 	"github.com/jenga-nlp/jenga/plugin"
 	"github.com/jenga-nlp/jenga/tasks"
 )
@@ -47,6 +48,7 @@ type Model struct {
 	Dropout    float64
 	DropoutSet bool          // else the base model's config.json applies
 	Freeze     string        // none | embeddings | all | a number of layers
+	Unfreeze   float64       // epochs between layers that begin to learn; 0: all learn from the start
 	LoRA       encoders.LoRA // of rank 0: none
 	Encoder    plugin.Choice[encoders.Env, encoders.Encoder]
 	Fusion     plugin.Choice[fusion.Env, fusion.Fusion]
@@ -119,6 +121,8 @@ func (h Head) learns() bool { return !heads.TraitsOf(h.Part.Options).Fitted }
 // trainingOptions declares.
 type Training struct {
 	LearningRate float64 `yaml:"learning_rate" range:"(0,)"`
+	HeadRate     float64 `yaml:"head_learning_rate,omitempty" range:"(0,)" default:"(learning_rate)"`
+	LayerDecay   float64 `yaml:"layer_decay" range:"(0,1]"`
 	WeightDecay  float64 `yaml:"weight_decay" range:"[0,)"`
 	BatchSize    int     `yaml:"batch_size" range:"[1,)"`
 	BatchTokens  int     `yaml:"batch_tokens" range:"[0,)"`
@@ -126,6 +130,7 @@ type Training struct {
 	MaxSteps     int     `yaml:"max_steps" range:"[0,)"`
 	WarmupSteps  int     `yaml:"warmup_steps" range:"[0,)"`
 	WarmupRatio  float64 `yaml:"warmup_ratio" range:"[0,1]" doc:"fraction of all updates until the peak"`
+	EMA          float64 `yaml:"ema" range:"[0,1)"`
 	MaxGradNorm  float64 `yaml:"max_grad_norm" range:"[0,)"`
 
 	GradientAccumulationSteps int `yaml:"gradient_accumulation_steps" range:"[1,)"`
@@ -133,6 +138,8 @@ type Training struct {
 	Precision string `yaml:"precision" choice:"float32|bf16" doc:"of encoder products in training; sums are float32"`
 	Recompute bool   `yaml:"recompute"`
 
+	Optimizer plugin.Choice[struct{}, multitask.Optimizer]               `yaml:"-"`
+	Scheduler plugin.Choice[multitask.ScheduleEnv, nn.Curve]             `yaml:"-"`
 	Sampling  plugin.Choice[multitask.SamplerEnv, multitask.Sampler]     `yaml:"-"`
 	Weighting plugin.Choice[multitask.WeightingEnv, multitask.Weighting] `yaml:"-"`
 

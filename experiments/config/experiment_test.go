@@ -132,10 +132,14 @@ tasks: [{name: kind, type: classification, data: {train: train.jsonl}}]
 	training.Sampling, training.Weighting = plugin.Choice[multitask.SamplerEnv, multitask.Sampler]{},
 		plugin.Choice[multitask.WeightingEnv, multitask.Weighting]{}
 	want := Training{
-		LearningRate: 2e-5, WeightDecay: 0.01, BatchSize: 16, NumEpochs: 3, MaxGradNorm: 1,
+		LearningRate: 2e-5, LayerDecay: 1, WeightDecay: 0.01, BatchSize: 16, NumEpochs: 3, MaxGradNorm: 1,
 		GradientAccumulationSteps: 1, Precision: "float32", EvalStrategy: "epoch",
 		EvalSteps: 500, SaveStrategy: "epoch", LoadBestModelAtEnd: true, MetricForBestModel: "eval_overall",
 		GreaterIsBetter: true, CacheMemory: 2048, Device: "auto", LoggingSteps: 10,
+	}
+	training.Optimizer, training.Scheduler = want.Optimizer, want.Scheduler
+	if e.Training.Optimizer.Type != "adamw" || e.Training.Scheduler.Type != "linear" {
+		t.Errorf("optimizer %s and schedule %s by default", e.Training.Optimizer.Type, e.Training.Scheduler.Type)
 	}
 	if training != want || e.Training.Sampling.Type != "proportional" || e.Training.Weighting.Type != "fixed" {
 		t.Errorf("training\n     %+v\nwant %+v", training, want)
@@ -156,6 +160,7 @@ func plain(t *testing.T, e *Experiment) Experiment {
 	file(&c.Model.BaseModel)
 	c.Model.Encoder.Place, c.Model.Fusion.Place = plugin.Place{}, plugin.Place{}
 	c.Training.Sampling.Place, c.Training.Weighting.Place = plugin.Place{}, plugin.Place{}
+	c.Training.Optimizer.Place, c.Training.Scheduler.Place = plugin.Place{}, plugin.Place{}
 	if c.Training.OutputDir != "" {
 		c.Training.OutputDir = absolute(t, c.Training.OutputDir)
 	}

@@ -39,6 +39,7 @@ func keysOf(name string) []plugin.Field {
 		return plugin.FieldsOf("", experimentDefaults)
 	case "model":
 		fields := nested(plugin.FieldsOf("", modelDefaults), "lora", loraDefaults)
+		fields = slices.Insert(fields, indexOf(fields, "freeze")+1, freezeFields()...)
 		field(fields, "fusion").Default = fusion.Registry().Default()
 		return fields
 	case "tokenizer":
@@ -51,6 +52,8 @@ func keysOf(name string) []plugin.Field {
 		return append([]plugin.Field{typeField("head", "(by the task)")}, plugin.FieldsOf("", headDefaults)...)
 	case "training":
 		fields := plugin.FieldsOf("", trainingDefaults)
+		field(fields, "optimizer").Default = multitask.Optimizers().Default()
+		field(fields, "lr_scheduler").Default = multitask.Schedules().Default()
 		field(fields, "sampling").Default = multitask.Samplers().Default()
 		field(fields, "weighting").Default = multitask.Weightings().Default()
 		return fields
@@ -119,10 +122,14 @@ var experimentDefaults = experimentOptions{Seed: 42}
 // modelOptions are the keys of `model`. With `base_model` the encoder's
 // weights, sizes and tokenizer are those of a trained model. With `lora: {}` its weights W are frozen, and A and B of
 // rank r are trained, with W + alpha/r·A·B in place of W (Hu et al. 2022, "LoRA"); checkpoints have the merged weight.
+//
+// With `freeze: {unfreeze: {every: 1}}` heads and fusion learn alone in the first epoch, the encoder's last layer from
+// the second epoch on, one layer more in each epoch, and last the embeddings (Howard & Ruder 2018, "Universal Language
+// Model Fine-tuning for Text Classification").
 type modelOptions struct {
 	BaseModel    *plugin.Section `yaml:"base_model,omitempty" takes:"a path or a model's name"`
 	Dropout      float64         `yaml:"dropout" range:"[0,1)"`
-	Freeze       string          `yaml:"freeze" takes:"none, embeddings, all or a whole number"`
+	Freeze       *plugin.Section `yaml:"freeze" takes:"none, embeddings, all, {…} or a whole number" default:"none"`
 	LoRA         *plugin.Section `yaml:"lora,omitempty"`
 	Encoder      *plugin.Section `yaml:"encoder,omitempty" takes:"a type or {type: …}" default:"(by base_model)"`
 	Fusion       *plugin.Section `yaml:"fusion" takes:"a type or {type: …}"`
@@ -130,7 +137,7 @@ type modelOptions struct {
 }
 
 var (
-	modelDefaults = modelOptions{Dropout: 0.1, Freeze: encoders.FreezeNone, BackboneType: "text"}
+	modelDefaults = modelOptions{Dropout: 0.1, BackboneType: "text"}
 	loraDefaults  = encoders.LoRA{Rank: 8, Alpha: 16, Targets: []string{"query", "value"}}
 )
 
@@ -250,9 +257,11 @@ type columnOptions struct {
 
 var dataDefaults = dataOptions{fileOptions: fileOptions{Header: true}, SplitWords: autoSplit}
 
-// trainingOptions are the keys of `training`. An update is one step of AdamW.
+// trainingOptions are the keys of `training`. An update is one step of the optimizer.
 type trainingOptions struct {
 	Training  `yaml:",inline"`
+	Optimizer *plugin.Section `yaml:"optimizer" takes:"a type or {type: …}"`
+	Scheduler *plugin.Section `yaml:"lr_scheduler" takes:"a type or {type: …}"`
 	Sampling  *plugin.Section `yaml:"sampling" takes:"a type or {type: …}"`
 	Weighting *plugin.Section `yaml:"weighting" takes:"a type or {type: …}"`
 	OutputDir *plugin.Section `yaml:"output_dir,omitempty" takes:"a path" default:"(runs/PROJECT_NAME)"`
@@ -260,7 +269,8 @@ type trainingOptions struct {
 }
 
 var trainingDefaults = trainingOptions{Training: Training{
-	LearningRate: 2e-5, WeightDecay: 0.01, BatchSize: 16, NumEpochs: 3, MaxGradNorm: 1, GradientAccumulationSteps: 1,
+	LearningRate: 2e-5, LayerDecay: 1, WeightDecay: 0.01,
+	BatchSize: 16, NumEpochs: 3, MaxGradNorm: 1, GradientAccumulationSteps: 1,
 	Precision: "float32", EvalStrategy: "epoch", EvalSteps: 500, SaveStrategy: "epoch", LoadBestModelAtEnd: true,
 	CacheMemory: DefaultCacheMemory, Device: "auto", LoggingSteps: 10,
 }}

@@ -73,7 +73,8 @@ func TestSetMistakes(t *testing.T) {
 
 // Each part may be written as its type alone, and keeps that type when --set gives it an option.
 func TestSetAddsAnOptionToAPartWrittenAsItsType(t *testing.T) {
-	if want := []string{"encoder", "fusion", "sampling", "weighting"}; !slices.Equal(partKeys, want) {
+	want := []string{"encoder", "fusion", "optimizer", "lr_scheduler", "sampling", "weighting"}
+	if !slices.Equal(partKeys, want) {
 		t.Errorf("keys of parts are %q, want %q", partKeys, want)
 	}
 	dir := sample.Folder(t, map[string]string{"exp.yaml": `

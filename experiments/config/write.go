@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/multitask"
 	"github.com/jenga-nlp/jenga/plugin"
 )
 
@@ -61,7 +62,7 @@ func (f *writing) path(path string) *plugin.Section {
 func (f *writing) model() *plugin.Section {
 	m := f.e.Model
 	o := modelOptions{
-		BaseModel: f.path(m.BaseModel.Name), Dropout: m.Dropout, Freeze: m.Freeze, Fusion: m.Fusion.Section(),
+		BaseModel: f.path(m.BaseModel.Name), Dropout: m.Dropout, Freeze: f.freeze(), Fusion: m.Fusion.Section(),
 	}
 	if m.LoRA.Rank > 0 {
 		o.LoRA = plugin.SectionOf(m.LoRA)
@@ -185,7 +186,8 @@ func (f *writing) files(d Data) dataOptions {
 func (f *writing) training() *plugin.Section {
 	t := f.e.Training
 	o := trainingOptions{
-		Training: t, Sampling: t.Sampling.Section(), Weighting: t.Weighting.Section(),
+		Training: t, Optimizer: t.Optimizer.Section(), Scheduler: t.Scheduler.Section(),
+		Sampling: t.Sampling.Section(), Weighting: t.Weighting.Section(),
 		OutputDir: f.path(t.OutputDir), CacheFile: f.path(t.CacheFolder),
 	}
 	if t.CacheFolder == "" {
@@ -194,6 +196,11 @@ func (f *writing) training() *plugin.Section {
 	s := plugin.SectionOf(o)
 	if t.EvalStrategy != "steps" {
 		s.Remove("eval_steps")
+	}
+	if multitask.ComputesRate(t.Optimizer.Options) {
+		for _, key := range rateKeys {
+			s.Remove(key)
+		}
 	}
 	return s
 }

@@ -19,6 +19,7 @@ type Done struct {
 	Step, Of int // the last step, and the number of steps that the plan has
 	Seconds  float64
 	Folder   string
+	Frozen   multitask.FrozenParams // of the encoder; none where all its parameters learn
 }
 
 // Checkpoint returns the folder of the best checkpoint, "" if no evaluation has selected one.
@@ -95,6 +96,13 @@ type (
 		Best    *bestLine `json:"best"` // nil where nothing was evaluated
 		Seconds float64   `json:"seconds"`
 		Folder  string    `json:"folder"`
+		Frozen  *sumsLine `json:"frozen,omitempty"` // nil where nothing of the encoder is frozen
+	}
+	// sumsLine are the CRC-32C of the encoder's frozen parameters.
+	sumsLine struct {
+		Values int    `json:"values"`
+		Before string `json:"crc32c_before"`
+		After  string `json:"crc32c_after"`
 	}
 	interruptedLine struct {
 		Event      string  `json:"event"`
@@ -171,6 +179,9 @@ func Line(event any) any {
 		return warningLine{Event: "warning", Warning: v.Text}
 	case Done:
 		line := doneLine{Event: "done", Seconds: v.Seconds, Folder: v.Folder}
+		if v.Frozen.Values > 0 {
+			line.Frozen = &sumsLine{v.Frozen.Values, v.Frozen.Before, v.Frozen.After}
+		}
 		if v.Best.Groups != nil {
 			best := EvalLineOf(dev, v.Best.Groups)
 			line.Best = &bestLine{

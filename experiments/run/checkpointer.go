@@ -17,6 +17,7 @@ type checkpointer struct {
 	bests     bests
 	saved     bests // those whose checkpoints are written
 	last      multitask.Step
+	frozen    multitask.FrozenParams // at the end
 }
 
 // bests are the best evaluations so far, data that JSON can hold.
@@ -106,7 +107,7 @@ func (c *checkpointer) finish() error {
 func (c *checkpointer) done() report.Done {
 	return report.Done{
 		Best: c.saved.Best, Metric: c.selection.Metric, Value: c.saved.Value,
-		Step: c.last.Number, Of: c.last.Of, Folder: c.folder,
+		Step: c.last.Number, Of: c.last.Of, Folder: c.folder, Frozen: c.frozen,
 	}
 }
 

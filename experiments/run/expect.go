@@ -67,7 +67,12 @@ func (r *Run) expect(ctx context.Context, longest time.Duration) (e Expectation,
 	defer r.machine.limitMemory()()
 
 	// steps; the first one also allocates memory
-	training, err := multitask.New(r.Model, data, r.plan)
+	if e.Warnings, err = r.plan.UnfreezingWarnings(r.Model, len(sizes)); err != nil {
+		return e, nil, err
+	}
+	plan := r.plan
+	plan.UnfreezeEvery = 0 // the time of a step in which all layers learn
+	training, err := multitask.New(r.Model, data, plan)
 	if err != nil {
 		return e, nil, err
 	}
@@ -84,7 +89,7 @@ func (r *Run) expect(ctx context.Context, longest time.Duration) (e Expectation,
 		sum += done.Time
 		step = sum / time.Duration(max(1, e.Measured-1))
 	}
-	e.Warnings = training.FinalWarnings()
+	e.Warnings = append(e.Warnings, training.FinalWarnings()...)
 
 	// evaluations
 	evaluation, err := r.evaluationTime(ctx, data)

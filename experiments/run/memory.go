@@ -18,6 +18,7 @@ import (
 type estimate struct {
 	batch                         multitask.Size // the largest
 	weights, gradients, optimizer int64
+	average                       int64 // running means of the weights
 	activations                   int64 // of batch
 	recomputed                    int64 // the same with training.recompute
 	// of the largest batch of dev, beside the memory of training
@@ -25,7 +26,7 @@ type estimate struct {
 	states     int64 // of a frozen encoder, cached in memory
 }
 
-func (n estimate) model() int64 { return n.weights + n.gradients + n.optimizer }
+func (n estimate) model() int64 { return n.weights + n.gradients + n.optimizer + n.average }
 
 func (n estimate) total() int64 { return n.model() + n.activations + n.evaluation + n.states }
 
@@ -37,6 +38,7 @@ func (r *Run) trainingNeed(data []multitask.Data) (estimate, error) {
 		return estimate{}, err
 	}
 	n := modelNeed(r.Model)
+	n.optimizer, n.average = plan.OptimizerState(r.Model), plan.Averages(r.Model)
 	n.batch, n.activations = r.Model.Largest(sizes, encoders.Workload{Training: true, Recompute: plan.Recompute})
 	_, n.recomputed = r.Model.Largest(sizes, encoders.Workload{Training: true, Recompute: true})
 	n.gradients += plan.TaskGradients(r.Model)
@@ -63,7 +65,7 @@ func (r *Run) trainingNeed(data []multitask.Data) (estimate, error) {
 	return n, nil
 }
 
-// modelNeed estimates the memory of the parameters, and of gradients and optimizer for those that are trained.
+// modelNeed estimates the memory of the parameters, and of gradients for those that are trained.
 func modelNeed(m *multitask.Model) estimate {
 	var n estimate
 	for _, w := range m.Params.All() {
@@ -71,7 +73,6 @@ func modelNeed(m *multitask.Model) estimate {
 		n.weights += bytes
 		if !w.Frozen {
 			n.gradients += bytes
-			n.optimizer += 2 * bytes // the two moments of AdamW
 		}
 	}
 	return n
@@ -153,6 +154,7 @@ func (n estimate) list() []MemoryPart {
 	var list []MemoryPart
 	for _, part := range []MemoryPart{
 		{"weights", n.weights}, {"gradients", n.gradients}, {"optimizer", n.optimizer},
+		{"averaged weights", n.average},
 		{"activations", n.activations}, {"evaluation", n.evaluation}, {"cached states", n.states},
 	} {
 		if part.Bytes > 0 {

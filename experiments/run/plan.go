@@ -10,7 +10,7 @@ import (
 )
 
 // newPlan returns the training plan of the experiment, without the file for a frozen encoder's states, which is in the
-// run folder. It checks sampler and weighting against the model.
+// run folder. It checks the parts that it names against the model.
 func (r *Run) newPlan() (multitask.Plan, error) {
 	t := r.experiment().Training
 
@@ -24,13 +24,26 @@ func (r *Run) newPlan() (multitask.Plan, error) {
 		return multitask.Plan{}, err
 	}
 
+	// optimizer and schedule
+	optimizer, err := t.Optimizer.Build(struct{}{})
+	if err != nil {
+		return multitask.Plan{}, err
+	}
+	curve, err := t.Scheduler.Build(multitask.ScheduleEnv{Rate: t.LearningRate})
+	if err != nil {
+		return multitask.Plan{}, err
+	}
+
 	// numbers and flags
 	plan := multitask.Plan{
 		Seed: r.experiment().Seed, Epochs: t.NumEpochs, MaxSteps: t.MaxSteps,
 		BatchSize: t.BatchSize, BatchTokens: t.BatchTokens, Accumulate: t.GradientAccumulationSteps,
-		Recompute: t.Recompute, BFloat16: t.Precision == config.BF16,
-		Rate: t.LearningRate, WeightDecay: t.WeightDecay, ClipNorm: t.MaxGradNorm,
+		UnfreezeEvery: r.experiment().Model.Unfreeze,
+		Recompute:     t.Recompute, BFloat16: t.Precision == config.BF16,
+		Rate: t.LearningRate, HeadRate: t.HeadRate, LayerDecay: t.LayerDecay,
+		WeightDecay: t.WeightDecay, ClipNorm: t.MaxGradNorm, Average: t.EMA,
 		WarmupRatio: t.WarmupRatio, WarmupSteps: t.WarmupSteps,
+		Optimizer: optimizer, Curve: curve,
 		Sampler: sampler, Weighting: weighting,
 		NeverEvaluate: t.EvalStrategy == "no" || !r.evaluated,
 		CacheMemory:   int64(t.CacheMemory) << 20,
@@ -46,6 +59,14 @@ func (r *Run) newPlan() (multitask.Plan, error) {
 	if err := plan.CheckWeighting(r.Model); err != nil {
 		return multitask.Plan{}, &plugin.Mistake{Place: t.Weighting.Place,
 			Err: fmt.Errorf("weighting %q: %w", t.Weighting.Type, err)}
+	}
+	if err := plan.CheckUnfreezing(r.Model); err != nil {
+		return multitask.Plan{}, &plugin.Mistake{Place: r.experiment().Place("model.freeze"),
+			Err: fmt.Errorf("model: freeze: unfreeze: %w", err)}
+	}
+	if err := plan.CheckLayerDecay(r.Model); err != nil {
+		return multitask.Plan{}, &plugin.Mistake{Place: r.experiment().Place("training.layer_decay"),
+			Err: fmt.Errorf("training: layer_decay: %w", err)}
 	}
 	return plan, nil
 }

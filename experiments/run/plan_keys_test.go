@@ -12,6 +12,7 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/internal/sample"
 	"github.com/jenga-nlp/jenga/experiments/report"
 	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/nn"
 )
 
 // planFields are fields of a multitask.Plan by name: of CacheFile the folder of the file, of parts their types.
@@ -29,7 +30,7 @@ func planOf(t *testing.T, e *config.Experiment, folder string) planFields {
 		switch v := v.Interface().(type) {
 		case func() (multitask.CacheFile, error):
 			fields[field.Name] = cacheFolder(t, v)
-		case multitask.Sampler, multitask.Weighting:
+		case multitask.Sampler, multitask.Weighting, multitask.Optimizer, nn.Curve:
 			fields[field.Name] = fmt.Sprintf("%T", v)
 		default:
 			fields[field.Name] = v
@@ -67,13 +68,15 @@ var notInPlan = []string{
 	"SaveStrategy", "LoadBestModelAtEnd", "Device", "Logging", // of Jenga-NLP, without effect
 }
 
-// Every key of the training section changes its own fields of the plan, and nothing else.
-func TestEachKeyOfTrainingIsInThePlan(t *testing.T) {
-	folder, states := t.TempDir(), t.TempDir()
-	path := sample.Small(t, "")
-	keys := []planKey{
+// planKeys are the keys of training, and others that change the plan; states is a folder.
+func planKeys(states string) []planKey {
+	return []planKey{
 		{"", []string{"seed=7"}, planFields{"Seed": uint64(7)}},
 		{"LearningRate", []string{"training.learning_rate=0.5"}, planFields{"Rate": 0.5}},
+		{"HeadRate", []string{"training.head_learning_rate=0.5"}, planFields{"HeadRate": 0.5}},
+		{"LayerDecay", []string{"training.layer_decay=0.5"}, planFields{"LayerDecay": 0.5}},
+		{"", []string{"model.freeze={unfreeze: {every: 0.5}}"}, planFields{"UnfreezeEvery": 0.5}},
+		{"EMA", []string{"training.ema=0.9"}, planFields{"Average": 0.9}},
 		{"WeightDecay", []string{"training.weight_decay=0.25"}, planFields{"WeightDecay": 0.25}},
 		{"BatchSize", []string{"training.batch_size=3"}, planFields{"BatchSize": 3}},
 		{"BatchTokens", []string{"training.batch_tokens=99"}, planFields{"BatchTokens": 99}},
@@ -84,6 +87,8 @@ func TestEachKeyOfTrainingIsInThePlan(t *testing.T) {
 		{"MaxGradNorm", []string{"training.max_grad_norm=2"}, planFields{"ClipNorm": 2.0}},
 		{"GradientAccumulationSteps", []string{"training.gradient_accumulation_steps=6"}, planFields{"Accumulate": 6}},
 		{"Recompute", []string{"training.recompute=true"}, planFields{"Recompute": true}},
+		{"Optimizer", []string{"training.optimizer=sgd"}, planFields{"Optimizer": "multitask.SGD"}},
+		{"Scheduler", []string{"training.lr_scheduler=cosine"}, planFields{"Curve": "nn.CosineCurve"}},
 		{"Sampling", []string{"training.sampling=uniform"}, planFields{"Sampler": "multitask.Uniform"}},
 		{"Weighting", []string{"training.weighting=uncertainty"}, planFields{"Weighting": "*multitask.Uncertainty"}},
 		{"EvalStrategy", []string{"training.eval_strategy=no"}, planFields{"NeverEvaluate": true}},
@@ -94,10 +99,15 @@ func TestEachKeyOfTrainingIsInThePlan(t *testing.T) {
 		{"NoCacheFile", []string{"training.cache_file=false"}, planFields{"CacheFile": ""}},
 		{"CacheFolder", []string{"training.cache_file=" + states}, planFields{"CacheFile": states}},
 	}
+}
 
+// Every key of the training section changes its own fields of the plan, and nothing else.
+func TestEachKeyOfTrainingIsInThePlan(t *testing.T) {
+	folder, states := t.TempDir(), t.TempDir()
+	path := sample.Small(t, "")
 	defaults := planOf(t, mustRead(t, path), folder)
 	rows, changed := map[string]bool{}, map[string]bool{}
-	for _, key := range keys {
+	for _, key := range planKeys(states) {
 		checkPlan(t, key.sets, planOf(t, mustRead(t, path, key.sets...), folder), defaults, key.want)
 		rows[key.field] = true
 		for field := range key.want {

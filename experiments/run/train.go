@@ -83,6 +83,9 @@ func (r *Run) trainIn(
 	if err := training.Run(ctx, r.recorder(lines, observe, c)); err != nil {
 		return c.done(), err
 	}
+	if c.frozen, err = training.CheckFrozen(); err != nil {
+		return c.done(), err
+	}
 	err = c.finish()
 	return c.done(), err
 }

@@ -45,6 +45,39 @@ func testAdamWPropagatesNaN(t *testing.T) {
 	}
 }
 
+// Running means follow the weights of a step, those of rows that are not active stay.
+func TestAdamWMeans(t *testing.T) {
+	inEachSet(t, func(t *testing.T) {
+		const rows, d = 300, 37
+		a := AdamW{Rate: 1e-2, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8, Decay: 0.1, Gain: 0.25}
+		w, m, v := normal(1, rows*d), make([]float32, rows*d), make([]float32, rows*d)
+		g, before := normal(2, rows*d), normal(3, rows*d)
+		active := make([]bool, rows)
+		for r := range active {
+			if active[r] = r%3 == 0; !active[r] {
+				clear(g[r*d : (r+1)*d])
+			}
+		}
+		for _, byRows := range []bool{false, true} {
+			a.Mean = slices.Clone(before)
+			if byRows {
+				a.StepRows(w, m, v, g, d, active, 1, 1)
+			} else {
+				a.Step(w, m, v, g, 1, 1)
+			}
+			for i, got := range a.Mean {
+				want := 0.75*float64(before[i]) + 0.25*float64(w[i])
+				if byRows && !active[i/d] {
+					want = float64(before[i])
+				}
+				if !(math.Abs(float64(got)-want) <= 1e-6) {
+					t.Fatalf("by rows: %v: mean %d is %v, want %v", byRows, i, got, want)
+				}
+			}
+		}
+	})
+}
+
 // Rows without a gradient so far are only decayed, with the same bits.
 func TestAdamWStepRowsEqualsStep(t *testing.T) {
 	inEachSet(t, func(t *testing.T) {

@@ -1,0 +1,158 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/experiments/report"
+	"github.com/jenga-nlp/jenga/experiments/run"
+)
+
+type lrFindFlags struct {
+	set  []string
+	test run.RateTest
+	json bool
+	svg  string
+}
+
+func (c *commands) lrFindCommand() *cobra.Command {
+	var f lrFindFlags
+	cmd := &cobra.Command{
+		Use:   "lr-find [FILE]",
+		Short: "Find a learning rate for an experiment, by a rate range test",
+		Long: `Find a learning rate for the model of an experiment file, by a rate range test (Smith 2017): the model is
+trained for some steps, between which the rate grows by a constant factor, until the loss diverges. The curve is
+printed as a table, with a smoothed loss: the sum of the running means of all heads' losses. The suggested rate is a
+tenth of that of the lowest smoothed loss. It is for the optimizer, the batch size and the weighting of the file; rates
+of layers and heads keep their ratio to it. Nothing is saved.
+
+The test takes as long as its steps do in training. It is noisy: a suggestion is a place to begin a search, and rates
+within a factor of three may do as well.`,
+		Example: `  jenga lr-find
+  jenga lr-find exp.yaml --set training.optimizer=adafactor --svg curve.svg
+  jenga lr-find exp.yaml --from 1e-6 --to 0.1 --steps 200 --json`,
+		Args: between(0, 1),
+		RunE: func(cmd *cobra.Command, args []string) error { return c.lrFind(cmd.Context(), f, fileOf(args)) },
+	}
+	cmd.Flags().StringArrayVar(&f.set, "set", nil, "override `KEY=VALUE` of the file; may be repeated")
+	cmd.Flags().Float64Var(&f.test.From, "from", 1e-7, "`rate` of the first step")
+	cmd.Flags().Float64Var(&f.test.To, "to", 1, "`rate` of the last step")
+	cmd.Flags().IntVar(&f.test.Steps, "steps", 0,
+		"number of steps, at least 10 (default 100, and 25 more for each further group of tasks that share texts)")
+	cmd.Flags().BoolVar(&f.json, "json", false, "one JSON object on stdout")
+	cmd.Flags().StringVar(&f.svg, "svg", "", "write the curve as an image to `FILE`")
+	return cmd
+}
+
+// check returns an error for flags that are invalid.
+func (f lrFindFlags) check() error {
+	switch {
+	case !(f.test.From > 0):
+		return usageErrorf("--from %v: want a rate above 0", f.test.From)
+	case !(f.test.To > f.test.From) || f.test.To > 1e6:
+		return usageErrorf("--to %v: want a rate above that of --from, %v, and at most 1e6", f.test.To, f.test.From)
+	case f.test.Steps != 0 && (f.test.Steps < 10 || f.test.Steps > 1e6):
+		return usageErrorf("--steps %d: want a number from 10 to 1000000", f.test.Steps)
+	}
+	if f.svg == "" {
+		return nil
+	}
+	if stat, err := os.Stat(filepath.Dir(f.svg)); err != nil || !stat.IsDir() {
+		return usageErrorf("--svg %s: folder %s not found", f.svg, filepath.Dir(f.svg))
+	}
+	return nil
+}
+
+func (c *commands) lrFind(ctx context.Context, f lrFindFlags, file string) error {
+	if err := f.check(); err != nil {
+		return err
+	}
+
+	// data and model
+	if err := c.unpack(file); err != nil {
+		return err
+	}
+	e, err := config.Read(file, f.set)
+	if err != nil {
+		return err
+	}
+	ready, err := c.ready(e, config.Train, config.Dev)
+	if err != nil {
+		return err
+	}
+
+	// test
+	if f.test.Steps == 0 {
+		f.test.Steps = 75 + 25*len(ready.Model.Groups)
+	}
+	did, end := func() {}, func() {}
+	if onTerminal(c.log) {
+		bar := newBar(c.log, f.test.Steps)
+		bar.what = "rate range test"
+		did, end = func() { bar.Add(1) }, func() { bar.Clear() }
+	}
+	curve, err := ready.FindRate(ctx, f.test, did)
+	end()
+	if err != nil {
+		return err
+	}
+
+	// results
+	if f.svg != "" {
+		var image bytes.Buffer
+		report.WriteRateSVG(&image, curve)
+		if err := os.WriteFile(f.svg, image.Bytes(), 0o644); err != nil {
+			return err
+		}
+	}
+	if f.json {
+		return writeLine(c.out, report.RateLineOf(curve))
+	}
+	return writeRates(c.out, curve, file)
+}
+
+// ratesShown is the number of lines of a table of rates.
+const ratesShown = 25
+
+// writeRates writes a curve as a table, and the suggested rate.
+func writeRates(w io.Writer, curve report.RateCurve, file string) error {
+	var text strings.Builder
+	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(table, "step\trate\tloss\tsmoothed\t")
+	every, lowest := max(1, len(curve.Points)/ratesShown), curve.Lowest()
+	for i, p := range curve.Points {
+		if i%every != 0 && i != lowest && i != len(curve.Points)-1 {
+			continue
+		}
+		fmt.Fprintf(table, "%d\t%.2e\t%.4f\t%.4f\t\n", i+1, p.Rate, p.Loss, p.Smoothed)
+	}
+	table.Flush()
+
+	suggested, ok := curve.Suggested()
+	switch {
+	case curve.Diverged:
+		fmt.Fprintf(&text, "the loss diverges after step %d\n", len(curve.Points))
+	case ok && lowest == len(curve.Points)-1:
+		fmt.Fprintln(&text, "the loss still falls at the last rate: a higher --to may give another suggestion")
+	}
+	if !ok {
+		fmt.Fprintln(&text, "no rate is suggested: the loss does not fall; want other rates, or more --steps")
+	} else {
+		rate := strconv.FormatFloat(suggested, 'e', 1, 64)
+		fmt.Fprintf(&text, "suggested learning rate: %s, a tenth of that of the lowest smoothed loss, %.1e\n", rate,
+			curve.Points[lowest].Rate)
+		fmt.Fprintf(&text, "jenga train %s --set training.learning_rate=%s\n", file, rate)
+	}
+	_, err := io.WriteString(w, text.String())
+	return err
+}

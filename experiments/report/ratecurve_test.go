@@ -1,0 +1,106 @@
+package report
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"io"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/jenga-nlp/jenga/multitask"
+)
+
+// lossAt is the step of a rate with the losses of two heads; a negative one is that of a head without a batch.
+func lossAt(rate, a, b float64) multitask.Step {
+	s := multitask.Step{Rate: rate, Loss: 1e3} // the weighted one that is minimised is not used
+	for i, loss := range []float64{a, b} {
+		l := multitask.Loss{Task: "t", Head: string(rune('a' + i)), Weight: float64(i + 1)}
+		if loss >= 0 {
+			l.Units, l.Sum = 2, 2*loss
+		}
+		s.Losses = append(s.Losses, l)
+	}
+	return s
+}
+
+func TestRateCurveSmoothsEachHeadsLoss(t *testing.T) {
+	var c RateCurve
+	c.Add(lossAt(1, 4, -1))
+	c.Add(lossAt(2, -1, 3))
+	c.Add(lossAt(3, 2, -1))
+	// With a decay of 0.9, corrected for the start: (0.9·0.1·4 + 0.1·2) / (1 - 0.9²) is the second mean of head a.
+	second := (0.9*0.1*4 + 0.1*2) / (1 - 0.81)
+	for i, want := range []RatePoint{{1, 4, 4 + 2*3}, {2, 2 * 3, 4 + 2*3}, {3, 2, second + 2*3}} {
+		got := c.Points[i]
+		if got.Rate != want.Rate || got.Loss != want.Loss || !(math.Abs(got.Smoothed-want.Smoothed) <= 1e-12) {
+			t.Errorf("point %d is %+v, want %+v", i, got, want)
+		}
+	}
+}
+
+// valley is a curve of losses that fall by the logarithm of the rate to 1e-2, and rise from there until they diverge.
+func valley() (c RateCurve) {
+	for rate := 1e-6; rate < 1e3 && !c.Diverged; rate *= 1.1 {
+		c.Add(lossAt(rate, 1+math.Abs(math.Log10(rate)+2), -1))
+	}
+	return c
+}
+
+func TestSuggestedRate(t *testing.T) {
+	c := valley()
+	rate, ok := c.Suggested()
+	lowest := c.Points[c.Lowest()].Rate
+	if !ok || lowest < 1e-2 || lowest > 4e-2 || rate != lowest/10 { // the smoothed loss is about ten steps late
+		t.Errorf("suggested %v, %v of the lowest at %v", rate, ok, lowest)
+	}
+	var flat, empty RateCurve
+	for rate := 1e-6; rate < 1; rate *= 2 {
+		flat.Add(lossAt(rate, 1, 1))
+	}
+	for _, c := range []RateCurve{flat, empty} {
+		if rate, ok := c.Suggested(); ok {
+			t.Errorf("a rate of %v is suggested by %d equal losses", rate, len(c.Points))
+		}
+		line := RateLineOf(c)
+		if line.Suggested != nil || (line.Lowest != nil) != (len(c.Points) > 0) || line.Curve == nil {
+			t.Errorf("the line of %d equal losses is %+v", len(c.Points), line)
+		}
+	}
+}
+
+func TestRateCurveDiverges(t *testing.T) {
+	var c RateCurve
+	for i := range 30 {
+		if c.Diverged {
+			t.Fatalf("diverged after %d steps", i)
+		}
+		c.Add(lossAt(float64(i+1), 1, 1))
+	}
+	c.Add(lossAt(31, 100, 1))
+	if !c.Diverged {
+		t.Error("a smoothed loss of more than four times the smallest is none that diverges")
+	}
+}
+
+func TestRateSVGIsXML(t *testing.T) {
+	for _, c := range []RateCurve{{}, valley()} {
+		var image bytes.Buffer
+		WriteRateSVG(&image, c)
+		d := xml.NewDecoder(strings.NewReader(image.String()))
+		for {
+			if _, err := d.Token(); errors.Is(err, io.EOF) {
+				break
+			} else if err != nil {
+				t.Fatalf("%v in\n%s", err, image.String())
+			}
+		}
+		if strings.Contains(image.String(), "NaN") || strings.Contains(image.String(), "Inf") {
+			t.Errorf("a point that is not finite in\n%s", image.String())
+		}
+		if strings.Contains(image.String(), "suggested") != (len(c.Points) > 0) {
+			t.Errorf("the suggestion in an image of %d points", len(c.Points))
+		}
+	}
+}

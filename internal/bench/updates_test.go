@@ -1,0 +1,116 @@
+package bench
+
+import (
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/multitask"
+)
+
+// BenchmarkUpdates compares training steps of MiniLM's size by other optimizers, and with running means of the weights,
+// with plain ones, in turns on the same batches: the metric ms is the median time of a step, the metric ratio the
+// median of that over the plain step before it. -benchtime 30x takes 30 steps of each.
+func BenchmarkUpdates(b *testing.B) {
+	for name, change := range map[string]func(p *multitask.Plan){
+		"ema":       func(p *multitask.Plan) { p.Average = 0.999 },
+		"ema_short": func(p *multitask.Plan) { p.Average = 0.999 },
+		"sgd":       func(p *multitask.Plan) { p.Optimizer = multitask.SGD{Momentum: 0.9} },
+		"adafactor": func(p *multitask.Plan) { p.Optimizer = chosen(b, "adafactor") },
+	} {
+		b.Run(name, func(b *testing.B) {
+			n := network(b)
+			work := n.Full(2)
+			if strings.HasSuffix(name, "_short") {
+				work = short(n)
+			}
+			plan := multitask.Plan{
+				Seed: seed, MaxSteps: b.N + 2, Rate: 2e-5, WeightDecay: 0.01, ClipNorm: 1, Weighting: multitask.Fixed{},
+			}
+			plain := training(b, n, plan)
+			change(&plan)
+			changed := training(b, network(b), plan) // its own weights
+
+			ms, ratio := inTurns(b, plain, changed, work)
+			b.ReportMetric(0, "ns/op")
+			b.ReportMetric(ms, "ms")
+			b.ReportMetric(ratio, "ratio")
+		})
+	}
+}
+
+// inTurns takes b.N steps of two trainings in turns. It returns the median milliseconds of the second one's steps, and
+// the median of their times over those of the first one's.
+func inTurns(b *testing.B, plain, changed *multitask.Training, w Work) (ms, ratio float64) {
+	var times, ratios []float64
+	for i := range b.N + 1 {
+		var took [2]time.Duration
+		for t, training := range []*multitask.Training{plain, changed} {
+			batch := multitask.Batch{Group: 0, Examples: w.Batches[i%len(w.Batches)]}
+			step, err := training.Update([]multitask.Batch{batch})
+			if err != nil {
+				b.Fatal(err)
+			}
+			took[t] = step.Time
+		}
+		if i > 0 { // the first allocates memory
+			times = append(times, took[1].Seconds()*1000)
+			ratios = append(ratios, float64(took[1])/float64(took[0]))
+		}
+	}
+	return median(times), median(ratios)
+}
+
+// short returns batches of 32 texts of 12 random tokens, about as many as those of SNIPS have.
+func short(n *Network) Work {
+	r := rand.New(rand.NewPCG(seed, 3))
+	var w Work
+	for range 3 {
+		var batch []*corpus.Example
+		for range 32 {
+			batch = append(batch, n.random(r, 12))
+		}
+		w.add(batch)
+	}
+	return w
+}
+
+func network(b *testing.B) *Network {
+	b.Helper()
+	n, err := NewNetwork(Sizes[1], nil) // MiniLM's
+	if err != nil {
+		b.Fatal(err)
+	}
+	return n
+}
+
+func training(b *testing.B, n *Network, plan multitask.Plan) *multitask.Training {
+	b.Helper()
+	t, err := multitask.New(n.model, nil, plan)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(t.Close)
+	return t
+}
+
+// chosen returns an optimizer with its default options.
+func chosen(b *testing.B, name string) multitask.Optimizer {
+	b.Helper()
+	choice, err := multitask.Optimizers().FromString(name, "")
+	if err != nil {
+		b.Fatal(err)
+	}
+	optimizer, err := choice.Build(struct{}{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	return optimizer
+}
+
+func median(all []float64) float64 {
+	return slices.Sorted(slices.Values(all))[len(all)/2]
+}
