@@ -40,7 +40,7 @@ func TestASnapshotOfAnotherTrainingIsRefused(t *testing.T) {
 		{"weighting multitask.Fixed; the training has *multitask.Uncertainty",
 			func(m *Model, _ []Data, p *Plan) { p.Weighting = uncertainty(m) }},
 		{"groups at each turn 1; the training has 2", func(_ *Model, _ []Data, p *Plan) {
-			p.Sampler, p.MaxSteps = Proportional{several{2}}, 16
+			p.Sampler, p.MaxSteps = Proportional{several{k: 2}}, 16
 		}},
 		{`weight of task "mood" head "mood" 1; the training has 2`, func(m *Model, _ []Data, _ *Plan) {
 			m.Groups[2].Tasks[0].Heads[0].Weight = 2

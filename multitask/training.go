@@ -51,7 +51,7 @@ type Training struct {
 	unfreezing *unfreezing // nil: all layers learn from the start
 	frozenSum  string      // checksum of the encoder's frozen parameters
 
-	probabilities []Probability // of the last step's first group; nil: the sampler is not a ProbabilitySampler
+	probabilities []Probability // of the last step's first group; nil: one group, or no ProbabilitySampler
 
 	fingerprint []setting // what the bytes depend on besides the state; nil: not computed yet
 
