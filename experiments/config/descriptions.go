@@ -84,6 +84,11 @@ var descriptions = map[string]string{
 	"training.warmup_steps": "number of updates until the peak; overrules warmup_ratio",
 	"training.max_grad_norm": "Euclidean norm of all gradients together above which they are scaled down to it; 0: " +
 		"no clipping",
+	"training.on_bad_loss": "what becomes of a step whose loss or gradient is not finite, or whose loss explodes: an " +
+		"error ends the training, with the task and the texts; or its update is left out with a warning, and 10 such " +
+		"steps in a row end the training",
+	"training.loss_limit": "multiple of a head's usual loss above which its loss in a step explodes: of the median of " +
+		"its first 20 steps, or of its running mean (decay rate 0.98) where that is larger; 0: none explodes",
 	"training.gradient_accumulation_steps": "number of batches whose gradients are summed for one update",
 	"training.recompute":                   "whether activations are recomputed in the backward pass: less memory, more time",
 	"training.eval_steps":                  "number of updates between evaluations, with eval_strategy: steps",
