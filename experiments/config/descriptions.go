@@ -46,7 +46,8 @@ var descriptions = map[string]string{
 	"data.split.dev": "examples of the training file that dev takes: below 1 a fraction of them, from 1 on a " +
 		"number of examples. Default: 0.2 of path, 0.1 of train if there is no dev file, else 0",
 	"data.split.seed": "random seed of the order in which they are taken; default: the experiment's seed",
-	"data.split.by":   "field whose examples with the same value stay in one split; none: each example by itself",
+	"data.split.by": "field, or path as patient.id, whose examples with the same value stay in one split, which is " +
+		"not stratified then; none: each example by itself",
 	"data.same_as": "task whose texts this one reads too: each is encoded once for both; only columns may be given " +
 		"beside it",
 	"data.dev":         "file of the examples that select the best checkpoint",

@@ -19,6 +19,8 @@ type reader struct {
 	trained  bool         // the run is trained: a missing file may be replaced by another
 	mistakes *plugin.Mistakes
 	warnings []string
+	// dividing is true while the training file is read: in others no example needs the field of split: by.
+	dividing bool
 	// trainingRead is called when the training examples of a group are read, before its other files; nil: not called
 	trainingRead func(*Group)
 }
@@ -41,7 +43,10 @@ func (r *reader) read(group *Group, splits ...string) {
 			continue // it does not exist, which is reported already
 		}
 		if len(divided) == 0 {
-			divided = r.divide(group, r.file(group, TrainingFile(first.Data)), splits)
+			r.dividing = true
+			all := r.file(group, TrainingFile(first.Data))
+			r.dividing = false
+			divided = r.divide(group, all, splits)
 		}
 		if examples := divided[split]; examples != nil {
 			group.Examples[split] = examples
@@ -167,14 +172,8 @@ func (r *reader) example(number int, record corpus.Record) (corpus.Example, erro
 	if err != nil {
 		return example, err
 	}
-	if by := task.Data.Split.By; by != "" && task.Data.SameAs == "" {
-		value, _ := corpus.Field(record.Fields, by) // by may be a path
-		var named bool
-		example.Group, named, err = corpus.Record{Place: record.Place, Fields: map[string]any{by: value}}.String(by)
-		if err == nil && !named {
-			err = fmt.Errorf("%s: no field %q, which split: by names", record.Place, by)
-		}
-		if err != nil {
+	if r.dividing && task.Data.Split.By != "" && task.Data.SameAs == "" {
+		if example.Group, err = splitGroup(record, task.Data.Split.By); err != nil {
 			return example, err
 		}
 	}
