@@ -19,8 +19,8 @@ type reader struct {
 	trained  bool         // the run is trained: a missing file may be replaced by another
 	mistakes *plugin.Mistakes
 	warnings []string
-	// dividing is true while the training file is read: in others no example needs the field of split: by.
-	dividing bool
+	// training is true while the training file is read: in others no example needs the field of split: by, nor a target.
+	training bool
 	// trainingRead is called when the training examples of a group are read, before its other files; nil: not called
 	trainingRead func(*Group)
 }
@@ -43,9 +43,9 @@ func (r *reader) read(group *Group, splits ...string) {
 			continue // it does not exist, which is reported already
 		}
 		if len(divided) == 0 {
-			r.dividing = true
+			r.training = true
 			all := r.file(group, TrainingFile(first.Data))
-			r.dividing = false
+			r.training = false
 			divided = r.divide(group, all, splits)
 		}
 		if examples := divided[split]; examples != nil {
@@ -72,7 +72,11 @@ func (r *reader) file(group *Group, path config.File) []*corpus.Example {
 	wrong := false
 	for _, number := range group.Tasks {
 		task := r.e.Tasks[number]
-		own, err := task.Data.Format.Rename(path.Name, records)
+		format := task.Data.Format
+		if !r.training {
+			format.Fields = withoutEmptyTargets(format.Fields, records)
+		}
+		own, err := format.Rename(path.Name, records)
 		if err != nil {
 			r.fileMistakes(task, path, err)
 			return nil
@@ -172,7 +176,7 @@ func (r *reader) example(number int, record corpus.Record) (corpus.Example, erro
 	if err != nil {
 		return example, err
 	}
-	if r.dividing && task.Data.Split.By != "" && task.Data.SameAs == "" {
+	if r.training && task.Data.Split.By != "" && task.Data.SameAs == "" {
 		if example.Group, err = splitGroup(record, task.Data.Split.By); err != nil {
 			return example, err
 		}
