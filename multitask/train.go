@@ -24,6 +24,8 @@ type Step struct {
 	GradientNorm float64 // before clipping
 	Tokens       int
 	Time         time.Duration
+	Bad          *BadStep // why the step has no update; nil: it has one
+	Skipped      int      // steps so far without an update
 }
 
 // TokensPerSecond is the step's speed, 0 where its time is too short to measure.

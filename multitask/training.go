@@ -46,7 +46,8 @@ type Training struct {
 	weighting *weighting
 	reducing  []*nn.Param // those of host, in the order of the plan's Reducer
 	balance   *balance    // of the heads' gradients
-	pending   []Warning   // about the plan, not returned yet
+	guard     *lossGuard
+	pending   []Warning // about the plan, not returned yet
 
 	unfreezing *unfreezing // nil: all layers learn from the start
 	frozenSum  string      // checksum of the encoder's frozen parameters
@@ -90,7 +91,7 @@ func New(m *Model, data []Data, plan Plan) (*Training, error) {
 	if t.frozenSum, err = m.sumFrozen(); err != nil {
 		return nil, err
 	}
-	t.balance = newBalance(m, t.frozen)
+	t.balance, t.guard = newBalance(m, t.frozen), newLossGuard(m, plan)
 	if err := t.makeStores(); err != nil {
 		return nil, err
 	}

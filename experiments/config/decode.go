@@ -228,6 +228,10 @@ func (d *decoding) training(s *plugin.Section) {
 			t.EvalStrategy)
 	}
 	d.computedRate(s, &t)
+	if t.LossLimit > 0 && t.LossLimit <= 1 {
+		d.mistakes.Add(s.At("loss_limit").Place,
+			"training: loss_limit: want a number above 1, or 0 for none, have %v", t.LossLimit)
+	}
 	d.saving(s, &t)
 	if t.EvalStrategy == "no" {
 		d.withoutEvaluation(s, &t)

@@ -17,6 +17,7 @@ type Done struct {
 	Metric   string               // name of the metric that selected it
 	Value    float64
 	Step, Of int // the last step, and the number of steps that the plan has
+	Skipped  int // steps without an update
 	Seconds  float64
 	Folder   string
 	Frozen   multitask.FrozenParams // of the encoder; none where all its parameters learn
@@ -54,7 +55,7 @@ func (e Ended) Failure() error {
 	return errors.Join(failed...)
 }
 
-// stepLine, EvalLine, warningLine, doneLine, interruptedLine and errorLine are the JSON of events in metrics.jsonl and
+// stepLine, skippedLine, EvalLine, warningLine, doneLine, interruptedLine and errorLine are the JSON of events in metrics.jsonl and
 // by `train --json`.
 type (
 	stepLine struct {
@@ -93,7 +94,8 @@ type (
 	}
 	doneLine struct {
 		Event   string    `json:"event"`
-		Best    *bestLine `json:"best"` // nil where nothing was evaluated
+		Best    *bestLine `json:"best"`              // nil where nothing was evaluated
+		Skipped int       `json:"skipped,omitempty"` // steps without an update
 		Seconds float64   `json:"seconds"`
 		Folder  string    `json:"folder"`
 		Frozen  *sumsLine `json:"frozen,omitempty"` // nil where nothing of the encoder is frozen
@@ -146,11 +148,14 @@ type (
 // dev is the split that training evaluates on.
 const dev = "dev"
 
-// Line returns the JSON value of an event: a stepLine, an EvalLine, a warningLine, a doneLine, an interruptedLine or an
+// Line returns the JSON value of an event: a stepLine, a skippedLine, an EvalLine, a warningLine, a doneLine, an interruptedLine or an
 // errorLine.
 func Line(event any) any {
 	switch v := event.(type) {
 	case multitask.Step:
+		if v.Bad != nil {
+			return skippedLineOf(v)
+		}
 		line := stepLine{
 			Event: "step", Step: v.Number, Of: v.Of, Epoch: v.Epoch, Loss: v.Loss, Tasks: map[string]TaskLine{},
 			Rate: v.Rate, GradientNorm: v.GradientNorm, TokensPerSec: v.TokensPerSecond(),
@@ -178,7 +183,7 @@ func Line(event any) any {
 	case multitask.Warning:
 		return warningLine{Event: "warning", Warning: v.Text}
 	case Done:
-		line := doneLine{Event: "done", Seconds: v.Seconds, Folder: v.Folder}
+		line := doneLine{Event: "done", Skipped: v.Skipped, Seconds: v.Seconds, Folder: v.Folder}
 		if v.Frozen.Values > 0 {
 			line.Frozen = &sumsLine{v.Frozen.Values, v.Frozen.Before, v.Frozen.After}
 		}

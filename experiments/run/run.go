@@ -20,9 +20,10 @@ type Run struct {
 	Keep     bool     // Train returns an error if its folder holds a run
 
 	built       *model.Assembled
-	evaluated   bool           // whether evaluations on dev have metrics
-	plan        multitask.Plan // without CacheFile
-	encoderSums fileSums       // of the encoder's files, where they are not copied
+	evaluated   bool              // whether evaluations on dev have metrics
+	plan        multitask.Plan    // without CacheFile
+	encoderSums fileSums          // of the encoder's files, where they are not copied
+	baseSums    map[string]string // CRC-32C of the base model's files, by their paths; nil: not computed yet
 	machine     Machine
 }
 
