@@ -30,6 +30,8 @@ type Assembled struct {
 	Model       *multitask.Model
 	EncoderPath string   // of the encoder's weights; "": initialised randomly
 	Warnings    []string // of the data and the model
+
+	Kept []multitask.Group // tasks of the base run that are not trained
 }
 
 // New builds the model that an experiment trains on its data.
@@ -80,6 +82,9 @@ func assemble(data *dataset.Dataset, mode mode, choice encoderChoice, path strin
 			env.Tagged = append(env.Tagged, task.Name)
 		}
 	}
+	for _, task := range e.Kept {
+		env.Tasks = append(env.Tasks, task.Name)
+	}
 	var err error
 	if m.Fusion, err = e.Model.Fusion.Build(env); err != nil {
 		b.mistakes.Append(err)
@@ -95,6 +100,7 @@ func assemble(data *dataset.Dataset, mode mode, choice encoderChoice, path strin
 		}
 		m.Groups = append(m.Groups, group)
 	}
+	b.mistakes.Append(b.keep())
 	if err := b.mistakes.Err(); err != nil {
 		return nil, err
 	}

@@ -20,6 +20,7 @@ type Done struct {
 	Seconds  float64
 	Folder   string
 	Frozen   multitask.FrozenParams // of the encoder; none where all its parameters learn
+	Old      []OldHead              // of tasks of the base run, beside which the encoder learns
 }
 
 // Checkpoint returns the folder of the best checkpoint, "" if no evaluation has selected one.
@@ -97,6 +98,8 @@ type (
 		Seconds float64   `json:"seconds"`
 		Folder  string    `json:"folder"`
 		Frozen  *sumsLine `json:"frozen,omitempty"` // nil where nothing of the encoder is frozen
+		// Old has the change of tasks of the base run, by task and head.
+		Old map[string]map[string]oldLine `json:"old,omitempty"`
 	}
 	// sumsLine are the CRC-32C of the encoder's frozen parameters.
 	sumsLine struct {
@@ -146,8 +149,8 @@ type (
 // dev is the split that training evaluates on.
 const dev = "dev"
 
-// Line returns the JSON value of an event: a stepLine, an EvalLine, a warningLine, a doneLine, an interruptedLine or an
-// errorLine.
+// Line returns the JSON value of an event: a growthLine, a stepLine, an EvalLine, a warningLine, a doneLine, an
+// interruptedLine or an errorLine.
 func Line(event any) any {
 	switch v := event.(type) {
 	case multitask.Step:
@@ -175,10 +178,12 @@ func Line(event any) any {
 		line := EvalLineOf(dev, v.Groups)
 		line.Event, line.Step, line.Epoch, line.Fusion = "eval", v.Step, v.Epoch, v.Fusion
 		return line
+	case Growth:
+		return v.line()
 	case multitask.Warning:
 		return warningLine{Event: "warning", Warning: v.Text}
 	case Done:
-		line := doneLine{Event: "done", Seconds: v.Seconds, Folder: v.Folder}
+		line := doneLine{Event: "done", Seconds: v.Seconds, Folder: v.Folder, Old: oldLines(v.Old)}
 		if v.Frozen.Values > 0 {
 			line.Frozen = &sumsLine{v.Frozen.Values, v.Frozen.Before, v.Frozen.After}
 		}

@@ -58,6 +58,9 @@ func Resume(folder string) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := r.resumeGrowth(); err != nil {
+		return nil, err
+	}
 	r.encoderSums = fileSums{about.Encoder.SHA256, about.Encoder.CRC32C}
 	return r, nil
 }

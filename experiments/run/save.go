@@ -51,6 +51,7 @@ func (r *Run) describe(folder string) (Checkpoint, error) {
 		}
 		about.Tasks = append(about.Tasks, described)
 	}
+	about.Tasks = append(about.Tasks, r.describeKept()...)
 	return about, nil
 }
 
