@@ -222,6 +222,9 @@ func TestMistakesOfABaseRun(t *testing.T) {
 			`model: keep_tasks: task "tone" is in tasks too`},
 		{"{base_model: run, keep_tasks: all, freeze: all}", "tokenizer: {max_length: 64}\n",
 			"exp.yaml:2:25: tokenizer: max_length: the kept tasks read texts of 48 tokens; leave it out"},
+		{"{base_model: run, keep_tasks: all, lora: {r: 2}}", "", "or model.lora: {per_task: true}"},
+		{"{base_model: run, keep_tasks: all, lora: {per_task: true}, freeze: all}", "",
+			"exp.yaml:1:49: model: lora: freeze: all leaves nothing to learn"},
 		{"{base_model: run, fusion: mix}", "",
 			"model: fusion: it is not that of the run run, attention; leave it out"},
 		{"{base_model: run, fusion: {type: attention, scale: length}}", "", "model: fusion: it is not that of the run"},
@@ -230,6 +233,36 @@ func TestMistakesOfABaseRun(t *testing.T) {
 		_, err := grown(t, c.model, c.more)
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s %s: error %v\nwant %s", c.model, c.more, err, c.want)
+		}
+	}
+}
+
+// The tasks of a run with LoRA by task have changes of their own, which other options cannot take over.
+func TestLoRAByTaskIsThatOfTheBaseRun(t *testing.T) {
+	const other = "have other changes of their own, of rank 4"
+	for more, want := range map[string]string{
+		"":                               "",
+		", lora: {per_task: true, r: 4}": "",
+		", lora: {per_task: true, r: 8}": other,
+		", lora: {r: 4}":                 other,
+		", freeze: all": "exp.yaml:1:51: model: freeze: the tasks of the run run have changes of their own " +
+			"(lora: {per_task: true}), beside which the weights are frozen; leave freeze out",
+	} {
+		baseFiles(t)
+		text, err := os.ReadFile("run/experiment.yaml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		own := strings.Replace(string(text), "fusion:", "lora: {per_task: true, r: 4}, fusion:", 1)
+		if err := os.WriteFile("run/experiment.yaml", []byte(own), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		model := "{base_model: run, keep_tasks: all" + more + "}"
+		switch e, err := grown(t, model, ""); {
+		case want == "" && err == nil && e.Model.LoRA.PerTask && e.Model.LoRA.Rank == 4 && len(e.Kept) == 3:
+		case want != "" && err != nil && strings.Contains(err.Error(), want):
+		default:
+			t.Errorf("%s: error %v, want %q", model, err, want)
 		}
 	}
 }

@@ -119,7 +119,7 @@ func (d *decoding) model(s *plugin.Section) {
 	}
 	d.e.Model.Dropout, d.e.Model.DropoutSet = m.Dropout, s.Has("dropout") || !s.Has("base_model")
 	d.freeze(m.Freeze)
-	d.lora(m.LoRA)
+	d.lora(d.inheritLoRA(m.LoRA))
 	d.inheritParts(s, &m)
 	d.e.Model.Encoder = encoders.Registry().Choose(m.Encoder, encoderType(d.e.Model.BaseModel.Name), nil, &d.mistakes)
 	d.e.Model.EncoderOfBase = d.e.Model.Encoder.Place == (plugin.Place{})

@@ -58,6 +58,9 @@ type Model struct {
 	EncoderOfBase bool // no encoder is named: Encoder is of the type in the base model's config.json
 }
 
+// Fixed reports whether the training of a task leaves the encoder as it is for the others.
+func (m Model) Fixed() bool { return m.Freeze == encoders.FreezeAll || m.LoRA.PerTask }
+
 // File is a path in an experiment file. Name is "" where there is none.
 type File struct {
 	Name  string
@@ -95,6 +98,7 @@ type Task struct {
 	HidesTokens bool                      // the task masks tokens of its texts
 	From        string                    // task of the base run whose heads it takes over; "": none
 	Keep        bool                      // it is a task of the base run, and not of this experiment
+	Adapter     string                    // of the encoder, if a checkpoint has one for the task; see encoders.Env
 
 	mistaken bool // its section has mistakes, apart from files that do not exist
 }

@@ -4,14 +4,13 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/jenga-nlp/jenga/encoders"
 	"github.com/jenga-nlp/jenga/plugin"
 )
 
 // rehearses reports whether kept tasks are rehearsed, so that their data is read: the encoder learns, and rehearse is
 // not 0.
 func (d *decoding) rehearses() bool {
-	if d.e.Model.Freeze == encoders.FreezeAll || d.e.root == nil {
+	if d.e.Model.Fixed() || d.e.root == nil {
 		return false
 	}
 	s := d.e.root.At("training").At("rehearse")
@@ -28,7 +27,7 @@ func (d *decoding) keepTasks() {
 		return
 	}
 	e := d.e
-	at, learns := e.Place("training.rehearse"), e.Model.Freeze != encoders.FreezeAll
+	at, learns := e.Place("training.rehearse"), !e.Model.Fixed()
 	var kept, trained []Task
 	for _, task := range e.Tasks {
 		if task.Keep {
@@ -46,11 +45,12 @@ func (d *decoding) keepTasks() {
 		d.mistakes.Add(at, "training: rehearse: no task of the run is kept; want model.keep_tasks: all, or a list of "+
 			"its tasks")
 	case len(kept) > 0 && given && e.Training.Rehearse > 0 && !learns:
-		d.mistakes.Add(at, "training: rehearse: no effect: with freeze: all the kept tasks stay as they are; leave it "+
-			"out")
+		d.mistakes.Add(at, "training: rehearse: no effect: with freeze: all, or lora: {per_task: true}, the kept tasks "+
+			"stay as they are; leave it out")
 	case len(kept) > 0 && !given && learns:
 		d.mistakes.Add(kept[0].Place, "task %q is kept, but the encoder learns, so that it gets worse; want "+
-			"training.rehearse: 0.2, which trains it too, or 0, or model.freeze: all", kept[0].Name)
+			"training.rehearse: 0.2, which trains it too, or 0, or model.freeze: all, or model.lora: {per_task: true}",
+			kept[0].Name)
 	}
 	if d.baseLength > 0 && len(kept) > 0 && e.Tokenizer.MaxLength != d.baseLength {
 		d.mistakes.Add(e.Place("tokenizer.max_length"), "tokenizer: max_length: the kept tasks read texts of %d "+
@@ -90,5 +90,5 @@ func (e *Experiment) untie() {
 // rehearsable reports whether there are kept tasks beside an encoder that learns.
 func (e *Experiment) rehearsable() bool {
 	keeps := func(t Task) bool { return t.Keep }
-	return e.Model.Freeze != encoders.FreezeAll && (slices.ContainsFunc(e.Tasks, keeps) || len(e.Kept) > 0)
+	return !e.Model.Fixed() && (slices.ContainsFunc(e.Tasks, keeps) || len(e.Kept) > 0)
 }

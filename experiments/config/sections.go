@@ -122,6 +122,8 @@ var experimentDefaults = experimentOptions{Seed: 42}
 // modelOptions are the keys of `model`. With `base_model` the encoder's
 // weights, sizes and tokenizer are those of a trained model. With `lora: {}` its weights W are frozen, and A and B of
 // rank r are trained, with W + alpha/r·A·B in place of W (Hu et al. 2022, "LoRA"); checkpoints have the merged weight.
+// With `lora: {per_task: true}` each group of tasks that read the same texts has A and B of its own, which checkpoints
+// have in files of their own, beside one base; predictions of k groups take k passes of the encoder.
 //
 // Where `base_model` is a run, its encoder, its fusion and the heads of its tasks are trained on: a task of the same
 // name takes over the run's heads, `from` names another one, and `keep_tasks` has those tasks that the model keeps and

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/jenga-nlp/jenga/corpus"
@@ -21,6 +22,7 @@ type BaseTask struct {
 	Name, Type     string
 	Pairs, Single  bool
 	SplitAgreement *float64
+	Adapter        string // of the encoder; "": none
 	Heads          []BaseHead
 }
 
@@ -38,6 +40,25 @@ func (b *Base) Task(task config.Task) *BaseTask {
 		}
 	}
 	return nil
+}
+
+// taskNamed returns the task of the run that the one of tasks with a name takes over; nil if it is new.
+func (b *Base) taskNamed(name string, tasks []config.Task) *BaseTask {
+	i := slices.IndexFunc(tasks, func(t config.Task) bool { return t.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return b.Task(tasks[i])
+}
+
+// SetAdapters gives the tasks that are kept and not trained the adapters of the run, by the name of the first task that
+// reads the same texts.
+func (b *Base) SetAdapters(e *config.Experiment) {
+	for i, task := range e.Kept {
+		if from := b.Task(task); from != nil && from.Adapter != "" {
+			e.Kept[i].Adapter = cmp.Or(task.Data.SameAs, task.Name)
+		}
+	}
 }
 
 // Head returns the head of the run that a head of a task takes over: that of its name, or if both have the name of

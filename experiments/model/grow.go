@@ -35,6 +35,7 @@ func (a *Assembled) TakeOver(base *Base) error {
 	defer file.Close()
 	t := takeover{Assembled: a, base: base, file: file}
 	t.fusion()
+	t.adapters()
 	for _, task := range a.tasks() {
 		for _, head := range task.Heads {
 			if from := base.Head(task, head.Name); from != nil {

@@ -3,12 +3,11 @@ package model
 import (
 	"slices"
 
-	"github.com/jenga-nlp/jenga/encoders"
 	"github.com/jenga-nlp/jenga/multitask"
 )
 
 // keep builds the heads of the tasks that are kept and not trained, and freezes them and what the fusion has for them.
-// With freeze: all it freezes what they share with others too.
+// Where the encoder is fixed it freezes what they share with others too.
 func (b *builder) keep() error {
 	data := b.Data.Kept
 	if data == nil {
@@ -18,7 +17,7 @@ func (b *builder) keep() error {
 	var names []string
 	for g := range data.Groups {
 		of := &data.Groups[g]
-		group := multitask.Group{Name: data.Experiment.Tasks[of.Tasks[0]].Name}
+		group := multitask.Group{Name: data.Experiment.Tasks[of.Tasks[0]].Name, Adapter: kept.adapter(of)}
 		for _, number := range of.Tasks {
 			task := data.Experiment.Tasks[number]
 			names = append(names, task.Name)
@@ -38,7 +37,7 @@ func (b *builder) keep() error {
 	if err != nil {
 		return err
 	}
-	if b.Data.Experiment.Model.Freeze != encoders.FreezeAll {
+	if !b.Data.Experiment.Model.Fixed() {
 		shared, err := b.fusionParams(nil)
 		if err != nil {
 			return err

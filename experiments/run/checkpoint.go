@@ -32,6 +32,7 @@ type CheckpointTask struct {
 	Single bool   `json:"single,omitempty"` // none of its training examples is a pair
 	// SplitAgreement is dataset.Dataset's; nil: it is good
 	SplitAgreement *float64         `json:"split_agreement,omitempty"`
+	Adapter        string           `json:"adapter,omitempty"` // of the encoder, a file of the folder adapters
 	Heads          []CheckpointHead `json:"heads"`
 }
 
@@ -49,8 +50,11 @@ const checkpointFormat = 1
 // maxCheckpointFile bounds the size in bytes of a model.json, which lists all labels.
 const maxCheckpointFile = 256 << 20
 
-// ReadWeights reads the weights of a checkpoint except the encoder's.
+// ReadWeights reads the weights of a checkpoint except the encoder's, and the encoder's adapters.
 func ReadWeights(folder string, m *multitask.Model) error {
+	if err := readAdapters(folder, m); err != nil {
+		return err
+	}
 	return checkpoint.Read(filepath.Join(folder, runfolder.TensorsFile), "the experiment", ownParams(m), nn.Params{})
 }
 

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/jenga-nlp/jenga/corpus"
-	"github.com/jenga-nlp/jenga/encoders"
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/dataset"
 	"github.com/jenga-nlp/jenga/experiments/model"
@@ -24,6 +23,7 @@ func grow(e *config.Experiment, splits []string) (*Run, error) {
 	if err := base.Check(e); err != nil {
 		return nil, err
 	}
+	base.SetAdapters(e)
 	data, err := dataset.Grow(e, base.Labels(e), splits...)
 	if err != nil {
 		return nil, withEncoder(e, err)
@@ -56,7 +56,7 @@ func readBase(e *config.Experiment) (*model.Base, error) {
 	for _, task := range about.Tasks {
 		of := model.BaseTask{
 			Name: task.Name, Type: task.Type, Pairs: task.Pairs, Single: task.Single,
-			SplitAgreement: task.SplitAgreement,
+			SplitAgreement: task.SplitAgreement, Adapter: task.Adapter,
 		}
 		for _, head := range task.Heads {
 			set := labels[multitask.HeadName{Task: task.Name, Head: head.Name}]
@@ -149,7 +149,7 @@ func (r *Run) grownHead(task config.Task, head string) report.GrownHead {
 // what they lose. Their data may be gone, which is a warning.
 func (r *Run) readKept() {
 	kept := r.Data.Kept
-	if kept == nil || r.experiment().Model.Freeze == encoders.FreezeAll {
+	if kept == nil || r.experiment().Model.Fixed() {
 		return
 	}
 	if err := kept.Read(config.Dev, "", nil); err != nil {
@@ -173,6 +173,7 @@ func (r *Run) describeKept() []CheckpointTask {
 					continue
 				}
 				about := describeTask(task, built)
+				about.Adapter = g.Adapter
 				if from := r.base.Task(task); from != nil {
 					about.Pairs, about.Single, about.SplitAgreement = from.Pairs, from.Single, from.SplitAgreement
 				}

@@ -42,6 +42,7 @@ func Resume(folder string) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
+	about.SetAdapters(e)
 	data, err := dataset.Resume(e, tokenizer, labels, config.Train, config.Dev)
 	if err != nil {
 		return nil, err
