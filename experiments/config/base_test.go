@@ -135,7 +135,7 @@ func TestKeptTasksAreRenamedAndTheirTextsStayTheirs(t *testing.T) {
 	e := mustGrow(t, "{base_model: run, freeze: all}", `tasks:
   - {name: banking, type: classification, data: {same_as: tags}}
   - {name: also, type: sentiment, data: {same_as: tags}}
-  - {name: tags, from: slots, keep: true}
+  - {name: tags, from: slots, keep: yes}
 `)
 	if len(e.Kept) != 1 || e.Kept[0].Name != "tags" || e.Kept[0].From != "slots" {
 		t.Fatalf("kept %+v, want tags from slots", e.Kept)

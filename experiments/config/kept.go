@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/jenga-nlp/jenga/plugin"
 	"github.com/jenga-nlp/jenga/tasks"
@@ -92,7 +93,10 @@ func sourceOf(item *plugin.Section) string {
 	return ""
 }
 
-func isKept(item *plugin.Section) bool { return item.Has("keep") && item.At("keep").Text == "true" }
+// isKept reports whether an entry of tasks has keep: true, or another word for it in YAML.
+func isKept(item *plugin.Section) bool {
+	return item.Has("keep") && slices.Contains([]string{"true", "yes", "on"}, strings.ToLower(item.At("keep").Text))
+}
 
 // keptNames returns the names in keep_tasks; for all, those of the base run's tasks that are not used otherwise.
 func (d *decoding) keptNames(keep *plugin.Section, used map[string]string) []string {

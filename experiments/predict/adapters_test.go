@@ -74,6 +74,16 @@ func TestAdaptersAreThoseOfTasksThatAreTrainedAlone(t *testing.T) {
 	}
 
 	// what does not fit
+	model := filepath.Join("topic_tone", runfolder.LastDir, runfolder.ModelFile)
+	text, err := os.ReadFile(model)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sample.Write(t, model, strings.Replace(string(text), `"adapter": "tone"`, `"adapter": "../tone"`, 1))
+	if _, err := Open("topic_tone/last"); err == nil ||
+		!strings.Contains(err.Error(), `task "tone": adapter "../tone" is not the name of a task`) {
+		t.Errorf("an adapter out of the folder: %v", err)
+	}
 	file := filepath.Join("tone_topic", runfolder.LastDir, "adapters", "tone.safetensors")
 	if err := os.Remove(file); err != nil {
 		t.Fatal(err)

@@ -40,7 +40,7 @@ type GrownHead struct {
 
 // Lines describes the growth, a line for the run and one for each task.
 func (g Growth) Lines() []string {
-	lines := []string{fmt.Sprintf("from the run %s, with its encoder and fusion %s:", g.Run, g.Fusion)}
+	lines := []string{fmt.Sprintf("continues the run %s, with its encoder and its fusion (%s):", g.Run, g.Fusion)}
 	for _, task := range g.Tasks {
 		what := []string{task.State}
 		if task.From != "" && task.From != task.Task {

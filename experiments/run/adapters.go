@@ -1,6 +1,7 @@
 package run
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -45,6 +46,19 @@ func adaptersOf(groups []multitask.Group) []string {
 		}
 	}
 	return names
+}
+
+// checkAdapters returns an error for a task of the checkpoint, described in the file path, with an adapter that has no
+// task's name: it becomes the name of a file.
+func (c Checkpoint) checkAdapters(path string) error {
+	for _, task := range c.Tasks {
+		known := slices.ContainsFunc(c.Tasks, func(t CheckpointTask) bool { return t.Name == task.Adapter })
+		local := filepath.Base(task.Adapter) == task.Adapter && filepath.IsLocal(task.Adapter)
+		if task.Adapter != "" && !(known && local) {
+			return fmt.Errorf("%s: task %q: adapter %q is not the name of a task", path, task.Name, task.Adapter)
+		}
+	}
+	return nil
 }
 
 // SetAdapters gives the tasks of an experiment the adapters that the checkpoint has for them.

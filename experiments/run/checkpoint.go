@@ -81,6 +81,9 @@ func ReadCheckpoint(folder, run string) (Checkpoint, error) {
 	case about.Format != checkpointFormat:
 		return Checkpoint{}, fmt.Errorf("%s: format %d; this jenga reads %d", path, about.Format, checkpointFormat)
 	}
+	if err := about.checkAdapters(path); err != nil {
+		return Checkpoint{}, err
+	}
 	if err := runfolder.CheckChecksums(folder); err != nil {
 		return Checkpoint{}, err
 	}

@@ -121,8 +121,8 @@ func TestAGrownHeadKeepsTheRowsOfItsLabels(t *testing.T) {
 		}
 	}
 
-	// what was taken over is told
-	if got, want := strings.Join(r.Growth.Lines(), "\n"), `from the run base, with its encoder and fusion attention:
+	// what was taken over is reported
+	if got, want := strings.Join(r.Growth.Lines(), "\n"), `continues the run base, with its encoder and its fusion (attention):
   task team: trained on; head team with 2 new labels: audit, legal
   task things: dropped`; got != want {
 		t.Errorf("growth:\n%s\nwant\n%s", got, want)
