@@ -22,7 +22,7 @@ func (t *Training) next() []Batch {
 			t.state.Epoch = epoch
 			t.state.Left = append(t.state.Left[:0], t.state.Batches...)
 		}
-		if p, ok := t.plan.Sampler.(ProbabilitySampler); ok && round == 0 {
+		if p, ok := t.plan.Sampler.(ProbabilitySampler); ok && round == 0 && len(t.iterators) > 1 {
 			t.probabilities = p.Probabilities(t.state)
 		}
 		t.state.Rand = rand.New(t.sampling)

@@ -27,6 +27,7 @@ type header struct {
 	Progress  progress  `json:"progress"` // progress of the training
 	Sampler   []byte    `json:"sampler,omitempty"`
 	Weighting []byte    `json:"weighting,omitempty"`
+	Losses    []byte    `json:"losses"` // state of the lossGuard
 	Sections  []section `json:"sections"`
 }
 
@@ -109,7 +110,7 @@ func (t *Training) Snapshot() (*Snapshot, error) {
 	for _, part := range []struct {
 		of any
 		to *[]byte
-	}{{t.plan.Sampler, &s.header.Sampler}, {t.plan.Weighting, &s.header.Weighting}} {
+	}{{t.plan.Sampler, &s.header.Sampler}, {t.plan.Weighting, &s.header.Weighting}, {t.guard, &s.header.Losses}} {
 		if stateful, ok := part.of.(Stateful); ok {
 			state, err := stateful.MarshalBinary()
 			if err != nil {
@@ -212,6 +213,8 @@ func (t *Training) settings() []setting {
 	add("warmup_ratio", p.WarmupRatio)
 	add("warmup_steps", p.WarmupSteps)
 	add("max_grad_norm", p.ClipNorm)
+	add("loss_limit", p.LossLimit)
+	add("updates after bad losses are skipped", p.SkipBadSteps)
 	add("optimizer", fmt.Sprintf("%T%+v", p.optimizer(), p.optimizer()))
 	add("ema", p.Average)
 	add("epochs between unfrozen layers", p.UnfreezeEvery)

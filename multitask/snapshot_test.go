@@ -74,7 +74,7 @@ func resumedTrainings() []resumed {
 			plan(func(_ *Model, p *Plan) { p.Sampler, p.BatchTokens = RoundRobin{}, 14 })},
 		{"uniform", three("none"), plan(func(_ *Model, p *Plan) { p.Sampler, p.EvaluateEvery = Uniform{}, 3 })},
 		{"two groups at each turn", three("none"),
-			plan(func(_ *Model, p *Plan) { p.Sampler = Proportional{several{2}} })},
+			plan(func(_ *Model, p *Plan) { p.Sampler = Proportional{several{k: 2}} })},
 		{"so many steps", three("none"), plan(func(_ *Model, p *Plan) { p.MaxSteps = 11 })},
 		{"a frozen encoder", three("all"), plan(func(_ *Model, p *Plan) { p.CacheMemory = mixed })},
 		{"fitted heads", func(t *testing.T) (*Model, []Data) { return patternModel(t, "none") },
@@ -98,7 +98,7 @@ func resumedTrainings() []resumed {
 			plan(func(_ *Model, p *Plan) { p.Average, p.NeverEvaluate = 0.5, true })},
 		{"learned weighting", three("none"), plan(func(m *Model, p *Plan) { p.Weighting = uncertainty(m) })},
 		{"gradients combined", three("none"),
-			plan(func(_ *Model, p *Plan) { p.Sampler, p.Weighting = RoundRobin{several{3}}, PCGrad{} })},
+			plan(func(_ *Model, p *Plan) { p.Sampler, p.Weighting = RoundRobin{several{k: 3}}, PCGrad{} })},
 	}
 	for _, name := range Samplers().Names() {
 		for _, options := range []string{"", "groups: 2"} {

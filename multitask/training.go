@@ -46,12 +46,13 @@ type Training struct {
 	weighting *weighting
 	reducing  []*nn.Param // those of host, in the order of the plan's Reducer
 	balance   *balance    // of the heads' gradients
-	pending   []Warning   // about the plan, not returned yet
+	guard     *lossGuard
+	pending   []Warning // about the plan, not returned yet
 
 	unfreezing *unfreezing // nil: all layers learn from the start
 	frozenSum  string      // checksum of the encoder's frozen parameters
 
-	probabilities []Probability // of the last step's first group; nil: the sampler is not a ProbabilitySampler
+	probabilities []Probability // of the last step's first group; nil: one group, or no ProbabilitySampler
 
 	fingerprint []setting // what the bytes depend on besides the state; nil: not computed yet
 
@@ -90,7 +91,7 @@ func New(m *Model, data []Data, plan Plan) (*Training, error) {
 	if t.frozenSum, err = m.sumFrozen(); err != nil {
 		return nil, err
 	}
-	t.balance = newBalance(m, t.frozen)
+	t.balance, t.guard = newBalance(m, t.frozen), newLossGuard(m, plan)
 	if err := t.makeStores(); err != nil {
 		return nil, err
 	}

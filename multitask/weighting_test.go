@@ -241,7 +241,7 @@ func TestPCGradOrdersAreAFunctionOfTheSeed(t *testing.T) {
 	trained := func(seed uint64) map[string][]float32 {
 		m, data := threeGroups(t, "none", 12)
 		plan := smallPlan()
-		plan.Seed, plan.Weighting, plan.Sampler = seed, PCGrad{}, RoundRobin{several{3}}
+		plan.Seed, plan.Weighting, plan.Sampler = seed, PCGrad{}, RoundRobin{several{k: 3}}
 		steps, _ := train(t, m, data, plan)
 		if len(steps) != 6 || len(steps[0].Losses) != 3 {
 			t.Fatalf("%d steps of %d losses", len(steps), len(steps[0].Losses))

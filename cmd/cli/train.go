@@ -43,9 +43,14 @@ Where model.base_model is a run, its encoder, fusion and heads are trained on; w
 printed first, and what those that are kept have lost or gained on dev at the end.
 
 Ctrl-C and SIGTERM end training after the current step. The checkpoints so far are left, and named, as they are after
-an error such as a full disk; eval and predict warn of a run whose training did not come to its end.`,
+an error such as a full disk; eval and predict warn of a run whose training did not come to its end.
+
+A loss that is not a finite number or explodes is an error that names the step, the task and the texts. With
+training.on_bad_loss: skip the update is left out, with a warning (and with --json an event "skipped"), and training
+goes on.`,
 		Example: `  jenga train experiments/quickstart.yaml
   jenga train exp.yaml --set training.num_epochs=1 --set tasks.intent.heads.intent.type=mlp
+  jenga train exp.yaml --set training.on_bad_loss=skip
   jenga train exp.yaml --out runs/second --json > events.jsonl`,
 		Args: between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error { return c.train(cmd.Context(), f, fileOf(args)) },
@@ -121,6 +126,10 @@ func (c *commands) writeDone(done report.Done) error {
 		if err := writeMetrics(c.out, done.Best.Groups); err != nil {
 			return err
 		}
+	}
+	if done.Skipped > 0 {
+		fmt.Fprintf(c.out, "%s no update, because of a bad loss\n", plugin.Count(done.Skipped, "step")+
+			plugin.Agree(done.Skipped, " has", " have"))
 	}
 	if err := writeOld(c.out, done.Old); err != nil {
 		return err
@@ -207,6 +216,15 @@ func barWatcher(w io.Writer) watcher {
 				if bar == nil {
 					bar = newBar(w, v.Of)
 					bar.what = "training"
+				}
+				if v.Bad != nil {
+					bar.Clear()
+					if err := writeWarning(w, report.SkippedWarning(v)); err != nil {
+						return err
+					}
+					return bar.Add(1)
+				}
+				if tokens == 0 {
 					loss = v.Loss
 				}
 				loss = smoothed*loss + (1-smoothed)*v.Loss
@@ -261,6 +279,9 @@ func lineWatcher(w io.Writer) watcher {
 		event: func(event any) error {
 			switch v := event.(type) {
 			case multitask.Step:
+				if v.Bad != nil {
+					return writeWarning(w, report.SkippedWarning(v))
+				}
 				if time.Since(last) >= every || v.Number == v.Of {
 					last = time.Now()
 					fmt.Fprintf(w, "step %d of %d  epoch %.2f  loss %.4f  rate %.3g  %.0f tokens/s\n", v.Number, v.Of,

@@ -132,22 +132,6 @@ func (d *decoding) model(s *plugin.Section) {
 	d.e.Model.Fusion = fusion.Registry().Choose(m.Fusion, fusion.Registry().Default(), nil, &d.mistakes)
 }
 
-// lora reads the options of LoRA.
-func (d *decoding) lora(s *plugin.Section) {
-	if s == nil || s.Kind == plugin.Null {
-		return
-	}
-	o := loraDefaults
-	s.Decode("model: lora", &o, &d.mistakes)
-	if d.e.Model.Freeze == encoders.FreezeAll {
-		d.mistakes.Add(s.Place, "model: lora: freeze: all leaves nothing to learn; leave one of them out")
-	}
-	if o.Targets != nil && len(o.Targets) == 0 {
-		d.mistakes.Add(s.At("targets").Place, "model: lora: targets: want at least one weight")
-	}
-	d.e.Model.LoRA = o
-}
-
 // modelRule describes a model section, for errors.
 func modelRule() string {
 	const rule = "base_model is a folder or an .onnx file of weights, encoder: {type: %s} is trained from scratch"
@@ -233,6 +217,10 @@ func (d *decoding) training(s *plugin.Section) {
 			t.EvalStrategy)
 	}
 	d.computedRate(s, &t)
+	if t.LossLimit > 0 && t.LossLimit <= 1 {
+		d.mistakes.Add(s.At("loss_limit").Place,
+			"training: loss_limit: want a number above 1, or 0 for none, have %v", t.LossLimit)
+	}
 	d.saving(s, &t)
 	if t.EvalStrategy == "no" {
 		d.withoutEvaluation(s, &t)

@@ -52,7 +52,8 @@ var descriptions = map[string]string{
 	"data.split.dev": "examples of the training file that dev takes: below 1 a fraction of them, from 1 on a " +
 		"number of examples. Default: 0.2 of path, 0.1 of train if there is no dev file, else 0",
 	"data.split.seed": "random seed of the order in which they are taken; default: the experiment's seed",
-	"data.split.by":   "field whose examples with the same value stay in one split; none: each example by itself",
+	"data.split.by": "field, or path as patient.id, whose examples with the same value stay in one split, which is " +
+		"not stratified then; none: each example by itself",
 	"data.same_as": "task whose texts this one reads too: each is encoded once for both; only columns may be given " +
 		"beside it",
 	"data.dev":         "file of the examples that select the best checkpoint",
@@ -90,6 +91,11 @@ var descriptions = map[string]string{
 	"training.warmup_steps": "number of updates until the peak; overrules warmup_ratio",
 	"training.max_grad_norm": "Euclidean norm of all gradients together above which they are scaled down to it; 0: " +
 		"no clipping",
+	"training.on_bad_loss": "what becomes of a step whose loss or gradient is not finite, or whose loss explodes: an " +
+		"error ends the training, with the task and the texts; or its update is left out with a warning, and 10 such " +
+		"steps in a row end the training",
+	"training.loss_limit": "multiple of a head's usual loss above which its loss in a step explodes: of the median of " +
+		"its first 20 steps, or of its running mean (decay rate 0.98) where that is larger; 0: none explodes",
 	"training.gradient_accumulation_steps": "number of batches whose gradients are summed for one update",
 	"training.rehearse": "fraction of batches that are of the tasks that model.keep_tasks names, where the encoder " +
 		"learns: the probability of each batch; 0: these tasks are not trained, and may get worse",

@@ -140,6 +140,8 @@ type Training struct {
 	WarmupRatio  float64 `yaml:"warmup_ratio" range:"[0,1]" doc:"fraction of all updates until the peak"`
 	EMA          float64 `yaml:"ema" range:"[0,1)"`
 	MaxGradNorm  float64 `yaml:"max_grad_norm" range:"[0,)"`
+	OnBadLoss    string  `yaml:"on_bad_loss" choice:"stop|skip"`
+	LossLimit    float64 `yaml:"loss_limit" range:"[0,)"`
 
 	GradientAccumulationSteps int `yaml:"gradient_accumulation_steps" range:"[1,)"`
 

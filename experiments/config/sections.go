@@ -279,7 +279,7 @@ type trainingOptions struct {
 
 var trainingDefaults = trainingOptions{Training: Training{
 	LearningRate: 2e-5, LayerDecay: 1, WeightDecay: 0.01,
-	BatchSize: 16, NumEpochs: 3, MaxGradNorm: 1, GradientAccumulationSteps: 1,
+	BatchSize: 16, NumEpochs: 3, MaxGradNorm: 1, OnBadLoss: "stop", LossLimit: 1000, GradientAccumulationSteps: 1,
 	Precision: "float32", EvalStrategy: "epoch", EvalSteps: 500, SaveStrategy: "epoch", LoadBestModelAtEnd: true,
 	CacheMemory: DefaultCacheMemory, Device: "auto", LoggingSteps: 10,
 }}

@@ -19,6 +19,8 @@ type reader struct {
 	trained  bool         // the run is trained: a missing file may be replaced by another
 	mistakes *plugin.Mistakes
 	warnings []string
+	// training is true while the training file is read: in others no example needs the field of split: by, nor a target.
+	training bool
 	// trainingRead is called when the training examples of a group are read, before its other files; nil: not called
 	trainingRead func(*Group)
 }
@@ -41,7 +43,10 @@ func (r *reader) read(group *Group, splits ...string) {
 			continue // it does not exist, which is reported already
 		}
 		if len(divided) == 0 {
-			divided = r.divide(group, r.file(group, TrainingFile(first.Data)), splits)
+			r.training = true
+			all := r.file(group, TrainingFile(first.Data))
+			r.training = false
+			divided = r.divide(group, all, splits)
 		}
 		if examples := divided[split]; examples != nil {
 			group.Examples[split] = examples
@@ -67,7 +72,11 @@ func (r *reader) file(group *Group, path config.File) []*corpus.Example {
 	wrong := false
 	for _, number := range group.Tasks {
 		task := r.e.Tasks[number]
-		own, err := task.Data.Format.Rename(path.Name, records)
+		format := task.Data.Format
+		if !r.training {
+			format.Fields = withoutEmptyTargets(format.Fields, records)
+		}
+		own, err := format.Rename(path.Name, records)
 		if err != nil {
 			r.fileMistakes(task, path, err)
 			return nil
@@ -167,14 +176,8 @@ func (r *reader) example(number int, record corpus.Record) (corpus.Example, erro
 	if err != nil {
 		return example, err
 	}
-	if by := task.Data.Split.By; by != "" && task.Data.SameAs == "" {
-		value, _ := corpus.Field(record.Fields, by) // by may be a path
-		var named bool
-		example.Group, named, err = corpus.Record{Place: record.Place, Fields: map[string]any{by: value}}.String(by)
-		if err == nil && !named {
-			err = fmt.Errorf("%s: no field %q, which split: by names", record.Place, by)
-		}
-		if err != nil {
+	if r.training && task.Data.Split.By != "" && task.Data.SameAs == "" {
+		if example.Group, err = splitGroup(record, task.Data.Split.By); err != nil {
 			return example, err
 		}
 	}

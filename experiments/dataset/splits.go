@@ -87,6 +87,7 @@ func (v *division) take(split string, amount float64) {
 				"task %q: data: split: by: %s leaves none of the %d examples of %s for %s: it has one value alone; "+
 					"name another field", v.task.Name, d.Split.By, len(train), TrainingFile(d).Name, split)
 		}
+		how = v.byGroups(v.parts[config.Train], v.parts[split], n)
 	} else {
 		var strata []string
 		strata, how = v.strata(train)

@@ -135,6 +135,53 @@ func TestASplitByAPath(t *testing.T) {
 	}
 }
 
+func TestTheLineOfASplitByGroupsHasTheirNumber(t *testing.T) {
+	var lines strings.Builder
+	lines.WriteString("text,label,price,patient\n")
+	for i := range 60 {
+		fmt.Fprintf(&lines, "text %d,%s,%d,p%d\n", i, []string{"bad", "good"}[i%2], i, i/6)
+	}
+	for task, want := range map[string]string{
+		"type: classification, data: {path: a.csv, split: {dev: 0.2, by: patient}}": "12 of the 60 examples of " +
+			"a.csv are taken (seed 42, in 2 of 10 groups by patient, not stratified by label)",
+		"type: classification, data: {path: a.csv, split: {dev: 16, by: patient}}": "18 of the 60 examples of " +
+			"a.csv are taken (seed 42, in 3 of 10 groups by patient, for 16 wanted, not stratified by label)",
+		"type: regression, data: {path: a.csv, value: price, split: {dev: 12, seed: 3, by: patient}}": "12 of " +
+			"the 60 examples of a.csv are taken (seed 3, in 2 of 10 groups by patient)",
+	} {
+		data, err := load(t, "  - {name: mood, "+task+"}\n", map[string]string{"a.csv": lines.String()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want = `warning: task "mood" has no dev file: ` + want
+		if !slices.Contains(data.Warnings, want) {
+			t.Errorf("%s: warnings %q, want %q", task, data.Warnings, want)
+		}
+	}
+}
+
+func TestARecordWithoutAGroupIsAnError(t *testing.T) {
+	const tasks = "  - {name: mood, type: classification, data: {train: a.jsonl, test: b.jsonl, split: {dev: 1, " +
+		"by: from.user}}}\n"
+	for line, want := range map[string]string{
+		`{"text": "c", "label": "good"}`: `a.jsonl:3: task "mood": no field "from.user", which split: by names; ` +
+			`available: label, text`,
+		`{"text": "c", "label": "good", "from": {"user": ""}}`:   `"from.user", which split: by names, is empty`,
+		`{"text": "c", "label": "good", "from": {"user": null}}`: `"from.user", which split: by names, is empty`,
+		`{"text": "c", "label": "good", "from": {"user": [1]}}`:  `field "from.user" is a list; it takes a text`,
+		`{"text": "c", "label": "good", "from": {"user": 3}}`:    "",
+	} {
+		_, err := load(t, tasks, map[string]string{
+			"a.jsonl": `{"text": "a", "label": "bad", "from": {"user": 1}}` + "\n" +
+				`{"text": "b", "label": "good", "from": {"user": 2}}` + "\n" + line + "\n",
+			"b.jsonl": `{"text": "d", "label": "bad"}` + "\n", // no group is needed where nothing is divided
+		})
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %v, want %s", line, err, want)
+		}
+	}
+}
+
 // The words of a text are the same in training, where split_words is not known before the training file is read, and in
 // the run, where it is.
 func TestTextsOfDevAreSplitAsTheTrainingWords(t *testing.T) {

@@ -17,6 +17,7 @@ type Done struct {
 	Metric   string               // name of the metric that selected it
 	Value    float64
 	Step, Of int // the last step, and the number of steps that the plan has
+	Skipped  int // steps without an update
 	Seconds  float64
 	Folder   string
 	Frozen   multitask.FrozenParams // of the encoder; none where all its parameters learn
@@ -55,7 +56,7 @@ func (e Ended) Failure() error {
 	return errors.Join(failed...)
 }
 
-// stepLine, EvalLine, warningLine, doneLine, interruptedLine and errorLine are the JSON of events in metrics.jsonl and
+// stepLine, skippedLine, EvalLine, warningLine, doneLine, interruptedLine and errorLine are the JSON of events in metrics.jsonl and
 // by `train --json`.
 type (
 	stepLine struct {
@@ -94,7 +95,8 @@ type (
 	}
 	doneLine struct {
 		Event   string    `json:"event"`
-		Best    *bestLine `json:"best"` // nil where nothing was evaluated
+		Best    *bestLine `json:"best"`              // nil where nothing was evaluated
+		Skipped int       `json:"skipped,omitempty"` // steps without an update
 		Seconds float64   `json:"seconds"`
 		Folder  string    `json:"folder"`
 		Frozen  *sumsLine `json:"frozen,omitempty"` // nil where nothing of the encoder is frozen
@@ -149,11 +151,14 @@ type (
 // dev is the split that training evaluates on.
 const dev = "dev"
 
-// Line returns the JSON value of an event: a growthLine, a stepLine, an EvalLine, a warningLine, a doneLine, an
-// interruptedLine or an errorLine.
+// Line returns the JSON value of an event: a growthLine, a stepLine, a skippedLine, an EvalLine, a warningLine, a
+// doneLine, an interruptedLine or an errorLine.
 func Line(event any) any {
 	switch v := event.(type) {
 	case multitask.Step:
+		if v.Bad != nil {
+			return skippedLineOf(v)
+		}
 		line := stepLine{
 			Event: "step", Step: v.Number, Of: v.Of, Epoch: v.Epoch, Loss: v.Loss, Tasks: map[string]TaskLine{},
 			Rate: v.Rate, GradientNorm: v.GradientNorm, TokensPerSec: v.TokensPerSecond(),
@@ -183,18 +188,7 @@ func Line(event any) any {
 	case multitask.Warning:
 		return warningLine{Event: "warning", Warning: v.Text}
 	case Done:
-		line := doneLine{Event: "done", Seconds: v.Seconds, Folder: v.Folder, Old: oldLines(v.Old)}
-		if v.Frozen.Values > 0 {
-			line.Frozen = &sumsLine{v.Frozen.Values, v.Frozen.Before, v.Frozen.After}
-		}
-		if v.Best.Groups != nil {
-			best := EvalLineOf(dev, v.Best.Groups)
-			line.Best = &bestLine{
-				Step: v.Best.Step, Epoch: v.Best.Epoch, Metric: v.Metric, Value: v.Value,
-				Tasks: best.Tasks, Groups: best.Groups,
-			}
-		}
-		return line
+		return v.line()
 	case Ended:
 		if !errors.Is(v.Err, context.Canceled) {
 			return errorLine{Event: "error", Step: v.Step, Of: v.Of, Checkpoint: v.Checkpoint(), Error: v.Err.Error()}
@@ -209,6 +203,24 @@ func Line(event any) any {
 		return line
 	}
 	panic("report: unexpected event")
+}
+
+// line returns the JSON of the event.
+func (d Done) line() doneLine {
+	line := doneLine{
+		Event: "done", Skipped: d.Skipped, Seconds: d.Seconds, Folder: d.Folder, Old: oldLines(d.Old),
+	}
+	if d.Frozen.Values > 0 {
+		line.Frozen = &sumsLine{d.Frozen.Values, d.Frozen.Before, d.Frozen.After}
+	}
+	if d.Best.Groups != nil {
+		best := EvalLineOf(dev, d.Best.Groups)
+		line.Best = &bestLine{
+			Step: d.Best.Step, Epoch: d.Best.Epoch, Metric: d.Metric, Value: d.Value,
+			Tasks: best.Tasks, Groups: best.Groups,
+		}
+	}
+	return line
 }
 
 // samplingLine returns the probabilities of groups beside their terms; nil where there are none.

@@ -19,6 +19,7 @@ type Checkpoint struct {
 	Format  int              `json:"format"` // of this file
 	Jenga   string           `json:"jenga"`
 	Encoder EncoderLocation  `json:"encoder"`
+	Base    *BaseLocation    `json:"base,omitempty"` // of an encoder that is copied; nil: it was trained from scratch
 	Tasks   []CheckpointTask `json:"tasks"`
 
 	path string // of this file
@@ -89,6 +90,7 @@ func ReadCheckpoint(folder, run string) (Checkpoint, error) {
 	}
 	if about.Encoder.copied() {
 		about.Encoder.Folder = filepath.Join(folder, filepath.FromSlash(about.Encoder.Folder))
+		about.Base.resolve(run)
 		return about, nil
 	}
 

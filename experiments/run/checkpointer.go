@@ -130,7 +130,7 @@ func (c *checkpointer) measureOld(ctx context.Context) (err error) {
 func (c *checkpointer) done() report.Done {
 	return report.Done{
 		Best: c.saved.Best, Metric: c.selection.Metric, Value: c.saved.Value,
-		Step: c.last.Number, Of: c.last.Of, Folder: c.folder, Frozen: c.frozen,
+		Step: c.last.Number, Of: c.last.Of, Skipped: c.last.Skipped, Folder: c.folder, Frozen: c.frozen,
 		Old: c.saved.Old,
 	}
 }

@@ -122,9 +122,10 @@ func TestAGrownHeadKeepsTheRowsOfItsLabels(t *testing.T) {
 	}
 
 	// what was taken over is reported
-	if got, want := strings.Join(r.Growth.Lines(), "\n"), `continues the run base, with its encoder and its fusion (attention):
+	const want = `continues the run base, with its encoder and its fusion (attention):
   task team: trained on; head team with 2 new labels: audit, legal
-  task things: dropped`; got != want {
+  task things: dropped`
+	if got := strings.Join(r.Growth.Lines(), "\n"); got != want {
 		t.Errorf("growth:\n%s\nwant\n%s", got, want)
 	}
 }

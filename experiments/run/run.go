@@ -23,9 +23,10 @@ type Run struct {
 	Growth *report.Growth // what it takes over from a run; nil: it continues none
 
 	built       *model.Assembled
-	evaluated   bool           // whether evaluations on dev have metrics
-	plan        multitask.Plan // without CacheFile
-	encoderSums fileSums       // of the encoder's files, where they are not copied
+	evaluated   bool              // whether evaluations on dev have metrics
+	plan        multitask.Plan    // without CacheFile
+	encoderSums fileSums          // of the encoder's files, where they are not copied
+	baseSums    map[string]string // CRC-32C of the base model's files, by their paths; nil: not computed yet
 	machine     Machine
 	base        *model.Base // that it continues; nil: none
 }

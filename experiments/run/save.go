@@ -40,6 +40,9 @@ func (r *Run) describe(folder string) (Checkpoint, error) {
 		return Checkpoint{}, err
 	}
 	about := Checkpoint{Format: checkpointFormat, Jenga: Version, Encoder: encoder}
+	if about.Base, err = r.locateBase(folder); err != nil {
+		return Checkpoint{}, err
+	}
 	for _, task := range r.experiment().Tasks {
 		g, t, err := r.Model.Group(task.Name)
 		if err != nil {
@@ -89,8 +92,11 @@ func (r *Run) copiesEncoder() bool {
 	return r.built.EncoderPath == "" || !named || saves && learns
 }
 
-// sumEncoder computes the sums of the encoder's files, once, if checkpoints refer to them.
+// sumEncoder computes the sums of the encoder's files, once: if checkpoints refer to them, or those of the base model.
 func (r *Run) sumEncoder() (err error) {
+	if err := r.sumBase(); err != nil {
+		return err
+	}
 	if r.copiesEncoder() || r.encoderSums.sha256 != nil {
 		return nil
 	}

@@ -41,7 +41,8 @@ func HasModel(folder string) bool {
 const (
 	ModelFile   = "model.json"
 	TensorsFile = "model.safetensors"
-	EncoderDir  = "encoder"
+	EncoderDir  = "encoder"    // of a run that is merged of others, in the run folder itself
+	MergeFile   = "merge.json" // in that: of which runs, and how
 )
 
 // Relative returns the path to a file or folder from a folder, with slashes; an absolute one where there is no other.
