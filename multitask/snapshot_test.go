@@ -25,7 +25,7 @@ func threeGroups(t *testing.T, freeze string, n int) (*Model, []Data) {
 		e.Targets = e.Targets[:1]
 	}
 	topic, tags := m.Groups[0].Tasks[0], m.Groups[0].Tasks[1]
-	m.Groups = []Group{{"topic", []Task{topic}}, {"tags", []Task{tags}}, m.Groups[1]}
+	m.Groups = []Group{{Name: "topic", Tasks: []Task{topic}}, {Name: "tags", Tasks: []Task{tags}}, m.Groups[1]}
 	return m, []Data{data[0], tagged, data[1]}
 }
 

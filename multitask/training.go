@@ -113,12 +113,11 @@ func (t *Training) shuffle() (err error) {
 	if t.iterators, err = newBatchIterators(t.model.Model, t.data, t.plan); err != nil {
 		return err
 	}
-	perEpoch := 0
 	for _, it := range t.iterators {
 		t.state.Examples = append(t.state.Examples, len(it.examples))
 		t.state.Batches = append(t.state.Batches, it.count())
-		perEpoch += it.count()
 	}
+	perEpoch := t.plan.perEpoch(t.state.Batches)
 	if t.length, err = t.plan.length(perEpoch); err != nil {
 		return err
 	}

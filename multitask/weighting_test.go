@@ -89,8 +89,8 @@ func (w weightingTrace) model(t *testing.T) *Model {
 		return task
 	}
 	m.Groups = []Group{
-		{"topic", []Task{task("topic", "classification"), task("tags", "tagging")}},
-		{"mood", []Task{task("mood", "sentiment")}},
+		{Name: "topic", Tasks: []Task{task("topic", "classification"), task("tags", "tagging")}},
+		{Name: "mood", Tasks: []Task{task("mood", "sentiment")}},
 	}
 	for _, p := range params.All() {
 		if copy(p.Data, w.Start[p.Name]) != len(p.Data) || len(p.Data) == 0 {

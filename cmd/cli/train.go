@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -37,6 +38,9 @@ func (c *commands) trainCommand() *cobra.Command {
 file with all defaults, a line of metrics for each evaluation and each logged step (metrics.jsonl), and the model:
 best/ and last/. Where split or limit divides a training file, splits.jsonl lists which lines are in which split. A
 folder that another training writes to is refused.
+
+Where model.base_model is a run, its encoder, fusion and heads are trained on; what becomes of each of its tasks is
+printed first, and what those that are kept have lost or gained on dev at the end.
 
 Ctrl-C and SIGTERM end training after the current step. The checkpoints so far are left, and named, as they are after
 an error such as a full disk; eval and predict warn of a run whose training did not come to its end.
@@ -127,6 +131,9 @@ func (c *commands) writeDone(done report.Done) error {
 		fmt.Fprintf(c.out, "%s no update, because of a bad loss\n", plugin.Count(done.Skipped, "step")+
 			plugin.Agree(done.Skipped, " has", " have"))
 	}
+	if err := writeOld(c.out, done.Old); err != nil {
+		return err
+	}
 	_, err := fmt.Fprintf(c.out, "trained in %s; the model is in %s\n",
 		time.Duration(done.Seconds*float64(time.Second)).Round(time.Second/10), done.Folder)
 	return err
@@ -167,6 +174,9 @@ func (c *commands) ready(e *config.Experiment, splits ...string) (*run.Run, erro
 		return nil, err
 	}
 	c.warn(ready.Warnings)
+	if ready.Growth != nil {
+		fmt.Fprintln(c.log, strings.Join(ready.Growth.Lines(), "\n"))
+	}
 	return ready, nil
 }
 

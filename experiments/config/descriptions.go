@@ -6,7 +6,9 @@ var descriptions = map[string]string{
 	"experiment.tasks":        "mappings with the keys of the section task; required",
 
 	"model.base_model": "folder or .onnx file of the initial weights, or the name of a model in the Hugging Face " +
-		"cache; none: the encoder is trained from scratch",
+		"cache, or a run, whose heads and fusion are trained on too; none: the encoder is trained from scratch",
+	"model.keep_tasks": "tasks of the run that base_model names which this experiment does not train, and which the " +
+		"model has all the same: all, or a list of their names; without it they are dropped",
 	"model.dropout": "dropout rate of the encoder's states and attention weights, and of the inputs of heads " +
 		"without a dropout of their own; where it is not given, the encoder of a base model has that of its " +
 		"config.json",
@@ -30,6 +32,10 @@ var descriptions = map[string]string{
 	"tokenizer.padding":      "for files of Jenga-NLP, no effect: batches have no padding",
 	"tokenizer.pad_token_id": "for files of Jenga-NLP, no effect: batches have no padding",
 
+	"task.from": "task of the run that base_model names, whose heads this one takes over; default: that of its name, " +
+		"if there is one",
+	"task.keep": "whether it is a task of the run that base_model names as model.keep_tasks has them: not trained; " +
+		"keys that are left out are those of the run",
 	"task.data_path": "for files of Jenga-NLP: the same as data: {path: …}",
 	"task.data":      "files and columns of its examples: the section data; required",
 	"task.long": "texts of more than max_length tokens are truncated, or divided into windows whose predictions " +
@@ -91,9 +97,11 @@ var descriptions = map[string]string{
 	"training.loss_limit": "multiple of a head's usual loss above which its loss in a step explodes: of the median of " +
 		"its first 20 steps, or of its running mean (decay rate 0.98) where that is larger; 0: none explodes",
 	"training.gradient_accumulation_steps": "number of batches whose gradients are summed for one update",
-	"training.recompute":                   "whether activations are recomputed in the backward pass: less memory, more time",
-	"training.eval_steps":                  "number of updates between evaluations, with eval_strategy: steps",
-	"training.save_strategy":               "for files of Jenga-NLP, no effect: each evaluation saves the model",
+	"training.rehearse": "fraction of batches that are of the tasks that model.keep_tasks names, where the encoder " +
+		"learns: the probability of each batch; 0: these tasks are not trained, and may get worse",
+	"training.recompute":     "whether activations are recomputed in the backward pass: less memory, more time",
+	"training.eval_steps":    "number of updates between evaluations, with eval_strategy: steps",
+	"training.save_strategy": "for files of Jenga-NLP, no effect: each evaluation saves the model",
 	"training.load_best_model_at_end": "for files of Jenga-NLP, no effect: predictions are made by the best " +
 		"checkpoint",
 	"training.metric_for_best_model": "metric of dev that selects the best checkpoint: eval_overall, the mean of " +

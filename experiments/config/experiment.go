@@ -28,6 +28,7 @@ type Experiment struct {
 	Model       Model
 	Tokenizer   Tokenizer
 	Tasks       []Task
+	Kept        []Task // of the base run, which are saved with the model but not trained; none where a run is opened
 	Training    Training
 
 	// Warnings name settings that have no effect, or an unexpected one, each with its place.
@@ -44,7 +45,8 @@ type Experiment struct {
 
 // Model is the model section.
 type Model struct {
-	BaseModel  File // folder or .onnx file of the weights; no name: trained from scratch
+	BaseModel  File     // folder or .onnx file of the weights; no name: trained from scratch
+	BaseRun    *BaseRun // that base_model names, BaseModel being its encoder; nil: it names no run
 	Dropout    float64
 	DropoutSet bool          // else the base model's config.json applies
 	Freeze     string        // none | embeddings | all | a number of layers
@@ -55,6 +57,9 @@ type Model struct {
 
 	EncoderOfBase bool // no encoder is named: Encoder is of the type in the base model's config.json
 }
+
+// Fixed reports whether the training of a task leaves the encoder as it is for the others.
+func (m Model) Fixed() bool { return m.Freeze == encoders.FreezeAll || m.LoRA.PerTask }
 
 // File is a path in an experiment file. Name is "" where there is none.
 type File struct {
@@ -91,6 +96,9 @@ type Task struct {
 	LabelMaps   map[string]map[int]string // head → label number in the data → label
 	Windowing   corpus.Windowing          // how long texts are truncated or split into windows
 	HidesTokens bool                      // the task masks tokens of its texts
+	From        string                    // task of the base run whose heads it takes over; "": none
+	Keep        bool                      // it is a task of the base run, and not of this experiment
+	Adapter     string                    // of the encoder, if a checkpoint has one for the task; see encoders.Env
 
 	mistaken bool // its section has mistakes, apart from files that do not exist
 }
@@ -136,6 +144,8 @@ type Training struct {
 	LossLimit    float64 `yaml:"loss_limit" range:"[0,)"`
 
 	GradientAccumulationSteps int `yaml:"gradient_accumulation_steps" range:"[1,)"`
+
+	Rehearse float64 `yaml:"rehearse" range:"[0,1)"`
 
 	Precision string `yaml:"precision" choice:"float32|bf16" doc:"of encoder products in training; sums are float32"`
 	Recompute bool   `yaml:"recompute"`

@@ -94,6 +94,9 @@ func (d *decoding) resolveSameAs() {
 	}
 }
 
+// textFields are the fields of texts, which tasks that read the same texts have in common.
+var textFields = []string{"text", "pair", "words", "question", "context"}
+
 // sameText has the two names of the first text, and of the second.
 var sameText = map[string]string{"text": "question", "question": "text", "pair": "context", "context": "pair"}
 
@@ -103,7 +106,7 @@ func (d Data) withFields(own Data) Data {
 	own.Split, own.Formats, own.SplitWords = d.Split, d.Formats, d.SplitWords
 	fields := maps.Clone(own.Format.Fields)
 	own.Format = d.Format
-	for _, name := range []string{"text", "pair", "words", "question", "context"} {
+	for _, name := range textFields {
 		if column, named := d.Format.Fields[name]; named && fields[name] == "" && fields[sameText[name]] == "" {
 			if fields == nil {
 				fields = map[string]string{}

@@ -14,7 +14,7 @@ import (
 	"github.com/jenga-nlp/jenga/plugin"
 )
 
-// relative returns the path in a section: relative to the experiment file, or to the working directory if it is from
+// relative returns the path in a section: relative to the file that it is in, or to the working directory if it is from
 // --set.
 func (d *decoding) relative(s *plugin.Section, what string) string {
 	if s.Kind >= plugin.List || s.Text == "" || strings.ContainsRune(s.Text, 0) {
@@ -24,7 +24,7 @@ func (d *decoding) relative(s *plugin.Section, what string) string {
 	if filepath.IsAbs(s.Text) || s.Place.Line == 0 {
 		return filepath.Clean(s.Text)
 	}
-	return filepath.Join(filepath.Dir(d.e.Path), s.Text)
+	return filepath.Join(filepath.Dir(s.Place.File), s.Text) // of a kept task, the file of the base run
 }
 
 // dataFile finds the data file that a section of a task names: relative to the experiment file, else below $JENGA_DATA.
@@ -74,7 +74,10 @@ func (d *decoding) baseModel(s *plugin.Section) File {
 		return File{Place: s.Place}
 	}
 	if runfolder.Exists(path) {
-		if err := checkModel(path); err != nil && d.files {
+		switch err := checkModel(path); {
+		case d.files && isRun(path):
+			return d.baseRun(path, s.Place)
+		case d.files && err != nil:
 			d.mistakes.Add(s.Place, "model: base_model: %w", err)
 		}
 		return File{path, s.Place}

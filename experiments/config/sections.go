@@ -122,12 +122,19 @@ var experimentDefaults = experimentOptions{Seed: 42}
 // modelOptions are the keys of `model`. With `base_model` the encoder's
 // weights, sizes and tokenizer are those of a trained model. With `lora: {}` its weights W are frozen, and A and B of
 // rank r are trained, with W + alpha/r·A·B in place of W (Hu et al. 2022, "LoRA"); checkpoints have the merged weight.
+// With `lora: {per_task: true}` each group of tasks that read the same texts has A and B of its own, which checkpoints
+// have in files of their own, beside one base; predictions of k groups take k passes of the encoder.
+//
+// Where `base_model` is a run, its encoder, its fusion and the heads of its tasks are trained on: a task of the same
+// name takes over the run's heads, `from` names another one, and `keep_tasks` has those tasks that the model keeps and
+// this experiment does not train (docs/growing.md).
 //
 // With `freeze: {unfreeze: {every: 1}}` heads and fusion learn alone in the first epoch, the encoder's last layer from
 // the second epoch on, one layer more in each epoch, and last the embeddings (Howard & Ruder 2018, "Universal Language
 // Model Fine-tuning for Text Classification").
 type modelOptions struct {
 	BaseModel    *plugin.Section `yaml:"base_model,omitempty" takes:"a path or a model's name"`
+	KeepTasks    *plugin.Section `yaml:"keep_tasks,omitempty" takes:"all or a list of tasks" default:""`
 	Dropout      float64         `yaml:"dropout" range:"[0,1)"`
 	Freeze       *plugin.Section `yaml:"freeze" takes:"none, embeddings, all, {…} or a whole number" default:"none"`
 	LoRA         *plugin.Section `yaml:"lora,omitempty"`
@@ -165,6 +172,8 @@ var (
 // taskOptions are the keys of an entry of `tasks`; those of its `type` stand beside them.
 type taskOptions struct {
 	Name     string          `yaml:"name" takes:"a name" doc:"1 to 64 letters, digits, _, - or spaces within; required"`
+	From     string          `yaml:"from,omitempty" takes:"a task's name" default:"(its name)"`
+	Keep     bool            `yaml:"keep,omitempty"`
 	DataPath *plugin.Section `yaml:"data_path,omitempty" listed:"no" takes:"a path"`
 	Data     *plugin.Section `yaml:"data" takes:"{KEY: …}"`
 

@@ -32,7 +32,7 @@ type writing struct {
 
 func (f *writing) experiment() *plugin.Section {
 	tasks := &plugin.Section{Kind: plugin.List}
-	for _, task := range f.e.Tasks {
+	for _, task := range slices.Concat(f.e.Tasks, f.e.Kept) {
 		tasks.Items = append(tasks.Items, f.task(task))
 	}
 	return plugin.SectionOf(experimentOptions{
@@ -61,8 +61,12 @@ func (f *writing) path(path string) *plugin.Section {
 
 func (f *writing) model() *plugin.Section {
 	m := f.e.Model
+	base := m.BaseModel.Name
+	if m.BaseRun != nil {
+		base = m.BaseRun.Folder
+	}
 	o := modelOptions{
-		BaseModel: f.path(m.BaseModel.Name), Dropout: m.Dropout, Freeze: f.freeze(), Fusion: m.Fusion.Section(),
+		BaseModel: f.path(base), Dropout: m.Dropout, Freeze: f.freeze(), Fusion: m.Fusion.Section(),
 	}
 	if m.LoRA.Rank > 0 {
 		o.LoRA = plugin.SectionOf(m.LoRA)
@@ -92,7 +96,7 @@ func (f *writing) task(task Task) *plugin.Section {
 		heads.Items = append(heads.Items, f.head(head))
 	}
 	o := taskOptions{
-		Name: task.Name, Data: f.data(task.Data),
+		Name: task.Name, From: task.From, Keep: task.Keep, Data: f.data(task.Data),
 		// written even if truncate: the default of some tasks is windows
 		Long: "truncate", Stride: task.Windowing.Stride,
 		Labels: task.Labels, LabelMaps: task.LabelMaps, Heads: heads,
@@ -196,6 +200,9 @@ func (f *writing) training() *plugin.Section {
 	s := plugin.SectionOf(o)
 	if t.EvalStrategy != "steps" {
 		s.Remove("eval_steps")
+	}
+	if !f.e.rehearsable() {
+		s.Remove("rehearse")
 	}
 	if multitask.ComputesRate(t.Optimizer.Options) {
 		for _, key := range rateKeys {

@@ -25,8 +25,10 @@ type Dataset struct {
 	// SplitAgreement is the F1 of the words of plain texts against those that the training data gives, by task, where
 	// it is low.
 	SplitAgreement map[string]float64
+	Kept           *Dataset // of the tasks that are kept and not trained, without examples; nil: none
 
-	splitters []func(text string) []corpus.Span // of texts without words, by task
+	base      map[multitask.HeadName]*corpus.Labels // of heads that are taken over from a run
+	splitters []func(text string) []corpus.Span     // of texts without words, by task
 }
 
 // Group has the tasks that read the same texts, and their examples.
@@ -53,7 +55,7 @@ func Load(e *config.Experiment, splits ...string) (*Dataset, error) {
 	if err != nil {
 		return nil, Check(e, splits...)
 	}
-	return loadWith(e, tokenizer, nil, splits)
+	return loadWith(newDataset(e), tokenizer, nil, splits)
 }
 
 // Resume reads the data of an experiment whose run is continued, as Load does, with the tokenizer and labels of the
@@ -61,21 +63,22 @@ func Load(e *config.Experiment, splits ...string) (*Dataset, error) {
 func Resume(
 	e *config.Experiment, tokenizer corpus.Tokenizer, labels map[multitask.HeadName]*corpus.Labels, splits ...string,
 ) (*Dataset, error) {
-	return loadWith(e, tokenizer, labels, splits)
+	d := newDataset(e)
+	d.base = labels
+	return loadWith(d, tokenizer, labels, splits)
 }
 
-// loadWith reads data. known are the labels of a run that is continued; if nil, labels and vocabulary come from the
+// loadWith reads the data of d. known are the labels of a run that is continued; if nil, labels and vocabulary come from the
 // training data.
 func loadWith(
-	e *config.Experiment, tokenizer corpus.Tokenizer, known map[multitask.HeadName]*corpus.Labels, splits []string,
+	d *Dataset, tokenizer corpus.Tokenizer, known map[multitask.HeadName]*corpus.Labels, splits []string,
 ) (*Dataset, error) {
-	d := newDataset(e)
 	if err := d.open(tokenizer); err != nil {
 		return nil, err
 	}
 	var mistakes plugin.Mistakes
 	d.readAll(known, splits, nil, &mistakes)
-	slices.Sort(d.Warnings[len(e.Warnings):])
+	slices.Sort(d.Warnings[len(d.Experiment.Warnings):])
 	if !mistakes.Empty() {
 		return nil, mistakes.Err()
 	}
@@ -92,7 +95,7 @@ func loadWith(
 		return nil, mistakes.Err()
 	}
 	d.encodeAll()
-	return d, nil
+	return d, d.openKept()
 }
 
 func newDataset(e *config.Experiment) *Dataset {

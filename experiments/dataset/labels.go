@@ -31,7 +31,7 @@ func (d *Dataset) label(
 			d.checkNoLabels(of.Task, of.Head, kind, mistakes)
 		}
 		name := multitask.HeadName{Task: of.Task.Name, Head: of.Head.Name}
-		d.Labels[name] = corpus.NewLabels(names)
+		d.Labels[name] = corpus.NewLabels(d.grown(name, names))
 		if known != nil {
 			d.Labels[name] = knownLabels(of, known[name], names, mistakes)
 		}

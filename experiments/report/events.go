@@ -21,6 +21,7 @@ type Done struct {
 	Seconds  float64
 	Folder   string
 	Frozen   multitask.FrozenParams // of the encoder; none where all its parameters learn
+	Old      []OldHead              // of tasks of the base run, beside which the encoder learns
 }
 
 // Checkpoint returns the folder of the best checkpoint, "" if no evaluation has selected one.
@@ -99,6 +100,8 @@ type (
 		Seconds float64   `json:"seconds"`
 		Folder  string    `json:"folder"`
 		Frozen  *sumsLine `json:"frozen,omitempty"` // nil where nothing of the encoder is frozen
+		// Old has the change of tasks of the base run, by task and head.
+		Old map[string]map[string]oldLine `json:"old,omitempty"`
 	}
 	// sumsLine are the CRC-32C of the encoder's frozen parameters.
 	sumsLine struct {
@@ -148,8 +151,8 @@ type (
 // dev is the split that training evaluates on.
 const dev = "dev"
 
-// Line returns the JSON value of an event: a stepLine, a skippedLine, an EvalLine, a warningLine, a doneLine, an interruptedLine or an
-// errorLine.
+// Line returns the JSON value of an event: a growthLine, a stepLine, a skippedLine, an EvalLine, a warningLine, a
+// doneLine, an interruptedLine or an errorLine.
 func Line(event any) any {
 	switch v := event.(type) {
 	case multitask.Step:
@@ -180,21 +183,12 @@ func Line(event any) any {
 		line := EvalLineOf(dev, v.Groups)
 		line.Event, line.Step, line.Epoch, line.Fusion = "eval", v.Step, v.Epoch, v.Fusion
 		return line
+	case Growth:
+		return v.line()
 	case multitask.Warning:
 		return warningLine{Event: "warning", Warning: v.Text}
 	case Done:
-		line := doneLine{Event: "done", Skipped: v.Skipped, Seconds: v.Seconds, Folder: v.Folder}
-		if v.Frozen.Values > 0 {
-			line.Frozen = &sumsLine{v.Frozen.Values, v.Frozen.Before, v.Frozen.After}
-		}
-		if v.Best.Groups != nil {
-			best := EvalLineOf(dev, v.Best.Groups)
-			line.Best = &bestLine{
-				Step: v.Best.Step, Epoch: v.Best.Epoch, Metric: v.Metric, Value: v.Value,
-				Tasks: best.Tasks, Groups: best.Groups,
-			}
-		}
-		return line
+		return v.line()
 	case Ended:
 		if !errors.Is(v.Err, context.Canceled) {
 			return errorLine{Event: "error", Step: v.Step, Of: v.Of, Checkpoint: v.Checkpoint(), Error: v.Err.Error()}
@@ -209,6 +203,24 @@ func Line(event any) any {
 		return line
 	}
 	panic("report: unexpected event")
+}
+
+// line returns the JSON of the event.
+func (d Done) line() doneLine {
+	line := doneLine{
+		Event: "done", Skipped: d.Skipped, Seconds: d.Seconds, Folder: d.Folder, Old: oldLines(d.Old),
+	}
+	if d.Frozen.Values > 0 {
+		line.Frozen = &sumsLine{d.Frozen.Values, d.Frozen.Before, d.Frozen.After}
+	}
+	if d.Best.Groups != nil {
+		best := EvalLineOf(dev, d.Best.Groups)
+		line.Best = &bestLine{
+			Step: d.Best.Step, Epoch: d.Best.Epoch, Metric: d.Metric, Value: d.Value,
+			Tasks: best.Tasks, Groups: best.Groups,
+		}
+	}
+	return line
 }
 
 // samplingLine returns the probabilities of groups beside their terms; nil where there are none.

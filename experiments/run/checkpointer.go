@@ -1,6 +1,7 @@
 package run
 
 import (
+	"context"
 	"path/filepath"
 
 	"github.com/jenga-nlp/jenga/experiments/config"
@@ -18,6 +19,7 @@ type checkpointer struct {
 	saved     bests // those whose checkpoints are written
 	last      multitask.Step
 	frozen    multitask.FrozenParams // at the end
+	old       *oldTasks              // of the base run; nil: it continues none
 }
 
 // bests are the best evaluations so far, data that JSON can hold.
@@ -27,6 +29,7 @@ type bests struct {
 	Value       float64              `json:"value"` // of Best
 	Worse       int                  `json:"worse"` // evaluations since Best
 	TaskBest    map[string]float64   `json:"task_best"`
+	Old         []report.OldHead     `json:"old,omitempty"` // heads of the base run, before training and at Best
 }
 
 // newCheckpointer returns the checkpointer of a run in folder.
@@ -40,6 +43,11 @@ func (c *checkpointer) evaluated(e multitask.Evaluation) error {
 	names, err := c.bests.add(e, c.selection)
 	if err != nil {
 		return err
+	}
+	if c.old != nil && c.bests.Best.Step == e.Step {
+		if c.bests.Old, err = c.old.after(c.bests.Old, e); err != nil {
+			return err
+		}
 	}
 	if err := c.saveLast(); err != nil {
 		return err
@@ -100,7 +108,22 @@ func (c *checkpointer) finish() error {
 	if err := c.saveLast(); err != nil {
 		return err
 	}
+	if c.old != nil {
+		var err error
+		if c.saved.Old, err = c.old.after(c.bests.Old, multitask.Evaluation{}); err != nil {
+			return err
+		}
+	}
 	return c.link(runfolder.BestDir)
+}
+
+// measureOld evaluates the tasks of the base run before training, unless that is done, and at each best evaluation.
+func (c *checkpointer) measureOld(ctx context.Context) (err error) {
+	c.old = &oldTasks{c.run, ctx}
+	if c.bests.Old == nil {
+		c.bests.Old, err = c.old.before()
+	}
+	return err
 }
 
 // done returns the last event of the run, if this is its end.
@@ -108,6 +131,7 @@ func (c *checkpointer) done() report.Done {
 	return report.Done{
 		Best: c.saved.Best, Metric: c.selection.Metric, Value: c.saved.Value,
 		Step: c.last.Number, Of: c.last.Of, Skipped: c.last.Skipped, Folder: c.folder, Frozen: c.frozen,
+		Old: c.saved.Old,
 	}
 }
 

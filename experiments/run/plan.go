@@ -19,7 +19,7 @@ func (r *Run) newPlan() (multitask.Plan, error) {
 	if err != nil {
 		return multitask.Plan{}, err
 	}
-	sampler, err := t.Sampling.Build(r.Model.SamplerEnv(weighting))
+	sampler, err := r.newSampler(weighting)
 	if err != nil {
 		return multitask.Plan{}, err
 	}

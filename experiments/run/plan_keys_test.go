@@ -64,7 +64,7 @@ type planKey struct {
 // patience, TestEarlyStoppingCountsEvaluationsSinceTheBest check those that have an effect.
 var notInPlan = []string{
 	"MetricForBestModel", "GreaterIsBetter", "EarlyStoppingPatience", // of the checkpointer
-	"OutputDir", "LoggingSteps", // of Folder, of metrics.jsonl
+	"OutputDir", "LoggingSteps", "Rehearse", // of Folder, metrics.jsonl, newSampler (TestRehearsedTasksAreMixedIn)
 	"SaveStrategy", "LoadBestModelAtEnd", "Device", "Logging", // of Jenga-NLP, without effect
 }
 

@@ -42,6 +42,7 @@ func Resume(folder string) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
+	about.SetAdapters(e)
 	data, err := dataset.Resume(e, tokenizer, labels, config.Train, config.Dev)
 	if err != nil {
 		return nil, err
@@ -56,6 +57,9 @@ func Resume(folder string) (*Run, error) {
 
 	r, err := newRun(built)
 	if err != nil {
+		return nil, err
+	}
+	if err := r.resumeGrowth(); err != nil {
 		return nil, err
 	}
 	r.encoderSums = fileSums{about.Encoder.SHA256, about.Encoder.CRC32C}

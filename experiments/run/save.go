@@ -49,11 +49,13 @@ func (r *Run) describe(folder string) (Checkpoint, error) {
 			return Checkpoint{}, err
 		}
 		described := describeTask(task, g.Tasks[t])
+		described.Adapter = g.Adapter
 		if f1, low := r.Data.SplitAgreement[task.Name]; low {
 			described.SplitAgreement = &f1
 		}
 		about.Tasks = append(about.Tasks, described)
 	}
+	about.Tasks = append(about.Tasks, r.describeKept()...)
 	return about, nil
 }
 
@@ -85,8 +87,9 @@ func (r *Run) locateEncoder(folder string) (EncoderLocation, error) {
 // copiesEncoder reports whether checkpoints have the encoder, and do not refer to files of the base model.
 func (r *Run) copiesEncoder() bool {
 	_, saves := r.Model.Encoder.(encoders.Saver)
-	named := len(r.Model.Encoder.Describe().Files) > 0 // the run can refer to its files
-	return r.built.EncoderPath == "" || !named || saves && !r.Model.Frozen()
+	named := len(r.Model.Encoder.Describe().Files) > 0                // the run can refer to its files
+	learns := !r.Model.Frozen() && !r.experiment().Model.LoRA.PerTask // adapters have files of their own
+	return r.built.EncoderPath == "" || !named || saves && learns
 }
 
 // sumEncoder computes the sums of the encoder's files, once: if checkpoints refer to them, or those of the base model.
@@ -130,6 +133,9 @@ func (r *Run) writeWeights(folder string, copied bool) error {
 		if err := r.Model.Encoder.(encoders.Saver).Save(path); err != nil {
 			return err
 		}
+	}
+	if err := r.writeAdapters(folder); err != nil {
+		return err
 	}
 	return checkpoint.Write(filepath.Join(folder, runfolder.TensorsFile), ownParams(r.Model), nn.Params{})
 }

@@ -80,7 +80,16 @@ func (r *Run) trainIn(
 		return c.done(), err
 	}
 	defer training.Close()
-	if err := training.Run(ctx, r.recorder(lines, observe, c)); err != nil {
+	record := r.recorder(lines, observe, c)
+	if r.Growth != nil {
+		if err := record(*r.Growth); err != nil {
+			return c.done(), err
+		}
+		if err := c.measureOld(ctx); err != nil {
+			return c.done(), err
+		}
+	}
+	if err := training.Run(ctx, record); err != nil {
 		return c.done(), err
 	}
 	if c.frozen, err = training.CheckFrozen(); err != nil {
