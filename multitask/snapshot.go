@@ -237,7 +237,7 @@ func (t *Training) settings() []setting {
 	for g, data := range t.data {
 		group := &t.model.Groups[g]
 		name := fmt.Sprintf("examples of task %q, as number:checksum", group.Name)
-		add("training "+name, group.checksum(data.Train))
+		add("training "+name, data.checksum(group))
 		add("dev "+name, group.checksum(data.Dev))
 	}
 	t.fingerprint = all
