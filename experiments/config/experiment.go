@@ -56,10 +56,19 @@ type Model struct {
 	EncoderOfBase bool // no encoder is named: Encoder is of the type in the base model's config.json
 }
 
-// File is a path in an experiment file. Name is "" where there is none.
+// File is a path in an experiment file. Name is "" where there is none. Where several files are named, Name is their
+// pattern or list, and Paths lists them.
 type File struct {
 	Name  string
 	Place plugin.Place
+
+	several *fileList // nil: Name is the path
+}
+
+// fileList is the files of a pattern or a list.
+type fileList struct {
+	paths   []string // as they are read
+	entries []string // of a list, where patterns are as they are written; nil: Name is the pattern
 }
 
 // given reports whether the experiment file has the key, even if its value is a mistake.
