@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -28,7 +29,7 @@ type reader struct {
 func (r *reader) read(group *Group, splits ...string) {
 	first := r.e.Tasks[group.Tasks[0]]
 	own := map[string]config.File{config.Dev: first.Data.Dev, config.Test: first.Data.Test}
-	divided := map[string][]*corpus.Example{}
+	var divided map[string][]*corpus.Example // by split
 	for _, split := range splits {
 		if file := own[split]; file.Name != "" {
 			group.Examples[split] = r.file(group, file)
@@ -40,8 +41,8 @@ func (r *reader) read(group *Group, splits ...string) {
 		if TrainingFile(first.Data).Name == "" {
 			continue // it does not exist, which is reported already
 		}
-		if len(divided) == 0 {
-			divided = r.divide(group, r.file(group, TrainingFile(first.Data)), splits)
+		if divided == nil {
+			divided = r.training(group, TrainingFile(first.Data), splits)
 		}
 		if examples := divided[split]; examples != nil {
 			group.Examples[split] = examples
@@ -52,13 +53,32 @@ func (r *reader) read(group *Group, splits ...string) {
 	}
 }
 
+// training returns the examples of the splits of a group's training file.
+func (r *reader) training(group *Group, file config.File, splits []string) map[string][]*corpus.Example {
+	first := r.e.Tasks[group.Tasks[0]]
+	examples, parts := r.file(group, file), map[string][]*corpus.Example{}
+	if examples == nil {
+		return parts // the error is reported already
+	}
+	all := newDivisible(func(number int) corpus.Place { return examples[number].Place })
+	for _, e := range examples {
+		all.add(e, r.types[group.Tasks[0]].Output(), first.Data.Split.By != "")
+	}
+	for split, numbers := range r.divide(group, all, splits) {
+		part := make([]*corpus.Example, len(numbers))
+		for i, n := range numbers {
+			part[i] = examples[n]
+		}
+		parts[split] = part
+	}
+	return parts
+}
+
 // file returns the examples of a file's records, with the targets of all tasks of the group; nil if one has a mistake.
 // The file is read once: it may be a pipe.
 func (r *reader) file(group *Group, path config.File) []*corpus.Example {
 	first := r.e.Tasks[group.Tasks[0]]
-	format := first.Data.FormatOf(path.Name)
-	format.Fields = nil // each task renames its own
-	records, err := corpus.Open(path.Name, format)
+	records, err := r.records(first, path)
 	if err != nil {
 		r.fileMistakes(first, path, err)
 		return nil
@@ -92,6 +112,30 @@ func (r *reader) file(group *Group, path config.File) []*corpus.Example {
 		return nil
 	}
 	return examples
+}
+
+// records returns the records of a file, or of several, one after the other, by the names in the files.
+func (r *reader) records(task config.Task, file config.File) (all []corpus.Record, err error) {
+	format := task.Data.FormatOf(file.Name)
+	format.Fields = nil // each task renames its own
+	var errs []error
+	for _, path := range file.Paths() {
+		records, err := corpus.Open(path, format)
+		if joined, several := err.(interface{ Unwrap() []error }); several {
+			errs = append(errs, joined.Unwrap()...)
+		} else if err != nil {
+			errs = append(errs, err)
+		}
+		if all == nil {
+			all = records
+		} else {
+			all = append(all, records...)
+		}
+	}
+	if len(errs) == 1 {
+		return nil, errs[0]
+	}
+	return all, errors.Join(errs...)
 }
 
 // checkTexts warns of records with texts that are not read, because others are read before them. If the task extracts

@@ -4,6 +4,7 @@ package dataset
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 
 	"github.com/jenga-nlp/jenga/corpus"
@@ -35,7 +36,7 @@ type Group struct {
 	Examples map[string][]*corpus.Example // by split
 	// Divided are the places of the training file's examples by split, those that limit leaves out as Unused; nil where
 	// training has all of them.
-	Divided map[string][]corpus.Place
+	Divided map[string]iter.Seq[corpus.Place]
 
 	first map[int]corpus.Record // task number → first record of the first file, by the task's field names
 }
