@@ -42,7 +42,8 @@ type streamFile struct {
 type scan struct {
 	*streamFile
 	reader *reader
-	visit  func(r Record) error
+	before int64 // bytes of the files before
+	visit  func(r Record, read int64) error
 	err    error // of visit
 }
 
@@ -65,7 +66,7 @@ func (s *scan) add(r Record) {
 		s.lines = append(s.lines, uint32(r.Place.Line))
 	}
 	s.ends = append(s.ends, s.reader.offset)
-	if s.err = s.visit(r); s.err != nil {
+	if s.err = s.visit(r, s.before+s.reader.offset); s.err != nil {
 		s.reader.stop()
 	}
 }
@@ -90,10 +91,10 @@ func (f Format) CheckStream(path string) error {
 	return nil
 }
 
-// Scan reads all records of files once, at least one, and calls visit with each; f is without Fields. It continues
-// after a mistake in a file, as Open does, but not after an error of visit.
-func Scan(paths []string, f Format, visit func(r Record) error) (*Stream, error) {
-	s := newStream()
+// Scan reads all records of files once, at least one, and calls visit with each and the number of bytes read so far; f is
+// without Fields. It continues after a mistake in a file, as Open does, but not after an error of visit.
+func Scan(paths []string, f Format, visit func(r Record, read int64) error) (*Stream, error) {
+	s, read := newStream(), int64(0)
 	var mistaken []error
 	for _, path := range paths {
 		if err := f.CheckStream(path); err != nil {
@@ -105,7 +106,8 @@ func Scan(paths []string, f Format, visit func(r Record) error) (*Stream, error)
 		if err == nil {
 			file.from = s.Len()
 			s.files = append(s.files, file)
-			err = file.scan(s.format, visit)
+			err = file.scan(s.format, read, visit)
+			read += file.size
 		}
 		var stopped *visitError
 		if errors.As(err, &stopped) {
@@ -145,10 +147,10 @@ func openStreamed(path string) (*streamFile, error) {
 }
 
 // scan reads all records of the file.
-func (f *streamFile) scan(format Format, visit func(r Record) error) error {
+func (f *streamFile) scan(format Format, before int64, visit func(r Record, read int64) error) error {
 	sum := sha256.New()
 	d := newReader(io.TeeReader(f.file, sum), f.path, format, &mistakes{})
-	d.scan = &scan{streamFile: f, reader: d, visit: visit}
+	d.scan = &scan{streamFile: f, reader: d, before: before, visit: visit}
 	d.scan.begin(d, nil)
 	d.parse()
 	if d.scan.err != nil {

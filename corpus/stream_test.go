@@ -43,7 +43,7 @@ func checkStream(t *testing.T, path string, format Format) {
 	t.Helper()
 	want, wantErr := Open(path, format)
 	var scanned []Record
-	s, err := Scan([]string{path, path}, format, func(r Record) error {
+	s, err := Scan([]string{path, path}, format, func(r Record, _ int64) error {
 		scanned = append(scanned, r)
 		return nil
 	})
@@ -115,7 +115,7 @@ func TestAStreamNoticesAChangedFile(t *testing.T) {
 	if err := os.WriteFile(path, []byte("{\"a\": 1}\n{\"a\": 2}\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	s, err := Scan([]string{path}, Format{}, func(Record) error { return nil })
+	s, err := Scan([]string{path}, Format{}, func(Record, int64) error { return nil })
 	if err != nil {
 		t.Fatal(err)
 	}

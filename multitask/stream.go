@@ -20,7 +20,7 @@ type Stream interface {
 	Lengths() []int32
 	// At returns the example with a number, as Data.Train would have it. Goroutines may call it at once.
 	At(number int) (*corpus.Example, error)
-	// Sum returns a checksum of all that the examples follow from, as the contents of files.
+	// Sum returns the ExampleSum of all examples.
 	Sum() string
 }
 

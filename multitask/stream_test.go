@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/outputs"
 )
 
 // streamed has examples as a stream that makes a copy of them each time.
@@ -24,7 +25,13 @@ func (s streamed) At(number int) (*corpus.Example, error) {
 	return &e, nil
 }
 
-func (s streamed) Sum() string { return "sum" }
+func (s streamed) Sum() string {
+	sum := NewExampleSum()
+	for _, e := range s {
+		sum.Add(e, []*outputs.Kind{outputs.Label})
+	}
+	return sum.String()
+}
 
 // streamedData returns the data with the training examples of some groups as streams.
 func streamedData(data []Data, groups ...int) []Data {
@@ -97,5 +104,27 @@ func TestHeadsThatAreFittedTakeNoStream(t *testing.T) {
 	_, err := New(m, streamedData(data, 0, 1), smallPlan())
 	if err == nil || !strings.Contains(err.Error(), "fitted to training examples in memory") {
 		t.Errorf("error %v", err)
+	}
+}
+
+func TestASnapshotOfMemoryIsRestoredWithAStream(t *testing.T) {
+	m, data := threeGroups(t, "none", 10)
+	training, err := New(m, data, smallPlan())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer training.Close()
+	snapshot, err := training.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, data := threeGroups(t, "none", 10)
+	streaming, err := New(other, streamedData(data, 0, 2), smallPlan())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer streaming.Close()
+	if err := streaming.Restore(snapshot); err != nil {
+		t.Error(err)
 	}
 }

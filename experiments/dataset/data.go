@@ -15,6 +15,7 @@ import (
 
 // reader reads the data of an experiment's tasks.
 type reader struct {
+	data     *Dataset
 	e        *config.Experiment
 	types    []tasks.Task // of e.Tasks
 	trained  bool         // the run is trained: a missing file may be replaced by another
@@ -55,6 +56,9 @@ func (r *reader) read(group *Group, splits ...string) {
 
 // training returns the examples of the splits of a group's training file.
 func (r *reader) training(group *Group, file config.File, splits []string) map[string][]*corpus.Example {
+	if streams(r.e, group) {
+		return r.stream(group, file, splits)
+	}
 	first := r.e.Tasks[group.Tasks[0]]
 	examples, parts := r.file(group, file), map[string][]*corpus.Example{}
 	if examples == nil {
@@ -98,7 +102,9 @@ func (r *reader) file(group *Group, path config.File) []*corpus.Example {
 		tasks.SurveyRecords(r.types[number], own)
 
 		errs, differ := r.addExamples(examples, number, own, first.Name)
-		r.recordMistakes(task, path.Name, errs, len(own))
+		all := newRecordErrors()
+		all.add(errs...)
+		r.recordMistakes(task, path.Name, all, len(own))
 		if number == group.Tasks[0] && len(errs) == 0 {
 			r.checkTexts(number, path, records)
 		}
@@ -138,25 +144,42 @@ func (r *reader) records(task config.Task, file config.File) (all []corpus.Recor
 	return all, errors.Join(errs...)
 }
 
-// checkTexts warns of records with texts that are not read, because others are read before them. If the task extracts
-// answers from a context, that is a mistake: its answers may be of the other one.
-func (r *reader) checkTexts(number int, path config.File, records []corpus.Record) {
-	task, n, first := r.e.Tasks[number], 0, 0
-	for i, record := range records {
-		if _, _, two := task.Data.Format.TwoTexts(record); two {
-			if n == 0 {
-				first = i
-			}
-			n++
+// unreadTexts counts records with texts that are not read, because others are read before them.
+type unreadTexts struct {
+	n     int
+	first corpus.Record
+}
+
+// add adds a record, by the names in its file.
+func (u *unreadTexts) add(format corpus.Format, record corpus.Record) {
+	if _, _, two := format.TwoTexts(record); two {
+		if u.n == 0 {
+			u.first = record
 		}
+		u.n++
 	}
-	if n == 0 {
+}
+
+// checkTexts warns of records with texts that are not read.
+func (r *reader) checkTexts(number int, path config.File, records []corpus.Record) {
+	var unread unreadTexts
+	for _, record := range records {
+		unread.add(r.e.Tasks[number].Data.Format, record)
+	}
+	r.reportUnread(number, path, unread)
+}
+
+// reportUnread warns of texts that are not read. If the task extracts answers from a context, that is a mistake: its
+// answers may be of the other one.
+func (r *reader) reportUnread(number int, path config.File, of unreadTexts) {
+	if of.n == 0 {
 		return
 	}
-	read, unread, _ := task.Data.Format.TwoTexts(records[first])
+	task := r.e.Tasks[number]
+	read, unread, _ := task.Data.Format.TwoTexts(of.first)
 	text := fmt.Sprintf("task %q: %s of %s has fields %q and %q, of which %[4]q is read; first: %[6]s; name the "+
-		"one to read, data: {%[4]s: %[4]s} or {%[5]s: %[5]s}", task.Name, plugin.Count(n, "record"), path.Name, read,
-		unread, records[first].Place)
+		"one to read, data: {%[4]s: %[4]s} or {%[5]s: %[5]s}", task.Name, plugin.Count(of.n, "record"), path.Name, read,
+		unread, of.first.Place)
 	if r.types[number].Output().FromContext {
 		r.mistakes.Add(path.Place, "%s", text)
 		return

@@ -28,7 +28,12 @@ type Run struct {
 
 // Prepare reads the data of an experiment's splits, builds its model and prepares it for training.
 func Prepare(e *config.Experiment, splits ...string) (*Run, error) {
-	data, err := dataset.Load(e, splits...)
+	return PrepareWatched(e, nil, splits...)
+}
+
+// PrepareWatched is Prepare that reports the passes over streamed training data to watch, which may be nil.
+func PrepareWatched(e *config.Experiment, watch dataset.Watch, splits ...string) (*Run, error) {
+	data, err := dataset.LoadWatched(e, watch, splits...)
 	if err != nil {
 		var mistakes plugin.Mistakes
 		mistakes.Append(err)
