@@ -33,7 +33,8 @@ func (d *reader) table() {
 }
 
 // rows reads the rows after the header, if there is one; names are the columns', nil if the first row determines how
-// many there are. ownHeader: the names are the header's. repeated reports whether a row repeats a cell of such a header.
+// many there are. ownHeader: the names are the header's. repeated reports whether a row repeats a cell of such a
+// header.
 func (d *reader) rows(names []string, ownHeader bool) (repeated bool) {
 	extras := d.format.NoHeader && len(d.format.Columns) > 0
 	var cells []string

@@ -91,8 +91,8 @@ func (f Format) CheckStream(path string) error {
 	return nil
 }
 
-// Scan reads all records of files once, at least one, and calls visit with each and the number of bytes read so far; f is
-// without Fields. It continues after a mistake in a file, as Open does, but not after an error of visit.
+// Scan reads all records of files once, at least one, and calls visit with each and the number of bytes read so far; f
+// is without Fields. It continues after a mistake in a file, as Open does, but not after an error of visit.
 func Scan(paths []string, f Format, visit func(r Record, read int64) error) (*Stream, error) {
 	s, read := newStream(), int64(0)
 	var mistaken []error
@@ -114,7 +114,11 @@ func Scan(paths []string, f Format, visit func(r Record, read int64) error) (*St
 			s.Close()
 			return nil, stopped.error
 		}
-		mistaken = append(mistaken, err)
+		if joined, several := err.(interface{ Unwrap() []error }); several {
+			mistaken = append(mistaken, joined.Unwrap()...)
+		} else if err != nil {
+			mistaken = append(mistaken, err)
+		}
 	}
 	if err := errors.Join(mistaken...); err != nil {
 		s.Close()

@@ -1,6 +1,7 @@
 package corpus
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -20,7 +21,8 @@ var streamed = []struct {
 	{"bare.csv", "a,b\n\"c\n\",d\n", Format{NoHeader: true}},
 	{"named.tsv", "a\tb\tmore\nc\td\n", Format{NoHeader: true, Columns: []string{"text", "_"}}},
 	{"renamed.csv", "x,y\na,b\n\nc,d", Format{Columns: []string{"text", "label"}}},
-	{"blanks.csv", "A a text\nB  another one\n", Format{NoHeader: true, Columns: []string{"label", "text"}, Delimiter: " "}},
+	{"blanks.csv", "A a text\nB  another one\n",
+		Format{NoHeader: true, Columns: []string{"label", "text"}, Delimiter: " "}},
 	{"a.conll", "-DOCSTART- O\n\nA B-X\nb O\n\n\n\nc O\n", Format{}},
 	{"a.conllu", "# text = A b\n1\tA\ta\tX\t_\t_\t_\t_\t_\t_\n1-2\t_\t_\t_\t_\t_\t_\t_\t_\t_\n" +
 		"2\tb\tb\tY\t_\t_\t_\t_\t_\t_\n\n# text = C\n# id = 2\n1\tC\tc\t_\t_\t_\t_\t_\t_\t_\n\n", Format{}},
@@ -64,7 +66,12 @@ func checkStream(t *testing.T, path string, format Format) {
 	if s.Len() != len(want) {
 		t.Fatalf("%d records, want %d", s.Len(), len(want))
 	}
+	again := indexed(t, s, path, format)
+	defer again.Close()
 	for i := len(want) - 1; i >= 0; i-- {
+		if have, err := again.Record(i); err != nil || !reflect.DeepEqual(have, want[i]) {
+			t.Errorf("record %d by the index is %v, %v, want %v", i, have, err, want[i])
+		}
 		have, err := s.Record(i)
 		if err != nil {
 			t.Fatal(err)
@@ -126,4 +133,92 @@ func TestAStreamNoticesAChangedFile(t *testing.T) {
 	if _, err := s.Record(1); err == nil || !strings.Contains(err.Error(), "a.jsonl: the file was changed") {
 		t.Errorf("error %v", err)
 	}
+}
+
+// indexed returns the stream of the same files that the index of s gives.
+func indexed(t *testing.T, s *Stream, path string, format Format) *Stream {
+	t.Helper()
+	var index bytes.Buffer
+	if err := s.WriteIndex(&index); err != nil {
+		t.Fatal(err)
+	}
+	again, err := OpenStream([]string{path, path}, format, &index, int64(index.Len()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again.Sum() != s.Sum() || again.Len() != s.Len() {
+		t.Errorf("%d records with sum %s, want %d with %s", again.Len(), again.Sum(), s.Len(), s.Sum())
+	}
+	return again
+}
+
+func TestAnIndexOfAChangedFileIsRefused(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.jsonl")
+	write := func(text string, at time.Time) {
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(path, at, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("{\"a\": 1}\n", time.Unix(1, 0))
+	s, err := Scan([]string{path}, Format{}, func(Record, int64) error { return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	var index bytes.Buffer
+	if err := s.WriteIndex(&index); err != nil {
+		t.Fatal(err)
+	}
+	s.Close()
+	for _, test := range []struct {
+		text string
+		at   int64
+		ok   bool
+	}{
+		{"{\"a\": 1}\n", 1, true},
+		{"{\"a\": 1}\n", 2, true}, // the same content at another time
+		{"{\"a\": 2}\n", 2, false},
+		{"{\"a\": 1}\n\n", 1, false},
+	} {
+		write(test.text, time.Unix(test.at, 0))
+		s, err := OpenStream([]string{path}, Format{}, bytes.NewReader(index.Bytes()), int64(index.Len()))
+		if (err == nil) != test.ok {
+			t.Errorf("%q: error %v", test.text, err)
+		}
+		if err == nil {
+			s.Close()
+		}
+	}
+}
+
+// FuzzStreamIndex opens any bytes as an index.
+func FuzzStreamIndex(f *testing.F) {
+	f.Add([]byte("\x02\x00\x00\x00[]"))
+	path := filepath.Join(f.TempDir(), "a.jsonl")
+	if err := os.WriteFile(path, []byte("{\"a\": 1}\n{\"a\": 2}\n"), 0o644); err != nil {
+		f.Fatal(err)
+	}
+	s, err := Scan([]string{path}, Format{}, func(Record, int64) error { return nil })
+	if err != nil {
+		f.Fatal(err)
+	}
+	var index bytes.Buffer
+	if err := s.WriteIndex(&index); err != nil {
+		f.Fatal(err)
+	}
+	f.Add(index.Bytes())
+	f.Fuzz(func(t *testing.T, index []byte) {
+		// the file of the seeds has another name in each process
+		index = bytes.ReplaceAll(index, []byte("PATH"), []byte(path))
+		s, err := OpenStream([]string{path}, Format{}, bytes.NewReader(index), int64(len(index)))
+		if err != nil {
+			return
+		}
+		for i := range s.Len() {
+			s.Record(i)
+		}
+		s.Close()
+	})
 }

@@ -51,7 +51,8 @@ func TestStreamsTrainToTheSameBytes(t *testing.T) {
 		streamedSteps, _ := train(t, other, streamedData(data, 0, 2), plan)
 		for i := range steps {
 			if steps[i].Loss != streamedSteps[i].Loss {
-				t.Fatalf("freeze %s: loss of step %d is %v, of memory %v", freeze, i+1, streamedSteps[i].Loss, steps[i].Loss)
+				t.Fatalf("freeze %s: loss of step %d is %v, of memory %v", freeze, i+1, streamedSteps[i].Loss,
+					steps[i].Loss)
 			}
 		}
 		if !reflect.DeepEqual(values(other), values(m)) {

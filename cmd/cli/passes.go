@@ -7,8 +7,8 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/dataset"
 )
 
-// watchPasses shows the passes over streamed training data: a bar on a terminal, else a line when one begins. A cancelled
-// context ends the pass.
+// watchPasses shows the passes over streamed training data: a bar on a terminal, else a line when one begins. A
+// cancelled context ends the pass.
 func (c *commands) watchPasses(ctx context.Context) dataset.Watch {
 	var bar *progress
 	pass := ""

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"fmt"
 	"math"
 	"reflect"
 	"slices"
@@ -37,19 +36,6 @@ const (
 	Dev   = "dev"
 	Test  = "test"
 )
-
-// file returns the file of a split; its Name is "" if none is given.
-func (d Data) file(split string) File {
-	switch split {
-	case Train:
-		return d.Train
-	case Dev:
-		return d.Dev
-	case Test:
-		return d.Test
-	}
-	panic(fmt.Sprintf("config: no split %q", split))
-}
 
 // FormatOf returns the format of a file of the data, or of another file in place of one.
 func (d Data) FormatOf(name string) corpus.Format {

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,6 +17,19 @@ func (f File) Paths() []string {
 		return f.several.paths
 	}
 	return []string{f.Name}
+}
+
+// file returns the file of a split; its Name is "" if none is given.
+func (d Data) file(split string) File {
+	switch split {
+	case Train:
+		return d.Train
+	case Dev:
+		return d.Dev
+	case Test:
+		return d.Test
+	}
+	panic(fmt.Sprintf("config: no split %q", split))
 }
 
 // dataFiles finds the data files that a section of a task names: a path, a pattern, or a list of these.

@@ -51,8 +51,10 @@ var descriptions = map[string]string{
 		"beside it",
 	"data.train": "file of the training examples, or several: a list, or a pattern as data/part-*.jsonl, whose files " +
 		"are read in the order of their names; path, dev and test take these too",
-	"data.stream": "whether training examples are read from their file when a batch needs them, for files larger than " +
-		"memory: jsonl, csv, tsv, conll and conllu, unpacked and in utf-8. A first pass finds labels, lengths and " +
+	"data.path": "one file, or several as of train, which split divides",
+	"data.test": "file of test examples, or several as of train",
+	"data.stream": "whether training examples are read from their file when a batch needs them, for files larger " +
+		"than memory: jsonl, csv, tsv, conll and conllu, unpacked and in utf-8. A first pass finds labels, lengths and " +
 		"the places of records; the weights are the same bytes as without",
 	"data.dev":         "file of the examples that select the best checkpoint",
 	"data.split_words": "where a text without words is split into words, for tasks with an output for each word",

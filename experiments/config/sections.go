@@ -208,10 +208,10 @@ var headDefaults = headOptions{Weight: 1}
 type dataOptions struct {
 	SameAs string `yaml:"same_as,omitempty" takes:"a task's name"`
 
-	Path  *plugin.Section `yaml:"path,omitempty" takes:"a path, a list of paths or {path: …}" doc:"one file, which split divides"`
+	Path  *plugin.Section `yaml:"path,omitempty" takes:"a path, a list of paths or {path: …}"`
 	Train *plugin.Section `yaml:"train,omitempty" takes:"a path, a list of paths or {path: …}"`
 	Dev   *plugin.Section `yaml:"dev,omitempty" takes:"a path, a list of paths or {path: …}"`
-	Test  *plugin.Section `yaml:"test,omitempty" takes:"a path, a list of paths or {path: …}" doc:"file of test examples"`
+	Test  *plugin.Section `yaml:"test,omitempty" takes:"a path, a list of paths or {path: …}"`
 
 	fileOptions `yaml:",inline"`
 

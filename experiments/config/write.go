@@ -23,6 +23,18 @@ func (e *Experiment) Write(w io.Writer, folder string) error {
 	return s.Write(w)
 }
 
+// TaskText returns a task as Write writes it, with paths from the working directory.
+func (e *Experiment) TaskText(number int) (string, error) {
+	f := writing{e: e, folder: "."}
+	s := f.task(e.Tasks[number])
+	if f.err != nil {
+		return "", f.err
+	}
+	var text strings.Builder
+	err := s.Write(&text)
+	return text.String(), err
+}
+
 // writing builds the sections of an experiment file.
 type writing struct {
 	e      *Experiment

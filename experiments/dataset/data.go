@@ -68,7 +68,9 @@ func (r *reader) training(group *Group, file config.File, splits []string) map[s
 	for _, e := range examples {
 		all.add(e, r.types[group.Tasks[0]].Output(), first.Data.Split.By != "")
 	}
-	for split, numbers := range r.divide(group, all, splits) {
+	divided, warnings := r.divide(group, all)
+	r.warnOf(splits, warnings)
+	for split, numbers := range divided {
 		part := make([]*corpus.Example, len(numbers))
 		for i, n := range numbers {
 			part[i] = examples[n]

@@ -136,10 +136,8 @@ func (d *Dataset) readAll(known map[multitask.HeadName]*corpus.Labels, splits []
 		}
 	}
 	d.Warnings = append(d.Warnings, in.warnings...)
-	for i, task := range d.Experiment.Tasks {
-		for _, warning := range plugin.WarningsOf(d.Tasks[i]) {
-			d.Warnings = append(d.Warnings, plugin.Warning(task.Place, "%s", warning))
-		}
+	for i := range d.Experiment.Tasks {
+		d.Warnings = append(d.Warnings, d.taskWarnings(i)...)
 	}
 
 	// labels
@@ -153,8 +151,17 @@ func (d *Dataset) readAll(known map[multitask.HeadName]*corpus.Labels, splits []
 	}
 }
 
+// taskWarnings returns the warnings of a task about the examples it has made.
+func (d *Dataset) taskWarnings(number int) (warnings []string) {
+	for _, warning := range plugin.WarningsOf(d.Tasks[number]) {
+		warnings = append(warnings, plugin.Warning(d.Experiment.Tasks[number].Place, "%s", warning))
+	}
+	return warnings
+}
+
 // Check returns the mistakes that Load finds in the data of an experiment which cannot be trained for other mistakes:
-// of the tasks without mistakes of their own, whose training data is not streamed. Without the tokenizer of the base model, which splits texts into words,
+// of the tasks without mistakes of their own, whose training data is not streamed. Without the tokenizer of the base
+// model, which splits texts into words,
 // tasks with a target for each word are left out.
 func Check(e *config.Experiment, splits ...string) error {
 	var mistakes plugin.Mistakes
@@ -188,7 +195,6 @@ func (d *Dataset) encodeAll() error {
 	for g := range d.Groups {
 		group := &d.Groups[g]
 		if group.Stream != nil {
-			d.begin("encoding " + TrainingFile(d.Experiment.Tasks[group.Tasks[0]].Data).Name)
 			if err := group.Stream.encode(); err != nil {
 				return err
 			}

@@ -18,6 +18,9 @@ var splits = []string{config.Train, config.Dev, config.Test}
 
 // checkQuality warns of data that can be read, but is likely to be wrong: one warning of each kind for each head.
 func (d *Dataset) checkQuality(group *Group) (warnings []string) {
+	if group.Stream != nil && group.Stream.indexed {
+		return group.Stream.doubts
+	}
 	texts := d.findDuplicates(group)
 	for h, of := range d.Heads(group) {
 		kind := d.Tasks[of.Number].Output()
@@ -33,6 +36,9 @@ func (d *Dataset) checkQuality(group *Group) (warnings []string) {
 	}
 	if warning := overlap(group, texts.inTraining()); warning != "" {
 		warnings = append(warnings, taskWarning(d.Experiment.Tasks[group.Tasks[0]], "%s", warning))
+	}
+	if group.Stream != nil {
+		group.Stream.doubts = warnings
 	}
 	return warnings
 }

@@ -1,7 +1,6 @@
 package dataset
 
 import (
-	"errors"
 	"os"
 	"slices"
 
@@ -21,15 +20,30 @@ type scanned struct {
 	n        int                         // records
 	found    map[int]*corpus.FoundFields // by task
 	unread   unreadTexts
-	surveyed map[int][]corpus.Record // by task: a sample of the records so far
-	fresh    map[int][]corpus.Record // by task: records since
+	surveyed map[int][]sampled // by task: a sample of the records so far
+	fresh    map[int][]sampled // by task: records since
+}
+
+// sampled is a record of a task's sample, by our names, and its number.
+type sampled struct {
+	number int
+	corpus.Record
+}
+
+// recordsOf returns the records of samples.
+func recordsOf(samples []sampled) []corpus.Record {
+	var records []corpus.Record
+	for _, s := range samples {
+		records = append(records, s.Record)
+	}
+	return records
 }
 
 // scan reads the records of a group's training file for the first time. After a mistake the result is nil.
 func (r *reader) scan(group *Group, file config.File) (*corpus.Stream, *scanned) {
 	first, before := r.e.Tasks[group.Tasks[0]], r.mistakes.Len()
-	s := &scanned{group: group, reader: r, found: map[int]*corpus.FoundFields{}, surveyed: map[int][]corpus.Record{},
-		fresh: map[int][]corpus.Record{}}
+	s := &scanned{group: group, reader: r, found: map[int]*corpus.FoundFields{}, surveyed: map[int][]sampled{},
+		fresh: map[int][]sampled{}}
 	for _, number := range group.Tasks {
 		s.found[number] = r.e.Tasks[number].Data.Format.FindFields()
 	}
@@ -51,7 +65,7 @@ func (r *reader) scan(group *Group, file config.File) (*corpus.Stream, *scanned)
 			r.fileMistakes(task, file, err)
 		}
 		s.sample(number)
-		tasks.SurveyRecords(r.types[number], s.surveyed[number])
+		tasks.SurveyRecords(r.types[number], recordsOf(s.surveyed[number]))
 	}
 	if r.mistakes.Len() > before {
 		records.Close()
@@ -78,7 +92,7 @@ func (s *scanned) add(record corpus.Record) {
 		if !samples {
 			continue
 		}
-		if s.fresh[number] = append(s.fresh[number], own); len(s.fresh[number]) >= surveyChunk {
+		if s.fresh[number] = append(s.fresh[number], sampled{s.n, own}); len(s.fresh[number]) >= surveyChunk {
 			s.sample(number)
 		}
 	}
@@ -101,8 +115,8 @@ func (s *scanned) sample(number int) {
 		return
 	}
 	all := append(s.surveyed[number], s.fresh[number]...)
-	var kept []corpus.Record
-	for _, i := range sampler.SurveySample(all) {
+	var kept []sampled
+	for _, i := range sampler.SurveySample(recordsOf(all)) {
 		kept = append(kept, all[i])
 	}
 	s.surveyed[number], s.fresh[number] = kept, s.fresh[number][:0]
@@ -115,6 +129,13 @@ func (r *reader) stream(group *Group, file config.File, requested []string) map[
 	if r.data.checkStreams(group, r.mistakes); r.mistakes.Len() > before {
 		return map[string][]*corpus.Example{}
 	}
+	place := r.data.indexPlace(group, file)
+	if s := r.indexed(group, file, place); s != nil {
+		r.warnings = append(r.warnings, s.warnings...)
+		r.warnOf(requested, s.splitWarnings)
+		return r.streamed(s, requested)
+	}
+	warnings := len(r.warnings)
 	r.data.begin("first pass over " + file.Name + ", KiB")
 	records, found := r.scan(group, file)
 	if records == nil {
@@ -129,22 +150,37 @@ func (r *reader) stream(group *Group, file config.File, requested []string) map[
 	if r.mistakes.Len() == before {
 		r.reportUnread(group.Tasks[0], file, found.unread)
 	}
+	if r.mistakes.Len() == before {
+		group.train = pass.survey
+		if s.divided, s.splitWarnings = r.divide(group, pass.all); len(s.divided) > 1 {
+			group.train = nil // all records were counted
+		}
+	}
 	if r.mistakes.Len() > before {
 		s.Close()
 		return map[string][]*corpus.Example{}
 	}
-
-	// splits
-	divided := r.divide(group, pass.all, requested)
-	s.given = pass.given
-	group.train = pass.survey
-	if len(divided) > 1 {
-		s.numbers = divided[config.Train]
-		group.train = nil // all records were counted
+	s.index, s.given = place, s.training(pass.given)
+	for _, number := range group.Tasks {
+		s.warnings = append(s.warnings, r.data.taskWarnings(number)...)
 	}
-	parts := map[string][]*corpus.Example{}
+	s.warnings = append(s.warnings, r.warnings[warnings:]...)
+	r.warnOf(requested, s.splitWarnings)
+	if len(s.divided) == 1 {
+		s.divided = nil
+	}
+	return r.streamed(s, requested)
+}
+
+// streamed sets the stream of a group, and returns the examples of the other splits that are taken from its file.
+func (r *reader) streamed(s *Stream, requested []string) map[string][]*corpus.Example {
+	s.numbers = s.divided[config.Train]
+	parts, divided := map[string][]*corpus.Example{}, s.divided
+	if divided == nil && r.trained {
+		divided = map[string][]uint32{config.Train: s.all()}
+	}
 	for split, numbers := range divided {
-		if (split == config.Train && !r.trained) || !slices.Contains(requested, split) {
+		if split == config.Train && !r.trained || !slices.Contains(requested, split) {
 			continue
 		}
 		examples, err := s.read(numbers)
@@ -157,7 +193,7 @@ func (r *reader) stream(group *Group, file config.File, requested []string) map[
 		s.Close()
 		return parts
 	}
-	group.Stream = s
+	s.group.Stream = s
 	return parts
 }
 
@@ -173,77 +209,35 @@ func (s *Stream) read(numbers []uint32) ([]*corpus.Example, error) {
 	return examples, err
 }
 
-// firstPass makes the examples of all records of a training file for the first time, and reports their mistakes.
-type firstPass struct {
-	*reader
-	stream *Stream
-	all    *divisible
-	survey *survey
-	given  []uint32 // numbers of records with words
+// all returns the numbers of all records.
+func (s *Stream) all() []uint32 {
+	numbers := make([]uint32, s.records.Len())
+	for i := range numbers {
+		numbers[i] = uint32(i)
+	}
+	return numbers
 }
 
-// errEnough ends the pass at an error that other records would give too.
-var errEnough = errors.New("enough")
-
-// run makes the examples.
-func (p *firstPass) run(file config.File) error {
-	group, n := p.stream.group, p.stream.records.Len()
-	first := p.e.Tasks[group.Tasks[0]]
-	kind, wrong := p.types[group.Tasks[0]].Output(), map[int]*recordErrors{}
-	for _, number := range group.Tasks {
-		wrong[number] = newRecordErrors()
-	}
-	err := inOrder(n, p.stream.records.Record, func(i int, record corpus.Record) error {
-		if err := p.data.progressed(i+1, i+1, n); err != nil {
-			return err
+// training returns the first splitExamples of some records that are training examples.
+func (s *Stream) training(numbers []uint32) []uint32 {
+	var some []uint32
+	for _, n := range numbers {
+		_, found := slices.BinarySearch(s.divided[config.Train], n)
+		if found && len(some) < splitExamples {
+			some = append(some, n)
 		}
-		example, mistaken := make([]*corpus.Example, 1), false
-		for _, number := range group.Tasks {
-			own := []corpus.Record{p.e.Tasks[number].Data.Format.RenameRecord(record)}
-			errs, differ := p.addExamples(example, number, own, first.Name)
-			wrong[number].add(errs...)
-			if mistaken = mistaken || len(errs) > 0; differ != nil {
-				p.mistakes.Append(differ)
-				return errEnough
-			}
-		}
-		if !mistaken {
-			p.all.add(example[0], kind, first.Data.Split.By != "")
-			p.survey.add(example[0])
-			if example[0].WordsGiven {
-				p.given = append(p.given, uint32(i))
-			}
-		}
-		return nil
-	})
-	for _, number := range group.Tasks {
-		p.recordMistakes(p.e.Tasks[number], file.Name, wrong[number], n)
 	}
-	if errors.Is(err, errEnough) {
-		return nil
-	}
-	return err
+	return some
 }
 
-// wordsGiven returns the first training examples whose records have words, at most n.
-func (d *Dataset) wordsGiven(group *Group, n int) ([]*corpus.Example, error) {
-	if s := group.Stream; s != nil {
-		isTraining := func(record uint32) bool { return true }
-		if s.numbers != nil {
-			isTraining = func(record uint32) bool { _, found := slices.BinarySearch(s.numbers, record); return found }
-		}
-		var numbers []uint32
-		for _, record := range s.given {
-			if isTraining(record) && len(numbers) < n {
-				numbers = append(numbers, record)
-			}
-		}
-		s.given = nil
-		return s.read(numbers)
+// wordsGiven returns the first training examples whose records have words, at most splitExamples.
+func (d *Dataset) wordsGiven(group *Group) ([]*corpus.Example, error) {
+	if group.Stream != nil {
+		return group.Stream.read(group.Stream.given)
 	}
 	var given []*corpus.Example
 	for _, e := range group.Examples[config.Train] {
-		if e.WordsGiven && len(given) < n {
+		if e.WordsGiven && len(given) < splitExamples {
 			given = append(given, e)
 		}
 	}

@@ -17,10 +17,25 @@ const Unused = "unused"
 // division divides the examples of a group's training file, by their numbers in it.
 type division struct {
 	*reader
-	task      config.Task // the first of the group
-	requested []string    // splits
-	all       *divisible
-	parts     map[string][]uint32
+	task     config.Task // the first of the group
+	all      *divisible
+	parts    map[string][]uint32
+	warnings []splitWarning
+}
+
+// splitWarning is a warning of a split, for those who read it.
+type splitWarning struct {
+	Split string `json:"split"`
+	Text  string `json:"text"`
+}
+
+// warnOf adds the warnings of requested splits.
+func (r *reader) warnOf(requested []string, warnings []splitWarning) {
+	for _, w := range warnings {
+		if slices.Contains(requested, w.Split) {
+			r.warnings = append(r.warnings, w.Text)
+		}
+	}
 }
 
 // divisible is what a division depends on of the examples of a training file.
@@ -79,16 +94,16 @@ func TrainingFile(d config.Data) config.File {
 	return d.Train
 }
 
-// divide takes the splits without a file of their own from the examples of a group's training file, and warns of those
-// in requested. It returns the numbers of the examples of each split.
-func (r *reader) divide(group *Group, all *divisible, requested []string) map[string][]uint32 {
+// divide takes the splits without a file of their own from the examples of a group's training file. It returns the
+// numbers of the examples of each split, and warnings of them.
+func (r *reader) divide(group *Group, all *divisible) (map[string][]uint32, []splitWarning) {
 	task := r.e.Tasks[group.Tasks[0]]
 	d := task.Data
 	train := make([]uint32, all.n)
 	for i := range train {
 		train[i] = uint32(i)
 	}
-	v := division{r, task, requested, all, map[string][]uint32{config.Train: train}}
+	v := division{reader: r, task: task, all: all, parts: map[string][]uint32{config.Train: train}}
 
 	// splits
 	if d.Test.Name == "" {
@@ -106,28 +121,33 @@ func (r *reader) divide(group *Group, all *divisible, requested []string) map[st
 	// limit
 	v.limit()
 
-	// places
-	if len(v.parts) > 1 {
-		group.Divided = map[string]iter.Seq[corpus.Place]{}
-		for name, numbers := range v.parts {
-			group.Divided[name] = func(yield func(corpus.Place) bool) {
-				for _, n := range numbers {
-					if !yield(all.place(int(n))) {
-						return
-					}
+	group.setDivided(v.parts, all.place)
+	return v.parts, v.warnings
+}
+
+// setDivided sets the places of the examples of each split, if there are several.
+func (g *Group) setDivided(parts map[string][]uint32, place func(number int) corpus.Place) {
+	if len(parts) < 2 {
+		return
+	}
+	g.Divided = map[string]iter.Seq[corpus.Place]{}
+	for name, numbers := range parts {
+		g.Divided[name] = func(yield func(corpus.Place) bool) {
+			for _, n := range numbers {
+				if !yield(place(int(n))) {
+					return
 				}
 			}
 		}
 	}
-	return v.parts
 }
 
 // take moves an amount of the training examples, a value of config.Split, to another split.
 func (v *division) take(split string, amount float64) {
-	d, wanted := v.task.Data, slices.Contains(v.requested, split)
+	d := v.task.Data
 	n := count(amount, v.all.n)
-	if n == 0 && amount > 0 && v.all.n > 0 && wanted {
-		v.warnings = append(v.warnings, plugin.Warning(v.e.Place("tasks."+v.task.Name+".data.split"),
+	if n == 0 && amount > 0 && v.all.n > 0 {
+		v.warn(split, plugin.Warning(v.e.Place("tasks."+v.task.Name+".data.split"),
 			"task %q: data: split: %s has no examples: %v of the %d examples of %s rounds to 0", v.task.Name, split,
 			amount, v.all.n, TrainingFile(d).Name))
 	}
@@ -150,11 +170,14 @@ func (v *division) take(split string, amount float64) {
 		strata, how = v.strata(train)
 		v.parts[config.Train], v.parts[split] = corpus.SplitN(train, strata, n, d.Split.Seed)
 	}
-	if wanted {
-		v.warnings = append(v.warnings, plugin.Warning(plugin.Place{},
-			"task %q has no %s file: %d of the %d examples of %s are taken (seed %d%s)", v.task.Name, split,
-			len(v.parts[split]), v.all.n, TrainingFile(d).Name, d.Split.Seed, how))
-	}
+	v.warn(split, plugin.Warning(plugin.Place{},
+		"task %q has no %s file: %d of the %d examples of %s are taken (seed %d%s)", v.task.Name, split,
+		len(v.parts[split]), v.all.n, TrainingFile(d).Name, d.Split.Seed, how))
+}
+
+// warn adds a warning of a split.
+func (v *division) warn(split, text string) {
+	v.warnings = append(v.warnings, splitWarning{split, text})
 }
 
 // limit moves the training examples beyond the task's limit to Unused. The others are a sample by the experiment's
@@ -166,10 +189,8 @@ func (v *division) limit() {
 	}
 	strata, how := v.strata(train)
 	v.parts[config.Train], v.parts[Unused] = corpus.Sample(train, strata, n, v.e.Seed)
-	if slices.Contains(v.requested, config.Train) {
-		v.warnings = append(v.warnings, taskWarning(v.task, "limit: %d of the %d training examples of %s are used "+
-			"(seed %d%s)", n, len(train), TrainingFile(v.task.Data).Name, v.e.Seed, how))
-	}
+	v.warn(config.Train, taskWarning(v.task, "limit: %d of the %d training examples of %s are used (seed %d%s)", n,
+		len(train), TrainingFile(v.task.Data).Name, v.e.Seed, how))
 }
 
 // strata returns the label of each example, and the end of a warning that says so; nil where a division is not

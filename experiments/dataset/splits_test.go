@@ -160,7 +160,8 @@ func TestSeveralFilesAreReadOneAfterTheOther(t *testing.T) {
 		"part-2.csv": "text,label\nthird,bad\n", "part-1.csv": "text,label\nfirst,good\nsecond,bad\n",
 		"more.jsonl": `{"text": "fourth", "label": "good"}` + "\n",
 	}
-	data, err := load(t, "  - {name: mood, type: classification, data: {train: [\"part-*.csv\", more.jsonl], split: {dev: 0}}}\n",
+	data, err := load(t, "  - {name: mood, type: classification, data: {train: [\"part-*.csv\", more.jsonl], "+
+		"split: {dev: 0}}}\n",
 		files)
 	if err != nil {
 		t.Fatal(err)

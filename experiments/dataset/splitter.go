@@ -19,7 +19,7 @@ func (d *Dataset) chooseSplitter(group *Group) ([]string, error) {
 	if !slices.ContainsFunc(group.Tasks, perWord) {
 		return nil, nil
 	}
-	given, err := d.wordsGiven(group, splitExamples)
+	given, err := d.wordsGiven(group)
 	if err != nil || len(given) == 0 {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/heads"
 	"github.com/jenga-nlp/jenga/multitask"
 	"github.com/jenga-nlp/jenga/outputs"
 	"github.com/jenga-nlp/jenga/plugin"
@@ -26,7 +27,17 @@ type Stream struct {
 	lengths []int32
 	sum     string
 	encoded encodedSurvey
-	given   []uint32 // numbers of the records with words, until wordsGiven reads them
+	given   []uint32            // numbers of the first training records with words
+	divided map[string][]uint32 // numbers of the records of each split; nil: all are in train
+
+	// what the passes find, which an index keeps
+	sampled       map[int][]sampled // of the tasks' surveys
+	warnings      []string
+	splitWarnings []splitWarning
+	doubts        []string // warnings of doubtful data
+	index         indexPlace
+	indexed       bool   // it is from an index
+	encoding      string // what the lengths depend on besides; "": they are not known
 	// readers are *reader with tasks of their own, whose state one goroutine may change
 	readers sync.Pool
 }
@@ -35,15 +46,16 @@ var _ multitask.Stream = (*Stream)(nil)
 
 // encodedSurvey is what is known of the training examples as a whole after they were encoded once.
 type encodedSurvey struct {
-	truncated        int           // examples
-	truncatedTargets []int         // by head: targets in no window
-	statistics       []*statistics // by head
+	Truncated        int              `json:"truncated"`         // examples
+	TruncatedTargets []int            `json:"truncated_targets"` // by head: targets in no window
+	Statistics       []heads.Training `json:"statistics"`        // by head
 }
 
-// newStream returns a stream of all records. surveyed are records with which the tasks' Survey finds what it finds with
+// newStream returns a stream of records. sampled are records with which the tasks' Survey finds what it finds with
 // all, by the number of the task.
-func newStream(d *Dataset, group *Group, records *corpus.Stream, surveyed map[int][]corpus.Record) *Stream {
-	s := &Stream{data: d, group: group, records: records, kinds: d.kinds(group), windowing: d.Windowing(group)}
+func newStream(d *Dataset, group *Group, records *corpus.Stream, sampled map[int][]sampled) *Stream {
+	s := &Stream{data: d, group: group, records: records, kinds: d.kinds(group), windowing: d.Windowing(group),
+		sampled: sampled}
 	// later files may be split into words in another way, which the training data chooses
 	splitters := slices.Clone(d.splitters)
 	s.readers.New = func() any {
@@ -54,7 +66,7 @@ func newStream(d *Dataset, group *Group, records *corpus.Stream, surveyed map[in
 			if err != nil {
 				panic("dataset: " + err.Error()) // it was built before
 			}
-			tasks.SurveyRecords(built, surveyed[number])
+			tasks.SurveyRecords(built, recordsOf(s.sampled[number]))
 			types[number] = built
 		}
 		return &reader{e: d.Experiment, types: types, mistakes: &plugin.Mistakes{}}
@@ -148,42 +160,55 @@ func (s *Stream) each(visit func(e *corpus.Example) error) error {
 
 // encode encodes each training example once, and keeps their lengths and what is known of them as a whole.
 func (s *Stream) encode() error {
+	key := s.encodingKey()
+	if s.indexed && s.encoding == key && len(s.lengths) == s.count() {
+		return nil
+	}
 	d, sum := s.data, multitask.NewExampleSum()
+	d.begin("encoding " + TrainingFile(d.Experiment.Tasks[s.group.Tasks[0]].Data).Name)
 	s.lengths = make([]int32, 0, s.count())
-	s.encoded = encodedSurvey{truncatedTargets: make([]int, len(s.kinds))}
+	s.encoded = encodedSurvey{TruncatedTargets: make([]int, len(s.kinds))}
+	var all []*statistics
 	for _, labels := range s.labels {
-		s.encoded.statistics = append(s.encoded.statistics, newStatistics(len(labels.Names())))
+		all = append(all, newStatistics(len(labels.Names())))
 	}
 	type encoded struct {
 		*corpus.Example
 		tokens    int
 		truncated bool
 	}
-	of := func(number int) (encoded, error) {
+	read := func(number int) (encoded, error) {
 		e, err := s.At(number)
 		if err != nil {
 			return encoded{}, err
 		}
 		return encoded{e, e.Tokens(), s.windowing.Truncates(d.Tokenizer, e)}, nil
 	}
-	err := inOrder(s.count(), of, func(i int, e encoded) error {
+	err := inOrder(s.count(), read, func(i int, e encoded) error {
 		if err := d.progressed(i+1, i+1, s.count()); err != nil {
 			return err
 		}
 		s.lengths = append(s.lengths, int32(e.tokens))
 		if e.truncated {
-			s.encoded.truncated++
+			s.encoded.Truncated++
 		}
 		sum.Add(e.Example, s.kinds)
 		for h, kind := range s.kinds {
 			if kind.Truncated(e.Targets[h]) {
-				s.encoded.truncatedTargets[h]++
+				s.encoded.TruncatedTargets[h]++
 			}
-			s.encoded.statistics[h].add(kind.Count(e.Targets[h]))
+			all[h].add(kind.Count(e.Targets[h]))
 		}
 		return nil
 	})
 	s.sum = sum.String()
+	for _, of := range all {
+		s.encoded.Statistics = append(s.encoded.Statistics, of.training())
+	}
+	if err == nil && key != "" {
+		s.encoding = key
+		s.writeIndex()
+	}
 	return err
 }
 

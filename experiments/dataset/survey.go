@@ -81,9 +81,7 @@ func (d *Dataset) survey(group *Group) error {
 	if group.train != nil {
 		return nil
 	}
-	if group.Stream != nil {
-		d.begin("counting labels of " + TrainingFile(d.Experiment.Tasks[group.Tasks[0]].Data).Name)
-	}
+	d.begin("labels of " + TrainingFile(d.Experiment.Tasks[group.Tasks[0]].Data).Name)
 	s := d.newSurvey(group)
 	err := d.eachTraining(group, func(e *corpus.Example) error {
 		s.add(e)
@@ -126,6 +124,7 @@ func (d *Dataset) Labelled(name multitask.HeadName) int {
 // EachTarget calls visit with the place and the target for a head of each training example, in their order.
 func (d *Dataset) EachTarget(name multitask.HeadName, visit func(at corpus.Place, t corpus.Target)) error {
 	group, h := d.find(name)
+	d.begin("targets of " + TrainingFile(d.Experiment.Tasks[group.Tasks[0]].Data).Name)
 	return d.eachTraining(group, func(e *corpus.Example) error {
 		visit(e.Place, e.Targets[h])
 		return nil
@@ -151,7 +150,7 @@ func (d *Dataset) Statistics(name multitask.HeadName) heads.Training {
 	group, h := d.find(name)
 	labels := len(d.Labels[name].Names())
 	if group.Stream != nil {
-		return group.Stream.encoded.statistics[h].training()
+		return group.Stream.encoded.Statistics[h]
 	}
 	kind, s := d.kinds(group)[h], newStatistics(labels)
 	for _, e := range group.Examples[config.Train] {

@@ -57,9 +57,7 @@ func (d *Dataset) trainTokenizer() (err error) {
 func (d *Dataset) eachText(yield func(string) bool) error {
 	for g := range d.Groups {
 		group := &d.Groups[g]
-		if group.Stream != nil {
-			d.begin("words of " + TrainingFile(d.Experiment.Tasks[group.Tasks[0]].Data).Name)
-		}
+		d.begin("words of " + TrainingFile(d.Experiment.Tasks[group.Tasks[0]].Data).Name)
 		err := d.eachTraining(group, func(e *corpus.Example) error {
 			if !yield(e.Text) || e.Paired && !yield(e.Pair) {
 				return errEnough

@@ -61,7 +61,7 @@ func (d *Dataset) checkTexts(group *Group, split string) (warnings []string) {
 // countTexts counts the examples of a split, and those that are empty or truncated.
 func (d *Dataset) countTexts(group *Group, split string) (all, empty, truncated int) {
 	if s := group.Stream; s != nil && split == config.Train {
-		return group.train.examples, group.train.empty, s.encoded.truncated
+		return group.train.examples, group.train.empty, s.encoded.Truncated
 	}
 	windowing := d.Windowing(group)
 	for _, e := range group.Examples[split] {
@@ -105,7 +105,7 @@ func (d *Dataset) truncatedTargets(group *Group) (warnings []string) {
 			}
 		}
 		if group.Stream != nil {
-			truncated = group.Stream.encoded.truncatedTargets[h]
+			truncated = group.Stream.encoded.TruncatedTargets[h]
 		}
 		if truncated > 0 {
 			warnings = append(warnings, taskWarning(of.Task, "%d targets of train are not within %d tokens of their "+
