@@ -18,7 +18,7 @@ func (d *Dataset) Read(split, task string, data map[string]string) error {
 		}
 	}
 	var mistakes plugin.Mistakes
-	in := reader{e: d.Experiment, types: d.Tasks, trained: true, mistakes: &mistakes}
+	in := reader{data: d, e: d.Experiment, types: d.Tasks, trained: true, mistakes: &mistakes}
 	found, before := false, len(d.Warnings)
 	for g := range d.Groups {
 		group := &d.Groups[g]
