@@ -19,8 +19,7 @@ type reader struct {
 	trained  bool         // the run is trained: a missing file may be replaced by another
 	mistakes *plugin.Mistakes
 	warnings []string
-	// training is true while the training file is read: in others no example needs the field of split: by, nor a target.
-	training bool
+	other    bool // a file is read that is not a training file: no example needs the field of split: by, nor a target
 	// trainingRead is called when the training examples of a group are read, before its other files; nil: not called
 	trainingRead func(*Group)
 }
@@ -33,7 +32,7 @@ func (r *reader) read(group *Group, splits ...string) {
 	divided := map[string][]*corpus.Example{}
 	for _, split := range splits {
 		if file := own[split]; file.Name != "" {
-			group.Examples[split] = r.file(group, file)
+			group.Examples[split] = r.otherFile(group, file)
 			continue
 		}
 		if split == config.Dev && first.Data.Split.Dev == 0 || split == config.Test && first.Data.Split.Test == 0 {
@@ -43,10 +42,7 @@ func (r *reader) read(group *Group, splits ...string) {
 			continue // it does not exist, which is reported already
 		}
 		if len(divided) == 0 {
-			r.training = true
-			all := r.file(group, TrainingFile(first.Data))
-			r.training = false
-			divided = r.divide(group, all, splits)
+			divided = r.divide(group, r.file(group, TrainingFile(first.Data)), splits)
 		}
 		if examples := divided[split]; examples != nil {
 			group.Examples[split] = examples
@@ -73,7 +69,7 @@ func (r *reader) file(group *Group, path config.File) []*corpus.Example {
 	for _, number := range group.Tasks {
 		task := r.e.Tasks[number]
 		format := task.Data.Format
-		if !r.training {
+		if r.other {
 			format.Fields = withoutEmptyTargets(format.Fields, records)
 		}
 		own, err := format.Rename(path.Name, records)
@@ -176,7 +172,7 @@ func (r *reader) example(number int, record corpus.Record) (corpus.Example, erro
 	if err != nil {
 		return example, err
 	}
-	if r.training && task.Data.Split.By != "" && task.Data.SameAs == "" {
+	if !r.other && task.Data.Split.By != "" && task.Data.SameAs == "" {
 		if example.Group, err = splitGroup(record, task.Data.Split.By); err != nil {
 			return example, err
 		}
