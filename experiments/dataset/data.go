@@ -21,8 +21,7 @@ type reader struct {
 	trained  bool         // the run is trained: a missing file may be replaced by another
 	mistakes *plugin.Mistakes
 	warnings []string
-	// ofTraining is true while the training file is read: in others no example needs the field of split: by, nor a target.
-	ofTraining bool
+	other    bool // a file is read that is not a training file: no example needs the field of split: by, nor a target
 	// trainingRead is called when the training examples of a group are read, before its other files; nil: not called
 	trainingRead func(*Group)
 }
@@ -35,7 +34,7 @@ func (r *reader) read(group *Group, splits ...string) {
 	var divided map[string][]*corpus.Example // by split
 	for _, split := range splits {
 		if file := own[split]; file.Name != "" {
-			group.Examples[split] = r.file(group, file)
+			group.Examples[split] = r.otherFile(group, file)
 			continue
 		}
 		if split == config.Dev && first.Data.Split.Dev == 0 || split == config.Test && first.Data.Split.Test == 0 {
@@ -58,8 +57,6 @@ func (r *reader) read(group *Group, splits ...string) {
 
 // training returns the examples of the splits of a group's training file.
 func (r *reader) training(group *Group, file config.File, splits []string) map[string][]*corpus.Example {
-	r.ofTraining = true
-	defer func() { r.ofTraining = false }()
 	if streams(r.e, group) {
 		return r.stream(group, file, splits)
 	}
@@ -98,7 +95,7 @@ func (r *reader) file(group *Group, path config.File) []*corpus.Example {
 	for _, number := range group.Tasks {
 		task := r.e.Tasks[number]
 		format := task.Data.Format
-		if !r.ofTraining {
+		if r.other {
 			format.Fields = withoutEmptyTargets(format.Fields, records)
 		}
 		own, err := format.Rename(path.Name, records)
@@ -244,7 +241,7 @@ func (r *reader) example(number int, record corpus.Record) (corpus.Example, erro
 	if err != nil {
 		return example, err
 	}
-	if r.ofTraining && task.Data.Split.By != "" && task.Data.SameAs == "" {
+	if !r.other && task.Data.Split.By != "" && task.Data.SameAs == "" {
 		if example.Group, err = splitGroup(record, task.Data.Split.By); err != nil {
 			return example, err
 		}

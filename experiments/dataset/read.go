@@ -30,7 +30,7 @@ func (d *Dataset) Read(split, task string, data map[string]string) error {
 		case err != nil:
 			mistakes.Append(err)
 		case path != "":
-			group.Examples[split] = in.file(group, config.File{Name: path})
+			group.Examples[split] = in.otherFile(group, config.File{Name: path})
 		default:
 			in.read(group, split)
 		}

@@ -171,13 +171,18 @@ func TestARecordWithoutAGroupIsAnError(t *testing.T) {
 		`{"text": "c", "label": "good", "from": {"user": [1]}}`:  `field "from.user" is a list; it takes a text`,
 		`{"text": "c", "label": "good", "from": {"user": 3}}`:    "",
 	} {
-		_, err := load(t, tasks, map[string]string{
+		data, err := load(t, tasks, map[string]string{
 			"a.jsonl": `{"text": "a", "label": "bad", "from": {"user": 1}}` + "\n" +
 				`{"text": "b", "label": "good", "from": {"user": 2}}` + "\n" + line + "\n",
 			"b.jsonl": `{"text": "d", "label": "bad"}` + "\n", // no group is needed where nothing is divided
 		})
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%s: %v, want %s", line, err, want)
+		}
+		if err == nil {
+			if err := data.Read(config.Dev, "", map[string]string{"mood": "b.jsonl"}); err != nil {
+				t.Errorf("another file in place of dev: %v", err)
+			}
 		}
 	}
 }

@@ -69,7 +69,7 @@ func newStream(d *Dataset, group *Group, records *corpus.Stream, sampled map[int
 			tasks.SurveyRecords(built, recordsOf(s.sampled[number]))
 			types[number] = built
 		}
-		return &reader{e: d.Experiment, types: types, mistakes: &plugin.Mistakes{}, ofTraining: true}
+		return &reader{e: d.Experiment, types: types, mistakes: &plugin.Mistakes{}}
 	}
 	return s
 }

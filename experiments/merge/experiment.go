@@ -44,6 +44,12 @@ func checkNames(sources []*source) error {
 // checkParts returns an error if the encoders or the fusions of runs are of different kinds.
 func checkParts(sources []*source) error {
 	first := sources[0].experiment.Model
+	for _, s := range sources {
+		if s.experiment.Model.LoRA.PerTask {
+			return fmt.Errorf("%s has an encoder with changes for each task (lora: {per_task: true}), which are not "+
+				"merged; want a run without per_task", s.folder)
+		}
+	}
 	for _, s := range sources[1:] {
 		m, tokens := s.experiment.Model, s.opened.Data.Tokenizer.Size()
 		if have := sources[0].opened.Data.Tokenizer.Size(); tokens != have {
@@ -69,10 +75,10 @@ func joinedExperiment(sources []*source, folder string) (e *config.Experiment, w
 	e = &first
 
 	// tasks
-	e.Tasks = nil
+	e.Tasks, e.Kept = nil, nil
 	for _, s := range sources {
 		for _, task := range s.experiment.Tasks {
-			task.Name = s.names[task.Name]
+			task.Name, task.From, task.Keep = s.names[task.Name], "", false
 			if task.Data.SameAs != "" {
 				task.Data.SameAs = s.names[task.Data.SameAs]
 			}
@@ -87,6 +93,7 @@ func joinedExperiment(sources []*source, folder string) (e *config.Experiment, w
 	}
 	e.ProjectName, e.JengaNLP, e.Warnings = filepath.Base(absolute), false, nil
 	e.Model.Freeze, e.Model.Unfreeze, e.Model.LoRA = encoders.FreezeAll, 0, encoders.LoRA{}
+	e.Model.BaseRun = nil
 	lengths := []string{}
 	for _, s := range sources {
 		length := s.experiment.Tokenizer.MaxLength
@@ -101,6 +108,7 @@ func joinedExperiment(sources []*source, folder string) (e *config.Experiment, w
 	// training
 	t := &e.Training
 	t.LearningRate, t.HeadRate, t.LayerDecay, t.EMA = refitRate, 0, 1, 0
+	t.Rehearse = 0
 	t.NumEpochs, t.MaxSteps, t.EvalStrategy, t.Recompute, t.OutputDir = 3, 0, "epoch", false, ""
 	t.MetricForBestModel, t.GreaterIsBetter = report.Overall, true
 	for _, err := range []error{
