@@ -73,6 +73,7 @@ func joinedExperiment(sources []*source, folder string) (e *config.Experiment, w
 	for _, s := range sources {
 		for _, task := range s.experiment.Tasks {
 			task.Name = s.names[task.Name]
+			task.From, task.Keep = "", false // of a run that it is no longer trained from
 			if task.Data.SameAs != "" {
 				task.Data.SameAs = s.names[task.Data.SameAs]
 			}

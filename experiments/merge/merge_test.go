@@ -237,6 +237,24 @@ func TestRunsOfAFrozenEncoderAreMerged(t *testing.T) {
 	mergeInto(t, filepath.Join(b.dir, "again"), Options{Method: Mean}, append(runs, third))
 }
 
+// A task is added to a merged run, and that run is merged again.
+func TestAMergedRunIsGrown(t *testing.T) {
+	b := newBase(t)
+	merged := filepath.Join(b.dir, "merged")
+	mergeInto(t, merged, Options{Method: Mean}, []string{b.run(t, "a", teams), b.run(t, "b", things)})
+	file := filepath.Join(b.dir, "grown.yaml")
+	sample.Write(t, file, "model: {base_model: merged, freeze: all, keep_tasks: all}\ntasks:\n"+
+		strings.ReplaceAll(teams, "name: team", "name: other"))
+	grown := trainRun(t, file, filepath.Join(b.dir, "grown"), "training.num_epochs=1")
+	again := filepath.Join(b.dir, "again")
+	mergeInto(t, again, Options{Method: Mean}, []string{grown, merged},
+		Rename{1, "team", "team_2"}, Rename{1, "things", "things_2"})
+	e, err := config.Read(filepath.Join(again, runfolder.ExperimentFile), nil)
+	if err != nil || len(e.Tasks) != 5 {
+		t.Fatalf("%v: %+v, want 5 tasks", err, e)
+	}
+}
+
 func TestHeadsAreTrainedAgain(t *testing.T) {
 	b := newBase(t)
 	runs := []string{b.run(t, "a", teams), b.run(t, "b", things)}
