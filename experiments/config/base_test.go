@@ -281,6 +281,13 @@ func TestMistakesInTheFilesOfABaseRun(t *testing.T) {
 			t.Errorf("%s: error %v, want %s", file, err, text[1])
 		}
 	}
+	// a base that is not found is one mistake
+	baseFiles(t)
+	if _, err := grown(t, "{base_model: rum, keep_tasks: all, freeze: all}", ""); err == nil ||
+		strings.Contains(err.Error(), "keep_tasks") {
+		t.Errorf("error %v, want one of base_model alone", err)
+	}
+
 	baseFiles(t)
 	if err := os.RemoveAll("run/best"); err != nil {
 		t.Fatal(err)

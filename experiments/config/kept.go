@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/plugin"
 	"github.com/jenga-nlp/jenga/tasks"
 )
@@ -74,7 +75,7 @@ func (d *decoding) wrongBase() string {
 	switch {
 	case !d.files || d.base != nil:
 		return ""
-	case d.e.Model.BaseModel.Name != "":
+	case runfolder.Exists(d.e.Model.BaseModel.Name):
 		return "base_model is no run; want a run folder"
 	case !d.e.Model.BaseModel.given():
 		return "there is no base_model; want a run folder"

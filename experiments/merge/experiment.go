@@ -44,12 +44,6 @@ func checkNames(sources []*source) error {
 // checkParts returns an error if the encoders or the fusions of runs are of different kinds.
 func checkParts(sources []*source) error {
 	first := sources[0].experiment.Model
-	for _, s := range sources {
-		if s.experiment.Model.LoRA.PerTask {
-			return fmt.Errorf("%s has an encoder with changes for each task (lora: {per_task: true}), which are not "+
-				"merged; want a run without per_task", s.folder)
-		}
-	}
 	for _, s := range sources[1:] {
 		m, tokens := s.experiment.Model, s.opened.Data.Tokenizer.Size()
 		if have := sources[0].opened.Data.Tokenizer.Size(); tokens != have {
@@ -78,7 +72,8 @@ func joinedExperiment(sources []*source, folder string) (e *config.Experiment, w
 	e.Tasks, e.Kept = nil, nil
 	for _, s := range sources {
 		for _, task := range s.experiment.Tasks {
-			task.Name, task.From, task.Keep = s.names[task.Name], "", false
+			task.Name = s.names[task.Name]
+			task.From, task.Keep = "", false // of a run that it is no longer trained from
 			if task.Data.SameAs != "" {
 				task.Data.SameAs = s.names[task.Data.SameAs]
 			}

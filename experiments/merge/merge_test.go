@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/internal/sample"
 	"github.com/jenga-nlp/jenga/experiments/predict"
 	"github.com/jenga-nlp/jenga/experiments/run"
@@ -175,6 +176,24 @@ func TestRunsThatContinueARunAreMerged(t *testing.T) {
 	}
 	if len(r.Data.Experiment.Tasks) != 4 || r.Data.Experiment.Training.Rehearse != 0 {
 		t.Errorf("tasks %v", r.Data.Experiment.Tasks)
+	}
+}
+
+// A task is added to a merged run, and that run is merged again.
+func TestAMergedRunIsGrown(t *testing.T) {
+	b := newBase(t)
+	merged := filepath.Join(b.dir, "merged")
+	mergeInto(t, merged, Options{Method: Mean}, []string{b.run(t, "a", teams), b.run(t, "b", things)})
+	file := filepath.Join(b.dir, "grown.yaml")
+	sample.Write(t, file, "model: {base_model: merged, freeze: all, keep_tasks: all}\ntasks:\n"+
+		strings.ReplaceAll(teams, "name: team", "name: other"))
+	grown := trainRun(t, file, filepath.Join(b.dir, "grown"), "training.num_epochs=1")
+	again := filepath.Join(b.dir, "again")
+	mergeInto(t, again, Options{Method: Mean}, []string{grown, merged},
+		Rename{1, "team", "team_2"}, Rename{1, "things", "things_2"})
+	e, err := config.Read(filepath.Join(again, runfolder.ExperimentFile), nil)
+	if err != nil || len(e.Tasks) != 5 {
+		t.Fatalf("%v: %+v, want 5 tasks", err, e)
 	}
 }
 

@@ -22,7 +22,7 @@ func TestRunsThatCannotBeMerged(t *testing.T) {
 	}{
 		{other.run(t, "b", things), "have other base models"},
 		{b.run(t, "c", things, "model.fusion=attention"), "has another fusion than"},
-		{b.run(t, "l", things, "model.lora={r: 2, per_task: true}"), "with changes for each task"},
+		{b.run(t, "g", things, "model.lora={per_task: true, r: 2}"), "has changes of the encoder of its own"},
 	} {
 		if _, err := Open([]string{a, c.run}, Options{Method: Mean}, nil, ""); err == nil ||
 			!strings.Contains(err.Error(), c.want) {
