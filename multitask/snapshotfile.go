@@ -11,6 +11,7 @@ import (
 	"hash/crc32"
 	"io"
 	"math"
+	"strings"
 
 	"github.com/jenga-nlp/jenga/nn"
 )
@@ -119,7 +120,7 @@ func readSnapshot(r io.Reader) (*Snapshot, error) {
 		return nil, err
 	}
 	if magic := start[:len(snapshotMagic)]; string(magic) != snapshotMagic {
-		return nil, fmt.Errorf("it begins with %q; want %q", magic, snapshotMagic)
+		return nil, wrongMagic(string(magic))
 	}
 	size := binary.LittleEndian.Uint64(start[len(snapshotMagic):])
 	if size > maxHeader {
@@ -157,6 +158,15 @@ func readSnapshot(r io.Reader) (*Snapshot, error) {
 		return nil, fmt.Errorf("damaged: the checksum is %08x, that of the bytes is %08x", have, want)
 	}
 	return s, nil
+}
+
+// wrongMagic returns the error of a file that begins in another way.
+func wrongMagic(magic string) error {
+	name := strings.TrimSuffix(snapshotMagic, "1\n")
+	if other, ok := strings.CutPrefix(magic, name); ok && strings.HasSuffix(magic, "\n") {
+		return fmt.Errorf("it is of version %s; this jenga reads version 1", strings.TrimSpace(other))
+	}
+	return fmt.Errorf("it begins with %q; want %q", magic, snapshotMagic)
 }
 
 func readParam(r io.Reader, shape paramShape) (p nn.ParamState, err error) {
