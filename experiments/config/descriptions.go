@@ -87,7 +87,13 @@ var descriptions = map[string]string{
 	"training.gradient_accumulation_steps": "number of batches whose gradients are summed for one update",
 	"training.recompute":                   "whether activations are recomputed in the backward pass: less memory, more time",
 	"training.eval_steps":                  "number of updates between evaluations, with eval_strategy: steps",
-	"training.save_strategy":               "for files of Jenga-NLP, no effect: each evaluation saves the model",
+	"training.save_strategy": "when last/ is saved besides after each evaluation, with the state of the training from " +
+		"which jenga train --resume goes on: at the end of each epoch, every save_steps updates, every save_minutes, " +
+		"or not at all: then no checkpoint has that state, but for one that a signal leaves",
+	"training.save_steps":   "number of updates between checkpoints, with save_strategy: steps",
+	"training.save_minutes": "number of minutes between checkpoints, with save_strategy: minutes",
+	"training.save_total_limit": "number of checkpoints that training can be resumed from, last/ among them; earlier " +
+		"ones are in checkpoints/step-N, and the oldest are removed; 0: all are kept",
 	"training.load_best_model_at_end": "for files of Jenga-NLP, no effect: predictions are made by the best " +
 		"checkpoint",
 	"training.metric_for_best_model": "metric of dev that selects the best checkpoint: eval_overall, the mean of " +

@@ -271,6 +271,7 @@ type trainingOptions struct {
 var trainingDefaults = trainingOptions{Training: Training{
 	LearningRate: 2e-5, LayerDecay: 1, WeightDecay: 0.01,
 	BatchSize: 16, NumEpochs: 3, MaxGradNorm: 1, GradientAccumulationSteps: 1,
-	Precision: "float32", EvalStrategy: "epoch", EvalSteps: 500, SaveStrategy: "epoch", LoadBestModelAtEnd: true,
+	Precision: "float32", EvalStrategy: "epoch", EvalSteps: 500, LoadBestModelAtEnd: true,
+	SaveStrategy: "epoch", SaveSteps: 500, SaveMinutes: 30, SaveTotalLimit: 1,
 	CacheMemory: DefaultCacheMemory, Device: "auto", LoggingSteps: 10,
 }}

@@ -197,6 +197,12 @@ func (f *writing) training() *plugin.Section {
 	if t.EvalStrategy != "steps" {
 		s.Remove("eval_steps")
 	}
+	if t.SaveStrategy != "steps" {
+		s.Remove("save_steps")
+	}
+	if t.SaveStrategy != "minutes" {
+		s.Remove("save_minutes")
+	}
 	if multitask.ComputesRate(t.Optimizer.Options) {
 		for _, key := range rateKeys {
 			s.Remove(key)

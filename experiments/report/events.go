@@ -19,6 +19,7 @@ type Done struct {
 	Step, Of int // the last step, and the number of steps that the plan has
 	Seconds  float64
 	Folder   string
+	Resume   string                 // the checkpoint that the training can be resumed from; "": none
 	Frozen   multitask.FrozenParams // of the encoder; none where all its parameters learn
 }
 
@@ -109,6 +110,7 @@ type (
 		Step       int     `json:"step"`
 		Of         int     `json:"of"`
 		Checkpoint *string `json:"checkpoint"` // nil where there is none
+		Resume     string  `json:"resume,omitempty"`
 		Error      string  `json:"error,omitempty"`
 	}
 	errorLine struct {
@@ -116,6 +118,7 @@ type (
 		Step       int    `json:"step,omitempty"`
 		Of         int    `json:"of,omitempty"`
 		Checkpoint string `json:"checkpoint,omitempty"`
+		Resume     string `json:"resume,omitempty"`
 		Error      string `json:"error"`
 	}
 	bestLine struct {
@@ -192,9 +195,10 @@ func Line(event any) any {
 		return line
 	case Ended:
 		if !errors.Is(v.Err, context.Canceled) {
-			return errorLine{Event: "error", Step: v.Step, Of: v.Of, Checkpoint: v.Checkpoint(), Error: v.Err.Error()}
+			return errorLine{Event: "error", Step: v.Step, Of: v.Of, Checkpoint: v.Checkpoint(), Resume: v.Resume,
+				Error: v.Err.Error()}
 		}
-		line := interruptedLine{Event: "interrupted", Step: v.Step, Of: v.Of}
+		line := interruptedLine{Event: "interrupted", Step: v.Step, Of: v.Of, Resume: v.Resume}
 		if checkpoint := v.Checkpoint(); checkpoint != "" {
 			line.Checkpoint = &checkpoint
 		}

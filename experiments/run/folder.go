@@ -59,7 +59,7 @@ func checkFiles(folder string, force bool) error {
 // trained are the files and folders that a run writes to its folder besides its experiment file.
 var trained = []string{
 	runfolder.ExperimentFile + runfolder.NewSuffix,
-	runfolder.TasksDir,
+	runfolder.TasksDir, runfolder.CheckpointsDir,
 	runfolder.BestDir, runfolder.BestDir + runfolder.NewSuffix, runfolder.BestDir + runfolder.OldSuffix,
 	runfolder.LastDir, runfolder.LastDir + runfolder.NewSuffix, runfolder.LastDir + runfolder.OldSuffix,
 	runfolder.MetricsFile, runfolder.SplitsFile,

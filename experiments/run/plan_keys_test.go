@@ -65,7 +65,8 @@ type planKey struct {
 var notInPlan = []string{
 	"MetricForBestModel", "GreaterIsBetter", "EarlyStoppingPatience", // of the checkpointer
 	"OutputDir", "LoggingSteps", // of Folder, of metrics.jsonl
-	"SaveStrategy", "LoadBestModelAtEnd", "Device", "Logging", // of Jenga-NLP, without effect
+	"SaveStrategy", "SaveSteps", "SaveMinutes", "SaveTotalLimit", // of the checkpointer
+	"LoadBestModelAtEnd", "Device", "Logging", // of Jenga-NLP, without effect
 }
 
 // planKeys are the keys of training, and others that change the plan; states is a folder.

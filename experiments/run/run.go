@@ -23,6 +23,7 @@ type Run struct {
 	evaluated   bool           // whether evaluations on dev have metrics
 	plan        multitask.Plan // without CacheFile
 	encoderSums fileSums       // of the encoder's files, where they are not copied
+	resumed     *resumption    // nil: trained from the start
 	machine     Machine
 }
 
