@@ -126,8 +126,8 @@ func experimentDifferences(was, now []byte) ([]difference, error) {
 	}
 	slices.Sort(keys)
 	for _, key := range keys {
-		// auto becomes what agrees with the data, before which nothing is known
-		chosen := strings.HasSuffix(key, ".split_words") && after[key] == "auto"
+		// before the data is read it is not known how words are split if the file does not say it
+		chosen := strings.HasSuffix(key, ".split_words") && (after[key] == "" || after[key] == "auto")
 		if before[key] != after[key] && !chosen && !slices.Contains(unimportant, key) {
 			all = append(all, difference{changedExperiment, key, orNone(before[key]), orNone(after[key])})
 		}
