@@ -90,13 +90,16 @@ func (w *summed) write(b []byte) {
 const chunk = 1 << 16
 
 func (w *summed) floats(x []float32) {
+	if w.room == nil {
+		w.room = make([]byte, 4*chunk)
+	}
 	for len(x) > 0 {
 		part := x[:min(chunk, len(x))]
-		w.room = w.room[:0]
-		for _, v := range part {
-			w.room = binary.LittleEndian.AppendUint32(w.room, math.Float32bits(v))
+		room := w.room[:4*len(part)]
+		for i, v := range part {
+			binary.LittleEndian.PutUint32(room[4*i:4*i+4], math.Float32bits(v))
 		}
-		w.write(w.room)
+		w.write(room)
 		x = x[len(part):]
 	}
 }

@@ -15,6 +15,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/jenga-nlp/jenga/internal/shared"
 )
 
 // killedExperiment trains three groups of tasks, with all that has a state of its own: dropout, a sampler and a
@@ -224,8 +226,8 @@ func TestKills(t *testing.T) {
 	kills := 10
 	if n, err := strconv.Atoi(os.Getenv("JENGA_KILLS")); err == nil {
 		kills = n
-	} else if os.Getenv("JENGA_LONG") == "" {
-		t.Skip("trains some models; set JENGA_LONG=1 or JENGA_KILLS")
+	} else {
+		shared.SkipUnlessLong(t)
 	}
 	if runtime.GOOS == "windows" {
 		t.Skip("a process that is killed is told from one that fails by its signal")
