@@ -44,10 +44,11 @@ Ctrl-C and SIGTERM end training after the current step, and save its state; a se
 predict warn of a run whose training did not come to its end.
 
 --resume goes on with a training that a signal, a kill, or an error such as a full disk has ended, from the last
-checkpoint, and ends with the same bytes as one that was not interrupted: of FILE, of the run folder RUN, of --out, or
-from RUN/checkpoints/step-N. Without FILE the experiment is the run's own. Where the experiment, the data, the version of
-jenga or its kernels differ, that is an error that says what differs; --allow-changes names what may. A run without a
-checkpoint starts from the beginning. training.save_strategy says when checkpoints are saved besides after evaluations.`,
+checkpoint, and ends with the same bytes as one that was not interrupted: that of FILE, of a run folder, which stands in
+place of FILE or in --out, or of RUN/checkpoints/step-N. Without FILE the experiment is the run's own. Where the
+experiment, the data, the version of jenga or its kernels differ, that is an error that says what differs;
+--allow-changes names what may. A run without a checkpoint starts from the beginning. Each evaluation saves a
+checkpoint; training.save_strategy says when others are saved.`,
 		Example: `  jenga train experiments/quickstart.yaml
   jenga train exp.yaml --set training.num_epochs=1 --set tasks.intent.heads.intent.type=mlp
   jenga train exp.yaml --out runs/second --json > events.jsonl

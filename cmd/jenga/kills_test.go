@@ -251,11 +251,11 @@ func TestKills(t *testing.T) {
 		got := k.train(t, folder)
 		for name := range want {
 			if got[name] != want[name] {
-				t.Fatalf("after %d kills %s of %s differs", done, name, filepath.Join(k.home, folder))
+				t.Fatalf("after %d kills %s of %s differs", done, name, folder)
 			}
 		}
 		if len(got) != len(want) {
-			t.Fatalf("after %d kills %s holds %d files, want %d", done, filepath.Join(k.home, folder), len(got), len(want))
+			t.Fatalf("after %d kills %s holds %d files, want %d", done, folder, len(got), len(want))
 		}
 		if err := os.RemoveAll(filepath.Join(k.home, folder)); err != nil {
 			t.Fatal(err)

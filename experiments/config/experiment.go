@@ -152,8 +152,10 @@ type Training struct {
 	SaveTotalLimit int     `yaml:"save_total_limit" range:"[0,)"`
 
 	LoadBestModelAtEnd bool   `yaml:"load_best_model_at_end" listed:"no"`
-	MetricForBestModel string `yaml:"metric_for_best_model" takes:"a metric's name" default:"eval_overall"`
-	GreaterIsBetter    bool   `yaml:"greater_is_better" default:"(by the metric)"`
+	MetricForBestModel string `yaml:"-"`
+	// MetricWeights are the weights of tasks whose mean the metric report.Weighted is; nil for any other.
+	MetricWeights   map[string]float64 `yaml:"-"`
+	GreaterIsBetter bool               `yaml:"greater_is_better" default:"(by the metric)"`
 
 	EarlyStoppingPatience int `yaml:"early_stopping_patience" range:"[0,)"`
 

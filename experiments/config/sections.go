@@ -264,6 +264,7 @@ type trainingOptions struct {
 	Scheduler *plugin.Section `yaml:"lr_scheduler" takes:"a type or {type: …}"`
 	Sampling  *plugin.Section `yaml:"sampling" takes:"a type or {type: …}"`
 	Weighting *plugin.Section `yaml:"weighting" takes:"a type or {type: …}"`
+	Metric    *plugin.Section `yaml:"metric_for_best_model" takes:"a name or {TASK: WEIGHT}" default:"eval_overall"`
 	OutputDir *plugin.Section `yaml:"output_dir,omitempty" takes:"a path" default:"(runs/PROJECT_NAME)"`
 	CacheFile *plugin.Section `yaml:"cache_file" takes:"true, false or a path" default:"true"`
 }

@@ -189,6 +189,10 @@ func (f *writing) training() *plugin.Section {
 		Training: t, Optimizer: t.Optimizer.Section(), Scheduler: t.Scheduler.Section(),
 		Sampling: t.Sampling.Section(), Weighting: t.Weighting.Section(),
 		OutputDir: f.path(t.OutputDir), CacheFile: f.path(t.CacheFolder),
+		Metric: plugin.SectionOf(t.MetricForBestModel),
+	}
+	if t.MetricWeights != nil {
+		o.Metric = plugin.SectionOf(t.MetricWeights)
 	}
 	if t.CacheFolder == "" {
 		o.CacheFile = plugin.SectionOf(!t.NoCacheFile)

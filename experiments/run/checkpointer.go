@@ -257,5 +257,5 @@ func (c *checkpointer) link(name string) error {
 
 // selectionOf returns the metric that selects the best model.
 func selectionOf(t config.Training) report.Selection {
-	return report.Selection{Metric: t.MetricForBestModel, Higher: t.GreaterIsBetter}
+	return report.Selection{Metric: t.MetricForBestModel, Higher: t.GreaterIsBetter, Weights: t.MetricWeights}
 }

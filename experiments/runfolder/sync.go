@@ -9,8 +9,8 @@ import (
 	"sync"
 )
 
-// syncAll writes a folder, and the folders below it, to the disk, with their files if withFiles is true: what is renamed
-// then is whole, even if the power fails. All are synced at once, which a file system does together.
+// syncAll writes a folder, and the folders below it, to the disk, with their files if withFiles is true: what is
+// renamed then is whole, even if the power fails. All are synced at once, which a file system does together.
 func syncAll(folder string, withFiles bool) error {
 	var syncs []func() error
 	err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
