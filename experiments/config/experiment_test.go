@@ -143,7 +143,8 @@ tasks: [{name: kind, type: classification, data: {train: train.jsonl}}]
 	if e.Training.Optimizer.Type != "adamw" || e.Training.Scheduler.Type != "linear" {
 		t.Errorf("optimizer %s and schedule %s by default", e.Training.Optimizer.Type, e.Training.Scheduler.Type)
 	}
-	if !reflect.DeepEqual(training, want) || e.Training.Sampling.Type != "proportional" || e.Training.Weighting.Type != "fixed" {
+	if !reflect.DeepEqual(training, want) || e.Training.Sampling.Type != "proportional" ||
+		e.Training.Weighting.Type != "fixed" {
 		t.Errorf("training\n     %+v\nwant %+v", training, want)
 	}
 }

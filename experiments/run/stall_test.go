@@ -67,8 +67,8 @@ func TestACheckpointStallsTrainingForLessThanTwoSteps(t *testing.T) {
 	}
 }
 
-// checkStall compares steps after which a checkpoint is saved, one in every, with the others. gaps are the times between
-// steps.
+// checkStall compares steps after which a checkpoint is saved, one in every, with the others. gaps are the times
+// between steps.
 func checkStall(t *testing.T, times, gaps []time.Duration, every int) {
 	t.Helper()
 	sorted := slices.Sorted(slices.Values(times))
