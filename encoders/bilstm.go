@@ -1,10 +1,8 @@
 package encoders
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strconv"
 
@@ -276,19 +274,4 @@ func (e *bilstm) Memory(b Workload) int64 {
 		width = 2 * hidden
 	}
 	return 4 * floats
-}
-
-// Save writes config.json and model.safetensors to folder, which it creates.
-func (e *bilstm) Save(folder string) error {
-	if err := os.MkdirAll(folder, 0o755); err != nil {
-		return err
-	}
-	text, err := json.MarshalIndent(e.config, "", "  ")
-	if err != nil {
-		return err
-	}
-	if err := os.WriteFile(filepath.Join(folder, "config.json"), append(text, '\n'), 0o644); err != nil {
-		return err
-	}
-	return checkpoint.Write(filepath.Join(folder, "model.safetensors"), e.params.All(), e.params)
 }

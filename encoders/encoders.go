@@ -77,6 +77,13 @@ type Saver interface {
 	Save(folder string) error
 }
 
+// CopySaver is a Saver that can be saved while it goes on learning.
+type CopySaver interface {
+	Saver
+	// Copy returns a Saver with copies of the present values: it writes what Save would write now, at any later time.
+	Copy() Saver
+}
+
 // MemoryEstimator is an Encoder that estimates the memory of a batch before it is allocated.
 type MemoryEstimator interface {
 	// Memory returns the bytes that a batch's Encode and, in training, Backward take of a pass, and what Encode makes

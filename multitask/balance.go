@@ -10,6 +10,44 @@ import (
 	"github.com/jenga-nlp/jenga/plugin"
 )
 
+// measured is the state of a balance in a snapshot.
+type measured struct {
+	Norms  []measuredNorm `json:"norms"`
+	Steps  int            `json:"steps"`
+	Warned bool           `json:"warned"`
+}
+
+// measuredNorm is a headNorm.
+type measuredNorm struct {
+	Head   HeadName `json:"head"`
+	Weight float64  `json:"weight"`
+	Sum    float64  `json:"sum"`
+	Steps  int      `json:"steps"`
+}
+
+// measured returns the state of b, nil if it measures nothing.
+func (b *balance) measured() *measured {
+	if b == nil {
+		return nil
+	}
+	state := &measured{Steps: b.steps, Warned: b.warned}
+	for _, n := range b.norms {
+		state.Norms = append(state.Norms, measuredNorm{n.head, n.weight, n.sum, n.steps})
+	}
+	return state
+}
+
+// restore sets b to a state.
+func (b *balance) restore(state *measured) {
+	if b == nil || state == nil {
+		return
+	}
+	*b = balance{steps: state.Steps, warned: state.Warned}
+	for _, n := range state.Norms {
+		b.norms = append(b.norms, headNorm{n.Head, n.Weight, n.Sum, n.Steps})
+	}
+}
+
 // balance compares the gradients of all heads at the states that they share, over the first steps: the encoder learns
 // from their sum, in which a gradient that is much larger than all others leaves those without effect. Weightings that
 // learn are no exception: their factors follow the losses, not the gradients. A nil balance measures nothing.

@@ -10,6 +10,15 @@ import (
 // Restore sets the training to the state in the snapshot. A snapshot of another model, other data or another plan is an
 // error. After an error the training must not be used.
 func (t *Training) Restore(s *Snapshot) error {
+	if err := compare(s.header.Of, t.settings()); err != nil {
+		return fmt.Errorf("snapshot: %w", err)
+	}
+	return t.RestoreDespite(s)
+}
+
+// RestoreDespite is Restore without the comparison of settings, which Differences makes: the training continues with
+// its own. A snapshot whose parameters or position do not fit is an error all the same.
+func (t *Training) RestoreDespite(s *Snapshot) error {
 	if err := t.restore(s); err != nil {
 		return fmt.Errorf("snapshot: %w", err)
 	}
@@ -18,9 +27,6 @@ func (t *Training) Restore(s *Snapshot) error {
 
 func (t *Training) restore(s *Snapshot) error {
 	// compare with the training
-	if err := compare(s.header.Of, t.settings()); err != nil {
-		return err
-	}
 	parts, err := t.snapshotParts()
 	if err != nil {
 		return err
@@ -57,6 +63,8 @@ func (t *Training) restore(s *Snapshot) error {
 	t.state.Step, t.state.Epoch, t.state.Left, t.state.Last = p.Step, p.Epoch, slices.Clone(p.Left), p.Last
 	t.used, t.serial, t.evaluated = p.Used, p.Serial, p.Evaluated
 	t.sampling, t.weighing, t.iterators = streams[0], streams[1], iterators
+	t.balance.restore(p.Balance)
+	t.pending = nil // they were reported before the first step
 	return nil
 }
 

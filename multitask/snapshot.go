@@ -28,6 +28,7 @@ type header struct {
 	Weighting []byte    `json:"weighting,omitempty"`
 	Losses    []byte    `json:"losses"` // state of the lossGuard
 	Sections  []section `json:"sections"`
+	Attached  []byte    `json:"attached,omitempty"` // by the caller
 }
 
 // setting is a setting that must be the same in a snapshot and in the training that restores it.
@@ -48,6 +49,7 @@ type progress struct {
 	Sampling  []byte     `json:"sampling"` // random streams, as rand.PCG writes them
 	Weighing  []byte     `json:"weighing"`
 	Batches   []shuffled `json:"batches"`
+	Balance   *measured  `json:"balance,omitempty"` // nil: it is not measured
 }
 
 // shuffled is the state of a batch iterator: the stream before the last shuffle, which makes the same batches again,
@@ -124,6 +126,7 @@ func (t *Training) Snapshot() (*Snapshot, error) {
 		Step: t.state.Step, Epoch: t.state.Epoch, Left: slices.Clone(t.state.Left), Last: t.state.Last,
 		Used: t.used, Serial: t.serial, Evaluated: t.evaluated,
 		Sampling: bytesOfStream(t.sampling), Weighing: bytesOfStream(t.weighing),
+		Balance: t.balance.measured(),
 	}
 	for _, it := range t.iterators {
 		s.header.Progress.Batches = append(s.header.Progress.Batches, shuffled{bytesOfStream(&it.before), it.used})
@@ -238,13 +241,19 @@ func (t *Training) settings() []setting {
 	}
 	for g, data := range t.data {
 		group := &t.model.Groups[g]
-		name := fmt.Sprintf("examples of task %q, as number:checksum", group.Name)
-		add("training "+name, data.checksum(group))
-		add("dev "+name, group.checksum(data.Dev))
+		name := fmt.Sprintf("task %q, as number:checksum", group.Name)
+		add(trainingData+name, data.checksum(group))
+		add(devData+name, group.checksum(data.Dev))
 	}
 	t.fingerprint = all
 	return all
 }
+
+// What the names of the settings of a group's examples begin with.
+const (
+	trainingData = "training examples of "
+	devData      = "dev examples of "
+)
 
 // checksum returns the number of examples and a checksum of their tokens and targets, in their order.
 func (g *Group) checksum(examples []*corpus.Example) string {

@@ -11,6 +11,7 @@ import (
 	"hash/crc32"
 	"io"
 	"math"
+	"strings"
 
 	"github.com/jenga-nlp/jenga/nn"
 )
@@ -89,13 +90,16 @@ func (w *summed) write(b []byte) {
 const chunk = 1 << 16
 
 func (w *summed) floats(x []float32) {
+	if w.room == nil {
+		w.room = make([]byte, 4*chunk)
+	}
 	for len(x) > 0 {
 		part := x[:min(chunk, len(x))]
-		w.room = w.room[:0]
-		for _, v := range part {
-			w.room = binary.LittleEndian.AppendUint32(w.room, math.Float32bits(v))
+		room := w.room[:4*len(part)]
+		for i, v := range part {
+			binary.LittleEndian.PutUint32(room[4*i:4*i+4], math.Float32bits(v))
 		}
-		w.write(w.room)
+		w.write(room)
 		x = x[len(part):]
 	}
 }
@@ -119,7 +123,7 @@ func readSnapshot(r io.Reader) (*Snapshot, error) {
 		return nil, err
 	}
 	if magic := start[:len(snapshotMagic)]; string(magic) != snapshotMagic {
-		return nil, fmt.Errorf("it begins with %q; want %q", magic, snapshotMagic)
+		return nil, wrongMagic(string(magic))
 	}
 	size := binary.LittleEndian.Uint64(start[len(snapshotMagic):])
 	if size > maxHeader {
@@ -157,6 +161,15 @@ func readSnapshot(r io.Reader) (*Snapshot, error) {
 		return nil, fmt.Errorf("damaged: the checksum is %08x, that of the bytes is %08x", have, want)
 	}
 	return s, nil
+}
+
+// wrongMagic returns the error of a file that begins in another way.
+func wrongMagic(magic string) error {
+	name := strings.TrimSuffix(snapshotMagic, "1\n")
+	if other, ok := strings.CutPrefix(magic, name); ok && strings.HasSuffix(magic, "\n") {
+		return fmt.Errorf("it is of version %s; this jenga reads version 1", strings.TrimSpace(other))
+	}
+	return fmt.Errorf("it begins with %q; want %q", magic, snapshotMagic)
 }
 
 func readParam(r io.Reader, shape paramShape) (p nn.ParamState, err error) {

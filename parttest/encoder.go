@@ -227,6 +227,7 @@ func checkOpened(t *testing.T, name string, e encoder) {
 	if err := e.Encoder.(encoders.Saver).Save(folder); err != nil {
 		t.Fatal(err)
 	}
+	checkCopy(t, e, folder)
 	choice, err := encoders.Registry().FromString(name, "")
 	if err != nil {
 		t.Fatal(err)

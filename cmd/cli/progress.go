@@ -19,7 +19,7 @@ type progress struct {
 	notes []string
 
 	w     io.Writer
-	n     int // steps or examples
+	n     int // steps or examples, without those that were skipped
 	done  int
 	start time.Time
 }
@@ -38,10 +38,18 @@ func newBar(w io.Writer, n int) *progress {
 	return &progress{ProgressBar: bar, w: w, n: n, start: time.Now()}
 }
 
+// skip begins the bar after n steps or examples that were done before.
+func (p *progress) skip(n int) {
+	if n > 0 {
+		p.n -= n
+		p.ProgressBar.Add(n)
+	}
+}
+
 // Add adds n steps or examples that are done.
 func (p *progress) Add(n int) error {
 	p.done += n
-	p.Describe(description(terminalWidth(p.w)-barWidth(p.n), p.what, time.Since(p.start), p.done, p.n, p.notes))
+	p.Describe(description(terminalWidth(p.w)-barWidth(p.GetMax()), p.what, time.Since(p.start), p.done, p.n, p.notes))
 	return p.ProgressBar.Add(n)
 }
 

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -15,7 +15,6 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/report"
 	"github.com/jenga-nlp/jenga/experiments/run"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
-	"github.com/jenga-nlp/jenga/multitask"
 	"github.com/jenga-nlp/jenga/plugin"
 )
 
@@ -27,6 +26,9 @@ type trainFlags struct {
 	out   string
 	force bool
 	json  bool
+
+	resume  bool
+	allowed []string // run.Changes that may differ
 }
 
 func (c *commands) trainCommand() *cobra.Command {
@@ -42,8 +44,15 @@ folder that another training writes to is refused.
 Where model.base_model is a run, its encoder, fusion and heads are trained on; what becomes of each of its tasks is
 printed first, and what those that are kept have lost or gained on dev at the end.
 
-Ctrl-C and SIGTERM end training after the current step. The checkpoints so far are left, and named, as they are after
-an error such as a full disk; eval and predict warn of a run whose training did not come to its end.
+Ctrl-C and SIGTERM end training after the current step, and save its state; a second one ends it at once. eval and
+predict warn of a run whose training did not come to its end.
+
+--resume goes on with a training that a signal, a kill, or an error such as a full disk has ended, from the last
+checkpoint, and ends with the same bytes as one that was not interrupted: that of FILE, of a run folder, which stands in
+place of FILE or in --out, or of RUN/checkpoints/step-N. Without FILE the experiment is the run's own. Where the
+experiment, the data, the version of jenga or its kernels differ, that is an error that says what differs;
+--allow-changes names what may. A run without a checkpoint starts from the beginning. Each evaluation saves a
+checkpoint; training.save_strategy says when others are saved.
 
 A loss that is not a finite number or explodes is an error that names the step, the task and the texts. With
 training.on_bad_loss: skip the update is left out, with a warning (and with --json an event "skipped"), and training
@@ -51,15 +60,27 @@ goes on.`,
 		Example: `  jenga train experiments/quickstart.yaml
   jenga train exp.yaml --set training.num_epochs=1 --set tasks.intent.heads.intent.type=mlp
   jenga train exp.yaml --set training.on_bad_loss=skip
-  jenga train exp.yaml --out runs/second --json > events.jsonl`,
+  jenga train exp.yaml --out runs/second --json > events.jsonl
+  jenga train --resume runs/second`,
 		Args: between(0, 1),
-		RunE: func(cmd *cobra.Command, args []string) error { return c.train(cmd.Context(), f, fileOf(args)) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := f.check(); err != nil {
+				return err
+			}
+			if f.resume && len(args) == 0 {
+				return c.train(cmd.Context(), f, "")
+			}
+			return c.train(cmd.Context(), f, fileOf(args))
+		},
 	}
 	cmd.Flags().StringArrayVar(&f.set, "set", nil,
 		"override `KEY=VALUE` of the file, such as training.num_epochs=1; may be repeated")
 	cmd.Flags().StringVar(&f.out, "out", "", "run folder (default runs/PROJECT_NAME)")
 	cmd.Flags().BoolVar(&f.force, "force", false,
 		"replace the run that the folder holds: it is kept until the new one has its first checkpoint")
+	cmd.Flags().BoolVar(&f.resume, "resume", false, "go on with a training that was interrupted")
+	cmd.Flags().StringSliceVar(&f.allowed, "allow-changes", nil,
+		"with --resume, `WHAT` may differ from when the checkpoint was saved: "+strings.Join(run.Changes, ", "))
 	cmd.Flags().BoolVar(&f.json, "json", false,
 		"events as JSON lines on stdout, no bars; the last is done, interrupted or error")
 	return cmd
@@ -74,7 +95,11 @@ func fileOf(args []string) string {
 }
 
 func (c *commands) train(ctx context.Context, f trainFlags, file string) error {
-	done, err := c.trainFile(ctx, f, file)
+	train := c.trainFile
+	if f.resume {
+		train = c.resume
+	}
+	done, err := train(ctx, f, file)
 	if err != nil && f.json {
 		// if stdout is what has failed, err says so
 		writeLine(c.out, report.Line(report.Ended{Done: done, Err: err}))
@@ -107,6 +132,11 @@ func (c *commands) trainFile(ctx context.Context, f trainFlags, file string) (re
 	}
 
 	ready.Keep = !f.force // another training may have written a run to the folder meanwhile
+	return c.run(ctx, f, ready, folder)
+}
+
+// run trains a run in a folder, and shows its events.
+func (c *commands) run(ctx context.Context, f trainFlags, ready *run.Run, folder string) (report.Done, error) {
 	show := c.watcher(f.json)
 	done, err := ready.Train(ctx, folder, show.event)
 	show.end(err)
@@ -151,18 +181,27 @@ func (i interruption) Error() string {
 	return text
 }
 
-// leftBy describes how far a training came that did not come to its end, and the checkpoint that is left.
+// leftBy describes how far a training came that did not come to its end, the best checkpoint that is left, and how to
+// go on.
 func leftBy(done report.Done) string {
 	text := report.State{Step: done.Step, Of: done.Of}.After()
 	switch {
 	case done.Checkpoint() != "":
-		return fmt.Sprintf("%s; best so far: epoch %.4g in %s", text, done.Best.Epoch, done.Checkpoint())
-	case done.Folder == "":
-		return text
+		text += fmt.Sprintf("; best so far: epoch %.4g in %s", done.Best.Epoch, done.Checkpoint())
+	case done.Resume != "" && runfolder.Exists(filepath.Join(done.Folder, runfolder.ReplacedDir)):
+		text += fmt.Sprintf("; the run from before is in %s until this one has been evaluated",
+			filepath.Join(done.Folder, runfolder.ReplacedDir))
+	case done.Resume != "" || done.Folder == "":
 	case runfolder.HasModel(done.Folder):
-		return fmt.Sprintf("%s; no checkpoint yet; %s holds the run from before", text, done.Folder)
+		text += fmt.Sprintf("; no checkpoint yet; %s holds the run from before", done.Folder)
 	case runfolder.IsRun(done.Folder):
-		return text + "; no checkpoint yet; train again with --force"
+		text += "; no checkpoint yet; train again with --force"
+	}
+	switch {
+	case done.Resume == filepath.Join(done.Folder, runfolder.LastDir):
+		text += "; go on by jenga train --resume " + done.Folder
+	case done.Resume != "":
+		text += "; go on by jenga train --resume " + done.Resume
 	}
 	return text
 }
@@ -187,114 +226,4 @@ func (c *commands) unpack(file string) error {
 		fmt.Fprintf(c.log, "wrote %s, which ships with jenga\n", path)
 	}
 	return err
-}
-
-// watcher shows the events of a training run. end receives the error that the run ended with.
-type watcher struct {
-	event func(any) error
-	end   func(error)
-}
-
-func (c *commands) watcher(json bool) watcher {
-	switch {
-	case json:
-		return watcher{func(event any) error { return writeLine(c.out, report.Line(event)) }, func(error) {}}
-	case onTerminal(c.log):
-		return barWatcher(c.log)
-	}
-	return lineWatcher(c.log)
-}
-
-// barWatcher shows a progress bar with loss, speed and time left, and writes a table after each evaluation.
-func barWatcher(w io.Writer) watcher {
-	var bar *progress
-	var loss, tokens, seconds float64 // running
-	return watcher{
-		event: func(event any) error {
-			switch v := event.(type) {
-			case multitask.Step:
-				if bar == nil {
-					bar = newBar(w, v.Of)
-					bar.what = "training"
-				}
-				if v.Bad != nil {
-					bar.Clear()
-					if err := writeWarning(w, report.SkippedWarning(v)); err != nil {
-						return err
-					}
-					return bar.Add(1)
-				}
-				if tokens == 0 {
-					loss = v.Loss
-				}
-				loss = smoothed*loss + (1-smoothed)*v.Loss
-				tokens, seconds = smoothed*tokens+float64(v.Tokens), smoothed*seconds+v.Time.Seconds()
-				bar.notes = []string{fmt.Sprintf("loss %.4f", loss),
-					fmt.Sprintf("%.0f tokens/s", tokens/max(seconds, 1e-9)), fmt.Sprintf("epoch %.1f", v.Epoch)}
-				return bar.Add(1)
-			case multitask.Evaluation:
-				bar.Clear()
-				fmt.Fprintf(w, "dev after epoch %.4g:\n", v.Epoch)
-				if err := writeMetrics(w, v.Groups); err != nil || bar.IsFinished() {
-					return err
-				}
-				return bar.RenderBlank()
-			case multitask.Warning:
-				if bar == nil {
-					return writeWarning(w, v)
-				}
-				bar.Clear()
-				if err := writeWarning(w, v); err != nil {
-					return err
-				}
-				return bar.RenderBlank()
-			}
-			return nil
-		},
-		end: func(err error) {
-			switch {
-			case bar == nil:
-			case err == nil:
-				bar.Clear()
-			default:
-				fmt.Fprintln(w) // leave the bar in place: it shows how far training came
-			}
-		},
-	}
-}
-
-func writeWarning(w io.Writer, warning multitask.Warning) error {
-	_, err := fmt.Fprintln(w, plugin.Warning(plugin.Place{}, "%s", warning.Text))
-	return err
-}
-
-// smoothed is the weight of a running mean's old value at each step.
-const smoothed = 0.95
-
-// lineWatcher writes a line every few seconds, for a log file.
-func lineWatcher(w io.Writer) watcher {
-	const every = 10 * time.Second
-	var last time.Time
-	return watcher{
-		event: func(event any) error {
-			switch v := event.(type) {
-			case multitask.Step:
-				if v.Bad != nil {
-					return writeWarning(w, report.SkippedWarning(v))
-				}
-				if time.Since(last) >= every || v.Number == v.Of {
-					last = time.Now()
-					fmt.Fprintf(w, "step %d of %d  epoch %.2f  loss %.4f  rate %.3g  %.0f tokens/s\n", v.Number, v.Of,
-						v.Epoch, v.Loss, v.Rate, v.TokensPerSecond())
-				}
-			case multitask.Evaluation:
-				fmt.Fprintf(w, "dev after epoch %.4g:\n", v.Epoch)
-				return writeMetrics(w, v.Groups)
-			case multitask.Warning:
-				return writeWarning(w, v)
-			}
-			return nil
-		},
-		end: func(error) {},
-	}
 }

@@ -58,15 +58,16 @@ func TestAnInterruptionNamesTheStepAndTheCheckpoint(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeFile(t, ".", "mails.csv", mails())
 	writeFile(t, ".", "experiment.yaml", smallExperiment)
-	best := filepath.Join("runs", "mails", "best")
+	best, goOn := filepath.Join("runs", "mails", "best"), "; go on by jenga train --resume runs/mails"
 	for i, test := range []struct {
 		event string
 		n     int
 		want  string
 	}{
-		{"step", 2, "interrupted after step 2 of 80; no checkpoint yet; train again with --force"},
-		{"eval", 1, "interrupted after step 4 of 80; best so far: epoch 1 in " + best},
-		{"step", 3, "interrupted after step 3 of 80; no checkpoint yet; runs/mails holds the run from before"},
+		{"step", 2, "interrupted after step 2 of 80" + goOn},
+		{"eval", 1, "interrupted after step 4 of 80; best so far: epoch 1 in " + best + goOn},
+		{"step", 3, "interrupted after step 3 of 80; the run from before is in " + filepath.Join("runs", "mails",
+			"replaced-run") + " until this one has been evaluated" + goOn},
 		{"eval", 2, "interrupted after step 8 of 80; best so far: epoch "},
 	} {
 		ctx, cancel := context.WithCancel(context.Background())
@@ -80,9 +81,11 @@ func TestAnInterruptionNamesTheStepAndTheCheckpoint(t *testing.T) {
 			Event      string
 			Step, Of   int
 			Checkpoint *string
+			Resume     string
 		}
 		if err := json.Unmarshal([]byte(out.last), &ended); err != nil || ended.Event != "interrupted" ||
-			ended.Step == 0 || ended.Of != 80 || (ended.Checkpoint != nil) != (test.event == "eval") {
+			ended.Resume != filepath.Join("runs", "mails", "last") || ended.Step == 0 || ended.Of != 80 ||
+			(ended.Checkpoint != nil) != (test.event == "eval") {
 			t.Errorf("training %d: the last event is %s, %v", i, out.last, err)
 		}
 		cancel()
@@ -143,7 +146,7 @@ func TestATrainingThatFailsNamesItsCheckpoint(t *testing.T) {
 		{`{"event":"step","step":2,`, "no space left on device\ntraining ended after step 2 of 80; no checkpoint " +
 			"yet; train again with --force", ""},
 		{`{"event":"step","step":6,`, "no space left on device\ntraining ended after step 6 of 80; best so far: " +
-			"epoch 1 in " + best, best},
+			"epoch 1 in " + best + "; go on by jenga train --resume runs/mails", best},
 	} {
 		out := &hook{line: func(text string) error {
 			if strings.HasPrefix(text, test.at) {

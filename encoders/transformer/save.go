@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 
+	"github.com/jenga-nlp/jenga/encoders"
 	"github.com/jenga-nlp/jenga/internal/kernel"
 	"github.com/jenga-nlp/jenga/internal/safetensors"
 	"github.com/jenga-nlp/jenga/nn"
@@ -12,18 +14,46 @@ import (
 
 // Save writes config.json and model.safetensors to folder, which it creates: float32 values under the names of the
 // network's own layout, and unchanged all other tensors of the model that the encoder was opened from.
-func (e *encoder) Save(folder string) error {
+func (e *encoder) Save(folder string) error { return e.saved().Save(folder) }
+
+// Copy implements encoders.CopySaver.
+func (e *encoder) Copy() encoders.Saver {
+	c := e.saved()
+	own := map[*float32]bool{}
+	for _, p := range e.params.All() {
+		own[&p.Data[0]] = true
+	}
+	for i, t := range c.tensors {
+		if t.Raw == nil && own[&t.Data[0]] {
+			c.tensors[i].Data = slices.Clone(t.Data)
+		}
+	}
+	return c
+}
+
+var _ encoders.CopySaver = (*encoder)(nil)
+
+// savedEncoder is what Save writes.
+type savedEncoder struct {
+	config  any
+	tensors []safetensors.Tensor // that linear layers have are copies, others may be the parameters themselves
+}
+
+func (e *encoder) saved() *savedEncoder { return &savedEncoder{e.savedConfig(), e.tensors()} }
+
+// Save implements encoders.Saver.
+func (c *savedEncoder) Save(folder string) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return err
 	}
-	if err := e.saveConfig(filepath.Join(folder, "config.json")); err != nil {
+	if err := saveConfig(filepath.Join(folder, "config.json"), c.config); err != nil {
 		return err
 	}
-	return safetensors.Write(filepath.Join(folder, "model.safetensors"), e.tensors(), map[string]string{"format": "pt"})
+	return safetensors.Write(filepath.Join(folder, "model.safetensors"), c.tensors, map[string]string{"format": "pt"})
 }
 
-// saveConfig writes the config to a file beside path and renames it to path.
-func (e *encoder) saveConfig(path string) error {
+// savedConfig returns the keys of config.json.
+func (e *encoder) savedConfig() any {
 	keys := configKeys(e.config)
 	if e.source != nil {
 		keys = e.source.config
@@ -33,6 +63,11 @@ func (e *encoder) saveConfig(path string) error {
 			}
 		}
 	}
+	return keys
+}
+
+// saveConfig writes a config to a file beside path and renames it to path.
+func saveConfig(path string, keys any) error {
 	data, err := json.MarshalIndent(keys, "", "  ") // keys in order
 	if err != nil {
 		return err

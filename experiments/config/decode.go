@@ -253,19 +253,18 @@ func (d *decoding) cacheFile(s *plugin.Section, t *Training) {
 	}
 }
 
-// saving warns of options of checkpoints that have no effect: each evaluation saves the model, and predictions are made
-// by the best checkpoint.
+// saving rejects options of checkpoints that contradict each other, and warns of those that have no effect: predictions
+// are made by the best checkpoint.
 func (d *decoding) saving(s *plugin.Section, t *Training) {
-	switch {
-	case !s.Has("save_strategy"):
-		t.SaveStrategy = t.EvalStrategy
-	case t.SaveStrategy != t.EvalStrategy && t.EvalStrategy == "no":
-		d.warn(s.At("save_strategy").Place,
-			"save_strategy: %s has no effect: without evaluations the model is saved once, at the end", t.SaveStrategy)
-	case t.SaveStrategy != t.EvalStrategy:
-		d.warn(s.At("save_strategy").Place,
-			"save_strategy: %s has no effect: each evaluation saves the model, by eval_strategy: %s",
-			t.SaveStrategy, t.EvalStrategy)
+	for _, option := range []struct{ key, strategy string }{{"save_steps", "steps"}, {"save_minutes", "minutes"}} {
+		if s.Has(option.key) && t.SaveStrategy != option.strategy && d.files { // a run trained with it still opens
+			d.mistakes.Add(s.At(option.key).Place,
+				"training: %s: no effect with save_strategy: %s; leave it out, or set save_strategy: %s",
+				option.key, t.SaveStrategy, option.strategy)
+		}
+	}
+	if s.Has("save_total_limit") && t.SaveTotalLimit != 1 && t.SaveStrategy == SaveNever && d.files {
+		d.mistakes.Add(s.At("save_total_limit").Place, "training: save_total_limit: no effect with save_strategy: no")
 	}
 	if !t.LoadBestModelAtEnd && t.EvalStrategy != "no" {
 		d.warn(s.At("load_best_model_at_end").Place,

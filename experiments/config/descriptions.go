@@ -106,13 +106,20 @@ var descriptions = map[string]string{
 	"training.gradient_accumulation_steps": "number of batches whose gradients are summed for one update",
 	"training.rehearse": "fraction of batches that are of the tasks that model.keep_tasks names, where the encoder " +
 		"learns: the probability of each batch; 0: these tasks are not trained, and may get worse",
-	"training.recompute":     "whether activations are recomputed in the backward pass: less memory, more time",
-	"training.eval_steps":    "number of updates between evaluations, with eval_strategy: steps",
-	"training.save_strategy": "for files of Jenga-NLP, no effect: each evaluation saves the model",
+	"training.recompute":  "whether activations are recomputed in the backward pass: less memory, more time",
+	"training.eval_steps": "number of updates between evaluations, with eval_strategy: steps",
+	"training.save_strategy": "when last/ is saved, with the state from which jenga train --resume goes on, beside " +
+		"after each evaluation: at the end of each epoch, every save_steps updates or every save_minutes; no: never, " +
+		"and no checkpoint has that state, but for one that a signal leaves",
+	"training.save_steps":   "number of updates between checkpoints, with save_strategy: steps",
+	"training.save_minutes": "number of minutes between checkpoints, with save_strategy: minutes",
+	"training.save_total_limit": "number of checkpoints that training can be resumed from, last/ among them; earlier " +
+		"ones are in checkpoints/step-N, and the oldest are removed; 0: all are kept",
 	"training.load_best_model_at_end": "for files of Jenga-NLP, no effect: predictions are made by the best " +
 		"checkpoint",
 	"training.metric_for_best_model": "metric of dev that selects the best checkpoint: eval_overall, the mean of " +
-		"all heads' main metrics, eval_loss, eval_all_right, eval_TASK_loss, eval_TASK_HEAD_METRIC, …",
+		"all heads' main metrics, eval_loss, eval_all_right, eval_TASK_loss, eval_TASK_HEAD_METRIC, …; " +
+		"{intent: 2, slots: 1} is the weighted mean of those tasks' main metrics",
 	"training.greater_is_better": "whether a higher value of metric_for_best_model is better; false for losses and " +
 		"errors",
 	"training.early_stopping_patience": "number of evaluations without a new best after which training ends; 0: " +

@@ -166,11 +166,17 @@ type Training struct {
 
 	EvalStrategy string `yaml:"eval_strategy" choice:"epoch|steps|no" doc:"when dev is evaluated and the model saved"`
 	EvalSteps    int    `yaml:"eval_steps" range:"[1,)"`
-	SaveStrategy string `yaml:"save_strategy" choice:"epoch|steps|no" listed:"no" default:"(eval_strategy)"`
+
+	SaveStrategy   string  `yaml:"save_strategy" choice:"epoch|steps|minutes|no"`
+	SaveSteps      int     `yaml:"save_steps" range:"[1,)"`
+	SaveMinutes    float64 `yaml:"save_minutes" range:"(0,)"`
+	SaveTotalLimit int     `yaml:"save_total_limit" range:"[0,)"`
 
 	LoadBestModelAtEnd bool   `yaml:"load_best_model_at_end" listed:"no"`
-	MetricForBestModel string `yaml:"metric_for_best_model" takes:"a metric's name" default:"eval_overall"`
-	GreaterIsBetter    bool   `yaml:"greater_is_better" default:"(by the metric)"`
+	MetricForBestModel string `yaml:"-"`
+	// MetricWeights are the weights of tasks whose mean the metric report.Weighted is; nil for any other.
+	MetricWeights   map[string]float64 `yaml:"-"`
+	GreaterIsBetter bool               `yaml:"greater_is_better" default:"(by the metric)"`
 
 	EarlyStoppingPatience int `yaml:"early_stopping_patience" range:"[0,)"`
 
@@ -183,6 +189,9 @@ type Training struct {
 	Logging      Logging `yaml:"logging" listed:"no"`
 	LoggingSteps int     `yaml:"logging_steps" range:"[1,)"`
 }
+
+// SaveNever is the save_strategy of runs that cannot be resumed.
+const SaveNever = "no"
 
 // DefaultCacheMemory is the default of training.cache_memory, in MiB.
 const DefaultCacheMemory = 2048

@@ -135,14 +135,17 @@ tasks: [{name: kind, type: classification, data: {train: train.jsonl}}]
 		LearningRate: 2e-5, LayerDecay: 1, WeightDecay: 0.01, BatchSize: 16, NumEpochs: 3, MaxGradNorm: 1,
 		OnBadLoss: "stop", LossLimit: 1000,
 		GradientAccumulationSteps: 1, Precision: "float32", EvalStrategy: "epoch",
-		EvalSteps: 500, SaveStrategy: "epoch", LoadBestModelAtEnd: true, MetricForBestModel: "eval_overall",
+		EvalSteps:    500,
+		SaveStrategy: "epoch", SaveSteps: 500, SaveMinutes: 30, SaveTotalLimit: 1,
+		LoadBestModelAtEnd: true, MetricForBestModel: "eval_overall",
 		GreaterIsBetter: true, CacheMemory: 2048, Device: "auto", LoggingSteps: 10,
 	}
 	training.Optimizer, training.Scheduler = want.Optimizer, want.Scheduler
 	if e.Training.Optimizer.Type != "adamw" || e.Training.Scheduler.Type != "linear" {
 		t.Errorf("optimizer %s and schedule %s by default", e.Training.Optimizer.Type, e.Training.Scheduler.Type)
 	}
-	if training != want || e.Training.Sampling.Type != "proportional" || e.Training.Weighting.Type != "fixed" {
+	if !reflect.DeepEqual(training, want) || e.Training.Sampling.Type != "proportional" ||
+		e.Training.Weighting.Type != "fixed" {
 		t.Errorf("training\n     %+v\nwant %+v", training, want)
 	}
 }

@@ -99,10 +99,8 @@ func TestIgnoredCheckpointOptionsGiveWarnings(t *testing.T) {
 		{[]string{"training.eval_strategy=no"}, nil},
 		{[]string{"training.eval_strategy=no", "training.save_strategy=no", "training.load_best_model_at_end=false"},
 			nil},
-		{[]string{"training.save_strategy=no"},
-			[]string{"save_strategy: no has no effect: each evaluation saves the model, by eval_strategy: epoch"}},
-		{[]string{"training.eval_strategy=no", "training.save_strategy=epoch"},
-			[]string{"save_strategy: epoch has no effect: without evaluations the model is saved once, at the end"}},
+		{[]string{"training.save_strategy=no"}, nil},
+		{[]string{"training.eval_strategy=no", "training.save_strategy=epoch"}, nil},
 		{[]string{"training.load_best_model_at_end=false"},
 			[]string{"load_best_model_at_end: false has no effect: predictions are made by the best model; the " +
 				"folder last has the last one"}},

@@ -3,7 +3,9 @@ package config
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/jenga-nlp/jenga/corpus"
@@ -23,8 +25,17 @@ type metricNames struct {
 // metric sets the metric that selects the best model, and rejects one that evaluations will not have.
 func (d *decoding) metric(s *plugin.Section) {
 	t := &d.e.Training
-	if !s.Has("metric_for_best_model") {
+	switch given := s.At("metric_for_best_model"); {
+	case !s.Has("metric_for_best_model"):
 		t.MetricForBestModel = report.Overall
+	case given.Kind == plugin.Mapping:
+		d.weightedMetric(s, given)
+		return
+	case given.Kind != plugin.Text:
+		d.mistakes.Add(given.Place, "training: metric_for_best_model: want a metric's name or {TASK: WEIGHT}, have %s",
+			given)
+	default:
+		t.MetricForBestModel = given.Text
 	}
 	if !d.mistakes.Empty() {
 		return // the tasks may be incomplete
@@ -44,6 +55,37 @@ func (d *decoding) metric(s *plugin.Section) {
 	if s.Has("metric_for_best_model") && !known {
 		d.mistakes.Add(s.At("metric_for_best_model").Place, "training: metric_for_best_model: %s",
 			plugin.UnknownLike("metric", t.MetricForBestModel, d.nearestMetric(t.MetricForBestModel, all), all.names))
+	}
+}
+
+// weightedMetric sets the weighted mean of tasks' main metrics as the metric that selects the best model.
+func (d *decoding) weightedMetric(s, given *plugin.Section) {
+	t := &d.e.Training
+	t.MetricForBestModel, t.MetricWeights = report.Weighted, map[string]float64{}
+	if len(given.Entries) == 0 {
+		d.mistakes.Add(given.Place, "training: metric_for_best_model: want a metric's name or {TASK: WEIGHT}, have {}")
+	}
+	var names []string
+	for _, task := range d.e.Tasks {
+		names = append(names, task.Name)
+	}
+	for _, e := range given.Entries {
+		weight, err := strconv.ParseFloat(e.Value.Text, 64)
+		number := e.Value.Kind == plugin.Int || e.Value.Kind == plugin.Float
+		switch {
+		case !slices.Contains(names, e.Key):
+			d.mistakes.Add(e.Place, "training: metric_for_best_model: %s", plugin.Unknown("task", e.Key, names))
+		case err != nil || !number || !(weight > 0) || math.IsInf(weight, 0):
+			d.mistakes.Add(e.Value.Place, "training: metric_for_best_model: weight of task %q: want a number above 0, "+
+				"have %s", e.Key, e.Value)
+		}
+		t.MetricWeights[e.Key] = weight
+	}
+	if !s.Has("greater_is_better") {
+		t.GreaterIsBetter = true
+	} else if !t.GreaterIsBetter {
+		d.warn(s.At("greater_is_better").Place,
+			"greater_is_better: false with weights of tasks chooses the worst model")
 	}
 }
 

@@ -276,6 +276,7 @@ type trainingOptions struct {
 	Scheduler *plugin.Section `yaml:"lr_scheduler" takes:"a type or {type: …}"`
 	Sampling  *plugin.Section `yaml:"sampling" takes:"a type or {type: …}"`
 	Weighting *plugin.Section `yaml:"weighting" takes:"a type or {type: …}"`
+	Metric    *plugin.Section `yaml:"metric_for_best_model" takes:"a name or {TASK: WEIGHT}" default:"eval_overall"`
 	OutputDir *plugin.Section `yaml:"output_dir,omitempty" takes:"a path" default:"(runs/PROJECT_NAME)"`
 	CacheFile *plugin.Section `yaml:"cache_file" takes:"true, false or a path" default:"true"`
 }
@@ -283,6 +284,7 @@ type trainingOptions struct {
 var trainingDefaults = trainingOptions{Training: Training{
 	LearningRate: 2e-5, LayerDecay: 1, WeightDecay: 0.01,
 	BatchSize: 16, NumEpochs: 3, MaxGradNorm: 1, OnBadLoss: "stop", LossLimit: 1000, GradientAccumulationSteps: 1,
-	Precision: "float32", EvalStrategy: "epoch", EvalSteps: 500, SaveStrategy: "epoch", LoadBestModelAtEnd: true,
+	Precision: "float32", EvalStrategy: "epoch", EvalSteps: 500, LoadBestModelAtEnd: true,
+	SaveStrategy: "epoch", SaveSteps: 500, SaveMinutes: 30, SaveTotalLimit: 1,
 	CacheMemory: DefaultCacheMemory, Device: "auto", LoggingSteps: 10,
 }}

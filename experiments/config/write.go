@@ -205,6 +205,10 @@ func (f *writing) training() *plugin.Section {
 		Training: t, Optimizer: t.Optimizer.Section(), Scheduler: t.Scheduler.Section(),
 		Sampling: t.Sampling.Section(), Weighting: t.Weighting.Section(),
 		OutputDir: f.path(t.OutputDir), CacheFile: f.path(t.CacheFolder),
+		Metric: plugin.SectionOf(t.MetricForBestModel),
+	}
+	if t.MetricWeights != nil {
+		o.Metric = plugin.SectionOf(t.MetricWeights)
 	}
 	if t.CacheFolder == "" {
 		o.CacheFile = plugin.SectionOf(!t.NoCacheFile)
@@ -215,6 +219,12 @@ func (f *writing) training() *plugin.Section {
 	}
 	if !f.e.rehearsable() {
 		s.Remove("rehearse")
+	}
+	if t.SaveStrategy != "steps" {
+		s.Remove("save_steps")
+	}
+	if t.SaveStrategy != "minutes" {
+		s.Remove("save_minutes")
 	}
 	if multitask.ComputesRate(t.Optimizer.Options) {
 		for _, key := range rateKeys {

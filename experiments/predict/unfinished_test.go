@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/internal/sample"
@@ -27,6 +28,9 @@ func TestARunThatIsBeingTrainedSaysSo(t *testing.T) {
 	if _, err := run.Train(context.Background(), folder, func(event any) error {
 		if step, ok := event.(multitask.Step); ok && step.Number == 4 {
 			seen = true
+			for began := time.Now(); !runfolder.HasBest(folder) && time.Since(began) < time.Minute; {
+				time.Sleep(time.Millisecond) // it is written while training goes on
+			}
 			opened, err := Open(folder)
 			if err != nil || len(opened.Warnings) != 1 || opened.Warnings[0] != want {
 				t.Errorf("Open = %v, warnings %q, want %q", err, opened.Warnings, want)

@@ -20,6 +20,7 @@ type Done struct {
 	Skipped  int // steps without an update
 	Seconds  float64
 	Folder   string
+	Resume   string                 // the checkpoint that the training can be resumed from; "": none
 	Frozen   multitask.FrozenParams // of the encoder; none where all its parameters learn
 	Old      []OldHead              // of tasks of the base run, beside which the encoder learns
 }
@@ -114,6 +115,7 @@ type (
 		Step       int     `json:"step"`
 		Of         int     `json:"of"`
 		Checkpoint *string `json:"checkpoint"` // nil where there is none
+		Resume     string  `json:"resume,omitempty"`
 		Error      string  `json:"error,omitempty"`
 	}
 	errorLine struct {
@@ -121,6 +123,7 @@ type (
 		Step       int    `json:"step,omitempty"`
 		Of         int    `json:"of,omitempty"`
 		Checkpoint string `json:"checkpoint,omitempty"`
+		Resume     string `json:"resume,omitempty"`
 		Error      string `json:"error"`
 	}
 	bestLine struct {
@@ -191,9 +194,10 @@ func Line(event any) any {
 		return v.line()
 	case Ended:
 		if !errors.Is(v.Err, context.Canceled) {
-			return errorLine{Event: "error", Step: v.Step, Of: v.Of, Checkpoint: v.Checkpoint(), Error: v.Err.Error()}
+			return errorLine{Event: "error", Step: v.Step, Of: v.Of, Checkpoint: v.Checkpoint(), Resume: v.Resume,
+				Error: v.Err.Error()}
 		}
-		line := interruptedLine{Event: "interrupted", Step: v.Step, Of: v.Of}
+		line := interruptedLine{Event: "interrupted", Step: v.Step, Of: v.Of, Resume: v.Resume}
 		if checkpoint := v.Checkpoint(); checkpoint != "" {
 			line.Checkpoint = &checkpoint
 		}

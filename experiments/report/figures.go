@@ -1,6 +1,7 @@
 package report
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -11,16 +12,38 @@ import (
 type Selection struct {
 	Metric string // eval_overall, eval_loss, eval_TASK_loss, eval_TASK_HEAD_METRIC, …
 	Higher bool   // is better
+	// Weights of tasks, by whose main metrics Weighted is computed; nil for other metrics
+	Weights map[string]float64
 }
 
 // Value returns the selected metric of an evaluation.
 func (s Selection) Value(groups []multitask.GroupMetrics) (float64, error) {
+	if s.Weights != nil {
+		return s.weighted(groups)
+	}
 	figures := Metrics(groups)
 	v, ok := figures[s.Metric]
 	if !ok {
 		return 0, fmt.Errorf("no metric %q in this evaluation", s.Metric)
 	}
 	return v, nil
+}
+
+// weighted returns the weighted mean of the main metrics of tasks. Those without one are left out.
+func (s Selection) weighted(groups []multitask.GroupMetrics) (float64, error) {
+	sum, weights := 0.0, 0.0
+	for _, g := range groups {
+		for _, task := range g.Tasks {
+			if figure, ok := TaskMetric(task); ok {
+				sum += s.Weights[task.Task] * figure
+				weights += s.Weights[task.Task]
+			}
+		}
+	}
+	if weights == 0 {
+		return 0, errors.New("no task with a weight has a metric in this evaluation")
+	}
+	return sum / weights, nil
 }
 
 // Better reports whether value a is better than b.
@@ -32,6 +55,7 @@ const (
 	Overall   = "eval_overall"
 	OverallF1 = "eval_overall_f1"
 	AllRight  = "eval_all_right"
+	Weighted  = "eval_weighted" // of a Selection by weights
 )
 
 // TaskLoss returns the metric name of a task's loss.

@@ -42,4 +42,14 @@ func TestMetricsOfTwoTasks(t *testing.T) {
 	if got := Metrics(groups); !maps.Equal(got, want) {
 		t.Errorf("Metrics = %v, want %v", got, want)
 	}
+
+	// by weights of tasks: mood's main metric is 0.25, that of spans 0.5
+	by := Selection{Metric: Weighted, Higher: true, Weights: map[string]float64{"mood": 3, "spans": 1}}
+	if got, err := by.Value(groups); err != nil || got != (3*0.25+0.5)/4 {
+		t.Errorf("the weighted mean is %v, %v", got, err)
+	}
+	by.Weights = map[string]float64{"other": 1}
+	if _, err := by.Value(groups); err == nil {
+		t.Error("weights of a task that is not evaluated are no error")
+	}
 }

@@ -14,6 +14,7 @@ type State struct {
 	Step, Of int    // the last step that the file has, and the number of steps that the plan has, 0 if unknown
 	Ended    string // event of the line that ends the file: done, interrupted, error; "" after a kill
 	Error    string // of an error
+	Done     string // the line of the event done; "" where training has not come to its end
 }
 
 // String describes the state of a run that is not done, and that is not being trained.
@@ -44,7 +45,7 @@ const maxMetricsLine = 256 << 20
 // one of the training.
 func ReadState(metrics io.Reader) (State, error) {
 	// the last line of each event; its name is at the start of the line
-	last, ended := map[string][]byte{}, ""
+	last, ended, done := map[string][]byte{}, "", ""
 	lines := bufio.NewScanner(metrics)
 	lines.Buffer(nil, maxMetricsLine)
 	lines.Split(completeLines)
@@ -58,7 +59,9 @@ func ReadState(metrics io.Reader) (State, error) {
 			last[event] = append(last[event][:0], lines.Bytes()...)
 			ended = event
 		default:
-			ended = event
+			if ended = event; event == "done" {
+				done = lines.Text()
+			}
 		}
 	}
 	if err := lines.Err(); err != nil {
@@ -81,6 +84,9 @@ func ReadState(metrics io.Reader) (State, error) {
 	}
 	if ended == "done" || ended == "interrupted" || ended == "error" {
 		state.Ended = ended
+	}
+	if ended == "done" {
+		state.Done = done
 	}
 	return state, nil
 }

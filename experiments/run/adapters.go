@@ -10,21 +10,33 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/model"
 	"github.com/jenga-nlp/jenga/internal/checkpoint"
 	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/nn"
 )
 
-// writeAdapters writes the adapters of the encoder to a checkpoint's folder, a file for each.
-func (r *Run) writeAdapters(folder string) error {
+// savedAdapter is an adapter of the encoder as a checkpoint has it.
+type savedAdapter struct {
+	name   string
+	params []*nn.Param
+	scope  nn.Params // that they were made in
+}
+
+// savedAdapters returns the adapters of the run's model, with the parameters themselves.
+func (r *Run) savedAdapters() []savedAdapter {
+	var all []savedAdapter
 	for _, name := range adaptersOf(slices.Concat(r.Model.Groups, r.built.Kept)) {
-		path := model.AdapterFile(folder, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			return err
-		}
-		at := multitask.AdapterParams(r.Model.Params, name)
-		if err := checkpoint.Write(path, at.All(), at); err != nil {
-			return err
-		}
+		scope := multitask.AdapterParams(r.Model.Params, name)
+		all = append(all, savedAdapter{name, scope.All(), scope})
 	}
-	return nil
+	return all
+}
+
+// write writes the adapter to a file of its own in a checkpoint's folder.
+func (a savedAdapter) write(folder string) error {
+	path := model.AdapterFile(folder, a.name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	return checkpoint.Write(path, a.params, a.scope)
 }
 
 // readAdapters reads the adapters of the model's groups from a checkpoint's folder.

@@ -2,39 +2,58 @@ package run
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/report"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
+	"github.com/jenga-nlp/jenga/internal/kernel"
 	"github.com/jenga-nlp/jenga/multitask"
 )
 
-// checkpointer saves the checkpoints of a run: the last, the best, and the best of each task.
+// checkpointer saves the checkpoints of a run: the last, the best, and the best of each task. It copies what changes in
+// training, and writes the copies while training goes on.
 type checkpointer struct {
 	run       *Run
 	folder    string
+	training  *multitask.Training
+	metrics   *metricsLog
 	selection report.Selection
-	bests     bests
-	saved     bests // those whose checkpoints are written
-	last      multitask.Step
-	frozen    multitask.FrozenParams // at the end
-	old       *oldTasks              // of the base run; nil: it continues none
+	started   time.Time // of the training, without that before it was resumed
+	before    float64   // seconds before it was resumed
+
+	bests  bests
+	last   multitask.Step
+	frozen multitask.FrozenParams // at the end
+	old    *oldTasks              // of the base run; nil: it continues none
+
+	writing background
+	begun   saving // the last that has begun
+	saved   saving // the last that is written
+	stateAt string // its place, if a training can be resumed from the last checkpoint; else ""
 }
 
-// bests are the best evaluations so far, data that JSON can hold.
-type bests struct {
-	Evaluations int                  `json:"evaluations"` // so far
-	Best        multitask.Evaluation `json:"best"`
-	Value       float64              `json:"value"` // of Best
-	Worse       int                  `json:"worse"` // evaluations since Best
-	TaskBest    map[string]float64   `json:"task_best"`
-	Old         []report.OldHead     `json:"old,omitempty"` // heads of the base run, before training and at Best
+// saving is how far a training was when a checkpoint was made.
+type saving struct {
+	bests bests
+	step  int
+	due   bool // an evaluation
+	state bool // with a snapshot
+	time  time.Time
 }
 
-// newCheckpointer returns the checkpointer of a run in folder.
-func (r *Run) newCheckpointer(folder string) *checkpointer {
-	return &checkpointer{run: r, folder: folder, selection: selectionOf(r.experiment().Training)}
+// newCheckpointer returns the checkpointer of a training in folder.
+func (r *Run) newCheckpointer(folder string, training *multitask.Training, metrics *metricsLog) *checkpointer {
+	now := time.Now()
+	return &checkpointer{
+		run: r, folder: folder, training: training, metrics: metrics,
+		selection: selectionOf(r.experiment().Training), started: now, begun: saving{time: now},
+	}
 }
 
 // evaluated saves the model as the last, and as the best of the run and of tasks where it is better than before. It
@@ -49,7 +68,122 @@ func (c *checkpointer) evaluated(e multitask.Evaluation) error {
 			return err
 		}
 	}
-	if err := c.saveLast(); err != nil {
+	if err := c.save(names, c.savesState()); err != nil {
+		return err
+	}
+	if c.stops() {
+		return multitask.ErrStop
+	}
+	return nil
+}
+
+// stops reports whether training ends early.
+func (c *checkpointer) stops() bool {
+	patience := c.run.experiment().Training.EarlyStoppingPatience
+	return patience > 0 && c.bests.Worse >= patience
+}
+
+// savesState reports whether checkpoints have the state of the training.
+func (c *checkpointer) savesState() bool {
+	return c.run.experiment().Training.SaveStrategy != config.SaveNever
+}
+
+// stepped saves the model after the last step, the one that follows before, where the experiment's save_strategy says
+// so, unless an evaluation is due, which does.
+func (c *checkpointer) stepped(before multitask.Step) error {
+	if c.writing.ended() {
+		if err := c.wait(); err != nil {
+			return err
+		}
+	}
+	if c.training.Due() || !c.dueAfter(before, c.last) {
+		return nil
+	}
+	return c.save(nil, true)
+}
+
+// dueAfter reports whether save_strategy saves after a step, the one that follows before.
+func (c *checkpointer) dueAfter(before, step multitask.Step) bool {
+	switch t := c.run.experiment().Training; t.SaveStrategy {
+	case "epoch":
+		return int(step.Epoch) > int(before.Epoch)
+	case "steps":
+		return step.Number%t.SaveSteps == 0
+	case "minutes":
+		return time.Since(c.begun.time).Minutes() >= t.SaveMinutes
+	}
+	return false
+}
+
+// save saves the model as the last, with the state of the training if state is true, and then copies it to other names
+// in the run folder. It returns when all is copied that training changes; wait waits until it is written.
+func (c *checkpointer) save(names []string, state bool) error {
+	if err := c.wait(); err != nil {
+		return err
+	}
+
+	// what changes in training
+	c.training.UseAverage()
+	model, err := c.run.saved(c.folder)
+	if err != nil {
+		return err
+	}
+	model, copied := model.copied()
+	begun := saving{bests: c.bests.clone(), step: c.last.Number, due: c.training.Due(), state: state, time: time.Now()}
+	var snapshot *multitask.Snapshot
+	if state {
+		if snapshot, err = c.snapshot(names); err != nil {
+			return err
+		}
+	}
+
+	// files
+	c.begun = begun
+	c.writing.start(func() error { return c.write(model, snapshot, names, begun.step) })
+	if !copied {
+		return c.wait()
+	}
+	return nil
+}
+
+// snapshot returns a snapshot of the training with the run's state.
+func (c *checkpointer) snapshot(names []string) (*multitask.Snapshot, error) {
+	experiment, err := experimentText(c.run.experiment(), c.folder)
+	if err != nil {
+		return nil, err
+	}
+	text, err := json.Marshal(savedState{
+		Jenga: Version, Kernels: kernel.Name(), Experiment: string(experiment),
+		Step: c.last.Number, Of: c.last.Of, Epoch: c.last.Epoch, Skipped: c.last.Skipped, Bests: c.bests, Links: names,
+		Metrics: c.metrics.at, Seconds: c.seconds(),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("snapshot: %w", err)
+	}
+	s, err := c.training.Snapshot()
+	if err != nil {
+		return nil, err
+	}
+	s.Attach(text)
+	return s, nil
+}
+
+// seconds returns the time of training so far.
+func (c *checkpointer) seconds() float64 { return c.before + time.Since(c.started).Seconds() }
+
+// write writes a checkpoint as the last, and copies it to other names.
+func (c *checkpointer) write(m savedModel, s *multitask.Snapshot, names []string, step int) error {
+	if err := c.metrics.sync(); err != nil { // the snapshot names a place in it
+		return err
+	}
+	last := filepath.Join(c.folder, runfolder.LastDir)
+	err := runfolder.Replace(last, func(fresh string) error {
+		if err := m.write(fresh); err != nil || s == nil {
+			return err
+		}
+		return writeSnapshot(fresh, s)
+	})
+	if err != nil {
 		return err
 	}
 	for _, name := range names {
@@ -57,64 +191,67 @@ func (c *checkpointer) evaluated(e multitask.Evaluation) error {
 			return err
 		}
 	}
-	c.saved = c.bests
-	if err := settle(c.folder); err != nil {
+	if s != nil {
+		if err := c.keep(step); err != nil {
+			return err
+		}
+	}
+	return settle(c.folder)
+}
+
+// wait waits until the last checkpoint is written.
+func (c *checkpointer) wait() error {
+	if c.writing.result == nil {
+		return nil
+	}
+	if err := c.writing.wait(); err != nil {
 		return err
 	}
-	if patience := c.run.experiment().Training.EarlyStoppingPatience; patience > 0 && c.bests.Worse >= patience {
-		return multitask.ErrStop
+	c.saved = c.begun
+	c.stateAt = ""
+	if c.saved.state {
+		c.stateAt = filepath.Join(c.folder, runfolder.LastDir)
 	}
 	return nil
 }
 
-// add adds an evaluation. It returns the checkpoints that its model replaces: the best of the run and of tasks.
-func (b *bests) add(e multitask.Evaluation, by report.Selection) (names []string, err error) {
-	value, err := by.Value(e.Groups)
-	if err != nil {
-		return nil, err
+// interrupted saves the state of a training that a signal has ended, unless the last checkpoint has it.
+func (c *checkpointer) interrupted() error {
+	err := c.wait()
+	same := c.saved.step == c.last.Number && c.saved.due == c.training.Due() && c.saved.state
+	if err != nil || same || c.last.Number == 0 {
+		return err
 	}
-
-	// best of the run
-	if b.Evaluations == 0 || by.Better(value, b.Value) {
-		b.Best, b.Value, b.Worse = e, value, 0
-		names = append(names, runfolder.BestDir)
-	} else {
-		b.Worse++
-	}
-	b.Evaluations++
-
-	// best of each task
-	if b.TaskBest == nil {
-		b.TaskBest = map[string]float64{}
-	}
-	for _, g := range e.Groups {
-		for _, task := range g.Tasks {
-			figure, evaluated := report.TaskMetric(task)
-			if best, have := b.TaskBest[task.Task]; !evaluated || have && figure <= best {
-				continue
-			}
-			b.TaskBest[task.Task] = figure
-			names = append(names, filepath.Join(runfolder.TasksDir, task.Task))
-		}
-	}
-	return names, nil
+	return errors.Join(c.save(nil, true), c.wait())
 }
 
-// finish saves a model that was never evaluated, as the last and the best.
+// finish waits for checkpoints, and saves a model that was never evaluated as the last and the best.
 func (c *checkpointer) finish() error {
 	if c.bests.Evaluations > 0 {
-		return nil
-	}
-	if err := c.saveLast(); err != nil {
-		return err
+		return c.wait()
 	}
 	if c.old != nil {
 		var err error
-		if c.saved.Old, err = c.old.after(c.bests.Old, multitask.Evaluation{}); err != nil {
+		if c.bests.Old, err = c.old.after(c.bests.Old, multitask.Evaluation{}); err != nil {
 			return err
 		}
 	}
-	return c.link(runfolder.BestDir)
+	if err := c.save([]string{runfolder.BestDir}, c.savesState()); err != nil {
+		return err
+	}
+	return c.wait()
+}
+
+// finished removes the state of a training that is done.
+func (c *checkpointer) finished() error {
+	if err := c.metrics.sync(); err != nil {
+		return err
+	}
+	err := os.Remove(filepath.Join(c.folder, runfolder.LastDir, runfolder.SnapshotFile))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	return err
 }
 
 // measureOld evaluates the tasks of the base run before training, unless that is done, and at each best evaluation.
@@ -129,22 +266,19 @@ func (c *checkpointer) measureOld(ctx context.Context) (err error) {
 // done returns the last event of the run, if this is its end.
 func (c *checkpointer) done() report.Done {
 	return report.Done{
-		Best: c.saved.Best, Metric: c.selection.Metric, Value: c.saved.Value,
-		Step: c.last.Number, Of: c.last.Of, Skipped: c.last.Skipped, Folder: c.folder, Frozen: c.frozen,
-		Old: c.saved.Old,
+		Best: c.saved.bests.Best, Metric: c.selection.Metric, Value: c.saved.bests.Value, Seconds: c.seconds(),
+		Step: c.last.Number, Of: c.last.Of, Skipped: c.last.Skipped, Folder: c.folder, Resume: c.stateAt,
+		Frozen: c.frozen, Old: c.saved.bests.Old,
 	}
 }
 
-func (c *checkpointer) saveLast() error {
-	return c.run.save(filepath.Join(c.folder, runfolder.LastDir))
-}
-
-// link copies the last checkpoint to another name in the run folder.
+// link copies the last checkpoint to another name in the run folder, without the state of the training.
 func (c *checkpointer) link(name string) error {
-	return runfolder.Link(filepath.Join(c.folder, runfolder.LastDir), filepath.Join(c.folder, name))
+	return runfolder.Link(filepath.Join(c.folder, runfolder.LastDir), filepath.Join(c.folder, name),
+		runfolder.SnapshotFile)
 }
 
 // selectionOf returns the metric that selects the best model.
 func selectionOf(t config.Training) report.Selection {
-	return report.Selection{Metric: t.MetricForBestModel, Higher: t.GreaterIsBetter}
+	return report.Selection{Metric: t.MetricForBestModel, Higher: t.GreaterIsBetter, Weights: t.MetricWeights}
 }

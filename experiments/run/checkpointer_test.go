@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -47,7 +48,14 @@ func TestEarlyStoppingCountsEvaluationsSinceTheBest(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			c, stopped := r.newCheckpointer(filepath.Join(t.TempDir(), "run")), 0
+			metrics, err := os.Create(filepath.Join(t.TempDir(), "metrics"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer metrics.Close()
+			folder := filepath.Join(t.TempDir(), "run")
+			c, stopped := r.newCheckpointer(folder, training(t, r), newMetricsLog(metrics)), 0
+			defer c.wait()
 			for i, v := range test.values {
 				err := c.evaluated(evaluation(v, v))
 				if err != nil && !errors.Is(err, multitask.ErrStop) {

@@ -37,6 +37,10 @@ func (r *Run) checkDev(mistakes *plugin.Mistakes) {
 	e, t := r.experiment(), r.experiment().Training
 	figures := report.Metrics(groups)
 	_, chosen := figures[t.MetricForBestModel]
+	if t.MetricWeights != nil && len(figures) > 0 {
+		chosen = true
+		r.checkWeights(groups, mistakes)
+	}
 	switch r.evaluated = len(figures) > 0; {
 	case !r.evaluated && t.EarlyStoppingPatience > 0:
 		mistakes.Add(e.Place("training.early_stopping_patience"),
@@ -63,6 +67,21 @@ func (r *Run) checkDev(mistakes *plugin.Mistakes) {
 	}
 	for g := range r.Data.Groups {
 		r.Warnings = append(r.Warnings, r.Data.CheckTargets(&r.Data.Groups[g], config.Dev, true)...)
+	}
+}
+
+// checkWeights reports tasks with a weight in metric_for_best_model whose main metrics have no value on dev.
+func (r *Run) checkWeights(groups []multitask.GroupMetrics, mistakes *plugin.Mistakes) {
+	e := r.experiment()
+	for _, group := range groups {
+		for _, task := range group.Tasks {
+			weight := e.Training.MetricWeights[task.Task]
+			if _, ok := report.TaskMetric(task); !ok && weight > 0 {
+				mistakes.Add(e.Place("training.metric_for_best_model"),
+					"training: metric_for_best_model: task %q has no metric on dev; leave it out, or label examples",
+					task.Task)
+			}
+		}
 	}
 }
 

@@ -47,7 +47,7 @@ func checkFiles(folder string, force bool) error {
 	entries, err := os.ReadDir(folder)
 	entries = slices.DeleteFunc(entries, func(e fs.DirEntry) bool { return e.Name() == runfolder.LockFile })
 	switch {
-	case errors.Is(err, fs.ErrNotExist), err == nil && len(entries) == 0:
+	case errors.Is(err, fs.ErrNotExist), err == nil && (len(entries) == 0 || onlyBegun(entries)):
 		return nil
 	case errors.Is(err, syscall.ENOTDIR):
 		return fmt.Errorf("run folder: %s is a file; name a folder by --out", folder)
@@ -61,10 +61,31 @@ func checkFiles(folder string, force bool) error {
 	return nil
 }
 
+// onlyBegun reports whether files are what a training has left that was killed before its folder was a run: an empty
+// metrics file and what is written before the experiment file.
+func onlyBegun(entries []fs.DirEntry) bool {
+	begun := false
+	for _, e := range entries {
+		switch e.Name() {
+		case runfolder.MetricsFile:
+			info, err := e.Info()
+			begun = err == nil && info.Size() == 0
+			if !begun {
+				return false
+			}
+		case runfolder.SplitsFile, runfolder.SplitsFile + runfolder.NewSuffix,
+			runfolder.ExperimentFile + runfolder.NewSuffix:
+		default:
+			return false
+		}
+	}
+	return begun
+}
+
 // trained are the files and folders that a run writes to its folder besides its experiment file.
 var trained = []string{
-	runfolder.ExperimentFile + runfolder.NewSuffix,
-	runfolder.TasksDir,
+	runfolder.ExperimentFile + runfolder.NewSuffix, runfolder.SplitsFile + runfolder.NewSuffix,
+	runfolder.TasksDir, runfolder.CheckpointsDir,
 	runfolder.BestDir, runfolder.BestDir + runfolder.NewSuffix, runfolder.BestDir + runfolder.OldSuffix,
 	runfolder.LastDir, runfolder.LastDir + runfolder.NewSuffix, runfolder.LastDir + runfolder.OldSuffix,
 	runfolder.MetricsFile, runfolder.SplitsFile,

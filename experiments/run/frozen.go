@@ -112,8 +112,16 @@ func sumsOf(path string) (sha, crc string, err error) {
 // Check returns an error if a frozen encoder was read from a file without a sum: a file added since training may be
 // read in place of another.
 func (p EncoderLocation) Check(files []string) error {
+	folder, err := runfolder.RealPath(dataset.TokenizerFolder(p.Folder))
+	if err != nil {
+		return err
+	}
 	for _, file := range files {
-		name, err := filepath.Rel(dataset.TokenizerFolder(p.Folder), file)
+		at, err := runfolder.RealPath(filepath.Dir(file)) // the file may be a link out of the folder
+		if err != nil {
+			return err
+		}
+		name, err := filepath.Rel(folder, filepath.Join(at, filepath.Base(file)))
 		if err != nil {
 			return err
 		}

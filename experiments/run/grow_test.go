@@ -260,7 +260,7 @@ func TestAGrownRunResumes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := Resume(folder)
+	got, err := resumedFrom(folder)
 	if err != nil {
 		t.Fatal(err)
 	}

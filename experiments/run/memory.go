@@ -9,6 +9,7 @@ import (
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/encoders"
+	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/multitask"
 	"github.com/jenga-nlp/jenga/plugin"
 )
@@ -24,11 +25,14 @@ type estimate struct {
 	// of the largest batch of dev, beside the memory of training
 	evaluation int64
 	states     int64 // of a frozen encoder, cached in memory
+	checkpoint int64 // copies of what is saved, which are written while training goes on
 }
 
 func (n estimate) model() int64 { return n.weights + n.gradients + n.optimizer + n.average }
 
-func (n estimate) total() int64 { return n.model() + n.activations + n.evaluation + n.states }
+func (n estimate) total() int64 {
+	return n.model() + n.activations + n.evaluation + n.states + n.checkpoint
+}
 
 // trainingNeed estimates the memory of training.
 func (r *Run) trainingNeed(data []multitask.Data) (estimate, error) {
@@ -58,11 +62,33 @@ func (r *Run) trainingNeed(data []multitask.Data) (estimate, error) {
 			tokens += int64(s.Tokens)
 		}
 	}
+	n.checkpoint = r.copiesNeed(n)
 	if r.Model.Frozen() {
 		// of one layer: fusions that read all keep more
 		n.states = min(plan.CacheMemory, 4*tokens*int64(r.Model.Encoder.Describe().Width))
 	}
 	return n, nil
+}
+
+// copiesNeed estimates the copies that a checkpoint makes: of the model, as far as it is saved, and of what a snapshot
+// has. n has the memory of the parameters and of the optimizer.
+func (r *Run) copiesNeed(n estimate) int64 {
+	copies := int64(0)
+	for _, w := range ownParams(r.Model) {
+		copies += 4 * int64(len(w.Data))
+	}
+	if r.copiesEncoder() {
+		copies = n.weights
+	}
+	if r.experiment().Training.SaveStrategy != config.SaveNever {
+		for _, w := range r.Model.Params.All() {
+			if !w.Frozen {
+				copies += 4 * int64(len(w.Data))
+			}
+		}
+		copies += n.optimizer + n.average
+	}
+	return copies
 }
 
 // modelNeed estimates the memory of the parameters, and of gradients for those that are trained.
@@ -156,6 +182,7 @@ func (n estimate) list() []MemoryPart {
 		{"weights", n.weights}, {"gradients", n.gradients}, {"optimizer", n.optimizer},
 		{"averaged weights", n.average},
 		{"activations", n.activations}, {"evaluation", n.evaluation}, {"cached states", n.states},
+		{"checkpoint", n.checkpoint},
 	} {
 		if part.Bytes > 0 {
 			list = append(list, part)

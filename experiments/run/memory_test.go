@@ -147,6 +147,24 @@ func TestTrainingNeed(t *testing.T) {
 	}
 }
 
+func TestCopiesForACheckpointAreCounted(t *testing.T) {
+	for _, test := range []struct {
+		set    string
+		copies int64 // of the weights, all of which learn: the model, and values and moments of the snapshot
+	}{
+		{"training.save_strategy=epoch", 1 + 3},
+		{"training.ema=0.9", 1 + 4},
+		{"training.save_strategy=no", 1},
+	} {
+		r := prepared(t, sample.Small(t, ""), 1<<20, test.set)
+		need, err := r.trainingNeed(r.data())
+		if err != nil || need.checkpoint != test.copies*need.weights {
+			t.Errorf("with %s a checkpoint needs %d bytes, %v; want %d times those of the weights, %d", test.set,
+				need.checkpoint, err, test.copies, need.weights)
+		}
+	}
+}
+
 func TestTrainingKeepsWithinTheMachinesMemory(t *testing.T) {
 	if debug.SetMemoryLimit(-1) != math.MaxInt64 {
 		t.Skip("GOMEMLIMIT is set")

@@ -63,9 +63,10 @@ type planKey struct {
 // notInPlan are the fields of config.Training that leave the plan as it is. TestKeysOutsideThePlan and, for the
 // patience, TestEarlyStoppingCountsEvaluationsSinceTheBest check those that have an effect.
 var notInPlan = []string{
-	"MetricForBestModel", "GreaterIsBetter", "EarlyStoppingPatience", // of the checkpointer
+	"MetricForBestModel", "MetricWeights", "GreaterIsBetter", "EarlyStoppingPatience", // of the checkpointer
 	"OutputDir", "LoggingSteps", "Rehearse", // of Folder, metrics.jsonl, newSampler (TestRehearsedTasksAreMixedIn)
-	"SaveStrategy", "LoadBestModelAtEnd", "Device", "Logging", // of Jenga-NLP, without effect
+	"SaveStrategy", "SaveSteps", "SaveMinutes", "SaveTotalLimit", // of the checkpointer
+	"LoadBestModelAtEnd", "Device", "Logging", // of Jenga-NLP, without effect
 }
 
 // planKeys are the keys of training, and others that change the plan; states is a folder.
@@ -165,8 +166,10 @@ func TestKeysOutsideThePlan(t *testing.T) {
 		{[]string{"training.metric_for_best_model=eval_loss"}, report.Selection{Metric: "eval_loss"}},
 		{[]string{"training.metric_for_best_model=eval_loss", "training.greater_is_better=true"},
 			report.Selection{Metric: "eval_loss", Higher: true}},
+		{[]string{"training.metric_for_best_model={team: 2, things: 1}"}, report.Selection{Metric: "eval_weighted",
+			Higher: true, Weights: map[string]float64{"team": 2, "things": 1}}},
 	} {
-		if got := selectionOf(mustRead(t, path, test.sets...).Training); got != test.want {
+		if got := selectionOf(mustRead(t, path, test.sets...).Training); !reflect.DeepEqual(got, test.want) {
 			t.Errorf("with %q the best is selected by %+v, want %+v", test.sets, got, test.want)
 		}
 	}

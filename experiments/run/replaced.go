@@ -11,7 +11,7 @@ import (
 )
 
 // A training that replaces a run moves it to runfolder.ReplacedDir in its folder, and removes it when the new run has a
-// checkpoint. The experiment file is moved last, and is the first to be moved back: while it is in
+// best checkpoint. The experiment file is moved last, and is the first to be moved back: while it is in
 // ReplacedDir, the files outside are the new run's.
 
 // replacedNames are the files and folders of a run, the experiment file last.
@@ -28,16 +28,27 @@ func setAside(folder string) error {
 	return moveFiles(folder, filepath.Join(folder, runfolder.ReplacedDir), replacedNames)
 }
 
-// settle ends the replacement of a run in folder: it removes the earlier run if the new one has a model, and else moves
-// it back, in place of what there is of the new one. It does so, too, where a kill has ended a training or settle.
+// settle ends the replacement of a run in folder: it removes the earlier run if the new one has a best model, and moves
+// it back, in place of what there is of the new one, if that has none at all. With a last model alone the new one was
+// interrupted and can be resumed: both are left. It does so, too, where a kill has ended a training or settle.
 func settle(folder string) error {
+	moved := runfolder.Exists(filepath.Join(folder, runfolder.ReplacedDir, runfolder.ExperimentFile)) // as a whole
+	if moved && runfolder.HasModel(folder) && !runfolder.HasBest(folder) {
+		return nil
+	}
+	return abandon(folder)
+}
+
+// abandon is settle for a new training: of a run that was interrupted before it had a best model, and that would have
+// replaced an earlier one, nothing is left.
+func abandon(folder string) error {
 	aside := filepath.Join(folder, runfolder.ReplacedDir)
 	removed := aside + runfolder.OldSuffix
 	if err := os.RemoveAll(removed); err != nil || !runfolder.Exists(aside) {
 		return err
 	}
 	if runfolder.Exists(filepath.Join(aside, runfolder.ExperimentFile)) {
-		if runfolder.HasModel(folder) {
+		if runfolder.HasBest(folder) {
 			if err := os.Rename(aside, removed); err != nil {
 				return err
 			}

@@ -1,30 +1,161 @@
 package run
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/dataset"
 	"github.com/jenga-nlp/jenga/experiments/model"
+	"github.com/jenga-nlp/jenga/experiments/report"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/multitask"
 )
 
-// Resume opens the run in folder to continue its training, on the data of its experiment, with the labels and the
-// tokenizer of its checkpoint. The model has its initial weights; the caller restores the trained ones with
-// Training.Restore.
-func Resume(folder string) (*Run, error) {
+// Unfinished is a run whose training can be resumed, or is finished after all.
+type Unfinished struct {
+	Folder     string // of the run
+	File       string // its experiment file; "": none
+	Checkpoint string // that training is resumed from; "": none, it starts from the beginning
+	State      report.State
+
+	saved *resumption
+}
+
+// Done reports whether the training of the run has come to its end.
+func (u Unfinished) Done() bool { return u.State.Ended == "done" }
+
+// Reached returns how far training came until the checkpoint, which must not be "".
+func (u Unfinished) Reached() report.State {
+	return report.State{Step: u.saved.state.Step, Of: u.saved.state.Of}
+}
+
+// resumption is the checkpoint that a training is resumed from.
+type resumption struct {
+	folder     string // of the run
+	checkpoint string
+	snapshot   *multitask.Snapshot
+	state      savedState
+	file       fs.FileInfo // of the snapshot, when it was read
+	allowed    []string    // of Changes
+}
+
+// FindUnfinished finds what to resume in a run folder, or from one of its checkpoints: by default the last one. A
+// folder without a run, or that does not exist, has none.
+func FindUnfinished(path string) (Unfinished, error) {
+	path = filepath.Clean(path)
+	u := Unfinished{Folder: path}
+	if runfolder.Exists(filepath.Join(path, runfolder.ModelFile)) { // a checkpoint
+		if file, found, err := runfolder.Find(path); err == nil {
+			u.Folder, u.Checkpoint = filepath.Dir(file), found
+		}
+	}
+	if err := runfolder.CheckUnlocked(u.Folder); err != nil {
+		return u, err
+	}
+	if err := settleTorn(u.Folder); err != nil {
+		return u, err
+	}
+	if file := filepath.Join(u.Folder, runfolder.ExperimentFile); runfolder.Exists(file) {
+		u.File = file
+	}
+
+	// how far it came
+	metrics, err := os.Open(filepath.Join(u.Folder, runfolder.MetricsFile))
+	if err == nil {
+		defer metrics.Close()
+		if u.State, err = report.ReadState(metrics); err != nil {
+			return u, fmt.Errorf("%s: %w", metrics.Name(), err)
+		}
+	}
+	if u.Done() || !runfolder.HasModel(u.Folder) {
+		return u, nil
+	}
+
+	// the checkpoint
+	if u.Checkpoint == "" {
+		u.Checkpoint = runfolder.Whole(filepath.Join(u.Folder, runfolder.LastDir))
+	}
+	if u.saved, err = readResumption(u.Folder, u.Checkpoint); err != nil {
+		return u, withRemedy(err, u.Folder, u.Checkpoint)
+	}
+	return u, nil
+}
+
+// settleTorn settles a folder in which a kill has interrupted the moving of an earlier run.
+func settleTorn(folder string) error {
+	aside, file := filepath.Join(folder, runfolder.ReplacedDir), runfolder.ExperimentFile
+	if !runfolder.Exists(aside) ||
+		runfolder.Exists(filepath.Join(aside, file)) && runfolder.Exists(filepath.Join(folder, file)) {
+		return nil
+	}
+	lock, err := runfolder.Acquire(folder)
+	if err != nil {
+		return err
+	}
+	defer lock.Release()
+	return abandon(folder)
+}
+
+// withRemedy returns an error of a checkpoint with what can be done.
+func withRemedy(err error, folder, checkpoint string) error {
+	if whole := wholeCheckpoint(folder, checkpoint); whole != "" {
+		return fmt.Errorf("%w\n%s is whole: resume from it by jenga train --resume %[2]s", err, whole)
+	}
+	return fmt.Errorf("%w\nno other checkpoint of %s can be resumed from: train again with --force", err, folder)
+}
+
+// readResumption reads the state in a checkpoint of the run in folder.
+func readResumption(folder, checkpoint string) (*resumption, error) {
+	info, err := os.Stat(filepath.Join(checkpoint, runfolder.SnapshotFile))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	snapshot, state, err := readSnapshot(checkpoint)
+	if err != nil {
+		return nil, err
+	}
+	return &resumption{folder: folder, checkpoint: checkpoint, snapshot: snapshot, state: state, file: info}, nil
+}
+
+// Resume prepares the run of an experiment to continue its training from the checkpoint, which must not be "". The
+// experiment must be the run's own, the data, the version of jenga and its kernels the same, but for what is allowed,
+// of Changes. What differs is an error here, or, of the data, in Train.
+func (u Unfinished) Resume(e *config.Experiment, allowed []string) (*Run, error) {
+	s := u.saved
+	s.allowed = allowed
+	about, err := ReadCheckpoint(s.checkpoint, u.Folder)
+	if err != nil {
+		return nil, withRemedy(err, u.Folder, s.checkpoint)
+	}
+	text, err := experimentText(e, u.Folder)
+	if err != nil {
+		return nil, err
+	}
+	differ, err := experimentDifferences([]byte(s.state.Experiment), text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", s.checkpoint, err)
+	}
+	if err := refused(s.checkpoint, append(differ, s.state.programDifferences()...), allowed); err != nil {
+		return nil, err
+	}
+	r, err := resume(e, about)
+	if err != nil {
+		return nil, err
+	}
+	r.resumed = s
+	return r, nil
+}
+
+// resume builds the model of a run that is continued, with the labels and the tokenizer of its checkpoint, and its
+// initial weights.
+func resume(e *config.Experiment, about Checkpoint) (*Run, error) {
 	// what the run has saved
-	file, saved, err := runfolder.Find(folder)
-	if err != nil {
-		return nil, err
-	}
-	about, err := ReadCheckpoint(saved, filepath.Dir(file))
-	if err != nil {
-		return nil, err
-	}
 	if err := about.Encoder.CheckSHA256(); err != nil {
 		return nil, err
 	}
@@ -38,10 +169,6 @@ func Resume(folder string) (*Run, error) {
 	}
 
 	// data and model
-	e, err := config.Read(file, nil)
-	if err != nil {
-		return nil, err
-	}
 	about.SetAdapters(e)
 	data, err := dataset.Resume(e, tokenizer, labels, config.Train, config.Dev)
 	if err != nil {
@@ -79,4 +206,77 @@ func (c Checkpoint) Labels() (map[multitask.HeadName]*corpus.Labels, error) {
 		}
 	}
 	return labels, nil
+}
+
+// openMetrics opens the metrics file of the run, whose folder is locked. It returns an error if another training has
+// written to the folder since the checkpoint was read.
+func (s *resumption) openMetrics(folder string) (*metricsLog, error) {
+	now, err := os.Stat(filepath.Join(s.checkpoint, runfolder.SnapshotFile))
+	if err != nil || !os.SameFile(now, s.file) || !now.ModTime().Equal(s.file.ModTime()) {
+		return nil, fmt.Errorf("%s: another training has written to it meanwhile; resume again", s.checkpoint)
+	}
+	log, err := openMetrics(filepath.Join(folder, runfolder.MetricsFile), s.state.Metrics)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", s.checkpoint, err)
+	}
+	return log, nil
+}
+
+// restore sets a training and its checkpointer to the state of the checkpoint, and removes what came after it. It
+// changes nothing in the run folder where it returns an error of the state.
+func (s *resumption) restore(c *checkpointer) error {
+	// the state
+	if err := refused(s.checkpoint, settingDifferences(c.training, s.snapshot), s.allowed); err != nil {
+		return err
+	}
+	if err := c.training.RestoreDespite(s.snapshot); err != nil {
+		return fmt.Errorf("%s: %w", s.checkpoint, err)
+	}
+	s.snapshot = nil // its memory
+	c.bests, c.before = s.state.Bests, s.state.Seconds
+	c.last = multitask.Step{
+		Number: s.state.Step, Of: s.state.Of, Epoch: s.state.Epoch, Skipped: s.state.Skipped,
+	}
+	c.saved = saving{bests: c.bests.clone(), step: c.last.Number, due: c.training.Due(), state: true}
+	c.stateAt = s.checkpoint
+
+	// the folder
+	if err := c.run.writeExperiment(c.folder); err != nil {
+		return err
+	}
+	if err := s.complete(c); err != nil {
+		return err
+	}
+	return c.metrics.cut()
+}
+
+// complete ends what a kill may have interrupted after the checkpoint was written, or while the next one was.
+func (s *resumption) complete(c *checkpointer) error {
+	last := filepath.Join(c.folder, runfolder.LastDir)
+	if err := os.RemoveAll(last + runfolder.NewSuffix); err != nil {
+		return err
+	}
+	if s.checkpoint == last+runfolder.OldSuffix {
+		if err := os.Rename(s.checkpoint, last); err != nil {
+			return err
+		}
+		s.checkpoint, c.stateAt = last, last
+	}
+	if s.checkpoint != last {
+		return nil // it is complete since long
+	}
+	for _, name := range s.state.Links {
+		task, isTask := strings.CutPrefix(filepath.ToSlash(name), runfolder.TasksDir+"/")
+		_, _, err := c.run.Model.Group(task)
+		if name != runfolder.BestDir && (!isTask || err != nil) {
+			return fmt.Errorf("%s: snapshot: unexpected copy %q of the checkpoint", s.checkpoint, name)
+		}
+		if err := c.link(name); err != nil {
+			return err
+		}
+	}
+	if err := c.keep(s.state.Step); err != nil {
+		return err
+	}
+	return settle(c.folder)
 }

@@ -115,7 +115,7 @@ func TestARunResumesFromItsFolderAndASnapshot(t *testing.T) {
 			}
 
 			// as another process, with only the run folder and the snapshot
-			again, err := Resume(folder)
+			again, err := resumedFrom(folder)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -140,6 +140,23 @@ func TestARunResumesFromItsFolderAndASnapshot(t *testing.T) {
 	}
 }
 
+// resumedFrom prepares the run of a folder without a snapshot.
+func resumedFrom(folder string) (*Run, error) {
+	file, saved, err := runfolder.Find(folder)
+	if err != nil {
+		return nil, err
+	}
+	about, err := ReadCheckpoint(saved, filepath.Dir(file))
+	if err != nil {
+		return nil, err
+	}
+	e, err := config.Read(file, nil)
+	if err != nil {
+		return nil, err
+	}
+	return resume(e, about)
+}
+
 func TestResumeRejectsOtherLabels(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "run")
 	r, _ := begun(t, folder, 1)
@@ -150,7 +167,7 @@ func TestResumeRejectsOtherLabels(t *testing.T) {
 	}
 	sample.Write(t, data, strings.ReplaceAll(string(text), `"billing"`, `"sales"`))
 	const want = `task "team": head "team": unexpected label "sales" in the training data; the run has billing, support`
-	if _, err := Resume(folder); err == nil || !strings.Contains(err.Error(), want) {
+	if _, err := resumedFrom(folder); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("Resume = %v, want %s", err, want)
 	}
 }
@@ -183,7 +200,7 @@ func TestAResumedRunRejectsOtherData(t *testing.T) {
 			}
 			sample.Write(t, data, edited)
 
-			resumed, err := Resume(folder)
+			resumed, err := resumedFrom(folder)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -27,6 +27,7 @@ type Run struct {
 	plan        multitask.Plan    // without CacheFile
 	encoderSums fileSums          // of the encoder's files, where they are not copied
 	baseSums    map[string]string // CRC-32C of the base model's files, by their paths; nil: not computed yet
+	resumed     *resumption       // nil: trained from the start
 	machine     Machine
 	base        *model.Base // that it continues; nil: none
 }

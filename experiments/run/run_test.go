@@ -184,6 +184,23 @@ func TestAFolderWithALocksFileAloneIsEmpty(t *testing.T) {
 	}
 }
 
+// What a kill leaves before a folder is a run.
+func TestAFolderInWhichATrainingOnlyBeganIsEmpty(t *testing.T) {
+	folder := t.TempDir()
+	metrics := filepath.Join(folder, runfolder.MetricsFile)
+	for _, name := range []string{metrics, filepath.Join(folder, runfolder.SplitsFile),
+		filepath.Join(folder, runfolder.ExperimentFile+runfolder.NewSuffix)} {
+		sample.Write(t, name, "")
+		if err := CheckFolder(&config.Experiment{}, folder, false); err != nil {
+			t.Errorf("with %s: %v", name, err)
+		}
+	}
+	sample.Write(t, metrics, "{}\n")
+	if err := CheckFolder(&config.Experiment{}, folder, true); err == nil {
+		t.Error("a folder with metrics of another program is replaced")
+	}
+}
+
 func TestARunThatContainsTheBaseModelIsNotReplaced(t *testing.T) {
 	path, folder := sample.Small(t, ""), filepath.Join(t.TempDir(), "run")
 	trainSmall(t, path, folder, "training.num_epochs=1")

@@ -2,9 +2,11 @@ package run
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 
+	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/encoders"
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/dataset"
@@ -15,22 +17,81 @@ import (
 	"github.com/jenga-nlp/jenga/nn"
 )
 
+// savedModel is a model as a checkpoint has it.
+type savedModel struct {
+	about     []byte           // model.json
+	tokenizer corpus.Tokenizer // nil: the encoder is not in the checkpoint, nor is its tokenizer
+	encoder   encoders.Saver   // nil: not in the checkpoint
+	params    []*nn.Param      // except the encoder's
+	adapters  []savedAdapter   // of the encoder
+}
+
 // save writes the model to a folder of the run: beside it first, then renamed, so that a complete checkpoint exists at
 // any moment.
 func (r *Run) save(folder string) error {
-	return runfolder.Replace(folder, func(fresh string) error {
-		about, err := r.describe(filepath.Dir(folder))
-		if err != nil {
+	m, err := r.saved(filepath.Dir(folder))
+	if err != nil {
+		return err
+	}
+	return runfolder.Replace(folder, m.write)
+}
+
+// saved returns the model for a checkpoint of the run in folder, with the parameters themselves.
+func (r *Run) saved(folder string) (savedModel, error) {
+	about, err := r.describe(folder)
+	if err != nil {
+		return savedModel{}, err
+	}
+	m := savedModel{params: ownParams(r.Model), adapters: r.savedAdapters()}
+	if about.Encoder.copied() {
+		m.tokenizer, m.encoder = r.Data.Tokenizer, r.Model.Encoder.(encoders.Saver)
+	}
+	m.about, err = json.MarshalIndent(about, "", "  ")
+	return m, err
+}
+
+// copied returns the same model with copies of the parameters, which may change then. ok is false where the encoder
+// cannot be copied.
+func (m savedModel) copied() (c savedModel, ok bool) {
+	c = m
+	c.params = checkpoint.Copy(m.params)
+	c.adapters = make([]savedAdapter, len(m.adapters))
+	for i, a := range m.adapters {
+		c.adapters[i] = savedAdapter{a.name, checkpoint.Copy(a.params), a.scope}
+	}
+	if m.encoder == nil {
+		return c, true
+	}
+	copies, ok := m.encoder.(encoders.CopySaver)
+	if ok {
+		c.encoder = copies.Copy()
+	}
+	return c, ok
+}
+
+// write writes the model to a new folder, with the checksums of its files.
+func (m savedModel) write(folder string) error {
+	if m.encoder != nil {
+		path := filepath.Join(folder, runfolder.EncoderDir)
+		if err := os.MkdirAll(path, 0o755); err != nil {
 			return err
 		}
-		if err := r.writeWeights(fresh, about.Encoder.copied()); err != nil {
+		if err := errors.Join(m.encoder.Save(path), m.tokenizer.Save(path)); err != nil {
 			return err
 		}
-		if err := r.writeDescription(fresh, about); err != nil {
+	}
+	for _, a := range m.adapters {
+		if err := a.write(folder); err != nil {
 			return err
 		}
-		return runfolder.WriteChecksums(fresh)
-	})
+	}
+	if err := checkpoint.Write(filepath.Join(folder, runfolder.TensorsFile), m.params, nn.Params{}); err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(folder, runfolder.ModelFile), append(m.about, '\n'), 0o644); err != nil {
+		return err
+	}
+	return runfolder.WriteChecksums(folder)
 }
 
 // describe returns the description of the model for a checkpoint of the run in folder.
@@ -103,39 +164,4 @@ func (r *Run) sumEncoder() (err error) {
 	r.encoderSums, err = sumFiles(dataset.TokenizerFolder(r.built.EncoderPath),
 		EncoderFiles(r.Model.Encoder, r.Data.Tokenizer))
 	return err
-}
-
-// writeDescription writes a description to a checkpoint's folder: model.json, and the tokenizer if it is copied.
-func (r *Run) writeDescription(folder string, about Checkpoint) error {
-	if about.Encoder.copied() {
-		path := filepath.Join(folder, runfolder.EncoderDir)
-		if err := os.MkdirAll(path, 0o755); err != nil {
-			return err
-		}
-		if err := r.Data.Tokenizer.Save(path); err != nil {
-			return err
-		}
-	}
-	text, err := json.MarshalIndent(about, "", "  ")
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(filepath.Join(folder, runfolder.ModelFile), append(text, '\n'), 0o644)
-}
-
-// writeWeights writes the weights of fusion and heads to a checkpoint's folder, and the encoder if it is copied.
-func (r *Run) writeWeights(folder string, copied bool) error {
-	if copied {
-		path := filepath.Join(folder, runfolder.EncoderDir)
-		if err := os.MkdirAll(path, 0o755); err != nil {
-			return err
-		}
-		if err := r.Model.Encoder.(encoders.Saver).Save(path); err != nil {
-			return err
-		}
-	}
-	if err := r.writeAdapters(folder); err != nil {
-		return err
-	}
-	return checkpoint.Write(filepath.Join(folder, runfolder.TensorsFile), ownParams(r.Model), nn.Params{})
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 )
 
-// Labels and tokenizer are those of a checkpoint before there are weights to save.
 func TestADescriptionHasLabelsAndTokenizer(t *testing.T) {
 	base := filepath.Join(t.TempDir(), "base")
 	trainSmall(t, sample.Small(t, ""), base, "training.num_epochs=1")
@@ -28,11 +27,11 @@ func TestADescriptionHasLabelsAndTokenizer(t *testing.T) {
 				t.Fatal(err)
 			}
 			folder := t.TempDir()
-			about, err := r.describe(folder)
+			m, err := r.saved(folder)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := r.writeDescription(folder, about); err != nil {
+			if err := m.write(folder); err != nil {
 				t.Fatal(err)
 			}
 

@@ -3,11 +3,9 @@ package run
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/report"
@@ -22,8 +20,6 @@ import (
 func (r *Run) Train(
 	ctx context.Context, folder string, observe func(event any) error,
 ) (done report.Done, err error) {
-	start := time.Now()
-
 	// memory of training
 	if err := checkBase(folder, r.built.EncoderPath); err != nil {
 		return report.Done{}, err
@@ -50,71 +46,112 @@ func (r *Run) Train(
 			err = errors.Join(err, settled)
 		}
 	}()
-	metrics, err := r.start(folder)
+	metrics, err := r.openMetrics(folder)
 	if err != nil {
 		return report.Done{}, err
 	}
-	defer metrics.Close()
+	defer metrics.file.Close()
 
 	// training
-	lines := json.NewEncoder(metrics)
-	done, err = r.trainIn(ctx, folder, data, lines, observe)
-	done.Seconds = time.Since(start).Seconds()
+	done, err = r.trainIn(ctx, folder, data, metrics, observe)
 	if err != nil {
-		lines.Encode(report.Line(report.Ended{Done: done, Err: err})) // the disk may be full: err is what matters
+		metrics.event(report.Ended{Done: done, Err: err}) // the disk may be full: err is what matters
 		return done, err
 	}
-	if err := lines.Encode(report.Line(done)); err != nil {
-		return done, err
-	}
-	return done, metrics.Close()
+	return done, metrics.file.Close()
 }
 
-// trainIn trains the run in a folder, with lines of metrics.
+// openMetrics prepares the folder of the run, and opens its metrics file.
+func (r *Run) openMetrics(folder string) (*metricsLog, error) {
+	if r.resumed != nil {
+		return r.resumed.openMetrics(folder)
+	}
+	file, err := r.start(folder)
+	if err != nil {
+		return nil, err
+	}
+	return newMetricsLog(file), nil
+}
+
+// trainIn trains the run in a folder, and writes the metrics.
 func (r *Run) trainIn(
-	ctx context.Context, folder string, data []multitask.Data, lines *json.Encoder, observe func(event any) error,
+	ctx context.Context, folder string, data []multitask.Data, metrics *metricsLog, observe func(event any) error,
 ) (report.Done, error) {
-	c := r.newCheckpointer(folder)
 	training, err := multitask.New(r.Model, data, r.planIn(folder))
+	if err != nil {
+		return report.Done{Folder: folder}, err
+	}
+	defer training.Close()
+	c := r.newCheckpointer(folder, training, metrics)
+	if r.resumed != nil {
+		if err := r.resumed.restore(c); err != nil {
+			return report.Done{}, err
+		}
+	}
+
+	// steps and evaluations
+	record := r.recorder(observe, c)
+	if err := r.grows(ctx, c, record); err != nil {
+		return c.done(), err
+	}
+	if !c.stops() {
+		err = training.Run(ctx, record)
+	}
+	switch {
+	case errors.Is(err, context.Canceled):
+		err = errors.Join(err, c.interrupted())
+	case err != nil:
+		err = errors.Join(err, c.wait())
+	default:
+		err = c.finish()
+	}
 	if err != nil {
 		return c.done(), err
 	}
-	defer training.Close()
-	record := r.recorder(lines, observe, c)
-	if r.Growth != nil {
-		if err := record(*r.Growth); err != nil {
-			return c.done(), err
-		}
-		if err := c.measureOld(ctx); err != nil {
-			return c.done(), err
-		}
-	}
-	if err := training.Run(ctx, record); err != nil {
-		return c.done(), err
-	}
+
+	// the end
 	if c.frozen, err = training.CheckFrozen(); err != nil {
 		return c.done(), err
 	}
-	err = c.finish()
-	return c.done(), err
+	done := c.done()
+	if err := metrics.event(done); err != nil {
+		return done, err
+	}
+	return done, c.finished()
+}
+
+// grows records what the run takes over from a base run, if it continues one, and evaluates that one's tasks.
+func (r *Run) grows(ctx context.Context, c *checkpointer, record func(event any) error) error {
+	if r.Growth == nil {
+		return nil
+	}
+	if r.resumed == nil {
+		if err := record(*r.Growth); err != nil {
+			return err
+		}
+	}
+	return c.measureOld(ctx)
 }
 
 // recorder returns a function that writes a line of metrics.jsonl for an event, and passes it to observe, and then to
 // the checkpointer.
-func (r *Run) recorder(
-	lines *json.Encoder, observe func(event any) error, c *checkpointer,
-) func(event any) error {
+func (r *Run) recorder(observe func(event any) error, c *checkpointer) func(event any) error {
 	return func(event any) error {
 		if r.logs(event) {
-			if err := lines.Encode(report.Line(event)); err != nil {
+			if err := c.metrics.event(event); err != nil {
 				return err
 			}
 		}
-		if step, ok := event.(multitask.Step); ok {
+		step, isStep := event.(multitask.Step)
+		before := c.last
+		if isStep {
 			c.last = step
 		}
 		if err := observe(event); err != nil {
 			return err
+		}
+		if isStep {
+			return c.stepped(before)
 		}
 		if evaluation, ok := event.(multitask.Evaluation); ok {
 			return c.evaluated(evaluation)
@@ -146,7 +183,7 @@ func (r *Run) data() []multitask.Data {
 
 // start moves an earlier run in folder aside, and creates the metrics file and the experiment file.
 func (r *Run) start(folder string) (metrics *os.File, err error) {
-	if err := settle(folder); err != nil { // after a kill
+	if err := abandon(folder); err != nil { // after a kill
 		return nil, err
 	}
 	if r.Keep {
@@ -174,9 +211,16 @@ func (r *Run) logs(event any) bool {
 }
 
 func (r *Run) writeExperiment(folder string) error {
-	var text bytes.Buffer
-	if err := r.experiment().Write(&text, folder); err != nil {
+	text, err := experimentText(r.experiment(), folder)
+	if err != nil {
 		return err
 	}
-	return runfolder.WriteFile(filepath.Join(folder, runfolder.ExperimentFile), text.Bytes())
+	return runfolder.WriteFile(filepath.Join(folder, runfolder.ExperimentFile), text)
+}
+
+// experimentText returns the file of an experiment whose run is in folder.
+func experimentText(e *config.Experiment, folder string) ([]byte, error) {
+	var text bytes.Buffer
+	err := e.Write(&text, folder)
+	return text.Bytes(), err
 }

@@ -16,6 +16,7 @@ const (
 	BestDir        = "best"
 	LastDir        = "last"
 	TasksDir       = "tasks"
+	CheckpointsDir = "checkpoints" // earlier versions of LastDir, where the experiment keeps several
 	// ReplacedDir has the files of a run that is replaced, until the training that replaces it has a checkpoint.
 	ReplacedDir = "replaced-run"
 )
@@ -25,6 +26,12 @@ const (
 func IsRun(folder string) bool {
 	return Exists(filepath.Join(folder, ReplacedDir)) || Exists(filepath.Join(folder, ExperimentFile)) &&
 		(Exists(filepath.Join(folder, MetricsFile)) || HasModel(folder))
+}
+
+// HasBest reports whether a run folder has a checkpoint that an evaluation, or the end of training, has selected. A
+// training that was interrupted before that may have LastDir alone.
+func HasBest(folder string) bool {
+	return Exists(filepath.Join(Whole(filepath.Join(folder, BestDir)), ModelFile))
 }
 
 // HasModel reports whether a run folder has a checkpoint, best or last.
@@ -43,6 +50,8 @@ const (
 	TensorsFile = "model.safetensors"
 	EncoderDir  = "encoder"    // of a run that is merged of others, in the run folder itself
 	MergeFile   = "merge.json" // in that: of which runs, and how
+	// SnapshotFile has the state of the training, from which it can be resumed. It has a checksum of its own.
+	SnapshotFile = "training.snapshot"
 )
 
 // Relative returns the path to a file or folder from a folder, with slashes; an absolute one where there is no other.
@@ -77,8 +86,8 @@ const (
 	OldSuffix = ".old"
 )
 
-// whole returns the folder, or its old version if the process was killed between the two renames of Replace.
-func whole(folder string) string {
+// Whole returns the folder, or its old version if the process was killed between the two renames of Replace.
+func Whole(folder string) string {
 	if _, err := os.Stat(folder); err != nil {
 		if _, err := os.Stat(folder + OldSuffix); err == nil {
 			return folder + OldSuffix
@@ -89,8 +98,8 @@ func whole(folder string) string {
 
 // Find returns the experiment file and the model of a run folder or of one of its checkpoints.
 func Find(folder string) (file, model string, err error) {
-	if model := whole(folder); Exists(filepath.Join(model, ModelFile)) {
-		// RUN/best, RUN/last or RUN/tasks/NAME
+	if model := Whole(folder); Exists(filepath.Join(model, ModelFile)) {
+		// RUN/best, RUN/last, RUN/tasks/NAME or RUN/checkpoints/NAME
 		for _, up := range []string{"..", filepath.Join("..", "..")} {
 			if file = filepath.Join(folder, up, ExperimentFile); Exists(file) {
 				return file, model, nil
@@ -109,7 +118,7 @@ func Find(folder string) (file, model string, err error) {
 	}
 	if Exists(file) {
 		for _, name := range []string{BestDir, LastDir} {
-			if model := whole(filepath.Join(folder, name)); Exists(model) {
+			if model := Whole(filepath.Join(folder, name)); Exists(model) {
 				return file, model, nil
 			}
 		}

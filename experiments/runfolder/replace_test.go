@@ -28,13 +28,13 @@ func TestReplaceLeavesAWholeFolderAtAnyMoment(t *testing.T) {
 	if err := os.Rename(folder, folder+OldSuffix); err != nil {
 		t.Fatal(err)
 	}
-	if got := sample.Files(t, whole(folder))["a"]; got != "one" {
+	if got := sample.Files(t, Whole(folder))["a"]; got != "one" {
 		t.Errorf("after a kill there is %q", got)
 	}
 	if err := Replace(folder, write("two")); err != nil {
 		t.Fatal(err)
 	}
-	if got := sample.Files(t, whole(folder))["a"]; got != "two" {
+	if got := sample.Files(t, Whole(folder))["a"]; got != "two" {
 		t.Errorf("after the next write there is %q", got)
 	}
 }

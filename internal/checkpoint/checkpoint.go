@@ -22,6 +22,17 @@ func Write(path string, params []*nn.Param, scope nn.Params) error {
 	return safetensors.Write(path, tensors, nil)
 }
 
+// Copy returns copies of params, to be written while params change.
+func Copy(params []*nn.Param) []*nn.Param {
+	all := make([]*nn.Param, len(params))
+	for i, w := range params {
+		copied := *w
+		copied.Data = slices.Clone(w.Data)
+		all[i] = &copied
+	}
+	return all
+}
+
 // Read sets params, created in scope with or without values, from a file that Write has written. The error lists
 // missing and unexpected tensors, wrong shapes and values that are not finite. owner is the name, in errors, of what
 // defines the params.

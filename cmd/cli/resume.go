@@ -1,0 +1,106 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/experiments/report"
+	"github.com/jenga-nlp/jenga/experiments/run"
+	"github.com/jenga-nlp/jenga/experiments/runfolder"
+)
+
+// check returns an error of flags that contradict each other.
+func (f trainFlags) check() error {
+	for _, what := range f.allowed {
+		if !slices.Contains(run.Changes, what) {
+			return usageErrorf("--allow-changes %s: want %s", what, strings.Join(run.Changes, ", "))
+		}
+	}
+	switch {
+	case f.resume && f.force:
+		return usageErrorf("--resume goes on with a run, --force replaces it; want one of them")
+	case len(f.allowed) > 0 && !f.resume:
+		return usageErrorf("--allow-changes has no effect without --resume")
+	}
+	return nil
+}
+
+// resume goes on with a training: of the experiment file or the run folder called name; without a name of the run in
+// --out, in the working directory, or of the default experiment file.
+func (c *commands) resume(ctx context.Context, f trainFlags, name string) (report.Done, error) {
+	folder, file, err := c.resumed(f, name)
+	if err != nil {
+		return report.Done{}, err
+	}
+	found, err := run.FindUnfinished(folder)
+	switch {
+	case err != nil:
+		return report.Done{}, err
+	case found.Done():
+		return report.Done{}, c.writeFinished(f, found)
+	case file == "" && found.File == "":
+		return report.Done{}, fmt.Errorf("%s: no run to resume; name its folder, or its experiment file", folder)
+	case file == "":
+		file = found.File
+	}
+	e, err := config.Read(file, f.set)
+	if err != nil {
+		return report.Done{}, err
+	}
+
+	if found.Checkpoint == "" {
+		if err := run.CheckFolder(e, found.Folder, true); err != nil {
+			return report.Done{}, err
+		}
+		fmt.Fprintf(c.log, "%s: no checkpoint to resume from: training starts from the beginning\n", found.Folder)
+		ready, err := c.ready(ctx, e, config.Train, config.Dev)
+		if err != nil {
+			return report.Done{}, err
+		}
+		return c.run(ctx, f, ready, found.Folder)
+	}
+	ready, err := found.Resume(e, f.allowed)
+	if err != nil {
+		return report.Done{}, err
+	}
+	fmt.Fprintf(c.log, "training goes on %s, from %s\n", found.Reached().After(), found.Checkpoint)
+	return c.run(ctx, f, ready, found.Folder)
+}
+
+// resumed returns the run folder, or the checkpoint, to resume, and the experiment file that was named, "" if none was.
+func (c *commands) resumed(f trainFlags, name string) (folder, file string, err error) {
+	switch {
+	case name == "" && f.out != "":
+		return f.out, "", nil
+	case name == "" && runfolder.IsRun("."):
+		return ".", "", nil
+	case name == "":
+		name = defaultFile
+	case runfolder.IsFolder(name) && f.out != "" && filepath.Clean(f.out) != filepath.Clean(name):
+		return "", "", usageErrorf("--resume of the run %s cannot write to --out %s", name, f.out)
+	case runfolder.IsFolder(name):
+		return name, "", nil
+	}
+	if err := c.unpack(name); err != nil {
+		return "", "", err
+	}
+	e, err := config.Read(name, f.set)
+	if err != nil {
+		return "", "", err
+	}
+	return run.Folder(e, f.out), name, nil
+}
+
+// writeFinished says that the training of a run has come to its end.
+func (c *commands) writeFinished(f trainFlags, found run.Unfinished) error {
+	fmt.Fprintf(c.log, "%s: its training is finished, %s\n", found.Folder, found.State.After())
+	if !f.json {
+		return nil
+	}
+	_, err := fmt.Fprintln(c.out, found.State.Done)
+	return err
+}

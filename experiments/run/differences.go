@@ -1,0 +1,164 @@
+package run
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/jenga-nlp/jenga/internal/kernel"
+	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/plugin"
+)
+
+// What may differ between a training and the checkpoint that it is resumed from.
+const (
+	changedExperiment = "experiment"
+	changedData       = "data"
+	changedJenga      = "jenga"
+	changedKernels    = "kernels"
+)
+
+// Changes lists what Resume may be allowed to let differ.
+var Changes = []string{changedExperiment, changedData, changedJenga, changedKernels}
+
+// difference is a value that a resumed training has otherwise than its checkpoint.
+type difference struct {
+	of       string // one of Changes
+	what     string
+	was, now string
+}
+
+// differences is the error of a training that is not resumed because of what differs.
+type differences struct {
+	checkpoint string
+	all        []difference
+}
+
+func (d differences) Error() string {
+	var text strings.Builder
+	fmt.Fprintf(&text, "%s: what differs from when it was saved would change the result:\n", d.checkpoint)
+	var kinds []string
+	for _, one := range d.all {
+		name := one.of
+		if one.what != "" {
+			name += ": " + one.what
+		}
+		fmt.Fprintf(&text, "  %s: was %s, is %s\n", name, one.was, one.now)
+		if !slices.Contains(kinds, one.of) {
+			kinds = append(kinds, one.of)
+		}
+	}
+	fmt.Fprintf(&text, "undo the change, or go on all the same by --allow-changes %s", strings.Join(kinds, ","))
+	return text.String()
+}
+
+// refused returns an error of the differences that are not allowed, nil if there are none.
+func refused(checkpoint string, all []difference, allowed []string) error {
+	all = slices.DeleteFunc(all, func(d difference) bool { return slices.Contains(allowed, d.of) })
+	if len(all) == 0 {
+		return nil
+	}
+	return differences{checkpoint, all}
+}
+
+// programDifferences compares the program with the one that saved a state.
+func (s savedState) programDifferences() []difference {
+	var all []difference
+	if s.Jenga != Version {
+		all = append(all, difference{changedJenga, "", s.Jenga, Version})
+	}
+	if now := kernel.Name(); s.Kernels != now {
+		was := fmt.Sprintf("%s (JENGA_KERNEL=%[1]s selects them)", s.Kernels)
+		all = append(all, difference{changedKernels, "", was, now})
+	}
+	return all
+}
+
+// settingDifferences compares a training with a snapshot: its data, and what follows from the experiment.
+func settingDifferences(t *multitask.Training, s *multitask.Snapshot) []difference {
+	var all []difference
+	for _, d := range t.Differences(s) {
+		of := changedExperiment
+		if d.Data {
+			of = changedData
+		}
+		all = append(all, difference{of, d.Name, orNone(d.Was), orNone(d.Now)})
+	}
+	return all
+}
+
+func orNone(value string) string {
+	if value == "" {
+		return "none"
+	}
+	return value
+}
+
+// unimportant are the keys of an experiment that change no result.
+var unimportant = []string{
+	"project_name", "training.output_dir", "training.cache_memory", "training.cache_file",
+	"training.save_strategy", "training.save_steps", "training.save_minutes", "training.save_total_limit",
+}
+
+// experimentDifferences compares two experiment files, as runs have them, by their keys.
+func experimentDifferences(was, now []byte) ([]difference, error) {
+	var mistakes plugin.Mistakes
+	before, after := map[string]string{}, map[string]string{}
+	for _, side := range []struct {
+		text []byte
+		into map[string]string
+	}{{was, before}, {now, after}} {
+		root := plugin.Parse("the experiment of the checkpoint", side.text, &mistakes)
+		if root == nil {
+			return nil, mistakes.Err()
+		}
+		flatten("", root, side.into)
+	}
+
+	var all []difference
+	keys := slices.Collect(maps.Keys(before))
+	for key := range after {
+		if _, both := before[key]; !both {
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
+	for _, key := range keys {
+		// before the data is read it is not known how words are split if the file does not say it
+		chosen := strings.HasSuffix(key, ".split_words") && (after[key] == "" || after[key] == "auto")
+		if before[key] != after[key] && !chosen && !slices.Contains(unimportant, key) {
+			all = append(all, difference{changedExperiment, key, orNone(before[key]), orNone(after[key])})
+		}
+	}
+	return all, nil
+}
+
+// flatten adds the values of a section by their keys, as --set names them.
+func flatten(path string, s *plugin.Section, into map[string]string) {
+	named := s.Kind == plugin.List && len(s.Items) > 0
+	for _, item := range s.Items {
+		named = named && item.Has("name")
+	}
+	join := func(key string) string { return strings.TrimPrefix(path+"."+key, ".") }
+	switch {
+	case s.Kind == plugin.Mapping:
+		for _, e := range s.Entries {
+			flatten(join(e.Key), e.Value, into)
+		}
+	case named:
+		var names []string
+		for _, item := range s.Items {
+			names = append(names, item.At("name").Text)
+			flatten(join(item.At("name").Text), item, into)
+		}
+		into[path] = strings.Join(names, ", ") // their order
+	case s.Kind == plugin.List:
+		for i, item := range s.Items {
+			flatten(join(strconv.Itoa(i+1)), item, into)
+		}
+	default:
+		into[path] = s.Text
+	}
+}
