@@ -13,6 +13,7 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/internal/kernel"
 	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/nn"
 )
 
 // checkpointer saves the checkpoints of a run: the last, the best, and the best of each task. It copies what changes in
@@ -30,6 +31,7 @@ type checkpointer struct {
 	last   multitask.Step
 	frozen multitask.FrozenParams // at the end
 
+	copies  nn.Copies
 	writing background
 	begun   saving // the last that has begun
 	saved   saving // the last that is written
@@ -121,7 +123,8 @@ func (c *checkpointer) save(names []string, state bool) error {
 	if err != nil {
 		return err
 	}
-	model, copied := model.copied()
+	c.copies.Reuse() // the last checkpoint is written
+	model, copied := model.copied(&c.copies)
 	begun := saving{bests: c.bests.clone(), step: c.last.Number, due: c.training.Due(), state: state, time: time.Now()}
 	var snapshot *multitask.Snapshot
 	if state {
@@ -153,7 +156,7 @@ func (c *checkpointer) snapshot(names []string) (*multitask.Snapshot, error) {
 	if err != nil {
 		return nil, fmt.Errorf("snapshot: %w", err)
 	}
-	s, err := c.training.Snapshot()
+	s, err := c.training.SnapshotIn(&c.copies)
 	if err != nil {
 		return nil, err
 	}
