@@ -80,8 +80,9 @@ type Saver interface {
 // CopySaver is a Saver that can be saved while it goes on learning.
 type CopySaver interface {
 	Saver
-	// Copy returns a Saver with copies of the present values: it writes what Save would write now, at any later time.
-	Copy() Saver
+	// Copy returns a Saver with copies of the present values, in the memory of copies, which may be nil: it writes what
+	// Save would write now, as long as that memory is not used again.
+	Copy(copies *nn.Copies) Saver
 }
 
 // MemoryEstimator is an Encoder that estimates the memory of a batch before it is allocated.

@@ -87,7 +87,10 @@ func shapeOf(p nn.ParamState) paramShape {
 }
 
 // Snapshot copies the state of the training.
-func (t *Training) Snapshot() (*Snapshot, error) {
+func (t *Training) Snapshot() (*Snapshot, error) { return t.SnapshotIn(nil) }
+
+// SnapshotIn is Snapshot with the memory of copies.
+func (t *Training) SnapshotIn(copies *nn.Copies) (*Snapshot, error) {
 	s := &Snapshot{header: header{Of: t.settings()}}
 
 	// parameters
@@ -96,7 +99,7 @@ func (t *Training) Snapshot() (*Snapshot, error) {
 		return nil, fmt.Errorf("snapshot: %w", err)
 	}
 	for _, part := range parts {
-		state, err := part.store.State()
+		state, err := part.state(copies)
 		if err != nil {
 			return nil, fmt.Errorf("snapshot: %s: %w", part.name, err)
 		}
@@ -146,6 +149,14 @@ func bytesOfStream(p *rand.PCG) []byte {
 type snapshotPart struct {
 	name  string
 	store nn.SnapshotStore
+}
+
+// state copies the parameters, with the memory of copies as far as the store can.
+func (p snapshotPart) state(copies *nn.Copies) ([]nn.ParamState, error) {
+	if host, ok := p.store.(*nn.HostStore); ok {
+		return host.StateIn(copies), nil
+	}
+	return p.store.State()
 }
 
 // snapshotParts returns the sets of parameters in a snapshot, in their order.

@@ -11,6 +11,7 @@ import (
 	"hash/crc32"
 	"io"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/jenga-nlp/jenga/nn"
@@ -198,8 +199,13 @@ func readFloats(r io.Reader, n int) ([]float32, error) {
 		if err := readFull(r, raw); err != nil {
 			return nil, err
 		}
-		for i := 0; i < len(raw); i += 4 {
-			x = append(x, math.Float32frombits(binary.LittleEndian.Uint32(raw[i:])))
+		read := len(x)
+		if have := read + len(raw)/4; have > cap(x) {
+			x = slices.Grow(x, min(n, 4*have)-read) // append would grow it by a quarter
+		}
+		x = x[:read+len(raw)/4]
+		for i := range x[read:] {
+			x[read+i] = math.Float32frombits(binary.LittleEndian.Uint32(raw[4*i : 4*i+4]))
 		}
 	}
 	return x, nil

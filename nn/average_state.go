@@ -14,11 +14,11 @@ const (
 )
 
 // slots returns the slots of a parameter's mean, none if there is no mean.
-func (a *averages) slots(w *Param, mean []float32) []Slot {
+func (a *averages) slots(w *Param, mean []float32, copies *Copies) []Slot {
 	if mean == nil {
 		return nil
 	}
-	all := []Slot{{slotAverage, slices.Clone(mean)}}
+	all := []Slot{{slotAverage, copies.Clone(mean)}}
 	if idle := a.idle[w]; idle != nil {
 		rows := make([]float32, len(idle.active))
 		for r, active := range idle.active {

@@ -118,19 +118,22 @@ func (s *HostStore) Params() []*Param {
 }
 
 // State implements SnapshotStore.
-func (s *HostStore) State() ([]ParamState, error) {
+func (s *HostStore) State() ([]ParamState, error) { return s.StateIn(nil), nil }
+
+// StateIn is State with the memory of copies.
+func (s *HostStore) StateIn(copies *Copies) []ParamState {
 	var all []ParamState
 	for _, w := range s.Params() {
 		state := s.optimizer.State(w)
 		state.Slots = slices.Clone(state.Slots)
 		for i := range state.Slots {
-			state.Slots[i].Values = slices.Clone(state.Slots[i].Values)
+			state.Slots[i].Values = copies.Clone(state.Slots[i].Values)
 		}
 		values, mean := s.average.own(w)
-		state.Slots = append(state.Slots, s.average.slots(w, mean)...)
-		all = append(all, ParamState{w.Name, slices.Clone(values), state})
+		state.Slots = append(state.Slots, s.average.slots(w, mean, copies)...)
+		all = append(all, ParamState{w.Name, copies.Clone(values), state})
 	}
-	return all, nil
+	return all
 }
 
 // SetState implements SnapshotStore.

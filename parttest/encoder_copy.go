@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/jenga-nlp/jenga/encoders"
+	"github.com/jenga-nlp/jenga/nn"
 )
 
 // checkCopy compares what an encoder has saved with what a copy saves after the parameters have changed.
@@ -16,7 +17,7 @@ func checkCopy(t *testing.T, e encoder, saved string) {
 	if !ok {
 		return
 	}
-	saver := from.Copy()
+	saver := from.Copy(new(nn.Copies))
 	for _, w := range e.params {
 		values := slices.Clone(w.Data)
 		for i := range w.Data {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io/fs"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -255,7 +256,8 @@ func TestKills(t *testing.T) {
 			}
 		}
 		if len(got) != len(want) {
-			t.Fatalf("after %d kills %s holds %d files, want %d", done, folder, len(got), len(want))
+			t.Fatalf("after %d kills %s holds %q, want %q", done, folder, slices.Sorted(maps.Keys(got)),
+				slices.Sorted(maps.Keys(want)))
 		}
 		if err := os.RemoveAll(filepath.Join(k.home, folder)); err != nil {
 			t.Fatal(err)

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"github.com/jenga-nlp/jenga/encoders"
 	"github.com/jenga-nlp/jenga/internal/kernel"
@@ -14,18 +13,18 @@ import (
 
 // Save writes config.json and model.safetensors to folder, which it creates: float32 values under the names of the
 // network's own layout, and unchanged all other tensors of the model that the encoder was opened from.
-func (e *encoder) Save(folder string) error { return e.saved().Save(folder) }
+func (e *encoder) Save(folder string) error { return e.saved(nil).Save(folder) }
 
 // Copy implements encoders.CopySaver.
-func (e *encoder) Copy() encoders.Saver {
-	c := e.saved()
+func (e *encoder) Copy(copies *nn.Copies) encoders.Saver {
+	c := e.saved(copies)
 	own := map[*float32]bool{}
 	for _, p := range e.params.All() {
 		own[&p.Data[0]] = true
 	}
 	for i, t := range c.tensors {
 		if t.Raw == nil && own[&t.Data[0]] {
-			c.tensors[i].Data = slices.Clone(t.Data)
+			c.tensors[i].Data = copies.Clone(t.Data)
 		}
 	}
 	return c
@@ -39,7 +38,9 @@ type savedEncoder struct {
 	tensors []safetensors.Tensor // that linear layers have are copies, others may be the parameters themselves
 }
 
-func (e *encoder) saved() *savedEncoder { return &savedEncoder{e.savedConfig(), e.tensors()} }
+func (e *encoder) saved(copies *nn.Copies) *savedEncoder {
+	return &savedEncoder{e.savedConfig(), e.tensors(copies)}
+}
 
 // Save implements encoders.Saver.
 func (c *savedEncoder) Save(folder string) error {
@@ -79,8 +80,8 @@ func saveConfig(path string, keys any) error {
 	return os.Rename(beside, path)
 }
 
-// tensors returns the tensors that Save writes.
-func (e *encoder) tensors() []safetensors.Tensor {
+// tensors returns the tensors that Save writes, with the memory of copies where they are not the parameters themselves.
+func (e *encoder) tensors(copies *nn.Copies) []safetensors.Tensor {
 	prefix := ""
 	var tensors []safetensors.Tensor
 	if s := e.source; s != nil {
@@ -101,7 +102,7 @@ func (e *encoder) tensors() []safetensors.Tensor {
 		data := values[s.name]
 		if s.linear {
 			out, in := s.shape[0], s.shape[1]
-			data = make([]float32, out*in)
+			data = copies.Floats(out * in)
 			kernel.Transpose(data, values[s.name], in, out)
 		}
 		tensors = append(tensors, safetensors.Tensor{Name: prefix + s.nameIn(e.config.Layout), Shape: s.shape,

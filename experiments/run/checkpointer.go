@@ -14,6 +14,7 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/internal/kernel"
 	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/nn"
 )
 
 // checkpointer saves the checkpoints of a run: the last, the best, and the best of each task. It copies what changes in
@@ -32,6 +33,7 @@ type checkpointer struct {
 	frozen multitask.FrozenParams // at the end
 	old    *oldTasks              // of the base run; nil: it continues none
 
+	copies  nn.Copies
 	writing background
 	begun   saving // the last that has begun
 	saved   saving // the last that is written
@@ -128,7 +130,8 @@ func (c *checkpointer) save(names []string, state bool) error {
 	if err != nil {
 		return err
 	}
-	model, copied := model.copied()
+	c.copies.Reuse() // the last checkpoint is written
+	model, copied := model.copied(&c.copies)
 	begun := saving{bests: c.bests.clone(), step: c.last.Number, due: c.training.Due(), state: state, time: time.Now()}
 	var snapshot *multitask.Snapshot
 	if state {
@@ -160,7 +163,7 @@ func (c *checkpointer) snapshot(names []string) (*multitask.Snapshot, error) {
 	if err != nil {
 		return nil, fmt.Errorf("snapshot: %w", err)
 	}
-	s, err := c.training.Snapshot()
+	s, err := c.training.SnapshotIn(&c.copies)
 	if err != nil {
 		return nil, err
 	}

@@ -265,6 +265,9 @@ func (s *resumption) complete(c *checkpointer) error {
 	if s.checkpoint != last {
 		return nil // it is complete since long
 	}
+	if err := os.RemoveAll(last + runfolder.OldSuffix); err != nil {
+		return err
+	}
 	for _, name := range s.state.Links {
 		task, isTask := strings.CutPrefix(filepath.ToSlash(name), runfolder.TasksDir+"/")
 		_, _, err := c.run.Model.Group(task)

@@ -252,3 +252,34 @@ func TestOldCheckpointsAreRemoved(t *testing.T) {
 		}
 	}
 }
+
+// What a kill leaves beside a checkpoint that is written: the one before, of which a part is removed.
+func TestResumeRemovesWhatAKillHasLeft(t *testing.T) {
+	path := sample.Small(t, "")
+	whole, folder := filepath.Join(t.TempDir(), "run"), filepath.Join(t.TempDir(), "run")
+	trainSmall(t, path, whole, "training.num_epochs=2")
+	interruptIn(t, folder, path, 7, "training.num_epochs=2")
+	last := filepath.Join(folder, runfolder.LastDir)
+	for _, name := range []string{last + runfolder.OldSuffix, last + runfolder.NewSuffix} {
+		if err := os.Mkdir(name, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		sample.Write(t, filepath.Join(name, runfolder.TensorsFile), "a part of it")
+	}
+	if _, err := resumedRun(t, folder).Train(context.Background(), folder, ignore); err != nil {
+		t.Fatal(err)
+	}
+	checkSameResult(t, "after a kill", result(t, folder), result(t, whole))
+
+	// between the two renames
+	folder = filepath.Join(t.TempDir(), "run")
+	interruptIn(t, folder, path, 7, "training.num_epochs=2")
+	last = filepath.Join(folder, runfolder.LastDir)
+	if err := os.Rename(last, last+runfolder.OldSuffix); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := resumedRun(t, folder).Train(context.Background(), folder, ignore); err != nil {
+		t.Fatal(err)
+	}
+	checkSameResult(t, "after a kill between two renames", result(t, folder), result(t, whole))
+}

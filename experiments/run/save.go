@@ -50,21 +50,21 @@ func (r *Run) saved(folder string) (savedModel, error) {
 	return m, err
 }
 
-// copied returns the same model with copies of the parameters, which may change then. ok is false where the encoder
-// cannot be copied.
-func (m savedModel) copied() (c savedModel, ok bool) {
+// copied returns the same model with copies of the parameters, which may change then, in the memory of copies. ok is
+// false where the encoder cannot be copied.
+func (m savedModel) copied(copies *nn.Copies) (c savedModel, ok bool) {
 	c = m
-	c.params = checkpoint.Copy(m.params)
+	c.params = checkpoint.Copy(m.params, copies)
 	c.adapters = make([]savedAdapter, len(m.adapters))
 	for i, a := range m.adapters {
-		c.adapters[i] = savedAdapter{a.name, checkpoint.Copy(a.params), a.scope}
+		c.adapters[i] = savedAdapter{a.name, checkpoint.Copy(a.params, copies), a.scope}
 	}
 	if m.encoder == nil {
 		return c, true
 	}
-	copies, ok := m.encoder.(encoders.CopySaver)
+	saver, ok := m.encoder.(encoders.CopySaver)
 	if ok {
-		c.encoder = copies.Copy()
+		c.encoder = saver.Copy(copies)
 	}
 	return c, ok
 }

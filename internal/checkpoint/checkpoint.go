@@ -22,12 +22,12 @@ func Write(path string, params []*nn.Param, scope nn.Params) error {
 	return safetensors.Write(path, tensors, nil)
 }
 
-// Copy returns copies of params, to be written while params change.
-func Copy(params []*nn.Param) []*nn.Param {
+// Copy returns copies of params, to be written while params change, in the memory of copies.
+func Copy(params []*nn.Param, copies *nn.Copies) []*nn.Param {
 	all := make([]*nn.Param, len(params))
 	for i, w := range params {
 		copied := *w
-		copied.Data = slices.Clone(w.Data)
+		copied.Data = copies.Clone(w.Data)
 		all[i] = &copied
 	}
 	return all
