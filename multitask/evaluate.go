@@ -97,7 +97,7 @@ func (m cachedModel) forEachBatch(ctx context.Context, g *Group, examples []*cor
 
 // evaluationBatches divides examples of the given lengths, in tokens, into batches; batchSize and batchTokens are those
 // of training.
-func evaluationBatches(lengths []int, batchSize, batchTokens int) [][]int {
+func evaluationBatches(lengths []int32, batchSize, batchTokens int) [][]int {
 	return corpus.Batches(lengths, twice(batchSize), twice(batchTokens), nil)
 }
 

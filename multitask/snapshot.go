@@ -2,15 +2,14 @@ package multitask
 
 import (
 	"cmp"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"math/rand/v2"
 	"slices"
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/nn"
+	"github.com/jenga-nlp/jenga/outputs"
 )
 
 // Snapshot is all that a Training needs to continue with the same bytes: parameters and the optimizer's state, the
@@ -240,7 +239,7 @@ func (t *Training) settings() []setting {
 	for g, data := range t.data {
 		group := &t.model.Groups[g]
 		name := fmt.Sprintf("examples of task %q, as number:checksum", group.Name)
-		add("training "+name, group.checksum(data.Train))
+		add("training "+name, data.checksum(group))
 		add("dev "+name, group.checksum(data.Dev))
 	}
 	t.fingerprint = all
@@ -249,19 +248,13 @@ func (t *Training) settings() []setting {
 
 // checksum returns the number of examples and a checksum of their tokens and targets, in their order.
 func (g *Group) checksum(examples []*corpus.Example) string {
-	h, types := fnv.New64a(), g.types()
-	for _, e := range examples {
-		for _, w := range e.Windows {
-			for _, id := range w.IDs {
-				h.Write([]byte{byte(id), byte(id >> 8), byte(id >> 16), byte(id >> 24)})
-			}
-			h.Write([]byte{0xff, 0xff, 0xff, 0xff}) // separator: not a token id
-		}
-		for i, t := range e.Targets {
-			target := types[i].Output().MarshalTarget(t)
-			h.Write(binary.LittleEndian.AppendUint64(nil, uint64(len(target))))
-			h.Write(target)
-		}
+	var kinds []*outputs.Kind
+	for _, t := range g.types() {
+		kinds = append(kinds, t.Output())
 	}
-	return fmt.Sprintf("%d:%016x", len(examples), h.Sum64())
+	sum := NewExampleSum()
+	for _, e := range examples {
+		sum.Add(e, kinds)
+	}
+	return fmt.Sprintf("%d:%s", len(examples), sum)
 }

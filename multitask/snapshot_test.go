@@ -77,6 +77,10 @@ func resumedTrainings() []resumed {
 			plan(func(_ *Model, p *Plan) { p.Sampler = Proportional{several{k: 2}} })},
 		{"so many steps", three("none"), plan(func(_ *Model, p *Plan) { p.MaxSteps = 11 })},
 		{"a frozen encoder", three("all"), plan(func(_ *Model, p *Plan) { p.CacheMemory = mixed })},
+		{"a stream", func(t *testing.T) (*Model, []Data) {
+			m, data := threeGroups(t, "none", 10)
+			return m, streamedData(data, 0, 2)
+		}, plan(func(_ *Model, p *Plan) {})},
 		{"fitted heads", func(t *testing.T) (*Model, []Data) { return patternModel(t, "none") },
 			plan(func(_ *Model, p *Plan) {})},
 		{"heads fitted at the end", func(t *testing.T) (*Model, []Data) { return patternModel(t, "none") },

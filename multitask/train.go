@@ -5,12 +5,7 @@ import (
 	"errors"
 	"slices"
 	"time"
-
-	"github.com/jenga-nlp/jenga/corpus"
 )
-
-// Data is the examples of one group of tasks, with their Windows and the ids of their Targets set.
-type Data struct{ Train, Dev []*corpus.Example }
 
 // Step is one update of the parameters.
 type Step struct {

@@ -110,11 +110,14 @@ func New(m *Model, data []Data, plan Plan) (*Training, error) {
 
 // shuffle shuffles the data into batches and counts them.
 func (t *Training) shuffle() (err error) {
+	if err := checkStreams(t.model.Model, t.data); err != nil {
+		return err
+	}
 	if t.iterators, err = newBatchIterators(t.model.Model, t.data, t.plan); err != nil {
 		return err
 	}
 	for _, it := range t.iterators {
-		t.state.Examples = append(t.state.Examples, len(it.examples))
+		t.state.Examples = append(t.state.Examples, len(it.lengths))
 		t.state.Batches = append(t.state.Batches, it.count())
 	}
 	perEpoch := t.plan.perEpoch(t.state.Batches)
@@ -195,7 +198,11 @@ func (t *Training) Step(ctx context.Context) (Step, error) {
 		return Step{}, err
 	}
 	t.unfreezing.apply(float64(t.used) / float64(t.length.perEpoch))
-	return t.Update(t.next())
+	batches, err := t.next()
+	if err != nil {
+		return Step{}, err
+	}
+	return t.Update(batches)
 }
 
 // needsData panics if the caller chooses the batches.

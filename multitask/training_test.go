@@ -35,7 +35,11 @@ func TestUpdatesByChosenBatchesAreTrains(t *testing.T) {
 	training := stepping(t, stepped, plan, plan.Epochs)
 	var got []float64
 	for range plan.Epochs {
-		report, err := training.Update([]Batch{{0, iterators[0].next()}})
+		examples, err := iterators[0].next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		report, err := training.Update([]Batch{{0, examples}})
 		if err != nil {
 			t.Fatal(err)
 		}

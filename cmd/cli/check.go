@@ -83,7 +83,7 @@ func (c *commands) check(ctx context.Context, f checkFlags, file string) error {
 	if err != nil {
 		return run.Mistakes(e, err, config.Train, config.Dev, config.Test)
 	}
-	ready, err := c.ready(e, config.Train, config.Dev, config.Test)
+	ready, err := c.ready(ctx, e, config.Train, config.Dev, config.Test)
 	if err != nil {
 		return err
 	}

@@ -42,8 +42,9 @@ A run's task vector is its encoder's weights minus those of the base. The merged
                    probability of the density (Yu et al. 2024; λ 0.4, density 0.5)
 
 Heads are those of the runs. The fusion must be the same in all, and what it has for each task is kept; one with
-parameters that tasks share, such as attention, cannot be merged. The encoder is in RUN/encoder, and the merged run is
-one with that as a frozen base model: eval, predict and base_model open it, and jenga train trains heads on it.
+parameters that tasks share, such as attention, cannot be merged, nor can encoders of lora: {per_task: true}. The
+encoder is in RUN/encoder, and the merged run is one with that as a frozen base model: eval, predict and base_model
+open it, and jenga train trains heads on it.
 
 A table has each head's main metric on dev, in its own run and in the merged one. With --refit heads are trained again
 from where they are, with the merged encoder frozen, on the runs' own data: at a learning rate of 1e-3 for three

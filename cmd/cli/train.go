@@ -101,7 +101,7 @@ func (c *commands) trainFile(ctx context.Context, f trainFlags, file string) (re
 	if err := run.CheckFolder(e, folder, f.force); err != nil {
 		return report.Done{}, err
 	}
-	ready, err := c.ready(e, config.Train, config.Dev)
+	ready, err := c.ready(ctx, e, config.Train, config.Dev)
 	if err != nil {
 		return report.Done{}, err
 	}
@@ -168,8 +168,8 @@ func leftBy(done report.Done) string {
 }
 
 // ready prepares an experiment for training and writes the warnings.
-func (c *commands) ready(e *config.Experiment, splits ...string) (*run.Run, error) {
-	ready, err := run.Prepare(e, splits...)
+func (c *commands) ready(ctx context.Context, e *config.Experiment, splits ...string) (*run.Run, error) {
+	ready, err := run.PrepareWatched(e, c.watchPasses(ctx), splits...)
 	if err != nil {
 		return nil, err
 	}

@@ -46,7 +46,7 @@ func (d *decoding) baseRun(path string, at plugin.Place) File {
 		return File{Place: at}
 	}
 	d.e.Model.BaseRun = &BaseRun{Folder: path, File: file, Model: saved}
-	return File{encoder, at}
+	return File{Name: encoder, Place: at}
 }
 
 // encoderOfRun returns the folder or file of the encoder of a checkpoint, which lies in the folder saved of a run.

@@ -56,6 +56,13 @@ var descriptions = map[string]string{
 		"not stratified then; none: each example by itself",
 	"data.same_as": "task whose texts this one reads too: each is encoded once for both; only columns may be given " +
 		"beside it",
+	"data.train": "file of the training examples, or several: a list, or a pattern as data/part-*.jsonl, whose files " +
+		"are read in the order of their names; path, dev and test take these too",
+	"data.path": "one file, or several as of train, which split divides",
+	"data.test": "file of test examples, or several as of train",
+	"data.stream": "whether training examples are read from their file when a batch needs them, for files larger " +
+		"than memory: jsonl, csv, tsv, conll and conllu, unpacked and in utf-8. A first pass finds labels, lengths and " +
+		"the places of records; the weights are the same bytes as without",
 	"data.dev":         "file of the examples that select the best checkpoint",
 	"data.split_words": "where a text without words is split into words, for tasks with an output for each word",
 	"data.limit":       "number of training examples to use, a random sample; 0: all",

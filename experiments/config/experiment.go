@@ -61,10 +61,19 @@ type Model struct {
 // Fixed reports whether the training of a task leaves the encoder as it is for the others.
 func (m Model) Fixed() bool { return m.Freeze == encoders.FreezeAll || m.LoRA.PerTask }
 
-// File is a path in an experiment file. Name is "" where there is none.
+// File is a path in an experiment file. Name is "" where there is none. Where several files are named, Name is their
+// pattern or list, and Paths lists them.
 type File struct {
 	Name  string
 	Place plugin.Place
+
+	several *fileList // nil: Name is the path
+}
+
+// fileList is the files of a pattern or a list.
+type fileList struct {
+	paths   []string // as they are read
+	entries []string // of a list, where patterns are as they are written; nil: Name is the pattern
 }
 
 // given reports whether the experiment file has the key, even if its value is a mistake.

@@ -103,7 +103,7 @@ var sameText = map[string]string{"text": "question", "question": "text", "pair":
 // withFields returns d with the fields of own. Fields of the texts that own does not name are those of d.
 func (d Data) withFields(own Data) Data {
 	own.Train, own.Dev, own.Test, own.Path, own.Limit = d.Train, d.Dev, d.Test, d.Path, d.Limit
-	own.Split, own.Formats, own.SplitWords = d.Split, d.Formats, d.SplitWords
+	own.Split, own.Formats, own.SplitWords, own.Stream = d.Split, d.Formats, d.SplitWords, d.Stream
 	fields := maps.Clone(own.Format.Fields)
 	own.Format = d.Format
 	for _, name := range textFields {

@@ -201,7 +201,8 @@ var headDefaults = headOptions{Weight: 1}
 // dataOptions are the keys of a task's `data`: one file that `split` divides (`path`), or a file for each split, or the
 // task whose texts are read (`same_as`). Paths are relative to the experiment file, else to $JENGA_DATA. A file that is
 // written in another way than the others is a mapping of its path and its own `format`, `delimiter`, `quote`,
-// `encoding`, `header` and `columns`, as `dev: {path: dev.csv, header: false, columns: [text, label]}`. A column's name
+// `encoding`, `header` and `columns`, as `dev: {path: dev.csv, header: false, columns: [text, label]}`. Several files are
+// a list, or a pattern as `data/part-*.jsonl`, whose files are read in the order of their names. A column's name
 // may be a path into JSON: `text: user.text` reads {"user": {"text": "…"}}.
 //
 // `split` and `limit` take random examples, the latter by the experiment's seed, and keep the order of the file; where
@@ -216,10 +217,10 @@ var headDefaults = headOptions{Weight: 1}
 type dataOptions struct {
 	SameAs string `yaml:"same_as,omitempty" takes:"a task's name"`
 
-	Path  *plugin.Section `yaml:"path,omitempty" takes:"a path or {path: …}" doc:"one file, which split divides"`
-	Train *plugin.Section `yaml:"train,omitempty" takes:"a path or {path: …}" doc:"file of the training examples"`
-	Dev   *plugin.Section `yaml:"dev,omitempty" takes:"a path or {path: …}"`
-	Test  *plugin.Section `yaml:"test,omitempty" takes:"a path or {path: …}" doc:"file of test examples"`
+	Path  *plugin.Section `yaml:"path,omitempty" takes:"a path, a list of paths or {path: …}"`
+	Train *plugin.Section `yaml:"train,omitempty" takes:"a path, a list of paths or {path: …}"`
+	Dev   *plugin.Section `yaml:"dev,omitempty" takes:"a path, a list of paths or {path: …}"`
+	Test  *plugin.Section `yaml:"test,omitempty" takes:"a path, a list of paths or {path: …}"`
 
 	fileOptions `yaml:",inline"`
 
@@ -227,6 +228,8 @@ type dataOptions struct {
 
 	Split *plugin.Section `yaml:"split,omitempty"`
 	Limit int             `yaml:"limit,omitempty" range:"[0,)"`
+
+	Stream bool `yaml:"stream,omitempty"`
 
 	columnOptions `yaml:",inline"`
 }

@@ -23,6 +23,18 @@ func (e *Experiment) Write(w io.Writer, folder string) error {
 	return s.Write(w)
 }
 
+// TaskText returns a task as Write writes it, with paths from the working directory.
+func (e *Experiment) TaskText(number int) (string, error) {
+	f := writing{e: e, folder: "."}
+	s := f.task(e.Tasks[number])
+	if f.err != nil {
+		return "", f.err
+	}
+	var text strings.Builder
+	err := s.Write(&text)
+	return text.String(), err
+}
+
 // writing builds the sections of an experiment file.
 type writing struct {
 	e      *Experiment
@@ -156,9 +168,9 @@ func (f *writing) data(d Data) *plugin.Section {
 func (f *writing) file(d Data, file File) *plugin.Section {
 	format, own := d.Formats[file.Name]
 	if !own {
-		return f.path(file.Name)
+		return f.paths(file)
 	}
-	return plugin.SectionOf(ownFile{Path: f.path(file.Name), fileOptions: optionsOf(format)})
+	return plugin.SectionOf(ownFile{Path: f.paths(file), fileOptions: optionsOf(format)})
 }
 
 // optionsOf returns the options of a format.
@@ -176,7 +188,7 @@ func (f *writing) files(d Data) dataOptions {
 	}
 	o := dataOptions{
 		Path: f.file(d, d.Path), Train: f.file(d, d.Train), Dev: f.file(d, d.Dev), Test: f.file(d, d.Test),
-		fileOptions: optionsOf(d.Format), SplitWords: d.SplitWords, Limit: d.Limit,
+		fileOptions: optionsOf(d.Format), SplitWords: d.SplitWords, Limit: d.Limit, Stream: d.Stream,
 	}
 	if d.Split != (Split{}) || d.Dev.Name == "" {
 		o.Split = plugin.SectionOf(d.Split)

@@ -5,7 +5,15 @@ import (
 	"slices"
 
 	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/experiments/config"
 )
+
+// otherFile returns the examples of a file that is not a training file.
+func (r *reader) otherFile(group *Group, file config.File) []*corpus.Example {
+	r.other = true
+	defer func() { r.other = false }()
+	return r.file(group, file)
+}
 
 // textFields are the fields of a format that are not targets.
 var textFields = []string{"text", "pair", "words", "question", "context"}

@@ -11,9 +11,9 @@ import (
 
 // Grow reads the data of an experiment that trains on from a run, as Load does. base are the labels of heads that are
 // taken over from the run, by the names that the experiment gives them: they keep their numbers, and further labels of
-// the training data follow. The tasks that are kept have no examples.
+// the training data follow. The tasks that are kept have no examples. watch is that of LoadWatched.
 func Grow(
-	e *config.Experiment, base map[multitask.HeadName]*corpus.Labels, splits ...string,
+	e *config.Experiment, base map[multitask.HeadName]*corpus.Labels, watch Watch, splits ...string,
 ) (*Dataset, error) {
 	tokenizer, err := OpenTokenizer(e)
 	if err != nil {
@@ -21,7 +21,7 @@ func Grow(
 	}
 	d := newDataset(e)
 	d.base = base
-	return loadWith(d, tokenizer, nil, splits)
+	return d.load(tokenizer, nil, watch, splits)
 }
 
 // openKept opens the dataset of the tasks that are kept and not trained, if there are any, with their labels.

@@ -24,19 +24,19 @@ func splitGroup(record corpus.Record, by string) (string, error) {
 }
 
 // byGroups describes a division by groups, for the line that says what a split has taken.
-func (v *division) byGroups(train, taken []*corpus.Example, wanted int) string {
-	all, moved := map[string]bool{}, map[string]bool{}
-	for _, e := range train {
-		all[e.Group] = true
+func (v *division) byGroups(train, taken []uint32, wanted int) string {
+	all, moved := map[uint32]bool{}, map[uint32]bool{}
+	for _, group := range valuesOf(v.all.groups, train) {
+		all[group] = true
 	}
-	for _, e := range taken {
-		all[e.Group], moved[e.Group] = true, true
+	for _, group := range valuesOf(v.all.groups, taken) {
+		all[group], moved[group] = true, true
 	}
 	text := fmt.Sprintf(", in %d of %s by %s", len(moved), plugin.Count(len(all), "group"), v.task.Data.Split.By)
 	if len(taken) != wanted {
 		text += fmt.Sprintf(", for %d wanted", wanted)
 	}
-	if v.labels != nil {
+	if v.all.stratified() {
 		text += ", not stratified by label"
 	}
 	return text

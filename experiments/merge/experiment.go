@@ -69,7 +69,7 @@ func joinedExperiment(sources []*source, folder string) (e *config.Experiment, w
 	e = &first
 
 	// tasks
-	e.Tasks = nil
+	e.Tasks, e.Kept = nil, nil
 	for _, s := range sources {
 		for _, task := range s.experiment.Tasks {
 			task.Name = s.names[task.Name]
@@ -88,6 +88,7 @@ func joinedExperiment(sources []*source, folder string) (e *config.Experiment, w
 	}
 	e.ProjectName, e.JengaNLP, e.Warnings = filepath.Base(absolute), false, nil
 	e.Model.Freeze, e.Model.Unfreeze, e.Model.LoRA = encoders.FreezeAll, 0, encoders.LoRA{}
+	e.Model.BaseRun = nil
 	lengths := []string{}
 	for _, s := range sources {
 		length := s.experiment.Tokenizer.MaxLength
@@ -102,6 +103,7 @@ func joinedExperiment(sources []*source, folder string) (e *config.Experiment, w
 	// training
 	t := &e.Training
 	t.LearningRate, t.HeadRate, t.LayerDecay, t.EMA = refitRate, 0, 1, 0
+	t.Rehearse = 0
 	t.NumEpochs, t.MaxSteps, t.EvalStrategy, t.Recompute, t.OutputDir = 3, 0, "epoch", false, ""
 	t.MetricForBestModel, t.GreaterIsBetter = report.Overall, true
 	for _, err := range []error{

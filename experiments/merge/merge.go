@@ -54,9 +54,7 @@ func Open(folders []string, o Options, renames []Rename, base string) (m *Merge,
 			continue
 		}
 		m.sources = append(m.sources, s)
-		for _, warning := range s.opened.Warnings {
-			m.Warnings = append(m.Warnings, warning)
-		}
+		m.Warnings = append(m.Warnings, s.opened.Warnings...)
 	}
 	if wrong != nil {
 		return m, errors.Join(wrong...)

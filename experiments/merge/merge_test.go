@@ -15,91 +15,7 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/predict"
 	"github.com/jenga-nlp/jenga/experiments/run"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
-	"github.com/jenga-nlp/jenga/internal/safetensors"
 )
-
-// trainRun trains an experiment file into a folder.
-func trainRun(t *testing.T, file, folder string, sets ...string) string {
-	t.Helper()
-	e, err := config.Read(file, sets)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := run.Prepare(e, config.Train, config.Dev)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := r.Train(context.Background(), folder, func(any) error { return nil }); err != nil {
-		t.Fatal(err)
-	}
-	return folder
-}
-
-// Tasks of the runs, which read the mails of sample.Small.
-const (
-	mails  = "data: {path: mails.jsonl, label: team, split: {dev: 0.2, seed: 3}}}\n"
-	teams  = "  - {name: team, type: classification, " + mails
-	things = "  - {name: things, type: ner, " + mails
-	both   = teams + "  - {name: word, type: ner, data: {same_as: team}}\n"
-)
-
-// base is a base model, and a folder with data beside it.
-type base struct{ dir, encoder string }
-
-func newBase(t *testing.T) base {
-	t.Helper()
-	file := sample.Small(t, "")
-	dir := filepath.Dir(file)
-	trainRun(t, file, filepath.Join(dir, "base"), "training.max_steps=20", "model.fusion=none")
-	return base{dir, filepath.Join(dir, "base", runfolder.BestDir, runfolder.EncoderDir)}
-}
-
-// run trains tasks from the base model into the folder called name.
-func (b base) run(t *testing.T, name, tasks string, sets ...string) string {
-	t.Helper()
-	file := filepath.Join(b.dir, name+".yaml")
-	sample.Write(t, file, "model: {base_model: "+b.encoder+"}\ntokenizer: {max_length: 64}\ntasks:\n"+tasks+
-		"training: {learning_rate: 1.0e-2, batch_size: 8, num_epochs: 3}\n")
-	return trainRun(t, file, filepath.Join(b.dir, name), sets...)
-}
-
-// encoderOf returns the values of an encoder's file, by name.
-func encoderOf(t *testing.T, folder string) map[string][]float32 {
-	t.Helper()
-	file, err := safetensors.Open(filepath.Join(folder, "model.safetensors"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	values := map[string][]float32{}
-	for _, info := range file.Tensors() {
-		if values[info.Name], err = file.Floats(info.Name); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return values
-}
-
-// mergeInto merges runs into a folder and returns the figures of their heads.
-func mergeInto(t *testing.T, folder string, o Options, runs []string, renames ...Rename) []Figure {
-	t.Helper()
-	m, err := Open(runs, o, renames, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer m.Close()
-	figures, err := m.Before(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := m.Write(folder, false); err != nil {
-		t.Fatal(err)
-	}
-	if err := After(context.Background(), figures, folder); err != nil {
-		t.Fatal(err)
-	}
-	return figures
-}
 
 func TestAMergedRunHasTheTasksOfAll(t *testing.T) {
 	b := newBase(t)
@@ -235,6 +151,47 @@ func TestRunsOfAFrozenEncoderAreMerged(t *testing.T) {
 	// with one that has learned
 	third := b.run(t, "c", strings.ReplaceAll(teams, "name: team", "name: other"))
 	mergeInto(t, filepath.Join(b.dir, "again"), Options{Method: Mean}, append(runs, third))
+}
+
+// A task is added to a merged run.
+func TestAMergedRunIsContinued(t *testing.T) {
+	b := newBase(t)
+	merged := filepath.Join(b.dir, "merged")
+	mergeInto(t, merged, Options{Method: Mean}, []string{b.run(t, "a", teams), b.run(t, "b", things)})
+	file := filepath.Join(b.dir, "grown.yaml")
+	sample.Write(t, file, "model: {base_model: merged, freeze: all, keep_tasks: all}\ntasks:\n"+
+		strings.ReplaceAll(teams, "name: team", "name: other"))
+	grown := trainRun(t, file, filepath.Join(b.dir, "grown"), "training.num_epochs=1")
+	e, err := config.ReadTrained(filepath.Join(grown, runfolder.ExperimentFile))
+	if err != nil || len(e.Tasks) != 3 {
+		t.Fatalf("%v: %+v, want 3 tasks", err, e)
+	}
+}
+
+// Runs that continue another run have tasks of it, which are ordinary ones in the merged run.
+func TestRunsThatContinueARunAreMerged(t *testing.T) {
+	b := newBase(t)
+	first := b.run(t, "first", teams)
+	var runs []string
+	for _, name := range []string{"a", "b"} {
+		file := filepath.Join(b.dir, name+".yaml")
+		sample.Write(t, file, "model: {base_model: "+first+", keep_tasks: all}\ntasks:\n"+
+			strings.ReplaceAll(things, "name: things", "name: things_"+name)+
+			"training: {learning_rate: 1.0e-2, batch_size: 8, num_epochs: 2, rehearse: 0.5}\n")
+		runs = append(runs, trainRun(t, file, filepath.Join(b.dir, name)))
+	}
+	folder := filepath.Join(b.dir, "merged")
+	figures := mergeInto(t, folder, Options{Method: TIES}, runs, Rename{1, "team", "team_b"})
+	if len(figures) != 4 {
+		t.Fatalf("figures %+v", figures)
+	}
+	r, err := run.Refit(folder, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Data.Experiment.Tasks) != 4 || r.Data.Experiment.Training.Rehearse != 0 {
+		t.Errorf("tasks %v", r.Data.Experiment.Tasks)
+	}
 }
 
 // A task is added to a merged run, and that run is merged again.

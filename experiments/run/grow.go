@@ -15,7 +15,7 @@ import (
 )
 
 // grow prepares an experiment that trains on from a run.
-func grow(e *config.Experiment, splits []string) (*Run, error) {
+func grow(e *config.Experiment, watch dataset.Watch, splits []string) (*Run, error) {
 	base, err := readBase(e)
 	if err != nil {
 		return nil, err
@@ -24,7 +24,7 @@ func grow(e *config.Experiment, splits []string) (*Run, error) {
 		return nil, err
 	}
 	base.SetAdapters(e)
-	data, err := dataset.Grow(e, base.Labels(e), splits...)
+	data, err := dataset.Grow(e, base.Labels(e), watch, splits...)
 	if err != nil {
 		return nil, withEncoder(e, err)
 	}

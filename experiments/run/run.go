@@ -33,10 +33,15 @@ type Run struct {
 
 // Prepare reads the data of an experiment's splits, builds its model and prepares it for training.
 func Prepare(e *config.Experiment, splits ...string) (*Run, error) {
+	return PrepareWatched(e, nil, splits...)
+}
+
+// PrepareWatched is Prepare that reports the passes over streamed training data to watch, which may be nil.
+func PrepareWatched(e *config.Experiment, watch dataset.Watch, splits ...string) (*Run, error) {
 	if e.Model.BaseRun != nil {
-		return grow(e, splits)
+		return grow(e, watch, splits)
 	}
-	data, err := dataset.Load(e, splits...)
+	data, err := dataset.LoadWatched(e, watch, splits...)
 	if err != nil {
 		return nil, withEncoder(e, err)
 	}

@@ -137,6 +137,9 @@ func (r *Run) data() []multitask.Data {
 	data := make([]multitask.Data, len(r.Data.Groups))
 	for g, group := range r.Data.Groups {
 		data[g] = multitask.Data{Train: group.Examples[config.Train], Dev: group.Examples[config.Dev]}
+		if group.Stream != nil {
+			data[g].Stream = group.Stream
+		}
 	}
 	return data
 }
