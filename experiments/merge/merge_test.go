@@ -153,21 +153,6 @@ func TestRunsOfAFrozenEncoderAreMerged(t *testing.T) {
 	mergeInto(t, filepath.Join(b.dir, "again"), Options{Method: Mean}, append(runs, third))
 }
 
-// A task is added to a merged run.
-func TestAMergedRunIsContinued(t *testing.T) {
-	b := newBase(t)
-	merged := filepath.Join(b.dir, "merged")
-	mergeInto(t, merged, Options{Method: Mean}, []string{b.run(t, "a", teams), b.run(t, "b", things)})
-	file := filepath.Join(b.dir, "grown.yaml")
-	sample.Write(t, file, "model: {base_model: merged, freeze: all, keep_tasks: all}\ntasks:\n"+
-		strings.ReplaceAll(teams, "name: team", "name: other"))
-	grown := trainRun(t, file, filepath.Join(b.dir, "grown"), "training.num_epochs=1")
-	e, err := config.ReadTrained(filepath.Join(grown, runfolder.ExperimentFile))
-	if err != nil || len(e.Tasks) != 3 {
-		t.Fatalf("%v: %+v, want 3 tasks", err, e)
-	}
-}
-
 // Runs that continue another run have tasks of it, which are ordinary ones in the merged run.
 func TestRunsThatContinueARunAreMerged(t *testing.T) {
 	b := newBase(t)
