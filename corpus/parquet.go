@@ -2,6 +2,7 @@ package corpus
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -44,10 +45,13 @@ func (d *reader) readParquet(from io.Reader) (err error) {
 	if err != nil {
 		return err
 	}
+	if err := checkFooter(in, size); err != nil {
+		return err
+	}
 	file, err := parquet.OpenFile(in, size, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true),
 		parquet.FileReadMode(parquet.ReadModeSync))
 	if err != nil {
-		return fmt.Errorf("the file is not a whole parquet file: %w", err)
+		return fmt.Errorf("%w: %w", errNotParquet, err)
 	}
 
 	columns := file.Root().Columns()
@@ -59,6 +63,23 @@ func (d *reader) readParquet(from io.Reader) (err error) {
 		if err := d.rowGroup(group, columns, &room); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// errNotParquet is the error of a file that is not of this format, or a part of one.
+var errNotParquet = errors.New("the file is not a whole parquet file")
+
+// checkFooter returns an error if the description at a file's end is larger than the file: the library allocates it.
+func checkFooter(in io.ReaderAt, size int64) error {
+	const magic = "PAR1"
+	end := make([]byte, 4+len(magic)) // the description's size in bytes
+	if _, err := in.ReadAt(end, size-int64(len(end))); size < int64(len(end)) || err != nil && err != io.EOF {
+		return errNotParquet
+	}
+	length := int64(binary.LittleEndian.Uint32(end))
+	if string(end[4:]) != magic || length > size-int64(len(end)+len(magic)) {
+		return errNotParquet
 	}
 	return nil
 }
