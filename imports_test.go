@@ -48,6 +48,7 @@ var only = map[string][]string{
 	"gorgonia.org/":                   {"nn"},
 	"gopkg.in/yaml.v3":                {"plugin"},
 	"github.com/daulet/tokenizers":    {"corpus"},
+	"github.com/parquet-go/":          {"corpus"},
 	"github.com/knights-analytics/":   {"encoders/hugot"},
 	"github.com/schollz/progressbar/": {"cmd/cli"},
 	"github.com/spf13/":               {"cmd/cli"}, // cobra and pflag

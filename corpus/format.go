@@ -10,7 +10,7 @@ import (
 // Format describes how a data file is written and what its columns are named. The zero value means the format of the
 // file's extension.
 type Format struct {
-	// Type is jsonl, json, csv, tsv, conll, conllu, or slots for a folder with seq.in, seq.out and label; "" means that
+	// Type is jsonl, json, csv, tsv, parquet, conll, conllu, or slots for a folder with seq.in, seq.out and label; "" means that
 	// of the extension, before a .gz if there is one.
 	Type string
 	// NoHeader means that a csv or tsv file begins with its first record. Its columns are named by Columns, or 1, 2, ….
@@ -33,11 +33,11 @@ type Format struct {
 }
 
 // formats lists the types of files for errors.
-const formats = "jsonl, json, csv, tsv, conll, conllu"
+const formats = "jsonl, json, csv, tsv, parquet, conll, conllu"
 
 var extensions = map[string]string{
 	".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "json",
-	".csv": "csv", ".tsv": "tsv", ".conll": "conll", ".conllu": "conllu",
+	".csv": "csv", ".tsv": "tsv", ".parquet": "parquet", ".conll": "conll", ".conllu": "conllu",
 }
 
 // FileType returns the type of the file at path by its extension, before a .gz if there is one; "" if it is not known.
@@ -56,6 +56,8 @@ func (f Format) Check(path string) error {
 	}
 	table := f.Type == "csv" || f.Type == "tsv"
 	switch {
+	case f.Type == "parquet" && !f.IsUTF8():
+		return errors.New("format parquet has no encoding option; its texts are UTF-8")
 	case f.Quote != "" && f.Quote != "none":
 		return fmt.Errorf("no quote %q; want none, or leave it out for the quotes of RFC 4180", f.Quote)
 	case f.Quote != "" && !table:
@@ -100,7 +102,7 @@ func (f Format) settled(path string, folder bool) (Format, error) {
 		}
 	}
 	switch f.Type {
-	case "jsonl", "json", "conll", "conllu", "slots":
+	case "jsonl", "json", "parquet", "conll", "conllu", "slots":
 	case "csv", "tsv":
 		if f.Delimiter == "" {
 			f.Delimiter = map[string]string{"csv": ",", "tsv": "\t"}[f.Type]

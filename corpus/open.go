@@ -60,6 +60,11 @@ func read(r io.Reader, name string, f Format) ([]Record, error) {
 	if f.Type == "slots" {
 		return nil, fmt.Errorf("%s: a file; format slots is a folder with seq.in, seq.out and label", name)
 	}
+	if f.Type == "parquet" {
+		d := &reader{mistakes: &mistakes{}, file: name, format: f, place: Place{File: name}}
+		d.parquet(r)
+		return d.finish(name)
+	}
 	d := newReader(r, name, f, &mistakes{})
 	d.parse()
 	return d.finish(name)

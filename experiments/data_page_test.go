@@ -24,6 +24,8 @@ var (
 
 // TestDataPage loads the examples of docs/data.md.
 func TestDataPage(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	t.Setenv("HOME", t.TempDir())
 	page, err := os.ReadFile(filepath.Join("..", "docs", "data.md"))
 	if err != nil {
 		t.Fatal(err)
@@ -137,6 +139,12 @@ tasks:
 func count(ready *run.Run, task string) (examples, labelled int) {
 	for g := range ready.Data.Groups {
 		group := &ready.Data.Groups[g]
+		if group.Stream != nil { // of one head
+			if of := ready.Data.Heads(group)[0]; of.Task.Name == task {
+				n := ready.Data.Count(group, 0, config.Train)
+				return n.Examples, n.Labelled
+			}
+		}
 		for _, e := range group.Examples[config.Train] {
 			has := false
 			found := false

@@ -236,7 +236,7 @@ type dataOptions struct {
 
 // fileOptions are how files are written; the keys of a file's mapping beside its path.
 type fileOptions struct {
-	Format    string   `yaml:"format,omitempty" takes:"csv, tsv, json, jsonl, conll, conllu or slots" default:"(by file extension)"`
+	Format    string   `yaml:"format,omitempty" takes:"csv, tsv, json, jsonl, parquet, conll, conllu or slots" default:"(by file extension)"`
 	Delimiter string   `yaml:"delimiter,omitempty" takes:"any text" default:"(by format)"`
 	Quote     string   `yaml:"quote,omitempty" takes:"the word none" default:"(RFC 4180)"`
 	Encoding  string   `yaml:"encoding,omitempty" takes:"a name" default:"utf-8"`

@@ -22,6 +22,10 @@ func (h *head) data() (*data, error) {
 		records, err := h.read(corpus.Format{})
 		return &data{records: records}, err
 	}
+	if corpus.FileType(h.path) == "parquet" {
+		records, err := corpus.Open(h.path, corpus.Format{})
+		return &data{records: records[:min(len(records), maxRecords)]}, err
+	}
 	d := &data{format: corpus.Format{Encoding: encodingOf(h.text)}}
 	switch encoding := d.format.Encoding; {
 	case h.utf16:

@@ -168,6 +168,21 @@ func TestOnlyTheBeginningIsRead(t *testing.T) {
 	}
 }
 
+func TestAParquetFile(t *testing.T) {
+	data, err := os.ReadFile("../../corpus/testdata/parquet/zstd.parquet")
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, map[string]string{"a.parquet": string(data)})
+	e, err := Files([]string{"a.parquet"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := e.Sets[0]; s.Records != 4 || tasksOf(s) == "" {
+		t.Errorf("%d records, %s", s.Records, tasksOf(s))
+	}
+}
+
 func TestAColumnIsMissingInRecordsWithoutIt(t *testing.T) {
 	const records, fields = 20, 5
 	all := make([]corpus.Record, records)

@@ -41,6 +41,9 @@ func readHead(path string) (*head, error) {
 	if corpus.IsSlotFolder(path) {
 		return &head{path: path, slots: true, whole: true}, nil
 	}
+	if corpus.FileType(path) == "parquet" {
+		return &head{path: path, whole: true}, nil
+	}
 	text, whole, err := beginning(path)
 	if err != nil {
 		return nil, err
@@ -57,7 +60,7 @@ func readHead(path string) (*head, error) {
 	case len(bytes.TrimSpace(h.text)) == 0:
 		return nil, fmt.Errorf("%s: no records; want at least one", path)
 	case bytes.IndexByte(h.text, 0) >= 0:
-		return nil, fmt.Errorf("%s: the file is no text; want csv, tsv, jsonl, json, conll or conllu", path)
+		return nil, fmt.Errorf("%s: the file is no text; want csv, tsv, jsonl, json, parquet, conll or conllu", path)
 	}
 	return h, nil
 }

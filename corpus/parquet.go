@@ -1,0 +1,310 @@
+package corpus
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/parquet-go/parquet-go"
+)
+
+// Limits of a parquet file.
+const (
+	maxParquet      = 1 << 32 // bytes, of a file that cannot be read from any place
+	parquetRowsOnce = 64      // rows that are read at once
+)
+
+// parquet reads the rows of a parquet file. Its columns are the fields of records: texts, numbers, true and false, lists,
+// and objects of these.
+func (d *reader) parquet(file io.Reader) {
+	at := Place{File: d.file}
+	if strings.HasSuffix(d.file, ".gz") {
+		d.add(at, "a parquet file is compressed itself; want one without .gz")
+		return
+	}
+	if err := d.readParquet(file); err != nil {
+		d.add(at, "%w", err)
+	}
+}
+
+// readParquet reads the rows. A panic of the library, on a file that is not as it says, is an error.
+func (d *reader) readParquet(from io.Reader) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("the parquet file is damaged: %v", r)
+		}
+	}()
+	in, size, err := randomAccess(from)
+	if err != nil {
+		return err
+	}
+	if err := checkFooter(in, size); err != nil {
+		return err
+	}
+	file, err := parquet.OpenFile(in, size, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true),
+		parquet.FileReadMode(parquet.ReadModeSync))
+	if err != nil {
+		return fmt.Errorf("%w: %w", errNotParquet, err)
+	}
+
+	columns := file.Root().Columns()
+	if len(columns) > maxColumns {
+		return fmt.Errorf("the file has more than %d columns", maxColumns)
+	}
+	room := max(freeSize, maxRatio*size) // bytes of values
+	for _, group := range file.RowGroups() {
+		if err := d.rowGroup(group, columns, &room); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// errNotParquet is the error of a file that is not of this format, or a part of one.
+var errNotParquet = errors.New("the file is not a whole parquet file")
+
+// checkFooter returns an error if the description at a file's end is larger than the file: the library allocates it.
+func checkFooter(in io.ReaderAt, size int64) error {
+	const magic = "PAR1"
+	end := make([]byte, 4+len(magic)) // the description's size in bytes
+	if _, err := in.ReadAt(end, size-int64(len(end))); size < int64(len(end)) || err != nil && err != io.EOF {
+		return errNotParquet
+	}
+	length := int64(binary.LittleEndian.Uint32(end))
+	if string(end[4:]) != magic || length > size-int64(len(end)+len(magic)) {
+		return errNotParquet
+	}
+	return nil
+}
+
+// randomAccess returns a file that is read from any place, and its size.
+func randomAccess(from io.Reader) (io.ReaderAt, int64, error) {
+	if file, ok := from.(interface {
+		io.ReaderAt
+		io.Seeker
+	}); ok {
+		if size, err := file.Seek(0, io.SeekEnd); err == nil {
+			return file, size, nil
+		}
+	}
+	data, err := io.ReadAll(io.LimitReader(from, maxParquet+1))
+	if err == nil && len(data) > maxParquet {
+		err = fmt.Errorf("more than %d GiB, and not a file that can be read from any place", maxParquet>>30)
+	}
+	return bytes.NewReader(data), int64(len(data)), err
+}
+
+// rowGroup reads the rows of a row group. room is the number of bytes that all values may yet take.
+func (d *reader) rowGroup(group parquet.RowGroup, columns []*parquet.Column, room *int64) error {
+	rows := group.Rows()
+	defer rows.Close()
+	buffer := make([]parquet.Row, parquetRowsOnce)
+	for {
+		n, err := rows.ReadRows(buffer)
+		for _, row := range buffer[:n] {
+			d.place.Line++
+			for _, v := range row {
+				*room -= 8 + int64(len(bytesIn(v)))
+			}
+			if *room < 0 {
+				return fmt.Errorf("the rows take more than %d times the size of the file; if that is intended, save it "+
+					"as jsonl", maxRatio)
+			}
+			fields, err := rowFields(row, columns)
+			if err != nil {
+				return fmt.Errorf("row %d: %w", d.place.Line, err)
+			}
+			d.addRecord(Record{Place: d.place, Fields: fields})
+		}
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return fmt.Errorf("after row %d: %w", d.place.Line, err)
+		case n == 0:
+			return fmt.Errorf("after row %d: %w", d.place.Line, io.ErrNoProgress)
+		}
+	}
+}
+
+// rowFields returns the fields of a row.
+func rowFields(row parquet.Row, columns []*parquet.Column) (map[string]any, error) {
+	values := map[int][]parquet.Value{} // by leaf column
+	for _, v := range row {
+		values[v.Column()] = append(values[v.Column()], v)
+	}
+	fields := make(map[string]any, len(columns))
+	for _, c := range columns {
+		value, err := valueIn(c, values, 0)
+		if err != nil {
+			return nil, err
+		}
+		fields[c.Name()] = value
+	}
+	return fields, nil
+}
+
+// valueIn returns the value of a column in a row, by Dremel's levels (Melnik et al. 2010, section 4.3): values are those
+// of the leaves below it in one element of the lists around it, of which there are depth.
+func valueIn(c *parquet.Column, values map[int][]parquet.Value, depth int) (any, error) {
+	if c.Repeated() {
+		return listIn(c, values, depth)
+	}
+	first := firstLeaf(c)
+	if v := values[first.Index()]; len(v) == 0 || c.Optional() && v[0].DefinitionLevel() < c.MaxDefinitionLevel() {
+		return nil, nil
+	}
+	children := c.Columns()
+	switch {
+	case c.Leaf():
+		return leafValue(c, values[c.Index()][0])
+	case isList(c):
+		return listIn(children[0], values, depth)
+	}
+	object := make(map[string]any, len(children))
+	for _, child := range children {
+		value, err := valueIn(child, values, depth)
+		if err != nil {
+			return nil, err
+		}
+		object[child.Name()] = value
+	}
+	return object, nil
+}
+
+// isList reports whether a group is a list: it holds one repeated column, as
+// https://github.com/apache/parquet-format/blob/master/LogicalTypes.md#lists says.
+func isList(c *parquet.Column) bool {
+	children := c.Columns()
+	if len(children) != 1 || !children[0].Repeated() {
+		return false
+	}
+	switch children[0].Name() {
+	case "list", "bag", "array": // of files without logical types
+		return true
+	}
+	return logicalType(c) == "LIST"
+}
+
+// logicalType names the logical type of a column, "" where it has none.
+func logicalType(c *parquet.Column) string {
+	if t := c.Type().LogicalType(); t != nil {
+		return t.String()
+	}
+	return ""
+}
+
+// listIn returns the elements of a repeated column.
+func listIn(c *parquet.Column, values map[int][]parquet.Value, depth int) (any, error) {
+	leaf := values[firstLeaf(c).Index()]
+	if len(leaf) == 0 || leaf[0].DefinitionLevel() < c.MaxDefinitionLevel() {
+		return []any{}, nil
+	}
+	var list []any
+	rest := values
+	for len(rest[firstLeaf(c).Index()]) > 0 {
+		element := map[int][]parquet.Value{}
+		after := map[int][]parquet.Value{}
+		for index, v := range rest {
+			n := 1
+			for n < len(v) && v[n].RepetitionLevel() > depth+1 {
+				n++
+			}
+			element[index], after[index] = v[:min(n, len(v))], v[min(n, len(v)):]
+		}
+		value, err := elementIn(c, element, depth+1)
+		if err != nil {
+			return nil, err
+		}
+		list, rest = append(list, value), after
+	}
+	return list, nil
+}
+
+// elementIn returns an element of a repeated column: the value itself, that of the only column within, or an object.
+func elementIn(c *parquet.Column, values map[int][]parquet.Value, depth int) (any, error) {
+	children := c.Columns()
+	switch {
+	case c.Leaf():
+		return leafValue(c, values[c.Index()][0])
+	case len(children) == 1:
+		return valueIn(children[0], values, depth)
+	}
+	object := make(map[string]any, len(children))
+	for _, child := range children {
+		value, err := valueIn(child, values, depth)
+		if err != nil {
+			return nil, err
+		}
+		object[child.Name()] = value
+	}
+	return object, nil
+}
+
+// firstLeaf returns the first column without columns of its own below c.
+func firstLeaf(c *parquet.Column) *parquet.Column {
+	for !c.Leaf() && len(c.Columns()) > 0 {
+		c = c.Columns()[0]
+	}
+	return c
+}
+
+// leafValue returns a value as the field of a record. Bytes that are no text are missing: they may be an image.
+func leafValue(c *parquet.Column, v parquet.Value) (any, error) {
+	if v.IsNull() {
+		return nil, nil
+	}
+	number := func(text string) (any, error) { return json.Number(text), nil }
+	unsigned := strings.HasSuffix(logicalType(c), ",false)") // as INT(64,false)
+	switch v.Kind() {
+	case parquet.Boolean:
+		return v.Boolean(), nil
+	case parquet.Int32:
+		if unsigned {
+			return number(strconv.FormatUint(uint64(v.Uint32()), 10))
+		}
+		return number(strconv.FormatInt(int64(v.Int32()), 10))
+	case parquet.Int64:
+		if unsigned {
+			return number(strconv.FormatUint(v.Uint64(), 10))
+		}
+		return number(strconv.FormatInt(v.Int64(), 10))
+	case parquet.Float:
+		return floatField(float64(v.Float()), 32)
+	case parquet.Double:
+		return floatField(v.Double(), 64)
+	case parquet.ByteArray, parquet.FixedLenByteArray:
+		text := v.ByteArray()
+		switch {
+		case utf8.Valid(text):
+			return string(text), nil
+		case logicalType(c) != "":
+			return nil, fmt.Errorf("column %q is not UTF-8", c.Name())
+		}
+	}
+	return nil, nil
+}
+
+// floatField returns a number of so many bits as a field; one that is not finite stands for a missing value, as in
+// pandas.
+func floatField(v float64, bits int) (any, error) {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return nil, nil
+	}
+	return json.Number(strconv.FormatFloat(v, 'g', -1, bits)), nil
+}
+
+// bytesIn returns the bytes of a text, nil of another value.
+func bytesIn(v parquet.Value) []byte {
+	if kind := v.Kind(); v.IsNull() || kind != parquet.ByteArray && kind != parquet.FixedLenByteArray {
+		return nil
+	}
+	return v.ByteArray()
+}
