@@ -34,6 +34,7 @@ var layers = [][]string{
 	{"experiments/model"},
 	{"experiments/run"},
 	{"experiments/predict"},
+	{"experiments/merge"},
 	{"experiments"},
 	{"internal/bench"},
 	{"parttest"},

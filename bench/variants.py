@@ -75,7 +75,8 @@ def rows(path):
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
-def train(args, file, settings, seed):
+def train(args, experiment, settings, seed, split="test"):
+    """Trains the experiment's file and returns the line of eval --json for the split, and the seconds that both took."""
     environment = {**os.environ, "JENGA_DATA": str(args.data), "JENGA_MODELS": str(args.models)}
 
     def jenga(*words):
@@ -87,8 +88,8 @@ def train(args, file, settings, seed):
     with tempfile.TemporaryDirectory() as folder:
         start = time.time()
         words = [word for setting in [f"seed={seed}", *settings] for word in ("--set", setting)]
-        jenga("train", EXPERIMENTS / f"{file}.yaml", "--out", pathlib.Path(folder) / "run", "--json", *words)
-        return jenga("eval", pathlib.Path(folder) / "run", "--split", "test", "--json"), round(time.time() - start)
+        jenga("train", experiment, "--out", pathlib.Path(folder) / "run", "--json", *words)
+        return jenga("eval", pathlib.Path(folder) / "run", "--split", split, "--json"), round(time.time() - start)
 
 
 def value_of(line, task, metric):
@@ -124,7 +125,7 @@ def main():
 
     def work(job):
         (file, variant), settings, seed = job
-        line, seconds = train(args, file, settings, seed)
+        line, seconds = train(args, EXPERIMENTS / f"{file}.yaml", settings, seed)
         test = {f"{task} {metric}": value_of(line, task, metric) for task, metric in names[file]}
         row = {"study": args.study, "file": file, "variant": variant, "seed": seed, "test": test, "seconds": seconds, "version": version}
         with lock, open(args.out, "a", encoding="utf-8") as out:

@@ -68,7 +68,7 @@ func addWords(r *nn.Rows, w Encoding, first int) {
 // 0, at most budget tokens; a longer example is a batch of its own. With r the examples are shuffled, for training:
 // packed batches have no padding that grouping by length would save, and on small data such batches train worse.
 // Without r they are sorted by length, shortest first.
-func Batches(lengths []int, size, budget int, r *rand.Rand) [][]int {
+func Batches[N int | int32](lengths []N, size, budget int, r *rand.Rand) [][]int {
 	if size < 1 || budget < 0 {
 		panic("corpus: batches of no examples")
 	}
@@ -85,10 +85,10 @@ func Batches(lengths []int, size, budget int, r *rand.Rand) [][]int {
 	var batches [][]int
 	tokens, from := 0, 0
 	for i, example := range order {
-		tokens += lengths[example]
+		tokens += int(lengths[example])
 		if i > from && (i-from == size || budget > 0 && tokens > budget) {
 			batches = append(batches, order[from:i:i])
-			tokens, from = lengths[example], i
+			tokens, from = int(lengths[example]), i
 		}
 	}
 	if len(order) > 0 {

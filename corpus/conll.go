@@ -68,7 +68,7 @@ func (d *reader) addSentence(s *sentence, names []string) {
 			fields["tags"] = s.columns[len(names)-1]
 		}
 	}
-	d.records = append(d.records, Record{Place: s.at, Fields: fields, written: s.text})
+	d.addRecord(Record{Place: s.at, Fields: fields, written: s.text})
 	*s = sentence{}
 }
 

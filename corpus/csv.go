@@ -23,15 +23,27 @@ func (d *reader) table() {
 	if !ok {
 		return
 	}
-	header, repeated := d.place, false // whether a row repeats a cell of the header
-	ownHeader := !d.format.NoHeader && len(d.format.Columns) == 0
+	header, ownHeader := d.place, !d.format.NoHeader && len(d.format.Columns) == 0
+	if d.scan != nil {
+		d.scan.begin(d, names)
+	}
+	if repeated := d.rows(names, ownHeader); ownHeader {
+		d.headless(header, names, repeated)
+	}
+}
+
+// rows reads the rows after the header, if there is one; names are the columns', nil if the first row determines how
+// many there are. ownHeader: the names are the header's. repeated reports whether a row repeats a cell of such a
+// header.
+func (d *reader) rows(names []string, ownHeader bool) (repeated bool) {
 	extras := d.format.NoHeader && len(d.format.Columns) > 0
 	var cells []string
 	for {
-		var at Place
-		if at, cells, ok = d.row(cells[:0], len(names)); !ok {
-			break
+		at, row, ok := d.row(cells[:0], len(names))
+		if !ok {
+			return repeated
 		}
+		cells = row
 		if ownHeader {
 			repeated = repeated || repeats(names, cells)
 		}
@@ -56,11 +68,7 @@ func (d *reader) table() {
 				fields[name] = cells[i]
 			}
 		}
-		d.addRecord(at, fields)
-		d.records[len(d.records)-1].headed = ownHeader
-	}
-	if ownHeader {
-		d.headless(header, names, repeated)
+		d.addRecord(Record{Place: at, Fields: fields, headed: ownHeader})
 	}
 }
 

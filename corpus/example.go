@@ -42,6 +42,8 @@ type Example struct {
 	Group      string // examples of one group stay together when data is split; "" without groups
 	Words      []Span // of Text: the units that tags belong to; nil without tags
 	WordsGiven bool   // the record has Words; else they were split from its text
+	// Transient means that another copy is read each time the example is used, so that nothing is kept for this one.
+	Transient bool
 	// Written is the text as it was before it was split into Words, if Text has them joined by blanks; "": not known.
 	Written string
 	// Targets has one target for each head: a task's heads in order, and if tasks share examples, task after task.

@@ -25,7 +25,7 @@ func (d *reader) jsonl() {
 			d.add(d.place, "%w; want one JSON object a line", err)
 			continue
 		}
-		d.addRecord(d.place, fields)
+		d.addRecord(Record{Place: d.place, Fields: fields})
 	}
 }
 
@@ -73,7 +73,7 @@ func (d *reader) array() {
 			at.Line += lines
 			d.add(at, "%w; want an array of JSON objects", err)
 		} else {
-			d.addRecord(at, fields)
+			d.addRecord(Record{Place: at, Fields: fields})
 		}
 		if c, _ := d.in.ReadByte(); c == ']' {
 			break

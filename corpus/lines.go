@@ -13,6 +13,7 @@ func (d *reader) next() (line string, ok bool) {
 	long := false
 	for {
 		part, err := d.in.ReadSlice('\n')
+		d.offset += int64(len(part))
 		if len(d.line)+len(part) <= maxRecord {
 			d.line = append(d.line, part...)
 		} else {

@@ -61,7 +61,13 @@ func read(r io.Reader, name string, f Format) ([]Record, error) {
 		return nil, fmt.Errorf("%s: a file; format slots is a folder with seq.in, seq.out and label", name)
 	}
 	d := newReader(r, name, f, &mistakes{})
-	switch f.Type {
+	d.parse()
+	return d.finish(name)
+}
+
+// parse reads the file.
+func (d *reader) parse() {
+	switch d.format.Type {
 	case "jsonl":
 		d.jsonl()
 	case "json":
@@ -71,7 +77,6 @@ func read(r io.Reader, name string, f Format) ([]Record, error) {
 	case "conll", "conllu":
 		d.sentences()
 	}
-	return d.finish(name)
 }
 
 // fileError returns the error that reading path gave, without the name of the system call.
@@ -119,8 +124,10 @@ type reader struct {
 	format  Format // settled
 	in      *bufio.Reader
 	place   Place  // of the line read last
+	offset  int64  // of the byte after that line
 	line    []byte // or record, as its bytes are read
 	records []Record
+	scan    *scan // of a Stream; nil: all records are kept
 
 	decoded   bool // from another encoding than UTF-8
 	utf16     bool // from UTF-16, where invalid units are notUTF8 and U+FFFD is a character of the file
@@ -175,6 +182,7 @@ func (d *reader) mark(decoded bool) error {
 	case marked:
 		d.marked = true
 		d.in.Discard(len(byteOrderMark))
+		d.offset = int64(len(byteOrderMark))
 	}
 	return nil
 }
@@ -182,9 +190,13 @@ func (d *reader) mark(decoded bool) error {
 // stop ends the reading: what follows in the file is skipped.
 func (d *reader) stop() { d.in.Reset(bytes.NewReader(nil)) }
 
-// addRecord adds a record that begins at a place.
-func (d *reader) addRecord(at Place, fields map[string]any) {
-	d.records = append(d.records, Record{Place: at, Fields: fields})
+// addRecord adds a record.
+func (d *reader) addRecord(r Record) {
+	if d.scan != nil {
+		d.scan.add(r)
+		return
+	}
+	d.records = append(d.records, r)
 }
 
 // finish returns the records, or the mistakes as one error.
@@ -195,7 +207,7 @@ func (d *reader) finish(name string) ([]Record, error) {
 	if err := d.err(name); err != nil {
 		return nil, err
 	}
-	if len(d.records) == 0 {
+	if len(d.records) == 0 && (d.scan == nil || len(d.scan.ends) == 0) {
 		return nil, fmt.Errorf("%s: no records; want at least one", name)
 	}
 	return d.records, nil

@@ -19,72 +19,108 @@ func (f Format) Rename(path string, records []Record) ([]Record, error) {
 	}
 	renamed := make([]Record, len(records))
 	for i, r := range records {
-		// A missing field is null under our name, even if the file has another field of that name.
-		ours := maps.Clone(r.Fields)
-		for our, theirs := range f.Fields {
-			ours[our], _ = Field(r.Fields, theirs)
-		}
-		for name, role := range map[string]string{"question": "text", "context": "pair"} {
-			// else the file's own field text or pair would take precedence
-			if f.Fields[name] != "" && f.Fields[role] == "" {
-				ours[role] = ours[name]
-			}
-		}
-		if f.Fields["question"] != "" && f.Fields["context"] == "" && ours["pair"] == nil {
-			ours["pair"] = ours["context"] // the file's own field may be called context
-		}
-		if f.Fields["context"] != "" && f.Fields["question"] == "" && f.Fields["text"] == "" &&
-			ours["question"] != nil {
-			ours["text"] = ours["question"]
-		}
-		renamed[i] = Record{r.Place, ours, r.Fields, r.headed, r.written}
+		renamed[i] = f.RenameRecord(r)
 	}
 	return renamed, nil
 }
 
-// missing returns an error for the fields that Fields names and no record has. If a table's header names none of them,
-// that is one error: it may be a record.
+// RenameRecord adds the names of Fields to a record.
+func (f Format) RenameRecord(r Record) Record {
+	if len(f.Fields) == 0 {
+		return r
+	}
+	// A missing field is null under our name, even if the file has another field of that name.
+	ours := maps.Clone(r.Fields)
+	for our, theirs := range f.Fields {
+		ours[our], _ = Field(r.Fields, theirs)
+	}
+	for name, role := range map[string]string{"question": "text", "context": "pair"} {
+		// else the file's own field text or pair would take precedence
+		if f.Fields[name] != "" && f.Fields[role] == "" {
+			ours[role] = ours[name]
+		}
+	}
+	if f.Fields["question"] != "" && f.Fields["context"] == "" && ours["pair"] == nil {
+		ours["pair"] = ours["context"] // the file's own field may be called context
+	}
+	if f.Fields["context"] != "" && f.Fields["question"] == "" && f.Fields["text"] == "" &&
+		ours["question"] != nil {
+		ours["text"] = ours["question"]
+	}
+	return Record{r.Place, ours, r.Fields, r.headed, r.written}
+}
+
+// missing returns an error for the fields that Fields names and no record has.
 func (f Format) missing(path string, records []Record) error {
+	found := f.FindFields()
+	for _, r := range records {
+		found.Add(r)
+	}
+	return found.Err(path)
+}
+
+// FoundFields is which of the fields that a Format's Fields name the records of a file have.
+type FoundFields struct {
+	format    Format
+	records   int
+	first     Record
+	filled    map[string]bool // our names of fields that a record has a value for
+	available map[string]any  // fields of the first records together: one record may lack some
+}
+
+// FindFields returns the FoundFields of a file of which no record has been added yet.
+func (f Format) FindFields() *FoundFields {
+	return &FoundFields{format: f, filled: map[string]bool{}, available: map[string]any{}}
+}
+
+// Add adds a record, which is not renamed.
+func (n *FoundFields) Add(r Record) {
+	const most = 1000 // records
+	if n.records == 0 {
+		n.first = r
+	}
+	if n.records++; n.records <= most {
+		merge(n.available, r.Fields)
+	}
+	for our, theirs := range n.format.Fields {
+		if !n.filled[our] {
+			value, _ := Field(r.Fields, theirs)
+			n.filled[our] = value != nil
+		}
+	}
+}
+
+// Err returns an error for the fields that Fields names and no record has. If a table's header names none of them, that
+// is one error: it may be a record.
+func (n *FoundFields) Err(path string) error {
 	var all mistakes
 	found := false
-	available := someFields(records)
-	for _, our := range slices.Sorted(maps.Keys(f.Fields)) {
-		theirs := f.Fields[our]
-		has := func(r Record) bool { value, _ := Field(r.Fields, theirs); return value != nil }
-		_, there := Field(records[0].Fields, theirs)
+	for _, our := range slices.Sorted(maps.Keys(n.format.Fields)) {
+		theirs := n.format.Fields[our]
+		_, there := Field(n.first.Fields, theirs)
 		found = found || there
 		switch {
-		case theirs == "" || slices.ContainsFunc(records, has):
+		case theirs == "" || n.filled[our]:
 		case there:
 			all.add(Place{File: path}, "field %q for %s is empty in every record; want a value in one at least", theirs,
 				our)
 		default:
 			mean := ""
-			names := fieldNames(available)
+			names := fieldNames(n.available)
 			if near, ok := suggest.Nearest(theirs, names); ok {
 				mean = fmt.Sprintf("did you mean %q? ", start(near))
 				found = true
 			}
 			all.add(Place{File: path}, "no field %q for %s; %savailable: %s", theirs, our, mean,
-				listed(available))
+				listed(n.available))
 		}
 	}
-	if len(all.shown) > 0 && !found && records[0].headed {
-		theirs := slices.Sorted(maps.Values(f.Fields))
+	if len(all.shown) > 0 && !found && n.first.headed {
+		theirs := slices.Sorted(maps.Values(n.format.Fields))
 		return fmt.Errorf("%s:1: the first line names none of the columns %s; it has %s%s", path,
-			listedCells(slices.Compact(theirs)), listed(records[0].Fields), records[0].noHeader())
+			listedCells(slices.Compact(theirs)), listed(n.first.Fields), n.first.noHeader())
 	}
 	return all.err(path)
-}
-
-// someFields returns the fields of the first records together: one record may lack some.
-func someFields(records []Record) map[string]any {
-	const most = 1000 // records
-	all := map[string]any{}
-	for _, r := range records[:min(most, len(records))] {
-		merge(all, r.Fields)
-	}
-	return all
 }
 
 // merge adds fields, and those in its objects, to all.

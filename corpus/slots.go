@@ -103,7 +103,7 @@ func (d *reader) slot(tags, labels *reader) bool {
 	}
 	switch {
 	case len(words) > 0:
-		d.addRecord(d.place, map[string]any{"words": words, "tags": wordTags, "label": label})
+		d.addRecord(Record{Place: d.place, Fields: map[string]any{"words": words, "tags": wordTags, "label": label}})
 	case label != "":
 		d.add(labels.place, "label %q, but no words; want some in %s", start(label), d.place)
 	}

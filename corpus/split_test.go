@@ -10,7 +10,7 @@ func TestSplitNMovesElementsBySeed(t *testing.T) {
 	for i := range all {
 		all[i] = i
 	}
-	train, dev := SplitN(all, nil, 200, 42)
+	train, dev := SplitN(all, []string(nil), 200, 42)
 	if len(train) != 800 || len(dev) != 200 || !slices.IsSorted(train) || !slices.IsSorted(dev) {
 		t.Fatalf("got %d and %d in order %v, %v, want 800 and 200 in order", len(train), len(dev),
 			slices.IsSorted(train), slices.IsSorted(dev))
@@ -22,10 +22,10 @@ func TestSplitNMovesElementsBySeed(t *testing.T) {
 	if n, _ := slices.BinarySearch(dev, 500); n < 70 || n > 130 {
 		t.Errorf("%d of 200 are of the first half, want about 100", n)
 	}
-	if _, again := SplitN(all, nil, 200, 42); !slices.Equal(dev, again) {
+	if _, again := SplitN(all, []string(nil), 200, 42); !slices.Equal(dev, again) {
 		t.Error("the same seed gives another dev")
 	}
-	if _, other := SplitN(all, nil, 200, 43); slices.Equal(dev, other) {
+	if _, other := SplitN(all, []string(nil), 200, 43); slices.Equal(dev, other) {
 		t.Error("another seed gives the same dev")
 	}
 }
@@ -39,7 +39,7 @@ func TestSplitGroupsKeepsGroupsTogether(t *testing.T) {
 	}
 	for seed := range uint64(20) {
 		for _, n := range []int{0, 10, 50} {
-			train, dev := SplitGroups(all, n, seed)
+			train, dev := SplitGroups(all, groupsOf(all), n, seed)
 			if len(train)+len(dev) != len(all) || len(dev) < n-8 || len(dev) > n+20 {
 				t.Errorf("seed %d: %d and %d of %d, want about %d in dev", seed, len(train), len(dev), len(all), n)
 			}
@@ -48,7 +48,7 @@ func TestSplitGroupsKeepsGroupsTogether(t *testing.T) {
 					t.Fatalf("seed %d: group %s is in both", seed, e.Group)
 				}
 			}
-			if _, again := SplitGroups(all, n, seed); !slices.Equal(again, dev) {
+			if _, again := SplitGroups(all, groupsOf(all), n, seed); !slices.Equal(again, dev) {
 				t.Error("the same seed gives another dev")
 			}
 		}
@@ -66,10 +66,10 @@ func TestSmallestGroupIsMovedIfNoneFits(t *testing.T) {
 		}
 	}
 	for seed := range uint64(5) {
-		if train, dev := SplitGroups(all, 10, seed); len(train) != 200 || len(dev) != 90 {
+		if train, dev := SplitGroups(all, groupsOf(all), 10, seed); len(train) != 200 || len(dev) != 90 {
 			t.Errorf("%d and %d, want the smallest group in dev", len(train), len(dev))
 		}
-		if train, dev := SplitGroups(all[:100], 10, seed); len(train) != 100 || len(dev) != 0 {
+		if train, dev := SplitGroups(all[:100], groupsOf(all[:100]), 10, seed); len(train) != 100 || len(dev) != 0 {
 			t.Errorf("%d and %d of a single group, want it in train", len(train), len(dev))
 		}
 	}
@@ -77,7 +77,7 @@ func TestSmallestGroupIsMovedIfNoneFits(t *testing.T) {
 
 func TestSplitNOfMoreThanAll(t *testing.T) {
 	for n, want := range map[int]int{0: 0, 3: 3, 7: 5} {
-		if train, dev := SplitN(make([]int, 5), nil, n, 1); len(dev) != want || len(train) != 5-want {
+		if train, dev := SplitN(make([]int, 5), []string(nil), n, 1); len(dev) != want || len(train) != 5-want {
 			t.Errorf("SplitN of 5 by %d gives %d and %d, want %d in dev", n, len(train), len(dev), want)
 		}
 	}
@@ -167,4 +167,13 @@ func TestASplitLeavesOneOfEachStratumInTrain(t *testing.T) {
 			t.Errorf("seed %d: dev has %d of 80 elements of a, want half", seed, a)
 		}
 	}
+}
+
+// groupsOf lists the groups of examples.
+func groupsOf(examples []*Example) []string {
+	var names []string
+	for _, e := range examples {
+		names = append(names, e.Group)
+	}
+	return names
 }

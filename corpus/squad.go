@@ -91,7 +91,7 @@ func (d *reader) paragraph(at Place, title any, raw []byte) {
 		if id, ok := scalar(q["id"]); ok && id != "" {
 			own.Entry = fmt.Sprintf("question %q", id)
 		}
-		d.addRecord(own, q)
+		d.addRecord(Record{Place: own, Fields: q})
 	}
 }
 

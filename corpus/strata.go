@@ -16,18 +16,19 @@ type stratification struct {
 }
 
 // newStratification stratifies n elements by the names of their strata; nil: all are one.
-func newStratification(n int, names []string, seed uint64) *stratification {
+func newStratification[S comparable](n int, names []S, seed uint64) *stratification {
+	var none S
 	if names == nil {
-		names = make([]string, n)
+		names = make([]S, n)
 	}
 	s := &stratification{order: rand.New(rand.NewPCG(seed, 0)).Perm(n), of: make([]int, n)}
-	numbers := map[string]int{}
+	numbers := map[S]int{}
 	for _, i := range s.order {
 		number, known := numbers[names[i]]
 		if !known {
 			number = len(numbers)
 			numbers[names[i]] = number
-			s.sizes, s.named = append(s.sizes, 0), append(s.named, names[i] != "")
+			s.sizes, s.named = append(s.sizes, 0), append(s.named, names[i] != none)
 		}
 		s.of[i] = number
 		s.sizes[number]++

@@ -128,18 +128,27 @@ type LoRA struct {
 	Rank    int      `yaml:"r" range:"[1,1024]" doc:"rank of the changes: number of columns of A"`
 	Alpha   float64  `yaml:"alpha" range:"(0,)" doc:"a change is multiplied by the factor alpha / r"`
 	Targets []string `yaml:"targets" choice:"query|key|value|output|up|down" doc:"the weights that are changed: of attention, and up and down of the feed-forward layer"`
+	PerTask bool     `yaml:"per_task,omitempty" doc:"whether each group of tasks that read the same texts has changes of its own"`
 }
 
 // Env is the environment that an encoder is made in.
 type Env struct {
-	Model      string    // folder or .onnx file of the weights, "" from scratch
-	Vocabulary int       // number of the tokenizer's token ids
-	MaxLength  int       // the longest text in tokens
-	Dropout    float64   // model.dropout, the rate for hidden states and attention weights
-	DropoutSet bool      // the experiment has a dropout; else the model's own config applies
-	LoRA       LoRA      // changes that are learned instead of weights; of rank 0: none
-	Freeze     string    // none | embeddings | all | a number N: the first N layers and the embeddings
-	Params     nn.Params // the encoder's subtree of parameters
+	Model      string  // folder or .onnx file of the weights, "" from scratch
+	Vocabulary int     // number of the tokenizer's token ids
+	MaxLength  int     // the longest text in tokens
+	Dropout    float64 // model.dropout, the rate for hidden states and attention weights
+	DropoutSet bool    // the experiment has a dropout; else the model's own config applies
+	LoRA       LoRA    // changes that are learned instead of weights; of rank 0: none
+	// Adapters are the names of the changes with LoRA.PerTask, of which a pass names the one that applies
+	// (nn.Pass.Adapter). The parameters of each are those below AdapterParams.
+	Adapters []string
+	Freeze   string    // none | embeddings | all | a number N: the first N layers and the embeddings
+	Params   nn.Params // the encoder's subtree of parameters
+}
+
+// AdapterParams returns the subtree of an adapter in an encoder's subtree of parameters.
+func AdapterParams(encoder nn.Params, adapter string) nn.Params {
+	return encoder.In("lora").In(adapter)
 }
 
 var registry = plugin.NewRegistry[Env, Encoder]("encoder")

@@ -14,7 +14,7 @@ type Batch struct {
 }
 
 // next returns the batches of the next update, those of all processes.
-func (t *Training) next() []Batch {
+func (t *Training) next() ([]Batch, error) {
 	var batches []Batch
 	n := t.length
 	for round := range min(n.rounds, divideUp(n.batches-t.used, n.groups)) {
@@ -22,7 +22,7 @@ func (t *Training) next() []Batch {
 			t.state.Epoch = epoch
 			t.state.Left = append(t.state.Left[:0], t.state.Batches...)
 		}
-		if p, ok := t.plan.Sampler.(ProbabilitySampler); ok && round == 0 {
+		if p, ok := t.plan.Sampler.(ProbabilitySampler); ok && round == 0 && len(t.iterators) > 1 {
 			t.probabilities = p.Probabilities(t.state)
 		}
 		t.state.Rand = rand.New(t.sampling)
@@ -31,26 +31,31 @@ func (t *Training) next() []Batch {
 			panic(fmt.Sprintf("multitask: sampler %T named %d groups; want %d", t.plan.Sampler, len(chosen), n.groups))
 		}
 		for _, g := range chosen {
+			examples, err := t.iterators[g].next()
+			if err != nil {
+				return nil, fmt.Errorf("step %d: %w", t.state.Step+1, err)
+			}
 			t.state.Left[g]--
 			t.state.Last = g
-			batches = append(batches, Batch{g, t.iterators[g].next()})
+			batches = append(batches, Batch{g, examples})
 			t.used++
 		}
 	}
-	return batches
+	return batches, nil
 }
 
 // batchIterator returns one group's training batches, shuffled again after each round. Epochs are counted by the
 // batches of the first shuffle. With BatchTokens later shuffles may make a batch more or less; batches that are left
 // over are used in the next epoch.
 type batchIterator struct {
-	examples []*corpus.Example
-	lengths  []int
-	plan     Plan
-	stream   *rand.PCG
-	before   rand.PCG // stream before the last shuffle, from which the same batches can be made again
-	batches  [][]int  // numbers of examples
-	used     int      // how many of them have been returned
+	from    source
+	lengths []int32
+	plan    Plan
+	stream  *rand.PCG
+	before  rand.PCG // stream before the last shuffle, from which the same batches can be made again
+	batches [][]int  // numbers of examples
+	used    int      // how many of them have been returned
+	ahead   *reading // of the next batch; nil: it has not begun
 }
 
 // newBatchIterators returns a batch iterator for each group.
@@ -61,12 +66,12 @@ func newBatchIterators(m *Model, data []Data, plan Plan) ([]*batchIterator, erro
 	}
 	var iterators []*batchIterator
 	for g, d := range data {
-		if len(d.Train) == 0 {
-			return nil, fmt.Errorf("task %q has no training examples", m.Groups[g].Name)
-		}
 		it := &batchIterator{
-			examples: d.Train, lengths: lengths(d.Train), plan: plan,
+			from: d.source(), lengths: d.lengths(), plan: plan,
 			stream: rand.NewPCG(plan.Seed, streamBatches+uint64(g)),
+		}
+		if len(it.lengths) == 0 {
+			return nil, fmt.Errorf("task %q has no training examples", m.Groups[g].Name)
 		}
 		it.shuffle()
 		iterators = append(iterators, it)
@@ -74,10 +79,10 @@ func newBatchIterators(m *Model, data []Data, plan Plan) ([]*batchIterator, erro
 	return iterators, nil
 }
 
-func lengths(examples []*corpus.Example) []int {
-	n := make([]int, len(examples))
+func lengths(examples []*corpus.Example) []int32 {
+	n := make([]int32, len(examples))
 	for i, e := range examples {
-		n[i] = e.Tokens()
+		n[i] = int32(e.Tokens())
 	}
 	return n
 }
@@ -86,16 +91,26 @@ func (it *batchIterator) count() int { return len(it.batches) }
 
 func (it *batchIterator) shuffle() {
 	it.before = *it.stream
+	it.batches, it.ahead = nil, nil // the memory may serve for the new ones
 	it.batches = corpus.Batches(it.lengths, it.plan.BatchSize, it.plan.BatchTokens, rand.New(it.stream))
 	it.used = 0
 }
 
-func (it *batchIterator) next() []*corpus.Example {
+// next returns the next batch, and begins to read the one after it where examples are read.
+func (it *batchIterator) next() ([]*corpus.Example, error) {
 	if it.used == len(it.batches) {
 		it.shuffle()
 	}
+	batch := it.ahead
+	if batch == nil {
+		batch = it.from.read(it.batches[it.used])
+	}
 	it.used++
-	return pick(it.examples, it.batches[it.used-1])
+	it.ahead = nil
+	if it.used < len(it.batches) && it.from.slow() {
+		it.ahead = it.from.read(it.batches[it.used])
+	}
+	return batch.wait()
 }
 
 func pick(examples []*corpus.Example, numbers []int) []*corpus.Example {

@@ -111,6 +111,9 @@ func (c *cache) fill(p *nn.Pass, batch *corpus.Batch) ([][]float32, error) {
 
 // keep keeps an example's states, from:to of each layer, if there is room.
 func (c *cache) keep(e *corpus.Example, layers [][]float32, from, to int) {
+	if e.Transient {
+		return
+	}
 	n := int64(len(layers)) * int64(to-from)
 	if n <= c.room {
 		c.room -= n

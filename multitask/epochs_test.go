@@ -24,7 +24,11 @@ func drawn(t *testing.T, change func(p *Plan)) (*Training, []Batch) {
 	t.Cleanup(training.Close)
 	var all []Batch
 	for training.used < training.length.batches {
-		all = append(all, training.next()...)
+		batches, err := training.next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, batches...)
 	}
 	return training, all
 }

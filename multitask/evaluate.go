@@ -2,7 +2,7 @@ package multitask
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -34,6 +34,7 @@ func (m cachedModel) predictAll(ctx context.Context, g *Group, examples []*corpu
 	for h := range predicted {
 		predicted[h] = make([]corpus.Prediction, len(examples))
 	}
+	var bad *BadStep
 	err = m.forEachBatch(ctx, g, examples, batchSize, batchTokens,
 		func(pass *nn.Pass, numbers []int, batch *corpus.Batch, a forwarded) error {
 			nodes := g.lossNodes(pass, a, batch)
@@ -44,7 +45,10 @@ func (m cachedModel) predictAll(ctx context.Context, g *Group, examples []*corpu
 			for h, predictions := range a.predictions(g, batch.Examples) {
 				losses[h].Units += labelled[h].Units
 				if nodes[h] != nil {
-					losses[h].Sum += float64(nn.Values(nodes[h])[0])
+					losses[h].Sum += valueOf(nodes[h])
+				}
+				if bad == nil && isNotFinite(losses[h].Sum) {
+					bad = badBatch(losses[h], h, batch.Examples)
 				}
 				for i, n := range numbers {
 					prepared[n], predicted[h][n] = batch.Examples[i], predictions[i]
@@ -58,10 +62,8 @@ func (m cachedModel) predictAll(ctx context.Context, g *Group, examples []*corpu
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	for _, l := range losses {
-		if math.IsNaN(l.Sum) || math.IsInf(l.Sum, 0) {
-			return nil, nil, nil, fmt.Errorf("task %q: the loss of head %q is not finite", l.Task, l.Head)
-		}
+	if bad != nil {
+		return nil, nil, nil, errors.New(bad.String())
 	}
 	return prepared, predicted, losses, nil
 }
@@ -95,7 +97,7 @@ func (m cachedModel) forEachBatch(ctx context.Context, g *Group, examples []*cor
 
 // evaluationBatches divides examples of the given lengths, in tokens, into batches; batchSize and batchTokens are those
 // of training.
-func evaluationBatches(lengths []int, batchSize, batchTokens int) [][]int {
+func evaluationBatches(lengths []int32, batchSize, batchTokens int) [][]int {
 	return corpus.Batches(lengths, twice(batchSize), twice(batchTokens), nil)
 }
 

@@ -113,11 +113,12 @@ func (g *GradNorm) Combine(s State, tasks []string, dots [][]float64) []float64 
 	return factors
 }
 
-// withGradient returns the indices of the gradients that are not zero.
+// withGradient returns the indices of the gradients that are not zero. One that is NaN counts: the update is NaN then,
+// and refused.
 func withGradient(dots [][]float64) []int {
 	var at []int
 	for t := range dots {
-		if dots[t][t] > 0 {
+		if dots[t][t] != 0 {
 			at = append(at, t)
 		}
 	}

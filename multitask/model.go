@@ -33,6 +33,8 @@ type cachedModel struct {
 type Group struct {
 	Name  string // of its first task
 	Tasks []Task
+	// Adapter names the changes of the encoder for the group's texts, where it has several; "": none.
+	Adapter string
 }
 
 // Task is one task on the texts of a group.
@@ -115,6 +117,7 @@ func (m *Model) fusionFigures() map[string][]float32 {
 // encode returns the batch's states [T D] of the layers that the fusion requires. They come from the cache where there
 // is one, unless a head watches the encoder's internal values, or hides tokens.
 func (m cachedModel) encode(p *nn.Pass, g *Group, batch *corpus.Batch) ([][]float32, error) {
+	p.Adapter = g.Adapter
 	observed, hides := false, false
 	for _, head := range g.Heads() {
 		if w, ok := head.Head.(heads.Observer); ok && !p.Training {

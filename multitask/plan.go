@@ -27,6 +27,11 @@ type Plan struct {
 	ClipNorm    float64 // gradients are clipped to this norm; 0: never
 	LayerDecay  float64 // factor of the rate of each layer of the encoder to that of the layer above; 0: 1
 	HeadRate    float64 // the highest learning rate outside the encoder; 0: Rate
+	// LossLimit is the multiple of a head's usual loss above which its loss in a step explodes, which is as bad as one
+	// that is not finite; 0: none. The update of a step with a bad loss is left out with SkipBadSteps, and ends the
+	// training by a *BadStep without.
+	LossLimit    float64
+	SkipBadSteps bool
 	// UnfreezeEvery is the number of epochs after which each layer of the encoder begins to learn, from the last one
 	// down, the embeddings as the lowest; before, fusion and heads learn alone. 0: all learn from the start.
 	UnfreezeEvery float64

@@ -29,18 +29,15 @@ type EvaluationObserver interface {
 }
 
 // byProbability draws groups with given probabilities; small groups start again within an epoch.
-type byProbability struct {
-	several
-	groups []string
-}
+type byProbability struct{ several }
 
 func newByProbability(o SamplerOptions, env SamplerEnv) (byProbability, error) {
 	k, err := o.count(env)
-	return byProbability{several{k}, env.Groups}, err
+	return byProbability{several{k, env.Groups}}, err
 }
 
 // probabilities returns weights, none of which is negative, divided by their sum. terms returns those of a group.
-func (d byProbability) probabilities(weights []float64, terms func(group int) map[string]float64) []Probability {
+func (s several) probabilities(weights []float64, terms func(group int) map[string]float64) []Probability {
 	sum := 0.0
 	for _, w := range weights {
 		sum += w
@@ -48,8 +45,8 @@ func (d byProbability) probabilities(weights []float64, terms func(group int) ma
 	all := make([]Probability, len(weights))
 	for g, w := range weights {
 		all[g] = Probability{Value: w / sum, Terms: terms(g)}
-		if g < len(d.groups) {
-			all[g].Group = d.groups[g]
+		if g < len(s.groups) {
+			all[g].Group = s.groups[g]
 		}
 	}
 	return all

@@ -229,7 +229,7 @@ func TestProbabilitiesAreFinite(t *testing.T) {
 }
 
 func TestStepsReportProbabilities(t *testing.T) {
-	for _, name := range []string{"temperature", "proportional"} {
+	for _, name := range Samplers().Names() {
 		m, data := threeGroups(t, "none", 10)
 		choice, err := Samplers().FromString(name, "")
 		if err != nil {
@@ -241,15 +241,21 @@ func TestStepsReportProbabilities(t *testing.T) {
 		}
 		steps, _ := train(t, m, data, plan)
 		for _, step := range steps {
-			if name == "proportional" {
-				if step.Sampling != nil {
-					t.Fatalf("proportional: probabilities %v", step.Sampling)
-				}
-				continue
+			if len(step.Sampling) != 3 || step.Sampling[1].Group != "tags" {
+				t.Fatalf("%s: probabilities %v of three groups, of which tags is the second", name, step.Sampling)
 			}
-			if len(step.Sampling) != 3 || step.Sampling[1].Group != "tags" || step.Sampling[1].Terms["examples"] != 7 {
-				t.Fatalf("probabilities %v of three groups, of which tags has 7 examples", step.Sampling)
+			if n := step.Sampling[1].Terms["examples"]; name == "temperature" && n != 7 {
+				t.Fatalf("%s: %v examples of tags, want 7", name, n)
 			}
 		}
+	}
+}
+
+func TestStepsOfOneGroupReportNoProbabilities(t *testing.T) {
+	m, data := threeGroups(t, "none", 10)
+	m.Groups = m.Groups[:1]
+	steps, _ := train(t, m, data[:1], smallPlan())
+	if steps[0].Sampling != nil {
+		t.Errorf("probabilities %v of one group", steps[0].Sampling)
 	}
 }

@@ -9,18 +9,15 @@ func init() {
 // batches left starts again.
 type Proportional struct{ several }
 
+var _ ProbabilitySampler = Proportional{}
+
 // Next draws groups with probabilities proportional to the batches that they have left, or that they have where they
 // start again.
 func (p Proportional) Next(s State) []int {
 	return p.pick(s, func(candidates []bool) int {
-		weights, sum := make([]int, len(candidates)), 0
-		for g, ok := range candidates {
-			if ok && s.Left[g] > 0 {
-				weights[g] = s.Left[g]
-			} else if ok {
-				weights[g] = s.Batches[g]
-			}
-			sum += weights[g]
+		weights, sum := p.weights(s, candidates), 0
+		for _, n := range weights {
+			sum += n
 		}
 		at := s.Rand.IntN(sum)
 		for g, n := range weights {
@@ -29,5 +26,29 @@ func (p Proportional) Next(s State) []int {
 			}
 		}
 		panic("multitask: an epoch that has no batch left")
+	})
+}
+
+// weights returns the number of batches of each candidate: those left, or all if it starts again.
+func (p Proportional) weights(s State, candidates []bool) []int {
+	weights := make([]int, len(candidates))
+	for g, ok := range candidates {
+		if ok && s.Left[g] > 0 {
+			weights[g] = s.Left[g]
+		} else if ok {
+			weights[g] = s.Batches[g]
+		}
+	}
+	return weights
+}
+
+// Probabilities implements ProbabilitySampler. The term is the number of batches.
+func (p Proportional) Probabilities(s State) []Probability {
+	var weights []float64
+	for _, n := range p.weights(s, p.candidates(s, nil)) {
+		weights = append(weights, float64(n))
+	}
+	return p.probabilities(weights, func(g int) map[string]float64 {
+		return map[string]float64{"batches": weights[g]}
 	})
 }

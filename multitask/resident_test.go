@@ -85,7 +85,7 @@ func TestAnEncoderWithAMemoryOfItsOwnIsTrainedAsTheHosts(t *testing.T) {
 		{"conflicts averted", 1e-5, weighted("cagrad", "")},
 		{"gradients combined", 1e-5, func(_ *Model, p *Plan) {
 			p.Weighting, p.Sampler = PCGrad{},
-				RoundRobin{several{2}}
+				RoundRobin{several{k: 2}}
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

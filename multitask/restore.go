@@ -50,7 +50,7 @@ func (t *Training) restore(s *Snapshot) error {
 	for _, part := range []struct {
 		of   any
 		from []byte
-	}{{t.plan.Sampler, s.header.Sampler}, {t.plan.Weighting, s.header.Weighting}} {
+	}{{t.plan.Sampler, s.header.Sampler}, {t.plan.Weighting, s.header.Weighting}, {t.guard, s.header.Losses}} {
 		if stateful, ok := part.of.(Stateful); ok {
 			if err := stateful.UnmarshalBinary(part.from); err != nil {
 				return fmt.Errorf("state of %T: %w", part.of, err)

@@ -100,12 +100,15 @@ func sampler[S Sampler](build func(several) S) func(SamplerOptions, SamplerEnv) 
 		if err != nil {
 			return nil, err
 		}
-		return build(several{k}), nil
+		return build(several{k, env.Groups}), nil
 	}
 }
 
-// several is the number of groups that a sampler names at once.
-type several struct{ k int }
+// several is the number of groups that a sampler names at once, and the names of all groups.
+type several struct {
+	k      int
+	groups []string
+}
 
 // Groups implements MultiSampler.
 func (s several) Groups() int { return max(1, s.k) }
@@ -115,15 +118,20 @@ func (s several) Groups() int { return max(1, s.k) }
 func (s several) pick(state State, choose func(candidates []bool) int) []int {
 	var chosen []int
 	for range min(s.Groups(), len(state.Left)) {
-		candidates, found := make([]bool, len(state.Left)), false
-		for g, n := range state.Left {
-			candidates[g] = n > 0 && !slices.Contains(chosen, g)
-			found = found || candidates[g]
-		}
-		for g := range candidates {
-			candidates[g] = candidates[g] || !found && !slices.Contains(chosen, g)
-		}
-		chosen = append(chosen, choose(candidates))
+		chosen = append(chosen, choose(s.candidates(state, chosen)))
 	}
 	return chosen
+}
+
+// candidates returns flags of the groups that may be picked after the chosen ones.
+func (s several) candidates(state State, chosen []int) []bool {
+	candidates, found := make([]bool, len(state.Left)), false
+	for g, n := range state.Left {
+		candidates[g] = n > 0 && !slices.Contains(chosen, g)
+		found = found || candidates[g]
+	}
+	for g := range candidates {
+		candidates[g] = candidates[g] || !found && !slices.Contains(chosen, g)
+	}
+	return candidates
 }

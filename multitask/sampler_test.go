@@ -13,7 +13,8 @@ func TestSamplersNameSeveralGroupsAtOnce(t *testing.T) {
 		Sampler
 		MultiSampler
 	}{
-		"proportional": Proportional{several{2}}, "uniform": Uniform{several{2}}, "round_robin": RoundRobin{several{2}},
+		"proportional": Proportional{several{k: 2}}, "uniform": Uniform{several{k: 2}},
+		"round_robin": RoundRobin{several{k: 2}},
 	} {
 		state := State{Batches: batches, Left: slices.Clone(batches), Last: -1, Rand: rand.New(rand.NewPCG(1, 1))}
 		for turn := range 4 {
@@ -30,7 +31,7 @@ func TestSamplersNameSeveralGroupsAtOnce(t *testing.T) {
 			t.Errorf("round_robin leaves %v batches; want 2, -1 and 0: a group begins again to fill a turn", state.Left)
 		}
 	}
-	all := Uniform{several{5}}
+	all := Uniform{several{k: 5}}
 	if chosen := all.Next(State{Batches: batches, Left: batches, Rand: rand.New(rand.NewPCG(1, 1))}); len(chosen) != 3 {
 		t.Errorf("of three groups %v are named, want all", chosen)
 	}
@@ -41,7 +42,7 @@ func TestAnEpochIsAllBatchesHoweverManyGroupsATurnHas(t *testing.T) {
 	for _, c := range cases { // of 8 batches, 2 epochs
 		m, data := threeGroups(t, "none", 10)
 		plan := smallPlan()
-		plan.Sampler, plan.Accumulate = RoundRobin{several{c.groups}}, c.accumulate
+		plan.Sampler, plan.Accumulate = RoundRobin{several{k: c.groups}}, c.accumulate
 		steps, evaluations := train(t, m, data, plan)
 		if len(steps) != c.steps || steps[len(steps)-1].Epoch != 2 || len(evaluations) != 2 {
 			t.Errorf("%d groups, %d accumulated: %d steps, %d evaluations, %v epochs; want %d, 2, 2",

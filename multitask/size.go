@@ -36,12 +36,12 @@ func EvaluationSizes(examples []*corpus.Example, batchSize, batchTokens int) []S
 	return sizesOf(n, evaluationBatches(n, batchSize, batchTokens))
 }
 
-func sizesOf(lengths []int, batches [][]int) []Size {
+func sizesOf(lengths []int32, batches [][]int) []Size {
 	sizes := make([]Size, len(batches))
 	for i, batch := range batches {
 		sizes[i].Texts = len(batch)
 		for _, example := range batch {
-			sizes[i].Tokens += lengths[example]
+			sizes[i].Tokens += int(lengths[example])
 		}
 	}
 	return sizes

@@ -2,15 +2,14 @@ package multitask
 
 import (
 	"cmp"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"math/rand/v2"
 	"slices"
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/nn"
+	"github.com/jenga-nlp/jenga/outputs"
 )
 
 // Snapshot is all that a Training needs to continue with the same bytes: parameters and the optimizer's state, the
@@ -27,6 +26,7 @@ type header struct {
 	Progress  progress  `json:"progress"` // progress of the training
 	Sampler   []byte    `json:"sampler,omitempty"`
 	Weighting []byte    `json:"weighting,omitempty"`
+	Losses    []byte    `json:"losses"` // state of the lossGuard
 	Sections  []section `json:"sections"`
 	Attached  []byte    `json:"attached,omitempty"` // by the caller
 }
@@ -114,7 +114,7 @@ func (t *Training) SnapshotIn(copies *nn.Copies) (*Snapshot, error) {
 	for _, part := range []struct {
 		of any
 		to *[]byte
-	}{{t.plan.Sampler, &s.header.Sampler}, {t.plan.Weighting, &s.header.Weighting}} {
+	}{{t.plan.Sampler, &s.header.Sampler}, {t.plan.Weighting, &s.header.Weighting}, {t.guard, &s.header.Losses}} {
 		if stateful, ok := part.of.(Stateful); ok {
 			state, err := stateful.MarshalBinary()
 			if err != nil {
@@ -226,6 +226,8 @@ func (t *Training) settings() []setting {
 	add("warmup_ratio", p.WarmupRatio)
 	add("warmup_steps", p.WarmupSteps)
 	add("max_grad_norm", p.ClipNorm)
+	add("loss_limit", p.LossLimit)
+	add("updates after bad losses are skipped", p.SkipBadSteps)
 	add("optimizer", fmt.Sprintf("%T%+v", p.optimizer(), p.optimizer()))
 	add("ema", p.Average)
 	add("epochs between unfrozen layers", p.UnfreezeEvery)
@@ -251,7 +253,7 @@ func (t *Training) settings() []setting {
 	for g, data := range t.data {
 		group := &t.model.Groups[g]
 		name := fmt.Sprintf("task %q, as number:checksum", group.Name)
-		add(trainingData+name, group.checksum(data.Train))
+		add(trainingData+name, data.checksum(group))
 		add(devData+name, group.checksum(data.Dev))
 	}
 	t.fingerprint = all
@@ -266,19 +268,13 @@ const (
 
 // checksum returns the number of examples and a checksum of their tokens and targets, in their order.
 func (g *Group) checksum(examples []*corpus.Example) string {
-	h, types := fnv.New64a(), g.types()
-	for _, e := range examples {
-		for _, w := range e.Windows {
-			for _, id := range w.IDs {
-				h.Write([]byte{byte(id), byte(id >> 8), byte(id >> 16), byte(id >> 24)})
-			}
-			h.Write([]byte{0xff, 0xff, 0xff, 0xff}) // separator: not a token id
-		}
-		for i, t := range e.Targets {
-			target := types[i].Output().MarshalTarget(t)
-			h.Write(binary.LittleEndian.AppendUint64(nil, uint64(len(target))))
-			h.Write(target)
-		}
+	var kinds []*outputs.Kind
+	for _, t := range g.types() {
+		kinds = append(kinds, t.Output())
 	}
-	return fmt.Sprintf("%d:%016x", len(examples), h.Sum64())
+	sum := NewExampleSum()
+	for _, e := range examples {
+		sum.Add(e, kinds)
+	}
+	return fmt.Sprintf("%d:%s", len(examples), sum)
 }

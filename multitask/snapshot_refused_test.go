@@ -40,7 +40,7 @@ func TestASnapshotOfAnotherTrainingIsRefused(t *testing.T) {
 		{"weighting multitask.Fixed; the training has *multitask.Uncertainty",
 			func(m *Model, _ []Data, p *Plan) { p.Weighting = uncertainty(m) }},
 		{"groups at each turn 1; the training has 2", func(_ *Model, _ []Data, p *Plan) {
-			p.Sampler, p.MaxSteps = Proportional{several{2}}, 16
+			p.Sampler, p.MaxSteps = Proportional{several{k: 2}}, 16
 		}},
 		{`weight of task "mood" head "mood" 1; the training has 2`, func(m *Model, _ []Data, _ *Plan) {
 			m.Groups[2].Tasks[0].Heads[0].Weight = 2
@@ -143,8 +143,11 @@ func planChanges() map[string]planChange {
 		"WarmupRatio": {"warmup_ratio 0; the training has 0.5", func(p *Plan) { p.WarmupRatio = 0.5 }},
 		"WarmupSteps": {"warmup_steps 1; the training has 2", func(p *Plan) { p.WarmupSteps = 2 }},
 		"ClipNorm":    {"max_grad_norm 1; the training has 0", func(p *Plan) { p.ClipNorm = 0 }},
-		"LayerDecay":  {"layer_decay 1; the training has 0.5", func(p *Plan) { p.LayerDecay = 0.5 }},
-		"HeadRate":    {"head_learning_rate 0.003; the training has 0.1", func(p *Plan) { p.HeadRate = 0.1 }},
+		"LossLimit":   {"loss_limit 0; the training has 100", func(p *Plan) { p.LossLimit = 100 }},
+		"SkipBadSteps": {"updates after bad losses are skipped false; the training has true",
+			func(p *Plan) { p.SkipBadSteps = true }},
+		"LayerDecay": {"layer_decay 1; the training has 0.5", func(p *Plan) { p.LayerDecay = 0.5 }},
+		"HeadRate":   {"head_learning_rate 0.003; the training has 0.1", func(p *Plan) { p.HeadRate = 0.1 }},
 		"UnfreezeEvery": {"epochs between unfrozen layers 0; the training has 0.5",
 			func(p *Plan) { p.UnfreezeEvery = 0.5 }},
 		"Average": {"ema 0; the training has 0.9", func(p *Plan) { p.Average = 0.9 }},

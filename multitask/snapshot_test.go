@@ -25,7 +25,7 @@ func threeGroups(t *testing.T, freeze string, n int) (*Model, []Data) {
 		e.Targets = e.Targets[:1]
 	}
 	topic, tags := m.Groups[0].Tasks[0], m.Groups[0].Tasks[1]
-	m.Groups = []Group{{"topic", []Task{topic}}, {"tags", []Task{tags}}, m.Groups[1]}
+	m.Groups = []Group{{Name: "topic", Tasks: []Task{topic}}, {Name: "tags", Tasks: []Task{tags}}, m.Groups[1]}
 	return m, []Data{data[0], tagged, data[1]}
 }
 
@@ -74,9 +74,13 @@ func resumedTrainings() []resumed {
 			plan(func(_ *Model, p *Plan) { p.Sampler, p.BatchTokens = RoundRobin{}, 14 })},
 		{"uniform", three("none"), plan(func(_ *Model, p *Plan) { p.Sampler, p.EvaluateEvery = Uniform{}, 3 })},
 		{"two groups at each turn", three("none"),
-			plan(func(_ *Model, p *Plan) { p.Sampler = Proportional{several{2}} })},
+			plan(func(_ *Model, p *Plan) { p.Sampler = Proportional{several{k: 2}} })},
 		{"so many steps", three("none"), plan(func(_ *Model, p *Plan) { p.MaxSteps = 11 })},
 		{"a frozen encoder", three("all"), plan(func(_ *Model, p *Plan) { p.CacheMemory = mixed })},
+		{"a stream", func(t *testing.T) (*Model, []Data) {
+			m, data := threeGroups(t, "none", 10)
+			return m, streamedData(data, 0, 2)
+		}, plan(func(_ *Model, p *Plan) {})},
 		{"fitted heads", func(t *testing.T) (*Model, []Data) { return patternModel(t, "none") },
 			plan(func(_ *Model, p *Plan) {})},
 		{"heads fitted at the end", func(t *testing.T) (*Model, []Data) { return patternModel(t, "none") },
@@ -98,7 +102,7 @@ func resumedTrainings() []resumed {
 			plan(func(_ *Model, p *Plan) { p.Average, p.NeverEvaluate = 0.5, true })},
 		{"learned weighting", three("none"), plan(func(m *Model, p *Plan) { p.Weighting = uncertainty(m) })},
 		{"gradients combined", three("none"),
-			plan(func(_ *Model, p *Plan) { p.Sampler, p.Weighting = RoundRobin{several{3}}, PCGrad{} })},
+			plan(func(_ *Model, p *Plan) { p.Sampler, p.Weighting = RoundRobin{several{k: 3}}, PCGrad{} })},
 	}
 	for _, name := range Samplers().Names() {
 		for _, options := range []string{"", "groups: 2"} {

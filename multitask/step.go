@@ -1,7 +1,6 @@
 package multitask
 
 import (
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -71,20 +70,26 @@ func (t *Training) compute(batches []Batch) (Step, error) {
 	report.GradientNorm, factor = t.clip()
 	report.Losses, report.Loss = s.losses.all, s.losses.total(s.factors)
 	report.Loss += t.weighting.learned.differentiate(report.Losses)
-	if err := report.check(); err != nil {
-		return report, err
-	}
 
 	// update
-	if report.Rate, err = t.updateAll(factor, t.schedule.Rate(report.Number)); err != nil {
-		return report, err
+	if report.Bad = s.findBad(report); report.Bad != nil {
+		err = t.guard.skip(report.Bad)
+	} else {
+		report.Rate, err = s.update(factor, report.Number)
 	}
-	if err := s.observe(); err != nil {
-		return report, err
-	}
+	report.Skipped, report.Time = t.guard.state.Skipped, time.Since(start)
+	return report, err
+}
 
-	report.Time = time.Since(start)
-	return report, nil
+// update changes all parameters by the step's gradients times factor, and reports the step to what observes it. It
+// returns the model's learning rate.
+func (s *step) update(factor float32, number int) (rate float64, err error) {
+	t := s.training
+	if rate, err = t.updateAll(factor, t.schedule.Rate(number)); err != nil {
+		return rate, err
+	}
+	t.guard.observe(s.losses.all)
+	return rate, s.observe()
 }
 
 // updateAll changes all parameters by their gradients times factor, at a fraction of the highest learning rates. It
@@ -107,19 +112,6 @@ func (t *Training) rate(fraction float64) float64 {
 		}
 	}
 	return t.plan.Rate * fraction
-}
-
-// check returns an error if the gradient or the loss is not finite.
-func (s Step) check() error {
-	for _, f := range []struct {
-		name  string
-		value float64
-	}{{"gradient", s.GradientNorm}, {"loss", s.Loss}} {
-		if math.IsNaN(f.value) || math.IsInf(f.value, 0) {
-			return fmt.Errorf("the %s is not finite; a lower training.learning_rate may help", f.name)
-		}
-	}
-	return nil
 }
 
 // pack returns this process's part of a step's batches in the form that the model reads, after heads have changed them.

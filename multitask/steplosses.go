@@ -74,10 +74,13 @@ func (s *stepLosses) perUnit(group int, factors []float64) []float64 {
 func (s *stepLosses) add(group int, nodes []*nn.Node) {
 	for h, node := range nodes {
 		if node != nil {
-			s.group[group][h].Sum += float64(nn.Values(node)[0])
+			s.group[group][h].Sum += valueOf(node)
 		}
 	}
 }
+
+// valueOf returns the value of a loss after a forward pass.
+func valueOf(loss *nn.Node) float64 { return float64(nn.Values(loss)[0]) }
 
 // total stores the factors in the losses, and returns the weighted sum of their means.
 func (s *stepLosses) total(factors []float64) float64 {

@@ -5,12 +5,7 @@ import (
 	"errors"
 	"slices"
 	"time"
-
-	"github.com/jenga-nlp/jenga/corpus"
 )
-
-// Data is the examples of one group of tasks, with their Windows and the ids of their Targets set.
-type Data struct{ Train, Dev []*corpus.Example }
 
 // Step is one update of the parameters.
 type Step struct {
@@ -19,11 +14,13 @@ type Step struct {
 	Loss         float64 // that was minimised: the sum over heads of factor times mean over labelled units
 	Losses       []Loss
 	TaskFactors  map[string]float64 // of the tasks' gradients; nil: the weighting is not a FactorReporter
-	Sampling     []Probability      // when the first group was drawn; nil: the sampler is not a ProbabilitySampler
+	Sampling     []Probability      // when the first group was drawn; nil: one group, or no ProbabilitySampler
 	Rate         float64
 	GradientNorm float64 // before clipping
 	Tokens       int
 	Time         time.Duration
+	Bad          *BadStep // why the step has no update; nil: it has one
+	Skipped      int      // steps so far without an update
 }
 
 // TokensPerSecond is the step's speed, 0 where its time is too short to measure.

@@ -370,7 +370,8 @@ func TestALossOfNaNIsAnError(t *testing.T) {
 	m := smallModel(t, "none", 0)
 	m.Params.In("heads").In("tags").All()[0].Data[0] = float32(math.Inf(1))
 	_, err := m.Evaluate(context.Background(), &m.Groups[0], smallData(m, 8)[0].Dev, 4, 0, nil)
-	if want := `task "tags": the loss of head "tags" is not finite`; err == nil || err.Error() != want {
+	const want = `task "tags": the loss of head "tags" is NaN among 8 texts: "", "", "" and 5 more`
+	if err == nil || err.Error() != want {
 		t.Errorf("Evaluate = %v, want %s", err, want)
 	}
 }

@@ -46,12 +46,13 @@ type Training struct {
 	weighting *weighting
 	reducing  []*nn.Param // those of host, in the order of the plan's Reducer
 	balance   *balance    // of the heads' gradients
-	pending   []Warning   // about the plan, not returned yet
+	guard     *lossGuard
+	pending   []Warning // about the plan, not returned yet
 
 	unfreezing *unfreezing // nil: all layers learn from the start
 	frozenSum  string      // checksum of the encoder's frozen parameters
 
-	probabilities []Probability // of the last step's first group; nil: the sampler is not a ProbabilitySampler
+	probabilities []Probability // of the last step's first group; nil: one group, or no ProbabilitySampler
 
 	fingerprint []setting // what the bytes depend on besides the state; nil: not computed yet
 
@@ -90,7 +91,7 @@ func New(m *Model, data []Data, plan Plan) (*Training, error) {
 	if t.frozenSum, err = m.sumFrozen(); err != nil {
 		return nil, err
 	}
-	t.balance = newBalance(m, t.frozen)
+	t.balance, t.guard = newBalance(m, t.frozen), newLossGuard(m, plan)
 	if err := t.makeStores(); err != nil {
 		return nil, err
 	}
@@ -109,15 +110,17 @@ func New(m *Model, data []Data, plan Plan) (*Training, error) {
 
 // shuffle shuffles the data into batches and counts them.
 func (t *Training) shuffle() (err error) {
+	if err := checkStreams(t.model.Model, t.data); err != nil {
+		return err
+	}
 	if t.iterators, err = newBatchIterators(t.model.Model, t.data, t.plan); err != nil {
 		return err
 	}
-	perEpoch := 0
 	for _, it := range t.iterators {
-		t.state.Examples = append(t.state.Examples, len(it.examples))
+		t.state.Examples = append(t.state.Examples, len(it.lengths))
 		t.state.Batches = append(t.state.Batches, it.count())
-		perEpoch += it.count()
 	}
+	perEpoch := t.plan.perEpoch(t.state.Batches)
 	if t.length, err = t.plan.length(perEpoch); err != nil {
 		return err
 	}
@@ -195,7 +198,11 @@ func (t *Training) Step(ctx context.Context) (Step, error) {
 		return Step{}, err
 	}
 	t.unfreezing.apply(float64(t.used) / float64(t.length.perEpoch))
-	return t.Update(t.next())
+	batches, err := t.next()
+	if err != nil {
+		return Step{}, err
+	}
+	return t.Update(batches)
 }
 
 // needsData panics if the caller chooses the batches.

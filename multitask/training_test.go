@@ -35,7 +35,11 @@ func TestUpdatesByChosenBatchesAreTrains(t *testing.T) {
 	training := stepping(t, stepped, plan, plan.Epochs)
 	var got []float64
 	for range plan.Epochs {
-		report, err := training.Update([]Batch{{0, iterators[0].next()}})
+		examples, err := iterators[0].next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		report, err := training.Update([]Batch{{0, examples}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -81,7 +85,8 @@ func TestAGradientThatIsNotFiniteUpdatesNothing(t *testing.T) {
 	}
 	before := bits()
 	_, err := training.Update([]Batch{{0, smallData(m, 4)[0].Train}})
-	want := "step 1: the gradient is not finite; a lower training.learning_rate may help"
+	want := `step 1: task "tags": the loss of head "tags" is NaN, on each of 4 texts: "", "", "" and 1 more; ` +
+		"a lower training.learning_rate may help"
 	if err == nil || err.Error() != want {
 		t.Errorf("Update = %v, want %s", err, want)
 	}

@@ -94,15 +94,20 @@ type HeadName struct{ Task, Head string }
 
 // WeightingEnv returns the environment of a weighting of m's losses.
 func (m *Model) WeightingEnv(seed uint64) WeightingEnv {
-	env := WeightingEnv{Params: nn.NewParams(seed).In("weighting")}
+	return WeightingEnv{Heads: m.headNames(), Params: nn.NewParams(seed).In("weighting")}
+}
+
+// headNames returns the names of all heads, group after group.
+func (m *Model) headNames() []HeadName {
+	var names []HeadName
 	for _, g := range m.Groups {
 		for _, task := range g.Tasks {
 			for _, head := range task.Heads {
-				env.Heads = append(env.Heads, HeadName{task.Name, head.Name})
+				names = append(names, HeadName{task.Name, head.Name})
 			}
 		}
 	}
-	return env
+	return names
 }
 
 var weightings = plugin.NewRegistry[WeightingEnv, Weighting]("weighting")

@@ -89,8 +89,8 @@ func (w weightingTrace) model(t *testing.T) *Model {
 		return task
 	}
 	m.Groups = []Group{
-		{"topic", []Task{task("topic", "classification"), task("tags", "tagging")}},
-		{"mood", []Task{task("mood", "sentiment")}},
+		{Name: "topic", Tasks: []Task{task("topic", "classification"), task("tags", "tagging")}},
+		{Name: "mood", Tasks: []Task{task("mood", "sentiment")}},
 	}
 	for _, p := range params.All() {
 		if copy(p.Data, w.Start[p.Name]) != len(p.Data) || len(p.Data) == 0 {
@@ -241,7 +241,7 @@ func TestPCGradOrdersAreAFunctionOfTheSeed(t *testing.T) {
 	trained := func(seed uint64) map[string][]float32 {
 		m, data := threeGroups(t, "none", 12)
 		plan := smallPlan()
-		plan.Seed, plan.Weighting, plan.Sampler = seed, PCGrad{}, RoundRobin{several{3}}
+		plan.Seed, plan.Weighting, plan.Sampler = seed, PCGrad{}, RoundRobin{several{k: 3}}
 		steps, _ := train(t, m, data, plan)
 		if len(steps) != 6 || len(steps[0].Losses) != 3 {
 			t.Fatalf("%d steps of %d losses", len(steps), len(steps[0].Losses))

@@ -13,6 +13,8 @@ type Pass struct {
 	// BFloat16 makes encoders multiply by their weights in bfloat16. Sums and all else are float32, including the
 	// products within attention, which PyTorch's autocast rounds.
 	BFloat16 bool
+	// Adapter names the changes of its weights that an encoder applies, if it has several; "": none.
+	Adapter string
 
 	seed, serial uint64
 	graph        *gorgonia.ExprGraph

@@ -58,7 +58,7 @@ func (c *counted) add(format string, args ...any) {
 
 var (
 	_ outputs.SpanFinder = ner{}
-	_ Surveyor           = ner{}
+	_ SurveySampler      = ner{}
 )
 
 // NewNER makes a task whose heads find spans of words: names, slots, amounts. A record marks them with a tag for each
@@ -87,21 +87,42 @@ func (n ner) Survey(records []corpus.Record) {
 	}
 	var texts [][]string
 	for _, r := range records {
-		for _, head := range n.env.Heads {
-			field := fieldOf(r, head, "tags", "entities")
-			if r.Fields[field] == nil {
-				continue
-			}
-			if field == "entities" {
-				texts = append(texts, []string{"B"}) // they become tags that begin spans
-			} else if tags, ok, err := r.Strings(field); ok && err == nil { // Example returns the error
-				texts = append(texts, tags)
-			}
-		}
+		texts = append(texts, n.tagsOf(r)...)
 	}
 	if len(texts) > 0 {
 		n.found.scheme = n.scheme(texts...)
 	}
+}
+
+// SurveySample returns the first record of each scheme that its own tags are of.
+func (n ner) SurveySample(records []corpus.Record) []int {
+	var sample []int
+	seen := map[scheme]bool{}
+	for i, r := range records {
+		if texts := n.tagsOf(r); len(texts) > 0 {
+			if own := schemeOf(texts...); !seen[own] {
+				seen[own] = true
+				sample = append(sample, i)
+			}
+		}
+	}
+	return sample
+}
+
+// tagsOf returns the tags of a record for the heads that it has some for.
+func (n ner) tagsOf(r corpus.Record) (texts [][]string) {
+	for _, head := range n.env.Heads {
+		field := fieldOf(r, head, "tags", "entities")
+		if r.Fields[field] == nil {
+			continue
+		}
+		if field == "entities" {
+			texts = append(texts, []string{"B"}) // they become tags that begin spans
+		} else if tags, ok, err := r.Strings(field); ok && err == nil { // Example returns the error
+			texts = append(texts, tags)
+		}
+	}
+	return texts
 }
 
 // scheme is that of the options, else that of the surveyed file, else that of some texts.

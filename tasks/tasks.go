@@ -39,6 +39,13 @@ type Surveyor interface {
 	Survey(records []corpus.Record)
 }
 
+// SurveySampler is a Surveyor of files that are larger than memory.
+type SurveySampler interface {
+	Surveyor
+	// SurveySample returns the indices of a few of the records, with which alone Survey finds what it finds with all.
+	SurveySample(records []corpus.Record) []int
+}
+
 // SurveyRecords calls t.Survey if t is a Surveyor.
 func SurveyRecords(t Task, records []corpus.Record) {
 	if s, ok := t.(Surveyor); ok {

@@ -28,12 +28,12 @@ TASKS = {
     "sst2": ("sst", {"accuracy": ("sentiment", "accuracy"), "f1": ("sentiment", "labels", "1", "f1")}),
     "trec6": ("trec6", {"accuracy": ("question", "accuracy")}),
     "mrpc": ("mrpc", {"accuracy": ("paraphrase", "accuracy"), "f1": ("paraphrase", "labels", "1", "f1")}),
-    "stsb": ("stsb", {"pearson": ("likeness", "pearson"), "spearman": ("likeness", "spearman")}),
+    "stsb": ("stsb", {"pearson": ("similarity", "pearson"), "spearman": ("similarity", "spearman")}),
     "snips": ("snips", {"accuracy": ("intent", "accuracy"), "span_f1": ("slots", "span_f1"), "sentence": None}),
     "wnut17": ("wnut17", {"span_f1": ("entities", "span_f1")}),
     "banking77": ("banking77", {"accuracy": ("intent", "accuracy")}),
     "sick_ent": ("sick", {"accuracy": ("entailment", "accuracy")}),
-    "sick_rel": ("sick", {"pearson": ("likeness", "pearson"), "spearman": ("likeness", "spearman")}),
+    "sick_rel": ("sick", {"pearson": ("relatedness", "pearson"), "spearman": ("relatedness", "spearman")}),
     "ewt_pos": ("ud_ewt", {"tag_accuracy": ("pos", "accuracy")}),
     "xquad": ("xquad", {"f1": ("answer", "f1"), "exact_match": ("answer", "exact_match")}),
     "goemotions": ("goemotions", {"micro_f1@.3": ("feelings", "f1_micro"), "macro_f1@.3": ("feelings", "f1_macro")}),
@@ -118,11 +118,11 @@ def experiment(args, task, seed, folder):
     name, _ = TASKS[task]
     text = (HERE.parent.parent / "experiments" / f"{name}.yaml").read_text(encoding="utf-8")
     if task == "sick_ent":
-        text = text[:text.index("  - name: likeness")] + text[text.index("training:"):]
+        text = text[:text.index("  - name: relatedness")] + text[text.index("training:"):]
     if task == "sick_rel":  # the second task, with the data files of the first
         files = text[text.index("    data:\n"):text.index("      label: entailment")]
-        text = text[:text.index("  - name: entailment")] + "  - name: likeness\n    type: regression\n" + files \
-            + "      value: relatedness_score\n    heads: [{name: likeness, type: regression, scale: none}]\n" \
+        text = text[:text.index("  - name: entailment")] + "  - name: relatedness\n    type: regression\n" + files \
+            + "      value: relatedness_score\n    heads: [{name: relatedness, type: regression, scale: none}]\n" \
             + text[text.index("training:"):]
     for setting in split(args, task, folder):
         part, path = setting.split("=", 1)

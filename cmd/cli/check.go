@@ -14,6 +14,7 @@ import (
 
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/dataset"
+	"github.com/jenga-nlp/jenga/experiments/report"
 	"github.com/jenga-nlp/jenga/experiments/run"
 	"github.com/jenga-nlp/jenga/multitask"
 	"github.com/jenga-nlp/jenga/plugin"
@@ -57,6 +58,7 @@ type checked struct {
 	Seconds  *float64 `json:"seconds"` // expected; nil where training does not fit into the memory
 	Measured int      `json:"measured_steps"`
 	Warnings []string `json:"warnings"`
+	Base     any      `json:"base,omitempty"`  // what is taken over from a run, as in the event of train
 	Error    string   `json:"error,omitempty"` // why training does not fit into the memory
 }
 
@@ -81,11 +83,14 @@ func (c *commands) check(ctx context.Context, f checkFlags, file string) error {
 	if err != nil {
 		return run.Mistakes(e, err, config.Train, config.Dev, config.Test)
 	}
-	ready, err := c.ready(e, config.Train, config.Dev, config.Test)
+	ready, err := c.ready(ctx, e, config.Train, config.Dev, config.Test)
 	if err != nil {
 		return err
 	}
 	result := checked{Tasks: checkedTasks(ready.Data), Warnings: append([]string{}, ready.Warnings...)}
+	if ready.Growth != nil {
+		result.Base = report.Line(*ready.Growth)
+	}
 	for _, w := range ready.Model.Params.All() {
 		if !w.Frozen {
 			result.Parameters += len(w.Data)

@@ -86,7 +86,7 @@ func (c *commands) lrFind(ctx context.Context, f lrFindFlags, file string) error
 	if err != nil {
 		return err
 	}
-	ready, err := c.ready(e, config.Train, config.Dev)
+	ready, err := c.ready(ctx, e, config.Train, config.Dev)
 	if err != nil {
 		return err
 	}

@@ -57,7 +57,7 @@ func (c *commands) resume(ctx context.Context, f trainFlags, name string) (repor
 			return report.Done{}, err
 		}
 		fmt.Fprintf(c.log, "%s: no checkpoint to resume from: training starts from the beginning\n", found.Folder)
-		ready, err := c.ready(e, config.Train, config.Dev)
+		ready, err := c.ready(ctx, e, config.Train, config.Dev)
 		if err != nil {
 			return report.Done{}, err
 		}

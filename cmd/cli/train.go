@@ -15,6 +15,7 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/report"
 	"github.com/jenga-nlp/jenga/experiments/run"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
+	"github.com/jenga-nlp/jenga/plugin"
 )
 
 // defaultFile is the experiment that commands take where none is named.
@@ -40,8 +41,15 @@ file with all defaults, a line of metrics for each evaluation and each logged st
 best/ and last/. Where split or limit divides a training file, splits.jsonl lists which lines are in which split. A
 folder that another training writes to is refused.
 
+Where model.base_model is a run, its encoder, fusion and heads are trained on; what becomes of each of its tasks is
+printed first, and what those that are kept have lost or gained on dev at the end.
+
 Ctrl-C and SIGTERM end training after the current step, and save its state; a second one ends it at once. eval and
 predict warn of a run whose training did not come to its end.
+
+A loss that is not a finite number or explodes is an error that names the step, the task and the texts. With
+training.on_bad_loss: skip the update is left out, with a warning (and with --json an event "skipped"), and training
+goes on.
 
 --resume goes on with a training that a signal, a kill, or an error such as a full disk has ended, from the last
 checkpoint, and ends with the same bytes as one that was not interrupted: that of FILE, of a run folder, which stands in
@@ -51,6 +59,7 @@ experiment, the data, the version of jenga or its kernels differ, that is an err
 checkpoint; training.save_strategy says when others are saved.`,
 		Example: `  jenga train experiments/quickstart.yaml
   jenga train exp.yaml --set training.num_epochs=1 --set tasks.intent.heads.intent.type=mlp
+  jenga train exp.yaml --set training.on_bad_loss=skip
   jenga train exp.yaml --out runs/second --json > events.jsonl
   jenga train --resume runs/second`,
 		Args: between(0, 1),
@@ -117,7 +126,7 @@ func (c *commands) trainFile(ctx context.Context, f trainFlags, file string) (re
 	if err := run.CheckFolder(e, folder, f.force); err != nil {
 		return report.Done{}, err
 	}
-	ready, err := c.ready(e, config.Train, config.Dev)
+	ready, err := c.ready(ctx, e, config.Train, config.Dev)
 	if err != nil {
 		return report.Done{}, err
 	}
@@ -147,6 +156,13 @@ func (c *commands) writeDone(done report.Done) error {
 		if err := writeMetrics(c.out, done.Best.Groups); err != nil {
 			return err
 		}
+	}
+	if done.Skipped > 0 {
+		fmt.Fprintf(c.out, "%s no update, because of a bad loss\n", plugin.Count(done.Skipped, "step")+
+			plugin.Agree(done.Skipped, " has", " have"))
+	}
+	if err := writeOld(c.out, done.Old); err != nil {
+		return err
 	}
 	_, err := fmt.Fprintf(c.out, "trained in %s; the model is in %s\n",
 		time.Duration(done.Seconds*float64(time.Second)).Round(time.Second/10), done.Folder)
@@ -191,12 +207,15 @@ func leftBy(done report.Done) string {
 }
 
 // ready prepares an experiment for training and writes the warnings.
-func (c *commands) ready(e *config.Experiment, splits ...string) (*run.Run, error) {
-	ready, err := run.Prepare(e, splits...)
+func (c *commands) ready(ctx context.Context, e *config.Experiment, splits ...string) (*run.Run, error) {
+	ready, err := run.PrepareWatched(e, c.watchPasses(ctx), splits...)
 	if err != nil {
 		return nil, err
 	}
 	c.warn(ready.Warnings)
+	if ready.Growth != nil {
+		fmt.Fprintln(c.log, strings.Join(ready.Growth.Lines(), "\n"))
+	}
 	return ready, nil
 }
 

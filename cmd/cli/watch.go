@@ -38,6 +38,15 @@ func barWatcher(w io.Writer) watcher {
 					bar = newBar(w, v.Of)
 					bar.skip(v.Number - 1) // of a training that is resumed
 					bar.what = "training"
+				}
+				if v.Bad != nil {
+					bar.Clear()
+					if err := writeWarning(w, report.SkippedWarning(v)); err != nil {
+						return err
+					}
+					return bar.Add(1)
+				}
+				if tokens == 0 {
 					loss = v.Loss
 				}
 				loss = smoothed*loss + (1-smoothed)*v.Loss
@@ -92,6 +101,9 @@ func lineWatcher(w io.Writer) watcher {
 		event: func(event any) error {
 			switch v := event.(type) {
 			case multitask.Step:
+				if v.Bad != nil {
+					return writeWarning(w, report.SkippedWarning(v))
+				}
 				if time.Since(last) >= every || v.Number == v.Of {
 					last = time.Now()
 					fmt.Fprintf(w, "step %d of %d  epoch %.2f  loss %.4f  rate %.3g  %.0f tokens/s\n", v.Number, v.Of,

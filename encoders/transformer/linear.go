@@ -13,6 +13,22 @@ type linear struct {
 	bias   *nn.Param // [out]
 	lora   *lora     // a change that is learned instead of the weight; nil for none
 	packed *atomic.Pointer[packed]
+
+	adapters map[string]adapter // changes, of which a pass names the one that applies; nil for none
+}
+
+// adapter is a change of a weight, with what is packed of the weight and the change.
+type adapter struct {
+	lora   *lora
+	packed *atomic.Pointer[packed]
+}
+
+// of returns the layer as it is in a pass: with the change that the pass names.
+func (l linear) of(p *nn.Pass) linear {
+	if a, ok := l.adapters[p.Adapter]; ok {
+		l.lora, l.packed = a.lora, a.packed
+	}
+	return l
 }
 
 // packed is one version of a weight in the layout of products.
@@ -39,6 +55,7 @@ func (l linear) values() ([]float32, uint64) {
 
 // forward writes x·W + b to out, and applies the epilogue after: x [T in], out [T out].
 func (l linear) forward(p *nn.Pass, out, x []float32, after kernel.Epilogue) {
+	l = l.of(p)
 	in, width := l.weight.Shape[0], l.weight.Shape[1]
 	product := kernel.Product{
 		M: len(x) / in, K: in, N: width, A: kernel.Dense(x, in), C: out,
@@ -67,6 +84,7 @@ func (l linear) pack() *kernel.Packed {
 
 // backward adds the parameters' gradients to into, given forward's x and the gradient at its result, dOut.
 func (l linear) backward(p *nn.Pass, x, dOut []float32, into nn.Gradients) {
+	l = l.of(p)
 	in, width := l.weight.Shape[0], l.weight.Shape[1]
 	if d := into.Of(l.weight); d != nil {
 		kernel.Product{
@@ -85,6 +103,7 @@ func (l linear) backward(p *nn.Pass, x, dOut []float32, into nn.Gradients) {
 // backwardTo takes the gradient at forward's result, dOut. It writes the gradient at x to dx, or adds it, by start, and
 // applies the epilogue after.
 func (l linear) backwardTo(p *nn.Pass, dx, dOut []float32, start kernel.Start, after kernel.Epilogue) {
+	l = l.of(p)
 	in, width := l.weight.Shape[0], l.weight.Shape[1]
 	values, _ := l.values()
 	kernel.Product{

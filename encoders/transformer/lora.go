@@ -51,7 +51,54 @@ func (b *block) target(name string) *linear {
 }
 
 // addLoRA freezes all parameters, and adds a change that learns to the targets of the blocks that were not frozen.
-func (e *encoder) addLoRA(o encoders.LoRA, at nn.Params) error {
+// With o.PerTask there is one for each of adapters.
+func (e *encoder) addLoRA(o encoders.LoRA, at nn.Params, adapters ...string) error {
+	if err := e.checkLoRA(o); err != nil {
+		return err
+	}
+	changes := false
+	for i := range e.blocks {
+		open := slices.ContainsFunc(e.levels[i+1], (*nn.Param).Learns)
+		for _, w := range e.levels[i+1] {
+			w.Frozen = true
+		}
+		if !open {
+			continue
+		}
+		changes = true
+		if !o.PerTask {
+			subtree := at.In(strconv.Itoa(i))
+			for _, name := range o.Targets {
+				l := e.blocks[i].target(name)
+				l.lora = newLoRA(o, l.weight, subtree.In(name))
+			}
+			e.levels[i+1] = append(e.levels[i+1], subtree.All()...)
+			continue
+		}
+		for _, of := range adapters {
+			subtree := at.In(of).In(strconv.Itoa(i))
+			for _, name := range o.Targets {
+				l := e.blocks[i].target(name)
+				if l.adapters == nil {
+					l.adapters = map[string]adapter{}
+				}
+				l.adapters[of] = adapter{newLoRA(o, l.weight, subtree.In(name)), new(atomic.Pointer[packed])}
+			}
+			e.levels[i+1] = append(e.levels[i+1], subtree.All()...)
+		}
+	}
+	for _, w := range e.levels[0] {
+		w.Frozen = true
+	}
+	if !changes {
+		return fmt.Errorf("lora: freeze leaves none of the %d layers to change; want at most freeze: %d",
+			len(e.blocks), len(e.blocks)-1)
+	}
+	return nil
+}
+
+// checkLoRA returns an error for options that the encoder cannot have.
+func (e *encoder) checkLoRA(o encoders.LoRA) error {
 	if err := plugin.Check(o); err != nil {
 		return fmt.Errorf("lora: %w", err)
 	}
@@ -66,36 +113,17 @@ func (e *encoder) addLoRA(o encoders.LoRA, at nn.Params) error {
 			return fmt.Errorf("lora: targets: duplicate %q", name)
 		}
 	}
-	changes := false
-	for i := range e.blocks {
-		open := slices.ContainsFunc(e.levels[i+1], (*nn.Param).Learns)
-		for _, w := range e.levels[i+1] {
-			w.Frozen = true
-		}
-		if !open {
-			continue
-		}
-		changes = true
-		subtree := at.In(strconv.Itoa(i))
-		for _, name := range o.Targets {
-			l := e.blocks[i].target(name)
-			in, out := l.weight.Shape[0], l.weight.Shape[1]
-			l.lora = &lora{
-				down:  subtree.In(name).Uniform("down", 1/math.Sqrt(float64(in)), in, o.Rank),
-				up:    subtree.In(name).Zeros("up", o.Rank, out),
-				scale: float32(o.Alpha / float64(o.Rank)),
-			}
-		}
-		e.levels[i+1] = append(e.levels[i+1], subtree.All()...)
-	}
-	for _, w := range e.levels[0] {
-		w.Frozen = true
-	}
-	if !changes {
-		return fmt.Errorf("lora: freeze leaves none of the %d layers to change; want at most freeze: %d",
-			len(e.blocks), len(e.blocks)-1)
-	}
 	return nil
+}
+
+// newLoRA makes the parameters of a change of a weight.
+func newLoRA(o encoders.LoRA, weight *nn.Param, at nn.Params) *lora {
+	in, out := weight.Shape[0], weight.Shape[1]
+	return &lora{
+		down:  at.Uniform("down", 1/math.Sqrt(float64(in)), in, o.Rank),
+		up:    at.Zeros("up", o.Rank, out),
+		scale: float32(o.Alpha / float64(o.Rank)),
+	}
 }
 
 // version counts the changes of A and B.

@@ -224,3 +224,55 @@ func TestLoRAOptions(t *testing.T) {
 		}
 	}
 }
+
+// A pass applies the adapter that it names, and passes gradients to that one alone.
+func TestAPassNamesItsAdapter(t *testing.T) {
+	o := allTargets
+	e, params := network(t, tiny("bert"), "none")
+	base := slices.Clone(encode(t, e, nn.NewPass(1), loraTexts, nn.LastLayer)[0])
+	o.PerTask = true
+	if err := e.addLoRA(o, params.In("encoder").In("lora"), "a", "b"); err != nil {
+		t.Fatal(err)
+	}
+	r := rand.New(rand.NewPCG(3, 0))
+	for _, w := range params.In("encoder").In("lora").All() {
+		for i := range w.Data {
+			w.Data[i] += float32(0.3 * r.NormFloat64())
+		}
+		w.Changed()
+	}
+
+	for _, name := range []string{"a", "b", "a", ""} {
+		// an encoder with that change alone
+		want := base
+		if name != "" {
+			single, of := network(t, tiny("bert"), "none")
+			if err := single.addLoRA(allTargets, of.In("encoder").In("lora")); err != nil {
+				t.Fatal(err)
+			}
+			own := encoders.AdapterParams(params.In("encoder"), name).All()
+			for i, w := range of.In("encoder").In("lora").All() {
+				copy(w.Data, own[i].Data)
+				w.Changed()
+			}
+			want = slices.Clone(encode(t, single, nn.NewPass(1), loraTexts, nn.LastLayer)[0])
+		}
+		for _, p := range []*nn.Pass{nn.NewPass(1), training(1)} {
+			p.Adapter = name
+			if p.Training {
+				into := sineGradients(t, e, p, params)
+				for _, w := range params.In("encoder").In("lora").All() {
+					own := name != "" && strings.HasPrefix(w.Name, "encoder.lora."+name+".")
+					moved := slices.ContainsFunc(into.Of(w), func(v float32) bool { return v != 0 })
+					if moved != own {
+						t.Errorf("adapter %q: %s has a gradient: %v", name, w.Name, moved)
+					}
+				}
+				continue
+			}
+			if got := encode(t, e, p, loraTexts, nn.LastLayer)[0]; !slices.Equal(got, want) {
+				t.Errorf("adapter %q: states differ from those of an encoder with that change alone", name)
+			}
+		}
+	}
+}

@@ -49,6 +49,12 @@ func (e *encoder) packedMemory(training bool) int64 {
 			if l.lora != nil { // its merged weight
 				bytes += 4 * int64(len(l.weight.Data))
 			}
+			for range l.adapters { // as above
+				bytes += 4 * int64(len(l.weight.Data))
+				if !training {
+					bytes += 4 * int64(len(l.weight.Data))
+				}
+			}
 		}
 	}
 	return bytes

@@ -51,7 +51,7 @@ func (o Options) CheckBase() error {
 func New(o Options, env encoders.Env) (encoders.Encoder, error) {
 	e, err := newOrOpened(o, env)
 	if err == nil && env.LoRA.Rank > 0 {
-		err = e.addLoRA(env.LoRA, env.Params.In("lora"))
+		err = e.addLoRA(env.LoRA, env.Params.In("lora"), env.Adapters...)
 	}
 	if err != nil {
 		return nil, err

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"fmt"
 	"math"
 	"reflect"
 	"slices"
@@ -21,7 +20,8 @@ type Data struct {
 	Format           corpus.Format
 	Formats          map[string]corpus.Format // of files with options of their own, by name; without Fields
 	Split            Split
-	Limit            int // number of training examples that are used; 0: all
+	Limit            int  // number of training examples that are used; 0: all
+	Stream           bool // training examples are read when they are needed, and not kept in memory
 	// SplitWords is how texts without words are split into words (corpus.Splitter); "": as agrees best with the words
 	// of the training data
 	SplitWords string
@@ -36,19 +36,6 @@ const (
 	Dev   = "dev"
 	Test  = "test"
 )
-
-// file returns the file of a split; its Name is "" if none is given.
-func (d Data) file(split string) File {
-	switch split {
-	case Train:
-		return d.Train
-	case Dev:
-		return d.Dev
-	case Test:
-		return d.Test
-	}
-	panic(fmt.Sprintf("config: no split %q", split))
-}
 
 // FormatOf returns the format of a file of the data, or of another file in place of one.
 func (d Data) FormatOf(name string) corpus.Format {
@@ -113,7 +100,7 @@ func (d *decoding) data(owner string, task *Task, s, dataPath, of *plugin.Sectio
 	var data Data
 	data.Format = raw.format()
 	data.Format.Fields = d.fields(owner, task, s)
-	data.Limit = raw.Limit
+	data.Limit, data.Stream = raw.Limit, raw.Stream
 	if data.SplitWords = raw.SplitWords; raw.SplitWords == autoSplit {
 		data.SplitWords = ""
 	}
@@ -152,6 +139,7 @@ func (d *decoding) data(owner string, task *Task, s, dataPath, of *plugin.Sectio
 		data.Formats = own
 	}
 	d.checkFiles(owner, data, s)
+	d.checkStream(owner, data, s)
 	data.Split = d.split(owner, data, raw.Split)
 	return data
 }
@@ -160,7 +148,7 @@ func (d *decoding) data(owner string, task *Task, s, dataPath, of *plugin.Sectio
 // format is without Fields.
 func (d *decoding) file(options fileOptions, s *plugin.Section, owner, what string) (File, corpus.Format) {
 	if s == nil || s.Kind != plugin.Mapping {
-		return d.dataFile(s, owner, what), options.format()
+		return d.dataFiles(s, owner, what), options.format()
 	}
 	own := ownFile{fileOptions: options}
 	s.Decode(owner+": "+what, &own, &d.mistakes)
@@ -169,7 +157,7 @@ func (d *decoding) file(options fileOptions, s *plugin.Section, owner, what stri
 			what)
 		return File{Place: s.Place}, corpus.Format{}
 	}
-	return d.dataFile(own.Path, owner, what), own.format()
+	return d.dataFiles(own.Path, owner, what), own.format()
 }
 
 // format returns the options as a format without Fields.
@@ -244,12 +232,14 @@ func (d *decoding) checkFiles(owner string, data Data, s *plugin.Section) {
 		}
 	}
 	for _, f := range []File{data.Path, data.Train, data.Dev, data.Test} {
-		if f.Name == "" || !runfolder.Exists(f.Name) || runfolder.IsFolder(f.Name) {
-			continue
-		}
-		if err := data.FormatOf(f.Name).Check(f.Name); err != nil {
-			d.mistakes.Add(f.Place, "%s: %s: %w", owner, f.Name, err)
-			return
+		for _, path := range f.Paths() {
+			if path == "" || !runfolder.Exists(path) || runfolder.IsFolder(path) {
+				continue
+			}
+			if err := data.FormatOf(f.Name).Check(path); err != nil {
+				d.mistakes.Add(f.Place, "%s: %s: %w", owner, path, err)
+				return
+			}
 		}
 	}
 }

@@ -17,10 +17,12 @@ import (
 
 // decoding builds an experiment from a file's sections.
 type decoding struct {
-	e        *Experiment
-	mistakes plugin.Mistakes
-	files    bool // the files that the experiment names must exist
-	absent   int  // mistakes about data files that do not exist
+	e          *Experiment
+	mistakes   plugin.Mistakes
+	files      bool            // the files that the experiment names must exist
+	absent     int             // mistakes about data files that do not exist
+	base       *plugin.Section // experiment file of the base run; nil: none
+	baseLength int             // max_length of the base run
 }
 
 func (d *decoding) warn(at plugin.Place, format string, args ...any) {
@@ -46,8 +48,9 @@ func (d *decoding) experiment(root *plugin.Section) {
 	d.model(orEmpty(top.Model, root))
 	d.tokenizer(orEmpty(top.Tokenizer, root))
 	d.e.ModelMistaken = d.mistakes.Len() > before
-	d.tasks(orEmpty(top.Tasks, root))
+	d.tasks(d.withKept(orEmpty(top.Tasks, root), root))
 	d.training(orEmpty(top.Training, root))
+	d.keepTasks()
 	d.losses()
 }
 
@@ -116,7 +119,8 @@ func (d *decoding) model(s *plugin.Section) {
 	}
 	d.e.Model.Dropout, d.e.Model.DropoutSet = m.Dropout, s.Has("dropout") || !s.Has("base_model")
 	d.freeze(m.Freeze)
-	d.lora(m.LoRA)
+	d.lora(d.inheritLoRA(m.LoRA))
+	d.inheritParts(s, &m)
 	d.e.Model.Encoder = encoders.Registry().Choose(m.Encoder, encoderType(d.e.Model.BaseModel.Name), nil, &d.mistakes)
 	d.e.Model.EncoderOfBase = d.e.Model.Encoder.Place == (plugin.Place{})
 	options, checks := d.e.Model.Encoder.Options.(encoders.BaseChecker)
@@ -128,22 +132,6 @@ func (d *decoding) model(s *plugin.Section) {
 	d.e.Model.Fusion = fusion.Registry().Choose(m.Fusion, fusion.Registry().Default(), nil, &d.mistakes)
 }
 
-// lora reads the options of LoRA.
-func (d *decoding) lora(s *plugin.Section) {
-	if s == nil || s.Kind == plugin.Null {
-		return
-	}
-	o := loraDefaults
-	s.Decode("model: lora", &o, &d.mistakes)
-	if d.e.Model.Freeze == encoders.FreezeAll {
-		d.mistakes.Add(s.Place, "model: lora: freeze: all leaves nothing to learn; leave one of them out")
-	}
-	if o.Targets != nil && len(o.Targets) == 0 {
-		d.mistakes.Add(s.At("targets").Place, "model: lora: targets: want at least one weight")
-	}
-	d.e.Model.LoRA = o
-}
-
 // modelRule describes a model section, for errors.
 func modelRule() string {
 	const rule = "base_model is a folder or an .onnx file of weights, encoder: {type: %s} is trained from scratch"
@@ -152,6 +140,7 @@ func modelRule() string {
 
 func (d *decoding) tokenizer(s *plugin.Section) {
 	t := tokenizerDefaults
+	d.inheritLength(s, &t)
 	s.Decode("tokenizer", &t, &d.mistakes)
 	d.e.Tokenizer.MaxLength = t.MaxLength
 	if !t.Truncation {
@@ -228,6 +217,10 @@ func (d *decoding) training(s *plugin.Section) {
 			t.EvalStrategy)
 	}
 	d.computedRate(s, &t)
+	if t.LossLimit > 0 && t.LossLimit <= 1 {
+		d.mistakes.Add(s.At("loss_limit").Place,
+			"training: loss_limit: want a number above 1, or 0 for none, have %v", t.LossLimit)
+	}
 	d.saving(s, &t)
 	if t.EvalStrategy == "no" {
 		d.withoutEvaluation(s, &t)

@@ -6,7 +6,9 @@ var descriptions = map[string]string{
 	"experiment.tasks":        "mappings with the keys of the section task; required",
 
 	"model.base_model": "folder or .onnx file of the initial weights, or the name of a model in the Hugging Face " +
-		"cache; none: the encoder is trained from scratch",
+		"cache, or a run, whose heads and fusion are trained on too; none: the encoder is trained from scratch",
+	"model.keep_tasks": "tasks of the run that base_model names which this experiment does not train, and which the " +
+		"model has all the same: all, or a list of their names; without it they are dropped",
 	"model.dropout": "dropout rate of the encoder's states and attention weights, and of the inputs of heads " +
 		"without a dropout of their own; where it is not given, the encoder of a base model has that of its " +
 		"config.json",
@@ -30,6 +32,10 @@ var descriptions = map[string]string{
 	"tokenizer.padding":      "for files of Jenga-NLP, no effect: batches have no padding",
 	"tokenizer.pad_token_id": "for files of Jenga-NLP, no effect: batches have no padding",
 
+	"task.from": "task of the run that base_model names, whose heads this one takes over; default: that of its name, " +
+		"if there is one",
+	"task.keep": "whether it is a task of the run that base_model names as model.keep_tasks has them: not trained; " +
+		"keys that are left out are those of the run",
 	"task.data_path": "for files of Jenga-NLP: the same as data: {path: …}",
 	"task.data":      "files and columns of its examples: the section data; required",
 	"task.long": "texts of more than max_length tokens are truncated, or divided into windows whose predictions " +
@@ -46,9 +52,17 @@ var descriptions = map[string]string{
 	"data.split.dev": "examples of the training file that dev takes: below 1 a fraction of them, from 1 on a " +
 		"number of examples. Default: 0.2 of path, 0.1 of train if there is no dev file, else 0",
 	"data.split.seed": "random seed of the order in which they are taken; default: the experiment's seed",
-	"data.split.by":   "field whose examples with the same value stay in one split; none: each example by itself",
+	"data.split.by": "field, or path as patient.id, whose examples with the same value stay in one split, which is " +
+		"not stratified then; none: each example by itself",
 	"data.same_as": "task whose texts this one reads too: each is encoded once for both; only columns may be given " +
 		"beside it",
+	"data.train": "file of the training examples, or several: a list, or a pattern as data/part-*.jsonl, whose files " +
+		"are read in the order of their names; path, dev and test take these too",
+	"data.path": "one file, or several as of train, which split divides",
+	"data.test": "file of test examples, or several as of train",
+	"data.stream": "whether training examples are read from their file when a batch needs them, for files larger " +
+		"than memory: jsonl, csv, tsv, conll and conllu, unpacked and in utf-8. A first pass finds labels, lengths and " +
+		"the places of records; the weights are the same bytes as without",
 	"data.dev":         "file of the examples that select the best checkpoint",
 	"data.split_words": "where a text without words is split into words, for tasks with an output for each word",
 	"data.limit":       "number of training examples to use, a random sample; 0: all",
@@ -84,9 +98,16 @@ var descriptions = map[string]string{
 	"training.warmup_steps": "number of updates until the peak; overrules warmup_ratio",
 	"training.max_grad_norm": "Euclidean norm of all gradients together above which they are scaled down to it; 0: " +
 		"no clipping",
+	"training.on_bad_loss": "what becomes of a step whose loss or gradient is not finite, or whose loss explodes: an " +
+		"error ends the training, with the task and the texts; or its update is left out with a warning, and 10 such " +
+		"steps in a row end the training",
+	"training.loss_limit": "multiple of a head's usual loss above which its loss in a step explodes: of the median of " +
+		"its first 20 steps, or of its running mean (decay rate 0.98) where that is larger; 0: none explodes",
 	"training.gradient_accumulation_steps": "number of batches whose gradients are summed for one update",
-	"training.recompute":                   "whether activations are recomputed in the backward pass: less memory, more time",
-	"training.eval_steps":                  "number of updates between evaluations, with eval_strategy: steps",
+	"training.rehearse": "fraction of batches that are of the tasks that model.keep_tasks names, where the encoder " +
+		"learns: the probability of each batch; 0: these tasks are not trained, and may get worse",
+	"training.recompute":  "whether activations are recomputed in the backward pass: less memory, more time",
+	"training.eval_steps": "number of updates between evaluations, with eval_strategy: steps",
 	"training.save_strategy": "when last/ is saved, with the state from which jenga train --resume goes on, beside " +
 		"after each evaluation: at the end of each epoch, every save_steps updates or every save_minutes; no: never, " +
 		"and no checkpoint has that state, but for one that a signal leaves",

@@ -28,6 +28,7 @@ type Experiment struct {
 	Model       Model
 	Tokenizer   Tokenizer
 	Tasks       []Task
+	Kept        []Task // of the base run, which are saved with the model but not trained; none where a run is opened
 	Training    Training
 
 	// Warnings name settings that have no effect, or an unexpected one, each with its place.
@@ -44,7 +45,8 @@ type Experiment struct {
 
 // Model is the model section.
 type Model struct {
-	BaseModel  File // folder or .onnx file of the weights; no name: trained from scratch
+	BaseModel  File     // folder or .onnx file of the weights; no name: trained from scratch
+	BaseRun    *BaseRun // that base_model names, BaseModel being its encoder; nil: it names no run
 	Dropout    float64
 	DropoutSet bool          // else the base model's config.json applies
 	Freeze     string        // none | embeddings | all | a number of layers
@@ -56,10 +58,22 @@ type Model struct {
 	EncoderOfBase bool // no encoder is named: Encoder is of the type in the base model's config.json
 }
 
-// File is a path in an experiment file. Name is "" where there is none.
+// Fixed reports whether the training of a task leaves the encoder as it is for the others.
+func (m Model) Fixed() bool { return m.Freeze == encoders.FreezeAll || m.LoRA.PerTask }
+
+// File is a path in an experiment file. Name is "" where there is none. Where several files are named, Name is their
+// pattern or list, and Paths lists them.
 type File struct {
 	Name  string
 	Place plugin.Place
+
+	several *fileList // nil: Name is the path
+}
+
+// fileList is the files of a pattern or a list.
+type fileList struct {
+	paths   []string // as they are read
+	entries []string // of a list, where patterns are as they are written; nil: Name is the pattern
 }
 
 // given reports whether the experiment file has the key, even if its value is a mistake.
@@ -91,6 +105,9 @@ type Task struct {
 	LabelMaps   map[string]map[int]string // head → label number in the data → label
 	Windowing   corpus.Windowing          // how long texts are truncated or split into windows
 	HidesTokens bool                      // the task masks tokens of its texts
+	From        string                    // task of the base run whose heads it takes over; "": none
+	Keep        bool                      // it is a task of the base run, and not of this experiment
+	Adapter     string                    // of the encoder, if a checkpoint has one for the task; see encoders.Env
 
 	mistaken bool // its section has mistakes, apart from files that do not exist
 }
@@ -132,8 +149,12 @@ type Training struct {
 	WarmupRatio  float64 `yaml:"warmup_ratio" range:"[0,1]" doc:"fraction of all updates until the peak"`
 	EMA          float64 `yaml:"ema" range:"[0,1)"`
 	MaxGradNorm  float64 `yaml:"max_grad_norm" range:"[0,)"`
+	OnBadLoss    string  `yaml:"on_bad_loss" choice:"stop|skip"`
+	LossLimit    float64 `yaml:"loss_limit" range:"[0,)"`
 
 	GradientAccumulationSteps int `yaml:"gradient_accumulation_steps" range:"[1,)"`
+
+	Rehearse float64 `yaml:"rehearse" range:"[0,1)"`
 
 	Precision string `yaml:"precision" choice:"float32|bf16" doc:"of encoder products in training; sums are float32"`
 	Recompute bool   `yaml:"recompute"`

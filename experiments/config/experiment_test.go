@@ -133,6 +133,7 @@ tasks: [{name: kind, type: classification, data: {train: train.jsonl}}]
 		plugin.Choice[multitask.WeightingEnv, multitask.Weighting]{}
 	want := Training{
 		LearningRate: 2e-5, LayerDecay: 1, WeightDecay: 0.01, BatchSize: 16, NumEpochs: 3, MaxGradNorm: 1,
+		OnBadLoss: "stop", LossLimit: 1000,
 		GradientAccumulationSteps: 1, Precision: "float32", EvalStrategy: "epoch",
 		EvalSteps:    500,
 		SaveStrategy: "epoch", SaveSteps: 500, SaveMinutes: 30, SaveTotalLimit: 1,

@@ -94,16 +94,19 @@ func (d *decoding) resolveSameAs() {
 	}
 }
 
+// textFields are the fields of texts, which tasks that read the same texts have in common.
+var textFields = []string{"text", "pair", "words", "question", "context"}
+
 // sameText has the two names of the first text, and of the second.
 var sameText = map[string]string{"text": "question", "question": "text", "pair": "context", "context": "pair"}
 
 // withFields returns d with the fields of own. Fields of the texts that own does not name are those of d.
 func (d Data) withFields(own Data) Data {
 	own.Train, own.Dev, own.Test, own.Path, own.Limit = d.Train, d.Dev, d.Test, d.Path, d.Limit
-	own.Split, own.Formats, own.SplitWords = d.Split, d.Formats, d.SplitWords
+	own.Split, own.Formats, own.SplitWords, own.Stream = d.Split, d.Formats, d.SplitWords, d.Stream
 	fields := maps.Clone(own.Format.Fields)
 	own.Format = d.Format
-	for _, name := range []string{"text", "pair", "words", "question", "context"} {
+	for _, name := range textFields {
 		if column, named := d.Format.Fields[name]; named && fields[name] == "" && fields[sameText[name]] == "" {
 			if fields == nil {
 				fields = map[string]string{}

@@ -14,7 +14,7 @@ import (
 	"github.com/jenga-nlp/jenga/plugin"
 )
 
-// relative returns the path in a section: relative to the experiment file, or to the working directory if it is from
+// relative returns the path in a section: relative to the file that it is in, or to the working directory if it is from
 // --set.
 func (d *decoding) relative(s *plugin.Section, what string) string {
 	if s.Kind >= plugin.List || s.Text == "" || strings.ContainsRune(s.Text, 0) {
@@ -24,10 +24,11 @@ func (d *decoding) relative(s *plugin.Section, what string) string {
 	if filepath.IsAbs(s.Text) || s.Place.Line == 0 {
 		return filepath.Clean(s.Text)
 	}
-	return filepath.Join(filepath.Dir(d.e.Path), s.Text)
+	return filepath.Join(filepath.Dir(s.Place.File), s.Text) // of a kept task, the file of the base run
 }
 
-// dataFile finds the data file that a section of a task names: relative to the experiment file, else below $JENGA_DATA.
+// dataFile finds the data file that a section of a task names, or those of a pattern: relative to the experiment file,
+// else below $JENGA_DATA.
 func (d *decoding) dataFile(s *plugin.Section, task, what string) File {
 	if s == nil || s.Kind == plugin.Null {
 		return File{}
@@ -37,12 +38,15 @@ func (d *decoding) dataFile(s *plugin.Section, task, what string) File {
 		return File{Place: s.Place}
 	}
 	if runfolder.Exists(path) {
-		return File{path, s.Place}
+		return File{Name: path, Place: s.Place}
 	}
 	if dir := os.Getenv("JENGA_DATA"); dir != "" && !filepath.IsAbs(s.Text) {
 		if found := filepath.Join(dir, s.Text); runfolder.Exists(found) {
-			return File{found, s.Place}
+			return File{Name: found, Place: s.Place}
 		}
+	}
+	if isPattern(s.Text) && what != "vectors" {
+		return d.matching(s, path, task)
 	}
 	if d.files {
 		before := d.mistakes.Len()
@@ -50,7 +54,7 @@ func (d *decoding) dataFile(s *plugin.Section, task, what string) File {
 		d.absent += d.mistakes.Len() - before
 		return File{Place: s.Place}
 	}
-	return File{path, s.Place}
+	return File{Name: path, Place: s.Place}
 }
 
 // alsoSearched returns the end of an error: the directory of an environment variable where a relative name was looked
@@ -74,19 +78,22 @@ func (d *decoding) baseModel(s *plugin.Section) File {
 		return File{Place: s.Place}
 	}
 	if runfolder.Exists(path) {
-		if err := checkModel(path); err != nil && d.files {
+		switch err := checkModel(path); {
+		case d.files && isRun(path):
+			return d.baseRun(path, s.Place)
+		case d.files && err != nil:
 			d.mistakes.Add(s.Place, "model: base_model: %w", err)
 		}
-		return File{path, s.Place}
+		return File{Name: path, Place: s.Place}
 	}
 	if found := findLocal(s.Text); found != "" {
-		return File{found, s.Place}
+		return File{Name: found, Place: s.Place}
 	}
 	if d.files {
 		d.mistakes.Add(s.Place, "model: base_model: no folder or .onnx file %q%s, nor in the Hugging Face cache%s",
 			s.Text, alsoSearched("JENGA_MODELS", s.Text), PullHint(s.Text))
 	}
-	return File{path, s.Place}
+	return File{Name: path, Place: s.Place}
 }
 
 // checkModel returns an error if path is not a model: a run folder, or a file without the extension .onnx.

@@ -5,6 +5,9 @@ import (
 	"github.com/jenga-nlp/jenga/plugin"
 )
 
+// SkipBadLoss is the value of on_bad_loss that leaves out the update of a step with a bad loss.
+const SkipBadLoss = "skip"
+
 // rateKeys are the keys of the learning rate.
 var rateKeys = []string{"learning_rate", "head_learning_rate", "layer_decay", "lr_scheduler", "warmup_steps",
 	"warmup_ratio"}

@@ -122,12 +122,19 @@ var experimentDefaults = experimentOptions{Seed: 42}
 // modelOptions are the keys of `model`. With `base_model` the encoder's
 // weights, sizes and tokenizer are those of a trained model. With `lora: {}` its weights W are frozen, and A and B of
 // rank r are trained, with W + alpha/r·A·B in place of W (Hu et al. 2022, "LoRA"); checkpoints have the merged weight.
+// With `lora: {per_task: true}` each group of tasks that read the same texts has A and B of its own, which checkpoints
+// have in files of their own, beside one base; predictions of k groups take k passes of the encoder.
+//
+// Where `base_model` is a run, its encoder, its fusion and the heads of its tasks are trained on: a task of the same
+// name takes over the run's heads, `from` names another one, and `keep_tasks` has those tasks that the model keeps and
+// this experiment does not train (docs/growing.md).
 //
 // With `freeze: {unfreeze: {every: 1}}` heads and fusion learn alone in the first epoch, the encoder's last layer from
 // the second epoch on, one layer more in each epoch, and last the embeddings (Howard & Ruder 2018, "Universal Language
 // Model Fine-tuning for Text Classification").
 type modelOptions struct {
 	BaseModel    *plugin.Section `yaml:"base_model,omitempty" takes:"a path or a model's name"`
+	KeepTasks    *plugin.Section `yaml:"keep_tasks,omitempty" takes:"all or a list of tasks" default:""`
 	Dropout      float64         `yaml:"dropout" range:"[0,1)"`
 	Freeze       *plugin.Section `yaml:"freeze" takes:"none, embeddings, all, {…} or a whole number" default:"none"`
 	LoRA         *plugin.Section `yaml:"lora,omitempty"`
@@ -165,6 +172,8 @@ var (
 // taskOptions are the keys of an entry of `tasks`; those of its `type` stand beside them.
 type taskOptions struct {
 	Name     string          `yaml:"name" takes:"a name" doc:"1 to 64 letters, digits, _, - or spaces within; required"`
+	From     string          `yaml:"from,omitempty" takes:"a task's name" default:"(its name)"`
+	Keep     bool            `yaml:"keep,omitempty"`
 	DataPath *plugin.Section `yaml:"data_path,omitempty" listed:"no" takes:"a path"`
 	Data     *plugin.Section `yaml:"data" takes:"{KEY: …}"`
 
@@ -192,7 +201,8 @@ var headDefaults = headOptions{Weight: 1}
 // dataOptions are the keys of a task's `data`: one file that `split` divides (`path`), or a file for each split, or the
 // task whose texts are read (`same_as`). Paths are relative to the experiment file, else to $JENGA_DATA. A file that is
 // written in another way than the others is a mapping of its path and its own `format`, `delimiter`, `quote`,
-// `encoding`, `header` and `columns`, as `dev: {path: dev.csv, header: false, columns: [text, label]}`. A column's name
+// `encoding`, `header` and `columns`, as `dev: {path: dev.csv, header: false, columns: [text, label]}`. Several files are
+// a list, or a pattern as `data/part-*.jsonl`, whose files are read in the order of their names. A column's name
 // may be a path into JSON: `text: user.text` reads {"user": {"text": "…"}}.
 //
 // `split` and `limit` take random examples, the latter by the experiment's seed, and keep the order of the file; where
@@ -207,10 +217,10 @@ var headDefaults = headOptions{Weight: 1}
 type dataOptions struct {
 	SameAs string `yaml:"same_as,omitempty" takes:"a task's name"`
 
-	Path  *plugin.Section `yaml:"path,omitempty" takes:"a path or {path: …}" doc:"one file, which split divides"`
-	Train *plugin.Section `yaml:"train,omitempty" takes:"a path or {path: …}" doc:"file of the training examples"`
-	Dev   *plugin.Section `yaml:"dev,omitempty" takes:"a path or {path: …}"`
-	Test  *plugin.Section `yaml:"test,omitempty" takes:"a path or {path: …}" doc:"file of test examples"`
+	Path  *plugin.Section `yaml:"path,omitempty" takes:"a path, a list of paths or {path: …}"`
+	Train *plugin.Section `yaml:"train,omitempty" takes:"a path, a list of paths or {path: …}"`
+	Dev   *plugin.Section `yaml:"dev,omitempty" takes:"a path, a list of paths or {path: …}"`
+	Test  *plugin.Section `yaml:"test,omitempty" takes:"a path, a list of paths or {path: …}"`
 
 	fileOptions `yaml:",inline"`
 
@@ -218,6 +228,8 @@ type dataOptions struct {
 
 	Split *plugin.Section `yaml:"split,omitempty"`
 	Limit int             `yaml:"limit,omitempty" range:"[0,)"`
+
+	Stream bool `yaml:"stream,omitempty"`
 
 	columnOptions `yaml:",inline"`
 }
@@ -271,7 +283,7 @@ type trainingOptions struct {
 
 var trainingDefaults = trainingOptions{Training: Training{
 	LearningRate: 2e-5, LayerDecay: 1, WeightDecay: 0.01,
-	BatchSize: 16, NumEpochs: 3, MaxGradNorm: 1, GradientAccumulationSteps: 1,
+	BatchSize: 16, NumEpochs: 3, MaxGradNorm: 1, OnBadLoss: "stop", LossLimit: 1000, GradientAccumulationSteps: 1,
 	Precision: "float32", EvalStrategy: "epoch", EvalSteps: 500, LoadBestModelAtEnd: true,
 	SaveStrategy: "epoch", SaveSteps: 500, SaveMinutes: 30, SaveTotalLimit: 1,
 	CacheMemory: DefaultCacheMemory, Device: "auto", LoggingSteps: 10,

@@ -25,7 +25,7 @@ func (d *decoding) tasks(s *plugin.Section) {
 			continue
 		}
 		before := d.mistakes.Len() - d.absent
-		task := d.task(item, i+1)
+		task := d.taskOrKept(item, i+1)
 		d.unique("task", task.Name, item, taken)
 		task.mistaken = d.mistakes.Len()-d.absent > before
 		d.e.Tasks = append(d.e.Tasks, task)
@@ -59,7 +59,7 @@ func (d *decoding) task(s *plugin.Section, number int) Task {
 	}
 	s.Decode(owner, &t, &d.mistakes, keys(s)...) // the part rejects unknown keys
 
-	task := Task{Name: t.Name, Place: s.Place, Labels: t.Labels, LabelMaps: t.LabelMaps}
+	task := Task{Name: t.Name, Place: s.Place, Labels: t.Labels, LabelMaps: t.LabelMaps, From: t.From, Keep: t.Keep}
 	part := *s
 	part.Entries = slices.Clone(s.Entries)
 	part.Remove("data_path") // not one of the keys that errors list

@@ -23,6 +23,18 @@ func (e *Experiment) Write(w io.Writer, folder string) error {
 	return s.Write(w)
 }
 
+// TaskText returns a task as Write writes it, with paths from the working directory.
+func (e *Experiment) TaskText(number int) (string, error) {
+	f := writing{e: e, folder: "."}
+	s := f.task(e.Tasks[number])
+	if f.err != nil {
+		return "", f.err
+	}
+	var text strings.Builder
+	err := s.Write(&text)
+	return text.String(), err
+}
+
 // writing builds the sections of an experiment file.
 type writing struct {
 	e      *Experiment
@@ -32,7 +44,7 @@ type writing struct {
 
 func (f *writing) experiment() *plugin.Section {
 	tasks := &plugin.Section{Kind: plugin.List}
-	for _, task := range f.e.Tasks {
+	for _, task := range slices.Concat(f.e.Tasks, f.e.Kept) {
 		tasks.Items = append(tasks.Items, f.task(task))
 	}
 	return plugin.SectionOf(experimentOptions{
@@ -61,8 +73,12 @@ func (f *writing) path(path string) *plugin.Section {
 
 func (f *writing) model() *plugin.Section {
 	m := f.e.Model
+	base := m.BaseModel.Name
+	if m.BaseRun != nil {
+		base = m.BaseRun.Folder
+	}
 	o := modelOptions{
-		BaseModel: f.path(m.BaseModel.Name), Dropout: m.Dropout, Freeze: f.freeze(), Fusion: m.Fusion.Section(),
+		BaseModel: f.path(base), Dropout: m.Dropout, Freeze: f.freeze(), Fusion: m.Fusion.Section(),
 	}
 	if m.LoRA.Rank > 0 {
 		o.LoRA = plugin.SectionOf(m.LoRA)
@@ -92,7 +108,7 @@ func (f *writing) task(task Task) *plugin.Section {
 		heads.Items = append(heads.Items, f.head(head))
 	}
 	o := taskOptions{
-		Name: task.Name, Data: f.data(task.Data),
+		Name: task.Name, From: task.From, Keep: task.Keep, Data: f.data(task.Data),
 		// written even if truncate: the default of some tasks is windows
 		Long: "truncate", Stride: task.Windowing.Stride,
 		Labels: task.Labels, LabelMaps: task.LabelMaps, Heads: heads,
@@ -152,9 +168,9 @@ func (f *writing) data(d Data) *plugin.Section {
 func (f *writing) file(d Data, file File) *plugin.Section {
 	format, own := d.Formats[file.Name]
 	if !own {
-		return f.path(file.Name)
+		return f.paths(file)
 	}
-	return plugin.SectionOf(ownFile{Path: f.path(file.Name), fileOptions: optionsOf(format)})
+	return plugin.SectionOf(ownFile{Path: f.paths(file), fileOptions: optionsOf(format)})
 }
 
 // optionsOf returns the options of a format.
@@ -172,7 +188,7 @@ func (f *writing) files(d Data) dataOptions {
 	}
 	o := dataOptions{
 		Path: f.file(d, d.Path), Train: f.file(d, d.Train), Dev: f.file(d, d.Dev), Test: f.file(d, d.Test),
-		fileOptions: optionsOf(d.Format), SplitWords: d.SplitWords, Limit: d.Limit,
+		fileOptions: optionsOf(d.Format), SplitWords: d.SplitWords, Limit: d.Limit, Stream: d.Stream,
 	}
 	if d.Split != (Split{}) || d.Dev.Name == "" {
 		o.Split = plugin.SectionOf(d.Split)
@@ -206,6 +222,9 @@ func (f *writing) training() *plugin.Section {
 	}
 	if t.SaveStrategy != "minutes" {
 		s.Remove("save_minutes")
+	}
+	if !f.e.rehearsable() {
+		s.Remove("rehearse")
 	}
 	if multitask.ComputesRate(t.Optimizer.Options) {
 		for _, key := range rateKeys {

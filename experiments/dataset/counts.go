@@ -1,5 +1,7 @@
 package dataset
 
+import "github.com/jenga-nlp/jenga/experiments/config"
+
 // Counts are the numbers of a split's examples for one head.
 type Counts struct {
 	Examples int `json:"examples"`
@@ -9,6 +11,10 @@ type Counts struct {
 
 // Count counts the examples of a split for head number h of a group.
 func (d *Dataset) Count(group *Group, h int, split string) Counts {
+	if group.Stream != nil && split == config.Train {
+		of := group.train.heads[h]
+		return Counts{group.train.examples, of.labelled, len(of.labels)}
+	}
 	kind, labels := d.Tasks[d.Heads(group)[h].Number].Output(), map[string]bool{}
 	c := Counts{Examples: len(group.Examples[split])}
 	for _, e := range group.Examples[split] {

@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -14,11 +15,13 @@ import (
 
 // reader reads the data of an experiment's tasks.
 type reader struct {
+	data     *Dataset
 	e        *config.Experiment
 	types    []tasks.Task // of e.Tasks
 	trained  bool         // the run is trained: a missing file may be replaced by another
 	mistakes *plugin.Mistakes
 	warnings []string
+	other    bool // a file is read that is not a training file: no example needs the field of split: by, nor a target
 	// trainingRead is called when the training examples of a group are read, before its other files; nil: not called
 	trainingRead func(*Group)
 }
@@ -28,10 +31,10 @@ type reader struct {
 func (r *reader) read(group *Group, splits ...string) {
 	first := r.e.Tasks[group.Tasks[0]]
 	own := map[string]config.File{config.Dev: first.Data.Dev, config.Test: first.Data.Test}
-	divided := map[string][]*corpus.Example{}
+	var divided map[string][]*corpus.Example // by split
 	for _, split := range splits {
 		if file := own[split]; file.Name != "" {
-			group.Examples[split] = r.file(group, file)
+			group.Examples[split] = r.otherFile(group, file)
 			continue
 		}
 		if split == config.Dev && first.Data.Split.Dev == 0 || split == config.Test && first.Data.Split.Test == 0 {
@@ -40,8 +43,8 @@ func (r *reader) read(group *Group, splits ...string) {
 		if TrainingFile(first.Data).Name == "" {
 			continue // it does not exist, which is reported already
 		}
-		if len(divided) == 0 {
-			divided = r.divide(group, r.file(group, TrainingFile(first.Data)), splits)
+		if divided == nil {
+			divided = r.training(group, TrainingFile(first.Data), splits)
 		}
 		if examples := divided[split]; examples != nil {
 			group.Examples[split] = examples
@@ -52,13 +55,37 @@ func (r *reader) read(group *Group, splits ...string) {
 	}
 }
 
+// training returns the examples of the splits of a group's training file.
+func (r *reader) training(group *Group, file config.File, splits []string) map[string][]*corpus.Example {
+	if streams(r.e, group) {
+		return r.stream(group, file, splits)
+	}
+	first := r.e.Tasks[group.Tasks[0]]
+	examples, parts := r.file(group, file), map[string][]*corpus.Example{}
+	if examples == nil {
+		return parts // the error is reported already
+	}
+	all := newDivisible(func(number int) corpus.Place { return examples[number].Place })
+	for _, e := range examples {
+		all.add(e, r.types[group.Tasks[0]].Output(), first.Data.Split.By != "")
+	}
+	divided, warnings := r.divide(group, all)
+	r.warnOf(splits, warnings)
+	for split, numbers := range divided {
+		part := make([]*corpus.Example, len(numbers))
+		for i, n := range numbers {
+			part[i] = examples[n]
+		}
+		parts[split] = part
+	}
+	return parts
+}
+
 // file returns the examples of a file's records, with the targets of all tasks of the group; nil if one has a mistake.
 // The file is read once: it may be a pipe.
 func (r *reader) file(group *Group, path config.File) []*corpus.Example {
 	first := r.e.Tasks[group.Tasks[0]]
-	format := first.Data.FormatOf(path.Name)
-	format.Fields = nil // each task renames its own
-	records, err := corpus.Open(path.Name, format)
+	records, err := r.records(first, path)
 	if err != nil {
 		r.fileMistakes(first, path, err)
 		return nil
@@ -67,7 +94,11 @@ func (r *reader) file(group *Group, path config.File) []*corpus.Example {
 	wrong := false
 	for _, number := range group.Tasks {
 		task := r.e.Tasks[number]
-		own, err := task.Data.Format.Rename(path.Name, records)
+		format := task.Data.Format
+		if r.other {
+			format.Fields = withoutEmptyTargets(format.Fields, records)
+		}
+		own, err := format.Rename(path.Name, records)
 		if err != nil {
 			r.fileMistakes(task, path, err)
 			return nil
@@ -78,7 +109,9 @@ func (r *reader) file(group *Group, path config.File) []*corpus.Example {
 		tasks.SurveyRecords(r.types[number], own)
 
 		errs, differ := r.addExamples(examples, number, own, first.Name)
-		r.recordMistakes(task, path.Name, errs, len(own))
+		all := newRecordErrors()
+		all.add(errs...)
+		r.recordMistakes(task, path.Name, all, len(own))
 		if number == group.Tasks[0] && len(errs) == 0 {
 			r.checkTexts(number, path, records)
 		}
@@ -94,25 +127,66 @@ func (r *reader) file(group *Group, path config.File) []*corpus.Example {
 	return examples
 }
 
-// checkTexts warns of records with texts that are not read, because others are read before them. If the task extracts
-// answers from a context, that is a mistake: its answers may be of the other one.
-func (r *reader) checkTexts(number int, path config.File, records []corpus.Record) {
-	task, n, first := r.e.Tasks[number], 0, 0
-	for i, record := range records {
-		if _, _, two := task.Data.Format.TwoTexts(record); two {
-			if n == 0 {
-				first = i
-			}
-			n++
+// records returns the records of a file, or of several, one after the other, by the names in the files.
+func (r *reader) records(task config.Task, file config.File) (all []corpus.Record, err error) {
+	format := task.Data.FormatOf(file.Name)
+	format.Fields = nil // each task renames its own
+	var errs []error
+	for _, path := range file.Paths() {
+		records, err := corpus.Open(path, format)
+		if joined, several := err.(interface{ Unwrap() []error }); several {
+			errs = append(errs, joined.Unwrap()...)
+		} else if err != nil {
+			errs = append(errs, err)
+		}
+		if all == nil {
+			all = records
+		} else {
+			all = append(all, records...)
 		}
 	}
-	if n == 0 {
+	if len(errs) == 1 {
+		return nil, errs[0]
+	}
+	return all, errors.Join(errs...)
+}
+
+// unreadTexts counts records with texts that are not read, because others are read before them.
+type unreadTexts struct {
+	n     int
+	first corpus.Record
+}
+
+// add adds a record, by the names in its file.
+func (u *unreadTexts) add(format corpus.Format, record corpus.Record) {
+	if _, _, two := format.TwoTexts(record); two {
+		if u.n == 0 {
+			u.first = record
+		}
+		u.n++
+	}
+}
+
+// checkTexts warns of records with texts that are not read.
+func (r *reader) checkTexts(number int, path config.File, records []corpus.Record) {
+	var unread unreadTexts
+	for _, record := range records {
+		unread.add(r.e.Tasks[number].Data.Format, record)
+	}
+	r.reportUnread(number, path, unread)
+}
+
+// reportUnread warns of texts that are not read. If the task extracts answers from a context, that is a mistake: its
+// answers may be of the other one.
+func (r *reader) reportUnread(number int, path config.File, of unreadTexts) {
+	if of.n == 0 {
 		return
 	}
-	read, unread, _ := task.Data.Format.TwoTexts(records[first])
+	task := r.e.Tasks[number]
+	read, unread, _ := task.Data.Format.TwoTexts(of.first)
 	text := fmt.Sprintf("task %q: %s of %s has fields %q and %q, of which %[4]q is read; first: %[6]s; name the "+
-		"one to read, data: {%[4]s: %[4]s} or {%[5]s: %[5]s}", task.Name, plugin.Count(n, "record"), path.Name, read,
-		unread, records[first].Place)
+		"one to read, data: {%[4]s: %[4]s} or {%[5]s: %[5]s}", task.Name, plugin.Count(of.n, "record"), path.Name, read,
+		unread, of.first.Place)
 	if r.types[number].Output().FromContext {
 		r.mistakes.Add(path.Place, "%s", text)
 		return
@@ -167,14 +241,8 @@ func (r *reader) example(number int, record corpus.Record) (corpus.Example, erro
 	if err != nil {
 		return example, err
 	}
-	if by := task.Data.Split.By; by != "" && task.Data.SameAs == "" {
-		value, _ := corpus.Field(record.Fields, by) // by may be a path
-		var named bool
-		example.Group, named, err = corpus.Record{Place: record.Place, Fields: map[string]any{by: value}}.String(by)
-		if err == nil && !named {
-			err = fmt.Errorf("%s: no field %q, which split: by names", record.Place, by)
-		}
-		if err != nil {
+	if !r.other && task.Data.Split.By != "" && task.Data.SameAs == "" {
+		if example.Group, err = splitGroup(record, task.Data.Split.By); err != nil {
 			return example, err
 		}
 	}

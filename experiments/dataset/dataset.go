@@ -3,12 +3,13 @@
 package dataset
 
 import (
-	"fmt"
+	"iter"
 	"slices"
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/outputs"
 	"github.com/jenga-nlp/jenga/plugin"
 	"github.com/jenga-nlp/jenga/tasks"
 )
@@ -25,18 +26,24 @@ type Dataset struct {
 	// SplitAgreement is the F1 of the words of plain texts against those that the training data gives, by task, where
 	// it is low.
 	SplitAgreement map[string]float64
+	Kept           *Dataset // of the tasks that are kept and not trained, without examples; nil: none
 
-	splitters []func(text string) []corpus.Span // of texts without words, by task
+	base      map[multitask.HeadName]*corpus.Labels // of heads that are taken over from a run
+	splitters []func(text string) []corpus.Span     // of texts without words, by task
+	watch     Watch                                 // of passes over streamed data; nil: none
+	pass      string                                // that runs
 }
 
 // Group has the tasks that read the same texts, and their examples.
 type Group struct {
 	Tasks    []int                        // numbers of the experiment's tasks
 	Examples map[string][]*corpus.Example // by split
+	Stream   *Stream                      // of the training examples, which Examples then lacks; nil: Examples has them
 	// Divided are the places of the training file's examples by split, those that limit leaves out as Unused; nil where
 	// training has all of them.
-	Divided map[string][]corpus.Place
+	Divided map[string]iter.Seq[corpus.Place]
 
+	train *survey               // of the training examples; nil: they are not read
 	first map[int]corpus.Record // task number → first record of the first file, by the task's field names
 }
 
@@ -49,11 +56,16 @@ type Head struct {
 
 // Load reads the data of an experiment's splits, which include training. The error lists all mistakes.
 func Load(e *config.Experiment, splits ...string) (*Dataset, error) {
+	return LoadWatched(e, nil, splits...)
+}
+
+// LoadWatched is Load that reports the passes over streamed training data to watch, which may be nil.
+func LoadWatched(e *config.Experiment, watch Watch, splits ...string) (*Dataset, error) {
 	tokenizer, err := OpenTokenizer(e)
 	if err != nil {
 		return nil, Check(e, splits...)
 	}
-	return loadWith(e, tokenizer, nil, splits)
+	return newDataset(e).load(tokenizer, nil, watch, splits)
 }
 
 // Resume reads the data of an experiment whose run is continued, as Load does, with the tokenizer and labels of the
@@ -61,21 +73,23 @@ func Load(e *config.Experiment, splits ...string) (*Dataset, error) {
 func Resume(
 	e *config.Experiment, tokenizer corpus.Tokenizer, labels map[multitask.HeadName]*corpus.Labels, splits ...string,
 ) (*Dataset, error) {
-	return loadWith(e, tokenizer, labels, splits)
+	d := newDataset(e)
+	d.base = labels
+	return d.load(tokenizer, labels, nil, splits)
 }
 
-// loadWith reads data. known are the labels of a run that is continued; if nil, labels and vocabulary come from the
-// training data.
-func loadWith(
-	e *config.Experiment, tokenizer corpus.Tokenizer, known map[multitask.HeadName]*corpus.Labels, splits []string,
+// load reads the data. known are the labels of a run that is continued; if nil, labels and vocabulary come from the
+// training data. watch may be nil.
+func (d *Dataset) load(
+	tokenizer corpus.Tokenizer, known map[multitask.HeadName]*corpus.Labels, watch Watch, splits []string,
 ) (*Dataset, error) {
-	d := newDataset(e)
+	d.watch = watch
 	if err := d.open(tokenizer); err != nil {
 		return nil, err
 	}
 	var mistakes plugin.Mistakes
 	d.readAll(known, splits, nil, &mistakes)
-	slices.Sort(d.Warnings[len(e.Warnings):])
+	slices.Sort(d.Warnings[len(d.Experiment.Warnings):])
 	if !mistakes.Empty() {
 		return nil, mistakes.Err()
 	}
@@ -91,8 +105,10 @@ func loadWith(
 	if !mistakes.Empty() {
 		return nil, mistakes.Err()
 	}
-	d.encodeAll()
-	return d, nil
+	if err := d.encodeAll(); err != nil {
+		return nil, err
+	}
+	return d, d.openKept()
 }
 
 func newDataset(e *config.Experiment) *Dataset {
@@ -107,8 +123,12 @@ func newDataset(e *config.Experiment) *Dataset {
 func (d *Dataset) readAll(known map[multitask.HeadName]*corpus.Labels, splits []string, skip func(*Group) bool,
 	mistakes *plugin.Mistakes) {
 	// examples and targets
-	in := reader{e: d.Experiment, types: d.Tasks, mistakes: mistakes, trainingRead: func(group *Group) {
-		d.Warnings = append(d.Warnings, d.chooseSplitter(group)...)
+	in := reader{data: d, e: d.Experiment, types: d.Tasks, mistakes: mistakes, trainingRead: func(group *Group) {
+		warnings, err := d.chooseSplitter(group)
+		if err != nil {
+			mistakes.Append(err)
+		}
+		d.Warnings = append(d.Warnings, warnings...)
 	}}
 	var read []*Group
 	for g := range d.Groups {
@@ -123,21 +143,32 @@ func (d *Dataset) readAll(known map[multitask.HeadName]*corpus.Labels, splits []
 		}
 	}
 	d.Warnings = append(d.Warnings, in.warnings...)
-	for i, task := range d.Experiment.Tasks {
-		for _, warning := range plugin.WarningsOf(d.Tasks[i]) {
-			d.Warnings = append(d.Warnings, plugin.Warning(task.Place, "%s", warning))
-		}
+	for i := range d.Experiment.Tasks {
+		d.Warnings = append(d.Warnings, d.taskWarnings(i)...)
 	}
 
 	// labels
 	for _, group := range read {
+		if err := d.survey(group); err != nil {
+			mistakes.Append(err)
+			continue
+		}
 		d.label(group, known, mistakes)
 		d.Warnings = append(d.Warnings, d.checkQuality(group)...)
 	}
 }
 
+// taskWarnings returns the warnings of a task about the examples it has made.
+func (d *Dataset) taskWarnings(number int) (warnings []string) {
+	for _, warning := range plugin.WarningsOf(d.Tasks[number]) {
+		warnings = append(warnings, plugin.Warning(d.Experiment.Tasks[number].Place, "%s", warning))
+	}
+	return warnings
+}
+
 // Check returns the mistakes that Load finds in the data of an experiment which cannot be trained for other mistakes:
-// of the tasks without mistakes of their own. Without the tokenizer of the base model, which splits texts into words,
+// of the tasks without mistakes of their own, whose training data is not streamed. Without the tokenizer of the base
+// model, which splits texts into words,
 // tasks with a target for each word are left out.
 func Check(e *config.Experiment, splits ...string) error {
 	var mistakes plugin.Mistakes
@@ -159,7 +190,7 @@ func Check(e *config.Experiment, splits ...string) error {
 		return mistakes.Err()
 	}
 	d.readAll(nil, splits, func(group *Group) bool {
-		return !opened && slices.ContainsFunc(group.Tasks, func(number int) bool {
+		return streams(d.Experiment, group) || !opened && slices.ContainsFunc(group.Tasks, func(number int) bool {
 			return d.Tasks[number].Output().PerWord
 		})
 	}, &mistakes)
@@ -167,15 +198,21 @@ func Check(e *config.Experiment, splits ...string) error {
 }
 
 // encodeAll encodes the examples of all splits.
-func (d *Dataset) encodeAll() {
+func (d *Dataset) encodeAll() error {
 	for g := range d.Groups {
 		group := &d.Groups[g]
+		if group.Stream != nil {
+			if err := group.Stream.encode(); err != nil {
+				return err
+			}
+		}
 		for _, split := range []string{config.Train, config.Dev, config.Test} {
 			d.encode(group, split)
 			d.Warnings = append(d.Warnings, d.checkTexts(group, split)...)
 		}
 		d.Warnings = append(d.Warnings, d.truncatedTargets(group)...)
 	}
+	return nil
 }
 
 // Open returns the dataset of a trained run, whose tokenizer and labels are known, without examples.
@@ -216,18 +253,6 @@ func (d *Dataset) Heads(group *Group) []Head {
 	return all
 }
 
-// Targets returns the training examples of a head's task, and the index of the head in their Targets.
-func (d *Dataset) Targets(name multitask.HeadName) (examples []*corpus.Example, h int) {
-	for g := range d.Groups {
-		for h, of := range d.Heads(&d.Groups[g]) {
-			if (multitask.HeadName{Task: of.Task.Name, Head: of.Head.Name}) == name {
-				return d.Groups[g].Examples[config.Train], h
-			}
-		}
-	}
-	panic(fmt.Sprintf("dataset: no head %q of task %q", name.Head, name.Task))
-}
-
 // Windowing returns how the examples of a group are truncated or split into windows.
 func (d *Dataset) Windowing(group *Group) corpus.Windowing {
 	return d.Experiment.Tasks[group.Tasks[0]].Windowing
@@ -242,11 +267,16 @@ func Encode(tokenizer corpus.Tokenizer, examples []*corpus.Example, windowing co
 
 // encode sets the Windows of a group's examples, and locates their numbered targets in them.
 func (d *Dataset) encode(group *Group, split string) {
-	examples := group.Examples[split]
-	Encode(d.Tokenizer, examples, d.Windowing(group))
-	for h, of := range d.Heads(group) {
-		for _, e := range examples {
-			d.Tasks[of.Number].Output().Locate(e.Targets[h], e)
-		}
+	windowing, kinds := d.Windowing(group), d.kinds(group)
+	for _, e := range group.Examples[split] {
+		encode(d.Tokenizer, windowing, kinds, e)
+	}
+}
+
+// encode sets the Windows of an example, and locates its numbered targets in them.
+func encode(tokenizer corpus.Tokenizer, windowing corpus.Windowing, kinds []*outputs.Kind, e *corpus.Example) {
+	e.Windows = windowing.Encode(tokenizer, e)
+	for h, kind := range kinds {
+		kind.Locate(e.Targets[h], e)
 	}
 }

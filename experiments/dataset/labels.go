@@ -26,14 +26,17 @@ func (d *Dataset) label(
 		d.checkLabelled(group, h, of, kind, mistakes)
 		var names []string
 		if kind.HasLabels {
-			names = d.checkLabels(of.Task, of.Head, labelNames(kind, group.Examples[config.Train], h), mistakes)
+			names = d.checkLabels(of.Task, of.Head, labelNames(group.train.heads[h].labels), mistakes)
 		} else {
 			d.checkNoLabels(of.Task, of.Head, kind, mistakes)
 		}
 		name := multitask.HeadName{Task: of.Task.Name, Head: of.Head.Name}
-		d.Labels[name] = corpus.NewLabels(names)
+		d.Labels[name] = corpus.NewLabels(d.grown(name, names))
 		if known != nil {
 			d.Labels[name] = knownLabels(of, known[name], names, mistakes)
+		}
+		if group.Stream != nil {
+			group.Stream.labels = append(group.Stream.labels, d.Labels[name])
 		}
 	}
 	for _, split := range []string{config.Train, config.Dev, config.Test} {
@@ -58,12 +61,7 @@ func (d *Dataset) number(group *Group, examples []*corpus.Example) {
 
 // checkLabelled reports a mistake if no training example of a group has a target for its head number h.
 func (d *Dataset) checkLabelled(group *Group, h int, of Head, kind *outputs.Kind, mistakes *plugin.Mistakes) {
-	all, labelled := len(group.Examples[config.Train]), 0
-	for _, e := range group.Examples[config.Train] {
-		if e.Targets[h] != nil {
-			labelled++
-		}
-	}
+	all, labelled := group.train.examples, group.train.heads[h].labelled
 	if labelled > 0 {
 		if warning := kind.Unlabelled(all-labelled, all); warning != "" {
 			d.Warnings = append(d.Warnings, taskWarning(of.Task, "%s", warning))
@@ -169,16 +167,9 @@ func list(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// labelNames returns the labels of head number h in training examples, in the order of compareLabels.
-func labelNames(kind *outputs.Kind, train []*corpus.Example, h int) []string {
-	seen := map[string]bool{}
-	for _, e := range train {
-		kind.Names(e.Targets[h], func(name *string) { seen[*name] = true })
-	}
-	names := make([]string, 0, len(seen))
-	for name := range seen {
-		names = append(names, name)
-	}
+// labelNames returns the labels with counts in the order of compareLabels.
+func labelNames(counts map[string]int) []string {
+	names := slices.Collect(maps.Keys(counts))
 	slices.SortFunc(names, compareLabels)
 	return names
 }

@@ -25,32 +25,45 @@ const sameShown = 5
 // values matches what differs between errors of one kind: quoted words and numbers.
 var values = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|[0-9]+`)
 
+// recordErrors are the errors of a task's records in a file: the first of each kind, and how many there are.
+type recordErrors struct {
+	shown  []recordError // at most sameShown of a kind
+	counts map[string]int
+}
+
+func newRecordErrors() *recordErrors { return &recordErrors{counts: map[string]int{}} }
+
+// add adds errors.
+func (r *recordErrors) add(errs ...recordError) {
+	for _, e := range errs {
+		kind := e.kind()
+		if r.counts[kind]++; r.counts[kind] <= sameShown {
+			r.shown = append(r.shown, e)
+		}
+	}
+}
+
+// text returns the error without its place.
+func (e recordError) text() string { return strings.TrimPrefix(e.err.Error(), e.at.String()+": ") }
+
+// kind returns what errors of one kind have in common.
+func (e recordError) kind() string { return values.ReplaceAllString(e.text(), "_") }
+
 // recordMistakes reports the errors of a task's records in a file. If all records have one of the same kind, the task
 // has a wrong type or the data wrong columns: one error at the task's type has the first of them.
-func (r *reader) recordMistakes(task config.Task, file string, errs []recordError, records int) {
-	text := func(e recordError) string {
-		return strings.TrimPrefix(e.err.Error(), e.at.String()+": ")
-	}
-	kind := func(e recordError) string { return values.ReplaceAllString(text(e), "_") }
-	counts := map[string]int{}
-	for _, e := range errs {
-		counts[kind(e)]++
-	}
-
+func (r *reader) recordMistakes(task config.Task, file string, errs *recordErrors, records int) {
 	seen := map[string]int{}
-	for _, e := range errs {
-		all := counts[kind(e)]
+	for _, e := range errs.shown {
+		all := errs.counts[e.kind()]
 		if all == records && all > sameShown {
 			r.mistakes.Add(r.e.Place("tasks."+task.Name+".type"),
 				"task %q: type %s: all %d records of %s have the same mistake; the first, %s: %s", task.Name,
-				task.Part.Type, records, file, e.at, text(e))
+				task.Part.Type, records, file, e.at, e.text())
 			return
 		}
-		if seen[kind(e)]++; seen[kind(e)] > sameShown {
-			continue
-		}
-		r.mistakes.Append(fmt.Errorf("%s: task %q: %s", e.at, task.Name, text(e)))
-		if seen[kind(e)] == sameShown && all > sameShown {
+		seen[e.kind()]++
+		r.mistakes.Append(fmt.Errorf("%s: task %q: %s", e.at, task.Name, e.text()))
+		if seen[e.kind()] == sameShown && all > sameShown {
 			r.mistakes.Append(fmt.Errorf("%s: task %q: and %s like %s", file, task.Name,
 				plugin.Count(all-sameShown, "more record"), e.at))
 		}

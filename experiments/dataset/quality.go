@@ -18,28 +18,35 @@ var splits = []string{config.Train, config.Dev, config.Test}
 
 // checkQuality warns of data that can be read, but is likely to be wrong: one warning of each kind for each head.
 func (d *Dataset) checkQuality(group *Group) (warnings []string) {
+	if group.Stream != nil && group.Stream.indexed {
+		return group.Stream.doubts
+	}
+	texts := d.findDuplicates(group)
 	for h, of := range d.Heads(group) {
 		kind := d.Tasks[of.Number].Output()
 		if !kind.HasLabels {
 			continue
 		}
 		counts := labelCounts(kind, group, h)
-		for _, warning := range []string{missingLabels(counts), similarLabels(counts), contradictions(kind, group, h)} {
+		for _, warning := range []string{missingLabels(counts), similarLabels(counts), texts.contradictions(h)} {
 			if warning != "" {
 				warnings = append(warnings, taskWarning(of.Task, "head %q: %s", of.Head.Name, warning))
 			}
 		}
 	}
-	if warning := overlap(group); warning != "" {
+	if warning := overlap(group, texts.inTraining()); warning != "" {
 		warnings = append(warnings, taskWarning(d.Experiment.Tasks[group.Tasks[0]], "%s", warning))
+	}
+	if group.Stream != nil {
+		group.Stream.doubts = warnings
 	}
 	return warnings
 }
 
 // labelCounts counts the labels of head h in all splits.
 func labelCounts(kind *outputs.Kind, group *Group, h int) map[string]int {
-	counts := map[string]int{}
-	for _, split := range splits {
+	counts := maps.Clone(group.train.heads[h].labels)
+	for _, split := range []string{config.Dev, config.Test} {
 		for _, e := range group.Examples[split] {
 			kind.Names(e.Targets[h], func(name *string) { counts[*name]++ })
 		}
@@ -105,40 +112,6 @@ func textOf(e *corpus.Example) string {
 	return text + "\x00" + pair
 }
 
-// contradictions returns a warning of texts that have different labels for head h in different examples, "" if there
-// are none. Unlabelled examples contradict none.
-func contradictions(kind *outputs.Kind, group *Group, h int) string {
-	type labelled struct {
-		first  *corpus.Example
-		labels string
-		other  bool // an example with other labels was found
-	}
-	byText, n, example := map[string]*labelled{}, 0, ""
-	for _, split := range splits {
-		for _, e := range group.Examples[split] {
-			text := textOf(e)
-			if text == "" || e.Targets[h] == nil {
-				continue
-			}
-			labels, before := namesOf(kind, e.Targets[h]), byText[text]
-			switch {
-			case before == nil:
-				byText[text] = &labelled{e, labels, false}
-			case before.labels == labels || before.other:
-			default:
-				before.other = true
-				if n++; n == 1 {
-					example = fmt.Sprintf("%s and %s", before.first.Place, e.Place)
-				}
-			}
-		}
-	}
-	if n == 0 {
-		return ""
-	}
-	return fmt.Sprintf("different labels for the same text: %s, as that of %s", plugin.Count(n, "text"), example)
-}
-
 // namesOf returns the labels of a target as one text: of tags in their order, else sorted.
 func namesOf(kind *outputs.Kind, target corpus.Target) string {
 	var names []string
@@ -149,21 +122,13 @@ func namesOf(kind *outputs.Kind, target corpus.Target) string {
 	return strings.Join(names, "\x00")
 }
 
-// overlap returns a warning of texts of dev and test that are in train too, "" if there are none.
-func overlap(group *Group) string {
-	train := map[string]bool{}
-	for _, e := range group.Examples[config.Train] {
-		train[textOf(e)] = true
-	}
+// overlap returns a warning of texts of dev and test that are in train too, of which counts has the number by split; ""
+// if there are none.
+func overlap(group *Group, counts map[string]int) string {
 	var found []string
 	shared := 0
 	for _, split := range []string{config.Dev, config.Test} {
-		n := 0
-		for _, e := range group.Examples[split] {
-			if text := textOf(e); text != "" && train[text] {
-				n++
-			}
-		}
+		n := counts[split]
 		if n > 0 {
 			shared += n
 			texts := plugin.Count(len(group.Examples[split]), "text")

@@ -18,7 +18,7 @@ func (d *Dataset) Read(split, task string, data map[string]string) error {
 		}
 	}
 	var mistakes plugin.Mistakes
-	in := reader{e: d.Experiment, types: d.Tasks, trained: true, mistakes: &mistakes}
+	in := reader{data: d, e: d.Experiment, types: d.Tasks, trained: true, mistakes: &mistakes}
 	found, before := false, len(d.Warnings)
 	for g := range d.Groups {
 		group := &d.Groups[g]
@@ -30,7 +30,7 @@ func (d *Dataset) Read(split, task string, data map[string]string) error {
 		case err != nil:
 			mistakes.Append(err)
 		case path != "":
-			group.Examples[split] = in.file(group, config.File{Name: path})
+			group.Examples[split] = in.otherFile(group, config.File{Name: path})
 		default:
 			in.read(group, split)
 		}

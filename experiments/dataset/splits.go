@@ -1,26 +1,90 @@
 package dataset
 
 import (
+	"iter"
 	"math"
 	"slices"
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/outputs"
 	"github.com/jenga-nlp/jenga/plugin"
 )
 
 // Unused is the name, in Group.Divided, of the training examples that `limit` leaves out.
 const Unused = "unused"
 
-// division divides the examples of a group's training file.
+// division divides the examples of a group's training file, by their numbers in it.
 type division struct {
 	*reader
-	task      config.Task // the first of the group
-	requested []string    // splits
-	all       []*corpus.Example
-	labels    map[*corpus.Example]string // of the group's first head; nil: not stratified
-	parts     map[string][]*corpus.Example
+	task     config.Task // the first of the group
+	all      *divisible
+	parts    map[string][]uint32
+	warnings []splitWarning
 }
+
+// splitWarning is a warning of a split, for those who read it.
+type splitWarning struct {
+	Split string `json:"split"`
+	Text  string `json:"text"`
+}
+
+// warnOf adds the warnings of requested splits.
+func (r *reader) warnOf(requested []string, warnings []splitWarning) {
+	for _, w := range warnings {
+		if slices.Contains(requested, w.Split) {
+			r.warnings = append(r.warnings, w.Text)
+		}
+	}
+}
+
+// divisible is what a division depends on of the examples of a training file.
+type divisible struct {
+	n       int
+	groups  []uint32 // of the examples with the same value of split: by; nil without
+	labels  []uint32 // of the group's first head, from 1; 0: none
+	several bool     // an example has several labels
+	numbers map[string]uint32
+	byGroup map[string]uint32
+	place   func(number int) corpus.Place
+}
+
+func newDivisible(place func(number int) corpus.Place) *divisible {
+	return &divisible{numbers: map[string]uint32{}, byGroup: map[string]uint32{}, place: place}
+}
+
+// add adds the next example. kind is the output of the group's first task.
+func (d *divisible) add(e *corpus.Example, kind *outputs.Kind, byGroup bool) {
+	if d.n++; byGroup {
+		d.groups = append(d.groups, numberOf(d.byGroup, e.Group))
+	}
+	if d.several || !kind.HasLabels || kind.PerWord {
+		return
+	}
+	label := uint32(0)
+	kind.Names(e.Targets[0], func(name *string) {
+		d.several = d.several || label != 0
+		label = numberOf(d.numbers, *name)
+		if *name == "" {
+			label = 0
+		}
+	})
+	d.labels = append(d.labels, label)
+}
+
+// numberOf returns the number of a name, from 1, which it adds to numbers.
+func numberOf(numbers map[string]uint32, name string) uint32 {
+	number, known := numbers[name]
+	if !known {
+		number = uint32(len(numbers) + 1)
+		numbers[name] = number
+	}
+	return number
+}
+
+// stratified reports whether the division keeps the fractions of the labels: the output of the group's first head has
+// labels, and one for an example.
+func (d *divisible) stratified() bool { return !d.several && len(d.numbers) > 0 }
 
 // TrainingFile returns the file of the training examples.
 func TrainingFile(d config.Data) config.File {
@@ -30,12 +94,16 @@ func TrainingFile(d config.Data) config.File {
 	return d.Train
 }
 
-// divide takes the splits without a file of their own from the examples of a group's training file, and warns of those
-// in requested.
-func (r *reader) divide(group *Group, all []*corpus.Example, requested []string) map[string][]*corpus.Example {
+// divide takes the splits without a file of their own from the examples of a group's training file. It returns the
+// numbers of the examples of each split, and warnings of them.
+func (r *reader) divide(group *Group, all *divisible) (map[string][]uint32, []splitWarning) {
 	task := r.e.Tasks[group.Tasks[0]]
 	d := task.Data
-	v := division{r, task, requested, all, r.labels(group, all), map[string][]*corpus.Example{config.Train: all}}
+	train := make([]uint32, all.n)
+	for i := range train {
+		train[i] = uint32(i)
+	}
+	v := division{reader: r, task: task, all: all, parts: map[string][]uint32{config.Train: train}}
 
 	// splits
 	if d.Test.Name == "" {
@@ -44,35 +112,44 @@ func (r *reader) divide(group *Group, all []*corpus.Example, requested []string)
 	if d.Dev.Name == "" {
 		v.take(config.Dev, d.Split.Dev)
 	}
-	if len(v.parts[config.Train]) == 0 && len(all) > 0 { // otherwise the error is reported already
+	if len(v.parts[config.Train]) == 0 && all.n > 0 { // otherwise the error is reported already
 		r.mistakes.Add(r.e.Place("tasks."+task.Name+".data.split"),
 			"task %q: data: split: {dev: %v, test: %v} of the %d examples of %s leaves none to train on; take fewer",
-			task.Name, d.Split.Dev, d.Split.Test, len(all), TrainingFile(d).Name)
+			task.Name, d.Split.Dev, d.Split.Test, all.n, TrainingFile(d).Name)
 	}
 
 	// limit
 	v.limit()
 
-	// places
-	if len(v.parts) > 1 {
-		group.Divided = map[string][]corpus.Place{}
-		for name, examples := range v.parts {
-			for _, e := range examples {
-				group.Divided[name] = append(group.Divided[name], e.Place)
+	group.setDivided(v.parts, all.place)
+	return v.parts, v.warnings
+}
+
+// setDivided sets the places of the examples of each split, if there are several.
+func (g *Group) setDivided(parts map[string][]uint32, place func(number int) corpus.Place) {
+	if len(parts) < 2 {
+		return
+	}
+	g.Divided = map[string]iter.Seq[corpus.Place]{}
+	for name, numbers := range parts {
+		g.Divided[name] = func(yield func(corpus.Place) bool) {
+			for _, n := range numbers {
+				if !yield(place(int(n))) {
+					return
+				}
 			}
 		}
 	}
-	return v.parts
 }
 
 // take moves an amount of the training examples, a value of config.Split, to another split.
 func (v *division) take(split string, amount float64) {
-	d, wanted := v.task.Data, slices.Contains(v.requested, split)
-	n := count(amount, len(v.all))
-	if n == 0 && amount > 0 && len(v.all) > 0 && wanted {
-		v.warnings = append(v.warnings, plugin.Warning(v.e.Place("tasks."+v.task.Name+".data.split"),
+	d := v.task.Data
+	n := count(amount, v.all.n)
+	if n == 0 && amount > 0 && v.all.n > 0 {
+		v.warn(split, plugin.Warning(v.e.Place("tasks."+v.task.Name+".data.split"),
 			"task %q: data: split: %s has no examples: %v of the %d examples of %s rounds to 0", v.task.Name, split,
-			amount, len(v.all), TrainingFile(d).Name))
+			amount, v.all.n, TrainingFile(d).Name))
 	}
 	if n == 0 {
 		return
@@ -81,22 +158,27 @@ func (v *division) take(split string, amount float64) {
 	how := ""
 	train := v.parts[config.Train]
 	if d.Split.By != "" {
-		v.parts[config.Train], v.parts[split] = corpus.SplitGroups(train, n, d.Split.Seed)
+		v.parts[config.Train], v.parts[split] = corpus.SplitGroups(train, valuesOf(v.all.groups, train), n,
+			d.Split.Seed)
 		if len(v.parts[split]) == 0 {
 			v.mistakes.Add(v.e.Place("tasks."+v.task.Name+".data.split"),
 				"task %q: data: split: by: %s leaves none of the %d examples of %s for %s: it has one value alone; "+
 					"name another field", v.task.Name, d.Split.By, len(train), TrainingFile(d).Name, split)
 		}
+		how = v.byGroups(v.parts[config.Train], v.parts[split], n)
 	} else {
-		var strata []string
+		var strata []uint32
 		strata, how = v.strata(train)
 		v.parts[config.Train], v.parts[split] = corpus.SplitN(train, strata, n, d.Split.Seed)
 	}
-	if wanted {
-		v.warnings = append(v.warnings, plugin.Warning(plugin.Place{},
-			"task %q has no %s file: %d of the %d examples of %s are taken (seed %d%s)", v.task.Name, split,
-			len(v.parts[split]), len(v.all), TrainingFile(d).Name, d.Split.Seed, how))
-	}
+	v.warn(split, plugin.Warning(plugin.Place{},
+		"task %q has no %s file: %d of the %d examples of %s are taken (seed %d%s)", v.task.Name, split,
+		len(v.parts[split]), v.all.n, TrainingFile(d).Name, d.Split.Seed, how))
+}
+
+// warn adds a warning of a split.
+func (v *division) warn(split, text string) {
+	v.warnings = append(v.warnings, splitWarning{split, text})
 }
 
 // limit moves the training examples beyond the task's limit to Unused. The others are a sample by the experiment's
@@ -108,43 +190,26 @@ func (v *division) limit() {
 	}
 	strata, how := v.strata(train)
 	v.parts[config.Train], v.parts[Unused] = corpus.Sample(train, strata, n, v.e.Seed)
-	if slices.Contains(v.requested, config.Train) {
-		v.warnings = append(v.warnings, taskWarning(v.task, "limit: %d of the %d training examples of %s are used "+
-			"(seed %d%s)", n, len(train), TrainingFile(v.task.Data).Name, v.e.Seed, how))
-	}
+	v.warn(config.Train, taskWarning(v.task, "limit: %d of the %d training examples of %s are used (seed %d%s)", n,
+		len(train), TrainingFile(v.task.Data).Name, v.e.Seed, how))
 }
 
 // strata returns the label of each example, and the end of a warning that says so; nil where a division is not
 // stratified.
-func (v *division) strata(examples []*corpus.Example) (strata []string, how string) {
-	if v.labels == nil {
+func (v *division) strata(numbers []uint32) (strata []uint32, how string) {
+	if !v.all.stratified() {
 		return nil, ""
 	}
-	for _, e := range examples {
-		strata = append(strata, v.labels[e])
-	}
-	return strata, ", stratified by label"
+	return valuesOf(v.all.labels, numbers), ", stratified by label"
 }
 
-// labels returns the label of each example for the first head of a group, "" for none; nil if the head's output has no
-// labels, or several for an example.
-func (r *reader) labels(group *Group, examples []*corpus.Example) map[*corpus.Example]string {
-	kind := r.types[group.Tasks[0]].Output()
-	if !kind.HasLabels || kind.PerWord {
-		return nil
+// valuesOf returns the values of the elements with some numbers.
+func valuesOf(values, numbers []uint32) []uint32 {
+	some := make([]uint32, len(numbers))
+	for i, n := range numbers {
+		some[i] = values[n]
 	}
-	labels, several := map[*corpus.Example]string{}, false
-	for _, e := range examples {
-		kind.Names(e.Targets[0], func(name *string) {
-			_, second := labels[e]
-			several = several || second
-			labels[e] = *name
-		})
-	}
-	if several || len(labels) == 0 {
-		return nil
-	}
-	return labels
+	return some
 }
 
 // count returns the number of n examples for a value of config.Split.

@@ -53,9 +53,9 @@ func TestALimitTakesASampleOfEachLabel(t *testing.T) {
 	if !slices.Contains(data.Warnings, want) {
 		t.Errorf("warnings %q, want %q", data.Warnings, want)
 	}
-	if len(group.Divided[config.Train]) != 20 || len(group.Divided[Unused]) != 80 {
-		t.Errorf("%d places of train and %d unused, want 20 and 80", len(group.Divided[config.Train]),
-			len(group.Divided[Unused]))
+	used, unused := slices.Collect(group.Divided[config.Train]), slices.Collect(group.Divided[Unused])
+	if len(used) != 20 || len(unused) != 80 {
+		t.Errorf("%d places of train and %d unused, want 20 and 80", len(used), len(unused))
 	}
 }
 
@@ -135,6 +135,58 @@ func TestASplitByAPath(t *testing.T) {
 	}
 }
 
+func TestTheLineOfASplitByGroupsHasTheirNumber(t *testing.T) {
+	var lines strings.Builder
+	lines.WriteString("text,label,price,patient\n")
+	for i := range 60 {
+		fmt.Fprintf(&lines, "text %d,%s,%d,p%d\n", i, []string{"bad", "good"}[i%2], i, i/6)
+	}
+	for task, want := range map[string]string{
+		"type: classification, data: {path: a.csv, split: {dev: 0.2, by: patient}}": "12 of the 60 examples of " +
+			"a.csv are taken (seed 42, in 2 of 10 groups by patient, not stratified by label)",
+		"type: classification, data: {path: a.csv, split: {dev: 16, by: patient}}": "18 of the 60 examples of " +
+			"a.csv are taken (seed 42, in 3 of 10 groups by patient, for 16 wanted, not stratified by label)",
+		"type: regression, data: {path: a.csv, value: price, split: {dev: 12, seed: 3, by: patient}}": "12 of " +
+			"the 60 examples of a.csv are taken (seed 3, in 2 of 10 groups by patient)",
+	} {
+		data, err := load(t, "  - {name: mood, "+task+"}\n", map[string]string{"a.csv": lines.String()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want = `warning: task "mood" has no dev file: ` + want
+		if !slices.Contains(data.Warnings, want) {
+			t.Errorf("%s: warnings %q, want %q", task, data.Warnings, want)
+		}
+	}
+}
+
+func TestARecordWithoutAGroupIsAnError(t *testing.T) {
+	const tasks = "  - {name: mood, type: classification, data: {train: a.jsonl, test: b.jsonl, split: {dev: 1, " +
+		"by: from.user}}}\n"
+	for line, want := range map[string]string{
+		`{"text": "c", "label": "good"}`: `a.jsonl:3: task "mood": no field "from.user", which split: by names; ` +
+			`available: label, text`,
+		`{"text": "c", "label": "good", "from": {"user": ""}}`:   `"from.user", which split: by names, is empty`,
+		`{"text": "c", "label": "good", "from": {"user": null}}`: `"from.user", which split: by names, is empty`,
+		`{"text": "c", "label": "good", "from": {"user": [1]}}`:  `field "from.user" is a list; it takes a text`,
+		`{"text": "c", "label": "good", "from": {"user": 3}}`:    "",
+	} {
+		data, err := load(t, tasks, map[string]string{
+			"a.jsonl": `{"text": "a", "label": "bad", "from": {"user": 1}}` + "\n" +
+				`{"text": "b", "label": "good", "from": {"user": 2}}` + "\n" + line + "\n",
+			"b.jsonl": `{"text": "d", "label": "bad"}` + "\n", // no group is needed where nothing is divided
+		})
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %v, want %s", line, err, want)
+		}
+		if err == nil {
+			if err := data.Read(config.Dev, "", map[string]string{"mood": "b.jsonl"}); err != nil {
+				t.Errorf("another file in place of dev: %v", err)
+			}
+		}
+	}
+}
+
 // The words of a text are the same in training, where split_words is not known before the training file is read, and in
 // the run, where it is.
 func TestTextsOfDevAreSplitAsTheTrainingWords(t *testing.T) {
@@ -152,5 +204,34 @@ func TestTextsOfDevAreSplitAsTheTrainingWords(t *testing.T) {
 	want := []corpus.Span{{Start: 0, End: 2}, {Start: 3, End: 8}, {Start: 9, End: 12}}
 	if got := data.Groups[0].Examples[config.Dev][0].Words; !slices.Equal(got, want) {
 		t.Errorf("words of dev at %v, want %v", got, want)
+	}
+}
+
+func TestSeveralFilesAreReadOneAfterTheOther(t *testing.T) {
+	files := map[string]string{
+		"part-2.csv": "text,label\nthird,bad\n", "part-1.csv": "text,label\nfirst,good\nsecond,bad\n",
+		"more.jsonl": `{"text": "fourth", "label": "good"}` + "\n",
+	}
+	data, err := load(t, "  - {name: mood, type: classification, data: {train: [\"part-*.csv\", more.jsonl], "+
+		"split: {dev: 0}}}\n",
+		files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, e := range data.Groups[0].Examples[config.Train] {
+		got = append(got, fmt.Sprintf("%s %s", e.Place, e.Text))
+	}
+	want := []string{"part-1.csv:2 first", "part-1.csv:3 second", "part-2.csv:2 third", "more.jsonl:1 fourth"}
+	if !slices.Equal(got, want) {
+		t.Errorf("examples %q, want %q", got, want)
+	}
+
+	files["part-1.csv"], files["part-2.csv"] = "text,label\n\"a,b\n", "text,label\na\n"
+	_, err = load(t, "  - {name: mood, type: classification, data: {train: \"part-*.csv\"}}\n", files)
+	for _, want := range []string{"part-1.csv:2: the row has a quote", "part-2.csv:2: the row ends before"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %s", err, want)
+		}
 	}
 }

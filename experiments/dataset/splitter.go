@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/jenga-nlp/jenga/corpus"
-	"github.com/jenga-nlp/jenga/experiments/config"
 )
 
 const (
@@ -15,16 +14,18 @@ const (
 
 // chooseSplitter sets split_words of a group's tasks, if it is not set and the training data gives the words, to the
 // way that agrees best with them, before other files are read. It returns a warning if no way agrees well.
-func (d *Dataset) chooseSplitter(group *Group) []string {
+func (d *Dataset) chooseSplitter(group *Group) ([]string, error) {
 	perWord := func(number int) bool { return d.Tasks[number].Output().PerWord }
-	given := slices.Clone(group.Examples[config.Train])
-	given = slices.DeleteFunc(given, func(e *corpus.Example) bool { return !e.WordsGiven })
-	first := d.Experiment.Tasks[group.Tasks[0]]
-	if len(given) == 0 || !slices.ContainsFunc(group.Tasks, perWord) {
-		return nil
+	if !slices.ContainsFunc(group.Tasks, perWord) {
+		return nil, nil
 	}
+	given, err := d.wordsGiven(group)
+	if err != nil || len(given) == 0 {
+		return nil, err
+	}
+	first := d.Experiment.Tasks[group.Tasks[0]]
 	agreement := func(way string) float64 {
-		return corpus.SplitAgreement(corpus.Splitter(way, d.Tokenizer), given[:min(len(given), splitExamples)])
+		return corpus.SplitAgreement(corpus.Splitter(way, d.Tokenizer), given)
 	}
 
 	// the best way, of equal ones the first
@@ -48,7 +49,7 @@ func (d *Dataset) chooseSplitter(group *Group) []string {
 			d.SplitAgreement[d.Experiment.Tasks[number].Name] = f1
 		}
 		return []string{taskWarning(first, "plain texts are split into words by split_words: %s, which agrees with "+
-			"the words of the training data by F1 %.1f %%; predictions for given words are better", way, 100*f1)}
+			"the words of the training data by F1 %.1f %%; predictions for given words are better", way, 100*f1)}, nil
 	}
-	return nil
+	return nil, nil
 }

@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"errors"
 	"fmt"
 	"iter"
 	"path/filepath"
@@ -40,21 +41,35 @@ func (d *Dataset) trainTokenizer() (err error) {
 	if d.Experiment.Model.BaseModel.Name != "" {
 		return nil
 	}
-	texts := func(yield func(string) bool) {
-		for _, g := range d.Groups {
-			for _, e := range g.Examples[config.Train] {
-				if !yield(e.Text) || e.Paired && !yield(e.Pair) {
-					return
-				}
-			}
-		}
-	}
+	var failed error
+	texts := func(yield func(string) bool) { failed = d.eachText(yield) }
 	o := d.Experiment.Tokenizer
 	if o.Type == config.WholeWords {
-		return d.trainWords(texts)
+		return errors.Join(d.trainWords(texts), failed)
 	}
 	if d.Tokenizer, err = corpus.TrainWordPiece(texts, o.Train.VocabSize, o.Train.Lowercase); err != nil {
 		return d.vocabularyError(err)
+	}
+	return failed
+}
+
+// eachText calls yield with all texts of training examples, until it returns false.
+func (d *Dataset) eachText(yield func(string) bool) error {
+	for g := range d.Groups {
+		group := &d.Groups[g]
+		d.begin("words of " + TrainingFile(d.Experiment.Tasks[group.Tasks[0]].Data).Name)
+		err := d.eachTraining(group, func(e *corpus.Example) error {
+			if !yield(e.Text) || e.Paired && !yield(e.Pair) {
+				return errEnough
+			}
+			return nil
+		})
+		if err != nil {
+			if errors.Is(err, errEnough) {
+				return nil
+			}
+			return err
+		}
 	}
 	return nil
 }

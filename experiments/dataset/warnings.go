@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/experiments/config"
@@ -33,56 +32,52 @@ func (d *Dataset) unknownLabels(group *Group, split string) (warnings []string) 
 
 // unlabelled warns of training examples without a target for any head of their group: nothing is learned from them.
 func (d *Dataset) unlabelled(group *Group) (warnings []string) {
-	examples, n := group.Examples[config.Train], 0
-	for _, e := range examples {
-		if !slices.ContainsFunc(e.Targets, func(t corpus.Target) bool { return t != nil }) {
-			n++
-		}
-	}
+	all, n := group.train.examples, group.train.unlabelled
 	heads := d.Heads(group)
 	first := heads[0]
 	kind := d.Tasks[first.Number].Output()
-	if n == 0 || n == len(examples) || len(heads) == 1 && kind.Unlabelled(n, len(examples)) != "" {
+	if n == 0 || n == all || len(heads) == 1 && kind.Unlabelled(n, all) != "" {
 		return nil // the last two are reported with the head
 	}
 	return []string{taskWarning(first.Task, "%d of %d training examples have no %s and are not used for training", n,
-		len(examples), cmp.Or(kind.Field(), "label"))}
+		all, cmp.Or(kind.Field(), "label"))}
 }
 
 // checkTexts warns of examples of a split that are empty or truncated.
-func (d *Dataset) checkTexts(group *Group, split string) []string {
-	empty := 0
+func (d *Dataset) checkTexts(group *Group, split string) (warnings []string) {
+	all, empty, truncated := d.countTexts(group, split)
+	task, windowing := d.Experiment.Tasks[group.Tasks[0]], d.Windowing(group)
+	if empty > 0 {
+		warnings = append(warnings, taskWarning(task, "%d of %s of %s %s empty", empty, plugin.Count(all, "text"),
+			split, plugin.Agree(empty, "is", "are")))
+	}
+	if truncated > 0 {
+		warnings = append(warnings, taskWarning(task, "%s",
+			Truncated(truncated, plugin.Count(all, "text")+" of "+split, windowing)))
+	}
+	return warnings
+}
+
+// countTexts counts the examples of a split, and those that are empty or truncated.
+func (d *Dataset) countTexts(group *Group, split string) (all, empty, truncated int) {
+	if s := group.Stream; s != nil && split == config.Train {
+		return group.train.examples, group.train.empty, s.encoded.Truncated
+	}
+	windowing := d.Windowing(group)
 	for _, e := range group.Examples[split] {
-		if strings.TrimSpace(e.Text) == "" || e.Paired && strings.TrimSpace(e.Pair) == "" {
+		if isEmpty(e) {
 			empty++
 		}
+		if windowing.Truncates(d.Tokenizer, e) {
+			truncated++
+		}
 	}
-	if empty == 0 {
-		return d.truncated(group, split)
-	}
-	return append([]string{taskWarning(d.Experiment.Tasks[group.Tasks[0]], "%d of %s of %s %s empty", empty,
-		plugin.Count(len(group.Examples[split]), "text"), split, plugin.Agree(empty, "is", "are"))}, d.truncated(group, split)...)
+	return len(group.Examples[split]), empty, truncated
 }
 
 // taskWarning returns a warning about a task's data.
 func taskWarning(task config.Task, format string, args ...any) string {
 	return plugin.Warning(plugin.Place{}, "task %q: "+format, append([]any{task.Name}, args...)...)
-}
-
-// truncated warns of examples of a split that are truncated.
-func (d *Dataset) truncated(group *Group, split string) (warnings []string) {
-	windowing, examples, n := d.Windowing(group), group.Examples[split], 0
-	for _, e := range examples {
-		if windowing.Truncates(d.Tokenizer, e) {
-			n++
-		}
-	}
-	if n > 0 {
-		task := d.Experiment.Tasks[group.Tasks[0]]
-		warnings = append(warnings, taskWarning(task, "%s",
-			Truncated(n, plugin.Count(len(examples), "text")+" of "+split, windowing)))
-	}
-	return warnings
 }
 
 // Truncated returns a warning that n of some texts are truncated, with the options that avoid it.
@@ -108,6 +103,9 @@ func (d *Dataset) truncatedTargets(group *Group) (warnings []string) {
 			if d.Tasks[of.Number].Output().Truncated(e.Targets[h]) {
 				truncated++
 			}
+		}
+		if group.Stream != nil {
+			truncated = group.Stream.encoded.TruncatedTargets[h]
 		}
 		if truncated > 0 {
 			warnings = append(warnings, taskWarning(of.Task, "%d targets of train are not within %d tokens of their "+

@@ -126,7 +126,7 @@ func findIn(folder string) (all []candidate, skipped []string, err error) {
 }
 
 // group joins files to data sets: those of a folder with the same name but for the split, or all of a folder with a
-// split in their names if no split is there twice.
+// split in their names, if no two of them have the same split.
 func group(all []candidate) ([]files, error) {
 	key := func(c candidate) string { return c.folder + "\x00" + c.stem }
 	var keys []string

@@ -3,8 +3,6 @@ package model
 import (
 	"errors"
 	"fmt"
-	"math"
-	"slices"
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/encoders"
@@ -12,7 +10,6 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/dataset"
 	"github.com/jenga-nlp/jenga/heads"
 	"github.com/jenga-nlp/jenga/multitask"
-	"github.com/jenga-nlp/jenga/outputs"
 	"github.com/jenga-nlp/jenga/plugin"
 	"github.com/jenga-nlp/jenga/tasks"
 )
@@ -55,22 +52,17 @@ func checkSaves(m *multitask.Model, path string) error {
 // task builds a task of a group and its heads.
 func (b *builder) task(group *dataset.Group, task config.Task, taskType tasks.Task) multitask.Task {
 	m, about := b.Model, b.Model.Encoder.Describe()
-	train := group.Examples[config.Train]
-	paired := func(e *corpus.Example) bool { return e.Paired }
-	single := func(e *corpus.Example) bool { return !e.Paired }
-	built := multitask.Task{
-		Name: task.Name, Type: taskType,
-		Pairs:  len(train) > 0 && !slices.ContainsFunc(train, single),
-		Single: len(train) > 0 && !slices.ContainsFunc(train, paired),
-	}
+	built := multitask.Task{Name: task.Name, Type: taskType}
+	built.Pairs, built.Single = group.Paired()
 	for _, head := range task.Heads {
-		set := b.Data.Labels[multitask.HeadName{Task: task.Name, Head: head.Name}]
+		name := multitask.HeadName{Task: task.Name, Head: head.Name}
+		set := b.Data.Labels[name]
 		env := heads.Env{
 			Task: task.Name, Name: head.Name,
 			Output: taskType.Output(), Labels: set.Names(),
 			Width: about.Width, Attention: heads.Attention(about.Attention),
 			Dropout:  b.Data.Experiment.Model.Dropout,
-			Training: b.trainingOf(task, head, taskType.Output(), set),
+			Training: b.Data.Statistics(name),
 			Mask:     -1,
 			Lenses:   b.lenses(group),
 			Params:   multitask.HeadParams(m.Params, task.Name, head.Name),
@@ -100,13 +92,7 @@ func (b *builder) described(err error, task config.Task, head config.Head) error
 	if !errors.As(err, &labels) || !errors.As(err, &mistake) {
 		return err
 	}
-	examples, h := b.Data.Targets(multitask.HeadName{Task: task.Name, Head: head.Name})
-	n := 0
-	for _, e := range examples {
-		if e.Targets[h] != nil {
-			n++
-		}
-	}
+	n := b.Data.Labelled(multitask.HeadName{Task: task.Name, Head: head.Name})
 	return &plugin.Mistake{Place: mistake.Place, Err: fmt.Errorf("task %q: %w in %s of %s", task.Name, mistake.Err,
 		plugin.Count(n, "labelled training example"), dataset.TrainingFile(task.Data).Name)}
 }
@@ -130,49 +116,13 @@ func (b *builder) checkAccepted(task config.Task, head config.Head, h heads.Head
 	if !ok {
 		return
 	}
-	examples, number := b.Data.Targets(multitask.HeadName{Task: task.Name, Head: head.Name})
-	for _, e := range examples {
-		if err := accepter.CheckTarget(e.Targets[number]); err != nil {
-			b.mistakes.Append(fmt.Errorf("%s: task %q: head %q: %w", e.Place, task.Name, head.Name, err))
-		}
-	}
-}
-
-// trainingOf summarises the training data of a head; without training data it is empty.
-func (b *builder) trainingOf(task config.Task, head config.Head, kind *outputs.Kind,
-	labels *corpus.Labels) heads.Training {
-	t := heads.Training{Counts: make([]int, len(labels.Names())), Deviation: 1}
-	examples, h := b.Data.Targets(multitask.HeadName{Task: task.Name, Head: head.Name})
-
-	// units, labels, and the mean of numbers
-	var numbers []float64
-	sum := 0.0
-	for _, e := range examples {
-		c := kind.Count(e.Targets[h])
-		t.Units += c.Units
-		for _, id := range c.Labels {
-			if id >= 0 {
-				t.Counts[id]++
+	err := b.Data.EachTarget(multitask.HeadName{Task: task.Name, Head: head.Name},
+		func(at corpus.Place, target corpus.Target) {
+			if err := accepter.CheckTarget(target); err != nil {
+				b.mistakes.Append(fmt.Errorf("%s: task %q: head %q: %w", at, task.Name, head.Name, err))
 			}
-		}
-		if c.Number != nil {
-			numbers = append(numbers, *c.Number)
-			sum += *c.Number
-		}
+		})
+	if err != nil {
+		b.mistakes.Append(err)
 	}
-	if t.Units == 0 {
-		return t
-	}
-	t.Mean = sum / float64(t.Units)
-
-	// the deviation of numbers
-	squares := 0.0
-	for _, v := range numbers {
-		squares += (v - t.Mean) * (v - t.Mean)
-	}
-	// rounding may leave squares above 0 for equal numbers
-	if len(numbers) > 0 && slices.Min(numbers) < slices.Max(numbers) {
-		t.Deviation = math.Sqrt(squares / float64(t.Units))
-	}
-	return t
 }

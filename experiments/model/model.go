@@ -30,6 +30,8 @@ type Assembled struct {
 	Model       *multitask.Model
 	EncoderPath string   // of the encoder's weights; "": initialised randomly
 	Warnings    []string // of the data and the model
+
+	Kept []multitask.Group // tasks of the base run that are not trained
 }
 
 // New builds the model that an experiment trains on its data.
@@ -80,6 +82,9 @@ func assemble(data *dataset.Dataset, mode mode, choice encoderChoice, path strin
 			env.Tagged = append(env.Tagged, task.Name)
 		}
 	}
+	for _, task := range e.Kept {
+		env.Tasks = append(env.Tasks, task.Name)
+	}
 	var err error
 	if m.Fusion, err = e.Model.Fusion.Build(env); err != nil {
 		b.mistakes.Append(err)
@@ -89,11 +94,15 @@ func assemble(data *dataset.Dataset, mode mode, choice encoderChoice, path strin
 	// tasks and their heads
 	for g := range data.Groups {
 		of := &data.Groups[g]
-		group := multitask.Group{Name: e.Tasks[of.Tasks[0]].Name}
+		group := multitask.Group{Name: e.Tasks[of.Tasks[0]].Name, Adapter: b.adapter(of)}
 		for _, number := range of.Tasks {
 			group.Tasks = append(group.Tasks, b.task(of, e.Tasks[number], data.Tasks[number]))
 		}
 		m.Groups = append(m.Groups, group)
+	}
+	b.mistakes.Append(b.keep())
+	if b.mode == fresh {
+		b.Warnings = append(b.Warnings, PassesWarnings(e.Place("model.lora.per_task"), slices.Concat(m.Groups, b.Kept))...)
 	}
 	if err := b.mistakes.Err(); err != nil {
 		return nil, err
@@ -122,8 +131,8 @@ func CheckEncoder(e *config.Experiment) error {
 // encoder builds the encoder.
 func (b *builder) encoder(choice encoderChoice) error {
 	e := b.Data.Experiment
-	freeze, lora := e.Model.Freeze, e.Model.LoRA
-	if b.mode == inference { // LoRA is merged into the saved weights
+	freeze, lora, adapters := e.Model.Freeze, e.Model.LoRA, b.adapters()
+	if b.mode == inference && len(adapters) == 0 { // LoRA is merged into the saved weights
 		freeze, lora = encoders.FreezeAll, encoders.LoRA{}
 	}
 	encoder, err := choice.Build(encoders.Env{
@@ -134,6 +143,7 @@ func (b *builder) encoder(choice encoderChoice) error {
 		DropoutSet: e.Model.DropoutSet || b.EncoderPath == "",
 		Freeze:     freeze,
 		LoRA:       lora,
+		Adapters:   adapters,
 		Params:     multitask.EncoderParams(b.Model.Params),
 	})
 	if err != nil {
@@ -145,6 +155,7 @@ func (b *builder) encoder(choice encoderChoice) error {
 		}
 	}
 	b.Model.Encoder = encoder
+	b.freezeAdapters()
 	if err := checkSaves(b.Model, b.EncoderPath); err != nil {
 		b.mistakes.Add(choice.Place, "encoder %q %w", choice.Type, err)
 	}

@@ -123,9 +123,7 @@ func TestTrainingCountsEveryLabel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, task := &builder{Assembled: built}, built.Data.Experiment.Tasks[0]
-	labels := built.Data.Labels[multitask.HeadName{Task: "mood", Head: "mood"}]
-	got := b.trainingOf(task, task.Heads[0], built.Data.Tasks[0].Output(), labels)
+	got := built.Data.Statistics(multitask.HeadName{Task: "mood", Head: "mood"})
 	if got.Units != 4 || !slices.Equal(got.Counts, []int{3, 1}) {
 		t.Errorf("%d units of which %v have a label, want 4 of which 3 are bad and 1 is good", got.Units, got.Counts)
 	}

@@ -61,6 +61,7 @@ func Open(folder string) (*Opened, error) {
 			"there is no best model; using %s", runfolder.LastDir))
 	}
 
+	about.SetAdapters(e)
 	data, err := openData(e, file, saved, about)
 	if err != nil {
 		return nil, err
@@ -71,6 +72,7 @@ func Open(folder string) (*Opened, error) {
 	}
 	o := &Opened{Data: data, Model: built.Model, Warnings: warnings, Unfinished: state,
 		encoder: about.Encoder, machine: run.ThisMachine()}
+	o.Warnings = append(o.Warnings, model.PassesWarnings(plugin.Place{}, o.Model.Groups)...)
 	if err := o.load(saved, about); err != nil {
 		o.Close()
 		return nil, err

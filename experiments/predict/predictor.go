@@ -38,6 +38,7 @@ type Predictor struct {
 type windowGroup struct {
 	windowing   corpus.Windowing
 	splitWords  string // the way that texts without words are split
+	adapter     string // of the encoder
 	words, text multitask.Group
 	truncated   int // number of examples so far that were truncated
 }
@@ -61,10 +62,14 @@ func (o *Opened) Predictor(names ...string) *Predictor {
 		if byWord { // also if the named tasks are not: as without names
 			way = cmp.Or(o.Data.Experiment.Tasks[o.Data.Groups[g].Tasks[0]].Data.SplitWords, way)
 		}
-		at := slices.IndexFunc(p.groups, func(c *windowGroup) bool { return c.windowing == cut && c.splitWords == way })
+		adapter := o.Model.Groups[g].Adapter
+		at := slices.IndexFunc(p.groups, func(c *windowGroup) bool {
+			return c.windowing == cut && c.splitWords == way && c.adapter == adapter
+		})
 		if at < 0 {
 			at = len(p.groups)
-			p.groups = append(p.groups, &windowGroup{windowing: cut, splitWords: way})
+			p.groups = append(p.groups, &windowGroup{windowing: cut, splitWords: way, adapter: adapter})
+			p.groups[at].words.Adapter, p.groups[at].text.Adapter = adapter, adapter
 		}
 		group := &p.groups[at].text
 		if byWord {
@@ -176,7 +181,7 @@ func (p *Predictor) predictGroup(g *windowGroup, examples []*corpus.Example, pre
 		predictions[b].Truncated = max(predictions[b].Truncated, n)
 	}
 	if text != nil && words != nil && slices.EqualFunc(text, words, sameTokens) {
-		both := multitask.Group{Tasks: slices.Concat(g.text.Tasks, g.words.Tasks)}
+		both := multitask.Group{Tasks: slices.Concat(g.text.Tasks, g.words.Tasks), Adapter: g.adapter}
 		return p.predict(&both, words, predictions)
 	}
 	if text != nil {

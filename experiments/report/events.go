@@ -17,10 +17,12 @@ type Done struct {
 	Metric   string               // name of the metric that selected it
 	Value    float64
 	Step, Of int // the last step, and the number of steps that the plan has
+	Skipped  int // steps without an update
 	Seconds  float64
 	Folder   string
 	Resume   string                 // the checkpoint that the training can be resumed from; "": none
 	Frozen   multitask.FrozenParams // of the encoder; none where all its parameters learn
+	Old      []OldHead              // of tasks of the base run, beside which the encoder learns
 }
 
 // Checkpoint returns the folder of the best checkpoint, "" if no evaluation has selected one.
@@ -55,7 +57,7 @@ func (e Ended) Failure() error {
 	return errors.Join(failed...)
 }
 
-// stepLine, EvalLine, warningLine, doneLine, interruptedLine and errorLine are the JSON of events in metrics.jsonl and
+// stepLine, skippedLine, EvalLine, warningLine, doneLine, interruptedLine and errorLine are the JSON of events in metrics.jsonl and
 // by `train --json`.
 type (
 	stepLine struct {
@@ -94,10 +96,13 @@ type (
 	}
 	doneLine struct {
 		Event   string    `json:"event"`
-		Best    *bestLine `json:"best"` // nil where nothing was evaluated
+		Best    *bestLine `json:"best"`              // nil where nothing was evaluated
+		Skipped int       `json:"skipped,omitempty"` // steps without an update
 		Seconds float64   `json:"seconds"`
 		Folder  string    `json:"folder"`
 		Frozen  *sumsLine `json:"frozen,omitempty"` // nil where nothing of the encoder is frozen
+		// Old has the change of tasks of the base run, by task and head.
+		Old map[string]map[string]oldLine `json:"old,omitempty"`
 	}
 	// sumsLine are the CRC-32C of the encoder's frozen parameters.
 	sumsLine struct {
@@ -149,11 +154,14 @@ type (
 // dev is the split that training evaluates on.
 const dev = "dev"
 
-// Line returns the JSON value of an event: a stepLine, an EvalLine, a warningLine, a doneLine, an interruptedLine or an
-// errorLine.
+// Line returns the JSON value of an event: a growthLine, a stepLine, a skippedLine, an EvalLine, a warningLine, a
+// doneLine, an interruptedLine or an errorLine.
 func Line(event any) any {
 	switch v := event.(type) {
 	case multitask.Step:
+		if v.Bad != nil {
+			return skippedLineOf(v)
+		}
 		line := stepLine{
 			Event: "step", Step: v.Number, Of: v.Of, Epoch: v.Epoch, Loss: v.Loss, Tasks: map[string]TaskLine{},
 			Rate: v.Rate, GradientNorm: v.GradientNorm, TokensPerSec: v.TokensPerSecond(),
@@ -178,21 +186,12 @@ func Line(event any) any {
 		line := EvalLineOf(dev, v.Groups)
 		line.Event, line.Step, line.Epoch, line.Fusion = "eval", v.Step, v.Epoch, v.Fusion
 		return line
+	case Growth:
+		return v.line()
 	case multitask.Warning:
 		return warningLine{Event: "warning", Warning: v.Text}
 	case Done:
-		line := doneLine{Event: "done", Seconds: v.Seconds, Folder: v.Folder}
-		if v.Frozen.Values > 0 {
-			line.Frozen = &sumsLine{v.Frozen.Values, v.Frozen.Before, v.Frozen.After}
-		}
-		if v.Best.Groups != nil {
-			best := EvalLineOf(dev, v.Best.Groups)
-			line.Best = &bestLine{
-				Step: v.Best.Step, Epoch: v.Best.Epoch, Metric: v.Metric, Value: v.Value,
-				Tasks: best.Tasks, Groups: best.Groups,
-			}
-		}
-		return line
+		return v.line()
 	case Ended:
 		if !errors.Is(v.Err, context.Canceled) {
 			return errorLine{Event: "error", Step: v.Step, Of: v.Of, Checkpoint: v.Checkpoint(), Resume: v.Resume,
@@ -208,6 +207,24 @@ func Line(event any) any {
 		return line
 	}
 	panic("report: unexpected event")
+}
+
+// line returns the JSON of the event.
+func (d Done) line() doneLine {
+	line := doneLine{
+		Event: "done", Skipped: d.Skipped, Seconds: d.Seconds, Folder: d.Folder, Old: oldLines(d.Old),
+	}
+	if d.Frozen.Values > 0 {
+		line.Frozen = &sumsLine{d.Frozen.Values, d.Frozen.Before, d.Frozen.After}
+	}
+	if d.Best.Groups != nil {
+		best := EvalLineOf(dev, d.Best.Groups)
+		line.Best = &bestLine{
+			Step: d.Best.Step, Epoch: d.Best.Epoch, Metric: d.Metric, Value: d.Value,
+			Tasks: best.Tasks, Groups: best.Groups,
+		}
+	}
+	return line
 }
 
 // samplingLine returns the probabilities of groups beside their terms; nil where there are none.

@@ -55,7 +55,7 @@ func ReadState(metrics io.Reader) (State, error) {
 		switch event := string(name); {
 		case !ok || !closed:
 			continue
-		case event == "step" || event == "eval" || event == "interrupted" || event == "error":
+		case event == "step" || event == "skipped" || event == "eval" || event == "interrupted" || event == "error":
 			last[event] = append(last[event][:0], lines.Bytes()...)
 			ended = event
 		default:

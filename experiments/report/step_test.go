@@ -23,7 +23,7 @@ func TestALineOfAStepHasTheGroupsProbabilities(t *testing.T) {
 		t.Error("Line changes the step")
 	}
 
-	// samplers without probabilities of their own have lines as before
+	// no line of probabilities where there are none
 	step.Sampling = nil
 	want = want[:len(want)-len(`,"sampling":{"nli":{"examples":900,"exponent":0.5,"probability":0.75},`+
 		`"sts":{"examples":100,"exponent":0.5,"probability":0.25}}}`)] + "}"

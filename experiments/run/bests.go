@@ -16,6 +16,7 @@ type bests struct {
 	Value       float64              `json:"value"` // of Best
 	Worse       int                  `json:"worse"` // evaluations since Best
 	TaskBest    map[string]float64   `json:"task_best"`
+	Old         []report.OldHead     `json:"old,omitempty"` // heads of the base run, before training and at Best
 }
 
 // clone returns a copy that add does not change.

@@ -19,6 +19,7 @@ type Checkpoint struct {
 	Format  int              `json:"format"` // of this file
 	Jenga   string           `json:"jenga"`
 	Encoder EncoderLocation  `json:"encoder"`
+	Base    *BaseLocation    `json:"base,omitempty"` // of an encoder that is copied; nil: it was trained from scratch
 	Tasks   []CheckpointTask `json:"tasks"`
 
 	path string // of this file
@@ -32,6 +33,7 @@ type CheckpointTask struct {
 	Single bool   `json:"single,omitempty"` // none of its training examples is a pair
 	// SplitAgreement is dataset.Dataset's; nil: it is good
 	SplitAgreement *float64         `json:"split_agreement,omitempty"`
+	Adapter        string           `json:"adapter,omitempty"` // of the encoder, a file of the folder adapters
 	Heads          []CheckpointHead `json:"heads"`
 }
 
@@ -49,8 +51,11 @@ const checkpointFormat = 1
 // maxCheckpointFile bounds the size in bytes of a model.json, which lists all labels.
 const maxCheckpointFile = 256 << 20
 
-// ReadWeights reads the weights of a checkpoint except the encoder's.
+// ReadWeights reads the weights of a checkpoint except the encoder's, and the encoder's adapters.
 func ReadWeights(folder string, m *multitask.Model) error {
+	if err := readAdapters(folder, m); err != nil {
+		return err
+	}
 	return checkpoint.Read(filepath.Join(folder, runfolder.TensorsFile), "the experiment", ownParams(m), nn.Params{})
 }
 
@@ -77,11 +82,15 @@ func ReadCheckpoint(folder, run string) (Checkpoint, error) {
 	case about.Format != checkpointFormat:
 		return Checkpoint{}, fmt.Errorf("%s: format %d; this jenga reads %d", path, about.Format, checkpointFormat)
 	}
+	if err := about.checkAdapters(path); err != nil {
+		return Checkpoint{}, err
+	}
 	if err := runfolder.CheckChecksums(folder); err != nil {
 		return Checkpoint{}, err
 	}
 	if about.Encoder.copied() {
 		about.Encoder.Folder = filepath.Join(folder, filepath.FromSlash(about.Encoder.Folder))
+		about.Base.resolve(run)
 		return about, nil
 	}
 

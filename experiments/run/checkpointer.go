@@ -1,6 +1,7 @@
 package run
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -30,6 +31,7 @@ type checkpointer struct {
 	bests  bests
 	last   multitask.Step
 	frozen multitask.FrozenParams // at the end
+	old    *oldTasks              // of the base run; nil: it continues none
 
 	copies  nn.Copies
 	writing background
@@ -62,6 +64,11 @@ func (c *checkpointer) evaluated(e multitask.Evaluation) error {
 	names, err := c.bests.add(e, c.selection)
 	if err != nil {
 		return err
+	}
+	if c.old != nil && c.bests.Best.Step == e.Step {
+		if c.bests.Old, err = c.old.after(c.bests.Old, e); err != nil {
+			return err
+		}
 	}
 	if err := c.save(names, c.savesState()); err != nil {
 		return err
@@ -150,7 +157,7 @@ func (c *checkpointer) snapshot(names []string) (*multitask.Snapshot, error) {
 	}
 	text, err := json.Marshal(savedState{
 		Jenga: Version, Kernels: kernel.Name(), Experiment: string(experiment),
-		Step: c.last.Number, Of: c.last.Of, Epoch: c.last.Epoch, Bests: c.bests, Links: names,
+		Step: c.last.Number, Of: c.last.Of, Skipped: c.last.Skipped, Epoch: c.last.Epoch, Bests: c.bests, Links: names,
 		Metrics: c.metrics.at, Seconds: c.seconds(),
 	})
 	if err != nil {
@@ -226,6 +233,12 @@ func (c *checkpointer) finish() error {
 	if c.bests.Evaluations > 0 {
 		return c.wait()
 	}
+	if c.old != nil {
+		var err error
+		if c.bests.Old, err = c.old.after(c.bests.Old, multitask.Evaluation{}); err != nil {
+			return err
+		}
+	}
 	if err := c.save([]string{runfolder.BestDir}, c.savesState()); err != nil {
 		return err
 	}
@@ -244,11 +257,24 @@ func (c *checkpointer) finished() error {
 	return err
 }
 
+// measureOld evaluates the tasks of the base run before training, unless that is done, and at each best evaluation.
+func (c *checkpointer) measureOld(ctx context.Context) (err error) {
+	if c.bests.Old == nil {
+		if c.bests.Old, err = (&oldTasks{c.run, ctx}).before(); err != nil {
+			return err
+		}
+	}
+	// a signal does not interrupt those after an evaluation: only the evaluation itself could be repeated
+	c.old = &oldTasks{c.run, context.WithoutCancel(ctx)}
+	return nil
+}
+
 // done returns the last event of the run, if this is its end.
 func (c *checkpointer) done() report.Done {
 	return report.Done{
 		Best: c.saved.bests.Best, Metric: c.selection.Metric, Value: c.saved.bests.Value, Seconds: c.seconds(),
-		Step: c.last.Number, Of: c.last.Of, Folder: c.folder, Resume: c.stateAt, Frozen: c.frozen,
+		Step: c.last.Number, Of: c.last.Of, Skipped: c.last.Skipped, Folder: c.folder, Resume: c.stateAt,
+		Frozen: c.frozen, Old: c.saved.bests.Old,
 	}
 }
 

@@ -49,11 +49,11 @@ func (r *Run) Expect(ctx context.Context) (e Expectation, tooLarge, err error) {
 func (r *Run) expect(ctx context.Context, longest time.Duration) (e Expectation, tooLarge, err error) {
 	// length and memory
 	data := r.data()
-	sizes, err := r.plan.Sizes(r.Model, data)
+	perEpoch, err := r.plan.BatchesPerEpoch(r.Model, data)
 	if err != nil {
 		return e, nil, err
 	}
-	if e.Steps, e.Evaluations, err = r.plan.Length(len(sizes)); err != nil {
+	if e.Steps, e.Evaluations, err = r.plan.Length(perEpoch); err != nil {
 		return e, nil, err
 	}
 	need, err := r.trainingNeed(data)
@@ -67,7 +67,7 @@ func (r *Run) expect(ctx context.Context, longest time.Duration) (e Expectation,
 	defer r.machine.limitMemory()()
 
 	// steps; the first one also allocates memory
-	if e.Warnings, err = r.plan.UnfreezingWarnings(r.Model, len(sizes)); err != nil {
+	if e.Warnings, err = r.plan.UnfreezingWarnings(r.Model, perEpoch); err != nil {
 		return e, nil, err
 	}
 	plan := r.plan

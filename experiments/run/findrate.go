@@ -45,6 +45,7 @@ func (r *Run) FindRate(ctx context.Context, test RateTest, did func()) (report.R
 	plan := r.plan
 	plan.MaxSteps, plan.NeverEvaluate, plan.UnfreezeEvery, plan.Average = test.Steps, true, 0, 0
 	plan.Rate, plan.HeadRate = test.To, plan.HeadRate/plan.Rate*test.To
+	plan.LossLimit, plan.SkipBadSteps = 0, false
 	plan.Curve, plan.WarmupSteps, plan.WarmupRatio = growth{test.From / test.To}, 0, 0
 	training, err := multitask.New(r.Model, data, plan)
 	if err != nil {
@@ -56,8 +57,9 @@ func (r *Run) FindRate(ctx context.Context, test RateTest, did func()) (report.R
 	curve := report.RateCurve{}
 	for !training.Done() && !curve.Diverged {
 		step, err := training.Step(ctx)
+		var bad *multitask.BadStep
 		switch {
-		case err != nil && (notFinite(step.Loss) || notFinite(step.GradientNorm)):
+		case errors.As(err, &bad):
 			curve.Diverged = true
 		case err != nil:
 			return curve, err
@@ -68,5 +70,3 @@ func (r *Run) FindRate(ctx context.Context, test RateTest, did func()) (report.R
 	}
 	return curve, nil
 }
-
-func notFinite(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) }

@@ -34,6 +34,11 @@ func CheckFolder(e *config.Experiment, folder string, force bool) error {
 	if err := checkFiles(folder, force); err != nil {
 		return err
 	}
+	if base := e.Model.BaseRun; base != nil {
+		if err := checkBase(folder, base.Model); err != nil {
+			return err
+		}
+	}
 	return checkBase(folder, e.Model.BaseModel.Name)
 }
 

@@ -19,7 +19,7 @@ func (r *Run) newPlan() (multitask.Plan, error) {
 	if err != nil {
 		return multitask.Plan{}, err
 	}
-	sampler, err := t.Sampling.Build(r.Model.SamplerEnv(weighting))
+	sampler, err := r.newSampler(weighting)
 	if err != nil {
 		return multitask.Plan{}, err
 	}
@@ -42,6 +42,7 @@ func (r *Run) newPlan() (multitask.Plan, error) {
 		Recompute:     t.Recompute, BFloat16: t.Precision == config.BF16,
 		Rate: t.LearningRate, HeadRate: t.HeadRate, LayerDecay: t.LayerDecay,
 		WeightDecay: t.WeightDecay, ClipNorm: t.MaxGradNorm, Average: t.EMA,
+		LossLimit: t.LossLimit, SkipBadSteps: t.OnBadLoss == config.SkipBadLoss,
 		WarmupRatio: t.WarmupRatio, WarmupSteps: t.WarmupSteps,
 		Optimizer: optimizer, Curve: curve,
 		Sampler: sampler, Weighting: weighting,

@@ -64,7 +64,7 @@ type planKey struct {
 // patience, TestEarlyStoppingCountsEvaluationsSinceTheBest check those that have an effect.
 var notInPlan = []string{
 	"MetricForBestModel", "MetricWeights", "GreaterIsBetter", "EarlyStoppingPatience", // of the checkpointer
-	"OutputDir", "LoggingSteps", // of Folder, of metrics.jsonl
+	"OutputDir", "LoggingSteps", "Rehearse", // of Folder, metrics.jsonl, newSampler (TestRehearsedTasksAreMixedIn)
 	"SaveStrategy", "SaveSteps", "SaveMinutes", "SaveTotalLimit", // of the checkpointer
 	"LoadBestModelAtEnd", "Device", "Logging", // of Jenga-NLP, without effect
 }
@@ -86,6 +86,8 @@ func planKeys(states string) []planKey {
 		{"WarmupSteps", []string{"training.warmup_steps=5"}, planFields{"WarmupSteps": 5}},
 		{"WarmupRatio", []string{"training.warmup_ratio=0.125"}, planFields{"WarmupRatio": 0.125}},
 		{"MaxGradNorm", []string{"training.max_grad_norm=2"}, planFields{"ClipNorm": 2.0}},
+		{"OnBadLoss", []string{"training.on_bad_loss=skip"}, planFields{"SkipBadSteps": true}},
+		{"LossLimit", []string{"training.loss_limit=50"}, planFields{"LossLimit": 50.0}},
 		{"GradientAccumulationSteps", []string{"training.gradient_accumulation_steps=6"}, planFields{"Accumulate": 6}},
 		{"Recompute", []string{"training.recompute=true"}, planFields{"Recompute": true}},
 		{"Optimizer", []string{"training.optimizer=sgd"}, planFields{"Optimizer": "multitask.SGD"}},

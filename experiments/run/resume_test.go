@@ -92,11 +92,13 @@ func TestARunResumesFromItsFolderAndASnapshot(t *testing.T) {
 	vectors := filepath.Join(t.TempDir(), "vectors.txt")
 	sample.Write(t, vectors, "card"+strings.Repeat(" 0.5", 16)+"\nmenu"+strings.Repeat(" -0.5", 16)+"\n")
 	for name, sets := range map[string][]string{
-		"from scratch":        nil,
-		"frozen embeddings":   {"model.freeze=embeddings"},
-		"whole words":         {"tokenizer.type=words"},
-		"frozen vectors":      {"tokenizer.type=words", "tokenizer.vectors=" + vectors, "model.freeze=embeddings"},
-		"LoRA":                {"model.encoder=null", "tokenizer.train=null", of, "model.lora.r=2"},
+		"from scratch":      nil,
+		"frozen embeddings": {"model.freeze=embeddings"},
+		"whole words":       {"tokenizer.type=words"},
+		"frozen vectors":    {"tokenizer.type=words", "tokenizer.vectors=" + vectors, "model.freeze=embeddings"},
+		"LoRA":              {"model.encoder=null", "tokenizer.train=null", of, "model.lora.r=2"},
+		"LoRA by task": {"model.encoder=null", "tokenizer.train=null", of,
+			"model.lora={per_task: true, r: 2}"},
 		"frozen":              {"model.encoder=null", "tokenizer.train=null", of, "model.freeze=all"},
 		"a learned weighting": {"training.weighting=uncertainty"},
 	} {

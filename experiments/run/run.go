@@ -8,6 +8,7 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/dataset"
 	"github.com/jenga-nlp/jenga/experiments/model"
+	"github.com/jenga-nlp/jenga/experiments/report"
 	"github.com/jenga-nlp/jenga/multitask"
 	"github.com/jenga-nlp/jenga/plugin"
 )
@@ -19,28 +20,45 @@ type Run struct {
 	Warnings []string // of the data, the model and its training
 	Keep     bool     // Train returns an error if its folder holds a run
 
+	Growth *report.Growth // what it takes over from a run; nil: it continues none
+
 	built       *model.Assembled
-	evaluated   bool           // whether evaluations on dev have metrics
-	plan        multitask.Plan // without CacheFile
-	encoderSums fileSums       // of the encoder's files, where they are not copied
-	resumed     *resumption    // nil: trained from the start
+	evaluated   bool              // whether evaluations on dev have metrics
+	plan        multitask.Plan    // without CacheFile
+	encoderSums fileSums          // of the encoder's files, where they are not copied
+	baseSums    map[string]string // CRC-32C of the base model's files, by their paths; nil: not computed yet
+	resumed     *resumption       // nil: trained from the start
 	machine     Machine
+	base        *model.Base // that it continues; nil: none
 }
 
 // Prepare reads the data of an experiment's splits, builds its model and prepares it for training.
 func Prepare(e *config.Experiment, splits ...string) (*Run, error) {
-	data, err := dataset.Load(e, splits...)
+	return PrepareWatched(e, nil, splits...)
+}
+
+// PrepareWatched is Prepare that reports the passes over streamed training data to watch, which may be nil.
+func PrepareWatched(e *config.Experiment, watch dataset.Watch, splits ...string) (*Run, error) {
+	if e.Model.BaseRun != nil {
+		return grow(e, watch, splits)
+	}
+	data, err := dataset.LoadWatched(e, watch, splits...)
 	if err != nil {
-		var mistakes plugin.Mistakes
-		mistakes.Append(err)
-		mistakes.Append(model.CheckEncoder(e))
-		return nil, mistakes.Err()
+		return nil, withEncoder(e, err)
 	}
 	built, err := model.New(data)
 	if err != nil {
 		return nil, err
 	}
 	return newRun(built)
+}
+
+// withEncoder returns the mistakes of an experiment's data, err, and those of its encoder.
+func withEncoder(e *config.Experiment, err error) error {
+	var mistakes plugin.Mistakes
+	mistakes.Append(err)
+	mistakes.Append(model.CheckEncoder(e))
+	return mistakes.Err()
 }
 
 // Mistakes returns err, with which config.Read returned e, and the mistakes of data and encoder that can be found all

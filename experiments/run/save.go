@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/encoders"
@@ -23,6 +24,7 @@ type savedModel struct {
 	tokenizer corpus.Tokenizer // nil: the encoder is not in the checkpoint, nor is its tokenizer
 	encoder   encoders.Saver   // nil: not in the checkpoint
 	params    []*nn.Param      // except the encoder's
+	adapters  []savedAdapter
 }
 
 // save writes the model to a folder of the run: beside it first, then renamed, so that a complete checkpoint exists at
@@ -41,7 +43,7 @@ func (r *Run) saved(folder string) (savedModel, error) {
 	if err != nil {
 		return savedModel{}, err
 	}
-	m := savedModel{params: ownParams(r.Model)}
+	m := savedModel{params: ownParams(r.Model), adapters: r.savedAdapters()}
 	if about.Encoder.copied() {
 		m.tokenizer, m.encoder = r.Data.Tokenizer, r.Model.Encoder.(encoders.Saver)
 	}
@@ -53,7 +55,10 @@ func (r *Run) saved(folder string) (savedModel, error) {
 // false where the encoder cannot be copied.
 func (m savedModel) copied(copies *nn.Copies) (c savedModel, ok bool) {
 	c = m
-	c.params = checkpoint.Copy(m.params, copies)
+	c.params, c.adapters = checkpoint.Copy(m.params, copies), slices.Clone(m.adapters)
+	for i, a := range m.adapters {
+		c.adapters[i].params = checkpoint.Copy(a.params, copies)
+	}
 	if m.encoder == nil {
 		return c, true
 	}
@@ -75,6 +80,11 @@ func (m savedModel) write(folder string) error {
 			return err
 		}
 	}
+	for _, a := range m.adapters {
+		if err := a.write(folder); err != nil {
+			return err
+		}
+	}
 	if err := checkpoint.Write(filepath.Join(folder, runfolder.TensorsFile), m.params, nn.Params{}); err != nil {
 		return err
 	}
@@ -91,17 +101,22 @@ func (r *Run) describe(folder string) (Checkpoint, error) {
 		return Checkpoint{}, err
 	}
 	about := Checkpoint{Format: checkpointFormat, Jenga: Version, Encoder: encoder}
+	if about.Base, err = r.locateBase(folder); err != nil {
+		return Checkpoint{}, err
+	}
 	for _, task := range r.experiment().Tasks {
 		g, t, err := r.Model.Group(task.Name)
 		if err != nil {
 			return Checkpoint{}, err
 		}
 		described := describeTask(task, g.Tasks[t])
+		described.Adapter = g.Adapter
 		if f1, low := r.Data.SplitAgreement[task.Name]; low {
 			described.SplitAgreement = &f1
 		}
 		about.Tasks = append(about.Tasks, described)
 	}
+	about.Tasks = append(about.Tasks, r.describeKept()...)
 	return about, nil
 }
 
@@ -133,12 +148,16 @@ func (r *Run) locateEncoder(folder string) (EncoderLocation, error) {
 // copiesEncoder reports whether checkpoints have the encoder, and do not refer to files of the base model.
 func (r *Run) copiesEncoder() bool {
 	_, saves := r.Model.Encoder.(encoders.Saver)
-	named := len(r.Model.Encoder.Describe().Files) > 0 // the run can refer to its files
-	return r.built.EncoderPath == "" || !named || saves && !r.Model.Frozen()
+	named := len(r.Model.Encoder.Describe().Files) > 0                // the run can refer to its files
+	learns := !r.Model.Frozen() && !r.experiment().Model.LoRA.PerTask // adapters have files of their own
+	return r.built.EncoderPath == "" || !named || saves && learns
 }
 
-// sumEncoder computes the sums of the encoder's files, once, if checkpoints refer to them.
+// sumEncoder computes the sums of the encoder's files, once: if checkpoints refer to them, or those of the base model.
 func (r *Run) sumEncoder() (err error) {
+	if err := r.sumBase(); err != nil {
+		return err
+	}
 	if r.copiesEncoder() || r.encoderSums.sha256 != nil {
 		return nil
 	}

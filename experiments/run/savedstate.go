@@ -23,6 +23,7 @@ type savedState struct {
 
 	Step    int          `json:"step"`
 	Of      int          `json:"of"`
+	Skipped int          `json:"skipped,omitempty"`
 	Epoch   float64      `json:"epoch"`
 	Bests   bests        `json:"bests"`
 	Links   []string     `json:"links,omitempty"` // checkpoints that are copies of this one

@@ -3,6 +3,7 @@ package run
 import (
 	"bytes"
 	"encoding/json"
+	"iter"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -49,10 +50,10 @@ func (r *Run) writeSplits(folder string) error {
 }
 
 // splitLines returns a line for each file that places are in.
-func splitLines(places []corpus.Place) []*splitLine {
+func splitLines(places iter.Seq[corpus.Place]) []*splitLine {
 	var all []*splitLine
 	byFile := map[string]*splitLine{}
-	for _, at := range places {
+	for at := range places {
 		line := byFile[at.File]
 		if line == nil {
 			line = &splitLine{File: at.File}

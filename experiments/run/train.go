@@ -90,8 +90,12 @@ func (r *Run) trainIn(
 	}
 
 	// steps and evaluations
+	record := r.recorder(observe, c)
+	if err := r.begin(ctx, c, record); err != nil {
+		return c.done(), err
+	}
 	if !c.stops() {
-		err = training.Run(ctx, r.recorder(observe, c))
+		err = training.Run(ctx, record)
 	}
 	switch {
 	case errors.Is(err, context.Canceled):
@@ -114,6 +118,19 @@ func (r *Run) trainIn(
 		return done, err
 	}
 	return done, c.finished()
+}
+
+// begin measures the tasks of the run that this one continues, and records what is taken over of it, unless that is done.
+func (r *Run) begin(ctx context.Context, c *checkpointer, record func(event any) error) error {
+	if r.Growth == nil {
+		return nil
+	}
+	if r.resumed == nil {
+		if err := record(*r.Growth); err != nil {
+			return err
+		}
+	}
+	return c.measureOld(ctx)
 }
 
 // recorder returns a function that writes a line of metrics.jsonl for an event, and passes it to observe, and then to
@@ -157,6 +174,9 @@ func (r *Run) data() []multitask.Data {
 	data := make([]multitask.Data, len(r.Data.Groups))
 	for g, group := range r.Data.Groups {
 		data[g] = multitask.Data{Train: group.Examples[config.Train], Dev: group.Examples[config.Dev]}
+		if group.Stream != nil {
+			data[g].Stream = group.Stream
+		}
 	}
 	return data
 }
@@ -187,7 +207,7 @@ func (r *Run) start(folder string) (metrics *os.File, err error) {
 // logs reports whether an event gets a line in metrics.jsonl: of steps, one in logging_steps.
 func (r *Run) logs(event any) bool {
 	step, ok := event.(multitask.Step)
-	return !ok || step.Number%r.experiment().Training.LoggingSteps == 0 || step.Number == 1 || step.Number == step.Of
+	return !ok || step.Bad != nil || step.Number%r.experiment().Training.LoggingSteps == 0 || step.Number == 1 || step.Number == step.Of
 }
 
 func (r *Run) writeExperiment(folder string) error {

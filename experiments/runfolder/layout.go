@@ -48,7 +48,8 @@ func HasModel(folder string) bool {
 const (
 	ModelFile   = "model.json"
 	TensorsFile = "model.safetensors"
-	EncoderDir  = "encoder"
+	EncoderDir  = "encoder"    // of a run that is merged of others, in the run folder itself
+	MergeFile   = "merge.json" // in that: of which runs, and how
 	// SnapshotFile has the state of the training, from which it can be resumed. It has a checksum of its own.
 	SnapshotFile = "training.snapshot"
 )

@@ -79,12 +79,17 @@ func NewNetwork(size Size, tokenizer corpus.Tokenizer) (*Network, error) {
 	if tokenizer != nil {
 		n.tokenizer, n.vocabulary = tokenizer, max(vocabulary, tokenizer.Size())
 	}
+	return n, n.build(size, "bench")
+}
+
+// build makes the encoder of the given size, and a group of each task.
+func (n *Network) build(size Size, names ...string) error {
 	params := nn.NewParams(seed)
 	encoder, err := size.encoder(encoders.Env{Vocabulary: n.vocabulary, Params: multitask.EncoderParams(params)})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return n, n.finish(encoder, params)
+	return n.finish(encoder, params, names...)
 }
 
 // OpenNetwork opens the encoder of a model or run. It tokenizes texts with the model's own tokenizer if the given one
@@ -103,39 +108,45 @@ func OpenNetwork(name string, tokenizer corpus.Tokenizer) (*Network, error) {
 		n.tokenizer = tokenizer
 	}
 	n.longest = cmp.Or(encoder.Describe().MaxTokens, positions)
-	return n, n.finish(encoder, params)
+	return n, n.finish(encoder, params, "bench")
 }
 
-// finish adds fusion and head to the encoder.
-func (n *Network) finish(encoder encoders.Encoder, params nn.Params) error {
-	names := make([]string, labels)
-	for i := range names {
-		names[i] = strconv.Itoa(i)
-	}
+// finish adds the fusion, and a group of each task, to the encoder.
+func (n *Network) finish(encoder encoders.Encoder, params nn.Params, names ...string) error {
 	options, err := fusion.Registry().FromString(fusion.Registry().Default(), "")
 	if err != nil {
 		return err
 	}
 	width := encoder.Describe().Width
-	fused, err := options.Build(fusion.Env{Tasks: []string{"bench"}, Width: width,
-		Params: multitask.FusionParams(params)})
+	fused, err := options.Build(fusion.Env{Tasks: names, Width: width, Params: multitask.FusionParams(params)})
 	if err != nil {
 		return err
+	}
+	n.model = &multitask.Model{Encoder: encoder, Fusion: fused, Params: params}
+	for _, name := range names {
+		task, err := newTask(name, width, params)
+		if err != nil {
+			return err
+		}
+		n.model.Groups = append(n.model.Groups, multitask.Group{Name: name, Tasks: []multitask.Task{task}})
+	}
+	return nil
+}
+
+// newTask makes a task with a head that labels texts.
+func newTask(name string, width int, params nn.Params) (multitask.Task, error) {
+	names := make([]string, labels)
+	for i := range names {
+		names[i] = strconv.Itoa(i)
 	}
 	head, err := heads.NewLinear(heads.LinearOptions{Pool: "cls"}, heads.Env{
-		Task: "bench", Name: "label", Output: outputs.Label, Labels: names, Width: width,
-		Params: multitask.HeadParams(params, "bench", "label"),
+		Task: name, Name: "label", Output: outputs.Label, Labels: names, Width: width,
+		Params: multitask.HeadParams(params, name, "label"),
 	})
-	if err != nil {
-		return err
-	}
-	task := multitask.Task{
-		Name: "bench", Type: tasks.NewClassification(tasks.Env{Heads: []string{"label"}}),
+	return multitask.Task{
+		Name: name, Type: tasks.NewClassification(tasks.Env{Heads: []string{"label"}}),
 		Heads: []multitask.Head{{Name: "label", Head: head, Labels: corpus.NewLabels(names), Weight: 1}},
-	}
-	group := multitask.Group{Name: "bench", Tasks: []multitask.Task{task}}
-	n.model = &multitask.Model{Encoder: encoder, Fusion: fused, Groups: []multitask.Group{group}, Params: params}
-	return nil
+	}, err
 }
 
 // Learns reports whether the encoder can be trained.

@@ -1,0 +1,214 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/jenga-nlp/jenga/experiments/merge"
+	"github.com/jenga-nlp/jenga/experiments/report"
+	"github.com/jenga-nlp/jenga/experiments/run"
+)
+
+type mergeFlags struct {
+	options merge.Options
+	rename  []string // RUN:TASK=NAME
+	base    string
+	out     string
+	refit   bool
+	set     []string
+	force   bool
+	json    bool
+}
+
+func (c *commands) mergeCommand() *cobra.Command {
+	var f mergeFlags
+	cmd := &cobra.Command{
+		Use:   "merge RUN RUN…",
+		Short: "Merge runs of one base model into a run with the tasks of all",
+		Long: `Merge runs whose encoders were trained from one base model into a run with the tasks and heads of all.
+A run's task vector is its encoder's weights minus those of the base. The merged encoder is the base plus
+
+  mean             the mean of the task vectors (λ 1)
+  task_arithmetic  λ times their sum (Ilharco et al. 2023; λ 0.4)
+  ties             λ times, for each weight by itself, the mean of those that agree in sign, of the numbers of each
+                   task vector that are largest by magnitude: a fraction, the density (Yadav et al. 2023; λ 1,
+                   density 0.2)
+  dare             task arithmetic with numbers dropped at random: each is kept, and divided by the density, with a
+                   probability of the density (Yu et al. 2024; λ 0.4, density 0.5)
+
+Heads are those of the runs. The fusion must be the same in all, and what it has for each task is kept; one with
+parameters that tasks share, such as attention, cannot be merged, nor can encoders of lora: {per_task: true}. The
+encoder is in RUN/encoder, and the merged run is one with that as a frozen base model: eval, predict and base_model
+open it, and jenga train trains heads on it.
+
+A table has each head's main metric on dev, in its own run and in the merged one. With --refit heads are trained again
+from where they are, with the merged encoder frozen, on the runs' own data: at a learning rate of 1e-3 for three
+epochs, or as --set says. It needs the files of the base model, and the memory of it and all runs together.`,
+		Example: `  jenga merge runs/intents runs/topics --out runs/both
+  jenga merge runs/a runs/b runs/c --method ties --density 0.3 --weight 1,1,0.5 -o runs/abc
+  jenga merge runs/a runs/b --rename 2:intent=intent_b --refit --set training.num_epochs=5 -o runs/ab`,
+		Args: between(2, math.MaxInt),
+		RunE: func(cmd *cobra.Command, args []string) error { return c.merge(cmd.Context(), f, args) },
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.options.Method, "method", merge.Mean, "how task vectors are combined: "+
+		strings.Join(merge.Methods(), ", "))
+	flags.Float64Var(&f.options.Scale, "scale", 0, "factor λ of the combined task vectors (default by the method)")
+	flags.Float64Var(&f.options.Density, "density", 0, "fraction of a task vector that ties and dare keep (default by "+
+		"the method)")
+	flags.Uint64Var(&f.options.Seed, "seed", 42, "seed of the numbers that dare drops")
+	flags.Float64SliceVar(&f.options.Weights, "weight", nil,
+		"weight of each run's task vector, in their order (default 1)")
+	flags.StringArrayVar(&f.rename, "rename", nil,
+		"another name for a task, `RUN:TASK=NAME` with the number of its run from 1; may be repeated")
+	flags.StringVar(&f.base, "base", "", "folder of the base model (default: where the runs were trained from)")
+	flags.StringVarP(&f.out, "out", "o", "", "run folder; required")
+	flags.BoolVar(&f.refit, "refit", false, "train the heads again on the merged encoder, which is frozen")
+	flags.StringArrayVar(&f.set, "set", nil,
+		"with --refit: override `KEY=VALUE` of the section training; may be repeated")
+	flags.BoolVar(&f.force, "force", false, "replace the run that the folder holds")
+	flags.BoolVar(&f.json, "json", false, "one JSON line on stdout")
+	return cmd
+}
+
+func (c *commands) merge(ctx context.Context, f mergeFlags, folders []string) error {
+	// flags
+	switch {
+	case f.out == "":
+		return usageErrorf("--out: no run folder; want --out DIR")
+	case f.set != nil && !f.refit:
+		return usageErrorf("--set: its options are those of --refit; name that too, or leave it out")
+	}
+	for _, set := range f.set {
+		if !strings.HasPrefix(set, "training.") {
+			return usageErrorf("--set %q: want a key of the section training, as training.num_epochs=5", set)
+		}
+	}
+	renames, err := renameFlags(f.rename, folders)
+	if err != nil {
+		return err
+	}
+	if err := run.CheckJoined(f.out, f.force); err != nil {
+		return err
+	}
+
+	// merge
+	m, err := merge.Open(folders, f.options, renames, f.base)
+	if err != nil {
+		return err
+	}
+	defer m.Close()
+	figures, err := m.Before(ctx)
+	if err != nil {
+		return err
+	}
+	if err := m.Write(f.out, f.force); err != nil {
+		return err
+	}
+	c.warn(m.Warnings)
+	if err := merge.After(ctx, figures, f.out); err != nil {
+		return err
+	}
+
+	// refit
+	if f.refit {
+		done, err := c.refit(ctx, f)
+		if err != nil {
+			return fmt.Errorf("%w\nthe merged run without --refit is in %s", err, f.out)
+		}
+		merge.Refitted(figures, done.Best)
+	}
+	return c.writeMerged(f, m.Options, figures)
+}
+
+// refit trains the heads of the merged run again.
+func (c *commands) refit(ctx context.Context, f mergeFlags) (report.Done, error) {
+	again, err := run.Refit(f.out, f.set)
+	if err != nil {
+		return report.Done{}, err
+	}
+	c.warn(again.Warnings)
+	show := watcher{func(any) error { return nil }, func(error) {}} // --json writes one line
+	if !f.json {
+		show = c.watcher(false)
+	}
+	done, err := again.Train(ctx, f.out, show.event)
+	show.end(err)
+	return done, err
+}
+
+// renameFlags reads RUN:TASK=NAME, where RUN is a number from 1, or the folder as it is named.
+func renameFlags(flags, folders []string) ([]merge.Rename, error) {
+	var all []merge.Rename
+	for _, flag := range flags {
+		left, name, named := strings.Cut(flag, "=")
+		at := strings.LastIndex(left, ":")
+		if !named || at < 1 || left[at+1:] == "" || name == "" {
+			return nil, usageErrorf("--rename %q: want RUN:TASK=NAME, with the number of the run, as "+
+				"2:intent=intent_b", flag)
+		}
+		r, err := strconv.Atoi(left[:at])
+		for i, folder := range folders {
+			if folder == left[:at] {
+				r, err = i+1, nil
+			}
+		}
+		if err != nil || r < 1 || r > len(folders) {
+			return nil, usageErrorf("--rename %q: no run %q; want a number from 1 to %d", flag, left[:at], len(folders))
+		}
+		all = append(all, merge.Rename{Run: r - 1, Task: left[at+1:], Name: name})
+	}
+	return all, nil
+}
+
+// mergedLine is the JSON of a merged run.
+type mergedLine struct {
+	Folder  string         `json:"folder"`
+	Method  string         `json:"method"`
+	Scale   float64        `json:"scale"`
+	Density float64        `json:"density,omitempty"`
+	Dev     []merge.Figure `json:"dev"`
+}
+
+// writeMerged writes what the heads' figures were before and are now.
+func (c *commands) writeMerged(f mergeFlags, o merge.Options, figures []merge.Figure) error {
+	if f.json {
+		return writeLine(c.out, mergedLine{f.out, o.Method, o.Scale, o.Density, figures})
+	}
+	header := []string{"task", "head", "run", "metric in %", "before", "merged"}
+	if f.refit {
+		header = append(header, "refitted")
+	}
+	rows := [][]string{header}
+	for _, figure := range figures {
+		row := []string{figure.Task, figure.Head, figure.Run, figure.Metric,
+			inPercent(figure.Before), inPercent(figure.Merged)}
+		if f.refit {
+			row = append(row, inPercent(figure.Refitted))
+		}
+		rows = append(rows, row)
+	}
+	fmt.Fprintln(c.out, "dev:")
+	for _, line := range aligned(rows) {
+		fmt.Fprintln(c.out, line)
+	}
+	text := fmt.Sprintf("%s, scale %v", o.Method, o.Scale)
+	if o.Density > 0 {
+		text += fmt.Sprintf(", density %v", o.Density)
+	}
+	_, err := fmt.Fprintf(c.out, "merged by %s; the model is in %s\n", text, f.out)
+	return err
+}
+
+// inPercent formats a fraction in per cent, "-" for none.
+func inPercent(v *float64) string {
+	if v == nil {
+		return "-"
+	}
+	return fmt.Sprintf("%.2f", 100**v)
+}

@@ -1,0 +1,85 @@
+package cli
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/jenga-nlp/jenga/experiments/merge"
+)
+
+// runsOfOneBase trains two runs from one base model, in the working directory: a and b.
+func runsOfOneBase(t *testing.T) {
+	t.Helper()
+	rateTest(t)
+	train := func(args ...string) {
+		t.Helper()
+		args = append([]string{"train", "experiment.yaml", "--set", "training.max_steps=4"}, args...)
+		status, _, log := call("", args...)
+		if status != 0 {
+			t.Fatal(log)
+		}
+	}
+	train("--out", "base")
+	for folder, task := range map[string]string{"a": "team", "b": "other"} {
+		train("--out", folder, "--set", "model.base_model=base/best/encoder", "--set", "model.encoder=null",
+			"--set", "tokenizer.train=null", "--set", "tasks.team.name="+task)
+	}
+}
+
+func TestMergeOfTheCommandLine(t *testing.T) {
+	runsOfOneBase(t)
+	status, out, log := call("", "merge", "a", "b", "--method", "ties", "--density", "0.5", "--weight", "1,2",
+		"-o", "ab")
+	for _, want := range []string{"dev:\n", "before", "\nteam   team", "\nother  other",
+		"merged by ties, scale 1, density 0.5; the model is in ab\n"} {
+		if status != 0 || !strings.Contains(out, want) {
+			t.Fatalf("merge: %d, no %q in\n%s%s", status, want, out, log)
+		}
+	}
+	status, predicted, log := call("please\n", "predict", "ab")
+	if status != 0 || !strings.Contains(predicted, `"other":{"other":`) {
+		t.Errorf("predict: %d, %s%s", status, predicted, log)
+	}
+
+	// heads trained again, in place of the run
+	status, out, log = call("", "merge", "a", "b", "--refit", "--set", "training.max_steps=20", "--json", "-o", "ab",
+		"--force")
+	var line struct {
+		Method string
+		Dev    []merge.Figure
+	}
+	if err := json.Unmarshal([]byte(out), &line); status != 0 || err != nil {
+		t.Fatalf("merge --json: %d, %v, %s%s", status, err, out, log)
+	}
+	if len(line.Dev) != 2 || line.Method != "mean" || line.Dev[1].Task != "other" || line.Dev[1].Refitted == nil {
+		t.Errorf("line %+v", line)
+	}
+	if status, out, log := call("", "eval", "ab"); status != 0 {
+		t.Errorf("eval: %d, %s%s", status, out, log)
+	}
+}
+
+func TestMistakesOfMerge(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, c := range []struct {
+		args   []string
+		status int
+		want   string
+	}{
+		{[]string{"a"}, exitUsage, "an argument is missing"},
+		{[]string{"a", "b"}, exitUsage, "--out: no run folder"},
+		{[]string{"a", "b", "-o", "c"}, exitMistake, "a: no such folder\nb: no such folder"},
+		{[]string{"a", "b", "-o", "c", "--set", "training.max_steps=2"}, exitUsage, "--set: its options are those"},
+		{[]string{"a", "b", "-o", "c", "--refit", "--set", "seed=2"}, exitUsage, "want a key of the section training"},
+		{[]string{"a", "b", "-o", "c", "--rename", "3:x=y"}, exitUsage, `no run "3"; want a number from 1 to 2`},
+		{[]string{"a", "b", "-o", "c", "--rename", "x=y"}, exitUsage, "want RUN:TASK=NAME"},
+		{[]string{"a", "b", "-o", "c", "--method", "slerp"}, exitMistake, `no method "slerp"`},
+		{[]string{"a", "b", "-o", "."}, exitMistake, "a: no such folder"},
+	} {
+		status, out, log := call("", append([]string{"merge"}, c.args...)...)
+		if status != c.status || out != "" || !strings.Contains(log, c.want) {
+			t.Errorf("merge %q: status %d, %s%s, want %d, %s", c.args, status, out, log, c.status, c.want)
+		}
+	}
+}

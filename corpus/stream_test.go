@@ -1,0 +1,224 @@
+package corpus
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+)
+
+// streamed are files whose records begin in different ways.
+var streamed = []struct {
+	name, data string
+	format     Format
+}{
+	{"a.jsonl", "{\"a\": 1}\n{\"a\": \"ü\"}\r\n{\"a\": [1, {\"b\": null}]}", Format{}},
+	{"blank.jsonl", "\ufeff\n{\"a\": 1}\n\n \n{\"a\": 2}\n\n", Format{}},
+	{"a.csv", "text,label\n\"two\nlines, \"\"quoted\"\"\",x\n\nplain,y\n", Format{}},
+	{"bare.csv", "a,b\n\"c\n\",d\n", Format{NoHeader: true}},
+	{"named.tsv", "a\tb\tmore\nc\td\n", Format{NoHeader: true, Columns: []string{"text", "_"}}},
+	{"renamed.csv", "x,y\na,b\n\nc,d", Format{Columns: []string{"text", "label"}}},
+	{"blanks.csv", "A a text\nB  another one\n",
+		Format{NoHeader: true, Columns: []string{"label", "text"}, Delimiter: " "}},
+	{"a.conll", "-DOCSTART- O\n\nA B-X\nb O\n\n\n\nc O\n", Format{}},
+	{"a.conllu", "# text = A b\n1\tA\ta\tX\t_\t_\t_\t_\t_\t_\n1-2\t_\t_\t_\t_\t_\t_\t_\t_\t_\n" +
+		"2\tb\tb\tY\t_\t_\t_\t_\t_\t_\n\n# text = C\n# id = 2\n1\tC\tc\t_\t_\t_\t_\t_\t_\t_\n\n", Format{}},
+}
+
+func TestAStreamReadsTheRecordsThatOpenReads(t *testing.T) {
+	for _, test := range streamed {
+		t.Run(test.name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), test.name)
+			if err := os.WriteFile(path, []byte(test.data), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			checkStream(t, path, test.format)
+		})
+	}
+}
+
+// checkStream compares a stream of a file with its records.
+func checkStream(t *testing.T, path string, format Format) {
+	t.Helper()
+	want, wantErr := Open(path, format)
+	var scanned []Record
+	s, err := Scan([]string{path, path}, format, func(r Record, _ int64) error {
+		scanned = append(scanned, r)
+		return nil
+	})
+	if wantErr != nil {
+		if err == nil || !strings.Contains(err.Error(), wantErr.Error()) {
+			t.Fatalf("error %v, want %v", err, wantErr)
+		}
+		return
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	want = append(want, want...)
+	if !reflect.DeepEqual(scanned, want) {
+		t.Errorf("scanned %v, want %v", scanned, want)
+	}
+	if s.Len() != len(want) {
+		t.Fatalf("%d records, want %d", s.Len(), len(want))
+	}
+	again := indexed(t, s, path, format)
+	defer again.Close()
+	for i := len(want) - 1; i >= 0; i-- {
+		if have, err := again.Record(i); err != nil || !reflect.DeepEqual(have, want[i]) {
+			t.Errorf("record %d by the index is %v, %v, want %v", i, have, err, want[i])
+		}
+		have, err := s.Record(i)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !reflect.DeepEqual(have, want[i]) {
+			t.Errorf("record %d is %v, want %v", i, have, want[i])
+		}
+	}
+}
+
+func FuzzStream(f *testing.F) {
+	for _, test := range streamed {
+		f.Add(filepath.Ext(test.name), test.data)
+	}
+	f.Fuzz(func(t *testing.T, extension, data string) {
+		if FileType("x"+extension) == "" || strings.ContainsAny(extension, "/\x00") || len(extension) > 10 {
+			return
+		}
+		if (Format{}).CheckStream("x"+extension) != nil {
+			return
+		}
+		path := filepath.Join(t.TempDir(), "x"+extension)
+		if err := os.WriteFile(path, []byte(data), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		checkStream(t, path, Format{})
+	})
+}
+
+func TestStreamsRefuseWhatHasNoPlaces(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		format Format
+		want   string
+	}{
+		{"a.jsonl.gz", Format{}, "a gzip file has no places to read from; unpack it with gunzip"},
+		{"a.json", Format{}, "format json is read as a whole; want one of jsonl, csv, tsv, conll, conllu"},
+		{"a.csv", Format{Encoding: "cp1252"}, "encoding cp1252 is read from the beginning; convert the file to utf-8"},
+	} {
+		if err := test.format.CheckStream(test.name); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: error %v, want %s", test.name, err, test.want)
+		}
+	}
+}
+
+func TestAStreamNoticesAChangedFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.jsonl")
+	if err := os.WriteFile(path, []byte("{\"a\": 1}\n{\"a\": 2}\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	s, err := Scan([]string{path}, Format{}, func(Record, int64) error { return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if err := os.Chtimes(path, time.Time{}, time.Unix(1, 0)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Record(1); err == nil || !strings.Contains(err.Error(), "a.jsonl: the file was changed") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// indexed returns the stream of the same files that the index of s gives.
+func indexed(t *testing.T, s *Stream, path string, format Format) *Stream {
+	t.Helper()
+	var index bytes.Buffer
+	if err := s.WriteIndex(&index); err != nil {
+		t.Fatal(err)
+	}
+	again, err := OpenStream([]string{path, path}, format, &index, int64(index.Len()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again.Sum() != s.Sum() || again.Len() != s.Len() {
+		t.Errorf("%d records with sum %s, want %d with %s", again.Len(), again.Sum(), s.Len(), s.Sum())
+	}
+	return again
+}
+
+func TestAnIndexOfAChangedFileIsRefused(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.jsonl")
+	write := func(text string, at time.Time) {
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(path, at, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("{\"a\": 1}\n", time.Unix(1, 0))
+	s, err := Scan([]string{path}, Format{}, func(Record, int64) error { return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	var index bytes.Buffer
+	if err := s.WriteIndex(&index); err != nil {
+		t.Fatal(err)
+	}
+	s.Close()
+	for _, test := range []struct {
+		text string
+		at   int64
+		ok   bool
+	}{
+		{"{\"a\": 1}\n", 1, true},
+		{"{\"a\": 1}\n", 2, true}, // the same content at another time
+		{"{\"a\": 2}\n", 2, false},
+		{"{\"a\": 1}\n\n", 1, false},
+	} {
+		write(test.text, time.Unix(test.at, 0))
+		s, err := OpenStream([]string{path}, Format{}, bytes.NewReader(index.Bytes()), int64(index.Len()))
+		if (err == nil) != test.ok {
+			t.Errorf("%q: error %v", test.text, err)
+		}
+		if err == nil {
+			s.Close()
+		}
+	}
+}
+
+// FuzzStreamIndex opens any bytes as an index.
+func FuzzStreamIndex(f *testing.F) {
+	f.Add([]byte("\x02\x00\x00\x00[]"))
+	path := filepath.Join(f.TempDir(), "a.jsonl")
+	if err := os.WriteFile(path, []byte("{\"a\": 1}\n{\"a\": 2}\n"), 0o644); err != nil {
+		f.Fatal(err)
+	}
+	s, err := Scan([]string{path}, Format{}, func(Record, int64) error { return nil })
+	if err != nil {
+		f.Fatal(err)
+	}
+	var index bytes.Buffer
+	if err := s.WriteIndex(&index); err != nil {
+		f.Fatal(err)
+	}
+	f.Add(index.Bytes())
+	f.Fuzz(func(t *testing.T, index []byte) {
+		// the file of the seeds has another name in each process
+		index = bytes.ReplaceAll(index, []byte("PATH"), []byte(path))
+		s, err := OpenStream([]string{path}, Format{}, bytes.NewReader(index), int64(len(index)))
+		if err != nil {
+			return
+		}
+		for i := range s.Len() {
+			s.Record(i)
+		}
+		s.Close()
+	})
+}

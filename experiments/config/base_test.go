@@ -1,0 +1,300 @@
+package config
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/jenga-nlp/jenga/encoders"
+)
+
+// baseFiles writes a run of the tasks intent and slots, on the same texts, and tone, to run, and its data but that of
+// tone, in a new working directory.
+func baseFiles(t *testing.T) {
+	t.Helper()
+	t.Setenv("JENGA_DATA", "")
+	t.Setenv("JENGA_MODELS", "")
+	t.Chdir(t.TempDir())
+	for path, text := range map[string]string{
+		"data/a.jsonl": "", "new.jsonl": "",
+		"run/metrics.jsonl":   "",
+		"run/best/model.json": `{"format": 1, "encoder": {"folder": "encoder"}, "tasks": []}`,
+		"run/experiment.yaml": `model: {encoder: {type: transformer}, fusion: {type: attention, scale: residual}}
+tokenizer: {max_length: 48, train: {vocab_size: 200}}
+tasks:
+  - name: intent
+    type: classification
+    data: {train: ../data/a.jsonl, dev: ../data/a.jsonl, label: what, text: body}
+    heads: [{name: intent, type: mlp, hidden: 7}]
+  - {name: slots, type: ner, data: {same_as: intent, tags: bio}}
+  - {name: tone, type: sentiment, data: {path: ../data/gone.jsonl}}
+`,
+	} {
+		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// grown reads an experiment with a model section and more, whose task is banking.
+func grown(t *testing.T, model, more string, sets ...string) (*Experiment, error) {
+	t.Helper()
+	text := "model: " + model + "\n" + more
+	if !strings.Contains(more, "tasks:") {
+		text += "tasks:\n  - {name: banking, type: classification, data: {train: new.jsonl, dev: new.jsonl}}\n"
+	}
+	if err := os.WriteFile("exp.yaml", []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return Read("exp.yaml", sets)
+}
+
+func mustGrow(t *testing.T, model, more string, sets ...string) *Experiment {
+	t.Helper()
+	e, err := grown(t, model, more, sets...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+func namesOf(tasks []Task) []string {
+	var all []string
+	for _, task := range tasks {
+		all = append(all, task.Name)
+	}
+	return all
+}
+
+func TestABaseRunGivesEncoderFusionLengthAndTasks(t *testing.T) {
+	baseFiles(t)
+	e := mustGrow(t, "{base_model: run, freeze: all, keep_tasks: all}", "")
+	if got, want := e.Model.BaseModel.Name, filepath.Join("run", "best", "encoder"); got != want {
+		t.Errorf("encoder %s, want %s", got, want)
+	}
+	if e.Tokenizer.MaxLength != 48 || e.Model.Fusion.Type != "attention" {
+		t.Errorf("max_length %d, fusion %s; want those of the run", e.Tokenizer.MaxLength, e.Model.Fusion.Type)
+	}
+	if got, want := namesOf(e.Tasks), []string{"banking"}; !slices.Equal(got, want) {
+		t.Errorf("trained %v, want %v", got, want)
+	}
+	if got, want := namesOf(e.Kept), []string{"intent", "slots", "tone"}; !slices.Equal(got, want) {
+		t.Fatalf("kept %v, want %v", got, want)
+	}
+	if head := e.Kept[0].Heads[0]; head.Part.Type != "mlp" || e.Kept[0].From != "intent" {
+		t.Errorf("kept %+v, want the run's mlp", e.Kept[0])
+	}
+	if d := e.Kept[0].Data; d.Train.Name != filepath.Join("data", "a.jsonl") || d.Format.Fields["text"] != "body" {
+		t.Errorf("data %+v, want that of the run", d)
+	}
+
+	// what is written is the same experiment, and opens without the base run
+	for _, gone := range []bool{false, true} {
+		var text bytes.Buffer
+		if err := os.MkdirAll("grown", 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := e.Write(&text, "grown"); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile("grown/experiment.yaml", text.Bytes(), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if gone {
+			if err := os.RemoveAll("run"); err != nil {
+				t.Fatal(err)
+			}
+			opened, err := ReadTrained("grown/experiment.yaml")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(opened.Tasks) != 4 || len(opened.Kept) != 0 || opened.Tasks[2].Data.SameAs != "intent" {
+				t.Errorf("opened %+v", opened)
+			}
+			continue
+		}
+		again, err := Read("grown/experiment.yaml", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var second bytes.Buffer
+		if err := again.Write(&second, "grown"); err != nil || second.String() != text.String() {
+			t.Errorf("%v: written again:\n%s\nwant\n%s", err, &second, &text)
+		}
+	}
+}
+
+func TestKeptTasksAreRenamedAndTheirTextsStayTheirs(t *testing.T) {
+	baseFiles(t)
+	e := mustGrow(t, "{base_model: run, freeze: all}", `tasks:
+  - {name: banking, type: classification, data: {same_as: tags}}
+  - {name: also, type: sentiment, data: {same_as: tags}}
+  - {name: tags, from: slots, keep: yes}
+`)
+	if len(e.Kept) != 1 || e.Kept[0].Name != "tags" || e.Kept[0].From != "slots" {
+		t.Fatalf("kept %+v, want tags from slots", e.Kept)
+	}
+	// intent, whose files it reads, is dropped: the data has them, without the column of the intents
+	d := e.Kept[0].Data
+	if d.SameAs != "" || d.Train.Name != filepath.Join("data", "a.jsonl") || d.Format.Fields["label"] != "" ||
+		d.Format.Fields["text"] != "body" || d.Format.Fields["tags"] != "bio" {
+		t.Errorf("data %+v", d)
+	}
+	// the tasks that are trained do not wait for the texts of one that is not
+	if got := e.Tasks[0].Data; got.SameAs != "" || got.Train.Name != d.Train.Name {
+		t.Errorf("data of banking %+v", got)
+	}
+	if got := e.Tasks[1].Data.SameAs; got != "banking" || len(e.Groups()) != 1 {
+		t.Errorf("also reads the texts of %q, in groups %v", got, e.Groups())
+	}
+}
+
+func TestATaskThatIsKeptWithoutTheTagsOfItsTextsIsAWarning(t *testing.T) {
+	for keep, want := range map[string]int{"[intent]": 1, "[tone]": 0, "[slots]": 0, "[intent, slots]": 0, "all": 0} {
+		baseFiles(t)
+		e := mustGrow(t, "{base_model: run, freeze: all, keep_tasks: "+keep+"}", "")
+		const text = `task "intent" is kept without "slots"`
+		if len(e.Warnings) != want || want > 0 && !strings.Contains(e.Warnings[0], text) {
+			t.Errorf("%s: warnings %q, want %d", keep, e.Warnings, want)
+		}
+	}
+}
+
+func TestRehearsedTasksAreTrained(t *testing.T) {
+	baseFiles(t)
+	e := mustGrow(t, "{base_model: run, keep_tasks: [intent, slots]}", "training: {rehearse: 0.2}\n")
+	if got, want := namesOf(e.Tasks), []string{"banking", "intent", "slots"}; !slices.Equal(got, want) {
+		t.Errorf("trained %v, want %v", got, want)
+	}
+	if e.Model.Freeze != encoders.FreezeNone || len(e.Kept) != 0 {
+		t.Errorf("kept %v", namesOf(e.Kept))
+	}
+	e = mustGrow(t, "{base_model: run, keep_tasks: all}", "training: {rehearse: 0}\n")
+	if got, want := namesOf(e.Kept), []string{"intent", "slots", "tone"}; !slices.Equal(got, want) {
+		t.Errorf("without rehearsal kept %v, want %v", got, want)
+	}
+	var text bytes.Buffer
+	if err := e.Write(&text, "grown"); err != nil || !strings.Contains(text.String(), "rehearse: 0") {
+		t.Errorf("%v: %s has no rehearse: 0", err, &text)
+	}
+}
+
+func TestMistakesOfABaseRun(t *testing.T) {
+	const banking = "\n  - {name: banking, type: classification, data: {train: new.jsonl, dev: new.jsonl}}\n"
+	for _, c := range []struct{ model, more, want string }{
+		{"{base_model: run, keep_tasks: [intnt], freeze: all}", "",
+			`exp.yaml:1:39: model: keep_tasks: no task of the base run "intnt"; did you mean "intent"?`},
+		{"{base_model: run, keep_tasks: [tone, tone], freeze: all}", "", `keep_tasks: duplicate "tone"`},
+		{"{base_model: run, keep_tasks: some, freeze: all}", "",
+			`keep_tasks: want all, or a list of tasks of the run, have text "some"`},
+		{"{base_model: run, keep_tasks: all}", "",
+			`task "intent" is kept, but the encoder learns, so that it gets worse; want training.rehearse: 0.2`},
+		{"{base_model: run, keep_tasks: all, freeze: all}", "training: {rehearse: 0.5}\n",
+			"exp.yaml:2:22: training: rehearse: no effect: with freeze: all"},
+		{"{base_model: run, keep_tasks: all}", "training: {rehearse: 1}\n",
+			"training: rehearse: want a number in [0, 1), have 1"},
+		{"{base_model: run, keep_tasks: all}", "training: {rehearse: -0.1}\n", "rehearse: want a number in [0, 1)"},
+		{"{base_model: run}", "training: {rehearse: 0.2}\n", "training: rehearse: no task of the run is kept"},
+		{"{encoder: {type: transformer}}", "training: {rehearse: 0.2}\n", "training: rehearse: there is no base run"},
+		{"{encoder: {type: transformer}, keep_tasks: all}", "",
+			"exp.yaml:1:51: model: keep_tasks: there is no base_model; want a run folder"},
+		{"{base_model: data, keep_tasks: all}", "", "model: keep_tasks: base_model is no run; want a run folder"},
+		{"{base_model: data}", "tasks:\n  - {name: a, from: b, type: classification, data: {train: new.jsonl}}\n",
+			`exp.yaml:3:5: task "a": from and keep are for tasks of a run: base_model is no run`},
+		// of the data of the base run
+		{"{base_model: run, keep_tasks: all}", "training: {rehearse: 0.2}\n",
+			filepath.Join("run", "experiment.yaml") + `:9:48: task "tone": ../data/gone.jsonl: no such file`},
+		{"{base_model: run, freeze: all}", "tasks:" + banking + "  - {name: x, from: tne, keep: true}\n",
+			`exp.yaml:4:5: task "x": no task of the base run "tne"; did you mean "tone"?`},
+		{"{base_model: run, freeze: all}", "tasks:" + banking + "  - {name: tne, keep: true}\n",
+			`task "tne": no task of the base run "tne"`},
+		{"{base_model: run, freeze: all}", "tasks:\n  - {name: tone, keep: true}\n",
+			"all tasks are kept, so that nothing is trained"},
+		{"{base_model: run, freeze: all}", "tasks:" + banking + "  - {name: x, from: tone, keep: true}\n" +
+			"  - {name: tone, keep: true}\n", `task "x" continues the run's task "tone" too`},
+		{"{base_model: run, freeze: all, keep_tasks: [tone]}", "tasks:" + banking + "  - {name: tone, keep: true}\n",
+			`model: keep_tasks: task "tone" is in tasks too`},
+		{"{base_model: run, keep_tasks: all, freeze: all}", "tokenizer: {max_length: 64}\n",
+			"exp.yaml:2:25: tokenizer: max_length: the kept tasks read texts of 48 tokens; leave it out"},
+		{"{base_model: run, keep_tasks: all, lora: {r: 2}}", "", "or model.lora: {per_task: true}"},
+		{"{base_model: run, keep_tasks: all, lora: {per_task: true}, freeze: all}", "",
+			"exp.yaml:1:49: model: lora: freeze: all leaves nothing to learn"},
+		{"{base_model: run, fusion: mix}", "",
+			"model: fusion: it is not that of the run run, attention; leave it out"},
+		{"{base_model: run, fusion: {type: attention, scale: length}}", "", "model: fusion: it is not that of the run"},
+	} {
+		baseFiles(t)
+		_, err := grown(t, c.model, c.more)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s %s: error %v\nwant %s", c.model, c.more, err, c.want)
+		}
+	}
+}
+
+// The tasks of a run with LoRA by task have changes of their own, which other options cannot take over.
+func TestLoRAByTaskIsThatOfTheBaseRun(t *testing.T) {
+	const other = "have other changes of their own, of rank 4"
+	for more, want := range map[string]string{
+		"":                               "",
+		", lora: {per_task: true, r: 4}": "",
+		", lora: {per_task: true, r: 8}": other,
+		", lora: {r: 4}":                 other,
+		", freeze: all": "exp.yaml:1:51: model: freeze: the tasks of the run run have changes of their own " +
+			"(lora: {per_task: true}), beside which the weights are frozen; leave freeze out",
+	} {
+		baseFiles(t)
+		text, err := os.ReadFile("run/experiment.yaml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		own := strings.Replace(string(text), "fusion:", "lora: {per_task: true, r: 4}, fusion:", 1)
+		if err := os.WriteFile("run/experiment.yaml", []byte(own), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		model := "{base_model: run, keep_tasks: all" + more + "}"
+		switch e, err := grown(t, model, ""); {
+		case want == "" && err == nil && e.Model.LoRA.PerTask && e.Model.LoRA.Rank == 4 && len(e.Kept) == 3:
+		case want != "" && err != nil && strings.Contains(err.Error(), want):
+		default:
+			t.Errorf("%s: error %v, want %q", model, err, want)
+		}
+	}
+}
+
+func TestMistakesInTheFilesOfABaseRun(t *testing.T) {
+	for file, text := range map[string][2]string{
+		"run/best/model.json": {`{"encoder": {"folder": "../../../etc"}}`, "out of the checkpoint"},
+		"run/experiment.yaml": {"tasks: [", "run/experiment.yaml:1: not YAML"},
+	} {
+		baseFiles(t)
+		if err := os.WriteFile(file, []byte(text[0]), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		_, err := grown(t, "{base_model: run, keep_tasks: all, freeze: all}", "")
+		if err == nil || !strings.Contains(filepath.ToSlash(err.Error()), text[1]) {
+			t.Errorf("%s: error %v, want %s", file, err, text[1])
+		}
+	}
+	// a base that is not found is one mistake
+	baseFiles(t)
+	if _, err := grown(t, "{base_model: rum, keep_tasks: all, freeze: all}", ""); err == nil ||
+		strings.Contains(err.Error(), "keep_tasks") {
+		t.Errorf("error %v, want one of base_model alone", err)
+	}
+
+	baseFiles(t)
+	if err := os.RemoveAll("run/best"); err != nil {
+		t.Fatal(err)
+	}
+	_, err := grown(t, "{base_model: run, keep_tasks: all, freeze: all}", "")
+	if want := "exp.yaml:1:21: model: base_model: run: a run without a checkpoint"; err == nil ||
+		!strings.Contains(err.Error(), want) {
+		t.Errorf("error %v, want %s", err, want)
+	}
+}

@@ -1,0 +1,152 @@
+package config
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/jenga-nlp/jenga/experiments/runfolder"
+	"github.com/jenga-nlp/jenga/plugin"
+)
+
+// Paths returns the paths of the file, or those of a list or a pattern in the order in which they are read.
+func (f File) Paths() []string {
+	if f.several != nil {
+		return f.several.paths
+	}
+	return []string{f.Name}
+}
+
+// file returns the file of a split; its Name is "" if none is given.
+func (d Data) file(split string) File {
+	switch split {
+	case Train:
+		return d.Train
+	case Dev:
+		return d.Dev
+	case Test:
+		return d.Test
+	}
+	panic(fmt.Sprintf("config: no split %q", split))
+}
+
+// dataFiles finds the data files that a section of a task names: a path, a pattern, or a list of these.
+func (d *decoding) dataFiles(s *plugin.Section, task, what string) File {
+	if s == nil || s.Kind != plugin.List {
+		return d.dataFile(s, task, what)
+	}
+	all, list := File{Place: s.Place}, &fileList{}
+	if len(s.Items) == 0 {
+		d.mistakes.Add(s.Place, "%s: %s: the list is empty; want a path at least", task, what)
+		return all
+	}
+	for _, item := range s.Items {
+		file := d.dataFile(item, task, what)
+		if file.Name == "" {
+			return File{Place: s.Place}
+		}
+		for _, path := range file.Paths() {
+			if slices.Contains(list.paths, path) {
+				d.mistakes.Add(item.Place, "%s: %s: duplicate file %s", task, what, path)
+			}
+			list.paths = append(list.paths, path)
+		}
+		list.entries = append(list.entries, file.Name)
+	}
+	all.Name, all.several = strings.Join(list.entries, ", "), list
+	return all
+}
+
+// isPattern reports whether a path has one of the signs that filepath.Match reads.
+func isPattern(path string) bool { return strings.ContainsAny(path, "*?[") }
+
+// matching returns the files that a pattern matches, sorted: relative to the experiment file, else below $JENGA_DATA.
+// Its Name is "" after a mistake.
+func (d *decoding) matching(s *plugin.Section, pattern, task string) File {
+	patterns := []string{pattern}
+	if dir := os.Getenv("JENGA_DATA"); dir != "" && !filepath.IsAbs(s.Text) {
+		patterns = append(patterns, filepath.Join(dir, s.Text))
+	}
+	for _, p := range patterns {
+		paths, err := filepath.Glob(p)
+		if err != nil {
+			d.mistakes.Add(s.Place, "%s: %q is no pattern: %w; * and ? match any text and any character, [a-z] one of "+
+				"several", task, s.Text, err)
+			return File{Place: s.Place}
+		}
+		if len(paths) > 0 {
+			slices.Sort(paths)
+			return File{Name: p, Place: s.Place, several: &fileList{paths: paths}}
+		}
+	}
+	if !d.files {
+		return File{Name: pattern, Place: s.Place}
+	}
+	before := d.mistakes.Len()
+	d.mistakes.Add(s.Place, "%s: %q matches no file%s; %s", task, s.Text, alsoSearched("JENGA_DATA", s.Text),
+		contents(filepath.Dir(pattern)))
+	d.absent += d.mistakes.Len() - before
+	return File{Place: s.Place}
+}
+
+// contents describes a folder for an error.
+func contents(folder string) string {
+	const most = 10
+	entries, err := os.ReadDir(folder)
+	switch {
+	case err != nil && isPattern(folder):
+		return "its folder is a pattern too"
+	case err != nil:
+		return "there is no folder " + folder
+	case len(entries) == 0:
+		return folder + " is empty"
+	}
+	var names []string
+	for _, e := range entries[:min(most, len(entries))] {
+		names = append(names, e.Name())
+	}
+	text := folder + " has " + strings.Join(names, ", ")
+	if more := len(entries) - most; more > 0 {
+		text += " and " + plugin.Count(more, "more file")
+	}
+	return text
+}
+
+// paths returns the section of a file: its path, or a list of paths and patterns.
+func (f *writing) paths(file File) *plugin.Section {
+	if file.several == nil || file.several.entries == nil {
+		return f.path(file.Name)
+	}
+	list := &plugin.Section{Kind: plugin.List}
+	for _, entry := range file.several.entries {
+		list.Items = append(list.Items, f.path(entry))
+	}
+	return list
+}
+
+// checkStream rejects stream: true where the files or the heads of a task cannot be read from any place.
+func (d *decoding) checkStream(owner string, data Data, s *plugin.Section) {
+	if !data.Stream || !d.files {
+		return
+	}
+	train := data.Train
+	if data.Path.Name != "" {
+		train = data.Path
+	}
+	if train.Name == "" {
+		return
+	}
+	at := s.At("stream").Place
+	for _, path := range train.Paths() {
+		if runfolder.IsFolder(path) {
+			d.mistakes.Add(at, "%s: data: stream: %s is a folder, which is read as a whole; want a file", owner, path)
+			return
+		}
+		if err := data.FormatOf(train.Name).CheckStream(path); err != nil {
+			d.mistakes.Add(at, "%s: data: stream: %s: %w", owner, path, err)
+			return
+		}
+	}
+}

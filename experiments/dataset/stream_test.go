@@ -1,0 +1,112 @@
+package dataset
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/experiments/internal/sample"
+)
+
+// TestStreamsHaveTheMistakesOfMemory compares the errors of the same data with and without stream.
+func TestStreamsHaveTheMistakesOfMemory(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	t.Setenv("HOME", t.TempDir())
+	many := ""
+	for i := range 30 {
+		many += fmt.Sprintf(`{"text": "so %d", "price": "a lot", "label": "good"}`+"\n", i)
+	}
+	for name, test := range map[string]struct{ task, data, want string }{
+		"a line that is no record": {"type: classification, data: {train: a.jsonlSTREAM}",
+			"{\"text\": \"so\", \"label\": \"a\"}\n{\"text\n[]\n", "a.jsonl:2: "},
+		"no field": {"type: classification, data: {train: a.jsonl, text: txtSTREAM}", many, `did you mean "text"`},
+		"the same mistake in all records": {"type: regression, data: {train: a.jsonl, value: priceSTREAM}", many,
+			"all 30 records of a.jsonl have the same mistake"},
+		"a mistake in some": {"type: classification, data: {train: a.jsonlSTREAM}",
+			strings.Repeat(`{"text": "so", "label": ["b"]}`+"\n", 9) + many,
+			"a.jsonl: task \"mood\": and 4 more records like"},
+		"a split that takes all": {"type: classification, data: {train: a.jsonl, split: {dev: 40}STREAM}", many,
+			"leaves none to train on"},
+		"no labels": {"type: classification, data: {train: a.jsonlSTREAM}",
+			`{"text": "so"}` + "\n" + `{"text": "no"}` + "\n",
+			`head "mood" has no label in its training data`},
+		"an empty file": {"type: classification, data: {train: a.jsonlSTREAM}", "\n\n", "a.jsonl: no records"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			files := map[string]string{"a.jsonl": test.data}
+			task := "  - {name: mood, " + test.task + "}\n"
+			_, want := load(t, strings.ReplaceAll(task, "STREAM", ""), files)
+			_, got := load(t, strings.ReplaceAll(task, "STREAM", ", stream: true"), files)
+			if want == nil || got == nil || !strings.Contains(want.Error(), test.want) {
+				t.Fatalf("errors %v and %v, want %s", want, got, test.want)
+			}
+			if got.Error() != want.Error() {
+				t.Errorf("error\n%v\nwant\n%v", got, want)
+			}
+		})
+	}
+}
+
+func TestHeadsThatAreFittedRefuseStreams(t *testing.T) {
+	_, err := load(t, "  - {name: odd, type: anomaly, data: {train: a.jsonl, stream: true}, heads: [{name: odd, type: "+
+		"attention_pattern}]}\n", map[string]string{"a.jsonl": `{"text": "so", "label": "normal"}` + "\n"})
+	const want = `exp.yaml:5:63: task "odd": data: stream: head "odd" of type attention_pattern is fitted to many ` +
+		`training texts at once; leave stream out`
+	if err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("error %v, want %s", err, want)
+	}
+}
+
+func TestAWatchEndsAPass(t *testing.T) {
+	sample.Tasks(t, "  - {name: mood, type: classification, data: {train: a.jsonl, stream: true}}\n",
+		map[string]string{"a.jsonl": strings.Repeat(`{"text": "so", "label": "a"}`+"\n", 5000)})
+	e, err := config.Read("exp.yaml", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop := errors.New("stop")
+	for _, at := range []string{"first pass", "examples", "labels", "words", "encoding"} {
+		_, err = LoadWatched(e, func(p Progress) error {
+			if strings.HasPrefix(p.Pass, at) {
+				return stop
+			}
+			return nil
+		}, config.Train, config.Dev)
+		if !errors.Is(err, stop) {
+			t.Errorf("%s: error %v, want that of the watch", at, err)
+		}
+	}
+}
+
+func TestInOrderKeepsTheOrder(t *testing.T) {
+	for _, n := range []int{0, 1, 63, 64, 1000} {
+		var got []int
+		err := inOrder(n, func(i int) (int, error) { return 2 * i, nil }, func(i, v int) error {
+			if v != 2*i {
+				t.Errorf("element %d is %d", i, v)
+			}
+			got = append(got, i)
+			return nil
+		})
+		if err != nil || len(got) != n || !slices.IsSorted(got) {
+			t.Errorf("%d of %d elements, error %v", len(got), n, err)
+		}
+	}
+	failed := errors.New("failed")
+	visited := 0
+	err := inOrder(1000, func(i int) (int, error) {
+		if i == 300 {
+			return 0, failed
+		}
+		return i, nil
+	}, func(int, int) error {
+		visited++
+		return nil
+	})
+	if err != failed || visited != 300 {
+		t.Errorf("error %v after %d elements, want 300", err, visited)
+	}
+}

@@ -1,0 +1,185 @@
+package merge
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/jenga-nlp/jenga/encoders"
+	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/experiments/report"
+	"github.com/jenga-nlp/jenga/experiments/run"
+	"github.com/jenga-nlp/jenga/fusion"
+	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/nn"
+	"github.com/jenga-nlp/jenga/plugin"
+)
+
+// refitRate is the learning rate of the merged run's experiment, whose heads learn on a frozen encoder.
+const refitRate = 1e-3
+
+// checkNames returns an error that lists the tasks of different runs that have one name, ignoring case: names become
+// file names.
+func checkNames(sources []*source) error {
+	var wrong []error
+	owner := map[string]int{}
+	for r, s := range sources {
+		for _, task := range s.experiment.Tasks {
+			name := strings.ToLower(s.names[task.Name])
+			if first, taken := owner[name]; taken {
+				wrong = append(wrong, fmt.Errorf("task %q is in %s and in %s; give it another name by "+
+					"--rename %d:%s=NAME",
+					s.names[task.Name], sources[first].folder, s.folder, r+1, task.Name))
+				continue
+			}
+			owner[name] = r
+		}
+	}
+	return errors.Join(wrong...)
+}
+
+// checkParts returns an error if the encoders or the fusions of runs are of different kinds.
+func checkParts(sources []*source) error {
+	first := sources[0].experiment.Model
+	for _, s := range sources[1:] {
+		m, tokens := s.experiment.Model, s.opened.Data.Tokenizer.Size()
+		if have := sources[0].opened.Data.Tokenizer.Size(); tokens != have {
+			return fmt.Errorf("the tokenizer of %s has %d tokens and that of %s %d; want runs with the same",
+				sources[0].folder, have, s.folder, tokens)
+		}
+		if m.Encoder.Type != first.Encoder.Type {
+			return fmt.Errorf("%s has an encoder of type %s and %s one of type %s; want runs with the same",
+				sources[0].folder, first.Encoder.Type, s.folder, m.Encoder.Type)
+		}
+		if m.Fusion.Type != first.Fusion.Type || !reflect.DeepEqual(m.Fusion.Options, first.Fusion.Options) {
+			return fmt.Errorf("%s has another fusion than %s, %s and %s, or other options of it; want runs with "+
+				"the same", s.folder, sources[0].folder, m.Fusion.Type, first.Fusion.Type)
+		}
+	}
+	return nil
+}
+
+// joinedExperiment returns the experiment of the merged run: the tasks of all runs with a frozen encoder, and options
+// of training with which heads learn on it. Batch sizes are those of the first run.
+func joinedExperiment(sources []*source, folder string) (e *config.Experiment, warnings []string, err error) {
+	first := *sources[0].experiment
+	e = &first
+
+	// tasks
+	e.Tasks, e.Kept = nil, nil
+	for _, s := range sources {
+		for _, task := range s.experiment.Tasks {
+			task.Name = s.names[task.Name]
+			task.From, task.Keep = "", false // of a run that it is no longer trained from
+			if task.Data.SameAs != "" {
+				task.Data.SameAs = s.names[task.Data.SameAs]
+			}
+			e.Tasks = append(e.Tasks, task)
+		}
+	}
+
+	// model
+	absolute, err := filepath.Abs(folder)
+	if err != nil {
+		return nil, nil, err
+	}
+	e.ProjectName, e.JengaNLP, e.Warnings = filepath.Base(absolute), false, nil
+	e.Model.Freeze, e.Model.Unfreeze, e.Model.LoRA = encoders.FreezeAll, 0, encoders.LoRA{}
+	e.Model.BaseRun = nil
+	lengths := []string{}
+	for _, s := range sources {
+		length := s.experiment.Tokenizer.MaxLength
+		lengths = append(lengths, fmt.Sprint(length))
+		e.Tokenizer.MaxLength = max(e.Tokenizer.MaxLength, length)
+	}
+	if len(slices.Compact(slices.Clone(lengths))) > 1 {
+		warnings = append(warnings, fmt.Sprintf("tokenizer.max_length of the runs is %s; the merged run has %d",
+			strings.Join(lengths, ", "), e.Tokenizer.MaxLength))
+	}
+
+	// training
+	t := &e.Training
+	t.LearningRate, t.HeadRate, t.LayerDecay, t.EMA = refitRate, 0, 1, 0
+	t.Rehearse = 0
+	t.NumEpochs, t.MaxSteps, t.EvalStrategy, t.Recompute, t.OutputDir = 3, 0, "epoch", false, ""
+	t.MetricForBestModel, t.GreaterIsBetter = report.Overall, true
+	for _, err := range []error{
+		setDefault(&t.Optimizer, multitask.Optimizers()), setDefault(&t.Scheduler, multitask.Schedules()),
+		setDefault(&t.Sampling, multitask.Samplers()), setDefault(&t.Weighting, multitask.Weightings()),
+	} {
+		if err != nil {
+			return nil, nil, err
+		}
+	}
+	return e, warnings, nil
+}
+
+// setDefault sets a choice to the default part of a registry.
+func setDefault[E, P any](choice *plugin.Choice[E, P], of *plugin.Registry[E, P]) (err error) {
+	*choice, err = of.FromString(of.Default(), "")
+	return err
+}
+
+// joinedTasks returns the descriptions of all tasks in the merged run.
+func joinedTasks(sources []*source) []run.CheckpointTask {
+	var all []run.CheckpointTask
+	for _, s := range sources {
+		for _, task := range s.about.Tasks {
+			task.Name = s.names[task.Name]
+			all = append(all, task)
+		}
+	}
+	return all
+}
+
+// joinedParams returns the parameters of heads and fusion of all runs, under the names of the merged run. A parameter
+// of the fusion that all tasks share must have the same values in all runs.
+func joinedParams(sources []*source) ([]*nn.Param, error) {
+	var all []*nn.Param
+	type origin struct {
+		source *source
+		param  *nn.Param
+	}
+	known := map[string]origin{}
+	for _, s := range sources {
+		m := s.opened.Model
+		shared := fusion.DescriptionOf(m.Fusion).Shared
+		encoder := byName(multitask.EncoderParams(m.Params).All())
+		for _, w := range m.Params.All() {
+			if encoder[w.Name] != nil {
+				continue
+			}
+			name := w.Name
+			if !slices.Contains(shared, w) {
+				name = s.renamed(name)
+			}
+			if first, twice := known[name]; twice {
+				if !slices.Equal(first.param.Data, w.Data) {
+					return nil, fmt.Errorf("%s and %s have other values of %s, which all tasks of fusion %s share, "+
+						"and are no change of a base model; want runs with fusion: %s, or one with parameters for "+
+						"each task alone", first.source.folder, s.folder, name, s.experiment.Model.Fusion.Type,
+						fusion.Registry().Default())
+				}
+				continue
+			}
+			known[name] = origin{s, w}
+			all = append(all, &nn.Param{Name: name, Shape: w.Shape, Data: w.Data})
+		}
+	}
+	return all, nil
+}
+
+// renamed returns the name that a parameter of a single task has in the merged run: one part of it is the task's name.
+func (s *source) renamed(param string) string {
+	parts := strings.Split(param, ".")
+	for i, part := range parts[1:] {
+		if name, task := s.names[part]; task {
+			parts[i+1] = name
+			break // heads.TASK.HEAD
+		}
+	}
+	return strings.Join(parts, ".")
+}

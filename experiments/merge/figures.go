@@ -1,0 +1,95 @@
+package merge
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/experiments/predict"
+	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/plugin"
+)
+
+// Figure is the main metric of a head on dev: in its own run, in the merged run, and there after heads are trained
+// again; nil where it is unknown.
+type Figure struct {
+	Run      string   `json:"run"` // its own
+	Task     string   `json:"task"`
+	Head     string   `json:"head"`
+	Metric   string   `json:"metric,omitempty"`
+	Before   *float64 `json:"before"`
+	Merged   *float64 `json:"merged"`
+	Refitted *float64 `json:"refitted,omitempty"`
+}
+
+// Before evaluates the runs on dev and returns the figures of all heads, by their tasks' names in the merged run.
+func (m *Merge) Before(ctx context.Context) ([]Figure, error) {
+	var all []Figure
+	for _, s := range m.sources {
+		groups, warnings, err := evaluate(ctx, s.opened)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", s.folder, err)
+		}
+		for _, warning := range warnings {
+			m.Warnings = append(m.Warnings, plugin.Warning(plugin.Place{File: s.folder}, "%s", warning))
+		}
+		for _, task := range s.experiment.Tasks {
+			for _, head := range task.Heads {
+				f := Figure{Run: s.folder, Task: s.names[task.Name], Head: head.Name}
+				f.Metric, f.Before = mainMetric(groups, task.Name, head.Name)
+				all = append(all, f)
+			}
+		}
+	}
+	return all, nil
+}
+
+// After sets the figures of the merged run in folder.
+func After(ctx context.Context, figures []Figure, folder string) error {
+	opened, err := predict.Open(folder)
+	if err != nil {
+		return err
+	}
+	defer opened.Close()
+	groups, _, err := evaluate(ctx, opened)
+	if err != nil {
+		return fmt.Errorf("%s: %w", folder, err)
+	}
+	for i := range figures {
+		_, figures[i].Merged = mainMetric(groups, figures[i].Task, figures[i].Head)
+	}
+	return nil
+}
+
+// Refitted sets the figures of the merged run after its heads are trained again, by the evaluation of its best model.
+func Refitted(figures []Figure, best multitask.Evaluation) {
+	for i := range figures {
+		_, figures[i].Refitted = mainMetric(best.Groups, figures[i].Task, figures[i].Head)
+	}
+}
+
+// evaluate evaluates a run on dev. Tasks without dev data, or whose data is not found, are in the warnings.
+func evaluate(ctx context.Context, o *predict.Opened) (groups []multitask.GroupMetrics, warnings []string, err error) {
+	for _, group := range o.Data.Groups {
+		task := o.Data.Experiment.Tasks[group.Tasks[0]].Name
+		if err := o.Read(config.Dev, task, nil); err != nil {
+			warnings = append(warnings, fmt.Sprintf("task %q is not evaluated on dev: %v", task, err))
+		}
+	}
+	groups, err = o.Evaluate(ctx, config.Dev, nil)
+	return groups, warnings, err
+}
+
+// mainMetric returns the main metric of a head in metrics; nil where it has none.
+func mainMetric(groups []multitask.GroupMetrics, task, head string) (name string, value *float64) {
+	for _, group := range groups {
+		for _, t := range group.Tasks {
+			for _, h := range t.Heads {
+				if t.Task == task && h.Head == head && len(h.Metrics) > 0 && !h.Metrics[0].Undefined {
+					return h.Metrics[0].Name, &h.Metrics[0].Value
+				}
+			}
+		}
+	}
+	return "", nil
+}

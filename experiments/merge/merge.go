@@ -1,0 +1,218 @@
+package merge
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/jenga-nlp/jenga/encoders"
+	"github.com/jenga-nlp/jenga/experiments/run"
+	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/nn"
+	"github.com/jenga-nlp/jenga/plugin"
+)
+
+// Rename gives a task another name in the merged run.
+type Rename struct {
+	Run        int // from 0
+	Task, Name string
+}
+
+// Merge is trained runs that are open to be merged.
+type Merge struct {
+	Options  Options // with all defaults filled in
+	Warnings []string
+
+	sources []*source
+	base    run.BaseLocation
+}
+
+// Open opens runs that have a base model in common. base is its folder, "" where it is where the runs were trained
+// from. The caller closes the Merge.
+func Open(folders []string, o Options, renames []Rename, base string) (m *Merge, err error) {
+	if len(folders) < 2 {
+		return nil, fmt.Errorf("%s to merge; want at least two", plugin.Count(len(folders), "run"))
+	}
+	m = &Merge{}
+	if m.Options, err = o.filled(len(folders)); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			m.Close()
+		}
+	}()
+
+	// runs
+	var wrong []error
+	for _, folder := range folders {
+		s, err := openSource(folder)
+		if err != nil {
+			wrong = append(wrong, err)
+			continue
+		}
+		m.sources = append(m.sources, s)
+		m.Warnings = append(m.Warnings, s.opened.Warnings...)
+	}
+	if wrong != nil {
+		return m, errors.Join(wrong...)
+	}
+
+	// what they have in common
+	for _, r := range renames {
+		if r.Run < 0 || r.Run >= len(m.sources) {
+			return m, fmt.Errorf("--rename: run %d of %d", r.Run+1, len(m.sources))
+		}
+		wrong = append(wrong, m.sources[r.Run].rename(r.Task, r.Name))
+	}
+	if err := errors.Join(append(wrong, checkNames(m.sources), checkParts(m.sources))...); err != nil {
+		return m, err
+	}
+	var warnings []string
+	m.base, warnings, err = bases(m.sources, base)
+	for _, warning := range warnings {
+		m.Warnings = append(m.Warnings, plugin.Warning(plugin.Place{}, "%s", warning))
+	}
+	return m, err
+}
+
+// Close closes the runs.
+func (m *Merge) Close() {
+	for _, s := range m.sources {
+		s.opened.Close()
+	}
+}
+
+// Write writes the merged run to folder, in place of an earlier run if force is true. It changes the weights of the
+// runs that are open, so that they must not be evaluated afterwards.
+func (m *Merge) Write(folder string, force bool) error {
+	if err := run.CheckJoined(folder, force); err != nil {
+		return err
+	}
+	first := m.sources[0]
+	joined := run.Joined{Tasks: joinedTasks(m.sources), Tokenizer: first.opened.Data.Tokenizer}
+	var err error
+	if joined.Params, err = joinedParams(m.sources); err != nil {
+		return err
+	}
+	var warnings []string
+	if joined.Experiment, warnings, err = joinedExperiment(m.sources, folder); err != nil {
+		return err
+	}
+	for _, warning := range warnings {
+		m.Warnings = append(m.Warnings, plugin.Warning(plugin.Place{}, "%s", warning))
+	}
+	if joined.About, err = m.about(); err != nil {
+		return err
+	}
+
+	// encoder, where not all runs have the base model's
+	if slices.ContainsFunc(m.sources, func(s *source) bool { return !s.frozen() }) {
+		if joined.Encoder, err = m.encoder(); err != nil {
+			return err
+		}
+	} else {
+		joined.Location = first.about.Encoder
+	}
+	return joined.Write(folder, force)
+}
+
+// encoder returns the encoder of the first run with merged weights.
+func (m *Merge) encoder() (encoders.Saver, error) {
+	first := m.sources[0]
+	saver, ok := first.opened.Model.Encoder.(encoders.Saver)
+	if !ok {
+		return nil, fmt.Errorf("%s: its encoder cannot be saved", first.folder)
+	}
+
+	// the parameters, in the order of the first run
+	named, closeBase, err := openBase(first, m.base.Folder)
+	if err != nil {
+		return nil, err
+	}
+	defer closeBase()
+	params := multitask.EncoderParams(first.opened.Model.Params).All()
+	if len(params) == 0 {
+		return nil, fmt.Errorf("%s: its encoder has its weights in a memory of its own", first.folder)
+	}
+	var base [][]float32
+	runs := make([][][]float32, len(m.sources))
+	for _, w := range params {
+		values, err := valuesOf(named, w, "base model "+m.base.Folder)
+		if err != nil {
+			return nil, err
+		}
+		base = append(base, values)
+	}
+	for r, s := range m.sources {
+		own := byName(multitask.EncoderParams(s.opened.Model.Params).All())
+		for _, w := range params {
+			values, err := valuesOf(own, w, s.folder)
+			if err != nil {
+				return nil, err
+			}
+			runs[r] = append(runs[r], values)
+		}
+	}
+
+	// their combination
+	c := newCombination(m.Options, base, runs)
+	merged := make([][]float32, len(params))
+	for i, w := range params {
+		var values [][]float32
+		for _, run := range runs {
+			values = append(values, run[i])
+		}
+		merged[i] = c.of(w.Name, base[i], values)
+		if at := slices.IndexFunc(merged[i], isNotFinite); at >= 0 {
+			return nil, fmt.Errorf("parameter %q is %v at index %d after merging; want a smaller --scale", w.Name,
+				merged[i][at], at)
+		}
+	}
+	for i, w := range params {
+		w.Data = merged[i]
+		w.Changed()
+	}
+	return saver, nil
+}
+
+// valuesOf returns the values of the parameter of a model that has the name and shape of w.
+func valuesOf(named map[string]*nn.Param, w *nn.Param, of string) ([]float32, error) {
+	own := named[w.Name]
+	if own == nil || !slices.Equal(own.Shape, w.Shape) {
+		return nil, fmt.Errorf("%s: no parameter %q of shape %v", of, w.Name, w.Shape)
+	}
+	return own.Data, nil
+}
+
+func isNotFinite(v float32) bool { return !(math.Abs(float64(v)) <= math.MaxFloat32) }
+
+// about returns the origin of the merged encoder as JSON.
+func (m *Merge) about() ([]byte, error) {
+	type origin struct {
+		Folder string            `json:"folder"`
+		Weight float64           `json:"weight"`
+		Tasks  map[string]string `json:"tasks"` // names in the merged run
+	}
+	about := struct {
+		Jenga   string           `json:"jenga"`
+		Method  string           `json:"method"`
+		Scale   float64          `json:"scale"`
+		Density float64          `json:"density,omitempty"`
+		Seed    *uint64          `json:"seed,omitempty"`
+		Base    run.BaseLocation `json:"base"`
+		Runs    []origin         `json:"runs"`
+	}{
+		Jenga: run.Version, Method: m.Options.Method, Scale: m.Options.Scale, Density: m.Options.Density, Base: m.base,
+	}
+	if m.Options.Method == DARE {
+		about.Seed = &m.Options.Seed
+	}
+	for r, s := range m.sources {
+		about.Runs = append(about.Runs, origin{s.folder, m.Options.Weights[r], s.names})
+	}
+	text, err := json.MarshalIndent(about, "", "  ")
+	return append(text, '\n'), err
+}

@@ -1,0 +1,185 @@
+package merge
+
+import (
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/jenga-nlp/jenga/encoders"
+	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/experiments/dataset"
+	"github.com/jenga-nlp/jenga/experiments/predict"
+	"github.com/jenga-nlp/jenga/experiments/run"
+	"github.com/jenga-nlp/jenga/experiments/runfolder"
+	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/nn"
+)
+
+// source is a run that is merged.
+type source struct {
+	folder     string
+	about      run.Checkpoint
+	experiment *config.Experiment
+	opened     *predict.Opened
+	names      map[string]string // of its tasks in the merged run
+}
+
+// openSource opens a run.
+func openSource(folder string) (*source, error) {
+	file, saved, err := runfolder.Find(folder)
+	if err != nil {
+		return nil, err
+	}
+	s := &source{folder: folder, names: map[string]string{}}
+	if s.about, err = run.ReadCheckpoint(saved, filepath.Dir(file)); err != nil {
+		return nil, err
+	}
+	for _, task := range s.about.Tasks {
+		if task.Adapter != "" {
+			return nil, fmt.Errorf("%s: task %q has changes of the encoder of its own (lora: {per_task: true}), which "+
+				"are not merged; model.base_model and keep_tasks add tasks to such a run", folder, task.Name)
+		}
+	}
+	if s.experiment, err = config.ReadTrained(file); err != nil {
+		return nil, err
+	}
+	if s.opened, err = predict.Open(folder); err != nil {
+		return nil, err
+	}
+	for _, task := range s.experiment.Tasks {
+		s.names[task.Name] = task.Name
+	}
+	return s, nil
+}
+
+// frozen reports whether the run's encoder is its base model, unchanged.
+func (s *source) frozen() bool { return s.about.Encoder.SHA256 != nil }
+
+// base returns the base model of the run's encoder; its CRC32C is nil where the run does not have it, and its Folder ""
+// where that is not known either.
+func (s *source) base() (run.BaseLocation, error) {
+	switch {
+	case s.frozen():
+		return run.BaseLocation{Folder: s.about.Encoder.Folder, CRC32C: s.about.Encoder.CRC32C}, nil
+	case s.about.Base != nil:
+		return *s.about.Base, nil
+	case s.experiment.Model.BaseModel.Name == "":
+		return run.BaseLocation{}, fmt.Errorf("%s: its encoder was trained from scratch, so that it has no base model "+
+			"in common with another run", s.folder)
+	}
+	return run.BaseLocation{Folder: s.experiment.Model.BaseModel.Name}, nil
+}
+
+// bases returns the base model that all runs have, and warnings. named is its folder, "" where the runs name it.
+func bases(sources []*source, named string) (base run.BaseLocation, warnings []string, err error) {
+	var first *source // whose sums base has
+	for _, s := range sources {
+		own, err := s.base()
+		if err != nil {
+			return base, nil, err
+		}
+		switch {
+		case own.CRC32C == nil && named == "":
+			return base, nil, fmt.Errorf("%s: it has no checksum of its base model, as runs of earlier versions of "+
+				"jenga; name the base model by --base, or train it again", s.folder)
+		case own.CRC32C == nil:
+			warnings = append(warnings, fmt.Sprintf("%s has no checksum of its base model, which is taken to be %s",
+				s.folder, named))
+		case first == nil:
+			first, base = s, own
+		default:
+			if differs := different(base.CRC32C, own.CRC32C); differs != "" {
+				return base, nil, fmt.Errorf("%s and %s have other base models, %s and %s: %s; want runs of the same "+
+					"one", first.folder, s.folder, base.Folder, own.Folder, differs)
+			}
+			if !runfolder.Exists(base.Folder) {
+				base.Folder = own.Folder
+			}
+		}
+	}
+	if named != "" {
+		base.Folder = named
+	}
+	return base, warnings, checkBase(base)
+}
+
+// different describes the first difference of two maps of sums by file; "" if there is none. One may have files that
+// the other lacks: a frozen encoder's have those of its tokenizer.
+func different(a, b map[string]string) string {
+	common := false
+	for _, name := range slices.Sorted(maps.Keys(a)) {
+		switch other, has := b[name]; {
+		case has && other != a[name]:
+			return fmt.Sprintf("the CRC-32C of %s is %s and %s", name, a[name], other)
+		case has:
+			common = true
+		}
+	}
+	if !common {
+		return fmt.Sprintf("they have the files %s and %s", strings.Join(slices.Sorted(maps.Keys(a)), ", "),
+			strings.Join(slices.Sorted(maps.Keys(b)), ", "))
+	}
+	return ""
+}
+
+// checkBase returns an error if the files of a base model are not those that runs were trained from.
+func checkBase(base run.BaseLocation) error {
+	if !runfolder.Exists(base.Folder) {
+		return fmt.Errorf("base model of the runs not found: %s; restore it there, or name it by --base", base.Folder)
+	}
+	for _, name := range slices.Sorted(maps.Keys(base.CRC32C)) {
+		if !filepath.IsLocal(filepath.FromSlash(name)) {
+			return fmt.Errorf("file %q of the base model is out of its folder", name)
+		}
+		file := filepath.Join(dataset.TokenizerFolder(base.Folder), filepath.FromSlash(name))
+		sum, err := runfolder.CRC32C(file)
+		if err != nil {
+			return fmt.Errorf("base model: %w; restore the file, or name another folder by --base", err)
+		}
+		if sum != base.CRC32C[name] {
+			return fmt.Errorf("%s: its CRC-32C is %s, not %s as when the runs were trained from it; restore the file, "+
+				"or name another folder by --base", file, sum, base.CRC32C[name])
+		}
+	}
+	return nil
+}
+
+// openBase returns the parameters of the base model's encoder, by the name that they have in a run.
+func openBase(s *source, folder string) (params map[string]*nn.Param, closer func() error, err error) {
+	choice, err := s.experiment.EncoderIn(folder)
+	if err != nil {
+		return nil, nil, err
+	}
+	tree := nn.NewParams(s.experiment.Seed)
+	encoder, err := choice.Build(encoders.Env{
+		Model: folder, Vocabulary: s.opened.Data.Tokenizer.Size(), MaxLength: s.experiment.Tokenizer.MaxLength,
+		Freeze: encoders.FreezeAll, Params: multitask.EncoderParams(tree),
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	return byName(multitask.EncoderParams(tree).All()), func() error { return encoders.Close(encoder) }, nil
+}
+
+func byName(params []*nn.Param) map[string]*nn.Param {
+	named := map[string]*nn.Param{}
+	for _, w := range params {
+		named[w.Name] = w
+	}
+	return named
+}
+
+// rename gives a task of the run another name in the merged run.
+func (s *source) rename(task, name string) error {
+	if _, has := s.names[task]; !has {
+		return fmt.Errorf("--rename: %s has no task %q; it has %s", s.folder, task,
+			strings.Join(slices.Sorted(maps.Keys(s.names)), ", "))
+	}
+	if err := config.CheckName(name); err != nil {
+		return fmt.Errorf("--rename: task %q of %s: %w", task, s.folder, err)
+	}
+	s.names[task] = name
+	return nil
+}

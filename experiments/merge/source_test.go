@@ -1,0 +1,134 @@
+package merge
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/jenga-nlp/jenga/experiments/internal/sample"
+	"github.com/jenga-nlp/jenga/experiments/runfolder"
+)
+
+func TestRunsThatCannotBeMerged(t *testing.T) {
+	b, other := newBase(t), newBase(t)
+	a := b.run(t, "a", teams)
+	scratch := filepath.Join(b.dir, "base")
+	sample.Write(t, filepath.Join(other.encoder, "config.json"), // another base model
+		string(mustReadFile(t, filepath.Join(other.encoder, "config.json")))+"\n")
+	for _, c := range []struct {
+		run, want string
+	}{
+		{other.run(t, "b", things), "have other base models"},
+		{b.run(t, "c", things, "model.fusion=attention"), "has another fusion than"},
+		{b.run(t, "g", things, "model.lora={per_task: true, r: 2}"), "has changes of the encoder of its own"},
+	} {
+		if _, err := Open([]string{a, c.run}, Options{Method: Mean}, nil, ""); err == nil ||
+			!strings.Contains(err.Error(), c.want) {
+			t.Errorf("Open = %v, want %s", err, c.want)
+		}
+	}
+	renames := []Rename{{1, "team", "x"}, {1, "things", "y"}}
+	if _, err := Open([]string{a, scratch}, Options{Method: Mean}, renames, ""); err == nil ||
+		!strings.Contains(err.Error(), "was trained from scratch") {
+		t.Errorf("Open = %v, want an error about a run from scratch", err)
+	}
+
+	// a fusion whose parameters tasks share
+	shared := []string{b.run(t, "e", teams, "model.fusion=attention"), b.run(t, "f", things, "model.fusion=attention")}
+	m, err := Open(shared, Options{Method: Mean}, nil, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	folder := filepath.Join(b.dir, "merged")
+	if err := m.Write(folder, false); err == nil ||
+		!strings.Contains(err.Error(), "which all tasks of fusion attention share") {
+		t.Errorf("Write = %v, want an error about the fusion", err)
+	}
+	if runfolder.Exists(folder) {
+		t.Error("a merge that fails leaves a folder")
+	}
+
+}
+
+func TestABaseModelThatIsNotThatOfTheRuns(t *testing.T) {
+	b := newBase(t)
+	a, d := b.run(t, "a", teams), b.run(t, "d", things)
+
+	// changed
+	config := filepath.Join(b.encoder, "config.json")
+	text := mustReadFile(t, config)
+	sample.Write(t, config, string(text)+" ")
+	if _, err := Open([]string{a, d}, Options{Method: Mean}, nil, ""); err == nil ||
+		!strings.Contains(err.Error(), "as when the runs were trained from it") {
+		t.Errorf("Open = %v, want an error about the base model's file", err)
+	}
+	sample.Write(t, config, string(text))
+
+	// moved
+	moved := filepath.Join(b.dir, "moved")
+	if err := os.Rename(b.encoder, moved); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open([]string{a, d}, Options{Method: Mean}, nil, ""); err == nil ||
+		!strings.Contains(err.Error(), "base model of the runs not found") {
+		t.Errorf("Open = %v, want an error about the missing base model", err)
+	}
+	m, err := Open([]string{a, d}, Options{Method: Mean}, nil, moved)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	folder := filepath.Join(b.dir, "merged")
+	if err := m.Write(folder, false); err != nil {
+		t.Error(err)
+	}
+	if err := m.Write(folder, false); err == nil || !strings.Contains(err.Error(), "holds a run") {
+		t.Errorf("Write = %v, want an error about the run in the folder", err)
+	}
+}
+
+// Runs of versions that recorded no base model are merged with the one that is named.
+func TestRunsWithoutASumOfTheirBaseModel(t *testing.T) {
+	b := newBase(t)
+	runs := []string{b.run(t, "a", teams), b.run(t, "d", things)}
+	for _, folder := range runs {
+		model := filepath.Join(folder, "best", runfolder.ModelFile)
+		var about map[string]any
+		if err := json.Unmarshal(mustReadFile(t, model), &about); err != nil {
+			t.Fatal(err)
+		}
+		delete(about, "base")
+		text, err := json.Marshal(about)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sample.Write(t, model, string(text))
+		if err := os.Remove(filepath.Join(folder, "best", runfolder.ChecksumsFile)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const want = "it has no checksum of its base model, as runs of earlier versions of jenga; name the base model"
+	if _, err := Open(runs, Options{Method: Mean}, nil, ""); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("Open = %v, want %s", err, want)
+	}
+	m, err := Open(runs, Options{Method: Mean}, nil, b.encoder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	if len(m.Warnings) != 2 || !strings.Contains(m.Warnings[0], "no checksum of its base model, which is taken to be") {
+		t.Errorf("warnings %q", m.Warnings)
+	}
+}
+
+func mustReadFile(t *testing.T, path string) []byte {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}

@@ -1,0 +1,210 @@
+package run
+
+import (
+	"path/filepath"
+	"slices"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/experiments/dataset"
+	"github.com/jenga-nlp/jenga/experiments/model"
+	"github.com/jenga-nlp/jenga/experiments/report"
+	"github.com/jenga-nlp/jenga/experiments/runfolder"
+	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/plugin"
+)
+
+// grow prepares an experiment that trains on from a run.
+func grow(e *config.Experiment, watch dataset.Watch, splits []string) (*Run, error) {
+	base, err := readBase(e)
+	if err != nil {
+		return nil, err
+	}
+	if err := base.Check(e); err != nil {
+		return nil, err
+	}
+	base.SetAdapters(e)
+	data, err := dataset.Grow(e, base.Labels(e), watch, splits...)
+	if err != nil {
+		return nil, withEncoder(e, err)
+	}
+	built, err := model.Grow(data, base)
+	if err != nil {
+		return nil, err
+	}
+	r, err := newRun(built)
+	if err != nil {
+		return nil, err
+	}
+	r.setBase(base)
+	r.readKept()
+	return r, nil
+}
+
+// readBase reads what the checkpoint of the base run has besides tensors, and checks its files.
+func readBase(e *config.Experiment) (*model.Base, error) {
+	at := e.Model.BaseRun
+	about, err := ReadCheckpoint(at.Model, filepath.Dir(at.File))
+	if err != nil {
+		return nil, &plugin.Mistake{Place: e.Model.BaseModel.Place, Err: err}
+	}
+	labels, err := about.Labels()
+	if err != nil {
+		return nil, &plugin.Mistake{Place: e.Model.BaseModel.Place, Err: err}
+	}
+	base := &model.Base{Folder: at.Folder, Weights: filepath.Join(at.Model, runfolder.TensorsFile)}
+	for _, task := range about.Tasks {
+		of := model.BaseTask{
+			Name: task.Name, Type: task.Type, Pairs: task.Pairs, Single: task.Single,
+			SplitAgreement: task.SplitAgreement, Adapter: task.Adapter,
+		}
+		for _, head := range task.Heads {
+			set := labels[multitask.HeadName{Task: task.Name, Head: head.Name}]
+			of.Heads = append(of.Heads, model.BaseHead{Name: head.Name, Type: head.Type, Labels: set})
+		}
+		base.Tasks = append(base.Tasks, of)
+	}
+	return base, nil
+}
+
+// resumeGrowth sets the parameters that no snapshot holds, those of kept tasks, to those of the base run again.
+func (r *Run) resumeGrowth() error {
+	if r.experiment().Model.BaseRun == nil {
+		return nil
+	}
+	base, err := readBase(r.experiment())
+	if err != nil {
+		return err
+	}
+	if err := r.built.TakeOver(base); err != nil {
+		return err
+	}
+	r.setBase(base)
+	r.readKept()
+	return nil
+}
+
+// setBase sets the run that r continues, and what it takes over.
+func (r *Run) setBase(base *model.Base) {
+	r.base = base
+	e := r.experiment()
+	g := &report.Growth{Run: base.Folder, Fusion: e.Model.Fusion.Type}
+	taken := map[string]bool{}
+	for _, task := range slices.Concat(e.Tasks, e.Kept) {
+		grown := report.GrownTask{Task: task.Name, From: task.From, State: report.New}
+		switch {
+		case task.Keep && e.Training.Rehearse > 0:
+			grown.State = report.Rehearsed
+		case task.Keep:
+			grown.State = report.Kept
+		case task.From != "":
+			grown.State = report.TrainedOn
+		}
+		taken[task.From] = true
+		heads := map[string]bool{}
+		for _, head := range task.Heads {
+			of := r.grownHead(task, head.Name)
+			heads[of.From] = true
+			grown.Heads = append(grown.Heads, of)
+		}
+		if from := base.Task(task); from != nil {
+			for _, head := range from.Heads {
+				if !heads[head.Name] {
+					grown.Dropped = append(grown.Dropped, head.Name)
+				}
+			}
+		}
+		g.Tasks = append(g.Tasks, grown)
+	}
+	for _, task := range base.Tasks {
+		if !taken[task.Name] {
+			g.Dropped = append(g.Dropped, task.Name)
+		}
+	}
+	r.Growth = g
+}
+
+// grownHead returns what a head takes over from the base run.
+func (r *Run) grownHead(task config.Task, head string) report.GrownHead {
+	grown := report.GrownHead{Head: head}
+	var names []string
+	if set := r.Data.Labels[multitask.HeadName{Task: task.Name, Head: head}]; set != nil {
+		names = set.Names()
+	}
+	from := r.base.Head(task, head)
+	if from == nil {
+		grown.Labels = len(names)
+		return grown
+	}
+	grown.From, grown.Labels = from.Name, max(len(names), len(from.Labels.Names()))
+	for _, name := range names {
+		if from.Labels.ID(name) == corpus.Unknown {
+			grown.NewLabels = append(grown.NewLabels, name)
+		}
+	}
+	return grown
+}
+
+// readKept reads dev of the tasks that are kept and not trained beside an encoder that learns, by which the run says
+// what they lose. Their data may be gone, which is a warning.
+func (r *Run) readKept() {
+	kept := r.Data.Kept
+	if kept == nil || r.experiment().Model.Fixed() {
+		return
+	}
+	if err := kept.Read(config.Dev, "", nil); err != nil {
+		r.Warnings = append(r.Warnings, plugin.Warning(plugin.Place{}, "what the kept tasks lose is not measured: %v",
+			err))
+		for g := range kept.Groups {
+			delete(kept.Groups[g].Examples, config.Dev)
+		}
+		return
+	}
+	r.Warnings = append(r.Warnings, kept.Warnings...)
+}
+
+// describeKept describes the tasks that are kept and not trained, as the base run does.
+func (r *Run) describeKept() []CheckpointTask {
+	var all []CheckpointTask
+	for _, task := range r.experiment().Kept {
+		for _, g := range r.built.Kept {
+			for _, built := range g.Tasks {
+				if built.Name != task.Name {
+					continue
+				}
+				about := describeTask(task, built)
+				about.Adapter = g.Adapter
+				if from := r.base.Task(task); from != nil {
+					about.Pairs, about.Single, about.SplitAgreement = from.Pairs, from.Single, from.SplitAgreement
+				}
+				all = append(all, about)
+			}
+		}
+	}
+	return all
+}
+
+// newSampler makes the experiment's sampler. Beside it the tasks of the base run are rehearsed.
+func (r *Run) newSampler(weighting multitask.Weighting) (multitask.Sampler, error) {
+	t, env := r.experiment().Training, r.Model.SamplerEnv(weighting)
+	if t.Rehearse == 0 {
+		return t.Sampling.Build(env)
+	}
+	names, old := env.Groups, make([]bool, len(env.Groups))
+	own := env
+	own.Groups, own.Tasks = nil, nil
+	for g, group := range r.Data.Groups {
+		old[g] = !slices.ContainsFunc(group.Tasks, func(number int) bool { return !r.isKept(number) })
+		if !old[g] {
+			own.Groups, own.Tasks = append(own.Groups, names[g]), append(own.Tasks, env.Tasks[g])
+		}
+	}
+	if len(own.Groups) == len(names) { // the tasks of the run read the texts of others
+		return t.Sampling.Build(env)
+	}
+	sampler, err := t.Sampling.Build(own)
+	if err != nil {
+		return nil, err
+	}
+	return multitask.NewRehearsal(sampler, names, old, t.Rehearse), nil
+}

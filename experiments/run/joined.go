@@ -1,0 +1,180 @@
+package run
+
+import (
+	"bytes"
+	"encoding/json"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/encoders"
+	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/experiments/dataset"
+	"github.com/jenga-nlp/jenga/experiments/model"
+	"github.com/jenga-nlp/jenga/experiments/runfolder"
+	"github.com/jenga-nlp/jenga/internal/checkpoint"
+	"github.com/jenga-nlp/jenga/nn"
+)
+
+// Joined is a run that is made of others: their tasks and heads on one encoder, which is a frozen base model in the run
+// folder.
+type Joined struct {
+	Experiment *config.Experiment
+	Tasks      []CheckpointTask
+	Params     []*nn.Param    // of heads and fusion
+	Encoder    encoders.Saver // nil: the runs have the same frozen encoder, at Location
+	Tokenizer  corpus.Tokenizer
+	Location   EncoderLocation
+	About      []byte // JSON about the encoder's origin
+}
+
+// CheckJoined returns an error if no run can be written to folder: another training writes to it, it holds a run and
+// force is false, or it holds other files.
+func CheckJoined(folder string, force bool) error {
+	if err := runfolder.CheckUnlocked(folder); err != nil {
+		return err
+	}
+	return checkFiles(folder, force)
+}
+
+// Write writes the run to folder, in place of an earlier one if force is true. The encoder is in runfolder.EncoderDir,
+// beside the checkpoints; the experiment's base model is set to it.
+func (j Joined) Write(folder string, force bool) error {
+	// folder, which is this run's alone
+	lock, err := runfolder.Acquire(folder)
+	if err != nil {
+		return err
+	}
+	defer lock.Release()
+	if err := checkFiles(folder, force); err != nil {
+		return err
+	}
+	if err := clearFolder(folder); err != nil {
+		return err
+	}
+
+	// encoder
+	encoder := filepath.Join(folder, runfolder.EncoderDir)
+	location, base := j.Location, j.Location.Folder
+	if j.Encoder != nil {
+		base = encoder
+		if location, err = j.writeEncoder(encoder); err != nil {
+			return err
+		}
+	}
+	if location.Folder, err = runfolder.Relative(folder, base); err != nil {
+		return err
+	}
+
+	// checkpoints
+	last := filepath.Join(folder, runfolder.LastDir)
+	err = runfolder.Replace(last, func(fresh string) error { return j.writeCheckpoint(fresh, location) })
+	if err != nil {
+		return err
+	}
+	if err := runfolder.Link(last, filepath.Join(folder, runfolder.BestDir)); err != nil {
+		return err
+	}
+
+	// experiment, which makes it a run
+	if err := runfolder.WriteFile(filepath.Join(folder, runfolder.MetricsFile), joinedMetrics); err != nil {
+		return err
+	}
+	var text bytes.Buffer
+	j.Experiment.Model.BaseModel.Name = base
+	if err := j.Experiment.Write(&text, folder); err != nil {
+		return err
+	}
+	return runfolder.WriteFile(filepath.Join(folder, runfolder.ExperimentFile), text.Bytes())
+}
+
+// joinedMetrics is the metrics file of a run whose training is over before it begins.
+var joinedMetrics = []byte(`{"event":"done","best":null,"seconds":0,"folder":"."}` + "\n")
+
+// writeEncoder writes the encoder and its tokenizer to a folder, and returns its location there, with the sums of its
+// files.
+func (j Joined) writeEncoder(folder string) (EncoderLocation, error) {
+	err := runfolder.Replace(folder, func(fresh string) error {
+		if err := j.Encoder.Save(fresh); err != nil {
+			return err
+		}
+		if err := j.Tokenizer.Save(fresh); err != nil {
+			return err
+		}
+		return os.WriteFile(filepath.Join(fresh, runfolder.MergeFile), j.About, 0o644)
+	})
+	if err != nil {
+		return EncoderLocation{}, err
+	}
+	var files []string
+	err = filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			files = append(files, path)
+		}
+		return err
+	})
+	if err != nil {
+		return EncoderLocation{}, err
+	}
+	sums, err := sumFiles(folder, files)
+	return EncoderLocation{SHA256: sums.sha256, CRC32C: sums.crc32c}, err
+}
+
+// writeCheckpoint writes the weights of heads and fusion, and their description.
+func (j Joined) writeCheckpoint(folder string, encoder EncoderLocation) error {
+	if err := checkpoint.Write(filepath.Join(folder, runfolder.TensorsFile), j.Params, nn.Params{}); err != nil {
+		return err
+	}
+	about := Checkpoint{Format: checkpointFormat, Jenga: Version, Encoder: encoder, Tasks: j.Tasks}
+	text, err := json.MarshalIndent(about, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(folder, runfolder.ModelFile), append(text, '\n'), 0o644); err != nil {
+		return err
+	}
+	return runfolder.WriteChecksums(folder)
+}
+
+// Refit prepares the run in folder to be trained again on its own data, by the options in its experiment file and in
+// sets, with the labels and the weights of its checkpoint. Train then replaces it.
+func Refit(folder string, sets []string) (*Run, error) {
+	// what the run has saved
+	file, saved, err := runfolder.Find(folder)
+	if err != nil {
+		return nil, err
+	}
+	about, err := ReadCheckpoint(saved, filepath.Dir(file))
+	if err != nil {
+		return nil, err
+	}
+	labels, err := about.Labels()
+	if err != nil {
+		return nil, err
+	}
+	tokenizer, err := about.Encoder.OpenTokenizer()
+	if err != nil {
+		return nil, err
+	}
+
+	// data and model
+	e, err := config.Read(file, sets)
+	if err != nil {
+		return nil, err
+	}
+	data, err := dataset.Resume(e, tokenizer, labels, config.Train, config.Dev)
+	if err != nil {
+		return nil, err
+	}
+	built, err := model.New(data)
+	if err != nil {
+		return nil, err
+	}
+	r, err := newRun(built)
+	if err != nil {
+		return nil, err
+	}
+	r.encoderSums = fileSums{about.Encoder.SHA256, about.Encoder.CRC32C}
+	return r, ReadWeights(saved, r.Model)
+}

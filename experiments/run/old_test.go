@@ -1,0 +1,97 @@
+package run
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/jenga-nlp/jenga/experiments/internal/sample"
+	"github.com/jenga-nlp/jenga/experiments/report"
+	"github.com/jenga-nlp/jenga/experiments/runfolder"
+)
+
+func TestRehearsedTasksAreMixedIn(t *testing.T) {
+	baseRun(t)
+	changes := map[float64]float64{}
+	for _, rehearse := range []float64{0, 0.5} {
+		folder := fmt.Sprintf("grown%v", rehearse)
+		path := growing(t, "{base_model: base, keep_tasks: all}",
+			fmt.Sprintf("training: {rehearse: %v, learning_rate: 0.02, num_epochs: 10, batch_size: 8}\n", rehearse))
+		r, done := trainSmall(t, path, folder)
+		if n := len(r.Model.Groups); rehearse == 0 && n != 1 || rehearse > 0 && n != 2 {
+			t.Errorf("rehearse %v trains %d groups", rehearse, n)
+		}
+
+		// 4 batches of 8 of the 32 texts of tone in an epoch
+		if want := map[float64]int{0: 40, 0.5: 80}[rehearse]; done.Of != want {
+			t.Errorf("rehearse %v: %d steps, want %d", rehearse, done.Of, want)
+		}
+		if len(done.Old) != 2 || done.Old[0].Task != "team" || !done.Old[0].Measured || !done.Old[1].Measured {
+			t.Fatalf("old tasks %+v", done.Old)
+		}
+		for _, h := range done.Old {
+			changes[rehearse] += h.After - h.Before
+		}
+
+		// in the record
+		text, err := os.ReadFile(filepath.Join(folder, runfolder.MetricsFile))
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+		var first struct {
+			Event string
+			Tasks map[string]struct{ State string }
+		}
+		var last struct {
+			Old map[string]map[string]struct{ Before, After, Change float64 }
+		}
+		if err := json.Unmarshal([]byte(lines[0]), &first); err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal([]byte(lines[len(lines)-1]), &last); err != nil {
+			t.Fatal(err)
+		}
+		state := map[float64]string{0: report.Kept, 0.5: report.Rehearsed}[rehearse]
+		if first.Event != "base" || first.Tasks["team"].State != state || first.Tasks["tone"].State != report.New {
+			t.Errorf("first event %s", lines[0])
+		}
+		was := done.Old[0]
+		if got := last.Old["team"]["team"]; got.Before != was.Before || got.After != was.After {
+			t.Errorf("done has %+v, want %+v", got, was)
+		}
+	}
+	if changes[0.5] <= changes[0] {
+		t.Errorf("with rehearsal the old tasks change by %v, without by %v", changes[0.5], changes[0])
+	}
+}
+
+func TestDataOfKeptTasksThatIsGone(t *testing.T) {
+	baseRun(t)
+	if err := os.Rename("mails.jsonl", "moved.jsonl"); err != nil {
+		t.Fatal(err)
+	}
+	// not read
+	mustPrepare(t, growing(t, "{base_model: base, freeze: all, keep_tasks: all}", ""))
+
+	// not rehearsed: not measured
+	r := mustPrepare(t, growing(t, "{base_model: base, keep_tasks: all}", "training: {rehearse: 0}\n"))
+	if !slices.ContainsFunc(r.Warnings, func(w string) bool {
+		return strings.Contains(w, "what the kept tasks lose is not measured") && strings.Contains(w, "mails.jsonl")
+	}) {
+		t.Errorf("warnings %q", r.Warnings)
+	}
+
+	// named anew
+	sample.Write(t, "grown.yaml", `model: {base_model: base}
+tasks:
+  - {name: tone, type: classification, data: {path: tones.jsonl}}
+  - {name: team, keep: true, data: {path: moved.jsonl, label: team}}
+training: {rehearse: 0.5}
+`)
+	mustPrepare(t, "grown.yaml")
+}

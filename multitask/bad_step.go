@@ -1,0 +1,172 @@
+package multitask
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/plugin"
+)
+
+// BadStep describes a step that has no update: a loss is not a finite number or explodes, or the gradient is not
+// finite. It is the error of a training that it ends.
+type BadStep struct {
+	What   string            // "loss" or "gradient"
+	Head   HeadName          // the first whose loss is bad; none where each loss is as usual
+	Others int               // further heads whose losses are bad
+	Loss   float64           // mean over labelled units
+	Usual  float64           // loss of the head, which Loss is a multiple of; 0: Loss is not finite
+	Texts  []*corpus.Example // on which the loss is bad by itself; all of the step where none is
+	Of     int               // texts of the step, those that are labelled for the head
+	Alone  bool              // the loss is bad on each of Texts by itself
+}
+
+// Error describes the step, and what may help.
+func (b *BadStep) Error() string {
+	if b.Alone && len(b.Texts) < b.Of {
+		return b.String() + "; training.on_bad_loss: skip leaves the updates of such steps out"
+	}
+	return b.String() + "; a lower training.learning_rate may help"
+}
+
+// String describes the step, with the places and first characters of texts.
+func (b *BadStep) String() string {
+	text := b.Reason()
+	for i, place := range b.Places(textsShown) {
+		text += map[bool]string{true: ": ", false: ", "}[i == 0] + place
+	}
+	if more := len(b.Texts) - textsShown; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}
+
+// Reason describes what is bad, and on how many texts.
+func (b *BadStep) Reason() string {
+	if b.Head == (HeadName{}) {
+		return fmt.Sprintf("the %s is not finite among %s", b.What, plugin.Count(b.Of, "text"))
+	}
+	text := fmt.Sprintf("task %q: the loss of head %q is %v", b.Head.Task, b.Head.Head, float32(b.Loss))
+	if b.Usual > 0 {
+		text += fmt.Sprintf(", which is %.3g times its usual %.4g", b.Loss/b.Usual, b.Usual)
+	}
+	if b.Others > 0 {
+		text += fmt.Sprintf(" (%s too)", plugin.Count(b.Others, "other head"))
+	}
+	switch {
+	case !b.Alone:
+		return text + fmt.Sprintf(" among %s", plugin.Count(b.Of, "text"))
+	case len(b.Texts) == b.Of:
+		return text + fmt.Sprintf(", on each of %s", plugin.Count(b.Of, "text"))
+	}
+	return text + fmt.Sprintf(", on %d of %s", len(b.Texts), plugin.Count(b.Of, "text"))
+}
+
+// textsShown is the number of texts in an error.
+const textsShown = 3
+
+// Places returns the place and the first characters of at most n texts.
+func (b *BadStep) Places(n int) []string {
+	var places []string
+	for _, e := range b.Texts[:min(n, len(b.Texts))] {
+		places = append(places, strings.TrimSpace(fmt.Sprintf("%s %q", e.Place, firstCharacters(e.Text))))
+	}
+	return places
+}
+
+// firstCharacters returns the start of a text.
+func firstCharacters(text string) string {
+	const characters = 40
+	if utf8.RuneCountInString(text) <= characters {
+		return text
+	}
+	return string([]rune(text)[:characters]) + "…"
+}
+
+// findBad returns why a step has no update, nil if it has one.
+func (s *step) findBad(report Step) *BadStep {
+	// losses
+	var bad *BadStep
+	for _, l := range s.losses.all {
+		usual, isBad := s.training.guard.check(l)
+		switch {
+		case !isBad:
+		case bad != nil:
+			bad.Others++
+		default:
+			bad = &BadStep{What: "loss", Head: l.HeadName(), Loss: l.Mean(), Usual: usual}
+		}
+	}
+
+	// their sum, and its gradient
+	if bad == nil {
+		switch {
+		case isNotFinite(report.Loss):
+			bad = &BadStep{What: "loss"}
+		case isNotFinite(report.GradientNorm):
+			bad = &BadStep{What: "gradient"}
+		default:
+			return nil
+		}
+	}
+	s.findTexts(bad)
+	return bad
+}
+
+// badBatch describes a batch of an evaluation in which the loss of head number h of a group becomes one that is not
+// finite.
+func badBatch(l Loss, h int, examples []*corpus.Example) *BadStep {
+	labelled := slices.DeleteFunc(slices.Clone(examples), func(e *corpus.Example) bool { return e.Targets[h] == nil })
+	return &BadStep{What: "loss", Head: l.HeadName(), Loss: l.Sum, Texts: labelled, Of: len(labelled)}
+}
+
+func isNotFinite(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) }
+
+// findTexts sets the texts of a bad step: those on which the loss of its head is bad if they are alone in a batch,
+// without dropout. A text has the same states alone and in any batch.
+func (s *step) findTexts(bad *BadStep) {
+	var all, alone []*corpus.Example
+	for _, b := range s.batches {
+		h := slices.IndexFunc(s.losses.group[b.group], func(l Loss) bool { return l.HeadName() == bad.Head })
+		for _, e := range b.batch.Examples {
+			switch {
+			case bad.Head == (HeadName{}):
+				all = append(all, e)
+			case h >= 0 && e.Targets != nil && e.Targets[h] != nil:
+				all = append(all, e)
+				if s.isBadAlone(b, h, e, bad.Usual) {
+					alone = append(alone, e)
+				}
+			}
+		}
+	}
+	bad.Of, bad.Texts, bad.Alone = len(all), all, len(alone) > 0
+	if bad.Alone {
+		bad.Texts = alone
+	}
+}
+
+// isBadAlone reports whether the loss of head h is bad on one example of a batch.
+func (s *step) isBadAlone(b packed, h int, e *corpus.Example, usual float64) bool {
+	pass, group := s.training.pass, &s.training.model.Groups[b.group]
+	pass.Reset(b.serial)
+	pass.Training = false
+	batch := corpus.Pack([]*corpus.Example{e})
+	a, err := s.training.model.forward(pass, group, batch)
+	if err != nil {
+		return false // of a file of states; the next step reports it
+	}
+	nodes := group.lossNodes(pass, a, batch)
+	if err := pass.Forward(); err != nil || nodes[h] == nil {
+		return false
+	}
+	l := group.losses(batch)[h]
+	l.Sum = valueOf(nodes[h])
+	if usual > 0 {
+		return l.Mean() > s.training.plan.LossLimit*usual
+	}
+	return isNotFinite(l.Mean())
+}
