@@ -259,11 +259,14 @@ func (c *checkpointer) finished() error {
 
 // measureOld evaluates the tasks of the base run before training, unless that is done, and at each best evaluation.
 func (c *checkpointer) measureOld(ctx context.Context) (err error) {
-	c.old = &oldTasks{c.run, ctx}
 	if c.bests.Old == nil {
-		c.bests.Old, err = c.old.before()
+		if c.bests.Old, err = (&oldTasks{c.run, ctx}).before(); err != nil {
+			return err
+		}
 	}
-	return err
+	// a signal does not interrupt those after an evaluation: only the evaluation itself could be repeated
+	c.old = &oldTasks{c.run, context.WithoutCancel(ctx)}
+	return nil
 }
 
 // done returns the last event of the run, if this is its end.

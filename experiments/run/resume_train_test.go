@@ -282,4 +282,12 @@ func TestResumeRemovesWhatAKillHasLeft(t *testing.T) {
 		t.Fatal(err)
 	}
 	checkSameResult(t, "after a kill between two renames", result(t, folder), result(t, whole))
+
+	// after the last line
+	sample.Write(t, filepath.Join(folder, runfolder.LastDir, runfolder.SnapshotFile), "")
+	sample.Write(t, filepath.Join(folder, runfolder.LockFile), "")
+	if found, err := FindUnfinished(folder); err != nil || !found.Done() {
+		t.Errorf("a run that is finished: %+v, %v", found, err)
+	}
+	checkSameResult(t, "after a kill at the end", result(t, folder), result(t, whole))
 }

@@ -23,8 +23,8 @@ type savedState struct {
 
 	Step    int          `json:"step"`
 	Of      int          `json:"of"`
+	Skipped int          `json:"skipped,omitempty"`
 	Epoch   float64      `json:"epoch"`
-	Skipped int          `json:"skipped,omitempty"` // steps
 	Bests   bests        `json:"bests"`
 	Links   []string     `json:"links,omitempty"` // checkpoints that are copies of this one
 	Metrics metricsPlace `json:"metrics"`
