@@ -21,7 +21,7 @@ import (
 )
 
 // killedExperiment trains three groups of tasks, with all that has a state of its own: dropout, a sampler and a
-// weighting that draw and learn, accumulation, running means, early stopping.
+// weighting that draw and learn, accumulation, running means, early stopping, streamed data.
 const killedExperiment = `
 model:
   encoder: {type: transformer, layers: 2, width: 32, heads: 2, feed_forward: 64, max_positions: 64}
@@ -29,8 +29,8 @@ model:
   fusion: {type: attention, scale: residual}
 tokenizer: {max_length: 64, train: {vocab_size: 200}}
 tasks:
-  - {name: team, type: classification, data: {path: team.jsonl, split: {dev: 0.2}}}
-  - {name: things, type: ner, data: {path: things.jsonl, split: {dev: 0.2}}}
+  - {name: team, type: classification, data: {path: team.jsonl, stream: true, split: {dev: 0.2}}}
+  - {name: things, type: ner, data: {path: things.jsonl, stream: true, split: {dev: 0.2}}}
   - {name: price, type: regression, data: {path: price.jsonl, split: {dev: 0.2}}}
 training:
   learning_rate: 3.0e-3
