@@ -13,7 +13,7 @@ import (
 
 // Limits of a parquet file.
 const (
-	maxParquet      = 1 << 32 // bytes, of a file that cannot be read from any place
+	maxParquet      = 1 << 32 // bytes, of what is no file
 	parquetRowsOnce = 64      // rows that are read at once
 )
 
