@@ -72,6 +72,14 @@ def experiment(file, task=None, scratch=False):
     return e
 
 
+def sampling(file, sampler):
+    """Returns the value of training.sampling. dynamic draws by the gaps to 100 %: two evaluations show no other gaps."""
+    if sampler != "dynamic":
+        return sampler
+    targets = {task["name"]: 1 for task in experiment(file)["tasks"]}
+    return yaml.safe_dump({"type": "dynamic", "targets": targets}, default_flow_style=True, width=10_000).strip()
+
+
 def metrics(line):
     """Returns the main metric of each task of a line of eval --json, in per cent: all tasks have one head."""
     main = {}
@@ -119,7 +127,7 @@ class Study:
 
     def job(self, stage, file, seed, sampler, weighting, task=None, scratch=False):
         key = {"stage": stage, "file": file, "scratch": scratch, "task": task, "sampling": sampler, "weighting": weighting, "seed": seed}
-        settings = [f"training.sampling={sampler}", f"training.weighting={WEIGHTINGS.get(weighting, weighting)}"]
+        settings = [f"training.sampling={sampling(file, sampler)}", f"training.weighting={WEIGHTINGS.get(weighting, weighting)}"]
         if stage == "search":
             settings.append("training.num_epochs=2")
         return key, settings
