@@ -97,7 +97,7 @@ func (n *FoundFields) Err(path string) error {
 	found := false
 	for _, our := range slices.Sorted(maps.Keys(n.format.Fields)) {
 		theirs := n.format.Fields[our]
-		_, there := Field(n.first.Fields, theirs)
+		_, there := Field(n.available, theirs)
 		found = found || there
 		switch {
 		case theirs == "" || n.filled[our]:

@@ -55,3 +55,16 @@ func TestAvailableFieldsAreThoseOfAllRecords(t *testing.T) {
 		t.Errorf("Rename = %v, want %s", err, want)
 	}
 }
+
+// A field that the first record lacks, and that others have without a value.
+func TestAFieldWithoutAnyValueIsEmpty(t *testing.T) {
+	records := []Record{
+		{Fields: map[string]any{"text": "a"}},
+		{Fields: map[string]any{"text": "b", "topic": nil}},
+	}
+	_, err := Format{Fields: map[string]string{"label": "topic"}}.Rename("f.jsonl", records)
+	const want = `f.jsonl: field "topic" for label is empty in every record; want a value in one at least`
+	if err == nil || err.Error() != want {
+		t.Errorf("Rename = %v, want %s", err, want)
+	}
+}
