@@ -59,17 +59,14 @@ func keptSteps(folder string) ([]int, error) {
 	for _, e := range entries {
 		number, kept := strings.CutPrefix(e.Name(), keptPrefix)
 		path := filepath.Join(folder, e.Name())
-		switch base, half := strings.CutSuffix(path, runfolder.NewSuffix); {
-		case kept && half:
+		switch whole := strings.TrimSuffix(path, runfolder.OldSuffix); {
+		case kept && strings.HasSuffix(path, runfolder.NewSuffix):
 			err = os.RemoveAll(path)
-		case kept && strings.HasSuffix(path, runfolder.OldSuffix): // whole, if the new one has not taken its place
-			base = strings.TrimSuffix(path, runfolder.OldSuffix)
-			if runfolder.Exists(base) {
-				err = os.RemoveAll(path)
-			} else {
-				err = os.Rename(path, base)
-				number = strings.TrimSuffix(number, runfolder.OldSuffix)
-			}
+		case kept && whole != path && runfolder.Exists(whole):
+			err = os.RemoveAll(path)
+		case kept && whole != path: // the new one has not taken its place
+			err = os.Rename(path, whole)
+			number = strings.TrimSuffix(number, runfolder.OldSuffix)
 		}
 		if err != nil {
 			return nil, err
