@@ -113,8 +113,8 @@ which needs no file and no download: the quickstart ships with jenga.`,
 		return kernel.Check()
 	}
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(c.initCommand(), c.trainCommand(), c.checkCommand(), c.lrFindCommand(), c.mergeCommand(), c.evalCommand(),
-		c.predictCommand(), c.embedCommand(), c.tokenizeCommand(), c.partsCommand(), c.benchCommand(), c.pullCommand(),
-		c.versionCommand(), c.completionCommand())
+	root.AddCommand(c.initCommand(), c.trainCommand(), c.checkCommand(), c.lrFindCommand(), c.mergeCommand(),
+		c.evalCommand(), c.predictCommand(), c.embedCommand(), c.tokenizeCommand(), c.partsCommand(), c.benchCommand(),
+		c.pullCommand(), c.versionCommand(), c.completionCommand())
 	return root
 }

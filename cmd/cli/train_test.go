@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -32,6 +33,21 @@ func TestWarningsAreWritten(t *testing.T) {
 			if strings.Count(got, "warning: "+text+"\n") != 1 {
 				t.Errorf("a warning %s has no line of its own in %s:\n%s", name, what, got)
 			}
+		}
+	}
+}
+
+// A training that was interrupted in an evaluation begins with it when it is resumed.
+func TestAnEvaluationMayComeFirst(t *testing.T) {
+	bad := multitask.Step{Number: 3, Of: 9, Bad: &multitask.BadStep{}}
+	for _, event := range []any{multitask.Evaluation{Epoch: 2}, bad} {
+		for what, of := range map[string]func(io.Writer) watcher{"lines": lineWatcher, "a bar": barWatcher} {
+			var log strings.Builder
+			w := of(&log)
+			if err := w.event(event); err != nil || log.Len() == 0 {
+				t.Errorf("%s: %v, %q after %T", what, err, log.String(), event)
+			}
+			w.end(nil)
 		}
 	}
 }

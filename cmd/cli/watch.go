@@ -55,9 +55,11 @@ func barWatcher(w io.Writer) watcher {
 					fmt.Sprintf("%.0f tokens/s", tokens/max(seconds, 1e-9)), fmt.Sprintf("epoch %.1f", v.Epoch)}
 				return bar.Add(1)
 			case multitask.Evaluation:
-				bar.Clear()
+				if bar != nil { // nil: of a training that is resumed
+					bar.Clear()
+				}
 				fmt.Fprintf(w, "dev after epoch %.4g:\n", v.Epoch)
-				if err := writeMetrics(w, v.Groups); err != nil || bar.IsFinished() {
+				if err := writeMetrics(w, v.Groups); err != nil || bar == nil || bar.IsFinished() {
 					return err
 				}
 				return bar.RenderBlank()

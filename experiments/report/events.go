@@ -57,8 +57,8 @@ func (e Ended) Failure() error {
 	return errors.Join(failed...)
 }
 
-// stepLine, skippedLine, EvalLine, warningLine, doneLine, interruptedLine and errorLine are the JSON of events in metrics.jsonl and
-// by `train --json`.
+// stepLine, skippedLine, EvalLine, warningLine, doneLine, interruptedLine and errorLine are the JSON of events in
+// metrics.jsonl and by `train --json`.
 type (
 	stepLine struct {
 		Event        string              `json:"event"`

@@ -207,7 +207,8 @@ func (r *Run) start(folder string) (metrics *os.File, err error) {
 // logs reports whether an event gets a line in metrics.jsonl: of steps, one in logging_steps.
 func (r *Run) logs(event any) bool {
 	step, ok := event.(multitask.Step)
-	return !ok || step.Bad != nil || step.Number%r.experiment().Training.LoggingSteps == 0 || step.Number == 1 || step.Number == step.Of
+	return !ok || step.Bad != nil || step.Number%r.experiment().Training.LoggingSteps == 0 || step.Number == 1 ||
+		step.Number == step.Of
 }
 
 func (r *Run) writeExperiment(folder string) error {
