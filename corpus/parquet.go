@@ -49,6 +49,9 @@ func (d *reader) readParquet(from io.Reader) (err error) {
 	if err != nil {
 		return fmt.Errorf("%w: %w", errNotParquet, err)
 	}
+	if err := checkCodecs(file); err != nil {
+		return err
+	}
 
 	columns := file.Root().Columns()
 	if len(columns) > maxColumns {
