@@ -52,6 +52,9 @@ func (d *reader) readParquet(from io.Reader) (err error) {
 	if err := checkCodecs(file); err != nil {
 		return err
 	}
+	if err := checkTypes(file); err != nil {
+		return err
+	}
 
 	columns := file.Root().Columns()
 	if len(columns) > maxColumns {

@@ -24,8 +24,8 @@ func written[Row any](t *testing.T, rows []Row) []byte {
 
 func TestManySmallRowsOfParquetAreAnError(t *testing.T) {
 	type inner struct{ B, C *string }
-	const want = "a.parquet: the rows take more than 64 MiB of memory, which is the limit for a file of this size: 100 times " +
-		"the size, and at least 64 MiB; save it as several files, or as jsonl"
+	const want = "a.parquet: the rows take more than 64 MiB of memory, which is the limit for a file of this size: " +
+		"100 times the size, and at least 64 MiB; save it as several files, or as jsonl"
 	// 200 000 rows or objects of 400 bytes and more each
 	for name, file := range map[string][]byte{
 		"rows":    written(t, make([]struct{ A *string }, 200_000)),

@@ -127,9 +127,13 @@ func TestAnotherCodecIsAnError(t *testing.T) {
 }
 
 func FuzzParquet(f *testing.F) {
-	files, err := filepath.Glob("testdata/parquet/*.parquet")
-	if err != nil {
-		f.Fatal(err)
+	var files []string
+	for _, pattern := range []string{"testdata/parquet/*.parquet", "testdata/parquet/types/*.parquet"} {
+		matches, err := filepath.Glob(pattern)
+		if err != nil {
+			f.Fatal(err)
+		}
+		files = append(files, matches...)
 	}
 	for _, file := range files {
 		data, err := os.ReadFile(file)
