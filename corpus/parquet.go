@@ -49,14 +49,20 @@ func (d *reader) readParquet(from io.Reader) (err error) {
 	if err != nil {
 		return fmt.Errorf("%w: %w", errNotParquet, err)
 	}
+	if err := checkCodecs(file); err != nil {
+		return err
+	}
+	if err := checkTypes(file); err != nil {
+		return err
+	}
 
 	columns := file.Root().Columns()
 	if len(columns) > maxColumns {
 		return fmt.Errorf("the file has more than %d columns", maxColumns)
 	}
-	room := max(freeSize, maxRatio*size) // bytes of values
+	room := newParquetRoom(size, columns)
 	for _, group := range file.RowGroups() {
-		if err := d.rowGroup(group, columns, &room); err != nil {
+		if err := d.rowGroup(group, columns, room); err != nil {
 			return err
 		}
 	}
@@ -97,8 +103,8 @@ func randomAccess(from io.Reader) (io.ReaderAt, int64, error) {
 	return bytes.NewReader(data), int64(len(data)), err
 }
 
-// rowGroup reads the rows of a row group. room is the number of bytes that all values may yet take.
-func (d *reader) rowGroup(group parquet.RowGroup, columns []*parquet.Column, room *int64) error {
+// rowGroup reads the rows of a row group.
+func (d *reader) rowGroup(group parquet.RowGroup, columns []*parquet.Column, room *parquetRoom) error {
 	rows := group.Rows()
 	defer rows.Close()
 	buffer := make([]parquet.Row, parquetRowsOnce)
@@ -106,12 +112,12 @@ func (d *reader) rowGroup(group parquet.RowGroup, columns []*parquet.Column, roo
 		n, err := rows.ReadRows(buffer)
 		for _, row := range buffer[:n] {
 			d.place.Line++
-			for _, v := range row {
-				*room -= 8 + int64(len(bytesIn(v)))
+			if err := room.take(row, len(columns)); err != nil {
+				return err
 			}
-			if *room < 0 {
-				return fmt.Errorf("the rows take more than %d times the size of the file; if that is intended, save it "+
-					"as jsonl", maxRatio)
+			if rowSize(row) > maxRecord {
+				d.add(d.place, "the record has more than %d MiB; want smaller ones", maxRecord>>20)
+				continue
 			}
 			fields, err := rowFields(row, columns)
 			if err != nil {

@@ -104,10 +104,36 @@ func TestBadParquetFilesAreErrors(t *testing.T) {
 	}
 }
 
-func FuzzParquet(f *testing.F) {
-	files, err := filepath.Glob("testdata/parquet/*.parquet")
+// lz4Codec returns plain.parquet with LZ4_RAW as the codec of one of its columns: its Thrift number is at byte 1233.
+func lz4Codec(t testing.TB) []byte {
+	t.Helper()
+	data, err := os.ReadFile("testdata/parquet/plain.parquet")
 	if err != nil {
-		f.Fatal(err)
+		t.Fatal(err)
+	}
+	if data[1233] != 0 {
+		t.Fatalf("byte 1233 is %d, want 0, of UNCOMPRESSED", data[1233])
+	}
+	data[1233] = 2 * 7 // 7 in zigzag encoding
+	return data
+}
+
+func TestAnotherCodecIsAnError(t *testing.T) {
+	_, err := Read(bytes.NewReader(lz4Codec(t)), "a.parquet", Format{})
+	want := "is compressed by LZ4_RAW; want one of SNAPPY, GZIP, ZSTD, UNCOMPRESSED"
+	if err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("error %v, want %s", err, want)
+	}
+}
+
+func FuzzParquet(f *testing.F) {
+	var files []string
+	for _, pattern := range []string{"testdata/parquet/*.parquet", "testdata/parquet/types/*.parquet"} {
+		matches, err := filepath.Glob(pattern)
+		if err != nil {
+			f.Fatal(err)
+		}
+		files = append(files, matches...)
 	}
 	for _, file := range files {
 		data, err := os.ReadFile(file)
@@ -116,5 +142,6 @@ func FuzzParquet(f *testing.F) {
 		}
 		f.Add(data)
 	}
+	f.Add(lz4Codec(f))
 	f.Fuzz(func(t *testing.T, data []byte) { Read(bytes.NewReader(data), "a.parquet", Format{}) })
 }

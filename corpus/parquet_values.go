@@ -5,32 +5,58 @@ import (
 	"fmt"
 	"math"
 	"strconv"
-	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/format"
 )
 
-// leafValue returns a value as the field of a record. Bytes that are no text are missing: they may be an image.
+// leafValue returns a value as the field of a record: a number, true or false, or a text. Bytes of no type that are no
+// text are missing: they may be an image.
 func leafValue(c *parquet.Column, v parquet.Value) (any, error) {
 	if v.IsNull() {
 		return nil, nil
 	}
-	number := func(text string) (any, error) { return json.Number(text), nil }
-	unsigned := strings.HasSuffix(logicalType(c), ",false)") // as INT(64,false)
+	var logical format.LogicalTypeValue
+	if t := c.Type().LogicalType(); t != nil {
+		logical = t.Value
+	}
+	switch t := logical.(type) {
+	case *format.DecimalType:
+		return decimalField(c, v, t)
+	case *format.DateType:
+		return time.Unix(int64(v.Int32())*secondsOfDay, 0).UTC().Format(time.DateOnly), nil
+	case *format.TimeType:
+		return instant(intOf(v), t.Unit).Format(clockLayout), nil
+	case *format.TimestampType:
+		layout := time.DateOnly + "T" + clockLayout
+		if t.IsAdjustedToUTC {
+			layout += "Z"
+		}
+		return instant(intOf(v), t.Unit).Format(layout), nil
+	case *format.IntType:
+		if !t.IsSigned && v.Kind() == parquet.Int32 {
+			return json.Number(strconv.FormatUint(uint64(v.Uint32()), 10)), nil
+		}
+		if !t.IsSigned {
+			return json.Number(strconv.FormatUint(v.Uint64(), 10)), nil
+		}
+	case *format.UUIDType:
+		return uuidField(v.ByteArray()), nil
+	}
+	return physicalValue(c, v, logical)
+}
+
+// physicalValue returns a value by the type that it is stored as; logical is nil for a column without a logical type.
+func physicalValue(c *parquet.Column, v parquet.Value, logical format.LogicalTypeValue) (any, error) {
 	switch v.Kind() {
 	case parquet.Boolean:
 		return v.Boolean(), nil
-	case parquet.Int32:
-		if unsigned {
-			return number(strconv.FormatUint(uint64(v.Uint32()), 10))
-		}
-		return number(strconv.FormatInt(int64(v.Int32()), 10))
-	case parquet.Int64:
-		if unsigned {
-			return number(strconv.FormatUint(v.Uint64(), 10))
-		}
-		return number(strconv.FormatInt(v.Int64(), 10))
+	case parquet.Int32, parquet.Int64:
+		return json.Number(strconv.FormatInt(intOf(v), 10)), nil
+	case parquet.Int96:
+		return julianTime(v.Int96()), nil
 	case parquet.Float:
 		return floatField(float64(v.Float()), 32)
 	case parquet.Double:
@@ -40,11 +66,19 @@ func leafValue(c *parquet.Column, v parquet.Value) (any, error) {
 		switch {
 		case utf8.Valid(text):
 			return string(text), nil
-		case logicalType(c) != "":
+		case logical != nil:
 			return nil, fmt.Errorf("column %q is not UTF-8", c.Name())
 		}
 	}
 	return nil, nil
+}
+
+// intOf returns a number of 32 or 64 bits.
+func intOf(v parquet.Value) int64 {
+	if v.Kind() == parquet.Int32 {
+		return int64(v.Int32())
+	}
+	return v.Int64()
 }
 
 // floatField returns a number of so many bits as a field; one that is not finite stands for a missing value, as in
