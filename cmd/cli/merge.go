@@ -93,7 +93,7 @@ func (c *commands) merge(ctx context.Context, f mergeFlags, folders []string) er
 	if err != nil {
 		return err
 	}
-	if err := run.CheckJoined(f.out, f.force); err != nil {
+	if err := run.CheckJoined(f.out, f.force, folders); err != nil {
 		return err
 	}
 
@@ -103,6 +103,9 @@ func (c *commands) merge(ctx context.Context, f mergeFlags, folders []string) er
 		return err
 	}
 	defer m.Close()
+	if err := m.Check(f.out, f.force); err != nil {
+		return err
+	}
 	figures, err := m.Before(ctx)
 	if err != nil {
 		return err
