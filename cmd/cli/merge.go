@@ -53,7 +53,16 @@ epochs, or as --set says. It needs the files of the base model, and the memory o
   jenga merge runs/a runs/b runs/c --method ties --density 0.3 --weight 1,1,0.5 -o runs/abc
   jenga merge runs/a runs/b --rename 2:intent=intent_b --refit --set training.num_epochs=5 -o runs/ab`,
 		Args: between(2, math.MaxInt),
-		RunE: func(cmd *cobra.Command, args []string) error { return c.merge(cmd.Context(), f, args) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			// 0 would be the default of the method
+			switch o := f.options; {
+			case cmd.Flags().Changed("scale") && o.Scale == 0:
+				return usageErrorf("--scale: want a number above 0, have 0")
+			case cmd.Flags().Changed("density") && o.Density == 0:
+				return usageErrorf("--density: want a number above 0, at most 1, have 0")
+			}
+			return c.merge(cmd.Context(), f, args)
+		},
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.options.Method, "method", merge.Mean, "how task vectors are combined: "+
@@ -93,7 +102,7 @@ func (c *commands) merge(ctx context.Context, f mergeFlags, folders []string) er
 	if err != nil {
 		return err
 	}
-	if err := run.CheckJoined(f.out, f.force); err != nil {
+	if err := run.CheckJoined(f.out, f.force, folders); err != nil {
 		return err
 	}
 
@@ -103,6 +112,9 @@ func (c *commands) merge(ctx context.Context, f mergeFlags, folders []string) er
 		return err
 	}
 	defer m.Close()
+	if err := m.Check(f.out, f.force); err != nil {
+		return err
+	}
 	figures, err := m.Before(ctx)
 	if err != nil {
 		return err

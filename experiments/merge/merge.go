@@ -85,14 +85,30 @@ func (m *Merge) Close() {
 	}
 }
 
+// Check returns an error if the merged run cannot be written to folder.
+func (m *Merge) Check(folder string, force bool) error {
+	return run.CheckJoined(folder, force, m.inputs())
+}
+
+// inputs returns the files and folders that the merged run is made of.
+func (m *Merge) inputs() []string {
+	var all []string
+	for _, s := range m.sources {
+		all = append(all, s.root, s.about.Encoder.Folder)
+	}
+	return append(all, m.base.Folder)
+}
+
 // Write writes the merged run to folder, in place of an earlier run if force is true. It changes the weights of the
 // runs that are open, so that they must not be evaluated afterwards.
 func (m *Merge) Write(folder string, force bool) error {
-	if err := run.CheckJoined(folder, force); err != nil {
+	if err := m.Check(folder, force); err != nil {
 		return err
 	}
 	first := m.sources[0]
-	joined := run.Joined{Tasks: joinedTasks(m.sources), Tokenizer: first.opened.Data.Tokenizer}
+	joined := run.Joined{
+		Tasks: joinedTasks(m.sources), Tokenizer: first.opened.Data.Tokenizer, Inputs: m.inputs(),
+	}
 	var err error
 	if joined.Params, err = joinedParams(m.sources); err != nil {
 		return err

@@ -19,7 +19,8 @@ import (
 
 // source is a run that is merged.
 type source struct {
-	folder     string
+	folder     string // as it is named: the run's, or one of its checkpoints
+	root       string // the run's
 	about      run.Checkpoint
 	experiment *config.Experiment
 	opened     *predict.Opened
@@ -32,7 +33,7 @@ func openSource(folder string) (*source, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &source{folder: folder, names: map[string]string{}}
+	s := &source{folder: folder, root: filepath.Dir(file), names: map[string]string{}}
 	if s.about, err = run.ReadCheckpoint(saved, filepath.Dir(file)); err != nil {
 		return nil, err
 	}

@@ -88,6 +88,7 @@ var trained = []string{
 	runfolder.TasksDir, runfolder.CheckpointsDir,
 	runfolder.BestDir, runfolder.BestDir + runfolder.NewSuffix, runfolder.BestDir + runfolder.OldSuffix,
 	runfolder.LastDir, runfolder.LastDir + runfolder.NewSuffix, runfolder.LastDir + runfolder.OldSuffix,
+	runfolder.EncoderDir + runfolder.NewSuffix, runfolder.EncoderDir + runfolder.OldSuffix,
 	runfolder.MetricsFile, runfolder.SplitsFile,
 }
 
@@ -96,16 +97,11 @@ func checkBase(folder, base string) error {
 	if base == "" {
 		return nil
 	}
-	model, err := runfolder.RealPath(base)
-	if err != nil {
+	if _, err := runfolder.RealPath(base); err != nil {
 		return err
 	}
 	for _, name := range append([]string{runfolder.ReplacedDir}, trained...) {
-		part, err := runfolder.RealPath(filepath.Join(folder, name))
-		if err != nil {
-			continue // it is not there
-		}
-		if within, err := filepath.Rel(part, model); err == nil && filepath.IsLocal(within) {
+		if isWithin(filepath.Join(folder, name), base) {
 			return fmt.Errorf("%s holds a run that the base model is part of, %s: name another folder by --out, or "+
 				"copy the model out of it", folder, base)
 		}
@@ -113,13 +109,49 @@ func checkBase(folder, base string) error {
 	return nil
 }
 
-// clearFolder deletes the files of a run in folder, and nothing else. The experiment file, which marks a run, is
-// deleted last.
+// checkInputs rejects a folder for a new run that is, holds or lies in one of the files and folders that the run is
+// made of.
+func checkInputs(folder string, inputs []string) error {
+	out, err := realFolder(folder)
+	if err != nil {
+		return err
+	}
+	for _, input := range inputs {
+		path, err := runfolder.RealPath(input)
+		if err != nil {
+			continue // it is not there
+		}
+		for _, pair := range [][2]string{{out, path}, {path, out}} {
+			if within, err := filepath.Rel(pair[0], pair[1]); err == nil && filepath.IsLocal(within) {
+				return fmt.Errorf("%s is, holds or lies in %s, which the new run is made of: name another folder by "+
+					"--out", folder, input)
+			}
+		}
+	}
+	return nil
+}
+
+// realFolder is runfolder.RealPath of a folder that need not exist yet.
+func realFolder(folder string) (string, error) {
+	whole, err := runfolder.RealPath(folder)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return whole, err
+	}
+	absolute, err := filepath.Abs(folder)
+	if err != nil || filepath.Dir(absolute) == absolute {
+		return absolute, err
+	}
+	parent, err := realFolder(filepath.Dir(absolute))
+	return filepath.Join(parent, filepath.Base(absolute)), err
+}
+
+// clearFolder deletes the files of a run in folder, except the encoder of a merged one, and nothing else. The
+// experiment file, which marks a run, is deleted last.
 func clearFolder(folder string) error {
 	if err := clearStates(folder); err != nil {
 		return err
 	}
-	for _, name := range replacedNames {
+	for _, name := range ownNames {
 		if err := os.RemoveAll(filepath.Join(folder, name)); err != nil {
 			return err
 		}

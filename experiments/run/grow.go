@@ -188,7 +188,7 @@ func (r *Run) describeKept() []CheckpointTask {
 func (r *Run) newSampler(weighting multitask.Weighting) (multitask.Sampler, error) {
 	t, env := r.experiment().Training, r.Model.SamplerEnv(weighting)
 	if t.Rehearse == 0 {
-		return t.Sampling.Build(env)
+		return r.buildSampler(env)
 	}
 	names, old := env.Groups, make([]bool, len(env.Groups))
 	own := env
@@ -200,9 +200,9 @@ func (r *Run) newSampler(weighting multitask.Weighting) (multitask.Sampler, erro
 		}
 	}
 	if len(own.Groups) == len(names) { // the tasks of the run read the texts of others
-		return t.Sampling.Build(env)
+		return r.buildSampler(env)
 	}
-	sampler, err := t.Sampling.Build(own)
+	sampler, err := r.buildSampler(own)
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package run
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -26,20 +27,24 @@ type Joined struct {
 	Encoder    encoders.Saver // nil: the runs have the same frozen encoder, at Location
 	Tokenizer  corpus.Tokenizer
 	Location   EncoderLocation
-	About      []byte // JSON about the encoder's origin
+	About      []byte   // JSON about the encoder's origin
+	Inputs     []string // runs and base model that it is made of, which the run's folder must not hold
 }
 
 // CheckJoined returns an error if no run can be written to folder: another training writes to it, it holds a run and
-// force is false, or it holds other files.
-func CheckJoined(folder string, force bool) error {
+// force is false, it holds other files, or it is, holds or lies in one of the inputs.
+func CheckJoined(folder string, force bool, inputs []string) error {
+	if err := checkInputs(folder, inputs); err != nil {
+		return err
+	}
 	if err := runfolder.CheckUnlocked(folder); err != nil {
 		return err
 	}
 	return checkFiles(folder, force)
 }
 
-// Write writes the run to folder, in place of an earlier one if force is true. The encoder is in runfolder.EncoderDir,
-// beside the checkpoints; the experiment's base model is set to it.
+// Write writes the run to folder, in place of an earlier one if force is true, which is left as it was on an error. The
+// encoder is in runfolder.EncoderDir, beside the checkpoints; the experiment's base model is set to it.
 func (j Joined) Write(folder string, force bool) error {
 	// folder, which is this run's alone
 	lock, err := runfolder.Acquire(folder)
@@ -47,13 +52,31 @@ func (j Joined) Write(folder string, force bool) error {
 		return err
 	}
 	defer lock.Release()
-	if err := checkFiles(folder, force); err != nil {
-		return err
-	}
-	if err := clearFolder(folder); err != nil {
+	if err := errors.Join(checkInputs(folder, j.Inputs), checkFiles(folder, force)); err != nil {
 		return err
 	}
 
+	// an earlier run, after a kill too
+	if err := abandon(folder); err != nil {
+		return err
+	}
+	if err := setAside(folder, ""); err != nil {
+		return errors.Join(err, abandon(folder))
+	}
+
+	// the run, and in its place the earlier one where it fails
+	if err := j.writeFiles(folder); err != nil {
+		cleared := errors.Join(clearFolder(folder), os.RemoveAll(filepath.Join(folder, runfolder.EncoderDir)))
+		if cleared != nil {
+			return errors.Join(err, cleared)
+		}
+		return errors.Join(err, abandon(folder))
+	}
+	return abandon(folder)
+}
+
+// writeFiles writes the files of the run to folder, the best checkpoint last: with it the run is complete.
+func (j Joined) writeFiles(folder string) (err error) {
 	// encoder
 	encoder := filepath.Join(folder, runfolder.EncoderDir)
 	location, base := j.Location, j.Location.Folder
@@ -67,13 +90,10 @@ func (j Joined) Write(folder string, force bool) error {
 		return err
 	}
 
-	// checkpoints
+	// checkpoint
 	last := filepath.Join(folder, runfolder.LastDir)
 	err = runfolder.Replace(last, func(fresh string) error { return j.writeCheckpoint(fresh, location) })
 	if err != nil {
-		return err
-	}
-	if err := runfolder.Link(last, filepath.Join(folder, runfolder.BestDir)); err != nil {
 		return err
 	}
 
@@ -86,7 +106,10 @@ func (j Joined) Write(folder string, force bool) error {
 	if err := j.Experiment.Write(&text, folder); err != nil {
 		return err
 	}
-	return runfolder.WriteFile(filepath.Join(folder, runfolder.ExperimentFile), text.Bytes())
+	if err := runfolder.WriteFile(filepath.Join(folder, runfolder.ExperimentFile), text.Bytes()); err != nil {
+		return err
+	}
+	return runfolder.Link(last, filepath.Join(folder, runfolder.BestDir))
 }
 
 // joinedMetrics is the metrics file of a run whose training is over before it begins.

@@ -9,9 +9,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/internal/sample"
 	"github.com/jenga-nlp/jenga/experiments/report"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
+	"github.com/jenga-nlp/jenga/multitask"
 )
 
 func TestRehearsedTasksAreMixedIn(t *testing.T) {
@@ -94,4 +96,18 @@ tasks:
 training: {rehearse: 0.5}
 `)
 	mustPrepare(t, "grown.yaml")
+}
+
+// Tasks can be rehearsed without evaluations, beside a sampler that does not need them.
+func TestRehearsalWithoutEvaluations(t *testing.T) {
+	baseRun(t)
+	path := growing(t, "{base_model: base, keep_tasks: all}", "training: {rehearse: 0.5, eval_strategy: no}\n")
+	r := mustPrepare(t, path, "training.num_epochs=1")
+	if _, rehearses := r.plan.Sampler.(*multitask.Rehearsal); !rehearses {
+		t.Errorf("the sampler is a %T", r.plan.Sampler)
+	}
+	_, err := Prepare(mustRead(t, path, "training.sampling=dynamic"), config.Train, config.Dev)
+	if err == nil || !strings.Contains(err.Error(), `sampling "dynamic" follows the metrics on dev`) {
+		t.Errorf("dynamic without evaluations: %v", err)
+	}
 }

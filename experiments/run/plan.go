@@ -46,16 +46,11 @@ func (r *Run) newPlan() (multitask.Plan, error) {
 		WarmupRatio: t.WarmupRatio, WarmupSteps: t.WarmupSteps,
 		Optimizer: optimizer, Curve: curve,
 		Sampler: sampler, Weighting: weighting,
-		NeverEvaluate: t.EvalStrategy == "no" || !r.evaluated,
+		NeverEvaluate: r.neverEvaluates(),
 		CacheMemory:   int64(t.CacheMemory) << 20,
 	}
 	if t.EvalStrategy == "steps" {
 		plan.EvaluateEvery = t.EvalSteps
-	}
-	if _, observes := sampler.(multitask.EvaluationObserver); observes && plan.NeverEvaluate {
-		return multitask.Plan{}, &plugin.Mistake{Place: t.Sampling.Place,
-			Err: fmt.Errorf("sampling %q follows the metrics on dev, and there is no evaluation; "+
-				"want training.eval_strategy: epoch or steps, and labelled examples in dev", t.Sampling.Type)}
 	}
 	if err := plan.CheckWeighting(r.Model); err != nil {
 		return multitask.Plan{}, &plugin.Mistake{Place: t.Weighting.Place,
@@ -70,6 +65,26 @@ func (r *Run) newPlan() (multitask.Plan, error) {
 			Err: fmt.Errorf("training: layer_decay: %w", err)}
 	}
 	return plan, nil
+}
+
+// neverEvaluates reports whether the model is not evaluated while it is trained.
+func (r *Run) neverEvaluates() bool {
+	return r.experiment().Training.EvalStrategy == "no" || !r.evaluated
+}
+
+// buildSampler makes the experiment's sampler for the groups in env.
+func (r *Run) buildSampler(env multitask.SamplerEnv) (multitask.Sampler, error) {
+	choice := r.experiment().Training.Sampling
+	sampler, err := choice.Build(env)
+	if err != nil {
+		return nil, err
+	}
+	if _, observes := sampler.(multitask.EvaluationObserver); observes && r.neverEvaluates() {
+		return nil, &plugin.Mistake{Place: choice.Place,
+			Err: fmt.Errorf("sampling %q follows the metrics on dev, and there is no evaluation; "+
+				"want training.eval_strategy: epoch or steps, and labelled examples in dev", choice.Type)}
+	}
+	return sampler, nil
 }
 
 // planIn returns the training plan of the run in folder.

@@ -14,18 +14,48 @@ import (
 // best checkpoint. The experiment file is moved last, and is the first to be moved back: while it is in
 // ReplacedDir, the files outside are the new run's.
 
-// replacedNames are the files and folders of a run, the experiment file last.
-var replacedNames = append(slices.Clone(trained), runfolder.ExperimentFile)
+var (
+	// ownNames are the files and folders that each run has, the experiment file last.
+	ownNames = append(slices.Clone(trained), runfolder.ExperimentFile)
+	// replacedNames are those and the encoder of a merged run.
+	replacedNames = append([]string{runfolder.EncoderDir}, ownNames...)
+)
 
-// setAside moves the run in folder aside. A run without a model is removed.
-func setAside(folder string) error {
+// setAside moves the run in folder aside. A run without a model is removed. The encoder of a merged run is left where
+// it is base, the base model of the new run.
+func setAside(folder, base string) error {
+	names, encoder := replacedNames, filepath.Join(folder, runfolder.EncoderDir)
+	if isWithin(encoder, base) {
+		names = ownNames
+	}
 	if !runfolder.HasModel(folder) {
+		if len(names) > len(ownNames) {
+			if err := os.RemoveAll(encoder); err != nil {
+				return err
+			}
+		}
 		return clearFolder(folder)
 	}
 	if err := clearStates(folder); err != nil {
 		return err
 	}
-	return moveFiles(folder, filepath.Join(folder, runfolder.ReplacedDir), replacedNames)
+	return moveFiles(folder, filepath.Join(folder, runfolder.ReplacedDir), names)
+}
+
+// isWithin reports whether a file or folder that exists, path, is folder or lies in it; "" does not.
+func isWithin(folder, path string) bool {
+	if path == "" {
+		return false
+	}
+	folder, err := runfolder.RealPath(folder)
+	if err != nil {
+		return false
+	}
+	if path, err = runfolder.RealPath(path); err != nil {
+		return false
+	}
+	within, err := filepath.Rel(folder, path)
+	return err == nil && filepath.IsLocal(within)
 }
 
 // settle ends the replacement of a run in folder: it removes the earlier run if the new one has a best model, and moves
@@ -56,6 +86,12 @@ func abandon(folder string) error {
 		}
 		if err := clearFolder(folder); err != nil {
 			return err
+		}
+		// an encoder in folder is that of the new run where the earlier one has its own aside; else both may use it
+		if runfolder.Exists(filepath.Join(aside, runfolder.EncoderDir)) {
+			if err := os.RemoveAll(filepath.Join(folder, runfolder.EncoderDir)); err != nil {
+				return err
+			}
 		}
 	}
 

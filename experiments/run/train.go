@@ -191,7 +191,7 @@ func (r *Run) start(folder string) (metrics *os.File, err error) {
 			return nil, err
 		}
 	}
-	if err := setAside(folder); err != nil {
+	if err := setAside(folder, r.built.EncoderPath); err != nil {
 		return nil, err
 	}
 	if metrics, err = os.Create(filepath.Join(folder, runfolder.MetricsFile)); err != nil {

@@ -1,0 +1,96 @@
+package merge
+
+import (
+	"errors"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/jenga-nlp/jenga/encoders"
+	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/experiments/internal/sample"
+	"github.com/jenga-nlp/jenga/experiments/run"
+	"github.com/jenga-nlp/jenga/experiments/runfolder"
+)
+
+// A merged run replaces neither what it is made of nor a folder around or in that, under any name.
+func TestAMergeKeepsItsInputs(t *testing.T) {
+	b := newBase(t)
+	runs := []string{b.run(t, "a", teams), b.run(t, "b", things)}
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(filepath.Join(b.dir, "base"), link); err != nil {
+		t.Fatal(err)
+	}
+	before := sample.Files(t, b.dir)
+	m, err := Open([]string{runs[0] + "/best", runs[1]}, Options{Method: Mean}, nil, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	for _, folder := range []string{
+		runs[0], runs[1], filepath.Join(runs[0], "merged"), filepath.Join(b.dir, "base"), link, b.encoder,
+		filepath.Join(b.encoder, "x", "y"), b.dir,
+	} {
+		for what, err := range map[string]error{"Check": m.Check(folder, true), "Write": m.Write(folder, true)} {
+			if err == nil || !strings.Contains(err.Error(), folder+" is, holds or lies in ") {
+				t.Errorf("%s %s: %v", what, folder, err)
+			}
+		}
+	}
+	if got := sample.Files(t, b.dir); !maps.Equal(got, before) {
+		t.Error("files have changed")
+	}
+	if err := m.Check(filepath.Join(b.dir, "ab"), false); err != nil {
+		t.Error(err)
+	}
+}
+
+var errFull = errors.New("the disk is full")
+
+// full is an encoder that cannot be saved.
+type full struct{ encoders.Saver }
+
+func (full) Save(string) error { return errFull }
+
+// A merge that fails leaves the earlier run, an ordinary or a merged one, and a training over a merged run leaves
+// nothing of its encoder.
+func TestAMergeThatFailsLeavesTheEarlierRun(t *testing.T) {
+	b := newBase(t)
+	folder := b.run(t, "old", teams)
+	runs := []string{b.run(t, "a", teams), b.run(t, "b", things)}
+	fails := func() {
+		t.Helper()
+		before := sample.Files(t, folder)
+		if err := (run.Joined{Encoder: full{}, Experiment: &config.Experiment{}}).Write(folder, true); !errors.Is(err,
+			errFull) {
+			t.Fatalf("Write = %v", err)
+		}
+		if got := sample.Files(t, folder); !maps.Equal(got, before) {
+			t.Errorf("the folder holds %d files, want the %d of the earlier run", len(got), len(before))
+		}
+	}
+	fails()
+	m, err := Open(runs, Options{Method: Mean}, nil, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	if err := m.Write(folder, true); err != nil {
+		t.Fatal(err)
+	}
+	fails()
+	if runfolder.Exists(filepath.Join(folder, runfolder.ReplacedDir)) {
+		t.Error("the earlier run is kept")
+	}
+	if _, err := Open([]string{folder, runs[0]}, Options{Method: Mean}, nil, ""); err == nil ||
+		!strings.Contains(err.Error(), `task "team" is in`) {
+		t.Errorf("Open of the merged run = %v", err)
+	}
+
+	b.run(t, "old", things)
+	if runfolder.Exists(filepath.Join(folder, runfolder.EncoderDir)) {
+		t.Error("a training over the merged run has left its encoder")
+	}
+}
