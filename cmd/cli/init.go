@@ -84,13 +84,13 @@ func (c *commands) initialize(data []string, out string, force bool) error {
 	return err
 }
 
-// shellWord returns a file name as one word of a shell's command line, in quotes where it has blanks or other characters
-// with a meaning of their own.
-func shellWord(name string) string {
-	if !strings.ContainsAny(name, " \t\n\"'`\\$&|;<>()*?[]{}!#~") {
-		return name
+// shellWord returns a word of a shell's command line, in quotes where it has blanks or other characters with a meaning of
+// their own.
+func shellWord(word string) string {
+	if !strings.ContainsAny(word, " \t\n\"'`\\$&|;<>()*?[]{}!#~") {
+		return word
 	}
-	return "'" + strings.ReplaceAll(name, "'", `'\''`) + "'"
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
 // baseModel returns the smallest model on this machine, and the names of the others.

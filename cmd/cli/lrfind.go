@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -118,14 +119,15 @@ func (c *commands) lrFind(ctx context.Context, f lrFindFlags, file string) error
 	if f.json {
 		return writeLine(c.out, report.RateLineOf(curve))
 	}
-	return writeRates(c.out, curve, file)
+	return writeRates(c.out, curve, file, f.set)
 }
 
 // ratesShown is the number of lines of a table of rates.
 const ratesShown = 25
 
-// writeRates writes a curve as a table, and the suggested rate.
-func writeRates(w io.Writer, curve report.RateCurve, file string) error {
+// writeRates writes a curve as a table, the suggested rate, and the command that trains the file with it and with what
+// the test has overridden.
+func writeRates(w io.Writer, curve report.RateCurve, file string, set []string) error {
 	var text strings.Builder
 	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(table, "step\trate\tloss\tsmoothed\t")
@@ -151,7 +153,11 @@ func writeRates(w io.Writer, curve report.RateCurve, file string) error {
 		rate := strconv.FormatFloat(suggested, 'e', 1, 64)
 		fmt.Fprintf(&text, "suggested learning rate: %s, a tenth of that of the lowest smoothed loss, %.1e\n", rate,
 			curve.Points[lowest].Rate)
-		fmt.Fprintf(&text, "jenga train %s --set training.learning_rate=%s\n", file, rate)
+		fmt.Fprintf(&text, "jenga train %s", shellWord(file))
+		for _, setting := range append(slices.Clone(set), "training.learning_rate="+rate) {
+			fmt.Fprintf(&text, " --set %s", shellWord(setting))
+		}
+		fmt.Fprintln(&text)
 	}
 	_, err := io.WriteString(w, text.String())
 	return err
