@@ -17,14 +17,21 @@ type bests struct {
 	Value       float64              `json:"value"` // of Best
 	Worse       int                  `json:"worse"` // evaluations since Best
 	TaskBest    map[string]float64   `json:"task_best"`
-	Old         []report.OldHead     `json:"old,omitempty"` // heads of the base run, before training and at Best
+	// Sums identify the checkpoints that are the best of the run and of tasks, by their names, but for those that are
+	// copies of the last one, for which there is none yet.
+	Sums map[string]string `json:"sums,omitempty"`
+
+	Old []report.OldHead `json:"old,omitempty"` // heads of the base run, before training and at Best
 }
 
 // clone returns a copy that add does not change.
 func (b bests) clone() bests {
-	b.TaskBest, b.Old = maps.Clone(b.TaskBest), slices.Clone(b.Old)
+	b.TaskBest, b.Old, b.Sums = maps.Clone(b.TaskBest), slices.Clone(b.Old), maps.Clone(b.Sums)
 	return b
 }
+
+// hasBest reports whether there is a best evaluation of the run.
+func (b *bests) hasBest() bool { return len(b.Best.Groups) > 0 }
 
 // add adds an evaluation. It returns the checkpoints that its model replaces: the best of the run and of tasks.
 func (b *bests) add(e multitask.Evaluation, by report.Selection) (names []string, err error) {
@@ -34,7 +41,7 @@ func (b *bests) add(e multitask.Evaluation, by report.Selection) (names []string
 	}
 
 	// best of the run
-	if b.Evaluations == 0 || by.Better(value, b.Value) {
+	if !b.hasBest() || by.Better(value, b.Value) {
 		b.Best, b.Value, b.Worse = e, value, 0
 		names = append(names, runfolder.BestDir)
 	} else {

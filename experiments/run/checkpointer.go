@@ -31,6 +31,7 @@ type checkpointer struct {
 	bests  bests
 	last   multitask.Step
 	frozen multitask.FrozenParams // at the end
+	lost   []string               // warnings of bests of which no checkpoint is left
 	old    *oldTasks              // of the base run; nil: it continues none
 
 	copies  nn.Copies
@@ -43,6 +44,7 @@ type checkpointer struct {
 // saving is how far a training was when a checkpoint was made.
 type saving struct {
 	bests bests
+	names []string // in the run folder that are copies of it
 	step  int
 	due   bool // an evaluation
 	state bool // with a snapshot
@@ -132,7 +134,11 @@ func (c *checkpointer) save(names []string, state bool) error {
 	}
 	c.copies.Reuse() // the last checkpoint is written
 	model, copied := model.copied(&c.copies)
-	begun := saving{bests: c.bests.clone(), step: c.last.Number, due: c.training.Due(), state: state, time: time.Now()}
+	for _, name := range names {
+		delete(c.bests.Sums, name) // that of the one before
+	}
+	begun := saving{bests: c.bests.clone(), names: names, step: c.last.Number, due: c.training.Due(), state: state,
+		time: time.Now()}
 	var snapshot *multitask.Snapshot
 	if state {
 		if snapshot, err = c.snapshot(names); err != nil {
@@ -212,10 +218,11 @@ func (c *checkpointer) wait() error {
 	}
 	c.saved = c.begun
 	c.stateAt = ""
+	last := filepath.Join(c.folder, runfolder.LastDir)
 	if c.saved.state {
-		c.stateAt = filepath.Join(c.folder, runfolder.LastDir)
+		c.stateAt = last
 	}
-	return nil
+	return c.bests.copied(last, c.saved.names)
 }
 
 // interrupted saves the state of a training that a signal has ended, unless the last checkpoint has it.
@@ -230,7 +237,7 @@ func (c *checkpointer) interrupted() error {
 
 // finish waits for checkpoints, and saves a model that was never evaluated as the last and the best.
 func (c *checkpointer) finish() error {
-	if c.bests.Evaluations > 0 {
+	if c.bests.hasBest() {
 		return c.wait()
 	}
 	if c.old != nil {

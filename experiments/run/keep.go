@@ -2,7 +2,6 @@ package run
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -27,56 +26,108 @@ func (c *checkpointer) keep(step int) error {
 			return err
 		}
 	}
-	steps, err := keptSteps(folder)
-	if err != nil || limit == 0 {
+	if err := tidyKept(folder); err != nil || limit == 0 {
 		return err
 	}
+	steps, err := keptSteps(folder)
+	if err != nil {
+		return err
+	}
+	if limit == 1 { // which is the last itself
+		limit = 0
+	}
 	for len(steps) > limit {
-		path := filepath.Join(folder, keptPrefix+strconv.Itoa(steps[0]))
-		steps = steps[1:]
-		// renamed first, so that a kill leaves no part of it under its name
-		if err := os.Rename(path, path+runfolder.NewSuffix); err != nil {
+		if err := removeKept(folder, steps[0]); err != nil {
 			return err
 		}
-		if err := os.RemoveAll(path + runfolder.NewSuffix); err != nil {
+		steps = steps[1:]
+	}
+	return nil
+}
+
+// removeLater removes the kept checkpoints after a step, from which training goes on.
+func (c *checkpointer) removeLater(step int) error {
+	folder := filepath.Join(c.folder, runfolder.CheckpointsDir)
+	if err := tidyKept(folder); err != nil {
+		return err
+	}
+	steps, err := keptSteps(folder)
+	if err != nil {
+		return err
+	}
+	for _, kept := range steps {
+		if kept <= step {
+			continue
+		}
+		if err := removeKept(folder, kept); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// keptSteps returns the steps of the checkpoints in a folder, in ascending order. It removes what a kill has left of
-// checkpoints that were being written or removed.
-func keptSteps(folder string) ([]int, error) {
-	entries, err := os.ReadDir(folder)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+// removeKept removes the checkpoint of a step from a folder.
+func removeKept(folder string, step int) error {
+	path := filepath.Join(folder, keptPrefix+strconv.Itoa(step))
+	// renamed first, so that a kill leaves no part of it under its name
+	if err := os.Rename(path, path+runfolder.NewSuffix); err != nil {
+		return err
 	}
+	return os.RemoveAll(path + runfolder.NewSuffix)
+}
+
+// keptSteps returns the steps of the checkpoints in a folder, in ascending order. That of a step may have the suffix
+// runfolder.OldSuffix after a kill.
+func keptSteps(folder string) ([]int, error) {
+	names, err := keptNames(folder)
 	if err != nil {
 		return nil, err
 	}
 	var steps []int
-	for _, e := range entries {
-		number, kept := strings.CutPrefix(e.Name(), keptPrefix)
-		path := filepath.Join(folder, e.Name())
-		switch whole := strings.TrimSuffix(path, runfolder.OldSuffix); {
-		case kept && strings.HasSuffix(path, runfolder.NewSuffix):
-			err = os.RemoveAll(path)
-		case kept && whole != path && runfolder.Exists(whole):
-			err = os.RemoveAll(path)
-		case kept && whole != path: // the new one has not taken its place
-			err = os.Rename(path, whole)
-			number = strings.TrimSuffix(number, runfolder.OldSuffix)
-		}
-		if err != nil {
-			return nil, err
-		}
-		if n, err := strconv.Atoi(number); kept && err == nil && number == strconv.Itoa(n) {
+	for _, name := range names {
+		number := strings.TrimSuffix(strings.TrimPrefix(name, keptPrefix), runfolder.OldSuffix)
+		if n, err := strconv.Atoi(number); err == nil && number == strconv.Itoa(n) {
 			steps = append(steps, n)
 		}
 	}
 	slices.Sort(steps)
 	return slices.Compact(steps), nil
+}
+
+// keptNames returns the names of the kept checkpoints in a folder, and of what a kill has left beside them.
+func keptNames(folder string) (names []string, err error) {
+	entries, err := os.ReadDir(folder)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), keptPrefix) {
+			names = append(names, e.Name())
+		}
+	}
+	return names, err
+}
+
+// tidyKept removes what a kill has left of checkpoints that were being written to a folder, or removed from it. The run
+// must be locked.
+func tidyKept(folder string) error {
+	names, err := keptNames(folder)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		path := filepath.Join(folder, name)
+		switch whole := strings.TrimSuffix(path, runfolder.OldSuffix); {
+		case strings.HasSuffix(path, runfolder.NewSuffix), whole != path && runfolder.Exists(whole):
+			err = os.RemoveAll(path)
+		case whole != path: // the new one has not taken its place
+			err = os.Rename(path, whole)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // wholeCheckpoint returns the newest checkpoint of a run folder, but for one, that can be read whole; "" if there is
@@ -87,7 +138,7 @@ func wholeCheckpoint(folder, but string) string {
 		return ""
 	}
 	for _, step := range slices.Backward(steps) {
-		path := filepath.Join(folder, runfolder.CheckpointsDir, fmt.Sprint(keptPrefix, step))
+		path := runfolder.Whole(filepath.Join(folder, runfolder.CheckpointsDir, keptPrefix+strconv.Itoa(step)))
 		if path == but {
 			continue
 		}

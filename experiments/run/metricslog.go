@@ -10,6 +10,7 @@ import (
 	"os"
 
 	"github.com/jenga-nlp/jenga/experiments/report"
+	"github.com/jenga-nlp/jenga/internal/regular"
 )
 
 // metricsLog writes the lines of a metrics file.
@@ -51,9 +52,33 @@ func (m *metricsLog) event(event any) error {
 	return m.lines.Encode(report.Line(event))
 }
 
+// readMetrics returns how far a run has come by its metrics file. Without one it has not begun.
+func readMetrics(path string) (report.State, error) {
+	file, err := regular.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return report.State{}, nil
+	}
+	if err != nil {
+		return report.State{}, err
+	}
+	defer file.Close()
+	state, err := report.ReadState(file)
+	if err != nil {
+		err = fmt.Errorf("%s: %w", path, err)
+	}
+	return state, err
+}
+
 // openMetrics opens the metrics file of a run that is resumed at a place. The file does not change before cut.
 func openMetrics(path string, at metricsPlace) (*metricsLog, error) {
-	file, err := os.OpenFile(path, os.O_RDWR, 0)
+	only, err := regular.Open(path) // os.OpenFile opens a named pipe, too
+	if err == nil {
+		err = only.Close()
+	}
+	var file *os.File
+	if err == nil {
+		file, err = os.OpenFile(path, os.O_RDWR, 0)
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%s: no such file; restore it from a copy, or train again with --force", path)
 	}

@@ -2,8 +2,10 @@ package run
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
@@ -37,8 +39,6 @@ func (s *resumption) restore(c *checkpointer) error {
 	s.snapshot = nil // its memory
 	c.bests, c.before = s.state.Bests, s.state.Seconds
 	c.last = multitask.Step{Number: s.state.Step, Of: s.state.Of, Skipped: s.state.Skipped, Epoch: s.state.Epoch}
-	c.saved = saving{bests: c.bests.clone(), step: c.last.Number, due: c.training.Due(), state: true}
-	c.stateAt = s.checkpoint
 
 	// the folder
 	if err := c.run.writeExperiment(c.folder); err != nil {
@@ -47,36 +47,47 @@ func (s *resumption) restore(c *checkpointer) error {
 	if err := s.complete(c); err != nil {
 		return err
 	}
+	c.saved = saving{bests: c.bests.clone(), step: c.last.Number, due: c.training.Due(), state: true}
 	return c.metrics.cut()
 }
 
-// complete ends what a kill may have interrupted after the checkpoint was written, or while the next one was.
+// complete makes the checkpoint the last one, and the folder what it was when the checkpoint was written. A kill may have
+// interrupted what follows that, or the writing of the next one. metrics.jsonl still has the lines of a later last
+// checkpoint until that is replaced.
 func (s *resumption) complete(c *checkpointer) error {
-	last := filepath.Join(c.folder, runfolder.LastDir)
-	if err := os.RemoveAll(last + runfolder.NewSuffix); err != nil {
-		return err
-	}
-	if s.checkpoint == last+runfolder.OldSuffix {
-		if err := os.Rename(s.checkpoint, last); err != nil {
-			return err
-		}
-		s.checkpoint, c.stateAt = last, last
-	}
-	if s.checkpoint != last {
-		return nil // it is complete since long
-	}
-	if err := os.RemoveAll(last + runfolder.OldSuffix); err != nil {
-		return err
-	}
-	for _, name := range s.state.Links {
+	for _, name := range slices.Concat(s.state.Links, slices.Sorted(maps.Keys(s.state.Bests.Sums))) {
 		task, isTask := strings.CutPrefix(filepath.ToSlash(name), runfolder.TasksDir+"/")
 		_, _, err := c.run.Model.Group(task)
 		if name != runfolder.BestDir && (!isTask || err != nil) {
 			return fmt.Errorf("%s: snapshot: unexpected copy %q of the checkpoint", s.checkpoint, name)
 		}
+	}
+
+	// the last checkpoint
+	last := filepath.Join(c.folder, runfolder.LastDir)
+	if s.checkpoint != last {
+		if err := runfolder.Link(s.checkpoint, last); err != nil {
+			return err
+		}
+	}
+	for _, suffix := range []string{runfolder.NewSuffix, runfolder.OldSuffix} {
+		if err := os.RemoveAll(last + suffix); err != nil {
+			return err
+		}
+	}
+	s.checkpoint, c.stateAt = last, last
+
+	// its copies
+	for _, name := range s.state.Links {
 		if err := c.link(name); err != nil {
 			return err
 		}
+	}
+	if err := c.restoreBests(s.state.Links); err != nil {
+		return err
+	}
+	if err := c.removeLater(s.state.Step); err != nil {
+		return err
 	}
 	if err := c.keep(s.state.Step); err != nil {
 		return err

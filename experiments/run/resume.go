@@ -65,12 +65,9 @@ func FindUnfinished(path string) (Unfinished, error) {
 	}
 
 	// how far it came
-	metrics, err := os.Open(filepath.Join(u.Folder, runfolder.MetricsFile))
-	if err == nil {
-		defer metrics.Close()
-		if u.State, err = report.ReadState(metrics); err != nil {
-			return u, fmt.Errorf("%s: %w", metrics.Name(), err)
-		}
+	var err error
+	if u.State, err = readMetrics(filepath.Join(u.Folder, runfolder.MetricsFile)); err != nil {
+		return u, err
 	}
 	if u.Done() {
 		return u, tidy(u.Folder)

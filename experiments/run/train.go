@@ -91,6 +91,11 @@ func (r *Run) trainIn(
 
 	// steps and evaluations
 	record := r.recorder(observe, c)
+	for _, text := range c.lost {
+		if err := record(multitask.Warning{Text: text}); err != nil {
+			return c.done(), err
+		}
+	}
 	if err := r.grows(ctx, c, record); err != nil {
 		return c.done(), err
 	}
