@@ -1,6 +1,7 @@
 package merge
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/jenga-nlp/jenga/encoders"
 	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/experiments/model"
 	"github.com/jenga-nlp/jenga/experiments/report"
 	"github.com/jenga-nlp/jenga/experiments/run"
 	"github.com/jenga-nlp/jenga/fusion"
@@ -146,16 +148,16 @@ func joinedParams(sources []*source) ([]*nn.Param, error) {
 	known := map[string]origin{}
 	for _, s := range sources {
 		m := s.opened.Model
-		shared := fusion.DescriptionOf(m.Fusion).Shared
+		renamed, err := s.renamedParams()
+		if err != nil {
+			return nil, err
+		}
 		encoder := byName(multitask.EncoderParams(m.Params).All())
 		for _, w := range m.Params.All() {
 			if encoder[w.Name] != nil {
 				continue
 			}
-			name := w.Name
-			if !slices.Contains(shared, w) {
-				name = s.renamed(name)
-			}
+			name := cmp.Or(renamed[w.Name], w.Name)
 			if first, twice := known[name]; twice {
 				if !slices.Equal(first.param.Data, w.Data) {
 					return nil, fmt.Errorf("%s and %s have other values of %s, which all tasks of fusion %s share, "+
@@ -172,14 +174,42 @@ func joinedParams(sources []*source) ([]*nn.Param, error) {
 	return all, nil
 }
 
-// renamed returns the name that a parameter of a single task has in the merged run: one part of it is the task's name.
-func (s *source) renamed(param string) string {
-	parts := strings.Split(param, ".")
-	for i, part := range parts[1:] {
-		if name, task := s.names[part]; task {
-			parts[i+1] = name
-			break // heads.TASK.HEAD
+// renamedParams returns the names that parameters of single tasks have in the merged run, by those in their own. Those of
+// the fusion are found by their place, since a part of it may have the name of a task.
+func (s *source) renamedParams() (map[string]string, error) {
+	names := map[string]string{}
+
+	// heads
+	root := nn.NewParams(0)
+	params := s.opened.Model.Params
+	for _, task := range s.experiment.Tasks {
+		for _, head := range task.Heads {
+			was := multitask.HeadParams(params, task.Name, head.Name)
+			now := multitask.HeadParams(root, s.names[task.Name], head.Name)
+			for _, w := range was.All() {
+				names[w.Name] = now.Path() + strings.TrimPrefix(w.Name, was.Path())
+			}
 		}
 	}
-	return strings.Join(parts, ".")
+
+	// fusion
+	var was, now []string
+	for _, task := range s.experiment.Tasks {
+		was, now = append(was, task.Name), append(now, s.names[task.Name])
+	}
+	if slices.Equal(was, now) {
+		return names, nil
+	}
+	then, err := model.FusionParams(s.experiment, s.opened.Model.Encoder, was)
+	if err != nil {
+		return nil, err
+	}
+	renamed, err := model.FusionParams(s.experiment, s.opened.Model.Encoder, now)
+	if err != nil || len(renamed) != len(then) {
+		return nil, errors.Join(err, fmt.Errorf("%s: its fusion does not depend on tasks by name alone", s.folder))
+	}
+	for i, name := range then {
+		names[name] = renamed[i]
+	}
+	return names, nil
 }

@@ -15,6 +15,8 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/predict"
 	"github.com/jenga-nlp/jenga/experiments/run"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
+	"github.com/jenga-nlp/jenga/fusion"
+	"github.com/jenga-nlp/jenga/plugin"
 )
 
 func TestAMergedRunHasTheTasksOfAll(t *testing.T) {
@@ -131,6 +133,44 @@ func TestTasksAreRenamed(t *testing.T) {
 	}
 	if len(figures) != 4 || figures[3].Task != "word_b" || figures[3].Merged == nil {
 		t.Errorf("figures %+v", figures)
+	}
+}
+
+func init() {
+	// a fusion with a part called gate, in which its parameters of the tasks are
+	plugin.Register(fusion.Registry(), "gated_test", fusion.MixOptions{},
+		func(o fusion.MixOptions, env fusion.Env) (fusion.Fusion, error) {
+			env.Params = env.Params.In("gate")
+			return fusion.NewMix(o, env)
+		})
+}
+
+// A task may be called like a part of the fusion.
+func TestATaskIsRenamedInItsOwnPlaceAlone(t *testing.T) {
+	b := newBase(t)
+	tasks := strings.ReplaceAll(both, "team", "gate")
+	tasks = strings.ReplaceAll(tasks, "label: gate", "label: team")
+	runs := []string{b.run(t, "a", tasks, "model.fusion=gated_test"), b.run(t, "b", tasks, "model.fusion=gated_test")}
+	folder := filepath.Join(b.dir, "merged")
+	mergeInto(t, folder, Options{Method: Mean}, runs, Rename{1, "gate", "gate_b"}, Rename{1, "word", "word_b"})
+	was, merged := encoderOf(t, filepath.Join(runs[1], "best")), encoderOf(t, filepath.Join(folder, "best"))
+	renamed := 0
+	for from, to := range map[string]string{
+		"fusion.gate.gate.": "fusion.gate.gate_b.", "fusion.gate.word.": "fusion.gate.word_b.",
+		"heads.gate.": "heads.gate_b.", "heads.word.": "heads.word_b.",
+	} {
+		for name, values := range was {
+			if rest, has := strings.CutPrefix(name, from); has {
+				renamed++
+				if !slices.Equal(merged[to+rest], values) {
+					t.Errorf("%s is %v, want those of %s in the run, %v", to+rest, merged[to+rest], name, values)
+				}
+			}
+		}
+	}
+	if renamed < 6 || len(merged) != 2*len(was) {
+		t.Errorf("%d parameters of the run are renamed, the merged run has %d of two times %d", renamed, len(merged),
+			len(was))
 	}
 }
 

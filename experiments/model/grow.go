@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/jenga-nlp/jenga/encoders"
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/dataset"
 	"github.com/jenga-nlp/jenga/fusion"
@@ -154,12 +155,13 @@ func (t *takeover) fusion() {
 		}
 		now = append(now, name)
 	}
-	then, err := t.fusionParams(was)
+	e, encoder := t.Data.Experiment, t.Model.Encoder
+	then, err := FusionParams(e, encoder, was)
 	if err != nil {
 		t.mistakes.Append(err)
 		return
 	}
-	renamed, err := t.fusionParams(now)
+	renamed, err := FusionParams(e, encoder, now)
 	if err != nil || len(renamed) != len(then) {
 		t.mistakes.Append(errors.Join(err, fmt.Errorf("%s: its fusion does not depend on tasks by name alone",
 			t.base.Folder)))
@@ -184,11 +186,12 @@ func (t *takeover) fusion() {
 	}
 }
 
-// fusionParams returns the names of the parameters of the experiment's fusion, if it has these tasks.
-func (a *Assembled) fusionParams(tasks []string) ([]string, error) {
-	about, root := a.Model.Encoder.Describe(), nn.NewParams(0)
+// FusionParams returns the names of the parameters of an experiment's fusion on an encoder, if it has these tasks. For
+// other names of the tasks they are others, in the same order.
+func FusionParams(e *config.Experiment, encoder encoders.Encoder, tasks []string) ([]string, error) {
+	about, root := encoder.Describe(), nn.NewParams(0)
 	env := fusion.Env{Tasks: tasks, Width: about.Width, Layers: about.Layers, Params: multitask.FusionParams(root)}
-	if _, err := a.Data.Experiment.Model.Fusion.Build(env); err != nil {
+	if _, err := e.Model.Fusion.Build(env); err != nil {
 		return nil, err
 	}
 	var names []string
