@@ -76,7 +76,8 @@ func TestMistakesOfMerge(t *testing.T) {
 		{[]string{"a", "b", "-o", "c", "--rename", "x=y"}, exitUsage, "want RUN:TASK=NAME"},
 		{[]string{"a", "b", "-o", "c", "--method", "slerp"}, exitMistake, `no method "slerp"`},
 		{[]string{"a", "b", "-o", "c", "--scale", "0"}, exitUsage, "--scale: want a number above 0, have 0"},
-		{[]string{"a", "b", "-o", "c", "--density=0"}, exitUsage, "--density: want a number above 0, at most 1, have 0"},
+		{[]string{"a", "b", "-o", "c", "--density=0"}, exitUsage,
+			"--density: want a number above 0, at most 1, have 0"},
 		{[]string{"a", "b", "-o", "."}, exitMistake, "a: no such folder"},
 	} {
 		status, out, log := call("", append([]string{"merge"}, c.args...)...)
