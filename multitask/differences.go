@@ -8,20 +8,6 @@ func (s *Snapshot) Attach(b []byte) { s.header.Attached = b }
 // Attached returns what was attached to the snapshot.
 func (s *Snapshot) Attached() []byte { return s.header.Attached }
 
-// Bytes returns the memory of the snapshot's numbers.
-func (s *Snapshot) Bytes() int64 {
-	n := 0
-	for _, section := range s.sections {
-		for _, p := range section {
-			n += len(p.Values)
-			for _, slot := range p.Slots {
-				n += len(slot.Values)
-			}
-		}
-	}
-	return 4 * int64(n)
-}
-
 // Difference is a setting on which the bytes of a training depend, and which a snapshot has another value of.
 type Difference struct {
 	Name     string

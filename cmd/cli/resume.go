@@ -63,7 +63,7 @@ func (c *commands) resume(ctx context.Context, f trainFlags, name string) (repor
 		}
 		return c.run(ctx, f, ready, found.Folder)
 	}
-	ready, err := found.Resume(e, f.allowed)
+	ready, err := found.Resume(e, c.watchPasses(ctx), f.allowed)
 	if err != nil {
 		return report.Done{}, err
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/report"
 	"github.com/jenga-nlp/jenga/experiments/run"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
+	"github.com/jenga-nlp/jenga/multitask"
 	"github.com/jenga-nlp/jenga/plugin"
 )
 
@@ -108,9 +109,19 @@ func (c *commands) train(ctx context.Context, f trainFlags, file string) error {
 	case errors.Is(err, context.Canceled):
 		return interruption{ended}
 	case err != nil && done.Folder != "":
-		return fmt.Errorf("%w\ntraining ended %s", err, leftBy(done))
+		return fmt.Errorf("%w\ntraining ended %s", err, leftBy(done)+skipping(err, done))
 	}
 	return err
+}
+
+// skipping returns what leftBy's command needs besides after an error, without which it would end with the same one: a
+// step with a bad loss is repeated.
+func skipping(err error, done report.Done) string {
+	var bad *multitask.BadStep
+	if done.Resume == "" || done.Skipped > 0 || !errors.As(err, &bad) { // with Skipped, skip is set already
+		return ""
+	}
+	return " --set training.on_bad_loss=skip --allow-changes experiment"
 }
 
 // trainFile trains the model of an experiment file. It returns how far training came, even with an error.

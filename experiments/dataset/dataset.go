@@ -69,13 +69,14 @@ func LoadWatched(e *config.Experiment, watch Watch, splits ...string) (*Dataset,
 }
 
 // Resume reads the data of an experiment whose run is continued, as Load does, with the tokenizer and labels of the
-// run.
+// run. It reports the passes over streamed training data to watch, which may be nil.
 func Resume(
-	e *config.Experiment, tokenizer corpus.Tokenizer, labels map[multitask.HeadName]*corpus.Labels, splits ...string,
+	e *config.Experiment, tokenizer corpus.Tokenizer, labels map[multitask.HeadName]*corpus.Labels, watch Watch,
+	splits ...string,
 ) (*Dataset, error) {
 	d := newDataset(e)
 	d.base = labels
-	return d.load(tokenizer, labels, nil, splits)
+	return d.load(tokenizer, labels, watch, splits)
 }
 
 // load reads the data. known are the labels of a run that is continued; if nil, labels and vocabulary come from the

@@ -266,13 +266,13 @@ func (c *checkpointer) finished() error {
 
 // measureOld evaluates the tasks of the base run before training, unless that is done, and at each best evaluation.
 func (c *checkpointer) measureOld(ctx context.Context) (err error) {
+	old := &oldTasks{c.run}
 	if c.bests.Old == nil {
-		if c.bests.Old, err = (&oldTasks{c.run, ctx}).before(); err != nil {
+		if c.bests.Old, err = old.before(ctx); err != nil {
 			return err
 		}
 	}
-	// a signal does not interrupt those after an evaluation: only the evaluation itself could be repeated
-	c.old = &oldTasks{c.run, context.WithoutCancel(ctx)}
+	c.old = old
 	return nil
 }
 

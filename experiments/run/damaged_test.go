@@ -67,7 +67,7 @@ func TestADamagedCheckpointIsAnErrorThatNamesAWholeOne(t *testing.T) {
 			before := sample.Files(t, damaged)
 			found, err := FindUnfinished(damaged)
 			if err == nil {
-				_, err = found.Resume(mustRead(t, found.File), nil)
+				_, err = found.Resume(mustRead(t, found.File), nil, nil)
 			}
 			remedy := in(kept) + " is whole: resume from it by jenga train --resume " + in(kept)
 			if err == nil || !strings.Contains(err.Error(), in(test.want)) || !strings.Contains(err.Error(), remedy) {
@@ -100,7 +100,7 @@ func TestAnotherRunsStateIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	const want = "experiment: model.encoder.layers: was 2, is 1"
-	if _, err := found.Resume(mustRead(t, found.File), nil); err == nil || !strings.Contains(err.Error(), want) {
+	if _, err := found.Resume(mustRead(t, found.File), nil, nil); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("Resume = %v, want %s", err, want)
 	}
 }

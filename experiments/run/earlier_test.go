@@ -104,7 +104,7 @@ func diverge(t *testing.T, folder string, observe func(any) error) (best multita
 		t.Fatal(err)
 	}
 	sets := []string{"training.learning_rate=3", "training.on_bad_loss=skip"}
-	r, err := found.Resume(mustRead(t, found.File, sets...), []string{changedExperiment})
+	r, err := found.Resume(mustRead(t, found.File, sets...), nil, []string{changedExperiment})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,7 +161,7 @@ func TestALimitOfOneRemovesKeptCheckpoints(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := found.Resume(mustRead(t, found.File, "training.save_total_limit=1"), nil)
+	r, err := found.Resume(mustRead(t, found.File, "training.save_total_limit=1"), nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

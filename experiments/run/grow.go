@@ -67,7 +67,8 @@ func readBase(e *config.Experiment) (*model.Base, error) {
 	return base, nil
 }
 
-// resumeGrowth sets the parameters that no snapshot holds, those of kept tasks, to those of the base run again.
+// resumeGrowth sets the parameters to those of the base run again: a snapshot lacks the encoder's frozen ones, such as
+// the adapters of kept tasks.
 func (r *Run) resumeGrowth() error {
 	if r.experiment().Model.BaseRun == nil {
 		return nil

@@ -2,11 +2,13 @@ package run
 
 import (
 	"context"
+	"path/filepath"
 	"testing"
 
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/internal/sample"
 	"github.com/jenga-nlp/jenga/experiments/report"
+	"github.com/jenga-nlp/jenga/experiments/runfolder"
 )
 
 // mustRead reads an experiment file.
@@ -42,3 +44,12 @@ func trainSmall(t *testing.T, path, folder string, sets ...string) (*Run, report
 
 // ignore is an observer that ignores events.
 func ignore(any) error { return nil }
+
+// save writes the model to a folder of the run.
+func (r *Run) save(folder string) error {
+	m, err := r.saved(filepath.Dir(folder))
+	if err != nil {
+		return err
+	}
+	return runfolder.Replace(folder, m.write)
+}

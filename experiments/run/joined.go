@@ -186,7 +186,7 @@ func Refit(folder string, sets []string) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	data, err := dataset.Resume(e, tokenizer, labels, config.Train, config.Dev)
+	data, err := dataset.Resume(e, tokenizer, labels, nil, config.Train, config.Dev)
 	if err != nil {
 		return nil, err
 	}

@@ -11,32 +11,30 @@ import (
 )
 
 // oldTasks evaluates the tasks of the base run on dev, beside which the encoder learns.
-type oldTasks struct {
-	run *Run
-	ctx context.Context
-}
+type oldTasks struct{ run *Run }
 
 // before returns the main metrics of their heads before training.
-func (o *oldTasks) before() ([]report.OldHead, error) {
-	groups, err := o.evaluate(true)
+func (o *oldTasks) before(ctx context.Context) ([]report.OldHead, error) {
+	groups, err := o.evaluate(ctx, true)
 	return slices.DeleteFunc(report.OldHeads(groups), func(h report.OldHead) bool { return o.run.trains(h.Task) }), err
 }
 
 // after returns all with the metrics of the model as it is. e is its evaluation; it is empty without dev.
+// A signal does not interrupt it: only the evaluation itself could be repeated.
 func (o *oldTasks) after(all []report.OldHead, e multitask.Evaluation) ([]report.OldHead, error) {
-	groups, err := o.evaluate(e.Step == 0)
+	groups, err := o.evaluate(context.Background(), e.Step == 0)
 	return report.After(all, slices.Concat(groups, e.Groups)), err
 }
 
 // evaluate returns the metrics of the tasks that are kept and, with rehearsed, of those that are rehearsed.
-func (o *oldTasks) evaluate(rehearsed bool) (all []multitask.GroupMetrics, err error) {
+func (o *oldTasks) evaluate(ctx context.Context, rehearsed bool) (all []multitask.GroupMetrics, err error) {
 	t := o.run.experiment().Training
 	add := func(g *multitask.Group, dev []*corpus.Example) {
 		if err != nil || len(dev) == 0 {
 			return
 		}
 		var metrics multitask.GroupMetrics
-		metrics, err = o.run.Model.Evaluate(o.ctx, g, dev, t.BatchSize, t.BatchTokens, nil)
+		metrics, err = o.run.Model.Evaluate(ctx, g, dev, t.BatchSize, t.BatchTokens, nil)
 		all = append(all, metrics)
 	}
 	for g, group := range o.run.Data.Groups {

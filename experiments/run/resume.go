@@ -141,8 +141,9 @@ func readResumption(folder, checkpoint string) (*resumption, error) {
 
 // Resume prepares the run of an experiment to continue its training from the checkpoint, which must not be "". The
 // experiment must be the run's own, the data, the version of jenga and its kernels the same, but for what is allowed,
-// of Changes. What differs is an error here, or, of the data, in Train.
-func (u Unfinished) Resume(e *config.Experiment, allowed []string) (*Run, error) {
+// of Changes. What differs is an error here, or, of the data, in Train. It reports the passes over streamed training data
+// to watch, which may be nil.
+func (u Unfinished) Resume(e *config.Experiment, watch dataset.Watch, allowed []string) (*Run, error) {
 	s := u.saved
 	s.allowed = allowed
 	about, err := ReadCheckpoint(s.checkpoint, u.Folder)
@@ -160,7 +161,7 @@ func (u Unfinished) Resume(e *config.Experiment, allowed []string) (*Run, error)
 	if err := refused(s.checkpoint, append(differ, s.state.programDifferences()...), allowed); err != nil {
 		return nil, err
 	}
-	r, err := resume(e, about)
+	r, err := resume(e, about, watch)
 	if err != nil {
 		return nil, err
 	}
@@ -170,7 +171,7 @@ func (u Unfinished) Resume(e *config.Experiment, allowed []string) (*Run, error)
 
 // resume builds the model of a run that is continued, with the labels and the tokenizer of its checkpoint, and its
 // initial weights.
-func resume(e *config.Experiment, about Checkpoint) (*Run, error) {
+func resume(e *config.Experiment, about Checkpoint, watch dataset.Watch) (*Run, error) {
 	// what the run has saved
 	if err := about.Encoder.CheckSHA256(); err != nil {
 		return nil, err
@@ -186,7 +187,7 @@ func resume(e *config.Experiment, about Checkpoint) (*Run, error) {
 
 	// data and model
 	about.SetAdapters(e)
-	data, err := dataset.Resume(e, tokenizer, labels, config.Train, config.Dev)
+	data, err := dataset.Resume(e, tokenizer, labels, watch, config.Train, config.Dev)
 	if err != nil {
 		return nil, err
 	}

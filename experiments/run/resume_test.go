@@ -154,7 +154,7 @@ func resumedFrom(folder string) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	return resume(e, about)
+	return resume(e, about, nil)
 }
 
 func TestResumeRejectsOtherLabels(t *testing.T) {

@@ -62,7 +62,7 @@ func resumedRun(t *testing.T, folder string, allowed ...string) *Run {
 	if err != nil || found.Checkpoint == "" {
 		t.Fatalf("nothing to resume in %s: %+v, %v", folder, found, err)
 	}
-	r, err := found.Resume(mustRead(t, found.File), allowed)
+	r, err := found.Resume(mustRead(t, found.File), nil, allowed)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,7 +172,7 @@ func TestAnotherExperimentOrProgramIsRefused(t *testing.T) {
 	before := sample.Files(t, folder)
 	refuses := func(sets []string, allowed []string, want ...string) {
 		t.Helper()
-		_, err := found.Resume(mustRead(t, found.File, sets...), allowed)
+		_, err := found.Resume(mustRead(t, found.File, sets...), nil, allowed)
 		for _, part := range want {
 			if err == nil || !strings.Contains(err.Error(), part) {
 				t.Errorf("with %v Resume = %v, want %s", sets, err, part)
@@ -203,7 +203,7 @@ func TestAChangedExperimentGoesOnWhereThatIsAllowed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := found.Resume(mustRead(t, found.File, "training.learning_rate=0.5"), []string{changedExperiment})
+	r, err := found.Resume(mustRead(t, found.File, "training.learning_rate=0.5"), nil, []string{changedExperiment})
 	if err != nil {
 		t.Fatal(err)
 	}

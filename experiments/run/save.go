@@ -26,16 +26,6 @@ type savedModel struct {
 	adapters  []savedAdapter   // of the encoder
 }
 
-// save writes the model to a folder of the run: beside it first, then renamed, so that a complete checkpoint exists at
-// any moment.
-func (r *Run) save(folder string) error {
-	m, err := r.saved(filepath.Dir(folder))
-	if err != nil {
-		return err
-	}
-	return runfolder.Replace(folder, m.write)
-}
-
 // saved returns the model for a checkpoint of the run in folder, with the parameters themselves.
 func (r *Run) saved(folder string) (savedModel, error) {
 	about, err := r.describe(folder)

@@ -1,0 +1,46 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/experiments/dataset"
+	"github.com/jenga-nlp/jenga/experiments/internal/sample"
+)
+
+func TestTheWatchOfAResumedRunSeesItsPassesAndEndsThem(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	t.Setenv("HOME", t.TempDir())
+	sample.Tasks(t, "  - {name: mood, type: sentiment, data: {train: mails.jsonl, split: {dev: 0.2}, stream: true}}\n",
+		map[string]string{"mails.jsonl": streamFiles()["mails.jsonl"]})
+	sets := []string{"tokenizer.max_length=16"}
+	r, err := Prepare(mustRead(t, "exp.yaml", sets...), config.Train, config.Dev)
+	if err != nil {
+		t.Fatal(err)
+	}
+	left := 2
+	if _, err := r.Train(countdown{context.Background(), &left}, "run", ignore); !errors.Is(err, context.Canceled) {
+		t.Fatalf("Train = %v", err)
+	}
+	found, err := FindUnfinished("run")
+	if err != nil || found.Checkpoint == "" {
+		t.Fatalf("%+v, %v", found, err)
+	}
+
+	stop := func(dataset.Progress) error { return context.Canceled }
+	if _, err := found.Resume(mustRead(t, found.File), stop, nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("Resume = %v, want the error of the watch", err)
+	}
+
+	var passes []string
+	_, err = found.Resume(mustRead(t, found.File), func(p dataset.Progress) error {
+		passes = append(passes, p.Pass)
+		return nil
+	}, nil)
+	if err != nil || len(passes) == 0 {
+		t.Errorf("passes %q, %v", slices.Compact(passes), err)
+	}
+}
