@@ -209,8 +209,9 @@ func listIn(c *parquet.Column, values map[int][]parquet.Value, depth int) (any, 
 	if len(leaf) == 0 || leaf[0].DefinitionLevel() < c.MaxDefinitionLevel() {
 		return []any{}, nil
 	}
+	rest := map[int][]parquet.Value{} // of the leaves below c alone, not of the whole row
+	addLeaves(rest, c, values)
 	var list []any
-	rest := values
 	for len(rest[firstLeaf(c).Index()]) > 0 {
 		element := map[int][]parquet.Value{}
 		after := map[int][]parquet.Value{}
@@ -248,6 +249,16 @@ func elementIn(c *parquet.Column, values map[int][]parquet.Value, depth int) (an
 		object[child.Name()] = value
 	}
 	return object, nil
+}
+
+// addLeaves adds the values of the leaves below c, or of c, to those in below.
+func addLeaves(below map[int][]parquet.Value, c *parquet.Column, values map[int][]parquet.Value) {
+	if c.Leaf() {
+		below[c.Index()] = values[c.Index()]
+	}
+	for _, child := range c.Columns() {
+		addLeaves(below, child, values)
+	}
 }
 
 // firstLeaf returns the first column without columns of its own below c.

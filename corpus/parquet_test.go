@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/parquet-go/parquet-go"
 )
 
 // TestParquetRows reads the files that scripts/fixtures/parquet.py has written with pyarrow.
@@ -144,4 +146,36 @@ func FuzzParquet(f *testing.F) {
 	}
 	f.Add(lz4Codec(f))
 	f.Fuzz(func(t *testing.T, data []byte) { Read(bytes.NewReader(data), "a.parquet", Format{}) })
+}
+
+// BenchmarkParquetLists reads a list of 2000 numbers in rows with 1 and with 100 other columns.
+func BenchmarkParquetLists(b *testing.B) {
+	for _, others := range []int{1, 100} {
+		group := parquet.Group{"a": parquet.Repeated(parquet.Leaf(parquet.Int32Type))}
+		for i := range others {
+			group[fmt.Sprintf("b%03d", i)] = parquet.Leaf(parquet.Int32Type)
+		}
+		var row parquet.Row
+		for i := range 2000 {
+			row = append(row, parquet.Int32Value(1).Level(min(i, 1), 1, 0))
+		}
+		for i := range others {
+			row = append(row, parquet.Int32Value(1).Level(0, 0, 1+i))
+		}
+		var file bytes.Buffer
+		w := parquet.NewWriter(&file, parquet.NewSchema("row", group))
+		if _, err := w.WriteRows([]parquet.Row{row}); err != nil {
+			b.Fatal(err)
+		}
+		if err := w.Close(); err != nil {
+			b.Fatal(err)
+		}
+		b.Run(fmt.Sprint(others), func(b *testing.B) {
+			for b.Loop() {
+				if _, err := Read(bytes.NewReader(file.Bytes()), "a.parquet", Format{}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
 }

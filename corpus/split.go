@@ -41,9 +41,8 @@ func SplitGroups[E any, G comparable](all []E, groups []G, n int, seed uint64) (
 
 // SplitN moves n elements, or all if there are fewer, to dev; which ones depends only on the seed, the number of
 // elements and their strata. strata[i] is the stratum of element i, such as its label, the zero value for none; without
-// strata all are one. Each stratum keeps its share, and has at least one element in train where there are enough. train
-// and dev
-// keep the order of all.
+// strata all are one. Each stratum keeps its fraction, and has at least one element in train where there are enough.
+// train and dev keep the order of all.
 func SplitN[E any, S comparable](all []E, strata []S, n int, seed uint64) (train, dev []E) {
 	n = min(n, len(all))
 	if n < 0 {

@@ -38,6 +38,7 @@ func (d *decoding) dataFiles(s *plugin.Section, task, what string) File {
 		return d.dataFile(s, task, what)
 	}
 	all, list := File{Place: s.Place}, &fileList{}
+	var names []string
 	if len(s.Items) == 0 {
 		d.mistakes.Add(s.Place, "%s: %s: the list is empty; want a path at least", task, what)
 		return all
@@ -53,9 +54,10 @@ func (d *decoding) dataFiles(s *plugin.Section, task, what string) File {
 			}
 			list.paths = append(list.paths, path)
 		}
-		list.entries = append(list.entries, file.Name)
+		list.entries = append(list.entries, file)
+		names = append(names, file.Name)
 	}
-	all.Name, all.several = strings.Join(list.entries, ", "), list
+	all.Name, all.several = strings.Join(names, ", "), list
 	return all
 }
 
@@ -65,12 +67,15 @@ func isPattern(path string) bool { return strings.ContainsAny(path, "*?[") }
 // matching returns the files that a pattern matches, sorted: relative to the experiment file, else below $JENGA_DATA.
 // Its Name is "" after a mistake.
 func (d *decoding) matching(s *plugin.Section, pattern, task string) File {
-	patterns := []string{pattern}
-	if dir := os.Getenv("JENGA_DATA"); dir != "" && !filepath.IsAbs(s.Text) {
-		patterns = append(patterns, filepath.Join(dir, s.Text))
+	folders := []string{""}
+	if pattern != filepath.Clean(s.Text) {
+		folders[0] = filepath.Dir(s.Place.File)
 	}
-	for _, p := range patterns {
-		paths, err := filepath.Glob(p)
+	if dir := os.Getenv("JENGA_DATA"); dir != "" && !filepath.IsAbs(s.Text) {
+		folders = append(folders, dir)
+	}
+	for _, folder := range folders {
+		paths, err := filepath.Glob(filepath.Join(quoted(folder), s.Text))
 		if err != nil {
 			d.mistakes.Add(s.Place, "%s: %q is no pattern: %w; * and ? match any text and any character, [a-z] one of "+
 				"several", task, s.Text, err)
@@ -78,7 +83,8 @@ func (d *decoding) matching(s *plugin.Section, pattern, task string) File {
 		}
 		if len(paths) > 0 {
 			slices.Sort(paths)
-			return File{Name: p, Place: s.Place, several: &fileList{paths: paths}}
+			list := &fileList{paths: paths, folder: folder, pattern: s.Text}
+			return File{Name: filepath.Join(folder, s.Text), Place: s.Place, several: list}
 		}
 	}
 	if !d.files {
@@ -89,6 +95,14 @@ func (d *decoding) matching(s *plugin.Section, pattern, task string) File {
 		contents(filepath.Dir(pattern)))
 	d.absent += d.mistakes.Len() - before
 	return File{Place: s.Place}
+}
+
+// quoted returns the pattern that a path alone matches. On Windows a pattern cannot quote, and only [ is in names.
+func quoted(path string) string {
+	if filepath.Separator == '\\' {
+		return path
+	}
+	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(path)
 }
 
 // contents describes a folder for an error.
@@ -114,14 +128,18 @@ func contents(folder string) string {
 	return text
 }
 
-// paths returns the section of a file: its path, or a list of paths and patterns.
+// paths returns the section of a file: its path or pattern, or a list of these.
 func (f *writing) paths(file File) *plugin.Section {
-	if file.several == nil || file.several.entries == nil {
+	switch list := file.several; {
+	case list == nil || list.entries == nil && filepath.IsAbs(list.pattern):
 		return f.path(file.Name)
+	case list.entries == nil:
+		folder := f.path(filepath.Join(list.folder, ".")).Text
+		return plugin.SectionOf(filepath.ToSlash(filepath.Join(quoted(folder), list.pattern)))
 	}
 	list := &plugin.Section{Kind: plugin.List}
 	for _, entry := range file.several.entries {
-		list.Items = append(list.Items, f.path(entry))
+		list.Items = append(list.Items, f.paths(entry))
 	}
 	return list
 }

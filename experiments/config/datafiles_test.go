@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -101,5 +102,56 @@ func TestErrorsOfSeveralFiles(t *testing.T) {
 	_, dir, err := filesOf(t, `train: "data/part-*.csv"`, "data/part-1.jsonl", "data/b")
 	if want := filepath.Join(dir, "data") + " has b, part-1.jsonl"; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("error %v, want %s", err, want)
+	}
+}
+
+// TestPatternsInFoldersWithSigns reads patterns in folders whose own names have the signs of a pattern.
+func TestPatternsInFoldersWithSigns(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("names have no * and ? on Windows")
+	}
+	const data = `train: ["part-*.jsonl", "more/[ab].jsonl"], dev: dev.jsonl`
+	experiment := "model: {encoder: {type: transformer, layers: 1}}\n" +
+		"tasks: [{name: mood, type: classification, data: {" + data + "}}]\n"
+	names := []string{"part-1.jsonl", "part-2.jsonl", "more/a.jsonl"}
+	for _, test := range []struct{ experiment, data string }{
+		{"a[1] *?", "a[1] *?"},
+		{"a", `b[x]\c*`}, // below $JENGA_DATA
+	} {
+		contents := map[string]string{test.experiment + "/exp.yaml": experiment, test.data + "/dev.jsonl": "{}\n"}
+		for _, name := range names {
+			contents[test.data+"/"+name] = "{}\n"
+		}
+		dir := sample.Folder(t, contents, "run/experiment.yaml")
+		t.Setenv("JENGA_DATA", filepath.Join(dir, test.data))
+		var want []string
+		for _, name := range names {
+			want = append(want, filepath.Join(dir, test.data, name))
+		}
+		e, err := Read(filepath.Join(dir, test.experiment, "exp.yaml"), nil)
+		if err != nil {
+			t.Errorf("%q: %v", test.data, err)
+			continue
+		}
+		if got := e.Tasks[0].Data.Train.Paths(); !slices.Equal(got, want) {
+			t.Errorf("files %q, want %q", got, want)
+		}
+
+		// the experiment of a run elsewhere names the same files
+		t.Setenv("JENGA_DATA", "")
+		var text bytes.Buffer
+		if err := e.Write(&text, filepath.Join(dir, "run")); err != nil {
+			t.Fatal(err)
+		}
+		written := filepath.Join(dir, "run/experiment.yaml")
+		sample.Write(t, written, text.String())
+		again, err := Read(written, nil)
+		if err != nil {
+			t.Errorf("%q is written as\n%s: %v", test.data, &text, err)
+			continue
+		}
+		if got := again.Tasks[0].Data.Train.Paths(); !slices.Equal(got, want) {
+			t.Errorf("written files %q, want %q", got, want)
+		}
 	}
 }

@@ -73,7 +73,9 @@ type File struct {
 // fileList is the files of a pattern or a list.
 type fileList struct {
 	paths   []string // as they are read
-	entries []string // of a list, where patterns are as they are written; nil: Name is the pattern
+	entries []File   // of a list; nil: of a pattern
+	folder  string   // where pattern was found; "": pattern is absolute or relative to the working directory
+	pattern string   // as it is written
 }
 
 // given reports whether the experiment file has the key, even if its value is a mistake.

@@ -148,6 +148,15 @@ func (s *Stream) Sum() string { return s.sum }
 // Close closes the files.
 func (s *Stream) Close() { s.records.Close() }
 
+// Close closes the files of streamed training data; examples of them cannot be read any more.
+func (d *Dataset) Close() {
+	for _, group := range d.Groups {
+		if group.Stream != nil {
+			group.Stream.Close()
+		}
+	}
+}
+
 // each calls visit with each training example, in their order, before they are encoded.
 func (s *Stream) each(visit func(e *corpus.Example) error) error {
 	return inOrder(s.count(), s.numbered, func(i int, e *corpus.Example) error {

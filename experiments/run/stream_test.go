@@ -1,6 +1,7 @@
 package run
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -140,6 +141,14 @@ func trainedAgain(t *testing.T) (all map[string]string, passes []string) {
 	}
 	if _, err := ready.Train(t.Context(), "run", func(any) error { return nil }); err != nil {
 		t.Fatal(err)
+	}
+	for _, group := range ready.Data.Groups {
+		if group.Stream == nil {
+			continue
+		}
+		if _, err := group.Stream.At(0); !errors.Is(err, os.ErrClosed) {
+			t.Errorf("an example after training: error %v, want %v", err, os.ErrClosed)
+		}
 	}
 	all = sample.Files(t, filepath.Join("run", runfolder.BestDir))
 	splits, _ := os.ReadFile(filepath.Join("run", runfolder.SplitsFile))

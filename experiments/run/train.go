@@ -16,10 +16,13 @@ import (
 // Train trains the run, once, and writes it to folder, in place of an earlier run unless r.Keep is set. The earlier run
 // is removed with the first checkpoint; if training ends before that, it is left as it was. Train returns an error if
 // the machine has too little memory, or if another training writes to the folder; the result is then what the run has
-// come to. It reports each multitask.Step, multitask.Evaluation and multitask.Warning to observe.
+// come to. It reports each multitask.Step, multitask.Evaluation and multitask.Warning to observe. At the end it closes the
+// files of r.Data.
 func (r *Run) Train(
 	ctx context.Context, folder string, observe func(event any) error,
 ) (done report.Done, err error) {
+	defer r.Data.Close()
+
 	// memory of training
 	if err := checkBase(folder, r.built.EncoderPath); err != nil {
 		return report.Done{}, err
