@@ -2,7 +2,6 @@ package multitask
 
 import (
 	"context"
-	"errors"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -63,10 +62,16 @@ func (m cachedModel) predictAll(ctx context.Context, g *Group, examples []*corpu
 		return nil, nil, nil, err
 	}
 	if bad != nil {
-		return nil, nil, nil, errors.New(bad.String())
+		return nil, nil, nil, badEvaluation{bad}
 	}
 	return prepared, predicted, losses, nil
 }
+
+// badEvaluation is a BadStep of an evaluation: no option of training helps.
+type badEvaluation struct{ bad *BadStep }
+
+func (e badEvaluation) Error() string { return e.bad.String() }
+func (e badEvaluation) Unwrap() error { return e.bad }
 
 // forEachBatch runs examples through the model in batches, without learning. It calls visit for each batch, before its
 // pass's Forward, with the indexes of its examples.

@@ -24,6 +24,7 @@ type Rehearsal struct {
 
 var (
 	_ MultiSampler       = (*Rehearsal)(nil)
+	_ EpochSampler       = (*Rehearsal)(nil)
 	_ ProbabilitySampler = (*Rehearsal)(nil)
 	_ EvaluationObserver = (*Rehearsal)(nil)
 	_ LossObserver       = (*Rehearsal)(nil)
@@ -174,19 +175,25 @@ func (r *Rehearsal) UnmarshalBinary(data []byte) error {
 	return nil
 }
 
-// perEpoch returns the number of batches of an epoch in which the examples of each group make so many.
-func (plan Plan) perEpoch(batches []int) int {
-	r, rehearses := plan.Sampler.(*Rehearsal)
+// PerEpoch implements EpochSampler.
+func (r *Rehearsal) PerEpoch(batches []int) int {
 	n := 0
-	for g, of := range batches {
-		if !rehearses || !r.old[g] {
-			n += of
-		}
-	}
-	if !rehearses {
-		return n
+	for _, g := range r.numbers(false) {
+		n += batches[g]
 	}
 	return int(math.Ceil(float64(n)/(1-r.probability) - 1e-9)) // 8/(1-0.9) is more than 80
+}
+
+// perEpoch returns the number of batches of an epoch in which the examples of each group make so many.
+func (plan Plan) perEpoch(batches []int) int {
+	if s, ok := plan.Sampler.(EpochSampler); ok {
+		return s.PerEpoch(batches)
+	}
+	n := 0
+	for _, of := range batches {
+		n += of
+	}
+	return n
 }
 
 // BatchesPerEpoch returns the number of batches of an epoch of a training on data.

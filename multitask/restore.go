@@ -8,7 +8,9 @@ import (
 )
 
 // Restore sets the training to the state in the snapshot. A snapshot of another model, other data or another plan is an
-// error. After an error the training must not be used.
+// error, but of the sampler and the weighting only the types are compared: not their options, such as a temperature or
+// the probability of a Rehearsal, nor the sampler that a Rehearsal has. The caller compares those where they may differ.
+// After an error the training must not be used.
 func (t *Training) Restore(s *Snapshot) error {
 	if err := compare(s.header.Of, t.settings()); err != nil {
 		return fmt.Errorf("snapshot: %w", err)

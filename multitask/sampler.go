@@ -21,7 +21,8 @@ type State struct {
 	Rand        *rand.Rand // a function of the seed
 }
 
-// Sampler chooses the group of the next training batch. An epoch has as many batches as all groups' examples make.
+// Sampler chooses the group of the next training batch. An epoch has as many batches as all groups' examples make,
+// unless it is an EpochSampler.
 type Sampler interface {
 	// Next returns the number of the next batch's group, or as many numbers as a MultiSampler's Groups. A group without
 	// batches left starts again.
@@ -31,6 +32,12 @@ type Sampler interface {
 // MultiSampler is a Sampler whose Next returns several groups at once.
 type MultiSampler interface {
 	Groups() int // how many
+}
+
+// EpochSampler is a Sampler whose epochs are of another length than all groups' examples make.
+type EpochSampler interface {
+	// PerEpoch returns the number of batches of an epoch, at least 1, where each group's examples make so many.
+	PerEpoch(batches []int) int
 }
 
 // SamplerEnv is the environment that a sampler is made in.

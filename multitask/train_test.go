@@ -2,6 +2,7 @@ package multitask
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -373,6 +374,10 @@ func TestALossOfNaNIsAnError(t *testing.T) {
 	const want = `task "tags": the loss of head "tags" is NaN among 8 texts: "", "", "" and 5 more`
 	if err == nil || err.Error() != want {
 		t.Errorf("Evaluate = %v, want %s", err, want)
+	}
+	var bad *BadStep
+	if !errors.As(err, &bad) || bad.Head != (HeadName{Task: "tags", Head: "tags"}) || len(bad.Texts) != 8 {
+		t.Errorf("the error has the BadStep %+v", bad)
 	}
 }
 

@@ -12,6 +12,7 @@ type RateCurve struct {
 	Diverged bool // the test has ended before its last rate
 
 	heads []smoothedHead
+	least float64 // smallest smoothed loss
 }
 
 // RatePoint is a step of a test. Loss is the sum of the step's mean losses times the heads' weights; Smoothed is that
@@ -24,9 +25,8 @@ type RatePoint struct {
 type smoothedHead struct {
 	head   multitask.HeadName
 	weight float64
-	means  []float64 // by step, from the first that has labelled units on
-	start  int       // that step
-	sum    float64   // Σ smoothing^(n-i)·loss_i, over n losses
+	mean   float64 // of the steps so far that have labelled units
+	sum    float64 // Σ smoothing^(n-i)·loss_i, over n losses
 	n      int
 }
 
@@ -38,40 +38,46 @@ const (
 // Add adds a step that has been made. The test diverges where the smoothed loss is 4 times its smallest value so far.
 func (c *RateCurve) Add(step multitask.Step) {
 	// the running means
-	at, loss := len(c.Points), 0.0
+	loss, known := 0.0, len(c.heads)
 	for _, l := range step.Losses {
 		if l.Units > 0 && l.Weight > 0 {
-			c.head(l, at).add(l.Mean())
+			c.head(l).add(l.Mean())
 			loss += l.Weight * l.Mean()
 		}
 	}
-	for h := range c.heads {
-		c.heads[h].hold(at)
+
+	// before a head's first loss, that loss counts
+	for _, h := range c.heads[known:] {
+		for i := range c.Points {
+			c.Points[i].Smoothed += h.weight * h.mean
+		}
+	}
+	if len(c.heads) > known || len(c.Points) == 0 {
+		c.least = math.Inf(1)
+		for _, p := range c.Points {
+			c.least = min(c.least, p.Smoothed)
+		}
 	}
 
-	// their sum at all steps: before a head's first loss, that loss counts
-	c.Points = append(c.Points, RatePoint{Rate: step.Rate, Loss: loss})
-	least := math.Inf(1)
-	for i := range c.Points {
-		sum := 0.0
-		for _, h := range c.heads {
-			sum += h.weight * h.means[max(0, i-h.start)]
-		}
-		c.Points[i].Smoothed = sum
-		least = min(least, sum)
+	// their sum
+	sum := 0.0
+	for _, h := range c.heads {
+		sum += h.weight * h.mean
 	}
-	c.Diverged = least > 0 && c.Points[at].Smoothed > diverges*least
+	c.Points = append(c.Points, RatePoint{step.Rate, loss, sum})
+	c.least = min(c.least, sum)
+	c.Diverged = c.least > 0 && sum > diverges*c.least
 }
 
 // head returns the running mean of a loss's head.
-func (c *RateCurve) head(l multitask.Loss, at int) *smoothedHead {
+func (c *RateCurve) head(l multitask.Loss) *smoothedHead {
 	name := multitask.HeadName{Task: l.Task, Head: l.Head}
 	for h := range c.heads {
 		if c.heads[h].head == name {
 			return &c.heads[h]
 		}
 	}
-	c.heads = append(c.heads, smoothedHead{head: name, weight: l.Weight, start: at})
+	c.heads = append(c.heads, smoothedHead{head: name, weight: l.Weight})
 	return &c.heads[len(c.heads)-1]
 }
 
@@ -79,14 +85,7 @@ func (c *RateCurve) head(l multitask.Loss, at int) *smoothedHead {
 func (h *smoothedHead) add(loss float64) {
 	h.sum = smoothing*h.sum + (1-smoothing)*loss
 	h.n++
-	h.means = append(h.means, h.sum/(1-math.Pow(smoothing, float64(h.n))))
-}
-
-// hold repeats the last mean in a step without a loss of the head.
-func (h *smoothedHead) hold(at int) {
-	if len(h.means) <= at-h.start {
-		h.means = append(h.means, h.means[len(h.means)-1])
-	}
+	h.mean = h.sum / (1 - math.Pow(smoothing, float64(h.n)))
 }
 
 // Lowest returns the index of the smallest smoothed loss.

@@ -40,6 +40,48 @@ func TestRateCurveSmoothsEachHeadsLoss(t *testing.T) {
 	}
 }
 
+// The smoothed losses are those that their definition gives at each step, however many heads begin late.
+func TestRateCurveOfHeadsThatBeginLate(t *testing.T) {
+	var c RateCurve
+	var means [2][]float64 // by head, of each step from its first loss
+	starts := [2]int{1, 4}
+	for i := range 12 {
+		losses := [2]float64{-1, -1}
+		for h, start := range starts {
+			if i >= start && (i-start)%2 == 0 {
+				losses[h] = float64(1 + (i*7+h*3)%5)
+			}
+		}
+		c.Add(lossAt(float64(i+1), losses[0], losses[1]))
+		for h, start := range starts {
+			if i < start {
+				continue
+			}
+			if losses[h] < 0 {
+				means[h] = append(means[h], means[h][i-start-1])
+				continue
+			}
+			// Σ_j 0.9^(n-j)·0.1·loss_j / (1 - 0.9^n) over the n losses so far
+			sum, n := 0.0, 0
+			for at := start; at <= i; at += 2 {
+				sum, n = 0.9*sum+0.1*float64(1+(at*7+h*3)%5), n+1
+			}
+			means[h] = append(means[h], sum/(1-math.Pow(0.9, float64(n))))
+		}
+		for at, p := range c.Points {
+			want := 0.0
+			for h, start := range starts {
+				if len(means[h]) > 0 {
+					want += float64(h+1) * means[h][max(0, at-start)]
+				}
+			}
+			if !(math.Abs(p.Smoothed-want) <= 1e-12) {
+				t.Fatalf("after step %d: point %d is %v, want %v", i, at, p.Smoothed, want)
+			}
+		}
+	}
+}
+
 // valley is a curve of losses that fall by the logarithm of the rate to 1e-2, and rise from there until they diverge.
 func valley() (c RateCurve) {
 	for rate := 1e-6; rate < 1e3 && !c.Diverged; rate *= 1.1 {

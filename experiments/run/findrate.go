@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 
 	"github.com/jenga-nlp/jenga/experiments/report"
@@ -30,6 +31,11 @@ var _ nn.Curve = growth{}
 // learning rate. It changes the weights, so that the run cannot be trained afterwards, and writes no file. It calls did
 // after each step.
 func (r *Run) FindRate(ctx context.Context, test RateTest, did func()) (report.RateCurve, error) {
+	if test.Steps < 2 {
+		return report.RateCurve{}, fmt.Errorf("a rate range test of %s; want at least 2",
+			plugin.Count(test.Steps, "step"))
+	}
+
 	// memory
 	data := r.data()
 	if err := r.checkMemory(data); err != nil {

@@ -1,0 +1,26 @@
+package run
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/jenga-nlp/jenga/experiments/internal/sample"
+)
+
+// The rate of a test of one step would be that of no place between the first and the last.
+func TestARateTestHasTwoSteps(t *testing.T) {
+	for steps, want := range map[int]string{-1: "-1", 0: "of 0 steps", 1: "of 1 step; want at least 2", 2: ""} {
+		r := prepared(t, sample.Small(t, ""), 1<<40)
+		curve, err := r.FindRate(context.Background(), RateTest{From: 1e-4, To: 1e-3, Steps: steps}, func() {})
+		if want != "" {
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%d steps: %v, want %s", steps, err, want)
+			}
+			continue
+		}
+		if err != nil || len(curve.Points) != 2 || curve.Points[0].Rate != 1e-4 || curve.Points[1].Rate != 1e-3 {
+			t.Errorf("%d steps: %v, %+v", steps, err, curve.Points)
+		}
+	}
+}
