@@ -2,6 +2,8 @@ package cli
 
 import (
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -62,6 +64,10 @@ func TestMergeOfTheCommandLine(t *testing.T) {
 
 func TestMistakesOfMerge(t *testing.T) {
 	t.Chdir(t.TempDir())
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		args   []string
 		status int
@@ -78,6 +84,8 @@ func TestMistakesOfMerge(t *testing.T) {
 		{[]string{"a", "b", "-o", "c", "--scale", "0"}, exitUsage, "--scale: want a number above 0, have 0"},
 		{[]string{"a", "b", "-o", "c", "--density=0"}, exitUsage,
 			"--density: want a number above 0, at most 1, have 0"},
+		{[]string{"a", "b", "-o", file}, exitMistake, file + " is a file; name a folder by --out"},
+		{[]string{"a", "b", "-o", file + "/c"}, exitMistake, file + "/c is a file; name a folder by --out"},
 		{[]string{"a", "b", "-o", "."}, exitMistake, "a: no such folder"},
 	} {
 		status, out, log := call("", append([]string{"merge"}, c.args...)...)

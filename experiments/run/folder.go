@@ -133,9 +133,8 @@ func checkInputs(folder string, inputs []string) error {
 
 // realFolder is runfolder.RealPath of a folder that need not exist yet.
 func realFolder(folder string) (string, error) {
-	whole, err := runfolder.RealPath(folder)
-	if !errors.Is(err, fs.ErrNotExist) {
-		return whole, err
+	if whole, err := runfolder.RealPath(folder); err == nil {
+		return whole, nil
 	}
 	absolute, err := filepath.Abs(folder)
 	if err != nil || filepath.Dir(absolute) == absolute {
