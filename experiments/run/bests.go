@@ -33,6 +33,14 @@ func (b bests) clone() bests {
 // hasBest reports whether there is a best evaluation of the run.
 func (b *bests) hasBest() bool { return len(b.Best.Groups) > 0 }
 
+// judge computes the value of the best evaluation again: the metric that selects may have changed since.
+func (b *bests) judge(by report.Selection) (err error) {
+	if b.hasBest() {
+		b.Value, err = by.Value(b.Best.Groups)
+	}
+	return err
+}
+
 // add adds an evaluation. It returns the checkpoints that its model replaces: the best of the run and of tasks.
 func (b *bests) add(e multitask.Evaluation, by report.Selection) (names []string, err error) {
 	value, err := by.Value(e.Groups)

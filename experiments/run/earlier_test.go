@@ -195,3 +195,25 @@ func TestASearchForACheckpointChangesNothing(t *testing.T) {
 		t.Error("the run folder has changed")
 	}
 }
+
+// The best evaluation so far is compared with later ones by the metric that selects now.
+func TestAChangedMetricSelectsAnew(t *testing.T) {
+	folder := interruptedRun(t, 9, "training.num_epochs=4")
+	found, err := FindUnfinished(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := mustRead(t, found.File, "training.metric_for_best_model=eval_team_team_f1_macro",
+		"training.learning_rate=1e-9")
+	r, err := found.Resume(e, nil, []string{changedExperiment})
+	if err != nil {
+		t.Fatal(err)
+	}
+	done, err := r.Train(context.Background(), folder, ignore)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want, err := selectionOf(e.Training).Value(done.Best.Groups); err != nil || done.Value != want {
+		t.Errorf("the best evaluation has %v, want %v, %v", done.Value, want, err)
+	}
+}

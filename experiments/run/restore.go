@@ -38,6 +38,9 @@ func (s *resumption) restore(c *checkpointer) error {
 	}
 	s.snapshot = nil // its memory
 	c.bests, c.before = s.state.Bests, s.state.Seconds
+	if err := c.bests.judge(c.selection); err != nil {
+		return fmt.Errorf("%s: the best evaluation so far: %w", s.checkpoint, err)
+	}
 	c.last = multitask.Step{Number: s.state.Step, Of: s.state.Of, Skipped: s.state.Skipped, Epoch: s.state.Epoch}
 
 	// the folder
