@@ -49,6 +49,7 @@ func TestADamagedCheckpointIsAnErrorThatNamesAWholeOne(t *testing.T) {
 		"a truncated state":              {truncate, snapshot, "unexpected end"},
 		"a missing state":                {removeAll, snapshot, snapshot + ": no such file"},
 		"a missing model":                {removeAll, filepath.Join(last, runfolder.TensorsFile), "no such file"},
+		"missing checksums":              {removeAll, filepath.Join(last, "crc32c.txt"), "txt: no such file"},
 		"another version": {func(t *testing.T, path string) {
 			data, err := os.ReadFile(path)
 			if err != nil {
