@@ -95,9 +95,12 @@ func (c *commands) resumed(f trainFlags, name string) (folder, file string, err 
 	return run.Folder(e, f.out), name, nil
 }
 
-// writeFinished says that the training of a run has come to its end.
+// writeFinished says that the training of a run has come to its end, and how to train on otherwise.
 func (c *commands) writeFinished(f trainFlags, found run.Unfinished) error {
 	fmt.Fprintf(c.log, "%s: its training is finished, %s\n", found.Folder, found.State.After())
+	if len(f.set) > 0 || len(f.allowed) > 0 {
+		fmt.Fprintf(c.log, "an experiment with model.base_model: %s trains it on with other options\n", found.Folder)
+	}
 	if !f.json {
 		return nil
 	}

@@ -58,6 +58,10 @@ func TestResumeFindsTheRun(t *testing.T) {
 	if status != 0 || out != "" || log != "runs/mails: its training is finished, after step 12 of 12\n" {
 		t.Errorf("a finished run: status %d, %s%s", status, out, log)
 	}
+	_, _, log = call("", "train", "--resume", "runs/mails", "--set", "training.num_epochs=9")
+	if !strings.Contains(log, "model.base_model: runs/mails trains it on with other options") {
+		t.Errorf("a finished run with other options: %s", log)
+	}
 	done := regexp.MustCompile(`^\{"event":"done",.*\}\n$`)
 	if status, out, _ := call("", "train", "--resume", "runs/mails", "--json"); status != 0 || !done.MatchString(out) {
 		t.Errorf("a finished run as JSON: status %d, %s", status, out)
