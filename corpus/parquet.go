@@ -170,6 +170,11 @@ func valueIn(c *parquet.Column, values map[int][]parquet.Value, depth int) (any,
 	case isList(c):
 		return listIn(children[0], values, depth)
 	}
+	return objectIn(children, values, depth)
+}
+
+// objectIn returns the values of the columns of a group, by their names.
+func objectIn(children []*parquet.Column, values map[int][]parquet.Value, depth int) (any, error) {
 	object := make(map[string]any, len(children))
 	for _, child := range children {
 		value, err := valueIn(child, values, depth)
@@ -240,15 +245,7 @@ func elementIn(c *parquet.Column, values map[int][]parquet.Value, depth int) (an
 	case len(children) == 1:
 		return valueIn(children[0], values, depth)
 	}
-	object := make(map[string]any, len(children))
-	for _, child := range children {
-		value, err := valueIn(child, values, depth)
-		if err != nil {
-			return nil, err
-		}
-		object[child.Name()] = value
-	}
-	return object, nil
+	return objectIn(children, values, depth)
 }
 
 // addLeaves adds the values of the leaves below c, or of c, to those in below.

@@ -16,7 +16,7 @@ type Param struct {
 	Data   []float32 // row-major; of a frozen parameter it may be read-only memory
 	Decay  bool      // weight decay applies: true for matrices, false for biases, norms and other vectors
 	Frozen bool      // takes no gradient and is not changed by the optimizer
-	Later  bool      // as Frozen, for now: it will learn later in the training
+	Later  bool      // takes no part in updates yet, as if Frozen: gradual unfreezing has not reached it
 	Table  bool      // its rows are looked up by number, as embeddings are: no layer multiplies its input by it
 
 	version uint64

@@ -231,7 +231,7 @@ func TestKills(t *testing.T) {
 		shared.SkipUnlessLong(t)
 	}
 	if runtime.GOOS == "windows" {
-		t.Skip("a process that is killed is told from one that fails by its signal")
+		t.Skip("only a signal distinguishes a process that is killed from one that fails")
 	}
 	k := &killer{home: t.TempDir(), rand: rand.New(rand.NewPCG(1, uint64(kills))), hit: map[string]int{}}
 	k.program = filepath.Join(k.home, "jenga")

@@ -11,7 +11,6 @@ import (
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/encoders"
 	"github.com/jenga-nlp/jenga/experiments/config"
-	"github.com/jenga-nlp/jenga/experiments/dataset"
 	"github.com/jenga-nlp/jenga/experiments/model"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/internal/checkpoint"
@@ -172,21 +171,13 @@ func Refit(folder string, sets []string) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	labels, err := about.Labels()
-	if err != nil {
-		return nil, err
-	}
-	tokenizer, err := about.Encoder.OpenTokenizer()
-	if err != nil {
-		return nil, err
-	}
 
 	// data and model
 	e, err := config.Read(file, sets)
 	if err != nil {
 		return nil, err
 	}
-	data, err := dataset.Resume(e, tokenizer, labels, nil, config.Train, config.Dev)
+	data, err := about.data(e, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -180,18 +180,10 @@ func resume(e *config.Experiment, about Checkpoint, watch dataset.Watch) (*Run, 
 	if err := about.Encoder.CheckSHA256(); err != nil {
 		return nil, err
 	}
-	labels, err := about.Labels()
-	if err != nil {
-		return nil, err
-	}
-	tokenizer, err := about.Encoder.OpenTokenizer()
-	if err != nil {
-		return nil, err
-	}
 
 	// data and model
 	about.SetAdapters(e)
-	data, err := dataset.Resume(e, tokenizer, labels, watch, config.Train, config.Dev)
+	data, err := about.data(e, watch)
 	if err != nil {
 		return nil, err
 	}
@@ -199,7 +191,7 @@ func resume(e *config.Experiment, about Checkpoint, watch dataset.Watch) (*Run, 
 	if err != nil {
 		return nil, err
 	}
-	if err := about.Encoder.Check(EncoderFiles(built.Model.Encoder, tokenizer)); err != nil {
+	if err := about.Encoder.Check(EncoderFiles(built.Model.Encoder, data.Tokenizer)); err != nil {
 		return nil, err
 	}
 
@@ -212,6 +204,20 @@ func resume(e *config.Experiment, about Checkpoint, watch dataset.Watch) (*Run, 
 	}
 	r.encoderSums = fileSums{about.Encoder.SHA256, about.Encoder.CRC32C}
 	return r, nil
+}
+
+// data reads the data of an experiment that is trained again, with the labels and the tokenizer of the checkpoint. watch
+// may be nil.
+func (c Checkpoint) data(e *config.Experiment, watch dataset.Watch) (*dataset.Dataset, error) {
+	labels, err := c.Labels()
+	if err != nil {
+		return nil, err
+	}
+	tokenizer, err := c.Encoder.OpenTokenizer()
+	if err != nil {
+		return nil, err
+	}
+	return dataset.Resume(e, tokenizer, labels, watch, config.Train, config.Dev)
 }
 
 // Labels returns the labels of each head.
