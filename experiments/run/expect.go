@@ -61,7 +61,7 @@ func (r *Run) expect(ctx context.Context, longest time.Duration) (e Expectation,
 		return e, nil, err
 	}
 	e.Memory = need.list()
-	if tooLarge = r.checkMemory(data); tooLarge != nil {
+	if tooLarge = r.fits(need); tooLarge != nil {
 		return e, tooLarge, nil
 	}
 	defer r.machine.limitMemory()()

@@ -38,7 +38,7 @@ func (r *Run) FindRate(ctx context.Context, test RateTest, did func()) (report.R
 
 	// memory
 	data := r.data()
-	if err := r.checkMemory(data); err != nil {
+	if _, err := r.checkMemory(data); err != nil {
 		return report.RateCurve{}, err
 	}
 	defer r.machine.limitMemory()()

@@ -72,20 +72,22 @@ func TestACheckpointStallsTrainingForLessThanTwoSteps(t *testing.T) {
 func checkStall(t *testing.T, times, gaps []time.Duration, every int) {
 	t.Helper()
 	sorted := slices.Sorted(slices.Values(times))
-	median := sorted[len(sorted)/2]
+	step := sorted[len(sorted)/2]
 	var copies, slower []float64
 	for at := every; at+every/2 < len(times); at += every {
-		copies = append(copies, float64(gaps[at-1])/float64(median))
+		copies = append(copies, float64(gaps[at-1])/float64(step))
 		sum := gaps[at-1]
 		for _, d := range times[at : at+every/2] {
-			sum += d - median
+			sum += d - step
 		}
-		slower = append(slower, float64(sum)/float64(median))
+		slower = append(slower, float64(sum)/float64(step))
 	}
 	t.Logf("a step takes %v; steps that training waits at a checkpoint: %.2f; with the slower steps after it: %.2f",
-		median, copies, slower)
+		step, copies, slower)
+	first := copies[0] // for which memory is allocated
 	slices.Sort(copies)
-	if stall := copies[len(copies)/2]; stall >= 2 {
-		t.Errorf("training waits for %.2f steps at a checkpoint, want less than 2", stall)
+	if median := copies[len(copies)/2]; first >= 2 || median >= 2 {
+		t.Errorf("training waits for %.2f steps at the first checkpoint, and %.2f at the median one; want less than 2",
+			first, median)
 	}
 }

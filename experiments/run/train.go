@@ -28,7 +28,8 @@ func (r *Run) Train(
 		return report.Done{}, err
 	}
 	data := r.data()
-	if err := r.checkMemory(data); err != nil {
+	need, err := r.checkMemory(data)
+	if err != nil {
 		return report.Done{}, err
 	}
 	defer r.machine.limitMemory()()
@@ -56,7 +57,7 @@ func (r *Run) Train(
 	defer metrics.file.Close()
 
 	// training
-	done, err = r.trainIn(ctx, folder, data, metrics, observe)
+	done, err = r.trainIn(ctx, folder, data, metrics, need.checkpoint, observe)
 	if err != nil {
 		metrics.event(report.Ended{Done: done, Err: err}) // the disk may be full: err is what matters
 		return done, err
@@ -76,9 +77,10 @@ func (r *Run) openMetrics(folder string) (*metricsLog, error) {
 	return newMetricsLog(file), nil
 }
 
-// trainIn trains the run in a folder, and writes the metrics.
+// trainIn trains the run in a folder, and writes the metrics. A checkpoint makes copies of so many bytes.
 func (r *Run) trainIn(
-	ctx context.Context, folder string, data []multitask.Data, metrics *metricsLog, observe func(event any) error,
+	ctx context.Context, folder string, data []multitask.Data, metrics *metricsLog, copies int64,
+	observe func(event any) error,
 ) (report.Done, error) {
 	training, err := multitask.New(r.Model, data, r.planIn(folder))
 	if err != nil {
@@ -86,6 +88,7 @@ func (r *Run) trainIn(
 	}
 	defer training.Close()
 	c := r.newCheckpointer(folder, training, metrics)
+	c.copies.Prepare(int(copies / 4))
 	if r.resumed != nil {
 		if err := r.resumed.restore(c); err != nil {
 			return report.Done{}, err
@@ -168,12 +171,16 @@ func (r *Run) recorder(observe func(event any) error, c *checkpointer) func(even
 	}
 }
 
-// checkMemory returns an error if training takes more memory than the machine has.
-func (r *Run) checkMemory(data []multitask.Data) error {
+// checkMemory estimates the memory of training, and returns an error if that is more than the machine has.
+func (r *Run) checkMemory(data []multitask.Data) (estimate, error) {
 	need, err := r.trainingNeed(data)
 	if err != nil {
-		return err
+		return estimate{}, err
 	}
+	return need, r.fits(need)
+}
+
+func (r *Run) fits(need estimate) error {
 	return r.machine.fits(need, r.experiment().Place("training.batch_size"))
 }
 
