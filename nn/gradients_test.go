@@ -85,7 +85,7 @@ func TestRowsOfATableAreUpdatedAsTheWholeIs(t *testing.T) {
 			for _, w := range []string{"weights", "means", "squares"} {
 				of := func(m *table) []float32 {
 					s := m.optimizer.moments[m.words]
-					return map[string][]float32{"weights": m.words.Data, "means": s.mean, "squares": s.square}[w]
+					return map[string][]float32{"weights": m.words.Data, "means": s.slots[0], "squares": s.slots[1]}[w]
 				}
 				if !sameBits(of(byRows), of(whole)) {
 					t.Fatalf("decay %v, step %d: the %s of the table differ", decay, step, w)

@@ -83,7 +83,7 @@ func TestStateOfAnotherStoreIsRefused(t *testing.T) {
 		{func(all []ParamState) []ParamState { all[1].Values = nil; return all },
 			`parameter "vector" has 0 values; want 5`},
 		{func(all []ParamState) []ParamState { all[1].Steps = 2; return all },
-			`parameter "vector": 2 updates and 0 slots of the optimizer's state; AdamW has 2 after an update`},
+			`parameter "vector": 2 updates and 0 slots of the optimizer's state; want 2 slots after an update`},
 		{func(all []ParamState) []ParamState { all[1].Steps = -1; return all },
 			`parameter "vector": -1 updates and 0 slots`},
 		{func(all []ParamState) []ParamState { all[1].Slots = make([]Slot, 2); return all },
