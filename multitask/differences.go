@@ -23,7 +23,7 @@ func (t *Training) Differences(s *Snapshot) []Difference {
 	}
 	var all []Difference
 	add := func(name, was, now string) {
-		data := strings.HasPrefix(name, trainingData) || strings.HasPrefix(name, devData)
+		data := strings.HasPrefix(name, TrainingData) || strings.HasPrefix(name, devData)
 		all = append(all, Difference{name, was, now, data})
 	}
 	for _, now := range t.settings() {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+
+	"github.com/jenga-nlp/jenga/nn"
 )
 
 // Restore sets the training to the state in the snapshot. A snapshot of another model, other data or another plan is an
@@ -19,7 +21,8 @@ func (t *Training) Restore(s *Snapshot) error {
 }
 
 // RestoreDespite is Restore without the comparison of settings, which Differences makes: the training continues with
-// its own. A snapshot whose parameters or position do not fit is an error all the same.
+// its own. A sampler or a weighting of another type than the snapshot's begins anew. A snapshot whose parameters or
+// position do not fit is an error all the same, which wraps Misfits.
 func (t *Training) RestoreDespite(s *Snapshot) error {
 	if err := t.restore(s); err != nil {
 		return fmt.Errorf("snapshot: %w", err)
@@ -28,46 +31,86 @@ func (t *Training) RestoreDespite(s *Snapshot) error {
 }
 
 func (t *Training) restore(s *Snapshot) error {
-	// compare with the training
+	// parameters
 	parts, err := t.snapshotParts()
 	if err != nil {
 		return err
 	}
-	if err := s.checkSections(parts); err != nil {
-		return err
-	}
-	streams, iterators, err := t.checkProgress(s.header.Progress)
+	sections, err := s.sectionsOf(parts, t.sameType(s, weightingSetting))
 	if err != nil {
 		return err
 	}
-
-	// parameters
+	var misfits Misfits
 	for i, part := range parts {
-		if err := part.store.SetState(s.sections[i]); err != nil {
-			return fmt.Errorf("%s: %w", part.name, err)
-		}
+		part.restore(sections[i], &misfits)
 	}
 
 	// sampler and weighting
 	for _, part := range []struct {
+		name string
 		of   any
 		from []byte
-	}{{t.plan.Sampler, s.header.Sampler}, {t.plan.Weighting, s.header.Weighting}, {t.guard, s.header.Losses}} {
-		if stateful, ok := part.of.(Stateful); ok {
+		same bool
+	}{
+		{OfSampler, t.plan.Sampler, s.header.Sampler, t.sameType(s, samplingSetting)},
+		{OfWeighting, t.plan.Weighting, s.header.Weighting, t.sameType(s, weightingSetting)},
+		{OfParams, t.guard, s.header.Losses, true},
+	} {
+		if stateful, ok := part.of.(Stateful); ok && part.same {
 			if err := stateful.UnmarshalBinary(part.from); err != nil {
-				return fmt.Errorf("state of %T: %w", part.of, err)
+				misfits.add(part.name, fmt.Errorf("state of %T: %w", part.of, err))
 			}
 		}
 	}
 
 	// progress
 	p := s.header.Progress
+	streams, iterators, err := t.checkProgress(p)
+	misfits.add(OfPosition, err)
+	if err := misfits.err(); err != nil {
+		return err
+	}
 	t.state.Step, t.state.Epoch, t.state.Left, t.state.Last = p.Step, p.Epoch, slices.Clone(p.Left), p.Last
 	t.used, t.serial, t.evaluated = p.Used, p.Serial, p.Evaluated
 	t.sampling, t.weighing, t.iterators = streams[0], streams[1], iterators
 	t.balance.restore(p.Balance)
 	t.pending = nil // they were reported before the first step
 	return nil
+}
+
+// restore sets the parameters to a state of the snapshot, nil: there is none, or adds to misfits.
+func (p snapshotPart) restore(state []nn.ParamState, misfits *Misfits) {
+	if state == nil {
+		return
+	}
+	of := OfParams
+	if p.name == weightingPart {
+		of = OfWeighting
+	}
+	if params, known := p.params(); known {
+		if err := nn.CheckState(params, state); err != nil {
+			misfits.add(of, fmt.Errorf("%s: %w", p.name, err), otherParams(params, state)...)
+			return
+		}
+		if of == OfParams {
+			of = OfOptimizer // what else may not fit
+		}
+	}
+	if err := p.store.SetState(state); err != nil {
+		misfits.add(of, fmt.Errorf("%s: %w", p.name, err))
+	}
+}
+
+// sameType reports whether the snapshot has the same value of a setting, which is a type.
+func (t *Training) sameType(s *Snapshot, name string) bool {
+	value := func(all []setting) string {
+		i := slices.IndexFunc(all, func(of setting) bool { return of.Name == name })
+		if i < 0 {
+			return ""
+		}
+		return all[i].Value
+	}
+	return value(s.header.Of) == value(t.settings())
 }
 
 // compare returns an error that names the first setting that differs.
@@ -86,17 +129,32 @@ func compare(have, want []setting) error {
 	return nil
 }
 
-// checkSections compares the kinds of parameters with those of a training.
-func (s *Snapshot) checkSections(parts []snapshotPart) error {
-	if len(s.sections) != len(parts) {
-		return fmt.Errorf("it has %d kinds of parameters; the training has %d", len(s.sections), len(parts))
-	}
-	for i, part := range parts {
-		if name := s.header.Sections[i].Name; name != part.name {
-			return fmt.Errorf("unexpected parameters of kind %q; want %q", name, part.name)
+// sectionsOf returns the snapshot's states of the parts of a training, in their order: nil for a weighting's parameters
+// if its weighting is of another type.
+func (s *Snapshot) sectionsOf(parts []snapshotPart, sameWeighting bool) ([][]nn.ParamState, error) {
+	isWeighting := func(name string) bool { return name == weightingPart && !sameWeighting }
+	var names []string
+	var states [][]nn.ParamState
+	for i, state := range s.sections {
+		if name := s.header.Sections[i].Name; !isWeighting(name) {
+			if state == nil {
+				state = []nn.ParamState{}
+			}
+			names, states = append(names, name), append(states, state)
 		}
 	}
-	return nil
+	if n := len(parts); n > 0 && isWeighting(parts[n-1].name) { // which is the last
+		names, states = append(names, weightingPart), append(states, nil)
+	}
+	if len(states) != len(parts) {
+		return nil, fmt.Errorf("it has %d kinds of parameters; the training has %d", len(states), len(parts))
+	}
+	for i, part := range parts {
+		if names[i] != part.name {
+			return nil, fmt.Errorf("unexpected parameters of kind %q; want %q", names[i], part.name)
+		}
+	}
+	return states, nil
 }
 
 // checkProgress returns the random streams of sampler and weighting, and the batch iterators, as a snapshot has them.

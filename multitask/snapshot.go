@@ -151,6 +151,9 @@ type snapshotPart struct {
 	store nn.SnapshotStore
 }
 
+// weightingPart is the name of the parameters of a weighting.
+const weightingPart = "weighting"
+
 // state copies the parameters, with the memory of copies as far as the store can.
 func (p snapshotPart) state(copies *nn.Copies) ([]nn.ParamState, error) {
 	if host, ok := p.store.(*nn.HostStore); ok {
@@ -170,7 +173,7 @@ func (t *Training) snapshotParts() ([]snapshotPart, error) {
 		parts = append(parts, snapshotPart{"encoder", s})
 	}
 	if learned := t.weighting.learned; learned != nil {
-		parts = append(parts, snapshotPart{"weighting", learned.store})
+		parts = append(parts, snapshotPart{weightingPart, learned.store})
 	}
 	return parts, nil
 }
@@ -216,7 +219,7 @@ func (t *Training) settings() []setting {
 	add := func(name string, value any) { all = append(all, setting{name, fmt.Sprint(value)}) }
 	p := t.plan
 	add("seed", p.Seed)
-	add("steps", t.length.steps)
+	add(StepsSetting, t.length.steps)
 	add("batch_size", p.BatchSize)
 	add("batch_tokens", p.BatchTokens)
 	add("gradient_accumulation_steps", p.Accumulate)
@@ -236,9 +239,9 @@ func (t *Training) settings() []setting {
 	add("lr_scheduler", fmt.Sprintf("%T%+v", t.schedule.Curve, t.schedule.Curve))
 	add("steps between evaluations", p.EvaluateEvery)
 	add("evaluations", !p.NeverEvaluate)
-	add("sampling", fmt.Sprintf("%T", p.Sampler))
+	add(samplingSetting, fmt.Sprintf("%T", p.Sampler))
 	add("groups at each turn", t.length.groups)
-	add("weighting", fmt.Sprintf("%T", p.Weighting))
+	add(weightingSetting, fmt.Sprintf("%T", p.Weighting))
 	if learned := t.weighting.learned; learned != nil {
 		add("learning_rate of the weighting", learned.Rate())
 	}
@@ -253,16 +256,23 @@ func (t *Training) settings() []setting {
 	for g, data := range t.data {
 		group := &t.model.Groups[g]
 		name := fmt.Sprintf("task %q, as number:checksum", group.Name)
-		add(trainingData+name, data.checksum(group))
+		add(TrainingData+name, data.checksum(group))
 		add(devData+name, group.checksum(data.Dev))
 	}
 	t.fingerprint = all
 	return all
 }
 
+// Names of settings.
+const (
+	StepsSetting     = "steps"    // number of updates, which follows from the plan and the data
+	samplingSetting  = "sampling" // a type
+	weightingSetting = "weighting"
+)
+
 // What the names of the settings of a group's examples begin with.
 const (
-	trainingData = "training examples of "
+	TrainingData = "training examples of "
 	devData      = "dev examples of "
 )
 

@@ -32,9 +32,14 @@ func (a *averages) slots(w *Param, mean []float32, copies *Copies) []Slot {
 }
 
 // split removes the slots of means from states, those of the parameters in their order, and returns them, none where
-// there are none.
+// there are none. Without averages they are dropped.
 func (a *averages) split(states []OptimizerState) (means [][]Slot, err error) {
 	if a == nil {
+		for i, s := range states {
+			if at := slices.IndexFunc(s.Slots, func(s Slot) bool { return s.Name == slotAverage }); at >= 0 {
+				states[i].Slots = s.Slots[:at:at]
+			}
+		}
 		return nil, nil
 	}
 	for i, w := range a.params {
