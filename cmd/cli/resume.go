@@ -67,7 +67,9 @@ func (c *commands) resume(ctx context.Context, f trainFlags, name string) (repor
 	if err != nil {
 		return report.Done{}, err
 	}
-	fmt.Fprintf(c.log, "training goes on %s, from %s\n", found.Reached().After(), found.Checkpoint)
+	ready.Restored = func() {
+		fmt.Fprintf(c.log, "training goes on %s, from %s\n", found.Reached().After(), found.Checkpoint)
+	}
 	return c.run(ctx, f, ready, found.Folder)
 }
 

@@ -76,12 +76,15 @@ func (s savedState) programDifferences() []difference {
 	return all
 }
 
-// settingDifferences compares a training with a snapshot: its data, and what follows from the experiment.
+// settingDifferences compares a training with a snapshot: its data, and what follows from the experiment. Where the data
+// differs, the number of steps follows from that.
 func settingDifferences(t *multitask.Training, s *multitask.Snapshot) []difference {
 	var all []difference
-	for _, d := range t.Differences(s) {
+	settings := t.Differences(s)
+	data := slices.ContainsFunc(settings, func(d multitask.Difference) bool { return d.Data })
+	for _, d := range settings {
 		of := changedExperiment
-		if d.Data {
+		if d.Data || data && d.Name == multitask.StepsSetting {
 			of = changedData
 		}
 		all = append(all, difference{of, d.Name, orNone(d.Was), orNone(d.Now)})

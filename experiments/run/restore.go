@@ -30,11 +30,12 @@ func (s *resumption) openMetrics(folder string) (*metricsLog, error) {
 // changes nothing in the run folder where it returns an error of the state.
 func (s *resumption) restore(c *checkpointer) error {
 	// the state
-	if err := refused(s.checkpoint, settingDifferences(c.training, s.snapshot), s.allowed); err != nil {
+	settings := settingDifferences(c.training, s.snapshot)
+	if err := refused(s.checkpoint, slices.Clone(settings), s.allowed); err != nil {
 		return err
 	}
 	if err := c.training.RestoreDespite(s.snapshot); err != nil {
-		return fmt.Errorf("%s: %w", s.checkpoint, err)
+		return s.explainMisfits(err, settings)
 	}
 	s.snapshot = nil // its memory
 	c.bests, c.before = s.state.Bests, s.state.Seconds

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/experiments/config"
@@ -40,8 +41,9 @@ type resumption struct {
 	checkpoint string
 	snapshot   *multitask.Snapshot
 	state      savedState
-	file       fs.FileInfo // of the snapshot, when it was read
-	allowed    []string    // of Changes
+	file       fs.FileInfo  // of the snapshot, when it was read
+	allowed    []string     // of Changes
+	differ     []difference // of the experiments' keys, those that are allowed too
 }
 
 // FindUnfinished finds what to resume in a run folder, or from one of its checkpoints: by default the last one. A
@@ -162,6 +164,7 @@ func (u Unfinished) Resume(e *config.Experiment, watch dataset.Watch, allowed []
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", s.checkpoint, err)
 	}
+	s.differ = slices.Clone(differ)
 	if err := refused(s.checkpoint, append(differ, s.state.programDifferences()...), allowed); err != nil {
 		return nil, err
 	}

@@ -93,6 +93,9 @@ func (r *Run) trainIn(
 		if err := r.resumed.restore(c); err != nil {
 			return report.Done{}, err
 		}
+		if r.Restored != nil {
+			r.Restored()
+		}
 	}
 
 	// steps and evaluations

@@ -1,0 +1,87 @@
+package run
+
+import (
+	"context"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/jenga-nlp/jenga/experiments/internal/sample"
+)
+
+// TestAChangeThatAStateDoesNotFitIsRefusedByItsKey changes keys of an experiment that may differ, but that the state of
+// a checkpoint does not fit, and others that it does.
+func TestAChangeThatAStateDoesNotFitIsRefusedByItsKey(t *testing.T) {
+	whole := interruptedRun(t, 6, "training.num_epochs=4")
+	base := "undo the change, or train a new run from its weights, with model.base_model: "
+	for set, want := range map[string][]string{
+		"training.optimizer=sgd": {
+			"  training.optimizer.type: was adamw, is sgd: the state of its optimizer does not fit\n", base},
+		"training.batch_size=24": {
+			"  training.batch_size: was 8, is 24: its position in steps and data does not fit: ", base},
+		"training.max_steps=3":   {"  training.max_steps: was 0, is 3: its position ", "step 5 of 3\n", base},
+		"model.freeze=all":       {"  model.freeze: was none, is all: ", `of other sizes, such as "encoder.`, base},
+		"model.encoder.layers=2": {"  model.encoder.layers: was 1, is 2: 16 other ", "or train a new run"},
+		"tasks.team.heads.team.type=mlp": {
+			"  tasks.team.heads.team.type: was linear, is mlp: ", `such as "heads.team.team.`, base},
+		"training.weighting=uncertainty": nil,
+		"training.weighting=dwa":         nil,
+		"training.sampling=temperature":  nil,
+		"training.ema=0.9":               nil,
+		"training.batch_size=4":          nil,
+		"training.num_epochs=3":          nil,
+		"model.dropout=0.2":              nil,
+	} {
+		t.Run(set, func(t *testing.T) {
+			folder := filepath.Join(filepath.Dir(whole), strings.NewReplacer("=", "", ".", "").Replace(set))
+			if err := os.CopyFS(folder, os.DirFS(whole)); err != nil {
+				t.Fatal(err)
+			}
+			before := sample.Files(t, folder)
+			found, err := FindUnfinished(folder)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, err := found.Resume(mustRead(t, found.File, set), nil, []string{changedExperiment})
+			if err != nil {
+				t.Fatal(err)
+			}
+			restored := false
+			r.Restored = func() { restored = true }
+			_, err = r.Train(context.Background(), folder, ignore)
+			if (want == nil) != restored || (want == nil) != (err == nil) {
+				t.Fatalf("Train = %v, restored %v", err, restored)
+			}
+			for _, part := range want {
+				if !strings.Contains(err.Error(), part) {
+					t.Errorf("Train = %v, want %q", err, part)
+				}
+			}
+			if want != nil && !maps.Equal(sample.Files(t, folder), before) {
+				t.Error("the run folder has changed")
+			}
+		})
+	}
+}
+
+// TestChangedDataThatChangesTheStepsIsData removes half of the training data.
+func TestChangedDataThatChangesTheStepsIsData(t *testing.T) {
+	path, folder := sample.Small(t, ""), filepath.Join(t.TempDir(), "run")
+	interruptIn(t, folder, path, 2, "training.num_epochs=4")
+	data := filepath.Join(filepath.Dir(path), "mails.jsonl")
+	text, err := os.ReadFile(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sample.Write(t, data, string(text[:strings.LastIndexByte(string(text[:len(text)/2]), '\n')+1]))
+	_, err = resumedRun(t, folder).Train(context.Background(), folder, ignore)
+	if err == nil || !strings.Contains(err.Error(), "  data: steps: was 12, is ") ||
+		!strings.HasSuffix(err.Error(), " --allow-changes data") {
+		t.Errorf("Train = %v", err)
+	}
+	if _, err := resumedRun(t, folder, changedData).Train(context.Background(), folder, ignore); err != nil {
+		t.Error(err)
+	}
+}
