@@ -83,11 +83,17 @@ func knownLabels(of Head, known *corpus.Labels, names []string, mistakes *plugin
 		mistakes.Add(of.Head.Place, "%s not found in the run", what)
 		return corpus.NewLabels(names)
 	}
+	var unexpected []string
 	for _, name := range names {
 		if !slices.Contains(known.Names(), name) {
-			mistakes.Add(of.Head.Place, "%s: unexpected label %q in the training data; the run has %s", what,
-				name, list(known.Names()))
+			unexpected = append(unexpected, strconv.Quote(name))
 		}
+	}
+	if len(unexpected) > 0 {
+		mistakes.Add(of.Head.Place, "%s: the data has changed since the checkpoint: unexpected %s %s in the training "+
+			"data; the run has %s, and a training that goes on cannot add labels: undo the change, or train a new run "+
+			"with model.base_model: RUN, which adds them", what, plugin.Agree(len(unexpected), "label", "labels"),
+			list(unexpected), list(known.Names()))
 	}
 	return known
 }
