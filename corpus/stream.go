@@ -170,18 +170,6 @@ func (f *streamFile) scan(format Format, before int64, visit func(r Record, read
 	return f.unchanged()
 }
 
-// unchanged returns an error if the file has another size or time of change than when it was opened.
-func (f *streamFile) unchanged() error {
-	info, err := f.file.Stat()
-	if err != nil {
-		return fileError(f.path, err)
-	}
-	if info.Size() != f.size || !info.ModTime().Equal(f.modified) {
-		return fmt.Errorf("%s: the file was changed while stream: true reads it; start again", f.path)
-	}
-	return nil
-}
-
 // Len returns the number of records.
 func (s *Stream) Len() int {
 	n := 0

@@ -2,9 +2,7 @@ package corpus
 
 import (
 	"bufio"
-	"crypto/sha256"
 	"encoding/binary"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -116,11 +114,10 @@ func (f *streamFile) restore(about fileIndex, r io.Reader, size int64) error {
 	case about.Records < 1 || int64(about.Records) > min(size/8, f.size) || about.Line < 0:
 		return fmt.Errorf("%d records in a file of %d bytes", about.Records, f.size)
 	case !about.Modified.Equal(f.modified):
-		sum := sha256.New()
-		if _, err := io.Copy(sum, io.NewSectionReader(f.file, 0, f.size)); err != nil {
+		switch sum, err := f.sha256(); {
+		case err != nil:
 			return err
-		}
-		if hex.EncodeToString(sum.Sum(nil)) != about.Sum {
+		case sum != about.Sum:
 			return errStale
 		}
 	}

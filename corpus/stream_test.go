@@ -2,6 +2,7 @@ package corpus
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -221,4 +222,49 @@ func FuzzStreamIndex(f *testing.F) {
 		}
 		s.Close()
 	})
+}
+
+// TestAStreamSeesThatItsFileIsNotTheSame changes a file's content but not its size and time, and then its name.
+func TestAStreamSeesThatItsFileIsNotTheSame(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.jsonl")
+	write := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(`{"text": "good"}` + "\n")
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := Scan([]string{path}, Format{}, func(Record, int64) error { return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if err := s.Verify(); err != nil || len(s.Replaced()) > 0 {
+		t.Errorf("an unchanged file: %v, replaced %q", err, s.Replaced())
+	}
+
+	write(`{"text": "poor"}` + "\n")
+	if err := os.Chtimes(path, info.ModTime(), info.ModTime()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Record(0); err != nil { // it is not known without reading all
+		t.Error(err)
+	}
+	if err := s.Verify(); !errors.Is(err, ErrChanged) {
+		t.Errorf("other content: %v", err)
+	}
+	if err := os.Rename(path, path+".old"); err != nil {
+		t.Skip(err) // where an open file cannot be renamed
+	}
+	if got := s.Replaced(); len(got) != 1 || got[0] != path {
+		t.Errorf("without the file replaced files are %q", got)
+	}
+	write(`{"text": "good"}` + "\n")
+	if got := s.Replaced(); len(got) != 1 {
+		t.Errorf("with another file replaced files are %q", got)
+	}
 }

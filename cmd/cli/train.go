@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/experiments"
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/report"
@@ -115,8 +116,11 @@ func (c *commands) train(ctx context.Context, f trainFlags, file string) error {
 }
 
 // skipping returns what leftBy's command needs besides after an error, without which it would end with the same one: a
-// step with a bad loss is repeated.
+// step with a bad loss is repeated, and data that has changed is refused.
 func skipping(err error, done report.Done) string {
+	if done.Resume != "" && errors.Is(err, corpus.ErrChanged) {
+		return ", with the file as it was, or with the changed one by --allow-changes data"
+	}
 	var bad *multitask.BadStep
 	if done.Resume == "" || done.Skipped > 0 || !errors.As(err, &bad) { // with Skipped, skip is set already
 		return ""

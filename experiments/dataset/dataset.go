@@ -29,6 +29,7 @@ type Dataset struct {
 	Kept           *Dataset // of the tasks that are kept and not trained, without examples; nil: none
 
 	base      map[multitask.HeadName]*corpus.Labels // of heads that are taken over from a run
+	resumes   bool                                  // whether training goes on: the data must be the same
 	splitters []func(text string) []corpus.Span     // of texts without words, by task
 	watch     Watch                                 // of passes over streamed data; nil: none
 	pass      string                                // that runs
@@ -75,7 +76,7 @@ func Resume(
 	splits ...string,
 ) (*Dataset, error) {
 	d := newDataset(e)
-	d.base = labels
+	d.base, d.resumes = labels, true
 	return d.load(tokenizer, labels, watch, splits)
 }
 

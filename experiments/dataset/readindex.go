@@ -79,6 +79,12 @@ func (r *reader) readIndex(group *Group, file config.File, in *os.File, place in
 		return nil, about, err
 	}
 	s = newStream(r.data, group, records, nil)
+	if r.data.resumes {
+		if err := records.Verify(); err != nil {
+			s.Close()
+			return nil, about, err
+		}
+	}
 	if err := s.readNumbers(from, about); err != nil {
 		s.Close()
 		return nil, about, err

@@ -157,6 +157,17 @@ func (d *Dataset) Close() {
 	}
 }
 
+// Replaced returns the paths of streamed training data that name other files than those that are read, or none.
+func (d *Dataset) Replaced() []string {
+	var paths []string
+	for _, group := range d.Groups {
+		if group.Stream != nil {
+			paths = append(paths, group.Stream.records.Replaced()...)
+		}
+	}
+	return paths
+}
+
 // each calls visit with each training example, in their order, before they are encoded.
 func (s *Stream) each(visit func(e *corpus.Example) error) error {
 	return inOrder(s.count(), s.numbered, func(i int, e *corpus.Example) error {

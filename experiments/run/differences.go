@@ -76,8 +76,8 @@ func (s savedState) programDifferences() []difference {
 	return all
 }
 
-// settingDifferences compares a training with a snapshot: its data, and what follows from the experiment. Where the data
-// differs, the number of steps follows from that.
+// settingDifferences compares a training with a snapshot: its data, and what follows from the experiment. Where the
+// data differs, the number of steps follows from that.
 func settingDifferences(t *multitask.Training, s *multitask.Snapshot) []difference {
 	var all []difference
 	settings := t.Differences(s)

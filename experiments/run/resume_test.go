@@ -166,8 +166,8 @@ func TestResumeRejectsOtherLabels(t *testing.T) {
 		t.Fatal(err)
 	}
 	sample.Write(t, data, strings.ReplaceAll(string(text), `"billing"`, `"sales"`))
-	const want = `task "team": head "team": the data has changed since the checkpoint: unexpected label "sales" in the ` +
-		`training data; the run has billing, support, and a training that goes on cannot add labels: undo the change`
+	const want = `task "team": head "team": the data has changed since the checkpoint: unexpected label "sales" in ` +
+		`the training data; the run has billing, support, and a training that goes on cannot add labels`
 	if _, err := resumedFrom(folder); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("Resume = %v, want %s", err, want)
 	}

@@ -111,6 +111,7 @@ func (r *Run) trainIn(
 	if !c.stops() {
 		err = training.Run(ctx, record)
 	}
+	err = errors.Join(err, r.warnReplaced(record))
 	switch {
 	case errors.Is(err, context.Canceled):
 		err = errors.Join(err, c.interrupted())
@@ -132,6 +133,18 @@ func (r *Run) trainIn(
 		return done, err
 	}
 	return done, c.finished()
+}
+
+// warnReplaced records a warning of each file of streamed training data that was replaced or deleted during training.
+func (r *Run) warnReplaced(record func(event any) error) error {
+	for _, path := range r.Data.Replaced() {
+		err := record(multitask.Warning{Text: path + ": the file was replaced or deleted while training read it, by " +
+			"stream: true: the model has learned from the file as it was; put that one back to go on by --resume"})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // grows records what the run takes over from a base run, if it continues one, and evaluates that one's tasks.

@@ -1,0 +1,75 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/jenga-nlp/jenga/experiments/config"
+	"github.com/jenga-nlp/jenga/experiments/internal/sample"
+	"github.com/jenga-nlp/jenga/multitask"
+)
+
+// TestStreamedDataThatWasReplacedOrEditedIsNoticed interrupts trainings whose file is replaced, or edited with its time
+// kept, and resumes them by the same experiment file, whose index the cache has.
+func TestStreamedDataThatWasReplacedOrEditedIsNoticed(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	t.Setenv("HOME", t.TempDir())
+	sample.Tasks(t, "  - {name: mood, type: sentiment, data: {train: mails.jsonl, split: {dev: 0.2}, stream: true}}\n",
+		map[string]string{"mails.jsonl": streamFiles()["mails.jsonl"]})
+	text := streamFiles()["mails.jsonl"]
+	edited := strings.Replace(text, " bill ", " bull ", 1)
+	if edited == text {
+		t.Fatal("the data has no bill")
+	}
+	info, err := os.Stat("mails.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sets := []string{"tokenizer.max_length=16"}
+	r, err := Prepare(mustRead(t, "exp.yaml", sets...), config.Train, config.Dev)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	// another file of the same size and time in its place
+	var warnings []string
+	left := 2
+	_, err = r.Train(countdown{context.Background(), &left}, "run", func(event any) error {
+		switch e := event.(type) {
+		case multitask.Step:
+			sample.Write(t, "new.jsonl", edited)
+			return errors.Join(os.Chtimes("new.jsonl", info.ModTime(), info.ModTime()),
+				os.Rename("new.jsonl", "mails.jsonl"))
+		case multitask.Warning:
+			warnings = append(warnings, e.Text)
+		}
+		return nil
+	})
+	if !errors.Is(err, context.Canceled) || !strings.Contains(strings.Join(warnings, "\n"), "replaced or deleted") {
+		t.Fatalf("Train = %v, warnings %q", err, warnings)
+	}
+
+	resume := func(allowed ...string) error {
+		found, err := FindUnfinished("run")
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := found.Resume(mustRead(t, "exp.yaml", sets...), nil, allowed)
+		if err != nil {
+			return err
+		}
+		_, err = r.Train(context.Background(), "run", ignore)
+		return err
+	}
+	const want = `data: training examples of task "mood"`
+	if err := resume(); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("with another file: %v, want %s", err, want)
+	}
+	sample.Write(t, "mails.jsonl", text)
+	if err := resume(); err != nil {
+		t.Errorf("with the file as it was: %v", err)
+	}
+}
