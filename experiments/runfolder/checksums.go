@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -84,6 +85,9 @@ func CheckChecksums(folder string) error {
 		return err
 	}
 
+	if err := checkListed(folder, sums); err != nil {
+		return err
+	}
 	for _, want := range sums {
 		file := filepath.Join(folder, filepath.FromSlash(want.name))
 		switch got, err := CRC32C(file); {
@@ -92,10 +96,61 @@ func CheckChecksums(folder string) error {
 				"again", file)
 		case err != nil:
 			return err
+		case differInOne(got, want.crc32c): // by chance it is so for 1 of 36 million other contents
+			return fmt.Errorf("%s: it has the CRC-32C %s for %s, and %s would be right: %s", path, want.crc32c, want.name,
+				got, listDamaged)
 		case got != want.crc32c:
 			return fmt.Errorf("%s: its CRC-32C is %s, not %s as when it was written: the file is damaged; restore it "+
 				"from a copy, or train again (if you changed it yourself, remove %s)", file, got, want.crc32c, path)
 		}
+	}
+	return nil
+}
+
+// listDamaged ends the errors of a ChecksumsFile that is damaged itself.
+const listDamaged = "the list of checksums itself is damaged; restore it from a copy"
+
+// differInOne reports whether two sums differ in one digit.
+func differInOne(a, b string) bool {
+	n := 0
+	for i := range min(len(a), len(b)) {
+		if a[i] != b[i] {
+			n++
+		}
+	}
+	return n == 1 && len(a) == len(b)
+}
+
+// checkListed returns an error if a file of a checkpoint is listed by another name, or its tensors, which are near the
+// end, are not listed. Other files that are not listed are not the checkpoint's.
+func checkListed(folder string, sums []checksum) error {
+	var unlisted, missing string
+	err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		name, err := filepath.Rel(folder, path)
+		name = filepath.ToSlash(name)
+		listed := slices.ContainsFunc(sums, func(s checksum) bool { return s.name == name })
+		if !listed && (unlisted == "" || name == TensorsFile) && name != ChecksumsFile && name != SnapshotFile {
+			unlisted = name
+		}
+		return err
+	})
+	for _, s := range sums {
+		if missing == "" && !Exists(filepath.Join(folder, filepath.FromSlash(s.name))) {
+			missing = s.name
+		}
+	}
+	path := filepath.Join(folder, ChecksumsFile)
+	switch {
+	case err != nil:
+		return err
+	case missing != "" && unlisted != "":
+		return fmt.Errorf("%s: it lists %q, which does not exist, and not %q, which does: %s", path, missing, unlisted,
+			listDamaged)
+	case unlisted == TensorsFile:
+		return fmt.Errorf("%s: it does not list %s: %s", path, TensorsFile, listDamaged)
 	}
 	return nil
 }
@@ -111,17 +166,17 @@ func parseChecksums(path, text string) ([]checksum, error) {
 		_, err := strconv.ParseUint(crc, 16, 32)
 		switch {
 		case !ended:
-			return nil, fmt.Errorf("%s:%d: the line has no end: the file is damaged", path, number)
+			return nil, fmt.Errorf("%s:%d: the line has no end: %s", path, number, listDamaged)
 		case !ok || len(crc) != 8 || err != nil:
-			return nil, fmt.Errorf("%s:%d: want a CRC-32C of 8 hexadecimal digits, two blanks and the name of a file",
-				path, number)
+			return nil, fmt.Errorf("%s:%d: want a CRC-32C of 8 hexadecimal digits, two blanks and the name of a "+
+				"file: %s", path, number, listDamaged)
 		case !filepath.IsLocal(filepath.FromSlash(name)):
-			return nil, fmt.Errorf("%s:%d: file %q is out of the checkpoint", path, number, name)
+			return nil, fmt.Errorf("%s:%d: file %q is out of the checkpoint: %s", path, number, name, listDamaged)
 		}
 		sums = append(sums, checksum{crc, name})
 	}
 	if len(sums) == 0 {
-		return nil, fmt.Errorf("%s: no checksums: the file is damaged", path)
+		return nil, fmt.Errorf("%s: no checksums: %s", path, listDamaged)
 	}
 	return sums, nil
 }

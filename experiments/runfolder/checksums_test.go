@@ -39,8 +39,11 @@ func TestEveryFlippedBitIsFound(t *testing.T) {
 			flipped := []byte(text)
 			flipped[bit/8] ^= 1 << (bit % 8)
 			sample.Write(t, path, string(flipped))
-			if err := CheckChecksums(folder); err == nil {
+			err := CheckChecksums(folder)
+			if err == nil {
 				t.Errorf("bit %d of %s is flipped, and there is no error", bit, name)
+			} else if !strings.HasPrefix(err.Error(), path+":") { // that of the sums too
+				t.Errorf("bit %d of %s is flipped: %v", bit, name, err)
 			}
 		}
 		sample.Write(t, path, text)
@@ -52,7 +55,10 @@ func TestErrorsOfChecksumsNameTheFile(t *testing.T) {
 		{"a damaged file", "00000000  a\n",
 			"FOLDER/a: its CRC-32C is e3069283, not 00000000 as when it was written: the file is damaged; restore " +
 				"it from a copy, or train again (if you changed it yourself, remove FOLDER/crc32c.txt)"},
-		{"a file that is gone", "e3069283  c\n", "FOLDER/c: no such file: the checkpoint is incomplete"},
+		{"a file that is gone", "e3069283  a\nSUM  sub/b\ne3069283  c\n", "FOLDER/c: no such file: the checkpoint is incomplete"},
+		{"another name", "e3069283  a\nSUM  sub/c\n", `FOLDER/crc32c.txt: it lists "sub/c", which does not ` +
+			`exist, and not "sub/b", which does: the list of checksums itself is damaged; restore it from a copy`},
+		{"another digit", "e3069283  a\n!SUM  sub/b\n", "FOLDER/crc32c.txt: it has the CRC-32C "},
 		{"a folder", "e3069283  sub\n", "FOLDER/sub: a folder; want a regular file"},
 		{"a file elsewhere", "e3069283  ../a\n", `FOLDER/crc32c.txt:1: file "../a" is out of the checkpoint`},
 		{"no sum", "e3069283  a\nb\n",
@@ -62,7 +68,16 @@ func TestErrorsOfChecksumsNameTheFile(t *testing.T) {
 		{"other files", "e3069283  a\n", ""},
 	} {
 		folder := checkpoint(t)
-		sample.Write(t, filepath.Join(folder, ChecksumsFile), test.sums)
+		sum, err := CRC32C(filepath.Join(folder, "sub", "b"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		other := "0" + sum[1:]
+		if other == sum {
+			other = "1" + sum[1:]
+		}
+		sums := strings.NewReplacer("!SUM", other, "SUM", sum).Replace(test.sums)
+		sample.Write(t, filepath.Join(folder, ChecksumsFile), sums)
 		got, want := "", strings.ReplaceAll(test.want, "FOLDER", folder)
 		if err := CheckChecksums(folder); err != nil {
 			got = err.Error()
