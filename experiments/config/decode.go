@@ -264,7 +264,8 @@ func (d *decoding) saving(s *plugin.Section, t *Training) {
 		}
 	}
 	if s.Has("save_total_limit") && t.SaveTotalLimit != 1 && t.SaveStrategy == SaveNever && d.files {
-		d.mistakes.Add(s.At("save_total_limit").Place, "training: save_total_limit: no effect with save_strategy: no")
+		d.mistakes.Add(s.At("save_total_limit").Place, "training: save_total_limit: no effect with save_strategy: no; "+
+			"leave it out, or set save_strategy: epoch, steps or minutes")
 	}
 	if !t.LoadBestModelAtEnd && t.EvalStrategy != "no" {
 		d.warn(s.At("load_best_model_at_end").Place,

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -252,16 +251,12 @@ func (c *checkpointer) finish() error {
 	return c.wait()
 }
 
-// finished removes the state of a training that is done.
+// finished removes the states of a training that is done.
 func (c *checkpointer) finished() error {
 	if err := c.metrics.sync(); err != nil {
 		return err
 	}
-	err := os.Remove(filepath.Join(c.folder, runfolder.LastDir, runfolder.SnapshotFile))
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
-	return err
+	return removeStates(c.folder)
 }
 
 // measureOld evaluates the tasks of the base run before training, unless that is done, and at each best evaluation.

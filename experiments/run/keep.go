@@ -94,6 +94,28 @@ func keptSteps(folder string) ([]int, error) {
 	return slices.Compact(steps), nil
 }
 
+// stateFiles returns the files of a run folder's checkpoints, those that are kept too, from which training goes on.
+func stateFiles(folder string) ([]string, error) {
+	kept := filepath.Join(folder, runfolder.CheckpointsDir)
+	names, err := keptNames(kept)
+	files := []string{filepath.Join(folder, runfolder.LastDir, runfolder.SnapshotFile)}
+	for _, name := range names {
+		files = append(files, filepath.Join(kept, name, runfolder.SnapshotFile))
+	}
+	return slices.DeleteFunc(files, func(path string) bool { return !runfolder.Exists(path) }), err
+}
+
+// removeStates removes those files of a training that is done.
+func removeStates(folder string) error {
+	files, err := stateFiles(folder)
+	for _, path := range files {
+		if removed := os.Remove(path); !errors.Is(removed, fs.ErrNotExist) {
+			err = errors.Join(err, removed)
+		}
+	}
+	return err
+}
+
 // keptNames returns the names of the kept checkpoints in a folder, and of what a kill has left beside them.
 func keptNames(folder string) (names []string, err error) {
 	entries, err := os.ReadDir(folder)

@@ -90,19 +90,16 @@ func FindUnfinished(path string) (Unfinished, error) {
 
 // tidy removes what a kill has left of a training that was done.
 func tidy(folder string) error {
-	snapshot := filepath.Join(folder, runfolder.LastDir, runfolder.SnapshotFile)
-	if !runfolder.Exists(snapshot) && !runfolder.Exists(filepath.Join(folder, runfolder.LockFile)) {
-		return nil
+	states, err := stateFiles(folder)
+	if err != nil || len(states) == 0 && !runfolder.Exists(filepath.Join(folder, runfolder.LockFile)) {
+		return err
 	}
 	lock, err := runfolder.Acquire(folder)
 	if err != nil {
 		return err
 	}
 	defer lock.Release() // which removes its file
-	if err := os.Remove(snapshot); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return nil
+	return removeStates(folder)
 }
 
 // settleTorn settles a folder in which a kill has interrupted the moving of an earlier run.

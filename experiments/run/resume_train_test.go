@@ -238,21 +238,6 @@ func TestOtherDataIsRefused(t *testing.T) {
 	}
 }
 
-func TestOldCheckpointsAreRemoved(t *testing.T) {
-	for limit, want := range map[string][]int{"1": nil, "2": {10, 12}, "0": {2, 3, 4, 6, 8, 9, 10, 12}} {
-		folder := filepath.Join(t.TempDir(), "run")
-		trainSmall(t, sample.Small(t, ""), folder, "training.num_epochs=4", "training.save_strategy=steps",
-			"training.save_steps=2", "training.save_total_limit="+limit)
-		got, err := keptSteps(filepath.Join(folder, runfolder.CheckpointsDir))
-		if err != nil || !slices.Equal(got, want) {
-			t.Errorf("with save_total_limit: %s checkpoints of steps %v are kept, %v; want %v", limit, got, err, want)
-		}
-		if runfolder.Exists(filepath.Join(folder, runfolder.LastDir, runfolder.SnapshotFile)) {
-			t.Error("a run that is finished has the state of its training")
-		}
-	}
-}
-
 // What a kill leaves beside a checkpoint that is written: the one before, of which a part is removed.
 func TestResumeRemovesWhatAKillHasLeft(t *testing.T) {
 	path := sample.Small(t, "")

@@ -97,8 +97,8 @@ func CheckChecksums(folder string) error {
 		case err != nil:
 			return err
 		case differInOne(got, want.crc32c): // by chance it is so for 1 of 36 million other contents
-			return fmt.Errorf("%s: it has the CRC-32C %s for %s, and %s would be right: %s", path, want.crc32c, want.name,
-				got, listDamaged)
+			return fmt.Errorf("%s: it has the CRC-32C %s for %s, and %s would be right: %s", path, want.crc32c,
+				want.name, got, listDamaged)
 		case got != want.crc32c:
 			return fmt.Errorf("%s: its CRC-32C is %s, not %s as when it was written: the file is damaged; restore it "+
 				"from a copy, or train again (if you changed it yourself, remove %s)", file, got, want.crc32c, path)

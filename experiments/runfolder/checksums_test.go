@@ -55,9 +55,10 @@ func TestErrorsOfChecksumsNameTheFile(t *testing.T) {
 		{"a damaged file", "00000000  a\n",
 			"FOLDER/a: its CRC-32C is e3069283, not 00000000 as when it was written: the file is damaged; restore " +
 				"it from a copy, or train again (if you changed it yourself, remove FOLDER/crc32c.txt)"},
-		{"a file that is gone", "e3069283  a\nSUM  sub/b\ne3069283  c\n", "FOLDER/c: no such file: the checkpoint is incomplete"},
+		{"a file that is gone", "e3069283  a\nSUM  sub/b\ne3069283  c\n",
+			"FOLDER/c: no such file: the checkpoint is incomplete"},
 		{"another name", "e3069283  a\nSUM  sub/c\n", `FOLDER/crc32c.txt: it lists "sub/c", which does not ` +
-			`exist, and not "sub/b", which does: the list of checksums itself is damaged; restore it from a copy`},
+			`exist, and not "sub/b", which does: the list of checksums itself is damaged; restore it from a `},
 		{"another digit", "e3069283  a\n!SUM  sub/b\n", "FOLDER/crc32c.txt: it has the CRC-32C "},
 		{"a folder", "e3069283  sub\n", "FOLDER/sub: a folder; want a regular file"},
 		{"a file elsewhere", "e3069283  ../a\n", `FOLDER/crc32c.txt:1: file "../a" is out of the checkpoint`},
