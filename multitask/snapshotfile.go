@@ -107,37 +107,72 @@ func (w *summed) floats(x []float32) {
 
 // ReadSnapshot reads a snapshot written by WriteTo, and no bytes after it.
 func ReadSnapshot(r io.Reader) (*Snapshot, error) {
-	s, err := readSnapshot(r)
-	if err != nil {
+	in := &countedReader{from: r}
+	s, size, err := readSnapshot(in)
+	switch {
+	case errors.Is(err, errEnd) && size > 0:
+		return nil, fmt.Errorf("snapshot: truncated: it has %d bytes of %d", in.n, size)
+	case errors.Is(err, errEnd):
+		return nil, fmt.Errorf("snapshot: truncated: it has %d bytes, which end in its header", in.n)
+	case err != nil:
 		return nil, fmt.Errorf("snapshot: %w", err)
 	}
 	return s, nil
 }
 
-func readSnapshot(r io.Reader) (*Snapshot, error) {
+// countedReader counts the bytes that are read.
+type countedReader struct {
+	from io.Reader
+	n    int64
+}
+
+// Read implements io.Reader.
+func (c *countedReader) Read(b []byte) (int, error) {
+	n, err := c.from.Read(b)
+	c.n += int64(n)
+	return n, err
+}
+
+// size returns the bytes of the file of a snapshot with a header of so many bytes.
+func (s *Snapshot) size(header int) int64 {
+	n := int64(len(snapshotMagic) + 8 + header + 4)
+	for _, section := range s.header.Sections {
+		for _, p := range section.Params {
+			n += 4 * int64(p.Values)
+			for _, slot := range p.Slots {
+				n += 4 * int64(slot.Values)
+			}
+		}
+	}
+	return n
+}
+
+// readSnapshot reads a snapshot, and returns the bytes that its file should have, 0 if that is not known.
+func readSnapshot(r io.Reader) (s *Snapshot, bytesOf int64, err error) {
 	sum := crc32.New(castagnoli)
 	in := io.TeeReader(r, sum)
 
 	// header
 	start := make([]byte, len(snapshotMagic)+8)
 	if err := readFull(in, start); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	if magic := start[:len(snapshotMagic)]; string(magic) != snapshotMagic {
-		return nil, wrongMagic(string(magic))
+		return nil, 0, wrongMagic(string(magic))
 	}
 	size := binary.LittleEndian.Uint64(start[len(snapshotMagic):])
 	if size > maxHeader {
-		return nil, fmt.Errorf("a header of %d bytes; want at most %d", size, maxHeader)
+		return nil, 0, fmt.Errorf("a header of %d bytes; want at most %d", size, maxHeader)
 	}
 	var text bytes.Buffer
-	if n, err := io.CopyN(&text, in, int64(size)); err != nil {
-		return nil, fmt.Errorf("byte %d of a header of %d: %w", n, size, unexpectedEnd(err))
+	if _, err := io.CopyN(&text, in, int64(size)); err != nil {
+		return nil, 0, unexpectedEnd(err)
 	}
-	s := &Snapshot{}
+	s = &Snapshot{}
 	if err := json.Unmarshal(text.Bytes(), &s.header); err != nil {
-		return nil, fmt.Errorf("header: %w", err)
+		return nil, 0, fmt.Errorf("damaged: header: %w", err)
 	}
+	bytesOf = s.size(text.Len())
 
 	// numbers
 	for _, section := range s.header.Sections {
@@ -145,7 +180,7 @@ func readSnapshot(r io.Reader) (*Snapshot, error) {
 		for _, shape := range section.Params {
 			p, err := readParam(in, shape)
 			if err != nil {
-				return nil, fmt.Errorf("parameter %q: %w", shape.Name, err)
+				return nil, bytesOf, fmt.Errorf("parameter %q: %w", shape.Name, err)
 			}
 			state = append(state, p)
 		}
@@ -156,12 +191,12 @@ func readSnapshot(r io.Reader) (*Snapshot, error) {
 	want := sum.Sum32()
 	end := make([]byte, 4)
 	if err := readFull(r, end); err != nil {
-		return nil, err
+		return nil, bytesOf, err
 	}
 	if have := binary.LittleEndian.Uint32(end); have != want {
-		return nil, fmt.Errorf("damaged: the checksum is %08x, that of the bytes is %08x", have, want)
+		return nil, bytesOf, fmt.Errorf("damaged: the checksum is %08x, that of the bytes is %08x", have, want)
 	}
-	return s, nil
+	return s, bytesOf, nil
 }
 
 // wrongMagic returns the error of a file that begins in another way.
@@ -216,10 +251,13 @@ func readFull(r io.Reader, b []byte) error {
 	return unexpectedEnd(err)
 }
 
-// unexpectedEnd returns err, or an error in plain words if it is that the input has ended.
+// errEnd is the error of an input that has ended too early.
+var errEnd = errors.New("unexpected end")
+
+// unexpectedEnd returns err, or errEnd if it is that the input has ended.
 func unexpectedEnd(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return errors.New("unexpected end")
+		return errEnd
 	}
 	return err
 }

@@ -3,6 +3,7 @@ package multitask
 import (
 	"bytes"
 	"encoding/binary"
+	"fmt"
 	"hash/crc32"
 	"runtime"
 	"slices"
@@ -41,18 +42,19 @@ func TestADamagedSnapshotIsAnError(t *testing.T) {
 		file []byte
 		want string
 	}{
-		{"nothing", nil, "snapshot: unexpected end"},
+		{"nothing", nil, "snapshot: truncated: it has 0 bytes, which end in its header"},
 		{"another file", bytes.Repeat([]byte("jenga "), 10), `snapshot: it begins with "jenga jenga jenga"; want`},
 		{"another version", append([]byte("jenga snapshot 2\n"), good[len(snapshotMagic):]...),
 			"snapshot: it is of version 2; this jenga reads version 1"},
 		{"a header without end", header("", 1<<62), "a header of 4611686018427387904 bytes; want at most 67108864"},
-		{"a truncated header", header("{", 1<<20), "byte 1 of a header of 1048576: unexpected end"},
-		{"no JSON", header("{", 1), "snapshot: header: unexpected end of JSON input"},
+		{"a truncated header", header("{", 1<<20), "truncated: it has 26 bytes, which end in its header"},
+		{"no JSON", header("{", 1), "snapshot: damaged: header: unexpected end of JSON input"},
 		{"values without end", header(`{"sections":[{"params":[{"name":"w","values":2147483648}]}]}`, 60),
-			`parameter "w": unexpected end`},
+			"truncated: it has 85 bytes of 8589934681"},
 		{"fewer than no values", header(`{"sections":[{"params":[{"name":"w","values":-1}]}]}        `, 60),
 			`parameter "w": -1 values; want from 0 to`},
-		{"a truncated end", good[:len(good)-2], "unexpected end"},
+		{"a truncated end", good[:len(good)-2],
+			fmt.Sprintf("truncated: it has %d bytes of %d", len(good)-2, len(good))},
 		{"a flipped bit", flipped, "damaged: the checksum is"},
 	} {
 		var before, after runtime.MemStats

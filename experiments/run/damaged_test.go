@@ -46,7 +46,7 @@ func TestADamagedCheckpointIsAnErrorThatNamesAWholeOne(t *testing.T) {
 		"a flipped bit of the model":     {flip, filepath.Join(last, runfolder.TensorsFile), "its CRC-32C is "},
 		"a flipped bit of the labels":    {flip, filepath.Join(last, runfolder.ModelFile), last + "/model.json"},
 		"a flipped bit of the tokenizer": {flip, filepath.Join(last, "encoder", "tokenizer.json"), "its CRC-32C is "},
-		"a truncated state":              {truncate, snapshot, "unexpected end"},
+		"a truncated state":              {truncate, snapshot, "truncated: it has 1000 bytes"},
 		"a missing state":                {removeAll, snapshot, snapshot + ": no such file"},
 		"a missing model":                {removeAll, filepath.Join(last, runfolder.TensorsFile), "no such file"},
 		"missing checksums":              {removeAll, filepath.Join(last, "crc32c.txt"), "txt: no such file"},
