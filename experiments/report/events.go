@@ -2,6 +2,7 @@
 package report
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -38,6 +39,9 @@ type Ended struct {
 	Done // so far
 	Err  error
 }
+
+// left returns the checkpoint that is left: the best, else the one to resume from, else "".
+func (e Ended) left() string { return cmp.Or(e.Checkpoint(), e.Resume) }
 
 // Failure returns what has failed besides an interruption, nil if nothing has.
 func (e Ended) Failure() error {
@@ -194,11 +198,11 @@ func Line(event any) any {
 		return v.line()
 	case Ended:
 		if !errors.Is(v.Err, context.Canceled) {
-			return errorLine{Event: "error", Step: v.Step, Of: v.Of, Checkpoint: v.Checkpoint(), Resume: v.Resume,
+			return errorLine{Event: "error", Step: v.Step, Of: v.Of, Checkpoint: v.left(), Resume: v.Resume,
 				Error: v.Err.Error()}
 		}
 		line := interruptedLine{Event: "interrupted", Step: v.Step, Of: v.Of, Resume: v.Resume}
-		if checkpoint := v.Checkpoint(); checkpoint != "" {
+		if checkpoint := v.left(); checkpoint != "" {
 			line.Checkpoint = &checkpoint
 		}
 		if failure := v.Failure(); failure != nil {

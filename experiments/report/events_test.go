@@ -33,6 +33,8 @@ func TestTheLastLineSaysHowATrainingEnded(t *testing.T) {
 	reached := Done{Step: 7, Of: 80, Folder: "run"}
 	evaluated := reached
 	evaluated.Best.Step = 4
+	saved := reached
+	saved.Resume = "last"
 	best, err := json.Marshal(filepath.Join("run", "best"))
 	if err != nil {
 		t.Fatal(err)
@@ -44,6 +46,7 @@ func TestTheLastLineSaysHowATrainingEnded(t *testing.T) {
 	}{
 		{Ended{evaluated, stopped}, `{"event":"interrupted","step":7,"of":80,"checkpoint":` + string(best) + `}`},
 		{Ended{reached, stopped}, `{"event":"interrupted","step":7,"of":80,"checkpoint":null}`},
+		{Ended{saved, stopped}, `{"event":"interrupted","step":7,"of":80,"checkpoint":"last","resume":"last"}`},
 		{Ended{reached, errors.New("no space")}, `{"event":"error","step":7,"of":80,"error":"no space"}`},
 		{Ended{Done{}, errors.New("no such file")}, `{"event":"error","error":"no such file"}`},
 	} {
