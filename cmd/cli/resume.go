@@ -43,7 +43,7 @@ func (c *commands) resume(ctx context.Context, f trainFlags, name string) (repor
 	case found.Done():
 		return report.Done{}, c.writeFinished(f, found)
 	case file == "" && found.File == "":
-		return report.Done{}, fmt.Errorf("%s: no run to resume; name its folder, or its experiment file", folder)
+		return report.Done{}, noRun(folder)
 	case file == "":
 		file = found.File
 	}
@@ -71,6 +71,15 @@ func (c *commands) resume(ctx context.Context, f trainFlags, name string) (repor
 		fmt.Fprintf(c.log, "training goes on %s, from %s\n", found.Reached().After(), found.Checkpoint)
 	}
 	return c.run(ctx, f, ready, found.Folder)
+}
+
+// noRun returns the error of a folder that has no run to resume.
+func noRun(folder string) error {
+	if !runfolder.Exists(folder) {
+		return fmt.Errorf("%s: no such folder; want that of a run, or an experiment file", folder)
+	}
+	return fmt.Errorf("%s: no run to resume: the folder has no %s; want one that jenga train has written, or an "+
+		"experiment file", folder, runfolder.ExperimentFile)
 }
 
 // resumed returns the run folder, or the checkpoint, to resume, and the experiment file that was named, "" if none was.

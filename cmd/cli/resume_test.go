@@ -94,8 +94,13 @@ func TestResumeWithoutACheckpointStartsFromTheBeginning(t *testing.T) {
 		t.Errorf("without a run: status %d, %s", status, log)
 	}
 	status, _, log := call("", "train", "--resume", "--out", "runs/none")
-	if status != exitMistake || log != "runs/none: no run to resume; name its folder, or its experiment file\n" {
+	if status != exitMistake || log != "runs/none: no such folder; want that of a run, or an experiment file\n" {
 		t.Errorf("without a run or a file: status %d, %s", status, log)
+	}
+	writeFile(t, "other", "notes.txt", "")
+	status, _, log = call("", "train", "--resume", "other")
+	if status != exitMistake || !strings.HasPrefix(log, "other: no run to resume: the folder has no experiment.yaml") {
+		t.Errorf("in another folder: status %d, %s", status, log)
 	}
 	writeFile(t, "papers", "thesis.txt", "")
 	if status, _, log := call("", "train", "--resume", "experiment.yaml", "--out", "papers"); status != exitMistake ||

@@ -210,7 +210,7 @@ func leftBy(done report.Done) string {
 	case runfolder.HasModel(done.Folder):
 		text += fmt.Sprintf("; no checkpoint yet; %s holds the run from before", done.Folder)
 	case runfolder.IsRun(done.Folder):
-		text += "; no checkpoint yet; train again with --force"
+		text += "; no checkpoint yet; start again by jenga train --resume " + done.Folder
 	}
 	switch {
 	case done.Resume == filepath.Join(done.Folder, runfolder.LastDir):

@@ -114,7 +114,8 @@ func Find(folder string) (file, model string, err error) {
 	file = filepath.Join(folder, ExperimentFile)
 	if replaced := filepath.Join(folder, ReplacedDir); Exists(replaced) && !(Exists(file) && HasModel(folder)) {
 		return "", "", fmt.Errorf("%s: the training that replaces this run has no checkpoint yet; the earlier run is "+
-			"in %s: if the training was killed, move its files back, or train again with --force", folder, replaced)
+			"in %s: if the training was killed, jenga train --resume %[1]s goes on with it", folder,
+			replaced)
 	}
 	if Exists(file) {
 		for _, name := range []string{BestDir, LastDir} {
@@ -125,8 +126,8 @@ func Find(folder string) (file, model string, err error) {
 		if !IsRun(folder) {
 			return "", "", fmt.Errorf("no %s/ or %s/ in %s; train the experiment first", BestDir, LastDir, folder)
 		}
-		return "", "", fmt.Errorf("%s: a run without a checkpoint: no %s/ or %s/; train it again with --force", folder,
-			BestDir, LastDir)
+		return "", "", fmt.Errorf("%s: a run without a checkpoint: no %s/ or %s/; jenga train --resume %[1]s starts "+
+			"its training again", folder, BestDir, LastDir)
 	}
 	return "", "", fmt.Errorf("%s: no run; want a folder that jenga train has written", folder)
 }
