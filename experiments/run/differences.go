@@ -107,17 +107,13 @@ var unimportant = []string{
 
 // experimentDifferences compares two experiment files, as runs have them, by their keys.
 func experimentDifferences(was, now []byte) ([]difference, error) {
-	var mistakes plugin.Mistakes
-	before, after := map[string]string{}, map[string]string{}
-	for _, side := range []struct {
-		text []byte
-		into map[string]string
-	}{{was, before}, {now, after}} {
-		root := plugin.Parse("the experiment of the checkpoint", side.text, &mistakes)
-		if root == nil {
-			return nil, mistakes.Err()
-		}
-		flatten("", root, side.into)
+	before, err := keysOf("the experiment of the checkpoint", was)
+	if err != nil {
+		return nil, err
+	}
+	after, err := keysOf("the experiment of the checkpoint", now)
+	if err != nil {
+		return nil, err
 	}
 
 	var all []difference
@@ -136,6 +132,18 @@ func experimentDifferences(was, now []byte) ([]difference, error) {
 		}
 	}
 	return all, nil
+}
+
+// keysOf returns the values of an experiment file by their keys.
+func keysOf(name string, text []byte) (map[string]string, error) {
+	var mistakes plugin.Mistakes
+	root := plugin.Parse(name, text, &mistakes)
+	if root == nil {
+		return nil, mistakes.Err()
+	}
+	keys := map[string]string{}
+	flatten("", root, keys)
+	return keys, nil
 }
 
 // flatten adds the values of a section by their keys, as --set names them.

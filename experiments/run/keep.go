@@ -152,8 +152,8 @@ func tidyKept(folder string) error {
 	return nil
 }
 
-// wholeCheckpoint returns the newest checkpoint of a run folder, but for one, that can be read whole; "" if there is
-// none.
+// wholeCheckpoint returns the newest checkpoint of a run folder, but for one, that can be read whole, and that metrics.jsonl
+// fits; "" if there is none.
 func wholeCheckpoint(folder, but string) string {
 	steps, err := keptSteps(filepath.Join(folder, runfolder.CheckpointsDir))
 	if err != nil {
@@ -167,7 +167,12 @@ func wholeCheckpoint(folder, but string) string {
 		if _, err := ReadCheckpoint(path, folder); err != nil {
 			continue
 		}
-		if _, _, err := readSnapshot(path); err == nil {
+		_, state, err := readSnapshot(path)
+		if err != nil {
+			continue
+		}
+		if log, err := openMetrics(filepath.Join(folder, runfolder.MetricsFile), state.Metrics); err == nil {
+			log.file.Close()
 			return path
 		}
 	}

@@ -80,7 +80,7 @@ func openMetrics(path string, at metricsPlace) (*metricsLog, error) {
 		file, err = os.OpenFile(path, os.O_RDWR, 0)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s: no such file; restore it from a copy, or train again with --force", path)
+		return nil, fmt.Errorf("%s: no such file; restore it from a copy", path)
 	}
 	if err != nil {
 		return nil, err
@@ -90,11 +90,11 @@ func openMetrics(path string, at metricsPlace) (*metricsLog, error) {
 	switch {
 	case err != nil:
 	case n < at.Bytes:
-		err = fmt.Errorf("%s: it has %d bytes, and had %d when the checkpoint was written; restore it from a copy, or "+
-			"train again with --force", path, n, at.Bytes)
+		err = fmt.Errorf("%s: it has %d bytes, and had %d when the checkpoint was written; restore it from a copy",
+			path, n, at.Bytes)
 	case sum.Sum32() != at.CRC32C:
 		err = fmt.Errorf("%s: its first %d bytes are not those that it had when the checkpoint was written: the file "+
-			"was changed or damaged; restore it from a copy, or train again with --force", path, at.Bytes)
+			"was changed or damaged; restore it from a copy", path, at.Bytes)
 	}
 	if err != nil {
 		return nil, errors.Join(err, file.Close())

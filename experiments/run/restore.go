@@ -1,6 +1,7 @@
 package run
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -21,7 +22,7 @@ func (s *resumption) openMetrics(folder string) (*metricsLog, error) {
 	}
 	log, err := openMetrics(filepath.Join(folder, runfolder.MetricsFile), s.state.Metrics)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", s.checkpoint, err)
+		return nil, withRemedy(fmt.Errorf("%s: %w", s.checkpoint, err), s.folder, s.checkpoint)
 	}
 	return log, nil
 }
@@ -45,7 +46,7 @@ func (s *resumption) restore(c *checkpointer) error {
 	c.last = multitask.Step{Number: s.state.Step, Of: s.state.Of, Skipped: s.state.Skipped, Epoch: s.state.Epoch}
 
 	// the folder
-	if err := c.run.writeExperiment(c.folder); err != nil {
+	if err := errors.Join(c.run.writeSplits(c.folder), c.run.writeExperiment(c.folder)); err != nil {
 		return err
 	}
 	if err := s.complete(c); err != nil {

@@ -83,7 +83,7 @@ func FindUnfinished(path string) (Unfinished, error) {
 		u.Checkpoint = runfolder.Whole(filepath.Join(u.Folder, runfolder.LastDir))
 	}
 	if u.saved, err = readResumption(u.Folder, u.Checkpoint); err != nil {
-		return u, withRemedy(err, u.Folder, u.Checkpoint)
+		return u, withRemedy(u.withReason(err), u.Folder, u.Checkpoint)
 	}
 	return u, nil
 }
@@ -115,14 +115,6 @@ func settleTorn(folder string) error {
 	}
 	defer lock.Release()
 	return abandon(folder)
-}
-
-// withRemedy returns an error of a checkpoint with what can be done.
-func withRemedy(err error, folder, checkpoint string) error {
-	if whole := wholeCheckpoint(folder, checkpoint); whole != "" {
-		return fmt.Errorf("%w\n%s is whole: resume from it by jenga train --resume %[2]s", err, whole)
-	}
-	return fmt.Errorf("%w\nno other checkpoint of %s can be resumed from: train again with --force", err, folder)
 }
 
 // readResumption reads the state in a checkpoint of the run in folder.

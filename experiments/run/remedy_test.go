@@ -1,0 +1,70 @@
+package run
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/jenga-nlp/jenga/experiments/internal/sample"
+	"github.com/jenga-nlp/jenga/experiments/runfolder"
+)
+
+func TestARunThatSavesNoStatesSaysSo(t *testing.T) {
+	folder := interruptedRun(t, 6, "training.save_strategy=no")
+	if err := os.Remove(filepath.Join(folder, runfolder.LastDir, runfolder.SnapshotFile)); err != nil {
+		t.Fatal(err) // as a kill leaves it
+	}
+	_, err := FindUnfinished(folder)
+	want := filepath.Join(folder, runfolder.LastDir) + ": it has no state to resume from: " +
+		filepath.Join(folder, runfolder.ExperimentFile) + " has training.save_strategy: no\nno other checkpoint of " +
+		folder + " can be resumed from: train on from its best model in a new run, with model.base_model: " + folder +
+		", or train again with --force"
+	if err == nil || err.Error() != want {
+		t.Errorf("error %v, want %s", err, want)
+	}
+}
+
+// TestMetricsThatDifferLeaveEarlierCheckpoints changes a line that only the last checkpoints were written after.
+func TestMetricsThatDifferLeaveEarlierCheckpoints(t *testing.T) {
+	folder := interruptedRun(t, 8, "training.save_strategy=steps", "training.save_steps=2",
+		"training.save_total_limit=0", "training.num_epochs=4", "training.logging_steps=1")
+	path := filepath.Join(folder, runfolder.MetricsFile)
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := strings.Replace(string(text), `"step":5,`, `"step":6,`, 1)
+	if changed == string(text) {
+		t.Fatalf("no step 5 in\n%s", text)
+	}
+	sample.Write(t, path, changed)
+	_, err = resumedRun(t, folder).Train(context.Background(), folder, ignore)
+	kept := filepath.Join(folder, runfolder.CheckpointsDir, "step-4")
+	want := "\n" + kept + " is whole: resume from it by jenga train --resume " + kept
+	if err == nil || !strings.HasSuffix(err.Error(), want) {
+		t.Fatalf("Train = %v", err)
+	}
+	if _, err := resumedRun(t, kept).Train(context.Background(), folder, ignore); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestResumeWritesSplitsThatAreGone(t *testing.T) {
+	folder := interruptedRun(t, 6)
+	path := filepath.Join(folder, runfolder.SplitsFile)
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := resumedRun(t, folder).Train(context.Background(), folder, ignore); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(path); err != nil || string(got) != string(want) {
+		t.Errorf("%s is %q, %v, want %q", path, got, err, want)
+	}
+}
