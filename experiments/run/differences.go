@@ -105,6 +105,13 @@ var unimportant = []string{
 	"training.save_strategy", "training.save_steps", "training.save_minutes", "training.save_total_limit",
 }
 
+// isUnimportant reports whether a key of an experiment changes no result: also stream of a task's data, with which
+// training learns from the same examples in the same order.
+func isUnimportant(key string) bool {
+	return slices.Contains(unimportant, key) ||
+		strings.HasPrefix(key, "tasks.") && strings.HasSuffix(key, ".data.stream")
+}
+
 // experimentDifferences compares two experiment files, as runs have them, by their keys.
 func experimentDifferences(was, now []byte) ([]difference, error) {
 	before, err := keysOf("the experiment of the checkpoint", was)
@@ -127,7 +134,7 @@ func experimentDifferences(was, now []byte) ([]difference, error) {
 	for _, key := range keys {
 		// before the data is read it is not known how words are split if the file does not say it
 		chosen := strings.HasSuffix(key, ".split_words") && (after[key] == "" || after[key] == "auto")
-		if before[key] != after[key] && !chosen && !slices.Contains(unimportant, key) {
+		if before[key] != after[key] && !chosen && !isUnimportant(key) {
 			all = append(all, difference{changedExperiment, key, orNone(before[key]), orNone(after[key])})
 		}
 	}

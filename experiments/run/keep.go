@@ -152,8 +152,8 @@ func tidyKept(folder string) error {
 	return nil
 }
 
-// wholeCheckpoint returns the newest checkpoint of a run folder, but for one, that can be read whole, and that metrics.jsonl
-// fits; "" if there is none.
+// wholeCheckpoint returns the newest checkpoint of a run folder, but for one, that can be read whole, and that
+// metrics.jsonl fits; "" if there is none.
 func wholeCheckpoint(folder, but string) string {
 	steps, err := keptSteps(filepath.Join(folder, runfolder.CheckpointsDir))
 	if err != nil {

@@ -16,8 +16,8 @@ func withRemedy(err error, folder, checkpoint string) error {
 	}
 	remedy := "train again with --force"
 	if runfolder.HasBest(folder) {
-		remedy = fmt.Sprintf("train on from its best model in a new run, with model.base_model: %s, or %s", folder,
-			remedy)
+		remedy = fmt.Sprintf("train on from its best model in a new run, with model.base_model: %s, or %s",
+			folder, remedy)
 	}
 	return fmt.Errorf("%w\nno other checkpoint of %s can be resumed from: %s", err, folder, remedy)
 }

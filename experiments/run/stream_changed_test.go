@@ -9,6 +9,7 @@ import (
 
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/internal/sample"
+	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/multitask"
 )
 
@@ -71,5 +72,45 @@ func TestStreamedDataThatWasReplacedOrEditedIsNoticed(t *testing.T) {
 	sample.Write(t, "mails.jsonl", text)
 	if err := resume(); err != nil {
 		t.Errorf("with the file as it was: %v", err)
+	}
+}
+
+// TestAResumedTrainingMayStreamOrNot interrupts trainings and goes on with them with the other value of stream.
+func TestAResumedTrainingMayStreamOrNot(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	t.Setenv("HOME", t.TempDir())
+	sample.Tasks(t, "  - {name: mood, type: sentiment, data: {train: mails.jsonl, split: {dev: 0.2}, stream: true}}\n",
+		map[string]string{"mails.jsonl": streamFiles()["mails.jsonl"]})
+	prepared := func(stream string) *Run {
+		r, err := Prepare(mustRead(t, "exp.yaml", "tokenizer.max_length=16", "tasks.mood.data.stream="+stream),
+			config.Train, config.Dev)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	if _, err := prepared("false").Train(context.Background(), "whole", ignore); err != nil {
+		t.Fatal(err)
+	}
+	for stream, other := range map[string]string{"true": "false", "false": "true"} {
+		left, folder := 5, "streams-"+stream
+		if _, err := prepared(stream).Train(countdown{context.Background(), &left}, folder, ignore); err == nil {
+			t.Fatal("training was not interrupted")
+		}
+		found, err := FindUnfinished(folder)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := found.Resume(mustRead(t, found.File, "tasks.mood.data.stream="+other), nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.Train(context.Background(), folder, ignore); err != nil {
+			t.Fatal(err)
+		}
+		want, got := result(t, "whole"), result(t, folder)
+		delete(want, runfolder.ExperimentFile)
+		delete(got, runfolder.ExperimentFile)
+		checkSameResult(t, "with stream: "+other+" after "+stream, got, want)
 	}
 }
