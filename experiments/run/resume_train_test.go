@@ -7,7 +7,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -15,6 +14,7 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/internal/sample"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
+	"github.com/jenga-nlp/jenga/internal/shared"
 )
 
 // countdown is a context that is cancelled when it has been asked for its error a number of times: before a step, and
@@ -31,15 +31,12 @@ func (c countdown) Err() error {
 	return nil
 }
 
-// timed are the fields of metrics that differ from run to run.
-var timed = regexp.MustCompile(`"(tokens_per_second|seconds)":[0-9.e+-]+|"folder":"[^"]*"`)
-
 // result returns the files of a run that do not depend on when it was interrupted.
 func result(t *testing.T, folder string) map[string]string {
 	t.Helper()
 	all := sample.Files(t, folder)
 	maps.DeleteFunc(all, func(name, _ string) bool { return strings.HasPrefix(name, runfolder.CheckpointsDir) })
-	all[runfolder.MetricsFile] = timed.ReplaceAllString(all[runfolder.MetricsFile], "")
+	all[runfolder.MetricsFile] = shared.WithoutTimes(all[runfolder.MetricsFile])
 	return all
 }
 

@@ -1,4 +1,5 @@
-// Package shared finds the corpora and models beside the repository, for tests, and skips tests that take long.
+// Package shared has what tests of several packages share: it finds the corpora and models beside the repository, skips
+// tests that take long, and compares runs.
 package shared
 
 import (
