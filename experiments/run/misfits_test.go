@@ -85,3 +85,24 @@ func TestChangedDataThatChangesTheStepsIsData(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestATrainingGoesOnWithoutMeansOrAWeighting drops what the state has and the training has not.
+func TestATrainingGoesOnWithoutMeansOrAWeighting(t *testing.T) {
+	for was, now := range map[string]string{
+		"training.ema=0.9": "training.ema=0", "training.weighting=uncertainty": "training.weighting=fixed",
+		"training.weighting=famo": "training.weighting=dwa",
+	} {
+		folder := interruptedRun(t, 6, "training.num_epochs=4", was)
+		found, err := FindUnfinished(folder)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := found.Resume(mustRead(t, found.File, now), nil, []string{changedExperiment})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.Train(context.Background(), folder, ignore); err != nil {
+			t.Errorf("%s after %s: %v", now, was, err)
+		}
+	}
+}
