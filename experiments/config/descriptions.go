@@ -35,7 +35,7 @@ var descriptions = map[string]string{
 	"task.from": "task of the run that base_model names, whose heads this one takes over; default: that of its name, " +
 		"if there is one",
 	"task.keep": "whether it is a task of the run that base_model names as model.keep_tasks has them: not trained; " +
-		"keys that are left out are those of the run",
+		"keys that are left out, of data too, are those of the run",
 	"task.data_path": "for files of Jenga-NLP: the same as data: {path: …}",
 	"task.data":      "files and columns of its examples: the section data; required",
 	"task.long": "texts of more than max_length tokens are truncated, or divided into windows whose predictions " +

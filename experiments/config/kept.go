@@ -130,8 +130,8 @@ func (d *decoding) keptNames(keep *plugin.Section, used map[string]string) []str
 	return all
 }
 
-// completed returns the entry of a kept task with those keys of the base run's task that it lacks. names are those that
-// tasks of the base run have now.
+// completed returns the entry of a kept task with those keys of the base run's task that it lacks, also in its data.
+// names are those that tasks of the base run have now.
 func (d *decoding) completed(item *plugin.Section, names map[string]string) *plugin.Section {
 	own := d.baseTask(sourceOf(item))
 	if own == nil {
@@ -140,12 +140,14 @@ func (d *decoding) completed(item *plugin.Section, names map[string]string) *plu
 	done := *item
 	done.Entries = slices.Clone(item.Entries)
 	for _, e := range own.Entries {
-		if done.At(e.Key) == nil && e.Key != "from" {
-			value := e.Value
-			if e.Key == "data" {
-				value = d.dataOf(value, names)
-			}
-			done.Entries = append(done.Entries, plugin.Entry{Key: e.Key, Place: e.Place, Value: value})
+		switch given := done.At(e.Key); {
+		case e.Key == "data" && given != nil:
+			done.Put("data", d.changedData(e.Value, given, names))
+		case e.Key == "data":
+			e.Value = d.dataOf(e.Value, names)
+			done.Entries = append(done.Entries, e)
+		case given == nil && e.Key != "from":
+			done.Entries = append(done.Entries, e)
 		}
 	}
 	return &done
@@ -159,36 +161,6 @@ func (d *decoding) baseTask(name string) *plugin.Section {
 		}
 	}
 	return nil
-}
-
-// dataOf returns data of a task of the base run. The task that same_as names may have another name now, or be dropped:
-// the data then has the files of that task.
-func (d *decoding) dataOf(data *plugin.Section, names map[string]string) *plugin.Section {
-	done := *data
-	done.Entries = slices.Clone(data.Entries)
-	for range d.baseTasks() { // same_as may name a task with same_as
-		if !done.Has("same_as") {
-			break
-		}
-		name := done.At("same_as").Text
-		if now, is := names[name]; is {
-			done.Put("same_as", &plugin.Section{Place: done.At("same_as").Place, Kind: plugin.Text, Text: now})
-			break
-		}
-		done.Remove("same_as")
-		files := d.baseTask(name).At("data")
-		if files == nil {
-			break
-		}
-		for _, e := range files.Entries {
-			other := sameText[e.Key]
-			target := slices.Contains(fieldNames(), e.Key) && !slices.Contains(textFields, e.Key)
-			if !target && done.At(e.Key) == nil && (other == "" || done.At(other) == nil) {
-				done.Entries = append(done.Entries, e)
-			}
-		}
-	}
-	return &done
 }
 
 // taskOrKept reads an entry of tasks. The data of a kept task that is not rehearsed need not be there.

@@ -1,0 +1,69 @@
+package config
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Keys of data that a kept task has in the experiment replace those of the run; the others stay.
+func TestDataOfAKeptTaskReplacesTheKeysOfTheRun(t *testing.T) {
+	const banking = "tasks:\n  - {name: banking, type: classification, data: {train: new.jsonl, dev: new.jsonl}}\n"
+	for _, c := range []struct{ keep, data, want string }{
+		{"intent", "{limit: 100}", "train: data/a.jsonl, dev: data/a.jsonl, limit: 100, label: what, text: body"},
+		{"intent", "null", "train: data/a.jsonl, dev: data/a.jsonl, label: what, text: body"},
+		{"intent", "{train: new.jsonl}", "train: new.jsonl, dev: data/a.jsonl, label: what, text: body"},
+		{"intent", "{path: new.jsonl, question: q}", "path: new.jsonl, question: q, label: what"},
+		{"intent", "{text: [a]}", `exp.yaml:5:45: task "intent": data: text: want a column's name, have a list`},
+		{"intent", "{limit: -1}", "exp.yaml:5:46: task \"intent\": data: limit: want"},
+		{"intent", "{train: gone.jsonl}", `exp.yaml:5:46: task "intent": gone.jsonl: no such file`},
+		{"intent", "{path: new.jsonl, split: {dev: 0.3}}", "path: new.jsonl, dev: 0.3, label: what, text: body"},
+		{"intent", "{split: {dev: 0.3}}", `exp.yaml:5:52: task "intent": data: split: dev: data has a dev file`},
+		// of a task that reads the texts of intent in the run
+		{"slots", "{limit: 100}", "train: data/a.jsonl, dev: data/a.jsonl, limit: 100, tags: bio, text: body"},
+		{"slots", "{tags: iob}", "same_as: intent, tags: iob"},
+		{"slots", "{path: new.jsonl, tags: iob}", "path: new.jsonl, tags: iob, text: body"},
+		{"slots", "{same_as: banking}", "same_as: banking, tags: bio"},
+		// of a file that is divided
+		{"tone", "{path: new.jsonl}", "path: new.jsonl, dev: 0.4, seed: 5"},
+		{"tone", "{path: new.jsonl, split: {dev: 0.5}}", "path: new.jsonl, dev: 0.5, seed: 5"},
+		{"tone", "{train: new.jsonl, dev: data/a.jsonl}", "train: new.jsonl, dev: data/a.jsonl"},
+		{"tone", "{limit: 7}", filepath.Join("run", "experiment.yaml") + ":9:48: task \"tone\": ../data/gone.jsonl: no such"},
+	} {
+		baseFiles(t)
+		text, err := os.ReadFile("run/experiment.yaml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		divided := strings.Replace(string(text), "gone.jsonl}", "gone.jsonl, split: {dev: 0.4, seed: 5}}", 1)
+		if err := os.WriteFile("run/experiment.yaml", []byte(divided), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		more := banking
+		if c.keep == "slots" {
+			more += "  - {name: intent, keep: true}\n"
+		}
+		more = "training: {rehearse: 0.2}\n" + more + "  - {name: " + c.keep + ", keep: true, data: " + c.data + "}\n"
+		e, err := grown(t, "{base_model: run}", more)
+		if err != nil {
+			if !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%s %s: error %v\nwant %s", c.keep, c.data, err, c.want)
+			}
+			continue
+		}
+		if e.Tasks[len(e.Tasks)-1].Data.SameAs == "" {
+			c.want += ", same_as none"
+		}
+		written, err := e.TaskText(len(e.Tasks) - 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, _, _ := strings.Cut(written[strings.Index(written, "data:"):], "heads:")
+		for _, want := range strings.Split(c.want, ", ") {
+			if !strings.Contains(data, want+"\n") != (want == "same_as none") {
+				t.Errorf("%s %s: no %q in %s", c.keep, c.data, want, data)
+			}
+		}
+	}
+}
