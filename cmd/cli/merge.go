@@ -115,6 +115,8 @@ func (c *commands) merge(ctx context.Context, f mergeFlags, folders []string) er
 	if err := m.Check(f.out, f.force); err != nil {
 		return err
 	}
+	c.warn(m.Warnings)
+	known := len(m.Warnings)
 	figures, err := m.Before(ctx)
 	if err != nil {
 		return err
@@ -122,7 +124,7 @@ func (c *commands) merge(ctx context.Context, f mergeFlags, folders []string) er
 	if err := m.Write(f.out, f.force); err != nil {
 		return err
 	}
-	c.warn(m.Warnings)
+	c.warn(m.Warnings[known:])
 	if err := merge.After(ctx, figures, f.out); err != nil {
 		return err
 	}

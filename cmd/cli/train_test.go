@@ -108,7 +108,8 @@ func TestAnInterruptionNamesTheStepAndTheCheckpoint(t *testing.T) {
 	}
 
 	// the run says so
-	const want = "runs/mails: warning: training of this run was interrupted after step 8 of 80\n"
+	const want = "runs/mails: warning: training of this run was interrupted after step 8 of 80; " +
+		"jenga train --resume runs/mails finishes it\n"
 	for _, command := range []string{"eval runs/mails", "predict runs/mails", "predict runs/mails/last"} {
 		status, _, log := call("the card\n", strings.Fields(command)...)
 		if status != 0 || !strings.HasPrefix(log, want) {

@@ -3,11 +3,8 @@ package predict
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"path/filepath"
-	"strings"
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/encoders"
@@ -17,7 +14,6 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/report"
 	"github.com/jenga-nlp/jenga/experiments/run"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
-	"github.com/jenga-nlp/jenga/internal/regular"
 	"github.com/jenga-nlp/jenga/multitask"
 	"github.com/jenga-nlp/jenga/plugin"
 	"github.com/jenga-nlp/jenga/tasks"
@@ -55,7 +51,7 @@ func Open(folder string) (*Opened, error) {
 	if err != nil {
 		return nil, err
 	}
-	state, warnings := unfinished(filepath.Dir(file))
+	state, warnings := run.CheckFinished(filepath.Dir(file))
 	if filepath.Dir(saved) == filepath.Clean(folder) && filepath.Base(saved) == runfolder.LastDir {
 		warnings = append(warnings, plugin.Warning(plugin.Place{File: folder},
 			"there is no best model; using %s", runfolder.LastDir))
@@ -78,34 +74,6 @@ func Open(folder string) (*Opened, error) {
 		return nil, err
 	}
 	return o, nil
-}
-
-// unfinished returns how far the training of the run in folder came, with a warning, if it did not come to its end, by
-// its metrics file.
-func unfinished(folder string) (*report.State, []string) {
-	metrics, err := regular.Open(filepath.Join(folder, runfolder.MetricsFile))
-	switch {
-	case errors.Is(err, fs.ErrNotExist): // copied without it
-		return nil, nil
-	case err != nil:
-		return nil, []string{plugin.Warning(plugin.Place{}, "%v", err)}
-	}
-	defer metrics.Close()
-	state, err := report.ReadState(metrics)
-	if err != nil {
-		return nil, []string{plugin.Warning(plugin.Place{File: metrics.Name()}, "%v", err)}
-	}
-	if state.Ended == "done" {
-		return nil, nil
-	}
-	text, at := state.String(), strings.TrimPrefix(state.After(), "after ")
-	switch err := runfolder.CheckUnlocked(folder); {
-	case errors.Is(err, runfolder.ErrLocked):
-		text = fmt.Sprintf("this run is still being trained (%s)", at)
-	case err != nil && state.Ended == "":
-		text = fmt.Sprintf("training of this run was interrupted, or still goes on (%s): %v", at, err)
-	}
-	return &state, []string{plugin.Warning(plugin.Place{File: folder}, "%s", text)}
 }
 
 // load sets the model to a checkpoint, which lies in the folder saved, and checks the files of its encoder.

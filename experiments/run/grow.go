@@ -37,6 +37,8 @@ func grow(e *config.Experiment, watch dataset.Watch, splits []string) (*Run, err
 		return nil, err
 	}
 	r.setBase(base)
+	_, unfinished := CheckFinished(filepath.Dir(e.Model.BaseRun.File))
+	r.Warnings = append(unfinished, r.Warnings...)
 	r.readKept()
 	return r, nil
 }

@@ -1,6 +1,6 @@
 //go:build darwin || dragonfly || freebsd || linux || netbsd || openbsd
 
-package predict
+package run
 
 import (
 	"path/filepath"
@@ -21,7 +21,7 @@ func TestAPipeInARunFolderIsNotRead(t *testing.T) {
 		}
 	}
 	want := []string{"warning: " + metrics + ": a named pipe; want a regular file"}
-	if _, got := unfinished(folder); !slices.Equal(got, want) {
+	if _, got := CheckFinished(folder); !slices.Equal(got, want) {
 		t.Errorf("warnings %q, want %q", got, want)
 	}
 	if err := runfolder.CheckUnlocked(folder); err == nil || err.Error() != lock+": a named pipe; want a regular file" {
