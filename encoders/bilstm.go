@@ -26,13 +26,15 @@ type BiLSTMOptions struct {
 	Hidden    int `yaml:"hidden" range:"[1,8192]" doc:"width of each direction's states; the hidden states have both"`
 }
 
-var _ BaseChecker = BiLSTMOptions{}
+var _ SizedByBase = BiLSTMOptions{}
+
+// SizedByBase says that a base model has all the sizes.
+func (BiLSTMOptions) SizedByBase() {}
 
 // CheckBase returns an error for sizes beside a base model, which has its own.
 func (o BiLSTMOptions) CheckBase() error {
 	if o != bilstmDefaults {
-		return errors.New("its sizes are the base model's; leave out the keys beside type, " +
-			"or leave out base_model to train from scratch")
+		return ErrSized
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package encoders
 
 import (
+	"errors"
 	"fmt"
 	"io"
 
@@ -113,6 +114,17 @@ type Workload struct {
 type BaseChecker interface {
 	// CheckBase returns an error for options that cannot be set beside a base model.
 	CheckBase() error
+}
+
+// ErrSized is the error of CheckBase for options that are SizedByBase.
+var ErrSized = errors.New("its sizes are the base model's; leave out the keys beside type, " +
+	"or leave out base_model to train from scratch")
+
+// SizedByBase is options of an encoder, all of which are fixed by a base model. An experiment has none of their keys
+// beside one, not even with the defaults.
+type SizedByBase interface {
+	BaseChecker
+	SizedByBase()
 }
 
 // LengthError is the error of an encoder that is opened for longer texts than it takes.

@@ -10,7 +10,6 @@
 package transformer
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/jenga-nlp/jenga/encoders"
@@ -36,13 +35,15 @@ type Options struct {
 	InitializerRange float64 `yaml:"initializer_range" range:"(0,1]" doc:"standard deviation of the initial weights"`
 }
 
-var _ encoders.BaseChecker = Options{}
+var _ encoders.SizedByBase = Options{}
+
+// SizedByBase says that a base model has all the sizes.
+func (Options) SizedByBase() {}
 
 // CheckBase returns an error for sizes beside a base model, which has its own.
 func (o Options) CheckBase() error {
 	if o != defaults {
-		return errors.New("its sizes are the base model's; leave out the keys beside type, " +
-			"or leave out base_model to train from scratch")
+		return encoders.ErrSized
 	}
 	return nil
 }

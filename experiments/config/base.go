@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"path/filepath"
 	"reflect"
+	"slices"
 
+	"github.com/jenga-nlp/jenga/encoders"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/fusion"
 	"github.com/jenga-nlp/jenga/internal/jsonfile"
@@ -112,4 +114,24 @@ func (d *decoding) inheritLength(s *plugin.Section, t *tokenizerOptions) {
 	base.Put("max_length", length)
 	base.Decode("tokenizer", t, &d.mistakes)
 	d.baseLength = t.MaxLength
+}
+
+// checkBase rejects keys of the section encoder that are fixed by the base model.
+func (d *decoding) checkBase(s *plugin.Section) {
+	part := d.e.Model.Encoder
+	options, checks := part.Options.(encoders.BaseChecker)
+	if !checks {
+		return
+	}
+	err, at := options.CheckBase(), part.Place
+	if _, sized := options.(encoders.SizedByBase); err == nil && sized && s != nil && s.Kind == plugin.Mapping {
+		// the file of a run has all keys, with the defaults
+		i := slices.IndexFunc(s.Entries, func(e plugin.Entry) bool { return e.Key != "type" })
+		if i >= 0 && len(keys(s)) <= len(plugin.KeysOf(options)) && d.files {
+			err, at = encoders.ErrSized, s.Entries[i].Place
+		}
+	}
+	if err != nil {
+		d.mistakes.Add(at, "encoder %q: %w", part.Type, err)
+	}
 }

@@ -123,11 +123,8 @@ func (d *decoding) model(s *plugin.Section) {
 	d.inheritParts(s, &m)
 	d.e.Model.Encoder = encoders.Registry().Choose(m.Encoder, encoderType(d.e.Model.BaseModel.Name), nil, &d.mistakes)
 	d.e.Model.EncoderOfBase = d.e.Model.Encoder.Place == (plugin.Place{})
-	options, checks := d.e.Model.Encoder.Options.(encoders.BaseChecker)
-	if checks && d.e.Model.BaseModel.given() {
-		if err := options.CheckBase(); err != nil {
-			d.mistakes.Add(m.Encoder.Place, "encoder %q: %w", d.e.Model.Encoder.Type, err)
-		}
+	if d.e.Model.BaseModel.given() {
+		d.checkBase(s.At("encoder"))
 	}
 	d.e.Model.Fusion = fusion.Registry().Choose(m.Fusion, fusion.Registry().Default(), nil, &d.mistakes)
 }
