@@ -179,6 +179,7 @@ type Training struct {
 	// MetricWeights are the weights of tasks whose mean the metric report.Weighted is; nil for any other.
 	MetricWeights   map[string]float64 `yaml:"-"`
 	GreaterIsBetter bool               `yaml:"greater_is_better" default:"(by the metric)"`
+	Reversed        bool               `yaml:"-"` // GreaterIsBetter contradicts the metric
 
 	EarlyStoppingPatience int `yaml:"early_stopping_patience" range:"[0,)"`
 

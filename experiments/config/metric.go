@@ -48,9 +48,9 @@ func (d *decoding) metric(s *plugin.Section) {
 	higher := !all.lower[t.MetricForBestModel]
 	if !s.Has("greater_is_better") {
 		t.GreaterIsBetter = higher
-	} else if t.GreaterIsBetter != higher {
-		d.warn(s.At("greater_is_better").Place, "greater_is_better: %v with %s chooses the worst model",
-			t.GreaterIsBetter, t.MetricForBestModel)
+	} else if t.Reversed = t.GreaterIsBetter != higher; t.Reversed {
+		d.warn(s.At("greater_is_better").Place, "greater_is_better: %v with %s chooses the worst model; leave "+
+			"it out", t.GreaterIsBetter, t.MetricForBestModel)
 	}
 	if s.Has("metric_for_best_model") && !known {
 		d.mistakes.Add(s.At("metric_for_best_model").Place, "training: metric_for_best_model: %s",
@@ -83,9 +83,9 @@ func (d *decoding) weightedMetric(s, given *plugin.Section) {
 	}
 	if !s.Has("greater_is_better") {
 		t.GreaterIsBetter = true
-	} else if !t.GreaterIsBetter {
+	} else if t.Reversed = !t.GreaterIsBetter; t.Reversed {
 		d.warn(s.At("greater_is_better").Place,
-			"greater_is_better: false with weights of tasks chooses the worst model")
+			"greater_is_better: false with weights of tasks chooses the worst model; leave it out")
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/jenga-nlp/jenga/experiments/internal/sample"
 	"github.com/jenga-nlp/jenga/experiments/report"
 	"github.com/jenga-nlp/jenga/multitask"
 	"github.com/jenga-nlp/jenga/tasks"
@@ -119,6 +120,39 @@ func TestTheBestModelByWeightsOfTasksAndWhenItIsSaved(t *testing.T) {
 	} {
 		if _, err := Read(file, []string{set}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("with %s: %v, want %s", set, err, want)
+		}
+	}
+}
+
+// The file of a run has greater_is_better only where it contradicts the metric: with another metric by --set the
+// direction is that one's.
+func TestTheDirectionOfTheMetricIsItsOwn(t *testing.T) {
+	file := filepath.Join(supportDeskFolder(t), "exp.yaml")
+	for _, c := range []struct {
+		sets    []string
+		written bool
+	}{
+		{nil, false},
+		{[]string{"training.greater_is_better=true"}, false},
+		{[]string{"training.metric_for_best_model=eval_loss"}, false},
+		{[]string{"training.metric_for_best_model=eval_loss", "training.greater_is_better=true"}, true},
+	} {
+		e := mustRead(t, file, append(c.sets, "training.output_dir=null")...)
+		path := filepath.Join(filepath.Dir(file), "again.yaml")
+		var text strings.Builder
+		if err := e.Write(&text, filepath.Dir(path)); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Contains(text.String(), "greater_is_better"); got != c.written {
+			t.Errorf("with %q greater_is_better is written: %v, want %v", c.sets, got, c.written)
+		}
+		sample.Write(t, path, text.String())
+		if got := mustRead(t, path).Training.GreaterIsBetter; got != e.Training.GreaterIsBetter {
+			t.Errorf("with %q the file is read with %v, want %v", c.sets, got, e.Training.GreaterIsBetter)
+		}
+		other := mustRead(t, path, "training.metric_for_best_model=eval_loss").Training.GreaterIsBetter
+		if other != c.written {
+			t.Errorf("with %q and then eval_loss: greater is better %v, want %v", c.sets, other, c.written)
 		}
 	}
 }

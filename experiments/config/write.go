@@ -217,6 +217,9 @@ func (f *writing) training() *plugin.Section {
 	if t.EvalStrategy != "steps" {
 		s.Remove("eval_steps")
 	}
+	if !t.Reversed { // the metric implies it, also one of --set
+		s.Remove("greater_is_better")
+	}
 	if !f.e.rehearsable() {
 		s.Remove("rehearse")
 	}

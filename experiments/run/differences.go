@@ -132,8 +132,10 @@ func experimentDifferences(was, now []byte) ([]difference, error) {
 	}
 	slices.Sort(keys)
 	for _, key := range keys {
-		// before the data is read it is not known how words are split if the file does not say it
-		chosen := strings.HasSuffix(key, ".split_words") && (after[key] == "" || after[key] == "auto")
+		// before the data is read it is not known how words are split if the file does not say it; and a run has not
+		// always left out what its metric implies
+		chosen := strings.HasSuffix(key, ".split_words") && (after[key] == "" || after[key] == "auto") ||
+			key == "training.greater_is_better" && after[key] == ""
 		if before[key] != after[key] && !chosen && !isUnimportant(key) {
 			all = append(all, difference{changedExperiment, key, orNone(before[key]), orNone(after[key])})
 		}

@@ -63,7 +63,8 @@ type planKey struct {
 // notInPlan are the fields of config.Training that leave the plan as it is. TestKeysOutsideThePlan and, for the
 // patience, TestEarlyStoppingCountsEvaluationsSinceTheBest check those that have an effect.
 var notInPlan = []string{
-	"MetricForBestModel", "MetricWeights", "GreaterIsBetter", "EarlyStoppingPatience", // of the checkpointer
+	"MetricForBestModel", "MetricWeights", "GreaterIsBetter", "Reversed", // of the checkpointer
+	"EarlyStoppingPatience",
 	"OutputDir", "LoggingSteps", "Rehearse", // of Folder, metrics.jsonl, newSampler (TestRehearsedTasksAreMixedIn)
 	"SaveStrategy", "SaveSteps", "SaveMinutes", "SaveTotalLimit", // of the checkpointer
 	"LoadBestModelAtEnd", "Device", "Logging", // of Jenga-NLP, without effect
