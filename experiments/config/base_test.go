@@ -225,10 +225,6 @@ func TestMistakesOfABaseRun(t *testing.T) {
 		{"{base_model: run, keep_tasks: all, lora: {r: 2}}", "", "or model.lora: {per_task: true}"},
 		{"{base_model: run, keep_tasks: all, lora: {per_task: true}, freeze: all}", "",
 			"exp.yaml:1:49: model: lora: freeze: all leaves nothing to learn"},
-		{"{base_model: run, encoder: {type: transformer, layers: 3}}", "",
-			`exp.yaml:1:35: encoder "transformer": its sizes are the base model's; leave out the keys beside type`},
-		{"{base_model: run, encoder: {layers: 4}}", "", // the default
-			`exp.yaml:1:36: encoder "transformer": its sizes are the base model's; leave out the keys beside type`},
 		{"{base_model: run, fusion: mix}", "",
 			"model: fusion: it is not that of the run run, attention; leave it out"},
 		{"{base_model: run, fusion: {type: attention, scale: length}}", "", "model: fusion: it is not that of the run"},

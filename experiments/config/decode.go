@@ -51,6 +51,7 @@ func (d *decoding) experiment(root *plugin.Section) {
 	d.tasks(d.withKept(orEmpty(top.Tasks, root), root))
 	d.training(orEmpty(top.Training, root))
 	d.keepTasks()
+	d.sampling()
 	d.losses()
 }
 

@@ -29,7 +29,7 @@ func TestDataOfAKeptTaskReplacesTheKeysOfTheRun(t *testing.T) {
 		{"tone", "{path: new.jsonl}", "path: new.jsonl, dev: 0.4, seed: 5"},
 		{"tone", "{path: new.jsonl, split: {dev: 0.5}}", "path: new.jsonl, dev: 0.5, seed: 5"},
 		{"tone", "{train: new.jsonl, dev: data/a.jsonl}", "train: new.jsonl, dev: data/a.jsonl"},
-		{"tone", "{limit: 7}", filepath.Join("run", "experiment.yaml") + ":9:48: task \"tone\": ../data/gone.jsonl: no such"},
+		{"tone", "{limit: 7}", filepath.Join("run", "experiment.yaml") + `:9:48: task "tone": ../data/gone.jsonl: no `},
 	} {
 		baseFiles(t)
 		text, err := os.ReadFile("run/experiment.yaml")
@@ -46,24 +46,42 @@ func TestDataOfAKeptTaskReplacesTheKeysOfTheRun(t *testing.T) {
 		}
 		more = "training: {rehearse: 0.2}\n" + more + "  - {name: " + c.keep + ", keep: true, data: " + c.data + "}\n"
 		e, err := grown(t, "{base_model: run}", more)
-		if err != nil {
-			if !strings.Contains(err.Error(), c.want) {
-				t.Errorf("%s %s: error %v\nwant %s", c.keep, c.data, err, c.want)
-			}
-			continue
+		switch {
+		case err == nil:
+			checkData(t, e, c.keep+" "+c.data, c.want)
+		case !strings.Contains(err.Error(), c.want):
+			t.Errorf("%s %s: error %v\nwant %s", c.keep, c.data, err, c.want)
 		}
-		if e.Tasks[len(e.Tasks)-1].Data.SameAs == "" {
-			c.want += ", same_as none"
+	}
+}
+
+// checkData checks that the data of the last task has keys, as they are written, and no same_as beside.
+func checkData(t *testing.T, e *Experiment, what, keys string) {
+	t.Helper()
+	last := len(e.Tasks) - 1
+	written, err := e.TaskText(last)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, _, _ := strings.Cut(written[strings.Index(written, "data:"):], "heads:")
+	for _, want := range strings.Split(keys, ", ") {
+		if !strings.Contains(data, want+"\n") {
+			t.Errorf("%s: no %q in %s", what, want, data)
 		}
-		written, err := e.TaskText(len(e.Tasks) - 1)
-		if err != nil {
-			t.Fatal(err)
-		}
-		data, _, _ := strings.Cut(written[strings.Index(written, "data:"):], "heads:")
-		for _, want := range strings.Split(c.want, ", ") {
-			if !strings.Contains(data, want+"\n") != (want == "same_as none") {
-				t.Errorf("%s %s: no %q in %s", c.keep, c.data, want, data)
-			}
+	}
+	if e.Tasks[last].Data.SameAs != "" && !strings.Contains(keys, "same_as") {
+		t.Errorf("%s: same_as in %s", what, data)
+	}
+}
+
+// Sizes are those of the run, also where they are the defaults.
+func TestSizesBesideABaseRunAreMistakes(t *testing.T) {
+	const want = `: encoder "transformer": its sizes are the base model's; leave out the keys beside type`
+	for encoder, place := range map[string]string{"{type: transformer, layers: 3}": "1:35", "{layers: 4}": "1:36"} {
+		baseFiles(t)
+		_, err := grown(t, "{base_model: run, encoder: "+encoder+"}", "")
+		if err == nil || !strings.Contains(err.Error(), "exp.yaml:"+place+want) {
+			t.Errorf("%s: error %v, want one at %s", encoder, err, place)
 		}
 	}
 }

@@ -83,7 +83,7 @@ tasks: [{name: mood, type: classification, data: {train: train.jsonl}}]
 training: {sampling: uniform, weighting: uncertainty}
 `}, "train.jsonl")
 	e := mustRead(t, filepath.Join(dir, "exp.yaml"), "model.encoder.layers=3", "model.fusion.hidden_size=24",
-		"training.sampling.groups=2", "training.weighting.learning_rate=0.5")
+		"training.sampling.groups=1", "training.weighting.learning_rate=0.5")
 	for _, part := range []struct {
 		section   *plugin.Section
 		kind, key string
@@ -91,7 +91,7 @@ training: {sampling: uniform, weighting: uncertainty}
 	}{
 		{e.Model.Encoder.Section(), "transformer", "layers", "3"},
 		{e.Model.Fusion.Section(), "attention", "hidden_size", "24"},
-		{e.Training.Sampling.Section(), "uniform", "groups", "2"},
+		{e.Training.Sampling.Section(), "uniform", "groups", "1"},
 		{e.Training.Weighting.Section(), "uncertainty", "learning_rate", "0.5"},
 	} {
 		if kind := part.section.At("type").Text; kind != part.kind {
