@@ -72,8 +72,9 @@ func (r *reader) recordMistakes(task config.Task, file string, errs *recordError
 
 // fileMistakes reports the error of opening a task's file, or each of several that are joined.
 func (r *reader) fileMistakes(task config.Task, file config.File, err error) {
-	if _, missing := os.Stat(file.Name); r.trained && errors.Is(missing, fs.ErrNotExist) {
-		err = fmt.Errorf("%w; pass the data with --data %s=FILE", err, task.Name)
+	_, missing := os.Stat(file.Name)
+	if r.trained && r.data.Missing != nil && errors.Is(missing, fs.ErrNotExist) {
+		err = fmt.Errorf("%w; %s", err, r.data.Missing(task.Name))
 	}
 	errs := []error{err}
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {

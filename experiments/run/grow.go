@@ -1,6 +1,7 @@
 package run
 
 import (
+	"fmt"
 	"path/filepath"
 	"slices"
 
@@ -154,6 +155,9 @@ func (r *Run) readKept() {
 	kept := r.Data.Kept
 	if kept == nil || r.experiment().Model.Fixed() {
 		return
+	}
+	kept.Missing = func(task string) string {
+		return fmt.Sprintf("name it in tasks: {name: %s, keep: true, data: {dev: FILE}}", task)
 	}
 	if err := kept.Read(config.Dev, "", nil); err != nil {
 		r.Warnings = append(r.Warnings, plugin.Warning(plugin.Place{}, "what the kept tasks lose is not measured: %v",
