@@ -48,7 +48,8 @@ open it, and jenga train trains heads on it.
 
 A table has each head's main metric on dev, in its own run and in the merged one. With --refit heads are trained again
 from where they are, with the merged encoder frozen, on the runs' own data: at a learning rate of 1e-3 for three
-epochs, or as --set says. It needs the files of the base model, and the memory of it and all runs together.`,
+epochs, or as --set says, with the seed of the first run, by which data: {limit: N} draws its examples too.
+A merge needs the files of the base model, and the memory of it and all runs together.`,
 		Example: `  jenga merge runs/intents runs/topics --out runs/both
   jenga merge runs/a runs/b runs/c --method ties --density 0.3 --weight 1,1,0.5 -o runs/abc
   jenga merge runs/a runs/b --rename 2:intent=intent_b --refit --set training.num_epochs=5 -o runs/ab`,
@@ -85,8 +86,8 @@ epochs, or as --set says. It needs the files of the base model, and the memory o
 	return cmd
 }
 
-func (c *commands) merge(ctx context.Context, f mergeFlags, folders []string) error {
-	// flags
+// check returns an error for flags that contradict each other.
+func (f mergeFlags) check() error {
 	switch {
 	case f.out == "":
 		return usageErrorf("--out: no run folder; want --out DIR")
@@ -94,9 +95,19 @@ func (c *commands) merge(ctx context.Context, f mergeFlags, folders []string) er
 		return usageErrorf("--set: its options are those of --refit; name that too, or leave it out")
 	}
 	for _, set := range f.set {
-		if !strings.HasPrefix(set, "training.") {
+		switch key, _, _ := strings.Cut(set, "="); {
+		case !strings.HasPrefix(key, "training."):
 			return usageErrorf("--set %q: want a key of the section training, as training.num_epochs=5", set)
+		case key == "training.output_dir":
+			return usageErrorf("--set %q: the run folder is that of --out, %s; leave it out", set, f.out)
 		}
+	}
+	return nil
+}
+
+func (c *commands) merge(ctx context.Context, f mergeFlags, folders []string) error {
+	if err := f.check(); err != nil {
+		return err
 	}
 	renames, err := renameFlags(f.rename, folders)
 	if err != nil {
@@ -114,6 +125,11 @@ func (c *commands) merge(ctx context.Context, f mergeFlags, folders []string) er
 	defer m.Close()
 	if err := m.Check(f.out, f.force); err != nil {
 		return err
+	}
+	if f.refit {
+		if err := m.CheckRefit(f.out, f.set); err != nil {
+			return fmt.Errorf("%w\nnothing was merged", err)
+		}
 	}
 	c.warn(m.Warnings)
 	known := len(m.Warnings)

@@ -94,3 +94,37 @@ func TestMistakesOfMerge(t *testing.T) {
 		}
 	}
 }
+
+// Mistakes that are found before the merged run is written.
+func TestMistakesOfMergeLeaveNoRun(t *testing.T) {
+	runsOfOneBase(t)
+	for _, c := range []struct {
+		args   string
+		status int
+		want   string
+	}{
+		{"--refit --set training.num_epochs=no", exitMistake, "--set training.num_epochs=no: training: num_epochs: "},
+		{"--refit --set training.num_epoch=2", exitMistake, `did you mean "num_epochs"?`},
+		{"--refit --set training.output_dir=x", exitUsage, "the run folder is that of --out, ab; leave it out"},
+		{"--base base", exitMistake, "--base: base is a run or a checkpoint of one; want the folder of the base model"},
+		{"--base base/best", exitMistake, "as RUN/best/encoder"},
+		{"--rename 1:team=x --rename 1:team=y", exitMistake, `--rename: two names for task "team" of a, "x" and "y"`},
+	} {
+		status, out, log := call("", append([]string{"merge", "a", "b", "-o", "ab"}, strings.Fields(c.args)...)...)
+		if status != c.status || out != "" || !strings.Contains(log, c.want) {
+			t.Errorf("merge %s: status %d, %s%s, want %d, %s", c.args, status, out, log, c.status, c.want)
+		}
+		if _, err := os.Stat("ab"); err == nil {
+			t.Fatalf("merge %s leaves a run", c.args)
+		}
+	}
+
+	// without data a merge has no metrics, and no flag for other data
+	if err := os.Rename("mails.csv", "elsewhere.csv"); err != nil {
+		t.Fatal(err)
+	}
+	status, _, log := call("", "merge", "a", "b", "-o", "ab")
+	if status != 0 || !strings.Contains(log, `task "team" is not evaluated on dev`) || strings.Contains(log, "--data") {
+		t.Errorf("merge without data: %d, %s", status, log)
+	}
+}

@@ -96,6 +96,12 @@ func flagValues(kind string) string {
 		return "true or false"
 	case "int":
 		return "a whole number"
+	case "uint64":
+		return "a whole number of at least 0"
+	case "float64":
+		return "a number"
+	case "float64Slice":
+		return "numbers with commas between them, as 1,0.5"
 	}
 	return "a " + kind
 }

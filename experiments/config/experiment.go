@@ -215,6 +215,11 @@ type Logging struct {
 // below $JENGA_DATA, base models below $JENGA_MODELS and in the Hugging Face cache.
 func Read(path string, sets []string) (*Experiment, error) { return read(path, sets, true) }
 
+// Parse is Read of a file at path whose content is data.
+func Parse(path string, data []byte, sets []string) (*Experiment, error) {
+	return decode(path, data, sets, true)
+}
+
 // ReadTrained reads the experiment file of a trained run. The data it was trained on may be gone.
 func ReadTrained(path string) (*Experiment, error) { return read(path, nil, false) }
 

@@ -1,14 +1,18 @@
 package merge
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
+	"path/filepath"
 	"slices"
 
 	"github.com/jenga-nlp/jenga/encoders"
+	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/run"
+	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/multitask"
 	"github.com/jenga-nlp/jenga/nn"
 	"github.com/jenga-nlp/jenga/plugin"
@@ -88,6 +92,22 @@ func (m *Merge) Close() {
 // Check returns an error if the merged run cannot be written to folder.
 func (m *Merge) Check(folder string, force bool) error {
 	return run.CheckJoined(folder, force, m.inputs())
+}
+
+// CheckRefit returns the mistakes of the merged run's experiment for folder with the values of sets, KEY=VALUE, by
+// which its heads are trained again.
+func (m *Merge) CheckRefit(folder string, sets []string) error {
+	e, _, err := joinedExperiment(m.sources, folder)
+	if err != nil {
+		return err
+	}
+	e.Model.BaseModel.Name = m.base.Folder // the merged encoder is of its type
+	var text bytes.Buffer
+	if err := e.Write(&text, folder); err != nil {
+		return err
+	}
+	_, err = config.Parse(filepath.Join(folder, runfolder.ExperimentFile), text.Bytes(), sets)
+	return err
 }
 
 // inputs returns the files and folders that the merged run is made of.

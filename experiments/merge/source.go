@@ -127,6 +127,10 @@ func different(a, b map[string]string) string {
 
 // checkBase returns an error if the files of a base model are not those that runs were trained from.
 func checkBase(base run.BaseLocation) error {
+	if runfolder.IsRun(base.Folder) || runfolder.Exists(filepath.Join(base.Folder, runfolder.ModelFile)) {
+		return fmt.Errorf("--base: %s is a run or a checkpoint of one; want the folder of the base model, or of an "+
+			"encoder, as RUN/best/encoder", base.Folder)
+	}
 	if !runfolder.Exists(base.Folder) {
 		return fmt.Errorf("base model of the runs not found: %s; restore it there, or name it by --base", base.Folder)
 	}
@@ -180,6 +184,9 @@ func (s *source) rename(task, name string) error {
 	}
 	if err := config.CheckName(name); err != nil {
 		return fmt.Errorf("--rename: task %q of %s: %w", task, s.folder, err)
+	}
+	if before := s.names[task]; before != task {
+		return fmt.Errorf("--rename: two names for task %q of %s, %q and %q; want one", task, s.folder, before, name)
 	}
 	s.names[task] = name
 	return nil
