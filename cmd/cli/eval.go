@@ -29,7 +29,8 @@ func (c *commands) evalCommand() *cobra.Command {
 first metrics of each head in per cent, the main one first, and errors such as rmse in the unit of the numbers;
 --json has all metrics, as fractions. The table's title, and "split" in JSON, is the split, or the file that was read
 in its place: "intent: more.csv; others: dev" where that differs between tasks. JSON has "unfinished", with the last
-"step" "of" how many, if the run's training did not come to its end.
+"step" "of" how many, if the run's training did not come to its end. eval_overall is of all tasks, also of those that
+a run has kept and not trained; a line has the figure without these, which training has.
 
 A frozen encoder must have the SHA-256 that it had in training; the other commands that open a run compare the faster
 CRC-32C of all files alone.`,
@@ -95,7 +96,10 @@ func (c *commands) eval(ctx context.Context, f evalFlags, folder string) error {
 		return writeLine(c.out, line)
 	}
 	fmt.Fprintf(c.out, "%s:\n", name)
-	if err := writeMetrics(c.out, metrics); err != nil || !f.labels {
+	if err := writeMetrics(c.out, metrics); err != nil {
+		return err
+	}
+	if err := writeTrained(c.out, opened.Data.Experiment.Untrained(), metrics); err != nil || !f.labels {
 		return err
 	}
 	return writeLabels(c.out, metrics)

@@ -92,3 +92,15 @@ func (e *Experiment) rehearsable() bool {
 	keeps := func(t Task) bool { return t.Keep }
 	return !e.Model.Fixed() && (slices.ContainsFunc(e.Tasks, keeps) || len(e.Kept) > 0)
 }
+
+// Untrained returns the names of the tasks that are kept and not rehearsed.
+func (e *Experiment) Untrained() []string {
+	var names []string
+	rehearsed := !e.Model.Fixed() && e.Training.Rehearse > 0
+	for _, task := range slices.Concat(e.Tasks, e.Kept) {
+		if task.Keep && !rehearsed {
+			names = append(names, task.Name)
+		}
+	}
+	return names
+}
