@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/jenga-nlp/jenga/corpus"
@@ -96,27 +97,71 @@ func (r *Run) expect(ctx context.Context, longest time.Duration) (e Expectation,
 	if err != nil {
 		return e, nil, err
 	}
-	e.Time = time.Duration(e.Steps)*step + time.Duration(e.Evaluations)*evaluation
+	old, err := r.oldTime(ctx, e.Evaluations)
+	if err != nil {
+		return e, nil, err
+	}
+	e.Time = time.Duration(e.Steps)*step + time.Duration(e.Evaluations)*evaluation + old
 	return e, nil, nil
 }
 
-// evaluationTime estimates the time of an evaluation on dev by a batch of each group.
+// evaluationTime estimates the time of an evaluation on dev.
 func (r *Run) evaluationTime(ctx context.Context, data []multitask.Data) (all time.Duration, err error) {
-	t := r.experiment().Training
-	for g, group := range r.Data.Groups {
-		dev := data[g].Dev
-		if r.plan.NeverEvaluate || len(dev) == 0 {
+	for g := range r.Data.Groups {
+		if r.plan.NeverEvaluate {
 			continue
 		}
-		batch, start := dev[:min(len(dev), 2*t.BatchSize)], time.Now()
-		_, err := r.Model.Evaluate(ctx, &r.Model.Groups[g], batch, t.BatchSize, t.BatchTokens, nil)
+		of, err := r.groupTime(ctx, &r.Model.Groups[g], data[g].Dev)
 		if err != nil {
 			return 0, err
 		}
-		tokens := float64(tokensOf(group.Examples[config.Dev])) / float64(max(1, tokensOf(batch)))
-		all += time.Duration(tokens * float64(time.Since(start)))
+		all += of
 	}
 	return all, nil
+}
+
+// oldTime estimates the time of measuring what tasks of the base run lose, in a training with a number of evaluations:
+// all before it, and those that are not rehearsed at each evaluation too, which may be the best.
+func (r *Run) oldTime(ctx context.Context, evaluations int) (all time.Duration, err error) {
+	if r.Growth == nil {
+		return 0, nil
+	}
+	atEnd := 0 // where no evaluation has the rehearsed tasks
+	if evaluations == 0 {
+		atEnd = 1
+	}
+	for g, group := range r.Data.Groups {
+		if !slices.ContainsFunc(group.Tasks, r.isKept) {
+			continue
+		}
+		of, err := r.groupTime(ctx, &r.Model.Groups[g], group.Examples[config.Dev])
+		if err != nil {
+			return 0, err
+		}
+		all += time.Duration(1+atEnd) * of
+	}
+	for g := range r.built.Kept {
+		of, err := r.groupTime(ctx, &r.built.Kept[g], r.Data.Kept.Groups[g].Examples[config.Dev])
+		if err != nil {
+			return 0, err
+		}
+		all += time.Duration(1+max(evaluations, atEnd)) * of
+	}
+	return all, nil
+}
+
+// groupTime estimates the time of evaluating a group on dev by some of its examples.
+func (r *Run) groupTime(ctx context.Context, g *multitask.Group, dev []*corpus.Example) (time.Duration, error) {
+	if len(dev) == 0 {
+		return 0, nil
+	}
+	t := r.experiment().Training
+	batch, start := dev[:min(len(dev), 2*t.BatchSize)], time.Now()
+	if _, err := r.Model.Evaluate(ctx, g, batch, t.BatchSize, t.BatchTokens, nil); err != nil {
+		return 0, err
+	}
+	tokens := float64(tokensOf(dev)) / float64(max(1, tokensOf(batch)))
+	return time.Duration(tokens * float64(time.Since(start))), nil
 }
 
 // tokensOf counts the tokens of encoded examples.

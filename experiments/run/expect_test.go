@@ -62,3 +62,30 @@ func TestALackOfMemoryLeavesTheTimeOpen(t *testing.T) {
 		t.Errorf("Expect: %+v, %v, %v; want steps and memory, and why nothing is measured", expected, tooLarge, err)
 	}
 }
+
+// The tasks of a base run are measured before training and, unless they are rehearsed, at each evaluation.
+func TestTheTimeOfTasksThatAreKept(t *testing.T) {
+	baseRun(t)
+	ctx := context.Background()
+	for _, c := range []struct {
+		model, more string
+		takes       bool
+	}{
+		{"{base_model: base, keep_tasks: all}", "training: {rehearse: 0}\n", true},
+		{"{base_model: base, keep_tasks: all}", "training: {rehearse: 0.5}\n", true},
+		{"{base_model: base, keep_tasks: all, freeze: all}", "", false}, // they do not change
+		{"{base_model: base}", "", false},
+	} {
+		r := mustPrepare(t, growing(t, c.model, c.more))
+		few, err := r.oldTime(ctx, 1)
+		if err != nil || few > 0 != c.takes {
+			t.Errorf("%s %s: takes %v, %v; want some time: %v", c.model, c.more, few, err, c.takes)
+		}
+		const evaluations = 1000
+		many, err := r.oldTime(ctx, evaluations)
+		each := c.takes && r.experiment().Training.Rehearse == 0
+		if err != nil || each != (many > 100*few && few > 0) {
+			t.Errorf("%s %s: %d evaluations take %v, one %v, %v", c.model, c.more, evaluations, many, few, err)
+		}
+	}
+}
