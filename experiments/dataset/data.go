@@ -243,7 +243,7 @@ func (r *reader) example(number int, record corpus.Record) (corpus.Example, erro
 	}
 	if !r.other && task.Data.Split.By != "" && task.Data.SameAs == "" {
 		if example.Group, err = splitGroup(record, task.Data.Split.By); err != nil {
-			return example, err
+			return example, splitByError{err}
 		}
 	}
 	r.rename(task, r.types[number].Output(), example.Targets)

@@ -125,7 +125,7 @@ func TestAFractionThatIsLessThanAnExampleGivesAWarning(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const want = `exp.yaml:5:67: warning: task "mood": data: split: dev has no examples: 0.1 of the 2 examples of ` +
+	const want = `exp.yaml:5:73: warning: task "mood": data: split: dev has no examples: 0.1 of the 2 examples of ` +
 		"a.csv rounds to 0"
 	if !slices.Equal(data.Warnings, []string{want}) {
 		t.Errorf("warnings %q, want %q", data.Warnings, want)

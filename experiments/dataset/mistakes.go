@@ -50,15 +50,20 @@ func (e recordError) text() string { return strings.TrimPrefix(e.err.Error(), e.
 func (e recordError) kind() string { return values.ReplaceAllString(e.text(), "_") }
 
 // recordMistakes reports the errors of a task's records in a file. If all records have one of the same kind, the task
-// has a wrong type or the data wrong columns: one error at the task's type has the first of them.
+// has a wrong type or the data wrong columns: one error at the task's type, or at split: by, has
+// the first of them.
 func (r *reader) recordMistakes(task config.Task, file string, errs *recordErrors, records int) {
 	seen := map[string]int{}
 	for _, e := range errs.shown {
 		all := errs.counts[e.kind()]
 		if all == records && all > sameShown {
-			r.mistakes.Add(r.e.Place("tasks."+task.Name+".type"),
-				"task %q: type %s: all %d records of %s have the same mistake; the first, %s: %s", task.Name,
-				task.Part.Type, records, file, e.at, e.text())
+			key, what := "type", "type "+task.Part.Type
+			if _, byField := errors.AsType[splitByError](e.err); byField {
+				key, what = "data.split.by", "data: split: by"
+			}
+			r.mistakes.Add(r.e.Place("tasks."+task.Name+"."+key),
+				"task %q: %s: all %d records of %s have the same mistake; the first, %s: %s", task.Name, what, records,
+				file, e.at, e.text())
 			return
 		}
 		seen[e.kind()]++

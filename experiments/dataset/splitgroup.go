@@ -7,6 +7,9 @@ import (
 	"github.com/jenga-nlp/jenga/plugin"
 )
 
+// splitByError is the error of a record without a value of split: by.
+type splitByError struct{ error }
+
 // splitGroup returns the value of a record's field, which may be a path, that split: by names. A record without one is
 // an error: it may belong to any of the groups.
 func splitGroup(record corpus.Record, by string) (string, error) {

@@ -147,7 +147,7 @@ func (v *division) take(split string, amount float64) {
 	d := v.task.Data
 	n := count(amount, v.all.n)
 	if n == 0 && amount > 0 && v.all.n > 0 {
-		v.warn(split, plugin.Warning(v.e.Place("tasks."+v.task.Name+".data.split"),
+		v.warn(split, plugin.Warning(v.e.Place("tasks."+v.task.Name+".data.split."+split),
 			"task %q: data: split: %s has no examples: %v of the %d examples of %s rounds to 0", v.task.Name, split,
 			amount, v.all.n, TrainingFile(d).Name))
 	}
@@ -161,7 +161,7 @@ func (v *division) take(split string, amount float64) {
 		v.parts[config.Train], v.parts[split] = corpus.SplitGroups(train, valuesOf(v.all.groups, train), n,
 			d.Split.Seed)
 		if len(v.parts[split]) == 0 {
-			v.mistakes.Add(v.e.Place("tasks."+v.task.Name+".data.split"),
+			v.mistakes.Add(v.e.Place("tasks."+v.task.Name+".data.split.by"),
 				"task %q: data: split: by: %s leaves none of the %d examples of %s for %s: it has one value alone; "+
 					"name another field", v.task.Name, d.Split.By, len(train), TrainingFile(d).Name, split)
 		}
@@ -215,7 +215,7 @@ func valuesOf(values, numbers []uint32) []uint32 {
 // count returns the number of n examples for a value of config.Split.
 func count(amount float64, n int) int {
 	if amount >= 1 {
-		return min(int(amount), n)
+		return int(min(amount, float64(n))) // which may be larger than an int
 	}
 	return int(math.Round(amount * float64(n)))
 }

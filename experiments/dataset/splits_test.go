@@ -3,6 +3,7 @@ package dataset
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -232,6 +233,27 @@ func TestSeveralFilesAreReadOneAfterTheOther(t *testing.T) {
 	for _, want := range []string{"part-1.csv:2: the row has a quote", "part-2.csv:2: the row ends before"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %s", err, want)
+		}
+	}
+}
+
+// Where no record has the field of split: by, or it has one value alone, the mistake is at that key.
+func TestAFieldOfSplitByThatNoRecordHasIsAMistakeOfTheKey(t *testing.T) {
+	lines := strings.Repeat(`{"text": "a", "label": "bad", "user": 1}`+"\n", 6)
+	for by, want := range map[string]string{
+		"usr": `task "mood": data: split: by: all 6 records of a.jsonl have the same mistake; the first, a.jsonl:1: ` +
+			`no field "usr", which split: by names; available: label, text, user`,
+		"user": `task "mood": data: split: by: user leaves none of the 6 examples of a.jsonl for dev`,
+	} {
+		const task = "  - {name: mood, type: classification, data: {path: a.jsonl, split: {dev: 2, by: "
+		_, err := load(t, task+by+"}}}\n", map[string]string{"a.jsonl": lines})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("by %s: %v, want %s", by, err, want)
+			continue
+		}
+		place, _, _ := strings.Cut(err.Error(), ": ")
+		if want := strconv.Itoa(len(task) + 1); !strings.HasSuffix(place, ":"+want) {
+			t.Errorf("by %s: at %s, want column %s", by, place, want)
 		}
 	}
 }
