@@ -100,12 +100,21 @@ func (plan Plan) Length(perEpoch int) (steps, evaluations int, err error) {
 	if err != nil {
 		return 0, 0, err
 	}
-	for step := 1; step <= n.steps; step++ {
-		if plan.due(step, min(step*n.rounds*n.groups, n.batches), n) {
-			evaluations++
-		}
+	return n.steps, plan.evaluations(n), nil
+}
+
+// evaluations returns the number of steps after which dev is due.
+func (plan Plan) evaluations(n length) int {
+	perStep := n.rounds * n.groups // batches
+	switch {
+	case plan.NeverEvaluate:
+		return 0
+	case plan.EvaluateEvery > 0:
+		return divideUp(n.steps, plan.EvaluateEvery)
+	case perStep >= n.perEpoch: // an epoch ends in each step
+		return n.steps
 	}
-	return n.steps, evaluations, nil
+	return (n.steps-1)*perStep/n.perEpoch + 1 // and after the last step
 }
 
 // divideUp returns a/b, rounded up, for positive a and b.

@@ -140,3 +140,29 @@ func TestMaxStepsOverridesEpochs(t *testing.T) {
 		t.Errorf("New = %v, want %s", err, want)
 	}
 }
+
+// The number of evaluations is that of the steps after which one is due.
+func TestTheNumberOfEvaluationsIsThatOfTheStepsWhereOneIsDue(t *testing.T) {
+	for _, every := range []int{0, 1, 3, 100} {
+		for _, never := range []bool{false, true} {
+			plan := Plan{EvaluateEvery: every, NeverEvaluate: never}
+			for perEpoch := 1; perEpoch <= 9; perEpoch++ {
+				for _, of := range [][2]int{{1, 1}, {1, 2}, {2, 1}, {2, 3}, {5, 1}, {7, 2}} {
+					for batches := 1; batches <= 40; batches++ {
+						n := length{perEpoch: perEpoch, rounds: of[0], groups: of[1], batches: batches}
+						n.steps = divideUp(batches, n.rounds*n.groups)
+						want := 0
+						for step := 1; step <= n.steps; step++ {
+							if plan.due(step, min(step*n.rounds*n.groups, n.batches), n) {
+								want++
+							}
+						}
+						if got := plan.evaluations(n); got != want {
+							t.Fatalf("every %d, %+v: %d evaluations, want %d", every, n, got, want)
+						}
+					}
+				}
+			}
+		}
+	}
+}

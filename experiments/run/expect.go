@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"math"
 	"slices"
 	"time"
 
@@ -101,7 +102,7 @@ func (r *Run) expect(ctx context.Context, longest time.Duration) (e Expectation,
 	if err != nil {
 		return e, nil, err
 	}
-	e.Time = time.Duration(e.Steps)*step + time.Duration(e.Evaluations)*evaluation + old
+	e.Time = duration(float64(e.Steps)*float64(step) + float64(e.Evaluations)*float64(evaluation) + float64(old))
 	return e, nil, nil
 }
 
@@ -145,9 +146,17 @@ func (r *Run) oldTime(ctx context.Context, evaluations int) (all time.Duration, 
 		if err != nil {
 			return 0, err
 		}
-		all += time.Duration(1+max(evaluations, atEnd)) * of
+		all = duration(float64(all) + (1+float64(max(evaluations, atEnd)))*float64(of))
 	}
 	return all, nil
+}
+
+// duration returns a time in nanoseconds, at most the longest that there is: files may have any number of steps.
+func duration(nanoseconds float64) time.Duration {
+	if nanoseconds >= math.MaxInt64 {
+		return math.MaxInt64
+	}
+	return time.Duration(nanoseconds)
 }
 
 // groupTime estimates the time of evaluating a group on dev by some of its examples.
@@ -156,7 +165,10 @@ func (r *Run) groupTime(ctx context.Context, g *multitask.Group, dev []*corpus.E
 		return 0, nil
 	}
 	t := r.experiment().Training
-	batch, start := dev[:min(len(dev), 2*t.BatchSize)], time.Now()
+	batch, start := dev, time.Now()
+	if len(dev)/2 > t.BatchSize {
+		batch = dev[:2*t.BatchSize]
+	}
 	if _, err := r.Model.Evaluate(ctx, g, batch, t.BatchSize, t.BatchTokens, nil); err != nil {
 		return 0, err
 	}

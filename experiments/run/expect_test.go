@@ -89,3 +89,23 @@ func TestTheTimeOfTasksThatAreKept(t *testing.T) {
 		}
 	}
 }
+
+// Numbers as large as an integer holds make a long training, and no panic.
+func TestExpectationsOfHugeNumbers(t *testing.T) {
+	path := sample.Small(t, "")
+	const most = "=9223372036854775807"
+	for _, set := range []string{"training.max_steps" + most, "training.batch_size" + most,
+		"training.num_epochs=1000000000000001", "training.gradient_accumulation_steps" + most} {
+		run, err := Prepare(mustRead(t, path, set), config.Train, config.Dev)
+		if err != nil {
+			t.Fatal(err)
+		}
+		expected, _, err := run.Expect(context.Background())
+		if err != nil || expected.Time <= 0 || expected.Steps <= 0 || expected.Evaluations <= 0 {
+			t.Errorf("%s: %+v, %v", set, expected, err)
+		}
+		if expected.Steps > 1e15 && expected.Time.Hours() < 1e6 {
+			t.Errorf("%s: %d steps take %v", set, expected.Steps, expected.Time)
+		}
+	}
+}
