@@ -32,8 +32,8 @@ var descriptions = map[string]string{
 	"tokenizer.padding":      "for files of Jenga-NLP, no effect: batches have no padding",
 	"tokenizer.pad_token_id": "for files of Jenga-NLP, no effect: batches have no padding",
 
-	"task.from": "task of the run that base_model names, whose heads this one takes over; default: that of its name, " +
-		"if there is one",
+	"task.from": "task of the run that base_model names, whose heads this one takes over and trains on; default: " +
+		"that of its name, if there is one. With keep: true another name for a task that is kept",
 	"task.keep": "whether it is a task of the run that base_model names as model.keep_tasks has them: not trained; " +
 		"keys that are left out, of data too, are those of the run",
 	"task.data_path": "for files of Jenga-NLP: the same as data: {path: …}",

@@ -116,8 +116,11 @@ func (d *decoding) keptNames(keep *plugin.Section, used map[string]string) []str
 			case !slices.Contains(d.baseNames(), name):
 				d.mistakes.Add(item.Place, "model: keep_tasks: %s", plugin.Unknown("task of the base run", name,
 					d.baseNames()))
-			case used[name] != "":
+			case used[name] == name:
 				d.mistakes.Add(item.Place, "model: keep_tasks: task %q is in tasks too; leave out one of them", name)
+			case used[name] != "":
+				d.mistakes.Add(item.Place, "model: keep_tasks: task %q of the run is continued by %q in tasks (from); "+
+					"leave one of them out, or from, for a head of its own", name, used[name])
 			case slices.Contains(all, name):
 				d.mistakes.Add(item.Place, "model: keep_tasks: duplicate %q", name)
 			default:

@@ -85,3 +85,28 @@ func TestSizesBesideABaseRunAreMistakes(t *testing.T) {
 		}
 	}
 }
+
+func TestTasksThatAreKeptAndContinuedAreMistakes(t *testing.T) {
+	baseFiles(t)
+	_, err := grown(t, "{base_model: run, freeze: all, keep_tasks: [tone]}",
+		"tasks:\n  - {name: mood, from: tone, type: sentiment, data: {train: new.jsonl}}\n")
+	want := `exp.yaml:1:52: model: keep_tasks: task "tone" of the run is continued by "mood" in tasks (from)`
+	if err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("error %v\nwant %s", err, want)
+	}
+
+	// LoRA that the file does not have itself
+	text, err := os.ReadFile("run/experiment.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := strings.Replace(string(text), "fusion:", "lora: {per_task: true, r: 4}, fusion:", 1)
+	if err := os.WriteFile("run/experiment.yaml", []byte(own), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	_, err = grown(t, "{base_model: run, keep_tasks: all}", "training: {rehearse: 0.2}\n")
+	want = "exp.yaml:2:22: training: rehearse: no effect: this experiment has lora: {per_task: true} of the run run"
+	if err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("error %v\nwant %s", err, want)
+	}
+}

@@ -37,6 +37,7 @@ func (d *decoding) keepTasks() {
 		}
 	}
 	given := e.root.At("training").Has("rehearse")
+	inherits := e.Model.LoRA.PerTask && !e.root.At("model").Has("lora") // from the base run
 	switch {
 	case len(kept) == 0 && given && e.Training.Rehearse > 0 && d.base == nil:
 		d.mistakes.Add(at, "training: rehearse: there is no base run whose tasks could be rehearsed; want "+
@@ -44,6 +45,9 @@ func (d *decoding) keepTasks() {
 	case len(kept) == 0 && given && e.Training.Rehearse > 0:
 		d.mistakes.Add(at, "training: rehearse: no task of the run is kept; want model.keep_tasks: all, or a list of "+
 			"its tasks")
+	case len(kept) > 0 && given && e.Training.Rehearse > 0 && inherits:
+		d.mistakes.Add(at, "training: rehearse: no effect: this experiment has lora: {per_task: true} of the run %s, "+
+			"beside which the kept tasks stay as they are; leave it out", e.Model.BaseRun.Folder)
 	case len(kept) > 0 && given && e.Training.Rehearse > 0 && !learns:
 		d.mistakes.Add(at, "training: rehearse: no effect: with freeze: all, or lora: {per_task: true}, the kept tasks "+
 			"stay as they are; leave it out")

@@ -13,6 +13,7 @@ type Growth struct {
 	Fusion  string // type of the fusion, whose parameters are taken over
 	Tasks   []GrownTask
 	Dropped []string // tasks of the run that the model does not have
+	Learns  bool     // the encoder that tasks share changes
 }
 
 // What becomes of a task of a Growth.
@@ -43,6 +44,9 @@ func (g Growth) Lines() []string {
 	lines := []string{fmt.Sprintf("continues the run %s, with its encoder and its fusion (%s):", g.Run, g.Fusion)}
 	for _, task := range g.Tasks {
 		what := []string{task.State}
+		if task.State == Kept && g.Learns {
+			what[0] += " and not rehearsed beside an encoder that learns"
+		}
 		if task.From != "" && task.From != task.Task {
 			what[0] += ", its " + task.From
 		}

@@ -28,8 +28,8 @@ func (a rateAxes) y(loss float64) float64 {
 	return svgTop + (svgHeight-svgTop-svgBottom)*(a.most-min(loss, a.most))/max(1e-9, a.most-a.least)
 }
 
-// rates returns the rates that have a label: powers of ten, not all where labels would overlap, and beside these 2 and 5
-// times them where they are few.
+// rates returns the rates that have a label: powers of ten, not all where labels would overlap, and 2 and 5 times them
+// where they are few.
 func (a rateAxes) rates() []float64 {
 	const most = (svgWidth - svgLeft - svgRight) / 50 // labels
 	first, last := math.Log10(a.firstRate)-1e-9, math.Log10(a.lastRate)+1e-9
@@ -131,6 +131,7 @@ func WriteRateSVG(w io.Writer, c RateCurve) {
 		x := a.x(rate)
 		fmt.Fprintf(w, `<path d="M%.1f %d V%d" stroke="#c33" stroke-dasharray="4 3"/>`+"\n", x, svgTop, bottom)
 		const half = 60 // of the label's width
-		label(min(max(x, svgLeft+half), svgWidth-svgRight-half), svgTop-6, "middle", fmt.Sprintf("suggested: %.1e", rate))
+		inside := min(max(x, svgLeft+half), svgWidth-svgRight-half)
+		label(inside, svgTop-6, "middle", fmt.Sprintf("suggested: %.1e", rate))
 	}
 }

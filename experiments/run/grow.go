@@ -92,7 +92,7 @@ func (r *Run) resumeGrowth() error {
 func (r *Run) setBase(base *model.Base) {
 	r.base = base
 	e := r.experiment()
-	g := &report.Growth{Run: base.Folder, Fusion: e.Model.Fusion.Type}
+	g := &report.Growth{Run: base.Folder, Fusion: e.Model.Fusion.Type, Learns: !e.Model.Fixed()}
 	taken := map[string]bool{}
 	for _, task := range slices.Concat(e.Tasks, e.Kept) {
 		grown := report.GrownTask{Task: task.Name, From: task.From, State: report.New}
