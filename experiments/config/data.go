@@ -25,6 +25,8 @@ type Data struct {
 	// SplitWords is how texts without words are split into words (corpus.Splitter); "": as agrees best with the words
 	// of the training data
 	SplitWords string
+
+	unset []string // keys of a kept task that have their defaults in place of the base run's values
 }
 
 // autoSplit is the value of split_words for Data.SplitWords "".
@@ -104,6 +106,7 @@ func (d *decoding) data(owner string, task *Task, s, dataPath, of *plugin.Sectio
 	if data.SplitWords = raw.SplitWords; raw.SplitWords == autoSplit {
 		data.SplitWords = ""
 	}
+	data.unset = unsetKeys(task, s)
 	if data.SameAs = raw.SameAs; raw.SameAs != "" {
 		d.onlyFields(owner, s, dataPath)
 		return data

@@ -104,6 +104,7 @@ var sameText = map[string]string{"text": "question", "question": "text", "pair":
 func (d Data) withFields(own Data) Data {
 	own.Train, own.Dev, own.Test, own.Path, own.Limit = d.Train, d.Dev, d.Test, d.Path, d.Limit
 	own.Split, own.Formats, own.SplitWords, own.Stream = d.Split, d.Formats, d.SplitWords, d.Stream
+	own.unset = nil
 	fields := maps.Clone(own.Format.Fields)
 	own.Format = d.Format
 	for _, name := range textFields {

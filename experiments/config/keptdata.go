@@ -3,6 +3,7 @@ package config
 import (
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/jenga-nlp/jenga/plugin"
 )
@@ -90,6 +91,31 @@ func (d *decoding) changedData(data, given *plugin.Section, names map[string]str
 	return done
 }
 
+// unsetKeys returns the keys of the data of a kept task, s, that are null, or whose value is left out where it is
+// written: else the file of the run would have the base run's again.
+func unsetKeys(task *Task, s *plugin.Section) []string {
+	var all []string
+	if !task.Keep {
+		return nil
+	}
+	for _, e := range s.Entries {
+		zero := e.Key == "limit" && e.Value.Text == "0" || e.Key == "stream" && isFalse(e.Value) ||
+			e.Key == "header" && e.Value.Kind == plugin.Bool && !isFalse(e.Value)
+		if e.Value.Kind == plugin.Null || zero {
+			all = append(all, e.Key)
+		}
+	}
+	if by := s.At("split").At("by"); by != nil && by.Kind == plugin.Null {
+		all = append(all, "split.by")
+	}
+	return all
+}
+
+// isFalse reports whether a value is false, or another word for it in YAML.
+func isFalse(s *plugin.Section) bool {
+	return slices.Contains([]string{"false", "no", "off"}, strings.ToLower(s.Text))
+}
+
 // divides reports whether a section split takes examples for a part.
 func divides(split *plugin.Section, part string) bool {
 	if !split.Has(part) {
@@ -108,6 +134,15 @@ func changedSplit(split, given *plugin.Section) *plugin.Section {
 	for _, e := range given.Entries {
 		done.Remove(e.Key)
 		done.Entries = append(done.Entries, e)
+	}
+
+	// where nothing is divided, the run's keys beside have no effect
+	if done.Has(Dev) && !divides(done, Dev) && !divides(done, Test) {
+		for _, key := range []string{"seed", "by"} {
+			if !given.Has(key) {
+				done.Remove(key)
+			}
+		}
 	}
 	return done
 }

@@ -3,6 +3,7 @@ package config
 import (
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 )
@@ -108,5 +109,51 @@ func TestTasksThatAreKeptAndContinuedAreMistakes(t *testing.T) {
 	want = "exp.yaml:2:22: training: rehearse: no effect: this experiment has lora: {per_task: true} of the run run"
 	if err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("error %v\nwant %s", err, want)
+	}
+}
+
+// The file of a run is read as the same experiment, also where keys of the base run have their defaults again.
+func TestDataOfAKeptTaskIsReadAsItWasWritten(t *testing.T) {
+	for _, data := range []string{
+		"{limit: 0}", "{limit: null, stream: false}", "{path: new.csv, header: true}", "{split: {dev: 0.1, by: null}}",
+		"{split: {dev: 0}}", "{text: null}", "{train: new.csv, dev: new.csv}", "{delimiter: null, split_words: null}",
+		"{question: q}", "{}",
+	} {
+		baseFiles(t)
+		text, err := os.ReadFile("run/experiment.yaml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		own := strings.Replace(string(text), "../data/gone.jsonl}", "../new.csv, limit: 5, stream: true, "+
+			"header: false, columns: [text, label], delimiter: ;, text: body, split_words: ends, "+
+			"split: {dev: 0.4, test: 0.0, seed: 5, by: label}}", 1)
+		for path, text := range map[string]string{"run/experiment.yaml": own, "new.csv": "a;b\n"} {
+			if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+		e := mustGrow(t, "{base_model: run}", "training: {rehearse: 0.2}\ntasks:\n"+
+			"  - {name: banking, type: classification, data: {train: new.jsonl, dev: new.jsonl}}\n"+
+			"  - {name: tone, keep: true, data: "+data+"}\n")
+		var written, again strings.Builder
+		if err := e.Write(&written, "."); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile("again.yaml", []byte(written.String()), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		same, err := Read("again.yaml", nil)
+		if err != nil {
+			t.Errorf("%s: %v in\n%s", data, err, &written)
+			continue
+		}
+		if err := same.Write(&again, "."); err != nil || again.String() != written.String() {
+			t.Errorf("%s: %v, written again:\n%s\nwant\n%s", data, err, &again, &written)
+		}
+		a, b := e.Tasks[1].Data, same.Tasks[1].Data
+		if a.Limit != b.Limit || a.Stream != b.Stream || a.Split != b.Split || a.SplitWords != b.SplitWords ||
+			!reflect.DeepEqual(a.Format, b.Format) {
+			t.Errorf("%s: read again as %+v, want %+v", data, b, a)
+		}
 	}
 }

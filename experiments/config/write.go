@@ -148,6 +148,15 @@ func (f *writing) data(d Data) *plugin.Section {
 			s.Put(name, plugin.SectionOf(column))
 		}
 	}
+	for _, key := range d.unset { // of a kept task
+		in, null := s, plugin.SectionOf((*plugin.Section)(nil))
+		if inner, ok := strings.CutPrefix(key, "split."); ok {
+			in, key = s.At("split"), inner
+		}
+		if in != nil {
+			in.Put(key, null)
+		}
+	}
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		kind, head, ok := strings.Cut(name, ".")
 		if !ok {
