@@ -5,10 +5,15 @@ import "slices"
 // Copies copies values into memory that it uses again: new memory takes longer to get than to fill. A nil Copies makes
 // new copies.
 type Copies struct {
-	memory    []float32
-	used      int            // values of memory
-	beside    int            // values for which memory had no space
+	blocks    []copiesBlock
+	beside    int            // values for which no block had space
 	allocated chan []float32 // by Prepare, if it is not nil
+}
+
+// copiesBlock is memory of which the first values are in use.
+type copiesBlock struct {
+	memory []float32
+	used   int
 }
 
 // Prepare allocates memory for n values of copies in the background. It is called before there are copies.
@@ -28,9 +33,12 @@ func (c *Copies) Prepare(n int) {
 // Reuse allows the memory of all copies to be overwritten by the next ones.
 func (c *Copies) Reuse() {
 	if c.beside > 0 {
-		c.memory = make([]float32, len(c.memory)+c.beside)
+		c.blocks = append(c.blocks, copiesBlock{memory: make([]float32, c.beside)})
 	}
-	c.used, c.beside = 0, 0
+	for i := range c.blocks {
+		c.blocks[i].used = 0
+	}
+	c.beside = 0
 }
 
 // Floats returns n values, which are not zeros where memory is used again.
@@ -39,14 +47,16 @@ func (c *Copies) Floats(n int) []float32 {
 		return make([]float32, n)
 	}
 	if c.allocated != nil {
-		c.memory, c.allocated = <-c.allocated, nil
+		c.blocks, c.allocated = []copiesBlock{{memory: <-c.allocated}}, nil
 	}
-	if n > len(c.memory)-c.used {
-		c.beside += n
-		return make([]float32, n)
+	for i := range c.blocks {
+		if b := &c.blocks[i]; n <= len(b.memory)-b.used {
+			b.used += n
+			return b.memory[b.used-n : b.used : b.used]
+		}
 	}
-	c.used += n
-	return c.memory[c.used-n : c.used : c.used]
+	c.beside += n
+	return make([]float32, n)
 }
 
 // Clone returns a copy of x, nil of nil.

@@ -27,6 +27,22 @@ func TestCopiesUseTheirMemoryAgain(t *testing.T) {
 		}
 	}
 	x := []float32{1, 2}
+	var c Copies
+	c.Prepare(3)
+	var first []float32
+	for range 3 { // what is beside gets memory of its own: that of the others stays
+		copied := c.Clone(x)
+		if first == nil {
+			first = copied
+		}
+		if c.Clone(x); &copied[0] != &first[0] {
+			t.Error("copies that had memory have other memory")
+		}
+		c.Reuse()
+	}
+	if len(c.blocks) != 2 {
+		t.Errorf("%d blocks of memory, want 2", len(c.blocks))
+	}
 	if got := (*Copies)(nil).Clone(x); &got[0] == &x[0] || !slices.Equal(got, x) {
 		t.Errorf("without memory the copy is %v", got)
 	}

@@ -87,6 +87,12 @@ func (r *Run) copiesNeed(n estimate) int64 {
 			}
 		}
 		copies += n.optimizer + n.average
+		if l, ok := r.plan.Weighting.(multitask.LearnedWeighting); ok {
+			const each = 3 // the parameter, and the moments of its AdamW
+			for _, w := range l.Params() {
+				copies += each * 4 * int64(len(w.Data))
+			}
+		}
 	}
 	return copies
 }

@@ -151,16 +151,24 @@ func TestCopiesForACheckpointAreCounted(t *testing.T) {
 	for _, test := range []struct {
 		set    string
 		copies int64 // of the weights, all of which learn: the model, and values and moments of the snapshot
+		own    int64 // of the weighting's parameters
 	}{
-		{"training.save_strategy=epoch", 1 + 3},
-		{"training.ema=0.9", 1 + 4},
-		{"training.save_strategy=no", 1},
+		{"training.save_strategy=epoch", 1 + 3, 0},
+		{"training.ema=0.9", 1 + 4, 0},
+		{"training.save_strategy=no", 1, 0},
+		{"training.weighting=uncertainty", 1 + 3, 3},
+		{"training.weighting=gradnorm", 1 + 3, 3},
 	} {
 		r := prepared(t, sample.Small(t, ""), 1<<20, test.set)
 		need, err := r.trainingNeed(r.data())
-		if err != nil || need.checkpoint != test.copies*need.weights {
-			t.Errorf("with %s a checkpoint needs %d bytes, %v; want %d times those of the weights, %d", test.set,
-				need.checkpoint, err, test.copies, need.weights)
+		want := test.copies * need.weights
+		if l, ok := r.plan.Weighting.(multitask.LearnedWeighting); ok {
+			for _, w := range l.Params() {
+				want += test.own * 4 * int64(len(w.Data))
+			}
+		}
+		if err != nil || need.checkpoint != want || test.own > 0 == (want == test.copies*need.weights) {
+			t.Errorf("with %s a checkpoint needs %d bytes, %v; want %d", test.set, need.checkpoint, err, want)
 		}
 	}
 }

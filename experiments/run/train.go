@@ -88,7 +88,6 @@ func (r *Run) trainIn(
 	}
 	defer training.Close()
 	c := r.newCheckpointer(folder, training, metrics)
-	c.copies.Prepare(int(copies / 4))
 	if r.resumed != nil {
 		if err := r.resumed.restore(c); err != nil {
 			return report.Done{}, err
@@ -97,6 +96,7 @@ func (r *Run) trainIn(
 			r.Restored()
 		}
 	}
+	c.copies.Prepare(int(copies / 4)) // after the memory of the snapshot is free
 
 	// steps and evaluations
 	record := r.recorder(observe, c)
