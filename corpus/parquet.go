@@ -105,6 +105,9 @@ func randomAccess(from io.Reader) (io.ReaderAt, int64, error) {
 
 // rowGroup reads the rows of a row group.
 func (d *reader) rowGroup(group parquet.RowGroup, columns []*parquet.Column, room *parquetRoom) error {
+	if group.NumRows() == 0 { // it has no page to seek to
+		return nil
+	}
 	rows := group.Rows()
 	defer rows.Close()
 	buffer := make([]parquet.Row, parquetRowsOnce)

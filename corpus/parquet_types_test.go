@@ -72,3 +72,10 @@ func TestTypesOfOtherBytes(t *testing.T) {
 		}
 	}
 }
+
+func TestAGroupWithoutRowsHasNoRecords(t *testing.T) {
+	const file, want = "testdata/parquet/types/empty.parquet", "no records; want at least one"
+	if _, err := Open(file, Format{}); err == nil || err.Error() != file+": "+want {
+		t.Errorf("a file without rows: %v, want %s", err, want)
+	}
+}
