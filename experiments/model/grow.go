@@ -65,7 +65,8 @@ type takeover struct {
 func (t *takeover) head(task config.Task, head config.Head, from *BaseHead) {
 	was := len(from.Labels.Names())
 	now := was
-	if set := t.Data.Labels[multitask.HeadName{Task: task.Name, Head: head.Name}]; set != nil && !task.Keep {
+	learns := !task.Keep || t.Data.Experiment.Training.Rehearse > 0
+	if set := t.Data.Labels[multitask.HeadName{Task: task.Name, Head: head.Name}]; set != nil && learns {
 		now = len(set.Names())
 	}
 	prefix := multitask.HeadParams(nn.NewParams(0), task.From, from.Name).Path() + "."

@@ -111,3 +111,24 @@ func TestRehearsalWithoutEvaluations(t *testing.T) {
 		t.Errorf("dynamic without evaluations: %v", err)
 	}
 }
+
+// A rehearsed task is trained on: a label that its data has gained since is added to its head.
+func TestRehearsedTasksGainLabels(t *testing.T) {
+	baseRun(t)
+	records, err := os.ReadFile("mails.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	more := strings.Repeat(`{"text": "a contract", "team": "legal"}`+"\n", 20) // some are in train
+	sample.Write(t, "mails.jsonl", string(records)+more)
+	r := mustPrepare(t, growing(t, "{base_model: base, keep_tasks: all}", "training: {rehearse: 0.5}\n"))
+	for _, task := range r.Growth.Tasks {
+		if task.Task == "team" && !slices.Equal(task.Heads[0].NewLabels, []string{"legal"}) {
+			t.Errorf("new labels of team: %q", task.Heads[0].NewLabels)
+		}
+	}
+	set := r.Data.Labels[multitask.HeadName{Task: "team", Head: "team"}]
+	if n := len(set.Names()); set.ID("legal") != n-1 {
+		t.Errorf("labels of team: %q", set.Names())
+	}
+}
