@@ -84,6 +84,8 @@ type (
 		Epoch  float64             `json:"epoch,omitempty"`
 		Tasks  map[string]TaskLine `json:"tasks"`
 		Groups []GroupLine         `json:"groups,omitempty"`
+		// Overall has the metrics of the evaluation as a whole.
+		Overall map[string]float64 `json:"overall,omitempty"`
 		// Fusion has numbers of the fusion by task: for a mix, the weight of each layer.
 		Fusion map[string][]float32 `json:"fusion,omitempty"`
 		// Unfinished is how far the training of the run came, if it did not come to its end; only by eval.
@@ -277,6 +279,15 @@ func EvalLineOf(split string, groups []multitask.GroupMetrics) EvalLine {
 		}
 		if g.AllRight != nil {
 			line.Groups = append(line.Groups, GroupLine{Tasks: g.DiscreteTasks(), AllRight: *g.AllRight})
+		}
+	}
+	all := Metrics(groups)
+	for _, name := range []string{Loss, Overall, OverallF1, AllRight} {
+		if value, ok := all[name]; ok {
+			if line.Overall == nil {
+				line.Overall = map[string]float64{}
+			}
+			line.Overall[name] = value
 		}
 	}
 	return line

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"testing"
 
@@ -26,6 +27,19 @@ func TestAnUndefinedMetricIsNull(t *testing.T) {
 	const want = `{"split":"dev","tasks":{"price":{"heads":{"price":{"pearson":null,"rmse":0}}}}}`
 	if err != nil || string(got) != want {
 		t.Errorf("line %s, %v, want %s", got, err, want)
+	}
+}
+
+func TestAnEvaluationHasItsOverallMetrics(t *testing.T) {
+	right := 0.25
+	line := EvalLineOf("dev", []multitask.GroupMetrics{{AllRight: &right, Tasks: []multitask.TaskMetrics{
+		{Task: "a", Heads: []multitask.HeadMetrics{{Head: "a",
+			Metrics: []tasks.Metric{{Name: "accuracy", Value: 0.5}, {Name: "f1_macro", Value: 0.75, F1: true}}}}},
+		{Task: "b", Heads: []multitask.HeadMetrics{{Head: "b", Metrics: []tasks.Metric{{Name: "pearson", Value: 1}}}}},
+	}}})
+	want := map[string]float64{Overall: 0.75, OverallF1: 0.75, AllRight: 0.25}
+	if !maps.Equal(line.Overall, want) {
+		t.Errorf("overall metrics are %v, want %v", line.Overall, want)
 	}
 }
 
