@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/internal/kernel"
 	"github.com/jenga-nlp/jenga/multitask"
 	"github.com/jenga-nlp/jenga/plugin"
@@ -112,13 +113,14 @@ func isUnimportant(key string) bool {
 		strings.HasPrefix(key, "tasks.") && strings.HasSuffix(key, ".data.stream")
 }
 
-// experimentDifferences compares two experiment files, as runs have them, by their keys.
-func experimentDifferences(was, now []byte) ([]difference, error) {
+// experimentDifferences compares two texts of an experiment file of a run, that of its checkpoint and the one that
+// training would go on with, by their keys.
+func experimentDifferences(file string, was, now []byte) ([]difference, error) {
 	before, err := keysOf("the experiment of the checkpoint", was)
 	if err != nil {
 		return nil, err
 	}
-	after, err := keysOf("the experiment of the checkpoint", now)
+	after, err := keysOf("the experiment", now)
 	if err != nil {
 		return nil, err
 	}
@@ -135,12 +137,19 @@ func experimentDifferences(was, now []byte) ([]difference, error) {
 		// before the data is read it is not known how words are split if the file does not say it; and a run has not
 		// always left out what its metric implies
 		chosen := strings.HasSuffix(key, ".split_words") && (after[key] == "" || after[key] == "auto") ||
-			key == "training.greater_is_better" && after[key] == ""
+			key == "training.greater_is_better" && after[key] == "" && isImplied(file, was)
 		if before[key] != after[key] && !chosen && !isUnimportant(key) {
 			all = append(all, difference{changedExperiment, key, orNone(before[key]), orNone(after[key])})
 		}
 	}
 	return all, nil
+}
+
+// isImplied reports whether the direction of the metric in the text of an experiment file is the one that the metric
+// implies.
+func isImplied(file string, text []byte) bool {
+	e, err := config.Parse(file, text, nil)
+	return err == nil && !e.Training.Reversed
 }
 
 // keysOf returns the values of an experiment file by their keys.

@@ -149,7 +149,8 @@ func (u Unfinished) Resume(e *config.Experiment, watch dataset.Watch, allowed []
 	if err != nil {
 		return nil, err
 	}
-	differ, err := experimentDifferences([]byte(s.state.Experiment), text)
+	differ, err := experimentDifferences(filepath.Join(u.Folder, runfolder.ExperimentFile),
+		[]byte(s.state.Experiment), text)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", s.checkpoint, err)
 	}
