@@ -11,6 +11,8 @@ import (
 // What of a snapshot a Misfit may be of.
 const (
 	OfParams    = "parameters"
+	OfOrder     = "order of parameters"
+	OfTasks     = "tasks" // what is known of the losses of their heads
 	OfOptimizer = "optimizer"
 	OfSampler   = "sampler"
 	OfWeighting = "weighting"
@@ -20,7 +22,9 @@ const (
 // Misfit says why a part of a snapshot cannot be the state of a training.
 type Misfit struct {
 	Of     string   // OfParams, …
-	Params []string // of OfParams: names of those that one of the two lacks, or has in another size
+	// Params names parameters: of OfParams, those that one of the two lacks, or has in another size; of OfOrder, the
+	// first two that are at one place.
+	Params []string
 	Err    error
 }
 
@@ -68,6 +72,17 @@ func otherParams(params []*nn.Param, state []nn.ParamState) []string {
 		others[name] = true
 	}
 	return slices.Sorted(maps.Keys(others))
+}
+
+// otherOrder returns the names of the first parameters of a training and of a state that differ at one place, none if
+// both have the same order.
+func otherOrder(params []*nn.Param, state []nn.ParamState) []string {
+	for i, w := range params[:min(len(params), len(state))] {
+		if name := state[i].Name; name != w.Name {
+			return []string{name, w.Name}
+		}
+	}
+	return nil
 }
 
 // params returns the parameters, if they are known here.

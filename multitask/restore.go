@@ -54,7 +54,7 @@ func (t *Training) restore(s *Snapshot) error {
 	}{
 		{OfSampler, t.plan.Sampler, s.header.Sampler, t.sameType(s, samplingSetting)},
 		{OfWeighting, t.plan.Weighting, s.header.Weighting, t.sameType(s, weightingSetting)},
-		{OfParams, t.guard, s.header.Losses, true},
+		{OfTasks, t.guard, s.header.Losses, true},
 	} {
 		if stateful, ok := part.of.(Stateful); ok && part.same {
 			if err := stateful.UnmarshalBinary(part.from); err != nil {
@@ -89,7 +89,11 @@ func (p snapshotPart) restore(state []nn.ParamState, misfits *Misfits) {
 	}
 	if params, known := p.params(); known {
 		if err := nn.CheckState(params, state); err != nil {
-			misfits.add(of, fmt.Errorf("%s: %w", p.name, err), otherParams(params, state)...)
+			others := otherParams(params, state)
+			if of == OfParams && len(others) == 0 {
+				of, others = OfOrder, otherOrder(params, state)
+			}
+			misfits.add(of, fmt.Errorf("%s: %w", p.name, err), others...)
 			return
 		}
 		if of == OfParams {

@@ -77,15 +77,16 @@ func (s savedState) programDifferences() []difference {
 	return all
 }
 
-// settingDifferences compares a training with a snapshot: its data, and what follows from the experiment. Where the
-// data differs, the number of steps follows from that.
+// settingDifferences compares a training with a snapshot: its data, and what follows from the experiment, such as that
+// there is no data of a task. Where the data differs, the number of steps follows from that.
 func settingDifferences(t *multitask.Training, s *multitask.Snapshot) []difference {
 	var all []difference
 	settings := t.Differences(s)
-	data := slices.ContainsFunc(settings, func(d multitask.Difference) bool { return d.Data })
+	isData := func(d multitask.Difference) bool { return d.Data && d.Was != "" && d.Now != "" }
+	data := slices.ContainsFunc(settings, isData)
 	for _, d := range settings {
 		of := changedExperiment
-		if d.Data || data && d.Name == multitask.StepsSetting {
+		if isData(d) || data && d.Name == multitask.StepsSetting {
 			of = changedData
 		}
 		all = append(all, difference{of, d.Name, orNone(d.Was), orNone(d.Now)})

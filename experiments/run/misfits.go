@@ -25,11 +25,11 @@ func (s *resumption) explainMisfits(err error, settings []difference) error {
 	data := slices.DeleteFunc(settings, func(d difference) bool { return d.of != changedData })
 	m := misfits{s.folder, s.checkpoint, state, slices.Concat(s.differ, data)}
 	for _, one := range state {
-		if len(m.causes(one)) == 0 { // it is not the experiment
-			return fmt.Errorf("%s: %w", s.checkpoint, err)
+		if len(m.causes(one)) > 0 {
+			return m
 		}
 	}
-	return m
+	return fmt.Errorf("%s: %w", s.checkpoint, err) // it is not the experiment
 }
 
 // Error implements error.
@@ -37,8 +37,13 @@ func (m misfits) Error() string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%s: training cannot go on with what differs from when it was saved:\n", m.checkpoint)
 	replaces := true // whether base_model is a remedy
+	listed := map[string]bool{}
 	for _, one := range m.state {
 		for _, d := range m.causes(one) {
+			if listed[d.of+d.what] { // one reason is enough
+				continue
+			}
+			listed[d.of+d.what] = true
 			what := d.what
 			if d.of == changedData {
 				what = "data: " + what
@@ -73,6 +78,10 @@ func reasonOf(m multitask.Misfit) string {
 		return "the state of its sampler does not fit"
 	case multitask.OfWeighting:
 		return "the state of its weighting does not fit"
+	case multitask.OfTasks:
+		return "the losses that it has are of other heads"
+	case multitask.OfOrder:
+		return fmt.Sprintf("its parameters are in another order, such as %q", m.Params)
 	case multitask.OfPosition:
 		return fmt.Sprintf("its position in steps and data does not fit: %v", m.Err)
 	}
@@ -95,59 +104,26 @@ func (m misfits) causes(of multitask.Misfit) []difference {
 			all = append(all, d)
 		}
 	}
-	// of a part of another type, the type
-	return slices.DeleteFunc(all, func(d difference) bool {
-		return slices.ContainsFunc(all, func(other difference) bool {
-			part, isType := strings.CutSuffix(other.what, ".type")
-			return isType && d.what != other.what && strings.HasPrefix(d.what, part+".")
-		})
+	return slices.DeleteFunc(slices.Clone(all), func(d difference) bool {
+		return slices.ContainsFunc(all, func(other difference) bool { return other.implies(d) })
 	})
 }
 
-// causesOf are the beginnings of the keys that a part of a state other than parameters depends on.
-var causesOf = map[string][]string{
-	multitask.OfOptimizer: {"training.optimizer", "training.ema"},
-	multitask.OfSampler:   {"training.sampling", "training.rehearse", "model.keep_tasks"},
-	multitask.OfWeighting: {"training.weighting", "tasks"},
-	multitask.OfPosition: {"training.batch_size", "training.batch_tokens", "training.gradient_accumulation_steps",
-		"training.num_epochs", "training.max_steps", "training.sampling", "training.rehearse", "tasks"},
+// implies reports whether another difference follows from d: of a part of another type, those of its options; of a list,
+// those of what only one of the two has.
+func (d difference) implies(other difference) bool {
+	if part, isType := strings.CutSuffix(d.what, ".type"); isType && d.what != other.what {
+		return strings.HasPrefix(other.what, part+".")
+	}
+	inner, within := strings.CutPrefix(other.what, d.what+".")
+	if !within || !isList(d.what) {
+		return false
+	}
+	name, _, _ := strings.Cut(inner, ".")
+	return slices.Contains(strings.Split(d.was, ", "), name) != slices.Contains(strings.Split(d.now, ", "), name)
 }
 
-// sizeless are the last parts of keys of a model on which its parameters do not depend.
-var sizeless = []string{"dropout", "weight", "label_smoothing", "focal_gamma", "class_weights", "pos_weight",
-	"threshold", "tune"}
-
-// mayCause reports whether a misfit may follow from another value of a key.
-func mayCause(key string, m multitask.Misfit) bool {
-	starts := causesOf[m.Of]
-	switch {
-	case m.Of == multitask.OfParams:
-		starts = causesOfParams(m.Params)
-		if slices.Contains(sizeless, key[strings.LastIndexByte(key, '.')+1:]) || strings.Contains(key, ".data.") {
-			return false
-		}
-	case m.Of == multitask.OfPosition && strings.HasPrefix(key, "tasks."):
-		return strings.Contains(key, ".data.")
-	}
-	return slices.ContainsFunc(starts, func(start string) bool {
-		return key == start || strings.HasPrefix(key, start+".")
-	})
-}
-
-// causesOfParams returns the beginnings of the keys that parameters depend on.
-func causesOfParams(names []string) []string {
-	var all []string
-	for _, name := range names {
-		part, _, _ := strings.Cut(name, ".")
-		switch part {
-		case "encoder":
-			all = append(all, "model", "tokenizer")
-		case "fusion":
-			all = append(all, "model.fusion", "model.freeze", "tasks")
-		default:
-			all = append(all, "model", "tasks")
-		}
-	}
-	slices.Sort(all)
-	return slices.Compact(all)
+// isList reports whether a key is of the list of tasks, or of a task's heads.
+func isList(key string) bool {
+	return key == "tasks" || strings.HasPrefix(key, "tasks.") && strings.HasSuffix(key, ".heads")
 }

@@ -106,3 +106,52 @@ func TestATrainingGoesOnWithoutMeansOrAWeighting(t *testing.T) {
 		}
 	}
 }
+
+// TestOtherTasksAreRefusedByTheirKeys removes, swaps and no longer rehearses tasks.
+func TestOtherTasksAreRefusedByTheirKeys(t *testing.T) {
+	baseRun(t)
+	const tone, topic = "  - {name: tone, type: classification, data: {path: tones.jsonl}}\n",
+		"  - {name: topic, type: classification, data: {path: teams.jsonl, label: team}}\n"
+	scratch := func(tasks string) string {
+		return "model: {encoder: {type: transformer, layers: 1, width: 16, heads: 2, feed_forward: 32}}\n" +
+			"tokenizer: {max_length: 32, train: {vocab_size: 200}}\ntasks:\n" + tasks +
+			"training: {num_epochs: 4, batch_size: 8}\n"
+	}
+	grown := func(rehearse string) string {
+		return "model: {base_model: base, keep_tasks: all}\ntasks:\n" + tone +
+			"training: {num_epochs: 4, batch_size: 8, rehearse: " + rehearse + "}\n"
+	}
+	for name, c := range map[string]struct{ was, now, want string }{
+		"removed": {scratch(tone + topic), scratch(tone),
+			"  tasks: was tone, topic, is tone: 2 other parameters learn, or of other sizes, such as \"heads.topic."},
+		"in another order": {scratch(tone + topic), scratch(topic + tone),
+			"  tasks: was tone, topic, is topic, tone: its parameters are in another order, such as [\"heads.tone."},
+		"not rehearsed": {grown("0.5"), grown("0"), "  training.rehearse: was 0.5, is 0.0: 6 other parameters "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			folder := filepath.Join(t.TempDir(), "run")
+			sample.Write(t, "was.yaml", c.was)
+			interruptIn(t, folder, "was.yaml", 6)
+			before := sample.Files(t, folder)
+			sample.Write(t, "was.yaml", c.now)
+			found, err := FindUnfinished(folder)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, err := found.Resume(mustRead(t, "was.yaml"), nil, []string{changedExperiment})
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = r.Train(context.Background(), folder, ignore)
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Fatalf("Train = %v, want %s", err, c.want)
+			}
+			if lines := strings.Count(err.Error(), "\n"); lines != 2 {
+				t.Errorf("Train = %v, want one line of what differs", err)
+			}
+			if !maps.Equal(sample.Files(t, folder), before) {
+				t.Error("the run folder has changed")
+			}
+		})
+	}
+}
