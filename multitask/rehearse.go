@@ -142,12 +142,13 @@ func (r *Rehearsal) Observe(s State, losses []Loss) {
 // rehearsalState is the state of a Rehearsal in a snapshot.
 type rehearsalState struct {
 	Last    int    `json:"last"`
+	Type    string `json:"type,omitempty"` // of the other sampler; "": not known, of an earlier version
 	Sampler []byte `json:"sampler,omitempty"`
 }
 
 // MarshalBinary implements Stateful.
 func (r *Rehearsal) MarshalBinary() ([]byte, error) {
-	state := rehearsalState{Last: r.last}
+	state := rehearsalState{Last: r.last, Type: r.samplerType()}
 	if s, ok := r.Sampler.(Stateful); ok {
 		var err error
 		if state.Sampler, err = s.MarshalBinary(); err != nil {
@@ -157,7 +158,10 @@ func (r *Rehearsal) MarshalBinary() ([]byte, error) {
 	return json.Marshal(state)
 }
 
-// UnmarshalBinary implements Stateful.
+// samplerType returns the type of the other sampler.
+func (r *Rehearsal) samplerType() string { return fmt.Sprintf("%T", r.Sampler) }
+
+// UnmarshalBinary implements Stateful. Another sampler of another type begins anew.
 func (r *Rehearsal) UnmarshalBinary(data []byte) error {
 	var state rehearsalState
 	if err := json.Unmarshal(data, &state); err != nil {
@@ -166,7 +170,8 @@ func (r *Rehearsal) UnmarshalBinary(data []byte) error {
 	if others := len(r.numbers(false)); state.Last < -1 || state.Last >= others {
 		return fmt.Errorf("last group %d of %d", state.Last, others)
 	}
-	if s, ok := r.Sampler.(Stateful); ok {
+	same := state.Type == r.samplerType() || state.Type == ""
+	if s, ok := r.Sampler.(Stateful); ok && same {
 		if err := s.UnmarshalBinary(state.Sampler); err != nil {
 			return err
 		}

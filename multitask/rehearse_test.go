@@ -99,6 +99,33 @@ func TestRehearsalLeavesTheOtherSamplersTurns(t *testing.T) {
 	}
 }
 
+// A rehearsal around a sampler of another type than that of a state goes on, with a sampler that begins anew.
+func TestRehearsalDropsTheStateOfAnotherSampler(t *testing.T) {
+	for _, samplers := range [][2]string{{"proportional", "dynamic"}, {"dynamic", "round_robin"}} {
+		was, now := rehearsalOf(t, samplers[0], 0.5), rehearsalOf(t, samplers[1], 0.5)
+		was.last = 1
+		state, err := was.MarshalBinary()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := now.UnmarshalBinary(state); err != nil || now.last != 1 {
+			t.Errorf("%s after %s: %v, last group %d, want 1", samplers[1], samplers[0], err, now.last)
+		}
+	}
+
+	// the same type goes on with its state
+	was, now := rehearsalOf(t, "dynamic", 0.5), rehearsalOf(t, "dynamic", 0.5)
+	was.Sampler.(Dynamic).figures.Last["b"] = 0.25
+	state, err := was.MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = now.UnmarshalBinary(state)
+	if got := now.Sampler.(Dynamic).figures.Last["b"]; err != nil || got != 0.25 {
+		t.Errorf("restored the figure %v, %v; want 0.25", got, err)
+	}
+}
+
 // 8 batches are not of old groups: with them old ones by 0.2, an epoch has 10.
 func TestAnEpochOfARehearsalHasTheBatchesOfTheOtherGroupsOnce(t *testing.T) {
 	for probability, want := range map[float64]int{0.2: 10, 0.5: 16, 0.9: 80} {
