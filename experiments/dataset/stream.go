@@ -157,7 +157,8 @@ func (d *Dataset) Close() {
 	}
 }
 
-// Replaced returns the paths of streamed training data that name other files than those that are read, or none.
+// Replaced returns the paths of streamed training data that name other files than those that are read, or none, each
+// once.
 func (d *Dataset) Replaced() []string {
 	var paths []string
 	for _, group := range d.Groups {
@@ -165,7 +166,8 @@ func (d *Dataset) Replaced() []string {
 			paths = append(paths, group.Stream.records.Replaced()...)
 		}
 	}
-	return paths
+	slices.Sort(paths)
+	return slices.Compact(paths)
 }
 
 // each calls visit with each training example, in their order, before they are encoded.

@@ -73,6 +73,38 @@ func TestStreamedDataThatWasReplacedOrEditedIsNoticed(t *testing.T) {
 	if err := resume(); err != nil {
 		t.Errorf("with the file as it was: %v", err)
 	}
+	if metrics := sample.Files(t, "run")[runfolder.MetricsFile]; strings.Contains(metrics, "replaced or deleted") {
+		t.Errorf("after it is resumed the metrics have the warning of the training before:\n%s", metrics)
+	}
+}
+
+// TestAFileThatWasReplacedIsWarnedOfOnce streams one file as the data of two tasks, and replaces it.
+func TestAFileThatWasReplacedIsWarnedOfOnce(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	t.Setenv("HOME", t.TempDir())
+	sample.Tasks(t, "  - {name: mood, type: sentiment, data: {train: mails.jsonl, stream: true}}\n"+
+		"  - {name: tone, type: classification, data: {train: mails.jsonl, stream: true}}\n"+
+		"training: {num_epochs: 1, batch_size: 8, eval_strategy: no}\n",
+		map[string]string{"mails.jsonl": streamFiles()["mails.jsonl"]})
+	r, err := Prepare(mustRead(t, "exp.yaml", "tokenizer.max_length=16"), config.Train, config.Dev)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var warnings []string
+	_, err = r.Train(context.Background(), "run", func(event any) error {
+		switch e := event.(type) {
+		case multitask.Step:
+			sample.Write(t, "new.jsonl", streamFiles()["mails.jsonl"])
+			return os.Rename("new.jsonl", "mails.jsonl")
+		case multitask.Warning:
+			warnings = append(warnings, e.Text)
+			return errors.New("standard output is closed")
+		}
+		return nil
+	})
+	if err != nil || len(warnings) != 1 || strings.Contains(warnings[0], "--resume") {
+		t.Errorf("Train = %v, warnings %q, want one", err, warnings)
+	}
 }
 
 // TestAResumedTrainingMayStreamOrNot interrupts trainings and goes on with them with the other value of stream.

@@ -111,7 +111,6 @@ func (r *Run) trainIn(
 	if !c.stops() {
 		err = training.Run(ctx, record)
 	}
-	err = errors.Join(err, r.warnReplaced(record))
 	switch {
 	case errors.Is(err, context.Canceled):
 		err = errors.Join(err, c.interrupted())
@@ -120,6 +119,7 @@ func (r *Run) trainIn(
 	default:
 		err = c.finish()
 	}
+	r.warnReplaced(err == nil, record) // after the checkpoint, which is resumed without these lines
 	if err != nil {
 		return c.done(), err
 	}
@@ -135,16 +135,20 @@ func (r *Run) trainIn(
 	return done, c.finished()
 }
 
-// warnReplaced records a warning of each file of streamed training data that was replaced or deleted during training.
-func (r *Run) warnReplaced(record func(event any) error) error {
+// warnReplaced records a warning of each file of streamed training data that was replaced or deleted during training,
+// which has come to its end or not. A warning that cannot be recorded does not change the result of the training.
+func (r *Run) warnReplaced(done bool, record func(event any) error) {
+	advice := "; put that one back to go on by --resume"
+	if done {
+		advice = ""
+	}
 	for _, path := range r.Data.Replaced() {
 		err := record(multitask.Warning{Text: path + ": the file was replaced or deleted while training read it, by " +
-			"stream: true: the model has learned from the file as it was; put that one back to go on by --resume"})
+			"stream: true: the model has learned from the file as it was" + advice})
 		if err != nil {
-			return err
+			return
 		}
 	}
-	return nil
 }
 
 // grows records what the run takes over from a base run, if it continues one, and evaluates that one's tasks.
