@@ -1,7 +1,6 @@
 package run
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -32,6 +31,7 @@ type checkpointer struct {
 	frozen multitask.FrozenParams // at the end
 	lost   []string               // warnings of bests of which no checkpoint is left
 	old    *oldTasks              // of the base run; nil: it continues none
+	file   *experimentFile        // to replace with the next checkpoint; nil: none
 
 	copies  nn.Copies
 	writing background
@@ -161,7 +161,7 @@ func (c *checkpointer) snapshot(names []string) (*multitask.Snapshot, error) {
 		return nil, err
 	}
 	text, err := json.Marshal(savedState{
-		Jenga: Version, Kernels: kernel.Name(), Experiment: string(experiment),
+		Jenga: Version, Kernels: kernel.Name(), Experiment: string(experiment), Replaces: c.file.replaces(),
 		Step: c.last.Number, Of: c.last.Of, Epoch: c.last.Epoch, Skipped: c.last.Skipped, Bests: c.bests, Links: names,
 		Metrics: c.metrics.at, Seconds: c.seconds(),
 	})
@@ -194,6 +194,9 @@ func (c *checkpointer) write(m savedModel, s *multitask.Snapshot, names []string
 	if err != nil {
 		return err
 	}
+	if err := c.file.write(c.folder); err != nil {
+		return err
+	}
 	for _, name := range names {
 		if err := c.link(name); err != nil {
 			return err
@@ -215,7 +218,7 @@ func (c *checkpointer) wait() error {
 	if err := c.writing.wait(); err != nil {
 		return err
 	}
-	c.saved = c.begun
+	c.saved, c.file = c.begun, nil
 	c.stateAt = ""
 	last := filepath.Join(c.folder, runfolder.LastDir)
 	if c.saved.state {
@@ -236,6 +239,13 @@ func (c *checkpointer) interrupted() error {
 
 // finish waits for checkpoints, and saves a model that was never evaluated as the last and the best.
 func (c *checkpointer) finish() error {
+	if err := c.saveUnevaluated(); err != nil {
+		return err
+	}
+	return c.file.write(c.folder) // of a training that was resumed at its end
+}
+
+func (c *checkpointer) saveUnevaluated() error {
 	if c.bests.hasBest() {
 		return c.wait()
 	}
@@ -257,18 +267,6 @@ func (c *checkpointer) finished() error {
 		return err
 	}
 	return removeStates(c.folder)
-}
-
-// measureOld evaluates the tasks of the base run before training, unless that is done, and at each best evaluation.
-func (c *checkpointer) measureOld(ctx context.Context) (err error) {
-	old := &oldTasks{c.run}
-	if c.bests.Old == nil {
-		if c.bests.Old, err = old.before(ctx); err != nil {
-			return err
-		}
-	}
-	c.old = old
-	return nil
 }
 
 // done returns the last event of the run, if this is its end.

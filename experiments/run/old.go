@@ -55,3 +55,15 @@ func (r *Run) isKept(number int) bool { return r.experiment().Tasks[number].Keep
 func (r *Run) trains(name string) bool {
 	return slices.ContainsFunc(r.experiment().Tasks, func(t config.Task) bool { return t.Name == name && !t.Keep })
 }
+
+// measureOld evaluates the tasks of the base run before training, unless that is done, and at each best evaluation.
+func (c *checkpointer) measureOld(ctx context.Context) (err error) {
+	old := &oldTasks{c.run}
+	if c.bests.Old == nil {
+		if c.bests.Old, err = old.before(ctx); err != nil {
+			return err
+		}
+	}
+	c.old = old
+	return nil
+}

@@ -1,7 +1,6 @@
 package run
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -46,7 +45,14 @@ func (s *resumption) restore(c *checkpointer) error {
 	c.last = multitask.Step{Number: s.state.Step, Of: s.state.Of, Skipped: s.state.Skipped, Epoch: s.state.Epoch}
 
 	// the folder
-	if err := errors.Join(c.run.writeSplits(c.folder), c.run.writeExperiment(c.folder)); err != nil {
+	if err := s.checkCopies(c); err != nil {
+		return err
+	}
+	if err := c.run.writeSplits(c.folder); err != nil {
+		return err
+	}
+	var err error
+	if c.file, err = c.run.replacedExperiment(c.folder); err != nil {
 		return err
 	}
 	if err := s.complete(c); err != nil {
@@ -56,10 +62,8 @@ func (s *resumption) restore(c *checkpointer) error {
 	return c.metrics.cut()
 }
 
-// complete makes the checkpoint the last one, and the folder what it was when the checkpoint was written. A kill may have
-// interrupted what follows that, or the writing of the next one. metrics.jsonl still has the lines of a later last
-// checkpoint until that is replaced.
-func (s *resumption) complete(c *checkpointer) error {
+// checkCopies returns an error if the state names copies of the checkpoint that a run does not have.
+func (s *resumption) checkCopies(c *checkpointer) error {
 	for _, name := range slices.Concat(s.state.Links, slices.Sorted(maps.Keys(s.state.Bests.Sums))) {
 		task, isTask := strings.CutPrefix(filepath.ToSlash(name), runfolder.TasksDir+"/")
 		_, _, err := c.run.Model.Group(task)
@@ -67,7 +71,13 @@ func (s *resumption) complete(c *checkpointer) error {
 			return fmt.Errorf("%s: snapshot: unexpected copy %q of the checkpoint", s.checkpoint, name)
 		}
 	}
+	return nil
+}
 
+// complete makes the checkpoint the last one, and the folder what it was when the checkpoint was written. A kill may have
+// interrupted what follows that, or the writing of the next one. metrics.jsonl still has the lines of a later last
+// checkpoint until that is replaced.
+func (s *resumption) complete(c *checkpointer) error {
 	// the last checkpoint
 	last := filepath.Join(c.folder, runfolder.LastDir)
 	if s.checkpoint != last {

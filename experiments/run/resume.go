@@ -85,7 +85,7 @@ func FindUnfinished(path string) (Unfinished, error) {
 	if u.saved, err = readResumption(u.Folder, u.Checkpoint); err != nil {
 		return u, withRemedy(u.withReason(err), u.Folder, u.Checkpoint)
 	}
-	return u, nil
+	return u, u.saved.settleExperiment()
 }
 
 // tidy removes what a kill has left of a training that was done.

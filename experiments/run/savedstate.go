@@ -20,6 +20,8 @@ type savedState struct {
 	Jenga      string `json:"jenga"`   // version
 	Kernels    string `json:"kernels"` // in use
 	Experiment string `json:"experiment"`
+	// Replaces is the text of the experiment file until this checkpoint, the first after that was changed.
+	Replaces string `json:"replaces,omitempty"`
 
 	Step    int          `json:"step"`
 	Of      int          `json:"of"`
