@@ -29,6 +29,7 @@ type difference struct {
 	of       string // one of Changes
 	what     string
 	was, now string
+	fixed    bool // it follows from the checkpoint: another value would have no effect
 }
 
 // differences is the error of a training that is not resumed because of what differs.
@@ -46,18 +47,30 @@ func (d differences) Error() string {
 		if one.what != "" {
 			name += ": " + one.what
 		}
-		fmt.Fprintf(&text, "  %s: was %s, is %s\n", name, one.was, one.now)
-		if !slices.Contains(kinds, one.of) {
+		fmt.Fprintf(&text, "  %s: was %s, is %s", name, one.was, one.now)
+		switch {
+		case one.fixed:
+			text.WriteString(": the checkpoint has it already")
+		case !slices.Contains(kinds, one.of):
 			kinds = append(kinds, one.of)
 		}
+		text.WriteString("\n")
 	}
-	fmt.Fprintf(&text, "undo the change, or go on all the same by --allow-changes %s", strings.Join(kinds, ","))
-	return text.String()
+	undo := "undo the change, or"
+	switch fixed := slices.ContainsFunc(d.all, isFixed); {
+	case len(kinds) == 0:
+		return text.String() + "undo the change, or train a new run"
+	case fixed:
+		undo = "undo the changes of what the checkpoint has already; undo the others, or"
+	}
+	return fmt.Sprintf("%s%s go on all the same by --allow-changes %s", &text, undo, strings.Join(kinds, ","))
 }
+
+func isFixed(d difference) bool { return d.fixed }
 
 // refused returns an error of the differences that are not allowed, nil if there are none.
 func refused(checkpoint string, all []difference, allowed []string) error {
-	all = slices.DeleteFunc(all, func(d difference) bool { return slices.Contains(allowed, d.of) })
+	all = slices.DeleteFunc(all, func(d difference) bool { return !d.fixed && slices.Contains(allowed, d.of) })
 	if len(all) == 0 {
 		return nil
 	}
@@ -68,11 +81,11 @@ func refused(checkpoint string, all []difference, allowed []string) error {
 func (s savedState) programDifferences() []difference {
 	var all []difference
 	if s.Jenga != Version {
-		all = append(all, difference{changedJenga, "", s.Jenga, Version})
+		all = append(all, difference{of: changedJenga, was: s.Jenga, now: Version})
 	}
 	if now := kernel.Name(); s.Kernels != now {
 		was := fmt.Sprintf("%s (JENGA_KERNEL=%[1]s selects them)", s.Kernels)
-		all = append(all, difference{changedKernels, "", was, now})
+		all = append(all, difference{of: changedKernels, was: was, now: now})
 	}
 	return all
 }
@@ -89,7 +102,7 @@ func settingDifferences(t *multitask.Training, s *multitask.Snapshot) []differen
 		if isData(d) || data && d.Name == multitask.StepsSetting {
 			of = changedData
 		}
-		all = append(all, difference{of, d.Name, orNone(d.Was), orNone(d.Now)})
+		all = append(all, difference{of: of, what: d.Name, was: orNone(d.Was), now: orNone(d.Now)})
 	}
 	return all
 }
@@ -112,6 +125,13 @@ var unimportant = []string{
 func isUnimportant(key string) bool {
 	return slices.Contains(unimportant, key) ||
 		strings.HasPrefix(key, "tasks.") && strings.HasSuffix(key, ".data.stream")
+}
+
+// followsFromCheckpoint reports whether a key of an experiment is of what a checkpoint has: of its tokenizer, whatever
+// the experiment says, or of the initial weights.
+func followsFromCheckpoint(key string) bool {
+	return key == "tokenizer.type" || key == "tokenizer.vectors" || strings.HasPrefix(key, "tokenizer.train.") ||
+		key == "model.encoder.initializer_range"
 }
 
 // experimentDifferences compares two texts of an experiment file of a run, that of its checkpoint and the one that
@@ -140,7 +160,10 @@ func experimentDifferences(file string, was, now []byte) ([]difference, error) {
 		chosen := strings.HasSuffix(key, ".split_words") && (after[key] == "" || after[key] == "auto") ||
 			key == "training.greater_is_better" && after[key] == "" && isImplied(file, was)
 		if before[key] != after[key] && !chosen && !isUnimportant(key) {
-			all = append(all, difference{changedExperiment, key, orNone(before[key]), orNone(after[key])})
+			_, both := before[key] // a file of an earlier version may lack it
+			all = append(all, difference{
+				changedExperiment, key, orNone(before[key]), orNone(after[key]), both && followsFromCheckpoint(key),
+			})
 		}
 	}
 	return all, nil

@@ -1,0 +1,38 @@
+package run
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestKeysThatTheCheckpointFixesAreRefused changes keys that would have no effect, since the checkpoint has the
+// tokenizer and the weights.
+func TestKeysThatTheCheckpointFixesAreRefused(t *testing.T) {
+	folder := interruptedRun(t, 6)
+	found, err := FindUnfinished(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for set, want := range map[string]string{
+		"tokenizer.train.vocab_size=100":        "tokenizer.train.vocab_size: was 200, is 100: ",
+		"tokenizer.train.lowercase=false":       "tokenizer.train.lowercase: was true, is false: ",
+		"tokenizer.type=words":                  "tokenizer.type: was wordpiece, is words: ",
+		"model.encoder.initializer_range=0.125": "model.encoder.initializer_range: was 0.02, is 0.125: ",
+	} {
+		for _, allowed := range [][]string{nil, {changedExperiment}} {
+			_, err := found.Resume(mustRead(t, found.File, set), nil, allowed)
+			if err == nil || !strings.Contains(err.Error(), "  experiment: "+want+"the checkpoint has it already\n") ||
+				strings.Contains(err.Error(), "--allow-changes") {
+				t.Errorf("with %s, and %q allowed, Resume = %v, want %s", set, allowed, err, want)
+			}
+		}
+	}
+
+	// beside what may differ
+	_, err = found.Resume(mustRead(t, found.File, "tokenizer.type=words", "training.learning_rate=0.5"), nil, nil)
+	if err == nil || !strings.Contains(err.Error(), "tokenizer.type: was wordpiece, is words: ") ||
+		!strings.HasSuffix(err.Error(), "undo the changes of what the checkpoint has already; "+
+			"undo the others, or go on all the same by --allow-changes experiment") {
+		t.Errorf("Resume = %v", err)
+	}
+}
