@@ -252,16 +252,20 @@ func (d *decoding) cacheFile(s *plugin.Section, t *Training) {
 }
 
 // saving rejects options of checkpoints that contradict each other, and warns of those that have no effect: predictions
-// are made by the best checkpoint.
+// are made by the best checkpoint. Options of a file may lose their effect by a save_strategy of --set.
 func (d *decoding) saving(s *plugin.Section, t *Training) {
+	hasNoEffect := func(key string) bool {
+		return d.files && s.Has(key) && // a run trained with it still opens
+			!(s.Has("save_strategy") && ofSet(s.At("save_strategy").Place) && !ofSet(s.At(key).Place))
+	}
 	for _, option := range []struct{ key, strategy string }{{"save_steps", "steps"}, {"save_minutes", "minutes"}} {
-		if s.Has(option.key) && t.SaveStrategy != option.strategy && d.files { // a run trained with it still opens
+		if t.SaveStrategy != option.strategy && hasNoEffect(option.key) {
 			d.mistakes.Add(s.At(option.key).Place,
 				"training: %s: no effect with save_strategy: %s; leave it out, or set save_strategy: %s",
 				option.key, t.SaveStrategy, option.strategy)
 		}
 	}
-	if s.Has("save_total_limit") && t.SaveTotalLimit != 1 && t.SaveStrategy == SaveNever && d.files {
+	if t.SaveTotalLimit != 1 && t.SaveStrategy == SaveNever && hasNoEffect("save_total_limit") {
 		d.mistakes.Add(s.At("save_total_limit").Place, "training: save_total_limit: no effect with save_strategy: no; "+
 			"leave it out, or set save_strategy: epoch, steps or minutes")
 	}

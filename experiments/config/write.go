@@ -238,6 +238,9 @@ func (f *writing) training() *plugin.Section {
 	if t.SaveStrategy != "minutes" {
 		s.Remove("save_minutes")
 	}
+	if t.SaveStrategy == SaveNever {
+		s.Remove("save_total_limit")
+	}
 	if multitask.ComputesRate(t.Optimizer.Options) {
 		for _, key := range rateKeys {
 			s.Remove(key)
