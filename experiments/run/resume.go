@@ -72,7 +72,8 @@ func FindUnfinished(path string) (Unfinished, error) {
 		return u, err
 	}
 	if u.Done() {
-		return u, tidy(u.Folder)
+		tidy(u.Folder)
+		return u, nil
 	}
 	if !runfolder.HasModel(u.Folder) {
 		return u, nil
@@ -88,18 +89,16 @@ func FindUnfinished(path string) (Unfinished, error) {
 	return u, u.saved.settleExperiment()
 }
 
-// tidy removes what a kill has left of a training that was done.
-func tidy(folder string) error {
+// tidy removes what a kill has left of a training that was done, as far as it can: a copy of a run may be read-only.
+func tidy(folder string) {
 	states, err := stateFiles(folder)
 	if err != nil || len(states) == 0 && !runfolder.Exists(filepath.Join(folder, runfolder.LockFile)) {
-		return err
+		return
 	}
-	lock, err := runfolder.Acquire(folder)
-	if err != nil {
-		return err
+	if lock, err := runfolder.Acquire(folder); err == nil {
+		removeStates(folder)
+		lock.Release() // which removes its file
 	}
-	defer lock.Release() // which removes its file
-	return removeStates(folder)
 }
 
 // settleTorn settles a folder in which a kill has interrupted the moving of an earlier run.
