@@ -21,6 +21,7 @@ func (s *resumption) openMetrics(folder string) (*metricsLog, error) {
 	}
 	log, err := openMetrics(filepath.Join(folder, runfolder.MetricsFile), s.state.Metrics)
 	if err != nil {
+		s.snapshot = nil // its memory, while others are read
 		return nil, withRemedy(fmt.Errorf("%s: %w", s.checkpoint, err), s.folder, s.checkpoint)
 	}
 	return log, nil
