@@ -109,8 +109,8 @@ func (m misfits) causes(of multitask.Misfit) []difference {
 	})
 }
 
-// implies reports whether another difference follows from d: of a part of another type, those of its options; of a list,
-// those of what only one of the two has.
+// implies reports whether another difference follows from d: of a part of another type, those of its options; of a
+// list, those of what only one of the two has.
 func (d difference) implies(other difference) bool {
 	if part, isType := strings.CutSuffix(d.what, ".type"); isType && d.what != other.what {
 		return strings.HasPrefix(other.what, part+".")

@@ -21,10 +21,7 @@ func TestStreamedDataThatWasReplacedOrEditedIsNoticed(t *testing.T) {
 	sample.Tasks(t, "  - {name: mood, type: sentiment, data: {train: mails.jsonl, split: {dev: 0.2}, stream: true}}\n",
 		map[string]string{"mails.jsonl": streamFiles()["mails.jsonl"]})
 	text := streamFiles()["mails.jsonl"]
-	edited := strings.Replace(text, " bill ", " bull ", 1)
-	if edited == text {
-		t.Fatal("the data has no bill")
-	}
+	edited := strings.Replace(text, " bill ", " bull ", 1) // of which there are many
 	info, err := os.Stat("mails.jsonl")
 	if err != nil {
 		t.Fatal(err)
