@@ -124,14 +124,27 @@ func (d *decoding) checkBase(s *plugin.Section) {
 		return
 	}
 	err, at := options.CheckBase(), part.Place
-	if _, sized := options.(encoders.SizedByBase); err == nil && sized && s != nil && s.Kind == plugin.Mapping {
-		// the file of a run has all keys, with the defaults
-		i := slices.IndexFunc(s.Entries, func(e plugin.Entry) bool { return e.Key != "type" })
-		if i >= 0 && len(keys(s)) <= len(plugin.KeysOf(options)) && d.files {
-			err, at = encoders.ErrSized, s.Entries[i].Place
+	if sized(options) && s != nil && s.Kind == plugin.Mapping && d.files {
+		i := slices.IndexFunc(s.Entries, func(e plugin.Entry) bool {
+			return e.Key != "type" && !ofRun(e.Value.Place.File)
+		})
+		if i >= 0 {
+			err, at = encoders.ErrSized, s.Entries[i].Value.Place
 		}
 	}
 	if err != nil {
 		d.mistakes.Add(at, "encoder %q: %w", part.Type, err)
 	}
+}
+
+// sized reports whether a base model determines all options of an encoder.
+func sized(options any) bool {
+	_, is := options.(encoders.SizedByBase)
+	return is
+}
+
+// ofRun reports whether a file is the experiment file of a run. Those of earlier versions of jenga have the default
+// sizes beside a base model.
+func ofRun(file string) bool {
+	return filepath.Base(file) == runfolder.ExperimentFile && runfolder.IsRun(filepath.Dir(file))
 }

@@ -75,18 +75,6 @@ func checkData(t *testing.T, e *Experiment, what, keys string) {
 	}
 }
 
-// Sizes are those of the run, also where they are the defaults.
-func TestSizesBesideABaseRunAreMistakes(t *testing.T) {
-	const want = `: encoder "transformer": its sizes are the base model's; leave out the keys beside type`
-	for encoder, place := range map[string]string{"{type: transformer, layers: 3}": "1:35", "{layers: 4}": "1:36"} {
-		baseFiles(t)
-		_, err := grown(t, "{base_model: run, encoder: "+encoder+"}", "")
-		if err == nil || !strings.Contains(err.Error(), "exp.yaml:"+place+want) {
-			t.Errorf("%s: error %v, want one at %s", encoder, err, place)
-		}
-	}
-}
-
 func TestTasksThatAreKeptAndContinuedAreMistakes(t *testing.T) {
 	baseFiles(t)
 	_, err := grown(t, "{base_model: run, freeze: all, keep_tasks: [tone]}",

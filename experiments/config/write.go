@@ -84,7 +84,12 @@ func (f *writing) model() *plugin.Section {
 		o.LoRA = plugin.SectionOf(m.LoRA)
 	}
 	if !m.EncoderOfBase || m.BaseModel.Name == "" {
-		o.Encoder = m.Encoder.Section() // else the base model determines its sizes
+		o.Encoder = m.Encoder.Section() // else the base model determines it
+		if m.BaseModel.Name != "" && sized(m.Encoder.Options) {
+			o.Encoder.Entries = slices.DeleteFunc(o.Encoder.Entries, func(e plugin.Entry) bool {
+				return e.Key != "type"
+			})
+		}
 	}
 	s := plugin.SectionOf(o)
 	if !m.DropoutSet {

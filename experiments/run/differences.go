@@ -156,8 +156,11 @@ func experimentDifferences(file string, was, now []byte) ([]difference, error) {
 	slices.Sort(keys)
 	for _, key := range keys {
 		// before the data is read it is not known how words are split if the file does not say it; and a run has not
-		// always left out what its metric implies
-		chosen := strings.HasSuffix(key, ".split_words") && (after[key] == "" || after[key] == "auto") ||
+		// always left out what its metric implies, or sizes beside a base model
+		sized := strings.HasPrefix(key, "model.encoder.") && after["model.encoder.type"] != "" &&
+			after["model.base_model"] != ""
+		chosen := sized && after[key] == "" ||
+			strings.HasSuffix(key, ".split_words") && (after[key] == "" || after[key] == "auto") ||
 			key == "training.greater_is_better" && after[key] == "" && isImplied(file, was)
 		if before[key] != after[key] && !chosen && !isUnimportant(key) {
 			_, both := before[key] // a file of an earlier version may lack it

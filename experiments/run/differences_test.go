@@ -2,6 +2,7 @@ package run
 
 import (
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -34,5 +35,26 @@ func TestADirectionThatTheMetricDoesNotImplyIsADifference(t *testing.T) {
 	})
 	if err != nil {
 		t.Errorf("without what the metric implies: Resume = %v", err)
+	}
+}
+
+// Sizes that an earlier version of jenga wrote beside a base model had no effect.
+func TestSizesBesideABaseModelAreNoDifference(t *testing.T) {
+	for _, c := range []struct {
+		was, now string
+		want     []difference
+	}{
+		{"{base_model: a, encoder: {type: transformer, layers: 4, width: 256}}",
+			"{base_model: a, encoder: {type: transformer}}", nil},
+		{"{base_model: a, encoder: {type: transformer, layers: 4}}", "{base_model: a}",
+			[]difference{{changedExperiment, "model.encoder.layers", "4", "none", false},
+				{changedExperiment, "model.encoder.type", "transformer", "none", false}}},
+		{"{encoder: {type: transformer, layers: 4}}", "{encoder: {type: transformer, layers: 3}}",
+			[]difference{{changedExperiment, "model.encoder.layers", "4", "3", false}}},
+	} {
+		got, err := experimentDifferences("", []byte("model: "+c.was), []byte("model: "+c.now))
+		if err != nil || !reflect.DeepEqual(got, c.want) {
+			t.Errorf("%s, then %s: %v, %v; want %v", c.was, c.now, got, err, c.want)
+		}
 	}
 }

@@ -1,0 +1,74 @@
+package config
+
+import (
+	"os"
+	"strings"
+	"testing"
+)
+
+// defaultSizes are all options of the encoder transformer with their defaults.
+const defaultSizes = "layers: 4, width: 256, heads: 4, feed_forward: 1024, max_positions: 512, initializer_range: 0.02"
+
+const sizedByBase = `: encoder "transformer": its sizes are the base model's; leave out the keys beside type`
+
+// Sizes are those of the run, also where they are the defaults.
+func TestSizesBesideABaseRunAreMistakes(t *testing.T) {
+	for _, c := range []struct{ encoder, set, place string }{
+		{"{type: transformer, layers: 3}", "", "exp.yaml:1:63"},
+		{"{layers: 4}", "", "exp.yaml:1:44"},
+		{"{type: transformer, " + defaultSizes + "}", "", "exp.yaml:1:63"},
+		{"{type: transformer}", "model.encoder.layers=4", "--set model.encoder.layers=4"},
+	} {
+		baseFiles(t)
+		var sets []string
+		if c.set != "" {
+			sets = append(sets, c.set)
+		}
+		_, err := grown(t, "{base_model: run, encoder: "+c.encoder+"}", "", sets...)
+		if err == nil || !strings.Contains(err.Error(), c.place+sizedByBase) {
+			t.Errorf("%s %s: error %v, want one at %s", c.encoder, c.set, err, c.place)
+		}
+	}
+}
+
+// The sizes of an encoder beside a base model are not in the file of a run. Earlier versions of jenga wrote their
+// defaults.
+func TestTheFileOfARunHasNoSizesBesideABaseModel(t *testing.T) {
+	baseFiles(t)
+	var text strings.Builder
+	if err := mustGrow(t, "{base_model: run, encoder: transformer}", "").Write(&text, "grown"); err != nil {
+		t.Fatal(err)
+	}
+	const encoder = "  encoder:\n    type: transformer\n"
+	if !strings.Contains(text.String(), encoder+"  fusion:") {
+		t.Fatalf("no encoder of a type alone in\n%s", &text)
+	}
+
+	if err := os.Mkdir("grown", 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile("grown/metrics.jsonl", nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	sizes := "    " + strings.ReplaceAll(defaultSizes, ", ", "\n    ") + "\n"
+	for _, c := range []struct{ sizes, set, want string }{
+		{"", "", ""},
+		{sizes, "", ""},
+		{strings.Replace(sizes, "    initializer_range: 0.02\n", "", 1), "", ""}, // of a version without the option
+		{sizes, "model.encoder.layers=4", "--set model.encoder.layers=4" + sizedByBase},
+		{strings.Replace(sizes, "layers: 4", "layers: 3", 1), "", sizedByBase},
+	} {
+		file := strings.Replace(text.String(), encoder, encoder+c.sizes, 1)
+		if err := os.WriteFile("grown/experiment.yaml", []byte(file), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		var sets []string
+		if c.set != "" {
+			sets = append(sets, c.set)
+		}
+		_, err := Read("grown/experiment.yaml", sets)
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s%s: error %v, want %q", c.sizes, c.set, err, c.want)
+		}
+	}
+}
