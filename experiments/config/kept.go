@@ -149,12 +149,25 @@ func (d *decoding) completed(item *plugin.Section, names map[string]string) *plu
 		case e.Key == "data":
 			e.Value = d.dataOf(e.Value, names)
 			done.Entries = append(done.Entries, e)
-		case given == nil && e.Key != "from":
+		case given == nil && e.Key != "from" && !slices.Contains(longKeys, e.Key):
 			done.Entries = append(done.Entries, e)
+		}
+	}
+
+	// how long texts are read belongs to the data, which may be of another task
+	if done.At("long") == nil && !done.At("data").Has("same_as") {
+		texts := d.baseTask(d.root(own))
+		for _, key := range longKeys {
+			if value := texts.At(key); value != nil && done.At(key) == nil {
+				done.Put(key, value)
+			}
 		}
 	}
 	return &done
 }
+
+// longKeys are the keys of a task for long texts.
+var longKeys = []string{"long", "stride"}
 
 // baseTask returns a task of the base run by its name, nil if there is none.
 func (d *decoding) baseTask(name string) *plugin.Section {

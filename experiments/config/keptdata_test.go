@@ -2,7 +2,6 @@ package config
 
 import (
 	"os"
-	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
@@ -21,6 +20,7 @@ func TestDataOfAKeptTaskReplacesTheKeysOfTheRun(t *testing.T) {
 		{"intent", "{train: gone.jsonl}", `exp.yaml:5:46: task "intent": gone.jsonl: no such file`},
 		{"intent", "{path: new.jsonl, split: {dev: 0.3}}", "path: new.jsonl, dev: 0.3, label: what, text: body"},
 		{"intent", "{split: {dev: 0.3}}", `exp.yaml:5:52: task "intent": data: split: dev: data has a dev file`},
+		{"intent", "{same_as: banking}", "same_as: banking, label: what"},
 		// of a task that reads the texts of intent in the run
 		{"slots", "{limit: 100}", "train: data/a.jsonl, dev: data/a.jsonl, limit: 100, tags: bio, text: body"},
 		{"slots", "{tags: iob}", "same_as: intent, tags: iob"},
@@ -30,17 +30,10 @@ func TestDataOfAKeptTaskReplacesTheKeysOfTheRun(t *testing.T) {
 		{"tone", "{path: new.jsonl}", "path: new.jsonl, dev: 0.4, seed: 5"},
 		{"tone", "{path: new.jsonl, split: {dev: 0.5}}", "path: new.jsonl, dev: 0.5, seed: 5"},
 		{"tone", "{train: new.jsonl, dev: data/a.jsonl}", "train: new.jsonl, dev: data/a.jsonl"},
-		{"tone", "{limit: 7}", filepath.Join("run", "experiment.yaml") + `:9:48: task "tone": ../data/gone.jsonl: no `},
+		{"tone", "{limit: 7}", `: task "tone": ../data/gone.jsonl: no such file`},
 	} {
 		baseFiles(t)
-		text, err := os.ReadFile("run/experiment.yaml")
-		if err != nil {
-			t.Fatal(err)
-		}
-		divided := strings.Replace(string(text), "gone.jsonl}", "gone.jsonl, split: {dev: 0.4, seed: 5}}", 1)
-		if err := os.WriteFile("run/experiment.yaml", []byte(divided), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		rewriteBase(t, "gone.jsonl}", "gone.jsonl, split: {dev: 0.4, seed: 5}}")
 		more := banking
 		if c.keep == "slots" {
 			more += "  - {name: intent, keep: true}\n"
@@ -52,6 +45,34 @@ func TestDataOfAKeptTaskReplacesTheKeysOfTheRun(t *testing.T) {
 			checkData(t, e, c.keep+" "+c.data, c.want)
 		case !strings.Contains(err.Error(), c.want):
 			t.Errorf("%s %s: error %v\nwant %s", c.keep, c.data, err, c.want)
+		}
+	}
+}
+
+// How long texts are truncated or split belongs to the data: a task has that of its texts.
+func TestAKeptTaskReadsLongTextsAsItsDataDoes(t *testing.T) {
+	for _, c := range []struct {
+		task, data, long string
+		windows          bool
+	}{
+		{"intent", "{same_as: banking}", "", false},
+		{"intent", "{train: new.jsonl}", "", true},
+		{"slots", "{train: new.jsonl}", "", true}, // intent, whose texts it reads in the run, has windows
+		{"slots", "{train: new.jsonl}", "long: truncate, ", false},
+		{"slots", "{tags: iob}", "", true}, // intent is dropped
+		{"intent", "{limit: 5}", "long: truncate, ", false},
+	} {
+		baseFiles(t)
+		rewriteBase(t, "data: {train", "long: windows\n    stride: 8\n    data: {train")
+		e, err := grown(t, "{base_model: run}", "training: {rehearse: 0.2}\ntasks:\n"+
+			"  - {name: banking, type: classification, data: {train: new.jsonl, dev: new.jsonl}}\n"+
+			"  - {name: "+c.task+", keep: true, "+c.long+"data: "+c.data+"}\n")
+		if err != nil {
+			t.Errorf("%s %s%s: %v", c.task, c.long, c.data, err)
+			continue
+		}
+		if got := e.Tasks[1].Windowing; got.Windows != c.windows || c.windows && got.Stride != 8 {
+			t.Errorf("%s %s%s: %+v, want windows: %v", c.task, c.long, c.data, got, c.windows)
 		}
 	}
 }

@@ -94,7 +94,7 @@ func (d *decoding) task(s *plugin.Section, number int) Task {
 
 // windowing checks the options for long texts.
 func (d *decoding) windowing(owner string, task Task, s *plugin.Section) {
-	for _, key := range []string{"long", "stride"} {
+	for _, key := range longKeys {
 		if s.Has(key) && task.Data.SameAs != "" {
 			d.mistakes.Add(s.At(key).Place, "%s: %s: the texts are those of data: same_as; leave it out", owner, key)
 		}
