@@ -23,6 +23,7 @@ type decoding struct {
 	absent     int             // mistakes about data files that do not exist
 	base       *plugin.Section // experiment file of the base run; nil: none
 	baseLength int             // max_length of the base run
+	badSampler bool            // training.sampling has mistakes
 }
 
 func (d *decoding) warn(at plugin.Place, format string, args ...any) {
@@ -187,7 +188,9 @@ func (d *decoding) training(s *plugin.Section) {
 	t := o.Training
 	t.Optimizer = multitask.Optimizers().Choose(o.Optimizer, multitask.Optimizers().Default(), nil, &d.mistakes)
 	t.Scheduler = multitask.Schedules().Choose(o.Scheduler, multitask.Schedules().Default(), nil, &d.mistakes)
+	before := d.mistakes.Len()
 	t.Sampling = multitask.Samplers().Choose(o.Sampling, multitask.Samplers().Default(), nil, &d.mistakes)
+	d.badSampler = d.mistakes.Len() > before
 	t.Weighting = multitask.Weightings().Choose(o.Weighting, multitask.Weightings().Default(), nil, &d.mistakes)
 	if s.Has("output_dir") {
 		t.OutputDir = d.relative(o.OutputDir, "training: output_dir")

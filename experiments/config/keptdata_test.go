@@ -1,11 +1,37 @@
 package config
 
 import (
+	"bytes"
 	"os"
 	"reflect"
 	"strings"
 	"testing"
 )
+
+// rewriteBase replaces text in the experiment file of the run, and then writes the file as a training writes it.
+func rewriteBase(t *testing.T, replace ...string) {
+	t.Helper()
+	const file = "run/experiment.yaml"
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := strings.NewReplacer(replace...).Replace(string(text))
+	if err := os.WriteFile(file, []byte(changed), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	e, err := ReadTrained(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var written bytes.Buffer
+	if err := e.Write(&written, "run"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, written.Bytes(), 0o666); err != nil {
+		t.Fatal(err)
+	}
+}
 
 // Keys of data that a kept task has in the experiment replace those of the run; the others stay.
 func TestDataOfAKeptTaskReplacesTheKeysOfTheRun(t *testing.T) {

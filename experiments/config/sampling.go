@@ -8,7 +8,7 @@ import (
 // the groups of tasks that are trained and not rehearsed, as the training does.
 func (d *decoding) sampling() {
 	choice := d.e.Training.Sampling
-	if !d.files || choice.Options == nil || !d.named() {
+	if !d.files || d.badSampler || !d.named() {
 		return
 	}
 	var env multitask.SamplerEnv

@@ -24,6 +24,12 @@ func TestOptionsOfTheSamplerNameTasks(t *testing.T) {
 		}
 	}
 
+	// a value of a wrong kind is one mistake
+	_, err := Read(file, []string{"training.sampling={type: dynamic, targets: {intent: 5}}"})
+	if err == nil || strings.Count(err.Error(), "want a number") != 1 || !strings.Contains(err.Error(), "have 5") {
+		t.Errorf("%v, want one mistake of targets", err)
+	}
+
 	// without groups of tasks there is nothing to compare with
 	for _, set := range []string{"tasks.slots.name=intent", "tasks.slots.name=null",
 		"tasks.intent.data={same_as: slots}"} {
