@@ -124,7 +124,8 @@ func differInOne(a, b string) bool {
 // checkListed returns an error if a file of a checkpoint is listed by another name, or its tensors, which are near the
 // end, are not listed. Other files that are not listed are not the checkpoint's.
 func checkListed(folder string, sums []checksum) error {
-	var unlisted, missing string
+	// files that are not listed
+	var unlisted []string
 	err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
@@ -132,24 +133,29 @@ func checkListed(folder string, sums []checksum) error {
 		name, err := filepath.Rel(folder, path)
 		name = filepath.ToSlash(name)
 		listed := slices.ContainsFunc(sums, func(s checksum) bool { return s.name == name })
-		if !listed && (unlisted == "" || name == TensorsFile) && name != ChecksumsFile && name != SnapshotFile {
-			unlisted = name
+		if !listed && name != ChecksumsFile && name != SnapshotFile {
+			unlisted = append(unlisted, name)
 		}
 		return err
 	})
+	if err != nil {
+		return err
+	}
+
+	// a file that is listed and does not exist is one of them, if that has its content
+	path := filepath.Join(folder, ChecksumsFile)
 	for _, s := range sums {
-		if missing == "" && !Exists(filepath.Join(folder, filepath.FromSlash(s.name))) {
-			missing = s.name
+		if Exists(filepath.Join(folder, filepath.FromSlash(s.name))) {
+			continue
+		}
+		for _, name := range unlisted {
+			if got, err := CRC32C(filepath.Join(folder, filepath.FromSlash(name))); err == nil && got == s.crc32c {
+				return fmt.Errorf("%s: it lists %q, which does not exist, and not %q, which does: %s", path, s.name,
+					name, listDamaged)
+			}
 		}
 	}
-	path := filepath.Join(folder, ChecksumsFile)
-	switch {
-	case err != nil:
-		return err
-	case missing != "" && unlisted != "":
-		return fmt.Errorf("%s: it lists %q, which does not exist, and not %q, which does: %s", path, missing, unlisted,
-			listDamaged)
-	case unlisted == TensorsFile:
+	if slices.Contains(unlisted, TensorsFile) {
 		return fmt.Errorf("%s: it does not list %s: %s", path, TensorsFile, listDamaged)
 	}
 	return nil

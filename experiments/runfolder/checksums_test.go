@@ -59,6 +59,8 @@ func TestErrorsOfChecksumsNameTheFile(t *testing.T) {
 			"FOLDER/c: no such file: the checkpoint is incomplete"},
 		{"another name", "e3069283  a\nSUM  sub/c\n", `FOLDER/crc32c.txt: it lists "sub/c", which does not ` +
 			`exist, and not "sub/b", which does: the list of checksums itself is damaged; restore it from a `},
+		{"a file that is gone, beside another", "e3069283  a\n00000000  sub/c\n",
+			"FOLDER/sub/c: no such file: the checkpoint is incomplete"},
 		{"another digit", "e3069283  a\n!SUM  sub/b\n", "FOLDER/crc32c.txt: it has the CRC-32C "},
 		{"a folder", "e3069283  sub\n", "FOLDER/sub: a folder; want a regular file"},
 		{"a file elsewhere", "e3069283  ../a\n", `FOLDER/crc32c.txt:1: file "../a" is out of the checkpoint`},
