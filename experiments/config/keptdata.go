@@ -75,6 +75,13 @@ func (d *decoding) changedData(data, given *plugin.Section, names map[string]str
 		done.Entries = append(done.Entries, e)
 	}
 
+	// a part of the training file takes the place of a file of the run
+	for _, part := range []string{Dev, Test} {
+		if divides(given.At("split"), part) && !given.Has(part) {
+			done.Remove(part)
+		}
+	}
+
 	// a file of the experiment takes the place of a part of the run's training file
 	if split := done.At("split"); split != nil {
 		split = changedSplit(split, &plugin.Section{Place: split.Place, Kind: plugin.Mapping})

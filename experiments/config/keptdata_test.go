@@ -45,7 +45,9 @@ func TestDataOfAKeptTaskReplacesTheKeysOfTheRun(t *testing.T) {
 		{"intent", "{limit: -1}", "exp.yaml:5:46: task \"intent\": data: limit: want"},
 		{"intent", "{train: gone.jsonl}", `exp.yaml:5:46: task "intent": gone.jsonl: no such file`},
 		{"intent", "{path: new.jsonl, split: {dev: 0.3}}", "path: new.jsonl, dev: 0.3, label: what, text: body"},
-		{"intent", "{split: {dev: 0.3}}", `exp.yaml:5:52: task "intent": data: split: dev: data has a dev file`},
+		{"intent", "{split: {dev: 0.3}}", "train: data/a.jsonl, dev: 0.3, label: what, text: body"},
+		{"intent", "{split: {test: 0.3}}", "train: data/a.jsonl, dev: data/a.jsonl, test: 0.3"},
+		{"intent", "{dev: new.jsonl, split: {dev: 0.3}}", `task "intent": data: split: dev: data has a dev file`},
 		{"intent", "{same_as: banking}", "same_as: banking, label: what"},
 		// of a task that reads the texts of intent in the run
 		{"slots", "{limit: 100}", "train: data/a.jsonl, dev: data/a.jsonl, limit: 100, tags: bio, text: body"},
@@ -152,7 +154,7 @@ func TestDataOfAKeptTaskIsReadAsItWasWritten(t *testing.T) {
 	for _, data := range []string{
 		"{limit: 0}", "{limit: null, stream: false}", "{path: new.csv, header: true}", "{split: {dev: 0.1, by: null}}",
 		"{split: {dev: 0}}", "{text: null}", "{train: new.csv, dev: new.csv}", "{delimiter: null, split_words: null}",
-		"{question: q}", "{}",
+		"{question: q}", "{}", "{train: new.csv, dev: new.csv, split: {test: 0.3}}",
 	} {
 		baseFiles(t)
 		text, err := os.ReadFile("run/experiment.yaml")
