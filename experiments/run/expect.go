@@ -98,7 +98,7 @@ func (r *Run) expect(ctx context.Context, longest time.Duration) (e Expectation,
 	if err != nil {
 		return e, nil, err
 	}
-	old, err := r.oldTime(ctx, e.Evaluations)
+	old, err := r.oldTime(ctx, e.Evaluations, r.groupTime)
 	if err != nil {
 		return e, nil, err
 	}
@@ -121,9 +121,12 @@ func (r *Run) evaluationTime(ctx context.Context, data []multitask.Data) (all ti
 	return all, nil
 }
 
+// groupTimer estimates the time of evaluating a group on dev.
+type groupTimer func(ctx context.Context, g *multitask.Group, dev []*corpus.Example) (time.Duration, error)
+
 // oldTime estimates the time of measuring what tasks of the base run lose, in a training with a number of evaluations:
-// all before it, and those that are not rehearsed at each evaluation too, which may be the best.
-func (r *Run) oldTime(ctx context.Context, evaluations int) (all time.Duration, err error) {
+// all before it, and those that are not rehearsed at each evaluation too, which may be the best. timeOf is groupTime.
+func (r *Run) oldTime(ctx context.Context, evaluations int, timeOf groupTimer) (all time.Duration, err error) {
 	if r.Growth == nil {
 		return 0, nil
 	}
@@ -135,14 +138,14 @@ func (r *Run) oldTime(ctx context.Context, evaluations int) (all time.Duration, 
 		if !slices.ContainsFunc(group.Tasks, r.isKept) {
 			continue
 		}
-		of, err := r.groupTime(ctx, &r.Model.Groups[g], group.Examples[config.Dev])
+		of, err := timeOf(ctx, &r.Model.Groups[g], group.Examples[config.Dev])
 		if err != nil {
 			return 0, err
 		}
 		all += time.Duration(1+atEnd) * of
 	}
 	for g := range r.built.Kept {
-		of, err := r.groupTime(ctx, &r.built.Kept[g], r.Data.Kept.Groups[g].Examples[config.Dev])
+		of, err := timeOf(ctx, &r.built.Kept[g], r.Data.Kept.Groups[g].Examples[config.Dev])
 		if err != nil {
 			return 0, err
 		}

@@ -3,7 +3,9 @@ package run
 import (
 	"context"
 	"testing"
+	"time"
 
+	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/internal/sample"
 	"github.com/jenga-nlp/jenga/multitask"
@@ -67,25 +69,27 @@ func TestALackOfMemoryLeavesTheTimeOpen(t *testing.T) {
 func TestTheTimeOfTasksThatAreKept(t *testing.T) {
 	baseRun(t)
 	ctx := context.Background()
+	second := func(_ context.Context, _ *multitask.Group, dev []*corpus.Example) (time.Duration, error) {
+		return time.Duration(min(len(dev), 1)) * time.Second, nil
+	}
+	const evaluations = 1000
 	for _, c := range []struct {
 		model, more string
-		takes       bool
+		one, many   time.Duration // with 1 evaluation, with all; there is 1 group of kept tasks
 	}{
-		{"{base_model: base, keep_tasks: all}", "training: {rehearse: 0}\n", true},
-		{"{base_model: base, keep_tasks: all}", "training: {rehearse: 0.5}\n", true},
-		{"{base_model: base, keep_tasks: all, freeze: all}", "", false}, // they do not change
-		{"{base_model: base}", "", false},
+		{"{base_model: base, keep_tasks: all}", "training: {rehearse: 0}\n", 2 * time.Second, 1001 * time.Second},
+		{"{base_model: base, keep_tasks: all}", "training: {rehearse: 0.5}\n", time.Second, time.Second},
+		{"{base_model: base, keep_tasks: all, freeze: all}", "", 0, 0}, // they do not change, and have no dev
+		{"{base_model: base}", "", 0, 0},
 	} {
 		r := mustPrepare(t, growing(t, c.model, c.more))
-		few, err := r.oldTime(ctx, 1)
-		if err != nil || few > 0 != c.takes {
-			t.Errorf("%s %s: takes %v, %v; want some time: %v", c.model, c.more, few, err, c.takes)
+		one, err := r.oldTime(ctx, 1, second)
+		if err != nil || one != c.one {
+			t.Errorf("%s %s: an evaluation takes %v, %v; want %v", c.model, c.more, one, err, c.one)
 		}
-		const evaluations = 1000
-		many, err := r.oldTime(ctx, evaluations)
-		each := c.takes && r.experiment().Training.Rehearse == 0
-		if err != nil || each != (many > 100*few && few > 0) {
-			t.Errorf("%s %s: %d evaluations take %v, one %v, %v", c.model, c.more, evaluations, many, few, err)
+		many, err := r.oldTime(ctx, evaluations, second)
+		if err != nil || many != c.many {
+			t.Errorf("%s %s: %d evaluations take %v, %v; want %v", c.model, c.more, evaluations, many, err, c.many)
 		}
 	}
 }
