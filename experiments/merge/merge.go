@@ -106,8 +106,9 @@ func (m *Merge) CheckRefit(folder string, sets []string) error {
 	if err := e.Write(&text, folder); err != nil {
 		return err
 	}
-	_, err = config.Parse(filepath.Join(folder, runfolder.ExperimentFile), text.Bytes(), sets)
-	return err
+	file := filepath.Join(folder, runfolder.ExperimentFile)
+	joined, err := config.Parse(file, text.Bytes(), sets)
+	return m.atRuns(err, joined, file)
 }
 
 // inputs returns the files and folders that the merged run is made of.

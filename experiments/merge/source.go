@@ -1,6 +1,7 @@
 package merge
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/multitask"
 	"github.com/jenga-nlp/jenga/nn"
+	"github.com/jenga-nlp/jenga/plugin"
 )
 
 // source is a run that is merged.
@@ -53,6 +55,41 @@ func openSource(folder string) (*source, error) {
 		s.names[task.Name] = task.Name
 	}
 	return s, nil
+}
+
+// atRuns returns the mistakes of the merged run's experiment, of a file that is not written yet, with the places of
+// their tasks in the files of the runs. Those of other sections have none.
+func (m *Merge) atRuns(err error, joined *config.Experiment, file string) error {
+	all, several := err.(interface{ Unwrap() []error })
+	if !several || joined == nil {
+		return err
+	}
+
+	// tasks in the order of the merged run
+	var tasks []plugin.Place
+	for _, s := range m.sources {
+		for _, task := range s.experiment.Tasks {
+			tasks = append(tasks, task.Place)
+		}
+	}
+
+	end := joined.Place("training").Line
+	var placed plugin.Mistakes
+	for _, err := range all.Unwrap() {
+		var mistake *plugin.Mistake
+		if !errors.As(err, &mistake) || mistake.Place.File != file {
+			placed.Append(err)
+			continue
+		}
+		at := plugin.Place{}
+		for i, task := range joined.Tasks {
+			if i < len(tasks) && task.Place.Line <= mistake.Place.Line && mistake.Place.Line < end {
+				at = tasks[i]
+			}
+		}
+		placed.Append(&plugin.Mistake{Place: at, Err: mistake.Err})
+	}
+	return placed.Err()
 }
 
 // frozen reports whether the run's encoder is its base model, unchanged.

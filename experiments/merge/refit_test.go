@@ -1,0 +1,41 @@
+package merge
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// The merged run has no file yet when its experiment is checked.
+func TestMistakesOfARefitAreInTheFilesOfTheRuns(t *testing.T) {
+	b := newBase(t)
+	runs := []string{b.run(t, "a", teams), b.run(t, "b", things)}
+	m, err := Open(runs, Options{Method: Mean}, nil, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	folder := filepath.Join(b.dir, "merged")
+	if err := m.CheckRefit(folder, nil); err != nil {
+		t.Fatal(err)
+	}
+
+	if err := os.Rename(filepath.Join(b.dir, "mails.jsonl"), filepath.Join(b.dir, "moved.jsonl")); err != nil {
+		t.Fatal(err)
+	}
+	err = m.CheckRefit(folder, []string{"training.num_epochs=no"})
+	if err == nil || strings.Contains(err.Error(), folder) {
+		t.Fatalf("error %v, want none in %s", err, folder)
+	}
+	lines := strings.Split(err.Error(), "\n")
+	for i, want := range [][2]string{
+		{filepath.Join(runs[0], "experiment.yaml") + ":", `: task "team": `},
+		{filepath.Join(runs[1], "experiment.yaml") + ":", `: task "things": `},
+		{"--set training.num_epochs=no: ", "training: num_epochs: "},
+	} {
+		if len(lines) != 3 || !strings.HasPrefix(lines[i], want[0]) || !strings.Contains(lines[i], want[1]) {
+			t.Errorf("error\n%v\nwant %q in line %d", err, want, i+1)
+		}
+	}
+}
