@@ -21,7 +21,7 @@ const (
 
 // Misfit says why a part of a snapshot cannot be the state of a training.
 type Misfit struct {
-	Of     string   // OfParams, …
+	Of string // OfParams, …
 	// Params names parameters: of OfParams, those that one of the two lacks, or has in another size; of OfOrder, the
 	// first two that are at one place.
 	Params []string
