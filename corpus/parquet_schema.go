@@ -21,7 +21,6 @@ func checkCodecs(file *parquet.File) error {
 					name = fmt.Sprintf("codec %d", codec)
 				}
 				return fmt.Errorf("column %q is compressed by %s; want one of SNAPPY, GZIP, ZSTD, UNCOMPRESSED",
-
 					strings.Join(chunk.MetaData.PathInSchema, "."), name)
 			}
 		}

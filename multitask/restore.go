@@ -36,13 +36,14 @@ func (t *Training) restore(s *Snapshot) error {
 	if err != nil {
 		return err
 	}
-	sections, err := s.sectionsOf(parts, t.sameType(s, weightingSetting))
+	sameWeighting := t.sameType(s, weightingSetting)
+	parts, states, err := s.match(parts, sameWeighting)
 	if err != nil {
 		return err
 	}
 	var misfits Misfits
 	for i, part := range parts {
-		part.restore(sections[i], &misfits)
+		part.restore(states[i], &misfits)
 	}
 
 	// sampler and weighting
@@ -53,7 +54,7 @@ func (t *Training) restore(s *Snapshot) error {
 		same bool
 	}{
 		{OfSampler, t.plan.Sampler, s.header.Sampler, t.sameType(s, samplingSetting)},
-		{OfWeighting, t.plan.Weighting, s.header.Weighting, t.sameType(s, weightingSetting)},
+		{OfWeighting, t.plan.Weighting, s.header.Weighting, sameWeighting},
 		{OfTasks, t.guard, s.header.Losses, true},
 	} {
 		if stateful, ok := part.of.(Stateful); ok && part.same {
@@ -78,11 +79,8 @@ func (t *Training) restore(s *Snapshot) error {
 	return nil
 }
 
-// restore sets the parameters to a state of the snapshot, nil: there is none, or adds to misfits.
+// restore sets the parameters to a state of the snapshot, or adds to misfits.
 func (p snapshotPart) restore(state []nn.ParamState, misfits *Misfits) {
-	if state == nil {
-		return
-	}
 	of := OfParams
 	if p.name == weightingPart {
 		of = OfWeighting
@@ -133,32 +131,27 @@ func compare(have, want []setting) error {
 	return nil
 }
 
-// sectionsOf returns the snapshot's states of the parts of a training, in their order: nil for a weighting's parameters
-// if its weighting is of another type.
-func (s *Snapshot) sectionsOf(parts []snapshotPart, sameWeighting bool) ([][]nn.ParamState, error) {
-	isWeighting := func(name string) bool { return name == weightingPart && !sameWeighting }
+// match returns the parts of a training whose parameters a snapshot has, and their states. Without weighting, those of
+// the weighting are left out of both.
+func (s *Snapshot) match(parts []snapshotPart, weighting bool) ([]snapshotPart, [][]nn.ParamState, error) {
+	isLeftOut := func(name string) bool { return name == weightingPart && !weighting }
+	parts = slices.DeleteFunc(parts, func(p snapshotPart) bool { return isLeftOut(p.name) })
 	var names []string
 	var states [][]nn.ParamState
-	for i, state := range s.sections {
-		if name := s.header.Sections[i].Name; !isWeighting(name) {
-			if state == nil {
-				state = []nn.ParamState{}
-			}
-			names, states = append(names, name), append(states, state)
+	for i, section := range s.header.Sections {
+		if !isLeftOut(section.Name) {
+			names, states = append(names, section.Name), append(states, s.sections[i])
 		}
 	}
-	if n := len(parts); n > 0 && isWeighting(parts[n-1].name) { // which is the last
-		names, states = append(names, weightingPart), append(states, nil)
-	}
 	if len(states) != len(parts) {
-		return nil, fmt.Errorf("it has %d kinds of parameters; the training has %d", len(states), len(parts))
+		return nil, nil, fmt.Errorf("it has %d kinds of parameters; the training has %d", len(states), len(parts))
 	}
 	for i, part := range parts {
 		if names[i] != part.name {
-			return nil, fmt.Errorf("unexpected parameters of kind %q; want %q", names[i], part.name)
+			return nil, nil, fmt.Errorf("unexpected parameters of kind %q; want %q", names[i], part.name)
 		}
 	}
-	return states, nil
+	return parts, states, nil
 }
 
 // checkProgress returns the random streams of sampler and weighting, and the batch iterators, as a snapshot has them.

@@ -110,9 +110,9 @@ func ReadSnapshot(r io.Reader) (*Snapshot, error) {
 	in := &countedReader{from: r}
 	s, size, err := readSnapshot(in)
 	switch {
-	case errors.Is(err, errEnd) && size > 0:
+	case errors.Is(err, errEnd) && size > in.n: // else the header is damaged too
 		return nil, fmt.Errorf("snapshot: truncated: it has %d bytes of %d", in.n, size)
-	case errors.Is(err, errEnd):
+	case errors.Is(err, errEnd) && size == 0:
 		return nil, fmt.Errorf("snapshot: truncated: it has %d bytes, which end in its header", in.n)
 	case err != nil:
 		return nil, fmt.Errorf("snapshot: %w", err)

@@ -7,6 +7,11 @@ import (
 	"github.com/jenga-nlp/jenga/plugin"
 )
 
+// KeepsAll reports whether a group, by the numbers of its tasks, has only tasks that are kept of a base run.
+func (e *Experiment) KeepsAll(group []int) bool {
+	return !slices.ContainsFunc(group, func(number int) bool { return !e.Tasks[number].Keep })
+}
+
 // Groups groups the tasks that read the same texts, and returns the task numbers of each group. A task with same_as
 // belongs to the group of the task that same_as names.
 func (e *Experiment) Groups() [][]int {

@@ -13,15 +13,14 @@ func (d *decoding) sampling() {
 	}
 	var env multitask.SamplerEnv
 	for _, group := range d.e.Groups() {
+		if d.e.KeepsAll(group) {
+			continue
+		}
 		var names []string
-		kept := true
 		for _, number := range group {
-			task := d.e.Tasks[number]
-			names, kept = append(names, task.Name), kept && task.Keep
+			names = append(names, d.e.Tasks[number].Name)
 		}
-		if !kept {
-			env.Groups, env.Tasks = append(env.Groups, names[0]), append(env.Tasks, names)
-		}
+		env.Groups, env.Tasks = append(env.Groups, names[0]), append(env.Tasks, names)
 	}
 	_, err := choice.Build(env)
 	d.mistakes.Append(err)

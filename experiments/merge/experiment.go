@@ -200,13 +200,9 @@ func (s *source) renamedParams() (map[string]string, error) {
 	if slices.Equal(was, now) {
 		return names, nil
 	}
-	then, err := model.FusionParams(s.experiment, s.opened.Model.Encoder, was)
+	then, renamed, err := model.RenamedFusionParams(s.experiment, s.opened.Model.Encoder, was, now)
 	if err != nil {
-		return nil, err
-	}
-	renamed, err := model.FusionParams(s.experiment, s.opened.Model.Encoder, now)
-	if err != nil || len(renamed) != len(then) {
-		return nil, errors.Join(err, fmt.Errorf("%s: its fusion does not depend on tasks by name alone", s.folder))
+		return nil, fmt.Errorf("%s: %w", s.folder, err)
 	}
 	for i, name := range then {
 		names[name] = renamed[i]

@@ -156,16 +156,9 @@ func (t *takeover) fusion() {
 		}
 		now = append(now, name)
 	}
-	e, encoder := t.Data.Experiment, t.Model.Encoder
-	then, err := FusionParams(e, encoder, was)
+	then, renamed, err := RenamedFusionParams(t.Data.Experiment, t.Model.Encoder, was, now)
 	if err != nil {
-		t.mistakes.Append(err)
-		return
-	}
-	renamed, err := FusionParams(e, encoder, now)
-	if err != nil || len(renamed) != len(then) {
-		t.mistakes.Append(errors.Join(err, fmt.Errorf("%s: its fusion does not depend on tasks by name alone",
-			t.base.Folder)))
+		t.mistakes.Append(fmt.Errorf("%s: %w", t.base.Folder, err))
 		return
 	}
 	own := map[string]*nn.Param{}
@@ -187,9 +180,25 @@ func (t *takeover) fusion() {
 	}
 }
 
-// FusionParams returns the names of the parameters of an experiment's fusion on an encoder, if it has these tasks. For
-// other names of the tasks they are others, in the same order.
-func FusionParams(e *config.Experiment, encoder encoders.Encoder, tasks []string) ([]string, error) {
+// RenamedFusionParams returns the names of the parameters of an experiment's fusion on an encoder for tasks with the
+// names was, and for the same tasks with the names now, each parameter at the same place.
+func RenamedFusionParams(
+	e *config.Experiment, encoder encoders.Encoder, was, now []string,
+) (before, after []string, err error) {
+	if before, err = fusionParams(e, encoder, was); err != nil {
+		return nil, nil, err
+	}
+	if after, err = fusionParams(e, encoder, now); err != nil {
+		return nil, nil, err
+	}
+	if len(before) != len(after) {
+		return nil, nil, errors.New("its fusion does not depend on tasks by name alone")
+	}
+	return before, after, nil
+}
+
+// fusionParams returns the names of the parameters of an experiment's fusion on an encoder, if it has these tasks.
+func fusionParams(e *config.Experiment, encoder encoders.Encoder, tasks []string) ([]string, error) {
 	about, root := encoder.Describe(), nn.NewParams(0)
 	env := fusion.Env{Tasks: tasks, Width: about.Width, Layers: about.Layers, Params: multitask.FusionParams(root)}
 	if _, err := e.Model.Fusion.Build(env); err != nil {

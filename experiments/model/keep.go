@@ -33,12 +33,12 @@ func (b *builder) keep() error {
 	}
 
 	// fusion
-	frozen, err := FusionParams(b.Data.Experiment, b.Model.Encoder, names)
+	frozen, err := fusionParams(b.Data.Experiment, b.Model.Encoder, names)
 	if err != nil {
 		return err
 	}
 	if !b.Data.Experiment.Model.Fixed() {
-		shared, err := FusionParams(b.Data.Experiment, b.Model.Encoder, nil)
+		shared, err := fusionParams(b.Data.Experiment, b.Model.Encoder, nil)
 		if err != nil {
 			return err
 		}

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/multitask"
@@ -97,7 +96,7 @@ func (c *checkpointer) keptCheckpoint(old, sum string) (string, error) {
 	}
 	candidates := []string{old}
 	for _, step := range steps {
-		candidates = append(candidates, runfolder.Whole(filepath.Join(folder, keptPrefix+strconv.Itoa(step))))
+		candidates = append(candidates, runfolder.Whole(keptFolder(folder, step)))
 	}
 	for _, path := range candidates {
 		got, err := checkpointSum(path)

@@ -201,8 +201,7 @@ func (r *Run) newSampler(weighting multitask.Weighting) (multitask.Sampler, erro
 	own := env
 	own.Groups, own.Tasks = nil, nil
 	for g, group := range r.Data.Groups {
-		old[g] = !slices.ContainsFunc(group.Tasks, func(number int) bool { return !r.isKept(number) })
-		if !old[g] {
+		if old[g] = r.experiment().KeepsAll(group.Tasks); !old[g] {
 			own.Groups, own.Tasks = append(own.Groups, names[g]), append(own.Tasks, env.Tasks[g])
 		}
 	}

@@ -15,14 +15,19 @@ import (
 // keptPrefix is what the names of kept checkpoints begin with, before the number of the step.
 const keptPrefix = "step-"
 
+// keptFolder returns the folder of the kept checkpoint of a step, in the folder of all.
+func keptFolder(folder string, step int) string {
+	return filepath.Join(folder, keptPrefix+strconv.Itoa(step))
+}
+
 // keep copies the last checkpoint, with the state of the training, to checkpoints/step-N, and removes the oldest
 // checkpoints beyond save_total_limit. Where the last is the only one that is kept, it has no copy.
 func (c *checkpointer) keep(step int) error {
 	limit := c.run.experiment().Training.SaveTotalLimit
 	folder := filepath.Join(c.folder, runfolder.CheckpointsDir)
 	if limit != 1 {
-		to := filepath.Join(folder, keptPrefix+strconv.Itoa(step))
-		if err := runfolder.Link(filepath.Join(c.folder, runfolder.LastDir), to); err != nil {
+		last := filepath.Join(c.folder, runfolder.LastDir)
+		if err := runfolder.Link(last, keptFolder(folder, step)); err != nil {
 			return err
 		}
 	}
@@ -68,7 +73,7 @@ func (c *checkpointer) removeLater(step int) error {
 
 // removeKept removes the checkpoint of a step from a folder.
 func removeKept(folder string, step int) error {
-	path := filepath.Join(folder, keptPrefix+strconv.Itoa(step))
+	path := keptFolder(folder, step)
 	// renamed first, so that a kill leaves no part of it under its name
 	if err := os.Rename(path, path+runfolder.NewSuffix); err != nil {
 		return err
@@ -155,12 +160,13 @@ func tidyKept(folder string) error {
 // wholeCheckpoint returns the newest checkpoint of a run folder, but for one, that can be read whole, and that
 // metrics.jsonl fits; "" if there is none.
 func wholeCheckpoint(folder, but string) string {
-	steps, err := keptSteps(filepath.Join(folder, runfolder.CheckpointsDir))
+	all := filepath.Join(folder, runfolder.CheckpointsDir)
+	steps, err := keptSteps(all)
 	if err != nil {
 		return ""
 	}
 	for _, step := range slices.Backward(steps) {
-		path := runfolder.Whole(filepath.Join(folder, runfolder.CheckpointsDir, keptPrefix+strconv.Itoa(step)))
+		path := runfolder.Whole(keptFolder(all, step))
 		if path == but {
 			continue
 		}

@@ -114,8 +114,7 @@ func Find(folder string) (file, model string, err error) {
 	file = filepath.Join(folder, ExperimentFile)
 	if replaced := filepath.Join(folder, ReplacedDir); Exists(replaced) && !(Exists(file) && HasModel(folder)) {
 		return "", "", fmt.Errorf("%s: the training that replaces this run has no checkpoint yet; the earlier run is "+
-			"in %s: if the training was killed, jenga train --resume %[1]s goes on with it", folder,
-			replaced)
+			"in %s: if the training was killed, jenga train --resume %[1]s goes on with it", folder, replaced)
 	}
 	if Exists(file) {
 		for _, name := range []string{BestDir, LastDir} {
