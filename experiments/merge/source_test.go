@@ -106,7 +106,7 @@ func TestRunsWithoutASumOfTheirBaseModel(t *testing.T) {
 			t.Fatal(err)
 		}
 		sample.Write(t, model, string(text))
-		if err := os.Remove(filepath.Join(folder, "best", runfolder.ChecksumsFile)); err != nil {
+		if err := runfolder.WriteChecksums(filepath.Dir(model)); err != nil {
 			t.Fatal(err)
 		}
 	}

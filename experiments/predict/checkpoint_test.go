@@ -111,12 +111,14 @@ func TestADamagedCheckpointDoesNotOpen(t *testing.T) {
 	}
 }
 
-func TestACheckpointWithoutChecksumsOpens(t *testing.T) {
+func TestACheckpointWithoutChecksumsIsIncomplete(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "run")
 	trainSmall(t, sample.Small(t, ""), folder, "training.num_epochs=1")
-	remove(t, filepath.Join(folder, runfolder.BestDir, runfolder.ChecksumsFile))
-	if _, err := Open(folder); err != nil {
-		t.Errorf("a checkpoint of an earlier version: Open = %v", err)
+	path := filepath.Join(folder, runfolder.BestDir, runfolder.ChecksumsFile)
+	remove(t, path)
+	want := path + ": no such file: the checkpoint is incomplete; restore the file from a copy, or train again"
+	if _, err := Open(folder); err == nil || err.Error() != want {
+		t.Errorf("Open = %v, want %s", err, want)
 	}
 }
 

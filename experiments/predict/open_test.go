@@ -211,7 +211,6 @@ func TestATestSplitOfOneKindGivesAWarning(t *testing.T) {
 func TestAnOlderModelFileIsRefused(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "run")
 	trainSmall(t, sample.Small(t, ""), folder, "training.num_epochs=1")
-	remove(t, filepath.Join(folder, runfolder.BestDir, runfolder.ChecksumsFile))
 	path := filepath.Join(folder, runfolder.BestDir, runfolder.ModelFile)
 	good, err := os.ReadFile(path)
 	if err != nil {
@@ -228,6 +227,9 @@ func TestAnOlderModelFileIsRefused(t *testing.T) {
 		if err := os.WriteFile(path, []byte(test.text), 0o644); err != nil {
 			t.Fatal(err)
 		}
+		if err := runfolder.WriteChecksums(filepath.Dir(path)); err != nil {
+			t.Fatal(err)
+		}
 		if _, err := Open(folder); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("Open = %v, want an error with %q", err, test.want)
 		}
@@ -235,7 +237,7 @@ func TestAnOlderModelFileIsRefused(t *testing.T) {
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
-	want := path + ": no such file: the checkpoint is incomplete; train the experiment again"
+	want := path + ": no such file: the checkpoint is incomplete; restore the file from a copy, or train again"
 	if _, err := Open(folder); err == nil || err.Error() != want {
 		t.Errorf("Open = %v, want %s", err, want)
 	}

@@ -73,8 +73,7 @@ func ReadCheckpoint(folder, run string) (Checkpoint, error) {
 	err := jsonfile.Read(path, maxCheckpointFile, &about)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return Checkpoint{}, fmt.Errorf("%s: no such file: the checkpoint is incomplete; train the experiment again",
-			path)
+		return Checkpoint{}, runfolder.Missing(path)
 	case err != nil:
 		return Checkpoint{}, err
 	case about.Format == 0:

@@ -126,10 +126,6 @@ func readResumption(folder, checkpoint string) (*resumption, error) {
 	if err != nil {
 		return nil, err
 	}
-	// every version that writes a state writes checksums of the other files too
-	if sums := filepath.Join(checkpoint, runfolder.ChecksumsFile); !runfolder.Exists(sums) {
-		return nil, fmt.Errorf("%s: no such file: the checkpoint is incomplete; restore the file from a copy", sums)
-	}
 	return &resumption{folder: folder, checkpoint: checkpoint, snapshot: snapshot, state: state, file: info}, nil
 }
 

@@ -69,14 +69,38 @@ func WriteChecksums(folder string) error {
 	return os.WriteFile(filepath.Join(folder, ChecksumsFile), []byte(text.String()), 0o644)
 }
 
-// CheckChecksums returns an error if a file of a checkpoint has another CRC-32C than when it was written. A checkpoint
-// of an earlier version of jenga has no ChecksumsFile, and is not checked.
+// Damage is the error of a checkpoint of which a file is missing or has changed.
+type Damage struct {
+	Path   string // of the file
+	What   string // has happened to it
+	Remedy string
+}
+
+// Error implements error.
+func (d *Damage) Error() string { return d.Reason() + "; " + d.Remedy }
+
+// Reason is Error without the remedy.
+func (d *Damage) Reason() string { return d.Path + ": " + d.What }
+
+// Remedies of a Damage.
+const (
+	restoreFile = "restore the file from a copy, or train again"
+	restoreList = "restore it from a copy, or train again"
+)
+
+// Missing returns the damage of a checkpoint that lacks the file at path.
+func Missing(path string) error {
+	return &Damage{path, "no such file: the checkpoint is incomplete", restoreFile}
+}
+
+// CheckChecksums returns a *Damage if a file of a checkpoint is missing or has another CRC-32C than when it was
+// written. Whatever writes a checkpoint, training or a merge, writes its ChecksumsFile: without one it is incomplete.
 func CheckChecksums(folder string) error {
 	path := filepath.Join(folder, ChecksumsFile)
 	text, err := regular.ReadFile(path, maxChecksums)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil
+		return Missing(path)
 	case err != nil:
 		return err
 	}
@@ -92,23 +116,25 @@ func CheckChecksums(folder string) error {
 		file := filepath.Join(folder, filepath.FromSlash(want.name))
 		switch got, err := CRC32C(file); {
 		case errors.Is(err, fs.ErrNotExist):
-			return fmt.Errorf("%s: no such file: the checkpoint is incomplete; restore the file from a copy, or train "+
-				"again", file)
+			return Missing(file)
 		case err != nil:
 			return err
 		case differInOne(got, want.crc32c): // by chance it is so for 1 of 36 million other contents
-			return fmt.Errorf("%s: it has the CRC-32C %s for %s, and %s would be right: %s", path, want.crc32c,
-				want.name, got, listDamaged)
+			return listDamaged(path, "it has the CRC-32C %s for %s, and %s would be right", want.crc32c, want.name,
+				got)
 		case got != want.crc32c:
-			return fmt.Errorf("%s: its CRC-32C is %s, not %s as when it was written: the file is damaged; restore it "+
-				"from a copy, or train again (if you changed it yourself, remove %s)", file, got, want.crc32c, path)
+			return &Damage{file, fmt.Sprintf("its CRC-32C is %s, not %s as when it was written: the file is damaged",
+				got, want.crc32c), fmt.Sprintf("%s (if you changed it yourself, write %s for %s in %s)",
+				restoreList, got, want.crc32c, path)}
 		}
 	}
 	return nil
 }
 
-// listDamaged ends the errors of a ChecksumsFile that is damaged itself.
-const listDamaged = "the list of checksums itself is damaged; restore it from a copy"
+// listDamaged returns the damage of a ChecksumsFile at a place itself.
+func listDamaged(place, format string, args ...any) error {
+	return &Damage{place, fmt.Sprintf(format, args...) + ": the list of checksums itself is damaged", restoreList}
+}
 
 // differInOne reports whether two sums differ in one digit.
 func differInOne(a, b string) bool {
@@ -150,13 +176,12 @@ func checkListed(folder string, sums []checksum) error {
 		}
 		for _, name := range unlisted {
 			if got, err := CRC32C(filepath.Join(folder, filepath.FromSlash(name))); err == nil && got == s.crc32c {
-				return fmt.Errorf("%s: it lists %q, which does not exist, and not %q, which does: %s", path, s.name,
-					name, listDamaged)
+				return listDamaged(path, "it lists %q, which does not exist, and not %q, which does", s.name, name)
 			}
 		}
 	}
 	if slices.Contains(unlisted, TensorsFile) {
-		return fmt.Errorf("%s: it does not list %s: %s", path, TensorsFile, listDamaged)
+		return listDamaged(path, "it does not list %s", TensorsFile)
 	}
 	return nil
 }
@@ -165,6 +190,7 @@ func checkListed(folder string, sums []checksum) error {
 func parseChecksums(path, text string) ([]checksum, error) {
 	var sums []checksum
 	number := 0
+	place := func() string { return fmt.Sprintf("%s:%d", path, number) }
 	for line := range strings.Lines(text) {
 		number++
 		line, ended := strings.CutSuffix(line, "\n")
@@ -172,17 +198,16 @@ func parseChecksums(path, text string) ([]checksum, error) {
 		_, err := strconv.ParseUint(crc, 16, 32)
 		switch {
 		case !ended:
-			return nil, fmt.Errorf("%s:%d: the line has no end: %s", path, number, listDamaged)
+			return nil, listDamaged(place(), "the line has no end")
 		case !ok || len(crc) != 8 || err != nil:
-			return nil, fmt.Errorf("%s:%d: want a CRC-32C of 8 hexadecimal digits, two blanks and the name of a "+
-				"file: %s", path, number, listDamaged)
+			return nil, listDamaged(place(), "want a CRC-32C of 8 hexadecimal digits, two blanks and the name of a file")
 		case !filepath.IsLocal(filepath.FromSlash(name)):
-			return nil, fmt.Errorf("%s:%d: file %q is out of the checkpoint: %s", path, number, name, listDamaged)
+			return nil, listDamaged(place(), "file %q is out of the checkpoint", name)
 		}
 		sums = append(sums, checksum{crc, name})
 	}
 	if len(sums) == 0 {
-		return nil, fmt.Errorf("%s: no checksums: %s", path, listDamaged)
+		return nil, listDamaged(path, "no checksums")
 	}
 	return sums, nil
 }

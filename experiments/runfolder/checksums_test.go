@@ -1,6 +1,7 @@
 package runfolder
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -54,7 +55,7 @@ func TestErrorsOfChecksumsNameTheFile(t *testing.T) {
 	for _, test := range []struct{ name, sums, want string }{
 		{"a damaged file", "00000000  a\n",
 			"FOLDER/a: its CRC-32C is e3069283, not 00000000 as when it was written: the file is damaged; restore " +
-				"it from a copy, or train again (if you changed it yourself, remove FOLDER/crc32c.txt)"},
+				"it from a copy, or train again (if you changed it yourself, write e3069283 for 00000000 in FOLDER/crc32c.txt)"},
 		{"a file that is gone", "e3069283  a\nSUM  sub/b\ne3069283  c\n",
 			"FOLDER/c: no such file: the checkpoint is incomplete"},
 		{"another name", "e3069283  a\nSUM  sub/c\n", `FOLDER/crc32c.txt: it lists "sub/c", which does not ` +
@@ -91,13 +92,39 @@ func TestErrorsOfChecksumsNameTheFile(t *testing.T) {
 	}
 }
 
-func TestAFolderWithoutChecksumsIsNotChecked(t *testing.T) {
+func TestACheckpointWithoutChecksumsIsIncomplete(t *testing.T) {
 	folder := checkpoint(t)
-	if err := os.Remove(filepath.Join(folder, ChecksumsFile)); err != nil {
+	path := filepath.Join(folder, ChecksumsFile)
+	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
+	want := path + ": no such file: the checkpoint is incomplete; restore the file from a copy, or train again"
+	if err := CheckChecksums(folder); err == nil || err.Error() != want {
+		t.Errorf("CheckChecksums = %v, want %s", err, want)
+	}
+}
+
+// What the error of a file that was changed says makes the checkpoint whole.
+func TestAChangedFileIsAcceptedByItsNewSum(t *testing.T) {
+	folder := checkpoint(t)
+	sample.Write(t, filepath.Join(folder, "a"), "987654321")
+	err := CheckChecksums(folder)
+	if err == nil {
+		t.Fatal("a changed file is no error")
+	}
+	_, advice, _ := strings.Cut(err.Error(), "write ")
+	var now, was, path string
+	if _, err := fmt.Sscanf(advice, "%s for %s in %s", &now, &was, &path); err != nil {
+		t.Fatalf("%v in %q", err, advice)
+	}
+	path = strings.TrimSuffix(path, ")")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sample.Write(t, path, strings.Replace(string(text), was, now, 1))
 	if err := CheckChecksums(folder); err != nil {
-		t.Errorf("a checkpoint of an earlier version: %v", err)
+		t.Errorf("after %q: %v", advice, err)
 	}
 }
 
