@@ -166,11 +166,19 @@ func (c *commands) run(ctx context.Context, f trainFlags, ready *run.Run, folder
 
 // writeDone writes the metrics of the best checkpoint, and where it is.
 func (c *commands) writeDone(done report.Done) error {
+	since := ""
+	if done.Since > 0 {
+		since = fmt.Sprintf(" of the evaluations since step %d,", done.Since)
+	}
 	if len(done.Best.Groups) > 0 {
-		fmt.Fprintf(c.out, "best on dev after epoch %.4g, by %s:\n", done.Best.Epoch, done.Metric)
+		fmt.Fprintf(c.out, "best on dev%s after epoch %.4g, by %s:\n", since, done.Best.Epoch, done.Metric)
 		if err := writeMetrics(c.out, done.Best.Groups); err != nil {
 			return err
 		}
+	}
+	if len(done.Best.Groups) == 0 && done.Since > 0 {
+		fmt.Fprintf(c.out, "no evaluation after step %d: %s is the last model\n", done.Since,
+			filepath.Join(done.Folder, runfolder.BestDir))
 	}
 	if done.Skipped > 0 {
 		fmt.Fprintf(c.out, "%s no update, because of a bad loss\n", plugin.Count(done.Skipped, "step")+

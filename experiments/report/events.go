@@ -17,6 +17,7 @@ type Done struct {
 	Best     multitask.Evaluation // the evaluation of the checkpoint in best/; empty without dev
 	Metric   string               // name of the metric that selected it
 	Value    float64
+	Since    int // the step after which it is selected, where an earlier one was lost; else 0
 	Step, Of int // the last step, and the number of steps that the plan has
 	Skipped  int // steps without an update
 	Seconds  float64
@@ -133,10 +134,12 @@ type (
 		Error      string `json:"error"`
 	}
 	bestLine struct {
-		Step   int                 `json:"step"`
-		Epoch  float64             `json:"epoch"`
-		Metric string              `json:"metric"`
-		Value  float64             `json:"value"`
+		Step   int     `json:"step"`
+		Epoch  float64 `json:"epoch"`
+		Metric string  `json:"metric"`
+		Value  float64 `json:"value"`
+		// Since is the step after which it was selected, where the checkpoint of an earlier best was lost.
+		Since  int                 `json:"since,omitempty"`
 		Tasks  map[string]TaskLine `json:"tasks"`
 		Groups []GroupLine         `json:"groups,omitempty"`
 	}
@@ -226,7 +229,7 @@ func (d Done) line() doneLine {
 	if d.Best.Groups != nil {
 		best := EvalLineOf(dev, d.Best.Groups)
 		line.Best = &bestLine{
-			Step: d.Best.Step, Epoch: d.Best.Epoch, Metric: d.Metric, Value: d.Value,
+			Step: d.Best.Step, Epoch: d.Best.Epoch, Metric: d.Metric, Value: d.Value, Since: d.Since,
 			Tasks: best.Tasks, Groups: best.Groups,
 		}
 	}

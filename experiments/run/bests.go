@@ -16,7 +16,9 @@ type bests struct {
 	Best        multitask.Evaluation `json:"best"`
 	Value       float64              `json:"value"` // of Best
 	Worse       int                  `json:"worse"` // evaluations since Best
-	TaskBest    map[string]float64   `json:"task_best"`
+	// Since is the step after which Best is selected, where the checkpoint of an earlier best was lost; else 0.
+	Since    int                `json:"since,omitempty"`
+	TaskBest map[string]float64 `json:"task_best"`
 	// Sums identify the checkpoints that are the best of the run and of tasks, by their names, but for those that are
 	// copies of the last one, for which there is none yet.
 	Sums map[string]string `json:"sums,omitempty"`

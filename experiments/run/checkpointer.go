@@ -29,7 +29,8 @@ type checkpointer struct {
 	bests  bests
 	last   multitask.Step
 	frozen multitask.FrozenParams // at the end
-	lost   []string               // warnings of bests of which no checkpoint is left
+	plans  []bestPlan             // of the checkpoints of bests, where a training is resumed
+	mended []string               // warnings of what has become of them
 	old    *oldTasks              // of the base run; nil: it continues none
 	file   *experimentFile        // to replace with the next checkpoint; nil: none
 
@@ -272,9 +273,9 @@ func (c *checkpointer) finished() error {
 // done returns the last event of the run, if this is its end.
 func (c *checkpointer) done() report.Done {
 	return report.Done{
-		Best: c.saved.bests.Best, Metric: c.selection.Metric, Value: c.saved.bests.Value, Seconds: c.seconds(),
-		Step: c.last.Number, Of: c.last.Of, Skipped: c.last.Skipped, Folder: c.folder, Resume: c.stateAt,
-		Frozen: c.frozen, Old: c.saved.bests.Old,
+		Best: c.saved.bests.Best, Metric: c.selection.Metric, Value: c.saved.bests.Value, Since: c.saved.bests.Since,
+		Seconds: c.seconds(), Step: c.last.Number, Of: c.last.Of, Skipped: c.last.Skipped, Folder: c.folder,
+		Resume: c.stateAt, Frozen: c.frozen, Old: c.saved.bests.Old,
 	}
 }
 

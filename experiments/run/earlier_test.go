@@ -127,6 +127,7 @@ func TestTheBestOfAnEarlierCheckpointIsRestored(t *testing.T) {
 func TestABestThatIsNotKeptIsSelectedAnew(t *testing.T) {
 	folder := abandonedRun(t)
 	removeAll(t, kept(folder, 3))
+	removeAll(t, filepath.Join(folder, runfolder.TasksDir)) // they may have it too
 	var warnings []string
 	warned := func(event any) error {
 		if w, ok := event.(multitask.Warning); ok {

@@ -45,10 +45,15 @@ func (s *resumption) restore(c *checkpointer) error {
 	}
 	c.last = multitask.Step{Number: s.state.Step, Of: s.state.Of, Skipped: s.state.Skipped, Epoch: s.state.Epoch}
 
-	// the folder
+	// what is to be done in the folder
 	if err := s.checkCopies(c); err != nil {
 		return err
 	}
+	if err := c.planBests(s.state.Links); err != nil {
+		return err
+	}
+
+	// the folder
 	if err := c.run.writeSplits(c.folder); err != nil {
 		return err
 	}

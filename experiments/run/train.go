@@ -100,7 +100,7 @@ func (r *Run) trainIn(
 
 	// steps and evaluations
 	record := r.recorder(observe, c)
-	for _, text := range c.lost {
+	for _, text := range c.mended {
 		if err := record(multitask.Warning{Text: text}); err != nil {
 			return c.done(), err
 		}
