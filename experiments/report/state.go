@@ -41,22 +41,37 @@ func (s State) After() string {
 // maxMetricsLine bounds the bytes of a line of a metrics file, which may have a table of all pairs of labels.
 const maxMetricsLine = 256 << 20
 
+// LineError is the error of a line of a metrics file that cannot be read.
+type LineError struct {
+	Line  int    // from 1
+	Event string // of the line, the last one of it
+	Err   error
+}
+
+// Error implements error.
+func (e *LineError) Error() string {
+	return fmt.Sprintf("the last line of event %q: %v", e.Event, e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *LineError) Unwrap() error { return e.Err }
+
 // ReadState reads a metrics file. After a kill, the last step that is logged or evaluated may be earlier than the last
-// one of the training.
+// one of the training. With a *LineError the state is what the other lines say.
 func ReadState(metrics io.Reader) (State, error) {
 	// the last line of each event; its name is at the start of the line
-	last, ended, done := map[string][]byte{}, "", ""
+	last, numbers, ended, done := map[string][]byte{}, map[string]int{}, "", ""
 	lines := bufio.NewScanner(metrics)
 	lines.Buffer(nil, maxMetricsLine)
 	lines.Split(completeLines)
-	for lines.Scan() {
+	for number := 1; lines.Scan(); number++ {
 		rest, ok := bytes.CutPrefix(lines.Bytes(), []byte(`{"event":"`))
 		name, _, closed := bytes.Cut(rest[:min(len(rest), 16)], []byte(`"`))
 		switch event := string(name); {
 		case !ok || !closed:
 			continue
 		case event == "step" || event == "skipped" || event == "eval" || event == "interrupted" || event == "error":
-			last[event] = append(last[event][:0], lines.Bytes()...)
+			last[event], numbers[event] = append(last[event][:0], lines.Bytes()...), number
 			ended = event
 		default:
 			if ended = event; event == "done" {
@@ -69,13 +84,17 @@ func ReadState(metrics io.Reader) (State, error) {
 	}
 
 	var state State
+	var damaged *LineError
 	for event, line := range last {
 		var at struct {
 			Step, Of int
 			Error    string
 		}
 		if err := json.Unmarshal(line, &at); err != nil {
-			return State{}, fmt.Errorf("the last line of event %q: %w", event, err)
+			if damaged == nil || numbers[event] < damaged.Line { // the first of several
+				damaged = &LineError{numbers[event], event, err}
+			}
+			continue
 		}
 		state.Step, state.Of = max(state.Step, at.Step), max(state.Of, at.Of)
 		if event == "error" {
@@ -87,6 +106,9 @@ func ReadState(metrics io.Reader) (State, error) {
 	}
 	if ended == "done" {
 		state.Done = done
+	}
+	if damaged != nil {
+		return state, damaged
 	}
 	return state, nil
 }

@@ -26,7 +26,12 @@ func CheckFinished(folder string) (*report.State, []string) {
 	defer metrics.Close()
 	state, err := report.ReadState(metrics)
 	if err != nil {
-		return nil, []string{plugin.Warning(plugin.Place{File: metrics.Name()}, "%v", err)}
+		place := plugin.Place{File: metrics.Name()}
+		var damaged *report.LineError
+		if errors.As(err, &damaged) {
+			place.Line = damaged.Line
+		}
+		return nil, []string{plugin.Warning(place, "%v", err)}
 	}
 	if state.Ended == "done" {
 		return nil, nil

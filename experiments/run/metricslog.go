@@ -52,7 +52,8 @@ func (m *metricsLog) event(event any) error {
 	return m.lines.Encode(report.Line(event))
 }
 
-// readMetrics returns how far a run has come by its metrics file. Without one it has not begun.
+// readMetrics returns how far a run has come by its metrics file. Without one it has not begun. With a
+// *report.LineError the state is what the other lines say.
 func readMetrics(path string) (report.State, error) {
 	file, err := regular.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -63,7 +64,11 @@ func readMetrics(path string) (report.State, error) {
 	}
 	defer file.Close()
 	state, err := report.ReadState(file)
-	if err != nil {
+	var damaged *report.LineError
+	switch {
+	case errors.As(err, &damaged):
+		err = fmt.Errorf("%s:%d: %w", path, damaged.Line, err)
+	case err != nil:
 		err = fmt.Errorf("%s: %w", path, err)
 	}
 	return state, err
@@ -102,6 +107,15 @@ func openMetrics(path string, at metricsPlace) (*metricsLog, error) {
 	log := newMetricsLog(file)
 	log.at, log.open = at, false
 	return log, nil
+}
+
+// fits reports whether a metrics file has what it had when the checkpoint was written.
+func (s *resumption) fits(metrics string) bool {
+	log, err := openMetrics(metrics, s.state.Metrics)
+	if err == nil {
+		err = log.file.Close()
+	}
+	return err == nil
 }
 
 // cut removes the lines after the place at which the run is resumed, and begins to write.

@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -47,6 +48,42 @@ func TestMetricsThatDifferLeaveEarlierCheckpoints(t *testing.T) {
 		t.Fatalf("Train = %v", err)
 	}
 	if _, err := resumedRun(t, kept).Train(context.Background(), folder, ignore); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestADamagedLineOfMetricsLeavesCheckpointsWithoutIt changes the last line of evaluations so that it is no JSON: one
+// that the last checkpoint was written after, and one that is written again.
+func TestADamagedLineOfMetricsLeavesCheckpointsWithoutIt(t *testing.T) {
+	folder := interruptedRun(t, 10, byTwoSteps...)
+	path := filepath.Join(folder, runfolder.MetricsFile)
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := strings.LastIndex(string(text), `{"event":"eval"`)
+	changed := string(text[:at]) + strings.Replace(string(text[at:]), `"split":`, `"split"z`, 1)
+	line := strings.Count(string(text[:at]), "\n") + 1
+	sample.Write(t, path, changed)
+	_, err = FindUnfinished(folder)
+	whole := kept(folder, 4)
+	want := fmt.Sprintf("%s:%d: the last line of event \"eval\": invalid character 'z' after object key; restore the "+
+		"file from a copy\n%s is whole: resume from it by jenga train --resume %[3]s", path, line, whole)
+	if err == nil || err.Error() != want {
+		t.Fatalf("FindUnfinished = %v, want %s", err, want)
+	}
+	if _, err := resumedRun(t, whole).Train(context.Background(), folder, ignore); err != nil {
+		t.Error(err)
+	}
+
+	// a line that is written again
+	folder = interruptedRun(t, 10, byTwoSteps...)
+	path = filepath.Join(folder, runfolder.MetricsFile)
+	if text, err = os.ReadFile(path); err != nil {
+		t.Fatal(err)
+	}
+	sample.Write(t, path, string(text)+`{"event":"eval","split"z`+"\n")
+	if _, err := resumedRun(t, folder).Train(context.Background(), folder, ignore); err != nil {
 		t.Error(err)
 	}
 }

@@ -68,9 +68,13 @@ func FindUnfinished(path string) (Unfinished, error) {
 
 	// how far it came
 	var err error
-	if u.State, err = readMetrics(filepath.Join(u.Folder, runfolder.MetricsFile)); err != nil {
+	var damaged *report.LineError // what training writes again, or what the sum of a checkpoint finds
+	metrics := filepath.Join(u.Folder, runfolder.MetricsFile)
+	u.State, err = readMetrics(metrics)
+	if err != nil && !errors.As(err, &damaged) {
 		return u, err
 	}
+	damage := err
 	if u.Done() {
 		tidy(u.Folder)
 		return u, nil
@@ -85,6 +89,10 @@ func FindUnfinished(path string) (Unfinished, error) {
 	}
 	if u.saved, err = readResumption(u.Folder, u.Checkpoint); err != nil {
 		return u, withRemedy(u.withReason(err), u.Folder, u.Checkpoint)
+	}
+	if damage != nil && !u.saved.fits(metrics) {
+		u.saved = nil // its memory, while others are read
+		return u, withRemedy(fmt.Errorf("%w; restore the file from a copy", damage), u.Folder, u.Checkpoint)
 	}
 	return u, u.saved.settleExperiment()
 }
