@@ -51,6 +51,27 @@ func (d *decoding) baseRun(path string, at plugin.Place) File {
 	return File{Name: encoder, Place: at}
 }
 
+// ofBaseRun returns a key of the experiment that only a base run gives a meaning, "" if there is none.
+func (d *decoding) ofBaseRun() string {
+	if d.e.root == nil {
+		return ""
+	}
+	if keep := d.e.root.At("model").At("keep_tasks"); keep != nil && keep.Kind != plugin.Null {
+		return "model.keep_tasks"
+	}
+	if tasks := d.e.root.At("tasks"); tasks != nil {
+		for _, task := range tasks.Items {
+			switch {
+			case task.Has("from"):
+				return "from of a task"
+			case isKept(task):
+				return "keep of a task"
+			}
+		}
+	}
+	return ""
+}
+
 // encoderOfRun returns the folder or file of the encoder of a checkpoint, which lies in the folder saved of a run.
 func encoderOfRun(saved, run string) (string, error) {
 	const most = 256 << 20 // bytes of a model.json, which lists all labels

@@ -207,6 +207,9 @@ func TestMistakesOfABaseRun(t *testing.T) {
 		{"{base_model: data, keep_tasks: all}", "", "model: keep_tasks: base_model is no run; want a run folder"},
 		{"{base_model: data}", "tasks:\n  - {name: a, from: b, type: classification, data: {train: new.jsonl}}\n",
 			`exp.yaml:3:5: task "a": from and keep are for tasks of a run: base_model is no run`},
+		// a base run that is gone
+		{"{base_model: gone}", "tasks:" + banking + "  - {name: tone, keep: true}\n",
+			`model: base_model: no run "gone": keep of a task is of a run, `},
 		// of the data of the base run
 		{"{base_model: run, keep_tasks: all}", "training: {rehearse: 0.2}\n",
 			filepath.Join("run", "experiment.yaml") + `:9:48: task "tone": ../data/gone.jsonl: no such file`},
@@ -234,6 +237,17 @@ func TestMistakesOfABaseRun(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s %s: error %v\nwant %s", c.model, c.more, err, c.want)
 		}
+	}
+}
+
+func TestABaseRunThatIsGoneIsOneMistake(t *testing.T) {
+	baseFiles(t)
+	_, err := grown(t, "{base_model: gone, keep_tasks: all}", "training: {rehearse: 0.2}\n")
+	const want = `exp.yaml:1:21: model: base_model: no run "gone": model.keep_tasks is of a run, whose weights and ` +
+		"options are read again from its folder, also by --resume; put the folder back, or name its new place as " +
+		"model.base_model"
+	if err == nil || err.Error() != want {
+		t.Errorf("error %v\nwant %s", err, want)
 	}
 }
 
@@ -280,12 +294,6 @@ func TestMistakesInTheFilesOfABaseRun(t *testing.T) {
 		if err == nil || !strings.Contains(filepath.ToSlash(err.Error()), text[1]) {
 			t.Errorf("%s: error %v, want %s", file, err, text[1])
 		}
-	}
-	// a base that is not found is one mistake
-	baseFiles(t)
-	if _, err := grown(t, "{base_model: rum, keep_tasks: all, freeze: all}", ""); err == nil ||
-		strings.Contains(err.Error(), "keep_tasks") {
-		t.Errorf("error %v, want one of base_model alone", err)
 	}
 
 	baseFiles(t)

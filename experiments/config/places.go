@@ -89,7 +89,12 @@ func (d *decoding) baseModel(s *plugin.Section) File {
 	if found := findLocal(s.Text); found != "" {
 		return File{Name: found, Place: s.Place}
 	}
-	if d.files {
+	switch key := d.ofBaseRun(); {
+	case d.files && key != "":
+		d.mistakes.Add(s.Place, "model: base_model: no run %q: %s is of a run, whose weights and options are "+
+			"read again from its folder, also by --resume; put the folder back, or name its new place as "+
+			"model.base_model", s.Text, key)
+	case d.files:
 		d.mistakes.Add(s.Place, "model: base_model: no folder or .onnx file %q%s, nor in the Hugging Face cache%s",
 			s.Text, alsoSearched("JENGA_MODELS", s.Text), PullHint(s.Text))
 	}

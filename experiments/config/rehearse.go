@@ -39,6 +39,7 @@ func (d *decoding) keepTasks() {
 	given := e.root.At("training").Has("rehearse")
 	inherits := e.Model.LoRA.PerTask && !e.root.At("model").Has("lora") // from the base run
 	switch {
+	case d.base == nil && e.Model.BaseModel.given() && d.wrongBase() == "": // base_model has a mistake of its own
 	case len(kept) == 0 && given && e.Training.Rehearse > 0 && d.base == nil:
 		d.mistakes.Add(at, "training: rehearse: there is no base run whose tasks could be rehearsed; want "+
 			"model.base_model: RUN, and model.keep_tasks")
