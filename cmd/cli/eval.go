@@ -76,7 +76,9 @@ func (c *commands) eval(ctx context.Context, f evalFlags, folder string) error {
 			return fmt.Errorf("--task: %w", err)
 		}
 	}
-	opened.Data.Missing = func(task string) string { return fmt.Sprintf("pass the data with --data %s=FILE", task) }
+	opened.Data.Missing = func(task config.Task, _ config.File) string {
+		return fmt.Sprintf("pass the data with --data %s=FILE", task.Name)
+	}
 	if err := opened.Read(f.split, f.task, files); err != nil {
 		return err
 	}

@@ -32,6 +32,9 @@ type Data struct {
 // autoSplit is the value of split_words for Data.SplitWords "".
 const autoSplit = "auto"
 
+// Path is the key of one file of a task's data for all splits.
+const Path = "path"
+
 // Splits of a task's data.
 const (
 	Train = "train"

@@ -66,7 +66,7 @@ func isPattern(path string) bool { return strings.ContainsAny(path, "*?[") }
 
 // matching returns the files that a pattern matches, sorted: relative to the experiment file, else below $JENGA_DATA.
 // Its Name is "" after a mistake.
-func (d *decoding) matching(s *plugin.Section, pattern, task string) File {
+func (d *decoding) matching(s *plugin.Section, pattern, task, what string) File {
 	folders := []string{""}
 	if pattern != filepath.Clean(s.Text) {
 		folders[0] = filepath.Dir(s.Place.File)
@@ -91,8 +91,8 @@ func (d *decoding) matching(s *plugin.Section, pattern, task string) File {
 		return File{Name: pattern, Place: s.Place}
 	}
 	before := d.mistakes.Len()
-	d.mistakes.Add(s.Place, "%s: %q matches no file%s; %s", task, s.Text, alsoSearched("JENGA_DATA", s.Text),
-		contents(filepath.Dir(pattern)))
+	d.mistakes.Add(s.Place, "%s: %q matches no file%s; %s%s", task, s.Text, alsoSearched("JENGA_DATA", s.Text),
+		contents(filepath.Dir(pattern)), d.moved(s, what))
 	d.absent += d.mistakes.Len() - before
 	return File{Place: s.Place}
 }

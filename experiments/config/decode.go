@@ -22,6 +22,7 @@ type decoding struct {
 	files      bool            // the files that the experiment names must exist
 	absent     int             // mistakes about data files that do not exist
 	base       *plugin.Section // experiment file of the base run; nil: none
+	kept       *plugin.Section // entry of the kept task whose keys are read; nil: none
 	baseLength int             // max_length of the base run
 	badSampler bool            // training.sampling has mistakes
 }

@@ -201,9 +201,11 @@ func (d *decoding) taskOrKept(s *plugin.Section, number int) Task {
 	}
 
 	// its keys
-	d.files = !isKept(s) || d.rehearses()
+	if isKept(s) {
+		d.files, d.kept = d.rehearses(), s
+	}
 	task := d.task(s, number)
-	d.files = true
+	d.files, d.kept = true, nil
 	if known {
 		task.From = source
 	}

@@ -46,11 +46,12 @@ func (d *decoding) dataFile(s *plugin.Section, task, what string) File {
 		}
 	}
 	if isPattern(s.Text) && what != "vectors" {
-		return d.matching(s, path, task)
+		return d.matching(s, path, task, what)
 	}
 	if d.files {
 		before := d.mistakes.Len()
-		d.mistakes.Add(s.Place, "%s: %s: no such file%s", task, s.Text, alsoSearched("JENGA_DATA", s.Text))
+		d.mistakes.Add(s.Place, "%s: %s: no such file%s%s", task, s.Text, alsoSearched("JENGA_DATA", s.Text),
+			d.moved(s, what))
 		d.absent += d.mistakes.Len() - before
 		return File{Place: s.Place}
 	}

@@ -79,7 +79,9 @@ func (r *reader) recordMistakes(task config.Task, file string, errs *recordError
 func (r *reader) fileMistakes(task config.Task, file config.File, err error) {
 	_, missing := os.Stat(file.Name)
 	if r.trained && r.data.Missing != nil && errors.Is(missing, fs.ErrNotExist) {
-		err = fmt.Errorf("%w; %s", err, r.data.Missing(task.Name))
+		if hint := r.data.Missing(task, file); hint != "" {
+			err = fmt.Errorf("%w; %s", err, hint)
+		}
 	}
 	errs := []error{err}
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {

@@ -1,7 +1,6 @@
 package run
 
 import (
-	"fmt"
 	"path/filepath"
 	"slices"
 
@@ -156,9 +155,7 @@ func (r *Run) readKept() {
 	if kept == nil || r.experiment().Model.Fixed() {
 		return
 	}
-	kept.Missing = func(task string) string {
-		return fmt.Sprintf("name it in tasks: {name: %s, keep: true, data: {dev: FILE}}", task)
-	}
+	kept.Missing = r.experiment().MovedHint
 	if err := kept.Read(config.Dev, "", nil); err != nil {
 		r.Warnings = append(r.Warnings, plugin.Warning(plugin.Place{}, "what the kept tasks lose is not measured: %v",
 			err))

@@ -88,14 +88,53 @@ func TestDataOfKeptTasksThatIsGone(t *testing.T) {
 		t.Errorf("warnings %q", r.Warnings)
 	}
 
-	// named anew
-	sample.Write(t, "grown.yaml", `model: {base_model: base}
-tasks:
-  - {name: tone, type: classification, data: {path: tones.jsonl}}
-  - {name: team, keep: true, data: {path: moved.jsonl, label: team}}
-training: {rehearse: 0.5}
-`)
-	mustPrepare(t, "grown.yaml")
+	// rehearsed: an error
+	file := growing(t, "{base_model: base, keep_tasks: all}", "training: {rehearse: 0.5}\n")
+	_, err := config.Read(file, nil)
+	if err == nil || !strings.Contains(err.Error(), "mails.jsonl: no such file") {
+		t.Fatalf("Read = %v", err)
+	}
+
+	// named anew, as the error says, or in an entry that is there
+	entry := movedEntry(t, err.Error())
+	for _, warning := range r.Warnings {
+		if strings.Contains(warning, "is not measured") && movedEntry(t, warning) != entry {
+			t.Errorf("warning %q, and error %v", warning, err)
+		}
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{entry, "- {name: team, keep: true}"} {
+		for _, rehearse := range []string{"0.5", "0"} {
+			named := strings.Replace(string(text), "tasks:\n", "tasks:\n  "+line+"\n", 1)
+			sample.Write(t, file, strings.Replace(named, "rehearse: 0.5", "rehearse: "+rehearse, 1))
+			if line != entry {
+				_, err := config.Read(file, []string{"training.rehearse=0.5"})
+				const hint = "if it was moved, name its place in the entry of the task: data: {path: FILE}"
+				if err == nil || !strings.Contains(err.Error(), hint) {
+					t.Fatalf("Read = %v, want %s", err, hint)
+				}
+				sample.Write(t, file, strings.Replace(named, "keep: true", "keep: true, data: {path: moved.jsonl}", 1))
+			}
+			for _, warning := range mustPrepare(t, file).Warnings {
+				if strings.Contains(warning, "is not measured") {
+					t.Errorf("with %s: warning %q", line, warning)
+				}
+			}
+		}
+	}
+}
+
+// movedEntry returns the entry of tasks that a message names for moved data, with the new place in it.
+func movedEntry(t *testing.T, message string) string {
+	t.Helper()
+	_, entry, found := strings.Cut(message, "name its place by an entry of tasks: ")
+	if !found {
+		t.Fatalf("no entry of tasks in %q", message)
+	}
+	return strings.Replace(entry, "FILE", "moved.jsonl", 1)
 }
 
 // Tasks can be rehearsed without evaluations, beside a sampler that does not need them.
