@@ -22,14 +22,29 @@ type BadStep struct {
 	Texts  []*corpus.Example // on which the loss is bad by itself; all of the step where none is
 	Of     int               // texts of the step, those that are labelled for the head
 	Alone  bool              // the loss is bad on each of Texts by itself
+	// Remedy is what may help.
+	Remedy Remedy
 }
+
+// Remedy is what may help against bad steps.
+type Remedy int
+
+// Remedies.
+const (
+	NoRemedy  Remedy = iota // no option of training: it is of an evaluation, or of weights that no update has changed
+	LowerRate               // a lower learning rate
+	SkipSteps               // to leave the updates out: the loss is bad on some texts alone
+)
 
 // Error describes the step, and what may help.
 func (b *BadStep) Error() string {
-	if b.Alone && len(b.Texts) < b.Of {
+	switch b.Remedy {
+	case SkipSteps:
 		return b.String() + "; training.on_bad_loss: skip leaves the updates of such steps out"
+	case LowerRate:
+		return b.String() + "; a lower training.learning_rate may help"
 	}
-	return b.String() + "; a lower training.learning_rate may help"
+	return b.String() + "; no update came before it: it follows from the texts, their targets and the initial weights"
 }
 
 // String describes the step, with the places and first characters of texts.
@@ -113,6 +128,12 @@ func (s *step) findBad(report Step) *BadStep {
 		}
 	}
 	s.findTexts(bad)
+	switch updates := report.Number - 1 - s.training.guard.state.Skipped; {
+	case bad.Alone && len(bad.Texts) < bad.Of:
+		bad.Remedy = SkipSteps
+	case updates > 0:
+		bad.Remedy = LowerRate
+	}
 	return bad
 }
 

@@ -250,7 +250,8 @@ func TestAGradientThatIsNotFiniteIsABadStep(t *testing.T) {
 	_, err := training.Update([]Batch{{2, data[2].Train[:5]}})
 	want := `step 1: the gradient is not finite among 5 texts: mood.csv:2 "text 0 `
 	if err == nil || !strings.HasPrefix(err.Error(), want) ||
-		!strings.HasSuffix(err.Error(), "and 2 more; a lower training.learning_rate may help") {
+		!strings.HasSuffix(err.Error(), "and 2 more; no update came before it: it follows from the texts, "+
+			"their targets and the initial weights") {
 		t.Errorf("Update = %v, want %s", err, want)
 	}
 }

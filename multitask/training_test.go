@@ -86,7 +86,7 @@ func TestAGradientThatIsNotFiniteUpdatesNothing(t *testing.T) {
 	before := bits()
 	_, err := training.Update([]Batch{{0, smallData(m, 4)[0].Train}})
 	want := `step 1: task "tags": the loss of head "tags" is NaN, on each of 4 texts: "", "", "" and 1 more; ` +
-		"a lower training.learning_rate may help"
+		"no update came before it: it follows from the texts, their targets and the initial weights"
 	if err == nil || err.Error() != want {
 		t.Errorf("Update = %v, want %s", err, want)
 	}

@@ -40,3 +40,20 @@ training: {batch_size: 4, num_epochs: 2, save_strategy: steps, save_steps: 5}
 		t.Errorf("%s: status %d, %s", goOn, status, log)
 	}
 }
+
+// TestABadLossBeforeACheckpointNamesTheCommandThatStartsAgain trains with a rate that makes the second step's loss NaN.
+func TestABadLossBeforeACheckpointNamesTheCommandThatStartsAgain(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeFile(t, ".", "mails.csv", mails())
+	writeFile(t, ".", "experiment.yaml", smallExperiment)
+	status, _, log := call("", "train", "--set", "training.learning_rate=1e30", "--set", "training.warmup_ratio=0")
+	const goOn = "start again by jenga train --resume runs/mails --set training.learning_rate=RATE"
+	if status != exitMistake || !strings.Contains(log, "step 2: ") || !strings.Contains(log, "ended after step 1 of ") ||
+		!strings.HasSuffix(log, "; no checkpoint yet; "+goOn+", with a lower RATE\n") {
+		t.Fatalf("train: status %d, %s\nwant %s", status, log, goOn)
+	}
+	_, args, _ := strings.Cut(strings.Replace(goOn, "RATE", "1e-3", 1), "jenga ")
+	if status, _, log = call("", strings.Fields(args)...); status != 0 {
+		t.Errorf("%s: status %d, %s", args, status, log)
+	}
+}

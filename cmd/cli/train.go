@@ -110,22 +110,45 @@ func (c *commands) train(ctx context.Context, f trainFlags, file string) error {
 	case errors.Is(err, context.Canceled):
 		return interruption{ended}
 	case err != nil && done.Folder != "":
-		return fmt.Errorf("%w\ntraining ended %s", err, leftBy(done)+skipping(err, done))
+		return fmt.Errorf("%w\ntraining ended %s", err, leftBy(done)+changing(err, done))
 	}
 	return err
 }
 
-// skipping returns what leftBy's command needs besides after an error, without which it would end with the same one: a
-// step with a bad loss is repeated, and data that has changed is refused.
-func skipping(err error, done report.Done) string {
+// changing returns what the command of goOn needs besides after an error, without which it would end with the same one:
+// a step with a bad loss is repeated, and data that has changed is refused.
+func changing(err error, done report.Done) string {
 	if done.Resume != "" && errors.Is(err, corpus.ErrChanged) {
 		return ", with the file as it was, or with the changed one by --allow-changes data"
 	}
 	var bad *multitask.BadStep
-	if done.Resume == "" || done.Skipped > 0 || !errors.As(err, &bad) { // with Skipped, skip is set already
+	if goOn(done) == "" || !errors.As(err, &bad) {
 		return ""
 	}
-	return " --set training.on_bad_loss=skip --allow-changes experiment"
+	allowed := ""
+	if done.Resume != "" { // else training starts from the beginning, and any option may change
+		allowed = " --allow-changes experiment"
+	}
+	switch {
+	case bad.Remedy == multitask.LowerRate:
+		return " --set training.learning_rate=RATE" + allowed + ", with a lower RATE"
+	case bad.Remedy == multitask.SkipSteps && done.Skipped == 0: // else skip is set already
+		return " --set training.on_bad_loss=skip" + allowed
+	}
+	return ""
+}
+
+// goOn returns the command that goes on with a training, or starts it again, "" if there is none.
+func goOn(done report.Done) string {
+	switch {
+	case done.Resume == filepath.Join(done.Folder, runfolder.LastDir):
+		return "go on by jenga train --resume " + done.Folder
+	case done.Resume != "":
+		return "go on by jenga train --resume " + done.Resume
+	case done.Folder != "" && !runfolder.HasModel(done.Folder) && runfolder.IsRun(done.Folder):
+		return "start again by jenga train --resume " + done.Folder
+	}
+	return ""
 }
 
 // trainFile trains the model of an experiment file. It returns how far training came, even with an error.
@@ -218,13 +241,10 @@ func leftBy(done report.Done) string {
 	case runfolder.HasModel(done.Folder):
 		text += fmt.Sprintf("; no checkpoint yet; %s holds the run from before", done.Folder)
 	case runfolder.IsRun(done.Folder):
-		text += "; no checkpoint yet; start again by jenga train --resume " + done.Folder
+		text += "; no checkpoint yet"
 	}
-	switch {
-	case done.Resume == filepath.Join(done.Folder, runfolder.LastDir):
-		text += "; go on by jenga train --resume " + done.Folder
-	case done.Resume != "":
-		text += "; go on by jenga train --resume " + done.Resume
+	if command := goOn(done); command != "" {
+		text += "; " + command
 	}
 	return text
 }
