@@ -186,6 +186,9 @@ func (m *Model) shared() []*nn.Param {
 // Done reports whether only Finish remains to be called.
 func (t *Training) Done() bool { return t.state.Step == t.length.steps && !t.Due() }
 
+// Steps returns the number of steps that the training has.
+func (t *Training) Steps() int { return t.length.steps }
+
 // Due reports whether an evaluation comes next.
 func (t *Training) Due() bool {
 	return t.data != nil && t.evaluated != t.state.Step && t.plan.due(t.state.Step, t.used, t.length)

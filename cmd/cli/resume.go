@@ -15,6 +15,10 @@ import (
 
 // check returns an error of flags that contradict each other.
 func (f trainFlags) check() error {
+	if f.allows && (len(f.allowed) == 0 || slices.Contains(f.allowed, "")) {
+		return usageErrorf("--allow-changes %q: an empty name; want some of %s, joined by commas",
+			strings.Join(f.allowed, ","), strings.Join(run.Changes, ", "))
+	}
 	for _, what := range f.allowed {
 		if !slices.Contains(run.Changes, what) {
 			return usageErrorf("--allow-changes %s: want %s", what, strings.Join(run.Changes, ", "))
@@ -67,8 +71,8 @@ func (c *commands) resume(ctx context.Context, f trainFlags, name string) (repor
 	if err != nil {
 		return report.Done{}, err
 	}
-	ready.Restored = func() {
-		fmt.Fprintf(c.log, "training goes on %s, from %s\n", found.Reached().After(), found.Checkpoint)
+	ready.Restored = func(after report.State) {
+		fmt.Fprintf(c.log, "training goes on %s, from %s\n", after.After(), found.Checkpoint)
 	}
 	return c.run(ctx, f, ready, found.Folder)
 }

@@ -123,12 +123,21 @@ func TestResumeRefusesChangesAndWrongFlags(t *testing.T) {
 			"change, or go on all the same by --allow-changes experiment\n"},
 		{"--force", exitUsage, "--resume goes on with a run, --force replaces it"},
 		{"--allow-changes weather", exitUsage, "--allow-changes weather: want experiment, data, jenga, kernels"},
+		{"--allow-changes data,,experiment", exitUsage, "--allow-changes \"data,,experiment\": an empty name; want some " +
+			"of experiment, data, jenga, kernels, joined by commas\n"},
+		{"--allow-changes=", exitUsage, "--allow-changes \"\": an empty name; want some of experiment, data"},
 		{"runs/mails --out runs/other", exitUsage, "--resume of the run runs/mails cannot write to --out runs/other"},
 	} {
 		status, _, log := call("", append([]string{"train", "--resume"}, strings.Fields(test.args)...)...)
 		if status != test.status || !strings.Contains(log, test.want) {
 			t.Errorf("train --resume %s: status %d, %s", test.args, status, log)
 		}
+	}
+
+	// the steps are those of the changed plan
+	status, _, log := call("", "train", "--resume", "--set", "training.max_steps=7", "--allow-changes", "experiment")
+	if status != 0 || !strings.HasPrefix(log, "training goes on after step 5 of 7, from ") {
+		t.Errorf("with max_steps=7: status %d, %s", status, log)
 	}
 	if status, _, log := call("", "train", "--allow-changes", "data"); status != exitUsage ||
 		!strings.Contains(log, "no effect without --resume") {

@@ -31,6 +31,7 @@ type trainFlags struct {
 
 	resume  bool
 	allowed []string // run.Changes that may differ
+	allows  bool     // allowed is given
 }
 
 func (c *commands) trainCommand() *cobra.Command {
@@ -66,6 +67,7 @@ goes on.`,
   jenga train --resume runs/second`,
 		Args: between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			f.allows = cmd.Flags().Changed("allow-changes")
 			if err := f.check(); err != nil {
 				return err
 			}

@@ -84,6 +84,7 @@ func ReadState(metrics io.Reader) (State, error) {
 	}
 
 	var state State
+	planned := 0 // line that state.Of is of
 	var damaged *LineError
 	for event, line := range last {
 		var at struct {
@@ -96,7 +97,10 @@ func ReadState(metrics io.Reader) (State, error) {
 			}
 			continue
 		}
-		state.Step, state.Of = max(state.Step, at.Step), max(state.Of, at.Of)
+		state.Step = max(state.Step, at.Step)
+		if at.Of > 0 && numbers[event] > planned { // the plan of a resumed training may be another
+			state.Of, planned = at.Of, numbers[event]
+		}
 		if event == "error" {
 			state.Error = at.Error
 		}

@@ -26,6 +26,8 @@ func TestTheStateOfARunIsInItsMetrics(t *testing.T) {
 			"training of this run was interrupted after step 10"},
 		{"continued after an interruption", `{"event":"interrupted","step":9,"of":80}` + "\n" + steps,
 			"training of this run was interrupted after step 20 of 80"},
+		{"continued with fewer steps", steps + `{"event":"interrupted","step":27,"of":40}` + "\n",
+			"training of this run was interrupted after step 27 of 40"},
 		{"empty", "", "training of this run was interrupted before the first step"},
 		{"damaged", `{"event":"step","step":x}` + "\n",
 			`the last line of event "step": invalid character 'x' looking for beginning of value`},

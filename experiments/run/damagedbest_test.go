@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/jenga-nlp/jenga/experiments/internal/sample"
+	"github.com/jenga-nlp/jenga/experiments/report"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/multitask"
 )
@@ -63,7 +64,7 @@ func TestADamagedBestIsRestoredFromAKeptCheckpoint(t *testing.T) {
 			damage.do(t, path)
 			var restored map[string]string
 			r := resumedRun(t, folder)
-			r.Restored = func() { restored = modelFiles(t, best) }
+			r.Restored = func(report.State) { restored = modelFiles(t, best) }
 			var warning string
 			_, err := r.Train(context.Background(), folder, func(event any) error {
 				if w, ok := event.(multitask.Warning); ok && warning == "" {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/jenga-nlp/jenga/experiments/internal/sample"
+	"github.com/jenga-nlp/jenga/experiments/report"
 )
 
 // TestAChangeThatAStateDoesNotFitIsRefusedByItsKey changes keys of an experiment that may differ, but that the state of
@@ -49,7 +50,7 @@ func TestAChangeThatAStateDoesNotFitIsRefusedByItsKey(t *testing.T) {
 				t.Fatal(err)
 			}
 			restored := false
-			r.Restored = func() { restored = true }
+			r.Restored = func(report.State) { restored = true }
 			_, err = r.Train(context.Background(), folder, ignore)
 			if (want == nil) != restored || (want == nil) != (err == nil) {
 				t.Fatalf("Train = %v, restored %v", err, restored)

@@ -19,9 +19,9 @@ type Run struct {
 	Model    *multitask.Model
 	Warnings []string // of the data, the model and its training
 	Keep     bool     // Train returns an error if its folder holds a run
-	// Restored is called when Train has restored the state of the checkpoint that it continues from, before it goes on;
-	// it may be nil.
-	Restored func()
+	// Restored is called when Train has restored the state of the checkpoint that it continues from, before it goes on,
+	// with the step that it goes on after; it may be nil.
+	Restored func(after report.State)
 
 	Growth *report.Growth // what it takes over from a run; nil: it continues none
 

@@ -93,7 +93,7 @@ func (r *Run) trainIn(
 			return report.Done{}, err
 		}
 		if r.Restored != nil {
-			r.Restored()
+			r.Restored(report.State{Step: c.last.Number, Of: c.last.Of})
 		}
 	}
 	c.copies.Prepare(int(copies / 4)) // after the memory of the snapshot is free
