@@ -29,7 +29,7 @@ type difference struct {
 	of       string // one of Changes
 	what     string
 	was, now string
-	fixed    bool // it follows from the checkpoint: another value would have no effect
+	fixed    string // why the checkpoint allows no other value; "": it does
 }
 
 // differences is the error of a training that is not resumed because of what differs.
@@ -49,8 +49,8 @@ func (d differences) Error() string {
 		}
 		fmt.Fprintf(&text, "  %s: was %s, is %s", name, one.was, one.now)
 		switch {
-		case one.fixed:
-			text.WriteString(": the checkpoint has it already")
+		case one.fixed != "":
+			text.WriteString(": " + one.fixed)
 		case !slices.Contains(kinds, one.of):
 			kinds = append(kinds, one.of)
 		}
@@ -61,16 +61,16 @@ func (d differences) Error() string {
 	case len(kinds) == 0:
 		return text.String() + "undo the change, or train a new run"
 	case fixed:
-		undo = "undo the changes of what the checkpoint has already; undo the others, or"
+		undo = "undo the changes of what the checkpoint fixes; undo the others, or"
 	}
 	return fmt.Sprintf("%s%s go on all the same by --allow-changes %s", &text, undo, strings.Join(kinds, ","))
 }
 
-func isFixed(d difference) bool { return d.fixed }
+func isFixed(d difference) bool { return d.fixed != "" }
 
 // refused returns an error of the differences that are not allowed, nil if there are none.
 func refused(checkpoint string, all []difference, allowed []string) error {
-	all = slices.DeleteFunc(all, func(d difference) bool { return !d.fixed && slices.Contains(allowed, d.of) })
+	all = slices.DeleteFunc(all, func(d difference) bool { return !isFixed(d) && slices.Contains(allowed, d.of) })
 	if len(all) == 0 {
 		return nil
 	}
@@ -127,11 +127,18 @@ func isUnimportant(key string) bool {
 		strings.HasPrefix(key, "tasks.") && strings.HasSuffix(key, ".data.stream")
 }
 
-// followsFromCheckpoint reports whether a key of an experiment is of what a checkpoint has: of its tokenizer, whatever
-// the experiment says, or of the initial weights.
-func followsFromCheckpoint(key string) bool {
-	return key == "tokenizer.type" || key == "tokenizer.vectors" || strings.HasPrefix(key, "tokenizer.train.") ||
-		key == "model.encoder.initializer_range"
+// fixedBy returns why a checkpoint allows no other value of a key of an experiment, "" if it may: the key is of the
+// tokenizer or of the initial weights, which the checkpoint has whatever the experiment says; or it is of what its
+// weights compute, though not of their sizes.
+func fixedBy(key, was, now string) string {
+	switch {
+	case key == "tokenizer.type" || key == "tokenizer.vectors" || strings.HasPrefix(key, "tokenizer.train.") ||
+		key == "model.encoder.initializer_range":
+		return "the checkpoint has it already"
+	case key == "model.encoder.heads" && now != "": // of attention, which divide the same weights otherwise
+		return "the weights of the checkpoint are those of " + was + " attention heads"
+	}
+	return ""
 }
 
 // experimentDifferences compares two texts of an experiment file of a run, that of its checkpoint and the one that
@@ -163,10 +170,11 @@ func experimentDifferences(file string, was, now []byte) ([]difference, error) {
 			strings.HasSuffix(key, ".split_words") && (after[key] == "" || after[key] == "auto") ||
 			key == "training.greater_is_better" && after[key] == "" && isImplied(file, was)
 		if before[key] != after[key] && !chosen && !isUnimportant(key) {
-			_, both := before[key] // a file of an earlier version may lack it
-			all = append(all, difference{
-				changedExperiment, key, orNone(before[key]), orNone(after[key]), both && followsFromCheckpoint(key),
-			})
+			one := difference{of: changedExperiment, what: key, was: orNone(before[key]), now: orNone(after[key])}
+			if was, both := before[key]; both { // a file of an earlier version may lack it
+				one.fixed = fixedBy(key, was, after[key])
+			}
+			all = append(all, one)
 		}
 	}
 	return all, nil

@@ -13,15 +13,18 @@ func TestKeysThatTheCheckpointFixesAreRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	const has = "the checkpoint has it already"
 	for set, want := range map[string]string{
-		"tokenizer.train.vocab_size=100":        "tokenizer.train.vocab_size: was 200, is 100: ",
-		"tokenizer.train.lowercase=false":       "tokenizer.train.lowercase: was true, is false: ",
-		"tokenizer.type=words":                  "tokenizer.type: was wordpiece, is words: ",
-		"model.encoder.initializer_range=0.125": "model.encoder.initializer_range: was 0.02, is 0.125: ",
+		"model.encoder.heads=4": "model.encoder.heads: was 2, is 4: the weights of the checkpoint are those of 2 attention " +
+			"heads",
+		"tokenizer.train.vocab_size=100":        "tokenizer.train.vocab_size: was 200, is 100: " + has,
+		"tokenizer.train.lowercase=false":       "tokenizer.train.lowercase: was true, is false: " + has,
+		"tokenizer.type=words":                  "tokenizer.type: was wordpiece, is words: " + has,
+		"model.encoder.initializer_range=0.125": "model.encoder.initializer_range: was 0.02, is 0.125: " + has,
 	} {
 		for _, allowed := range [][]string{nil, {changedExperiment}} {
 			_, err := found.Resume(mustRead(t, found.File, set), nil, allowed)
-			if err == nil || !strings.Contains(err.Error(), "  experiment: "+want+"the checkpoint has it already\n") ||
+			if err == nil || !strings.Contains(err.Error(), "  experiment: "+want+"\n") ||
 				strings.Contains(err.Error(), "--allow-changes") {
 				t.Errorf("with %s, and %q allowed, Resume = %v, want %s", set, allowed, err, want)
 			}
@@ -31,7 +34,7 @@ func TestKeysThatTheCheckpointFixesAreRefused(t *testing.T) {
 	// beside what may differ
 	_, err = found.Resume(mustRead(t, found.File, "tokenizer.type=words", "training.learning_rate=0.5"), nil, nil)
 	if err == nil || !strings.Contains(err.Error(), "tokenizer.type: was wordpiece, is words: ") ||
-		!strings.HasSuffix(err.Error(), "undo the changes of what the checkpoint has already; "+
+		!strings.HasSuffix(err.Error(), "undo the changes of what the checkpoint fixes; "+
 			"undo the others, or go on all the same by --allow-changes experiment") {
 		t.Errorf("Resume = %v", err)
 	}
