@@ -213,7 +213,7 @@ func (d *decoding) training(s *plugin.Section) {
 			"metrics.jsonl",
 			service)
 	}
-	if s.Has("eval_steps") && t.EvalStrategy != "steps" && d.files { // a run trained with it still opens
+	if t.EvalStrategy != "steps" && d.lacksEffect(s, "eval_steps", "eval_strategy") {
 		d.mistakes.Add(s.At("eval_steps").Place,
 			"training: eval_steps: no effect with eval_strategy: %s; leave it out, or set eval_strategy: steps",
 			t.EvalStrategy)
@@ -255,13 +255,17 @@ func (d *decoding) cacheFile(s *plugin.Section, t *Training) {
 	}
 }
 
+// lacksEffect reports whether a key that has no effect with a strategy, the value of another key, is a mistake: a run
+// trained with it still opens, and an option of a file may lose its effect by a strategy of --set.
+func (d *decoding) lacksEffect(s *plugin.Section, key, strategy string) bool {
+	replaced := s.Has(strategy) && ofSet(s.At(strategy).Place) && s.Has(key) && !ofSet(s.At(key).Place)
+	return d.files && s.Has(key) && !replaced
+}
+
 // saving rejects options of checkpoints that contradict each other, and warns of those that have no effect: predictions
-// are made by the best checkpoint. Options of a file may lose their effect by a save_strategy of --set.
+// are made by the best checkpoint.
 func (d *decoding) saving(s *plugin.Section, t *Training) {
-	hasNoEffect := func(key string) bool {
-		return d.files && s.Has(key) && // a run trained with it still opens
-			!(s.Has("save_strategy") && ofSet(s.At("save_strategy").Place) && !ofSet(s.At(key).Place))
-	}
+	hasNoEffect := func(key string) bool { return d.lacksEffect(s, key, "save_strategy") }
 	for _, option := range []struct{ key, strategy string }{{"save_steps", "steps"}, {"save_minutes", "minutes"}} {
 		if t.SaveStrategy != option.strategy && hasNoEffect(option.key) {
 			d.mistakes.Add(s.At(option.key).Place,
@@ -280,15 +284,15 @@ func (d *decoding) saving(s *plugin.Section, t *Training) {
 	}
 }
 
-// withoutEvaluation rejects options that need evaluations.
+// withoutEvaluation rejects options that need evaluations, and resets those that have lost them by --set.
 func (d *decoding) withoutEvaluation(s *plugin.Section, t *Training) {
-	if t.LoadBestModelAtEnd && s.Has("load_best_model_at_end") {
+	if t.LoadBestModelAtEnd && d.lacksEffect(s, "load_best_model_at_end", "eval_strategy") {
 		d.mistakes.Add(s.At("load_best_model_at_end").Place,
 			"training: load_best_model_at_end: there is no best model without evaluations; eval_strategy is no")
 	}
-	if t.EarlyStoppingPatience > 0 {
+	if t.EarlyStoppingPatience > 0 && d.lacksEffect(s, "early_stopping_patience", "eval_strategy") {
 		d.mistakes.Add(s.At("early_stopping_patience").Place,
 			"training: early_stopping_patience: no effect without evaluations; eval_strategy is no")
 	}
-	t.LoadBestModelAtEnd = false
+	t.LoadBestModelAtEnd, t.EarlyStoppingPatience = false, 0
 }
