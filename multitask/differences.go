@@ -12,7 +12,31 @@ func (s *Snapshot) Attached() []byte { return s.header.Attached }
 type Difference struct {
 	Name     string
 	Was, Now string // in the snapshot, in the training; "": it has no such setting
-	Data     bool   // it is the examples of a task
+	Of       DifferenceKind
+}
+
+// DifferenceKind is what a Difference is of.
+type DifferenceKind int
+
+// Kinds of differences.
+const (
+	OfSetting      DifferenceKind = iota // another setting
+	OfSteps                              // the number of updates, which follows from the plan and the data
+	OfTrainingData                       // the training examples of a group of tasks
+	OfDevData                            // its dev examples
+)
+
+// kindOfDifference returns the kind of a setting by its name.
+func kindOfDifference(name string) DifferenceKind {
+	switch {
+	case name == stepsSetting:
+		return OfSteps
+	case strings.HasPrefix(name, trainingData):
+		return OfTrainingData
+	case strings.HasPrefix(name, devData):
+		return OfDevData
+	}
+	return OfSetting
 }
 
 // Differences returns the settings of which the snapshot and the training have other values, in the training's order.
@@ -23,8 +47,7 @@ func (t *Training) Differences(s *Snapshot) []Difference {
 	}
 	var all []Difference
 	add := func(name, was, now string) {
-		data := strings.HasPrefix(name, TrainingData) || strings.HasPrefix(name, devData)
-		all = append(all, Difference{name, was, now, data})
+		all = append(all, Difference{name, was, now, kindOfDifference(name)})
 	}
 	for _, now := range t.settings() {
 		if before := was[now.Name]; before != now.Value {

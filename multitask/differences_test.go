@@ -31,7 +31,7 @@ func TestDifferencesNameWhatASnapshotHasOtherwise(t *testing.T) {
 	}
 	other := start(func(data []Data, p *Plan) { p.Rate, data[2].Dev = 0.5, data[2].Dev[1:] })
 	got := other.Differences(s)
-	if len(got) != 3 || got[0] != (Difference{"learning_rate", "0.003", "0.5", false}) || !got[2].Data ||
+	if len(got) != 3 || got[0] != (Difference{"learning_rate", "0.003", "0.5", OfSetting}) || got[2].Of != OfDevData ||
 		got[2].Name != `dev examples of task "mood", as number:checksum` || got[2].Was == got[2].Now {
 		t.Errorf("differences are %v", got)
 	}

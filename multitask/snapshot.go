@@ -219,7 +219,7 @@ func (t *Training) settings() []setting {
 	add := func(name string, value any) { all = append(all, setting{name, fmt.Sprint(value)}) }
 	p := t.plan
 	add("seed", p.Seed)
-	add(StepsSetting, t.length.steps)
+	add(stepsSetting, t.length.steps)
 	add("batch_size", p.BatchSize)
 	add("batch_tokens", p.BatchTokens)
 	add("gradient_accumulation_steps", p.Accumulate)
@@ -256,7 +256,7 @@ func (t *Training) settings() []setting {
 	for g, data := range t.data {
 		group := &t.model.Groups[g]
 		name := fmt.Sprintf("task %q, as number:checksum", group.Name)
-		add(TrainingData+name, data.checksum(group))
+		add(trainingData+name, data.checksum(group))
 		add(devData+name, group.checksum(data.Dev))
 	}
 	t.fingerprint = all
@@ -265,14 +265,14 @@ func (t *Training) settings() []setting {
 
 // Names of settings.
 const (
-	StepsSetting     = "steps"    // number of updates, which follows from the plan and the data
+	stepsSetting     = "steps"    // number of updates, which follows from the plan and the data
 	samplingSetting  = "sampling" // a type
 	weightingSetting = "weighting"
 )
 
 // What the names of the settings of a group's examples begin with.
 const (
-	TrainingData = "training examples of "
+	trainingData = "training examples of "
 	devData      = "dev examples of "
 )
 

@@ -29,7 +29,8 @@ type difference struct {
 	of       string // one of Changes
 	what     string
 	was, now string
-	fixed    string // why the checkpoint allows no other value; "": it does
+	setting  multitask.DifferenceKind // of those of a snapshot
+	fixed    string                   // why the checkpoint allows no other value; "": it does
 }
 
 // differences is the error of a training that is not resumed because of what differs.
@@ -95,14 +96,17 @@ func (s savedState) programDifferences() []difference {
 func settingDifferences(t *multitask.Training, s *multitask.Snapshot) []difference {
 	var all []difference
 	settings := t.Differences(s)
-	isData := func(d multitask.Difference) bool { return d.Data && d.Was != "" && d.Now != "" }
+	isData := func(d multitask.Difference) bool {
+		ofData := d.Of == multitask.OfTrainingData || d.Of == multitask.OfDevData
+		return ofData && d.Was != "" && d.Now != ""
+	}
 	data := slices.ContainsFunc(settings, isData)
 	for _, d := range settings {
 		of := changedExperiment
-		if isData(d) || data && d.Name == multitask.StepsSetting {
+		if isData(d) || data && d.Of == multitask.OfSteps {
 			of = changedData
 		}
-		all = append(all, difference{of: of, what: d.Name, was: orNone(d.Was), now: orNone(d.Now)})
+		all = append(all, difference{of: of, what: d.Name, was: orNone(d.Was), now: orNone(d.Now), setting: d.Of})
 	}
 	return all
 }

@@ -47,10 +47,10 @@ func TestSizesBesideABaseModelAreNoDifference(t *testing.T) {
 		{"{base_model: a, encoder: {type: transformer, layers: 4, width: 256}}",
 			"{base_model: a, encoder: {type: transformer}}", nil},
 		{"{base_model: a, encoder: {type: transformer, layers: 4}}", "{base_model: a}",
-			[]difference{{changedExperiment, "model.encoder.layers", "4", "none", ""},
-				{changedExperiment, "model.encoder.type", "transformer", "none", ""}}},
+			[]difference{{of: changedExperiment, what: "model.encoder.layers", was: "4", now: "none"},
+				{of: changedExperiment, what: "model.encoder.type", was: "transformer", now: "none"}}},
 		{"{encoder: {type: transformer, layers: 4}}", "{encoder: {type: transformer, layers: 3}}",
-			[]difference{{changedExperiment, "model.encoder.layers", "4", "3", ""}}},
+			[]difference{{of: changedExperiment, what: "model.encoder.layers", was: "4", now: "3"}}},
 	} {
 		got, err := experimentDifferences("", []byte("model: "+c.was), []byte("model: "+c.now))
 		if err != nil || !reflect.DeepEqual(got, c.want) {

@@ -99,7 +99,7 @@ func reasonOf(m multitask.Misfit) string {
 func (m misfits) causes(of multitask.Misfit) []difference {
 	var all []difference
 	for _, d := range m.differ {
-		ofData := d.of == changedData && strings.HasPrefix(d.what, multitask.TrainingData)
+		ofData := d.of == changedData && d.setting == multitask.OfTrainingData
 		if ofData && of.Of == multitask.OfPosition || d.of == changedExperiment && mayCause(d.what, of) {
 			all = append(all, d)
 		}
