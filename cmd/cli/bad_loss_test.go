@@ -48,7 +48,8 @@ func TestABadLossBeforeACheckpointNamesTheCommandThatStartsAgain(t *testing.T) {
 	writeFile(t, ".", "experiment.yaml", smallExperiment)
 	status, _, log := call("", "train", "--set", "training.learning_rate=1e30", "--set", "training.warmup_ratio=0")
 	const goOn = "start again by jenga train --resume runs/mails --set training.learning_rate=RATE"
-	if status != exitMistake || !strings.Contains(log, "step 2: ") || !strings.Contains(log, "ended after step 1 of ") ||
+	if status != exitMistake || !strings.Contains(log, "step 2: ") ||
+		!strings.Contains(log, "ended after step 1 of ") ||
 		!strings.HasSuffix(log, "; no checkpoint yet; "+goOn+", with a lower RATE\n") {
 		t.Fatalf("train: status %d, %s\nwant %s", status, log, goOn)
 	}

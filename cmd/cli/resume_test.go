@@ -123,8 +123,8 @@ func TestResumeRefusesChangesAndWrongFlags(t *testing.T) {
 			"change, or go on all the same by --allow-changes experiment\n"},
 		{"--force", exitUsage, "--resume goes on with a run, --force replaces it"},
 		{"--allow-changes weather", exitUsage, "--allow-changes weather: want experiment, data, jenga, kernels"},
-		{"--allow-changes data,,experiment", exitUsage, "--allow-changes \"data,,experiment\": an empty name; want some " +
-			"of experiment, data, jenga, kernels, joined by commas\n"},
+		{"--allow-changes data,,experiment", exitUsage, "--allow-changes \"data,,experiment\": an empty name; want " +
+			"some of experiment, data, jenga, kernels, joined by commas\n"},
 		{"--allow-changes=", exitUsage, "--allow-changes \"\": an empty name; want some of experiment, data"},
 		{"runs/mails --out runs/other", exitUsage, "--resume of the run runs/mails cannot write to --out runs/other"},
 	} {

@@ -98,9 +98,9 @@ func TestADamagedBestThatNoCheckpointHasIsRefused(t *testing.T) {
 		t.Fatal("a damaged best model is no error")
 	}
 	for path, of := range map[string]string{best: "the run", task: `task "team"`} {
-		want := filepath.Join(path, runfolder.TensorsFile) + ": no such file: the checkpoint is incomplete, and no kept " +
-			"checkpoint has the same model, the best model of " + of + " until step 4; restore the file from a copy, " +
-			"or remove " + path + ": " + anew
+		want := filepath.Join(path, runfolder.TensorsFile) + ": no such file: the checkpoint is incomplete, and no " +
+			"kept checkpoint has the same model, the best model of " + of + " until step 4; restore the file from a " +
+			"copy, or remove " + path + ": " + anew
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("Train = %v, want %s", err, want)
 		}

@@ -15,8 +15,8 @@ func TestKeysThatTheCheckpointFixesAreRefused(t *testing.T) {
 	}
 	const has = "the checkpoint has it already"
 	for set, want := range map[string]string{
-		"model.encoder.heads=4": "model.encoder.heads: was 2, is 4: the weights of the checkpoint are those of 2 attention " +
-			"heads",
+		"model.encoder.heads=4": "model.encoder.heads: was 2, is 4: the weights of the checkpoint are those of 2 " +
+			"attention heads",
 		"tokenizer.train.vocab_size=100":        "tokenizer.train.vocab_size: was 200, is 100: " + has,
 		"tokenizer.train.lowercase=false":       "tokenizer.train.lowercase: was true, is false: " + has,
 		"tokenizer.type=words":                  "tokenizer.type: was wordpiece, is words: " + has,

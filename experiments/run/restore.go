@@ -43,7 +43,9 @@ func (s *resumption) restore(c *checkpointer) error {
 	if err := c.bests.judge(c.selection); err != nil {
 		return fmt.Errorf("%s: the best evaluation so far: %w", s.checkpoint, err)
 	}
-	c.last = multitask.Step{Number: s.state.Step, Of: c.training.Steps(), Skipped: s.state.Skipped, Epoch: s.state.Epoch}
+	c.last = multitask.Step{
+		Number: s.state.Step, Of: c.training.Steps(), Skipped: s.state.Skipped, Epoch: s.state.Epoch,
+	}
 
 	// what is to be done in the folder
 	if err := s.checkCopies(c); err != nil {

@@ -20,8 +20,8 @@ type bestPlan struct {
 
 // planBests finds the checkpoints of bests that are not those that the state names, but for names, which become copies
 // of the last checkpoint: another training has replaced them, they are damaged or gone. It returns an error of damaged
-// ones that no other checkpoint has, with which the run would end otherwise. It changes no file. Bests without a sum, of
-// an earlier version of jenga, are left as they are.
+// ones that no other checkpoint has, with which the run would end otherwise. It changes no file. Bests without a sum,
+// of an earlier version of jenga, are left as they are.
 func (c *checkpointer) planBests(names []string) error {
 	c.plans = nil
 	var errs []error
@@ -99,8 +99,8 @@ func reasonOfDamage(err error) string {
 	return err.Error()
 }
 
-// restoreBests makes the checkpoints of bests those that the state names, as planned, but for names, which are copies of
-// the last checkpoint.
+// restoreBests makes the checkpoints of bests those that the state names, as planned, but for names, which are copies
+// of the last checkpoint.
 func (c *checkpointer) restoreBests(names []string) error {
 	for _, plan := range c.plans {
 		if plan.text != "" {

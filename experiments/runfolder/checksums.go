@@ -200,7 +200,8 @@ func parseChecksums(path, text string) ([]checksum, error) {
 		case !ended:
 			return nil, listDamaged(place(), "the line has no end")
 		case !ok || len(crc) != 8 || err != nil:
-			return nil, listDamaged(place(), "want a CRC-32C of 8 hexadecimal digits, two blanks and the name of a file")
+			return nil, listDamaged(place(), "want a CRC-32C of 8 hexadecimal digits, two blanks and the name of a "+
+				"file")
 		case !filepath.IsLocal(filepath.FromSlash(name)):
 			return nil, listDamaged(place(), "file %q is out of the checkpoint", name)
 		}

@@ -55,7 +55,8 @@ func TestErrorsOfChecksumsNameTheFile(t *testing.T) {
 	for _, test := range []struct{ name, sums, want string }{
 		{"a damaged file", "00000000  a\n",
 			"FOLDER/a: its CRC-32C is e3069283, not 00000000 as when it was written: the file is damaged; restore " +
-				"it from a copy, or train again (if you changed it yourself, write e3069283 for 00000000 in FOLDER/crc32c.txt)"},
+				"it from a copy, or train again (if you changed it yourself, write e3069283 for 00000000 in " +
+				"FOLDER/crc32c.txt)"},
 		{"a file that is gone", "e3069283  a\nSUM  sub/b\ne3069283  c\n",
 			"FOLDER/c: no such file: the checkpoint is incomplete"},
 		{"another name", "e3069283  a\nSUM  sub/c\n", `FOLDER/crc32c.txt: it lists "sub/c", which does not ` +
