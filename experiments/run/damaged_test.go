@@ -48,6 +48,7 @@ func TestADamagedCheckpointIsAnErrorThatNamesAWholeOne(t *testing.T) {
 		"a flipped bit of the tokenizer": {flip, filepath.Join(last, "encoder", "tokenizer.json"), "its CRC-32C is "},
 		"a truncated state":              {truncate, snapshot, "truncated: it has 1000 bytes"},
 		"a missing state":                {removeAll, snapshot, snapshot + ": no such file"},
+		"a missing folder":               {removeAll, last, last + ": no such folder: it has the state"},
 		"a missing model":                {removeAll, filepath.Join(last, runfolder.TensorsFile), "no such file"},
 		"missing checksums":              {removeAll, filepath.Join(last, "crc32c.txt"), "txt: no such file"},
 		"another version": {func(t *testing.T, path string) {

@@ -126,6 +126,9 @@ func settleTorn(folder string) error {
 
 // readResumption reads the state in a checkpoint of the run in folder.
 func readResumption(folder, checkpoint string) (*resumption, error) {
+	if !runfolder.Exists(checkpoint) {
+		return nil, fmt.Errorf("%s: no such folder: it has the state that training goes on from", checkpoint)
+	}
 	info, err := os.Stat(filepath.Join(checkpoint, runfolder.SnapshotFile))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
