@@ -48,7 +48,10 @@ open it, and jenga train trains heads on it.
 
 A table has each head's main metric on dev, in its own run and in the merged one. With --refit heads are trained again
 from where they are, with the merged encoder frozen, on the runs' own data: at a learning rate of 1e-3 for three
-epochs, or as --set says, with the seed of the first run, by which data: {limit: N} draws its examples too.
+epochs, or as --set says, with the seed of the first run, by which data: {limit: N} draws its examples too. Ctrl-C and
+SIGTERM end that training after the current step, and save its state: jenga train --resume RUN goes on with it. Before
+it, they leave no merged run, or one whose heads are not trained again, and the message says which.
+
 A merge needs the files of the base model, and the memory of it and all runs together.`,
 		Example: `  jenga merge runs/intents runs/topics --out runs/both
   jenga merge runs/a runs/b runs/c --method ties --density 0.3 --weight 1,1,0.5 -o runs/abc
@@ -82,7 +85,7 @@ A merge needs the files of the base model, and the memory of it and all runs tog
 	flags.StringArrayVar(&f.set, "set", nil,
 		"with --refit: override `KEY=VALUE` of the section training; may be repeated")
 	flags.BoolVar(&f.force, "force", false, "replace the run that the folder holds")
-	flags.BoolVar(&f.json, "json", false, "one JSON line on stdout")
+	flags.BoolVar(&f.json, "json", false, "one JSON line on stdout: the merged run, or interrupted")
 	return cmd
 }
 
@@ -118,42 +121,53 @@ func (c *commands) merge(ctx context.Context, f mergeFlags, folders []string) er
 	}
 
 	// merge
-	m, err := merge.Open(folders, f.options, renames, f.base)
+	figures, options, err := c.mergeRuns(ctx, f, folders, renames)
 	if err != nil {
-		return err
+		return c.mergeEnded(f, err, "nothing was merged")
 	}
-	defer m.Close()
-	if err := m.Check(f.out, f.force); err != nil {
-		return err
-	}
-	if f.refit {
-		if err := m.CheckRefit(f.out, f.set); err != nil {
-			return fmt.Errorf("%w\nnothing was merged", err)
-		}
-	}
-	c.warn(m.Warnings)
-	known := len(m.Warnings)
-	figures, err := m.Before(ctx)
-	if err != nil {
-		return err
-	}
-	if err := m.Write(f.out, f.force); err != nil {
-		return err
-	}
-	c.warn(m.Warnings[known:])
 	if err := merge.After(ctx, figures, f.out); err != nil {
-		return err
+		return c.mergeEnded(f, err, mergedAlone(f))
 	}
 
 	// refit
 	if f.refit {
 		done, err := c.refit(ctx, f)
 		if err != nil {
-			return fmt.Errorf("%w\nthe merged run without --refit is in %s", err, f.out)
+			return c.refitEnded(f, done, err)
 		}
 		merge.Refitted(figures, done.Best)
 	}
-	return c.writeMerged(f, m.Options, figures)
+	return c.writeMerged(f, options, figures)
+}
+
+// mergeRuns writes the merged run, and returns the figures of the heads in their own runs and the options with their
+// defaults. On an error nothing was written.
+func (c *commands) mergeRuns(ctx context.Context, f mergeFlags, folders []string, renames []merge.Rename) (
+	[]merge.Figure, merge.Options, error) {
+	m, err := merge.Open(folders, f.options, renames, f.base)
+	if err != nil {
+		return nil, merge.Options{}, err
+	}
+	defer m.Close()
+	if err := m.Check(f.out, f.force); err != nil {
+		return nil, merge.Options{}, err
+	}
+	if f.refit {
+		if err := m.CheckRefit(f.out, f.set); err != nil {
+			return nil, merge.Options{}, fmt.Errorf("%w\nnothing was merged", err)
+		}
+	}
+	c.warn(m.Warnings)
+	known := len(m.Warnings)
+	figures, err := m.Before(ctx)
+	if err != nil {
+		return nil, merge.Options{}, err
+	}
+	if err := m.Write(f.out, f.force); err != nil {
+		return nil, merge.Options{}, err
+	}
+	c.warn(m.Warnings[known:])
+	return figures, m.Options, nil
 }
 
 // refit trains the heads of the merged run again.
