@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -55,7 +56,8 @@ it, they leave no merged run, or one whose heads are not trained again, and the 
 A merge needs the files of the base model, and the memory of it and all runs together.`,
 		Example: `  jenga merge runs/intents runs/topics --out runs/both
   jenga merge runs/a runs/b runs/c --method ties --density 0.3 --weight 1,1,0.5 -o runs/abc
-  jenga merge runs/a runs/b --rename 2:intent=intent_b --refit --set training.num_epochs=5 -o runs/ab`,
+  jenga merge runs/a runs/b --rename 2:intent=intent_b --refit --set training.num_epochs=5 -o runs/ab
+  jenga merge runs/a runs/b --rename runs/b:intent=intent_b -o runs/ab`,
 		Args: between(2, math.MaxInt),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			// 0 would be the default of the method
@@ -64,6 +66,9 @@ A merge needs the files of the base model, and the memory of it and all runs tog
 				return usageErrorf("--scale: want a number above 0, have 0")
 			case cmd.Flags().Changed("density") && o.Density == 0:
 				return usageErrorf("--density: want a number above 0, at most 1, have 0")
+			case cmd.Flags().Changed("seed") && o.Method != merge.DARE && slices.Contains(merge.Methods(), o.Method):
+				return usageErrorf("--seed: method %s drops no numbers at random; leave it out, or name method %s",
+					o.Method, merge.DARE)
 			}
 			return c.merge(cmd.Context(), f, args)
 		},
@@ -78,7 +83,8 @@ A merge needs the files of the base model, and the memory of it and all runs tog
 	flags.Float64SliceVar(&f.options.Weights, "weight", nil,
 		"weight of each run's task vector, in their order (default 1)")
 	flags.StringArrayVar(&f.rename, "rename", nil,
-		"another name for a task, `RUN:TASK=NAME` with the number of its run from 1; may be repeated")
+		"another name for a task, `RUN:TASK=NAME` with the folder of its run as it is named here, or its number from 1; "+
+			"may be repeated")
 	flags.StringVar(&f.base, "base", "", "folder of the base model (default: where the runs were trained from)")
 	flags.StringVarP(&f.out, "out", "o", "", "run folder; required")
 	flags.BoolVar(&f.refit, "refit", false, "train the heads again on the merged encoder, which is frozen")
@@ -111,6 +117,9 @@ func (f mergeFlags) check() error {
 func (c *commands) merge(ctx context.Context, f mergeFlags, folders []string) error {
 	if err := f.check(); err != nil {
 		return err
+	}
+	if err := f.options.Check(len(folders)); err != nil {
+		return usageError{err}
 	}
 	renames, err := renameFlags(f.rename, folders)
 	if err != nil {

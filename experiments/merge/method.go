@@ -62,6 +62,12 @@ func DefaultDensity(method string) float64 {
 	return 0
 }
 
+// Check returns an error that lists all mistakes of the options for a number of runs.
+func (o Options) Check(runs int) error {
+	_, err := o.filled(runs)
+	return err
+}
+
 // filled returns the options with their defaults, for a number of runs, or an error that lists all mistakes.
 func (o Options) filled(runs int) (Options, error) {
 	var wrong []error

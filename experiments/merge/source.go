@@ -129,8 +129,8 @@ func bases(sources []*source, named string) (base run.BaseLocation, warnings []s
 			first, base = s, own
 		default:
 			if differs := different(base.CRC32C, own.CRC32C); differs != "" {
-				return base, nil, fmt.Errorf("%s and %s have other base models, %s and %s: %s; want runs of the same "+
-					"one", first.folder, s.folder, base.Folder, own.Folder, differs)
+				return base, nil, fmt.Errorf("%s and %s have different base models, %s and %s: %s; want runs of "+
+					"the same one", first.folder, s.folder, base.Folder, own.Folder, differs)
 			}
 			if !runfolder.Exists(base.Folder) {
 				base.Folder = own.Folder

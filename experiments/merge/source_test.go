@@ -20,7 +20,7 @@ func TestRunsThatCannotBeMerged(t *testing.T) {
 	for _, c := range []struct {
 		run, want string
 	}{
-		{other.run(t, "b", things), "have other base models"},
+		{other.run(t, "b", things), "have different base models, " + b.encoder + " and " + other.encoder + ": "},
 		{b.run(t, "c", things, "model.fusion=attention"), "has another fusion than"},
 		{b.run(t, "g", things, "model.lora={per_task: true, r: 2}"), "has changes of the encoder of its own"},
 	} {
