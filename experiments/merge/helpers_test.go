@@ -51,7 +51,7 @@ func newBase(t *testing.T) base {
 // run trains tasks from the base model into the folder called name.
 func (b base) run(t *testing.T, name, tasks string, sets ...string) string {
 	t.Helper()
-	file := filepath.Join(b.dir, name+".yaml")
+	file := filepath.Join(b.dir, filepath.Base(name)+".yaml")
 	sample.Write(t, file, "model: {base_model: "+b.encoder+"}\ntokenizer: {max_length: 64}\ntasks:\n"+tasks+
 		"training: {learning_rate: 1.0e-2, batch_size: 8, num_epochs: 3}\n")
 	return trainRun(t, file, filepath.Join(b.dir, name), sets...)

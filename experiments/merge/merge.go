@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"path/filepath"
 	"slices"
 
 	"github.com/jenga-nlp/jenga/encoders"
@@ -95,7 +94,8 @@ func (m *Merge) Check(folder string, force bool) error {
 }
 
 // CheckRefit returns the mistakes of the merged run's experiment for folder with the values of sets, KEY=VALUE, by
-// which its heads are trained again.
+// which its heads are trained again. Paths in them are from the working directory: those of the merged run's file would
+// be from a folder that may not exist yet.
 func (m *Merge) CheckRefit(folder string, sets []string) error {
 	e, _, err := joinedExperiment(m.sources, folder)
 	if err != nil {
@@ -103,10 +103,10 @@ func (m *Merge) CheckRefit(folder string, sets []string) error {
 	}
 	e.Model.BaseModel.Name = m.base.Folder // the merged encoder is of its type
 	var text bytes.Buffer
-	if err := e.Write(&text, folder); err != nil {
+	if err := e.Write(&text, "."); err != nil {
 		return err
 	}
-	file := filepath.Join(folder, runfolder.ExperimentFile)
+	const file = runfolder.ExperimentFile
 	joined, err := config.Parse(file, text.Bytes(), sets)
 	return m.atRuns(err, joined, file)
 }

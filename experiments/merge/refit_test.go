@@ -39,3 +39,31 @@ func TestMistakesOfARefitAreInTheFilesOfTheRuns(t *testing.T) {
 		}
 	}
 }
+
+// Paths in the runs' files are relative to those, and in the merged run's to a folder that does not exist.
+func TestPathsInMistakesOfARefitAreFromTheWorkingDirectory(t *testing.T) {
+	b := newBase(t)
+	b.run(t, "a", teams)
+	b.run(t, "deep/er/b", things)
+	t.Chdir(b.dir)
+	m, err := Open([]string{"a", filepath.Join("deep", "er", "b")}, Options{Method: Mean}, nil, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	if err := m.CheckRefit(filepath.Join("out", "ab"), nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename("mails.jsonl", "moved.jsonl"); err != nil {
+		t.Fatal(err)
+	}
+	err = m.CheckRefit(filepath.Join("out", "ab"), nil)
+	for _, want := range []string{
+		filepath.Join("a", "experiment.yaml") + ":", filepath.Join("deep", "er", "b", "experiment.yaml") + ":",
+		`task "team": mails.jsonl: no such file`, `task "things": mails.jsonl: no such file`,
+	} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error\n%v\nwant %q", err, want)
+		}
+	}
+}
