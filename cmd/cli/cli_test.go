@@ -51,8 +51,7 @@ func TestExitStatus(t *testing.T) {
 		{"predict .", exitMistake, "no run"},
 		{"tokenize nowhere", exitMistake, "nowhere"},
 		{"embed nowhere", exitMistake, "nowhere"},
-		{"eval x --data a=b.csv --data a=c.csv", exitUsage,
-			`--data: two files for task "a", "b.csv" and "c.csv"; want one`},
+		{"eval x --data a=b.csv --data a=b.csv", exitUsage, `--data "a=b.csv": it is named twice; want it once`},
 		{"embed . --max-length 2", exitUsage, "at least 3 tokens"},
 		{"embed broken.yaml", exitMistake, "broken.yaml is a file; want a folder, or an .onnx file"},
 		{"embed . --max-length -1", exitUsage, "--max-length -1"},
@@ -140,6 +139,23 @@ func TestTrainEvalPredictEmbedTokenize(t *testing.T) {
 	if status, out, log = call("", "eval", "runs/mails", "--data", "team=mails.csv", "--json"); status != 0 ||
 		!strings.HasPrefix(out, `{"split":"mails.csv","tasks":`) {
 		t.Errorf("eval of a file: %d\n%s%s", status, out, log)
+	}
+
+	// several files
+	for _, part := range []string{"x1.csv", "x2.csv"} {
+		writeFile(t, ".", part, mails())
+	}
+	for args, want := range map[string]string{
+		"team=x*.csv":                      "x*.csv:\ntask  head  examples  loss    metrics in %\nteam  team  80 ",
+		"team=x1.csv --data team=x2.csv":   "x1.csv, x2.csv:\n",
+		"team=x?.csv --data team=x1.csv":   "duplicate file x1.csv",
+		"team=y*.csv":                      `--data team: "y*.csv" matches no file; . has `,
+		"team=x1.csv --data team=gone.csv": "gone.csv: no such file; pass the data with --data team=FILE",
+	} {
+		_, out, log := call("", append([]string{"eval", "runs/mails", "--data"}, strings.Fields(args)...)...)
+		if !strings.Contains(out+log, want) {
+			t.Errorf("eval --data %s: %s%s, want %s", args, out, log, want)
+		}
 	}
 
 	// the output has an error in place of a bad line

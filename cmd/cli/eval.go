@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -36,14 +37,16 @@ A frozen encoder must have the SHA-256 that it had in training; the other comman
 CRC-32C of all files alone.`,
 		Example: `  jenga eval runs/snips --split test
   jenga eval runs/snips --labels
-  jenga eval runs/snips --task intent --data intent=more.jsonl --json`,
+  jenga eval runs/snips --task intent --data intent=more.jsonl --json
+  jenga eval runs/snips --task intent --data 'intent=parts/*.jsonl' --data intent=more.jsonl`,
 		Args: between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error { return c.eval(cmd.Context(), f, args[0]) },
 	}
 	cmd.Flags().StringVar(&f.split, "split", config.Dev, "split to evaluate: dev, test or train")
 	cmd.Flags().StringVar(&f.task, "task", "", "evaluate this task alone")
 	cmd.Flags().StringArrayVar(&f.data, "data", nil,
-		"read `TASK=FILE` in place of the task's own data; may be repeated")
+		"read `TASK=FILE` in place of the task's own data; FILE may be a pattern, in quotation marks, as "+
+			"'TASK=parts/*.jsonl'; may be repeated, for a task too, whose files are read one after the other")
 	cmd.Flags().BoolVar(&f.labels, "labels", false,
 		"a table of each head's labels, with the labels most often predicted in their place")
 	cmd.Flags().BoolVar(&f.json, "json", false, "one JSON line on stdout")
@@ -109,7 +112,7 @@ func (c *commands) eval(ctx context.Context, f evalFlags, folder string) error {
 
 // dataName names what is evaluated: the split, or the file that is read in its place. Where that differs between tasks,
 // it names the tasks of each file.
-func dataName(opened *predict.Opened, split string, files map[string]string) string {
+func dataName(opened *predict.Opened, split string, files map[string][]string) string {
 	var names []string             // of files, in order
 	tasks := map[string][]string{} // by file
 	others := false                // whether tasks are evaluated on the split
@@ -122,7 +125,7 @@ func dataName(opened *predict.Opened, split string, files map[string]string) str
 		for _, number := range group.Tasks {
 			task := opened.Data.Experiment.Tasks[number].Name
 			members = append(members, task)
-			file = cmp.Or(files[task], file)
+			file = cmp.Or(strings.Join(files[task], ", "), file)
 		}
 		if file == "" {
 			others = true
@@ -166,18 +169,18 @@ func (c *commands) evaluate(ctx context.Context, opened *predict.Opened, f evalF
 	return opened.Evaluate(ctx, f.split, func(n int) { bar.Add(n) })
 }
 
-// dataFlags reads TASK=FILE pairs.
-func dataFlags(pairs []string) (map[string]string, error) {
-	files := map[string]string{}
+// dataFlags reads TASK=FILE pairs; a task may have several.
+func dataFlags(pairs []string) (map[string][]string, error) {
+	files := map[string][]string{}
 	for _, pair := range pairs {
 		task, file, ok := strings.Cut(pair, "=")
 		if !ok || task == "" || file == "" {
 			return nil, usageErrorf("--data %q: want TASK=FILE", pair)
 		}
-		if before, twice := files[task]; twice {
-			return nil, usageErrorf("--data: two files for task %q, %q and %q; want one", task, before, file)
+		if slices.Contains(files[task], file) {
+			return nil, usageErrorf("--data %q: it is named twice; want it once", pair)
 		}
-		files[task] = file
+		files[task] = append(files[task], file)
 	}
 	return files, nil
 }

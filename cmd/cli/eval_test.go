@@ -20,13 +20,14 @@ func TestDataIsNamedByTask(t *testing.T) {
 	}}
 	for _, test := range []struct {
 		want  string
-		files map[string]string
+		files map[string][]string
 	}{
 		{"dev", nil},
-		{"a: x.csv; others: dev", map[string]string{"a": "x.csv"}},
-		{"b, c: x.csv; others: dev", map[string]string{"c": "x.csv"}},
-		{"a: x.csv; b, c: y.csv", map[string]string{"a": "x.csv", "b": "y.csv"}},
-		{"x.csv", map[string]string{"a": "x.csv", "b": "x.csv"}},
+		{"a: x.csv; others: dev", map[string][]string{"a": {"x.csv"}}},
+		{"b, c: x.csv; others: dev", map[string][]string{"c": {"x.csv"}}},
+		{"a: x.csv; b, c: y.csv", map[string][]string{"a": {"x.csv"}, "b": {"y.csv"}}},
+		{"x.csv", map[string][]string{"a": {"x.csv"}, "b": {"x.csv"}}},
+		{"a: x.csv, y.csv; others: dev", map[string][]string{"a": {"x.csv", "y.csv"}}},
 	} {
 		if got := dataName(opened, "dev", test.files); got != test.want {
 			t.Errorf("files %v: %q, want %q", test.files, got, test.want)

@@ -35,7 +35,7 @@ func (c *commands) refitEnded(f mergeFlags, done report.Done, err error) error {
 	case errors.Is(err, context.Canceled):
 		return c.mergeInterrupted(f, ended)
 	case done.Checkpoint() != "" || done.Resume != "":
-		return fmt.Errorf("%w\ntraining ended %s", err, leftBy(done)+skipping(err, done))
+		return fmt.Errorf("%w\ntraining ended %s", err, leftBy(done)+changing(err, done))
 	}
 	return fmt.Errorf("%w\nthe merged run without --refit is in %s", err, f.out)
 }

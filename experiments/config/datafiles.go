@@ -19,6 +19,36 @@ func (f File) Paths() []string {
 	return []string{f.Name}
 }
 
+// FilesNamed returns the files that paths and patterns name, in their order: relative to the working directory.
+func FilesNamed(names []string) (File, error) {
+	list := &fileList{}
+	for _, name := range names {
+		paths := []string{name}
+		if isPattern(name) && !runfolder.Exists(name) {
+			var err error
+			if paths, err = filepath.Glob(name); err != nil {
+				return File{}, noPattern(name, err)
+			}
+			if len(paths) == 0 {
+				return File{}, fmt.Errorf("%q matches no file; %s", name, contents(filepath.Dir(name)))
+			}
+			slices.Sort(paths)
+		}
+		for _, path := range paths {
+			if slices.Contains(list.paths, path) {
+				return File{}, fmt.Errorf("duplicate file %s", path)
+			}
+			list.paths = append(list.paths, path)
+		}
+	}
+	return File{Name: strings.Join(names, ", "), several: list}, nil
+}
+
+// noPattern returns the error of a pattern that filepath.Glob cannot read.
+func noPattern(pattern string, err error) error {
+	return fmt.Errorf("%q is no pattern: %w; * and ? match any text and any character, [a-z] one of several", pattern, err)
+}
+
 // file returns the file of a split; its Name is "" if none is given.
 func (d Data) file(split string) File {
 	switch split {
@@ -77,8 +107,7 @@ func (d *decoding) matching(s *plugin.Section, pattern, task, what string) File 
 	for _, folder := range folders {
 		paths, err := filepath.Glob(filepath.Join(quoted(folder), s.Text))
 		if err != nil {
-			d.mistakes.Add(s.Place, "%s: %q is no pattern: %w; * and ? match any text and any character, [a-z] one of "+
-				"several", task, s.Text, err)
+			d.mistakes.Add(s.Place, "%s: %w", task, noPattern(s.Text, err))
 			return File{Place: s.Place}
 		}
 		if len(paths) > 0 {

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/jenga-nlp/jenga/corpus"
@@ -77,17 +78,22 @@ func (r *reader) recordMistakes(task config.Task, file string, errs *recordError
 
 // fileMistakes reports the error of opening a task's file, or each of several that are joined.
 func (r *reader) fileMistakes(task config.Task, file config.File, err error) {
-	_, missing := os.Stat(file.Name)
-	if r.trained && r.data.Missing != nil && errors.Is(missing, fs.ErrNotExist) {
-		if hint := r.data.Missing(task, file); hint != "" {
-			err = fmt.Errorf("%w; %s", err, hint)
-		}
-	}
 	errs := []error{err}
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
-		errs = joined.Unwrap()
+		errs = slices.Clone(joined.Unwrap())
+	}
+	if r.trained && r.data.Missing != nil && slices.ContainsFunc(file.Paths(), isMissing) {
+		if hint := r.data.Missing(task, file); hint != "" {
+			last := len(errs) - 1
+			errs[last] = fmt.Errorf("%w; %s", errs[last], hint)
+		}
 	}
 	for _, err := range errs {
 		r.mistakes.Add(file.Place, "task %q: %w", task.Name, err)
 	}
+}
+
+func isMissing(path string) bool {
+	_, err := os.Stat(path)
+	return errors.Is(err, fs.ErrNotExist)
 }

@@ -3,15 +3,16 @@ package dataset
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/plugin"
 )
 
 // Read reads the examples of a split for all groups that have a file for it, or only for the group of task if task is
-// not "". data maps tasks to files that are read in place of the experiment's, for all tasks of the group; a file for
-// another group than that of task is an error. Warnings about the examples are added to Warnings.
-func (d *Dataset) Read(split, task string, data map[string]string) error {
+// not "". data maps tasks to files, paths or patterns, that are read in place of the experiment's, for all tasks of the
+// group; a file for another group than that of task is an error. Warnings about the examples are added to Warnings.
+func (d *Dataset) Read(split, task string, data map[string][]string) error {
 	if task != "" {
 		if err := d.checkData(task, data); err != nil {
 			return err
@@ -25,12 +26,12 @@ func (d *Dataset) Read(split, task string, data map[string]string) error {
 		if task != "" && !d.has(group, task) {
 			continue
 		}
-		path, err := d.named(group, data)
+		file, err := d.named(group, data)
 		switch {
 		case err != nil:
 			mistakes.Append(err)
-		case path != "":
-			group.Examples[split] = in.otherFile(group, config.File{Name: path})
+		case file.Name != "":
+			group.Examples[split] = in.otherFile(group, file)
 		default:
 			in.read(group, split)
 		}
@@ -53,37 +54,45 @@ func (d *Dataset) Read(split, task string, data map[string]string) error {
 }
 
 // checkData rejects files for tasks of another group than that of the only evaluated task.
-func (d *Dataset) checkData(task string, data map[string]string) error {
+func (d *Dataset) checkData(task string, data map[string][]string) error {
 	for g := range d.Groups {
 		if d.has(&d.Groups[g], task) {
 			continue
 		}
 		for _, number := range d.Groups[g].Tasks {
-			if name := d.Experiment.Tasks[number].Name; data[name] != "" {
+			if name := d.Experiment.Tasks[number].Name; data[name] != nil {
 				return fmt.Errorf("--data %s=%s: task %q, which --task selects, reads other texts; leave one of "+
-					"them out", name, data[name], task)
+					"them out", name, strings.Join(data[name], ", "), task)
 			}
 		}
 	}
 	return nil
 }
 
-// named returns the file in data for the tasks of a group, "" for none. They read the same texts, so two files are an
-// error.
-func (d *Dataset) named(group *Group, data map[string]string) (string, error) {
-	path, of := "", ""
+// named returns the files in data for the tasks of a group; without a Name for none. They read the same texts, so
+// different files are an error.
+func (d *Dataset) named(group *Group, data map[string][]string) (config.File, error) {
+	var names []string
+	of := ""
 	for _, number := range group.Tasks {
 		name := d.Experiment.Tasks[number].Name
 		switch own := data[name]; {
-		case own == "" || own == path:
-		case path == "":
-			path, of = own, name
+		case own == nil || slices.Equal(own, names):
+		case names == nil:
+			names, of = own, name
 		default:
-			return "", fmt.Errorf("tasks %q and %q read the same texts, but --data names %s and %s; want one file "+
-				"for both", of, name, path, own)
+			return config.File{}, fmt.Errorf("tasks %q and %q read the same texts, but --data names %s and %s; want "+
+				"one file for both", of, name, strings.Join(names, ", "), strings.Join(own, ", "))
 		}
 	}
-	return path, nil
+	if names == nil {
+		return config.File{}, nil
+	}
+	file, err := config.FilesNamed(names)
+	if err != nil {
+		return file, fmt.Errorf("--data %s: %w", of, err)
+	}
+	return file, nil
 }
 
 // has reports whether a task belongs to a group.

@@ -137,9 +137,9 @@ func openData(e *config.Experiment, file, saved string, about run.Checkpoint) (*
 }
 
 // Read reads the examples of a split for all groups that have a file for it, or for one task's group if task is not "".
-// Where files names a file for a task, that is read in place of the experiment's. Warnings about the examples
-// are added to Warnings.
-func (o *Opened) Read(split, task string, files map[string]string) error {
+// Where files names paths or patterns for a task, those are read in place of the experiment's. Warnings about the
+// examples are added to Warnings.
+func (o *Opened) Read(split, task string, files map[string][]string) error {
 	before := len(o.Data.Warnings)
 	err := o.Data.Read(split, task, files)
 	o.Warnings = append(o.Warnings, o.Data.Warnings[before:]...)

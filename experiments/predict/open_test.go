@@ -48,7 +48,7 @@ func TestReadReportsAllMistakesOfTheData(t *testing.T) {
 	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	err := run.Read(config.Dev, "", map[string]string{"team": path})
+	err := run.Read(config.Dev, "", map[string][]string{"team": {path}})
 	want := path + `:1: task "team": field "label" is a list; it takes a text, a number, true or false` + "\n" +
 		path + `:2: task "things": field "tags" has 1 tag for 2 words; want a tag for each`
 	if err == nil || err.Error() != want {
@@ -113,7 +113,7 @@ func TestARunWithoutItsBestModelOpensItsLast(t *testing.T) {
 
 func TestReadRefusesTwoFilesForTheSameTexts(t *testing.T) {
 	run := openSmall(t)
-	err := run.Read(config.Dev, "", map[string]string{"team": "a.jsonl", "things": "b.jsonl"})
+	err := run.Read(config.Dev, "", map[string][]string{"team": {"a.jsonl"}, "things": {"b.jsonl"}})
 	want := `tasks "team" and "things" read the same texts, but --data names a.jsonl and b.jsonl; want one file for both`
 	if err == nil || err.Error() != want {
 		t.Errorf("Read = %v, want %s", err, want)
@@ -143,7 +143,7 @@ func TestTasksOnTheSameTextsReadAPipe(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := run.Read(config.Dev, "", map[string]string{"mood": fmt.Sprintf("/dev/fd/%d", r.Fd())}); err != nil {
+	if err := run.Read(config.Dev, "", map[string][]string{"mood": {fmt.Sprintf("/dev/fd/%d", r.Fd())}}); err != nil {
 		t.Fatal(err)
 	}
 	if dev := run.Data.Groups[0].Examples[config.Dev]; len(dev) != 2 || labelOf(dev[1].Targets[0]) != "bad" ||
@@ -167,7 +167,7 @@ func TestReadRefusesAFileOfATaskThatIsNotSelected(t *testing.T) {
 		{"mood", "tone", ""},
 		{"", "kind", ""},
 	} {
-		err := run.Read(config.Dev, test.task, map[string]string{test.of: "a.jsonl"})
+		err := run.Read(config.Dev, test.task, map[string][]string{test.of: {"a.jsonl"}})
 		if (err == nil) != (test.want == "") || err != nil && err.Error() != test.want {
 			t.Errorf("task %s with a file of %s: Read = %v, want %q", test.task, test.of, err, test.want)
 		}
@@ -181,7 +181,7 @@ func TestLabelsThatTrainDoesNotHaveGiveAWarning(t *testing.T) {
 	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := run.Read(config.Test, "", map[string]string{"team": path}); err != nil {
+	if err := run.Read(config.Test, "", map[string][]string{"team": {path}}); err != nil {
 		t.Fatal(err)
 	}
 	want := `warning: task "team": test has label "Support" 1 time, which train does not have: it counts as wrong`
