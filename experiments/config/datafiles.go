@@ -73,10 +73,16 @@ func (d *decoding) dataFiles(s *plugin.Section, task, what string) File {
 		d.mistakes.Add(s.Place, "%s: %s: the list is empty; want a path at least", task, what)
 		return all
 	}
-	for _, item := range s.Items {
+	before := d.mistakes.Len()
+	for i, item := range s.Items {
+		if item.Kind >= plugin.List || item.Kind == plugin.Null {
+			d.mistakes.Add(item.Place, "%s: %s: item %d of the list: want a path or a pattern, have %s%s", task, what,
+				i+1, item, listAdvice(item))
+			continue
+		}
 		file := d.dataFile(item, task, what)
 		if file.Name == "" {
-			return File{Place: s.Place}
+			continue
 		}
 		for _, path := range file.Paths() {
 			if slices.Contains(list.paths, path) {
@@ -87,8 +93,19 @@ func (d *decoding) dataFiles(s *plugin.Section, task, what string) File {
 		list.entries = append(list.entries, file)
 		names = append(names, file.Name)
 	}
+	if d.mistakes.Len() > before {
+		return all
+	}
 	all.Name, all.several = strings.Join(names, ", "), list
 	return all
+}
+
+// listAdvice returns the end of the error of an item of a list of files, which may not have options of its own.
+func listAdvice(item *plugin.Section) string {
+	if item.Kind != plugin.Mapping {
+		return ""
+	}
+	return "; options such as header are those of all files of a list, as {path: [FILE, FILE], header: false}"
 }
 
 // isPattern reports whether a path has one of the signs that filepath.Match reads.

@@ -88,7 +88,7 @@ func TestErrorsOfSeveralFiles(t *testing.T) {
 		`train: "data/[.jsonl"`:                    `"data/[.jsonl" is no pattern: syntax error in pattern; * and`,
 		`train: []`:                                "data: train: the list is empty; want a path at least",
 		`train: [dev.jsonl, "*.jsonl"]`:            "duplicate file ",
-		`train: [dev.jsonl, [a]]`:                  "want a path, have ",
+		`train: [dev.jsonl, [a]]`:                  "want a path or a pattern, have a list",
 		`train: dev.jsonl.gz, stream: true`:        "dev.jsonl.gz: a gzip file has no places to read from; unpack it",
 		`train: data, stream: true, format: slots`: "data is a folder, which is read as a whole; want a file",
 		`train: a.json, stream: true`:              "a.json: format json is read as a whole; want one of jsonl, csv",
