@@ -1,7 +1,6 @@
 package encoders
 
 import (
-	"errors"
 	"fmt"
 	"path/filepath"
 	"strconv"
@@ -107,7 +106,7 @@ func (c bilstmConfig) parameters() int {
 // NewBiLSTM opens the encoder saved at env.Model, or makes one from scratch where that is "".
 func NewBiLSTM(o BiLSTMOptions, env Env) (Encoder, error) {
 	if env.LoRA.Rank > 0 {
-		return nil, errors.New("lora: it changes the weights of a transformer; leave it out")
+		return nil, BadOption("lora", "lora: it changes the weights of a transformer; leave it out")
 	}
 	c := bilstmConfig{"bilstm", env.Vocabulary, o.Embedding, o.Layers, o.Hidden, 0.1}
 	config, weights := filepath.Join(env.Model, "config.json"), filepath.Join(env.Model, "model.safetensors")

@@ -135,6 +135,22 @@ func (e *LengthError) Error() string {
 	return fmt.Sprintf("max_position_embeddings is %d, but max_length is %d", e.Max, e.Length)
 }
 
+// OptionError is the error of an option of Env that the encoder cannot have. Its text begins with the option.
+type OptionError struct {
+	Key string // in the experiment's section model: freeze, lora or lora.r
+	Err error
+}
+
+func (e *OptionError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the error without the key.
+func (e *OptionError) Unwrap() error { return e.Err }
+
+// BadOption returns an OptionError with a text.
+func BadOption(key, format string, args ...any) error {
+	return &OptionError{key, fmt.Errorf(format, args...)}
+}
+
 // LoRA are the options of low-rank changes that are learned while the weights themselves stay frozen (Hu et al. 2022).
 type LoRA struct {
 	Rank    int      `yaml:"r" range:"[1,1024]" doc:"rank of the changes: number of columns of A"`

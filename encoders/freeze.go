@@ -1,7 +1,6 @@
 package encoders
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -42,8 +41,8 @@ func FrozenLevels(freeze string, layers int) (int, error) {
 	}
 	n, err := strconv.Atoi(freeze)
 	if err != nil || n < 0 || n > layers {
-		return 0, fmt.Errorf("freeze: %q is not known; available: %s, and a number of layers from 0 to %d", freeze,
-			strings.Join(FreezeWords(), ", "), layers)
+		return 0, BadOption("freeze", "freeze: %q is not known; available: %s, and a number of layers from 0 to %d",
+			freeze, strings.Join(FreezeWords(), ", "), layers)
 	}
 	return n + 1, nil
 }

@@ -1,7 +1,6 @@
 package transformer
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -91,7 +90,7 @@ func (e *encoder) addLoRA(o encoders.LoRA, at nn.Params, adapters ...string) err
 		w.Frozen = true
 	}
 	if !changes {
-		return fmt.Errorf("lora: freeze leaves none of the %d layers to change; want at most freeze: %d",
+		return encoders.BadOption("lora", "lora: freeze leaves none of the %d layers to change; want at most freeze: %d",
 			len(e.blocks), len(e.blocks)-1)
 	}
 	return nil
@@ -100,17 +99,17 @@ func (e *encoder) addLoRA(o encoders.LoRA, at nn.Params, adapters ...string) err
 // checkLoRA returns an error for options that the encoder cannot have.
 func (e *encoder) checkLoRA(o encoders.LoRA) error {
 	if err := plugin.Check(o); err != nil {
-		return fmt.Errorf("lora: %w", err)
+		return encoders.BadOption("lora", "lora: %w", err)
 	}
 	if o.Rank > e.config.Width {
-		return fmt.Errorf("lora: r is %d; want a rank from 1 to the width, %d", o.Rank, e.config.Width)
+		return encoders.BadOption("lora.r", "lora: r is %d; want a rank from 1 to the width, %d", o.Rank, e.config.Width)
 	}
 	if len(o.Targets) == 0 {
-		return fmt.Errorf("lora: targets is empty; available: %s", strings.Join(loraTargets, ", "))
+		return encoders.BadOption("lora.targets", "lora: targets is empty; available: %s", strings.Join(loraTargets, ", "))
 	}
 	for i, name := range o.Targets {
 		if slices.Contains(o.Targets[:i], name) {
-			return fmt.Errorf("lora: targets: duplicate %q", name)
+			return encoders.BadOption("lora.targets", "lora: targets: duplicate %q", name)
 		}
 	}
 	return nil

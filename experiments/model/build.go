@@ -20,12 +20,15 @@ func (b *builder) placed(err error) error {
 	e := b.Data.Experiment
 	var mistake *plugin.Mistake
 	var tooLong *encoders.LengthError
+	var option *encoders.OptionError
 	switch {
 	case !errors.As(err, &mistake):
 		return err
 	case errors.As(err, &tooLong):
 		return &plugin.Mistake{Place: e.Place("tokenizer.max_length"),
 			Err: fmt.Errorf("tokenizer: max_length: %w; want at most %d", mistake.Err, tooLong.Max)}
+	case errors.As(err, &option):
+		return &plugin.Mistake{Place: e.Place("model." + option.Key), Err: fmt.Errorf("model: %w", option)}
 	case mistake.Place == (plugin.Place{}) && b.mode != inference:
 		return &plugin.Mistake{Place: e.Model.BaseModel.Place, Err: mistake.Err}
 	}
