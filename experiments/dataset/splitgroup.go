@@ -26,21 +26,20 @@ func splitGroup(record corpus.Record, by string) (string, error) {
 	return group, err
 }
 
-// byGroups describes a division by groups, for the line that says what a split has taken.
-func (v *division) byGroups(train, taken []uint32, wanted int) string {
-	all, moved := map[uint32]bool{}, map[uint32]bool{}
-	for _, group := range valuesOf(v.all.groups, train) {
-		all[group] = true
-	}
+// byGroups describes what a split has taken by groups, and the end of the line that says so. Both totals are of the
+// whole file.
+func (v *division) byGroups(taken []uint32, wanted int) (what, how string) {
+	moved := map[uint32]bool{}
 	for _, group := range valuesOf(v.all.groups, taken) {
-		all[group], moved[group] = true, true
+		moved[group] = true
 	}
-	text := fmt.Sprintf(", in %d of %s by %s", len(moved), plugin.Count(len(all), "group"), v.task.Data.Split.By)
+	what = fmt.Sprintf(", in %d of its %s by %s", len(moved), plugin.Count(len(v.all.byGroup), "group"),
+		v.task.Data.Split.By)
 	if len(taken) != wanted {
-		text += fmt.Sprintf(", for %d wanted", wanted)
+		what += fmt.Sprintf(", where %s %s wanted", plugin.Count(wanted, "example"), plugin.Agree(wanted, "was", "were"))
 	}
 	if v.all.stratified() {
-		text += ", not stratified by label"
+		how = ", not stratified by label"
 	}
-	return text
+	return what, how
 }

@@ -155,7 +155,7 @@ func (v *division) take(split string, amount float64) {
 		return
 	}
 
-	how := ""
+	what, how := "", "" // is taken, and how
 	train := v.parts[config.Train]
 	if d.Split.By != "" {
 		v.parts[config.Train], v.parts[split] = corpus.SplitGroups(train, valuesOf(v.all.groups, train), n,
@@ -165,15 +165,15 @@ func (v *division) take(split string, amount float64) {
 				"task %q: data: split: by: %s leaves none of the %d examples of %s for %s: it has one value alone; "+
 					"name another field", v.task.Name, d.Split.By, len(train), TrainingFile(d).Name, split)
 		}
-		how = v.byGroups(v.parts[config.Train], v.parts[split], n)
+		what, how = v.byGroups(v.parts[split], n)
 	} else {
 		var strata []uint32
 		strata, how = v.strata(train)
 		v.parts[config.Train], v.parts[split] = corpus.SplitN(train, strata, n, d.Split.Seed)
 	}
 	v.warn(split, plugin.Warning(plugin.Place{},
-		"task %q has no %s file: %d of the %d examples of %s are taken (seed %d%s)", v.task.Name, split,
-		len(v.parts[split]), v.all.n, TrainingFile(d).Name, d.Split.Seed, how))
+		"task %q has no %s file: %d of the %d examples of %s are taken%s (seed %d%s)", v.task.Name, split,
+		len(v.parts[split]), v.all.n, TrainingFile(d).Name, what, d.Split.Seed, how))
 }
 
 // warn adds a warning of a split.
