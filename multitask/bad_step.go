@@ -64,7 +64,7 @@ func (b *BadStep) Reason() string {
 	if b.Head == (HeadName{}) {
 		return fmt.Sprintf("the %s is not finite among %s", b.What, plugin.Count(b.Of, "text"))
 	}
-	text := fmt.Sprintf("task %q: the loss of head %q is %v", b.Head.Task, b.Head.Head, float32(b.Loss))
+	text := fmt.Sprintf("task %q: the loss of head %q is %.6g", b.Head.Task, b.Head.Head, b.Loss)
 	if b.Usual > 0 {
 		text += fmt.Sprintf(", which is %.3g times its usual %.4g", b.Loss/b.Usual, b.Usual)
 	}

@@ -136,7 +136,7 @@ func writeRates(w io.Writer, curve report.RateCurve, file string, set []string) 
 		if i%every != 0 && i != lowest && i != len(curve.Points)-1 {
 			continue
 		}
-		fmt.Fprintf(table, "%d\t%.2e\t%.4f\t%.4f\t\n", i+1, p.Rate, p.Loss, p.Smoothed)
+		fmt.Fprintf(table, "%d\t%.2e\t%s\t%s\t\n", i+1, p.Rate, lossText(p.Loss), lossText(p.Smoothed))
 	}
 	table.Flush()
 

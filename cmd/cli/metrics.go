@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -60,11 +61,19 @@ type metricsRow struct {
 	errors                     []string // in the unit of the targets
 }
 
+// lossText formats a loss: with four decimals, and from 100 on with six digits, as one that diverges has many.
+func lossText(loss float64) string {
+	if math.Abs(loss) < 100 {
+		return fmt.Sprintf("%.4f", loss)
+	}
+	return fmt.Sprintf("%.6g", loss)
+}
+
 // rowOf formats a head's metrics.
 func rowOf(task string, head multitask.HeadMetrics) metricsRow {
 	row := metricsRow{task: task, head: head.Head, examples: strconv.Itoa(head.Examples), loss: "-"}
 	if head.Loss.Units > 0 {
-		row.loss = fmt.Sprintf("%.4f", head.Loss.Mean())
+		row.loss = lossText(head.Loss.Mean())
 	}
 	for _, m := range head.Metrics {
 		switch {

@@ -1,12 +1,23 @@
 package cli
 
 import (
+	"math"
 	"strings"
 	"testing"
 
 	"github.com/jenga-nlp/jenga/multitask"
 	"github.com/jenga-nlp/jenga/tasks"
 )
+
+func TestALossHasSixDigitsAtMost(t *testing.T) {
+	for loss, want := range map[float64]string{
+		0.69314718: "0.6931", 12.5: "12.5000", 1234.56789: "1234.57", 0x1p83: "9.67141e+24", math.Inf(1): "+Inf",
+	} {
+		if got := lossText(loss); got != want {
+			t.Errorf("loss %v: %s, want %s", loss, got, want)
+		}
+	}
+}
 
 // someMetrics is an evaluation of two tasks on the same examples, one of a number and one of a task without labels.
 func someMetrics() []multitask.GroupMetrics {

@@ -51,7 +51,7 @@ func barWatcher(w io.Writer) watcher {
 				}
 				loss = smoothed*loss + (1-smoothed)*v.Loss
 				tokens, seconds = smoothed*tokens+float64(v.Tokens), smoothed*seconds+v.Time.Seconds()
-				bar.notes = []string{fmt.Sprintf("loss %.4f", loss),
+				bar.notes = []string{"loss " + lossText(loss),
 					fmt.Sprintf("%.0f tokens/s", tokens/max(seconds, 1e-9)), fmt.Sprintf("epoch %.1f", v.Epoch)}
 				return bar.Add(1)
 			case multitask.Evaluation:
@@ -108,8 +108,8 @@ func lineWatcher(w io.Writer) watcher {
 				}
 				if time.Since(last) >= every || v.Number == v.Of {
 					last = time.Now()
-					fmt.Fprintf(w, "step %d of %d  epoch %.2f  loss %.4f  rate %.3g  %.0f tokens/s\n", v.Number, v.Of,
-						v.Epoch, v.Loss, v.Rate, v.TokensPerSecond())
+					fmt.Fprintf(w, "step %d of %d  epoch %.2f  loss %s  rate %.3g  %.0f tokens/s\n", v.Number, v.Of,
+						v.Epoch, lossText(v.Loss), v.Rate, v.TokensPerSecond())
 				}
 			case multitask.Evaluation:
 				fmt.Fprintf(w, "dev after epoch %.4g:\n", v.Epoch)
