@@ -77,7 +77,7 @@ func (c *commands) predict(ctx context.Context, f predictFlags, folder string, a
 			return fmt.Errorf("--task: %w", err)
 		}
 	}
-	c.warn(opened.Warnings)
+	c.warn(slices.Concat(opened.Warnings, opened.PassesWarnings(f.tasks...)))
 
 	// the output
 	own := *c

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/jenga-nlp/jenga/experiments/dataset"
 	"github.com/jenga-nlp/jenga/internal/checkpoint"
@@ -62,8 +63,9 @@ func (b *builder) freezeAdapters() {
 	}
 }
 
-// PassesWarnings returns a warning if a text takes several passes of the encoder, where groups have adapters.
-func PassesWarnings(at plugin.Place, groups []multitask.Group) []string {
+// PassesWarnings returns a warning if a text takes several passes of the encoder, where groups have adapters. names are
+// the tasks that are predicted, none for all.
+func PassesWarnings(at plugin.Place, groups []multitask.Group, names ...string) []string {
 	different := map[string]bool{}
 	for _, g := range groups {
 		different[g.Adapter] = true
@@ -71,8 +73,12 @@ func PassesWarnings(at plugin.Place, groups []multitask.Group) []string {
 	if len(different) < 2 {
 		return nil
 	}
-	return []string{plugin.Warning(at, "lora: per_task: predictions of all tasks take %d passes of the encoder for a "+
-		"text, one with each adapter, and one without where tasks have none", len(different))}
+	of := "all tasks"
+	if len(names) > 0 {
+		of = "tasks " + strings.Join(names, ", ")
+	}
+	return []string{plugin.Warning(at, "lora: per_task: predictions of %s take %d passes of the encoder for a text, "+
+		"one with each adapter, and one without where tasks have none", of, len(different))}
 }
 
 // AdapterFile returns the path of an adapter's parameters in the folder of a checkpoint.

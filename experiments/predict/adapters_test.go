@@ -116,8 +116,13 @@ func TestATaskWithAnAdapterLeavesTheOthersAsTheyAre(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer third.Close()
-	const passes = "predictions of all tasks take 3 passes of the encoder"
-	if !strings.Contains(strings.Join(third.Warnings, "\n"), passes) {
-		t.Errorf("warnings %q, want %s", third.Warnings, passes)
+	for names, want := range map[string]string{
+		"": "predictions of all tasks take 3 passes of the encoder", "tone": "", "topic team": "predictions of tasks topic, " +
+			"team take 2 passes of the encoder",
+	} {
+		got := strings.Join(third.PassesWarnings(strings.Fields(names)...), "\n")
+		if (got == "") != (want == "") || !strings.Contains(got, want) {
+			t.Errorf("tasks %q: warning %q, want %s", names, got, want)
+		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/encoders"
@@ -68,7 +69,6 @@ func Open(folder string) (*Opened, error) {
 	}
 	o := &Opened{Data: data, Model: built.Model, Warnings: warnings, Unfinished: state,
 		encoder: about.Encoder, machine: run.ThisMachine()}
-	o.Warnings = append(o.Warnings, model.PassesWarnings(plugin.Place{}, o.Model.Groups)...)
 	if err := o.load(saved, about); err != nil {
 		o.Close()
 		return nil, err
@@ -91,6 +91,17 @@ func (o *Opened) load(saved string, about run.Checkpoint) error {
 		}
 	}
 	return run.ReadWeights(saved, o.Model)
+}
+
+// PassesWarnings returns a warning if predictions of the named tasks, or of all without names, take several passes of
+// the encoder for a text.
+func (o *Opened) PassesWarnings(names ...string) []string {
+	groups := slices.DeleteFunc(slices.Clone(o.Model.Groups), func(g multitask.Group) bool {
+		return len(names) > 0 && !slices.ContainsFunc(g.Tasks, func(t multitask.Task) bool {
+			return slices.Contains(names, t.Name)
+		})
+	})
+	return model.PassesWarnings(plugin.Place{}, groups, names...)
 }
 
 // CheckEncoder returns an error if a file of a frozen encoder has another SHA-256 than in training. Open compares the
