@@ -52,6 +52,42 @@ func TestAnEvaluationMayComeFirst(t *testing.T) {
 	}
 }
 
+// The figure that selects the best checkpoint is in each evaluation's line, and printed.
+func TestAnEvaluationHasTheWeightedMean(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeFile(t, ".", "mails.csv", mails())
+	writeFile(t, ".", "experiment.yaml", smallExperiment)
+	status, _, log := call("", "train", "--set", "training.num_epochs=2", "--set",
+		"training.metric_for_best_model={team: 2}")
+	if status != 0 || !strings.Contains(log, "\neval_weighted ") {
+		t.Errorf("train: %d, %s", status, log)
+	}
+	lines, err := os.ReadFile("runs/mails/metrics.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	evaluations := 0
+	for line := range strings.Lines(string(lines)) {
+		var event struct {
+			Event   string
+			Overall map[string]float64
+		}
+		if err := json.Unmarshal([]byte(line), &event); err != nil {
+			t.Fatal(err)
+		}
+		if event.Event != "eval" {
+			continue
+		}
+		evaluations++
+		if value, ok := event.Overall["eval_weighted"]; !ok || value != event.Overall["eval_overall"] { // of one task
+			t.Errorf("overall is %v", event.Overall)
+		}
+	}
+	if evaluations != 2 {
+		t.Errorf("%d evaluations, want 2", evaluations)
+	}
+}
+
 // interrupter cancels a context when it has seen a number of events of a kind.
 type interrupter struct {
 	event  string

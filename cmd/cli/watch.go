@@ -58,8 +58,7 @@ func barWatcher(w io.Writer) watcher {
 				if bar != nil { // nil: of a training that is resumed
 					bar.Clear()
 				}
-				fmt.Fprintf(w, "dev after epoch %.4g:\n", v.Epoch)
-				if err := writeMetrics(w, v.Groups); err != nil || bar == nil || bar.IsFinished() {
+				if err := writeEvaluation(w, v); err != nil || bar == nil || bar.IsFinished() {
 					return err
 				}
 				return bar.RenderBlank()
@@ -87,6 +86,17 @@ func barWatcher(w io.Writer) watcher {
 	}
 }
 
+// writeEvaluation writes the table of an evaluation in training, and the weighted mean that selects the best checkpoint.
+func writeEvaluation(w io.Writer, e multitask.Evaluation) error {
+	fmt.Fprintf(w, "dev after epoch %.4g:\n", e.Epoch)
+	if err := writeMetrics(w, e.Groups); err != nil || e.Weighted == nil {
+		return err
+	}
+	_, err := fmt.Fprintf(w, "%s %.2f: the mean by the weights of metric_for_best_model\n", report.Weighted,
+		100**e.Weighted)
+	return err
+}
+
 func writeWarning(w io.Writer, warning multitask.Warning) error {
 	_, err := fmt.Fprintln(w, plugin.Warning(plugin.Place{}, "%s", warning.Text))
 	return err
@@ -112,8 +122,7 @@ func lineWatcher(w io.Writer) watcher {
 						v.Epoch, lossText(v.Loss), v.Rate, v.TokensPerSecond())
 				}
 			case multitask.Evaluation:
-				fmt.Fprintf(w, "dev after epoch %.4g:\n", v.Epoch)
-				return writeMetrics(w, v.Groups)
+				return writeEvaluation(w, v)
 			case multitask.Warning:
 				return writeWarning(w, v)
 			}

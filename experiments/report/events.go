@@ -194,6 +194,9 @@ func Line(event any) any {
 	case multitask.Evaluation:
 		line := EvalLineOf(dev, v.Groups)
 		line.Event, line.Step, line.Epoch, line.Fusion = "eval", v.Step, v.Epoch, v.Fusion
+		if v.Weighted != nil {
+			line.setOverall(Weighted, *v.Weighted)
+		}
 		return line
 	case Growth:
 		return v.line()
@@ -287,11 +290,16 @@ func EvalLineOf(split string, groups []multitask.GroupMetrics) EvalLine {
 	all := Metrics(groups)
 	for _, name := range []string{Loss, Overall, OverallF1, AllRight} {
 		if value, ok := all[name]; ok {
-			if line.Overall == nil {
-				line.Overall = map[string]float64{}
-			}
-			line.Overall[name] = value
+			line.setOverall(name, value)
 		}
 	}
 	return line
+}
+
+// setOverall sets a metric of the evaluation as a whole.
+func (l *EvalLine) setOverall(name string, value float64) {
+	if l.Overall == nil {
+		l.Overall = map[string]float64{}
+	}
+	l.Overall[name] = value
 }

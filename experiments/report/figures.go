@@ -29,6 +29,18 @@ func (s Selection) Value(groups []multitask.GroupMetrics) (float64, error) {
 	return v, nil
 }
 
+// Weighted returns the weighted mean of the main metrics of tasks; nil where the selection has no weights.
+func (s Selection) Weighted(groups []multitask.GroupMetrics) *float64 {
+	if s.Weights == nil {
+		return nil
+	}
+	value, err := s.weighted(groups)
+	if err != nil {
+		return nil // Value reports it
+	}
+	return &value
+}
+
 // weighted returns the weighted mean of the main metrics of tasks. Those without one are left out.
 func (s Selection) weighted(groups []multitask.GroupMetrics) (float64, error) {
 	sum, weights := 0.0, 0.0

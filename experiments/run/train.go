@@ -168,6 +168,10 @@ func (r *Run) grows(ctx context.Context, c *checkpointer, record func(event any)
 // the checkpointer.
 func (r *Run) recorder(observe func(event any) error, c *checkpointer) func(event any) error {
 	return func(event any) error {
+		if evaluation, ok := event.(multitask.Evaluation); ok {
+			evaluation.Weighted = c.selection.Weighted(evaluation.Groups)
+			event = evaluation
+		}
 		if r.logs(event) {
 			if err := c.metrics.event(event); err != nil {
 				return err
