@@ -11,8 +11,8 @@
 // Built. The constructor receives the options and an Env: the base model's path, the sizes of tokenizer and texts, what
 // is frozen, and the encoder's subtree of parameters, in which it makes all of its own. For a base model that takes
 // shorter texts than Env.MaxLength it returns a *LengthError, wrapped with the name of the file that has the limit;
-// where an option of Env is the mistake, as Freeze, it returns an *OptionError, of which the message has the place; other
-// mistakes of the user are errors, too.
+// where an option of Env is the mistake, as Freeze, it returns an *OptionError, of which the message has the place;
+// other mistakes of the user are errors, too.
 //
 // Described. Describe returns a Description, from which the model is assembled: fusion and heads have Width, Layers,
 // Attention and WordEmbeddings in their own Env; word vectors are copied into WordEmbeddings where the experiment has

@@ -220,8 +220,8 @@ func TestALossThatExplodes(t *testing.T) {
 }
 
 func TestTheLossOfABadStepHasSixDigits(t *testing.T) {
-	bad := &BadStep{What: "loss", Head: HeadName{Task: "mood", Head: "mood"}, Loss: 1.2345678901234e25, Usual: 0.5, Of: 4}
-	const want = `task "mood": the loss of head "mood" is 1.23457e+25, which is 2.47e+25 times its usual 0.5 among 4 texts`
+	bad := &BadStep{What: "loss", Head: HeadName{Task: "a", Head: "b"}, Loss: 1.2345678901234e25, Usual: 0.5, Of: 4}
+	const want = `task "a": the loss of head "b" is 1.23457e+25, which is 2.47e+25 times its usual 0.5 among 4 texts`
 	if got := bad.Reason(); got != want {
 		t.Errorf("%s, want %s", got, want)
 	}

@@ -37,8 +37,8 @@ type Evaluation struct {
 	Epoch  float64
 	Groups []GroupMetrics
 	Fusion map[string][]float32 // figures of the fusion by task, nil where it has none
-	// Weighted is the weighted mean of tasks' main metrics by which the caller of Train selects the best model; nil where
-	// it has no weights, and when Train reports the evaluation.
+	// Weighted is the weighted mean of tasks' main metrics by which the caller of Train selects the best model; nil
+	// where it has no weights, and when Train reports the evaluation.
 	Weighted *float64 `json:"-"`
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/jenga-nlp/jenga/experiments/merge"
 	"github.com/jenga-nlp/jenga/experiments/report"
@@ -56,19 +57,11 @@ it, they leave no merged run, or one whose heads are not trained again, and the 
 A merge needs the files of the base model, and the memory of it and all runs together.`,
 		Example: `  jenga merge runs/intents runs/topics --out runs/both
   jenga merge runs/a runs/b runs/c --method ties --density 0.3 --weight 1,1,0.5 -o runs/abc
-  jenga merge runs/a runs/b --rename 2:intent=intent_b --refit --set training.num_epochs=5 -o runs/ab
-  jenga merge runs/a runs/b --rename runs/b:intent=intent_b -o runs/ab`,
+  jenga merge runs/a runs/b --rename 2:intent=intent_b --refit --set training.num_epochs=5 -o runs/ab`,
 		Args: between(2, math.MaxInt),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			// 0 would be the default of the method
-			switch o := f.options; {
-			case cmd.Flags().Changed("scale") && o.Scale == 0:
-				return usageErrorf("--scale: want a number above 0, have 0")
-			case cmd.Flags().Changed("density") && o.Density == 0:
-				return usageErrorf("--density: want a number above 0, at most 1, have 0")
-			case cmd.Flags().Changed("seed") && o.Method != merge.DARE && slices.Contains(merge.Methods(), o.Method):
-				return usageErrorf("--seed: method %s drops no numbers at random; leave it out, or name method %s",
-					o.Method, merge.DARE)
+			if err := f.checkGiven(cmd.Flags()); err != nil {
+				return err
 			}
 			return c.merge(cmd.Context(), f, args)
 		},
@@ -83,8 +76,8 @@ A merge needs the files of the base model, and the memory of it and all runs tog
 	flags.Float64SliceVar(&f.options.Weights, "weight", nil,
 		"weight of each run's task vector, in their order (default 1)")
 	flags.StringArrayVar(&f.rename, "rename", nil,
-		"another name for a task, `RUN:TASK=NAME` with the folder of its run as it is named here, or its number from 1; "+
-			"may be repeated")
+		"another name for a task, `RUN:TASK=NAME` with the folder of its run, as it is named here, or its number "+
+			"from 1; may be repeated")
 	flags.StringVar(&f.base, "base", "", "folder of the base model (default: where the runs were trained from)")
 	flags.StringVarP(&f.out, "out", "o", "", "run folder; required")
 	flags.BoolVar(&f.refit, "refit", false, "train the heads again on the merged encoder, which is frozen")
@@ -93,6 +86,21 @@ A merge needs the files of the base model, and the memory of it and all runs tog
 	flags.BoolVar(&f.force, "force", false, "replace the run that the folder holds")
 	flags.BoolVar(&f.json, "json", false, "one JSON line on stdout: the merged run, or interrupted")
 	return cmd
+}
+
+// checkGiven returns an error for flags that are given with a value that stands for the default of the method, or
+// without effect.
+func (f mergeFlags) checkGiven(flags *pflag.FlagSet) error {
+	switch o := f.options; {
+	case flags.Changed("scale") && o.Scale == 0:
+		return usageErrorf("--scale: want a number above 0, have 0")
+	case flags.Changed("density") && o.Density == 0:
+		return usageErrorf("--density: want a number above 0, at most 1, have 0")
+	case flags.Changed("seed") && o.Method != merge.DARE && slices.Contains(merge.Methods(), o.Method):
+		return usageErrorf("--seed: method %s drops no numbers at random; leave it out, or name method %s", o.Method,
+			merge.DARE)
+	}
+	return nil
 }
 
 // check returns an error for flags that contradict each other.

@@ -86,7 +86,7 @@ func barWatcher(w io.Writer) watcher {
 	}
 }
 
-// writeEvaluation writes the table of an evaluation in training, and the weighted mean that selects the best checkpoint.
+// writeEvaluation writes the table of an evaluation in training, and the weighted mean that selects the best.
 func writeEvaluation(w io.Writer, e multitask.Evaluation) error {
 	fmt.Fprintf(w, "dev after epoch %.4g:\n", e.Epoch)
 	if err := writeMetrics(w, e.Groups); err != nil || e.Weighted == nil {

@@ -61,8 +61,8 @@ func New(o Options, env encoders.Env) (encoders.Encoder, error) {
 		return nil, errors.New("it has no weights of its own; name an .onnx file as base_model")
 	}
 	if env.Freeze != "" && env.Freeze != encoders.FreezeNone && env.Freeze != encoders.FreezeAll {
-		return nil, encoders.BadOption("freeze", "freeze: %q: all of it is frozen; leave freeze out, or set it to \"all\"",
-			env.Freeze)
+		return nil, encoders.BadOption("freeze", "freeze: %q: all of it is frozen; leave freeze out, or set it to "+
+			"\"all\"", env.Freeze)
 	}
 	if env.LoRA.Rank > 0 {
 		return nil, encoders.BadOption("lora", "lora: all of it is frozen; leave lora out")

@@ -90,8 +90,8 @@ func (e *encoder) addLoRA(o encoders.LoRA, at nn.Params, adapters ...string) err
 		w.Frozen = true
 	}
 	if !changes {
-		return encoders.BadOption("lora", "lora: freeze leaves none of the %d layers to change; want at most freeze: %d",
-			len(e.blocks), len(e.blocks)-1)
+		return encoders.BadOption("lora", "lora: freeze leaves none of the %d layers to change; want at most freeze: "+
+			"%d", len(e.blocks), len(e.blocks)-1)
 	}
 	return nil
 }
@@ -102,10 +102,12 @@ func (e *encoder) checkLoRA(o encoders.LoRA) error {
 		return encoders.BadOption("lora", "lora: %w", err)
 	}
 	if o.Rank > e.config.Width {
-		return encoders.BadOption("lora.r", "lora: r is %d; want a rank from 1 to the width, %d", o.Rank, e.config.Width)
+		return encoders.BadOption("lora.r", "lora: r is %d; want a rank from 1 to the width, %d", o.Rank,
+			e.config.Width)
 	}
 	if len(o.Targets) == 0 {
-		return encoders.BadOption("lora.targets", "lora: targets is empty; available: %s", strings.Join(loraTargets, ", "))
+		return encoders.BadOption("lora.targets", "lora: targets is empty; available: %s",
+			strings.Join(loraTargets, ", "))
 	}
 	for i, name := range o.Targets {
 		if slices.Contains(o.Targets[:i], name) {

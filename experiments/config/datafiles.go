@@ -46,7 +46,8 @@ func FilesNamed(names []string) (File, error) {
 
 // noPattern returns the error of a pattern that filepath.Glob cannot read.
 func noPattern(pattern string, err error) error {
-	return fmt.Errorf("%q is no pattern: %w; * and ? match any text and any character, [a-z] one of several", pattern, err)
+	return fmt.Errorf("%q is no pattern: %w; * and ? match any text and any character, [a-z] one of several",
+		pattern, err)
 }
 
 // file returns the file of a split; its Name is "" if none is given.

@@ -53,8 +53,8 @@ var descriptions = map[string]string{
 		"number of examples. Default: 0.2 of path, 0.1 of train if there is no dev file, else 0",
 	"data.split.seed": "random seed of the order in which they are taken; default: the experiment's seed",
 	"data.split.by": "field, or path as patient.id, whose examples with the same value stay in one split, which is " +
-		"not stratified then; none: each example by itself. A split takes the groups, in random order, that do not take " +
-		"its number of examples further from the wanted one; where all are too large, the smallest",
+		"not stratified then; none: each example by itself. A split takes the groups, in random order, that do not " +
+		"take its number of examples further from the wanted one; where all are too large, the smallest",
 	"data.same_as": "task whose texts this one reads too: each is encoded once for both; only columns may be given " +
 		"beside it",
 	"data.train": "file of the training examples, or several: a list, or a pattern as data/part-*.jsonl, whose files " +

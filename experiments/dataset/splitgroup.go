@@ -36,7 +36,8 @@ func (v *division) byGroups(taken []uint32, wanted int) (what, how string) {
 	what = fmt.Sprintf(", in %d of its %s by %s", len(moved), plugin.Count(len(v.all.byGroup), "group"),
 		v.task.Data.Split.By)
 	if len(taken) != wanted {
-		what += fmt.Sprintf(", where %s %s wanted", plugin.Count(wanted, "example"), plugin.Agree(wanted, "was", "were"))
+		what += fmt.Sprintf(", where %s %s wanted", plugin.Count(wanted, "example"),
+			plugin.Agree(wanted, "was", "were"))
 	}
 	if v.all.stratified() {
 		how = ", not stratified by label"

@@ -146,11 +146,11 @@ func TestTheLineOfASplitByGroupsHasTheirNumber(t *testing.T) {
 		"type: classification, data: {path: a.csv, split: {dev: 0.2, by: patient}}": "12 of the 60 examples of " +
 			"a.csv are taken, in 2 of its 10 groups by patient (seed 42, not stratified by label)",
 		"type: classification, data: {path: a.csv, split: {dev: 16, by: patient}}": "18 of the 60 examples of " +
-			"a.csv are taken, in 3 of its 10 groups by patient, where 16 examples were wanted (seed 42, not stratified " +
-			"by label)",
-		"type: classification, data: {path: a.csv, split: {dev: 1, test: 24, by: patient}}": "6 of the 60 examples of " +
-			"a.csv are taken, in 1 of its 10 groups by patient, where 1 example was wanted (seed 42, not stratified by " +
-			"label)",
+			"a.csv are taken, in 3 of its 10 groups by patient, where 16 examples were wanted (seed 42, not " +
+			"stratified by label)",
+		"type: classification, data: {path: a.csv, split: {dev: 1, test: 24, by: patient}}": "6 of the 60 examples " +
+			"of a.csv are taken, in 1 of its 10 groups by patient, where 1 example was wanted (seed 42, not " +
+			"stratified by label)",
 		"type: regression, data: {path: a.csv, value: price, split: {dev: 12, seed: 3, by: patient}}": "12 of " +
 			"the 60 examples of a.csv are taken, in 2 of its 10 groups by patient (seed 3)",
 	} {

@@ -160,10 +160,10 @@ func joinedParams(sources []*source) ([]*nn.Param, error) {
 			name := cmp.Or(renamed[w.Name], w.Name)
 			if first, twice := known[name]; twice {
 				if !slices.Equal(first.param.Data, w.Data) {
-					return nil, fmt.Errorf("%s and %s have different values of %s, which all tasks of fusion %s share, "+
-						"and are no change of a base model; want runs with fusion: %s, or one with parameters for "+
-						"each task alone", first.source.folder, s.folder, name, s.experiment.Model.Fusion.Type,
-						fusion.Registry().Default())
+					return nil, fmt.Errorf("%s and %s have different values of %s, which all tasks of fusion %s "+
+						"share, and are no change of a base model; want runs with fusion: %s, or one with "+
+						"parameters for each task alone", first.source.folder, s.folder, name,
+						s.experiment.Model.Fusion.Type, fusion.Registry().Default())
 				}
 				continue
 			}

@@ -117,8 +117,9 @@ func TestATaskWithAnAdapterLeavesTheOthersAsTheyAre(t *testing.T) {
 	}
 	defer third.Close()
 	for names, want := range map[string]string{
-		"": "predictions of all tasks take 3 passes of the encoder", "tone": "", "topic team": "predictions of tasks topic, " +
-			"team take 2 passes of the encoder",
+		"":           "predictions of all tasks take 3 passes of the encoder",
+		"tone":       "",
+		"topic team": "predictions of tasks topic, team take 2 passes of the encoder",
 	} {
 		got := strings.Join(third.PassesWarnings(strings.Fields(names)...), "\n")
 		if (got == "") != (want == "") || !strings.Contains(got, want) {
