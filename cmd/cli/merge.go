@@ -27,13 +27,9 @@ type mergeFlags struct {
 	json    bool
 }
 
-func (c *commands) mergeCommand() *cobra.Command {
-	var f mergeFlags
-	cmd := &cobra.Command{
-		Use:   "merge RUN RUN…",
-		Short: "Merge runs of one base model into a run with the tasks of all",
-		Long: `Merge runs whose encoders were trained from one base model into a run with the tasks and heads of all.
-A run's task vector is its encoder's weights minus those of the base. The merged encoder is the base plus
+// mergeHelp describes the command, with the formulas of the methods.
+const mergeHelp = `Merge runs whose encoders were trained from one base model into a run with the tasks and heads of
+all. A run's task vector is its encoder's weights minus those of the base. The merged encoder is the base plus
 
   mean             the mean of the task vectors (λ 1)
   task_arithmetic  λ times their sum (Ilharco et al. 2023; λ 0.4)
@@ -44,7 +40,8 @@ A run's task vector is its encoder's weights minus those of the base. The merged
                    probability of the density (Yu et al. 2024; λ 0.4, density 0.5)
 
 Heads are those of the runs. The fusion must be the same in all, and what it has for each task is kept; one with
-parameters that tasks share, such as attention, cannot be merged, nor can encoders of lora: {per_task: true}. The
+parameters that tasks share, such as attention, cannot be merged. Where all runs leave the base as it was, by freeze:
+all or lora: {per_task: true}, each task keeps its own changes of the encoder, and predicts as before; else the merged
 encoder is in RUN/encoder, and the merged run is one with that as a frozen base model: eval, predict and base_model
 open it, and jenga train trains heads on it.
 
@@ -54,7 +51,14 @@ epochs, or as --set says, with the seed of the first run, by which data: {limit:
 SIGTERM end that training after the current step, and save its state: jenga train --resume RUN goes on with it. Before
 it, they leave no merged run, or one whose heads are not trained again, and the message says which.
 
-A merge needs the files of the base model, and the memory of it and all runs together.`,
+A merge needs the files of the base model, and the memory of it and all runs together.`
+
+func (c *commands) mergeCommand() *cobra.Command {
+	var f mergeFlags
+	cmd := &cobra.Command{
+		Use:   "merge RUN RUN…",
+		Short: "Merge runs of one base model into a run with the tasks of all",
+		Long:  mergeHelp,
 		Example: `  jenga merge runs/intents runs/topics --out runs/both
   jenga merge runs/a runs/b runs/c --method ties --density 0.3 --weight 1,1,0.5 -o runs/abc
   jenga merge runs/a runs/b --rename 2:intent=intent_b --refit --set training.num_epochs=5 -o runs/ab`,

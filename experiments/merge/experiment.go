@@ -90,6 +90,10 @@ func joinedExperiment(sources []*source, folder string) (e *config.Experiment, w
 	}
 	e.ProjectName, e.JengaNLP, e.Warnings = filepath.Base(absolute), false, nil
 	e.Model.Freeze, e.Model.Unfreeze, e.Model.LoRA = encoders.FreezeAll, 0, encoders.LoRA{}
+	if s := firstAdapted(sources); s != nil {
+		own := s.experiment.Model
+		e.Model.Freeze, e.Model.Unfreeze, e.Model.LoRA = own.Freeze, own.Unfreeze, own.LoRA
+	}
 	e.Model.BaseRun = nil
 	lengths := []string{}
 	for _, s := range sources {
@@ -131,6 +135,7 @@ func joinedTasks(sources []*source) []run.CheckpointTask {
 	for _, s := range sources {
 		for _, task := range s.about.Tasks {
 			task.Name = s.names[task.Name]
+			task.Adapter = s.names[task.Adapter] // "" for none
 			all = append(all, task)
 		}
 	}

@@ -70,7 +70,8 @@ func Open(folders []string, o Options, renames []Rename, base string) (m *Merge,
 		}
 		wrong = append(wrong, m.sources[r.Run].rename(r.Task, r.Name))
 	}
-	if err := errors.Join(append(wrong, checkNames(m.sources), checkParts(m.sources))...); err != nil {
+	if err := errors.Join(append(wrong, checkNames(m.sources), checkParts(m.sources),
+		checkAdapters(m.sources))...); err != nil {
 		return m, err
 	}
 	var warnings []string
@@ -97,6 +98,9 @@ func (m *Merge) Check(folder string, force bool) error {
 // which its heads are trained again. Paths in them are from the working directory: those of the merged run's file would
 // be from a folder that may not exist yet.
 func (m *Merge) CheckRefit(folder string, sets []string) error {
+	if err := m.checkRefit(); err != nil {
+		return err
+	}
 	e, _, err := joinedExperiment(m.sources, folder)
 	if err != nil {
 		return err
@@ -128,7 +132,8 @@ func (m *Merge) Write(folder string, force bool) error {
 	}
 	first := m.sources[0]
 	joined := run.Joined{
-		Tasks: joinedTasks(m.sources), Tokenizer: first.opened.Data.Tokenizer, Inputs: m.inputs(),
+		Tasks: joinedTasks(m.sources), Adapters: joinedAdapters(m.sources),
+		Tokenizer: first.opened.Data.Tokenizer, Inputs: m.inputs(),
 	}
 	var err error
 	if joined.Params, err = joinedParams(m.sources); err != nil {

@@ -39,12 +39,6 @@ func openSource(folder string) (*source, error) {
 	if s.about, err = run.ReadCheckpoint(saved, filepath.Dir(file)); err != nil {
 		return nil, err
 	}
-	for _, task := range s.about.Tasks {
-		if task.Adapter != "" {
-			return nil, fmt.Errorf("%s: task %q has changes of the encoder of its own (lora: {per_task: true}), which "+
-				"are not merged; model.base_model and keep_tasks add tasks to such a run", folder, task.Name)
-		}
-	}
 	if s.experiment, err = config.ReadTrained(file); err != nil {
 		return nil, err
 	}

@@ -22,12 +22,19 @@ import (
 type Joined struct {
 	Experiment *config.Experiment
 	Tasks      []CheckpointTask
-	Params     []*nn.Param    // of heads and fusion
+	Params     []*nn.Param // of heads and fusion
+	Adapters   []JoinedAdapter
 	Encoder    encoders.Saver // nil: the runs have the same frozen encoder, at Location
 	Tokenizer  corpus.Tokenizer
 	Location   EncoderLocation
 	About      []byte   // JSON about the encoder's origin
 	Inputs     []string // runs and base model that it is made of, which the run's folder must not hold
+}
+
+// JoinedAdapter is an adapter of the encoder, with the name that it has in the run, and the parameters of its own.
+type JoinedAdapter struct {
+	Name   string
+	Params nn.Params
 }
 
 // CheckJoined returns an error if no run can be written to folder: another training writes to it, it holds a run and
@@ -143,10 +150,15 @@ func (j Joined) writeEncoder(folder string) (EncoderLocation, error) {
 	return EncoderLocation{SHA256: sums.sha256, CRC32C: sums.crc32c}, err
 }
 
-// writeCheckpoint writes the weights of heads and fusion, and their description.
+// writeCheckpoint writes the weights of heads, fusion and adapters, and their description.
 func (j Joined) writeCheckpoint(folder string, encoder EncoderLocation) error {
 	if err := checkpoint.Write(filepath.Join(folder, runfolder.TensorsFile), j.Params, nn.Params{}); err != nil {
 		return err
+	}
+	for _, a := range j.Adapters {
+		if err := (savedAdapter{a.Name, a.Params.All(), a.Params}).write(folder); err != nil {
+			return err
+		}
 	}
 	about := Checkpoint{Format: checkpointFormat, Jenga: Version, Encoder: encoder, Tasks: j.Tasks}
 	text, err := json.MarshalIndent(about, "", "  ")

@@ -1,0 +1,99 @@
+package merge
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/experiments/internal/sample"
+	"github.com/jenga-nlp/jenga/experiments/predict"
+	"github.com/jenga-nlp/jenga/experiments/runfolder"
+)
+
+// Runs with adapters have the base model unchanged, so that each task of the merged run predicts as in its own.
+func TestRunsWithAdaptersAreMerged(t *testing.T) {
+	b := newBase(t)
+	const own = "model.lora={per_task: true, r: 2}"
+	a, c := b.run(t, "a", both, own, "training.learning_rate=0.05"), b.run(t, "c", both, own, "seed=7",
+		"training.learning_rate=0.05")
+	frozen := b.run(t, "d", strings.ReplaceAll(things, "name: things", "name: plain"), "model.freeze=all")
+	folder := filepath.Join(b.dir, "merged")
+	figures := mergeInto(t, folder, Options{Method: Mean}, []string{frozen, a, c},
+		Rename{2, "team", "team_c"}, Rename{2, "word", "word_c"})
+	for _, f := range figures {
+		if *f.Before != *f.Merged {
+			t.Errorf("%s is %v, and %v merged", f.Task, *f.Before, *f.Merged)
+		}
+	}
+	var adapters []string
+	for name := range sample.Files(t, filepath.Join(folder, "best")) {
+		if strings.HasPrefix(name, "adapters") {
+			adapters = append(adapters, name)
+		}
+	}
+	slices.Sort(adapters)
+	want := []string{filepath.Join("adapters", "team.safetensors"), filepath.Join("adapters", "team_c.safetensors")}
+	if !slices.Equal(adapters, want) || runfolder.Exists(filepath.Join(folder, runfolder.EncoderDir)) {
+		t.Errorf("files %q, want %q, and no encoder", adapters, want)
+	}
+
+	// predictions of the tasks
+	merged := predictionsOf(t, folder)
+	for run, names := range map[string]map[string]string{
+		a: {"team": "team", "word": "word"}, c: {"team": "team_c", "word": "word_c"}, frozen: {"plain": "plain"},
+	} {
+		for task, name := range names {
+			if was := predictionsOf(t, run)[task]; was == "" || was != merged[name] {
+				t.Errorf("%s of %s predicts\n%s\nmerged\n%s", task, run, was, merged[name])
+			}
+		}
+	}
+	if merged["team"] == merged["team_c"] {
+		t.Error("tasks of different runs predict the same")
+	}
+
+	// what does not fit
+	m, err := Open([]string{frozen, a}, Options{Method: Mean}, nil, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	if err := m.CheckRefit("x", nil); err == nil || !strings.HasPrefix(err.Error(), "--refit: the tasks have changes") {
+		t.Errorf("CheckRefit = %v", err)
+	}
+	other := b.run(t, "e", things, "model.lora={per_task: true, r: 4}")
+	if _, err := Open([]string{a, other}, Options{Method: Mean}, nil, ""); err == nil ||
+		!strings.Contains(err.Error(), "have changes of the encoder for each task with different options of lora") {
+		t.Errorf("Open = %v", err)
+	}
+}
+
+// predictionsOf returns what the tasks of a run predict for some texts, as JSON with probabilities.
+func predictionsOf(t *testing.T, run string) map[string]string {
+	t.Helper()
+	opened, err := predict.Open(run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer opened.Close()
+	predictions, err := opened.Predictor().Predict([]*corpus.Example{
+		{Text: "the card was charged twice"}, {Text: "the menu hangs"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]string{}
+	for _, prediction := range predictions {
+		for task, heads := range prediction.Tasks {
+			text, err := json.Marshal(heads)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all[task] += string(text) + "\n"
+		}
+	}
+	return all
+}
