@@ -1,0 +1,11 @@
+//go:build !mpi || !(linux || darwin) || !(amd64 || arm64)
+
+package mpi
+
+import "os"
+
+// Built reports whether the program can use an MPI library.
+const Built = false
+
+// Exit ends the process.
+func Exit(status int) { os.Exit(status) }

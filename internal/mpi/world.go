@@ -1,0 +1,306 @@
+//go:build mpi && (linux || darwin) && (amd64 || arm64)
+
+package mpi
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"time"
+	"unsafe"
+
+	"github.com/ebitengine/purego"
+	"golang.org/x/sys/unix"
+)
+
+// World is the processes that were started together. Its methods may be called by several goroutines.
+type World struct {
+	rank, ranks int
+	version     string // of the library
+
+	library  *library
+	requests chan *request
+	ended    chan struct{} // closed when the library is finalized
+}
+
+// request is a call of the library that has not ended.
+type request struct {
+	begin func(handle uintptr) int32 // posts it, with the place of an MPI_Request
+	done  chan error
+	slot  *slot
+}
+
+// slot is memory outside of Go's heap for what MPI_Test reads and writes.
+type slot struct {
+	request uint64
+	flag    int32
+	_       int32
+	status  [64]byte
+}
+
+// Start initializes MPI. It is called once.
+func Start() (*World, error) {
+	if err := os.Setenv("UCX_ERROR_SIGNALS", ""); err != nil { // signals are handled by Go
+		return nil, err
+	}
+	l, err := openLibrary()
+	if err != nil {
+		return nil, err
+	}
+	w := &World{library: l, requests: make(chan *request), ended: make(chan struct{})}
+	started := make(chan error, 1)
+	go w.run(started)
+	if err := <-started; err != nil {
+		return nil, err
+	}
+	return w, nil
+}
+
+// Rank returns the number of this process, from 0.
+func (w *World) Rank() int { return w.rank }
+
+// Ranks returns the number of processes.
+func (w *World) Ranks() int { return w.ranks }
+
+// Version returns the name and version of the MPI library.
+func (w *World) Version() string { return w.version }
+
+// run makes all calls of the library until the requests end.
+func (w *World) run(started chan<- error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread() // a thread that ends runs the library's destructors, which may end the process
+	defer close(w.ended)
+	slots, err := w.initialize()
+	started <- err
+	if err != nil {
+		return
+	}
+
+	var open []*request
+	var wait time.Duration
+	for more := true; more || len(open) > 0; {
+		// new requests
+		var r *request
+		switch {
+		case !more:
+		case len(open) == 0:
+			r, more = <-w.requests
+		default:
+			select {
+			case r, more = <-w.requests:
+			default:
+			}
+		}
+		if r != nil {
+			r.slot = slots.take()
+			if code := r.begin(uintptr(unsafe.Pointer(&r.slot.request))); code != 0 {
+				slots.give(r.slot)
+				r.done <- w.failed(code)
+				continue
+			}
+			open, wait = append(open, r), 0
+			continue
+		}
+
+		// those that have ended
+		left := open[:0]
+		for _, r := range open {
+			if !w.test(r) {
+				left = append(left, r)
+			} else {
+				slots.give(r.slot)
+			}
+		}
+		if len(left) < len(open) {
+			wait = 0
+		} else if wait = nextWait(wait); wait > 0 {
+			time.Sleep(wait)
+		}
+		clear(open[len(left):])
+		open = left
+	}
+	w.call("MPI_Finalize")
+}
+
+// nextWait returns the time to wait for requests after a wait without news: processes that share a processor leave it
+// to each other.
+func nextWait(wait time.Duration) time.Duration {
+	const shortest, longest = 10 * time.Microsecond, time.Millisecond
+	return min(max(shortest, wait+wait/4), longest)
+}
+
+// initialize initializes the library.
+func (w *World) initialize() (*slots, error) {
+	memory, err := Allocate(1 << 16)
+	if err != nil {
+		return nil, err
+	}
+	scratch := (*slot)(unsafe.Pointer(&memory[0]))
+	flag := uintptr(unsafe.Pointer(&scratch.flag))
+	h := w.library.handles
+	if code := w.call("MPI_Init_thread", 0, 0, h.funneled, flag); code != 0 {
+		return nil, fmt.Errorf("%s: MPI_Init_thread returned %d", w.library.file, code)
+	}
+	w.call("MPI_Comm_set_errhandler", h.world, h.errorsReturn)
+	w.call("MPI_Comm_rank", h.world, flag)
+	w.rank = int(scratch.flag)
+	w.call("MPI_Comm_size", h.world, flag)
+	w.ranks = int(scratch.flag)
+	w.version = w.text("MPI_Get_library_version", memory)
+	return newSlots(memory), nil
+}
+
+// text returns the text that a function writes to memory.
+func (w *World) text(function string, memory []byte, args ...uintptr) string {
+	length := (*int32)(unsafe.Pointer(&memory[0]))
+	text := memory[64:]
+	args = append(args, uintptr(unsafe.Pointer(&text[0])), uintptr(unsafe.Pointer(length)))
+	if code := w.call(function, args...); code != 0 || *length < 0 || int(*length) > len(text) {
+		return ""
+	}
+	return string(text[:*length])
+}
+
+// call calls a function and returns its error code.
+func (w *World) call(function string, args ...uintptr) int32 {
+	code, _, _ := purego.SyscallN(w.library.symbols[function], args...)
+	return int32(code)
+}
+
+// callPointers calls a function with pointers to two numbers.
+func callPointers(function uintptr, a, b *int32) int32 {
+	var pins runtime.Pinner
+	defer pins.Unpin()
+	pins.Pin(a)
+	pins.Pin(b)
+	code, _, _ := purego.SyscallN(function, uintptr(unsafe.Pointer(a)), uintptr(unsafe.Pointer(b)))
+	return int32(code)
+}
+
+// test reports whether a request has ended, and tells the one who waits for it.
+func (w *World) test(r *request) bool {
+	at := func(p unsafe.Pointer) uintptr { return uintptr(p) }
+	code := w.call("MPI_Test", at(unsafe.Pointer(&r.slot.request)), at(unsafe.Pointer(&r.slot.flag)),
+		at(unsafe.Pointer(&r.slot.status)))
+	if code != 0 {
+		r.done <- w.failed(code)
+		return true
+	}
+	if r.slot.flag == 0 {
+		return false
+	}
+	r.done <- nil
+	return true
+}
+
+// failed returns the error of a code.
+func (w *World) failed(code int32) error {
+	memory, err := Allocate(4096)
+	if err != nil {
+		return fmt.Errorf("MPI error %d", code)
+	}
+	defer Free(memory)
+	if text := w.text("MPI_Error_string", memory, uintptr(code)); text != "" {
+		return fmt.Errorf("MPI error %d: %s", code, text)
+	}
+	return fmt.Errorf("MPI error %d", code)
+}
+
+// Send sends memory that Allocate has returned, a multiple of 4 bytes, to a rank. The memory must not change until the
+// result arrives. tag distinguishes messages between two ranks, which arrive in the order of their tag's.
+func (w *World) Send(to, tag int, b []byte) <-chan error {
+	return w.start(func(handle uintptr) int32 {
+		h := w.library.handles
+		return w.call("MPI_Isend", address(b), words(b), h.float, uintptr(to), uintptr(tag), h.world, handle)
+	})
+}
+
+// Receive receives a message of exactly that many bytes into memory that Allocate has returned.
+func (w *World) Receive(from, tag int, b []byte) <-chan error {
+	return w.start(func(handle uintptr) int32 {
+		h := w.library.handles
+		return w.call("MPI_Irecv", address(b), words(b), h.float, uintptr(from), uintptr(tag), h.world, handle)
+	})
+}
+
+// Sum replaces float32 values, in memory that Allocate has returned, by their sums over all ranks, in the library's own
+// order of addition.
+func (w *World) Sum(b []byte) <-chan error {
+	return w.start(func(handle uintptr) int32 {
+		h := w.library.handles
+		return w.call("MPI_Iallreduce", h.inPlace, address(b), words(b), h.float, h.sum, h.world, handle)
+	})
+}
+
+// start passes a request to the goroutine that calls the library.
+func (w *World) start(begin func(handle uintptr) int32) <-chan error {
+	r := &request{begin: begin, done: make(chan error, 1)}
+	w.requests <- r
+	return r.done
+}
+
+// Close finalizes MPI after all requests; all ranks call it. There are no requests after it, and the process ends by
+// Exit.
+func (w *World) Close() {
+	close(w.requests)
+	<-w.ended
+}
+
+// Abort ends the processes of all ranks with an exit status. It may be called while requests are open, and returns only
+// where the library does not end this process at once.
+func (w *World) Abort(status int) {
+	<-w.start(func(uintptr) int32 { return w.call("MPI_Abort", w.library.handles.world, uintptr(status)) })
+}
+
+// Exit ends the process as C's exit does, which calls what libraries have registered: MPICH signs off from its launcher
+// there, which ends all ranks where one ends without that.
+func Exit(status int) {
+	if exit, err := purego.Dlsym(purego.RTLD_DEFAULT, "exit"); err == nil {
+		purego.SyscallN(exit, uintptr(status))
+	}
+	os.Exit(status)
+}
+
+func address(b []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(b))) }
+
+// words returns the number of float32 values in b.
+func words(b []byte) uintptr {
+	if len(b)%4 != 0 {
+		panic(fmt.Sprintf("mpi: a message of %d bytes", len(b)))
+	}
+	return uintptr(len(b) / 4)
+}
+
+// Allocate returns memory outside of Go's heap, of zeros.
+func Allocate(bytes int) ([]byte, error) {
+	return unix.Mmap(-1, 0, max(bytes, 1), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
+}
+
+// Free frees memory that Allocate has returned.
+func Free(b []byte) error { return unix.Munmap(b) }
+
+// slots are the memory of requests.
+type slots struct {
+	free []*slot
+}
+
+func newSlots(memory []byte) *slots {
+	s := &slots{}
+	for size := int(unsafe.Sizeof(slot{})); len(memory) >= size; memory = memory[size:] {
+		s.free = append(s.free, (*slot)(unsafe.Pointer(&memory[0])))
+	}
+	return s
+}
+
+// take returns a free slot, cleared.
+func (s *slots) take() *slot {
+	if len(s.free) == 0 {
+		panic("mpi: too many requests at once")
+	}
+	last := s.free[len(s.free)-1]
+	s.free = s.free[:len(s.free)-1]
+	*last = slot{}
+	return last
+}
+
+func (s *slots) give(one *slot) { s.free = append(s.free, one) }

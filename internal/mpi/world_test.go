@@ -1,0 +1,112 @@
+//go:build mpi && (linux || darwin) && (amd64 || arm64)
+
+package mpi
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+func TestMain(m *testing.M) { Exit(m.Run()) }
+
+// The launchers named by JENGA_MPIRUN, or mpiexec in PATH, run TestRanks in 1, 2, 4 and 8 processes.
+func TestLaunchers(t *testing.T) {
+	if _, ok := Launched(); ok {
+		t.Skip("this is a rank")
+	}
+	launchers := filepath.SplitList(os.Getenv("JENGA_MPIRUN"))
+	if len(launchers) == 0 {
+		path, err := exec.LookPath("mpiexec")
+		if err != nil {
+			t.Skip("there is no mpiexec in PATH, and JENGA_MPIRUN names no launcher")
+		}
+		launchers = []string{path}
+	}
+	for _, launcher := range launchers {
+		for _, ranks := range []string{"1", "2", "4", "8"} {
+			command := exec.Command(launcher, "-n", ranks, os.Args[0], "-test.run=^TestRanks$", "-test.v")
+			command.Env = append(os.Environ(), "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1",
+				"PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe", "GOMAXPROCS=2")
+			if output, err := command.CombinedOutput(); err != nil {
+				t.Errorf("%s -n %s: %v\n%s", launcher, ranks, err, output)
+			}
+		}
+	}
+}
+
+// Each rank sends values to all others, small and large, and sums values over all.
+func TestRanks(t *testing.T) {
+	if _, ok := Launched(); !ok {
+		t.Skip("no launcher has started this process")
+	}
+	w, err := Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("rank %d of %d, %s (%s), %s", w.Rank(), w.Ranks(), w.library.handles.name, w.library.file, w.Version())
+	for _, n := range []int{1, 1000, 3_000_000} {
+		if err := w.exchange(n); err != nil {
+			t.Errorf("%d values: %v", n, err)
+		}
+	}
+	w.Close()
+}
+
+// exchange sends n values to each other rank, and sums those of all.
+func (w *World) exchange(n int) error {
+	own := filled(n, w.rank)
+	var received [][]byte
+	var results []<-chan error
+	for rank := range w.ranks {
+		into, err := Allocate(4 * n)
+		if err != nil {
+			return err
+		}
+		received = append(received, into)
+		if rank != w.rank {
+			results = append(results, w.Receive(rank, 7, into), w.Send(rank, 7, own))
+		}
+	}
+	for _, result := range results {
+		if err := <-result; err != nil {
+			return err
+		}
+	}
+	if err := <-w.Sum(own); err != nil {
+		return err
+	}
+	for i := 0; i < n; i += 1 + n/10 {
+		sum := float32(0)
+		for rank := range w.ranks {
+			want := value(rank, i)
+			sum += want
+			if got := read(received[rank], i); rank != w.rank && got != want {
+				return fmt.Errorf("value %d of rank %d is %v, want %v", i, rank, got, want)
+			}
+		}
+		if got := read(own, i); got != sum {
+			return fmt.Errorf("sum %d is %v, want %v", i, got, sum)
+		}
+	}
+	return nil
+}
+
+func value(rank, i int) float32 { return float32(rank*1000 + i%512) }
+
+func filled(n, rank int) []byte {
+	b, err := Allocate(4 * n)
+	if err != nil {
+		panic(err)
+	}
+	for i := range n {
+		binary.NativeEndian.PutUint32(b[4*i:], math.Float32bits(value(rank, i)))
+	}
+	return b
+}
+
+func read(b []byte, i int) float32 { return math.Float32frombits(binary.NativeEndian.Uint32(b[4*i:])) }
