@@ -1,0 +1,170 @@
+package collective
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+)
+
+// inRanks calls do for each rank of a group in a goroutine of its own.
+func inRanks(t *testing.T, ranks int, do func(g *Group) error) {
+	t.Helper()
+	var wait sync.WaitGroup
+	for _, transport := range Local(ranks) {
+		g, err := New(transport)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wait.Go(func() {
+			if err := do(g); err != nil {
+				t.Errorf("rank %d of %d: %v", g.rank, ranks, err)
+			}
+		})
+	}
+	wait.Wait()
+}
+
+// tree returns the sum of the values of shards in a binary tree, neighbours first.
+func tree[T float32 | float64](values []T) T {
+	if len(values) == 1 {
+		return values[0]
+	}
+	return tree(values[:len(values)/2]) + tree(values[len(values)/2:])
+}
+
+func TestSumsHaveTheBitsOfTheTree(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for _, ranks := range []int{1, 2, 4, 8, 16} {
+		for _, n := range []int{0, 1, 63, 64, 65, 1000, 100_003} {
+			all := make([][]float32, ranks)
+			for rank := range all {
+				all[rank] = make([]float32, n)
+				for i := range all[rank] {
+					all[rank][i] = float32(r.NormFloat64() * math.Pow(10, float64(r.IntN(6))))
+				}
+			}
+			want := make([]float32, n)
+			for i := range want {
+				var column []float32
+				for rank := range all {
+					column = append(column, all[rank][i])
+				}
+				want[i] = tree(column)
+			}
+			inRanks(t, ranks, func(g *Group) error {
+				values := slices.Clone(all[g.rank])
+				if err := g.Scatter(0, values); err != nil {
+					return err
+				}
+				from, to := Part(n, g.rank, ranks)
+				if !slices.Equal(values[from:to], want[from:to]) {
+					return fmt.Errorf("the sums of part %d to %d of %d are not those of the tree", from, to, n)
+				}
+				if err := g.GatherParts(0, values); err != nil {
+					return err
+				}
+				if !slices.Equal(values, want) {
+					return fmt.Errorf("the sums of %d values are not those of the tree", n)
+				}
+				return nil
+			})
+		}
+	}
+}
+
+func TestPartsOfMoreRanksDivideThoseOfFewer(t *testing.T) {
+	for _, n := range []int{0, 1, 64, 65, 129, 5000, 1 << 20} {
+		for ranks := 1; ranks <= 64; ranks *= 2 {
+			bounds := []int{0, n}
+			for rank := range ranks {
+				from, to := Part(n, rank, ranks)
+				if from > to || from%granule != 0 && from != n {
+					t.Fatalf("part %d of %d of %d values is %d to %d", rank, ranks, n, from, to)
+				}
+				bounds = append(bounds, from, to)
+				for _, own := range []int{rank, rank + ranks} {
+					if a, b := Part(n, own, 2*ranks); a < from || b > to {
+						t.Errorf("part %d of %d, %d to %d, is not in part %d of %d", own, 2*ranks, a, b, rank, ranks)
+					}
+				}
+			}
+			covered := 0
+			for rank := range ranks {
+				from, to := Part(n, rank, ranks)
+				covered += to - from
+			}
+			if covered != n || slices.Max(bounds) != n {
+				t.Errorf("%d parts of %d values have %d values", ranks, n, covered)
+			}
+		}
+	}
+}
+
+func TestNumbersAreCombinedInTheTree(t *testing.T) {
+	for _, ranks := range []int{1, 2, 4, 8} {
+		r := rand.New(rand.NewPCG(3, uint64(ranks)))
+		all := make([]float64, ranks)
+		for i := range all {
+			all[i] = r.NormFloat64() * math.Pow(10, float64(r.IntN(20)))
+		}
+		inRanks(t, ranks, func(g *Group) error {
+			values := []float64{all[g.rank], float64(g.rank)}
+			if err := g.Sum(values); err != nil {
+				return err
+			}
+			if want := tree(all); values[0] != want || values[1] != float64(ranks*(ranks-1)/2) {
+				return fmt.Errorf("sums are %v, want %v", values, want)
+			}
+			values = []float64{all[g.rank]}
+			if err := g.Max(values); err != nil {
+				return err
+			}
+			if want := slices.Max(all); values[0] != want {
+				return fmt.Errorf("the largest is %v, want %v", values[0], want)
+			}
+			return nil
+		})
+	}
+}
+
+func TestBytesReachAllRanks(t *testing.T) {
+	for _, ranks := range []int{1, 2, 4, 8, 16} {
+		inRanks(t, ranks, func(g *Group) error {
+			for _, n := range []int{0, 1, 5, 10_000} {
+				own := bytes.Repeat([]byte{byte(g.rank + 1)}, n+g.rank)
+				b, err := g.Broadcast(own)
+				if err != nil {
+					return err
+				}
+				if want := bytes.Repeat([]byte{1}, n); !bytes.Equal(b, want) {
+					return fmt.Errorf("%d bytes of rank 0 are %d", n, len(b))
+				}
+				all, err := g.Gather(own)
+				if err != nil {
+					return err
+				}
+				for rank, b := range all {
+					if !bytes.Equal(b, bytes.Repeat([]byte{byte(rank + 1)}, n+rank)) {
+						return fmt.Errorf("%d bytes of rank %d are %d", n+rank, rank, len(b))
+					}
+				}
+				if g.rank != 0 && all != nil {
+					return fmt.Errorf("rank %d has gathered %d", g.rank, len(all))
+				}
+			}
+			return nil
+		})
+	}
+}
+
+func TestOtherNumbersOfRanksAreRefused(t *testing.T) {
+	for _, ranks := range []int{3, 6, 12} {
+		if _, err := New(Local(ranks)[0]); err == nil {
+			t.Errorf("%d ranks are no error", ranks)
+		}
+	}
+}

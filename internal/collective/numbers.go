@@ -1,0 +1,37 @@
+package collective
+
+import (
+	"encoding/binary"
+	"math"
+)
+
+// Sum replaces each value by its sum over all ranks.
+func (g *Group) Sum(values []float64) error {
+	return g.combine(values, func(own, other float64) float64 { return own + other })
+}
+
+// Max replaces each value by the largest of all ranks.
+func (g *Group) Max(values []float64) error { return g.combine(values, math.Max) }
+
+// combine replaces each value by the combination of those of all ranks in the tree: at each level that of two
+// neighbours, which both compute, so that the operation must be commutative.
+func (g *Group) combine(values []float64, of func(a, b float64) float64) error {
+	n := 8 * len(values)
+	memory, err := g.buffer(tagNumbers, 2*n)
+	if err != nil {
+		return err
+	}
+	send, receive := memory[:n], memory[n:]
+	for distance := 1; distance < g.ranks; distance *= 2 {
+		for i, v := range values {
+			binary.LittleEndian.PutUint64(send[8*i:], math.Float64bits(v))
+		}
+		if err := g.exchange(g.rank^distance, tagNumbers, send, receive); err != nil {
+			return err
+		}
+		for i, v := range values {
+			values[i] = of(v, math.Float64frombits(binary.LittleEndian.Uint64(receive[8*i:])))
+		}
+	}
+	return nil
+}
