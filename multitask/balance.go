@@ -116,12 +116,16 @@ func (s *step) measureHeads(b packed, nodes []*nn.Node, a forwarded, border [][]
 	return nil
 }
 
-// reduceSquares sums the squared norms over all processes: each has measured its own batches.
+// reduceSquares sums the squared norms over all shards: each has measured its own part of the batches.
 func (s *step) reduceSquares() error {
 	if s.squares == nil {
 		return nil
 	}
-	return s.training.plan.Reducer.Sum(s.squares)
+	s.squares = s.sums.total()
+	if s.training.plan.Ranks == nil {
+		return nil
+	}
+	return s.training.plan.Ranks.Sum(s.squares)
 }
 
 // add adds the norms of a step's gradients, by loss.

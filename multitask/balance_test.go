@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/jenga-nlp/jenga/encoders"
+	"github.com/jenga-nlp/jenga/internal/collective"
 	"github.com/jenga-nlp/jenga/nn"
 )
 
@@ -235,17 +236,23 @@ func TestATrainingThatGoesOnMeasuresAsOneThatWasNotInterrupted(t *testing.T) {
 	}
 }
 
-// Each of two processes has a batch of another group, so that it measures only the heads of that group itself.
-func TestTwoProcessesMeasureAsOneDoes(t *testing.T) {
-	start := func(reducer nn.Reducer) *Training {
+// Two ranks have parts of the batches of each group.
+func TestTwoRanksMeasureAsOneProcessDoes(t *testing.T) {
+	start := func(group *collective.Group) *Training {
 		m, plan := balanced(t, "none", "fixed", 100)
-		plan.Reducer = reducer
+		plan.Ranks, plan.Shards = group, 2
 		return stepping(t, m, plan, balanceSteps)
 	}
-	with := newProcesses(2)
-	whole, halves := start(nil), []*Training{start(&summing{with: with}), start(&summing{with: with, rank: 1})}
+	trainings := []*Training{start(nil)}
+	for _, transport := range collective.Local(2) {
+		group, err := collective.New(transport)
+		if err != nil {
+			t.Fatal(err)
+		}
+		trainings = append(trainings, start(group))
+	}
 	var all sync.WaitGroup
-	for _, training := range append(halves, whole) {
+	for _, training := range trainings {
 		all.Go(func() {
 			data := smallData(training.model.Model, 40)
 			for n := range balanceSteps {
@@ -257,20 +264,18 @@ func TestTwoProcessesMeasureAsOneDoes(t *testing.T) {
 		})
 	}
 	all.Wait()
+	whole := trainings[0]
 	checkMeasured(t, whole.balance)
 	want := whole.Warnings()
 	if len(want) != 1 {
 		t.Fatalf("one process has the warnings %q, want one", want)
 	}
-	for rank, half := range halves {
-		checkMeasured(t, half.balance)
-		for i, n := range half.balance.norms {
-			if one := whole.balance.norms[i]; n.head != one.head || !(math.Abs(n.sum/one.sum-1) < 1e-5) {
-				t.Errorf("process %d measures %v, one alone %v", rank, n, one)
-			}
+	for _, training := range trainings[1:] {
+		if !slices.Equal(training.balance.norms, whole.balance.norms) {
+			t.Errorf("a rank measures %v, one process %v", training.balance.norms, whole.balance.norms)
 		}
-		if got := half.Warnings(); !slices.Equal(got, want) {
-			t.Errorf("process %d has the warnings %q, want %q", rank, got, want)
+		if got := training.Warnings(); !slices.Equal(got, want) {
+			t.Errorf("a rank has the warnings %q, want %q", got, want)
 		}
 	}
 }

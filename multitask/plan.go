@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/jenga-nlp/jenga/internal/collective"
 	"github.com/jenga-nlp/jenga/nn"
 )
 
@@ -42,7 +43,12 @@ type Plan struct {
 
 	Sampler   Sampler
 	Weighting Weighting
-	Reducer   nn.Reducer // sums over the processes that train together; nil: there is one
+
+	// Ranks are the processes that train one model together, each with its shards of each batch; nil: there is one.
+	Ranks *collective.Group
+	// Shards is the number of shards of each batch, a power of two and at least the number of ranks. The bytes of a
+	// training depend on it, but not on the number of ranks. 0: as many as ranks.
+	Shards int
 
 	EvaluateEvery int  // steps; 0: at the end of each epoch
 	NeverEvaluate bool // no evaluation at all

@@ -16,32 +16,6 @@ func (byLoss) WeighLosses(_ State, losses []Loss) []float64 {
 	return factors
 }
 
-func TestGradientsByTaskAreSummedOncePerTask(t *testing.T) {
-	m := smallModel(t, "none", 0)
-	reducer := &summing{with: newProcesses(1)}
-	plan := smallPlan()
-	plan.Reducer, plan.Weighting = reducer, PCGrad{}
-	training := stepping(t, m, plan, 1)
-	if _, err := training.Update([]Batch{{1, smallData(m, 4)[1].Train}}); err != nil {
-		t.Fatal(err)
-	}
-	times := map[string]int{}
-	for _, names := range reducer.steps {
-		for _, name := range names {
-			times[name]++
-		}
-	}
-	for _, w := range training.host.Params() {
-		want := 1
-		if slices.Contains(m.shared(), w) {
-			want = len(m.tasks())
-		}
-		if times[w.Name] != want {
-			t.Errorf("the gradient of %s is summed %d times, want %d", w.Name, times[w.Name], want)
-		}
-	}
-}
-
 // combining records the tasks whose gradients it combines.
 type combining struct {
 	PCGrad
@@ -79,15 +53,15 @@ func weighted(name, options string) func(m *Model, p *Plan) {
 	return func(m *Model, p *Plan) { p.Weighting = registered(Weightings(), name, options, m.WeightingEnv(1)) }
 }
 
-// trainingOfTwo is what two processes train.
-type trainingOfTwo struct {
+// sharded is a training whose batches are cut into shards.
+type sharded struct {
 	name   string
-	groups [2]int // of the batches of the two processes
+	groups [2]int // of the batches of a step
 	change func(m *Model, p *Plan)
 }
 
-func trainingsOfTwo() []trainingOfTwo {
-	return []trainingOfTwo{
+func shardedTrainings() []sharded {
+	return []sharded{
 		{"batches of one group", [2]int{0, 0}, func(*Model, *Plan) {}},
 		{"batches of two groups", [2]int{0, 1}, func(*Model, *Plan) {}},
 		{"learned weighting", [2]int{0, 1}, func(m *Model, p *Plan) { p.Weighting = uncertainty(m) }},

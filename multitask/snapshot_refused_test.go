@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/internal/collective"
 	"github.com/jenga-nlp/jenga/nn"
 	"github.com/jenga-nlp/jenga/outputs"
 )
@@ -159,7 +160,8 @@ func planChanges() map[string]planChange {
 			func(p *Plan) { p.Sampler = Uniform{} }},
 		"Weighting": {"weighting multitask.Fixed; the training has multitask.PCGrad",
 			func(p *Plan) { p.Weighting = PCGrad{} }},
-		"Reducer":       {"", func(p *Plan) { p.Reducer = &summing{with: newProcesses(1)} }},
+		"Ranks":         {"", func(p *Plan) { p.Ranks, _ = collective.New(collective.Local(1)[0]) }},
+		"Shards":        {"shards not found; want 2", func(p *Plan) { p.Shards = 2 }},
 		"EvaluateEvery": {"steps between evaluations 0; the training has 5", func(p *Plan) { p.EvaluateEvery = 5 }},
 		"NeverEvaluate": {"evaluations true; the training has false", func(p *Plan) { p.NeverEvaluate = true }},
 		"CacheMemory":   {"", func(p *Plan) { p.CacheMemory = 1 << 20 }},

@@ -21,28 +21,26 @@ type packed struct {
 // step computes one update.
 type step struct {
 	training *Training
-	state    State    // the weighting's
-	batches  []packed // of this process
+	state    State      // the weighting's
+	shards   [][]packed // the parts of the batches in each shard of this process
 	losses   *stepLosses
 	factors  []float64  // of losses; nil: unknown before a forward pass
 	reduced  *reduction // nil: a single process
 	squares  []float64  // norms² of the gradients of losses at the encoder's states; nil: not measured
+	sums     treeSum    // of squares, of the shards that have ended
 }
 
 // compute computes one update from batches: forward and backward, reduce, clip, update.
 func (t *Training) compute(batches []Batch) (Step, error) {
 	start := time.Now()
 	report := Step{Number: t.state.Step + 1, Of: t.length.steps}
-	s := &step{training: t, state: t.state, batches: t.pack(batches)}
+	s := &step{training: t, state: t.state, shards: t.pack(batches)}
 	s.state.Rand = rand.New(t.weighing)
-	if t.plan.Reducer != nil {
-		s.reduced = newReduction(t.plan.Reducer, t.reducing, t.host)
-	}
 	t.zero()
 
 	// The labelled units of the whole step come first: a batch's losses are divided by them.
 	var err error
-	if s.losses, err = newStepLosses(t.model.Model, groupsOf(batches), s.batches, t.plan.Reducer); err != nil {
+	if s.losses, err = newStepLosses(t.model.Model, groupsOf(batches), s.shards, t.plan.Ranks); err != nil {
 		return report, err
 	}
 	s.squares = t.balance.squares(t.state.Step, len(s.losses.all))
@@ -51,13 +49,15 @@ func (t *Training) compute(batches []Batch) (Step, error) {
 	}
 
 	// forward and backward
-	for i, b := range s.batches {
-		if err := s.backward(b, i == len(s.batches)-1); err != nil {
+	for i, parts := range s.shards {
+		if err := s.backwardShard(parts, i == len(s.shards)-1); err != nil {
 			return report, err
 		}
-		report.Tokens += len(b.batch.Tokens.IDs)
+		for _, b := range parts {
+			report.Tokens += len(b.batch.Tokens.IDs)
+		}
 	}
-	t.serial += uint64(len(batches))
+	t.serial += uint64(len(batches) * t.shards.all)
 
 	// reduce
 	if err := s.reduce(); err != nil {
@@ -114,22 +114,25 @@ func (t *Training) rate(fraction float64) float64 {
 	return t.plan.Rate * fraction
 }
 
-// pack returns this process's part of a step's batches in the form that the model reads, after heads have changed them.
-// A batch's random streams depend on its place in the step, not on the process.
-func (t *Training) pack(batches []Batch) []packed {
-	rank, processes := 0, 1
-	if t.plan.Reducer != nil {
-		rank, processes = t.plan.Reducer.Rank()
+// pack returns this process's shards of a step's batches in the form that the model reads, after heads have changed
+// them. A shard's random streams depend on its place in the step, not on the process.
+func (t *Training) pack(batches []Batch) [][]packed {
+	own := make([][]packed, t.shards.own)
+	for i, b := range batches {
+		parts := cut(b.Examples, t.shards.all)
+		for k := range own {
+			at := t.shards.first + k
+			if len(parts[at]) == 0 {
+				continue
+			}
+			serial := t.serial + 1 + uint64(i*t.shards.all+at)
+			batch := t.model.Groups[b.Group].prepared(corpus.Pack(parts[at]), func(example int) rand.Source {
+				return rand.NewPCG(nn.Key(t.plan.Seed, serial, hiding), uint64(example))
+			})
+			own[k] = append(own[k], packed{b.Group, batch, serial})
+		}
 	}
-	var part []packed
-	for i := rank; i < len(batches); i += processes {
-		b, serial := batches[i], t.serial+1+uint64(i)
-		batch := t.model.Groups[b.Group].prepared(corpus.Pack(b.Examples), func(example int) rand.Source {
-			return rand.NewPCG(nn.Key(t.plan.Seed, serial, hiding), uint64(example))
-		})
-		part = append(part, packed{b.Group, batch, serial})
-	}
-	return part
+	return own
 }
 
 // groupsOf returns the different groups of batches, in their order.
@@ -173,6 +176,32 @@ func (s *step) forward(b packed) (forwarded, []*nn.Node, error) {
 		return a, nil, err
 	}
 	return a, g.lossNodes(s.training.pass, a, b.batch), nil
+}
+
+// backwardShard runs the parts of the batches in one shard forward and backward. After the last shard of this process
+// the gradients are final, and the ranks begin to sum them.
+func (s *step) backwardShard(parts []packed, last bool) error {
+	t := s.training
+	if last && t.plan.Ranks != nil {
+		s.reduced = newReduction(t.plan.Ranks, t.reducing, t.host)
+	}
+	for i, b := range parts {
+		if err := s.backward(b, last && i == len(parts)-1); err != nil {
+			if s.reduced != nil {
+				s.reduced.abandon()
+			}
+			return err
+		}
+	}
+	s.losses.endShard()
+	if s.squares != nil {
+		s.sums.add(s.squares)
+		s.squares = make([]float64, len(s.squares))
+	}
+	if s.reduced == nil {
+		t.host.EndShard()
+	}
+	return nil
 }
 
 // backward runs one batch forward and backward, and adds to the gradients and to the sums of the losses. After the last

@@ -25,24 +25,27 @@ func (s *step) weigh() error {
 
 // isSingle reports whether the losses of the step are those of one batch, which has labelled units.
 func (s *step) isSingle() bool {
-	return s.training.plan.Reducer == nil && len(s.batches) == 1 && s.losses.labelled(s.batches[0].group)
+	return s.training.shards.all == 1 && len(s.shards[0]) == 1 && s.losses.labelled(s.shards[0][0].group)
 }
 
-// measure returns the losses of the step's batches by the current model, over all processes.
+// measure returns the losses of the step's batches by the current model, over all shards.
 func (s *step) measure() ([]Loss, error) {
 	measured := s.losses.empty()
-	for _, b := range s.batches {
-		if !measured.labelled(b.group) {
-			continue
+	for _, parts := range s.shards {
+		for _, b := range parts {
+			if !measured.labelled(b.group) {
+				continue
+			}
+			_, nodes, err := s.forward(b)
+			if err != nil {
+				return nil, err
+			}
+			if err := s.training.pass.Forward(); err != nil {
+				return nil, err
+			}
+			measured.add(b.group, nodes)
 		}
-		_, nodes, err := s.forward(b)
-		if err != nil {
-			return nil, err
-		}
-		if err := s.training.pass.Forward(); err != nil {
-			return nil, err
-		}
-		measured.add(b.group, nodes)
+		measured.endShard()
 	}
 	return measured.all, measured.reduceSums()
 }

@@ -4,23 +4,25 @@ import (
 	"slices"
 
 	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/internal/collective"
 	"github.com/jenga-nlp/jenga/nn"
 )
 
 // stepLosses holds the losses of one step: one for each head of each group that has a batch in any process.
 type stepLosses struct {
-	all     []Loss
-	group   map[int][]Loss // subslices of all
-	first   map[int]int    // index of a group's first loss in all
-	reducer nn.Reducer     // nil: a single process
+	all   []Loss
+	group map[int][]Loss // subslices of all
+	first map[int]int    // index of a group's first loss in all
+	sums  treeSum        // of the losses, of the shards that have ended
+	ranks *collective.Group
 }
 
 // newStepLosses counts the labelled units of the groups of a step, over all processes, so that the weight of each batch
-// in the mean is known before it runs. batches are those of this process.
-func newStepLosses(m *Model, groups []int, batches []packed, reducer nn.Reducer) (*stepLosses, error) {
-	s := &stepLosses{group: map[int][]Loss{}, first: map[int]int{}, reducer: reducer}
+// in the mean is known before it runs. shards are those of this process.
+func newStepLosses(m *Model, groups []int, shards [][]packed, ranks *collective.Group) (*stepLosses, error) {
+	s := &stepLosses{group: map[int][]Loss{}, first: map[int]int{}, ranks: ranks}
 	byGroup := map[int][]*corpus.Batch{}
-	for _, b := range batches {
+	for _, b := range slices.Concat(shards...) {
 		byGroup[b.group] = append(byGroup[b.group], b.batch)
 	}
 	for _, g := range groups {
@@ -30,29 +32,44 @@ func newStepLosses(m *Model, groups []int, batches []packed, reducer nn.Reducer)
 	for g, first := range s.first {
 		s.group[g] = s.all[first : first+len(m.Groups[g].Heads())]
 	}
-	return s, s.reduce(func(l *Loss) *float64 { return &l.Units })
+	if ranks == nil {
+		return s, nil
+	}
+	units := make([]float64, len(s.all))
+	for i, l := range s.all {
+		units[i] = l.Units
+	}
+	if err := ranks.Sum(units); err != nil {
+		return nil, err
+	}
+	for i := range s.all {
+		s.all[i].Units = units[i]
+	}
+	return s, nil
 }
 
-// reduce sums one field of each loss over all processes.
-func (s *stepLosses) reduce(number func(*Loss) *float64) error {
-	if s.reducer == nil {
-		return nil
-	}
-	values := make([]float64, len(s.all))
+// endShard ends a shard, whose losses are summed alone.
+func (s *stepLosses) endShard() {
+	sums := make([]float64, len(s.all))
 	for i := range s.all {
-		values[i] = *number(&s.all[i])
+		sums[i], s.all[i].Sum = s.all[i].Sum, 0
 	}
-	if err := s.reducer.Sum(values); err != nil {
-		return err
+	s.sums.add(sums)
+}
+
+// reduceSums sums the losses over all shards.
+func (s *stepLosses) reduceSums() error {
+	sums := s.sums.total()
+	if s.ranks != nil {
+		if err := s.ranks.Sum(sums); err != nil {
+			return err
+		}
 	}
 	for i := range s.all {
-		*number(&s.all[i]) = values[i]
+		s.all[i].Sum = sums[i]
 	}
 	return nil
 }
-
-// reduceSums sums the losses over all processes.
-func (s *stepLosses) reduceSums() error { return s.reduce(func(l *Loss) *float64 { return &l.Sum }) }
 
 // labelled reports whether a group has any labelled units.
 func (s *stepLosses) labelled(group int) bool {
@@ -94,7 +111,7 @@ func (s *stepLosses) total(factors []float64) float64 {
 
 // empty returns a copy of the losses with sums of zero.
 func (s *stepLosses) empty() *stepLosses {
-	again := &stepLosses{all: slices.Clone(s.all), group: map[int][]Loss{}, first: s.first, reducer: s.reducer}
+	again := &stepLosses{all: slices.Clone(s.all), group: map[int][]Loss{}, first: s.first, ranks: s.ranks}
 	for i := range again.all {
 		again.all[i].Sum = 0
 	}

@@ -44,7 +44,8 @@ type Training struct {
 	host      *nn.HostStore // of the parameters in the model's tree
 	stores    []nn.Store    // host, and that of an encoder with a memory of its own
 	weighting *weighting
-	reducing  []*nn.Param // those of host, in the order of the plan's Reducer
+	shards    shards      // of this process
+	reducing  []*nn.Param // those of host, in the order in which their gradients are summed over ranks
 	balance   *balance    // of the heads' gradients
 	guard     *lossGuard
 	pending   []Warning // about the plan, not returned yet
@@ -71,7 +72,7 @@ type Training struct {
 func New(m *Model, data []Data, plan Plan) (*Training, error) {
 	t := &Training{
 		model: cachedModel{Model: m}, frozen: m.Frozen(), data: data, plan: plan, pass: nn.NewPass(plan.Seed),
-		weighting: newWeighting(plan.Weighting), state: State{Last: -1},
+		weighting: newWeighting(plan.Weighting), state: State{Last: -1}, shards: plan.shards(),
 		sampling: rand.NewPCG(plan.Seed, streamSampler), weighing: rand.NewPCG(plan.Seed, streamWeighting),
 	}
 	if data == nil {
@@ -141,6 +142,9 @@ func (t *Training) makeStores() error {
 	if tasks > 0 {
 		t.host.SeparateTasks(tasks, t.model.shared())
 	}
+	if t.shards.own > 1 {
+		t.host.SeparateShards(t.shards.own)
+	}
 	rates, err := t.plan.rates(t.model.Model)
 	if err != nil {
 		return err
@@ -152,8 +156,8 @@ func (t *Training) makeStores() error {
 	t.stores = []nn.Store{t.host}
 
 	if resident, ok := t.model.Encoder.(encoders.Resident); ok && !t.frozen {
-		if t.plan.Reducer != nil {
-			return errors.New("gradients of an encoder with a memory of its own are not summed over processes")
+		if t.shards.all > 1 {
+			return errors.New("gradients of an encoder with a memory of its own are not summed over shards")
 		}
 		if t.plan.optimizer() != Optimizer(defaultAdamW) {
 			return errors.New("an encoder with a memory of its own is updated by AdamW with its default options")
@@ -167,7 +171,7 @@ func (t *Training) makeStores() error {
 		}
 		t.stores = append(t.stores, store)
 	}
-	if t.plan.Reducer != nil {
+	if t.plan.Ranks != nil {
 		t.reducing = t.model.reducing(t.host)
 		if tasks > 0 { // those of shared parameters are summed task by task
 			t.reducing = slices.DeleteFunc(t.reducing, func(w *nn.Param) bool {

@@ -42,6 +42,7 @@ type HostStore struct {
 	optimizer Optimizer
 	moved     []*Param       // parameters whose gradient was not zero in the last SumSquares
 	tasks     *taskGradients // nil: one gradient for all tasks
+	shards    *shardSums     // nil: a step has one
 	average   *averages      // nil: none
 
 	rates map[*Param]float64 // factors of the learning rate; 1 for all others
@@ -59,6 +60,9 @@ func NewHostStore(params []*Param, optimizer Optimizer) *HostStore {
 
 // Zero implements Store.
 func (s *HostStore) Zero() {
+	if s.shards != nil {
+		s.shards.at = 0
+	}
 	s.gradients.zeroAll()
 	if s.tasks == nil {
 		return

@@ -5,6 +5,7 @@ package collective
 import (
 	"fmt"
 	"math/bits"
+	"sync"
 )
 
 // Transport carries messages between ranks. Its methods may be called by several goroutines.
@@ -33,7 +34,8 @@ const (
 type Group struct {
 	transport   Transport
 	rank, ranks int
-	memory      map[int][]byte // by tag
+	mutex       sync.Mutex     // of memory
+	memory      map[int][]byte // by tag: one goroutine at a time uses a tag
 }
 
 // New returns the group of a transport's ranks.
@@ -49,6 +51,8 @@ func (g *Group) Rank() (rank, ranks int) { return g.rank, g.ranks }
 
 // buffer returns n bytes of memory for messages with a tag.
 func (g *Group) buffer(tag, n int) ([]byte, error) {
+	g.mutex.Lock()
+	defer g.mutex.Unlock()
 	if n > len(g.memory[tag]) {
 		memory, err := g.transport.Allocate(max(n, 2*len(g.memory[tag]), 1<<12))
 		if err != nil {
