@@ -16,6 +16,7 @@ type embedLine struct {
 func (c *commands) embedCommand() *cobra.Command {
 	var pool string
 	var maxLength int
+	var shard shardFlag
 	cmd := &cobra.Command{
 		Use:   "embed MODEL [FILE]",
 		Short: "Write the encoder's hidden states of texts, a JSON line for each",
@@ -31,13 +32,18 @@ with text, pair or words, or a file of data as csv; they are read from stdin if 
 			if err := checkMaxLength(maxLength); err != nil {
 				return err
 			}
+			input := inputOf(args[1:], nil)
+			if err := shard.check(input, "jsonl"); err != nil {
+				return err
+			}
+			input.shard = shard
 			embedder, err := predict.OpenEmbedder(args[0], maxLength)
 			if err != nil {
 				return err
 			}
 			defer embedder.Close()
 			defer func() { c.warn(embedder.Warnings()) }()
-			return c.eachText(cmd.Context(), inputOf(args[1:], nil), func(read []predict.Line) ([]any, error) {
+			return c.eachText(cmd.Context(), input, func(read []predict.Line) ([]any, error) {
 				examples := examplesOf(read)
 				states, err := embedder.States(examples)
 				if err != nil {
@@ -64,6 +70,7 @@ with text, pair or words, or a file of data as csv; they are read from stdin if 
 		"one vector a text: mean or cls (the first token's); none: all tokens' states")
 	cmd.Flags().IntVar(&maxLength, "max-length", 0,
 		"most `TOKENS` of a text, special ones included; longer texts are truncated (default: the encoder's limit)")
+	shard.flag(cmd)
 	return cmd
 }
 

@@ -21,6 +21,7 @@ type textInput struct {
 	file    string          // "": stdin
 	columns predict.Columns // additional names of a text's parts in JSON lines and records
 	format  corpus.Format   // of a data file
+	shard   shardFlag
 }
 
 // inputOf returns the input of a command's optional argument FILE.
@@ -38,31 +39,49 @@ type lineSource interface {
 	read() int // lines or records so far
 }
 
-// lineCount returns the lines of the input that lines was opened from, or its records; 0 if that is not known.
+// lineCount returns the number of lines or records to be read of the input that lines was opened from; 0 if that is not
+// known.
 func (i textInput) lineCount(lines lineSource) int {
-	if records, ok := lines.(*recordLines); ok {
-		return records.taken + len(records.rest)
+	switch l := lines.(type) {
+	case *recordLines:
+		return l.taken + len(l.rest)
+	case *texts:
+		if l.end > 0 {
+			return l.end - l.skipped
+		}
 	}
 	info, err := os.Stat(i.file)
 	if i.file == "" || err != nil || !info.Mode().IsRegular() || strings.HasSuffix(i.file, ".gz") {
 		return 0
 	}
-	file, err := os.Open(i.file)
+	n, err := countLines(i.file)
 	if err != nil {
 		return 0
 	}
-	defer file.Close()
-	n, part, last := 0, make([]byte, 1<<16), byte('\n')
+	return n
+}
+
+// countLines returns the number of lines of a file, decompressed if its name ends in .gz.
+func countLines(name string) (n int, err error) {
+	in, done, err := openLines(name)
+	if err != nil {
+		return 0, err
+	}
+	defer done()
+	part, last := make([]byte, 1<<16), byte('\n')
 	for {
-		read, err := file.Read(part)
+		read, err := in.Read(part)
 		n += bytes.Count(part[:read], []byte("\n"))
-		switch {
-		case read > 0:
+		if read > 0 {
 			last = part[read-1]
-		case err != nil && last != '\n': // the last line has no end
-			return n + 1
+		}
+		switch {
+		case errors.Is(err, io.EOF) && last != '\n': // the last line has no end
+			return n + 1, nil
+		case errors.Is(err, io.EOF):
+			return n, nil
 		case err != nil:
-			return n
+			return 0, err
 		}
 	}
 }
@@ -76,13 +95,29 @@ func (i textInput) open(ctx context.Context, stdin io.Reader) (lines lineSource,
 	switch kind := corpus.FileType(i.file); {
 	case kind != "" && kind != "jsonl", corpus.IsSlotFolder(i.file):
 		records, err := predict.Lines(i.file, i.format, i.columns)
-		return &recordLines{rest: records}, closed, err
+		from, to := i.shard.lines(len(records))
+		return &recordLines{rest: records[from:to]}, closed, err
+	}
+	from, to := 0, 0
+	if i.shard.of > 0 {
+		n, err := countLines(i.file)
+		if err != nil {
+			return nil, nil, err
+		}
+		if from, to = i.shard.lines(n); from == to {
+			return &recordLines{}, closed, nil
+		}
 	}
 	in, done, err := openLines(i.file)
 	if err != nil {
 		return nil, nil, err
 	}
-	return newTexts(ctx, in, i.columns), done, nil
+	all := newTexts(ctx, in, i.columns)
+	if err := all.limit(from, to); err != nil {
+		done()
+		return nil, nil, fmt.Errorf("%s: %w", i.file, err)
+	}
+	return all, done, nil
 }
 
 // openLines opens a file of lines, decompressed if its name ends in .gz. done closes it.
@@ -138,17 +173,33 @@ type texts struct {
 	reader  *bufio.Reader
 	columns predict.Columns
 	number  int // of the last line
+	skipped int // lines before the first that is read
+	end     int // number of the last line to be read; 0: all
 }
 
 func newTexts(ctx context.Context, r io.Reader, columns predict.Columns) *texts {
 	return &texts{reader: bufio.NewReaderSize(interruptible{ctx, r}, 1<<16), columns: columns}
 }
 
-func (t *texts) read() int { return t.number }
+func (t *texts) read() int { return t.number - t.skipped }
+
+// limit makes next return lines number from+1 to to.
+func (t *texts) limit(from, to int) error {
+	t.skipped, t.end = from, to
+	for ; t.number < from; t.number++ {
+		if _, err := readLine(t.reader); err != nil && !errors.Is(err, errLong) {
+			return err // io.EOF too: the file had more lines
+		}
+	}
+	return nil
+}
 
 // next returns as many lines as can be read without waiting.
 func (t *texts) next() (lines []predict.Line, err error) {
 	for len(lines) < batchTexts && (len(lines) == 0 || t.reader.Buffered() > 0) {
+		if t.end > 0 && t.number == t.end {
+			return lines, io.EOF
+		}
 		text, err := readLine(t.reader)
 		if errors.Is(err, io.EOF) {
 			return lines, err

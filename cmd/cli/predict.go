@@ -20,6 +20,7 @@ type predictFlags struct {
 	format             string
 	tasks              []string
 	top                int
+	shard              shardFlag
 }
 
 func (c *commands) predictCommand() *cobra.Command {
@@ -42,7 +43,8 @@ the header, delimiter and quotes that the run's data has.`,
 		Example: `  echo 'play adele on spotify' | jenga predict runs/snips
   jenga predict runs/snips texts.jsonl > predictions.jsonl
   jenga predict runs/mails new.csv > predictions.jsonl
-  jenga predict runs/snips texts.jsonl --task intent --keep id --out predictions.jsonl`,
+  jenga predict runs/snips texts.jsonl --task intent --keep id --out predictions.jsonl
+  jenga predict runs/snips texts.jsonl --shard 3/16 > predictions-03.jsonl`,
 		Args: between(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error { return c.predict(cmd.Context(), f, args[0], args[1:]) },
 	}
@@ -53,6 +55,7 @@ the header, delimiter and quotes that the run's data has.`,
 	cmd.Flags().StringVar(&f.format, "format", "jsonl",
 		"`FORMAT` of the output: jsonl, or with predictions in the input's own columns csv, tsv, conll, conllu")
 	cmd.Flags().StringVar(&f.out, "out", "", "write to `FILE` in place of stdout")
+	f.shard.flag(cmd)
 	return cmd
 }
 
@@ -62,6 +65,9 @@ func (c *commands) predict(ctx context.Context, f predictFlags, folder string, a
 		return err
 	}
 	if err := checkOneOf("format", f.format, "jsonl", "csv", "tsv", "conll", "conllu"); err != nil {
+		return err
+	}
+	if err := f.shard.check(inputOf(args, nil), f.format); err != nil {
 		return err
 	}
 	if f.top < 0 {
@@ -95,7 +101,7 @@ func (c *commands) predict(ctx context.Context, f predictFlags, folder string, a
 	predictor.Unit, predictor.Top = unit, f.top
 	defer func() { c.warn(slices.Concat(predictor.Warnings(), keep.warnings())) }()
 	input := inputOf(args, opened.Columns(f.tasks...))
-	input.format = opened.Format(input.file, f.tasks...)
+	input.format, input.shard = opened.Format(input.file, f.tasks...), f.shard
 	output, done, err := own.outputOf(f, opened, input, keep)
 	if err != nil {
 		return err

@@ -102,6 +102,8 @@ func flagValues(kind string) string {
 		return "a number"
 	case "float64Slice":
 		return "numbers with commas between them, as 1,0.5"
+	case new(shardFlag).Type():
+		return "K/N with K from 1 to N, such as 3/16"
 	}
 	return "a " + kind
 }

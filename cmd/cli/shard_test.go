@@ -1,0 +1,80 @@
+package cli
+
+import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+func TestShardsOfAnInputAreItsOutputTogether(t *testing.T) {
+	trainMails(t)
+	var lines, records strings.Builder
+	records.WriteString("text,tone\n")
+	for i := range 150 {
+		switch i % 7 {
+		case 3:
+			lines.WriteString("\n")
+		case 5:
+			fmt.Fprintf(&lines, "{\"text\": \"the bill %d\", \"id\": %d}\n", i, i)
+		case 6:
+			fmt.Fprintf(&lines, "{\"id\": %d}\n", i) // an error
+		default:
+			fmt.Fprintf(&lines, "the card %d\n", i)
+		}
+		fmt.Fprintf(&records, "\"the card\n%d\",good\n", i)
+	}
+	lines.WriteString("a last line without an end")
+	writeFile(t, ".", "texts.jsonl", lines.String())
+	writeFile(t, ".", "records.csv", records.String())
+	var packed bytes.Buffer
+	w := gzip.NewWriter(&packed)
+	w.Write([]byte(lines.String()))
+	w.Close()
+	writeFile(t, ".", "texts.jsonl.gz", packed.String())
+
+	for _, command := range [][]string{
+		{"predict", "runs/mails", "texts.jsonl"}, {"predict", "runs/mails", "texts.jsonl.gz"},
+		{"predict", "runs/mails", "records.csv"}, {"embed", "runs/mails", "texts.jsonl"},
+	} {
+		_, want, _ := call("", command...)
+		if strings.Count(want, "\n") < 100 {
+			t.Fatalf("%v: %s", command, want)
+		}
+		for _, n := range []int{1, 2, 16, 151, 200} {
+			var all strings.Builder
+			for k := 1; k <= n; k++ {
+				if n > 16 && k%40 != 0 && k != 1 && k != n { // some are enough
+					continue
+				}
+				_, out, _ := call("", append(command, "--shard", fmt.Sprintf("%d/%d", k, n))...)
+				all.WriteString(out)
+			}
+			if n <= 16 && all.String() != want {
+				t.Errorf("%v in %d shards differs from the whole", command, n)
+			}
+			for line := range strings.Lines(all.String()) {
+				if !strings.Contains(want, line) {
+					t.Errorf("%v in %d shards has the line %s", command, n, line)
+				}
+			}
+		}
+	}
+}
+
+func TestMistakesOfShards(t *testing.T) {
+	for _, test := range []struct{ args, want string }{
+		{"predict runs/a --shard 1/2", "want a FILE: the number of lines on stdin is not known before its end"},
+		{"embed m - --shard 1/2", "want a FILE"},
+		{"predict runs/a f.csv --shard 1/2 --format csv", "want --format jsonl"},
+		{"predict runs/a f --shard 0/2", "want K/N with K from 1 to N, such as 3/16"},
+		{"predict runs/a f --shard 3/2", "want K/N"},
+		{"predict runs/a f --shard 2", "want K/N"},
+		{"predict runs/a f --shard a/b", "want K/N"},
+	} {
+		if status, _, log := call("", strings.Fields(test.args)...); status != exitUsage || !strings.Contains(log, test.want) {
+			t.Errorf("%s: %d %s, want %s", test.args, status, log, test.want)
+		}
+	}
+}
