@@ -18,7 +18,9 @@ const module = "github.com/jenga-nlp/jenga/"
 // subfolders belong to its layer, but for those that have one of their own.
 var layers = [][]string{
 	{"internal/kernel", "internal/regular", "internal/safetensors", "internal/onnx", "internal/jsonfile", "internal/files",
-		"internal/shared", "internal/suggest", "internal/filelock", "internal/hubcache", "internal/hub"},
+		"internal/shared", "internal/suggest", "internal/filelock", "internal/hubcache", "internal/hub",
+		"internal/mpi"},
+	{"internal/collective"},
 	{"nn"},
 	{"internal/checkpoint"},
 	{"corpus"},
@@ -53,6 +55,7 @@ var only = map[string][]string{
 	"github.com/schollz/progressbar/": {"cmd/cli"},
 	"github.com/spf13/":               {"cmd/cli"}, // cobra and pflag
 	"golang.org/x/text/":              {"corpus", "experiments/guess"},
+	"github.com/ebitengine/purego":    {"internal/mpi"},
 }
 
 func TestPackagesImportOnlyFromBelow(t *testing.T) {

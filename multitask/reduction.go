@@ -50,8 +50,8 @@ func newReduction(ranks *collective.Group, order []*nn.Param, host *nn.HostStore
 	return r
 }
 
-// reducing returns the parameters of a store in the order in which their gradients are summed: those of heads and fusion,
-// then the encoder's in reverse order of creation, as its backward pass runs from the last layer down.
+// reducing returns the parameters of a store in the order in which their gradients are summed: those of heads and
+// fusion, then the encoder's in reverse order of creation, as its backward pass runs from the last layer down.
 func (m *Model) reducing(store *nn.HostStore) []*nn.Param {
 	var outside, encoder []*nn.Param
 	of := EncoderParams(m.Params)

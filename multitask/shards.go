@@ -1,9 +1,11 @@
 package multitask
 
 import (
+	"math/rand/v2"
 	"slices"
 
 	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/nn"
 )
 
 // shards are the parts of the batches of a step: each runs through the model by itself, and their gradients and losses
@@ -41,8 +43,55 @@ func cut(examples []*corpus.Example, n int) [][]*corpus.Example {
 	return parts
 }
 
-// treeSum sums vectors in a binary tree, neighbours first, as they come: sums[l] is that of 2^l vectors, nil if there is
-// none.
+// pack returns this process's shards of a step's batches in the form that the model reads, after heads have changed
+// them. A shard's random streams depend on its place in the step, not on the process.
+func (t *Training) pack(batches []Batch) [][]packed {
+	own := make([][]packed, t.shards.own)
+	for i, b := range batches {
+		parts := cut(b.Examples, t.shards.all)
+		for k := range own {
+			at := t.shards.first + k
+			if len(parts[at]) == 0 {
+				continue
+			}
+			serial := t.serial + 1 + uint64(i*t.shards.all+at)
+			batch := t.model.Groups[b.Group].prepared(corpus.Pack(parts[at]), func(example int) rand.Source {
+				return rand.NewPCG(nn.Key(t.plan.Seed, serial, hiding), uint64(example))
+			})
+			own[k] = append(own[k], packed{b.Group, batch, serial})
+		}
+	}
+	return own
+}
+
+// backwardShard runs the parts of the batches in one shard forward and backward. After the last shard of this process
+// the gradients are final, and the ranks begin to sum them.
+func (s *step) backwardShard(parts []packed, last bool) error {
+	t := s.training
+	if last && t.plan.Ranks != nil {
+		s.reduced = newReduction(t.plan.Ranks, t.reducing, t.host)
+	}
+	for i, b := range parts {
+		if err := s.backward(b, last && i == len(parts)-1); err != nil {
+			if s.reduced != nil {
+				s.reduced.abandon()
+			}
+			return err
+		}
+	}
+	s.losses.endShard()
+	if s.squares != nil {
+		s.sums.add(s.squares)
+		s.squares = make([]float64, len(s.squares))
+	}
+	if s.reduced == nil {
+		t.host.EndShard()
+	}
+	return nil
+}
+
+// treeSum sums vectors in a binary tree, neighbours first, as they come: sums[l] is that of 2^l vectors, nil if there
+// is none.
 type treeSum struct{ sums [][]float64 }
 
 // add adds a vector, which it keeps.

@@ -95,8 +95,8 @@ func (c sharded) batches(m *Model, step int) []Batch {
 	return both
 }
 
-// train trains steps of a model with dropout in ranks that have shards, and returns the trainings and the reports of the
-// first.
+// train trains steps of a model with dropout in ranks that have shards, and returns the trainings and the reports of
+// the first.
 func (c sharded) train(t *testing.T, ranks, shards, steps int, dropout float64) ([]*Training, []Step) {
 	t.Helper()
 	var all []*Training

@@ -114,27 +114,6 @@ func (t *Training) rate(fraction float64) float64 {
 	return t.plan.Rate * fraction
 }
 
-// pack returns this process's shards of a step's batches in the form that the model reads, after heads have changed
-// them. A shard's random streams depend on its place in the step, not on the process.
-func (t *Training) pack(batches []Batch) [][]packed {
-	own := make([][]packed, t.shards.own)
-	for i, b := range batches {
-		parts := cut(b.Examples, t.shards.all)
-		for k := range own {
-			at := t.shards.first + k
-			if len(parts[at]) == 0 {
-				continue
-			}
-			serial := t.serial + 1 + uint64(i*t.shards.all+at)
-			batch := t.model.Groups[b.Group].prepared(corpus.Pack(parts[at]), func(example int) rand.Source {
-				return rand.NewPCG(nn.Key(t.plan.Seed, serial, hiding), uint64(example))
-			})
-			own[k] = append(own[k], packed{b.Group, batch, serial})
-		}
-	}
-	return own
-}
-
 // groupsOf returns the different groups of batches, in their order.
 func groupsOf(batches []Batch) []int {
 	var groups []int
@@ -176,32 +155,6 @@ func (s *step) forward(b packed) (forwarded, []*nn.Node, error) {
 		return a, nil, err
 	}
 	return a, g.lossNodes(s.training.pass, a, b.batch), nil
-}
-
-// backwardShard runs the parts of the batches in one shard forward and backward. After the last shard of this process
-// the gradients are final, and the ranks begin to sum them.
-func (s *step) backwardShard(parts []packed, last bool) error {
-	t := s.training
-	if last && t.plan.Ranks != nil {
-		s.reduced = newReduction(t.plan.Ranks, t.reducing, t.host)
-	}
-	for i, b := range parts {
-		if err := s.backward(b, last && i == len(parts)-1); err != nil {
-			if s.reduced != nil {
-				s.reduced.abandon()
-			}
-			return err
-		}
-	}
-	s.losses.endShard()
-	if s.squares != nil {
-		s.sums.add(s.squares)
-		s.squares = make([]float64, len(s.squares))
-	}
-	if s.reduced == nil {
-		t.host.EndShard()
-	}
-	return nil
 }
 
 // backward runs one batch forward and backward, and adds to the gradients and to the sums of the losses. After the last

@@ -73,7 +73,8 @@ func TestMistakesOfShards(t *testing.T) {
 		{"predict runs/a f --shard 2", "want K/N"},
 		{"predict runs/a f --shard a/b", "want K/N"},
 	} {
-		if status, _, log := call("", strings.Fields(test.args)...); status != exitUsage || !strings.Contains(log, test.want) {
+		status, _, log := call("", strings.Fields(test.args)...)
+		if status != exitUsage || !strings.Contains(log, test.want) {
 			t.Errorf("%s: %d %s, want %s", test.args, status, log, test.want)
 		}
 	}

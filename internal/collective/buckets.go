@@ -28,8 +28,8 @@ func Part(n, rank, ranks int) (from, to int) {
 }
 
 // Scatter replaces the values of this rank's Part by their sums over all ranks, and others by sums over some of them
-// (recursive halving, Thakur et al. 2005, with the nearest neighbours first): the sums have the order of the tree. Lanes,
-// from 0, run beside each other.
+// (recursive halving, Thakur et al. 2005, with the nearest neighbours first): the sums have the order of the tree.
+// Lanes, from 0, run beside each other.
 func (g *Group) Scatter(lane int, values []float32) error {
 	from, to := 0, len(values)
 	for distance := 1; distance < g.ranks; distance *= 2 {

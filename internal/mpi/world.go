@@ -10,7 +10,6 @@ import (
 	"unsafe"
 
 	"github.com/ebitengine/purego"
-	"golang.org/x/sys/unix"
 )
 
 // World is the processes that were started together. Its methods may be called by several goroutines.
@@ -260,47 +259,3 @@ func Exit(status int) {
 	}
 	os.Exit(status)
 }
-
-func address(b []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(b))) }
-
-// words returns the number of float32 values in b.
-func words(b []byte) uintptr {
-	if len(b)%4 != 0 {
-		panic(fmt.Sprintf("mpi: a message of %d bytes", len(b)))
-	}
-	return uintptr(len(b) / 4)
-}
-
-// Allocate returns memory outside of Go's heap, of zeros.
-func Allocate(bytes int) ([]byte, error) {
-	return unix.Mmap(-1, 0, max(bytes, 1), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
-}
-
-// Free frees memory that Allocate has returned.
-func Free(b []byte) error { return unix.Munmap(b) }
-
-// slots are the memory of requests.
-type slots struct {
-	free []*slot
-}
-
-func newSlots(memory []byte) *slots {
-	s := &slots{}
-	for size := int(unsafe.Sizeof(slot{})); len(memory) >= size; memory = memory[size:] {
-		s.free = append(s.free, (*slot)(unsafe.Pointer(&memory[0])))
-	}
-	return s
-}
-
-// take returns a free slot, cleared.
-func (s *slots) take() *slot {
-	if len(s.free) == 0 {
-		panic("mpi: too many requests at once")
-	}
-	last := s.free[len(s.free)-1]
-	s.free = s.free[:len(s.free)-1]
-	*last = slot{}
-	return last
-}
-
-func (s *slots) give(one *slot) { s.free = append(s.free, one) }
