@@ -23,10 +23,11 @@ type Transport interface {
 	Receive(from, tag int, b []byte) <-chan error
 }
 
-// Tags of messages by what they belong to: the float64 sums of a step, its gradients, and what rank 0 tells all.
+// Tags of messages by what they belong to.
 const (
 	tagNumbers = 1
 	tagBytes   = 2
+	tagAlive   = 3
 	tagBuckets = 16 // and above: each lane of buckets has its own
 )
 
