@@ -240,7 +240,7 @@ func TestABatchOfKeptAndNewTextsHasTheStatesOfEach(t *testing.T) {
 			}
 
 			file := &disk{room: inMemory}
-			cached := cachedModel{m, newCache(m, memory/4, file.opened(t))}
+			cached := cachedModel{Model: m, cache: newCache(m, memory/4, file.opened(t))}
 			for _, part := range [][]*corpus.Example{data[2:4], data[6:7], data} {
 				pass.Reset(1)
 				layers, err = cached.encode(pass, &m.Groups[0], corpus.Pack(part))

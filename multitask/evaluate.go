@@ -28,38 +28,52 @@ func (m *Model) Evaluate(ctx context.Context, g *Group, examples []*corpus.Examp
 // examples as they were read: heads that change batches (heads.Preparer) set their targets there.
 func (m cachedModel) predictAll(ctx context.Context, g *Group, examples []*corpus.Example, batchSize, batchTokens int,
 	done func(n int)) (prepared []*corpus.Example, predicted [][]corpus.Prediction, losses []Loss, err error) {
+	// batches of this rank
+	batches := evaluationBatches(lengths(examples), batchSize, batchTokens)
+	results := make([]*batchResult, len(batches))
+	err = m.forEachBatch(ctx, g, examples, batches, func(pass *nn.Pass, at int, batch *corpus.Batch, a forwarded) error {
+		nodes := g.lossNodes(pass, a, batch)
+		if err := pass.Forward(); err != nil {
+			return err
+		}
+		result := &batchResult{read: batch.Examples, losses: g.losses(batch),
+			predicted: a.predictions(g, batch.Examples)}
+		for h, node := range nodes {
+			if node != nil {
+				result.losses[h].Sum = valueOf(node)
+			}
+		}
+		results[at] = result
+		if done != nil {
+			done(len(batches[at]))
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	if err := m.exchange(g, examples, batches, results); err != nil {
+		return nil, nil, nil, err
+	}
+
+	// all batches, in their order
 	losses = g.losses()
 	prepared, predicted = slices.Clone(examples), make([][]corpus.Prediction, len(losses))
 	for h := range predicted {
 		predicted[h] = make([]corpus.Prediction, len(examples))
 	}
 	var bad *BadStep
-	err = m.forEachBatch(ctx, g, examples, batchSize, batchTokens,
-		func(pass *nn.Pass, numbers []int, batch *corpus.Batch, a forwarded) error {
-			nodes := g.lossNodes(pass, a, batch)
-			if err := pass.Forward(); err != nil {
-				return err
+	for at, result := range results {
+		for h, predictions := range result.predicted {
+			losses[h].Units += result.losses[h].Units
+			losses[h].Sum += result.losses[h].Sum
+			if bad == nil && isNotFinite(losses[h].Sum) {
+				bad = badBatch(losses[h], h, result.read)
 			}
-			labelled := g.losses(batch)
-			for h, predictions := range a.predictions(g, batch.Examples) {
-				losses[h].Units += labelled[h].Units
-				if nodes[h] != nil {
-					losses[h].Sum += valueOf(nodes[h])
-				}
-				if bad == nil && isNotFinite(losses[h].Sum) {
-					bad = badBatch(losses[h], h, batch.Examples)
-				}
-				for i, n := range numbers {
-					prepared[n], predicted[h][n] = batch.Examples[i], predictions[i]
-				}
+			for i, n := range batches[at] {
+				prepared[n], predicted[h][n] = result.read[i], predictions[i]
 			}
-			if done != nil {
-				done(len(numbers))
-			}
-			return nil
-		})
-	if err != nil {
-		return nil, nil, nil, err
+		}
 	}
 	if bad != nil {
 		return nil, nil, nil, badEvaluation{bad}
@@ -73,31 +87,40 @@ type badEvaluation struct{ bad *BadStep }
 func (e badEvaluation) Error() string { return e.bad.String() }
 func (e badEvaluation) Unwrap() error { return e.bad }
 
-// forEachBatch runs examples through the model in batches, without learning. It calls visit for each batch, before its
-// pass's Forward, with the indexes of its examples.
-func (m cachedModel) forEachBatch(ctx context.Context, g *Group, examples []*corpus.Example, batchSize, batchTokens int,
-	visit func(pass *nn.Pass, numbers []int, batch *corpus.Batch, a forwarded) error) error {
+// forEachBatch runs the batches of examples that are this rank's through the model, without learning. It calls visit for
+// each, before its pass's Forward, with its number.
+func (m cachedModel) forEachBatch(ctx context.Context, g *Group, examples []*corpus.Example, batches [][]int,
+	visit func(pass *nn.Pass, at int, batch *corpus.Batch, a forwarded) error) error {
 	pass := nn.NewPass(0)
-	_, bytes := m.Largest(EvaluationSizes(examples, batchSize, batchTokens), encoders.Workload{})
+	_, bytes := m.Largest(sizesOf(lengths(examples), batches), encoders.Workload{})
 	pass.Reserve(Reserve(bytes))
-	for _, numbers := range evaluationBatches(lengths(examples), batchSize, batchTokens) {
+	first, ranks := 0, 1
+	if m.ranks != nil {
+		first, ranks = m.ranks.Rank()
+	}
+	for at := first; at < len(batches); at += ranks {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		pass.Reset(0)
-		// An example's random stream is a function of its index, so that the same tokens are hidden in any batch.
-		batch := g.prepared(corpus.Pack(pick(examples, numbers)), func(example int) rand.Source {
-			return rand.NewPCG(nn.Key(0, 0, hiding), uint64(numbers[example]))
-		})
+		batch := g.evaluationBatch(examples, batches[at])
 		a, err := m.forward(pass, g, batch)
 		if err != nil {
 			return err
 		}
-		if err := visit(pass, numbers, batch, a); err != nil {
+		if err := visit(pass, at, batch, a); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// evaluationBatch returns the examples with some numbers as a batch, changed by the heads that do so. An example's
+// random stream is a function of its number, so that the same tokens are hidden in any batch.
+func (g *Group) evaluationBatch(examples []*corpus.Example, numbers []int) *corpus.Batch {
+	return g.prepared(corpus.Pack(pick(examples, numbers)), func(example int) rand.Source {
+		return rand.NewPCG(nn.Key(0, 0, hiding), uint64(numbers[example]))
+	})
 }
 
 // evaluationBatches divides examples of the given lengths, in tokens, into batches; batchSize and batchTokens are those

@@ -31,19 +31,26 @@ func (m cachedModel) fit(
 		chosen = append(chosen, train[i])
 	}
 
-	features := make([][]float32, len(chosen)) // by example, so that the result does not depend on batches
-	err := m.forEachBatch(ctx, g, chosen, plan.BatchSize, plan.BatchTokens,
-		func(pass *nn.Pass, numbers []int, _ *corpus.Batch, a forwarded) error {
-			if err := pass.Forward(); err != nil {
-				return err
-			}
-			for i, row := range fitter.Features(a.logits[h]) {
-				features[numbers[i]] = row
-			}
-			return nil
-		})
-	if err != nil || len(features) == 0 {
+	batches := evaluationBatches(lengths(chosen), plan.BatchSize, plan.BatchTokens)
+	rows := make([][][]float32, len(batches))
+	err := m.forEachBatch(ctx, g, chosen, batches, func(pass *nn.Pass, at int, _ *corpus.Batch, a forwarded) error {
+		if err := pass.Forward(); err != nil {
+			return err
+		}
+		rows[at] = fitter.Features(a.logits[h])
+		return nil
+	})
+	if err != nil || len(chosen) == 0 {
 		return err
+	}
+	if err := m.exchangeRows(batches, rows); err != nil {
+		return err
+	}
+	features := make([][]float32, len(chosen)) // by example, so that the result does not depend on batches
+	for at, numbers := range batches {
+		for i, n := range numbers {
+			features[n] = rows[at][i]
+		}
 	}
 	fitter.Fit(features)
 	return nil

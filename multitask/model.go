@@ -10,6 +10,7 @@ import (
 	"github.com/jenga-nlp/jenga/encoders"
 	"github.com/jenga-nlp/jenga/fusion"
 	"github.com/jenga-nlp/jenga/heads"
+	"github.com/jenga-nlp/jenga/internal/collective"
 	"github.com/jenga-nlp/jenga/nn"
 	"github.com/jenga-nlp/jenga/plugin"
 	"github.com/jenga-nlp/jenga/tasks"
@@ -27,6 +28,7 @@ type Model struct {
 type cachedModel struct {
 	*Model
 	cache *cache
+	ranks *collective.Group // that evaluate together; nil: one process
 }
 
 // Group is the tasks that read the same texts. A batch belongs to one group and is encoded once.

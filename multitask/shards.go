@@ -48,7 +48,7 @@ func cut(examples []*corpus.Example, n int) [][]*corpus.Example {
 func (t *Training) pack(batches []Batch) [][]packed {
 	own := make([][]packed, t.shards.own)
 	for i, b := range batches {
-		parts := cut(b.Examples, t.shards.all)
+		parts := t.cut(b)
 		for k := range own {
 			at := t.shards.first + k
 			if len(parts[at]) == 0 {
@@ -88,6 +88,31 @@ func (s *step) backwardShard(parts []packed, last bool) error {
 		t.host.EndShard()
 	}
 	return nil
+}
+
+// cut divides a batch into shards. With a frozen encoder each text is in the same shard each time, so that one process
+// encodes it and keeps its states.
+func (t *Training) cut(b Batch) [][]*corpus.Example {
+	if t.numbers == nil {
+		return cut(b.Examples, t.shards.all)
+	}
+	parts := make([][]*corpus.Example, t.shards.all)
+	for _, e := range b.Examples {
+		at := t.numbers[e] % len(parts)
+		parts[at] = append(parts[at], e)
+	}
+	return parts
+}
+
+// numbersOf numbers the training examples of all groups.
+func numbersOf(data []Data) map[*corpus.Example]int {
+	numbers := map[*corpus.Example]int{}
+	for _, d := range data {
+		for i, e := range d.Train {
+			numbers[e] = i
+		}
+	}
+	return numbers
 }
 
 // treeSum sums vectors in a binary tree, neighbours first, as they come: sums[l] is that of 2^l vectors, nil if there

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"sync"
 	"testing"
@@ -220,5 +221,55 @@ func TestShardsAreNotForAnEncoderWithAMemoryOfItsOwn(t *testing.T) {
 	want := "gradients of an encoder with a memory of its own are not summed over shards"
 	if _, err := New(m, smallData(m, 8), plan); err == nil || err.Error() != want {
 		t.Errorf("New = %v, want %s", err, want)
+	}
+}
+
+// Ranks evaluate parts of dev, and fit heads to parts of the training texts.
+func TestRanksEvaluateAsOneProcessDoes(t *testing.T) {
+	for _, freeze := range []string{"none", "all"} {
+		checkEvaluations(t, freeze)
+	}
+}
+
+func checkEvaluations(t *testing.T, freeze string) {
+	t.Helper()
+	train := func(ranks int) (evaluations [][]Evaluation) {
+		evaluations = make([][]Evaluation, ranks)
+		var wait sync.WaitGroup
+		for rank, transport := range collective.Local(ranks) {
+			m, data := threeGroups(t, freeze, 21)
+			plan := smallPlan()
+			plan.Shards, plan.BatchSize, plan.CacheMemory = 4, 2, 1<<20
+			if ranks > 1 {
+				var err error
+				if plan.Ranks, err = collective.New(transport); err != nil {
+					t.Fatal(err)
+				}
+			}
+			wait.Go(func() {
+				err := Train(t.Context(), m, data, plan, func(event any) error {
+					if e, ok := event.(Evaluation); ok {
+						evaluations[rank] = append(evaluations[rank], e)
+					}
+					return nil
+				})
+				if err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wait.Wait()
+		return evaluations
+	}
+	want := train(1)[0]
+	if len(want) < 2 {
+		t.Fatalf("%d evaluations", len(want))
+	}
+	for _, ranks := range []int{2, 4} {
+		for rank, got := range train(ranks) {
+			if !reflect.DeepEqual(got, want) {
+				t.Errorf("freeze %s, rank %d of %d: evaluations are %v, want %v", freeze, rank, ranks, got, want)
+			}
+		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/encoders"
 	"github.com/jenga-nlp/jenga/fusion"
 	"github.com/jenga-nlp/jenga/nn"
@@ -44,9 +45,10 @@ type Training struct {
 	host      *nn.HostStore // of the parameters in the model's tree
 	stores    []nn.Store    // host, and that of an encoder with a memory of its own
 	weighting *weighting
-	shards    shards      // of this process
-	reducing  []*nn.Param // those of host, in the order in which their gradients are summed over ranks
-	balance   *balance    // of the heads' gradients
+	shards    shards                  // of this process
+	numbers   map[*corpus.Example]int // of training examples whose states are kept; nil: none are
+	reducing  []*nn.Param             // those of host, in the order in which their gradients are summed over ranks
+	balance   *balance                // of the heads' gradients
 	guard     *lossGuard
 	pending   []Warning // about the plan, not returned yet
 
@@ -71,7 +73,7 @@ type Training struct {
 // Update, plan.MaxSteps times, in place of Step; the plan's batches, sampler and evaluations have no effect.
 func New(m *Model, data []Data, plan Plan) (*Training, error) {
 	t := &Training{
-		model: cachedModel{Model: m}, frozen: m.Frozen(), data: data, plan: plan, pass: nn.NewPass(plan.Seed),
+		model: cachedModel{Model: m, ranks: plan.Ranks}, frozen: m.Frozen(), data: data, plan: plan, pass: nn.NewPass(plan.Seed),
 		weighting: newWeighting(plan.Weighting), state: State{Last: -1}, shards: plan.shards(),
 		sampling: rand.NewPCG(plan.Seed, streamSampler), weighing: rand.NewPCG(plan.Seed, streamWeighting),
 	}
@@ -104,6 +106,9 @@ func New(m *Model, data []Data, plan Plan) (*Training, error) {
 		t.pass.Reserve(Reserve(bytes))
 		if t.frozen {
 			t.model.cache = newCache(m, plan.CacheMemory/4, plan.CacheFile)
+			if t.shards.all > 1 {
+				t.numbers = numbersOf(data)
+			}
 		}
 	}
 	return t, nil

@@ -46,6 +46,32 @@ func (g *Group) Gather(b []byte) ([][]byte, error) {
 	return all, nil
 }
 
+// AllGather returns the bytes of all ranks by rank, on all ranks.
+func (g *Group) AllGather(b []byte) ([][]byte, error) {
+	all, err := g.Gather(b)
+	if err != nil {
+		return nil, err
+	}
+	var together []byte
+	for _, of := range all {
+		together = binary.AppendUvarint(together, uint64(len(of)))
+		together = append(together, of...)
+	}
+	if together, err = g.Broadcast(together); err != nil {
+		return nil, err
+	}
+	all = make([][]byte, g.ranks)
+	for rank := range all {
+		length, n := binary.Uvarint(together)
+		if n <= 0 || length > uint64(len(together)-n) {
+			return nil, fmt.Errorf("rank %d: the bytes of rank %d are incomplete", g.rank, rank)
+		}
+		end := n + int(length)
+		all[rank], together = together[n:end:end], together[end:]
+	}
+	return all, nil
+}
+
 // sendBytes sends the length of b and b, which is filled up to a multiple of 4.
 func (g *Group) sendBytes(to int, b []byte) error {
 	if len(b) > longestMessage {

@@ -155,6 +155,14 @@ func TestBytesReachAllRanks(t *testing.T) {
 				if g.rank != 0 && all != nil {
 					return fmt.Errorf("rank %d has gathered %d", g.rank, len(all))
 				}
+				if all, err = g.AllGather(own); err != nil {
+					return err
+				}
+				for rank, b := range all {
+					if !bytes.Equal(b, bytes.Repeat([]byte{byte(rank + 1)}, n+rank)) {
+						return fmt.Errorf("%d bytes of rank %d are %d for all", n+rank, rank, len(b))
+					}
+				}
 			}
 			return nil
 		})
