@@ -15,6 +15,7 @@ import (
 
 	_ "github.com/jenga-nlp/jenga/encoders/transformer" // the encoder that an experiment file need not name
 	"github.com/jenga-nlp/jenga/internal/kernel"
+	"github.com/jenga-nlp/jenga/internal/mpi"
 )
 
 // Exit statuses.
@@ -26,7 +27,7 @@ const (
 
 // Main runs the command line and exits.
 func Main() {
-	os.Exit(Run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	mpi.Exit(Run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
 // Run runs one command and returns its exit status. Results go to out, all else to log.
@@ -44,9 +45,12 @@ func Run(args []string, in io.Reader, out, log io.Writer) int {
 	err := root.ExecuteContext(ctx)
 	var usage usageError
 	var stopped interruption
+	var elsewhere silent
 	switch {
 	case err == nil:
 		return 0
+	case errors.As(err, &elsewhere):
+		return elsewhere.status
 	case errors.As(err, &stopped):
 		fmt.Fprintln(log, stopped)
 		return exitInterrupted
@@ -70,6 +74,7 @@ var errReported = errors.New("some lines have errors")
 type commands struct {
 	in       io.Reader
 	out, log io.Writer
+	ranks    *ranks // that train together; nil: this process is the only one
 }
 
 func (c *commands) root() *cobra.Command {

@@ -37,10 +37,14 @@ func (f trainFlags) check() error {
 // --out, in the working directory, or of the default experiment file.
 func (c *commands) resume(ctx context.Context, f trainFlags, name string) (report.Done, error) {
 	folder, file, err := c.resumed(f, name)
-	if err != nil {
+	if err = c.ranks.agree(err); err != nil {
 		return report.Done{}, err
 	}
-	found, err := run.FindUnfinished(folder)
+	var found run.Unfinished
+	err = c.ranks.inTurn(func() error {
+		found, err = run.FindUnfinished(folder)
+		return err
+	})
 	switch {
 	case err != nil:
 		return report.Done{}, err
@@ -51,30 +55,38 @@ func (c *commands) resume(ctx context.Context, f trainFlags, name string) (repor
 	case file == "":
 		file = found.File
 	}
-	e, err := config.Read(file, f.set)
+	var ready *run.Run
+	err = c.ranks.agree(func() (err error) {
+		ready, err = c.readyToResume(ctx, f, found, file)
+		return err
+	}())
 	if err != nil {
 		return report.Done{}, err
 	}
+	return c.run(ctx, f, ready, found.Folder)
+}
 
+// readyToResume prepares a training that was found for going on, with the experiment of a file.
+func (c *commands) readyToResume(ctx context.Context, f trainFlags, found run.Unfinished, file string) (*run.Run, error) {
+	e, err := config.Read(file, f.set)
+	if err != nil {
+		return nil, err
+	}
 	if found.Checkpoint == "" {
 		if err := run.CheckFolder(e, found.Folder, true); err != nil {
-			return report.Done{}, err
+			return nil, err
 		}
 		fmt.Fprintf(c.log, "%s: no checkpoint to resume from: training starts from the beginning\n", found.Folder)
-		ready, err := c.ready(ctx, e, config.Train, config.Dev)
-		if err != nil {
-			return report.Done{}, err
-		}
-		return c.run(ctx, f, ready, found.Folder)
+		return c.ready(ctx, e, config.Train, config.Dev)
 	}
 	ready, err := found.Resume(e, c.watchPasses(ctx), f.allowed)
 	if err != nil {
-		return report.Done{}, err
+		return nil, err
 	}
 	ready.Restored = func(after report.State) {
 		fmt.Fprintf(c.log, "training goes on %s, from %s\n", after.After(), found.Checkpoint)
 	}
-	return c.run(ctx, f, ready, found.Folder)
+	return ready, c.ranks.use(ready)
 }
 
 // noRun returns the error of a folder that has no run to resume.
@@ -100,7 +112,7 @@ func (c *commands) resumed(f trainFlags, name string) (folder, file string, err 
 	case runfolder.IsFolder(name):
 		return name, "", nil
 	}
-	if err := c.unpack(name); err != nil {
+	if err := c.ranks.inTurn(func() error { return c.unpack(name) }); err != nil {
 		return "", "", err
 	}
 	e, err := config.Read(name, f.set)

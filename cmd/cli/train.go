@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
 	"strings"
 	"time"
@@ -98,7 +99,23 @@ func fileOf(args []string) string {
 	return defaultFile
 }
 
+// train trains in this process, together with others where a launcher has started several. The first of them writes the
+// run folder and all output.
 func (c *commands) train(ctx context.Context, f trainFlags, file string) error {
+	together, err := launch(c.log)
+	if err != nil {
+		return together.end(err)
+	}
+	own := *c
+	own.ranks = together
+	if !together.first() {
+		own.out, own.log, f.json = io.Discard, io.Discard, false
+	}
+	return together.end(own.trainHere(ctx, f, file))
+}
+
+// trainHere trains in this process.
+func (c *commands) trainHere(ctx context.Context, f trainFlags, file string) error {
 	train := c.trainFile
 	if f.resume {
 		train = c.resume
@@ -155,18 +172,23 @@ func goOn(done report.Done) string {
 
 // trainFile trains the model of an experiment file. It returns how far training came, even with an error.
 func (c *commands) trainFile(ctx context.Context, f trainFlags, file string) (report.Done, error) {
-	if err := c.unpack(file); err != nil {
+	if err := c.ranks.inTurn(func() error { return c.unpack(file) }); err != nil {
 		return report.Done{}, err
 	}
-	e, err := config.Read(file, f.set)
-	if err != nil {
-		return report.Done{}, err
-	}
-	folder := run.Folder(e, f.out)
-	if err := run.CheckFolder(e, folder, f.force); err != nil {
-		return report.Done{}, err
-	}
-	ready, err := c.ready(ctx, e, config.Train, config.Dev)
+	var ready *run.Run
+	var folder string
+	err := c.ranks.agree(func() error {
+		e, err := config.Read(file, f.set)
+		if err != nil {
+			return err
+		}
+		folder = run.Folder(e, f.out)
+		if err := run.CheckFolder(e, folder, f.force); err != nil {
+			return err
+		}
+		ready, err = c.ready(ctx, e, config.Train, config.Dev)
+		return err
+	}())
 	if err != nil {
 		return report.Done{}, err
 	}
@@ -255,6 +277,9 @@ func leftBy(done report.Done) string {
 func (c *commands) ready(ctx context.Context, e *config.Experiment, splits ...string) (*run.Run, error) {
 	ready, err := run.PrepareWatched(e, c.watchPasses(ctx), splits...)
 	if err != nil {
+		return nil, err
+	}
+	if err := c.ranks.use(ready); err != nil {
 		return nil, err
 	}
 	c.warn(ready.Warnings)

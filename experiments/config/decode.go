@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"math/bits"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -78,6 +79,9 @@ func (d *decoding) losses() {
 						"at least 2", head.Name, task.Name)
 			}
 		}
+	}
+	if n := d.e.Training.Shards; bits.OnesCount(uint(n)) > 1 {
+		d.mistakes.Add(d.e.Place("training.shards"), "training: shards: want a power of two, have %d", n)
 	}
 	if learning > 0 && weighted == 0 {
 		d.mistakes.Add(d.e.Tasks[0].Place,

@@ -155,6 +155,7 @@ type Training struct {
 	LossLimit    float64 `yaml:"loss_limit" range:"[0,)"`
 
 	GradientAccumulationSteps int `yaml:"gradient_accumulation_steps" range:"[1,)"`
+	Shards                    int `yaml:"shards,omitempty" range:"[1,)" default:"(the number of processes)"`
 
 	Rehearse float64 `yaml:"rehearse" range:"[0,1)"`
 

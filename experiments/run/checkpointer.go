@@ -75,16 +75,16 @@ func (c *checkpointer) evaluated(e multitask.Evaluation) error {
 	if err := c.save(names, c.savesState()); err != nil {
 		return err
 	}
-	if c.stops() {
+	return c.ended()
+}
+
+// ended returns multitask.ErrStop if training ends early, nil if it goes on.
+func (c *checkpointer) ended() error {
+	patience := c.run.experiment().Training.EarlyStoppingPatience
+	if patience > 0 && c.bests.Worse >= patience {
 		return multitask.ErrStop
 	}
 	return nil
-}
-
-// stops reports whether training ends early.
-func (c *checkpointer) stops() bool {
-	patience := c.run.experiment().Training.EarlyStoppingPatience
-	return patience > 0 && c.bests.Worse >= patience
 }
 
 // savesState reports whether checkpoints have the state of the training.

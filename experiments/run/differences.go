@@ -124,6 +124,9 @@ var unimportant = []string{
 	"training.save_strategy", "training.save_steps", "training.save_minutes", "training.save_total_limit",
 }
 
+// shardsKey is the key that a resumed training takes from its checkpoint where its file does not have it.
+const shardsKey = "training.shards"
+
 // isUnimportant reports whether a key of an experiment changes no result: also stream of a task's data, with which
 // training learns from the same examples in the same order.
 func isUnimportant(key string) bool {

@@ -12,10 +12,18 @@ import (
 // Machine measures the free memory of a machine.
 type Machine struct {
 	Files fs.FS // the machine's root, of Linux; without /proc the memory is unknown
+	Local int   // how many processes of a training share the machine; 0: one
 }
 
 // ThisMachine returns the machine that the program runs on.
-func ThisMachine() Machine { return Machine{os.DirFS("/")} }
+func ThisMachine() Machine { return Machine{Files: os.DirFS("/")} }
+
+// freeMemory returns how many bytes this process can allocate beside others of its training; ok is false where that is
+// not known.
+func (m Machine) freeMemory() (free int64, ok bool) {
+	free, ok = freeMemory(m.Files)
+	return free / int64(max(1, m.Local)), ok
+}
 
 // freeMemory returns how many bytes this process can allocate without swapping, within the limits of its control
 // groups. root is the root of a Linux file system; ok is false for other systems.

@@ -113,7 +113,7 @@ func modelNeed(m *multitask.Model) estimate {
 // fits returns an error, at the place of the batch size, where a run needs more memory than the machine has. The
 // weights, which are there already, count on both sides.
 func (m Machine) fits(n estimate, at plugin.Place) error {
-	free, ok := freeMemory(m.Files)
+	free, ok := m.freeMemory()
 	if free -= margin(free); !ok || n.total()-n.weights <= free {
 		return nil
 	}
@@ -156,7 +156,7 @@ func (m Machine) FitsEvaluation(of *multitask.Model, sizes []multitask.Size, at 
 func (m Machine) FitsText(of *multitask.Model, e *corpus.Example) error {
 	tokens := e.Tokens()
 	_, bytes := of.Largest([]multitask.Size{{Texts: 1, Tokens: tokens}}, encoders.Workload{})
-	free, ok := freeMemory(m.Files)
+	free, ok := m.freeMemory()
 	if free -= margin(free); !ok || 2*bytes <= free {
 		return nil
 	}
@@ -171,7 +171,7 @@ func margin(free int64) int64 { return free / 16 }
 // limitMemory sets the memory limit of the garbage collector to the memory of the machine. A limit that the user has
 // set by GOMEMLIMIT stays. restore undoes it.
 func (m Machine) limitMemory() (restore func()) {
-	free, ok := freeMemory(m.Files)
+	free, ok := m.freeMemory()
 	if !ok || debug.SetMemoryLimit(-1) != math.MaxInt64 {
 		return func() {}
 	}

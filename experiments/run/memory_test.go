@@ -24,7 +24,7 @@ func prepared(t *testing.T, path string, free int, sets ...string) *Run {
 	if err != nil {
 		t.Fatal(err)
 	}
-	run.machine = Machine{machine(map[string]string{"proc/meminfo": fmt.Sprintf("MemAvailable: %d kB\n", free)})}
+	run.machine = Machine{Files: machine(map[string]string{"proc/meminfo": fmt.Sprintf("MemAvailable: %d kB\n", free)})}
 	return run
 }
 

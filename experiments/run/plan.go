@@ -45,7 +45,7 @@ func (r *Run) newPlan() (multitask.Plan, error) {
 		LossLimit: t.LossLimit, SkipBadSteps: t.OnBadLoss == config.SkipBadLoss,
 		WarmupRatio: t.WarmupRatio, WarmupSteps: t.WarmupSteps,
 		Optimizer: optimizer, Curve: curve,
-		Sampler: sampler, Weighting: weighting,
+		Sampler: sampler, Weighting: weighting, Shards: t.Shards,
 		NeverEvaluate: r.neverEvaluates(),
 		CacheMemory:   int64(t.CacheMemory) << 20,
 	}

@@ -31,14 +31,9 @@ func (s *resumption) openMetrics(folder string) (*metricsLog, error) {
 // changes nothing in the run folder where it returns an error of the state.
 func (s *resumption) restore(c *checkpointer) error {
 	// the state
-	settings := settingDifferences(c.training, s.snapshot)
-	if err := refused(s.checkpoint, slices.Clone(settings), s.allowed); err != nil {
+	if err := s.restoreTraining(c.training); err != nil {
 		return err
 	}
-	if err := c.training.RestoreDespite(s.snapshot); err != nil {
-		return s.explainMisfits(err, settings)
-	}
-	s.snapshot = nil // its memory
 	c.bests, c.before = s.state.Bests, s.state.Seconds
 	if err := c.bests.judge(c.selection); err != nil {
 		return fmt.Errorf("%s: the best evaluation so far: %w", s.checkpoint, err)
@@ -68,6 +63,19 @@ func (s *resumption) restore(c *checkpointer) error {
 	}
 	c.saved = saving{bests: c.bests.clone(), step: c.last.Number, due: c.training.Due(), state: true}
 	return c.metrics.cut()
+}
+
+// restoreTraining sets a training to the state of the checkpoint.
+func (s *resumption) restoreTraining(t *multitask.Training) error {
+	settings := settingDifferences(t, s.snapshot)
+	if err := refused(s.checkpoint, slices.Clone(settings), s.allowed); err != nil {
+		return err
+	}
+	if err := t.RestoreDespite(s.snapshot); err != nil {
+		return s.explainMisfits(err, settings)
+	}
+	s.snapshot = nil // its memory
+	return nil
 }
 
 // checkCopies returns an error if the state names copies of the checkpoint that a run does not have.

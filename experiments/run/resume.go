@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/experiments/config"
@@ -151,6 +152,9 @@ func (u Unfinished) Resume(e *config.Experiment, watch dataset.Watch, allowed []
 	if err != nil {
 		return nil, withRemedy(err, u.Folder, s.checkpoint)
 	}
+	if err := s.keepShards(e); err != nil {
+		return nil, err
+	}
 	text, err := experimentText(e, u.Folder)
 	if err != nil {
 		return nil, err
@@ -170,6 +174,18 @@ func (u Unfinished) Resume(e *config.Experiment, watch dataset.Watch, allowed []
 	}
 	r.resumed = s
 	return r, nil
+}
+
+// keepShards makes an experiment that does not say how many shards there are have those of the checkpoint.
+func (s *resumption) keepShards(e *config.Experiment) error {
+	before, err := keysOf("the experiment of the checkpoint", []byte(s.state.Experiment))
+	if err != nil {
+		return fmt.Errorf("%s: %w", s.checkpoint, err)
+	}
+	if text := before[shardsKey]; e.Training.Shards == 0 && text != "" {
+		e.Training.Shards, err = strconv.Atoi(text)
+	}
+	return err
 }
 
 // resume builds the model of a run that is continued, with the labels and the tokenizer of its checkpoint, and its

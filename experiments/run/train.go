@@ -39,6 +39,13 @@ func (r *Run) Train(
 		return report.Done{}, err
 	}
 
+	if err := r.checkRanks(folder); err != nil {
+		return report.Done{}, err
+	}
+	if !r.writes() {
+		return r.follow(ctx, folder, data)
+	}
+
 	// run folder, which is this training's alone
 	lock, err := runfolder.Acquire(folder)
 	if err != nil {
@@ -108,10 +115,12 @@ func (r *Run) trainIn(
 	if err := r.grows(ctx, c, record); err != nil {
 		return c.done(), err
 	}
-	if !c.stops() {
-		err = training.Run(ctx, record)
+	if err = r.agree(ctx, c.ended()); err == nil {
+		err = r.steps(ctx, training, record)
 	}
 	switch {
+	case errors.Is(err, multitask.ErrStop):
+		err = c.finish()
 	case errors.Is(err, context.Canceled):
 		err = errors.Join(err, c.interrupted())
 	case err != nil:

@@ -19,13 +19,16 @@ func words(b []byte) uintptr {
 	return uintptr(len(b) / 4)
 }
 
-// Allocate returns memory outside of Go's heap, of zeros.
-func Allocate(bytes int) ([]byte, error) {
+// Allocate implements World.
+func (w *world) Allocate(bytes int) ([]byte, error) { return allocate(bytes) }
+
+// allocate returns memory outside of Go's heap, of zeros.
+func allocate(bytes int) ([]byte, error) {
 	return unix.Mmap(-1, 0, max(bytes, 1), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
 }
 
-// Free frees memory that Allocate has returned.
-func Free(b []byte) error { return unix.Munmap(b) }
+// release frees memory that allocate has returned.
+func release(b []byte) error { return unix.Munmap(b) }
 
 // slots are the memory of requests.
 type slots struct {

@@ -5,24 +5,31 @@
 // and that of Open MPI. A goroutine on a thread of its own makes all calls of the library (MPI_THREAD_FUNNELED).
 package mpi
 
-import (
-	"errors"
-	"fmt"
-)
+import "errors"
 
 // ErrNotBuilt is the error of Start in a program that was built without the tag mpi.
 var ErrNotBuilt = errors.New("this jenga was built without MPI: build it with go build -tags mpi ./cmd/jenga")
 
-// Lost is the error of a process from which nothing has been heard for too long.
-type Lost struct {
-	Rank int
-	Host string // "": unknown
-}
-
-func (l Lost) Error() string {
-	host := ""
-	if l.Host != "" {
-		host = " on " + l.Host
-	}
-	return fmt.Sprintf("rank %d%s does not answer", l.Rank, host)
+// World is the processes that were started together. Its methods may be called by several goroutines.
+type World interface {
+	// Rank returns the number of this process, from 0, and Ranks how many there are.
+	Rank() int
+	Ranks() int
+	// Version returns the name and version of the MPI library.
+	Version() string
+	// Allocate returns memory of zeros for messages, outside of Go's heap.
+	Allocate(bytes int) ([]byte, error)
+	// Send sends such memory, a multiple of 4 bytes, to a rank. It must not change until the result arrives. Messages
+	// between two ranks with the same tag, of 0 to 32767, arrive in the order in which they are sent.
+	Send(to, tag int, b []byte) <-chan error
+	// Receive receives a message of exactly that many bytes into such memory.
+	Receive(from, tag int, b []byte) <-chan error
+	// Sum replaces float32 values in such memory by their sums over all ranks, in the library's own order of addition.
+	Sum(b []byte) <-chan error
+	// Close finalizes MPI after all requests; all ranks call it. There are no requests after it, and the process ends
+	// by Exit.
+	Close()
+	// Abort ends the processes of all ranks with an exit status. It may be called while requests are open, and returns
+	// only where the library does not end this process at once.
+	Abort(status int)
 }

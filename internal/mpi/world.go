@@ -12,8 +12,8 @@ import (
 	"github.com/ebitengine/purego"
 )
 
-// World is the processes that were started together. Its methods may be called by several goroutines.
-type World struct {
+// world is a World by an open library.
+type world struct {
 	rank, ranks int
 	version     string // of the library
 
@@ -38,7 +38,7 @@ type slot struct {
 }
 
 // Start initializes MPI. It is called once.
-func Start() (*World, error) {
+func Start() (World, error) {
 	if err := os.Setenv("UCX_ERROR_SIGNALS", ""); err != nil { // signals are handled by Go
 		return nil, err
 	}
@@ -46,7 +46,7 @@ func Start() (*World, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &World{library: l, requests: make(chan *request), ended: make(chan struct{})}
+	w := &world{library: l, requests: make(chan *request), ended: make(chan struct{})}
 	started := make(chan error, 1)
 	go w.run(started)
 	if err := <-started; err != nil {
@@ -55,17 +55,14 @@ func Start() (*World, error) {
 	return w, nil
 }
 
-// Rank returns the number of this process, from 0.
-func (w *World) Rank() int { return w.rank }
+func (w *world) Rank() int { return w.rank }
 
-// Ranks returns the number of processes.
-func (w *World) Ranks() int { return w.ranks }
+func (w *world) Ranks() int { return w.ranks }
 
-// Version returns the name and version of the MPI library.
-func (w *World) Version() string { return w.version }
+func (w *world) Version() string { return w.version }
 
 // run makes all calls of the library until the requests end.
-func (w *World) run(started chan<- error) {
+func (w *world) run(started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread() // a thread that ends runs the library's destructors, which may end the process
 	defer close(w.ended)
@@ -129,8 +126,8 @@ func nextWait(wait time.Duration) time.Duration {
 }
 
 // initialize initializes the library.
-func (w *World) initialize() (*slots, error) {
-	memory, err := Allocate(1 << 16)
+func (w *world) initialize() (*slots, error) {
+	memory, err := allocate(1 << 16)
 	if err != nil {
 		return nil, err
 	}
@@ -150,7 +147,7 @@ func (w *World) initialize() (*slots, error) {
 }
 
 // text returns the text that a function writes to memory.
-func (w *World) text(function string, memory []byte, args ...uintptr) string {
+func (w *world) text(function string, memory []byte, args ...uintptr) string {
 	length := (*int32)(unsafe.Pointer(&memory[0]))
 	text := memory[64:]
 	args = append(args, uintptr(unsafe.Pointer(&text[0])), uintptr(unsafe.Pointer(length)))
@@ -161,7 +158,7 @@ func (w *World) text(function string, memory []byte, args ...uintptr) string {
 }
 
 // call calls a function and returns its error code.
-func (w *World) call(function string, args ...uintptr) int32 {
+func (w *world) call(function string, args ...uintptr) int32 {
 	code, _, _ := purego.SyscallN(w.library.symbols[function], args...)
 	return int32(code)
 }
@@ -177,7 +174,7 @@ func callPointers(function uintptr, a, b *int32) int32 {
 }
 
 // test reports whether a request has ended, and tells the one who waits for it.
-func (w *World) test(r *request) bool {
+func (w *world) test(r *request) bool {
 	at := func(p unsafe.Pointer) uintptr { return uintptr(p) }
 	code := w.call("MPI_Test", at(unsafe.Pointer(&r.slot.request)), at(unsafe.Pointer(&r.slot.flag)),
 		at(unsafe.Pointer(&r.slot.status)))
@@ -193,38 +190,33 @@ func (w *World) test(r *request) bool {
 }
 
 // failed returns the error of a code.
-func (w *World) failed(code int32) error {
-	memory, err := Allocate(4096)
+func (w *world) failed(code int32) error {
+	memory, err := allocate(4096)
 	if err != nil {
 		return fmt.Errorf("MPI error %d", code)
 	}
-	defer Free(memory)
+	defer release(memory)
 	if text := w.text("MPI_Error_string", memory, uintptr(code)); text != "" {
 		return fmt.Errorf("MPI error %d: %s", code, text)
 	}
 	return fmt.Errorf("MPI error %d", code)
 }
 
-// Send sends memory that Allocate has returned, a multiple of 4 bytes, to a rank. The memory must not change until the
-// result arrives. tag distinguishes messages between two ranks, which arrive in the order of their tag's.
-func (w *World) Send(to, tag int, b []byte) <-chan error {
+func (w *world) Send(to, tag int, b []byte) <-chan error {
 	return w.start(func(handle uintptr) int32 {
 		h := w.library.handles
 		return w.call("MPI_Isend", address(b), words(b), h.float, uintptr(to), uintptr(tag), h.world, handle)
 	})
 }
 
-// Receive receives a message of exactly that many bytes into memory that Allocate has returned.
-func (w *World) Receive(from, tag int, b []byte) <-chan error {
+func (w *world) Receive(from, tag int, b []byte) <-chan error {
 	return w.start(func(handle uintptr) int32 {
 		h := w.library.handles
 		return w.call("MPI_Irecv", address(b), words(b), h.float, uintptr(from), uintptr(tag), h.world, handle)
 	})
 }
 
-// Sum replaces float32 values, in memory that Allocate has returned, by their sums over all ranks, in the library's own
-// order of addition.
-func (w *World) Sum(b []byte) <-chan error {
+func (w *world) Sum(b []byte) <-chan error {
 	return w.start(func(handle uintptr) int32 {
 		h := w.library.handles
 		return w.call("MPI_Iallreduce", h.inPlace, address(b), words(b), h.float, h.sum, h.world, handle)
@@ -232,22 +224,18 @@ func (w *World) Sum(b []byte) <-chan error {
 }
 
 // start passes a request to the goroutine that calls the library.
-func (w *World) start(begin func(handle uintptr) int32) <-chan error {
+func (w *world) start(begin func(handle uintptr) int32) <-chan error {
 	r := &request{begin: begin, done: make(chan error, 1)}
 	w.requests <- r
 	return r.done
 }
 
-// Close finalizes MPI after all requests; all ranks call it. There are no requests after it, and the process ends by
-// Exit.
-func (w *World) Close() {
+func (w *world) Close() {
 	close(w.requests)
 	<-w.ended
 }
 
-// Abort ends the processes of all ranks with an exit status. It may be called while requests are open, and returns only
-// where the library does not end this process at once.
-func (w *World) Abort(status int) {
+func (w *world) Abort(status int) {
 	<-w.start(func(uintptr) int32 { return w.call("MPI_Abort", w.library.handles.world, uintptr(status)) })
 }
 

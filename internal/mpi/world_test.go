@@ -44,10 +44,11 @@ func TestRanks(t *testing.T) {
 	if _, ok := Launched(); !ok {
 		t.Skip("no launcher has started this process")
 	}
-	w, err := Start()
+	started, err := Start()
 	if err != nil {
 		t.Fatal(err)
 	}
+	w := started.(*world)
 	t.Logf("rank %d of %d, %s (%s), %s", w.Rank(), w.Ranks(), w.library.handles.name, w.library.file, w.Version())
 	for _, n := range []int{1, 1000, 3_000_000} {
 		if err := w.exchange(n); err != nil {
@@ -58,12 +59,12 @@ func TestRanks(t *testing.T) {
 }
 
 // exchange sends n values to each other rank, and sums those of all.
-func (w *World) exchange(n int) error {
+func (w *world) exchange(n int) error {
 	own := filled(n, w.rank)
 	var received [][]byte
 	var results []<-chan error
 	for rank := range w.ranks {
-		into, err := Allocate(4 * n)
+		into, err := allocate(4 * n)
 		if err != nil {
 			return err
 		}
@@ -99,7 +100,7 @@ func (w *World) exchange(n int) error {
 func value(rank, i int) float32 { return float32(rank*1000 + i%512) }
 
 func filled(n, rank int) []byte {
-	b, err := Allocate(4 * n)
+	b, err := allocate(4 * n)
 	if err != nil {
 		panic(err)
 	}

@@ -1,0 +1,196 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jenga-nlp/jenga/experiments/run"
+	"github.com/jenga-nlp/jenga/internal/collective"
+	"github.com/jenga-nlp/jenga/internal/kernel"
+	"github.com/jenga-nlp/jenga/internal/mpi"
+)
+
+// Times of the messages by which the processes of a training know that the others are alive.
+const (
+	heartbeat = 2 * time.Second
+	silence   = 25 * time.Second
+)
+
+// ranks are the processes that a launcher has started to train together. The methods of nil are those of a single
+// process.
+type ranks struct {
+	world mpi.World
+	group *collective.Group
+	rank  int
+	local int    // processes on this machine
+	hosts string // of each rank, a line each
+	log   io.Writer
+
+	unwatch func()
+}
+
+// launch returns the processes of the training that a launcher has started this one of, nil if there is no other, or an
+// error where a launcher has started several that cannot reach each other. log is that of the process.
+func launch(log io.Writer) (*ranks, error) {
+	launcher, ok := mpi.Launched()
+	tasks := mpi.SlurmTasks()
+	const alone = ", each of which would train by itself; want srun --mpi=pmix, or --mpi=pmi2 for MPICH"
+	switch {
+	case !ok && tasks > 1:
+		return nil, fmt.Errorf("srun has started %d tasks without MPI"+alone, tasks)
+	case !ok || launcher.Ranks == 1:
+		return nil, nil
+	case !mpi.Built:
+		return nil, fmt.Errorf("%s has started this process as one of several, each of which would train by itself: %w",
+			launcher.Name, mpi.ErrNotBuilt)
+	}
+	w, err := mpi.Start()
+	if err != nil {
+		return nil, err
+	}
+	if w.Ranks() == 1 {
+		w.Close()
+		if tasks > 1 {
+			return nil, fmt.Errorf("MPI has one process, and srun has started %d tasks"+alone, tasks)
+		}
+		return nil, nil
+	}
+	return join(w, log)
+}
+
+// join makes the processes of a world known to each other, and divides the cores of each machine among its processes.
+func join(w mpi.World, log io.Writer) (*ranks, error) {
+	r := &ranks{world: w, rank: w.Rank(), log: log}
+	var err error
+	if r.group, err = collective.New(w); err != nil {
+		if r.rank > 0 {
+			err = errReported
+		}
+		return r, err
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown host"
+	}
+	hosts, err := r.group.AllGather([]byte(host))
+	if err != nil {
+		return r, err
+	}
+	for _, other := range hosts {
+		r.hosts += string(other) + "\n"
+		if string(other) == host {
+			r.local++
+		}
+	}
+	if kernel.Threads() == runtime.GOMAXPROCS(0) { // --threads does not say otherwise
+		kernel.SetThreads(max(1, runtime.GOMAXPROCS(0)/r.local))
+		runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 1) // for messages, beside the kernels
+	}
+	r.unwatch = r.group.Watch(heartbeat, silence, r.lost)
+	return r, nil
+}
+
+// lost ends all processes because one is silent.
+func (r *ranks) lost(rank int) {
+	fmt.Fprintf(r.log, "rank %d on %s has not answered for %v: training ends; jenga train --resume goes on from the last "+
+		"checkpoint\n", rank, r.host(rank), silence)
+	r.world.Abort(exitMistake)
+}
+
+func (r *ranks) host(rank int) string { return strings.Split(r.hosts, "\n")[rank] }
+
+// first reports whether this process is the one that writes files and messages.
+func (r *ranks) first() bool { return r == nil || r.rank == 0 }
+
+// use makes a run train in all processes.
+func (r *ranks) use(ready *run.Run) error {
+	if r == nil {
+		return nil
+	}
+	return ready.UseRanks(r.group, r.local)
+}
+
+// agree returns an error in all processes if err is not nil in one of them. The first one has the errors of all, the
+// others have said theirs by it.
+func (r *ranks) agree(err error) error {
+	if r == nil {
+		return err
+	}
+	text := ""
+	if err != nil {
+		text = err.Error()
+	}
+	all, gathered := r.group.AllGather([]byte(text))
+	switch {
+	case gathered != nil:
+		return errors.Join(err, gathered)
+	case !slices.ContainsFunc(all, func(text []byte) bool { return len(text) > 0 }):
+		return nil
+	case r.rank > 0:
+		return errReported
+	case err != nil:
+		return err // that of the others is most likely the same
+	}
+	var others []error
+	for rank, text := range all {
+		if len(text) > 0 {
+			others = append(others, fmt.Errorf("rank %d on %s: %s", rank, r.host(rank), text))
+		}
+	}
+	return errors.Join(others...)
+}
+
+// inTurn calls do in the first process, and after it in the others.
+func (r *ranks) inTurn(do func() error) error {
+	if r == nil {
+		return do()
+	}
+	var err error
+	if r.rank == 0 {
+		err = do()
+	}
+	if err := r.agree(err); err != nil {
+		return err
+	}
+	if r.rank > 0 {
+		err = do()
+	}
+	return r.agree(err)
+}
+
+// end ends the connection to the others after the training in this process, which returned err, and returns the error of
+// the command. Others that do not know of an error are ended.
+func (r *ranks) end(err error) error {
+	if r == nil {
+		return err
+	}
+	interrupted, elsewhere := errors.Is(err, context.Canceled), errors.Is(err, run.ErrElsewhere)
+	known := err == nil || interrupted || elsewhere || errors.Is(err, errReported) || errors.As(err, new(run.Agreed))
+	if !known {
+		fmt.Fprintf(r.log, "rank %d on %s: %v\n", r.rank, r.host(r.rank), err)
+		r.world.Abort(exitMistake)
+	}
+	if r.unwatch != nil {
+		r.unwatch()
+	}
+	r.world.Close()
+	switch {
+	case r.rank > 0 && interrupted:
+		return silent{exitInterrupted}
+	case r.rank > 0 && elsewhere:
+		return silent{exitMistake}
+	}
+	return err
+}
+
+// silent is the error of a process whose error the first one reports.
+type silent struct{ status int }
+
+func (s silent) Error() string { return fmt.Sprintf("exit status %d", s.status) }

@@ -1,0 +1,170 @@
+package run
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/jenga-nlp/jenga/experiments/report"
+	"github.com/jenga-nlp/jenga/internal/collective"
+	"github.com/jenga-nlp/jenga/internal/kernel"
+	"github.com/jenga-nlp/jenga/multitask"
+	"github.com/jenga-nlp/jenga/plugin"
+)
+
+// UseRanks makes Train train together with other processes, all of which call it, in as many shards as the experiment
+// has, or as there are processes; local of them share the machine. It is called before Train.
+func (r *Run) UseRanks(ranks *collective.Group, local int) error {
+	_, n := ranks.Rank()
+	shards := &r.experiment().Training.Shards
+	switch {
+	case *shards == 0 && r.resumed != nil:
+		*shards = 1 // as it began
+	case *shards == 0:
+		*shards = n
+	}
+	if *shards%n != 0 {
+		return &plugin.Mistake{Place: r.experiment().Place("training.shards"), Err: fmt.Errorf("training: %s cannot be "+
+			"divided among %d processes; want as many processes as shards, or a half, a quarter, …; a training goes on with the shards that it "+
+			"began with", plugin.Count(*shards, "shard"), n)}
+	}
+	r.plan.Ranks, r.plan.Shards = ranks, *shards
+	r.machine.Local = local
+	return nil
+}
+
+// writes reports whether this process writes the run folder.
+func (r *Run) writes() bool {
+	if r.plan.Ranks == nil {
+		return true
+	}
+	rank, _ := r.plan.Ranks.Rank()
+	return rank == 0
+}
+
+// checkRanks returns an error that names what differs between the processes of a training, in all of them.
+func (r *Run) checkRanks(folder string) error {
+	if r.plan.Ranks == nil {
+		return nil
+	}
+	text, err := experimentText(r.experiment(), folder)
+	if err != nil {
+		return err
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		host = "an unknown host"
+	}
+	own := []string{host, Version, kernel.Name(), string(text)}
+	for _, group := range r.Data.Groups {
+		own = append(own, fmt.Sprint(len(group.Examples["train"]), " ", len(group.Examples["dev"])))
+	}
+	all, err := r.plan.Ranks.AllGather([]byte(strings.Join(own, "\x00")))
+	if err != nil {
+		return err
+	}
+	first := strings.Split(string(all[0]), "\x00")
+	for rank, of := range all {
+		if bytes.Equal(of, all[0]) {
+			continue
+		}
+		other := strings.Split(string(of), "\x00")
+		for i, what := range []string{"", "jenga", "the kernels", "the experiment", "the data"} {
+			if i > 0 && i < len(other) && i < len(first) && other[i] != first[i] {
+				if what == "the experiment" {
+					return fmt.Errorf("rank %d on %s has another experiment than rank 0 on %s", rank, other[0], first[0])
+				}
+				return fmt.Errorf("rank %d on %s differs from rank 0 on %s: %s: %s, not %s", rank, other[0], first[0],
+					what, other[i], first[i])
+			}
+		}
+	}
+	return nil
+}
+
+// What a process tells the others before the first step and after each event.
+const (
+	goesOn    = 0
+	stops     = 1 // early
+	cancelled = 2 // by a signal
+	fails     = 3
+)
+
+// ErrElsewhere is the error of a process that ends because another has one.
+var ErrElsewhere = errors.New("another process of the training has ended with an error")
+
+// Agreed is an error that all processes of a training know of, and end by.
+type Agreed struct{ error }
+
+// Unwrap returns the error.
+func (a Agreed) Unwrap() error { return a.error }
+
+// agree returns the error that all processes of a training end with, after err in this one: nil where none has one,
+// multitask.ErrStop or context.Canceled where that is all that any has.
+func (r *Run) agree(ctx context.Context, err error) error {
+	if r.plan.Ranks == nil {
+		return err
+	}
+	own := goesOn
+	switch {
+	case errors.Is(err, multitask.ErrStop):
+		own = stops
+	case err != nil:
+		own = fails
+	case ctx.Err() != nil:
+		own = cancelled
+	}
+	all := []float64{float64(own)}
+	if failed := r.plan.Ranks.Max(all); failed != nil {
+		return errors.Join(err, failed)
+	}
+	switch {
+	case own == fails:
+		return Agreed{err}
+	case all[0] == fails:
+		return ErrElsewhere
+	case all[0] == cancelled:
+		return context.Canceled
+	case all[0] == stops:
+		return multitask.ErrStop
+	}
+	return nil
+}
+
+// steps runs the steps and evaluations of a training, which all of its processes end after the same event.
+func (r *Run) steps(ctx context.Context, training *multitask.Training, record func(event any) error) error {
+	if r.plan.Ranks == nil {
+		return training.Run(ctx, record)
+	}
+	return training.Run(context.WithoutCancel(ctx), func(event any) error {
+		err := record(event)
+		if _, isWarning := event.(multitask.Warning); isWarning && err == nil {
+			return nil
+		}
+		return r.agree(ctx, err)
+	})
+}
+
+// follow trains together with the process that writes the run folder.
+func (r *Run) follow(ctx context.Context, folder string, data []multitask.Data) (report.Done, error) {
+	training, err := multitask.New(r.Model, data, r.planIn(folder))
+	if err != nil {
+		return report.Done{}, err
+	}
+	defer training.Close()
+	if r.resumed != nil {
+		if err := r.resumed.restoreTraining(training); err != nil {
+			return report.Done{}, err
+		}
+	}
+	switch err := r.agree(ctx, nil); {
+	case errors.Is(err, multitask.ErrStop):
+		return report.Done{}, nil
+	case err != nil:
+		return report.Done{}, err
+	}
+	return report.Done{}, r.steps(ctx, training, func(any) error { return nil })
+}
