@@ -69,11 +69,8 @@ func launch(log io.Writer) (*ranks, error) {
 func join(w mpi.World, log io.Writer) (*ranks, error) {
 	r := &ranks{world: w, rank: w.Rank(), log: log}
 	var err error
-	if r.group, err = collective.New(w); err != nil {
-		if r.rank > 0 {
-			err = errReported
-		}
-		return r, err
+	if r.group, err = collective.New(w); err != nil { // in all of them
+		return r, r.firstReports(err)
 	}
 	host, err := os.Hostname()
 	if err != nil {
@@ -95,6 +92,14 @@ func join(w mpi.World, log io.Writer) (*ranks, error) {
 	}
 	r.unwatch = r.group.Watch(heartbeat, silence, r.lost)
 	return r, nil
+}
+
+// firstReports returns the error of a process, where all have the same.
+func (r *ranks) firstReports(err error) error {
+	if r.rank > 0 {
+		return silent{exitMistake}
+	}
+	return run.Agreed{Err: err}
 }
 
 // lost ends all processes because one is silent.
@@ -134,9 +139,9 @@ func (r *ranks) agree(err error) error {
 	case !slices.ContainsFunc(all, func(text []byte) bool { return len(text) > 0 }):
 		return nil
 	case r.rank > 0:
-		return errReported
+		return silent{exitMistake}
 	case err != nil:
-		return err // that of the others is most likely the same
+		return run.Agreed{Err: err} // that of the others is most likely the same
 	}
 	var others []error
 	for rank, text := range all {
@@ -144,7 +149,7 @@ func (r *ranks) agree(err error) error {
 			others = append(others, fmt.Errorf("rank %d on %s: %s", rank, r.host(rank), text))
 		}
 	}
-	return errors.Join(others...)
+	return run.Agreed{Err: errors.Join(others...)}
 }
 
 // inTurn calls do in the first process, and after it in the others.
@@ -171,8 +176,9 @@ func (r *ranks) end(err error) error {
 	if r == nil {
 		return err
 	}
-	interrupted, elsewhere := errors.Is(err, context.Canceled), errors.Is(err, run.ErrElsewhere)
-	known := err == nil || interrupted || elsewhere || errors.Is(err, errReported) || errors.As(err, new(run.Agreed))
+	interrupted := errors.Is(err, context.Canceled) || errors.As(err, new(interruption))
+	elsewhere := errors.Is(err, run.ErrElsewhere)
+	known := err == nil || interrupted || elsewhere || errors.As(err, new(silent)) || errors.As(err, new(run.Agreed))
 	if !known {
 		fmt.Fprintf(r.log, "rank %d on %s: %v\n", r.rank, r.host(r.rank), err)
 		r.world.Abort(exitMistake)

@@ -97,10 +97,12 @@ const (
 var ErrElsewhere = errors.New("another process of the training has ended with an error")
 
 // Agreed is an error that all processes of a training know of, and end by.
-type Agreed struct{ error }
+type Agreed struct{ Err error }
+
+func (a Agreed) Error() string { return a.Err.Error() }
 
 // Unwrap returns the error.
-func (a Agreed) Unwrap() error { return a.error }
+func (a Agreed) Unwrap() error { return a.Err }
 
 // agree returns the error that all processes of a training end with, after err in this one: nil where none has one,
 // multitask.ErrStop or context.Canceled where that is all that any has.
