@@ -4,45 +4,41 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/jenga-nlp/jenga/internal/collective"
 	"github.com/jenga-nlp/jenga/nn"
 )
 
 // reduction sums the gradients of a step over the ranks as they become final, in an order that is the same in each
-// rank and step: in buckets of several parameters, while the backward pass continues.
+// rank and step, while the backward pass continues.
 type reduction struct {
-	order []*nn.Param
-	at    int                // index in order: those before have been passed on
-	final map[*nn.Param]bool // nothing is added to their gradients any more
-	host  *nn.HostStore
+	exchange *exchange
+	order    []*nn.Param
+	at       int                // index in order: those before have been passed on
+	final    map[*nn.Param]bool // nothing is added to their gradients any more
+	left     map[*bucket]int    // parameters of a bucket that have not been passed on
 
-	bucket  []*nn.Param // that is not full
-	values  int         // of bucket
-	buckets chan bucket
-	result  chan error // of all buckets
+	sums   chan bucketSum
+	result chan error // of all sums
 }
 
-// bucket is parameters whose gradients are summed together: a table, or several others.
-type bucket struct {
-	params []*nn.Param
-	of     nn.Gradients
+// bucketSum is a bucket and the gradients that are to be summed.
+type bucketSum struct {
+	*bucket
+	of nn.Gradients
 }
 
-// bucketValues is the number of values from which a bucket is full: long messages use a network's bandwidth, short ones
-// begin early.
-const bucketValues = 1 << 20
-
-func newReduction(ranks *collective.Group, order []*nn.Param, host *nn.HostStore) *reduction {
+func newReduction(x *exchange, order []*nn.Param) *reduction {
 	r := &reduction{
-		order: order, final: map[*nn.Param]bool{}, host: host,
-		buckets: make(chan bucket, len(order)+1), result: make(chan error, 1),
+		exchange: x, order: order, final: map[*nn.Param]bool{}, left: map[*bucket]int{},
+		sums: make(chan bucketSum, len(x.buckets)), result: make(chan error, 1),
+	}
+	for _, b := range x.buckets {
+		r.left[b] = len(b.params)
 	}
 	go func() {
-		var s bucketSummer
 		var err error
-		for b := range r.buckets {
+		for b := range r.sums {
 			if err == nil {
-				err = s.sum(ranks, b)
+				err = x.sum(b.bucket, b.of)
 			}
 		}
 		r.result <- err
@@ -73,33 +69,13 @@ func (r *reduction) ready(w *nn.Param) {
 	r.final[w] = true
 	for r.at < len(r.order) && r.final[r.order[r.at]] {
 		w := r.order[r.at]
-		r.host.EndShardOf(w)
-		if r.host.Total().Has(w) {
-			r.pass(w, r.host.Total())
+		r.exchange.host.EndShardOf(w)
+		b := r.exchange.of[w]
+		if r.left[b]--; r.left[b] == 0 {
+			r.sums <- bucketSum{b, r.exchange.host.Total()}
 		}
 		r.at++
 	}
-}
-
-// pass adds a gradient to the bucket, and passes that on when it is full.
-func (r *reduction) pass(w *nn.Param, of nn.Gradients) {
-	if w.Table {
-		r.flush(of)
-		r.buckets <- bucket{[]*nn.Param{w}, of}
-		return
-	}
-	r.bucket, r.values = append(r.bucket, w), r.values+len(w.Data)
-	if r.values >= bucketValues {
-		r.flush(of)
-	}
-}
-
-// flush passes on the bucket.
-func (r *reduction) flush(of nn.Gradients) {
-	if len(r.bucket) > 0 {
-		r.buckets <- bucket{r.bucket, of}
-	}
-	r.bucket, r.values = nil, 0
 }
 
 // readyOutside marks the gradients of all parameters but the encoder's as final.
@@ -116,80 +92,28 @@ func (r *reduction) finish(tasks int) error {
 	for _, w := range r.order[r.at:] {
 		r.ready(w)
 	}
-	r.flush(r.host.Total())
+	host := r.exchange.host
 	if tasks > 0 {
-		for _, w := range r.host.Shared() {
-			r.host.EndShardOf(w)
+		for _, w := range host.Shared() {
+			host.EndShardOf(w)
 		}
 	}
+	close(r.sums)
+	err := <-r.result
 	for t := range tasks {
-		for _, w := range r.host.Shared() {
-			if of := r.host.TaskGradients(t); of.Has(w) {
-				r.pass(w, of)
+		for _, b := range r.exchange.shared {
+			if err == nil {
+				err = r.exchange.sum(b, host.TaskGradients(t))
 			}
 		}
-		r.flush(r.host.TaskGradients(t))
 	}
-	close(r.buckets)
-	return <-r.result
+	return err
 }
 
 // abandon ends the summing of a step that has failed.
 func (r *reduction) abandon() {
-	close(r.buckets)
+	close(r.sums)
 	<-r.result
-}
-
-// bucketSummer sums buckets over ranks, in memory that it uses again.
-type bucketSummer struct{ memory []float32 }
-
-// sum replaces the gradients of a bucket by their sums over all ranks.
-func (s *bucketSummer) sum(ranks *collective.Group, b bucket) error {
-	if w := b.params[0]; w.Table {
-		return s.sumRows(ranks, w, b.of)
-	}
-	s.memory = s.memory[:0]
-	for _, w := range b.params {
-		s.memory = append(s.memory, b.of.Values(w)...)
-	}
-	if err := sumValues(ranks, s.memory); err != nil {
-		return err
-	}
-	at := 0
-	for _, w := range b.params {
-		at += copy(b.of.Of(w), s.memory[at:])
-	}
-	return nil
-}
-
-// sumRows sums the rows of a table's gradient that any rank has touched.
-func (s *bucketSummer) sumRows(ranks *collective.Group, w *nn.Param, of nn.Gradients) error {
-	touched, recorded := of.Touched(w)
-	flags := append(touched, 0)
-	if recorded {
-		flags[len(touched)] = 1
-	}
-	if err := sumValues(ranks, flags); err != nil {
-		return err
-	}
-	for r, n := range flags {
-		flags[r] = min(n, 1)
-	}
-	touched, recorded = flags[:len(touched)], flags[len(touched)] > 0
-	s.memory = of.Rows(w, touched, s.memory)
-	if err := sumValues(ranks, s.memory); err != nil {
-		return err
-	}
-	of.SetRows(w, touched, s.memory, recorded)
-	return nil
-}
-
-// sumValues replaces values by their sums over all ranks.
-func sumValues(ranks *collective.Group, values []float32) error {
-	if err := ranks.Scatter(0, values); err != nil {
-		return err
-	}
-	return ranks.GatherParts(0, values)
 }
 
 // reduce sums gradients, losses and measured norms over all shards.

@@ -69,7 +69,7 @@ func (t *Training) pack(batches []Batch) [][]packed {
 func (s *step) backwardShard(parts []packed, last bool) error {
 	t := s.training
 	if last && t.plan.Ranks != nil {
-		s.reduced = newReduction(t.plan.Ranks, t.reducing, t.host)
+		s.reduced = newReduction(t.exchange, t.reducing)
 	}
 	for i, b := range parts {
 		if err := s.backward(b, last && i == len(parts)-1); err != nil {

@@ -89,6 +89,10 @@ func shapeOf(p nn.ParamState) paramShape {
 // Snapshot copies the state of the training.
 func (t *Training) Snapshot() (*Snapshot, error) { return t.SnapshotIn(nil) }
 
+// CollectState prepares a Snapshot of the first of several ranks, each of which has the optimizer's state of a part of
+// the parameters. All of them call it after the same update; a Snapshot of another rank lacks what others have.
+func (t *Training) CollectState() error { return t.exchange.collect() }
+
 // SnapshotIn is Snapshot with the memory of copies.
 func (t *Training) SnapshotIn(copies *nn.Copies) (*Snapshot, error) {
 	s := &Snapshot{header: header{Of: t.settings()}}

@@ -101,6 +101,9 @@ func (t *Training) updateAll(factor float32, fraction float64) (rate float64, er
 			return rate, err
 		}
 	}
+	if err := t.exchange.updated(); err != nil {
+		return rate, err
+	}
 	return rate, t.weighting.learned.update(fraction)
 }
 

@@ -48,6 +48,7 @@ type Training struct {
 	shards    shards                  // of this process
 	numbers   map[*corpus.Example]int // of training examples whose states are kept; nil: none are
 	reducing  []*nn.Param             // those of host, in the order in which their gradients are summed over ranks
+	exchange  *exchange               // with other ranks; nil: there are none
 	balance   *balance                // of the heads' gradients
 	guard     *lossGuard
 	pending   []Warning // about the plan, not returned yet
@@ -176,14 +177,21 @@ func (t *Training) makeStores() error {
 		}
 		t.stores = append(t.stores, store)
 	}
-	if t.plan.Ranks != nil {
-		t.reducing = t.model.reducing(t.host)
-		if tasks > 0 { // those of shared parameters are summed task by task
-			t.reducing = slices.DeleteFunc(t.reducing, func(w *nn.Param) bool {
-				return slices.Contains(t.host.Shared(), w)
-			})
-		}
+	if t.plan.Ranks == nil {
+		return nil
 	}
+
+	// what the ranks exchange
+	t.reducing = t.model.reducing(t.host)
+	var shared []*nn.Param
+	if tasks > 0 { // those of shared parameters are summed task by task
+		shared = t.host.Shared()
+		t.reducing = slices.DeleteFunc(t.reducing, func(w *nn.Param) bool { return slices.Contains(shared, w) })
+	}
+	if t.exchange, err = newExchange(t.plan.Ranks, t.host, t.reducing); err != nil {
+		return err
+	}
+	t.exchange.shared = bucketsOf(shared)
 	return nil
 }
 

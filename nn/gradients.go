@@ -14,8 +14,9 @@ import (
 // The encoder reports the parameters whose gradients are final by Ready, so that what sums gradients over processes may
 // begin before the backward pass ends.
 type Gradients struct {
-	of    map[*Param]*paramGradient
-	ready func(w *Param) // nil: Ready does nothing
+	of     map[*Param]*paramGradient
+	memory []float32      // of the gradients that HostStore.Place has moved
+	ready  func(w *Param) // nil: Ready does nothing
 }
 
 // paramGradient is the gradient of one parameter.
@@ -134,11 +135,18 @@ func (d *paramGradient) zero(w *Param) {
 }
 
 // sumSquares returns the sum of the squares of params' gradients, in the order of params, so that it is the same each
-// time, and those of params whose gradient is not zero.
-func (g Gradients) sumSquares(params []*Param) (sum float64, moved []*Param) {
+// time, and those of params whose gradient is not zero. Those of some params are known.
+func (g Gradients) sumSquares(params []*Param, known map[*Param]float64) (sum float64, moved []*Param) {
 	for _, w := range params {
 		d := g.of[w]
 		if d == nil {
+			continue
+		}
+		if squares, is := known[w]; is {
+			if squares != 0 {
+				moved = append(moved, w)
+			}
+			sum += squares
 			continue
 		}
 		squares := kernel.SumSquaresOfRows(d.values, w.rowLength(), d.touched)

@@ -66,7 +66,7 @@ func TestAdamWLeavesFrozenParametersAlone(t *testing.T) {
 
 // clip is what a step does with gradients before its update.
 func clip(params []*Param, g Gradients, limit float64) (norm float64, factor float32, moved []*Param) {
-	sum, moved := g.sumSquares(params)
+	sum, moved := g.sumSquares(params, nil)
 	norm = math.Sqrt(sum)
 	return norm, ClipFactor(norm, limit), moved
 }

@@ -48,6 +48,10 @@ func (s *HostStore) EndShard() {
 			s.EndShardOf(w)
 		}
 	}
+	if s.shards.at < s.shards.shards-1 { // the gradients have been exchanged with those of a level
+		free := &s.shards.levels[bits.TrailingZeros(^uint(s.shards.at))].gradients
+		free.memory, s.gradients.memory = s.gradients.memory, free.memory
+	}
 	s.shards.at++
 }
 

@@ -43,6 +43,7 @@ type HostStore struct {
 	moved     []*Param       // parameters whose gradient was not zero in the last SumSquares
 	tasks     *taskGradients // nil: one gradient for all tasks
 	shards    *shardSums     // nil: a step has one
+	placed    *placed        // nil: no parameters are shared with other processes
 	average   *averages      // nil: none
 
 	rates map[*Param]float64 // factors of the learning rate; 1 for all others
@@ -74,21 +75,29 @@ func (s *HostStore) Zero() {
 
 // SumSquares implements Store.
 func (s *HostStore) SumSquares() (sum float64) {
-	sum, s.moved = s.gradients.sumSquares(s.params)
+	var squares map[*Param]float64
+	if s.placed != nil {
+		squares = s.placed.sumSquares(s.gradients)
+	}
+	sum, s.moved = s.gradients.sumSquares(s.params, squares)
 	return sum
 }
 
 // Update implements Store.
 func (s *HostStore) Update(factor float32, rate float64) error {
+	if s.placed != nil && s.placed.failed != nil {
+		return s.placed.failed
+	}
 	for params := s.moved; len(params) > 0; {
 		// consecutive parameters of one rate
 		of, n := s.rateFactor(params[0]), 1
 		for n < len(params) && s.rateFactor(params[n]) == of {
 			n++
 		}
-		s.optimizer.Step(params[:n], s.gradients, factor, rate*of)
+		s.optimizer.Step(s.placed.ownParts(params[:n], s.gradients), s.gradients, factor, rate*of)
 		params = params[n:]
 	}
+	s.placed.forget(s.gradients)
 	s.average.follow()
 	return nil
 }
@@ -128,7 +137,7 @@ func (s *HostStore) State() ([]ParamState, error) { return s.StateIn(nil), nil }
 func (s *HostStore) StateIn(copies *Copies) []ParamState {
 	var all []ParamState
 	for _, w := range s.Params() {
-		state := s.optimizer.State(w)
+		state := s.state(w)
 		state.Slots = slices.Clone(state.Slots)
 		for i := range state.Slots {
 			state.Slots[i].Values = copies.Clone(state.Slots[i].Values)
@@ -154,7 +163,7 @@ func (s *HostStore) SetState(state []ParamState) error {
 	if err != nil {
 		return err
 	}
-	if err := s.optimizer.SetState(params, ofOptimizer); err != nil {
+	if err := s.setState(params, ofOptimizer); err != nil {
 		return err
 	}
 	s.UseAverage(false)

@@ -26,13 +26,14 @@ type checkpointer struct {
 	started   time.Time // of the training, without that before it was resumed
 	before    float64   // seconds before it was resumed
 
-	bests  bests
-	last   multitask.Step
-	frozen multitask.FrozenParams // at the end
-	plans  []bestPlan             // of the checkpoints of bests, where a training is resumed
-	mended []string               // warnings of what has become of them
-	old    *oldTasks              // of the base run; nil: it continues none
-	file   *experimentFile        // to replace with the next checkpoint; nil: none
+	bests   bests
+	last    multitask.Step
+	decided *bool                  // whether the next step saves; nil: stepped decides
+	frozen  multitask.FrozenParams // at the end
+	plans   []bestPlan             // of the checkpoints of bests, where a training is resumed
+	mended  []string               // warnings of what has become of them
+	old     *oldTasks              // of the base run; nil: it continues none
+	file    *experimentFile        // to replace with the next checkpoint; nil: none
 
 	copies  nn.Copies
 	writing background
@@ -100,10 +101,30 @@ func (c *checkpointer) stepped(before multitask.Step) error {
 			return err
 		}
 	}
-	if c.training.Due() || !c.dueAfter(before, c.last) {
+	due := false
+	if c.decided != nil {
+		due, c.decided = *c.decided, nil
+	} else {
+		due = !c.training.Due() && c.dueAfter(before, c.last)
+	}
+	if !due {
 		return nil
 	}
 	return c.save(nil, true)
+}
+
+// saves reports whether a snapshot is saved after an event that has not been recorded, or with nil at the end. It
+// decides so.
+func (c *checkpointer) saves(event any) bool {
+	switch e := event.(type) {
+	case nil:
+		return c.savesState() && !c.bests.hasBest()
+	case multitask.Step:
+		due := !c.training.Due() && c.dueAfter(c.last, e)
+		c.decided = &due
+		return due
+	}
+	return c.savesState()
 }
 
 // dueAfter reports whether save_strategy saves after a step, the one that follows before.

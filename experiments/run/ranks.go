@@ -136,18 +136,42 @@ func (r *Run) agree(ctx context.Context, err error) error {
 	return nil
 }
 
-// steps runs the steps and evaluations of a training, which all of its processes end after the same event.
-func (r *Run) steps(ctx context.Context, training *multitask.Training, record func(event any) error) error {
+// steps runs the steps and evaluations of a training, which all of its processes end after the same event. saves reports
+// whether this process saves a snapshot after an event, or with nil at the end; a nil saves: it never does.
+func (r *Run) steps(ctx context.Context, training *multitask.Training, record func(event any) error,
+	saves func(event any) bool) error {
 	if r.plan.Ranks == nil {
 		return training.Run(ctx, record)
 	}
-	return training.Run(context.WithoutCancel(ctx), func(event any) error {
-		err := record(event)
-		if _, isWarning := event.(multitask.Warning); isWarning && err == nil {
-			return nil
+	err := training.Run(context.WithoutCancel(ctx), func(event any) error {
+		if _, isWarning := event.(multitask.Warning); isWarning {
+			return record(event)
 		}
-		return r.agree(ctx, err)
+		if err := r.collect(training, saves != nil && saves(event)); err != nil {
+			return err
+		}
+		err := r.agree(ctx, record(event))
+		if errors.Is(err, context.Canceled) {
+			return errors.Join(err, r.collect(training, true))
+		}
+		return err
 	})
+	if err != nil {
+		return err
+	}
+	return r.collect(training, saves != nil && saves(nil))
+}
+
+// collect prepares a snapshot in the first process, if it saves one.
+func (r *Run) collect(training *multitask.Training, saves bool) error {
+	flag := []float64{0}
+	if saves {
+		flag[0] = 1
+	}
+	if err := r.plan.Ranks.Max(flag); err != nil || flag[0] == 0 {
+		return err
+	}
+	return training.CollectState()
 }
 
 // follow trains together with the process that writes the run folder.
@@ -168,5 +192,5 @@ func (r *Run) follow(ctx context.Context, folder string, data []multitask.Data) 
 	case err != nil:
 		return report.Done{}, err
 	}
-	return report.Done{}, r.steps(ctx, training, func(any) error { return nil })
+	return report.Done{}, r.steps(ctx, training, func(any) error { return nil }, nil)
 }

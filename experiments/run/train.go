@@ -116,7 +116,7 @@ func (r *Run) trainIn(
 		return c.done(), err
 	}
 	if err = r.agree(ctx, c.ended()); err == nil {
-		err = r.steps(ctx, training, record)
+		err = r.steps(ctx, training, record, c.saves)
 	}
 	switch {
 	case errors.Is(err, multitask.ErrStop):

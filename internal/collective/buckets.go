@@ -6,17 +6,29 @@ import (
 	"github.com/jenga-nlp/jenga/internal/kernel"
 )
 
-// granule is what the bounds of parts are multiples of: kernels on a part then have the vectors that they have on the
-// whole.
-const granule = 64
+// Floats returns memory of n zeros for values that are sent.
+func (g *Group) Floats(n int) ([]float32, error) {
+	memory, err := g.transport.Allocate(4 * n)
+	if err != nil {
+		return nil, err
+	}
+	return floats(memory)[:n], nil
+}
 
-// half returns where a range of values is divided.
-func half(from, to int) int { return min(to, from+((to-from)/2+granule-1)/granule*granule) }
+// floats returns the memory of a message, which is aligned, as values.
+func floats(b []byte) []float32 {
+	return unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/4)
+}
 
-// Part returns the range of a bucket of n values whose sums a rank has after Scatter: the bucket is halved as often as
-// there are bits in ranks, the lowest bit of the rank first.
-func Part(n, rank, ranks int) (from, to int) {
-	to = n
+// bytesOf returns the memory of values.
+func bytesOf(values []float32) []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(values))), 4*len(values))
+}
+
+// Part returns the range of units whose sums a rank has after Scatter: they are halved as often as there are bits in
+// ranks, the lowest bit of the rank first.
+func Part(units, rank, ranks int) (from, to int) {
+	to = units
 	for distance := 1; distance < ranks; distance *= 2 {
 		if middle := half(from, to); rank&distance == 0 {
 			to = middle
@@ -27,57 +39,57 @@ func Part(n, rank, ranks int) (from, to int) {
 	return from, to
 }
 
-// Scatter replaces the values of this rank's Part by their sums over all ranks, and others by sums over some of them
-// (recursive halving, Thakur et al. 2005, with the nearest neighbours first): the sums have the order of the tree.
-// Lanes, from 0, run beside each other.
-func (g *Group) Scatter(lane int, values []float32) error {
-	from, to := 0, len(values)
+// half returns where a range of units is divided.
+func half(from, to int) int { return to - (to-from)/2 }
+
+// Scatter replaces the values of this rank's Part of the units by their sums over all ranks, and others by sums over
+// some of them (recursive halving, Thakur et al. 2005, with the nearest neighbours first): the sums have the order of
+// the tree. Unit i is values[bounds[i]:bounds[i+1]], in memory of Floats. Lanes, from 0, run beside each other.
+func (g *Group) Scatter(lane int, values []float32, bounds []int) error {
+	from, to := 0, len(bounds)-1
 	for distance := 1; distance < g.ranks; distance *= 2 {
 		middle := half(from, to)
-		keep, give := values[from:middle], values[middle:to]
+		keep, give := values[bounds[from]:bounds[middle]], values[bounds[middle]:bounds[to]]
 		if g.rank&distance != 0 {
 			keep, give = give, keep
 			from = middle
 		} else {
 			to = middle
 		}
-		other, err := g.exchangeValues(lane, g.rank^distance, give, len(keep))
+		tag := tagBuckets + lane
+		other, err := g.buffer(tag, 4*len(keep))
 		if err != nil {
 			return err
 		}
-		kernel.Add(keep, other)
+		if err := g.exchange(g.rank^distance, tag, bytesOf(give), other); err != nil {
+			return err
+		}
+		kernel.Add(keep, floats(other))
 	}
 	return nil
 }
 
-// GatherParts replaces the values of the other ranks' parts by those that these ranks have.
-func (g *Group) GatherParts(lane int, values []float32) error {
+// GatherParts replaces the values of the other ranks' parts of the units by those that these ranks have.
+func (g *Group) GatherParts(lane int, values []float32, bounds []int) error {
+	part := func(rank, ranks int) []byte {
+		from, to := Part(len(bounds)-1, rank%ranks, ranks)
+		return bytesOf(values[bounds[from]:bounds[to]])
+	}
 	for distance := g.ranks / 2; distance > 0; distance /= 2 {
 		partner := g.rank ^ distance
-		from, to := Part(len(values), g.rank%(2*distance), 2*distance)
-		otherFrom, otherTo := Part(len(values), partner%(2*distance), 2*distance)
-		other, err := g.exchangeValues(lane, partner, values[from:to], otherTo-otherFrom)
+		err := g.exchange(partner, tagBuckets+lane, part(g.rank, 2*distance), part(partner, 2*distance))
 		if err != nil {
 			return err
 		}
-		copy(values[otherFrom:otherTo], other)
 	}
 	return nil
 }
 
-// exchangeValues sends values to a rank and returns n values from it, in memory that the lane uses again.
-func (g *Group) exchangeValues(lane, with int, send []float32, n int) ([]float32, error) {
-	tag := tagBuckets + lane
-	memory, err := g.buffer(tag, 4*(len(send)+n))
-	if err != nil {
-		return nil, err
+// Bounds returns the bounds of units of at most size values.
+func Bounds(values, size int) []int {
+	var bounds []int
+	for at := 0; at < values; at += size {
+		bounds = append(bounds, at)
 	}
-	outgoing, incoming := memory[:4*len(send)], memory[4*len(send):]
-	copy(floats(outgoing), send)
-	return floats(incoming), g.exchange(with, tag, outgoing, incoming)
-}
-
-// floats returns the memory of a message, which is aligned, as values.
-func floats(b []byte) []float32 {
-	return unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/4)
+	return append(bounds, values)
 }

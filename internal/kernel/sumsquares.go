@@ -10,16 +10,29 @@ func SumSquaresOfRows(x []float32, d int, touched []float32) float64 {
 		return 0
 	}
 	sums := squareSumsPool.Get().(*[]float64)
-	rows := len(x) / d
-	tile := max(1, elementTile/d)
-	*sums = append((*sums)[:0], make([]float64, (rows+tile-1)/tile)...)
-	sumSquaresTiles.run(rows, tile, sumSquaresArgs{*sums, x, touched, d, tile})
+	*sums = append((*sums)[:0], make([]float64, SquareTiles(len(x), d))...)
+	sumSquaresOfTiles(*sums, x, d, touched)
 	var sum float64
 	for _, s := range *sums {
 		sum += s
 	}
 	squareSumsPool.Put(sums)
 	return sum
+}
+
+// SquareTile is the number of values in a tile of rows of length d, whose squares SumSquaresOfRows sums by themselves
+// before it adds the sums of all tiles, first to last.
+func SquareTile(d int) int { return max(1, elementTile/d) * d }
+
+// SquareTiles returns the number of tiles of n values in rows of length d.
+func SquareTiles(n, d int) int { return (n + SquareTile(d) - 1) / SquareTile(d) }
+
+// SumSquaresOfTiles sets sums to Σx² of each tile of rows [V D], which begin with one.
+func SumSquaresOfTiles(sums []float64, x []float32, d int) { sumSquaresOfTiles(sums, x, d, nil) }
+
+func sumSquaresOfTiles(sums []float64, x []float32, d int, touched []float32) {
+	tile := SquareTile(d) / d
+	sumSquaresTiles.run(len(x)/d, tile, sumSquaresArgs{sums, x, touched, d, tile})
 }
 
 var squareSumsPool = sync.Pool{New: func() any { return new([]float64) }}

@@ -1,0 +1,212 @@
+package multitask
+
+import (
+	"slices"
+
+	"github.com/jenga-nlp/jenga/internal/collective"
+	"github.com/jenga-nlp/jenga/nn"
+)
+
+// exchange is what the ranks of a training exchange in each step: gradients in buckets, and where each rank updates only
+// parts of the parameters, those.
+type exchange struct {
+	ranks   *collective.Group
+	host    *nn.HostStore
+	buckets []*bucket
+	of      map[*nn.Param]*bucket
+	shared  []*bucket // of parameters whose gradients are kept by task
+	divided bool      // each rank updates its part of each bucket but tables
+	memory  []float32
+}
+
+// bucket is parameters whose gradients are summed together: a table, or several others.
+type bucket struct {
+	params []*nn.Param
+	bounds []int // of the units that ranks share, in the memory of placed parameters; nil: not divided
+}
+
+// bucketValues is the number of values from which a bucket is full: long messages use a network's bandwidth, short ones
+// begin early.
+const bucketValues = 1 << 20
+
+// newExchange divides parameters, in the order in which their gradients become final, into buckets, and the updates of
+// the store among the ranks where that is possible.
+func newExchange(ranks *collective.Group, host *nn.HostStore, order []*nn.Param) (*exchange, error) {
+	x := &exchange{ranks: ranks, host: host, of: map[*nn.Param]*bucket{}, divided: host.CanPlace()}
+	x.buckets = bucketsOf(order)
+	var dense []*nn.Param
+	for _, b := range x.buckets {
+		for _, w := range b.params {
+			if x.of[w] = b; !w.Table {
+				dense = append(dense, w)
+			}
+		}
+	}
+	if !x.divided {
+		return x, nil
+	}
+
+	// the parts of this rank
+	if err := host.Place(dense, ranks.Floats); err != nil {
+		return nil, err
+	}
+	rank, n := ranks.Rank()
+	var own [][2]int
+	for _, b := range x.buckets {
+		if b.params[0].Table {
+			continue
+		}
+		b.bounds = host.Units(b.params)
+		from, to := collective.Part(len(b.bounds)-1, rank, n)
+		own = append(own, [2]int{b.bounds[from], b.bounds[to]})
+	}
+	host.Own(own, ranks.Sum)
+	return x, nil
+}
+
+// bucketsOf divides parameters into buckets, in their order.
+func bucketsOf(order []*nn.Param) []*bucket {
+	var all []*bucket
+	var open *bucket
+	values := 0
+	for _, w := range order {
+		if w.Table {
+			all = append(all, &bucket{params: []*nn.Param{w}})
+			continue
+		}
+		if open == nil || values >= bucketValues {
+			open, values = &bucket{}, 0
+			all = append(all, open)
+		}
+		open.params, values = append(open.params, w), values+len(w.Data)
+	}
+	return all
+}
+
+// sum replaces the gradients of a bucket by their sums over all ranks; where updates are divided, in this rank's part.
+func (x *exchange) sum(b *bucket, of nn.Gradients) error {
+	if b.bounds != nil {
+		_, gradients := x.host.Placed()
+		return x.ranks.Scatter(0, gradients, b.bounds)
+	}
+	if b.params[0].Table {
+		return x.sumRows(b.params[0], of)
+	}
+	n := 0
+	for _, w := range b.params {
+		n += len(w.Data)
+	}
+	memory, err := x.floats(n)
+	if err != nil {
+		return err
+	}
+	at := 0
+	for _, w := range b.params {
+		if of.Has(w) {
+			at += copy(memory[at:], of.Values(w))
+		}
+	}
+	if err := x.sumValues(memory[:at]); err != nil {
+		return err
+	}
+	at = 0
+	for _, w := range b.params {
+		if of.Has(w) {
+			at += copy(of.Of(w), memory[at:])
+		}
+	}
+	return nil
+}
+
+// sumRows sums the rows of a table's gradient that any rank has touched.
+func (x *exchange) sumRows(w *nn.Param, of nn.Gradients) error {
+	// which rows, and whether any rank has recorded them
+	touched, recorded := of.Touched(w)
+	flags, err := x.floats(len(touched) + 1)
+	if err != nil {
+		return err
+	}
+	if copy(flags, touched); recorded {
+		flags[len(touched)] = 1
+	}
+	if err := x.sumValues(flags); err != nil {
+		return err
+	}
+	n := 0
+	for r := range touched {
+		if touched[r] = min(flags[r], 1); touched[r] != 0 {
+			n++
+		}
+	}
+	recorded = flags[len(touched)] > 0
+
+	// their values
+	rows, err := x.floats(n * w.Shape[1])
+	if err != nil {
+		return err
+	}
+	of.Rows(w, touched, rows)
+	if err := x.sumValues(rows); err != nil {
+		return err
+	}
+	of.SetRows(w, touched, rows, recorded)
+	return nil
+}
+
+// floats returns memory for n values, which is used again.
+func (x *exchange) floats(n int) ([]float32, error) {
+	if n > len(x.memory) {
+		memory, err := x.ranks.Floats(max(n, 2*len(x.memory)))
+		if err != nil {
+			return nil, err
+		}
+		x.memory = memory
+	}
+	clear(x.memory[:n])
+	return x.memory[:n], nil
+}
+
+// sumValues replaces values by their sums over all ranks.
+func (x *exchange) sumValues(values []float32) error {
+	bounds := collective.Bounds(len(values), 1024)
+	if err := x.ranks.Scatter(0, values, bounds); err != nil {
+		return err
+	}
+	return x.ranks.GatherParts(0, values, bounds)
+}
+
+// updated sends the parameters that this rank has updated to all others, and receives theirs.
+func (x *exchange) updated() error {
+	if x == nil || !x.divided {
+		return nil
+	}
+	values, _ := x.host.Placed()
+	for _, b := range x.buckets {
+		if b.bounds == nil || !slices.ContainsFunc(b.params, x.host.Moved) {
+			continue
+		}
+		if err := x.ranks.GatherParts(0, values, b.bounds); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// collect makes the first rank's store have the optimizer's state of all ranks, until the next update.
+func (x *exchange) collect() error {
+	if x == nil || !x.divided {
+		return nil
+	}
+	rank, _ := x.ranks.Rank()
+	return x.host.Collect(rank == 0, x.ranks.Max, func(values []float32) error {
+		for _, b := range x.buckets {
+			if b.bounds == nil {
+				continue
+			}
+			if err := x.ranks.GatherParts(0, values, b.bounds); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
