@@ -31,7 +31,7 @@ func (m cachedModel) predictAll(ctx context.Context, g *Group, examples []*corpu
 	// batches of this rank
 	batches := evaluationBatches(lengths(examples), batchSize, batchTokens)
 	results := make([]*batchResult, len(batches))
-	err = m.forEachBatch(ctx, g, examples, batches, func(pass *nn.Pass, at int, batch *corpus.Batch, a forwarded) error {
+	predict := func(pass *nn.Pass, at int, batch *corpus.Batch, a forwarded) error {
 		nodes := g.lossNodes(pass, a, batch)
 		if err := pass.Forward(); err != nil {
 			return err
@@ -48,8 +48,8 @@ func (m cachedModel) predictAll(ctx context.Context, g *Group, examples []*corpu
 			done(len(batches[at]))
 		}
 		return nil
-	})
-	if err != nil {
+	}
+	if err := m.forEachBatch(ctx, g, examples, batches, predict); err != nil {
 		return nil, nil, nil, err
 	}
 	if err := m.exchange(g, examples, batches, results); err != nil {
@@ -87,8 +87,8 @@ type badEvaluation struct{ bad *BadStep }
 func (e badEvaluation) Error() string { return e.bad.String() }
 func (e badEvaluation) Unwrap() error { return e.bad }
 
-// forEachBatch runs the batches of examples that are this rank's through the model, without learning. It calls visit for
-// each, before its pass's Forward, with its number.
+// forEachBatch runs the batches of examples that are this rank's through the model, without learning. It calls visit
+// for each, before its pass's Forward, with its number.
 func (m cachedModel) forEachBatch(ctx context.Context, g *Group, examples []*corpus.Example, batches [][]int,
 	visit func(pass *nn.Pass, at int, batch *corpus.Batch, a forwarded) error) error {
 	pass := nn.NewPass(0)

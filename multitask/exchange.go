@@ -7,8 +7,8 @@ import (
 	"github.com/jenga-nlp/jenga/nn"
 )
 
-// exchange is what the ranks of a training exchange in each step: gradients in buckets, and where each rank updates only
-// parts of the parameters, those.
+// exchange is what the ranks of a training exchange in each step: gradients in buckets, and where each rank updates
+// only parts of the parameters, those.
 type exchange struct {
 	ranks   *collective.Group
 	host    *nn.HostStore

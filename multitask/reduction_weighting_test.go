@@ -66,7 +66,9 @@ func shardedTrainings() []sharded {
 		{"batches of two groups", [2]int{0, 1}, func(*Model, *Plan) {}},
 		{"running means", [2]int{0, 1}, func(_ *Model, p *Plan) { p.Average = 0.9 }},
 		{"sgd", [2]int{0, 1}, func(_ *Model, p *Plan) { p.Optimizer = SGD{Momentum: 0.9} }},
-		{"adafactor", [2]int{0, 1}, func(_ *Model, p *Plan) { p.Optimizer = registered(Optimizers(), "adafactor", "", struct{}{}) }},
+		{"adafactor", [2]int{0, 1}, func(_ *Model, p *Plan) {
+			p.Optimizer = registered(Optimizers(), "adafactor", "", struct{}{})
+		}},
 		{"learned weighting", [2]int{0, 1}, func(m *Model, p *Plan) { p.Weighting = uncertainty(m) }},
 		{"factors by losses", [2]int{0, 1}, func(_ *Model, p *Plan) { p.Weighting = &scripted{factor: 2} }},
 		{"losses as factors", [2]int{0, 1}, func(_ *Model, p *Plan) { p.Weighting = byLoss{} }},

@@ -2,15 +2,12 @@ package multitask
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"slices"
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/encoders"
-	"github.com/jenga-nlp/jenga/fusion"
 	"github.com/jenga-nlp/jenga/nn"
 )
 
@@ -74,7 +71,8 @@ type Training struct {
 // Update, plan.MaxSteps times, in place of Step; the plan's batches, sampler and evaluations have no effect.
 func New(m *Model, data []Data, plan Plan) (*Training, error) {
 	t := &Training{
-		model: cachedModel{Model: m, ranks: plan.Ranks}, frozen: m.Frozen(), data: data, plan: plan, pass: nn.NewPass(plan.Seed),
+		model: cachedModel{Model: m, ranks: plan.Ranks}, frozen: m.Frozen(), data: data, plan: plan,
+		pass:      nn.NewPass(plan.Seed),
 		weighting: newWeighting(plan.Weighting), state: State{Last: -1}, shards: plan.shards(),
 		sampling: rand.NewPCG(plan.Seed, streamSampler), weighing: rand.NewPCG(plan.Seed, streamWeighting),
 	}
@@ -133,71 +131,6 @@ func (t *Training) shuffle() (err error) {
 	}
 	t.state.Steps, t.state.Epochs = t.length.steps, divideUp(t.length.batches, perEpoch)
 	return nil
-}
-
-// makeStores allocates gradients and the stores of the optimizer's state.
-func (t *Training) makeStores() error {
-	if err := t.plan.CheckWeighting(t.model.Model); err != nil {
-		return err
-	}
-	tasks := 0
-	if t.weighting.byGradients != nil {
-		tasks = len(t.model.tasks())
-	}
-	t.host = nn.NewHostStore(t.model.Params.All(), t.plan.optimizer().New(t.plan.WeightDecay))
-	if tasks > 0 {
-		t.host.SeparateTasks(tasks, t.model.shared())
-	}
-	if t.shards.own > 1 {
-		t.host.SeparateShards(t.shards.own)
-	}
-	rates, err := t.plan.rates(t.model.Model)
-	if err != nil {
-		return err
-	}
-	t.host.SetRates(rates)
-	if t.plan.Average > 0 {
-		t.host.Average(t.plan.Average)
-	}
-	t.stores = []nn.Store{t.host}
-
-	if resident, ok := t.model.Encoder.(encoders.Resident); ok && !t.frozen {
-		if t.shards.all > 1 {
-			return errors.New("gradients of an encoder with a memory of its own are not summed over shards")
-		}
-		if t.plan.optimizer() != Optimizer(defaultAdamW) {
-			return errors.New("an encoder with a memory of its own is updated by AdamW with its default options")
-		}
-		if t.plan.Average > 0 {
-			return errors.New("an encoder with a memory of its own has no running means of its parameters")
-		}
-		store := resident.Store(t.plan.WeightDecay, tasks)
-		if _, ok := store.(nn.TaskStore); tasks > 0 && !ok {
-			return errors.New("the encoder does not keep gradients by task, which the weighting combines")
-		}
-		t.stores = append(t.stores, store)
-	}
-	if t.plan.Ranks == nil {
-		return nil
-	}
-
-	// what the ranks exchange
-	t.reducing = t.model.reducing(t.host)
-	var shared []*nn.Param
-	if tasks > 0 { // those of shared parameters are summed task by task
-		shared = t.host.Shared()
-		t.reducing = slices.DeleteFunc(t.reducing, func(w *nn.Param) bool { return slices.Contains(shared, w) })
-	}
-	if t.exchange, err = newExchange(t.plan.Ranks, t.host, t.reducing); err != nil {
-		return err
-	}
-	t.exchange.shared = bucketsOf(shared)
-	return nil
-}
-
-// shared returns the parameters in the tree that all tasks share.
-func (m *Model) shared() []*nn.Param {
-	return append(EncoderParams(m.Params).All(), fusion.DescriptionOf(m.Fusion).Shared...)
 }
 
 // Done reports whether only Finish remains to be called.

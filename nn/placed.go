@@ -105,8 +105,8 @@ func (s *HostStore) Units(params []*Param) []int {
 	return append(bounds, end)
 }
 
-// Own makes the store update those placed values that lie within ranges of the memory, each between two bounds of Units.
-// sum replaces numbers by their sums over all processes.
+// Own makes the store update those placed values that lie within ranges of the memory, each between two bounds of
+// Units. sum replaces numbers by their sums over all processes.
 func (s *HostStore) Own(ranges [][2]int, sum func([]float64) error) {
 	s.placed.sum = sum
 	for _, w := range s.placed.params {
@@ -179,8 +179,8 @@ func (p *placed) forget(g Gradients) {
 	}
 }
 
-// state returns what the optimizer keeps of w, of a placed parameter only in the parts that this store updates: zeros in
-// the others.
+// state returns what the optimizer keeps of w, of a placed parameter only in the parts that this store updates: zeros
+// in the others.
 func (s *HostStore) state(w *Param) OptimizerState {
 	if s.placed == nil || !slices.Contains(s.placed.params, w) {
 		return s.optimizer.State(w)

@@ -104,8 +104,8 @@ func (r *ranks) firstReports(err error) error {
 
 // lost ends all processes because one is silent.
 func (r *ranks) lost(rank int) {
-	fmt.Fprintf(r.log, "rank %d on %s has not answered for %v: training ends; jenga train --resume goes on from the last "+
-		"checkpoint\n", rank, r.host(rank), silence)
+	fmt.Fprintf(r.log, "rank %d on %s has not answered for %v: training ends; jenga train --resume goes on from the "+
+		"last checkpoint\n", rank, r.host(rank), silence)
 	r.world.Abort(exitMistake)
 }
 
@@ -170,8 +170,8 @@ func (r *ranks) inTurn(do func() error) error {
 	return r.agree(err)
 }
 
-// end ends the connection to the others after the training in this process, which returned err, and returns the error of
-// the command. Others that do not know of an error are ended.
+// end ends the connection to the others after the training in this process, which returned err, and returns the error
+// of the command. Others that do not know of an error are ended.
 func (r *ranks) end(err error) error {
 	if r == nil {
 		return err

@@ -67,7 +67,8 @@ func (c *commands) resume(ctx context.Context, f trainFlags, name string) (repor
 }
 
 // readyToResume prepares a training that was found for going on, with the experiment of a file.
-func (c *commands) readyToResume(ctx context.Context, f trainFlags, found run.Unfinished, file string) (*run.Run, error) {
+func (c *commands) readyToResume(ctx context.Context, f trainFlags, found run.Unfinished, file string,
+) (*run.Run, error) {
 	e, err := config.Read(file, f.set)
 	if err != nil {
 		return nil, err

@@ -107,9 +107,9 @@ var descriptions = map[string]string{
 	"training.gradient_accumulation_steps": "number of batches whose gradients are summed for one update",
 	"training.rehearse": "fraction of batches that are of the tasks that model.keep_tasks names, where the encoder " +
 		"learns: the probability of each batch; 0: these tasks are not trained, and may get worse",
-	"training.shards": "number of parts of each batch, a power of two: each is a forward and a backward pass of its own. " +
-		"The processes of a training that mpirun starts divide them; the model does not depend on the number of processes, " +
-		"but on that of shards",
+	"training.shards": "number of parts of each batch, a power of two: each is a forward and a backward pass of its " +
+		"own. The processes of a training that mpirun starts divide them; the model does not depend on the number of " +
+		"processes, but on that of shards",
 	"training.recompute":  "whether activations are recomputed in the backward pass: less memory, more time",
 	"training.eval_steps": "number of updates between evaluations, with eval_strategy: steps",
 	"training.save_strategy": "when last/ is saved, with the state from which jenga train --resume goes on, beside " +

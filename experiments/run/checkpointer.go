@@ -113,33 +113,6 @@ func (c *checkpointer) stepped(before multitask.Step) error {
 	return c.save(nil, true)
 }
 
-// saves reports whether a snapshot is saved after an event that has not been recorded, or with nil at the end. It
-// decides so.
-func (c *checkpointer) saves(event any) bool {
-	switch e := event.(type) {
-	case nil:
-		return c.savesState() && !c.bests.hasBest()
-	case multitask.Step:
-		due := !c.training.Due() && c.dueAfter(c.last, e)
-		c.decided = &due
-		return due
-	}
-	return c.savesState()
-}
-
-// dueAfter reports whether save_strategy saves after a step, the one that follows before.
-func (c *checkpointer) dueAfter(before, step multitask.Step) bool {
-	switch t := c.run.experiment().Training; t.SaveStrategy {
-	case "epoch":
-		return int(step.Epoch) > int(before.Epoch)
-	case "steps":
-		return step.Number%t.SaveSteps == 0
-	case "minutes":
-		return time.Since(c.begun.time).Minutes() >= t.SaveMinutes
-	}
-	return false
-}
-
 // save saves the model as the last, with the state of the training if state is true, and then copies it to other names
 // in the run folder. It returns when all is copied that training changes; wait waits until it is written.
 func (c *checkpointer) save(names []string, state bool) error {

@@ -75,6 +75,7 @@ func planKeys(states string) []planKey {
 	return []planKey{
 		{"", []string{"seed=7"}, planFields{"Seed": uint64(7)}},
 		{"LearningRate", []string{"training.learning_rate=0.5"}, planFields{"Rate": 0.5}},
+		{"Shards", []string{"training.shards=4"}, planFields{"Shards": 4}},
 		{"HeadRate", []string{"training.head_learning_rate=0.5"}, planFields{"HeadRate": 0.5}},
 		{"LayerDecay", []string{"training.layer_decay=0.5"}, planFields{"LayerDecay": 0.5}},
 		{"", []string{"model.freeze={unfreeze: {every: 0.5}}"}, planFields{"UnfreezeEvery": 0.5}},
@@ -132,7 +133,7 @@ func TestEachKeyOfTrainingIsInThePlan(t *testing.T) {
 		}
 	}
 	for field := range reflect.TypeFor[multitask.Plan]().Fields() {
-		if !changed[field.Name] && field.Name != "Ranks" && field.Name != "Shards" {
+		if !changed[field.Name] && field.Name != "Ranks" {
 			t.Errorf("no row changes %s of multitask.Plan", field.Name)
 		}
 	}

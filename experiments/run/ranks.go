@@ -28,8 +28,8 @@ func (r *Run) UseRanks(ranks *collective.Group, local int) error {
 	}
 	if *shards%n != 0 {
 		return &plugin.Mistake{Place: r.experiment().Place("training.shards"), Err: fmt.Errorf("training: %s cannot be "+
-			"divided among %d processes; want as many processes as shards, or a half, a quarter, …; a training goes on with the shards that it "+
-			"began with", plugin.Count(*shards, "shard"), n)}
+			"divided among %d processes; want as many processes as shards, or a half, a quarter, …; a training goes "+
+			"on with the shards that it began with", plugin.Count(*shards, "shard"), n)}
 	}
 	r.plan.Ranks, r.plan.Shards = ranks, *shards
 	r.machine.Local = local
@@ -75,7 +75,8 @@ func (r *Run) checkRanks(folder string) error {
 		for i, what := range []string{"", "jenga", "the kernels", "the experiment", "the data"} {
 			if i > 0 && i < len(other) && i < len(first) && other[i] != first[i] {
 				if what == "the experiment" {
-					return fmt.Errorf("rank %d on %s has another experiment than rank 0 on %s", rank, other[0], first[0])
+					return fmt.Errorf("rank %d on %s has another experiment than rank 0 on %s", rank, other[0],
+						first[0])
 				}
 				return fmt.Errorf("rank %d on %s differs from rank 0 on %s: %s: %s, not %s", rank, other[0], first[0],
 					what, other[i], first[i])
@@ -136,8 +137,8 @@ func (r *Run) agree(ctx context.Context, err error) error {
 	return nil
 }
 
-// steps runs the steps and evaluations of a training, which all of its processes end after the same event. saves reports
-// whether this process saves a snapshot after an event, or with nil at the end; a nil saves: it never does.
+// steps runs the steps and evaluations of a training, which all of its processes end after the same event. saves
+// reports whether this process saves a snapshot after an event, or with nil at the end; a nil saves: it never does.
 func (r *Run) steps(ctx context.Context, training *multitask.Training, record func(event any) error,
 	saves func(event any) bool) error {
 	if r.plan.Ranks == nil {
