@@ -10,35 +10,8 @@ import (
 	"testing"
 
 	"github.com/jenga-nlp/jenga/corpus"
-	"github.com/jenga-nlp/jenga/encoders"
 	"github.com/jenga-nlp/jenga/internal/collective"
-	"github.com/jenga-nlp/jenga/nn"
 )
-
-// bilstmModel is smallModel with a bilstm encoder.
-func bilstmModel(t *testing.T) *Model {
-	params := nn.NewParams(3)
-	m := smallModel(t, "none", 0)
-	choice, err := encoders.Registry().FromString("bilstm", "{embedding: 6, layers: 2, hidden: 6}")
-	if err != nil {
-		t.Fatal(err)
-	}
-	env := encoders.Env{Vocabulary: smallVocabulary, DropoutSet: true, Params: params.In("encoder")}
-	m.Encoder, err = choice.Build(env)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m.Params = params
-	m.Groups = m.Groups[1:]
-	m.Groups[0].Tasks = nil
-	return m
-}
-
-// addTaskOf adds a group of a task with the small labels.
-func addTaskOf(t *testing.T, m *Model, name, kind string) {
-	task := smallTask(t, m, name, kind, 0)
-	m.Groups = append(m.Groups, Group{Name: name, Tasks: []Task{task}})
-}
 
 func TestCutDividesABatchByTokens(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
