@@ -124,6 +124,9 @@ func TestRanksTrainToTheSameBytesWithTheSameShards(t *testing.T) {
 					}
 				}
 				for n := range got {
+					if got[n].Tokens != want[n].Tokens || want[n].Tokens == 0 {
+						t.Errorf("%d ranks: %d tokens in step %d, want %d", ranks, got[n].Tokens, n+1, want[n].Tokens)
+					}
 					if got[n].Loss != want[n].Loss || got[n].GradientNorm != want[n].GradientNorm {
 						t.Errorf("%d ranks, step %d: loss %v and gradient %v, want %v and %v", ranks, n+1, got[n].Loss,
 							got[n].GradientNorm, want[n].Loss, want[n].GradientNorm)

@@ -53,8 +53,10 @@ func (t *Training) compute(batches []Batch) (Step, error) {
 		if err := s.backwardShard(parts, i == len(s.shards)-1); err != nil {
 			return report, err
 		}
-		for _, b := range parts {
-			report.Tokens += len(b.batch.Tokens.IDs)
+	}
+	for _, b := range batches {
+		for _, e := range b.Examples {
+			report.Tokens += e.Tokens()
 		}
 	}
 	t.serial += uint64(len(batches) * t.shards.all)
