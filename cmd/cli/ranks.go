@@ -56,13 +56,24 @@ func launch(log io.Writer) (*ranks, error) {
 		return nil, err
 	}
 	if w.Ranks() == 1 {
+		version := w.Version()
 		w.Close()
-		if tasks > 1 {
+		switch {
+		case tasks > 1:
 			return nil, fmt.Errorf("MPI has one process, and srun has started %d tasks"+alone, tasks)
+		case launcher.Ranks > 1:
+			return nil, fmt.Errorf("%s has started %d processes, which do not find each other by %s: name the "+
+				"launcher's own MPI library by %s",
+				launcher.Name, launcher.Ranks, firstLine(version), mpi.LibraryVariable)
 		}
 		return nil, nil
 	}
 	return join(w, log)
+}
+
+func firstLine(text string) string {
+	line, _, _ := strings.Cut(text, "\n")
+	return strings.TrimSpace(line)
 }
 
 // join makes the processes of a world known to each other, and divides the cores of each machine among its processes.

@@ -10,10 +10,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/jenga-nlp/jenga/internal/mpi/mpitest"
 )
 
 // inProcesses are trainings of killedExperiment in several processes.
@@ -22,20 +23,13 @@ type inProcesses struct{ program, home string }
 // command returns the command that trains, or goes on, in so many processes that a launcher starts; without a launcher
 // in this one alone.
 func (p inProcesses) command(launcher string, processes int, folder string) *exec.Cmd {
-	words := []string{p.program, "train", "--resume", "experiment.yaml", "--out", folder, "--threads", "1",
+	args := []string{"train", "--resume", "experiment.yaml", "--out", folder, "--threads", "1",
 		"--set", "training.shards=8", "--set", "training.early_stopping_patience=0"}
+	cmd := exec.Command(p.program, args...)
 	if launcher != "" {
-		words = append([]string{launcher, "-n", strconv.Itoa(processes)}, words...)
+		cmd = mpitest.Command(launcher, processes, p.program, args...)
 	}
-	cmd := exec.Command(words[0], words[1:]...)
-	cmd.Dir = p.home
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Env = append(os.Environ(), "PATH="+filepath.Dir(launcher)+string(os.PathListSeparator)+os.Getenv("PATH"),
-		"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1",
-		"PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe", "OMPI_MCA_rmaps_base_oversubscribe=1")
-	if prefix := filepath.Dir(filepath.Dir(launcher)); strings.Contains(launcher, "openmpi") { // it can be anywhere
-		cmd.Env = append(cmd.Env, "OPAL_PREFIX="+prefix, "PMIX_PREFIX="+prefix, "PRTE_PREFIX="+prefix)
-	}
+	cmd.Dir, cmd.SysProcAttr = p.home, &syscall.SysProcAttr{Setpgid: true}
 	return cmd
 }
 
@@ -65,21 +59,16 @@ func (p inProcesses) kill(t *testing.T, launcher, folder string) {
 	if err := syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	if err := exec.Command("pkill", "-KILL", "-f", p.program).Run(); err != nil { // in groups of their own
-		t.Log(err)
-	}
+	exec.Command("pkill", "-KILL", "-f", p.program).Run() // those in groups of their own; without any it fails
 	if err := cmd.Wait(); err == nil {
 		t.Fatalf("%s: training ended before it was killed\n%s", launcher, &log)
 	}
 }
 
-// TestProcessesTrainToTheSameBytes trains by the launchers of MPI libraries that JENGA_MPIRUN lists, in 1, 2, 4 and 8
-// processes, and in 4 that are killed and resumed in 2.
+// TestProcessesTrainToTheSameBytes trains by the launchers of MPI libraries in 1, 2, 4 and 8 processes, and in 4 that
+// are killed and resumed in 2.
 func TestProcessesTrainToTheSameBytes(t *testing.T) {
-	launchers := filepath.SplitList(os.Getenv("JENGA_MPIRUN"))
-	if len(launchers) == 0 {
-		t.Skip("JENGA_MPIRUN lists no launchers of MPI libraries")
-	}
+	launchers := mpitest.Launchers(t)
 	p := inProcesses{home: t.TempDir()}
 	p.program = filepath.Join(p.home, "jenga")
 	build := exec.Command("go", "build", "-tags", "mpi", "-o", p.program, ".")

@@ -17,9 +17,6 @@ import (
 // Built reports whether the program can use an MPI library.
 const Built = true
 
-// LibraryVariable is the environment variable that names the MPI library's file.
-const LibraryVariable = "JENGA_MPI_LIBRARY"
-
 // library is an open MPI library.
 type library struct {
 	file    string

@@ -10,6 +10,9 @@ import "errors"
 // ErrNotBuilt is the error of Start in a program that was built without the tag mpi.
 var ErrNotBuilt = errors.New("this jenga was built without MPI: build it with go build -tags mpi ./cmd/jenga")
 
+// LibraryVariable is the environment variable that names the MPI library's file.
+const LibraryVariable = "JENGA_MPI_LIBRARY"
+
 // World is the processes that were started together. Its methods may be called by several goroutines.
 type World interface {
 	// Rank returns the number of this process, from 0, and Ranks how many there are.

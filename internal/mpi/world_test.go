@@ -7,33 +7,23 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"testing"
+
+	"github.com/jenga-nlp/jenga/internal/mpi/mpitest"
 )
 
 func TestMain(m *testing.M) { Exit(m.Run()) }
 
-// The launchers named by JENGA_MPIRUN, or mpiexec in PATH, run TestRanks in 1, 2, 4 and 8 processes.
+// Each launcher runs TestRanks in 1, 2, 4 and 8 processes.
 func TestLaunchers(t *testing.T) {
 	if _, ok := Launched(); ok {
 		t.Skip("this is a rank")
 	}
-	launchers := filepath.SplitList(os.Getenv("JENGA_MPIRUN"))
-	if len(launchers) == 0 {
-		path, err := exec.LookPath("mpiexec")
-		if err != nil {
-			t.Skip("there is no mpiexec in PATH, and JENGA_MPIRUN names no launcher")
-		}
-		launchers = []string{path}
-	}
-	for _, launcher := range launchers {
-		for _, ranks := range []string{"1", "2", "4", "8"} {
-			command := exec.Command(launcher, "-n", ranks, os.Args[0], "-test.run=^TestRanks$", "-test.v")
-			command.Env = append(os.Environ(), "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1",
-				"PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe", "GOMAXPROCS=2")
-			if output, err := command.CombinedOutput(); err != nil {
-				t.Errorf("%s -n %s: %v\n%s", launcher, ranks, err, output)
+	for _, launcher := range mpitest.Launchers(t) {
+		for _, ranks := range []int{1, 2, 4, 8} {
+			cmd := mpitest.Command(launcher, ranks, os.Args[0], "-test.run=^TestRanks$", "-test.v")
+			if output, err := cmd.CombinedOutput(); err != nil {
+				t.Errorf("%s -n %d: %v\n%s", launcher, ranks, err, output)
 			}
 		}
 	}

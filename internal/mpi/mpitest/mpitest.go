@@ -1,0 +1,34 @@
+// Package mpitest starts programs by the launchers of MPI libraries in tests.
+package mpitest
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"testing"
+)
+
+// Launchers returns the launchers that JENGA_MPIRUN lists, a mpiexec or mpirun of each MPI library. It skips the test
+// where there are none.
+func Launchers(t *testing.T) []string {
+	t.Helper()
+	launchers := filepath.SplitList(os.Getenv("JENGA_MPIRUN"))
+	if len(launchers) == 0 {
+		t.Skip("JENGA_MPIRUN lists no launchers of MPI libraries")
+	}
+	return launchers
+}
+
+// Command returns the command by which a launcher starts a program in so many processes, even if there are fewer cores.
+func Command(launcher string, processes int, program string, args ...string) *exec.Cmd {
+	cmd := exec.Command(launcher, append([]string{"-n", strconv.Itoa(processes), program}, args...)...)
+	cmd.Env = append(os.Environ(), "PATH="+filepath.Dir(launcher)+string(os.PathListSeparator)+os.Getenv("PATH"),
+		"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", // of Open MPI, in containers
+		"OMPI_MCA_rmaps_base_oversubscribe=1", "PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe")
+	prefix := filepath.Dir(filepath.Dir(launcher))
+	if _, err := os.Stat(filepath.Join(prefix, "lib", "libmpi.so.40")); err == nil { // Open MPI, anywhere
+		cmd.Env = append(cmd.Env, "OPAL_PREFIX="+prefix, "PMIX_PREFIX="+prefix, "PRTE_PREFIX="+prefix)
+	}
+	return cmd
+}
