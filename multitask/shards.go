@@ -1,6 +1,7 @@
 package multitask
 
 import (
+	"math/bits"
 	"math/rand/v2"
 	"slices"
 
@@ -25,6 +26,10 @@ func (plan Plan) shards() shards {
 	own := all / processes
 	return shards{all, rank * own, own}
 }
+
+// ShardGradients returns how many gradients a process keeps besides that of the shard at hand, to sum those of its
+// shards in a tree.
+func (plan Plan) ShardGradients() int { return bits.Len(uint(plan.shards().own)) - 1 }
 
 // cut divides the examples of a batch into n shards of about equally many tokens, in their order. Some may be empty.
 func cut(examples []*corpus.Example, n int) [][]*corpus.Example {

@@ -46,6 +46,7 @@ func (r *Run) trainingNeed(data []multitask.Data) (estimate, error) {
 	n.batch, n.activations = r.Model.Largest(sizes, encoders.Workload{Training: true, Recompute: plan.Recompute})
 	_, n.recomputed = r.Model.Largest(sizes, encoders.Workload{Training: true, Recompute: true})
 	n.gradients += plan.TaskGradients(r.Model)
+	n.gradients *= int64(1 + plan.ShardGradients())
 	n.activations, n.recomputed = multitask.Reserve(n.activations), multitask.Reserve(n.recomputed)
 	tokens := int64(0)
 	for _, s := range sizes {

@@ -203,3 +203,20 @@ func TestSizesAreWrittenWithThreeDigits(t *testing.T) {
 		}
 	}
 }
+
+func TestGradientsOfShardsAreCounted(t *testing.T) {
+	gradients := func(sets ...string) int64 {
+		r := prepared(t, sample.Small(t, ""), 1<<20, sets...)
+		need, err := r.trainingNeed(r.data())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return need.gradients
+	}
+	one := gradients()
+	for shards, want := range map[int]int64{1: 1, 2: 2, 8: 4} { // the shard's own, and a level each
+		if got := gradients(fmt.Sprintf("training.shards=%d", shards)); got != want*one {
+			t.Errorf("%d shards need %d bytes of gradients, want %d times %d", shards, got, want, one)
+		}
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/jenga-nlp/jenga/experiments/report"
+	"github.com/jenga-nlp/jenga/heads"
 	"github.com/jenga-nlp/jenga/internal/collective"
 	"github.com/jenga-nlp/jenga/internal/kernel"
 	"github.com/jenga-nlp/jenga/multitask"
@@ -19,7 +20,7 @@ import (
 // has, or as there are processes; local of them share the machine. It is called before Train.
 func (r *Run) UseRanks(ranks *collective.Group, local int) error {
 	_, n := ranks.Rank()
-	shards := &r.experiment().Training.Shards
+	shards, given := &r.experiment().Training.Shards, r.experiment().Training.Shards > 0
 	switch {
 	case *shards == 0 && r.resumed != nil:
 		*shards = 1 // as it began
@@ -33,7 +34,26 @@ func (r *Run) UseRanks(ranks *collective.Group, local int) error {
 	}
 	r.plan.Ranks, r.plan.Shards = ranks, *shards
 	r.machine.Local = local
+	if !given {
+		r.warnShards()
+	}
 	return nil
+}
+
+// warnShards warns of heads that compare the examples of a shard, and not those of a batch.
+func (r *Run) warnShards() {
+	if r.experiment().Training.Shards < 2 {
+		return
+	}
+	for _, task := range r.experiment().Tasks {
+		for _, head := range task.Heads {
+			if heads.TraitsOf(head.Part.Options).Compares {
+				r.Warnings = append(r.Warnings, plugin.Warning(head.Place, "task %q: head %q learns by comparing the "+
+					"examples of a batch, and compares only those of one of its %d shards", task.Name, head.Name,
+					r.experiment().Training.Shards))
+			}
+		}
+	}
 }
 
 // writes reports whether this process writes the run folder.

@@ -90,6 +90,7 @@ func newRun(built *model.Assembled) (*Run, error) {
 		r.checkDev(&mistakes)
 	}
 	r.warnUntuned()
+	r.warnShards()
 	var err error
 	if r.plan, err = r.newPlan(); err != nil {
 		mistakes.Append(err)
