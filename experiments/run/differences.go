@@ -175,6 +175,7 @@ func experimentDifferences(file string, was, now []byte) ([]difference, error) {
 			after["model.base_model"] != ""
 		chosen := sized && after[key] == "" ||
 			strings.HasSuffix(key, ".split_words") && (after[key] == "" || after[key] == "auto") ||
+			key == shardsKey && after[key] == "" ||
 			key == "training.greater_is_better" && after[key] == "" && isImplied(file, was)
 		if before[key] != after[key] && !chosen && !isUnimportant(key) {
 			one := difference{of: changedExperiment, what: key, was: orNone(before[key]), now: orNone(after[key])}
