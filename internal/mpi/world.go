@@ -73,19 +73,23 @@ func (w *world) run(started chan<- error) {
 	}
 
 	var open []*request
-	var wait time.Duration
+	wait := time.NewTimer(0)
+	var pause time.Duration
 	for more := true; more || len(open) > 0; {
-		// new requests
+		// new requests, or time to look at those that are open
 		var r *request
-		switch {
-		case !more:
-		case len(open) == 0:
-			r, more = <-w.requests
-		default:
-			select {
-			case r, more = <-w.requests:
-			default:
-			}
+		var look <-chan time.Time // nil: none is open
+		if len(open) > 0 {
+			wait.Reset(pause)
+			look = wait.C
+		}
+		requests := w.requests
+		if !more {
+			requests = nil
+		}
+		select {
+		case r, more = <-requests:
+		case <-look:
 		}
 		if r != nil {
 			r.slot = slots.take()
@@ -94,7 +98,7 @@ func (w *world) run(started chan<- error) {
 				r.done <- w.failed(code)
 				continue
 			}
-			open, wait = append(open, r), 0
+			open, pause = append(open, r), 0
 			continue
 		}
 
@@ -107,10 +111,8 @@ func (w *world) run(started chan<- error) {
 				slots.give(r.slot)
 			}
 		}
-		if len(left) < len(open) {
-			wait = 0
-		} else if wait = nextWait(wait); wait > 0 {
-			time.Sleep(wait)
+		if pause = nextWait(pause); len(left) < len(open) {
+			pause = 0
 		}
 		clear(open[len(left):])
 		open = left
