@@ -116,18 +116,6 @@ func (s *step) measureHeads(b packed, nodes []*nn.Node, a forwarded, border [][]
 	return nil
 }
 
-// reduceSquares sums the squared norms over all shards: each has measured its own part of the batches.
-func (s *step) reduceSquares() error {
-	if s.squares == nil {
-		return nil
-	}
-	s.squares = s.sums.total()
-	if s.training.plan.Ranks == nil {
-		return nil
-	}
-	return s.training.plan.Ranks.Sum(s.squares)
-}
-
 // add adds the norms of a step's gradients, by loss.
 func (b *balance) add(losses []Loss, squares []float64) {
 	if squares == nil {

@@ -60,7 +60,7 @@ func newExchange(ranks *collective.Group, host *nn.HostStore, order []*nn.Param)
 		from, to := collective.Part(len(b.bounds)-1, rank, n)
 		own = append(own, [2]int{b.bounds[from], b.bounds[to]})
 	}
-	host.Own(own, ranks.Sum)
+	host.Own(own, ranks.SumNumbers)
 	return x, nil
 }
 
@@ -83,12 +83,8 @@ func bucketsOf(order []*nn.Param) []*bucket {
 	return all
 }
 
-// sum replaces the gradients of a bucket by their sums over all ranks; where updates are divided, in this rank's part.
+// sum replaces the gradients of a bucket whose parameters are not divided by their sums over all ranks.
 func (x *exchange) sum(b *bucket, of nn.Gradients) error {
-	if b.bounds != nil {
-		_, gradients := x.host.Placed()
-		return x.ranks.Scatter(0, gradients, b.bounds)
-	}
 	if b.params[0].Table {
 		return x.sumRows(b.params[0], of)
 	}
@@ -106,7 +102,7 @@ func (x *exchange) sum(b *bucket, of nn.Gradients) error {
 			at += copy(memory[at:], of.Values(w))
 		}
 	}
-	if err := x.sumValues(memory[:at]); err != nil {
+	if err := x.ranks.Sum(memory[:at]); err != nil {
 		return err
 	}
 	at = 0
@@ -129,7 +125,7 @@ func (x *exchange) sumRows(w *nn.Param, of nn.Gradients) error {
 	if copy(flags, touched); recorded {
 		flags[len(touched)] = 1
 	}
-	if err := x.sumValues(flags); err != nil {
+	if err := x.ranks.Sum(flags); err != nil {
 		return err
 	}
 	n := 0
@@ -146,7 +142,7 @@ func (x *exchange) sumRows(w *nn.Param, of nn.Gradients) error {
 		return err
 	}
 	of.Rows(w, touched, rows)
-	if err := x.sumValues(rows); err != nil {
+	if err := x.ranks.Sum(rows); err != nil {
 		return err
 	}
 	of.SetRows(w, touched, rows, recorded)
@@ -166,30 +162,25 @@ func (x *exchange) floats(n int) ([]float32, error) {
 	return x.memory[:n], nil
 }
 
-// sumValues replaces values by their sums over all ranks.
-func (x *exchange) sumValues(values []float32) error {
-	bounds := collective.Bounds(len(values), 1024)
-	if err := x.ranks.Scatter(0, values, bounds); err != nil {
-		return err
-	}
-	return x.ranks.GatherParts(0, values, bounds)
-}
-
 // updated sends the parameters that this rank has updated to all others, and receives theirs.
 func (x *exchange) updated() error {
 	if x == nil || !x.divided {
 		return nil
 	}
 	values, _ := x.host.Placed()
+	return x.gather(values, func(b *bucket) bool { return slices.ContainsFunc(b.params, x.host.Moved) })
+}
+
+// gather replaces those values in memory of the placed parameters that other ranks update by what they have, in buckets
+// that are wanted.
+func (x *exchange) gather(values []float32, wanted func(*bucket) bool) error {
+	var bounds [][]int
 	for _, b := range x.buckets {
-		if b.bounds == nil || !slices.ContainsFunc(b.params, x.host.Moved) {
-			continue
-		}
-		if err := x.ranks.GatherParts(0, values, b.bounds); err != nil {
-			return err
+		if b.bounds != nil && wanted(b) {
+			bounds = append(bounds, b.bounds)
 		}
 	}
-	return nil
+	return x.ranks.GatherParts(values, bounds...)
 }
 
 // collect makes the first rank's store have the optimizer's state of all ranks, until the next update.
@@ -198,15 +189,7 @@ func (x *exchange) collect() error {
 		return nil
 	}
 	rank, _ := x.ranks.Rank()
-	return x.host.Collect(rank == 0, x.ranks.Max, func(values []float32) error {
-		for _, b := range x.buckets {
-			if b.bounds == nil {
-				continue
-			}
-			if err := x.ranks.GatherParts(0, values, b.bounds); err != nil {
-				return err
-			}
-		}
-		return nil
+	return x.host.Collect(rank == 0, x.ranks.MaxNumbers, func(values []float32) error {
+		return x.gather(values, func(*bucket) bool { return true })
 	})
 }

@@ -1,6 +1,7 @@
 package multitask
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -16,8 +17,8 @@ type reduction struct {
 	final    map[*nn.Param]bool // nothing is added to their gradients any more
 	left     map[*bucket]int    // parameters of a bucket that have not been passed on
 
-	sums   chan bucketSum
-	result chan error // of all sums
+	sums   chan bucketSum // of buckets whose updates are not divided
+	result chan error     // of those
 }
 
 // bucketSum is a bucket and the gradients that are to be summed.
@@ -46,6 +47,23 @@ func newReduction(x *exchange, order []*nn.Param) *reduction {
 	return r
 }
 
+// start sums the gradients of a bucket, which are final.
+func (r *reduction) start(b *bucket) {
+	if b.bounds == nil {
+		r.sums <- bucketSum{b, r.exchange.host.Total()}
+		return
+	}
+	_, gradients := r.exchange.host.Placed()
+	r.exchange.ranks.Scatter(gradients, b.bounds)
+}
+
+// wait waits for all sums.
+func (r *reduction) wait() error {
+	close(r.sums)
+	err := r.exchange.ranks.Scattered()
+	return cmp.Or(<-r.result, err)
+}
+
 // reducing returns the parameters of a store in the order in which their gradients are summed: those of heads and
 // fusion, then the encoder's in reverse order of creation, as its backward pass runs from the last layer down.
 func (m *Model) reducing(store *nn.HostStore) []*nn.Param {
@@ -72,7 +90,7 @@ func (r *reduction) ready(w *nn.Param) {
 		r.exchange.host.EndShardOf(w)
 		b := r.exchange.of[w]
 		if r.left[b]--; r.left[b] == 0 {
-			r.sums <- bucketSum{b, r.exchange.host.Total()}
+			r.start(b)
 		}
 		r.at++
 	}
@@ -98,8 +116,7 @@ func (r *reduction) finish(tasks int) error {
 			host.EndShardOf(w)
 		}
 	}
-	close(r.sums)
-	err := <-r.result
+	err := r.wait()
 	for t := range tasks {
 		for _, b := range r.exchange.shared {
 			if err == nil {
@@ -112,8 +129,7 @@ func (r *reduction) finish(tasks int) error {
 
 // abandon ends the summing of a step that has failed.
 func (r *reduction) abandon() {
-	close(r.sums)
-	<-r.result
+	r.wait() // the step has an error already
 }
 
 // reduce sums gradients, losses and measured norms over all shards.
@@ -127,8 +143,21 @@ func (s *step) reduce() error {
 			return err
 		}
 	}
-	if err := s.losses.reduceSums(); err != nil {
+	numbers, err := s.training.sumNumbers(slices.Concat(s.losses.sums.total(), s.sums.total()))
+	if err != nil {
 		return err
 	}
-	return s.reduceSquares()
+	s.losses.setSums(numbers)
+	if s.squares != nil {
+		s.squares = numbers[len(s.losses.all):]
+	}
+	return nil
+}
+
+// sumNumbers replaces numbers by their sums over all ranks.
+func (t *Training) sumNumbers(numbers []float64) ([]float64, error) {
+	if t.plan.Ranks == nil {
+		return numbers, nil
+	}
+	return numbers, t.plan.Ranks.SumNumbers(numbers)
 }

@@ -48,25 +48,23 @@ func cut(examples []*corpus.Example, n int) [][]*corpus.Example {
 	return parts
 }
 
-// pack returns this process's shards of a step's batches in the form that the model reads, after heads have changed
-// them. A shard's random streams depend on its place in the step, not on the process.
+// pack returns all shards of a step's batches in the form that the model reads, after heads have changed them. A shard's
+// random streams depend on its place in the step, not on the process.
 func (t *Training) pack(batches []Batch) [][]packed {
-	own := make([][]packed, t.shards.own)
+	shards := make([][]packed, t.shards.all)
 	for i, b := range batches {
-		parts := t.cut(b)
-		for k := range own {
-			at := t.shards.first + k
-			if len(parts[at]) == 0 {
+		for at, examples := range t.cut(b) {
+			if len(examples) == 0 {
 				continue
 			}
 			serial := t.serial + 1 + uint64(i*t.shards.all+at)
-			batch := t.model.Groups[b.Group].prepared(corpus.Pack(parts[at]), func(example int) rand.Source {
+			batch := t.model.Groups[b.Group].prepared(corpus.Pack(examples), func(example int) rand.Source {
 				return rand.NewPCG(nn.Key(t.plan.Seed, serial, hiding), uint64(example))
 			})
-			own[k] = append(own[k], packed{b.Group, batch, serial})
+			shards[at] = append(shards[at], packed{b.Group, batch, serial})
 		}
 	}
-	return own
+	return shards
 }
 
 // backwardShard runs the parts of the batches in one shard forward and backward. After the last shard of this process

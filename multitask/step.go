@@ -34,15 +34,13 @@ type step struct {
 func (t *Training) compute(batches []Batch) (Step, error) {
 	start := time.Now()
 	report := Step{Number: t.state.Step + 1, Of: t.length.steps}
-	s := &step{training: t, state: t.state, shards: t.pack(batches)}
+	shards := t.pack(batches)
+	s := &step{training: t, state: t.state, shards: shards[t.shards.first:][:t.shards.own]}
 	s.state.Rand = rand.New(t.weighing)
 	t.zero()
 
 	// The labelled units of the whole step come first: a batch's losses are divided by them.
-	var err error
-	if s.losses, err = newStepLosses(t.model.Model, groupsOf(batches), s.shards, t.plan.Ranks); err != nil {
-		return report, err
-	}
+	s.losses = newStepLosses(t.model.Model, groupsOf(batches), shards)
 	s.squares = t.balance.squares(t.state.Step, len(s.losses.all))
 	if err := s.weigh(); err != nil {
 		return report, err
@@ -74,6 +72,7 @@ func (t *Training) compute(batches []Batch) (Step, error) {
 	report.Loss += t.weighting.learned.differentiate(report.Losses)
 
 	// update
+	var err error
 	if report.Bad = s.findBad(report); report.Bad != nil {
 		err = t.guard.skip(report.Bad)
 	} else {

@@ -47,7 +47,12 @@ func (s *step) measure() ([]Loss, error) {
 		}
 		measured.endShard()
 	}
-	return measured.all, measured.reduceSums()
+	sums, err := s.training.sumNumbers(measured.sums.total())
+	if err != nil {
+		return nil, err
+	}
+	measured.setSums(sums)
+	return measured.all, nil
 }
 
 // combine combines the tasks' gradients into one, for a weighting that is a GradientWeighting. It returns the factors

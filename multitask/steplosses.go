@@ -4,23 +4,21 @@ import (
 	"slices"
 
 	"github.com/jenga-nlp/jenga/corpus"
-	"github.com/jenga-nlp/jenga/internal/collective"
 	"github.com/jenga-nlp/jenga/nn"
 )
 
-// stepLosses holds the losses of one step: one for each head of each group that has a batch in any process.
+// stepLosses holds the losses of one step: one for each head of each group that has a batch.
 type stepLosses struct {
 	all   []Loss
 	group map[int][]Loss // subslices of all
 	first map[int]int    // index of a group's first loss in all
 	sums  treeSum        // of the losses, of the shards that have ended
-	ranks *collective.Group
 }
 
-// newStepLosses counts the labelled units of the groups of a step, over all processes, so that the weight of each batch
-// in the mean is known before it runs. shards are those of this process.
-func newStepLosses(m *Model, groups []int, shards [][]packed, ranks *collective.Group) (*stepLosses, error) {
-	s := &stepLosses{group: map[int][]Loss{}, first: map[int]int{}, ranks: ranks}
+// newStepLosses counts the labelled units of the groups of a step, in the shards of all processes, so that the weight
+// of each batch in the mean is known before it runs.
+func newStepLosses(m *Model, groups []int, shards [][]packed) *stepLosses {
+	s := &stepLosses{group: map[int][]Loss{}, first: map[int]int{}}
 	byGroup := map[int][]*corpus.Batch{}
 	for _, b := range slices.Concat(shards...) {
 		byGroup[b.group] = append(byGroup[b.group], b.batch)
@@ -32,20 +30,7 @@ func newStepLosses(m *Model, groups []int, shards [][]packed, ranks *collective.
 	for g, first := range s.first {
 		s.group[g] = s.all[first : first+len(m.Groups[g].Heads())]
 	}
-	if ranks == nil {
-		return s, nil
-	}
-	units := make([]float64, len(s.all))
-	for i, l := range s.all {
-		units[i] = l.Units
-	}
-	if err := ranks.Sum(units); err != nil {
-		return nil, err
-	}
-	for i := range s.all {
-		s.all[i].Units = units[i]
-	}
-	return s, nil
+	return s
 }
 
 // endShard ends a shard, whose losses are summed alone.
@@ -57,18 +42,11 @@ func (s *stepLosses) endShard() {
 	s.sums.add(sums)
 }
 
-// reduceSums sums the losses over all shards.
-func (s *stepLosses) reduceSums() error {
-	sums := s.sums.total()
-	if s.ranks != nil {
-		if err := s.ranks.Sum(sums); err != nil {
-			return err
-		}
-	}
+// setSums sets the losses to their sums over all shards.
+func (s *stepLosses) setSums(sums []float64) {
 	for i := range s.all {
 		s.all[i].Sum = sums[i]
 	}
-	return nil
 }
 
 // labelled reports whether a group has any labelled units.
@@ -111,7 +89,7 @@ func (s *stepLosses) total(factors []float64) float64 {
 
 // empty returns a copy of the losses with sums of zero.
 func (s *stepLosses) empty() *stepLosses {
-	again := &stepLosses{all: slices.Clone(s.all), group: map[int][]Loss{}, first: s.first, ranks: s.ranks}
+	again := &stepLosses{all: slices.Clone(s.all), group: map[int][]Loss{}, first: s.first}
 	for i := range again.all {
 		again.all[i].Sum = 0
 	}

@@ -23,6 +23,9 @@ const (
 	silence   = 25 * time.Second
 )
 
+// forMessages is the number of goroutines that run at once beside the kernels: the library's, and those that wait for it.
+const forMessages = 3
+
 // ranks are the processes that a launcher has started to train together. The methods of nil are those of a single
 // process.
 type ranks struct {
@@ -99,8 +102,9 @@ func join(w mpi.World, log io.Writer) (*ranks, error) {
 	}
 	if kernel.Threads() == runtime.GOMAXPROCS(0) { // --threads does not say otherwise
 		kernel.SetThreads(max(1, runtime.GOMAXPROCS(0)/r.local))
-		runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 1) // for messages, beside the kernels
 	}
+	// messages do not wait until kernels leave a processor
+	runtime.GOMAXPROCS(max(runtime.GOMAXPROCS(0), kernel.Threads()+forMessages))
 	r.unwatch = r.group.Watch(heartbeat, silence, r.lost)
 	return r, nil
 }

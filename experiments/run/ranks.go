@@ -106,7 +106,7 @@ func (r *Run) checkRanks(folder string) error {
 	return nil
 }
 
-// What a process tells the others before the first step and after each event.
+// What a process tells the others: the largest number counts.
 const (
 	goesOn    = 0
 	stops     = 1 // early
@@ -131,6 +131,12 @@ func (r *Run) agree(ctx context.Context, err error) error {
 	if r.plan.Ranks == nil {
 		return err
 	}
+	_, err = r.tell(ctx, err, false)
+	return err
+}
+
+// tell is agree, and reports whether any process saves a snapshot.
+func (r *Run) tell(ctx context.Context, err error, saves bool) (saved bool, _ error) {
 	own := goesOn
 	switch {
 	case errors.Is(err, multitask.ErrStop):
@@ -140,21 +146,25 @@ func (r *Run) agree(ctx context.Context, err error) error {
 	case ctx.Err() != nil:
 		own = cancelled
 	}
-	all := []float64{float64(own)}
-	if failed := r.plan.Ranks.Max(all); failed != nil {
-		return errors.Join(err, failed)
+	told := []float64{float64(own), 0}
+	if saves {
+		told[1] = 1
 	}
+	if failed := r.plan.Ranks.MaxNumbers(told); failed != nil {
+		return false, errors.Join(err, failed)
+	}
+	saved = told[1] > 0
 	switch {
 	case own == fails:
-		return Agreed{err}
-	case all[0] == fails:
-		return ErrElsewhere
-	case all[0] == cancelled:
-		return context.Canceled
-	case all[0] == stops:
-		return multitask.ErrStop
+		return saved, Agreed{err}
+	case told[0] == fails:
+		return saved, ErrElsewhere
+	case told[0] == cancelled:
+		return saved, context.Canceled
+	case told[0] == stops:
+		return saved, multitask.ErrStop
 	}
-	return nil
+	return saved, nil
 }
 
 // steps runs the steps and evaluations of a training, which all of its processes end after the same event. saves
@@ -164,35 +174,34 @@ func (r *Run) steps(ctx context.Context, training *multitask.Training, record fu
 	if r.plan.Ranks == nil {
 		return training.Run(ctx, record)
 	}
+	var failed error // of recording a step, which the others know after the next one
+	before := func(event any) error {
+		saved, told := r.tell(ctx, failed, saves != nil && saves(event))
+		if saved || errors.Is(told, context.Canceled) {
+			if err := training.CollectState(); err != nil {
+				return err
+			}
+		}
+		return told
+	}
 	err := training.Run(context.WithoutCancel(ctx), func(event any) error {
 		if _, isWarning := event.(multitask.Warning); isWarning {
 			return record(event)
 		}
-		if err := r.collect(training, saves != nil && saves(event)); err != nil {
-			return err
+		told := before(event)
+		if told != nil && !errors.Is(told, context.Canceled) {
+			return told
 		}
-		err := r.agree(ctx, record(event))
-		if errors.Is(err, context.Canceled) {
-			return errors.Join(err, r.collect(training, true))
+		failed = record(event)
+		if _, isStep := event.(multitask.Step); isStep && told == nil {
+			return nil
 		}
-		return err
+		return r.agree(ctx, failed)
 	})
 	if err != nil {
 		return err
 	}
-	return r.collect(training, saves != nil && saves(nil))
-}
-
-// collect prepares a snapshot in the first process, if it saves one.
-func (r *Run) collect(training *multitask.Training, saves bool) error {
-	flag := []float64{0}
-	if saves {
-		flag[0] = 1
-	}
-	if err := r.plan.Ranks.Max(flag); err != nil || flag[0] == 0 {
-		return err
-	}
-	return training.CollectState()
+	return before(nil)
 }
 
 // follow trains together with the process that writes the run folder.

@@ -83,10 +83,10 @@ func (g *Group) sendBytes(to int, b []byte) error {
 	}
 	binary.LittleEndian.PutUint64(memory, uint64(len(b)))
 	copy(memory[8:], b)
-	if err := g.exchange(to, tagBytes, memory[:8], nil); err != nil {
+	if err := g.swap(to, tagBytes, memory[:8], nil); err != nil {
 		return err
 	}
-	return g.exchange(to, tagBytes, memory[8:], nil)
+	return g.swap(to, tagBytes, memory[8:], nil)
 }
 
 // receiveBytes receives what sendBytes has sent.
@@ -95,7 +95,7 @@ func (g *Group) receiveBytes(from int) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := g.exchange(from, tagBytes, nil, memory); err != nil {
+	if err := g.swap(from, tagBytes, nil, memory); err != nil {
 		return nil, err
 	}
 	n := binary.LittleEndian.Uint64(memory)
@@ -106,7 +106,7 @@ func (g *Group) receiveBytes(from int) ([]byte, error) {
 	if memory, err = g.buffer(tagBytes, padded(int(n))); err != nil {
 		return nil, err
 	}
-	if err := g.exchange(from, tagBytes, nil, memory); err != nil {
+	if err := g.swap(from, tagBytes, nil, memory); err != nil {
 		return nil, err
 	}
 	return append([]byte{}, memory[:n]...), nil

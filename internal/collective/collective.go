@@ -15,12 +15,12 @@ type Transport interface {
 	Ranks() int
 	// Allocate returns memory of zeros that Send and Receive take parts of, in multiples of 4 bytes.
 	Allocate(bytes int) ([]byte, error)
-	// Send sends b to a rank. b must not change until the result arrives. Messages between two ranks with the same tag,
-	// of 0 to 32767, arrive in the order in which they are sent.
-	Send(to, tag int, b []byte) <-chan error
-	// Receive receives a message of exactly len(b) bytes from a rank into b, which must not be used until the result
-	// arrives.
-	Receive(from, tag int, b []byte) <-chan error
+	// Send sends b to a rank. b must not change before done is called. Messages between two ranks with the same tag, of
+	// 0 to 32767, arrive in the order in which they are sent. done may send and receive, but does not wait.
+	Send(to, tag int, b []byte, done func(error))
+	// Receive receives a message of exactly len(b) bytes from a rank into b, which must not be used before done is
+	// called.
+	Receive(from, tag int, b []byte, done func(error))
 }
 
 // Tags of messages by what they belong to.
@@ -28,13 +28,18 @@ const (
 	tagNumbers = 1
 	tagBytes   = 2
 	tagAlive   = 3
-	tagBuckets = 16 // and above: each lane of buckets has its own
+	tagValues  = 4
+	tagLanes   = 16 // and above: each lane has its own
 )
 
 // Group is the ranks of a training. Each of its methods is called by all ranks, in the same order.
 type Group struct {
 	transport   Transport
 	rank, ranks int
+	lanes       [lanes]lane
+	started     int            // scatters
+	scatters    *pending       // those that have not ended; nil: none have begun
+	scattered   chan error     // the result of scatters
 	mutex       sync.Mutex     // of memory
 	memory      map[int][]byte // by tag: one goroutine at a time uses a tag
 }
@@ -44,7 +49,11 @@ func New(t Transport) (*Group, error) {
 	if n := t.Ranks(); bits.OnesCount(uint(n)) != 1 {
 		return nil, fmt.Errorf("%d ranks; want a power of two", n)
 	}
-	return &Group{transport: t, rank: t.Rank(), ranks: t.Ranks(), memory: map[int][]byte{}}, nil
+	g := &Group{transport: t, rank: t.Rank(), ranks: t.Ranks(), memory: map[int][]byte{}}
+	for i := range g.lanes {
+		g.lanes[i].tag = tagLanes + i
+	}
+	return g, nil
 }
 
 // Rank returns the number of this process, from 0, and how many there are.
@@ -64,22 +73,59 @@ func (g *Group) buffer(tag, n int) ([]byte, error) {
 	return g.memory[tag][:n], nil
 }
 
-// exchange sends a message to a rank, and receives one from it. Either may be empty.
-func (g *Group) exchange(with, tag int, send, receive []byte) error {
-	var received, sent <-chan error
+// exchange sends a message to a rank, and receives one from it, before it calls done. Either may be empty.
+func (g *Group) exchange(with, tag int, send, receive []byte, done func(error)) {
+	both := &pending{left: 1, done: func(err error) {
+		if err != nil {
+			err = fmt.Errorf("rank %d: exchange with rank %d: %w", g.rank, with, err)
+		}
+		done(err)
+	}}
 	if len(receive) > 0 {
-		received = g.transport.Receive(with, tag, receive)
+		g.transport.Receive(with, tag, receive, both.add())
 	}
 	if len(send) > 0 {
-		sent = g.transport.Send(with, tag, send)
+		g.transport.Send(with, tag, send, both.add())
 	}
-	for _, result := range []<-chan error{received, sent} {
-		if result == nil {
-			continue
-		}
-		if err := <-result; err != nil {
-			return fmt.Errorf("rank %d: exchange with rank %d: %w", g.rank, with, err)
-		}
+	both.end(nil)
+}
+
+// swap is exchange, and waits.
+func (g *Group) swap(with, tag int, send, receive []byte) error {
+	return wait(func(done func(error)) { g.exchange(with, tag, send, receive, done) })
+}
+
+// pending calls done when as many operations have ended as were added, and one more.
+type pending struct {
+	mutex sync.Mutex
+	left  int
+	err   error // the first
+	done  func(error)
+}
+
+// add adds an operation, and returns what ends it.
+func (p *pending) add() (end func(error)) {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	p.left++
+	return p.end
+}
+
+func (p *pending) end(err error) {
+	p.mutex.Lock()
+	if p.left--; p.err == nil {
+		p.err = err
 	}
-	return nil
+	left, first := p.left, p.err
+	p.mutex.Unlock()
+	if left == 0 {
+		p.done(first)
+	}
+}
+
+// wait starts an operation and waits for its end.
+func wait(start func(done func(error))) error {
+	ended := make(chan error, 1)
+	start(func(err error) { ended <- err })
+	return <-ended
 }

@@ -62,7 +62,8 @@ func TestSumsHaveTheBitsOfTheTree(t *testing.T) {
 				}
 				copy(values, all[g.rank])
 				bounds := Bounds(n, 50)
-				if err := g.Scatter(0, values, bounds); err != nil {
+				g.Scatter(values, bounds)
+				if err := g.Scattered(); err != nil {
 					return err
 				}
 				first, last := Part(len(bounds)-1, g.rank, ranks)
@@ -70,7 +71,7 @@ func TestSumsHaveTheBitsOfTheTree(t *testing.T) {
 				if !slices.Equal(values[from:to], want[from:to]) {
 					return fmt.Errorf("the sums of values %d to %d of %d are not those of the tree", from, to, n)
 				}
-				if err := g.GatherParts(0, values, bounds); err != nil {
+				if err := g.GatherParts(values, bounds); err != nil {
 					return err
 				}
 				if !slices.Equal(values, want) {
@@ -113,14 +114,14 @@ func TestNumbersAreCombinedInTheTree(t *testing.T) {
 		}
 		inRanks(t, ranks, func(g *Group) error {
 			values := []float64{all[g.rank], float64(g.rank)}
-			if err := g.Sum(values); err != nil {
+			if err := g.SumNumbers(values); err != nil {
 				return err
 			}
 			if want := tree(all); values[0] != want || values[1] != float64(ranks*(ranks-1)/2) {
 				return fmt.Errorf("sums are %v, want %v", values, want)
 			}
 			values = []float64{all[g.rank]}
-			if err := g.Max(values); err != nil {
+			if err := g.MaxNumbers(values); err != nil {
 				return err
 			}
 			if want := slices.Max(all); values[0] != want {

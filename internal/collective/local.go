@@ -38,7 +38,7 @@ type queue struct {
 
 type receiver struct {
 	into []byte
-	done chan<- error
+	done func(error)
 }
 
 func (l *local) Rank() int                          { return l.rank }
@@ -46,33 +46,36 @@ func (l *local) Ranks() int                         { return l.ranks }
 func (l *local) Allocate(bytes int) ([]byte, error) { return make([]byte, bytes), nil }
 
 // Send copies b.
-func (l *local) Send(to, tag int, b []byte) <-chan error {
-	done := make(chan error, 1)
-	done <- nil
+func (l *local) Send(to, tag int, b []byte, done func(error)) {
 	l.mail.mutex.Lock()
-	defer l.mail.mutex.Unlock()
 	q := l.mail.queue(box{l.rank, to, tag})
+	var r receiver
 	if len(q.receivers) == 0 {
 		q.messages = append(q.messages, append([]byte{}, b...))
-		return done
+	} else {
+		r, q.receivers = q.receivers[0], q.receivers[1:]
 	}
-	q.receivers[0].take(b)
-	q.receivers = q.receivers[1:]
-	return done
+	l.mail.mutex.Unlock()
+	if r.done != nil {
+		r.take(b)
+	}
+	done(nil)
 }
 
-func (l *local) Receive(from, tag int, b []byte) <-chan error {
-	done := make(chan error, 1)
+func (l *local) Receive(from, tag int, b []byte, done func(error)) {
 	l.mail.mutex.Lock()
-	defer l.mail.mutex.Unlock()
 	q, r := l.mail.queue(box{from, l.rank, tag}), receiver{b, done}
-	if len(q.messages) == 0 {
+	var message []byte
+	waits := len(q.messages) == 0
+	if waits {
 		q.receivers = append(q.receivers, r)
-		return done
+	} else {
+		message, q.messages = q.messages[0], q.messages[1:]
 	}
-	r.take(q.messages[0])
-	q.messages = q.messages[1:]
-	return done
+	l.mail.mutex.Unlock()
+	if !waits {
+		r.take(message)
+	}
 }
 
 func (m *mail) queue(at box) *queue {
@@ -85,9 +88,9 @@ func (m *mail) queue(at box) *queue {
 // take fills the receiver's memory with a message.
 func (r receiver) take(message []byte) {
 	if len(message) != len(r.into) {
-		r.done <- fmt.Errorf("a message of %d bytes; want %d", len(message), len(r.into))
+		r.done(fmt.Errorf("a message of %d bytes; want %d", len(message), len(r.into)))
 		return
 	}
 	copy(r.into, message)
-	r.done <- nil
+	r.done(nil)
 }

@@ -5,13 +5,13 @@ import (
 	"math"
 )
 
-// Sum replaces each value by its sum over all ranks.
-func (g *Group) Sum(values []float64) error {
+// SumNumbers replaces each number by its sum over all ranks, in the order of the tree.
+func (g *Group) SumNumbers(values []float64) error {
 	return g.combine(values, func(own, other float64) float64 { return own + other })
 }
 
-// Max replaces each value by the largest of all ranks.
-func (g *Group) Max(values []float64) error { return g.combine(values, math.Max) }
+// MaxNumbers replaces each number by the largest of all ranks.
+func (g *Group) MaxNumbers(values []float64) error { return g.combine(values, math.Max) }
 
 // combine replaces each value by the combination of those of all ranks in the tree: at each level that of two
 // neighbours, which both compute, so that the operation must be commutative.
@@ -26,7 +26,7 @@ func (g *Group) combine(values []float64, of func(a, b float64) float64) error {
 		for i, v := range values {
 			binary.LittleEndian.PutUint64(send[8*i:], math.Float64bits(v))
 		}
-		if err := g.exchange(g.rank^distance, tagNumbers, send, receive); err != nil {
+		if err := g.swap(g.rank^distance, tagNumbers, send, receive); err != nil {
 			return err
 		}
 		for i, v := range values {

@@ -46,7 +46,7 @@ func (g *Group) beat(to int, memory []byte, every time.Duration, ended <-chan st
 		case <-ended:
 			memory[0] = bye
 		}
-		if err := <-g.transport.Send(to, tagAlive, memory); err != nil {
+		if err := wait(func(done func(error)) { g.transport.Send(to, tagAlive, memory, done) }); err != nil {
 			lost(to)
 			return
 		}
@@ -56,7 +56,8 @@ func (g *Group) beat(to int, memory []byte, every time.Duration, ended <-chan st
 // listen receives messages from a rank until the last one.
 func (g *Group) listen(from int, memory []byte, silent time.Duration, lost func(rank int)) {
 	for {
-		received := g.transport.Receive(from, tagAlive, memory)
+		received := make(chan error, 1)
+		g.transport.Receive(from, tagAlive, memory, func(err error) { received <- err })
 		select {
 		case err := <-received:
 			if err != nil {

@@ -22,13 +22,14 @@ type World interface {
 	Version() string
 	// Allocate returns memory of zeros for messages, outside of Go's heap.
 	Allocate(bytes int) ([]byte, error)
-	// Send sends such memory, a multiple of 4 bytes, to a rank. It must not change until the result arrives. Messages
-	// between two ranks with the same tag, of 0 to 32767, arrive in the order in which they are sent.
-	Send(to, tag int, b []byte) <-chan error
+	// Send sends such memory, a multiple of 4 bytes, to a rank. It must not change before done is called. Messages
+	// between two ranks with the same tag, of 0 to 32767, arrive in the order in which they are sent. All calls of done
+	// follow each other on the goroutine that uses the library: it may send and receive, but does not wait.
+	Send(to, tag int, b []byte, done func(error))
 	// Receive receives a message of exactly that many bytes into such memory.
-	Receive(from, tag int, b []byte) <-chan error
+	Receive(from, tag int, b []byte, done func(error))
 	// Sum replaces float32 values in such memory by their sums over all ranks, in the library's own order of addition.
-	Sum(b []byte) <-chan error
+	Sum(b []byte, done func(error))
 	// Close finalizes MPI after all requests; all ranks call it. There are no requests after it, and the process ends
 	// by Exit.
 	Close()

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
+	"sync"
 	"time"
 	"unsafe"
 
@@ -17,16 +19,21 @@ type world struct {
 	rank, ranks int
 	version     string // of the library
 
-	library  *library
-	requests chan *request
-	ended    chan struct{} // closed when the library is finalized
+	library *library
+	bell    *bell         // rings where there are new requests
+	ended   chan struct{} // closed when the library is finalized
+
+	mutex    sync.Mutex // of the fields below
+	requests []*request // that have not begun
+	closed   bool
 }
 
 // request is a call of the library that has not ended.
 type request struct {
 	begin func(handle uintptr) int32 // posts it, with the place of an MPI_Request
-	done  chan error
+	done  func(error)
 	slot  *slot
+	err   error
 }
 
 // slot is memory outside of Go's heap for what MPI_Test reads and writes.
@@ -46,7 +53,10 @@ func Start() (World, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &world{library: l, requests: make(chan *request), ended: make(chan struct{})}
+	w := &world{library: l, ended: make(chan struct{})}
+	if w.bell, err = newBell(); err != nil {
+		return nil, err
+	}
 	started := make(chan error, 1)
 	go w.run(started)
 	if err := <-started; err != nil {
@@ -73,58 +83,52 @@ func (w *world) run(started chan<- error) {
 	}
 
 	var open []*request
-	wait := time.NewTimer(0)
 	var pause time.Duration
-	for more := true; more || len(open) > 0; {
-		// new requests, or time to look at those that are open
-		var r *request
-		var look <-chan time.Time // nil: none is open
-		if len(open) > 0 {
-			wait.Reset(pause)
-			look = wait.C
-		}
-		requests := w.requests
-		if !more {
-			requests = nil
-		}
-		select {
-		case r, more = <-requests:
-		case <-look:
-		}
-		if r != nil {
+	for {
+		// new requests
+		more, closed := w.posted()
+		for _, r := range more {
 			r.slot = slots.take()
 			if code := r.begin(uintptr(unsafe.Pointer(&r.slot.request))); code != 0 {
 				slots.give(r.slot)
-				r.done <- w.failed(code)
+				r.done(w.failed(code))
 				continue
 			}
-			open, pause = append(open, r), 0
-			continue
+			open = append(open, r)
+		}
+		if closed && len(open) == 0 {
+			break
 		}
 
-		// those that have ended
-		left := open[:0]
-		for _, r := range open {
+		// those that have ended, each of which may post others
+		var ended []*request
+		open = slices.DeleteFunc(open, func(r *request) bool {
 			if !w.test(r) {
-				left = append(left, r)
-			} else {
-				slots.give(r.slot)
+				return false
 			}
+			ended = append(ended, r)
+			return true
+		})
+		for _, r := range ended {
+			slots.give(r.slot)
+			r.done(r.err)
 		}
-		if pause = nextWait(pause); len(left) < len(open) {
+		if len(more) > 0 || len(ended) > 0 {
 			pause = 0
+			continue
 		}
-		clear(open[len(left):])
-		open = left
+		w.bell.wait(pause)
+		pause = nextPause(pause)
 	}
 	w.call("MPI_Finalize")
 }
 
-// nextWait returns the time to wait for requests after a wait without news: processes that share a processor leave it
-// to each other.
-func nextWait(wait time.Duration) time.Duration {
-	const shortest, longest = 10 * time.Microsecond, time.Millisecond
-	return min(max(shortest, wait+wait/4), longest)
+// posted returns the new requests, and whether there will be no more.
+func (w *world) posted() (requests []*request, closed bool) {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	requests, w.requests = w.requests, nil
+	return requests, w.closed
 }
 
 // initialize initializes the library.
@@ -175,20 +179,15 @@ func callPointers(function uintptr, a, b *int32) int32 {
 	return int32(code)
 }
 
-// test reports whether a request has ended, and tells the one who waits for it.
+// test reports whether a request has ended.
 func (w *world) test(r *request) bool {
 	at := func(p unsafe.Pointer) uintptr { return uintptr(p) }
 	code := w.call("MPI_Test", at(unsafe.Pointer(&r.slot.request)), at(unsafe.Pointer(&r.slot.flag)),
 		at(unsafe.Pointer(&r.slot.status)))
 	if code != 0 {
-		r.done <- w.failed(code)
-		return true
+		r.err = w.failed(code)
 	}
-	if r.slot.flag == 0 {
-		return false
-	}
-	r.done <- nil
-	return true
+	return code != 0 || r.slot.flag != 0
 }
 
 // failed returns the error of a code.
@@ -204,41 +203,48 @@ func (w *world) failed(code int32) error {
 	return fmt.Errorf("MPI error %d", code)
 }
 
-func (w *world) Send(to, tag int, b []byte) <-chan error {
-	return w.start(func(handle uintptr) int32 {
+func (w *world) Send(to, tag int, b []byte, done func(error)) {
+	w.start(func(handle uintptr) int32 {
 		h := w.library.handles
 		return w.call("MPI_Isend", address(b), words(b), h.float, uintptr(to), uintptr(tag), h.world, handle)
-	})
+	}, done)
 }
 
-func (w *world) Receive(from, tag int, b []byte) <-chan error {
-	return w.start(func(handle uintptr) int32 {
+func (w *world) Receive(from, tag int, b []byte, done func(error)) {
+	w.start(func(handle uintptr) int32 {
 		h := w.library.handles
 		return w.call("MPI_Irecv", address(b), words(b), h.float, uintptr(from), uintptr(tag), h.world, handle)
-	})
+	}, done)
 }
 
-func (w *world) Sum(b []byte) <-chan error {
-	return w.start(func(handle uintptr) int32 {
+func (w *world) Sum(b []byte, done func(error)) {
+	w.start(func(handle uintptr) int32 {
 		h := w.library.handles
 		return w.call("MPI_Iallreduce", h.inPlace, address(b), words(b), h.float, h.sum, h.world, handle)
-	})
+	}, done)
 }
 
 // start passes a request to the goroutine that calls the library.
-func (w *world) start(begin func(handle uintptr) int32) <-chan error {
-	r := &request{begin: begin, done: make(chan error, 1)}
-	w.requests <- r
-	return r.done
+func (w *world) start(begin func(handle uintptr) int32, done func(error)) {
+	w.mutex.Lock()
+	w.requests = append(w.requests, &request{begin: begin, done: done})
+	w.mutex.Unlock()
+	w.bell.ring()
 }
 
 func (w *world) Close() {
-	close(w.requests)
+	w.mutex.Lock()
+	w.closed = true
+	w.mutex.Unlock()
+	w.bell.ring()
 	<-w.ended
 }
 
 func (w *world) Abort(status int) {
-	<-w.start(func(uintptr) int32 { return w.call("MPI_Abort", w.library.handles.world, uintptr(status)) })
+	ended := make(chan struct{})
+	w.start(func(uintptr) int32 { return w.call("MPI_Abort", w.library.handles.world, uintptr(status)) },
+		func(error) { close(ended) })
+	<-ended
 }
 
 // Exit ends the process as C's exit does, which calls what libraries have registered: MPICH signs off from its launcher

@@ -52,7 +52,8 @@ func TestRanks(t *testing.T) {
 func (w *world) exchange(n int) error {
 	own := filled(n, w.rank)
 	var received [][]byte
-	var results []<-chan error
+	results, requests := make(chan error), 0
+	done := func(err error) { go func() { results <- err }() }
 	for rank := range w.ranks {
 		into, err := allocate(4 * n)
 		if err != nil {
@@ -60,15 +61,18 @@ func (w *world) exchange(n int) error {
 		}
 		received = append(received, into)
 		if rank != w.rank {
-			results = append(results, w.Receive(rank, 7, into), w.Send(rank, 7, own))
+			w.Receive(rank, 7, into, done)
+			w.Send(rank, 7, own, done)
+			requests += 2
 		}
 	}
-	for _, result := range results {
-		if err := <-result; err != nil {
+	for range requests {
+		if err := <-results; err != nil {
 			return err
 		}
 	}
-	if err := <-w.Sum(own); err != nil {
+	w.Sum(own, done)
+	if err := <-results; err != nil {
 		return err
 	}
 	for i := 0; i < n; i += 1 + n/10 {
