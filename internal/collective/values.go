@@ -13,7 +13,9 @@ func (g *Group) Floats(n int) ([]float32, error) {
 	if err != nil {
 		return nil, err
 	}
-	return floats(memory)[:n], nil
+	values := floats(memory)[:n]
+	kernel.RequestLargePages(values)
+	return values, nil
 }
 
 // floats returns the memory of a message, which is aligned, as values.

@@ -4,10 +4,16 @@ package kernel
 // allocate and to address.
 func Floats(n int) []float32 {
 	x := make([]float32, n)
-	if n >= largeFloats {
+	RequestLargePages(x)
+	return x
+}
+
+// RequestLargePages requests large pages from the system for values that have not been written and that Floats has not
+// allocated.
+func RequestLargePages(x []float32) {
+	if len(x) >= largeFloats {
 		requestLargePages(x)
 	}
-	return x
 }
 
 const largeFloats = 1 << 16 // an eighth of a large page: the next allocation is likely beside it

@@ -11,13 +11,13 @@ import (
 // Processes and threads that share a processor leave it to each other: a thread that waits for requests looks at them
 // less and less often.
 const (
-	shortestPause = 10 * time.Microsecond
+	shortestPause = 25 * time.Microsecond
 	longestPause  = time.Millisecond
 )
 
 // nextPause returns the pause after one without news.
 func nextPause(pause time.Duration) time.Duration {
-	return min(max(shortestPause, pause+pause/4), longestPause)
+	return min(max(shortestPause, pause+pause/2), longestPause)
 }
 
 // bell wakes a thread that waits for a time. Timers of the Go runtime are not used: in a process that has nothing else
@@ -45,10 +45,7 @@ func (b *bell) ring() {
 
 // wait waits for a time or until the bell rings.
 func (b *bell) wait(pause time.Duration) {
-	var set unix.FdSet
-	set.Set(b.read)
-	timeout := unix.NsecToTimeval(int64(pause))
-	if n, err := unix.Select(b.read+1, &set, nil, nil, &timeout); n > 0 && err == nil {
+	if waitToRead(b.read, pause) {
 		var rings [64]byte
 		unix.Read(b.read, rings[:])
 	}
