@@ -16,6 +16,7 @@ type exchange struct {
 	of      map[*nn.Param]*bucket
 	shared  []*bucket // of parameters whose gradients are kept by task
 	divided bool      // each rank updates its part of each bucket but tables
+	native  bool      // sums are the transport's
 	memory  []float32
 }
 
@@ -31,8 +32,10 @@ const bucketValues = 1 << 20
 
 // newExchange divides parameters, in the order in which their gradients become final, into buckets, and the updates of
 // the store among the ranks where that is possible.
-func newExchange(ranks *collective.Group, host *nn.HostStore, order []*nn.Param) (*exchange, error) {
-	x := &exchange{ranks: ranks, host: host, of: map[*nn.Param]*bucket{}, divided: host.CanPlace()}
+func newExchange(plan Plan, host *nn.HostStore, order []*nn.Param) (*exchange, error) {
+	ranks := plan.Ranks
+	x := &exchange{ranks: ranks, host: host, of: map[*nn.Param]*bucket{}, native: plan.NativeSums}
+	x.divided = host.CanPlace() && !x.native
 	x.buckets = bucketsOf(order)
 	var dense []*nn.Param
 	for _, b := range x.buckets {
@@ -102,7 +105,7 @@ func (x *exchange) sum(b *bucket, of nn.Gradients) error {
 			at += copy(memory[at:], of.Values(w))
 		}
 	}
-	if err := x.ranks.Sum(memory[:at]); err != nil {
+	if err := x.sumValues(memory[:at]); err != nil {
 		return err
 	}
 	at = 0
@@ -142,11 +145,19 @@ func (x *exchange) sumRows(w *nn.Param, of nn.Gradients) error {
 		return err
 	}
 	of.Rows(w, touched, rows)
-	if err := x.ranks.Sum(rows); err != nil {
+	if err := x.sumValues(rows); err != nil {
 		return err
 	}
 	of.SetRows(w, touched, rows, recorded)
 	return nil
+}
+
+// sumValues replaces values by their sums over all ranks.
+func (x *exchange) sumValues(values []float32) error {
+	if x.native {
+		return x.ranks.SumNative(values)
+	}
+	return x.ranks.Sum(values)
 }
 
 // floats returns memory for n values, which is used again.

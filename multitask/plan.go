@@ -49,6 +49,11 @@ type Plan struct {
 	// Shards is the number of shards of each batch, a power of two and at least the number of ranks. The bytes of a
 	// training depend on it, but not on the number of ranks. 0: as many as ranks.
 	Shards int
+	// RoundGradients rounds the gradients of each shard, and the sum of each two, to bfloat16, of which ranks send half
+	// the bytes.
+	RoundGradients bool
+	// NativeSums makes the ranks' own library sum gradients, in its own order: bytes depend on the number of ranks.
+	NativeSums bool
 
 	EvaluateEvery int  // steps; 0: at the end of each epoch
 	NeverEvaluate bool // no evaluation at all

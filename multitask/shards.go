@@ -4,6 +4,7 @@ import (
 	"math/bits"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/nn"
@@ -27,6 +28,20 @@ func (plan Plan) shards() shards {
 	return shards{all, rank * own, own}
 }
 
+// settings returns what the bytes of a training in these shards depend on; none for a single shard as it is.
+func (s shards) settings(p Plan) (all []setting) {
+	if s.all > 1 {
+		all = append(all, setting{"shards", strconv.Itoa(s.all)})
+	}
+	if p.RoundGradients {
+		all = append(all, setting{"gradients in bfloat16", "true"})
+	}
+	if p.NativeSums {
+		all = append(all, setting{"native sums", "true"})
+	}
+	return all
+}
+
 // ShardGradients returns how many gradients a process keeps besides that of the shard at hand, to sum those of its
 // shards in a tree.
 func (plan Plan) ShardGradients() int { return bits.Len(uint(plan.shards().own)) - 1 }
@@ -48,8 +63,8 @@ func cut(examples []*corpus.Example, n int) [][]*corpus.Example {
 	return parts
 }
 
-// pack returns all shards of a step's batches in the form that the model reads, after heads have changed them. A shard's
-// random streams depend on its place in the step, not on the process.
+// pack returns all shards of a step's batches in the form that the model reads, after heads have changed them. The
+// random streams of a shard depend on its place in the step, not on the process.
 func (t *Training) pack(batches []Batch) [][]packed {
 	shards := make([][]packed, t.shards.all)
 	for i, b := range batches {

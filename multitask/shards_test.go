@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"reflect"
 	"slices"
 	"sync"
 	"testing"
@@ -108,35 +107,6 @@ func (c sharded) train(t *testing.T, ranks, shards, steps int, dropout float64) 
 	return all, reports[0]
 }
 
-func TestRanksTrainToTheSameBytesWithTheSameShards(t *testing.T) {
-	const shards, steps = 8, 4
-	for _, c := range shardedTrainings() {
-		t.Run(c.name, func(t *testing.T) {
-			one, want := c.train(t, 1, shards, steps, 0.1)
-			for _, ranks := range []int{2, 4, 8} {
-				all, got := c.train(t, ranks, shards, steps, 0.1)
-				if differs := differentState(t, one[0], all[0], true); differs != "" {
-					t.Errorf("%d ranks: %s differs from that of one", ranks, differs)
-				}
-				for rank, training := range all {
-					if differs := differentState(t, one[0], training, false); differs != "" {
-						t.Errorf("%d ranks: %s of rank %d differs from that of one", ranks, differs, rank)
-					}
-				}
-				for n := range got {
-					if got[n].Tokens != want[n].Tokens || want[n].Tokens == 0 {
-						t.Errorf("%d ranks: %d tokens in step %d, want %d", ranks, got[n].Tokens, n+1, want[n].Tokens)
-					}
-					if got[n].Loss != want[n].Loss || got[n].GradientNorm != want[n].GradientNorm {
-						t.Errorf("%d ranks, step %d: loss %v and gradient %v, want %v and %v", ranks, n+1, got[n].Loss,
-							got[n].GradientNorm, want[n].Loss, want[n].GradientNorm)
-					}
-				}
-			}
-		})
-	}
-}
-
 // differentState names a parameter, or of the optimizer's state too, that differs between two trainings; "": none.
 func differentState(t *testing.T, a, b *Training, optimizer bool) string {
 	t.Helper()
@@ -203,55 +173,5 @@ func TestShardsAreNotForAnEncoderWithAMemoryOfItsOwn(t *testing.T) {
 	want := "gradients of an encoder with a memory of its own are not summed over shards"
 	if _, err := New(m, smallData(m, 8), plan); err == nil || err.Error() != want {
 		t.Errorf("New = %v, want %s", err, want)
-	}
-}
-
-// Ranks evaluate parts of dev, and fit heads to parts of the training texts.
-func TestRanksEvaluateAsOneProcessDoes(t *testing.T) {
-	for _, freeze := range []string{"none", "all"} {
-		checkEvaluations(t, freeze)
-	}
-}
-
-func checkEvaluations(t *testing.T, freeze string) {
-	t.Helper()
-	train := func(ranks int) (evaluations [][]Evaluation) {
-		evaluations = make([][]Evaluation, ranks)
-		var wait sync.WaitGroup
-		for rank, transport := range collective.Local(ranks) {
-			m, data := threeGroups(t, freeze, 21)
-			plan := smallPlan()
-			plan.Shards, plan.BatchSize, plan.CacheMemory = 4, 2, 1<<20
-			if ranks > 1 {
-				var err error
-				if plan.Ranks, err = collective.New(transport); err != nil {
-					t.Fatal(err)
-				}
-			}
-			wait.Go(func() {
-				err := Train(t.Context(), m, data, plan, func(event any) error {
-					if e, ok := event.(Evaluation); ok {
-						evaluations[rank] = append(evaluations[rank], e)
-					}
-					return nil
-				})
-				if err != nil {
-					t.Error(err)
-				}
-			})
-		}
-		wait.Wait()
-		return evaluations
-	}
-	want := train(1)[0]
-	if len(want) < 2 {
-		t.Fatalf("%d evaluations", len(want))
-	}
-	for _, ranks := range []int{2, 4} {
-		for rank, got := range train(ranks) {
-			if !reflect.DeepEqual(got, want) {
-				t.Errorf("freeze %s, rank %d of %d: evaluations are %v, want %v", freeze, rank, ranks, got, want)
-			}
-		}
 	}
 }

@@ -227,9 +227,7 @@ func (t *Training) settings() []setting {
 	add("batch_size", p.BatchSize)
 	add("batch_tokens", p.BatchTokens)
 	add("gradient_accumulation_steps", p.Accumulate)
-	if t.shards.all > 1 {
-		add("shards", t.shards.all)
-	}
+	all = append(all, t.shards.settings(p)...)
 	add("bfloat16", p.BFloat16)
 	add("learning_rate", p.Rate)
 	add("weight_decay", p.WeightDecay)

@@ -37,16 +37,22 @@ func (s *HostStore) SeparateShards(shards int) {
 	s.shards = sums
 }
 
+// RoundGradients makes EndShard round the gradients of each shard, and the sum of each two, to bfloat16.
+func (s *HostStore) RoundGradients() { s.rounds = true }
+
 // EndShard adds the gradients of the shard that ends to those of the shards before it. After the last one the store has
 // the sum of all.
 func (s *HostStore) EndShard() {
-	if s.shards == nil {
+	if s.shards == nil && !s.rounds {
 		return
 	}
 	for _, w := range s.params {
 		if s.gradients.of[w] != nil {
 			s.EndShardOf(w)
 		}
+	}
+	if s.shards == nil {
+		return
 	}
 	if s.shards.at < s.shards.shards-1 { // the gradients have been exchanged with those of a level
 		free := &s.shards.levels[bits.TrailingZeros(^uint(s.shards.at))].gradients
@@ -57,29 +63,50 @@ func (s *HostStore) EndShard() {
 
 // EndShardOf adds the gradients of one parameter, where they are final before the others.
 func (s *HostStore) EndShardOf(w *Param) {
-	if s.shards == nil {
-		return
-	}
 	if s.tasks == nil || !slices.Contains(s.tasks.shared, w) {
-		s.shards.add(w, s.gradients, func(l shardLevel) Gradients { return l.gradients })
+		s.endShardOf(w, s.gradients, func(l shardLevel) Gradients { return l.gradients })
 		return
 	}
 	for t, g := range s.tasks.of {
-		s.shards.add(w, g, func(l shardLevel) Gradients { return l.tasks[t] })
+		s.endShardOf(w, g, func(l shardLevel) Gradients { return l.tasks[t] })
 	}
 }
 
-// add adds w's gradient of the shard that ends to those of the shards before it.
-func (s *shardSums) add(w *Param, own Gradients, of func(shardLevel) Gradients) {
+// endShardOf adds w's gradient of the shard that ends to those of the shards before it.
+func (s *HostStore) endShardOf(w *Param, own Gradients, of func(shardLevel) Gradients) {
+	if s.rounds {
+		own.round(w)
+	}
+	if s.shards == nil {
+		return
+	}
 	level := 0
-	for ; s.at>>level&1 != 0; level++ {
-		before := of(s.levels[level])
+	for ; s.shards.at>>level&1 != 0; level++ {
+		before := of(s.shards.levels[level])
 		own.add(w, before)
 		before.of[w].zero(w)
+		if s.rounds {
+			own.round(w)
+		}
 	}
-	if s.at < s.shards-1 {
-		free := of(s.levels[level]).of[w]
+	if s.shards.at < s.shards.shards-1 {
+		free := of(s.shards.levels[level]).of[w]
 		*free, *own.of[w] = *own.of[w], *free
+	}
+}
+
+// round rounds w's gradient to bfloat16.
+func (g Gradients) round(w *Param) {
+	d := g.of[w]
+	if d.touched == nil {
+		kernel.RoundBFloat16(d.values)
+		return
+	}
+	n := w.rowLength()
+	for r, touched := range d.touched {
+		if touched != 0 {
+			kernel.RoundBFloat16(d.values[r*n : (r+1)*n])
+		}
 	}
 }
 

@@ -43,6 +43,7 @@ type HostStore struct {
 	moved     []*Param       // parameters whose gradient was not zero in the last SumSquares
 	tasks     *taskGradients // nil: one gradient for all tasks
 	shards    *shardSums     // nil: a step has one
+	rounds    bool           // gradients of shards are rounded to bfloat16
 	placed    *placed        // nil: no parameters are shared with other processes
 	average   *averages      // nil: none
 

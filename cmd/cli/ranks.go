@@ -23,7 +23,8 @@ const (
 	silence   = 25 * time.Second
 )
 
-// forMessages is the number of goroutines that run at once beside the kernels: the library's, and those that wait for it.
+// forMessages is the number of goroutines that run beside the kernels at once: the library's, and those that wait for
+// messages.
 const forMessages = 3
 
 // ranks are the processes that a launcher has started to train together. The methods of nil are those of a single

@@ -2,7 +2,6 @@ package config
 
 import (
 	"fmt"
-	"math/bits"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -56,6 +55,7 @@ func (d *decoding) experiment(root *plugin.Section) {
 	d.keepTasks()
 	d.sampling()
 	d.losses()
+	d.sums()
 }
 
 // losses requires a head with a loss and a weight above 0, and a batch of at least 2 for heads that compare the
@@ -79,9 +79,6 @@ func (d *decoding) losses() {
 						"at least 2", head.Name, task.Name)
 			}
 		}
-	}
-	if n := d.e.Training.Shards; bits.OnesCount(uint(n)) > 1 {
-		d.mistakes.Add(d.e.Place("training.shards"), "training: shards: want a power of two, have %d", n)
 	}
 	if learning > 0 && weighted == 0 {
 		d.mistakes.Add(d.e.Tasks[0].Place,

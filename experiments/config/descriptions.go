@@ -110,6 +110,10 @@ var descriptions = map[string]string{
 	"training.shards": "number of parts of each batch, a power of two: each is a forward and a backward pass of its " +
 		"own. The processes of a training that mpirun starts divide them; the model does not depend on the number of " +
 		"processes, but on that of shards",
+	"training.gradient_dtype": "type of the gradients that shards sum: bf16 rounds each shard's and each sum of two, " +
+		"of which processes send half the bytes; moments and parameters stay float32",
+	"training.all_reduce": "how processes sum gradients: in a tree, whose bits do not depend on their number, or by " +
+		"the MPI library (native), whose order of addition is its own: faster on some networks, but not exact",
 	"training.recompute":  "whether activations are recomputed in the backward pass: less memory, more time",
 	"training.eval_steps": "number of updates between evaluations, with eval_strategy: steps",
 	"training.save_strategy": "when last/ is saved, with the state from which jenga train --resume goes on, beside " +

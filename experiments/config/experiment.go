@@ -154,8 +154,10 @@ type Training struct {
 	OnBadLoss    string  `yaml:"on_bad_loss" choice:"stop|skip"`
 	LossLimit    float64 `yaml:"loss_limit" range:"[0,)"`
 
-	GradientAccumulationSteps int `yaml:"gradient_accumulation_steps" range:"[1,)"`
-	Shards                    int `yaml:"shards,omitempty" range:"[1,)" default:"(the number of processes)"`
+	GradientAccumulationSteps int    `yaml:"gradient_accumulation_steps" range:"[1,)"`
+	Shards                    int    `yaml:"shards,omitempty" range:"[1,)" default:"(the number of processes)"`
+	GradientDtype             string `yaml:"gradient_dtype" choice:"float32|bf16"`
+	AllReduce                 string `yaml:"all_reduce" choice:"tree|native"`
 
 	Rehearse float64 `yaml:"rehearse" range:"[0,1)"`
 

@@ -134,8 +134,8 @@ tasks: [{name: kind, type: classification, data: {train: train.jsonl}}]
 	want := Training{
 		LearningRate: 2e-5, LayerDecay: 1, WeightDecay: 0.01, BatchSize: 16, NumEpochs: 3, MaxGradNorm: 1,
 		OnBadLoss: "stop", LossLimit: 1000,
-		GradientAccumulationSteps: 1, Precision: "float32", EvalStrategy: "epoch",
-		EvalSteps:    500,
+		GradientAccumulationSteps: 1, Precision: "float32", GradientDtype: "float32", AllReduce: "tree",
+		EvalStrategy: "epoch", EvalSteps: 500,
 		SaveStrategy: "epoch", SaveSteps: 500, SaveMinutes: 30, SaveTotalLimit: 1,
 		LoadBestModelAtEnd: true, MetricForBestModel: "eval_overall",
 		GreaterIsBetter: true, CacheMemory: 2048, Device: "auto", LoggingSteps: 10,

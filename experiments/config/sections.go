@@ -284,7 +284,8 @@ type trainingOptions struct {
 var trainingDefaults = trainingOptions{Training: Training{
 	LearningRate: 2e-5, LayerDecay: 1, WeightDecay: 0.01,
 	BatchSize: 16, NumEpochs: 3, MaxGradNorm: 1, OnBadLoss: "stop", LossLimit: 1000, GradientAccumulationSteps: 1,
-	Precision: "float32", EvalStrategy: "epoch", EvalSteps: 500, LoadBestModelAtEnd: true,
+	Precision: "float32", GradientDtype: "float32", AllReduce: "tree",
+	EvalStrategy: "epoch", EvalSteps: 500, LoadBestModelAtEnd: true,
 	SaveStrategy: "epoch", SaveSteps: 500, SaveMinutes: 30, SaveTotalLimit: 1,
 	CacheMemory: DefaultCacheMemory, Device: "auto", LoggingSteps: 10,
 }}

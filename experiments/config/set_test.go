@@ -53,7 +53,7 @@ func TestSetMistakes(t *testing.T) {
 	for set, want := range map[string]string{
 		"num_epochs":                       "want KEY=VALUE, as training.num_epochs=1",
 		"=1":                               "want KEY=VALUE, as training.num_epochs=1",
-		"training.num_epoch=1":             `training has no option "num_epoch"; did you mean "num_epochs"? it takes batch_size, `,
+		"training.num_epoch=1":             `training has no option "num_epoch"; did you mean "num_epochs"? it takes all_reduce, `,
 		"training.num_epochs=0":            "training: num_epochs: want a whole number of at least 1, have 0",
 		"training.num_epochs=[":            "not YAML: did not find expected node content",
 		"seed=1\n---\n2":                   "a second document begins",

@@ -46,6 +46,7 @@ func (r *Run) newPlan() (multitask.Plan, error) {
 		WarmupRatio: t.WarmupRatio, WarmupSteps: t.WarmupSteps,
 		Optimizer: optimizer, Curve: curve,
 		Sampler: sampler, Weighting: weighting, Shards: t.Shards,
+		RoundGradients: t.GradientDtype == config.BF16, NativeSums: t.AllReduce == config.NativeSums,
 		NeverEvaluate: r.neverEvaluates(),
 		CacheMemory:   int64(t.CacheMemory) << 20,
 	}

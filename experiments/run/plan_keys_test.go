@@ -76,6 +76,8 @@ func planKeys(states string) []planKey {
 		{"", []string{"seed=7"}, planFields{"Seed": uint64(7)}},
 		{"LearningRate", []string{"training.learning_rate=0.5"}, planFields{"Rate": 0.5}},
 		{"Shards", []string{"training.shards=4"}, planFields{"Shards": 4}},
+		{"GradientDtype", []string{"training.gradient_dtype=bf16"}, planFields{"RoundGradients": true}},
+		{"AllReduce", []string{"training.all_reduce=native"}, planFields{"NativeSums": true}},
 		{"HeadRate", []string{"training.head_learning_rate=0.5"}, planFields{"HeadRate": 0.5}},
 		{"LayerDecay", []string{"training.layer_decay=0.5"}, planFields{"LayerDecay": 0.5}},
 		{"", []string{"model.freeze={unfreeze: {every: 0.5}}"}, planFields{"UnfreezeEvery": 0.5}},

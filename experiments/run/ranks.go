@@ -29,8 +29,8 @@ func (r *Run) UseRanks(ranks *collective.Group, local int) error {
 	}
 	if *shards%n != 0 {
 		return &plugin.Mistake{Place: r.experiment().Place("training.shards"), Err: fmt.Errorf("training: %s cannot "+
-			"be divided among %d processes; want as many processes as shards, or a half, a quarter, …; a training goes "+
-			"on with the shards that it began with", plugin.Count(*shards, "shard"), n)}
+			"be divided among %d processes; want as many processes as shards, or a half, a quarter, …; a training "+
+			"goes on with the shards that it began with", plugin.Count(*shards, "shard"), n)}
 	}
 	r.plan.Ranks, r.plan.Shards = ranks, *shards
 	r.machine.Local = local

@@ -23,6 +23,12 @@ type Transport interface {
 	Receive(from, tag int, b []byte, done func(error))
 }
 
+// Summer is a Transport that sums by itself.
+type Summer interface {
+	// Sum replaces the float32 values of b by their sums over all ranks, in an order of its own.
+	Sum(b []byte, done func(error))
+}
+
 // Tags of messages by what they belong to.
 const (
 	tagNumbers = 1
@@ -36,6 +42,7 @@ const (
 type Group struct {
 	transport   Transport
 	rank, ranks int
+	half        bool // sums are rounded to bfloat16
 	lanes       [lanes]lane
 	started     int            // scatters
 	scatters    *pending       // those that have not ended; nil: none have begun

@@ -2,12 +2,13 @@ package collective
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 )
 
 // Local returns transports of ranks in one process, for tests.
 func Local(ranks int) []Transport {
-	mail := &mail{boxes: map[box]*queue{}}
+	mail := &mail{boxes: map[box]*queue{}, summands: make([][]receiver, ranks)}
 	var all []Transport
 	for rank := range ranks {
 		all = append(all, &local{mail, rank, ranks})
@@ -26,8 +27,9 @@ type box struct{ from, to, tag int }
 
 // mail holds the messages that are sent but not received, and the receivers that wait.
 type mail struct {
-	mutex sync.Mutex
-	boxes map[box]*queue
+	mutex    sync.Mutex
+	boxes    map[box]*queue
+	summands [][]receiver // of each rank
 }
 
 // queue is the messages or the receivers of a box: one of the two is empty.
@@ -75,6 +77,31 @@ func (l *local) Receive(from, tag int, b []byte, done func(error)) {
 	l.mail.mutex.Unlock()
 	if !waits {
 		r.take(message)
+	}
+}
+
+// Sum adds the values in the order of the ranks.
+func (l *local) Sum(b []byte, done func(error)) {
+	l.mail.mutex.Lock()
+	l.mail.summands[l.rank] = append(l.mail.summands[l.rank], receiver{b, done})
+	var all []receiver
+	if !slices.ContainsFunc(l.mail.summands, func(of []receiver) bool { return len(of) == 0 }) {
+		for rank, of := range l.mail.summands {
+			all, l.mail.summands[rank] = append(all, of[0]), of[1:]
+		}
+	}
+	l.mail.mutex.Unlock()
+	if all == nil {
+		return
+	}
+	sums := make([]float32, len(b)/4)
+	for _, r := range all {
+		for i, v := range floats(r.into) {
+			sums[i] += v
+		}
+	}
+	for _, r := range all {
+		r.take(bytesOf(sums))
 	}
 }
 

@@ -54,11 +54,25 @@ func Bounds(values, size int) []int {
 	return append(bounds, values)
 }
 
+// RoundSums makes Sum and Scatter round the sum of each two values, which are in bfloat16, to it, and send them in half
+// the bytes.
+func (g *Group) RoundSums() { g.half = true }
+
+// SumNative replaces values, in memory of Floats, by their sums over all ranks in the transport's own order.
+func (g *Group) SumNative(values []float32) error {
+	if len(values) == 0 {
+		return nil
+	}
+	return wait(func(done func(error)) { g.transport.(Summer).Sum(bytesOf(values), done) })
+}
+
 // Sum replaces values, in memory of Floats, by their sums over all ranks, which have the order of the tree.
 func (g *Group) Sum(values []float32) error {
 	bounds := Bounds(len(values), 1024)
+	s := &scatter{tag: tagValues, values: values, bounds: bounds, to: len(bounds) - 1, distance: 1}
 	err := wait(func(done func(error)) {
-		g.scatter(&scatter{tag: tagValues, values: values, bounds: bounds, to: len(bounds) - 1, distance: 1, done: done})
+		s.done = done
+		g.scatter(s)
 	})
 	if err != nil {
 		return err
@@ -154,19 +168,43 @@ func (g *Group) scatter(s *scatter) {
 	} else {
 		s.to = middle
 	}
+	with := g.rank ^ s.distance
+	s.distance *= 2
+	if g.half {
+		g.scatterPairs(s, with, keep, give)
+		return
+	}
 	other, err := g.buffer(s.tag, 4*len(keep))
 	if err != nil {
 		s.done(err)
 		return
 	}
-	with := g.rank ^ s.distance
-	s.distance *= 2
 	g.exchange(with, s.tag, bytesOf(give), other, func(err error) {
 		if err != nil {
 			s.done(err)
 			return
 		}
 		kernel.Add(keep, floats(other))
+		g.scatter(s)
+	})
+}
+
+// scatterPairs is a step of scatter whose values are sent in bfloat16, and whose sums are rounded to it.
+func (g *Group) scatterPairs(s *scatter, with int, keep, give []float32) {
+	sent, received := 4*kernel.BFloat16Pairs(len(give)), 4*kernel.BFloat16Pairs(len(keep))
+	memory, err := g.buffer(s.tag, sent+received)
+	if err != nil {
+		s.done(err)
+		return
+	}
+	pairs, other := memory[:sent], memory[sent:]
+	kernel.PackBFloat16(floats(pairs), give)
+	g.exchange(with, s.tag, pairs, other, func(err error) {
+		if err != nil {
+			s.done(err)
+			return
+		}
+		kernel.AddBFloat16(keep, floats(other))
 		g.scatter(s)
 	})
 }

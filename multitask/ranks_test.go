@@ -1,0 +1,141 @@
+package multitask
+
+import (
+	"reflect"
+	"sync"
+	"testing"
+
+	"github.com/jenga-nlp/jenga/internal/collective"
+)
+
+func TestRanksTrainToTheSameBytesWithTheSameShards(t *testing.T) {
+	rounded := func(change func(*Model, *Plan)) func(*Model, *Plan) {
+		return func(m *Model, p *Plan) {
+			change(m, p)
+			p.RoundGradients = true
+		}
+	}
+	for _, c := range append(shardedTrainings(),
+		sharded{"rounded gradients", [2]int{0, 1}, rounded(func(*Model, *Plan) {})},
+		sharded{"rounded gradients and running means", [2]int{0, 1},
+			rounded(func(_ *Model, p *Plan) { p.Average = 0.9 })},
+		sharded{"rounded gradients, combined", [2]int{0, 1},
+			rounded(func(_ *Model, p *Plan) { p.Weighting = PCGrad{} })},
+	) {
+		t.Run(c.name, c.checkRanks)
+	}
+}
+
+// checkRanks compares trainings in several ranks with that in one.
+func (c sharded) checkRanks(t *testing.T) {
+	const shards, steps = 8, 4
+	one, want := c.train(t, 1, shards, steps, 0.1)
+	for _, ranks := range []int{2, 4, 8} {
+		all, got := c.train(t, ranks, shards, steps, 0.1)
+		if differs := differentState(t, one[0], all[0], true); differs != "" {
+			t.Errorf("%d ranks: %s differs from that of one", ranks, differs)
+		}
+		for rank, training := range all {
+			if differs := differentState(t, one[0], training, false); differs != "" {
+				t.Errorf("%d ranks: %s of rank %d differs from that of one", ranks, differs, rank)
+			}
+		}
+		for n := range got {
+			if got[n].Tokens != want[n].Tokens || want[n].Tokens == 0 {
+				t.Errorf("%d ranks: %d tokens in step %d, want %d", ranks, got[n].Tokens, n+1, want[n].Tokens)
+			}
+			if got[n].Loss != want[n].Loss || got[n].GradientNorm != want[n].GradientNorm {
+				t.Errorf("%d ranks, step %d: loss %v and gradient %v, want %v and %v", ranks, n+1, got[n].Loss,
+					got[n].GradientNorm, want[n].Loss, want[n].GradientNorm)
+			}
+		}
+	}
+}
+
+// With rounded gradients steps are about the same; one shard's gradients are rounded too.
+func TestRoundedGradientsAreNearly(t *testing.T) {
+	const steps, bound = 3, 0.01 // bfloat16 has 8 bits
+	exact := sharded{"exact", [2]int{0, 1}, func(*Model, *Plan) {}}
+	rounded := sharded{"rounded", [2]int{0, 1}, func(_ *Model, p *Plan) { p.RoundGradients = true }}
+	for _, shards := range []int{1, 8} {
+		_, want := exact.train(t, 1, shards, steps, 0)
+		_, got := rounded.train(t, 1, shards, steps, 0)
+		for n := range got {
+			compareLosses(t, n, got[n], want[n], bound)
+			if got[n].GradientNorm == want[n].GradientNorm {
+				t.Errorf("%d shards, step %d: gradients are not rounded", shards, n+1)
+			}
+		}
+	}
+}
+
+func TestNativeSumsAreThoseOfTheTree(t *testing.T) {
+	const shards, steps, bound = 4, 3, 2e-6
+	for _, c := range shardedTrainings() {
+		_, want := c.train(t, 1, shards, steps, 0.1)
+		before := c.change
+		c.change = func(m *Model, p *Plan) {
+			before(m, p)
+			p.NativeSums = true
+		}
+		all, got := c.train(t, shards, shards, steps, 0.1)
+		for n := range got {
+			compareLosses(t, n, got[n], want[n], bound)
+		}
+		for _, training := range all {
+			if differs := differentState(t, all[0], training, true); differs != "" {
+				t.Errorf("%s: %s differs between ranks", c.name, differs)
+			}
+		}
+	}
+}
+
+// Ranks evaluate parts of dev, and fit heads to parts of the training texts.
+func TestRanksEvaluateAsOneProcessDoes(t *testing.T) {
+	for _, freeze := range []string{"none", "all"} {
+		checkEvaluations(t, freeze)
+	}
+}
+
+func checkEvaluations(t *testing.T, freeze string) {
+	t.Helper()
+	train := func(ranks int) (evaluations [][]Evaluation) {
+		evaluations = make([][]Evaluation, ranks)
+		var wait sync.WaitGroup
+		for rank, transport := range collective.Local(ranks) {
+			m, data := threeGroups(t, freeze, 21)
+			plan := smallPlan()
+			plan.Shards, plan.BatchSize, plan.CacheMemory = 4, 2, 1<<20
+			if ranks > 1 {
+				var err error
+				if plan.Ranks, err = collective.New(transport); err != nil {
+					t.Fatal(err)
+				}
+			}
+			wait.Go(func() {
+				err := Train(t.Context(), m, data, plan, func(event any) error {
+					if e, ok := event.(Evaluation); ok {
+						evaluations[rank] = append(evaluations[rank], e)
+					}
+					return nil
+				})
+				if err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wait.Wait()
+		return evaluations
+	}
+	want := train(1)[0]
+	if len(want) < 2 {
+		t.Fatalf("%d evaluations", len(want))
+	}
+	for _, ranks := range []int{2, 4} {
+		for rank, got := range train(ranks) {
+			if !reflect.DeepEqual(got, want) {
+				t.Errorf("freeze %s, rank %d of %d: evaluations are %v, want %v", freeze, rank, ranks, got, want)
+			}
+		}
+	}
+}
