@@ -150,7 +150,7 @@ func isNotFinite(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) }
 // without dropout. A text has the same states alone and in any batch.
 func (s *step) findTexts(bad *BadStep) {
 	var all, alone []*corpus.Example
-	for _, b := range slices.Concat(s.shards...) {
+	for _, b := range slices.Concat(s.all...) { // each process has all texts
 		h := slices.IndexFunc(s.losses.group[b.group], func(l Loss) bool { return l.HeadName() == bad.Head })
 		for _, e := range b.batch.Examples {
 			switch {

@@ -1,7 +1,9 @@
 package multitask
 
 import (
+	"math"
 	"reflect"
+	"strings"
 	"sync"
 	"testing"
 
@@ -86,6 +88,31 @@ func TestNativeSumsAreThoseOfTheTree(t *testing.T) {
 			if differs := differentState(t, all[0], training, true); differs != "" {
 				t.Errorf("%s: %s differs between ranks", c.name, differs)
 			}
+		}
+	}
+}
+
+// All ranks name the text of a bad loss, which one of them has in a shard of its own.
+func TestRanksNameTheSameBadTexts(t *testing.T) {
+	errs := make([]error, 4)
+	var wait sync.WaitGroup
+	for rank, transport := range collective.Local(len(errs)) {
+		m, data := threeGroups(t, "none", 12)
+		spoil(m, data, math.NaN(), 3)
+		plan := smallPlan()
+		var err error
+		if plan.Ranks, err = collective.New(transport); err != nil {
+			t.Fatal(err)
+		}
+		wait.Go(func() {
+			errs[rank] = Train(t.Context(), m, data, plan, func(any) error { return nil })
+		})
+	}
+	wait.Wait()
+	const want = `the loss of head "mood" is NaN, on 1 of 4 texts: mood.csv:5 "text 3 `
+	for rank, err := range errs {
+		if err == nil || err.Error() != errs[0].Error() || !strings.Contains(err.Error(), want) {
+			t.Errorf("rank %d: %v, want %s, as rank 0: %v", rank, err, want, errs[0])
 		}
 	}
 }

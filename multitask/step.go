@@ -22,7 +22,8 @@ type packed struct {
 type step struct {
 	training *Training
 	state    State      // the weighting's
-	shards   [][]packed // the parts of the batches in each shard of this process
+	all      [][]packed // the parts of the batches in each shard
+	shards   [][]packed // those of this process
 	losses   *stepLosses
 	factors  []float64  // of losses; nil: unknown before a forward pass
 	reduced  *reduction // nil: a single process
@@ -34,13 +35,13 @@ type step struct {
 func (t *Training) compute(batches []Batch) (Step, error) {
 	start := time.Now()
 	report := Step{Number: t.state.Step + 1, Of: t.length.steps}
-	shards := t.pack(batches)
-	s := &step{training: t, state: t.state, shards: shards[t.shards.first:][:t.shards.own]}
+	all := t.pack(batches)
+	s := &step{training: t, state: t.state, all: all, shards: all[t.shards.first:][:t.shards.own]}
 	s.state.Rand = rand.New(t.weighing)
 	t.zero()
 
 	// The labelled units of the whole step come first: a batch's losses are divided by them.
-	s.losses = newStepLosses(t.model.Model, groupsOf(batches), shards)
+	s.losses = newStepLosses(t.model.Model, groupsOf(batches), all)
 	s.squares = t.balance.squares(t.state.Step, len(s.losses.all))
 	if err := s.weigh(); err != nil {
 		return report, err

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"sync"
 	"testing"
+
+	"github.com/jenga-nlp/jenga/internal/kernel"
 )
 
 // inRanks calls do for each rank of a group in a goroutine of its own.
@@ -81,6 +83,79 @@ func TestSumsHaveTheBitsOfTheTree(t *testing.T) {
 			})
 		}
 	}
+}
+
+// Scatters that run beside each other do not mix, whatever their lengths.
+func TestScattersRunBesideEachOther(t *testing.T) {
+	const ranks, n = 4, 20
+	inRanks(t, ranks, func(g *Group) error {
+		values, err := g.Floats(n * n * 10)
+		if err != nil {
+			return err
+		}
+		for i := range values {
+			values[i] = float32(i % 100 * (g.rank + 1))
+		}
+		var all [][]int
+		at := 0
+		for k := range n {
+			bounds := Bounds(k*10, 7)
+			for i := range bounds {
+				bounds[i] += at
+			}
+			g.Scatter(values, bounds)
+			at += k * 10
+			all = append(all, bounds)
+		}
+		if err := g.Scattered(); err != nil {
+			return err
+		}
+		if err := g.GatherParts(values, all...); err != nil {
+			return err
+		}
+		for i, v := range values[:at] {
+			if want := float32(i % 100 * (1 + 2 + 3 + 4)); v != want {
+				return fmt.Errorf("value %d is %v, want %v", i, v, want)
+			}
+		}
+		return nil
+	})
+}
+
+func TestRoundedSumsHaveTheBitsOfARoundedTree(t *testing.T) {
+	const ranks, n = 8, 1001
+	rounded := func(v float32) float32 {
+		x := []float32{v}
+		kernel.RoundBFloat16(x)
+		return x[0]
+	}
+	var sum func(rank, of, i int) float32
+	value := func(rank, i int) float32 { return rounded(float32(math.Sin(float64(rank*n + i)))) }
+	sum = func(rank, of, i int) float32 {
+		if of == 1 {
+			return value(rank, i)
+		}
+		return rounded(sum(rank, of/2, i) + sum(rank+of/2, of/2, i))
+	}
+	inRanks(t, ranks, func(g *Group) error {
+		g.RoundSums()
+		values, err := g.Floats(n)
+		if err != nil {
+			return err
+		}
+		for i := range values {
+			values[i] = value(g.rank, i)
+		}
+		if err := g.Sum(values); err != nil {
+			return err
+		}
+		for i, v := range values {
+			if want := sum(0, ranks, i); v != want {
+				return fmt.Errorf("sum %d is %v, want %v", i, v, want)
+			}
+		}
+		return nil
+	})
 }
 
 func TestPartsOfMoreRanksDivideThoseOfFewer(t *testing.T) {
