@@ -2,6 +2,7 @@ package multitask
 
 import (
 	"slices"
+	"time"
 
 	"github.com/jenga-nlp/jenga/internal/collective"
 	"github.com/jenga-nlp/jenga/nn"
@@ -18,6 +19,8 @@ type exchange struct {
 	divided bool      // each rank updates its part of each bucket but tables
 	native  bool      // sums are the transport's
 	memory  []float32
+	waited  time.Duration // for other ranks, in the step at hand
+	before  collective.Traffic
 }
 
 // bucket is parameters whose gradients are summed together: a table, or several others.
@@ -84,6 +87,33 @@ func bucketsOf(order []*nn.Param) []*bucket {
 		open.params, values = append(open.params, w), values+len(w.Data)
 	}
 	return all
+}
+
+// begin begins to measure what a step exchanges.
+func (x *exchange) begin() {
+	if x != nil {
+		x.waited, x.before = 0, x.ranks.Traffic()
+	}
+}
+
+// report returns what was exchanged since begin; nil where there is one process.
+func (x *exchange) report() *Exchange {
+	if x == nil {
+		return nil
+	}
+	traffic := x.ranks.Traffic().Since(x.before)
+	return &Exchange{Sent: traffic.Sent, Active: traffic.Active, Waited: x.waited}
+}
+
+// wait runs what waits for other ranks.
+func (x *exchange) wait(f func() error) error {
+	if x == nil {
+		return f()
+	}
+	start := time.Now()
+	err := f()
+	x.waited += time.Since(start)
+	return err
 }
 
 // sum replaces the gradients of a bucket whose parameters are not divided by their sums over all ranks.

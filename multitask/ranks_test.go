@@ -54,6 +54,22 @@ func (c sharded) checkRanks(t *testing.T) {
 	}
 }
 
+func TestAStepReportsWhatItExchanges(t *testing.T) {
+	c := sharded{"plain", [2]int{0, 1}, func(*Model, *Plan) {}}
+	if _, one := c.train(t, 1, 2, 1, 0); one[0].Exchange != nil {
+		t.Errorf("one process has exchanged %v", *one[0].Exchange)
+	}
+	_, two := c.train(t, 2, 2, 1, 0)
+	x := two[0].Exchange
+	if x.Sent <= 0 || x.Active <= 0 || x.Active > two[0].Time || x.Waited <= 0 || x.Waited > two[0].Time {
+		t.Errorf("a step of %v in two ranks has exchanged %+v", two[0].Time, *x)
+	}
+	c.change = func(_ *Model, p *Plan) { p.RoundGradients = true }
+	if _, rounded := c.train(t, 2, 2, 1, 0); rounded[0].Exchange.Sent >= x.Sent {
+		t.Errorf("rounded gradients: %d bytes are sent, of others %d", rounded[0].Exchange.Sent, x.Sent)
+	}
+}
+
 // With rounded gradients steps are about the same; one shard's gradients are rounded too.
 func TestRoundedGradientsAreNearly(t *testing.T) {
 	const steps, bound = 3, 0.01 // bfloat16 has 8 bits

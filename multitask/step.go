@@ -38,6 +38,7 @@ func (t *Training) compute(batches []Batch) (Step, error) {
 	all := t.pack(batches)
 	s := &step{training: t, state: t.state, all: all, shards: all[t.shards.first:][:t.shards.own]}
 	s.state.Rand = rand.New(t.weighing)
+	t.exchange.begin()
 	t.zero()
 
 	// The labelled units of the whole step come first: a batch's losses are divided by them.
@@ -61,7 +62,7 @@ func (t *Training) compute(batches []Batch) (Step, error) {
 	t.serial += uint64(len(batches) * t.shards.all)
 
 	// reduce
-	if err := s.reduce(); err != nil {
+	if err := t.exchange.wait(s.reduce); err != nil {
 		return report, err
 	}
 	report.TaskFactors = s.combine()
@@ -79,7 +80,7 @@ func (t *Training) compute(batches []Batch) (Step, error) {
 	} else {
 		report.Rate, err = s.update(factor, report.Number)
 	}
-	report.Skipped, report.Time = t.guard.state.Skipped, time.Since(start)
+	report.Skipped, report.Time, report.Exchange = t.guard.state.Skipped, time.Since(start), t.exchange.report()
 	return report, err
 }
 
@@ -103,7 +104,7 @@ func (t *Training) updateAll(factor float32, fraction float64) (rate float64, er
 			return rate, err
 		}
 	}
-	if err := t.exchange.updated(); err != nil {
+	if err := t.exchange.wait(t.exchange.updated); err != nil {
 		return rate, err
 	}
 	return rate, t.weighting.learned.update(fraction)

@@ -19,8 +19,17 @@ type Step struct {
 	GradientNorm float64 // before clipping
 	Tokens       int
 	Time         time.Duration
-	Bad          *BadStep // why the step has no update; nil: it has one
-	Skipped      int      // steps so far without an update
+	Exchange     *Exchange // with other ranks; nil: there are none
+	Bad          *BadStep  // why the step has no update; nil: it has one
+	Skipped      int       // steps so far without an update
+}
+
+// Exchange is what a step of a training in several ranks sends, and how long it takes this rank: Waited at most Active,
+// of which the rest is hidden behind the backward pass.
+type Exchange struct {
+	Sent   int64         // bytes
+	Active time.Duration // from the first message to the last, without pauses
+	Waited time.Duration // in which this rank had nothing to compute
 }
 
 // TokensPerSecond is the step's speed, 0 where its time is too short to measure.

@@ -75,8 +75,16 @@ type (
 		Rate         float64             `json:"rate"`
 		GradientNorm float64             `json:"gradient_norm"`
 		TokensPerSec float64             `json:"tokens_per_second"`
+		Exchange     *exchangeLine       `json:"exchange,omitempty"`
 		// Sampling has the probability of each group, by the name of its first task, and the terms of it.
 		Sampling map[string]map[string]float64 `json:"sampling,omitempty"`
+	}
+	// exchangeLine is what the first of several processes sends in a step, the seconds of that, and those in which it
+	// waits, of which the others are hidden behind the backward pass.
+	exchangeLine struct {
+		Bytes   int64   `json:"bytes"`
+		Seconds float64 `json:"seconds"`
+		Waited  float64 `json:"waited_seconds"`
 	}
 	EvalLine struct {
 		Event  string              `json:"event,omitempty"`
@@ -188,6 +196,9 @@ func Line(event any) any {
 				head["factor"] = l.Factor
 			}
 			line.Tasks[l.Task].Heads[l.Head] = head
+		}
+		if x := v.Exchange; x != nil {
+			line.Exchange = &exchangeLine{x.Sent, x.Active.Seconds(), x.Waited.Seconds()}
 		}
 		line.Sampling = samplingLine(v.Sampling)
 		return line

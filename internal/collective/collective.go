@@ -49,6 +49,7 @@ type Group struct {
 	scattered   chan error     // the result of scatters
 	mutex       sync.Mutex     // of memory
 	memory      map[int][]byte // by tag: one goroutine at a time uses a tag
+	meter       meter
 }
 
 // New returns the group of a transport's ranks.
@@ -82,7 +83,9 @@ func (g *Group) buffer(tag, n int) ([]byte, error) {
 
 // exchange sends a message to a rank, and receives one from it, before it calls done. Either may be empty.
 func (g *Group) exchange(with, tag int, send, receive []byte, done func(error)) {
+	g.meter.begin(len(send))
 	both := &pending{left: 1, done: func(err error) {
+		g.meter.end()
 		if err != nil {
 			err = fmt.Errorf("rank %d: exchange with rank %d: %w", g.rank, with, err)
 		}

@@ -252,3 +252,25 @@ func TestOtherNumbersOfRanksAreRefused(t *testing.T) {
 		}
 	}
 }
+
+func TestTraffic(t *testing.T) {
+	const n = 2048
+	inRanks(t, 4, func(g *Group) error {
+		values, err := g.Floats(n)
+		if err != nil {
+			return err
+		}
+		before := g.Traffic()
+		if err := g.Sum(values); err != nil {
+			return err
+		}
+		// a half and a quarter there and back
+		if got, want := g.Traffic().Since(before).Sent, int64(4*2*(n/2+n/4)); got != want {
+			return fmt.Errorf("%d bytes sent, want %d", got, want)
+		}
+		if again := g.Traffic(); again.Active <= before.Active || again != g.Traffic() {
+			return fmt.Errorf("traffic of %v, then of %v", before, again)
+		}
+		return nil
+	})
+}

@@ -63,6 +63,8 @@ func (g *Group) SumNative(values []float32) error {
 	if len(values) == 0 {
 		return nil
 	}
+	g.meter.begin(4 * len(values)) // more or less, by the transport's algorithm
+	defer g.meter.end()
 	return wait(func(done func(error)) { g.transport.(Summer).Sum(bytesOf(values), done) })
 }
 
