@@ -93,6 +93,7 @@ func (e *encoder) addLoRA(o encoders.LoRA, at nn.Params, adapters ...string) err
 		return encoders.BadOption("lora", "lora: freeze leaves none of the %d layers to change; want at most freeze: "+
 			"%d", len(e.blocks), len(e.blocks)-1)
 	}
+	e.lora = o
 	return nil
 }
 

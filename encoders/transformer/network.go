@@ -25,6 +25,7 @@ type encoder struct {
 	embeddings embeddings
 	blocks     []block
 	levels     [][]*nn.Param // parameters of the embeddings, then of each block
+	lora       encoders.LoRA // changes of weights, or adapters; of rank 0: none
 }
 
 // newEncoder makes a network with its parameters under env.Params, named as in BERT.

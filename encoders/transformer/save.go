@@ -12,7 +12,8 @@ import (
 )
 
 // Save writes config.json and model.safetensors to folder, which it creates: float32 values under the names of the
-// network's own layout, and unchanged all other tensors of the model that the encoder was opened from.
+// network's own layout, and unchanged all other tensors of the model that the encoder was opened from. With LoRA the
+// weights have the changes, and a folder lora within has A and B.
 func (e *encoder) Save(folder string) error { return e.saved(nil).Save(folder) }
 
 // Copy implements encoders.CopySaver.
@@ -36,10 +37,11 @@ var _ encoders.CopySaver = (*encoder)(nil)
 type savedEncoder struct {
 	config  any
 	tensors []safetensors.Tensor // that linear layers have are copies, others may be the parameters themselves
+	lora    *savedLoRA           // nil: none
 }
 
 func (e *encoder) saved(copies *nn.Copies) *savedEncoder {
-	return &savedEncoder{e.savedConfig(), e.tensors(copies)}
+	return &savedEncoder{e.savedConfig(), e.tensors(copies), e.savedLoRA(copies)}
 }
 
 // Save implements encoders.Saver.
@@ -49,6 +51,11 @@ func (c *savedEncoder) Save(folder string) error {
 	}
 	if err := saveConfig(filepath.Join(folder, "config.json"), c.config); err != nil {
 		return err
+	}
+	if c.lora != nil {
+		if err := c.lora.save(folder); err != nil {
+			return err
+		}
 	}
 	return safetensors.Write(filepath.Join(folder, "model.safetensors"), c.tensors, map[string]string{"format": "pt"})
 }

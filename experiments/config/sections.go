@@ -121,7 +121,8 @@ var experimentDefaults = experimentOptions{Seed: 42}
 
 // modelOptions are the keys of `model`. With `base_model` the encoder's
 // weights, sizes and tokenizer are those of a trained model. With `lora: {}` its weights W are frozen, and A and B of
-// rank r are trained, with W + alpha/r·A·B in place of W (Hu et al. 2022, "LoRA"); checkpoints have the merged weight.
+// rank r are trained, with W + alpha/r·A·B in place of W (Hu et al. 2022, "LoRA"); checkpoints have the merged weight,
+// and beside it A and B as PEFT reads them (docs/checkpoints.md).
 // With `lora: {per_task: true}` each group of tasks that read the same texts has A and B of its own, which checkpoints
 // have in files of their own, beside one base; predictions of k groups take k passes of the encoder.
 //
