@@ -43,8 +43,10 @@ func (o BiLSTMOptions) CheckBase() error {
 //
 //	i, f, o = σ(x·W + h'·R + b)    a = tanh(x·W_a + h'·R_a + b_a)    c = f·c' + i·a    h = o·tanh(c)
 //
-// with W, R and b of each gate its own. A token's state is the h of both directions, concatenated. The states of all
-// layers are those of the LSTM layers, without the embeddings, which have another width.
+// with W, R and b of each gate its own; tensors have the gates in the order i, f, a, o (PyTorch's i, f, g, o). h' and
+// c' are 0 at first. The backward direction reads from the last token to the first. A token's state is the h of both
+// directions, the forward one first. The states of all layers are those of the LSTM layers, without the embeddings,
+// which have another width.
 type bilstm struct {
 	config bilstmConfig
 	params nn.Params

@@ -18,6 +18,8 @@ type AdapterOptions struct {
 // Learning for NLP", figure 2):
 //
 //	out = h + W_up·GELU(W_down·h + b_down) + b_up
+//
+// with GELU by the error function.
 type adapter struct{ tasks map[string]bottleneck }
 
 type bottleneck struct{ down, up *nn.Linear }

@@ -18,6 +18,9 @@ type AttentionOptions struct {
 // attention is the AttentionFusion of Jenga-NLP: a task's embedding e determines the weight of each token's state.
 //
 //	u_i = tanh(W·[h_i ; e] + b)    s_i = v·u_i + c    a = softmax(s) over the text    out_i = f·a_i·h_i
+//
+// The softmax is over all tokens of a text, or of a window of it, special ones included. f is 1 with scale: exact, else
+// the number of these tokens; with scale: residual h_i is added to out_i.
 type attention struct {
 	scale      string
 	warnings   []string

@@ -12,13 +12,16 @@ func init() { Register("mix", MixOptions{}, NewMix) }
 
 // MixOptions are the keys that may stand beside `type: mix`.
 type MixOptions struct {
-	Layers int `yaml:"layers" range:"[0,128]" doc:"how many of the encoder's last layers are mixed; 0: all"`
+	Layers int `yaml:"layers" range:"[0,128]" doc:"how many of the encoder's last states are mixed; 0: all of them"`
 }
 
 // mix gives each task its own weighted mean of the encoder's layers (ScalarMix, Peters et al. 2018, "Deep
 // contextualized word representations", equation 1):
 //
 //	out = γ·Σ_l softmax(w)_l·h_l
+//
+// A transformer of n layers has n + 1 such states: h_0 are the embeddings, normalised, as its first layer reads them. A
+// bilstm has those of its LSTM layers.
 type mix struct {
 	layers int
 	tasks  map[string]*nn.LayerMix

@@ -13,7 +13,7 @@ import (
 
 // AlarmOptions are the keys that set when a head for anomalies raises an alarm.
 type AlarmOptions struct {
-	FalseAlarms float64 `yaml:"false_alarms" range:"[0,1]" doc:"fraction of dev's normal texts beyond the threshold"`
+	FalseAlarms float64 `yaml:"false_alarms" range:"[0,1]" doc:"fraction of dev's normal texts above the threshold"`
 }
 
 // alarm raises an alarm for distances above its threshold.

@@ -28,15 +28,25 @@ func (AttentionPatternOptions) Describe() Traits { return Traits{Fitted: true} }
 // attentionPattern detects texts whose attention differs from that of normal ones. Its features of the encoder's maps
 // A [T T] are for each layer and head, as means over queries i,
 //
-//	entropy      -Σ_j A_ij·log A_ij / log T
-//	distance     Σ_j A_ij·|i-j| / (T-1)
+//	entropy      -Σ_j A_ij·log A_ij / log T, 0 where T is 1
+//	distance     Σ_j A_ij·|i-j| / (T-1), 0 where T is 1
 //	first        A_i0, the mass on [CLS]
 //	separators   the mass on the last token of each segment, [SEP]
 //	diagonal     A_ii
 //
-// and, for each lens of a focus head that reads the same texts, the mean centre and aperture. A Gaussian is fitted to
-// these features of normal training texts, its covariance shrunk (Ledoit & Wolf 2004); the output for a text is its
-// Mahalanobis distance. Nothing is learned by gradients.
+// in this order, layer after layer and in it attention head after attention head; then, for each lens of a focus head
+// that reads the same texts, the mean centre and the mean aperture. A Gaussian is fitted to these features f of n
+// normal training texts: with their mean m and their population deviation s, which is 1 for a feature that does not
+// vary,
+//
+//	x = (f - m)/s    S = Σ x·xᵀ/n    C = (1-δ)·S + δ·(tr S/F)·I    distance = √(xᵀ·C⁻¹·x)
+//
+// where F is the number of features and δ in [0, 1] the shrinkage of Ledoit & Wolf 2004, as scikit-learn's
+// LedoitWolf(assume_centered=True) has it. Features do not vary if s is at most 1e-6·|m|. If C has no Cholesky
+// factorization, 1e-6 is added to its diagonal, then 1e-5, 1e-4 and so on until it has one. Of N normal training
+// texts, in their order, the Gaussian is fitted to those of number ⌊i·N/n⌋ from 0, for i from 0 to n-1, with n =
+// fit_texts, or to all if there are no more. A text in windows is fitted by the mean of their features; its distance is
+// the mean of their distances. Nothing is learned by gradients.
 type attentionPattern struct {
 	alarm
 	maps     Attention

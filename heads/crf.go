@@ -29,8 +29,15 @@ type CRFOptions struct {
 //	p(y | x) = exp(first[y_1] + Σ_t e_t[y_t] + Σ_t A[y_t, y_t+1] + last[y_n]) / Z
 //
 // with Z the sum of the same over all tags (forward algorithm, in log space). The loss is -log p of the gold tags,
-// divided by the words; the prediction is the likeliest y (Viterbi 1967). Transitions that constraints forbid are
-// in neither Z nor the prediction.
+// summed over texts and divided by the words with a gold tag; words without one may have any. The prediction is the
+// likeliest y (Viterbi 1967), and a tag's probability its marginal.
+//
+// Transitions that constraints forbid are in neither Z nor the prediction. The words of a text are one chain, whatever
+// the windows that their logits come from. A word without a token, or beyond the end of a truncated text, is not in it:
+// where such words are left out, between two words or before the first or after the last, no transition is forbidden,
+// and the learned A, first or last counts all the same. So a tag that needs a successor may be the last of a truncated
+// text. Training data whose tags break the constraints is an error; such texts of dev and test have predictions and
+// count in metrics, but not in the loss.
 type crf struct {
 	drop   nn.Dropout
 	score  *nn.Linear

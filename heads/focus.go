@@ -55,8 +55,9 @@ func (o FocusOptions) Describe() Traits {
 //	y = LayerNorm(x + W_O·Concat_heads(weights·V))
 //
 // which is attention A = softmax(q·k/√d) times lens L = exp(-(p - μ)²/2σ²), divided by the sum. With normalise: softmax
-// they are softmax_j(A_ij·L_ij). All attention heads share a query's μ and σ, unless lens_per_head. The logits are one
-// linear layer over a text's pooled y, or over each word's.
+// they are softmax_j(A_ij·L_ij). All attention heads share a query's μ and σ, unless lens_per_head. Q, K, V and W_O
+// have biases, LayerNorm's ε is 1e-12. BiLSTM is as many layers as lstm_layers, each as those of the encoder bilstm.
+// The logits are one linear layer over a text's pooled y, or over that of each word's first piece.
 type focus struct {
 	scored
 	lstm             []*nn.BiLSTM

@@ -23,7 +23,7 @@ type LinearOptions struct {
 }
 
 // linear is dropout and one linear layer over x, a text's pooled state or the state of each word's first piece: logits
-// = W·x + b.
+// = W·x + b. docs/formulas.md has the pools, losses and predictions of all heads for a label, labels, tags or a number.
 type linear struct {
 	scored
 	drop  nn.Dropout

@@ -30,7 +30,10 @@ type MLMOptions struct {
 //
 //	logits = LayerNorm(gelu(W·h + b))·Eᵀ + c
 //
-// The hidden tokens are drawn anew for each training batch. Predictions are for the mask tokens of a text.
+// where gelu has the error function and LayerNorm's ε is 1e-12. The hidden tokens are drawn anew for each training
+// batch; in an evaluation they depend on the number of the example alone. The loss is the mean of -log softmax(logits)
+// of the hidden tokens. Predictions are for the mask tokens of a text; for one in several windows that of the window
+// where it is furthest from the ends, the first of equals.
 type mlm struct {
 	MLMOptions
 	mask      int32

@@ -24,7 +24,7 @@ type MLPOptions struct {
 }
 
 // mlp has one hidden layer over x, a text's pooled state or the state of each word's first piece: logits = W·act(V·x +
-// c) + b.
+// c) + b. docs/formulas.md has the pools, losses and predictions of all heads for a label, labels, tags or a number.
 type mlp struct {
 	scored
 	drop, dropHidden nn.Dropout

@@ -18,7 +18,7 @@ type Number struct {
 
 // ScaleOptions are the keys for the numbers of a head.
 type ScaleOptions struct {
-	Scale string `yaml:"scale" choice:"none|standard" doc:"of numbers; standard: by mean and deviation"`
+	Scale string `yaml:"scale" choice:"none|standard" doc:"of numbers; standard: by mean and population deviation"`
 }
 
 // StandardScale is the default of ScaleOptions.

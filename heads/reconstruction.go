@@ -23,11 +23,12 @@ type ReconstructionOptions struct {
 }
 
 // reconstruction is an autoencoder over pooled texts (Hinton & Salakhutdinov 2006) that is trained on normal texts
-// alone: a large reconstruction error marks an anomaly. With x the pooled states and W, V learned:
+// alone: a large reconstruction error marks an anomaly. With x the pooled states of D features and W, b, V, c learned:
 //
-//	y = V·gelu(W·x)    distance = mean((x-y)²)
+//	y = V·gelu(W·x + b) + c    distance = Σ_i (x_i - y_i)²/D
 //
-// The encoder receives no gradient from it: it would learn constant states, which are reconstructed best.
+// The loss is the mean distance of normal texts. The encoder receives no gradient from it: it would learn constant
+// states, which are reconstructed best.
 type reconstruction struct {
 	alarm
 	pool     func(nn.Hidden) *nn.Node

@@ -32,8 +32,11 @@ type RegressionOptions struct {
 //
 //	mse d²    mae |d|    huber d²/2 where |d| < 1, else |d| - 1/2 (Huber 1964)
 //
-// With scale: standard both are standardized by the mean and standard deviation of the training numbers; a range takes
-// its place. With scale: none large numbers give gradients much larger than those of other heads.
+// With scale: standard the gold number is standardized, (gold - m)/s with the mean m and the population standard
+// deviation s of the training numbers, s = 1 where all are equal: y is in units of s, and so is the loss, and the
+// prediction is m + s·y. A range takes its place: with one, y, the loss and the prediction are in the unit of the
+// numbers, whatever scale is. With scale: none large numbers give gradients much larger than those of other heads. The
+// prediction for a text in windows is the mean of theirs, and its loss the mean of their losses.
 type regression struct {
 	Number
 	pool  func(nn.Hidden) *nn.Node

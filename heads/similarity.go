@@ -34,7 +34,12 @@ func (o SimilarityOptions) Describe() Traits { return Traits{Compares: o.Loss ==
 //
 //	log(1 + Σ exp(scale·(cos_i - cos_j)))    over all i, j where the gold similarity of pair j is above that of pair i
 //
-// and mse the mean of (cos - (gold - LEAST)/(MOST - LEAST))². The prediction is LEAST + (MOST - LEAST)·cos.
+// and mse the mean of (cos - (gold - LEAST)/(MOST - LEAST))². The prediction is LEAST + (MOST - LEAST)·cos. The vector
+// of a text in windows is the mean of theirs; a norm |u| counts as at least 1e-8.
+//
+// The value of cosent depends on which pairs are in a batch. The loss of an evaluation, or of a step of several
+// batches, is the mean of those of its batches, each times its number of pairs with a gold number. Evaluations have
+// batches of pairs of similar length, twice as large as those of training: docs/formulas.md.
 type similarity struct {
 	SimilarityOptions
 	pool func(nn.Hidden) *nn.Node

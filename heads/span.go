@@ -26,13 +26,14 @@ type SpanOptions struct {
 
 // span has two logits for each token h_i, as the first and as the last of an answer (Devlin et al. 2019, section 4.2):
 //
-//	s_i = S·h_i    e_i = E·h_i    p(start=i) = softmax(s)_i    p(end=j) = softmax(e)_j
+//	s_i = S·h_i + b_s    e_i = E·h_i + b_e    p(start=i) = softmax(s)_i    p(end=j) = softmax(e)_j
 //
 // over the tokens of the context and the text's first token, which stands for no answer (section 4.3). The answer is
-// the span i ≤ j < i + max_answer_tokens with the highest s_i + e_j, over all windows; its probability is
-// p(start=i)·p(end=j). The loss of a window is -(log p(start) + log p(end))/2 of the gold span, or of the first token
-// if the window does not contain the span. With no_answer the prediction is no answer if s + e of the first token
-// exceeds the answer's by more than margin.
+// the span i ≤ j < i + max_answer_tokens of tokens of the context with the highest s_i + e_j, over all windows, the
+// first of equals; its probability is p(start=i)·p(end=j) in its window. The loss is the mean over windows of
+// -(log p(start) + log p(end))/2 of the first gold answer, or of the first token if the window does not contain the
+// whole answer. With no_answer the prediction is no answer if none - best exceeds margin: best is the answer's s_i +
+// e_j, none the least s + e of a first token over the windows. The probability of no answer is sigmoid(none - best).
 type span struct {
 	SpanOptions
 	drop  nn.Dropout

@@ -10,7 +10,9 @@ type CosineOptions struct {
 }
 
 // cosine is a learning rate that falls to 0 along a cosine (Loshchilov & Hutter 2017, "SGDR"), slowly at first
-// and at the end, as transformers' cosine schedule.
+// and at the end, as transformers' cosine schedule. With n, N and W as of linear the factor after the warmup is
+//
+//	½·(1 + cos(2π·num_cycles·(n-W)/(N-W)))
 type cosine = nn.CosineCurve
 
 func newCosine(o CosineOptions, _ ScheduleEnv) (nn.Curve, error) {

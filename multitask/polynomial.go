@@ -15,7 +15,7 @@ type PolynomialOptions struct {
 }
 
 // polynomial is a learning rate that falls to `lr_end` by a power of the steps left, as transformers' polynomial
-// schedule: (learning_rate - lr_end)·(1 - progress)^power + lr_end.
+// schedule: (learning_rate - lr_end)·(1 - progress)^power + lr_end, with progress (n-W)/(N-W) as of linear.
 type polynomial = nn.PolynomialCurve
 
 func newPolynomial(o PolynomialOptions, env ScheduleEnv) (nn.Curve, error) {

@@ -52,6 +52,8 @@ What each 'type:' of an experiment file is, with its options. 'jenga parts' prin
 has. A default in parentheses depends on other values; an option without a default is not set. An option 'a.b' is the
 key b of the mapping a.
 
+[formulas.md](formulas.md) has what parts share: windows, pools, what losses are means over, how logits become
+predictions, evaluations. [checkpoints.md](checkpoints.md#tensors) lists the tensors of each part,
 [README.md](../README.md#metrics) describes the metrics of an evaluation as a whole, [jenga-nlp.md](jenga-nlp.md) the
 keys of files of Jenga-NLP.
 

@@ -5,8 +5,10 @@
 //	a = LayerNorm(x + W_O·Concat_heads(softmax(Q·Kᵀ/√d)·V))    Q, K, V = x·W_Q, x·W_K, x·W_V
 //	y = LayerNorm(a + W_2·GELU(W_1·a))
 //
-// with biases on all W, and dropout in training on the first states, on the softmax, and before each sum; DistilBERT
-// has no types, and no dropout on attention's output. Each layer is a small type with a forward and a backward method.
+// with biases on all W, GELU by the error function, and dropout in training on the first states, on the softmax, and
+// before each sum; DistilBERT has no types, and no dropout on attention's output. LayerNorm's ε is layer_norm_eps of
+// the encoder's config.json, 1e-12 where it has none and in DistilBERT. Each layer is a small type with a forward and a
+// backward method.
 package transformer
 
 import (

@@ -39,8 +39,9 @@ var descriptions = map[string]string{
 	"task.data_path": "for files of Jenga-NLP: the same as data: {path: …}",
 	"task.data":      "files and columns of its examples: the section data; required",
 	"task.long": "texts of more than max_length tokens are truncated, or divided into windows whose predictions " +
-		"are merged: the mean of labels and numbers, for a word the tag of the window where it is furthest from " +
-		"the ends, the best answer to a question. Default: windows for question_answering, else truncate",
+		"are merged: the mean of the probabilities of labels, of numbers and of distances; for a word the logits of " +
+		"the window where it is furthest from the ends, of which crf finds the best tags of the whole text; the best " +
+		"answer to a question (docs/formulas.md). Default: windows for question_answering, else truncate",
 	"task.stride": "tokens that two windows have in common, at most half of a window. Default: 64, or half of a " +
 		"window if that is less",
 	"task.labels": "for its heads without labels of their own, in the order of their numbers; none: those of the " +
@@ -97,8 +98,8 @@ var descriptions = map[string]string{
 	"training.batch_tokens": "most tokens in a batch, all texts together; 0: no limit",
 	"training.max_steps":    "number of updates to make, overrules num_epochs; 0: num_epochs",
 	"training.warmup_steps": "number of updates until the peak; overrules warmup_ratio",
-	"training.max_grad_norm": "Euclidean norm of all gradients together above which they are scaled down to it; 0: " +
-		"no clipping",
+	"training.max_grad_norm": "Euclidean norm of all gradients together above which they are scaled down to it, by " +
+		"max_grad_norm/(norm + 1e-6) as in PyTorch; 0: no clipping",
 	"training.on_bad_loss": "what becomes of a step whose loss or gradient is not finite, or whose loss explodes: an " +
 		"error ends the training, with the task and the texts; or its update is left out with a warning, and 10 such " +
 		"steps in a row end the training",
