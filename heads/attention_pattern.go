@@ -35,9 +35,9 @@ func (AttentionPatternOptions) Describe() Traits { return Traits{Fitted: true} }
 //	diagonal     A_ii
 //
 // in this order, layer after layer and in it attention head after attention head; then, for each lens of a focus head
-// that reads the same texts, the mean centre and the mean aperture. A Gaussian is fitted to these features f of n
-// normal training texts: with their mean m and their population deviation s, which is 1 for a feature that does not
-// vary,
+// that reads the same texts, in their order, the mean centre and the mean aperture. A Gaussian is fitted to these
+// features f of n normal training texts: with their mean m and their population deviation s, which is 1 for a feature
+// that does not vary,
 //
 //	x = (f - m)/s    S = Σ x·xᵀ/n    C = (1-δ)·S + δ·(tr S/F)·I    distance = √(xᵀ·C⁻¹·x)
 //
