@@ -11,6 +11,7 @@ import (
 
 	"github.com/jenga-nlp/jenga/encoders"
 	"github.com/jenga-nlp/jenga/internal/collective"
+	"github.com/jenga-nlp/jenga/internal/collective/collectivetest"
 	"github.com/jenga-nlp/jenga/nn"
 )
 
@@ -244,7 +245,7 @@ func TestTwoRanksMeasureAsOneProcessDoes(t *testing.T) {
 		return stepping(t, m, plan, balanceSteps)
 	}
 	trainings := []*Training{start(nil)}
-	for _, transport := range collective.Local(2) {
+	for _, transport := range collectivetest.Local(2) {
 		group, err := collective.New(transport)
 		if err != nil {
 			t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/jenga-nlp/jenga/internal/collective"
+	"github.com/jenga-nlp/jenga/internal/collective/collectivetest"
 )
 
 func TestRanksTrainToTheSameBytesWithTheSameShards(t *testing.T) {
@@ -112,7 +113,7 @@ func TestNativeSumsAreThoseOfTheTree(t *testing.T) {
 func TestRanksNameTheSameBadTexts(t *testing.T) {
 	errs := make([]error, 4)
 	var wait sync.WaitGroup
-	for rank, transport := range collective.Local(len(errs)) {
+	for rank, transport := range collectivetest.Local(len(errs)) {
 		m, data := threeGroups(t, "none", 12)
 		spoil(m, data, math.NaN(), 3)
 		plan := smallPlan()
@@ -145,7 +146,7 @@ func checkEvaluations(t *testing.T, freeze string) {
 	train := func(ranks int) (evaluations [][]Evaluation) {
 		evaluations = make([][]Evaluation, ranks)
 		var wait sync.WaitGroup
-		for rank, transport := range collective.Local(ranks) {
+		for rank, transport := range collectivetest.Local(ranks) {
 			m, data := threeGroups(t, freeze, 21)
 			plan := smallPlan()
 			plan.Shards, plan.BatchSize, plan.CacheMemory = 4, 2, 1<<20

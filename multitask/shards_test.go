@@ -10,6 +10,7 @@ import (
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/internal/collective"
+	"github.com/jenga-nlp/jenga/internal/collective/collectivetest"
 )
 
 func TestCutDividesABatchByTokens(t *testing.T) {
@@ -73,7 +74,7 @@ func (c sharded) batches(m *Model, step int) []Batch {
 func (c sharded) train(t *testing.T, ranks, shards, steps int, dropout float64) ([]*Training, []Step) {
 	t.Helper()
 	var all []*Training
-	for _, transport := range collective.Local(ranks) {
+	for _, transport := range collectivetest.Local(ranks) {
 		m := smallModel(t, "none", dropout)
 		plan := smallPlan()
 		plan.Shards = shards

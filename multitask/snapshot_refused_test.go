@@ -9,6 +9,7 @@ import (
 
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/internal/collective"
+	"github.com/jenga-nlp/jenga/internal/collective/collectivetest"
 	"github.com/jenga-nlp/jenga/nn"
 	"github.com/jenga-nlp/jenga/outputs"
 )
@@ -160,7 +161,7 @@ func planChanges() map[string]planChange {
 			func(p *Plan) { p.Sampler = Uniform{} }},
 		"Weighting": {"weighting multitask.Fixed; the training has multitask.PCGrad",
 			func(p *Plan) { p.Weighting = PCGrad{} }},
-		"Ranks":  {"", func(p *Plan) { p.Ranks, _ = collective.New(collective.Local(1)[0]) }},
+		"Ranks":  {"", func(p *Plan) { p.Ranks, _ = collective.New(collectivetest.Local(1)[0]) }},
 		"Shards": {"shards not found; want 2", func(p *Plan) { p.Shards = 2 }},
 		"RoundGradients": {"gradients in bfloat16 not found; want true",
 			func(p *Plan) { p.RoundGradients = true }},

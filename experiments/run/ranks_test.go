@@ -11,6 +11,7 @@ import (
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/internal/sample"
 	"github.com/jenga-nlp/jenga/internal/collective"
+	"github.com/jenga-nlp/jenga/internal/collective/collectivetest"
 )
 
 // inRanks trains an experiment in as many ranks of this process as there are lists of what is set, the first of which
@@ -20,7 +21,7 @@ func inRanks(t *testing.T, path, folder string, sets [][]string) []error {
 	ranks := len(sets)
 	errs := make([]error, ranks)
 	var all sync.WaitGroup
-	for rank, transport := range collective.Local(ranks) {
+	for rank, transport := range collectivetest.Local(ranks) {
 		group, err := collective.New(transport)
 		if err != nil {
 			t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/jenga-nlp/jenga/internal/collective/collectivetest"
 	"github.com/jenga-nlp/jenga/internal/kernel"
 )
 
@@ -16,7 +17,7 @@ import (
 func inRanks(t *testing.T, ranks int, do func(g *Group) error) {
 	t.Helper()
 	var wait sync.WaitGroup
-	for _, transport := range Local(ranks) {
+	for _, transport := range collectivetest.Local(ranks) {
 		g, err := New(transport)
 		if err != nil {
 			t.Fatal(err)
@@ -247,7 +248,7 @@ func TestBytesReachAllRanks(t *testing.T) {
 
 func TestOtherNumbersOfRanksAreRefused(t *testing.T) {
 	for _, ranks := range []int{3, 6, 12} {
-		if _, err := New(Local(ranks)[0]); err == nil {
+		if _, err := New(collectivetest.Local(ranks)[0]); err == nil {
 			t.Errorf("%d ranks are no error", ranks)
 		}
 	}

@@ -5,12 +5,14 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/jenga-nlp/jenga/internal/collective/collectivetest"
 )
 
 func TestWatchFindsASilentRank(t *testing.T) {
 	const every, silent = 5 * time.Millisecond, 500 * time.Millisecond
 	for _, dead := range []int{-1, 0, 2} {
-		transports := Local(4)
+		transports := collectivetest.Local(4)
 		var mutex sync.Mutex
 		var lost []int
 		var all sync.WaitGroup

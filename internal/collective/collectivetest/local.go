@@ -1,23 +1,26 @@
-package collective
+// Package collectivetest has a transport of collective between ranks in one process, for tests.
+package collectivetest
 
 import (
+	"encoding/binary"
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 )
 
-// Local returns transports of ranks in one process, for tests.
-func Local(ranks int) []Transport {
+// Local returns transports of ranks in one process.
+func Local(ranks int) []*Transport {
 	mail := &mail{boxes: map[box]*queue{}, summands: make([][]receiver, ranks)}
-	var all []Transport
+	var all []*Transport
 	for rank := range ranks {
-		all = append(all, &local{mail, rank, ranks})
+		all = append(all, &Transport{mail, rank, ranks})
 	}
 	return all
 }
 
-// local is the transport of one rank.
-type local struct {
+// Transport is the transport of one rank: a collective.Transport and a collective.Summer.
+type Transport struct {
 	mail        *mail
 	rank, ranks int
 }
@@ -43,12 +46,17 @@ type receiver struct {
 	done func(error)
 }
 
-func (l *local) Rank() int                          { return l.rank }
-func (l *local) Ranks() int                         { return l.ranks }
-func (l *local) Allocate(bytes int) ([]byte, error) { return make([]byte, bytes), nil }
+// Rank implements collective.Transport.
+func (l *Transport) Rank() int { return l.rank }
 
-// Send copies b.
-func (l *local) Send(to, tag int, b []byte, done func(error)) {
+// Ranks implements collective.Transport.
+func (l *Transport) Ranks() int { return l.ranks }
+
+// Allocate implements collective.Transport.
+func (l *Transport) Allocate(bytes int) ([]byte, error) { return make([]byte, bytes), nil }
+
+// Send implements collective.Transport. It copies b.
+func (l *Transport) Send(to, tag int, b []byte, done func(error)) {
 	l.mail.mutex.Lock()
 	q := l.mail.queue(box{l.rank, to, tag})
 	var r receiver
@@ -64,7 +72,8 @@ func (l *local) Send(to, tag int, b []byte, done func(error)) {
 	done(nil)
 }
 
-func (l *local) Receive(from, tag int, b []byte, done func(error)) {
+// Receive implements collective.Transport.
+func (l *Transport) Receive(from, tag int, b []byte, done func(error)) {
 	l.mail.mutex.Lock()
 	q, r := l.mail.queue(box{from, l.rank, tag}), receiver{b, done}
 	var message []byte
@@ -80,8 +89,8 @@ func (l *local) Receive(from, tag int, b []byte, done func(error)) {
 	}
 }
 
-// Sum adds the values in the order of the ranks.
-func (l *local) Sum(b []byte, done func(error)) {
+// Sum implements collective.Summer. It adds the values in the order of the ranks.
+func (l *Transport) Sum(b []byte, done func(error)) {
 	l.mail.mutex.Lock()
 	l.mail.summands[l.rank] = append(l.mail.summands[l.rank], receiver{b, done})
 	var all []receiver
@@ -96,12 +105,16 @@ func (l *local) Sum(b []byte, done func(error)) {
 	}
 	sums := make([]float32, len(b)/4)
 	for _, r := range all {
-		for i, v := range floats(r.into) {
-			sums[i] += v
+		for i := range sums {
+			sums[i] += math.Float32frombits(binary.NativeEndian.Uint32(r.into[4*i:]))
 		}
 	}
+	message := make([]byte, 0, len(b))
+	for _, sum := range sums {
+		message = binary.NativeEndian.AppendUint32(message, math.Float32bits(sum))
+	}
 	for _, r := range all {
-		r.take(bytesOf(sums))
+		r.take(message)
 	}
 }
 
