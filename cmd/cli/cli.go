@@ -74,6 +74,7 @@ var errReported = errors.New("some lines have errors")
 type commands struct {
 	in       io.Reader
 	out, log io.Writer
+	threads  int    // the flag --threads; 0: it is not given
 	ranks    *ranks // that train together; nil: this process is the only one
 }
 
@@ -108,12 +109,14 @@ which needs no file and no download: the quickstart ships with jenga.`,
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.Flags().Bool("version", false, "print the version and the commit of this binary")
 	root.SetHelpCommand(helpCommand())
-	root.PersistentFlags().Int("threads", 0, "how many processor cores to use (default: all; no result depends on it)")
+	root.PersistentFlags().Int("threads", 0, "how many processor cores to use, each process of several (default: all, "+
+		"divided among processes that share them; no result depends on it)")
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
 		n, err := cmd.Flags().GetInt("threads")
 		if err != nil || n < 1 && cmd.Flags().Changed("threads") {
 			return usageErrorf("--threads %d: want a number from 1 on; without the flag all cores are used", n)
 		}
+		c.threads = n
 		kernel.SetThreads(n)
 		return kernel.Check()
 	}

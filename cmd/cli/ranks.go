@@ -5,15 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/jenga-nlp/jenga/experiments/run"
 	"github.com/jenga-nlp/jenga/internal/collective"
-	"github.com/jenga-nlp/jenga/internal/kernel"
 	"github.com/jenga-nlp/jenga/internal/mpi"
 )
 
@@ -23,26 +20,23 @@ const (
 	silence   = 25 * time.Second
 )
 
-// forMessages is the number of goroutines that run beside the kernels at once: the library's, and those that wait for
-// messages.
-const forMessages = 3
-
 // ranks are the processes that a launcher has started to train together. The methods of nil are those of a single
 // process.
 type ranks struct {
-	world mpi.World
-	group *collective.Group
-	rank  int
-	local int    // processes on this machine
-	hosts string // of each rank, a line each
-	log   io.Writer
+	world  mpi.World
+	group  *collective.Group
+	rank   int
+	local  int     // processes on this machine
+	places []place // of each rank; nil: they are not known yet
+	log    io.Writer
 
 	unwatch func()
 }
 
 // launch returns the processes of the training that a launcher has started this one of, nil if there is no other, or an
-// error where a launcher has started several that cannot reach each other. log is that of the process.
-func launch(log io.Writer) (*ranks, error) {
+// error where a launcher has started several that cannot reach each other. threads is the flag --threads, 0 without it;
+// log is that of the process.
+func launch(threads int, log io.Writer) (*ranks, error) {
 	launcher, ok := mpi.Launched()
 	tasks := mpi.SlurmTasks()
 	const alone = ", each of which would train by itself; want srun --mpi=pmix, or --mpi=pmi2 for MPICH"
@@ -72,7 +66,7 @@ func launch(log io.Writer) (*ranks, error) {
 		}
 		return nil, nil
 	}
-	return join(w, log)
+	return join(w, threads, log)
 }
 
 func firstLine(text string) string {
@@ -80,32 +74,32 @@ func firstLine(text string) string {
 	return strings.TrimSpace(line)
 }
 
-// join makes the processes of a world known to each other, and divides the cores of each machine among its processes.
-func join(w mpi.World, log io.Writer) (*ranks, error) {
+// join makes the processes of a world known to each other, and divides cores among those that share them, unless
+// --threads is not 0.
+func join(w mpi.World, threads int, log io.Writer) (*ranks, error) {
 	r := &ranks{world: w, rank: w.Rank(), log: log}
 	var err error
 	if r.group, err = collective.New(w); err != nil { // in all of them
 		return r, r.firstReports(err)
 	}
-	host, err := os.Hostname()
-	if err != nil {
-		host = "unknown host"
-	}
-	hosts, err := r.group.AllGather([]byte(host))
+	own := here()
+	texts, err := r.group.AllGather(own.encode())
 	if err != nil {
 		return r, err
 	}
-	for _, other := range hosts {
-		r.hosts += string(other) + "\n"
-		if string(other) == host {
+	if r.places, err = decodePlaces(texts); err != nil {
+		return r, err
+	}
+	sharing := 0 // this process is one of them
+	for _, other := range r.places {
+		if other.Host == own.Host {
 			r.local++
 		}
+		if other.sharesCores(own) {
+			sharing++
+		}
 	}
-	if kernel.Threads() == runtime.GOMAXPROCS(0) { // --threads does not say otherwise
-		kernel.SetThreads(max(1, runtime.GOMAXPROCS(0)/r.local))
-	}
-	// messages do not wait until kernels leave a processor
-	runtime.GOMAXPROCS(max(runtime.GOMAXPROCS(0), kernel.Threads()+forMessages))
+	divideCores(threads, sharing)
 	r.unwatch = r.group.Watch(heartbeat, silence, r.lost)
 	return r, nil
 }
@@ -125,7 +119,13 @@ func (r *ranks) lost(rank int) {
 	r.world.Abort(exitMistake)
 }
 
-func (r *ranks) host(rank int) string { return strings.Split(r.hosts, "\n")[rank] }
+// host returns the machine of a rank.
+func (r *ranks) host(rank int) string {
+	if rank >= len(r.places) {
+		return "unknown host"
+	}
+	return r.places[rank].Host
+}
 
 // first reports whether this process is the one that writes files and messages.
 func (r *ranks) first() bool { return r == nil || r.rank == 0 }

@@ -102,7 +102,7 @@ func fileOf(args []string) string {
 // train trains in this process, together with others where a launcher has started several. The first of them writes the
 // run folder and all output.
 func (c *commands) train(ctx context.Context, f trainFlags, file string) error {
-	together, err := launch(c.log)
+	together, err := launch(c.threads, c.log)
 	if err != nil {
 		return together.end(err)
 	}
