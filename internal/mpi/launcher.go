@@ -3,38 +3,43 @@ package mpi
 import (
 	"os"
 	"strconv"
+	"strings"
 )
 
 // Launcher is what a launcher's environment says about the processes that it has started.
 type Launcher struct {
 	Name  string // of the program or the interface
 	Ranks int    // number of processes, 0: the environment does not say it
-	Local int    // number of those on this machine, 0: the environment does not say it
 }
 
-// launchers are the environment variables of launchers: the number of processes, and that on this machine.
-var launchers = []struct{ name, ranks, local string }{
-	{"Open MPI's mpirun", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE"},
-	{"mpiexec (PMI)", "PMI_SIZE", "MPI_LOCALNRANKS"},
-	{"a launcher with PMIx", "PMIX_RANK", ""},
-}
+// Names of launchers.
+const (
+	openMPI = "Open MPI's mpirun"
+	pmi     = "mpiexec (PMI)"
+	pmix    = "a launcher with PMIx"
+)
 
 // Launched returns the launcher that has started this process as one of several. srun without a PMI plugin is not one:
-// see Slurm.
+// see SlurmTasks.
 func Launched() (l Launcher, ok bool) {
-	for _, known := range launchers {
-		value, set := os.LookupEnv(known.ranks)
-		if !set {
-			continue
+	for _, known := range []struct{ name, ranks string }{
+		{openMPI, "OMPI_COMM_WORLD_SIZE"},
+		{pmi, "PMI_SIZE"},
+	} {
+		if value, ok := os.LookupEnv(known.ranks); ok {
+			n, _ := strconv.Atoi(value)
+			return Launcher{known.name, n}, true
 		}
-		l.Name = known.name
-		if known.ranks != "PMIX_RANK" {
-			l.Ranks, _ = strconv.Atoi(value)
-		}
-		l.Local, _ = strconv.Atoi(os.Getenv(known.local))
-		return l, true
 	}
-	return l, false
+	if _, ok := os.LookupEnv("PMIX_RANK"); !ok {
+		return Launcher{}, false
+	}
+	// PMIx has no variable for the number. In a step of Slurm's plugin it is that of the tasks, but not among the
+	// processes that prterun starts within a step.
+	if strings.HasPrefix(os.Getenv("PMIX_NAMESPACE"), "prte") {
+		return Launcher{pmix, 0}, true
+	}
+	return Launcher{pmix, SlurmTasks()}, true
 }
 
 // SlurmTasks returns the number of tasks of the Slurm step that the process belongs to, 0 outside of one.
