@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/jenga-nlp/jenga/experiments/run"
@@ -58,20 +57,16 @@ func launch(threads int, log io.Writer) (*ranks, error) {
 		w.Close()
 		switch {
 		case tasks > 1:
-			return nil, fmt.Errorf("MPI has one process, and srun has started %d tasks"+alone, tasks)
+			return nil, fmt.Errorf("MPI has one process by %s, and srun has started %d tasks"+alone+"; %s names the file "+
+				"of another MPI library", version, tasks, mpi.LibraryVariable)
 		case launcher.Ranks > 1:
 			return nil, fmt.Errorf("%s has started %d processes, which do not find each other by %s: name the "+
 				"launcher's own MPI library by %s",
-				launcher.Name, launcher.Ranks, firstLine(version), mpi.LibraryVariable)
+				launcher.Name, launcher.Ranks, version, mpi.LibraryVariable)
 		}
 		return nil, nil
 	}
 	return join(w, threads, log)
-}
-
-func firstLine(text string) string {
-	line, _, _ := strings.Cut(text, "\n")
-	return strings.TrimSpace(line)
 }
 
 // join makes the processes of a world known to each other, and divides cores among those that share them, unless

@@ -9,7 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"strings"
+	"slices"
 
 	"github.com/ebitengine/purego"
 )
@@ -69,22 +69,43 @@ func openLibrary() (*library, error) {
 		LibraryVariable, errors.Join(wrong...))
 }
 
-// candidates lists files of MPI libraries, those of the launcher first.
+// candidates lists files of MPI libraries, first those of the kind that the launcher starts, and of a kind first those
+// beside the launcher, which may not be the ones that the linker finds.
 func candidates() []string {
 	if file := os.Getenv(LibraryVariable); file != "" {
 		return []string{file}
 	}
-	mpich, open := []string{"libmpi.so.12", "libmpi_abi.so.1", "libmpich.so.12"}, []string{"libmpi.so.40"}
-	names := append(mpich, open...)
-	if launcher, _ := Launched(); strings.HasPrefix(launcher.Name, "Open MPI") {
-		names = append(open, mpich...)
+	var all []string
+	folders := append(launcherFolders(), "") // where the linker looks
+	for _, names := range libraryNames() {
+		for _, folder := range folders {
+			for _, name := range names {
+				if file := filepath.Join(folder, name); folder == "" || exists(file) {
+					all = append(all, file)
+				}
+			}
+		}
 	}
-	if names = append(names, "libmpi.so"); runtime.GOOS == "darwin" {
-		names = []string{"libmpi.dylib", "libmpi_abi.dylib"}
-	}
+	return all
+}
 
-	// where the linker looks, then beside the launcher in PATH
-	all := names
+// libraryNames lists the names of libraries' files by kind, that which the launcher most likely starts first.
+func libraryNames() [][]string {
+	if runtime.GOOS == "darwin" {
+		return [][]string{{"libmpi.dylib", "libmpi_abi.dylib"}}
+	}
+	mpich, open := []string{"libmpi.so.12", "libmpi_abi.so.1", "libmpich.so.12"}, []string{"libmpi.so.40"}
+	unknown := []string{"libmpi.so"}
+	// MPICH's own launcher has PMI; with Slurm's PMIx it is mostly Open MPI, and MPICH with --mpi=pmi2
+	if launcher, _ := Launched(); launcher.Name == openMPI || launcher.Name == pmix {
+		return [][]string{open, mpich, unknown}
+	}
+	return [][]string{mpich, open, unknown}
+}
+
+// launcherFolders lists the folders of libraries beside the launchers in PATH.
+func launcherFolders() []string {
+	var all []string
 	for _, program := range []string{"mpiexec", "mpirun"} {
 		path, err := exec.LookPath(program)
 		if err != nil {
@@ -93,13 +114,9 @@ func candidates() []string {
 		if path, err = filepath.EvalSymlinks(path); err != nil {
 			continue
 		}
-		for _, name := range names {
-			if file := filepath.Join(filepath.Dir(path), "..", "lib", name); exists(file) {
-				all = append(all, file)
-			}
-		}
+		all = append(all, filepath.Join(filepath.Dir(path), "..", "lib"))
 	}
-	return all
+	return slices.Compact(all)
 }
 
 func exists(file string) bool {

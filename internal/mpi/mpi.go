@@ -18,7 +18,7 @@ type World interface {
 	// Rank returns the number of this process, from 0, and Ranks how many there are.
 	Rank() int
 	Ranks() int
-	// Version returns the name and version of the MPI library.
+	// Version returns the name, version and file of the MPI library, in one line.
 	Version() string
 	// Allocate returns memory of zeros for messages, outside of Go's heap.
 	Allocate(bytes int) ([]byte, error)

@@ -7,6 +7,7 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 	"unsafe"
@@ -17,7 +18,7 @@ import (
 // world is a World by an open library.
 type world struct {
 	rank, ranks int
-	version     string // of the library
+	version     string // of the library, and its file
 
 	library *library
 	bell    *bell         // rings where there are new requests
@@ -148,7 +149,8 @@ func (w *world) initialize() (*slots, error) {
 	w.rank = int(scratch.flag)
 	w.call("MPI_Comm_size", h.world, flag)
 	w.ranks = int(scratch.flag)
-	w.version = w.text("MPI_Get_library_version", memory)
+	line, _, _ := strings.Cut(w.text("MPI_Get_library_version", memory), "\n")
+	w.version = fmt.Sprintf("%s (%s)", strings.Join(strings.Fields(line), " "), w.library.file)
 	return newSlots(memory), nil
 }
 

@@ -7,6 +7,9 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/jenga-nlp/jenga/internal/mpi/mpitest"
@@ -14,18 +17,57 @@ import (
 
 func TestMain(m *testing.M) { Exit(m.Run()) }
 
-// Each launcher runs TestRanks in 1, 2, 4 and 8 processes.
+// expected is the environment variable that tells TestRanks the name of the library's binary interface, a part of its
+// version, and its folder, joined by commas.
+const expected = "JENGA_MPI_EXPECTED"
+
+// Each launcher runs TestRanks in 1, 2, 4 and 8 processes, with its own library, and with the standard interface where
+// it has that beside it.
 func TestLaunchers(t *testing.T) {
 	if _, ok := Launched(); ok {
 		t.Skip("this is a rank")
 	}
 	for _, launcher := range mpitest.Launchers(t) {
-		for _, ranks := range []int{1, 2, 4, 8} {
-			cmd := mpitest.Command(launcher, ranks, os.Args[0], "-test.run=^TestRanks$", "-test.v")
-			if output, err := cmd.CombinedOutput(); err != nil {
-				t.Errorf("%s -n %d: %v\n%s", launcher, ranks, err, output)
-			}
+		kind, version := versionOf(t, launcher)
+		folder := filepath.Join(filepath.Dir(launcher), "..", "lib")
+		if own, err := filepath.Glob(filepath.Join(folder, "libmpi.so*")); err != nil || len(own) == 0 {
+			folder = "" // where the linker looks
 		}
+		for _, ranks := range []int{1, 2, 4, 8} {
+			runRanks(t, launcher, ranks, expected+"="+kind+","+version+","+folder)
+		}
+		if standard := filepath.Join(folder, "libmpi_abi.so.1"); exists(standard) {
+			runRanks(t, launcher, 2, LibraryVariable+"="+standard,
+				expected+"="+standardHandles.name+","+version+","+folder)
+		}
+	}
+}
+
+// versionOf returns the name of the binary interface of a launcher's library, and its version.
+func versionOf(t *testing.T, launcher string) (kind, version string) {
+	t.Helper()
+	cmd := mpitest.Command(launcher, 1, "")
+	cmd.Args = []string{launcher, "--version"}
+	out, err := cmd.CombinedOutput()
+	version = regexp.MustCompile(`\d+\.\d+\.\d+`).FindString(string(out))
+	switch text := string(out); {
+	case err != nil || version == "":
+		t.Fatalf("%s --version: %v\n%s", launcher, err, out)
+	case strings.Contains(text, "HYDRA"):
+		return mpichHandles.name, version
+	case strings.Contains(text, "Open MPI"), strings.Contains(text, "OpenRTE"):
+		return "Open MPI", version
+	}
+	t.Fatalf("%s is no launcher of a known library:\n%s", launcher, out)
+	return "", ""
+}
+
+func runRanks(t *testing.T, launcher string, ranks int, environment ...string) {
+	t.Helper()
+	cmd := mpitest.Command(launcher, ranks, os.Args[0], "-test.run=^TestRanks$", "-test.v")
+	cmd.Env = append(cmd.Env, environment...)
+	if output, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%s -n %d: %v\n%s", launcher, ranks, err, output)
 	}
 }
 
@@ -39,7 +81,18 @@ func TestRanks(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := started.(*world)
-	t.Logf("rank %d of %d, %s (%s), %s", w.Rank(), w.Ranks(), w.library.handles.name, w.library.file, w.Version())
+	t.Logf("rank %d of %d, %s, %s", w.Rank(), w.Ranks(), w.library.handles.name, w.Version())
+	if want := strings.Split(os.Getenv(expected), ","); len(want) == 3 {
+		if got := w.library.handles.name; got != want[0] {
+			t.Errorf("the interface is %s, want %s", got, want[0])
+		}
+		if !strings.Contains(w.Version(), want[1]) {
+			t.Errorf("the library is %s, want version %s", w.Version(), want[1])
+		}
+		if !strings.HasPrefix(w.library.file, want[2]) {
+			t.Errorf("the library is %s, want that in %s", w.library.file, want[2])
+		}
+	}
 	for _, n := range []int{1, 1000, 3_000_000} {
 		if err := w.exchange(n); err != nil {
 			t.Errorf("%d values: %v", n, err)
