@@ -33,7 +33,7 @@ type World interface {
 	// Close finalizes MPI after all requests; all ranks call it. There are no requests after it, and the process ends
 	// by Exit.
 	Close()
-	// Abort ends the processes of all ranks with an exit status. It may be called while requests are open, and returns
-	// only where the library does not end this process at once.
+	// Abort ends the processes of all ranks with an exit status, and this one too where the library does not do it
+	// within seconds. It may be called while requests are open, and does not return.
 	Abort(status int)
 }

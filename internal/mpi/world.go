@@ -242,11 +242,20 @@ func (w *world) Close() {
 	<-w.ended
 }
 
+// abortLimit is the time that the library has to end all processes: its thread may be in a call that does not return.
+const abortLimit = 5 * time.Second
+
 func (w *world) Abort(status int) {
-	ended := make(chan struct{})
-	w.start(func(uintptr) int32 { return w.call("MPI_Abort", w.library.handles.world, uintptr(status)) },
-		func(error) { close(ended) })
-	<-ended
+	returned := make(chan struct{})
+	w.start(func(uintptr) int32 {
+		defer close(returned)
+		return w.call("MPI_Abort", w.library.handles.world, uintptr(status))
+	}, func(error) {})
+	select {
+	case <-returned:
+	case <-time.After(abortLimit):
+	}
+	os.Exit(status) // without what libraries do at the end, which may wait for others
 }
 
 // Exit ends the process as C's exit does, which calls what libraries have registered: MPICH signs off from its launcher
