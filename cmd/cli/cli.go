@@ -42,15 +42,19 @@ func Run(args []string, in io.Reader, out, log io.Writer) int {
 	root.SetIn(in)
 	root.SetOut(out)
 	root.SetErr(log)
-	err := root.ExecuteContext(ctx)
+	return writeError(log, root.ExecuteContext(ctx))
+}
+
+// writeError writes the error of a command, if any, and returns its exit status.
+func writeError(log io.Writer, err error) int {
 	var usage usageError
 	var stopped interruption
-	var elsewhere silent
+	var written silent
 	switch {
 	case err == nil:
 		return 0
-	case errors.As(err, &elsewhere):
-		return elsewhere.status
+	case errors.As(err, &written):
+		return written.status
 	case errors.As(err, &stopped):
 		fmt.Fprintln(log, stopped)
 		return exitInterrupted

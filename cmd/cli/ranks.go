@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -19,6 +18,9 @@ const (
 	silence   = 25 * time.Second
 )
 
+// failing is the time in which the others fail too, where all have the error that one has.
+const failing = 15 * time.Second
+
 // ranks are the processes that a launcher has started to train together. The methods of nil are those of a single
 // process.
 type ranks struct {
@@ -29,7 +31,8 @@ type ranks struct {
 	places []place // of each rank; nil: they are not known yet
 	log    io.Writer
 
-	unwatch func()
+	failing time.Duration
+	unwatch func() // nil: the others are not watched
 }
 
 // launch returns the processes of the training that a launcher has started this one of, nil if there is no other, or an
@@ -72,7 +75,7 @@ func launch(threads int, log io.Writer) (*ranks, error) {
 // join makes the processes of a world known to each other, and divides cores among those that share them, unless
 // --threads is not 0.
 func join(w mpi.World, threads int, log io.Writer) (*ranks, error) {
-	r := &ranks{world: w, rank: w.Rank(), log: log}
+	r := &ranks{world: w, rank: w.Rank(), log: log, failing: failing}
 	var err error
 	if r.group, err = collective.New(w); err != nil { // in all of them
 		return r, r.firstReports(err)
@@ -133,8 +136,7 @@ func (r *ranks) use(ready *run.Run) error {
 	return ready.UseRanks(r.group, r.local)
 }
 
-// agree returns an error in all processes if err is not nil in one of them. The first one has the errors of all, the
-// others have said theirs by it.
+// agree returns an error in all processes if err is not nil in one of them. The first one returns those of all.
 func (r *ranks) agree(err error) error {
 	if r == nil {
 		return err
@@ -154,13 +156,11 @@ func (r *ranks) agree(err error) error {
 	case err != nil:
 		return run.Agreed{Err: err} // that of the others is most likely the same
 	}
-	var others []error
-	for rank, text := range all {
-		if len(text) > 0 {
-			others = append(others, fmt.Errorf("rank %d on %s: %s", rank, r.host(rank), text))
-		}
+	texts := make([]string, len(all))
+	for rank := range all {
+		texts[rank] = string(all[rank])
 	}
-	return run.Agreed{Err: errors.Join(others...)}
+	return run.Agreed{Err: r.errorsOf(texts)}
 }
 
 // inTurn calls do in the first process, and after it in the others.
@@ -181,33 +181,7 @@ func (r *ranks) inTurn(do func() error) error {
 	return r.agree(err)
 }
 
-// end ends the connection to the others after the training in this process, which returned err, and returns the error
-// of the command. Others that do not know of an error are ended.
-func (r *ranks) end(err error) error {
-	if r == nil {
-		return err
-	}
-	interrupted := errors.Is(err, context.Canceled) || errors.As(err, new(interruption))
-	elsewhere := errors.Is(err, run.ErrElsewhere)
-	known := err == nil || interrupted || elsewhere || errors.As(err, new(silent)) || errors.As(err, new(run.Agreed))
-	if !known {
-		fmt.Fprintf(r.log, "rank %d on %s: %v\n", r.rank, r.host(r.rank), err)
-		r.world.Abort(exitMistake)
-	}
-	if r.unwatch != nil {
-		r.unwatch()
-	}
-	r.world.Close()
-	switch {
-	case r.rank > 0 && interrupted:
-		return silent{exitInterrupted}
-	case r.rank > 0 && elsewhere:
-		return silent{exitMistake}
-	}
-	return err
-}
-
-// silent is the error of a process whose error the first one reports.
+// silent is the error of a process whose error is written already.
 type silent struct{ status int }
 
 func (s silent) Error() string { return fmt.Sprintf("exit status %d", s.status) }

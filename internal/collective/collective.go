@@ -35,6 +35,7 @@ const (
 	tagBytes   = 2
 	tagAlive   = 3
 	tagValues  = 4
+	tagMeet    = 5
 	tagLanes   = 16 // and above: each lane has its own
 )
 
