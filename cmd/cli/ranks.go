@@ -181,7 +181,25 @@ func (r *ranks) inTurn(do func() error) error {
 	return r.agree(err)
 }
 
-// silent is the error of a process whose error is written already.
-type silent struct{ status int }
+// ofFirst returns what do returns in the first process, in all of them.
+func (r *ranks) ofFirst(do func() (string, error)) (text string, err error) {
+	if r.first() {
+		text, err = do()
+	}
+	if err := r.agree(err); err != nil || r == nil {
+		return text, err
+	}
+	of, err := r.group.Broadcast([]byte(text))
+	return string(of), err
+}
 
-func (s silent) Error() string { return fmt.Sprintf("exit status %d", s.status) }
+// same returns an error in all processes if one of them has found another state of a run than the first.
+func (r *ranks) same(found run.Unfinished) error {
+	own := fmt.Sprintf("%q %q %d %q", found.File, found.Checkpoint, found.State.Step, found.State.Ended)
+	first, err := r.ofFirst(func() (string, error) { return own, nil })
+	if err == nil && first != own {
+		err = fmt.Errorf("%s: not the state of the run that rank 0 has found; want a folder that all machines share",
+			found.Folder)
+	}
+	return r.agree(err)
+}

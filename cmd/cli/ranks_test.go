@@ -4,8 +4,12 @@ import (
 	"errors"
 	"io"
 	"os"
+	"strconv"
+	"strings"
+	"sync"
 	"testing"
 
+	"github.com/jenga-nlp/jenga/experiments/run"
 	"github.com/jenga-nlp/jenga/internal/mpi"
 )
 
@@ -26,5 +30,42 @@ func TestLaunchInASlurmStep(t *testing.T) {
 		if r, err := launch(0, io.Discard); r != nil || !errors.Is(err, want) {
 			t.Errorf("%s tasks: %v, %v; want no ranks and %v", tasks, r, err, want)
 		}
+	}
+}
+
+// What the first process decides counts for all, whatever the others would find.
+func TestTheFirstRankDecides(t *testing.T) {
+	all := ranksOf(t, 4)
+	var wait sync.WaitGroup
+	for rank, r := range all {
+		wait.Go(func() {
+			text, err := r.ofFirst(func() (string, error) { return strconv.Itoa(rank), nil })
+			if err != nil || text != "0" {
+				t.Errorf("rank %d: %q, %v, want 0", rank, text, err)
+			}
+			_, err = r.ofFirst(func() (string, error) { return "", usageErrorf("a mistake") })
+			if status := writeError(io.Discard, err); status != exitUsage && rank == 0 || err == nil {
+				t.Errorf("rank %d: %v", rank, err)
+			}
+
+			// states of a run that differ are an error of all
+			found := run.Unfinished{Folder: "runs/a", Checkpoint: "runs/a/last"}
+			if err := r.same(found); err != nil {
+				t.Errorf("rank %d: %v", rank, err)
+			}
+			if rank == 2 {
+				found.Checkpoint = ""
+			}
+			err = r.same(found)
+			if rank == 0 && (err == nil || !strings.HasPrefix(err.Error(), "rank 2 on host2: runs/a: not the state")) ||
+				rank > 0 && !errors.As(err, new(silent)) {
+				t.Errorf("rank %d: %v", rank, err)
+			}
+		})
+	}
+	wait.Wait()
+	alone := func() (string, error) { return "alone", nil }
+	if text, err := (*ranks)(nil).ofFirst(alone); text != "alone" || err != nil {
+		t.Errorf("a single process: %q, %v", text, err)
 	}
 }

@@ -95,3 +95,8 @@ func (r *ranks) errorsOf(texts []string) error {
 	}
 	return errors.Join(all...)
 }
+
+// silent is the error of a process whose error is written already.
+type silent struct{ status int }
+
+func (s silent) Error() string { return fmt.Sprintf("exit status %d", s.status) }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"runtime"
 	"strings"
 	"sync"
@@ -32,6 +33,26 @@ func (w *world) Abort(status int) {
 	runtime.Goexit()
 }
 
+// ranksOf returns ranks in one process.
+func ranksOf(t *testing.T, n int) []*ranks {
+	t.Helper()
+	var all []*ranks
+	var places []place
+	for rank, transport := range collectivetest.Local(n) {
+		group, err := collective.New(transport)
+		if err != nil {
+			t.Fatal(err)
+		}
+		places = append(places, place{Host: fmt.Sprint("host", rank)})
+		all = append(all, &ranks{world: &world{Transport: transport}, group: group, rank: rank, log: io.Discard,
+			failing: 200 * time.Millisecond})
+	}
+	for _, r := range all {
+		r.places = places
+	}
+	return all
+}
+
 // ended is how one rank ends.
 type ended struct {
 	log     bytes.Buffer
@@ -45,16 +66,9 @@ func end(t *testing.T, errs []func() error) []*ended {
 	t.Helper()
 	var all []*ended
 	var wait sync.WaitGroup
-	for rank, transport := range collectivetest.Local(len(errs)) {
-		group, err := collective.New(transport)
-		if err != nil {
-			t.Fatal(err)
-		}
-		e, w := &ended{}, &world{Transport: transport}
-		r := &ranks{world: w, group: group, rank: rank, log: &e.log, failing: 200 * time.Millisecond}
-		for host := range errs {
-			r.places = append(r.places, place{Host: fmt.Sprint("host", host)})
-		}
+	for rank, r := range ranksOf(t, len(errs)) {
+		e, w := &ended{}, r.world.(*world)
+		r.log = &e.log
 		if all = append(all, e); errs[rank] == nil {
 			continue
 		}

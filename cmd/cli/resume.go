@@ -37,7 +37,7 @@ func (f trainFlags) check() error {
 // --out, in the working directory, or of the default experiment file.
 func (c *commands) resume(ctx context.Context, f trainFlags, name string) (report.Done, error) {
 	folder, file, err := c.resumed(f, name)
-	if err = c.ranks.agree(err); err != nil {
+	if err != nil {
 		return report.Done{}, err
 	}
 	var found run.Unfinished
@@ -45,6 +45,9 @@ func (c *commands) resume(ctx context.Context, f trainFlags, name string) (repor
 		found, err = run.FindUnfinished(folder)
 		return err
 	})
+	if err == nil {
+		err = c.ranks.same(found)
+	}
 	switch {
 	case err != nil:
 		return report.Done{}, err
@@ -100,27 +103,38 @@ func noRun(folder string) error {
 }
 
 // resumed returns the run folder, or the checkpoint, to resume, and the experiment file that was named, "" if none was.
+// What the first process finds counts for all, since they may see files at other times.
 func (c *commands) resumed(f trainFlags, name string) (folder, file string, err error) {
-	switch {
-	case name == "" && f.out != "":
-		return f.out, "", nil
-	case name == "" && runfolder.IsRun("."):
-		return ".", "", nil
-	case name == "":
+	folder, err = c.ranks.ofFirst(func() (string, error) { return f.run(name) })
+	if err != nil || folder != "" {
+		return folder, "", err
+	}
+	if name == "" {
 		name = defaultFile
-	case runfolder.IsFolder(name) && f.out != "" && filepath.Clean(f.out) != filepath.Clean(name):
-		return "", "", usageErrorf("--resume of the run %s cannot write to --out %s", name, f.out)
-	case runfolder.IsFolder(name):
-		return name, "", nil
 	}
 	if err := c.ranks.inTurn(func() error { return c.unpack(name) }); err != nil {
 		return "", "", err
 	}
 	e, err := config.Read(name, f.set)
-	if err != nil {
+	if err := c.ranks.agree(err); err != nil {
 		return "", "", err
 	}
 	return run.Folder(e, f.out), name, nil
+}
+
+// run returns the run folder, or the checkpoint, that name or the flags name, "" where name is an experiment file.
+func (f trainFlags) run(name string) (string, error) {
+	switch {
+	case name == "" && f.out != "":
+		return f.out, nil
+	case name == "" && runfolder.IsRun("."):
+		return ".", nil
+	case name == "" || !runfolder.IsFolder(name):
+		return "", nil
+	case f.out != "" && filepath.Clean(f.out) != filepath.Clean(name):
+		return "", usageErrorf("--resume of the run %s cannot write to --out %s", name, f.out)
+	}
+	return name, nil
 }
 
 // writeFinished says that the training of a run has come to its end, and how to train on otherwise.
