@@ -3,6 +3,7 @@ package cli
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"context"
 	"errors"
@@ -92,32 +93,25 @@ func (i textInput) open(ctx context.Context, stdin io.Reader) (lines lineSource,
 	if i.file == "" {
 		return newTexts(ctx, stdin, i.columns), closed, nil
 	}
-	switch kind := corpus.FileType(i.file); {
-	case kind != "" && kind != "jsonl", corpus.IsSlotFolder(i.file):
+	if !i.isLines() {
 		records, err := predict.Lines(i.file, i.format, i.columns)
 		from, to := i.shard.lines(len(records))
 		return &recordLines{rest: records[from:to]}, closed, err
 	}
-	from, to := 0, 0
 	if i.shard.of > 0 {
-		n, err := countLines(i.file)
-		if err != nil {
-			return nil, nil, err
-		}
-		if from, to = i.shard.lines(n); from == to {
-			return &recordLines{}, closed, nil
-		}
+		return i.openShard(ctx)
 	}
 	in, done, err := openLines(i.file)
 	if err != nil {
 		return nil, nil, err
 	}
-	all := newTexts(ctx, in, i.columns)
-	if err := all.limit(from, to); err != nil {
-		done()
-		return nil, nil, fmt.Errorf("%s: %w", i.file, err)
-	}
-	return all, done, nil
+	return newTexts(ctx, in, i.columns), done, nil
+}
+
+// isLines reports whether a file is read line by line, and not as a file of data.
+func (i textInput) isLines() bool {
+	kind := corpus.FileType(i.file)
+	return (kind == "" || kind == "jsonl") && !corpus.IsSlotFolder(i.file)
 }
 
 // openLines opens a file of lines, decompressed if its name ends in .gz. done closes it.
@@ -183,17 +177,6 @@ func newTexts(ctx context.Context, r io.Reader, columns predict.Columns) *texts 
 
 func (t *texts) read() int { return t.number - t.skipped }
 
-// limit makes next return lines number from+1 to to.
-func (t *texts) limit(from, to int) error {
-	t.skipped, t.end = from, to
-	for ; t.number < from; t.number++ {
-		if _, err := readLine(t.reader); err != nil && !errors.Is(err, errLong) {
-			return err // io.EOF too: the file had more lines
-		}
-	}
-	return nil
-}
-
 // next returns as many lines as can be read without waiting.
 func (t *texts) next() (lines []predict.Line, err error) {
 	for len(lines) < batchTexts && (len(lines) == 0 || t.reader.Buffered() > 0) {
@@ -202,7 +185,7 @@ func (t *texts) next() (lines []predict.Line, err error) {
 		}
 		text, err := readLine(t.reader)
 		if errors.Is(err, io.EOF) {
-			return lines, err
+			return lines, cmp.Or(t.ended(), err)
 		}
 		t.number++
 		line := predict.Line{Number: t.number}

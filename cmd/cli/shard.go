@@ -1,8 +1,11 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
+	"os"
 	"strconv"
 	"strings"
 
@@ -51,6 +54,11 @@ func (s shardFlag) check(from textInput, format string) error {
 	case format != "jsonl":
 		return usageErrorf("--shard %s: want --format jsonl: %s has one header for all lines", &s, format)
 	}
+	info, err := os.Stat(from.file)
+	if err == nil && from.isLines() && !info.IsDir() && !info.Mode().IsRegular() {
+		return usageErrorf("--shard %s: %s is a pipe or a device, which is read once: its lines are not known before "+
+			"its end; want a file of them", &s, from.file)
+	}
 	return nil
 }
 
@@ -60,4 +68,49 @@ func (s shardFlag) lines(n int) (from, to int) {
 		return 0, n
 	}
 	return (s.number - 1) * n / s.of, s.number * n / s.of
+}
+
+// openShard opens a shard of a file of lines.
+func (i textInput) openShard(ctx context.Context) (lines lineSource, done func() error, err error) {
+	n, err := countLines(i.file)
+	if err != nil {
+		return nil, nil, err
+	}
+	from, to := i.shard.lines(n)
+	if from == to {
+		return &recordLines{}, func() error { return nil }, nil
+	}
+	in, done, err := openLines(i.file)
+	if err != nil {
+		return nil, nil, err
+	}
+	all := newTexts(ctx, in, i.columns)
+	if err := all.limit(from, to); err != nil {
+		done()
+		return nil, nil, fmt.Errorf("%s: %w", i.file, err)
+	}
+	return all, done, nil
+}
+
+// limit makes next return lines number from+1 to to.
+func (t *texts) limit(from, to int) error {
+	t.skipped, t.end = from, to
+	for ; t.number < from; t.number++ {
+		_, err := readLine(t.reader)
+		switch {
+		case errors.Is(err, io.EOF):
+			return t.ended()
+		case err != nil && !errors.Is(err, errLong):
+			return err
+		}
+	}
+	return nil
+}
+
+// ended returns an error where a text ends before the last line to be read.
+func (t *texts) ended() error {
+	if t.number >= t.end {
+		return nil
+	}
+	return fmt.Errorf("the file ends after line %d, and had line %d when its lines were counted", t.number, t.end)
 }

@@ -3,9 +3,14 @@ package cli
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"fmt"
+	"io"
+	"os"
 	"strings"
 	"testing"
+
+	"github.com/jenga-nlp/jenga/experiments/predict"
 )
 
 func TestShardsOfAnInputAreItsOutputTogether(t *testing.T) {
@@ -68,6 +73,7 @@ func TestMistakesOfShards(t *testing.T) {
 		{"predict runs/a --shard 1/2", "want a FILE: the number of lines on stdin is not known before its end"},
 		{"embed m - --shard 1/2", "want a FILE"},
 		{"predict runs/a f.csv --shard 1/2 --format csv", "want --format jsonl"},
+		{"predict runs/a " + os.DevNull + " --shard 1/2", "is a pipe or a device"}, // as <(zcat f.gz) is
 		{"predict runs/a f --shard 0/2", "want K/N with K from 1 to N, such as 3/16"},
 		{"predict runs/a f --shard 3/2", "want K/N"},
 		{"predict runs/a f --shard 2", "want K/N"},
@@ -77,5 +83,38 @@ func TestMistakesOfShards(t *testing.T) {
 		if status != exitUsage || !strings.Contains(log, test.want) {
 			t.Errorf("%s: %d %s, want %s", test.args, status, log, test.want)
 		}
+	}
+}
+
+// A file that has fewer lines than when they were counted is an error, and not a shorter output.
+func TestTheLinesOfAShardAreThere(t *testing.T) {
+	const want = "the file ends after line 2, and had line 4 when its lines were counted"
+	shortened := newTexts(context.Background(), strings.NewReader("a\nb\n"), nil)
+	if err := shortened.limit(1, 4); err != nil {
+		t.Fatal(err)
+	}
+	var err error
+	for err == nil {
+		_, err = shortened.next()
+	}
+	if err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+	shortened = newTexts(context.Background(), strings.NewReader("a\nb\n"), nil)
+	if err := shortened.limit(3, 4); err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+	exact := newTexts(context.Background(), strings.NewReader("a\nb\n"), nil)
+	if err := exact.limit(1, 2); err != nil {
+		t.Fatal(err)
+	}
+	lines, err := exact.next()
+	for err == nil {
+		var more []predict.Line
+		more, err = exact.next()
+		lines = append(lines, more...)
+	}
+	if err != io.EOF || len(lines) != 1 {
+		t.Errorf("%d lines, %v; want 1", len(lines), err)
 	}
 }
