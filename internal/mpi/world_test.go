@@ -8,7 +8,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -28,7 +27,7 @@ func TestLaunchers(t *testing.T) {
 		t.Skip("this is a rank")
 	}
 	for _, launcher := range mpitest.Launchers(t) {
-		kind, version := versionOf(t, launcher)
+		kind, version := mpitest.Library(t, launcher)
 		folder := filepath.Join(filepath.Dir(launcher), "..", "lib")
 		if own, err := filepath.Glob(filepath.Join(folder, "libmpi.so*")); err != nil || len(own) == 0 {
 			folder = "" // where the linker looks
@@ -41,25 +40,6 @@ func TestLaunchers(t *testing.T) {
 				expected+"="+standardHandles.name+","+version+","+folder)
 		}
 	}
-}
-
-// versionOf returns the name of the binary interface of a launcher's library, and its version.
-func versionOf(t *testing.T, launcher string) (kind, version string) {
-	t.Helper()
-	cmd := mpitest.Command(launcher, 1, "")
-	cmd.Args = []string{launcher, "--version"}
-	out, err := cmd.CombinedOutput()
-	version = regexp.MustCompile(`\d+\.\d+\.\d+`).FindString(string(out))
-	switch text := string(out); {
-	case err != nil || version == "":
-		t.Fatalf("%s --version: %v\n%s", launcher, err, out)
-	case strings.Contains(text, "HYDRA"):
-		return mpichHandles.name, version
-	case strings.Contains(text, "Open MPI"), strings.Contains(text, "OpenRTE"):
-		return "Open MPI", version
-	}
-	t.Fatalf("%s is no launcher of a known library:\n%s", launcher, out)
-	return "", ""
 }
 
 func runRanks(t *testing.T, launcher string, ranks int, environment ...string) {

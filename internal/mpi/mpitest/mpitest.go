@@ -5,7 +5,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
+	"strings"
 	"testing"
 )
 
@@ -31,4 +33,23 @@ func Command(launcher string, processes int, program string, args ...string) *ex
 		cmd.Env = append(cmd.Env, "OPAL_PREFIX="+prefix, "PMIX_PREFIX="+prefix, "PRTE_PREFIX="+prefix)
 	}
 	return cmd
+}
+
+// Library returns the name of a launcher's MPI library, MPICH or Open MPI, and its version.
+func Library(t *testing.T, launcher string) (name, version string) {
+	t.Helper()
+	cmd := Command(launcher, 1, "")
+	cmd.Args = []string{launcher, "--version"}
+	out, err := cmd.CombinedOutput()
+	version = regexp.MustCompile(`\d+\.\d+\.\d+`).FindString(string(out))
+	switch text := string(out); {
+	case err != nil || version == "":
+		t.Fatalf("%s --version: %v\n%s", launcher, err, out)
+	case strings.Contains(text, "HYDRA"):
+		return "MPICH", version
+	case strings.Contains(text, "Open MPI"), strings.Contains(text, "OpenRTE"):
+		return "Open MPI", version
+	}
+	t.Fatalf("%s is no launcher of a known library:\n%s", launcher, out)
+	return "", ""
 }
