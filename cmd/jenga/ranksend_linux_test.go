@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -227,6 +228,28 @@ func TestProcessesTrainUntilABadLoss(t *testing.T) {
 		const want = "training ended after step"
 		if err == nil || bytes.Count(out, []byte(want)) != 1 || bytes.Contains(out, []byte("rank ")) {
 			t.Errorf("%v: want one error with %q in\n%s", err, want, out)
+		}
+	})
+}
+
+// A process that a launcher has started alone trains as one without a launcher, also without the tag mpi.
+func TestProcessesTrainAlone(t *testing.T) {
+	eachLauncher(t, func(t *testing.T, p inProcesses, launcher string) {
+		want := p.train(t, "", 1, "without")
+		untagged := inProcesses{program: filepath.Join(p.home, "untagged"), home: p.home}
+		if out, err := exec.Command("go", "build", "-o", untagged.program, ".").CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		for folder, got := range map[string]map[string]string{
+			"tagged": p.train(t, launcher, 1, "run-tagged"), "untagged": untagged.train(t, launcher, 1, "run-untagged"),
+		} {
+			if !maps.Equal(got, want) {
+				t.Errorf("%s: not the bytes of a process without a launcher", folder)
+			}
+		}
+		if out, err := untagged.command(launcher, 2, "several").CombinedOutput(); err == nil ||
+			!bytes.Contains(out, []byte("built without MPI")) {
+			t.Errorf("two processes without the tag: %v\n%s", err, out)
 		}
 	})
 }
