@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"path/filepath"
 	"strings"
 	"time"
@@ -60,12 +59,16 @@ checkpoint; training.save_strategy says when others are saved.
 
 A loss that is not a finite number or explodes is an error that names the step, the task and the texts. With
 training.on_bad_loss: skip the update is left out, with a warning (and with --json an event "skipped"), and training
-goes on.`,
+goes on.
+
+Processes that mpirun or srun has started train together, in a jenga built with -tags mpi: docs/many-machines.md says
+how.`,
 		Example: `  jenga train experiments/quickstart.yaml
   jenga train exp.yaml --set training.num_epochs=1 --set tasks.intent.heads.intent.type=mlp
   jenga train exp.yaml --set training.on_bad_loss=skip
   jenga train exp.yaml --out runs/second --json > events.jsonl
-  jenga train --resume runs/second`,
+  jenga train --resume runs/second
+  mpirun -n 8 jenga train exp.yaml`,
 		Args: between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.allows = cmd.Flags().Changed("allow-changes")
@@ -97,21 +100,6 @@ func fileOf(args []string) string {
 		return args[0]
 	}
 	return defaultFile
-}
-
-// train trains in this process, together with others where a launcher has started several. The first of them writes the
-// run folder and all output.
-func (c *commands) train(ctx context.Context, f trainFlags, file string) error {
-	together, err := launch(c.threads, c.log)
-	if err != nil {
-		return together.end(err)
-	}
-	own := *c
-	own.ranks = together
-	if !together.first() {
-		own.out, own.log, f.json = io.Discard, io.Discard, false
-	}
-	return together.end(own.trainHere(ctx, f, file))
 }
 
 // trainHere trains in this process.
