@@ -114,9 +114,13 @@ func launcherFolders() []string {
 		if path, err = filepath.EvalSymlinks(path); err != nil {
 			continue
 		}
-		all = append(all, filepath.Join(filepath.Dir(path), "..", "lib"))
+		for _, name := range []string{"lib", "lib64"} {
+			if folder := filepath.Join(filepath.Dir(path), "..", name); !slices.Contains(all, folder) {
+				all = append(all, folder)
+			}
+		}
 	}
-	return slices.Compact(all)
+	return all
 }
 
 func exists(file string) bool {
