@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/jenga-nlp/jenga/experiments/run"
+	"github.com/jenga-nlp/jenga/internal/collective/collectivetest"
+	"github.com/jenga-nlp/jenga/internal/kernel"
 	"github.com/jenga-nlp/jenga/internal/mpi"
 )
 
@@ -30,6 +32,28 @@ func TestLaunchInASlurmStep(t *testing.T) {
 		if r, err := launch(0, io.Discard); r != nil || !errors.Is(err, want) {
 			t.Errorf("%s tasks: %v, %v; want no ranks and %v", tasks, r, err, want)
 		}
+	}
+}
+
+// Processes that join know of each other, and keep the number of threads of --threads.
+func TestRanksJoin(t *testing.T) {
+	t.Cleanup(func() { kernel.SetThreads(0) })
+	kernel.SetThreads(3)
+	var wait sync.WaitGroup
+	for rank, transport := range collectivetest.Local(4) {
+		wait.Go(func() {
+			r, err := join(&world{Transport: transport}, 3, io.Discard)
+			if err != nil || r.rank != rank || r.local != 4 || len(r.places) != 4 || kernel.Threads() != 3 {
+				t.Errorf("rank %d: %+v, %d threads, %v; want 4 local ranks, 3 threads", rank, r, kernel.Threads(), err)
+				return
+			}
+			r.unwatch()
+		})
+	}
+	wait.Wait()
+	wrong, err := join(&world{Transport: collectivetest.Local(3)[1]}, 3, io.Discard)
+	if err = wrong.end(err); !errors.As(err, new(silent)) {
+		t.Errorf("3 ranks: %v; the first one reports", err)
 	}
 }
 
