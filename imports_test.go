@@ -19,7 +19,7 @@ const module = "github.com/jenga-nlp/jenga/"
 var layers = [][]string{
 	{"internal/kernel", "internal/regular", "internal/safetensors", "internal/onnx", "internal/jsonfile", "internal/files",
 		"internal/shared", "internal/suggest", "internal/filelock", "internal/hubcache", "internal/hub",
-		"internal/mpi"},
+		"internal/mpi", "internal/pieces"},
 	{"internal/collective"},
 	{"nn"},
 	{"internal/checkpoint"},
@@ -54,7 +54,7 @@ var only = map[string][]string{
 	"github.com/knights-analytics/":   {"encoders/hugot"},
 	"github.com/schollz/progressbar/": {"cmd/cli"},
 	"github.com/spf13/":               {"cmd/cli"}, // cobra and pflag
-	"golang.org/x/text/":              {"corpus", "experiments/guess"},
+	"golang.org/x/text/":              {"corpus", "internal/pieces", "experiments/guess"},
 	"github.com/ebitengine/purego":    {"internal/mpi"},
 }
 

@@ -1,0 +1,162 @@
+package pieces
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// smallBPE and smallUnigram are tokenizer.json files.
+const (
+	smallBPE = `{"model": {"type": "BPE", "unk_token": "u", "vocab": {"u": 0, "a": 1, "b": 2, "ab": 3, "abab": 4},
+ "merges": [["a", "b"], ["ab", "ab"]]}}`
+	smallUnigram = `{"model": {"type": "Unigram", "unk_id": 0,
+ "vocab": [["u", 0], ["a", -1], ["b", -1], ["ab", -1.5]]}}`
+)
+
+// spoil returns file with another text in place of old.
+func spoil(t testing.TB, file, old, with string) string {
+	t.Helper()
+	if !strings.Contains(file, old) {
+		t.Fatalf("no %q to spoil", old)
+	}
+	return strings.Replace(file, old, with, 1)
+}
+
+// badFile is a file that is not read.
+type badFile struct{ rule, file, want string }
+
+// badModels returns files with errors in the model.
+func badModels(t *testing.T) []badFile {
+	byteLevel := spoil(t, smallBPE, `{"model"`, `{"pre_tokenizer": {"type": "ByteLevel"}, "model"`)
+	return []badFile{
+		{"no model", `{}`, `no model`},
+		{"another version", spoil(t, smallBPE, `{"model"`, `{"version": "2.0", "model"`), `version is "2.0", want 1.0`},
+		{"no vocabulary", `{"model": {"type": "BPE", "merges": []}}`, `model has no vocab`},
+		{"an empty vocabulary", `{"model": {"type": "BPE", "vocab": {}, "merges": []}}`, `model has no vocab`},
+		{"a merge of a token that is not there", spoil(t, smallBPE, `["ab", "ab"]`, `["ab", "c"]`),
+			`model.merges: merge 1 joins "ab" and "c", but vocab does not have "c"`},
+		{"a merge into a token that is not there", spoil(t, smallBPE, `["ab", "ab"]`, `["b", "b"]`),
+			`model.merges: merge 1 joins "b" and "b", but vocab does not have "bb"`},
+		{"a merge of nothing, which makes its own part", spoil(t, spoil(t, smallBPE, `"a": 1`, `"": 5, "a": 1`),
+			`["ab", "ab"]`, `["", "ab"]`), `model.merges: merge 1 joins "" and "ab", want two tokens`},
+		{"a merge of three", spoil(t, smallBPE, `["ab", "ab"]`, `["a", "b", "a"]`),
+			`model.merges: merge 1 is ["a" "b" "a"], want two tokens`},
+		{"a merge without a blank", spoil(t, smallBPE, `[["a", "b"], ["ab", "ab"]]`, `["a b", "abab"]`),
+			`model.merges: merge 1 is "abab", want two tokens with a blank between them`},
+		{"merges of numbers", spoil(t, smallBPE, `[["a", "b"], ["ab", "ab"]]`, `[1, 2]`),
+			`model.merges is "[1, 2]", want a list of pairs of tokens`},
+		{"a prefix that is not there", spoil(t, smallBPE, `"vocab"`, `"continuing_subword_prefix": "#", "vocab"`),
+			`model.merges: merge 0 joins "a" and "b", which does not begin with continuing_subword_prefix "#"`},
+		{"a duplicate id", spoil(t, smallBPE, `"b": 2`, `"b": 1`), `tokens "a" and "b" both have id 1`},
+		{"an id below 0", spoil(t, smallBPE, `"b": 2`, `"b": -2`), `token "b" has id -2, want 0 to 2097151`},
+		{"an id that requires gigabytes", spoil(t, smallBPE, `"b": 2`, `"b": 2147483647`),
+			`token "b" has id 2147483647, want 0 to 2097151`},
+		{"an unknown token that is not there", spoil(t, smallBPE, `"unk_token": "u"`, `"unk_token": "x"`),
+			`model.unk_token is "x", which vocab does not have`},
+		{"random tokens", spoil(t, smallBPE, `"vocab"`, `"dropout": 0.1, "vocab"`),
+			`model has dropout 0.1, which gives a text other tokens each time; want 0`},
+		{"a byte without a token", spoil(t, byteLevel, `"unk_token": "u", `, ``),
+			`model.vocab has no token "ô" for the byte 0xf4, and there is no unk_token`},
+	}
+}
+
+// badUnigrams returns files with errors in a model of Unigram.
+func badUnigrams(t *testing.T) []badFile {
+	return []badFile{
+		{"no unknown token", spoil(t, smallUnigram, `"unk_id": 0`, `"unk_id": null`),
+			`the model fails on characters outside its vocabulary: it needs an unknown token`},
+		{"an unknown token outside the vocabulary", spoil(t, smallUnigram, `"unk_id": 0`, `"unk_id": 4`),
+			`model.unk_id is 4, want one of the 4 ids of vocab`},
+		{"a piece twice", spoil(t, smallUnigram, `"b"`, `"a"`), `model.vocab: entries 1 and 2 are both "a"`},
+		{"a piece without a score", spoil(t, smallUnigram, `["b", -1]`, `["b"]`),
+			`model.vocab: entry 2 is [b], want a token and its score`},
+		{"a score that is too large", spoil(t, smallUnigram, `["b", -1]`, `["b", -1e999]`),
+			`model.vocab: entry 2 has the score -Inf, want a finite one`},
+	}
+}
+
+// badParts returns files with errors in the other parts.
+func badParts(t *testing.T) []badFile {
+	with := func(key, part string) string {
+		return spoil(t, smallBPE, `{"model"`, fmt.Sprintf(`{%q: %s, "model"`, key, part))
+	}
+	normalizer := func(part string) string { return with("normalizer", part) }
+	split := func(part string) string { return with("pre_tokenizer", part) }
+	charsmap := func(data string) string {
+		return normalizer(`{"type": "Precompiled", "precompiled_charsmap": "` +
+			base64.StdEncoding.EncodeToString([]byte(data)) + `"}`)
+	}
+	added := func(id int, content string) string {
+		return spoil(t, smallBPE, `{"model"`, fmt.Sprintf(`{"added_tokens": [{"id": %d, "content": %q}], "model"`, id,
+			content))
+	}
+	return []badFile{
+		{"an added token with another id", added(9, "<x>"), `added token "<x>" has id 9, but tokenizers gives it 5`},
+		{"an added token of the model with another id", added(9, "a"),
+			`added token "a" has id 9, but tokenizers gives it 1`},
+		{"an empty added token", added(5, ""), `added token "" has id 5, but tokenizers gives it 5`},
+		{"a duplicate added token", spoil(t, added(5, "<x>"), `[{`, `[{"id": 5, "content": "<x>"}, {`),
+			`duplicate added token "<x>"`},
+		{"a long added token", added(5, strings.Repeat("x", 1025)),
+			`added_tokens has a token of 1025 bytes, "xxxxxxxxxxxxxxxxxxxx", want at most 1024`},
+		{"no pattern", normalizer(`{"type": "Replace", "content": "a"}`),
+			`normalizer has no pattern, want a String or a Regex`},
+		{"a long replacement", normalizer(`{"type": "Replace", "pattern": {"String": "a"}, "content": "` +
+			strings.Repeat("a", 65) + `"}`), `normalizer.content has 65 bytes, want at most 64`},
+		{"texts that grow without bound", normalizer(`{"type": "Sequence", "normalizers": [` + strings.Repeat(
+			`{"type": "Replace", "pattern": {"String": "a"}, "content": "aaaa"},`, 4) + `{"type": "NFKD"}]}`),
+			`normalizer has 5 parts that may make a text longer, want at most 4`},
+		{"a long pattern", split(`{"type": "Split", "pattern": {"Regex": "` + strings.Repeat("a", 4097) + `"}}`),
+			`pre_tokenizer has a pattern of 4097 bytes, want at most 4096`},
+		{"another behaviour", split(`{"type": "Split", "pattern": {"String": "a"}, "behavior": "Kept"}`),
+			`pre_tokenizer.behavior is "Kept", want Isolated, Removed, Contiguous, MergedWithPrevious or ` +
+				`MergedWithNext`},
+		{"marks of two characters", split(`{"type": "Metaspace", "replacement": "__"}`),
+			`pre_tokenizer.replacement is "__", want one character`},
+		{"another scheme", split(`{"type": "Metaspace", "replacement": "_", "prepend_scheme": "last"}`),
+			`pre_tokenizer.prepend_scheme is "last", want always, first or never`},
+		{"a charsmap that is too short", charsmap("abc"),
+			`normalizer: precompiled_charsmap has 3 bytes, want 4 at least`},
+		{"a charsmap shorter than its array", charsmap("\xff\xff\xff\xffabcd"),
+			`normalizer: precompiled_charsmap has an array of 4294967295 bytes, but 4 bytes follow`},
+		{"a charsmap without an array", charsmap("\x00\x00\x00\x00ab"),
+			`normalizer: precompiled_charsmap has an array without units`},
+		{"a charsmap of no text", charsmap("\x04\x00\x00\x00abcd\xff"),
+			`normalizer: precompiled_charsmap has replacements that are not UTF-8`},
+		{"a charsmap of long replacements", charsmap("\x04\x00\x00\x00abcd" + strings.Repeat("a", 65)),
+			`normalizer: precompiled_charsmap has a replacement of 65 bytes, want at most 64`},
+	}
+}
+
+func TestBadFilesAreErrors(t *testing.T) {
+	for _, c := range append(append(badModels(t), badUnigrams(t)...), badParts(t)...) {
+		t.Run(c.rule, func(t *testing.T) {
+			_, err := Read([]byte(c.file))
+			if err == nil {
+				t.Fatal("no error")
+			}
+			if err.Error() != c.want {
+				t.Errorf("got  %s\nwant %s", err, c.want)
+			}
+		})
+	}
+}
+
+func TestDeepSequencesAreErrors(t *testing.T) {
+	deep := strings.Repeat(`{"type": "Sequence", "normalizers": [`, 100) + strings.Repeat(`]}`, 100)
+	_, err := Read([]byte(`{"normalizer": ` + deep + `}`))
+	if err == nil || !strings.Contains(err.Error(), "64 parts") {
+		t.Errorf("%v, want an error of 64 parts", err)
+	}
+	if _, err := Read([]byte(smallBPE)); err != nil {
+		t.Fatal(err)
+	}
+	var refusal *Unsupported
+	_, err = Read([]byte(`{"model": {"type": "WordPiece", "vocab": {"a": 0}}}`))
+	if !errors.As(err, &refusal) || refusal.Key != "model" {
+		t.Errorf("%v, want a refusal of the model", err)
+	}
+}

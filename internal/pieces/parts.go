@@ -1,0 +1,163 @@
+package pieces
+
+import (
+	"fmt"
+	"unicode/utf8"
+)
+
+// part is a normaliser or a pre-tokenizer of a tokenizer.json, with the keys of all types.
+type part struct {
+	Type          string   `json:"type"`
+	Normalizers   []part   `json:"normalizers"`
+	PreTokenizers []part   `json:"pretokenizers"`
+	Pattern       *pattern `json:"pattern"`
+	strip
+
+	Content  string `json:"content"`              // Replace
+	Prepend  string `json:"prepend"`              // Prepend
+	Charsmap string `json:"precompiled_charsmap"` // Precompiled
+
+	PrefixSpace *bool    `json:"add_prefix_space"`  // ByteLevel; old Metaspace
+	UseRegex    *bool    `json:"use_regex"`         // ByteLevel; null: true
+	Mark        string   `json:"replacement"`       // Metaspace
+	Prefix      string   `json:"prepend_scheme"`    // Metaspace: always, first or never
+	Split       *bool    `json:"split"`             // Metaspace; null: true
+	Behavior    behavior `json:"behavior"`          // Split, Punctuation
+	Invert      bool     `json:"invert"`            // Split
+	Individual  bool     `json:"individual_digits"` // Digits
+}
+
+// normalizers returns the normalisers of a part, which is at key.
+func (p *part) normalizers(key string, depth int) ([]normalizer, error) {
+	switch p.Type {
+	case "":
+		return nil, nil
+	case "Sequence":
+		return flatten(p.Normalizers, key, "normalizers", depth, (*part).normalizers)
+	}
+	n, err := p.normalizer(key)
+	return []normalizer{n}, err
+}
+
+// flatten returns what read makes of each part of a Sequence.
+func flatten[T any](parts []part, key, name string, depth int,
+	read func(p *part, key string, depth int) ([]T, error)) ([]T, error) {
+	if len(parts) > maxParts || depth > maxParts {
+		return nil, fmt.Errorf("%s has more than %d parts", key, maxParts)
+	}
+	var all []T
+	for i := range parts {
+		one, err := read(&parts[i], fmt.Sprintf("%s.%s[%d]", key, name, i), depth+1)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, one...)
+	}
+	return all, nil
+}
+
+// normalizer returns a normaliser that is not a Sequence.
+func (p *part) normalizer(key string) (normalizer, error) {
+	switch p.Type {
+	case "NFC", "NFD", "NFKC", "NFKD":
+		return unicodeForm{compatible: p.Type[2] == 'K', composed: p.Type[len(p.Type)-1] == 'C'}, nil
+	case "Lowercase":
+		return lowercase{}, nil
+	case "StripAccents":
+		return mapped(stripAccent), nil
+	case "Nmt":
+		return mapped(nmt), nil
+	case "Strip":
+		return &p.strip, nil
+	case "Prepend":
+		if len(p.Prepend) > maxToken {
+			return nil, fmt.Errorf("%s.prepend has %d bytes, want at most %d", key, len(p.Prepend), maxToken)
+		}
+		return prepend(p.Prepend), nil
+	case "Replace":
+		if len(p.Content) > maxContent {
+			return nil, fmt.Errorf("%s.content has %d bytes, want at most %d", key, len(p.Content), maxContent)
+		}
+		f, err := p.Pattern.finder(key)
+		return &replace{f, p.Content}, err
+	case "Precompiled":
+		n, err := newPrecompiled(p.Charsmap)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", key, err)
+		}
+		return n, nil
+	}
+	return nil, &Unsupported{key, fmt.Sprintf("of type %q", p.Type),
+		"NFC, NFD, NFKC, NFKD, Lowercase, StripAccents, Strip, Replace, Prepend, Nmt, Precompiled or Sequence"}
+}
+
+// preTokenizers returns the pre-tokenizers of a part, which is at key.
+func (p *part) preTokenizers(key string, depth int) ([]preTokenizer, error) {
+	switch p.Type {
+	case "":
+		return nil, nil
+	case "Sequence":
+		all, err := flatten(p.PreTokenizers, key, "pretokenizers", depth, (*part).preTokenizers)
+		for i := range all {
+			if _, ok := all[i].(*byteLevel); ok && i < len(all)-1 && err == nil {
+				err = &Unsupported{key, "a Sequence in which another part follows ByteLevel", "ByteLevel at the end"}
+			}
+		}
+		return all, err
+	}
+	one, err := p.preTokenizer(key)
+	return []preTokenizer{one}, err
+}
+
+// preTokenizer returns a pre-tokenizer that is not a Sequence.
+func (p *part) preTokenizer(key string) (preTokenizer, error) {
+	switch p.Type {
+	case "ByteLevel":
+		return &byteLevel{prefixSpace: p.PrefixSpace != nil && *p.PrefixSpace, blanks: key == "pre_tokenizer",
+			regex: p.UseRegex == nil || *p.UseRegex}, nil
+	case "Metaspace":
+		return p.metaspaces(key)
+	case "Split":
+		f, err := p.Pattern.finder(key)
+		if err != nil {
+			return nil, err
+		}
+		switch p.Behavior {
+		case isolated, removed, contiguous, mergedPrevious, mergedNext:
+			return &divideAt{f, p.Behavior, p.Invert}, nil
+		}
+		return nil, fmt.Errorf("%s.behavior is %q, want Isolated, Removed, Contiguous, MergedWithPrevious or "+
+			"MergedWithNext", key, p.Behavior)
+	case "WhitespaceSplit":
+		return &divideAt{runesOf(isSpace), removed, false}, nil
+	case "Digits":
+		if p.Individual {
+			return &divideAt{runesOf(isNumber), isolated, false}, nil
+		}
+		return &divideAt{runesOf(isNumber), contiguous, false}, nil
+	}
+	return nil, &Unsupported{key, fmt.Sprintf("of type %q", p.Type),
+		"ByteLevel, Metaspace, Split, WhitespaceSplit, Digits or Sequence"}
+}
+
+// metaspaces returns a Metaspace. Old files have add_prefix_space in place of prepend_scheme.
+func (p *part) metaspaces(key string) (preTokenizer, error) {
+	m := &metaspaces{mark: p.Mark, prefix: p.Prefix}
+	if utf8.RuneCountInString(m.mark) != 1 {
+		return nil, fmt.Errorf("%s.replacement is %.20q, want one character", key, m.mark)
+	}
+	if p.Split == nil || *p.Split {
+		m.words = literal(p.Mark)
+	}
+	switch m.prefix {
+	case "":
+		m.prefix = "always"
+		if p.PrefixSpace != nil && !*p.PrefixSpace {
+			m.prefix = "never"
+		}
+	case "always", "first", "never":
+	default:
+		return nil, fmt.Errorf("%s.prepend_scheme is %q, want always, first or never", key, m.prefix)
+	}
+	return m, nil
+}

@@ -1,0 +1,121 @@
+package pieces
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// pattern is a text or a regular expression of a tokenizer.json.
+type pattern struct {
+	Text  *string `json:"String"`
+	Regex *string `json:"Regex"`
+}
+
+// finder returns what finds the matches of a pattern of the part at key.
+func (p *pattern) finder(key string) (finder, error) {
+	switch {
+	case p != nil && p.Text != nil && *p.Text != "":
+		return literal(*p.Text), nil
+	case p == nil || p.Regex == nil:
+		return nil, fmt.Errorf("%s has no pattern, want a String or a Regex", key)
+	case len(*p.Regex) > maxPattern:
+		return nil, fmt.Errorf("%s has a pattern of %d bytes, want at most %d", key, len(*p.Regex), maxPattern)
+	}
+	if scan := scanners[*p.Regex]; scan != nil {
+		return scan, nil
+	}
+	refused := func(why string) error {
+		return &Unsupported{key, fmt.Sprintf("the pattern %q, with %s", *p.Regex, why),
+			"patterns without looking around and references, and those of GPT-2, Llama 3 and Qwen 2"}
+	}
+	translated, why := translate(*p.Regex)
+	if why != "" {
+		return nil, refused(why)
+	}
+	re, err := regexp.Compile(translated)
+	if err != nil {
+		return nil, refused("what Go's regular expressions do not have: " + err.Error())
+	}
+	if re.MatchString("") {
+		return nil, refused("matches of no characters")
+	}
+	return expression{re}, nil
+}
+
+// expression finds the matches of a regular expression, in linear time.
+type expression struct{ *regexp.Regexp }
+
+func (e expression) find(text []byte, from int) (lo, hi int) {
+	at := e.FindIndex(text[from:])
+	if at == nil {
+		return len(text), len(text)
+	}
+	return from + at[0], from + at[1]
+}
+
+// Classes of characters of Oniguruma, in which \s and its kin are Unicode's.
+var unicodeClasses = map[byte]string{
+	's': `\t-\r \x{85}\x{A0}\x{1680}\x{2000}-\x{200A}\x{2028}\x{2029}\x{202F}\x{205F}\x{3000}`,
+	'd': `\p{Nd}`,
+	'w': `\pL\pM\p{N}\p{Pc}`,
+}
+
+// translate returns a pattern of Oniguruma in Go's syntax, or why it has none.
+func translate(pattern string) (translated, why string) {
+	var out strings.Builder
+	inClass := false
+	for i := 0; i < len(pattern); i++ {
+		c := pattern[i]
+		rest := pattern[i+1:]
+		switch {
+		case c == '\\' && rest != "":
+			i++
+			escape, why := translateEscape(rest, inClass)
+			if why != "" {
+				return "", why
+			}
+			out.WriteString(escape)
+			continue
+		case inClass && c == '[' || strings.HasPrefix(pattern[i:], "&&"):
+			return "", "a class of characters in another one"
+		case c == '[':
+			inClass = true
+		case c == ']':
+			inClass = false
+		case inClass:
+		case c == '(' && strings.HasPrefix(rest, "?") && !strings.HasPrefix(rest, "?:"):
+			return "", "a group that looks around or has options"
+		case strings.IndexByte("*+?}", c) >= 0 && strings.HasPrefix(rest, "+"):
+			return "", "a possessive quantifier"
+		case c == '{' && strings.HasPrefix(rest, ","):
+			return "", "a quantifier without its least number"
+		case c == '^' || c == '$':
+			return "", "the begin or end of a line"
+		}
+		out.WriteByte(c)
+	}
+	return out.String(), ""
+}
+
+// translateEscape returns an escape sequence in Go's syntax; rest is what follows the backslash.
+func translateEscape(rest string, inClass bool) (translated, why string) {
+	c := rest[0]
+	class, known := unicodeClasses[c|0x20]
+	switch {
+	case known && c >= 'a':
+		if inClass {
+			return class, ""
+		}
+		return "[" + class + "]", ""
+	case known && !inClass:
+		return "[^" + class + "]", ""
+	case strings.IndexByte(`pPnrtfv`, c) >= 0, c < 0x80 && !isAlnum(c):
+		return `\` + rest[:1], ""
+	}
+	return "", fmt.Sprintf(`\%c`, c)
+}
+
+func isAlnum(c byte) bool {
+	return '0' <= c && c <= '9' || 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z'
+}

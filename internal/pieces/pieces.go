@@ -1,0 +1,187 @@
+// Package pieces divides texts into the pieces of a vocabulary as a tokenizer.json says: added tokens, a normaliser, a
+// pre-tokenizer and a model, byte-pair encoding (Sennrich et al. 2016) or Unigram (Kudo 2018). Pieces have the ids and
+// offsets that the library tokenizers 0.23 gives them. The package knows neither examples nor special tokens around a
+// text.
+package pieces
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"sync"
+	"unicode/utf8"
+)
+
+// Piece is a token of a text.
+type Piece struct {
+	ID         int32
+	Start, End int // bytes of the text
+}
+
+// Tokenizer divides texts into pieces. It is safe for concurrent use.
+type Tokenizer struct {
+	vocabulary
+	added         addedTokens
+	normalizers   []normalizer
+	preTokenizers []preTokenizer
+	model         model
+	trims         []trim // of offsets, in order
+	needsBlank    bool
+	pool          sync.Pool // *state
+}
+
+// normalizer rewrites a text.
+type normalizer interface{ normalize(t *segment) }
+
+// preTokenizer divides the splits of a text that are not added tokens into smaller ones, and may rewrite them.
+type preTokenizer interface{ preTokenize(s *state) }
+
+// model appends the tokens of a split to s.tokens.
+type model interface{ tokenize(s *state, text []byte) }
+
+// token is a token of a split, with its place in the text of the split.
+type token struct{ id, start, end int32 }
+
+// split is a range of a text that is tokenized by itself, or is an added token.
+type split struct {
+	lo, hi int32
+	token  int32 // id of the added token, or notAdded
+}
+
+const notAdded = -1
+
+// state is the memory of one Append.
+type state struct {
+	aligned // the text of all splits
+	splits  []split
+	blank   bool // each text has a blank before it
+
+	previous aligned // what a pre-tokenizer rewrites
+	before   []split // what it divides
+
+	segment segment
+	matches []match // of the raw text
+	inner   []match // of a normalised segment
+	tokens  []token
+	bpe     bpeScratch
+	unigram unigramScratch
+}
+
+// keepBytes bounds the length of texts whose memory is used again.
+const keepBytes = 1 << 20
+
+// NeedsBlank reports whether a word that is encoded by itself needs a blank before it: the model has different tokens
+// for the continuation of a word, and the tokenizer encodes the beginning of a text as a continuation.
+func (t *Tokenizer) NeedsBlank() bool { return t.needsBlank }
+
+// Append appends the pieces of text to out. With blank, they are those of a text with a blank before it, unless it
+// begins with one; only tokenizers that NeedsBlank heed it. Invalid bytes are read as U+FFFD.
+func (t *Tokenizer) Append(out []Piece, text string, blank bool) []Piece {
+	if len(text) > math.MaxInt32/4 { // a byte may become several
+		panic(fmt.Sprintf("pieces: a text of %d bytes, want at most %d", len(text), math.MaxInt32/4))
+	}
+	clean, sources := validUTF8(text)
+	s := t.pool.Get().(*state)
+	s.blank = blank && t.needsBlank
+	first := len(out)
+	out = t.append(out, s, clean)
+	if len(text) <= keepBytes {
+		t.pool.Put(s)
+	}
+	for i := first; sources != nil && i < len(out); i++ {
+		out[i].Start, out[i].End = sources[out[i].Start], sources[out[i].End]
+	}
+	return out
+}
+
+// append appends the pieces of text, which is UTF-8.
+func (t *Tokenizer) append(out []Piece, s *state, text string) []Piece {
+	// Added tokens are matched in the raw text, then in the normalised one.
+	s.text, s.at, s.splits = s.text[:0], s.at[:0], s.splits[:0]
+	s.matches = t.added.raw.split(s.matches[:0], text)
+	for _, m := range s.matches {
+		s.segment.fill(text, m.lo, m.hi)
+		if m.token != notAdded {
+			s.add(&s.segment, m.token)
+			continue
+		}
+		for _, n := range t.normalizers {
+			n.normalize(&s.segment)
+		}
+		t.addNormalized(s)
+	}
+
+	for _, p := range t.preTokenizers {
+		p.preTokenize(s)
+	}
+
+	first := len(out)
+	for _, part := range s.splits {
+		if part.token != notAdded {
+			k := s.piece(part.token, part.lo, part.hi)
+			if len(t.trims) > 0 {
+				k = t.trimmed(k, paddingOf(string(s.text[part.lo:part.hi])), text, len(out) == first, s.blank)
+			}
+			out = append(out, k)
+			continue
+		}
+		s.tokens = s.tokens[:0]
+		t.model.tokenize(s, s.text[part.lo:part.hi])
+		for _, k := range s.tokens {
+			k := s.piece(k.id, part.lo+k.start, part.lo+k.end)
+			if len(t.trims) > 0 {
+				k = t.trimmed(k, t.padding[k.ID], text, len(out) == first, s.blank)
+			}
+			out = append(out, k)
+		}
+	}
+	return out
+}
+
+// addNormalized adds the segment as splits, divided at the added tokens that are matched in normalised text.
+func (t *Tokenizer) addNormalized(s *state) {
+	if t.added.normalized.empty() {
+		s.add(&s.segment, notAdded)
+		return
+	}
+	first := len(s.text)
+	s.text, s.at = append(s.text, s.segment.text...), append(s.at, s.segment.at...)
+	s.inner = t.added.normalized.split(s.inner[:0], string(s.segment.text))
+	for _, m := range s.inner {
+		if m.lo < m.hi {
+			s.splits = append(s.splits, split{int32(first + m.lo), int32(first + m.hi), m.token})
+		}
+	}
+}
+
+// add adds a segment as one split.
+func (s *state) add(t *segment, token int32) {
+	if len(t.text) == 0 {
+		return
+	}
+	lo := int32(len(s.text))
+	s.text, s.at = append(s.text, t.text...), append(s.at, t.at...)
+	s.splits = append(s.splits, split{lo, int32(len(s.text)), token})
+}
+
+// piece returns the piece of a range of the text.
+func (s *state) piece(id, lo, hi int32) Piece {
+	start, end := s.at[lo].start, s.at[hi-1].end
+	return Piece{id, int(start), int(max(start, end))}
+}
+
+// validUTF8 returns text with U+FFFD for each invalid byte. If they differ, sources holds the offset in text of each
+// byte of clean, and of its end.
+func validUTF8(text string) (clean string, sources []int) {
+	if utf8.ValidString(text) {
+		return text, nil
+	}
+	var out strings.Builder
+	for i, r := range text {
+		out.WriteRune(r)
+		for len(sources) < out.Len() {
+			sources = append(sources, i)
+		}
+	}
+	return out.String(), append(sources, len(text))
+}

@@ -1,0 +1,131 @@
+package pieces
+
+import (
+	"encoding/base64"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// Ids and offsets are compared with the library tokenizers by the tests of package corpus.
+
+func read(t testing.TB, file string) *Tokenizer {
+	t.Helper()
+	tokenizer, err := Read([]byte(file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tokenizer
+}
+
+// An index of a hostile charsmap that leads outside of its array, or into the middle of a character, finds nothing.
+func TestHostileCharsmaps(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 2000 {
+		data := []byte("\x40\x00\x00\x00")
+		for range 16 {
+			data = append(data, byte(random.Uint32()), byte(random.Uint32()), byte(random.Uint32N(2)))
+			data = append(data, byte(random.Uint32N(2)*128))
+		}
+		data = append(data, "é\x00中\x00"...)
+		p, err := newPrecompiled(base64.StdEncoding.EncodeToString(data))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var s segment
+		text := "abc é\u0301 中\x00\xf0"
+		s.fill(text, 0, len(text))
+		p.normalize(&s)
+	}
+}
+
+// TestLongWords divides words of megabytes: in quadratic time that would take hours.
+func TestLongWords(t *testing.T) {
+	size := 10 << 20
+	if testing.Short() {
+		size = 1 << 20
+	}
+	for name, file := range map[string]string{"bpe": smallBPE, "unigram": smallUnigram} {
+		tokenizer, word, start := read(t, file), strings.Repeat("ab", size/2), time.Now()
+		out := tokenizer.Append(nil, word, false)
+		t.Logf("%s: %d bytes in %v", name, size, time.Since(start))
+		want := Piece{4, 0, 4}
+		if name == "unigram" {
+			want = Piece{3, 0, 2}
+		}
+		if len(out) != size/want.End || out[0] != want || out[len(out)-1].End != size {
+			t.Errorf("%s: %d pieces, the first %v", name, len(out), out[0])
+		}
+	}
+}
+
+// A word of few symbols and one of many are merged by different code, in the same way.
+func TestMergesOfFewAndOfMany(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 4))
+	for range 300 {
+		b := randomBPE(random)
+		for range 10 {
+			var few, many bpeScratch
+			word := make([]byte, 2+random.IntN(40))
+			for i := range word {
+				word[i] = "abcx"[random.IntN(4)]
+			}
+			b.fill(&few, word)
+			b.fill(&many, word)
+			b.mergeFew(&few)
+			b.mergeMany(&many)
+			got := slices.DeleteFunc(many.symbols, func(s symbol) bool { return s.size == 0 })
+			if !slices.EqualFunc(few.symbols, got, func(a, b symbol) bool { return a.id == b.id && a.size == b.size }) {
+				t.Fatalf("%q: %v, with a queue %v", word, few.symbols, got)
+			}
+		}
+	}
+}
+
+// randomBPE returns a model with random merges of a, b and c.
+func randomBPE(random *rand.Rand) *bpe {
+	names, vocab := []string{"a", "b", "c"}, map[string]int32{"u": 0, "a": 1, "b": 2, "c": 3}
+	var merges mergeList
+	for range 12 {
+		left, right := names[random.IntN(len(names))], names[random.IntN(len(names))]
+		if _, ok := vocab[left+right]; !ok {
+			vocab[left+right] = int32(len(vocab))
+			names = append(names, left+right)
+		}
+		merges = append(merges, [2]string{left, right})
+	}
+	b, err := newBPE(&bpeFile{Unknown: "u", Vocab: vocab, Merges: merges}, false)
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
+
+// Of text that Unicode 9.0 assigns, the forms are those of package norm.
+func TestUnicodeForms(t *testing.T) {
+	random := rand.New(rand.NewPCG(5, 6))
+	pool := []rune("aeAE \u0301\u0323\u0327\u0345\u0f71\u0f73\u0344éậỗÅ한각ᄒ\u1161\u11a8ﬁ½\u09c7\u09be\u0338≠カ\u3099が" +
+		"\U0001d15e\u212b")
+	for range 5000 {
+		text := make([]rune, 1+random.IntN(12))
+		for i := range text {
+			text[i] = pool[random.IntN(len(pool))]
+		}
+		for want, form := range map[norm.Form]unicodeForm{norm.NFC: {false, true}, norm.NFD: {false, false},
+			norm.NFKC: {true, true}, norm.NFKD: {true, false}} {
+			var s segment
+			s.fill(string(text), 0, len(string(text)))
+			form.normalize(&s)
+			if got := string(s.text); got != want.String(string(text)) {
+				t.Fatalf("%+q: %+q, want %+q", string(text), got, want.String(string(text)))
+			}
+			if len(s.text) != len(s.at) {
+				t.Fatalf("%d bytes, %d places", len(s.text), len(s.at))
+			}
+		}
+	}
+}

@@ -1,0 +1,213 @@
+package pieces
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+)
+
+// Limits of what is read. The largest vocabulary in use, LaBSE's, has half a million tokens.
+const (
+	maxID    = 1 << 21
+	maxAdded = 1 << 15
+	maxParts = 64 // of a Sequence, and its depth
+
+	maxToken   = 1 << 10 // bytes of a piece of Unigram or an added token: finding one takes that many steps
+	maxBytes   = 8 << 20 // of all of them
+	maxPattern = 1 << 12 // bytes of a regular expression
+	maxContent = 64      // bytes that may take the place of a character
+	maxGrowing = 4       // normalisers that may make texts longer
+)
+
+// Unsupported is the error of a tokenizer.json with a part of a form that the package does not read.
+type Unsupported struct {
+	Key  string // of the part
+	Form string // its type
+	Want string // forms that are read
+}
+
+func (e *Unsupported) Error() string { return fmt.Sprintf("%s is %s; want %s", e.Key, e.Form, e.Want) }
+
+// file is a tokenizer.json.
+type file struct {
+	Version       *string         `json:"version"`
+	Added         []AddedToken    `json:"added_tokens"`
+	Normalizer    part            `json:"normalizer"`
+	PreTokenizer  part            `json:"pre_tokenizer"`
+	PostProcessor postProcessor   `json:"post_processor"`
+	Model         json.RawMessage `json:"model"`
+}
+
+// Read returns the tokenizer of the content of a tokenizer.json. Its padding and truncation have no effect.
+func Read(data []byte) (*Tokenizer, error) {
+	var f file
+	if err := json.Unmarshal(data, &f); err != nil {
+		return nil, err
+	}
+	if f.Version != nil && *f.Version != "1.0" {
+		return nil, fmt.Errorf("version is %q, want 1.0", *f.Version)
+	}
+	t := &Tokenizer{pool: sync.Pool{New: func() any { return new(state) }}}
+	var err error
+	if t.normalizers, err = f.Normalizer.normalizers("normalizer", 0); err != nil {
+		return nil, err
+	}
+	if err := checkGrowth(t.normalizers); err != nil {
+		return nil, err
+	}
+	if t.preTokenizers, err = f.PreTokenizer.preTokenizers("pre_tokenizer", 0); err != nil {
+		return nil, err
+	}
+	if err := t.readModel(f.Model); err != nil {
+		return nil, err
+	}
+	if err := t.addTokens(f.Added); err != nil {
+		return nil, err
+	}
+	t.readTrims(&f)
+	return t, nil
+}
+
+// checkGrowth returns an error for normalisers that together could make a text longer than memory.
+func checkGrowth(all []normalizer) error {
+	growing := 0
+	for _, n := range all {
+		switch n := n.(type) {
+		case *replace:
+			if text, ok := n.finder.(literal); !ok && len(n.content) > 1 || ok && len(n.content) > 3*len(text) {
+				growing++
+			}
+		case *precompiled, unicodeForm:
+			growing++
+		}
+	}
+	if growing > maxGrowing {
+		return fmt.Errorf("normalizer has %d parts that may make a text longer, want at most %d", growing, maxGrowing)
+	}
+	return nil
+}
+
+// checkNames returns an error for tokens that are too long to search for.
+func checkNames(key string, names []string) error {
+	total := 0
+	for _, name := range names {
+		if len(name) > maxToken {
+			return fmt.Errorf("%s has a token of %d bytes, %.20q, want at most %d", key, len(name), name, maxToken)
+		}
+		total += len(name)
+	}
+	if total > maxBytes {
+		return fmt.Errorf("%s has tokens of %d bytes together, want at most %d", key, total, maxBytes)
+	}
+	return nil
+}
+
+// readTrims sets what happens to offsets.
+func (t *Tokenizer) readTrims(f *file) {
+	p := &f.PreTokenizer
+	t.needsBlank = p.Type == "ByteLevel" && (p.PrefixSpace == nil || !*p.PrefixSpace)
+	t.trims = f.PostProcessor.trims(nil, 0)
+	if len(t.trims) == 0 {
+		return
+	}
+	t.padding = make([]padding, len(t.tokens))
+	for id, name := range t.tokens {
+		t.padding[id] = paddingOf(name)
+	}
+}
+
+// postProcessor is the part of a post-processor that concerns offsets.
+type postProcessor struct {
+	Type        string          `json:"type"`
+	Trim        *bool           `json:"trim_offsets"`
+	PrefixSpace *bool           `json:"add_prefix_space"`
+	Processors  []postProcessor `json:"processors"`
+}
+
+// trims appends how the post-processor trims offsets.
+func (p *postProcessor) trims(out []trim, depth int) []trim {
+	isSet := func(b *bool) bool { return b == nil || *b }
+	switch {
+	case (p.Type == "ByteLevel" || p.Type == "RobertaProcessing") && isSet(p.Trim):
+		out = append(out, trim{isSet(p.PrefixSpace)})
+	case p.Type == "Sequence" && depth < maxParts:
+		for i := range p.Processors {
+			out = p.Processors[i].trims(out, depth+1)
+		}
+	}
+	return out
+}
+
+// kind is what a model's type follows from: old files do not name it.
+type kind struct {
+	Type   string          `json:"type"`
+	Merges json.RawMessage `json:"merges"`
+	Vocab  json.RawMessage `json:"vocab"`
+}
+
+func (k *kind) name() string {
+	switch {
+	case k.Type != "":
+		return k.Type
+	case k.Merges != nil:
+		return "BPE"
+	case bytes.HasPrefix(k.Vocab, []byte("[")):
+		return "Unigram"
+	}
+	return "WordPiece"
+}
+
+// readModel reads the model and its vocabulary.
+func (t *Tokenizer) readModel(data json.RawMessage) error {
+	if data == nil {
+		return errors.New("no model")
+	}
+	var k kind
+	if err := json.Unmarshal(data, &k); err != nil {
+		return fmt.Errorf("model: %w", err)
+	}
+	if len(k.Vocab) == 0 {
+		return errors.New("model has no vocab")
+	}
+	switch name := k.name(); name {
+	case "BPE":
+		var f bpeFile
+		if err := json.Unmarshal(data, &f); err != nil {
+			return err
+		}
+		if err := t.vocabulary.read(f.Vocab); err != nil {
+			return err
+		}
+		m, err := newBPE(&f, endsInBytes(t.preTokenizers))
+		t.model = m
+		return err
+	case "Unigram":
+		var f unigramFile
+		if err := json.Unmarshal(data, &f); err != nil {
+			return err
+		}
+		if len(f.Vocab.names) > maxID {
+			return fmt.Errorf("model.vocab has %d tokens, want at most %d", len(f.Vocab.names), maxID)
+		}
+		if err := checkNames("model.vocab", f.Vocab.names); err != nil {
+			return err
+		}
+		t.tokens, t.modelSize = f.Vocab.names, len(f.Vocab.names)
+		m, err := newUnigram(&f)
+		t.model = m
+		return err
+	default:
+		return &Unsupported{"model", fmt.Sprintf("of type %q", name), "WordPiece, BPE or Unigram"}
+	}
+}
+
+// endsInBytes reports whether the splits are bytes: ByteLevel is the last pre-tokenizer.
+func endsInBytes(parts []preTokenizer) bool {
+	if len(parts) == 0 {
+		return false
+	}
+	_, ok := parts[len(parts)-1].(*byteLevel)
+	return ok
+}

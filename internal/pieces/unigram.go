@@ -1,0 +1,251 @@
+package pieces
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// unknownPenalty is how much less an unknown character has than the least score of the vocabulary.
+const unknownPenalty = 10
+
+// unigram is the Unigram model (Kudo 2018): a split is divided into the pieces whose scores, logarithms of
+// probabilities, have the largest sum.
+type unigram struct {
+	trie     *trie // piece → id
+	scores   []float64
+	unknown  int32
+	penalty  float64     // score of an unknown character
+	fallback *[256]int32 // ids of the bytes of unknown characters; nil without byte_fallback
+	cache    *cache
+}
+
+// unigramScratch is the memory of one division.
+type unigramScratch struct{ best []best }
+
+// best is the best division of a text up to a byte.
+type best struct {
+	score float64
+	id    int32 // its last piece
+	start int32 // where that begins, -1 for no division
+}
+
+// tokenize implements model.
+func (u *unigram) tokenize(s *state, text []byte) { u.cache.appendCached(s, text, 0, u.divide) }
+
+// divide appends the tokens of text, by Viterbi's algorithm: in time linear in its length times that of the longest
+// piece.
+func (u *unigram) divide(s *state, text []byte) {
+	if cap(s.unigram.best) <= len(text) {
+		s.unigram.best = make([]best, len(text)+1, 2*len(text)+64)
+	}
+	ends := s.unigram.best[:len(text)+1]
+	for i := range ends {
+		ends[i] = best{start: -1}
+	}
+	for at := 0; at < len(text); {
+		_, size := utf8.DecodeRune(text[at:])
+		u.extend(ends, text, at, size)
+		at += size
+	}
+
+	// Backwards from the end; a run of unknown characters is one token.
+	first := len(s.tokens)
+	for end := int32(len(text)); end > 0; {
+		last := ends[end]
+		start := last.start
+		if last.id == u.unknown {
+			for start > 0 && ends[start].id == u.unknown {
+				start = ends[start].start
+			}
+			u.appendUnknown(s, text, start, end)
+		} else {
+			s.tokens = append(s.tokens, token{last.id, start, end})
+		}
+		end = start
+	}
+	reverse(s.tokens[first:])
+	if cap(s.unigram.best) > keepBytes {
+		s.unigram.best = nil
+	}
+}
+
+// extend extends the best division up to byte at by each piece that begins there.
+func (u *unigram) extend(ends []best, text []byte, at, size int) {
+	before, single := ends[at].score, false
+	for n, i := int32(0), at; i < len(text); {
+		if n = u.trie.child(n, text[i]); n < 0 {
+			break
+		}
+		i++
+		if id := u.trie.values[n]; id >= 0 {
+			ends[i].take(u.scores[id]+before, id, at)
+			single = single || i == at+size
+		}
+	}
+	if !single {
+		ends[at+size].take(u.penalty+before, u.unknown, at)
+	}
+}
+
+// take replaces the best division by a better one.
+func (b *best) take(score float64, id int32, start int) {
+	if b.start < 0 || score > b.score {
+		*b = best{score, id, int32(start)}
+	}
+}
+
+// appendUnknown appends the tokens of unknown characters, the last one first.
+func (u *unigram) appendUnknown(s *state, text []byte, start, end int32) {
+	if id := u.trie.value(text[start:end]); id >= 0 {
+		s.tokens = append(s.tokens, token{id, start, end})
+		return
+	}
+	if u.fallback == nil {
+		s.tokens = append(s.tokens, token{u.unknown, start, end})
+		return
+	}
+	first := len(s.tokens)
+	for i := end - 1; i >= start; i-- {
+		id := u.fallback[text[i]]
+		if id == noID {
+			s.tokens = append(s.tokens[:first], token{u.unknown, start, end})
+			return
+		}
+		s.tokens = append(s.tokens, token{id, start, end})
+	}
+}
+
+func reverse(tokens []token) {
+	for i, j := 0, len(tokens)-1; i < j; i, j = i+1, j-1 {
+		tokens[i], tokens[j] = tokens[j], tokens[i]
+	}
+}
+
+// unigramFile is the model of a tokenizer.json.
+type unigramFile struct {
+	Unknown  *int32      `json:"unk_id"`
+	Fallback bool        `json:"byte_fallback"`
+	Vocab    scoredVocab `json:"vocab"`
+}
+
+// scoredVocab is the pieces of a model in the order of their ids, each with its score.
+type scoredVocab struct {
+	names  []string
+	scores []float64
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (v *scoredVocab) UnmarshalJSON(data []byte) error {
+	var entries [][]any
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.UseNumber()
+	if err := decoder.Decode(&entries); err != nil {
+		return errors.New("model.vocab is no list of tokens with their scores")
+	}
+	for id, entry := range entries {
+		if len(entry) == 0 {
+			return fmt.Errorf("model.vocab: entry %d is empty, want a token and its score", id)
+		}
+		name, ok := entry[0].(string)
+		if !ok {
+			return fmt.Errorf("model.vocab: entry %d is %v, want a token and its score", id, entry[0])
+		}
+		var number json.Number
+		if len(entry) == 2 {
+			number, _ = entry[1].(json.Number)
+		}
+		if number == "" {
+			return fmt.Errorf("model.vocab: entry %d is %v, want a token and its score", id, entry)
+		}
+		v.names, v.scores = append(v.names, name), append(v.scores, parseScore(string(number)))
+	}
+	return nil
+}
+
+// parseScore parses a number as tokenizers does: digits beyond 64 bits are dropped, and what remains is rounded before
+// and after it is divided by a power of ten. That may differ from the nearest number in the last bit, on which it
+// depends which of two divisions with the same score is better.
+func parseScore(number string) float64 {
+	digits, rest, _ := strings.Cut(number, "e")
+	if rest == "" {
+		digits, rest, _ = strings.Cut(number, "E")
+	}
+	negative := strings.HasPrefix(digits, "-")
+	exponent, _ := strconv.Atoi(strings.TrimPrefix(rest, "+"))
+	exponent = max(-1<<20, min(exponent, 1<<20))
+
+	significand, full, fraction := uint64(0), false, 0
+	for _, c := range []byte(strings.TrimPrefix(digits, "-")) {
+		switch {
+		case c == '.':
+			fraction = 1
+			continue
+		case full || significand > (math.MaxUint64-uint64(c-'0'))/10:
+			full = true
+			exponent += 1 - fraction
+			continue
+		}
+		significand = significand*10 + uint64(c-'0')
+		exponent -= fraction
+	}
+
+	f := float64(significand)
+	for ; exponent < -308 && f != 0; exponent += 308 {
+		f /= 1e308
+	}
+	if exponent >= 0 {
+		f *= math.Pow10(exponent)
+	} else {
+		f /= math.Pow10(-exponent)
+	}
+	if negative {
+		return -f
+	}
+	return f
+}
+
+// newUnigram returns the model of a file.
+func newUnigram(f *unigramFile) (*unigram, error) {
+	if f.Unknown == nil {
+		return nil, errors.New("the model fails on characters outside its vocabulary: it needs an unknown token")
+	}
+	if *f.Unknown < 0 || int(*f.Unknown) >= len(f.Vocab.names) {
+		return nil, fmt.Errorf("model.unk_id is %d, want one of the %d ids of vocab", *f.Unknown, len(f.Vocab.names))
+	}
+	numbers, vocab, least := make([]int32, len(f.Vocab.names)), map[string]int32{}, math.Inf(1)
+	for i, name := range f.Vocab.names {
+		if other, ok := vocab[name]; ok {
+			return nil, fmt.Errorf("model.vocab: entries %d and %d are both %q", other, i, name)
+		}
+		if score := f.Vocab.scores[i]; math.IsInf(score, 0) || math.IsNaN(score) {
+			return nil, fmt.Errorf("model.vocab: entry %d has the score %v, want a finite one", i, score)
+		}
+		numbers[i], vocab[name] = int32(i), int32(i)
+		least = min(least, f.Vocab.scores[i])
+	}
+	u := &unigram{trie: newTrie(f.Vocab.names, numbers), scores: f.Vocab.scores, unknown: *f.Unknown,
+		penalty: least - unknownPenalty, cache: newCache()}
+	if f.Fallback {
+		u.fallback = byteTokens(vocab)
+	}
+	return u, nil
+}
+
+// byteTokens returns the ids of the tokens that stand for bytes, as <0x0A>, or noID.
+func byteTokens(vocab map[string]int32) *[256]int32 {
+	var found [256]int32
+	for c := range found {
+		id, ok := vocab[fmt.Sprintf("<0x%02X>", c)]
+		if !ok {
+			id = noID
+		}
+		found[c] = id
+	}
+	return &found
+}
