@@ -32,7 +32,7 @@ var allowances = []struct {
 	rule        string
 	code, tests int
 }{
-	{"lines over 120 columns", 33, 93},
+	{"lines over 120 columns", 33, 88},
 	{"functions over 60 lines", 0, 24},
 	{"files over 300 lines", 0, 14},
 }

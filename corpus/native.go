@@ -5,12 +5,8 @@ package corpus
 import (
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"runtime"
 	"strings"
-	"sync"
 	"unicode/utf8"
 
 	"github.com/daulet/tokenizers"
@@ -21,80 +17,47 @@ import (
 // native is a tokenizer.json of any kind, read by the Rust crate tokenizers. Through C the crate encodes one text at a
 // time: the texts of a pair, and words, are encoded separately, and the special tokens are added here.
 type native struct {
-	crate  *tokenizers.Tokenizer
-	words  *tokenizers.Tokenizer // crate, or one that encodes each word as if a blank preceded it
-	single template
-	pair   template
-
-	vocabulary *vocabulary
-	mask       int32 // -1: none
-	splitter   *WordPiece
-	files      map[string][]byte // what Save writes
-	paths      []string          // of the files read
+	tokenizerOfFiles
+	crate *tokenizers.Tokenizer
+	words *tokenizers.Tokenizer // crate, or one that encodes each word as if a blank preceded it
 }
 
 var _ Tokenizer = (*native)(nil)
 
-// openNative reads the tokenizer.json of a folder.
-func openNative(folder string, _ *notWordPiece) (Tokenizer, error) {
-	files := map[string][]byte{}
-	var paths []string
-	for _, name := range []string{"tokenizer.json", "tokenizer_config.json", "special_tokens_map.json"} {
-		path := filepath.Join(folder, name)
-		data, err := readText(path)
-		if err == nil {
-			files[name], paths = data, append(paths, path)
-		} else if name == "tokenizer.json" || !errors.Is(err, fs.ErrNotExist) {
-			return nil, err
-		}
-	}
-	config := tokenizerConfig{specialNames: bertNames}
-	if data, ok := files["tokenizer_config.json"]; ok {
-		if err := jsonfile.Unmarshal(filepath.Join(folder, "tokenizer_config.json"), data, &config); err != nil {
-			return nil, err
-		}
-	} else {
-		// Without it AutoTokenizer reads the encoder's config.json, which does not name the tokenizer.
-		files["tokenizer_config.json"] = []byte("{\"tokenizer_class\": \"PreTrainedTokenizerFast\"}\n")
-	}
+// nativeHint is how forms that this build does not read can be read.
+const nativeHint = ""
 
-	path := filepath.Join(folder, "tokenizer.json")
-	var file nativeFile
-	if err := jsonfile.Unmarshal(path, files["tokenizer.json"], &file); err != nil {
+// openNative reads the tokenizer.json of a folder, which has a form that jenga itself does not read.
+func openNative(folder string, _ error) (Tokenizer, error) {
+	files, err := readTokenizerFiles(folder, "tokenizer.json")
+	if err != nil {
 		return nil, err
 	}
-	n, err := file.open(config.Mask)
+	path := files.path("tokenizer.json")
+	var file nativeFile
+	if err := jsonfile.Unmarshal(path, files.data["tokenizer.json"], &file); err != nil {
+		return nil, err
+	}
+	n, err := file.open(files)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	n.files, n.paths = files, paths
 	return n, nil
 }
 
-// open returns the tokenizer of a file; mask is the name of its mask token.
-func (f *nativeFile) open(mask tokenName) (*native, error) {
-	n := &native{mask: -1}
-	var err error
-	if n.vocabulary, err = f.vocabulary(); err != nil {
+// open returns the tokenizer of a file.
+func (f *nativeFile) open(files *tokenizerFiles) (*native, error) {
+	vocabulary, err := f.vocabulary()
+	if err != nil {
 		return nil, err
 	}
-	if n.single, n.pair, err = f.PostProcessor.templates(n.Size()); err != nil {
+	n := &native{}
+	if n.tokenizerOfFiles, err = newTokenizerOfFiles(files, vocabulary, f.Added, &f.PostProcessor); err != nil {
 		return nil, err
 	}
 	if f.Model.Dropout != 0 {
 		return nil, fmt.Errorf("model has dropout %v, which gives a text other tokens each time; want 0",
 			f.Model.Dropout)
-	}
-	for _, name := range []tokenName{mask, "<mask>"} {
-		if id, ok := n.vocabulary.id(string(name)); ok && mask != "" {
-			n.mask = id
-			break
-		}
-	}
-	n.splitter = &WordPiece{normalizer: newNormalizer(true, true, false, false),
-		scratch: sync.Pool{New: func() any { return new(scratch) }}}
-	for _, token := range f.Added {
-		n.splitter.raw.add(token.Content, token)
 	}
 
 	if n.crate, err = f.crate(false); err != nil {
@@ -129,35 +92,6 @@ func (n *native) check(added []addedToken) error {
 	return nil
 }
 
-// Size implements Tokenizer.
-func (n *native) Size() int { return len(n.vocabulary.tokens) }
-
-// Token implements Tokenizer.
-func (n *native) Token(id int32) string { return n.vocabulary.tokens[id] }
-
-// Mask implements Tokenizer.
-func (n *native) Mask() (id int32, ok bool) { return n.mask, n.mask >= 0 }
-
-// Files implements Tokenizer.
-func (n *native) Files() []string { return n.paths }
-
-// Split implements Tokenizer. The file's own split is not available through C: words are split at white space and
-// punctuation, as BERT does, and added tokens are words.
-func (n *native) Split(text string) []Span { return n.splitter.Split(text) }
-
-// Save implements Tokenizer. It writes the files that were read.
-func (n *native) Save(folder string) error {
-	if err := os.MkdirAll(folder, 0o777); err != nil {
-		return err
-	}
-	for name, data := range n.files {
-		if err := os.WriteFile(filepath.Join(folder, name), data, 0o666); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // Encode implements Tokenizer. Words are encoded as transformers encodes split words: if the file's byte pairs
 // distinguish a word after a blank from the continuation of one, each word has a blank before it (add_prefix_space).
 func (n *native) Encode(e *Example, maxLength int) Encoding {
@@ -169,16 +103,10 @@ func (n *native) Encode(e *Example, maxLength int) Encoding {
 	for i, word := range e.Words {
 		text = appendTokens(text, n.words, e.Text, word, int32(i))
 	}
-	t := n.single
 	if e.Paired {
-		pair, t = appendTokens(nil, n.crate, e.Pair, Span{0, len(e.Pair)}, -1), n.pair
+		pair = appendTokens(nil, n.crate, e.Pair, Span{0, len(e.Pair)}, -1)
 	}
-
-	keep, keepPair := len(text), len(pair)
-	if maxLength > 0 {
-		keep, keepPair = longestFirst(keep, keepPair, max(0, maxLength-t.special()))
-	}
-	return t.encoding(text[:keep], pair[:keepPair], e.Words != nil)
+	return n.fill(e, text, pair, maxLength)
 }
 
 // appendTokens appends the tokens of the bytes part of text, as those of the word of index number. A text on which the

@@ -2,5 +2,8 @@
 
 package corpus
 
-// openNative returns the error other: a build without the tag native reads no other kind of tokenizer.
-func openNative(_ string, other *notWordPiece) (Tokenizer, error) { return nil, other }
+// openNative returns the refusal: a build without the tag native reads no other form.
+func openNative(_ string, refusal error) (Tokenizer, error) { return nil, refusal }
+
+// nativeHint is how forms that this build does not read can be read.
+const nativeHint = "; scripts/native.sh makes the library that reads all, for go build -tags native"

@@ -22,12 +22,21 @@ type Tokenizer interface {
 	Files() []string
 }
 
-// OpenTokenizer reads the tokenizer of a folder: its tokenizer.json, or its vocab.txt with the settings in
-// tokenizer_config.json. A tokenizer.json of another kind than BERT's is read if jenga is built with the tag native. A
-// file's settings for padding and truncation have no effect.
+// OpenTokenizer reads the tokenizer of a folder: its tokenizer.json, of WordPiece, byte pairs or Unigram, or its
+// vocab.txt with the settings in tokenizer_config.json, or its vocab.json and merges.txt. Other forms of tokenizer.json are read if jenga is built with
+// the tag native. A file's settings for padding and truncation have no effect.
 func OpenTokenizer(folder string) (Tokenizer, error) {
+	if t, ok, err := noTokenizerJSON(folder); ok {
+		return t, err
+	}
 	w, err := openWordPiece(folder)
-	if other, ok := errors.AsType[*notWordPiece](err); ok {
+	other, ok := errors.AsType[*notBERT](err)
+	switch {
+	case ok && other.key == "model":
+		return openSubwords(folder)
+	case ok && other.key == "post_processor":
+		return openOtherTemplate(folder)
+	case ok:
 		return openNative(folder, other)
 	}
 	if err != nil {

@@ -24,14 +24,53 @@ func TestTokensOfCorporaMatchTokenizersCrate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	encodeCorpora(t, w)
+	var sums map[string]string
+	readFixtureJSON(t, "corpora.json", &sums)
+	encodeCorpora(t, w, sums)
+}
+
+// TestTokensOfFamiliesInCorporaMatchTokenizersCrate reads the same for several tokenizers. GPT-2's is read if
+// JENGA_GPT2 names the folder of its encoder.json and vocab.bpe (see scripts/fixtures/tokens_families.py).
+func TestTokensOfFamiliesInCorporaMatchTokenizersCrate(t *testing.T) {
+	shared.SkipUnlessLong(t)
+	var sums map[string]map[string]string
+	readFixtureJSON(t, "../families/corpora.json", &sums)
+	for family, sums := range sums {
+		t.Run(family, func(t *testing.T) {
+			if family == "gpt2" {
+				encodeCorpora(t, openGPT2(t), sums)
+			} else {
+				encodeCorpora(t, openFamily(t, family), sums)
+			}
+		})
+	}
+}
+
+// openGPT2 returns the published tokenizer of GPT-2.
+func openGPT2(t testing.TB) Tokenizer {
+	t.Helper()
+	folder := os.Getenv("JENGA_GPT2")
+	if folder == "" {
+		t.Skip("JENGA_GPT2 names no folder with GPT-2's encoder.json and vocab.bpe")
+	}
+	files := []string{"tokenizer_config.json", `{"tokenizer_class": "GPT2Tokenizer"}`}
+	for name, published := range map[string]string{"vocab.json": "encoder.json", "merges.txt": "vocab.bpe"} {
+		data, err := os.ReadFile(filepath.Join(folder, published))
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, name, string(data))
+	}
+	tokenizer, err := OpenTokenizer(writeFiles(t, files...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tokenizer
 }
 
 // encodeCorpora reports files of the corpora that a tokenizer encodes differently from the crate.
-func encodeCorpora(t *testing.T, tokenizer Tokenizer) {
+func encodeCorpora(t *testing.T, tokenizer Tokenizer, sums map[string]string) {
 	t.Helper()
-	var sums map[string]string
-	readFixtureJSON(t, "corpora.json", &sums)
 	for name, want := range sums {
 		t.Run(name, func(t *testing.T) {
 			data, err := os.ReadFile(filepath.Join(shared.Dir(t), "data", filepath.FromSlash(name)))

@@ -46,7 +46,6 @@ func TestBadTokenizerFilesAreErrors(t *testing.T) {
 		}
 		return strings.Replace(smallTokenizer, old, with, 1)
 	}
-	bertProcessing := `"post_processor": {"type": "BertProcessing", "sep": ["[SEP]", 3], "cls": ["[CLS]", 2]}`
 	for _, c := range []struct {
 		rule  string
 		files []string
@@ -60,25 +59,6 @@ func TestBadTokenizerFilesAreErrors(t *testing.T) {
 		{"a list", []string{"tokenizer.json", "[]"},
 			`FOLDER/tokenizer.json: it holds a JSON array; want an object`},
 		{"not UTF-8", []string{"tokenizer.json", spoiled(`"a"`, "\"\xff\"")}, `FOLDER/tokenizer.json:7: not UTF-8`},
-		{"a byte pair encoding", []string{"tokenizer.json", spoiled(`"WordPiece"`, `"BPE"`)},
-			`FOLDER/tokenizer.json: the model is of type "BPE"; this build of jenga reads WordPiece alone; scripts/native.sh makes the library that reads all, for go build -tags native`},
-		{"a unigram model", []string{"tokenizer.json", `{"model": {"type": "Unigram", "vocab": [["a", 0.5]]}}`},
-			`FOLDER/tokenizer.json: the model is of type "Unigram"; this build of jenga reads WordPiece alone; scripts/native.sh makes the library that reads all, for go build -tags native`},
-		{"another normaliser", []string{"tokenizer.json", spoiled(`"BertNormalizer"`, `"NFC"`)},
-			`FOLDER/tokenizer.json: the normalizer is of type "NFC"; this build of jenga reads BertNormalizer alone; scripts/native.sh makes the library that reads all, for go build -tags native`},
-		{"another split", []string{"tokenizer.json", spoiled(`{"type": "BertPreTokenizer"}`, `null`)},
-			`FOLDER/tokenizer.json: the pre_tokenizer is of type ""; this build of jenga reads BertPreTokenizer alone; scripts/native.sh makes the library that reads all, for go build -tags native`},
-		{"another template", []string{"tokenizer.json",
-			spoiled(bertProcessing, strings.Replace(smallTemplate, `"id": "A", "type_id": 0`, `"id": "A", "type_id": 1`,
-				1))},
-			`FOLDER/tokenizer.json: post_processor makes "[CLS]:0 $A:1 [SEP]:0" of a text, want "[CLS]:0 $A:0 [SEP]:0"`},
-		{"no template for pairs", []string{"tokenizer.json", spoiled(bertProcessing, smallTemplate)},
-			`FOLDER/tokenizer.json: post_processor makes "" of a pair, want "[CLS]:0 $A:0 [SEP]:0 $B:1 [SEP]:1"`},
-		{"an empty template", []string{"tokenizer.json",
-			spoiled(bertProcessing, `"post_processor": {"type": "TemplateProcessing"}`)},
-			`FOLDER/tokenizer.json: post_processor makes "" of a text, want "[CLS]:0 $A:0 [SEP]:0"`},
-		{"nameless special tokens", []string{"tokenizer.json", spoiled(`["[SEP]", 3]`, `[3]`)},
-			`FOLDER/tokenizer.json: post_processor does not name cls and sep`},
 		{"an id that contradicts the template",
 			[]string{"tokenizer.json", spoiled(`"cls"`, `"special_tokens": {"[CLS]": {"ids": [3]}}, "cls"`)},
 			`FOLDER/tokenizer.json: post_processor gives "[CLS]" the ids [3], the vocabulary 2`},

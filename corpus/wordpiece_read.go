@@ -9,12 +9,12 @@ import (
 	"github.com/jenga-nlp/jenga/internal/jsonfile"
 )
 
-// notWordPiece is the error of a tokenizer.json that is of another kind than WordPiece.
-type notWordPiece struct{ path, key, got, want string }
+// notBERT is the error of a tokenizer.json that has another part than BERT's.
+type notBERT struct{ path, key, got, want string }
 
-func (e *notWordPiece) Error() string {
-	return fmt.Sprintf("%s: the %s is of type %q; this build of jenga reads %s alone; scripts/native.sh makes the "+
-		"library that reads all, for go build -tags native", e.path, e.key, e.got, e.want)
+func (e *notBERT) Error() string {
+	return fmt.Sprintf("%s: the %s is of type %q; this build of jenga reads %s with WordPiece%s", e.path, e.key, e.got,
+		e.want, nativeHint)
 }
 
 // parseTokenizer makes the tokenizer of a tokenizer.json. The names of tokens that play no part in it are config's.
@@ -39,30 +39,36 @@ func parseTokenizer(path string, data []byte, config tokenizerConfig) (*WordPiec
 		{"post_processor", kinds.PostProcessor.Type, []string{"TemplateProcessing", "BertProcessing"}},
 	} {
 		if !slices.Contains(part.want, part.got) {
-			return nil, &notWordPiece{path, part.key, part.got, part.want[0]}
+			return nil, &notBERT{path, part.key, part.got, part.want[0]}
 		}
 	}
 
-	file := tokenizerFile{Model: wordPieceModel{Unknown: "[UNK]", Prefix: innerPrefix, MaxRunes: bertMaxRunes}}
+	file := newTokenizerFile()
 	if err := jsonfile.Unmarshal(path, data, &file); err != nil {
 		return nil, err
 	}
-	w, err := file.tokenizer(config)
+	opening, closing, ok := file.PostProcessor.names()
+	if !ok {
+		return nil, &notBERT{path, "post_processor", kinds.PostProcessor.Type, "BERT's"}
+	}
+	w, err := file.tokenizer(config, opening, closing)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return w, nil
 }
 
-func (f *tokenizerFile) tokenizer(config tokenizerConfig) (*WordPiece, error) {
+// newTokenizerFile returns a file with the defaults of WordPiece.
+func newTokenizerFile() tokenizerFile {
+	return tokenizerFile{Model: wordPieceModel{Unknown: "[UNK]", Prefix: innerPrefix, MaxRunes: bertMaxRunes}}
+}
+
+// tokenizer returns the tokenizer of a file with the special tokens before the first text and after each.
+func (f *tokenizerFile) tokenizer(config tokenizerConfig, opening, closing string) (*WordPiece, error) {
 	if len(f.Model.Vocab) == 0 {
 		return nil, errors.New("model has no vocab")
 	}
 	tokens, err := tokensByID(f.Model.Vocab)
-	if err != nil {
-		return nil, err
-	}
-	opening, closing, err := f.PostProcessor.names()
 	if err != nil {
 		return nil, err
 	}
@@ -90,28 +96,18 @@ func (f *tokenizerFile) tokenizer(config tokenizerConfig) (*WordPiece, error) {
 	return newWordPiece(newVocabulary(tokens, f.Model.Prefix), f.Normalizer, f.Model.MaxRunes, config, f.Added)
 }
 
-// names returns the tokens before the first text and after each text. It is an error if p places them elsewhere.
-func (p *postProcessor) names() (opening, closing string, err error) {
+// names returns the tokens before the first text and after each text. It is not ok if p places them elsewhere.
+func (p *postProcessor) names() (opening, closing string, ok bool) {
 	if p.Type == "BertProcessing" {
 		opening, closing = nameIn(p.Opening), nameIn(p.Closing)
-		if opening == "" || closing == "" {
-			return "", "", errors.New("post_processor does not name cls and sep")
-		}
-		return opening, closing, nil
+		return opening, closing, opening != "" && closing != ""
 	}
-	single := describe(p.Single)
 	if n := len(p.Single); n > 0 && p.Single[0].Special != nil && p.Single[n-1].Special != nil {
 		opening, closing = p.Single[0].Special.ID, p.Single[n-1].Special.ID
 	}
-	want := fmt.Sprintf("%s:0 $A:0 %s:0", opening, closing)
-	if single != want {
-		return "", "", fmt.Errorf("post_processor makes %q of a text, want %q", single, "[CLS]:0 $A:0 [SEP]:0")
-	}
-	want += fmt.Sprintf(" $B:1 %s:1", closing)
-	if pair := describe(p.Pair); pair != want {
-		return "", "", fmt.Errorf("post_processor makes %q of a pair, want %q", pair, want)
-	}
-	return opening, closing, nil
+	single := fmt.Sprintf("%s:0 $A:0 %s:0", opening, closing)
+	pair := single + fmt.Sprintf(" $B:1 %s:1", closing)
+	return opening, closing, describe(p.Single) == single && describe(p.Pair) == pair
 }
 
 // nameIn returns the name in a token's [name, id].

@@ -35,8 +35,6 @@ type Options struct {
 // max_position_embeddings are used, and the tokenizer:
 //
 //	model: {base_model: models/roberta/model.onnx, encoder: hugot}
-//
-// RoBERTa and other models with byte pairs need a jenga with the native tokenizer (scripts/native.sh).
 type encoder struct {
 	path     string   // of the graph
 	files    []string // that it reads

@@ -149,11 +149,11 @@ var (
 	loraDefaults  = encoders.LoRA{Rank: 8, Alpha: 16, Targets: []string{"query", "value"}}
 )
 
-// tokenizerOptions are the keys of `tokenizer`. A base model's tokenizer is beside its weights: WordPiece, or in a
-// jenga built with -tags native any tokenizer.json of byte pairs (BPE) or Unigram (see scripts/native.sh). For an
-// encoder that is trained from scratch the vocabulary is learned from the training texts: pieces of words, by merging
-// the most frequent pair of neighbours (Sennrich et al. 2016), or the most frequent whole words. Texts of more than
-// `max_length` tokens are truncated or divided, as their task's `long` says.
+// tokenizerOptions are the keys of `tokenizer`. A base model's tokenizer is beside its weights: a tokenizer.json of
+// WordPiece, byte pairs (BPE) or Unigram, or the older vocab.txt, or vocab.json with merges.txt. For an encoder that is
+// trained from scratch the vocabulary is learned from the training texts: pieces of words, by merging the most frequent
+// pair of neighbours (Sennrich et al. 2016), or the most frequent whole words. Texts of more than `max_length` tokens
+// are truncated or divided, as their task's `long` says.
 type tokenizerOptions struct {
 	MaxLength int    `yaml:"max_length" range:"[3,65536]" doc:"most tokens of a text or pair, special tokens included"`
 	Type      string `yaml:"type,omitempty" choice:"wordpiece|words" doc:"what a token is, for training from scratch"`
