@@ -156,3 +156,21 @@ func encodeBlock(tokenizer Tokenizer, first rune) []byte {
 	}
 	return out
 }
+
+// BenchmarkEncodeFamilies encodes the lines of three corpora; GPT-2's vocabulary as in
+// TestTokensOfFamiliesInCorporaMatchTokenizersCrate.
+func BenchmarkEncodeFamilies(b *testing.B) {
+	for _, family := range []string{"roberta", "modernbert", "llama3", "gemma", "xlmr", "gpt2"} {
+		for _, name := range []string{"snips/train/seq.in", "sst/stsa.fine.train", "ud_ewt/en_ewt-ud-train.conllu"} {
+			b.Run(family+" "+name, func(b *testing.B) {
+				tokenizer := Tokenizer(nil)
+				if family == "gpt2" {
+					tokenizer = openGPT2(b)
+				} else {
+					tokenizer = openFamily(b, family)
+				}
+				encodeLines(b, tokenizer, name)
+			})
+		}
+	}
+}

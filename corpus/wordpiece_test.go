@@ -332,25 +332,29 @@ func checkSpans(t *testing.T, spans []Span, end int) {
 func BenchmarkEncode(b *testing.B) {
 	for _, name := range []string{"snips/train/seq.in", "sst/stsa.fine.train", "ud_ewt/en_ewt-ud-train.conllu"} {
 		b.Run(name, func(b *testing.B) {
-			dir := shared.Dir(b)
-			w, err := OpenTokenizer(filepath.Join(dir, "models", "minilm-l6"))
+			w, err := OpenTokenizer(filepath.Join(shared.Dir(b), "models", "minilm-l6"))
 			if err != nil {
 				b.Fatal(err)
 			}
-			data, err := os.ReadFile(filepath.Join(dir, "data", filepath.FromSlash(name)))
-			if err != nil {
-				b.Fatal(err)
-			}
-			lines := strings.Split(string(data), "\n")
-			lines = lines[:min(len(lines), 8000)]
-			b.ReportAllocs()
-			tokens := 0
-			for b.Loop() {
-				for _, line := range lines {
-					tokens += len(w.Encode(&Example{Text: line}, 0).IDs) - 2
-				}
-			}
-			b.ReportMetric(float64(tokens)/b.Elapsed().Seconds(), "tokens/s")
+			encodeLines(b, w, name)
 		})
 	}
+}
+
+// encodeLines encodes the first lines of a file of the corpora.
+func encodeLines(b *testing.B, tokenizer Tokenizer, name string) {
+	data, err := os.ReadFile(filepath.Join(shared.Dir(b), "data", filepath.FromSlash(name)))
+	if err != nil {
+		b.Fatal(err)
+	}
+	lines := strings.Split(string(data), "\n")
+	lines = lines[:min(len(lines), 8000)]
+	b.ReportAllocs()
+	tokens := 0
+	for b.Loop() {
+		for _, line := range lines {
+			tokens += len(tokenizer.Encode(&Example{Text: line}, 0).IDs) - 2
+		}
+	}
+	b.ReportMetric(float64(tokens)/b.Elapsed().Seconds(), "tokens/s")
 }
