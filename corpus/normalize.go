@@ -6,6 +6,8 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
+
+	"github.com/jenga-nlp/jenga/internal/pieces"
 )
 
 // normalizer normalises raw text as BERT does (Devlin et al. 2019), in the form and with the Unicode versions of the
@@ -169,7 +171,7 @@ func (z *normalizer) fold(n *normalized, r rune, at Span) {
 		n.add(r, at)
 		return
 	}
-	n.add(lowerCase(r), at)
+	n.add(pieces.LowerCase(r), at)
 	if r == 'İ' {
 		n.add('\u0307', at) // the one rune whose lower case is two: i and a dot above
 	}

@@ -103,21 +103,3 @@ func (c *classes) next(text []byte, from int) (lo, hi int) {
 	}
 	return lo, len(text)
 }
-
-// newCapitals is the lower case of capitals added in Unicode 16 and 17: first, last, distance.
-var newCapitals = [][3]rune{
-	{0x1C89, 0x1C89, 1}, {0xA7CB, 0xA7CB, 0x264 - 0xA7CB}, {0xA7CC, 0xA7CC, 1}, {0xA7CE, 0xA7CE, 1},
-	{0xA7D2, 0xA7D2, 1},
-	{0xA7D4, 0xA7D4, 1}, {0xA7DA, 0xA7DA, 1}, {0xA7DC, 0xA7DC, 0x19B - 0xA7DC}, {0x10D50, 0x10D65, 0x20},
-	{0x16EA0, 0x16EB8, 0x1B},
-}
-
-// lowerCase is unicode.ToLower as of Unicode 17, whatever the version of Go's tables.
-func lowerCase(r rune) rune {
-	for _, c := range newCapitals {
-		if c[0] <= r && r <= c[1] {
-			return r + c[2]
-		}
-	}
-	return unicode.ToLower(r)
-}

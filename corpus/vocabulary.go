@@ -7,6 +7,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/jenga-nlp/jenga/internal/pieces"
 )
 
 // maxTokenID bounds the ids of a vocabulary: the largest in use, LaBSE's, has half a million tokens.
@@ -147,7 +149,7 @@ func (l *literals) split(text string) iter.Seq2[Span, *addedToken] {
 				break
 			}
 			from = match.End
-			if token.SingleWord && !isWhole(text, match) {
+			if token.SingleWord && !pieces.IsWhole(text, match.Start, match.End) {
 				continue
 			}
 			if token.LStrip {
@@ -192,17 +194,4 @@ func (l *literals) find(text string, from int) (Span, *addedToken) {
 		from += size
 	}
 	return Span{}, nil
-}
-
-// isWhole reports whether the match begins and ends at word boundaries.
-func isWhole(text string, match Span) bool {
-	before, _ := utf8.DecodeLastRuneInString(text[:match.Start])
-	after, _ := utf8.DecodeRuneInString(text[match.End:])
-	return (match.Start == 0 || !isWordRune(before)) && (match.End == len(text) || !isWordRune(after))
-}
-
-// isWordRune is \w of Unicode's regular expressions (UTS 18, annex C).
-func isWordRune(r rune) bool {
-	return unicode.In(r, unicode.L, unicode.M, unicode.Nd, unicode.Nl, unicode.Pc, unicode.Other_Alphabetic,
-		unicode.Join_Control)
 }

@@ -1,7 +1,6 @@
 package corpus
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -92,24 +91,4 @@ func (m idMap) MarshalJSON() ([]byte, error) {
 		out = fmt.Appendf(out, "%s:%d", key, m[token])
 	}
 	return append(out, '}'), nil
-}
-
-// modelKind is the part of a model that determines its type.
-type modelKind struct {
-	Type   string          `json:"type"`
-	Merges json.RawMessage `json:"merges"`
-	Vocab  json.RawMessage `json:"vocab"`
-}
-
-// name returns the type, which old files do not name.
-func (m modelKind) name() string {
-	switch {
-	case m.Type != "":
-		return m.Type
-	case m.Merges != nil:
-		return "BPE"
-	case bytes.HasPrefix(m.Vocab, []byte("[")):
-		return "Unigram"
-	}
-	return "WordPiece"
 }

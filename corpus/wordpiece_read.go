@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/jenga-nlp/jenga/internal/jsonfile"
+	"github.com/jenga-nlp/jenga/internal/pieces"
 )
 
 // notBERT is the error of a tokenizer.json that has another part than BERT's.
@@ -21,10 +22,10 @@ func (e *notBERT) Error() string {
 func parseTokenizer(path string, data []byte, config tokenizerConfig) (*WordPiece, error) {
 	// Other models have other values under the same keys, so the types are read first.
 	var kinds struct {
-		Normalizer    typed     `json:"normalizer"`
-		PreTokenizer  typed     `json:"pre_tokenizer"`
-		PostProcessor typed     `json:"post_processor"`
-		Model         modelKind `json:"model"`
+		Normalizer    typed            `json:"normalizer"`
+		PreTokenizer  typed            `json:"pre_tokenizer"`
+		PostProcessor typed            `json:"post_processor"`
+		Model         pieces.ModelKind `json:"model"`
 	}
 	if err := jsonfile.Unmarshal(path, data, &kinds); err != nil {
 		return nil, err
@@ -33,7 +34,7 @@ func parseTokenizer(path string, data []byte, config tokenizerConfig) (*WordPiec
 		key, got string
 		want     []string
 	}{
-		{"model", kinds.Model.name(), []string{"WordPiece"}},
+		{"model", kinds.Model.Name(), []string{"WordPiece"}},
 		{"normalizer", kinds.Normalizer.Type, []string{"BertNormalizer"}},
 		{"pre_tokenizer", kinds.PreTokenizer.Type, []string{"BertPreTokenizer"}},
 		{"post_processor", kinds.PostProcessor.Type, []string{"TemplateProcessing", "BertProcessing"}},

@@ -62,7 +62,7 @@ func (m *matcher) split(out []match, text string) []match {
 			break
 		}
 		from = at.hi
-		if token.SingleWord && !isWhole(text, at) {
+		if token.SingleWord && !IsWhole(text, at.lo, at.hi) {
 			continue
 		}
 		if token.LStrip {
@@ -112,11 +112,11 @@ func (m *matcher) find(text string, from int) (match, *AddedToken) {
 	return match{}, nil
 }
 
-// isWhole reports whether a match begins and ends at word boundaries.
-func isWhole(text string, m match) bool {
-	before, _ := utf8.DecodeLastRuneInString(text[:m.lo])
-	after, _ := utf8.DecodeRuneInString(text[m.hi:])
-	return (m.lo == 0 || !isWordRune(before)) && (m.hi == len(text) || !isWordRune(after))
+// IsWhole reports whether text[lo:hi] begins and ends at word boundaries.
+func IsWhole(text string, lo, hi int) bool {
+	before, _ := utf8.DecodeLastRuneInString(text[:lo])
+	after, _ := utf8.DecodeRuneInString(text[hi:])
+	return (lo == 0 || !isWordRune(before)) && (hi == len(text) || !isWordRune(after))
 }
 
 // isWordRune is \w of Unicode's regular expressions (UTS 18, annex C).

@@ -140,14 +140,15 @@ func (p *postProcessor) trims(out []trim, depth int) []trim {
 	return out
 }
 
-// kind is what a model's type follows from: old files do not name it.
-type kind struct {
+// ModelKind is the part of a model that determines its type.
+type ModelKind struct {
 	Type   string          `json:"type"`
 	Merges json.RawMessage `json:"merges"`
 	Vocab  json.RawMessage `json:"vocab"`
 }
 
-func (k *kind) name() string {
+// Name returns the type, which old files do not name.
+func (k *ModelKind) Name() string {
 	switch {
 	case k.Type != "":
 		return k.Type
@@ -164,14 +165,14 @@ func (t *Tokenizer) readModel(data json.RawMessage) error {
 	if data == nil {
 		return errors.New("no model")
 	}
-	var k kind
+	var k ModelKind
 	if err := json.Unmarshal(data, &k); err != nil {
 		return fmt.Errorf("model: %w", err)
 	}
 	if len(k.Vocab) == 0 {
 		return errors.New("model has no vocab")
 	}
-	switch name := k.name(); name {
+	switch name := k.Name(); name {
 	case "BPE":
 		var f bpeFile
 		if err := json.Unmarshal(data, &f); err != nil {
