@@ -103,3 +103,24 @@ func TestVocabularyAndMergesThatAreNotRead(t *testing.T) {
 		})
 	}
 }
+
+func FuzzMerges(f *testing.F) {
+	f.Add([]byte(`{"<s>": 0, "</s>": 1, "<pad>": 2, "<unk>": 3, "<mask>": 4, "a": 5, "b": 6, "ab": 7}`),
+		[]byte("#version: 0.2\na b\n"),
+		[]byte(`{"tokenizer_class": "RobertaTokenizer", "mask_token": {"content": "<mask>", "lstrip": true}}`))
+	f.Add([]byte(`{"a": 5, "b": 6, "ab": 7}`), []byte("a b\r\n"), []byte(`{"tokenizer_class": "GPT2Tokenizer"}`))
+	f.Fuzz(func(t *testing.T, vocab, merges, config []byte) {
+		folder := writeFiles(t, "vocab.json", string(vocab), "merges.txt", string(merges), "tokenizer_config.json",
+			string(config))
+		tokenizer, err := OpenTokenizer(folder)
+		if err != nil {
+			return
+		}
+		const text = " ab\x00é <mask>"
+		for _, at := range tokenizer.Encode(&Example{Text: text}, 0).Offsets {
+			if at.Start < 0 || at.Start > at.End || at.End > len(text) {
+				t.Errorf("a token is at %v of %d bytes", at, len(text))
+			}
+		}
+	})
+}
