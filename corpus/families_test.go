@@ -19,7 +19,7 @@ const familiesDir = "testdata/families"
 
 // families are the tokenizers of the fixtures, in the order of sums.bin.
 var families = []string{"roberta", "roberta-prefix", "modernbert", "llama3", "qwen2", "gemma", "llama2", "xlmr",
-	"deberta", "forms", "nfd", "mpnet"}
+	"deberta", "forms", "nfd", "mpnet", "neox"}
 
 // unzip returns the content of a file of familiesDir.
 func unzip(t testing.TB, name string) string {

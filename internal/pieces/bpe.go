@@ -1,10 +1,6 @@
 package pieces
 
-import (
-	"fmt"
-	"strings"
-	"unicode/utf8"
-)
+import "unicode/utf8"
 
 // bpe is byte-pair encoding (Sennrich et al. 2016): a split is divided into characters, or bytes, and the pair of
 // neighbours that the earliest merge joins is joined, the leftmost first, until none is left.
@@ -86,15 +82,42 @@ func (b *bpe) divide(s *state, text []byte) {
 	} else {
 		b.mergeMany(&s.bpe)
 	}
-	at := int32(0)
+	at, first := int32(0), len(s.tokens)
 	for _, k := range s.bpe.symbols {
 		if k.size > 0 {
 			s.tokens = append(s.tokens, token{k.id, at, at + k.size})
 			at += k.size
 		}
 	}
+	if b.byteLevel && int(at) < len(text) {
+		b.shift(&s.bpe, text, s.tokens[first:])
+	}
 	if cap(s.bpe.symbols) > keepBytes {
 		s.bpe = bpeScratch{}
+	}
+}
+
+// shift sets the places of the tokens of a text with bytes that have none. As in tokenizers, their places are those of
+// the same number of bytes from the begin on, in the text of the characters that stand for bytes: one or two bytes
+// each.
+func (b *bpe) shift(w *bpeScratch, text []byte, tokens []token) {
+	var places, widths []int32 // the byte that each byte of a character stands for; of the bytes with tokens
+	for i := range text {
+		width := int32(utf8.RuneLen(byteRunes[text[i]]))
+		for range width {
+			places = append(places, int32(i))
+		}
+		if b.symbol(w, text[i:i+1], i == 0, i == len(text)-1) != noID {
+			widths = append(widths, width)
+		}
+	}
+	at := int32(0)
+	for i := range tokens {
+		k, end := &tokens[i], at
+		for range k.end - k.start {
+			end, widths = end+widths[0], widths[1:]
+		}
+		k.start, k.end, at = places[at], places[end-1]+1, end
 	}
 }
 
@@ -180,117 +203,4 @@ func (b *bpe) addBytes(w *bpeScratch, part []byte) bool {
 
 func (w *bpeScratch) add(id, size int32) {
 	w.symbols = append(w.symbols, symbol{id: id, size: size})
-}
-
-// bpeFile is the model of a tokenizer.json.
-type bpeFile struct {
-	Dropout      float64   `json:"dropout"`
-	Unknown      string    `json:"unk_token"`
-	Prefix       string    `json:"continuing_subword_prefix"`
-	Suffix       string    `json:"end_of_word_suffix"`
-	Fuse         bool      `json:"fuse_unk"`
-	Fallback     bool      `json:"byte_fallback"`
-	IgnoreMerges bool      `json:"ignore_merges"`
-	Vocab        ids       `json:"vocab"`
-	Merges       mergeList `json:"merges"`
-}
-
-// newBPE returns the model of a file. With byteLevel its splits are bytes.
-func newBPE(f *bpeFile, byteLevel bool) (*bpe, error) {
-	if f.Dropout != 0 {
-		return nil, fmt.Errorf("model has dropout %v, which gives a text other tokens each time; want 0", f.Dropout)
-	}
-	if f.Fallback && (byteLevel || f.Prefix != "" || f.Suffix != "") {
-		return nil, &Unsupported{"model", "BPE with byte_fallback and bytes, prefixes or suffixes", "either of them"}
-	}
-	b := &bpe{vocab: f.Vocab, prefix: f.Prefix, suffix: f.Suffix, unknown: noID, fuse: f.Fuse,
-		ignoreMerges: f.IgnoreMerges, byteLevel: byteLevel, cache: newCache()}
-	b.fillCharacters()
-	if f.Fallback {
-		b.fallback = byteTokens(f.Vocab)
-	}
-	if f.IgnoreMerges {
-		b.whole = b.wholeTokens()
-	}
-	if err := b.setUnknown(f.Unknown); err != nil {
-		return nil, err
-	}
-	if err := b.readMerges(f.Merges); err != nil {
-		return nil, err
-	}
-	if f.Prefix == "" && f.Suffix == "" && !f.IgnoreMerges && !byteLevel {
-		b.findBoundary(f.Vocab)
-	}
-	return b, nil
-}
-
-// fillCharacters sets the ids of single characters or bytes.
-func (b *bpe) fillCharacters() {
-	b.runes = map[rune]int32{}
-	for i := range b.singles {
-		b.singles[i] = noID
-	}
-	for name, id := range b.vocab {
-		r, size := utf8.DecodeRuneInString(name)
-		switch {
-		case size != len(name) || size == 0:
-		case b.byteLevel:
-			if c, ok := byteOf(r); ok {
-				b.singles[c] = id
-			}
-		case r < utf8.RuneSelf:
-			b.singles[r] = id
-		default:
-			b.runes[r] = id
-		}
-	}
-}
-
-// wholeTokens returns the tokens as texts of splits.
-func (b *bpe) wholeTokens() map[string]int32 {
-	if !b.byteLevel {
-		return b.vocab
-	}
-	whole := make(map[string]int32, len(b.vocab))
-	for name, id := range b.vocab {
-		if text, ok := bytesOf(name); ok {
-			whole[text] = id
-		}
-	}
-	return whole
-}
-
-// setUnknown sets the unknown token. Bytes that all have tokens need none.
-func (b *bpe) setUnknown(name string) error {
-	missing := -1
-	for c := range b.singles {
-		if b.byteLevel && b.singles[c] == noID && utf8Byte(byte(c)) {
-			missing = c
-		}
-	}
-	id, ok := b.vocab[name]
-	switch {
-	case ok:
-		b.unknown = id
-	case name != "" && (!b.byteLevel || missing >= 0):
-		return fmt.Errorf("model.unk_token is %q, which vocab does not have", name)
-	case missing >= 0 && b.prefix == "" && b.suffix == "":
-		return fmt.Errorf("model.vocab has no token %q for the byte 0x%02x, and there is no unk_token",
-			string(byteRunes[missing]), missing)
-	}
-	return nil
-}
-
-// findBoundary finds whether words can be divided by themselves: the mark of Metaspace has an id, and no token joins
-// another character with a mark after it.
-func (b *bpe) findBoundary(vocab map[string]int32) {
-	if _, ok := vocab[metaspace]; !ok {
-		return
-	}
-	for name := range vocab {
-		if strings.Contains(strings.TrimLeft(name, metaspace), metaspace) {
-			return
-		}
-	}
-	b.boundary = metaspace
 }

@@ -1,12 +1,6 @@
 package pieces
 
-import (
-	"bytes"
-	"encoding/json"
-	"fmt"
-	"math/bits"
-	"strings"
-)
+import "math/bits"
 
 // fewSymbols is the length up to which a search of the next merge among all pairs is faster than a queue.
 const fewSymbols = 32
@@ -157,71 +151,4 @@ func (t *pairTable) rank(a, b int32) int32 {
 func (t *pairTable) set(a, b, rank int32) {
 	s := t.slot(a, b)
 	s.pair, s.rank = uint64(a)<<32+uint64(b)+1, rank
-}
-
-// readMerges fills the table of merges. Of two merges of the same pair the last counts.
-func (b *bpe) readMerges(merges mergeList) error {
-	b.merges, b.results = newPairTable(len(merges)), make([]int32, len(merges))
-	for rank, merge := range merges {
-		left, right := merge[0], merge[1]
-		if left == "" || right == "" {
-			return fmt.Errorf("model.merges: merge %d joins %q and %q, want two tokens", rank, left, right)
-		}
-		rest, ok := strings.CutPrefix(right, b.prefix)
-		if !ok {
-			return fmt.Errorf("model.merges: merge %d joins %q and %q, which does not begin with "+
-				"continuing_subword_prefix %q", rank, left, right, b.prefix)
-		}
-		var numbers [3]int32
-		for i, name := range []string{left, right, left + rest} {
-			if numbers[i], ok = b.vocab[name]; !ok {
-				return fmt.Errorf("model.merges: merge %d joins %q and %q, but vocab does not have %q", rank, left,
-					right, name)
-			}
-		}
-		b.merges.set(numbers[0], numbers[1], int32(rank))
-		b.results[rank] = numbers[2]
-	}
-	return nil
-}
-
-// mergeList is the merges of a model, in old files each a text with a blank between the tokens.
-type mergeList [][2]string
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (m *mergeList) UnmarshalJSON(data []byte) error {
-	var lists [][]string
-	if err := json.Unmarshal(data, &lists); err == nil {
-		*m = make(mergeList, len(lists))
-		for i, tokens := range lists {
-			if len(tokens) != 2 {
-				return fmt.Errorf("model.merges: merge %d is %q, want two tokens", i, tokens)
-			}
-			(*m)[i] = [2]string{tokens[0], tokens[1]}
-		}
-		return nil
-	}
-	var texts []string
-	if err := json.Unmarshal(data, &texts); err != nil {
-		return fmt.Errorf("model.merges is %.20q, want a list of pairs of tokens", bytes.TrimSpace(data))
-	}
-	var err error
-	*m, err = parseMerges(texts)
-	return err
-}
-
-// parseMerges returns the merges of the lines of a merges.txt.
-func parseMerges(lines []string) (mergeList, error) {
-	merges := make(mergeList, 0, len(lines))
-	for i, line := range lines {
-		if strings.HasPrefix(line, "#version") {
-			continue
-		}
-		left, right, ok := strings.Cut(line, " ")
-		if !ok || strings.Contains(right, " ") {
-			return nil, fmt.Errorf("model.merges: merge %d is %q, want two tokens with a blank between them", i, line)
-		}
-		merges = append(merges, [2]string{left, right})
-	}
-	return merges, nil
 }
