@@ -33,6 +33,10 @@ func badModels(t *testing.T) []badFile {
 	return []badFile{
 		{"no model", `{}`, `no model`},
 		{"another version", spoil(t, smallBPE, `{"model"`, `{"version": "2.0", "model"`), `version is "2.0", want 1.0`},
+		{"an id that is text", spoil(t, smallBPE, `"b": 2`, `"b": "2"`),
+			`model.vocab is of type string, want a whole number`},
+		{"a model that is a list", `{"model": []}`, `model is of type array, want an object`},
+		{"a part that is a number", `{"normalizer": 3}`, `normalizer is of type number, want an object`},
 		{"no vocabulary", `{"model": {"type": "BPE", "merges": []}}`, `model has no vocab`},
 		{"an empty vocabulary", `{"model": {"type": "BPE", "vocab": {}, "merges": []}}`, `model has no vocab`},
 		{"a merge of a token that is not there", spoil(t, smallBPE, `["ab", "ab"]`, `["ab", "c"]`),

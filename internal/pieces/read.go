@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
+	"strings"
 	"sync"
 )
 
@@ -43,7 +45,7 @@ type file struct {
 // Read returns the tokenizer of the content of a tokenizer.json. Its padding and truncation have no effect.
 func Read(data []byte) (*Tokenizer, error) {
 	var f file
-	if err := json.Unmarshal(data, &f); err != nil {
+	if err := decode("", data, &f); err != nil {
 		return nil, err
 	}
 	if f.Version != nil && *f.Version != "1.0" {
@@ -68,6 +70,29 @@ func Read(data []byte) (*Tokenizer, error) {
 	}
 	t.readTrims(&f)
 	return t, nil
+}
+
+// decode parses data, which is at key. A value of another type is an error with its key.
+func decode(key string, data []byte, into any) error {
+	err := json.Unmarshal(data, into)
+	other, ok := errors.AsType[*json.UnmarshalTypeError](err)
+	if !ok {
+		return err
+	}
+	want := "a string"
+	switch other.Type.Kind() {
+	case reflect.Int32, reflect.Int:
+		want = "a whole number"
+	case reflect.Float64:
+		want = "a number"
+	case reflect.Bool:
+		want = "true or false"
+	case reflect.Slice:
+		want = "a list"
+	case reflect.Map, reflect.Struct:
+		want = "an object"
+	}
+	return fmt.Errorf("%s is of type %s, want %s", strings.Trim(key+"."+other.Field, "."), other.Value, want)
 }
 
 // checkGrowth returns an error for normalisers that together could make a text longer than memory.
@@ -166,8 +191,8 @@ func (t *Tokenizer) readModel(data json.RawMessage) error {
 		return errors.New("no model")
 	}
 	var k ModelKind
-	if err := json.Unmarshal(data, &k); err != nil {
-		return fmt.Errorf("model: %w", err)
+	if err := decode("model", data, &k); err != nil {
+		return err
 	}
 	if len(k.Vocab) == 0 {
 		return errors.New("model has no vocab")
@@ -175,7 +200,7 @@ func (t *Tokenizer) readModel(data json.RawMessage) error {
 	switch name := k.Name(); name {
 	case "BPE":
 		var f bpeFile
-		if err := json.Unmarshal(data, &f); err != nil {
+		if err := decode("model", data, &f); err != nil {
 			return err
 		}
 		if err := t.vocabulary.read(f.Vocab); err != nil {
@@ -186,7 +211,7 @@ func (t *Tokenizer) readModel(data json.RawMessage) error {
 		return err
 	case "Unigram":
 		var f unigramFile
-		if err := json.Unmarshal(data, &f); err != nil {
+		if err := decode("model", data, &f); err != nil {
 			return err
 		}
 		if len(f.Vocab.names) > maxID {
