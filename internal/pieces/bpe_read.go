@@ -45,7 +45,7 @@ func newBPE(f *bpeFile, byteLevel bool) (*bpe, error) {
 		return nil, err
 	}
 	if f.Prefix == "" && f.Suffix == "" && !f.IgnoreMerges && !byteLevel {
-		b.findBoundary(f.Vocab)
+		b.findBoundary(f.Merges)
 	}
 	return b, nil
 }
@@ -103,14 +103,14 @@ func (b *bpe) setUnknown(name string) error {
 	return nil
 }
 
-// findBoundary finds whether words can be divided by themselves: the mark of Metaspace has an id, and no token joins
+// findBoundary finds whether words can be divided by themselves: the mark of Metaspace has an id, and no merge joins
 // another character with a mark after it.
-func (b *bpe) findBoundary(vocab map[string]int32) {
-	if _, ok := vocab[metaspace]; !ok {
+func (b *bpe) findBoundary(merges mergeList) {
+	if _, ok := b.vocab[metaspace]; !ok {
 		return
 	}
-	for name := range vocab {
-		if strings.Contains(strings.TrimLeft(name, metaspace), metaspace) {
+	for _, merge := range merges {
+		if strings.Contains(strings.TrimLeft(merge[0]+merge[1], metaspace), metaspace) {
 			return
 		}
 	}

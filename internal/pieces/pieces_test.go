@@ -159,3 +159,30 @@ func BenchmarkAppend(b *testing.B) {
 		})
 	}
 }
+
+// Words are divided by themselves where no merge crosses a mark, and have the pieces of the whole text.
+func TestWordsAreDividedByThemselves(t *testing.T) {
+	const file = `{"model": {"type": "BPE", "unk_token": "u", "fuse_unk": true,
+ "vocab": {"u": 0, "▁": 1, "a": 2, "b": 3, "▁▁": 4, "▁a": 5, "ab": 6, "a▁": 7},
+ "merges": [["▁", "▁"], ["▁", "a"], ["a", "b"]]}}`
+	crossing := spoil(t, file, `[["▁", "▁"], `, `[["▁", "▁"], ["a", "▁"], `)
+	if b := read(t, crossing).model.(*bpe); b.boundary != "" {
+		t.Errorf("boundary %q where a merge crosses it", b.boundary)
+	}
+	words, whole := read(t, file), read(t, file)
+	whole.model.(*bpe).boundary = ""
+	if words.model.(*bpe).boundary != metaspace {
+		t.Fatalf("boundary %q", words.model.(*bpe).boundary)
+	}
+	random := rand.New(rand.NewPCG(7, 8))
+	for range 5000 {
+		text := make([]rune, random.IntN(20))
+		for i := range text {
+			text[i] = []rune("▁▁abcé")[random.IntN(6)]
+		}
+		got, want := words.Append(nil, string(text), false), whole.Append(nil, string(text), false)
+		if !slices.Equal(got, want) {
+			t.Fatalf("%q: %v, as a whole %v", string(text), got, want)
+		}
+	}
+}
