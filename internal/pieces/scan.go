@@ -23,6 +23,9 @@ var scanners = map[string]*scanner{
 	`'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`: &gpt2,
 	newerWords + `\p{N}{1,3}` + newerOthers:                                      {true, 3}, // Llama 3
 	newerWords + `\p{N}` + newerOthers:                                           {true, 1}, // Qwen 2
+	// cl100k in its own notation, which has the same matches as Llama 3's
+	`'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]++[\r\n]*|` +
+		`\s*[\r\n]|\s+(?!\S)|\s+`: {true, 3},
 }
 
 // find implements finder.
