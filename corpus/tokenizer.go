@@ -23,8 +23,8 @@ type Tokenizer interface {
 }
 
 // OpenTokenizer reads the tokenizer of a folder: its tokenizer.json, of WordPiece, byte pairs or Unigram, or its
-// vocab.txt with the settings in tokenizer_config.json, or its vocab.json and merges.txt. Other forms of tokenizer.json are read if jenga is built with
-// the tag native. A file's settings for padding and truncation have no effect.
+// vocab.txt with the settings in tokenizer_config.json, or its vocab.json and merges.txt. Other forms of tokenizer.json
+// are read if jenga is built with the tag native. A file's settings for padding and truncation have no effect.
 func OpenTokenizer(folder string) (Tokenizer, error) {
 	if t, ok, err := noTokenizerJSON(folder); ok {
 		return t, err

@@ -61,8 +61,8 @@ func launch(threads int, log io.Writer) (*ranks, error) {
 		w.Close()
 		switch {
 		case tasks > 1:
-			return nil, fmt.Errorf("MPI has one process by %s, and srun has started %d tasks"+alone+"; %s names the file "+
-				"of another MPI library", version, tasks, mpi.LibraryVariable)
+			return nil, fmt.Errorf("MPI has one process by %s, and srun has started %d tasks"+alone+"; %s names the "+
+				"file of another MPI library", version, tasks, mpi.LibraryVariable)
 		case launcher.Ranks > 1:
 			return nil, fmt.Errorf("%s has started %d processes, which do not find each other by %s: name the "+
 				"launcher's own MPI library by %s",
