@@ -106,104 +106,6 @@ func (r *Run) checkRanks(folder string) error {
 	return nil
 }
 
-// What a process tells the others: the largest number counts.
-const (
-	goesOn    = 0
-	stops     = 1 // early
-	cancelled = 2 // by a signal
-	fails     = 3
-)
-
-// ErrElsewhere is the error of a process that ends because another has one.
-var ErrElsewhere = errors.New("another process of the training has ended with an error")
-
-// Agreed is an error that all processes of a training know of, and end by.
-type Agreed struct{ Err error }
-
-func (a Agreed) Error() string { return a.Err.Error() }
-
-// Unwrap returns the error.
-func (a Agreed) Unwrap() error { return a.Err }
-
-// agree returns the error that all processes of a training end with, after err in this one: nil where none has one,
-// multitask.ErrStop or context.Canceled where that is all that any has.
-func (r *Run) agree(ctx context.Context, err error) error {
-	if r.plan.Ranks == nil {
-		return err
-	}
-	_, err = r.tell(ctx, err, false)
-	return err
-}
-
-// tell is agree, and reports whether any process saves a snapshot.
-func (r *Run) tell(ctx context.Context, err error, saves bool) (saved bool, _ error) {
-	own := goesOn
-	switch {
-	case errors.Is(err, multitask.ErrStop):
-		own = stops
-	case err != nil:
-		own = fails
-	case ctx.Err() != nil:
-		own = cancelled
-	}
-	told := []float64{float64(own), 0}
-	if saves {
-		told[1] = 1
-	}
-	if failed := r.plan.Ranks.MaxNumbers(told); failed != nil {
-		return false, errors.Join(err, failed)
-	}
-	saved = told[1] > 0
-	switch {
-	case own == fails:
-		return saved, Agreed{err}
-	case told[0] == fails:
-		return saved, ErrElsewhere
-	case told[0] == cancelled:
-		return saved, context.Canceled
-	case told[0] == stops:
-		return saved, multitask.ErrStop
-	}
-	return saved, nil
-}
-
-// steps runs the steps and evaluations of a training, which all of its processes end after the same event. saves
-// reports whether this process saves a snapshot after an event, or with nil at the end; a nil saves: it never does.
-func (r *Run) steps(ctx context.Context, training *multitask.Training, record func(event any) error,
-	saves func(event any) bool) error {
-	if r.plan.Ranks == nil {
-		return training.Run(ctx, record)
-	}
-	var failed error // of recording a step, which the others know after the next one
-	before := func(event any) error {
-		saved, told := r.tell(ctx, failed, saves != nil && saves(event))
-		if saved || errors.Is(told, context.Canceled) {
-			if err := training.CollectState(); err != nil {
-				return err
-			}
-		}
-		return told
-	}
-	err := training.Run(context.WithoutCancel(ctx), func(event any) error {
-		if _, isWarning := event.(multitask.Warning); isWarning {
-			return record(event)
-		}
-		told := before(event)
-		if told != nil && !errors.Is(told, context.Canceled) {
-			return told
-		}
-		failed = record(event)
-		if _, isStep := event.(multitask.Step); isStep && told == nil {
-			return nil
-		}
-		return r.agree(ctx, failed)
-	})
-	if err != nil {
-		return err
-	}
-	return before(nil)
-}
-
 // follow trains together with the process that writes the run folder.
 func (r *Run) follow(ctx context.Context, folder string, data []multitask.Data) (report.Done, error) {
 	training, err := multitask.New(r.Model, data, r.planIn(folder))
@@ -216,11 +118,13 @@ func (r *Run) follow(ctx context.Context, folder string, data []multitask.Data) 
 			return report.Done{}, err
 		}
 	}
-	switch err := r.agree(ctx, nil); {
-	case errors.Is(err, multitask.ErrStop):
-		return report.Done{}, nil
-	case err != nil:
-		return report.Done{}, err
+
+	a := &agreement{ranks: r.plan.Ranks, training: training, record: func(any) error { return nil }}
+	if err = a.reach(ctx, nil, false); err == nil {
+		err = a.run(ctx, func(any) bool { return false })
 	}
-	return report.Done{}, r.steps(ctx, training, func(any) error { return nil }, nil)
+	if errors.Is(err, multitask.ErrStop) {
+		err = nil
+	}
+	return report.Done{}, err
 }

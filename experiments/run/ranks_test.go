@@ -1,6 +1,8 @@
 package run
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -10,18 +12,30 @@ import (
 
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/internal/sample"
+	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/internal/collective"
 	"github.com/jenga-nlp/jenga/internal/collective/collectivetest"
+	"github.com/jenga-nlp/jenga/multitask"
 )
 
-// inRanks trains an experiment in as many ranks of this process as there are lists of what is set, the first of which
-// writes the folder.
-func inRanks(t *testing.T, path, folder string, sets [][]string) []error {
+// rankTraining is a training in several ranks of this process.
+type rankTraining struct {
+	groups []*collective.Group
+	runs   []*Run
+	folder string
+}
+
+// trainingRanks prepares a training of an experiment in ranks, the first of which writes the folder.
+func trainingRanks(t *testing.T, path, folder string, ranks int, sets ...string) *rankTraining {
 	t.Helper()
-	ranks := len(sets)
-	errs := make([]error, ranks)
-	var all sync.WaitGroup
-	for rank, transport := range collectivetest.Local(ranks) {
+	return differentRanks(t, path, folder, slices.Repeat([][]string{sets}, ranks))
+}
+
+// differentRanks is trainingRanks of as many ranks as there are lists of what is set.
+func differentRanks(t *testing.T, path, folder string, sets [][]string) *rankTraining {
+	t.Helper()
+	all := &rankTraining{folder: folder}
+	for rank, transport := range collectivetest.Local(len(sets)) {
 		group, err := collective.New(transport)
 		if err != nil {
 			t.Fatal(err)
@@ -30,14 +44,32 @@ func inRanks(t *testing.T, path, folder string, sets [][]string) []error {
 		if err != nil {
 			t.Fatal(err)
 		}
-		all.Go(func() {
-			if errs[rank] = r.UseRanks(group, ranks); errs[rank] == nil {
-				_, errs[rank] = r.Train(t.Context(), folder, func(any) error { return nil })
+		all.groups, all.runs = append(all.groups, group), append(all.runs, r)
+	}
+	return all
+}
+
+// train trains in all ranks, and returns their errors. observe is that of the first.
+func (all *rankTraining) train(contexts []context.Context, observe func(event any) error) []error {
+	errs := make([]error, len(all.runs))
+	var wait sync.WaitGroup
+	for rank, r := range all.runs {
+		wait.Go(func() {
+			if errs[rank] = r.UseRanks(all.groups[rank], len(all.runs)); errs[rank] == nil {
+				_, errs[rank] = r.Train(contexts[rank], all.folder, observe)
 			}
 		})
 	}
-	all.Wait()
+	wait.Wait()
 	return errs
+}
+
+// inRanks trains an experiment in as many ranks of this process as there are lists of what is set, the first of which
+// writes the folder.
+func inRanks(t *testing.T, path, folder string, sets [][]string) []error {
+	t.Helper()
+	contexts := slices.Repeat([]context.Context{t.Context()}, len(sets))
+	return differentRanks(t, path, folder, sets).train(contexts, ignore)
 }
 
 func TestRanksWriteTheRunOfOneProcess(t *testing.T) {
@@ -76,6 +108,55 @@ func TestRanksThatDifferAreFound(t *testing.T) {
 			t.Errorf("rank %d: %v, want %s", rank, err, want)
 		}
 	}
+}
+
+// A signal that comes while the tasks of a base run are evaluated, or before, ends all ranks.
+func TestASignalBeforeTheFirstStepEndsAllRanks(t *testing.T) {
+	baseRun(t)
+	path := growing(t, "{base_model: base, keep_tasks: all}", "training: {rehearse: 0}\n")
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	two := trainingRanks(t, path, "grown", 2)
+	contexts := []context.Context{cancelled, t.Context()} // that of the rank that writes, and another
+	for rank, err := range two.train(contexts, ignore) {
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("rank %d: %v, want %v", rank, err, context.Canceled)
+		}
+	}
+}
+
+// A signal that comes while the first rank records an evaluation, at which it saves no state, lets it save one of all
+// ranks.
+func TestASignalDuringAnEvaluationSavesTheStateOfAllRanks(t *testing.T) {
+	path, home := sample.Small(t, ""), t.TempDir()
+	sets := []string{"training.num_epochs=3", "training.shards=2", "training.save_strategy=no"}
+	whole, folder := filepath.Join(home, "whole"), filepath.Join(home, "run")
+	trainSmall(t, path, whole, sets...)
+
+	// interrupted in two ranks
+	signalled, signal := context.WithCancel(t.Context())
+	two := trainingRanks(t, path, folder, 2, sets...)
+	contexts := []context.Context{signalled, t.Context()}
+	errs := two.train(contexts, func(event any) error {
+		if e, ok := event.(multitask.Evaluation); ok && e.Epoch == 2 {
+			signal()
+		}
+		return nil
+	})
+	for rank, err := range errs {
+		if !errors.Is(err, context.Canceled) {
+			t.Fatalf("rank %d: %v, want %v", rank, err, context.Canceled)
+		}
+	}
+
+	// resumed in one
+	if _, err := resumedRun(t, folder).Train(t.Context(), folder, ignore); err != nil {
+		t.Fatal(err)
+	}
+	got, want := result(t, folder), result(t, whole)
+	delete(got, runfolder.MetricsFile) // it has what ranks exchange
+	delete(want, runfolder.MetricsFile)
+	checkSameResult(t, "resumed", got, want)
 }
 
 func TestShardsThatRanksCannotDivide(t *testing.T) {

@@ -107,16 +107,9 @@ func (r *Run) trainIn(
 
 	// steps and evaluations
 	record := r.recorder(observe, c)
-	for _, text := range c.mended {
-		if err := record(multitask.Warning{Text: text}); err != nil {
-			return c.done(), err
-		}
-	}
-	if err := r.grows(ctx, c, record); err != nil {
-		return c.done(), err
-	}
-	if err = r.agree(ctx, c.ended()); err == nil {
-		err = r.steps(ctx, training, record, c.saves)
+	a := &agreement{ranks: r.plan.Ranks, training: training, record: record}
+	if err = a.reach(ctx, r.begin(ctx, c, record), false); err == nil {
+		err = a.run(ctx, c.saves)
 	}
 	switch {
 	case errors.Is(err, multitask.ErrStop):
@@ -158,6 +151,19 @@ func (r *Run) warnReplaced(done bool, record func(event any) error) {
 			return
 		}
 	}
+}
+
+// begin does what comes before the first step. Its error is multitask.ErrStop where there is none.
+func (r *Run) begin(ctx context.Context, c *checkpointer, record func(event any) error) error {
+	for _, text := range c.mended {
+		if err := record(multitask.Warning{Text: text}); err != nil {
+			return err
+		}
+	}
+	if err := r.grows(ctx, c, record); err != nil {
+		return err
+	}
+	return c.ended()
 }
 
 // grows records what the run takes over from a base run, if it continues one, and evaluates that one's tasks.
