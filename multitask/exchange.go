@@ -37,8 +37,9 @@ const bucketValues = 1 << 20
 // the store among the ranks where that is possible.
 func newExchange(plan Plan, host *nn.HostStore, order []*nn.Param) (*exchange, error) {
 	ranks := plan.Ranks
+	rank, n := ranks.Rank()
 	x := &exchange{ranks: ranks, host: host, of: map[*nn.Param]*bucket{}, native: plan.NativeSums}
-	x.divided = host.CanPlace() && !x.native
+	x.divided = host.CanPlace() && !x.native && n > 1
 	x.buckets = bucketsOf(order)
 	var dense []*nn.Param
 	for _, b := range x.buckets {
@@ -56,7 +57,6 @@ func newExchange(plan Plan, host *nn.HostStore, order []*nn.Param) (*exchange, e
 	if err := host.Place(dense, ranks.Floats); err != nil {
 		return nil, err
 	}
-	rank, n := ranks.Rank()
 	var own [][2]int
 	for _, b := range x.buckets {
 		if b.params[0].Table {

@@ -88,6 +88,31 @@ func TestRoundedGradientsAreNearly(t *testing.T) {
 	}
 }
 
+// A snapshot without the moments that other ranks have would go on with other bytes.
+func TestASnapshotNeedsTheStateOfAllRanks(t *testing.T) {
+	const ranks, want = 2, "other ranks have a part of the optimizer's state, which is not collected"
+	c := sharded{"plain", [2]int{0, 1}, func(*Model, *Plan) {}}
+	all, _ := c.train(t, ranks, ranks, 1, 0)
+	for _, training := range all {
+		training.length.steps++ // one more update
+	}
+	var wait sync.WaitGroup
+	for _, training := range all {
+		wait.Go(func() {
+			if _, err := training.Snapshot(); err != nil { // train has collected it
+				t.Error(err)
+			}
+			if _, err := training.Update(c.batches(training.model.Model, 0)); err != nil {
+				t.Error(err)
+			}
+			if _, err := training.Snapshot(); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("Snapshot after an update = %v, want %s", err, want)
+			}
+		})
+	}
+	wait.Wait()
+}
+
 func TestNativeSumsAreThoseOfTheTree(t *testing.T) {
 	const shards, steps, bound = 4, 3, 2e-6
 	for _, c := range shardedTrainings() {

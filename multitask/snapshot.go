@@ -95,6 +95,9 @@ func (t *Training) CollectState() error { return t.exchange.collect() }
 
 // SnapshotIn is Snapshot with the memory of copies.
 func (t *Training) SnapshotIn(copies *nn.Copies) (*Snapshot, error) {
+	if !t.host.Collected() {
+		return nil, errors.New("snapshot: other ranks have a part of the optimizer's state, which is not collected")
+	}
 	s := &Snapshot{header: header{Of: t.settings()}}
 
 	// parameters

@@ -18,7 +18,8 @@ type placed struct {
 	sum    func([]float64) error
 	failed error // of sum
 
-	collected map[*Param]OptimizerState // of whole parameters, since the last update; nil: none
+	// collected has the state of whole parameters since Collect, where that keeps it; nil: there was an update since.
+	collected map[*Param]OptimizerState
 }
 
 // ownPart is a part of a parameter that the store updates: whole tiles of kernel.SquareTile.
@@ -202,6 +203,10 @@ func (s *HostStore) state(w *Param) OptimizerState {
 	return whole
 }
 
+// Collected reports whether State has what the optimizer keeps of all values, as far as this process is to have it:
+// always where no other process updates any, else from Collect to the next update.
+func (s *HostStore) Collected() bool { return s.placed == nil || s.placed.collected != nil }
+
 // Collect makes State have what the optimizer keeps of whole parameters, until the next update, if keep is true. All
 // processes call it: largest replaces numbers by the largest of all, gather the parts of others in memory of the placed
 // parameters by what they have.
@@ -221,7 +226,9 @@ func (s *HostStore) Collect(keep bool, largest func([]float64) error, gather fun
 	}
 	collected := map[*Param]OptimizerState{}
 	for i, w := range p.params {
-		collected[w] = OptimizerState{Steps: int(steps[i])}
+		if keep {
+			collected[w] = OptimizerState{Steps: int(steps[i])}
+		}
 	}
 	memory := s.gradients.memory // which the next step clears
 	for slot, name := range slotNames(s.optimizer) {
@@ -244,9 +251,7 @@ func (s *HostStore) Collect(keep bool, largest func([]float64) error, gather fun
 			}
 		}
 	}
-	if keep {
-		p.collected = collected
-	}
+	p.collected = collected
 	return nil
 }
 
@@ -264,6 +269,7 @@ func (s *HostStore) setState(params []*Param, states []OptimizerState) error {
 	if s.placed == nil {
 		return s.optimizer.SetState(params, states)
 	}
+	s.placed.collected = nil
 	var parts []*Param
 	var of []OptimizerState
 	for i, w := range params {
