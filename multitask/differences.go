@@ -41,21 +41,26 @@ func kindOfDifference(name string) DifferenceKind {
 
 // Differences returns the settings of which the snapshot and the training have other values, in the training's order.
 func (t *Training) Differences(s *Snapshot) []Difference {
+	return differencesOf(s.header.Of, t.settings())
+}
+
+// differencesOf returns the settings that were, and are now, of other values, in the order of those that are now.
+func differencesOf(were, are []setting) []Difference {
 	was := map[string]string{}
-	for _, of := range s.header.Of {
+	for _, of := range were {
 		was[of.Name] = of.Value
 	}
 	var all []Difference
 	add := func(name, was, now string) {
 		all = append(all, Difference{name, was, now, kindOfDifference(name)})
 	}
-	for _, now := range t.settings() {
+	for _, now := range are {
 		if before := was[now.Name]; before != now.Value {
 			add(now.Name, before, now.Value)
 		}
 		delete(was, now.Name)
 	}
-	for _, of := range s.header.Of { // those that the training lacks
+	for _, of := range were { // those that are no more
 		if before, left := was[of.Name]; left {
 			add(of.Name, before, "")
 		}

@@ -45,20 +45,28 @@ func (m *Model) frozenParams() []*nn.Param {
 	return all
 }
 
-// sumFrozen returns a checksum of the encoder's frozen parameters, whose values may be those of a file: reading them is
-// a fault if the file was truncated.
+// sumFrozen returns a checksum of the encoder's frozen parameters.
 func (m *Model) sumFrozen() (sum string, err error) {
+	if sum, err = sumParams(m.frozenParams()); err != nil {
+		err = fmt.Errorf("the encoder's frozen parameters can no longer be read: %w", err)
+	}
+	return sum, err
+}
+
+// sumParams returns a checksum of the values of parameters, which may be those of a file: reading them is a fault if
+// the file was truncated.
+func sumParams(params []*nn.Param) (sum string, err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		r := recover()
 		if _, fault := r.(interface{ Addr() uintptr }); fault {
-			err = errors.New("the encoder's frozen parameters can no longer be read: their file was truncated")
+			err = errors.New("their file was truncated")
 		} else if r != nil {
 			panic(r)
 		}
 	}()
 	out := &summed{to: io.Discard, sum: crc32.New(castagnoli)}
-	for _, w := range m.frozenParams() {
+	for _, w := range params {
 		out.floats(w.Data)
 	}
 	return fmt.Sprintf("%08x", out.sum.Sum32()), nil

@@ -2,8 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"runtime"
-	"runtime/debug"
 
 	"github.com/spf13/cobra"
 
@@ -27,25 +25,4 @@ where the kernels are the same.`,
 }
 
 // versionLine is what `jenga version` and `jenga --version` print.
-func versionLine() string {
-	info, _ := debug.ReadBuildInfo()
-	return fmt.Sprintf("jenga %s%s %s %s/%s, %s kernels", run.Version, commitOf(info), runtime.Version(),
-		runtime.GOOS, runtime.GOARCH, kernel.Name())
-}
-
-// commitOf returns the commit that a binary was built from, with + if files had been changed; "" if it is unknown.
-func commitOf(info *debug.BuildInfo) string {
-	if info == nil {
-		return ""
-	}
-	commit, changed := "", ""
-	for _, s := range info.Settings {
-		switch {
-		case s.Key == "vcs.revision":
-			commit = " " + s.Value[:min(12, len(s.Value))]
-		case s.Key == "vcs.modified" && s.Value == "true":
-			changed = "+"
-		}
-	}
-	return commit + changed
-}
+func versionLine() string { return fmt.Sprintf("jenga %s, %s kernels", run.Build(), kernel.Name()) }

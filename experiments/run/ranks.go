@@ -1,7 +1,6 @@
 package run
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -65,7 +64,8 @@ func (r *Run) writes() bool {
 	return rank == 0
 }
 
-// checkRanks returns an error that names what differs between the processes of a training, in all of them.
+// checkRanks returns an error that names what differs between the processes of a training, in all of them. It is called
+// before any of them writes to the folder.
 func (r *Run) checkRanks(folder string) error {
 	if r.plan.Ranks == nil {
 		return nil
@@ -78,32 +78,42 @@ func (r *Run) checkRanks(folder string) error {
 	if err != nil {
 		host = "an unknown host"
 	}
-	own := []string{host, Version, kernel.Name(), string(text)}
-	for _, group := range r.Data.Groups {
-		own = append(own, fmt.Sprint(len(group.Examples["train"]), " ", len(group.Examples["dev"])))
-	}
-	all, err := r.plan.Ranks.AllGather([]byte(strings.Join(own, "\x00")))
+	own := strings.Join([]string{host, Build(), kernel.Name(), string(text)}, "\x00")
+	all, err := r.plan.Ranks.AllGather([]byte(own))
 	if err != nil {
 		return err
 	}
 	first := strings.Split(string(all[0]), "\x00")
-	for rank, of := range all {
-		if bytes.Equal(of, all[0]) {
-			continue
-		}
-		other := strings.Split(string(of), "\x00")
-		for i, what := range []string{"", "jenga", "the kernels", "the experiment", "the data"} {
-			if i > 0 && i < len(other) && i < len(first) && other[i] != first[i] {
-				if what == "the experiment" {
-					return fmt.Errorf("rank %d on %s has another experiment than rank 0 on %s", rank, other[0],
-						first[0])
-				}
-				return fmt.Errorf("rank %d on %s differs from rank 0 on %s: %s: %s, not %s", rank, other[0], first[0],
-					what, other[i], first[i])
-			}
+	for rank, joined := range all {
+		of := strings.Split(string(joined), "\x00")
+		r.rankNames = append(r.rankNames, fmt.Sprintf("rank %d on %s", rank, of[0]))
+		switch {
+		case len(of) != len(first):
+			return fmt.Errorf("%s has another version of jenga than %s", r.rankNames[rank], r.rankNames[0])
+		case of[1] != first[1]:
+			return r.rankDiffers(rank, "jenga", of[1], first[1])
+		case of[2] != first[2]:
+			return r.rankDiffers(rank, "the kernels", of[2], first[2])
+		case of[3] != first[3]:
+			return fmt.Errorf("%s has another experiment than %s", r.rankNames[rank], r.rankNames[0])
 		}
 	}
 	return nil
+}
+
+// rankDiffers returns the error of a process that differs from the first one.
+func (r *Run) rankDiffers(rank int, what, is, first string) error {
+	return fmt.Errorf("%s differs from %s: %s: %s, not %s", r.rankNames[rank], r.rankNames[0], what, is, first)
+}
+
+// checkTrainings returns an error that names what differs between the trainings of all processes, in their data or
+// initial weights, in all of them. It is called before the first step.
+func (r *Run) checkTrainings(t *multitask.Training) error {
+	rank, differs, err := t.CompareRanks()
+	if err != nil || differs == nil {
+		return err
+	}
+	return r.rankDiffers(rank, differs.Name, orNone(differs.Now), orNone(differs.Was))
 }
 
 // follow trains together with the process that writes the run folder.
@@ -117,6 +127,9 @@ func (r *Run) follow(ctx context.Context, folder string, data []multitask.Data) 
 		if err := r.resumed.restoreTraining(training); err != nil {
 			return report.Done{}, err
 		}
+	}
+	if err := r.checkTrainings(training); err != nil {
+		return report.Done{}, err
 	}
 
 	a := &agreement{ranks: r.plan.Ranks, training: training, record: func(any) error { return nil }}

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/internal/sample"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
@@ -107,6 +108,34 @@ func TestRanksThatDifferAreFound(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("rank %d: %v, want %s", rank, err, want)
 		}
+	}
+}
+
+// Ranks whose files or models differ are found before the first step, though their experiments are the same.
+func TestRanksOfOtherDataOrWeightsAreFound(t *testing.T) {
+	dev := func(r *Run) []*corpus.Example { return r.Data.Groups[1].Examples[config.Dev] }
+	for name, c := range map[string]struct {
+		change func(*Run)
+		want   string
+	}{
+		"a token": {func(r *Run) { dev(r)[0].Windows[0].IDs[0]++ }, `: dev examples of task "things"`},
+		"fewer examples": {func(r *Run) {
+			r.Data.Groups[1].Examples[config.Train] = r.Data.Groups[1].Examples[config.Train][8:]
+		}, `: training examples of task "things"`},
+		"a weight": {func(r *Run) { r.Model.Params.All()[0].Data[0]++ }, ": a checksum of all parameters: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := sample.Small(t, "")
+			t.Chdir(filepath.Dir(path))
+			set := "tasks.things.data={path: mails.jsonl, split: {dev: 0.2}}" // a group of its own
+			two := trainingRanks(t, path, filepath.Join(t.TempDir(), "run"), 2, set)
+			c.change(two.runs[1])
+			for rank, err := range two.train(slices.Repeat([]context.Context{t.Context()}, 2), ignore) {
+				if text := fmt.Sprint(err); !strings.Contains(text, "rank 1 on ") || !strings.Contains(text, c.want) {
+					t.Errorf("rank %d: %v, want %s of rank 1", rank, err, c.want)
+				}
+			}
+		})
 	}
 }
 

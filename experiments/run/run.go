@@ -33,6 +33,7 @@ type Run struct {
 	resumed     *resumption       // nil: trained from the start
 	machine     Machine
 	base        *model.Base // that it continues; nil: none
+	rankNames   []string    // of the processes of the training, for messages
 }
 
 // Prepare reads the data of an experiment's splits, builds its model and prepares it for training.

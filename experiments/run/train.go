@@ -103,6 +103,9 @@ func (r *Run) trainIn(
 			r.Restored(report.State{Step: c.last.Number, Of: c.last.Of})
 		}
 	}
+	if err := r.checkTrainings(training); err != nil {
+		return report.Done{}, err
+	}
 	c.copies.Prepare(int(copies / 4)) // after the memory of the snapshot is free
 
 	// steps and evaluations

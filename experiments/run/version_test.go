@@ -1,0 +1,25 @@
+package run
+
+import (
+	"runtime/debug"
+	"testing"
+)
+
+func TestTheVersionNamesItsCommit(t *testing.T) {
+	setting := func(key, value string) debug.BuildSetting { return debug.BuildSetting{Key: key, Value: value} }
+	for _, test := range []struct {
+		info *debug.BuildInfo
+		want string
+	}{
+		{nil, ""},
+		{&debug.BuildInfo{}, ""},
+		{&debug.BuildInfo{Settings: []debug.BuildSetting{setting("vcs.revision", "0123456789abcdef"),
+			setting("vcs.modified", "false")}}, " 0123456789ab"},
+		{&debug.BuildInfo{Settings: []debug.BuildSetting{setting("vcs.revision", "0123456789abcdef"),
+			setting("vcs.modified", "true")}}, " 0123456789ab+"},
+	} {
+		if got := commitOf(test.info); got != test.want {
+			t.Errorf("commit %q of %+v, want %q", got, test.info, test.want)
+		}
+	}
+}
