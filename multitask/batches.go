@@ -17,6 +17,7 @@ type Batch struct {
 func (t *Training) next() ([]Batch, error) {
 	var batches []Batch
 	n := t.length
+	t.numbers.forget()
 	for round := range min(n.rounds, divideUp(n.batches-t.used, n.groups)) {
 		if epoch := t.used / n.perEpoch; t.used == 0 || epoch > t.state.Epoch {
 			t.state.Epoch = epoch
@@ -35,6 +36,7 @@ func (t *Training) next() ([]Batch, error) {
 			if err != nil {
 				return nil, fmt.Errorf("step %d: %w", t.state.Step+1, err)
 			}
+			t.numbers.read(examples, t.iterators[g].last())
 			t.state.Left[g]--
 			t.state.Last = g
 			batches = append(batches, Batch{g, examples})
@@ -112,6 +114,9 @@ func (it *batchIterator) next() ([]*corpus.Example, error) {
 	}
 	return batch.wait()
 }
+
+// last returns the numbers of the examples of the last batch that next has returned.
+func (it *batchIterator) last() []int { return it.batches[it.used-1] }
 
 func pick(examples []*corpus.Example, numbers []int) []*corpus.Example {
 	picked := make([]*corpus.Example, len(numbers))

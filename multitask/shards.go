@@ -111,26 +111,62 @@ func (s *step) backwardShard(parts []packed, last bool) error {
 // cut divides a batch into shards. With a frozen encoder each text is in the same shard each time, so that one process
 // encodes it and keeps its states.
 func (t *Training) cut(b Batch) [][]*corpus.Example {
-	if t.numbers == nil {
-		return cut(b.Examples, t.shards.all)
-	}
 	parts := make([][]*corpus.Example, t.shards.all)
 	for _, e := range b.Examples {
-		at := t.numbers[e] % len(parts)
-		parts[at] = append(parts[at], e)
+		number, known := t.numbers.of(e)
+		if !known { // the encoder learns, or the examples are the caller's
+			return cut(b.Examples, t.shards.all)
+		}
+		parts[number%len(parts)] = append(parts[number%len(parts)], e)
 	}
 	return parts
 }
 
+// numbers are those of training examples in their groups. The methods of nil are those of no examples.
+type numbers struct {
+	kept map[*corpus.Example]int // of examples in memory
+	now  map[*corpus.Example]int // of those that are read, in the batches of one step
+}
+
 // numbersOf numbers the training examples of all groups.
-func numbersOf(data []Data) map[*corpus.Example]int {
-	numbers := map[*corpus.Example]int{}
+func numbersOf(data []Data) *numbers {
+	n := &numbers{map[*corpus.Example]int{}, map[*corpus.Example]int{}}
 	for _, d := range data {
 		for i, e := range d.Train {
-			numbers[e] = i
+			n.kept[e] = i
 		}
 	}
-	return numbers
+	return n
+}
+
+// forget forgets the numbers of examples that were read.
+func (n *numbers) forget() {
+	if n != nil {
+		clear(n.now)
+	}
+}
+
+// read sets the numbers of the examples of a batch, as far as they are read for it.
+func (n *numbers) read(examples []*corpus.Example, are []int) {
+	if n == nil {
+		return
+	}
+	for i, e := range examples {
+		if e.Transient {
+			n.now[e] = are[i]
+		}
+	}
+}
+
+// of returns the number of an example, if it is known.
+func (n *numbers) of(e *corpus.Example) (number int, known bool) {
+	if n == nil {
+		return 0, false
+	}
+	if number, known = n.kept[e]; !known {
+		number, known = n.now[e]
+	}
+	return number, known
 }
 
 // treeSum sums vectors in a binary tree, neighbours first, as they come: sums[l] is that of 2^l vectors, nil if there

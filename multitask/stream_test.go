@@ -42,21 +42,25 @@ func streamedData(data []Data, groups ...int) []Data {
 }
 
 func TestStreamsTrainToTheSameBytes(t *testing.T) {
-	for _, freeze := range []string{"none", "all"} {
+	for _, c := range []struct {
+		freeze string
+		shards int
+	}{{"none", 1}, {"all", 1}, {"none", 4}, {"all", 4}} {
+		freeze := c.freeze
 		plan := smallPlan()
-		plan.CacheMemory = 1 << 20
+		plan.CacheMemory, plan.Shards = 1<<20, c.shards
 		m, data := threeGroups(t, freeze, 10)
 		steps, _ := train(t, m, data, plan)
 		other, data := threeGroups(t, freeze, 10)
 		streamedSteps, _ := train(t, other, streamedData(data, 0, 2), plan)
 		for i := range steps {
 			if steps[i].Loss != streamedSteps[i].Loss {
-				t.Fatalf("freeze %s: loss of step %d is %v, of memory %v", freeze, i+1, streamedSteps[i].Loss,
+				t.Fatalf("%+v: loss of step %d is %v, of memory %v", c, i+1, streamedSteps[i].Loss,
 					steps[i].Loss)
 			}
 		}
 		if !reflect.DeepEqual(values(other), values(m)) {
-			t.Errorf("freeze %s: a stream trains to other parameters", freeze)
+			t.Errorf("%+v: a stream trains to other parameters", c)
 		}
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"io"
 	"math/rand/v2"
 
-	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/encoders"
 	"github.com/jenga-nlp/jenga/nn"
 )
@@ -42,11 +41,11 @@ type Training struct {
 	host      *nn.HostStore // of the parameters in the model's tree
 	stores    []nn.Store    // host, and that of an encoder with a memory of its own
 	weighting *weighting
-	shards    shards                  // of this process
-	numbers   map[*corpus.Example]int // of training examples whose states are kept; nil: none are
-	reducing  []*nn.Param             // those of host, in the order in which their gradients are summed over ranks
-	exchange  *exchange               // with other ranks; nil: there are none
-	balance   *balance                // of the heads' gradients
+	shards    shards      // of this process
+	numbers   *numbers    // of examples, which decide about shards where states are kept; nil: none are
+	reducing  []*nn.Param // those of host, in the order in which their gradients are summed over ranks
+	exchange  *exchange   // with other ranks; nil: there are none
+	balance   *balance    // of the heads' gradients
 	guard     *lossGuard
 	pending   []Warning // about the plan, not returned yet
 
