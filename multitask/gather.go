@@ -90,7 +90,8 @@ func (m cachedModel) exchangeBatches(batches int, record func(at int) []byte, re
 		all := recordReader{rest: message}
 		for at := from; at < batches; at += ranks {
 			one := recordReader{rest: all.take(int(all.count()))}
-			if err := errors.Join(all.err, read(at, &one), one.err); err != nil {
+			err := read(at, &one)
+			if err := errors.Join(all.err, err, one.err); err != nil {
 				return fmt.Errorf("batch %d of rank %d: %w", at, from, err)
 			}
 		}
