@@ -42,8 +42,8 @@ var (
 	_ nn.SnapshotStore = (*residentStore)(nil)
 )
 
-func (s *residentStore) Zero()               { s.memory.Zero() }
-func (s *residentStore) SumSquares() float64 { return s.memory.SumSquares() }
+func (s *residentStore) Zero()                        { s.memory.Zero() }
+func (s *residentStore) SumSquares() (float64, error) { return s.memory.SumSquares() }
 func (s *residentStore) Update(factor float32, rate float64) error {
 	return s.memory.Update(factor, rate)
 }

@@ -68,13 +68,15 @@ func (t *Training) compute(batches []Batch) (Step, error) {
 	report.TaskFactors = s.combine()
 
 	// clip
-	var factor float32
-	report.GradientNorm, factor = t.clip()
+	norm, factor, err := t.clip()
+	if err != nil {
+		return report, err
+	}
+	report.GradientNorm = norm
 	report.Losses, report.Loss = s.losses.all, s.losses.total(s.factors)
 	report.Loss += t.weighting.learned.differentiate(report.Losses)
 
 	// update
-	var err error
 	if report.Bad = s.findBad(report); report.Bad != nil {
 		err = t.guard.skip(report.Bad)
 	} else {
@@ -138,17 +140,21 @@ func (t *Training) zero() {
 }
 
 // clip returns the norm of all gradients together, and the factor that clips it to the plan's ClipNorm.
-func (t *Training) clip() (norm float64, factor float32) {
+func (t *Training) clip() (norm float64, factor float32, err error) {
 	sum := 0.0
 	for _, store := range t.stores {
-		sum += store.SumSquares()
+		squares, err := store.SumSquares()
+		if err != nil {
+			return 0, 0, err
+		}
+		sum += squares
 	}
 	limit := t.plan.ClipNorm
 	if limit == 0 {
 		limit = math.Inf(1)
 	}
 	norm = math.Sqrt(sum)
-	return norm, nn.ClipFactor(norm, limit)
+	return norm, nn.ClipFactor(norm, limit), nil
 }
 
 // forward runs a batch through the model and returns its heads' losses, nil for heads without labelled units.

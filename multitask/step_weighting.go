@@ -189,7 +189,9 @@ func (l *learned) update(fraction float64) error {
 	if l == nil {
 		return nil
 	}
-	l.store.SumSquares()
+	if _, err := l.store.SumSquares(); err != nil {
+		return err
+	}
 	return l.store.Update(1, l.Rate()*fraction)
 }
 

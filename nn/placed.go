@@ -16,7 +16,6 @@ type placed struct {
 	tiles  map[*Param]int // where the tiles of each begin among those of all
 	all    int            // tiles
 	sum    func([]float64) error
-	failed error // of sum
 
 	// collected has the state of whole parameters since Collect, where that keeps it; nil: there was an update since.
 	collected map[*Param]OptimizerState
@@ -122,8 +121,8 @@ func (s *HostStore) Own(ranges [][2]int, sum func([]float64) error) {
 	}
 }
 
-// sumSquares sets sums to the sums of the squares of placed parameters' gradients.
-func (p *placed) sumSquares(g Gradients) map[*Param]float64 {
+// sumSquares returns the sums of the squares of placed parameters' gradients.
+func (p *placed) sumSquares(g Gradients) (map[*Param]float64, error) {
 	tiles := make([]float64, p.all)
 	for w, views := range p.own {
 		d, tile := w.rowLength(), kernel.SquareTile(w.rowLength())
@@ -136,7 +135,9 @@ func (p *placed) sumSquares(g Gradients) map[*Param]float64 {
 			kernel.SumSquaresOfTiles(tiles[first:first+kernel.SquareTiles(len(x), d)], x, d)
 		}
 	}
-	p.failed = p.sum(tiles)
+	if err := p.sum(tiles); err != nil {
+		return nil, err
+	}
 	sums := map[*Param]float64{}
 	for _, w := range p.params {
 		n := kernel.SquareTiles(len(w.Data), w.rowLength())
@@ -144,7 +145,7 @@ func (p *placed) sumSquares(g Gradients) map[*Param]float64 {
 			sums[w] += square
 		}
 	}
-	return sums
+	return sums, nil
 }
 
 // ownParts returns the parts of params that the store updates, with their gradients, and params that are not placed.

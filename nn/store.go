@@ -10,8 +10,9 @@ import (
 type Store interface {
 	// Zero clears all gradients.
 	Zero()
-	// SumSquares returns the sum of the squares of all gradients.
-	SumSquares() float64
+	// SumSquares returns the sum of the squares of all gradients, those of other processes' parts too. It returns an
+	// error where these do not arrive.
+	SumSquares() (float64, error)
 	// Update changes each parameter by its gradient times factor at a learning rate. Parameters that the loss of a step
 	// does not depend on, such as a head whose task has no batch, keep their values and moments and do not decay, as in
 	// PyTorch parameters without a gradient. SumSquares must have been called since the gradients changed. A failure of
@@ -75,20 +76,19 @@ func (s *HostStore) Zero() {
 }
 
 // SumSquares implements Store.
-func (s *HostStore) SumSquares() (sum float64) {
+func (s *HostStore) SumSquares() (sum float64, err error) {
 	var squares map[*Param]float64
 	if s.placed != nil {
-		squares = s.placed.sumSquares(s.gradients)
+		if squares, err = s.placed.sumSquares(s.gradients); err != nil {
+			return 0, err
+		}
 	}
 	sum, s.moved = s.gradients.sumSquares(s.params, squares)
-	return sum
+	return sum, nil
 }
 
 // Update implements Store.
 func (s *HostStore) Update(factor float32, rate float64) error {
-	if s.placed != nil && s.placed.failed != nil {
-		return s.placed.failed
-	}
 	for params := s.moved; len(params) > 0; {
 		// consecutive parameters of one rate
 		of, n := s.rateFactor(params[0]), 1

@@ -23,7 +23,7 @@ func TestGradientsByTaskAreThoseOfTheWhole(t *testing.T) {
 	s, shared := twoTasks()
 	for round := range 3 {
 		s.Zero()
-		if s.SumSquares() != 0 || s.Dots()[0][0] != 0 {
+		if sum, err := s.SumSquares(); sum != 0 || err != nil || s.Dots()[0][0] != 0 {
 			t.Fatalf("round %d: Zero leaves gradients", round)
 		}
 		want := make([][]float64, 2) // of each task: table, then vector

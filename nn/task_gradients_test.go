@@ -15,7 +15,7 @@ func TestCombinedGradientsHaveTheRowsOfAllTasks(t *testing.T) {
 			s.Gradients().AddRows(table, []float32{3, 0, 0}, []int32{row})
 		}
 		s.Combine([]float64{1, 2})
-		if sum := s.SumSquares(); sum != 9+36 {
+		if sum, err := s.SumSquares(); sum != 9+36 || err != nil {
 			t.Errorf("round %d: the squares sum to %v, want 45", round, sum)
 		}
 		var rows []int
@@ -39,7 +39,7 @@ func TestCombinedGradientsOfRowsAndOfTheWhole(t *testing.T) {
 	s.SelectTask(1)
 	s.Gradients().AddRows(table, []float32{3, 0, 0}, []int32{7})
 	s.Combine([]float64{1, 1})
-	if sum := s.SumSquares(); sum != 16+9 {
+	if sum, err := s.SumSquares(); sum != 16+9 || err != nil {
 		t.Errorf("the squares sum to %v, want 25", sum)
 	}
 }
