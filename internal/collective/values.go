@@ -79,6 +79,9 @@ func (g *Group) Sum(values []float32) error {
 	if err != nil {
 		return err
 	}
+	if g.half {
+		return g.gatherPairs(values, bounds)
+	}
 	return g.gatherParts(tagValues, values, [][]int{bounds})
 }
 
@@ -234,6 +237,29 @@ func (g *Group) gatherParts(tag int, values []float32, bounds [][]int) error {
 		if err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// gatherPairs is GatherParts of values that are in bfloat16, which are sent so.
+func (g *Group) gatherPairs(values []float32, bounds []int) error {
+	for distance := g.ranks / 2; distance > 0; distance /= 2 {
+		part := func(rank int) []float32 {
+			from, to := Part(len(bounds)-1, rank%(2*distance), 2*distance)
+			return values[bounds[from]:bounds[to]]
+		}
+		partner := g.rank ^ distance
+		own, theirs := part(g.rank), part(partner)
+		sent, received := 4*kernel.BFloat16Pairs(len(own)), 4*kernel.BFloat16Pairs(len(theirs))
+		memory, err := g.buffer(tagValues, sent+received)
+		if err != nil {
+			return err
+		}
+		kernel.PackBFloat16(floats(memory[:sent]), own)
+		if err := g.swap(partner, tagValues, memory[:sent], memory[sent:]); err != nil {
+			return err
+		}
+		kernel.UnpackBFloat16(theirs, floats(memory[sent:]))
 	}
 	return nil
 }

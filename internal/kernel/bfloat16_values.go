@@ -32,6 +32,22 @@ var packTiles = tiled(func(a *[2][]float32, lo, hi int) {
 	}
 })
 
+// UnpackBFloat16 sets out to the values of pairs.
+func UnpackBFloat16(out, pairs []float32) {
+	unpackTiles.run(len(pairs), elementTile, [2][]float32{out, pairs})
+}
+
+var unpackTiles = tiled(func(a *[2][]float32, lo, hi int) {
+	out := a[0][2*lo : min(2*hi, len(a[0]))]
+	for i, pair := range a[1][lo:hi] {
+		bits := math.Float32bits(pair)
+		out[2*i] = upper(bits << 16)
+		if 2*i+1 < len(out) {
+			out[2*i+1] = upper(bits)
+		}
+	}
+})
+
 // AddBFloat16 adds the values of pairs to sums, and rounds these to bfloat16.
 func AddBFloat16(sums, pairs []float32) {
 	addPairTiles.run(len(pairs), elementTile, [2][]float32{sums, pairs})

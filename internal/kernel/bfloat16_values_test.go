@@ -22,6 +22,11 @@ func TestSumsOfBFloat16PairsAreThoseOfRoundedValues(t *testing.T) {
 		}
 		pairs := make([]float32, BFloat16Pairs(n))
 		PackBFloat16(pairs, x)
+		unpacked := make([]float32, n)
+		UnpackBFloat16(unpacked, pairs)
+		if RoundBFloat16(x); !slices.Equal(unpacked, x) {
+			t.Errorf("%d values that are packed are not the rounded ones", n)
+		}
 		AddBFloat16(y, pairs)
 		if !slices.Equal(y, want) {
 			t.Errorf("the sums of %d values are not those of rounded ones", n)
