@@ -3,6 +3,7 @@ package run
 import (
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -149,7 +150,8 @@ func fixedBy(key, was, now string) string {
 }
 
 // experimentDifferences compares two texts of an experiment file of a run, that of its checkpoint and the one that
-// training would go on with, by their keys.
+// training would go on with, by their keys. A key that the first one lacks, which an earlier version may have written,
+// has its default there.
 func experimentDifferences(file string, was, now []byte) ([]difference, error) {
 	before, err := keysOf("the experiment of the checkpoint", was)
 	if err != nil {
@@ -168,6 +170,7 @@ func experimentDifferences(file string, was, now []byte) ([]difference, error) {
 		}
 	}
 	slices.Sort(keys)
+	defaults := defaultsOf(file, was)
 	for _, key := range keys {
 		// before the data is read it is not known how words are split if the file does not say it; and a run has not
 		// always left out what its metric implies, or sizes beside a base model
@@ -177,15 +180,36 @@ func experimentDifferences(file string, was, now []byte) ([]difference, error) {
 			strings.HasSuffix(key, ".split_words") && (after[key] == "" || after[key] == "auto") ||
 			key == shardsKey && after[key] == "" ||
 			key == "training.greater_is_better" && after[key] == "" && isImplied(file, was)
-		if before[key] != after[key] && !chosen && !isUnimportant(key) {
-			one := difference{of: changedExperiment, what: key, was: orNone(before[key]), now: orNone(after[key])}
-			if was, both := before[key]; both { // a file of an earlier version may lack it
+		was, both := before[key]
+		if !both {
+			was = defaults[key]
+		}
+		if was != after[key] && !chosen && !isUnimportant(key) {
+			one := difference{of: changedExperiment, what: key, was: orNone(was), now: orNone(after[key])}
+			if both {
 				one.fixed = fixedBy(key, was, after[key])
 			}
 			all = append(all, one)
 		}
 	}
 	return all, nil
+}
+
+// defaultsOf returns the values of the text of an experiment file by their keys with all defaults filled in, none where
+// that cannot be read any more.
+func defaultsOf(file string, text []byte) map[string]string {
+	e, err := config.Parse(file, text, nil)
+	if err != nil {
+		return nil
+	}
+	if text, err = experimentText(e, filepath.Dir(file)); err != nil {
+		return nil
+	}
+	keys, err := keysOf(file, text)
+	if err != nil {
+		return nil
+	}
+	return keys
 }
 
 // isImplied reports whether the direction of the metric in the text of an experiment file is the one that the metric

@@ -38,6 +38,34 @@ func TestADirectionThatTheMetricDoesNotImplyIsADifference(t *testing.T) {
 	}
 }
 
+// A run that began before a key existed has trained as that key's default says.
+func TestKeysThatTheRunDidNotHaveAreTheirDefaults(t *testing.T) {
+	path, folder := sample.Small(t, ""), filepath.Join(t.TempDir(), "run")
+	interruptIn(t, folder, path, 6)
+	resume := func(sets ...string) error {
+		t.Helper()
+		found, err := FindUnfinished(folder)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, line := range []string{"  gradient_dtype: float32\n", "  all_reduce: tree\n"} {
+			if !strings.Contains(found.saved.state.Experiment, line) {
+				t.Fatalf("the run's experiment lacks %q", line)
+			}
+			found.saved.state.Experiment = strings.Replace(found.saved.state.Experiment, line, "", 1)
+		}
+		_, err = found.Resume(mustRead(t, found.File, sets...), nil, nil)
+		return err
+	}
+	if err := resume(); err != nil {
+		t.Errorf("without the keys: Resume = %v", err)
+	}
+	const want = "  experiment: training.gradient_dtype: was float32, is bf16\n"
+	if err := resume("training.gradient_dtype=bf16"); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("with another value of a key that the run did not have: Resume = %v, want %s", err, want)
+	}
+}
+
 // Sizes that an earlier version of jenga wrote beside a base model had no effect.
 func TestSizesBesideABaseModelAreNoDifference(t *testing.T) {
 	for _, c := range []struct {
