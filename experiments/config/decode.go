@@ -9,7 +9,6 @@ import (
 	"github.com/jenga-nlp/jenga/encoders"
 	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/fusion"
-	"github.com/jenga-nlp/jenga/heads"
 	"github.com/jenga-nlp/jenga/internal/kernel"
 	"github.com/jenga-nlp/jenga/multitask"
 	"github.com/jenga-nlp/jenga/plugin"
@@ -58,8 +57,7 @@ func (d *decoding) experiment(root *plugin.Section) {
 	d.sums()
 }
 
-// losses requires a head with a loss and a weight above 0, and a batch of at least 2 for heads that compare the
-// examples of a batch.
+// losses requires a head with a loss and a weight above 0, and enough examples in a batch for heads that compare them.
 func (d *decoding) losses() {
 	if !d.files { // a run trained with it still opens
 		return
@@ -73,12 +71,10 @@ func (d *decoding) losses() {
 					weighted++
 				}
 			}
-			if heads.TraitsOf(head.Part.Options).Compares && d.e.Training.BatchSize == 1 {
-				d.mistakes.Add(d.e.Place("training.batch_size"),
-					"training: batch_size is 1: head %q of task %q learns by comparing the examples of a batch; want "+
-						"at least 2", head.Name, task.Name)
-			}
 		}
+	}
+	if err := d.e.CheckPairs(); err != nil {
+		d.mistakes.Add(d.e.Place("training.batch_size"), "%v", err)
 	}
 	if learning > 0 && weighted == 0 {
 		d.mistakes.Add(d.e.Tasks[0].Place,

@@ -33,16 +33,27 @@ func (r *Run) UseRanks(ranks *collective.Group, local int) error {
 	}
 	r.plan.Ranks, r.plan.Shards = ranks, *shards
 	r.machine.Local = local
-	if !given {
-		r.warnShards()
+	if given { // checked with the experiment
+		return nil
 	}
+	if err := r.experiment().CheckPairs(); err != nil {
+		return &plugin.Mistake{Place: r.experiment().Place("training.batch_size"), Err: err}
+	}
+	r.warnShards()
 	return nil
 }
 
-// warnShards warns of heads that compare the examples of a shard, and not those of a batch.
+// warnShards warns of shards without examples, and of heads that compare the examples of a shard, and not those of a
+// batch.
 func (r *Run) warnShards() {
 	if r.experiment().Training.Shards < 2 {
 		return
+	}
+	if t := r.experiment().Training; t.Shards > t.BatchSize {
+		place := r.experiment().Place("training.batch_size")
+		r.Warnings = append(r.Warnings, plugin.Warning(place, "training: batch_size is %d, and each batch is cut into "+
+			"%d shards, some of which are empty: a process that has none with examples computes nothing", t.BatchSize,
+			t.Shards))
 	}
 	for _, task := range r.experiment().Tasks {
 		for _, head := range task.Heads {

@@ -188,6 +188,31 @@ func TestASignalDuringAnEvaluationSavesTheStateOfAllRanks(t *testing.T) {
 	checkSameResult(t, "resumed", got, want)
 }
 
+func TestShardsOfASingleExample(t *testing.T) {
+	path := sample.Small(t, "")
+	t.Chdir(filepath.Dir(path))
+	sample.Write(t, "pairs.jsonl", strings.Repeat(`{"text": "a bill", "text2": "a fee", "score": 1}`+"\n"+
+		`{"text": "a bill", "text2": "a menu", "score": 0}`+"\n", 8))
+	pairs := "tasks=[{name: alike, type: similarity, data: {path: pairs.jsonl, pair: text2, label: score, " +
+		"split: {dev: 0.2}}}]"
+
+	two := trainingRanks(t, path, "pairs", 2, pairs, "training.batch_size=2")
+	const want = `training: batch_size is 2, in 2 shards: head "alike" of task "alike" learns by comparing the ` +
+		"examples of a shard; want at least 4, or fewer training.shards"
+	if err := two.runs[0].UseRanks(two.groups[0], 2); err == nil || !strings.HasSuffix(err.Error(), want) {
+		t.Errorf("pairs: UseRanks = %v, want %s", err, want)
+	}
+
+	four := trainingRanks(t, path, "texts", 4, "training.batch_size=3")
+	if err := four.runs[0].UseRanks(four.groups[0], 4); err != nil {
+		t.Fatal(err)
+	}
+	const warning = "training: batch_size is 3, and each batch is cut into 4 shards, some of which are empty"
+	if !strings.Contains(strings.Join(four.runs[0].Warnings, "\n"), warning) {
+		t.Errorf("warnings %q, want %s", four.runs[0].Warnings, warning)
+	}
+}
+
 func TestShardsThatRanksCannotDivide(t *testing.T) {
 	one := []string{"training.shards=1"}
 	for rank, err := range inRanks(t, sample.Small(t, ""), filepath.Join(t.TempDir(), "run"), [][]string{one, one}) {
