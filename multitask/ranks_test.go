@@ -3,12 +3,14 @@ package multitask
 import (
 	"math"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/jenga-nlp/jenga/internal/collective"
 	"github.com/jenga-nlp/jenga/internal/collective/collectivetest"
+	"github.com/jenga-nlp/jenga/nn"
 )
 
 func TestRanksTrainToTheSameBytesWithTheSameShards(t *testing.T) {
@@ -83,6 +85,57 @@ func TestRoundedGradientsAreNearly(t *testing.T) {
 			compareLosses(t, n, got[n], want[n], bound)
 			if got[n].GradientNorm == want[n].GradientNorm {
 				t.Errorf("%d shards, step %d: gradients are not rounded", shards, n+1)
+			}
+		}
+	}
+}
+
+// wide are trainings of a matrix of which each of eight ranks updates a part.
+func wide(t *testing.T) []sharded {
+	model := func(m *Model) {
+		params := nn.NewParams(3)
+		*m = *modelOf(t, "{layers: 1, width: 12, heads: 2, feed_forward: 6000, max_positions: 32}", params,
+			params.In("encoder"), "none", 0.1)
+	}
+	return []sharded{
+		{"adamw", [2]int{0, 1}, func(m *Model, _ *Plan) { model(m) }},
+		{"sgd", [2]int{0, 1}, func(m *Model, p *Plan) {
+			model(m)
+			p.Optimizer = SGD{Momentum: 0.9}
+		}},
+	}
+}
+
+func TestRanksThatDivideAMatrixTrainToTheSameBytes(t *testing.T) {
+	for _, c := range wide(t) {
+		t.Run(c.name, c.checkRanks)
+	}
+}
+
+// A training in four ranks, of which each has the moments of a part of a matrix, goes on in two and in one.
+func TestDividedMomentsGoOnInOtherNumbersOfRanks(t *testing.T) {
+	const shards, steps, interrupted = 8, 4, 2
+	for _, c := range wide(t) {
+		one, _ := c.train(t, 1, shards, steps, 0.1)
+		four := c.start(t, 4, shards, steps, 0.1)
+		c.run(t, four, 0, interrupted)
+		divided := slices.ContainsFunc(four[0].host.Params(), func(w *nn.Param) bool {
+			return !w.Table && len(four[0].host.Units([]*nn.Param{w})) > shards
+		})
+		if !divided {
+			t.Fatal("no parameter is divided among all ranks")
+		}
+		snapshot := mustSnapshot(t, four[0])
+		for _, ranks := range []int{1, 2} {
+			all := c.start(t, ranks, shards, steps, 0.1)
+			for _, training := range all {
+				if err := training.Restore(snapshot); err != nil {
+					t.Fatal(err)
+				}
+			}
+			c.run(t, all, interrupted, steps)
+			if differs := differentState(t, one[0], all[0], true); differs != "" {
+				t.Errorf("%s, resumed in %d: %s differs from that of one process", c.name, ranks, differs)
 			}
 		}
 	}

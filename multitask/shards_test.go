@@ -69,11 +69,9 @@ func (c sharded) batches(m *Model, step int) []Batch {
 	return both
 }
 
-// train trains steps of a model with dropout in ranks that have shards, and returns the trainings and the reports of
-// the first.
-func (c sharded) train(t *testing.T, ranks, shards, steps int, dropout float64) ([]*Training, []Step) {
+// start returns trainings of a model with dropout, for so many steps in ranks that have shards.
+func (c sharded) start(t *testing.T, ranks, shards, steps int, dropout float64) (all []*Training) {
 	t.Helper()
-	var all []*Training
 	for _, transport := range collectivetest.Local(ranks) {
 		m := smallModel(t, "none", dropout)
 		plan := smallPlan()
@@ -88,11 +86,18 @@ func (c sharded) train(t *testing.T, ranks, shards, steps int, dropout float64) 
 		}
 		all = append(all, stepping(t, m, plan, steps))
 	}
-	reports := make([][]Step, ranks)
+	return all
+}
+
+// run runs the steps from number from, 0 for the first, until number to of trainings in ranks, and returns the reports
+// of the first.
+func (c sharded) run(t *testing.T, all []*Training, from, to int) []Step {
+	t.Helper()
+	reports := make([][]Step, len(all))
 	var wait sync.WaitGroup
 	for rank, training := range all {
 		wait.Go(func() {
-			for n := range steps {
+			for n := from; n < to; n++ {
 				report, err := training.Update(c.batches(training.model.Model, n))
 				if err != nil {
 					t.Error(err)
@@ -105,7 +110,14 @@ func (c sharded) train(t *testing.T, ranks, shards, steps int, dropout float64) 
 		})
 	}
 	wait.Wait()
-	return all, reports[0]
+	return reports[0]
+}
+
+// train is start, and runs all steps.
+func (c sharded) train(t *testing.T, ranks, shards, steps int, dropout float64) ([]*Training, []Step) {
+	t.Helper()
+	all := c.start(t, ranks, shards, steps, dropout)
+	return all, c.run(t, all, 0, steps)
 }
 
 // differentState names a parameter, or of the optimizer's state too, that differs between two trainings; "": none.

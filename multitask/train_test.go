@@ -29,8 +29,15 @@ func smallModel(t testing.TB, freeze string, dropout float64) *Model {
 // smallModelOf is smallModel with its parameters in params, and the encoder's in encoderParams.
 func smallModelOf(t testing.TB, params, encoderParams nn.Params, freeze string, dropout float64) *Model {
 	t.Helper()
-	choice, err := encoders.Registry().FromString("transformer",
-		"{layers: 2, width: 12, heads: 2, feed_forward: 16, max_positions: 32}")
+	return modelOf(t, "{layers: 2, width: 12, heads: 2, feed_forward: 16, max_positions: 32}", params, encoderParams,
+		freeze, dropout)
+}
+
+// modelOf is a model of two groups on an encoder of a width of 12.
+func modelOf(t testing.TB, encoderOptions string, params, encoderParams nn.Params, freeze string, dropout float64,
+) *Model {
+	t.Helper()
+	choice, err := encoders.Registry().FromString("transformer", encoderOptions)
 	if err != nil {
 		t.Fatal(err)
 	}
