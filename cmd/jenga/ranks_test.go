@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -17,14 +18,20 @@ import (
 	"github.com/jenga-nlp/jenga/internal/mpi/mpitest"
 )
 
-// inProcesses are trainings of killedExperiment in several processes.
-type inProcesses struct{ program, home string }
+// inProcesses are trainings of killedExperiment in several processes, with what is set.
+type inProcesses struct {
+	program, home string
+	sets          []string
+}
 
 // command returns the command that trains, or goes on, in so many processes that a launcher starts; without a launcher
 // in this one alone.
 func (p inProcesses) command(launcher string, processes int, folder string) *exec.Cmd {
 	args := []string{"train", "--resume", "experiment.yaml", "--out", folder, "--threads", "1",
 		"--set", "training.shards=8", "--set", "training.early_stopping_patience=0"}
+	for _, set := range p.sets {
+		args = append(args, "--set", set)
+	}
 	cmd := exec.Command(p.program, args...)
 	if launcher != "" {
 		cmd = mpitest.Command(launcher, processes, p.program, args...)
@@ -59,9 +66,29 @@ func (p inProcesses) kill(t *testing.T, launcher, folder string) {
 	if err := syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	exec.Command("pkill", "-KILL", "-f", p.program).Run() // those in groups of their own; without any it fails
+	p.killOthers(t)
 	if err := cmd.Wait(); err == nil {
 		t.Fatalf("%s: training ended before it was killed\n%s", launcher, &log)
+	}
+}
+
+// killOthers kills the processes of the program that a launcher has put into groups of their own.
+func (p inProcesses) killOthers(t *testing.T) {
+	t.Helper()
+	list, err := exec.Command("ps", "-A", "-o", "pid=,args=").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(list)) {
+		fields := strings.Fields(line)
+		if len(fields) < 2 || fields[1] != p.program { // which lies in a folder of this test's own
+			continue
+		}
+		id, err := strconv.Atoi(fields[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		syscall.Kill(id, syscall.SIGKILL) // it may have ended
 	}
 }
 
@@ -76,7 +103,22 @@ func TestProcessesTrainToTheSameBytes(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	killedData(t, p.home)
+	for name, sets := range map[string][]string{
+		"each updates all parameters": {"training.ema=0.95"},
+		"each updates a part":         {"training.ema=0", "model.encoder.feed_forward=2112"}, // of matrices too
+	} {
+		t.Run(name, func(t *testing.T) {
+			p.sets = sets
+			p.compare(t, launchers)
+		})
+	}
+}
+
+// compare compares trainings by launchers with one in this process alone.
+func (p inProcesses) compare(t *testing.T, launchers []string) {
+	t.Helper()
 	want := p.train(t, "", 1, "alone")
+	defer os.RemoveAll(filepath.Join(p.home, "alone"))
 	for _, launcher := range launchers {
 		compare := func(how string, got map[string]string) {
 			for name := range want {
