@@ -1,29 +1,22 @@
 package collective
 
-import (
-	"encoding/binary"
-	"fmt"
-)
+import "encoding/binary"
 
-const longestMessage = 1 << 30 // bytes
+// pieceBytes is the largest part of a byte string that is one message, a multiple of 4.
+const pieceBytes = 4 << 20
 
 // Broadcast returns rank 0's bytes on all ranks; those of the others are not used.
 func (g *Group) Broadcast(b []byte) ([]byte, error) {
-	if g.rank == 0 {
-		for distance := g.ranks / 2; distance > 0; distance /= 2 {
-			if err := g.sendBytes(distance, b); err != nil {
-				return nil, err
-			}
+	level := g.ranks // at which this rank receives
+	if g.rank != 0 {
+		level = g.rank & -g.rank
+		var err error
+		if b, err = g.swapBytes(g.rank-level, nil); err != nil {
+			return nil, err
 		}
-		return b, nil
 	}
-	lowest := g.rank & -g.rank // the level at which this rank receives
-	b, err := g.receiveBytes(g.rank - lowest)
-	if err != nil {
-		return nil, err
-	}
-	for distance := lowest / 2; distance > 0; distance /= 2 {
-		if err := g.sendBytes(g.rank+distance, b); err != nil {
+	for distance := level / 2; distance > 0; distance /= 2 {
+		if _, err := g.swapBytes(g.rank+distance, b); err != nil {
 			return nil, err
 		}
 	}
@@ -33,11 +26,12 @@ func (g *Group) Broadcast(b []byte) ([]byte, error) {
 // Gather returns the bytes of all ranks by rank on rank 0, and nil on the others.
 func (g *Group) Gather(b []byte) ([][]byte, error) {
 	if g.rank != 0 {
-		return nil, g.sendBytes(0, b)
+		_, err := g.swapBytes(0, b)
+		return nil, err
 	}
 	all := [][]byte{b}
 	for rank := 1; rank < g.ranks; rank++ {
-		of, err := g.receiveBytes(rank)
+		of, err := g.swapBytes(rank, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -46,70 +40,52 @@ func (g *Group) Gather(b []byte) ([][]byte, error) {
 	return all, nil
 }
 
-// AllGather returns the bytes of all ranks by rank, on all ranks.
+// AllGather returns the bytes of all ranks by rank, on all ranks: at each level two neighbours swap what they have.
 func (g *Group) AllGather(b []byte) ([][]byte, error) {
-	all, err := g.Gather(b)
-	if err != nil {
-		return nil, err
-	}
-	var together []byte
-	for _, of := range all {
-		together = binary.AppendUvarint(together, uint64(len(of)))
-		together = append(together, of...)
-	}
-	if together, err = g.Broadcast(together); err != nil {
-		return nil, err
-	}
-	all = make([][]byte, g.ranks)
-	for rank := range all {
-		length, n := binary.Uvarint(together)
-		if n <= 0 || length > uint64(len(together)-n) {
-			return nil, fmt.Errorf("rank %d: the bytes of rank %d are incomplete", g.rank, rank)
+	all := make([][]byte, g.ranks)
+	all[g.rank] = b
+	for distance := 1; distance < g.ranks; distance *= 2 {
+		with := g.rank ^ distance
+		own, other := g.rank&^(distance-1), with&^(distance-1) // where those begin that the two have
+		for i := range distance {
+			var err error
+			if all[other+i], err = g.swapBytes(with, all[own+i]); err != nil {
+				return nil, err
+			}
 		}
-		end := n + int(length)
-		all[rank], together = together[n:end:end], together[end:]
 	}
 	return all, nil
 }
 
-// sendBytes sends the length of b and b, which is filled up to a multiple of 4.
-func (g *Group) sendBytes(to int, b []byte) error {
-	if len(b) > longestMessage {
-		return fmt.Errorf("a message of %d bytes is longer than %d", len(b), longestMessage)
-	}
-	memory, err := g.buffer(tagBytes, 8+padded(len(b)))
-	if err != nil {
-		return err
-	}
-	binary.LittleEndian.PutUint64(memory, uint64(len(b)))
-	copy(memory[8:], b)
-	if err := g.swap(to, tagBytes, memory[:8], nil); err != nil {
-		return err
-	}
-	return g.swap(to, tagBytes, memory[8:], nil)
-}
-
-// receiveBytes receives what sendBytes has sent.
-func (g *Group) receiveBytes(from int) ([]byte, error) {
-	memory, err := g.buffer(tagBytes, 8)
+// swapBytes sends bytes to a rank, in pieces, and returns what that sends.
+func (g *Group) swapBytes(with int, send []byte) (received []byte, err error) {
+	// lengths
+	memory, err := g.buffer(tagBytes, 16)
 	if err != nil {
 		return nil, err
 	}
-	if err := g.swap(from, tagBytes, nil, memory); err != nil {
+	binary.LittleEndian.PutUint64(memory, uint64(len(send)))
+	if err := g.swap(with, tagBytes, memory[:8], memory[8:]); err != nil {
 		return nil, err
 	}
-	n := binary.LittleEndian.Uint64(memory)
-	if n > longestMessage {
-		return nil, fmt.Errorf("rank %d: a message of %d bytes from rank %d is longer than %d", g.rank, n, from,
-			longestMessage)
+	left := binary.LittleEndian.Uint64(memory[8:])
+
+	// pieces
+	for left > 0 || len(send) > 0 {
+		out, in := min(len(send), pieceBytes), int(min(left, pieceBytes))
+		if memory, err = g.buffer(tagBytes, padded(out)+padded(in)); err != nil {
+			return nil, err
+		}
+		sent, got := memory[:padded(out)], memory[padded(out):]
+		copy(sent, send[:out])
+		if err := g.swap(with, tagBytes, sent, got); err != nil {
+			return nil, err
+		}
+		received = append(received, got[:in]...)
+		send, left = send[out:], left-uint64(in)
 	}
-	if memory, err = g.buffer(tagBytes, padded(int(n))); err != nil {
-		return nil, err
-	}
-	if err := g.swap(from, tagBytes, nil, memory); err != nil {
-		return nil, err
-	}
-	return append([]byte{}, memory[:n]...), nil
+	return received, nil
 }
 
+// padded returns n bytes filled up to a multiple of 4.
 func padded(n int) int { return (n + 3) / 4 * 4 }

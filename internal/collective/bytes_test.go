@@ -9,7 +9,10 @@ import (
 func TestBytesReachAllRanks(t *testing.T) {
 	for _, ranks := range []int{1, 2, 4, 8, 16} {
 		inRanks(t, ranks, func(g *Group) error {
-			for _, n := range []int{0, 1, 5, 10_000} {
+			for _, n := range []int{0, 1, 5, 10_000, 2*pieceBytes + 3} {
+				if n > pieceBytes && ranks != 4 {
+					continue
+				}
 				own := bytes.Repeat([]byte{byte(g.rank + 1)}, n+g.rank)
 				b, err := g.Broadcast(own)
 				if err != nil {
