@@ -30,6 +30,9 @@ func allocate(bytes int) ([]byte, error) {
 // release frees memory that allocate has returned.
 func release(b []byte) error { return unix.Munmap(b) }
 
+// slotMemory is the memory of slots that is allocated at once.
+const slotMemory = 1 << 16
+
 // slots are the memory of requests.
 type slots struct {
 	free []*slot
@@ -37,16 +40,25 @@ type slots struct {
 
 func newSlots(memory []byte) *slots {
 	s := &slots{}
+	s.add(memory)
+	return s
+}
+
+// add divides memory into slots.
+func (s *slots) add(memory []byte) {
 	for size := int(unsafe.Sizeof(slot{})); len(memory) >= size; memory = memory[size:] {
 		s.free = append(s.free, (*slot)(unsafe.Pointer(&memory[0])))
 	}
-	return s
 }
 
 // take returns a free slot, cleared.
 func (s *slots) take() *slot {
 	if len(s.free) == 0 {
-		panic("mpi: too many requests at once")
+		memory, err := allocate(slotMemory)
+		if err != nil {
+			panic("mpi: memory for requests: " + err.Error())
+		}
+		s.add(memory)
 	}
 	last := s.free[len(s.free)-1]
 	s.free = s.free[:len(s.free)-1]

@@ -134,7 +134,7 @@ func (w *world) posted() (requests []*request, closed bool) {
 
 // initialize initializes the library.
 func (w *world) initialize() (*slots, error) {
-	memory, err := allocate(1 << 16)
+	memory, err := allocate(slotMemory)
 	if err != nil {
 		return nil, err
 	}
