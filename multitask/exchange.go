@@ -197,10 +197,23 @@ func (x *exchange) floats(n int) ([]float32, error) {
 		if err != nil {
 			return nil, err
 		}
+		x.ranks.Release(x.memory)
 		x.memory = memory
 	}
 	clear(x.memory[:n])
 	return x.memory[:n], nil
+}
+
+// close gives back the memory of messages, of which the parameters are moved out.
+func (x *exchange) close() {
+	if x == nil {
+		return
+	}
+	x.ranks.Release(x.memory)
+	x.memory = nil
+	if x.divided {
+		x.host.TakeBack(x.ranks.Release)
+	}
 }
 
 // updated sends the parameters that this rank has updated to all others, and receives theirs.

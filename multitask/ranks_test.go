@@ -141,6 +141,23 @@ func TestDividedMomentsGoOnInOtherNumbersOfRanks(t *testing.T) {
 	}
 }
 
+func TestClosingATrainingInRanksKeepsTheParameters(t *testing.T) {
+	c := wide(t)[0]
+	all, _ := c.train(t, 2, 2, 1, 0)
+	before := values(all[1].model.Model)
+	all[1].Close()
+	freed, err := all[1].plan.Ranks.Floats(70_000) // of the matrices
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range freed {
+		freed[i] = float32(math.NaN())
+	}
+	if !reflect.DeepEqual(values(all[1].model.Model), before) {
+		t.Error("the parameters lie in memory that is free")
+	}
+}
+
 // A snapshot without the moments that other ranks have would go on with other bytes.
 func TestASnapshotNeedsTheStateOfAllRanks(t *testing.T) {
 	const ranks, want = 2, "other ranks have a part of the optimizer's state, which is not collected"

@@ -231,10 +231,11 @@ func (t *Training) Finish(ctx context.Context) error {
 	return t.model.fitAll(ctx, t.data, t.plan)
 }
 
-// Close frees what is outside Go's memory: the file of a frozen encoder's states, and stores that are io.Closers. The
-// results of the training are elsewhere, so that a failure has no consequence.
+// Close frees what is outside Go's memory: the file of a frozen encoder's states, messages of other ranks, and stores
+// that are io.Closers. The results of the training are elsewhere, so that a failure has no consequence.
 func (t *Training) Close() {
 	t.model.cache.close()
+	t.exchange.close()
 	for _, store := range t.stores {
 		if c, ok := store.(io.Closer); ok {
 			c.Close()

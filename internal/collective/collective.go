@@ -5,6 +5,7 @@ package collective
 import (
 	"fmt"
 	"math/bits"
+	"slices"
 	"sync"
 )
 
@@ -48,8 +49,9 @@ type Group struct {
 	started     int            // scatters
 	scatters    *pending       // those that have not ended; nil: none have begun
 	scattered   chan error     // the result of scatters
-	mutex       sync.Mutex     // of memory
+	mutex       sync.Mutex     // of memory and free
 	memory      map[int][]byte // by tag: one goroutine at a time uses a tag
+	free        [][]byte       // memory that is not used any more
 	meter       meter
 }
 
@@ -73,13 +75,36 @@ func (g *Group) buffer(tag, n int) ([]byte, error) {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
 	if n > len(g.memory[tag]) {
-		memory, err := g.transport.Allocate(max(n, 2*len(g.memory[tag]), 1<<12))
+		memory, err := g.allocate(max(n, 2*len(g.memory[tag]), 1<<12))
 		if err != nil {
 			return nil, err
+		}
+		if before := g.memory[tag]; before != nil {
+			g.free = append(g.free, before)
 		}
 		g.memory[tag] = memory
 	}
 	return g.memory[tag][:n], nil
+}
+
+// allocate returns at least n bytes of the transport's memory, of zeros: free memory that is not much larger, where
+// there is some. None is given back to the system: a library may have registered it with a network adapter, and does
+// not learn from Go that its pages are others'.
+func (g *Group) allocate(n int) ([]byte, error) {
+	const larger = 4 // times
+	best := -1
+	for i, b := range g.free {
+		if len(b) >= n && len(b)/larger <= n && (best < 0 || len(b) < len(g.free[best])) {
+			best = i
+		}
+	}
+	if best < 0 {
+		return g.transport.Allocate(n)
+	}
+	b := g.free[best]
+	g.free = slices.Delete(g.free, best, best+1)
+	clear(b)
+	return b, nil
 }
 
 // exchange sends a message to a rank, and receives one from it, before it calls done. Either may be empty.

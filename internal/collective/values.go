@@ -9,13 +9,25 @@ import (
 
 // Floats returns memory of n zeros for values that are sent.
 func (g *Group) Floats(n int) ([]float32, error) {
-	memory, err := g.transport.Allocate(4 * n)
+	g.mutex.Lock()
+	defer g.mutex.Unlock()
+	memory, err := g.allocate(4 * n)
 	if err != nil {
 		return nil, err
 	}
 	values := floats(memory)[:n]
 	kernel.RequestLargePages(values)
 	return values, nil
+}
+
+// Release gives back memory of Floats, which is not used any more.
+func (g *Group) Release(values []float32) {
+	if cap(values) == 0 {
+		return
+	}
+	g.mutex.Lock()
+	defer g.mutex.Unlock()
+	g.free = append(g.free, bytesOf(values[:cap(values)]))
 }
 
 // floats returns the memory of a message, which is aligned, as values.
