@@ -66,7 +66,7 @@ func newExchange(plan Plan, host *nn.HostStore, order []*nn.Param) (*exchange, e
 		from, to := collective.Part(len(b.bounds)-1, rank, n)
 		own = append(own, [2]int{b.bounds[from], b.bounds[to]})
 	}
-	host.Own(own, ranks.SumNumbers)
+	host.Own(own, x.sumNumbers)
 	return x, nil
 }
 
@@ -105,21 +105,24 @@ func (x *exchange) report() *Exchange {
 	return &Exchange{Sent: traffic.Sent, Active: traffic.Active, Waited: x.waited}
 }
 
-// wait runs what waits for other ranks.
+// wait runs what does nothing but wait for messages, in the goroutine of the step, and counts its time.
 func (x *exchange) wait(f func() error) error {
-	if x == nil {
-		return f()
-	}
 	start := time.Now()
 	err := f()
 	x.waited += time.Since(start)
 	return err
 }
 
-// sum replaces the gradients of a bucket whose parameters are not divided by their sums over all ranks.
-func (x *exchange) sum(b *bucket, of nn.Gradients) error {
+// sumNumbers replaces numbers by their sums over all ranks.
+func (x *exchange) sumNumbers(numbers []float64) error {
+	return x.wait(func() error { return x.ranks.SumNumbers(numbers) })
+}
+
+// sum replaces the gradients of a bucket whose parameters are not divided by their sums over all ranks. wait runs what
+// waits for messages.
+func (x *exchange) sum(b *bucket, of nn.Gradients, wait func(func() error) error) error {
 	if b.params[0].Table {
-		return x.sumRows(b.params[0], of)
+		return x.sumRows(b.params[0], of, wait)
 	}
 	n := 0
 	for _, w := range b.params {
@@ -135,7 +138,7 @@ func (x *exchange) sum(b *bucket, of nn.Gradients) error {
 			at += copy(memory[at:], of.Values(w))
 		}
 	}
-	if err := x.sumValues(memory[:at]); err != nil {
+	if err := wait(func() error { return x.sumValues(memory[:at]) }); err != nil {
 		return err
 	}
 	at = 0
@@ -148,7 +151,7 @@ func (x *exchange) sum(b *bucket, of nn.Gradients) error {
 }
 
 // sumRows sums the rows of a table's gradient that any rank has touched.
-func (x *exchange) sumRows(w *nn.Param, of nn.Gradients) error {
+func (x *exchange) sumRows(w *nn.Param, of nn.Gradients, wait func(func() error) error) error {
 	// which rows, and whether any rank has recorded them
 	touched, recorded := of.Touched(w)
 	flags, err := x.floats(len(touched) + 1)
@@ -158,7 +161,7 @@ func (x *exchange) sumRows(w *nn.Param, of nn.Gradients) error {
 	if copy(flags, touched); recorded {
 		flags[len(touched)] = 1
 	}
-	if err := x.ranks.Sum(flags); err != nil {
+	if err := wait(func() error { return x.ranks.Sum(flags) }); err != nil {
 		return err
 	}
 	n := 0
@@ -175,7 +178,7 @@ func (x *exchange) sumRows(w *nn.Param, of nn.Gradients) error {
 		return err
 	}
 	of.Rows(w, touched, rows)
-	if err := x.sumValues(rows); err != nil {
+	if err := wait(func() error { return x.sumValues(rows) }); err != nil {
 		return err
 	}
 	of.SetRows(w, touched, rows, recorded)
@@ -222,7 +225,9 @@ func (x *exchange) updated() error {
 		return nil
 	}
 	values, _ := x.host.Placed()
-	return x.gather(values, func(b *bucket) bool { return slices.ContainsFunc(b.params, x.host.Moved) })
+	return x.wait(func() error {
+		return x.gather(values, func(b *bucket) bool { return slices.ContainsFunc(b.params, x.host.Moved) })
+	})
 }
 
 // gather replaces those values in memory of the placed parameters that other ranks update by what they have, in buckets

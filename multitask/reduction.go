@@ -39,7 +39,7 @@ func newReduction(x *exchange, order []*nn.Param) *reduction {
 		var err error
 		for b := range r.sums {
 			if err == nil {
-				err = x.sum(b.bucket, b.of)
+				err = x.sum(b.bucket, b.of, func(f func() error) error { return f() }) // the step counts its wait
 			}
 		}
 		r.result <- err
@@ -116,11 +116,11 @@ func (r *reduction) finish(tasks int) error {
 			host.EndShardOf(w)
 		}
 	}
-	err := r.wait()
+	err := r.exchange.wait(r.wait)
 	for t := range tasks {
 		for _, b := range r.exchange.shared {
 			if err == nil {
-				err = r.exchange.sum(b, host.TaskGradients(t))
+				err = r.exchange.sum(b, host.TaskGradients(t), r.exchange.wait)
 			}
 		}
 	}
@@ -156,8 +156,8 @@ func (s *step) reduce() error {
 
 // sumNumbers replaces numbers by their sums over all ranks.
 func (t *Training) sumNumbers(numbers []float64) ([]float64, error) {
-	if t.plan.Ranks == nil {
+	if t.exchange == nil {
 		return numbers, nil
 	}
-	return numbers, t.plan.Ranks.SumNumbers(numbers)
+	return numbers, t.exchange.sumNumbers(numbers)
 }

@@ -62,7 +62,7 @@ func (t *Training) compute(batches []Batch) (Step, error) {
 	t.serial += uint64(len(batches) * t.shards.all)
 
 	// reduce
-	if err := t.exchange.wait(s.reduce); err != nil {
+	if err := s.reduce(); err != nil {
 		return report, err
 	}
 	report.TaskFactors = s.combine()
@@ -106,7 +106,7 @@ func (t *Training) updateAll(factor float32, fraction float64) (rate float64, er
 			return rate, err
 		}
 	}
-	if err := t.exchange.wait(t.exchange.updated); err != nil {
+	if err := t.exchange.updated(); err != nil {
 		return rate, err
 	}
 	return rate, t.weighting.learned.update(fraction)

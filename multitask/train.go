@@ -24,12 +24,12 @@ type Step struct {
 	Skipped      int       // steps so far without an update
 }
 
-// Exchange is what a step of a training in several ranks sends, and how long it takes this rank: Waited at most Active,
-// of which the rest is hidden behind the backward pass.
+// Exchange is what a step of a training in several ranks sends, and how long it takes this rank: what of Active is not
+// in Waited is hidden behind the backward pass.
 type Exchange struct {
 	Sent   int64         // bytes
-	Active time.Duration // from the first message to the last, without pauses
-	Waited time.Duration // in which this rank had nothing to compute
+	Active time.Duration // in which messages were under way
+	Waited time.Duration // in which the step did nothing but wait for messages, and for the sums of what they brought
 }
 
 // TokensPerSecond is the step's speed, 0 where its time is too short to measure.
