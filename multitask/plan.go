@@ -105,7 +105,7 @@ func (plan Plan) length(perEpoch int) (length, error) {
 }
 
 // Length returns the numbers of updates and evaluations of a training in which the examples of all groups make perEpoch
-// batches: as many as Sizes returns.
+// batches.
 func (plan Plan) Length(perEpoch int) (steps, evaluations int, err error) {
 	n, err := plan.length(perEpoch)
 	if err != nil {

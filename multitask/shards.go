@@ -48,19 +48,27 @@ func (plan Plan) ShardGradients() int { return bits.Len(uint(plan.shards().own))
 
 // cut divides the examples of a batch into n shards of about equally many tokens, in their order. Some may be empty.
 func cut(examples []*corpus.Example, n int) [][]*corpus.Example {
-	tokens := 0
-	for _, e := range examples {
-		tokens += e.Tokens()
-	}
 	parts := make([][]*corpus.Example, n)
-	before := 0
-	for _, e := range examples {
-		middle := 2*before + e.Tokens() // in half tokens
-		at := min(middle*n/max(1, 2*tokens), n-1)
-		parts[at] = append(parts[at], e)
-		before += e.Tokens()
+	for i, at := range shardsOf(lengths(examples), n) {
+		parts[at] = append(parts[at], examples[i])
 	}
 	return parts
+}
+
+// shardsOf returns the shard of n in which each of a batch's examples is, by their numbers of tokens.
+func shardsOf(tokens []int32, n int) []int {
+	all := 0
+	for _, t := range tokens {
+		all += int(t)
+	}
+	shards := make([]int, len(tokens))
+	before := 0
+	for i, t := range tokens {
+		middle := 2*before + int(t) // in half tokens
+		shards[i] = min(middle*n/max(1, 2*all), n-1)
+		before += int(t)
+	}
+	return shards
 }
 
 // pack returns all shards of a step's batches in the form that the model reads, after heads have changed them. The

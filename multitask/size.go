@@ -11,21 +11,36 @@ import (
 // Size is the size of a batch.
 type Size struct{ Texts, Tokens int }
 
-// Sizes returns the sizes of the batches of the first epoch of all groups. Later epochs are shuffled again; their
-// largest batches differ little.
+// Sizes returns the sizes of the shards of the batches of the first epoch of all groups, each of which runs through the
+// model by itself; without shards a batch is one. Later epochs are shuffled again; their largest batches differ little.
 func (plan Plan) Sizes(m *Model, data []Data) ([]Size, error) {
 	iterators, err := newBatchIterators(m, data, plan)
 	if err != nil {
 		return nil, err
 	}
-	return firstSizes(iterators), nil
+	return plan.firstSizes(m, iterators), nil
 }
 
-// firstSizes returns the sizes of the batches of the iterators' first shuffle.
-func firstSizes(iterators []*batchIterator) []Size {
+// firstSizes returns the sizes of the shards of the batches of the iterators' first shuffle.
+func (plan Plan) firstSizes(m *Model, iterators []*batchIterator) []Size {
 	var sizes []Size
+	n, numbered := plan.shards().all, m.Frozen() // see Training.cut
 	for _, it := range iterators {
-		sizes = append(sizes, sizesOf(it.lengths, it.batches)...)
+		for _, batch := range it.batches {
+			var tokens []int32
+			for _, example := range batch {
+				tokens = append(tokens, it.lengths[example])
+			}
+			parts := make([]Size, n)
+			for i, at := range shardsOf(tokens, n) {
+				if numbered {
+					at = batch[i] % n
+				}
+				parts[at].Texts++
+				parts[at].Tokens += int(tokens[i])
+			}
+			sizes = append(sizes, slices.DeleteFunc(parts, func(s Size) bool { return s.Texts == 0 })...)
+		}
 	}
 	return sizes
 }

@@ -100,7 +100,8 @@ func New(m *Model, data []Data, plan Plan) (*Training, error) {
 	t.pass.Recompute = plan.Recompute
 	t.pass.BFloat16 = plan.BFloat16 && !t.frozen // heads on frozen states learn from the states that they predict from
 	if data != nil {
-		_, bytes := m.Largest(firstSizes(t.iterators), encoders.Workload{Training: true, Recompute: plan.Recompute})
+		_, bytes := m.Largest(plan.firstSizes(m, t.iterators),
+			encoders.Workload{Training: true, Recompute: plan.Recompute})
 		t.pass.Reserve(Reserve(bytes))
 		if t.frozen {
 			t.model.cache = newCache(m, plan.CacheMemory/4, plan.CacheFile)

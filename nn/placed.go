@@ -33,9 +33,14 @@ const aligned = 16
 // CanPlace reports whether the store's updates change each value by its own gradient and state, so that processes may
 // share them: by AdamW and SGD, without running means, of parameters whose gradients are not kept by task.
 func (s *HostStore) CanPlace() bool {
-	switch s.optimizer.(type) {
+	return UpdatesEach(s.optimizer) && s.average == nil && s.tasks == nil
+}
+
+// UpdatesEach reports whether an optimizer changes each value by its own gradient and state alone.
+func UpdatesEach(o Optimizer) bool {
+	switch o.(type) {
 	case *AdamW, *SGD:
-		return s.average == nil && s.tasks == nil
+		return true
 	}
 	return false
 }

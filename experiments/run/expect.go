@@ -66,7 +66,7 @@ func (r *Run) expect(ctx context.Context, longest time.Duration) (e Expectation,
 	if tooLarge = r.fits(need); tooLarge != nil {
 		return e, tooLarge, nil
 	}
-	defer r.machine.limitMemory()()
+	defer r.machine.limitMemory(need.outside)()
 
 	// steps; the first one also allocates memory
 	if e.Warnings, err = r.plan.UnfreezingWarnings(r.Model, perEpoch); err != nil {

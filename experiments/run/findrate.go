@@ -41,7 +41,7 @@ func (r *Run) FindRate(ctx context.Context, test RateTest, did func()) (report.R
 	if _, err := r.checkMemory(data); err != nil {
 		return report.RateCurve{}, err
 	}
-	defer r.machine.limitMemory()()
+	defer r.machine.limitMemory(0)()
 
 	// plan
 	if multitask.ComputesRate(r.plan.Optimizer) {

@@ -17,7 +17,8 @@ import (
 // estimate is the memory of a run in bytes. The activations of heads, which are small beside the encoder's, and other
 // memory of the program are not counted.
 type estimate struct {
-	batch                         multitask.Size // the largest
+	batch                         multitask.Size // the largest, or of its shards
+	shards                        int            // of each batch
 	weights, gradients, optimizer int64
 	average                       int64 // running means of the weights
 	activations                   int64 // of batch
@@ -26,12 +27,16 @@ type estimate struct {
 	evaluation int64
 	states     int64 // of a frozen encoder, cached in memory
 	checkpoint int64 // copies of what is saved, which are written while training goes on
+	messages   int64 // of other processes
+	// of parameters and gradients that are moved for messages, before the other memory is used: what exceeds that
+	moving  int64
+	outside int64 // of Go's heap, counted above
 }
 
 func (n estimate) model() int64 { return n.weights + n.gradients + n.optimizer + n.average }
 
 func (n estimate) total() int64 {
-	return n.model() + n.activations + n.evaluation + n.states + n.checkpoint
+	return n.model() + n.activations + n.evaluation + n.states + n.checkpoint + n.messages + n.moving
 }
 
 // trainingNeed estimates the memory of training.
@@ -42,6 +47,7 @@ func (r *Run) trainingNeed(data []multitask.Data) (estimate, error) {
 		return estimate{}, err
 	}
 	n := modelNeed(r.Model)
+	n.shards = plan.Shards
 	n.optimizer, n.average = plan.OptimizerState(r.Model), plan.Averages(r.Model)
 	n.batch, n.activations = r.Model.Largest(sizes, encoders.Workload{Training: true, Recompute: plan.Recompute})
 	_, n.recomputed = r.Model.Largest(sizes, encoders.Workload{Training: true, Recompute: true})
@@ -65,10 +71,31 @@ func (r *Run) trainingNeed(data []multitask.Data) (estimate, error) {
 	}
 	n.checkpoint = r.copiesNeed(n)
 	if r.Model.Frozen() {
+		if plan.Ranks != nil {
+			_, ranks := plan.Ranks.Rank()
+			tokens /= int64(ranks) // each keeps those of its texts
+		}
 		// of one layer: fusions that read all keep more
 		n.states = min(plan.CacheMemory, 4*tokens*int64(r.Model.Encoder.Describe().Width))
 	}
-	return n, nil
+	return r.ofRank(n), nil
+}
+
+// ofRank returns the memory of this process of several.
+func (r *Run) ofRank(n estimate) estimate {
+	if r.plan.Ranks == nil {
+		return n
+	}
+	need := r.plan.RankMemory(r.Model, n.batch.Tokens)
+	switch {
+	case !r.writes():
+		n.checkpoint = 0
+	case r.experiment().Training.SaveStrategy != config.SaveNever && need.Optimizer < n.optimizer:
+		n.checkpoint += n.optimizer // which is collected before it is copied
+	}
+	n.optimizer, n.messages, n.outside = need.Optimizer, need.Messages, need.Messages+need.Moved
+	n.moving = max(0, need.Moved-n.optimizer-n.activations-n.evaluation-n.states-n.checkpoint)
+	return n
 }
 
 // copiesNeed estimates the copies that a checkpoint makes: of the model, as far as it is saved, and of what a snapshot
@@ -133,6 +160,9 @@ func (m Machine) fits(n estimate, at plugin.Place) error {
 		}
 	}
 	what := fmt.Sprintf("a batch of %d texts with %d tokens", n.batch.Texts, n.batch.Tokens)
+	if n.shards > 1 {
+		what = fmt.Sprintf("a shard of a batch, of %d texts with %d tokens,", n.batch.Texts, n.batch.Tokens)
+	}
 	if n.batch.Texts == 0 { // the encoder has no estimate for batches
 		what = "the model"
 	}
@@ -170,15 +200,15 @@ func (m Machine) FitsText(of *multitask.Model, e *corpus.Example) error {
 func margin(free int64) int64 { return free / 16 }
 
 // limitMemory sets the memory limit of the garbage collector to the memory of the machine. A limit that the user has
-// set by GOMEMLIMIT stays. restore undoes it.
-func (m Machine) limitMemory() (restore func()) {
+// set by GOMEMLIMIT stays. So many bytes will be outside of its heap. restore undoes it.
+func (m Machine) limitMemory(outside int64) (restore func()) {
 	free, ok := m.freeMemory()
 	if !ok || debug.SetMemoryLimit(-1) != math.MaxInt64 {
 		return func() {}
 	}
 	var now runtime.MemStats
 	runtime.ReadMemStats(&now)
-	debug.SetMemoryLimit(int64(now.Sys-now.HeapReleased) + free - margin(free))
+	debug.SetMemoryLimit(int64(now.Sys-now.HeapReleased) + max(0, free-margin(free)-outside))
 	return func() { debug.SetMemoryLimit(math.MaxInt64) }
 }
 
@@ -189,7 +219,7 @@ func (n estimate) list() []MemoryPart {
 		{"weights", n.weights}, {"gradients", n.gradients}, {"optimizer", n.optimizer},
 		{"averaged weights", n.average},
 		{"activations", n.activations}, {"evaluation", n.evaluation}, {"cached states", n.states},
-		{"checkpoint", n.checkpoint},
+		{"checkpoint", n.checkpoint}, {"messages", n.messages}, {"moved parameters", n.moving},
 	} {
 		if part.Bytes > 0 {
 			list = append(list, part)

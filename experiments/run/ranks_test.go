@@ -188,6 +188,35 @@ func TestASignalDuringAnEvaluationSavesTheStateOfAllRanks(t *testing.T) {
 	checkSameResult(t, "resumed", got, want)
 }
 
+func TestARankNeedsTheMemoryOfItsShards(t *testing.T) {
+	path := sample.Small(t, "")
+	need := func(r *Run) estimate {
+		n, err := r.trainingNeed(r.data())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	whole := need(mustPrepare(t, path))
+	four := trainingRanks(t, path, "run", 4)
+	for rank, r := range four.runs {
+		if err := r.UseRanks(four.groups[rank], 4); err != nil {
+			t.Fatal(err)
+		}
+		n := need(r)
+		if n.gradients != whole.gradients || n.weights != whole.weights {
+			t.Errorf("rank %d: gradients of %d bytes, want %d", rank, n.gradients, whole.gradients)
+		}
+		if 2*n.activations > whole.activations || n.optimizer >= whole.optimizer || n.messages == 0 ||
+			n.outside <= n.messages {
+			t.Errorf("rank %d: %+v, of a single process %+v", rank, n, whole)
+		}
+		if (n.checkpoint > 0) != (rank == 0) {
+			t.Errorf("rank %d: %d bytes for checkpoints", rank, n.checkpoint)
+		}
+	}
+}
+
 func TestShardsOfASingleExample(t *testing.T) {
 	path := sample.Small(t, "")
 	t.Chdir(filepath.Dir(path))

@@ -32,7 +32,7 @@ func (r *Run) Train(
 	if err != nil {
 		return report.Done{}, err
 	}
-	defer r.machine.limitMemory()()
+	defer r.machine.limitMemory(need.outside)()
 
 	// sums of a frozen encoder's files, before they can change
 	if err := r.sumEncoder(); err != nil {
