@@ -102,7 +102,7 @@ func firstCharacters(text string) string {
 }
 
 // findBad returns why a step has no update, nil if it has one.
-func (s *step) findBad(report Step) *BadStep {
+func (s *step) findBad(report Step) (*BadStep, error) {
 	// losses
 	var bad *BadStep
 	for _, l := range s.losses.all {
@@ -124,17 +124,19 @@ func (s *step) findBad(report Step) *BadStep {
 		case isNotFinite(report.GradientNorm):
 			bad = &BadStep{What: "gradient"}
 		default:
-			return nil
+			return nil, nil
 		}
 	}
-	s.findTexts(bad)
+	if err := s.findTexts(bad); err != nil {
+		return nil, err
+	}
 	switch updates := report.Number - 1 - s.training.guard.state.Skipped; {
 	case bad.Alone && len(bad.Texts) < bad.Of:
 		bad.Remedy = SkipSteps
 	case updates > 0:
 		bad.Remedy = LowerRate
 	}
-	return bad
+	return bad, nil
 }
 
 // badBatch describes a batch of an evaluation in which the loss of head number h of a group becomes one that is not
@@ -147,35 +149,69 @@ func badBatch(l Loss, h int, examples []*corpus.Example) *BadStep {
 func isNotFinite(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) }
 
 // findTexts sets the texts of a bad step: those on which the loss of its head is bad if they are alone in a batch,
-// without dropout. A text has the same states alone and in any batch.
-func (s *step) findTexts(bad *BadStep) {
-	var all, alone []*corpus.Example
-	for _, b := range slices.Concat(s.all...) { // each process has all texts
-		h := slices.IndexFunc(s.losses.group[b.group], func(l Loss) bool { return l.HeadName() == bad.Head })
+// without dropout. A text has the same states alone and in any batch. Each rank tries those of its shards.
+func (s *step) findTexts(bad *BadStep) error {
+	if bad.Head == (HeadName{}) {
+		for _, b := range slices.Concat(s.all...) { // each rank has all texts
+			bad.Texts = append(bad.Texts, b.batch.Examples...)
+		}
+		bad.Of = len(bad.Texts)
+		return nil
+	}
+
+	// which are bad alone, of all ranks in the order of the shards
+	var alone []byte
+	for _, one := range s.textsOf(s.shards, bad.Head) {
+		alone = append(alone, map[bool]byte{true: 1}[s.isBadAlone(one, bad.Usual)])
+	}
+	if ranks := s.training.plan.Ranks; ranks != nil {
+		all, err := ranks.AllGather(alone)
+		if err != nil {
+			return err
+		}
+		alone = slices.Concat(all...)
+	}
+
+	// their texts
+	all := s.textsOf(s.all, bad.Head)
+	if len(alone) != len(all) {
+		return fmt.Errorf("ranks have tried %d texts of %d", len(alone), len(all))
+	}
+	bad.Of, bad.Alone = len(all), slices.Contains(alone, 1)
+	for i, one := range all {
+		if !bad.Alone || alone[i] == 1 {
+			bad.Texts = append(bad.Texts, one.example)
+		}
+	}
+	return nil
+}
+
+// labelledText is an example of a batch with a target for head number h of its group.
+type labelledText struct {
+	packed
+	h       int
+	example *corpus.Example
+}
+
+// textsOf returns the examples of shards that are labelled for a head.
+func (s *step) textsOf(shards [][]packed, head HeadName) (all []labelledText) {
+	for _, b := range slices.Concat(shards...) {
+		h := slices.IndexFunc(s.losses.group[b.group], func(l Loss) bool { return l.HeadName() == head })
 		for _, e := range b.batch.Examples {
-			switch {
-			case bad.Head == (HeadName{}):
-				all = append(all, e)
-			case h >= 0 && e.Targets != nil && e.Targets[h] != nil:
-				all = append(all, e)
-				if s.isBadAlone(b, h, e, bad.Usual) {
-					alone = append(alone, e)
-				}
+			if h >= 0 && e.Targets != nil && e.Targets[h] != nil {
+				all = append(all, labelledText{b, h, e})
 			}
 		}
 	}
-	bad.Of, bad.Texts, bad.Alone = len(all), all, len(alone) > 0
-	if bad.Alone {
-		bad.Texts = alone
-	}
+	return all
 }
 
-// isBadAlone reports whether the loss of head h is bad on one example of a batch.
-func (s *step) isBadAlone(b packed, h int, e *corpus.Example, usual float64) bool {
-	pass, group := s.training.pass, &s.training.model.Groups[b.group]
-	pass.Reset(b.serial)
+// isBadAlone reports whether the loss of its head is bad on one example.
+func (s *step) isBadAlone(one labelledText, usual float64) bool {
+	pass, group, h := s.training.pass, &s.training.model.Groups[one.group], one.h
+	pass.Reset(one.serial)
 	pass.Training = false
-	batch := corpus.Pack([]*corpus.Example{e})
+	batch := corpus.Pack([]*corpus.Example{one.example})
 	a, err := s.training.model.forward(pass, group, batch)
 	if err != nil {
 		return false // of a file of states; the next step reports it

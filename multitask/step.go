@@ -77,7 +77,10 @@ func (t *Training) compute(batches []Batch) (Step, error) {
 	report.Loss += t.weighting.learned.differentiate(report.Losses)
 
 	// update
-	if report.Bad = s.findBad(report); report.Bad != nil {
+	if report.Bad, err = s.findBad(report); err != nil {
+		return report, err
+	}
+	if report.Bad != nil {
 		err = t.guard.skip(report.Bad)
 	} else {
 		report.Rate, err = s.update(factor, report.Number)
