@@ -141,5 +141,6 @@ var descriptions = map[string]string{
 		"them",
 	"training.output_dir": "run folder, for checkpoints and metrics",
 	"training.cache_file": "folder of a temporary file for the states of a frozen encoder beyond cache_memory; " +
-		"true: the run folder; false: no file, they are computed each time",
+		"true: the run folder, of processes beside the first the system's temporary folder; false: no file, they are " +
+		"computed each time",
 }

@@ -3,6 +3,7 @@ package run
 import (
 	"cmp"
 	"fmt"
+	"os"
 
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/multitask"
@@ -91,6 +92,9 @@ func (r *Run) buildSampler(env multitask.SamplerEnv) (multitask.Sampler, error) 
 // planIn returns the training plan of the run in folder.
 func (r *Run) planIn(folder string) multitask.Plan {
 	plan, t := r.plan, r.experiment().Training
+	if !r.writes() { // the folder may be on the machine of the process that writes it, or on a slow network
+		folder = os.TempDir()
+	}
 	if !t.NoCacheFile {
 		plan.CacheFile = func() (multitask.CacheFile, error) { return openStates(cmp.Or(t.CacheFolder, folder)) }
 	}
