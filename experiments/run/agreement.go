@@ -2,7 +2,10 @@ package run
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
+	"slices"
 
 	"github.com/jenga-nlp/jenga/internal/collective"
 	"github.com/jenga-nlp/jenga/multitask"
@@ -13,6 +16,7 @@ type agreement struct {
 	ranks    *collective.Group // nil: a single process
 	training *multitask.Training
 	record   func(event any) error
+	warnings []string // of this process: those that it has recorded, or, where it is not the first, has to pass on
 }
 
 // verdict is what a process says of the training, and what all agree on: the largest of what they say.
@@ -59,9 +63,14 @@ func (a *agreement) reach(ctx context.Context, err error, saves bool) error {
 		return err
 	}
 	own := verdictOf(ctx, err)
-	all, saved, failed := a.exchange(own, saves)
+	all, saved, warns, failed := a.share(own, saves)
 	if failed != nil {
 		return errors.Join(err, failed)
+	}
+	if warns {
+		if err := a.passOnWarnings(); err != nil {
+			return err
+		}
 	}
 	if saved || all == cancelled {
 		if err := a.training.CollectState(); err != nil {
@@ -81,14 +90,50 @@ func (a *agreement) reach(ctx context.Context, err error, saves bool) error {
 	return nil
 }
 
-// exchange returns the largest verdict of all processes, and whether any saves a snapshot.
-func (a *agreement) exchange(own verdict, saves bool) (all verdict, saved bool, err error) {
-	numbers := []float64{float64(own), 0}
+// share returns the largest verdict of all processes, whether any saves a snapshot, and whether any but the first has
+// warnings.
+func (a *agreement) share(own verdict, saves bool) (all verdict, saved, warns bool, err error) {
+	rank, _ := a.ranks.Rank()
+	numbers := []float64{float64(own), 0, 0}
 	if saves {
 		numbers[1] = 1
 	}
+	if rank > 0 && len(a.warnings) > 0 {
+		numbers[2] = 1
+	}
 	err = a.ranks.MaxNumbers(numbers)
-	return verdict(numbers[0]), numbers[1] > 0, err
+	return verdict(numbers[0]), numbers[1] > 0, numbers[2] > 0, err
+}
+
+// passOnWarnings makes the first process record the warnings of the others that it does not have itself.
+func (a *agreement) passOnWarnings() error {
+	text, err := json.Marshal(a.warnings)
+	if err != nil {
+		return err
+	}
+	all, err := a.ranks.Gather(text)
+	if err != nil {
+		return err
+	}
+	if all == nil { // in the others
+		a.warnings = nil
+		return nil
+	}
+	for rank, text := range all[1:] {
+		var warnings []string
+		if err := json.Unmarshal(text, &warnings); err != nil {
+			return fmt.Errorf("the warnings of rank %d: %w", rank+1, err)
+		}
+		for _, w := range warnings {
+			if slices.Contains(a.warnings, w) {
+				continue
+			}
+			if err := a.record(multitask.Warning{Text: fmt.Sprintf("rank %d: %s", rank+1, w)}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // run runs the steps and evaluations of the training. saves reports whether this process saves a snapshot after an
@@ -99,7 +144,8 @@ func (a *agreement) run(ctx context.Context, saves func(event any) bool) error {
 	}
 	var failed error // of recording a step, which the others know after the next one
 	err := a.training.Run(context.WithoutCancel(ctx), func(event any) error {
-		if _, isWarning := event.(multitask.Warning); isWarning {
+		if warning, isWarning := event.(multitask.Warning); isWarning {
+			a.warnings = append(a.warnings, warning.Text)
 			return a.record(event)
 		}
 

@@ -188,6 +188,35 @@ func TestASignalDuringAnEvaluationSavesTheStateOfAllRanks(t *testing.T) {
 	checkSameResult(t, "resumed", got, want)
 }
 
+// A rank beside the first keeps states in the folder of temporary files; where that fails the first one says so.
+func TestTheFirstRankRecordsTheWarningsOfOthers(t *testing.T) {
+	path, folder := sample.Small(t, ""), filepath.Join(t.TempDir(), "run")
+	gone := filepath.Join(t.TempDir(), "gone")
+	for _, variable := range []string{"TMPDIR", "TMP"} { // TMP on Windows
+		t.Setenv(variable, gone)
+	}
+	two := trainingRanks(t, path, folder, 2, "model.freeze=all", "training.cache_memory=0", "training.num_epochs=1",
+		"training.warmup_steps=100") // of which both warn
+	var mutex sync.Mutex
+	var warnings []string
+	errs := two.train(slices.Repeat([]context.Context{t.Context()}, 2), func(event any) error {
+		mutex.Lock()
+		defer mutex.Unlock()
+		if w, ok := event.(multitask.Warning); ok {
+			warnings = append(warnings, w.Text)
+		}
+		return nil
+	})
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+	isOwn := func(w string) bool { return !strings.HasPrefix(w, "rank 1: ") }
+	others := slices.DeleteFunc(slices.Clone(warnings), isOwn)
+	if len(others) != 1 || !strings.Contains(others[0], gone) || len(warnings) < 2 {
+		t.Errorf("warnings %q, want one of rank 1 about %s", warnings, gone)
+	}
+}
+
 func TestARankNeedsTheMemoryOfItsShards(t *testing.T) {
 	path := sample.Small(t, "")
 	need := func(r *Run) estimate {
