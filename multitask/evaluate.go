@@ -52,7 +52,7 @@ func (m cachedModel) predictAll(ctx context.Context, g *Group, examples []*corpu
 	if err := m.forEachBatch(ctx, g, examples, batches, predict); err != nil {
 		return nil, nil, nil, err
 	}
-	if err := m.exchange(g, examples, batches, results); err != nil {
+	if err := m.gatherResults(g, examples, batches, results); err != nil {
 		return nil, nil, nil, err
 	}
 

@@ -43,7 +43,7 @@ func (m cachedModel) fit(
 	if err != nil || len(chosen) == 0 {
 		return err
 	}
-	if err := m.exchangeRows(batches, rows); err != nil {
+	if err := m.gatherRows(batches, rows); err != nil {
 		return err
 	}
 	features := make([][]float32, len(chosen)) // by example, so that the result does not depend on batches

@@ -17,10 +17,11 @@ type batchResult struct {
 	predicted [][]corpus.Prediction
 }
 
-// exchange sets the results of the batches of other ranks; all ranks call it.
-func (m cachedModel) exchange(g *Group, examples []*corpus.Example, batches [][]int, results []*batchResult) error {
+// gatherResults sets the results of the batches of other ranks; all ranks call it.
+func (m cachedModel) gatherResults(g *Group, examples []*corpus.Example, batches [][]int, results []*batchResult,
+) error {
 	types := g.types()
-	return m.exchangeBatches(len(batches), func(at int) []byte {
+	return m.gatherBatches(len(batches), func(at int) []byte {
 		var b []byte
 		for h, l := range results[at].losses {
 			b = appendFloat64(appendFloat64(b, l.Units), l.Sum)
@@ -50,9 +51,9 @@ func (m cachedModel) exchange(g *Group, examples []*corpus.Example, batches [][]
 	})
 }
 
-// exchangeRows sets the rows of the batches of other ranks: one for each example, all of one length.
-func (m cachedModel) exchangeRows(batches [][]int, rows [][][]float32) error {
-	return m.exchangeBatches(len(batches), func(at int) []byte {
+// gatherRows sets the rows of the batches of other ranks: one for each example, all of one length.
+func (m cachedModel) gatherRows(batches [][]int, rows [][][]float32) error {
+	return m.gatherBatches(len(batches), func(at int) []byte {
 		var b []byte
 		for _, row := range rows[at] {
 			b = appendFloats(binary.AppendUvarint(b, uint64(len(row))), row)
@@ -66,9 +67,9 @@ func (m cachedModel) exchangeRows(batches [][]int, rows [][][]float32) error {
 	})
 }
 
-// exchangeBatches sends the records of this rank's batches to all others, and reads theirs. Rank k of n has the batches
+// gatherBatches sends the records of this rank's batches to all others, and reads theirs. Rank k of n has the batches
 // k, k+n, ….
-func (m cachedModel) exchangeBatches(batches int, record func(at int) []byte, read func(at int, r *recordReader) error,
+func (m cachedModel) gatherBatches(batches int, record func(at int) []byte, read func(at int, r *recordReader) error,
 ) error {
 	if m.ranks == nil {
 		return nil

@@ -44,7 +44,7 @@ const (
 type Group struct {
 	transport   Transport
 	rank, ranks int
-	half        bool // sums are rounded to bfloat16
+	rounds      bool // sums are rounded to bfloat16
 	lanes       [lanes]lane
 	started     int            // scatters
 	scatters    *pending       // those that have not ended; nil: none have begun
@@ -107,8 +107,8 @@ func (g *Group) allocate(n int) ([]byte, error) {
 	return b, nil
 }
 
-// exchange sends a message to a rank, and receives one from it, before it calls done. Either may be empty.
-func (g *Group) exchange(with, tag int, send, receive []byte, done func(error)) {
+// post sends a message to a rank, and receives one from it, before it calls done. Either may be empty.
+func (g *Group) post(with, tag int, send, receive []byte, done func(error)) {
 	g.meter.begin(len(send))
 	both := &pending{left: 1, done: func(err error) {
 		g.meter.end()
@@ -126,9 +126,9 @@ func (g *Group) exchange(with, tag int, send, receive []byte, done func(error)) 
 	both.end(nil)
 }
 
-// swap is exchange, and waits.
+// swap is post, and waits.
 func (g *Group) swap(with, tag int, send, receive []byte) error {
-	return wait(func(done func(error)) { g.exchange(with, tag, send, receive, done) })
+	return wait(func(done func(error)) { g.post(with, tag, send, receive, done) })
 }
 
 // pending calls done when as many operations have ended as were added, and one more.

@@ -68,7 +68,7 @@ func Bounds(values, size int) []int {
 
 // RoundSums makes Sum and Scatter round the sum of each two values, which are in bfloat16, to it, and send them in half
 // the bytes.
-func (g *Group) RoundSums() { g.half = true }
+func (g *Group) RoundSums() { g.rounds = true }
 
 // SumNative replaces values, in memory of Floats, by their sums over all ranks in the transport's own order.
 func (g *Group) SumNative(values []float32) error {
@@ -91,7 +91,7 @@ func (g *Group) Sum(values []float32) error {
 	if err != nil {
 		return err
 	}
-	if g.half {
+	if g.rounds {
 		return g.gatherPairs(values, bounds)
 	}
 	return g.gatherParts(tagValues, values, [][]int{bounds})
@@ -187,7 +187,7 @@ func (g *Group) scatter(s *scatter) {
 	}
 	with := g.rank ^ s.distance
 	s.distance *= 2
-	if g.half {
+	if g.rounds {
 		g.scatterPairs(s, with, keep, give)
 		return
 	}
@@ -196,7 +196,7 @@ func (g *Group) scatter(s *scatter) {
 		s.done(err)
 		return
 	}
-	g.exchange(with, s.tag, bytesOf(give), other, func(err error) {
+	g.post(with, s.tag, bytesOf(give), other, func(err error) {
 		if err != nil {
 			s.done(err)
 			return
@@ -216,7 +216,7 @@ func (g *Group) scatterPairs(s *scatter, with int, keep, give []float32) {
 	}
 	pairs, other := memory[:sent], memory[sent:]
 	kernel.PackBFloat16(floats(pairs), give)
-	g.exchange(with, s.tag, pairs, other, func(err error) {
+	g.post(with, s.tag, pairs, other, func(err error) {
 		if err != nil {
 			s.done(err)
 			return
@@ -242,7 +242,7 @@ func (g *Group) gatherParts(tag int, values []float32, bounds [][]int) error {
 					from, to := Part(len(of)-1, rank%(2*distance), 2*distance)
 					return bytesOf(values[of[from]:of[to]])
 				}
-				g.exchange(partner, tag, part(g.rank), part(partner), all.add())
+				g.post(partner, tag, part(g.rank), part(partner), all.add())
 			}
 			all.end(nil)
 		})
