@@ -17,7 +17,13 @@ import (
 // after each batch with its number of examples.
 func (m *Model) Evaluate(ctx context.Context, g *Group, examples []*corpus.Example, batchSize, batchTokens int,
 	done func(n int)) (GroupMetrics, error) {
-	prepared, predicted, losses, err := cachedModel{Model: m}.predictAll(ctx, g, examples, batchSize, batchTokens, done)
+	return cachedModel{Model: m}.evaluate(ctx, g, examples, batchSize, batchTokens, done)
+}
+
+// evaluate is Evaluate, by all ranks.
+func (m cachedModel) evaluate(ctx context.Context, g *Group, examples []*corpus.Example, batchSize, batchTokens int,
+	done func(n int)) (GroupMetrics, error) {
+	prepared, predicted, losses, err := m.predictAll(ctx, g, examples, batchSize, batchTokens, done)
 	if err != nil {
 		return GroupMetrics{}, err
 	}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"math/rand/v2"
 
+	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/encoders"
 	"github.com/jenga-nlp/jenga/nn"
 )
@@ -220,6 +221,13 @@ func (t *Training) Evaluate(ctx context.Context) (Evaluation, error) {
 		o.ObserveEvaluation(evaluation)
 	}
 	return evaluation, nil
+}
+
+// EvaluateGroup evaluates a group of tasks of the model on examples, as Model.Evaluate does. Where several processes
+// train, all call it.
+func (t *Training) EvaluateGroup(ctx context.Context, g *Group, examples []*corpus.Example) (GroupMetrics, error) {
+	together := cachedModel{Model: t.model.Model, ranks: t.plan.Ranks}
+	return together.evaluate(ctx, g, examples, t.plan.BatchSize, t.plan.BatchTokens, nil)
 }
 
 // Finish fits the heads that are heads.Fitters if no evaluation has done so. With the plan's Average the model has the

@@ -40,6 +40,13 @@ func (a Agreed) Error() string { return a.Err.Error() }
 // Unwrap returns the error.
 func (a Agreed) Unwrap() error { return a.Err }
 
+// midway is an error within what all processes do together: others may wait there, so that there is no agreement after
+// it.
+type midway struct{ error }
+
+// Unwrap returns the error.
+func (m midway) Unwrap() error { return m.error }
+
 // verdictOf returns what a process says after err.
 func verdictOf(ctx context.Context, err error) verdict {
 	switch {
@@ -59,7 +66,7 @@ func verdictOf(ctx context.Context, err error) verdict {
 // multitask.ErrStop or context.Canceled where that is all that any has. saves reports whether this process saves a
 // snapshot next. Where any does, or a signal ends the training, the first one then has the state of all.
 func (a *agreement) reach(ctx context.Context, err error, saves bool) error {
-	if a.ranks == nil {
+	if a.ranks == nil || errors.As(err, new(midway)) {
 		return err
 	}
 	own := verdictOf(ctx, err)

@@ -58,6 +58,7 @@ func (r *Run) newCheckpointer(folder string, training *multitask.Training, metri
 	return &checkpointer{
 		run: r, folder: folder, training: training, metrics: metrics,
 		selection: selectionOf(r.experiment().Training), started: now, begun: saving{time: now},
+		old: r.newOldTasks(training),
 	}
 }
 
@@ -246,7 +247,7 @@ func (c *checkpointer) saveUnevaluated() error {
 	}
 	if c.old != nil {
 		var err error
-		if c.bests.Old, err = c.old.after(c.bests.Old, multitask.Evaluation{}); err != nil {
+		if c.bests.Old, err = c.old.afterAll(c.bests.Old); err != nil {
 			return err
 		}
 	}

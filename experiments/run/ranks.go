@@ -143,8 +143,14 @@ func (r *Run) follow(ctx context.Context, folder string, data []multitask.Data) 
 		return report.Done{}, err
 	}
 
-	a := &agreement{ranks: r.plan.Ranks, training: training, record: func(any) error { return nil }}
-	if err = a.reach(ctx, nil, false); err == nil {
+	old := r.newOldTasks(training)
+	a := &agreement{ranks: r.plan.Ranks, training: training, record: func(event any) error {
+		if _, ok := event.(multitask.Evaluation); ok {
+			return old.join(ctx, false)
+		}
+		return nil
+	}}
+	if err = a.reach(ctx, old.join(ctx, true), false); err == nil {
 		err = a.run(ctx, func(any) bool { return false })
 	}
 	if errors.Is(err, multitask.ErrStop) {

@@ -13,7 +13,6 @@ import (
 	"github.com/jenga-nlp/jenga/corpus"
 	"github.com/jenga-nlp/jenga/experiments/config"
 	"github.com/jenga-nlp/jenga/experiments/internal/sample"
-	"github.com/jenga-nlp/jenga/experiments/runfolder"
 	"github.com/jenga-nlp/jenga/internal/collective"
 	"github.com/jenga-nlp/jenga/internal/collective/collectivetest"
 	"github.com/jenga-nlp/jenga/multitask"
@@ -154,6 +153,21 @@ func TestASignalBeforeTheFirstStepEndsAllRanks(t *testing.T) {
 	}
 }
 
+// Tasks of a base run are evaluated by all ranks, where the first one has a new best model.
+func TestRanksEvaluateTheTasksOfABaseRun(t *testing.T) {
+	baseRun(t)
+	for name, training := range map[string]string{"kept": "rehearse: 0", "rehearsed": "rehearse: 0.5"} {
+		path := growing(t, "{base_model: base, keep_tasks: all}", "training: {"+training+", num_epochs: 4}\n")
+		one, two := name+"-1", name+"-2"
+		trainSmall(t, path, one, "training.shards=2")
+		ranks := trainingRanks(t, path, two, 2, "training.shards=2")
+		if err := errors.Join(ranks.train(slices.Repeat([]context.Context{t.Context()}, 2), ignore)...); err != nil {
+			t.Fatal(err)
+		}
+		checkSameResult(t, name, result(t, two), result(t, one))
+	}
+}
+
 // A signal that comes while the first rank records an evaluation, at which it saves no state, lets it save one of all
 // ranks.
 func TestASignalDuringAnEvaluationSavesTheStateOfAllRanks(t *testing.T) {
@@ -182,10 +196,7 @@ func TestASignalDuringAnEvaluationSavesTheStateOfAllRanks(t *testing.T) {
 	if _, err := resumedRun(t, folder).Train(t.Context(), folder, ignore); err != nil {
 		t.Fatal(err)
 	}
-	got, want := result(t, folder), result(t, whole)
-	delete(got, runfolder.MetricsFile) // it has what ranks exchange
-	delete(want, runfolder.MetricsFile)
-	checkSameResult(t, "resumed", got, want)
+	checkSameResult(t, "resumed", result(t, folder), result(t, whole))
 }
 
 // A rank beside the first keeps states in the folder of temporary files; where that fails the first one says so.

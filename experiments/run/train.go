@@ -111,7 +111,8 @@ func (r *Run) trainIn(
 	// steps and evaluations
 	record := r.recorder(observe, c)
 	a := &agreement{ranks: r.plan.Ranks, training: training, record: record}
-	if err = a.reach(ctx, r.begin(ctx, c, record), false); err == nil {
+	err = c.old.occasion(func() error { return r.begin(ctx, c, record) })
+	if err = a.reach(ctx, err, false); err == nil {
 		err = a.run(ctx, c.saves)
 	}
 	switch {
@@ -179,13 +180,18 @@ func (r *Run) grows(ctx context.Context, c *checkpointer, record func(event any)
 			return err
 		}
 	}
-	return c.measureOld(ctx)
+	if c.bests.Old != nil { // it is resumed
+		return nil
+	}
+	var err error
+	c.bests.Old, err = c.old.before(ctx)
+	return err
 }
 
 // recorder returns a function that writes a line of metrics.jsonl for an event, and passes it to observe, and then to
 // the checkpointer.
 func (r *Run) recorder(observe func(event any) error, c *checkpointer) func(event any) error {
-	return func(event any) error {
+	record := func(event any) error {
 		if evaluation, ok := event.(multitask.Evaluation); ok {
 			evaluation.Weighted = c.selection.Weighted(evaluation.Groups)
 			event = evaluation
@@ -210,6 +216,12 @@ func (r *Run) recorder(observe func(event any) error, c *checkpointer) func(even
 			return c.evaluated(evaluation)
 		}
 		return nil
+	}
+	return func(event any) error {
+		if _, ok := event.(multitask.Evaluation); !ok {
+			return record(event)
+		}
+		return c.old.occasion(func() error { return record(event) })
 	}
 }
 
