@@ -19,7 +19,7 @@ const module = "github.com/jenga-nlp/jenga/"
 var layers = [][]string{
 	{"internal/kernel", "internal/regular", "internal/safetensors", "internal/onnx", "internal/jsonfile", "internal/files",
 		"internal/shared", "internal/suggest", "internal/filelock", "internal/hubcache", "internal/hub",
-		"internal/mpi", "internal/pieces"},
+		"internal/mpi", "internal/pieces", "internal/bytereader"},
 	{"internal/collective"},
 	{"nn"},
 	{"internal/checkpoint"},

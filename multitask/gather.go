@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"github.com/jenga-nlp/jenga/corpus"
+	"github.com/jenga-nlp/jenga/internal/bytereader"
 )
 
 // batchResult is what one batch of an evaluation has come to: the losses of its heads, and the predictions
@@ -31,15 +32,15 @@ func (m cachedModel) gatherResults(g *Group, examples []*corpus.Example, batches
 			}
 		}
 		return b
-	}, func(at int, r *recordReader) error {
+	}, func(at int, r *bytereader.Reader) error {
 		result := &batchResult{
 			read: g.evaluationBatch(examples, batches[at]).Examples, losses: g.losses(),
 			predicted: make([][]corpus.Prediction, len(types)),
 		}
 		for h := range types {
-			result.losses[h].Units, result.losses[h].Sum = r.float64(), r.float64()
+			result.losses[h].Units, result.losses[h].Sum = r.Float64(), r.Float64()
 			for range batches[at] {
-				p, err := types[h].Output().UnmarshalPrediction(r.take(int(r.count())))
+				p, err := types[h].Output().UnmarshalPrediction(r.Take(r.Count()))
 				if err != nil {
 					return err
 				}
@@ -59,9 +60,9 @@ func (m cachedModel) gatherRows(batches [][]int, rows [][][]float32) error {
 			b = appendFloats(binary.AppendUvarint(b, uint64(len(row))), row)
 		}
 		return b
-	}, func(at int, r *recordReader) error {
+	}, func(at int, r *bytereader.Reader) error {
 		for range batches[at] {
-			rows[at] = append(rows[at], r.floats(int(r.count())))
+			rows[at] = append(rows[at], takeFloats(r, r.Count()))
 		}
 		return nil
 	})
@@ -69,8 +70,8 @@ func (m cachedModel) gatherRows(batches [][]int, rows [][][]float32) error {
 
 // gatherBatches sends the records of this rank's batches to all others, and reads theirs. Rank k of n has the batches
 // k, k+n, ….
-func (m cachedModel) gatherBatches(batches int, record func(at int) []byte, read func(at int, r *recordReader) error,
-) error {
+func (m cachedModel) gatherBatches(batches int, record func(at int) []byte,
+	read func(at int, r *bytereader.Reader) error) error {
 	if m.ranks == nil {
 		return nil
 	}
@@ -88,11 +89,11 @@ func (m cachedModel) gatherBatches(batches int, record func(at int) []byte, read
 		if from == rank {
 			continue
 		}
-		all := recordReader{rest: message}
+		all := bytereader.Reader{Rest: message}
 		for at := from; at < batches; at += ranks {
-			one := recordReader{rest: all.take(int(all.count()))}
+			one := bytereader.Reader{Rest: all.Take(all.Count())}
 			err := read(at, &one)
-			if err := errors.Join(all.err, err, one.err); err != nil {
+			if err := errors.Join(all.Err, err, one.End()); err != nil {
 				return fmt.Errorf("batch %d of rank %d: %w", at, from, err)
 			}
 		}
@@ -100,50 +101,17 @@ func (m cachedModel) gatherBatches(batches int, record func(at int) []byte, read
 	return nil
 }
 
-// recordReader reads values from a record until the first error.
-type recordReader struct {
-	rest []byte
-	err  error
-}
-
-func (r *recordReader) take(n int) []byte {
-	if n < 0 || n > len(r.rest) {
-		r.err, r.rest = errors.New("a record of another rank ends too early"), nil
+// takeFloats reads n float32 values.
+func takeFloats(r *bytereader.Reader, n uint64) []float32 {
+	if n > uint64(len(r.Rest)/4) {
+		r.Fail(errors.New("the bytes end too early"))
 		return nil
 	}
-	taken := r.rest[:n:n]
-	r.rest = r.rest[n:]
-	return taken
-}
-
-func (r *recordReader) count() uint64 {
-	v, n := binary.Uvarint(r.rest)
-	if n <= 0 || v > math.MaxInt {
-		r.err, r.rest = errors.New("a record of another rank has no number where one should be"), nil
-		return 0
+	all := make([]float32, n)
+	for i := range all {
+		all[i] = r.Float32()
 	}
-	r.rest = r.rest[n:]
-	return v
-}
-
-func (r *recordReader) float64() float64 {
-	b := r.take(8)
-	if b == nil {
-		return 0
-	}
-	return math.Float64frombits(binary.LittleEndian.Uint64(b))
-}
-
-func (r *recordReader) floats(n int) []float32 {
-	b := r.take(4 * min(n, len(r.rest)))
-	if b == nil {
-		return nil
-	}
-	values := make([]float32, n)
-	for i := range values {
-		values[i] = math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:]))
-	}
-	return values
+	return all
 }
 
 func appendFloat64(b []byte, v float64) []byte {

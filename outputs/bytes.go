@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+
+	"github.com/jenga-nlp/jenga/internal/bytereader"
 )
 
 // codec encodes structs of one type as bytes, and decodes them: field after field, integers as varints, floats as their
@@ -90,96 +92,56 @@ func appendValue(b []byte, v reflect.Value) []byte {
 
 // unmarshal decodes the bytes of marshal.
 func (c codec) unmarshal(b []byte) (any, error) {
-	r := valueReader{rest: b}
-	if r.count() == 0 {
-		return nil, r.end()
+	r := valueReader{bytereader.Reader{Rest: b}}
+	if r.Count() == 0 {
+		return nil, r.End()
 	}
 	p := reflect.New(c.of)
 	r.read(p.Elem())
-	if err := r.end(); err != nil {
+	if err := r.End(); err != nil {
 		return nil, err
 	}
 	return p.Interface(), nil
 }
 
 // valueReader decodes values until the first error.
-type valueReader struct {
-	rest []byte
-	err  error
-}
-
-func (r *valueReader) end() error {
-	if r.err == nil && len(r.rest) > 0 {
-		r.err = fmt.Errorf("%d unexpected bytes at the end", len(r.rest))
-	}
-	return r.err
-}
-
-// fail records the first error and drops the remaining bytes.
-func (r *valueReader) fail(err error) {
-	r.rest = nil
-	if r.err == nil {
-		r.err = err
-	}
-}
-
-// take returns the next n bytes; at most 8 zeros if there are fewer.
-func (r *valueReader) take(n int) []byte {
-	if n > len(r.rest) {
-		r.fail(errors.New("the bytes end too early"))
-		return make([]byte, min(n, 8))
-	}
-	taken := r.rest[:n]
-	r.rest = r.rest[n:]
-	return taken
-}
-
-// count reads an unsigned varint.
-func (r *valueReader) count() uint64 {
-	v, n := binary.Uvarint(r.rest)
-	if n <= 0 {
-		r.fail(errors.New("want a number"))
-		return 0
-	}
-	r.rest = r.rest[n:]
-	return v
-}
+type valueReader struct{ bytereader.Reader }
 
 func (r *valueReader) read(v reflect.Value) {
 	switch k := v.Kind(); {
 	case k == reflect.Bool:
-		v.SetBool(r.count() != 0)
+		v.SetBool(r.Count() != 0)
 	case isInt(k):
-		i, n := binary.Varint(r.rest)
+		i, n := binary.Varint(r.Rest)
 		if n <= 0 || v.OverflowInt(i) {
-			r.fail(errors.New("want a number"))
+			r.Fail(errors.New("want a number"))
 			return
 		}
-		r.rest = r.rest[n:]
+		r.Rest = r.Rest[n:]
 		v.SetInt(i)
 	case isUint(k):
-		n := r.count()
+		n := r.Count()
 		if v.OverflowUint(n) {
-			r.fail(errors.New("want a number"))
+			r.Fail(errors.New("want a number"))
 			return
 		}
 		v.SetUint(n)
 	case k == reflect.Float32:
-		v.SetFloat(float64(math.Float32frombits(binary.LittleEndian.Uint32(r.take(4)))))
+		v.SetFloat(float64(r.Float32()))
 	case k == reflect.Float64:
-		v.SetFloat(math.Float64frombits(binary.LittleEndian.Uint64(r.take(8))))
+		v.SetFloat(r.Float64())
 	case k == reflect.String:
-		if n := r.count(); n <= uint64(len(r.rest)) {
-			v.SetString(string(r.take(int(n))))
+		if n := r.Count(); n <= uint64(len(r.Rest)) {
+			v.SetString(string(r.Take(n)))
 		} else {
-			r.fail(errors.New("the bytes end within a string"))
+			r.Fail(errors.New("the bytes end within a string"))
 		}
 	case k == reflect.Struct:
 		for i := range v.NumField() {
 			r.read(v.Field(i))
 		}
 	case k == reflect.Pointer:
-		if r.count() != 0 {
+		if r.Count() != 0 {
 			v.Set(reflect.New(v.Type().Elem()))
 			r.read(v.Elem())
 		}
@@ -190,12 +152,12 @@ func (r *valueReader) read(v reflect.Value) {
 
 // slice reads a slice. Each element takes at least one byte, which bounds its length before it is allocated.
 func (r *valueReader) slice(v reflect.Value) {
-	n := r.count()
+	n := r.Count()
 	switch {
 	case n == 0:
 		return // nil
-	case n-1 > uint64(len(r.rest)):
-		r.fail(fmt.Errorf("a list of %d in %d bytes", n-1, len(r.rest)))
+	case n-1 > uint64(len(r.Rest)):
+		r.Fail(fmt.Errorf("a list of %d in %d bytes", n-1, len(r.Rest)))
 		return
 	}
 	v.Set(reflect.MakeSlice(v.Type(), int(n-1), int(n-1)))
