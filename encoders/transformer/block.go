@@ -25,8 +25,8 @@ func newBlock(at nn.Params, c config) block {
 		outputDrop:    newDropout(at.In("output"), c.Dropout),
 		outputNorm:    newNorm(at.In("output.LayerNorm"), c.Width, c.Epsilon),
 	}
-	if c.Layout == "distilbert" {
-		b.attentionDrop.rate = 0 // DistilBERT has no dropout on attention's output
+	if !c.layout().outputDrops {
+		b.attentionDrop.rate = 0
 	}
 	return b
 }

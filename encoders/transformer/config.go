@@ -8,9 +8,9 @@ import (
 	"github.com/jenga-nlp/jenga/plugin"
 )
 
-// config is a network's sizes and constants, of either layout.
+// config is a network's sizes and constants.
 type config struct {
-	Layout           string // "bert" or "distilbert"
+	Layout           string // name of a layout, such as "bert"
 	Vocabulary       int    // token ids
 	Layers           int
 	Width            int // D
@@ -35,8 +35,8 @@ func (c config) options() Options {
 
 // check returns an error if no network can be made of c.
 func (c config) check() error {
-	if c.Layout != "bert" && c.Layout != "distilbert" {
-		return fmt.Errorf("layout %q not found; want bert or distilbert", c.Layout)
+	if findLayout(c.Layout) == nil {
+		return fmt.Errorf("layout %q not found; available: %s", c.Layout, layoutNames())
 	}
 	if c.Activation != "gelu" {
 		return fmt.Errorf("activation %q not found; want gelu, the exact one", c.Activation)

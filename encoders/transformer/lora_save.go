@@ -53,7 +53,7 @@ func (e *encoder) savedLoRA(copies *nn.Copies) *savedLoRA {
 		if l == nil {
 			continue
 		}
-		layer := strings.TrimSuffix(s.nameIn(e.config.Layout), ".weight")
+		layer := strings.TrimSuffix(s.file, ".weight")
 		saved.config.Targets = append(saved.config.Targets, layer)
 		transposed("base_model.model."+layer+".lora_A.weight", l.down) // [r in]
 		transposed("base_model.model."+layer+".lora_B.weight", l.up)   // [out r]

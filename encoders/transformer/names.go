@@ -1,33 +1,36 @@
 package transformer
 
 import (
-	"fmt"
 	"iter"
+	"strconv"
 	"strings"
 )
 
 // stored is a parameter in a file of weights.
 type stored struct {
-	name  string // below the encoder's subtree: BERT's name, for either layout
+	name  string // below the encoder's subtree
+	file  string // name in the file, without a prefix
 	shape []int  // in the file
 	// linear marks the weight of a linear layer, [out in] in the file and [in out] in the network.
 	linear bool
 }
 
-// storedParameters yields the parameters of a network of either layout.
+// storedParameters yields the parameters of a network.
 func storedParameters(c config) iter.Seq[stored] {
 	return func(yield func(stored) bool) {
+		l := c.layout()
 		more := true
-		table := func(name string, rows int) {
-			more = more && yield(stored{name: "embeddings." + name + ".weight", shape: []int{rows, c.Width}})
+		tensor := func(part, kind string, linear bool, shape ...int) {
+			more = more && yield(stored{part + "." + kind, l.nameOf(part) + "." + kind, shape, linear})
 		}
-		norm := func(name string) {
-			more = more && yield(stored{name: name + ".weight", shape: []int{c.Width}}) &&
-				yield(stored{name: name + ".bias", shape: []int{c.Width}})
+		table := func(name string, rows int) { tensor("embeddings."+name, "weight", false, rows, c.Width) }
+		norm := func(part string) {
+			tensor(part, "weight", false, c.Width)
+			tensor(part, "bias", false, c.Width)
 		}
-		linear := func(name string, in, out int) {
-			more = more && yield(stored{name: name + ".weight", shape: []int{out, in}, linear: true}) &&
-				yield(stored{name: name + ".bias", shape: []int{out}})
+		linear := func(part string, in, out int) {
+			tensor(part, "weight", true, out, in)
+			tensor(part, "bias", false, out)
 		}
 
 		table("word_embeddings", c.Vocabulary)
@@ -37,7 +40,7 @@ func storedParameters(c config) iter.Seq[stored] {
 		}
 		norm("embeddings.LayerNorm")
 		for i := 0; i < c.Layers && more; i++ {
-			layer := fmt.Sprintf("encoder.layer.%d.", i)
+			layer := layersHere + strconv.Itoa(i) + "."
 			linear(layer+"attention.self.query", c.Width, c.Width)
 			linear(layer+"attention.self.key", c.Width, c.Width)
 			linear(layer+"attention.self.value", c.Width, c.Width)
@@ -48,27 +51,6 @@ func storedParameters(c config) iter.Seq[stored] {
 			norm(layer + "output.LayerNorm")
 		}
 	}
-}
-
-// distilNames turns BERT's names of a layer into DistilBERT's.
-var distilNames = strings.NewReplacer(
-	"encoder.layer.", "transformer.layer.",
-	".attention.self.query.", ".attention.q_lin.",
-	".attention.self.key.", ".attention.k_lin.",
-	".attention.self.value.", ".attention.v_lin.",
-	".attention.output.dense.", ".attention.out_lin.",
-	".attention.output.LayerNorm.", ".sa_layer_norm.",
-	".intermediate.dense.", ".ffn.lin1.",
-	".output.dense.", ".ffn.lin2.",
-	".output.LayerNorm.", ".output_layer_norm.",
-)
-
-// nameIn returns a parameter's name in files of a layout, without a prefix.
-func (s stored) nameIn(layout string) string {
-	if layout == "distilbert" && strings.HasPrefix(s.name, "encoder.") {
-		return distilNames.Replace(s.name)
-	}
-	return s.name
 }
 
 // oldName returns the name of a norm's parameter in files converted from TensorFlow's checkpoints; for other

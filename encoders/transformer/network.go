@@ -44,7 +44,7 @@ func newEncoder(c config, env encoders.Env) (*encoder, error) {
 	e.embeddings = newEmbeddings(env.Params.In("embeddings"), c)
 	e.levels = append(e.levels, env.Params.In("embeddings").All())
 	for i := range c.Layers {
-		at := env.Params.In("encoder.layer." + strconv.Itoa(i))
+		at := env.Params.In(layersHere + strconv.Itoa(i))
 		e.blocks = append(e.blocks, newBlock(at, c))
 		e.levels = append(e.levels, at.All())
 	}

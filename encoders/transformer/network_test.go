@@ -13,7 +13,7 @@ import (
 	"github.com/jenga-nlp/jenga/nn"
 )
 
-var layouts = []string{"bert", "distilbert"}
+var testedLayouts = []string{"bert", "distilbert"}
 
 // someBatch has a text of one token, an empty one, and the longest that tiny networks take.
 func someBatch() corpus.Tokens {
@@ -21,7 +21,7 @@ func someBatch() corpus.Tokens {
 }
 
 func TestATextHasTheSameStatesAloneAndInAnyBatch(t *testing.T) {
-	for _, layout := range layouts {
+	for _, layout := range testedLayouts {
 		c := tiny(layout)
 		c.Width, c.Heads, c.FeedForward, c.MaxPositions = 10, 2, 13, 40
 		e, _ := network(t, c, "none")
@@ -74,7 +74,7 @@ func TestThreadsChangeNoBit(t *testing.T) {
 }
 
 func TestDropoutIsAFunctionOfSeedAndStep(t *testing.T) {
-	for _, layout := range layouts {
+	for _, layout := range testedLayouts {
 		for _, rates := range [][2]float64{{0.3, 0}, {0, 0.3}} {
 			c := tiny(layout)
 			c.Dropout, c.AttentionDropout = rates[0], rates[1]

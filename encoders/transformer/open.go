@@ -24,7 +24,7 @@ const (
 // source is what an encoder keeps of the model that it was opened from.
 type source struct {
 	files  []string                   // all that was read
-	prefix string                     // before the encoder's names: "", "bert." or "distilbert."
+	prefix string                     // before the encoder's names: "", or such as "bert."
 	config map[string]json.RawMessage // all of config.json
 	kept   []safetensors.Tensor       // tensors that the network does not use, such as a pooler
 	words  tensor                     // the word embeddings
@@ -79,7 +79,7 @@ func open(env encoders.Env) (*encoder, error) {
 
 // load makes the encoder of c with the values of w. It checks all shapes before it allocates memory by the sizes in c.
 func load(w *weights, c config, keys map[string]json.RawMessage, env encoders.Env) (*encoder, error) {
-	prefix, err := w.prefix(c.Layout)
+	prefix, err := w.prefix(c.layout())
 	if err != nil {
 		return nil, err
 	}
@@ -132,7 +132,7 @@ func load(w *weights, c config, keys map[string]json.RawMessage, env encoders.En
 	if viewed {
 		e.source.mapped, w.mapped = w.mapped, nil
 	}
-	if prefix != "" && prefix != c.Layout+"." {
+	if prefix != "" && prefix != c.layout().prefix {
 		e.source.dropPrefix()
 	}
 	return e, nil
@@ -150,7 +150,7 @@ func (w *weights) match(c config, prefix string) (map[string]matched, error) {
 	var wrong mistakes
 	found := map[string]matched{}
 	for s := range storedParameters(c) {
-		name := prefix + s.nameIn(c.Layout)
+		name := prefix + s.file
 		t, ok := w.tensors[name]
 		if !ok {
 			t, ok = w.tensors[oldName(name)]

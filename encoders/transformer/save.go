@@ -112,16 +112,16 @@ func (e *encoder) tensors(copies *nn.Copies) []safetensors.Tensor {
 			data = copies.Floats(out * in)
 			kernel.Transpose(data, values[s.name], in, out)
 		}
-		tensors = append(tensors, safetensors.Tensor{Name: prefix + s.nameIn(e.config.Layout), Shape: s.shape,
+		tensors = append(tensors, safetensors.Tensor{Name: prefix + s.file, Shape: s.shape,
 			Data: data})
 	}
 	return e.withPooler(prefix, tensors)
 }
 
-// withPooler adds a pooler to a BERT without one: transformers' BertModel has one, and would initialise it randomly.
+// withPooler adds a pooler where transformers' class has one and the file none: it would be initialised randomly.
 // With the identity as weight it passes the first token's state through tanh.
 func (e *encoder) withPooler(prefix string, tensors []safetensors.Tensor) []safetensors.Tensor {
-	if e.config.Layout != "bert" {
+	if !e.config.layout().pooler {
 		return tensors
 	}
 	for _, t := range tensors {

@@ -174,15 +174,15 @@ func openONNX(path string) (*weights, error) {
 }
 
 // prefix returns the prefix of the encoder's names: a model for a task has its encoder under a name such as "bert.".
-func (w *weights) prefix(layout string) (string, error) {
-	const words = "embeddings.word_embeddings.weight"
+func (w *weights) prefix(l *layout) (string, error) {
+	words := l.nameOf("embeddings.word_embeddings") + ".weight"
 	var prefixes []string
 	for name := range w.tensors {
 		if p, ok := strings.CutSuffix(name, words); ok && (p == "" || strings.HasSuffix(p, ".")) {
 			prefixes = append(prefixes, p)
 		}
 	}
-	for _, usual := range []string{"", layout + "."} {
+	for _, usual := range []string{"", l.prefix} {
 		if len(prefixes) == 0 || slices.Contains(prefixes, usual) {
 			return usual, nil
 		}

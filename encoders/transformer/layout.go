@@ -1,0 +1,91 @@
+package transformer
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// layout is one family of networks: all in which its networks differ from those of other families, apart from the sizes
+// and rates in a config. Parameters have the names of BERT's parts in all layouts; files have the layout's own.
+type layout struct {
+	name   string // model_type in config.json
+	class  string // transformers' class of the encoder alone
+	prefix string // before the encoder's names in files of models for a task, such as "bert."
+	pooler bool   // transformers' class has a pooler
+
+	layers string            // before a layer's number in the names of files
+	names  map[string]string // in files, of the parts that have another name there than here
+
+	// outputDrops says that attention's output has dropout.
+	outputDrops bool
+
+	// read reads a config.json, whose content is data. refused are the values that no network can have.
+	read func(path string, data []byte) (c config, refused []error, err error)
+	// keys returns the keys of config.json of a network that was made from scratch, without architectures and
+	// model_type: a struct that encoding/json writes.
+	keys func(c config) any
+}
+
+// layouts are the families, in the order in which errors list them.
+var layouts = []*layout{&bertLayout, &distilbertLayout}
+
+// findLayout returns the layout of a name; nil if there is none.
+func findLayout(name string) *layout {
+	i := slices.IndexFunc(layouts, func(l *layout) bool { return l.name == name })
+	if i < 0 {
+		return nil
+	}
+	return layouts[i]
+}
+
+// layoutNames lists the names of all layouts.
+func layoutNames() string {
+	var names []string
+	for _, l := range layouts {
+		names = append(names, l.name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// layout returns the layout that c names.
+func (c config) layout() *layout {
+	l := findLayout(c.Layout)
+	if l == nil {
+		panic(fmt.Sprintf("transformer: layout %q", c.Layout))
+	}
+	return l
+}
+
+// nameOf returns the name that files have for a part of the network, without a prefix. The part's name is that of its
+// subtree of parameters below the encoder's.
+func (l *layout) nameOf(part string) string {
+	layer, ok := strings.CutPrefix(part, layersHere)
+	if !ok {
+		return l.renamed(part)
+	}
+	number, part, _ := strings.Cut(layer, ".")
+	return l.layers + number + "." + l.renamed(part)
+}
+
+// layersHere is before a layer's number in the names of parameters.
+const layersHere = "encoder.layer."
+
+func (l *layout) renamed(part string) string {
+	if name, ok := l.names[part]; ok {
+		return name
+	}
+	return part
+}
+
+// configKeys returns the keys of the config.json of a network that was made from scratch.
+func configKeys(c config) map[string]json.RawMessage {
+	l := c.layout()
+	keys := map[string]json.RawMessage{}
+	data, _ := json.Marshal(l.keys(c)) // plain numbers and strings
+	_ = json.Unmarshal(data, &keys)    // valid JSON, written by Marshal
+	keys["architectures"], _ = json.Marshal([]string{l.class})
+	keys["model_type"], _ = json.Marshal(l.name)
+	return keys
+}

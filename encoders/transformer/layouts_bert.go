@@ -1,0 +1,80 @@
+package transformer
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/jenga-nlp/jenga/internal/jsonfile"
+)
+
+// bertLayout is BERT's (Devlin et al. 2019).
+var bertLayout = layout{
+	name: "bert", class: "BertModel", prefix: "bert.", pooler: true,
+	layers:      layersHere,
+	outputDrops: true,
+	read:        readBERT,
+	keys:        bertKeys,
+}
+
+// bertFile has the keys of a config.json that the network depends on. A missing key has the default of transformers'
+// BertConfig.
+type bertFile struct {
+	Vocabulary       int     `json:"vocab_size"`
+	Width            int     `json:"hidden_size"`
+	Layers           int     `json:"num_hidden_layers"`
+	Heads            int     `json:"num_attention_heads"`
+	FeedForward      int     `json:"intermediate_size"`
+	MaxPositions     int     `json:"max_position_embeddings"`
+	Types            int     `json:"type_vocab_size"`
+	Activation       string  `json:"hidden_act"`
+	Dropout          float64 `json:"hidden_dropout_prob"`
+	AttentionDropout float64 `json:"attention_probs_dropout_prob"`
+	Epsilon          float64 `json:"layer_norm_eps"`
+	Positions        string  `json:"position_embedding_type"`
+	IsDecoder        bool    `json:"is_decoder"`
+}
+
+func readBERT(path string, data []byte) (config, []error, error) {
+	f := bertFile{
+		Vocabulary: 30522, Width: 768, Layers: 12, Heads: 12, FeedForward: 3072, MaxPositions: 512, Types: 2,
+		Activation: "gelu", Dropout: 0.1, AttentionDropout: 0.1, Epsilon: 1e-12, Positions: "absolute",
+	}
+	if err := jsonfile.Unmarshal(path, data, &f); err != nil {
+		return config{}, nil, err
+	}
+	refused := refuseSizes([]size{
+		{"vocab_size", f.Vocabulary, maxSize}, {"hidden_size", f.Width, maxSize},
+		{"num_hidden_layers", f.Layers, maxLayers},
+		{"num_attention_heads", f.Heads, maxSize}, {"intermediate_size", f.FeedForward, maxSize},
+		{"max_position_embeddings", f.MaxPositions, maxSize}, {"type_vocab_size", f.Types, maxTypes},
+	})
+	refused = append(refused, refuseNumbers("hidden_size", f.Width, "num_attention_heads", f.Heads, []number{
+		{"hidden_dropout_prob", f.Dropout}, {"attention_probs_dropout_prob", f.AttentionDropout}})...)
+	if f.Activation != "gelu" {
+		refused = append(refused, fmt.Errorf("hidden_act %q is not supported; \"gelu\" is", f.Activation))
+	}
+	if f.Epsilon <= 0 {
+		refused = append(refused, fmt.Errorf("layer_norm_eps is %v; want a number above 0", f.Epsilon))
+	}
+	if f.Positions != "absolute" {
+		refused = append(refused, fmt.Errorf("position_embedding_type %q is not supported; \"absolute\" is",
+			f.Positions))
+	}
+	if f.IsDecoder {
+		refused = append(refused, errors.New("is_decoder: decoders are not supported; the model must be an encoder"))
+	}
+	return config{
+		Layout: "bert", Vocabulary: f.Vocabulary, Layers: f.Layers, Width: f.Width, Heads: f.Heads,
+		FeedForward:  f.FeedForward,
+		MaxPositions: f.MaxPositions, Types: f.Types, Epsilon: f.Epsilon, Dropout: f.Dropout,
+		AttentionDropout: f.AttentionDropout, Activation: f.Activation,
+	}, refused, nil
+}
+
+func bertKeys(c config) any {
+	return bertFile{
+		Vocabulary: c.Vocabulary, Width: c.Width, Layers: c.Layers, Heads: c.Heads, FeedForward: c.FeedForward,
+		MaxPositions: c.MaxPositions, Types: c.Types, Activation: c.Activation, Dropout: c.Dropout,
+		AttentionDropout: c.AttentionDropout, Epsilon: c.Epsilon, Positions: "absolute",
+	}
+}
