@@ -128,10 +128,17 @@ type SizedByBase interface {
 }
 
 // LengthError is the error of an encoder that is opened for longer texts than it takes.
-type LengthError struct{ Max, Length int } // in tokens: the encoder's limit, and Env.MaxLength
+type LengthError struct {
+	Max, Length int // in tokens: the encoder's limit, and Env.MaxLength
+	Before      int // positions that the encoder has before the first token's
+}
 
 // Error names the keys of config.json and of the experiment that have the lengths.
 func (e *LengthError) Error() string {
+	if e.Before > 0 {
+		return fmt.Sprintf("max_position_embeddings is %d, %d of them before a text's first token, but max_length is %d",
+			e.Max+e.Before, e.Before, e.Length)
+	}
 	return fmt.Sprintf("max_position_embeddings is %d, but max_length is %d", e.Max, e.Length)
 }
 

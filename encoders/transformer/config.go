@@ -14,9 +14,11 @@ type config struct {
 	Vocabulary       int    // token ids
 	Layers           int
 	Width            int // D
+	Embedding        int // width of the embeddings E, which are projected to D; 0: D
 	Heads            int // of attention; they divide Width
 	FeedForward      int // F
-	MaxPositions     int // tokens of the longest text
+	MaxPositions     int // rows of the table of positions, or tokens of the longest text
+	Padding          int // id of the padding token, where the layout counts positions from it
 	Types            int // token types; 0: none, as in DistilBERT
 	Epsilon          float64
 	Dropout          float64 // rate for hidden states
@@ -47,6 +49,12 @@ func (c config) check() error {
 	if c.Vocabulary < 1 || c.Vocabulary > maxSize {
 		return fmt.Errorf("vocabulary is %d; want 1 to %d", c.Vocabulary, maxSize)
 	}
+	if c.Embedding < 0 || c.Embedding > maxSize {
+		return fmt.Errorf("width of the embeddings is %d; want 0 to %d", c.Embedding, maxSize)
+	}
+	if c.Padding < 0 || c.maxTokens() < 1 {
+		return fmt.Errorf("%d positions after that of padding, %d, are none for a text", c.MaxPositions, c.Padding)
+	}
 	if c.Types < 0 || c.Types > maxTypes {
 		return fmt.Errorf("token types is %d; want 0 to %d", c.Types, maxTypes)
 	}
@@ -67,8 +75,28 @@ func (c config) check() error {
 	return nil
 }
 
+// embedding returns the width of the embeddings.
+func (c config) embedding() int { return cmp.Or(c.Embedding, c.Width) }
+
+// projects reports whether the embeddings are projected to the width of the states.
+func (c config) projects() bool { return c.embedding() != c.Width }
+
+// maxTokens returns the length of the longest text.
+func (c config) maxTokens() int { return c.MaxPositions - c.firstPosition() }
+
+// firstPosition returns the position of a text's first token.
+func (c config) firstPosition() int {
+	if c.layout().afterPadding {
+		return c.Padding + 1
+	}
+	return 0
+}
+
 // parameters returns the number of the network's parameters, without biases and norms.
 func (c config) parameters() int {
 	tables := c.Vocabulary + c.MaxPositions + c.Types
-	return tables*c.Width + c.Layers*c.Width*(4*c.Width+2*c.FeedForward)
+	if c.projects() {
+		tables += c.Width
+	}
+	return tables*c.embedding() + c.Layers*c.Width*(4*c.Width+2*c.FeedForward)
 }

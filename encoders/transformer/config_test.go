@@ -4,7 +4,7 @@ import "testing"
 
 func TestConfigsOfNoNetworkAreErrors(t *testing.T) {
 	for want, change := range map[string]func(*config){
-		`layout "gpt" not found; available: bert, distilbert`:                       func(c *config) { c.Layout = "gpt" },
+		`layout "gpt" not found; available: ` + layoutNames():                       func(c *config) { c.Layout = "gpt" },
 		`activation "relu" not found; want gelu, the exact one`:                     func(c *config) { c.Activation = "relu" },
 		"vocabulary is 0; want 1 to 16777216":                                       func(c *config) { c.Vocabulary = 0 },
 		"layers: want a whole number in [1, 1024], have 0":                          func(c *config) { c.Layers = 0 },

@@ -6,68 +6,137 @@ import (
 	"github.com/jenga-nlp/jenga/nn"
 )
 
-// embeddings are the first states of tokens: word, position in its text and token type, summed and normalised.
+// embeddings are the first states of tokens: word, position in its text and token type, summed and normalised, and in
+// ELECTRA's layout projected to the width of the states.
 type embeddings struct {
-	words     *nn.Param // [V D]
-	positions *nn.Param // [P D]
-	types     *nn.Param // [2 D]; nil where the layout has none
+	words     *nn.Param // [V E]
+	positions *nn.Param // [P E]
+	types     *nn.Param // [2 E]; nil where the layout has none
 	norm      norm
 	drop      dropout
-	width     int
+	project   *linear // [E D]; nil where E is D
+	width     int     // E
+
+	afterPadding bool  // positions are counted from that of padding on
+	padding      int32 // id of the padding token
 }
 
-func newEmbeddings(at nn.Params, c config) embeddings {
+// newEmbeddings makes the embeddings of an encoder whose subtree of parameters is root.
+func newEmbeddings(root nn.Params, c config) embeddings {
+	at, width := root.In("embeddings"), c.embedding()
 	table := func(name string, rows int) *nn.Param {
-		return at.In(name).Table("weight", c.InitializerRange, rows, c.Width)
+		return at.In(name).Table("weight", c.InitializerRange, rows, width)
 	}
-	e := embeddings{width: c.Width}
+	e := embeddings{width: width, afterPadding: c.layout().afterPadding, padding: int32(c.Padding)}
 	e.words = table("word_embeddings", c.Vocabulary)
 	e.positions = table("position_embeddings", c.MaxPositions)
 	if c.Types > 0 {
 		e.types = table("token_type_embeddings", c.Types)
 	}
-	e.norm = newNorm(at.In("LayerNorm"), c.Width, c.Epsilon)
+	e.norm = newNorm(at.In("LayerNorm"), width, c.Epsilon)
 	e.drop = newDropout(at, c.Dropout)
+	if c.projects() {
+		project := newLinear(root.In("embeddings_project"), width, c.Width, c.InitializerRange)
+		e.project = &project
+	}
 	return e
 }
 
 // embedded is what the embeddings' forward keeps for backward.
 type embedded struct {
 	positions []int32   // [T] of each token in its text
-	sum       []float32 // [T D]
+	types     []int8    // [T]; nil where the layout has none
+	sum       []float32 // [T E]
 	stats     []float32 // [T 2]
+	normed    []float32 // [T E] input of the projection; nil where there is none
 	drops     bool
 }
 
 // forward writes the states of tokens to out [T D]. The memory of before is used again.
 func (e embeddings) forward(p *nn.Pass, before embedded, out []float32, tokens corpus.Tokens, drops bool) embedded {
 	t := len(tokens.IDs)
-	s := embedded{before.positions[:0], p.Floats(t * e.width), p.Scratch(2 * t), drops}
+	s := embedded{
+		positions: before.positions[:0], types: before.types[:0],
+		sum: p.Floats(t * e.width), stats: p.Scratch(2 * t), drops: drops,
+	}
 	for b := range tokens.Rows.Texts() {
-		for i := range tokens.Rows.Starts[b+1] - tokens.Rows.Starts[b] {
-			s.positions = append(s.positions, int32(i))
-		}
+		s.positions = e.appendPositions(s.positions, tokens.IDs[tokens.Rows.Starts[b]:tokens.Rows.Starts[b+1]])
 	}
 	kernel.Gather(s.sum, e.words.Data, tokens.IDs, e.width)
 	kernel.Gather(s.sum, e.positions.Data, s.positions, e.width)
 	if e.types != nil {
-		kernel.Gather(s.sum, e.types.Data, tokens.Rows.TokenTypes(), e.width)
+		s.types = e.appendTypes(s.types, tokens.Rows.TokenTypes())
+		kernel.Gather(s.sum, e.types.Data, s.types, e.width)
 	}
-	e.norm.forward(out, s.stats, s.sum)
-	e.drop.apply(p, drops, out, out)
+	if e.project == nil {
+		e.norm.forward(out, s.stats, s.sum)
+		e.drop.apply(p, drops, out, out)
+		return s
+	}
+	s.normed = p.Scratch(t * e.width)
+	e.norm.forward(s.normed, s.stats, s.sum)
+	e.drop.apply(p, drops, s.normed, s.normed)
+	e.project.forward(p, out, s.normed, kernel.Epilogue{})
 	return s
 }
 
+// appendPositions appends the positions of a text's tokens to positions.
+func (e embeddings) appendPositions(positions, ids []int32) []int32 {
+	if !e.afterPadding {
+		for i := range ids {
+			positions = append(positions, int32(i))
+		}
+		return positions
+	}
+	at := e.padding
+	for _, id := range ids {
+		if id == e.padding {
+			positions = append(positions, e.padding)
+			continue
+		}
+		at++
+		positions = append(positions, at)
+	}
+	return positions
+}
+
+// appendTypes appends token types to types: zeros where the layout has one, as the texts of a pair are then not told
+// apart by types.
+func (e embeddings) appendTypes(types, of []int8) []int8 {
+	if e.types.Shape[0] > 1 {
+		return append(types, of...)
+	}
+	for range of {
+		types = append(types, 0)
+	}
+	return types
+}
+
+// gradients returns memory for backward: of [T E] where the embeddings are projected.
+func (e embeddings) gradients(p *nn.Pass, rows int) (memory [2][]float32) {
+	if e.project != nil {
+		memory = [2][]float32{p.Scratch(rows * e.width), p.Scratch(rows * e.width)}
+	}
+	return memory
+}
+
 // backward takes the gradient at the result, dOut, which it overwrites, and adds the parameters' gradients to into.
-// dSum [T D] is zero.
-func (e embeddings) backward(p *nn.Pass, s embedded, tokens corpus.Tokens, dSum, dOut []float32, into nn.Gradients) {
+// dSum [T D] is zero, memory is that of gradients.
+func (e embeddings) backward(p *nn.Pass, s embedded, memory [2][]float32, tokens corpus.Tokens, dSum, dOut []float32,
+	into nn.Gradients) {
+	if e.project != nil {
+		e.project.backward(p, s.normed, dOut, into)
+		e.project.backwardTo(p, memory[1], dOut, kernel.StartAtZero, kernel.Epilogue{})
+		dSum, dOut = memory[0], memory[1]
+		clear(dSum)
+	}
 	e.drop.apply(p, s.drops, dOut, dOut)
 	e.norm.backward(dSum, s.stats, s.sum, dOut, into)
 	into.AddRows(e.words, dSum, tokens.IDs)
 	into.AddRows(e.positions, dSum, s.positions)
 	if e.types != nil {
 		if d := into.Of(e.types); d != nil {
-			kernel.Scatter(d, dSum, tokens.Rows.TokenTypes(), e.width)
+			kernel.Scatter(d, dSum, s.types, e.width)
 		}
 	}
 }

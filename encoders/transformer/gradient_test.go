@@ -32,8 +32,13 @@ func pack(texts ...[]int32) corpus.Tokens {
 func tiny(layout string) config {
 	c := config{Layout: layout, Vocabulary: 30, Layers: 2, Width: 12, Heads: 3, FeedForward: 20, MaxPositions: 9,
 		Types: 2, Epsilon: 1e-12, Activation: "gelu"}
-	if layout == "distilbert" {
+	switch layout {
+	case "distilbert":
 		c.Types = 0
+	case "roberta":
+		c.Types, c.Padding, c.MaxPositions = 1, 1, 11
+	case "electra":
+		c.Embedding = 7
 	}
 	return c
 }
@@ -127,7 +132,7 @@ func farthest(a, b []float32) float64 {
 }
 
 func TestGradientsAreSlopes(t *testing.T) {
-	for _, layout := range []string{"bert", "distilbert"} {
+	for _, layout := range testedLayouts {
 		for _, rate := range []float64{0, 0.2} {
 			c := tiny(layout)
 			c.Dropout, c.AttentionDropout = rate, rate

@@ -18,6 +18,9 @@ type layout struct {
 	layers string            // before a layer's number in the names of files
 	names  map[string]string // in files, of the parts that have another name there than here
 
+	// afterPadding says that positions are counted from the padding token's id + 1 on, as in fairseq. Padding tokens
+	// within a text have that id as their position, and are not counted.
+	afterPadding bool
 	// outputDrops says that attention's output has dropout.
 	outputDrops bool
 
@@ -29,7 +32,9 @@ type layout struct {
 }
 
 // layouts are the families, in the order in which errors list them.
-var layouts = []*layout{&bertLayout, &distilbertLayout}
+var layouts = []*layout{
+	&bertLayout, &distilbertLayout, &robertaLayout, &xlmRobertaLayout, &camembertLayout, &electraLayout,
+}
 
 // findLayout returns the layout of a name; nil if there is none.
 func findLayout(name string) *layout {

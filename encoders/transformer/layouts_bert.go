@@ -34,14 +34,25 @@ type bertFile struct {
 	IsDecoder        bool    `json:"is_decoder"`
 }
 
-func readBERT(path string, data []byte) (config, []error, error) {
-	f := bertFile{
+// newBERTFile returns the defaults of transformers' BertConfig, which those of several other classes are, too.
+func newBERTFile() bertFile {
+	return bertFile{
 		Vocabulary: 30522, Width: 768, Layers: 12, Heads: 12, FeedForward: 3072, MaxPositions: 512, Types: 2,
 		Activation: "gelu", Dropout: 0.1, AttentionDropout: 0.1, Epsilon: 1e-12, Positions: "absolute",
 	}
+}
+
+func readBERT(path string, data []byte) (config, []error, error) {
+	f := newBERTFile()
 	if err := jsonfile.Unmarshal(path, data, &f); err != nil {
 		return config{}, nil, err
 	}
+	c, refused := f.config("bert")
+	return c, refused, nil
+}
+
+// config returns the configuration of a network of a layout, and the values that no network can have.
+func (f bertFile) config(layout string) (config, []error) {
 	refused := refuseSizes([]size{
 		{"vocab_size", f.Vocabulary, maxSize}, {"hidden_size", f.Width, maxSize},
 		{"num_hidden_layers", f.Layers, maxLayers},
@@ -64,14 +75,17 @@ func readBERT(path string, data []byte) (config, []error, error) {
 		refused = append(refused, errors.New("is_decoder: decoders are not supported; the model must be an encoder"))
 	}
 	return config{
-		Layout: "bert", Vocabulary: f.Vocabulary, Layers: f.Layers, Width: f.Width, Heads: f.Heads,
+		Layout: layout, Vocabulary: f.Vocabulary, Layers: f.Layers, Width: f.Width, Heads: f.Heads,
 		FeedForward:  f.FeedForward,
 		MaxPositions: f.MaxPositions, Types: f.Types, Epsilon: f.Epsilon, Dropout: f.Dropout,
 		AttentionDropout: f.AttentionDropout, Activation: f.Activation,
-	}, refused, nil
+	}, refused
 }
 
-func bertKeys(c config) any {
+func bertKeys(c config) any { return newBERTFileOf(c) }
+
+// newBERTFileOf returns the keys that config reads as c.
+func newBERTFileOf(c config) bertFile {
 	return bertFile{
 		Vocabulary: c.Vocabulary, Width: c.Width, Layers: c.Layers, Heads: c.Heads, FeedForward: c.FeedForward,
 		MaxPositions: c.MaxPositions, Types: c.Types, Activation: c.Activation, Dropout: c.Dropout,

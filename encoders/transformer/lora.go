@@ -49,6 +49,9 @@ func (b *block) target(name string) *linear {
 	panic("transformer: no linear layer " + name)
 }
 
+// targets returns the names of the linear layers that the block has.
+func (b *block) targets() []string { return loraTargets }
+
 // addLoRA freezes all parameters, and adds a change that learns to the targets of the blocks that were not frozen.
 // With o.PerTask there is one for each of adapters.
 func (e *encoder) addLoRA(o encoders.LoRA, at nn.Params, adapters ...string) error {

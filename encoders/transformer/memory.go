@@ -21,7 +21,14 @@ func (e *encoder) Memory(b encoders.Workload) int64 {
 	if b.Training {
 		lowest = encoders.LowestLearning(e.levels, (*nn.Param).Learns)
 	}
-	floats := state + stats + state // the sum of the embeddings, and the states made of it
+	embedding := rows * int64(e.config.embedding()) // [T E]
+	floats := embedding + stats + state             // the sum of the embeddings, and the states made of it
+	if e.config.projects() {
+		floats += embedding // normalised
+		if lowest == 0 {
+			floats += 2 * embedding // embeddings.gradients
+		}
+	}
 	for i := range e.blocks {
 		learns := i+1 >= lowest
 		if i == 0 || learns || b.Layers == nn.AllLayers {
@@ -40,9 +47,12 @@ func (e *encoder) Memory(b encoders.Workload) int64 {
 // packedMemory returns the size of the packed and merged weights that linear.forward keeps, in bytes.
 func (e *encoder) packedMemory(training bool) int64 {
 	bytes := int64(0)
-	for _, b := range e.blocks {
-		a, f := b.attention, b.feedForward
-		for _, l := range []linear{a.query, a.key, a.value, a.output, f.up, f.down} {
+	if l := e.embeddings.project; l != nil && (!training || !l.learns()) {
+		bytes += 4 * int64(len(l.weight.Data))
+	}
+	for i := range e.blocks {
+		for _, name := range e.blocks[i].targets() {
+			l := e.blocks[i].target(name)
 			if !training || !l.learns() {
 				bytes += 4 * int64(len(l.weight.Data))
 			}

@@ -23,10 +23,10 @@ func storedParameters(c config) iter.Seq[stored] {
 		tensor := func(part, kind string, linear bool, shape ...int) {
 			more = more && yield(stored{part + "." + kind, l.nameOf(part) + "." + kind, shape, linear})
 		}
-		table := func(name string, rows int) { tensor("embeddings."+name, "weight", false, rows, c.Width) }
-		norm := func(part string) {
-			tensor(part, "weight", false, c.Width)
-			tensor(part, "bias", false, c.Width)
+		table := func(name string, rows int) { tensor("embeddings."+name, "weight", false, rows, c.embedding()) }
+		norm := func(part string, width int) {
+			tensor(part, "weight", false, width)
+			tensor(part, "bias", false, width)
 		}
 		linear := func(part string, in, out int) {
 			tensor(part, "weight", true, out, in)
@@ -38,17 +38,20 @@ func storedParameters(c config) iter.Seq[stored] {
 		if c.Types > 0 {
 			table("token_type_embeddings", c.Types)
 		}
-		norm("embeddings.LayerNorm")
+		norm("embeddings.LayerNorm", c.embedding())
+		if c.projects() {
+			linear("embeddings_project", c.embedding(), c.Width)
+		}
 		for i := 0; i < c.Layers && more; i++ {
 			layer := layersHere + strconv.Itoa(i) + "."
 			linear(layer+"attention.self.query", c.Width, c.Width)
 			linear(layer+"attention.self.key", c.Width, c.Width)
 			linear(layer+"attention.self.value", c.Width, c.Width)
 			linear(layer+"attention.output.dense", c.Width, c.Width)
-			norm(layer + "attention.output.LayerNorm")
+			norm(layer+"attention.output.LayerNorm", c.Width)
 			linear(layer+"intermediate.dense", c.Width, c.FeedForward)
 			linear(layer+"output.dense", c.FeedForward, c.Width)
-			norm(layer + "output.LayerNorm")
+			norm(layer+"output.LayerNorm", c.Width)
 		}
 	}
 }

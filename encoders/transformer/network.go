@@ -2,6 +2,7 @@ package transformer
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/jenga-nlp/jenga/corpus"
@@ -41,8 +42,9 @@ func newEncoder(c config, env encoders.Env) (*encoder, error) {
 		c.InitializerRange = 0.02
 	}
 	e := &encoder{config: c, params: env.Params}
-	e.embeddings = newEmbeddings(env.Params.In("embeddings"), c)
-	e.levels = append(e.levels, env.Params.In("embeddings").All())
+	e.embeddings = newEmbeddings(env.Params, c)
+	e.levels = append(e.levels, slices.Concat(
+		env.Params.In("embeddings").All(), env.Params.In("embeddings_project").All()))
 	for i := range c.Layers {
 		at := env.Params.In(layersHere + strconv.Itoa(i))
 		e.blocks = append(e.blocks, newBlock(at, c))
@@ -62,7 +64,7 @@ func (e *encoder) Describe() encoders.Description {
 		Width:          e.config.Width,
 		Layers:         len(e.levels),
 		Attention:      encoders.AttentionMaps{Layers: len(e.blocks), Heads: e.config.Heads},
-		MaxTokens:      e.config.MaxPositions,
+		MaxTokens:      e.config.maxTokens(),
 		WordEmbeddings: e.embeddings.words,
 		MixedPrecision: true,
 		Recomputes:     true,
@@ -123,12 +125,12 @@ func (e *encoder) check(tokens corpus.Tokens) error {
 	if rows.Tokens() != len(tokens.IDs) || len(types) != len(tokens.IDs) {
 		panic("transformer: rows do not fit the tokens")
 	}
-	if err := encoders.CheckTokens(tokens, c.Vocabulary, c.MaxPositions); err != nil {
+	if err := encoders.CheckTokens(tokens, c.Vocabulary, c.maxTokens()); err != nil {
 		return err
 	}
 	for b := range rows.Texts() {
 		for _, t := range types[rows.Starts[b]:rows.Starts[b+1]] {
-			if c.Types > 0 && (t < 0 || int(t) >= c.Types) {
+			if c.Types > 1 && (t < 0 || int(t) >= c.Types) {
 				return fmt.Errorf("text %d of the batch: the encoder has no token type %d; it has %d, counted from 0",
 					b+1, t, c.Types)
 			}
@@ -175,8 +177,9 @@ func (e *encoder) showAttention(p *nn.Pass, s *encoding) {
 
 // gradients is memory for Backward, which may be called several times.
 type gradients struct {
-	states [2][]float32 // [T D] at the states above and below a block
-	block  blockGradients
+	states     [2][]float32 // [T D] at the states above and below a block
+	embeddings [2][]float32 // [T E] before and after the embeddings' norm, where they are projected
+	block      blockGradients
 }
 
 // Backward implements encoders.Trainable.
@@ -195,7 +198,11 @@ func (e *encoder) Backward(p *nn.Pass, at [][]float32, into nn.Gradients) {
 	if s.memory.states[0] == nil {
 		rows := len(s.tokens.IDs)
 		size := rows * e.config.Width
-		s.memory = gradients{[2][]float32{p.Scratch(size), p.Scratch(size)}, newBlockGradients(p, e.config, rows)}
+		s.memory.states = [2][]float32{p.Scratch(size), p.Scratch(size)}
+		s.memory.block = newBlockGradients(p, e.config, rows)
+		if s.lowest == 0 {
+			s.memory.embeddings = e.embeddings.gradients(p, rows)
+		}
 	}
 	above, below := s.memory.states[0], s.memory.states[1]
 	clear(above)
@@ -206,7 +213,7 @@ func (e *encoder) Backward(p *nn.Pass, at [][]float32, into nn.Gradients) {
 		}
 		if i == 0 {
 			clear(below)
-			e.embeddings.backward(p, s.embedded, s.tokens, below, above, into)
+			e.embeddings.backward(p, s.embedded, s.memory.embeddings, s.tokens, below, above, into)
 			into.Ready(e.levels[0]...)
 			return
 		}

@@ -13,7 +13,7 @@ import (
 	"github.com/jenga-nlp/jenga/nn"
 )
 
-var testedLayouts = []string{"bert", "distilbert"}
+var testedLayouts = []string{"bert", "distilbert", "roberta", "electra"}
 
 // someBatch has a text of one token, an empty one, and the longest that tiny networks take.
 func someBatch() corpus.Tokens {
@@ -23,7 +23,7 @@ func someBatch() corpus.Tokens {
 func TestATextHasTheSameStatesAloneAndInAnyBatch(t *testing.T) {
 	for _, layout := range testedLayouts {
 		c := tiny(layout)
-		c.Width, c.Heads, c.FeedForward, c.MaxPositions = 10, 2, 13, 40
+		c.Width, c.Heads, c.FeedForward, c.MaxPositions = 10, 2, 13, 42
 		e, _ := network(t, c, "none")
 		texts := [][]int32{}
 		for length := range 40 {
@@ -49,10 +49,16 @@ func TestATextHasTheSameStatesAloneAndInAnyBatch(t *testing.T) {
 
 func TestThreadsChangeNoBit(t *testing.T) {
 	defer kernel.SetThreads(0)
-	c := tiny("bert")
+	for _, layout := range testedLayouts {
+		threadsChangeNoBit(t, layout)
+	}
+}
+
+func threadsChangeNoBit(t *testing.T, layout string) {
+	c := tiny(layout)
 	c.Dropout, c.AttentionDropout, c.FeedForward = 0.1, 0.1, 700 // more columns than a tile has
 	e, params := network(t, c, "none")
-	tokens := someTexts(60, 1, c.MaxPositions, c.Vocabulary)
+	tokens := someTexts(60, 1, c.maxTokens(), c.Vocabulary)
 	var wantStates, wantGradients []float32
 	for threads := 1; threads <= 3; threads++ {
 		kernel.SetThreads(threads)
@@ -68,7 +74,7 @@ func TestThreadsChangeNoBit(t *testing.T) {
 			wantStates, wantGradients = states, gradients
 		}
 		if !slices.Equal(states, wantStates) || !slices.Equal(gradients, wantGradients) {
-			t.Errorf("%d threads give other bits than one", threads)
+			t.Errorf("%s: %d threads give other bits than one", layout, threads)
 		}
 	}
 }

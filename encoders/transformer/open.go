@@ -57,8 +57,9 @@ func open(env encoders.Env) (*encoder, error) {
 		return nil, fmt.Errorf("%s: vocab_size is %d, but the tokenizer has %d tokens",
 			configPath, c.Vocabulary, env.Vocabulary)
 	}
-	if env.MaxLength > c.MaxPositions {
-		return nil, fmt.Errorf("%s: %w", configPath, &encoders.LengthError{Max: c.MaxPositions, Length: env.MaxLength})
+	if env.MaxLength > c.maxTokens() {
+		return nil, fmt.Errorf("%s: %w", configPath,
+			&encoders.LengthError{Max: c.maxTokens(), Length: env.MaxLength, Before: c.firstPosition()})
 	}
 	if env.DropoutSet {
 		c.Dropout, c.AttentionDropout = env.Dropout, env.Dropout
@@ -173,7 +174,7 @@ func notFinite(v float32) bool { return v-v != 0 }
 // checkWords checks the word embeddings of tokens, whose ids are in the vocabulary, where they are mapped from a file.
 // It runs before the kernels: the values, and whether the file still has them, are known only when they are read.
 func (e *encoder) checkWords(ids []int32) (err error) {
-	table, width := e.embeddings.words.Data, e.config.Width
+	table, width := e.embeddings.words.Data, e.embeddings.width
 	if table == nil {
 		panic("transformer: an encoder is used after Close")
 	}

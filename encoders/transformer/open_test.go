@@ -238,9 +238,9 @@ func TestAConfigThatIsNotReadIsAnErrorThatSaysWhatIs(t *testing.T) {
 	tests := []struct{ name, config, want string }{
 		{"no JSON", "{\n\n\"a\"", "FOLDER/config.json:3: not JSON: unexpected end of JSON input"},
 		{"a list", `[]`, "FOLDER/config.json: it holds a JSON array; want an object"},
-		{"no type", `{}`, `FOLDER/config.json: no model_type; supported: bert, distilbert`},
+		{"no type", `{}`, `FOLDER/config.json: no model_type; supported: ` + layoutNames()},
 		{"another type", `{"model_type": "albert"}`,
-			`FOLDER/config.json: model_type "albert" is not supported; supported: bert, distilbert. Exported to ` +
+			`FOLDER/config.json: model_type "albert" is not supported; supported: ` + layoutNames() + ". Exported to " +
 				"ONNX, another encoder can be used frozen, by encoder: {type: hugot}"},
 		{"type that is no string", "{\n\"model_type\": 3}",
 			"FOLDER/config.json:2: model_type is a number; want a string"},

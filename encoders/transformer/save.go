@@ -99,7 +99,7 @@ func (e *encoder) tensors(copies *nn.Copies) []safetensors.Tensor {
 		values[below(p.Name, e.params)] = p.Data
 	}
 	for i := range e.blocks { // merged into one weight, which other programs read
-		for _, name := range loraTargets {
+		for _, name := range e.blocks[i].targets() {
 			if l := e.blocks[i].target(name); l.lora != nil {
 				values[below(l.weight.Name, e.params)] = l.lora.of(l.weight)
 			}
